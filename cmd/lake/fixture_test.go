@@ -42,8 +42,8 @@ type fixture struct {
 
 const token = "pc_top-secret-of-the-test"
 
-// newFixture fills a warehouse with nights of a few streams. Some of their tables are empty,
-// some change every night, and some never.
+// newFixture fills a warehouse with nights of a few streams. Some of the tables are empty, some
+// change every night, and some never change.
 func newFixture(t *testing.T, nights int) *fixture {
 	t.Helper()
 	t.Parallel()
@@ -94,7 +94,7 @@ func (h *fixture) must(err error) {
 	}
 }
 
-// night advances the service by a day and runs a night, or takes it from the cache.
+// night advances the service by a day, and runs a night or takes it from the cache.
 func (h *fixture) night() string {
 	h.Helper()
 	if run := h.cachedNight(&sharedNights); run != "" {
@@ -148,7 +148,7 @@ func (h *fixture) succeed(into any, args ...string) {
 	}
 }
 
-// fail runs a command that must exit with a code and a message, without a result.
+// fail runs a command that must exit with a code and print a text to stderr.
 func (h *fixture) fail(code int, text string, args ...string) {
 	h.Helper()
 	got := h.run(args...)
@@ -180,7 +180,8 @@ func (h *fixture) requireEqualTables(run string) {
 	}
 }
 
-// readRun checks that all tables show the same readable night, and returns its run.
+// readRun checks that all tables show the same night and can be read, and returns the run of this
+// night.
 func (h *fixture) readRun() (run string) {
 	h.Helper()
 	s := h.status()

@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"errors"
+	"maps"
 	"os"
 	"os/exec"
 	"slices"
@@ -45,7 +46,7 @@ func TestKilledProcess(t *testing.T) {
 	h.publish()
 }
 
-// kill runs publish in a child process that is killed at the nth call of a step.
+// kill runs publish in a child process that kills itself at the nth call of a step.
 func (h *fixture) kill(step string, nth int) {
 	h.Helper()
 	text, err := json.Marshal(killPlan{h.dir, step, nth})
@@ -61,7 +62,8 @@ func (h *fixture) kill(step string, nth int) {
 	}
 }
 
-// countSteps counts the steps of an undisturbed publish, and then restores the lake.
+// countSteps returns the number of calls of each step of an undisturbed publish, and then restores
+// the lake.
 func (h *fixture) countSteps() map[string]int {
 	h.Helper()
 	var mu sync.Mutex
@@ -80,15 +82,15 @@ func (h *fixture) countSteps() map[string]int {
 	return found
 }
 
-// TestTrialKilledPublishIsAllOrNothing kills a publish at each kind of step. All tables must
-// then show the same readable night, and the next publish must complete the new night.
+// TestTrialKilledPublishIsAllOrNothing kills a publish once at each step. All tables must then show
+// the same readable night, and the next publish must publish the new night.
 func TestTrialKilledPublishIsAllOrNothing(t *testing.T) {
 	torture.RequireTrials(t, os.Getenv)
 	h := newFixture(t, 1)
 	first := h.publish()[0].Run
 	second := h.night()
 	steps := h.countSteps()
-	for _, step := range slices.Sorted(keys(steps)) {
+	for _, step := range slices.Sorted(maps.Keys(steps)) {
 		nth := (steps[step] + 1) / 2
 		h.must(os.CopyFS(h.path("before"), os.DirFS(h.path("lake"))))
 		h.kill(step, nth)
@@ -110,24 +112,14 @@ func TestTrialKilledPublishIsAllOrNothing(t *testing.T) {
 		h.must(os.Rename(h.path("before"), h.path("lake")))
 	}
 	for _, kind := range []string{"data", "manifest", "manifest list", "metadata", "catalog"} {
-		if !slices.ContainsFunc(slices.Collect(keys(steps)), func(s string) bool { return strings.HasSuffix(s, " "+kind) }) {
+		if !slices.ContainsFunc(slices.Collect(maps.Keys(steps)), func(s string) bool { return strings.HasSuffix(s, " "+kind) }) {
 			t.Errorf("the publish has no step of the kind %s: %v", kind, steps)
 		}
 	}
 }
 
-func keys[V any](m map[string]V) func(func(string) bool) {
-	return func(yield func(string) bool) {
-		for k := range m {
-			if !yield(k) {
-				return
-			}
-		}
-	}
-}
-
-// TestFailedPublishIsAllOrNothing returns errors from disk steps. New files must be removed
-// unless the commit succeeded.
+// TestFailedPublishIsAllOrNothing makes steps of the disk fail. New files must be removed unless
+// the commit succeeded.
 func TestFailedPublishIsAllOrNothing(t *testing.T) {
 	h := newFixture(t, 1)
 	first := h.publish()[0].Run

@@ -1,7 +1,7 @@
 // Command placementsync-lake publishes nights as Apache Iceberg tables. It is a separate
 // program because the Iceberg libraries are larger than the rest of the code, and so that a
 // crash of the lake does not stop a night. This package connects internal/lake with the
-// configuration, one file per command. It must not know how a commit works.
+// configuration. Each command has a file. The package must not know how a commit works.
 package main
 
 import (
@@ -11,8 +11,7 @@ import (
 	"placementsync/internal/command"
 )
 
-// version and commit are set by the build. commit is only needed for sources without a
-// repository, such as a tarball.
+// The build sets version, and sets commit if the sources have no repository, such as a tarball.
 var (
 	version = "dev"
 	commit  = ""

@@ -1,9 +1,6 @@
 package main
 
 import (
-	"bytes"
-	"encoding/json"
-	"os"
 	"slices"
 	"testing"
 )
@@ -12,16 +9,9 @@ import (
 func (h *fixture) editRefs(namespace, table string, edit func(m, refs map[string]any)) {
 	h.Helper()
 	path := h.metadataFile(namespace, table)
-	data, err := os.ReadFile(path)
-	h.must(err)
-	var m map[string]any
-	d := json.NewDecoder(bytes.NewReader(data))
-	d.UseNumber() // ids of snapshots have too many digits for a float64
-	h.must(d.Decode(&m))
+	m := h.readMetadata(path)
 	edit(m, m["refs"].(map[string]any))
-	data, err = json.Marshal(m)
-	h.must(err)
-	h.must(os.WriteFile(path, data, 0o600))
+	h.writeMetadata(path, m)
 }
 
 // TestSnapshotOfAnotherProgramIsReported sets another current snapshot but no tag or property,

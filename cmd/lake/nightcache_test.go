@@ -11,8 +11,8 @@ import (
 	"sync"
 )
 
-// nightCache contains a copy of an undisturbed warehouse after each of its nights. Thus each
-// night runs once for all tests.
+// nightCache contains copies of an undisturbed warehouse, one after each night. Each night then runs
+// once for all tests.
 type nightCache struct {
 	mu     sync.Mutex // guards nights
 	dir    string
@@ -42,8 +42,9 @@ func (c *nightCache) addNights(h *fixture, nights int) {
 	}
 }
 
-// cachedNight brings the warehouse to the state after the next night of the cache. It returns
-// "" and changes no file if the latest night of the warehouse is not in the cache.
+// cachedNight brings the warehouse to the state after the next night of the cache and returns the run
+// of this night. It returns "" and changes no file if the latest night of the warehouse is not in the
+// cache.
 func (h *fixture) cachedNight(from *nightCache) (run string) {
 	h.Helper()
 	day := h.service.Day()

@@ -9,7 +9,7 @@ import (
 	"placementsync/internal/config"
 )
 
-// process is the environment of a command. Tests pass their own.
+// process is the environment of a command. Tests use another one.
 type process struct {
 	stdout, stderr io.Writer
 	command.Host
@@ -22,7 +22,7 @@ func hostProcess() process {
 		journal: command.FeedsJournal(os.Stderr, os.LookupEnv)}
 }
 
-// globals are the flags of every command.
+// globals are the environment, the flags and the configuration of every command.
 type globals struct {
 	process
 	command.Flags

@@ -2,10 +2,8 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"strings"
 	"time"
 
@@ -24,7 +22,7 @@ type publishOptions struct {
 	replace bool
 	views   bool
 	format  *string
-	// unrecorded leaves the entry in the ledger to the calling program.
+	// unrecorded is set by placementsync, which writes the ledger entry itself.
 	unrecorded bool
 }
 
@@ -74,8 +72,8 @@ func runPublish(ctx context.Context, g *globals, o publishOptions, args []string
 	return errors.Join(err, g.showResult(*o.format, result{map[string]any{"published": done}, describePublished(done)}))
 }
 
-// publishRuns publishes nights in order, until one fails. It also returns the published nights
-// if there is an error.
+// publishRuns publishes nights in order until one fails. done are the published nights, also after
+// an error.
 func publishRuns(ctx context.Context, wh *warehouse.Warehouse, l *lake.Lake, o publishOptions, runs []string) (done []lake.Published, err error) {
 	done = []lake.Published{}
 	var unread error
@@ -97,8 +95,8 @@ func publishRuns(ctx context.Context, wh *warehouse.Warehouse, l *lake.Lake, o p
 	return done, err
 }
 
-// recordPublish records the publish of the newest night in the ledger, for the status page,
-// metrics and alerts. The publish of an earlier night is not recorded.
+// recordPublish records a publish in the ledger, for the status page, metrics and alerts. It does not
+// record the publish of an earlier night than the newest.
 func (g *globals) recordPublish(ctx context.Context, wh *warehouse.Warehouse, began time.Time, args []string, done []lake.Published, err error) error {
 	latest, ok, readErr := wh.Versions.Latest()
 	if readErr != nil || !ok || len(args) > 0 && args[0] != latest {
@@ -108,14 +106,14 @@ func (g *globals) recordPublish(ctx context.Context, wh *warehouse.Warehouse, be
 	for _, p := range done {
 		entry.Version, entry.Rows, entry.Bytes = p.Run, entry.Rows+p.Rows, entry.Bytes+p.Bytes
 	}
-	// The user sees a failure on the terminal. Only the recovery of the lake is sent as an
-	// alert.
+	// The user sees a failure on the terminal. An alert is sent only if the lake was behind and
+	// is up to date again.
 	sender := command.NewNotifier(g.cfg.Notify, version, g.NewLogger(g.stderr))
 	return command.RecordFollow(ctx, wh, sender, entry.EndFollow(ctx, g.Now(), err), notify.Recovered)
 }
 
 // runsToPublish returns the nights to publish, oldest first: the newest night and, with all,
-// every kept night later than the night of the lake. If it returns nights and an error, an
+// every kept night later than the night of the lake. If it returns both nights and an error, an
 // earlier night cannot be read.
 func runsToPublish(ctx context.Context, wh *warehouse.Warehouse, l *lake.Lake, all bool) ([]string, error) {
 	if err := wh.Identity.Check(); err != nil {
@@ -137,7 +135,8 @@ func runsToPublish(ctx context.Context, wh *warehouse.Warehouse, l *lake.Lake, a
 	}
 	var runs []string
 	line, unread := wh.Versions.Lineage(latest)
-	// A night is published with its own manifest, not with a copy.
+	// Only nights with an intact manifest of their own are published. Lineage may have read a
+	// copy of the manifest.
 	for i := len(line) - 1; i >= 0; i-- {
 		if line[i].FileErr != nil {
 			unread, line = line[i].FileErr, line[i+1:]
@@ -166,7 +165,6 @@ func publishRun(ctx context.Context, wh *warehouse.Warehouse, l *lake.Lake, run 
 	return l.Publish(ctx, v)
 }
 
-// describePublished returns a line for each published night.
 func describePublished(done []lake.Published) string {
 	var b strings.Builder
 	for _, p := range done {
@@ -181,12 +179,6 @@ func describePublished(done []lake.Published) string {
 		}
 	}
 	return b.String()
-}
-
-func writeJSON(w io.Writer, value any) error {
-	e := json.NewEncoder(w)
-	e.SetIndent("", "  ")
-	return e.Encode(value)
 }
 
 func formatFlag(cmd *cobra.Command) *string {

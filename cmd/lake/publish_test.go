@@ -20,8 +20,8 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// TestEveryNightIsPublished publishes three nights one by one. It compares all values of each
-// night, read by its tag.
+// TestEveryNightIsPublished publishes three nights one by one, reads each by its tag and compares
+// all values.
 func TestEveryNightIsPublished(t *testing.T) {
 	h := newFixture(t, 0)
 	var runs []string
@@ -47,7 +47,7 @@ func TestEveryNightIsPublished(t *testing.T) {
 }
 
 // TestPublishAfterSkippedNights publishes only the last of several nights. past must be the
-// same as if each of them had been published.
+// same as if every night had been published.
 func TestPublishAfterSkippedNights(t *testing.T) {
 	h := newFixture(t, 1)
 	h.publish()
@@ -74,7 +74,7 @@ func TestAllPublishesEachKeptNight(t *testing.T) {
 }
 
 // TestOlderNightIsRefused publishes an earlier night, also after a rollback. The next night must
-// then replace the history, because the lake and the warehouse have different rows of past.
+// then replace the history, because the lake and the warehouse contain different rows of past.
 func TestOlderNightIsRefused(t *testing.T) {
 	h := newFixture(t, 3)
 	all := h.publish("--all")
@@ -192,9 +192,7 @@ func (h *fixture) downgradeMetadata(table, content string) any {
 	delete(m["properties"].(map[string]any), "placementsync.content")
 	snapshots := m["snapshots"].([]any)
 	snapshots[len(snapshots)-1].(map[string]any)["summary"].(map[string]any)["placementsync.content"] = content
-	data, err := json.Marshal(m)
-	h.must(err)
-	h.must(os.WriteFile(h.metadataFile("placements_current", table), data, 0o600))
+	h.writeMetadata(h.metadataFile("placements_current", table), m)
 	return m["current-snapshot-id"]
 }
 
@@ -228,8 +226,8 @@ func TestDamagedCatalogIsRefused(t *testing.T) {
 	}
 }
 
-// TestUnreadableManifestIsReported damages the manifest of a night. publish --all must name it
-// and publish the later nights.
+// TestUnreadableManifestIsReported damages the manifest of a night. publish --all must name the
+// manifest and publish the later nights.
 func TestUnreadableManifestIsReported(t *testing.T) {
 	h := newFixture(t, 1)
 	h.publish()
@@ -266,7 +264,7 @@ func TestSchemaChangesAreApplied(t *testing.T) {
 	h := newFixture(t, 1)
 	first := h.publish()[0].Run
 	const lacking = "unit_amount"
-	h.editMetadata("placements_current", "product_listing_prices", func(fields []any) []any {
+	h.editColumns("placements_current", "product_listing_prices", func(fields []any) []any {
 		fields = slices.DeleteFunc(fields, func(f any) bool { return f.(map[string]any)["name"] == lacking })
 		return append(fields, map[string]any{"id": 9000, "name": "of_another_time", "required": false, "type": "string"})
 	})
@@ -280,14 +278,19 @@ func TestSchemaChangesAreApplied(t *testing.T) {
 	}
 }
 
-// editMetadata changes the columns of a table as another program would.
-func (h *fixture) editMetadata(namespace, table string, edit func(fields []any) []any) {
+// editColumns changes the columns of a table as another program would.
+func (h *fixture) editColumns(namespace, table string, edit func(fields []any) []any) {
 	h.Helper()
 	path := h.metadataFile(namespace, table)
 	m := h.readMetadata(path)
 	for _, s := range m["schemas"].([]any) {
 		s.(map[string]any)["fields"] = edit(s.(map[string]any)["fields"].([]any))
 	}
+	h.writeMetadata(path, m)
+}
+
+func (h *fixture) writeMetadata(path string, m map[string]any) {
+	h.Helper()
 	data, err := json.Marshal(m)
 	h.must(err)
 	h.must(os.WriteFile(path, data, 0o600))

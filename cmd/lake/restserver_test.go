@@ -22,9 +22,10 @@ type restServer struct {
 	tables map[string]table.Metadata
 	// without is a part of the endpoints that the server lacks. Empty means none.
 	without string
-	// commit, if set, replaces the handling of a commit.
+	// commit, if set, replaces the handling of a commit. put applies the commit to the first
+	// tables, or to all with -1.
 	commit func(w http.ResponseWriter, put func(tables int))
-	// load, if set, replaces the response to a load of a table.
+	// load, if set, may respond to a load of a table. It returns false if it does not.
 	load func(w http.ResponseWriter) bool
 }
 
@@ -60,8 +61,8 @@ func (s *restServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusNoContent)
 	case len(parts) == 4 && r.Method == http.MethodGet:
 		list := []map[string]any{}
-		for name := range s.tables {
-			if namespace, name, _ := strings.Cut(name, "."); namespace == parts[2] {
+		for identifier := range s.tables {
+			if namespace, name, _ := strings.Cut(identifier, "."); namespace == parts[2] {
 				list = append(list, map[string]any{"namespace": []string{namespace}, "name": name})
 			}
 		}
@@ -131,9 +132,9 @@ func (s *restServer) serveCommit(w http.ResponseWriter, r *http.Request) {
 	if err := json.NewDecoder(r.Body).Decode(&in); err != nil {
 		panic(err)
 	}
-	put := func(most int) {
+	put := func(tables int) {
 		for i, c := range in.Changes {
-			if i == most {
+			if i == tables {
 				return
 			}
 			name := c.Identifier.Namespace[0] + "." + c.Identifier.Name

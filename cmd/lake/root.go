@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -39,8 +40,8 @@ func newRoot(g *globals) *cobra.Command {
 	return root
 }
 
-// checkCaller returns an error if placementsync of another version started this program:
-// their flags and output may differ.
+// checkCaller returns an error if placementsync of another version started this program, because
+// the flags and the output of the versions may differ.
 func (g *globals) checkCaller() error {
 	if caller, ok := g.LookupEnv("PLACEMENTSYNC_VERSION"); ok && caller != version {
 		return command.UsageErr("placementsync-lake has version %s and placementsync has version %s: install the same version of both", version, caller)
@@ -48,28 +49,26 @@ func (g *globals) checkCaller() error {
 	return nil
 }
 
-// result is the result of a command, as a value for JSON and as text.
+// result is the result of a command: a value, which is printed as JSON, and a text.
 type result struct {
 	value any
 	text  string
 }
 
-// showResult prints a result. Its text may quote a catalog, so control characters are
-// escaped.
+// showResult prints a result. It escapes control characters in the text, which may quote a catalog.
 func (g *globals) showResult(format string, r result) error {
 	if format == "json" {
-		return writeJSON(g.stdout, r.value)
+		e := json.NewEncoder(g.stdout)
+		e.SetIndent("", "  ")
+		return e.Encode(r.value)
 	}
 	_, err := io.WriteString(g.stdout, query.OnScreen(r.text))
 	return err
 }
 
-// lakeFunc runs a command on the lake and the warehouse. It may return both a result and an
-// error.
-type lakeFunc func(ctx context.Context, wh *warehouse.Warehouse, l *lake.Lake, args []string) (result, error)
-
-// lakeCommand completes a command that opens the lake, calls run and prints its result.
-func (g *globals) lakeCommand(cmd *cobra.Command, run lakeFunc) *cobra.Command {
+// lakeCommand adds the flag --format to a command, and RunE, which opens the warehouse and the lake,
+// calls run and prints the result. run may return both a result and an error.
+func (g *globals) lakeCommand(cmd *cobra.Command, run func(ctx context.Context, wh *warehouse.Warehouse, l *lake.Lake, args []string) (result, error)) *cobra.Command {
 	format := formatFlag(cmd)
 	cmd.RunE = command.MarkWork(func(cmd *cobra.Command, args []string) (err error) {
 		if err := checkFormat(*format); err != nil {
@@ -89,7 +88,7 @@ func (g *globals) lakeCommand(cmd *cobra.Command, run lakeFunc) *cobra.Command {
 	return cmd
 }
 
-// loadConfig reads the sections of the configuration that the lake needs.
+// loadConfig reads the sections of the configuration that this program needs.
 func (g *globals) loadConfig() (err error) {
 	g.cfg, err = g.LoadConfig(g.LookupEnv, "warehouse", "lake", "s3")
 	return err

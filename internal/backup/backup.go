@@ -1,7 +1,7 @@
 // Package backup mirrors parquet/ and state/ of a warehouse to a bucket and restores them.
 //
-// The name of an object is the SHA-256 of its bytes. It is therefore sent only once and never
-// overwritten. A manifest lists all files of a backup and is written last, so every manifest
+// The name of an object is the SHA-256 of its bytes, so the same bytes are sent only once and
+// never overwritten. A manifest lists all files of a backup. It is written last, so every manifest
 // describes a complete backup. An interrupted backup leaves objects without a manifest.
 //
 // It must not know the meaning of the files or the time at which it runs.
@@ -19,6 +19,7 @@ import (
 	"log/slog"
 	"os"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -30,7 +31,7 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// parallel is the number of files that are sent or fetched at once.
+// parallel is the number of files that are sent or fetched at the same time.
 const parallel = 8
 
 // Config is a warehouse and its bucket.
@@ -50,13 +51,12 @@ type Config struct {
 type Result struct {
 	// Run is the published version.
 	Run string
-	// Files and Bytes count all files of the backup. Sent and SentBytes count the files that
-	// this Run sent.
+	// Files and Bytes count all files of the backup. Sent and SentBytes count the sent files.
 	Files, Sent      int
 	Bytes, SentBytes int64
 	// Removed counts the removed objects of old backups.
 	Removed int
-	// LeftOut lists files that are damaged or missing in the warehouse and not in the
+	// LeftOut are the files that are damaged or missing in the warehouse and not in the
 	// bucket.
 	LeftOut []Problem
 }
@@ -67,7 +67,7 @@ type Problem struct {
 	Problem string `json:"problem"`
 }
 
-// OtherError means that the bucket has the backup of another warehouse.
+// OtherError means that the bucket contains the backup of another warehouse.
 type OtherError struct{ Address, Run string }
 
 func (e *OtherError) Error() string {
@@ -80,9 +80,10 @@ type run struct {
 	Config
 	mu     sync.Mutex
 	result Result
-	// stored has the objects in the bucket, by name.
+	// stored are the objects in the bucket, by name.
 	stored map[string]object.Object
-	files  []File
+	// files are the files of the backup.
+	files []checksum.FileSum
 }
 
 // Run brings the backup up to date. After an error the bucket contains its earlier backups,
@@ -128,7 +129,7 @@ func Run(ctx context.Context, c Config) (res Result, err error) {
 }
 
 // timeAfter returns now, or a time after last if the clock was set back. The name of a
-// manifest begins with it, and the newest backup is found by the name.
+// manifest begins with its time, and the newest backup is found by the name.
 func timeAfter(now, last time.Time) time.Time {
 	now = now.UTC().Truncate(time.Millisecond)
 	if next := last.Add(time.Millisecond); now.Before(next) {
@@ -137,9 +138,9 @@ func timeAfter(now, last time.Time) time.Time {
 	return now
 }
 
-// checkOwner returns the backups in the bucket. It returns an *OtherError if the newest one
-// has a run that this warehouse does not know: a new warehouse must not replace the backup of
-// a lost one.
+// checkOwner returns the manifests in the bucket. It returns an *OtherError if the newest manifest
+// has a run that this warehouse does not know, because a new warehouse must not replace the backup
+// of a lost one.
 func (r *run) checkOwner(ctx context.Context) (manifests, error) {
 	kept, err := listManifests(ctx, r.Bucket)
 	if err != nil || len(kept.readable) == 0 {
@@ -150,12 +151,7 @@ func (r *run) checkOwner(ctx context.Context) (manifests, error) {
 	if err != nil {
 		return kept, err
 	}
-	for _, r := range runs {
-		if r.ID == newest {
-			return kept, nil
-		}
-	}
-	if newest == "" || newest == r.result.Run {
+	if newest == "" || newest == r.result.Run || ledger.Find(runs, newest).ID != "" {
 		return kept, nil
 	}
 	return kept, &OtherError{r.Bucket.Address(""), newest}
@@ -171,27 +167,27 @@ func (r *run) listStored(ctx context.Context) error {
 }
 
 // checkStored checks that the bucket has all objects of the manifest, because another
-// program may have removed some meanwhile. If one is missing, the manifest is deleted.
+// program may have removed some meanwhile. If an object is missing, it deletes the manifest.
 func (r *run) checkStored(ctx context.Context, manifest string) error {
 	if err := r.listStored(ctx); err != nil {
 		return err
 	}
 	for _, f := range r.files {
-		if !r.isStored(f.sum()) {
+		if !r.isStored(f) {
 			err := fmt.Errorf("back up to %s: %s of file %s was removed during the backup: another program removes objects there, or another warehouse uses this prefix; "+
-				"the previous backup was kept, and the next backup sends the object again", r.Bucket.Address(""), dataName(f.sum()), f.File)
+				"the previous backup was kept, and the next backup sends the object again", r.Bucket.Address(""), dataName(f), f.File)
 			return errors.Join(err, r.Bucket.Delete(ctx, manifest))
 		}
 	}
 	return nil
 }
 
-// sendFiles sends the missing files. The files of the series are listed before and after.
-// If a night changed them meanwhile, sendFiles starts again, so that a backup has one state
-// of the series. Damaged files are checked a second time.
+// sendFiles sends the missing files. It lists the files of the series before and after. If a night
+// changed them meanwhile, it starts again, so that a backup has one state of the series. It also
+// starts again once if files were damaged, because a night may have been replacing them.
 func (r *run) sendFiles(ctx context.Context) error {
 	const maxAttempts = 5
-	isSettled := false
+	isUnchanged := false
 	for attempt := range maxAttempts {
 		files, err := r.Warehouse.Mirror.Files()
 		if err != nil {
@@ -210,36 +206,37 @@ func (r *run) sendFiles(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		isSettled = slices.Equal(namedFiles(files), namedFiles(again))
-		if isSettled && (len(r.result.LeftOut) == 0 || attempt > 0) {
+		isUnchanged = slices.Equal(namedFiles(files), namedFiles(again))
+		if isUnchanged && (len(r.result.LeftOut) == 0 || attempt > 0) {
 			break
 		}
-		if !isSettled {
+		if !isUnchanged {
 			r.Log.Info("the Parquet series changed during the backup, which starts again", "attempt", attempt+1)
 		}
 	}
-	if !isSettled {
+	if !isUnchanged {
 		return fmt.Errorf("back up to %s: the Parquet series changed during each of %d attempts; the previous backup and the sent files were kept: "+
 			"run placementsync backup while no night is running", r.Bucket.Address(""), maxAttempts)
 	}
-	slices.SortFunc(r.files, func(x, y File) int { return compareText(x.File, y.File) })
-	slices.SortFunc(r.result.LeftOut, func(x, y Problem) int { return compareText(x.File, y.File) })
+	slices.SortFunc(r.files, compareFiles)
+	slices.SortFunc(r.result.LeftOut, func(x, y Problem) int { return strings.Compare(x.File, y.File) })
 	return nil
 }
 
-// namedFiles returns the files with a checksum in a manifest, and the manifests, sorted.
+// namedFiles returns the files that have a checksum, sorted: those of the series.
 func namedFiles(files []checksum.FileSum) []checksum.FileSum {
 	all := slices.DeleteFunc(slices.Clone(files), func(f checksum.FileSum) bool { return f.SHA256 == "" })
-	slices.SortFunc(all, func(x, y checksum.FileSum) int { return compareText(x.File, y.File) })
+	slices.SortFunc(all, compareFiles)
 	return all
 }
+
+func compareFiles(x, y checksum.FileSum) int { return strings.Compare(x.File, y.File) }
 
 // sendFile sends a file unless the bucket has it. A file that the bucket has is not read,
 // because the copy in the bucket is intact even if the file is damaged.
 func (r *run) sendFile(ctx context.Context, want checksum.FileSum) error {
-	sum := object.Sum{Bytes: want.Bytes, SHA256: want.SHA256}
-	if want.SHA256 != "" && r.isStored(sum) {
-		r.addFile(want.File, sum, false)
+	if want.SHA256 != "" && r.isStored(want) {
+		r.addFile(want, false)
 		return nil
 	}
 	path, err := r.Warehouse.Mirror.Path(want.File)
@@ -257,10 +254,11 @@ func (r *run) sendFile(ctx context.Context, want checksum.FileSum) error {
 	if want.SHA256 != "" {
 		r.leaveOut(want.File, problem)
 	}
-	return nil // a file of state/ may have been removed
+	return nil // a file of state/ may have been removed meanwhile
 }
 
-// sendFrom sends the file at a path if it matches want. Otherwise it returns the problem.
+// sendFrom sends the file at a path if it has the checksum of want. Otherwise it returns the problem
+// of the file.
 func (r *run) sendFrom(ctx context.Context, path string, want checksum.FileSum) (problem string, err error) {
 	f, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -275,33 +273,36 @@ func (r *run) sendFrom(ctx context.Context, path string, want checksum.FileSum) 
 		return "", fmt.Errorf("back up %s: %w", want.File, err)
 	}
 	if want.SHA256 != "" && sum.SHA256 != want.SHA256 {
-		return "its checksum differs from its manifest", nil
+		return checksum.WrongSum, nil
 	}
-	isNew := !r.isStored(sum)
+	sent := checksum.FileSum{File: want.File, Bytes: sum.Bytes, SHA256: sum.SHA256}
+	isNew := !r.isStored(sent)
 	if isNew {
-		if err := r.Bucket.Put(ctx, dataName(sum), f, sum); err != nil {
+		if err := r.Bucket.Put(ctx, dataName(sent), f, sum); err != nil {
 			return "", err
 		}
 	}
-	r.addFile(want.File, sum, isNew)
+	r.addFile(sent, isNew)
 	return "", nil
 }
 
-func (r *run) isStored(sum object.Sum) bool {
+// isStored reports whether the bucket has the content of a file.
+func (r *run) isStored(f checksum.FileSum) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	o, ok := r.stored[dataName(sum)]
-	return ok && o.Bytes == sum.Bytes
+	o, ok := r.stored[dataName(f)]
+	return ok && o.Bytes == f.Bytes
 }
 
-func (r *run) addFile(file string, sum object.Sum, isNew bool) {
+// addFile adds a file to the backup. isNew means that its content was sent.
+func (r *run) addFile(f checksum.FileSum, isNew bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.files = append(r.files, File{file, sum.Bytes, sum.SHA256})
+	r.files = append(r.files, f)
 	if isNew {
-		r.stored[dataName(sum)] = object.Object{Bytes: sum.Bytes}
+		r.stored[dataName(f)] = object.Object{Bytes: f.Bytes}
 		r.result.Sent++
-		r.result.SentBytes += sum.Bytes
+		r.result.SentBytes += f.Bytes
 	}
 }
 
@@ -311,13 +312,13 @@ func (r *run) leaveOut(file, problem string) {
 	r.result.LeftOut = append(r.result.LeftOut, Problem{file, problem})
 }
 
-// removeOld removes all manifests but the newest two, and then the objects without a
-// manifest. A running restore may use the second newest. If a manifest cannot be read, no
-// object is removed, because the manifest may list any of them.
+// removeOld removes all manifests except the newest two, and then the objects that no manifest
+// lists. A running restore may use the second newest manifest. If a manifest cannot be read,
+// removeOld removes no object, because the manifest may list any of them.
 //
-// Another machine may use the same prefix, although that is not supported. Therefore manifests
-// are listed again, and objects less than a day older than this backup are kept: their
-// manifest may not be written yet.
+// Another machine may use the same prefix, although that is not supported. Therefore removeOld lists
+// the manifests again, and keeps objects that are less than a day older than this backup, because
+// their manifest may not be written yet.
 func (r *run) removeOld(ctx context.Context, own string) error {
 	const keep = 2
 	kept, err := listManifests(ctx, r.Bucket)
@@ -349,7 +350,7 @@ func (r *run) removeOld(ctx context.Context, own string) error {
 	needed := map[string]bool{}
 	for _, m := range all {
 		for _, f := range m.Files {
-			needed[dataName(f.sum())] = true
+			needed[dataName(f)] = true
 		}
 	}
 	old = nil
@@ -363,16 +364,16 @@ func (r *run) removeOld(ctx context.Context, own string) error {
 	return r.Bucket.Delete(ctx, old...)
 }
 
-// sumFile returns the checksum of a file up to its current size. Journals may grow meanwhile.
+// sumFile returns the checksum of a file up to its current size, because a journal may grow meanwhile.
 func sumFile(ctx context.Context, f *os.File) (object.Sum, error) {
 	info, err := f.Stat()
 	if err != nil {
 		return object.Sum{}, err
 	}
 	h := sha256.New()
-	left := io.NewSectionReader(f, 0, info.Size())
+	content := io.NewSectionReader(f, 0, info.Size())
 	for err == nil && ctx.Err() == nil {
-		_, err = io.CopyN(h, left, 1<<20)
+		_, err = io.CopyN(h, content, 1<<20)
 	}
 	if err == io.EOF {
 		err = nil

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"placementsync/internal/checksum"
 	"placementsync/internal/object"
 )
 
@@ -21,38 +22,31 @@ const (
 
 const (
 	manifestKind = "placementsync backup"
-	// manifestFormat is the version of the format. Raise it when older programs would
+	// manifestFormat is the version of the format. Raise it if older programs would
 	// restore wrong files.
 	manifestFormat = 1
-	// maxManifest is in bytes. A file takes about 200.
+	// maxManifest is the largest size of a manifest in bytes. A file takes about 200 bytes.
 	maxManifest = 256 << 20
 )
 
-// Manifest lists the files of a backup. The name of its object contains the time and the
-// SHA-256 of its JSON.
+// Manifest lists the files of a backup. The name of its object contains At and the SHA-256 of
+// the object.
 type Manifest struct {
-	Kind    string    `json:"kind"`
-	Format  int       `json:"format"`
-	Run     string    `json:"run_id"`
-	At      time.Time `json:"at"`
-	Program string    `json:"program_version"`
-	Files   []File    `json:"files"`
+	Kind    string             `json:"kind"`
+	Format  int                `json:"format"`
+	Run     string             `json:"run_id"`
+	At      time.Time          `json:"at"`
+	Program string             `json:"program_version"`
+	Files   []checksum.FileSum `json:"files"`
 	// LeftOut lists files that were damaged in the warehouse and are not in the backup.
 	LeftOut []Problem `json:"left_out,omitempty"`
 }
 
-// File is a file of the warehouse. Its checksum is the name of its object.
-type File struct {
-	File   string `json:"file"`
-	Bytes  int64  `json:"bytes"`
-	SHA256 string `json:"sha256"`
-}
+// objectSum returns the sum of the object that contains a file.
+func objectSum(f checksum.FileSum) object.Sum { return object.Sum{Bytes: f.Bytes, SHA256: f.SHA256} }
 
-func (f File) sum() object.Sum { return object.Sum{Bytes: f.Bytes, SHA256: f.SHA256} }
-
-func dataName(sum object.Sum) string { return dataDir + sum.SHA256 }
-
-func compareText(x, y string) int { return strings.Compare(x, y) }
+// dataName returns the name of the object that contains a file.
+func dataName(f checksum.FileSum) string { return dataDir + f.SHA256 }
 
 // nameTime is the format of the time in the name of a manifest.
 const nameTime = "20060102T150405.000Z"
@@ -60,7 +54,7 @@ const nameTime = "20060102T150405.000Z"
 // storedManifest is a manifest with the name of its object.
 type storedManifest struct {
 	name string
-	// storedAt is the time of the server. It may be zero.
+	// storedAt is the time at which the server stored the object. It may be zero.
 	storedAt time.Time
 	Manifest
 }
@@ -70,7 +64,7 @@ type unreadableManifest struct {
 	err  error
 }
 
-// manifests lists the manifests in a bucket.
+// manifests are the manifests in a bucket.
 type manifests struct {
 	readable   []storedManifest // oldest first
 	unreadable []unreadableManifest
@@ -88,7 +82,7 @@ func writeManifest(ctx context.Context, b *object.Bucket, m Manifest) (name stri
 }
 
 // listManifests reads the manifests in a bucket. It ignores objects with other names. It
-// returns an error if there are manifests and all of them are unreadable.
+// returns an error if there are only unreadable manifests.
 func listManifests(ctx context.Context, b *object.Bucket) (all manifests, err error) {
 	objects, err := b.List(ctx, manifestsDir)
 	if err != nil {
@@ -103,7 +97,7 @@ func listManifests(ctx context.Context, b *object.Bucket) (all manifests, err er
 		}
 		m, err := readManifest(ctx, b, o.Name, sum)
 		switch {
-		case errors.Is(err, object.ErrMissing): // another backup has removed it meanwhile
+		case errors.Is(err, object.ErrMissing): // another backup has removed the manifest meanwhile
 			continue
 		case errors.As(err, new(*manifestError)):
 			all.unreadable = append(all.unreadable, unreadableManifest{o.Name, err})
@@ -120,7 +114,7 @@ func listManifests(ctx context.Context, b *object.Bucket) (all manifests, err er
 	if len(all.readable) == 0 {
 		return all, errors.Join(problems...)
 	}
-	slices.SortFunc(all.readable, func(x, y storedManifest) int { return compareText(x.name, y.name) })
+	slices.SortFunc(all.readable, func(x, y storedManifest) int { return strings.Compare(x.name, y.name) })
 	return all, nil
 }
 
@@ -163,8 +157,8 @@ func readManifest(ctx context.Context, b *object.Bucket, name, sum string) (m Ma
 	return m, nil
 }
 
-// readNewest returns the newest manifest. It returns an error if that is unreadable, unless
-// c.Older is set.
+// readNewest returns the newest manifest. If it is unreadable, readNewest returns an error or, with
+// c.Older, the newest readable manifest.
 func (c Config) readNewest(ctx context.Context) (Manifest, error) {
 	all, err := listManifests(ctx, c.Bucket)
 	if err != nil {

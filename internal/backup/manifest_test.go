@@ -7,12 +7,13 @@ import (
 	"testing"
 	"time"
 
+	"placementsync/internal/checksum"
 	"placementsync/internal/object"
 	"placementsync/internal/testing/s3sim"
 )
 
-// TestManifestsThatCannotBeRead checks the reasons of unreadable manifests, and that manifests.last
-// includes their times.
+// TestManifestsThatCannotBeRead checks the errors of unreadable manifests. manifests.last must be
+// the time of the newest manifest, although it is unreadable.
 func TestManifestsThatCannotBeRead(t *testing.T) {
 	server := httptest.NewServer(s3sim.New("store"))
 	t.Cleanup(server.Close)
@@ -21,12 +22,12 @@ func TestManifestsThatCannotBeRead(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	one := File{"parquet/a", 1, strings.Repeat("0", 64)}
+	one := checksum.FileSum{File: "parquet/a", Bytes: 1, SHA256: strings.Repeat("0", 64)}
 	at := time.Date(2026, 11, 20, 2, 0, 0, 0, time.UTC)
 	for i, m := range []Manifest{
-		{Kind: manifestKind, Format: manifestFormat, Files: []File{one}},
+		{Kind: manifestKind, Format: manifestFormat, Files: []checksum.FileSum{one}},
 		{Kind: manifestKind, Format: manifestFormat + 1, Program: "v9"},
-		{Kind: manifestKind, Format: manifestFormat, Files: []File{one, one}},
+		{Kind: manifestKind, Format: manifestFormat, Files: []checksum.FileSum{one, one}},
 		{Kind: "another"},
 	} {
 		m.At = at.AddDate(0, 0, i)

@@ -12,27 +12,28 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"placementsync/internal/checksum"
 	"placementsync/internal/object"
 )
 
 // Restored describes a restored backup.
 type Restored struct {
 	Manifest
-	// Fetched and Bytes count the files read from the bucket. The other files already existed.
+	// Fetched and Bytes count the files that were read from the bucket. The other files already
+	// existed.
 	Fetched int
 	Bytes   int64
 }
 
 // Restore copies parquet/ and state/ of the newest backup to a folder without a warehouse.
-// Each file is renamed into place after its checksum was verified. The ledger is written last,
-// so no night can start earlier. After an error, another Restore fetches only the missing
-// files.
+// Each file appears after its checksum was verified. The ledger is written last, because a night
+// fails without it. After an error, another Restore fetches only the missing files.
 func Restore(ctx context.Context, c Config) (res Restored, err error) {
 	if res.Manifest, err = c.readNewest(ctx); err != nil {
 		return res, err
 	}
 	mirror := c.Warehouse.Mirror
-	ledger := slices.IndexFunc(res.Files, func(f File) bool { return f.File == mirror.LedgerFile() })
+	ledger := slices.IndexFunc(res.Files, func(f checksum.FileSum) bool { return f.File == mirror.LedgerFile() })
 	if ledger < 0 {
 		return res, fmt.Errorf("restore from %s: the backup of %s has no ledger; nothing was changed", c.Bucket.Address(""), res.Run)
 	}
@@ -51,7 +52,7 @@ func Restore(ctx context.Context, c Config) (res Restored, err error) {
 	defer func() { err = errors.Join(err, lock.Release()) }()
 	remaining := slices.Delete(slices.Clone(res.Files), ledger, ledger+1)
 	var fetched, bytes atomic.Int64
-	err = eachFile(ctx, remaining, func(ctx context.Context, f File) error { return c.fetch(ctx, f, &fetched, &bytes) })
+	err = eachFile(ctx, remaining, func(ctx context.Context, f checksum.FileSum) error { return c.fetch(ctx, f, &fetched, &bytes) })
 	if err == nil {
 		err = c.fetch(ctx, last, &fetched, &bytes)
 	}
@@ -59,9 +60,10 @@ func Restore(ctx context.Context, c Config) (res Restored, err error) {
 	return res, err
 }
 
-// isInPlace reports whether the local file equals the file of the backup. Another file below
-// parquet/ is an error. A file below state/ may differ, because no run was published here.
-func (c Config) isInPlace(ctx context.Context, f File) (bool, error) {
+// isInPlace reports whether the local file equals the file of the backup. It returns an error if a
+// file below parquet/ differs. A file below state/ may differ: a night that failed during an earlier
+// restore may have written it.
+func (c Config) isInPlace(ctx context.Context, f checksum.FileSum) (bool, error) {
 	path, err := c.Warehouse.Mirror.Path(f.File)
 	if err != nil {
 		return false, err
@@ -75,21 +77,21 @@ func (c Config) isInPlace(ctx context.Context, f File) (bool, error) {
 	}
 	defer file.Close()
 	sum, err := sumFile(ctx, file)
-	if err == nil && sum != f.sum() && strings.HasPrefix(f.File, "state/") {
+	if err == nil && sum != objectSum(f) && strings.HasPrefix(f.File, "state/") {
 		return false, nil
 	}
-	if err == nil && sum != f.sum() {
+	if err == nil && sum != objectSum(f) {
 		err = fmt.Errorf("restore %s: a different file exists and was kept: set warehouse.dir to an empty folder", f.File)
 	}
 	return err == nil, err
 }
 
-func (c Config) fetch(ctx context.Context, f File, fetched, bytes *atomic.Int64) error {
+func (c Config) fetch(ctx context.Context, f checksum.FileSum, fetched, bytes *atomic.Int64) error {
 	if exists, err := c.isInPlace(ctx, f); exists || err != nil {
 		return err
 	}
 	err := c.Warehouse.Mirror.Place(f.File, func(file *os.File) error {
-		return c.Bucket.Get(ctx, dataName(f.sum()), f.sum(), func() (io.Writer, error) {
+		return c.Bucket.Get(ctx, dataName(f), objectSum(f), func() (io.Writer, error) {
 			_, err := file.Seek(0, io.SeekStart)
 			return file, errors.Join(err, file.Truncate(0))
 		})
@@ -102,7 +104,7 @@ func (c Config) fetch(ctx context.Context, f File, fetched, bytes *atomic.Int64)
 }
 
 // eachFile calls work for the files, several at a time, until one call fails.
-func eachFile(ctx context.Context, files []File, work func(ctx context.Context, f File) error) error {
+func eachFile(ctx context.Context, files []checksum.FileSum, work func(ctx context.Context, f checksum.FileSum) error) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(parallel)
 	for _, f := range files {
@@ -116,10 +118,10 @@ func eachFile(ctx context.Context, files []File, work func(ctx context.Context, 
 	return group.Wait()
 }
 
-// Verified describes a verified backup.
+// Verified describes a verified backup. Fetched and Bytes count the verified objects.
 type Verified struct {
 	Restored
-	// Damaged lists files whose objects are missing or damaged.
+	// Damaged are the files whose objects are missing or damaged.
 	Damaged []Problem
 }
 
@@ -139,16 +141,16 @@ func Verify(ctx context.Context, c Config, readData bool) (v Verified, err error
 	}
 	problems := make(chan Problem, len(v.Files))
 	var fetched, bytes atomic.Int64
-	err = eachFile(ctx, v.Files, func(ctx context.Context, f File) error {
-		switch size, ok := stored[dataName(f.sum())]; {
+	err = eachFile(ctx, v.Files, func(ctx context.Context, f checksum.FileSum) error {
+		switch size, ok := stored[dataName(f)]; {
 		case !ok:
 			problems <- Problem{f.File, "its object is missing: the next backup sends it again, if the warehouse has the file"}
 		case size != f.Bytes:
 			problems <- Problem{f.File, fmt.Sprintf("its object has %d bytes, not %d: the next backup sends it again, if the warehouse has the file", size, f.Bytes)}
 		case readData:
-			err := c.Bucket.Get(ctx, dataName(f.sum()), f.sum(), func() (io.Writer, error) { return io.Discard, nil })
+			err := c.Bucket.Get(ctx, dataName(f), objectSum(f), func() (io.Writer, error) { return io.Discard, nil })
 			if errors.Is(err, object.ErrDiffers) {
-				problems <- Problem{f.File, fmt.Sprintf("its bytes do not match its checksum: remove %s, and the next backup sends it again", c.Bucket.Address(dataName(f.sum())))}
+				problems <- Problem{f.File, fmt.Sprintf("its bytes do not match its checksum: remove %s, and the next backup sends it again", c.Bucket.Address(dataName(f)))}
 				return nil
 			}
 			if err != nil {

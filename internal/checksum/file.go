@@ -16,14 +16,14 @@ import (
 	"path/filepath"
 )
 
-// FileSum records the bytes of a file, as JSON in manifests.
+// FileSum is the size and the checksum of a file, as in manifests.
 type FileSum struct {
 	File   string `json:"file"`
 	Bytes  int64  `json:"bytes"`
 	SHA256 string `json:"sha256"`
 }
 
-// SumFile reads a file of a folder. FileSum.File is its name there. ctx cancels it.
+// SumFile reads the file with a name in dir. ctx cancels it.
 func SumFile(ctx context.Context, dir, name string) (sum FileSum, err error) {
 	f, err := os.Open(filepath.Join(dir, name))
 	if err != nil {
@@ -35,7 +35,7 @@ func SumFile(ctx context.Context, dir, name string) (sum FileSum, err error) {
 	return FileSum{name, n, hex.EncodeToString(h.Sum(nil))}, err
 }
 
-// SumText is the FileSum of a file with this content.
+// SumText returns the FileSum of a file with this content.
 func SumText(name string, text []byte) FileSum {
 	return FileSum{name, int64(len(text)), Hex(text)}
 }
@@ -60,8 +60,8 @@ func Copy(dst io.Writer, src io.Reader) (string, error) {
 	return hex.EncodeToString(h.Sum(nil)), err
 }
 
-// Cache compares files with recorded checksums and reads each file once, also under several
-// names: most files of the Parquet series are hard links to files of versions.
+// Cache compares files with recorded checksums. It reads a file with several names only once,
+// because most files of the Parquet series are hard links to files of versions.
 type Cache struct {
 	ctx context.Context
 	// Bytes counts the bytes that were read.
@@ -79,7 +79,7 @@ func NewCache(ctx context.Context) *Cache {
 	return &Cache{ctx: ctx, bySize: map[int64][]summedFile{}}
 }
 
-// WrongSum is the problem of a file that has the recorded size and another checksum.
+// WrongSum is the problem of a file with another checksum than the recorded one.
 const WrongSum = "its checksum differs from its manifest"
 
 // Compare returns the problem of a file, or "" if it is intact. With readData it compares the

@@ -10,7 +10,7 @@ import (
 	"hash/crc32"
 )
 
-// ErrSeal means that a sealed text has been changed.
+// ErrSeal means that a sealed text was changed.
 var ErrSeal = errors.New("its own checksum is wrong: the content was changed")
 
 // A sealed object ends with the member "seal", the SHA-256 of the text before it.
@@ -29,7 +29,7 @@ func Seal(value any) ([]byte, error) {
 	return append(text, sealPrefix+Hex(text)+sealSuffix...), nil
 }
 
-// Unseal decodes a text that Seal returned, or an object without a seal from an earlier
+// Unseal decodes a text that Seal returned, or an object without a checksum from an earlier
 // program. It returns ErrSeal if the checksum is wrong.
 func Unseal(text []byte, into any) error {
 	if at := len(text) - len(sealPrefix) - 2*sha256.Size - len(sealSuffix); at >= 0 && bytes.HasPrefix(text[at:], []byte(sealPrefix)) {
@@ -48,7 +48,7 @@ func Hex(text []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// lineSum ends a sealed line. Its CRC-32C covers the text before it.
+// lineSum is the end of a sealed line, with the CRC-32C of the text before it.
 const lineSum = `,"sum":"%08x"}`
 
 // SealLine returns a struct or map as one line of JSON that ends with its checksum, without the

@@ -1,22 +1,20 @@
 package lake
 
 import (
-	"strings"
-
 	"placementsync/internal/dictionary"
 	"placementsync/internal/sqltext"
 	"placementsync/internal/stream"
 )
 
-// columnNames lists columns for SQL.
+// columnNames returns a list of columns for SQL.
 func columnNames(columns []stream.Column) sqltext.SQL {
-	return joinColumns(columns, func(c stream.Column) string { return sqltext.Quote(c.Name) })
+	return sqltext.Join(columns, ", ", func(c stream.Column) string { return sqltext.Quote(c.Name) })
 }
 
-// columnValues lists columns with the values that the published Parquet files have: JSON
-// as text, and the fingerprint as a signed number.
+// columnValues returns a list of columns with the values that the published Parquet files
+// contain: JSON is text, and row_hash is a signed number.
 func columnValues(columns []stream.Column) sqltext.SQL {
-	return joinColumns(columns, func(c stream.Column) string {
+	return sqltext.Join(columns, ", ", func(c stream.Column) string {
 		switch {
 		case c.Type == stream.JSON:
 			return sqltext.Quote(c.Name) + "::VARCHAR AS " + sqltext.Quote(c.Name)
@@ -25,12 +23,4 @@ func columnValues(columns []stream.Column) sqltext.SQL {
 		}
 		return sqltext.Quote(c.Name)
 	})
-}
-
-func joinColumns(columns []stream.Column, text func(stream.Column) string) sqltext.SQL {
-	var texts []string
-	for _, c := range columns {
-		texts = append(texts, text(c))
-	}
-	return sqltext.SQL(strings.Join(texts, ", "))
 }

@@ -12,22 +12,23 @@ import (
 	"github.com/apache/iceberg-go/table"
 )
 
-// Expired lists the removals of Expire, or of its dry run.
+// Expired lists the removals of Expire. After a dry run it lists those that Expire would make.
 type Expired struct {
 	DryRun bool `json:"dry_run"`
 	// Nights are the removed nights.
 	Nights    []string `json:"nights"`
 	Snapshots int      `json:"snapshots"`
-	// Files counts all removed files. Orphans counts those of failed or killed publishers.
+	// Files counts all removed files. Orphans counts the files among them that failed or
+	// killed publishers left.
 	Files   int   `json:"files"`
 	Orphans int   `json:"orphans"`
 	Bytes   int64 `json:"bytes"`
-	// Shared are tables whose folder contains another table: their files are kept.
+	// Shared are the tables whose folder contains another table. Their files are kept.
 	Shared []string `json:"shared"`
 }
 
-// orphanAge is the age at which an unreferenced file is removed. A publisher may still refer
-// to newer files.
+// orphanAge is the age at which an unreferenced file is removed. A publisher may still commit
+// younger files.
 const orphanAge = 72 * time.Hour
 
 // Expire removes the tags and snapshots of all but the newest nights in one commit, and then
@@ -66,7 +67,7 @@ func (l *Lake) Expire(ctx context.Context, keep int, dryRun bool) (e Expired, er
 		if err := l.catalog.commit(ctx, changes); err != nil {
 			return e, err
 		}
-		// Loaded again, so that files of the commit itself do not count as orphans.
+		// After this, files of the commit do not count as orphans.
 		if after, err = l.catalog.load(ctx); err != nil {
 			return e, err
 		}
@@ -107,7 +108,7 @@ func (l *Lake) removeUnneeded(ctx context.Context, own, after tables, e *Expired
 	var names []tableName
 	for _, n := range sortedNames(l.ownTables(after)) {
 		switch {
-		case own[n] == nil: // created meanwhile
+		case own[n] == nil: // another publisher has created it meanwhile
 		case isShared(after[n], all):
 			e.Shared = append(e.Shared, strings.Join(l.cfg.identifier(n), "."))
 		default:
@@ -115,7 +116,7 @@ func (l *Lake) removeUnneeded(ctx context.Context, own, after tables, e *Expired
 		}
 	}
 	removed := make([]Expired, len(names))
-	err = eachOf(l.files.workers(), indexes(names), func(i int) error {
+	err = eachIndex(l.files.workers(), len(names), func(i int) error {
 		removed[i].DryRun = e.DryRun
 		if err := l.removeFiles(ctx, own[names[i]], after[names[i]], needed, &removed[i]); err != nil {
 			return fmt.Errorf("remove files of %s: %w", names[i], err)
@@ -131,7 +132,7 @@ func (l *Lake) removeUnneeded(ctx context.Context, own, after tables, e *Expired
 // collectNeeded returns the files that any of the tables refers to.
 func (l *Lake) collectNeeded(ctx context.Context, all []*table.Table) (map[string]bool, error) {
 	found := make([]map[string]bool, len(all))
-	err := eachOf(l.files.workers(), indexes(all), func(i int) (err error) {
+	err := eachIndex(l.files.workers(), len(all), func(i int) (err error) {
 		if found[i], err = referredFiles(ctx, all[i]); err != nil {
 			err = fmt.Errorf("find the files of %s: %w; no file was removed", strings.Join(all[i].Identifier(), "."), err)
 		}
@@ -144,8 +145,8 @@ func (l *Lake) collectNeeded(ctx context.Context, all []*table.Table) (map[strin
 	return needed, err
 }
 
-// isShared reports whether another table is in or below the folder of a table. It may be
-// writing files that are not referenced yet.
+// isShared reports whether the folder of a table contains another table. A publisher of that
+// table may be writing files that are not referenced yet.
 func isShared(t *table.Table, all []*table.Table) bool {
 	folder := sameAddress(t.Location()) + "/"
 	return slices.ContainsFunc(all, func(o *table.Table) bool {
@@ -162,21 +163,29 @@ func sortedNames(have tables) []tableName {
 	return names
 }
 
-// oldNights returns the tagged nights except the newest keep, oldest first. Ids of runs begin
-// with their time.
+// taggedNights returns the nights that have a tag in a table, in any order.
+func taggedNights(t *table.Table) (runs []string) {
+	for name := range t.Metadata().Refs() {
+		if run, ok := strings.CutPrefix(name, tagOf("")); ok {
+			runs = append(runs, run)
+		}
+	}
+	return runs
+}
+
+// oldNights returns the tagged nights except the newest keep, oldest first. Sorted run ids are in
+// the order of their times.
 func oldNights(have tables, all map[tableName]publishedState, keep int) []string {
 	nights := map[string]bool{}
 	for _, t := range have {
-		for name := range t.Metadata().Refs() {
-			if run, ok := strings.CutPrefix(name, tagOf("")); ok {
-				nights[run] = true
-			}
+		for _, run := range taggedNights(t) {
+			nights[run] = true
 		}
 	}
 	for _, s := range all {
 		delete(nights, s.run) // the current night of a table is kept
 	}
-	sorted := mapKeys(nights)
+	sorted := slices.Sorted(maps.Keys(nights))
 	if keep == 0 || len(sorted) < keep {
 		return []string{}
 	}
@@ -214,7 +223,7 @@ func expireTable(n tableName, t *table.Table, nights []string) (c change, remove
 	return c, len(gone)
 }
 
-// removeFiles removes files that only the metadata before the expiry refer to, and old
+// removeFiles removes the files to which only the metadata before the expiry refer, and old
 // unreferenced files. It keeps every needed file.
 func (l *Lake) removeFiles(ctx context.Context, before, after *table.Table, needed map[string]bool, e *Expired) (err error) {
 	expired := map[string]bool{}
@@ -247,7 +256,8 @@ func (l *Lake) removeFiles(ctx context.Context, before, after *table.Table, need
 	if e.DryRun {
 		return nil
 	}
-	return eachOf(store.(*files).workers(), names, store.(*files).remove)
+	own := store.(*files)
+	return eachIndex(own.workers(), len(names), func(i int) error { return own.remove(names[i]) })
 }
 
 // referredFiles returns all files that any snapshot of a table refers to, as addresses in

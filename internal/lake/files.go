@@ -6,10 +6,12 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"net/url"
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -21,8 +23,7 @@ import (
 )
 
 // files reads and writes the files of the lake's tables, in a folder or in object storage. It
-// records the files that this process created, so that they can be removed if its commit
-// fails.
+// records the files that it created, so that they can be removed if their commit fails.
 type files struct {
 	icebergio.WriteFileIO
 	disk  durable.Disk
@@ -32,9 +33,9 @@ type files struct {
 	s3    object.Config
 }
 
-// madeFiles are files that this process created and has not committed yet.
+// madeFiles are the created files that are not committed yet.
 type madeFiles struct {
-	mu     sync.Mutex // guards the others
+	mu     sync.Mutex // guards names and stores
 	names  []string
 	stores []icebergio.WriteFileIO // the storage of each file
 }
@@ -45,7 +46,7 @@ func (m *madeFiles) add(name string, store icebergio.WriteFileIO) {
 	m.names, m.stores = append(m.names, name), append(m.stores, store)
 }
 
-// drain returns the files and forgets them.
+// drain returns the recorded files and forgets them.
 func (m *madeFiles) drain() ([]string, []icebergio.WriteFileIO) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -55,7 +56,7 @@ func (m *madeFiles) drain() ([]string, []icebergio.WriteFileIO) {
 }
 
 // folders returns the folders of the files and their parents up to root.
-func (m *madeFiles) folders(root string) []string {
+func (m *madeFiles) folders(root string) map[string]bool {
 	dirs := map[string]bool{}
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -64,10 +65,10 @@ func (m *madeFiles) folders(root string) []string {
 			dirs[dir] = true
 		}
 	}
-	return mapKeys(dirs)
+	return dirs
 }
 
-// openFiles opens the files below Config.Warehouse. It creates nothing.
+// openFiles opens the storage of Config.Warehouse. It creates no file.
 func openFiles(ctx context.Context, cfg Config) (*files, error) {
 	f := &files{disk: durable.Disk{Step: cfg.Step, Label: kindOfFile}, made: &madeFiles{}, s3: cfg.S3}
 	if cfg.Warehouse == "" {
@@ -86,20 +87,21 @@ func openFiles(ctx context.Context, cfg Config) (*files, error) {
 		return f, nil
 	}
 	f.WriteFileIO, f.local, f.root = icebergio.LocalFS{}, true, "file://"+filepath.ToSlash(cfg.Warehouse)
-	// Some readers escape a location and some do not.
+	// Some readers escape the address of a folder and some do not.
 	if u, err := url.Parse(f.root); err != nil || u.String() != f.root {
 		return nil, fmt.Errorf("open %q: engines disagree on names with spaces or special characters: set another folder as lake.warehouse", cfg.Warehouse)
 	}
 	return f, nil
 }
 
-// withStorage returns files that use the storage configured by a REST catalog.
+// withStorage returns files in the storage that a REST catalog configured for a table.
 func (f *files) withStorage(store icebergio.WriteFileIO) *files {
 	_, local := store.(icebergio.LocalFS)
 	return &files{WriteFileIO: store, disk: f.disk, local: local, root: f.root, made: f.made, s3: f.s3}
 }
 
-// kindOfFile returns the kind of a file, which names the same step in every run.
+// kindOfFile returns the kind of a file, for the names of steps: they are then the same in every
+// run.
 func kindOfFile(name string) string {
 	base := path.Base(name)
 	switch {
@@ -143,7 +145,7 @@ func (f *files) WriteFile(name string, data []byte) error {
 	return errors.Join(err, w.Close())
 }
 
-// durableWriter syncs a local file before it is closed. An object is durable when its upload
+// durableWriter syncs a local file when it is closed. An object is durable when its upload
 // is complete.
 type durableWriter struct {
 	icebergio.FileWriter
@@ -161,26 +163,27 @@ func (w *durableWriter) Close() error {
 	})
 }
 
-// syncFolders syncs the folders of all created files.
+// syncFolders syncs the local folders of all created files.
 func (f *files) syncFolders() error {
 	if !f.local {
 		return nil
 	}
-	return eachOf(f.workers(), f.made.folders(localPath(f.root)), f.disk.Sync)
+	folders := slices.Sorted(maps.Keys(f.made.folders(localPath(f.root))))
+	return eachIndex(f.workers(), len(folders), func(i int) error { return f.disk.Sync(folders[i]) })
 }
 
-// removalTimeout limits the time for removing the files of a failed publish: the storage
-// itself may have failed.
+// removalTimeout limits the time for removing the files of a failed publish, because the
+// storage may have failed.
 const removalTimeout = 10 * time.Second
 
-// removeMade removes the files that were not committed. Files that cannot be removed are
-// left to Expire.
+// removeMade removes the files that were not committed. Expire removes the files that it could
+// not remove.
 func (f *files) removeMade() {
 	names, stores := f.made.drain()
 	ctx, cancel := context.WithTimeout(context.Background(), removalTimeout)
 	go func() {
 		defer cancel()
-		_ = eachOf(f.workers(), indexes(names), func(i int) error {
+		_ = eachIndex(f.workers(), len(names), func(i int) error {
 			if ctx.Err() == nil {
 				_ = stores[i].Remove(names[i])
 			}
@@ -190,8 +193,8 @@ func (f *files) removeMade() {
 	<-ctx.Done()
 }
 
-// workers returns the number of files to write at once. It is 1 if Step is set, so that the
-// order of steps does not vary.
+// workers returns the number of files to write at the same time. It is 1 if Step is set, so that
+// the order of steps does not vary.
 func (f *files) workers() int {
 	const folder, network = 4, 16
 	switch {
@@ -225,12 +228,12 @@ type listedFile struct {
 	at    time.Time
 }
 
-// list lists the files below an address. A missing folder has no files.
+// list lists the files below an address. The list is empty if the folder does not exist.
 func (f *files) list(ctx context.Context, root string) (found []listedFile, err error) {
 	if !f.local {
 		return f.listObjects(ctx, root)
 	}
-	err = filepath.WalkDir(localPath(root), func(path string, entry fs.DirEntry, err error) error {
+	err = filepath.WalkDir(localPath(root), func(file string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
 			return err
 		}
@@ -238,7 +241,7 @@ func (f *files) list(ctx context.Context, root string) (found []listedFile, err 
 		if err != nil {
 			return err
 		}
-		found = append(found, listedFile{"file://" + filepath.ToSlash(path), info.Size(), info.ModTime()})
+		found = append(found, listedFile{"file://" + filepath.ToSlash(file), info.Size(), info.ModTime()})
 		return ctx.Err()
 	})
 	if errors.Is(err, fs.ErrNotExist) {
@@ -270,8 +273,8 @@ func (f *files) listObjects(ctx context.Context, root string) ([]listedFile, err
 	return found, nil
 }
 
-// localView opens a local copy of a file of the lake, so that iceberg-go does not download the
-// file.
+// localView opens the local copy of a file for any name, so that iceberg-go does not download
+// the file of the lake.
 type localView struct {
 	icebergio.IO
 	local string

@@ -1,9 +1,9 @@
-// Package lake publishes nights as Apache Iceberg tables, into a catalog over a folder
-// or object storage, where Spark, Trino and other engines read them. All tables of a
-// night appear in one commit, with a tag that names the night.
+// Package lake publishes nights as Apache Iceberg tables, which Spark, Trino and other engines
+// read. The tables are in a folder or in object storage, with a catalog in SQLite, Postgres or a
+// REST server. One commit publishes all tables of a night, with a tag that names the night.
 //
-// It reads published versions of a warehouse and no other part of it. It must not know the
-// service and its HTTP, the steps of a night, or how rows are staged and merged.
+// It reads published versions of a warehouse and the ledger. It must not know the service and its
+// HTTP, the steps of a night, or how rows are staged and merged.
 package lake
 
 import (
@@ -21,11 +21,11 @@ import (
 type Config struct {
 	// Catalog is the kind of catalog: SQLite, RESTful, or the address of a Postgres database.
 	Catalog string
-	// Name is the catalog_name in the tables of an SQL catalog. Readers must give the
-	// same name.
+	// Name is the catalog_name in the tables of an SQL catalog. Readers must use the same
+	// name.
 	Name string
-	// Warehouse is the absolute folder or the s3:// address of the tables; with REST it
-	// may be empty: then the server chooses the folder of each table.
+	// Warehouse is the absolute folder or the s3:// address of the tables. If it is empty, the
+	// server of a REST catalog chooses the folder of each table.
 	Warehouse string
 	// Namespace is the prefix of the three namespaces.
 	Namespace string
@@ -34,39 +34,41 @@ type Config struct {
 	Password string
 	// REST is the server of a REST catalog.
 	REST REST
-	// S3 configures the connection to object storage.
+	// S3 is the connection to object storage.
 	S3 object.Config
-	// Program is the version of the program, written into the summary of each commit.
+	// Program is the version of the program. The summary of each commit contains it.
 	Program string
-	// Step, if set, is called before and after each change of the storage, for fault
-	// injection (see durable.Disk). Changes then run one after the other.
+	// Step, if set, is called before and after each change of the storage, see durable.Disk.
+	// Tests use it to inject faults. Changes then run one after the other.
 	Step func(name, path string) error
 	// Now is the clock. Nil means time.Now.
 	Now func() time.Time
 }
 
-// The values of Config.Catalog besides addresses of Postgres.
+// The values of Config.Catalog other than addresses of Postgres.
 const (
 	SQLite  = "sqlite" // catalog.db in the folder of the tables, or sqlite:FILE
 	RESTful = "rest"
 )
 
 // The parts of the lake. The namespace of a part is the configured prefix, an underscore and
-// the part. Some readers do not accept a namespace called main.
+// the part. The tables of main are in the part current, because some readers do not accept a
+// namespace called main.
 const (
 	current = "current"
 	past    = "past"
 	meta    = "meta"
 )
 
-// Lake is an opened catalog with the files of its tables.
+// Lake is an open catalog with the files of its tables.
 type Lake struct {
 	cfg     Config
 	catalog catalog
 	files   *files
 
-	// id identifies the lake. isMarked is true if the owner file exists, see checkOwner.
-	id       string
+	// id identifies the lake. checkOwner sets it.
+	id string
+	// isMarked is true if the owner file exists or is not needed.
 	isMarked bool
 }
 
@@ -81,21 +83,21 @@ type catalog interface {
 	// commit applies all changes in one step, or none. It returns a *ConflictError if
 	// another publisher changed a table meanwhile.
 	commit(ctx context.Context, changes []change) error
-	// reload returns a table after a commit. A catalog that stores exactly the committed
-	// metadata returns nil.
+	// reload returns a table after a commit, to compare it with the commit. It returns nil if
+	// the catalog always stores exactly the committed metadata.
 	reload(ctx context.Context, name tableName) (*table.Table, error)
-	// checkAccess makes a change and reverts it.
+	// checkAccess makes a change and undoes it.
 	checkAccess(ctx context.Context) error
 	close() error
 }
 
-// tableName is a table of the lake: one of the parts, and the name within.
+// tableName is a table of the lake: its part and its name there.
 type tableName struct{ part, name string }
 
-// String is the name without the prefix, for messages.
+// String returns the name without the prefix of the namespace, for messages.
 func (n tableName) String() string { return n.part + "." + n.name }
 
-// identifier is the name in the catalog.
+// identifier returns the name of a table in the catalog.
 func (c Config) identifier(n tableName) table.Identifier {
 	return table.Identifier{c.namespace(n.part), n.name}
 }
@@ -116,10 +118,11 @@ func (c Config) tableName(namespace, name string) (n tableName, ok bool) {
 // tables are loaded tables of the lake.
 type tables map[tableName]*table.Table
 
-// change is the part of a commit for one table: updates that apply if the requirements
-// hold. The base of a new table has no metadata file.
+// change is the part of a commit for one table. The updates are applied if the requirements are
+// met.
 type change struct {
-	name         tableName
+	name tableName
+	// base is the table before the change. A new table has no metadata file.
 	base         *table.Table
 	requirements []table.Requirement
 	updates      []table.Update
@@ -133,26 +136,22 @@ func Open(ctx context.Context, cfg Config) (l *Lake, err error) {
 	if ctx, err = withObjectStorage(ctx, cfg); err != nil {
 		return nil, err
 	}
-	f, err := openFiles(ctx, cfg)
-	if err != nil {
+	l = &Lake{cfg: cfg}
+	if l.files, err = openFiles(ctx, cfg); err != nil {
 		return nil, err
 	}
-	l = &Lake{cfg: cfg, files: f}
 	if cfg.Catalog == RESTful {
-		l.catalog, err = openREST(ctx, cfg, f)
+		l.catalog, err = openREST(ctx, cfg, l.files)
 	} else {
-		l.catalog, err = openSQL(ctx, cfg, f)
+		l.catalog, err = openSQL(ctx, cfg, l.files)
 	}
-	if err != nil {
-		return nil, err
-	}
-	return l, nil
+	return l, err
 }
 
 // Close closes the catalog.
 func (l *Lake) Close() error { return l.catalog.close() }
 
-// ConflictError reports that another publisher committed first.
+// ConflictError means that another publisher committed first.
 type ConflictError struct {
 	Table string
 	Err   error
@@ -169,7 +168,7 @@ func (e *ConflictError) Error() string {
 
 func (e *ConflictError) Unwrap() error { return e.Err }
 
-// OlderError reports that the lake already shows a later night, or another night of the same
+// OlderError means that the lake already shows a later night, or another night of the same
 // time.
 type OlderError struct {
 	Run, Shown     string
@@ -181,7 +180,7 @@ func (e *OlderError) Error() string {
 		"the next night replaces it, also after a rollback", e.Run, e.At.Format(time.RFC3339), e.Shown, e.ShownSince.Format(time.RFC3339))
 }
 
-// OtherError reports that the lake shows a night that the warehouse does not know.
+// OtherError means that the lake shows a night that the warehouse does not know.
 type OtherError struct {
 	Run, Shown string
 	ShownSince time.Time
@@ -196,12 +195,12 @@ func (e *OtherError) Error() string {
 		e.Run, e.Shown, e.ShownSince.Format(time.RFC3339), e.Rows)
 }
 
-// DamagedError reports that a published file differs from its manifest.
+// DamagedError means that a file of the published version is damaged.
 type DamagedError struct{ File, Problem string }
 
 func (e *DamagedError) Error() string {
 	return fmt.Sprintf("publish %s: %s; the night was not published: run \"placementsync verify --read-data\"", e.File, e.Problem)
 }
 
-// tagOf returns the name of a night's tag, which every table has.
+// tagOf returns the name of the tag of a night.
 func tagOf(run string) string { return "run_" + run }

@@ -13,9 +13,9 @@ import (
 	"github.com/google/uuid"
 )
 
-// owner names the lake that owns the tables of a namespace in a folder or bucket. Another
-// catalog must not write or remove files there. It is written after the first commit, so an
-// empty catalog is never the owner.
+// owner is the content of the owner file. It names the lake that owns the tables of a namespace in
+// a folder or bucket. Another catalog must not write or remove files there. The file is written
+// after the first commit, so an empty catalog is never the owner.
 type owner struct {
 	ID        string `json:"lake_id"`
 	Catalog   string `json:"catalog_name"`
@@ -23,18 +23,18 @@ type owner struct {
 	Program   string `json:"program"`
 }
 
-// Properties of every table: its lake, and the name under which it was created. A copy has
-// another name.
+// Properties of every table: the id of its lake, and the name under which it was created. A copy
+// of a table keeps the property and has another name.
 const (
 	lakeProperty  = "placementsync.lake-id"
 	tableProperty = "placementsync.table"
 )
 
-// OwnerError reports that the tables in the folder belong to another catalog.
+// OwnerError means that the tables in the folder belong to another catalog.
 type OwnerError struct {
 	// File is the owner file. Catalog is the name of the other catalog in it.
 	File, Catalog string
-	// IsEmpty is true if this catalog has no tables. It may be the owner whose tables were
+	// IsEmpty is true if this catalog has no tables. It may be the owner, and its tables may be
 	// lost.
 	IsEmpty bool
 }
@@ -49,7 +49,7 @@ func (e *OwnerError) Error() string {
 }
 
 // ownerFile returns the address of the owner file. It is empty if a server chooses the
-// folders.
+// folders of tables.
 func (l *Lake) ownerFile() string {
 	if l.files.root == "" {
 		return ""
@@ -57,7 +57,7 @@ func (l *Lake) ownerFile() string {
 	return l.files.root + "/" + l.cfg.Namespace + "_owner.json"
 }
 
-// tableFolder returns the folder of a new table, unless a server chooses it.
+// tableFolder returns the folder of a table in the folder root, unless a server chose it.
 func (c Config) tableFolder(root string, n tableName) string {
 	return root + "/" + c.namespace(n.part) + "/" + n.name
 }
@@ -67,26 +67,27 @@ func (l *Lake) nameOwner(n tableName) table.Update {
 	return table.NewSetPropertiesUpdate(iceberg.Properties{lakeProperty: l.id, tableProperty: n.String()})
 }
 
-// hasOwnName reports whether a table still has the name under which a publish created it. A
-// copy, for example by register_table, has another name.
+// hasOwnName reports whether a table has the name under which a publish created it. A copy, for
+// example by register_table, has another name.
 func hasOwnName(n tableName, t *table.Table) bool {
 	return t.Metadata().Properties()[tableProperty] == n.String()
 }
 
 // ownTables returns the tables that a publish created, at their original location. The
-// namespaces may also have copies that share files, and tables of other programs.
+// namespaces may also contain copies that share files, and tables of other programs.
 func (l *Lake) ownTables(have tables) tables {
 	own := tables{}
 	for n, t := range have {
-		isAt := l.cfg.Catalog == RESTful || sameAddress(t.Location()) == sameAddress(l.cfg.tableFolder(l.files.root, n))
-		if isAt && hasOwnName(n, t) {
+		isInPlace := l.cfg.Catalog == RESTful || sameAddress(t.Location()) == sameAddress(l.cfg.tableFolder(l.files.root, n))
+		if isInPlace && hasOwnName(n, t) {
 			own[n] = t
 		}
 	}
 	return own
 }
 
-// sameAddress normalizes an address. Engines use other schemes for the same storage.
+// sameAddress returns the same text for all addresses of a file. Engines use several schemes for the
+// same storage.
 func sameAddress(address string) string {
 	address = strings.TrimRight(address, "/")
 	for _, scheme := range []string{"s3a://", "s3n://"} {
@@ -101,8 +102,8 @@ func sameAddress(address string) string {
 	return address
 }
 
-// checkOwner sets the id of the lake, a new one before its first night. It returns an
-// *OwnerError if another catalog owns the tables in the folder.
+// checkOwner sets the id of the lake: that of its tables or, before the first night, a new one. It
+// returns an *OwnerError if another catalog owns the tables in the folder.
 func (l *Lake) checkOwner(have tables) error {
 	var ids []string
 	for n, t := range have {
@@ -128,7 +129,7 @@ func (l *Lake) checkOwner(have tables) error {
 	return nil
 }
 
-// readOwner reads the owner file. It returns the zero value if there is none.
+// readOwner reads the owner file. It returns the zero value if the file does not exist.
 func (l *Lake) readOwner() (o owner, err error) {
 	file := l.ownerFile()
 	if file == "" {
@@ -160,7 +161,7 @@ func (l *Lake) markOwner() error {
 	if err != nil {
 		return err
 	}
-	if o.ID != "" && o.ID != l.id { // two catalogs published their first night at once
+	if o.ID != "" && o.ID != l.id { // two catalogs published their first night at the same time
 		return &OwnerError{l.ownerFile(), o.Catalog, false}
 	}
 	text, err := json.MarshalIndent(owner{l.id, l.cfg.Name, l.cfg.Namespace, l.cfg.Program}, "", "  ")

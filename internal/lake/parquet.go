@@ -1,11 +1,11 @@
 package lake
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
 	"errors"
-	"fmt"
 	"io"
 	"os"
 
@@ -16,25 +16,15 @@ import (
 
 // checkFile compares a published file with its manifest. hasIDs reports whether all of its
 // columns have field ids.
-func checkFile(path string, want checksum.FileSum) (hasIDs bool, err error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return false, &DamagedError{path, "it cannot be read: " + err.Error()}
+func checkFile(ctx context.Context, path string, want checksum.FileSum) (hasIDs bool, err error) {
+	if problem := checksum.NewCache(ctx).Compare(path, want, true); problem != "" {
+		return false, &DamagedError{path, problem}
 	}
-	defer func() { err = errors.Join(err, f.Close()) }()
-	h := sha256.New()
-	switch n, err := io.Copy(h, f); {
-	case err != nil:
-		return false, &DamagedError{path, err.Error()}
-	case n != want.Bytes:
-		return false, &DamagedError{path, fmt.Sprintf("it has %d bytes, but %d in its manifest", n, want.Bytes)}
-	case hex.EncodeToString(h.Sum(nil)) != want.SHA256:
-		return false, &DamagedError{path, "its checksum differs from its manifest"}
-	}
-	r, err := file.NewParquetReader(f)
+	r, err := file.OpenParquetFile(path, false)
 	if err != nil {
 		return false, &DamagedError{path, err.Error()}
 	}
+	defer func() { err = errors.Join(err, r.Close()) }()
 	columns := r.MetaData().Schema
 	hasIDs = true
 	for i := range columns.NumColumns() {
@@ -44,8 +34,7 @@ func checkFile(path string, want checksum.FileSum) (hasIDs bool, err error) {
 }
 
 // sumBeforeFooter returns the checksum of a Parquet file without its footer. Release 1.0.0
-// compared files by it, since each footer named the run. It is used until the table has the
-// checksum of the whole file.
+// recorded it as the content of a table, because each footer named the run.
 func sumBeforeFooter(path string) (string, error) {
 	f, err := os.Open(path)
 	if err != nil {

@@ -16,8 +16,7 @@ import (
 // connectTimeout is the connection timeout if the address has none.
 const connectTimeout = 10 * time.Second
 
-// openPostgres connects to a Postgres database. Errors of pgx do not contain the
-// password.
+// openPostgres connects to a Postgres database. Its errors do not contain the password.
 func openPostgres(ctx context.Context, cfg Config) (*sql.DB, dialect, error) {
 	d := dialect{
 		hasTables:  "SELECT to_regclass('iceberg_tables') IS NOT NULL",
@@ -39,8 +38,8 @@ func openPostgres(ctx context.Context, cfg Config) (*sql.DB, dialect, error) {
 	return db, d, nil
 }
 
-// isPostgresConflict reports whether another publisher committed at the same time: it added the
-// same row, created the same tables, or caused a deadlock.
+// isPostgresConflict reports whether a statement failed because another publisher added the same row,
+// created the same tables, or caused a deadlock.
 func isPostgresConflict(err error) bool {
 	var failed *pgconn.PgError
 	if !errors.As(err, &failed) {

@@ -5,10 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
-
-	"github.com/apache/iceberg-go/table"
 
 	"placementsync/internal/sqltext"
 )
@@ -19,8 +18,8 @@ type Published struct {
 	SnapshotAt time.Time `json:"snapshot_at"`
 	// Already is true if the lake already showed the night.
 	Already bool `json:"already_published"`
-	// Tables counts the tables of the night. Replaced and Appended of them have new data;
-	// the others only have the new tag.
+	// Tables counts the tables of the night. Replaced and Appended count the tables whose
+	// files were replaced or extended. The others only got the new tag.
 	Tables   int   `json:"tables"`
 	Replaced int   `json:"replaced"`
 	Appended int   `json:"appended"`
@@ -32,7 +31,7 @@ type Published struct {
 	Seconds     float64 `json:"seconds"`
 }
 
-// UnknownError reports that the outcome of a commit is not known.
+// UnknownError means that the result of a commit is not known.
 type UnknownError struct{ Err error }
 
 func (e *UnknownError) Error() string {
@@ -42,7 +41,7 @@ func (e *UnknownError) Error() string {
 func (e *UnknownError) Unwrap() error { return e.Err }
 
 // Publish commits all tables of a version in one step. It does nothing if the lake already
-// shows the night, and returns an *OlderError if it shows a later one.
+// shows the night, and returns an *OlderError if the lake shows a later one.
 func (l *Lake) Publish(ctx context.Context, v *Version) (p Published, err error) {
 	begun := l.cfg.Now()
 	p = Published{Run: v.Run, SnapshotAt: v.At, Tables: len(v.sources)}
@@ -104,8 +103,9 @@ func isNotLater(run string, at time.Time, shownRun string, shownAt time.Time) bo
 	return shownRun != "" && shownRun != run && !shownAt.Before(at)
 }
 
-// checkHistory returns an *OtherError for a version of another warehouse. A new warehouse
-// must not replace the history of a lost one: the lake may have the only copy.
+// checkHistory returns an *OtherError if the version is from another warehouse than the lake. A
+// new warehouse must not replace the history of a lost one, because the lake may have the only
+// copy.
 func (l *Lake) checkHistory(v *Version, all map[tableName]publishedState) error {
 	last := newest(all)
 	if last.run == "" || v.known[last.run] || v.Replace {
@@ -122,16 +122,18 @@ func (l *Lake) checkHistory(v *Version, all map[tableName]publishedState) error 
 
 // action is the change of one table by a night.
 type action struct {
-	source  source
+	source source
+	// content is the checksum of all rows after the action.
 	content string
-	// file has the rows to write, if any. It replaces all files of the table if replace is
-	// set, otherwise it is added to them. Without file and replace, only the tag is set.
-	file    string
-	rows    int64
+	// file contains rows to write. If it is empty, no rows are written.
+	file string
+	rows int64
+	// replace means that file replaces all files of the table. Otherwise it is added. Without
+	// file and replace, the table only gets the tag.
 	replace bool
 }
 
-// A table of past or meta with maxFiles files is rewritten as one file,
+// maxFiles is the number of files at which a table of past or meta is written again as one file,
 // because readers open every file.
 const maxFiles = 64
 
@@ -165,7 +167,7 @@ func (l *Lake) plan(ctx context.Context, v *Version, all map[tableName]published
 	return plan, nil
 }
 
-// planCurrent replaces a table if its published file differs from that of the lake.
+// planCurrent replaces a table if its published file differs from the file in the lake.
 func (v *Version) planCurrent(ctx context.Context, s source, last publishedState) (action, error) {
 	a := action{source: s, rows: s.file.Rows, replace: true, content: "empty"}
 	if a.rows == 0 {
@@ -177,7 +179,7 @@ func (v *Version) planCurrent(ctx context.Context, s source, last publishedState
 		return action{source: s, content: a.content}, nil
 	}
 	a.file = filepath.Join(v.Dir, s.file.File)
-	hasIDs, err := checkFile(a.file, s.file.FileSum)
+	hasIDs, err := checkFile(ctx, a.file, s.file.FileSum)
 	if err != nil {
 		return a, err
 	}
@@ -190,14 +192,14 @@ func (v *Version) planCurrent(ctx context.Context, s source, last publishedState
 			return action{source: s, content: a.content}, nil
 		}
 	}
-	if !hasIDs { // an earlier program wrote it
+	if !hasIDs { // an earlier program wrote the file
 		a.file, err = v.writeFile(ctx, s, "true")
 	}
 	return a, err
 }
 
-// planRows adds the rows that the lake does not have. If its other rows differ from the
-// version, as after a rollback or a rebuild, it replaces all of them.
+// planRows adds the rows of past or meta that the lake lacks. If the rows of the lake differ from
+// the version, as after a rollback or a rebuild, it replaces all rows.
 func (v *Version) planRows(ctx context.Context, s source, last publishedState, m measure) (a action, err error) {
 	a = action{source: s, content: m.content}
 	rows := sqltext.SQL("true")
@@ -230,7 +232,7 @@ func (l *Lake) stageAll(ctx context.Context, v *Version, have tables, plan []act
 	}
 	changes := make([]change, len(plan))
 	var mu sync.Mutex // guards p
-	err := eachOf(l.files.workers(), indexes(plan), func(i int) error {
+	err := eachIndex(l.files.workers(), len(plan), func(i int) error {
 		a := plan[i]
 		c, bytes, err := l.stage(ctx, v, have[a.source.name], a)
 		if err != nil {
@@ -260,14 +262,5 @@ func (l *Lake) keepsTags(ctx context.Context, v *Version, plan []action) (bool, 
 	if err != nil {
 		return false, &UnknownError{fmt.Errorf("read back %s: %w", plan[0].source.name, err)}
 	}
-	return t == nil || hasTag(t, v.Run), nil
-}
-
-func hasTag(t *table.Table, run string) bool {
-	for name := range t.Metadata().Refs() {
-		if name == tagOf(run) {
-			return true
-		}
-	}
-	return false
+	return t == nil || slices.Contains(taggedNights(t), v.Run), nil
 }

@@ -14,18 +14,20 @@ import (
 type publishedState struct {
 	run string
 	at  time.Time
-	// content is empty if another program wrote the snapshot, which the next night then
-	// replaces. oldContent is true if release 1.0.0 recorded content, see sumBeforeFooter.
-	content    string
+	// content is the checksum of the rows. It is empty if another program wrote the snapshot,
+	// which the next night then replaces.
+	content string
+	// oldContent is true if content is from the summary of the snapshot. Release 1.0.0 wrote the
+	// result of sumBeforeFooter there.
 	oldContent bool
 	files      int
 	rows       int64
-	// onMain is true if readers see the published snapshot, and false if another program
-	// replaced it.
+	// onMain is true if readers see the published snapshot. It is false if another program
+	// replaced the snapshot.
 	onMain bool
 }
 
-// readPublishedState reads the published state of a table. It is the zero value for a table that was
+// readPublishedState reads the published state of a table. It is the zero value if the table was
 // never published.
 func readPublishedState(n tableName, t *table.Table) (publishedState, error) {
 	if t == nil {

@@ -18,13 +18,14 @@ import (
 // response is the response of a server to a commit. The zero value means no response.
 type response struct {
 	status int
-	// inProtocol is true if the body is an error of the REST protocol: the server wrote it,
-	// not a proxy.
+	// inProtocol is true if the body is an error of the REST protocol. The catalog wrote it
+	// then, and not a proxy.
 	inProtocol bool
 }
 
-// isRejection reports whether the server certainly did not commit. After any other error it
-// may have: a proxy may time out, or repeat a commit, which then conflicts with itself.
+// isRejection reports whether the server certainly did not commit. After any other error response
+// it may have committed: a proxy may time out, or repeat a commit, which then conflicts with
+// itself.
 func (r response) isRejection() bool {
 	const expired = 419
 	return r.inProtocol && slices.Contains([]int{http.StatusBadRequest, http.StatusUnauthorized, http.StatusForbidden,
@@ -34,8 +35,8 @@ func (r response) isRejection() bool {
 // responseKey is the key of the *response in a context.
 type responseKey struct{}
 
-// recorder stores the response of a request in its context: the errors of iceberg-go do not
-// have the status.
+// recorder stores the response of a request in the *response of its context, because the errors
+// of iceberg-go do not contain the status.
 type recorder struct{ http.RoundTripper }
 
 // RoundTrip implements http.RoundTripper.
@@ -49,8 +50,8 @@ func (r recorder) RoundTrip(req *http.Request) (*http.Response, error) {
 	if res.StatusCode < http.StatusBadRequest {
 		return res, nil
 	}
-	const most = 1 << 20
-	body, readErr := io.ReadAll(io.LimitReader(res.Body, most))
+	const maxBody = 1 << 20
+	body, readErr := io.ReadAll(io.LimitReader(res.Body, maxBody))
 	var problem struct {
 		Error struct {
 			Message, Type string
@@ -65,12 +66,12 @@ func (r recorder) RoundTrip(req *http.Request) (*http.Response, error) {
 	return res, nil
 }
 
-// readBackTimeout limits the time for reading the tables after a commit, since a server that
+// readBackTimeout limits the time for reading the tables after a commit, because a server that
 // did not answer the commit may not answer at all.
 const readBackTimeout = 30 * time.Second
 
-// checkCommit reads the tables after a commit and returns its outcome. commitErr is nil if
-// the server confirmed the commit.
+// checkCommit reads the tables after a commit. It returns nil if they show the commit. commitErr is
+// the error of the commit, or nil if the server confirmed it.
 func (c *restCatalog) checkCommit(ctx context.Context, changes []change, got response, commitErr error) error {
 	ctx, cancel := context.WithTimeout(ctx, readBackTimeout)
 	defer cancel()
@@ -92,10 +93,10 @@ func (c *restCatalog) checkCommit(ctx context.Context, changes []change, got res
 }
 
 // compare returns the tables that do not show their change. begun reports whether any table
-// has a snapshot of the commit, even if another publisher committed later.
+// contains its new snapshot, even if another publisher committed later.
 func (c *restCatalog) compare(ctx context.Context, changes []change) (missing []string, begun bool, err error) {
-	shows, has := make([]bool, len(changes)), make([]bool, len(changes))
-	err = eachOf(requests, indexes(changes), func(i int) error {
+	shows, contains := make([]bool, len(changes)), make([]bool, len(changes))
+	err = eachIndex(maxRequests, len(changes), func(i int) error {
 		t, err := c.inner.LoadTable(ctx, c.cfg.identifier(changes[i].name))
 		if err != nil {
 			return fmt.Errorf("read %s: %w", changes[i].name, err)
@@ -106,20 +107,20 @@ func (c *restCatalog) compare(ctx context.Context, changes []change) (missing []
 			return fmt.Errorf("%s: %w", changes[i].name, err)
 		}
 		shows[i] = isShown(base.Metadata(), want, current)
-		has[i] = mainOf(want) != mainOf(base.Metadata()) && current.SnapshotByID(mainOf(want)) != nil
+		contains[i] = mainOf(want) != mainOf(base.Metadata()) && current.SnapshotByID(mainOf(want)) != nil
 		return nil
 	})
 	for i, ch := range changes {
 		if !shows[i] {
 			missing = append(missing, ch.name.String())
 		}
-		begun = begun || has[i]
+		begun = begun || contains[i]
 	}
 	return missing, begun, err
 }
 
-// isShown reports whether a table has the current snapshot, the night and the removed tags of a
-// change. A catalog may drop other tags.
+// isShown reports whether a table has the current snapshot and the night of a change, and lacks
+// the tags that the change removes. A catalog may also drop other tags.
 func isShown(base, want, got table.Metadata) bool {
 	for _, name := range []string{runProperty, timeProperty, snapshotProperty} {
 		if got.Properties()[name] != want.Properties()[name] {
@@ -151,7 +152,7 @@ func mainOf(m table.Metadata) int64 {
 	return 0
 }
 
-// NotCommittedError reports that a server confirmed a commit that its tables do not show.
+// NotCommittedError means that a server confirmed a commit that its tables do not show.
 type NotCommittedError struct{ Tables []string }
 
 func (e *NotCommittedError) Error() string {

@@ -22,12 +22,12 @@ type REST struct {
 	URI, Warehouse, OAuthURI, Scope string
 	// Token is a bearer token. Credential is client_id:client_secret. Both may be empty.
 	Token, Credential string
-	// SigningName and SigningRegion sign requests with the keys of AWS.
+	// With SigningName and SigningRegion, requests are signed with AWS Signature Version 4.
 	SigningName, SigningRegion string
 }
 
-// requests is the number of tables that are requested at once.
-const requests = 8
+// maxRequests is the number of tables that are requested at the same time.
+const maxRequests = 8
 
 // restCatalog is a server with Iceberg's REST protocol.
 type restCatalog struct {
@@ -51,8 +51,8 @@ func openREST(ctx context.Context, cfg Config, f *files) (*restCatalog, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open the catalog at %s: %w", cfg.REST.URI, err)
 	}
-	// This sends nothing: iceberg-go checks for the endpoint first, and then rejects a
-	// commit without a table.
+	// This call sends no request: iceberg-go checks for the endpoint first, and then rejects
+	// a commit without a table.
 	if err := inner.CommitTransaction(ctx, []table.TableCommit{{}}); errors.Is(err, rest.ErrEndpointNotSupported) {
 		return nil, errors.Join(fmt.Errorf("open the catalog at %s: the server cannot commit several tables in one step (POST transactions/commit), "+
 			"and readers would see a part of a night; nothing was changed: use another catalog", cfg.REST.URI), inner.Close())
@@ -89,8 +89,8 @@ func (r REST) options(storage iceberg.Properties) ([]rest.Option, error) {
 
 func (c *restCatalog) close() error { return c.inner.Close() }
 
-// wrap returns the table with storage that records each written file in c.files. The files go
-// to the location that the server configured for the table.
+// wrap returns the table with storage that records each written file in c.files. The storage is
+// the one that the server configured for the table.
 func (c *restCatalog) wrap(t *table.Table) (*table.Table, error) {
 	store, err := t.FS(c.storageCtx)
 	if err != nil {
@@ -125,14 +125,14 @@ func (c *restCatalog) load(ctx context.Context) (tables, error) {
 	}
 	found := tables{}
 	var mu sync.Mutex // guards found
-	return found, eachOf(requests, names, func(n tableName) error {
-		t, err := c.reload(ctx, n)
+	return found, eachIndex(maxRequests, len(names), func(i int) error {
+		t, err := c.reload(ctx, names[i])
 		if err != nil {
-			return fmt.Errorf("read %s: %w", n, err)
+			return fmt.Errorf("read %s: %w", names[i], err)
 		}
 		mu.Lock()
 		defer mu.Unlock()
-		found[n] = t
+		found[names[i]] = t
 		return nil
 	})
 }
@@ -145,8 +145,8 @@ func (c *restCatalog) reload(ctx context.Context, n tableName) (*table.Table, er
 	return c.wrap(t)
 }
 
-// newTable creates the table, since a commit of several tables cannot create one. The server
-// assigns its own field ids; the first night replaces them.
+// newTable creates the table, because a commit of several tables cannot create one. The server
+// assigns its own field ids, which the first night replaces.
 func (c *restCatalog) newTable(ctx context.Context, n tableName, d design) (*table.Table, error) {
 	namespace := table.Identifier{c.cfg.namespace(n.part)}
 	if err := c.inner.CreateNamespace(ctx, namespace, nil); err != nil && !errors.Is(err, icebergcatalog.ErrNamespaceAlreadyExists) {
@@ -158,7 +158,7 @@ func (c *restCatalog) newTable(ctx context.Context, n tableName, d design) (*tab
 	}
 	t, err := c.inner.CreateTable(ctx, c.cfg.identifier(n), iceberg.NewSchema(0, d.fields()...), options...)
 	if errors.Is(err, icebergcatalog.ErrTableAlreadyExists) {
-		return c.reload(ctx, n) // another publisher created it, and the commit detects conflicts
+		return c.reload(ctx, n) // by another publisher; the commit detects conflicts
 	}
 	if err != nil {
 		return nil, err

@@ -11,15 +11,15 @@ import (
 	"placementsync/internal/stream"
 )
 
-// design is the wanted schema of a table. Columns are identified by their field ids, which
-// the files have too, so a column can be renamed.
+// design is the wanted schema of a table. Tables and files identify columns by their field ids, so
+// that a column can be renamed.
 type design struct {
 	columns []stream.Column
 	comment string
 }
 
-// Properties of a table. Engines show the comment. The others record the published night,
-// since a catalog may drop tags and old snapshots.
+// Properties of a table. Engines show the comment. The others describe the published night,
+// because a catalog may drop tags and old snapshots.
 const (
 	commentProperty = "comment"
 	runProperty     = "placementsync.run-id"
@@ -100,13 +100,13 @@ func (d design) newMetadata(location string) (table.Metadata, error) {
 }
 
 // evolve returns the updates that change the schema of a table to the design, if it differs.
-// Columns that the design does not have are kept and are NULL in new files. If a new field id
-// has the name of an old column, the old column is removed; earlier snapshots still have it.
+// Columns that the design lacks are kept and are NULL in new rows. If a new column has the name of
+// such a column, the old column is removed. Earlier snapshots still have it.
 func (d design) evolve(m table.Metadata) ([]table.Update, error) {
 	current, wanted := m.CurrentSchema(), d.fields()
 	for _, old := range current.Fields() {
 		if len(m.Snapshots()) == 0 && m.Properties()[runProperty] == "" {
-			break // created by a server, with its own field ids
+			break // a server created the table with its own field ids
 		}
 		i := slices.IndexFunc(wanted, func(f iceberg.NestedField) bool { return f.ID == old.ID })
 		if i < 0 {

@@ -27,13 +27,13 @@ import (
 var catalogSQL sqltext.File
 
 // sqlCatalog is a catalog in the SQL tables of Iceberg's JDBC catalog, which PyIceberg and
-// Trino read. The SQL catalog of iceberg-go cannot commit several tables at once.
+// Trino read. The SQL catalog of iceberg-go cannot commit several tables in one step.
 type sqlCatalog struct {
 	cfg   Config
 	files *files
 	// place names the catalog in errors.
 	place string
-	// path is the file of a catalog.db. db is nil if it does not exist.
+	// path is the file of an SQLite catalog. db is nil if the file does not exist.
 	path    string
 	db      *sql.DB
 	dialect dialect
@@ -43,17 +43,17 @@ type sqlCatalog struct {
 // database would never end.
 const databaseTimeout = 90 * time.Second
 
-// dialect has the differences between SQLite and Postgres.
+// dialect describes the differences between SQLite and Postgres.
 type dialect struct {
 	// hasTables is a query that returns whether the tables of the catalog exist.
 	hasTables string
-	// numbered is true if parameters are $1, $2 and not question marks.
+	// numbered is true if parameters are $1 and $2 instead of question marks.
 	numbered bool
-	// setTimeout, if set, is a statement that limits the waiting time of its transaction.
+	// setTimeout, if set, is a statement that limits the waiting times of its transaction.
 	setTimeout string
 }
 
-// openSQL opens a catalog in sqlite or Postgres. It creates nothing.
+// openSQL opens a catalog in SQLite or Postgres. It creates nothing.
 func openSQL(ctx context.Context, cfg Config, f *files) (*sqlCatalog, error) {
 	c := &sqlCatalog{cfg: cfg, files: f, place: "the catalog of the lake"}
 	var err error
@@ -65,7 +65,7 @@ func openSQL(ctx context.Context, cfg Config, f *files) (*sqlCatalog, error) {
 		c.db, c.dialect, err = openPostgres(ctx, cfg)
 		return c, err
 	}
-	c.dialect, c.path, c.place = sqliteDialect, path, c.place+" "+path // sqlite names no file in its errors
+	c.dialect, c.path, c.place = sqliteDialect, path, c.place+" "+path // errors of SQLite contain no path
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
 		return c, nil
 	}
@@ -73,7 +73,7 @@ func openSQL(ctx context.Context, cfg Config, f *files) (*sqlCatalog, error) {
 	return c, err
 }
 
-// create creates catalog.db if it does not exist.
+// create creates the file of an SQLite catalog if it does not exist.
 func (c *sqlCatalog) create() error {
 	if c.db != nil {
 		return nil
@@ -109,48 +109,54 @@ func (c *sqlCatalog) statement(name string) string {
 
 // registeredTable is a row of iceberg_tables.
 type registeredTable struct {
-	name     tableName
+	identifier table.Identifier
+	// location is the address of the metadata.
 	location string
 }
 
 func (c *sqlCatalog) load(ctx context.Context) (tables, error) {
-	rows, err := c.list(ctx)
+	rows, err := c.list(ctx, "list_tables")
 	if err != nil {
 		return nil, fmt.Errorf("read %s: %w", c.place, err)
 	}
 	loaded := make([]*table.Table, len(rows))
-	err = eachOf(c.files.workers(), indexes(rows), func(i int) error {
-		data, err := c.files.readAll(rows[i].location)
-		if errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("read the metadata of %s, to which the catalog refers: %w: check that lake.warehouse and lake.catalog belong together and can be reached", rows[i].name, err)
-		}
-		if err != nil {
-			return fmt.Errorf("read the metadata of %s: %w", rows[i].name, err)
-		}
-		m, err := table.ParseMetadataBytes(data)
-		if err != nil {
-			return fmt.Errorf("read the metadata of %s in %s: %w", rows[i].name, rows[i].location, err)
-		}
-		loaded[i] = c.tableOf(rows[i].name, m, rows[i].location)
-		return nil
+	err = eachIndex(c.files.workers(), len(rows), func(i int) (err error) {
+		loaded[i], err = c.open(rows[i])
+		return err
 	})
 	found := tables{}
 	for i, t := range loaded {
-		found[rows[i].name] = t
+		if n, ok := c.cfg.tableName(rows[i].identifier[0], rows[i].identifier[1]); ok {
+			found[n] = t
+		}
 	}
 	return found, err
 }
 
-func (c *sqlCatalog) tableOf(n tableName, m table.Metadata, location string) *table.Table {
-	return c.newTableAt(c.cfg.identifier(n), m, location)
+// open reads the metadata of a table.
+func (c *sqlCatalog) open(r registeredTable) (*table.Table, error) {
+	name := strings.Join(r.identifier, ".")
+	data, err := c.files.readAll(sameAddress(r.location))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("read the metadata of %s, to which the catalog refers: %w: check that lake.warehouse and lake.catalog belong together and can be reached", name, err)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read the metadata of %s: %w", name, err)
+	}
+	m, err := table.ParseMetadataBytes(data)
+	if err != nil {
+		return nil, fmt.Errorf("read the metadata of %s in %s: %w", name, r.location, err)
+	}
+	return c.tableOf(r.identifier, m, r.location), nil
 }
 
-func (c *sqlCatalog) newTableAt(identifier table.Identifier, m table.Metadata, location string) *table.Table {
+func (c *sqlCatalog) tableOf(identifier table.Identifier, m table.Metadata, location string) *table.Table {
 	return table.New(identifier, m, location, func(context.Context) (icebergio.IO, error) { return c.files, nil }, nil)
 }
 
-// list lists the tables of the lake with the locations of their metadata.
-func (c *sqlCatalog) list(ctx context.Context) ([]registeredTable, error) {
+// list returns the result of a query for tables, with the catalog and the namespaces of the lake as
+// parameters. It returns no tables if the catalog does not exist.
+func (c *sqlCatalog) list(ctx context.Context, query string) (found []registeredTable, err error) {
 	if c.db == nil {
 		return nil, nil
 	}
@@ -164,21 +170,17 @@ func (c *sqlCatalog) list(ctx context.Context) ([]registeredTable, error) {
 	for _, namespace := range c.cfg.namespaces() {
 		args = append(args, namespace)
 	}
-	rows, err := c.db.QueryContext(ctx, c.statement("list_tables"), args...)
+	rows, err := c.db.QueryContext(ctx, c.statement(query), args...)
 	if err != nil {
 		return nil, err
 	}
 	defer rows.Close()
-	var found []registeredTable
 	for rows.Next() {
-		var namespace, name string
-		var location sql.NullString
+		var namespace, name, location string
 		if err := rows.Scan(&namespace, &name, &location); err != nil {
 			return nil, err
 		}
-		if n, ok := c.cfg.tableName(namespace, name); ok && location.Valid {
-			found = append(found, registeredTable{n, location.String})
-		}
+		found = append(found, registeredTable{table.Identifier{namespace, name}, location})
 	}
 	return found, rows.Err()
 }
@@ -188,7 +190,7 @@ func (c *sqlCatalog) newTable(_ context.Context, n tableName, d design) (*table.
 	if err != nil {
 		return nil, err
 	}
-	return c.tableOf(n, m, ""), nil
+	return c.tableOf(c.cfg.identifier(n), m, ""), nil
 }
 
 // swap replaces the metadata file of a table in the catalog.
@@ -201,7 +203,7 @@ type swap struct {
 // transaction.
 func (c *sqlCatalog) commit(ctx context.Context, changes []change) error {
 	swaps := make([]swap, len(changes))
-	err := eachOf(c.files.workers(), indexes(changes), func(i int) error {
+	err := eachIndex(c.files.workers(), len(changes), func(i int) error {
 		to, err := c.writeMetadata(changes[i])
 		swaps[i] = swap{changes[i].name, changes[i].base.MetadataLocation(), to}
 		return err
@@ -256,10 +258,10 @@ func nextVersion(location string) int {
 	return n + 1
 }
 
-// swapAll sets the new metadata files of all tables in one transaction. It fails if a table
-// changed since it was loaded. If keep is false, it rolls back.
+// swapAll sets the new metadata files of all tables in one transaction. It returns a
+// *ConflictError if a table changed since it was loaded. If keep is false, it rolls back.
 func (c *sqlCatalog) swapAll(ctx context.Context, swaps []swap, keep bool) (err error) {
-	// All publishers use one order, so that they do not deadlock.
+	// All publishers use the same order, so that they do not deadlock.
 	slices.SortFunc(swaps, func(a, b swap) int { return strings.Compare(a.name.String(), b.name.String()) })
 	ctx, cancel := context.WithTimeout(ctx, databaseTimeout)
 	defer cancel()
@@ -340,7 +342,7 @@ func (c *sqlCatalog) swapOne(ctx context.Context, tx *sql.Tx, s swap) error {
 
 func (c *sqlCatalog) reload(context.Context, tableName) (*table.Table, error) { return nil, nil }
 
-// checkAccess adds a table to the catalog and rolls back. It leaves an empty database.
+// checkAccess adds a table to the catalog and rolls back. A new database stays empty.
 func (c *sqlCatalog) checkAccess(ctx context.Context) (err error) {
 	if err := c.create(); err != nil {
 		return err

@@ -10,16 +10,16 @@ import (
 	sqlitelib "modernc.org/sqlite/lib"
 )
 
-// sqliteDialect is the dialect of a catalog.db.
+// sqliteDialect is the dialect of SQLite.
 var sqliteDialect = dialect{
 	hasTables: "SELECT count(*) > 0 FROM sqlite_master WHERE type = 'table' AND name = 'iceberg_tables'",
 }
 
-// publicDir is the mode of the folder of the lake, which other users may read.
+// publicDir is the mode of the folder of an SQLite catalog, which other users may read.
 const publicDir = 0o755
 
-// openSQLite opens a catalog.db. A transaction takes the write lock at once: one that takes
-// it later fails if another wrote meanwhile. A writer waits for readers.
+// openSQLite opens an SQLite catalog. A transaction takes the write lock when it begins, because
+// taking it later fails if another transaction wrote meanwhile. A writer waits for readers.
 func openSQLite(path string) (*sql.DB, error) {
 	address := url.URL{Scheme: "file", Path: path, RawQuery: "_txlock=immediate&_pragma=busy_timeout(20000)&_pragma=synchronous(FULL)"}
 	db, err := sql.Open("sqlite", address.String())
@@ -30,7 +30,7 @@ func openSQLite(path string) (*sql.DB, error) {
 	return db, nil
 }
 
-// isSQLiteConflict reports whether err means that another publisher has added the same row.
+// isSQLiteConflict reports whether a statement failed because another publisher added the same row.
 func isSQLiteConflict(err error) bool {
 	var failed *sqlite.Error
 	return errors.As(err, &failed) && failed.Code()&0xff == sqlitelib.SQLITE_CONSTRAINT

@@ -14,7 +14,8 @@ import (
 	"github.com/google/uuid"
 )
 
-// stage writes the files of one table and returns its change.
+// stage writes the files of one table and returns its change. written counts the bytes of data
+// files.
 func (l *Lake) stage(ctx context.Context, v *Version, base *table.Table, a action) (c change, written int64, err error) {
 	c = change{name: a.source.name, base: base}
 	evolution, err := a.source.design.evolve(base.Metadata())
@@ -53,7 +54,7 @@ func (l *Lake) stage(ctx context.Context, v *Version, base *table.Table, a actio
 }
 
 // writeSnapshot copies the file of an action into the lake and adds a snapshot to a
-// transaction. A table without rows gets an empty snapshot, so that it has a tag.
+// transaction. A table without rows gets an empty snapshot, because a tag needs a snapshot.
 func (l *Lake) writeSnapshot(ctx context.Context, v *Version, t *table.Table, tx *table.Transaction, a action) (int64, error) {
 	summary := iceberg.Properties{runProperty: v.Run, timeProperty: v.At.Format(time.RFC3339Nano),
 		contentProperty: a.content, programProperty: l.cfg.Program}
@@ -66,7 +67,7 @@ func (l *Lake) writeSnapshot(ctx context.Context, v *Version, t *table.Table, tx
 		added = []iceberg.DataFile{file}
 	}
 	written := sizeOf(added)
-	// Columns are identified by field ids. Some catalogs reject a mapping by name.
+	// Field ids identify the columns. Some catalogs reject a mapping by name.
 	options := []table.WriteOption{table.WithoutAutoNameMapping(), table.WithoutDuplicateCheck()}
 	var before []iceberg.DataFile
 	if a.replace {

@@ -3,6 +3,7 @@ package lake
 import (
 	"cmp"
 	"context"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -17,16 +18,16 @@ type Status struct {
 	// Warehouse is the location of the tables, or the address of the server.
 	Warehouse string `json:"warehouse"`
 	Namespace string `json:"namespace"`
-	// Run is the newest night. It is empty before the first one.
+	// Run is the newest night. It is empty before the first publish.
 	Run        string    `json:"run_id"`
 	SnapshotAt time.Time `json:"snapshot_at,omitzero"`
 	// Nights are the nights that readers can select by tag in all tables, oldest first.
 	Nights []string      `json:"nights"`
 	Rows   int64         `json:"rows"`
 	Tables []StatusTable `json:"tables"`
-	// Latest is the published run of the warehouse. Behind is true if any table of the lake
-	// does not show it. Kept is true if Latest cannot be published because it is not later
-	// than Run, as after a rollback or a rebuild. The next night then updates the lake.
+	// Latest is the version of the warehouse that readers see. Behind is true if any table of
+	// the lake does not show it. Kept is true if Latest cannot be published because it is not
+	// later than Run, as after a rollback or a rebuild. The next night then updates the lake.
 	Latest string `json:"latest"`
 	Behind bool   `json:"behind"`
 	Kept   bool   `json:"kept"`
@@ -62,32 +63,29 @@ func (l *Lake) Status(ctx context.Context) (Status, error) {
 		s.Tables = append(s.Tables, StatusTable{l.cfg.namespace(n.part) + "." + n.name, all[n].run, all[n].onMain, all[n].rows, all[n].files,
 			len(t.Metadata().Snapshots()), t.Location()})
 		s.Rows += all[n].rows
-		for name := range t.Metadata().Refs() {
-			if run, ok := strings.CutPrefix(name, tagOf("")); ok {
-				nights[run] = true
-			}
+		for _, run := range taggedNights(t) {
+			nights[run] = true
 		}
 	}
 	slices.SortFunc(s.Tables, func(a, b StatusTable) int { return strings.Compare(a.Table, b.Table) })
 	for n, t := range have {
-		first, tags := firstRun(t), refNames(t.Metadata())
+		first, tagged := firstRun(t), taggedNights(t)
 		for run := range nights {
-			if first <= run && run <= all[n].run && !tags[tagOf(run)] {
+			if first <= run && run <= all[n].run && !slices.Contains(tagged, run) {
 				delete(nights, run)
 			}
 		}
 	}
-	s.Nights = append(s.Nights, mapKeys(nights)...)
+	s.Nights = slices.AppendSeq(s.Nights, maps.Keys(nights))
+	slices.Sort(s.Nights)
 	return s, nil
 }
 
 // firstRun returns the earliest night with a tag or snapshot in a table.
 func firstRun(t *table.Table) string {
 	first := t.Properties()[runProperty]
-	for name := range t.Metadata().Refs() {
-		if run, ok := strings.CutPrefix(name, tagOf("")); ok {
-			first = min(first, run)
-		}
+	for _, run := range taggedNights(t) {
+		first = min(first, run)
 	}
 	for _, s := range t.Metadata().Snapshots() {
 		if s.Summary != nil && s.Summary.Properties[runProperty] != "" {

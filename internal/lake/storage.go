@@ -12,15 +12,15 @@ import (
 	"github.com/apache/iceberg-go/utils"
 )
 
-// withObjectStorage lets iceberg-go reach object storage with the keys, timeouts and
-// retries of everything else. A lake in a folder needs none.
+// withObjectStorage returns a context with which iceberg-go uses the keys, timeouts and retries of
+// cfg.S3 for object storage. It returns ctx for a lake in a folder.
 func withObjectStorage(ctx context.Context, cfg Config) (context.Context, error) {
 	if !strings.HasPrefix(cfg.Warehouse, "s3://") && cfg.Catalog != RESTful {
 		return ctx, nil
 	}
 	aws, err := cfg.S3.AWS(ctx)
 	if err != nil {
-		if cfg.Warehouse == "" || cfg.Catalog == RESTful { // a server may hand out keys of its own
+		if cfg.Catalog == RESTful { // the server may send keys for each table
 			return ctx, nil
 		}
 		return ctx, fmt.Errorf("open %s: %w", cfg.Warehouse, err)
@@ -28,7 +28,7 @@ func withObjectStorage(ctx context.Context, cfg Config) (context.Context, error)
 	return utils.WithAwsConfig(ctx, &aws), nil
 }
 
-// storageProperties returns the same settings as properties of iceberg-go. Properties that a
+// storageProperties returns the settings of cfg.S3 as properties of iceberg-go. Properties that a
 // REST server sends for a table override them.
 func storageProperties(cfg Config) iceberg.Properties {
 	p := iceberg.Properties{icebergio.S3ForceVirtualAddressing: strconv.FormatBool(!cfg.S3.PathStyle)}

@@ -7,7 +7,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"github.com/apache/iceberg-go/table"
@@ -34,8 +33,8 @@ type Difference struct {
 }
 
 // Verify compares every table of a night with the version: the number of rows, and a
-// checksum of all values. DuckDB reads the files that the metadata of the lake refer to, and
-// finds columns by field ids, as an engine does.
+// checksum of all values. DuckDB reads the files to which the metadata of the lake refer, and
+// finds columns by their field ids, as an engine does.
 func (l *Lake) Verify(ctx context.Context, v *Version) (found Verified, err error) {
 	begun := l.cfg.Now()
 	found = Verified{Run: v.Run, Differences: []Difference{}}
@@ -62,8 +61,8 @@ func (l *Lake) Verify(ctx context.Context, v *Version) (found Verified, err erro
 	return found, nil
 }
 
-// snapshotOf returns the snapshot of a night in a table. For the newest night, it must be
-// the current snapshot as well as the tagged one.
+// snapshotOf returns the snapshot of a night in a table. isNewest means that the lake shows the
+// night: its snapshot must then be the current one.
 func snapshotOf(run string, s source, t *table.Table, isNewest bool) (*table.Snapshot, error) {
 	if t == nil {
 		return nil, errors.New("it is missing in the lake")
@@ -86,7 +85,7 @@ func snapshotOf(run string, s source, t *table.Table, isNewest bool) (*table.Sna
 	return tagged, nil
 }
 
-// verifyTable compares one table.
+// verifyTable compares one table. rows and files count those of the lake.
 func (l *Lake) verifyTable(ctx context.Context, v *Version, s source, t *table.Table, isNewest bool) (rows int64, files int, err error) {
 	snapshot, err := snapshotOf(v.Run, s, t, isNewest)
 	if err != nil {
@@ -128,24 +127,23 @@ func (v *Version) sum(ctx context.Context, s source, from, values sqltext.SQL) (
 	return r, err
 }
 
-// filesByID returns SQL that reads Parquet files like an Iceberg table: columns are found by
-// field id, and a missing one is NULL.
+// filesByID returns SQL that reads Parquet files like an Iceberg table: it finds columns by
+// field id, and reads a missing column as NULL.
 func filesByID(paths []string, columns []stream.Column) sqltext.SQL {
-	var fields []string
-	for _, c := range columns {
-		kind := string(c.Type)
+	fields := sqltext.Join(columns, ", ", func(c stream.Column) string {
+		fileType := c.Type
 		switch {
 		case c.Type == stream.JSON:
-			kind = string(stream.Text)
+			fileType = stream.Text
 		case c.Name == stream.RowHash:
-			kind = string(stream.Int64)
+			fileType = stream.Int64
 		}
-		fields = append(fields, fmt.Sprintf("%d: {name: %s, type: %s, default_value: NULL}", c.FieldID, sqltext.Literal(c.Name), sqltext.Literal(kind)))
-	}
-	return versionSQL.Render("files_by_id", sqltext.Values{"files": paths, "fields": sqltext.SQL(strings.Join(fields, ", "))})
+		return fmt.Sprintf("%d: {name: %s, type: %s, default_value: NULL}", c.FieldID, sqltext.Literal(c.Name), sqltext.Literal(string(fileType)))
+	})
+	return versionSQL.Render("files_by_id", sqltext.Values{"files": paths, "fields": fields})
 }
 
-// fetchFiles returns the local paths of a snapshot's data files. Objects are downloaded.
+// fetchFiles returns the paths of a snapshot's data files. It downloads objects to a folder of v.
 func (v *Version) fetchFiles(ctx context.Context, t *table.Table, snapshot int64) ([]string, error) {
 	tasks, err := t.Scan(table.WithSnapshotID(snapshot)).PlanFiles(ctx)
 	if err != nil {
@@ -179,7 +177,7 @@ func (v *Version) fetchFiles(ctx context.Context, t *table.Table, snapshot int64
 	return paths, nil
 }
 
-// fetch copies a file of the lake to this machine.
+// fetch copies a file of the lake to a local path.
 func fetch(from *files, name, to string) error {
 	r, err := from.Open(name)
 	if err != nil {
@@ -195,6 +193,7 @@ func fetch(from *files, name, to string) error {
 	return err
 }
 
+// removeFetched removes the downloaded files among paths.
 func (v *Version) removeFetched(paths []string) {
 	for _, path := range paths {
 		if filepath.Dir(path) == v.Scratch {

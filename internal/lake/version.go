@@ -28,10 +28,10 @@ type Version struct {
 	// know.
 	Replace bool
 
-	// known are the runs of the ledger and of the version.
+	// known are the runs in the ledger and in meta.runs of the version.
 	known   map[string]bool
 	sources []source
-	// maxGroupBytes limits the row groups of the files that it writes.
+	// maxGroupBytes limits the row groups of the files that writeFile writes.
 	maxGroupBytes int64
 }
 
@@ -41,9 +41,9 @@ type source struct {
 	// schema is the schema of the table in DuckDB.
 	schema string
 	design design
-	// present are the columns that this version has.
+	// present are the columns that the version has.
 	present []stream.Column
-	// file is the published Parquet file. Tables of past and meta have none.
+	// file is the published Parquet file. It is empty for tables of past and meta.
 	file warehouse.ManifestTable
 }
 
@@ -73,7 +73,7 @@ func OpenVersion(ctx context.Context, wh *warehouse.Warehouse, run string) (*Ver
 	return v, nil
 }
 
-// readKnown reads the runs of the ledger, and those recorded in the version.
+// readKnown sets v.known.
 func (v *Version) readKnown(ctx context.Context, wh *warehouse.Warehouse) error {
 	runs, err := wh.Ledger.AllRuns()
 	if err != nil {
@@ -91,7 +91,7 @@ func (v *Version) readKnown(ctx context.Context, wh *warehouse.Warehouse) error 
 	})
 }
 
-// add adds a table, if the version has it.
+// add adds a table if the version has it.
 func (v *Version) add(s source) {
 	s.present = v.PresentColumns(s.schema, s.name.name, s.design.columns)
 	if len(s.present) > 0 {
@@ -99,12 +99,16 @@ func (v *Version) add(s source) {
 	}
 }
 
-// measure has the number and checksum of the rows of a table of past or meta.
+// measure contains counts and checksums of the rows of a table of past or meta. If the lake was
+// published from the same history, it already has the rows selected by publishedRows.
 type measure struct {
-	// content is a checksum of all rows. published is a checksum of the rows that the lake
-	// already has if it was published from the same history.
-	content, published string
-	rows, added        int64
+	// content and rows are the checksum and the number of all rows.
+	content string
+	rows    int64
+	// published is the checksum of the rows selected by publishedRows. added is the number of
+	// the other rows.
+	published string
+	added     int64
 }
 
 // measureTables measures the tables of past and meta.
@@ -132,37 +136,34 @@ func (v *Version) measureTables(ctx context.Context, have map[tableName]publishe
 	return found, nil
 }
 
-// content returns the SQL of a checksum of rows of past or meta.
-func (s source) content(rows sqltext.SQL) sqltext.SQL {
+// content returns an expression for the checksum of the rows of past or meta that a condition
+// selects.
+func (s source) content(condition sqltext.SQL) sqltext.SQL {
 	if s.name.part == past {
-		return versionSQL.Render("content_of_closed", sqltext.Values{"rows": rows})
+		return versionSQL.Render("content_of_closed", sqltext.Values{"rows": condition})
 	}
-	return versionSQL.Render("content_of_meta", sqltext.Values{"rows": rows, "columns": columnNames(s.present)})
+	return versionSQL.Render("content_of_meta", sqltext.Values{"rows": condition, "columns": columnNames(s.present)})
 }
 
-// publishedRows selects the rows that the lake has if it was published from the same history.
-// Their checksum tells whether it was.
-func (s source) publishedRows(of publishedState) sqltext.SQL {
-	_, counted := s.find("run_id")
+// publishedRows returns a condition. It selects the rows that the lake has if the state was published
+// from the same history. If their checksum differs from that of the lake, it was another history.
+func (s source) publishedRows(state publishedState) sqltext.SQL {
+	_, hasRun := stream.Definition{Columns: s.present}.Column("run_id")
 	switch {
-	case of.run == "":
+	case state.run == "":
 		return "false"
 	case s.name.part == past:
-		return versionSQL.Render("closed_until", sqltext.Values{"at": of.at})
-	case counted:
-		return versionSQL.Render("written_until", sqltext.Values{"run": of.run})
+		return versionSQL.Render("closed_until", sqltext.Values{"at": state.at})
+	case hasRun:
+		return versionSQL.Render("written_until", sqltext.Values{"run": state.run})
 	}
 	return "false"
 }
 
-func (s source) find(column string) (stream.Column, bool) {
-	return stream.Definition{Columns: s.present}.Column(column)
-}
-
-// writeFile writes rows of a table into a Parquet file with field ids.
-func (v *Version) writeFile(ctx context.Context, s source, rows sqltext.SQL) (file string, err error) {
+// writeFile writes the rows of a table that a condition selects into a Parquet file with field ids.
+func (v *Version) writeFile(ctx context.Context, s source, condition sqltext.SQL) (file string, err error) {
 	file = filepath.Join(v.Scratch, s.name.String()+".parquet")
-	err = v.Exec(ctx, versionSQL.Render("copy_rows", sqltext.Values{"columns": columnValues(s.present), "rows": rows,
+	err = v.Exec(ctx, versionSQL.Render("copy_rows", sqltext.Values{"columns": columnValues(s.present), "rows": condition,
 		"schema": sqltext.Name(s.schema), "table": sqltext.Name(s.name.name), "file": file,
 		"ids": dictionary.FieldIDs(s.present), "bytes": v.maxGroupBytes}))
 	return file, err

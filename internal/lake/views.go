@@ -15,14 +15,14 @@ import (
 	"placementsync/internal/stream"
 )
 
-// View is a view with its SQL by the name of the engine's dialect.
+// View is a view. SQL is its text by the name of the SQL dialect.
 type View struct {
 	Name, About string
 	Columns     []stream.Column
 	SQL         map[string]string
 }
 
-// ErrNoViews reports that the catalog cannot store views.
+// ErrNoViews means that the catalog cannot store views.
 var ErrNoViews = errors.New("the catalog cannot store views: only a REST catalog can")
 
 // InstallViews creates views in a namespace of the lake and replaces changed ones. It returns
@@ -68,8 +68,8 @@ func (c *restCatalog) installView(ctx context.Context, namespace table.Identifie
 		return false, err
 	}
 	current := have.Metadata().CurrentVersion()
-	// CreateView records this program's name of the catalog. Without a recorded
-	// name, Spark uses its own.
+	// CreateView records the name that this program uses for the catalog. The update removes it,
+	// because Spark uses its own name if no name is recorded.
 	isSame := have.Metadata().CurrentSchema().Equals(columns)
 	if current.DefaultCatalog == "" && slices.Equal(current.Representations, texts) && isSame {
 		return false, nil
@@ -85,7 +85,7 @@ func (c *restCatalog) installView(ctx context.Context, namespace table.Identifie
 	return true, err
 }
 
-// viewFields returns the columns of a view, with ids in their order.
+// viewFields returns the columns of a view, with ids from 1.
 func viewFields(columns []stream.Column) []iceberg.NestedField {
 	fields := design{columns: columns}.fields()
 	for i := range fields {

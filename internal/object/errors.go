@@ -57,8 +57,8 @@ func (e *sizeError) Error() string {
 	return fmt.Sprintf("it has %d bytes, more than the limit of %d: another program wrote it", e.size, e.limit)
 }
 
-// newError returns nil if err is nil. It keeps only the code and status of a library error,
-// because the text of the server may contain secrets.
+// newError returns an *Error, or nil if err is nil. It keeps only the code and the status of a
+// library error, because the text of the server may contain secrets.
 func (b *Bucket) newError(verb, name string, err error) error {
 	if err == nil {
 		return nil
@@ -71,16 +71,14 @@ func (b *Bucket) newError(verb, name string, err error) error {
 		e.Attempts = tried.Attempt
 	}
 	e.cause = reasonOf(err)
-	switch {
-	case e.cause == nil:
+	if e.cause == nil {
 		e.text = lastCause(err)
-	case errors.As(err, new(*localError)), errors.Is(e.cause, context.Canceled), errors.Is(e.cause, context.DeadlineExceeded):
-		e.text = e.cause.Error()
-	default:
-		e.text = e.cause.Error()
-		if api, ok := errors.AsType[smithy.APIError](err); ok {
-			e.text += " (" + cleanCode(api.ErrorCode()) + ")"
-		}
+		return e
+	}
+	e.text = e.cause.Error()
+	isLocal := errors.As(err, new(*localError)) || errors.Is(e.cause, context.Canceled) || errors.Is(e.cause, context.DeadlineExceeded)
+	if api, ok := errors.AsType[smithy.APIError](err); ok && !isLocal {
+		e.text += " (" + cleanCode(api.ErrorCode()) + ")"
 	}
 	return e
 }
@@ -136,7 +134,8 @@ func lastCause(err error) string {
 	return err.Error()
 }
 
-// cleanCode limits an error code of a server, which is shown on terminals and in alerts.
+// cleanCode returns a short error code of printable ASCII characters, because codes of a server are
+// shown on terminals and in alerts.
 func cleanCode(code string) string {
 	const maxLength = 60
 	code = strings.Map(func(r rune) rune {

@@ -1,8 +1,8 @@
-// Package object reads and writes objects in S3 storage. Each object is written atomically,
-// with its checksum and a limited number of retries.
+// Package object reads and writes objects in S3 storage. It writes each object atomically, with
+// its checksum and a limited number of retries.
 //
-// It must not know warehouses, days or backups. The caller passes the access keys; errors
-// never contain them.
+// It must not know warehouses, days or backups. The caller passes the access keys. Errors never
+// contain them.
 package object
 
 import (
@@ -35,7 +35,8 @@ import (
 type Config struct {
 	// Endpoint is the address of the server. Empty means AWS in the region.
 	Endpoint string
-	// Region is the signing region. Empty means the region of the environment, else us-east-1.
+	// Region is the region for signatures. Empty means the region of the environment, or else
+	// us-east-1.
 	Region string
 	// PathStyle puts the bucket into the path instead of the host name.
 	PathStyle bool
@@ -84,8 +85,8 @@ func (c Config) AWS(ctx context.Context) (aws.Config, error) {
 	return cfg, nil
 }
 
-// newRetryer returns a retryer for transient errors: overload, timeouts and resets. It has no
-// shared retry quota, because an exhausted quota would hide the real error.
+// newRetryer returns a retryer for transient errors: overload, timeouts and resets. Requests share no
+// quota of retries, because the error of an exhausted quota would hide the real error.
 func (c Config) newRetryer() aws.Retryer {
 	return retry.NewStandard(func(o *retry.StandardOptions) {
 		o.MaxAttempts, o.MaxBackoff, o.RateLimiter = c.Attempts, c.LongestWait, ratelimit.None
@@ -93,7 +94,7 @@ func (c Config) newRetryer() aws.Retryer {
 	})
 }
 
-// setTransport limits the idle time of connections. The total time is not limited, because
+// setTransport limits the idle time of connections. It does not limit the total time, because
 // objects can be large.
 func (c Config) setTransport(t *http.Transport) {
 	dialer := &net.Dialer{Timeout: 10 * time.Second, KeepAlive: 30 * time.Second}
@@ -130,7 +131,7 @@ func (c *stallingConn) Read(p []byte) (int, error) {
 }
 
 func (c *stallingConn) Write(p []byte) (int, error) {
-	// This also restarts the deadline of a Read that waits for the response.
+	// This also extends the deadline of a Read that waits for the response.
 	if err := c.SetDeadline(time.Now().Add(c.limit)); err != nil {
 		return 0, err
 	}
@@ -169,13 +170,14 @@ func (b *Bucket) keyPrefix(namePrefix string) *string {
 	return aws.String(b.prefix + "/" + namePrefix)
 }
 
-// Sum identifies the bytes of an object.
+// Sum is the size and the checksum of an object.
 type Sum struct {
 	Bytes int64
-	// SHA256 is in hex.
+	// SHA256 has hexadecimal digits.
 	SHA256 string
 }
 
+// SumOf returns the sum of an object with this content.
 func SumOf(data []byte) Sum {
 	sum := sha256.Sum256(data)
 	return Sum{int64(len(data)), hex.EncodeToString(sum[:])}
@@ -243,9 +245,8 @@ func (b *Bucket) Read(ctx context.Context, name string, limit int64) (data []byt
 	return data, err
 }
 
-// Get copies an object to a writer and compares it with its sum. Each attempt calls newWriter,
-// which must discard the bytes of the previous attempt. After an error the written bytes are
-// not valid.
+// Get copies an object to a writer and compares it with want. Each attempt calls newWriter, which
+// must discard the bytes of the previous attempt. After an error the written bytes are not valid.
 func (b *Bucket) Get(ctx context.Context, name string, want Sum, newWriter func() (io.Writer, error)) error {
 	return b.getBody(ctx, name, func(body io.Reader, _ int64) error {
 		to, err := newWriter()
@@ -261,8 +262,8 @@ func (b *Bucket) Get(ctx context.Context, name string, want Sum, newWriter func(
 	})
 }
 
-// getBody repeats a request if its body is incomplete. The library retries only until it has
-// received the headers.
+// getBody requests an object and calls read with its body. It repeats the request if the body is
+// incomplete, because the library retries only until it has received the headers.
 func (b *Bucket) getBody(ctx context.Context, name string, read func(body io.Reader, size int64) error) error {
 	for attempt := 1; ; attempt++ {
 		res, err := b.client.GetObject(ctx, &s3.GetObjectInput{Bucket: &b.bucket, Key: b.key(name)})
@@ -270,8 +271,8 @@ func (b *Bucket) getBody(ctx context.Context, name string, read func(body io.Rea
 			return b.newError("get", name, err)
 		}
 		err = errors.Join(read(res.Body, aws.ToInt64(res.ContentLength)), res.Body.Close())
-		// Wrong bytes may be a transmission error. If they are wrong twice, the object is
-		// damaged.
+		// Wrong bytes may be an error of transmission. If the bytes are wrong twice, the object
+		// is damaged.
 		final := errors.As(err, new(*localError)) || errors.As(err, new(*sizeError)) || errors.Is(err, ErrDiffers) && attempt > 1
 		if err == nil {
 			return nil
@@ -285,7 +286,7 @@ func (b *Bucket) getBody(ctx context.Context, name string, read func(body io.Rea
 	}
 }
 
-// wait pauses before the next attempt.
+// wait waits before the next attempt.
 func (b *Bucket) wait(ctx context.Context, attempt int, cause error) error {
 	pause, err := b.retries.RetryDelay(attempt, cause)
 	if err != nil {
@@ -299,7 +300,7 @@ func (b *Bucket) wait(ctx context.Context, attempt int, cause error) error {
 	}
 }
 
-// localWriter wraps write errors in a localError, which is not retried.
+// localWriter wraps its errors in a *localError, which getBody does not retry.
 type localWriter struct{ to io.Writer }
 
 func (w localWriter) Write(p []byte) (int, error) {

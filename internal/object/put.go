@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -24,12 +23,12 @@ const (
 	maxParts      = 10_000 // the limit of S3
 )
 
-// sumKey is the metadata key of the checksum.
+// sumKey is the key of the checksum in the metadata of an object.
 const sumKey = "sha256"
 
-// Put stores an object atomically. The server compares the received bytes with the checksum,
-// and a multipart upload becomes visible with its last request. The bytes of from must match
-// sum.
+// Put stores an object atomically. The server compares the received bytes with their checksum. An
+// object that is sent in parts becomes visible with the last request. from must contain the bytes
+// of sum.
 func (b *Bucket) Put(ctx context.Context, name string, from io.ReaderAt, sum Sum) error {
 	if sum.Bytes > multipartSize {
 		return b.newError("put", name, b.putParts(ctx, name, from, sum))
@@ -112,9 +111,9 @@ func (b *Bucket) AbortBefore(ctx context.Context, namePrefix string, before time
 		if err != nil {
 			return removed, b.newError("list the unfinished uploads of", namePrefix, err)
 		}
-		for u := range slices.Values(page.Uploads) {
+		for _, u := range page.Uploads {
 			if u.Initiated == nil || !u.Initiated.Before(before) {
-				continue // another program may be running it
+				continue // another program may be sending the parts
 			}
 			if err := b.abort(ctx, u.Key, u.UploadId); err != nil {
 				return removed, b.newError("clean", namePrefix, err)

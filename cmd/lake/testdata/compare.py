@@ -1,6 +1,8 @@
-# Compares every table of every night in a lake with the Parquet files of its version, all
-# columns, by PyIceberg: compare.py VERSIONS PROPERTIES, those of the catalog as JSON. Prints
-# how many it compared.
+# Reads every table of every night in a lake with PyIceberg, and compares all columns with the
+# Parquet files of the night's version. Prints the number of compared tables.
+#
+# Usage: compare.py VERSIONS PROPERTIES
+# VERSIONS is the folder of versions. PROPERTIES are the properties of the catalog as JSON.
 import glob
 import json
 import os

@@ -28,16 +28,17 @@ ON CONFLICT DO NOTHING
 -- name: list_tables
 SELECT table_namespace, table_name, metadata_location
 FROM iceberg_tables
-WHERE catalog_name = ? AND table_namespace IN (?, ?, ?)
+WHERE catalog_name = ? AND table_namespace IN (?, ?, ?) AND metadata_location IS NOT NULL
 ORDER BY table_namespace, table_name
 
 -- name: list_foreign_tables
-SELECT catalog_name, table_namespace, table_name, metadata_location
+-- Tables of other catalogs and namespaces in the same database.
+SELECT table_namespace, table_name, metadata_location
 FROM iceberg_tables
 WHERE NOT (catalog_name = ? AND table_namespace IN (?, ?, ?)) AND metadata_location IS NOT NULL
 
 -- name: add_table
--- iceberg_type is left out because catalogs of the first layout lack it. NULL means a table.
+-- Catalogs of the first layout have no column iceberg_type. In later ones its NULL means a table.
 INSERT INTO iceberg_tables (catalog_name, table_namespace, table_name, metadata_location)
 VALUES (?, ?, ?, ?)
 

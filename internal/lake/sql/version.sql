@@ -8,11 +8,12 @@ SELECT parse_formatted_bytes(current_setting('memory_limit')) // current_setting
 SELECT run_id FROM sealed.meta.runs
 
 -- name: measure_table
--- The checksum of all rows of a table and that of the rows that the lake already has.
+-- The checksums of all rows of a table and of the rows that the lake already has, the number of all
+-- rows, and the number of rows that the lake lacks.
 SELECT {index}, {all}, {old}, count(*), count(*) FILTER (WHERE NOT {published}) FROM sealed.{schema}.{table}
 
 -- name: content_of_closed
--- A checksum of closed rows that does not depend on their order. It reads three narrow columns.
+-- A checksum of closed rows in any order. It reads only three narrow columns.
 concat_ws(':', count(*) FILTER (WHERE {rows}), coalesce(sum(row_hash::HUGEINT) FILTER (WHERE {rows}), 0),
     coalesce(sum(epoch_us(valid_from)::HUGEINT) FILTER (WHERE {rows}), 0),
     coalesce(sum(epoch_us(valid_to)::HUGEINT) FILTER (WHERE {rows}), 0))
@@ -24,7 +25,7 @@ concat_ws(':', count(*) FILTER (WHERE {rows}), coalesce(sum(hash({columns})::HUG
 valid_to <= {at}
 
 -- name: written_until
--- Ids of runs begin with their time.
+-- Sorted run ids are in the order of their times.
 coalesce(run_id <= {run}, false)
 
 -- name: copy_rows
@@ -32,7 +33,7 @@ COPY (SELECT {columns} FROM sealed.{schema}.{table} WHERE {rows}) TO {file} (FOR
     COMPRESSION_LEVEL 1, ROW_GROUP_SIZE 122880, ROW_GROUP_SIZE_BYTES {bytes}, FIELD_IDS {ids})
 
 -- name: sum_values
--- A checksum of all values that does not depend on the order of rows.
+-- A checksum of all values, with the rows in any order.
 SELECT count(*), coalesce(sum(hash({names})::HUGEINT), 0)::VARCHAR FROM (SELECT {values} FROM {source})
 
 -- name: files_by_id
