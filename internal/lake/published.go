@@ -30,9 +30,6 @@ type publishedState struct {
 // readPublishedState reads the published state of a table. It is the zero value if the table was
 // never published.
 func readPublishedState(n tableName, t *table.Table) (publishedState, error) {
-	if t == nil {
-		return publishedState{}, nil
-	}
 	properties := t.Metadata().Properties()
 	s := publishedState{run: properties[runProperty]}
 	if s.run == "" {
@@ -48,7 +45,7 @@ func readPublishedState(n tableName, t *table.Table) (publishedState, error) {
 	s.onMain = cmp.Or(properties[snapshotProperty], main) == main // earlier programs did not write it
 	if snapshot := t.CurrentSnapshot(); snapshot != nil && snapshot.Summary != nil {
 		summary := snapshot.Summary.Properties
-		s.content, s.oldContent = properties[contentProperty], false
+		s.content = properties[contentProperty]
 		if s.content == "" || !s.onMain {
 			s.content, s.oldContent = summary[contentProperty], true
 		}

@@ -48,7 +48,7 @@ func (l *Lake) Verify(ctx context.Context, v *Version) (found Verified, err erro
 	}
 	isNewest := newest(all).run == v.Run
 	for _, s := range v.sources {
-		rows, files, err := l.verifyTable(ctx, v, s, have[s.name], isNewest)
+		rows, files, err := v.verifyTable(ctx, s, have[s.name], all[s.name], isNewest)
 		if ctx.Err() != nil {
 			return found, ctx.Err()
 		}
@@ -63,13 +63,9 @@ func (l *Lake) Verify(ctx context.Context, v *Version) (found Verified, err erro
 
 // snapshotOf returns the snapshot of a night in a table. isNewest means that the lake shows the
 // night: its snapshot must then be the current one.
-func snapshotOf(run string, s source, t *table.Table, isNewest bool) (*table.Snapshot, error) {
+func snapshotOf(run string, t *table.Table, last publishedState, isNewest bool) (*table.Snapshot, error) {
 	if t == nil {
 		return nil, errors.New("it is missing in the lake")
-	}
-	last, err := readPublishedState(s.name, t)
-	if err != nil {
-		return nil, err
 	}
 	tagged, main := t.SnapshotByName(tagOf(run)), t.CurrentSnapshot()
 	if tagged == nil && last.run == run {
@@ -86,8 +82,8 @@ func snapshotOf(run string, s source, t *table.Table, isNewest bool) (*table.Sna
 }
 
 // verifyTable compares one table. rows and files count those of the lake.
-func (l *Lake) verifyTable(ctx context.Context, v *Version, s source, t *table.Table, isNewest bool) (rows int64, files int, err error) {
-	snapshot, err := snapshotOf(v.Run, s, t, isNewest)
+func (v *Version) verifyTable(ctx context.Context, s source, t *table.Table, last publishedState, isNewest bool) (rows int64, files int, err error) {
+	snapshot, err := snapshotOf(v.Run, t, last, isNewest)
 	if err != nil {
 		return 0, 0, err
 	}

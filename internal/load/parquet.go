@@ -46,14 +46,13 @@ func WriteParquet(ctx context.Context, d *warehouse.Draft, defs map[string]strea
 	for _, c := range changes {
 		unchanged[c.Table] = c.New+c.Changed+c.Gone == 0
 	}
-	before := d.NewCarrier()
 	var rest []stream.Table
 	for i, t := range tables {
 		written[i] = warehouse.ManifestTable{Name: t.Name, FileSum: checksum.FileSum{File: parquetFile(t.Name)}}
 		carried := false
 		if unchanged[t.Name] {
 			var err error
-			if carried, err = before.Carry(t.Name); err != nil {
+			if carried, err = d.Carry(t.Name); err != nil {
 				return nil, fmt.Errorf("write Parquet: %w", err)
 			}
 		}

@@ -29,32 +29,16 @@ func (d *Draft) Labels() []Label {
 	return []Label{{changedRunLabel, d.Run}, {changedAtLabel, d.At.Format(time.RFC3339Nano)}, {schemaLabel, dictionary.SchemaVersion()}}
 }
 
-// Carrier copies Parquet files from the version that a draft was built on.
-type Carrier struct {
-	draft *Draft
-	from  Manifest
-}
-
-// NewCarrier returns a Carrier. It copies no file of another program or schema version, because
-// the layout may differ.
-func (d *Draft) NewCarrier() *Carrier {
-	m := d.w.Versions.manifestOrNone(d.Previous)
-	if m.Program != d.w.cfg.Program || m.Schema != dictionary.SchemaVersion() {
-		m.Tables = nil
-	}
-	return &Carrier{d, m}
-}
-
-// Carry copies the file of an unchanged table into the draft, byte for byte, so that its checksum
-// is the same. It does not link it, because repairs rely on independent copies. It returns false
-// if the file must be written again, because its layout may differ or it is damaged. DamagedFiles
-// contains a damaged file.
-func (c *Carrier) Carry(table string) (bool, error) {
-	entry, d := c.from.Table(table), c.draft
-	if entry.File == "" {
+// Carry copies the file of an unchanged table from Previous into the draft, byte for byte, so that
+// its checksum is the same. It does not link the file, because repairs rely on independent copies. It
+// returns false if the file must be written again: if another program or schema version wrote it,
+// because the layout may differ, or if it is damaged. DamagedFiles contains a damaged file.
+func (d *Draft) Carry(table string) (bool, error) {
+	entry := d.base.Table(table)
+	if entry.File == "" || d.base.Program != d.w.cfg.Program || d.base.Schema != dictionary.SchemaVersion() {
 		return false, nil
 	}
-	path, to := filepath.Join(d.w.Folder.VersionPath(c.from.RunID), entry.File), filepath.Join(d.Dir, entry.File)
+	path, to := filepath.Join(d.w.Folder.VersionPath(d.Previous), entry.File), filepath.Join(d.Dir, entry.File)
 	problem := ""
 	err := d.w.Folder.disk.CopyWith(path, to, func(dst, src *os.File) error {
 		sum, err := checksum.Copy(dst, src)

@@ -24,11 +24,11 @@ type Catalog struct {
 // replaces its views and macros. Any other difference of a table is a *SchemaError. It runs in one
 // transaction: a commit for each of the hundreds of statements would take seconds.
 //
-// base is the manifest of the version that the file is a copy of.
-func (c *Catalog) ensureTables(ctx context.Context, in *Instance, base Manifest) error {
+// program is the version of the program that wrote the file.
+func (c *Catalog) ensureTables(ctx context.Context, in *Instance, program string) error {
 	have, err := in.Columns(ctx, "")
 	if err == nil {
-		err = c.checkCompatible(have, base.Program)
+		err = c.checkCompatible(have, program)
 	}
 	if err != nil {
 		return err

@@ -34,7 +34,9 @@ type Draft struct {
 	// Source is the run whose snapshot a rebuilt version contains.
 	Source string
 
-	w    *Warehouse
+	w *Warehouse
+	// base is the manifest of Previous.
+	base Manifest
 	meta *ManifestMeta
 	// baseBytes is the size of the catalog of Previous.
 	baseBytes int64
@@ -42,8 +44,6 @@ type Draft struct {
 	// Previous.
 	carried map[string]ManifestTable
 	damaged []*DamagedError
-	// hasTablesOfBase is the result of HasTablesOfBase.
-	hasTablesOfBase bool
 }
 
 // MetaBase is the version that the draft's changes of meta and past are relative to. It is Previous
@@ -88,10 +88,11 @@ func (w *Warehouse) BeginFrom(ctx context.Context, run string, at time.Time, bas
 	if err := w.finishKilledRuns(); err != nil {
 		return nil, err
 	}
-	if err := w.checkBase(base, at); err != nil {
+	m, err := w.readBase(base, at)
+	if err != nil {
 		return nil, fmt.Errorf("begin version %s: %w", run, w.WithRemedy(err, base))
 	}
-	d := &Draft{Run: run, At: at.UTC().Truncate(time.Microsecond), Previous: base, w: w,
+	d := &Draft{Run: run, At: at.UTC().Truncate(time.Microsecond), Previous: base, base: m, w: w,
 		Dir: w.Folder.Path(VersionsDir, "."+run+draftSuffix), carried: map[string]ManifestTable{}}
 	if err := d.openCatalog(ctx); err != nil {
 		return nil, errors.Join(fmt.Errorf("begin version %s: %w", run, w.WithRemedy(err, base)), d.Discard())
@@ -112,29 +113,24 @@ func (d *Draft) openCatalog(ctx context.Context) error {
 		return err
 	}
 	d.Instance = in
-	base := d.w.Versions.manifestOrNone(d.Previous)
-	if d.hasTablesOfBase = d.w.Catalog.isCatalogOf(base); d.hasTablesOfBase {
+	if d.HasTablesOfBase() {
 		return nil
 	}
-	return d.w.Catalog.ensureTables(ctx, in, base)
+	return d.w.Catalog.ensureTables(ctx, in, d.base.Program)
 }
 
-// HasTablesOfBase reports whether Previous has the same tables and columns.
-func (d *Draft) HasTablesOfBase() bool { return d.hasTablesOfBase }
+// HasTablesOfBase reports whether Previous has the tables, columns and views of this program.
+func (d *Draft) HasTablesOfBase() bool { return d.w.Catalog.isCatalogOf(d.base) }
 
 // copyPrevious copies the catalog of Previous. On the first night DuckDB creates the catalog.
 func (d *Draft) copyPrevious(path string) error {
 	if d.Previous == "" {
 		return nil
 	}
-	m, err := d.w.Versions.ReadManifest(d.Previous)
-	if err != nil {
-		return err
-	}
 	from := d.w.Folder.VersionCatalog(d.Previous)
 	// The checksum is taken while the file is copied, so that it is read once.
 	var sum string
-	err = d.w.Folder.disk.CopyWith(from, path, func(dst, src *os.File) (err error) {
+	err := d.w.Folder.disk.CopyWith(from, path, func(dst, src *os.File) (err error) {
 		if sum, err = checksum.Copy(dst, src); err == nil {
 			d.baseBytes, err = dst.Seek(0, io.SeekEnd)
 		}
@@ -143,7 +139,7 @@ func (d *Draft) copyPrevious(path string) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return d.w.Folder.DamagedErr(from, "it is gone", err)
 	}
-	if err == nil && sum != m.Catalog.SHA256 {
+	if err == nil && sum != d.base.Catalog.SHA256 {
 		err = d.w.Folder.DamagedErr(from, checksum.WrongSum, nil)
 	}
 	return err
@@ -225,7 +221,7 @@ func (w *Warehouse) finishKilledRuns() error {
 		return err
 	}
 	if _, err := os.Stat(w.Folder.VersionPath(run)); errors.Is(err, fs.ErrNotExist) {
-		return nil // checkBase reports it
+		return nil // readBase reports it
 	}
 	err = w.finishPublish(run)
 	if errors.As(err, new(*DamagedError)) || errors.As(err, new(*ExtendError)) {
@@ -236,21 +232,18 @@ func (w *Warehouse) finishKilledRuns() error {
 	return err
 }
 
-// checkBase returns an error if the base is missing, or if its snapshot is not earlier than at. After
-// the clock was set back, the validity of rows would end before it begins.
-func (w *Warehouse) checkBase(base string, at time.Time) error {
+// readBase returns the manifest of the version base, or an empty one if base is empty. It returns an
+// error if the snapshot of base is not earlier than at: if the clock was set back, the validity of
+// rows would end before it begins.
+func (w *Warehouse) readBase(base string, at time.Time) (m Manifest, err error) {
 	if base == "" {
-		return nil
+		return m, nil
 	}
-	m, err := w.Versions.ReadManifest(base)
-	if err != nil {
-		return err
-	}
-	if !at.After(m.SnapshotAt) {
-		return fmt.Errorf("the snapshot's time %s is not after that of version %s, %s: check the clock; nothing was changed",
+	if m, err = w.Versions.ReadManifest(base); err == nil && !at.After(m.SnapshotAt) {
+		err = fmt.Errorf("the snapshot's time %s is not after that of version %s, %s: check the clock; nothing was changed",
 			at.UTC().Format(time.RFC3339), base, m.SnapshotAt.Format(time.RFC3339))
 	}
-	return nil
+	return m, err
 }
 
 // LastGrade returns the Grade, Reason and AgeSince of a stream in the last snapshot. ok is false if the

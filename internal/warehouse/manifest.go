@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"placementsync/internal/checksum"
-	"placementsync/internal/ledger"
 )
 
 // Format is the number of the format of a warehouse. Raise it if an older program would misread or
@@ -36,16 +35,10 @@ func (v *Versions) CheckFormat() error {
 	if err != nil || !ok {
 		return err
 	}
-	if m := v.manifestOrNone(latest); m.Format > Format {
+	if m, err := v.ReadManifest(latest); err == nil && m.Format > Format {
 		return &NewerError{latest, m.Program, m.Format}
 	}
 	return nil
-}
-
-// manifestOrNone returns the manifest of a version, or an empty one if it cannot be read.
-func (v *Versions) manifestOrNone(run string) Manifest {
-	m, _ := v.ReadManifest(run)
-	return m
 }
 
 // Manifest describes a version and is stored beside its files.
@@ -105,15 +98,6 @@ func (m Manifest) Table(name string) ManifestTable {
 
 // baseRun returns the night that the version builds on, to which a rollback switches.
 func (m Manifest) baseRun() string { return cmp.Or(m.Night, m.Previous) }
-
-// nightBefore returns the night that a refresh builds on, or "" if the version is not a refresh or
-// cannot be read.
-func (v *Versions) nightBefore(run string) string {
-	if m := v.manifestOrNone(run); m.Kind == ledger.Refresh {
-		return m.baseRun()
-	}
-	return ""
-}
 
 // ReadManifest reads the manifest of a version. It returns a *DamagedError if the manifest is
 // missing or damaged.

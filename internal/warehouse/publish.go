@@ -1,7 +1,6 @@
 package warehouse
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,6 +11,7 @@ import (
 
 	"placementsync/internal/checksum"
 	"placementsync/internal/dictionary"
+	"placementsync/internal/ledger"
 	"placementsync/internal/sqltext"
 )
 
@@ -62,8 +62,11 @@ func (d *Draft) Publish(ctx context.Context, tables []ManifestTable) (Manifest, 
 
 // seal makes the draft's files public, syncs and verifies them, and writes their manifest.
 func (d *Draft) seal(ctx context.Context, tables []ManifestTable) (m Manifest, err error) {
-	m = Manifest{RunID: d.Run, Kind: d.Kind, Night: cmp.Or(d.Source, d.w.Versions.nightBefore(d.Previous)), SnapshotAt: d.At, Program: d.w.cfg.Program, Schema: dictionary.SchemaVersion(), Format: Format,
+	m = Manifest{RunID: d.Run, Kind: d.Kind, Night: d.Source, SnapshotAt: d.At, Program: d.w.cfg.Program, Schema: dictionary.SchemaVersion(), Format: Format,
 		Previous: d.Previous, Tables: tables, Meta: d.meta}
+	if m.Night == "" && d.base.Kind == ledger.Refresh {
+		m.Night = d.base.baseRun()
+	}
 	mode, err := d.w.Folder.publicMode(d.Dir)
 	if err == nil {
 		err = d.sealFiles(ctx, &m, mode)

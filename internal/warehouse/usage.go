@@ -33,7 +33,35 @@ func (f *Folder) Measure(ctx context.Context, others ...Measured) ([]Usage, erro
 	if _, err := os.Stat(f.dir); err != nil {
 		return nil, fmt.Errorf("measure the warehouse: %w", err)
 	}
-	m := measurement{ctx: ctx, counted: map[fileID]bool{}}
+	// counted are the counted folders, and countedLinks the counted files with several names.
+	var counted []string
+	countedLinks := map[fileID]bool{}
+	// measureFolder skips files that a night removes meanwhile.
+	measureFolder := func(dir string) (sum int64, err error) {
+		defer func() { counted = append(counted, dir) }()
+		return sum, filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
+			if err == nil && slices.Contains(counted, path) {
+				return fs.SkipDir
+			}
+			var info fs.FileInfo
+			if err == nil {
+				info, err = e.Info()
+			}
+			if errors.Is(err, fs.ErrNotExist) {
+				return nil
+			}
+			if err != nil {
+				return err
+			}
+			id, bytes, shared := diskUse(info)
+			isLink := shared && !e.IsDir()
+			if !isLink || !countedLinks[id] {
+				sum += bytes
+			}
+			countedLinks[id] = countedLinks[id] || isLink
+			return ctx.Err()
+		})
+	}
 	var all []Usage
 	for i, part := range append(slices.Clone(others),
 		Measured{SeriesDir, f.Path(SeriesDir)}, Measured{VersionsDir, f.Path(VersionsDir)}, Measured{inboxPart, f.InboxPath()},
@@ -47,7 +75,7 @@ func (f *Folder) Measure(ctx context.Context, others ...Measured) ([]Usage, erro
 		if isAbsent {
 			err = nil
 		} else if err == nil {
-			bytes, err = m.addFolder(root)
+			bytes, err = measureFolder(root)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("measure %s: %w", part.Part, err)
@@ -55,44 +83,6 @@ func (f *Folder) Measure(ctx context.Context, others ...Measured) ([]Usage, erro
 		all = append(all, Usage{part.Part, bytes})
 	}
 	return all, nil
-}
-
-// measurement is the state of a call of Measure.
-type measurement struct {
-	ctx context.Context
-	// done are the counted folders. counted are the counted files with several names.
-	done    []string
-	counted map[fileID]bool
-}
-
-// addFolder measures a folder without the counted folders and files. It skips files that a night
-// removes meanwhile.
-func (m *measurement) addFolder(dir string) (sum int64, err error) {
-	defer func() { m.done = append(m.done, dir) }()
-	return sum, filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
-		if err == nil && slices.Contains(m.done, path) {
-			return fs.SkipDir
-		}
-		var info fs.FileInfo
-		if err == nil {
-			info, err = e.Info()
-		}
-		switch {
-		case errors.Is(err, fs.ErrNotExist):
-			return nil
-		case err != nil:
-			return err
-		}
-		id, bytes, shared := diskUse(info)
-		if shared && !e.IsDir() {
-			if m.counted[id] {
-				return m.ctx.Err()
-			}
-			m.counted[id] = true
-		}
-		sum += bytes
-		return m.ctx.Err()
-	})
 }
 
 // MeasureNext returns the disk space that the next night may need. It is twice the size of the newest
