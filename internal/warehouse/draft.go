@@ -108,7 +108,7 @@ func (d *Draft) openCatalog(ctx context.Context) error {
 	if err := d.copyPrevious(path); err != nil {
 		return err
 	}
-	in, err := d.w.engine.open(ctx, path, d.Dir)
+	in, err := d.w.openDatabase(ctx, path, d.Dir)
 	if err != nil {
 		return err
 	}
@@ -158,7 +158,7 @@ func (d *Draft) ReadClosed(ctx context.Context, read func(catalog string) error)
 	}
 	path := filepath.Join(d.Dir, CatalogFile)
 	readErr := read(path)
-	in, err := d.w.engine.open(ctx, path, d.Dir)
+	in, err := d.w.openDatabase(ctx, path, d.Dir)
 	if err != nil {
 		return errors.Join(readErr, fmt.Errorf("open the draft of version %s again: %w", d.Run, err))
 	}

@@ -35,12 +35,6 @@ func EngineVersion(ctx context.Context) (version string, err error) {
 	return version, nil
 }
 
-// engine opens DuckDB with the limits of the configuration.
-type engine struct {
-	memoryLimit string
-	threads     int
-}
-
 // Instance is one DuckDB in this process with its attached files.
 type Instance struct {
 	connector   *duckdb.Connector
@@ -56,8 +50,8 @@ const scratchPrefix = ".sealed."
 
 // openMemory opens a DuckDB in memory with a scratch folder, which Close removes. If the process may
 // not write to the warehouse, the scratch folder is in the temporary folder of the system.
-func (e *engine) openMemory(ctx context.Context, folder *Folder) (*Instance, error) {
-	state := folder.Path(stateDir)
+func (w *Warehouse) openMemory(ctx context.Context) (*Instance, error) {
+	state := w.Folder.Path(stateDir)
 	var scratch *durable.Scratch
 	err := os.MkdirAll(state, privateDir)
 	if err == nil {
@@ -69,7 +63,7 @@ func (e *engine) openMemory(ctx context.Context, folder *Folder) (*Instance, err
 	if err != nil {
 		return nil, fmt.Errorf("create a folder for data that does not fit into memory: %w", err)
 	}
-	in, err := e.open(ctx, "", scratch.Dir)
+	in, err := w.openDatabase(ctx, "", scratch.Dir)
 	if err != nil {
 		return nil, errors.Join(err, scratch.Remove())
 	}
@@ -77,9 +71,9 @@ func (e *engine) openMemory(ctx context.Context, folder *Folder) (*Instance, err
 	return in, nil
 }
 
-// open opens or creates the catalog of a draft, or a database in memory if path is empty. DuckDB
-// spills to a folder below scratch, which must exist.
-func (e *engine) open(ctx context.Context, path, scratch string) (*Instance, error) {
+// openDatabase opens or creates the catalog of a draft, or a database in memory if path is empty. It
+// applies the limits of the configuration. DuckDB spills to a folder below scratch, which must exist.
+func (w *Warehouse) openDatabase(ctx context.Context, path, scratch string) (*Instance, error) {
 	// Times without a zone are UTC on every machine.
 	setUp := "SET TimeZone = 'UTC';"
 	if path != "" {
@@ -94,15 +88,14 @@ func (e *engine) open(ctx context.Context, path, scratch string) (*Instance, err
 		return nil, fmt.Errorf("open %s: %w", cmp.Or(path, "DuckDB"), err)
 	}
 	set := []sqltext.SQL{instanceSQL.Render("settings", sqltext.Values{"spill": filepath.Join(scratch, "spill")})}
-	if e.memoryLimit != "" {
-		set = append(set, instanceSQL.Render("memory_limit", sqltext.Values{"limit": e.memoryLimit}))
+	if w.cfg.MemoryLimit != "" {
+		set = append(set, instanceSQL.Render("memory_limit", sqltext.Values{"limit": w.cfg.MemoryLimit}))
 	}
-	in := &Instance{connector: connector, DB: sql.OpenDB(connector), memoryLimit: e.memoryLimit}
-	err = in.Exec(ctx, set...)
-	if err == nil && e.threads > 0 {
-		err = in.Exec(ctx, instanceSQL.Render("threads", sqltext.Values{"threads": e.threads}))
+	if w.cfg.Threads > 0 {
+		set = append(set, instanceSQL.Render("threads", sqltext.Values{"threads": w.cfg.Threads}))
 	}
-	if err != nil {
+	in := &Instance{connector: connector, DB: sql.OpenDB(connector), memoryLimit: w.cfg.MemoryLimit}
+	if err := in.Exec(ctx, set...); err != nil {
 		return nil, errors.Join(err, in.Close())
 	}
 	return in, nil

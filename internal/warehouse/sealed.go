@@ -46,7 +46,7 @@ func (w *Warehouse) OpenSealed(ctx context.Context, run string) (*SealedVersion,
 // OpenUnchecked opens a published version without reading its manifest or comparing the checksum.
 // Reading a damaged catalog fails or returns wrong rows.
 func (w *Warehouse) OpenUnchecked(ctx context.Context, run string) (*SealedVersion, error) {
-	in, err := w.engine.openMemory(ctx, w.Folder)
+	in, err := w.openMemory(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -20,7 +20,7 @@ func (e *VerifyError) Error() string {
 // verify opens the sealed catalog of the draft read only, as readers do, and compares it with its
 // manifest: rows in the catalog, rows in Parquet, and unique keys.
 func (d *Draft) verify(ctx context.Context, m Manifest) (err error) {
-	reader, err := d.w.engine.openMemory(ctx, d.w.Folder)
+	reader, err := d.w.openMemory(ctx)
 	if err != nil {
 		return d.unpublishedErr("verify", err)
 	}

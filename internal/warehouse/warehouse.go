@@ -74,8 +74,7 @@ type Warehouse struct {
 	Pruner   *Pruner
 	Mirror   *Mirror
 
-	cfg    Config
-	engine engine
+	cfg Config
 }
 
 // Open reads the definitions of all tables. It does not access the folder. It returns an error if a
@@ -94,7 +93,7 @@ func Open(cfg Config) (*Warehouse, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := &Warehouse{cfg: cfg, engine: engine{cfg.MemoryLimit, cfg.Threads}}
+	w := &Warehouse{cfg: cfg}
 	w.Catalog = &Catalog{cfg.Tables, defs, meta, mart}
 	w.Folder = &Folder{cfg.Dir, durable.Disk{Step: cfg.Step, Label: stepLabel}, cfg.PublishedMode}
 	w.Versions = &Versions{w.Folder, cfg.KeepVersions}
