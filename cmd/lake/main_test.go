@@ -10,7 +10,7 @@ import (
 // TestMain also checks that commands do not leak goroutines.
 func TestMain(m *testing.M) {
 	var err error
-	if os.Getenv(killEnv) == "" { // a child process uses the folder of its parent
+	if os.Getenv(killEnv) == "" { // child processes need no nights
 		sharedNights.dir, err = os.MkdirTemp("", "placementsync-lake-test-")
 	}
 	if err != nil {

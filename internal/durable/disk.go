@@ -210,14 +210,14 @@ func (a Access) apply(f *os.File) error {
 }
 
 // WriteAtomically creates a temporary file, calls fill to write it, syncs it and renames it
-// to path. If writing fails, path is unchanged; see Rename for later errors. The umask
+// to path. If writing fails, path is unchanged. If the rename fails, see Rename. The umask
 // applies to mode.
 func (d Disk) WriteAtomically(path string, mode fs.FileMode, fill func(f *os.File) error) error {
 	return d.writeThrough(path, mode, d.Rename, fill)
 }
 
 // writeThrough creates a temporary file, calls fill to write it, syncs it and calls finish
-// to rename it.
+// to move it to path.
 func (d Disk) writeThrough(path string, mode fs.FileMode, finish func(from, to string) error, fill func(f *os.File) error) error {
 	f, err := d.CreateTemp(path, mode)
 	if pathErr, ok := errors.AsType[*fs.PathError](err); ok {

@@ -59,7 +59,7 @@ func Check(ctx context.Context, w *warehouse.Warehouse, readData bool) (Report, 
 	}
 	c.checkHeld(ctx)
 	c.checkSeries()
-	c.checkMetaLog()
+	c.checkMetaChanges()
 	c.checkLedger()
 	c.checkUnfinished()
 	if readData && inv.intactCatalogs[inv.latest] {
@@ -318,8 +318,8 @@ func (c *checker) lastTimeOf(day time.Time) time.Time {
 	return day.AddDate(0, 0, 1)
 }
 
-// checkMetaLog checks the changes of meta and past, and the manifests beside them.
-func (c *checker) checkMetaLog() {
+// checkMetaChanges checks the changes of meta and past, and the manifests beside them.
+func (c *checker) checkMetaChanges() {
 	inv := c.inv
 	if m, ok := inv.manifest(inv.target); !ok || m.Meta == nil {
 		return

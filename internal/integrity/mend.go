@@ -70,7 +70,7 @@ func (m *Mender) MendCopies(ctx context.Context) (Mended, error) {
 			return *done, err
 		}
 	}
-	if err := r.mendMetaLog(); err != nil {
+	if err := r.mendMetaChanges(); err != nil {
 		return *done, err
 	}
 	return *done, r.mendIndex(days)
@@ -259,8 +259,8 @@ func restoreManifest(w *warehouse.Warehouse, path string, m warehouse.Manifest) 
 	return true, w.Folder.WriteSealed(path, m)
 }
 
-// mendMetaLog repairs the chain of changes of meta and past that leads to the target.
-func (r *copyRepair) mendMetaLog() error {
+// mendMetaChanges repairs the chain of changes of meta and past that leads to the target.
+func (r *copyRepair) mendMetaChanges() error {
 	if m, ok := r.inv.manifest(r.inv.target); !ok || m.Meta == nil {
 		return nil
 	}

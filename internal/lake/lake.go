@@ -77,11 +77,12 @@ type catalog interface {
 	// load returns all tables in the namespaces of the lake. It returns no tables if the
 	// catalog does not exist yet.
 	load(ctx context.Context) (tables, error)
-	// newTable returns a table for commit to create. A catalog that cannot create tables
-	// in a commit creates an empty one at once.
+	// newTable returns a table that commit will create. A catalog that cannot create tables
+	// in a commit creates an empty table here.
 	newTable(ctx context.Context, name tableName, d design) (*table.Table, error)
-	// commit applies all changes in one step, or none. It returns a *ConflictError if
-	// another publisher changed a table meanwhile.
+	// commit applies all changes in one step. After an error it has applied no change, except
+	// after an *UnknownError or a *NotCommittedError. It returns a *ConflictError if another
+	// publisher changed a table meanwhile.
 	commit(ctx context.Context, changes []change) error
 	// reload returns a table after a commit, to compare it with the commit. It returns nil if
 	// the catalog always stores exactly the committed metadata.

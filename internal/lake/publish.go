@@ -219,7 +219,7 @@ func (v *Version) planRows(ctx context.Context, s source, last publishedState, m
 
 // stageAll writes the files of all tables and returns the changes to commit.
 func (l *Lake) stageAll(ctx context.Context, v *Version, have tables, plan []action, p *Published) ([]change, error) {
-	// Tables are created one after the other: Postgres and some servers reject two at once.
+	// Tables are created one after the other, because some servers reject two at the same time.
 	for _, a := range plan {
 		if have[a.source.name] != nil {
 			continue

@@ -59,7 +59,7 @@ func (d *Draft) Hold(ctx context.Context, tables []ManifestTable) (Manifest, err
 	return m, nil
 }
 
-// Held returns the held night. ok is false if there is none.
+// Held returns the held night. ok is false if no night is held.
 func (w *Warehouse) Held() (h HeldNight, ok bool, err error) {
 	run, err := w.heldRun()
 	if err != nil || run == "" {

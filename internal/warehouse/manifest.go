@@ -41,7 +41,7 @@ func (v *Versions) CheckFormat() error {
 	return nil
 }
 
-// Manifest describes a version and is stored beside its files.
+// Manifest describes a version. The folder of the version and the series contain it.
 type Manifest struct {
 	RunID string `json:"run_id"`
 	// Kind is ledger.Run.Kind. Empty means a night.

@@ -91,8 +91,8 @@ func (l *Ledger) removeUnfinished(path string) error {
 	return nil
 }
 
-// Unfinished returns the run to resume. ok is false if there is none. A run that was killed after
-// its publish is not resumed.
+// Unfinished returns the run that can be resumed. ok is false if there is no such run. A run that was
+// killed after its publish cannot be resumed.
 func (l *Ledger) Unfinished() (u Unfinished, ok bool, err error) {
 	if u, ok, err = readUnfinished(l.UnfinishedPath()); err != nil || !ok {
 		return u, false, err
@@ -121,7 +121,7 @@ func readUnfinished(path string) (u Unfinished, ok bool, err error) {
 	return u, true, nil
 }
 
-// KilledRollback returns the rollback that was killed. ok is false if there is none.
+// KilledRollback returns a rollback that was killed. ok is false if no rollback was killed.
 func (l *Ledger) KilledRollback() (u Unfinished, ok bool, err error) {
 	u, ok, err = readUnfinished(l.OneShotPath())
 	return u, ok && u.Kind == ledger.Rollback, err
