@@ -56,15 +56,15 @@ func (b *builder) findFailedChecks() (notices []Notice, ok bool, err error) {
 	}
 	n := Notice{Title: "Checks of this snapshot failed or did not run:", Alarm: true, Source: b.sourceOf(q)}
 	for _, row := range a.Rows {
-		rows, _ := a.valueOf(row, "rows").Number()
-		c := ledger.Check{Name: a.textOf(row, "check_name"), Outcome: ledger.CheckOutcome(a.textOf(row, "outcome")), Rows: int64(rows), Sample: json.RawMessage(a.textOf(row, "sample"))}
+		rows, _ := row.Get("rows").Number()
+		c := ledger.Check{Name: row.Get("check_name").Text, Outcome: ledger.CheckOutcome(row.Get("outcome").Text), Rows: int64(rows), Sample: json.RawMessage(row.Get("sample").Text)}
 		if !c.NeedsAttention() {
 			continue
 		}
 		line := ledger.DescribeChecks([]ledger.Check{c})
 		if samples := c.SampleLines(); len(samples) > 0 {
 			line += ": " + strings.Join(samples[:min(len(samples), linesShown)], "; ")
-		} else if reason := a.textOf(row, "reason"); reason != "" {
+		} else if reason := row.Get("reason").Text; reason != "" {
 			line += ": " + reason
 		}
 		n.Lines = append(n.Lines, clipText(line))
@@ -88,9 +88,9 @@ func (b *builder) findUnprovenStreams() (notices []Notice, ok bool, err error) {
 	missing := Notice{Title: "These streams were never read. Their numbers are missing:", Source: b.sourceOf(q)}
 	unsure := Notice{Title: "Rows of these streams may be old or missing:", Source: b.sourceOf(q)}
 	for _, row := range a.Rows {
-		s := ledger.Stream{Stream: a.textOf(row, "stream"), Grade: a.textOf(row, "grade"), Reason: clipText(a.textOf(row, "reason"))}
-		s.AgeSince, _ = time.Parse(time.RFC3339Nano, a.textOf(row, "oldest_at")) // not every stream has an age
-		failed, _ := a.valueOf(row, "failed").Number()
+		s := ledger.Stream{Stream: row.Get("stream").Text, Grade: row.Get("grade").Text, Reason: clipText(row.Get("reason").Text)}
+		s.AgeSince, _ = time.Parse(time.RFC3339Nano, row.Get("oldest_at").Text) // not every stream has an age
+		failed, _ := row.Get("failed").Number()
 		standing := s.Problem().Standing
 		line := ledger.DescribeProblems([]ledger.Problem{s.Problem()})
 		switch {
@@ -124,8 +124,8 @@ func (b *builder) findLateArticles() (notices []Notice, ok bool, err error) {
 	}
 	n := Notice{Title: plural.Count(a.Total, "overdue article") + ":", Source: b.sourceOf(q)}
 	for _, row := range a.Rows {
-		n.Lines = append(n.Lines, rowLabel(a, row, "article_name", "campaign_name")+separator+
-			field{as: asDays}.formatCell(a.valueOf(row, "days_overdue"))+" overdue")
+		n.Lines = append(n.Lines, rowLabel(row, "article_name", "campaign_name")+separator+
+			field{as: asDays}.formatCell(row.Get("days_overdue"))+" overdue")
 	}
 	if more := a.Total - int64(len(n.Lines)); more > 0 {
 		n.Lines = append(n.Lines, plural.Number(more)+" more")
@@ -136,7 +136,7 @@ func (b *builder) findLateArticles() (notices []Notice, ok bool, err error) {
 // withoutUnused removes the rows of streams that are not read by choice.
 func (b *builder) withoutUnused(a queryResult) queryResult {
 	used := a.filterRows(func(row query.Record) bool {
-		return !slices.ContainsFunc(b.unused, func(p ledger.Problem) bool { return p.Name == a.textOf(row, "stream") })
+		return !slices.ContainsFunc(b.unused, func(p ledger.Problem) bool { return p.Name == row.Get("stream").Text })
 	})
 	used.Total -= int64(len(a.Rows) - len(used.Rows))
 	return used

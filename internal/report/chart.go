@@ -10,8 +10,8 @@ import (
 	"placementsync/internal/query"
 )
 
-// plot specifies how a result is drawn: as boxes, as one series for each value of a column, or
-// else as one series for each measure. Each row is a category.
+// plot specifies how a result is drawn: as boxes, with one series for each value of the column
+// series, or else with one series for each measure.
 type plot struct {
 	kind            page.Kind
 	across, stacked bool
@@ -20,8 +20,7 @@ type plot struct {
 	unit string
 	// choice is the label of the control that chooses a variant.
 	choice string
-	// split lists the columns of which each combination of values is a variant. Empty means a
-	// single variant.
+	// Each combination of values of the columns split is a variant. Empty means a single variant.
 	split []string
 	// weigh is a column. Variants are ordered by its sum, the largest first. Empty means the
 	// order of the rows.
@@ -34,9 +33,9 @@ type plot struct {
 	measures []measure
 	// series is the column with a series for each of its values, value the column of the values.
 	series, value string
-	// known is a column of rows that are sorted newest first. They are drawn oldest first, without
-	// rows in which it is NULL: in the first night all rows are new, so that its bar would dwarf
-	// the others.
+	// known is a column of rows that are sorted newest first. They are drawn oldest first. Rows in
+	// which known is NULL are not drawn: in the first night all rows are new, and its bar would
+	// dwarf the others.
 	known string
 }
 
@@ -52,12 +51,12 @@ func (p plot) drawVariants(a queryResult) []page.Variant {
 	if len(p.split) == 0 {
 		return p.drawVariant(a, "")
 	}
-	label := func(row query.Record) string { return rowLabel(a, row, p.split...) }
+	label := func(row query.Record) string { return rowLabel(row, p.split...) }
 	labels := a.distinctLabels(label)
 	if p.weigh != "" {
 		weights := map[string]float64{}
 		for _, row := range a.Rows {
-			n, _ := a.valueOf(row, p.weigh).Number()
+			n, _ := row.Get(p.weigh).Number()
 			weights[label(row)] += n
 		}
 		slices.SortStableFunc(labels, func(x, y string) int { return cmp.Compare(weights[y], weights[x]) })
@@ -101,19 +100,19 @@ func (p plot) drawVariant(a queryResult, label string) []page.Variant {
 func (p plot) category(a queryResult, row query.Record) string {
 	switch p.labels[0] {
 	case "price_from":
-		return priceBand(a, row)
+		return priceBand(row)
 	case "snapshot_at":
 		return snapshotLabel(a, row)
 	}
-	return rowLabel(a, row, p.labels...)
+	return rowLabel(row, p.labels...)
 }
 
 // snapshotLabel returns the day of a snapshot, with its time if the day has several.
 func snapshotLabel(a queryResult, row query.Record) string {
 	const day = len("2006-01-02")
-	at := page.Moment(a.textOf(row, "snapshot_at"))
+	at := page.Moment(row.Get("snapshot_at").Text)
 	others := a.filterRows(func(r query.Record) bool {
-		return strings.HasPrefix(a.textOf(r, "snapshot_at"), at[:min(day, len(at))])
+		return strings.HasPrefix(r.Get("snapshot_at").Text, at[:min(day, len(at))])
 	})
 	if len(others.Rows) > 1 {
 		return at
@@ -125,10 +124,10 @@ func snapshotLabel(a queryResult, row query.Record) string {
 const separator = " \u00b7 "
 
 // rowLabel joins the values of columns. A missing value becomes "(name unknown)".
-func rowLabel(a queryResult, row query.Record, columns ...string) string {
+func rowLabel(row query.Record, columns ...string) string {
 	parts := make([]string, len(columns))
 	for i, name := range columns {
-		c := a.valueOf(row, name)
+		c := row.Get(name)
 		switch {
 		case name == "currency":
 			parts[i] = clipText(unitName(c))
@@ -156,8 +155,8 @@ type measure struct {
 func (p plot) drawMeasures(a queryResult) page.Variant {
 	var v page.Variant
 	a = a.filterRows(func(row query.Record) bool {
-		return (p.known == "" || !a.valueOf(row, p.known).Null) &&
-			slices.ContainsFunc(p.measures, func(m measure) bool { return !a.valueOf(row, m.column).Null })
+		return (p.known == "" || !row.Get(p.known).Null) &&
+			slices.ContainsFunc(p.measures, func(m measure) bool { return !row.Get(m.column).Null })
 	})
 	rows := a.Rows[:min(len(a.Rows), p.most)]
 	if p.known != "" {
@@ -169,7 +168,7 @@ func (p plot) drawMeasures(a queryResult) page.Variant {
 	for _, m := range p.measures {
 		s := page.Series{Name: m.name, Colour: m.colour}
 		for _, row := range rows {
-			m.addTo(&s, a.valueOf(row, m.column))
+			m.addTo(&s, row.Get(m.column))
 		}
 		v.Series = append(v.Series, s)
 	}
@@ -189,7 +188,7 @@ func (m measure) addTo(s *page.Series, c query.Value) {
 // drawValues converts rows of (category, series, value) to one series for each value of the
 // column series, in the order of the rows.
 func (p plot) drawValues(a queryResult) page.Variant {
-	name := func(row query.Record) string { return rowLabel(a, row, p.series) }
+	name := func(row query.Record) string { return rowLabel(row, p.series) }
 	categories := a.distinctLabels(func(row query.Record) string { return p.category(a, row) })
 	categories = categories[:min(len(categories), maxCategories)]
 	v := page.Variant{Categories: categories}
@@ -198,7 +197,7 @@ func (p plot) drawValues(a queryResult) page.Variant {
 		at := map[string]query.Value{}
 		for _, row := range a.Rows {
 			if name(row) == n {
-				at[p.category(a, row)] = a.valueOf(row, p.value)
+				at[p.category(a, row)] = row.Get(p.value)
 			}
 		}
 		s := page.Series{Name: n, Colour: i}
@@ -211,18 +210,23 @@ func (p plot) drawValues(a queryResult) page.Variant {
 	return v
 }
 
+// boxColumns returns the columns of a box from its lowest to its highest value.
+func boxColumns() [5]string {
+	return [5]string{"min_price", "p25_price", "median_price", "p75_price", "max_price"}
+}
+
 // drawBoxes converts each row to a box. It skips rows with a missing value.
 func (p plot) drawBoxes(a queryResult) page.Variant {
 	s := page.Series{Name: "prices"}
 	var v page.Variant
 	for _, row := range a.Rows[:min(len(a.Rows), p.most)] {
-		box, texts, whole := [5]float64{}, [5]string{}, true
-		for i, column := range [5]string{"min_price", "p25_price", "median_price", "p75_price", "max_price"} {
-			c := a.valueOf(row, column)
+		box, texts, complete := [5]float64{}, [5]string{}, true
+		for i, column := range boxColumns() {
+			c := row.Get(column)
 			n, ok := c.Number()
-			box[i], texts[i], whole = n, page.Decimal(c.Text), whole && ok
+			box[i], texts[i], complete = n, page.Decimal(c.Text), complete && ok
 		}
-		if !whole {
+		if !complete {
 			continue
 		}
 		v.Categories = append(v.Categories, p.category(a, row))

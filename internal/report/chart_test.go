@@ -160,7 +160,7 @@ func TestChartWithoutValuesHasNoVariants(t *testing.T) {
 func TestPriceBand(t *testing.T) {
 	a := parseResult("price_from|price_below\n0.00|250.00\n1000.00|2500.00\n10000.00|\n2.50|5.00\n|100.00")
 	for i, want := range []string{"0 to 250", "1,000 to 2,500", "from 10,000", "2.50 to 5", "below 100"} {
-		if got := priceBand(a, a.Rows[i]); got != want {
+		if got := priceBand(a.Rows[i]); got != want {
 			t.Errorf("row %d: got %q, want %q", i, got, want)
 		}
 	}

@@ -47,8 +47,8 @@ func (f field) isNumeric() bool {
 	return f.as == asNumber || f.as == asPercent || f.as == asChange || f.as == asDays
 }
 
-func (f field) tableCell(a queryResult, row query.Record) page.Cell {
-	c := a.valueOf(row, f.column)
+func (f field) tableCell(row query.Record) page.Cell {
+	c := row.Get(f.column)
 	d := page.Cell{Text: clipText(f.formatCell(c))}
 	switch {
 	case f.as == asTag:
@@ -57,10 +57,10 @@ func (f field) tableCell(a queryResult, row query.Record) page.Cell {
 		d.Tag, d.Text, d.Sub = page.Tone(c.Text), string(ledger.StandingOf(c.Text)), clipText(c.Text)
 	}
 	if f.sub != "" {
-		d.Sub = clipText(a.textOf(row, f.sub))
+		d.Sub = clipText(row.Get(f.sub).Text)
 	}
 	if f.unit != "" && !c.Null {
-		d.Text += page.Thin + clipText(unitName(a.valueOf(row, f.unit)))
+		d.Text += page.Thin + clipText(unitName(row.Get(f.unit)))
 	}
 	const wide = 24
 	switch {

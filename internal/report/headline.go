@@ -35,26 +35,26 @@ const (
 func figuresByLabel(a queryResult) map[string]query.Value {
 	values := map[string]query.Value{}
 	for _, row := range a.Rows {
-		values[figureLabel(a, row)] = a.valueOf(row, "value")
-		if missing, _ := a.splitProblems(tablesOf(a, row)); len(missing) > 0 {
-			values[figureLabel(a, row)] = query.Value{Null: true}
+		values[figureLabel(row)] = row.Get("value")
+		if missing, _ := a.splitProblems(tablesOf(row)); len(missing) > 0 {
+			values[figureLabel(row)] = query.Value{Null: true}
 		}
 	}
 	return values
 }
 
 // tablesOf lists the tables that a figure needs.
-func tablesOf(a queryResult, row query.Record) []string {
-	return strings.Split(a.textOf(row, "reads"), ",")
+func tablesOf(row query.Record) []string {
+	return strings.Split(row.Get("reads").Text, ",")
 }
 
-func figureLabel(a queryResult, row query.Record) string {
-	return rowLabel(a, row, "figure", "unit")
+func figureLabel(row query.Record) string {
+	return rowLabel(row, "figure", "unit")
 }
 
 func newTile(a queryResult, row query.Record, before []earlierFigures) Tile {
-	value, unit := a.valueOf(row, "value"), a.textOf(row, "unit")
-	t := Tile{Label: clipText(a.textOf(row, "figure")), Value: figureText(value, unit), Unit: clipText(unit)}
+	value, unit := row.Get("value"), row.Get("unit").Text
+	t := Tile{Label: clipText(row.Get("figure").Text), Value: figureText(value, unit), Unit: clipText(unit)}
 	switch unit {
 	case noCurrency:
 		t.Unit = ""
@@ -64,7 +64,7 @@ func newTile(a queryResult, row query.Record, before []earlierFigures) Tile {
 	default:
 		t.Currency = t.Unit
 	}
-	tables := tablesOf(a, row)
+	tables := tablesOf(row)
 	missing, others := a.splitProblems(tables)
 	if len(missing) > 0 {
 		t.Value, t.Unit, t.NotRead, t.Note = string(ledger.NotRead), "", true, clipText(ledger.DescribeProblems(missing))
@@ -73,10 +73,10 @@ func newTile(a queryResult, row query.Record, before []earlierFigures) Tile {
 	others = slices.DeleteFunc(others, func(p ledger.Problem) bool { return !slices.Contains(tables, p.Name) })
 	t.Note = clipText(ledger.DescribeProblems(others))
 	for _, e := range before {
-		change := compareFigures(value, e.values[figureLabel(a, row)], unit, e.since)
-		if isMedianPrice(a, row) { // medians of different listings cannot be compared
+		change := compareFigures(value, e.values[figureLabel(row)], unit, e.since)
+		if isMedianPrice(row) { // medians of different listings cannot be compared
 			change = unknownChange(e.since)
-			if like, ok := e.prices[figureLabel(a, row)]; ok {
+			if like, ok := e.prices[figureLabel(row)]; ok {
 				change = like
 			}
 		}
@@ -85,7 +85,7 @@ func newTile(a queryResult, row query.Record, before []earlierFigures) Tile {
 	return t
 }
 
-func isMedianPrice(a queryResult, row query.Record) bool { return !a.valueOf(row, "compared").Null }
+func isMedianPrice(row query.Record) bool { return !row.Get("compared").Null }
 
 func unknownChange(since string) Change {
 	return Change{Direction: "none", Text: "not known", Since: since}
@@ -96,7 +96,7 @@ func unknownChange(since string) Change {
 func priceChanges(a queryResult, since string) map[string]Change {
 	changes := map[string]Change{}
 	for _, row := range a.Rows {
-		share := a.valueOf(row, "change_percent")
+		share := row.Get("change_percent")
 		n, ok := share.Number()
 		if !ok {
 			continue
@@ -108,9 +108,9 @@ func priceChanges(a queryResult, since string) map[string]Change {
 		case n < 0:
 			c.Direction, c.Text = "down", downArrow+formatSigned(share.Text)+page.Thin+"%"
 		}
-		listings, _ := a.valueOf(row, "compared").Number()
+		listings, _ := row.Get("compared").Number()
 		c.Text += " (same " + plural.Number(int64(listings)) + " " + plural.Noun(int64(listings), "listing") + ")"
-		changes[figureLabel(a, row)] = c
+		changes[figureLabel(row)] = c
 	}
 	return changes
 }

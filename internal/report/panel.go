@@ -97,7 +97,7 @@ func (b *builder) buildPanel(p panel) (Panel, error) {
 	out.Chart = p.buildChart(a)
 	out.Table = p.buildTable(a, out.Chart != nil)
 	b.addCurrencies(a)
-	return out, a.missingColumnsErr(p.query)
+	return out, nil
 }
 
 // addCurrencies adds the currencies of a result in the order of its rows. The first results are
@@ -137,7 +137,7 @@ func (p panel) buildTable(a queryResult, folded bool) *page.Table {
 	for _, row := range a.Rows[:min(len(a.Rows), p.shown)] {
 		cells := make([]page.Cell, len(p.fields))
 		for i, f := range p.fields {
-			cells[i] = f.tableCell(a, row)
+			cells[i] = f.tableCell(row)
 		}
 		t.Rows = append(t.Rows, page.Row{Cells: cells, Currency: a.currencyOf(row)})
 	}

@@ -155,8 +155,8 @@ var pricesSection = section{
 }
 
 // priceBand labels a price band. The first may have no lower and the last no upper bound.
-func priceBand(a queryResult, row query.Record) string {
-	from, below := a.valueOf(row, "price_from"), a.valueOf(row, "price_below")
+func priceBand(row query.Record) string {
+	from, below := row.Get("price_from"), row.Get("price_below")
 	switch {
 	case from.Null:
 		return "below " + figureText(below, "")

@@ -1,6 +1,6 @@
 // Package report creates the report of a snapshot: findings that need attention, headline numbers
-// with their changes, prices, commissions, articles and data quality. The page shows the query of each number. It is a page
-// of the workbench, and Write writes it as a single offline file.
+// with their changes, prices, commissions, articles and data quality. It shows the query of each
+// number. The report is a page of the workbench, and Write writes it as a single offline file.
 //
 // The package must not know where snapshots are stored: the caller runs the queries.
 package report
@@ -96,5 +96,5 @@ type builder struct {
 // askQuery runs a query. ok is false if the snapshot lacks a table or column of it.
 func (b *builder) askQuery(q Question) (a queryResult, ok bool, err error) {
 	r, ok, err := b.ask(b.ctx, q)
-	return queryResult{Result: r, missing: map[string]bool{}}, ok, err
+	return queryResult{r}, ok, err
 }

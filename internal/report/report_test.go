@@ -234,14 +234,6 @@ func TestPanelsWithoutRowsHaveAReason(t *testing.T) {
 	}
 }
 
-func TestMissingColumnsAreErrors(t *testing.T) {
-	a := resultTexts{"snapshots": nightsPanel, "articles_by_status": "status_prefix|status_name\ndraft|Draft"}
-	err := report.Write(t.Context(), &bytes.Buffer{}, a.ask, report.Options{})
-	if err == nil || !strings.Contains(err.Error(), `read the result of "articles_by_status": it has no column articles`) {
-		t.Errorf("got %v", err)
-	}
-}
-
 // TestNumbersLinkToTheirQueries checks that a served page links to the pages of its queries with
 // the same parameters, and that an offline file does not.
 func TestNumbersLinkToTheirQueries(t *testing.T) {

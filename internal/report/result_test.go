@@ -17,7 +17,7 @@ func parseResult(text string) queryResult {
 	for name := range strings.SplitSeq(strings.TrimSpace(lines[0]), "|") {
 		columns = append(columns, query.Column{Name: name})
 	}
-	a := queryResult{query.Result{Columns: columns, Total: int64(len(lines) - 1)}, map[string]bool{}}
+	a := queryResult{query.Result{Columns: columns, Total: int64(len(lines) - 1)}}
 	for _, line := range lines[1:] {
 		var row []query.Value
 		for cell := range strings.SplitSeq(strings.TrimSpace(line), "|") {
@@ -28,41 +28,6 @@ func parseResult(text string) queryResult {
 	return a
 }
 
-func TestValueOf(t *testing.T) {
-	a := parseResult(`
-		name|amount|note
-		x|12.5|''
-		y||z`)
-	if got, want := a.valueOf(a.Rows[0], "amount"), (query.Value{Text: "12.5"}); got != want {
-		t.Errorf("got %+v, want %+v", got, want)
-	}
-	if got, want := a.valueOf(a.Rows[0], "note"), (query.Value{}); got != want {
-		t.Errorf("got %+v, want %+v", got, want)
-	}
-	if got, want := a.valueOf(a.Rows[1], "amount"), (query.Value{Null: true}); got != want {
-		t.Errorf("got %+v, want %+v", got, want)
-	}
-	if got := a.textOf(a.Rows[1], "note"); got != "z" {
-		t.Errorf("got %q", got)
-	}
-	if err := a.missingColumnsErr("q"); err != nil {
-		t.Errorf("got %v, want no error: all columns exist", err)
-	}
-}
-
-func TestMissingColumnsErrListsAllColumns(t *testing.T) {
-	a := parseResult("name\nx")
-	for _, column := range []string{"zebra", "apple", "zebra"} {
-		if got := a.valueOf(a.Rows[0], column); !got.Null {
-			t.Errorf("%s: got %+v, want NULL", column, got)
-		}
-	}
-	want := `read the result of "prices": it has no column apple, zebra`
-	if err := a.missingColumnsErr("prices"); err == nil || err.Error() != want {
-		t.Errorf("got %v, want %q", err, want)
-	}
-}
-
 func TestFilterRowsAndDistinctLabels(t *testing.T) {
 	a := parseResult(`
 		tier|price
@@ -71,7 +36,7 @@ func TestFilterRowsAndDistinctLabels(t *testing.T) {
 		pro|3
 		|4
 		basic|5`)
-	pro := a.filterRows(func(row query.Record) bool { return a.textOf(row, "tier") == "pro" })
+	pro := a.filterRows(func(row query.Record) bool { return row.Get("tier").Text == "pro" })
 	var values [][]query.Value
 	for _, row := range pro.Rows {
 		values = append(values, row.Values)
@@ -82,7 +47,7 @@ func TestFilterRowsAndDistinctLabels(t *testing.T) {
 	if len(a.Rows) != 5 || pro.Total != 5 {
 		t.Errorf("after filterRows: the result has %d rows, want 5; the filtered one has total %d, want 5", len(a.Rows), pro.Total)
 	}
-	labels := a.distinctLabels(func(row query.Record) string { return a.textOf(row, "tier") })
+	labels := a.distinctLabels(func(row query.Record) string { return row.Get("tier").Text })
 	if diff := cmp.Diff([]string{"pro", "basic", ""}, labels); diff != "" {
 		t.Errorf("labels (-want +got):\n%s", diff)
 	}
@@ -102,12 +67,12 @@ func TestLabelsJoinColumns(t *testing.T) {
 		"(tier unknown) · (no currency) · (outlet name unknown)",
 		"(tier unknown) · (no currency) · (outlet name unknown)",
 	} {
-		if got := rowLabel(a, a.Rows[i], "tier", "currency", "outlet_name"); got != want {
+		if got := rowLabel(a.Rows[i], "tier", "currency", "outlet_name"); got != want {
 			t.Errorf("row %d: got %q, want %q", i, got, want)
 		}
 	}
 	long := parseResult("name\n" + strings.Repeat("n", 200))
-	if got := rowLabel(long, long.Rows[0], "name"); len([]rune(got)) != maxText+1 {
+	if got := rowLabel(long.Rows[0], "name"); len([]rune(got)) != maxText+1 {
 		t.Errorf("a label has %d characters, want %d", len([]rune(got)), maxText+1)
 	}
 }

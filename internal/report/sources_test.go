@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"placementsync/internal/page"
 	"placementsync/internal/query"
 	"placementsync/internal/testing/fixture"
 )
@@ -60,4 +61,53 @@ func TestNeededTablesAreSources(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestReadColumnsExist checks that each query returns the columns that the page reads.
+func TestReadColumnsExist(t *testing.T) {
+	db, err := query.Open(t.Context(), fixture.NewEmpty(t).Fill(t, ""), query.Options{Threads: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	check := func(name string, params map[string]string, columns ...string) {
+		t.Helper()
+		q, err := query.Resolve(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := db.Collect(t.Context(), q, params, maxRows)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, column := range columns {
+			if column != "" && !slices.ContainsFunc(r.Columns, func(c query.Column) bool { return c.Name == column }) {
+				t.Errorf("the query %s has no column %s", name, column)
+			}
+		}
+	}
+	for _, s := range allSections() {
+		for _, p := range s.panels {
+			var columns []string
+			for _, f := range p.fields {
+				columns = append(columns, f.column, f.sub, f.unit)
+			}
+			if p.plot != nil {
+				columns = slices.Concat(columns, p.plot.split, p.plot.labels, []string{p.plot.weigh, p.plot.series, p.plot.value, p.plot.known})
+				for _, m := range p.plot.measures {
+					columns = append(columns, m.column)
+				}
+				if boxes := boxColumns(); p.plot.kind == page.Boxes {
+					columns = append(columns, boxes[:]...)
+				}
+			}
+			check(p.query, p.params, columns...)
+		}
+	}
+	check("report_headlines", nil, "figure", "unit", "value", "reads", "compared", "change_percent")
+	check("check_results", nil, "check_name", "outcome", "rows", "sample", "reason")
+	check("stream_grades", nil, "stream", "grade", "reason", "oldest_at", "failed")
+	check("overdue_articles", nil, "article_name", "campaign_name", "days_overdue")
+	check("snapshots", nil, "run_id", "outcome", "snapshot_at")
+	check("price_distribution", nil, "price_from", "price_below")
 }
