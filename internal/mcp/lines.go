@@ -52,15 +52,7 @@ func (w *lockedWriter) Write(p []byte) (int, error) {
 
 // sendError responds to an invalid message, whose id is unknown.
 func (w *lockedWriter) sendError(code int, text string) error {
-	type rpcError struct {
-		Code    int    `json:"code"`
-		Message string `json:"message"`
-	}
-	line, err := json.Marshal(struct {
-		Version string   `json:"jsonrpc"`
-		ID      any      `json:"id"`
-		Error   rpcError `json:"error"`
-	}{"2.0", nil, rpcError{code, text}})
+	line, err := json.Marshal(map[string]any{"jsonrpc": "2.0", "id": nil, "error": map[string]any{"code": code, "message": text}})
 	if err != nil {
 		return err
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -87,8 +88,9 @@ func (s *server) ask(ctx context.Context, q query.Query, values map[string]strin
 	})
 }
 
-// open waits for s.turn, opens the snapshot of b and calls use. maxRows is query.Options.MaxRows. If DuckDB cannot interrupt a query, open
-// returns at the time limit and releases the turn when the query ends.
+// open waits for s.turn, opens the snapshot of b and calls use. maxRows is query.Options.MaxRows.
+// If DuckDB cannot interrupt a query, open returns at the time limit and releases the turn when
+// the query ends.
 func (s *server) open(ctx context.Context, b bounds, maxRows int, use func(*query.DB) error) error {
 	if err := s.waitForTurn(ctx); err != nil {
 		return err
@@ -223,23 +225,17 @@ func appendValue(dst []byte, r query.Record, at int, typ string) []byte {
 	start := len(dst)
 	dst = r.AppendJSON(dst, at)
 	written := string(dst[start:])
-	if written == "null" || !isDecimal(typ) && !exceedsDouble(typ, written) {
+	isExact := true
+	switch {
+	case written == "null":
+	case strings.HasPrefix(typ, "DECIMAL(") && strings.HasSuffix(typ, ")"): // but not a list of decimals
+		isExact = false
+	case slices.Contains([]string{"BIGINT", "UBIGINT", "HUGEINT", "UHUGEINT"}, typ):
+		n, err := strconv.ParseInt(written, 10, 64)
+		isExact = err == nil && -1<<53 <= n && n <= 1<<53
+	}
+	if isExact {
 		return dst
 	}
 	return strconv.AppendQuote(dst[:start], written)
-}
-
-func isDecimal(typ string) bool {
-	return strings.HasPrefix(typ, "DECIMAL(") && strings.HasSuffix(typ, ")")
-}
-
-// exceedsDouble reports whether an integer is outside the range from -2^53 to 2^53.
-func exceedsDouble(typ, digits string) bool {
-	switch typ {
-	case "BIGINT", "UBIGINT", "HUGEINT", "UHUGEINT":
-	default:
-		return false
-	}
-	n, err := strconv.ParseInt(digits, 10, 64)
-	return err != nil || n > 1<<53 || n < -1<<53
 }

@@ -21,14 +21,10 @@ type listedQuery struct {
 	Parameters map[string]any `json:"parameters,omitempty"`
 }
 
-func (s *server) listQueries(ctx context.Context, arguments json.RawMessage) (any, error) {
-	asked, err := readArguments[struct {
-		Subject string `json:"subject"`
-		Name    string `json:"name"`
-	}](arguments)
-	if err != nil {
-		return nil, err
-	}
+func (s *server) listQueries(ctx context.Context, asked struct {
+	Subject string `json:"subject"`
+	Name    string `json:"name"`
+}) (any, error) {
 	library, err := s.cfg.Queries()
 	if err != nil {
 		return nil, err
@@ -160,18 +156,14 @@ func formOf(typ string) string {
 
 // defaultValue returns the default of a parameter as a JSON value.
 func defaultValue(p query.Param) any {
-	switch jsonType(p.Type) {
-	case "integer":
-		if p.Default != "NULL" {
-			return json.Number(p.Default)
-		}
-	case "boolean":
-		if p.Default != "NULL" {
-			return p.Default == "true" || p.Default == "yes"
-		}
-	}
 	if p.Default == "NULL" {
 		return nil
+	}
+	switch jsonType(p.Type) {
+	case "integer":
+		return json.Number(p.Default)
+	case "boolean":
+		return p.Default == "true" || p.Default == "yes"
 	}
 	return p.Default
 }

@@ -42,27 +42,27 @@ func (s *server) tools() []tool {
 	return []tool{
 		{name: "list_queries", title: "List named queries",
 			about:     "Lists the named queries by subject, one line each. With a subject or a name, each entry also has the meaning of a row, notes about the numbers and the JSON Schema of the parameters; with a name, the schema has example values from the data.",
-			arguments: map[string]any{"subject": property("string", "list only queries with this subject, such as prices"), "name": property("string", "list only the query with this name")}, call: s.listQueries},
+			arguments: map[string]any{"subject": property("string", "list only queries with this subject, such as prices"), "name": property("string", "list only the query with this name")}, call: withArguments(s.listQueries)},
 		{name: "run_query", title: "Run a named query",
 			about: "Runs a query of list_queries." + data,
 			arguments: map[string]any{"name": property("string", "the name of the query"), "as_of": asOf, "held": held, "max_rows": most,
 				"parameters": map[string]any{"type": "object", "description": "values by parameter name, see list_queries. Parameters that are left out have their default",
 					"additionalProperties": map[string]any{"type": []string{"string", "number", "boolean", "null"}}}},
-			required: []string{"name"}, call: s.runQuery},
+			required: []string{"name"}, call: withArguments(s.runQuery)},
 		{name: "sql", title: "Run SQL",
 			about:     "Runs one SELECT (or FROM, WITH, VALUES, PIVOT, DESCRIBE, SHOW, SUMMARIZE, EXPLAIN) in DuckDB's SQL dialect. It can only read the snapshot: it cannot access files or the network or change settings." + data,
 			arguments: map[string]any{"sql": property("string", "the statement"), "as_of": asOf, "held": held, "max_rows": most},
-			required:  []string{"sql"}, call: s.runSQL},
+			required:  []string{"sql"}, call: withArguments(s.runSQL)},
 		{name: "describe_tables", title: "Describe tables",
 			about:     "Lists all tables and views, one line each. With names, each entry also has the columns with type and meaning. past.<table> contains closed rows, history.<table> closed and current rows, <table>_at(time) the rows at a time.",
 			arguments: map[string]any{"tables": map[string]any{"type": "array", "items": map[string]any{"type": "string"}, "description": "names such as orders or mart.payables; * matches any characters"}},
-			call:      s.describeTables},
+			call:      withArguments(s.describeTables)},
 		{name: "grades", title: "Grades of the streams and failed checks",
 			about:     "Returns the completeness grade of each stream with its reason and the age of the oldest rows, the worst grade first, and the failed checks with their first violating rows." + data,
-			arguments: map[string]any{"as_of": asOf, "held": held}, call: s.listGrades},
+			arguments: map[string]any{"as_of": asOf, "held": held}, call: withArguments(s.listGrades)},
 		{name: "list_snapshots", title: "List snapshots",
 			about:     "Lists the snapshots for as_of, the newest first, with the numbers of changes.",
-			arguments: map[string]any{"max_rows": most}, call: s.listSnapshots},
+			arguments: map[string]any{"max_rows": most}, call: withArguments(s.listSnapshots)},
 	}
 }
 
@@ -105,20 +105,19 @@ func (t tool) handle(ctx context.Context, req *sdk.CallToolRequest) (*sdk.CallTo
 
 var errArguments = errors.New("invalid arguments")
 
-// readArguments parses the arguments of a call. Unknown arguments are errors, because they would
-// have no effect.
-func readArguments[T any](arguments json.RawMessage) (T, error) {
-	var into T
-	if len(arguments) == 0 {
-		return into, nil
+// withArguments returns a call that parses its arguments. Unknown arguments are errors, because they
+// would have no effect.
+func withArguments[T any](call func(ctx context.Context, asked T) (any, error)) func(ctx context.Context, arguments json.RawMessage) (any, error) {
+	return func(ctx context.Context, arguments json.RawMessage) (any, error) {
+		var asked T
+		from := json.NewDecoder(bytes.NewReader(arguments))
+		from.DisallowUnknownFields()
+		from.UseNumber()
+		if err := from.Decode(&asked); err != nil && !errors.Is(err, io.EOF) {
+			return nil, fmt.Errorf("%w: %w", errArguments, err)
+		}
+		return call(ctx, asked)
 	}
-	from := json.NewDecoder(bytes.NewReader(arguments))
-	from.DisallowUnknownFields()
-	from.UseNumber()
-	if err := from.Decode(&into); err != nil && !errors.Is(err, io.EOF) {
-		return into, fmt.Errorf("%w: %w", errArguments, err)
-	}
-	return into, nil
 }
 
 // bounds are the common arguments of the tools that run a query.
@@ -129,15 +128,11 @@ type bounds struct {
 	samples bool
 }
 
-func (s *server) runQuery(ctx context.Context, arguments json.RawMessage) (any, error) {
-	asked, err := readArguments[struct {
-		Name       string         `json:"name"`
-		Parameters map[string]any `json:"parameters"`
-		bounds
-	}](arguments)
-	if err != nil {
-		return nil, err
-	}
+func (s *server) runQuery(ctx context.Context, asked struct {
+	Name       string         `json:"name"`
+	Parameters map[string]any `json:"parameters"`
+	bounds
+}) (any, error) {
 	q, err := s.findQuery(asked.Name)
 	if err != nil {
 		return nil, err
@@ -184,28 +179,20 @@ func valuesOf(q query.Query, parameters map[string]any) (map[string]string, erro
 	return values, nil
 }
 
-func (s *server) runSQL(ctx context.Context, arguments json.RawMessage) (any, error) {
-	asked, err := readArguments[struct {
-		SQL string `json:"sql"`
-		bounds
-	}](arguments)
-	if err != nil {
-		return nil, err
-	}
+func (s *server) runSQL(ctx context.Context, asked struct {
+	SQL string `json:"sql"`
+	bounds
+}) (any, error) {
 	if strings.TrimSpace(asked.SQL) == "" {
 		return nil, errors.New("sql is empty: write one SELECT")
 	}
 	return s.ask(ctx, query.Text(asked.SQL), nil, asked.bounds)
 }
 
-func (s *server) listGrades(ctx context.Context, arguments json.RawMessage) (any, error) {
-	asked, err := readArguments[struct {
-		AsOf string `json:"as_of"`
-		Held bool   `json:"held"`
-	}](arguments)
-	if err != nil {
-		return nil, err
-	}
+func (s *server) listGrades(ctx context.Context, asked struct {
+	AsOf string `json:"as_of"`
+	Held bool   `json:"held"`
+}) (any, error) {
 	q, err := s.findQuery("stream_grades")
 	if err != nil {
 		return nil, err
@@ -214,13 +201,9 @@ func (s *server) listGrades(ctx context.Context, arguments json.RawMessage) (any
 	return s.ask(ctx, q, nil, bounds{AsOf: asked.AsOf, Held: asked.Held, MaxRows: &all, samples: true})
 }
 
-func (s *server) listSnapshots(ctx context.Context, arguments json.RawMessage) (any, error) {
-	asked, err := readArguments[struct {
-		MaxRows *int `json:"max_rows"`
-	}](arguments)
-	if err != nil {
-		return nil, err
-	}
+func (s *server) listSnapshots(ctx context.Context, asked struct {
+	MaxRows *int `json:"max_rows"`
+}) (any, error) {
 	q, err := s.findQuery("snapshots")
 	if err != nil {
 		return nil, err
@@ -228,13 +211,9 @@ func (s *server) listSnapshots(ctx context.Context, arguments json.RawMessage) (
 	return s.ask(ctx, q, map[string]string{"top": "NULL"}, bounds{MaxRows: asked.MaxRows})
 }
 
-func (s *server) describeTables(_ context.Context, arguments json.RawMessage) (any, error) {
-	asked, err := readArguments[struct {
-		Tables []string `json:"tables"`
-	}](arguments)
-	if err != nil {
-		return nil, err
-	}
+func (s *server) describeTables(_ context.Context, asked struct {
+	Tables []string `json:"tables"`
+}) (any, error) {
 	tables, err := dictionary.Read(asked.Tables)
 	if err != nil {
 		return nil, err
