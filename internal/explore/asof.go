@@ -2,7 +2,6 @@ package explore
 
 import (
 	"maps"
-	"net/url"
 	"slices"
 
 	"placementsync/internal/page"
@@ -42,27 +41,12 @@ func (v *visit) listSnapshots() (asOfView, error) {
 		run := r.Get("run_id").Text
 		view.Options = append(view.Options, option{run, page.Moment(r.Get("snapshot_at").Text), v.snapshot.Earlier && run == v.snapshot.Run})
 	}
-	view.Others = othersOf(v.params)
-	return view, nil
-}
-
-// newestAddress returns the address of the page for the newest snapshot.
-func (v *visit) newestAddress() string {
-	asked := maps.Clone(v.params)
-	asked.Del(asOfKey)
-	return "?" + asked.Encode()
-}
-
-// othersOf returns all parameters of an address except as_of, sorted by key.
-func othersOf(asked url.Values) []pair {
-	var others []pair
-	for _, key := range slices.Sorted(maps.Keys(asked)) {
-		if key == asOfKey {
-			continue
-		}
-		for _, value := range asked[key] {
-			others = append(others, pair{key, value})
+	for _, key := range slices.Sorted(maps.Keys(v.params)) {
+		for _, value := range v.params[key] {
+			if key != asOfKey {
+				view.Others = append(view.Others, pair{key, value})
+			}
 		}
 	}
-	return others
+	return view, nil
 }

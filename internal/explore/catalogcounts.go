@@ -91,8 +91,8 @@ func countListings(v *visit, s *catalogState) (counts, error) {
 	if known, ok := ix.cachedCounts(filter); ok {
 		return known, nil
 	}
-	b := &binder{values: map[string]string{}}
-	rows, err := v.runWhole(b.query(s.countStatement(b)), b.values)
+	b := &binder{}
+	rows, err := v.runWhole(b.query(s.countStatement(b)))
 	if err != nil {
 		return counts{}, err
 	}

@@ -19,9 +19,10 @@ type catalogView struct {
 	State           *catalogState
 	Problem, Advice string
 	Facets          []facetView
-	Spans           []spanView
-	Choosers        []chooser
-	Table           page.Table
+	Ranges          []rangeView
+	// Columns are the columns that can be hidden.
+	Columns []option
+	Table   page.Table
 	// Sources is a note if the listings are not proven.
 	Sources string
 	// Outlets are some outlets whose name or address contains the words of the search.
@@ -54,15 +55,6 @@ type valueView struct {
 	Chosen            bool
 	// Counted is false if the page has no counts.
 	Counted bool
-}
-
-// spanView is a range in the form.
-type spanView struct{ Key, Label, Min, Max string }
-
-// chooser is the check box of a column.
-type chooser struct {
-	Key, Label string
-	Shown      bool
 }
 
 // indexWait is the time that a page waits for the index.
@@ -115,12 +107,12 @@ func (s *catalogState) findOutlets(v *visit) ([]page.Cell, error) {
 	if len(s.words()) == 0 {
 		return nil, nil
 	}
-	b := &binder{values: map[string]string{}}
+	b := &binder{}
 	var where []string
 	for _, word := range s.words() {
 		where = append(where, "contains(lower(concat_ws(chr(10), name, website_url)), lower("+b.text(word)+"))")
 	}
-	found, err := v.run(b.query(fmt.Sprintf("SELECT id, coalesce(name, id) AS name FROM main.outlets%s ORDER BY name, id LIMIT %d", whereAll(where), most)), b.values)
+	found, err := v.run(b.query(fmt.Sprintf("SELECT id, coalesce(name, id) AS name FROM main.outlets%s ORDER BY name, id LIMIT %d", whereAll(where), most)))
 	var outlets []page.Cell
 	for _, r := range found.Rows {
 		outlets = append(outlets, page.Cell{Text: r.Get("name").Text, Link: linkTo("outlets", r.Get("id").Text)})
@@ -146,9 +138,9 @@ func (view *catalogView) refuse(v *visit, err error) (reply, error) {
 	}
 	view.Problem, view.Advice = wrong.problem, wrong.advice
 	view.addForm(c)
-	for i := range view.Spans { // keep the typed texts, which may not be numbers
-		r := &view.Spans[i]
-		r.Min, r.Max = v.params.Get(r.Key+"_min"), v.params.Get(r.Key+"_max")
+	for i := range view.Ranges { // keep the typed texts, which may not be numbers
+		r := &view.Ranges[i]
+		r.Min, r.Max = v.params.Get(r.MinKey), v.params.Get(r.MaxKey)
 	}
 	p := newPage("Catalog", "catalog", *view)
 	p.Status = wrong.status
@@ -257,9 +249,9 @@ type listing map[string]query.Value
 // readRows reads one page of listings. It finds them in the index and reads their columns from
 // main.
 func (s *catalogState) readRows(v *visit) ([]listing, error) {
-	b := &binder{values: map[string]string{}}
+	b := &binder{}
 	text := s.statement(derivedTables(), b, []string{"l.id AS rank", "l.source", "l.outlet_name"}) + fmt.Sprintf(" LIMIT %d OFFSET %d", pageRows, (s.Page-1)*pageRows)
-	found, err := v.run(b.query(text), b.values)
+	found, err := v.run(b.query(text))
 	if err != nil || len(found.Rows) == 0 {
 		return nil, err
 	}
@@ -299,9 +291,9 @@ func (s *catalogState) readRows(v *visit) ([]listing, error) {
 }
 
 // addLists adds the tags and the lowest price in each currency, with its tier, to the listings of a
-// page.
+// page. picked is the condition for these listings.
 func (s *catalogState) addLists(v *visit, byRank map[string]listing, picked string) error {
-	b := &binder{values: map[string]string{}}
+	b := &binder{}
 	t := derivedTables()
 	where := []string{"NOT any_currency AND NOT any_tier", picked}
 	for facet, column := range map[string]string{"currency": "currency", "tier": "pricing_tier"} {
@@ -309,8 +301,8 @@ func (s *catalogState) addLists(v *visit, byRank map[string]listing, picked stri
 			where = append(where, b.anyOf(column, chosen))
 		}
 	}
-	prices, err := v.runWhole(b.query("SELECT product_listing_id AS rank, currency, min(unit_amount) AS price, "+lowestTier+" AS tier FROM "+t.prices+whereAll(where)+
-		" GROUP BY rank, currency ORDER BY currency NULLS LAST"), b.values)
+	prices, err := v.runWhole(b.query("SELECT product_listing_id AS rank, currency, min(unit_amount) AS price, " + lowestTier + " AS tier FROM " + t.prices + whereAll(where) +
+		" GROUP BY rank, currency ORDER BY currency NULLS LAST"))
 	if err != nil {
 		return err
 	}
@@ -346,11 +338,11 @@ func (view *catalogView) addForm(c counts) {
 		view.Facets = append(view.Facets, s.viewFacet(f, c))
 	}
 	for _, r := range spans() {
-		view.Spans = append(view.Spans, spanView{r.key, r.label, s.Ranges[r.key].Min, s.Ranges[r.key].Max})
+		view.Ranges = append(view.Ranges, rangeView{Label: r.label, MinKey: r.key + "_min", MaxKey: r.key + "_max", Min: s.Ranges[r.key].Min, Max: s.Ranges[r.key].Max})
 	}
 	shown := s.shownColumns()
 	for _, c := range catalogColumns()[1:] { // the first one is always shown
-		view.Choosers = append(view.Choosers, chooser{c.key, c.label, slices.ContainsFunc(shown, func(one catalogColumn) bool { return one.key == c.key })})
+		view.Columns = append(view.Columns, option{c.key, c.label, slices.ContainsFunc(shown, func(one catalogColumn) bool { return one.key == c.key })})
 	}
 }
 

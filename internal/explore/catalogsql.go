@@ -44,18 +44,21 @@ func (b *binder) text(value string) string {
 	if b.literal {
 		return sqltext.Literal(value)
 	}
+	if b.values == nil {
+		b.values = map[string]string{}
+	}
 	name := fmt.Sprintf("%sp%d", b.prefix, len(b.values))
 	b.values[name] = value
 	return "$" + name
 }
 
-// query returns a query with the bound parameters.
-func (b *binder) query(text string) query.Query {
+// query returns a query with its parameters and their values.
+func (b *binder) query(text string) (query.Query, map[string]string) {
 	q := query.Query{Name: "catalog", SQL: text}
 	for i := range len(b.values) {
 		q.Params = append(q.Params, query.Param{Name: fmt.Sprintf("%sp%d", b.prefix, i), Type: "VARCHAR"})
 	}
-	return q
+	return q, b.values
 }
 
 // anyOf returns the condition that an expression equals one of the choices.
@@ -229,7 +232,7 @@ func whereAll(conditions []string) string {
 
 // plainQuery returns the query of a download.
 func (s *catalogState) plainQuery() (query.Query, map[string]string) {
-	b := &binder{values: map[string]string{}}
+	b := &binder{}
 	return query.Text(s.plainStatement(b)), b.values
 }
 

@@ -42,7 +42,7 @@ func (b *recordBuilder) addFields(view *recordView) error {
 	if err != nil {
 		return err
 	}
-	view.Begin = clockOf(instantOf(begin.Rows[0].Get("first_at")))
+	view.Begin = page.Moment(begin.Rows[0].Get("first_at").Text)
 	for i, t := range b.kind.tables {
 		views, presence, err := b.readFields(t)
 		if err != nil {
@@ -119,19 +119,19 @@ func (b *recordBuilder) buildFields(t fieldTable, all query.Result, versions []q
 		if r.Name == "valid_from" || r.Name == "valid_to" {
 			continue
 		}
-		spans := periodsOf(versions, r.Name)
-		if len(spans) == 1 && spans[0].value.Null {
+		periods := periodsOf(versions, r.Name)
+		if len(periods) == 1 && periods[0].value.Null {
 			never = append(never, strings.ReplaceAll(r.Name, "_", " "))
 			continue
 		}
 		f := fieldView{Label: labelOf(r.Name), About: about[r.Name]}
-		for i := len(spans) - 1; i >= 0; i-- {
-			s := spans[i]
+		for i := len(periods) - 1; i >= 0; i-- {
+			s := periods[i]
 			d, since := r.showField(s.value, b.links()), clockOf(s.from)
 			if i == 0 {
 				since += earlier
 			}
-			if i == len(spans)-1 {
+			if i == len(periods)-1 {
 				f.Now, f.Since = d, since
 				continue
 			}
@@ -143,7 +143,7 @@ func (b *recordBuilder) buildFields(t fieldTable, all query.Result, versions []q
 	return v, presence
 }
 
-// showField formats a value of a field. Texts are clipped later than in a table.
+// showField formats a value of a field. A text may be longer than in a table.
 func (r columnRole) showField(v query.Value, l links) page.Cell {
 	const most = 5000
 	d := r.buildCell(v)

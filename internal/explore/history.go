@@ -16,11 +16,11 @@ type period struct {
 
 func (s period) isOpen() bool { return s.to.IsZero() }
 
-// mergePeriods merges adjacent and overlapping periods with equal values. spans are sorted by from.
+// mergePeriods merges adjacent and overlapping periods with equal values. periods are sorted by from.
 // Periods with a gap, in which the record did not exist, are not merged.
-func mergePeriods(spans []period) []period {
+func mergePeriods(periods []period) []period {
 	var merged []period
-	for _, s := range spans {
+	for _, s := range periods {
 		n := len(merged)
 		if n == 0 || merged[n-1].value != s.value || !merged[n-1].isOpen() && s.from.After(merged[n-1].to) {
 			merged = append(merged, s)
@@ -36,11 +36,11 @@ func mergePeriods(spans []period) []period {
 // periodsOf returns the periods of a column from records with valid_from and valid_to. If column is
 // empty, it returns the periods in which a record existed.
 func periodsOf(records []query.Record, column string) []period {
-	spans := make([]period, len(records))
+	periods := make([]period, len(records))
 	for i, r := range records {
-		spans[i] = period{value: r.Get(column), from: instantOf(r.Get("valid_from")), to: instantOf(r.Get("valid_to"))}
+		periods[i] = period{value: r.Get(column), from: instantOf(r.Get("valid_from")), to: instantOf(r.Get("valid_to"))}
 	}
-	return mergePeriods(spans)
+	return mergePeriods(periods)
 }
 
 // groupRecords groups records by a label. labels are in the order of their first records.

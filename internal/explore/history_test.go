@@ -19,8 +19,8 @@ func at(day int) time.Time {
 func TestMergePeriods(t *testing.T) {
 	null := query.Value{Null: true}
 	for _, c := range []struct {
-		name        string
-		spans, want []period
+		name          string
+		periods, want []period
 	}{
 		{"none", nil, nil},
 		{"adjacent, equal", []period{{query.Value{Text: "a"}, at(1), at(2)}, {query.Value{Text: "a"}, at(2), at(0)}}, []period{{query.Value{Text: "a"}, at(1), at(0)}}},
@@ -32,7 +32,7 @@ func TestMergePeriods(t *testing.T) {
 		{"overlapping", []period{{query.Value{Text: "a"}, at(1), at(3)}, {query.Value{Text: "a"}, at(2), at(5)}}, []period{{query.Value{Text: "a"}, at(1), at(5)}}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			if diff := cmp.Diff(c.want, mergePeriods(c.spans), cmp.AllowUnexported(period{})); diff != "" {
+			if diff := cmp.Diff(c.want, mergePeriods(c.periods), cmp.AllowUnexported(period{})); diff != "" {
 				t.Errorf("merged periods (-want +got):\n%s", diff)
 			}
 		})

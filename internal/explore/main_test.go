@@ -27,8 +27,8 @@ import (
 	"placementsync/internal/testing/torture"
 )
 
-// statementWord is the first argument with which this program is the child process of a
-// statement. The second one is a file for its process id.
+// With the first argument statementWord, this program is the child process of a statement. The
+// second argument is a file for its process id.
 const statementWord = "statement"
 
 func TestMain(m *testing.M) {

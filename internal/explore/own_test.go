@@ -32,6 +32,7 @@ func TestOwnQueries(t *testing.T) {
 		"zero":    "-- title: Zero\nSELECT CAST(DATE '2026-08-01' + INTERVAL (i) MONTH AS DATE) AS month, 0::DECIMAL(18,2) AS paid_total FROM range(3) AS t(i)",
 		"sales":   "-- title: Sales\nSELECT CAST(DATE '2026-08-01' + INTERVAL (i) MONTH AS DATE) AS month, i AS orders, i * 1000.125 AS sale_total FROM range(150) AS t(i)",
 		"lines":   "-- title: Lines\nSELECT CAST(DATE '2026-08-01' + INTERVAL (i // 2) MONTH AS DATE) AS month, 'site ' || i % 2 AS outlet, i AS orders FROM range(8) AS t(i)",
+		"late":    "-- title: Late\nSELECT 'row ' || i AS place, greatest(i - 120, 0) AS n FROM range(150) AS t(i) ORDER BY i",
 		"long":    "-- title: Long\nSELECT i AS n, 'x' || i AS text FROM range(2500) AS t(i) ORDER BY i",
 	} {
 		must(t, os.WriteFile(filepath.Join(dir, name+".sql"), []byte(text), 0o600))
@@ -80,6 +81,9 @@ func TestOwnQueries(t *testing.T) {
 		t.Errorf("the chart lacks %s:\n%s", want, lines)
 	}
 	wantTexts(t, s.get(t, "/questions/lines?is.outlet=site+1&max.month=2026-09-01&min.month=2026-09-01", http.StatusOK), "1 row", "2026-09 site 1 3")
+	if late := s.get(t, "/questions/late", http.StatusOK); strings.Contains(late, "negative values") {
+		t.Error("a first page of zeros is shown as negative values")
+	}
 	long := s.get(t, "/questions/long", http.StatusOK)
 	wantTexts(t, long, "2,500 rows, 1 to 100")
 	if rows := len(s.csv(t, "/questions/long/csv")); rows != 2501 {

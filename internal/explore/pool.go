@@ -182,19 +182,17 @@ func (s *openSnapshot) readFacts(ctx context.Context) error {
 			return fmt.Errorf("read mart.snapshot: %w", err)
 		}
 		grade := ledger.Stream{Grade: r.Get("grade").Text, Reason: r.Get("reason").Text}
-		if !r.Get("grade").Null && !grade.IsUnused() {
-			s.countStanding(ledger.StandingOf(r.Get("grade").Text))
+		if r.Get("grade").Null || grade.IsUnused() {
+			continue
+		}
+		standing := ledger.StandingOf(r.Get("grade").Text)
+		if i := len(s.Standings) - 1; i >= 0 && s.Standings[i].Standing == standing {
+			s.Standings[i].Streams++
+		} else {
+			s.Standings = append(s.Standings, standingCount{standing, 1})
 		}
 	}
 	return nil
-}
-
-func (s *openSnapshot) countStanding(standing ledger.Standing) {
-	if i := len(s.Standings) - 1; i >= 0 && s.Standings[i].Standing == standing {
-		s.Standings[i].Streams++
-		return
-	}
-	s.Standings = append(s.Standings, standingCount{standing, 1})
 }
 
 // release ends the use of a snapshot and of a handle by a request. If a query of the handle is still

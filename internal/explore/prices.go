@@ -41,9 +41,9 @@ func buildPrices(records []query.Record, end time.Time) []priceView {
 		tiers, byTier := groupRecords(byCurrency[currency], nameTier)
 		var series [][]period
 		for i, tier := range tiers {
-			spans := periodsOf(byTier[tier], "amount")
-			series = append(series, spans)
-			view.Rows = append(view.Rows, newPriceRow(tier, i%page.MostSeries, view.Currency, spans))
+			periods := periodsOf(byTier[tier], "amount")
+			series = append(series, periods)
+			view.Rows = append(view.Rows, newPriceRow(tier, i%page.MostSeries, view.Currency, periods))
 		}
 		view.Chart = chartPrices(tiers, series, view.Currency, end)
 		if len(tiers) > page.MostSeries {
@@ -66,7 +66,7 @@ func nameTier(r query.Record) string {
 	return name
 }
 
-func newPriceRow(tier string, colour int, currency string, spans []period) priceRow {
+func newPriceRow(tier string, colour int, currency string, periods []period) priceRow {
 	show := func(s period) periodView {
 		d := page.Cell{Text: page.Unknown, Class: "none"}
 		if !s.value.Null {
@@ -75,10 +75,10 @@ func newPriceRow(tier string, colour int, currency string, spans []period) price
 		}
 		return periodView{d, clockOf(s.from), clockOf(s.to)}
 	}
-	now := show(spans[len(spans)-1])
+	now := show(periods[len(periods)-1])
 	row := priceRow{Tier: tier, Colour: colour, Now: now.Value, Since: now.Since, Gone: now.Till}
-	for i := len(spans) - 2; i >= 0; i-- {
-		row.Before = append(row.Before, show(spans[i]))
+	for i := len(periods) - 2; i >= 0; i-- {
+		row.Before = append(row.Before, show(periods[i]))
 	}
 	return row
 }
@@ -87,21 +87,21 @@ func newPriceRow(tier string, colour int, currency string, spans []period) price
 func chartPrices(tiers []string, series [][]period, currency string, end time.Time) *page.Chart {
 	first, hasValue := end, false
 	var v page.Variant
-	for i, spans := range series[:min(len(series), page.MostSeries)] {
+	for i, periods := range series[:min(len(series), page.MostSeries)] {
 		s := page.Series{Name: tiers[i], Colour: i}
-		for n, span := range spans {
-			if span.from.Before(first) {
-				first = span.from
+		for n, p := range periods {
+			if p.from.Before(first) {
+				first = p.from
 			}
-			_, isNumber := span.value.Number()
+			_, isNumber := p.value.Number()
 			hasValue = hasValue || isNumber
-			s.AddAt(span.from, span.value.Text, page.MoneyCell(span.value.Text).Text+" "+currency+" from "+page.Clock(span.from))
-			switch last := n == len(spans)-1; {
-			case span.isOpen():
-				s.AddAt(end, span.value.Text, "")
-			case last || span.to.Before(spans[n+1].from): // the price did not exist for some time
-				s.AddAt(span.to, span.value.Text, "")
-				s.AddAt(span.to, "", "")
+			s.AddAt(p.from, p.value.Text, page.MoneyCell(p.value.Text).Text+" "+currency+" from "+page.Clock(p.from))
+			switch last := n == len(periods)-1; {
+			case p.isOpen():
+				s.AddAt(end, p.value.Text, "")
+			case last || p.to.Before(periods[n+1].from): // the price did not exist for some time
+				s.AddAt(p.to, p.value.Text, "")
+				s.AddAt(p.to, "", "")
 			}
 		}
 		v.Series = append(v.Series, s)

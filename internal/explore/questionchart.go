@@ -86,7 +86,7 @@ func addBars(t *page.Table, records []query.Record, column string) bool {
 	}
 	i := slices.IndexFunc(t.Heads, func(h page.Head) bool { return h.Name == column })
 	if largest == 0 || i < 0 {
-		return false
+		return true
 	}
 	for row, r := range records {
 		if n, ok := r.Get(column).Number(); ok {

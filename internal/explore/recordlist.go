@@ -24,7 +24,8 @@ const searchColumn = "search_text"
 // openList opens the list of a kind of record.
 func (v *visit) openList(kind recordKind) (*table, error) {
 	b := &recordBuilder{visit: v, kind: kind}
-	return v.openTable(b.queryOf(kind.sql.Render("list", nil)), nil, searchColumn)
+	q, values := b.queryOf(kind.sql.Render("list", nil), nil)
+	return v.openTable(q, values, searchColumn)
 }
 
 // showRecords returns the handler for the list of a kind of record.

@@ -87,10 +87,10 @@ type sectionView struct {
 	ID, Title, About string
 	Table            *page.Table
 	// Link is the address of the page of the table, which sorts and filters it.
-	Link   string
-	Spans  []periodView
-	Prices []priceView
-	Talk   []comment
+	Link    string
+	Periods []periodView
+	Prices  []priceView
+	Talk    []comment
 	// Empty is shown if there are no rows. Sources is a note about source tables that are not
 	// proven.
 	Empty, Sources string
@@ -165,20 +165,21 @@ func (b *recordBuilder) readHead() (query.Result, error) {
 
 // runStatement runs a statement and binds all values.
 func (b *recordBuilder) runStatement(statement sqltext.SQL, values map[string]string) (query.Result, error) {
-	return b.run(b.queryOf(statement, slices.Sorted(maps.Keys(values))...), values)
+	return b.run(b.queryOf(statement, values))
 }
 
-// queryOf returns the query of a trusted statement. Errors contain its name.
-func (b *recordBuilder) queryOf(statement sqltext.SQL, params ...string) query.Query {
+// queryOf returns the query of a trusted statement with its values. Errors contain its name.
+func (b *recordBuilder) queryOf(statement sqltext.SQL, values map[string]string) (query.Query, map[string]string) {
 	q := query.Query{Name: "page of one " + b.kind.name, SQL: string(statement)}
-	for _, name := range params {
+	for _, name := range slices.Sorted(maps.Keys(values)) {
 		q.Params = append(q.Params, query.Param{Name: name, Type: "VARCHAR"})
 	}
-	return q
+	return q, values
 }
 
+// queryByID returns a query of the kind with the id of the record.
 func (b *recordBuilder) queryByID(statement string) (query.Query, map[string]string) {
-	return b.queryOf(b.kind.sql.Render(statement, nil), "id"), map[string]string{"id": b.id}
+	return b.queryOf(b.kind.sql.Render(statement, nil), map[string]string{"id": b.id})
 }
 
 // askByID runs a statement with the id of the record. The result lists its source tables.
@@ -229,7 +230,7 @@ func (b *recordBuilder) buildSection(s section) (*sectionView, error) {
 	}
 	switch s.form {
 	case asPeriods:
-		v.Spans = buildPeriods(a, b.links())
+		v.Periods = buildPeriods(a, b.links())
 	case asPrices:
 		v.Prices = buildPrices(a.Rows, b.snapshot.At)
 	case asComments:
@@ -291,7 +292,7 @@ type comment struct {
 func buildComments(records []query.Record) []comment {
 	var talk []comment
 	for _, r := range records {
-		one := comment{Author: r.Get("author").Or(page.Unknown), Written: clockOf(instantOf(r.Get("written"))), Edited: clockOf(instantOf(r.Get("edited"))),
+		one := comment{Author: r.Get("author").Or(page.Unknown), Written: page.Moment(r.Get("written").Text), Edited: page.Moment(r.Get("edited").Text),
 			Text: r.Get("text").Text, Reply: r.Get("reply").Text == "true"}
 		talk = append(talk, one)
 	}

@@ -2,6 +2,7 @@ package explore
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"embed"
 	"errors"
@@ -165,7 +166,7 @@ func (p htmlPage) send(e *Explorer, w http.ResponseWriter, v *visit) error {
 	if t == nil {
 		return fmt.Errorf("render the page: there is no template %q", p.Template)
 	}
-	p.Links, p.Snapshot, p.Newest = v.links(), v.snapshot, v.newestAddress()
+	p.Links, p.Snapshot, p.Newest = v.links(), v.snapshot, v.addressWith(pair{asOfKey, ""})
 	for _, t := range tabs() {
 		if t.Path == sqlPath && e.cfg.Child == nil {
 			continue
@@ -221,23 +222,13 @@ func (e *Explorer) sendError(w http.ResponseWriter, v *visit, err error) {
 	if shown.status >= http.StatusInternalServerError {
 		e.cfg.Log.Error("page not shown", "url", v.URL.Path, "error", err)
 	}
-	p := newPage("Error", "error", map[string]any{"Heading": headingOf(shown.status), "Problem": query.OnScreen(shown.problem), "Advice": shown.advice})
+	heading := cmp.Or(map[int]string{http.StatusNotFound: "Not found", http.StatusBadRequest: "Invalid address", http.StatusForbidden: "Not allowed"}[shown.status],
+		"The page cannot be shown now")
+	p := newPage("Error", "error", map[string]any{"Heading": heading, "Problem": query.OnScreen(shown.problem), "Advice": shown.advice})
 	p.Status = shown.status
 	if err := p.send(e, w, v); err != nil {
 		e.cfg.Log.Error("error page not shown", "url", v.URL.Path, "error", err)
 	}
-}
-
-func headingOf(status int) string {
-	switch status {
-	case http.StatusNotFound:
-		return "Not found"
-	case http.StatusBadRequest:
-		return "Invalid address"
-	case http.StatusForbidden:
-		return "Not allowed"
-	}
-	return "The page cannot be shown now"
 }
 
 // templates contains the parsed templates of all pages by name.

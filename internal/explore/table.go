@@ -156,7 +156,7 @@ func (v *visit) fillOutletNames(roles []columnRole, rows []query.Record) error {
 		id = indexOf(func(r columnRole) bool { return r.kind == "listing" && r.Name == r.id })
 		wanted = "SELECT id, outlet_id FROM main.product_listings WHERE id IN (%s)"
 	}
-	b := &binder{values: map[string]string{}}
+	b := &binder{}
 	var ids []string
 	var missing []query.Record
 	for _, one := range rows {
@@ -169,7 +169,7 @@ func (v *visit) fillOutletNames(roles []columnRole, rows []query.Record) error {
 	}
 	values := outletNames()
 	values["wanted"] = sqltext.SQL(fmt.Sprintf(wanted, strings.Join(ids, ", ")))
-	found, err := v.run(b.query(string(recordSQL.Render("names_of", values))), b.values)
+	found, err := v.run(b.query(string(recordSQL.Render("names_of", values))))
 	if query.IsMissing(err) { // an earlier version of the program created the snapshot
 		return nil
 	}

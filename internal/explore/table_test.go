@@ -16,7 +16,7 @@ import (
 	"github.com/xuri/excelize/v2"
 )
 
-// ordersList is the list of orders in SQL of the test, without names of columns of the program.
+// ordersList selects the orders without statements of the program.
 const ordersList = `SELECT o.id AS order_id, p.name AS profile, o.status, o.created_at AS ordered, o.date_paid AS paid, o.total
 	FROM main.orders AS o LEFT JOIN main.profiles AS p ON p.id = o.profile_id`
 
@@ -141,7 +141,8 @@ func TestTablesAreFiltered(t *testing.T) {
 	}
 }
 
-// TestFilterChipsRemoveTheirFilter follows the link of each chip and of the whole set.
+// TestFilterChipsRemoveTheirFilter follows the link of each chip, and checks the link that removes all
+// filters.
 func TestFilterChipsRemoveTheirFilter(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, "tables.sql")

@@ -3,6 +3,7 @@ package explore
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -121,18 +122,18 @@ func (t *table) orderBy() string {
 
 // bound returns a query around the query of the table, with the values of both.
 func (t *table) bound(text string, b *binder) (query.Query, map[string]string) {
+	around, values := b.query(text)
 	q := t.base
-	q.SQL = text
-	q.Params = slices.Concat(q.Params, b.query("").Params)
-	for name, value := range t.values {
-		b.values[name] = value
-	}
-	return q, b.values
+	q.SQL, q.Params = text, slices.Concat(q.Params, around.Params)
+	all := map[string]string{}
+	maps.Copy(all, t.values)
+	maps.Copy(all, values)
+	return q, all
 }
 
 // newBinder returns a binder whose names no parameter of the query has.
 func (t *table) newBinder() *binder {
-	return &binder{values: map[string]string{}, prefix: "table_"}
+	return &binder{prefix: "table_"}
 }
 
 // whole returns the query of a download: all rows that match the filters, in the chosen order.
@@ -163,8 +164,7 @@ func (t *table) read() (tableRows, error) {
 		"facts AS (SELECT (SELECT count(*) FROM found), " + t.sumsText() + ", " + t.choicesText() + "),\n" +
 		fmt.Sprintf("shown AS (SELECT * FROM found%s LIMIT %d OFFSET %d)\n", t.orderBy(), tableRowsShown, (t.state.Page-1)*tableRowsShown) +
 		"SELECT facts.*, " + place + ", shown.* EXCLUDE " + atEnd + " FROM facts LEFT JOIN shown ON true" + t.orderBy()
-	q, values := t.bound(text, b)
-	a, err := t.runWhole(q, values)
+	a, err := t.runWhole(t.bound(text, b))
 	if err != nil {
 		return tableRows{}, err
 	}

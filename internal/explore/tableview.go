@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/url"
 	"slices"
+	"strings"
 
 	"placementsync/internal/page"
 	"placementsync/internal/plural"
@@ -77,18 +78,9 @@ func (t *table) show(caption, files string) (*tableView, tableRows, error) {
 	t.addTotals(view, rows.Sums)
 	t.addFilters(view, rows.Choices)
 	t.addPages(view, rows)
-	params := url.Values{}
-	for key, all := range t.params {
-		if key != pageKey && key != chartKey && slices.Max(all) != "" {
-			params[key] = all
-		}
-	}
-	query := ""
-	if len(params) > 0 {
-		query = "?" + params.Encode()
-	}
+	state := strings.TrimSuffix(t.addressWith(pair{chartKey, ""}), "?")
 	for _, f := range downloadFormats() {
-		view.Downloads = append(view.Downloads, pair{f.label, files + string(f.format) + query})
+		view.Downloads = append(view.Downloads, pair{f.label, files + string(f.format) + state})
 	}
 	return view, rows, nil
 }

@@ -10,7 +10,7 @@ import (
 )
 
 // parseResult parses a line of column names and one line per row, with bars between the fields.
-// An empty field is NULL, ” is an empty text.
+// An empty field is NULL, and two single quotes are an empty text.
 func parseResult(text string) queryResult {
 	lines := strings.Split(strings.TrimSpace(text), "\n")
 	var columns []query.Column
