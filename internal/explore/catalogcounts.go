@@ -60,16 +60,16 @@ func (s *catalogState) countStatement(b *binder) string {
 			values = "SELECT t.name AS value FROM found AS f LEFT JOIN " + t.tags + " AS t ON t.product_listing_id = f.id" + foundWithout("tag")
 		case "currency", "tier":
 			other := map[string]string{"currency": "tier", "tier": "currency"}[f.key]
-			where := append(s.offered(t, b, f.key), "product_listing_id IN (SELECT f.id FROM found AS f"+foundWithout(priceFacet)+")")
+			where := append(s.priceConditions(t, b, f.key), "product_listing_id IN (SELECT f.id FROM found AS f"+foundWithout(priceFacet)+")")
 			bounds := s.Ranges["price"]
 			values = "SELECT " + map[string]string{"currency": "currency", "tier": "pricing_tier"}[f.key] + " AS value FROM " + t.prices
 			if len(s.Chosen[other]) > 1 { // a listing can have several rows with the same value
 				values += whereAll(where) + " GROUP BY product_listing_id, value"
-				if having := bounds.on("min(unit_amount)"); len(having) > 0 {
+				if having := bounds.conditions("min(unit_amount)"); len(having) > 0 {
 					values += " HAVING " + strings.Join(having, " AND ")
 				}
 			} else {
-				values += whereAll(append(where, bounds.on("unit_amount")...))
+				values += whereAll(append(where, bounds.conditions("unit_amount")...))
 			}
 		default:
 			values = "SELECT CAST(f." + f.column + " AS VARCHAR) AS value FROM found AS f" + foundWithout(f.key)

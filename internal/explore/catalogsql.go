@@ -80,8 +80,8 @@ func (b *binder) anyOf(expression string, chosen []choice) string {
 	return "(" + strings.Join(parts, " OR ") + ")"
 }
 
-// condition is one filter of an address. facet is the key of its facet; priceFacet for the
-// common condition of currency, tier and price range; or empty for search and ranges.
+// condition is one filter of an address. facet is the key of its facet. It is priceFacet for the
+// common condition of currency, tier and price range, and empty for search and ranges.
 type condition struct{ facet, text string }
 
 const priceFacet = "price"
@@ -98,18 +98,18 @@ func (s *catalogState) conditions(t catalogTables, b *binder) []condition {
 		}
 	}
 	if chosen := s.Chosen["tag"]; len(chosen) > 0 {
-		all = append(all, condition{"tag", hasTag(t, b, chosen)})
+		all = append(all, condition{"tag", tagCondition(t, b, chosen)})
 	}
 	if len(s.Chosen["currency"])+len(s.Chosen["tier"]) > 0 {
-		found := "SELECT product_listing_id FROM " + t.prices + " WHERE " + strings.Join(s.offered(t, b, ""), " AND ")
-		if bounds := s.Ranges["price"].on("min(unit_amount)"); len(bounds) > 0 {
+		found := "SELECT product_listing_id FROM " + t.prices + " WHERE " + strings.Join(s.priceConditions(t, b, ""), " AND ")
+		if bounds := s.Ranges["price"].conditions("min(unit_amount)"); len(bounds) > 0 {
 			found += " GROUP BY product_listing_id HAVING " + strings.Join(bounds, " AND ")
 		}
 		all = append(all, condition{priceFacet, "l.id IN (" + found + ")"})
 	}
 	for _, r := range spans() {
 		if r.column != "" {
-			for _, text := range s.Ranges[r.key].on("l." + r.column) {
+			for _, text := range s.Ranges[r.key].conditions("l." + r.column) {
 				all = append(all, condition{"", text})
 			}
 		}
@@ -117,8 +117,9 @@ func (s *catalogState) conditions(t catalogTables, b *binder) []condition {
 	return all
 }
 
-// hasTag returns the condition that a listing has one of the tags. The NULL choice means no tag.
-func hasTag(t catalogTables, b *binder, chosen []choice) string {
+// tagCondition returns the condition that a listing has one of the tags. The NULL choice means no
+// tag.
+func tagCondition(t catalogTables, b *binder, chosen []choice) string {
 	tagged := "SELECT product_listing_id FROM " + t.tags + " WHERE "
 	var parts []string
 	named := slices.DeleteFunc(slices.Clone(chosen), func(c choice) bool { return c.Null })
@@ -131,9 +132,9 @@ func hasTag(t catalogTables, b *binder, chosen []choice) string {
 	return "(" + strings.Join(parts, " OR ") + ")"
 }
 
-// offered returns the conditions that a price must meet. If counted is "currency" or "tier", the
-// statement groups by this facet, and its chosen values are no condition.
-func (s *catalogState) offered(t catalogTables, b *binder, counted string) []string {
+// priceConditions returns the conditions that a price must meet. If counted is "currency" or
+// "tier", the statement groups by this facet, and its chosen values are no condition.
+func (s *catalogState) priceConditions(t catalogTables, b *binder, counted string) []string {
 	currencies, tiers := s.Chosen["currency"], s.Chosen["tier"]
 	all := []string{"unit_amount IS NOT NULL"}
 	if t.isDerived {
@@ -148,8 +149,9 @@ func (s *catalogState) offered(t catalogTables, b *binder, counted string) []str
 	return all
 }
 
-// on returns the conditions that an expression is within the limits, which are valid numbers.
-func (l limits) on(expression string) []string {
+// conditions returns the conditions that an expression is within the limits, which are valid
+// numbers.
+func (l limits) conditions(expression string) []string {
 	var all []string
 	if l.Min != "" {
 		all = append(all, expression+" >= "+l.Min)
@@ -166,7 +168,7 @@ func (s *catalogState) statement(t catalogTables, b *binder, columns []string) s
 	text := "SELECT " + strings.Join(columns, ", ") + "\nFROM " + t.listings + " AS l"
 	if _, ok := s.currency(); ok && (s.Sort == "price" || slices.Contains(columns, "p.price")) {
 		text += "\nLEFT JOIN (\n    SELECT product_listing_id, min(unit_amount) AS price, " + lowestTier + " AS tier\n    FROM " + t.prices + "\n    WHERE " +
-			strings.Join(s.offered(t, b, ""), " AND ") + "\n    GROUP BY product_listing_id\n) AS p ON p.product_listing_id = l.id"
+			strings.Join(s.priceConditions(t, b, ""), " AND ") + "\n    GROUP BY product_listing_id\n) AS p ON p.product_listing_id = l.id"
 	}
 	var where []string
 	for _, c := range s.conditions(t, b) {
@@ -211,7 +213,7 @@ func (s *catalogState) plainColumns(name string, b *binder) []string {
 			return []string{"p.price", currency + "::VARCHAR AS currency", "p.tier"}
 		}
 		return []string{"(SELECT list({'currency': currency, 'price': price, 'tier': tier} ORDER BY currency NULLS LAST) FROM (SELECT currency, min(unit_amount) AS price, " + lowestTier + " AS tier " +
-			"FROM main.product_listing_prices WHERE product_listing_id = l.id AND " + strings.Join(s.offered(mainTables(), b, ""), " AND ") + " GROUP BY currency)) AS prices"}
+			"FROM main.product_listing_prices WHERE product_listing_id = l.id AND " + strings.Join(s.priceConditions(mainTables(), b, ""), " AND ") + " GROUP BY currency)) AS prices"}
 	}
 	if name == "tier" { // beside the price
 		return nil

@@ -109,7 +109,7 @@ func routes() []route {
 	)
 	for _, kind := range []recordKind{listingKind(), outletKind(), orderKind(), campaignKind(), articleKind(), profileKind()} {
 		list := route{path: "/" + kind.name + "s", tab: kind.label + "s", show: showRecords(kind), keys: tableKeys()}
-		if kind.order == "" {
+		if kind.order == "" { // the catalog lists these records
 			list.tab = "Catalog"
 		} else {
 			all = append(append(all, list), fileRoutes(list, sendRecords(kind))...)
@@ -122,11 +122,11 @@ func routes() []route {
 }
 
 // fileRoutes returns the routes that send the table of a page as a file, such as /orders.csv.
-func fileRoutes(page route, send func(v *visit) (reply, error)) []route {
+func fileRoutes(list route, send func(v *visit) (reply, error)) []route {
 	var all []route
 	for _, f := range downloadFormats() {
-		file := page
-		file.path, file.show, file.slow = page.path+"."+string(f.format), send, true
+		file := list
+		file.path, file.show, file.slow = list.path+"."+string(f.format), send, true
 		all = append(all, file)
 	}
 	return all

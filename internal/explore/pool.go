@@ -20,7 +20,7 @@ const (
 	// New requests are rejected while maxStuck queries are still running after their time limit.
 	// Such a query uses a core and a session.
 	maxStuck = sessions
-	// maxEarlier is the number of earlier snapshots that can be open.
+	// maxEarlier is the maximum number of open earlier snapshots.
 	maxEarlier = 2
 )
 
@@ -95,7 +95,7 @@ func (p *pool) borrow(ctx context.Context, asOf string) (*openSnapshot, *query.D
 	}
 }
 
-// find returns the snapshot, which it opens if necessary, and counts the request.
+// find returns a snapshot and counts the request. It opens the snapshot if necessary.
 func (p *pool) find(ctx context.Context, asOf string) (*openSnapshot, error) {
 	if err := p.lock(ctx); err != nil {
 		return nil, err
@@ -181,11 +181,11 @@ func (s *openSnapshot) readFacts(ctx context.Context) error {
 		if s.At, err = time.Parse(time.RFC3339Nano, r.Get("snapshot_at").Text); err != nil {
 			return fmt.Errorf("read mart.snapshot: %w", err)
 		}
-		grade := ledger.Stream{Grade: r.Get("grade").Text, Reason: r.Get("reason").Text}
-		if r.Get("grade").Null || grade.IsUnused() {
+		stream := ledger.Stream{Grade: r.Get("grade").Text, Reason: r.Get("reason").Text}
+		if r.Get("grade").Null || stream.IsUnused() {
 			continue
 		}
-		standing := ledger.StandingOf(r.Get("grade").Text)
+		standing := ledger.StandingOf(stream.Grade)
 		if i := len(s.Standings) - 1; i >= 0 && s.Standings[i].Standing == standing {
 			s.Standings[i].Streams++
 		} else {
@@ -195,8 +195,8 @@ func (s *openSnapshot) readFacts(ctx context.Context) error {
 	return nil
 }
 
-// release ends the use of a snapshot and of a handle by a request. If a query of the handle is still
-// running, the handle is given back when the query has ended.
+// release ends the use of a snapshot and a handle by a request. If a query of the handle is still
+// running, other requests get the handle when the query has ended.
 func (p *pool) release(s *openSnapshot, db *query.DB) {
 	if db == nil || db.Abandoned() == nil {
 		p.giveBack(s, db)

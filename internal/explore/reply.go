@@ -49,8 +49,8 @@ type htmlPage struct {
 	Newest string
 }
 
-// newPage returns a page that loads scripts in addition to the common ones. Its send fills in the
-// other fields.
+// newPage returns a page that loads scripts in addition to the common ones. Its method send fills in
+// the tabs, Links, Snapshot and Newest.
 func newPage(title, template string, data any, scripts ...string) htmlPage {
 	return htmlPage{Template: template, Data: data, Frame: page.Frame{Title: title + " – placementsync", Name: "workbench", AssetPath: assetFolder,
 		Scripts: append([]string{"page.js", "htmx.min.js"}, scripts...)}}

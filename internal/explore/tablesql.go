@@ -47,8 +47,8 @@ const (
 	mostChoices = 100
 )
 
-// place is the column with the position of a row in the query. It makes each order unique.
-const place = `"row of the query"`
+// positionColumn is the column with the position of a row in the query. It makes each order unique.
+const positionColumn = `"row of the query"`
 
 // openTable reads the columns of a query and the state in the address.
 func (v *visit) openTable(q query.Query, values map[string]string, hidden string) (*table, error) {
@@ -117,11 +117,11 @@ func (t *table) orderBy() string {
 			text += sqltext.Quote(r.Name) + map[bool]string{true: " DESC", false: ""}[t.state.Down] + " NULLS LAST, "
 		}
 	}
-	return text + place
+	return text + positionColumn
 }
 
-// bound returns a query around the query of the table, with the values of both.
-func (t *table) bound(text string, b *binder) (query.Query, map[string]string) {
+// queryAround returns a query around the query of the table, with the values of both.
+func (t *table) queryAround(text string, b *binder) (query.Query, map[string]string) {
 	around, values := b.query(text)
 	q := t.base
 	q.SQL, q.Params = text, slices.Concat(q.Params, around.Params)
@@ -136,19 +136,19 @@ func (t *table) newBinder() *binder {
 	return &binder{prefix: "table_"}
 }
 
-// whole returns the query of a download: all rows that match the filters, in the chosen order.
-func (t *table) whole() (query.Query, map[string]string) {
+// allRows returns the query of a download: all rows that match the filters, in the chosen order.
+func (t *table) allRows() (query.Query, map[string]string) {
 	b := t.newBinder()
 	where := t.where(b)
 	if where == "" && t.state.Sort == "" && t.hidden == "" {
 		return t.base, t.values
 	}
-	return t.bound("SELECT * EXCLUDE "+t.excluded(place)+" FROM (SELECT row_number() OVER () AS "+place+", * FROM (\n"+t.text()+"\n))"+where+t.orderBy(), b)
+	return t.queryAround("SELECT * EXCLUDE "+t.excludedColumns(positionColumn)+" FROM (SELECT row_number() OVER () AS "+positionColumn+", * FROM (\n"+t.text()+"\n))"+where+t.orderBy(), b)
 }
 
 // sendFile returns all rows that match the filters as a file.
 func (t *table) sendFile(name string) download {
-	q, values := t.whole()
+	q, values := t.allRows()
 	return download{Query: q, Values: values, Name: name, Format: t.format()}
 }
 
@@ -156,19 +156,19 @@ func (t *table) sendFile(name string) download {
 func (t *table) read() (tableRows, error) {
 	b := t.newBinder()
 	// Without a search, DuckDB does not build the text to search.
-	inResult, atEnd := "", t.excluded(place)
+	inResult, atEnd := "", t.excludedColumns(positionColumn)
 	if t.hidden != "" && t.state.Search == "" {
-		inResult, atEnd = " EXCLUDE "+t.excluded(), "("+place+")"
+		inResult, atEnd = " EXCLUDE "+t.excludedColumns(), "("+positionColumn+")"
 	}
-	text := "WITH result AS MATERIALIZED (SELECT *" + inResult + " FROM (\n" + t.text() + "\n)),\nfound AS MATERIALIZED (SELECT row_number() OVER () AS " + place + ", * FROM result" + t.where(b) + "),\n" +
+	text := "WITH result AS MATERIALIZED (SELECT *" + inResult + " FROM (\n" + t.text() + "\n)),\nfound AS MATERIALIZED (SELECT row_number() OVER () AS " + positionColumn + ", * FROM result" + t.where(b) + "),\n" +
 		"facts AS (SELECT (SELECT count(*) FROM found), " + t.sumsText() + ", " + t.choicesText() + "),\n" +
 		fmt.Sprintf("shown AS (SELECT * FROM found%s LIMIT %d OFFSET %d)\n", t.orderBy(), tableRowsShown, (t.state.Page-1)*tableRowsShown) +
-		"SELECT facts.*, " + place + ", shown.* EXCLUDE " + atEnd + " FROM facts LEFT JOIN shown ON true" + t.orderBy()
-	a, err := t.runWhole(t.bound(text, b))
+		"SELECT facts.*, " + positionColumn + ", shown.* EXCLUDE " + atEnd + " FROM facts LEFT JOIN shown ON true" + t.orderBy()
+	a, err := t.runWhole(t.queryAround(text, b))
 	if err != nil {
 		return tableRows{}, err
 	}
-	const facts = 4 // the count, the totals, the choices and the place
+	const facts = 4 // the count, the totals, the choices and the position
 	r := tableRows{Result: query.Result{Columns: a.Columns[facts:]}}
 	first := a.Rows[0].Values
 	if r.Total, err = strconv.ParseInt(first[0].Text, 10, 64); err != nil {
@@ -188,8 +188,8 @@ func (t *table) read() (tableRows, error) {
 	return r, nil
 }
 
-// excluded returns the list of columns that are not part of the result.
-func (t *table) excluded(others ...string) string {
+// excludedColumns returns the list of columns that are not part of the result.
+func (t *table) excludedColumns(others ...string) string {
 	if t.hidden != "" {
 		others = append(others, sqltext.Quote(t.hidden))
 	}
