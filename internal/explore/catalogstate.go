@@ -204,21 +204,17 @@ func (s *catalogState) apply(key, text string) error {
 		return err
 	case key == "col":
 		if _, ok := columnOf(text); !ok {
-			return usageErr(fmt.Sprintf("unknown column %q", text), "The columns are "+columnKeys()+".")
+			var keys []string
+			for _, c := range catalogColumns() {
+				keys = append(keys, c.key)
+			}
+			return usageErr(fmt.Sprintf("unknown column %q", text), "The columns are "+strings.Join(keys, ", ")+".")
 		}
 		s.Columns = append(s.Columns, text)
 	default:
 		return usageErr(fmt.Sprintf("unknown parameter %q", key), "Remove it from the address.")
 	}
 	return nil
-}
-
-func columnKeys() string {
-	var keys []string
-	for _, c := range catalogColumns() {
-		keys = append(keys, c.key)
-	}
-	return strings.Join(keys, ", ")
 }
 
 // number matches the limits of a range.

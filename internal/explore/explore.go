@@ -153,7 +153,8 @@ func New(cfg Config) (*Explorer, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read the page assets: %w", err)
 	}
-	return &Explorer{cfg: cfg, pool: newPool(cfg), templates: parsed, assets: assets, token: rand.Text(), running: make(chan struct{}, maxChildren)}, nil
+	return &Explorer{cfg: cfg, pool: &pool{cfg: cfg, turn: make(chan struct{}, 1)}, templates: parsed, assets: assets,
+		token: rand.Text(), running: make(chan struct{}, maxChildren)}, nil
 }
 
 // Close closes the snapshots. All requests must have ended.

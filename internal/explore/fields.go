@@ -80,7 +80,8 @@ func (b *recordBuilder) readFields(t fieldTable) (views []fieldsView, presence [
 	about := map[string]string{}
 	for i, r := range columns.Rows {
 		name := r.Get("column_name").Text
-		names[i], about[name] = sqltext.Quote(name), meaningOf(r.Get("comment").Text)
+		names[i] = sqltext.Quote(name)
+		about[name], _, _ = strings.Cut(r.Get("comment").Text, " Spec ") // a section of the service's specification
 	}
 	// Of more than maxRows versions, the newest are read.
 	versions, err := b.runStatement(recordSQL.Render("versions", sqltext.Values{"table": sqltext.Name(t.table), "key": sqltext.Name(t.key),
@@ -154,12 +155,6 @@ func (r columnRole) showField(v query.Value, l links) page.Cell {
 		d.Link = l.linkRecord(r.kind, v.Text)
 	}
 	return d
-}
-
-// meaningOf returns the comment of a column without its reference to the service's specification.
-func meaningOf(comment string) string {
-	text, _, _ := strings.Cut(comment, " Spec ")
-	return text
 }
 
 // readEvidence returns the reason why the record counts as deleted.

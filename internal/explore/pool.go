@@ -63,8 +63,6 @@ type standingCount struct {
 	Streams  int
 }
 
-func newPool(cfg Config) *pool { return &pool{cfg: cfg, turn: make(chan struct{}, 1)} }
-
 func (p *pool) lock(ctx context.Context) error {
 	select {
 	case p.turn <- struct{}{}:

@@ -136,12 +136,12 @@ func (b *recordBuilder) buildRecord() (recordView, error) {
 		return view, err
 	}
 	for _, s := range b.kind.sections {
-		section, err := b.buildSection(s)
+		built, err := b.buildSection(s)
 		if err != nil {
 			return view, err
 		}
-		if section != nil {
-			view.Sections = append(view.Sections, *section)
+		if built != nil {
+			view.Sections = append(view.Sections, *built)
 		}
 	}
 	return view, b.addRejects(&view)
@@ -155,7 +155,8 @@ func (b *recordBuilder) readHead() (query.Result, error) {
 		return head, err
 	}
 	if len(head.Rows) == 0 {
-		return head, b.missingErr(head)
+		return head, &statusError{http.StatusNotFound, fmt.Sprintf("this snapshot has no %s with the id %q", b.kind.name, b.id),
+			strings.TrimSpace("A later or an earlier snapshot may contain it. " + query.DescribeSources(head.Sources))}
 	}
 	if title := &head.Rows[0].Values[slices.IndexFunc(head.Columns, func(c query.Column) bool { return c.Name == "title" })]; title.Text == "" {
 		title.Text = b.kind.label + " " + b.id
@@ -275,12 +276,6 @@ func (b *recordBuilder) addRejects(view *recordView) error {
 		About: "Original values of this record that did not fit their column in a night. The column is NULL as long as the value does not fit.",
 		Table: buildTable("Rejected values", rolesOf(a.Columns), a, b.links())})
 	return nil
-}
-
-// missingErr reports that no table contains the id, and which sources are not proven.
-func (b *recordBuilder) missingErr(head query.Result) error {
-	return &statusError{http.StatusNotFound, fmt.Sprintf("this snapshot has no %s with the id %q", b.kind.name, b.id),
-		strings.TrimSpace("A later or an earlier snapshot may contain it. " + query.DescribeSources(head.Sources))}
 }
 
 // comment is a comment on an article.
