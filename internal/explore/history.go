@@ -14,20 +14,20 @@ type period struct {
 	from, to time.Time
 }
 
-func (s period) isOpen() bool { return s.to.IsZero() }
+func (p period) isOpen() bool { return p.to.IsZero() }
 
-// mergePeriods merges adjacent and overlapping periods with equal values. periods are sorted by from.
-// Periods with a gap, in which the record did not exist, are not merged.
+// mergePeriods merges adjacent and overlapping periods with equal values. The periods must be sorted
+// by from. Periods with a gap, in which the record did not exist, are not merged.
 func mergePeriods(periods []period) []period {
 	var merged []period
-	for _, s := range periods {
+	for _, p := range periods {
 		n := len(merged)
-		if n == 0 || merged[n-1].value != s.value || !merged[n-1].isOpen() && s.from.After(merged[n-1].to) {
-			merged = append(merged, s)
+		if n == 0 || merged[n-1].value != p.value || !merged[n-1].isOpen() && p.from.After(merged[n-1].to) {
+			merged = append(merged, p)
 			continue
 		}
-		if last := &merged[n-1]; !last.isOpen() && (s.isOpen() || s.to.After(last.to)) {
-			last.to = s.to
+		if last := &merged[n-1]; !last.isOpen() && (p.isOpen() || p.to.After(last.to)) {
+			last.to = p.to
 		}
 	}
 	return merged

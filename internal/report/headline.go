@@ -85,6 +85,7 @@ func newTile(a queryResult, row query.Record, before []earlierFigures) Tile {
 	return t
 }
 
+// isMedianPrice reports whether a figure is a median price. The others have no compared listings.
 func isMedianPrice(row query.Record) bool { return !row.Get("compared").Null }
 
 func unknownChange(since string) Change {
