@@ -107,13 +107,13 @@ func fitsPattern(name string, patterns []string) bool {
 // exists, and for a name of another form, which package config reports.
 func suggestColumn(name string) string {
 	table, column, ok := strings.Cut(name, ".")
-	def, known := dictionary.Definition(table)
-	if _, found := def.Column(column); found || !ok {
-		return ""
-	}
 	tables, _, err := dictionary.Definitions()
 	if err != nil {
 		return err.Error()
+	}
+	def, known := tables[table]
+	if _, found := def.Column(column); found || !ok {
+		return ""
 	}
 	var names []string
 	for _, other := range slices.Sorted(maps.Keys(tables)) {

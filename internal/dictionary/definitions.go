@@ -1,7 +1,7 @@
 // Package dictionary reads the definitions of all tables and views from the files in schema/:
 // their columns, types, keys, field ids and comments, and the SQL that follows from these alone.
 //
-// It must not know where tables are stored, or what fills and reads them. It opens no database.
+// It must not know where tables are stored, and who fills and reads them. It opens no database.
 package dictionary
 
 import (
@@ -47,18 +47,6 @@ func Definitions() (main map[string]stream.Definition, meta []stream.Definition,
 		return nil
 	})
 	return main, meta, err
-}
-
-// Definition returns one table of main without reading the files of the others. ok is false if
-// there is no such table.
-func Definition(table string) (def stream.Definition, ok bool) {
-	file := table + ".sql"
-	sql, err := schema.FS.ReadFile(file)
-	if err != nil {
-		return stream.Definition{}, false
-	}
-	def, err = stream.ParseDefinition(file, string(sql))
-	return def, err == nil
 }
 
 // generatedVersion is part of SchemaVersion. Raise it when HistoryStatements or

@@ -25,22 +25,6 @@ func TestViewsOfMartComeAfterTheViewsThatTheyRead(t *testing.T) {
 	}
 }
 
-func TestOneDefinitionEqualsThatOfTheList(t *testing.T) {
-	main, _, err := dictionary.Definitions()
-	if err != nil || len(main) == 0 {
-		t.Fatalf("got %d tables, error %v", len(main), err)
-	}
-	for name, want := range main {
-		got, ok := dictionary.Definition(name)
-		if diff := cmp.Diff(want, got); !ok || diff != "" {
-			t.Errorf("%s: ok %v, the list (-) and the single definition (+) differ:\n%s", name, ok, diff)
-		}
-	}
-	if got, ok := dictionary.Definition("runs"); ok {
-		t.Errorf("runs is a table of meta, got %+v", got)
-	}
-}
-
 func TestMapsHaveEveryReferenceOfTheSchema(t *testing.T) {
 	tables, err := dictionary.Read(nil)
 	if err != nil {

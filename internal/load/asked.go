@@ -40,7 +40,7 @@ func (p *Details) AddAsked(ctx context.Context, st string, ids []string, outcome
 	for i, id := range ids {
 		rows[i] = askedID{id, outcome}
 	}
-	return insertRows(ctx, p.stage, askedTable(st), askedColumns, rows)
+	return insertRows(ctx, p.staging, askedTable(st), askedColumns, rows)
 }
 
 // IDsToAsk returns the planned ids of a stream that were not requested yet, up to a priority.
@@ -58,7 +58,7 @@ func (p *Details) IDsToAsk(ctx context.Context, st stream.Stream, last Priority)
 			of["last"] = int(last)
 		}
 		query := planSQL.Render(statement, of)
-		rows, err := p.stage.draft.DB.QueryContext(ctx, string(query))
+		rows, err := p.staging.draft.DB.QueryContext(ctx, string(query))
 		if err != nil {
 			yield("", fmt.Errorf("list the ids for %s: %w", st.Name, err))
 			return
@@ -79,11 +79,11 @@ func (p *Details) IDsToAsk(ctx context.Context, st stream.Stream, last Priority)
 // MarkUnread marks the planned ids that were not requested as unread, and returns the updated
 // plan. Rechecks that are not overdue are marked as carried instead. The rows of both are kept.
 func (p *Details) MarkUnread(ctx context.Context, st stream.Stream) (Plan, error) {
-	if err := p.stage.flush(ctx); err != nil {
+	if err := p.staging.flush(ctx); err != nil {
 		return Plan{}, err
 	}
 	of := values{"plan": planTable(st.Name), "asked": askedTable(st.Name)}
-	if err := p.stage.draft.Exec(ctx, planSQL.Render("carry_rechecks", of), planSQL.Render("mark_unread", of)); err != nil {
+	if err := p.staging.draft.Exec(ctx, planSQL.Render("carry_rechecks", of), planSQL.Render("mark_unread", of)); err != nil {
 		return Plan{}, fmt.Errorf("mark the unread ids of %s: %w", st.Name, err)
 	}
 	return p.countPlan(ctx, st)
@@ -93,16 +93,16 @@ func (p *Details) MarkUnread(ctx context.Context, st stream.Stream) (Plan, error
 // the number of changes. The rows of these records are kept while the list names them. If
 // a list was not read in this run, its rows in main are used.
 func (p *Details) KeepNamed(ctx context.Context, st stream.Stream, wasRead func(string) bool) (n int64, err error) {
-	if err := p.stage.flush(ctx); err != nil {
+	if err := p.staging.flush(ctx); err != nil {
 		return 0, err
 	}
 	var named []sqlText
 	for _, ref := range st.Parents {
-		for _, name := range stream.FilledBy(p.stage.streams, ref.Table) {
+		for _, name := range stream.FilledBy(p.staging.streams, ref.Table) {
 			if name == st.Name || !ref.Lists() {
 				continue
 			}
-			list, _ := stream.Find(p.stage.streams, name)
+			list, _ := stream.Find(p.staging.streams, name)
 			column, main := sqltext.Name(ref.Column), mainTable(ref.Table)
 			named = append(named, planSQL.Render("listed_ids", values{"column": column, "table": stagedTable(name, ref.Table)}))
 			switch {
@@ -118,7 +118,7 @@ func (p *Details) KeepNamed(ctx context.Context, st stream.Stream, wasRead func(
 	if len(named) == 0 {
 		return 0, nil
 	}
-	kept, err := queryTexts(ctx, p.stage.draft, planSQL.Render("keep_named", values{"asked": askedTable(st.Name), "named": unionAll(named)}))
+	kept, err := queryTexts(ctx, p.staging.draft, planSQL.Render("keep_named", values{"asked": askedTable(st.Name), "named": unionAll(named)}))
 	if err != nil {
 		return 0, fmt.Errorf("compare the 404 responses of %s with the lists: %w", st.Name, err)
 	}
@@ -129,7 +129,7 @@ func (p *Details) KeepNamed(ctx context.Context, st stream.Stream, wasRead func(
 // next night has time for as many unread details.
 func (p *Details) CountCaughtUp(ctx context.Context) (n int64, err error) {
 	var counts []sqlText
-	for _, st := range p.stage.streams {
+	for _, st := range p.staging.streams {
 		if st.IsDetail() {
 			counts = append(counts, planSQL.Render("caught_up",
 				values{"plan": planTable(st.Name), "asked": askedTable(st.Name), "first": int(PriorityNew)}))
@@ -138,7 +138,7 @@ func (p *Details) CountCaughtUp(ctx context.Context) (n int64, err error) {
 	if len(counts) == 0 {
 		return 0, nil
 	}
-	err = queryRow(ctx, p.stage.draft, planSQL.Render("sum_caught_up", values{"counts": unionAll(counts)})).Scan(&n)
+	err = queryRow(ctx, p.staging.draft, planSQL.Render("sum_caught_up", values{"counts": unionAll(counts)})).Scan(&n)
 	if err != nil {
 		return 0, fmt.Errorf("count the details that were read: %w", err)
 	}
@@ -148,15 +148,15 @@ func (p *Details) CountCaughtUp(ctx context.Context) (n int64, err error) {
 // KnownParams returns the ids of a detail stream that have entries: rows of the stream in main,
 // or rows of its witness table.
 func (p *Details) KnownParams(ctx context.Context, st stream.Stream) (map[string]bool, error) {
-	if err := p.stage.flush(ctx); err != nil {
+	if err := p.staging.flush(ctx); err != nil {
 		return nil, err
 	}
 	param := sqltext.Names([]string{st.Param})
 	rows := []sqlText{liveSQL.Render("known_rows", values{"columns": param, "table": mainTable(st.Root().Name)})}
 	if st.HasEntries.Table != "" {
-		rows = append(rows, p.stage.knownRows(st.HasEntries.Table, st.HasEntries.Column))
+		rows = append(rows, p.staging.knownRows(st.HasEntries.Table, st.HasEntries.Column))
 	}
-	known, err := queryTextSet(ctx, p.stage.draft, planSQL.Render("known_params", values{"param": param, "rows": unionAll(rows)}))
+	known, err := queryTextSet(ctx, p.staging.draft, planSQL.Render("known_params", values{"param": param, "rows": unionAll(rows)}))
 	if err != nil {
 		return nil, fmt.Errorf("list the known ids of %s: %w", st.Name, err)
 	}
@@ -167,15 +167,15 @@ func (p *Details) KnownParams(ctx context.Context, st stream.Stream) (map[string
 // next night. A missed detail is marked, so that the next night requests it again. A single
 // statement for all streams would exceed a small memory limit during the merge.
 func (p *Details) store(ctx context.Context, tx *sql.Tx, cover map[string]Coverage) error {
-	for _, st := range p.stage.streams {
+	for _, st := range p.staging.streams {
 		if !st.IsDetail() || cover[st.Name] == Carried {
 			continue
 		}
-		asked, at := askedTable(st.Name), p.stage.draft.At
+		asked, at := askedTable(st.Name), p.staging.draft.At
 		err := executeIn(ctx, tx,
 			mergeSQL.Render("forget_details", values{"stream": st.Name, "asked": asked}),
 			mergeSQL.Render("mark_missed_details", values{"now": at, "stream": st.Name, "asked": asked}),
-			mergeSQL.Render("write_details", values{"stream": st.Name, "run": p.stage.draft.Run, "now": at,
+			mergeSQL.Render("write_details", values{"stream": st.Name, "run": p.staging.draft.Run, "now": at,
 				"plan": planTable(st.Name), "asked": asked}))
 		if err != nil {
 			return fmt.Errorf("store the details of %s: %w", st.Name, err)
@@ -191,7 +191,7 @@ func (p *Details) countRowAges(index int, st stream.Stream, c Coverage) sqlText 
 	switch {
 	case st.IsEvents():
 	case st.IsDetail():
-		ids := rowAgesSQL.Render("earlier_ids", values{"stream": st.Name, "now": p.stage.draft.At})
+		ids := rowAgesSQL.Render("earlier_ids", values{"stream": st.Name, "now": p.staging.draft.At})
 		old = rowAgesSQL.Render("rows_of_ids", values{"main": main, "rows": rows, "param": sqltext.Name(st.Param), "ids": ids})
 		since = rowAgesSQL.Render("oldest_of_ids", values{"ids": ids})
 	case c == Carried:

@@ -77,8 +77,8 @@ func (m *merge) childScope(t stream.Table, st, detail stream.Stream) sqlText {
 		"desired": desiredTable(parent.Name), "changed_keys": changedKeysTable(parent.Name)})
 }
 
-// rowsOfStream is a condition on rows "m" of a table that several streams fill. It selects
-// those of one stream by the columns whose value its literal fixes.
+// rowsOfStream is a condition on rows "m" of a table that several streams fill. It selects the rows
+// of the stream with this root table, by the columns in Table.Const.
 func rowsOfStream(root stream.Table) sqlText {
 	parts := []string{"TRUE"}
 	for _, column := range slices.Sorted(maps.Keys(root.Const)) {

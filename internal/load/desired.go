@@ -104,7 +104,7 @@ func joinedRowHash(def stream.Definition) sqlText {
 	return desiredSQL.Render("joined_row_hash", values{"parts": parts})
 }
 
-// mergedExtra has the merged unknown fields of a record.
+// mergedExtra contains the merged unknown fields of a record.
 type mergedExtra struct{ id, extra string }
 
 // extraColumns are the columns of an [extraTable].

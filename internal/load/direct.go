@@ -18,12 +18,13 @@ import (
 type directLoad struct {
 	streamSet
 	draft *warehouse.Draft
-	// direct contains the tables that are filled directly. decided contains the streams whose
-	// first batch was seen.
-	direct, decided names
+	// direct contains the tables that are filled directly.
+	direct names
+	// decided contains the streams for which chooseDirect has decided.
+	decided names
 }
 
-// chooseDirect decides by the first batch of a stream whether its tables are filled
+// chooseDirect decides by the size of the first batch of a stream whether its tables are filled
 // directly.
 func (a *directLoad) chooseDirect(ctx context.Context, name string, rows int64) error {
 	if a.decided.has(name) {
@@ -55,7 +56,8 @@ func (a *directLoad) createView(st, table string, seq sqlText) sqlText {
 		"seq": seq, "table": catalogName + "." + mainTable(table)})
 }
 
-// tableOf is the table that the rows of a stream are inserted into and deleted from.
+// tableOf returns the table into which the rows of a stream are inserted, and from which duplicates
+// are deleted.
 func (a *directLoad) tableOf(st, table string) sqlText {
 	if a.direct.has(table) {
 		return catalogName + "." + mainTable(table)
@@ -63,8 +65,8 @@ func (a *directLoad) tableOf(st, table string) sqlText {
 	return stagedTable(st, table)
 }
 
-// batchSchema is the schema of the batches that are inserted into a table. A directly
-// filled table has valid_from before row_hash.
+// batchSchema returns the schema of the batches that are inserted into a table. Batches of a
+// directly filled table have the column valid_from before row_hash.
 func (a *directLoad) batchSchema(table string, have *arrow.Schema) *arrow.Schema {
 	if !a.direct.has(table) {
 		return have

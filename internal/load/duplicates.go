@@ -15,7 +15,7 @@ func (s *staging) deduplicate(ctx context.Context, st stream.Stream, distinct bo
 		if len(t.Parents) > 0 && slices.Equal(t.Key[:len(t.Parents)], t.Parents) {
 			continue // the key is parent and position: it is as unique as the parent
 		}
-		if distinct && holdsRecordsOnly(st, t) {
+		if distinct && containsOnlyRecords(st, t) {
 			continue
 		}
 		table, key := s.feeds.tableOf(st.Name, t.Name), sqltext.Names(t.Key)

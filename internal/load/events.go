@@ -40,17 +40,17 @@ var eventColumns = []stagingColumn[EventRow]{
 }
 
 // Events stages webhook events.
-type Events struct{ stage *staging }
+type Events struct{ staging *staging }
 
 // Known returns the ids that are in meta.webhook_events or staged for it.
 func (e *Events) Known(ctx context.Context, ids []string) (map[string]bool, error) {
 	if len(ids) == 0 {
 		return nil, nil
 	}
-	if err := e.stage.flush(ctx); err != nil {
+	if err := e.staging.flush(ctx); err != nil {
 		return nil, err
 	}
-	known, err := queryTextSet(ctx, e.stage.draft, eventsSQL.Render("known_events", values{"ids": ids}))
+	known, err := queryTextSet(ctx, e.staging.draft, eventsSQL.Render("known_events", values{"ids": ids}))
 	if err != nil {
 		return nil, fmt.Errorf("look up known events: %w", err)
 	}
@@ -59,15 +59,15 @@ func (e *Events) Known(ctx context.Context, ids []string) (map[string]bool, erro
 
 // Add stages new events for meta.webhook_events.
 func (e *Events) Add(ctx context.Context, events []EventRow) error {
-	return insertRows(ctx, e.stage, eventTable, eventColumns, events)
+	return insertRows(ctx, e.staging, eventTable, eventColumns, events)
 }
 
 // Write writes the staged events into meta.webhook_events, in the order of the inbox.
 func (e *Events) Write(ctx context.Context) error {
-	if err := e.stage.flush(ctx); err != nil {
+	if err := e.staging.flush(ctx); err != nil {
 		return err
 	}
-	if err := e.stage.draft.Exec(ctx, eventsSQL.Render("write_events", values{"run": e.stage.draft.Run})); err != nil {
+	if err := e.staging.draft.Exec(ctx, eventsSQL.Render("write_events", values{"run": e.staging.draft.Run})); err != nil {
 		return fmt.Errorf("write the events: %w", err)
 	}
 	return nil
@@ -75,7 +75,7 @@ func (e *Events) Write(ctx context.Context) error {
 
 // HasRows reports whether a table of main has rows.
 func (e *Events) HasRows(ctx context.Context, table string) (bool, error) {
-	some, err := hasRows(ctx, e.stage.draft, mainTable(table))
+	some, err := hasRows(ctx, e.staging.draft, mainTable(table))
 	if err != nil {
 		return false, fmt.Errorf("read table %s: %w", table, err)
 	}
@@ -85,7 +85,7 @@ func (e *Events) HasRows(ctx context.Context, table string) (bool, error) {
 // Lineage returns the runs whose snapshots led to the draft. Runs that were rolled back,
 // were replayed or did not publish are missing.
 func (e *Events) Lineage(ctx context.Context) (map[string]bool, error) {
-	runs, err := queryTextSet(ctx, e.stage.draft, eventsSQL.Render("lineage", nil))
+	runs, err := queryTextSet(ctx, e.staging.draft, eventsSQL.Render("lineage", nil))
 	if err != nil {
 		return nil, fmt.Errorf("read meta.runs: %w", err)
 	}

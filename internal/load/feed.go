@@ -20,7 +20,7 @@ const feedRows = 1_024
 // feed is an INSERT on its own connection. It reads batches until the feed is closed.
 type feed struct {
 	in chan arrow.RecordBatch
-	// last is closed after the last batch. done is closed when the INSERT has ended.
+	// last is closed after the last batch, and done after the INSERT has ended.
 	last, done chan struct{}
 	// err is the error of the INSERT. It may be read once done is closed.
 	err error

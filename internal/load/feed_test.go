@@ -23,8 +23,8 @@ func TestTrialManyRowsFillAnEmptyTableDirectly(t *testing.T) {
 	}
 	listings = append(listings, listing("id0000", "late", many, 2))
 	prices = append(prices, price("id0000", 1, "2.5", many, 2))
-	saw := wholeLists(strings.Join(listings, ","), strings.Join(prices, ","))
-	changes, err := h.run(saw, load.Limits{})
+	lists := wholeLists(strings.Join(listings, ","), strings.Join(prices, ","))
+	changes, err := h.run(lists, load.Limits{})
 	must(t, err)
 	if got, want := changes["product_listings"], (load.Change{Table: "product_listings", After: many, New: many}); got != want {
 		t.Errorf("first night: got %+v, want %+v", got, want)

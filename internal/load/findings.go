@@ -12,8 +12,8 @@ import (
 
 // Findings stages rejects and drift, and writes the tables of meta.
 type Findings struct {
-	stage *staging
-	mu    sync.Mutex
+	staging *staging
+	mu      sync.Mutex
 	// records are not staged yet. Decoders report a few at a time, and in a small night an
 	// INSERT for each report would take longer than the rows.
 	records []DriftRecord
@@ -75,7 +75,7 @@ var (
 
 // AddRejects stages rejected values.
 func (f *Findings) AddRejects(ctx context.Context, rejects []stream.Reject) error {
-	return insertRows(ctx, f.stage, rejectTable, rejectColumns, rejects)
+	return insertRows(ctx, f.staging, rejectTable, rejectColumns, rejects)
 }
 
 // AddDriftRecords stages records with drift.
@@ -87,7 +87,7 @@ func (f *Findings) AddDriftRecords(ctx context.Context, records []DriftRecord) e
 		full, f.records = f.records, nil
 	}
 	f.mu.Unlock()
-	return insertRows(ctx, f.stage, driftRecordTable, driftRecordColumns, full)
+	return insertRows(ctx, f.staging, driftRecordTable, driftRecordColumns, full)
 }
 
 // countDrift stages the drift entries, and counts the records of each entry.
@@ -96,16 +96,16 @@ func (f *Findings) countDrift(ctx context.Context, drift []stream.Drift) error {
 	for i, d := range drift {
 		entries[i] = driftEntry{i, d}
 	}
-	if err := insertRows(ctx, f.stage, driftTable, driftColumns, entries); err != nil {
+	if err := insertRows(ctx, f.staging, driftTable, driftColumns, entries); err != nil {
 		return err
 	}
-	if err := insertRows(ctx, f.stage, driftRecordTable, driftRecordColumns, f.records); err != nil {
+	if err := insertRows(ctx, f.staging, driftRecordTable, driftRecordColumns, f.records); err != nil {
 		return err
 	}
-	if err := f.stage.flush(ctx); err != nil {
+	if err := f.staging.flush(ctx); err != nil {
 		return err
 	}
-	if err := f.stage.draft.Exec(ctx, metaSQL.Render("count_drift", nil)); err != nil {
+	if err := f.staging.draft.Exec(ctx, metaSQL.Render("count_drift", nil)); err != nil {
 		return fmt.Errorf("count the drift: %w", err)
 	}
 	return nil
@@ -114,42 +114,42 @@ func (f *Findings) countDrift(ctx context.Context, drift []stream.Drift) error {
 // WriteRejects replaces the rejects of every table that was read tonight, so that meta.rejects
 // does not grow by the same values every night. It returns the number of written rows.
 func (f *Findings) WriteRejects(ctx context.Context, cover map[string]Coverage) (int64, error) {
-	if err := f.stage.flush(ctx); err != nil {
+	if err := f.staging.flush(ctx); err != nil {
 		return 0, err
 	}
 	// Without earlier rejects the keys of a table need not be compared.
-	known, err := queryTextSet(ctx, f.stage.draft, metaSQL.Render("rejected_tables", nil))
+	known, err := queryTextSet(ctx, f.staging.draft, metaSQL.Render("rejected_tables", nil))
 	if err != nil {
 		return 0, fmt.Errorf("read the rejects: %w", err)
 	}
 	var drops []sqlText
 	read := []string{""}
-	for _, t := range stream.Tables(f.stage.streams) {
+	for _, t := range stream.Tables(f.staging.streams) {
 		wasRead := func(name string) bool { return cover[name] != Carried }
-		if !slices.ContainsFunc(stream.FilledBy(f.stage.streams, t.Name), wasRead) {
+		if !slices.ContainsFunc(stream.FilledBy(f.staging.streams, t.Name), wasRead) {
 			continue
 		}
 		// An event is read once, so its rejects are kept.
-		lists, _ := f.stage.sources(t.Name)
+		lists, _ := f.staging.sources(t.Name)
 		if known[t.Name] && !slices.ContainsFunc(lists, stream.Stream.IsEvents) {
 			drops = append(drops, f.dropRejects(t))
 		}
 		read = append(read, t.Name)
 	}
-	if err := f.stage.draft.Atomically(ctx, drops); err != nil {
+	if err := f.staging.draft.Atomically(ctx, drops); err != nil {
 		return 0, fmt.Errorf("replace the rejects: %w", err)
 	}
-	res, err := f.stage.draft.DB.ExecContext(ctx, string(metaSQL.Render("write_rejects", values{"run": f.stage.draft.Run, "tables": read})))
+	res, err := f.staging.draft.DB.ExecContext(ctx, string(metaSQL.Render("write_rejects", values{"run": f.staging.draft.Run, "tables": read})))
 	if err != nil {
 		return 0, fmt.Errorf("write the rejects: %w", err)
 	}
 	return res.RowsAffected()
 }
 
-// dropRejects returns SQL that removes the rejects of a table, except those of rows whose own
-// values, record or parent were not read tonight.
+// dropRejects returns SQL that removes the rejects of a table. It keeps the rejects of a row if the
+// row, its record or its parent was not read tonight.
 func (f *Findings) dropRejects(t stream.Table) sqlText {
-	lists, detail := f.stage.sources(t.Name)
+	lists, detail := f.staging.sources(t.Name)
 	feeder := append(lists, detail)[0]
 	root := feeder.Root()
 	unread := func(of stream.Table) sqlText {

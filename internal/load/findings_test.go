@@ -128,19 +128,19 @@ func TestEachRunIsInMetaOnce(t *testing.T) {
 		return rest
 	}
 	h := newFixture(t, "orders")
-	notes := func(n load.Summary) {
+	writeSummary := func(summary load.Summary) {
 		t.Helper()
 		h.afterMerge = func(s *load.Stage, _ *warehouse.Draft, _ map[string]load.Coverage, _ []load.Change) {
-			must(t, s.Findings.WriteSummary(t.Context(), n))
+			must(t, s.Findings.WriteSummary(t.Context(), summary))
 		}
 		_, err := h.run(nil, load.Limits{})
 		must(t, err)
 	}
 	failed := run("failed", 1, ledger.Run{Outcome: "failed", ExitCode: -1, SnapshotAt: night, Error: "no token"})
-	notes(load.Summary{Run: run("one", 2, ledger.Run{Outcome: "partial", SnapshotAt: night, Rows: 5, Streams: []ledger.Stream{
+	writeSummary(load.Summary{Run: run("one", 2, ledger.Run{Outcome: "partial", SnapshotAt: night, Rows: 5, Streams: []ledger.Stream{
 		{Stream: "orders", Grade: "bounded", Reason: "why", TotalFirst: -1, TotalLast: 7, Requests: 3, RateUsed: 0.5}, {Stream: "files", Grade: "skipped"}}}),
 		Ledger: []ledger.Run{failed}, Changes: []load.Change{{Table: "orders", Before: 1, After: 5, New: 4}}})
-	notes(load.Summary{Run: run("one", 2, ledger.Run{Kind: ledger.Refresh, Outcome: "complete", SnapshotAt: night, Streams: []ledger.Stream{{Stream: "orders", Grade: "exact"}}}),
+	writeSummary(load.Summary{Run: run("one", 2, ledger.Run{Kind: ledger.Refresh, Outcome: "complete", SnapshotAt: night, Streams: []ledger.Stream{{Stream: "orders", Grade: "exact"}}}),
 		Ledger: []ledger.Run{failed, run("one", 2, ledger.Run{Outcome: "other"})}})
 	h.requireRows("SELECT run_id, kind, outcome, exit_code, snapshot_at IS NULL, error FROM meta.runs ORDER BY 1",
 		"failed night failed <nil> true no token", "one "+string(ledger.Refresh)+" complete 0 false <nil>")
@@ -149,11 +149,11 @@ func TestEachRunIsInMetaOnce(t *testing.T) {
 	h.requireRows("SELECT run_id[7:8], table_name, rows, rows_new FROM meta.tables", "01 orders 5 4")
 }
 
-// TestHeldRowsAreCounted counts the rows and the old rows of lists and details in a snapshot.
-func TestHeldRowsAreCounted(t *testing.T) {
+// TestRowAgesAreCounted counts the rows and the old rows of lists and details in a snapshot.
+func TestRowAgesAreCounted(t *testing.T) {
 	h := newFixture(t, "orders", "order_details", "countries", "cities")
 	h.planDetails = true
-	place := func(kind, name string, hash int) string {
+	location := func(kind, name string, hash int) string {
 		return record(hash, 1, "kind", quote(kind), "name", quote(name))
 	}
 	order := func(id string, hash int) string { return record(hash, hash, "id", quote(id)) }
@@ -161,12 +161,12 @@ func TestHeldRowsAreCounted(t *testing.T) {
 		"orders": {cover: load.Whole, rows: rows{"orders": order("a", 1) + "," + order("b", 2) + "," + order("c", 3)}},
 		"order_details": {cover: load.ByID, outcomes: map[load.Outcome][]string{load.Answered: {"a", "b", "c"}},
 			rows: rows{"orders": order("a", 11) + "," + order("b", 12) + "," + order("c", 13)}},
-		"countries": {cover: load.Whole, rows: rows{"locations": place("country", "x", 1) + "," + place("country", "y", 2)}},
-		"cities":    {cover: load.Whole, rows: rows{"locations": place("city", "x", 3)}},
+		"countries": {cover: load.Whole, rows: rows{"locations": location("country", "x", 1) + "," + location("country", "y", 2)}},
+		"cities":    {cover: load.Whole, rows: rows{"locations": location("city", "x", 3)}},
 	}, load.Limits{})
 	must(t, err)
 	h.afterMerge = func(s *load.Stage, d *warehouse.Draft, cover map[string]load.Coverage, _ []load.Change) {
-		held, err := s.CountRowAges(t.Context(), cover)
+		ages, err := s.CountRowAges(t.Context(), cover)
 		must(t, err)
 		for name, want := range map[string]string{
 			"orders":        "3 rows, 0 old, none",
@@ -175,10 +175,10 @@ func TestHeldRowsAreCounted(t *testing.T) {
 			"cities":        "1 rows, 1 old, none",
 		} {
 			since := "none"
-			if !held[name].Since.IsZero() {
-				since = held[name].Since.Format(time.DateOnly)
+			if !ages[name].Since.IsZero() {
+				since = ages[name].Since.Format(time.DateOnly)
 			}
-			if got := fmt.Sprintf("%d rows, %d old, %s", held[name].Rows, held[name].Old, since); got != want {
+			if got := fmt.Sprintf("%d rows, %d old, %s", ages[name].Rows, ages[name].Old, since); got != want {
 				t.Errorf("%s: the snapshot has the rows %s, want %s", name, got, want)
 			}
 		}
@@ -187,7 +187,7 @@ func TestHeldRowsAreCounted(t *testing.T) {
 		"orders": {cover: load.Whole, rows: rows{"orders": order("a", 1) + "," + order("b", 9) + "," + order("c", 9)}},
 		"order_details": {cover: load.ByID, outcomes: map[load.Outcome][]string{load.Answered: {"b"}, load.Missed: {"c"}},
 			rows: rows{"orders": order("b", 12)}},
-		"countries": {cover: load.Unproven, rows: rows{"locations": place("country", "x", 1)}},
+		"countries": {cover: load.Unproven, rows: rows{"locations": location("country", "x", 1)}},
 		"cities":    {cover: load.Carried},
 	}, load.Limits{})
 	must(t, err)

@@ -10,10 +10,10 @@ func (p *Details) liveIDs(life stream.Life, days int) sqlText {
 	if life == 0 {
 		return liveSQL.Render("no_live_ids", nil)
 	}
-	ids := []sqlText{liveSQL.Render("live_campaigns", values{"now": p.stage.draft.At, "days": days,
-		"campaigns": p.stage.knownRows("campaigns", "id", "created_at", "updated_at"),
-		"articles":  p.stage.knownRows("campaign_articles", "campaign_id", "live_url")})}
-	if _, detail := p.stage.sources("campaigns"); detail.Name != "" {
+	ids := []sqlText{liveSQL.Render("live_campaigns", values{"now": p.staging.draft.At, "days": days,
+		"campaigns": p.staging.knownRows("campaigns", "id", "created_at", "updated_at"),
+		"articles":  p.staging.knownRows("campaign_articles", "campaign_id", "live_url")})}
+	if _, detail := p.staging.sources("campaigns"); detail.Name != "" {
 		ids = append(ids, liveSQL.Render("changed_campaigns", values{"plan": planTable(detail.Name)}))
 	}
 	campaigns := unionAll(ids)
@@ -22,32 +22,32 @@ func (p *Details) liveIDs(life stream.Life, days int) sqlText {
 		return campaigns
 	case stream.AsArticle:
 		return liveSQL.Render("live_articles", values{"live_campaigns": campaigns,
-			"campaign_articles": p.stage.knownRows("campaign_articles", "id", "live_url", "campaign_id"),
-			"articles":          p.stage.knownRows("articles", "id", "live_url")})
+			"campaign_articles": p.staging.knownRows("campaign_articles", "id", "live_url", "campaign_id"),
+			"articles":          p.staging.knownRows("articles", "id", "live_url")})
 	}
-	return liveSQL.Render("live_profiles", values{"live_campaigns": campaigns, "now": p.stage.draft.At, "days": days,
-		"campaigns": p.stage.knownRows("campaigns", "id", "profile_id"),
-		"orders":    p.stage.knownRows("orders", "profile_id", "created_at", "updated_at", "date_paid"),
-		"profiles":  p.stage.knownRows("profiles", "id", "created_at", "updated_at")})
+	return liveSQL.Render("live_profiles", values{"live_campaigns": campaigns, "now": p.staging.draft.At, "days": days,
+		"campaigns": p.staging.knownRows("campaigns", "id", "profile_id"),
+		"orders":    p.staging.knownRows("orders", "profile_id", "created_at", "updated_at", "date_paid"),
+		"profiles":  p.staging.knownRows("profiles", "id", "created_at", "updated_at")})
 }
 
 // touchedIDs selects the campaigns or articles that events name, with the time of the last
-// event. Most partners have no events. The query is then left out, because planning it takes
-// DuckDB longer than all other statements of a small night.
+// event. Most partners have no events. Without events the query is left out, because planning it
+// takes DuckDB longer than all other statements of a small night.
 func (p *Details) touchedIDs(life stream.Life, someEvents bool) sqlText {
 	nothing := liveSQL.Render("nothing_touched", nil)
 	if !someEvents {
 		return nothing
 	}
-	statuses := p.stage.knownRows("article_status_events", "article_id", "campaign_id", "received_at")
+	statuses := p.staging.knownRows("article_status_events", "article_id", "campaign_id", "received_at")
 	touched := liveSQL.Render("touched_articles", values{"statuses": statuses,
-		"comments":       p.stage.knownRows("article_comment_events", "comment_id", "parent_comment_id", "received_at"),
-		"known_comments": p.stage.knownRows("article_comments", "id", "article_id")})
+		"comments":       p.staging.knownRows("article_comment_events", "comment_id", "parent_comment_id", "received_at"),
+		"known_comments": p.staging.knownRows("article_comments", "id", "article_id")})
 	switch life {
 	case stream.AsArticle:
 	case stream.AsCampaign:
 		touched = liveSQL.Render("touched_campaigns", values{"statuses": statuses, "touched_articles": touched,
-			"articles": p.stage.knownRows("articles", "id", "campaign_id")})
+			"articles": p.staging.knownRows("articles", "id", "campaign_id")})
 	default:
 		return nothing
 	}

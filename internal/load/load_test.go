@@ -87,7 +87,7 @@ type streamInput struct {
 }
 
 // run stages, merges and publishes a night, and returns the changes.
-func (h *fixture) run(seen map[string]streamInput, limits load.Limits) (map[string]load.Change, error) {
+func (h *fixture) run(inputs map[string]streamInput, limits load.Limits) (map[string]load.Change, error) {
 	h.t.Helper()
 	ctx := h.t.Context()
 	at := night.AddDate(0, 0, h.night)
@@ -104,12 +104,12 @@ func (h *fixture) run(seen map[string]streamInput, limits load.Limits) (map[stri
 		h.skipKeys(ctx, s)
 	}
 	cover := map[string]load.Coverage{}
-	for name, saw := range seen {
-		cover[name] = saw.cover
-		h.stage(ctx, s, name, saw)
+	for name, input := range inputs {
+		cover[name] = input.cover
+		h.stage(ctx, s, name, input)
 	}
 	for _, st := range h.streams {
-		must(h.t, s.Rows.Finish(ctx, st, cover[st.Name], seen[st.Name].distinct))
+		must(h.t, s.Rows.Finish(ctx, st, cover[st.Name], inputs[st.Name].distinct))
 		if h.planDetails && st.IsDetail() {
 			_, err := s.Details.Plan(ctx, st, h.reread, func(string) bool { return true })
 			must(h.t, err)
@@ -160,12 +160,12 @@ func (h *fixture) readLog(d *warehouse.Draft) {
 	}))
 }
 
-func (h *fixture) stage(ctx context.Context, s *load.Stage, name string, saw streamInput) {
+func (h *fixture) stage(ctx context.Context, s *load.Stage, name string, input streamInput) {
 	h.t.Helper()
-	for table, text := range saw.rows {
+	for table, text := range input.rows {
 		must(h.t, s.Rows.Add(ctx, name, table, h.batch(table, text)))
 	}
-	for outcome, ids := range saw.outcomes {
+	for outcome, ids := range input.outcomes {
 		must(h.t, s.Details.AddAsked(ctx, name, ids, outcome))
 	}
 }

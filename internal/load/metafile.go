@@ -13,7 +13,7 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// Each version has a file with its changes of meta and past: the rows added to meta, the rows
+// Each version contains a file with its changes of meta and past: the rows added to meta, the rows
 // removed from meta, and the rows added to past. All values are stored as text, so that later
 // programs can read them. The tables of meta and past of a version are the sum of the changes
 // in all files of its chain.
@@ -22,7 +22,7 @@ import (
 const pastPrefix = "past."
 
 // WriteMeta writes the changes of meta and past since the version that the draft started
-// from into the draft's folder. The first file of a chain has all rows.
+// from into the draft's folder. The first file of a chain contains all rows.
 func WriteMeta(ctx context.Context, d *warehouse.Draft, metas []stream.Definition, tables []stream.Table) error {
 	base, err := writeMetaFile(ctx, d, d.MetaBase(), metas, tables)
 	if err != nil {
@@ -114,7 +114,7 @@ func countPast(ctx context.Context, d *warehouse.Draft, tables []stream.Table, b
 	})
 }
 
-// pastDefinition has all columns of a table of past.
+// pastDefinition returns the definition of a table of past.
 func pastDefinition(d *warehouse.Draft, t stream.Table) stream.Definition {
 	def := d.Definition(t.Name)
 	def.Columns = slices.Concat(def.Columns, stream.SystemColumns(), stream.ClosedColumns())

@@ -1,7 +1,6 @@
 package load_test
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -74,7 +73,7 @@ func metaRows(t *testing.T, d *warehouse.Draft, metas []stream.Definition) (all 
 			all = append(all, row)
 			return err
 		})
-		must(t, errors.Join(err))
+		must(t, err)
 	}
 	slices.Sort(all)
 	return all

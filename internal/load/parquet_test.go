@@ -18,15 +18,15 @@ func TestTrialParquetFitsTheLimit(t *testing.T) {
 	requireTrials(t)
 	h := newFixture(t, "product_listings")
 	for _, c := range []struct {
-		what, table, key, name, value string
-		rows, group                   int64
+		shape, table, key, name, value string
+		rows, group                    int64
 	}{
 		{"narrow", "product_listing_prices", "product_listing_id", "position", "i", 400_000, 124_928},
 		{"wide", "product_listings", "id", "name", "'a name of some length'", 200_000, 65_536},
 		{"of 4 KB", "product_listings", "id", "description", "repeat(md5((i + 1)::VARCHAR), 130)", 100_000, 8_192},
 		{"of 16 KB", "product_listings", "id", "description", "repeat(md5((i + 1)::VARCHAR), 520)", 20_000, 2_048},
 	} {
-		t.Run(c.what, func(t *testing.T) {
+		t.Run(c.shape, func(t *testing.T) {
 			ctx := t.Context()
 			d, err := h.w.Begin(ctx, "groups", night.Add(time.Hour))
 			must(t, err)
@@ -53,8 +53,8 @@ func TestTrialParquetFitsTheLimit(t *testing.T) {
 	}
 }
 
-// TestFilesNameTheirFields checks that files have the column descriptions of schema/ and the
-// rows of the catalog, with fingerprints of all sizes.
+// TestFilesNameTheirFields checks that files contain the field ids of schema/ and the rows of the
+// catalog, with fingerprints of all sizes.
 func TestFilesNameTheirFields(t *testing.T) {
 	h := newFixture(t, "product_listings")
 	_, err := h.run(wholeLists(`{"id":"a","row_hash":0,"seq":1},{"id":"b","row_hash":9223372036854775807,"seq":2},

@@ -14,7 +14,7 @@ import (
 
 // Details plans which details a night requests, and stages the outcomes.
 type Details struct {
-	stage   *staging
+	staging *staging
 	earlier earlierNights
 }
 
@@ -33,16 +33,16 @@ type earlierNights struct {
 func (p *Details) readEarlier(ctx context.Context) (*earlierNights, error) {
 	e := &p.earlier
 	e.once.Do(func() {
-		e.err = p.stage.draft.EachRow(ctx, []sqlText{planSQL.Render("earlier_nights", nil)}, func(scan func(...any) error) error {
+		e.err = p.staging.draft.EachRow(ctx, []sqlText{planSQL.Render("earlier_nights", nil)}, func(scan func(...any) error) error {
 			var at time.Time
 			err := scan(&at)
 			e.times = append(e.times, at)
 			return err
 		})
 		if e.err == nil {
-			e.err = queryRow(ctx, p.stage.draft, liveSQL.Render("has_events", values{
-				"statuses": p.stage.knownRows("article_status_events", "event_id"),
-				"comments": p.stage.knownRows("article_comment_events", "event_id")})).Scan(&e.hasEvents)
+			e.err = queryRow(ctx, p.staging.draft, liveSQL.Render("has_events", values{
+				"statuses": p.staging.knownRows("article_status_events", "event_id"),
+				"comments": p.staging.knownRows("article_comment_events", "event_id")})).Scan(&e.hasEvents)
 		}
 	})
 	return e, e.err
@@ -103,7 +103,7 @@ const planColumns sqlText = "id VARCHAR, fingerprint VARCHAR, why VARCHAR, prior
 // lists were read completely tonight. If a list that shows changes of the details was not, all
 // details are requested.
 func (p *Details) Plan(ctx context.Context, st stream.Stream, r Rereading, proven func(string) bool) (Plan, error) {
-	if err := p.stage.flush(ctx); err != nil {
+	if err := p.staging.flush(ctx); err != nil {
 		return Plan{}, err
 	}
 	earlier, err := p.readEarlier(ctx)
@@ -127,13 +127,13 @@ func (p *Details) Plan(ctx context.Context, st stream.Stream, r Rereading, prove
 // PlanAgain updates the plan of tonight. A plan by rows of lists is kept, unless records staged
 // since then name other ids.
 func (p *Details) PlanAgain(ctx context.Context, st stream.Stream, r Rereading, proven func(string) bool) (Plan, error) {
-	if err := p.stage.flush(ctx); err != nil {
+	if err := p.staging.flush(ctx); err != nil {
 		return Plan{}, err
 	}
 	unplanned := true
 	if st.Rule == stream.ByRow {
 		query := planSQL.Render("has_unplanned", values{"named_ids": p.namedIDs(st), "plan": planTable(st.Name)})
-		if err := queryRow(ctx, p.stage.draft, query).Scan(&unplanned); err != nil {
+		if err := queryRow(ctx, p.staging.draft, query).Scan(&unplanned); err != nil {
 			return Plan{}, fmt.Errorf("plan %s again: %w", st.Name, err)
 		}
 	}
@@ -145,7 +145,7 @@ func (p *Details) PlanAgain(ctx context.Context, st stream.Stream, r Rereading, 
 
 // PlanOnly plans to request the given ids, known or not, and to carry all others.
 func (p *Details) PlanOnly(ctx context.Context, st stream.Stream, ids []string) (Plan, error) {
-	if err := p.stage.flush(ctx); err != nil {
+	if err := p.staging.flush(ctx); err != nil {
 		return Plan{}, err
 	}
 	return p.storePlan(ctx, st, planSQL.Render("create_refresh_plan",
@@ -153,7 +153,7 @@ func (p *Details) PlanOnly(ctx context.Context, st stream.Stream, ids []string) 
 }
 
 func (p *Details) storePlan(ctx context.Context, st stream.Stream, create sqlText) (Plan, error) {
-	if err := p.stage.draft.Exec(ctx, create); err != nil {
+	if err := p.staging.draft.Exec(ctx, create); err != nil {
 		return Plan{}, fmt.Errorf("plan %s: %w", st.Name, err)
 	}
 	return p.countPlan(ctx, st)
@@ -164,7 +164,7 @@ func (p *Details) countPlan(ctx context.Context, st stream.Stream) (Plan, error)
 	var oldest sql.NullTime
 	earlier, err := p.readEarlier(ctx)
 	if err == nil {
-		err = queryRow(ctx, p.stage.draft, planSQL.Render("count_plan", values{"plan": planTable(st.Name)})).
+		err = queryRow(ctx, p.staging.draft, planSQL.Render("count_plan", values{"plan": planTable(st.Name)})).
 			Scan(&c.Fetch, &c.Recheck, &c.Carried, &c.Unread, &oldest)
 	}
 	if err != nil {
@@ -192,13 +192,13 @@ func (p *Details) namedIDs(st stream.Stream) sqlText {
 	var parts []sqlText
 	add := func(column, table string, at sqlText) {
 		named := sqlText("NULL::TIMESTAMPTZ")
-		if _, dated := p.stage.defs[table].Column("created_at"); dated {
+		if _, dated := p.staging.defs[table].Column("created_at"); dated {
 			named = "created_at"
 		}
 		parts = append(parts, planSQL.Render("naming_rows", values{"column": sqltext.Name(column), "named": named, "table": at}))
 	}
 	for _, ref := range st.Parents {
-		feeders := stream.FilledBy(p.stage.streams, ref.Table)
+		feeders := stream.FilledBy(p.staging.streams, ref.Table)
 		for _, name := range feeders {
 			add(ref.Column, ref.Table, stagedTable(name, ref.Table))
 		}
@@ -221,7 +221,7 @@ type changeList struct {
 func (p *Details) changeLists(st stream.Stream) []changeList {
 	var all []changeList
 	for _, ref := range st.Parents {
-		lists, _ := p.stage.sources(ref.Table)
+		lists, _ := p.staging.sources(ref.Table)
 		for _, l := range lists {
 			if ref.ShowsChanges && !l.IsDetail() && l.Root().Name == ref.Table {
 				all = append(all, changeList{l, ref})
@@ -248,7 +248,7 @@ func (v changeList) rows(lookUp bool) sqlText {
 func (p *Details) fingerprints(st stream.Stream) sqlText {
 	var parts []sqlText
 	for _, v := range p.changeLists(st) {
-		rows := v.rows(len(stream.FilledBy(p.stage.streams, v.ref.Lookup)) > 0)
+		rows := v.rows(len(stream.FilledBy(p.staging.streams, v.ref.Lookup)) > 0)
 		parts = append(parts, planSQL.Render("change_records", values{"rows": rows}))
 		for _, t := range v.list.Tables[1:] {
 			parts = append(parts, planSQL.Render("change_items", values{"items": stagedTable(v.list.Name, t.Name), "rows": rows}))

@@ -99,7 +99,7 @@ func TestTrialDetailsArePlannedByListRow(t *testing.T) {
 				if diff := cmp.Diff(c.want, h.plannedIDs(d, "products")); diff != "" {
 					t.Errorf("plan (-want +got):\n%s", diff)
 				}
-				plan.Nights = 0 // depends on runs, of which meta has none
+				plan.Nights = 0 // it depends on meta.runs, which is empty here
 				if diff := cmp.Diff(c.counts, plan); diff != "" {
 					t.Errorf("counts (-want +got):\n%s", diff)
 				}
@@ -187,8 +187,8 @@ func TestLiveDetailsAreRead(t *testing.T) {
 	}
 }
 
-// TestLiveDaysBoundaryIsLive has a campaign, an order and a profile that changed exactly
-// live_days ago, and others that changed a moment earlier.
+// TestLiveDaysBoundaryIsLive plans the details of a campaign, an order and a profile that changed
+// exactly live_days ago, and of others that changed a microsecond earlier.
 func TestLiveDaysBoundaryIsLive(t *testing.T) {
 	const days = 30
 	at := func(before time.Duration) string {

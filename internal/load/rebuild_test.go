@@ -53,7 +53,7 @@ func (h *fixture) runSnapshots(nights ...string) (all []warehouse.Snapshot) {
 }
 
 // TestReplayedSnapshotsGiveTheSameHistory rebuilds history from the files of all nights, and from
-// those of some nights.
+// the files of some nights.
 func TestReplayedSnapshotsGiveTheSameHistory(t *testing.T) {
 	h := newFixture(t, "product_listings")
 	all := h.runSnapshots("a1 b1", "a1 b2", "a2", "a2 b2", "a2 b2")

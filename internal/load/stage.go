@@ -37,7 +37,7 @@ func Open(ctx context.Context, d *warehouse.Draft, defs map[string]stream.Defini
 	if err != nil {
 		return nil, fmt.Errorf("open the stage: %w", err)
 	}
-	return &Stage{Rows: &Rows{staging: s}, Events: &Events{s}, Details: &Details{stage: s}, Findings: &Findings{stage: s}, staging: s}, nil
+	return &Stage{Rows: &Rows{staging: s}, Events: &Events{s}, Details: &Details{staging: s}, Findings: &Findings{staging: s}, staging: s}, nil
 }
 
 // Close closes the stage and removes its file. The draft stays open.

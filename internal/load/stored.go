@@ -25,7 +25,7 @@ const sameColumns sqlText = "id VARCHAR, " + stream.Seq + " UBIGINT"
 func (r *Rows) SkipUnchanged(st stream.Stream) { r.skipped.add(st.Name) }
 
 // addStoredRows adds the stored rows of skipped records to the staged ones. If distinct is
-// false, records may have been read twice, so it first finds the last copy of each.
+// false, records may have been read twice, so it first finds the last copy of each record.
 func (r *Rows) addStoredRows(ctx context.Context, st stream.Stream, distinct bool) error {
 	root, unchanged, candidates := stagedTable(st.Name, st.Root().Name), unchangedTable(st.Name), candidatesTable(st.Name)
 	main := catalogName + "." + mainTable(st.Root().Name)

@@ -71,8 +71,8 @@ func isInside(inner, outer stream.Table) bool {
 	return outer.At == "" || strings.HasPrefix(inner.At, outer.At+".")
 }
 
-// holdsRecordsOnly reports whether all rows of a table are records, and none are items of records.
-func holdsRecordsOnly(st stream.Stream, t stream.Table) bool {
+// containsOnlyRecords reports whether a table contains only records, and no items of records.
+func containsOnlyRecords(st stream.Stream, t stream.Table) bool {
 	return t.Name == st.Root().Name && !slices.ContainsFunc(st.Tables[1:], func(o stream.Table) bool { return o.Name == t.Name })
 }
 

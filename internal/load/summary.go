@@ -32,18 +32,18 @@ func (f *Findings) WriteSummary(ctx context.Context, n Summary) error {
 		return err
 	}
 	// Read before the transaction, which replaces the rows of this run.
-	known, err := queryTextSet(ctx, f.stage.draft, metaSQL.Render("known_runs", nil))
+	known, err := queryTextSet(ctx, f.staging.draft, metaSQL.Render("known_runs", nil))
 	if err != nil {
 		return fmt.Errorf("read meta.runs: %w", err)
 	}
-	return inTransaction(ctx, f.stage.draft, func(tx *sql.Tx) error {
-		drift := values{"run": f.stage.draft.Run}
+	return inTransaction(ctx, f.staging.draft, func(tx *sql.Tx) error {
+		drift := values{"run": f.staging.draft.Run}
 		if err := executeIn(ctx, tx, metaSQL.Render("update_drift", drift), metaSQL.Render("insert_drift", drift)); err != nil {
 			return fmt.Errorf("write the drift: %w", err)
 		}
 		tables := newMetaRows("tables", "run_id", "table_name", "rows", "rows_new", "rows_changed", "rows_gone")
 		for _, c := range n.Changes {
-			tables.add(f.stage.draft.Run, c.Table, c.After, c.New, c.Changed, c.Gone)
+			tables.add(f.staging.draft.Run, c.Table, c.After, c.New, c.Changed, c.Gone)
 		}
 		if err := tables.insert(ctx, tx); err != nil {
 			return err

@@ -104,17 +104,17 @@ func TestDetailsAreRequestedByPriority(t *testing.T) {
 	// in which they were last read, whatever the reason.
 	h.beforeMerge = func(s *load.Stage, _ *warehouse.Draft) {
 		products, _ := stream.Find(h.streams, "products")
-		for last, want := range map[load.Priority][]string{
+		for upTo, want := range map[load.Priority][]string{
 			load.NeverRead:   {"new", "undated"},
 			load.OldestFirst: {"new", "undated", "changes", "early", "again", "newer"},
 		} {
 			var got []string
-			for id, err := range s.Details.IDsToAsk(t.Context(), products, last) {
+			for id, err := range s.Details.IDsToAsk(t.Context(), products, upTo) {
 				must(t, err)
 				got = append(got, id)
 			}
 			if !slices.Equal(got, want) {
-				t.Errorf("turn %d: ids to request are %v, want %v", last, got, want)
+				t.Errorf("priority %d: ids to request are %v, want %v", upTo, got, want)
 			}
 		}
 	}

@@ -38,7 +38,7 @@ func (e *HoldError) Error() string {
 }
 
 // audit runs the checks on the draft after the merge, and writes their results into meta.
-// If a check holds the night, it returns a *HoldError. The stage must be closed.
+// If a failed check holds the night, audit returns a *HoldError. The stage must be closed.
 func (n *night) audit(ctx context.Context) error {
 	if len(n.cfg.Checks.List()) == 0 {
 		return nil

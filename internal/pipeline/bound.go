@@ -205,7 +205,7 @@ func (r *reader) readFirstRounds(ctx context.Context) (map[string]*received, err
 	if n.cfg.MaxDuration == 0 || n.mode.kind != ledger.Night {
 		return begun, nil
 	}
-	for _, upTo := range firstRounds(r.last, r.hasLast, n.mode.details) {
+	for _, upTo := range firstRounds(r.last, r.hasLast, n.cfg.Details) {
 		for i, s := range n.cfg.Streams {
 			if r.isOver(true) || !s.IsDetail() || upTo == load.PriorityChanged && s.Life == 0 {
 				continue

@@ -1,6 +1,7 @@
 package pipeline
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -47,9 +48,11 @@ type sink struct {
 	all      []*decoder
 	count    atomic.Int64
 	rejects  atomic.Int64
-	mu       sync.Mutex // guards broken
-	broken   error
-	recall   recall
+	mu       sync.Mutex // guards the fields below
+	// broken is the error of the first rows that could not be staged.
+	broken error
+	// entries contains the entries of all records, for the next night.
+	entries [][]byte
 }
 
 type decoder struct {
@@ -148,7 +151,11 @@ func (k *sink) stageRows(ctx context.Context, decoders []*decoder) error {
 		if err == nil {
 			err = k.stageFindings(ctx, d.Findings())
 		}
-		k.recall.add(d.Entries())
+		if entries := d.Entries(); len(entries) > 0 {
+			k.mu.Lock()
+			k.entries = append(k.entries, bytes.Clone(entries))
+			k.mu.Unlock()
+		}
 		for _, b := range d.Flush() {
 			if rows[b.Table] == nil {
 				tables = append(tables, b.Table)

@@ -88,7 +88,7 @@ func (r *reader) planDetails(ctx context.Context, s stream.Stream, again bool) (
 	if again {
 		decide = n.stage.Details.PlanAgain
 	}
-	rereading := load.Rereading{All: n.mode.details != ChangedDetails, LiveDays: n.cfg.LiveDays, Recheck: n.cfg.Recheck}
+	rereading := load.Rereading{All: n.cfg.Details != ChangedDetails, LiveDays: n.cfg.LiveDays, Recheck: n.cfg.Recheck}
 	return decide(ctx, s, rereading, r.done.wasRead)
 }
 

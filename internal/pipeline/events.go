@@ -7,7 +7,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
-	"iter"
 	"slices"
 	"strings"
 	"time"
@@ -47,19 +46,23 @@ func (n *night) takeEvents(ctx context.Context) error {
 		return err
 	}
 	var batch []stream.Event
-	size := 0
-	for e, err := range readInbox(folders) {
-		if err != nil {
-			return err
+	seq, size := uint64(0), 0
+	for _, folder := range folders {
+		for e, err := range webhook.Read(folder) {
+			if err != nil {
+				return err
+			}
+			seq++
+			e.Seq, e.Received = seq, e.Received.UTC().Truncate(time.Microsecond) // as precise as the catalog
+			batch = append(batch, e)
+			if size += len(e.Body); len(batch) < maxBatchEvents && size < maxBatchBytes {
+				continue
+			}
+			if err := n.stageEvents(ctx, batch, routes); err != nil {
+				return err
+			}
+			batch, size = batch[:0], 0
 		}
-		batch = append(batch, e)
-		if size += len(e.Body); len(batch) < maxBatchEvents && size < maxBatchBytes {
-			continue
-		}
-		if err := n.stageEvents(ctx, batch, routes); err != nil {
-			return err
-		}
-		batch, size = batch[:0], 0
 	}
 	return n.stageEvents(ctx, batch, routes)
 }
@@ -134,25 +137,8 @@ func (n *night) stageEvents(ctx context.Context, batch []stream.Event, routes ma
 	return n.stage.Events.Add(ctx, rows)
 }
 
-// readInbox reads and numbers the events of several folders. Times are truncated to the
-// precision of the catalog.
-func readInbox(folders []string) iter.Seq2[stream.Event, error] {
-	return func(yield func(stream.Event, error) bool) {
-		seq := uint64(0)
-		for _, folder := range folders {
-			for e, err := range webhook.Read(folder) {
-				seq++
-				e.Seq, e.Received = seq, e.Received.UTC().Truncate(time.Microsecond)
-				if !yield(e, err) || err != nil {
-					return
-				}
-			}
-		}
-	}
-}
-
 // landEvents lands the inbox. It returns the folders of events that the snapshot may lack: that
-// of this run, and those of runs that were rolled back or not published.
+// of this run, and the folders of runs that were rolled back or not published.
 func (n *night) landEvents(ctx context.Context) ([]string, error) {
 	if !n.mode.asksService() {
 		return []string{n.wh.Folder.EventsPath(n.mode.source)}, nil

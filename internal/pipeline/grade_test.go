@@ -56,7 +56,7 @@ func TestGradeKept(t *testing.T) {
 		was         fetch.Grade
 		kept, asked int64
 		want        fetch.Grade
-		lacking     bool
+		incomplete  bool
 	}{
 		{fetch.Exact, 0, 9, fetch.Exact, false},
 		{fetch.Exact, 1, 1, fetch.Repaired, false},
@@ -75,11 +75,11 @@ func TestGradeKept(t *testing.T) {
 		r.kept, r.asked, r.missed = c.kept, c.asked, 1
 		r.gradeKept()
 		missed := int64(1)
-		if c.lacking {
+		if c.incomplete {
 			missed += c.kept
 		}
-		if r.evidence.Grade != c.want || (r.failed != nil) != c.lacking || r.missed != missed {
-			t.Errorf("%d of %d: %s, lacking %v, missed %d, want %s, %v, %d", c.kept, c.asked, r.evidence.Grade, r.failed, r.missed, c.want, c.lacking, missed)
+		if r.evidence.Grade != c.want || (r.failed != nil) != c.incomplete || r.missed != missed {
+			t.Errorf("%d of %d: %s, failed %v, missed %d, want %s, %v, %d", c.kept, c.asked, r.evidence.Grade, r.failed, r.missed, c.want, c.incomplete, missed)
 		}
 		if counted := fmt.Sprintf("why articles; %d of ", c.kept); c.kept > 0 != strings.HasPrefix(r.evidence.Reason, counted) {
 			t.Errorf("%d of %d: the reason is %q", c.kept, c.asked, r.evidence.Reason)
@@ -158,30 +158,30 @@ func TestGradeDetails(t *testing.T) {
 func TestTableGrade(t *testing.T) {
 	for name, c := range map[string]struct {
 		list, detail fetch.Grade
-		beyond       []string // as the literal has it: nil
+		onlyInDetail []string // nil keeps the value of the stream
 		table        string
 		want         fetch.Grade
 		note         string
 	}{
-		"both were read":              {fetch.Exact, fetch.Exact, nil, "orders", fetch.Exact, ""},
-		"the list was repaired":       {fetch.Repaired, fetch.Exact, nil, "orders", fetch.Repaired, ""},
-		"the list is worse":           {fetch.BestEffort, fetch.Bounded, nil, "orders", fetch.BestEffort, ""},
-		"details are carried":         {fetch.Exact, fetch.Bounded, nil, "orders", fetch.Bounded, ""},
-		"items of carried details":    {fetch.Exact, fetch.Bounded, nil, "order_line_item_includes", fetch.Bounded, ""},
-		"a table that is shown whole": {fetch.Exact, fetch.Bounded, []string{"orders"}, "order_line_items", fetch.Exact, ""},
-		"a table that is not":         {fetch.Exact, fetch.Bounded, []string{"orders"}, "orders", fetch.Bounded, ""},
-		"shown whole, but unproven":   {fetch.Exact, fetch.BestEffort, []string{"orders"}, "order_line_items", fetch.BestEffort, ""},
-		"details may not be read":     {fetch.Exact, fetch.Skipped, nil, "orders", fetch.Exact, "order_details was not read: why order_details"},
-		"items of such details":       {fetch.Exact, fetch.Skipped, nil, "order_line_items", fetch.BestEffort, "order_details was not read: why order_details"},
-		"neither was read":            {fetch.Skipped, fetch.Skipped, nil, "orders", fetch.Skipped, ""},
-		"another table":               {fetch.Exact, fetch.Exact, nil, "files", "", ""},
+		"both were read":                            {fetch.Exact, fetch.Exact, nil, "orders", fetch.Exact, ""},
+		"the list was repaired":                     {fetch.Repaired, fetch.Exact, nil, "orders", fetch.Repaired, ""},
+		"the list is worse":                         {fetch.BestEffort, fetch.Bounded, nil, "orders", fetch.BestEffort, ""},
+		"details are carried":                       {fetch.Exact, fetch.Bounded, nil, "orders", fetch.Bounded, ""},
+		"items of carried details":                  {fetch.Exact, fetch.Bounded, nil, "order_line_item_includes", fetch.Bounded, ""},
+		"a table with all columns in the list":      {fetch.Exact, fetch.Bounded, []string{"orders"}, "order_line_items", fetch.Exact, ""},
+		"a table with columns only in the detail":   {fetch.Exact, fetch.Bounded, []string{"orders"}, "orders", fetch.Bounded, ""},
+		"all columns in the list, unproven details": {fetch.Exact, fetch.BestEffort, []string{"orders"}, "order_line_items", fetch.BestEffort, ""},
+		"details may not be read":                   {fetch.Exact, fetch.Skipped, nil, "orders", fetch.Exact, "order_details was not read: why order_details"},
+		"items of such details":                     {fetch.Exact, fetch.Skipped, nil, "order_line_items", fetch.BestEffort, "order_details was not read: why order_details"},
+		"neither was read":                          {fetch.Skipped, fetch.Skipped, nil, "orders", fetch.Skipped, ""},
+		"another table":                             {fetch.Exact, fetch.Exact, nil, "files", "", ""},
 	} {
 		list, detail := resultOf(t, "orders", c.list, load.Whole), resultOf(t, "order_details", c.detail, load.ByID)
 		if c.list == fetch.Skipped {
 			list.cover = load.Carried
 		}
-		if c.beyond != nil {
-			detail.stream.OnlyInDetail = c.beyond
+		if c.onlyInDetail != nil {
+			detail.stream.OnlyInDetail = c.onlyInDetail
 		}
 		grade, note := results{list, detail}.tableGrade(c.table)
 		if grade != c.want || note != c.note {
@@ -222,14 +222,14 @@ func TestRequireAny(t *testing.T) {
 		tokenOnly bool
 		enough    bool
 	}{
-		"no stream":              {nil, false, false},
-		"the token":              {results{token}, false, false},
-		"the token is all":       {results{token}, true, true},
-		"a list":                 {results{resultOf(t, "orders", fetch.BestEffort, load.Unproven)}, false, true},
-		"a list that is carried": {results{resultOf(t, "orders", fetch.CarriedForward, load.Carried)}, false, false},
-		"events":                 {results{resultOf(t, "article_status_events", fetch.BestEffort, load.Unproven)}, false, false},
-		"details":                {results{asked}, false, true},
-		"no detail":              {results{resultOf(t, "order_details", fetch.Exact, load.ByID)}, false, false},
+		"no stream":                {nil, false, false},
+		"the token":                {results{token}, false, false},
+		"only the token is chosen": {results{token}, true, true},
+		"a list":                   {results{resultOf(t, "orders", fetch.BestEffort, load.Unproven)}, false, true},
+		"a list that is carried":   {results{resultOf(t, "orders", fetch.CarriedForward, load.Carried)}, false, false},
+		"events":                   {results{resultOf(t, "article_status_events", fetch.BestEffort, load.Unproven)}, false, false},
+		"details":                  {results{asked}, false, true},
+		"no detail":                {results{resultOf(t, "order_details", fetch.Exact, load.ByID)}, false, false},
 	} {
 		err := c.done.requireAny(c.tokenOnly)
 		noData, ok := errors.AsType[*NoDataError](err)

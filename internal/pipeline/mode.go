@@ -20,9 +20,8 @@ const (
 // between the kinds.
 type runMode struct {
 	// kind is ledger.Night, Refresh or Replay.
-	kind    string
-	details Details
-	dryRun  bool
+	kind   string
+	dryRun bool
 	// resumed describes the run that is resumed. It is nil for a new run.
 	resumed *warehouse.Unfinished
 	// targets are the records that a refresh reads.
@@ -38,8 +37,8 @@ func (m runMode) asksService() bool { return m.kind != ledger.Replay }
 // isResumable reports whether a later run may resume this one.
 func (m runMode) isResumable() bool { return m.kind == ledger.Night && !m.dryRun }
 
-// isRefresh reports whether the run reads only its targets and the events. All other rows
-// are those of the last snapshot.
+// isRefresh reports whether the run reads only its targets and the events. It keeps all other rows
+// of the last snapshot.
 func (m runMode) isRefresh() bool { return m.kind == ledger.Refresh }
 
 // keepsGrade reports whether a stream keeps its grade and age if it is not read, as in a refresh.

@@ -17,7 +17,7 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// idleConfig is a night whose service does not answer.
+// idleConfig returns the configuration of a night whose service does not answer.
 func idleConfig(t *testing.T, details pipeline.Details) pipeline.Config {
 	t.Helper()
 	return pipeline.Config{

@@ -7,8 +7,8 @@
 // requests the streams, and a finisher grades each stream while the next one is read. They
 // share a night: the draft of a version and the stage of its rows.
 //
-// It must not know configuration files, flags, schedules or terminals: cmd
-// wires those to it.
+// It must not know configuration files, flags, schedules or terminals: cmd/sync passes in their
+// values.
 package pipeline
 
 import (
@@ -122,7 +122,7 @@ type night struct {
 	stage *load.Stage
 	// drift collects the schema drift that all decoders find.
 	drift *drift
-	// inbox holds the webhook events of this run.
+	// inbox contains the webhook events of this run.
 	inbox webhook.Batch
 	// eventSinks are the sinks of the event streams. It is nil until the inbox was read.
 	eventSinks map[string]*sink
@@ -194,7 +194,7 @@ func Run(ctx context.Context, cfg Config) (Result, error) {
 		return Result{}, err
 	}
 	now := snapshotTime(cfg)
-	r, err := startRun(cfg, wh, runMode{kind: ledger.Night, details: cfg.Details, dryRun: cfg.DryRun}, now, now)
+	r, err := startRun(cfg, wh, runMode{kind: ledger.Night, dryRun: cfg.DryRun}, now, now)
 	if err != nil {
 		return Result{}, err
 	}
@@ -209,8 +209,8 @@ func snapshotTime(cfg Config) time.Time { return cfg.Now().UTC().Truncate(time.M
 // time.
 func startRun(cfg Config, wh *warehouse.Warehouse, mode runMode, now, snapshot time.Time) (*runner, error) {
 	// Any other value would silently read all details or none.
-	if !slices.Contains([]Details{ChangedDetails, AllDetails, NoDetails}, mode.details) {
-		return nil, fmt.Errorf("begin a run: details to read are %q: use changed, all or none", mode.details)
+	if !slices.Contains([]Details{ChangedDetails, AllDetails, NoDetails}, cfg.Details) {
+		return nil, fmt.Errorf("begin a run: details to read are %q: use changed, all or none", cfg.Details)
 	}
 	cfg.Fetch.Offline = !mode.asksService()
 	lock, err := wh.Lock(mode.kind, now)

@@ -35,7 +35,7 @@ type RebuildResult struct {
 	// is empty.
 	Lost string
 	// Between counts the snapshots in meta, from First to Last, that have no day in the
-	// series. History is coarser there.
+	// series. Between the days next to them, the history is less exact.
 	Between int
 	// Meta is set if the tables of meta were restored.
 	Meta bool
@@ -362,7 +362,7 @@ func (b *rebuild) closeEntry(ctx context.Context) error {
 	}
 	r.Error = "skipped damaged or missing files: " + strings.Join(lost, "; ")
 	entry := *r
-	entry.SnapshotAt = time.Time{} // meta.runs already has this snapshot, under its night
+	entry.SnapshotAt = time.Time{} // meta.runs already contains this snapshot, as that of its night
 	return load.WriteRun(ctx, b.draft, entry)
 }
 

@@ -1,18 +1,17 @@
 package pipeline
 
 import (
-	"bytes"
 	"cmp"
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 
 	"github.com/zeebo/xxh3"
 
@@ -31,28 +30,10 @@ import (
 // minSkipRecords is the default of Config.MinSkipRecords.
 const minSkipRecords = 1_000
 
-// recall is the state for skipping unchanged records of one stream.
-type recall struct {
-	// writes is set if entries are written for the next night.
-	writes bool
-
-	mu      sync.Mutex // guards entries
-	entries [][]byte
-}
-
-func (c *recall) add(entries []byte) {
-	if c.writes && len(entries) > 0 {
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		c.entries = append(c.entries, bytes.Clone(entries))
-	}
-}
-
 // recallRecords loads the entries of the last night into the decoders, so that they skip
 // unchanged records.
 func (k *sink) recallRecords() {
 	n := k.night
-	k.recall.writes = !n.mode.dryRun
 	known := transform.NewMemory(n.seedOf(k.stream))
 	err := n.readEntries(known, k.stream.Name, n.draft.Previous)
 	switch {
@@ -69,29 +50,29 @@ func (k *sink) recallRecords() {
 // writeEntries writes the entries of a large list. All its rows must be stored.
 func (k *sink) writeEntries() {
 	n, size := k.night, 0
-	for _, part := range k.recall.entries {
+	for _, part := range k.entries {
 		size += len(part)
 	}
-	if size == 0 || size/transform.EntrySize < cmp.Or(n.cfg.MinSkipRecords, minSkipRecords) {
+	if size == 0 || n.mode.dryRun || size/transform.EntrySize < cmp.Or(n.cfg.MinSkipRecords, minSkipRecords) {
 		return
 	}
 	path := n.entriesPath(k.stream.Name, n.run.ID)
 	err := os.MkdirAll(filepath.Dir(path), 0o700)
 	if err == nil {
-		err = n.wh.Folder.Disk().WriteAtomically(path, 0o600, k.recall.write)
+		err = n.wh.Folder.Disk().WriteAtomically(path, 0o600, k.writeEntriesTo)
 	}
 	if err != nil {
 		n.cfg.Log.Warn("entries cannot be written: the next night decodes all records", "stream", k.stream.Name, "error", err)
 	}
-	k.recall.entries = nil
+	k.entries = nil
 }
 
-// write writes the entries and their checksum.
-func (c *recall) write(f *os.File) error {
+// writeEntriesTo writes the entries and their checksum.
+func (k *sink) writeEntriesTo(f *os.File) error {
 	sum := xxh3.New()
-	for _, part := range c.entries {
-		_, _ = sum.Write(part) // a hash returns no error
-		if _, err := f.Write(part); err != nil {
+	to := io.MultiWriter(f, sum)
+	for _, part := range k.entries {
+		if _, err := to.Write(part); err != nil {
 			return err
 		}
 	}

@@ -30,7 +30,7 @@ func Refresh(ctx context.Context, cfg Config, targets Targets) (Result, error) {
 		return Result{}, err
 	}
 	now := snapshotTime(cfg)
-	r, err := startRun(cfg, wh, runMode{kind: ledger.Refresh, details: cfg.Details, targets: targets}, now, now)
+	r, err := startRun(cfg, wh, runMode{kind: ledger.Refresh, targets: targets}, now, now)
 	if err != nil {
 		return Result{}, err
 	}

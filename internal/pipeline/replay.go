@@ -29,7 +29,7 @@ func Replay(ctx context.Context, cfg Config, run string) (Result, error) {
 	if err := wh.Folder.Exists(); err != nil {
 		return Result{}, err
 	}
-	mode := runMode{kind: ledger.Replay, details: cfg.Details, dryRun: cfg.DryRun, source: run}
+	mode := runMode{kind: ledger.Replay, dryRun: cfg.DryRun, source: run}
 	r, err := startRun(cfg, wh, mode, snapshotTime(cfg), at)
 	if err != nil {
 		return Result{}, err

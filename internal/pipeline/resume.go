@@ -12,7 +12,7 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// otherAccessError means that the token has other rights than when the run began. The landed
+// otherAccessError means that the rights of the token changed since the run began. The landed
 // answers must not be mixed with new ones.
 type otherAccessError struct{ before, after string }
 
@@ -130,7 +130,7 @@ func (r *runner) describeRun(access string) warehouse.Unfinished {
 	return u
 }
 
-// checkAccess compares the rights of the token with those when the run began, and writes them
+// checkAccess compares the rights of the token with its rights when the run began, and writes them
 // to the unfinished-run file.
 func (r *runner) checkAccess(access string) error {
 	last := r.night.mode.resumed

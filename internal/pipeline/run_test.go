@@ -21,9 +21,9 @@ import (
 func TestRunModes(t *testing.T) {
 	const resumes, next, again = "what has landed is kept, run again to resume", "readers keep the last snapshot, and the next night reads the records of this refresh", "readers keep the last snapshot: begin again"
 	for _, c := range []struct {
-		mode                                 runMode
-		asks, resumable, refresh, leavesList bool
-		afterStop                            string
+		mode                                runMode
+		asks, resumable, refresh, keepsList bool
+		afterStop                           string
 	}{
 		{runMode{kind: ledger.Night}, true, true, false, false, resumes},
 		{runMode{kind: ledger.Night, dryRun: true}, true, false, false, false, again},
@@ -31,8 +31,8 @@ func TestRunModes(t *testing.T) {
 		{runMode{kind: ledger.Replay}, false, false, false, false, again},
 	} {
 		m, lists, events := c.mode, stream.All()[0], stream.Events()[0]
-		if m.asksService() != c.asks || m.isResumable() != c.resumable || m.isRefresh() != c.refresh || m.keepsGrade(lists) != c.leavesList || m.keepsGrade(events) || m.afterStop() != c.afterStop {
-			t.Errorf("%+v: asks the service %v, is resumable %v, is a refresh %v, leaves lists %v and events %v, after a stop: %s",
+		if m.asksService() != c.asks || m.isResumable() != c.resumable || m.isRefresh() != c.refresh || m.keepsGrade(lists) != c.keepsList || m.keepsGrade(events) || m.afterStop() != c.afterStop {
+			t.Errorf("%+v: asks the service %v, is resumable %v, is a refresh %v, keeps the grade of lists %v and of events %v, after a stop: %s",
 				m, m.asksService(), m.isResumable(), m.isRefresh(), m.keepsGrade(lists), m.keepsGrade(events), m.afterStop())
 		}
 	}
@@ -56,13 +56,10 @@ func TestRefreshReadsItsTargets(t *testing.T) {
 func newRunner(t *testing.T, cfg Config, mode runMode, now time.Time) *runner {
 	t.Helper()
 	cfg.Warehouse = warehouse.Config{Dir: t.TempDir(), KeepVersions: 3, MemoryLimit: "256MB", Threads: 1, Program: "test", Tables: stream.Tables(stream.AllWithEvents())}
-	cfg.Log, cfg.Streams = slog.New(slog.DiscardHandler), stream.AllWithEvents()
+	cfg.Log, cfg.Streams, cfg.Details = slog.New(slog.DiscardHandler), stream.AllWithEvents(), ChangedDetails
 	wh, err := warehouse.Open(cfg.Warehouse)
 	if err != nil {
 		t.Fatal(err)
-	}
-	if mode.details == "" {
-		mode.details = ChangedDetails
 	}
 	r, err := startRun(cfg, wh, mode, now, now)
 	if err != nil {
@@ -138,14 +135,14 @@ func TestCheckAccess(t *testing.T) {
 		mode           runMode
 		before, access string
 		other          bool
-		noted          string
+		recorded       string
 	}{
 		"a new run":               {runMode{kind: ledger.Night}, "-", "a", false, "a"},
 		"the same":                {runMode{kind: ledger.Night}, "a", "a", false, "a"},
 		"another":                 {runMode{kind: ledger.Night}, "a", "b", true, ""},
-		"the token was not noted": {runMode{kind: ledger.Night}, "", "b", false, "b"},
-		"a dry run notes nothing": {runMode{kind: ledger.Night, dryRun: true}, "-", "a", false, ""},
-		"a refresh notes nothing": {runMode{kind: ledger.Refresh}, "-", "a", false, ""},
+		"no rights were recorded": {runMode{kind: ledger.Night}, "", "b", false, "b"},
+		"a dry run records none":  {runMode{kind: ledger.Night, dryRun: true}, "-", "a", false, ""},
+		"a refresh records none":  {runMode{kind: ledger.Refresh}, "-", "a", false, ""},
 	} {
 		r := newRunner(t, Config{Fetch: fetch.Config{BaseURL: "http://a"}}, c.mode, now)
 		if c.before != "-" {
@@ -159,8 +156,8 @@ func TestCheckAccess(t *testing.T) {
 			t.Fatal(err)
 		}
 		u, _, err := r.night.wh.Ledger.Unfinished()
-		if err != nil || u.Access != c.noted {
-			t.Errorf("%s: the note has the access %q, want %q: %v", name, u.Access, c.noted, err)
+		if err != nil || u.Access != c.recorded {
+			t.Errorf("%s: the unfinished-run file has the access %q, want %q: %v", name, u.Access, c.recorded, err)
 		}
 	}
 }

@@ -9,7 +9,7 @@ DELETE FROM {table}
 SELECT count(*) > count(DISTINCT hash({key})) FROM {table}
 
 -- name: find_duplicates
--- alongside: the duplicate is an item of the same record as the one that is kept.
+-- alongside means that the duplicate and the kept item are in the same record.
 CREATE OR REPLACE TABLE stage.stale AS
 SELECT rowid AS place, seq, {key}, seq = max(seq) OVER (PARTITION BY {key}) AS alongside FROM {table}
 WHERE ({key}) IN (SELECT ({key}) FROM {table} GROUP BY ALL HAVING count(*) > 1)
@@ -24,8 +24,8 @@ DELETE FROM {table} WHERE seq IN (SELECT seq FROM stage.stale)
 DELETE FROM {table} WHERE (seq, {item}) IN (SELECT (seq, {key}) FROM stage.stale WHERE NOT alongside)
 
 -- name: drop_rows_alongside
--- Duplicates of an item in one record have their rows one after the other. Those of the
--- last one begin at the last row with position 1.
+-- An item that is twice in one record has two groups of rows, one after the other. The last
+-- group begins at the last row with position 1.
 DELETE FROM {table} WHERE rowid IN (
     SELECT place FROM (
         SELECT rowid AS place, max(rowid) FILTER (position = 1) OVER (PARTITION BY seq, {item}) AS last FROM {table}

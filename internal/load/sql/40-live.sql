@@ -1,5 +1,4 @@
--- The ids of a detail stream that are live, and those that events name. These are parts of
--- the plan in 41-plan.sql.
+-- The live ids of a detail stream, and the ids that events name, for the plan in 41-plan.sql.
 
 -- name: known_rows
 -- Staged or stored rows of a table. A row can be in both, with new and old values. Its record

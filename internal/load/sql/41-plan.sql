@@ -90,14 +90,14 @@ SELECT count(*) FILTER (why <> 'carried' AND NOT unread), count(*) FILTER (why =
 FROM {plan}
 
 -- name: ids_to_ask
--- Within a priority, ids that were never read come first, the newest of them first, and
--- then those that were read longest ago.
+-- Within a priority, ids that were never read come first, beginning with the newest. Then come
+-- the other ids, beginning with the one that was read longest ago.
 SELECT id FROM {plan} WHERE why <> 'carried' AND priority <= {last} AND id NOT IN (SELECT id FROM {asked})
 ORDER BY priority, read_at NULLS FIRST, named DESC NULLS LAST, id
 
 -- name: oldest_ids_to_ask
--- Of all priorities, ids that were never read come first, and then those that were read
--- longest ago.
+-- Ids that were never read come first, whatever their priority. Then come the other ids,
+-- beginning with the one that was read longest ago.
 SELECT id FROM {plan} WHERE why <> 'carried' AND id NOT IN (SELECT id FROM {asked}) AND {which}
 ORDER BY read_at NULLS FIRST, priority, named DESC NULLS LAST, id
 

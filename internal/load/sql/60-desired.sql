@@ -4,8 +4,8 @@
 -- one source lacks comes from another.
 
 -- name: list_rows
--- The rows of a list without those of kept details: main has them joined already, and the
--- row of the list alone would remove the values of the detail.
+-- The rows of a list without those of kept details. main contains their joined rows, and the row
+-- of the list alone would remove the values of the detail.
 SELECT * FROM {list} WHERE {param} NOT IN {kept}
 
 -- name: kept_details

@@ -18,7 +18,7 @@ DELETE FROM meta.rejects r WHERE table_name = {table} AND (NOT coalesce({stays},
 -- name: write_rejects
 -- Another pass over a list, or the detail of a record, rejects the same value again. Equal
 -- values of a row with a key are one reject. Rejects without a key, and rejected records, can be
--- equal although the records differ: the pass with most of them counts. A page that was answered
+-- equal although the records differ: the pass with most copies counts. A page that was answered
 -- again under another number counts once.
 INSERT INTO meta.rejects (run_id, seq, table_name, key, parent, column_name, raw, reason, page, position)
 SELECT {run}, row_number() OVER (ORDER BY table_name, page, position, seq, key, column_name),
@@ -53,14 +53,14 @@ SELECT table_name, path, kind, {run}, {run}, count, sample, key FROM stage.drift
 SELECT run_id FROM meta.runs
 
 -- name: forget_run
--- A resumed run replaces its row.
+-- A resumed run replaces its own rows.
 DELETE FROM meta.runs WHERE run_id = {run};
 DELETE FROM meta.streams WHERE run_id = {run};
 DELETE FROM meta.requests WHERE run_id = {run};
 DELETE FROM meta.checks WHERE run_id = {run}
 
 -- name: accept_check
--- A person published a held run: its version is immutable, so that the next night records it.
+-- Records that a person published a held run. Its version is immutable, so the next night does.
 UPDATE meta.checks SET accepted_at = {at} WHERE run_id = {run} AND check_name = {check} AND accepted_at IS NULL
 
 -- name: insert_values

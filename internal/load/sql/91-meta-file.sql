@@ -30,12 +30,12 @@ run_id = {run}
 (SELECT count(*) FROM {table})
 
 -- name: past_rows
--- A map, because a row with the columns of all tables would have a thousand of them.
+-- The values are in a map, because the tables have a thousand columns together.
 SELECT {name} AS meta_table, FALSE AS meta_gone, map([{names}], [{values}]) AS past_row FROM {past} WHERE {which}
 
 -- name: text
 {column}::VARCHAR
 
 -- name: write_meta_file
--- A row has about 200 columns, and its row group is kept in memory.
+-- Row groups are small, because a row has about 200 columns and a group is kept in memory.
 COPY ({rows}) TO {file} (FORMAT parquet, COMPRESSION zstd, ROW_GROUP_SIZE 10240)

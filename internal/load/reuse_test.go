@@ -98,8 +98,8 @@ func TestDamagedParquetIsWrittenAgain(t *testing.T) {
 		},
 		"an empty file": func(t *testing.T, path string) { must(t, os.Truncate(path, 0)) },
 	}
-	for what, harm := range damage {
-		t.Run(what, func(t *testing.T) {
+	for name, harm := range damage {
+		t.Run(name, func(t *testing.T) {
 			h := newFixture(t, "product_listings")
 			runTwoNights(t, h, func() { harm(t, h.file("product_listings")) })
 			h.requireRows("SELECT id, name FROM read_parquet("+sqltext.Literal(h.file("product_listings"))+")", "a apple", "b bear")
