@@ -42,14 +42,7 @@ func (e *UnreadError) Error() string {
 
 // formatDuration formats a duration without zero minutes and seconds: 6h, not 6h0m0s.
 func formatDuration(d time.Duration) string {
-	text := d.String()
-	if before, zero := strings.CutSuffix(text, "m0s"); zero {
-		text = before + "m"
-	}
-	if before, zero := strings.CutSuffix(text, "h0m"); zero {
-		text = before + "h"
-	}
-	return text
+	return strings.NewReplacer("h0m0s", "h", "m0s", "m").Replace(d.String())
 }
 
 // A quarter of the time (1/detailShare) is reserved for details if the night before left some

@@ -153,6 +153,8 @@ type NotFoundError struct {
 	Kept, Asked int64
 }
 
-func (e *NotFoundError) Error() string {
-	return fmt.Sprintf("read %s: %d of %s were answered 404 although a list contains them; their rows are kept", e.Stream, e.Kept, plural.Count(e.Asked, "id"))
+func (e *NotFoundError) Error() string { return "read " + e.Stream + ": " + e.describe() }
+
+func (e *NotFoundError) describe() string {
+	return fmt.Sprintf("%d of %s were answered 404 although a list contains them; their rows are kept", e.Kept, plural.Count(e.Asked, "id"))
 }

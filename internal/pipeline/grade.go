@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"placementsync/internal/fetch"
@@ -20,8 +19,8 @@ type streamResult struct {
 	stream   stream.Stream
 	cover    load.Coverage
 	evidence fetch.Evidence
-	// ids counts all known ids of a stream of details. Of these, asked were requested, found
-	// were answered with a record, and missed failed.
+	// ids counts all known ids of a stream of details, and asked the requested ids. Of the
+	// requested ids, found were answered with a record, and missed failed.
 	ids, asked, found, missed int64
 	// kept counts the ids that were answered 404 although a list names them.
 	kept int64
@@ -32,13 +31,14 @@ type streamResult struct {
 	unread int64
 	// distinct counts the distinct record ids. It is 0 for records without ids.
 	distinct int64
-	// rejects counts invalid values and records.
+	// rows counts the received records, and rejects the invalid values and records.
 	rows, rejects int64
-	// failed is the error because of which the stream, or a part of it, was not read.
+	// failed is the error that prevented the stream, or a part of it, from being read.
 	failed error
 	// since is when the rows of a carried stream were last proven.
 	since time.Time
-	// stored counts the stream's rows in the snapshot. It is set with merged, after the merge.
+	// stored counts the stream's rows in the snapshot. It is set after the merge, when merged
+	// becomes true.
 	stored load.RowAges
 	merged bool
 }
@@ -187,8 +187,7 @@ func (r *streamResult) gradeKept() {
 		return
 	}
 	notFound := &NotFoundError{r.stream.Name, r.kept, r.asked}
-	_, counted, _ := strings.Cut(notFound.Error(), ": ")
-	r.evidence.Reason += "; " + counted
+	r.evidence.Reason += "; " + notFound.describe()
 	if r.kept <= ordinaryNotFound || r.kept*100 <= r.asked*ordinaryShare {
 		r.evidence.Grade = r.evidence.Grade.Worse(fetch.Repaired)
 		return
