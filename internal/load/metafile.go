@@ -42,7 +42,7 @@ func writeMetaFile(ctx context.Context, d *warehouse.Draft, base string, metas [
 			return "", err
 		}
 		defer func() { failed = errors.Join(failed, detach()) }()
-		if before, err = columnsBefore(ctx, d, metas, tables); err != nil {
+		if before, err = columnsBefore(ctx, d); err != nil {
 			return "", err
 		}
 	}
@@ -121,21 +121,10 @@ func pastDefinition(d *warehouse.Draft, t stream.Table) stream.Definition {
 	return def
 }
 
-// columnsBefore returns the columns of meta, by table, in the version that the draft started from.
-// Each table of past in that version has at least one column in the result.
-func columnsBefore(ctx context.Context, d *warehouse.Draft, metas []stream.Definition, tables []stream.Table) (map[string][]string, error) {
+// columnsBefore returns the columns of meta and past, by table, in the version that the draft
+// started from.
+func columnsBefore(ctx context.Context, d *warehouse.Draft) (map[string][]string, error) {
 	before := map[string][]string{}
-	if d.HasTablesOfBase() {
-		for _, def := range metas {
-			for _, c := range def.Columns {
-				before[string(metaTable(def.Name))] = append(before[string(metaTable(def.Name))], c.Name)
-			}
-		}
-		for _, t := range tables {
-			before[string(pastTable(t.Name))] = t.Key
-		}
-		return before, nil
-	}
 	return before, d.EachRow(ctx, []sqlText{metaFileSQL.Render("columns_before", nil)}, func(scan func(...any) error) error {
 		var schema, table, column string
 		err := scan(&schema, &table, &column)
