@@ -183,22 +183,3 @@ func (p *Details) store(ctx context.Context, tx *sql.Tx, cover map[string]Covera
 	}
 	return nil
 }
-
-// countRowAges returns SQL that selects index and the [RowAges] of a stream.
-func (p *Details) countRowAges(index int, st stream.Stream, c Coverage) sqlText {
-	main, rows := mainTable(st.Root().Name), rowsOfStream(st.Root())
-	old, since := sqlText("0"), sqlText("NULL::TIMESTAMPTZ")
-	switch {
-	case st.IsEvents():
-	case st.IsDetail():
-		ids := rowAgesSQL.Render("earlier_ids", values{"stream": st.Name, "now": p.staging.draft.At})
-		old = rowAgesSQL.Render("rows_of_ids", values{"main": main, "rows": rows, "param": sqltext.Name(st.Param), "ids": ids})
-		since = rowAgesSQL.Render("oldest_of_ids", values{"ids": ids})
-	case c == Carried:
-		old = rowAgesSQL.Render("all_rows", values{"main": main, "rows": rows})
-	case c == Unproven:
-		old = rowAgesSQL.Render("unseen_rows", values{"main": main, "rows": rows, "staged": stagedTable(st.Name, st.Root().Name),
-			"same_key": joinOn("m.", "f.", st.Root().Key)})
-	}
-	return rowAgesSQL.Render("count_row_ages", values{"index": index, "main": main, "rows": rows, "old": old, "since": since})
-}

@@ -127,20 +127,21 @@ func (p *Details) Plan(ctx context.Context, st stream.Stream, r Rereading, prove
 // PlanAgain updates the plan of tonight. A plan by rows of lists is kept, unless records staged
 // since then name other ids.
 func (p *Details) PlanAgain(ctx context.Context, st stream.Stream, r Rereading, proven func(string) bool) (Plan, error) {
+	if st.Rule != stream.ByRow {
+		return p.Plan(ctx, st, r, proven)
+	}
 	if err := p.staging.flush(ctx); err != nil {
 		return Plan{}, err
 	}
-	unplanned := true
-	if st.Rule == stream.ByRow {
-		query := planSQL.Render("has_unplanned", values{"named_ids": p.namedIDs(st), "plan": planTable(st.Name)})
-		if err := queryRow(ctx, p.staging.draft, query).Scan(&unplanned); err != nil {
-			return Plan{}, fmt.Errorf("plan %s again: %w", st.Name, err)
-		}
+	var unplanned bool
+	query := planSQL.Render("has_unplanned", values{"named_ids": p.namedIDs(st), "plan": planTable(st.Name)})
+	if err := queryRow(ctx, p.staging.draft, query).Scan(&unplanned); err != nil {
+		return Plan{}, fmt.Errorf("plan %s again: %w", st.Name, err)
 	}
-	if !unplanned {
-		return p.countPlan(ctx, st)
+	if unplanned {
+		return p.Plan(ctx, st, r, proven)
 	}
-	return p.Plan(ctx, st, r, proven)
+	return p.countPlan(ctx, st)
 }
 
 // PlanOnly plans to request the given ids, known or not, and to carry all others.

@@ -16,6 +16,7 @@ import (
 	"fmt"
 	"time"
 
+	"placementsync/internal/sqltext"
 	"placementsync/internal/stream"
 	"placementsync/internal/warehouse"
 )
@@ -86,7 +87,7 @@ func (s *Stage) CountRowAges(ctx context.Context, cover map[string]Coverage) (ma
 	var counts []sqlText
 	for i, st := range s.staging.streams {
 		if c, ok := cover[st.Name]; ok {
-			counts = append(counts, s.Details.countRowAges(i, st, c))
+			counts = append(counts, s.staging.countRowAges(i, st, c))
 		}
 	}
 	err := s.staging.draft.EachRow(ctx, counts, func(scan func(...any) error) error {
@@ -102,4 +103,23 @@ func (s *Stage) CountRowAges(ctx context.Context, cover map[string]Coverage) (ma
 		return nil, fmt.Errorf("count the rows of the streams: %w", err)
 	}
 	return all, nil
+}
+
+// countRowAges returns SQL that selects index and the [RowAges] of a stream.
+func (s *staging) countRowAges(index int, st stream.Stream, c Coverage) sqlText {
+	main, rows := mainTable(st.Root().Name), rowsOfStream(st.Root())
+	old, since := sqlText("0"), sqlText("NULL::TIMESTAMPTZ")
+	switch {
+	case st.IsEvents():
+	case st.IsDetail():
+		ids := rowAgesSQL.Render("earlier_ids", values{"stream": st.Name, "now": s.draft.At})
+		old = rowAgesSQL.Render("rows_of_ids", values{"main": main, "rows": rows, "param": sqltext.Name(st.Param), "ids": ids})
+		since = rowAgesSQL.Render("oldest_of_ids", values{"ids": ids})
+	case c == Carried:
+		old = rowAgesSQL.Render("all_rows", values{"main": main, "rows": rows})
+	case c == Unproven:
+		old = rowAgesSQL.Render("unseen_rows", values{"main": main, "rows": rows, "staged": stagedTable(st.Name, st.Root().Name),
+			"same_key": joinOn("m.", "f.", st.Root().Key)})
+	}
+	return rowAgesSQL.Render("count_row_ages", values{"index": index, "main": main, "rows": rows, "old": old, "since": since})
 }
