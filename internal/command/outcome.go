@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -89,16 +90,9 @@ func EndWith(outcome ledger.Outcome, err error) error { return &outcomeError{out
 // isInvalidTemp reports whether TMPDIR is not a writable folder. A full disk is not a wrong
 // use.
 func isInvalidTemp(err error) bool {
-	var temp *durable.TempError
-	if !errors.As(err, &temp) {
-		return false
-	}
-	for _, cause := range []error{fs.ErrNotExist, fs.ErrPermission, syscall.ENOTDIR, syscall.EROFS} {
-		if errors.Is(temp, cause) {
-			return true
-		}
-	}
-	return false
+	temp, ok := errors.AsType[*durable.TempError](err)
+	return ok && slices.ContainsFunc([]error{fs.ErrNotExist, fs.ErrPermission, syscall.ENOTDIR, syscall.EROFS},
+		func(cause error) bool { return errors.Is(temp, cause) })
 }
 
 // OutcomeOf returns the outcome, and with it the exit code, of a program that ends with err.

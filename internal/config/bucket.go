@@ -2,6 +2,7 @@ package config
 
 import (
 	"errors"
+	"path"
 	"regexp"
 	"strings"
 )
@@ -30,39 +31,30 @@ func ParseBucket(address string) (bucket, prefix string, err error) {
 		return "", "", errors.New("contains credentials or a port: write s3://bucket/prefix, and use the section s3")
 	case !bucketName.MatchString(bucket):
 		return "", "", errors.New("does not name a bucket: write s3://bucket/prefix, where bucket has 3 to 63 lower-case letters, digits, dots and hyphens")
-	case !prefixName.MatchString(prefix) || hasUnsafeSegment(prefix):
+	// Clean changes a path with an empty segment, "." or "..".
+	case !prefixName.MatchString(prefix) || path.Clean("/"+prefix) != "/"+prefix:
 		return "", "", errors.New("has a prefix that not every server accepts: use letters, digits, and - _ . between single slashes")
 	}
 	return bucket, prefix, nil
 }
 
-// hasUnsafeSegment reports whether a path segment of the prefix is empty, "." or "..".
-func hasUnsafeSegment(prefix string) bool {
-	for segment := range strings.SplitSeq(prefix, "/") {
-		if segment == "." || segment == ".." || segment == "" && prefix != "" {
-			return true
-		}
-	}
-	return false
-}
-
-func (v *validator) checkBucket(path, address string) {
+func (v *validator) checkBucket(key, address string) {
 	if address == "" {
 		return
 	}
 	if _, _, err := ParseBucket(address); err != nil {
-		v.addProblem(path, "%v", err)
+		v.addProblem(key, "%v", err)
 	}
 }
 
 func (v *validator) checkS3(s S3) {
-	const path = "s3.endpoint"
+	const key = "s3.endpoint"
 	if s.Endpoint != "" {
-		u, origin := v.checkAddress(webAddress{path: path, text: s.Endpoint, example: "https://s3.example.com",
+		u, origin := v.checkAddress(webAddress{path: key, text: s.Endpoint, example: "https://s3.example.com",
 			credentials: "remove them and use s3.access_key_file and s3.secret_key_file", insecure: s.AllowInsecure,
 			plain: "would transfer the stored data unencrypted: use https, or set s3.allow_insecure: true"})
 		if u != nil && (strings.Trim(u.Path, "/") != "" || strings.ContainsAny(s.Endpoint, "?#")) {
-			v.refuse(path, origin, "is followed by a path, query or fragment: end it with the host, and name the bucket where it is used")
+			v.refuse(key, origin, "is followed by a path, query or fragment: end it with the host, and name the bucket where it is used")
 		}
 	}
 	if !regionName.MatchString(s.Region) {

@@ -49,13 +49,10 @@ func (e *Error) Unwrap() error { return e.cause }
 // (syntax, an unknown key), or nil if there are none. An analyst's query, for example,
 // needs the warehouse but not the token.
 func (e *Error) Within(sections ...string) error {
-	others := slices.DeleteFunc(keysOf(reflect.TypeFor[Config]()), func(key string) bool { return slices.Contains(sections, key) })
+	known := keysOf(reflect.TypeFor[Config]())
 	remaining := slices.DeleteFunc(slices.Clone(e.Problems), func(p Problem) bool {
-		section := p.Path
-		if end := strings.IndexAny(section, ".["); end >= 0 {
-			section = section[:end]
-		}
-		return slices.Contains(others, section)
+		section, _, _ := strings.Cut(strings.ReplaceAll(p.Path, "[", "."), ".")
+		return slices.Contains(known, section) && !slices.Contains(sections, section)
 	})
 	if len(remaining) == 0 {
 		return nil

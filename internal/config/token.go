@@ -36,21 +36,21 @@ func (a API) ReadToken() (Secret, error) {
 // ReadKeys returns the contents of AccessKeyFile and SecretKeyFile. Both keys are empty if
 // no files are set. The error never contains a key.
 func (s S3) ReadKeys() (access, secret Secret, err error) {
-	for _, key := range []struct {
-		path, file string
-		value      *Secret
-	}{{"s3.access_key_file", s.AccessKeyFile, &access}, {"s3.secret_key_file", s.SecretKeyFile, &secret}} {
-		if key.file == "" {
-			continue
-		}
-		if *key.value, err = readTrimmed(key.path, key.file); err != nil {
-			return "", "", err
-		}
-		if text := key.value.Reveal(); text == "" || len(text) > maxTokenSize || strings.ContainsFunc(text, unfitForHeader) {
-			return "", "", fmt.Errorf("read %s %q: the file does not contain exactly one key: write only the key, without quotes or a name", key.path, key.file)
-		}
+	if access, err = readKey("s3.access_key_file", s.AccessKeyFile); err == nil {
+		secret, err = readKey("s3.secret_key_file", s.SecretKeyFile)
+	}
+	if err != nil {
+		return "", "", err
 	}
 	return access, secret, nil
+}
+
+func readKey(path, file string) (Secret, error) {
+	key, err := readSecret(path, file)
+	if err == nil && strings.ContainsFunc(key.Reveal(), unfitForHeader) {
+		err = fmt.Errorf("read %s %q: the file does not contain exactly one key: write only the key, without quotes or a name", path, file)
+	}
+	return key, err
 }
 
 // readSecret returns the content of the secret file of a key, or "" if no file is set.

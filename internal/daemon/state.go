@@ -150,29 +150,19 @@ func (s *state) update(write func(s *state)) {
 }
 
 // lastPublished returns the newest night that published a snapshot.
-func (s status) lastPublished() (ledger.Run, bool) {
-	for _, night := range slices.Backward(s.Nights) {
-		if night.IsPublished() {
-			return night, true
-		}
-	}
-	return ledger.Run{}, false
-}
-
-// lastAudited returns the newest night whose checks ran to the end.
-func (s status) lastAudited() (ledger.Run, bool) {
-	for _, night := range slices.Backward(s.Nights) {
-		if night.Held || night.IsPublished() {
-			return night, true
-		}
-	}
-	return ledger.Run{}, false
-}
+func (s status) lastPublished() (ledger.Run, bool) { return s.findLast(ledger.Run.IsPublished) }
 
 // lastNight returns the newest night with any outcome.
 func (s status) lastNight() (ledger.Run, bool) {
-	if len(s.Nights) == 0 {
-		return ledger.Run{}, false
+	return s.findLast(func(ledger.Run) bool { return true })
+}
+
+// findLast returns the newest night that meets a condition.
+func (s status) findLast(meets func(ledger.Run) bool) (ledger.Run, bool) {
+	for _, night := range slices.Backward(s.Nights) {
+		if meets(night) {
+			return night, true
+		}
 	}
-	return s.Nights[len(s.Nights)-1], true
+	return ledger.Run{}, false
 }

@@ -62,25 +62,22 @@ func (c *collector) Begin(columns []query.Column) error {
 // indexesOf returns the indexes of the named columns, or of all columns without names. The
 // key of the configuration is for the error.
 func (c *collector) indexesOf(key string, names []string) ([]int, error) {
-	var all []int
-	if len(names) == 0 {
-		for i := range c.columns {
-			all = append(all, i)
+	var known []string
+	var indexes []int
+	for i, column := range c.columns {
+		known = append(known, column.Name)
+		if len(names) == 0 {
+			indexes = append(indexes, i)
 		}
-		return all, nil
 	}
 	for _, name := range names {
-		i := slices.IndexFunc(c.columns, func(col query.Column) bool { return col.Name == name })
+		i := slices.Index(known, name)
 		if i < 0 {
-			var known []string
-			for _, col := range c.columns {
-				known = append(known, col.Name)
-			}
 			return nil, fmt.Errorf("the query returns no column %q for %s: use one of %s", name, key, strings.Join(known, ", "))
 		}
-		all = append(all, i)
+		indexes = append(indexes, i)
 	}
-	return all, nil
+	return indexes, nil
 }
 
 func (c *collector) Row(row query.Row) error {

@@ -42,8 +42,7 @@ func (r runner) sendPending(ctx context.Context, name string, s *state, res *Res
 	if len(problems) == 0 {
 		return nil
 	}
-	errs := slices.Collect(maps.Values(problems))
-	slices.SortFunc(errs, func(x, y error) int { return strings.Compare(x.Error(), y.Error()) })
+	errs := slices.SortedFunc(maps.Values(problems), func(x, y error) int { return strings.Compare(x.Error(), y.Error()) })
 	return fmt.Errorf("send %s: %w: the message was kept, the next night sends it again", name, errors.Join(errs...))
 }
 

@@ -2,6 +2,7 @@ package webhook
 
 import (
 	"crypto/sha256"
+	"slices"
 	"time"
 
 	"placementsync/internal/stream"
@@ -67,10 +68,8 @@ func (m *memory) classify(k mark, stale bool, window time.Duration) string {
 		return Stale
 	}
 	topics := m.recentTopics(k, window)
-	for _, s := range topics {
-		if s.topic == k.Topic {
-			return Repeated
-		}
+	if slices.ContainsFunc(topics, func(s storedTopic) bool { return s.topic == k.Topic }) {
+		return Repeated
 	}
 	if len(topics) >= maxTopics {
 		return Relabeled
@@ -81,13 +80,7 @@ func (m *memory) classify(k mark, stale bool, window time.Duration) string {
 // recentTopics returns the topics under which the body was stored within the window.
 func (m *memory) recentTopics(k mark, window time.Duration) []storedTopic {
 	all, _ := m.bodies.lookUp(k.Body)
-	var recent []storedTopic
-	for _, s := range all {
-		if time.Duration(k.At-s.at).Abs() < window {
-			recent = append(recent, s)
-		}
-	}
-	return recent
+	return slices.DeleteFunc(slices.Clone(all), func(s storedTopic) bool { return time.Duration(k.At-s.at).Abs() >= window })
 }
 
 func (m *memory) addEvent(k mark, window time.Duration) {
@@ -99,12 +92,7 @@ func (m *memory) addEvent(k mark, window time.Duration) {
 func (m *memory) removeEvent(k mark) {
 	m.ids.removeKey(k.ID)
 	all, _ := m.bodies.lookUp(k.Body)
-	var others []storedTopic
-	for _, s := range all {
-		if s.topic != k.Topic {
-			others = append(others, s)
-		}
-	}
+	others := slices.DeleteFunc(slices.Clone(all), func(s storedTopic) bool { return s.topic == k.Topic })
 	m.bodies.removeKey(k.Body)
 	if len(others) > 0 {
 		m.bodies.setValue(k.Body, others)
