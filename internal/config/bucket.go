@@ -48,23 +48,23 @@ func (v *validator) checkBucket(key, address string) {
 }
 
 func (v *validator) checkS3(s S3) {
-	const key = "s3.endpoint"
+	const endpoint = "s3.endpoint"
 	if s.Endpoint != "" {
-		u, origin := v.checkAddress(webAddress{path: key, text: s.Endpoint, example: "https://s3.example.com",
-			credentials: "remove them and use s3.access_key_file and s3.secret_key_file", insecure: s.AllowInsecure,
-			plain: "would transfer the stored data unencrypted: use https, or set s3.allow_insecure: true"})
+		u := v.checkAddress(webAddress{path: endpoint, text: s.Endpoint, example: "https://s3.example.com",
+			credentials: "remove them and use s3.access_key_file and s3.secret_key_file", allowPlain: s.AllowInsecure,
+			plainProblem: "would transfer the stored data unencrypted: use https, or set s3.allow_insecure: true"})
 		if u != nil && (strings.Trim(u.Path, "/") != "" || strings.ContainsAny(s.Endpoint, "?#")) {
-			v.refuse(key, origin, "is followed by a path, query or fragment: end it with the host, and name the bucket where it is used")
+			v.refuse(endpoint, originOf(u), "is followed by a path, query or fragment: end it with the host, and name the bucket where it is used")
 		}
 	}
 	if !regionName.MatchString(s.Region) {
 		v.refuse("s3.region", s.Region, "is not a region: write one such as eu-central-1")
 	}
-	if access, secret := "s3.access_key_file", "s3.secret_key_file"; (s.AccessKeyFile == "") != (s.SecretKeyFile == "") &&
-		!v.broken[access] && !v.broken[secret] {
-		if s.AccessKeyFile != "" {
-			access, secret = secret, access
-		}
-		v.addProblem(access, "is empty, and %s is set: give both files, or none for the keys of the environment", secret)
+	missing, given := "s3.access_key_file", "s3.secret_key_file"
+	if s.AccessKeyFile != "" {
+		missing, given = given, missing
+	}
+	if (s.AccessKeyFile == "") != (s.SecretKeyFile == "") && !v.broken[missing] && !v.broken[given] {
+		v.addProblem(missing, "is empty, and %s is set: give both files, or none for the keys of the environment", given)
 	}
 }

@@ -53,14 +53,15 @@ func readKey(path, file string) (Secret, error) {
 	return key, err
 }
 
-// readSecret returns the content of the secret file of a key, or "" if no file is set.
-func readSecret(key, file string) (Secret, error) {
+// readSecret returns the trimmed content of a file, or "" if no file is set. path is the key
+// of the configuration that contains the name of the file.
+func readSecret(path, file string) (Secret, error) {
 	if file == "" {
 		return "", nil
 	}
-	secret, err := readTrimmed(key, file)
+	secret, err := readTrimmed(path, file)
 	if err == nil && (secret == "" || len(secret) > maxTokenSize) {
-		err = fmt.Errorf("read %s %q: the file is empty or too long: write only the secret into it", key, file)
+		err = fmt.Errorf("read %s %q: the file is empty or too long: write only the secret into it", path, file)
 	}
 	if err != nil {
 		return "", err
@@ -68,10 +69,10 @@ func readSecret(key, file string) (Secret, error) {
 	return secret, nil
 }
 
-func readTrimmed(key, file string) (Secret, error) {
+func readTrimmed(path, file string) (Secret, error) {
 	data, err := os.ReadFile(file)
 	if err != nil {
-		return "", fmt.Errorf("read %s: %w: give the path of a file that this user can read", key, err)
+		return "", fmt.Errorf("read %s: %w: give the path of a file that this user can read", path, err)
 	}
 	return Secret(strings.TrimSpace(string(data))), nil
 }

@@ -28,11 +28,11 @@ func (v *validator) checkBaseURL(a API) {
 		v.addProblem(path, "is empty: give the address of the service, such as https://api.example.com")
 		return
 	}
-	u, origin := v.checkAddress(webAddress{path: path, text: a.BaseURL, example: "https://api.example.com",
-		credentials: "remove them and use api.token", insecure: a.AllowInsecure,
-		plain: "would send the token unencrypted: use https, or set api.allow_insecure: true"})
+	u := v.checkAddress(webAddress{path: path, text: a.BaseURL, example: "https://api.example.com",
+		credentials: "remove them and use api.token", allowPlain: a.AllowInsecure,
+		plainProblem: "would send the token unencrypted: use https, or set api.allow_insecure: true"})
 	if u != nil && (u.RawQuery != "" || u.ForceQuery || strings.Contains(a.BaseURL, "#")) {
-		v.refuse(path, origin, "ends with a query or fragment: end it with the path")
+		v.refuse(path, originOf(u), "ends with a query or fragment: end it with the path")
 	}
 }
 
@@ -42,33 +42,34 @@ type webAddress struct {
 	// credentials is the advice against credentials in the address. Empty means that the
 	// address is a secret, which may contain credentials and is not shown.
 	credentials string
-	// plain is the problem of plain http to hosts other than loopback. insecure allows it.
-	plain    string
-	insecure bool
+	// plainProblem is the problem of plain http to hosts other than loopback. It is not
+	// reported if allowPlain is set.
+	plainProblem string
+	allowPlain   bool
 }
 
-// checkAddress returns the parsed address, or nil after a problem. origin is its scheme and
-// host, the only part that is shown, because the rest may contain credentials. It is nil for
-// a secret.
-func (v *validator) checkAddress(a webAddress) (u *url.URL, origin any) {
+// checkAddress returns the parsed address, or nil after a problem.
+func (v *validator) checkAddress(a webAddress) *url.URL {
 	u, err := url.Parse(a.text)
-	if err != nil || !isWeb(u) {
-		v.addProblem(a.path, "is not an absolute http or https address: write one such as %s", a.example)
-		return nil, nil
-	}
-	if a.credentials != "" {
-		origin = u.Scheme + "://" + u.Host
-	}
 	switch {
+	case err != nil || !isWeb(u):
+		v.addProblem(a.path, "is not an absolute http or https address: write one such as %s", a.example)
 	case u.User != nil && a.credentials != "":
 		v.addProblem(a.path, "contains credentials: %s", a.credentials)
-	case u.Scheme == "http" && !a.insecure && !isLoopback(u.Hostname()):
-		v.refuse(a.path, origin, a.plain)
+	case u.Scheme == "http" && !a.allowPlain && !isLoopback(u.Hostname()):
+		var shown any
+		if a.credentials != "" {
+			shown = originOf(u)
+		}
+		v.refuse(a.path, shown, a.plainProblem)
 	default:
-		return u, origin
+		return u
 	}
-	return nil, nil
+	return nil
 }
+
+// originOf returns the part of an address that is shown. The rest may contain credentials.
+func originOf(u *url.URL) string { return u.Scheme + "://" + u.Host }
 
 func isWeb(u *url.URL) bool {
 	port := u.Port()
@@ -156,6 +157,6 @@ func (v *validator) checkSecretText(path string, secret Secret) {
 
 func (v *validator) checkNotifyURL(path string, address Secret) {
 	if address != "" {
-		v.checkAddress(webAddress{path: path, text: address.Reveal(), example: "https://hooks.example.com/abc", insecure: true})
+		v.checkAddress(webAddress{path: path, text: address.Reveal(), example: "https://hooks.example.com/abc", allowPlain: true})
 	}
 }

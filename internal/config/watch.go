@@ -135,7 +135,7 @@ func (v *validator) checkChannels(channels []Channel) []string {
 		switch c.Type {
 		case ChannelWebhook, ChannelSlack:
 			v.checkAddress(webAddress{path: at + ".url", text: c.URL.Reveal(), example: "https://hooks.example.com/abc",
-				plain: "would send findings unencrypted: use https"})
+				plainProblem: "would send findings unencrypted: use https"})
 			if c.SMTP.Host != "" {
 				v.addProblem(at+".smtp.host", "is for type: email: remove it, or correct the type")
 			}
