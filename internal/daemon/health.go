@@ -25,7 +25,7 @@ func (d *Daemon) serveHealthz(w http.ResponseWriter, _ *http.Request) {
 // serveReadyz reports whether readers find recent data. A restart does not help if they do
 // not, so the response contains the reasons.
 func (d *Daemon) serveReadyz(w http.ResponseWriter, _ *http.Request) {
-	if reasons := d.unreadyReasons(); len(reasons) > 0 {
+	if reasons := d.unreadyReasons(d.state.read()); len(reasons) > 0 {
 		writeText(w, http.StatusServiceUnavailable, "not ready: "+strings.Join(reasons, "; "))
 		return
 	}
@@ -33,8 +33,7 @@ func (d *Daemon) serveReadyz(w http.ResponseWriter, _ *http.Request) {
 }
 
 // unreadyReasons returns no reasons if the daemon is ready.
-func (d *Daemon) unreadyReasons() []string {
-	seen := d.state.read()
+func (d *Daemon) unreadyReasons(seen status) []string {
 	var reasons []string
 	if seen.Stopping {
 		reasons = append(reasons, "the process is stopping")

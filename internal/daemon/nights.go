@@ -120,7 +120,7 @@ func (s *scheduler) checkClock(ctx context.Context) {
 	switch {
 	case !now.Before(s.next):
 		s.runSlot(ctx, now)
-	case !s.retryAt.IsZero() && !now.Before(s.retryAt) && !s.working:
+	case !s.retryAt.IsZero() && !now.Before(s.retryAt):
 		s.retryAt = time.Time{}
 		s.startNight(ctx, "retry")
 	}
@@ -129,9 +129,7 @@ func (s *scheduler) checkClock(ctx context.Context) {
 // runSlot starts the night of a slot, unless one is still running. Slots that passed while
 // the machine was suspended share one night.
 func (s *scheduler) runSlot(ctx context.Context, now time.Time) {
-	if n := s.d.settings().Schedule.countPassed(s.next, now); n > 0 {
-		s.recordMissed(missedDowntime, n)
-	}
+	s.recordMissed(missedDowntime, s.d.settings().Schedule.countPassed(s.next, now))
 	if !s.retryAt.IsZero() {
 		s.retryAt = time.Time{}
 		s.recordMissed(missedHeld, 1)
@@ -148,7 +146,7 @@ func (s *scheduler) runSlot(ctx context.Context, now time.Time) {
 // catchUp starts one night for all slots that passed while the daemon was down, or to
 // resume an interrupted night.
 func (s *scheduler) catchUp(ctx context.Context) {
-	set, seen := s.d.settings(), s.d.state.read()
+	settings, seen := s.d.settings(), s.d.state.read()
 	if seen.LedgerErr != nil {
 		s.d.cfg.Log.Error("ledger not read, missed nights are not caught up", "error", seen.LedgerErr)
 		return
@@ -159,11 +157,11 @@ func (s *scheduler) catchUp(ctx context.Context) {
 	}
 	passed := 0
 	if good, ok := seen.lastPublished(); ok {
-		passed = set.Schedule.countPassed(good.StartedAt, seen.At)
+		passed = settings.Schedule.countPassed(good.StartedAt, seen.At)
 	}
 	switch {
 	case passed == 0 && last.Outcome != ledger.Interrupted && last.Outcome != ledger.Killed:
-	case !set.CatchUp:
+	case !settings.CatchUp:
 		s.recordMissed(missedDowntime, passed)
 	default:
 		s.recordMissed(missedDowntime, max(passed-1, 0))

@@ -44,9 +44,9 @@ func (d *Daemon) serveStatus(w http.ResponseWriter, _ *http.Request) {
 }
 
 func (d *Daemon) newPage() statusPage {
-	set := d.settings()
-	p := statusPage{status: d.state.read(), Version: d.cfg.Version, Schedule: set.Schedule.String(),
-		Unready: d.unreadyReasons(), Hooks: set.Hooks != nil}
+	settings, seen := d.settings(), d.state.read()
+	p := statusPage{status: seen, Version: d.cfg.Version, Schedule: settings.Schedule.String(),
+		Unready: d.unreadyReasons(seen), Hooks: settings.Hooks != nil}
 	if good, ok := p.lastPublished(); ok {
 		p.LastGood = &good
 	}

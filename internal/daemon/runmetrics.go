@@ -230,7 +230,7 @@ func scheduleMetrics() []metric {
 			}
 			interval(s.d.settings().VerifySchedule, after, emit)
 		}},
-		{"ready", "1 if /readyz answers 200.", nil, false, func(s scrape, emit emitter) { emit(boolValue(len(s.d.unreadyReasons()) == 0)) }},
+		{"ready", "1 if /readyz answers 200.", nil, false, func(s scrape, emit emitter) { emit(boolValue(len(s.d.unreadyReasons(s.status)) == 0)) }},
 		{"run_active", "1 while a night of this process runs. Nights of other processes are not known.", nil, false, func(s scrape, emit emitter) { emit(boolValue(!s.Running.IsZero())) }},
 		{"run_requests", "Requests of the running night of this process, or 0.", nil, false, func(s scrape, emit emitter) {
 			p, _ := s.d.cfg.Program.Progress()
