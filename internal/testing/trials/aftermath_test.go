@@ -11,9 +11,8 @@ import (
 	"placementsync/internal/pipeline"
 )
 
-// TestRunWithOtherScopesIsNotResumed changes the scopes of the token between an interrupted
-// run and the next one.
-func TestRunWithOtherScopesIsNotResumed(t *testing.T) {
+// TestRunOfAnotherTeamIsNotResumed changes the team between an interrupted run and the next one.
+func TestRunOfAnotherTeamIsNotResumed(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t, smallWorld(), fewStreams()...)
 	h.cfg.ResumeMaxAge = time.Hour

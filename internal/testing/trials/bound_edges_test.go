@@ -105,19 +105,19 @@ func (a *boundedHarness) nightCarryingLists(t *testing.T, bound time.Duration) p
 func TestTrialTimeEndsAtTheLastID(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
-	free := newSlowHarness(t)
-	free.publishedNight(0)
-	if free.duration != time.Duration(free.requestCount)*time.Second {
-		t.Fatalf("%d requests took %v", free.requestCount, free.duration)
+	unbounded := newSlowHarness(t)
+	unbounded.publishedNight(0)
+	if unbounded.duration != time.Duration(unbounded.requestCount)*time.Second {
+		t.Fatalf("%d requests took %v", unbounded.requestCount, unbounded.duration)
 	}
 	var unread []int64
 	for _, less := range []time.Duration{0, time.Second, 2*time.Second - 1, 2 * time.Second, 3 * time.Second} {
-		a := free.otherWarehouse()
-		bound := free.duration - less
+		a := unbounded.otherWarehouse()
+		bound := unbounded.duration - less
 		res := a.publishedNight(bound)
 		left, _ := res.Run.Unread()
 		unread = append(unread, left)
-		if a.duration > bound+2*time.Second || a.requestCount != free.requestCount-int(left) {
+		if a.duration > bound+2*time.Second || a.requestCount != unbounded.requestCount-int(left) {
 			t.Errorf("bound %v: %d requests in %v, %d ids unread", bound, a.requestCount, a.duration, left)
 		}
 		// An hour later the unread ids are read, and no others.
@@ -303,7 +303,11 @@ func TestTrialOverdueSettledDetailsAreRead(t *testing.T) {
 	for night := 2; night <= recheck+1; night++ {
 		res := a.publishedNight(time.Duration(listRequests) * time.Second)
 		s, due := streamOf(t, res.Run, "order_details"), night > recheck
-		if left := map[bool]int64{true: all}[due]; s.Unread != left || s.Carried != all-left || s.Fetched+s.Rechecked+s.Failed != 0 {
+		left := int64(0)
+		if due {
+			left = all
+		}
+		if s.Unread != left || s.Carried != all-left || s.Fetched+s.Rechecked+s.Failed != 0 {
 			t.Errorf("night %d: %+v, want %d of %d unread", night, s, left, all)
 		}
 		if !due {

@@ -137,21 +137,23 @@ func TestTrialLargeCatalogIsWholeAfterFiveNights(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
 	a := newBoundedHarness(t, largeWorld())
-	free := a.otherWarehouse()
-	free.publishedNight(0)
-	once, all := free.requestedDetails(), free.requestCount
-	free.publishedNight(0)
-	alive, fixed := free.requestedDetails(), free.requestCount
-	backlog := all - fixed
+	unbounded := a.otherWarehouse()
+	unbounded.publishedNight(0)
+	details, firstRequests := unbounded.requestedDetails(), unbounded.requestCount
+	unbounded.publishedNight(0)
+	live, liveRequests := unbounded.requestedDetails(), unbounded.requestCount
+	backlog := firstRequests - liveRequests
 	ref := newReference(t, a.service, a.cfg.Streams)
 	total := map[string]int{}
+	a.cfg.Recheck = 7 // but there is no time for rechecks
 	for night := 1; night <= 5; night++ {
-		// Until the last night there is no time for rechecks.
-		a.cfg.Recheck = map[bool]int{true: 7}[night < 5]
-		res := a.publishedNight(timeForRequests(fixed + backlog/5 + 4))
-		t.Logf("night %d: %d requests in %v, %d of %d details are live", night, a.requestCount, a.duration, len(alive), len(once))
+		if night == 5 {
+			a.cfg.Recheck = 0 // because the last night has time left
+		}
+		res := a.publishedNight(timeForRequests(liveRequests + backlog/5 + 4))
+		t.Logf("night %d: %d requests in %v, %d of %d details are live", night, a.requestCount, a.duration, len(live), len(details))
 		a.requireLists(ref)
-		for path := range alive {
+		for path := range live {
 			if a.requestsByPath[path] == 0 {
 				t.Errorf("night %d did not request %s, which is live", night, path)
 			}
@@ -172,12 +174,12 @@ func TestTrialLargeCatalogIsWholeAfterFiveNights(t *testing.T) {
 	}
 	a.requireValues(ref)
 	for path, n := range total {
-		if want := max(once[path], 5*alive[path]); n != want {
+		if want := max(details[path], 5*live[path]); n != want {
 			t.Errorf("%s was requested %d times in five nights, want %d", path, n, want)
 		}
 	}
-	if len(total) != len(once) {
-		t.Errorf("%d details were requested, want %d", len(total), len(once))
+	if len(total) != len(details) {
+		t.Errorf("%d details were requested, want %d", len(total), len(details))
 	}
 }
 
@@ -274,10 +276,10 @@ func TestTrialDetailsGetAQuarterOfTheTime(t *testing.T) {
 	t.Parallel()
 	a := newBoundedHarness(t, settledWorld(160))
 	a.cfg.Fetch.PageSize = 3
-	free := a.otherWarehouse()
-	free.publishedNight(0)
-	wanted := free.requestedDetails()
-	lists := free.requestCount
+	unbounded := a.otherWarehouse()
+	unbounded.publishedNight(0)
+	wanted := unbounded.requestedDetails()
+	lists := unbounded.requestCount
 	for _, n := range wanted {
 		lists -= n
 	}

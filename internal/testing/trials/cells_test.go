@@ -31,7 +31,7 @@ func (e expected) kinds() []valueKind {
 	}
 	return []valueKind{
 		{e.text, []string{"VARCHAR"}, text},
-		{e.whole, []string{"BIGINT"}, whole},
+		{e.integer, []string{"BIGINT"}, integer},
 		{e.flag, []string{"BOOLEAN"}, flag},
 		{e.money, []string{"DECIMAL(18,6)"}, money},
 		{e.instant, []string{"TIMESTAMP WITH TIME ZONE"}, instant},
@@ -168,7 +168,7 @@ func number(v any) (*big.Rat, bool) {
 	return new(big.Rat).SetString(digits)
 }
 
-func whole(v any) (string, bool) {
+func integer(v any) (string, bool) {
 	n, ok := number(v)
 	if !ok || !n.IsInt() {
 		return "", false

@@ -88,7 +88,7 @@ func TestTrialCheckReportsDamage(t *testing.T) {
 	h := newHarness(t, smallWorld(), fewStreams()...)
 	h.goodNight()
 	h.goodNight()
-	whole := h.cfg.Warehouse.Dir
+	undamaged := h.cfg.Warehouse.Dir
 	for name, c := range map[string]struct {
 		spoil  func() error
 		file   string
@@ -106,7 +106,7 @@ func TestTrialCheckReportsDamage(t *testing.T) {
 		"the link at the top": {func() error { return os.Remove(h.path("catalog.duckdb")) }, "catalog.duckdb", "placementsync rollback "},
 	} {
 		h.cfg.Warehouse.Dir = t.TempDir()
-		must(t, exec.CommandContext(t.Context(), "cp", "-a", whole+"/.", h.cfg.Warehouse.Dir).Run())
+		must(t, exec.CommandContext(t.Context(), "cp", "-a", undamaged+"/.", h.cfg.Warehouse.Dir).Run())
 		must(t, c.spoil())
 		plan, err := pipeline.Check(t.Context(), h.cfg)
 		must(t, err)
@@ -120,7 +120,7 @@ func TestTrialCheckReportsDamage(t *testing.T) {
 			t.Errorf("%s: the plan has %+v, want %s and %s", name, plan.Damage, c.file, c.repair)
 		}
 	}
-	h.cfg.Warehouse.Dir = whole
+	h.cfg.Warehouse.Dir = undamaged
 	must(t, errors.Join(os.RemoveAll(h.path("raw")), os.WriteFile(h.path("raw"), nil, 0o600)))
 	if _, err := pipeline.Run(t.Context(), h.cfg); err == nil || strings.Count(err.Error(), "is a file, not a folder") != 1 {
 		t.Errorf("an unwritable path gives the error %v", err)

@@ -18,7 +18,7 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// newCheckedHarness returns a harness with the world of the demo and the built-in checks.
+// newCheckedHarness returns a harness with the world of the demo and the shipped checks.
 func newCheckedHarness(t *testing.T) *harness {
 	t.Helper()
 	h := newHarness(t, sim.Options{Seed: 1, Token: token})
@@ -26,16 +26,14 @@ func newCheckedHarness(t *testing.T) *harness {
 	return h
 }
 
-// auditNights makes the nights of a harness as configured by default, with the shipped checks.
+// auditNights gives the nights of a harness the default settings and the shipped checks.
 func auditNights(t *testing.T, h *harness) {
 	t.Helper()
-	audit, err := checks.Load("", nil, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	shipped, err := checks.Load("", nil, nil)
+	must(t, err)
 	h.cfg.Fetch.PageSize, h.cfg.Details, h.cfg.LiveDays, h.cfg.Recheck = 100, pipeline.ChangedDetails, 45, 7
 	h.cfg.MinSkipRecords, h.cfg.ResumeMaxAge = 0, 24*time.Hour
-	h.cfg.Checks, h.cfg.CheckTimeout = audit, time.Minute
+	h.cfg.Checks, h.cfg.CheckTimeout = shipped, time.Minute
 }
 
 // TestTrialBusyNightsAreNotHeld runs nights of a world in which more than 5 % of the prices change
@@ -98,10 +96,9 @@ func valueCases() []valueCase {
 }
 
 // TestFalseValuesAreHeld makes the service return wrong values. In the long trial each fault
-// occurs in two nights: without other changes, and with the changes of a day. In the short one
-// the faults take turns. A fault found by a hold
-// check must not be published, and the next good night must publish. A fault found by a warn
-// check must be published and recorded.
+// occurs in two nights: alone, and with the changes of a day. In the short trial it occurs in one
+// of these nights. A fault found by a hold check must not be published, and the next good night
+// must publish. A fault found by a warn check must be published and recorded.
 func TestFalseValuesAreHeld(t *testing.T) {
 	t.Parallel()
 	cases := valueCases()
@@ -110,7 +107,7 @@ func TestFalseValuesAreHeld(t *testing.T) {
 	}
 	h := newCheckedHarness(t)
 	h.goodNight()
-	good := func() {
+	runGoodNight := func() {
 		t.Helper()
 		// Details that were read with a wrong price keep it until they are read again.
 		for _, c := range h.goodNight().Run.Checks {
@@ -119,14 +116,14 @@ func TestFalseValuesAreHeld(t *testing.T) {
 			}
 		}
 	}
-	good()
+	runGoodNight()
 	for i, c := range cases {
 		for _, alone := range []bool{true, false} {
 			if os.Getenv("PLACEMENTSYNC_TORTURE") == "" && alone != (i%2 == 0) {
 				continue
 			}
 			if !alone {
-				good()
+				runGoodNight()
 				h.service.Advance(1)
 			}
 			c.fault.Day = h.service.Day()
@@ -165,42 +162,34 @@ func TestFalseValuesAreHeld(t *testing.T) {
 func TestPublishedHeldNightEqualsAnUncheckedNight(t *testing.T) {
 	t.Parallel()
 	h := newCheckedHarness(t)
-	free := h.cfg
-	free.Warehouse.Dir, free.Checks = t.TempDir(), checks.Set{}
+	unchecked := h.cfg
+	unchecked.Warehouse.Dir, unchecked.Checks = t.TempDir(), checks.Set{}
 	h.goodNight()
-	if _, err := pipeline.Run(t.Context(), free); err != nil {
-		t.Fatal(err)
-	}
+	_, err := pipeline.Run(t.Context(), unchecked)
+	must(t, err)
 	h.service.SetValueFaults(sim.ValueFault{Kind: sim.ValueCents, Day: h.service.Day() + 1})
 	res, err := h.badNight(t.Context(), 1)
 	if !errors.As(err, new(*pipeline.HoldError)) {
 		t.Fatal(err)
 	}
-	want, err := pipeline.Run(t.Context(), free)
-	if err != nil {
-		t.Fatal(err)
-	}
+	want, err := pipeline.Run(t.Context(), unchecked)
+	must(t, err)
 	if _, err := pipeline.Refresh(t.Context(), h.cfg, pipeline.Targets{}); !errors.Is(err, pipeline.ErrPending) {
 		t.Errorf("a refresh while a night is held: got %v, want ErrPending", err)
 	}
 	w := warehouseOf(t, h.cfg)
 	held, _, err := w.Held()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := w.PublishHeld(t.Context(), held.FailedChecks(), h.at); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	_, err = w.PublishHeld(t.Context(), held.FailedChecks(), h.at)
+	must(t, err)
 	got, err := w.Versions.ReadManifest(res.Run.ID)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if h.latestRun() != res.Run.ID || len(got.Tables) != len(want.Manifest.Tables) {
 		t.Errorf("readers see %s with %d tables", h.latestRun(), len(got.Tables))
 	}
 	parquet := open(t, "")
 	for i, table := range want.Manifest.Tables {
-		one := fmt.Sprintf("(FROM read_parquet('%s'))", filepath.Join(free.Warehouse.Dir, "latest", table.File))
+		one := fmt.Sprintf("(FROM read_parquet('%s'))", filepath.Join(unchecked.Warehouse.Dir, "latest", table.File))
 		two := fmt.Sprintf("(FROM read_parquet('%s'))", h.path("latest", table.File))
 		rows := query(t, parquet, fmt.Sprintf("SELECT count(*)::VARCHAR FROM ((%[1]s EXCEPT ALL %[2]s) UNION ALL (%[2]s EXCEPT ALL %[1]s))", one, two))
 		if rows[0][0].String != "0" || got.Tables[i].Rows != table.Rows || got.Tables[i].Grade != table.Grade {
@@ -213,8 +202,6 @@ func TestPublishedHeldNightEqualsAnUncheckedNight(t *testing.T) {
 func warehouseOf(t *testing.T, cfg pipeline.Config) *warehouse.Warehouse {
 	t.Helper()
 	w, err := warehouse.Open(cfg.Warehouse)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return w
 }

@@ -57,9 +57,8 @@ func TestTrialRestoreHasTheClosedRowsOfEveryRun(t *testing.T) {
 		h.nightAt(first.Add(at * time.Hour))
 	}
 	h.nightAt(first.Add(78 * time.Hour))
-	wh, err := warehouse.Open(h.cfg.Warehouse)
-	must(t, err)
-	_, err = wh.Rollback("", first.Add(79*time.Hour))
+	wh := warehouseOf(t, h.cfg)
+	_, err := wh.Rollback("", first.Add(79*time.Hour))
 	must(t, err)
 	h.nightAt(first.Add(80 * time.Hour))
 	h.nightAt(first.Add(104 * time.Hour))

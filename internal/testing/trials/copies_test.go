@@ -68,8 +68,8 @@ func (h *harness) copyEveryStep(at time.Time) (copies []string) {
 		}
 		to := filepath.Join(dir, fmt.Sprintf("%03d", len(copies)))
 		copyBackup(h.t, h.path(""), to)
-		if print := fingerprintCopy(h.t, to); print != last {
-			last, copies = print, append(copies, to)
+		if fingerprint := fingerprintCopy(h.t, to); fingerprint != last {
+			last, copies = fingerprint, append(copies, to)
 			return nil
 		}
 		return os.RemoveAll(to)
@@ -79,7 +79,7 @@ func (h *harness) copyEveryStep(at time.Time) (copies []string) {
 	return copies
 }
 
-// restoreCopy rebuilds a catalog from a copy. skip is --skip-damaged. skip is --skip-damaged.
+// restoreCopy rebuilds a catalog from a copy. skip is --skip-damaged.
 func (h *harness) restoreCopy(copied string, skip bool) (dir string, r pipeline.RebuildResult, err error) {
 	h.t.Helper()
 	dir = h.t.TempDir()
@@ -103,7 +103,7 @@ func TestTrialCopiesOfTheSeriesAreOneNight(t *testing.T) {
 			h := newHarness(t, trialWorld(5), "product_listings", "orders")
 			var copies []string
 			var nights []map[string][]string
-			nightAt := map[time.Time]map[string][]string{}
+			contentsAt := map[time.Time]map[string][]string{}
 			for i, at := range times {
 				if i < len(times)-1 {
 					h.nightAt(first.Add(at * time.Hour))
@@ -111,7 +111,7 @@ func TestTrialCopiesOfTheSeriesAreOneNight(t *testing.T) {
 					copies = h.copyEveryStep(first.Add(at * time.Hour))
 				}
 				nights = append(nights, contents(t, h.path("catalog.duckdb")))
-				nightAt[first.Add(at*time.Hour)] = nights[i]
+				contentsAt[first.Add(at*time.Hour)] = nights[i]
 			}
 			before, after := nights[len(nights)-2], nights[len(nights)-1]
 			changed := 0
@@ -140,7 +140,7 @@ func TestTrialCopiesOfTheSeriesAreOneNight(t *testing.T) {
 				}
 				got := contents(t, filepath.Join(dir, "catalog.duckdb"))
 				for table, rows := range want {
-					// A rebuild without the newest run reports that in meta.runs.
+					// A rebuild without the newest run adds its loss to meta.runs.
 					if !cmp.Equal(rows, got[table]) && (table != "meta.runs" || r.Lost == "") {
 						t.Errorf("copy %d of %d, of %s: %s is from neither night", i, len(copies), r.Last, table)
 					}
@@ -149,7 +149,9 @@ func TestTrialCopiesOfTheSeriesAreOneNight(t *testing.T) {
 					must(t, os.RemoveAll(dir))
 					continue
 				}
-				v, err := pipeline.Verify(t.Context(), func() pipeline.Config { c := h.cfg; c.Warehouse.Dir = dir; return c }(), true)
+				cfg := h.cfg
+				cfg.Warehouse.Dir = dir
+				v, err := pipeline.Verify(t.Context(), cfg, true)
 				if err != nil || v.Result() != "whole" {
 					t.Errorf("copy %d of %d, of %s: verify finds %+v, %v", i, len(copies), r.Last, v.Damage, err)
 				}
@@ -159,7 +161,7 @@ func TestTrialCopiesOfTheSeriesAreOneNight(t *testing.T) {
 			if len(used) != 2 || len(copies) < 15 {
 				t.Errorf("%d copies were restored to the nights %v", len(copies), used)
 			}
-			h.restoreTorn(copies, nightAt)
+			h.restoreTorn(copies, contentsAt)
 		})
 	}
 }

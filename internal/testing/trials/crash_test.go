@@ -148,9 +148,9 @@ func (w *stepRecorder) record(name, _ string) error {
 	return nil
 }
 
-// try runs the night in a child process. control kills the process or waits for its end. Its
-// channel is closed after the given number of requests. try reports whether the process was
-// killed and whether the night is published.
+// try runs the night in a child process. control kills the process or waits for its end; reached
+// is closed after the given number of requests. try reports whether the process was killed and
+// whether the night is published.
 func (c *crashTrial) try(t *testing.T, s stepCall, requests int, control func(t *testing.T, p *child, reached <-chan struct{})) (killed, published bool) {
 	t.Helper()
 	p, published := c.attempt(t, job{KillAt: s}, requests, control)
@@ -201,8 +201,7 @@ func (c *crashTrial) runOnce(t *testing.T, requests int, run func(night job, rea
 // time if the try resumes a run.
 func (c *crashTrial) startTime(t *testing.T) time.Time {
 	t.Helper()
-	wh, err := warehouse.Open(c.job(killedAgent, c.dir).config().Warehouse)
-	must(t, err)
+	wh := warehouseOf(t, c.job(killedAgent, c.dir).config())
 	if _, ok, err := wh.Ledger.Unfinished(); !ok || err != nil {
 		must(t, err)
 		return c.at
@@ -276,8 +275,8 @@ func (c *crashTrial) publishUndisturbed(t *testing.T) {
 // waitForExit waits for the normal end of a run.
 func waitForExit(_ *testing.T, p *child, _ <-chan struct{}) { <-p.exited }
 
-// killAfter returns a control function for try that kills a run the delay after reached is
-// closed.
+// killAfter returns a control function for try. It waits until reached is closed, and kills the run
+// after the delay.
 func killAfter(delay time.Duration) func(*testing.T, *child, <-chan struct{}) {
 	return func(t *testing.T, p *child, reached <-chan struct{}) {
 		select {

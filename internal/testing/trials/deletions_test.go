@@ -130,10 +130,10 @@ func TestWithdrawnProductIsClosed(t *testing.T) {
 	h.goodNight()
 	listed := recordIDs(h.service, "/products/listings")
 	res := h.goodNight()
-	still := recordIDs(h.service, "/products/listings")
+	listedLater := recordIDs(h.service, "/products/listings")
 	seen := map[bool]int{}
 	for id := range listed {
-		if still[id] {
+		if listedLater[id] {
 			continue
 		}
 		h.requireDeletion(res, "product_listings", id, "absent from a proven walk of product_listings")

@@ -42,7 +42,7 @@ func derivedTable(s stream.Stream, t stream.Table) (expected, bool) {
 		e.ids += " " + ref.Table + "." + ref.Column
 	}
 	kinds := map[stream.Type]*string{
-		stream.Text: &e.text, stream.Bool: &e.flag, stream.Int32: &e.whole, stream.Int64: &e.whole,
+		stream.Text: &e.text, stream.Bool: &e.flag, stream.Int32: &e.integer, stream.Int64: &e.integer,
 		stream.Money: &e.money, stream.Instant: &e.instant, stream.JSON: &e.json,
 	}
 	for _, c := range def.Columns {

@@ -122,8 +122,7 @@ func TestKilledDiscardIsFinished(t *testing.T) {
 			if err == nil || !strings.Contains(err.Error(), "its answers are not kept") {
 				t.Errorf("replay of a run that is to be discarded: %v", err)
 			}
-			wh, err := warehouse.Open(h.cfg.Warehouse)
-			must(t, err)
+			wh := warehouseOf(t, h.cfg)
 			finish(t, h, wh)
 			if _, err := os.Stat(wh.Folder.RawPath(run)); !errors.Is(err, fs.ErrNotExist) {
 				t.Errorf("the answers of the killed run still exist (error %v)", err)

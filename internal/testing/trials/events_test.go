@@ -20,7 +20,6 @@ import (
 	"placementsync/internal/pipeline"
 	"placementsync/internal/sim"
 	"placementsync/internal/stream"
-	"placementsync/internal/warehouse"
 	"placementsync/internal/webhook"
 )
 
@@ -48,8 +47,7 @@ func newWebhookHarness(t *testing.T, opts sim.Options, names ...string) webhookH
 	})
 	h.cfg.Warehouse.Tables = stream.Tables(h.cfg.Streams)
 	h.at = h.service.Now()
-	wh, err := warehouse.Open(h.cfg.Warehouse)
-	must(t, err)
+	wh := warehouseOf(t, h.cfg)
 	receiver, err := webhook.New(webhook.Config{Dir: wh.Folder.InboxPath(), Secrets: []string{hookSecret}, SegmentBytes: 1},
 		slog.New(slog.DiscardHandler), func() time.Time { return h.at })
 	must(t, err)
@@ -223,8 +221,7 @@ func TestTrialEventsOutliveRollbackReplayAndRebuild(t *testing.T) {
 	requireEvents("a")
 	m.goodNight()
 	requireEvents("a", "b")
-	wh, err := warehouse.Open(m.cfg.Warehouse)
-	must(t, err)
+	wh := warehouseOf(t, m.cfg)
 	versions, err := wh.Versions.List()
 	must(t, err)
 	_, err = wh.Rollback(versions[0], m.at)

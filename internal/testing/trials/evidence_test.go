@@ -84,11 +84,13 @@ func TestTrialListsWithoutAnEnvelopeAreRequestedOnce(t *testing.T) {
 	h.cfg.Fetch.PageSize = 100
 	res := h.goodNight()
 	requests := h.service.Stats().Routes
-	for stream, parents := range map[string]string{"article_comments": "articles", "campaign_articles": "campaigns"} {
-		h.requireStream(res.Run, stream, fetch.Exact, "every id was answered whole")
-		route := map[string]string{"article_comments": "/articles/{id}/comments", "campaign_articles": "/campaigns/{id}/articles"}[stream]
-		if n, want := requests[route], h.count(parents, "TRUE"); n != want || want == 0 {
-			t.Errorf("%s was requested %d times for %d %s", route, n, want, parents)
+	for _, c := range []struct{ stream, route, parents string }{
+		{"article_comments", "/articles/{id}/comments", "articles"},
+		{"campaign_articles", "/campaigns/{id}/articles", "campaigns"},
+	} {
+		h.requireStream(res.Run, c.stream, fetch.Exact, "every id was answered whole")
+		if n, want := requests[c.route], h.count(c.parents, "TRUE"); n != want || want == 0 {
+			t.Errorf("%s was requested %d times for %d %s", c.route, n, want, c.parents)
 		}
 	}
 	h.requireStream(res.Run, "cities", fetch.Exact, "the service does not page it")

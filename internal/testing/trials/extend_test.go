@@ -59,8 +59,7 @@ func TestTrialUnwritableSeriesMakesTheNightPartial(t *testing.T) {
 					t.Errorf("the error of the night is %q, want %q", res.Run.Error, want)
 				}
 			}
-			wh, err := warehouse.Open(h.cfg.Warehouse)
-			must(t, err)
+			wh := warehouseOf(t, h.cfg)
 			if _, err := wh.Pruner.Prune(warehouse.Retention{Daily: 9}, h.at, false); err != nil {
 				t.Error(err)
 			}

@@ -10,7 +10,6 @@ import (
 
 	"placementsync/internal/ledger"
 	"placementsync/internal/testing/torture"
-	"placementsync/internal/warehouse"
 )
 
 // TestTrialNightOnAFailingDisk is the short form of TestTortureFailingDisk.
@@ -123,8 +122,7 @@ func (c *crashTrial) requirePublished(t *testing.T, s stepCall, night string, en
 // requireNoSuccess checks that the ledger does not report the night as a success.
 func (c *crashTrial) requireNoSuccess(t *testing.T, night string) {
 	t.Helper()
-	wh, err := warehouse.Open(c.job(killedAgent, c.dir).config().Warehouse)
-	must(t, err)
+	wh := warehouseOf(t, c.job(killedAgent, c.dir).config())
 	runs, err := wh.Ledger.AllRuns()
 	must(t, err)
 	i := slices.IndexFunc(runs, func(r ledger.Run) bool { return r.ID == night })

@@ -121,9 +121,9 @@ type falsifier struct {
 var parameter = regexp.MustCompile(`\{[^}]*\}`)
 
 func (l *falsifier) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
-	answer := httptest.NewRecorder()
-	l.service.ServeHTTP(answer, r)
-	status, body := answer.Code, answer.Body.Bytes()
+	recorder := httptest.NewRecorder()
+	l.service.ServeHTTP(recorder, r)
+	status, body := recorder.Code, recorder.Body.Bytes()
 	l.mu.Lock()
 	if matches, _ := path.Match(parameter.ReplaceAllString(l.stream.Path, "*"), r.URL.Path); matches && l.change != nil && status == http.StatusOK {
 		if code, falseBody, ok := l.change.falsify(l.stream, body, l.other(r.URL.Path, body)); ok {

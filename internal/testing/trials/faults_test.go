@@ -104,8 +104,7 @@ func (l *lockedBuffer) String() string {
 
 func ledgerRuns(t *testing.T, h *harness) []ledger.Run {
 	t.Helper()
-	wh, err := warehouse.Open(h.cfg.Warehouse)
-	must(t, err)
+	wh := warehouseOf(t, h.cfg)
 	all, err := wh.Ledger.Runs()
 	must(t, err)
 	return all

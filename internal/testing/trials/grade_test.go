@@ -108,26 +108,26 @@ func TestTrialMetaStreamsIsCorrectAfterEveryNight(t *testing.T) {
 	h.cfg.Fetch.PageSize = 100
 	h.readChangedDetails(45, 4)
 	seen := lastReads{}
-	after := func(res pipeline.Result) {
+	checkNight := func(res pipeline.Result) {
 		t.Helper()
 		seen.record(h, res.Run.SnapshotAt)
 		h.requireTrueStreams(res, seen)
 	}
-	after(h.goodNight())
-	after(h.goodNight())
+	checkNight(h.goodNight())
+	checkNight(h.goodNight())
 	article := h.queryOne("SELECT min(id) FROM articles")
 	h.service.SetFaults(sim.Fault{Path: "/files", Kind: sim.FaultStatus, Status: 500},
 		sim.Fault{Path: "/articles/" + article + "/comments", Kind: sim.FaultStatus, Status: 500},
 		sim.Fault{Route: "/profiles/{id}/orders", Kind: sim.FaultStatus, Status: 500})
-	after(h.partialNight())
+	checkNight(h.partialNight())
 	h.service.SetFaults()
 	all := h.cfg.Chosen
 	h.cfg.Chosen = []string{"token", "campaigns", "campaign_details", "campaign_articles", "orders"}
-	after(h.goodNight())
+	checkNight(h.goodNight())
 	h.cfg.Chosen = all
-	after(h.goodNight())
+	checkNight(h.goodNight())
 	h.cfg.Details = "all"
-	after(h.goodNight())
+	checkNight(h.goodNight())
 	if n := h.count("meta.streams", "run_id = ? AND rows_old > 0", h.latestRun()); n != 0 {
 		t.Errorf("%d streams have old rows after a night that read everything", n)
 	}

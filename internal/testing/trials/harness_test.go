@@ -118,7 +118,6 @@ func (h *harness) sameDayNight() pipeline.Result {
 }
 
 // mustComplete takes the results of a run and fails the test unless the run is complete.
-// mustComplete takes the results of a run and fails the test unless the run is complete.
 func (h *harness) mustComplete(res pipeline.Result, err error) pipeline.Result {
 	h.t.Helper()
 	if err != nil || res.Run.Outcome != ledger.Complete || res.Run.ExitCode != 0 {
@@ -268,29 +267,16 @@ func (h *harness) catalog() *sql.DB {
 
 func open(t *testing.T, dsn string) *sql.DB {
 	t.Helper()
-	db, err := sql.Open("duckdb", dsn)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := db.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	db := openUnmanaged(t, dsn)
+	t.Cleanup(func() { must(t, db.Close()) })
 	return db
 }
 
 // latestRun returns the id of the run that readers see, or "" before the first publish.
 func (h *harness) latestRun() string {
 	h.t.Helper()
-	wh, err := warehouse.Open(h.cfg.Warehouse)
-	if err != nil {
-		h.t.Fatal(err)
-	}
-	run, _, err := wh.Versions.Latest()
-	if err != nil {
-		h.t.Fatal(err)
-	}
+	run, _, err := warehouseOf(h.t, h.cfg).Versions.Latest()
+	must(h.t, err)
 	return run
 }
 

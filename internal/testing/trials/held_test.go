@@ -17,9 +17,9 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// TestTrialOtherRunsBesideAHeldNight holds every row of the table in docs/guide/checks.md: what
-// becomes of a held night, of its events and of its landed answers. Answers are discarded when
-// their night is published.
+// TestTrialOtherRunsBesideAHeldNight checks every row of the table in docs/guide/checks.md: the
+// effect of another run on a held night, its events and its landed answers. Answers are discarded
+// when their night is published.
 func TestTrialOtherRunsBesideAHeldNight(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
@@ -86,7 +86,7 @@ func TestTrialOtherRunsBesideAHeldNight(t *testing.T) {
 			continue
 		}
 		c.check(t, m.harness, held, res.Run.ID)
-		// The next night has the event, and starts anew.
+		// The next night is a new run, and has the event.
 		m.cfg.Chosen, m.cfg.DryRun, m.cfg.Checks = original.Chosen, false, lenient
 		m.service.SetValueFaults()
 		next := m.sameDayNight()
@@ -120,7 +120,7 @@ type besideHeld struct {
 	do     func() (pipeline.Result, error)
 	// left is the state of the held night.
 	left string
-	// seen is the version that readers see: empty means that of the run, otherwise second.
+	// seen is the version that readers see. Empty means the version of the run.
 	seen string
 	// audited is set if meta of the published run has the results of checks.
 	audited bool
@@ -269,7 +269,7 @@ func TestTrialKilledAroundAHeldNight(t *testing.T) {
 				kills++
 			}
 			h.service.SetValueFaults()
-			requireNoStateBetween(t, j, do, first, held)
+			requireOldOrNewState(t, j, do, first, held)
 		}
 		t.Logf("%s: %d kills at %d steps", do, kills, len(recorder.steps)-from)
 		if kills == 0 {
@@ -278,8 +278,8 @@ func TestTrialKilledAroundAHeldNight(t *testing.T) {
 	}
 }
 
-// killStride is how many steps further the next kill is. The long trial kills at each step, the
-// short one about six times.
+// killStride returns the distance between two kills, in steps. The long trial kills at each step,
+// the short trial about six times.
 func killStride(steps int) int {
 	if os.Getenv("PLACEMENTSYNC_TORTURE") != "" {
 		return 1
@@ -294,8 +294,9 @@ func copyWarehouse(t *testing.T, from string) string {
 	return dir
 }
 
-// requireNoStateBetween checks the warehouse after a kill, and runs the next night.
-func requireNoStateBetween(t *testing.T, j heldJob, do, first, held string) {
+// requireOldOrNewState checks that a killed operation took effect completely or not at all, and
+// runs the next night.
+func requireOldOrNewState(t *testing.T, j heldJob, do, first, held string) {
 	t.Helper()
 	at := do + ", killed at " + j.KillAt.String()
 	j.KillAt = stepCall{}

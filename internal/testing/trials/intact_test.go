@@ -121,12 +121,8 @@ func openUnmanaged(t *testing.T, dsn string) *sql.DB {
 // and the columns of meta that do not depend on the number of tries.
 func requireSameWarehouse(t *testing.T, want, got string) {
 	t.Helper()
-	db := openUnmanaged(t, "")
+	db := attachBoth(t, want, got)
 	defer db.Close()
-	for name, dir := range map[string]string{"want": want, "got": got} {
-		_, err := db.ExecContext(t.Context(), fmt.Sprintf("ATTACH '%s/catalog.duckdb' AS %s (READ_ONLY)", dir, name))
-		must(t, err)
-	}
 	columns := map[string]string{
 		"meta.deletions": "*", "meta.details": "*", "meta.tables": "*",
 		"meta.rejects": "* EXCLUDE (seq)", "meta.drift": "* EXCLUDE (count, sample)",
@@ -139,6 +135,17 @@ func requireSameWarehouse(t *testing.T, want, got string) {
 	for table, names := range columns {
 		requireSameRows(t, db, table, names)
 	}
+}
+
+// attachBoth attaches the catalogs of two warehouses as want and got.
+func attachBoth(t *testing.T, want, got string) *sql.DB {
+	t.Helper()
+	db := openUnmanaged(t, "")
+	for name, dir := range map[string]string{"want": want, "got": got} {
+		_, err := db.ExecContext(t.Context(), fmt.Sprintf("ATTACH '%s/catalog.duckdb' AS %s (READ_ONLY)", dir, name))
+		must(t, err)
+	}
+	return db
 }
 
 // requireSameRows compares a table of the attached databases want and got.

@@ -28,10 +28,10 @@ type faultSelector struct {
 }
 
 // set changes which requests are affected. The counts are kept.
-func (w *faultSelector) set(share float64, at string) {
+func (w *faultSelector) set(share float64, pattern string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.share, w.pattern = share, at
+	w.share, w.pattern = share, pattern
 }
 
 func (w *faultSelector) affects(r *http.Request) bool {
@@ -66,13 +66,13 @@ func (f faultProxy) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 		f.service.ServeHTTP(rw, r)
 		return
 	}
-	answer := httptest.NewRecorder()
-	f.service.ServeHTTP(answer, r)
-	if answer.Code != http.StatusOK {
-		http.Error(rw, answer.Body.String(), answer.Code)
+	recorder := httptest.NewRecorder()
+	f.service.ServeHTTP(recorder, r)
+	if recorder.Code != http.StatusOK {
+		http.Error(rw, recorder.Body.String(), recorder.Code)
 		return
 	}
-	f.spoil(rw, answer.Body.Bytes())
+	f.spoil(rw, recorder.Body.Bytes())
 }
 
 // detour sends the affected requests to another address.

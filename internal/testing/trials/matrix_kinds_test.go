@@ -87,19 +87,22 @@ func bodyFaults() []faultKind {
 			return addField(body, "\"a\\u0000b\xff\xc3(\"")
 		}}, noise: func(text string) bool { return strings.HasPrefix(text, "a\x00b\uFFFD") }},
 		rewriteFault("duplicate keys", duplicateFields),
-		{name: "gzip bomb", spoil: gzipBomb(), timeout: 20 * time.Second},
+		{name: "gzip bomb", spoil: bomb("gzip", newGzip), timeout: 20 * time.Second},
 		largeRecord("100 MB record", 100_000_000),
-		{name: "zstd bomb", spoil: zstdBomb(), timeout: 20 * time.Second},
+		{name: "zstd bomb", spoil: bomb("zstd", newZstd), timeout: 20 * time.Second},
 		{name: "zstd, cut off", spoil: respondEncoded("zstd", func(body []byte) []byte {
-			packed := compressZstd(body)
-			return packed[:len(packed)-len(packed)/3-1]
+			var packed bytes.Buffer
+			pack := newZstd(&packed)
+			_, _ = pack.Write(body) // a buffer accepts all writes
+			_ = pack.Close()
+			return packed.Bytes()[:packed.Len()-packed.Len()/3-1]
 		})},
 		{name: "plain, named gzip", spoil: respondEncoded("gzip", func(body []byte) []byte { return body })},
 	}
 }
 
-// noise is the name of the field that a fault adds to records.
-const noise = "zz_noise"
+// noiseField is the name of the field that a fault adds to records.
+const noiseField = "zz_noise"
 
 // firstKey is the beginning of the first record of a body of the demo service.
 const firstKey = `{"id":`
@@ -107,7 +110,7 @@ const firstKey = `{"id":`
 // addField inserts a field at the beginning of the first record of a body. A body without
 // records is not changed.
 func addField(body []byte, value string) []byte {
-	return bytes.Replace(body, []byte(firstKey), []byte(`{"`+noise+`":`+value+`,"id":`), 1)
+	return bytes.Replace(body, []byte(firstKey), []byte(`{"`+noiseField+`":`+value+`,"id":`), 1)
 }
 
 // duplicateFields duplicates the first field of the envelope and of each record. The second
@@ -127,18 +130,15 @@ const (
 	bombUnits = 64
 )
 
-// gzipBomb responds with a gigabyte of white space, compressed to a thousandth.
-func gzipBomb() func(rw http.ResponseWriter, body []byte) {
+// bomb responds with a gigabyte of white space, compressed to a thousandth. It consists of equal
+// units, which do not state the size of the whole.
+func bomb(coding string, compress func(w io.Writer) io.WriteCloser) func(rw http.ResponseWriter, body []byte) {
 	var unit bytes.Buffer
-	pack := gzip.NewWriter(&unit)
+	pack := compress(&unit)
 	_, _ = io.Copy(pack, io.LimitReader(blanks{}, bombUnit)) // a buffer accepts all writes
 	_ = pack.Close()
 	packed := bytes.Repeat(unit.Bytes(), bombUnits)
-	return func(rw http.ResponseWriter, _ []byte) {
-		rw.Header().Set("Content-Encoding", "gzip")
-		rw.Header().Set("Content-Type", "application/json")
-		_, _ = rw.Write(packed) // the client disconnects
-	}
+	return respondEncoded(coding, func([]byte) []byte { return packed })
 }
 
 // respondEncoded responds with the body in a content encoding.
@@ -150,19 +150,11 @@ func respondEncoded(coding string, pack func(body []byte) []byte) func(rw http.R
 	}
 }
 
-func compressZstd(body []byte) []byte {
-	pack, _ := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1)) // only invalid options fail
-	return pack.EncodeAll(body, nil)
-}
+func newGzip(w io.Writer) io.WriteCloser { return gzip.NewWriter(w) }
 
-// zstdBomb responds with a gigabyte of white space in frames that do not state their size.
-func zstdBomb() func(rw http.ResponseWriter, body []byte) {
-	var unit bytes.Buffer
-	pack, _ := zstd.NewWriter(&unit, zstd.WithEncoderConcurrency(1)) // only invalid options fail
-	_, _ = io.Copy(pack, io.LimitReader(blanks{}, bombUnit))         // a buffer accepts all writes
-	_ = pack.Close()
-	packed := bytes.Repeat(unit.Bytes(), bombUnits)
-	return respondEncoded("zstd", func([]byte) []byte { return packed })
+func newZstd(w io.Writer) io.WriteCloser {
+	pack, _ := zstd.NewWriter(w, zstd.WithEncoderConcurrency(1)) // only invalid options fail
+	return pack
 }
 
 // blanks is an endless reader of blanks.
@@ -183,7 +175,7 @@ func largeRecord(name string, size int) faultKind {
 		rw.Header().Set("Content-Type", "application/json")
 		_, _ = rw.Write(before) // the client may disconnect
 		if found {
-			fmt.Fprintf(rw, `{"%s":"`, noise)
+			fmt.Fprintf(rw, `{"%s":"`, noiseField)
 			_, _ = io.Copy(rw, io.LimitReader(blanks{}, int64(size)))
 			fmt.Fprint(rw, `","id":`)
 		}

@@ -129,7 +129,7 @@ func newMatrixCell(t *testing.T, seed uint64, kind faultKind, streams ...string)
 	return c
 }
 
-// maxDuration returns the maximal duration of a night. It allows one minute for the night
+// maxDuration returns the maximum duration of a night. It allows one minute for the night
 // itself on a busy machine, and for each pass of each stream one request that uses all
 // attempts up to their timeouts.
 func (c *matrixCell) maxDuration() time.Duration {
@@ -196,7 +196,7 @@ func (c *matrixCell) runFaultyNight(t *testing.T) {
 		c.requireFailed(t, res, err, was)
 		return
 	}
-	if whole := c.compareWithGrades(t, res); whole {
+	if c.compareWithGrades(t, res) {
 		c.row.Exact++
 	} else {
 		c.row.Partial++
@@ -220,21 +220,21 @@ func (c *matrixCell) requireFailed(t *testing.T, res pipeline.Result, err error,
 
 // compareWithGrades checks the grades of a published night. A table whose streams are exact or
 // repaired must have the values of the service. Streams with other grades must have a reason.
-// The exit code must match the grades. whole means that all streams are exact or repaired.
-func (c *matrixCell) compareWithGrades(t *testing.T, res pipeline.Result) (whole bool) {
+// The exit code must match the grades. allProven means that all streams are exact or repaired.
+func (c *matrixCell) compareWithGrades(t *testing.T, res pipeline.Result) (allProven bool) {
 	t.Helper()
-	whole = true
+	allProven = true
 	proven, carried := map[string]bool{}, false
 	for _, s := range res.Run.Streams {
 		grade := fetch.Grade(s.Grade)
 		proven[s.Stream] = grade == fetch.Exact || grade == fetch.Repaired
 		carried = carried || grade == fetch.CarriedForward || grade == fetch.Skipped
-		whole = whole && proven[s.Stream]
+		allProven = allProven && proven[s.Stream]
 		if !proven[s.Stream] && s.Reason == "" {
 			t.Errorf("%s is %s without a reason", s.Stream, s.Grade)
 		}
 	}
-	if code := res.Run.ExitCode; code != 0 && code != 3 || carried && code != 3 || whole && code != 0 {
+	if code := res.Run.ExitCode; code != 0 && code != 3 || carried && code != 3 || allProven && code != 0 {
 		t.Errorf("the night ended %s with %d:\n%s", res.Run.Outcome, code, reasons(res.Run))
 	}
 	current := c.ref.currentRows()
@@ -243,7 +243,7 @@ func (c *matrixCell) compareWithGrades(t *testing.T, res pipeline.Result) (whole
 			compareRows(t, e, current, c.publishedRows(t, e), e.table)
 		}
 	}
-	return whole
+	return allProven
 }
 
 // publishedRows returns the rows of a published table, without the additions of the fault.
@@ -252,14 +252,14 @@ func (c *matrixCell) publishedRows(t *testing.T, e expected) []textRow {
 	all := readTable(t, e, c.catalog(), "main."+e.table)
 	for _, r := range all {
 		extra, _ := decode(cmp.Or(r["extra"], "{}")).(map[string]any)
-		text, noisy := extra[noise].(string)
+		text, noisy := extra[noiseField].(string)
 		if !noisy {
 			continue
 		}
 		if c.kind.noise == nil || !c.kind.noise(text) {
 			t.Errorf("%s has %.40q, which the service did not send", e.table, text)
 		}
-		if delete(extra, noise); len(extra) == 0 {
+		if delete(extra, noiseField); len(extra) == 0 {
 			delete(r, "extra")
 		} else {
 			r["extra"] = canonical(extra)
@@ -311,7 +311,7 @@ func resetPeakMemory() {
 	_ = os.WriteFile("/proc/self/clear_refs", []byte("5"), 0)
 }
 
-// peakMemory returns the maximal memory of this process since resetPeakMemory in bytes, or 0
+// peakMemory returns the maximum memory of this process since resetPeakMemory in bytes, or 0
 // if it is unknown.
 func peakMemory() int64 {
 	data, err := os.ReadFile("/proc/self/status")

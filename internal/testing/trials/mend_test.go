@@ -25,7 +25,7 @@ func TestTrialSeriesIsWrittenFromTheCatalog(t *testing.T) {
 	for range 4 {
 		h.goodNight()
 	}
-	before, whole := h.historySums(), h.cfg.Warehouse.Dir
+	before, intact := h.historySums(), h.cfg.Warehouse.Dir
 	for name, lost := range map[string][]string{
 		"both manifests of a day":  {"parquet/.manifests/snapshot_date=2026-11-02.json", "parquet/.meta/20261102T020000Z.json"},
 		"the manifests":            {"parquet/.manifests"},
@@ -35,7 +35,7 @@ func TestTrialSeriesIsWrittenFromTheCatalog(t *testing.T) {
 		"the series and a version": {"parquet", "versions/20261104T020000Z"},
 	} {
 		h.cfg.Warehouse.Dir = filepath.Join(t.TempDir(), "w")
-		copyTree(t, whole, h.cfg.Warehouse.Dir)
+		copyTree(t, intact, h.cfg.Warehouse.Dir)
 		for _, path := range lost {
 			must(t, os.RemoveAll(h.path(path)))
 		}
@@ -71,12 +71,12 @@ func TestTrialRebuildRequiresConsentToALoss(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t, smallWorld(), fewStreams()...)
 	h.goodNight()
-	first := h.path("parquet", ".manifests", "index.json")
-	index, err := os.ReadFile(first)
+	indexFile := h.path("parquet", ".manifests", "index.json")
+	index, err := os.ReadFile(indexFile)
 	must(t, err)
 	h.goodNight()
 	latest := h.latestRun()
-	must(t, os.WriteFile(first, index, 0o600))
+	must(t, os.WriteFile(indexFile, index, 0o600))
 	must(t, os.Remove(h.path("parquet", ".manifests", "snapshot_date=2026-11-03.json")))
 	days, err := filepath.Glob(h.path("parquet", "*", "snapshot_date=2026-11-03"))
 	must(t, err)

@@ -10,7 +10,6 @@ import (
 
 	"placementsync/internal/integrity"
 	"placementsync/internal/pipeline"
-	"placementsync/internal/warehouse"
 )
 
 // TestNightReportsDamage damages a file of an unchanged table after a successful verify. The
@@ -37,8 +36,7 @@ func TestNightReportsDamage(t *testing.T) {
 			var log bytes.Buffer
 			h.cfg.Log = slog.New(slog.NewTextHandler(&log, nil))
 			first := h.goodNight()
-			wh, err := warehouse.Open(h.cfg.Warehouse)
-			must(t, err)
+			wh := warehouseOf(t, h.cfg)
 			must(t, integrity.SaveRecord(wh.Folder, integrity.VerifyRecord{At: h.at, ReadData: true, Result: integrity.Whole}))
 			before := h.count("tags", "true")
 			damaged := "versions/" + first.Run.ID + "/tags.parquet"
@@ -79,8 +77,7 @@ func TestDamageWithoutAVerifyIsRecorded(t *testing.T) {
 	first := h.goodNight()
 	must(t, os.Remove(h.path("versions", first.Run.ID, "tags.parquet")))
 	h.sameDayNight()
-	wh, err := warehouse.Open(h.cfg.Warehouse)
-	must(t, err)
+	wh := warehouseOf(t, h.cfg)
 	if v, ok, err := integrity.LastRecord(wh.Folder, true); err != nil || !ok || !v.At.IsZero() || v.NightDamage == nil || v.Result != integrity.Rebuildable {
 		t.Errorf("the record is %+v (%v)", v, err)
 	}

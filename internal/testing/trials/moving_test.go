@@ -46,7 +46,7 @@ type recordedService struct {
 	path    string
 
 	mu      sync.Mutex
-	changes [2]int
+	changes [2]int // inserts and deletes
 	states  map[uint64]bool
 }
 
@@ -180,8 +180,8 @@ func TestTortureMovingLists(t *testing.T) {
 	walkMovingLists(t, 200)
 }
 
-// walkMovingLists reads every changing list of worlds with these many seeds, and logs the
-// shares of the grades.
+// walkMovingLists reads every changing list of one world for each seed, and logs the shares of the
+// grades.
 func walkMovingLists(t *testing.T, seeds uint64) {
 	for name, order := range listOrders() {
 		t.Run(name, func(t *testing.T) {

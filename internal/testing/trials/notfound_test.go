@@ -105,11 +105,13 @@ func TestTrialListedArticlesAnswered404AreKept(t *testing.T) {
 				h.service.SetFaults(notFound("/articles/", lost...)...)
 				res, err := h.night()
 				must(t, err)
-				want := map[bool]int{false: 0, true: 3}[c.partial]
+				want, grade := 0, fetch.Repaired
+				if c.partial {
+					want, grade = 3, fetch.BestEffort
+				}
 				if res.Run.ExitCode != want {
 					t.Errorf("the night ended with %d, want %d", res.Run.ExitCode, want)
 				}
-				grade := map[bool]fetch.Grade{false: fetch.Repaired, true: fetch.BestEffort}[c.partial]
 				h.requireStream(res.Run, "articles", grade, fmt.Sprintf("%d of ", c.gone))
 				h.requireStream(res.Run, "articles", grade, "were answered 404 although a list contains them; their rows are kept")
 				s := streamOf(t, res.Run, "articles")

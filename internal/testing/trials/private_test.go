@@ -147,13 +147,13 @@ func TestTorturePrivateValuesAreNowhere(t *testing.T) {
 // warehouse. The published files and the ledger must not contain the texts.
 func requirePrivate(t *testing.T, minColumns int, wanted func(name string) bool, rules func(hashable, rest []string) []transform.Privacy) {
 	t.Helper()
-	open := newPrivateHarness(t, transform.Privacy{}, wanted)
-	open.runMarkedNights()
-	columns, places := open.markedColumns(), open.findMark(canary)
+	public := newPrivateHarness(t, transform.Privacy{}, wanted)
+	public.runMarkedNights()
+	columns, places := public.markedColumns(), public.findMark(canary)
 	if len(columns) < minColumns || !slices.Contains(places, "past.orders") || !slices.Contains(places, "meta.rejects") {
 		t.Fatalf("%d columns and these places contain the mark: %v", len(columns), places)
 	}
-	for _, p := range rules(splitHashable(t, open.cfg.Streams, columns)) {
+	for _, p := range rules(splitHashable(t, public.cfg.Streams, columns)) {
 		t.Run(fmt.Sprintf("%d dropped, %d hashed", len(p.Drop), len(p.Hash)), func(t *testing.T) {
 			t.Parallel()
 			m := newPrivateHarness(t, p, wanted)

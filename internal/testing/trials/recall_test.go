@@ -64,12 +64,8 @@ func compareRecall(t *testing.T, order sim.ListOrder) {
 		h.at = h.service.Now().Add(2 * time.Hour)
 		forBoth(func(cfg pipeline.Config) error { _, err := pipeline.Run(t.Context(), cfg); return err })
 		requireSameWarehouse(t, decoding.Warehouse.Dir, h.cfg.Warehouse.Dir)
-		db := openUnmanaged(t, "")
+		db := attachBoth(t, decoding.Warehouse.Dir, h.cfg.Warehouse.Dir)
 		defer db.Close()
-		for name, dir := range map[string]string{"want": decoding.Warehouse.Dir, "got": h.cfg.Warehouse.Dir} {
-			_, err := db.ExecContext(t.Context(), "ATTACH '"+dir+"/catalog.duckdb' AS "+name+" (READ_ONLY)")
-			must(t, err)
-		}
 		requireSameRows(t, db, "meta.drift", "*")
 		if len(entryFiles(t, h.cfg.Warehouse.Dir)) == 0 {
 			t.Error("the warehouse with recall has no entry files")
@@ -112,8 +108,7 @@ func compareRecall(t *testing.T, order sim.ListOrder) {
 	night()
 	night()
 	forBoth(func(cfg pipeline.Config) error {
-		wh, err := warehouse.Open(cfg.Warehouse)
-		must(t, err)
+		wh := warehouseOf(t, cfg)
 		versions, err := wh.Versions.List()
 		must(t, err)
 		_, err = wh.Rollback(versions[len(versions)-2], h.at)

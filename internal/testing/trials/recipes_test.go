@@ -19,7 +19,7 @@ import (
 // recipe is a section of docs/bi.md with executable code.
 type recipe struct {
 	heading, language string
-	// versions are the packages and versions in the heading.
+	// versions is the text after the opening parenthesis of the heading.
 	versions string
 	// check is appended to the code and prints one line, which must equal the result of the
 	// SQL in want.

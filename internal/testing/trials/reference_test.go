@@ -27,9 +27,10 @@ type reference struct {
 	t       *testing.T
 	service *sim.Service
 	tables  []expected
-	paths   map[string]bool
+	paths   map[string]bool // endpoints of the streams
 	// rewrite changes a record as the simulated faults do.
-	rewrite      func(record any) any
+	rewrite func(record any) any
+	// requestedIDs contains the ids that records have named, by the columns in expected.ids.
 	requestedIDs map[string]map[string]bool
 }
 
@@ -187,8 +188,8 @@ func nestedPaths(e expected) []string {
 }
 
 // mergeDetails combines the rows of details with those of their list. A record without a
-// detail has the rows of the list. With a detail it has the detail's rows; only empty columns
-// of its own row are filled from the list.
+// detail has the rows of the list. A record with a detail has the rows of the detail; the list
+// fills empty columns of the record's own row, but not of nested rows.
 func mergeDetails(e expected, list, details []row, answered map[string]bool) []row {
 	byRecord := map[string]row{}
 	for _, d := range details {

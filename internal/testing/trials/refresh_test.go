@@ -18,15 +18,14 @@ import (
 	"placementsync/internal/ledger"
 	"placementsync/internal/pipeline"
 	"placementsync/internal/sim"
-	"placementsync/internal/warehouse"
 )
 
 // refresh advances the world by a day and runs a refresh an hour after the last run.
-func (m webhookHarness) refresh(t pipeline.Targets) pipeline.Result {
+func (m webhookHarness) refresh(targets pipeline.Targets) pipeline.Result {
 	m.t.Helper()
 	m.service.Advance(1)
 	m.at = m.at.Add(time.Hour)
-	return m.mustComplete(pipeline.Refresh(m.t.Context(), m.cfg, t))
+	return m.mustComplete(pipeline.Refresh(m.t.Context(), m.cfg, targets))
 }
 
 func TestTrialRefreshReadsOnlyItsTargets(t *testing.T) {
@@ -113,8 +112,7 @@ func TestTrialRefreshDoesNotCountAsNight(t *testing.T) {
 	for range 3 {
 		m.refresh(targets)
 	}
-	wh, err := warehouse.Open(m.cfg.Warehouse)
-	must(t, err)
+	wh := warehouseOf(t, m.cfg)
 	if versions, _ := wh.Versions.List(); !slices.Contains(versions, second.Run.ID) || len(versions) != 2 {
 		t.Errorf("versions %v are kept, want the night %s and a refresh", versions, second.Run.ID)
 	}

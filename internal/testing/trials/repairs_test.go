@@ -23,7 +23,6 @@ import (
 	"placementsync/internal/pipeline"
 	"placementsync/internal/stream"
 	"placementsync/internal/testing/torture"
-	"placementsync/internal/warehouse"
 )
 
 // TestRepairsRestoreAllIntactData is a seeded sample of TestTortureRepairs.
@@ -79,8 +78,8 @@ type repairs struct {
 	factsByPath map[string]facts
 	// visible are the facts that readers see.
 	visible facts
-	// content are the checksums of the tables that readers see.
-	content map[string]string
+	// visibleSums are the checksums of the tables that readers see.
+	visibleSums map[string]string
 	// baseRuns are the newest run and the runs that it builds on, newest first.
 	baseRuns []string
 	// targets are the files, folders and links that can be damaged.
@@ -138,8 +137,7 @@ func newRepairs(t *testing.T) *repairs {
 	h.sameDayNight()
 	third := h.latestRun()
 	h.goodNight()
-	wh, err := warehouse.Open(h.cfg.Warehouse)
-	must(t, err)
+	wh := warehouseOf(t, h.cfg)
 	h.at = h.at.Add(time.Minute)
 	lock, err := wh.Lock("test", h.at)
 	must(t, err)
@@ -165,8 +163,8 @@ func newRepairs(t *testing.T) *repairs {
 		r.factsByPath[path] = r.readFacts(t, db, filepath.Join(h.cfg.Warehouse.Dir, path), path)
 	}
 	r.visible = r.factsByPath[filepath.Join("versions", h.latestRun(), "catalog.duckdb")]
-	r.content = tableSums(t, h.path("catalog.duckdb"), false)
-	delete(r.content, "meta.tables")
+	r.visibleSums = tableSums(t, h.path("catalog.duckdb"), false)
+	delete(r.visibleSums, "meta.tables")
 	r.targets = r.listTargets()
 	if len(r.visible) < 100 || len(r.baseRuns) != 5 {
 		t.Fatalf("%d facts of %d runs", len(r.visible), len(r.baseRuns))
@@ -209,7 +207,7 @@ func (r *repairs) readFacts(t *testing.T, db *sql.DB, path, name string) facts {
 	}
 	switch base := filepath.Base(name); {
 	case strings.HasSuffix(base, ".parquet"):
-		collect(rowFacts(findTable(r, strings.TrimSuffix(base, ".parquet")), "read_parquet('"+path+"', hive_partitioning = false)", ""))
+		collect(rowFacts(r.table(strings.TrimSuffix(base, ".parquet")), "read_parquet('"+path+"', hive_partitioning = false)", ""))
 	case base == "catalog.duckdb":
 		must(t, execute(db, "ATTACH '"+path+"' AS warehouse (READ_ONLY)"))
 		for _, table := range r.cfg.Warehouse.Tables {
@@ -239,7 +237,7 @@ func (r *repairs) readFacts(t *testing.T, db *sql.DB, path, name string) facts {
 	return contained
 }
 
-func findTable(r *repairs, name string) stream.Table {
+func (r *repairs) table(name string) stream.Table {
 	return r.cfg.Warehouse.Tables[slices.IndexFunc(r.cfg.Warehouse.Tables, func(t stream.Table) bool { return t.Name == name })]
 }
 
@@ -384,7 +382,7 @@ func (r *repairs) runCombination(t *testing.T, db *sql.DB, number int) (o repair
 		}
 	}
 	intact := r.intactFacts(t, cfg.Warehouse.Dir)
-	missing := missingFacts(intact, r.visible)
+	unrecoverable := missingFacts(intact, r.visible)
 	e := r.repairAll(t, cfg)
 	defer func() {
 		if t.Failed() {
@@ -409,18 +407,18 @@ func (r *repairs) runCombination(t *testing.T, db *sql.DB, number int) (o repair
 	switch lost := missingFacts(got, intact); {
 	case len(lost) > 0:
 		return fail(outLost, "%d of %d facts of intact files are missing: %v", len(lost), len(intact), lost[:min(4, len(lost))])
-	case e.refused && len(missing) == 0:
+	case e.refused && len(unrecoverable) == 0:
 		return fail(outLost, "the repair was refused, although intact files contain all data")
 	case e.refused:
 		o.Result = outRefused
-	case len(missing) == 0 && !r.sameContent(t, cfg.Warehouse.Dir):
+	case len(unrecoverable) == 0 && !r.sameContent(t, cfg.Warehouse.Dir):
 		return fail(outLost, "the values differ from those before the damage")
 	case e.commands == 0:
 		o.Result = outHarmless
-	case len(missing) == 0:
+	case len(unrecoverable) == 0:
 		o.Result = outWhole
 	case !e.reported:
-		return fail(outFalse, "%d facts are lost and verify reported no loss: %v", len(missing), missing[:min(4, len(missing))])
+		return fail(outFalse, "%d facts are lost and verify reported no loss: %v", len(unrecoverable), unrecoverable[:min(4, len(unrecoverable))])
 	default:
 		o.Result = outReported
 	}
@@ -442,7 +440,7 @@ type repairEffect struct {
 	output string
 }
 
-// repairAll runs the commands that verify names, in its order, until there are none.
+// repairAll runs the commands that verify names, in its order, until verify names no command.
 func (r *repairs) repairAll(t *testing.T, cfg pipeline.Config) (e repairEffect) {
 	t.Helper()
 	const rounds = 6
@@ -482,7 +480,7 @@ func (r *repairs) repairAll(t *testing.T, cfg pipeline.Config) (e repairEffect) 
 			return e
 		}
 		if last, lastLinks := readTree(t, cfg.Warehouse.Dir); maps.Equal(first, last) && maps.Equal(firstLinks, lastLinks) {
-			// A night that contacts the service adds a line to the ledger.
+			// Only the start of a night runs here. A whole night would add a line to the ledger.
 			e.refused = slices.ContainsFunc(plan, func(repair integrity.Repair) bool { return repair.Kind != integrity.RunNight })
 			return e
 		}
@@ -494,8 +492,7 @@ func (r *repairs) repairAll(t *testing.T, cfg pipeline.Config) (e repairEffect) 
 // run runs the command of a repair, under the lock of the warehouse if the command takes it.
 func (r *repairs) run(t *testing.T, cfg pipeline.Config, repair integrity.Repair) error {
 	t.Helper()
-	wh, err := warehouse.Open(cfg.Warehouse)
-	must(t, err)
+	wh := warehouseOf(t, cfg)
 	now := cfg.Now()
 	runLocked := func(work func() error) error {
 		lock, err := wh.LockExisting("test", now)
@@ -536,7 +533,7 @@ func (r *repairs) mustBeReported(got map[string]string) bool {
 func (r *repairs) sameContent(t *testing.T, dir string) bool {
 	t.Helper()
 	got := tableSums(t, filepath.Join(dir, "catalog.duckdb"), false)
-	for table, sum := range r.content {
+	for table, sum := range r.visibleSums {
 		if got[table] != sum {
 			t.Logf("%s differs: %s, %s before", table, got[table], sum)
 			return false

@@ -83,8 +83,7 @@ func TestReplayErrors(t *testing.T) {
 		t.Error("the caller's configuration was changed")
 	}
 
-	wh, err := warehouse.Open(h.cfg.Warehouse)
-	must(t, err)
+	wh := warehouseOf(t, h.cfg)
 	rollback := func(run string) {
 		t.Helper()
 		_, err := wh.Rollback(run, h.at)
@@ -108,10 +107,9 @@ func TestTrialReplayAfterTheAdvisedRollback(t *testing.T) {
 	h := newHarness(t, smallWorld(), fewStreams()...)
 	h.goodNight()
 	second := h.goodNight()
-	wh, err := warehouse.Open(h.cfg.Warehouse)
-	must(t, err)
+	wh := warehouseOf(t, h.cfg)
 	for _, run := range []string{"", second.Run.ID} {
-		_, err = wh.Rollback(run, h.at)
+		_, err := wh.Rollback(run, h.at)
 		must(t, err)
 	}
 	h.at = h.at.Add(time.Hour)
@@ -135,8 +133,7 @@ func TestReplayAfterAKilledRollback(t *testing.T) {
 	if err == nil {
 		t.Fatal("the gate accepted an empty list")
 	}
-	wh, err := warehouse.Open(h.cfg.Warehouse)
-	must(t, err)
+	wh := warehouseOf(t, h.cfg)
 	unfinished := warehouse.Unfinished{Run: stopped.Run.ID + "-9", Kind: ledger.Rollback, Version: first.Run.ID, StartedAt: h.at, Attempt: 1}
 	must(t, wh.Ledger.StartOneShot(unfinished))
 	must(t, (durable.Disk{}).SwapLink(filepath.Join("versions", first.Run.ID), filepath.Join(h.cfg.Warehouse.Dir, "latest")))

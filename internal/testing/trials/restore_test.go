@@ -67,7 +67,7 @@ func TestTrialRestoreEqualsTheOriginal(t *testing.T) {
 }
 
 // TestTrialRestoreOfThinnedSeries prunes days before the loss. The current rows and meta must be
-// restored completely, and history from the remaining days.
+// restored completely. The history is restored from the remaining days.
 func TestTrialRestoreOfThinnedSeries(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
@@ -75,9 +75,8 @@ func TestTrialRestoreOfThinnedSeries(t *testing.T) {
 	for range 6 {
 		h.goodNight()
 	}
-	wh, err := warehouse.Open(h.cfg.Warehouse)
-	must(t, err)
-	_, err = wh.Pruner.Prune(warehouse.Retention{Daily: 2, Monthly: 2}, h.at, false)
+	wh := warehouseOf(t, h.cfg)
+	_, err := wh.Pruner.Prune(warehouse.Retention{Daily: 2, Monthly: 2}, h.at, false)
 	must(t, err)
 	before := contents(t, h.path("catalog.duckdb"))
 	must(t, os.RemoveAll(h.path("versions")))

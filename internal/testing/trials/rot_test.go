@@ -76,9 +76,9 @@ func recordRotTrial(t *testing.T, begun time.Time, kind string, f *rotCounts) {
 type rotTrial struct {
 	*harness
 	dir string
-	// wholeSums are the checksums of the published tables, and nextSums are those after one
+	// publishedSums are the checksums of the published tables, and nextSums are those after one
 	// more night.
-	wholeSums, nextSums map[string]string
+	publishedSums, nextSums map[string]string
 
 	mu     sync.Mutex
 	all    rotCounts
@@ -116,7 +116,7 @@ func newRotTrial(t *testing.T, nights int) *rotTrial {
 	stop(errors.New("interrupted by the test"))
 	h.badNight(stopped, 130)
 	r := &rotTrial{harness: h, dir: h.cfg.Warehouse.Dir, byKind: map[string]*rotCounts{}}
-	r.wholeSums = tableSums(t, h.path("catalog.duckdb"), true)
+	r.publishedSums = tableSums(t, h.path("catalog.duckdb"), true)
 	h.service.Advance(1)
 	h.at = h.service.Now().Add(2 * time.Hour)
 	undamaged := r.copy(t)
@@ -190,16 +190,16 @@ func (r *rotTrial) damageAndCompare(t *testing.T, seed uint64, i int) {
 	kinds := r.kinds()
 	kind := kinds[i%len(kinds)]
 	first, second := r.copy(t), r.copy(t)
-	did := r.damage(t, rand.New(rand.NewPCG(seed, 99)), first.Warehouse.Dir, kind)
+	description := r.damage(t, rand.New(rand.NewPCG(seed, 99)), first.Warehouse.Dir, kind)
 	r.damage(t, rand.New(rand.NewPCG(seed, 99)), second.Warehouse.Dir, kind)
 	r.count(kind, func(f *rotCounts) *int { return &f.damaged })
 	defer func() {
 		if t.Failed() {
-			t.Logf("damage %d: %s: %s", i, kind, did)
+			t.Logf("damage %d: %s: %s", i, kind, description)
 		}
 	}()
-	r.verifyAndRepair(t, first, kind, did)
-	r.runNextNight(t, second, kind, did)
+	r.verifyAndRepair(t, first, kind, description)
+	r.runNextNight(t, second, kind, description)
 	must(t, errors.Join(os.RemoveAll(first.Warehouse.Dir), os.RemoveAll(second.Warehouse.Dir)))
 }
 
@@ -210,8 +210,8 @@ func (r *rotTrial) damage(t *testing.T, dice *rand.Rand, dir, kind string) strin
 	files, err := filepath.Glob(filepath.Join(dir, kind))
 	must(t, err)
 	for i, file := range files {
-		if real, err := filepath.EvalSymlinks(filepath.Dir(file)); err == nil {
-			files[i] = filepath.Join(real, filepath.Base(file))
+		if folder, err := filepath.EvalSymlinks(filepath.Dir(file)); err == nil {
+			files[i] = filepath.Join(folder, filepath.Base(file))
 		}
 	}
 	slices.Sort(files)
@@ -299,19 +299,19 @@ func flipBit(t *testing.T, file string, bit int64) {
 
 // verifyAndRepair checks the report of verify. Undetected damage must be harmless, and reported
 // damage must be repaired by the named command unless it is reported as lost.
-func (r *rotTrial) verifyAndRepair(t *testing.T, cfg pipeline.Config, kind, did string) {
+func (r *rotTrial) verifyAndRepair(t *testing.T, cfg pipeline.Config, kind, description string) {
 	t.Helper()
 	v, err := pipeline.Verify(t.Context(), cfg, true)
 	must(t, err)
 	if len(v.Damage) == 0 {
 		r.count(kind, func(f *rotCounts) *int { return &f.harmless })
-		r.requireWhole(t, cfg, did)
+		r.requireUnchanged(t, cfg, description)
 		return
 	}
 	r.count(kind, func(f *rotCounts) *int { return &f.found })
 	for _, d := range v.Damage {
 		if d.Problem == "" || d.Cost == "" || !strings.HasPrefix(d.Repair.Command(), "placementsync ") {
-			t.Errorf("%s: the finding lacks a problem, a cost or a command: %+v", did, d)
+			t.Errorf("%s: the finding lacks a problem, a cost or a command: %+v", description, d)
 		}
 	}
 	if v.Result() == integrity.Damaged {
@@ -321,44 +321,44 @@ func (r *rotTrial) verifyAndRepair(t *testing.T, cfg pipeline.Config, kind, did 
 	ranNight := false
 	for round := 0; len(v.Damage) > 0; round++ {
 		if round == 4 {
-			t.Errorf("%s: still damaged after %d commands: %+v", did, round, v.Damage)
+			t.Errorf("%s: still damaged after %d commands: %+v", description, round, v.Damage)
 			return
 		}
 		for _, repair := range integrity.PlanRepairs(v.Damage) {
 			ranNight = ranNight || repair.Kind == integrity.RunNight
 			if err := runRepair(t.Context(), cfg, repair, r.at); err != nil {
-				t.Errorf("%s: %s: %v", did, repair.Command(), err)
+				t.Errorf("%s: %s: %v", description, repair.Command(), err)
 				return
 			}
 		}
 		v, err = pipeline.Verify(t.Context(), cfg, true)
 		must(t, err)
 	}
-	want := r.wholeSums
+	want := r.publishedSums
 	if ranNight {
 		want = r.nextSums
 	}
 	got := tableSums(t, filepath.Join(cfg.Warehouse.Dir, "catalog.duckdb"), !ranNight)
 	if !maps.Equal(want, got) {
-		t.Errorf("%s: after the repair these tables differ: %v", did, differingTables(want, got))
+		t.Errorf("%s: after the repair these tables differ: %v", description, differingTables(want, got))
 		return
 	}
 	r.count(kind, func(f *rotCounts) *int { return &f.repaired })
 }
 
-// requireWhole checks that the tables of the catalog have their values, and that the files of
-// versions and of the series have their bytes.
-func (r *rotTrial) requireWhole(t *testing.T, cfg pipeline.Config, did string) {
+// requireUnchanged checks the rows of the catalog, and the bytes of the catalogs, Parquet files and
+// files of changes.
+func (r *rotTrial) requireUnchanged(t *testing.T, cfg pipeline.Config, description string) {
 	t.Helper()
-	if got := tableSums(t, filepath.Join(cfg.Warehouse.Dir, "catalog.duckdb"), true); !maps.Equal(r.wholeSums, got) {
-		t.Errorf("%s was not reported, but these tables differ: %v", did, differingTables(r.wholeSums, got))
+	if got := tableSums(t, filepath.Join(cfg.Warehouse.Dir, "catalog.duckdb"), true); !maps.Equal(r.publishedSums, got) {
+		t.Errorf("%s was not reported, but these tables differ: %v", description, differingTables(r.publishedSums, got))
 	}
 	if fileSum(t, r.dir) != fileSum(t, cfg.Warehouse.Dir) {
-		t.Errorf("%s was not reported, but files of the series or of a version differ", did)
+		t.Errorf("%s was not reported, but files of the series or of a version differ", description)
 	}
 }
 
-// fileSum returns a checksum of the Parquet files and catalogs of a warehouse.
+// fileSum returns a checksum of the catalogs, Parquet files and files of changes of a warehouse.
 func fileSum(t *testing.T, dir string) string {
 	t.Helper()
 	h := sha256.New()
@@ -401,20 +401,20 @@ func runRepair(ctx context.Context, cfg pipeline.Config, repair integrity.Repair
 
 // runNextNight runs the next night on the damaged warehouse. It must fail and name a command, or
 // publish the rows of an intact warehouse.
-func (r *rotTrial) runNextNight(t *testing.T, cfg pipeline.Config, kind, did string) {
+func (r *rotTrial) runNextNight(t *testing.T, cfg pipeline.Config, kind, description string) {
 	t.Helper()
 	_, err := pipeline.Run(t.Context(), cfg)
 	if err != nil {
 		r.count(kind, func(f *rotCounts) *int { return &f.refused })
 		if !strings.Contains(err.Error(), "placementsync ") {
-			t.Errorf("%s: the night failed without naming a command: %v", did, err)
+			t.Errorf("%s: the night failed without naming a command: %v", description, err)
 		}
 		return
 	}
 	r.count(kind, func(f *rotCounts) *int { return &f.published })
 	if got := tableSums(t, filepath.Join(cfg.Warehouse.Dir, "catalog.duckdb"), false); !maps.Equal(r.nextSums, got) {
 		r.count(kind, func(f *rotCounts) *int { return &f.wrong })
-		t.Errorf("%s: the night published other rows of %v", did, differingTables(r.nextSums, got))
+		t.Errorf("%s: the night published other rows of %v", description, differingTables(r.nextSums, got))
 	}
 }
 

@@ -29,7 +29,9 @@ func scopes() map[string]string {
 		"articles.read":   "/articles/{id}/comments",
 		"articles.lists":  "/articles/{id}/comments",
 		"files.lists":     "/files",
-		"folders.lists":   "/folders", "outlet_disclaimers.lists": "/outlet-disclaimers",
+		"folders.lists":   "/folders",
+
+		"outlet_disclaimers.lists": "/outlet-disclaimers",
 	}
 }
 

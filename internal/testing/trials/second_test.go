@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	"placementsync/internal/pipeline"
-	"placementsync/internal/warehouse"
 )
 
 // TestRunsOfOneSecondAreAllInMeta starts a night, a rollback and another night in the same
@@ -15,9 +14,8 @@ func TestRunsOfOneSecondAreAllInMeta(t *testing.T) {
 	h := newHarness(t, smallWorld(), "tags", "token")
 	h.goodNight()
 	second := h.goodNight()
-	wh, err := warehouse.Open(h.cfg.Warehouse)
-	must(t, err)
-	_, err = wh.Rollback("", h.at)
+	wh := warehouseOf(t, h.cfg)
+	_, err := wh.Rollback("", h.at)
 	must(t, err)
 	third := h.mustComplete(pipeline.Run(t.Context(), h.cfg))
 	rows := query(t, h.catalog(), "SELECT run_id, kind FROM meta.runs WHERE started_at = ? ORDER BY run_id", h.at)

@@ -75,7 +75,7 @@ type sentinelWriter struct {
 	kinds map[string]string
 	// poisoned adds values of wrong types and invalid records.
 	poisoned bool
-	// n counts the values.
+	// n counts the added sentinels.
 	n int
 }
 
@@ -201,9 +201,9 @@ func sentinelFaults(poisoned bool) []sim.Fault {
 func TestTrialNoSentinelIsPublished(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
-	open := newPrivateHarness(t, transform.Privacy{}, func(string) bool { return true })
-	open.runSentinelNights()
-	if found := open.findMark(sentinel); len(found) < 10 {
+	public := newPrivateHarness(t, transform.Privacy{}, func(string) bool { return true })
+	public.runSentinelNights()
+	if found := public.findMark(sentinel); len(found) < 10 {
 		t.Fatalf("without rules sentinels are only in %v", found)
 	}
 	m := newPrivateHarness(t, sentinelRules(), func(string) bool { return true })

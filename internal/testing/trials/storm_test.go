@@ -14,7 +14,6 @@ import (
 	"placementsync/internal/ledger"
 	"placementsync/internal/pipeline"
 	"placementsync/internal/testing/torture"
-	"placementsync/internal/warehouse"
 )
 
 // stepCalls selects calls of every step of a night, in order. Of frequent steps it selects the
@@ -110,8 +109,7 @@ func TestKilledRunIsInTheLedger(t *testing.T) {
 	t.Parallel()
 	c := newCrashTrial(t, 5, fewStreams()...)
 	c.try(t, stepCall{Step: "merged"}, 0, waitForExit)
-	wh, err := warehouse.Open(c.job(killedAgent, c.dir).config().Warehouse)
-	must(t, err)
+	wh := warehouseOf(t, c.job(killedAgent, c.dir).config())
 	must(t, wh.Folder.CheckUnlocked())
 	requireKilled(t, wh.Ledger.AllRuns, c.night)
 	j := c.job(killedAgent, c.dir)
@@ -142,8 +140,7 @@ func TestTrialKilledDryRunIsInTheLedger(t *testing.T) {
 	if p := dry.start(t); !p.wasKilled() {
 		t.Fatalf("the dry run was not killed:\n%s", p.output)
 	}
-	wh, err := warehouse.Open(dry.config().Warehouse)
-	must(t, err)
+	wh := warehouseOf(t, dry.config())
 	killed := dry.At.UTC().Format("20060102T150405Z")
 	requireKilled(t, wh.Ledger.AllRuns, c.night)
 	requireKilled(t, wh.Ledger.AllRuns, killed)

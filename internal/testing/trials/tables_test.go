@@ -29,7 +29,7 @@ type expected struct {
 	// bare is the column for items that are not objects.
 	bare string
 	// Columns, grouped by the type of their values.
-	text, whole, flag, money, instant, json string
+	text, integer, flag, money, instant, json string
 	// capacity is the stem of the four columns of do_follow_links_allowed.
 	capacity string
 	// replies is the list within an item whose items are rows of the same table.
@@ -47,7 +47,7 @@ const (
 	productText = "name description requirements image logo example_screenshot type_id"
 )
 
-// tables lists all tables. A table with ids precedes the tables that are requested by them.
+// tables lists all tables. A table precedes those whose expected.ids name its columns.
 func tables() []expected {
 	var all []expected
 	for _, part := range [][]expected{listingTables(), orderTables(), campaignTables(), outletTables(), productTables(),
@@ -62,44 +62,44 @@ func listingTables() []expected {
 	return []expected{
 		{
 			table: "outlet_listings", key: "id", path: outlets,
-			text:  "id outlet_id name description requirements outlet_name website_url logo city state country",
-			whole: "min_delivery_days max_delivery_days", flag: "is_featured", instant: "created_at",
+			text:    "id outlet_id name description requirements outlet_name website_url logo city state country",
+			integer: "min_delivery_days max_delivery_days", flag: "is_featured", instant: "created_at",
 		},
 		{
 			table: "outlet_listing_channels", key: "outlet_listing_id position", path: outlets, at: "channels",
-			text:  "outlet_listing_id=/id channel_type placement_type disclaimer_name disclaimer_description",
-			whole: "position=#1 domain_authority domain_ranking", flag: "is_do_follow",
+			text:    "outlet_listing_id=/id channel_type placement_type disclaimer_name disclaimer_description",
+			integer: "position=#1 domain_authority domain_ranking", flag: "is_do_follow",
 		},
 		{
 			table: "outlet_listing_prices", key: "outlet_listing_id position", path: outlets, at: "prices", bare: "unit_amount",
-			text: "outlet_listing_id=/id " + priceText, whole: "position=#1", money: "unit_amount",
+			text: "outlet_listing_id=/id " + priceText, integer: "position=#1", money: "unit_amount",
 		},
 		{
 			table: "outlet_listing_tags", key: "outlet_listing_id position", path: outlets, at: "tags", bare: "name",
-			text: "outlet_listing_id=/id name", whole: "position=#1",
+			text: "outlet_listing_id=/id name", integer: "position=#1",
 		},
 		{
 			table: "product_listings", key: "id", path: products,
 			text: "id name description requirements outlet_id outlet_name website_url logo country state city channel_id " +
 				"channel_type placement_type disclaimer disclaimer.id disclaimer.description",
-			whole: "min_delivery_days max_delivery_days domain_authority domain_ranking",
-			flag:  "is_featured is_indexed is_do_follow", instant: "created_at",
+			integer: "min_delivery_days max_delivery_days domain_authority domain_ranking",
+			flag:    "is_featured is_indexed is_do_follow", instant: "created_at",
 		},
 		{
 			table: "product_listing_prices", key: "product_listing_id position", path: products, at: "prices", bare: "unit_amount",
-			text: "product_listing_id=/id " + priceText, whole: "position=#1", money: "unit_amount",
+			text: "product_listing_id=/id " + priceText, integer: "position=#1", money: "unit_amount",
 		},
 		{
 			table: "product_listing_includes", key: "product_listing_id position", path: products, at: "includes",
-			text: "product_listing_id=/id " + includeText, whole: "position=#1",
+			text: "product_listing_id=/id " + includeText, integer: "position=#1",
 		},
 		{
 			table: "product_listing_tags", key: "product_listing_id position", path: products, at: "tags", bare: "name",
-			text: "product_listing_id=/id name", whole: "position=#1",
+			text: "product_listing_id=/id name", integer: "position=#1",
 		},
 		{
 			table: "product_listing_example_links", key: "product_listing_id position", path: products, at: "example_links", bare: "url",
-			text: "product_listing_id=/id url", whole: "position=#1",
+			text: "product_listing_id=/id url", integer: "position=#1",
 		},
 	}
 }
@@ -131,12 +131,12 @@ func orderTables() []expected {
 			table: "order_line_items", key: "order_id position", path: list, detail: detail, query: query, ids: ids, at: "line_items",
 			text: "order_id=order_id|/id id product_id linked_order_line_item_id name product_type_name type_id " +
 				"product_type_prefix outlet.id outlet.name outlet.logo outlet.website_url",
-			whole: "position=#1 quantity", flag: "is_add_on", money: "price", instant: timestamps,
+			integer: "position=#1 quantity", flag: "is_add_on", money: "price", instant: timestamps,
 		},
 		{
 			table: "order_line_item_includes", key: "order_id line_position position", path: list, detail: detail, query: query,
 			ids: ids, at: "line_items.includes",
-			text: "order_id=/id " + includeText, whole: "line_position=#1 position=#2",
+			text: "order_id=/id " + includeText, integer: "line_position=#1 position=#2",
 		},
 	}
 }
@@ -148,31 +148,31 @@ func campaignTables() []expected {
 			table: "campaigns", key: "id", path: list, detail: "/campaigns/{id}", ids: campaigns,
 			text: "id name description reference profile_id=profile_id|profile.id v1_campaign_id status goals questionnaire_id " +
 				"keywords objectives target_audience tone writing_samples file_id profile.name profile.logo",
-			whole: "total_articles", money: "budget", instant: "target_date " + timestamps, json: "articles",
+			integer: "total_articles", money: "budget", instant: "target_date " + timestamps, json: "articles",
 		},
 		{
 			table: "questionnaires", key: "id", path: list, detail: "/campaigns/{id}", ids: campaigns, at: "questionnaire",
 			text:    "id campaign_id=campaign_id|/id objectives keywords target_audience tone writing_samples file_id file_name file_url",
-			instant: timestamps, whole: "file_size",
+			instant: timestamps, integer: "file_size",
 		},
 		{
 			table: "campaign_articles", key: "id", path: rows, ids: campaigns,
 			text: "id name live_url brief_doc_url draft_doc_url campaign_id=campaign_id|? order_item_id writer.id writer.first_name " +
 				"writer.last_name order_item.name order_item.outlet.id order_item.outlet.name order_item.outlet.logo " +
 				"order_item.outlet.website_url",
-			whole: "total_images", instant: timestamps,
+			integer: "total_images", instant: timestamps,
 		},
 		{
 			table: "article_statuses", key: "article_id position", path: rows, ids: campaigns, at: "status", bare: "name",
-			text: "article_id=/id notes name prefix color", whole: "position=#1", instant: "effective_at",
+			text: "article_id=/id notes name prefix color", integer: "position=#1", instant: "effective_at",
 		},
 		{
 			table: "campaign_article_addons", key: "article_id position", path: rows, ids: campaigns, at: "order_item.addons", bare: "name",
-			text: "article_id=/id id name", whole: "position=#1",
+			text: "article_id=/id id name", integer: "position=#1",
 		},
 		{
 			table: "campaign_article_includes", key: "article_id position", path: rows, ids: campaigns, at: "order_item.includes",
-			text: "article_id=/id " + includeText, whole: "position=#1",
+			text: "article_id=/id " + includeText, integer: "position=#1",
 		},
 		{
 			table: "articles", key: "id", path: "/articles/{id}", ids: "campaign_articles.id order_items.article_id",
@@ -183,11 +183,11 @@ func campaignTables() []expected {
 		{
 			table: "article_files", key: "article_id position", path: "/articles/{id}", at: "files", bare: "value",
 			ids:  "campaign_articles.id order_items.article_id",
-			text: "article_id=/id value " + fileText, whole: "position=#1 size", instant: timestamps,
+			text: "article_id=/id value " + fileText, integer: "position=#1 size", instant: timestamps,
 		},
 		{
 			table: "campaign_status_counts", key: "campaign_id id", path: "/campaigns/{id}/articles/status-count", ids: campaigns,
-			list: "*", text: "campaign_id=? id name prefix", whole: "count",
+			list: "*", text: "campaign_id=? id name prefix", integer: "count",
 		},
 		{
 			table: "article_comments", key: "article_id id", path: "/articles/{id}/comments", replies: "replies",
@@ -206,21 +206,21 @@ func outletTables() []expected {
 		},
 		{
 			table: "outlet_tags", key: "outlet_id position", path: path, ids: ids, at: "tags", bare: "name",
-			text: "outlet_id=/id name", whole: "position=#1",
+			text: "outlet_id=/id name", integer: "position=#1",
 		},
 		{
 			table: "outlet_channels", key: "id", path: path, ids: ids, at: "outlet_channels",
 			text: "id outlet_id=outlet_id|/id channel_type placement_type channel_handle channel_url disclaimer_name " +
 				"disclaimer_description",
-			whole: "domain_authority domain_ranking", flag: "is_do_follow", capacity: "do_follow_links_",
+			integer: "domain_authority domain_ranking", flag: "is_do_follow", capacity: "do_follow_links_",
 		},
 		{
 			table: "outlet_channel_social_links", key: "outlet_channel_id position", path: path, ids: ids,
-			at: "outlet_channels.social_links", bare: "url", text: "outlet_channel_id=^id url", whole: "position=#2",
+			at: "outlet_channels.social_links", bare: "url", text: "outlet_channel_id=^id url", integer: "position=#2",
 		},
 		{
 			table: "outlet_products", key: "outlet_id product_id", path: "/outlets/{id}/products", ids: "outlets.id",
-			text: "outlet_id=? product_id=id " + productText, whole: "min_delivery_days max_delivery_days",
+			text: "outlet_id=? product_id=id " + productText, integer: "min_delivery_days max_delivery_days",
 			flag: "is_featured active", instant: timestamps,
 		},
 	}
@@ -232,17 +232,17 @@ func productTables() []expected {
 	return []expected{
 		{
 			table: "products", key: "id", path: path, ids: ids, text: "id " + productText,
-			whole: "min_delivery_days max_delivery_days", flag: "is_featured active", instant: timestamps,
+			integer: "min_delivery_days max_delivery_days", flag: "is_featured active", instant: timestamps,
 		},
 		{
 			table: "product_prices", key: "product_id position", path: path, ids: ids, at: "prices", bare: "unit_amount",
-			text: "product_id=/id " + priceText, whole: "position=#1", money: "unit_amount",
+			text: "product_id=/id " + priceText, integer: "position=#1", money: "unit_amount",
 		},
 		{
 			table: "product_example_links", key: "product_id position", path: path, ids: ids, at: "example_links", bare: "url",
-			text: "product_id=/id url", whole: "position=#1",
+			text: "product_id=/id url", integer: "position=#1",
 		},
-		{table: "product_categories", key: "type", path: "/products/categories", text: "type", whole: "count"},
+		{table: "product_categories", key: "type", path: "/products/categories", text: "type", integer: "count"},
 	}
 }
 
@@ -257,7 +257,7 @@ func profileTables() []expected {
 		},
 		{
 			table: "profile_primary_goals", key: "profile_id position", path: profiles, ids: "team", at: "primary_goals", bare: "name",
-			text: "profile_id=/id name", whole: "position=#1",
+			text: "profile_id=/id name", integer: "position=#1",
 		},
 		{
 			table: "profile_orders", key: "profile_id order_id", path: "/profiles/{id}/orders", ids: "profiles.id", link: true,
@@ -271,11 +271,11 @@ func profileTables() []expected {
 			table: "profile_order_items", key: "id", path: "/profiles/{id}/order-items", ids: "profiles.id",
 			text: "id name description profile_id=profile_id|? type campaign_id product_id outlet.id outlet.name outlet.logo " +
 				"outlet.website_url",
-			whole: "min_delivery_days max_delivery_days", flag: "is_add_on",
+			integer: "min_delivery_days max_delivery_days", flag: "is_add_on",
 		},
 		{
 			table: "profile_order_item_includes", key: "profile_order_item_id position", path: "/profiles/{id}/order-items",
-			ids: "profiles.id", at: "includes", text: "profile_order_item_id=/id " + includeText, whole: "position=#1",
+			ids: "profiles.id", at: "includes", text: "profile_order_item_id=/id " + includeText, integer: "position=#1",
 		},
 	}
 }
@@ -289,7 +289,7 @@ func smallTables() []expected {
 		place("country", "countries"), place("state", "states"), place("city", "cities"),
 		{table: "tags", key: "name", path: "/tags", bare: "name", text: "name"},
 		{table: "disclaimers", key: "id", path: "/outlet-disclaimers", text: "id name description"},
-		{table: "files", key: "id", path: "/files", text: fileText, whole: "size", instant: timestamps},
+		{table: "files", key: "id", path: "/files", text: fileText, integer: "size", instant: timestamps},
 		{table: "folders", key: "id", path: "/folders", text: "id name team_id created_by", instant: timestamps},
 		{
 			table: "token", key: "team_id", path: "/auth/token", list: ".",

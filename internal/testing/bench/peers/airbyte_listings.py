@@ -2,9 +2,9 @@
 
 usage: TOKEN=... airbyte_listings.py ADDRESS FOLDER
 
-The source is a low-code manifest with a stated schema, run in this process. Its
-pages come one after the other: the declarative framework works on slices of a stream
-at the same time, and this list has none.
+The source is a low-code manifest with a stated schema, run in this process. It requests
+one page after another, because the declarative framework reads only slices of a stream
+in parallel, and this list has no slices.
 """
 
 import os

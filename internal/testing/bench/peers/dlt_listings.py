@@ -2,11 +2,11 @@
 
 usage: TOKEN=... dlt_listings.py ADDRESS FOLDER
 
-What dlt's page "Optimizing dlt" advises for a list behind pages: whole pages are
+The settings follow dlt's page "Optimizing dlt" for a list with pages: whole pages are
 yielded (the rest_api source does), orjson is installed, the normalizer has a process
-for each core and files small enough for all of them to have work, columns have hints,
-and loader files are Parquet. "parallelized" lets it extract in a thread of its own; the
-pages of one resource come one after the other all the same.
+for each core and files small enough for all processes to have work, columns have hints,
+and loader files are Parquet. With "parallelized" it extracts in a separate thread, but
+still requests one page of a resource after another.
 """
 
 import os

@@ -1,5 +1,6 @@
 #!/bin/bash
-# curl and DuckDB: every page as a file, one nested table of them, one Parquet file of it.
+# curl and DuckDB: every page becomes a file. The files become one nested table, and the table one
+# Parquet file.
 # usage: TOKEN=... [ANY_ORDER=1] listings.sh ADDRESS FOLDER
 set -euo pipefail
 address=$1 folder=$2
@@ -10,8 +11,8 @@ get() { curl --fail --no-progress-meter --header "Authorization: Bearer $TOKEN" 
 mkdir -p "$folder/pages"
 cd "$folder"
 pages=$(get "$address/products/listings?limit=100&page=1" | grep -o '"total_pages":[0-9]*' | cut -d: -f2)
-# Eight at a time, as many as placementsync has in flight.
+# Eight requests at a time, as in placementsync.
 get --parallel --parallel-max 8 --output 'pages/#1.json' "$address/products/listings?limit=100&page=[1-$pages]"
-# With rows in any order all threads read and write at once; DuckDB's default keeps the
+# If rows may be in any order, all threads read and write at once. By default DuckDB keeps the
 # order of the pages.
 { [ -z "${ANY_ORDER:-}" ] || echo 'SET preserve_insertion_order = false;'; cat "$sql"; } | duckdb peer.duckdb

@@ -1,5 +1,5 @@
--- The pages that listings.sh has fetched become one table and one Parquet file. Types
--- are stated, so that DuckDB does not read the pages twice to find them out.
+-- Loads the pages of listings.sh into one table and one Parquet file. Types are stated, so that
+-- DuckDB does not read the pages twice to detect them.
 SET TimeZone = 'UTC';
 
 CREATE TABLE product_listings AS

@@ -1,5 +1,5 @@
-# What answers in a catalog that is opened, attached, and attached and used: of tables,
-# views and macros "all", "none", or the names of those that fail.
+# Prints which tables, views and macros of a catalog can be queried: "all", "none", or the names of
+# those that fail. The catalog is opened, attached, and attached and used.
 # usage: names.py CATALOG
 import duckdb, json, sys
 

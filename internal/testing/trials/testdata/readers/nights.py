@@ -1,5 +1,5 @@
-# What a process sees after a night that is published while it runs. It prints which night
-# it began with, and waits for a line before it looks again.
+# Prints the night that it sees, waits for a line of input, during which another night is published,
+# and then prints the nights that its old and new connections see.
 # usage: nights.py CATALOG
 import duckdb, json, os, sys
 
