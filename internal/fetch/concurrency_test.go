@@ -12,11 +12,11 @@ import (
 )
 
 // countConcurrentReads requests n bodies at once and returns how many readers ran at the same time.
-func countConcurrentReads(t *testing.T, kept *fetch.Landing, n, concurrency int) (most int32) {
+func countConcurrentReads(t *testing.T, landing *fetch.Landing, n, concurrency int) (most int32) {
 	t.Helper()
 	cfg := testConfig(textBody(`{"id":"a"}`))
 	cfg.Concurrency = concurrency
-	c := newClient(t, cfg, kept)
+	c := newClient(t, cfg, landing)
 	var started, finished atomic.Int32
 	released := make(chan struct{})
 	read := func(context.Context, fetch.Response) (stream.PageFacts, error) {
@@ -45,9 +45,9 @@ func countConcurrentReads(t *testing.T, kept *fetch.Landing, n, concurrency int)
 
 func TestConcurrencyLimitsAnswersInMemory(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		kept := testLanding(t, t.TempDir())
+		landing := testLanding(t, t.TempDir())
 		for _, source := range []string{"the service", "the landing"} {
-			if most := countConcurrentReads(t, kept, 5, 2); most != 2 {
+			if most := countConcurrentReads(t, landing, 5, 2); most != 2 {
 				t.Errorf("%d of 5 bodies from %s were read at once, want 2", most, source)
 			}
 		}

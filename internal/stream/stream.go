@@ -34,7 +34,7 @@ const (
 type Rule int
 
 const (
-	// EveryNight requests all of them. It applies to lists, and to details whose changes no
+	// EveryNight requests all details. It applies to lists, and to details whose changes no
 	// list shows.
 	EveryNight Rule = iota
 	// ByRow requests a detail if its row in the list is new or changed.
@@ -68,12 +68,12 @@ func (r Ref) Lists() bool { return r.ShowsChanges || r.Column == "id" }
 type Life int
 
 const (
-	// AsCampaign: while the campaign changed recently or has an unpublished article.
+	// AsCampaign means while the campaign changed recently or has an unpublished article.
 	AsCampaign Life = iota + 1
-	// AsArticle: while the campaign is live or the article is unpublished.
+	// AsArticle means while the campaign is live or the article is unpublished.
 	AsArticle
-	// AsProfile: while one of its campaigns is live, or it or one of its orders changed
-	// recently.
+	// AsProfile means while a campaign of the profile is live, or the profile or one of its
+	// orders changed recently.
 	AsProfile
 )
 

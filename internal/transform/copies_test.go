@@ -13,7 +13,7 @@ import (
 
 // TestFullerCopyIsStaged decodes bodies that contain a record twice.
 func TestFullerCopyIsStaged(t *testing.T) {
-	for name, c := range map[string]struct{ stream, body, table, want, left string }{
+	for name, c := range map[string]struct{ stream, body, table, want, dropped string }{
 		"fuller first":   {"things", `[{"id":"a","label":"x","big":1},{"id":"a","label":"y"}]`, "things", "big=1 id=a label=x", `{"id":"a","label":"y"}`},
 		"fuller last":    {"things", `[{"id":"a","label":"y"},{"id":"a","label":"x","big":1}]`, "things", "big=1 id=a label=x", `{"id":"a","label":"y"}`},
 		"equally full":   {"things", `[{"id":"a","label":"x"},{"id":"a","label":"y"}]`, "things", "id=a label=y", `{"id":"a","label":"x"}`},
@@ -42,8 +42,8 @@ func TestFullerCopyIsStaged(t *testing.T) {
 				t.Errorf("%d parts, want %d", len(all["parts"]), want)
 			}
 			for _, f := range d.Findings().Drift {
-				if f.Kind == transform.Duplicate && (f.Sample != c.left || f.Count != 1 || f.Path != "$record") {
-					t.Errorf("drift %+v, want the copy %s", f, c.left)
+				if f.Kind == transform.Duplicate && (f.Sample != c.dropped || f.Count != 1 || f.Path != "$record") {
+					t.Errorf("drift %+v, want the copy %s", f, c.dropped)
 				}
 			}
 		})

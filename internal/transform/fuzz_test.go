@@ -113,12 +113,12 @@ func FuzzRecords(f *testing.F) {
 	for i := range uint64(300) {
 		f.Add(i)
 	}
-	kits := generatedStreams(f)
+	streams := generatedStreams(f)
 	f.Fuzz(func(t *testing.T, seed uint64) {
 		r := rand.New(rand.NewPCG(seed, 1))
-		k := kits[r.IntN(len(kits))]
-		a := recordGenerator{Rand: r, stream: k.stream, defs: k.defs}
-		compareDecoders(t, k, a.body())
+		k := streams[r.IntN(len(streams))]
+		g := recordGenerator{Rand: r, stream: k.stream, defs: k.defs}
+		compareDecoders(t, k, g.body())
 	})
 }
 

@@ -26,53 +26,53 @@ type recordGenerator struct {
 	defs   map[string]stream.Definition
 }
 
-func (a *recordGenerator) body() []byte {
+func (g *recordGenerator) body() []byte {
 	var records []string
-	for i := range 1 + a.IntN(4) {
-		records = append(records, a.record(0, fmt.Sprintf("r%d", i-a.IntN(12)/11)))
+	for i := range 1 + g.IntN(4) {
+		records = append(records, g.record(0, fmt.Sprintf("r%d", i-g.IntN(12)/11)))
 	}
-	return []byte("[" + strings.Join(records, a.space()+",") + "]")
+	return []byte("[" + strings.Join(records, g.space()+",") + "]")
 }
 
-func (a *recordGenerator) space() string {
-	return []string{"", "", "", " ", "\n\t"}[a.IntN(5)]
+func (g *recordGenerator) space() string {
+	return []string{"", "", "", " ", "\n\t"}[g.IntN(5)]
 }
 
-func (a *recordGenerator) value() string { return values[a.IntN(len(values))] }
+func (g *recordGenerator) value() string { return values[g.IntN(len(values))] }
 
-func (a *recordGenerator) record(ti int, id string) string {
-	t := a.stream.Tables[ti]
+func (g *recordGenerator) record(ti int, id string) string {
+	t := g.stream.Tables[ti]
 	var members []string
-	if a.IntN(12) > 0 {
+	if g.IntN(12) > 0 {
 		members = append(members, fmt.Sprintf(`"id":%q`, id))
 	}
-	for _, c := range a.defs[t.Name].Columns {
-		if ti == 0 && c.Name == a.stream.Param && a.IntN(3) > 0 {
+	for _, c := range g.defs[t.Name].Columns {
+		if ti == 0 && c.Name == g.stream.Param && g.IntN(3) > 0 {
 			members = append(members, nest([]string{c.Name}, `"p"`))
-		} else if c.Name != "id" && a.IntN(3) > 0 {
-			members = append(members, a.member(c.Name))
+		} else if c.Name != "id" && g.IntN(3) > 0 {
+			members = append(members, g.member(c.Name))
 		}
 	}
-	for range a.IntN(3) {
-		members = append(members, fmt.Sprintf(`"%s":%s`, []string{"zz", "\\u007ay", "a b", "extra", "id"}[a.IntN(5)], a.value()))
+	for range g.IntN(3) {
+		members = append(members, fmt.Sprintf(`"%s":%s`, []string{"zz", "\\u007ay", "a b", "extra", "id"}[g.IntN(5)], g.value()))
 	}
-	for ci, child := range a.stream.Tables {
-		if name, ok := a.listName(t.At, child.At); ok && ci != ti && a.IntN(4) > 0 {
-			members = append(members, a.list(name, ci))
+	for ci, child := range g.stream.Tables {
+		if name, ok := g.listName(t.At, child.At); ok && ci != ti && g.IntN(4) > 0 {
+			members = append(members, g.list(name, ci))
 		}
 	}
-	if a.IntN(3) == 0 {
-		a.Shuffle(len(members), func(i, j int) { members[i], members[j] = members[j], members[i] })
+	if g.IntN(3) == 0 {
+		g.Shuffle(len(members), func(i, j int) { members[i], members[j] = members[j], members[i] })
 	}
-	if a.IntN(6) == 0 && len(members) > 0 {
-		members = append(members, members[a.IntN(len(members))])
+	if g.IntN(6) == 0 && len(members) > 0 {
+		members = append(members, members[g.IntN(len(members))])
 	}
-	return "{" + a.space() + strings.Join(members, ","+a.space()) + "}"
+	return "{" + g.space() + strings.Join(members, ","+g.space()) + "}"
 }
 
 // listName returns the name of the list child in the rows at a path. ok is false if the list is
 // deeper.
-func (a *recordGenerator) listName(at, child string) (string, bool) {
+func (g *recordGenerator) listName(at, child string) (string, bool) {
 	if at != "" {
 		at += "."
 	}
@@ -80,13 +80,13 @@ func (a *recordGenerator) listName(at, child string) (string, bool) {
 	return name, ok && name != "" && strings.Count(name, ".") <= strings.Count(child, ".")
 }
 
-func (a *recordGenerator) list(path string, ci int) string {
+func (g *recordGenerator) list(path string, ci int) string {
 	var items []string
-	for i := range a.IntN(4) {
-		if a.IntN(5) == 0 {
-			items = append(items, a.value())
+	for i := range g.IntN(4) {
+		if g.IntN(5) == 0 {
+			items = append(items, g.value())
 		} else {
-			items = append(items, a.record(ci, fmt.Sprintf("c%d", i)))
+			items = append(items, g.record(ci, fmt.Sprintf("c%d", i)))
 		}
 	}
 	return nest(strings.Split(path, "."), "["+strings.Join(items, ",")+"]")
@@ -94,11 +94,11 @@ func (a *recordGenerator) list(path string, ci int) string {
 
 // member writes the value of a column flat, or in an object that is named after the part of the
 // column before the first underscore.
-func (a *recordGenerator) member(column string) string {
-	if head, rest, ok := strings.Cut(column, "_"); ok && rest != "" && a.IntN(4) == 0 {
-		return nest([]string{head, rest}, a.value())
+func (g *recordGenerator) member(column string) string {
+	if head, rest, ok := strings.Cut(column, "_"); ok && rest != "" && g.IntN(4) == 0 {
+		return nest([]string{head, rest}, g.value())
 	}
-	return nest([]string{column}, a.value())
+	return nest([]string{column}, g.value())
 }
 
 func nest(path []string, value string) string {

@@ -37,7 +37,7 @@ func recordVariants() []string {
 	}
 }
 
-// randomBody returns a page with some of 40 things in random states, some of them twice.
+// randomBody returns a page with up to 30 things in random states. A few occur twice.
 func randomBody(random *rand.Rand, states []int) string {
 	var all []string
 	for range random.IntN(30) {

@@ -105,17 +105,17 @@ func FuzzEnvelope(f *testing.F) {
 			f.Add(name, v)
 		}
 	}
-	var kits []testStream
+	var streams []testStream
 	for _, e := range []stream.Envelope{stream.Sniffed, stream.Paginated, stream.Object, stream.Records, stream.Array, stream.Raw} {
 		for _, name := range []string{"things", "campaign_status_counts", "countries"} {
 			s := streamNamed(f, name)
 			s.Envelope = e
-			kits = append(kits, newTestStream(f, s))
+			streams = append(streams, newTestStream(f, s))
 		}
 	}
 	f.Fuzz(func(t *testing.T, name, v string) {
 		quoted, _ := jsontext.AppendQuote(nil, name)
-		for _, k := range kits {
+		for _, k := range streams {
 			for _, body := range []string{v, `{` + string(quoted) + `:` + v + `}`, `{"total_records":1,` + string(quoted) + `:` + v + `,"x":0}`} {
 				checkCount(t, k, []byte(body))
 				if k.stream.Name == "things" && k.stream.Envelope != stream.Raw {
