@@ -147,7 +147,7 @@ func (e *LandingError) Error() string {
 func (e *LandingError) Unwrap() error { return e.Err }
 
 // stopError is returned by a call whose context was cancelled. The cause may be the failure
-// of another call, and then implies no decision about this one.
+// of another call. It is then no failure of this call.
 type stopError struct {
 	stream string
 	cause  error

@@ -200,7 +200,8 @@ func (a *article) writeLinks(e *enc) {
 	a.writeLiveURL(e)
 }
 
-// writeLiveURL writes the URL of a published article, and otherwise null or nothing.
+// writeLiveURL writes the URL of a published article. For other articles it writes null or
+// omits the field.
 func (a *article) writeLiveURL(e *enc) {
 	if a.isPublished() {
 		e.str("live_url", "https://live.example.com/a/"+strconv.Itoa(int(a.n))+"?utm=x&y=é")
@@ -255,8 +256,8 @@ func (s *articles) writeRef(e *enc, a *article) {
 	e.end()
 }
 
-// writeOrderItem writes the order item within an article. Add-ons are the names of the
-// order's other lines that are linked to this one, or objects.
+// writeOrderItem writes the order item within an article. Add-ons are the linked
+// lines of the order, as names or as objects.
 func (s *articles) writeOrderItem(e *enc, a *article) {
 	it := &s.items.all[a.item]
 	o := &s.orders.all[it.order]

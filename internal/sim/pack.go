@@ -16,7 +16,7 @@ import (
 // threshold.
 const minPacked = 256
 
-// packer compresses responses and caches some of them.
+// packer compresses responses, and caches them up to a limit.
 type packer struct {
 	codings []string
 	// limit is the maximal size of stored, in bytes.

@@ -193,7 +193,8 @@ func writeTier(e *enc, amount micros, currency, tier string, roll uint64) {
 	e.end()
 }
 
-// writeIncludes writes the included placements: a list, an empty list, null or nothing.
+// writeIncludes writes the included placements: a list, an empty list or null. It omits the
+// field for an eighth of the products.
 func (s *products) writeIncludes(e *enc, roll uint64) {
 	switch roll >> 8 % 8 {
 	case 0:

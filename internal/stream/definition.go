@@ -38,7 +38,7 @@ type Column struct {
 	// Untracked columns do not start a new version in history when they change. The line in
 	// the schema file ends with "-- field 3, untracked".
 	Untracked bool
-	// References is the column whose values this one contains. The zero value means none.
+	// References is the column whose values this column contains. The zero value means none.
 	// The line in the schema file ends with "-- field 3, references outlets.id".
 	References Reference
 }

@@ -14,7 +14,7 @@ type Shown struct {
 }
 
 // SameKind returns a table and the other tables with the same kind of record. A private column
-// of one is private in all of them.
+// of one table is private in all.
 func SameKind(table string) []string {
 	kind := []string{table}
 	for _, same := range [][]string{

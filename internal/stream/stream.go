@@ -139,8 +139,8 @@ type Stream struct {
 	// RequireOne are columns of the first table. A record has a value in at least one of
 	// them, which distinguishes it from an error. Nil means that the key is enough.
 	RequireOne []string
-	// Rule decides which details are carried forward. Life defines how long those of WhileLive
-	// are live. A detail that an event names is requested, whatever the rule.
+	// Rule decides which details are carried forward. Life defines how long the details of a
+	// WhileLive stream are live. A detail that an event names is requested, whatever the rule.
 	Rule Rule
 	Life Life
 	// HasEntries names a column with ids that have entries. For such an id an empty object is

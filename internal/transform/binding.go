@@ -51,10 +51,10 @@ type layout struct {
 	// at is the dotted path of the rows within the enclosing row. place is their path within
 	// the record.
 	at, place string
-	// enclosing is the index of the table whose current row contains the rows of this one,
-	// or -1 for the record's own table.
+	// enclosing is the index of the table whose rows contain the rows of this table, or -1
+	// for the table of the records.
 	enclosing int
-	// within are the tables whose rows are inside a row of this one.
+	// within are the indexes of the tables whose rows are inside rows of this table.
 	within []int
 	// keys and required are columns that must not be NULL.
 	keys, required []int
@@ -65,7 +65,7 @@ type layout struct {
 	parents []inherited
 	// keySources are columns of the enclosing row that replace a missing key.
 	keySources []int
-	// inheritedKeys are the columns that rows within this one inherit.
+	// inheritedKeys are the columns that child rows inherit for their keys.
 	inheritedKeys []int
 	consts        []constant
 	// These are indexes of columns, or -1.

@@ -179,7 +179,8 @@ func plainTo(b []byte, i int) int {
 func isPlain(c byte) bool { return c >= ' ' && c < 0x80 && c != '"' && c != '\\' }
 
 // specialMarks sets the top bit of each byte that is a quote, a backslash, a control
-// character or at least 0x80. The lowest mark is exact; those above it may be wrong.
+// character or at least 0x80. Only the lowest mark is
+// certainly right.
 func specialMarks(w uint64) uint64 {
 	quote, slash := w^(ones*'"'), w^(ones*'\\')
 	return (w | (w - ones*' ') | (quote - ones) | (slash - ones)) & tops
