@@ -30,7 +30,7 @@ type movingList struct {
 	born     int64
 	requests int
 	phases   [2]int
-	// permanent contains the ids that were never deleted.
+	// permanent contains the ids of the first records, except deleted ones.
 	permanent map[string]bool
 	// states contains a checksum of the ids in each answered state.
 	states map[uint64]bool
