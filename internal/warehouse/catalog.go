@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -44,8 +45,30 @@ func (c *Catalog) ensureTables(ctx context.Context, in *Instance, program string
 	return in.Atomically(ctx, append(statements, c.martStatements(have)...))
 }
 
-// isCatalogOf reports whether a version has exactly these tables and views. ensureTables is then not
-// needed. It would take as long as reading the file, because it lists all columns.
+// martStatements returns the statements that replace all views of mart. A view stores the columns of
+// the views that it reads, so others must be replaced with it. A view is left out if
+// one of its tables is not configured.
+func (c *Catalog) martStatements(have map[string]map[string]stream.Column) []sqltext.SQL {
+	var statements []sqltext.SQL
+	for _, table := range slices.Sorted(maps.Keys(have)) {
+		if name, ok := strings.CutPrefix(table, "mart."); ok {
+			statements = append(statements, sqltext.SQL("DROP VIEW mart."+sqltext.Quote(name)))
+		}
+	}
+	isMissing := func(table string) bool { return c.tableKey(table) == nil }
+	created := map[string]bool{}
+	for _, v := range c.mart {
+		if slices.ContainsFunc(v.Reads, isMissing) || slices.ContainsFunc(v.On, func(name string) bool { return !created[name] }) {
+			continue
+		}
+		created[v.Name] = true
+		statements = append(statements, sqltext.SQL(v.SQL))
+	}
+	return statements
+}
+
+// isCatalogOf reports whether a version has exactly these tables and views, so that ensureTables is
+// not needed. ensureTables lists all columns, which takes as long as reading the file.
 func (c *Catalog) isCatalogOf(m Manifest) bool {
 	return m.Schema == dictionary.SchemaVersion() && slices.EqualFunc(c.tables, m.Tables, func(t stream.Table, published ManifestTable) bool {
 		return t.Name == published.Name

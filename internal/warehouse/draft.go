@@ -69,8 +69,9 @@ func (d *Draft) SetMetaBase(base string) {
 // Catalog is the DuckDB file of a published version.
 func (d *Draft) Catalog(run string) string { return d.w.Folder.VersionCatalog(run) }
 
-// Begin starts a draft from the newest version. It first removes the drafts of killed runs, and
-// completes an interrupted publish. It needs the Lock.
+// Begin starts a draft from the version that readers see. It first removes the drafts of killed runs,
+// and completes an interrupted publish. It returns a *LostError if Identity.Check does. It needs the
+// Lock.
 func (w *Warehouse) Begin(ctx context.Context, run string, at time.Time) (*Draft, error) {
 	if err := w.Identity.Check(); err != nil {
 		return nil, err
@@ -83,7 +84,7 @@ func (w *Warehouse) Begin(ctx context.Context, run string, at time.Time) (*Draft
 }
 
 // BeginFrom is like Begin, but starts from the version base, or from an empty catalog if base is
-// empty.
+// empty. It does not check the link "latest".
 func (w *Warehouse) BeginFrom(ctx context.Context, run string, at time.Time, base string) (*Draft, error) {
 	if err := w.finishKilledRuns(); err != nil {
 		return nil, err
@@ -100,6 +101,7 @@ func (w *Warehouse) BeginFrom(ctx context.Context, run string, at time.Time, bas
 	return d, nil
 }
 
+// openCatalog creates the folder and the catalog of the draft, and opens the catalog.
 func (d *Draft) openCatalog(ctx context.Context) error {
 	if err := os.MkdirAll(d.Dir, privateDir); err != nil {
 		return err

@@ -15,9 +15,9 @@ import (
 // LostError means that the link "latest" is missing, or does not lead to the version that was
 // published last. A night on another version would continue a different history.
 type LostError struct {
-	// Points is the version that the link leads to. It is empty without a link. Published is the
+	// Target is the version that the link leads to. It is empty without a link. Published is the
 	// last published version in the ledger. It is empty without a ledger.
-	Points, Published string
+	Target, Published string
 	// Remedy names the commands that repair the link.
 	Remedy string
 	// missing is set if the link or its target does not exist.
@@ -28,14 +28,14 @@ type LostError struct {
 func (e *LostError) Unwrap() error { return e.missing }
 
 func (e *LostError) Error() string {
-	found := fmt.Sprintf("the link \"latest\" leads to %s, and %s was published last", e.Points, e.Published)
+	found := fmt.Sprintf("the link \"latest\" leads to %s, and %s was published last", e.Target, e.Published)
 	switch {
-	case e.Points == "" && e.Published == "":
+	case e.Target == "" && e.Published == "":
 		found = "the link \"latest\" is gone, and so is the ledger, though snapshots were published"
-	case e.Points == "":
+	case e.Target == "":
 		found = fmt.Sprintf("the link \"latest\" is gone, and %s was published last", e.Published)
 	case e.missing != nil:
-		found = fmt.Sprintf("version %s, which readers should see, is gone", e.Points)
+		found = fmt.Sprintf("version %s, which readers should see, is gone", e.Target)
 	}
 	return "find the newest version: " + found + "; " + e.Remedy
 }
@@ -59,7 +59,7 @@ func (i *Identity) Check() error {
 	if err != nil {
 		return err
 	}
-	lost := &LostError{Points: latest, missing: fs.ErrNotExist}
+	lost := &LostError{Target: latest, missing: fs.ErrNotExist}
 	for _, r := range runs {
 		lost.Published = cmp.Or(r.VisibleVersion(), lost.Published)
 	}
@@ -81,17 +81,17 @@ func (i *Identity) Check() error {
 
 // accepts reports whether the link leads to the version that was published last, or to the version
 // of a run or rollback that was killed before it was recorded in the ledger.
-func (i *Identity) accepts(runs []ledger.Run, points, published string) bool {
-	if published == "" || points == published {
+func (i *Identity) accepts(runs []ledger.Run, target, published string) bool {
+	if published == "" || target == published {
 		return true
 	}
-	if u, ok, err := readUnfinished(i.ledger.OneShotPath()); err == nil && ok && u.Version == points {
+	if u, ok, err := readUnfinished(i.ledger.OneShotPath()); err == nil && ok && u.Version == target {
 		return true
 	}
-	if ledger.Find(runs, points).IsPublished() {
+	if ledger.Find(runs, target).IsPublished() {
 		return false
 	}
-	_, ok := i.ledger.readEntry(i.folder.VersionPath(points), points)
+	_, ok := i.ledger.readEntry(i.folder.VersionPath(target), target)
 	return ok
 }
 
@@ -105,7 +105,8 @@ func (i *Identity) hasSnapshots() bool {
 	return err != nil || len(versions) > 0 || len(i.series.Days()) > 0
 }
 
-func (i *Identity) describeRemedy(points, published string) string {
+// describeRemedy returns the text of LostError.Remedy.
+func (i *Identity) describeRemedy(target, published string) string {
 	versions, err := i.versions.List()
 	if err != nil {
 		return err.Error()
@@ -117,8 +118,8 @@ func (i *Identity) describeRemedy(points, published string) string {
 	if n := len(versions); n > 0 && len(ways) == 0 {
 		ways = append(ways, fmt.Sprintf("kept are %s: placementsync rollback %s points readers at that", strings.Join(versions, ", "), versions[n-1]))
 	}
-	if slices.Contains(versions, points) && points != published {
-		ways = append(ways, fmt.Sprintf("placementsync rollback %s keeps what they see now", points))
+	if slices.Contains(versions, target) && target != published {
+		ways = append(ways, fmt.Sprintf("placementsync rollback %s keeps what they see now", target))
 	}
 	if days := i.series.Days(); len(days) > 0 {
 		ways = append(ways, fmt.Sprintf("placementsync rebuild builds the catalog from the Parquet series (%s to %s, days: %d)", days[0], days[len(days)-1], len(days)))

@@ -16,12 +16,6 @@ type Usage struct {
 	Bytes int64
 }
 
-// Parts that are not a folder at the top of the warehouse.
-const (
-	inboxPart = "inbox"
-	otherPart = "other"
-)
-
 // Measured is the name and the folder of a part that Measure reports.
 type Measured struct{ Part, Dir string }
 
@@ -33,10 +27,11 @@ func (f *Folder) Measure(ctx context.Context, others ...Measured) ([]Usage, erro
 	if _, err := os.Stat(f.dir); err != nil {
 		return nil, fmt.Errorf("measure the warehouse: %w", err)
 	}
-	// counted are the counted folders, and countedLinks the counted files with several names.
+	// counted are the measured folders, and countedLinks the counted files with several names.
 	var counted []string
 	countedLinks := map[fileID]bool{}
-	// measureFolder skips files that a night removes meanwhile.
+	// measureFolder skips measured folders, counted files, and files that a night removes
+	// meanwhile.
 	measureFolder := func(dir string) (sum int64, err error) {
 		defer func() { counted = append(counted, dir) }()
 		return sum, filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
@@ -54,18 +49,20 @@ func (f *Folder) Measure(ctx context.Context, others ...Measured) ([]Usage, erro
 				return err
 			}
 			id, bytes, shared := diskUse(info)
-			isLink := shared && !e.IsDir()
-			if !isLink || !countedLinks[id] {
-				sum += bytes
+			if shared && !e.IsDir() {
+				if countedLinks[id] {
+					return ctx.Err()
+				}
+				countedLinks[id] = true
 			}
-			countedLinks[id] = countedLinks[id] || isLink
+			sum += bytes
 			return ctx.Err()
 		})
 	}
 	var all []Usage
 	for i, part := range append(slices.Clone(others),
-		Measured{SeriesDir, f.Path(SeriesDir)}, Measured{VersionsDir, f.Path(VersionsDir)}, Measured{inboxPart, f.InboxPath()},
-		Measured{rawDir, f.Path(rawDir)}, Measured{stateDir, f.Path(stateDir)}, Measured{otherPart, f.dir}) {
+		Measured{SeriesDir, f.Path(SeriesDir)}, Measured{VersionsDir, f.Path(VersionsDir)}, Measured{"inbox", f.InboxPath()},
+		Measured{rawDir, f.Path(rawDir)}, Measured{stateDir, f.Path(stateDir)}, Measured{"other", f.dir}) {
 		root, err := filepath.EvalSymlinks(part.Dir)
 		isAbsent := errors.Is(err, fs.ErrNotExist)
 		if isAbsent && i < len(others) {
