@@ -1,7 +1,7 @@
 // Package durable changes files so that a kill or a power cut leaves either the old or the
 // new state. All renames, links, fsyncs and temporary files of the program go through it.
-// Each change calls a hook first and last, so that tests can end the process or fail the
-// disk at every change.
+// The changes of a Disk call a hook before and after, so that tests can end the process or
+// fail the disk there.
 //
 // It must not know the meaning of the files, such as runs, versions and inboxes.
 package durable
