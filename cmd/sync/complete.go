@@ -85,8 +85,8 @@ func (g *globals) chosenQuery(cmd *cobra.Command, args []string) (q query.Query,
 	return q, err == nil
 }
 
-// valuesOf returns the choices of a parameter, or its values in the data if its header has
-// a query for them. Values with shell syntax are left out.
+// valuesOf returns the choices of a parameter. If the header of the query selects its values, it
+// returns those in the data instead, without values that contain shell syntax.
 func (g *globals) valuesOf(ctx context.Context, q query.Query, name string) []string {
 	const (
 		most    = 200

@@ -61,7 +61,7 @@ func runDiff(ctx context.Context, g *globals, o diffOptions, names []string) err
 		return err
 	}
 	for i, name := range names {
-		// The id may be that of a run without a snapshot of its own, such as a rollback.
+		// The run may have no snapshot of its own, such as a rollback.
 		if !slices.ContainsFunc(all, func(s query.Snapshot) bool { return s.Run == name }) {
 			names[i] = snapshotOfRun(wh, name)
 		}

@@ -112,7 +112,7 @@ func statementCommand(g *globals) *cobra.Command {
 // exploreWarehouse implements explore.Warehouse.
 type exploreWarehouse struct {
 	wh *warehouse.Warehouse
-	// queries is the folder of own queries. A reload may change it.
+	// queries is the folder of user-defined queries. A reload may change it.
 	queries *atomic.Pointer[string]
 	// held shows the held night.
 	held bool

@@ -20,7 +20,7 @@ import (
 // error.
 type followWork func(ctx context.Context, cfg config.Config) (ledger.Run, error)
 
-// followers returns the configured work after nights, in its order.
+// followers returns the configured work after nights, in the order in which it runs.
 func (g *globals) followers(cfg config.Config) []followWork {
 	var all []followWork
 	if len(cfg.Watch) > 0 { // first, so that the backup contains the state of the watches
@@ -35,8 +35,8 @@ func (g *globals) followers(cfg config.Config) []followWork {
 	return all
 }
 
-// followPublish sends new warnings of the published night and runs all work after it. A failure
-// does not stop the others. Unsent warnings are only logged, as alerts are.
+// followPublish sends new warnings of the published night and runs all work after it, also if a
+// part of it fails. Unsent warnings are only logged, as alerts are.
 func (g *globals) followPublish(ctx context.Context, cfg config.Config) error {
 	if err := g.sendWarnings(ctx, cfg); err != nil {
 		g.newLogger().Warn("warnings of checks not sent, the next night tries again", "error", err)
@@ -70,7 +70,7 @@ func (g *globals) followPublish(ctx context.Context, cfg config.Config) error {
 			log.Info("work after the night is done", "work", entry.Kind, "run", entry.Version, "bytes", entry.Bytes, "took", entry.Took())
 		}
 		if err := command.RecordFollow(ctx, wh, sender, entry, notify.Behind, notify.Recovered); err != nil {
-			log.Warn("entry of the ledger not written", "work", entry.Kind, "error", err)
+			log.Warn("ledger entry not written", "work", entry.Kind, "error", err)
 		}
 	}
 	return errors.Join(problems...)

@@ -21,7 +21,7 @@ func heldFlag(cmd *cobra.Command, g *globals) {
 	cmd.Flags().BoolVar(&g.held, "held", false, "show the held night, which is not published")
 }
 
-// findHeld returns the held night. Without one the error is a *ledger.UnknownRunError.
+// findHeld returns the held night. If no night is held, the error is a *ledger.UnknownRunError.
 func findHeld(wh *warehouse.Warehouse) (warehouse.HeldNight, error) {
 	h, ok, err := wh.Held()
 	if err == nil && !ok {
@@ -102,7 +102,7 @@ func runPublishHeld(ctx context.Context, g *globals, held bool, accept []string)
 	return withFollow(ctx, err, g.followPublish(ctx, cfg))
 }
 
-// namesMissing returns the names of all that are not in others.
+// namesMissing returns the names in all that are not in others.
 func namesMissing(all, others []string) []string {
 	return slices.DeleteFunc(slices.Clone(all), func(name string) bool { return slices.Contains(others, name) })
 }

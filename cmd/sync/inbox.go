@@ -23,7 +23,7 @@ func defaultInboxLimit(size, free int64) int64 {
 	return max(1, min(most, (free+size)/share))
 }
 
-// inboxAlerts sends an alert when the inbox becomes full, and one when it has room again.
+// inboxAlerts sends an alert when the inbox becomes full, and another when it has room again.
 type inboxAlerts struct {
 	now    func() time.Time
 	sender atomic.Pointer[notify.Notifier]

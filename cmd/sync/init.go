@@ -189,8 +189,8 @@ func (d *draft) askFor(ctx context.Context, question string, secret bool, check 
 	}
 }
 
-// chooseToken chooses the place of the token: that of a flag, that of the existing file, the
-// usual variable, or a new file with a token that the user types.
+// chooseToken chooses the place of the token: the place in a flag, the place in the existing
+// file, the usual environment variable, or a new file with a token that the user types.
 func (d *draft) chooseToken(ctx context.Context) error {
 	file, env := d.o.tokenFile, d.o.tokenEnv
 	if file != "" && env != "" {
@@ -265,8 +265,8 @@ func (d *draft) privateWriteHint(file string) string {
 	return "umask 077"
 }
 
-// pathInFile converts a path of the command line to a value of the configuration: relative
-// to the folder of the configuration if it is below it, absolute otherwise.
+// pathInFile converts a path of the command line to a value of the configuration. A path below
+// the folder of the configuration becomes relative to this folder, any other becomes absolute.
 func (d *draft) pathInFile(path string) (string, error) {
 	if path == "~" || strings.HasPrefix(path, "~/") {
 		return "", command.UsageErr("%q begins with ~, which only a shell expands: write the path without it", path)
@@ -410,8 +410,8 @@ func (d *draft) keptErr(ctx context.Context, err error) error {
 	return fmt.Errorf("%w\n%s is written and kept: %s, then run %s", err, d.g.Config, advice, d.g.commandLine("check"))
 }
 
-// commandLine returns the command line of a command with this configuration. For root it
-// runs as the owner of the warehouse.
+// commandLine returns the command line of a command with this configuration. If the user is
+// root, the line runs the command as the owner of the warehouse.
 func (g *globals) commandLine(name string) string {
 	line := "placementsync " + name
 	if g.Config != command.DefaultConfig {

@@ -107,7 +107,7 @@ func (j *jobs) Follow(ctx context.Context) {
 	err := j.s.g.followPublish(ctx, j.cfg) // it logs errors
 	if err == nil && j.cfg.Lake.Catalog != "" {
 		if _, err := j.s.g.runLake(ctx, "expire", "--format", "json"); err != nil && ctx.Err() == nil {
-			j.s.log.Warn("nights of the lake not expired, the next night tries again", "error", err)
+			j.s.log.Warn("old nights of the lake not removed, the next night tries again", "error", err)
 		}
 	}
 	j.s.log.Debug("work after the night ended", "took", time.Since(began))

@@ -1,6 +1,6 @@
 // Command placementsync is the nightly job: it reads the service, proves that the result is
-// complete, and publishes one snapshot as DuckDB and Parquet. This package connects the
-// packages below internal/, with one file for each command. It must not do their work.
+// complete, and publishes one snapshot as DuckDB and Parquet. This package has a file for most
+// commands. It only connects the packages below internal/, which do the work.
 package main
 
 import (

@@ -21,8 +21,8 @@ type process struct {
 	width, stderrWidth int
 	// journal is set if stderr is connected to journald.
 	journal bool
-	// executable is the path of this program, which starts itself for typed SQL. Empty means
-	// that it is unknown, and that there is no typed SQL.
+	// executable is the path of this program, which starts itself for typed SQL. If it is
+	// empty, typed SQL is off.
 	executable string
 	// lakeTimeout replaces the constant of the same name. Zero means the constant.
 	lakeTimeout time.Duration

@@ -178,7 +178,7 @@ func openCatalog(ctx context.Context, g *globals, opts query.Options) (*query.DB
 	}
 	db, err := query.Open(ctx, wh.Folder.CatalogPath(), opts)
 	if misuse := (*query.UsageError)(nil); errors.As(err, &misuse) && opts.AsOf != "" {
-		// The id may be that of a run without a snapshot of its own, such as a rollback.
+		// The run may have no snapshot of its own, such as a rollback.
 		if at := snapshotOfRun(wh, opts.AsOf); at != opts.AsOf {
 			opts.AsOf = at
 			db, err = query.Open(ctx, wh.Folder.CatalogPath(), opts)

@@ -128,8 +128,8 @@ func (o rawOptions) selectAnswers(stored *fetch.Answers) (chosen []fetch.Answer,
 	return chosen, damaged, nil
 }
 
-// onlyAnswer returns the answer of a selection with one answer, or with one answer and
-// others that it replaced.
+// onlyAnswer returns the answer of a selection with one answer. If there are several, replaced
+// answers do not count.
 func onlyAnswer(chosen []fetch.Answer) (fetch.Answer, bool) {
 	if len(chosen) != 1 {
 		chosen = slices.DeleteFunc(slices.Clone(chosen), func(a fetch.Answer) bool { return a.Replaced })

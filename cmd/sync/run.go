@@ -68,7 +68,7 @@ func runNight(ctx context.Context, g *globals, o runOptions) error {
 	stop()
 	if res.Run.ID != "" && !g.showsBars() { // a terminal shows the summary
 		ended := res.Run
-		ended.Error = "" // the command prints it at its end
+		ended.Error = "" // the command itself prints the error
 		ended.LogEnd(log)
 	}
 	err = g.endNight(res, err, o.dryRun)

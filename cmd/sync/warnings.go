@@ -18,7 +18,7 @@ import (
 // have it.
 const warningsName = "_checks"
 
-// warningsSQL leaves out the checks that hold a night. A person accepted them.
+// warningsSQL omits failed checks of severity hold, because a person has accepted them.
 const warningsSQL = `SELECT "check", run FROM (` + query.FailedChecks + `) WHERE severity = 'warn' OR outcome = 'not run'`
 
 // sendWarnings sends an alert about the checks with a warning that earlier snapshots did not
