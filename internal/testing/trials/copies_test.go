@@ -140,7 +140,7 @@ func TestTrialCopiesOfTheSeriesAreOneNight(t *testing.T) {
 				}
 				got := contents(t, filepath.Join(dir, "catalog.duckdb"))
 				for table, rows := range want {
-					// A rebuild without the newest run adds its loss to meta.runs.
+					// A rebuild that lacks the newest run records the loss in meta.runs.
 					if !cmp.Equal(rows, got[table]) && (table != "meta.runs" || r.Lost == "") {
 						t.Errorf("copy %d of %d, of %s: %s is from neither night", i, len(copies), r.Last, table)
 					}
