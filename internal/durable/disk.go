@@ -262,6 +262,29 @@ func syncPath(path string) error {
 	return errors.Join(f.Sync(), f.Close())
 }
 
+// MakeFolder creates a folder and the missing folders above it, and syncs the folder above each
+// new one. Without the sync a power cut could remove the folder with all synced files in it.
+func (d Disk) MakeFolder(path string, mode fs.FileMode) error {
+	if info, err := os.Stat(path); err == nil && info.IsDir() {
+		return nil
+	}
+	parent := filepath.Dir(path)
+	if err := d.MakeFolder(parent, mode); err != nil {
+		return err
+	}
+	if err := os.Mkdir(path, mode); err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	// The user may lack the right to read a folder above the warehouse.
+	if err := syncPath(parent); err != nil && !errors.Is(err, fs.ErrPermission) {
+		return err
+	}
+	if d.Step == nil {
+		return nil
+	}
+	return d.Step("after fsync above "+d.label(path), path)
+}
+
 // Remove removes a file. If there is no such file, it does nothing and calls no step.
 func (d Disk) Remove(path string) error {
 	if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
@@ -294,15 +317,14 @@ func (d Disk) Discard(path string) error {
 }
 
 // RemoveWithEmptyParents removes a file and then its empty parent folders below root, and
-// syncs the first folder that is not empty.
+// syncs the folder above them.
 func (d Disk) RemoveWithEmptyParents(path, root string) error {
 	if err := d.Remove(path); err != nil {
 		return err
 	}
-	for dir := filepath.Dir(path); dir != root; dir = filepath.Dir(dir) {
-		if os.Remove(dir) != nil {
-			return d.Sync(dir) // not empty
-		}
+	dir := filepath.Dir(path)
+	for dir != root && os.Remove(dir) == nil { // fails if the folder is not empty
+		dir = filepath.Dir(dir)
 	}
-	return nil
+	return d.Sync(dir)
 }

@@ -91,7 +91,7 @@ func OpenLanding(dir string, options LandingOptions) (_ *Landing, err error) {
 			err = l.landingErr(errors.Join(err, l.closeFiles()))
 		}
 	}()
-	if err = os.MkdirAll(dir, 0o700); err != nil {
+	if err = l.disk().MakeFolder(dir, 0o700); err != nil {
 		return nil, err
 	}
 	if err = l.openFiles(os.O_RDWR | os.O_CREATE); err != nil {

@@ -55,7 +55,7 @@ func (m *Mender) moveAside(run, from string) error {
 		return nil
 	}
 	to := m.w.Folder.Path("damaged", run, m.w.Folder.Relative(from))
-	if err := os.MkdirAll(filepath.Dir(to), 0o700); err != nil {
+	if err := m.w.Folder.Disk().MakeFolder(filepath.Dir(to), 0o700); err != nil {
 		return err
 	}
 	return m.w.Folder.Disk().Rename(from, to)

@@ -57,7 +57,7 @@ func (k *sink) writeEntries() {
 		return
 	}
 	path := n.entriesPath(k.stream.Name, n.run.ID)
-	err := os.MkdirAll(filepath.Dir(path), 0o700)
+	err := n.wh.Folder.Disk().MakeFolder(filepath.Dir(path), 0o700)
 	if err == nil {
 		err = n.wh.Folder.Disk().WriteAtomically(path, 0o600, k.writeEntriesTo)
 	}

@@ -103,7 +103,7 @@ func (w *Warehouse) BeginFrom(ctx context.Context, run string, at time.Time, bas
 
 // openCatalog creates the folder and the catalog of the draft, and opens the catalog.
 func (d *Draft) openCatalog(ctx context.Context) error {
-	if err := os.MkdirAll(d.Dir, privateDir); err != nil {
+	if err := d.w.Folder.disk.MakeFolder(d.Dir, privateDir); err != nil {
 		return err
 	}
 	path := filepath.Join(d.Dir, CatalogFile)

@@ -58,7 +58,7 @@ func (f *Folder) MakeInbox() (string, error) {
 	if err := f.makeFolders(); err != nil {
 		return "", err
 	}
-	return f.InboxPath(), os.MkdirAll(f.InboxPath(), privateDir)
+	return f.InboxPath(), f.disk.MakeFolder(f.InboxPath(), privateDir)
 }
 
 // DayManifestPath is the manifest of a day of the series. A day is 2006-01-02.
@@ -98,7 +98,7 @@ func (f *Folder) makeFolders() error {
 		}
 	}
 	for _, name := range []string{rawDir, stateDir} {
-		if err := os.MkdirAll(f.Path(name), privateDir); err != nil {
+		if err := f.disk.MakeFolder(f.Path(name), privateDir); err != nil {
 			return f.placeErr(err)
 		}
 	}
@@ -107,7 +107,7 @@ func (f *Folder) makeFolders() error {
 
 // MakePublic creates a folder for published files, and the missing folders above it.
 func (f *Folder) MakePublic(dir string) error {
-	if err := os.MkdirAll(dir, publicDir); err != nil || f.mode == 0 {
+	if err := f.disk.MakeFolder(dir, publicDir); err != nil || f.mode == 0 {
 		return err
 	}
 	return os.Chmod(dir, folderMode(f.mode))

@@ -49,7 +49,7 @@ func (d *Draft) Hold(ctx context.Context, tables []ManifestTable) (Manifest, err
 	if err := d.w.dropHeld(); err != nil {
 		return m, d.unpublishedErr("hold", err)
 	}
-	err = os.MkdirAll(d.w.Folder.Path(heldDir), privateDir)
+	err = d.w.Folder.disk.MakeFolder(d.w.Folder.Path(heldDir), privateDir)
 	if err == nil {
 		err = d.w.Folder.disk.Rename(d.Dir, d.w.Folder.Path(heldDir, d.Run))
 	}
@@ -209,7 +209,7 @@ func (w *Warehouse) copyHeld(h *HeldNight) error {
 	if err := disk.RemoveAll(draft); err != nil {
 		return err
 	}
-	if err := os.MkdirAll(draft, privateDir); err != nil {
+	if err := w.Folder.disk.MakeFolder(draft, privateDir); err != nil {
 		return err
 	}
 	mode, err := w.Folder.publicMode(draft)

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"syscall"
 
@@ -53,7 +52,7 @@ const scratchPrefix = ".sealed."
 func (w *Warehouse) openMemory(ctx context.Context) (*Instance, error) {
 	state := w.Folder.Path(stateDir)
 	var scratch *durable.Scratch
-	err := os.MkdirAll(state, privateDir)
+	err := w.Folder.disk.MakeFolder(state, privateDir)
 	if err == nil {
 		scratch, err = durable.MakeScratch(state, scratchPrefix)
 	}

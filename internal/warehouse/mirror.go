@@ -171,7 +171,7 @@ func (m *Mirror) Place(file string, fill func(f *os.File) error) error {
 		return err
 	}
 	if strings.HasPrefix(file, stateDir+"/") {
-		if err := os.MkdirAll(filepath.Dir(path), privateDir); err != nil {
+		if err := m.folder.disk.MakeFolder(filepath.Dir(path), privateDir); err != nil {
 			return err
 		}
 		return m.folder.disk.WriteAtomically(path, privateFile, fill)

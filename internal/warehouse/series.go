@@ -134,7 +134,7 @@ func (s *Series) keepReplaced(m Manifest) error {
 		if from == "" {
 			continue
 		}
-		err := s.folder.disk.Do("folder for", kept, func() error { return s.folder.MakePublicAbove(kept) })
+		err := s.folder.MakePublicAbove(kept)
 		if err == nil {
 			err = s.folder.disk.Link(from, kept)
 		}
@@ -237,7 +237,7 @@ func (s *Series) placeFile(m Manifest, want checksum.FileSum, to string, linkOrC
 	if problem := checksum.NewCache(context.Background()).Compare(from, want, true); problem != "" {
 		return s.folder.DamagedErr(from, problem, nil)
 	}
-	err := s.folder.disk.Do("folder for", to, func() error { return s.folder.MakePublicAbove(to) })
+	err := s.folder.MakePublicAbove(to)
 	if err != nil {
 		return err
 	}

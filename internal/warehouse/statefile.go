@@ -43,7 +43,7 @@ func (s StateFile) Read(into any) (ok bool, err error) {
 func (s StateFile) Write(value any) error {
 	data, err := checksum.Seal(value)
 	if err == nil {
-		err = os.MkdirAll(filepath.Dir(s.path), privateDir)
+		err = s.folder.disk.MakeFolder(filepath.Dir(s.path), privateDir)
 	}
 	if err != nil {
 		return fmt.Errorf("write %s: %w", s.path, err)

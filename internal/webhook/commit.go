@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"sync/atomic"
 	"time"
@@ -66,7 +65,7 @@ const (
 // openCommitter locks the inbox, seals the open segment of a killed process, and loads the
 // marks of removed events and of events still in the inbox.
 func openCommitter(cfg Config, window time.Duration, state *atomic.Pointer[InboxState]) (*committer, error) {
-	if err := os.MkdirAll(cfg.Dir, privateDir); err != nil {
+	if err := cfg.Disk.MakeFolder(cfg.Dir, privateDir); err != nil {
 		return nil, fmt.Errorf("open the inbox: %w", err)
 	}
 	c := &committer{cfg: cfg, queue: make(chan *delivery, queueLength), closed: make(chan struct{}),

@@ -32,7 +32,7 @@ func Land(disk durable.Disk, inbox, folder string) (Batch, error) {
 		if err != nil || len(names) == 0 {
 			return b, err
 		}
-		if err = os.MkdirAll(folder, privateDir); err == nil {
+		if err = disk.MakeFolder(folder, privateDir); err == nil {
 			err = b.landSegments(names)
 		}
 		// The receiver sealed a segment after it was listed.

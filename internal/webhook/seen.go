@@ -45,7 +45,7 @@ func (b Batch) keepMarks() error {
 		}
 	}
 	if len(marks) > 0 {
-		err = errors.Join(err, os.MkdirAll(dir, privateDir))
+		err = errors.Join(err, b.disk.MakeFolder(dir, privateDir))
 		err = errors.Join(err, b.disk.WriteFile(filepath.Join(dir, strings.TrimSuffix(b.sealed[0], sealedSuffix)), marks, privateFile))
 	}
 	if err != nil {

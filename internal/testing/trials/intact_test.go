@@ -38,6 +38,7 @@ func requireIntact(t *testing.T, dir string) string {
 		t.Errorf("latest is %s, but its manifest names %s", run, m.RunID)
 	}
 	requireRowCounts(t, dir, m)
+	requireCatalogOf(t, dir, run)
 	requireReadable(t, filepath.Join(dir, "parquet", "*", "snapshot_date="+m.SnapshotAt.Format("2006-01-02"), "*.parquet"))
 	return run
 }
@@ -86,8 +87,15 @@ func requireRowCounts(t *testing.T, dir string, m warehouse.Manifest) {
 			t.Errorf("%s has %s rows in the catalog and %s in Parquet, want %s", row[0].String, row[1].String, row[2].String, want)
 		}
 	}
-	if last := query(t, db, "SELECT max(run_id) FROM meta.runs"); last[0][0].String != m.RunID {
-		t.Errorf("the catalog of %s belongs to %s", m.RunID, last[0][0].String)
+}
+
+// requireCatalogOf checks the last run in the published catalog.
+func requireCatalogOf(t *testing.T, dir, run string) {
+	t.Helper()
+	db := openUnmanaged(t, filepath.Join(dir, "catalog.duckdb")+"?access_mode=read_only&threads=1")
+	defer db.Close()
+	if last := query(t, db, "SELECT max(run_id) FROM meta.runs"); last[0][0].String != run {
+		t.Errorf("the catalog of %s belongs to %s", run, last[0][0].String)
 	}
 }
 
