@@ -63,8 +63,10 @@ type Ref struct {
 // instead of only referring to it. While a list contains such a row, the record exists.
 func (r Ref) Lists() bool { return r.ShowsChanges || r.Column == "id" }
 
-// Life defines how long details of a WhileLive stream are live, and so requested every
-// night.
+// Life is the kind of record that the details of a stream belong to. It defines how long a
+// detail is live, and which details an event or a refresh names. A live detail of a WhileLive
+// stream is requested every night. 0 means that no detail is live, and that no event or
+// refresh names one.
 type Life int
 
 const (
@@ -139,8 +141,8 @@ type Stream struct {
 	// RequireOne are columns of the first table. A record has a value in at least one of
 	// them, which distinguishes it from an error. Nil means that the key is enough.
 	RequireOne []string
-	// Rule decides which details are carried forward. Life defines how long the details of a
-	// WhileLive stream are live. A detail that an event names is requested, whatever the rule.
+	// Rule decides which details are carried forward. A detail that an event names is
+	// requested, whatever the rule.
 	Rule Rule
 	Life Life
 	// HasEntries names a column with ids that have entries. For such an id an empty object is
