@@ -64,7 +64,7 @@ func CorrectClosingRuns(ctx context.Context, d *warehouse.Draft, tables []stream
 }
 
 // CarryStreams lowers the grades of streams in a run to carried_forward, because their tables were
-// rebuilt from the older rows of since.
+// rebuilt from the rows of an earlier snapshot. since is its time.
 func CarryStreams(ctx context.Context, d *warehouse.Draft, run string, streams []string, since time.Time, reason string) error {
 	err := d.Exec(ctx, rebuildSQL.Render("carry_streams", values{"run": run, "streams": streams, "since": since, "reason": reason}))
 	if err != nil {

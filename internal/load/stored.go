@@ -8,8 +8,8 @@ import (
 	"placementsync/internal/stream"
 )
 
-// On most nights, most records of a list are unchanged. The stage gets only the key of a record
-// that the decoder recognizes as unchanged. After the list was read, views add the stored rows
+// On most nights, most records of a list are unchanged. Of a record that the decoder recognizes
+// as unchanged, only the key is staged. After the list was read, views add the stored rows
 // of these records to the staged rows, so other queries of the stage see all rows.
 
 // FillsAlone reports whether no other stream fills or completes the tables of a list. Its
@@ -21,7 +21,8 @@ func FillsAlone(streams []stream.Stream, st stream.Stream) bool {
 // sameColumns are the columns of stream.SameTable.
 const sameColumns sqlText = "id VARCHAR, " + stream.Seq + " UBIGINT"
 
-// SkipUnchanged announces that only the keys of unchanged records of a stream are added.
+// SkipUnchanged makes Finish add the stored rows of unchanged records of a stream, because only
+// their keys are staged.
 func (r *Rows) SkipUnchanged(st stream.Stream) { r.skipped.add(st.Name) }
 
 // addStoredRows adds the stored rows of skipped records to the staged ones. If distinct is

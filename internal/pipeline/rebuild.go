@@ -29,7 +29,7 @@ type RebuildResult struct {
 	Skipped []integrity.Damage
 	// Unused lists damaged and missing files of the series that were not needed.
 	Unused []integrity.Damage
-	// Unfinished are days that were being written when the warehouse was copied.
+	// Unfinished lists days that were being written when the warehouse was copied.
 	Unfinished []integrity.Damage
 	// Lost is the newest run in the ledger, if it is newer than the series. Otherwise it
 	// is empty.
@@ -46,6 +46,7 @@ type RebuildResult struct {
 
 // SeriesError means that the series or the copies of meta are damaged.
 type SeriesError struct {
+	// Found lists the damage.
 	Found []integrity.Damage
 	// Whole is set if the catalog that readers see is undamaged.
 	Whole bool
@@ -169,8 +170,8 @@ func (b *rebuild) publish(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	for _, day := range b.Unfinished {
-		err = errors.Join(err, integrity.NewMender(b.wh).SetDayAside(b.run.ID, day.Day))
+	for _, damage := range b.Unfinished {
+		err = errors.Join(err, integrity.NewMender(b.wh).SetDayAside(b.run.ID, damage.Day))
 	}
 	// Readers see the version, so it is recorded in the ledger even after another error.
 	return errors.Join(err, integrity.NewMender(b.wh).SetAside(b.run.ID, b.Skipped), b.wh.Ledger.Record(b.run))

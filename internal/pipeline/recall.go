@@ -23,9 +23,9 @@ import (
 // Most records of a list have the same JSON text as in the night before. The decoders compute
 // an entry for each record, with the hash of its text. The next night skips records with a
 // known entry. The entries of a list are in a file below state/seen, which is named after the
-// run whose version contains these records. Every draft first removes the files of all runs
-// but its base, so that each file matches the version of its name. The files are a cache: if
-// one is missing or damaged, all records are decoded.
+// run whose version contains these records. A new draft removes the files of all runs except
+// its base version, so that each file matches the version of its name. The files are a cache: if
+// one is missing or damaged, all records of its list are decoded.
 
 // minSkipRecords is the default of Config.MinSkipRecords.
 const minSkipRecords = 1_000
