@@ -39,8 +39,8 @@ func goalTable(all map[string]result) string {
 	return b.String()
 }
 
-// figuresOf returns all figures by name. Figures with a goal take precedence over those
-// without.
+// figuresOf returns all figures by name. A main figure takes precedence over another figure of its
+// section with the same name.
 func figuresOf(all map[string]result) map[string]figure {
 	figures := map[string]figure{}
 	for _, sec := range sections() {

@@ -121,7 +121,7 @@ func importRows() string {
 }
 
 // testImports returns the packages that the tests of every package may import: the demo service,
-// helpers of long trials, packages of data, and those with which a query is tested.
+// test helpers, packages of data, and the packages that are needed to test a query.
 func testImports() []string {
 	return []string{"internal/sim", "internal/sqltext", "internal/testing/s3sim", "internal/testing/torture", "internal/testing/pinned", "internal/testing/escapes", "internal/testing/fixture", "schema", "queries", "internal/config", "internal/dictionary", "internal/stream", "internal/warehouse", "internal/integrity", "internal/query"}
 }

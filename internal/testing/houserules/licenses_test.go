@@ -16,7 +16,7 @@ import (
 // license of each new dependency is reviewed. It does not use the network.
 func TestDocsLicenses(t *testing.T) {
 	if runtime.GOOS+runtime.GOARCH != "linuxamd64" {
-		t.Skip("the page lists what is built for linux on amd64")
+		t.Skip("the page lists the modules for linux on amd64")
 	}
 	without := func(all, others []builtModule) []builtModule {
 		return slices.DeleteFunc(all, func(d builtModule) bool { return slices.Contains(others, d) })

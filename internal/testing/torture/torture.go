@@ -79,8 +79,8 @@ type Book struct {
 // set it.
 const docsVar = "PLACEMENTSYNC_TORTURE_DOCS"
 
-// trialsVar is the environment variable that enables tests of more than a few seconds. Without
-// those, the tests of a package take less than a minute and can run after every edit.
+// trialsVar is the environment variable that enables tests of more than a few seconds. The other
+// tests of a package take less than a minute together and can run after every edit.
 const trialsVar = "PLACEMENTSYNC_TRIALS"
 
 // TrialsWanted reports whether tests of more than a few seconds are enabled, as by make

@@ -248,7 +248,7 @@ func (f *falseTrial) requireUnharmed(t *testing.T, history bool) {
 
 // falsifyLaterNights runs a first normal night, and then one night per stream in which the
 // stream is falsified. If apart is set, each falsified night is followed by a normal night.
-// Otherwise one normal night follows all of them; wrongly closed rows are still detected,
+// Otherwise one normal night follows all falsified nights. It still detects wrongly closed rows,
 // because the history keeps them.
 func falsifyLaterNights(t *testing.T, change falsification, apart bool, names ...string) (nights int, outcomes map[string]int) {
 	f := newFalseTrial(t, names...)

@@ -21,7 +21,7 @@ func notFound(prefix string, ids ...string) (faults []sim.Fault) {
 	return faults
 }
 
-// articleStreams returns the streams with the ids of articles and those that read them.
+// articleStreams returns the streams of articles, and the streams that contain their ids.
 func articleStreams() []string {
 	return []string{"order_items", "campaigns", "campaign_details", "campaign_articles", "articles", "article_comments"}
 }

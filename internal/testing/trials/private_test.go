@@ -143,7 +143,7 @@ func TestTorturePrivateValuesAreNowhere(t *testing.T) {
 }
 
 // requirePrivate runs nights without rules and finds the columns with texts of the service, at
-// least minColumns. It then makes all of them private and runs the nights again in another
+// least minColumns. It then makes these columns private and runs the nights again in another
 // warehouse. The published files and the ledger must not contain the texts.
 func requirePrivate(t *testing.T, minColumns int, wanted func(name string) bool, rules func(hashable, rest []string) []transform.Privacy) {
 	t.Helper()

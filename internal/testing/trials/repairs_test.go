@@ -547,8 +547,8 @@ func (r *repairs) intactFacts(t *testing.T, dir string) facts {
 	t.Helper()
 	files, _ := readTree(t, dir)
 	intact := func(path string) bool { return files[path] != "" && files[path] == r.files[path] }
-	// hasManifest has the runs with an intact manifest. inChain has those whose later runs
-	// all have one, too.
+	// hasManifest contains the runs with an intact manifest. inChain contains a run if it and all
+	// later runs have one.
 	hasManifest, inChain := map[string]bool{}, map[string]bool{}
 	chain := true
 	for _, run := range r.baseRuns {

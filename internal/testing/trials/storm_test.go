@@ -28,7 +28,7 @@ func stepCalls(steps []string) []stepCall {
 	seen := map[string]bool{}
 	published := slices.Index(steps, "after rename latest")
 	for i, step := range steps {
-		// The file of orders represents those of all tables.
+		// Of the files of tables, only the steps of orders.parquet are selected.
 		if seen[step] || strings.HasSuffix(step, ".parquet") && !strings.HasSuffix(step, " orders.parquet") {
 			continue
 		}
