@@ -1,7 +1,6 @@
 package transform
 
 import (
-	"encoding/binary"
 	"slices"
 	"strings"
 
@@ -131,8 +130,6 @@ type field struct {
 	name string
 	// quoted is the name as it usually occurs in a body, with quotes and colon.
 	quoted string
-	// head and tail are the first and last eight bytes of quoted, if it is long enough.
-	head, tail uint64
 	// bit is the index of the field in seenFields.
 	bit int
 	// col is the column for scalars, or -1.
@@ -239,9 +236,6 @@ func (b *nodes) fieldNamed(n *node, name string) *field {
 	}
 	f := &field{name: name, quoted: `"` + name + `":`, bit: b.layout.names, col: -1, child: -1}
 	f.id = b.newID(f)
-	if q := []byte(f.quoted); len(q) >= 8 {
-		f.head, f.tail = binary.LittleEndian.Uint64(q), binary.LittleEndian.Uint64(q[len(q)-8:])
-	}
 	b.layout.names++
 	n.fields[name] = f
 	return f

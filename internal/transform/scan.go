@@ -323,19 +323,10 @@ func (s *scanner) skipComma() bool {
 }
 
 // matchName skips the name and colon of the expected field, and reports whether they were
-// there. Names of eight to sixteen bytes, which are the most frequent, are compared as two
-// words.
+// there.
 func (s *scanner) matchName(f *field) bool {
 	end := s.pos + len(f.quoted)
-	if end > len(s.buf) {
-		return false
-	}
-	b := s.buf[s.pos:end]
-	if n := len(b); n < 8 || n > 16 {
-		if string(b) != f.quoted {
-			return false
-		}
-	} else if binary.LittleEndian.Uint64(b) != f.head || binary.LittleEndian.Uint64(b[n-8:]) != f.tail {
+	if end > len(s.buf) || string(s.buf[s.pos:end]) != f.quoted {
 		return false
 	}
 	s.pos = end
