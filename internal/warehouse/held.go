@@ -209,7 +209,7 @@ func (w *Warehouse) copyHeld(h *HeldNight) error {
 	if err := disk.RemoveAll(draft); err != nil {
 		return err
 	}
-	if err := w.Folder.disk.MakeFolder(draft, privateDir); err != nil {
+	if err := disk.MakeFolder(draft, privateDir); err != nil {
 		return err
 	}
 	mode, err := w.Folder.publicMode(draft)

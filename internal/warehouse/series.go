@@ -237,8 +237,7 @@ func (s *Series) placeFile(m Manifest, want checksum.FileSum, to string, linkOrC
 	if problem := checksum.NewCache(context.Background()).Compare(from, want, true); problem != "" {
 		return s.folder.DamagedErr(from, problem, nil)
 	}
-	err := s.folder.MakePublicAbove(to)
-	if err != nil {
+	if err := s.folder.MakePublicAbove(to); err != nil {
 		return err
 	}
 	return linkOrCopy(from, to)
