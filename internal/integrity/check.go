@@ -93,11 +93,11 @@ func (c *checker) checkLinks() {
 		text, _, _ := strings.Cut(strings.TrimPrefix(lost.Error(), "find the newest version: "), "; ")
 		c.addUnseen(Damage{File: warehouse.LatestLink, Problem: text, Cost: "readers find no snapshot, or not the last one, and no night can begin"})
 	case err != nil:
-		c.addUnseen(Damage{File: warehouse.LatestLink, Problem: err.Error(), Cost: "it is unknown what readers see"})
+		c.addUnseen(Damage{File: warehouse.LatestLink, Problem: err.Error(), Cost: "the version that readers see is unknown"})
 	case inv.target != inv.latest:
 		at, _ := inv.timeOf(inv.target)
 		c.addUnseen(Damage{File: warehouse.LatestLink, Problem: fmt.Sprintf("readers see %s, and the series has %s of %s", inv.latest, inv.target, warehouse.DayOf(at)),
-			Cost: "readers lack what changed since " + inv.latest})
+			Cost: "readers lack the changes since " + inv.latest})
 	}
 	if inv.latest == "" {
 		return

@@ -63,5 +63,5 @@ func (m runMode) afterStop() string {
 	case !m.isResumable():
 		return "readers keep the last snapshot: begin again"
 	}
-	return "what has landed is kept, run again to resume"
+	return "the stored answers are kept: run again to resume"
 }

@@ -61,7 +61,7 @@ func (e *SeriesError) Error() string {
 	if e.Whole {
 		b.WriteString("\nthe catalog that readers see is undamaged: placementsync rebuild --series restores the damaged files of the series from it")
 	}
-	b.WriteString("\nplacementsync rebuild --skip-damaged builds from the rest, and records in meta.runs what it skipped")
+	b.WriteString("\nplacementsync rebuild --skip-damaged builds from the rest, and records the skipped files in meta.runs")
 	return b.String()
 }
 

@@ -19,7 +19,7 @@ import (
 
 // TestRunModes compares every decision that depends on the kind of a run.
 func TestRunModes(t *testing.T) {
-	const resumes, next, again = "what has landed is kept, run again to resume", "readers keep the last snapshot, and the next night reads the records of this refresh", "readers keep the last snapshot: begin again"
+	const resumes, next, again = "the stored answers are kept: run again to resume", "readers keep the last snapshot, and the next night reads the records of this refresh", "readers keep the last snapshot: begin again"
 	for _, c := range []struct {
 		mode                                runMode
 		asks, resumable, refresh, keepsList bool

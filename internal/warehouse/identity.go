@@ -119,7 +119,7 @@ func (i *Identity) describeRemedy(target, published string) string {
 		ways = append(ways, fmt.Sprintf("kept are %s: placementsync rollback %s points readers at that", strings.Join(versions, ", "), versions[n-1]))
 	}
 	if slices.Contains(versions, target) && target != published {
-		ways = append(ways, fmt.Sprintf("placementsync rollback %s keeps what they see now", target))
+		ways = append(ways, fmt.Sprintf("placementsync rollback %s keeps that snapshot", target))
 	}
 	if days := i.series.Days(); len(days) > 0 {
 		ways = append(ways, fmt.Sprintf("placementsync rebuild builds the catalog from the Parquet series (%s to %s, days: %d)", days[0], days[len(days)-1], len(days)))

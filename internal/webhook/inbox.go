@@ -40,7 +40,7 @@ func Land(disk durable.Disk, inbox, folder string) (Batch, error) {
 			continue
 		}
 		if err != nil {
-			return b, fmt.Errorf("land the inbox: %w", err)
+			return b, fmt.Errorf("copy the inbox into the run: %w", err)
 		}
 		return b, nil
 	}
