@@ -23,13 +23,16 @@ class Client:
         self.connection = trino.dbapi.connect(host="127.0.0.1", port=port, user="test", timezone=zone)
 
     def run(self, sql, undo=None):
-        """Runs a statement. In its first seconds, Trino may report that it has no nodes. The
-        statement may then leave a table, which undo removes."""
+        return self.execute(sql, undo=undo)[1]
+
+    def execute(self, sql, args=None, undo=None):
+        """Returns the cursor and the rows of a statement. In its first seconds, Trino may report
+        that it has no nodes. The statement may then leave a table, which undo removes."""
         for left in range(60, -1, -1):
             cursor = self.connection.cursor()
             try:
-                cursor.execute(sql)
-                return cursor.fetchall()
+                cursor.execute(sql, args) if args else cursor.execute(sql)
+                return cursor, cursor.fetchall()
             except trino.exceptions.TrinoQueryError as err:
                 if err.error_name != "NO_NODES_AVAILABLE" or left == 0:
                     raise
@@ -39,9 +42,7 @@ class Client:
 
     def table(self, sql, schema, args=None):
         """Returns the result as Arrow, with the columns that Trino describes."""
-        cursor = self.connection.cursor()
-        cursor.execute(sql, args) if args else cursor.execute(sql)
-        rows = cursor.fetchall()
+        cursor, rows = self.execute(sql, args)
         return table_of(rows, [(column.name, column.type_code) for column in cursor.description], schema)
 
 
