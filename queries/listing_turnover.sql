@@ -3,7 +3,7 @@
 -- grain: one row per day that has a snapshot
 -- about: New, withdrawn and returned product listings, by the day of the snapshot that showed the change. A listing that comes back after a withdrawal counts as returned; a listing of the first snapshot counts as none of these. listings_at_end is the number of listings in the last snapshot of the day.
 -- param: since DATE? snapshot-30d -- first day
--- param: until DATE NULL -- first day after the last one
+-- param: until DATE NULL -- day after the last day
 -- param: timezone TIMEZONE schedule.timezone -- time zone in which days begin, such as America/New_York
 WITH days AS (
     SELECT DISTINCT CAST(snapshot_at AT TIME ZONE CAST($timezone AS VARCHAR) AS DATE) AS day

@@ -1,7 +1,7 @@
 -- subject: commissions
 -- title: Payables, item by item
--- grain: one row per unpaid order item and kind (commission, publisher, reseller)
--- about: Unpaid items of payables_ageing, the oldest first; items of unknown age come last. age_days is the time since the order was paid, in whole days of 24 hours at the snapshot. The specification defines no currency for items.
+-- grain: one row per order item and open payable (commission, publisher, reseller)
+-- about: The open payables that payables_ageing sums, the oldest first; those of unknown age come last. age_days is the time since the customer paid the order, in whole days of 24 hours at the snapshot. The specification defines no currency for items.
 -- param: kind commission|publisher|reseller NULL -- only payables of this kind
 -- param: min_days COUNT 0 -- minimum age in days
 -- param: top COUNT NULL -- maximum number of rows

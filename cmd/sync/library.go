@@ -67,8 +67,8 @@ func (g *globals) printSQL(args []string) error {
 	})
 }
 
-// listQueries lists the queries that contain all words. A single word that is the name of a
-// query explains that query.
+// listQueries lists the queries that contain all words. If the only word is the name of a query,
+// it lists only that query; in the format table, with its description and parameters.
 func (g *globals) listQueries(format string, words []string) error {
 	all, err := g.loadQueries()
 	if err != nil {
@@ -82,7 +82,7 @@ func (g *globals) listQueries(format string, words []string) error {
 			return g.writeHarmless(func(w io.Writer) error { return query.Explain(w, q) })
 		case isName:
 			found = []query.Query{q}
-		case len(found) == 0:
+		case len(found) == 0 && query.IsName(words[0]):
 			// The error suggests similar names.
 			if _, err := g.namedQuery("--list", words); err != nil {
 				return err

@@ -199,7 +199,7 @@ func (a mcpProgram) testClosedInput(t *testing.T) {
 		t.Errorf("list_queries: %s", got)
 	}
 	send(`{"jsonrpc":"2.0","id":9,`)
-	if got := receive(); !strings.Contains(got, `"id":null,"error":{"code":-32700,`) {
+	if got := receive(); !strings.Contains(got, `"error":{"code":-32700,`) || !strings.Contains(got, `"id":null`) {
 		t.Errorf("the response to an invalid line is %s", got)
 	}
 	send(`{"jsonrpc":"2.0","id":4,"method":"tools/call","params":{"name":"sql","arguments":{"sql":"WITH RECURSIVE t AS (SELECT 1 AS n UNION ALL SELECT n + 1 FROM t) SELECT count(*) FROM t"}}}`)

@@ -107,7 +107,7 @@ func TestLinesAfterBars(t *testing.T) {
 	}
 }
 
-func TestNoBarsWithoutTerminal(t *testing.T) {
+func TestProgressIsLoggedUnlessQuiet(t *testing.T) {
 	t.Parallel()
 	for _, g := range []*globals{
 		{process: process{stderr: &output{more: make(chan struct{}, 1)}}},
@@ -115,7 +115,7 @@ func TestNoBarsWithoutTerminal(t *testing.T) {
 	} {
 		log, stop := g.showProgress(&pipeline.Watch{})
 		if log.Enabled(t.Context(), slog.LevelInfo) == g.Quiet {
-			t.Errorf("with quiet %v the log has the wrong lines of progress", g.Quiet)
+			t.Errorf("with quiet %v, the log of progress is enabled: %v", g.Quiet, !g.Quiet)
 		}
 		stop()
 	}

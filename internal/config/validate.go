@@ -37,7 +37,7 @@ func (v *validator) addProblem(path, format string, args ...any) {
 	v.problems = append(v.problems, Problem{Path: path, Message: fmt.Sprintf(format, args...)})
 }
 
-// refuse adds a problem. The message follows the value, which nil omits. It is also the
+// refuse adds a problem. The message begins with the value, unless it is nil. It is also the
 // callback of a [Rule].
 func (v *validator) refuse(path string, value any, message string) {
 	if value != nil {
@@ -146,7 +146,8 @@ func (v *validator) checkPatterns(at string, patterns []string) {
 
 var sizeText = regexp.MustCompile(`(?i)^([0-9]+(?:\.[0-9]+)?) ?([KMGT])(i?)B$`)
 
-// maxSize is an upper limit of sizes in bytes. Its double is an int64 too.
+// maxSize is an upper limit of sizes in bytes. Twice this size fits an int64: cmd/sync
+// doubles the memory limit.
 const maxSize = 1 << 60
 
 // parseSize returns a number of bytes up to maxSize, or 0 if text is not a size. As in DuckDB,

@@ -51,8 +51,8 @@ type Inspection struct {
 	At time.Time
 	// Errors contains the sources that could not be read.
 	Errors map[string]error
-	// Free is the free disk space in bytes, Needed the space that the next night may need.
-	// Both are -1 if the system does not report them.
+	// Free is the free disk space in bytes, or -1 if the system does not report it. Needed is
+	// the space that the next night may need.
 	Free, Needed int64
 	// Usage is the disk usage at UsageAt.
 	Usage   []warehouse.Usage

@@ -12,6 +12,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 )
 
 // Disk changes files and folders. The zero Disk calls no hook.
@@ -120,7 +121,7 @@ func (d Disk) AppendLine(path string, line []byte, mode fs.FileMode) (err error)
 		line = append([]byte("\n"), line...)
 	}
 	if err == nil {
-		err = d.Append(f, append(line, '\n'))
+		err = d.Append(f, append(slices.Clip(line), '\n'))
 	}
 	if err != nil {
 		return fmt.Errorf("append to %s: %w", path, err)

@@ -38,7 +38,8 @@ type Config struct {
 	Timezone string
 	// Program is the beginning of the shown commands.
 	Program string
-	// Timeout is the time limit of a page. Downloads and the report have at least a minute.
+	// Timeout is the time limit of a page. Downloads, the report and
+	// typed SQL have at least a minute.
 	// Defaults to 20 seconds.
 	Timeout time.Duration
 	// Child is the command of the process that runs typed SQL, see [query.Job]. Nil means that
@@ -71,8 +72,8 @@ type Explorer struct {
 	pool      *pool
 	templates templates
 	assets    page.Assets
-	// token is the secret of this process in the form of the page for SQL. Pages of other sites
-	// cannot read it.
+	// token is a secret of this process. The HTML form of the SQL page contains it, and pages of
+	// other sites cannot read it.
 	token string
 	// running limits the processes of typed SQL.
 	running chan struct{}
@@ -245,8 +246,8 @@ func (e *Explorer) begin(ctx context.Context, req *http.Request, r route) (*visi
 	return v, err
 }
 
-// checkAddress returns an error for unknown and for repeated parameters, so that the page never
-// shows the result of another address.
+// checkAddress returns an error for unknown and for repeated parameters: a misspelled parameter must
+// not be ignored.
 func (r route) checkAddress(asked url.Values) error {
 	for _, key := range slices.Sorted(maps.Keys(asked)) {
 		isKnown := slices.ContainsFunc(r.keys, func(known string) bool {

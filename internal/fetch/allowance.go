@@ -9,16 +9,16 @@ import (
 )
 
 const (
-	// usedShare is the share of the configured rate that is used. The service measures the
-	// rate where requests arrive, closer together than they were sent. The rest of the
-	// rate, and one token of the burst, allow for that.
+	// usedShare is the share of the configured rate that is used. Requests can arrive at the
+	// service closer together than they were sent, and the service measures their arrival.
+	// The unused share of the rate and one token of the burst allow for that.
 	usedShare = 0.995
 	// rateAfter429 is the share of the rate that remains after a 429.
 	rateAfter429 = 0.7
 	// regainPerSecond is the share of the full rate that is regained per second.
 	regainPerSecond = 0.1
-	// settleTime is the time after a reduction in which another 429 does not reduce the
-	// rate again: requests in flight are rejected together.
+	// settleTime begins at the end of a pause. A 429 to a request that was sent before its
+	// end does not reduce the rate again: requests in flight are rejected together.
 	settleTime = time.Second
 )
 
@@ -38,15 +38,16 @@ type Allowance struct {
 	// drained means that the bucket was replaced after the last pause.
 	drained bool
 
-	// After a reduction at since the rate rises from lowered to top.
+	// since is the end of the pause after a reduction. From then on the rate rises from
+	// lowered to top. Zero means the full rate.
 	since        time.Time
 	lowered, top rate.Limit
 
 	window pace
 }
 
-// NewAllowance allows perSecond requests a second, and burst requests at once after a
-// pause. A rate of 0 means no limit.
+// NewAllowance allows perSecond requests a second, and burst-1 requests at once after a time
+// without requests. A rate of 0 means no limit.
 func NewAllowance(perSecond float64, burst int) *Allowance {
 	g := &Allowance{full: rate.Inf, burst: max(burst-1, 1), drained: true}
 	if perSecond > 0 {

@@ -37,7 +37,10 @@ func compareTables(ctx context.Context, w *warehouse.Warehouse, run string, m wa
 		source := integritySQL.Render("parquet_file", sqltext.Values{"file": filepath.Join(w.Folder.VersionPath(run), file)})
 		exported, err := sumRows(ctx, version.Instance, source, columns)
 		if err == nil && exported != stored {
-			err = fmt.Errorf("its rows differ from the catalog (%s rows, catalog %s rows)", exported.rows, stored.rows)
+			err = fmt.Errorf("it has %s rows, the catalog %s", exported.rows, stored.rows)
+			if exported.rows == stored.rows {
+				err = errors.New("its rows have other values than the catalog")
+			}
 		}
 		if err != nil {
 			report(t.Definition.Name, err)

@@ -19,7 +19,8 @@ import (
 
 // Config is the catalog and the location of the lake.
 type Config struct {
-	// Catalog is the kind of catalog: SQLite, RESTful, or the address of a Postgres database.
+	// Catalog is the kind of catalog: SQLite, "sqlite:FILE", RESTful, or the address of a
+	// Postgres database.
 	Catalog string
 	// Name is the catalog_name in the tables of an SQL catalog. Readers must use the same
 	// name.
@@ -47,7 +48,7 @@ type Config struct {
 
 // The values of Config.Catalog other than addresses of Postgres.
 const (
-	SQLite  = "sqlite" // catalog.db in the folder of the tables, or sqlite:FILE
+	SQLite  = "sqlite" // catalog.db in the folder of the tables; "sqlite:FILE" names another file
 	RESTful = "rest"
 )
 
@@ -123,7 +124,8 @@ type tables map[tableName]*table.Table
 // met.
 type change struct {
 	name tableName
-	// base is the table before the change. A new table has no metadata file.
+	// base is the table before the change. In an SQL catalog, a new table has no metadata file
+	// yet.
 	base         *table.Table
 	requirements []table.Requirement
 	updates      []table.Update
@@ -178,7 +180,7 @@ type OlderError struct {
 
 func (e *OlderError) Error() string {
 	return fmt.Sprintf("publish %s of %s: the lake shows %s of %s, which is not earlier; nothing was changed: "+
-		"the next night replaces it, also after a rollback", e.Run, e.At.Format(time.RFC3339), e.Shown, e.ShownSince.Format(time.RFC3339))
+		"wait for the next night, which replaces that night in the lake; this is also normal after a rollback", e.Run, e.At.Format(time.RFC3339), e.Shown, e.ShownSince.Format(time.RFC3339))
 }
 
 // OtherError means that the lake shows a night that the warehouse does not know.

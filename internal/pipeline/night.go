@@ -7,7 +7,7 @@
 // requests the streams, and a finisher grades each stream while the next one is read. They
 // share a night: the draft of a version and the stage of its rows.
 //
-// It must not know configuration files, flags, schedules or terminals: cmd/sync passes in their
+// The package must not know configuration files, flags, schedules or terminals: cmd/sync passes in their
 // values.
 package pipeline
 
@@ -48,8 +48,9 @@ type Config struct {
 	// BatchRows is the number of rows after which a decoder stages them. Defaults to 8,192,
 	// which loads fastest. It does not change the result.
 	BatchRows int
-	// MinSkipRecords is the smallest number of records of a list whose unchanged records
-	// are skipped by the next night. Defaults to 1,000. It does not change the result.
+	// MinSkipRecords is a length of lists. The next night skips the unchanged records of
+	// longer lists, and decodes shorter lists in full. Defaults to 1,000. It does not change
+	// the result.
 	MinSkipRecords int
 	// TeamID is the team of the partner. Defaults to the team of the token.
 	TeamID string
@@ -84,8 +85,8 @@ type Config struct {
 	MaxDuration time.Duration
 	// Watch, if set, is updated with the progress of the night.
 	Watch *Watch
-	// Now returns the time of the snapshot. fetch measures waits and latencies on the
-	// real clock.
+	// Now is the clock of the snapshot time and of the ledger entry. fetch measures waits
+	// and latencies on the real clock.
 	Now func() time.Time
 	Log *slog.Logger
 }
@@ -183,8 +184,8 @@ type runner struct {
 	published bool
 }
 
-// Run executes one night: lock, preflight, extract, gate, merge, publish. The
-// Result is also set if there is an error. Callers can tell these errors apart:
+// Run executes one night: lock, preflight, extract, gate, merge, publish. Once the lock is
+// taken, the Result is also set if there is an error. Callers can tell these errors apart:
 // *warehouse.LockedError (another run holds the lock), *fetch.AuthError,
 // *load.MassDeleteError, *warehouse.VerifyError, *NoDataError and *HoldError. After an
 // error the last snapshot is unchanged and the landed answers are kept.
@@ -367,7 +368,8 @@ func (r *runner) execute(ctx context.Context) (res Result, err error) {
 	return r.publishWithRereads(ctx)
 }
 
-// readAndPublish reads all streams into a new stage and publishes it.
+// readAndPublish reads all streams into a new stage, merges it into a new draft and publishes
+// the draft.
 func (r *runner) readAndPublish(ctx context.Context) (res Result, err error) {
 	n := r.night
 	defer func() { err = errors.Join(err, n.close(ctx)) }()

@@ -16,7 +16,7 @@ func (b *builder) buildPage() (Page, error) {
 		Since: b.now.comparedSnapshots(),
 	}
 	if !b.opts.Earlier && !b.opts.Held {
-		p.Later = b.now.at.UTC().Format(momentLayout)
+		p.AsOf = b.now.at.UTC().Format(momentLayout)
 	}
 	attention, err := b.buildAttention()
 	if err != nil {

@@ -8,9 +8,9 @@ import (
 // Page is the data of the template report.html.
 type Page struct {
 	Snapshot, Run, Outcome string
-	// Later is the argument of --as-of for this snapshot, for commands that run later. It is empty
-	// if they read the same snapshot without it.
-	Later string
+	// AsOf is the value of --as-of with which the shown commands read this snapshot after the next
+	// night. It is empty if they already name the snapshot.
+	AsOf string
 	// Since lists the compared snapshots.
 	Since    []Earlier
 	Sections []Section
@@ -68,8 +68,8 @@ type Panel struct {
 	Wide             bool
 	// Empty is shown if there are no numbers.
 	Empty string
-	// Note lists the source tables that are not proven, Unused the streams that are not read by
-	// choice.
+	// Note lists the source tables that are not proven. Unused lists the streams that have no rows
+	// by choice: excluded ones, and events before the first delivery.
 	Note, Unused string
 	Source       Source
 

@@ -77,7 +77,7 @@ func (s *Service) StatusChange(article string) (Delivery, error) {
 	return s.newDelivery("article.status_changed", article+a.Status.Prefix, body)
 }
 
-// CommentChange returns a delivery about the n-th comment of an article. topic is
+// CommentChange returns a delivery about comment n of an article, counted from 0. topic is
 // comment.created, comment.updated or comment.archived. The content is rich text with a
 // paragraph for each line.
 func (s *Service) CommentChange(topic, article string, n int) (Delivery, error) {
@@ -113,13 +113,13 @@ func richText(text string) any {
 	return map[string]any{"type": "doc", "content": paragraphs}
 }
 
-// newDelivery returns a delivery. Its id is derived from about, so that the same event
-// always has the same id.
-func (s *Service) newDelivery(topic, about string, body any) (Delivery, error) {
+// newDelivery returns a delivery. Its id is a hash of identity, so that the same event always
+// has the same id.
+func (s *Service) newDelivery(topic, identity string, body any) (Delivery, error) {
 	raw, err := json.Marshal(body)
 	if err != nil {
 		return Delivery{}, fmt.Errorf("make a delivery: %w", err)
 	}
-	sum := sha256.Sum256([]byte(about))
+	sum := sha256.Sum256([]byte(identity))
 	return Delivery{ID: fmt.Sprintf("evt_%x", sum[:12]), Topic: topic, Source: "demo", SentAt: s.Now(), Body: raw}, nil
 }

@@ -50,7 +50,7 @@ func TestFullerCopyIsStaged(t *testing.T) {
 	}
 }
 
-// TestManyCopies decodes a body with three copies of each record, mixed with others.
+// TestManyCopies decodes a body in which ten records follow one another three times.
 func TestManyCopies(t *testing.T) {
 	var records []string
 	for i := range 30 {

@@ -136,8 +136,8 @@ type envelopeMember struct {
 	raw  []byte
 }
 
-// readBody reads the whole body. If the spec does not show the envelope, the shape of the
-// body decides (spec 4.1, 4.2).
+// readBody reads the whole body. The shape of the body decides about the envelope, also if the
+// spec shows it, except for single objects and raw bodies (spec 4.1, 4.2).
 func (a *bodyReader) readBody() error {
 	c := a.in.peek()
 	switch {

@@ -24,8 +24,8 @@ type Ledger struct {
 // Path is the file of the ledger.
 func (l *Ledger) Path() string { return l.folder.Path(stateDir, "runs.jsonl") }
 
-// Record adds the entry of a run, or of work after a run, such as a backup. If the ledger already
-// has an entry with the id, Record counts another attempt of a run, but gives other work a new id.
+// Record adds the entry of a run, or of work after a run, such as a backup. A second entry with the
+// id of a run is another attempt of it; work after a run gets a new id.
 func (l *Ledger) Record(r ledger.Run) error {
 	if r.IsFollow() {
 		entries, err := l.Entries()
@@ -75,7 +75,7 @@ func (l *Ledger) removeDamagedLines() error {
 		}
 	}
 	intact := slices.DeleteFunc(bytes.SplitAfter(data, []byte("\n")), func(line []byte) bool {
-		return slices.ContainsFunc(damaged, func(d []byte) bool { return bytes.Equal(d, bytes.TrimSuffix(line, []byte("\n"))) })
+		return slices.ContainsFunc(damaged, func(d []byte) bool { return bytes.Equal(d, bytes.TrimRight(line, "\r\n")) })
 	})
 	return l.folder.disk.WriteFile(l.Path(), bytes.Join(intact, nil), privateFile)
 }

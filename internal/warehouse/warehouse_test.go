@@ -311,3 +311,23 @@ func TestLedgerKeepsRunsAfterAnUnfinishedLine(t *testing.T) {
 		t.Errorf("a resumed run is not one run (-want +got), error %v:\n%s", err, diff)
 	}
 }
+
+// TestDamagedLinesAreMovedOnce recovers a ledger whose damaged line ends in a carriage return.
+func TestDamagedLinesAreMovedOnce(t *testing.T) {
+	w := open(t)
+	must(t, os.MkdirAll(filepath.Join(w.Folder.Dir(), "state"), 0o700))
+	must(t, w.Ledger.Record(ledger.Run{ID: "a", Outcome: ledger.Failed, ExitCode: 1}))
+	path := w.Ledger.Path()
+	intact, err := os.ReadFile(path)
+	must(t, err)
+	must(t, os.WriteFile(path, append([]byte("damaged\r\n"), intact...), 0o600))
+	for range 2 {
+		must(t, w.Recover())
+		if got, err := os.ReadFile(path); err != nil || string(got) != string(intact) {
+			t.Errorf("the ledger is %q, want %q (%v)", got, intact, err)
+		}
+		if got, err := os.ReadFile(path + ".damaged"); err != nil || string(got) != "damaged\n" {
+			t.Errorf("the moved lines are %q (%v)", got, err)
+		}
+	}
+}

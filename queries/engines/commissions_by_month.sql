@@ -5,7 +5,7 @@ WITH params AS (
         CAST(NULL AS DATE) AS since,
         CAST(NULL AS DATE) AS until
 ),
--- An item counts in the month in which its order was paid, or in which it was created.
+-- An item counts in the month in which its order was paid or, if that is unknown, in which the item was created.
 items AS (
     SELECT
         {{month (local_date "coalesce(i.date_paid, i.created_at)" "params.timezone")}} AS month,

@@ -26,8 +26,9 @@ ranked_prices AS (
         count(*) OVER (PARTITION BY country, channel_type, authority_band, pricing_tier, currency) AS listings
     FROM prices
 ),
--- The median of the other listings is the entry at half of the sorted prices, or the next entry if
--- the own price of the listing is at or before it.
+-- The sorted prices contain the listing itself. The median of the others is at rank listings / 2,
+-- rounded down, or at the next rank if the listing is at or before that rank. Of two middle prices
+-- it is the lower.
 comparisons AS (
     SELECT
         p.*,

@@ -1,6 +1,6 @@
 -- The history view and the macros of a table, and the macro of all changes. A night recreates
 -- them if a schema file has changed. Any reader may call them, so they use only what
--- DuckDB 1.1 supports: no lambdas, and no cast that needs an extension.
+-- DuckDB 1.1 supports: no lambdas, and no cast that needs an extension other than json.
 
 -- name: history_view
 -- Current and closed versions of the rows of a table. valid_to is NULL for current rows.
@@ -18,8 +18,8 @@ CREATE OR REPLACE MACRO {macro}(at_time) AS TABLE
 -- name: changes_macro
 -- The differences of a table between two times. It reads only the versions that began or ended
 -- between the two. Columns of the result: key (key columns joined by a slash), kind (new, gone
--- or changed), field, old and new. A changed record has one row for each field, a new or gone
--- record has one row with the whole record. Values are JSON with all digits. System columns and
+-- or changed), field, old and new. A changed record has one row for each changed field, a new or
+-- gone record has one row with the whole record. Values are JSON with all digits. System columns and
 -- untracked columns are not compared. {version} selects row_hash, row_key and every column as
 -- JSON text under the names c0, c1, ...; {record} joins those texts to one. Each is used once,
 -- because a catalog stores every expression of a macro: repeated, they would make an empty

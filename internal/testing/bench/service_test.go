@@ -62,7 +62,7 @@ func (w world) options() sim.Options {
 	return o
 }
 
-// requestStats contains the statistics of the service since the last query.
+// requestStats contains the statistics of the service since the last call of takeStats.
 type requestStats struct {
 	Requests, Limited int
 	Bytes             int64

@@ -67,7 +67,7 @@ func startPostgres(t *testing.T) postgresServer {
 		t.Skip("skipped: Postgres is not installed: initdb is neither in PATH nor below /usr/lib/postgresql, where Debian's package postgresql has it")
 	}
 	bin := folders[len(folders)-1]
-	dir, err := os.MkdirTemp("", "placementsync-postgres-") // Other users cannot read the folders of a test.
+	dir, err := os.MkdirTemp("", "placementsync-postgres-") // not t.TempDir: the user postgres cannot enter the folder above it
 	must(t, err)
 	t.Cleanup(func() { must(t, os.RemoveAll(dir)) })
 	password := filepath.Join(dir, "password")
