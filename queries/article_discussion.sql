@@ -1,7 +1,10 @@
 -- subject: throughput
 -- title: Comments and revisions by article
 -- grain: one row per article, most rounds of revision first
--- about: Discussion of each article: comments, replies, distinct authors (by e-mail address, or by name if there is none), and the number of times that it entered a status that requests a revision. The service shows neither internal nor archived comments.
+-- about: Discussion of each article: comments, replies, distinct authors (by e-mail address, or by name if there is none), and the number of times that it entered a status that requests a revision. An article begins when it is created, or when it enters its first status if the creation time is unknown. The service shows neither internal nor archived comments.
+-- param: since DATE NULL -- only articles that began on or after this date
+-- param: until DATE NULL -- only articles that began before this date
+-- param: timezone TIMEZONE schedule.timezone -- time zone in which dates begin, such as America/New_York
 -- param: revision VARCHAR revision_requested -- status prefixes that mean that a revision was requested
 -- param: open_only BOOLEAN false -- only articles that are neither published nor ended
 -- param: published VARCHAR published,live -- status prefixes that mean published, separated by commas
@@ -35,6 +38,8 @@ SELECT
 FROM mart.article_progress AS p
 LEFT JOIN comment_counts AS t USING (article_id)
 LEFT JOIN revision_counts AS r USING (article_id)
-WHERE NOT $open_only
-   OR (p.live_url IS NULL AND list_contains(string_split($published || ',' || $ended, ','), p.status_prefix) IS NOT TRUE)
+WHERE (NOT $open_only
+    OR (p.live_url IS NULL AND list_contains(string_split($published || ',' || $ended, ','), p.status_prefix) IS NOT TRUE))
+  AND ($since IS NULL OR p.started_at >= CAST(CAST($since AS DATE) AS TIMESTAMP) AT TIME ZONE CAST($timezone AS VARCHAR))
+  AND ($until IS NULL OR p.started_at < CAST(CAST($until AS DATE) AS TIMESTAMP) AT TIME ZONE CAST($timezone AS VARCHAR))
 ORDER BY revision_rounds DESC, comments + replies DESC, article_id

@@ -1,7 +1,10 @@
 -- subject: throughput
 -- title: Articles by present status
 -- grain: one row per current status (by its stable prefix)
--- about: Articles by their status at the snapshot and the time since they entered it, in days of 24 hours; the median is a duration that occurred. Articles whose history has no time for the status are counted but not included in the days. Deleted articles are left out.
+-- about: Articles by their status at the snapshot and the time since they entered it, in days of 24 hours; the median is a duration that occurred. Articles whose history has no time for the status are counted but not included in the days. An article begins when it is created, or when it enters its first status if the creation time is unknown. Deleted articles are left out.
+-- param: since DATE NULL -- only articles that began on or after this date
+-- param: until DATE NULL -- only articles that began before this date
+-- param: timezone TIMEZONE schedule.timezone -- time zone in which dates begin, such as America/New_York
 WITH article_ages AS (
     SELECT
         status_prefix,
@@ -9,6 +12,8 @@ WITH article_ages AS (
         status_since,
         epoch_us((SELECT snapshot_at FROM mart.snapshot)) - epoch_us(status_since) AS micros
     FROM mart.article_progress
+    WHERE ($since IS NULL OR started_at >= CAST(CAST($since AS DATE) AS TIMESTAMP) AT TIME ZONE CAST($timezone AS VARCHAR))
+      AND ($until IS NULL OR started_at < CAST(CAST($until AS DATE) AS TIMESTAMP) AT TIME ZONE CAST($timezone AS VARCHAR))
 )
 SELECT
     status_prefix,

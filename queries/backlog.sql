@@ -2,6 +2,9 @@
 -- title: Backlog: paid items without an article
 -- grain: one row per order item that is paid and has no article, longest waiting first
 -- about: Paid items without an article. Days have 24 hours, are counted at the snapshot and rounded to 2 places; days_late is the time since the promised delivery, empty before it. Refunded and deleted items are left out. backlog_at_end of weekly_throughput counts the same items. The specification defines no currency for items.
+-- param: since DATE NULL -- only items whose order was paid on or after this date
+-- param: until DATE NULL -- only items whose order was paid before this date
+-- param: timezone TIMEZONE schedule.timezone -- time zone in which dates begin, such as America/New_York
 -- param: min_days COUNT 0 -- minimum waiting time in days
 -- param: late BOOLEAN false -- only items that are past their promised delivery
 -- param: top COUNT NULL -- maximum number of rows
@@ -12,6 +15,8 @@ WITH waiting_items AS (
         epoch_us((SELECT snapshot_at FROM mart.snapshot)) - epoch_us(promised_at) AS late_micros
     FROM mart.sold_items
     WHERE article_id IS NULL AND NOT is_refunded AND paid_at IS NOT NULL
+      AND ($since IS NULL OR paid_at >= CAST(CAST($since AS DATE) AS TIMESTAMP) AT TIME ZONE CAST($timezone AS VARCHAR))
+      AND ($until IS NULL OR paid_at < CAST(CAST($until AS DATE) AS TIMESTAMP) AT TIME ZONE CAST($timezone AS VARCHAR))
 )
 SELECT
     order_item_id,

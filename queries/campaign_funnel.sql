@@ -2,6 +2,9 @@
 -- title: Campaign funnel
 -- grain: one row per campaign, late ones first and finished ones last
 -- about: Progress of each campaign: planned articles, order items, and articles that are begun, have a brief or draft, are published (by status or live address) or ended unpublished. A campaign is late if its target date is past and fewer articles are published than were planned or begun; ended articles are not counted. Late campaigns come first, finished ones last. Deleted ones are left out.
+-- param: since DATE NULL -- only campaigns created on or after this date
+-- param: until DATE NULL -- only campaigns created before this date
+-- param: timezone TIMEZONE schedule.timezone -- time zone in which dates begin, such as America/New_York
 -- param: published VARCHAR published,live -- status prefixes that mean published, separated by commas
 -- param: ended VARCHAR cancelled,canceled,rejected,archived -- status prefixes that mean ended without being published
 WITH article_counts AS (
@@ -45,6 +48,8 @@ campaign_counts AS (
     LEFT JOIN item_counts AS a ON a.campaign_id = c.id
     LEFT JOIN profiles AS p ON p.id = c.profile_id
     WHERE c.deleted_at IS NULL
+      AND ($since IS NULL OR c.created_at >= CAST(CAST($since AS DATE) AS TIMESTAMP) AT TIME ZONE CAST($timezone AS VARCHAR))
+      AND ($until IS NULL OR c.created_at < CAST(CAST($until AS DATE) AS TIMESTAMP) AT TIME ZONE CAST($timezone AS VARCHAR))
 ),
 ordered_campaigns AS (
     SELECT

@@ -3,6 +3,9 @@
 -- grain: one row per order that is unpaid, or paid and not fulfilled, oldest first
 -- about: Unpaid and pending orders. An order is unpaid if it has no payment date, and pending if it is paid and not fulfilled. Deleted and ended orders are left out. age_days is the time since the order was created, or since it was paid if it is pending, in whole days of 24 hours at the snapshot. items_without_article counts sold items, not refunded, that have no article. Orders have no currency.
 -- param: state unpaid|pending NULL -- only orders in this state
+-- param: since DATE NULL -- only orders created on or after this date
+-- param: until DATE NULL -- only orders created before this date
+-- param: timezone TIMEZONE schedule.timezone -- time zone in which dates begin, such as America/New_York
 -- param: min_days COUNT 0 -- minimum age in days
 -- param: done VARCHAR fulfilled,completed,complete,delivered,closed -- order statuses that mean fulfilled, in upper or lower case, separated by commas
 -- param: ended VARCHAR cancelled,canceled,rejected,refunded,expired -- order statuses that mean ended without being fulfilled
@@ -17,12 +20,14 @@ open_orders AS (
     SELECT
         *,
         CASE WHEN date_paid IS NULL THEN 'unpaid' ELSE 'pending' END AS state,
-        coalesce(date_paid, created_at)                              AS since,
-        (epoch_us((SELECT snapshot_at FROM mart.snapshot)) - epoch_us(since)) // 86400000000 AS age_days
+        coalesce(date_paid, created_at)                              AS open_since,
+        (epoch_us((SELECT snapshot_at FROM mart.snapshot)) - epoch_us(open_since)) // 86400000000 AS age_days
     FROM orders
     WHERE deleted_at IS NULL
       AND list_contains(string_split(lower($ended), ','), lower(status)) IS NOT TRUE
       AND (date_paid IS NULL OR list_contains(string_split(lower($done), ','), lower(status)) IS NOT TRUE)
+      AND ($since IS NULL OR created_at >= CAST(CAST($since AS DATE) AS TIMESTAMP) AT TIME ZONE CAST($timezone AS VARCHAR))
+      AND ($until IS NULL OR created_at < CAST(CAST($until AS DATE) AS TIMESTAMP) AT TIME ZONE CAST($timezone AS VARCHAR))
 )
 SELECT
     o.state,
@@ -42,5 +47,5 @@ LEFT JOIN line_counts AS l ON l.order_id = o.id
 LEFT JOIN unassigned_items AS w ON w.order_id = o.id
 WHERE ($state IS NULL OR o.state = $state)
   AND ($min_days = 0 OR o.age_days >= $min_days)
-ORDER BY o.since NULLS LAST, o.id
+ORDER BY o.open_since NULLS LAST, o.id
 LIMIT $top

@@ -2,6 +2,9 @@
 -- title: Overdue articles
 -- grain: one row per article that is past its expected date, longest first
 -- about: Articles that were expected before the snapshot and are neither published nor ended. Days have 24 hours and are rounded to 2 places. An article with a live address counts as published.
+-- param: since DATE NULL -- only articles expected on or after this date
+-- param: until DATE NULL -- only articles expected before this date
+-- param: timezone TIMEZONE schedule.timezone -- time zone in which dates begin, such as America/New_York
 -- param: published VARCHAR published,live -- status prefixes that mean published, separated by commas
 -- param: ended VARCHAR cancelled,canceled,rejected,archived -- status prefixes that mean ended without being published
 WITH open_articles AS (
@@ -9,6 +12,8 @@ WITH open_articles AS (
     FROM mart.article_progress
     WHERE live_url IS NULL
       AND list_contains(string_split($published || ',' || $ended, ','), status_prefix) IS NOT TRUE
+      AND ($since IS NULL OR expected_at >= CAST(CAST($since AS DATE) AS TIMESTAMP) AT TIME ZONE CAST($timezone AS VARCHAR))
+      AND ($until IS NULL OR expected_at < CAST(CAST($until AS DATE) AS TIMESTAMP) AT TIME ZONE CAST($timezone AS VARCHAR))
 )
 SELECT
     article_id,

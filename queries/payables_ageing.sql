@@ -2,6 +2,9 @@
 -- title: Payables by age
 -- grain: one row per kind (commission, publisher, reseller) and age band, including bands without rows
 -- about: Unpaid amounts of sold items, by the time since the order was paid, in whole days of 24 hours at the snapshot: commissions (commission_amount), publishers (vendor_cost) and resellers (reseller_price). Refunded and deleted items, and items without such an amount, are left out. The specification defines no currency for items: the sums are valid only if all items have the same currency.
+-- param: since DATE NULL -- only items whose order was paid on or after this date
+-- param: until DATE NULL -- only items whose order was paid before this date
+-- param: timezone TIMEZONE schedule.timezone -- time zone in which dates begin, such as America/New_York
 WITH unpaid_items AS (
     SELECT
         kind,
@@ -9,6 +12,8 @@ WITH unpaid_items AS (
         (epoch_us((SELECT snapshot_at FROM mart.snapshot)) - epoch_us(order_paid_at)) // 86400000000 AS days
     FROM mart.payables
     WHERE NOT is_settled
+      AND ($since IS NULL OR order_paid_at >= CAST(CAST($since AS DATE) AS TIMESTAMP) AT TIME ZONE CAST($timezone AS VARCHAR))
+      AND ($until IS NULL OR order_paid_at < CAST(CAST($until AS DATE) AS TIMESTAMP) AT TIME ZONE CAST($timezone AS VARCHAR))
 ),
 aged_items AS (
     SELECT

@@ -3,6 +3,9 @@
 -- grain: one row per order item and open payable (commission, publisher, reseller)
 -- about: The open payables that payables_ageing sums, the oldest first; those of unknown age come last. age_days is the time since the customer paid the order, in whole days of 24 hours at the snapshot. The specification defines no currency for items.
 -- param: kind commission|publisher|reseller NULL -- only payables of this kind
+-- param: since DATE NULL -- only items whose order was paid on or after this date
+-- param: until DATE NULL -- only items whose order was paid before this date
+-- param: timezone TIMEZONE schedule.timezone -- time zone in which dates begin, such as America/New_York
 -- param: min_days COUNT 0 -- minimum age in days
 -- param: top COUNT NULL -- maximum number of rows
 WITH unpaid_items AS (
@@ -10,6 +13,8 @@ WITH unpaid_items AS (
     FROM mart.payables
     WHERE NOT is_settled
       AND ($kind IS NULL OR kind = $kind)
+      AND ($since IS NULL OR order_paid_at >= CAST(CAST($since AS DATE) AS TIMESTAMP) AT TIME ZONE CAST($timezone AS VARCHAR))
+      AND ($until IS NULL OR order_paid_at < CAST(CAST($until AS DATE) AS TIMESTAMP) AT TIME ZONE CAST($timezone AS VARCHAR))
 )
 SELECT
     kind,

@@ -113,6 +113,26 @@ func TestHeadersAreComplete(t *testing.T) {
 	}
 }
 
+// TestMoneyAndThroughputHaveDates checks that queries about money or throughput have the
+// parameters of a period.
+func TestMoneyAndThroughputHaveDates(t *testing.T) {
+	all, err := query.List()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, q := range all {
+		// campaigns_at_risk forecasts all unfinished campaigns.
+		if !slices.Contains([]string{"commissions", "margins", "orders", "throughput"}, q.Subject) || q.Name == "campaigns_at_risk" {
+			continue
+		}
+		for _, want := range []struct{ name, kind string }{{"since", "DATE"}, {"until", "DATE"}, {"timezone", "TIMEZONE"}} {
+			if !slices.ContainsFunc(q.Params, func(p query.Param) bool { return p.Name == want.name && p.Type == want.kind }) {
+				t.Errorf("%s has no parameter %s of type %s", q.Name, want.name, want.kind)
+			}
+		}
+	}
+}
+
 // TestBacklogEqualsWeeklyThroughput compares the rows of backlog with backlog_at_end of
 // weekly_throughput.
 func TestBacklogEqualsWeeklyThroughput(t *testing.T) {

@@ -1,6 +1,9 @@
 -- Comments and revisions by article
 WITH params AS (
     SELECT
+        CAST(NULL AS DATE) AS since,
+        CAST(NULL AS DATE) AS until,
+        CAST('UTC' AS {{text}}) AS timezone,
         CAST('revision_requested' AS {{text}}) AS revision,
         CAST(false AS BOOLEAN) AS open_only,
         CAST('published,live' AS {{text}}) AS published,
@@ -37,6 +40,10 @@ FROM ${mart}.article_progress AS p
 CROSS JOIN params
 LEFT JOIN comment_counts AS t ON t.article_id = p.article_id
 LEFT JOIN revision_counts AS r ON r.article_id = p.article_id
-WHERE NOT params.open_only
-   OR (p.live_url IS NULL AND NOT coalesce({{has "split(params.published || ',' || params.ended, ',')" "p.status_prefix"}}, false))
+WHERE (NOT params.open_only
+    OR (p.live_url IS NULL AND NOT coalesce({{has "split(params.published || ',' || params.ended, ',')" "p.status_prefix"}}, false)))
+  AND (params.since IS NULL
+    OR p.started_at >= {{midnight "params.since" "params.timezone"}})
+  AND (params.until IS NULL
+    OR p.started_at < {{midnight "params.until" "params.timezone"}})
 ORDER BY coalesce(r.revision_rounds, 0) DESC, coalesce(t.comments, 0) + coalesce(t.replies, 0) DESC, p.article_id

@@ -1,6 +1,12 @@
 -- Articles by present status
 -- Articles without a time for their status are counted but not included in the days.
-WITH article_ages AS (
+WITH params AS (
+    SELECT
+        CAST(NULL AS DATE) AS since,
+        CAST(NULL AS DATE) AS until,
+        CAST('UTC' AS {{text}}) AS timezone
+),
+article_ages AS (
     SELECT
         p.status_prefix,
         p.status_name,
@@ -8,6 +14,11 @@ WITH article_ages AS (
         {{micros "n.snapshot_at"}} - {{micros "p.status_since"}} AS micros
     FROM ${mart}.article_progress AS p
     CROSS JOIN ${mart}.snapshot AS n
+    CROSS JOIN params
+    WHERE (params.since IS NULL
+        OR p.started_at >= {{midnight "params.since" "params.timezone"}})
+      AND (params.until IS NULL
+        OR p.started_at < {{midnight "params.until" "params.timezone"}})
 ),
 statuses AS (
     SELECT

@@ -1,6 +1,9 @@
 -- Campaign funnel
 WITH params AS (
     SELECT
+        CAST(NULL AS DATE) AS since,
+        CAST(NULL AS DATE) AS until,
+        CAST('UTC' AS {{text}}) AS timezone,
         CAST('published,live' AS {{text}}) AS published,
         CAST('cancelled,canceled,rejected,archived' AS {{text}}) AS ended
 ),
@@ -47,10 +50,15 @@ campaign_counts AS (
         coalesce(s.published, 0) < greatest(coalesce(c.total_articles, 0), coalesce(s.articles, 0)) - coalesce(s.ended, 0) AS is_open
     FROM ${current}.campaigns AS c
     CROSS JOIN ${mart}.snapshot AS n
+    CROSS JOIN params
     LEFT JOIN article_counts AS s ON s.campaign_id = c.id
     LEFT JOIN item_counts AS a ON a.campaign_id = c.id
     LEFT JOIN ${current}.profiles AS p ON p.id = c.profile_id
     WHERE c.deleted_at IS NULL
+      AND (params.since IS NULL
+        OR c.created_at >= {{midnight "params.since" "params.timezone"}})
+      AND (params.until IS NULL
+        OR c.created_at < {{midnight "params.until" "params.timezone"}})
 ),
 -- Late campaigns come first, then running ones by target date, and finished ones last.
 ordered_campaigns AS (

@@ -2,6 +2,9 @@
 -- An article with a live address counts as published.
 WITH params AS (
     SELECT
+        CAST(NULL AS DATE) AS since,
+        CAST(NULL AS DATE) AS until,
+        CAST('UTC' AS {{text}}) AS timezone,
         CAST('published,live' AS {{text}}) AS published,
         CAST('cancelled,canceled,rejected,archived' AS {{text}}) AS ended
 ),
@@ -12,6 +15,10 @@ open_articles AS (
     CROSS JOIN params
     WHERE p.live_url IS NULL
       AND NOT coalesce({{has "split(params.published || ',' || params.ended, ',')" "p.status_prefix"}}, false)
+      AND (params.since IS NULL
+        OR p.expected_at >= {{midnight "params.since" "params.timezone"}})
+      AND (params.until IS NULL
+        OR p.expected_at < {{midnight "params.until" "params.timezone"}})
 )
 SELECT
     article_id,

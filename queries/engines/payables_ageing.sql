@@ -1,13 +1,24 @@
 -- Payables by age
 -- Unpaid commissions, vendor costs and reseller prices of sold items, by days since the payment.
-WITH unpaid_items AS (
+WITH params AS (
+    SELECT
+        CAST(NULL AS DATE) AS since,
+        CAST(NULL AS DATE) AS until,
+        CAST('UTC' AS {{text}}) AS timezone
+),
+unpaid_items AS (
     SELECT
         p.kind,
         p.amount,
         ({{micros "n.snapshot_at"}} - {{micros "p.order_paid_at"}}) {{div}} 86400000000 AS days
     FROM ${mart}.payables AS p
     CROSS JOIN ${mart}.snapshot AS n
+    CROSS JOIN params
     WHERE NOT p.is_settled
+      AND (params.since IS NULL
+        OR p.order_paid_at >= {{midnight "params.since" "params.timezone"}})
+      AND (params.until IS NULL
+        OR p.order_paid_at < {{midnight "params.until" "params.timezone"}})
 ),
 aged_items AS (
     SELECT

@@ -2,6 +2,9 @@
 WITH params AS (
     SELECT
         CAST(NULL AS {{text}}) AS kind,
+        CAST(NULL AS DATE) AS since,
+        CAST(NULL AS DATE) AS until,
+        CAST('UTC' AS {{text}}) AS timezone,
         CAST(0 AS BIGINT) AS min_days,
         CAST(NULL AS BIGINT) AS top
 ),
@@ -12,6 +15,10 @@ unpaid_items AS (
     CROSS JOIN params
     WHERE NOT p.is_settled
       AND (params.kind IS NULL OR p.kind = params.kind)
+      AND (params.since IS NULL
+        OR p.order_paid_at >= {{midnight "params.since" "params.timezone"}})
+      AND (params.until IS NULL
+        OR p.order_paid_at < {{midnight "params.until" "params.timezone"}})
 ),
 ordered_items AS (
     SELECT *, row_number() OVER (ORDER BY order_paid_at NULLS LAST, order_item_id, kind) AS rank
