@@ -3,8 +3,7 @@
 // The name of an object is the SHA-256 of its bytes, so the same bytes are sent only once and
 // never overwritten. A manifest lists all files of a backup. It is written last, so every manifest
 // describes a complete backup. An interrupted backup leaves objects without a manifest.
-//
-// It must not know the meaning of the files or the time at which it runs.
+// The package must not know the meaning of the files, or when backups run.
 package backup
 
 import (
@@ -182,9 +181,9 @@ func (r *run) checkStored(ctx context.Context, manifest string) error {
 	return nil
 }
 
-// sendFiles sends the missing files. It lists the files of the series before and after. If a night
-// changed them meanwhile, it starts again, so that a backup has one state of the series. It also
-// starts again once if files were damaged, because a night may have been replacing them.
+// sendFiles sends the missing files. If a night changed the series meanwhile, it starts again, so
+// that a backup has one state of the series. It also starts again once if files were damaged, because
+// a night may have been replacing them.
 func (r *run) sendFiles(ctx context.Context) error {
 	const maxAttempts = 5
 	isUnchanged := false
@@ -206,7 +205,7 @@ func (r *run) sendFiles(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		isUnchanged = slices.Equal(namedFiles(files), namedFiles(again))
+		isUnchanged = slices.Equal(seriesFiles(files), seriesFiles(again))
 		if isUnchanged && (len(r.result.LeftOut) == 0 || attempt > 0) {
 			break
 		}
@@ -223,8 +222,9 @@ func (r *run) sendFiles(ctx context.Context) error {
 	return nil
 }
 
-// namedFiles returns the files that have a checksum, sorted: those of the series.
-func namedFiles(files []checksum.FileSum) []checksum.FileSum {
+// seriesFiles returns the files of the series, sorted. Only these files have a checksum before they
+// are read.
+func seriesFiles(files []checksum.FileSum) []checksum.FileSum {
 	all := slices.DeleteFunc(slices.Clone(files), func(f checksum.FileSum) bool { return f.SHA256 == "" })
 	slices.SortFunc(all, compareFiles)
 	return all

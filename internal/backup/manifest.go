@@ -25,7 +25,7 @@ const (
 	// manifestFormat is the version of the format. Raise it if older programs would
 	// restore wrong files.
 	manifestFormat = 1
-	// maxManifest is the largest size of a manifest in bytes. A file takes about 200 bytes.
+	// maxManifest is the largest size of a manifest in bytes. The line of a file has about 200.
 	maxManifest = 256 << 20
 )
 

@@ -55,7 +55,7 @@ func TestManifestsThatCannotBeRead(t *testing.T) {
 	}
 }
 
-func TestTimeOfABackupIsLaterThanThoseBefore(t *testing.T) {
+func TestBackupTimesIncrease(t *testing.T) {
 	at := time.Date(2026, 11, 20, 2, 0, 0, 0, time.UTC)
 	for _, c := range []struct{ now, last, want time.Time }{
 		{at, time.Time{}, at},

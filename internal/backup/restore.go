@@ -26,20 +26,20 @@ type Restored struct {
 }
 
 // Restore copies parquet/ and state/ of the newest backup to a folder without a warehouse.
-// Each file appears after its checksum was verified. The ledger is written last, because a night
+// A file appears there only after its checksum was verified. The ledger is written last, because a night
 // fails without it. After an error, another Restore fetches only the missing files.
 func Restore(ctx context.Context, c Config) (res Restored, err error) {
 	if res.Manifest, err = c.readNewest(ctx); err != nil {
 		return res, err
 	}
 	mirror := c.Warehouse.Mirror
-	ledger := slices.IndexFunc(res.Files, func(f checksum.FileSum) bool { return f.File == mirror.LedgerFile() })
-	if ledger < 0 {
+	ledgerIndex := slices.IndexFunc(res.Files, func(f checksum.FileSum) bool { return f.File == mirror.LedgerFile() })
+	if ledgerIndex < 0 {
 		return res, fmt.Errorf("restore from %s: the backup of %s has no ledger; nothing was changed", c.Bucket.Address(""), res.Run)
 	}
-	last := res.Files[ledger]
+	ledgerFile := res.Files[ledgerIndex]
 	err = mirror.CheckEmpty(func() bool {
-		same, err := c.isInPlace(ctx, last)
+		same, err := c.isInPlace(ctx, ledgerFile)
 		return same && err == nil
 	})
 	if err != nil {
@@ -50,11 +50,11 @@ func Restore(ctx context.Context, c Config) (res Restored, err error) {
 		return res, err
 	}
 	defer func() { err = errors.Join(err, lock.Release()) }()
-	remaining := slices.Delete(slices.Clone(res.Files), ledger, ledger+1)
+	remaining := slices.Delete(slices.Clone(res.Files), ledgerIndex, ledgerIndex+1)
 	var fetched, bytes atomic.Int64
 	err = eachFile(ctx, remaining, func(ctx context.Context, f checksum.FileSum) error { return c.fetch(ctx, f, &fetched, &bytes) })
 	if err == nil {
-		err = c.fetch(ctx, last, &fetched, &bytes)
+		err = c.fetch(ctx, ledgerFile, &fetched, &bytes)
 	}
 	res.Fetched, res.Bytes = int(fetched.Load()), bytes.Load()
 	return res, err
@@ -126,7 +126,7 @@ type Verified struct {
 }
 
 // Verify compares the objects of the newest backup with its manifest: their sizes and, if
-// readData is set, their bytes. It changes nothing.
+// readData is set, their bytes. It changes no object.
 func Verify(ctx context.Context, c Config, readData bool) (v Verified, err error) {
 	if v.Manifest, err = c.readNewest(ctx); err != nil {
 		return v, err

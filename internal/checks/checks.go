@@ -1,7 +1,6 @@
 // Package checks audits a snapshot. A check is a query that returns the violating rows. The
 // shipped checks are in queries/checks; a folder may contain more.
-//
-// It must not know how a night is read or published: its caller opens the snapshot.
+// The package must not know how a night is read or published: its caller opens the snapshot.
 package checks
 
 import (
@@ -21,11 +20,11 @@ import (
 	"placementsync/internal/stream"
 )
 
-// Rule changes a check by its name.
+// Rule changes the severity and the parameters of a check.
 type Rule struct {
 	// Severity is hold, warn or off. Empty means the severity that the check declares.
 	Severity string
-	// Params are values of its parameters by name.
+	// Params are values of the check's parameters by name.
 	Params map[string]string
 }
 
@@ -58,10 +57,11 @@ func Load(dir string, rules map[string]Rule, private []string) (Set, error) {
 	return s, err
 }
 
-// List returns the checks, sorted by name.
+// List returns the checks.
 func (s Set) List() []query.Query { return slices.Clone(s.checks) }
 
-// Choose returns the set with only the named checks. An unknown name is a *query.UsageError.
+// Choose returns the set with only the named checks, or the whole set if names is empty. An unknown
+// name is a *query.UsageError.
 func (s Set) Choose(names []string) (Set, error) {
 	if len(names) == 0 {
 		return s, nil
@@ -312,8 +312,7 @@ type scope struct {
 	read, moved []string
 }
 
-// movedShare is the reciprocal of the share of rows that must have changed in a table. With fewer
-// changes, the expensive comparisons of whole columns cannot fail and are skipped.
+// movedShare is the reciprocal of the share of rows that must have changed in a table. With fewer changes, the expensive comparisons of whole columns are skipped.
 const movedShare = 10
 
 func readScope(ctx context.Context, db *query.DB) (in scope, err error) {

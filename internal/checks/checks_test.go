@@ -117,7 +117,7 @@ func TestChecks(t *testing.T) {
 					want = ledger.CheckFailed
 				}
 				if result.Outcome != want {
-					t.Errorf("the check %s (%s), want %s", result.Outcome, result.Reason, want)
+					t.Errorf("the outcome is %s (%s), want %s", result.Outcome, result.Reason, want)
 				}
 			})
 		}
@@ -176,7 +176,7 @@ INSERT INTO outlets (id) VALUES ('a');`
 	} {
 		result := got[name]
 		if (result.Reason == "") == (want.Outcome == ledger.CheckNotRun || want.Outcome == ledger.CheckSkipped) {
-			t.Errorf("%s: reason %q", name, result.Reason)
+			t.Errorf("%s: the reason is %q; only checks that are skipped or not run have one", name, result.Reason)
 		}
 		result.Name, result.Title, result.Reason, result.Seconds = "", "", "", 0
 		if diff := cmp.Diff(want, result); diff != "" {
@@ -185,7 +185,7 @@ INSERT INTO outlets (id) VALUES ('a');`
 	}
 	first := open(t, empty, `INSERT INTO meta.runs (run_id, snapshot_at) VALUES ('a', '2026-11-01 02:00:00+00');`, query.Before{}, 2*time.Second)
 	if got := runAll(first)["compares"]; got.Outcome != ledger.CheckSkipped {
-		t.Errorf("the outcome on a first night is %s (%s)", got.Outcome, got.Reason)
+		t.Errorf("on a first night: got %s (%s), want skipped", got.Outcome, got.Reason)
 	}
 }
 
@@ -204,7 +204,7 @@ func TestTimeoutBoundsAWholeCheck(t *testing.T) {
 		t.Fatal(err)
 	}
 	if r := results[0]; r.Outcome != ledger.CheckNotRun || !strings.Contains(r.Reason, "stopped after 400ms") {
-		t.Errorf("%s after %.1f s: %s", r.Outcome, r.Seconds, r.Reason)
+		t.Errorf("got %s after %.1f s: %s; want not run, stopped after 400ms", r.Outcome, r.Seconds, r.Reason)
 	}
 }
 
@@ -226,7 +226,7 @@ func TestPartsThatDoNotRunHideNoRows(t *testing.T) {
 			t.Fatal(err)
 		}
 		if r := results[0]; r.Outcome != want || !strings.Contains(r.Reason, "guest_email") {
-			t.Errorf("with %q the check %s in %d rows: %s", rows, r.Outcome, r.Rows, r.Reason)
+			t.Errorf("with %q: got %s, %d rows, reason %q; want %s and a reason with guest_email", rows, r.Outcome, r.Rows, r.Reason, want)
 		}
 	}
 }
@@ -284,7 +284,7 @@ func failedChecks(t *testing.T, results []ledger.Check) (names []string) {
 }
 
 // TestSparseTablesAreNoFinding runs all checks on tables without rows, with rows that have only
-// keys, with one row, and with one remaining row.
+// keys, with one row, with one remaining row, and with one changed order and price.
 func TestSparseTablesAreNoFinding(t *testing.T) {
 	empty := fixture.NewEmpty(t)
 	fill := func(schema string, rows int, extra string) string {

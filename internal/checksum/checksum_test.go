@@ -84,6 +84,6 @@ func TestFilesAreReadOnceAndCompared(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := checksum.SumFile(ctx, dir, "a"); !errors.Is(err, context.Canceled) {
-		t.Errorf("after cancellation: got %v", err)
+		t.Errorf("after cancellation: got %v, want context.Canceled", err)
 	}
 }

@@ -1,7 +1,6 @@
 // Package checksum detects changed bytes: it compares files with recorded checksums, and seals
 // JSON texts by adding their checksum.
-//
-// It must not know the meaning of the files and texts, or how damage is repaired.
+// The package must not know the meaning of the files and texts, or how damage is repaired.
 package checksum
 
 import (
@@ -23,7 +22,7 @@ type FileSum struct {
 	SHA256 string `json:"sha256"`
 }
 
-// SumFile reads the file with a name in dir. ctx cancels it.
+// SumFile returns the size and the checksum of the file name in dir. ctx cancels it.
 func SumFile(ctx context.Context, dir, name string) (sum FileSum, err error) {
 	f, err := os.Open(filepath.Join(dir, name))
 	if err != nil {

@@ -19,7 +19,7 @@ import (
 )
 
 // TestAlertsOfFollowingWork checks that an alert is sent when work after a night fails and
-// when it recovers. A command run by hand only reports the recovery.
+// when it recovers. A command run by hand reports only the recovery.
 func TestAlertsOfFollowingWork(t *testing.T) {
 	alerts := make(chan notify.Alert, 1)
 	receiver := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {

@@ -54,7 +54,7 @@ func refuseUnknownChecks(c config.Config, refuse func(path string, value any, me
 	}
 }
 
-// CheckRules are the rules of the configuration for the checks.
+// CheckRules returns the rules of the configuration for the checks.
 func CheckRules(c config.Checks) map[string]checks.Rule {
 	rules := map[string]checks.Rule{}
 	for name, r := range c.Rules {

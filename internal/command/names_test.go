@@ -9,8 +9,8 @@ import (
 	"placementsync/internal/command"
 )
 
-// TestUnknownNamesAreReportedWithTheirLines checks that unknown streams and columns are
-// reported like all other problems of the file.
+// TestUnknownNamesAreReportedWithTheirLines checks that unknown streams and columns are reported
+// like all other problems of the file. A * at the end of an expected line matches any text.
 func TestUnknownNamesAreReportedWithTheirLines(t *testing.T) {
 	for name, c := range map[string]struct{ text, want string }{
 		"existing names": {"streams: {include: ['outlet*', orders], exclude: [outlet_products]}\nprivacy: {drop: [orders.client_secret], raw: keep}", ""},
@@ -42,7 +42,7 @@ F:3: verify.cron: "soon" is not a schedule *`},
 			_, err := f.LoadConfig(nil)
 			if c.want == "" {
 				if err != nil {
-					t.Errorf("got %v", err)
+					t.Errorf("got %v, want no error", err)
 				}
 				return
 			}
@@ -59,7 +59,7 @@ F:3: verify.cron: "soon" is not a schedule *`},
 					t.Errorf("got  %s\nwant %s", got[i], want[i])
 				}
 			}
-			// Problems of other sections do not matter.
+			// A command that uses only the section warehouse ignores these problems.
 			if _, err := f.LoadConfig(nil, "warehouse"); err != nil {
 				t.Errorf("LoadConfig for the section warehouse: %v", err)
 			}

@@ -18,8 +18,8 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// Meanings explains the outcomes of a command. An empty one does not occur. Misused and
-// Interrupted mean the same for every command.
+// Meanings explains the outcomes of a command. An outcome without an explanation does not occur.
+// Misused and Interrupted mean the same for every command.
 type Meanings struct {
 	Complete, Failed, Partial, Held string
 }
@@ -95,7 +95,7 @@ func isInvalidTemp(err error) bool {
 		func(cause error) bool { return errors.Is(temp, cause) })
 }
 
-// OutcomeOf returns the outcome, and with it the exit code, of a program that ends with err.
+// OutcomeOf returns the outcome of a program that ends with err.
 func OutcomeOf(ctx context.Context, err error) ledger.Outcome {
 	var known *outcomeError
 	switch {

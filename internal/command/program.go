@@ -80,8 +80,8 @@ func (f *Flags) NewLoggerOf(level slog.Level, w io.Writer) *slog.Logger {
 	return slog.New(handler)
 }
 
-// formatAttr omits empty attributes, rounds durations to milliseconds (in JSON a number of
-// seconds), and omits the time of text lines in the journal, which has its own.
+// formatAttr omits empty attributes and rounds durations to milliseconds. In JSON, a duration is a
+// number of seconds. Text lines for the journal have no time, because journald records it.
 func (f *Flags) formatAttr(a slog.Attr) slog.Attr {
 	none := slog.Attr{}
 	isJSON := f.LogFormat == "json"

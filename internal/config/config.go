@@ -56,7 +56,7 @@ type API struct {
 	UserAgent string `yaml:"user_agent"`
 	// RequestsPerSecond limits all workers together. 0 means no limit.
 	RequestsPerSecond float64 `yaml:"requests_per_second"`
-	// Burst is the number of requests that may start at once after a pause.
+	// Burst is the number of requests that may start at once if none was sent for a while.
 	Burst int `yaml:"burst"`
 	// Concurrency is the maximum number of requests in flight.
 	Concurrency int `yaml:"concurrency"`
@@ -69,8 +69,8 @@ type API struct {
 	Retry   Retry  `yaml:"retry"`
 }
 
-// Retry is the retry rule (spec section 8): before attempt n+1 the client waits
-// min(Max, Base*2^n) plus up to the share Jitter of it. Max also caps Retry-After.
+// Retry is the retry rule (spec section 8). Retry n, counted from 0, waits min(Max, Base*2^n) and a
+// random part of this time, up to the share Jitter. Max also caps Retry-After.
 type Retry struct {
 	// MaxRetries is the number of attempts after the first.
 	MaxRetries int           `yaml:"max_retries"`
@@ -86,22 +86,22 @@ type Streams struct {
 	Include []string `yaml:"include"`
 	// Exclude lists names or patterns that are removed from Include.
 	Exclude []string `yaml:"exclude"`
-	// Details selects the single records to fetch.
+	// Details selects the single records that a night requests.
 	Details Details `yaml:"details"`
-	// LiveDays is the number of days after its last change that a parent counts as live.
+	// LiveDays is the number of days after its last change in which a campaign counts as live.
 	LiveDays int `yaml:"live_days"`
 	// Recheck is the number of nights within which all settled details are read
 	// again. 0 means never.
 	Recheck int `yaml:"recheck"`
-	// MaxPasses is the number of times that a list is walked if it keeps changing during
-	// the walk. A list that reaches the limit is graded best_effort.
+	// MaxPasses limits the passes over a list that keeps changing. A list that reaches the limit is
+	// graded best_effort.
 	MaxPasses int `yaml:"max_passes"`
-	// MaxPages limits the pages of one walk, regardless of the total that the service
+	// MaxPages limits the pages of one pass, regardless of the total that the service
 	// reports. A list that reaches the limit is graded best_effort.
 	MaxPages int `yaml:"max_pages"`
 }
 
-// Details selects the records of the N+1 endpoints that a night fetches.
+// Details selects the single records that a night requests.
 type Details string
 
 // The values of streams.details.
@@ -233,12 +233,12 @@ type Privacy struct {
 
 // Checks audit a night before it is published.
 type Checks struct {
-	// Dir is a folder of own checks, files in the form of those under queries/checks,
-	// relative to the folder of the config file. Empty means no own checks.
+	// Dir is a folder of the user's own checks, in the format of queries/checks. It is relative to
+	// the folder of the config file. Empty means no own checks.
 	Dir string `yaml:"dir"`
 	// Timeout is how long one check may run.
 	Timeout time.Duration `yaml:"timeout"`
-	// Rules change checks by their name.
+	// Rules change checks. The keys are names of checks.
 	Rules map[string]CheckRule `yaml:"rules"`
 }
 
@@ -262,8 +262,8 @@ const (
 
 // Queries are the user's own named queries.
 type Queries struct {
-	// Dir is a folder of query files in the format of those under queries, relative to
-	// the folder of the config file. Empty means none.
+	// Dir is a folder of query files in the format of queries/. It is relative to the folder of the
+	// config file. Empty means no own queries.
 	Dir string `yaml:"dir"`
 }
 

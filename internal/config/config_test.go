@@ -53,7 +53,7 @@ func TestBadFiles(t *testing.T) {
 		t.Run(strings.TrimSuffix(filepath.Base(file), ".yaml"), func(t *testing.T) {
 			_, err := config.Load(file, env)
 			if err == nil {
-				t.Fatal("accepted")
+				t.Fatal("the file was accepted")
 			}
 			got := strings.ReplaceAll(err.Error(), file+":", "")
 			if diff := cmp.Diff(wantedProblems(t, file), strings.Split(got, "\n")); diff != "" {
@@ -322,7 +322,7 @@ func TestLoopbackHostsNeedNoEncryption(t *testing.T) {
 		cfg := config.Default()
 		cfg.API.BaseURL, cfg.API.Token = "http://"+host, "pc_demo"
 		if err := cfg.Validate(); err != nil {
-			t.Errorf("%s: got %v", host, err)
+			t.Errorf("%s: got %v, want no error", host, err)
 		}
 	}
 }
@@ -451,7 +451,7 @@ func TestAddressOfTheLake(t *testing.T) {
 		cfg, err := config.Parse("f", minimalFile("lake: {catalog: 'sqlite:c.db', warehouse: '"+address+"'}\n"), env)
 		switch {
 		case want == "" && err != nil:
-			t.Errorf("%s: %v", address, err)
+			t.Errorf("%s: got %v, want no error", address, err)
 		case want != "" && (err == nil || !strings.Contains(err.Error(), "lake.warehouse: "+want)):
 			t.Errorf("%s: got %v, want %q (%s)", address, err, want, cfg.Lake.Warehouse)
 		case err != nil && strings.Contains(err.Error(), "hunter2"):

@@ -10,8 +10,8 @@ import (
 
 // Lake is the Iceberg catalog and the location of its tables.
 type Lake struct {
-	// Catalog is [LakeSQLite], [LakeServer], or postgres:// with user, host and
-	// database. Empty disables the lake.
+	// Catalog is [LakeSQLite], sqlite:FILE, [LakeServer], or the address of a Postgres database.
+	// Empty disables the lake.
 	Catalog string `yaml:"catalog"`
 	// Warehouse is the folder or the s3:// address of the tables. It may be empty with a
 	// REST catalog, which then chooses the location.
@@ -29,7 +29,7 @@ type Lake struct {
 
 // The values of lake.catalog besides addresses of Postgres.
 const (
-	LakeSQLite = "sqlite" // catalog.db beside the tables, or sqlite:FILE
+	LakeSQLite = "sqlite" // catalog.db beside the tables; the value sqlite:FILE names another file
 	LakeServer = "rest"   // see [LakeREST]
 )
 

@@ -8,7 +8,7 @@ import (
 	"github.com/goccy/go-yaml/token"
 )
 
-// isEmpty reports whether a key or document has no content.
+// isEmpty reports whether node is missing, null or only a comment.
 func isEmpty(node ast.Node) bool {
 	switch node.(type) {
 	case nil, *ast.NullNode, *ast.CommentGroupNode:
@@ -46,7 +46,7 @@ func scalarText(node ast.Node) (text string, plain, ok bool) {
 	return "", false, false
 }
 
-var plainKey = regexp.MustCompile(`^[A-Za-z0-9_.<-]+$`)
+var unquotedKey = regexp.MustCompile(`^[A-Za-z0-9_.<-]+$`)
 
 // keyText quotes a key with unusual characters, because control characters must not reach
 // a terminal.
@@ -57,7 +57,7 @@ func keyText(key ast.MapKeyNode) string {
 	} else if t := key.GetToken(); t != nil {
 		text = t.Value
 	}
-	if plainKey.MatchString(text) {
+	if unquotedKey.MatchString(text) {
 		return text
 	}
 	return strconv.Quote(text)

@@ -13,7 +13,7 @@ func keyHint(section string, t reflect.Type, unknown string) string {
 	if above, below, dotted := strings.Cut(unknown, "."); dotted {
 		return fmt.Sprintf("write %s as a line below %s:, not with a dot", below, above)
 	}
-	// Of equally similar keys, the first is suggested, which may be in this section.
+	// Of equally similar keys, the first is suggested. Keys of this section come first.
 	var paths []string
 	for _, key := range keysOf(t) {
 		paths = append(paths, joinPath(section, key))

@@ -183,7 +183,8 @@ func (v *validator) checkWarehouse(w Warehouse) {
 		v.addProblem("warehouse.dir", "is empty: give a folder, such as ./warehouse")
 	}
 	checkAtLeast(v, "warehouse.keep_versions", w.KeepVersions, 1)
-	// DuckDB also accepts a percentage, but of the machine; a container may have less.
+	// DuckDB also accepts a percentage of the machine's memory, but a container may have less
+	// memory.
 	switch limit := parseSize(w.MemoryLimit); {
 	case limit == 0:
 		v.refuse("warehouse.memory_limit", w.MemoryLimit, "is not a size: write one such as 512MB or 2GB")

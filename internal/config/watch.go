@@ -125,6 +125,7 @@ func (v *validator) checkName(path, name string, earlier []string) {
 	}
 }
 
+// checkChannels returns the names of all channels, including those with problems.
 func (v *validator) checkChannels(channels []Channel) []string {
 	var names []string
 	for i, c := range channels {
@@ -143,14 +144,14 @@ func (v *validator) checkChannels(channels []Channel) []string {
 			if c.URL != "" {
 				v.addProblem(at+".url", "is for the types webhook and slack: remove it, or correct the type")
 			}
-			v.checkAddresses(at, c)
+			v.checkMailAddresses(at, c)
 			v.checkSMTP(at+".smtp", c.SMTP)
 		}
 	}
 	return names
 }
 
-func (v *validator) checkAddresses(at string, c Channel) {
+func (v *validator) checkMailAddresses(at string, c Channel) {
 	check := func(path, text string) {
 		if _, err := mail.ParseAddress(text); err != nil {
 			v.refuse(path, text, "is not an e-mail address: write one such as team@example.com")
@@ -188,7 +189,7 @@ func (v *validator) checkSMTP(at string, s SMTP) {
 	}
 }
 
-// maxAdvice is in characters.
+// maxAdvice limits Watch.Advice, in characters.
 const maxAdvice = 500
 
 func (v *validator) checkWatches(watches []Watch, channels []string) {

@@ -87,16 +87,15 @@ type Settings struct {
 
 // Jobs is the work of the daemon. Two calls of the same method never overlap.
 type Jobs interface {
-	// Night runs one night. The returned run counts even with an error. After ctx ends, a
+	// Night runs one night. The returned run is also valid with an error. After ctx ends, a
 	// night that is publishing finishes, and a night that is reading stops, to be resumed
 	// by the next one. A *warehouse.LockedError means that it did not start.
 	Night(ctx context.Context) (ledger.Run, error)
 	// Follow runs the work after a published night, such as backups. The next night does
 	// not wait for it. After ctx ends it stops, and continues after the next night.
 	Follow(ctx context.Context)
-	// Verify checks every byte of the warehouse and records the result. Of the errors it
-	// returns only a *warehouse.LockedError and the error of ctx; others are recorded in the
-	// result.
+	// Verify checks every byte of the warehouse and records the result. It returns only a
+	// *warehouse.LockedError or the error of ctx. Other errors are part of the result.
 	Verify(ctx context.Context) (integrity.VerifyRecord, error)
 	// Inspect reads the state of the warehouse. It is called every minute and after each
 	// other job.

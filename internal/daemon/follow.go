@@ -6,7 +6,7 @@ import (
 )
 
 // startFollow starts the work after a published night. If the work after an earlier night
-// still runs, it runs once more after its end.
+// still runs, it is started again when it ends.
 func (s *scheduler) startFollow(ctx context.Context) {
 	if s.followAgain = s.following; s.following || ctx.Err() != nil {
 		return

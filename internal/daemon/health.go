@@ -22,8 +22,8 @@ func (d *Daemon) serveHealthz(w http.ResponseWriter, _ *http.Request) {
 	writeText(w, http.StatusOK, "ok")
 }
 
-// serveReadyz reports whether readers find recent data. A restart does not help if they do
-// not, so the response contains the reasons.
+// serveReadyz reports whether readers find recent data, and if not, for which reasons. A restart
+// would not help.
 func (d *Daemon) serveReadyz(w http.ResponseWriter, _ *http.Request) {
 	if reasons := d.unreadyReasons(d.state.read()); len(reasons) > 0 {
 		writeText(w, http.StatusServiceUnavailable, "not ready: "+strings.Join(reasons, "; "))

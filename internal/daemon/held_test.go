@@ -72,7 +72,7 @@ func TestHeldNight(t *testing.T) {
 		h.wantPage("Unknown because it cannot be read: the held night.")
 		h.wantMetrics(map[string]string{`held_since_timestamp_seconds`: ""})
 		if n := strings.Count(h.log.String(), `msg="a night is held" run=second check=prices_scaled,column_emptied`); n != 1 {
-			t.Errorf("the log reports the held night %d times:\n%s", n, &h.log)
+			t.Errorf("the log reports the held night %d times, want once:\n%s", n, &h.log)
 		}
 	})
 }
@@ -108,7 +108,7 @@ func TestHeldPageNeedsHeldNight(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t, nil)
 	if code := h.get("/held").Code; code != http.StatusNotFound {
-		t.Errorf("without the page: status %d", code)
+		t.Errorf("without the page: status %d, want 404", code)
 	}
 	w, err := warehouse.Open(warehouse.Config{Dir: t.TempDir(), KeepVersions: 1})
 	if err != nil {
@@ -117,11 +117,11 @@ func TestHeldPageNeedsHeldNight(t *testing.T) {
 	h = newHarness(t, nil)
 	h.cfg.Held = &daemon.HeldPage{Warehouse: w, Log: h.cfg.Log}
 	if got := h.get("/held"); got.Code != http.StatusNotFound || got.Body.String() != "no night is held\n" {
-		t.Errorf("without a held night: status %d, %s", got.Code, got.Body)
+		t.Errorf("without a held night: status %d, %s, want 404, no night is held", got.Code, got.Body)
 	}
 	h = newHarness(t, nil)
 	h.cfg.Held, h.settings.AuthToken = &daemon.HeldPage{Warehouse: w, Log: h.cfg.Log}, "opensesame"
 	if code := h.get("/held").Code; code != http.StatusUnauthorized {
-		t.Errorf("without the token: status %d", code)
+		t.Errorf("without the token: status %d, want 401", code)
 	}
 }

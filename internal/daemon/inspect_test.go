@@ -33,7 +33,7 @@ func TestReadErrorsAreLoggedOnce(t *testing.T) {
 		h.shutDown()
 		for _, want := range []string{`sources="free, inbox" error="no disk"`, `can be read again" sources="free, inbox"`} {
 			if n := strings.Count(h.log.String(), want); n != 1 {
-				t.Errorf("the log has %q %d times:\n%s", want, n, &h.log)
+				t.Errorf("the log has %q %d times, want once:\n%s", want, n, &h.log)
 			}
 		}
 	})
@@ -56,7 +56,7 @@ func TestStuckDiskIsReported(t *testing.T) {
 			t.Errorf("the page does not report the disk:\n%s", text)
 		}
 		if n := strings.Count(h.log.String(), "does not answer"); n != 1 {
-			t.Errorf("the log reports it %d times", n)
+			t.Errorf("the log reports the stuck disk %d times, want once", n)
 		}
 		h.shutDown()
 	})

@@ -30,7 +30,7 @@ func sources() []string {
 	return []string{SourceLedger, SourceFree, SourceUsage, SourceVersion, SourceInbox, SourceVerified, SourceWatches, SourceHeld}
 }
 
-// describeSource is the name of a source on the status page.
+// describeSource returns the name of a source on the status page.
 func describeSource(name string) string {
 	return map[string]string{SourceLedger: "the ledger", SourceFree: "the free disk space", SourceUsage: "the disk usage of the warehouse",
 		SourceVersion: "the current version", SourceInbox: "the webhook inbox", SourceVerified: "the last verification",
@@ -52,7 +52,7 @@ type Inspection struct {
 	// Errors contains the sources that could not be read.
 	Errors map[string]error
 	// Free is the free disk space in bytes, or -1 if the system does not report it. Needed is
-	// the space that the next night may need.
+	// the space in bytes that the next night may need.
 	Free, Needed int64
 	// Usage is the disk usage at UsageAt.
 	Usage   []warehouse.Usage
@@ -66,7 +66,7 @@ type Inspection struct {
 	// the limit of the inbox.
 	InboxBytes int64
 	Inbox      webhook.InboxState
-	// Verified contains the last result of each depth.
+	// Verified contains the last verification of every byte and that of names and sizes.
 	Verified []integrity.VerifyRecord
 	Watches  []watch.Status
 	// Held is the held night. Nil means that no night is held.
@@ -76,7 +76,7 @@ type Inspection struct {
 // Has reports whether a source was read.
 func (i Inspection) Has(source string) bool { return !i.At.IsZero() && i.Errors[source] == nil }
 
-// lastVerified returns the last result of one depth.
+// lastVerified returns the last verification with or without readData.
 func (i Inspection) lastVerified(readData bool) (v integrity.VerifyRecord, ok bool) {
 	for _, v = range i.Verified {
 		if v.ReadData == readData {
@@ -86,7 +86,7 @@ func (i Inspection) lastVerified(readData bool) (v integrity.VerifyRecord, ok bo
 	return integrity.VerifyRecord{}, false
 }
 
-// TotalUsage is the disk usage of all parts in bytes.
+// TotalUsage returns the disk usage of all parts in bytes.
 func (i Inspection) TotalUsage() (sum int64) {
 	for _, part := range i.Usage {
 		sum += part.Bytes
@@ -134,7 +134,7 @@ func (i *Inspector) Inspect(ctx context.Context) Inspection {
 		record(SourceHeld, i.readHeld(&result))
 		record(SourceUsage, i.readUsage(ctx, &result)) // last, because it walks the folder
 	}
-	result.At = i.Now().UTC() // at the end: an inspection of a slow disk is not old
+	result.At = i.Now().UTC() // the end, so that the inspection of a slow disk does not look old
 	return result
 }
 
@@ -276,7 +276,7 @@ func (s *scheduler) logReadErrors(before, now map[string]error) {
 	}
 }
 
-// recordStuck counts a read error for each source while an inspection does not end. Its
+// recordStuck counts a read error for each source but the ledger while an inspection does not end. Its
 // first call logs a line.
 func (s *scheduler) recordStuck() {
 	isNew := false

@@ -21,7 +21,7 @@ type metric struct {
 // emitter takes a value and the values of the labels.
 type emitter func(value float64, labels ...string)
 
-// scrape is the source of all values of one scrape.
+// scrape is the state that one scrape reports.
 type scrape struct {
 	status
 	d *Daemon

@@ -101,7 +101,7 @@ func TestConcurrentScrapes(t *testing.T) {
 		close(slow)
 		all.Wait()
 		if slices.ContainsFunc(answers, func(status int) bool { return status != http.StatusOK }) {
-			t.Errorf("answered %v", answers)
+			t.Errorf("the statuses are %v, want 200 for each", answers)
 		}
 	})
 }

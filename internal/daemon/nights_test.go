@@ -204,7 +204,7 @@ func TestServiceManagerIsNotified(t *testing.T) {
 		h.shutDown()
 		first, last := h.notified[0], h.notified[len(h.notified)-1]
 		if first != "READY=1" || last != "STOPPING=1" {
-			t.Errorf("the first state is %q and the last %q", first, last)
+			t.Errorf("the first state is %q and the last %q, want READY=1 and STOPPING=1", first, last)
 		}
 		beats := slices.DeleteFunc(slices.Clone(h.notified), func(s string) bool { return s != "WATCHDOG=1" })
 		if len(beats) != 6 {
@@ -223,7 +223,7 @@ func TestUnreadableLedgerIsReported(t *testing.T) {
 		time.Sleep(time.Minute)
 		h.get("/")
 		if n := strings.Count(h.log.String(), `level=WARN msg="the ledger cannot be read" error="read /secret/path: broken"`); n != 1 {
-			t.Errorf("the log reports it %d times:\n%s", n, &h.log)
+			t.Errorf("the log reports the unreadable ledger %d times, want once:\n%s", n, &h.log)
 		}
 		if w := h.get("/readyz"); w.Code != 503 || !strings.Contains(w.Body.String(), "ledger") || strings.Contains(w.Body.String(), "/secret") {
 			t.Errorf("/readyz answers %d %q", w.Code, w.Body)
@@ -237,8 +237,8 @@ func TestUnreadableLedgerIsReported(t *testing.T) {
 	})
 }
 
-// TestKilledNightIsCountedWhenSeen checks that a night that was killed before the start of the
-// process is not counted.
+// TestKilledNightIsCountedWhenSeen checks that a killed night is counted when its ledger entry
+// appears, but not if the entry existed at the start of the process.
 func TestKilledNightIsCountedWhenSeen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHarness(t, nil)
@@ -247,7 +247,7 @@ func TestKilledNightIsCountedWhenSeen(t *testing.T) {
 		h.start()
 		defer h.shutDown()
 		if n := h.metric(`runs_total{outcome="killed"}`); n != "0" {
-			t.Errorf("%s killed nights are counted at the start", n)
+			t.Errorf("%s killed nights are counted at the start, want 0", n)
 		}
 		h.record(ledger.Run{ID: "new", Outcome: ledger.Killed, StartedAt: time.Now().Add(-time.Minute)})
 		time.Sleep(time.Hour)

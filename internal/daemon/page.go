@@ -79,7 +79,7 @@ func (d *Daemon) newPage() statusPage {
 	return p
 }
 
-// tabs are links relative to the status page.
+// tabs returns links relative to the status page.
 func (d *Daemon) tabs() []page.Tab {
 	tabs := []page.Tab{{Name: "Status", Link: ".", Current: true}}
 	if d.cfg.Explore != nil {
@@ -96,7 +96,7 @@ func (p statusPage) IsTight() bool {
 	return p.Inspection.Has(SourceFree) && p.Inspection.Free >= 0 && p.Inspection.Free < p.Inspection.Needed
 }
 
-// State is a short form of the state of the daemon.
+// State returns the state of the daemon in one or two words.
 func (p statusPage) State() string {
 	last, ok := p.lastNight()
 	switch {

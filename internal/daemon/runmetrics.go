@@ -84,7 +84,7 @@ func nightMetrics() []metric {
 			})},
 		{"last_audit_checks", "Checks that failed or did not run (not_run) in the last audited night, published or held.", []string{"severity", "outcome"}, false,
 			ifRead(SourceLedger, func(s scrape, emit emitter) {
-				// All checks of these nights ran to the end.
+				// Other nights may have ended before all checks were run.
 				night, ok := s.findLast(func(r ledger.Run) bool { return r.Held || r.IsPublished() })
 				if !ok {
 					return

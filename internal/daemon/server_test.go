@@ -216,7 +216,7 @@ func TestSecurityHeaders(t *testing.T) {
 		t.Errorf("POST / answers %d, want 405", res.StatusCode)
 	}
 	if res, body := ask(t, http.MethodGet, base+"/page.css", ""); res.StatusCode != 200 || !strings.Contains(body, "light-dark(") {
-		t.Errorf("the status of the style sheet is %d", res.StatusCode)
+		t.Errorf("GET /page.css answers %d %q, want 200 and a style sheet", res.StatusCode, body)
 	}
 }
 
@@ -277,7 +277,7 @@ func TestReadiness(t *testing.T) {
 				t.Errorf("/readyz answers %d %q, want %d %q", w.Code, w.Body, c.code, c.why)
 			}
 			if got := h.metric("ready") == "1"; got != (c.code == 200) {
-				t.Errorf("the metric ready is %v", got)
+				t.Errorf("the metric ready is %v, want %v", got, c.code == 200)
 			}
 		})
 	}
@@ -288,7 +288,7 @@ func TestStalledScheduleIsUnhealthy(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t, nil)
 	hangups, arrived, release := make(chan os.Signal), make(chan struct{}), make(chan struct{})
-	later := make(chan time.Duration, 1)
+	later := make(chan time.Duration, 1) // contains the difference between the daemon's clock and the real one
 	later <- 0
 	h.cfg.Now = func() time.Time {
 		d := <-later
@@ -306,19 +306,19 @@ func TestStalledScheduleIsUnhealthy(t *testing.T) {
 	hangups <- os.Interrupt
 	<-arrived
 	if res, _ := ask(t, http.MethodGet, base+"/healthz", ""); res.StatusCode != 200 {
-		t.Errorf("at first it answers %d, want 200", res.StatusCode)
+		t.Errorf("at first /healthz answers %d, want 200", res.StatusCode)
 	}
 	<-later
 	later <- 10 * time.Minute
 	if res, body := ask(t, http.MethodGet, base+"/healthz", ""); res.StatusCode != 503 {
-		t.Errorf("after ten minutes it answers %d %q, want 503", res.StatusCode, body)
+		t.Errorf("after ten minutes /healthz answers %d %q, want 503", res.StatusCode, body)
 	}
 }
 
 func TestNotifier(t *testing.T) {
 	t.Parallel()
 	if daemon.Notifier("") != nil {
-		t.Error("there is a notifier without a socket")
+		t.Error("Notifier returned a function for an empty socket, want nil")
 	}
 	dir, err := os.MkdirTemp("", "n") // the path of t.TempDir is too long for a socket
 	if err != nil {
@@ -337,7 +337,7 @@ func TestNotifier(t *testing.T) {
 	text := make([]byte, 64)
 	n, err := socket.Read(text)
 	if err != nil || string(text[:n]) != "READY=1" {
-		t.Errorf("the socket got %q, %v", text[:n], err)
+		t.Errorf("the socket received %q (%v), want READY=1", text[:n], err)
 	}
 }
 
@@ -346,6 +346,6 @@ func TestHandlerBeforeRun(t *testing.T) {
 	server := httptest.NewServer(newHarness(t, nil).sharedDaemon().Handler())
 	defer server.Close()
 	if res, _ := ask(t, http.MethodGet, server.URL+"/healthz", ""); res.StatusCode != 200 {
-		t.Errorf("before Run /healthz answers %d", res.StatusCode)
+		t.Errorf("before Run /healthz answers %d, want 200", res.StatusCode)
 	}
 }

@@ -21,7 +21,7 @@ type state struct {
 	// lastOwn is the last night of this process. It is shown even if a full disk has no
 	// room for its ledger entry.
 	lastOwn ledger.Run
-	readAt  time.Time // of the ledger
+	readAt  time.Time // last reading of the ledger
 }
 
 // status is the part of the state that is shown.
@@ -58,7 +58,7 @@ type entries struct {
 	// since the last success.
 	LastRefresh     ledger.Run
 	RefreshFailures int
-	// Follows contains the last work after nights of each kind, such as backups.
+	// Follows contains the state of each kind of work after nights, such as backups.
 	Follows []ledger.Follow
 }
 

@@ -13,10 +13,10 @@ import (
 // shownNights is the length of the table of nights.
 const shownNights = 14
 
-// stamp writes a time in its own zone.
+// stamp formats a time in its own zone.
 func stamp(t time.Time) string { return t.Format("2006-01-02 15:04 MST") }
 
-// stampOr is the cell of a time, or of a word for the zero time.
+// stampOr returns the cell of a time, or of word for the zero time.
 func stampOr(t time.Time, word string) page.Cell {
 	if t.IsZero() {
 		return page.Cell{Text: word}

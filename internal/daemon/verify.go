@@ -13,7 +13,7 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// depth is the label of a verification in the metrics.
+// depth returns the label of a verification in the metrics.
 func depth(readData bool) string {
 	if readData {
 		return "full"
@@ -21,8 +21,8 @@ func depth(readData bool) string {
 	return "structure"
 }
 
-// verdict is the result of the last verification in one word. After a failure,
-// integrity.VerifyRecord.Result is still the result of the verification before.
+// verdict returns the result of the last verification in one word. If the last verification could
+// not finish, v.Result is still the result of an earlier one.
 func verdict(v integrity.VerifyRecord) string {
 	if !v.FailedAt.IsZero() {
 		return string(ledger.Failed)

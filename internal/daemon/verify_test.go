@@ -53,13 +53,13 @@ func TestScheduledVerify(t *testing.T) {
 			t.Errorf("the page does not show the damage:\n%s", text)
 		}
 		if n := h.metric(`last_verify_damaged_files{depth="full"}`); n != "2" {
-			t.Errorf("%s damaged files in the metrics", n)
+			t.Errorf("the metrics have %s damaged files, want 2", n)
 		}
 		if !strings.Contains(h.log.String(), "level=ERROR msg=\"verify ended\" result=rebuildable damaged=2") {
 			t.Errorf("the log does not report the damage:\n%s", &h.log)
 		}
 		if n := len(h.nights()); n != 10 {
-			t.Errorf("%d nights in ten days", n)
+			t.Errorf("%d nights in ten days, want 10", n)
 		}
 		h.shutDown()
 	})
@@ -90,7 +90,7 @@ func TestVerifyRetriesHeldLock(t *testing.T) {
 			t.Errorf("verifications started at %v, want %v", starts, want)
 		}
 		if n := h.metric(`last_verify_damaged_files{depth="full"}`); n != "1" {
-			t.Errorf("%s damaged files after a failure", n)
+			t.Errorf("after a failure the metrics have %s damaged files, want 1", n)
 		}
 		if text := h.get("/").Body.String(); !strings.Contains(text, "no disk</small><small>damaged: every byte, 1 d 6 h ago, a</small>") {
 			t.Errorf("the page hides damage:\n%s", text)
@@ -106,10 +106,10 @@ func TestDamageFoundByNightIsShown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHarness(t, nil)
 		at := time.Now()
-		met := integrity.VerifyRecord{ReadData: true, At: at, Result: "rebuildable",
+		record := integrity.VerifyRecord{ReadData: true, At: at, Result: "rebuildable",
 			NightDamage: &integrity.NightDamage{Files: []string{"versions/a/orders.parquet"}, Run: "b", At: at.Add(time.Hour)}}
 		h.inspect = func(context.Context) daemon.Inspection {
-			return daemon.Inspection{At: time.Now(), Verified: []integrity.VerifyRecord{met}}
+			return daemon.Inspection{At: time.Now(), Verified: []integrity.VerifyRecord{record}}
 		}
 		h.start()
 		time.Sleep(3 * time.Hour)
@@ -118,7 +118,7 @@ func TestDamageFoundByNightIsShown(t *testing.T) {
 			t.Errorf("the page hides damage:\n%s", text)
 		}
 		if n := h.metric(`last_verify_damaged_files{depth="full"}`); n != "1" {
-			t.Errorf("%s damaged files in the metrics", n)
+			t.Errorf("the metrics have %s damaged files, want 1", n)
 		}
 	})
 }

@@ -69,7 +69,7 @@ func verifyMetrics() []metric {
 			})},
 		{"last_verify_duration_seconds", "Duration of the last verification.", depthLabel, false,
 			each(func(v integrity.VerifyRecord, depth string, emit emitter) {
-				if !v.At.IsZero() { // all verifications failed
+				if !v.At.IsZero() { // zero if all verifications failed
 					emit(v.Seconds, depth)
 				}
 			})},
@@ -105,7 +105,7 @@ func followMetrics() []metric {
 		{"follow_last_success_timestamp_seconds", "Time of the last success of this post-publish task (watch, lake, backup, rehearsal). 0 before the first one.", kind, false, each(func(f ledger.Follow) float64 { return unixSeconds(f.Succeeded) })},
 		{"follow_last_duration_seconds", "Duration of the last run of this post-publish task.", kind, false, each(func(f ledger.Follow) float64 { return f.Last.Took().Seconds() })},
 		{"follow_failures", "Consecutive failures of this post-publish task.", kind, false, each(func(f ledger.Follow) float64 { return float64(f.Failures) })},
-		{"follow_behind", "1 if the last run of this post-publish task failed.", kind, false, each(func(f ledger.Follow) float64 { return boolValue(f.IsBehind()) })},
+		{"follow_behind", "1 if this post-publish task failed since its last success.", kind, false, each(func(f ledger.Follow) float64 { return boolValue(f.IsBehind()) })},
 		{"follow_info", "The night that this post-publish task processed last, always 1.", []string{"kind", "run"}, false,
 			ifRead(SourceLedger, func(s scrape, emit emitter) {
 				for _, f := range s.Follows {

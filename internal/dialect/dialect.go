@@ -1,7 +1,6 @@
 // Package dialect translates the views of mart and the named queries to the SQL of engines
 // that read a lake.
-//
-// It must not know how a lake is written or reached: it only returns text.
+// The package must not know how a lake is written or reached: it only returns text.
 package dialect
 
 import (

@@ -268,7 +268,7 @@ func TestNamesAreFilledIn(t *testing.T) {
 		t.Errorf("unknown engine: got %v, want an error with the known engines", err)
 	}
 	if got := mustFind(t, "trino").Place(dialect.Names{Prefix: "acme"}, "past"); got != "acme_past" {
-		t.Errorf("without a catalog the namespace is %q", got)
+		t.Errorf("without a catalog the namespace is %q, want acme_past", got)
 	}
 }
 

@@ -1,7 +1,9 @@
-// Package dictionary reads the definitions of all tables and views from the files in schema/:
-// their columns, types, keys, field ids and comments, and the SQL that follows from these alone.
+// Package dictionary reads the definitions of all tables and views from the files in schema/: their
+// columns, types, keys, field ids and comments. It also returns the SQL that depends only on these
+// definitions.
 //
-// It must not know where tables are stored, and who fills and reads them. It opens no database.
+// The package must not know where tables are stored, or who fills and reads them. It opens no
+// database.
 package dictionary
 
 import (

@@ -91,7 +91,7 @@ func (all Tables) mermaid() string {
 	for _, m := range all.Maps() {
 		fmt.Fprintf(&b, "\n```mermaid\n---\ntitle: %s\n---\nerDiagram\n", m.Subject)
 		for _, r := range m.Relations {
-			// Names of entities contain no dots.
+			// Mermaid allows no dots in the names of entities.
 			fmt.Fprintf(&b, "    %s }o--o| %s : %s\n", strings.TrimPrefix(r.From, "meta."), strings.TrimPrefix(r.To, "meta."), r.Column)
 		}
 		b.WriteString("```\n")

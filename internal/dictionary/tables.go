@@ -56,9 +56,9 @@ func (e *UnknownError) Error() string {
 	return fmt.Sprintf("no table is named %s: did you mean %s? placementsync schema lists all", e.Table, e.Similar)
 }
 
-// Read describes the tables whose names match one of the patterns, or all
-// tables without a pattern. A pattern such as mart.* is that of [path.Match], compared
-// with [Table.Name] in lower case. A pattern without a match is an *UnknownError.
+// Read describes the tables whose names match one of the patterns, or all tables without a pattern.
+// A pattern such as mart.* is that of [path.Match], compared with [Table.Name] in lower case. A
+// pattern without a match is an *UnknownError.
 func Read(patterns []string) (Tables, error) {
 	defs, metas, err := Definitions()
 	if err != nil {
@@ -104,7 +104,7 @@ func Read(patterns []string) (Tables, error) {
 	return picked, nil
 }
 
-// unknownTableErr is an *UnknownError that suggests similar names: all tables of a schema,
+// unknownTableErr returns an *UnknownError that suggests similar names: all tables of a schema,
 // a table of the same name in another schema, or a name with a few other letters.
 func (all Tables) unknownTableErr(name string) error {
 	var known, similar []string

@@ -2,8 +2,7 @@
 // new state. All renames, links, fsyncs and temporary files of the program go through it.
 // The changes of a Disk call a hook before and after, so that tests can end the process or
 // fail the disk there.
-//
-// It must not know the meaning of the files, such as runs, versions and inboxes.
+// The package must not know the meaning of the files, such as runs, versions and inboxes.
 package durable
 
 import (
@@ -58,7 +57,7 @@ func (d Disk) Do(step, path string, change func() error) error {
 }
 
 // WriteInHalves calls write with data and offset 0. If Step is set, it calls write once for each
-// half of data, and Step between the two calls, as a full disk or a kill interrupts a write.
+// half of data, and Step between the two calls, where a full disk or a kill could interrupt the write.
 func (d Disk) WriteInHalves(name string, data []byte, write func(part []byte, offset int) error) error {
 	half := 0
 	if d.Step != nil {

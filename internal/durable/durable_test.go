@@ -87,7 +87,7 @@ func TestFailedStepKeepsOldOrNewContent(t *testing.T) {
 					return
 				}
 				failed := f.steps[n-1]
-				isCopied := name == "Link" && failed == "before link file"
+				isCopied := name == "Link" && failed == "before link file" // Link then makes a copy
 				if err == nil && !isCopied {
 					t.Errorf("%s failed: no error", failed)
 				}
@@ -178,7 +178,7 @@ func TestAppendLineEndsAnIncompleteLine(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "lines")
 	f := &stepRecorder{fails: 2}
 	if err := (durable.Disk{Step: f.step}).AppendLine(path, []byte("first"), 0o600); !errors.Is(err, syscall.EIO) {
-		t.Fatalf("got %v", err)
+		t.Fatalf("got %v, want EIO", err)
 	}
 	must(t, durable.Disk{}.AppendLine(path, []byte("second"), 0o600))
 	must(t, durable.Disk{}.AppendLine(path, []byte("third"), 0o600))
@@ -317,7 +317,7 @@ func TestWriteFolderReplacesANonEmptyFolder(t *testing.T) {
 	must(t, write("two"))
 	failure := errors.New("fill failed")
 	if err := durable.WriteFolder(path, func(string) error { return failure }); !errors.Is(err, failure) {
-		t.Errorf("got %v", err)
+		t.Errorf("got %v, want the error of fill", err)
 	}
 	entries, err := os.ReadDir(filepath.Dir(path))
 	must(t, err)

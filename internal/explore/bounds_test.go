@@ -74,7 +74,8 @@ func TestHeadDoesNotRunTheQuery(t *testing.T) {
 	}
 }
 
-// TestFailedIndexIsBuiltAgain lets the first attempt fail.
+// TestFailedIndexIsBuiltAgain creates a view with the name of a table of the index, so that the
+// first attempt fails.
 func TestFailedIndexIsBuiltAgain(t *testing.T) {
 	t.Parallel()
 	s, pages := newOwnSite(t, 3*time.Second, nil)

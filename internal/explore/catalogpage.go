@@ -259,7 +259,7 @@ func (s *catalogState) readRows(v *visit) ([]listing, error) {
 	for _, c := range s.shownColumns() {
 		for _, name := range c.plain {
 			switch name {
-			case "price", "tier", "tags", "outlet_name": // not in this table, or without all names
+			case "price", "tier", "tags", "outlet_name": // not in this table, or not all names are in it
 			default:
 				columns = append(columns, "l."+name)
 			}
@@ -393,8 +393,8 @@ func newValueView(f facet, c count, chosen, counted bool) valueView {
 	return valueView{f.key, c.encode(), label, c.N, chosen, counted}
 }
 
-// head returns the header of a column. Its link sorts numbers in descending order first, and
-// reverses the order of the sorted column.
+// head returns the header of a column. Its link sorts by the column: authority, ranking and date of
+// creation begin with the highest value. The link of the sorted column reverses the order.
 func (s *catalogState) head(c catalogColumn) page.Head {
 	h := page.Head{Label: c.label, Numeric: slices.Contains([]string{"authority", "ranking", "days", "price"}, c.key)}
 	if c.sort == "" || c.key == "price" && len(s.Chosen["currency"]) > 1 {
@@ -410,7 +410,6 @@ func (s *catalogState) head(c catalogColumn) page.Head {
 	return h
 }
 
-// cell returns a cell of the table.
 func (s *catalogState) cell(c catalogColumn, r listing) page.Cell {
 	value, ok := r[c.plain[len(c.plain)-1]]
 	missing := value.Null || !ok

@@ -221,7 +221,8 @@ func (s *catalogState) plainColumns(name string, b *binder) []string {
 	return []string{"l." + name}
 }
 
-// lowestTier is the tier of the lowest price of a group. It is empty if the service gives none.
+// lowestTier is the expression for the tier of the lowest price of a group. An empty text means
+// that the service gives no tier.
 const lowestTier = "arg_min(coalesce(pricing_tier, ''), (unit_amount, coalesce(pricing_tier, '')))"
 
 // whereAll returns a WHERE clause. It is empty without conditions.

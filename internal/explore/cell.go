@@ -47,7 +47,7 @@ func buildCell(c query.Column, v query.Value) page.Cell {
 	return d
 }
 
-// buildCell formats a value of the column by its meaning. The title has the exact value.
+// buildCell formats a value of the column by its meaning.
 func (r columnRole) buildCell(v query.Value) page.Cell {
 	d := buildCell(r.Column, v)
 	switch {

@@ -38,9 +38,8 @@ type Config struct {
 	Timezone string
 	// Program is the beginning of the shown commands.
 	Program string
-	// Timeout is the time limit of a page. Downloads, the report and
-	// typed SQL have at least a minute.
-	// Defaults to 20 seconds.
+	// Timeout is the time limit of a page. Downloads, the report and typed SQL have at least a
+	// minute. Defaults to 20 seconds.
 	Timeout time.Duration
 	// Child is the command of the process that runs typed SQL, see [query.Job]. Nil means that
 	// there is no page for SQL.
@@ -140,7 +139,7 @@ func tabs() []tab {
 		{"Profiles", base + "/profiles"}, {"Questions", base + "/questions"}, {"SQL", sqlPath}, {"Schema", base + "/schema"}, {"Report", reportPath}, {"Snapshot", base + "/snapshot"}}
 }
 
-// New parses the templates. The catalog is opened by the first request.
+// New parses the templates. The first request opens the snapshot.
 func New(cfg Config) (*Explorer, error) {
 	cfg.Timeout = cmp.Or(cfg.Timeout, 20*time.Second)
 	parsed, err := parseTemplates()

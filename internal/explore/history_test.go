@@ -9,6 +9,7 @@ import (
 	"placementsync/internal/query"
 )
 
+// at returns a time on a day of November 2026, or the zero time for day 0.
 func at(day int) time.Time {
 	if day == 0 {
 		return time.Time{}

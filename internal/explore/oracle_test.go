@@ -18,7 +18,7 @@ import (
 	"placementsync/internal/query"
 )
 
-// listingRows creates a view for the reference queries: one row per listing, with lists of its
+// listingRows is a common table expression for the reference queries: one row per listing, with lists of its
 // prices and tags. It uses no derived tables and no statements of the program.
 const listingRows = `WITH flat AS (SELECT l.*,
 	coalesce((SELECT list(DISTINCT t.name ORDER BY t.name) FROM main.product_listing_tags AS t WHERE t.product_listing_id = l.id AND t.name IS NOT NULL), []) AS tags,
@@ -149,7 +149,7 @@ func (a search) order() string {
 	return name + " IS NULL, " + name + ", id"
 }
 
-// randomSearch returns a random search.
+// randomSearch returns a search with random words, ranges and values of the facets.
 func randomSearch(r *rand.Rand, values map[string][]*string) search {
 	a := search{facets: map[string][]*string{}, ranges: map[string][2]string{}, page: 1 + r.IntN(3)}
 	for _, w := range []string{"NEWS", "zürich", "_", "%", "it's", "site1", "1"} {

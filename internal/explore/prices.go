@@ -83,7 +83,8 @@ func newPriceRow(tier string, colour int, currency string, periods []period) pri
 	return row
 }
 
-// chartPrices returns the chart of a currency. It is nil before the second snapshot.
+// chartPrices returns the chart of a currency. It is nil without a known price, and before the
+// second snapshot.
 func chartPrices(tiers []string, series [][]period, currency string, end time.Time) *page.Chart {
 	first, hasValue := end, false
 	var v page.Variant

@@ -33,7 +33,7 @@ func testQuestionResult(t *testing.T, s *site) {
 		FROM product_listings l JOIN product_listing_prices p ON p.product_listing_id = l.id WHERE p.currency = 'USD' AND unit_amount IS NOT NULL GROUP BY ALL ORDER BY ALL`)
 	got := s.csv(t, strings.Replace(address, "?", "/csv?", 1))
 	for i := range got {
-		got[i] = got[i][:7]
+		got[i] = got[i][:7] // the columns that the SQL above computes
 	}
 	if diff := cmp.Diff(want[1:], got[1:]); diff != "" {
 		t.Errorf("the CSV differs from the SQL (-want +got):\n%s", diff)

@@ -105,7 +105,7 @@ type point struct {
 	date, link string
 }
 
-// drawDates draws a column against the dates of the first one. If dates repeat, each text of the
+// drawDates draws a column against the dates of the first column. If dates repeat, each text of the
 // second column is a line. It returns the reason if the result cannot be drawn. A click on a value
 // shows its rows.
 func (q *question) drawDates(a query.Result, first, column columnRole) (_ *page.Chart, reason string) {

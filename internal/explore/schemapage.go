@@ -16,14 +16,14 @@ import (
 type subjectTables struct {
 	Subject, Title string
 	Tables         []tableEntry
-	// Map is the drawing of the relations. It is nil without any.
+	// Map is the drawing of the relations. It is nil without relations.
 	Map *relationMap
 }
 
 // tableEntry is a table with its state in the snapshot.
 type tableEntry struct {
 	dictionary.Table
-	// Link opens the table in the editor. It is empty if there is none.
+	// Link opens the table in the editor. It is empty if there is no editor.
 	Link string
 	// Row describes a row.
 	Row string

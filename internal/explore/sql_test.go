@@ -32,7 +32,7 @@ import (
 
 var tokenField = regexp.MustCompile(`name="token" value="(\w+)"`)
 
-// token returns the token of the page.
+// token returns the token of the SQL page.
 func (s *site) token(t testing.TB) string {
 	t.Helper()
 	m := tokenField.FindStringSubmatch(s.get(t, "/sql", http.StatusOK))
@@ -42,7 +42,7 @@ func (s *site) token(t testing.TB) string {
 	return m[1]
 }
 
-// post sends the form of the page with headers. It returns the status and the body.
+// post sends the form of the SQL page with headers. It returns the response and its body.
 func (s *site) post(ctx context.Context, form url.Values, headers map[string]string) (*http.Response, string, error) {
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, s.URL+"/explore/sql", strings.NewReader(form.Encode()))
 	if err != nil {
@@ -136,7 +136,7 @@ func testStatements(t *testing.T, s *site) {
 func testStatementFiles(t *testing.T, s *site) {
 	for format, begin := range map[string]string{"csv": "a\r\n'=1\r\n", "xlsx": "PK", "parquet": "PAR1"} {
 		if body := s.runSQL(t, "SELECT '=1' AS a", http.StatusOK, "format", format); !strings.HasPrefix(body, begin) {
-			t.Errorf("the file in %s begins with %.20q", format, body)
+			t.Errorf("the file in %s begins with %.20q, want %q", format, body, begin)
 		}
 	}
 	wantTexts(t, s.runSQL(t, "SELECT nam", http.StatusBadRequest, "format", "csv"), `Referenced column "nam"`)
@@ -163,17 +163,17 @@ func testForgedStatements(t *testing.T, s *site) {
 		res, body, err := s.post(t.Context(), url.Values{"sql": {"SELECT 42 AS answer"}, "token": {c.token}}, c.headers)
 		must(t, err)
 		if res.StatusCode != c.status || !strings.Contains(body, "the statement was not run") {
-			t.Errorf("%s: got %d:\n%s", c.name, res.StatusCode, textOf(body))
+			t.Errorf("%s: got status %d, want %d and no result:\n%s", c.name, res.StatusCode, c.status, textOf(body))
 		}
 	}
 	if pid, err := os.ReadFile(s.child); err != nil || string(pid) != "no child" {
 		t.Errorf("a process was started: %s, %v", pid, err)
 	}
 	if res, _, err := s.post(t.Context(), url.Values{"sql": {"SELECT " + strings.Repeat("1", 300<<10)}, "token": {token}}, nil); err != nil || res.StatusCode != http.StatusBadRequest {
-		t.Errorf("a long form: %v, %v", res.Status, err)
+		t.Errorf("a form of 300 KiB: got %v (%v), want status 400", res.Status, err)
 	}
 	if res, _, err := s.post(t.Context(), url.Values{"sql": {"SELECT 1"}, "token": {token}}, map[string]string{"Origin": s.URL}); err != nil || res.StatusCode != http.StatusOK {
-		t.Errorf("the own origin: %v, %v", res.Status, err)
+		t.Errorf("the server's own origin: got %v (%v), want status 200", res.Status, err)
 	}
 }
 
@@ -245,7 +245,7 @@ func TestTypedSQLCanBeOff(t *testing.T) {
 	t.Cleanup(func() { s.Close(); must(t, pages.Close()) })
 	s.get(t, "/sql", http.StatusNotFound)
 	if res, body, err := s.post(t.Context(), url.Values{"sql": {"SELECT 1"}}, nil); err != nil || res.StatusCode != http.StatusMethodNotAllowed {
-		t.Errorf("a statement: %v, %v\n%s", res.Status, err, body)
+		t.Errorf("a statement: got %v (%v), want status 405:\n%s", res.Status, err, body)
 	}
 	if body := s.get(t, "/schema", http.StatusOK); strings.Contains(body, "/explore/sql") {
 		t.Error("a page links to the editor")

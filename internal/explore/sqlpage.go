@@ -72,7 +72,7 @@ func (e *Explorer) serveStatement(w http.ResponseWriter, req *http.Request) {
 		return
 	}
 	req.PostForm.Del(tokenKey)
-	// From here on, the form is the address of the page.
+	// serve reads the parameters from the address.
 	req.URL.RawQuery = req.PostForm.Encode()
 	e.serve(w, req, e.sqlRoute(e.runSQL))
 }

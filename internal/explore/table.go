@@ -87,7 +87,8 @@ func rolesOf(columns []query.Column) []columnRole {
 }
 
 // buildTable returns the table of a result. Ids become links of names, and currencies become units
-// of amounts. If the result is complete, columns without values are only listed.
+// of amounts. If the result is complete, columns without values are left out and
+// listed in Blank.
 func buildTable(caption string, roles []columnRole, a query.Result, l links) *page.Table {
 	t := &page.Table{Caption: caption, Empty: "No rows.", Stacked: true}
 	n := int64(len(a.Rows))

@@ -114,7 +114,7 @@ func (t *table) addOrder(shown *page.Table) {
 	}
 }
 
-// addTotals adds a row for each currency below the rows of all pages.
+// addTotals adds a row for each currency, with the totals of all pages.
 func (t *table) addTotals(view *tableView, sums []currencySums) {
 	summed := slices.DeleteFunc(slices.Clone(t.roles), func(r columnRole) bool { return !r.summed })
 	if len(summed) == 0 || len(view.Rows) < 2 {

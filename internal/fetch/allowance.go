@@ -83,8 +83,8 @@ func (g *Allowance) wait(ctx context.Context, m *meter) error {
 	}
 }
 
-// nextToken takes a token and returns the time until it is valid. During a pause it returns
-// no token and the time until the pause ends.
+// nextToken takes a token and returns the time until it is valid and its epoch. During a pause it
+// returns no token and the time until the pause ends.
 func (g *Allowance) nextToken() (*rate.Reservation, time.Duration, int) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

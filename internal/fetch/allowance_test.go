@@ -117,7 +117,7 @@ func Test429PausesWorkersAndLowersRate(t *testing.T) {
 			t.Errorf("%d requests in the sixth second after the pause, want the full rate again", later)
 		}
 		if m := c.Telemetry()[0]; m.TooMany != 1 || m.Retries != 1 || m.RetryWait < 3*time.Second || m.RateWait == 0 {
-			t.Errorf("telemetry is %+v", m)
+			t.Errorf("telemetry is %+v, want one 429, one retry, and waits for the retry and the rate", m)
 		}
 	})
 }
@@ -246,10 +246,10 @@ func TestDetails(t *testing.T) {
 			t.Fatal(err)
 		}
 		if d.Asked != 10 || d.Found != 7 || fmt.Sprint(d.Gone) != "[id1 id3]" || d.Failed != 1 {
-			t.Errorf("got %+v", d)
+			t.Errorf("got %+v, want 10 ids asked, 7 found, id1 and id3 gone, 1 failed", d)
 		}
 		if d.Grade != fetch.BestEffort || d.Failures[0].ID != "id7" || !isError[*fetch.StatusError](d.Failures[0].Err) {
-			t.Errorf("got grade %q and failures %+v", d.Grade, d.Failures)
+			t.Errorf("got grade %q and failures %+v, want best_effort and a StatusError of id7", d.Grade, d.Failures)
 		}
 	})
 	t.Run("ids that change the path fail without a request", func(t *testing.T) {
@@ -264,7 +264,7 @@ func TestDetails(t *testing.T) {
 		}
 		d, err := newClient(t, testConfig(service), nil).Details(t.Context(), detail, ids, got.read)
 		if err != nil || d.Failed != 6 || service.n.Load() != 0 {
-			t.Errorf("got %+v and %v after %d requests", d, err, service.n.Load())
+			t.Errorf("got %+v and %v after %d requests, want 6 failed ids and no request", d, err, service.n.Load())
 		}
 	})
 	t.Run("a missing scope ends the stream", func(t *testing.T) { checkStops[*fetch.ScopeError](t, statusOnly(403), 8) })
@@ -295,7 +295,7 @@ func checkStops[E error](t *testing.T, answer http.HandlerFunc, most int64) {
 	var got collector
 	d, err := newClient(t, testConfig(service), nil).Details(t.Context(), detail, numberedIDs(1000), got.read)
 	if !isError[E](err) || d.Grade != fetch.BestEffort {
-		t.Errorf("got %+v and error %v", d, err)
+		t.Errorf("got %+v and error %v, want best_effort and another error", d, err)
 	}
 	if n := service.n.Load(); n > most {
 		t.Errorf("made %d requests, want at most %d", n, most)

@@ -12,8 +12,8 @@ import (
 // decoded, so that several huge ones cannot fill the memory.
 const largeBody = 8 << 20
 
-// receiveBody receives and decodes the whole body into q, both up to the limit. It returns an
-// error if the body is shorter than its Content-Length.
+// receiveBody receives and decodes the whole body into q. MaxBody limits the received and the
+// decoded bytes. It returns an error if the body is shorter than its Content-Length.
 func (s *sender) receiveBody(q *call, response *http.Response) (err error) {
 	if response.ContentLength > s.cfg.MaxBody {
 		return fmt.Errorf("%w: %d bytes are declared, %d allowed", ErrTooLarge, response.ContentLength, s.cfg.MaxBody)

@@ -170,7 +170,7 @@ func TestRequestHeaders(t *testing.T) {
 		}
 	}
 	if seen.Method != http.MethodGet {
-		t.Errorf("method is %s", seen.Method)
+		t.Errorf("method is %s, want GET", seen.Method)
 	}
 }
 
@@ -223,10 +223,10 @@ func TestUnreadableTokenError(t *testing.T) {
 		}
 		err := getToken(t, newClient(t, cfg, nil))
 		if !isError[*fetch.AuthError](err) || !strings.Contains(err.Error(), "read the token: open token: permission denied") || !strings.Contains(err.Error(), "; requests need a token") {
-			t.Errorf("%s: got %v", name, err)
+			t.Errorf("%s: got %v, want an AuthError with the cause", name, err)
 		}
 		if answered := strings.Contains(err.Error(), "answered 401"); answered != (readable > 0) {
-			t.Errorf("%s: got %v", name, err)
+			t.Errorf("%s: the error mentions a 401: %v, want %v: %v", name, answered, readable > 0, err)
 		}
 	}
 }

@@ -166,7 +166,7 @@ func TestUndecodableBodyIsRequestedPlain(t *testing.T) {
 			lie := encodedBody(c.compressed, c.header...)
 			checkError(t, getToken(t, newClient(t, serverConfig(t, recordEncodings(newScript(lie, textBody(`{"id":"a"}`)), &accepted)), nil)), "")
 			if got := strings.Join(accepted, " then "); got != "zstd, gzip then identity" {
-				t.Errorf("the requests accept %s", got)
+				t.Errorf("the requests accept %s, want zstd, gzip then identity", got)
 			}
 			dir := t.TempDir()
 			checkError(t, getToken(t, newClient(t, serverConfig(t, lie), testLanding(t, dir))), c.want)
@@ -186,7 +186,7 @@ func TestRetriesAfterUndecodableBodyArePlain(t *testing.T) {
 	answers := newScript(encodedBody([]byte("no gzip"), "gzip"), short, textBody(`{"id":"a"}`))
 	checkError(t, getToken(t, newClient(t, serverConfig(t, recordEncodings(answers, &accepted)), nil)), "")
 	if got := strings.Join(accepted, " then "); got != "zstd, gzip then identity then identity" {
-		t.Errorf("the requests accept %s", got)
+		t.Errorf("the requests accept %s, want zstd, gzip then identity then identity", got)
 	}
 }
 
@@ -195,18 +195,18 @@ func TestDecompressionBombsExceedTheLimit(t *testing.T) {
 	blank := strings.Repeat(" ", 40<<20)
 	bomb := compressGzip(blank, "")
 	// These frames state 256 MiB and 4 GiB and contain one byte.
-	liar := []byte{0x28, 0xb5, 0x2f, 0xfd, 0xa0, 0, 0, 0, 0x10, 0x09, 0, 0, 'x'}
-	greater := []byte{0x28, 0xb5, 0x2f, 0xfd, 0xe0, 0, 0, 0, 0, 1, 0, 0, 0, 0x09, 0, 0, 'x'}
-	small := bytes.Clone(bomb)
-	copy(small[len(small)-4:], []byte{1, 0, 0, 0}) // states a size of one byte
+	states256MiB := []byte{0x28, 0xb5, 0x2f, 0xfd, 0xa0, 0, 0, 0, 0x10, 0x09, 0, 0, 'x'}
+	states4GiB := []byte{0x28, 0xb5, 0x2f, 0xfd, 0xe0, 0, 0, 0, 0, 1, 0, 0, 0, 0x09, 0, 0, 'x'}
+	statesOneByte := bytes.Clone(bomb)
+	copy(statesOneByte[len(statesOneByte)-4:], []byte{1, 0, 0, 0})
 	for name, h := range map[string]http.HandlerFunc{
 		"gzip":                            encodedBody(bomb, "gzip"),
-		"gzip that states less":           encodedBody(small, "gzip"),
+		"gzip that states less":           encodedBody(statesOneByte, "gzip"),
 		"gzip of many members":            encodedBody(bytes.Repeat(compressGzip(blank[:1<<18], ""), 100), "gzip"),
 		"zstd":                            encodedBody(compressZstd(blank), "zstd"),
 		"zstd without a size":             encodedBody(compressZstdUnsized(blank), "zstd"),
-		"zstd that states 256 MiB":        encodedBody(liar, "zstd"),
-		"zstd that states 4 GiB":          encodedBody(greater, "zstd"),
+		"zstd that states 256 MiB":        encodedBody(states256MiB, "zstd"),
+		"zstd that states 4 GiB":          encodedBody(states4GiB, "zstd"),
 		"compressed body above the limit": encodedBody(compressGzip(strings.Repeat("x", limit), string(bytes.Repeat([]byte("c"), limit+1))), "gzip"),
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -218,10 +218,10 @@ func TestDecompressionBombsExceedTheLimit(t *testing.T) {
 			err := getToken(t, c)
 			runtime.ReadMemStats(&after)
 			if !errors.Is(err, fetch.ErrTooLarge) {
-				t.Errorf("got %v", err)
+				t.Errorf("got %v, want ErrTooLarge", err)
 			}
 			if used := after.TotalAlloc - before.TotalAlloc; used > 16*limit {
-				t.Errorf("the request allocated %d bytes", used)
+				t.Errorf("the request allocated %d bytes, want at most %d", used, 16*limit)
 			}
 		})
 	}

@@ -27,7 +27,7 @@ type Details struct {
 	Stream string
 	// Asked counts the requested ids.
 	Asked int
-	// Found counts the ids that were answered.
+	// Found counts the ids with an answer other than a 404.
 	Found int
 	// Gone are the ids answered 404, sorted: evidence that they were deleted.
 	Gone []string

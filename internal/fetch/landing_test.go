@@ -137,7 +137,7 @@ func TestLastAnswerToARequestCounts(t *testing.T) {
 		}
 	}
 	if r, ok := l.Lookup(testRequest(1)); !ok || string(r.Body) != "second" || r.Seq != 2 {
-		t.Errorf("found %q with seq %d", r.Body, r.Seq)
+		t.Errorf("found %q with seq %d, want \"second\" with seq 2", r.Body, r.Seq)
 	}
 	n := 0
 	for r, err := range l.Replay() {
@@ -267,7 +267,7 @@ func TestLandingIsSafeForConcurrentUse(t *testing.T) {
 	}
 	closeLanding(t, l)
 	if _, err := l.Append(fetch.Response{Request: testRequest(1)}, time.Now(), 0); !isError[*fetch.LandingError](err) {
-		t.Errorf("Append after Close returned %v", err)
+		t.Errorf("Append after Close returned %v, want a LandingError", err)
 	}
 }
 
@@ -277,7 +277,7 @@ func TestUnusableFolderIsLandingError(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := fetch.OpenLanding(path, fetch.LandingOptions{}); !isError[*fetch.LandingError](err) {
-		t.Errorf("got %v", err)
+		t.Errorf("got %v, want a LandingError", err)
 	}
 }
 
@@ -428,10 +428,10 @@ func TestTelemetryCounts(t *testing.T) {
 	}
 	m := c.Telemetry()
 	if len(m) != 1 || m[0].Stream != "token" || m[0].Requests != 2 || m[0].Retries != 1 || m[0].Hits != 2 {
-		t.Errorf("telemetry is %+v", m)
+		t.Errorf("telemetry is %+v, want 2 requests, 1 retry and 2 hits of the stream token", m)
 	}
 	if m[0].Bytes == 0 || m[0].P50 == 0 || m[0].P50 > m[0].P95 || m[0].P95 > m[0].Max || m[0].First.IsZero() {
-		t.Errorf("telemetry is %+v", m)
+		t.Errorf("telemetry is %+v, want bytes, ascending latencies and a first time", m)
 	}
 }
 

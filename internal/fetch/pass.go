@@ -29,10 +29,10 @@ type pass struct {
 	firstIDs     []uint64 // ids of page 1, sorted
 	fingerprints map[uint64]bool
 	records      int
-	anonymous    int // records without an id
-	rejected     int // rejected records
-	copies       int // duplicates within a page
-	repeated     int
+	anonymous    int   // records without an id
+	rejected     int   // rejected records
+	copies       int   // duplicates within a page
+	repeated     int   // ids on several pages
 	total        int64 // total of page 1, or -1
 	lastTotal    int64 // total of the last answer
 	moving       bool  // the total changed
@@ -63,8 +63,8 @@ func newPass(number int, cfg Config, pageSize int) *pass {
 	}
 }
 
-// recallFrom sets the previous pass, whose facts are reused for unchanged pages. It does
-// not if that pass contains copies of a record in several answers: the latest copy counts,
+// recallFrom sets the previous pass, whose facts are reused for unchanged pages. It does not do so if that pass
+// contains copies of a record in several answers: the latest copy counts,
 // and a recalled page does not make its records the latest.
 func (p *pass) recallFrom(last *pass) {
 	if last != nil {

@@ -228,7 +228,7 @@ func TestPageSizeIsLearned(t *testing.T) {
 				t.Errorf("read %d of %d records, %s: %s (%v)", len(items.ids), c.array.n, e.Grade, e.Reason, err)
 			}
 			if n := c.array.requests(); c.requests > 0 && n != c.requests || c.requests == 0 && n < 2 {
-				t.Errorf("the array took %d requests", n)
+				t.Errorf("the array took %d requests, want %d (0 means more than one)", n, c.requests)
 			}
 		})
 	}

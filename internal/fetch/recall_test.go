@@ -152,7 +152,7 @@ func TestLostRecalledPageIsAChange(t *testing.T) {
 		t.Fatal(err)
 	}
 	if e.Passes != 3 || e.Grade != fetch.Repaired || e.Distinct != 6 {
-		t.Errorf("after %d passes with %d records the grade is %q: %s", e.Passes, e.Distinct, e.Grade, e.Reason)
+		t.Errorf("got grade %q after %d passes with %d records, want repaired after 3 with 6: %s", e.Grade, e.Passes, e.Distinct, e.Reason)
 	}
 }
 
@@ -164,6 +164,6 @@ func TestPagesWithRejectsAreNotRecalled(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got.recalled.Load() > 0 {
-		t.Errorf("recalled %d pages with rejects", got.recalled.Load())
+		t.Errorf("recalled %d pages with rejects, want none", got.recalled.Load())
 	}
 }

@@ -23,8 +23,8 @@ func (l *Landing) restore() error {
 		r.sizes = append(r.sizes, n)
 		r.doubtful += n
 	}
-	// Everything before the last two groups was synced: one sync may have been running
-	// while the next group landed. With syncing disabled all bodies are verified.
+	// All but the last 2*SyncBytes were synced: a sync may have been running while the next
+	// SyncBytes landed. With syncing disabled, all bodies are verified.
 	if r.doubtful -= 2 * l.options.SyncBytes; l.options.SyncBytes < 0 {
 		r.doubtful = 0
 	}
@@ -58,8 +58,8 @@ type restoring struct {
 	ends     []int64 // end of the last valid frame of each segment
 	end      int64   // end of the last valid line of the journal
 	replaced map[uint64]bool
-	skipped  bool
-	holes    bool
+	skipped  bool // a line was skipped
+	holes    bool // a valid line follows a skipped one
 }
 
 func (r *restoring) addLine(s scannedLine) {

@@ -25,7 +25,7 @@ func appendBody(t *testing.T, l *fetch.Landing, r fetch.Request, text string) fe
 	return got
 }
 
-// storedBytes returns the size of the stored bodies of a landing in bytes.
+// storedBytes returns the number of bytes of all stored bodies of a landing.
 func storedBytes(t *testing.T, dir string) (n int64) {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(dir, "0*"))
@@ -55,18 +55,18 @@ func TestIdenticalBodiesAreStoredOnce(t *testing.T) {
 		t.Errorf("the second copy has seq %d and is the same as %d, want 4 and 2", got.Seq, got.Same)
 	}
 	if after := storedBytes(t, dir); after != before {
-		t.Errorf("a second copy takes %d bytes", after-before)
+		t.Errorf("a second copy takes %d bytes, want none", after-before)
 	}
 	closeLanding(t, l)
 
 	l = openLanding(t, dir, fetch.LandingOptions{})
-	for number, want := range map[int]uint64{1: 0, 2: 0, 3: 0} {
-		if got, ok := l.Lookup(pageRequest(1, number)); !ok || got.Same != want {
-			t.Errorf("page %d: found %v, same as %d", number, ok, got.Same)
+	for number := 1; number <= 3; number++ {
+		if got, ok := l.Lookup(pageRequest(1, number)); !ok || got.Same != 0 {
+			t.Errorf("page %d: found %v, same as %d, want a first copy", number, ok, got.Same)
 		}
 	}
 	if got, ok := l.Lookup(pageRequest(2, 1)); !ok || got.Seq != 4 || got.Same != 2 || string(got.Body) != text(41) {
-		t.Errorf("the second copy: found %v, seq %d, same as %d", ok, got.Seq, got.Same)
+		t.Errorf("the second copy: found %v, seq %d, same as %d, want seq 4, same as 2", ok, got.Seq, got.Same)
 	}
 	if got := appendBody(t, l, pageRequest(2, 2), text(42)); got.Same != 3 {
 		t.Errorf("a copy of an answer of an earlier attempt is the same as %d, want 3", got.Same)
@@ -98,7 +98,7 @@ func TestOnlyPagesOfOneListShareBodies(t *testing.T) {
 		single, single,
 	} {
 		if got := appendBody(t, l, r, text(9)); got.Same != 0 {
-			t.Errorf("the answer to %+v is the same as %d", r, got.Same)
+			t.Errorf("the answer to %+v is the same as %d, want a first copy", r, got.Same)
 		}
 	}
 }

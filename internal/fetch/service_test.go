@@ -119,7 +119,7 @@ func (c *collector) read(_ context.Context, r fetch.Response) (stream.PageFacts,
 	}
 	p := stream.PageFacts{
 		Records: len(e.Records), Paginated: paginated, Falling: true,
-		Total: intOrZero(e.TotalRecords), TotalPages: intOrZero(e.TotalPages), Next: nextPage(e.NextPage),
+		Total: intOrMinusOne(e.TotalRecords), TotalPages: intOrMinusOne(e.TotalPages), Next: nextPage(e.NextPage),
 	}
 	for i, rec := range e.Records {
 		c.ids[rec.ID] = max(c.ids[rec.ID], r.Seq)
@@ -171,7 +171,7 @@ func parse(body []byte) (e envelope, paginated bool, err error) {
 	return e, e.TotalRecords != nil || e.NextPage != nil, nil
 }
 
-func intOrZero(n *int64) int64 {
+func intOrMinusOne(n *int64) int64 {
 	if n == nil {
 		return -1
 	}

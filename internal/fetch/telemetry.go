@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// Telemetry are the numbers of one stream so far.
+// Telemetry contains the numbers of one stream so far.
 type Telemetry struct {
 	Stream string
 	// Requests counts attempts sent.
@@ -73,14 +73,14 @@ type meter struct {
 }
 
 const (
-	bucketFloor   = 16 * time.Microsecond
-	bucketsOctave = 4
+	bucketFloor      = 16 * time.Microsecond
+	bucketsPerOctave = 4
 )
 
 func (m *meter) addAttempt(q *call) {
 	bucket := 0
 	if q.took > bucketFloor {
-		bucket = int(math.Ceil(math.Log2(float64(q.took)/float64(bucketFloor)) * bucketsOctave))
+		bucket = int(math.Ceil(math.Log2(float64(q.took)/float64(bucketFloor)) * bucketsPerOctave))
 	}
 	sent := q.sent.Round(0).UTC() // without the monotonic clock
 	m.mu.Lock()
@@ -139,7 +139,7 @@ func (m *meter) quantile(p float64) time.Duration {
 	rank := int64(math.Ceil(p * float64(m.counts.Requests)))
 	for i, n := range m.latencies {
 		if rank -= n; n > 0 && rank <= 0 {
-			end := float64(bucketFloor) * math.Exp2(float64(i)/bucketsOctave)
+			end := float64(bucketFloor) * math.Exp2(float64(i)/bucketsPerOctave)
 			return min(time.Duration(end), m.counts.Max)
 		}
 	}

@@ -140,10 +140,10 @@ func (t *tokens) redactURL(address string) string {
 // maxExcerpt limits the excerpt of a body in an error, in bytes.
 const maxExcerpt = 120
 
-// bodyExcerpt returns the beginning of a body on one line. code is the HTTP status, or 0 if it
-// is unknown. For JSON with a success status
-// it is empty: such a body can contain records, and errors must not publish private values.
-// Control and formatting characters are removed, since errors are printed on terminals.
+// bodyExcerpt returns the beginning of a body on one line. code is the HTTP status, or 0 if it is
+// unknown. For JSON with a success or unknown status it is empty: such a body can contain records,
+// and errors must not publish private values. Control and formatting characters are removed, since
+// errors are printed on terminals.
 func (t *tokens) bodyExcerpt(code int, body []byte) string {
 	if first := bytes.TrimLeft(body, " \t\r\n"); (code == 0 || isAnswer(code)) && len(first) > 0 && strings.IndexByte(`{["`, first[0]) >= 0 {
 		return ""

@@ -29,7 +29,7 @@ type movingList struct {
 	records  []record
 	born     int64
 	requests int
-	phases   [2]int
+	phases   [2]int // positions of the insert and the delete among changeEvery requests
 	// permanent contains the ids of the first records, except deleted ones.
 	permanent map[string]bool
 	// states contains a checksum of the ids in each answered state.

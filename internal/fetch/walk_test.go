@@ -63,7 +63,7 @@ func TestWalk(t *testing.T) {
 				t.Errorf("made %d requests, want %d: %q", s.requests(), tc.requests, s.asked)
 			}
 			if s.requests() > 250 {
-				t.Errorf("made %d requests for %d records", s.requests(), s.n)
+				t.Errorf("made %d requests for %d records, want at most 250", s.requests(), s.n)
 			}
 		})
 	}

@@ -70,7 +70,7 @@ func Check(ctx context.Context, w *warehouse.Warehouse, readData bool) (Report, 
 	return c.Report, ctx.Err()
 }
 
-// add reports damage of a file. Only the first report of a file counts, because it has the most
+// add reports damage of a file. Only the first report of a file is kept, because it has the most
 // specific cause.
 func (c *checker) add(d Damage) {
 	if !c.reported[d.File] {
@@ -110,8 +110,9 @@ func (c *checker) checkLinks() {
 	}
 }
 
-// addUnseen reports damage because of which readers do not see the target. If the catalog of the
-// target is intact, a rollback repairs the links. Otherwise a rebuild uses the remaining files.
+// addUnseen reports damage that hides the target version from readers. The repair is a rollback to
+// the target if its catalog is intact, or else a rebuild, a rollback to an older version or a
+// backup.
 func (c *checker) addUnseen(d Damage) {
 	inv := c.inv
 	newest, since := inv.newestCatalog()
@@ -430,8 +431,8 @@ func (c *checker) checkRows(ctx context.Context) {
 	}
 }
 
-// skipLostFiles replaces the repair "rebuild" by "rebuild --skip-damaged" if files are lost, because
-// a rebuild fails if files are damaged.
+// skipLostFiles replaces the repair "rebuild" by "rebuild --skip-damaged" if files are lost: a
+// rebuild without the flag ends with an error at a damaged file.
 func (c *checker) skipLostFiles() {
 	if !slices.ContainsFunc(c.Damage, func(d Damage) bool { return d.Repair.Kind == RebuildFromRest }) {
 		return

@@ -50,23 +50,24 @@ func TestOnlyAnUnfinishedLastLineOfTheLedgerIsIntact(t *testing.T) {
 	}
 }
 
-// TestCheckReportsAnUnfinishedRollback checks a warehouse that it cannot lock, so that the
-// rollback is not finished.
+// TestCheckReportsAnUnfinishedRollback makes a rollback fail before it switches the link latest.
+// The first check must report it. Then Lock tries to finish the rollback and fails at a file of the
+// series; the second check must report damage too.
 func TestCheckReportsAnUnfinishedRollback(t *testing.T) {
 	w := open(t)
 	publishNights(t, w, "one", "two")
 	if _, err := openFailingAt(t, w, "before link latest").Rollback(firstNight, night.AddDate(0, 1, 0)); !errors.Is(err, syscall.EIO) {
-		t.Fatalf("got %v", err)
+		t.Fatalf("the rollback returned %v, want EIO", err)
 	}
 	found, err := integrity.Check(t.Context(), w, false)
 	if err != nil || len(found.Damage) != 1 || found.Damage[0].File != "state/aside.json" || !strings.Contains(found.Damage[0].Problem, "rollback to "+firstNight) {
-		t.Errorf("got %+v (%v)", found.Damage, err)
+		t.Errorf("got %+v (%v), want the unfinished rollback only", found.Damage, err)
 	}
 	stuck := openFailingAt(t, w, "before rename product_listing_tags.parquet")
 	lock, err := stuck.Lock("prune", night)
 	must(t, err)
 	must(t, lock.Release())
 	if found, err = integrity.Check(t.Context(), w, false); err != nil || len(found.Damage) == 0 {
-		t.Errorf("a disk that refuses files of the series: got %+v (%v)", found.Damage, err)
+		t.Errorf("with a disk that refuses files of the series: got %+v (%v), want damage", found.Damage, err)
 	}
 }

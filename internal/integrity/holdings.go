@@ -30,8 +30,8 @@ type HoldingLoss struct {
 	Now, After string
 }
 
-// CountVersion counts the rows of a published catalog. It compares no checksum, because readers also
-// use a damaged catalog as far as it can be read.
+// CountVersion counts the rows of a published catalog. It compares no checksums, because readers
+// also see the readable tables of a damaged catalog.
 func CountVersion(ctx context.Context, w *warehouse.Warehouse, run string) (h Holdings, err error) {
 	version, err := w.OpenUnchecked(ctx, run)
 	if err != nil {

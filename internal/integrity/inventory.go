@@ -133,9 +133,10 @@ func (inv *inventory) manifest(run string) (warehouse.Manifest, bool) {
 	return warehouse.Manifest{}, false
 }
 
-// findTarget sets target: the last published version of the ledger, or the run of a newer day of the
-// series. Readers have lost a newer day, because a rollback would have removed it from the series. A
-// ledger with damaged lines may lack the version that readers see.
+// findTarget sets target and lineage. target is the last published version in the ledger or, if the
+// ledger names none, the version that readers see or the newest version. Two cases come before the
+// ledger: readers see a newer version and the ledger has damaged lines, which may have named it; or
+// the series has a newer day, which a rollback would have removed.
 func (inv *inventory) findTarget(isLedgerIntact bool) {
 	inv.target = cmp.Or(inv.published, inv.latest)
 	if inv.target == "" && len(inv.kept) > 0 {

@@ -60,7 +60,7 @@ func (m *Mender) MendCopies(ctx context.Context) (Mended, error) {
 	for _, day := range slices.Sorted(maps.Keys(days)) {
 		manifest, ok := inv.manifest(days[day])
 		if !ok {
-			// A rebuild moves the files of other days aside.
+			// A rebuild moves the files of a day aside that the index does not contain.
 			if inv.indexErr != nil || inv.days[day] != "" {
 				done.Days = append(done.Days, day)
 			}
@@ -154,8 +154,9 @@ func (r *copyRepair) mendVersion(run string) error {
 	return r.mendEntry(m)
 }
 
-// mendEntry writes the copy of a run's ledger entry again. The entry in the ledger can differ from the
-// lost copy, because it is written later. Therefore the manifests get the new checksum.
+// mendEntry writes the copy of a run's ledger entry again, or removes it if the ledger has no such
+// entry. The ledger can have changed since the copy was written, so the manifests get the new
+// checksum.
 func (r *copyRepair) mendEntry(m warehouse.Manifest) error {
 	if m.Entry == nil {
 		return nil
@@ -184,7 +185,7 @@ func (r *copyRepair) mendEntry(m warehouse.Manifest) error {
 }
 
 // changeManifests changes all intact copies of a run's manifest. It changes the manifest of the day
-// last: while it has an old checksum, the repair is repeated.
+// last: if the repair is killed before, the next repair finds the old checksum and starts again.
 func changeManifests(w *warehouse.Warehouse, of warehouse.Manifest, change func(m *warehouse.Manifest)) error {
 	for _, path := range []string{filepath.Join(w.Folder.VersionPath(of.RunID), warehouse.ManifestFile), w.Folder.RunManifestPath(of.RunID),
 		w.Folder.DayManifestPath(warehouse.DayOf(of.SnapshotAt))} {
@@ -281,8 +282,8 @@ func (r *copyRepair) mendMetaChanges() error {
 	return nil
 }
 
-// ReplaceMeta replaces the changes of a run by MetaFile of a draft, which contains all of meta and
-// past. The chain of changes then begins with this run.
+// ReplaceMeta replaces the changes of a run by the file MetaFile of a draft, with all rows of meta
+// and past. The chain of changes then begins with this run.
 func (m *Mender) ReplaceMeta(d *warehouse.Draft, run string) (file string, err error) {
 	sum, err := checksum.SumFile(context.Background(), d.Dir, warehouse.MetaFile)
 	if err != nil {
@@ -319,9 +320,9 @@ func (m *Mender) placeMeta(from, placed string, manifest warehouse.Manifest) err
 	return err
 }
 
-// Replace moves a file that was written again to its place in the series, and links it in its version
-// if that is kept. The file has the same rows as the lost one. If its bytes differ, because the rows
-// have another order, the manifests get the new checksum.
+// Replace moves file, which contains the rows of the lost file, to its place in the series. If the
+// version of the day is kept, Replace also links file there. The rows of file may have another
+// order than those of the lost file; then the manifests get the new checksum.
 func (m *Mender) Replace(lost warehouse.SeriesFile, file string) (checksum.FileSum, error) {
 	sum, err := checksum.SumFile(context.Background(), filepath.Dir(file), filepath.Base(file))
 	if err != nil {

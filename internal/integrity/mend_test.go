@@ -26,7 +26,7 @@ func TestAnUnsyncedFileIsNotPlaced(t *testing.T) {
 	must(t, os.WriteFile(again, []byte("other bytes"), 0o600))
 	_, err = integrity.NewMender(openFailingAt(t, w, "before fsync again.parquet")).Replace(warehouse.SeriesFile{Day: m, Table: m.Tables[0]}, again)
 	if !errors.Is(err, syscall.EIO) {
-		t.Fatalf("got %v", err)
+		t.Fatalf("got %v, want EIO", err)
 	}
 	if after, err := os.ReadFile(placed); err != nil || !bytes.Equal(before, after) {
 		t.Errorf("the file of the series was replaced (%v)", err)
@@ -53,7 +53,7 @@ func TestAMendedFileMayHaveOtherBytes(t *testing.T) {
 		}
 		if step != "" {
 			if err := mend(openFailingAt(t, w, step)); !errors.Is(err, syscall.EIO) {
-				t.Errorf("%s: got %v", step, err)
+				t.Errorf("%s: got %v, want EIO", step, err)
 			}
 		}
 		must(t, mend(w))
@@ -61,10 +61,10 @@ func TestAMendedFileMayHaveOtherBytes(t *testing.T) {
 		if err != nil || len(done.Files)+len(done.Left) > 0 {
 			t.Errorf("%s: a second repair mended %v and left %v (%v)", step, done.Files, done.Left, err)
 		}
-		of, err := w.Versions.ReadManifest(firstNight)
+		repaired, err := w.Versions.ReadManifest(firstNight)
 		must(t, err)
 		data, err := os.ReadFile(version)
-		if sum := sha256.Sum256(data); err != nil || of.Tables[0].SHA256 != hex.EncodeToString(sum[:]) {
+		if sum := sha256.Sum256(data); err != nil || repaired.Tables[0].SHA256 != hex.EncodeToString(sum[:]) {
 			t.Errorf("%s: the version has %q (%v), its manifest another checksum", step, data, err)
 		}
 	}

@@ -34,7 +34,8 @@ type VerifyRecord struct {
 	NightDamage *NightDamage `json:"met,omitempty"`
 }
 
-// NightDamage is damage that nights found. They replaced the files in their own versions.
+// NightDamage is damage that nights found in the files of earlier versions. The nights wrote these
+// files again for their own versions.
 type NightDamage struct {
 	// Run and At are the id and the time of the last such night.
 	Run   string    `json:"run_id"`

@@ -9,9 +9,10 @@ import (
 	"placementsync/internal/integrity"
 )
 
-// TestResultsAreStoredByDepth stores the results of a full verify and of one without --read-data.
-// The second must not replace the first, and a damaged record must be an error.
-func TestResultsAreStoredByDepth(t *testing.T) {
+// TestFullVerifyKeepsItsOwnResult stores the result of a full verify and then that of a verify
+// without --read-data. The later result must not replace the result of the full verify, and a
+// damaged record must be an error.
+func TestFullVerifyKeepsItsOwnResult(t *testing.T) {
 	t.Parallel()
 	w := open(t)
 	full := integrity.VerifyRecord{At: night, ReadData: true, Result: "damaged", Damaged: []string{"a"}}

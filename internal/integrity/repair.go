@@ -65,7 +65,8 @@ func (r Repair) MarshalText() ([]byte, error) { return []byte(r.Command()), nil 
 
 // PlanRepairs returns the repairs of all damage in the order in which they must run, each once.
 // A rebuild makes a rollback needless, because it publishes a version and sets the links to it.
-// Versions are removed only if no other damage is left.
+// DropVersion is left out if files must be repaired first; the next verify reports the damaged
+// version again.
 func PlanRepairs(damage []Damage) []Repair {
 	var plan []Repair
 	for _, d := range damage {

@@ -18,7 +18,7 @@ import (
 var integritySQL sqltext.File
 
 // compareTables reads every row of a version's catalog and of its Parquet files. It calls report for
-// each table of main whose rows differ.
+// each table of main whose rows differ or whose Parquet file cannot be read.
 func compareTables(ctx context.Context, w *warehouse.Warehouse, run string, m warehouse.Manifest, report func(table string, err error)) (err error) {
 	version, err := w.OpenUnchecked(ctx, run)
 	if err != nil {
@@ -85,8 +85,8 @@ func CompareVersions(ctx context.Context, a *warehouse.Warehouse, runA string, b
 // rowSum is the number and a checksum of rows in any order.
 type rowSum struct{ rows, sum string }
 
-// sumTable sums the rows of a table in a version, and returns the summed columns. An earlier program
-// may have written a version without the table: the results are then empty.
+// sumTable returns the number and the checksum of the rows of a table in a version, and the columns
+// that it read. The results are empty for a version without the table, from an earlier program.
 func sumTable(ctx context.Context, v *warehouse.SealedVersion, t warehouse.StoredTable) (s rowSum, columns []stream.Column, err error) {
 	columns = v.PresentColumns(t.Schema, t.Definition.Name, t.Columns)
 	if len(columns) == 0 {
@@ -104,7 +104,7 @@ func sumRows(ctx context.Context, in *warehouse.Instance, source sqltext.SQL, co
 		switch {
 		case c.Type == stream.JSON:
 			return sqltext.Quote(c.Name) + "::VARCHAR"
-		case c.Name == stream.RowHash:
+		case c.Name == stream.RowHash: // signed in Parquet, unsigned in the catalog
 			return string(dictionary.StoredHash())
 		}
 		return sqltext.Quote(c.Name)

@@ -33,7 +33,7 @@ func TestRowHashesInParquetAreCompared(t *testing.T) {
 			publish(t, w, d)
 			found, err := integrity.Check(t.Context(), w, true)
 			if err != nil || len(found.Damage) != c.damage {
-				t.Errorf("the check found %+v (%v)", found.Damage, err)
+				t.Errorf("the check found %+v (%v), want damage of %d files", found.Damage, err, c.damage)
 			}
 		})
 	}
@@ -55,7 +55,7 @@ func TestLargeVersionsAreCheckedOnDisk(t *testing.T) {
 	publish(t, w, d)
 	found, err := integrity.Check(t.Context(), w, true)
 	if err != nil || len(found.Damage) > 0 {
-		t.Errorf("the check found %+v (%v)", found.Damage, err)
+		t.Errorf("the check found %+v (%v), want no damage", found.Damage, err)
 	}
 	left, err := filepath.Glob(filepath.Join(w.Folder.Dir(), "state", ".sealed.*"))
 	if err != nil || len(left) > 0 {

@@ -169,7 +169,7 @@ func (r *seriesReader) otherManifests(day, run string) (others []warehouse.Manif
 		other := runOf(path)
 		at, ok := warehouse.RunTime(other)
 		if !ok || other == run || warehouse.DayOf(at) < day {
-			continue // an id may be later than its day, as that of a rebuilt version, but not earlier
+			continue // the time in the id of a run is never before its day; that of a rebuilt version is later
 		}
 		if m, err := r.w.Versions.ReadManifestFile(path, other); err == nil && warehouse.DayOf(m.SnapshotAt) == day {
 			others = append(others, m)

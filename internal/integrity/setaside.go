@@ -61,7 +61,8 @@ func (m *Mender) moveAside(run, from string) error {
 	return m.w.Folder.Disk().Rename(from, to)
 }
 
-// removeDay removes a day without a readable manifest from the series.
+// removeDay moves the files of a day without a readable manifest aside, and removes the day from
+// the index unless run has written it.
 func (m *Mender) removeDay(run, day string) error {
 	for _, file := range m.w.Series.DayFiles(day) {
 		if err := m.moveAside(run, file); err != nil {

@@ -16,12 +16,11 @@ var (
 	messagePattern = regexp.MustCompile(`"(?:message|detail|error_description|error|title)"\s*:\s*("(?:[^"\\]|\\.)*)`)
 )
 
-// retryAdvice is the advice that all errors of requests end with.
+// retryAdvice is the end of the errors of requests that the next run repeats.
 const retryAdvice = "; answers stored before are kept; the next run repeats the request"
 
-// ShortenError makes the text of an error short enough for an alert or a page: a request
-// becomes its path, and a response body its message. The log and the ledger contain the
-// whole text.
+// ShortenError shortens the text of an error for an alert or a page. It replaces a request by its
+// path and a response body by the message in it. The log and the ledger contain the whole text.
 func ShortenError(text string) string {
 	text = requestPattern.ReplaceAllString(strings.ReplaceAll(text, retryAdvice, ""), "GET $1")
 	return bodyPattern.ReplaceAllStringFunc(text, func(match string) string {

@@ -15,7 +15,7 @@ func TestSampleLines(t *testing.T) {
 	}
 	c.Sample = []byte(`[{"id":"a"},{"id`)
 	if got := c.SampleLines(); !slices.Equal(got, []string{"id a"}) {
-		t.Errorf("of a torn sample: %q", got)
+		t.Errorf("a sample that is cut off: got %q, want its first row only", got)
 	}
 }
 

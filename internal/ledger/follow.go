@@ -44,7 +44,7 @@ type Follow struct {
 // count, because they are continued.
 func (f Follow) IsBehind() bool { return f.Failures > 0 }
 
-// Follows summarizes the entries of a ledger by kind, sorted by name.
+// Follows returns the state of each kind of work in the entries of a ledger, sorted by kind.
 func Follows(entries []Run) []Follow {
 	byKind := map[string]Follow{}
 	for _, r := range entries {

@@ -46,7 +46,7 @@ func WasRead(grade string) bool {
 	return s == Proven || s == NotProven
 }
 
-// severity returns the severity of a standing: the higher, the earlier it is listed.
+// severity returns a number that is higher for a worse standing.
 func (s Standing) severity() int {
 	return slices.Index([]Standing{Proven, NotProven, Carried, NotRead}, s)
 }
@@ -117,7 +117,7 @@ func shortenReason(reason string) string {
 	return reason
 }
 
-// joinNames lists up to four names, and counts the others.
+// joinNames lists names. Of six or more, it lists four and counts the others.
 func joinNames(names []string) string {
 	const most = 4
 	if more := len(names) - most; more > 1 {
@@ -130,21 +130,21 @@ func joinNames(names []string) string {
 	return strings.Join(names[:last], ", ") + " and " + names[last]
 }
 
-// Reasons of streams that are not read by choice. The configuration excludes the first two.
+// Reasons of streams that are not read, although no error occurred. The configuration excludes
+// streams with ReasonNotChosen or ReasonNoDetails.
 const (
 	ReasonNotChosen  = "not chosen"
 	ReasonNoDetails  = "streams.details is none"
 	ReasonNoDelivery = "no webhook delivery was received yet"
 )
 
-// IsLeftOut reports whether the configuration excludes the stream. Such a stream is no
-// problem, and its grade does not change.
+// IsLeftOut reports whether the configuration excludes the stream.
 func (s Stream) IsLeftOut() bool {
 	return !WasRead(s.Grade) && (strings.HasPrefix(s.Reason, ReasonNotChosen) || strings.HasPrefix(s.Reason, ReasonNoDetails))
 }
 
-// IsUnused reports whether the stream has no rows by choice: the configuration excludes it, or
-// no webhook was delivered yet.
+// IsUnused reports whether the stream has no rows although no error occurred: the configuration
+// excludes it, or no webhook was delivered yet.
 func (s Stream) IsUnused() bool {
 	return StandingOf(s.Grade) == NotRead && (s.IsLeftOut() || s.Reason == ReasonNoDelivery)
 }
@@ -154,8 +154,8 @@ func (s Stream) Problem() Problem {
 	return Problem{Name: s.Stream, Standing: StandingOf(s.Grade), Reason: s.Reason, Since: s.AgeSince}
 }
 
-// WorstFirst returns the streams of the run: first those that make it partial, then by
-// severity.
+// WorstFirst returns the streams of the run. Streams that make it partial come first, and within
+// both groups the worst standing.
 func (r Run) WorstFirst() []Stream {
 	sorted := slices.Clone(r.Streams)
 	slices.SortStableFunc(sorted, func(a, b Stream) int {
@@ -170,8 +170,8 @@ func (r Run) WorstFirst() []Stream {
 	return sorted
 }
 
-// IncompleteStreams returns the streams that make a run partial, worst first. A partial run of
-// an older program marks no streams; then it returns the carried and unproven streams.
+// IncompleteStreams returns the streams that make a run partial, worst first. A partial run of an
+// older program does not mark them; for such a run, the carried and unproven streams are returned.
 func (r Run) IncompleteStreams() []Stream {
 	isMarked := r.Outcome != Partial || slices.ContainsFunc(r.Streams, func(s Stream) bool { return s.Incomplete })
 	return slices.DeleteFunc(r.WorstFirst(), func(s Stream) bool {

@@ -1,6 +1,6 @@
 // Package ledger defines the records about runs: the progress of a current run
-// ([Progress]) and the entry that the ledger keeps of each run ([Run]). It contains only
-// data, so that the daemon can show runs without importing warehouse or pipeline.
+// ([Progress]) and the entry that the ledger keeps of each run ([Run]). It reads no database, so that the
+// daemon can show runs without importing warehouse or pipeline.
 package ledger
 
 import (
@@ -23,7 +23,7 @@ const (
 	Failed      Outcome = "failed"
 	Interrupted Outcome = "interrupted"
 	Killed      Outcome = "killed"
-	Misused     Outcome = "misused" // usage or configuration
+	Misused     Outcome = "misused" // wrong usage or configuration
 	Held        Outcome = "held"    // another run holds the lock
 )
 
@@ -37,7 +37,8 @@ func (o Outcome) ExitCode() int {
 	return code
 }
 
-// Kinds of runs. An empty kind, from programs without refreshes, is a night.
+// Kinds of runs. An empty kind, from programs without refreshes, is a night. A refresh reads the
+// few records that events named, and does not count for the schedule.
 const (
 	Night   = "night"
 	Refresh = "refresh"
@@ -63,8 +64,7 @@ const (
 // the run ends, and the next publish copies it to meta.runs.
 type Run struct {
 	ID string `json:"run_id"`
-	// Kind distinguishes nights from refreshes. A refresh reads the few records that
-	// events named, and does not count for the schedule.
+	// Kind is the kind of the run, or of the work after a publish.
 	Kind string `json:"kind,omitempty"`
 	// Version is the version that a rollback points readers at, or that a backup, lake,
 	// watch or rehearsal entry is about.
@@ -109,8 +109,8 @@ type Run struct {
 // IsNight reports whether the run is a night, read or replayed.
 func (r Run) IsNight() bool { return r.Kind == "" || r.Kind == Night || r.Kind == Replay }
 
-// IsFollow reports whether the entry is about work after a publish. Its Bytes are the
-// bytes sent, or those that a rehearsal fetched.
+// IsFollow reports whether the entry is about work after a publish. The Bytes of such an entry are
+// the sent bytes or, for a rehearsal, the fetched bytes.
 func (r Run) IsFollow() bool {
 	return r.Kind == Backup || r.Kind == Lake || r.Kind == Watch || r.Kind == Rehearsal
 }
@@ -147,8 +147,8 @@ type Loss struct {
 	NotFound bool `json:"not_found,omitempty"`
 }
 
-// DescribeLosses describes the losses for which a gate stopped a run: the first tables by
-// name, the others by number.
+// DescribeLosses describes the losses for which a gate stopped a run. It names the first three
+// tables and counts the others.
 func DescribeLosses(losses []Loss) string {
 	var parts []string
 	for _, l := range losses {
@@ -216,8 +216,8 @@ type Stream struct {
 	Unread int64 `json:"unread"`
 	// AgeSince is the time when the oldest of the rows in RowsOld was last read.
 	AgeSince time.Time `json:"age_since,omitzero"`
-	// Incomplete streams make their run partial: they should have been read completely, and
-	// were not.
+	// Incomplete streams should have been read completely, and were not. They make their run
+	// partial.
 	Incomplete bool `json:"lacking,omitempty"`
 	// Events marks streams of webhook deliveries. Missed deliveries cannot be detected, so
 	// these streams are never proven.
@@ -235,7 +235,7 @@ type Stream struct {
 	RateUsed          float64 `json:"rate_used"`
 }
 
-// Find returns the run with an id. Its ID is empty if there is none.
+// Find returns the run with an id, or a Run without an ID if no run has it.
 func Find(runs []Run, id string) Run {
 	if i := slices.IndexFunc(runs, func(r Run) bool { return r.ID == id }); i >= 0 {
 		return runs[i]

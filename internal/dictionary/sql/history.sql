@@ -21,9 +21,10 @@ CREATE OR REPLACE MACRO {macro}(at_time) AS TABLE
 -- or changed), field, old and new. A changed record has one row for each changed field, a new or
 -- gone record has one row with the whole record. Values are JSON with all digits. System columns and
 -- untracked columns are not compared. {version} selects row_hash, row_key and every column as
--- JSON text under the names c0, c1, ...; {record} joins those texts to one. Each is used once,
--- because a catalog stores every expression of a macro: repeated, they would make an empty
--- catalog 5 percent larger.
+-- JSON text under the names c0, c1, ...; {record} joins those texts to one object.
+-- {fields} are the compared columns with both values, {same_key} compares the keys. {version} and
+-- {record} appear once, because a catalog stores every expression of a macro: repeated, they would
+-- make an empty catalog 5 percent larger.
 CREATE OR REPLACE MACRO {macro}(from_time, to_time) AS TABLE
     WITH boundary_rows AS (
         SELECT *, true AS "$earlier" FROM past.{table}

@@ -64,7 +64,7 @@ WHERE e.topic <> 'comment.created' AND e.comment_id IN (SELECT id FROM history.a
 ORDER BY e.received_at, e.event_id;
 
 -- name: files
--- A file may be only an id. Its name is then in the files of the team, or at another article.
+-- A file may be only an id. Its name is then in the files of the team, or of another article.
 WITH named AS (
     SELECT id, arg_min(name, rank) AS name
     FROM (

@@ -43,7 +43,7 @@ ORDER BY r.snapshot_at DESC, j.seq;
 SELECT min(snapshot_at) AS first_at FROM meta.runs WHERE snapshot_at IS NOT NULL;
 
 -- name: snapshots
--- All snapshots, the newest first.
+-- The newest snapshots, in descending order.
 SELECT run_id, snapshot_at FROM {database}.meta.runs WHERE snapshot_at IS NOT NULL ORDER BY snapshot_at DESC, run_id DESC LIMIT {most};
 
 -- name: outlet_names

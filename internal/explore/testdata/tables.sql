@@ -1,4 +1,4 @@
--- 250 orders of three profiles with ties, missing values, and texts that end a quote. Half of the
+-- 250 orders of three profiles with ties, missing values, and texts with quotes. Half of the
 -- outlets have no name in their listing.
 INSERT INTO meta.streams (run_id, stream, grade, reason)
 SELECT '20261101T020000Z', unnest(['product_listings', 'outlets', 'orders', 'order_details', 'order_items', 'profiles', 'profile_orders']), 'exact', 'the total held';

@@ -1,4 +1,4 @@
--- Statements that read the rows of versions and Parquet files to compare them.
+-- SQL that reads and counts the rows of versions and Parquet files, to compare them.
 
 -- name: sum_rows
 -- A checksum of all rows of a table or file, in any order.
