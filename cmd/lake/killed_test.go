@@ -103,10 +103,10 @@ func TestTrialKilledPublishIsAllOrNothing(t *testing.T) {
 			t.Errorf("killed at %s (%d): the lake shows %s, want %s", step, nth, run, want)
 		}
 		if p := h.publish(); p[0].Already != committed {
-			t.Errorf("killed at %s (%d): then published %+v", step, nth, p)
+			t.Errorf("killed at %s (%d): the next publish returned %+v, want already published: %v", step, nth, p, committed)
 		}
 		if run := h.readRun(); run != second {
-			t.Errorf("killed at %s (%d), then published: the lake shows %s", step, nth, run)
+			t.Errorf("killed at %s (%d), then published: the lake shows %s, want %s", step, nth, run, second)
 		}
 		h.must(os.RemoveAll(h.path("lake")))
 		h.must(os.Rename(h.path("before"), h.path("lake")))
@@ -135,7 +135,7 @@ func TestFailedPublishIsAllOrNothing(t *testing.T) {
 		h.fail(1, syscall.EIO.Error(), "publish")
 		h.step = nil
 		if run := h.readRun(); run != first {
-			t.Errorf("failed at %s: the lake shows %s", step, run)
+			t.Errorf("failed at %s: the lake shows %s, want %s", step, run, first)
 		}
 		if got := h.filesOfLake(); !slices.Equal(got, files) {
 			t.Errorf("failed at %s: the lake has %d files, before %d", step, len(got), len(files))
@@ -150,7 +150,7 @@ func TestFailedPublishIsAllOrNothing(t *testing.T) {
 	h.fail(1, "as a whole or not at all", "publish")
 	h.step = nil
 	if run := h.readRun(); run != second {
-		t.Errorf("failed after the commit: the lake shows %s", run)
+		t.Errorf("failed after the commit: the lake shows %s, want %s", run, second)
 	}
 }
 
@@ -179,7 +179,7 @@ func TestSimultaneousPublishFails(t *testing.T) {
 				t.Errorf("the files of the failed publish were not removed: %d files before its end, %d after", len(files), len(got))
 			}
 			if p := h.publish(); !p[0].Already {
-				t.Errorf("then published %+v", p)
+				t.Errorf("the next publish returned %+v, want already published", p)
 			}
 		})
 	}

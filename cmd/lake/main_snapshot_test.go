@@ -26,18 +26,18 @@ func TestSnapshotOfAnotherProgramIsReported(t *testing.T) {
 		delete(m, "snapshot-log")
 	})
 	if s := h.status(); !s.Behind || s.Run != p[1].Run {
-		t.Errorf("status: behind %v, run %s", s.Behind, s.Run)
+		t.Errorf("status: behind %v, run %s; want true, %s", s.Behind, s.Run, p[1].Run)
 	}
 	if got := h.run("verify"); got.code != 3 {
-		t.Errorf("verify: %+v", got)
+		t.Errorf("verify: %+v, want exit code 3", got)
 	}
 	if again := h.publish(); again[0].Already || again[0].Run != p[1].Run {
-		t.Errorf("published %+v", again)
+		t.Errorf("published %+v, want %s again", again, p[1].Run)
 	}
 	h.requireEqualTables(p[0].Run)
 	h.requireEqualTables(h.readRun())
 	if s := h.status(); s.Behind {
-		t.Errorf("status: %+v", s)
+		t.Errorf("the lake is still behind: %+v", s)
 	}
 	if again := h.publish(); !again[0].Already {
 		t.Errorf("published twice: %+v", again)
@@ -51,6 +51,6 @@ func TestStatusOmitsPartlyTaggedNights(t *testing.T) {
 	p := h.publish("--all")
 	h.editRefs("placements_current", "product_listings", func(_, refs map[string]any) { delete(refs, "run_"+p[0].Run) })
 	if s := h.status(); !slices.Equal(s.Nights, []string{p[1].Run}) {
-		t.Errorf("status lists the nights %v", s.Nights)
+		t.Errorf("status lists the nights %v, want only %s", s.Nights, p[1].Run)
 	}
 }

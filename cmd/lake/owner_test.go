@@ -122,7 +122,7 @@ func TestOwnerFileIsWrittenAfterTheCommit(t *testing.T) {
 	h.step = nil
 	h.fail(1, "placements_owner.json is missing", "expire")
 	if p := h.publish(); !p[0].Already {
-		t.Errorf("then published %+v", p)
+		t.Errorf("the next publish returned %+v, want already published", p)
 	}
 	h.write("lake/placements_owner.json", "{")
 	h.fail(1, "placements_owner.json", "publish")
@@ -152,7 +152,7 @@ func TestExpireKeepsFilesOfOtherTables(t *testing.T) {
 	var e lake.Expired
 	h.succeed(&e, "expire")
 	if want := []string{"placements_current.product_listing_prices"}; !slices.Equal(e.Nights, []string{first}) || !slices.Equal(e.Shared, want) || e.Files == 0 {
-		t.Errorf("expired %+v", e)
+		t.Errorf("expired %+v, want the night %s, shared tables %v and some files", e, first, want)
 	}
 	for table, files := range frozen {
 		if got := h.dataFiles(table, first); !slices.Equal(got, files) {

@@ -29,17 +29,17 @@ func TestEveryNightIsPublished(t *testing.T) {
 		runs = append(runs, h.night())
 		p := h.publish()
 		if len(p) != 1 || p[0].Already || p[0].Run != runs[len(runs)-1] || p[0].TagsDropped {
-			t.Fatalf("published %+v", p)
+			t.Fatalf("published %+v, want the new night with its tag", p)
 		}
 		if len(runs) == 1 && p[0].Replaced != p[0].Tables || len(runs) > 1 && (p[0].Replaced+p[0].Appended == p[0].Tables || p[0].Appended == 0) {
-			t.Errorf("night %d: published %+v", len(runs), p[0])
+			t.Errorf("night %d: published %+v, want all tables in the first night and later only changed ones", len(runs), p[0])
 		}
 	}
 	for _, run := range runs {
 		h.requireEqualTables(run)
 	}
 	if s := h.status(); !slices.Equal(s.Nights, runs) || s.Run != runs[2] || s.Behind || len(s.Tables) == 0 {
-		t.Errorf("status %+v", s)
+		t.Errorf("status is %+v, want the nights %v", s, runs)
 	}
 	if p := h.publish(); !p[0].Already {
 		t.Errorf("published twice: %+v", p)
@@ -55,7 +55,7 @@ func TestPublishAfterSkippedNights(t *testing.T) {
 	h.night()
 	last := h.night()
 	if p := h.publish(); p[0].Appended == 0 {
-		t.Errorf("published %+v", p)
+		t.Errorf("published %+v, want appended rows", p)
 	}
 	h.requireEqualTables(last)
 }
@@ -63,13 +63,13 @@ func TestPublishAfterSkippedNights(t *testing.T) {
 func TestAllPublishesEachKeptNight(t *testing.T) {
 	h := newFixture(t, 3)
 	if p := h.publish("--all"); len(p) != 3 {
-		t.Fatalf("published %+v", p)
+		t.Fatalf("published %+v, want 3 nights", p)
 	}
 	first := h.status().Nights[0]
 	h.requireEqualTables(first)
 	h.night()
 	if p := h.publish("--all"); len(p) != 1 {
-		t.Errorf("published %+v", p)
+		t.Errorf("published %+v, want 1 night", p)
 	}
 }
 
@@ -87,7 +87,7 @@ func TestOlderNightIsRefused(t *testing.T) {
 	h.removeFromLedger(all[2].Run)
 	h.fail(1, "not earlier", "publish")
 	if run := h.status().Run; run != all[2].Run {
-		t.Fatalf("the lake shows %s", run)
+		t.Fatalf("the lake shows %s, want %s", run, all[2].Run)
 	}
 	next := h.night()
 	h.fail(1, "which this warehouse does not know", "publish")
@@ -105,7 +105,7 @@ func TestNewWarehouseKeepsTheHistory(t *testing.T) {
 	h.fail(1, all[2].Run, "publish")
 	h.fail(1, "publish --replace", "publish", "--all")
 	if run := h.status().Run; run != all[2].Run {
-		t.Fatalf("the lake shows %s", run)
+		t.Fatalf("the lake shows %s, want %s", run, all[2].Run)
 	}
 	h.publish("--all", "--replace")
 	h.requireEqualTables(first)
@@ -202,7 +202,7 @@ func TestDamagedFileIsRefused(t *testing.T) {
 	files := h.filesOfLake()
 	h.fail(1, "its checksum differs from its manifest", "publish")
 	if run := h.readRun(); run != first {
-		t.Errorf("the lake shows %s", run)
+		t.Errorf("the lake shows %s, want %s", run, first)
 	}
 	if got := h.filesOfLake(); !slices.Equal(got, files) {
 		t.Errorf("the failed publish left files: %v", got)
@@ -219,7 +219,7 @@ func TestDamagedCatalogIsRefused(t *testing.T) {
 	h.fail(1, second+"/catalog.duckdb", "publish")
 	h.fail(1, second+"/catalog.duckdb", "verify", second)
 	if run := h.readRun(); run != first {
-		t.Errorf("the lake shows %s", run)
+		t.Errorf("the lake shows %s, want %s", run, first)
 	}
 }
 
@@ -238,10 +238,10 @@ func TestUnreadableManifestIsReported(t *testing.T) {
 	h.write("warehouse/versions/"+second+"/manifest.json", "{")
 	h.fail(3, second+"/manifest.json", "publish", "--all")
 	if run := h.readRun(); run != third {
-		t.Errorf("the lake shows %s", run)
+		t.Errorf("the lake shows %s, want %s", run, third)
 	}
 	if p := h.publish("--all"); len(p) != 1 || !p[0].Already {
-		t.Errorf("then published %+v", p)
+		t.Errorf("the next publish returned %+v, want one night, already published", p)
 	}
 }
 
@@ -271,7 +271,7 @@ func TestSchemaChangesAreApplied(t *testing.T) {
 	h.requireEqualTables(first)
 	names := h.columnsOf("placements_current", "product_listing_prices")
 	if !slices.Contains(names, lacking) || !slices.Contains(names, "of_another_time") {
-		t.Errorf("the columns are %v", names)
+		t.Errorf("the columns are %v, want %s and of_another_time among them", names, lacking)
 	}
 }
 
@@ -341,12 +341,12 @@ func TestOldNightsExpire(t *testing.T) {
 		t.Error("the young orphan was removed")
 	}
 	if after := len(h.filesOfLake()); after >= before {
-		t.Errorf("%d files before, %d after", before, after)
+		t.Errorf("the lake has %d files, want fewer than the %d before expire", after, before)
 	}
 	h.requireEqualTables(all[2].Run)
 	h.requireEqualTables(all[3].Run)
 	if got := h.run("verify", all[0].Run); got.code != 3 || !strings.Contains(got.stdout, "it has no tag run_"+all[0].Run) {
-		t.Errorf("verify of an expired night: %+v", got)
+		t.Errorf("verify of an expired night: %+v, want exit code 3 and the missing tag", got)
 	}
 }
 
@@ -362,7 +362,7 @@ func TestVerifyFindsADifference(t *testing.T) {
 	h.must(err)
 	h.must(os.WriteFile(files[0], data, 0o600))
 	if got := h.run("verify", run); got.code != 3 || !strings.Contains(got.stdout, "placements_current.product_listings: ") {
-		t.Errorf("got %+v", got)
+		t.Errorf("got %+v, want exit code 3 and the name of the table", got)
 	}
 }
 

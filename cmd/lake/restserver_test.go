@@ -176,7 +176,7 @@ func TestUnexpectedCommitResponses(t *testing.T) {
 	h.fail(1, "another publisher", "publish")
 	s.commit = proxy(http.StatusConflict, -1) // a proxy repeats a commit that was applied
 	if p := h.publish(); p[0].Run != second || p[0].Already {
-		t.Errorf("published %+v", p)
+		t.Errorf("published %+v, want %s", p, second)
 	}
 	h.requireEqualTables(h.readRun())
 }
@@ -193,7 +193,7 @@ func TestRejectedCommitRemovesItsFiles(t *testing.T) {
 		s.commit = func(w http.ResponseWriter, _ func(int)) { writeError(w, status) }
 		h.fail(1, `RefusedException: no\x1b[2J\u202e`, "publish")
 		if after := h.filesOfLake(); !slices.Equal(after, before) {
-			t.Errorf("%d: %d files before, %d after", status, len(before), len(after))
+			t.Errorf("status %d: the lake has %d files, want the %d before the publish", status, len(after), len(before))
 		}
 	}
 	s.commit = func(w http.ResponseWriter, _ func(int)) { http.Error(w, "forbidden by a proxy", http.StatusForbidden) }
@@ -219,7 +219,7 @@ func TestSimultaneousPublishToServerFails(t *testing.T) {
 	}
 	h.fail(1, "another publisher", "publish")
 	if run := h.readRun(); run != second {
-		t.Errorf("the lake shows %s", run)
+		t.Errorf("the lake shows %s, want %s", run, second)
 	}
 }
 
@@ -246,7 +246,7 @@ func TestFalseCommitConfirmations(t *testing.T) {
 	h.fail(1, "the server confirmed the commit, but its tables cannot be read", "publish")
 	s.load = nil
 	if p := h.publish(); !p[0].Already {
-		t.Errorf("published %+v", p)
+		t.Errorf("published %+v, want already published", p)
 	}
 	h.requireEqualTables(h.readRun())
 }

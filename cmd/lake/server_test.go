@@ -58,7 +58,7 @@ func TestLakeOnAServer(t *testing.T) {
 		h.requireEqualTables(run)
 	}
 	if s := h.status(); !slices.Equal(s.Nights, []string{first.Run, second, third}) {
-		t.Errorf("status lists the nights %v", s.Nights)
+		t.Errorf("status lists the nights %v, want %s, %s and %s", s.Nights, first.Run, second, third)
 	}
 	h.compareWithPyIceberg(findPyIceberg(t), 3*11, map[string]string{"uri": "sqlite:///" + h.path("catalog.db"), "warehouse": "s3://nights/lake",
 		"s3.endpoint": server.URL, "s3.region": s3sim.Region, "s3.access-key-id": s3sim.AccessKey, "s3.secret-access-key": s3sim.SecretKey})

@@ -48,7 +48,7 @@ func TestObjectStorage(t *testing.T) {
 		t.Errorf("expire: %+v", got)
 	}
 	if after := len(server.Objects("nights")); after >= before {
-		t.Errorf("%d objects before, %d after", before, after)
+		t.Errorf("the bucket has %d objects, want fewer than the %d before expire", after, before)
 	}
 	h.requireEqualTables(h.readRun())
 }
@@ -72,7 +72,7 @@ func TestBucketFailsDuringPublish(t *testing.T) {
 	}
 	h.fail(1, "AccessDenied", "publish")
 	if run := h.readRun(); run != first {
-		t.Errorf("the lake shows %s", run)
+		t.Errorf("the lake shows %s, want %s", run, first)
 	}
 	server.Fail = nil
 	h.publish()

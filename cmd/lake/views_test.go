@@ -74,7 +74,7 @@ func TestQueriesAreStatements(t *testing.T) {
 				t.Errorf("%s: the output has %d queries, want %d", engine, n, len(files))
 			}
 			if !strings.Contains(text, "-- price_changes: Price changes\n") || !strings.Contains(text, " lake.acme_") || strings.Contains(text, "CREATE ") {
-				t.Errorf("%s: got\n%s", engine, text)
+				t.Errorf("%s: want the query price_changes on lake.acme_ and no CREATE, got\n%s", engine, text)
 			}
 		}
 		if want := "CAST(" + marker + " AS "; strings.Contains(plain, want) || !strings.Contains(marked, want) {

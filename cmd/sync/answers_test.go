@@ -35,6 +35,7 @@ func TestTrialAnswersInTheWorkbench(t *testing.T) {
 		for key := range page.Query() {
 			shown[strings.TrimPrefix(key, "p.")] = page.Query().Get(key)
 		}
+		// args are bin/placementsync query --config FILE NAME and flags.
 		args, given, name := words(commands[0][1], `"'`), map[string]string{}, page.Path[strings.LastIndex(page.Path, "/")+1:]
 		for i, arg := range args {
 			if param, value, ok := strings.Cut(arg, "="); ok && args[i-1] == "--param" && param != "top" {

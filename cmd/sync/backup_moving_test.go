@@ -54,7 +54,7 @@ func TestTrialBackupDuringNights(t *testing.T) {
 			must(t, runBackup(t.Context(), d.g, backupOptions{}))
 			d.store.Fail = nil
 			if ran != 2 {
-				t.Fatalf("%d nights ran during the backup", ran)
+				t.Fatalf("%d nights ran during the backup, want 2", ran)
 			}
 			must(t, os.RemoveAll(d.dir()))
 			must(t, runRebuild(t.Context(), d.g, rebuildOptions{from: "s3://store/night"}))
@@ -65,7 +65,7 @@ func TestTrialBackupDuringNights(t *testing.T) {
 				}
 			}
 			if index < 2 {
-				t.Errorf("the restored warehouse is state %d of %d", index, len(states))
+				t.Errorf("the restored warehouse equals state %d of %d, want state 2 or a later one", index, len(states))
 			}
 			must(t, runVerify(t.Context(), d.g, verifyOptions{readData: true, format: "text"}))
 		})

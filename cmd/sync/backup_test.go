@@ -277,11 +277,11 @@ func (d *bucketHarness) interruptRestore(t *testing.T, files int, prices string)
 		return gets > 20
 	}
 	if err := runRebuild(t.Context(), d.g, rebuildOptions{from: "s3://store/night"}); err == nil || !strings.Contains(err.Error(), "run the same command again to continue") {
-		t.Fatalf("got %v", err)
+		t.Fatalf("the interrupted restore ended with %v, want advice to run it again", err)
 	}
 	d.store.Fail = nil
 	if err := d.night(t); !errors.As(err, new(*warehouse.LostError)) {
-		t.Errorf("a night after an interrupted restore: %v", err)
+		t.Errorf("a night after an interrupted restore ended with %v, want a LostError", err)
 	}
 	d.store.Fail = func(http.ResponseWriter, *http.Request) bool { gets++; return false }
 	gets = 0
@@ -307,7 +307,7 @@ func (d *bucketHarness) damageBucket(t *testing.T) {
 		}
 	})
 	if err := runBackup(t.Context(), d.g, backupOptions{verify: true, readData: true}); exitCodeOf(t, err) != ledger.Failed.ExitCode() {
-		t.Errorf("got %v", err)
+		t.Errorf("the verify ended with %v, want the outcome failed", err)
 	}
 }
 
@@ -445,7 +445,7 @@ func TestTrialExportToBucketIsAtomic(t *testing.T) {
 	published()
 	d.store.Change("store", func(objects map[string][]byte) { objects["for/them/manifest.json"] = []byte(`{"kind": "other"}`) })
 	if err := export(); exitCodeOf(t, err) != ledger.Misused.ExitCode() {
-		t.Errorf("a manifest of another program: %v", err)
+		t.Errorf("with a manifest of another program the export ended with %v, want a usage error", err)
 	}
 	if strings.Contains(d.out.String(), s3sim.SecretKey) {
 		t.Error("the output contains a key")

@@ -453,10 +453,10 @@ func TestServeProbe(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, c := range []struct {
-		question string
-		code     int
-		stdout   string
-		stderr   string
+		kind   string
+		code   int
+		stdout string
+		stderr string
 	}{
 		{"health", 0, "ok\n", ""},
 		{"ready", 1, "", "answers 503: not ready: no night has succeeded yet"},
@@ -465,9 +465,9 @@ func TestServeProbe(t *testing.T) {
 	} {
 		var stdout, stderr bytes.Buffer
 		p := process{stdin: strings.NewReader(""), stdout: &stdout, stderr: &stderr, Host: command.Host{LookupEnv: func(string) (string, bool) { return "", false }, Now: time.Now}}
-		code := executeArgs(t.Context(), []string{"serve", "--config", file, "--probe", c.question}, p)
+		code := executeArgs(t.Context(), []string{"serve", "--config", file, "--probe", c.kind}, p)
 		if code != c.code || stdout.String() != c.stdout || !strings.Contains(stderr.String(), c.stderr) {
-			t.Errorf("serve --probe %q ends with %d, %q, %q, want %d, %q, %q", c.question, code, &stdout, &stderr, c.code, c.stdout, c.stderr)
+			t.Errorf("serve --probe %q ends with %d, %q, %q, want %d, %q, %q", c.kind, code, &stdout, &stderr, c.code, c.stdout, c.stderr)
 		}
 	}
 }

@@ -67,7 +67,7 @@ func (l *Lake) Expire(ctx context.Context, keep int, dryRun bool) (e Expired, er
 		if err := l.catalog.commit(ctx, changes); err != nil {
 			return e, err
 		}
-		// After this, files of the commit do not count as orphans.
+		// Loaded again, so that the files of this commit are kept.
 		if after, err = l.catalog.load(ctx); err != nil {
 			return e, err
 		}

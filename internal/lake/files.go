@@ -193,7 +193,7 @@ func (f *files) removeMade() {
 	<-ctx.Done()
 }
 
-// workers returns the number of files to write at the same time. It is 1 if Step is set, so that
+// workers returns the number of files to read or write at the same time. It is 1 if Step is set, so that
 // the order of steps does not vary.
 func (f *files) workers() int {
 	const folder, network = 4, 16

@@ -1,9 +1,8 @@
 // Package lake publishes nights as Apache Iceberg tables, which Spark, Trino and other engines
 // read. The tables are in a folder or in object storage, with a catalog in SQLite, Postgres or a
 // REST server. One commit publishes all tables of a night, with a tag that names the night.
-//
-// It reads published versions of a warehouse and the ledger. It must not know the service and its
-// HTTP, the steps of a night, or how rows are staged and merged.
+// The package reads published versions of a warehouse and the ledger. It must not know the service
+// and its HTTP, the steps of a night, or how rows are staged and merged.
 package lake
 
 import (
@@ -30,7 +29,7 @@ type Config struct {
 	Warehouse string
 	// Namespace is the prefix of the three namespaces.
 	Namespace string
-	// Password is the password of a Postgres database. If it is empty, the environment is
+	// Password is the password of a Postgres database. If it is empty, PGPASSWORD or ~/.pgpass is
 	// used.
 	Password string
 	// REST is the server of a REST catalog.
@@ -81,8 +80,8 @@ type catalog interface {
 	// newTable returns a table that commit will create. A catalog that cannot create tables
 	// in a commit creates an empty table here.
 	newTable(ctx context.Context, name tableName, d design) (*table.Table, error)
-	// commit applies all changes in one step. After an error it has applied no change, except
-	// after an *UnknownError or a *NotCommittedError. It returns a *ConflictError if another
+	// commit applies all changes in one step. After an *UnknownError or a *NotCommittedError they
+	// may have been applied; after any other error they were not. It returns a *ConflictError if another
 	// publisher changed a table meanwhile.
 	commit(ctx context.Context, changes []change) error
 	// reload returns a table after a commit, to compare it with the commit. It returns nil if
@@ -131,7 +130,7 @@ type change struct {
 	updates      []table.Update
 }
 
-// Open opens the catalog. It creates nothing.
+// Open opens the catalog. It creates no file and no table.
 func Open(ctx context.Context, cfg Config) (l *Lake, err error) {
 	if cfg.Now == nil {
 		cfg.Now = time.Now

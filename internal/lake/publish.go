@@ -167,7 +167,8 @@ func (l *Lake) plan(ctx context.Context, v *Version, all map[tableName]published
 	return plan, nil
 }
 
-// planCurrent replaces a table if its published file differs from the file in the lake.
+// planCurrent returns the action of a table of main. It replaces the table if its published file
+// differs from the file in the lake.
 func (v *Version) planCurrent(ctx context.Context, s source, last publishedState) (action, error) {
 	a := action{source: s, rows: s.file.Rows, replace: true, content: "empty"}
 	if a.rows == 0 {
@@ -198,8 +199,9 @@ func (v *Version) planCurrent(ctx context.Context, s source, last publishedState
 	return a, err
 }
 
-// planRows adds the rows of past or meta that the lake lacks. If the rows of the lake differ from
-// the version, as after a rollback or a rebuild, it replaces all rows.
+// planRows returns the action of a table of past or meta. It adds the rows that the lake lacks. If
+// the rows of the lake differ from the version, as after a rollback or a rebuild, it replaces all
+// rows.
 func (v *Version) planRows(ctx context.Context, s source, last publishedState, m measure) (a action, err error) {
 	a = action{source: s, content: m.content}
 	rows := sqltext.SQL("true")

@@ -53,7 +53,7 @@ type dialect struct {
 	setTimeout string
 }
 
-// openSQL opens a catalog in SQLite or Postgres. It creates nothing.
+// openSQL opens a catalog in SQLite or Postgres. It creates no file and no table.
 func openSQL(ctx context.Context, cfg Config, f *files) (*sqlCatalog, error) {
 	c := &sqlCatalog{cfg: cfg, files: f, place: "the catalog of the lake"}
 	var err error
@@ -193,7 +193,7 @@ func (c *sqlCatalog) newTable(_ context.Context, n tableName, d design) (*table.
 	return c.tableOf(c.cfg.identifier(n), m, ""), nil
 }
 
-// swap replaces the metadata file of a table in the catalog.
+// swap is the replacement of the metadata file of a table in the catalog.
 type swap struct {
 	name     tableName
 	from, to string

@@ -145,8 +145,9 @@ func (s source) content(condition sqltext.SQL) sqltext.SQL {
 	return versionSQL.Render("content_of_meta", sqltext.Values{"rows": condition, "columns": columnNames(s.present)})
 }
 
-// publishedRows returns a condition. It selects the rows that the lake has if the state was published
-// from the same history. If their checksum differs from that of the lake, it was another history.
+// publishedRows returns the condition for the rows that the lake has, provided that state was
+// published from the history of this version. This is so if the checksum of these rows equals that
+// of the lake.
 func (s source) publishedRows(state publishedState) sqltext.SQL {
 	_, hasRun := stream.Definition{Columns: s.present}.Column("run_id")
 	switch {
