@@ -17,8 +17,8 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// docsCommand writes the generated pages of docs/. It is hidden, because only make docs and
-// the test of these pages use it.
+// docsCommand returns the hidden command docs, which writes the generated pages of docs/. Only make
+// docs and the test of these pages use it.
 func docsCommand(g *globals) *cobra.Command {
 	docs := &cobra.Command{Use: "docs", Short: "Write the generated pages of docs/", Hidden: true, Args: cobra.NoArgs}
 	docs.AddCommand(&cobra.Command{
@@ -76,7 +76,7 @@ func metricsMarkdown(g *globals) error {
 	return err
 }
 
-// manual is the content of the manual page besides the help of the commands. Tests compare
+// manual returns the content of the manual page besides the help of the commands. Tests compare
 // it with the code.
 func manual() command.Manual {
 	return command.Manual{

@@ -39,7 +39,7 @@ func TestTrialRestoreDrill(t *testing.T) {
 		d.run(t, line)
 	}
 	if len(before) < 70 {
-		t.Errorf("only %d results were compared", len(before))
+		t.Errorf("%d results were compared, want at least 70", len(before))
 	}
 }
 
@@ -96,7 +96,7 @@ func (d restoreMachine) commands(t *testing.T) []string {
 		lines = append(lines, strings.Split(strings.TrimSpace(block), "\n")...)
 	}
 	if !found || len(lines) < 8 {
-		t.Fatalf("the section has only %d commands", len(lines))
+		t.Fatalf("the section has %d commands, want at least 8", len(lines))
 	}
 	return lines
 }

@@ -91,8 +91,8 @@ func newExplorer(g *globals, cfg config.Config, wh exploreWarehouse) (*explore.E
 
 const statementName = "statement"
 
-// statementCommand is the child process of the workbench for typed SQL, see [query.Job]. It is
-// hidden, because only the program itself starts it.
+// statementCommand returns the hidden command that the workbench starts as a child process for
+// typed SQL, see [query.Job].
 func statementCommand(g *globals) *cobra.Command {
 	var memory uint64
 	cmd := &cobra.Command{

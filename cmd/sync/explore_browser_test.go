@@ -66,7 +66,7 @@ func exploreDemo(t *testing.T) demoSite {
 	site.url = "http://" + listener.Addr().String()
 	g := &globals{process: hostProcess(), Flags: command.Flags{Config: site.config, Quiet: true}}
 	g.stdout, g.stderr = io.Discard, t.Output()
-	program := filepath.Join(t.TempDir(), "placementsync") // by this name, the program of the tests is the command
+	program := filepath.Join(t.TempDir(), "placementsync") // under this name the test binary acts as the program
 	must(t, os.Symlink(g.executable, program))
 	g.executable = program
 	wh, cfg, err := g.openWarehouse()
@@ -157,7 +157,7 @@ func checkCatalog(t *testing.T, b *browser, site demoSite) {
 	var focused string
 	b.eval("document.activeElement.id", &focused)
 	if focused != "q" {
-		t.Errorf("the focus after a search is on %q", focused)
+		t.Errorf("the focus after a search is on %q, want q", focused)
 	}
 	step("facet", `document.querySelector("[name=currency][value=USD]").click()`, "currency=USD")
 	step("range", `const f = document.getElementById("price_max"); f.focus(); f.value = "5000"; f.dispatchEvent(new InputEvent("input", {bubbles: true}))`, "price_max=5000")
@@ -170,7 +170,7 @@ func checkCatalog(t *testing.T, b *browser, site demoSite) {
 	var status string
 	b.eval(strings.Replace(fmt.Sprintf(waitForResult, "sort=price"), `location.search`, `!location.search.includes("page=") && location.search`, 1), &status)
 	if !strings.Contains(status, ", 1 to 50") {
-		t.Errorf("after going back the page shows %q", status)
+		t.Errorf("after going back the page shows %q, want rows 1 to 50", status)
 	}
 }
 

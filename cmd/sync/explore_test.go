@@ -39,7 +39,7 @@ func TestExploreChecksHostFirst(t *testing.T) {
 	}
 	for _, path := range []string{"/explore", "/explore/", "/", "//explore", "/nosuch"} {
 		if status, body := ask("evil.example.com", path); status != http.StatusMisdirectedRequest || strings.Contains(body, "a page") {
-			t.Errorf("%s for a foreign host: %d %s", path, status, body)
+			t.Errorf("%s for a foreign host: got %d %s, want 421 without the page", path, status, body)
 		}
 	}
 	for path, want := range map[string]int{"/explore": http.StatusTemporaryRedirect, "/explore/": http.StatusOK, "/": http.StatusSeeOther} {

@@ -74,7 +74,7 @@ watch: [{name: nights, query: "SELECT run_id FROM meta.runs", key: [run_id], sen
 	must(t, err)
 	held := h.Manifest.RunID
 	if got := listFollows(); !slices.Equal(got, afterFirst) || len(messages) != 1 {
-		t.Errorf("work after the held night: %q, messages %q", got, messages)
+		t.Errorf("the held night was followed by new work or a message: the work is %q, want %q; the messages are %q, want one", got, afterFirst, messages)
 	}
 	must(t, runWatch(t.Context(), d.g, nil, false))
 	must(t, runBackup(t.Context(), d.g, backupOptions{}))
@@ -83,7 +83,7 @@ watch: [{name: nights, query: "SELECT run_id FROM meta.runs", key: [run_id], sen
 	}
 	for name, data := range d.store.Objects("store") {
 		if strings.Contains(name, held) || strings.Contains(name, "/held") || strings.HasPrefix(name, "night/parquet") && strings.Contains(string(data), held) {
-			t.Errorf("the backup has %s of the held night", name)
+			t.Errorf("the backup contains %s of the held night", name)
 		}
 	}
 	// The lake publishes the versions of the lineage, so the held night must not be in it.
@@ -92,11 +92,11 @@ watch: [{name: nights, query: "SELECT run_id FROM meta.runs", key: [run_id], sen
 	lineage, err := wh.Versions.Lineage(latest)
 	must(t, err)
 	if len(lineage) != 1 || lineage[0].RunID != first || latest != first {
-		t.Errorf("readers see %s, the lineage is %+v", latest, lineage)
+		t.Errorf("readers see %s and the lineage is %+v, want only %s", latest, lineage, first)
 	}
 
 	if err := runPublishHeld(t.Context(), d.g, true, []string{"two_nights"}); command.OutcomeOf(t.Context(), err) != ledger.Partial {
-		t.Fatalf("publish: %v", err)
+		t.Fatalf("publish ended with %v, want the outcome partial", err)
 	}
 	if got := listFollows(); !slices.Equal(got[len(got)-3:], []string{"watch " + held, "lake", "backup " + held}) || len(messages) != 2 {
 		t.Errorf("work after the publish: %q, %d messages", got, len(messages))

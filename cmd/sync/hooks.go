@@ -86,7 +86,7 @@ func (h *hooks) httpHandler(cfg config.Config) http.Handler {
 	return h.receiver
 }
 
-// EventStored implements webhook.Owner. It queues a refresh.
+// EventStored implements webhook.Owner. It queues a refresh if refresh_on_event is set.
 func (h *hooks) EventStored(e stream.Event) {
 	if h.night.Load() != nil {
 		h.refresher.Add(webhook.EventTargets(e))

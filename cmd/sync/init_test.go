@@ -47,7 +47,7 @@ func smallService(t *testing.T) (base string) {
 	return base
 }
 
-// changedLines are the lines of a file that are not in the example.
+// changedLines returns the lines of a file that are not in the example.
 func changedLines(t *testing.T, file string) []string {
 	t.Helper()
 	example := map[string]bool{}
@@ -91,10 +91,10 @@ func TestInitRepeatsQuestions(t *testing.T) {
 		t.Errorf("the loaded configuration (-want +got):\n%s", diff)
 	}
 	if got := read(t, token); got != "pc_demo\n" {
-		t.Errorf("the token is %q", got)
+		t.Errorf("the token is %q, want pc_demo", got)
 	}
 	if runtime.GOOS != "windows" && (modeOf(t, token) != 0o600 || modeOf(t, file)&^0o640 != 0) {
-		t.Errorf("the token has the mode %v and the configuration %v", modeOf(t, token), modeOf(t, file))
+		t.Errorf("the token has the mode %v, want 0600, and the configuration %v, want at most 0640", modeOf(t, token), modeOf(t, file))
 	}
 	screen := run.screen.String()
 	for text, times := range map[string]int{"service, such as ": 3, "token (not shown; it is written to a separate file): ": 3, base: 1, "pc": 0, "demo": 0} {

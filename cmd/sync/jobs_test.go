@@ -40,7 +40,7 @@ func TestTrialInspection(t *testing.T) {
 	must(t, os.WriteFile(filepath.Join(folder.InboxPath(), "1.log"), make([]byte, 12_345), 0o600))
 	got := j.Inspect(t.Context())
 	if len(got.Errors) > 0 || got.InboxBytes != 12_345 || got.Free <= 0 || got.Needed <= 0 || len(got.Verified) > 0 || len(got.Watches) > 0 {
-		t.Errorf("got %+v", got)
+		t.Errorf("got %+v, want no error, 12345 bytes in the inbox and neither verifications nor watches", got)
 	}
 	if len(got.Tables) < 20 {
 		t.Errorf("only %d tables are counted", len(got.Tables))
@@ -58,7 +58,7 @@ func TestTrialInspection(t *testing.T) {
 	mustRun(t, "verify", "--config", d.g.Config, "--read-data")
 	if got = j.Inspect(t.Context()); len(got.Verified) != 2 || got.Verified[0].ReadData || !got.Verified[1].ReadData ||
 		got.Verified[0].Result != integrity.Whole || got.Verified[1].Result != integrity.Whole {
-		t.Errorf("verified %+v", got.Verified)
+		t.Errorf("verified %+v, want a whole result without and one with read data", got.Verified)
 	}
 
 	dir := folder.Dir()

@@ -27,10 +27,10 @@ func TestLakeError(t *testing.T) {
 		}
 		l.rest = bytes.TrimSuffix(l.rest, []byte(" "))
 		if got := l.end(); got != c.problem {
-			t.Errorf("%q: the error is %q", c.lines, got)
+			t.Errorf("%q: the error is %q, want %q", c.lines, got, c.problem)
 		}
 		if out.String() != c.log {
-			t.Errorf("%q: copied %q", c.lines, out.String())
+			t.Errorf("%q: copied %q, want %q", c.lines, out.String(), c.log)
 		}
 	}
 }

@@ -36,7 +36,7 @@ func (g *globals) loadQueries() (query.Library, error) {
 	return all, err
 }
 
-// resolveQuery returns the query with a name, or parses SQL.
+// resolveQuery returns the query that text names, or parses text as SQL.
 func (g *globals) resolveQuery(text string) (query.Query, error) {
 	if !query.IsName(text) {
 		return query.Resolve(text)

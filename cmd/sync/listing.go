@@ -97,7 +97,7 @@ func (l *listing) totalWidth(shown, widths []int) int {
 	return total
 }
 
-// dropOrder is column.drop, or a higher number for an empty column.
+// dropOrder returns column.drop, or a higher number for an empty column.
 func (l *listing) dropOrder(i int) int {
 	isEmpty := !slices.ContainsFunc(l.rows, func(row []string) bool { return row[i] != "" })
 	if isEmpty && l.columns[i].drop > 0 {
@@ -106,7 +106,7 @@ func (l *listing) dropOrder(i int) int {
 	return l.columns[i].drop
 }
 
-// spareWidth is the width by which the cells of columns may be cut.
+// spareWidth returns the width by which the cells of columns may be cut.
 func (l *listing) spareWidth(shown, widths []int) int {
 	spare := 0
 	for _, i := range shown {

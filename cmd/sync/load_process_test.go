@@ -25,8 +25,8 @@ import (
 // worldSize is the size of the demo service of a trial.
 type worldSize struct{ Listings, Campaigns, Orders int }
 
-// service returns a demo service of this size that starts today, so that some of its data is
-// live.
+// service returns a demo service of this size. Its clock starts a week ago, so that some of its
+// data is live.
 func (w worldSize) service() *sim.Service {
 	return sim.New(sim.Options{Listings: w.Listings, Campaigns: w.Campaigns, Orders: w.Orders, Token: demoToken,
 		Start: time.Now().UTC().Truncate(24*time.Hour).AddDate(0, 0, -7)})

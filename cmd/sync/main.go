@@ -19,7 +19,8 @@ var (
 	commit  = ""
 )
 
-// abandoned is the last message after a second signal.
+// abandoned is the last message of a program that did not end in time after a signal, or got a
+// second one.
 const abandoned = "placementsync: stopped in the middle of its work: the stored answers and the last snapshot are kept, run again to resume"
 
 func main() {

@@ -214,6 +214,6 @@ func (a mcpProgram) testClosedInput(t *testing.T) {
 		t.Errorf("the program ended with %v", err)
 	}
 	if took := time.Since(began); took > 7*time.Second {
-		t.Errorf("the program ended after %s", took)
+		t.Errorf("the program ended after %s, want at most 7s", took)
 	}
 }

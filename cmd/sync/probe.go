@@ -13,15 +13,15 @@ import (
 
 // probeDaemon probes the daemon of the same configuration. Container images have no other
 // program for health checks.
-func probeDaemon(ctx context.Context, g *globals, question string) error {
-	if known := []string{daemon.ProbeHealth, daemon.ProbeReady}; !slices.Contains(known, question) {
-		return command.UsageErr("--probe is %q: use health or ready", question)
+func probeDaemon(ctx context.Context, g *globals, kind string) error {
+	if known := []string{daemon.ProbeHealth, daemon.ProbeReady}; !slices.Contains(known, kind) {
+		return command.UsageErr("--probe is %q: use health or ready", kind)
 	}
-	listen, token, err := findDaemon(g, question)
+	listen, token, err := findDaemon(g, kind)
 	if err != nil {
 		return err
 	}
-	answer, err := daemon.Probe(ctx, listen, question, token)
+	answer, err := daemon.Probe(ctx, listen, kind, token)
 	if err != nil {
 		return err
 	}
@@ -32,9 +32,9 @@ func probeDaemon(ctx context.Context, g *globals, question string) error {
 // findDaemon returns the address of the daemon, and its token if the probe needs one. A
 // probe of health needs only the address: the daemon may be healthy with an earlier
 // configuration although the current file has errors in other keys.
-func findDaemon(g *globals, question string) (listen, token string, err error) {
+func findDaemon(g *globals, kind string) (listen, token string, err error) {
 	cfg, err := g.loadConfig("serve")
-	if question == daemon.ProbeReady {
+	if kind == daemon.ProbeReady {
 		return cfg.Serve.Listen, cfg.Serve.AuthToken.Reveal(), err
 	}
 	if bad, ok := errors.AsType[*config.Error](err); ok {

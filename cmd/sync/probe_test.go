@@ -14,7 +14,7 @@ import (
 // configuration. The daemon may run with an earlier version of the file.
 func TestHealthProbeNeedsOnlyAddress(t *testing.T) {
 	t.Parallel()
-	for name, c := range map[string]struct{ text, question, listen, problem string }{
+	for name, c := range map[string]struct{ text, kind, listen, problem string }{
 		"error in another key":     {"serve: {listen: '127.0.0.1:99', auth_token: '${NOTSET}'}\nfoo: 1\n", daemon.ProbeHealth, "127.0.0.1:99", ""},
 		"no address":               {"serve: {listen: '${NOTSET}'}\n", daemon.ProbeHealth, "", "NOTSET"},
 		"no YAML":                  {"serve: [\n", daemon.ProbeHealth, "", "find the address of the daemon"},
@@ -23,7 +23,7 @@ func TestHealthProbeNeedsOnlyAddress(t *testing.T) {
 		file := filepath.Join(t.TempDir(), "config.yaml")
 		must(t, os.WriteFile(file, []byte(c.text), 0o600))
 		g := &globals{process: process{Host: command.Host{LookupEnv: func(string) (string, bool) { return "", false }}}, Flags: command.Flags{Config: file}}
-		listen, _, err := findDaemon(g, c.question)
+		listen, _, err := findDaemon(g, c.kind)
 		if listen != c.listen || (err == nil) != (c.problem == "") || err != nil && !strings.Contains(err.Error(), c.problem) {
 			t.Errorf("%s: found %q, %v; want %q, %q", name, listen, err, c.listen, c.problem)
 		}

@@ -148,7 +148,7 @@ func (b *bars) drawProgress(watch *pipeline.Watch) {
 	}
 }
 
-// lastProgress is empty before the first progress.
+// lastProgress returns the last progress, or an empty one before the first.
 func (b *bars) lastProgress() ledger.Progress {
 	p, _ := b.now.Load().(ledger.Progress)
 	return p

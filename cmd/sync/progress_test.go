@@ -35,11 +35,12 @@ func TestProgressBars(t *testing.T) {
 	}
 	b.now.Store(ledger.Progress{Phase: "merging"})
 	if b.streamName() != "merging" || b.streamFacts() != "" {
-		t.Errorf("without a stream the progress shows %q %q", b.streamName(), b.streamFacts())
+		t.Errorf("without a stream the progress shows %q %q, want only the phase", b.streamName(), b.streamFacts())
 	}
 }
 
-// TestProgressIsLogged reads the log during a night.
+// TestProgressIsLogged logs the progress of a night at each request for orders, and checks the
+// fields of the lines.
 func TestProgressIsLogged(t *testing.T) {
 	t.Parallel()
 	watch := &pipeline.Watch{}
@@ -47,7 +48,7 @@ func TestProgressIsLogged(t *testing.T) {
 	log := slog.New(slog.NewJSONHandler(text, nil))
 	logProgress(log, watch)
 	if got := text.String(); got != "" {
-		t.Errorf("without a night the log is %q", got)
+		t.Errorf("without a night the log is %q, want it empty", got)
 	}
 	service := sim.New(sim.Options{Seed: 1, Outlets: 6, Listings: 60, Profiles: 2, Campaigns: 3, Orders: 8, Token: demoToken,
 		FaultFunc: func(r *http.Request, _ int) *sim.Fault {
@@ -72,7 +73,7 @@ func TestProgressIsLogged(t *testing.T) {
 	}
 	for _, want := range []string{`"msg":"progress"`, `"stream":"orders"`, fmt.Sprintf(`"streams":%d`, len(stream.AllWithEvents())), `"phase":"reading orders"`, `"allowed_per_second":0`} {
 		if !strings.Contains(text.String(), want) {
-			t.Errorf("the line lacks %s: %s", want, text)
+			t.Errorf("the log does not contain %s: %s", want, text)
 		}
 	}
 }
@@ -92,7 +93,8 @@ func serveDemo(t *testing.T, g *globals, service *sim.Service) {
 	g.Config = filepath.Join(dir, "config.yaml")
 }
 
-// TestLinesAfterBars checks that a warning after the night is printed.
+// TestLinesAfterBars checks that warnings are printed during and after the bars, and that lines of
+// level Info are not.
 func TestLinesAfterBars(t *testing.T) {
 	t.Parallel()
 	screen := &output{more: make(chan struct{}, 1)}
@@ -103,7 +105,7 @@ func TestLinesAfterBars(t *testing.T) {
 	log.Warn("after")
 	log.Info("never")
 	if got := screen.String(); !strings.Contains(got, `"msg":"before"`) || !strings.Contains(got, `"msg":"after"`) || strings.Contains(got, "never") {
-		t.Errorf("the screen shows %q", got)
+		t.Errorf("the screen shows %q, want both warnings and no other line", got)
 	}
 }
 

@@ -29,7 +29,7 @@ func TestProxy(t *testing.T) {
 	p := process{stdout: &out, stderr: &problems, Host: command.Host{LookupEnv: func(name string) (string, bool) { v, ok := env[name]; return v, ok }, Now: time.Now}}
 	code := executeArgs(t.Context(), []string{"init", "--config", filepath.Join(t.TempDir(), "config.yaml"), "--base-url", "http://api.example.invalid", "--allow-insecure"}, p)
 	if code != 1 || !strings.Contains(problems.String(), "answered 401") {
-		t.Errorf("ended with %d: %s", code, &problems)
+		t.Errorf("init ended with %d: %s; want 1 and the status 401 of the proxy", code, &problems)
 	}
 	if len(asked) == 0 || <-asked != "api.example.invalid" {
 		t.Error("the proxy received no request for the service")

@@ -59,7 +59,7 @@ func runPrune(g *globals, o pruneOptions) error {
 	})
 }
 
-// pruneAfterNight applies the retention to the warehouse of a configuration.
+// pruneAfterNight removes all expired files from the warehouse of a configuration.
 func (g *globals) pruneAfterNight(c config.Config, now time.Time) (gone []warehouse.Pruned, err error) {
 	wh, err := warehouse.Open(command.WarehouseConfig(c, version))
 	if err != nil {

@@ -100,8 +100,8 @@ func runQuery(ctx context.Context, g *globals, o queryOptions, args []string) er
 	return explainDamage(g, err)
 }
 
-// explainEmpty prints the existing values of a parameter if a result is empty because of a
-// value that does not exist.
+// explainEmpty prints the parameter values that the data does not have, with existing values
+// instead. Such a value makes a result empty.
 func explainEmpty(ctx context.Context, g *globals, db *query.DB, q query.Query, values map[string]string) error {
 	unknown, err := db.UnknownValues(ctx, q, values)
 	for _, u := range unknown {
@@ -163,7 +163,8 @@ func paramValues(params []string) (map[string]string, error) {
 	return values, nil
 }
 
-// openCatalog opens the newest version for reading, with the limits of the configuration.
+// openCatalog opens the newest version, or the held one with --held, for reading with the limits of
+// the configuration.
 func openCatalog(ctx context.Context, g *globals, opts query.Options) (*query.DB, error) {
 	wh, cfg, err := g.openWarehouse()
 	if err != nil {
@@ -212,8 +213,7 @@ func checkPublished(wh *warehouse.Warehouse) error {
 	return fmt.Errorf("open %s: nothing is published yet: start a night with placementsync run", wh.Folder.CatalogPath())
 }
 
-// snapshotOfRun returns the time of the snapshot that readers saw after a run. It returns text
-// unchanged if it is not a run id.
+// snapshotOfRun returns the time of the snapshot that readers saw after a run. It returns text unchanged if the ledger has no such run or snapshot.
 func snapshotOfRun(wh *warehouse.Warehouse, text string) string {
 	runs, err := wh.Ledger.Runs()
 	if err != nil {

@@ -128,8 +128,8 @@ func (o rawOptions) selectAnswers(stored *fetch.Answers) (chosen []fetch.Answer,
 	return chosen, damaged, nil
 }
 
-// onlyAnswer returns the answer of a selection with one answer. If there are several, replaced
-// answers do not count.
+// onlyAnswer returns the answer if exactly one is chosen. If several are chosen, replaced answers
+// do not count.
 func onlyAnswer(chosen []fetch.Answer) (fetch.Answer, bool) {
 	if len(chosen) != 1 {
 		chosen = slices.DeleteFunc(slices.Clone(chosen), func(a fetch.Answer) bool { return a.Replaced })
@@ -242,7 +242,7 @@ func rawJSON(w io.Writer, all []fetch.Answer) error {
 
 func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
-// orNull is nil for 0.
+// orNull returns nil for 0.
 func orNull[N int | uint64](n N) *N {
 	if n == 0 {
 		return nil
@@ -250,7 +250,7 @@ func orNull[N int | uint64](n N) *N {
 	return &n
 }
 
-// numberText is "" for 0. For example, the answer for a single id has no page.
+// numberText returns "" for 0. For example, the answer for a single id has no page.
 func numberText[N int | uint64](n N) string {
 	if n == 0 {
 		return ""

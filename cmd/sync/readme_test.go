@@ -50,8 +50,8 @@ func TestShownCommandsAreTested(t *testing.T) {
 	}
 }
 
-// TestGitIgnoresShownFiles checks that git ignores the files, including secrets, that the
-// README and the guide create in this folder.
+// TestGitIgnoresShownFiles checks that git ignores the files, including secrets, that the commands
+// of the README and the guide write in the root of the repository.
 func TestGitIgnoresShownFiles(t *testing.T) {
 	pages, err := filepath.Glob("../../docs/guide/*.md")
 	must(t, err)
@@ -71,7 +71,7 @@ func TestGitIgnoresShownFiles(t *testing.T) {
 		}
 	}
 	if len(written) < 10 {
-		t.Errorf("found only %q: this test no longer finds the other files", written)
+		t.Errorf("found %q, want at least 10 files: this test no longer finds the others", written)
 	}
 	for _, file := range written {
 		cmd := exec.CommandContext(t.Context(), "git", "check-ignore", "--no-index", file, file+"/in")
@@ -169,8 +169,8 @@ func read(t *testing.T, file string) string {
 	return string(text)
 }
 
-// words splits a line like a shell with simple quotes and comments. In a script a doubled
-// quote counts as one.
+// words splits a line like a shell with simple quotes and comments. A doubled quote between quotes
+// counts as one, as in a script.
 func words(line, quotes string) []string {
 	var found []string
 	var word strings.Builder

@@ -36,8 +36,8 @@ func rebuildCommand(g *globals) *cobra.Command {
 			"lost, or if this program cannot read the catalog of another version. Every file is compared\n" +
 			"with its checksum. A needed file that is damaged or missing ends the command; --skip-damaged\n" +
 			"leaves it out, moves it to damaged/ and records it in meta.runs.\n\n" +
-			"Before it publishes, it compares days, runs and closed rows with the current catalog. It does\n" +
-			"not publish less unless --accept-loss is given.\n\n" +
+			"Before it publishes, it compares days, runs and closed rows with the current catalog. If some\n" +
+			"would be lost, it publishes only with --accept-loss.\n\n" +
 			"--series works in the other direction: it writes damaged or missing files of the series and\n" +
 			"of versions again, from copies or from the history in the newest intact catalog. If the whole\n" +
 			"series is lost, it writes the days that retention keeps.\n\n" +

@@ -46,8 +46,8 @@ func runRehearsal(ctx context.Context, g *globals, cfg config.Config) error {
 }
 
 // rehearse restores the newest backup into a folder beside the warehouse, builds the catalog and
-// compares it with the version that was backed up. The folder is removed
-// in any case. The next rehearsal removes the folder of a killed one.
+// compares it with the same version of the published warehouse. The folder is always removed. The
+// next rehearsal removes the folder of a killed one.
 func (g *globals) rehearse(ctx context.Context, cfg config.Config, published *warehouse.Warehouse) (res backup.Restored, err error) {
 	dir, err := filepath.Abs(cfg.Warehouse.Dir)
 	if err != nil {

@@ -21,11 +21,11 @@ func TestRehearsal(t *testing.T) {
 	d.out.Reset()
 	must(t, runBackup(t.Context(), d.g, backupOptions{rehearse: true}))
 	if !strings.Contains(d.out.String(), " can be restored: ") {
-		t.Errorf("the rehearsal printed %q", d.out)
+		t.Errorf("the rehearsal printed %q, want that the backup can be restored", d.out)
 	}
 	good := d.lastRehearsal(t)
 	if good.Last.Outcome != ledger.Complete || good.Last.Bytes == 0 || good.Succeeded.IsZero() {
-		t.Errorf("the ledger contains %+v", good)
+		t.Errorf("the ledger contains %+v, want a complete rehearsal with its bytes and time", good)
 	}
 
 	// The largest object is a Parquet file or the ledger, which a restore needs.
@@ -40,10 +40,10 @@ func TestRehearsal(t *testing.T) {
 	})
 	err := runBackup(t.Context(), d.g, backupOptions{rehearse: true})
 	if err == nil || !strings.Contains(err.Error(), filepath.Base(truncated)) {
-		t.Errorf("the rehearsal with a truncated object %s ended with %v", truncated, err)
+		t.Errorf("the rehearsal with the truncated object %s ended with %v, want an error with its name", truncated, err)
 	}
 	if bad := d.lastRehearsal(t); bad.Last.Outcome != ledger.Failed || !bad.IsBehind() || bad.Succeeded != good.Succeeded {
-		t.Errorf("the ledger contains %+v after a failure", bad)
+		t.Errorf("after a failure the ledger contains %+v, want a failed rehearsal and the time of the good one", bad)
 	}
 
 	left, err := os.ReadDir(d.root)

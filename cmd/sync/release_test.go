@@ -24,9 +24,9 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// A fixture is a warehouse that the program of a release wrote: nights, unused webhook events
-// and an interrupted run. It includes the rows of all tables and the ledger as that program
-// read them.
+// fixtureRelease is the release whose fixture TestWriteFixture writes. A fixture is a warehouse of
+// that release with nights, unused webhook events and an interrupted run, and the tables and the
+// ledger as the release printed them.
 
 var fixtureRelease = flag.String("release", "", "write the fixture warehouse of this release, made by this program")
 
@@ -42,7 +42,7 @@ func TestWriteFixture(t *testing.T) {
 		t.Skip("writes the fixture of a release: make fixture")
 	}
 	if version != *fixtureRelease {
-		t.Fatalf("this program is version %s and not %s: run make fixture", version, *fixtureRelease)
+		t.Fatalf("this program is version %s, want %s: run make fixture", version, *fixtureRelease)
 	}
 	root := t.TempDir()
 	l := newTestWarehouse(t, filepath.Join(root, "warehouse"))
@@ -60,7 +60,7 @@ func TestWriteFixture(t *testing.T) {
 	must(t, err)
 	const most = 2 << 20
 	if info.Size() > most {
-		t.Errorf("%s has %d bytes, over %d", file, info.Size(), most)
+		t.Errorf("%s has %d bytes, want at most %d", file, info.Size(), most)
 	}
 }
 
@@ -160,7 +160,7 @@ func unpackFolder(archive, root string) (err error) {
 	}
 }
 
-// releases lists the fixtures.
+// releases returns the versions that have a fixture.
 func releases(t *testing.T) []string {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(releasesDir, "*"+fixtureSuffix))
@@ -173,7 +173,8 @@ func releases(t *testing.T) []string {
 	return files
 }
 
-// fixture is the warehouse of a release with its rows and ledger as the release read them.
+// fixture is an unpacked fixture. history contains the rows of each table as the release printed
+// them, and ledger its output of runs.
 type fixture struct {
 	*testWarehouse
 	dir     string
@@ -278,7 +279,7 @@ func TestTrialReadReleaseWarehouses(t *testing.T) {
 			}
 			f.mustExplore()
 			if code, problems := f.execute(t.Context(), nil, io.Discard, "backup"); code != 2 || !strings.Contains(problems, "there is no bucket") {
-				t.Errorf("backup ended with %d: %s", code, problems)
+				t.Errorf("backup ended with %d: %s; want 2, because there is no bucket", code, problems)
 			}
 		})
 	}
@@ -303,7 +304,7 @@ func (l *testWarehouse) mustExplore() {
 		stop()
 		return len(p), nil
 	}), "explore", "--listen", "127.0.0.1:0"); code != 0 {
-		l.Errorf("explore ended with %d: %s", code, problems)
+		l.Errorf("explore ended with %d: %s; want 0", code, problems)
 	}
 }
 
@@ -312,8 +313,8 @@ type writerFunc func(p []byte) (int, error)
 func (f writerFunc) Write(p []byte) (int, error) { return f(p) }
 
 // TestTrialContinueReleaseWarehouses resumes the interrupted night and runs more nights. The
-// history must equal that of a warehouse in which this program ran all nights. Only nights may
-// need the token.
+// history must equal that of a warehouse in which this program ran all nights. Only the nights get
+// the token.
 func TestTrialContinueReleaseWarehouses(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
@@ -393,7 +394,7 @@ func TestTrialNewerWarehouseIsRejected(t *testing.T) {
 		var out bytes.Buffer
 		code, problems := f.execute(t.Context(), map[string]string{"PLACEMENTSYNC_TOKEN": demoToken}, &out, args...)
 		if code != 1 || !strings.Contains(problems, "was written by placementsync 9.1.0 in format 2 and this program knows 1; nothing was changed: use that program or a newer one") {
-			t.Errorf("%q ended with %d: %s%s", args, code, &out, problems)
+			t.Errorf("%q ended with %d, want 1 and the two formats: %s%s", args, code, &out, problems)
 		}
 	}
 	for _, args := range [][]string{
@@ -404,7 +405,7 @@ func TestTrialNewerWarehouseIsRejected(t *testing.T) {
 		requireRejected(args...)
 	}
 	if n := f.requestCount.Load(); n > 1 { // check requests the token before it opens the warehouse
-		t.Errorf("the service received %d requests", n)
+		t.Errorf("the service received %d requests, want at most 1", n)
 	}
 	// A restored backup contains only the series.
 	for _, name := range []string{"latest", "versions", "catalog.duckdb", "raw"} {

@@ -96,15 +96,15 @@ func heldNotices(wh *warehouse.Warehouse, isShown bool) ([]report.Notice, error)
 	return []report.Notice{n}, nil
 }
 
-// openSnapshots are the snapshots that a report reads, by time. The zero time is the snapshot of
-// the report.
+// openSnapshots contains the open snapshots of a report, by time. The snapshot of the report itself
+// has the zero time.
 type openSnapshots struct {
 	g    *globals
 	asOf string
 	dbs  map[time.Time]*query.DB
 }
 
-// ask is a report.Ask.
+// ask implements report.Ask. It runs a query on its snapshot.
 func (s *openSnapshots) ask(ctx context.Context, q report.Question) (r query.Result, ok bool, err error) {
 	db := s.dbs[q.AsOf]
 	if db == nil {

@@ -83,7 +83,7 @@ func checkCharts(t *testing.T, b *browser) {
 	}
 	for _, c := range charts {
 		if c.Width < 200 || c.Height < 60 || c.Shapes < 3 {
-			t.Errorf("%s is not drawn: %.0f by %.0f with %d shapes", c.ID, c.Width, c.Height, c.Shapes)
+			t.Errorf("%s is %.0f by %.0f pixels with %d shapes, want at least 200 by 60 with 3", c.ID, c.Width, c.Height, c.Shapes)
 		}
 	}
 }
@@ -112,11 +112,11 @@ func checkPaper(t *testing.T, b *browser, file string) {
 	})()`, &charts)
 	for _, c := range charts {
 		if c.Share < 0.9 || c.Share > 1 || c.Heading == "" {
-			t.Errorf("%s fills %.2f of its card on paper, with the heading %q", c.ID, c.Share, c.Heading)
+			t.Errorf("%s fills %.2f of its card on paper with the heading %q, want 0.90 to 1.00 and a heading", c.ID, c.Share, c.Heading)
 		}
 	}
 	if len(charts) < least {
-		t.Errorf("the page has %d charts on paper", len(charts))
+		t.Errorf("the page has %d charts on paper, want at least %d", len(charts), least)
 	}
 }
 
@@ -126,13 +126,13 @@ func checkWidth(t *testing.T, b *browser, width int) {
 	var got int
 	b.eval("document.documentElement.scrollWidth", &got)
 	if got > width {
-		t.Errorf("the page is %d wide in a window of %d", got, width)
+		t.Errorf("the page is %d pixels wide, want at most the %d of the window", got, width)
 	}
 }
 
 func checkControls(t *testing.T, b *browser) {
 	t.Helper()
-	for _, c := range []struct{ what, expression, want string }{
+	for _, c := range []struct{ claim, expression, want string }{
 		{"a column heading sorts its table", `(() => {
 			const table = [...document.querySelectorAll("table")].find((t) => t.caption.textContent === "Grades of the streams");
 			const head = [...table.tHead.rows[0].cells].findIndex((c) => c.textContent === "Rows");
@@ -183,12 +183,12 @@ func checkControls(t *testing.T, b *browser) {
 		var got string
 		b.eval(c.expression, &got)
 		if got != c.want {
-			t.Errorf("%s: got %q, want %q", c.what, got, c.want)
+			t.Errorf("%s: got %q, want %q", c.claim, got, c.want)
 		}
 	}
 }
 
-// firstPaint waits for the first paint of the page and returns its time.
+// firstPaint is a promise of the time of the first paint, in milliseconds.
 const firstPaint = `new Promise((done) => new PerformanceObserver((list) => {
 	for (const e of list.getEntries()) if (e.name === "first-contentful-paint") done(e.startTime);
 }).observe({type: "paint", buffered: true}))`
@@ -206,7 +206,7 @@ func checkPaint(t *testing.T, b *browser, file string) {
 		best = min(best, milliseconds)
 	}
 	if best > most && os.Getenv("PLACEMENTSYNC_BENCH") != "" {
-		t.Errorf("the first paint came after %.0f ms, over %.0f", best, most)
+		t.Errorf("the first paint came after %.0f ms, want at most %.0f", best, most)
 	}
 	t.Logf("first paint after %.0f ms", best)
 }

@@ -28,7 +28,7 @@ func TestTrialReportNumbers(t *testing.T) {
 		"Orders paid, 30 days": "select count(*) from orders where deleted_at is null and date_paid > (select max(snapshot_at) from meta.runs) - interval 30 day",
 	} {
 		if want := scalar(t, config, sql); tiles[figure] != want {
-			t.Errorf("%s is %q on the page, and %q in SQL", figure, tiles[figure], want)
+			t.Errorf("%s is %q on the page, want %q as in SQL", figure, tiles[figure], want)
 		}
 	}
 	if want := scalar(t, config, "select max(run_id) from meta.runs"); !strings.Contains(page, "<code>"+want+"</code>") {

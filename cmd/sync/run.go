@@ -81,8 +81,8 @@ func runNight(ctx context.Context, g *globals, o runOptions) error {
 // endNight prints the result of a night. The returned error contains its exit code.
 func (g *globals) endNight(res pipeline.Result, err error, dryRun bool) error {
 	if len(res.Run.Streams) > 0 {
-		if shown := showNight(g, res, dryRun); shown != nil && err == nil {
-			err = shown
+		if showErr := showNight(g, res, dryRun); showErr != nil && err == nil {
+			err = showErr
 		}
 	}
 	if outcome := res.Run.Outcome; outcome != "" && outcome != ledger.Complete {

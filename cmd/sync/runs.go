@@ -40,14 +40,14 @@ func runRuns(g *globals, format string) error {
 	if err != nil {
 		return err
 	}
-	seen, _, err := wh.Versions.Latest()
+	current, _, err := wh.Versions.Latest()
 	if err != nil {
 		return err
 	}
 	if format == "json" {
 		all := make([]runJSON, len(runs))
 		for i, r := range runs {
-			all[i] = runJSON{r, r.ID == seen}
+			all[i] = runJSON{r, r.ID == current}
 		}
 		return writeJSON(g.stdout, all)
 	}
@@ -55,7 +55,7 @@ func runRuns(g *globals, format string) error {
 		_, err := fmt.Fprintln(g.stderr, "no run yet: start one with placementsync run")
 		return err
 	}
-	_, err = fmt.Fprintln(g.stdout, listRuns(runs, seen).render(g.width))
+	_, err = fmt.Fprintln(g.stdout, listRuns(runs, current).render(g.width))
 	return err
 }
 
@@ -68,14 +68,14 @@ type runJSON struct {
 
 // listRuns returns the table of the ledger. Less important columns are left out on a narrow
 // terminal.
-func listRuns(runs []ledger.Run, seen string) *listing {
+func listRuns(runs []ledger.Run, current string) *listing {
 	l := &listing{columns: []column{{name: "run"}, {name: "kind", drop: 6}, {name: "readers", drop: 2}, {name: "started", drop: 9},
 		{name: "took", isNumber: true, drop: 3}, {name: "attempts", isNumber: true, drop: 12}, {name: "outcome"}, {name: "exit", isNumber: true, drop: 10},
 		{name: "requests", isNumber: true, drop: 7}, {name: "received", isNumber: true, drop: 11}, {name: "retries", isNumber: true, drop: 13},
 		{name: "rows", isNumber: true, drop: 5}, {name: "new", isNumber: true, drop: 4}, {name: "changed", isNumber: true, drop: 4},
 		{name: "gone", isNumber: true, drop: 4}, {name: "streams", drop: 8}, {name: "why", drop: 1, least: 24}}}
 	for _, r := range runs {
-		l.addRow(r.ID, cmp.Or(r.Kind, ledger.Night), readersMark(r, seen), r.StartedAt.Format(time.DateTime), durationText(r),
+		l.addRow(r.ID, cmp.Or(r.Kind, ledger.Night), readersMark(r, current), r.StartedAt.Format(time.DateTime), durationText(r),
 			r.Attempts, r.Outcome, exitCodeText(r), r.Requests, plural.FormatBytes(r.Bytes), r.Retries, r.Rows, r.New, r.Changed, r.Gone, countStandings(r), r.Why())
 	}
 	return l
@@ -83,9 +83,9 @@ func listRuns(runs []ledger.Run, seen string) *listing {
 
 // readersMark marks the current version, the target of a rollback, and the source of a
 // backup or of the lake.
-func readersMark(r ledger.Run, seen string) string {
+func readersMark(r ledger.Run, current string) string {
 	switch {
-	case r.ID == seen:
+	case r.ID == current:
 		return "see this"
 	case r.Kind == ledger.Rollback:
 		return "to " + r.Version
@@ -95,7 +95,7 @@ func readersMark(r ledger.Run, seen string) string {
 	return ""
 }
 
-// durationText is empty for a killed run.
+// durationText returns "" for a killed run.
 func durationText(r ledger.Run) string {
 	if r.EndedAt.IsZero() {
 		return ""
@@ -103,7 +103,7 @@ func durationText(r ledger.Run) string {
 	return r.EndedAt.Sub(r.StartedAt).Round(time.Millisecond).String()
 }
 
-// exitCodeText is empty for a killed run.
+// exitCodeText returns "" for a killed run.
 func exitCodeText(r ledger.Run) string {
 	if r.ExitCode < 0 {
 		return ""

@@ -24,9 +24,9 @@ var updateSamples = flag.Bool("update", false, "write the samples of the documen
 //	output          its output on stdout and stderr
 //	...             any number of lines, including 0
 //
-// The blocks of one document run in order in one folder, which contains the demo in demo/. Its
-// service sends prices in cents on the day after the demo, for the guide to checks.
-// Variable parts of the output are masked, see masks.
+// The blocks of one document run in order in one folder, which contains the demo in demo/. On the
+// day after the demo the service sends prices in cents, for the guide to checks. Variable parts of
+// the output are masked, see masks.
 func TestTrialSamples(t *testing.T) {
 	requireTrials(t)
 	documents := documentsWithSamples(t)
@@ -197,9 +197,10 @@ func matchesSample(shown, got []string) bool {
 	return false
 }
 
-// updatedSample returns the new output with the same parts replaced by anyLines. The first part
-// keeps as many lines from the beginning as before, the last part as many from the end. Any
-// other part begins at the line that starts with the same word as its first line.
+// updatedSample shortens the new output like the sample, whose parts are separated by anyLines.
+// Each part keeps its number of lines. The first part comes from the beginning of the output, the
+// last from its end. Any other part begins at the output line that starts with the first word of
+// the part.
 func updatedSample(shown, got []string) []string {
 	var out []string
 	rest, parts := got, splitSample(shown)
@@ -241,7 +242,7 @@ func TestSamplesAreCompared(t *testing.T) {
 	for name, c := range map[string]struct {
 		shown   string
 		matches bool
-		renewed string
+		updated string
 	}{
 		"whole":           {"head|a 1|b 2|c 3|end", true, "head|a 1|b 2|c 3|end"},
 		"nothing":         {"", false, "head|a 1|b 2|c 3|end"},
@@ -258,10 +259,10 @@ func TestSamplesAreCompared(t *testing.T) {
 			shown = strings.Split(c.shown, "|")
 		}
 		if matches := matchesSample(shown, got); matches != c.matches {
-			t.Errorf("%s: matches %t", name, matches)
+			t.Errorf("%s: matches %t, want %t", name, matches, c.matches)
 		}
-		if renewed := strings.Join(updatedSample(shown, got), "|"); renewed != c.renewed {
-			t.Errorf("%s: updated to %s, want %s", name, renewed, c.renewed)
+		if updated := strings.Join(updatedSample(shown, got), "|"); updated != c.updated {
+			t.Errorf("%s: updated to %s, want %s", name, updated, c.updated)
 		}
 	}
 	line := maskLines(t, "/tmp/x", []string{"run 20261122T040047Z of 2026-11-22T04:00:47.1Z:  12.0 KiB in 1.5s at http://127.0.0.1:4711 into /tmp/x/demo ────"})
@@ -276,6 +277,6 @@ func TestSamplesAreCompared(t *testing.T) {
 	}
 	stays := "20261104T020000Z-2 of 2026-11-04T02:00:00Z has 400 rows"
 	if line := maskLines(t, "/tmp/x", []string{stays}); line[0] != stays {
-		t.Errorf("masked %q", line[0])
+		t.Errorf("masked %q, want %q unchanged", line[0], stays)
 	}
 }

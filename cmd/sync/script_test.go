@@ -29,7 +29,7 @@ func TestMain(m *testing.M) {
 		"placementsync-service": mainService,
 		// The program with a short timeout for the lake program.
 		"placementsync-hasty": mainShortTimeout,
-		// The program with a busy database during a signal.
+		// The program with a night that pauses in its merge: until a signal, or forever.
 		"placementsync-merging": func() { mainPausedInMerge(func(ctx context.Context) { <-ctx.Done() }) },
 		"placementsync-stuck":   func() { mainPausedInMerge(func(context.Context) { select {} }) },
 		// The program that crashes, see crash_test.go.
@@ -37,14 +37,14 @@ func TestMain(m *testing.M) {
 	})
 }
 
-// mainShortTimeout is the program with a short timeout for the lake program.
+// mainShortTimeout runs the program with a short timeout for the lake program.
 func mainShortTimeout() {
 	p := hostProcess()
 	p.lakeTimeout = 200 * time.Millisecond
 	os.Exit(executeArgs(context.Background(), os.Args[1:], p))
 }
 
-// mainPausedInMerge is the program with a night that calls hold during its merge.
+// mainPausedInMerge runs the program with a night that calls hold during its merge.
 func mainPausedInMerge(hold func(ctx context.Context)) {
 	p := hostProcess()
 	os.Exit(command.RunInterruptible(p.stderr, abandoned, func(ctx context.Context, waitForWork func()) int {
@@ -79,7 +79,7 @@ func mainPausedInMerge(hold func(ctx context.Context)) {
 //	sim-serve [FLAG...]         start a demo service, and set SIM_URL
 //	sim-fault [KIND[@ROUTE]...] replace the faults of this service; without arguments, remove them
 //	sim-advance DAYS            advance this service by days
-//	sim-count PATH VAR [DAY]    set VAR to the number of records of a list, with DAY of a list of the demo
+//	sim-count PATH VAR [DAY]    set VAR to the number of records of a list; with DAY, of the demo on that day
 //	install-lake                build the lake program and add it to PATH
 //	copy-demo DIR               copy the folder of a demo of three nights
 //	sim-await PATH              wait until a path was requested

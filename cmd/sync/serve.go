@@ -120,7 +120,7 @@ func runServe(ctx context.Context, g *globals) error {
 	return err
 }
 
-// watchdogInterval is the interval at which systemd expects a message, or 0.
+// watchdogInterval returns the interval at which systemd expects a message, or 0.
 func (g *globals) watchdogInterval() time.Duration {
 	text, _ := g.LookupEnv("WATCHDOG_USEC")
 	microseconds, err := strconv.ParseInt(text, 10, 64)
@@ -167,7 +167,7 @@ func (s *service) newSettings(cfg config.Config) (daemon.Settings, error) {
 	}, nil
 }
 
-// reportFile is the path of the report of the newest night.
+// reportFile returns the path of the report of the newest night.
 func reportFile(dir string) string { return filepath.Join(dir, "report.html") }
 
 // Runs implements daemon.Program. An unmounted disk is an error, not an empty ledger.
@@ -213,7 +213,7 @@ func (s *service) Reload() (daemon.Settings, error) {
 	return s.newSettings(cfg)
 }
 
-// followKinds are the configured kinds of work after nights.
+// followKinds returns the configured kinds of work after nights.
 func followKinds(cfg config.Config) (kinds []string) {
 	if len(cfg.Watch) > 0 {
 		kinds = append(kinds, ledger.Watch)

@@ -73,8 +73,8 @@ func hangup(ts *testscript.TestScript, neg bool, args []string) {
 type receiver struct{ got output }
 
 func (r *receiver) ServeHTTP(w http.ResponseWriter, q *http.Request) {
-	body, _ := io.ReadAll(q.Body)                                                // the received part is enough
-	_, _ = fmt.Fprintf(&r.got, "%s %s %s\n", q.Method, q.URL.Path, string(body)) // a buffer takes all
+	body, _ := io.ReadAll(q.Body)                                                // a request that was cut off is recorded too
+	_, _ = fmt.Fprintf(&r.got, "%s %s %s\n", q.Method, q.URL.Path, string(body)) // writing to a buffer cannot fail
 	if strings.HasPrefix(q.URL.Path, "/refused/") {
 		http.Error(w, "s3cret", http.StatusForbidden)
 		return
@@ -98,7 +98,7 @@ func received(ts *testscript.TestScript, neg bool, args []string) {
 	pattern, err := regexp.Compile(`(?m)` + args[0])
 	ts.Check(err)
 	if got := s.receiver.got.String(); pattern.MatchString(got) == neg {
-		ts.Fatalf("the receiver got\n%s", strings.TrimSpace(got))
+		ts.Fatalf("a request matches %s: %t, want %t; the receiver got\n%s", args[0], neg, !neg, strings.TrimSpace(got))
 	}
 }
 

@@ -111,8 +111,8 @@ func simAdvance(ts *testscript.TestScript, neg bool, args []string) {
 	s.service.Advance(days)
 }
 
-// simCount counts records of the script's service or, before sim-serve, of the service of
-// the demo command, which depends only on seed and day.
+// simCount counts records of the script's service. With a day it counts the records of the demo
+// command's service, which depend only on seed and day.
 func simCount(ts *testscript.TestScript, neg bool, args []string) {
 	requireUsage(ts, !neg && (len(args) == 2 || len(args) == 3), "sim-count PATH VAR [DAY of the demo]")
 	service := scriptEnvOf(ts).service

@@ -98,7 +98,7 @@ func (w *recordBrowser) typeSQL(t *testing.T) {
 	var address string
 	w.eval(`new URLSearchParams(location.search).get("sql")`, &address)
 	if address != text {
-		t.Errorf("the address has the statement %q", address)
+		t.Errorf("the address has the statement %q, want %q", address, text)
 	}
 	var csv string
 	w.eval(`(() => { const asked = new URLSearchParams(new FormData(document.getElementById("statement"))); asked.set("format", "csv");
@@ -111,8 +111,8 @@ func (w *recordBrowser) typeSQL(t *testing.T) {
 	w.typeText("SELECT 1,\n  nam FROM product_listings")
 	w.eval(`document.querySelector("#statement .main").click()`, nil)
 	w.waitFor(`document.querySelector("button[data-line]")`)
-	if text := w.shown(); !strings.Contains(text, `"nam" not found`) || !strings.Contains(text, "Line 2, column 3") {
-		t.Errorf("the mistake is shown as %q", text)
+	if mistake := w.shown(); !strings.Contains(mistake, `"nam" not found`) || !strings.Contains(mistake, "Line 2, column 3") {
+		t.Errorf("the mistake is shown as %q, want the unknown name and Line 2, column 3", mistake)
 	}
 	w.eval(`document.querySelector("button[data-line]").click()`, nil)
 	w.waitFor(`document.activeElement.classList.contains("cm-content")`)
@@ -137,7 +137,7 @@ func (w *recordBrowser) typeSQL(t *testing.T) {
 	var kept []string
 	w.eval(`[...document.querySelectorAll("#history li")].map((l) => l.textContent)`, &kept)
 	if len(kept) < 5 || kept[4] != text {
-		t.Errorf("the history is %q", kept)
+		t.Errorf("the history is %q, want %q in the fifth place", kept, text)
 	}
 }
 
@@ -150,13 +150,14 @@ func (w *recordBrowser) openTable(t *testing.T) {
 	var text string
 	w.eval(`document.querySelector("textarea").value`, &text)
 	if text != "FROM order_items LIMIT 100" {
-		t.Errorf("the editor has %q", text)
+		t.Errorf("the editor has %q, want FROM order_items LIMIT 100", text)
 	}
 	w.eval(`document.querySelector("#statement .main").click()`, nil)
 	w.waitFor(`document.querySelectorAll("#result tbody tr").length > 10`)
 }
 
-// checkSQLLayouts checks the width and the accessibility of the pages with a result and without a script.
+// checkSQLLayouts checks the width and the accessibility of the pages SQL and Schema, and that the
+// page SQL works without a script.
 func (w *recordBrowser) checkSQLLayouts(t *testing.T) {
 	for _, view := range []struct {
 		scheme string
@@ -186,6 +187,6 @@ func (w *recordBrowser) checkSQLLayouts(t *testing.T) {
 	var shown string
 	w.eval(`document.getElementById("result").innerText`, &shown)
 	if !strings.Contains(shown, "42") || !strings.Contains(shown, "1 row") {
-		t.Errorf("without a script the result is %q", shown)
+		t.Errorf("without a script the result is %q, want 42 and 1 row", shown)
 	}
 }

@@ -48,14 +48,14 @@ func runOnTerminal(t *testing.T, width int, dir string, args ...string) string {
 	cmd := exec.CommandContext(t.Context(), path, args...)
 	cmd.Dir, cmd.Stdin, cmd.Stdout, cmd.Stderr = dir, tty, tty, tty
 	var sent bytes.Buffer
-	read := make(chan struct{})
+	copied := make(chan struct{})
 	must(t, errors.Join(cmd.Start(), tty.Close()))
 	go func() {
-		defer close(read)
+		defer close(copied)
 		_, _ = io.Copy(&sent, control) // an error means that the program has ended
 	}()
 	err = cmd.Wait()
-	<-read
+	<-copied
 	_ = control.Close()
 	if failed := new(exec.ExitError); err != nil && (!errors.As(err, &failed) || failed.ExitCode() != 3) {
 		t.Fatalf("%v: %v\n%s", args, err, &sent)
@@ -99,7 +99,7 @@ func requirePatterns(t *testing.T, text string, patterns ...string) {
 	text = strings.ReplaceAll(text, "\r\n", "\n")
 	for _, pattern := range patterns {
 		if !regexp.MustCompile(pattern).MatchString(text) {
-			t.Errorf("the terminal lacks %s:\n%s", pattern, text)
+			t.Errorf("the terminal shows no match of %s:\n%s", pattern, text)
 		}
 	}
 	if strings.Contains(text, "level=INFO") {
@@ -107,7 +107,8 @@ func requirePatterns(t *testing.T, text string, patterns ...string) {
 	}
 }
 
-// TestJournalPriorities runs the program with JOURNAL_STREAM set to its stderr, as systemd does.
+// TestJournalPriorities sets JOURNAL_STREAM to the stderr of the program, as systemd does. Each
+// line must then begin with its priority.
 func TestJournalPriorities(t *testing.T) {
 	t.Parallel()
 	read, write, err := os.Pipe()
@@ -122,12 +123,12 @@ func TestJournalPriorities(t *testing.T) {
 	cmd.Env = append(os.Environ(), fmt.Sprintf("JOURNAL_STREAM=%d:%d", stat.Dev, stat.Ino))
 	failed := new(exec.ExitError)
 	if err := cmd.Run(); !errors.As(err, &failed) {
-		t.Errorf("the program ended with %v", err)
+		t.Errorf("the program ended with %v, want an exit code", err)
 	}
 	must(t, write.Close())
 	got, err := io.ReadAll(read)
 	must(t, err)
 	if !regexp.MustCompile(`^(<3>.+\n)+$`).Match(got) || !strings.HasPrefix(string(got), "<3>placementsync: ") {
-		t.Errorf("the journal gets %q", got)
+		t.Errorf("the journal gets %q, want lines that begin with <3>", got)
 	}
 }

@@ -104,11 +104,11 @@ func showVerified(w io.Writer, v pipeline.VerifyReport) error {
 	}
 	verdict := map[string]string{integrity.Whole: "whole", integrity.Rebuildable: "damaged: all of it can be rebuilt",
 		integrity.Damaged: "damaged: some data is lost"}[v.Result()]
-	read := "names and sizes; --read-data reads every byte"
+	extent := "names and sizes; --read-data reads every byte"
 	if v.ReadData {
-		read = plural.FormatBytes(v.Bytes) + " read"
+		extent = plural.FormatBytes(v.Bytes) + " read"
 	}
-	_, err := fmt.Fprintf(w, "%s (%s, %s, %s)\n", verdict, plural.Count(v.Files, "file"), read, v.Took.Round(time.Millisecond))
+	_, err := fmt.Fprintf(w, "%s (%s, %s, %s)\n", verdict, plural.Count(v.Files, "file"), extent, v.Took.Round(time.Millisecond))
 	return err
 }
 

@@ -56,7 +56,7 @@ func TestBackupOnServer(t *testing.T) {
 	})
 	must(t, d.night(t))
 	if slow > 0 {
-		t.Errorf("the night got only %d throttled responses", 5-slow)
+		t.Errorf("the night got %d throttled responses, want 5", 5-slow)
 	}
 
 	resets := 0
@@ -70,7 +70,7 @@ func TestBackupOnServer(t *testing.T) {
 	})
 	must(t, d.night(t))
 	if resets < 3 {
-		t.Errorf("only %d connections were reset", resets)
+		t.Errorf("%d connections were reset, want 3", resets)
 	}
 	must(t, runBackup(t.Context(), d.g, backupOptions{verify: true, readData: true}))
 
@@ -111,17 +111,17 @@ func (d *bucketHarness) failBackups(t *testing.T, gate *s3sim.Gateway) {
 	gate.SetFailure(nil)
 	err := d.night(t)
 	if exitCodeOf(t, err) != ledger.Partial.ExitCode() || !strings.Contains(err.Error(), "does not accept the keys") || strings.Contains(err.Error(), "another-secret") {
-		t.Errorf("the night ended with %d: %v", exitCodeOf(t, err), err)
+		t.Errorf("the night with a wrong key ended with %d: %v; want the outcome partial, and the reason without the key", exitCodeOf(t, err), err)
 	}
 	if n := gate.CountRequests(http.MethodGet); n > 2 {
-		t.Errorf("wrong keys were tried %d times", n)
+		t.Errorf("the wrong key was tried %d times, want at most 2", n)
 	}
 	must(t, os.WriteFile(secret, []byte(s3sim.SecretKey), 0o600))
 
 	must(t, os.Rename(filepath.Join(gate.Files, "store"), filepath.Join(gate.Files, "gone")))
 	err = d.night(t)
 	if exitCodeOf(t, err) != ledger.Partial.ExitCode() || !strings.Contains(err.Error(), "the bucket does not exist") {
-		t.Errorf("the night ended with %d: %v", exitCodeOf(t, err), err)
+		t.Errorf("the night without a bucket ended with %d: %v; want the outcome partial, and the reason", exitCodeOf(t, err), err)
 	}
 	must(t, os.Rename(filepath.Join(gate.Files, "gone"), filepath.Join(gate.Files, "store")))
 }
@@ -162,18 +162,18 @@ func TestTrialKilledBackupContinues(t *testing.T) {
 	must(t, cmd.Process.Kill())
 	_ = cmd.Wait() // it was killed
 	d.store.Fail = nil
-	half := len(d.store.Objects("store"))
-	if m := manifestsIn(d.store.Objects("store")); len(m) != 0 || half == 0 {
-		t.Errorf("a killed backup left %d objects and the manifests %v: %s", half, m, out.String())
+	uploaded := len(d.store.Objects("store"))
+	if m := manifestsIn(d.store.Objects("store")); len(m) != 0 || uploaded == 0 {
+		t.Errorf("a killed backup left %d objects and the manifests %v, want some objects and no manifest: %s", uploaded, m, out.String())
 	}
 	if got := d.files(t); len(got) != len(before) {
 		t.Errorf("a killed backup changed the warehouse: %d files, then %d", len(before), len(got))
 	}
-	start := d.store.Requests()[http.MethodPut]
+	putsBefore := d.store.Requests()[http.MethodPut]
 	must(t, runBackup(t.Context(), d.g, backupOptions{}))
 	all := len(d.store.Objects("store"))
-	if n := d.store.Requests()[http.MethodPut] - start; n != all-half {
-		t.Errorf("the second backup sent %d objects, want the %d that were missing", n, all-half)
+	if n := d.store.Requests()[http.MethodPut] - putsBefore; n != all-uploaded {
+		t.Errorf("the second backup sent %d objects, want the %d missing ones", n, all-uploaded)
 	}
 	must(t, runBackup(t.Context(), d.g, backupOptions{verify: true, readData: true}))
 }

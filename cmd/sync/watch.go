@@ -57,7 +57,7 @@ func runWatch(ctx context.Context, g *globals, names []string, dryRun bool) erro
 	entry := ledger.BeginFollow(ledger.Watch, version, g.Now())
 	results, err := g.runWatches(ctx, cfg, dryRun)
 	showWatches(g.stdout, cfg.Watch, results, dryRun)
-	// An entry means that all watches ran.
+	// The ledger only records work on all watches.
 	if !dryRun && len(names) == 0 && !errors.As(err, new(*warehouse.LockedError)) {
 		err = errors.Join(err, g.recordFollow(ctx, cfg, endWatches(ctx, g.Now(), entry, results, err)))
 	}
@@ -119,7 +119,7 @@ func endWatches(ctx context.Context, now time.Time, entry ledger.Run, results []
 const watchTimeout = 15 * time.Minute
 
 // runWatches runs the watches of the configuration. The error contains the errors of all watches.
-// results is empty only if no watch could run.
+// The results are empty only if no watch could run.
 func (g *globals) runWatches(ctx context.Context, cfg config.Config, dryRun bool) ([]watch.Result, error) {
 	watches, err := newWatches(cfg.Watch)
 	if err != nil {
@@ -167,7 +167,7 @@ func (g *globals) runWatchList(ctx context.Context, cfg config.Config, watches [
 	return results, errors.Join(problems...)
 }
 
-// newWatches maps the configuration.
+// newWatches maps the watches of the configuration.
 func newWatches(all []config.Watch) ([]watch.Watch, error) {
 	var watches []watch.Watch
 	for _, c := range all {
@@ -211,9 +211,9 @@ func newChannel(c config.Channel) (notify.Channel, error) {
 	}}, err
 }
 
-// checkWatches checks own queries and watches, and prints them. With a published snapshot it
-// also binds the queries and checks the columns of the watches. The error contains all
-// problems. Channels and conditions are checked with the configuration.
+// checkWatches checks user-defined queries and watches, and prints them. With a published snapshot
+// it also binds the queries and checks the columns of the watches. The error contains all problems.
+// Channels and conditions were already checked with the configuration.
 func checkWatches(ctx context.Context, g *globals, cfg config.Config) (err error) {
 	if len(cfg.Watch) == 0 && cfg.Queries.Dir == "" {
 		return nil

@@ -86,8 +86,8 @@ func exampleText(t *testing.T) string {
 	return text
 }
 
-// TestTrialWatchesOfTheExample enables the channels and watches of config.example.yaml for three
-// nights, and compares the received messages with the results of the queries.
+// TestTrialWatchesOfTheExample runs the channels and watches of config.example.yaml after three
+// nights, and compares the received messages with the results of independent SQL.
 func TestTrialWatchesOfTheExample(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
@@ -158,7 +158,7 @@ func TestTrialWatchesOfTheExample(t *testing.T) {
 		t.Errorf("findings (-want +got):\n%s\nall: %v\n%s", diff, arrived, &out)
 	}
 	if len(box.got) != 1 || !strings.Contains(box.got[0], "Subject: placementsync: payables: ") || arrived["payables"] == "" {
-		t.Errorf("the mail server got %q, and the chat %v", box.got, arrived)
+		t.Errorf("the mail server got %q and the chat %v, want the watch payables once in each", box.got, arrived)
 	}
 }
 

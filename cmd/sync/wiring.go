@@ -21,8 +21,8 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// This file maps the configuration to the configurations of the packages. They do not know
-// the format of the file.
+// This file maps the configuration to the settings of each package. The packages do not know the
+// format of the configuration.
 
 // loadConfig reads the given sections of the configuration, or all sections.
 func (g *globals) loadConfig(sections ...string) (config.Config, error) {
@@ -66,14 +66,14 @@ func (g *globals) nightConfig(c config.Config) (pipeline.Config, error) {
 		return pipeline.Config{}, err
 	}
 	private := transform.Privacy{Drop: c.Privacy.Drop, Hash: c.Privacy.Hash, Key: []byte(c.Privacy.HashKey.Reveal())}
-	folder := command.WarehouseConfig(c, version)
-	folder.Step = g.Step
+	whConfig := command.WarehouseConfig(c, version)
+	whConfig.Step = g.Step
 	audit, err := loadChecks(c)
 	if err != nil {
 		return pipeline.Config{}, err
 	}
 	return pipeline.Config{
-		Warehouse: folder, Build: nameBuild(), Fetch: fetchConfig(c, g.LookupEnv), Streams: stream.AllWithEvents(), Chosen: streams,
+		Warehouse: whConfig, Build: nameBuild(), Fetch: fetchConfig(c, g.LookupEnv), Streams: stream.AllWithEvents(), Chosen: streams,
 		TeamID: c.API.TeamID,
 		Checks: audit, CheckTimeout: c.Checks.Timeout,
 		Privacy: private, ResumeMaxAge: c.Run.ResumeMaxAge, MaxDuration: c.Run.MaxDuration,
@@ -83,8 +83,8 @@ func (g *globals) nightConfig(c config.Config) (pipeline.Config, error) {
 	}, nil
 }
 
-// chosenStreams are the streams of a night. The patterns may come from a flag, so they are
-// checked here again.
+// chosenStreams returns the names of the streams of a night. The patterns may come from a flag, so
+// they are checked here again.
 func chosenStreams(c config.Streams) ([]string, error) {
 	for _, pattern := range c.Include {
 		if hint := command.SuggestStream(pattern); hint != "" {
@@ -98,7 +98,7 @@ func chosenStreams(c config.Streams) ([]string, error) {
 	return chosen, nil
 }
 
-// nameBuild identifies this binary by its revision and modules. If the source had local
+// nameBuild returns a text that identifies this binary: its revision and modules. If the source had local
 // changes, it uses a checksum of the binary, or a random name if the binary cannot be read.
 func nameBuild() string {
 	info, _ := debug.ReadBuildInfo()
