@@ -18,6 +18,10 @@ SECTIONS ?= all
 TRIALS ?= Torture
 FUZZTIME ?= 10m
 TARGETS ?= .
+PACKAGES ?= pipeline ledger warehouse integrity load query
+SAMPLE ?= 100
+SEED ?= 1
+WORKERS ?= 1
 
 # 0.8.2 is the newest release and reads Go 1.26 code. It is pinned, so that new checks appear
 # only when the pin is moved. golangci-lint is not used: it takes minutes to build on two cores,
@@ -27,6 +31,9 @@ STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 # The newest release whose dependencies were all available. The known vulnerabilities come from
 # the database and do not depend on the version.
 GOVULNCHECK := golang.org/x/vuln/cmd/govulncheck@v1.1.4
+
+# gremlins changes operators one at a time and runs the tests. v0.6.0 is the newest release.
+GREMLINS := github.com/go-gremlins/gremlins/cmd/gremlins@v0.6.0
 
 # nfpm writes packages. v2.46.0 to v2.48.0 need go.digitalxero.dev/go-msix, which the module
 # proxy did not serve (403). Try the newest release when the pin is moved.
@@ -63,7 +70,7 @@ MEMORY = $(shell awk '$$2 == "/dev/shm" && $$4 !~ /noexec/ { print $$2 }' /proc/
 # A program with the race detector waits one second at exit for late races; 50 ms are enough.
 TEST = env $(if $(TMPDIR),,$(if $(MEMORY),TMPDIR=$(MEMORY))) GORACE=atexit_sleep_ms=50 go test
 QUICKLY := -vet=off -ldflags='-s -w' -timeout 20m -tags $(TAGS)
-PACKAGES = $(shell go list -tags $(TAGS) ./...)
+EVERYTHING = $(shell go list -tags $(TAGS) ./...)
 # Iceberg takes minutes to compile: its tests are trials.
 LAKE := cmd/lake internal/lake internal/testing/trials
 # These start goroutines. Their tests run with the race detector, which triples the time. In
@@ -74,7 +81,7 @@ CONCURRENT := TestScripts/(hooks|serve|serve_drain|terminated)$$|Inbox|Progress|
 test: ## run the tests of seconds, with the race detector where goroutines are
 	$(TEST) -race $(QUICKLY) $(addprefix ./internal/,$(RACED))
 	$(TEST) -race $(QUICKLY) -run '$(CONCURRENT)' ./cmd/sync ./internal/sim
-	$(TEST) $(QUICKLY) $(filter-out $(addprefix placementsync/,$(LAKE) $(addprefix internal/,$(RACED))),$(PACKAGES))
+	$(TEST) $(QUICKLY) $(filter-out $(addprefix placementsync/,$(LAKE) $(addprefix internal/,$(RACED))),$(EVERYTHING))
 
 # The names of trials begin with TestTrial. Without the race detector, which triples their time.
 .PHONY: trials
@@ -142,6 +149,12 @@ torture: ## run the long fault trials (up to two hours), and write docs/reliabil
 	PLACEMENTSYNC_TORTURE=1 PLACEMENTSYNC_TORTURE_DOCS=$(CURDIR)/docs \
 		go test -tags $(TAGS) -run '$(TRIALS)' -timeout 120m ./... ; \
 	status=$$?; go test -tags $(TAGS) -run TestReliabilityPage ./internal/testing/torture -update && exit $$status
+
+.PHONY: mutants
+mutants: ## plant mistakes in PACKAGES, count those that their own tests notice, and write docs/reliability.md (PACKAGES=load SAMPLE=0 SEED=2 WORKERS=2; about 15 s for each mutant)
+	PLACEMENTSYNC_TORTURE_DOCS=$(CURDIR)/docs $(TEST) -count=1 -v -timeout 0 -run '^TestMutants$$' ./internal/testing/mutants \
+		-args -gremlins '$(GREMLINS)' -packages '$(PACKAGES)' -sample $(SAMPLE) -seed $(SEED) -workers $(WORKERS) ; \
+	status=$$?; go test -run TestReliabilityPage ./internal/testing/torture -update && exit $$status
 
 # The folder in which make lake-test installs the engines and finds them the next time.
 ENGINES ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/placementsync-engines

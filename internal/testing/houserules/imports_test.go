@@ -66,6 +66,7 @@ func importTable() []row {
 		{"internal/watch", []string{"internal/ledger", "internal/warehouse", "internal/query", "internal/plural"}, "compares results of queries with conditions and stores its state in the folder; it imports neither the configuration nor receivers nor the night"},
 		{"internal/daemon", []string{"internal/integrity", "internal/ledger", "internal/page", "internal/query", "internal/warehouse", "internal/watch", "internal/webhook"}, "schedules nights and serves the status page and metrics; it calls nights through an interface, so that tests can replace them"},
 		{"internal/testing/houserules", nil, "has only tests"},
+		{"internal/testing/mutants", nil, "has only tests, which measure the tests of other packages"},
 		{"internal/testing/trials", []string{everything}, "has only tests, which run whole nights and read the results"},
 		{"internal/testing/bench", []string{
 			"internal/dictionary", "internal/stream", "internal/fetch", "internal/transform", "internal/warehouse", "internal/load", "internal/pipeline",

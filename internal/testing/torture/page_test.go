@@ -1,6 +1,7 @@
 package torture_test
 
 import (
+	"cmp"
 	_ "embed"
 	"flag"
 	"fmt"
@@ -29,7 +30,9 @@ func TestReliabilityPage(t *testing.T) {
 	must(t, err)
 	trials, err := book.Trials()
 	must(t, err)
-	want := page(t, rows, trials)
+	mutations, err := book.Mutations()
+	must(t, err)
+	want := page(t, rows, trials, mutations)
 	file := filepath.Join(docs, "reliability.md")
 	if *update {
 		must(t, os.WriteFile(file, []byte(want), 0o644))
@@ -59,11 +62,12 @@ func TestStoredResultsPassed(t *testing.T) {
 }
 
 // page combines the hand-written parts with the results.
-func page(t *testing.T, rows []torture.Row, trials []torture.Trial) string {
+func page(t *testing.T, rows []torture.Row, trials []torture.Trial, mutations []torture.Mutation) string {
 	t.Helper()
 	text := words
 	for name, part := range map[string]string{
 		"matrix -->\n": matrixTable(rows), "trials -->\n": trialTable(trials), "bounds -->\n": boundTable(t),
+		"mutants -->\n": mutationTable(mutations), "survivors -->\n": survivorTable(mutations),
 		"memory -->": valueOf(t, "warehouse.memory_limit"),
 	} {
 		text = strings.ReplaceAll(text, "<!-- "+name, part)
@@ -91,6 +95,37 @@ func trialTable(trials []torture.Trial) string {
 			held = "**no**"
 		}
 		fmt.Fprintf(&b, "| %s | %s | %d | %s | %s | %.0f s | %s |\n", trial.Name, trial.Fault, trial.Runs, trial.Outcome, held, trial.Took, trial.Date)
+	}
+	return b.String()
+}
+
+func mutationTable(mutations []torture.Mutation) string {
+	var b strings.Builder
+	b.WriteString("| package | mutants | covered | drawn files | tested | noticed | equivalent | unnoticed | duration | date |\n|---|---|---|---|---|---|---|---|---|---|\n")
+	for _, m := range mutations {
+		explained := 0
+		for _, s := range m.Survivors {
+			if s.Reason != "" {
+				explained++
+			}
+		}
+		fmt.Fprintf(&b, "| `%s` | %d | %s | %d of %d | %d | %s | %d | %d | %.0f s | %s |\n", m.Package, m.Mutants, share(m.Covered, m.Mutants), m.Drawn, m.Files,
+			m.Tested, share(m.Noticed, m.Tested), explained, len(m.Survivors)-explained, m.Took, m.Date)
+	}
+	return b.String()
+}
+
+// share returns a number and its percentage of all, rounded down.
+func share(n, all int) string { return fmt.Sprintf("%d (%d %%)", n, n*100/max(1, all)) }
+
+func survivorTable(mutations []torture.Mutation) string {
+	var b strings.Builder
+	b.WriteString("| place | mutant | line | reason |\n|---|---|---|---|\n")
+	for _, m := range mutations {
+		for _, s := range m.Survivors {
+			code := strings.ReplaceAll(s.Text, "|", `\|`)
+			fmt.Fprintf(&b, "| `%s:%d` | %s | ``%s`` | %s |\n", s.File, s.Line, s.Kind, code, cmp.Or(s.Reason, "**no test notices it yet**"))
+		}
 	}
 	return b.String()
 }

@@ -67,6 +67,42 @@ type Trial struct {
 	Date string `json:"date"`
 }
 
+// Mutation is the result of planting mistakes in a package, called mutants, and running its own
+// tests.
+type Mutation struct {
+	// Package is the folder below internal. A later result of the package replaces it.
+	Package string `json:"package"`
+	// Mutants counts the possible mutants that compile, Covered those in code that the tests
+	// of the package run.
+	Mutants int `json:"mutants"`
+	Covered int `json:"covered"`
+	// Drawn of Files files were drawn with Seed. Tested counts their covered mutants, and
+	// Noticed those for which a test failed or did not end.
+	Files   int    `json:"files"`
+	Drawn   int    `json:"drawn"`
+	Seed    uint64 `json:"seed"`
+	Tested  int    `json:"tested"`
+	Noticed int    `json:"noticed"`
+	// Survivors are the tested mutants that were not noticed.
+	Survivors []Survivor `json:"survivors"`
+	// Took is the duration in seconds.
+	Took float64 `json:"took"`
+	// Date is the day of the measurement.
+	Date string `json:"date"`
+}
+
+// Survivor is a mutant that no test noticed.
+type Survivor struct {
+	// File is the path below the project, Line and Text are its line when it was measured.
+	File string `json:"file"`
+	Line int    `json:"line"`
+	Text string `json:"text"`
+	// Kind is the kind of the change, such as "conditionals boundary".
+	Kind string `json:"kind"`
+	// Reason explains why no test can notice the mutant. It is empty if a test is missing.
+	Reason string `json:"reason,omitempty"`
+}
+
 // Book is a folder of results. The zero value stores nothing.
 type Book struct {
 	// Docs is the folder of the page. If it is empty, no results are stored.
@@ -153,19 +189,40 @@ func (b Book) Rows() ([]Row, error) {
 	return all, err
 }
 
+// KeepMutation stores the result of a package, and replaces its stored result.
+func (b Book) KeepMutation(m Mutation) error {
+	if b.Docs == "" {
+		return nil
+	}
+	m.Date = b.currentDate()
+	return b.writeFile("mutants-"+fileName(m.Package)+".json", m)
+}
+
 // Trials returns the stored trials by name.
 func (b Book) Trials() ([]Trial, error) {
-	paths, err := filepath.Glob(filepath.Join(b.Docs, Folder, "trial-*.json"))
+	all, err := readFiles[Trial](b, "trial-*.json")
+	slices.SortFunc(all, func(a, b Trial) int { return cmp.Compare(a.Name, b.Name) })
+	return all, err
+}
+
+// Mutations returns the stored results of packages by name.
+func (b Book) Mutations() ([]Mutation, error) {
+	all, err := readFiles[Mutation](b, "mutants-*.json")
+	slices.SortFunc(all, func(a, b Mutation) int { return cmp.Compare(a.Package, b.Package) })
+	return all, err
+}
+
+func readFiles[T any](b Book, pattern string) ([]T, error) {
+	paths, err := filepath.Glob(filepath.Join(b.Docs, Folder, pattern))
 	if err != nil {
 		return nil, err
 	}
-	all := make([]Trial, len(paths))
+	all := make([]T, len(paths))
 	for i, path := range paths {
 		if err := b.readFile(filepath.Base(path), &all[i]); err != nil {
 			return nil, err
 		}
 	}
-	slices.SortFunc(all, func(a, b Trial) int { return cmp.Compare(a.Name, b.Name) })
 	return all, nil
 }
 

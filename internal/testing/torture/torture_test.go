@@ -38,7 +38,24 @@ func TestTrialReplacesTrialOfSameName(t *testing.T) {
 	}
 }
 
+func TestMutationReplacesMutationOfSamePackage(t *testing.T) {
+	book := torture.Book{Docs: t.TempDir(), Now: today}
+	for _, one := range []torture.Mutation{{Package: "load", Tested: 1}, {Package: "fetch"}, {Package: "load", Tested: 2}} {
+		must(t, book.KeepMutation(one))
+	}
+	got, err := book.Mutations()
+	must(t, err)
+	want := []torture.Mutation{{Package: "fetch", Date: "2026-11-01"}, {Package: "load", Tested: 2, Date: "2026-11-01"}}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("the results differ (-want +got):\n%s", diff)
+	}
+	if trials, err := book.Trials(); err != nil || len(trials) > 0 {
+		t.Errorf("the trials are %v (%v), want none", trials, err)
+	}
+}
+
 func TestBookWithoutFolder(t *testing.T) {
 	must(t, torture.Book{}.KeepRows(torture.Row{Fault: "500"}))
 	must(t, torture.Book{}.KeepTrial(torture.Trial{Name: "Storm"}))
+	must(t, torture.Book{}.KeepMutation(torture.Mutation{Package: "load"}))
 }

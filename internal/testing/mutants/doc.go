@@ -1,0 +1,6 @@
+// Package mutants measures how many small mistakes in a package its own tests notice. The tool
+// gremlins plants one mistake at a time, a mutant, in a copy of the project, and runs the tests of
+// the package. "make mutants" runs it and stores the results for docs/reliability.md.
+//
+// It has only tests, and must not know what the measured packages do.
+package mutants

@@ -1,0 +1,72 @@
+package mutants_test
+
+import (
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"placementsync/internal/testing/torture"
+)
+
+// equivalent is a mutant that no test can notice, with the reason. It is found by the text of
+// its line, because line numbers change.
+type equivalent struct {
+	// File is the path below the project.
+	File string `json:"file"`
+	// Line is the text of the line, without the spaces around it.
+	Line string `json:"line"`
+	// Kind is the kind of the mutant, such as "conditionals boundary".
+	Kind string `json:"kind"`
+	// Reason is a sentence.
+	Reason string `json:"reason"`
+}
+
+// readEquivalents reads equivalent.json. To explain a survivor, add it there.
+func readEquivalents(t *testing.T) []equivalent {
+	t.Helper()
+	var all []equivalent
+	decode(t, readFile(t, "equivalent.json"), &all)
+	return all
+}
+
+// addReasons sets the reasons of the survivors that are equivalent, and removes all others.
+func addReasons(result *torture.Mutation, reasons []equivalent) {
+	for i := range result.Survivors {
+		s := &result.Survivors[i]
+		s.Reason = ""
+		at := slices.IndexFunc(reasons, func(e equivalent) bool { return e.File == s.File && e.Line == s.Text && e.Kind == s.Kind })
+		if at >= 0 {
+			s.Reason = reasons[at].Reason
+		}
+	}
+}
+
+// TestReasonsNameExistingLines fails for a reason whose line was changed or removed.
+func TestReasonsNameExistingLines(t *testing.T) {
+	for _, e := range readEquivalents(t) {
+		data, err := os.ReadFile(projectPath(e.File))
+		exists := err == nil && slices.ContainsFunc(strings.Split(string(data), "\n"), func(line string) bool { return strings.TrimSpace(line) == e.Line })
+		if !exists {
+			t.Errorf("equivalent.json has a reason for a line that %s does not contain (%v): remove or correct it: %s", e.File, err, e.Line)
+		}
+		if e.Kind == "" || e.Reason == "" {
+			t.Errorf("equivalent.json has no kind or no reason for %s: %s", e.File, e.Line)
+		}
+	}
+}
+
+func TestReasonsBelongToLineAndKind(t *testing.T) {
+	result := torture.Mutation{Survivors: []torture.Survivor{
+		{File: "a.go", Line: 1, Kind: "arithmetic base", Text: "x + 1"},
+		{File: "a.go", Line: 1, Kind: "invert negatives", Text: "x + 1", Reason: "old"},
+		{File: "b.go", Line: 1, Kind: "arithmetic base", Text: "x + 1"},
+		{File: "a.go", Line: 2, Kind: "arithmetic base", Text: "x + 2"},
+	}}
+	addReasons(&result, []equivalent{{File: "a.go", Line: "x + 1", Kind: "arithmetic base", Reason: "x is 0"}})
+	for i, want := range []string{"x is 0", "", "", ""} {
+		if got := result.Survivors[i].Reason; got != want {
+			t.Errorf("survivor %d has the reason %q, want %q", i, got, want)
+		}
+	}
+}

@@ -1,0 +1,110 @@
+package mutants_test
+
+import (
+	"encoding/json"
+	"errors"
+	"go/ast"
+	"go/importer"
+	"go/parser"
+	"go/token"
+	"go/types"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"testing"
+)
+
+// place is the position of an operator in a package.
+type place struct {
+	file         string
+	line, column int
+}
+
+// dropInvalid drops the mutants that subtract texts. They do not compile, which gremlins counts
+// as noticed.
+func dropInvalid(t *testing.T, name string, all []mutant) []mutant {
+	t.Helper()
+	texts := findConcatenations(t, name)
+	return slices.DeleteFunc(all, func(m mutant) bool { return texts[place{m.File, m.Line, m.Column}] })
+}
+
+// findConcatenations returns the places where a package joins two texts with +.
+func findConcatenations(t *testing.T, name string) map[place]bool {
+	t.Helper()
+	exports, own := listPackage(t, name)
+	set := token.NewFileSet()
+	var files []*ast.File
+	for _, path := range own.GoFiles {
+		f, err := parser.ParseFile(set, filepath.Join(own.Dir, path), nil, parser.SkipObjectResolution)
+		if err != nil {
+			t.Fatal(err)
+		}
+		files = append(files, f)
+	}
+	cfg := types.Config{FakeImportC: true, Importer: importer.ForCompiler(set, "gc", func(path string) (io.ReadCloser, error) { return os.Open(exports[path]) })}
+	info := types.Info{Types: map[ast.Expr]types.TypeAndValue{}}
+	if _, err := cfg.Check(own.ImportPath, set, files, &info); err != nil {
+		t.Fatalf("check the types of %s: %v", own.ImportPath, err)
+	}
+	places := map[place]bool{}
+	for expr, typed := range info.Types {
+		binary, ok := expr.(*ast.BinaryExpr)
+		if !ok || binary.Op != token.ADD {
+			continue
+		}
+		if basic, ok := typed.Type.Underlying().(*types.Basic); ok && basic.Info()&types.IsString != 0 {
+			at := set.Position(binary.OpPos)
+			places[place{filepath.Base(at.Filename), at.Line, at.Column}] = true
+		}
+	}
+	return places
+}
+
+// listed is a package as go list describes it.
+type listed struct {
+	ImportPath, Dir, Export string
+	GoFiles                 []string
+}
+
+// listPackage returns a package, and the files with the types of its imports.
+func listPackage(t *testing.T, name string) (exports map[string]string, own listed) {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), "go", "list", "-export", "-deps", "-tags", buildTag, "-json=ImportPath,Dir,Export,GoFiles", "./internal/"+name)
+	cmd.Dir, cmd.Stderr = projectPath(), t.Output()
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	exports = map[string]string{}
+	for packages := json.NewDecoder(out); ; {
+		var one listed
+		err := packages.Decode(&one)
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		exports[one.ImportPath] = one.Export
+		own = one // the last one depends on all others
+	}
+	if err := cmd.Wait(); err != nil {
+		t.Fatalf("list the imports of %s: %v", name, err)
+	}
+	return exports, own
+}
+
+// TestFindConcatenations checks a package that joins texts and one that only adds numbers.
+func TestFindConcatenations(t *testing.T) {
+	if len(findConcatenations(t, "plural")) == 0 {
+		t.Error("no text of internal/plural is joined with +")
+	}
+	if texts := findConcatenations(t, "nearest"); len(texts) > 0 {
+		t.Errorf("numbers of internal/nearest are joined as texts: %v", texts)
+	}
+}

@@ -1,0 +1,283 @@
+package mutants_test
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"go/build"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"placementsync/internal/testing/torture"
+)
+
+var (
+	packages = flag.String("packages", "", "measure these folders below internal, separated by spaces")
+	sample   = flag.Int("sample", 100, "draw files until they have this number of covered mutants; 0 draws all files")
+	seed     = flag.Uint64("seed", 1, "seed of the draw")
+	workers  = flag.Int("workers", 1, "number of mutants that are tested at the same time")
+	gremlins = flag.String("gremlins", "", "the command of gremlins, with its version")
+)
+
+// buildTag is the build tag of the project.
+const buildTag = "duckdb_arrow"
+
+// mutant is one planted mistake and its result.
+type mutant struct {
+	File   string `json:"-"` // in the measured package
+	Line   int    `json:"line"`
+	Column int    `json:"column"`
+	Kind   string `json:"type"`
+	Status string `json:"status"`
+}
+
+// Results of gremlins. In a dry run, a covered mutant is runnable.
+const (
+	notCovered = "NOT COVERED"
+	runnable   = "RUNNABLE"
+	lived      = "LIVED"
+	killed     = "KILLED"
+	timedOut   = "TIMED OUT"
+)
+
+// TestMutants measures the packages and stores a result for each of them. An interrupted run keeps
+// the results of the packages before.
+func TestMutants(t *testing.T) {
+	if *packages == "" {
+		t.Skip("takes hours: run by make mutants")
+	}
+	book := torture.Open(os.Getenv)
+	reasons := readEquivalents(t)
+	for name := range strings.FieldsSeq(*packages) {
+		t.Run(name, func(t *testing.T) {
+			result := measurePackage(t, name)
+			addReasons(&result, reasons)
+			if err := book.KeepMutation(result); err != nil {
+				t.Fatal(err)
+			}
+			t.Logf("%s: %d mutants, %d covered, %d tested, %d noticed", name, result.Mutants, result.Covered, result.Tested, result.Noticed)
+			for _, s := range result.Survivors {
+				t.Logf("%s:%d: %s survived: %s (%s)", s.File, s.Line, s.Kind, s.Text, cmp.Or(s.Reason, "no reason"))
+			}
+		})
+	}
+}
+
+// measurePackage counts the mutants of a package and tests those of the drawn files. The test
+// fails if the package changes meanwhile, because the counts would belong to different code.
+func measurePackage(t *testing.T, name string) torture.Mutation {
+	t.Helper()
+	begun, dir := time.Now(), projectPath("internal", name)
+	before := sourceSum(t, dir)
+	all := dropInvalid(t, name, runGremlins(t, dir, "--dry-run"))
+	files, drawn := drawFiles(all, *sample, *seed)
+	tested := dropInvalid(t, name, runGremlins(t, dir, "--exclude-files", otherFiles(files, drawn)))
+	if sourceSum(t, dir) != before {
+		t.Fatalf("the files of %s changed while they were measured: the result is not stored", dir)
+	}
+	result := torture.Mutation{Package: name, Mutants: len(all), Files: len(files), Drawn: len(drawn), Seed: *seed}
+	for _, m := range all {
+		if m.Status != notCovered {
+			result.Covered++
+		}
+	}
+	for _, m := range tested {
+		switch m.Status {
+		case notCovered:
+			continue
+		case killed, timedOut:
+			result.Noticed++
+		case lived:
+			path := filepath.Join(dir, m.File)
+			lines := strings.Split(string(readFile(t, path)), "\n")
+			result.Survivors = append(result.Survivors, torture.Survivor{File: "internal/" + name + "/" + m.File, Line: m.Line,
+				Kind: strings.ToLower(strings.ReplaceAll(m.Kind, "_", " ")), Text: strings.TrimSpace(lines[m.Line-1])})
+		default:
+			t.Errorf("%s:%d: the mutant %s was not tested: %s", m.File, m.Line, m.Kind, m.Status)
+			continue
+		}
+		result.Tested++
+	}
+	slices.SortStableFunc(result.Survivors, func(a, b torture.Survivor) int {
+		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Kind, b.Kind))
+	})
+	result.Took = time.Since(begun).Seconds()
+	return result
+}
+
+// runGremlins runs gremlins on the package in dir and returns the mutants of the files that are
+// built here. Gremlins changes a copy of the project, which is below a temporary folder.
+func runGremlins(t *testing.T, dir string, args ...string) []mutant {
+	t.Helper()
+	temp, err := os.MkdirTemp("", "mutants-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := os.RemoveAll(temp); err != nil {
+			t.Error(err)
+		}
+	}()
+	flags, err := exec.CommandContext(t.Context(), "go", "env", "GOFLAGS").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := filepath.Join(temp, "mutants.json")
+	// Each mutant is compiled and linked, which can take longer than the tests. With
+	// --test-cpu, gremlins 0.6.0 gives go test an invalid flag, and every mutant fails.
+	args = slices.Concat([]string{"run", *gremlins, "unleash", "--tags", buildTag, "--timeout-coefficient", "30",
+		"--workers", fmt.Sprint(*workers), "--output", out}, args, []string{dir})
+	cmd := exec.CommandContext(t.Context(), "go", args...)
+	cmd.Dir, cmd.Stdout, cmd.Stderr = projectPath(), t.Output(), t.Output()
+	// The time limit of a mutant is a multiple of the time of the unchanged tests, so their
+	// result must not come from the cache. go vet would reject some mutants that compile.
+	cmd.Env = append(os.Environ(), "TMPDIR="+temp, "GOFLAGS="+strings.TrimSpace(string(flags))+" -count=1 -vet=off -ldflags=-w")
+	if err := cmd.Run(); err != nil {
+		t.Fatalf("run gremlins on %s: %v", dir, err)
+	}
+	var report struct {
+		Files []struct {
+			Name    string   `json:"file_name"`
+			Mutants []mutant `json:"mutations"`
+		} `json:"files"`
+	}
+	decode(t, readFile(t, out), &report)
+	built := build.Default
+	built.BuildTags = []string{buildTag}
+	var all []mutant
+	for _, f := range report.Files {
+		if match, err := built.MatchFile(dir, f.Name); err != nil {
+			t.Fatal(err)
+		} else if !match {
+			continue
+		}
+		for _, m := range f.Mutants {
+			m.File = f.Name
+			all = append(all, m)
+		}
+	}
+	return all
+}
+
+// drawFiles returns the sorted files of the mutants, and a drawn part with at least the given
+// number of covered mutants. A number of 0 draws all files.
+func drawFiles(all []mutant, covered int, seed uint64) (files []string, drawn map[string]bool) {
+	count := map[string]int{}
+	for _, m := range all {
+		if _, known := count[m.File]; !known {
+			files = append(files, m.File)
+			count[m.File] = 0
+		}
+		if m.Status != notCovered {
+			count[m.File]++
+		}
+	}
+	slices.Sort(files)
+	shuffled := slices.Clone(files)
+	rand.New(rand.NewPCG(seed, 0)).Shuffle(len(shuffled), func(i, j int) { shuffled[i], shuffled[j] = shuffled[j], shuffled[i] })
+	drawn = map[string]bool{}
+	got := 0
+	for _, f := range shuffled {
+		if covered > 0 && got >= covered {
+			break
+		}
+		drawn[f] = true
+		got += count[f]
+	}
+	return files, drawn
+}
+
+// otherFiles returns a regular expression for the files that are not drawn.
+func otherFiles(files []string, drawn map[string]bool) string {
+	var others []string
+	for _, f := range files {
+		if !drawn[f] {
+			others = append(others, regexp.QuoteMeta(f))
+		}
+	}
+	return "^(" + strings.Join(others, "|") + ")$"
+}
+
+// sourceSum returns a checksum of the Go files of a folder.
+func sourceSum(t *testing.T, dir string) string {
+	t.Helper()
+	paths, err := filepath.Glob(filepath.Join(dir, "*.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	sum := sha256.New()
+	for _, path := range paths {
+		fmt.Fprintf(sum, "%s %x\n", path, sha256.Sum256(readFile(t, path)))
+	}
+	return fmt.Sprintf("%x", sum.Sum(nil))
+}
+
+// projectPath returns a path below the folder of the project.
+func projectPath(below ...string) string {
+	root, err := filepath.Abs(filepath.Join("..", "..", ".."))
+	if err != nil {
+		panic(err) // the working directory was removed
+	}
+	return filepath.Join(append([]string{root}, below...)...)
+}
+
+func readFile(t *testing.T, path string) []byte {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
+func decode(t *testing.T, data []byte, into any) {
+	t.Helper()
+	if err := json.Unmarshal(data, into); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestDrawFiles(t *testing.T) {
+	var all []mutant
+	for i, name := range []string{"a.go", "b.go", "c.go", "d.go"} {
+		for range 10 * (i + 1) {
+			all = append(all, mutant{File: name, Status: runnable}, mutant{File: name, Status: notCovered})
+		}
+	}
+	for _, c := range []struct {
+		covered, least, most int
+	}{{0, 100, 100}, {1, 10, 40}, {41, 41, 80}, {100, 100, 100}, {1000, 100, 100}} {
+		for seed := range uint64(20) {
+			files, drawn := drawFiles(all, c.covered, seed)
+			_, again := drawFiles(all, c.covered, seed)
+			covered := 0
+			for _, m := range all {
+				if drawn[m.File] != again[m.File] {
+					t.Fatalf("seed %d draws %v and %v", seed, drawn, again)
+				}
+				if drawn[m.File] && m.Status == runnable {
+					covered++
+				}
+			}
+			if covered < c.least || covered > c.most || len(files) != 4 {
+				t.Errorf("seed %d, at least %d mutants: drew %d of %d files with %d", seed, c.covered, len(drawn), len(files), covered)
+			}
+		}
+	}
+	others := regexp.MustCompile(otherFiles([]string{"a.go", "aa.go", "b.go"}, map[string]bool{"a.go": true}))
+	if others.MatchString("a.go") || !others.MatchString("aa.go") || !others.MatchString("b.go") {
+		t.Errorf("%s excludes the drawn file or includes another one", others)
+	}
+	if none := regexp.MustCompile(otherFiles([]string{"a.go"}, map[string]bool{"a.go": true})); none.MatchString("a.go") {
+		t.Errorf("%s excludes a file although all are drawn", none)
+	}
+}
