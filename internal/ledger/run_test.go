@@ -1,7 +1,15 @@
 package ledger_test
 
 import (
+	"bytes"
+	"context"
+	"errors"
+	"log/slog"
+	"strings"
 	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"placementsync/internal/ledger"
 )
@@ -13,6 +21,180 @@ func TestExitCodes(t *testing.T) {
 	} {
 		if got := outcome.ExitCode(); got != want {
 			t.Errorf("%q: got %d, want %d", outcome, got, want)
+		}
+	}
+}
+
+// TestKindsOfRuns checks which entries count as nights, and which as work after a publish.
+func TestKindsOfRuns(t *testing.T) {
+	t.Parallel()
+	for kind, want := range map[string]struct{ night, follow bool }{
+		"": {night: true}, ledger.Night: {night: true}, ledger.Replay: {night: true},
+		ledger.Refresh: {}, ledger.Rebuild: {}, ledger.Rollback: {},
+		ledger.Backup: {follow: true}, ledger.Lake: {follow: true}, ledger.Watch: {follow: true}, ledger.Rehearsal: {follow: true},
+	} {
+		if r := (ledger.Run{Kind: kind}); r.IsNight() != want.night || r.IsFollow() != want.follow {
+			t.Errorf("%q: is a night %v, is work after a publish %v, want %+v", kind, r.IsNight(), r.IsFollow(), want)
+		}
+	}
+}
+
+// TestVisibleVersion checks which runs change the version that readers see.
+func TestVisibleVersion(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		run  ledger.Run
+		want string
+	}{
+		"a complete night":  {ledger.Run{ID: "a", Outcome: ledger.Complete, SnapshotAt: nightAt(1)}, "a"},
+		"a partial night":   {ledger.Run{ID: "a", Outcome: ledger.Partial, SnapshotAt: nightAt(1)}, "a"},
+		"a failed night":    {ledger.Run{ID: "a", Outcome: ledger.Failed, SnapshotAt: nightAt(1)}, ""},
+		"a dry run":         {ledger.Run{ID: "a", Outcome: ledger.Complete}, ""},
+		"a rollback":        {ledger.Run{ID: "b", Kind: ledger.Rollback, Version: "a", Outcome: ledger.Complete, SnapshotAt: nightAt(1)}, "a"},
+		"a failed rollback": {ledger.Run{ID: "b", Kind: ledger.Rollback, Version: "a", Outcome: ledger.Failed}, ""},
+	} {
+		if got := c.run.VisibleVersion(); got != c.want || c.run.IsPublished() != (c.want != "") {
+			t.Errorf("%s: readers see %q, published %v, want %q", name, got, c.run.IsPublished(), c.want)
+		}
+	}
+}
+
+func TestDescribeLosses(t *testing.T) {
+	t.Parallel()
+	loss := func(table string, gone int64) ledger.Loss { return ledger.Loss{Table: table, Gone: gone, Before: 1200} }
+	for want, losses := range map[string][]ledger.Loss{
+		"300 of 1200 rows of tags would vanish in one night":                                                            {loss("tags", 300)},
+		"1 of 1200 rows of a, 2 of 1200 rows of b, 3 of 1200 rows of c would vanish in one night":                       {loss("a", 1), loss("b", 2), loss("c", 3)},
+		"1 of 1200 rows of a, 2 of 1200 rows of b, 3 of 1200 rows of c, much of 1 more table would vanish in one night": {loss("a", 1), loss("b", 2), loss("c", 3), loss("d", 4)},
+		"9 of 9 rows of locations (cities) would vanish in one night":                                                   {{Table: "locations", Stream: "cities", Gone: 9, Before: 9}},
+		"5 of 1 id of articles were answered 404 although a list contains them":                                         {{Table: "articles", Gone: 5, Before: 1, NotFound: true}},
+		"5 of 9 ids of articles were answered 404 although a list contains them; 1 of 1200 rows of a would vanish in one night": {
+			loss("a", 1), {Table: "articles", Gone: 5, Before: 9, NotFound: true}},
+	} {
+		if got := ledger.DescribeLosses(losses); got != want {
+			t.Errorf("got  %q\nwant %q", got, want)
+		}
+	}
+}
+
+func TestUnreadIDs(t *testing.T) {
+	t.Parallel()
+	r := ledger.Run{Streams: []ledger.Stream{{Unread: 3}, {}, {Unread: 1}}}
+	if ids, streams := r.Unread(); ids != 4 || streams != 2 {
+		t.Errorf("%d ids of %d streams are unread, want 4 of 2", ids, streams)
+	}
+}
+
+func TestFind(t *testing.T) {
+	t.Parallel()
+	runs := []ledger.Run{{ID: "a", Rows: 1}, {ID: "b", Rows: 2}}
+	if got := ledger.Find(runs, "a"); got.Rows != 1 {
+		t.Errorf("got %+v, want run a", got)
+	}
+	if got := ledger.Find(runs, "c"); got.ID != "" {
+		t.Errorf("got %+v for an unknown run", got)
+	}
+}
+
+// TestLogEnd checks the level and the values of the last line of a night.
+func TestLogEnd(t *testing.T) {
+	t.Parallel()
+	night := ledger.Run{ID: "a", Outcome: ledger.Complete, StartedAt: nightAt(1), EndedAt: nightAt(1).Add(90 * time.Second), SnapshotAt: nightAt(1),
+		Requests: 5, Retries: 2, Rows: 9, New: 4, Changed: 3, Gone: 1}
+	partial := night
+	partial.Outcome, partial.Streams = ledger.Partial, []ledger.Stream{{Stream: "tags", Grade: "skipped", Incomplete: true}}
+	failed := night
+	failed.Outcome, failed.Error = ledger.Failed, "no"
+	for want, r := range map[string]ledger.Run{
+		`level=INFO msg="night ended" run=a outcome=complete version=a rows=9 new=4 changed=3 gone=1 requests=5 retries=2 took=1m30s reason="" error=""`:                 night,
+		`level=WARN msg="night ended" run=a outcome=partial version=a rows=9 new=4 changed=3 gone=1 requests=5 retries=2 took=1m30s reason="tags was not read" error=""`: partial,
+		`level=ERROR msg="night ended" run=a outcome=failed version="" requests=5 retries=2 took=1m30s reason="" error=no`:                                               failed,
+	} {
+		var out bytes.Buffer
+		r.LogEnd(slog.New(slog.NewTextHandler(&out, nil)))
+		if _, got, _ := strings.Cut(strings.TrimSpace(out.String()), " "); got != want {
+			t.Errorf("got  %s\nwant %s", got, want)
+		}
+	}
+}
+
+// TestFollowEntry checks the entry of work after a publish, and the state after several
+// attempts.
+func TestFollowEntry(t *testing.T) {
+	t.Parallel()
+	begun := time.Date(2026, time.November, 20, 3, 0, 0, 0, time.FixedZone("", 3600))
+	r := ledger.BeginFollow(ledger.Backup, "1.2", begun)
+	want := ledger.Run{ID: "20261120T020000Z-backup", Kind: ledger.Backup, StartedAt: begun.UTC(), Program: "1.2"}
+	if diff := cmp.Diff(want, r); diff != "" {
+		t.Errorf("the entry (-want +got):\n%s", diff)
+	}
+	stopped, stop := context.WithCancel(t.Context())
+	stop()
+	for _, c := range []struct {
+		ctx     context.Context
+		err     error
+		outcome ledger.Outcome
+		code    int
+	}{{t.Context(), nil, ledger.Complete, 0}, {t.Context(), errors.New("no"), ledger.Failed, 1}, {stopped, errors.New("no"), ledger.Interrupted, 130}, {stopped, nil, ledger.Complete, 0}} {
+		got := r.EndFollow(c.ctx, begun.Add(time.Minute), c.err)
+		message := ""
+		if c.err != nil {
+			message = c.err.Error()
+		}
+		if got.Outcome != c.outcome || got.ExitCode != c.code || got.Error != message || got.Took() != time.Minute {
+			t.Errorf("after %v: %+v, want %s", c.err, got, c.outcome)
+		}
+	}
+	follows := ledger.Follows([]ledger.Run{
+		{Kind: ledger.Night, Outcome: ledger.Failed, StartedAt: nightAt(0)},
+		{Kind: ledger.Watch, Outcome: ledger.Failed, StartedAt: nightAt(1)},
+		{Kind: ledger.Backup, Outcome: ledger.Complete, StartedAt: nightAt(1), EndedAt: nightAt(2)},
+		{Kind: ledger.Watch, Outcome: ledger.Partial, StartedAt: nightAt(3)},
+	})
+	wanted := []ledger.Follow{
+		{Last: ledger.Run{Kind: ledger.Backup, Outcome: ledger.Complete, StartedAt: nightAt(1), EndedAt: nightAt(2)}, Succeeded: nightAt(2)},
+		{Last: ledger.Run{Kind: ledger.Watch, Outcome: ledger.Partial, StartedAt: nightAt(3)}, Failures: 2, Since: nightAt(1)},
+	}
+	if diff := cmp.Diff(wanted, follows); diff != "" {
+		t.Errorf("the state (-want +got):\n%s", diff)
+	}
+}
+
+func TestProgressShares(t *testing.T) {
+	t.Parallel()
+	for want, s := range map[int64]ledger.StreamProgress{
+		-1:  {State: ledger.Reading, Done: 3},
+		100: {State: ledger.Read},
+		33:  {State: ledger.Reading, Done: 1, Total: 3},
+		99:  {State: ledger.Waiting, Done: 99, Total: 100},
+	} {
+		if got := s.Share(); got != want {
+			t.Errorf("%+v: %d %%, want %d", s, got, want)
+		}
+	}
+	if got := (ledger.StreamProgress{State: ledger.Reading, Done: 7, Total: 5}).Share(); got != 100 {
+		t.Errorf("a list that grows has %d %%, want at most 100", got)
+	}
+	p := ledger.Progress{Streams: []ledger.StreamProgress{{State: ledger.Read}, {State: ledger.Reading}, {State: ledger.Read}, {State: ledger.Waiting}, {State: ledger.Waiting}}}
+	if got := p.ReadStreams(); got != 2 {
+		t.Errorf("%d streams are read, want 2", got)
+	}
+}
+
+// TestChecks checks which results hold a night and which need attention.
+func TestChecks(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		severity         string
+		outcome          ledger.CheckOutcome
+		holds, attention bool
+	}{
+		{"hold", ledger.CheckFailed, true, true}, {"hold", ledger.CheckNotRun, false, true}, {"hold", ledger.CheckPassed, false, false},
+		{"hold", ledger.CheckSkipped, false, false}, {"warn", ledger.CheckFailed, false, true}, {"warn", ledger.CheckPassed, false, false},
+	} {
+		check := ledger.Check{Severity: c.severity, Outcome: c.outcome}
+		if check.Holds() != c.holds || check.NeedsAttention() != c.attention {
+			t.Errorf("%s %s: holds %v, needs attention %v, want %v, %v", c.severity, c.outcome, check.Holds(), check.NeedsAttention(), c.holds, c.attention)
 		}
 	}
 }

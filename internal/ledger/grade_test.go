@@ -1,0 +1,142 @@
+package ledger_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"placementsync/internal/ledger"
+)
+
+// TestStandings checks the meaning of every grade.
+func TestStandings(t *testing.T) {
+	t.Parallel()
+	want := map[string]ledger.Standing{
+		"exact": ledger.Proven, "repaired": ledger.Proven, "bounded": ledger.Proven, "best_effort": ledger.NotProven,
+		"carried_forward": ledger.Carried, "skipped": ledger.NotRead, "": ledger.NotRead, "of a newer program": ledger.NotProven,
+	}
+	for grade, standing := range want {
+		if got := ledger.StandingOf(grade); got != standing {
+			t.Errorf("%q is %q, want %q", grade, got, standing)
+		}
+		if read := standing == ledger.Proven || standing == ledger.NotProven; ledger.WasRead(grade) != read {
+			t.Errorf("%q counts as read: %v, want %v", grade, !read, read)
+		}
+	}
+	for _, grade := range ledger.Grades() {
+		if _, ok := want[grade]; !ok {
+			t.Errorf("the grade %q is not tested", grade)
+		}
+	}
+	if first, last := ledger.Grades()[0], ledger.Grades()[5]; first != "skipped" || last != "exact" {
+		t.Errorf("the worst grade is %q and the best %q", first, last)
+	}
+}
+
+func TestDescribeProblems(t *testing.T) {
+	t.Parallel()
+	since := time.Date(2026, time.November, 19, 2, 5, 0, 0, time.FixedZone("", 3600))
+	carried := func(name string) ledger.Problem {
+		return ledger.Problem{Name: name, Standing: ledger.Carried, Reason: "answered 500", Since: since}
+	}
+	var many []ledger.Problem
+	for _, name := range strings.Fields("a b c d e f") {
+		many = append(many, ledger.Problem{Name: name, Standing: ledger.NotProven})
+	}
+	long := strings.Repeat("ü", 161)
+	for name, c := range map[string]struct {
+		problems []ledger.Problem
+		want     string
+	}{
+		"no problem":            {nil, ""},
+		"one name":              {[]ledger.Problem{{Name: "orders", Standing: ledger.NotRead, Reason: "403"}}, "orders was not read: 403"},
+		"two names share":       {[]ledger.Problem{carried("orders"), carried("tags")}, "orders and tags are carried since 2026-11-19 01:05 UTC: answered 500"},
+		"a name counts once":    {[]ledger.Problem{carried("orders"), carried("orders")}, "orders is carried since 2026-11-19 01:05 UTC: answered 500"},
+		"carried, age unknown":  {[]ledger.Problem{{Name: "tags", Standing: ledger.Carried}}, "tags is carried"},
+		"read, with an age":     {[]ledger.Problem{{Name: "tags", Standing: ledger.NotProven, Since: since}}, "tags is not proven"},
+		"other reasons":         {[]ledger.Problem{{Name: "a", Standing: ledger.NotRead, Reason: "x"}, {Name: "b", Standing: ledger.NotRead, Reason: "y"}}, "a was not read: x; b was not read: y"},
+		"the worst comes first": {[]ledger.Problem{many[0], carried("b"), {Name: "c", Standing: ledger.NotRead}, {Name: "d", Standing: ledger.NotRead}}, "c and d were not read; b is carried since 2026-11-19 01:05 UTC: answered 500; a is not proven"},
+		"four names":            {many[:4], "a, b, c and d are not proven"},
+		"five names":            {many[:5], "a, b, c, d and e are not proven"},
+		"six names":             {many, "a, b, c, d and 2 more are not proven"},
+		"a reason of 160 runes": {[]ledger.Problem{{Name: "a", Standing: ledger.NotRead, Reason: long[2:] + "\nmore"}}, "a was not read: " + long[2:]},
+		"a longer reason":       {[]ledger.Problem{{Name: "a", Standing: ledger.NotRead, Reason: long}}, "a was not read: " + long[2:] + "…"},
+	} {
+		given := slices.Clone(c.problems)
+		if got := ledger.DescribeProblems(c.problems); got != c.want {
+			t.Errorf("%s: got %q, want %q", name, got, c.want)
+		}
+		if diff := cmp.Diff(given, c.problems); diff != "" {
+			t.Errorf("%s: the problems were reordered:\n%s", name, diff)
+		}
+	}
+}
+
+// TestExcludedStreams checks that only streams excluded by choice are no problem.
+func TestExcludedStreams(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		grade, reason   string
+		leftOut, unused bool
+	}{
+		{"skipped", ledger.ReasonNotChosen, true, true},
+		{"skipped", ledger.ReasonNoDetails, true, true},
+		{"skipped", ledger.ReasonNoDelivery, false, true},
+		{"skipped", "403", false, false},
+		{"carried_forward", ledger.ReasonNotChosen + " since May", true, false},
+		{"carried_forward", ledger.ReasonNoDelivery, false, false},
+		{"exact", ledger.ReasonNotChosen, false, false},
+		{"best_effort", ledger.ReasonNoDetails, false, false},
+	} {
+		s := ledger.Stream{Grade: c.grade, Reason: c.reason}
+		if s.IsLeftOut() != c.leftOut || s.IsUnused() != c.unused {
+			t.Errorf("%s, %s: left out %v, unused %v, want %v, %v", c.grade, c.reason, s.IsLeftOut(), s.IsUnused(), c.leftOut, c.unused)
+		}
+	}
+}
+
+// TestSummaryOfStreams checks the streams that a message about a run names.
+func TestSummaryOfStreams(t *testing.T) {
+	t.Parallel()
+	names := func(streams []ledger.Stream) (all []string) {
+		for _, s := range streams {
+			all = append(all, s.Stream)
+		}
+		return all
+	}
+	streams := []ledger.Stream{
+		{Stream: "a", Grade: "exact"}, {Stream: "b", Grade: "best_effort"}, {Stream: "c", Grade: "carried_forward"}, {Stream: "d", Grade: "skipped"},
+		{Stream: "e", Grade: "bounded", Incomplete: true}, {Stream: "f", Grade: "skipped", Incomplete: true}, {Stream: "g", Grade: "carried_forward"},
+		{Stream: "events", Grade: "best_effort", Events: true},
+	}
+	r := ledger.Run{Outcome: ledger.Partial, Streams: streams}
+	if got, want := names(r.WorstFirst()), strings.Fields("f e d c g b events a"); !slices.Equal(got, want) {
+		t.Errorf("the order is %q, want %q", got, want)
+	}
+	if got := names(r.IncompleteStreams()); !slices.Equal(got, []string{"f", "e"}) {
+		t.Errorf("incomplete are %q, want the marked streams", got)
+	}
+	if got, want := r.Summary(), "partial, 2 streams not read, 2 carried, 1 not proven"; got != want {
+		t.Errorf("the summary is %q, want %q", got, want)
+	}
+	if got, want := r.Why(), "f was not read; e is proven"; got != want {
+		t.Errorf("the reason is %q, want %q", got, want)
+	}
+	unmarked := ledger.Run{Outcome: ledger.Partial, Streams: streams[:4]}
+	if got := names(unmarked.IncompleteStreams()); !slices.Equal(got, []string{"c", "b"}) {
+		t.Errorf("incomplete are %q, want the carried and unproven streams of an older program", got)
+	}
+	complete := ledger.Run{Outcome: ledger.Complete, Streams: streams[:2]}
+	if got := names(complete.IncompleteStreams()); len(got) > 0 {
+		t.Errorf("%q are incomplete in a complete run", got)
+	}
+	if got, want := complete.Summary(), "complete, 1 stream not proven"; got != want {
+		t.Errorf("the summary is %q, want %q", got, want)
+	}
+	if got := (ledger.Run{Outcome: ledger.Complete, Streams: streams[:1]}).Summary(); got != "complete" {
+		t.Errorf("the summary of a proven run is %q", got)
+	}
+}
