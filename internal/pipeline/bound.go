@@ -14,8 +14,8 @@ import (
 	"placementsync/internal/stream"
 )
 
-// Config.MaxDuration limits the time in which a night reads. After it no new list or id is
-// requested. Requests in progress end normally, and the night merges and publishes the records
+// Config.MaxDuration limits the time in which a night reads. After this time, no new list or id
+// is requested. Requests in progress end normally, and the night merges and publishes the records
 // read so far. Unread lists and ids keep their rows, and the next night plans them again.
 
 // UnreadError means that the time of a night was over before a stream was read
@@ -65,8 +65,8 @@ func timeLeft(bound, elapsed, listsEnded time.Duration, detail, reserve bool) (l
 	return bound - elapsed, true
 }
 
-// isOver reports whether no further list, or no further detail, may be requested. A replay requests
-// none.
+// isOver reports whether the time for new lists or, if detail is set, for new details is over.
+// It is always over for a replay, which sends no requests.
 func (r *reader) isOver(detail bool) bool {
 	elapsed := time.Since(r.began)
 	left, hasEnd := timeLeft(r.night.cfg.MaxDuration, elapsed, r.listsEnded, detail, r.lastWasShort)
@@ -95,17 +95,17 @@ func (r *reader) readLastNight() error {
 	return nil
 }
 
-// orderStreams puts the lists that the last run could not read first, then the other lists.
-// The other streams keep their order.
+// orderStreams moves the unread lists of the last run to the front, followed by the other lists.
+// Details and events come after the lists, in their order.
 func orderStreams(streams []stream.Stream, last ledger.Run) []stream.Stream {
 	rank := func(s stream.Stream) int {
-		left := slices.ContainsFunc(last.Streams, func(was ledger.Stream) bool {
+		wasUnread := slices.ContainsFunc(last.Streams, func(was ledger.Stream) bool {
 			return was.Stream == s.Name && was.Incomplete && !ledger.WasRead(was.Grade)
 		})
 		switch {
 		case s.IsEvents() || s.IsDetail():
 			return 2
-		case left:
+		case wasUnread:
 			return 0
 		}
 		return 1
@@ -146,7 +146,7 @@ func (r *reader) gradeUnread(ctx context.Context, one *streamResult) error {
 }
 
 // forecastNights estimates in how many nights the unread ids will be read, at the pace of this
-// night. The pace leaves out ids that every night requests.
+// night. The pace does not count ids that every night requests.
 func (r *reader) forecastNights(ctx context.Context) error {
 	if !slices.ContainsFunc(r.done, func(one streamResult) bool { return one.unread > 0 }) {
 		return nil
@@ -177,9 +177,9 @@ func (done results) forecast(pace int64) (nights int64) {
 }
 
 // firstRounds returns the priorities whose details are read, for all streams, before any stream
-// is read completely. It returns nil if the last night had enough time. Otherwise changed
-// records come first, then new ones. If the last night had time for nothing else, this one
-// starts with the ids that were never read, and then reads the oldest first.
+// is read completely. It returns nil if the last night had enough time, unless all details are
+// wanted. Otherwise changed records come first, then new ones. If the last night read no other
+// ids (NightsLeft is 0), ids that were never read come before them, then the ids read longest ago.
 func firstRounds(last ledger.Run, hasLast bool, details Details) []load.Priority {
 	unread, _ := last.Unread()
 	switch {

@@ -52,8 +52,8 @@ func TestIsOver(t *testing.T) {
 			"a replay":            {ledger.Replay, 0, 0, true, 0},
 			"a replay with time":  {ledger.Replay, time.Hour, 0, false, 0},
 			"a share":             {ledger.Night, 3 * time.Second, 2 * time.Second, true, 2 * time.Second},
-			"a share of no list":  {ledger.Night, 3 * time.Second, 2 * time.Second, false, 3 * time.Second},
-			"a share of no bound": {ledger.Night, 0, 2 * time.Second, true, 2 * time.Second},
+			"a share, for a list": {ledger.Night, 3 * time.Second, 2 * time.Second, false, 3 * time.Second},
+			"a share, no bound":   {ledger.Night, 0, 2 * time.Second, true, 2 * time.Second},
 		} {
 			r := &reader{night: &night{cfg: Config{MaxDuration: c.bound}, mode: runMode{kind: c.kind}}, began: time.Now(), streamLimit: c.streamLimit}
 			for elapsed := time.Duration(0); elapsed <= 4*time.Second; elapsed += time.Second / 2 {
@@ -83,7 +83,7 @@ func TestFirstRounds(t *testing.T) {
 		"all details are wanted":            {run(0, 0), true, AllDetails, normal},
 		"one id was left":                   {run(1, 1), true, ChangedDetails, normal},
 		"one id was left, without progress": {run(1, 0), true, ChangedDetails, neverReadFirst},
-		"all, without progress":             {run(9, 0), true, AllDetails, neverReadFirst},
+		"all details, without progress":     {run(9, 0), true, AllDetails, neverReadFirst},
 	} {
 		if got := firstRounds(c.last, c.hasLast, c.details); !slices.Equal(got, c.want) {
 			t.Errorf("%s: %v, want %v", name, got, c.want)
@@ -108,7 +108,7 @@ func TestUnreadListsComeFirst(t *testing.T) {
 	}
 	known := stream.AllWithEvents()
 	if got, want := names(orderStreams(known, ledger.Run{})), names(known); !slices.Equal(got, want) {
-		t.Errorf("after no night: %v, want %v", got, want)
+		t.Errorf("without a last night: %v, want %v", got, want)
 	}
 	got := names(orderStreams(known, last))
 	want := append([]string{"files", "folders"}, slices.DeleteFunc(names(known), func(n string) bool { return n == "files" || n == "folders" })...)
@@ -145,7 +145,7 @@ func TestForecast(t *testing.T) {
 			}
 		}
 		if want := slices.Max(c.want); last != want {
-			t.Errorf("%s: the run takes %d nights more, want %d", name, last, want)
+			t.Errorf("%s: forecast returned %d nights, want %d", name, last, want)
 		}
 	}
 }

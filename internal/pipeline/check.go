@@ -34,8 +34,8 @@ type Plan struct {
 	Locked  *warehouse.LockedError
 	Streams []Planned
 	// Requests estimates the requests of the next night: the sum of LastRequests of the
-	// streams that it would read. It is 0 before the first night. Unknown counts the
-	// streams that it would read and that were never read before.
+	// streams that it would read. It is 0 before the first night. Streams that were never
+	// read before do not add to it; Unknown counts them.
 	Requests int64
 	Unknown  int
 	// Unread counts the ids that the last night had no time for. UnreadStreams counts their
@@ -102,10 +102,11 @@ func Check(ctx context.Context, cfg Config) (Plan, error) {
 // TooFull reports whether the disk is certainly too full for the draft of a night, or for the
 // smallest first night.
 func (p Plan) TooFull() bool {
-	const least = 16 << 20
+	const least = 16 << 20 // bytes
 	return p.FreeBytes >= 0 && p.FreeBytes < max(least, p.NeedBytes/2)
 }
 
+// planStreams sets Stopped, Streams and the numbers after them.
 func (p *Plan) planStreams(cfg Config, wh *warehouse.Warehouse) error {
 	runs, err := wh.Ledger.Runs()
 	if err != nil {

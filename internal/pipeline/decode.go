@@ -49,7 +49,7 @@ type sink struct {
 	count    atomic.Int64
 	rejects  atomic.Int64
 	mu       sync.Mutex // guards the fields below
-	// broken is the error of the first rows that could not be staged.
+	// broken joins the errors of rows that could not be staged.
 	broken error
 	// entries contains the entries of all records, for the next night.
 	entries [][]byte
@@ -106,7 +106,7 @@ func (k *sink) readBody(ctx context.Context, r fetch.Response) (stream.PageFacts
 		return stream.PageFacts{}, err
 	}
 	k.count.Add(int64(page.Records))
-	page.IDs = slices.Clone(page.IDs) // the decoder uses them again
+	page.IDs = slices.Clone(page.IDs) // the decoder reuses the slice
 	k.night.cfg.Watch.countAnswer(r, page)
 	if d.unstaged += len(r.Body); d.Rows() < cmp.Or(k.night.cfg.BatchRows, batchRows) && d.unstaged < batchBytes {
 		return page, nil
@@ -183,7 +183,7 @@ func (k *sink) flushAll(ctx context.Context) error {
 	return k.flushDecoders(ctx, k.all...)
 }
 
-// stageFindings adds the drift that a decoder found to that of the night, and stages its
+// stageFindings adds the drift that a decoder found to the drift of the night, and stages its
 // rejects.
 func (k *sink) stageFindings(ctx context.Context, d transform.Findings) error {
 	k.rejects.Add(int64(len(d.Rejects)))

@@ -48,11 +48,11 @@ func (r *reader) readDetails(ctx context.Context, one *received, upTo load.Prior
 	if err != nil {
 		return err
 	}
-	unanswered := map[string]bool{}
+	withoutRecord := map[string]bool{}
 	for _, id := range slices.Concat(part.Unproven, part.Gone) {
-		unanswered[id] = true
+		withoutRecord[id] = true
 	}
-	answered := slices.DeleteFunc(asked, func(id string) bool { return unanswered[id] })
+	answered := slices.DeleteFunc(asked, func(id string) bool { return withoutRecord[id] })
 	err = inOrder(
 		func() error { return stage.Details.AddAsked(ctx, s.Name, answered, load.Answered) },
 		func() error { return stage.Details.AddAsked(ctx, s.Name, part.Gone, load.Gone) },
@@ -111,7 +111,7 @@ func (r *reader) judgeEmptyAnswers(ctx context.Context, s stream.Stream, d *fetc
 	return nil
 }
 
-// addDetails adds up the results of a stream in two rounds.
+// addDetails adds the results of two rounds of a stream. a is the earlier one.
 func addDetails(a, b fetch.Details) fetch.Details {
 	if worse := b.Grade.Worse(a.Grade); worse != b.Grade {
 		b.Grade, b.Reason = a.Grade, a.Reason
@@ -143,7 +143,7 @@ func (e *PartError) Error() string {
 	return fmt.Sprintf("read %s: %d of %s failed, their last rows are kept; first: %v", e.Stream, e.Failed, plural.Count(e.Asked, "id"), e.First)
 }
 
-// Unwrap returns why the first id failed.
+// Unwrap returns the error of the first failed id.
 func (e *PartError) Unwrap() error { return e.First }
 
 // NotFoundError means that too many ids of a list were answered 404 to be explained by deletions

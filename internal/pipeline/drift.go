@@ -8,8 +8,8 @@ import (
 	"placementsync/internal/transform"
 )
 
-// maxDriftEntries limits the drift entries of a night. Otherwise a service that uses ids as names
-// could fill the memory.
+// maxDriftEntries limits the drift entries of a night. Otherwise a service that uses ids as field
+// names could fill the memory.
 const maxDriftEntries = 20_000
 
 // drift collects the schema drift that all decoders find.
@@ -17,7 +17,7 @@ type drift struct {
 	mu      sync.Mutex
 	numbers map[driftKey]int
 	entries []stream.Drift
-	// first is the place of the first record with each entry.
+	// first contains the place of the first record of each entry.
 	first []transform.Place
 }
 

@@ -53,7 +53,7 @@ func (n *night) takeEvents(ctx context.Context) error {
 				return err
 			}
 			seq++
-			e.Seq, e.Received = seq, e.Received.UTC().Truncate(time.Microsecond) // as precise as the catalog
+			e.Seq, e.Received = seq, e.Received.UTC().Truncate(time.Microsecond) // the precision of the catalog
 			batch = append(batch, e)
 			if size += len(e.Body); len(batch) < maxBatchEvents && size < maxBatchBytes {
 				continue
@@ -67,8 +67,8 @@ func (n *night) takeEvents(ctx context.Context) error {
 	return n.stageEvents(ctx, batch, routes)
 }
 
-// eventRoute is the destination of the events of a topic. All events are in
-// meta.webhook_events; without a sink they have no other rows.
+// eventRoute is the destination of the events of a topic. Each event gets a row in
+// meta.webhook_events, and rows of the event's stream if there is a sink.
 type eventRoute struct {
 	sink *sink
 	// private is set if the bodies may contain private values.
@@ -138,7 +138,8 @@ func (n *night) stageEvents(ctx context.Context, batch []stream.Event, routes ma
 }
 
 // landEvents lands the inbox. It returns the folders of events that the snapshot may lack: that
-// of this run, and the folders of runs that were rolled back or not published.
+// of this run, and the folders of runs that were rolled back or not published. For a replay, it
+// returns the folder of the replayed run.
 func (n *night) landEvents(ctx context.Context) ([]string, error) {
 	if !n.mode.asksService() {
 		return []string{n.wh.Folder.EventsPath(n.mode.source)}, nil
@@ -168,8 +169,8 @@ func (n *night) landEvents(ctx context.Context) ([]string, error) {
 	return append(folders, folder), nil
 }
 
-// gradeEvents grades a stream of events. It is never proven, because missed deliveries cannot
-// be detected.
+// gradeEvents grades a stream of events. The stream is never proven, because missed deliveries
+// cannot be detected. Without any event it is graded skipped.
 func (n *night) gradeEvents(ctx context.Context, one *received) error {
 	some, err := n.stage.Events.HasRows(ctx, one.stream.Root().Name)
 	if err != nil {

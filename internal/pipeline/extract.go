@@ -53,7 +53,7 @@ func newReceived(s stream.Stream) *received {
 
 // extract reads the streams one after the other, lists before details. All workers read the
 // same stream, because fewer records change during a short walk. The error of a single stream is
-// part of its result. extract returns only errors that would affect all other streams.
+// part of its result. extract returns only errors that end the night.
 func (r *reader) extract(parent context.Context) error {
 	ctx, end := context.WithCancelCause(parent)
 	defer end(nil)
@@ -107,7 +107,8 @@ func (r *reader) readStreams(ctx context.Context, f *finisher) error {
 	return nil
 }
 
-// isWanted reports whether a stream is read in this run. If not, it sets the reason.
+// isWanted reports whether a stream is read in this run. If not, it sets the reason, except in a
+// refresh, where the stream keeps its last one.
 func (r *reader) isWanted(one *streamResult) bool {
 	s, mode := one.stream, r.night.mode
 	reason := r.night.cfg.skipReason(r.token, s)
@@ -169,7 +170,7 @@ func endsNight(ctx context.Context, err error) bool {
 }
 
 // finisher finishes streams in the order in which they were read, while the next lists are
-// requested. DuckDB removes duplicate records meanwhile, so that the request rate is used.
+// requested: DuckDB removes the duplicate records of one list while the next one is read.
 type finisher struct {
 	reader *reader
 	queue  chan received
@@ -213,7 +214,7 @@ func (f *finisher) finishStream(ctx context.Context, one received) error {
 	if one.sink == nil {
 		err = f.carryRows(ctx, r)
 		if err == nil && n.mode.keepsGrade(r.stream) {
-			// A refresh also keeps its grade and reason.
+			// In a refresh, the stream also keeps its last grade and reason.
 			var last ledger.Stream
 			var known bool
 			if last, known, err = n.draft.LastGrade(ctx, r.stream.Name); known {
@@ -256,13 +257,13 @@ func (f *finisher) finishStream(ctx context.Context, one received) error {
 // logStream logs the result of a stream. Streams that were not chosen or received no events
 // are logged at level debug, as are all streams of a refresh.
 func (f *finisher) logStream(ctx context.Context, one received) {
-	n, r, level, what := f.reader.night, one.streamResult, slog.LevelInfo, "stream read"
+	n, r, level, message := f.reader.night, one.streamResult, slog.LevelInfo, "stream read"
 	standing, reason := ledger.StandingOf(string(r.evidence.Grade)), r.evidence.Reason
 	switch standing {
 	case ledger.Proven:
 		reason = "" // the evidence is in meta.streams
 	case ledger.NotRead, ledger.Carried:
-		what = "stream not read"
+		message = "stream not read"
 	}
 	wanted := slices.Contains(n.cfg.Chosen, r.stream.Name) || r.stream.IsEvents() && standing != ledger.NotRead
 	if n.mode.isRefresh() || !wanted {
@@ -274,7 +275,7 @@ func (f *finisher) logStream(ctx context.Context, one received) {
 			cost = t
 		}
 	}
-	n.cfg.Log.Log(ctx, level, what, "stream", r.stream.Name, "rows", r.rows, "requests", cost.Requests, "retries", cost.Retries,
+	n.cfg.Log.Log(ctx, level, message, "stream", r.stream.Name, "rows", r.rows, "requests", cost.Requests, "retries", cost.Retries,
 		"standing", string(standing), "grade", string(r.evidence.Grade), "took", one.took, "reason", reason)
 }
 

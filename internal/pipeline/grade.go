@@ -128,7 +128,7 @@ func (done results) findAges(ctx context.Context, n *night) error {
 }
 
 // gradeDetails limits the grade of a stream of details to the worst grade of the streams that
-// name its ids.
+// name its ids. If ids failed, it sets r.failed.
 func (done results) gradeDetails(r *streamResult, d fetch.Details) {
 	for _, p := range done {
 		namesIDs := slices.ContainsFunc(r.stream.Parents, func(ref stream.Ref) bool {
@@ -212,7 +212,7 @@ func (done results) lossesByNotFound(limits load.Limits) (losses []ledger.Loss) 
 }
 
 // capGrade grades a stream of which a refresh read a part. The grade is not better than
-// before, and the age is that of the other rows.
+// before, and the age is that of the rows that were not read.
 func (r *streamResult) capGrade(ctx context.Context, draft *warehouse.Draft) error {
 	last, ok, err := draft.LastGrade(ctx, r.stream.Name)
 	if err != nil {

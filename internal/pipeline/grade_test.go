@@ -14,7 +14,7 @@ import (
 	"placementsync/internal/stream"
 )
 
-// resultOf returns the result of a stream of the catalog.
+// resultOf returns the result of the stream with a name.
 func resultOf(t *testing.T, name string, grade fetch.Grade, cover load.Coverage) streamResult {
 	t.Helper()
 	s, ok := stream.Find(stream.AllWithEvents(), name)
@@ -132,7 +132,7 @@ func TestGradeDetails(t *testing.T) {
 			reason = "ids come from order_items, which is " + string(ledger.StandingOf(string(from)))
 		}
 		if r.evidence.Grade != want || r.evidence.Reason != reason || r.failed != nil {
-			t.Errorf("from %s: %s: %s, %v", from, r.evidence.Grade, r.evidence.Reason, r.failed)
+			t.Errorf("from %s: got %s: %s, failed %v, want %s: %s", from, r.evidence.Grade, r.evidence.Reason, r.failed, want, reason)
 		}
 	}
 	unread := results{resultOf(t, "orders", fetch.Skipped, load.Carried)}
@@ -140,7 +140,7 @@ func TestGradeDetails(t *testing.T) {
 		asked   int
 		carried int64
 		want    fetch.Grade
-	}{"no id": {0, 0, fetch.Skipped}, "an id was asked for": {1, 0, fetch.BestEffort}, "an id is carried": {0, 1, fetch.BestEffort}} {
+	}{"no id": {0, 0, fetch.Skipped}, "an id was requested": {1, 0, fetch.BestEffort}, "an id is carried": {0, 1, fetch.BestEffort}} {
 		r := resultOf(t, "order_details", fetch.Exact, load.ByID)
 		r.carried = c.carried
 		if unread.gradeDetails(&r, fetch.Details{Asked: c.asked}); r.evidence.Grade != c.want {
@@ -151,7 +151,7 @@ func TestGradeDetails(t *testing.T) {
 	results{}.gradeDetails(&r, fetch.Details{Asked: 9, Failed: 2, Failures: []fetch.Failure{{ID: "a", Err: errors.New("broken")}}})
 	part, ok := errors.AsType[*PartError](r.failed)
 	if !ok || part.Failed != 2 || part.Asked != 9 || r.evidence.Reason != "read order_details: 2 of 9 ids failed, their last rows are kept; first: broken" {
-		t.Errorf("a stream of which ids failed: %v: %s", r.failed, r.evidence.Reason)
+		t.Errorf("a stream with two failed ids: got %v: %s", r.failed, r.evidence.Reason)
 	}
 }
 
@@ -234,7 +234,7 @@ func TestRequireAny(t *testing.T) {
 		err := c.done.requireAny(c.tokenOnly)
 		noData, ok := errors.AsType[*NoDataError](err)
 		if ok == c.enough || ok && len(noData.Reasons) != len(c.done) {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("%s: got error %v, want a NoDataError: %v", name, err, !c.enough)
 		}
 	}
 }
@@ -250,11 +250,11 @@ func TestAddDetails(t *testing.T) {
 		t.Errorf("the first is worse (-want +got):\n%s", diff)
 	}
 	if got := addDetails(b, a); got.Grade != fetch.BestEffort || got.Reason != "first" {
-		t.Errorf("the second is worse: %s: %s", got.Grade, got.Reason)
+		t.Errorf("the second is worse: got %s: %s", got.Grade, got.Reason)
 	}
 	exact := fetch.Details{Asked: 2, Found: 1, Gone: []string{"x"}, Grade: fetch.Exact, Reason: "parts"}
 	if got := addDetails(exact, exact); got.Reason != "2 of 4 ids were answered whole; 2 were answered 404" {
-		t.Errorf("both are exact: %s", got.Reason)
+		t.Errorf("both are exact: got %s", got.Reason)
 	}
 	for _, c := range []struct {
 		d    fetch.Details

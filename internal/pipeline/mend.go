@@ -89,8 +89,8 @@ func (m *mending) leftErr(lost []warehouse.SeriesFile) error {
 	return errors.Join(all...)
 }
 
-// writeMeta writes all of meta and past of the catalog to the recorded changes. Later changes
-// are relative to this file.
+// writeMeta writes the whole meta and past of the catalog as one file of recorded changes. Later
+// files contain the changes after it.
 func (m *mending) writeMeta(ctx context.Context) error {
 	m.draft.Previous = "" // the file contains all rows
 	if err := load.WriteMeta(ctx, m.draft, m.wh.Catalog.MetaDefinitions(), m.wh.Catalog.Tables()); err != nil {
@@ -164,7 +164,7 @@ func (m *mending) addDays(ctx context.Context, keep warehouse.Retention) error {
 	return err
 }
 
-// addDay restores a day from the manifest of its run, or without one only from history.
+// addDay restores a day by the manifest of its run. Without a manifest, it uses only the history.
 func (m *mending) addDay(ctx context.Context, run string, at time.Time) error {
 	done, ok, err := m.mender.MendDay(ctx, run)
 	m.done.Files = append(m.done.Files, done.Files...)

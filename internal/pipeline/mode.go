@@ -16,8 +16,8 @@ const (
 	NoDetails      Details = "none" // lists only
 )
 
-// runMode is the kind of a run with its parameters. Its methods contain all differences
-// between the kinds.
+// runMode is the kind of a run with its parameters. Its methods name the differences between
+// the kinds.
 type runMode struct {
 	// kind is ledger.Night, Refresh or Replay.
 	kind   string

@@ -7,8 +7,8 @@
 // requests the streams, and a finisher grades each stream while the next one is read. They
 // share a night: the draft of a version and the stage of its rows.
 //
-// The package must not know configuration files, flags, schedules or terminals: cmd/sync passes in their
-// values.
+// The package must not know configuration files, flags, schedules or terminals: cmd/sync passes
+// in their values.
 package pipeline
 
 import (
@@ -42,15 +42,15 @@ type Config struct {
 	Chosen []string
 	// Details selects the details to read.
 	Details Details
-	// LiveDays is the number of days for which a parent is live after its last change.
+	// LiveDays is the number of days for which a detail is live after its record changed.
 	// Settled details are read again within Recheck nights. A Recheck of 0 means never.
 	LiveDays, Recheck int
 	// BatchRows is the number of rows after which a decoder stages them. Defaults to 8,192,
 	// which loads fastest. It does not change the result.
 	BatchRows int
-	// MinSkipRecords is a length of lists. The next night skips the unchanged records of
-	// longer lists, and decodes shorter lists in full. Defaults to 1,000. It does not change
-	// the result.
+	// MinSkipRecords is the minimum length of a list whose unchanged records the next night
+	// skips. A shorter list is decoded in full. Defaults to 1,000. It does not change the
+	// result.
 	MinSkipRecords int
 	// TeamID is the team of the partner. Defaults to the team of the token.
 	TeamID string
@@ -80,8 +80,8 @@ type Config struct {
 	// Fresh starts a new run even if an earlier one could be resumed.
 	Fresh bool
 	// MaxDuration limits the time for reading, on the real clock from the start of
-	// this attempt. After it no list and no detail is requested, and the records read
-	// so far are published. 0 means no limit.
+	// this attempt. After this time no new list or id is requested, and the records
+	// read so far are published. 0 means no limit.
 	MaxDuration time.Duration
 	// Watch, if set, is updated with the progress of the night.
 	Watch *Watch
@@ -176,7 +176,7 @@ func (n *night) closeStage(ctx context.Context) error {
 type runner struct {
 	night *night
 	lock  *warehouse.Lock
-	// reader is nil until execute has opened the landing.
+	// reader is nil until execute has created the client.
 	reader *reader
 	// reread contains the streams that were read a second time because of a gate.
 	reread map[string]bool
@@ -227,8 +227,8 @@ func startRun(cfg Config, wh *warehouse.Warehouse, mode runMode, now, snapshot t
 	return &runner{night: n, lock: lock, reread: map[string]bool{}}, nil
 }
 
-// nameRun chooses the id of a run that builds the snapshot of the given time, and writes it into the
-// lock. It needs the lock: another run of this second could take the same id.
+// nameRun chooses the id of a run that builds the snapshot of the given time, and writes it into
+// the lock. The lock must be held: otherwise a run of the same second could choose the same id.
 func nameRun(wh *warehouse.Warehouse, lock *warehouse.Lock, snapshot, now time.Time) (id string, err error) {
 	if id, err = wh.Ledger.NewRunID(snapshot); err != nil {
 		return "", err
@@ -382,8 +382,8 @@ func (r *runner) readAndPublish(ctx context.Context) (res Result, err error) {
 	if n.cfg.FinishCommit {
 		ctx = context.WithoutCancel(ctx)
 	}
-	// DuckDB needs the memory from here on, and does not count memory that Go has not
-	// returned to the system.
+	// DuckDB needs the memory from here on. Its limit does not include memory that Go has
+	// freed but not returned to the system.
 	debug.FreeOSMemory()
 	return r.publish(ctx)
 }

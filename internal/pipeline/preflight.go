@@ -89,7 +89,7 @@ func (c Config) skipReason(t Token, s stream.Stream) string {
 	}
 	switch {
 	case s.IsEvents():
-		return "" // events need no request, and are only in the inbox
+		return "" // events need no request: they are in the inbox
 	case !slices.Contains(c.Chosen, s.Name):
 		return ledger.ReasonNotChosen
 	case s.IsDetail() && c.Details == NoDetails:

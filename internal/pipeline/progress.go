@@ -17,7 +17,7 @@ type Watch struct {
 	mu       sync.Mutex
 	client   *fetch.Client // nil if no run is in progress
 	current  ledger.Progress
-	expected []int64         // requests of each stream in the last night, -1 if it was never read
+	expected []int64         // requests of each stream when it was last read, -1 if it was never read
 	byID     map[string]bool // streams that are read id by id
 }
 
@@ -57,8 +57,8 @@ func perSecond(t fetch.Telemetry, now time.Time) float64 {
 	return float64(t.Requests) / span.Seconds()
 }
 
-// estimateRest sets the number of remaining requests and their duration. overall is the rate
-// of the night so far, for streams that are too short for a rate of their own.
+// estimateRest sets the expected number of requests of the run, and the remaining time. overall
+// is the rate of the run so far. It is used for a stream that has no rate yet.
 func estimateRest(p *ledger.Progress, expected []int64, overall float64) {
 	requests, known := int64(0), true
 	for i := range p.Streams {

@@ -15,8 +15,8 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// A gate stops a night with an unusual number of deletions, because a service that returns half
-// of its records looks the same. Before a gate stops the night, the streams with the loss are
+// A gate stops a night with an unusual number of deletions: the service may have omitted records
+// that still exist. Before a gate stops the night, the streams with the loss are
 // requested a second time in the same run, without their landed answers. --allow-mass-delete
 // also accepts only a loss that the second reading confirms.
 
@@ -77,7 +77,7 @@ func (r *runner) listsNaming(table string) (names []string) {
 	return names
 }
 
-// publish checks the limits, merges the staged rows into a version and publishes it. A dry
+// publish checks the limits, merges the staged rows into the draft and publishes it. A dry
 // run ends after the merge.
 func (r *runner) publish(ctx context.Context) (Result, error) {
 	n, done := r.night, r.reader.done
@@ -162,7 +162,7 @@ func (r *runner) writeFiles(ctx context.Context, changes []load.Change) (files [
 }
 
 // reportDamage logs and records damaged files of the previous version. The draft contains new
-// ones.
+// files in their place.
 func (n *night) reportDamage() {
 	found := n.draft.DamagedFiles()
 	if len(found) == 0 {

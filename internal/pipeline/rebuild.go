@@ -91,7 +91,7 @@ type repair struct {
 	at time.Time
 }
 
-// beginRepair takes the lock of an existing warehouse.
+// beginRepair opens an existing warehouse, takes its lock and chooses the run id.
 func beginRepair(cfg Config) (r repair, err error) {
 	if r.wh, err = warehouse.Open(cfg.Warehouse); err != nil {
 		return r, err
@@ -326,7 +326,8 @@ func (b *rebuild) restoreMeta(ctx context.Context) error {
 }
 
 // fixComputedHistory corrects the closing runs of a history that was computed by comparing
-// snapshots, and counts the snapshots that it lacks.
+// snapshots, and counts the snapshots that it lacks. It does nothing if closed rows were
+// restored.
 func (b *rebuild) fixComputedHistory(ctx context.Context) error {
 	if b.knownPast {
 		return nil

@@ -47,7 +47,7 @@ func (k *sink) recallRecords() {
 	}
 }
 
-// writeEntries writes the entries of a large list. All its rows must be stored.
+// writeEntries writes the entries of a large list. All rows of the list must be staged.
 func (k *sink) writeEntries() {
 	n, size := k.night, 0
 	for _, part := range k.entries {
@@ -135,7 +135,7 @@ func (n *night) removeEntries(kept string) error {
 }
 
 // seedOf returns the seed for the hashes of a stream's records. It depends on the program,
-// build, schema and privacy rules. After a change of these no record is skipped.
+// build, schema and privacy rules. After a change of one of them, no record is skipped.
 func (n *night) seedOf(s stream.Stream) uint64 {
 	p := n.privacyOf(s)
 	mac := hmac.New(sha256.New, p.Key)

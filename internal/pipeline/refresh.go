@@ -42,8 +42,8 @@ func Refresh(ctx context.Context, cfg Config, targets Targets) (Result, error) {
 }
 
 // checkRefreshable returns ErrPending before the first night, if a night can be resumed, and if
-// a night is held. A resumed night has an older snapshot time than a refresh before it. A held
-// night can only be published after the snapshot that it was built on.
+// a night is held. A resumed night keeps its snapshot time, so no later snapshot may be published
+// before it. A held night can only be published after the snapshot that it was built on.
 func (r *runner) checkRefreshable(now time.Time) error {
 	wh := r.night.wh
 	if err := wh.Recover(); err != nil {
@@ -67,8 +67,8 @@ func (r *runner) checkRefreshable(now time.Time) error {
 	return nil
 }
 
-// maxTargets is the maximum number of records of each kind in one refresh. The night
-// reads the others, because of the same events.
+// maxTargets is the maximum number of records of each kind in one refresh. The next night
+// reads the others, because the events are also in its inbox.
 const maxTargets = 500
 
 // Refresher collects the records that events name, and refreshes them together one window
@@ -76,7 +76,7 @@ const maxTargets = 500
 type Refresher struct {
 	log    *slog.Logger
 	window time.Duration
-	// woken contains a token if records are waiting.
+	// woken contains a value if records are waiting.
 	woken chan struct{}
 
 	mu      sync.Mutex // guards waiting

@@ -27,9 +27,9 @@ type event struct {
 	article, campaign string
 }
 
-// collect sends events to a Refresher with a window of 30 s. Each refresh takes a minute and
-// returns the next of the given errors.
-func collect(t *testing.T, errs []error, events ...event) []refreshCall {
+// runRefresher sends events to a Refresher with a window of 30 s, and returns the calls of
+// refresh. Each call takes a minute and returns the next of the given errors.
+func runRefresher(t *testing.T, errs []error, events ...event) []refreshCall {
 	t.Helper()
 	var calls []refreshCall
 	synctest.Test(t, func(t *testing.T) {
@@ -85,7 +85,7 @@ func TestRefresher(t *testing.T) {
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			if diff := cmp.Diff(c.want, collect(t, c.errs, c.events...)); diff != "" {
+			if diff := cmp.Diff(c.want, runRefresher(t, c.errs, c.events...)); diff != "" {
 				t.Errorf("refreshes (-want +got):\n%s", diff)
 			}
 		})
@@ -97,8 +97,8 @@ func TestRefresherIsBounded(t *testing.T) {
 	for i := range 2000 {
 		events = append(events, event{0, fmt.Sprint("a", i), fmt.Sprint("c", i)})
 	}
-	calls := collect(t, nil, events...)
+	calls := runRefresher(t, nil, events...)
 	if len(calls) != 1 || len(calls[0].Targets.Articles) != 500 || len(calls[0].Targets.Campaigns) != 500 {
-		t.Errorf("%d refreshes", len(calls))
+		t.Errorf("got %d refreshes, want one with 500 articles and 500 campaigns: %v", len(calls), calls)
 	}
 }

@@ -17,12 +17,12 @@ import (
 
 // tagService is an HTTP service with a list of tags and a token with full access.
 type tagService struct {
-	tags  []string
-	asked int
+	tags     []string
+	requests int
 }
 
 func (s *tagService) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	s.asked++
+	s.requests++
 	w.Header().Set("Content-Type", "application/json")
 	if strings.HasSuffix(r.URL.Path, "/auth/token") {
 		_, _ = io.WriteString(w, `{"source":"partner","team_id":"team-1","token_type":"full_access"}`)
@@ -61,18 +61,18 @@ func TestReplayReportsNoSecondReading(t *testing.T) {
 	if !ok || !loss.Reread || !strings.Contains(err.Error(), "run with --allow-mass-delete") {
 		t.Fatalf("the night ended with %v, want it stopped after a second reading", err)
 	}
-	asked := service.asked
+	requests := service.requests
 	now = now.Add(time.Hour)
 	_, err = pipeline.Replay(t.Context(), cfg, stopped.Run.ID)
 	loss, ok = errors.AsType[*load.MassDeleteError](err)
-	if !ok || loss.Reread || !strings.Contains(err.Error(), "start a new run") || service.asked != asked {
-		t.Errorf("the replay ended with %v after %d requests, want an error without requests", err, service.asked-asked)
+	if !ok || loss.Reread || !strings.Contains(err.Error(), "start a new run") || service.requests != requests {
+		t.Errorf("the replay ended with %v after %d requests, want an error without requests", err, service.requests-requests)
 	}
 	wh, err := warehouse.Open(cfg.Warehouse)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if latest, _, err := wh.Versions.Latest(); err != nil || latest != "20261120T020000Z" {
-		t.Errorf("readers see %s (%v)", latest, err)
+		t.Errorf("readers see %s (%v), want the first night", latest, err)
 	}
 }

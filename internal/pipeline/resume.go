@@ -17,7 +17,7 @@ import (
 type otherAccessError struct{ before, after string }
 
 func (e *otherAccessError) Error() string {
-	return fmt.Sprintf("resume the run: the token could read %q, and now %q", e.before, e.after)
+	return fmt.Sprintf("resume the run: the rights of the token were %q and are now %q", e.before, e.after)
 }
 
 // runOrResume resumes the last run if it was not published and is not too old. Otherwise it

@@ -32,8 +32,8 @@ func TestRunModes(t *testing.T) {
 	} {
 		m, lists, events := c.mode, stream.All()[0], stream.Events()[0]
 		if m.asksService() != c.asks || m.isResumable() != c.resumable || m.isRefresh() != c.refresh || m.keepsGrade(lists) != c.keepsList || m.keepsGrade(events) || m.afterStop() != c.afterStop {
-			t.Errorf("%+v: asks the service %v, is resumable %v, is a refresh %v, keeps the grade of lists %v and of events %v, after a stop: %s",
-				m, m.asksService(), m.isResumable(), m.isRefresh(), m.keepsGrade(lists), m.keepsGrade(events), m.afterStop())
+			t.Errorf("%+v: asks the service %v, is resumable %v, is a refresh %v, keeps the grade of lists %v and of events %v, after a stop: %s, want %+v",
+				m, m.asksService(), m.isResumable(), m.isRefresh(), m.keepsGrade(lists), m.keepsGrade(events), m.afterStop(), c)
 		}
 	}
 }
@@ -122,7 +122,7 @@ func TestResumeLast(t *testing.T) {
 		}
 		// No night was published, so a refresh must wait in all cases.
 		if err := r.checkRefreshable(now); !errors.Is(err, ErrPending) {
-			t.Errorf("%s: a refresh before the first night: %v", name, err)
+			t.Errorf("%s: a refresh before the first night: got %v, want ErrPending", name, err)
 		}
 	}
 }
@@ -133,7 +133,7 @@ func TestCheckAccess(t *testing.T) {
 	now := time.Date(2026, 11, 20, 2, 0, 0, 0, time.UTC)
 	for name, c := range map[string]struct {
 		mode           runMode
-		before, access string
+		before, access string // before is "-" for a new run
 		other          bool
 		recorded       string
 	}{
@@ -150,7 +150,7 @@ func TestCheckAccess(t *testing.T) {
 		}
 		err := r.checkAccess(c.access)
 		if _, other := errors.AsType[*otherAccessError](err); other != c.other || !other && err != nil {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("%s: got error %v, want an otherAccessError: %v", name, err, c.other)
 		}
 		if err := os.MkdirAll(r.night.wh.Folder.RawPath(r.night.run.ID), 0o700); err != nil {
 			t.Fatal(err)
@@ -187,8 +187,8 @@ func TestPrivateColumnsOfEvents(t *testing.T) {
 		}
 	}
 	r.night.cfg.Privacy = transform.Privacy{Key: []byte("k"), Drop: []string{"articles.campaign_id"}, Hash: []string{"articles.id", "articles.campaign_id", "articles.updated_at"}}
-	lists, _ := stream.Find(stream.AllWithEvents(), "articles")
-	if diff := cmp.Diff(r.night.cfg.Privacy, r.night.privacyOf(lists)); diff != "" {
+	articles, _ := stream.Find(stream.AllWithEvents(), "articles")
+	if diff := cmp.Diff(r.night.cfg.Privacy, r.night.privacyOf(articles)); diff != "" {
 		t.Errorf("rules of a list (-want +got):\n%s", diff)
 	}
 	want := transform.Privacy{Key: []byte("k"), Hash: []string{"article_status_events.article_id"},

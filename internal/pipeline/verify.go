@@ -47,7 +47,7 @@ func (v VerifyReport) Record(at time.Time) integrity.VerifyRecord {
 // Verify checks links, ledger, manifests and sizes in the whole warehouse. With readData it
 // reads every byte of versions, series, landed answers and the inbox, and compares the
 // catalog with its Parquet files. It holds the lock, so that no run changes files meanwhile.
-// It makes no changes except those of the lock.
+// It changes no files except the lock.
 func Verify(ctx context.Context, cfg Config, readData bool) (v VerifyReport, err error) {
 	v.ReadData = readData
 	wh, err := warehouse.Open(cfg.Warehouse)
@@ -82,6 +82,7 @@ func Verify(ctx context.Context, cfg Config, readData bool) (v VerifyReport, err
 	return v, nil
 }
 
+// checkRun checks the landed answers of a run. Without ReadData it only looks for the journal.
 func (v *VerifyReport) checkRun(wh *warehouse.Warehouse, run string) {
 	name := filepath.ToSlash(filepath.Join("raw", run))
 	damage := integrity.Damage{File: name, Cost: "answers of run " + run + ", which a replay of it would lack; prune removes it after retention.raw_days",
@@ -111,7 +112,7 @@ func (v *VerifyReport) checkRun(wh *warehouse.Warehouse, run string) {
 	v.Damage = append(v.Damage, damage)
 }
 
-func (v *VerifyReport) checkEvents(wh *warehouse.Warehouse, folder, what string) {
+func (v *VerifyReport) checkEvents(wh *warehouse.Warehouse, folder, cost string) {
 	if !v.ReadData {
 		return
 	}
@@ -124,7 +125,7 @@ func (v *VerifyReport) checkEvents(wh *warehouse.Warehouse, folder, what string)
 	if relErr != nil {
 		name = folder
 	}
-	damage := integrity.Damage{File: filepath.ToSlash(name), Cost: what + "; the records that they name are read again within streams.recheck nights",
+	damage := integrity.Damage{File: filepath.ToSlash(name), Cost: cost + "; the records that they name are read again within streams.recheck nights",
 		Problem: fmt.Sprintf("%d events are damaged", damaged), Repair: integrity.Repair{Kind: integrity.RunNight}, Lost: true}
 	if err != nil {
 		damage.Problem = err.Error()
