@@ -13,9 +13,9 @@ import (
 // Outcome is the result of requesting one id.
 type Outcome string
 
-// The staged rows of an Answered id are complete. The request for a Gone id returned 404. The
-// request for a Missed id failed or returned a response that proves no absence: its staged rows
-// are used, and its other rows are kept.
+// The staged rows of an Answered id are complete. The request for a Gone id returned 404. A
+// Missed id has no response, or one that proves no deletion: its staged rows are used, and its
+// other stored rows are kept.
 const (
 	Answered Outcome = "answered"
 	Gone     Outcome = "404"
@@ -44,20 +44,21 @@ func (p *Details) AddAsked(ctx context.Context, st string, ids []string, outcome
 }
 
 // IDsToAsk returns the planned ids of a stream that were not requested yet, up to a priority.
-// OldestFirst means ids of all priorities, NeverRead only the ids that were never read.
-func (p *Details) IDsToAsk(ctx context.Context, st stream.Stream, last Priority) iter.Seq2[string, error] {
+// OldestFirst returns ids of all priorities, in the order in which they were last read.
+// NeverRead returns only ids that were never read.
+func (p *Details) IDsToAsk(ctx context.Context, st stream.Stream, upTo Priority) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
-		of := values{"plan": planTable(st.Name), "asked": askedTable(st.Name)}
+		args := values{"plan": planTable(st.Name), "asked": askedTable(st.Name)}
 		statement := "ids_to_ask"
-		switch last {
+		switch upTo {
 		case NeverRead:
-			statement, of["which"] = "oldest_ids_to_ask", planSQL.Render("never_read", nil)
+			statement, args["which"] = "oldest_ids_to_ask", planSQL.Render("never_read", nil)
 		case OldestFirst:
-			statement, of["which"] = "oldest_ids_to_ask", sqlText("TRUE")
+			statement, args["which"] = "oldest_ids_to_ask", sqlText("TRUE")
 		default:
-			of["last"] = int(last)
+			args["last"] = int(upTo)
 		}
-		query := planSQL.Render(statement, of)
+		query := planSQL.Render(statement, args)
 		rows, err := p.staging.draft.DB.QueryContext(ctx, string(query))
 		if err != nil {
 			yield("", fmt.Errorf("list the ids for %s: %w", st.Name, err))
@@ -82,8 +83,8 @@ func (p *Details) MarkUnread(ctx context.Context, st stream.Stream) (Plan, error
 	if err := p.staging.flush(ctx); err != nil {
 		return Plan{}, err
 	}
-	of := values{"plan": planTable(st.Name), "asked": askedTable(st.Name)}
-	if err := p.staging.draft.Exec(ctx, planSQL.Render("carry_rechecks", of), planSQL.Render("mark_unread", of)); err != nil {
+	args := values{"plan": planTable(st.Name), "asked": askedTable(st.Name)}
+	if err := p.staging.draft.Exec(ctx, planSQL.Render("carry_rechecks", args), planSQL.Render("mark_unread", args)); err != nil {
 		return Plan{}, fmt.Errorf("mark the unread ids of %s: %w", st.Name, err)
 	}
 	return p.countPlan(ctx, st)
@@ -145,8 +146,8 @@ func (p *Details) CountCaughtUp(ctx context.Context) (n int64, err error) {
 	return n, nil
 }
 
-// KnownParams returns the ids of a detail stream that have entries: rows of the stream in main,
-// or rows of its witness table.
+// KnownParams returns the ids of a detail stream with rows of the stream in main, or with staged
+// or stored rows in the table HasEntries.
 func (p *Details) KnownParams(ctx context.Context, st stream.Stream) (map[string]bool, error) {
 	if err := p.staging.flush(ctx); err != nil {
 		return nil, err

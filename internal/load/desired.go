@@ -62,19 +62,19 @@ func (m *merge) desiredRows(t stream.Table) sqlText {
 		}
 		return desiredSQL.Render(part, values{"column": sqltext.Name(c.Name)})
 	})
-	of := values{"desired": desiredTable(t.Name), "values": columns, "row_hash": joinedRowHash(def), "detail": stagedTable(detail.Name, t.Name),
+	args := values{"desired": desiredTable(t.Name), "values": columns, "row_hash": joinedRowHash(def), "detail": stagedTable(detail.Name, t.Name),
 		"list_rows": listRows(detail), "main": mainTable(t.Name)}
 	if t.Name == root.Name {
-		of["key"], of["same_key"] = sqltext.Name(t.Key[0]), joinOn("d.", "l.", t.Key)
-		of["extra"] = extraTable(t.Name)
-		return desiredSQL.Render("join_records", of)
+		args["key"], args["same_key"] = sqltext.Name(t.Key[0]), joinOn("d.", "l.", t.Key)
+		args["extra"] = extraTable(t.Name)
+		return desiredSQL.Render("join_records", args)
 	}
-	of["list"], of["detail_records"] = stagedTable(detail.Completes, t.Name), stagedTable(detail.Name, root.Name)
-	of["record_key"] = sqltext.Names(root.Key)
-	of["agrees"] = joinOn("m.", "l.", t.Key) + " AND " + sqltext.Join(def.Columns, " AND ", func(c stream.Column) sqlText {
+	args["list"], args["detail_records"] = stagedTable(detail.Completes, t.Name), stagedTable(detail.Name, root.Name)
+	args["record_key"] = sqltext.Names(root.Key)
+	args["agrees"] = joinOn("m.", "l.", t.Key) + " AND " + sqltext.Join(def.Columns, " AND ", func(c stream.Column) sqlText {
 		return desiredSQL.Render("value_agrees", values{"column": sqltext.Name(c.Name)})
 	})
-	return desiredSQL.Render("join_items", of)
+	return desiredSQL.Render("join_items", args)
 }
 
 // listRows selects the rows of a list without those of kept details.

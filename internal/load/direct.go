@@ -24,7 +24,7 @@ type directLoad struct {
 	decided names
 }
 
-// chooseDirect decides by the size of the first batch of a stream whether its tables are filled
+// chooseDirect decides, by the size of the first batch of a stream, whether its tables are filled
 // directly.
 func (a *directLoad) chooseDirect(ctx context.Context, name string, rows int64) error {
 	if a.decided.has(name) {
@@ -67,12 +67,12 @@ func (a *directLoad) tableOf(st, table string) sqlText {
 
 // batchSchema returns the schema of the batches that are inserted into a table. Batches of a
 // directly filled table have the column valid_from before row_hash.
-func (a *directLoad) batchSchema(table string, have *arrow.Schema) *arrow.Schema {
+func (a *directLoad) batchSchema(table string, schema *arrow.Schema) *arrow.Schema {
 	if !a.direct.has(table) {
-		return have
+		return schema
 	}
-	stamp := arrow.Field{Name: stream.ValidFrom, Type: arrow.FixedWidthTypes.Timestamp_us}
-	return arrow.NewSchema(slices.Insert(slices.Clone(have.Fields()), have.NumFields()-2, stamp), nil)
+	validFrom := arrow.Field{Name: stream.ValidFrom, Type: arrow.FixedWidthTypes.Timestamp_us}
+	return arrow.NewSchema(slices.Insert(slices.Clone(schema.Fields()), schema.NumFields()-2, validFrom), nil)
 }
 
 // addValidFrom adds the column valid_from to a batch for a directly filled table.

@@ -37,10 +37,10 @@ func (s *staging) deduplicate(ctx context.Context, st stream.Stream, distinct bo
 				statements = append(statements, duplicatesSQL.Render("drop_rows_of_duplicates", values{"table": innerTable}))
 				continue
 			}
-			of := values{"table": innerTable, "item": sqltext.Names(inner.Parents), "key": key}
-			statements = append(statements, duplicatesSQL.Render("drop_rows_of_items", of))
+			args := values{"table": innerTable, "item": sqltext.Names(inner.Parents), "key": key}
+			statements = append(statements, duplicatesSQL.Render("drop_rows_of_items", args))
 			if slices.Contains(inner.Key, "position") {
-				statements = append(statements, duplicatesSQL.Render("drop_rows_alongside", of))
+				statements = append(statements, duplicatesSQL.Render("drop_rows_alongside", args))
 			}
 		}
 		statements = append(statements, duplicatesSQL.Render("drop_duplicates", values{"table": table}))

@@ -105,11 +105,11 @@ func TestLineageNamesTheRunsThatPublished(t *testing.T) {
 		runs, err := s.Events.Lineage(t.Context())
 		must(t, err)
 		if len(runs) != 2 || !runs["20261101T020000Z"] || !runs["20261102T020000Z"] {
-			t.Errorf("lineage is %v", runs)
+			t.Errorf("lineage is %v, want the two published runs", runs)
 		}
 		some, err := s.Events.HasRows(t.Context(), "article_status_events")
 		if err != nil || some {
-			t.Errorf("whether the table has rows: got %t, %v", some, err)
+			t.Errorf("HasRows returned %t, %v, want false", some, err)
 		}
 	}
 	_, err := h.run(nil, load.Limits{})

@@ -34,6 +34,7 @@ type feeds struct {
 	directLoad
 	mu   sync.Mutex
 	open map[feedTarget]*feed
+	// made counts the feeds so far. It makes their view names unique.
 	made int
 	// broken is the error of the first INSERT that failed. Its rows are lost, so the stage
 	// must not be used.

@@ -14,8 +14,8 @@ import (
 type Findings struct {
 	staging *staging
 	mu      sync.Mutex
-	// records are not staged yet. Decoders report a few at a time, and in a small night an
-	// INSERT for each report would take longer than the rows.
+	// records contains the records that are not staged yet. Decoders report a few at a time,
+	// and in a small night an INSERT for each report would take longer than the rows.
 	records []DriftRecord
 }
 

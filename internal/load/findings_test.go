@@ -11,7 +11,7 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-const rejected = "SELECT run_id[7:8], table_name, key, column_name, raw, page, position FROM meta.rejects ORDER BY run_id, seq"
+const allRejects = "SELECT run_id[7:8], table_name, key, column_name, raw, page, position FROM meta.rejects ORDER BY run_id, seq"
 
 // addFindings makes the next nights write these rejects and drift.
 func (h *fixture) addFindings(rejects []stream.Reject, records []load.DriftRecord, drift []stream.Drift) {
@@ -63,7 +63,7 @@ func TestTrialRejectsOfSeveralPassesCountOnce(t *testing.T) {
 			h.addFindings(c.rejects, nil, nil)
 			_, err := h.run(map[string]streamInput{"orders": {cover: load.Whole}}, load.Limits{})
 			must(t, err)
-			h.requireRows(rejected, c.want...)
+			h.requireRows(allRejects, c.want...)
 		})
 	}
 }

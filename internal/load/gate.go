@@ -10,7 +10,7 @@ import (
 
 // Limits bound the rows that a night may delete from a table.
 type Limits struct {
-	// A mass deletion exceeds both: Share of the table, between 0 and 1, and Rows.
+	// A mass deletion exceeds both limits: Share, as a fraction of the table's rows, and Rows.
 	Share float64
 	Rows  int64
 	// Confirmed reports whether a mass deletion from a table was confirmed and is allowed.

@@ -35,9 +35,9 @@ func (p *Details) liveIDs(life stream.Life, days int) sqlText {
 // event. Most partners have no events. Without events the query is left out, because planning it
 // takes DuckDB longer than all other statements of a small night.
 func (p *Details) touchedIDs(life stream.Life, someEvents bool) sqlText {
-	nothing := liveSQL.Render("nothing_touched", nil)
+	untouched := liveSQL.Render("nothing_touched", nil)
 	if !someEvents {
-		return nothing
+		return untouched
 	}
 	statuses := p.staging.knownRows("article_status_events", "article_id", "campaign_id", "received_at")
 	touched := liveSQL.Render("touched_articles", values{"statuses": statuses,
@@ -49,7 +49,7 @@ func (p *Details) touchedIDs(life stream.Life, someEvents bool) sqlText {
 		touched = liveSQL.Render("touched_campaigns", values{"statuses": statuses, "touched_articles": touched,
 			"articles": p.staging.knownRows("articles", "id", "campaign_id")})
 	default:
-		return nothing
+		return untouched
 	}
 	return liveSQL.Render("last_touched", values{"touched": touched})
 }

@@ -28,7 +28,7 @@ type fixture struct {
 	dir     string
 	w       *warehouse.Warehouse
 	streams []stream.Stream
-	night   int
+	nights  int // the nights so far
 	// planDetails makes nights plan their details, as real nights do.
 	planDetails bool
 	reread      load.Rereading
@@ -90,8 +90,8 @@ type streamInput struct {
 func (h *fixture) run(inputs map[string]streamInput, limits load.Limits) (map[string]load.Change, error) {
 	h.t.Helper()
 	ctx := h.t.Context()
-	at := night.AddDate(0, 0, h.night)
-	h.night++
+	at := night.AddDate(0, 0, h.nights)
+	h.nights++
 	d, err := h.w.Begin(ctx, at.Format("20060102T150405Z"), at)
 	must(h.t, err)
 	defer func() { must(h.t, d.Discard()) }()
@@ -202,7 +202,7 @@ func (h *fixture) batch(table, text string) arrow.RecordBatch {
 // queryRows queries the published catalog and returns the rows as text.
 func (h *fixture) queryRows(query string) []string {
 	h.t.Helper()
-	d, err := h.w.Begin(h.t.Context(), "reader", night.AddDate(0, 0, h.night))
+	d, err := h.w.Begin(h.t.Context(), "reader", night.AddDate(0, 0, h.nights))
 	must(h.t, err)
 	defer func() { must(h.t, d.Discard()) }()
 	found, err := d.DB.QueryContext(h.t.Context(), query)

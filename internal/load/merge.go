@@ -121,11 +121,11 @@ func (m *merge) writeTable(ctx context.Context, tx *sql.Tx, t stream.Table, c *C
 	}
 	if !m.staging.feeds.direct.has(t.Name) && (c.Before == 0 || c.New+c.Changed > 0) {
 		_, desired := m.rows.mergeSides(t)
-		of := values{"main": mainTable(t.Name), "columns": columns, "now": m.staging.draft.At, "desired": desired}
-		insert := mergeSQL.Render("insert_all", of)
+		args := values{"main": mainTable(t.Name), "columns": columns, "now": m.staging.draft.At, "desired": desired}
+		insert := mergeSQL.Render("insert_all", args)
 		if c.Before > 0 {
-			of["changed_keys"], of["key"] = changed, key
-			insert = mergeSQL.Render("insert_versions", of)
+			args["changed_keys"], args["key"] = changed, key
+			insert = mergeSQL.Render("insert_versions", args)
 		}
 		added, err := tx.ExecContext(ctx, string(insert))
 		if err != nil {

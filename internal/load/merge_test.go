@@ -14,7 +14,7 @@ import (
 // TestValuesOfListAndDetailAreJoined checks for each value whether it comes from the list, the
 // detail or the earlier night.
 func TestValuesOfListAndDetailAreJoined(t *testing.T) {
-	// order returns a row with a text, an amount and a time. A list or detail lacks null values.
+	// order returns a row with a text, an amount and a time. "null" means that the list or detail omits the value.
 	order := func(seq int, status, total, created string) string {
 		return record(seq, seq, "id", `"o"`, "status", status, "total", total, "created_at", created)
 	}

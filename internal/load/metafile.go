@@ -15,14 +15,14 @@ import (
 
 // Each version contains a file with its changes of meta and past: the rows added to meta, the rows
 // removed from meta, and the rows added to past. All values are stored as text, so that later
-// programs can read them. The tables of meta and past of a version are the sum of the changes
-// in all files of its chain.
+// programs can read them. The first file of a chain of versions contains all rows. The tables of
+// meta and past of a version are the sum of the changes in all files of its chain.
 
 // pastPrefix marks rows of past in the column meta_table.
 const pastPrefix = "past."
 
 // WriteMeta writes the changes of meta and past since the version that the draft started
-// from into the draft's folder. The first file of a chain contains all rows.
+// from into the draft's folder.
 func WriteMeta(ctx context.Context, d *warehouse.Draft, metas []stream.Definition, tables []stream.Table) error {
 	base, err := writeMetaFile(ctx, d, d.MetaBase(), metas, tables)
 	if err != nil {
@@ -32,8 +32,8 @@ func WriteMeta(ctx context.Context, d *warehouse.Draft, metas []stream.Definitio
 	return nil
 }
 
-// writeMetaFile returns the base version of the file. It is empty if the file begins a chain. A
-// file also begins a chain if past lacks rows of base, because a file cannot remove rows of past.
+// writeMetaFile returns the base version of the file, or "" if the file begins a chain. This is
+// also the case if past lacks rows of base, because a file cannot remove rows of past.
 func writeMetaFile(ctx context.Context, d *warehouse.Draft, base string, metas []stream.Definition, tables []stream.Table) (_ string, failed error) {
 	before := map[string][]string{}
 	if base != "" {

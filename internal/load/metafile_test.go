@@ -48,7 +48,7 @@ func TestMetaIsTheSumOfItsChanges(t *testing.T) {
 		must(t, err)
 		metaFiles, past, damaged := integrity.MetaFiles(wh, run)
 		if len(metaFiles) != i+1 || !past || len(damaged) > 0 {
-			t.Fatalf("the files of meta for %s are %v, damaged %v", run, metaFiles, damaged)
+			t.Fatalf("the files of meta for %s are %v, damaged %v, want %d files", run, metaFiles, damaged, i+1)
 		}
 		again, err := wh.BeginFrom(t.Context(), run+"-2", at.AddDate(0, 0, 1), "")
 		must(t, err)
@@ -59,7 +59,7 @@ func TestMetaIsTheSumOfItsChanges(t *testing.T) {
 		must(t, again.Discard())
 	}
 	if len(want) != 7 {
-		t.Errorf("meta has %d rows at the end: %v", len(want), want)
+		t.Errorf("meta has %d rows at the end, want 7: %v", len(want), want)
 	}
 }
 
@@ -187,7 +187,7 @@ func TestPastIsTheSumOfItsChanges(t *testing.T) {
 		run, want := publishPast(t, wh, tables, at, change)
 		files, past, damaged := integrity.MetaFiles(wh, run)
 		if len(files) != i+1 || !past || len(damaged) > 0 {
-			t.Fatalf("past of %s is in %v (%v), damaged %v", run, files, past, damaged)
+			t.Fatalf("the files of past for %s are %v (has past %v), damaged %v, want %d files", run, files, past, damaged, i+1)
 		}
 		again, err := wh.BeginFrom(t.Context(), run+"-2", at.AddDate(0, 0, 1), "")
 		must(t, err)
@@ -197,7 +197,7 @@ func TestPastIsTheSumOfItsChanges(t *testing.T) {
 		}
 		must(t, again.Discard())
 		if i == 4 && len(want) != 11 {
-			t.Errorf("past has %d rows in the end: %v", len(want), want)
+			t.Errorf("past has %d rows at the end, want 11: %v", len(want), want)
 		}
 	}
 }

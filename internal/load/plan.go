@@ -52,7 +52,8 @@ func (p *Details) readEarlier(ctx context.Context) (*earlierNights, error) {
 type Rereading struct {
 	// All requests every detail. The other fields are then unused.
 	All bool
-	// LiveDays is the number of days for which a parent is live after its last change.
+	// LiveDays is the number of days for which a campaign, order or profile makes details
+	// live after its last change.
 	LiveDays int
 	// Recheck is the number of nights within which every settled detail is read again.
 	// Zero means never.
@@ -99,10 +100,10 @@ const planColumns sqlText = "id VARCHAR, fingerprint VARCHAR, why VARCHAR, prior
 
 // Plan decides for every id of a detail stream whether it is requested. The ids are the staged
 // and stored values of its parent columns, and the ids with rows in main. An id that no list
-// names any longer is also requested, so that a 404 proves the deletion. proven reports which
-// lists were read completely tonight. If a list that shows changes of the details was not, all
-// details are requested.
-func (p *Details) Plan(ctx context.Context, st stream.Stream, r Rereading, proven func(string) bool) (Plan, error) {
+// names any longer is also requested, so that a 404 proves the deletion. wasRead reports whether
+// a list was read tonight. If a list that shows changes of the details was not read, all details
+// are requested.
+func (p *Details) Plan(ctx context.Context, st stream.Stream, r Rereading, wasRead func(string) bool) (Plan, error) {
 	if err := p.staging.flush(ctx); err != nil {
 		return Plan{}, err
 	}
@@ -110,25 +111,25 @@ func (p *Details) Plan(ctx context.Context, st stream.Stream, r Rereading, prove
 	if err != nil {
 		return Plan{}, fmt.Errorf("plan %s: %w", st.Name, err)
 	}
-	of := values{"plan": planTable(st.Name), "stream": st.Name, "all": p.requestsAll(st, r, proven), "by_row": st.Rule == stream.ByRow,
+	args := values{"plan": planTable(st.Name), "stream": st.Name, "all": p.requestsAll(st, r, wasRead), "by_row": st.Rule == stream.ByRow,
 		"event_priority": int(PriorityEvent), "live_priority": int(PriorityLive), "changed_priority": int(PriorityChanged),
 		"new_priority": int(PriorityNew), "settled_priority": int(PrioritySettled),
 		"nights": r.Recheck, "tonight": 0, "overdue_since": sqlText("NULL"), "live_ids": p.liveIDs(st.Life, r.LiveDays),
 		"named_ids": p.namedIDs(st), "fingerprints": p.fingerprints(st), "touched": p.touchedIDs(st.Life, earlier.hasEvents)}
 	if r.Recheck > 0 {
-		of["tonight"] = len(earlier.times) % r.Recheck
+		args["tonight"] = len(earlier.times) % r.Recheck
 	}
 	if r.Recheck > 1 && len(earlier.times) > r.Recheck-2 {
-		of["overdue_since"] = earlier.times[r.Recheck-2]
+		args["overdue_since"] = earlier.times[r.Recheck-2]
 	}
-	return p.storePlan(ctx, st, planSQL.Render("create_plan", of))
+	return p.storePlan(ctx, st, planSQL.Render("create_plan", args))
 }
 
 // PlanAgain updates the plan of tonight. A plan by rows of lists is kept, unless records staged
 // since then name other ids.
-func (p *Details) PlanAgain(ctx context.Context, st stream.Stream, r Rereading, proven func(string) bool) (Plan, error) {
+func (p *Details) PlanAgain(ctx context.Context, st stream.Stream, r Rereading, wasRead func(string) bool) (Plan, error) {
 	if st.Rule != stream.ByRow {
-		return p.Plan(ctx, st, r, proven)
+		return p.Plan(ctx, st, r, wasRead)
 	}
 	if err := p.staging.flush(ctx); err != nil {
 		return Plan{}, err
@@ -139,7 +140,7 @@ func (p *Details) PlanAgain(ctx context.Context, st stream.Stream, r Rereading, 
 		return Plan{}, fmt.Errorf("plan %s again: %w", st.Name, err)
 	}
 	if unplanned {
-		return p.Plan(ctx, st, r, proven)
+		return p.Plan(ctx, st, r, wasRead)
 	}
 	return p.countPlan(ctx, st)
 }
@@ -183,9 +184,9 @@ func (p *Details) countPlan(ctx context.Context, st stream.Stream) (Plan, error)
 }
 
 // requestsAll reports whether all details of a stream are requested.
-func (p *Details) requestsAll(st stream.Stream, r Rereading, proven func(string) bool) bool {
-	unproven := func(v changeList) bool { return !proven(v.list.Name) }
-	return r.All || st.Rule == stream.EveryNight || st.Rule == stream.ByRow && slices.ContainsFunc(p.changeLists(st), unproven)
+func (p *Details) requestsAll(st stream.Stream, r Rereading, wasRead func(string) bool) bool {
+	unread := func(v changeList) bool { return !wasRead(v.list.Name) }
+	return r.All || st.Rule == stream.EveryNight || st.Rule == stream.ByRow && slices.ContainsFunc(p.changeLists(st), unread)
 }
 
 // namedIDs selects every id that could be requested.

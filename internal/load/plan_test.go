@@ -57,7 +57,7 @@ func TestTrialDetailsArePlannedByListRow(t *testing.T) {
 	for name, c := range map[string]struct {
 		second  map[string]streamInput
 		reread  load.Rereading
-		unread  bool // the list was not proven in this night
+		unread  bool // the list was not read in this night
 		outcome load.Outcome
 		want    map[string][]string
 		counts  load.Plan
@@ -66,7 +66,7 @@ func TestTrialDetailsArePlannedByListRow(t *testing.T) {
 			map[string][]string{"carried": {"a", "b", "c"}}, load.Plan{Carried: 3}},
 		"a row changed": {list(map[string]int{"a": 1, "b": 9, "c": 3}), load.Rereading{}, false, load.Answered,
 			map[string][]string{"carried": {"a", "c"}, "changed": {"b"}}, load.Plan{Fetch: 1, Carried: 2}},
-		"a row inside one changed": {list(first, price("c", 1, "2", 8, 3)), load.Rereading{}, false, load.Answered,
+		"an item of a row changed": {list(first, price("c", 1, "2", 8, 3)), load.Rereading{}, false, load.Answered,
 			map[string][]string{"carried": {"a", "b"}, "changed": {"c"}}, load.Plan{Fetch: 1, Carried: 2}},
 		"a row is new": {list(map[string]int{"a": 1, "b": 2, "c": 3, "d": 4}), load.Rereading{}, false, load.Answered,
 			map[string][]string{"carried": {"a", "b", "c"}, "new": {"d"}}, load.Plan{Fetch: 1, Carried: 3}},
@@ -74,7 +74,7 @@ func TestTrialDetailsArePlannedByListRow(t *testing.T) {
 			map[string][]string{"carried": {"a", "b"}, "changed": {"c"}}, load.Plan{Fetch: 1, Carried: 2}},
 		"the list was not read": {list(first), load.Rereading{}, true, load.Answered,
 			map[string][]string{"all": {"a", "b", "c"}}, load.Plan{Fetch: 3}},
-		"all are wanted": {list(first), load.Rereading{All: true}, false, load.Answered,
+		"all details are wanted": {list(first), load.Rereading{All: true}, false, load.Answered,
 			map[string][]string{"all": {"a", "b", "c"}}, load.Plan{Fetch: 3}},
 		"all are read again each night": {list(first), load.Rereading{Recheck: 1}, false, load.Answered,
 			map[string][]string{"recheck": {"a", "b", "c"}}, load.Plan{Fetch: 3, Recheck: 3}},
@@ -86,10 +86,10 @@ func TestTrialDetailsArePlannedByListRow(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			h := newFixture(t, "product_listings", "products")
 			h.planDetails = true
-			night := list(first)
-			night["products"] = streamInput{cover: load.ByID, outcomes: map[load.Outcome][]string{c.outcome: {"a", "b", "c"}},
+			lists := list(first)
+			lists["products"] = streamInput{cover: load.ByID, outcomes: map[load.Outcome][]string{c.outcome: {"a", "b", "c"}},
 				rows: rows{"products": record(1, 1, "id", `"a"`) + "," + record(2, 2, "id", `"b"`) + "," + record(3, 3, "id", `"c"`)}}
-			_, err := h.run(night, load.Limits{})
+			_, err := h.run(lists, load.Limits{})
 			must(t, err)
 			h.planDetails = false
 			products, _ := stream.Find(h.streams, "products")
@@ -146,7 +146,7 @@ func TestLiveDetailsAreRead(t *testing.T) {
 			"article_id", `"a1"`, "campaign_id", `"settled"`, "received_at", `"2026-11-01T12:00:00Z"`)}}},
 			map[string][]string{"campaign_status_counts": {"changed", "open"}},
 			map[string][]string{"campaign_status_counts": {"settled"}, "articles": {"a1"}, "article_comments": {"a1"}, "profile_orders": nil}},
-		"a status of before": {map[string]streamInput{"article_status_events": {cover: load.Unproven, rows: rows{"article_status_events": record(1, 1, "event_id", `"e"`,
+		"a status before the detail was read": {map[string]streamInput{"article_status_events": {cover: load.Unproven, rows: rows{"article_status_events": record(1, 1, "event_id", `"e"`,
 			"article_id", `"a1"`, "campaign_id", `"settled"`, "received_at", `"2026-10-31T12:00:00Z"`)}}}, nil,
 			map[string][]string{"campaign_status_counts": nil, "articles": nil}},
 		"a comment": {map[string]streamInput{"article_comment_events": {cover: load.Unproven, rows: rows{"article_comment_events": record(1, 1, "event_id", `"e"`,
@@ -244,8 +244,8 @@ func TestSettledDetailsAreReadInTurn(t *testing.T) {
 		must(t, s.Findings.WriteSummary(t.Context(), load.Summary{Run: ledger.Run{ID: d.Run, StartedAt: d.At, SnapshotAt: d.At}}))
 	}
 	read := map[string]int{}
-	for night := range 1 + 2*nights {
-		late := night == nights-1 // this night has no time for settled details
+	for number := range 1 + 2*nights {
+		late := number == nights-1 // this night has no time for settled details
 		h.beforeMerge = func(s *load.Stage, d *warehouse.Draft) {
 			plan, err := s.Details.Plan(t.Context(), products, load.Rereading{Recheck: nights}, func(string) bool { return true })
 			must(t, err)
@@ -261,15 +261,15 @@ func TestSettledDetailsAreReadInTurn(t *testing.T) {
 			done, err := s.Details.MarkUnread(t.Context(), products)
 			must(t, err)
 			if plan.Fetch+plan.Carried != listed || done.Fetch != int64(len(asked)) || done.Unread+done.Carried+done.Fetch != listed {
-				t.Errorf("night %d: the plan was %+v, but %+v was executed", night, plan, done)
+				t.Errorf("night %d: the plan was %+v, but %+v was executed", number, plan, done)
 			}
 			if late && done.Unread != 0 {
-				t.Errorf("night %d: %d ids that need no reading are unread", night, done.Unread)
+				t.Errorf("night %d: %d ids are unread although they are not overdue, want 0", number, done.Unread)
 			}
 			caughtUp, err := s.Details.CountCaughtUp(t.Context())
 			must(t, err)
 			if caughtUp != int64(len(asked)) {
-				t.Errorf("night %d: %d overdue details were read, want %d", night, caughtUp, len(asked))
+				t.Errorf("night %d: CountCaughtUp returned %d, want %d", number, caughtUp, len(asked))
 			}
 		}
 		seen := map[string]streamInput{"product_listings": list["product_listings"], "products": {cover: load.ByID}}
@@ -287,9 +287,9 @@ func TestSettledDetailsAreReadInTurn(t *testing.T) {
 func TestRefreshPlansOnlyItsTargets(t *testing.T) {
 	h := newFixture(t, "product_listings", "products")
 	h.planDetails = true
-	night := wholeLists(listing("a", "x", 1, 1)+","+listing("b", "x", 2, 2), "")
-	night["products"] = streamInput{cover: load.ByID, outcomes: map[load.Outcome][]string{load.Answered: {"a", "b"}}}
-	_, err := h.run(night, load.Limits{})
+	lists := wholeLists(listing("a", "x", 1, 1)+","+listing("b", "x", 2, 2), "")
+	lists["products"] = streamInput{cover: load.ByID, outcomes: map[load.Outcome][]string{load.Answered: {"a", "b"}}}
+	_, err := h.run(lists, load.Limits{})
 	must(t, err)
 	h.planDetails = false
 	products, _ := stream.Find(h.streams, "products")
@@ -297,7 +297,7 @@ func TestRefreshPlansOnlyItsTargets(t *testing.T) {
 		plan, err := s.Details.PlanOnly(t.Context(), products, []string{"b", "it's new"})
 		must(t, err)
 		if plan.Fetch != 2 || plan.Carried != 1 {
-			t.Errorf("the plan is %+v", plan)
+			t.Errorf("the plan is %+v, want 2 ids to request and 1 carried", plan)
 		}
 		if diff := cmp.Diff(map[string][]string{"carried": {"a"}, "event": {"b", "it's new"}}, h.plannedIDs(d, "products")); diff != "" {
 			t.Errorf("plan (-want +got):\n%s", diff)

@@ -49,8 +49,9 @@ func ReleaseBatches(rows []arrow.RecordBatch) {
 }
 
 // Finish makes the staged rows of a stream visible to queries. It keeps the latest copy of each
-// record. Of a carried stream it keeps no row. distinct means that no record was read twice. The
-// search for duplicates is then left out, which takes longer than the rest with a million listings.
+// record, and no row of a carried stream. distinct means that no record was read twice. The
+// search for duplicates is then omitted: with a million listings, it takes longer than the rest
+// of Finish.
 func (r *Rows) Finish(ctx context.Context, st stream.Stream, c Coverage, distinct bool) error {
 	if err := r.staging.flushStream(ctx, st.Name); err != nil {
 		return err

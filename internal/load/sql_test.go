@@ -187,7 +187,7 @@ func runAllQueries(t *testing.T, h *fixture, s *load.Stage, d *warehouse.Draft) 
 	known, err := s.Events.Known(ctx, []string{d.Run, "another"})
 	must(t, err)
 	if !maps.Equal(known, map[string]bool{d.Run: true}) {
-		t.Errorf("known events: %v", known)
+		t.Errorf("known events are %v, want only %s", known, d.Run)
 	}
 	must(t, s.Findings.AddRejects(ctx, []stream.Reject{{Stream: "products", Table: "products", Key: "p0001", Raw: "x", Seq: 1},
 		{Stream: "orders", Table: "order_line_items", Key: "a/1", Column: "c", Raw: "x", Seq: 2}}))

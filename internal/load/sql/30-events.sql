@@ -8,7 +8,7 @@ SELECT event_id FROM (SELECT event_id FROM meta.webhook_events UNION ALL SELECT 
 WHERE event_id IN ({ids})
 
 -- name: write_events
--- After the merge.
+-- Runs after the merge.
 INSERT INTO meta.webhook_events (event_id, topic, source, sent_at, received_at, outcome, body, body_sha256, run_id)
 SELECT event_id, topic, source, try_cast(sent_at AS TIMESTAMPTZ), make_timestamptz(received_at), outcome, body, body_sha256, {run}
 FROM stage.events ORDER BY seq

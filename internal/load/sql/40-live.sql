@@ -16,9 +16,9 @@ NULL::{type} AS {column}
 SELECT NULL::VARCHAR WHERE FALSE
 
 -- name: live_campaigns
--- A campaign is live while it changes and while one of its articles is not published. An
--- article with a live URL is published; its status does not show that, because the service
--- does not document the values.
+-- A campaign is live for some days after a change, and while one of its articles is not
+-- published. An article with a live URL is published. Its status does not show that, because
+-- the service does not document the values of status.
 SELECT id FROM ({campaigns}) WHERE greatest(created_at, updated_at) >= {now} - INTERVAL {days} DAY
 UNION ALL SELECT campaign_id FROM ({articles}) WHERE coalesce(live_url, '') = ''
 

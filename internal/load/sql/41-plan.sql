@@ -8,7 +8,7 @@ SELECT snapshot_at FROM meta.runs WHERE snapshot_at IS NOT NULL AND kind IS DIST
 -- If by_row is true, the rows of a list show the changes of the details. Such a detail is
 -- settled while its row is unchanged, live or not. Other details are read while they are live.
 -- A settled detail is due in the night whose number matches the hash of its id, and overdue if
--- an earlier night had no time for it.
+-- an earlier night had no time for it. stays means that an id keeps its rows if it is unread.
 CREATE OR REPLACE TABLE {plan} AS
 SELECT id, fingerprint, read_at, named, overdue, FALSE AS unread, fingerprint IS NULL OR NOT changed AS stays,
     CASE
@@ -120,7 +120,7 @@ SELECT count(*) AS n FROM {plan} SEMI JOIN {asked} USING (id) WHERE priority >= 
 SELECT sum(n)::BIGINT FROM ({counts})
 
 -- name: known_params
--- The ids with entries, by rows of main or of another table.
+-- The ids with rows in main, or in the other table that shows their records.
 SELECT DISTINCT {param} FROM ({rows}) WHERE {param} IS NOT NULL
 
 -- name: keep_named

@@ -44,5 +44,5 @@ SELECT {index}, count(*) FILTER (is_new), count(*) FILTER (NOT gone AND NOT is_n
 SELECT {index}, count(*), 0, 0 FROM {desired}
 
 -- name: count_losses
--- For the rows of one stream, where several fill a table.
+-- Counts the rows and the deletions of one of the streams that fill a table.
 SELECT (SELECT count(*) FROM {main} m WHERE {rows}), (SELECT count(*) FROM {changed_keys} m WHERE gone AND {rows})

@@ -34,13 +34,14 @@ CASE {cases} ELSE {absent} END
 WHEN {rows} THEN {absent}
 
 -- name: forget_details
--- For the plan of the next night: the fingerprint of each answered detail.
+-- Removes the requested details except missed ones. write_details adds the answered ones again.
 DELETE FROM meta.details WHERE stream = {stream} AND id IN (SELECT id FROM {asked} WHERE outcome <> 'missed')
 
 -- name: mark_missed_details
--- The next night asks again, live or settled.
+-- The next night requests these details again, even if they are settled.
 UPDATE meta.details SET failed_at = {now} WHERE stream = {stream} AND id IN (SELECT id FROM {asked} WHERE outcome = 'missed')
 
 -- name: write_details
+-- The plan of the next night compares these fingerprints.
 INSERT INTO meta.details (stream, id, fingerprint, run_id, read_at)
 SELECT {stream}, id, fingerprint, {run}, {now} FROM {plan} WHERE id IN (SELECT id FROM {asked} WHERE outcome = 'answered')

@@ -60,7 +60,8 @@ DELETE FROM meta.requests WHERE run_id = {run};
 DELETE FROM meta.checks WHERE run_id = {run}
 
 -- name: accept_check
--- Records that a person published a held run. Its version is immutable, so the next night does.
+-- Records that a person published a held run. Its version is immutable, so the next night
+-- writes this.
 UPDATE meta.checks SET accepted_at = {at} WHERE run_id = {run} AND check_name = {check} AND accepted_at IS NULL
 
 -- name: insert_values
