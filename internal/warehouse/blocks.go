@@ -19,7 +19,7 @@ const (
 	// A catalog gets large blocks above manyRows and small blocks below fewRows. In between its
 	// blocks are not changed.
 	fewRows, manyRows = 250_000, 500_000
-	// Up to compactSize, writing the whole file takes no longer than writing the changes, and
+	// Up to compactSize bytes, writing the whole file takes no longer than writing the changes, and
 	// leaves no free blocks in the file.
 	compactSize = 8 << 20
 )

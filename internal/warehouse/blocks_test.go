@@ -72,7 +72,7 @@ func TestBlocksGrowWithTheCatalog(t *testing.T) {
 	w := open(t)
 	publish(t, w, "20261101T020000Z", "one")
 	if got := blockSize(t, w); got != 16<<10 {
-		t.Fatalf("a small catalog has blocks of %d bytes", got)
+		t.Fatalf("a small catalog has blocks of %d bytes, want 16384", got)
 	}
 	before := catalogContent(t, w)
 
@@ -81,7 +81,7 @@ func TestBlocksGrowWithTheCatalog(t *testing.T) {
 	d := beginDraft(t, failing, "20261102T020000Z", "two")
 	addRows(t, d, 500_001)
 	if _, err := d.Publish(t.Context(), slices.Clone(tableFiles)); !errors.Is(err, syscall.EIO) {
-		t.Errorf("with a disk that fails at the move, got %v", err)
+		t.Errorf("with a disk that fails at the move: got %v, want EIO", err)
 	}
 	must(t, d.Discard())
 	if diff := cmp.Diff(before, catalogContent(t, w)); diff != "" {
@@ -97,7 +97,7 @@ func TestBlocksGrowWithTheCatalog(t *testing.T) {
 	must(t, err)
 	must(t, w.Ledger.Record(ledger.Run{ID: m.RunID, Outcome: ledger.Complete, SnapshotAt: m.SnapshotAt}))
 	if got := blockSize(t, w); got != 256<<10 {
-		t.Errorf("a catalog of %d rows has blocks of %d bytes", rows, got)
+		t.Errorf("a catalog of %d rows has blocks of %d bytes, want 262144", rows, got)
 	}
 	after := catalogContent(t, w)
 	if diff := cmp.Diff(withoutRowCount(before), withoutRowCount(after)); diff != "" {
@@ -109,7 +109,7 @@ func TestBlocksGrowWithTheCatalog(t *testing.T) {
 	// Between the two limits the block size is kept.
 	publish(t, w, "20261104T020000Z", "three")
 	if got := blockSize(t, w); got != 256<<10 {
-		t.Errorf("the catalog of the next night has blocks of %d bytes", got)
+		t.Errorf("the catalog of the next night has blocks of %d bytes, want 262144", got)
 	}
 	if found, err := integrity.Check(t.Context(), w, true); err != nil || len(found.Damage) > 0 {
 		t.Errorf("verify found %+v (%v)", found.Damage, err)
@@ -141,20 +141,20 @@ func TestCatalogOfAnEarlierProgramGetsSmallBlocks(t *testing.T) {
 	must(t, err)
 	must(t, os.WriteFile(filepath.Join(w.Folder.VersionPath(m.RunID), warehouse.ManifestFile), text, 0o600))
 	if got := blockSize(t, w); got != 256<<10 {
-		t.Fatalf("the older file has blocks of %d bytes", got)
+		t.Fatalf("the older file has blocks of %d bytes, want 262144", got)
 	}
 
 	next := publish(t, w, "20261102T020000Z", "two")
 	if got := blockSize(t, w); got != 16<<10 {
-		t.Errorf("the next night has blocks of %d bytes", got)
+		t.Errorf("the next night has blocks of %d bytes, want 16384", got)
 	}
 	if next.Catalog.Bytes*3 > m.Catalog.Bytes {
-		t.Errorf("the catalog has %d bytes in small blocks and had %d before", next.Catalog.Bytes, m.Catalog.Bytes)
+		t.Errorf("the catalog has %d bytes in small blocks, want at most a third of the %d before", next.Catalog.Bytes, m.Catalog.Bytes)
 	}
 	if diff := cmp.Diff(withoutRowCount(before), withoutRowCount(catalogContent(t, w))); diff != "" {
 		t.Errorf("tables, views, macros or comments changed (-before +after):\n%s", diff)
 	}
 	if got := readTags(t, w); !cmp.Equal(got, []string{"one", "two"}) {
-		t.Errorf("got %v", got)
+		t.Errorf("a reader got %v, want both tags", got)
 	}
 }

@@ -32,7 +32,7 @@ func (d *Draft) Labels() []Label {
 // Carry copies the file of an unchanged table from Previous into the draft, byte for byte, so that
 // its checksum is the same. It does not link the file, because repairs rely on independent copies. It
 // returns false if the file must be written again: if another program or schema version wrote it,
-// because the layout may differ, or if it is damaged. DamagedFiles contains a damaged file.
+// because the layout may differ, or if it is damaged. In the last case, DamagedFiles contains it.
 func (d *Draft) Carry(table string) (bool, error) {
 	entry := d.base.Table(table)
 	if entry.File == "" || d.base.Program != d.w.cfg.Program || d.base.Schema != dictionary.SchemaVersion() {

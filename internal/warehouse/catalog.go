@@ -46,8 +46,8 @@ func (c *Catalog) ensureTables(ctx context.Context, in *Instance, program string
 }
 
 // martStatements returns the statements that replace all views of mart. A view stores the columns of
-// the views that it reads, so others must be replaced with it. A view is left out if
-// one of its tables is not configured.
+// the views that it reads, so it must be replaced with them. A view is left out if one of its tables
+// is not configured.
 func (c *Catalog) martStatements(have map[string]map[string]stream.Column) []sqltext.SQL {
 	var statements []sqltext.SQL
 	for _, table := range slices.Sorted(maps.Keys(have)) {

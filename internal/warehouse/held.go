@@ -248,7 +248,7 @@ func (w *Warehouse) DiscardHeld() (run string, err error) {
 	return run, w.dropHeld()
 }
 
-// dropHeld removes the held night, and the rest of another whose removal was killed.
+// dropHeld removes the held night, and the remaining files of a night whose removal was killed.
 func (w *Warehouse) dropHeld() error {
 	entries, err := os.ReadDir(w.Folder.Path(heldDir))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -316,7 +316,7 @@ func (v *Versions) isHeldOn(m Manifest, latest string) bool {
 
 // staleHeld returns the folder of a held night that can no longer be published, because it is
 // published, readers see a later version, or it was not built on the version that they see (see
-// isHeldOn). It also returns the rest of a killed removal.
+// isHeldOn). It also returns the folder of a night whose removal was killed.
 func (v *Versions) staleHeld() (paths []string, err error) {
 	entries, err := os.ReadDir(v.folder.Path(heldDir))
 	if errors.Is(err, fs.ErrNotExist) {

@@ -66,7 +66,7 @@ func TestAHeldNightIsPublishedUnchanged(t *testing.T) {
 	h, _, err := w.Held()
 	must(t, err)
 	if got := h.FailedChecks(); !slices.Equal(got, []string{"prices"}) {
-		t.Errorf("failed checks %v", got)
+		t.Errorf("failed checks are %v, want prices", got)
 	}
 	before, err := os.ReadFile(w.Folder.HeldCatalog(heldRun))
 	must(t, err)
@@ -82,10 +82,10 @@ func TestAHeldNightIsPublishedUnchanged(t *testing.T) {
 	must(t, err)
 	last := runs[len(runs)-1]
 	if last.ID != heldRun || last.Outcome != ledger.Complete || last.Held || !slices.Equal(last.Accepted, []string{"prices"}) || !last.AcceptedAt.Equal(night) {
-		t.Errorf("the ledger has %+v", last)
+		t.Errorf("the ledger has %+v, want a complete run with the accepted check", last)
 	}
 	if _, err := w.PublishHeld(t.Context(), nil, night); !errors.As(err, new(*ledger.UnknownRunError)) {
-		t.Errorf("a second publish: %v", err)
+		t.Errorf("a second publish: got %v, want an UnknownRunError", err)
 	}
 	publish(t, w, laterRun, "three")
 	requireState(t, w, "three", "")
@@ -95,14 +95,14 @@ func TestAHeldNightIsDiscarded(t *testing.T) {
 	w := open(t)
 	publish(t, w, firstRun, "one")
 	if _, err := w.DiscardHeld(); !errors.As(err, new(*ledger.UnknownRunError)) {
-		t.Errorf("without a held night: %v", err)
+		t.Errorf("without a held night: got %v, want an UnknownRunError", err)
 	}
 	must(t, holdNight(t, w, heldRun, "two"))
 	run, err := w.DiscardHeld()
 	must(t, err)
 	requireState(t, w, "one", "")
 	if left, err := os.ReadDir(filepath.Join(w.Folder.Dir(), "held")); run != heldRun || err != nil || len(left) > 0 {
-		t.Errorf("discarded %s, left %v (%v)", run, left, err)
+		t.Errorf("discarded %s, left %v (%v), want %s and no files", run, left, err, heldRun)
 	}
 }
 
@@ -161,14 +161,14 @@ func TestADamagedHeldNightIsNotPublished(t *testing.T) {
 				found, err := integrity.Check(t.Context(), w, readData)
 				must(t, err)
 				if isFound := len(found.Damage) == 1 && found.Damage[0].Repair.Kind == integrity.DropHeld; isFound != (c.hasOtherSize || readData) {
-					t.Errorf("with read-data %v: %+v", readData, found.Damage)
+					t.Errorf("with read-data %v: found %+v, want the damaged night: %v", readData, found.Damage, c.hasOtherSize || readData)
 				}
 			}
 			if _, err := w.PublishHeld(t.Context(), []string{"prices"}, night); err == nil {
 				t.Error("the damaged night was published")
 			}
 			if got := newestTag(t, w); got != "one" {
-				t.Errorf("readers see %s", got)
+				t.Errorf("readers see %s, want one", got)
 			}
 			_, err := w.DiscardHeld()
 			must(t, err)
@@ -183,7 +183,7 @@ func TestADamagedHeldNightIsNotPublished(t *testing.T) {
 func requireNoHeldFiles(t *testing.T, w *warehouse.Warehouse) {
 	t.Helper()
 	if left, err := os.ReadDir(filepath.Join(w.Folder.Dir(), "held")); err != nil || len(left) > 0 {
-		t.Errorf("held/ has %v (%v)", left, err)
+		t.Errorf("held/ has %v (%v), want no files", left, err)
 	}
 }
 
@@ -199,18 +199,18 @@ func TestPruneRemovesAStaleHeldNight(t *testing.T) {
 	publish(t, w, heldRun, "two")
 	must(t, holdNight(t, w, laterRun, "three"))
 	if got := prune(false); len(got) > 0 {
-		t.Errorf("prune removed %v", got)
+		t.Errorf("prune removed %v, want the held night kept", got)
 	}
 	requireState(t, w, "two", laterRun)
 	_, err := w.Rollback(firstRun, night)
 	must(t, err)
 	want := []string{"held/" + laterRun}
 	if got := prune(true); !slices.Equal(got, want) {
-		t.Errorf("prune would remove %v", got)
+		t.Errorf("prune would remove %v, want %v", got, want)
 	}
 	requireState(t, w, "one", laterRun)
 	if got := prune(false); !slices.Equal(got, want) {
-		t.Errorf("prune removed %v", got)
+		t.Errorf("prune removed %v, want %v", got, want)
 	}
 	requireNoHeldFiles(t, w)
 }
@@ -224,7 +224,7 @@ func TestKeepVersionsBoundsPublishedHeldNights(t *testing.T) {
 	_, err := w.PublishHeld(t.Context(), []string{"prices"}, night)
 	must(t, err)
 	if versions, err := w.Versions.List(); err != nil || !slices.Equal(versions, []string{heldRun}) {
-		t.Errorf("versions %v (%v)", versions, err)
+		t.Errorf("versions are %v (%v), want only the held night", versions, err)
 	}
 	requireNoHeldFiles(t, w)
 }
@@ -245,13 +245,13 @@ func TestAHeldReplayReplacesItsNight(t *testing.T) {
 	_, err = d.Hold(t.Context(), slices.Clone(tableFiles))
 	must(t, errors.Join(err, d.Discard()))
 	if gone, err := w.Pruner.Prune(warehouse.Retention{RawDays: 99, Daily: 99}, night, false); err != nil || len(gone) > 0 {
-		t.Errorf("prune removed %v (%v)", gone, err)
+		t.Errorf("prune removed %v (%v), want nothing removed", gone, err)
 	}
 	_, err = w.PublishHeld(t.Context(), nil, night)
 	must(t, err)
 	requireState(t, w, "one", "")
 	if latest, _, err := w.Versions.Latest(); err != nil || latest != heldRun+"-2" {
-		t.Errorf("readers see %s (%v)", latest, err)
+		t.Errorf("readers see %s (%v), want the replay", latest, err)
 	}
 }
 
@@ -269,7 +269,7 @@ func TestARollbackDoesNotPublishAHeldNight(t *testing.T) {
 		return err
 	})
 	if !errors.As(err, new(*ledger.UnknownRunError)) {
-		t.Errorf("the rollback ended with %v", err)
+		t.Errorf("the rollback ended with %v, want an UnknownRunError", err)
 	}
 	requireState(t, w, "one", heldRun)
 }

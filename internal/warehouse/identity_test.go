@@ -54,11 +54,11 @@ func TestAMissingOrWrongLinkIsAnError(t *testing.T) {
 				t.Fatalf("got %v, want a LostError with %q", err, c.message)
 			}
 			if err := w.Recover(); !errors.As(err, &lost) {
-				t.Errorf("a run begins despite the wrong link: %v", err)
+				t.Errorf("Recover with the wrong link: got %v, want a LostError", err)
 			}
 			m, err := w.Rollback(c.run, night.AddDate(0, 0, 4))
 			if err != nil || m.RunID != c.run {
-				t.Fatalf("rolled back to %q: %v", m.RunID, err)
+				t.Fatalf("rolled back to %q (%v), want %q", m.RunID, err, c.run)
 			}
 			if got := readTags(t, w); !cmp.Equal(got, c.want) {
 				t.Errorf("a reader got %v, want %v", got, c.want)
@@ -153,22 +153,22 @@ func TestADamagedBaseIsReportedWithARemedy(t *testing.T) {
 				}
 			}
 			if leftovers, _ := filepath.Glob(filepath.Join(w.Folder.Dir(), "versions", ".*")); len(leftovers) > 0 {
-				t.Errorf("the files %v were left", leftovers)
+				t.Errorf("the run left the files %v, want none", leftovers)
 			}
 			if _, err := w.Rollback(secondNight, night); !errors.As(err, &damaged) {
-				t.Errorf("rolled back to a damaged version: %v", err)
+				t.Errorf("a rollback to the damaged version: got %v, want a DamagedError", err)
 			}
 			d, err := w.BeginFrom(t.Context(), thirdNight, night.AddDate(0, 0, 2), "")
 			must(t, err)
 			snapshots, damage, err := integrity.ReadSeries(t.Context(), w, d.DB)
 			must(t, errors.Join(err, d.Discard()))
 			if len(snapshots) != 2 || len(damage) != 0 {
-				t.Errorf("a rebuild finds %d snapshots and %v", len(snapshots), damage)
+				t.Errorf("a rebuild finds %d snapshots and the damage %v, want 2 and none", len(snapshots), damage)
 			}
 			_, err = w.Rollback(firstNight, night)
 			must(t, err)
 			if got := readTags(t, w); !cmp.Equal(got, []string{"one"}) {
-				t.Errorf("a reader got %v", got)
+				t.Errorf("a reader got %v, want %v", got, []string{"one"})
 			}
 			publish(t, w, thirdNight, "three")
 		})

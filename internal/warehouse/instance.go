@@ -109,8 +109,8 @@ func (in *Instance) attachSealed(ctx context.Context, catalog string) error {
 	return in.Exec(ctx, instanceSQL.Render("attach_sealed", sqltext.Values{"catalog": catalog}))
 }
 
-// LimitMemory sets the memory limit to Config.MemoryLimit. If part is set, it sets it to the part of
-// this limit that is enough to load and verify rows.
+// LimitMemory sets DuckDB's memory limit: to Config.MemoryLimit or, if part is set, to a part of it,
+// which is enough to load and verify rows.
 func (in *Instance) LimitMemory(ctx context.Context, part bool) error {
 	if in.memoryLimit == "" {
 		return nil

@@ -22,7 +22,7 @@ func TestIsInterruptedDetectsAStoppedStatement(t *testing.T) {
 	var n int64
 	err = db.QueryRowContext(ctx, "SELECT count(*) FROM range(1000000) a, range(1000000) b WHERE a.range + b.range = -1").Scan(&n)
 	if !warehouse.IsInterrupted(err) {
-		t.Errorf("a statement beyond its time limit ended with %v", err)
+		t.Errorf("a statement beyond its time limit: got %v, want an interruption", err)
 	}
 	err = db.QueryRowContext(t.Context(), "SELECT nothing").Scan(&n)
 	if err == nil || warehouse.IsInterrupted(err) || warehouse.IsInterrupted(errors.New("INTERRUPT Error: Interrupted!")) {

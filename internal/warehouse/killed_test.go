@@ -130,7 +130,7 @@ func TestARunKilledAfterItsPublishIsNotResumed(t *testing.T) {
 	must(t, withLock(t, w, "20261101T030000Z", w.Recover))
 	publish(t, w, "20261101T030000Z", "two")
 	if u, waits, err := w.Ledger.Unfinished(); waits || err != nil {
-		t.Errorf("run %s would be resumed (%v)", u.Run, err)
+		t.Errorf("run %s would be resumed (%v), want no resume", u.Run, err)
 	}
 }
 
@@ -182,10 +182,10 @@ func TestNextLockFinishesAKilledRollback(t *testing.T) {
 	for n := 1; ; n++ {
 		before, err := w.Ledger.Runs()
 		must(t, err)
-		steps, entries, last := 0, 0, ""
+		steps, wantEntries, last := 0, 0, ""
 		dying := openWith(t, warehouse.Config{Dir: w.Folder.Dir(), Step: func(name, _ string) error {
 			if name == "after rename aside.json" {
-				entries = 1
+				wantEntries = 1
 			}
 			if steps++; steps >= n {
 				return fmt.Errorf("killed at %s: %w", name, syscall.EIO)
@@ -212,8 +212,8 @@ func TestNextLockFinishesAKilledRollback(t *testing.T) {
 		}
 		runs, err := w.Ledger.Runs()
 		must(t, err)
-		if added := runs[len(before):]; len(added) != entries || entries > 0 && (added[0].Kind != ledger.Rollback || added[0].Outcome != outcome || added[0].Attempts != 1) {
-			t.Errorf("killed after %q: the ledger has %+v, want %d that is %s", last, added, entries, outcome)
+		if added := runs[len(before):]; len(added) != wantEntries || wantEntries > 0 && (added[0].Kind != ledger.Rollback || added[0].Outcome != outcome || added[0].Attempts != 1) {
+			t.Errorf("killed after %q: the ledger has the new entries %+v, want %d with the outcome %s", last, added, wantEntries, outcome)
 		}
 		if rollbackErr == nil {
 			return

@@ -93,6 +93,7 @@ func (l *Ledger) missingRuns() ([]ledger.Run, error) {
 		return nil, err
 	}
 	var missing []ledger.Run
+	// The ledger may contain an earlier, failed attempt of the published run.
 	known := ledger.Find(runs, latest)
 	if ok && (known.ID == "" || known.Outcome == ledger.Failed || known.Outcome == ledger.Interrupted || known.Outcome == ledger.Killed) {
 		if r, ok := l.readEntry(l.folder.VersionPath(latest), latest); ok {
@@ -165,8 +166,8 @@ func ParseLedger(data []byte) (runs []ledger.Run, damaged [][]byte) {
 	return runs, damaged
 }
 
-// AllRuns is like Entries, and also returns the killed runs that the next Recover will record. It
-// does not return the run that holds the lock.
+// AllRuns is like Entries, and also returns the killed runs that the next Recover will record. While
+// a run holds the lock, it returns the same as Entries.
 func (l *Ledger) AllRuns() ([]ledger.Run, error) {
 	heldErr := l.folder.CheckUnlocked()
 	isHeld := errors.As(heldErr, new(*LockedError))

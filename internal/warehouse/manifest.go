@@ -57,7 +57,7 @@ type Manifest struct {
 	// night that it was built from.
 	Night   string           `json:"night,omitempty"`
 	Catalog checksum.FileSum `json:"catalog"`
-	// Entry is the file with the run's entry in the ledger. Meta is the file with its changes of
+	// Entry is the file with a copy of the run's ledger entry. Meta is the file with its changes of
 	// the schemas meta and past. Nil means that the version has no such file.
 	Entry  *checksum.FileSum `json:"entry,omitempty"`
 	Meta   *ManifestMeta     `json:"meta,omitempty"`

@@ -43,6 +43,6 @@ func TestMirrorSkipsFilesOfRunningCommands(t *testing.T) {
 	}
 	files, err := w.Mirror.Files()
 	if err != nil || len(files) != 2 || files[0].File != "state/inbox/one" || files[1].File != "parquet/.meta/one" {
-		t.Errorf("a backup holds %v (%v), want state/inbox/one and parquet/.meta/one", files, err)
+		t.Errorf("a backup contains %v (%v), want state/inbox/one and parquet/.meta/one", files, err)
 	}
 }

@@ -22,19 +22,19 @@ func parseDay(text string) time.Time {
 	return t
 }
 
-func TestRetentionKeepsTheLastOfEachGrain(t *testing.T) {
+func TestRetentionKeepsTheLastDayOfEachPeriod(t *testing.T) {
 	// 2026-11-01 is a Sunday, the last day of ISO week 44.
 	days := []string{"2026-09-29", "2026-09-30", "2026-10-15", "2026-10-31", "2026-11-01", "2026-11-02", "2026-11-03", "2026-11-10"}
 	for name, c := range map[string]struct {
 		keep warehouse.Retention
 		want string
 	}{
-		"without settings the newest is kept":  {warehouse.Retention{}, "2026-11-10"},
-		"days count only those with snapshots": {warehouse.Retention{Daily: 3}, "2026-11-02 2026-11-03 2026-11-10"},
-		"the last of each ISO week":            {warehouse.Retention{Weekly: 3}, "2026-11-01 2026-11-03 2026-11-10"},
-		"the last of each month":               {warehouse.Retention{Monthly: 3}, "2026-09-30 2026-10-31 2026-11-10"},
-		"grains add up":                        {warehouse.Retention{Daily: 1, Weekly: 2, Monthly: 2}, "2026-10-31 2026-11-03 2026-11-10"},
-		"more than exist keeps all":            {warehouse.Retention{Daily: 99}, strings.Join(days, " ")},
+		"without settings the newest is kept": {warehouse.Retention{}, "2026-11-10"},
+		"only days with snapshots count":      {warehouse.Retention{Daily: 3}, "2026-11-02 2026-11-03 2026-11-10"},
+		"the last of each ISO week":           {warehouse.Retention{Weekly: 3}, "2026-11-01 2026-11-03 2026-11-10"},
+		"the last of each month":              {warehouse.Retention{Monthly: 3}, "2026-09-30 2026-10-31 2026-11-10"},
+		"periods add up":                      {warehouse.Retention{Daily: 1, Weekly: 2, Monthly: 2}, "2026-10-31 2026-11-03 2026-11-10"},
+		"more than exist keeps all":           {warehouse.Retention{Daily: 99}, strings.Join(days, " ")},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var all []time.Time
@@ -76,7 +76,7 @@ func TestPruneKeepsTheNewest(t *testing.T) {
 		t.Fatalf("would remove %v, want %v", got, want)
 	}
 	if planned[0].Bytes != 5 {
-		t.Errorf("raw of 5 bytes counts as %d", planned[0].Bytes)
+		t.Errorf("the landed responses have %d bytes, want 5", planned[0].Bytes)
 	}
 	for _, p := range planned {
 		if _, err := os.Stat(filepath.Join(w.Folder.Dir(), p.Path)); err != nil {
@@ -92,7 +92,7 @@ func TestPruneKeepsTheNewest(t *testing.T) {
 		}
 	}
 	if got := readTags(t, w); len(got) != 3 {
-		t.Errorf("the newest snapshot reads %v", got)
+		t.Errorf("readers of the newest snapshot got %v, want three tags", got)
 	}
 	if again, err := w.Pruner.Prune(keep, now, false); err != nil || len(again) != 0 {
 		t.Errorf("a second prune removed %v (error %v)", again, err)

@@ -51,8 +51,8 @@ func (w *Warehouse) Rollback(run string, now time.Time) (Manifest, error) {
 	if err != nil {
 		return m, fmt.Errorf("switch back to version %s: %w", target, err)
 	}
-	line, _ := w.Versions.Lineage(target) // it ends at a damaged manifest
-	err = errors.Join(w.Versions.linkCatalog(), w.Series.extendSeries(line...), w.Ledger.Finish())
+	lineage, _ := w.Versions.Lineage(target) // it ends at a damaged manifest
+	err = errors.Join(w.Versions.linkCatalog(), w.Series.extendSeries(lineage...), w.Ledger.Finish())
 	// If the ledger entry cannot be written, Recover needs the file of StartOneShot.
 	if recordErr := w.Ledger.Record(w.Ledger.rollbackEntry(u.Run, target, u.StartedAt)); recordErr != nil {
 		return m, errors.Join(err, recordErr)
@@ -126,8 +126,8 @@ func (w *Warehouse) finishKilledRollback() error {
 	if err != nil || !ok {
 		return err // without the link the missing days are unknown
 	}
-	line, _ := w.Versions.Lineage(latest) // it ends at a damaged manifest
-	err = errors.Join(w.Versions.linkCatalog(), w.Series.extendSeries(line...))
+	lineage, _ := w.Versions.Lineage(latest) // it ends at a damaged manifest
+	err = errors.Join(w.Versions.linkCatalog(), w.Series.extendSeries(lineage...))
 	if err != nil && !errors.As(err, new(*DamagedError)) { // verify reports damage
 		return fmt.Errorf("finish the rollback %s: %w", u.Run, err)
 	}

@@ -23,7 +23,7 @@ func TestRollbackSwitchesReadersAndTheSeries(t *testing.T) {
 		t.Fatalf("rolled back to %q: %v", m.RunID, err)
 	}
 	if got := readTags(t, w); !cmp.Equal(got, []string{"one"}) {
-		t.Errorf("a reader got %v", got)
+		t.Errorf("a reader got %v, want %v", got, []string{"one"})
 	}
 	series := filepath.Join(w.Folder.Dir(), "parquet", "product_listing_tags")
 	if days, err := filepath.Glob(filepath.Join(series, "*")); err != nil || !cmp.Equal(days, []string{filepath.Join(series, "snapshot_date=2026-11-01")}) {
@@ -33,14 +33,14 @@ func TestRollbackSwitchesReadersAndTheSeries(t *testing.T) {
 		t.Fatalf("the rollback cannot be undone: %v", err)
 	}
 	if got := readTags(t, w); !cmp.Equal(got, []string{"one", "two"}) {
-		t.Errorf("a reader got %v after the undo", got)
+		t.Errorf("a reader got %v after the undo, want %v", got, []string{"one", "two"})
 	}
 	if _, err := w.Rollback("20270101T000000Z", night.AddDate(0, 1, 0)); err == nil || !strings.Contains(err.Error(), "20261101T020000Z") {
 		t.Errorf("got %v, want an error that lists the versions", err)
 	}
 	publish(t, w, "20261103T020000Z", "three")
 	if got := readTags(t, w); !cmp.Equal(got, []string{"one", "two", "three"}) {
-		t.Errorf("the next night built on %v", got)
+		t.Errorf("the next night built on %v, want %v", got, []string{"one", "two", "three"})
 	}
 }
 
@@ -81,7 +81,7 @@ func TestRollbackFollowsTheLineage(t *testing.T) {
 	rollback(t, w, "")
 	publish(t, w, "20261103T020000Z", "three")
 	if got := readTags(t, w); !cmp.Equal(got, []string{"one", "three"}) {
-		t.Fatalf("the night after a rollback built on %v", got)
+		t.Fatalf("the night after a rollback built on %v, want %v", got, []string{"one", "three"})
 	}
 	if got := rollback(t, w, ""); got != "20261101T020000Z" {
 		t.Errorf("rolled back to %s, want the version on which the newest was built", got)
@@ -96,7 +96,7 @@ func TestAnUndoneRollbackRestoresAllDays(t *testing.T) {
 	publishNights(t, w, "one", "two", "three")
 	rollback(t, w, "20261101T020000Z")
 	if got := seriesDays(t, w); !cmp.Equal(got, []string{"2026-11-01"}) {
-		t.Errorf("after a rollback over two days the series has %v", got)
+		t.Errorf("after a rollback over two days the series has %v, want %v", got, []string{"2026-11-01"})
 	}
 	rollback(t, w, "20261103T020000Z")
 	if got, want := seriesDays(t, w), []string{"2026-11-01", "2026-11-02", "2026-11-03"}; !cmp.Equal(got, want) {
@@ -157,7 +157,7 @@ func TestAVersionBuiltOnItselfEndsTheLineage(t *testing.T) {
 	must(t, os.WriteFile(filepath.Join(w.Folder.VersionPath(m.RunID), warehouse.ManifestFile), data, 0o600))
 	publish(t, w, "20261102T020000Z", "two")
 	if got := readTags(t, w); !cmp.Equal(got, []string{"one", "two"}) {
-		t.Errorf("a reader got %v", got)
+		t.Errorf("a reader got %v, want %v", got, []string{"one", "two"})
 	}
 }
 
@@ -175,7 +175,7 @@ func TestAMissingVersionIsReportedWithARemedy(t *testing.T) {
 		t.Errorf("rolled back to %s", got)
 	}
 	if got := readTags(t, w); !cmp.Equal(got, []string{"one"}) {
-		t.Errorf("a reader got %v", got)
+		t.Errorf("a reader got %v, want %v", got, []string{"one"})
 	}
 }
 
@@ -201,6 +201,6 @@ func TestAnErrorAfterTheSwitchReportsThePublish(t *testing.T) {
 		t.Fatalf("got %v, want an AfterSwitchError", err)
 	}
 	if got := readTags(t, w); !cmp.Equal(got, []string{"one"}) {
-		t.Errorf("a reader got %v", got)
+		t.Errorf("a reader got %v, want %v", got, []string{"one"})
 	}
 }

@@ -51,7 +51,7 @@ type Series struct {
 // each version, and the Parquet files of the last version of each day. Manifests and changes are
 // copied, so that damage of one copy leaves the other intact. Parquet files are linked, because they
 // are large. A damaged file is left out, and reported after all intact files are added.
-func (s *Series) extendSeries(line ...Manifest) error {
+func (s *Series) extendSeries(versions ...Manifest) error {
 	var damaged []error
 	place := func(m Manifest, want checksum.FileSum, to string, linkOrCopy func(from, to string) error) error {
 		err := s.placeFile(m, want, to, linkOrCopy)
@@ -68,7 +68,7 @@ func (s *Series) extendSeries(line ...Manifest) error {
 		}
 		return place(m, own, to, s.folder.disk.Copy)
 	}
-	for _, m := range line {
+	for _, m := range versions {
 		if m.Meta == nil {
 			continue
 		}
@@ -79,7 +79,7 @@ func (s *Series) extendSeries(line ...Manifest) error {
 			return err
 		}
 	}
-	days := LastOfDay(line)
+	days := LastOfDay(versions)
 	for _, m := range days {
 		if err := s.keepReplaced(m); err != nil {
 			return err
@@ -96,7 +96,7 @@ func (s *Series) extendSeries(line ...Manifest) error {
 	}
 	// A lost index is not written again, because the new one could not name lost days. The repair
 	// of the series writes it.
-	if _, err := s.Index(); err != nil && slices.ContainsFunc(line, func(m Manifest) bool { return m.Previous != "" && m.Meta != nil }) {
+	if _, err := s.Index(); err != nil && slices.ContainsFunc(versions, func(m Manifest) bool { return m.Previous != "" && m.Meta != nil }) {
 		return errors.Join(damaged...)
 	}
 	err := s.ChangeIndex(func(known map[string]string) {
@@ -171,9 +171,9 @@ func (e *ExtendError) Error() string {
 
 func (e *ExtendError) Unwrap() error { return e.Err }
 
-func daysOf(line []Manifest) []string {
+func daysOf(versions []Manifest) []string {
 	var days []string
-	for _, m := range line {
+	for _, m := range versions {
 		days = append(days, DayOf(m.SnapshotAt))
 	}
 	return slices.Compact(days)
@@ -244,9 +244,9 @@ func (s *Series) placeFile(m Manifest, want checksum.FileSum, to string, linkOrC
 }
 
 // LastOfDay returns the last version of each day.
-func LastOfDay(line []Manifest) []Manifest {
+func LastOfDay(versions []Manifest) []Manifest {
 	var last []Manifest
-	for _, m := range line {
+	for _, m := range versions {
 		if n := len(last); n > 0 && DayOf(last[n-1].SnapshotAt) == DayOf(m.SnapshotAt) {
 			last = last[:n-1]
 		}
@@ -262,9 +262,9 @@ func (s *Series) removeOthers(target string) error {
 	if err != nil {
 		return err
 	}
-	line, _ := s.versions.Lineage(target) // it ends at a damaged manifest
+	lineage, _ := s.versions.Lineage(target) // it ends at a damaged manifest
 	for _, run := range versions {
-		if !slices.ContainsFunc(line, func(m Manifest) bool { return m.RunID == run }) {
+		if !slices.ContainsFunc(lineage, func(m Manifest) bool { return m.RunID == run }) {
 			if err := s.removeVersion(run); err != nil {
 				return err
 			}

@@ -46,7 +46,7 @@ func (v *Versions) List() ([]string, error) {
 // Lineage returns the manifests of a version and of the kept versions that it builds on, oldest first.
 // If a manifest is missing or damaged, it reads the copy beside the changes of meta. If the copy is
 // damaged too, it returns an error and the later manifests.
-func (v *Versions) Lineage(run string) (line []Manifest, err error) {
+func (v *Versions) Lineage(run string) (lineage []Manifest, err error) {
 	kept, err := v.List()
 	if err != nil || len(kept) == 0 {
 		return nil, err
@@ -56,7 +56,7 @@ func (v *Versions) Lineage(run string) (line []Manifest, err error) {
 		if readErr != nil {
 			var copyErr error
 			if m, copyErr = v.ReadManifestFile(v.folder.RunManifestPath(run), run); copyErr != nil {
-				if len(line) == 0 || !errors.Is(readErr, fs.ErrNotExist) {
+				if len(lineage) == 0 || !errors.Is(readErr, fs.ErrNotExist) {
 					err = readErr
 				}
 				break
@@ -64,15 +64,15 @@ func (v *Versions) Lineage(run string) (line []Manifest, err error) {
 			m.FileErr = readErr
 		}
 		if slices.Contains(kept, run) {
-			line = append(line, m)
+			lineage = append(lineage, m)
 		}
 		if m.baseRun() >= run {
 			break // a rebuild in the second of its night, or a wrong manifest
 		}
 		run = m.baseRun()
 	}
-	slices.Reverse(line)
-	return line, err
+	slices.Reverse(lineage)
+	return lineage, err
 }
 
 // baseOf returns the version among versions that run was built on. If that is unknown, as for a
@@ -173,8 +173,8 @@ func (v *Versions) oldPaths() ([]string, error) {
 		}
 	}
 	add(latest)
-	line, _ := v.Lineage(latest) // it ends at a damaged manifest
-	for _, m := range slices.Backward(line) {
+	lineage, _ := v.Lineage(latest) // it ends at a damaged manifest
+	for _, m := range slices.Backward(lineage) {
 		add(m.RunID)
 	}
 	for _, run := range slices.Backward(runs) {

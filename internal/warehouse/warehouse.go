@@ -62,7 +62,7 @@ type Config struct {
 	Step func(name, path string) error
 }
 
-// Warehouse is the folder of a warehouse. Each part uses only the parts above it. Work that uses
+// Warehouse is the folder of a warehouse. Each part uses only the fields above it. Work that uses
 // several parts, such as drafts, rollback and recovery, is done by methods of the Warehouse.
 type Warehouse struct {
 	Catalog  *Catalog

@@ -120,7 +120,7 @@ func TestPublishSwitchesReadersInOneStep(t *testing.T) {
 	w := open(t)
 	publish(t, w, "20261101T020000Z", "one")
 	if got := readTags(t, w); !cmp.Equal(got, []string{"one"}) {
-		t.Fatalf("got %v after the first night", got)
+		t.Fatalf("got %v after the first night, want %v", got, []string{"one"})
 	}
 	old, err := sql.Open("duckdb", w.Folder.CatalogPath()+"?access_mode=READ_ONLY")
 	if err != nil {
@@ -145,13 +145,13 @@ func TestDraftIsInvisibleUntilPublished(t *testing.T) {
 	publish(t, w, "20261101T020000Z", "one")
 	d := beginDraft(t, w, "20261102T020000Z", "two")
 	if got := readTags(t, w); !cmp.Equal(got, []string{"one"}) {
-		t.Errorf("a reader got %v while a draft was open", got)
+		t.Errorf("a reader got %v while a draft was open, want %v", got, []string{"one"})
 	}
 	if err := d.Discard(); err != nil {
 		t.Fatal(err)
 	}
 	if got := readTags(t, w); !cmp.Equal(got, []string{"one"}) {
-		t.Errorf("a reader got %v after a discarded draft", got)
+		t.Errorf("a reader got %v after a discarded draft, want %v", got, []string{"one"})
 	}
 	if _, err := os.Stat(d.Dir); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("the discarded draft left its folder: %v", err)
@@ -247,7 +247,7 @@ func TestBeginRemovesDraftsAndCompletesAPublish(t *testing.T) {
 		t.Errorf("the series was not finished: %v", err)
 	}
 	if got := readTags(t, w); !cmp.Equal(got, []string{"one"}) {
-		t.Errorf("a reader got %v", got)
+		t.Errorf("a reader got %v, want %v", got, []string{"one"})
 	}
 }
 
@@ -263,7 +263,7 @@ func TestLockIsExclusiveAndNamesItsHolder(t *testing.T) {
 		t.Fatalf("got %v, want a LockedError", err)
 	}
 	if other.PID != os.Getpid() || other.Run != "20261101T020000Z" || !other.Since.Equal(night) {
-		t.Errorf("got holder %+v", other)
+		t.Errorf("got holder %+v, want this process and its run", other)
 	}
 	if err := held.Release(); err != nil {
 		t.Fatal(err)
