@@ -15,7 +15,7 @@ type Before struct {
 	// Catalog is the DuckDB file of the previous snapshot. Empty means that it is derived from
 	// the history of the open file.
 	Catalog string
-	// Hidden lists columns, as table.column, that are NULL in before. They are private now, and
+	// Hidden lists columns, as table.column, that are NULL in "before". They are private now, and
 	// an earlier night may have published their values.
 	Hidden []string
 }
@@ -23,7 +23,7 @@ type Before struct {
 // Names of attached databases. beforeDB contains the views. beforeFileDB is the file Before.Catalog.
 const beforeDB, beforeFileDB = "before", "before_file"
 
-// attachBefore creates the database before. It does nothing if there is no earlier snapshot, see
+// attachBefore creates the database "before". It does nothing if there is no earlier snapshot, see
 // HasBefore.
 func (db *DB) attachBefore(ctx context.Context, b Before) error {
 	source := db.fileName()
@@ -66,7 +66,7 @@ func (db *DB) attachBefore(ctx context.Context, b Before) error {
 	return nil
 }
 
-// HasBefore reports whether the database before exists: Options.Before was set, and there is
+// HasBefore reports whether the database "before" exists: Options.Before was set, and there is
 // an earlier snapshot.
 func (db *DB) HasBefore() bool { return db.hasBefore }
 

@@ -35,7 +35,7 @@ func (l Library) CheckOwn(ctx context.Context, db *DB) (err error) {
 			}
 			bind := hasCatalog
 			if q.isCheck {
-				// Before the first snapshot the schema before has no tables.
+				// Without an earlier snapshot there is no database "before".
 				bind = bind && (db.hasBefore || !q.ReadsBefore())
 				parts, err := q.Expand(tableNames(), nil)
 				if err != nil {

@@ -30,9 +30,10 @@ const (
 	EachReference = "reference"
 )
 
-// FailedChecks selects the checks of a snapshot that failed or did not run, hold before warn, with
-// the columns "check", run, severity, outcome, rows, reason and sample. A check that the newest run
-// skipped, for example because a refresh did not read its tables, has the result of its last audit.
+// FailedChecks selects the checks that failed or did not run, as of the open snapshot, hold before
+// warn, with the columns "check", run, severity, outcome, rows, reason and sample. A check that the
+// newest run skipped, for example because a refresh did not read its tables, has the result of its
+// last audit.
 const FailedChecks = `SELECT check_name AS "check", run_id AS run, severity, outcome, rows, reason, sample
 FROM (SELECT c.*, r.snapshot_at FROM meta.checks AS c JOIN meta.runs AS r USING (run_id)
 	WHERE r.snapshot_at IS NOT NULL AND c.outcome <> 'skipped' AND c.check_name IN (SELECT check_name FROM meta.checks
@@ -72,7 +73,7 @@ func (q Query) checkFaults() (faults []fault) {
 
 var beforeName = regexp.MustCompile(`(?i)\b` + beforeDB + `\.`)
 
-// ReadsBefore reports whether a check reads the database before.
+// ReadsBefore reports whether a check reads the database "before".
 func (q Query) ReadsBefore() bool { return beforeName.MatchString(q.withoutHeader()) }
 
 // withoutHeader returns the SQL without the comments at its top.

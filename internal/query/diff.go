@@ -84,8 +84,8 @@ func plainTextSQL(json string) string {
 	return fmt.Sprintf(`CASE WHEN starts_with(%[1]s::VARCHAR, '"') THEN %[1]s ->> '$' ELSE %[1]s::VARCHAR END`, json)
 }
 
-// changesQuery returns outer with a SELECT of the changes of all tables in place of %s. The changes
-// come from the catalog's macros, which know the key of each table.
+// changesQuery returns outer with a SELECT of the changes of the chosen tables in place of %s. The
+// changes come from the catalog's macros, which know the key of each table.
 func (db *DB) changesQuery(ctx context.Context, d Diff, outer string) (Query, error) {
 	tables, err := db.comparableTables(ctx, d.Tables)
 	if err != nil {

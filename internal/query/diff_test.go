@@ -166,6 +166,6 @@ func TestBetweenExplainsTheMistake(t *testing.T) {
 		}
 	}
 	if from, to, err := query.Between(all, "2026-11-01", "2026-11-03T23:59:59Z"); err != nil || from.Run != all[0].Run || to.Run != newest.Run {
-		t.Errorf("a time on the newest day: got %v, %v, %v", from, to, err)
+		t.Errorf("a time on the newest day: got %v, %v, %v, want the first and the newest", from, to, err)
 	}
 }

@@ -40,7 +40,7 @@ func readFolder(t *testing.T, dir string) map[string]string {
 }
 
 func TestExportDefusesFormulasInCSV(t *testing.T) {
-	text := query.Text(`SELECT * FROM (VALUES ('=1+1', '{"a":1}'::JSON, -5, DATE '2026-11-01'), ('+49', '-1', 6, NULL), ('@x', NULL, 7, NULL), (chr(9) || 'y', NULL, 8, NULL), ('a=b', NULL, -0.5, NULL)) AS t("=name", doc, n, day)`)
+	selected := query.Text(`SELECT * FROM (VALUES ('=1+1', '{"a":1}'::JSON, -5, DATE '2026-11-01'), ('+49', '-1', 6, NULL), ('@x', NULL, 7, NULL), (chr(9) || 'y', NULL, 8, NULL), ('a=b', NULL, -0.5, NULL)) AS t("=name", doc, n, day)`)
 	for name, c := range map[string]struct {
 		raw  bool
 		want string
@@ -50,7 +50,7 @@ func TestExportDefusesFormulasInCSV(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), "out")
-			if _, err := open(t, "").Export(t.Context(), dir, query.Export{Query: &text, Format: query.CSV, Defuse: !c.raw}); err != nil {
+			if _, err := open(t, "").Export(t.Context(), dir, query.Export{Query: &selected, Format: query.CSV, Defuse: !c.raw}); err != nil {
 				t.Fatal(err)
 			}
 			if diff := cmp.Diff(c.want, readFolder(t, dir)["answer.csv"]); diff != "" {
@@ -61,9 +61,9 @@ func TestExportDefusesFormulasInCSV(t *testing.T) {
 }
 
 func TestExportDefusesHiddenFormulas(t *testing.T) {
-	text := query.Text("SELECT * FROM (VALUES (' =1'), (chr(160) || '+1'), (chr(8203) || '@x'), (chr(65279) || '-1'), ('\uff1d1'), (' \uff0b1'), ('\uff0d1'), ('\uff201'), (' a=1'), ('\u2014 x'), ('  '), ('')) AS t(v)")
+	selected := query.Text("SELECT * FROM (VALUES (' =1'), (chr(160) || '+1'), (chr(8203) || '@x'), (chr(65279) || '-1'), ('\uff1d1'), (' \uff0b1'), ('\uff0d1'), ('\uff201'), (' a=1'), ('\u2014 x'), ('  '), ('')) AS t(v)")
 	dir := filepath.Join(t.TempDir(), "out")
-	if _, err := open(t, "").Export(t.Context(), dir, query.Export{Query: &text, Format: query.CSV, Defuse: true}); err != nil {
+	if _, err := open(t, "").Export(t.Context(), dir, query.Export{Query: &selected, Format: query.CSV, Defuse: true}); err != nil {
 		t.Fatal(err)
 	}
 	want := "v\r\n' =1\r\n'\u00a0+1\r\n'\u200b@x\r\n'\ufeff-1\r\n'\uff1d1\r\n' \uff0b1\r\n'\uff0d1\r\n'\uff201\r\n\" a=1\"\r\n\u2014 x\r\n\"  \"\r\n\"\"\r\n"
@@ -89,7 +89,7 @@ func TestExportWritesTablesAndManifest(t *testing.T) {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	if m.RunID != "20261102T020000Z" || m.Files[2].Rows != 4 || m.Files[2].Columns[0].Name != "id" || m.Files[2].Columns[0].Type != "VARCHAR" {
-		t.Errorf("manifest: %+v", m)
+		t.Errorf("the manifest is %+v, want that of the second night, with 4 listings", m)
 	}
 	back := readBack(t, filepath.Join(dir, "product_listing_prices.parquet"))
 	want := []string{`{"product_listing_id":"a","position":1,"unit_amount":9.500000,"currency":"USD","pricing_tier":null,"extra":null,"valid_from":"2026-11-01T02:00:00Z"}` + "\n",
@@ -101,8 +101,8 @@ func TestExportWritesTablesAndManifest(t *testing.T) {
 
 func TestExportEscapesPartitionValues(t *testing.T) {
 	parent := t.TempDir()
-	text := query.Text("SELECT '../../' || range AS part, range AS n FROM range(2)")
-	m, err := open(t, "").Export(t.Context(), filepath.Join(parent, "out"), query.Export{Query: &text, Format: query.Parquet, PartitionBy: "part"})
+	selected := query.Text("SELECT '../../' || range AS part, range AS n FROM range(2)")
+	m, err := open(t, "").Export(t.Context(), filepath.Join(parent, "out"), query.Export{Query: &selected, Format: query.Parquet, PartitionBy: "part"})
 	if err != nil || len(m.Files) != 2 || m.Files[0].File != "answer/part=..%2F..%2F0/data_0.parquet" {
 		t.Errorf("got %+v, %v", m.Files, err)
 	}
@@ -129,13 +129,13 @@ func TestExportReplacesOnlyExports(t *testing.T) {
 	}
 	before := readFolder(t, dir)
 	if err := export("SELECT error('late') AS a"); err == nil || !strings.Contains(err.Error(), "late") {
-		t.Errorf("got %v", err)
+		t.Errorf("a failing query: got %v, want its error", err)
 	}
 	if diff := cmp.Diff(before, readFolder(t, dir)); diff != "" {
 		t.Errorf("a failed export changed the folder (-want +got):\n%s", diff)
 	}
 	if err := export("SELECT 2 AS a"); err != nil || readFolder(t, dir)["answer.csv"] != "a\r\n2\r\n" {
-		t.Errorf("second export: got %v, %v", readFolder(t, dir), err)
+		t.Errorf("second export: got %v, %v, want the second result", readFolder(t, dir), err)
 	}
 	if err := os.WriteFile(filepath.Join(dir, "mine"), nil, 0o600); err != nil {
 		t.Fatal(err)

@@ -33,15 +33,15 @@ func checkArchive(t *testing.T, db *query.DB, path string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var text query.Query
+	var q query.Query
 	for _, file := range archive.Files {
 		if file.Name == "query.sql" {
-			text = query.Text(string(file.Data))
+			q = query.Text(string(file.Data))
 			continue
 		}
 		t.Run(file.Name, func(t *testing.T) {
 			format, screen := parseSection(file.Name)
-			got, err := runQuery(t, db, text, nil, format, screen)
+			got, err := runQuery(t, db, q, nil, format, screen)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -49,7 +49,7 @@ func checkArchive(t *testing.T, db *query.DB, path string) {
 			if diff := cmp.Diff(string(file.Data), got); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", format, diff)
 			}
-			collected := strings.ReplaceAll(writeCollected(t, db, text, format, screen), "\r\n", "\n")
+			collected := strings.ReplaceAll(writeCollected(t, db, q, format, screen), "\r\n", "\n")
 			if diff := cmp.Diff(string(file.Data), collected); diff != "" {
 				t.Errorf("%s of a collected result (-want +got):\n%s", format, diff)
 			}

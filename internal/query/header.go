@@ -149,7 +149,7 @@ func ParseText(file, text string) (Query, error) {
 	return q, nil
 }
 
-// placeFaults writes file:line: text.
+// placeFaults returns the mistakes as lines of the form file:line: text.
 func placeFaults(file string, faults []fault) (lines []string) {
 	for _, f := range faults {
 		place := file

@@ -19,9 +19,9 @@ import (
 	"placementsync/internal/plural"
 )
 
-// Job is SQL of the user that runs in a child process, so that a crash of DuckDB, or a call of a
-// function that it cannot interrupt, ends only the child. [Job.Run] starts the child, which calls
-// [Work].
+// Job is SQL of the user that runs in a child process. A crash of DuckDB then ends only the child,
+// and a function that DuckDB cannot interrupt is killed with the child. [Job.Run] starts the child,
+// which calls [Work].
 type Job struct {
 	// Catalog and AsOf choose the snapshot, see [Open].
 	Catalog, AsOf string
@@ -32,8 +32,8 @@ type Job struct {
 	Format Format
 	// MaxRows limits the rows of a returned result.
 	MaxRows int
-	// DiskLimit limits the written file, the temporary files together and each of them, in bytes.
-	// Zero means no limit.
+	// DiskLimit is the maximum size in bytes of the written file, and of all temporary files
+	// together. Zero means no limit.
 	DiskLimit int64
 	// MemoryLimit, Threads and Timeout are those of [Options].
 	MemoryLimit string
@@ -79,8 +79,8 @@ const (
 	maxJobOutput = 16 << 10
 )
 
-// Run runs the job in a process that command starts. The process has an empty environment and a
-// temporary folder of its own, which is removed afterwards. The end of ctx kills it. A file is
+// Run runs the job in a process that command starts. The environment of the process contains only
+// TMPDIR, a private folder that is removed afterwards. The end of ctx kills the process. A file is
 // written to w when it is complete. Errors are *StatementError, *CrashError, the cause of ctx,
 // or errors of the system.
 func (j Job) Run(ctx context.Context, command []string, w io.Writer) (r Result, err error) {
@@ -99,7 +99,7 @@ func (j Job) Run(ctx context.Context, command []string, w io.Writer) (r Result, 
 	out, errOut := limitedBuffer{maxBytes: maxJobResult}, limitedBuffer{maxBytes: maxJobOutput}
 	cmd := exec.CommandContext(ctx, command[0], command[1:]...)
 	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = dir.Dir, []string{"TMPDIR=" + dir.Dir}, &out, &errOut
-	stdin, err := cmd.StdinPipe() // stays open: its end tells the child that this process ended
+	stdin, err := cmd.StdinPipe() // stays open until this process ends, which ends the child
 	if err != nil {
 		return Result{}, err
 	}
@@ -244,8 +244,8 @@ func explainStatement(text string, err error) *StatementError {
 }
 
 // findPosition returns the position in a text that an error of DuckDB shows as a line with a
-// caret below it. DuckDB may shorten the line at both ends, and counts the lines of the text with
-// the limit around it.
+// caret below it. DuckDB may shorten the line at both ends. Its line number is one too high if
+// limitRows added a line above the text.
 func findPosition(text, problem string) (line, column int) {
 	m := errorLine.FindStringSubmatchIndex(problem)
 	if m == nil {

@@ -52,23 +52,23 @@ func TestJobsReturnResults(t *testing.T) {
 		}
 	}
 	if len(got.Sources) != 1 || got.Sources[0].Table != "product_listings" {
-		t.Errorf("the sources are %v", got.Sources)
+		t.Errorf("the sources are %v, want product_listings", got.Sources)
 	}
 	if many, _, err := runJob(t, query.Job{Catalog: path, SQL: "-- param: n BIGINT 9 -- rows\nFROM range($n)"}); err != nil || len(many.Rows) != 3 || many.Total != 4 {
 		t.Errorf("got %d rows of %d, %v, want 3 of 4", len(many.Rows), many.Total, err)
 	}
 	if _, file, err := runJob(t, query.Job{Catalog: path, SQL: "SELECT '=1' AS a FROM range(5)", Format: query.CSV}); err != nil || file != "a\r\n"+strings.Repeat("'=1\r\n", 5) {
-		t.Errorf("the CSV is %q, %v", file, err)
+		t.Errorf("the CSV is %q, %v, want five defused texts", file, err)
 	}
 	if _, file, err := runJob(t, query.Job{Catalog: path, SQL: "FROM range(5)", Format: query.Parquet}); err != nil || !strings.HasPrefix(file, "PAR1") {
-		t.Errorf("the Parquet file is %.9q, %v", file, err)
+		t.Errorf("the Parquet file is %.9q, %v, want PAR1", file, err)
 	}
 	if _, file, err := runJob(t, query.Job{Catalog: path, SQL: "FROM range(5)", Format: query.Excel}); err != nil || !strings.HasPrefix(file, "PK") {
-		t.Errorf("the workbook is %.9q, %v", file, err)
+		t.Errorf("the workbook is %.9q, %v, want PK", file, err)
 	}
 	old, _, err := runJob(t, query.Job{Catalog: path, SQL: "SELECT snapshot_at FROM mart.snapshot", AsOf: "2026-11-01"})
 	if err != nil || len(old.Rows) != 1 || old.Rows[0].Values[0].Text != "2026-11-01T02:00:00Z" {
-		t.Errorf("the earlier snapshot is %v, %v", old.Rows, err)
+		t.Errorf("the earlier snapshot is %v, %v, want 2026-11-01T02:00:00Z", old.Rows, err)
 	}
 }
 
@@ -104,14 +104,14 @@ func TestJobsAreLimited(t *testing.T) {
 		begun := time.Now()
 		_, _, err := runJob(t, query.Job{Catalog: path, SQL: text, Timeout: 200 * time.Millisecond})
 		if err == nil || !strings.Contains(err.Error(), "stopped after 200ms") && !strings.Contains(err.Error(), "Out of Memory") {
-			t.Errorf("%s: %v", text, err)
+			t.Errorf("%s: got %v, want the time or memory limit", text, err)
 		}
 		if took := time.Since(begun); took > 30*time.Second {
-			t.Errorf("%s took %s", text, took)
+			t.Errorf("%s took %s, want at most 30 s", text, took)
 		}
 	}
 	if _, _, err := runJob(t, query.Job{Catalog: path, SQL: "SELECT repeat('x', 40000000) FROM range(3)"}); err == nil || !strings.Contains(err.Error(), "more than 64 MB") {
-		t.Errorf("a wide result: %v", err)
+		t.Errorf("a wide result: got %v, want an error with the limit", err)
 	}
 	self, err := os.Executable()
 	if err != nil {
@@ -120,11 +120,11 @@ func TestJobsAreLimited(t *testing.T) {
 	ctx, cancel := context.WithTimeoutCause(t.Context(), time.Second, errors.New("the browser is gone"))
 	defer cancel()
 	if _, err := (query.Job{Catalog: path, SQL: endless}).Run(ctx, []string{self, workWord}, nil); err == nil || err.Error() != "the browser is gone" {
-		t.Errorf("after its cancellation the job returns %v", err)
+		t.Errorf("a cancelled job: got %v, want the cause", err)
 	}
 	var crash *query.CrashError
 	if _, err := (query.Job{Catalog: path, SQL: "SELECT 1"}).Run(t.Context(), []string{"sh", "-c", "echo broken >&2; kill -SEGV $$"}, nil); !errors.As(err, &crash) || crash.State != "signal: segmentation fault" || crash.Output != "broken\n" {
-		t.Errorf("after a crash the job returns %#v", err)
+		t.Errorf("a crashed job: got %#v, want a CrashError", err)
 	}
 }
 
@@ -141,10 +141,10 @@ func TestJobsCannotFillTheDisk(t *testing.T) {
 		j.Catalog, j.DiskLimit = path, 1<<20
 		_, file, err := runJob(t, j)
 		if mistake, ok := errors.AsType[*query.StatementError](err); !ok || !strings.HasPrefix(mistake.Problem, "the result or its temporary files are larger than 1.0 MiB") {
-			t.Errorf("%s: got %d bytes and %v", name, len(file), err)
+			t.Errorf("%s: got %d bytes and %v, want the error of the limit", name, len(file), err)
 		}
 	}
 	if _, file, err := runJob(t, query.Job{Catalog: path, DiskLimit: 8 << 20, SQL: random, Format: query.CSV}); err != nil || len(file) != 100_000*(2*36+3)+5 {
-		t.Errorf("below the limit: got %d bytes and %v", len(file), err)
+		t.Errorf("below the limit: got %d bytes and %v, want the whole file", len(file), err)
 	}
 }

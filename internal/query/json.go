@@ -32,7 +32,7 @@ func NewGradedJSON(w io.Writer, screen Screen, at Snapshot, sources []Source) (W
 // jsonWriter writes one object per row, as an array or one per line.
 type jsonWriter struct {
 	out *bufio.Writer
-	// first is written before the first row, next before each other row, and end after the last
+	// first is written before the first row, next before each later row, and end after the last
 	// row. If there are no rows, only empty is written.
 	first, next, end, empty string
 

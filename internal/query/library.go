@@ -190,8 +190,8 @@ func Resolve(text string) (Query, error) {
 	return l.Resolve(text)
 }
 
-// IsName reports whether a text is a name of a query or table, optionally with a schema, and
-// not SQL.
+// IsName reports whether a text has the form of a name, optionally with a schema. Any other text is
+// SQL.
 func IsName(text string) bool { return wordOnly.MatchString(strings.TrimSpace(text)) }
 
 var wordOnly = regexp.MustCompile(`^\w+(?:\.\w+)?$`)

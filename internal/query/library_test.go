@@ -26,7 +26,7 @@ func writeQueryFiles(t *testing.T, files map[string]string) string {
 	return dir
 }
 
-const cheapOutlets = `-- subject: buying
+const listingsOfCountry = `-- subject: buying
 -- title: Listings of a country
 -- grain: one row per listing
 -- about: Those with enough authority.
@@ -43,7 +43,7 @@ INSERT INTO product_listings (id, name, country, domain_authority) VALUES
 	('a', 'The first', 'DE', 10), ('b', 'The second', 'DE', 20), ('c', 'The first', 'FR', 30);`
 
 func TestLoadAddsOwnQueries(t *testing.T) {
-	dir := writeQueryFiles(t, map[string]string{"listings_of.sql": "\ufeff" + strings.ReplaceAll(cheapOutlets, "\n", "\r\n"), "notes.txt": "no query"})
+	dir := writeQueryFiles(t, map[string]string{"listings_of.sql": "\ufeff" + strings.ReplaceAll(listingsOfCountry, "\n", "\r\n"), "notes.txt": "no query"})
 	all, err := query.Load(dir)
 	if err != nil {
 		t.Fatal(err)
@@ -85,7 +85,7 @@ func TestLoadAddsOwnQueries(t *testing.T) {
 		}
 	}
 	if _, err := runQuery(t, db, q, map[string]string{"least": "many"}, query.CSV, query.Screen{}); err == nil || !strings.Contains(err.Error(), `query "listings_of": parameter "least": "many" is not a whole number from 0 on; parameter:`) {
-		t.Errorf("a wrong type: got %v", err)
+		t.Errorf("a wrong type: got %v, want the error of the parameter", err)
 	}
 }
 
@@ -142,7 +142,7 @@ func TestLoadReportsAllMistakes(t *testing.T) {
 		t.Errorf("the built-in query is %+v, found %t", q, ok)
 	}
 	if _, err := query.Load(filepath.Join(dir, "nosuch")); !errors.As(err, &faulty) || !strings.Contains(err.Error(), "correct queries.dir") {
-		t.Errorf("missing folder: got %v", err)
+		t.Errorf("missing folder: got %v, want a FilesError with queries.dir", err)
 	}
 }
 
@@ -185,14 +185,14 @@ func TestParseTextReadsParameters(t *testing.T) {
 		t.Errorf("got %q, %v, want %q", got, err, want)
 	}
 	if _, err := runQuery(t, db, q, nil, query.JSONL, query.Screen{}); err == nil || !strings.Contains(err.Error(), `parameter "other" has no value`) {
-		t.Errorf("undeclared parameter without a value: got %v", err)
+		t.Errorf("undeclared parameter without a value: got %v, want an error", err)
 	}
 	var usage *query.UsageError
 	if _, err := query.ParseText("asked.sql", "SELECT 1\n-- param: x\n"); err != nil {
-		t.Errorf("a comment below the header: got %v", err)
+		t.Errorf("a comment below the header: got %v, want no error", err)
 	}
 	if _, err := query.ParseText("asked.sql", "-- a comment\n-- param: x\nSELECT $x"); !errors.As(err, &usage) || !strings.HasPrefix(err.Error(), "asked.sql:2: write a parameter as") {
-		t.Errorf("got %v", err)
+		t.Errorf("a wrong declaration: got %v, want a usage error with its line", err)
 	}
 }
 
@@ -248,12 +248,12 @@ func TestUnknownValues(t *testing.T) {
 	}
 	for given, count := range map[string]int{"99": 0, "100": 1} { // the data has more values than the list
 		if unknown, err := db.UnknownValues(t.Context(), q, map[string]string{"number": given}); err != nil || len(unknown) != count {
-			t.Errorf("%s: got %v, %v", given, unknown, err)
+			t.Errorf("%s: got %v, %v, want %d unknown values", given, unknown, err, count)
 		}
 	}
 	unknown, err := db.UnknownValues(t.Context(), q, map[string]string{"city": "Bonn"})
 	if err != nil || len(unknown) != 1 || unknown[0].String() != `parameter "city": the data has no "Bonn", and no other value` {
-		t.Errorf("got %v, %v", unknown, err)
+		t.Errorf("a column without values: got %v, %v, want Bonn unknown", unknown, err)
 	}
 }
 
@@ -272,7 +272,7 @@ func TestResolveSuggestsTables(t *testing.T) {
 		}
 	}
 	if _, err := query.Resolve("history.nosuch"); err == nil || !strings.Contains(err.Error(), `no query is named "history.nosuch"; queries: `) {
-		t.Errorf("got %v", err)
+		t.Errorf("an unknown table: got %v, want the list of queries", err)
 	}
 }
 
@@ -300,7 +300,7 @@ func TestCheckOwn(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	without := []string{
+	withoutCatalog := []string{
 		`ends.sql:2:10: syntax error at end of input`,
 		`insert.sql:2:20: syntax error at or near "VALUE"`,
 		`quote.sql:2:13: unterminated quoted string at or near "'x"`,
@@ -308,13 +308,13 @@ func TestCheckOwn(t *testing.T) {
 		`typo.sql:3:8: syntax error at or near "orders"`,
 		`values.sql: the values of parameter id:1:1: syntax error at or near "SELEC"`,
 	}
-	with := append(slices.Clone(without), `column.sql:3: Binder Error: Referenced column "nosuch" not found in FROM clause!`,
+	withCatalog := append(slices.Clone(withoutCatalog), `column.sql:3: Binder Error: Referenced column "nosuch" not found in FROM clause!`,
 		`deletes.sql: refused to write: query opens the catalog read-only`)
-	slices.Sort(with)
+	slices.Sort(withCatalog)
 	for name, c := range map[string]struct {
 		db   *query.DB
 		want []string
-	}{"without a catalog": {nil, without}, "with one": {openAt(t, fixture.NewEmpty(t).Fill(t, poorNights)), with}} {
+	}{"without a catalog": {nil, withoutCatalog}, "with a catalog": {openAt(t, fixture.NewEmpty(t).Fill(t, poorNights)), withCatalog}} {
 		t.Run(name, func(t *testing.T) {
 			faulty, ok := errors.AsType[*query.FilesError](l.CheckOwn(t.Context(), c.db))
 			if !ok {

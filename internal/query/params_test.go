@@ -151,7 +151,7 @@ func TestScheduleTimezone(t *testing.T) {
 
 func TestValuesNeverBecomeSQL(t *testing.T) {
 	db := open(t, oneListing)
-	text := query.Text("SELECT count(*) AS n FROM product_listings WHERE country = $c OR name = $c")
+	q := query.Text("SELECT count(*) AS n FROM product_listings WHERE country = $c OR name = $c")
 	for value, want := range map[string]string{
 		"DE":                          "{\"n\":1}\n",
 		"' OR '1'='1":                 "{\"n\":0}\n",
@@ -160,7 +160,7 @@ func TestValuesNeverBecomeSQL(t *testing.T) {
 		"Robert'); DROP TABLE x; --":  "{\"n\":1}\n",
 		"NULL":                        "{\"n\":0}\n",
 	} {
-		got, err := runQuery(t, db, text, map[string]string{"c": value}, query.JSONL, query.Screen{})
+		got, err := runQuery(t, db, q, map[string]string{"c": value}, query.JSONL, query.Screen{})
 		if err != nil || got != want {
 			t.Errorf("%q: got %q, %v, want %q", value, got, err, want)
 		}
@@ -199,9 +199,9 @@ func TestUnknownFormatsAreUsageErrors(t *testing.T) {
 	_, err := query.ParseFormat("xml")
 	var usage *query.UsageError
 	if !errors.As(err, &usage) || !strings.Contains(err.Error(), "table, vertical, csv, json, jsonl, markdown, parquet") {
-		t.Errorf("got %v", err)
+		t.Errorf("got %v, want a usage error with the formats", err)
 	}
 	if _, err := query.NewWriter(query.Parquet, nil, query.Screen{}); !errors.As(err, &usage) {
-		t.Errorf("parquet without a file: got %v", err)
+		t.Errorf("parquet without a file: got %v, want a usage error", err)
 	}
 }

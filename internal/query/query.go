@@ -43,7 +43,7 @@ type Options struct {
 	// AsOf chooses an earlier snapshot by a time, a date or a run id, see Find. Empty means the
 	// newest.
 	AsOf string
-	// Timezone is the value of parameters whose value is "schedule.timezone". Defaults to UTC.
+	// Timezone replaces the value "schedule.timezone" of parameters. Defaults to UTC.
 	Timezone string
 	// Before, if set, shows the previous snapshot in the database "before", for checks.
 	Before *Before

@@ -18,7 +18,7 @@ const oneListing = "INSERT INTO product_listings (id, name, country) VALUES ('p1
 func TestFilesCannotBeReadAsTables(t *testing.T) {
 	_, err := runQuery(t, open(t, ""), query.Text("SELECT * FROM '/etc/passwd'"), nil, query.CSV, query.Screen{})
 	if err == nil || strings.Contains(err.Error(), "root:") {
-		t.Errorf("got %v", err)
+		t.Errorf("got %v, want an error without the content of the file", err)
 	}
 }
 
@@ -134,7 +134,7 @@ func TestSpilledFilesAreRemoved(t *testing.T) {
 		t.Error(err)
 	}
 	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
-		t.Errorf("after Close the temporary folder contains %v, %v", left, err)
+		t.Errorf("after Close the temporary folder contains %v, %v, want no files", left, err)
 	}
 }
 

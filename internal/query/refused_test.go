@@ -123,7 +123,7 @@ func TestReadingStatementsRun(t *testing.T) {
 		"WITH p AS (PIVOT (SELECT 1 AS a, 2 AS b) ON a USING sum(b)) FROM p -- COPY",
 	} {
 		if got, err := runQuery(t, db, query.Text(text), nil, query.JSONL, query.Screen{}); err != nil || got == "" {
-			t.Errorf("%s: got %q, %v", text, got, err)
+			t.Errorf("%s: got %q, %v, want a result", text, got, err)
 		}
 	}
 }

@@ -15,18 +15,18 @@ func TestCollectReturnsFirstRowsAndTotal(t *testing.T) {
 	for limit, rows := range map[int]int{0: 0, 3: 3, math.MaxInt: 5} {
 		r, err := db.Collect(t.Context(), query.Text("SELECT range AS n, NULL AS n, 'x' AS text FROM range(5)"), nil, limit)
 		if err != nil || len(r.Rows) != rows || r.Total != 5 || len(r.Columns) != 3 {
-			t.Fatalf("limit %d: %d rows of %d, %v", limit, len(r.Rows), r.Total, err)
+			t.Fatalf("limit %d: got %d rows of %d, %v, want %d of 5", limit, len(r.Rows), r.Total, err, rows)
 		}
 		for i, row := range r.Rows {
 			// Get returns the first of two columns with the same name.
 			if want := (query.Value{Text: strconv.Itoa(i)}); row.Get("n") != want || !row.Values[1].Null {
-				t.Errorf("row %d: got %+v", i, row.Values)
+				t.Errorf("row %d: got %+v, want n %d and NULL", i, row.Values, i)
 			}
 		}
 	}
 	r, err := db.Ask(t.Context(), query.Text("SELECT id AS n FROM product_listings"), nil, 1)
 	if err != nil || r.NoPlan || len(r.Sources) != 1 || r.Sources[0].Table != "product_listings" || len(query.FindProblems(r.Sources)) != 0 {
-		t.Errorf("got %+v, %v", r, err)
+		t.Errorf("Ask returned %+v, %v, want one proven source", r, err)
 	}
 	if got := r.Rows[0].Get("name"); !got.Null || got.Or("-") != "-" || r.Rows[0].Get("n").Or("-") != "a" {
 		t.Errorf("unknown column: got %+v, want NULL", got)
@@ -47,7 +47,7 @@ func TestValueNumber(t *testing.T) {
 		"NaN": {0, false}, "-Infinity": {0, false}, "1e+300": {1e300, true},
 	} {
 		if n, ok := (query.Value{Text: text}).Number(); n != want.n || ok != want.ok {
-			t.Errorf("%q: got %g, %t", text, n, ok)
+			t.Errorf("%q: got %g, %t, want %g, %t", text, n, ok, want.n, want.ok)
 		}
 	}
 }

@@ -56,8 +56,8 @@ func readBack(t *testing.T, file string) []string {
 
 func TestParquetKeepsTheOrderOfManyRows(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "many.parquet")
-	text := query.Text("SELECT range AS n, sum(range) OVER (ORDER BY range DESC) AS running FROM range(300000) ORDER BY n DESC")
-	rows, err := open(t, "").Save(t.Context(), text, nil, query.Output{Format: query.Parquet}, file)
+	q := query.Text("SELECT range AS n, sum(range) OVER (ORDER BY range DESC) AS running FROM range(300000) ORDER BY n DESC")
+	rows, err := open(t, "").Save(t.Context(), q, nil, query.Output{Format: query.Parquet}, file)
 	if err != nil || rows != 300000 {
 		t.Fatalf("got %d rows, %v", rows, err)
 	}
@@ -122,7 +122,7 @@ func TestSaveIsSandboxed(t *testing.T) {
 	for _, sql := range []string{"FROM read_parquet('" + file + "')", "COPY (SELECT 1) TO '" + file + "'", "FROM result"} {
 		_, err := open(t, "").Save(t.Context(), query.Text(sql), nil, query.Output{Format: query.Parquet}, file)
 		if err == nil || strings.HasPrefix(sql, "C") && !errors.As(err, &refused) {
-			t.Errorf("%s: got %v", sql, err)
+			t.Errorf("%s: got %v, want it refused", sql, err)
 		}
 	}
 }

@@ -34,7 +34,7 @@ func TestSpoolingDoesNotChangeResults(t *testing.T) {
 	t.Run("describe", func(t *testing.T) {
 		got, err := runQuery(t, db, query.Text("DESCRIBE SELECT 1 AS n"), nil, query.CSV, query.Screen{})
 		if err != nil || !strings.Contains(got, "n,INTEGER") {
-			t.Errorf("got %q, %v", got, err)
+			t.Errorf("got %q, %v, want the column n", got, err)
 		}
 	})
 }
@@ -43,6 +43,6 @@ func TestErrorsQuoteTheOriginalText(t *testing.T) {
 	db := open(t, "")
 	_, err := runQuery(t, db, query.Text("SELECT CAST('x' || range AS INTEGER) AS n FROM range(3)"), nil, query.CSV, query.Screen{})
 	if err == nil || strings.Contains(err.Error(), "CREATE") || !strings.Contains(err.Error(), "Could not convert") {
-		t.Errorf("got %v", err)
+		t.Errorf("got %v, want the error of the original text", err)
 	}
 }

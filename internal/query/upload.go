@@ -142,7 +142,7 @@ func uploadFiles(ctx context.Context, b *object.Bucket, dir string, m BucketMani
 // export. It is removed once its files are a day older than the files of this export, by
 // the clock of the server.
 func removeOldExports(ctx context.Context, b *object.Bucket, m BucketManifest, old *PreviousExport) error {
-	const folderPrefix, minAge = "2", 24 * time.Hour
+	const folderPrefix, minAge = "2", 24 * time.Hour // folder names begin with a year
 	objects, err := b.List(ctx, folderPrefix)
 	if err != nil {
 		return err
@@ -157,20 +157,20 @@ func removeOldExports(ctx context.Context, b *object.Bucket, m BucketManifest, o
 			now = o.StoredAt
 		}
 	}
-	var doomed []string
+	var obsolete []string
 	if old != nil {
 		for _, file := range old.Files {
-			doomed = append(doomed, path.Join(old.Folder, file))
+			obsolete = append(obsolete, path.Join(old.Folder, file))
 		}
 	}
 	for _, o := range objects {
 		folder, _, _ := strings.Cut(o.Name, "/")
 		_, err := time.Parse(exportFolder, folder)
 		if err == nil && !slices.Contains(named, folder) && !o.StoredAt.IsZero() && o.StoredAt.Before(now.Add(-minAge)) {
-			doomed = append(doomed, o.Name)
+			obsolete = append(obsolete, o.Name)
 		}
 	}
-	return b.Delete(ctx, doomed...)
+	return b.Delete(ctx, obsolete...)
 }
 
 // paths returns the paths of the files within the folder.

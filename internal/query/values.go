@@ -37,7 +37,7 @@ func (db *DB) readValues(ctx context.Context, p Param, condition string, args ma
 	return r, err
 }
 
-// UnknownValue is the value of a parameter that does not exist in the data.
+// UnknownValue is a given value of a parameter that the data does not contain.
 type UnknownValue struct {
 	Param, Value string
 	// Known are values in the data. Nearest are those that resemble Value.

@@ -94,11 +94,11 @@ func TestExcelHasAHeaderWithAFilterAndASheetAbout(t *testing.T) {
 	}
 	panes, err := book.GetPanes(sheet)
 	if err != nil || !panes.Freeze || panes.YSplit != 1 {
-		t.Errorf("the header is not frozen: %+v (%v)", panes, err)
+		t.Errorf("the panes are %+v (%v), want a frozen header", panes, err)
 	}
 	names := book.GetDefinedName()
 	if len(names) != 1 || !strings.HasSuffix(names[0].RefersTo, "!$A$1:$B$2") {
-		t.Errorf("the filter is %+v", names)
+		t.Errorf("the filter is %+v, want $A$1:$B$2", names)
 	}
 	rows, err := book.GetRows("About")
 	if err != nil {
@@ -115,7 +115,7 @@ func TestExcelHasAHeaderWithAFilterAndASheetAbout(t *testing.T) {
 		}
 	}
 	if !strings.Contains(about["SQL"], "FROM product_listings LIMIT $rows") {
-		t.Errorf("the SQL is %q", about["SQL"])
+		t.Errorf("the SQL is %q, want the query", about["SQL"])
 	}
 }
 
@@ -135,7 +135,7 @@ func TestTooLargeResultsAreNoExcelFiles(t *testing.T) {
 			t.Errorf("got %v, want %s", err, want)
 		}
 		if left, _ := filepath.Glob(filepath.Dir(file) + "/*"); len(left) > 0 {
-			t.Errorf("the files %v were left", left)
+			t.Errorf("Save left the files %v, want none", left)
 		}
 	}
 }
@@ -150,7 +150,7 @@ func TestRefusedExcelLeavesNoTemporaryFile(t *testing.T) {
 	}
 	_, err = db.Save(t.Context(), query.Text("SELECT i FROM range(1048576) t(i)"), nil, query.Output{Format: query.Excel}, filepath.Join(t.TempDir(), "result.xlsx"))
 	if !errors.As(err, new(*query.UsageError)) {
-		t.Errorf("got %v", err)
+		t.Errorf("got %v, want a usage error", err)
 	}
 	err = filepath.WalkDir(temp, func(path string, _ fs.DirEntry, err error) error {
 		if strings.Contains(filepath.Base(path), "excelize") {
@@ -168,7 +168,7 @@ func TestExcelFilesAreWholeArchives(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "result.xlsx")
 	rows, err := open(t, "").Save(t.Context(), query.Text("SELECT i, 'text ' || i AS text FROM range(100000) t(i)"), nil, query.Output{Format: query.Excel}, file)
 	if err != nil || rows != 100_000 {
-		t.Fatalf("wrote %d rows: %v", rows, err)
+		t.Fatalf("wrote %d rows (%v), want 100,000", rows, err)
 	}
 	archive, err := zip.OpenReader(file)
 	if err != nil {
