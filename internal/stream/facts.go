@@ -19,8 +19,8 @@ type PageFacts struct {
 	// Copies counts the records whose key occurs earlier in the same body. A response shows
 	// one state of the service, so these are no sign of a change.
 	Copies int
-	// Bare means that the body is an empty object where entries have no standard form: an
-	// empty map, or no real answer.
+	// Bare means that the body of a stream with the envelope Raw is an empty object. It may
+	// be an empty map of entries, or no valid response.
 	Bare bool
 	// Paginated means that the body has a pagination member of spec 4.1. Otherwise the next
 	// three fields are ignored.

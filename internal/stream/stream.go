@@ -145,8 +145,8 @@ type Stream struct {
 	// requested, whatever the rule.
 	Rule Rule
 	Life Life
-	// HasEntries names a column with ids that have entries. For such an id an empty object is
-	// no valid response. The zero value means none.
+	// HasEntries names a column of another table. The requested stream has entries for each
+	// id in this column, so an empty object is no valid response. The zero value means none.
 	HasEntries Ref
 	// Completes names the stream whose rows this one completes. Both fill the same first table,
 	// and neither overwrites a value of the other with NULL. Empty means none.

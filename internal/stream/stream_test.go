@@ -99,7 +99,7 @@ func TestTablesHasNoDuplicates(t *testing.T) {
 		t.Errorf("a table is listed twice in %v", sorted)
 	}
 	if got := stream.FilledBy(stream.All(), "orders"); !cmp.Equal(got, []string{"orders", "order_details"}) {
-		t.Errorf("orders is filled by %v", got)
+		t.Errorf("orders is filled by %v, want orders and order_details", got)
 	}
 }
 

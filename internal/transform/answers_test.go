@@ -110,7 +110,7 @@ func TestIDsThatAreNoPathSegments(t *testing.T) {
 			d := compile(t, s).NewDecoder()
 			page, err := d.Decode(fmt.Appendf(nil, `[{"id":%q}]`, id), transform.Origin{})
 			if err != nil || page.RejectedRecords != 1 || d.Rows() > 0 {
-				t.Errorf("%s with id %q: page %+v, %d rows, error %v", s.Name, id, page, d.Rows(), err)
+				t.Errorf("%s with id %q: page %+v, %d rows, error %v; want it rejected", s.Name, id, page, d.Rows(), err)
 			}
 		}
 		for name, body := range map[string]string{
@@ -120,16 +120,16 @@ func TestIDsThatAreNoPathSegments(t *testing.T) {
 			d := decoderOf(t, name)
 			page, err := d.Decode(fmt.Appendf(nil, body, id), transform.Origin{})
 			if err != nil || page.RejectedRecords != 0 || d.Rows() != 1 {
-				t.Fatalf("%s with %q: page %+v, error %v", name, id, page, err)
+				t.Fatalf("%s with %q: page %+v, error %v; want one row", name, id, page, err)
 			}
 			found := d.Findings()
 			if len(found.Rejects) != 1 || found.Rejects[0].Raw != fmt.Sprintf("%q", id) || found.Rejects[0].Column == "" {
-				t.Errorf("%s with %q: rejects %+v", name, id, found.Rejects)
+				t.Errorf("%s with %q: rejects %+v, want one for the column", name, id, found.Rejects)
 			}
 			for table, rows := range rowsOf(t, d.Flush()) {
 				for _, column := range []string{"outlet_id", "article_id", "product_id"} {
 					if v, set := rows[0][column]; set {
-						t.Errorf("%s.%s is %q", table, column, v)
+						t.Errorf("%s.%s is %q, want NULL", table, column, v)
 					}
 				}
 			}

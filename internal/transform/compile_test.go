@@ -15,7 +15,7 @@ func TestAllStreamsCompile(t *testing.T) {
 			def := definitions(t, s)[table.Name]
 			fields := table.Schema.Fields()
 			if table.Name != s.Tables[i].Name || len(fields) != len(def.Columns)+2 {
-				t.Fatalf("%s: table %s has %d columns", s.Name, table.Name, len(fields))
+				t.Fatalf("%s: table %d is %s with %d columns, want %s with %d", s.Name, i, table.Name, len(fields), s.Tables[i].Name, len(def.Columns)+2)
 			}
 			for n, c := range def.Columns {
 				if fields[n].Name != c.Name {

@@ -4,8 +4,8 @@ import "slices"
 
 // copies chooses among records with the same key in one body: the record with the most
 // values is staged, and of equals the last record. The choice is known only after the whole
-// body was read, and single rows cannot be removed. So a body with copies, which is rare, is
-// read again to count their values, and a third time to keep the best.
+// body was read, and then only the last row of a table can be removed. So a body with copies,
+// which is rare, is read again to count their values, and a third time to keep the best.
 type copies struct {
 	// best is the choice by key hash. Nil means that there are no copies.
 	best map[uint64]copyChoice

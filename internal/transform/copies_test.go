@@ -59,7 +59,7 @@ func TestManyCopies(t *testing.T) {
 	d := decoderOf(t, "things")
 	page, err := d.Decode([]byte("["+strings.Join(records, ",")+"]"), transform.Origin{})
 	if err != nil || page.Records != 30 || page.Copies != 20 || len(page.IDs) != 10 {
-		t.Fatalf("page %+v, error %v", page, err)
+		t.Fatalf("page %+v, error %v; want 10 of 30 records", page, err)
 	}
 	for i, r := range rowsOf(t, d.Flush())["things"] {
 		if r["big"] != fmt.Sprint(20+i) || r["label"] != "y" {
@@ -67,6 +67,6 @@ func TestManyCopies(t *testing.T) {
 		}
 	}
 	if found := d.Findings(); len(found.Drift) != 1 || len(found.Carriers) != 20 || len(found.Sets) != 1 {
-		t.Errorf("findings %+v", found)
+		t.Errorf("findings %+v, want one kind of drift in 20 records", found)
 	}
 }

@@ -232,8 +232,7 @@ func (a *bodyReader) readEnvelopeMember(listed *bool) error {
 	return nil
 }
 
-// isError reports whether a member marks the body as an error, even if other members look
-// like records.
+// isError reports whether a member marks the body as an error.
 func isError(name string, raw []byte) bool {
 	if name != "error" && name != "errors" {
 		return false
@@ -241,8 +240,9 @@ func isError(name string, raw []byte) bool {
 	return !slices.Contains([]string{"null", "false", "0"}, string(raw)) && !(&scanner{buf: raw}).atEmpty()
 }
 
-// readPagination reads a pagination member (spec 4.1), also if it is a string of digits. It
-// returns false for other members.
+// readPagination reads a pagination member (spec 4.1), also if it is a string of digits. A value
+// that is no number becomes -1, but a next_page of null becomes 0. readPagination returns false
+// for other members.
 func (a *bodyReader) readPagination(name string, raw []byte) bool {
 	var to *int64
 	switch name {

@@ -163,11 +163,11 @@ func TestDriftIsBounded(t *testing.T) {
 	}
 	for _, f := range drift {
 		if (f.Path == "…") != (f.Count == 2000) || len(f.Sample) > 200 || strings.ContainsRune(f.Sample, '\uFFFD') {
-			t.Errorf("drift %+v", f)
+			t.Errorf("drift %+v, want a short sample, and 2,000 records only for the path …", f)
 		}
 	}
 	if again := d.Findings(); len(again.Drift) != 0 {
-		t.Errorf("%d findings were returned a second time", len(again.Drift))
+		t.Errorf("%d findings were returned a second time, want none", len(again.Drift))
 	}
 }
 

@@ -33,7 +33,7 @@ func TestEnvelopesByShape(t *testing.T) {
 					t.Errorf("envelope %d: page %+v, %d rows, error %v; want 2 records", e, page, d.Rows(), err)
 				}
 				if want := strings.Contains(body, "total"); page.Paginated != want || want && page.Total != 2 {
-					t.Errorf("envelope %d: paginated %v, total %d", e, page.Paginated, page.Total)
+					t.Errorf("envelope %d: paginated %v, total %d; want paginated %v", e, page.Paginated, page.Total, want)
 				}
 			}
 		})

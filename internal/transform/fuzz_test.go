@@ -139,7 +139,7 @@ func FuzzBody(f *testing.F) {
 		valid := jsontext.Value(body).IsValid(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 		if err != nil {
 			if found := d.Findings(); !errors.Is(err, transform.ErrMalformed) || d.Rows() > 0 || len(found.Rejects)+len(found.Drift) > 0 {
-				t.Fatalf("decode: %v, with %d rows and findings %v", err, d.Rows(), found)
+				t.Fatalf("decode: error %v, %d rows and findings %v; want ErrMalformed without rows and findings", err, d.Rows(), found)
 			}
 			return
 		}

@@ -40,14 +40,14 @@ func (g *recordGenerator) space() string {
 
 func (g *recordGenerator) value() string { return values[g.IntN(len(values))] }
 
-func (g *recordGenerator) record(ti int, id string) string {
-	t := g.stream.Tables[ti]
+func (g *recordGenerator) record(tableIndex int, id string) string {
+	t := g.stream.Tables[tableIndex]
 	var members []string
 	if g.IntN(12) > 0 {
 		members = append(members, fmt.Sprintf(`"id":%q`, id))
 	}
 	for _, c := range g.defs[t.Name].Columns {
-		if ti == 0 && c.Name == g.stream.Param && g.IntN(3) > 0 {
+		if tableIndex == 0 && c.Name == g.stream.Param && g.IntN(3) > 0 {
 			members = append(members, nest([]string{c.Name}, `"p"`))
 		} else if c.Name != "id" && g.IntN(3) > 0 {
 			members = append(members, g.member(c.Name))
@@ -56,9 +56,9 @@ func (g *recordGenerator) record(ti int, id string) string {
 	for range g.IntN(3) {
 		members = append(members, fmt.Sprintf(`"%s":%s`, []string{"zz", "\\u007ay", "a b", "extra", "id"}[g.IntN(5)], g.value()))
 	}
-	for ci, child := range g.stream.Tables {
-		if name, ok := g.listName(t.At, child.At); ok && ci != ti && g.IntN(4) > 0 {
-			members = append(members, g.list(name, ci))
+	for childIndex, child := range g.stream.Tables {
+		if name, ok := g.listName(t.At, child.At); ok && childIndex != tableIndex && g.IntN(4) > 0 {
+			members = append(members, g.list(name, childIndex))
 		}
 	}
 	if g.IntN(3) == 0 {
@@ -80,13 +80,13 @@ func (g *recordGenerator) listName(at, child string) (string, bool) {
 	return name, ok && name != "" && strings.Count(name, ".") <= strings.Count(child, ".")
 }
 
-func (g *recordGenerator) list(path string, ci int) string {
+func (g *recordGenerator) list(path string, childIndex int) string {
 	var items []string
 	for i := range g.IntN(4) {
 		if g.IntN(5) == 0 {
 			items = append(items, g.value())
 		} else {
-			items = append(items, g.record(ci, fmt.Sprintf("c%d", i)))
+			items = append(items, g.record(childIndex, fmt.Sprintf("c%d", i)))
 		}
 	}
 	return nest(strings.Split(path, "."), "["+strings.Join(items, ",")+"]")

@@ -116,9 +116,9 @@ func (m *Memory) classOf(key string) uint16 {
 	return cmp.Or(class, noClass)
 }
 
-// Remember makes the decoder create entries, and omit the rows of unchanged records. The
-// keys of unchanged records are listed in [stream.SameTable]. [Binding.CanRecall] must be true, and the
-// decoder must not contain rows.
+// Remember makes the decoder create entries, and omit the rows of unchanged records. The keys
+// of unchanged records are listed in [stream.SameTable]. [Binding.CanRecall] must be true, and
+// the decoder must not contain rows.
 func (d *Decoder) Remember(shared *Memory) {
 	root := d.records.root
 	m := &recaller{Memory: shared, key: []byte(`"` + root.layout.cols[root.keys[0]].name + `":`)}

@@ -125,7 +125,7 @@ func TestRecallEqualsDecoding(t *testing.T) {
 		}
 	}
 	if skipped < 400 {
-		t.Errorf("only %d records were skipped", skipped)
+		t.Errorf("%d records were skipped, want at least 400", skipped)
 	}
 }
 

@@ -397,13 +397,13 @@ func (r *rowReader) readTextObject(t *table, f *field) error {
 // readGroup reads an object whose fields are columns with a common prefix. An object in
 // place of a private text is private too.
 func (r *rowReader) readGroup(t *table, f *field) error {
-	around := r.in.secret
+	outer := r.in.secret
 	if f.col >= 0 && t.layout.cols[f.col].isPrivate() {
 		r.in.secret = string(r.report.dottedPath(f.name))
 	}
 	r.in.path = append(r.in.path, f.name)
 	err := r.readObject(t, f.group)
-	r.in.path, r.in.secret = r.in.path[:len(r.in.path)-1], around
+	r.in.path, r.in.secret = r.in.path[:len(r.in.path)-1], outer
 	return err
 }
 

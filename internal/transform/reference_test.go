@@ -88,9 +88,9 @@ func (r *reference) reject(table, key, column string) {
 
 // add adds the rows of one record or item, or rejects it. It returns its key, and whether it was
 // added.
-func (r *reference) add(ti int, v any, up row, upKey []string, place int) (key string, ok bool) {
+func (r *reference) add(tableIndex int, v any, up row, upKey []string, place int) (key string, ok bool) {
 	own := &reference{stream: r.stream, defs: r.defs, rows: map[string][]row{}}
-	t := r.stream.Tables[ti]
+	t := r.stream.Tables[tableIndex]
 	w := &walker{reference: own, table: t, def: r.defs[t.Name], row: row{}, extra: map[string]any{}, lists: map[int]any{}}
 	maps.Copy(w.row, t.Const)
 	for i, p := range t.Parents {
@@ -98,7 +98,7 @@ func (r *reference) add(ti int, v any, up row, upKey []string, place int) (key s
 			w.row[p] = up[upKey[i]]
 		}
 	}
-	if _, ok := w.def.Column("position"); ok && ti > 0 {
+	if _, ok := w.def.Column("position"); ok && tableIndex > 0 {
 		w.row["position"] = itoa(place)
 	}
 	switch v := v.(type) {
@@ -112,7 +112,7 @@ func (r *reference) add(ti int, v any, up row, upKey []string, place int) (key s
 	default:
 		return w.key(), false
 	}
-	if p := r.stream.Param; ti == 0 && p != "" {
+	if p := r.stream.Param; tableIndex == 0 && p != "" {
 		if w.row[p] == "" {
 			w.row[p] = r.param
 		}
@@ -164,8 +164,8 @@ func (w *walker) finishRow() bool {
 	for _, column := range w.pending {
 		w.reject(w.table.Name, name, column)
 	}
-	for _, ti := range slices.Sorted(maps.Keys(w.lists)) {
-		w.readItems(ti, w.lists[ti], name)
+	for _, tableIndex := range slices.Sorted(maps.Keys(w.lists)) {
+		w.readItems(tableIndex, w.lists[tableIndex], name)
 	}
 	if len(w.extra) > 0 {
 		w.row["extra"] = canonicalText(w.extra)
@@ -174,13 +174,13 @@ func (w *walker) finishRow() bool {
 	return true
 }
 
-func (w *walker) readItems(ti int, v any, name string) {
+func (w *walker) readItems(tableIndex int, v any, name string) {
 	list, ok := v.([]any)
 	if m, object := v.(map[string]any); v == "" || object && len(m) == 0 {
 		return
 	}
-	if _, object := v.(map[string]any); !ok && !object && w.stream.Tables[ti].Value == "" {
-		w.reject(w.table.Name, name, strings.TrimPrefix(strings.TrimPrefix(w.stream.Tables[ti].At, w.table.At), "."))
+	if _, object := v.(map[string]any); !ok && !object && w.stream.Tables[tableIndex].Value == "" {
+		w.reject(w.table.Name, name, strings.TrimPrefix(strings.TrimPrefix(w.stream.Tables[tableIndex].At, w.table.At), "."))
 		return
 	}
 	if !ok {
@@ -190,8 +190,8 @@ func (w *walker) readItems(ti int, v any, name string) {
 		if item == nil {
 			continue
 		}
-		if key, ok := w.add(ti, item, w.row, w.table.Key, i+1); !ok {
-			w.reject(w.stream.Tables[ti].Name, key, "")
+		if key, ok := w.add(tableIndex, item, w.row, w.table.Key, i+1); !ok {
+			w.reject(w.stream.Tables[tableIndex].Name, key, "")
 		}
 	}
 }

@@ -380,8 +380,8 @@ func (c *column) copyFrom(from *column, i int) {
 	c.appendInt(int64(from.word(i)))
 }
 
-// toArrow moves the values into an Arrow array. The column is then empty, with new
-// buffers of the same length as capacity.
+// toArrow moves the values into an Arrow array. The column is then empty. Its new buffers have
+// the length of the old ones as capacity.
 func (c *column) toArrow(t arrow.DataType) arrow.Array {
 	nulls := 0
 	bufs := []*memory.Buffer{nil}
