@@ -9,8 +9,9 @@ import (
 )
 
 // CountEdits returns the Levenshtein distance, in bytes, between a known word and a misspelt
-// word in lower case. near reports whether the distance is small enough to suggest the known
-// word: at most 1, plus 1 for every five bytes of the misspelt word. Known words are ASCII.
+// word. The misspelt word is compared in lower case. near reports whether the distance is small
+// enough to suggest the known word: at most 1, plus 1 for every five bytes of the misspelt word.
+// Known words are ASCII.
 func CountEdits(known, misspelt string) (edits int, near bool) {
 	edits = editDistance(known, strings.ToLower(misspelt))
 	return edits, edits <= 1+len(misspelt)/5

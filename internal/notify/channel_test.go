@@ -61,7 +61,7 @@ func TestDeliverByHTTP(t *testing.T) {
 	var slack struct{ Text string }
 	_, body, _ := strings.Cut(got[1], "json ")
 	if err := json.Unmarshal([]byte(body), &slack); err != nil || slack.Text != "see &lt;https://evil.example|here&gt; &amp; &lt;!channel&gt;\n*all* @\u200ball,@\u200bhere a@b.example ![]\u200b(https://evil.example) [a]\u200b[b]" {
-		t.Errorf("the decoded text for Slack is %q (%v)", slack.Text, err)
+		t.Errorf("the decoded text for Slack is %q (%v), want markup and mentions escaped", slack.Text, err)
 	}
 	if err := newNotifier(longTimeout).Deliver(t.Context(), notify.Channel{Kind: "fax"}, testMessage()); err == nil {
 		t.Error("Deliver accepted the unknown channel kind fax")

@@ -195,7 +195,7 @@ func TestEmailArrives(t *testing.T) {
 				t.Fatal(err)
 			}
 			if len(server.received) != 1 || (len(server.users) == 1) != (m.User != "") {
-				t.Fatalf("received %d e-mails, logins %q", len(server.received), server.users)
+				t.Fatalf("received %d e-mails with the logins %q, want one e-mail, with a login unless it is not encrypted", len(server.received), server.users)
 			}
 			checkMail(t, server.received[0])
 		})
@@ -205,7 +205,7 @@ func TestEmailArrives(t *testing.T) {
 func checkMail(t *testing.T, got receivedMail) {
 	t.Helper()
 	if got.from != "robot@example.com" || strings.Join(got.to, " ") != "a@example.com b@example.com" {
-		t.Errorf("envelope is from %s to %q", got.from, got.to)
+		t.Errorf("the envelope is from %s to %q, want robot@example.com, a@example.com and b@example.com", got.from, got.to)
 	}
 	m, err := mail.ReadMessage(strings.NewReader(got.text))
 	if err != nil {
@@ -247,7 +247,7 @@ func TestMailHeadersCannotBeInjected(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got.Header.Get("Bcc") != "" || len(server.received) != 1 || len(server.received[0].to) != 2 {
-		t.Errorf("headers %v, recipients %q", got.Header, server.received[0].to)
+		t.Errorf("headers %v, recipients %q; want no Bcc and two recipients", got.Header, server.received[0].to)
 	}
 }
 

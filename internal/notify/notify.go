@@ -34,7 +34,7 @@ const (
 	Recovered  = "recovered"  // Behind or Full has ended
 )
 
-// Inbox is the Alert.Work of Full, and of its Recovered.
+// Inbox is the Alert.Work of Full, and of the Recovered after it.
 const Inbox = "inbox"
 
 // Config has the receivers. Both addresses are secrets because such receivers put the
@@ -111,8 +111,8 @@ func New(cfg Config, log *slog.Logger) *Notifier {
 	return &Notifier{cfg: cfg, log: log, http: newClient(cfg)}
 }
 
-// Alert posts a to the failure address, if one is configured. It returns false if the alert
-// has to be sent again.
+// Alert sets the text and the defaults of an alert, and posts it to the failure address, if one
+// is configured. It returns false if the alert has to be sent again.
 func (n *Notifier) Alert(ctx context.Context, a Alert) bool {
 	if n.cfg.FailureURL == "" {
 		return true

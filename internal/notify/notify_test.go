@@ -69,7 +69,7 @@ func TestAlertBody(t *testing.T) {
 	}
 	body, ok := strings.CutPrefix(r.got[0], "POST /T0/s3cret ")
 	if !ok {
-		t.Fatalf("the receiver got %q", r.got[0])
+		t.Fatalf("the receiver got %q, want a POST to /T0/s3cret", r.got[0])
 	}
 	var got map[string]any
 	if err := json.Unmarshal([]byte(body), &got); err != nil {
@@ -131,7 +131,7 @@ func TestAlertTexts(t *testing.T) {
 			notifier, _ := newLoggedNotifier(t, r)
 			notifier.Alert(t.Context(), c.alert)
 			if len(r.got) != 1 {
-				t.Fatalf("the receiver got %q", r.got)
+				t.Fatalf("the receiver got %q, want one request", r.got)
 			}
 			var got notify.Alert
 			if err := json.Unmarshal([]byte(r.got[0][strings.Index(r.got[0], "{"):]), &got); err != nil {
@@ -181,7 +181,7 @@ func TestAlertsOfChecks(t *testing.T) {
 			r := &receiver{statuses: []int{200}}
 			notifier, _ := newLoggedNotifier(t, r)
 			if !notifier.Alert(t.Context(), c.alert) || len(r.got) != 1 {
-				t.Fatalf("the receiver got %q", r.got)
+				t.Fatalf("the receiver got %q, want one request", r.got)
 			}
 			var got notify.Alert
 			if err := json.Unmarshal([]byte(r.got[0][strings.Index(r.got[0], "{"):]), &got); err != nil {

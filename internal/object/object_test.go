@@ -76,7 +76,7 @@ func TestObjectsReadBackAsWritten(t *testing.T) {
 		t.Errorf("reading a removed object: %v, want %v", err, object.ErrMissing)
 	}
 	if _, err := b.Read(t.Context(), "data/3", 10); err == nil || !strings.Contains(err.Error(), "3000 bytes") {
-		t.Errorf("reading an object that is too large: %v", err)
+		t.Errorf("reading an object that is too large: %v, want an error with its size", err)
 	}
 }
 
@@ -109,7 +109,7 @@ func TestLargeObjectGoesInParts(t *testing.T) {
 		}
 		err := b.Put(t.Context(), "broken", bytes.NewReader(data), sum)
 		if err == nil || err.Error() != "put s3://store/a/b/broken: the server answered SlowDown (status 503) (3 attempts)" {
-			t.Errorf("got %v", err)
+			t.Errorf("got %v, want SlowDown after 3 attempts", err)
 		}
 		if _, ok := sim.Objects("store")["a/b/broken"]; ok || sim.Uploads("store") > 0 {
 			t.Errorf("object is visible: %v, unfinished uploads: %d; want neither", ok, sim.Uploads("store"))
@@ -124,7 +124,7 @@ func TestLargeObjectGoesInParts(t *testing.T) {
 			return refused
 		}
 		if err := b.Put(t.Context(), "broken", bytes.NewReader(data), sum); !errors.Is(err, object.ErrDenied) || sim.Uploads("store") != 1 {
-			t.Fatalf("got %v, and %d unfinished uploads", err, sim.Uploads("store"))
+			t.Fatalf("got %v and %d unfinished uploads, want ErrDenied and 1", err, sim.Uploads("store"))
 		}
 		sim.Fail = nil
 		for _, c := range []struct {
@@ -133,7 +133,7 @@ func TestLargeObjectGoesInParts(t *testing.T) {
 			want   int
 		}{{"other/", time.Now().Add(time.Hour), 0}, {"bro", time.Now().Add(-time.Hour), 0}, {"bro", time.Now().Add(time.Hour), 1}} {
 			if n, err := b.AbortBefore(t.Context(), c.begins, c.before); n != c.want || err != nil || sim.Uploads("store") != 1-c.want {
-				t.Errorf("%s before %s: removed %d uploads (%v), and %d are left", c.begins, c.before, n, err, sim.Uploads("store"))
+				t.Errorf("%s before %s: removed %d uploads (%v), and %d are left, want %d removed", c.begins, c.before, n, err, sim.Uploads("store"), c.want)
 			}
 		}
 	})
@@ -141,7 +141,7 @@ func TestLargeObjectGoesInParts(t *testing.T) {
 		other := sum
 		other.SHA256 = strings.Repeat("0", 64)
 		if err := b.Put(t.Context(), "broken", bytes.NewReader(data), other); err == nil || sim.Uploads("store") != 0 || sim.Objects("store")["a/b/broken"] != nil {
-			t.Errorf("got %v, and %d unfinished uploads", err, sim.Uploads("store"))
+			t.Errorf("got %v and %d unfinished uploads, want an error and none", err, sim.Uploads("store"))
 		}
 	})
 }
@@ -158,7 +158,7 @@ func TestFaults(t *testing.T) {
 		_, _ = w.Write(data[:50_000])
 		panic(http.ErrAbortHandler)
 	}
-	rotten := func(w http.ResponseWriter, _ *http.Request) {
+	wrongBytes := func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = w.Write(bytes.Repeat([]byte("y"), 100_000))
 	}
 	code := func(status int, code string) func(http.ResponseWriter, *http.Request) {
@@ -178,7 +178,7 @@ func TestFaults(t *testing.T) {
 		{name: "reset in an upload", method: "PUT", times: 1, fail: reset, requests: 2},
 		{name: "cut off once", method: "GET", times: 1, fail: cut, requests: 2},
 		{name: "cut off all the time", method: "GET", times: 99, fail: cut, requests: 3, want: "get s3://store/a/b/one: unexpected EOF (3 attempts)"},
-		{name: "rotten", method: "GET", times: 99, fail: rotten, requests: 2, want: "get s3://store/a/b/one: its bytes do not match its checksum (2 attempts)"},
+		{name: "wrong bytes", method: "GET", times: 99, fail: wrongBytes, requests: 2, want: "get s3://store/a/b/one: its bytes do not match its checksum (2 attempts)"},
 		{name: "wrong keys", method: "PUT", times: 99, fail: code(403, "SignatureDoesNotMatch"), requests: 1, reason: object.ErrRefused,
 			want: "put s3://store/a/b/one: " + object.ErrRefused.Error() + " (SignatureDoesNotMatch)"},
 		{name: "no bucket", method: "PUT", times: 99, fail: code(404, "NoSuchBucket"), requests: 1, reason: object.ErrNoBucket,
@@ -242,7 +242,7 @@ func TestNoKeys(t *testing.T) {
 	t.Setenv("AWS_CONFIG_FILE", t.TempDir()+"/none")
 	_, err := object.Open(t.Context(), object.Config{}, "store", "a")
 	if err == nil || !strings.Contains(err.Error(), "open s3://store/a: find the keys of object storage: ") {
-		t.Errorf("got %v", err)
+		t.Errorf("got %v, want an error about the keys", err)
 	}
 }
 
@@ -251,6 +251,6 @@ func TestNoServer(t *testing.T) {
 	_, b := open(t, func(c *object.Config) { c.Endpoint = "http://127.0.0.1:1" })
 	_, err := b.List(t.Context(), "")
 	if err == nil || !strings.Contains(err.Error(), "list s3://store/a/b: dial tcp 127.0.0.1:1: ") || !strings.HasSuffix(err.Error(), "refused (3 attempts)") {
-		t.Errorf("got %v", err)
+		t.Errorf("got %v, want connection refused", err)
 	}
 }

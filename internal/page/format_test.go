@@ -47,7 +47,7 @@ func TestMomentsAreUTC(t *testing.T) {
 	})
 	zone := time.FixedZone("", 2*60*60)
 	if got := page.Clock(time.Date(2026, time.January, 1, 1, 30, 0, 0, zone)); got != "2025-12-31 23:30" {
-		t.Errorf("Clock = %q", got)
+		t.Errorf("Clock = %q, want 2025-12-31 23:30", got)
 	}
 }
 
@@ -62,7 +62,7 @@ func TestDurationsHaveTwoUnits(t *testing.T) {
 		}
 	}
 	if a, b := page.Share(1, 3), page.Share(1, 0); a != "33 %" || b != "0 %" {
-		t.Errorf("Share = %q, %q", a, b)
+		t.Errorf("Share = %q, %q, want 33 %% and 0 %%", a, b)
 	}
 }
 

@@ -37,11 +37,11 @@ WHERE name = 'O''Neill {table}' AND id IN ('x', 'y''') AND n = 7 AND m < -8 AND 
 	if string(got) != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
-	if got := file.Render("second", nil); got != "DELETE FROM t USING u" {
-		t.Errorf("got %q", got)
+	if got, want := file.Render("second", nil), sqltext.SQL("DELETE FROM t USING u"); got != want {
+		t.Errorf("got %q, want %q", got, want)
 	}
-	if got := file.Render("struct", nil); got != "COPY t TO 'f' (KV_METADATA {run: 'x', 'a': 1})" {
-		t.Errorf("got %q", got)
+	if got, want := file.Render("struct", nil), sqltext.SQL("COPY t TO 'f' (KV_METADATA {run: 'x', 'a': 1})"); got != want {
+		t.Errorf("got %q, want %q", got, want)
 	}
 }
 

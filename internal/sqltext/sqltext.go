@@ -6,7 +6,7 @@ package sqltext
 
 import "strings"
 
-// Quote returns a name as an SQL identifier. Names enter SQL only through it, [QuoteSQL] and
+// Quote returns a name as an SQL identifier. Names enter SQL only through Quote, [QuoteSQL] and
 // [Name].
 func Quote(name string) string {
 	return `"` + strings.ReplaceAll(name, `"`, `""`) + `"`
