@@ -63,35 +63,36 @@ lake: ## build bin/placementsync-lake, which publishes to Apache Iceberg
 demo: build ## build, then run the main job on the embedded demo service
 	$(BINARY) demo
 
-# Tests mostly wait for the disk, because nights sync each file. If /dev/shm has 8 GB and allows
-# programs, the folders of tests are there.
+# Tests mostly wait for the disk, because nights sync each file. If /dev/shm has 8 GB free and may
+# contain programs, the temporary folders of tests are there.
 MEMORY = $(shell awk '$$2 == "/dev/shm" && $$4 !~ /noexec/ { print $$2 }' /proc/mounts 2>/dev/null | \
 	xargs -r df -Pk | awk 'NR == 2 && $$4 > 8000000 { print $$6 }')
 # A program with the race detector waits one second at exit for late races; 50 ms are enough.
 TEST = env $(if $(TMPDIR),,$(if $(MEMORY),TMPDIR=$(MEMORY))) GORACE=atexit_sleep_ms=50 go test
-QUICKLY := -vet=off -ldflags='-s -w' -timeout 20m -tags $(TAGS)
-EVERYTHING = $(shell go list -tags $(TAGS) ./...)
-# Iceberg takes minutes to compile: its tests are trials.
-LAKE := cmd/lake internal/lake internal/testing/trials
-# These start goroutines. Their tests run with the race detector, which triples the time. In
-# cmd/sync and internal/sim it runs only the tests of concurrent work.
-RACED := backup command daemon durable explore fetch load mcp notify pipeline query transform warehouse webhook
-CONCURRENT := TestScripts/(hooks|serve|serve_drain|terminated)$$|Inbox|Progress|Bars|ConcurrentUse
+TEST_FLAGS := -vet=off -ldflags='-s -w' -timeout 20m -tags $(TAGS)
+ALL_PACKAGES = $(shell go list -tags $(TAGS) ./...)
+# These packages compile Iceberg, which takes minutes. Their tests are trials.
+SLOW_PACKAGES := cmd/lake internal/lake internal/testing/trials
+# These packages start goroutines. Their tests run with the race detector, which triples the time.
+# In cmd/sync and internal/sim, only the tests of CONCURRENT_TESTS run with it.
+CONCURRENT_PACKAGES := backup command daemon durable explore fetch load mcp notify pipeline query transform warehouse webhook
+CONCURRENT_TESTS := TestScripts/(hooks|serve|serve_drain|terminated)$$|Inbox|Progress|Bars|ConcurrentUse
 .PHONY: test
-test: ## run the tests of seconds, with the race detector where goroutines are
-	$(TEST) -race $(QUICKLY) $(addprefix ./internal/,$(RACED))
-	$(TEST) -race $(QUICKLY) -run '$(CONCURRENT)' ./cmd/sync ./internal/sim
-	$(TEST) $(QUICKLY) $(filter-out $(addprefix placementsync/,$(LAKE) $(addprefix internal/,$(RACED))),$(EVERYTHING))
+test: ## run the fast tests, those of concurrent packages with the race detector
+	$(TEST) -race $(TEST_FLAGS) $(addprefix ./internal/,$(CONCURRENT_PACKAGES))
+	$(TEST) -race $(TEST_FLAGS) -run '$(CONCURRENT_TESTS)' ./cmd/sync ./internal/sim
+	$(TEST) $(TEST_FLAGS) $(filter-out $(addprefix placementsync/,$(SLOW_PACKAGES) $(addprefix internal/,$(CONCURRENT_PACKAGES))),$(ALL_PACKAGES))
 
-# The names of trials begin with TestTrial. Without the race detector, which triples their time.
+# The names of trials begin with TestTrial. They run without the race detector, which would triple
+# their time.
 .PHONY: trials
 trials: trials-nights ## run whole nights, kills, damage, servers, browsers and the lake
-	PLACEMENTSYNC_TRIALS=1 $(TEST) $(QUICKLY) -run '^TestTrial' ./cmd/sync ./internal/fetch ./internal/load ./internal/explore ./internal/mcp
+	PLACEMENTSYNC_TRIALS=1 $(TEST) $(TEST_FLAGS) -run '^TestTrial' ./cmd/sync ./internal/fetch ./internal/load ./internal/explore ./internal/mcp
 
-# The part of the trials for which .ci/run has the time.
+# The trials that .ci/run runs. It has no time for the others.
 .PHONY: trials-nights
 trials-nights: ## run the trials of the lake, and of nights that are killed or damaged
-	PLACEMENTSYNC_TRIALS=1 $(TEST) $(QUICKLY) $(addprefix ./,$(LAKE))
+	PLACEMENTSYNC_TRIALS=1 $(TEST) $(TEST_FLAGS) $(addprefix ./,$(SLOW_PACKAGES))
 
 .PHONY: lint
 lint: ## check format, go vet and staticcheck
