@@ -37,7 +37,7 @@ INSERT INTO main.product_listing_prices (product_listing_id, position, unit_amou
 	('a', 1, 123456789012.123456, 'EUR', 'standard', '2026-11-01 02:00:00+00', 2), ('b', 1, 10.50, 'USD', 'standard', '2026-11-01 02:00:00+00', 4);
 `
 
-// config returns a configuration with the catalog at a path.
+// config returns the configuration of a server for the catalog at a path.
 func config(path string) mcp.Config {
 	return mcp.Config{
 		Warehouse: testWarehouse{path: path},

@@ -33,7 +33,7 @@ func exchange(t *testing.T, cfg mcp.Config, input string) []string {
 	return strings.Split(strings.TrimSuffix(out.String(), "\n"), "\n")
 }
 
-// summarize returns the id of a response and its error code, or "answered".
+// summarize returns the id of a response with its error code, or with "answered".
 func summarize(t *testing.T, line string) string {
 	t.Helper()
 	var response struct {
@@ -45,11 +45,11 @@ func summarize(t *testing.T, line string) string {
 		}
 	}
 	if err := json.Unmarshal([]byte(line), &response); err != nil {
-		t.Fatalf("%v: %q", err, line)
+		t.Fatalf("parse the response %q: %v", line, err)
 	}
 	if response.Error != nil {
 		if response.Error.Message == "" {
-			t.Errorf("an error without a message: %s", line)
+			t.Errorf("the response %s has an error without a message", line)
 		}
 		return fmt.Sprint(response.ID, " ", response.Error.Code)
 	}
@@ -94,7 +94,7 @@ func TestRunWaitsForCalls(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			lines := exchange(t, cfg, initialize+"\n"+ping+"\n"+input)
 			if len(lines) != 3 || !strings.Contains(strings.Join(lines, "\n"), "stopped after 1s") {
-				t.Errorf("got %q", lines)
+				t.Errorf("got %q, want three lines, one with the error \"stopped after 1s\"", lines)
 			}
 		})
 	}
@@ -105,7 +105,7 @@ func TestRunCancelsCallsAfterDrain(t *testing.T) {
 	cfg := config(fixture.NewEmpty(t).Fill(t, twoNights))
 	cfg.Timeout, cfg.Drain = 0, time.Second
 	if lines := exchange(t, cfg, initialize+"\n"+endlessCall+"\n"); summarize(t, lines[0]) != "1 answered" || len(lines) > 2 {
-		t.Errorf("got %q", lines)
+		t.Errorf("got %q, want the answer of initialize and at most one more line", lines)
 	}
 }
 

@@ -88,7 +88,8 @@ func (s *server) ask(ctx context.Context, q query.Query, values map[string]strin
 	})
 }
 
-// open waits for s.turn, opens the snapshot of b and calls use. maxRows is query.Options.MaxRows.
+// open waits for s.turn, opens the snapshot that b selects and calls use. maxRows is
+// query.Options.MaxRows.
 // If DuckDB cannot interrupt a query, open returns at the time limit and releases the turn when
 // the query ends.
 func (s *server) open(ctx context.Context, b bounds, maxRows int, use func(*query.DB) error) error {

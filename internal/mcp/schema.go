@@ -139,7 +139,7 @@ func jsonType(typ string) string {
 	return "string"
 }
 
-// formOf describes the text form of a parameter type that JSON does not have.
+// formOf describes the text form of values of a type that JSON does not have.
 func formOf(typ string) string {
 	switch typ {
 	case "DATE":

@@ -17,8 +17,8 @@ import (
 	"placementsync/internal/query"
 )
 
-// Limits of a result. Clients pass about 25,000 tokens to an assistant. A token is three to four
-// bytes of text, or fewer digits.
+// Limits of a result. Clients pass about 25,000 tokens to an assistant. A token has three to four
+// bytes of text; one of digits has fewer.
 const (
 	defaultRows = 100
 	maxRows     = 1000
@@ -26,7 +26,7 @@ const (
 	spillLimit  = "2GB"
 )
 
-// tool is one tool. arguments are the properties of its JSON Schema.
+// tool is one tool. arguments are the properties in the JSON Schema of its input.
 type tool struct {
 	name, title, about string
 	arguments          map[string]any

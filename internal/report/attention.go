@@ -11,7 +11,7 @@ import (
 	"placementsync/internal/query"
 )
 
-// linesShown limits the findings that a notice names. The query of the notice returns all.
+// linesShown limits the lines of a notice. The query of the notice returns all findings.
 const linesShown = 3
 
 // buildAttention lists held nights, failed checks, unproven streams and late articles.
@@ -133,7 +133,7 @@ func (b *builder) findLateArticles() (notices []Notice, ok bool, err error) {
 	return []Notice{n}, true, nil
 }
 
-// withoutUnused removes the rows of streams that are not read by choice.
+// withoutUnused removes the rows of unused streams.
 func (b *builder) withoutUnused(a queryResult) queryResult {
 	used := a.filterRows(func(row query.Record) bool {
 		return !slices.ContainsFunc(b.unused, func(p ledger.Problem) bool { return p.Name == row.Get("stream").Text })

@@ -16,7 +16,7 @@ type plot struct {
 	kind            page.Kind
 	across, stacked bool
 	log             bool
-	// unit follows the title, such as "days".
+	// unit is the unit of the values, such as "days". It is shown above the chart.
 	unit string
 	// choice is the label of the control that chooses a variant.
 	choice string
@@ -27,15 +27,16 @@ type plot struct {
 	weigh string
 	// labels are the columns that name a category.
 	labels []string
-	// most limits the categories, or the series if there is a column series.
+	// most limits the categories, or the series if series is set.
 	most int
 
 	measures []measure
-	// series is the column with a series for each of its values, value the column of the values.
+	// If series is set, each value of the column series has its own series in the chart. Its
+	// numbers are in the column value.
 	series, value string
-	// known is a column of rows that are sorted newest first. They are drawn oldest first. Rows in
-	// which known is NULL are not drawn: in the first night all rows are new, and its bar would
-	// dwarf the others.
+	// known is set if the rows are sorted newest first. They are drawn oldest first. Rows in which
+	// the column known is NULL are not drawn: in the first night all rows are new, so its bar would
+	// be far longer than the others.
 	known string
 }
 
@@ -107,14 +108,14 @@ func (p plot) category(a queryResult, row query.Record) string {
 	return rowLabel(row, p.labels...)
 }
 
-// snapshotLabel returns the day of a snapshot, with its time if the day has several.
+// snapshotLabel returns the day of a snapshot, with its time if the day has several snapshots.
 func snapshotLabel(a queryResult, row query.Record) string {
 	const day = len("2006-01-02")
 	at := page.Moment(row.Get("snapshot_at").Text)
-	others := a.filterRows(func(r query.Record) bool {
+	sameDay := a.filterRows(func(r query.Record) bool {
 		return strings.HasPrefix(r.Get("snapshot_at").Text, at[:min(day, len(at))])
 	})
-	if len(others.Rows) > 1 {
+	if len(sameDay.Rows) > 1 {
 		return at
 	}
 	return at[:min(day, len(at))]
@@ -123,7 +124,8 @@ func snapshotLabel(a queryResult, row query.Record) string {
 // separator joins the parts of a label.
 const separator = " \u00b7 "
 
-// rowLabel joins the values of columns. A missing value becomes "(name unknown)".
+// rowLabel joins the values of columns. A missing value of the column writer_name becomes
+// "(writer name unknown)".
 func rowLabel(row query.Record, columns ...string) string {
 	parts := make([]string, len(columns))
 	for i, name := range columns {
@@ -185,8 +187,7 @@ func (m measure) addTo(s *page.Series, c query.Value) {
 	}
 }
 
-// drawValues converts rows of (category, series, value) to one series for each value of the
-// column series, in the order of the rows.
+// drawValues returns one series for each value of the column series, in the order of the rows.
 func (p plot) drawValues(a queryResult) page.Variant {
 	name := func(row query.Record) string { return rowLabel(row, p.series) }
 	categories := a.distinctLabels(func(row query.Record) string { return p.category(a, row) })

@@ -28,7 +28,7 @@ func TestSeriesByMeasure(t *testing.T) {
 		{column: "published", name: "published", colour: 2, below: true, as: asDays}}}
 	requireVariants(t, []page.Variant{{
 		Heading:    "articles",
-		Categories: []string{"W1", "W2", "W4"}, // W3 has neither
+		Categories: []string{"W1", "W2", "W4"}, // W3 has neither started nor published
 		Series: []page.Series{
 			{Name: "started", Colour: 5, Values: []any{12.0, 1234.0, 0.0}, Texts: []string{"12", "1,234", "0"}},
 			{Name: "published", Colour: 2, Values: []any{-3.0, nil, -7.5}, Texts: []string{"3" + page.Thin + "d", "–", "7.50" + page.Thin + "d"}},
@@ -141,7 +141,7 @@ func TestVariantsAreLimited(t *testing.T) {
 	p := plot{split: []string{"tier"}, weigh: "prices", labels: []string{"band"}, most: 9, measures: []measure{{column: "prices", name: "prices"}}}
 	got := p.drawVariants(a)
 	if len(got) != maxVariants || got[0].Label != "T28" || got[maxVariants-1].Label != "T05" {
-		t.Errorf("%d variants, from %s to %s", len(got), got[0].Label, got[len(got)-1].Label)
+		t.Errorf("got %d variants from %s to %s, want %d from T28 to T05", len(got), got[0].Label, got[len(got)-1].Label, maxVariants)
 	}
 }
 

@@ -52,8 +52,8 @@ func isShownStream(stream string) bool {
 // maxRows limits the rows of a result.
 const maxRows = 2000
 
-// buildHeadlines compares the numbers of up to three snapshots. The query of the report's snapshot
-// compares its prices with those of the others.
+// buildHeadlines compares the numbers of the report's snapshot with those of up to two earlier
+// ones. Prices are compared by the query itself, with its parameter since.
 func (b *builder) buildHeadlines() (Section, error) {
 	out := Section{ID: "headlines", Title: "Headlines"}
 	now := Question{Query: "report_headlines", Rows: maxRows}

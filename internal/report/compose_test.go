@@ -18,9 +18,9 @@ import (
 	"placementsync/queries"
 )
 
-// newBuilder returns a builder with results from texts, see parseResult. The key of a result is
-// the name of its query, and for an earlier snapshot also @ and the day. For other queries the
-// snapshot lacks a table.
+// newBuilder returns a builder with results from texts, see parseResult. The key of a text is the
+// name of its query, such as "freshness", and for an earlier snapshot also its day, such as
+// "freshness@08". A query without a text is reported as one whose table the snapshot lacks.
 func newBuilder(texts map[string]string) *builder {
 	return &builder{ctx: context.Background(), opts: Options{Program: "ps query"}, ask: func(_ context.Context, q Question) (query.Result, bool, error) {
 		text, ok := texts[q.Query]
@@ -73,7 +73,7 @@ func TestAttentionListsUnprovenStreams(t *testing.T) {
 		}
 	}
 	if got, ok, err := newBuilder(nil).findUnprovenStreams(); got != nil || ok || err != nil {
-		t.Errorf("snapshot without grades: got %v, %t, %v", got, ok, err)
+		t.Errorf("snapshot without grades: got %v, %t, %v, want no notices, false and no error", got, ok, err)
 	}
 }
 
@@ -118,8 +118,8 @@ func TestAttentionListsChecksAndLateArticles(t *testing.T) {
 	}
 }
 
-// TestUnusedStreamsAreNamedOnce checks that streams that are not read by choice are named in the
-// note of their grades, and in no table.
+// TestUnusedStreamsAreNamedOnce checks that an unused stream is named in the note of the panel
+// "grades", and in no table.
 func TestUnusedStreamsAreNamedOnce(t *testing.T) {
 	const grades = "stream|grade|reason|rows|rows_old|fetched|carried|failed|oldest_at|oldest_days\n"
 	b := newBuilder(map[string]string{
@@ -183,7 +183,7 @@ func TestHeadlinesHaveSourcesAndChanges(t *testing.T) {
 		b.now.previous, b.now.week = c.previous, c.week
 		got, err := b.buildHeadlines()
 		if err != nil || got.Empty != c.empty {
-			t.Errorf("%s: %v, empty %q", name, err, got.Empty)
+			t.Errorf("%s: got the error %v and the text %q, want the text %q", name, err, got.Empty, c.empty)
 		}
 		if diff := cmp.Diff(c.sources, got.Sources); diff != "" {
 			t.Errorf("%s: sources (-want +got):\n%s", name, diff)
@@ -276,7 +276,7 @@ func TestEmptyPanelsHaveAReason(t *testing.T) {
 	} {
 		got, err := newBuilder(c.texts).buildPanel(p)
 		if err != nil || got.Empty != c.want {
-			t.Errorf("%s: got %q, %v", name, got.Empty, err)
+			t.Errorf("%s: got %q and the error %v, want %q", name, got.Empty, err, c.want)
 		}
 	}
 }
@@ -356,7 +356,7 @@ func TestFirstSnapshotHasNoComparison(t *testing.T) {
 	b.now.previous = time.Date(2026, time.November, 8, 2, 0, 0, 0, time.UTC)
 	second, again := b.buildPanel(p)
 	if err != nil || again != nil || first.Empty != "This is the first snapshot. Changes are shown from the second one on." || first.Table != nil || second.Empty != "" || second.Table == nil {
-		t.Errorf("first %+v, %v; second %+v, %v", first, err, second, again)
+		t.Errorf("got %+v, %v for the first snapshot, want a reason without a table; got %+v, %v for the second, want a table", first, err, second, again)
 	}
 }
 
@@ -401,7 +401,7 @@ func TestSectionsMatchQueries(t *testing.T) {
 	}
 	for stream, want := range map[string]bool{"orders": true, "articles": true, "product_listings": true, "article_status_events": false, "tags": false} {
 		if isShownStream(stream) != want {
-			t.Errorf("isShownStream(%s) = %t", stream, !want)
+			t.Errorf("isShownStream(%s) = %t, want %t", stream, !want, want)
 		}
 	}
 }

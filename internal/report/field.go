@@ -27,7 +27,7 @@ const (
 
 // field is one column of a table.
 type field struct {
-	// column is the column of the result.
+	// column is the column of the result, label its heading in the table.
 	column, label string
 	as            shape
 	// about explains the label in a tooltip.
@@ -62,7 +62,7 @@ func (f field) tableCell(row query.Record) page.Cell {
 	if f.unit != "" && !c.Null {
 		d.Text += page.Thin + clipText(unitName(row.Get(f.unit)))
 	}
-	const wide = 24
+	const wide = 24 // bytes
 	switch {
 	case f.isNumeric():
 		d.Class, d.Sort = "n", c.Text

@@ -14,11 +14,11 @@ import (
 
 // earlierFigures contains the headline numbers of an earlier snapshot.
 type earlierFigures struct {
-	// since is the label of the snapshot.
+	// since is the label of the snapshot, such as "vs week".
 	since  string
 	at     time.Time
 	values map[string]query.Value
-	// prices contains the changes of the prices since then, by the labels of the median prices.
+	// prices contains the changes of the prices since the snapshot, by the label of the median price.
 	prices map[string]Change
 }
 
@@ -76,8 +76,8 @@ func newTile(a queryResult, row query.Record, before []earlierFigures) Tile {
 		change := compareFigures(value, e.values[figureLabel(row)], unit, e.since)
 		if isMedianPrice(row) { // medians of different listings cannot be compared
 			change = unknownChange(e.since)
-			if like, ok := e.prices[figureLabel(row)]; ok {
-				change = like
+			if known, ok := e.prices[figureLabel(row)]; ok {
+				change = known
 			}
 		}
 		t.Changes = append(t.Changes, change)
@@ -85,15 +85,15 @@ func newTile(a queryResult, row query.Record, before []earlierFigures) Tile {
 	return t
 }
 
-// isMedianPrice reports whether a figure is a median price. The others have no compared listings.
+// isMedianPrice reports whether a figure is a median price. In other figures, compared is NULL.
 func isMedianPrice(row query.Record) bool { return !row.Get("compared").Null }
 
 func unknownChange(since string) Change {
 	return Change{Direction: "none", Text: "not known", Since: since}
 }
 
-// priceChanges returns the median changes of the prices of the same listings, by the labels of the
-// median prices.
+// priceChanges returns the median changes of the prices of listings that are in both snapshots, by
+// the label of the median price.
 func priceChanges(a queryResult, since string) map[string]Change {
 	changes := map[string]Change{}
 	for _, row := range a.Rows {
@@ -116,8 +116,8 @@ func priceChanges(a queryResult, since string) map[string]Change {
 	return changes
 }
 
-// figureText formats a headline number. It removes the decimals of a count, which has the same
-// column as the amounts.
+// figureText formats a headline number. Counts and amounts are in the same decimal column, so it
+// removes the decimals of a count.
 func figureText(c query.Value, unit string) string {
 	text := field{as: asNumber}.formatCell(c)
 	if unit == "" {
@@ -135,9 +135,9 @@ const (
 // compareFigures compares two decimals exactly, so that the difference of two amounts is not
 // rounded.
 func compareFigures(now, then query.Value, unit, since string) Change {
-	n, nok := new(big.Rat).SetString(now.Text)
-	t, tok := new(big.Rat).SetString(then.Text)
-	if !nok || !tok {
+	n, nowOK := new(big.Rat).SetString(now.Text)
+	t, thenOK := new(big.Rat).SetString(then.Text)
+	if !nowOK || !thenOK {
 		return unknownChange(since)
 	}
 	difference := new(big.Rat).Sub(n, t)

@@ -55,7 +55,7 @@ func TestSignedDecimal(t *testing.T) {
 	for text, want := range map[string]string{"1/3": "+0.33", "-1/3": "-0.33", "0": "0.00", "2/3": "+0.67", "1/1000": "+0.00"} {
 		r, ok := new(big.Rat).SetString(text)
 		if got := signedDecimal(r, 2); !ok || got != want {
-			t.Errorf("%s: got %s, want %s", text, got, want)
+			t.Errorf("signedDecimal(%s, 2) = %s, want %s", text, got, want)
 		}
 	}
 }
@@ -130,7 +130,7 @@ func TestReadMoments(t *testing.T) {
 			continue
 		}
 		if !m.at.Equal(at(c.snapshots[0])) || !m.previous.Equal(at(c.previous)) || !m.week.Equal(at(c.week)) || m.run != "r"+c.snapshots[0] || m.outcome != "partial" {
-			t.Errorf("%s: got %+v", name, m)
+			t.Errorf("%s: got %+v, want the snapshots %v and %q, previous %q, week %q", name, m, c.snapshots[0], "partial", c.previous, c.week)
 		}
 		var compared []string
 		for _, e := range m.comparedSnapshots() {

@@ -10,18 +10,18 @@ import (
 // moments contains the times of the compared snapshots.
 type moments struct {
 	// at is the time of the snapshot of the report. previous is the time of the snapshot before it.
-	// week is the time of the newest snapshot that is at least about a week older. previous and
-	// week are zero if there is no such snapshot.
+	// week is the time of the newest snapshot that is at least six and a half days older. previous
+	// and week are zero if there is no such snapshot.
 	at, previous, week time.Time
 	// run and outcome describe the snapshot of the report.
 	run, outcome string
 }
 
-// maxSnapshots is enough to find last week's snapshot among hourly ones.
+// maxSnapshots is enough to find last week's snapshot if snapshots are hourly.
 const maxSnapshots = 400
 
-// readMoments finds the snapshots to compare. Nights start at slightly different times, so a
-// snapshot counts as a week older from six and a half days on.
+// readMoments finds the snapshots to compare. Nights start at slightly different times, so six and
+// a half days count as a week.
 func (b *builder) readMoments() (moments, error) {
 	q := Question{Query: "snapshots", Params: map[string]string{"top": fmt.Sprint(maxSnapshots)}, Rows: maxSnapshots}
 	a, ok, err := b.ask(b.ctx, q)
@@ -51,7 +51,7 @@ func (b *builder) readMoments() (moments, error) {
 	return m, nil
 }
 
-// comparedSnapshots lists the snapshots with which the newest one is compared.
+// comparedSnapshots lists the snapshots with which the one of the report is compared.
 func (m moments) comparedSnapshots() []Earlier {
 	var list []Earlier
 	if !m.previous.IsZero() {

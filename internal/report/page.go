@@ -21,8 +21,8 @@ type Page struct {
 // Earlier is a snapshot with which this one is compared.
 type Earlier struct{ Label, Snapshot string }
 
-// Notice lists findings that need attention, such as failed checks. An Alarm needs action by the
-// operator. Source prints all findings.
+// Notice lists findings that need attention, such as failed checks. If Alarm is true, the operator
+// must act. The command in Source prints all findings.
 type Notice struct {
 	Title  string
 	Lines  []string
@@ -56,7 +56,7 @@ type Tile struct {
 
 // Change is the difference of a headline number to an earlier snapshot.
 type Change struct {
-	// Direction is up, down, same, or none if a number is unknown.
+	// Direction is "up", "down" or "same", or "none" if a number is unknown.
 	Direction, Text, Since string
 }
 
@@ -68,8 +68,8 @@ type Panel struct {
 	Wide             bool
 	// Empty is shown if there are no numbers.
 	Empty string
-	// Note lists the source tables that are not proven. Unused lists the streams that have no rows
-	// by choice: excluded ones, and events before the first delivery.
+	// Note lists the source tables that are not proven. Unused lists the streams that the
+	// configuration excludes, and those of webhooks before the first delivery.
 	Note, Unused string
 	Source       Source
 
@@ -77,7 +77,7 @@ type Panel struct {
 	Missing []ledger.Problem
 }
 
-// Source is a command that prints the same numbers.
+// Source is a command that prints the shown numbers.
 type Source struct {
 	Label, Command string
 	// Page is the address of the query in the workbench. Empty means that there is none.

@@ -15,7 +15,7 @@ import (
 // section specifies one subject of the page.
 type section struct {
 	id, title, lead string
-	// streams are the sources of the numbers.
+	// streams are the streams of the service from which the numbers are.
 	streams []string
 	panels  []panel
 }
@@ -25,13 +25,13 @@ type panel struct {
 	id, title, about string
 	query            string
 	params           map[string]string
-	// read is the maximum number of rows in the chart. shown is the maximum in the table.
+	// read is the maximum number of rows in the chart. shown is that of the table.
 	read, shown int
 	plot        *plot
 	fields      []field
 	wide        bool
-	// streams reports that each row is a stream. Streams that are not read by choice are left out.
-	streams bool
+	// byStream reports that each row is a stream. Unused streams are left out.
+	byStream bool
 	// needs lists the tables without which there are no numbers. It is empty for panels that read
 	// only meta. A test compares it with the query.
 	needs []string
@@ -84,7 +84,7 @@ func (b *builder) buildPanel(p panel) (Panel, error) {
 		return out, nil
 	}
 	out.Note = ledger.DescribeProblems(others)
-	if p.streams {
+	if p.byStream {
 		a = b.withoutUnused(a)
 	}
 	if p.query == "stream_grades" && len(b.unused) > 0 {
@@ -100,8 +100,8 @@ func (b *builder) buildPanel(p panel) (Panel, error) {
 	return out, nil
 }
 
-// addCurrencies adds the currencies of a result in the order of its rows. The first results are
-// sorted by the number of prices.
+// addCurrencies adds the currencies of a result in the order of its rows. The rows of the first
+// panel are sorted by the number of prices, so the most frequent currency is first.
 func (b *builder) addCurrencies(a queryResult) {
 	for _, currency := range a.distinctLabels(a.currencyOf) {
 		if currency != "" && !slices.Contains(b.currencies, currency) && len(b.currencies) < maxVariants {

@@ -154,7 +154,7 @@ var pricesSection = section{
 	},
 }
 
-// priceBand labels a price band. The first may have no lower and the last no upper bound.
+// priceBand labels a price band. The first band may have no lower bound, the last no upper bound.
 func priceBand(row query.Record) string {
 	from, below := row.Get("price_from"), row.Get("price_below")
 	switch {

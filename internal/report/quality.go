@@ -9,7 +9,7 @@ var qualitySection = section{
 		{
 			id: "grades", title: "Grades of the streams", wide: true,
 			about: "Proven: complete. The grade is exact; repaired if the service changed during the read; or bounded if settled records were last read some nights ago. Not proven: rows may be missing. Carried: rows are from an earlier night. Not read: there are no rows.",
-			query: "stream_grades", shown: 60, streams: true,
+			query: "stream_grades", shown: 60, byStream: true,
 			fields: []field{
 				{column: "stream", label: "Stream"}, {column: "grade", label: "Rows are", as: asGrade}, {column: "rows", label: "Rows", as: asNumber},
 				{column: "fetched", label: "Fetched", as: asNumber}, {column: "carried", label: "Carried", as: asNumber},
@@ -46,7 +46,7 @@ var qualitySection = section{
 		{
 			id: "freshness", title: "Freshness",
 			about: "The time when each stream was last read, and the time when it was last proven.",
-			query: "freshness", shown: 60, streams: true,
+			query: "freshness", shown: 60, byStream: true,
 			fields: []field{
 				{column: "stream", label: "Stream"}, {column: "last_read_at", label: "Last read", as: asMoment},
 				{column: "last_proven_at", label: "Last proven", as: asMoment}, {column: "runs_behind", label: "Runs behind", as: asNumber},

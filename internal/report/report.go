@@ -19,7 +19,7 @@ import (
 type Question struct {
 	// Query is the name of the query.
 	Query string
-	// Params are the values of the parameters that do not keep their default.
+	// Params are the values of parameters. Other parameters have their default.
 	Params map[string]string
 	// AsOf is the time of the snapshot. Zero means the snapshot of the report.
 	AsOf time.Time
@@ -37,7 +37,7 @@ type Options struct {
 	// "placementsync --config demo/config.yaml". It is never run.
 	Program string
 	// Earlier reports that the snapshot is not the newest, so that commands need --as-of. Held
-	// reports that it is not published; Program has --held.
+	// reports that the snapshot is not published. The caller then adds --held to Program.
 	Earlier, Held bool
 	// Notices are shown first, such as a held night.
 	Notices []Notice
@@ -87,13 +87,14 @@ type builder struct {
 	ask  Ask
 	opts Options
 	now  moments
-	// unused are the streams that are not read by choice.
+	// unused are the streams that the configuration excludes, and those of webhooks before the
+	// first delivery.
 	unused []ledger.Problem
 	// currencies are the currencies in the results so far.
 	currencies []string
 }
 
-// askQuery runs a query. ok is false if the snapshot lacks a table or column of it.
+// askQuery runs a query. ok is false if the snapshot lacks a table or column that the query reads.
 func (b *builder) askQuery(q Question) (a queryResult, ok bool, err error) {
 	r, ok, err := b.ask(b.ctx, q)
 	return queryResult{r}, ok, err

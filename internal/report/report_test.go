@@ -16,8 +16,9 @@ import (
 )
 
 // resultTexts contains query results as texts: a line of column names and one line per row, with
-// bars between the fields. The key is the name of the query, and for an earlier snapshot also @
-// and the day. A query since a day has the key "NAME since DAY".
+// bars between the fields. The key is the name of the query, such as "margins". For an earlier
+// snapshot it also has the day of the month: "margins@08". For a comparison it has the date:
+// "margins since 2026-11-08".
 type resultTexts map[string]string
 
 func (a resultTexts) ask(_ context.Context, q report.Question) (query.Result, bool, error) {
@@ -48,7 +49,7 @@ func (a resultTexts) ask(_ context.Context, q report.Question) (query.Result, bo
 }
 
 const (
-	nightsPanel = "run_id|snapshot_at|outcome|rows|rows_new|rows_changed|rows_gone|requests|minutes|hours_since_previous\n" +
+	nights = "run_id|snapshot_at|outcome|rows|rows_new|rows_changed|rows_gone|requests|minutes|hours_since_previous\n" +
 		"r9|2026-11-09T02:00:00.5Z|complete|10|1|2|3|4|5.00|24.00\n" +
 		"r8|2026-11-08T02:00:00Z|complete|10|1|2|3|4|5.00|24.00\n" +
 		"r2|2026-11-02T02:00:01Z|complete|10|10|0|0|4|5.00|NULL"
@@ -79,10 +80,11 @@ func visibleText(page string) string {
 	return strings.Join(strings.Fields(html.UnescapeString(page)), " ")
 }
 
-// TestPageShowsHeadlineChanges compares the median prices only by the changes of the same listings.
+// TestPageShowsHeadlineChanges also checks that median prices are compared only by the changes of
+// listings that are in both snapshots.
 func TestPageShowsHeadlineChanges(t *testing.T) {
 	text := visibleText(writePage(t, resultTexts{
-		"snapshots":                         nightsPanel,
+		"snapshots":                         nights,
 		"report_headlines":                  headlines,
 		"report_headlines@08":               "figure|unit|value\nProduct listings|NULL|1200.00\nUnpaid commissions|amount|9000.10\nMedian price, pro|EUR|50.00",
 		"report_headlines@02":               "figure|unit|value\nProduct listings|NULL|0.00\nUnpaid commissions|amount|12000.35\nMedian price, pro|USD|40.00\nMedian price, base|USD|40.00",
@@ -105,7 +107,7 @@ func TestPageShowsHeadlineChanges(t *testing.T) {
 }
 
 func TestPageOfTheFirstSnapshot(t *testing.T) {
-	first := strings.Join(strings.Split(nightsPanel, "\n")[:2], "\n")
+	first := strings.Join(strings.Split(nights, "\n")[:2], "\n")
 	text := visibleText(writePage(t, resultTexts{"snapshots": first, "report_headlines": headlines}))
 	if !strings.Contains(text, "no other: this is the first snapshot") || strings.Contains(text, "not known") {
 		t.Errorf("the page of the first snapshot contains a comparison:\n%.900s", text)
@@ -114,7 +116,7 @@ func TestPageOfTheFirstSnapshot(t *testing.T) {
 
 func TestPageOfAPartialNightHasNotices(t *testing.T) {
 	text := visibleText(writePage(t, resultTexts{
-		"snapshots": strings.ReplaceAll(nightsPanel, "complete", "partial"),
+		"snapshots": strings.ReplaceAll(nights, "complete", "partial"),
 		"stream_grades": "stream|grade|reason|rows|rows_old|fetched|carried|failed|oldest_at|oldest_days\n" +
 			"orders|carried_forward|answered 500|5|5|0|0|0|2026-11-07T02:00:00Z|2.00\n" +
 			"articles|skipped|missing scope articles:read|0|0|0|0|0|NULL|NULL\n" +
@@ -137,7 +139,7 @@ func TestTextsOfTheServiceAreEscaped(t *testing.T) {
 	const evil = `</script><script>alert(1)</script><img src=x onerror=alert(2)>{{.}} =cmd()|' /C calc'!A0`
 	hostile := strings.ReplaceAll(evil, "|", "/")
 	whole := writePage(t, resultTexts{
-		"snapshots": nightsPanel,
+		"snapshots": nights,
 		"articles_by_status": "status_prefix|status_name|articles|p50_days_in_status|oldest_days\n" +
 			hostile + "|" + hostile + "|3|1.00|2.00",
 		"schema_drift": "table_name|path|kind|is_new|count|sample\n" + hostile + "|" + hostile + "|field|true|3|" + hostile,
@@ -156,10 +158,9 @@ func TestTextsOfTheServiceAreEscaped(t *testing.T) {
 
 // TestPageSizeIsLimited returns the maximum number of rows, with very long texts, for each query.
 func TestPageSizeIsLimited(t *testing.T) {
-	var size int
 	ask := func(ctx context.Context, q report.Question) (query.Result, bool, error) {
 		if q.Query == "snapshots" {
-			return resultTexts{"snapshots": nightsPanel}.ask(ctx, report.Question{Query: "snapshots", Rows: 3})
+			return resultTexts{"snapshots": nights}.ask(ctx, report.Question{Query: "snapshots", Rows: 3})
 		}
 		return largeResult(q), true, nil
 	}
@@ -168,13 +169,14 @@ func TestPageSizeIsLimited(t *testing.T) {
 		t.Fatal(err)
 	}
 	const limit = 3_000_000
-	if size = out.Len(); size > limit {
+	size := out.Len()
+	if size > limit {
 		t.Errorf("the page has %d bytes, want at most %d", size, limit)
 	}
-	t.Logf("the largest page has %d bytes", size)
+	t.Logf("the page has %d bytes", size)
 }
 
-// largeResult returns a result with the columns of all queries.
+// largeResult returns as many rows as the question allows, with the columns of all queries.
 func largeResult(q report.Question) query.Result {
 	var columns []query.Column
 	for _, name := range columnNames() {
@@ -196,7 +198,8 @@ func largeResult(q report.Question) query.Result {
 	return r
 }
 
-// columnNames returns all words in quotes in the Go files of this package.
+// columnNames returns all quoted words in the Go files of this package. They include the columns
+// that the page reads.
 func columnNames() []string {
 	sources, _ := filepath.Glob("*.go")
 	seen := map[string]bool{}
@@ -214,21 +217,21 @@ func columnNames() []string {
 }
 
 func TestPageIsReproducible(t *testing.T) {
-	a := resultTexts{"snapshots": nightsPanel, "report_headlines": headlines}
+	a := resultTexts{"snapshots": nights, "report_headlines": headlines}
 	if once, again := writePage(t, a), writePage(t, a); once != again {
 		t.Error("two pages of the same snapshot differ")
 	}
 }
 
 func TestPanelsWithoutTheirTableHaveAReason(t *testing.T) {
-	text := visibleText(writePage(t, resultTexts{"snapshots": nightsPanel}))
+	text := visibleText(writePage(t, resultTexts{"snapshots": nights}))
 	if !strings.Contains(text, "Price by segment Lowest price, quartiles and highest price on a logarithmic scale. The segments with the most prices are first. This snapshot lacks a table") {
 		t.Errorf("the panel of a missing table has no reason:\n%.2000s", text)
 	}
 }
 
 func TestPanelsWithoutRowsHaveAReason(t *testing.T) {
-	text := visibleText(writePage(t, resultTexts{"snapshots": nightsPanel, "articles_by_status": "status_prefix|status_name|articles|p50_days_in_status|oldest_days"}))
+	text := visibleText(writePage(t, resultTexts{"snapshots": nights, "articles_by_status": "status_prefix|status_name|articles|p50_days_in_status|oldest_days"}))
 	if !strings.Contains(text, "This snapshot has no articles.") {
 		t.Error("the panel of a result without rows has no reason")
 	}
@@ -237,7 +240,7 @@ func TestPanelsWithoutRowsHaveAReason(t *testing.T) {
 // TestNumbersLinkToTheirQueries checks that a served page links to the pages of its queries with
 // the same parameters, and that an offline file does not.
 func TestNumbersLinkToTheirQueries(t *testing.T) {
-	a := resultTexts{"snapshots": nightsPanel, "report_headlines": headlines}
+	a := resultTexts{"snapshots": nights, "report_headlines": headlines}
 	var out bytes.Buffer
 	if err := report.Write(t.Context(), &out, a.ask, report.Options{Program: "placementsync query", Questions: "/explore/questions/"}); err != nil {
 		t.Fatal(err)
@@ -254,7 +257,7 @@ func TestNumbersLinkToTheirQueries(t *testing.T) {
 }
 
 func TestPageLoadsNoOtherFile(t *testing.T) {
-	text := markup(writePage(t, resultTexts{"snapshots": nightsPanel, "report_headlines": headlines}))
+	text := markup(writePage(t, resultTexts{"snapshots": nights, "report_headlines": headlines}))
 	if !strings.Contains(html.UnescapeString(text), `content="default-src 'none'; script-src 'sha256-`) {
 		t.Error("the page has no content security policy")
 	}

@@ -10,8 +10,8 @@ import (
 // queryResult is the result of a query.
 type queryResult struct{ query.Result }
 
-// splitProblems returns the needed tables that were not read, without which there is no number,
-// and all other tables that are not proven.
+// splitProblems returns the needed tables that were not read, and all other tables that are not
+// proven. Without the missing tables there are no numbers.
 func (a queryResult) splitProblems(needs []string) (missing, others []ledger.Problem) {
 	for _, p := range query.FindProblems(a.Sources) {
 		if p.Standing == ledger.NotRead && slices.Contains(needs, p.Name) {

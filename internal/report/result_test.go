@@ -45,7 +45,7 @@ func TestFilterRowsAndDistinctLabels(t *testing.T) {
 		t.Errorf("rows (-want +got):\n%s", diff)
 	}
 	if len(a.Rows) != 5 || pro.Total != 5 {
-		t.Errorf("after filterRows: the result has %d rows, want 5; the filtered one has total %d, want 5", len(a.Rows), pro.Total)
+		t.Errorf("after filterRows: the source has %d rows, want 5; the filtered result has the total %d, want 5", len(a.Rows), pro.Total)
 	}
 	labels := a.distinctLabels(func(row query.Record) string { return row.Get("tier").Text })
 	if diff := cmp.Diff([]string{"pro", "basic", ""}, labels); diff != "" {
