@@ -16,8 +16,8 @@ type Condition struct {
 	number *big.Rat
 }
 
-// NewCondition returns the condition that the value of a column is over, or else under, a
-// number in decimal digits.
+// NewCondition returns the condition that the value of a column is over a number, or under it if
+// over is false. The number is in decimal digits.
 func NewCondition(column string, over bool, number string) (Condition, error) {
 	n, ok := new(big.Rat).SetString(number)
 	if !ok {

@@ -9,15 +9,15 @@ import (
 	"strings"
 )
 
-// ErrRefused is wrapped by an error of Config.Send if the receiver rejected this message. It
-// may accept others: a value in one finding must not hold up the messages after it.
+// ErrRefused is wrapped by an error of Config.Send if the receiver rejected the message, for
+// example because of a value in it. The receiver may accept later messages, so they are sent.
 var ErrRefused = errors.New("refused")
 
-// runner runs watches one after the other. It sends no more messages to a channel that
-// could not be reached, so that the other channels do not wait for it.
+// runner runs watches one after the other. It sends no more messages to a channel that could not
+// be reached, so that messages to other channels do not wait for timeouts.
 type runner struct {
 	Config
-	failed map[string]error // by channel
+	failed map[string]error // channels that could not be reached
 }
 
 // sendPending sends the pending messages, oldest first, and records each delivery before the

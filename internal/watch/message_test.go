@@ -29,10 +29,10 @@ func TestMessagesAreBounded(t *testing.T) {
 	m := got[0].message
 	if len(m.Findings) != 20 || m.New != 1234 || m.More != 1214 || !strings.HasSuffix(m.Text, "and 1224 more\nPay them.") ||
 		!strings.HasPrefix(m.Text, "bills: 1234 new findings in the snapshot of 2026-11-01 02:00 UTC\n") || m.Subject != "placementsync: bills: 1234 new findings" {
-		t.Errorf("got %d findings, %d new, %d more, subject %s, text:\n%s", len(m.Findings), m.New, m.More, m.Subject, m.Text)
+		t.Errorf("got %d findings, %d new, %d more, want 20, 1234 and 1214; subject %q, text:\n%s", len(m.Findings), m.New, m.More, m.Subject, m.Text)
 	}
 	if body, err := json.Marshal(m); err != nil || len(body) > 100_000 || utf8.RuneCountInString(m.Text) > 2_400 {
-		t.Errorf("the message has %d bytes, its text %d characters (%v)", len(body), utf8.RuneCountInString(m.Text), err)
+		t.Errorf("the message has %d bytes and its text %d characters, want at most 100000 and 2400 (%v)", len(body), utf8.RuneCountInString(m.Text), err)
 	}
 	rows = nil
 	for i := range 10_001 {
@@ -40,7 +40,7 @@ func TestMessagesAreBounded(t *testing.T) {
 	}
 	h.publish(rows...)
 	if res, got := h.evaluate(t, w); res.Err == nil || !strings.Contains(res.Err.Error(), "evaluate the watch bills: there are more than 10000 findings: narrow the query or its condition") || len(got) > 0 {
-		t.Errorf("delivered %d messages, error %v", len(got), res.Err)
+		t.Errorf("delivered %d messages with the error %v, want none and the error \"more than 10000 findings\"", len(got), res.Err)
 	}
 }
 
@@ -55,15 +55,15 @@ func TestMessageTextIsSanitized(t *testing.T) {
 	_, got := h.evaluate(t, w)
 	m := got[0].message
 	if lines := strings.Split(m.Text, "\n"); len(lines) != 3 || !strings.HasPrefix(lines[2], "- id: x  Bcc: all@example.com  - b: 2 ") {
-		t.Errorf("the text is %q", m.Text)
+		t.Errorf("the text is %q, want three lines and the value on the last one", m.Text)
 	}
 	for _, r := range strings.ReplaceAll(m.Text, "\n", "") {
 		if !unicode.IsGraphic(r) {
-			t.Errorf("%U is in the text %q", r, m.Text)
+			t.Errorf("the text %q contains %U, want only graphic characters", m.Text, r)
 		}
 	}
 	if *m.Findings[0].Values["id"] != value || strings.Contains(m.Subject, "Bcc") {
-		t.Errorf("the object has %q, want %q; subject %q", *m.Findings[0].Values["id"], value, m.Subject)
+		t.Errorf("the object has the value %q, want %q; the subject is %q, want no value in it", *m.Findings[0].Values["id"], value, m.Subject)
 	}
 }
 
@@ -104,7 +104,7 @@ func TestEvaluationErrors(t *testing.T) {
 			// A later evaluation of the same snapshot has the findings.
 			h.runQuery = nil
 			if _, got := h.evaluate(t, billsWatch()); formatDeliveries(got) != "chat(a*)" {
-				t.Errorf("after the repair, delivered %s", formatDeliveries(got))
+				t.Errorf("after the repair, delivered %s, want chat(a*)", formatDeliveries(got))
 			}
 		})
 	}
@@ -141,7 +141,7 @@ func TestNumbersAreComparedExactly(t *testing.T) {
 		h.publish("a|" + c.value)
 		res, _ := h.evaluate(t, w)
 		if (res.Found == 1) != c.isFinding || (res.NoNumber == 0) != c.isNumber || res.Err != nil {
-			t.Errorf("value %s, limit %s, over %t: %d findings, %d rows without a number (%v)", c.value, c.limit, c.over, res.Found, res.NoNumber, res.Err)
+			t.Errorf("value %s, limit %s, over %t: got %d findings and %d rows without a number (%v), want a finding: %t, a number: %t", c.value, c.limit, c.over, res.Found, res.NoNumber, res.Err, c.isFinding, c.isNumber)
 		}
 	}
 	if _, err := watch.NewCondition("amount", true, "many"); err == nil {
@@ -159,10 +159,9 @@ func TestMessageMentionsSkippedRowsAndDoubt(t *testing.T) {
 	h.publish("a|2", "b|NULL", "c|NaN")
 	h.sources = []query.Source{{Table: "orders", Standing: ledger.Carried, RowsSince: h.snapshots[0].At}}
 	_, got := h.evaluate(t, w)
-	if !strings.HasSuffix(got[0].message.Text, "\nPossibly incomplete: orders is carried since 2026-11-01 02:00 UTC.") {
-		t.Errorf("the text is %q", got[0].message.Text)
-	}
-	if !strings.Contains(got[0].message.Text, "Skipped: 2 rows without a number in amount.") {
-		t.Errorf("the text is %q", got[0].message.Text)
+	for _, want := range []string{"Skipped: 2 rows without a number in amount.\n", "\nPossibly incomplete: orders is carried since 2026-11-01 02:00 UTC."} {
+		if !strings.Contains(got[0].message.Text, want) {
+			t.Errorf("the text %q lacks %q", got[0].message.Text, want)
+		}
 	}
 }

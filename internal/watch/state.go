@@ -28,12 +28,12 @@ type state struct {
 	Watch  string `json:"watch"`
 	// Definition is the digest of the watch that has these findings.
 	Definition string `json:"definition"`
-	// Evaluations are the last ones, oldest first. They are numbered, because the clock
-	// may have been wrong.
+	// Evaluations are the last maxEvaluations, oldest first. They are ordered by number and not
+	// by time, because the clock may have been wrong.
 	Evaluations []evaluation `json:"looked"`
-	// Findings are the findings of Evaluations, by hash of the key.
+	// Findings are the findings of Evaluations, by the hash of their key columns.
 	Findings map[string]span `json:"findings"`
-	// Unread is set by the message that tables were not read, until they are read.
+	// Unread is set after the message that tables were not read, until they are read.
 	Unread bool `json:"unread"`
 	// Pending are the messages that are not delivered yet.
 	Pending []pendingMessage `json:"waiting"`
@@ -56,7 +56,8 @@ func stateFile(f *warehouse.Folder, name string) warehouse.StateFile {
 	return f.StateFile("watches", name+".json")
 }
 
-// ReadStatus needs no lock, because state files are replaced atomically.
+// ReadStatus returns the status of a watch. It needs no lock, because state files are replaced
+// atomically.
 func ReadStatus(from *warehouse.Folder, name string) (Status, error) {
 	s, err := readState(from, Watch{Name: name})
 	if err != nil {

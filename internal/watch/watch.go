@@ -1,5 +1,5 @@
-// Package watch evaluates queries after each night. A row that meets the condition of a
-// watch is a finding; each finding is sent once.
+// Package watch evaluates queries after each night. A row that meets the condition of a watch is
+// a finding. New findings are sent to the channels of the watch.
 //
 // It must not know the configuration, nights or receivers: the caller passes the snapshots,
 // the folder for its state and the function that delivers a message.
@@ -29,7 +29,7 @@ type Watch struct {
 	Key []string
 	// Show lists the columns of a message. Empty means all.
 	Show []string
-	// NewOnly sends each finding once. Otherwise each night sends all findings.
+	// NewOnly sends each finding once. If it is false, each night sends all findings.
 	NewOnly bool
 	// Advice is a line of the message with instructions for the reader.
 	Advice string

@@ -18,7 +18,7 @@ import (
 
 // TestEachFindingIsSentOnce follows watches through nights. A step has the rows of a new
 // snapshot and the expected deliveries. The step "again" evaluates the same snapshot once
-// more; "back" rolls back to the snapshot before it.
+// more; "back" rolls back to the previous snapshot.
 func TestEachFindingIsSentOnce(t *testing.T) {
 	t.Parallel()
 	sendAll := func(w watch.Watch) watch.Watch { w.NewOnly = false; return w }
@@ -119,7 +119,7 @@ func TestKillRepeatsAtMostOneDelivery(t *testing.T) {
 				}()
 				res, _ := h.evaluate(t, w)
 				if res.Err != nil || res.Pending > 0 {
-					t.Errorf("killed at step %d: %v, %d pending", n, res.Err, res.Pending)
+					t.Errorf("killed at step %d: got the error %v and %d pending messages, want none", n, res.Err, res.Pending)
 				}
 				return false
 			}()
@@ -133,7 +133,7 @@ func TestKillRepeatsAtMostOneDelivery(t *testing.T) {
 			times[key], messages[key] = times[key]+1, d.message
 		}
 		if times["chat chat(b*)"] == 0 || times["mail mail(b*)"] == 0 || len(times) != 2 || len(h.delivered) > 3 {
-			t.Errorf("killed at step %d: delivered %s", n, formatDeliveries(h.delivered))
+			t.Errorf("killed at step %d: delivered %s, want b to chat and to mail, at most one of them twice", n, formatDeliveries(h.delivered))
 		}
 		if !killed {
 			if n < 20 {
@@ -162,10 +162,10 @@ func TestFailedWriteRepeatsAtMostOneDelivery(t *testing.T) {
 		h.failAt = nil
 		_, second := h.evaluate(t, billsWatch())
 		if len(first)+len(second) < 1 || len(first)+len(second) > 2 {
-			t.Errorf("step %d failed: delivered %d and %d messages (%v)", n, len(first), len(second), res.Err)
+			t.Errorf("step %d failed: delivered %d and %d messages, want one or two in total (%v)", n, len(first), len(second), res.Err)
 		}
 		if len(first)+len(second) == 2 && (res.Err == nil || !strings.Contains(res.Err.Error(), "it will be sent once more")) {
-			t.Errorf("step %d failed: delivered twice, error of the first time %v", n, res.Err)
+			t.Errorf("step %d failed: delivered twice with the error %v, want an error that the message will be sent once more", n, res.Err)
 		}
 		if !failed {
 			if step < 10 {
@@ -185,22 +185,22 @@ func TestUndeliveredMessagesAreSentAgain(t *testing.T) {
 	res, got := h.evaluate(t, w)
 	if formatDeliveries(got) != "mail(a*)" || res.Pending != 1 || len(res.Messages) != 0 || !errors.Is(res.Err, errReceiver) ||
 		!strings.Contains(res.Err.Error(), "send bills: to chat: the receiver answered 500: the message was kept, the next night sends it again") {
-		t.Errorf("delivered %s, %d pending: %v", formatDeliveries(got), res.Pending, res.Err)
+		t.Errorf("delivered %s with %d pending, want mail(a*) with 1: %v", formatDeliveries(got), res.Pending, res.Err)
 	}
 	id := got[0].message.ID
 	h.publish("a|1", "b|1")
 	res, got = h.evaluate(t, w)
 	if formatDeliveries(got) != "mail(b*)" || res.Pending != 2 || strings.Count(res.Err.Error(), "answered 500") != 1 {
-		t.Errorf("delivered %s, %d pending: %v", formatDeliveries(got), res.Pending, res.Err)
+		t.Errorf("delivered %s with %d pending, want mail(b*) with 2: %v", formatDeliveries(got), res.Pending, res.Err)
 	}
 	delete(h.channelErrs, "chat")
 	res, got = h.evaluate(t, w)
 	if formatDeliveries(got) != "chat(a*) chat(b*)" || got[0].message.ID != id || res.Pending != 0 || len(res.Messages) != 2 || !res.SeenBefore {
-		t.Errorf("delivered %s, %d pending: %v", formatDeliveries(got), res.Pending, res.Err)
+		t.Errorf("delivered %s with %d pending, want chat(a*) chat(b*) with 0: %v", formatDeliveries(got), res.Pending, res.Err)
 	}
 	res, got = h.evaluate(t, w)
 	if len(got) != 0 || res.Err != nil {
-		t.Errorf("delivered %s once more (%v)", formatDeliveries(got), res.Err)
+		t.Errorf("delivered %s, want nothing after a complete delivery (%v)", formatDeliveries(got), res.Err)
 	}
 }
 
@@ -224,7 +224,7 @@ func TestFailingChannelIsTriedOnce(t *testing.T) {
 	results, err := watch.Run(t.Context(), cfg, []watch.Watch{one, two})
 	must(t, err)
 	if attempts != 1 || formatDeliveries(h.delivered) != "mail(a*)" || results[0].Err == nil || results[1].Err == nil {
-		t.Errorf("tried %d times, delivered %s: %v", attempts, formatDeliveries(h.delivered), results)
+		t.Errorf("tried %d times and delivered %s, want once and mail(a*): %v", attempts, formatDeliveries(h.delivered), results)
 	}
 }
 
@@ -306,12 +306,12 @@ func TestRemovedChannelLosesItsPendingMessages(t *testing.T) {
 	h.evaluate(t, w)
 	w.Channels = []string{"mail"}
 	if res, got := h.evaluate(t, w); len(got) != 0 || res.Err != nil || res.Pending != 0 {
-		t.Errorf("delivered %s, %d pending: %v", formatDeliveries(got), res.Pending, res.Err)
+		t.Errorf("without chat: delivered %s with %d pending, want nothing: %v", formatDeliveries(got), res.Pending, res.Err)
 	}
 	delete(h.channelErrs, "chat")
 	w.Channels = []string{"chat", "mail"}
 	if res, got := h.evaluate(t, w); len(got) != 0 || res.Err != nil {
-		t.Errorf("delivered %s (%v)", formatDeliveries(got), res.Err)
+		t.Errorf("with chat again: delivered %s, want nothing (%v)", formatDeliveries(got), res.Err)
 	}
 }
 
@@ -330,7 +330,7 @@ func TestPendingMessagesAreLimited(t *testing.T) {
 			t.Fatalf("night %d: %d messages are pending", i, res.Pending)
 		}
 		if i == 119 && !strings.Contains(res.Err.Error(), "100 messages are pending because a channel does not accept them") {
-			t.Errorf("the error of the last night is %v", res.Err)
+			t.Errorf("the error of the last night is %v, want \"100 messages are pending\"", res.Err)
 		}
 	}
 	delete(h.channelErrs, "chat")
@@ -376,7 +376,7 @@ func TestDamagedStateStopsTheWatch(t *testing.T) {
 		must(t, os.WriteFile(path, text, 0o600))
 		res, got := h.evaluate(t, w)
 		if len(got) != 0 || res.Err == nil || !strings.Contains(res.Err.Error(), "restore state/watches/bills.json from a backup, or remove it") {
-			t.Errorf("%s: delivered %s, error %v", name, formatDeliveries(got), res.Err)
+			t.Errorf("%s: delivered %s with the error %v, want nothing and an error", name, formatDeliveries(got), res.Err)
 		}
 		if after, err := os.ReadFile(path); err != nil || string(after) != string(text) {
 			t.Errorf("%s: the damaged state was overwritten (%v)", name, err)
@@ -384,11 +384,11 @@ func TestDamagedStateStopsTheWatch(t *testing.T) {
 	}
 	must(t, os.WriteFile(path, whole, 0o600))
 	if res, got := h.evaluate(t, w); formatDeliveries(got) != "chat(b*)" {
-		t.Errorf("with the restored state, delivered %s (%v)", formatDeliveries(got), res.Err)
+		t.Errorf("with the restored state, delivered %s, want chat(b*) (%v)", formatDeliveries(got), res.Err)
 	}
 	must(t, os.Remove(path))
 	if res, got := h.evaluate(t, w); formatDeliveries(got) != "chat(a* b*)" {
-		t.Errorf("without a state, delivered %s (%v)", formatDeliveries(got), res.Err)
+		t.Errorf("without a state, delivered %s, want chat(a* b*) (%v)", formatDeliveries(got), res.Err)
 	}
 }
 
@@ -413,7 +413,7 @@ func TestDryRunReturnsMessagesWithoutSending(t *testing.T) {
 	results, err := watch.Run(t.Context(), cfg, []watch.Watch{w})
 	must(t, err)
 	if len(results[0].Messages) != 1 {
-		t.Errorf("the dry run does not return the pending message: %+v", results[0])
+		t.Errorf("the dry run returned %+v, want the pending message", results[0])
 	}
 }
 
@@ -429,22 +429,22 @@ func TestUnreadTablesKeepFindings(t *testing.T) {
 		h.publish()
 		res, got := h.evaluate(t, w)
 		if res.Err != nil || len(res.Unread) != 1 || len(got) != 1-i {
-			t.Fatalf("night %d: got %+v, delivered %d messages", i, res, len(got))
+			t.Fatalf("night %d: got %+v and %d messages, want one unread table and %d messages", i, res, len(got), 1-i)
 		}
 		if i == 0 && (!strings.Contains(got[0].message.Text, "bills: not checked, because tables are missing from the snapshot of 2026-11-02 02:00 UTC\n- orders was not read: the token lacks orders.read") ||
 			len(got[0].message.Unread) != 1) {
-			t.Errorf("the text is %q", got[0].message.Text)
+			t.Errorf("the text is %q, want that orders was not read", got[0].message.Text)
 		}
 	}
 	h.sources = nil
 	h.publish("a|1", "b|1")
 	if res, got := h.evaluate(t, w); formatDeliveries(got) != "chat(b*)" {
-		t.Errorf("read again, delivered %s (%v)", formatDeliveries(got), res.Err)
+		t.Errorf("read again: delivered %s, want chat(b*) (%v)", formatDeliveries(got), res.Err)
 	}
 	h.sources = unreadTable("orders", "")
 	h.publish()
 	if _, got := h.evaluate(t, w); len(got) != 1 {
-		t.Errorf("unread once more, delivered %d messages, want 1", len(got))
+		t.Errorf("unread again: delivered %d messages, want 1", len(got))
 	}
 }
 
@@ -457,15 +457,15 @@ func TestFindingsAreSentAgainAfterAChangedQuery(t *testing.T) {
 	h.evaluate(t, w)
 	w.Advice, w.Show = "Pay.", []string{"id"}
 	if _, got := h.evaluate(t, w); len(got) > 0 {
-		t.Errorf("other advice: delivered %s", formatDeliveries(got))
+		t.Errorf("other advice: delivered %s, want nothing", formatDeliveries(got))
 	}
 	w.Query = "r"
 	if _, got := h.evaluate(t, w); formatDeliveries(got) != "chat(a*)" {
-		t.Errorf("another query: delivered %s", formatDeliveries(got))
+		t.Errorf("another query: delivered %s, want chat(a*)", formatDeliveries(got))
 	}
 	h.writeQuery(t, "r", "SELECT 2")
 	if _, got := h.evaluate(t, w); formatDeliveries(got) != "chat(a*)" {
-		t.Errorf("changed SQL of the query: delivered %s", formatDeliveries(got))
+		t.Errorf("changed SQL of the query: delivered %s, want chat(a*)", formatDeliveries(got))
 	}
 }
 
@@ -499,11 +499,11 @@ func TestFailedQueryKeepsTheState(t *testing.T) {
 	wrong := w
 	wrong.Query = "r"
 	if res, got := h.evaluate(t, wrong); res.Err == nil || formatDeliveries(got) != "chat(b*)" {
-		t.Errorf("delivered %s (%v)", formatDeliveries(got), res.Err)
+		t.Errorf("with the failing query, delivered %s with the error %v, want chat(b*) and an error", formatDeliveries(got), res.Err)
 	}
 	h.runQuery = nil
 	h.publish("a|1", "b|1", "c|1")
 	if res, got := h.evaluate(t, w); formatDeliveries(got) != "chat(c*)" {
-		t.Errorf("after the repair, delivered %s (%v)", formatDeliveries(got), res.Err)
+		t.Errorf("after the repair, delivered %s, want chat(c*) (%v)", formatDeliveries(got), res.Err)
 	}
 }

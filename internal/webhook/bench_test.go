@@ -17,7 +17,7 @@ import (
 	"placementsync/internal/webhook"
 )
 
-// memoryReceiver is a receiver without a network, for a synctest bubble.
+// memoryReceiver is a receiver without a network, for tests with synctest.
 type memoryReceiver struct{ receiver *webhook.Receiver }
 
 func newMemoryReceiver(t *testing.T, dir string) memoryReceiver {

@@ -18,7 +18,7 @@ var errEvicted = errors.New("receive a webhook: too many deliveries at once")
 type memoryBudget struct {
 	mu   sync.Mutex
 	free int64
-	// incomplete is a list of *body, oldest first.
+	// incomplete is a list of *body, in the order of their first bytes.
 	incomplete list.List
 }
 
@@ -90,7 +90,7 @@ func (b *body) release() {
 	b.held = 0
 }
 
-// unlist removes a body from the incomplete ones.
+// unlist removes a body from budget.incomplete.
 func (b *body) unlist() {
 	if b.element != nil {
 		b.budget.incomplete.Remove(b.element)

@@ -43,7 +43,7 @@ func TestStalledSendersDoNotBlockOthers(t *testing.T) {
 	}
 	requireEvicted(2)
 	if got := d.receiver.Counts(); got[webhook.Crowded] != uint64(senders-budget/size+2) || got[webhook.Unavailable] != 0 {
-		t.Errorf("counts are %v", got)
+		t.Errorf("counts are %v, want %d crowded and none unavailable", got, senders-budget/size+2)
 	}
 }
 

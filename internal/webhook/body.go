@@ -91,8 +91,8 @@ func checkTopic(e stream.Event, body []byte, more *envelope) error {
 	return nil
 }
 
-// EventTargets returns the ids of the records that a status change refers to. They are empty
-// for other events, and for a body without them.
+// EventTargets returns the ids of the article and the campaign of a status change. They are empty
+// if the body lacks them, and for other topics.
 func EventTargets(e stream.Event) (article, campaign string) {
 	var body struct {
 		Article  json.RawMessage `json:"article_id"`

@@ -142,8 +142,8 @@ func (c *committer) commitBatch(first *delivery) {
 }
 
 // addToBatch adds a delivery to the batch, or sends its outcome at once. A known event is not
-// written again. If the batch is not empty, its delivery waits with the batch, because the
-// event that it repeats may be in the batch and not on the disk yet.
+// written again. Its delivery nevertheless waits for a batch that is not empty, because the batch
+// may contain the first delivery of the event, which is not on disk yet.
 func (c *committer) addToBatch(d *delivery) {
 	d.result = c.memory.classify(d.mark, d.stale, d.window)
 	switch {
@@ -154,7 +154,7 @@ func (c *committer) addToBatch(d *delivery) {
 			return
 		}
 		if !c.inbox.hasRoom(int64(len(lines)), d.event.Received) {
-			c.sealOpen() // so that the next night can remove it
+			c.sealOpen() // so that the next night can remove the segment
 			d.done <- outcome{result: Full}
 			return
 		}
@@ -167,9 +167,9 @@ func (c *committer) addToBatch(d *delivery) {
 	c.batch = append(c.batch, d)
 }
 
-// writeLines appends the lines to the segment and syncs it. After a failed write the segment
-// is sealed, because it may end in a torn line. A segment without an acknowledged line is
-// removed, because a full disk would leave one for each batch.
+// writeLines appends the lines to the segment and syncs it. After a failed write the segment is
+// sealed, because it may end in a torn line. If it has no acknowledged line, it is removed, because
+// a full disk would otherwise leave a segment for each batch.
 func (c *committer) writeLines() error {
 	if c.open != nil && c.open.size >= c.cfg.SegmentBytes {
 		c.sealOpen()

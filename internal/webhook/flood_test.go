@@ -37,16 +37,16 @@ func TestCapturedBodyDoesNotFillTheInbox(t *testing.T) {
 		return d.send(delivery{id: id, topic: topic, body: body, timestamp: d.now.Format(time.RFC3339Nano)})
 	}
 	if got := send("genuine", webhook.CommentUpdated); got != http.StatusNoContent {
-		t.Fatalf("got status %d", got)
+		t.Fatalf("got status %d for the genuine delivery, want 204", got)
 	}
 	before := inboxBytes(t, d.dir)
 	for i := range 200 {
 		if got := send(fmt.Sprint("forged", i), webhook.CommentUpdated); got != http.StatusNoContent {
-			t.Fatalf("got status %d: the service would repeat the delivery", got)
+			t.Fatalf("got status %d, after which the service would repeat the delivery; want 204", got)
 		}
 	}
 	if got := inboxBytes(t, d.dir); got != before {
-		t.Errorf("the inbox grew from %d to %d bytes", before, got)
+		t.Errorf("the inbox grew from %d to %d bytes, want no growth", before, got)
 	}
 	statuses := map[int]int{}
 	for i := range 200 {
@@ -60,12 +60,12 @@ func TestCapturedBodyDoesNotFillTheInbox(t *testing.T) {
 	}
 	counts := d.receiver.Counts()
 	if counts["repeated"] != 200 || counts["relabeled"] != 193 {
-		t.Errorf("counts are %v", counts)
+		t.Errorf("counts are %v, want 200 repeated and 193 relabeled", counts)
 	}
 }
 
-// TestSameBodyLaterIsAnotherEvent sends deliveries that are not repetitions: the same body with
-// another topic or an hour later, and a body that differs in one byte.
+// TestSameBodyLaterIsAnotherEvent repeats a body with other ids. Within an hour, the same topic and
+// body are one event. Another topic, an added space, or a repetition after an hour is a new event.
 func TestSameBodyLaterIsAnotherEvent(t *testing.T) {
 	d := newFixture(t, webhook.Config{Secrets: []string{secret}}).start()
 	for _, hook := range []struct {
@@ -120,10 +120,10 @@ func TestUnwrittenEventsAreNotRemembered(t *testing.T) {
 	disk.failAtStep(0)
 	hook.id = "e2"
 	if got := d.send(hook); got != http.StatusNoContent {
-		t.Fatalf("got status %d", got)
+		t.Fatalf("got status %d from a working disk, want 204", got)
 	}
 	if got := d.receiver.Counts(); got["stored"] != 2 || got["repeated"] != 0 { // start stores one event
-		t.Errorf("counts are %v", got)
+		t.Errorf("counts are %v, want 2 stored and none repeated", got)
 	}
 }
 
@@ -144,7 +144,7 @@ func TestFullInboxRejectsAndRecovers(t *testing.T) {
 			break
 		}
 		if status != http.StatusNoContent {
-			t.Fatalf("got status %d", status)
+			t.Fatalf("got status %d, want 204 or 503", status)
 		}
 		acknowledged = append(acknowledged, event(n).id)
 	}
@@ -153,7 +153,7 @@ func TestFullInboxRejectsAndRecovers(t *testing.T) {
 	}
 	state := d.receiver.Inbox()
 	if state.Bytes != inboxBytes(t, d.dir) || state.Limit != limit || !state.FullSince.Equal(d.now) {
-		t.Errorf("the state of the full inbox is %+v", state)
+		t.Errorf("the state of the full inbox is %+v, want %d bytes, limit %d, full since %s", state, inboxBytes(t, d.dir), limit, d.now)
 	}
 	resp, err := http.DefaultClient.Do(d.request(event(n)))
 	must(t, err)
@@ -173,7 +173,7 @@ func TestFullInboxRejectsAndRecovers(t *testing.T) {
 		t.Errorf("the rejected event got status %d after the night, want 204", got)
 	}
 	if state := d.receiver.Inbox(); !state.FullSince.IsZero() || state.Bytes != inboxBytes(t, d.dir) {
-		t.Errorf("after the night the state is %+v", state)
+		t.Errorf("after the night the state is %+v, want %d bytes and not full", state, inboxBytes(t, d.dir))
 	}
 	kept := map[string]bool{}
 	for _, dir := range []string{folder, d.dir} {

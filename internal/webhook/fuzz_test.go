@@ -33,7 +33,7 @@ func FuzzPlainText(f *testing.F) {
 	f.Fuzz(func(t *testing.T, document []byte) {
 		got := webhook.PlainText(document)
 		if !utf8.ValidString(got) || len(got) > 1<<20+10 {
-			t.Errorf("text has %d bytes, valid UTF-8: %v", len(got), utf8.ValidString(got))
+			t.Errorf("the text has %d bytes, valid UTF-8: %t, want at most 1 MiB of valid UTF-8", len(got), utf8.ValidString(got))
 		}
 		var root any
 		if json.Unmarshal(document, &root) != nil || strings.Contains(got, "…") {
@@ -140,7 +140,7 @@ func FuzzSignature(f *testing.F) {
 		at = max(0, min(at, len(header)))
 		for _, h := range []string{header, header[:at] + sign(secret, string(body)) + header[at:], header[:at] + "," + sign(secret, string(body))} {
 			if got, want := webhook.Signed([]string{secret}, h, body), hasSignature(h, body); got != want {
-				t.Errorf("header %q, body %q: signed %v, want %v", h, body, got, want)
+				t.Errorf("header %q, body %q: got signed %t, want %t", h, body, got, want)
 			}
 		}
 	})

@@ -21,8 +21,8 @@ type InboxState struct {
 // maxEnvelope is an upper limit for the bytes of a line besides its body.
 const maxEnvelope = 16 << 10
 
-// gauge keeps track of the size of the inbox. The committer adds to the inbox; nights, also
-// of other processes, empty it.
+// gauge has the size of the inbox. The committer adds to the inbox; nights, also of other
+// processes, empty it.
 type gauge struct {
 	dir   string
 	owner Owner
@@ -33,9 +33,9 @@ type gauge struct {
 	current InboxState
 }
 
-// measure reads the sizes from the disk. FullSince is cleared only if there is room for the
-// longest possible line. Otherwise deliveries of different lengths would switch the state
-// back and forth.
+// measure reads the sizes from the disk. It clears FullSince only if there is room for the longest
+// possible line. If it cleared FullSince earlier, a short delivery would be accepted and the next
+// long one would set FullSince again.
 func (g *gauge) measure() error {
 	bytes, err := sumSegments(g.dir, func(_ string, size int64) int64 { return size })
 	if err != nil {
@@ -63,7 +63,8 @@ func (g *gauge) hasRoom(n int64, at time.Time) bool {
 	return false
 }
 
-// grow adds the bytes of a write, also of a failed one, which may have written a part of them.
+// grow adds n bytes to the size. The committer calls it before a write, because a failed write may
+// have written a part of the bytes.
 func (g *gauge) grow(n int64) {
 	g.current.Bytes += n
 	g.publish()
@@ -84,7 +85,7 @@ func sumSegments(dir string, count func(name string, size int64) int64) (int64, 
 	for _, name := range names {
 		info, err := os.Lstat(filepath.Join(dir, name))
 		switch {
-		case errors.Is(err, fs.ErrNotExist): // removed by a night, or sealed meanwhile
+		case errors.Is(err, fs.ErrNotExist): // removed by a night, or renamed by sealing
 		case err != nil:
 			return 0, fmt.Errorf("measure the inbox: %w", err)
 		default:

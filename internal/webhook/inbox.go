@@ -12,8 +12,8 @@ import (
 	"placementsync/internal/durable"
 )
 
-// Batch has the events that a night took from the inbox. They are copied to a folder of the
-// run, so that it can be resumed or replayed, and removed from the inbox after the publish.
+// Batch has the events that a night took from the inbox. They are copied to a folder of the run,
+// so that the run can be resumed or replayed. After the publish they are removed from the inbox.
 type Batch struct {
 	disk          durable.Disk
 	inbox, folder string
@@ -35,7 +35,7 @@ func Land(disk durable.Disk, inbox, folder string) (Batch, error) {
 		if err = disk.MakeFolder(folder, privateDir); err == nil {
 			err = b.landSegments(names)
 		}
-		// The receiver sealed a segment after it was listed.
+		// The receiver renamed a segment after it was listed.
 		if errors.Is(err, fs.ErrNotExist) && attempt < 5 {
 			continue
 		}
@@ -83,23 +83,22 @@ func (b *Batch) copyLines(from, to string) error {
 	return b.disk.WriteFile(to, intact.Bytes(), privateFile)
 }
 
-// Empty removes the landed sealed segments. Call it after the publish. It keeps the open
-// segment; the next night lands it again and recognizes its events by their ids. It also
-// keeps the marks of the removed events, so that a receiver that starts later recognizes
-// repetitions. If the marks cannot be written, the segments are removed nevertheless and the
-// error is returned.
+// Empty removes the landed sealed segments. Call it after the publish. It keeps the open segment;
+// the next night lands that segment again and recognizes its events by their ids. Empty also writes
+// the marks of the removed events, so that a receiver that starts later recognizes repetitions. If
+// the marks cannot be written, the segments are removed nevertheless and the error is returned.
 func (b Batch) Empty() error {
-	errs := b.writePublished()
+	err := b.writePublished()
 	if len(b.sealed) == 0 {
-		return errs
+		return err
 	}
-	errs = errors.Join(errs, b.keepMarks())
+	err = errors.Join(err, b.keepMarks())
 	for _, name := range b.sealed {
-		if err := b.disk.Remove(filepath.Join(b.inbox, name)); err != nil {
-			return fmt.Errorf("empty the inbox: %w", errors.Join(errs, err))
+		if removeErr := b.disk.Remove(filepath.Join(b.inbox, name)); removeErr != nil {
+			return fmt.Errorf("empty the inbox: %w", errors.Join(err, removeErr))
 		}
 	}
-	return errs
+	return err
 }
 
 // publishedFile contains Batch.landed of the last published night.

@@ -25,7 +25,7 @@ func writeSegment(t testing.TB, n int) (segment string, data []byte) {
 	d := newFixture(t, webhook.Config{Secrets: []string{secret}}).start()
 	for i := range n {
 		if got := d.send(delivery{id: fmt.Sprint("e", i), topic: "t", body: fmt.Sprintf(`{"n": %d}`, i)}); got != http.StatusNoContent {
-			t.Fatalf("got status %d", got)
+			t.Fatalf("got status %d, want 204", got)
 		}
 	}
 	d.stop()
@@ -55,7 +55,7 @@ func TestTruncatedJournalKeepsCompleteLines(t *testing.T) {
 		// storedIDs omits the first line, which start writes.
 		want := max(0, bytes.Count(data[:cut], []byte("\n"))-1)
 		if got := storedIDs(t, dir); len(got) != want {
-			t.Fatalf("cut at %d of %d: %v, want %d events", cut, len(data), got, want)
+			t.Fatalf("cut at %d of %d: got the events %v, want %d of them", cut, len(data), got, want)
 		}
 	}
 }
@@ -69,7 +69,7 @@ func TestReceiverStartsAfterTornSegment(t *testing.T) {
 	d := newFixture(t, webhook.Config{Dir: dir, Secrets: []string{secret}}).start()
 	for _, id := range []string{"e0", "e1", "e2"} {
 		if got := d.send(eventOf(id)); got != http.StatusNoContent {
-			t.Fatalf("got status %d", got)
+			t.Fatalf("got status %d, want 204", got)
 		}
 	}
 	if diff := cmp.Diff([]string{"e0", "e1", "e2"}, storedIDs(t, dir)); diff != "" {
@@ -84,7 +84,7 @@ func TestDamagedLineKeepsOtherLines(t *testing.T) {
 		spoiled[at] ^= 0x20
 		must(t, os.WriteFile(segment, spoiled, 0o600))
 		if got := len(storedIDs(t, filepath.Dir(segment))); got < 1 {
-			t.Fatalf("with a changed bit at %d of %d, %d events are read", at, len(data), got)
+			t.Fatalf("with a changed bit at %d of %d, got %d events, want at least 1", at, len(data), got)
 		}
 	}
 }
@@ -160,7 +160,7 @@ func TestLandWithoutInboxCreatesNoFolder(t *testing.T) {
 	must(t, err)
 	must(t, batch.Empty())
 	if _, err := os.Stat(folder); !os.IsNotExist(err) {
-		t.Errorf("Land created an empty folder: %v", err)
+		t.Errorf("got %v for the folder of the night, want that it does not exist", err)
 	}
 }
 
@@ -169,7 +169,7 @@ func TestOldSegmentIsSealed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newMemoryReceiver(t, dir)
 		if got := d.send("a"); got != http.StatusNoContent {
-			t.Fatalf("got status %d", got)
+			t.Fatalf("got status %d, want 204", got)
 		}
 		time.Sleep(16 * time.Minute)
 		synctest.Wait()

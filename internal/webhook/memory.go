@@ -13,10 +13,10 @@ const (
 	// many, about 20 MB. A repetition of an older event is stored again, and the night
 	// recognizes it by its id.
 	generationSize = 1 << 16
-	// minWindow is the shortest window. Within the window, a repeated topic and body mean
-	// the same event, regardless of the id. Different events differ in the times in their
-	// bodies. If two events had the same body, the second event would be dropped, and the
-	// next night would read the record.
+	// minWindow is the shortest window. Within the window, a repeated topic and body mean the
+	// same event, regardless of the id. Different events differ in the times in their bodies. If
+	// two events had the same body, only the first would be stored. The next night would read
+	// the changed record nevertheless.
 	minWindow = time.Hour
 	// maxTopics is the number of topics under which one body is stored within the window.
 	// Comments have three topics.

@@ -21,7 +21,7 @@ func TestWindowExtendsInBothDirections(t *testing.T) {
 		next.ID, next.At = fingerprintOf([]byte("2")), at.Add(after).UnixNano()
 		const stale = false
 		if got := m.classify(next, stale, window); got != want {
-			t.Errorf("%v after the first: got %q, want %q", after, got, want)
+			t.Errorf("%v after the stored event: got %q, want %q", after, got, want)
 		}
 	}
 }

@@ -50,7 +50,7 @@ type Config struct {
 	now func() time.Time
 }
 
-// Owner is the process around a receiver.
+// Owner is the process that runs a receiver.
 type Owner interface {
 	// InboxLimit returns the limit of the inbox for its present size, both in bytes. 0 means
 	// no limit. It is called every ten seconds and before a delivery is rejected because the

@@ -25,7 +25,7 @@ import (
 
 const secret = "whsec-of-the-test"
 
-// fixture is a running receiver behind real HTTP.
+// fixture is a receiver behind an HTTP server.
 type fixture struct {
 	t        testing.TB
 	receiver *webhook.Receiver
@@ -56,7 +56,7 @@ func (o owner) EventStored(e stream.Event) {
 	}
 }
 
-// newFixture starts an HTTP server with a receiver, which start runs.
+// newFixture starts an HTTP server with a receiver. The method start runs the receiver.
 func newFixture(t testing.TB, cfg webhook.Config) *fixture {
 	t.Helper()
 	d := &fixture{t: t, dir: cfg.Dir, now: time.Date(2026, 11, 20, 2, 0, 0, 0, time.UTC)}
@@ -93,7 +93,7 @@ func (d *fixture) start() *fixture {
 	d.t.Cleanup(d.stop)
 	<-d.receiver.Ready()
 	if status := d.send(delivery{id: "hello", topic: "hello", body: "{}"}); status != http.StatusNoContent {
-		d.t.Fatalf("the first delivery got status %d", status)
+		d.t.Fatalf("the first delivery got status %d, want 204", status)
 	}
 	return d
 }
@@ -216,7 +216,7 @@ func TestSeveralSignatureHeadersCountAsOne(t *testing.T) {
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusNoContent {
-		t.Errorf("got status %d", resp.StatusCode)
+		t.Errorf("got status %d, want 204", resp.StatusCode)
 	}
 }
 
@@ -248,10 +248,10 @@ func TestReloadRotatesTheSecret(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := d.send(delivery{id: "1", body: "{}"}); got != http.StatusUnauthorized {
-		t.Errorf("a signature with the old secret got status %d", got)
+		t.Errorf("a signature with the old secret got status %d, want 401", got)
 	}
 	if got := d.send(delivery{id: "1", body: "{}", signature: sign("new", "{}")}); got != http.StatusNoContent {
-		t.Errorf("a signature with the new secret got status %d", got)
+		t.Errorf("a signature with the new secret got status %d, want 204", got)
 	}
 }
 
@@ -329,7 +329,7 @@ func TestAReplayIsStoredOnce(t *testing.T) {
 	hook := delivery{id: "e1", topic: "x", body: `{"n": 1}`}
 	for range 3 {
 		if got := d.send(hook); got != http.StatusNoContent {
-			t.Fatalf("got status %d", got)
+			t.Fatalf("got status %d, want 204", got)
 		}
 	}
 	d.stop()
@@ -362,7 +362,7 @@ func TestConcurrentReplaysAreStoredOnce(t *testing.T) {
 	for i := range 200 {
 		all.Go(func() {
 			if got := d.send(eventOf(fmt.Sprint("e", i%20))); got != http.StatusNoContent {
-				t.Errorf("got status %d", got)
+				t.Errorf("got status %d, want 204", got)
 			}
 		})
 	}
@@ -379,17 +379,17 @@ func TestConcurrentReplaysAreStoredOnce(t *testing.T) {
 	}
 }
 
-func TestMissingIDIsHashOfTopicAndBody(t *testing.T) {
+func TestMissingAndLongIDsBecomeHashes(t *testing.T) {
 	d := newFixture(t, webhook.Config{Secrets: []string{secret}}).start()
 	for _, hook := range []delivery{{topic: "a", body: "{}"}, {topic: "a", body: "{}"}, {topic: "b", body: "{}"},
 		{id: strings.Repeat("long", 1000), body: "{}"}} {
 		if got := d.send(hook); got != http.StatusNoContent {
-			t.Fatalf("got status %d", got)
+			t.Fatalf("got status %d, want 204", got)
 		}
 	}
 	ids := storedIDs(t, d.dir)
 	if len(ids) != 3 || !strings.HasPrefix(ids[0], "body:") || !strings.HasPrefix(ids[2], "id:") {
-		t.Errorf("stored ids are %q", ids)
+		t.Errorf("stored ids are %q, want two that begin with \"body:\" and one with \"id:\"", ids)
 	}
 }
 
@@ -408,7 +408,7 @@ func TestTheEnvelopeIsKeptWithTheExactBytes(t *testing.T) {
 		}
 		return
 	}
-	t.Error("the inbox is empty")
+	t.Error("the inbox lacks the event")
 }
 
 func TestUnwrittenEventIsNotAcknowledged(t *testing.T) {

@@ -48,12 +48,12 @@ func TestRichTextBecomesPlain(t *testing.T) {
 func TestRichTextIsBounded(t *testing.T) {
 	deep := strings.Repeat(`{"type":"x","content":[`, 4000) + `{"type":"text","text":"deep"}` + strings.Repeat("]}", 4000)
 	if got := webhook.PlainText([]byte(deep)); got != "…" {
-		t.Errorf("a deep document became %q", got)
+		t.Errorf("a deep document became %q, want only the mark of omitted text", got)
 	}
 	item := `{"type":"listItem","content":["a\n` + strings.Repeat("b\\n", 20_000) + `"]}`
 	lists := strings.Repeat(`{"type":"bulletList","content":[`, 30) + strings.ReplaceAll(item, "\n", "\\n") + strings.Repeat("]}", 30)
 	if got := webhook.PlainText([]byte(lists)); len(got) > 1<<20+10 {
-		t.Errorf("a nested list became %d bytes", len(got))
+		t.Errorf("a nested list became %d bytes, want at most 1 MiB", len(got))
 	}
 }
 

@@ -15,7 +15,7 @@ import (
 // the folder seen. Marks consist of hashes and contain no data of an event.
 const (
 	marksDir = "seen"
-	// marksKept is how long marks are kept. No longer window can be configured.
+	// marksKept is how long marks are kept. The configuration allows no longer window.
 	marksKept = 14 * 24 * time.Hour
 )
 

@@ -32,7 +32,7 @@ func TestAPublishedEventIsKnownAfterARestart(t *testing.T) {
 	first.stop()
 	emptyInbox(t, first.dir)
 	if left, _ := filepath.Glob(filepath.Join(first.dir, "*.log")); len(left) > 0 {
-		t.Fatalf("the inbox has %v", left)
+		t.Fatalf("the emptied inbox has the segments %v, want none", left)
 	}
 	for _, c := range []struct {
 		id            string
@@ -73,7 +73,8 @@ func TestAFullInboxHasRoomAfterANight(t *testing.T) {
 	}
 }
 
-// TestFullDiskKeepsNoEmptySegments checks that unwritten events create no empty segments.
+// TestFullDiskKeepsNoEmptySegments checks that events that cannot be written leave no empty
+// segments.
 func TestFullDiskKeepsNoEmptySegments(t *testing.T) {
 	full := false
 	disk := durable.Disk{Step: func(name, _ string) error {
@@ -86,20 +87,20 @@ func TestFullDiskKeepsNoEmptySegments(t *testing.T) {
 	full = true
 	for _, id := range []string{"a", "b", "c", "d"} {
 		if got := d.send(eventOf(id)); got != http.StatusServiceUnavailable {
-			t.Errorf("got status %d", got)
+			t.Errorf("got status %d from a full disk, want 503", got)
 		}
 	}
 	full = false
 	d.send(eventOf("e"))
 	d.stop()
-	var sizes []bool
+	var withContent []bool
 	segments, _ := filepath.Glob(filepath.Join(d.dir, "*.log"))
 	for _, path := range segments {
 		info, err := os.Stat(path)
 		must(t, err)
-		sizes = append(sizes, info.Size() > 0)
+		withContent = append(withContent, info.Size() > 0)
 	}
-	if diff := cmp.Diff([]bool{true, true}, sizes); diff != "" {
+	if diff := cmp.Diff([]bool{true, true}, withContent); diff != "" {
 		t.Errorf("segments with content (-want +got):\n%s", diff)
 	}
 }
