@@ -16,8 +16,8 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/types"
 )
 
-// unfitForTag matches characters of a version that are not allowed in a tag.
-var unfitForTag = regexp.MustCompile(`[^A-Za-z0-9_.-]`)
+// notAllowedInTag matches a character that a tag must not contain.
+var notAllowedInTag = regexp.MustCompile(`[^A-Za-z0-9_.-]`)
 
 // blob is a file of the archive.
 type blob struct {
@@ -79,13 +79,13 @@ func archiveBlobs(o options, img v1.Image) ([]blob, v1.Hash, error) {
 	file, fileErr := img.ConfigFile()
 	configName, nameErr := img.ConfigName()
 	manifest, manifestErr := img.RawManifest()
-	described, describeErr := partial.Descriptor(img)
+	descriptor, describeErr := partial.Descriptor(img)
 	if err := errors.Join(layersErr, configErr, fileErr, nameErr, manifestErr, describeErr); err != nil {
 		return nil, v1.Hash{}, err
 	}
-	tag := unfitForTag.ReplaceAllString(o.version, "-")
+	tag := notAllowedInTag.ReplaceAllString(o.version, "-")
 	docker := tarball.Descriptor{Config: blobPath(configName), RepoTags: []string{"placementsync:" + tag}}
-	blobs := []blob{blobOf(blobPath(described.Digest), manifest), blobOf(blobPath(configName), config)}
+	blobs := []blob{blobOf(blobPath(descriptor.Digest), manifest), blobOf(blobPath(configName), config)}
 	for _, layer := range layers {
 		digest, digestErr := layer.Digest()
 		size, sizeErr := layer.Size()
@@ -95,13 +95,13 @@ func archiveBlobs(o options, img v1.Image) ([]blob, v1.Hash, error) {
 		docker.Layers = append(docker.Layers, blobPath(digest))
 		blobs = append(blobs, blob{blobPath(digest), size, layer.Compressed})
 	}
-	described.ArtifactType, described.Platform = "", file.Platform()
-	described.Annotations = map[string]string{
+	descriptor.ArtifactType, descriptor.Platform = "", file.Platform()
+	descriptor.Annotations = map[string]string{
 		"org.opencontainers.image.ref.name": tag,
 		"io.containerd.image.name":          "docker.io/library/placementsync:" + tag,
 	}
-	index, indexErr := json.Marshal(v1.IndexManifest{SchemaVersion: 2, MediaType: types.OCIImageIndex, Manifests: []v1.Descriptor{*described}})
+	index, indexErr := json.Marshal(v1.IndexManifest{SchemaVersion: 2, MediaType: types.OCIImageIndex, Manifests: []v1.Descriptor{*descriptor}})
 	dockerText, dockerErr := json.Marshal(tarball.Manifest{docker})
 	head := []blob{blobOf("oci-layout", []byte(`{"imageLayoutVersion":"1.0.0"}`)), blobOf("index.json", index), blobOf("manifest.json", dockerText)}
-	return append(head, blobs...), described.Digest, errors.Join(indexErr, dockerErr)
+	return append(head, blobs...), descriptor.Digest, errors.Join(indexErr, dockerErr)
 }

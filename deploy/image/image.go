@@ -15,7 +15,7 @@ const (
 	configFile = "/etc/placementsync/config.yaml"
 )
 
-// sizes are the sizes of the layers in bytes.
+// sizes are the total sizes of the layers in bytes.
 type sizes struct{ unpacked, packed int64 }
 
 // buildImage packs two layers: files that seldom change, and the program.
@@ -59,11 +59,11 @@ func buildImage(o options) (v1.Image, sizes, error) {
 
 // configure sets the command, user, environment and labels of the image.
 func configure(img v1.Image, o options, arch string) (v1.Image, error) {
-	known, err := img.ConfigFile()
+	present, err := img.ConfigFile()
 	if err != nil {
 		return nil, err
 	}
-	file := known.DeepCopy()
+	file := present.DeepCopy()
 	file.OS, file.Architecture, file.Created = "linux", arch, v1.Time{Time: o.created}
 	labels := map[string]string{
 		"org.opencontainers.image.title":       "placementsync",

@@ -18,8 +18,8 @@ import (
 	"golang.org/x/crypto/x509roots/fallback/bundle"
 )
 
-// user is the id of the user and group of the program. Few machines use this id, and it is in the
-// range of user namespaces.
+// user is the id of the user and group of the program. Few machines use this id, and user
+// namespaces, which have ids below 65536, contain it.
 const user = 65532
 
 // Display names of users. The image uses a numeric user, because otherwise Kubernetes cannot

@@ -1,5 +1,5 @@
 // Command image writes the container image of placementsync to a file, without a container
-// daemon or a base image. The image has a static program, root certificates, a user and two
+// daemon or a base image. The image contains a static program, root certificates, a user and two
 // folders. The file is an archive of the OCI image layout, for docker load, podman load and
 // skopeo copy. The same input gives the same bytes.
 //
@@ -47,7 +47,7 @@ func run(args []string, stdout io.Writer) error {
 		return errors.New("give -binary FILE and -o FILE")
 	}
 	o.created = time.Unix(*seconds, 0).UTC()
-	img, sizes, err := buildImage(o)
+	img, total, err := buildImage(o)
 	if err != nil {
 		return err
 	}
@@ -56,6 +56,6 @@ func run(args []string, stdout io.Writer) error {
 		return fmt.Errorf("write %s: %w", o.out, err)
 	}
 	_, err = fmt.Fprintf(stdout, "%s\n  digest      %s\n  unpacked    %.1f MB\n  compressed  %.1f MB\n",
-		o.out, digest, float64(sizes.unpacked)/1e6, float64(sizes.packed)/1e6)
+		o.out, digest, float64(total.unpacked)/1e6, float64(total.packed)/1e6)
 	return err
 }

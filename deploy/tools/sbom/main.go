@@ -36,7 +36,7 @@ func writeBOM(w io.Writer, licensesFile, version string, programs []string) erro
 	if err != nil {
 		return err
 	}
-	product := cdx.Component{Type: cdx.ComponentTypeApplication, BOMRef: "placementsync", Name: "placementsync", Version: version, Licenses: named("Apache-2.0")}
+	product := cdx.Component{Type: cdx.ComponentTypeApplication, BOMRef: "placementsync", Name: "placementsync", Version: version, Licenses: licenseChoices("Apache-2.0")}
 	parts := map[string]cdx.Component{}
 	needs := map[string][]string{}
 	for _, program := range programs {
@@ -71,8 +71,8 @@ func writeBOM(w io.Writer, licensesFile, version string, programs []string) erro
 // licenses maps the names of modules and libraries to the names of their licenses.
 type licenses struct {
 	terms map[string]string
-	// within has the rows of libraries that are not modules: name, version, license.
-	within [][3]string
+	// contained has the rows of libraries within modules: name, version, license.
+	contained [][3]string
 }
 
 // licenseRow matches a row of docs/licenses.md: a module, or a link to a contained library.
@@ -86,18 +86,18 @@ func readLicenses(file string) (l licenses, err error) {
 	l.terms = map[string]string{}
 	for _, row := range licenseRow.FindAllStringSubmatch(string(page), -1) {
 		if terms := strings.TrimSpace(row[4]); row[1] != "" {
-			l.within = append(l.within, [3]string{row[1], strings.TrimSpace(row[3]), terms})
+			l.contained = append(l.contained, [3]string{row[1], strings.TrimSpace(row[3]), terms})
 		} else {
 			l.terms[row[2]] = terms
 		}
 	}
-	if len(l.terms) < 50 || len(l.within) == 0 {
-		return l, fmt.Errorf("read %s: it has %d modules and %d other parts, which cannot be all", file, len(l.terms), len(l.within))
+	if len(l.terms) < 50 || len(l.contained) == 0 {
+		return l, fmt.Errorf("read %s: it has %d modules and %d other parts, which cannot be all", file, len(l.terms), len(l.contained))
 	}
 	return l, nil
 }
 
-func named(terms string) *cdx.Licenses {
+func licenseChoices(terms string) *cdx.Licenses {
 	if terms == "" {
 		return nil
 	}
@@ -120,7 +120,7 @@ func readProgram(file, version string, known licenses) (program cdx.Component, p
 	}
 	sum := sha256.Sum256(data)
 	name := filepath.Base(file)
-	program = cdx.Component{Type: cdx.ComponentTypeFile, BOMRef: "program:" + name, Name: name, Version: version, Licenses: named("Apache-2.0"),
+	program = cdx.Component{Type: cdx.ComponentTypeFile, BOMRef: "program:" + name, Name: name, Version: version, Licenses: licenseChoices("Apache-2.0"),
 		Hashes: &[]cdx.Hash{{Algorithm: cdx.HashAlgoSHA256, Value: hex.EncodeToString(sum[:])}}}
 	parts = append(parts, library("std", strings.TrimPrefix(info.GoVersion, "go"), "pkg:golang/std@", "BSD-3-Clause"))
 	for _, m := range info.Deps {
@@ -129,12 +129,12 @@ func readProgram(file, version string, known licenses) (program cdx.Component, p
 		}
 		parts = append(parts, library(m.Path, m.Version, "pkg:golang/"+m.Path+"@", known.terms[m.Path]))
 	}
-	for _, part := range known.within {
+	for _, part := range known.contained {
 		parts = append(parts, library(part[0], part[1], "pkg:generic/"+strings.ToLower(strings.ReplaceAll(part[0], " ", "-"))+"@", part[2]))
 	}
 	return program, parts, nil
 }
 
 func library(name, version, url, terms string) cdx.Component {
-	return cdx.Component{Type: cdx.ComponentTypeLibrary, BOMRef: url + version, Name: name, Version: version, PackageURL: url + version, Licenses: named(terms)}
+	return cdx.Component{Type: cdx.ComponentTypeLibrary, BOMRef: url + version, Name: name, Version: version, PackageURL: url + version, Licenses: licenseChoices(terms)}
 }

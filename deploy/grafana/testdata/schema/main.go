@@ -35,7 +35,7 @@ func checkDashboards(files []string) error {
 		if err := read.Validate(); err != nil {
 			return fmt.Errorf("%s: %w", file, err)
 		}
-		fmt.Printf("%s: %d panels and rows are as the schema wants them\n", file, len(read.Panels))
+		fmt.Printf("%s: %d panels and rows fit the schema\n", file, len(read.Panels))
 	}
 	return nil
 }
