@@ -100,10 +100,10 @@ func TestTokenTypes(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := serve(t, tc.opts)
 			if got := s.get(article).status; got != tc.want {
-				t.Errorf("status %d, want %d", got, tc.want)
+				t.Errorf("got status %d, want %d", got, tc.want)
 			}
 			if got := s.get("/auth/token").status; got != http.StatusOK {
-				t.Errorf("GET /auth/token: status %d", got)
+				t.Errorf("GET /auth/token: got status %d, want 200", got)
 			}
 		})
 	}
@@ -115,15 +115,15 @@ func TestWrongTokensAreUnauthorized(t *testing.T) {
 		got, err := s.request(http.MethodGet, "/tags", token)
 		// Trailing blanks are not part of a header's value.
 		if err != nil || got.status != http.StatusUnauthorized && token != "pc_right " {
-			t.Errorf("token %q: status %d, %v", token, got.status, err)
+			t.Errorf("token %q: got status %d, %v, want 401", token, got.status, err)
 		}
 	}
 	s.service.SetToken("pc_rotated")
 	if got, _ := s.request(http.MethodGet, "/tags", "pc_right"); got.status != http.StatusUnauthorized {
-		t.Errorf("rotated token: status %d", got.status)
+		t.Errorf("the old token got status %d after the rotation, want 401", got.status)
 	}
 	if got, _ := s.request(http.MethodGet, "/tags", "pc_rotated"); got.status != http.StatusOK {
-		t.Errorf("new token: status %d", got.status)
+		t.Errorf("the new token got status %d, want 200", got.status)
 	}
 }
 
@@ -132,7 +132,7 @@ func TestWritesAreRejectedAndCounted(t *testing.T) {
 	writing := []string{http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete}
 	for _, method := range writing {
 		if got, err := s.request(method, "/campaigns", "pc_demo"); err != nil || got.status != http.StatusMethodNotAllowed {
-			t.Errorf("%s: status %d, %v", method, got.status, err)
+			t.Errorf("%s: got status %d, %v, want 405", method, got.status, err)
 		}
 	}
 	s.get("/campaigns?limit=2")
@@ -142,11 +142,11 @@ func TestWritesAreRejectedAndCounted(t *testing.T) {
 	}
 	want = append(want, sim.Request{Method: "GET", Path: "/campaigns?limit=2", Route: "/campaigns", Status: 200})
 	if log := s.service.Requests(); !slices.Equal(log, want) || s.service.Stats().Total != 5 {
-		t.Errorf("the request log is %+v, want %+v", log, want)
+		t.Errorf("the request log is %+v with %d requests, want %+v", log, s.service.Stats().Total, want)
 	}
 	s.service.ResetRequests()
 	if got := s.service.Stats().Total; got != 0 {
-		t.Errorf("%d requests after the reset", got)
+		t.Errorf("got %d requests after the reset, want 0", got)
 	}
 }
 
@@ -170,7 +170,7 @@ func TestRateLimitSendsRetryAfter(t *testing.T) {
 		}
 		time.Sleep(2 * time.Second)
 		if status := get().Code; status != http.StatusOK {
-			t.Errorf("status %d after the wait", status)
+			t.Errorf("got status %d after the wait, want 200", status)
 		}
 	})
 }
@@ -178,7 +178,7 @@ func TestRateLimitSendsRetryAfter(t *testing.T) {
 func TestServeListensOnLoopbackUntilContextEnds(t *testing.T) {
 	service := sim.New(sim.Options{})
 	if _, _, err := service.Serve(t.Context(), "0.0.0.0:0"); err == nil || !strings.Contains(err.Error(), "loopback") {
-		t.Errorf("Serve on a public address returned %v", err)
+		t.Errorf("Serve on a public address returned %v, want an error about loopback addresses", err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	base, stop, err := service.Serve(ctx, "")
@@ -187,7 +187,7 @@ func TestServeListensOnLoopbackUntilContextEnds(t *testing.T) {
 	}
 	s := testServer{t, service, base}
 	if got := s.get("/tags").status; got != http.StatusOK {
-		t.Errorf("status %d", got)
+		t.Errorf("got status %d, want 200", got)
 	}
 	cancel()
 	if err := stop(); err != nil {

@@ -8,7 +8,7 @@ import (
 
 const daySeconds = 24 * 60 * 60
 
-// birthYears is the age in years of the oldest records on the first simulated day.
+// birthYears is the maximum age of records on the first simulated day, in years.
 const birthYears = 2
 
 // calendar is the simulated clock.
@@ -38,8 +38,10 @@ func (c *calendar) now() time.Time {
 // day.
 func (c *calendar) dayNumber() uint16 { return uint16(c.day + c.history + 1) }
 
-// numberedDay returns the first second of a day by its number.
-func (c *calendar) numberedDay(number uint16) int64 { return c.dayStart(int(number) - c.history - 1) }
+// numberedDayStart returns the first second of a day by its number.
+func (c *calendar) numberedDayStart(number uint16) int64 {
+	return c.dayStart(int(number) - c.history - 1)
+}
 
 // drawSecond returns a random second of the current day.
 func (c *calendar) drawSecond(r *rand.Rand) int64 { return c.dayStart(c.day) + r.Int64N(daySeconds) }

@@ -38,13 +38,13 @@ type campaigns struct {
 	open      []uint32   // campaigns that are not completed
 }
 
-// newCampaign creates a campaign for a random profile, at wish or later. Three of four have
-// a questionnaire, whose file is the newest upload.
-func (s *campaigns) newCampaign(r *rand.Rand, wish int64) uint32 {
+// newCampaign creates a campaign for a random profile, with a created_at from earliest on. Three of
+// four have a questionnaire, whose file is the newest upload.
+func (s *campaigns) newCampaign(r *rand.Rand, earliest int64) uint32 {
 	n := uint32(len(s.all))
 	c := campaign{
 		n: n, profile: uint32(r.IntN(len(s.byProfile))), status: campaignDraft,
-		created: s.list.stamp(wish), planned: 3 + r.IntN(6),
+		created: s.list.stamp(earliest), planned: 3 + r.IntN(6),
 		ends: s.calendar.day + campaignDays, file: -1,
 	}
 	c.updated = c.created
@@ -61,8 +61,8 @@ func (s *campaigns) newCampaign(r *rand.Rand, wish int64) uint32 {
 // stepDay creates the campaigns of the day, starts articles of open ones, and completes
 // campaigns whose articles are all published.
 func (s *campaigns) stepDay(r *rand.Rand) {
-	for _, wish := range s.calendar.drawSeconds(r, s.calendar.dueToday(s.opts.Campaigns)-len(s.all)) {
-		s.newCampaign(r, wish)
+	for _, earliest := range s.calendar.drawSeconds(r, s.calendar.dueToday(s.opts.Campaigns)-len(s.all)) {
+		s.newCampaign(r, earliest)
 	}
 	s.open = slices.DeleteFunc(s.open, func(n uint32) bool {
 		c := &s.all[n]
@@ -241,7 +241,7 @@ func (s *campaigns) profileView(n uint32) view {
 
 // articleView returns the articles of a campaign, newest first.
 func (s *campaigns) articleView(n uint32) view {
-	return view{order: slices.Clone(s.all[n].articles), toHead: true, kind: kindArticle, render: s.articles.renderRow}
+	return view{order: slices.Clone(s.all[n].articles), reversed: true, kind: kindArticle, render: s.articles.renderRow}
 }
 
 func (s *campaigns) hasCampaign(n uint32) bool {

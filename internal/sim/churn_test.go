@@ -38,7 +38,7 @@ func checkWalkUnderChurn(t *testing.T, path string, opts sim.Options) {
 		}
 	}
 	if got := s.service.Survivors(path); !slices.Equal(got, want) {
-		t.Errorf("%d survivors, want %d", len(got), len(want))
+		t.Errorf("got %d survivors, want %d", len(got), len(want))
 	}
 	if len(after) != len(before)+inserted-deleted {
 		t.Errorf("%d records after the walk, %d before; %d inserted, %d deleted", len(after), len(before), inserted, deleted)
@@ -81,7 +81,7 @@ func TestAdvanceAfterChurn(t *testing.T) {
 	for _, path := range pagedLists() {
 		checkNewestFirst(t, s, path)
 		if got := len(s.walk(path, 50)); got == 0 {
-			t.Errorf("%s is empty", path)
+			t.Errorf("%s is empty, want records", path)
 		}
 	}
 }

@@ -15,8 +15,8 @@ type comment struct {
 	replies          []comment
 }
 
-// discussArticle adds a comment or reply to an article, or edits or archives an old
-// comment.
+// discussArticle adds a comment or a reply, or edits or archives an old comment, in a quarter of
+// the calls.
 func (s *articles) discussArticle(r *rand.Rand, a *article) {
 	chance := r.IntN(100)
 	if chance < 12 {
@@ -68,7 +68,7 @@ func (s *articles) commentView(n uint32) view {
 	}
 }
 
-// writeComment writes a comment. With a parent it is a reply without replies.
+// writeComment writes a comment. parent is the number of the comment to which it replies, or 0.
 func writeComment(e *enc, a *article, c *comment, parent uint32) {
 	p := people()[c.author]
 	e.b = append(e.b, '{')

@@ -26,7 +26,7 @@ func TestDeliveriesAreSigned(t *testing.T) {
 	d := sim.Delivery{ID: "e", Topic: "t", Source: "s", Body: []byte(`{"a":1}`)}
 	status, err := sim.Deliver(t.Context(), server.Client(), server.URL, d, "key", "other")
 	if err != nil || status != http.StatusAccepted {
-		t.Fatalf("status %d, %v", status, err)
+		t.Fatalf("got status %d, %v, want 202", status, err)
 	}
 	const want = "v0=88a67f24bbcdaed0e6c997404bb79a743baf44c6bab2f4c27328e3009d22e342," +
 		"v0=6d5318f92e5561f77c1b686ef4a062a4a6504dcd982edac901b8e395de2db6e4"
@@ -53,7 +53,7 @@ func TestDeliveriesMatchTheRecords(t *testing.T) {
 	}
 	again, err := s.CommentChange("comment.archived", article, 0)
 	if err != nil || again.ID != comment.ID || status.ID == comment.ID {
-		t.Errorf("ids %q, %q and %q, %v", status.ID, comment.ID, again.ID, err)
+		t.Errorf("the id of the comment event is %q and then %q (%v), want the same twice, and not that of the status event, %q", comment.ID, again.ID, err, status.ID)
 	}
 	var body struct {
 		ID      string `json:"id"`
@@ -63,7 +63,7 @@ func TestDeliveriesMatchTheRecords(t *testing.T) {
 		Author map[string]string `json:"author"`
 	}
 	if err := json.Unmarshal(comment.Body, &body); err != nil || body.Content.Type != "doc" || body.ID == "" || len(body.Author) != 1 {
-		t.Errorf("comment %s, %v", comment.Body, err)
+		t.Errorf("got the body %s, %v, want an id, a document and an author with only a name", comment.Body, err)
 	}
 	if _, err := s.StatusChange("none"); err == nil {
 		t.Error("StatusChange of an unknown article returned no error")

@@ -59,7 +59,7 @@ func TestFaultsWithACompleteResponse(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := serve(t, sim.Options{Faults: []sim.Fault{tc.fault}})
 			if got := s.get("/orders"); !tc.check(got) {
-				t.Errorf("status %d, header %v, body %.60s", got.status, got.header, got.body)
+				t.Errorf("the response does not show the fault: status %d, header %v, body %.60s", got.status, got.header, got.body)
 			}
 		})
 	}
@@ -80,10 +80,10 @@ func TestFaultsThatBreakTheConnection(t *testing.T) {
 			// The reset may arrive before the first half of the body.
 			failed := errors.Join(err, got.err)
 			if !errors.Is(failed, tc.want) && !errors.Is(failed, io.ErrUnexpectedEOF) && !errors.Is(failed, io.EOF) {
-				t.Errorf("error %v", failed)
+				t.Errorf("got %v, want %v or the end of the connection", failed, tc.want)
 			}
 			if json.Valid(got.body) && len(got.body) > 0 {
-				t.Error("the body is complete")
+				t.Error("got the complete body, want a part of it")
 			}
 		})
 	}
@@ -93,20 +93,20 @@ func TestFaultsOnPages(t *testing.T) {
 	s := serve(t, sim.Options{})
 	s.service.SetFaults(sim.Fault{Path: "/orders", Kind: sim.FaultEndlessPages})
 	if got := s.page("/orders?page=99"); got.NextPage == nil || *got.NextPage != 100 || len(got.Records) != 0 {
-		t.Errorf("endless pages: next %v, %d records", got.NextPage, len(got.Records))
+		t.Errorf("page 99 of FaultEndlessPages: got the next page %v and %d records, want 100 and none", got.NextPage, len(got.Records))
 	}
 	s.service.SetFaults(sim.Fault{Path: "/orders", Kind: sim.FaultSamePage})
-	first, later := s.page("/orders?page=1"), s.page("/orders?page=12")
-	if !sameBytes(first.Records, later.Records) {
-		t.Error("page 2 of FaultSamePage differs from page 1")
+	first, twelfth := s.page("/orders?page=1"), s.page("/orders?page=12")
+	if !sameBytes(first.Records, twelfth.Records) {
+		t.Error("page 12 of FaultSamePage differs from page 1")
 	}
-	if later.NextPage == nil {
+	if twelfth.NextPage == nil {
 		t.Error("FaultSamePage has a last page")
 	}
 	for delta, want := range map[int]int{-3: 197, 50: 250} {
 		s.service.SetFaults(sim.Fault{Kind: sim.FaultTotals, Delta: delta})
 		if got := s.page("/orders").TotalRecords; got != want {
-			t.Errorf("total %d, want %d", got, want)
+			t.Errorf("FaultTotals with delta %d: got total %d, want %d", delta, got, want)
 		}
 	}
 }
@@ -123,10 +123,10 @@ func TestFaultRulesSelectRequests(t *testing.T) {
 		{Path: "/orders", Skip: 2, Times: 2, Status: 502},
 	}})
 	if got, want := statuses(s, 6), []int{200, 200, 502, 502, 200, 200}; !slices.Equal(got, want) {
-		t.Errorf("statuses %v, want %v", got, want)
+		t.Errorf("got statuses %v, want %v", got, want)
 	}
 	if got := s.get("/tags").status; got != 501 {
-		t.Errorf("status %d of another path", got)
+		t.Errorf("GET /tags: got status %d, want 501", got)
 	}
 }
 
@@ -146,7 +146,7 @@ func TestFaultProbabilityDependsOnTheSeed(t *testing.T) {
 		}
 	}
 	if failed < 40 || failed > 80 {
-		t.Errorf("%d of 200 failed at a probability of 0.3", failed)
+		t.Errorf("%d of 200 requests failed, want about 60, as the probability is 0.3", failed)
 	}
 	if !slices.Equal(first, run(7)) {
 		t.Error("the same seed affects other requests")
@@ -174,7 +174,7 @@ func TestResetWithoutConnectionAborts(t *testing.T) {
 	service := sim.New(sim.Options{Faults: []sim.Fault{{Kind: sim.FaultReset}}})
 	defer func() {
 		if got := recover(); got != http.ErrAbortHandler {
-			t.Errorf("recovered %v", got)
+			t.Errorf("got the panic %v, want http.ErrAbortHandler", got)
 		}
 	}()
 	service.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "/tags", nil))

@@ -38,18 +38,18 @@ func newFiles(w *world) *files {
 	return s
 }
 
-// newFolder creates a folder at wish or later.
-func (s *files) newFolder(wish int64) {
+// newFolder creates a folder with a created_at from earliest on.
+func (s *files) newFolder(earliest int64) {
 	n := uint32(len(s.folders))
-	at := s.folderList.stamp(wish)
+	at := s.folderList.stamp(earliest)
 	s.folders = append(s.folders, folder{n: n, created: at, updated: at})
 	s.folderList.add(n)
 }
 
-// newFile uploads a file at wish or later.
-func (s *files) newFile(r *rand.Rand, wish int64) {
+// newFile uploads a file with a created_at from earliest on.
+func (s *files) newFile(r *rand.Rand, earliest int64) {
 	n := uint32(len(s.all))
-	at := s.list.stamp(wish)
+	at := s.list.stamp(earliest)
 	s.all = append(s.all, file{
 		n: n, size: r.Int64N(20_000_000), folder: s.drawFolder(r), created: at, updated: at,
 	})
@@ -67,8 +67,8 @@ func (s *files) drawFolder(r *rand.Rand) int64 {
 // stepDay uploads the files of the day. It occasionally moves or deletes a file, and rarely
 // renames a folder.
 func (s *files) stepDay(r *rand.Rand) {
-	for _, wish := range s.calendar.drawSeconds(r, s.calendar.dueToday(s.opts.Files)-len(s.all)) {
-		s.newFile(r, wish)
+	for _, earliest := range s.calendar.drawSeconds(r, s.calendar.dueToday(s.opts.Files)-len(s.all)) {
+		s.newFile(r, earliest)
 	}
 	if len(s.list.order) > 0 && r.IntN(5) == 0 {
 		f := &s.all[s.list.order[r.IntN(len(s.list.order))]]
@@ -143,7 +143,7 @@ func (s *files) renderFolder(e *enc, n uint32) {
 
 func (s *files) hasFile(n uint32) bool { return int(n) < len(s.all) && !s.list.removed[n] }
 
-// useNewest marks the newest files as referenced, so that they are not deleted.
+// useNewest returns the newest files and marks them as referenced, so that they are not deleted.
 func (s *files) useNewest(count int) []uint32 {
 	order := s.list.order
 	newest := slices.Clone(order[len(order)-min(count, len(order)):])

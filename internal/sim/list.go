@@ -24,10 +24,10 @@ type list struct {
 	inserted, deleted int
 }
 
-// stamp returns the created_at of the next record: wish, or the second after the newest
+// stamp returns the created_at of the next record: earliest, or the second after the newest
 // record if that is later.
-func (l *list) stamp(wish int64) int64 {
-	l.newest = max(wish, l.newest+1)
+func (l *list) stamp(earliest int64) int64 {
+	l.newest = max(earliest, l.newest+1)
 	return l.newest
 }
 
@@ -97,10 +97,10 @@ func countTo(count int) []uint32 {
 
 // view is the content of a list at the time of a request.
 type view struct {
-	order  []uint32 // numbers of the records
-	toHead bool     // order is reversed, as in list
-	kind   kind
-	render func(e *enc, n uint32)
+	order    []uint32 // numbers of the records
+	reversed bool     // order is reversed, as in list
+	kind     kind
+	render   func(e *enc, n uint32)
 }
 
 // len returns the number of records before paging.
@@ -108,7 +108,7 @@ func (v view) len() int { return len(v.order) }
 
 // at returns the number of the i-th record in listing order.
 func (v view) at(i int) uint32 {
-	if v.toHead {
+	if v.reversed {
 		return v.order[len(v.order)-1-i]
 	}
 	return v.order[i]

@@ -63,8 +63,8 @@ func (s *listings) stepDay(r *rand.Rand) {
 	}
 	s.onSale.order = slices.DeleteFunc(s.onSale.order, s.products.isWithdrawn)
 	s.outletRows.order = slices.DeleteFunc(s.outletRows.order, s.products.isWithdrawn)
-	for _, wish := range s.calendar.drawSeconds(r, turnover) {
-		n := s.products.addProduct(s.onSale.stamp(wish))
+	for _, earliest := range s.calendar.drawSeconds(r, turnover) {
+		n := s.products.addProduct(s.onSale.stamp(earliest))
 		s.onSale.add(n)
 		if s.products.isOutletRow(n) {
 			s.outletRows.add(n)
@@ -91,7 +91,7 @@ func (s *listings) outletProductView(outlet uint32) view {
 			order = append(order, uint32(n))
 		}
 	}
-	return view{order: order, toHead: true, kind: kindProduct, render: s.products.renderDetail}
+	return view{order: order, reversed: true, kind: kindProduct, render: s.products.renderDetail}
 }
 
 // renderListing writes an item of GET /products/listings.

@@ -47,12 +47,12 @@ type orders struct {
 	open      []uint32   // orders with a future event
 }
 
-// newOrder creates an order at wish or later.
-func (s *orders) newOrder(r *rand.Rand, wish int64) uint32 {
+// newOrder creates an order with a created_at from earliest on.
+func (s *orders) newOrder(r *rand.Rand, earliest int64) uint32 {
 	n := uint32(len(s.all))
 	o := order{
 		n: n, profile: uint32(r.IntN(len(s.byProfile))), status: orderPending,
-		created: s.list.stamp(wish), next: s.calendar.drawDay(r, 0, 3), pays: r.IntN(12) > 0,
+		created: s.list.stamp(earliest), next: s.calendar.drawDay(r, 0, 3), pays: r.IntN(12) > 0,
 	}
 	if oneIn(s.seed.roll(kindOrder, n, 2), 9) {
 		o.status = orderOnHold
@@ -100,19 +100,19 @@ func (o *order) computeAmounts(roll uint64) {
 // fulfilment, or the cancellation of an unpaid order.
 func (s *orders) stepDay(r *rand.Rand) {
 	if len(s.listings.onSale.order) > 0 {
-		for _, wish := range s.calendar.drawSeconds(r, s.calendar.dueToday(s.opts.Orders)-len(s.all)) {
-			s.newOrder(r, wish)
+		for _, earliest := range s.calendar.drawSeconds(r, s.calendar.dueToday(s.opts.Orders)-len(s.all)) {
+			s.newOrder(r, earliest)
 		}
 	}
-	var today []uint32
+	var due []uint32
 	s.open = slices.DeleteFunc(s.open, func(n uint32) bool {
 		if s.all[n].next > s.calendar.day {
 			return false
 		}
-		today = append(today, n)
+		due = append(due, n)
 		return true
 	})
-	for _, n := range today {
+	for _, n := range due {
 		o := &s.all[n]
 		at := max(s.calendar.drawSecond(r), o.updated+1)
 		switch {
@@ -254,8 +254,8 @@ func (s *orders) writeLines(e *enc, o *order, lean bool) {
 }
 
 // newSingleLine creates an order with one line, which the caller pays at once.
-func (s *orders) newSingleLine(r *rand.Rand, wish int64) *order {
-	o := &s.all[s.newOrder(r, wish)]
+func (s *orders) newSingleLine(r *rand.Rand, earliest int64) *order {
+	o := &s.all[s.newOrder(r, earliest)]
 	o.lines, o.subtotal = o.lines[:1], 0
 	o.computeAmounts(s.seed.roll(kindOrder, o.n, 3))
 	s.open = s.open[:len(s.open)-1]

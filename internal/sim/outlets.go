@@ -276,9 +276,9 @@ func (c *channel) writeDetail(e *enc, o *outlet) {
 	e.end()
 }
 
-// stepDay changes some authorities, and details that no list contains.
-func (s *outlets) stepDay(r *rand.Rand, authorities int) {
-	for range authorities {
+// stepDay makes changes to authorities of channels, and to details that no list contains.
+func (s *outlets) stepDay(r *rand.Rand, changes int) {
+	for range changes {
 		o := &s.all[r.IntN(len(s.all))]
 		c := &o.channels[r.IntN(len(o.channels))]
 		c.authority = (c.authority + 1 + r.Int64N(5)) % 100
@@ -293,8 +293,8 @@ func (s *outlets) stepDay(r *rand.Rand, authorities int) {
 	}
 }
 
-// locationsOf returns one of the three location lists: each distinct value once, as text or
-// as an object with a name.
+// locationsOf returns the function that writes one of the three location lists: each distinct
+// value once, as text or as an object with a name.
 func (s *outlets) locationsOf(key string, of func(city) string) func(*enc, string) bool {
 	return func(e *enc, _ string) bool {
 		seen := map[string]bool{"": true}
@@ -331,7 +331,7 @@ func tagView() view {
 	}}
 }
 
-// disclaimerView returns GET /outlet-disclaimers.
+// disclaimerView returns the items of GET /outlet-disclaimers.
 func disclaimerView() view {
 	return view{order: countTo(len(disclaimers())), kind: kindDisclaimer, render: func(e *enc, n uint32) {
 		e.begin(kindDisclaimer, n)

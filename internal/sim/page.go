@@ -55,12 +55,12 @@ func (rt *route) writeList(e *enc, v view, query url.Values, fault *Fault, opts 
 		return err
 	}
 	shape := rt.shape
-	if rt.open && opts.Envelope != EnvelopeMixed {
+	if rt.unspecified && opts.Envelope != EnvelopeMixed {
 		shape = opts.Envelope
 	}
 	from, to := p.bounds(v.len())
 	switch {
-	case shape != EnvelopePaginated && !(rt.open && opts.PageUntotalled):
+	case shape != EnvelopePaginated && !(rt.unspecified && opts.PageUntotalled):
 		from, to = 0, v.len()
 	case fault.Kind == FaultSamePage:
 		from, to = page{p.limit, 1}.bounds(v.len())

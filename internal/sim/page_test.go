@@ -56,7 +56,7 @@ func TestPageNumbers(t *testing.T) {
 		}
 		got.Records = nil
 		if diff := gocmp.Diff(want, got); diff != "" {
-			t.Errorf("%s: %s", query, diff)
+			t.Errorf("%s (-want +got):\n%s", query, diff)
 		}
 	}
 }
@@ -64,7 +64,7 @@ func TestPageNumbers(t *testing.T) {
 func TestPageCapIsSilent(t *testing.T) {
 	s := serve(t, sim.Options{PageCap: 10})
 	if got := s.page("/orders?limit=100"); len(got.Records) != 10 || got.TotalPages != 20 {
-		t.Errorf("%d records of %d pages", len(got.Records), got.TotalPages)
+		t.Errorf("got %d records and %d pages, want 10 and 20", len(got.Records), got.TotalPages)
 	}
 }
 
@@ -74,7 +74,7 @@ func TestEmptyListHasNoPages(t *testing.T) {
 		got := s.page(path)
 		want := envelope{Records: []json.RawMessage{}, CurrentPage: 1}
 		if diff := gocmp.Diff(want, got); diff != "" {
-			t.Errorf("%s: %s", path, diff)
+			t.Errorf("%s (-want +got):\n%s", path, diff)
 		}
 	}
 }
@@ -83,7 +83,7 @@ func TestInvalidPagesAreBadRequests(t *testing.T) {
 	s := serve(t, sim.Options{})
 	for _, query := range []string{"limit=0", "limit=-1", "limit=ten", "page=0", "page=1.5"} {
 		if got := s.get("/orders?" + query).status; got != http.StatusBadRequest {
-			t.Errorf("%s: status %d", query, got)
+			t.Errorf("%s: got status %d, want 400", query, got)
 		}
 	}
 }
@@ -145,7 +145,7 @@ func TestEnvelopeOption(t *testing.T) {
 			var page envelopeFields
 			_ = json.Unmarshal(body, &page)
 			if body[0] != want || (page.TotalRecords != nil) != (envelope == sim.EnvelopePaginated) {
-				t.Errorf("envelope %d: GET %s begins %s", envelope, pattern, first(body))
+				t.Errorf("envelope %d: GET %s begins with %s and has a total: %t, want %c and a total only if paginated", envelope, pattern, first(body), page.TotalRecords != nil, want)
 			}
 		}
 		if body := s.get("/orders").body; body[0] != '{' {
@@ -160,17 +160,17 @@ type envelopeFields struct {
 }
 
 func TestPageUntotalled(t *testing.T) {
-	whole := serve(t, sim.Options{Envelope: sim.EnvelopeArray})
-	if got := len(recordsIn(t, whole.get("/order-items?limit=10&page=2").body)); got != len(whole.service.Records("/order-items")) {
-		t.Errorf("%d records, want all", got)
+	unpaged := serve(t, sim.Options{Envelope: sim.EnvelopeArray})
+	if got := len(recordsIn(t, unpaged.get("/order-items?limit=10&page=2").body)); got != len(unpaged.service.Records("/order-items")) {
+		t.Errorf("without PageUntotalled: got %d records, want all", got)
 	}
-	cut := serve(t, sim.Options{Envelope: sim.EnvelopeArray, PageUntotalled: true})
-	all := cut.service.Records("/order-items")
-	got := recordsIn(t, cut.get("/order-items?limit=10&page=2").body)
+	paged := serve(t, sim.Options{Envelope: sim.EnvelopeArray, PageUntotalled: true})
+	all := paged.service.Records("/order-items")
+	got := recordsIn(t, paged.get("/order-items?limit=10&page=2").body)
 	if !sameBytes(all[10:20], got) {
 		t.Error("page 2 does not contain records 11 to 20")
 	}
-	if got := recordsIn(t, cut.get("/order-items?limit=10&page=9999").body); len(got) != 0 {
-		t.Errorf("%d records beyond the end", len(got))
+	if got := recordsIn(t, paged.get("/order-items?limit=10&page=9999").body); len(got) != 0 {
+		t.Errorf("page 9999: got %d records, want none", len(got))
 	}
 }

@@ -264,7 +264,7 @@ func (s *products) updatedAt(n uint32) int64 {
 	p := s.all[n]
 	if day := max(p.changed, p.withdrawn); day > 0 {
 		second := s.seed.roll(kindProduct, n, 2000+uint64(day)) % daySeconds
-		return max(s.calendar.numberedDay(day)+int64(second), s.createdAt(n))
+		return max(s.calendar.numberedDayStart(day)+int64(second), s.createdAt(n))
 	}
 	return s.createdAt(n)
 }

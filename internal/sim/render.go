@@ -144,8 +144,8 @@ func (e *enc) money(key string, m micros) {
 	e.b = append(appendMoney(e.b, m), ',')
 }
 
-// hasValue reports whether an optional field of the current record has a value. One in
-// sixteen is null, which it writes, and one in sixteen absent.
+// hasValue reports whether an optional field of the current record has a value. One field in
+// sixteen is null, which hasValue writes, and one in sixteen is absent.
 func (e *enc) hasValue(key string) bool {
 	last := len(key) - 1
 	name := uint64(key[0]) | uint64(key[last/2])<<8 | uint64(key[last])<<16 | uint64(last)<<24

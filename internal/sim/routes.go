@@ -14,10 +14,10 @@ type route struct {
 	scopes []string
 	// fullAccess means that a token of type full_access is required.
 	fullAccess bool
-	// shape is the list's envelope. open lets Options.Envelope replace it, because the spec
-	// does not show it.
-	shape Envelope
-	open  bool
+	// shape is the list's envelope. If unspecified is true, the spec does not show the envelope,
+	// so Options.Envelope may replace shape.
+	shape       Envelope
+	unspecified bool
 	// list returns a list. It returns false if the parent does not exist.
 	list func(parent string) (view, bool)
 	// object writes an object. It returns false if the object does not exist.
@@ -50,12 +50,12 @@ func (w *world) marketRoutes() []route {
 		{pattern: "/outlets/locations/cities", scopes: read, object: w.outlets.locationsOf("cities", func(c city) string { return c.name })},
 		{pattern: "/outlets/{outlet_id}", scopes: read, object: w.byID(kindOutlet, w.outlets.hasOutlet, w.outlets.renderDetail)},
 		{
-			pattern: "/outlets/{id}/products", scopes: read, shape: EnvelopeRecords, open: true,
+			pattern: "/outlets/{id}/products", scopes: read, shape: EnvelopeRecords, unspecified: true,
 			list: w.listBelow(kindOutlet, w.outlets.hasOutlet, w.listings.outletProductView),
 		},
-		{pattern: "/tags", scopes: []string{"tags.lists"}, shape: EnvelopeArray, open: true, list: withoutParent(tagView)},
+		{pattern: "/tags", scopes: []string{"tags.lists"}, shape: EnvelopeArray, unspecified: true, list: withoutParent(tagView)},
 		{
-			pattern: "/outlet-disclaimers", scopes: []string{"outlet_disclaimers.lists"}, shape: EnvelopeRecords, open: true,
+			pattern: "/outlet-disclaimers", scopes: []string{"outlet_disclaimers.lists"}, shape: EnvelopeRecords, unspecified: true,
 			list: withoutParent(disclaimerView),
 		},
 		{
@@ -75,12 +75,12 @@ func (w *world) orderRoutes() []route {
 			list: wholeList(&w.orders.list, kindOrder, w.orders.renderRow), top: &w.orders.list,
 		},
 		{
-			pattern: "/order-items", scopes: lists, shape: EnvelopePaginated, open: true,
+			pattern: "/order-items", scopes: lists, shape: EnvelopePaginated, unspecified: true,
 			list: wholeList(&w.items.list, kindItem, w.items.renderRow), top: &w.items.list,
 		},
 		{pattern: "/orders/{order_id}", scopes: []string{"orders.read"}, object: w.byID(kindOrder, w.orders.hasOrder, w.orders.renderDetail)},
 		{
-			pattern: "/profiles/{id}/orders", scopes: lists, shape: EnvelopePaginated, open: true,
+			pattern: "/profiles/{id}/orders", scopes: lists, shape: EnvelopePaginated, unspecified: true,
 			list: w.listBelow(kindProfile, w.profiles.hasProfile, w.orders.profileView),
 		},
 		{
@@ -88,11 +88,11 @@ func (w *world) orderRoutes() []route {
 			list: w.listBelow(kindProfile, w.profiles.hasProfile, w.items.profileView),
 		},
 		{
-			pattern: "/teams/{team_id}/profiles", scopes: []string{"profiles.lists"}, shape: EnvelopePaginated, open: true,
+			pattern: "/teams/{team_id}/profiles", scopes: []string{"profiles.lists"}, shape: EnvelopePaginated, unspecified: true,
 			list: w.listBelow(kindTeam, isTeam, w.profiles.teamView),
 		},
 		{
-			pattern: "/profiles/{id}/campaigns", scopes: []string{"campaigns.lists"}, shape: EnvelopeArray, open: true,
+			pattern: "/profiles/{id}/campaigns", scopes: []string{"campaigns.lists"}, shape: EnvelopeArray, unspecified: true,
 			list: w.listBelow(kindProfile, w.profiles.hasProfile, w.campaigns.profileView),
 		},
 	}
@@ -104,12 +104,12 @@ func (w *world) contentRoutes() []route {
 	read, readFiles := []string{"campaigns.read"}, []string{"files.read"}
 	return []route{
 		{
-			pattern: "/campaigns", scopes: []string{"campaigns.lists"}, shape: EnvelopePaginated, open: true,
+			pattern: "/campaigns", scopes: []string{"campaigns.lists"}, shape: EnvelopePaginated, unspecified: true,
 			list: wholeList(&w.campaigns.list, kindCampaign, w.campaigns.renderRow), top: &w.campaigns.list,
 		},
 		{pattern: "/campaigns/{id}", scopes: read, object: w.byID(kindCampaign, w.campaigns.hasCampaign, w.campaigns.renderDetail)},
 		{
-			pattern: "/campaigns/{id}/articles", scopes: read, shape: EnvelopeRecords, open: true,
+			pattern: "/campaigns/{id}/articles", scopes: read, shape: EnvelopeRecords, unspecified: true,
 			list: w.listBelow(kindCampaign, w.campaigns.hasCampaign, w.campaigns.articleView),
 		},
 		{
@@ -125,13 +125,13 @@ func (w *world) contentRoutes() []route {
 			list: w.listBelow(kindArticle, w.articles.hasArticle, w.articles.commentView),
 		},
 		{
-			pattern: "/files", scopes: []string{"files.lists"}, shape: EnvelopePaginated, open: true,
+			pattern: "/files", scopes: []string{"files.lists"}, shape: EnvelopePaginated, unspecified: true,
 			list: wholeList(&w.files.list, kindFile, w.files.renderFile), top: &w.files.list,
 		},
 		{pattern: "/files/{id}", scopes: readFiles, object: w.byID(kindFile, w.files.hasFile, w.files.renderFile)},
 		{pattern: "/files/{id}/download", scopes: readFiles, binary: true, object: w.byID(kindFile, w.files.hasFile, renderFileContent)},
 		{
-			pattern: "/folders", scopes: []string{"folders.lists"}, shape: EnvelopeArray, open: true,
+			pattern: "/folders", scopes: []string{"folders.lists"}, shape: EnvelopeArray, unspecified: true,
 			list: wholeList(&w.files.folderList, kindFolder, w.files.renderFolder), top: &w.files.folderList,
 		},
 	}
@@ -139,7 +139,7 @@ func (w *world) contentRoutes() []route {
 
 // wholeList returns the list function of an endpoint without a parent.
 func wholeList(l *list, k kind, render func(e *enc, n uint32)) func(string) (view, bool) {
-	return withoutParent(func() view { return view{order: l.order, toHead: true, kind: k, render: render} })
+	return withoutParent(func() view { return view{order: l.order, reversed: true, kind: k, render: render} })
 }
 
 func withoutParent(of func() view) func(string) (view, bool) {

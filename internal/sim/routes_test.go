@@ -74,7 +74,7 @@ func TestRoutesHaveRequiredFields(t *testing.T) {
 				}
 			}
 			if records == 0 {
-				t.Error("no record found")
+				t.Error("the route returned no records")
 			}
 		})
 	}
@@ -84,7 +84,7 @@ func TestRoutesHaveRequiredFields(t *testing.T) {
 func recordsIn(t *testing.T, body []byte) []json.RawMessage {
 	t.Helper()
 	if !json.Valid(body) {
-		t.Fatalf("no JSON: %s", body)
+		t.Fatalf("the body is not JSON: %s", body)
 	}
 	var list []json.RawMessage
 	if json.Unmarshal(body, &list) == nil {
@@ -104,7 +104,7 @@ func checkFields(t *testing.T, raw json.RawMessage, fields []string) {
 	got := record(t, raw)
 	for _, field := range fields {
 		if _, ok := got[field]; !ok {
-			t.Errorf("no %s in %s", field, raw)
+			t.Errorf("the record lacks %s: %s", field, raw)
 		}
 	}
 	for _, field := range []string{"id", "name", "type"} {
@@ -154,19 +154,19 @@ func TestUnknownPathsAreNotFound(t *testing.T) {
 		"/orders/" + strings.ToUpper(order), "//orders", "/v1/orders",
 	} {
 		if got := s.get(path); got.status != http.StatusNotFound {
-			t.Errorf("GET %s: status %d", path, got.status)
+			t.Errorf("GET %s: got status %d, want 404", path, got.status)
 		}
 	}
 }
 
-func TestOutletBlocksAreLeanByDefault(t *testing.T) {
+func TestOutletsOfOrdersHaveOnlyIDAndNameByDefault(t *testing.T) {
 	s := serve(t, sim.Options{})
 	full := 0
 	for _, id := range ids(t, s.service.Records("/orders"))[:50] {
 		path := "/orders/" + id
 		for _, lean := range lineOutlets(t, s.get(path).body) {
 			if len(lean) != 2 || lean["id"] == nil || lean["name"] == nil {
-				t.Errorf("%s: outlet block %v is not lean", path, lean)
+				t.Errorf("%s: got the outlet %v, want only id and name", path, lean)
 			}
 		}
 		for _, outlet := range lineOutlets(t, s.get(path+"?include_outlets_data=true").body) {
@@ -176,7 +176,7 @@ func TestOutletBlocksAreLeanByDefault(t *testing.T) {
 		}
 	}
 	if full == 0 {
-		t.Error("include_outlets_data=true never filled a block")
+		t.Error("no outlet has a website_url with include_outlets_data=true")
 	}
 }
 
@@ -203,11 +203,11 @@ func TestTeamInListAndDetail(t *testing.T) {
 		row := record(t, raw)
 		team, _ := row["team"].(map[string]any)
 		if team["name"] == nil || team["contact_email"] == nil || row["name"] != nil || row["email"] != nil {
-			t.Errorf("list row %s", raw)
+			t.Errorf("the row %s of the list has no team, or a name or email at top level", raw)
 		}
 		detail := record(t, s.get("/orders/"+row["id"].(string)).body)
 		if detail["team"] != nil || detail["name"] == nil || detail["email"] == nil {
-			t.Errorf("detail of %s: team %v, name %v", row["id"], detail["team"], detail["name"])
+			t.Errorf("the detail of order %s has team %v, name %v and email %v, want no team, a name and an email", row["id"], detail["team"], detail["name"], detail["email"])
 		}
 	}
 }

@@ -3,6 +3,7 @@ package sim_test
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -14,7 +15,7 @@ import (
 	"placementsync/internal/sim"
 )
 
-// testServer is a service behind a real HTTP server.
+// testServer is a service behind an HTTP server.
 type testServer struct {
 	t       *testing.T
 	service *sim.Service
@@ -62,7 +63,7 @@ func (s testServer) get(path string) answer {
 	s.t.Helper()
 	got, err := s.request(http.MethodGet, path, "pc_demo")
 	if err != nil || got.err != nil {
-		s.t.Fatalf("GET %s: %v %v", path, err, got.err)
+		s.t.Fatalf("GET %s: %v", path, errors.Join(err, got.err))
 	}
 	return got
 }
@@ -109,7 +110,7 @@ func record(t *testing.T, raw json.RawMessage) map[string]any {
 	t.Helper()
 	var out map[string]any
 	if err := json.Unmarshal(raw, &out); err != nil {
-		t.Fatalf("%v in %s", err, raw)
+		t.Fatalf("parse the record %s: %v", raw, err)
 	}
 	return out
 }
@@ -128,7 +129,7 @@ func ids(t *testing.T, records []json.RawMessage) []string {
 			ID string `json:"id"`
 		}
 		if err := json.Unmarshal(raw, &named); err != nil || named.ID == "" {
-			t.Fatalf("no id in %s: %v", raw, err)
+			t.Fatalf("the record %s has no id: %v", raw, err)
 		}
 		out = append(out, named.ID)
 	}

@@ -202,7 +202,7 @@ func TestTextsAndTimesOfAllForms(t *testing.T) {
 		"a right-to-left script": `صحيفة`,
 	} {
 		if !regexp.MustCompile(pattern).MatchString(all) {
-			t.Errorf("does not occur: %s", name)
+			t.Errorf("no response contains %s", name)
 		}
 	}
 }
@@ -225,7 +225,7 @@ func TestMoneyAddsUp(t *testing.T) {
 		sum := new(big.Rat).Add(roundToMicro(t, order.Subtotal), roundToMicro(t, order.Fee))
 		sum.Sub(sum, roundToMicro(t, order.Discount)).Sub(sum, roundToMicro(t, *order.Credits))
 		if sum.Cmp(roundToMicro(t, order.Total)) != 0 {
-			t.Errorf("total %s is not %s", order.Total, sum.FloatString(6))
+			t.Errorf("got total %s, want the sum %s", order.Total, sum.FloatString(6))
 		}
 	}
 }

@@ -115,7 +115,7 @@ func TestValueFaultsAreExact(t *testing.T) {
 				}
 				amount, ok := new(big.Rat).SetString(text)
 				if !ok {
-					t.Fatalf("amount %v", p.Amount)
+					t.Fatalf("the amount %v is not a number", p.Amount)
 				}
 				all = append(all, amount)
 			}
@@ -136,28 +136,28 @@ func TestValueFaultsAreExact(t *testing.T) {
 	if share := float64(zeros) / float64(len(right)); share < 0.05 || share > 0.2 {
 		t.Errorf("%d of %d prices are zero, want about a tenth", zeros, len(right))
 	}
-	type order struct {
+	type orderItem struct {
 		ID   string     `json:"id"`
 		Paid *time.Time `json:"date_paid"`
 	}
 	before, after := map[string]time.Time{}, 0
-	read := func(each func(o order)) {
+	read := func(each func(item orderItem)) {
 		for _, raw := range service.Records("/order-items") {
-			var o order
-			if err := json.Unmarshal(raw, &o); err == nil && o.Paid != nil { // time.Time rejects a time without a zone
-				each(o)
+			var item orderItem
+			if err := json.Unmarshal(raw, &item); err == nil && item.Paid != nil { // time.Time rejects a time without a zone
+				each(item)
 			}
 		}
 	}
 	service.SetValueFaults()
-	read(func(o order) { before[o.ID] = *o.Paid })
+	read(func(item orderItem) { before[item.ID] = *item.Paid })
 	service.SetValueFaults(sim.ValueFault{Kind: sim.ValueDates})
-	read(func(o order) {
-		if after++; !o.Paid.Equal(before[o.ID].AddDate(0, 0, 1)) {
-			t.Errorf("order item %s was paid %v, but %v before", o.ID, o.Paid, before[o.ID])
+	read(func(item orderItem) {
+		if after++; !item.Paid.Equal(before[item.ID].AddDate(0, 0, 1)) {
+			t.Errorf("order item %s was paid %v, want a day after %v", item.ID, item.Paid, before[item.ID])
 		}
 	})
 	if after == 0 || after != len(before) {
-		t.Errorf("%d items were paid, but %d before", after, len(before))
+		t.Errorf("%d items have a date_paid with the fault and %d without, want equal numbers", after, len(before))
 	}
 }

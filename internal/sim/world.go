@@ -65,9 +65,9 @@ func (w *world) stepDay() {
 	w.articles.stepDay(w.seed.rng(day, kindArticle))
 }
 
-// churn changes a list while it is walked: in each interval of requests it inserts a record
-// and deletes another. The seed determines when the two happen, so that the total sometimes
-// does not change.
+// churn changes a list while it is walked: in each interval of requests it inserts a record and
+// deletes another. The seed determines at which request of the interval each of the two happens.
+// If it is the same request, the total does not change.
 func (w *world) churn(l *list) {
 	interval := uint64(w.opts.ChurnEvery)
 	phase := uint64(l.requests) % interval
@@ -91,8 +91,8 @@ func (w *world) churn(l *list) {
 	}
 }
 
-// insertRecord adds a record to a list outside of the daily schedule, if the records exist
-// that it must refer to.
+// insertRecord adds a record to a list outside of the daily schedule, if the records to which it
+// must refer exist.
 func (w *world) insertRecord(l *list, r *rand.Rand) {
 	now := w.calendar.now().Unix()
 	hasBuyers := len(w.profiles.all) > 0

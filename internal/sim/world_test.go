@@ -35,11 +35,11 @@ func TestSameSeedGivesSameBytes(t *testing.T) {
 	}
 	a, b := snapshot(t, threeDays), snapshot(t, dayByDay)
 	if len(a) != len(b) || len(a) < 1000 {
-		t.Fatalf("%d and %d responses", len(a), len(b))
+		t.Fatalf("got %d and %d responses, want equal numbers of at least 1000", len(a), len(b))
 	}
 	for path, want := range a {
 		if b[path] != want {
-			t.Errorf("%s differs", path)
+			t.Errorf("the response of %s differs", path)
 		}
 	}
 	other := sim.New(sim.Options{Seed: 6})
@@ -53,7 +53,7 @@ func TestDaysDiffer(t *testing.T) {
 	for day := range 5 {
 		want := time.Date(2026, 11, 1+day, 0, 0, 0, 0, time.UTC)
 		if service.Day() != day || !service.Now().Equal(want) {
-			t.Errorf("day %d, now %v, want %d, %v", service.Day(), service.Now(), day, want)
+			t.Errorf("got day %d and time %v, want %d and %v", service.Day(), service.Now(), day, want)
 		}
 		before := map[string][]json.RawMessage{}
 		for _, path := range pagedLists() {
@@ -77,7 +77,7 @@ func TestSizesFollowTheOptions(t *testing.T) {
 		"/teams/" + service.TeamID() + "/profiles": 5,
 	} {
 		if got := len(service.Records(path)); got != want {
-			t.Errorf("%s: %d records, want %d", path, got, want)
+			t.Errorf("%s: got %d records, want %d", path, got, want)
 		}
 	}
 }
@@ -133,14 +133,14 @@ func recordPast(t *testing.T, service *sim.Service) pastValues {
 
 func TestThePastDoesNotChange(t *testing.T) {
 	service := sim.New(sim.Options{})
-	silent, grown := 0, 0
+	unchangedRows, grown := 0, 0
 	before := recordPast(t, service)
 	for range 10 {
 		service.Advance(1)
 		after := recordPast(t, service)
 		for id, paid := range before.paid {
 			if after.paid[id] != paid {
-				t.Errorf("order %s was paid %v and now %v", id, paid, after.paid[id])
+				t.Errorf("the date_paid of order %s changed from %v to %v", id, paid, after.paid[id])
 			}
 		}
 		for id, history := range before.history {
@@ -151,13 +151,13 @@ func TestThePastDoesNotChange(t *testing.T) {
 		}
 		for id, row := range before.campaign {
 			if after.statuses[id] != before.statuses[id] && after.campaign[id] == row {
-				silent++
+				unchangedRows++
 			}
 		}
 		before = after
 	}
-	if grown == 0 || silent == 0 {
-		t.Errorf("%d histories grew, %d of them with an unchanged campaign row", grown, silent)
+	if grown == 0 || unchangedRows == 0 {
+		t.Errorf("%d histories of articles grew, %d campaigns kept their row meanwhile, want some of both", grown, unchangedRows)
 	}
 }
 
@@ -189,7 +189,7 @@ func TestUpdatedAtFollowsTheRowsOwnFields(t *testing.T) {
 			}
 			was := record(t, json.RawMessage(old))
 			if (was["status"] != row["status"]) != (was["updated_at"] != row["updated_at"]) {
-				t.Errorf("status %v to %v, updated_at %v to %v", was["status"], row["status"], was["updated_at"], row["updated_at"])
+				t.Errorf("the status changed from %v to %v and updated_at from %v to %v, want both or neither", was["status"], row["status"], was["updated_at"], row["updated_at"])
 			}
 			if was["updated_at"] != row["updated_at"] {
 				updated++
@@ -223,7 +223,7 @@ func TestReferencesAreValid(t *testing.T) {
 		case !slices.Contains(listed, product):
 			withdrawn++
 			if record(t, got.body)["deleted_at"] == nil || record(t, got.body)["active"] != false {
-				t.Errorf("withdrawn product %s", got.body)
+				t.Errorf("got the withdrawn product %s, want deleted_at and active false", got.body)
 			}
 		}
 	}
@@ -264,7 +264,7 @@ func TestPaidLineItemsHaveIDs(t *testing.T) {
 		for _, line := range order["line_items"].([]any) {
 			id, ok := line.(map[string]any)["id"].(string)
 			if ok != (order["date_paid"] != nil) {
-				t.Errorf("order %s paid %v has line id %q", order["id"], order["date_paid"], id)
+				t.Errorf("order %s with date_paid %v has a line with the id %q, want an id only if it is paid", order["id"], order["date_paid"], id)
 			}
 			if ok && !slices.Contains(items, id) {
 				t.Errorf("line %s is not an order item", id)
