@@ -1,0 +1,73 @@
+package houserules_test
+
+import (
+	"go/ast"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+func readMakefile(t *testing.T) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join("..", "..", "..", "Makefile"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// TestMakefileSetsEachVariableOnce looks for variables that are set twice. Recipes use the last
+// value even if they precede it.
+func TestMakefileSetsEachVariableOnce(t *testing.T) {
+	lines := map[string]int{}
+	for i, line := range strings.Split(readMakefile(t), "\n") {
+		name := regexp.MustCompile(`^([A-Za-z_]+) *[:?]?=`).FindStringSubmatch(line)
+		if name == nil {
+			continue
+		}
+		if first, isSet := lines[name[1]]; isSet {
+			t.Errorf("Makefile:%d sets %s, which line %d has set: use another name", i+1, name[1], first)
+		}
+		lines[name[1]] = i + 1
+	}
+}
+
+// TestConcurrentPackagesAreRaced compares the packages that start goroutines with the list in the
+// Makefile of packages that are tested with the race detector.
+func TestConcurrentPackagesAreRaced(t *testing.T) {
+	project := projectTree(t)
+	_, list, _ := strings.Cut(readMakefile(t), "\nCONCURRENT_PACKAGES := ")
+	list, _, _ = strings.Cut(list, "\n")
+	concurrent := strings.Fields(list)
+	// make test uses the race detector for some tests of sim. The tests of lake are trials.
+	exempt := []string{"sim", "lake"}
+	for _, sources := range project.packages() {
+		for _, s := range sources {
+			name, isInternal := strings.CutPrefix(filepath.Dir(s.path), "internal/")
+			if !isInternal || strings.HasPrefix(name, "testing/") || strings.HasSuffix(s.path, "_test.go") || slices.Contains(exempt, name) {
+				continue
+			}
+			if startsGoroutine(s) && !slices.Contains(concurrent, name) {
+				t.Errorf("%s starts a goroutine: add %s to CONCURRENT_PACKAGES in the Makefile", s.path, name)
+			}
+		}
+	}
+}
+
+// startsGoroutine looks for go statements, and for the method Go of errgroup and sync.
+func startsGoroutine(s source) bool {
+	for node := range ast.Preorder(s.file) {
+		switch n := node.(type) {
+		case *ast.GoStmt:
+			return true
+		case *ast.CallExpr:
+			if f, ok := n.Fun.(*ast.SelectorExpr); ok && f.Sel.Name == "Go" {
+				return true
+			}
+		}
+	}
+	return false
+}
