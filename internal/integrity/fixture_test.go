@@ -1,7 +1,10 @@
 package integrity_test
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"path/filepath"
 	"slices"
 	"syscall"
@@ -22,8 +25,10 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 var night = time.Date(2026, 11, 1, 2, 0, 0, 0, time.UTC)
 
 const (
-	firstNight = "20261101T020000Z"
-	table      = "product_listing_tags"
+	firstNight  = "20261101T020000Z"
+	secondNight = "20261102T020000Z"
+	thirdNight  = "20261103T020000Z"
+	table       = "product_listing_tags"
 )
 
 // open returns a warehouse with one table in a new folder. It keeps three versions.
@@ -87,6 +92,67 @@ func publishNights(t *testing.T, w *warehouse.Warehouse, tags ...string) {
 	for i, tag := range tags {
 		publish(t, w, beginDraft(t, w, night.AddDate(0, 0, i).Format("20060102T150405Z"), tag))
 	}
+}
+
+// publishFull publishes nights of three days with all kinds of files: also the entries of the ledger
+// and changes of meta.
+func publishFull(t *testing.T, w *warehouse.Warehouse, runs ...string) {
+	t.Helper()
+	for _, run := range runs {
+		d := beginDraft(t, w, run, run)
+		must(t, d.WriteEntry(ledger.Run{ID: run, Outcome: ledger.Complete, SnapshotAt: d.At, Attempts: 1}))
+		must(t, os.WriteFile(filepath.Join(d.Dir, warehouse.MetaFile), []byte("changes of "+run), 0o600))
+		d.SetMetaBase(d.MetaBase())
+		publish(t, w, d)
+	}
+}
+
+// clone copies a warehouse with its links and the times of its files, so that a test can damage the
+// copy.
+func clone(t *testing.T, w *warehouse.Warehouse) *warehouse.Warehouse {
+	t.Helper()
+	dir, copies := t.TempDir(), map[string]fs.FileInfo{}
+	must(t, filepath.WalkDir(w.Folder.Dir(), func(path string, e fs.DirEntry, err error) error {
+		name, relErr := filepath.Rel(w.Folder.Dir(), path)
+		if err = errors.Join(err, relErr); err != nil || name == "." {
+			return err
+		}
+		to := filepath.Join(dir, name)
+		info, err := e.Info()
+		switch {
+		case err != nil:
+			return err
+		case e.IsDir():
+			return os.Mkdir(to, 0o700)
+		case e.Type() == fs.ModeSymlink:
+			target, err := os.Readlink(path)
+			return errors.Join(err, os.Symlink(target, to))
+		}
+		for copied, other := range copies {
+			if os.SameFile(info, other) {
+				return os.Link(copied, to)
+			}
+		}
+		copies[to] = info
+		data, err := os.ReadFile(path)
+		return errors.Join(err, os.WriteFile(to, data, 0o600), os.Chtimes(to, info.ModTime(), info.ModTime()))
+	}))
+	return openWith(t, warehouse.Config{Dir: dir})
+}
+
+// contentOf returns the bytes of all files of a warehouse, by name.
+func contentOf(t *testing.T, w *warehouse.Warehouse) map[string]string {
+	t.Helper()
+	content := map[string]string{}
+	must(t, filepath.WalkDir(w.Folder.Dir(), func(path string, e fs.DirEntry, err error) error {
+		if err != nil || !e.Type().IsRegular() || e.Name() == "lock" {
+			return err
+		}
+		data, err := os.ReadFile(path)
+		content[w.Folder.Relative(path)] = string(data)
+		return err
+	}))
+	return content
 }
 
 func must(t *testing.T, err error) {

@@ -7,8 +7,11 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"syscall"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 
 	"placementsync/internal/integrity"
 	"placementsync/internal/warehouse"
@@ -66,6 +69,151 @@ func TestAMendedFileMayHaveOtherBytes(t *testing.T) {
 		data, err := os.ReadFile(version)
 		if sum := sha256.Sum256(data); err != nil || repaired.Tables[0].SHA256 != hex.EncodeToString(sum[:]) {
 			t.Errorf("%s: the version has %q (%v), its manifest another checksum", step, data, err)
+		}
+	}
+}
+
+// TestAReplacedFileIsPlacedAndLinked replaces a lost file by one with the same bytes. The manifests must
+// keep their checksum. A file without a checksum in the manifest is placed in the series only.
+func TestAReplacedFileIsPlacedAndLinked(t *testing.T) {
+	original := open(t)
+	publishFull(t, original, firstNight, secondNight)
+	for name, isKnown := range map[string]bool{"a known checksum": true, "no checksum": false} {
+		t.Run(name, func(t *testing.T) {
+			w := clone(t, original)
+			want, d := contentOf(t, w), damaging{t, w}
+			day, err := w.Series.ReadDayManifest("2026-11-01", firstNight)
+			must(t, err)
+			lost := warehouse.SeriesFile{Day: day, Table: day.Tables[0]}
+			d.remove(filepath.Dir(s1))
+			if isKnown {
+				d.remove(v1 + tags)
+			} else {
+				lost.Table.SHA256 = ""
+			}
+			file := filepath.Join(t.TempDir(), tags)
+			must(t, os.WriteFile(file, []byte(want[s1]), 0o600))
+			sum, err := integrity.NewMender(w).Replace(lost, file)
+			if err != nil || sum.SHA256 != day.Tables[0].SHA256 || sum.File != tags {
+				t.Errorf("the new file has %+v (%v)", sum, err)
+			}
+			if diff := cmp.Diff(want, contentOf(t, w)); diff != "" {
+				t.Errorf("files (-want +got):\n%s", diff)
+			}
+			a, errA := os.Stat(d.path(s1))
+			b, errB := os.Stat(d.path(v1 + tags))
+			if errA != nil || errB != nil || os.SameFile(a, b) != isKnown {
+				t.Errorf("the file is linked: %t (%v, %v)", os.SameFile(a, b), errA, errB)
+			}
+		})
+	}
+	w := clone(t, original)
+	if _, err := integrity.NewMender(w).Replace(warehouse.SeriesFile{}, filepath.Join(t.TempDir(), "missing")); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("a missing file was placed (%v)", err)
+	}
+	// A version that is no longer kept gets no file.
+	d := damaging{t, w}
+	day, err := w.Series.ReadDayManifest("2026-11-01", firstNight)
+	must(t, err)
+	d.remove(v1, s1)
+	file := filepath.Join(t.TempDir(), tags)
+	must(t, os.WriteFile(file, []byte("other bytes"), 0o600))
+	sum, err := integrity.NewMender(w).Replace(warehouse.SeriesFile{Day: day, Table: day.Tables[0]}, file)
+	must(t, err)
+	if _, err := os.Stat(d.path(v1)); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the folder of a removed version was made: %v", err)
+	}
+	for _, name := range []string{m1, "parquet/.meta/" + firstNight + ".json"} {
+		m, err := w.Versions.ReadManifestFile(d.path(name), firstNight)
+		if err != nil || m.Tables[0].SHA256 != sum.SHA256 || m.Tables[0].Bytes != int64(len("other bytes")) {
+			t.Errorf("%s has %+v (%v), want the new checksum %s", name, m.Tables, err, sum.SHA256)
+		}
+	}
+}
+
+// TestTheChainBeginsWithReplacedChanges replaces the changes of a run by a file with all rows.
+func TestTheChainBeginsWithReplacedChanges(t *testing.T) {
+	w := open(t)
+	publishFull(t, w, firstNight, secondNight)
+	dir := damaging{t, w}
+	dir.remove("parquet/.meta/"+firstNight+".changes", c2+".changes", c2+".json", v2+"meta.changes")
+	d := beginDraft(t, w, thirdNight, "three")
+	defer func() { must(t, d.Discard()) }()
+	if _, err := integrity.NewMender(w).ReplaceMeta(d, secondNight); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("a missing file was placed (%v)", err)
+	}
+	must(t, os.WriteFile(filepath.Join(d.Dir, warehouse.MetaFile), []byte("all rows"), 0o600))
+	if _, err := integrity.NewMender(w).ReplaceMeta(d, "20261109T020000Z"); !errors.As(err, new(*warehouse.DamagedError)) {
+		t.Errorf("the changes of a missing version were placed (%v)", err)
+	}
+	file, err := integrity.NewMender(w).ReplaceMeta(d, secondNight)
+	if err != nil || file != c2+".changes" {
+		t.Errorf("replaced %q (%v)", file, err)
+	}
+	got := contentOf(t, w)
+	if got[c2+".changes"] != "all rows" || got[v2+"meta.changes"] != "all rows" {
+		t.Error("the files of changes were not replaced")
+	}
+	files, past, damage := integrity.MetaFiles(w, secondNight)
+	if len(files) != 1 || !past || len(damage) > 0 || filepath.Base(files[0]) != secondNight+".changes" {
+		t.Errorf("the chain is %v, past %t, damage %v", files, past, damage)
+	}
+	failing := openFailingAt(t, w, "before fsync meta.changes")
+	if _, err := integrity.NewMender(failing).ReplaceMeta(d, secondNight); !errors.Is(err, syscall.EIO) {
+		t.Errorf("on a failing disk: %v", err)
+	}
+}
+
+// TestOneDayIsRepaired repairs the day of a run, and adds a day.
+func TestOneDayIsRepaired(t *testing.T) {
+	original := open(t)
+	publishFull(t, original, firstNight, secondNight)
+	w := clone(t, original)
+	want, d := contentOf(t, w), damaging{t, w}
+	d.remove(filepath.Dir(s1), m1, s2)
+	writeIndex(d, secondNight)
+	done, ok, err := integrity.NewMender(w).MendDay(t.Context(), firstNight)
+	if err != nil || !ok || !slices.Equal(done.Files, []string{s1, m1}) || len(done.Left) > 0 {
+		t.Errorf("repaired %v, left %v, known %t (%v)", done.Files, done.Left, ok, err)
+	}
+	delete(want, s2)
+	if diff := cmp.Diff(want, contentOf(t, w)); diff != "" {
+		t.Errorf("files (-want +got):\n%s", diff)
+	}
+	if _, ok, err := integrity.NewMender(w).MendDay(t.Context(), "20261109T020000Z"); ok || err != nil {
+		t.Errorf("the day of an unknown run was repaired: %t (%v)", ok, err)
+	}
+	d.remove(m2)
+	writeIndex(d, firstNight)
+	m, err := w.Versions.ReadManifest(secondNight)
+	must(t, err)
+	file, err := integrity.NewMender(w).AddDay(m)
+	if err != nil || file != m2 {
+		t.Errorf("added %q (%v)", file, err)
+	}
+	if diff := cmp.Diff(want, contentOf(t, w)); diff != "" {
+		t.Errorf("files (-want +got):\n%s", diff)
+	}
+}
+
+// TestAnEntryWithoutALedgerIsRemoved damages the entry of a run that the ledger does not contain.
+func TestAnEntryWithoutALedgerIsRemoved(t *testing.T) {
+	w := open(t)
+	publishFull(t, w, firstNight, secondNight)
+	d := damaging{t, w}
+	d.flip(v2 + "run.json")
+	keepLines(d, 1)
+	done, err := integrity.NewMender(w).MendCopies(t.Context())
+	if err != nil || !slices.Equal(done.Files, []string{v2 + "run.json"}) {
+		t.Errorf("repaired %v (%v)", done.Files, err)
+	}
+	if _, err := os.Stat(d.path(v2 + "run.json")); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the damaged entry was not removed: %v", err)
+	}
+	for _, name := range []string{v2 + "manifest.json", m2, c2 + ".json"} {
+		m, err := w.Versions.ReadManifestFile(d.path(name), secondNight)
+		if err != nil || m.Entry != nil {
+			t.Errorf("%s has the entry %v (%v)", name, m.Entry, err)
 		}
 	}
 }

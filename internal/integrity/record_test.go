@@ -4,9 +4,11 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"placementsync/internal/integrity"
+	"placementsync/internal/warehouse"
 )
 
 // TestFullVerifyKeepsItsOwnResult stores the result of a full verify and then that of a verify
@@ -35,5 +37,45 @@ func TestFullVerifyKeepsItsOwnResult(t *testing.T) {
 	must(t, os.WriteFile(filepath.Join(w.Folder.Dir(), "state", "verified.json"), []byte("{"), 0o600))
 	if _, ok, err := integrity.LastRecord(w.Folder, true); ok || err == nil {
 		t.Errorf("a damaged record is read as %v, %v", ok, err)
+	}
+}
+
+// TestDamageOfNightsIsAdded adds files that nights found damaged to the records.
+func TestDamageOfNightsIsAdded(t *testing.T) {
+	t.Parallel()
+	w := open(t)
+	found := func(readData bool) string {
+		t.Helper()
+		v, ok, err := integrity.LastRecord(w.Folder, readData)
+		must(t, err)
+		if !ok {
+			return "none"
+		}
+		if v.NightDamage == nil || v.ReadData != readData {
+			t.Errorf("readData %t: the record is %+v", readData, v)
+			return v.Result
+		}
+		return v.Result + " " + v.NightDamage.Run + " " + v.NightDamage.At.Format("01-02") + " " + strings.Join(v.NightDamage.Files, ",")
+	}
+	requireRecords := func(full, structure string) {
+		t.Helper()
+		if a, b := found(true), found(false); a != full || b != structure {
+			t.Errorf("the records are %q and %q, want %q and %q", a, b, full, structure)
+		}
+	}
+	must(t, integrity.SaveNightDamage(w.Folder, firstNight, night, []string{"a", "a"}))
+	requireRecords("rebuildable "+firstNight+" 11-01 a", "none")
+	must(t, integrity.SaveNightDamage(w.Folder, secondNight, night.AddDate(0, 0, 1), []string{"b", "a"}))
+	requireRecords("rebuildable "+secondNight+" 11-02 a,b", "none")
+	must(t, integrity.SaveRecord(w.Folder, integrity.VerifyRecord{At: night, ReadData: true, Result: integrity.Damaged}))
+	must(t, integrity.SaveRecord(w.Folder, integrity.VerifyRecord{At: night, Result: integrity.Whole}))
+	must(t, integrity.SaveNightDamage(w.Folder, thirdNight, night.AddDate(0, 0, 2), []string{"c"}))
+	requireRecords("damaged "+thirdNight+" 11-03 c", "rebuildable "+thirdNight+" 11-03 c")
+	must(t, os.WriteFile(filepath.Join(w.Folder.Dir(), "state", "verified.json"), []byte("{"), 0o600))
+	if err := integrity.SaveNightDamage(w.Folder, thirdNight, night, nil); !errors.As(err, new(*warehouse.DamagedError)) {
+		t.Errorf("a damaged record was replaced (%v)", err)
+	}
+	if _, err := integrity.SaveFailure(openWith(t, warehouse.Config{Dir: t.TempDir()}).Folder, true, night, errors.New("no disk")); !errors.As(err, new(*warehouse.NoneError)) {
+		t.Errorf("a failure without a warehouse was stored (%v)", err)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -86,4 +87,92 @@ func TestLockExistingCreatesNoFolder(t *testing.T) {
 	lock, err := w.LockExisting("rebuild", night)
 	must(t, err)
 	must(t, lock.Release())
+}
+
+// TestErrorsOfTheFolderNameTheCause compares the messages for folders that cannot be used.
+func TestErrorsOfTheFolderNameTheCause(t *testing.T) {
+	for want, err := range map[string]error{
+		`not a directory: "/w", a folder above it or one in it is a file, not a folder: check warehouse.dir in the configuration; nothing was changed`: syscall.ENOTDIR,
+		`permission denied: run as the owner of "/w"; nothing was changed`:                                                                             fs.ErrPermission,
+		`read-only file system: check the disk of "/w"; nothing was changed`:                                                                           syscall.EROFS,
+	} {
+		if got := (&warehouse.PlaceError{Dir: "/w", Err: err}).Error(); got != "open the warehouse: "+want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}
+
+// TestAFullDiskIsRecognized passes errors of the system and of DuckDB to FullErr.
+func TestAFullDiskIsRecognized(t *testing.T) {
+	f := openWith(t, warehouse.Config{Dir: "/w"}).Folder
+	known := &warehouse.FullError{Dir: "/v", Err: syscall.ENOSPC}
+	for name, c := range map[string]struct {
+		err    error
+		isFull bool
+	}{
+		"no error":           {nil, false},
+		"another error":      {syscall.EIO, false},
+		"the disk is full":   {&fs.PathError{Op: "write", Path: "a", Err: syscall.ENOSPC}, true},
+		"a quota":            {syscall.EDQUOT, true},
+		"a file is too long": {syscall.EFBIG, true},
+		"DuckDB":             {errors.New("IO Error: Could not write file \"a\": No space left on device"), true},
+		"in lower case":      {errors.New("write a: no space left on device"), true},
+		"a name":             {errors.New(`Catalog Error: table "No space left on device" does not exist`), false},
+	} {
+		got := f.FullErr(c.err)
+		var full *warehouse.FullError
+		if isFull := errors.As(got, &full); isFull != c.isFull || !errors.Is(got, c.err) || isFull && full.Dir != "/w" || !isFull && got != c.err {
+			t.Errorf("%s: %v became %v", name, c.err, got)
+		}
+	}
+	if got := f.FullErr(known); got != error(known) {
+		t.Errorf("a FullError became %v", got)
+	}
+	want := `write into "/w": the disk is full or a quota is used up: free some space, then run again to resume; landed responses and the last snapshot are kept: first`
+	if got := (&warehouse.FullError{Dir: "/w", Err: errors.New("first\nsecond")}).Error(); got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+// TestTheFolderIsCheckedBeforeANight checks folders that do not exist, and a file in the place of one.
+func TestTheFolderIsCheckedBeforeANight(t *testing.T) {
+	parent := t.TempDir()
+	f := openWith(t, warehouse.Config{Dir: filepath.Join(parent, "new", "warehouse")}).Folder
+	must(t, f.CheckWritable())
+	if left, err := os.ReadDir(parent); err != nil || len(left) > 0 {
+		t.Errorf("the check left %v (%v)", left, err)
+	}
+	if free, err := f.FreeBytes(); err != nil || free <= 0 {
+		t.Errorf("free are %d bytes (%v)", free, err)
+	}
+	must(t, os.WriteFile(filepath.Join(parent, "new"), nil, 0o600))
+	if err := f.CheckWritable(); !errors.As(err, new(*warehouse.PlaceError)) {
+		t.Errorf("a file above the warehouse: %v", err)
+	}
+	if err := f.Exists(); !errors.As(err, new(*warehouse.PlaceError)) {
+		t.Errorf("a file above the warehouse: %v", err)
+	}
+	w := open(t)
+	must(t, w.Folder.CheckWritable())
+	if left, err := os.ReadDir(path(w, "state")); err != nil || len(left) > 0 {
+		t.Errorf("the check left %v (%v)", left, err)
+	}
+	must(t, w.Folder.Exists())
+}
+
+// TestAnUnlockedWarehouseStaysUnchanged asks whether warehouses are locked.
+func TestAnUnlockedWarehouseStaysUnchanged(t *testing.T) {
+	w := open(t)
+	must(t, w.Folder.CheckUnlocked())
+	if exists(t, path(w, "state", "lock")) {
+		t.Error("CheckUnlocked created the file")
+	}
+	lock, err := w.Lock(firstNight, night)
+	must(t, err)
+	var held *warehouse.LockedError
+	if err := w.Folder.CheckUnlocked(); !errors.As(err, &held) || held.PID != os.Getpid() || !strings.Contains(err.Error(), "run "+firstNight+" has been running since 2026-11-01T02:00:00Z") {
+		t.Errorf("a locked warehouse: %v", err)
+	}
+	must(t, lock.Release())
+	must(t, w.Folder.CheckUnlocked())
 }

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -126,5 +127,119 @@ func TestPruneKeepsARunThatCanBeResumed(t *testing.T) {
 	gone, err := w.Pruner.Prune(warehouse.Retention{Daily: 9}, night.AddDate(1, 0, 0), false)
 	if err != nil || len(gone) != 0 {
 		t.Errorf("removed %v (error %v), want the unfinished run and the newest to stay", gone, err)
+	}
+}
+
+// TestSpentAnswersAreDiscarded lists the landed responses of runs before, of and after the version that
+// readers see.
+func TestSpentAnswersAreDiscarded(t *testing.T) {
+	const later = "20261102T020000Z"
+	for _, discardRaw := range []bool{false, true} {
+		w := openWith(t, warehouse.Config{DiscardRaw: discardRaw})
+		must(t, os.MkdirAll(filepath.Join(w.Folder.Dir(), "state"), 0o700))
+		must(t, os.MkdirAll(w.Folder.RawPath("20261031T020000Z"), 0o700))
+		must(t, w.Pruner.DiscardSpent()) // before the first publish
+		if isSpent, err := w.Pruner.IsSpent("20261031T020000Z"); isSpent || err != nil {
+			t.Errorf("before the first publish, answers are spent: %t (%v)", isSpent, err)
+		}
+		publish(t, w, "20261101T020000Z", "one")
+		for _, run := range []string{"20261101T020000Z", later, "notes"} {
+			must(t, os.MkdirAll(w.Folder.RawPath(run), 0o700))
+		}
+		for run, want := range map[string]bool{"20261031T020000Z": discardRaw, "20261101T020000Z": discardRaw, "20261101T020000Z-2": discardRaw, later: false, "notes": false} {
+			if isSpent, err := w.Pruner.IsSpent(run); isSpent != want || err != nil {
+				t.Errorf("discard %t: the answers of %s are spent: %t (%v)", discardRaw, run, isSpent, err)
+			}
+		}
+		planned, err := w.Pruner.Prune(warehouse.Retention{RawDays: 999, Daily: 9}, night, true)
+		must(t, err)
+		want := []string{"20261031T020000Z", "20261101T020000Z", later, "notes"}
+		if discardRaw {
+			if got := prunedPaths(planned); !cmp.Equal(got, []string{"raw/20261031T020000Z", "raw/20261101T020000Z"}) {
+				t.Errorf("prune would remove %v", got)
+			}
+			failing := openWith(t, warehouse.Config{Dir: w.Folder.Dir(), DiscardRaw: true, Step: func(name, _ string) error {
+				if name == "before fsync raw" {
+					return syscall.EIO
+				}
+				return nil
+			}})
+			if err := failing.Pruner.DiscardSpent(); !errors.Is(err, syscall.EIO) || !strings.Contains(err.Error(), "discard landed responses") {
+				t.Errorf("on a failing disk: %v", err)
+			}
+			want = want[2:]
+		} else if len(planned) > 0 {
+			t.Errorf("prune would remove %v", prunedPaths(planned))
+		}
+		must(t, w.Pruner.DiscardSpent())
+		if got, err := w.Folder.LandedRuns(); err != nil || !cmp.Equal(got, want) {
+			t.Errorf("discard %t: left are %v (%v), want %v", discardRaw, got, err, want)
+		}
+	}
+}
+
+// TestNothingSpentNeedsNoSync calls DiscardSpent without landed responses.
+func TestNothingSpentNeedsNoSync(t *testing.T) {
+	w := open(t)
+	publish(t, w, "20261101T020000Z", "one")
+	steps := 0
+	w = openWith(t, warehouse.Config{Dir: w.Folder.Dir(), DiscardRaw: true, Step: func(string, string) error {
+		steps++
+		return nil
+	}})
+	must(t, w.Pruner.DiscardSpent())
+	if steps > 0 {
+		t.Errorf("the disk was changed in %d steps", steps)
+	}
+}
+
+// TestAnswersAreKeptForTheirDays prunes at the end of raw_days and a second later.
+func TestAnswersAreKeptForTheirDays(t *testing.T) {
+	w := open(t)
+	for _, run := range []string{"20261001T020000Z", "20261002T020000Z", "20261003T020000Z", "notes"} {
+		must(t, os.MkdirAll(w.Folder.RawPath(run), 0o700))
+	}
+	at := time.Date(2026, 10, 8, 2, 0, 0, 0, time.UTC)
+	for _, c := range []struct {
+		now  time.Time
+		want []string
+	}{{at, nil}, {at.Add(time.Second), []string{"raw/20261001T020000Z"}}} {
+		got, err := w.Pruner.Prune(warehouse.Retention{RawDays: 7}, c.now, true)
+		if err != nil || !cmp.Equal(prunedPaths(got), c.want) {
+			t.Errorf("%s: would remove %v (%v), want %v", c.now, prunedPaths(got), err, c.want)
+		}
+	}
+	// A held night needs its answers, and the newest run is kept.
+	must(t, os.MkdirAll(filepath.Join(w.Folder.Dir(), "held", "20261002T020000Z"), 0o700))
+	must(t, os.RemoveAll(w.Folder.RawPath("notes")))
+	got, err := w.Pruner.Prune(warehouse.Retention{}, at.AddDate(1, 0, 0), true)
+	if want := []string{"raw/20261001T020000Z"}; err != nil || !cmp.Equal(prunedPaths(got), want) {
+		t.Errorf("would remove %v (%v), want %v", prunedPaths(got), err, want)
+	}
+}
+
+// TestAPrunedDayIsNotMissed stops a prune after each removal. The index must not name a day whose
+// files are removed.
+func TestAPrunedDayIsNotMissed(t *testing.T) {
+	w := open(t)
+	publishNights(t, w, "one", "two", "three")
+	failing := openFailingAt(t, w, "before removal of the day")
+	gone, err := failing.Pruner.Prune(warehouse.Retention{RawDays: 9, Daily: 1}, night, false)
+	if !errors.Is(err, syscall.EIO) || len(gone) > 0 || !strings.Contains(err.Error(), "prune "+w.Folder.DayManifestPath("2026-11-01")) {
+		t.Errorf("pruned %v with %v", gone, err)
+	}
+	if index, err := w.Series.Index(); err != nil || len(index) != 1 || index["2026-11-03"] == "" {
+		t.Errorf("the index names %v (%v), want only the kept day", index, err)
+	}
+	if _, err := openFailingAt(t, w, "before removal of the day").Pruner.Prune(warehouse.Retention{RawDays: 9, Daily: 1}, night, true); err != nil {
+		t.Errorf("a dry run changed the disk: %v", err)
+	}
+	gone, err = w.Pruner.Prune(warehouse.Retention{RawDays: 9, Daily: 1}, night, false)
+	if err != nil || len(gone) != 4 {
+		t.Errorf("the next prune removed %v (%v)", prunedPaths(gone), err)
+	}
+	must(t, os.Remove(w.Series.IndexPath()))
+	if _, err := w.Pruner.Prune(warehouse.Retention{RawDays: 9}, night, false); err != nil || exists(t, w.Series.IndexPath()) {
+		t.Errorf("a prune wrote a lost index (%v)", err)
 	}
 }

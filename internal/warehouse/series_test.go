@@ -1,11 +1,23 @@
 package warehouse_test
 
 import (
+	"errors"
+	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"placementsync/internal/checksum"
+	"placementsync/internal/ledger"
+	"placementsync/internal/sqltext"
+	"placementsync/internal/warehouse"
 )
 
 // TestADamagedFileOfAVersionReplacesNoIntactFile damages a file of the newest version in a warehouse
@@ -34,5 +46,264 @@ func TestADamagedFileOfAVersionReplacesNoIntactFile(t *testing.T) {
 	}
 	if _, err := os.Stat(filepath.Join(w.Folder.Dir(), "parquet", ".manifests", "index.json")); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestTheOldFilesOfADayAreKeptWhileItIsReplaced publishes a second run of a day. When its file has
+// its place in the series, .replaced must contain the file of the first run. Later it must not exist.
+func TestTheOldFilesOfADayAreKeptWhileItIsReplaced(t *testing.T) {
+	const secondRun = "20261101T030000Z"
+	for _, isChanged := range []bool{true, false} {
+		w := open(t)
+		first := publish(t, w, firstNight, "one")
+		before, replaced := copyOf(t, seriesFile(w, "2026-11-01")), path(w, "parquet", ".replaced", firstNight, tagsFile)
+		placed := 0
+		w = openWith(t, warehouse.Config{Dir: w.Folder.Dir(), Step: func(step, file string) error {
+			if step != "after rename "+tagsFile || file != seriesFile(w, "2026-11-01") {
+				return nil
+			}
+			placed++
+			if got := copyOf(t, replaced); isChanged && got != before || !isChanged && got != "" {
+				t.Errorf("changed %t: the replaced file has %d bytes, and the file of the first run %d", isChanged, len(got), len(before))
+			}
+			if got := w.Series.IntactFile(checksum.NewCache(t.Context()), first, first.Tables[0]); isChanged && got != replaced {
+				t.Errorf("the intact file is %q, want %q", got, replaced)
+			}
+			return nil
+		}})
+		d, err := w.Begin(t.Context(), secondRun, night.Add(time.Hour))
+		must(t, err)
+		if isChanged {
+			file := sqltext.Literal(filepath.Join(d.Dir, tagsFile))
+			must(t, d.Exec(t.Context(), "UPDATE main.product_listing_tags SET name = 'two'", sqltext.SQL("COPY main.product_listing_tags TO "+file+" (FORMAT parquet)")))
+		} else {
+			_, err := d.Carry(tagsTable)
+			must(t, err)
+		}
+		m, err := d.Publish(t.Context(), slices.Clone(tableFiles))
+		must(t, err)
+		if placed != 1 || exists(t, path(w, "parquet", ".replaced")) {
+			t.Errorf("changed %t: the file was placed %d times, want once, and .replaced must be removed", isChanged, placed)
+		}
+		if got, err := w.Series.ReadDayManifest("2026-11-01", secondRun); err != nil || got.Tables[0].SHA256 != m.Tables[0].SHA256 {
+			t.Errorf("the manifest of the day has %+v (%v)", got.Tables, err)
+		}
+		if got := w.Series.IntactFile(checksum.NewCache(t.Context()), m, m.Tables[0]); got != seriesFile(w, "2026-11-01") {
+			t.Errorf("the intact file is %q", got)
+		}
+	}
+}
+
+// TestAnIntactFileIsFoundInTheVersion damages the copies of a file one by one.
+func TestAnIntactFileIsFoundInTheVersion(t *testing.T) {
+	w := open(t)
+	m := publish(t, w, firstNight, "one")
+	find := func() string { return w.Series.IntactFile(checksum.NewCache(t.Context()), m, m.Tables[0]) }
+	must(t, os.Remove(seriesFile(w, "2026-11-01")))
+	if got, want := find(), filepath.Join(w.Folder.VersionPath(firstNight), tagsFile); got != want {
+		t.Errorf("the intact file is %q, want %q", got, want)
+	}
+	flipBit(t, filepath.Join(w.Folder.VersionPath(firstNight), tagsFile), 40)
+	if got := find(); got != "" {
+		t.Errorf("the intact file is %q, want none", got)
+	}
+}
+
+// TestMissingDaysAreAddedLater publishes two nights while the series cannot be written. The nights must
+// be published, their versions must be kept, and Complete must add their days.
+func TestMissingDaysAreAddedLater(t *testing.T) {
+	w := openKeeping(t, 1)
+	if days, err := w.Series.Complete(); err != nil || len(days) > 0 {
+		t.Errorf("before the first publish, days were added: %v (%v)", days, err)
+	}
+	publish(t, w, firstNight, "one")
+	table := path(w, "parquet", tagsTable)
+	must(t, errors.Join(os.Rename(table, table+"~"), os.WriteFile(table, nil, 0o600)))
+	var days []string
+	for i, run := range []string{secondNight, thirdNight} {
+		days = append(days, warehouse.DayOf(night.AddDate(0, 0, i+1)))
+		_, err := publishDraft(t, w, beginDraft(t, w, run, run))
+		var lacking *warehouse.ExtendError
+		if !errors.As(err, new(*warehouse.AfterSwitchError)) || !errors.As(err, &lacking) || !slices.Equal(lacking.Days, days) || !errors.Is(err, syscall.ENOTDIR) ||
+			!strings.Contains(err.Error(), "extend the Parquet series by "+strings.Join(days, ", ")+": ") {
+			t.Errorf("the night ended with %v, want an ExtendError of %v", err, days)
+		}
+		if got := newestTag(t, w); got != run {
+			t.Errorf("readers see %s", got)
+		}
+	}
+	if got, err := w.Series.MissingDays(); err != nil || !slices.Equal(got, days) {
+		t.Errorf("missing days are %v (%v)", got, err)
+	}
+	if _, err := w.Series.Complete(); !errors.As(err, new(*warehouse.ExtendError)) {
+		t.Errorf("the series was completed with %v", err)
+	}
+	gone, err := w.Pruner.Prune(warehouse.Retention{RawDays: 99, Daily: 99}, night, false)
+	if got := prunedPaths(gone); err != nil || !slices.Equal(got, []string{"versions/" + firstNight}) {
+		t.Errorf("prune removed %v (%v), want the version whose day is in the series", got, err)
+	}
+	must(t, errors.Join(os.Remove(table), os.Rename(table+"~", table)))
+	if got, err := w.Series.Complete(); err != nil || !slices.Equal(got, days) {
+		t.Errorf("added days are %v (%v), want %v", got, err, days)
+	}
+	if got := seriesDays(t, w); !slices.Equal(got, []string{"2026-11-01", "2026-11-02", "2026-11-03"}) {
+		t.Errorf("the series has %v", got)
+	}
+	if index, err := w.Series.Index(); err != nil || index["2026-11-02"] != secondNight || index["2026-11-03"] != thirdNight {
+		t.Errorf("the index has %v (%v)", index, err)
+	}
+	if got, err := w.Series.Complete(); err != nil || len(got) > 0 {
+		t.Errorf("a second time the days %v were added (%v)", got, err)
+	}
+}
+
+// TestALostIndexIsWrittenAgain loses the index. With changes of meta, days without any file may be lost
+// too, so that only the repair of the series may write the index again.
+func TestALostIndexIsWrittenAgain(t *testing.T) {
+	for name, c := range map[string]struct {
+		publish func(*testing.T, *warehouse.Warehouse, string, string) warehouse.Manifest
+		damage  func(file string) error
+		nights  int
+		want    bool
+	}{
+		"lost, without changes of meta": {publish, os.Remove, 2, true},
+		"lost in the first night":       {publishFull, os.Remove, 1, true},
+		"lost":                          {publishFull, os.Remove, 2, false},
+		"half an index":                 {publishFull, func(file string) error { return os.Truncate(file, 30) }, 2, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := openKeeping(t, 3)
+			runs := []string{firstNight, secondNight}[:c.nights]
+			for _, run := range runs {
+				c.publish(t, w, run, run)
+			}
+			must(t, c.damage(w.Series.IndexPath()))
+			d := beginDraft(t, w, thirdNight, "three")
+			must(t, d.Discard())
+			want := map[string]string{}
+			if c.want {
+				for _, run := range runs {
+					at, _ := warehouse.RunTime(run)
+					want[warehouse.DayOf(at)] = run
+				}
+			}
+			index, err := w.Series.Index()
+			if diff := cmp.Diff(want, index); diff != "" || (err == nil) != c.want {
+				t.Errorf("error %v, index (-want +got):\n%s", err, diff)
+			}
+		})
+	}
+}
+
+// TestTheIndexIsWrittenOnlyIfItChanges calls ChangeIndex with an intact, a damaged and an unreadable
+// index.
+func TestTheIndexIsWrittenOnlyIfItChanges(t *testing.T) {
+	w := open(t)
+	publishNights(t, w, "one", "two")
+	w, steps := openRecording(t, w)
+	must(t, w.Series.ChangeIndex(func(map[string]string) {}))
+	if len(*steps) > 0 {
+		t.Errorf("an unchanged index was written: %v", *steps)
+	}
+	flipBit(t, w.Series.IndexPath(), 30)
+	must(t, os.Remove(w.Folder.DayManifestPath("2026-11-01")))
+	must(t, w.Series.ChangeIndex(func(map[string]string) {}))
+	if index, err := w.Series.Index(); err != nil || !maps.Equal(index, map[string]string{"2026-11-02": secondNight}) {
+		t.Errorf("a damaged index became %v (%v), want the days with a manifest", index, err)
+	}
+	must(t, errors.Join(os.Remove(w.Series.IndexPath()), os.Mkdir(w.Series.IndexPath(), 0o700)))
+	if err := w.Series.ChangeIndex(func(map[string]string) {}); !errors.Is(err, syscall.EISDIR) {
+		t.Errorf("an unreadable index: %v", err)
+	}
+}
+
+// TestDaysAreFoundByTheirFiles lists the days of a series with files of killed runs and of other
+// programs.
+func TestDaysAreFoundByTheirFiles(t *testing.T) {
+	w := open(t)
+	publishNights(t, w, "one", "two")
+	for _, name := range []string{"product_listing_tags/snapshot_date=2026-10-31/product_listing_tags.parquet", "product_listing_tags/snapshot_date=2026-10-30/.product_listing_tags.parquet",
+		"product_listing_tags/snapshot_date=2026-10-29/notes.txt", "product_listing_tags/snapshot_date=soon/a.parquet", ".manifests/snapshot_date=2026-10-28.json"} {
+		file := path(w, "parquet", filepath.FromSlash(name))
+		must(t, errors.Join(os.MkdirAll(filepath.Dir(file), 0o700), os.WriteFile(file, nil, 0o600)))
+	}
+	if got, want := w.Series.Days(), []string{"2026-10-28", "2026-10-31", "2026-11-01", "2026-11-02"}; !slices.Equal(got, want) {
+		t.Errorf("days are %v, want %v", got, want)
+	}
+	if got, want := w.Series.DayFiles("2026-10-31"), map[string]string{tagsTable: seriesFile(w, "2026-10-31")}; !maps.Equal(got, want) {
+		t.Errorf("the files of a day are %v, want %v", got, want)
+	}
+	if got := w.Series.DayFiles("2026-10-30"); len(got) > 0 {
+		t.Errorf("the files of a day without files are %v", got)
+	}
+	for day, want := range map[string]bool{"2026-10-31": true, "2026-11-01": false, "2026-11-03": false} {
+		if got := w.Series.PredatesManifests(day); got != want {
+			t.Errorf("%s predates the manifests: %t", day, got)
+		}
+	}
+	// Later days of the index and of runs do not count.
+	run := "20261030T020000Z"
+	must(t, os.MkdirAll(filepath.Dir(w.Folder.RunManifestPath(run)), 0o700))
+	must(t, os.WriteFile(w.Folder.RunManifestPath(run), nil, 0o600))
+	for day, want := range map[string]bool{"2026-10-29": true, "2026-10-30": false, "2026-10-31": false} {
+		if got := w.Series.PredatesManifests(day); got != want {
+			t.Errorf("with a run of 2026-10-30, %s predates the manifests: %t", day, got)
+		}
+	}
+}
+
+// TestADayManifestIsOfItsDayAndRun reads manifests at the places of others.
+func TestADayManifestIsOfItsDayAndRun(t *testing.T) {
+	w := open(t)
+	publishNights(t, w, "one", "two")
+	for _, c := range []struct{ day, run, want string }{
+		{"2026-11-01", "", ""}, {"2026-11-01", firstNight, ""}, {"2026-11-01", secondNight, "it is the one of"}, {"2026-11-03", "", "it is gone"},
+	} {
+		m, err := w.Series.ReadDayManifest(c.day, c.run)
+		var damaged *warehouse.DamagedError
+		if c.want == "" && (err != nil || m.RunID != firstNight) || c.want != "" && (!errors.As(err, &damaged) || !strings.Contains(damaged.Problem, c.want)) {
+			t.Errorf("%v: got %s, %v", c, m.RunID, err)
+		}
+	}
+	must(t, os.Rename(w.Folder.DayManifestPath("2026-11-01"), w.Folder.DayManifestPath("2026-11-03")))
+	var damaged *warehouse.DamagedError
+	if _, err := w.Series.ReadDayManifest("2026-11-03", ""); !errors.As(err, &damaged) || damaged.Problem != "it is the one of 2026-11-01" {
+		t.Errorf("the manifest of another day: %v", err)
+	}
+	if days, err := w.Series.ManifestDays(); err != nil || !maps.Equal(days, map[string]string{"2026-11-02": secondNight}) {
+		t.Errorf("days with a manifest are %v (%v)", days, err)
+	}
+}
+
+func TestNamesOfTheSeriesAreSplit(t *testing.T) {
+	for file, want := range map[string]string{
+		"parquet/orders/snapshot_date=2026-11-01/orders.parquet": "orders 2026-11-01 true",
+		"parquet/.manifests/snapshot_date=2026-11-01.json":       "  false",
+		"parquet/orders/2026-11-01/orders.parquet":               "  false",
+		"state/orders/snapshot_date=2026-11-01/orders.parquet":   "  false",
+		"parquet/orders/snapshot_date=2026-11-01/x/a.parquet":    "  false",
+	} {
+		table, day, ok := warehouse.SplitSeriesFile(file)
+		if got := fmt.Sprint(table, " ", day, " ", ok); got != want {
+			t.Errorf("%s is split into %q, want %q", file, got, want)
+		}
+	}
+	for _, c := range []struct {
+		m    warehouse.Manifest
+		want string
+	}{
+		{warehouse.Manifest{RunID: "a", Night: "b", Kind: ledger.Rebuild}, "b"},
+		{warehouse.Manifest{RunID: "a", Kind: ledger.Rebuild}, "a"},
+		{warehouse.Manifest{RunID: "a", Night: "b", Kind: ledger.Refresh}, "a"},
+	} {
+		if got := c.m.SourceRun(); got != c.want {
+			t.Errorf("the snapshot of %+v is of the run %s, want %s", c.m, got, c.want)
+		}
+	}
+	day := func(run string, hour int) warehouse.Manifest {
+		return warehouse.Manifest{RunID: run, SnapshotAt: night.Add(time.Duration(hour) * time.Hour)}
+	}
+	if got := runsOf(warehouse.LastOfDay([]warehouse.Manifest{day("a", 0), day("b", 1), day("c", 24), day("d", 48), day("e", 49), day("f", 50)})); !slices.Equal(got, []string{"b", "c", "f"}) {
+		t.Errorf("the last versions of the days are %v", got)
 	}
 }

@@ -48,7 +48,13 @@ func openWith(t *testing.T, c warehouse.Config) *warehouse.Warehouse {
 	if c.Dir == "" {
 		c.Dir = t.TempDir()
 	}
-	c.KeepVersions, c.Threads, c.Program = 2, 1, "test"
+	c.Threads = 1
+	if c.KeepVersions == 0 {
+		c.KeepVersions = 2
+	}
+	if c.Program == "" {
+		c.Program = "test"
+	}
 	if c.MemoryLimit == "" {
 		c.MemoryLimit = "256MB"
 	}

@@ -1,0 +1,398 @@
+package integrity_test
+
+import (
+	"encoding/json"
+	"errors"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"placementsync/internal/checksum"
+	"placementsync/internal/integrity"
+	"placementsync/internal/ledger"
+	"placementsync/internal/warehouse"
+)
+
+// damaging damages the files of a warehouse. Names are relative to its folder.
+type damaging struct {
+	t *testing.T
+	w *warehouse.Warehouse
+}
+
+func (d damaging) path(name string) string {
+	return filepath.Join(d.w.Folder.Dir(), filepath.FromSlash(name))
+}
+
+// flip changes a bit of files, under all of their names.
+func (d damaging) flip(names ...string) {
+	d.t.Helper()
+	for _, name := range names {
+		f, err := os.OpenFile(d.path(name), os.O_RDWR, 0)
+		must(d.t, err)
+		info, err := f.Stat()
+		must(d.t, err)
+		at, b := info.Size()/2, make([]byte, 1)
+		_, err = f.ReadAt(b, at)
+		must(d.t, err)
+		b[0] ^= 1
+		_, err = f.WriteAt(b, at)
+		must(d.t, errors.Join(err, f.Close()))
+	}
+}
+
+// flipOne changes a bit of a file under one of its names.
+func (d damaging) flipOne(name string) {
+	d.t.Helper()
+	data, err := os.ReadFile(d.path(name))
+	must(d.t, errors.Join(err, os.Remove(d.path(name)), os.WriteFile(d.path(name), data, 0o600)))
+	d.flip(name)
+}
+
+func (d damaging) remove(names ...string) {
+	d.t.Helper()
+	for _, name := range names {
+		must(d.t, os.RemoveAll(d.path(name)))
+	}
+}
+
+func (d damaging) link(target, name string) {
+	d.t.Helper()
+	d.remove(name)
+	must(d.t, os.Symlink(filepath.FromSlash(target), d.path(name)))
+}
+
+// edit changes the manifest in a file.
+func (d damaging) edit(name string, change func(m *warehouse.Manifest)) {
+	d.t.Helper()
+	m, err := d.w.Versions.ReadManifestFile(d.path(name), "")
+	must(d.t, err)
+	change(&m)
+	data, err := json.Marshal(m)
+	must(d.t, errors.Join(err, os.WriteFile(d.path(name), data, 0o600)))
+}
+
+// Names of the files of three nights.
+const (
+	v1, v2, v3 = "versions/" + firstNight + "/", "versions/" + secondNight + "/", "versions/" + thirdNight + "/"
+	tags       = table + ".parquet"
+	s1         = "parquet/" + table + "/snapshot_date=2026-11-01/" + tags
+	s2         = "parquet/" + table + "/snapshot_date=2026-11-02/" + tags
+	s3         = "parquet/" + table + "/snapshot_date=2026-11-03/" + tags
+	m1         = "parquet/.manifests/snapshot_date=2026-11-01.json"
+	m2         = "parquet/.manifests/snapshot_date=2026-11-02.json"
+	m3         = "parquet/.manifests/snapshot_date=2026-11-03.json"
+	index      = "parquet/.manifests/index.json"
+	c2, c3     = "parquet/.meta/" + secondNight, "parquet/.meta/" + thirdNight
+)
+
+// describeDamage returns a line for each damage: its file and the arguments of its command.
+func describeDamage(damage []integrity.Damage) (lines []string) {
+	for _, d := range damage {
+		line := d.File + ": " + strings.TrimPrefix(d.Repair.Command(), "placementsync ")
+		if d.Lost {
+			line += ", lost"
+		}
+		lines = append(lines, line)
+	}
+	slices.Sort(lines)
+	return lines
+}
+
+// TestDamageIsFoundWithItsRepair damages a warehouse of three nights, and compares the damage that the
+// check finds. isSized is set if the damage is found without reading the data.
+func TestDamageIsFoundWithItsRepair(t *testing.T) {
+	original := open(t)
+	publishFull(t, original, firstNight, secondNight, thirdNight)
+	const series, back = ": rebuild --series", ": rollback "
+	for name, c := range map[string]struct {
+		damage  func(d damaging)
+		isSized bool
+		want    []string
+	}{
+		"nothing":                      {func(d damaging) {}, true, nil},
+		"no link":                      {func(d damaging) { d.remove("latest") }, true, []string{"latest" + back + thirdNight}},
+		"a link to the second night":   {func(d damaging) { d.link("versions/"+secondNight, "latest") }, true, []string{"latest" + back + thirdNight}},
+		"a link to no version":         {func(d damaging) { d.link("versions/20200101T000000Z", "latest") }, true, []string{"latest" + back + thirdNight}},
+		"no link to the catalog":       {func(d damaging) { d.remove("catalog.duckdb") }, true, []string{"catalog.duckdb" + back + thirdNight}},
+		"another link to the catalog":  {func(d damaging) { d.link(v2+"catalog.duckdb", "catalog.duckdb") }, true, []string{"catalog.duckdb" + back + thirdNight}},
+		"the catalog":                  {func(d damaging) { d.flip(v3 + "catalog.duckdb") }, false, []string{v3 + "catalog.duckdb: rebuild"}},
+		"no link, and the catalog":     {func(d damaging) { d.remove("latest"); d.remove(v3 + "catalog.duckdb") }, true, []string{"latest: rebuild", v3 + "catalog.duckdb: prune --version " + thirdNight}},
+		"an earlier catalog":           {func(d damaging) { d.flip(v2 + "catalog.duckdb") }, false, []string{v2 + "catalog.duckdb: prune --version " + secondNight}},
+		"a manifest":                   {func(d damaging) { d.flip(v3 + "manifest.json") }, true, []string{v3 + "manifest.json" + series}},
+		"an earlier manifest":          {func(d damaging) { d.flip(v2 + "manifest.json") }, true, []string{v2 + "manifest.json" + series}},
+		"a file of the series":         {func(d damaging) { d.flipOne(s2) }, false, []string{s2 + series}},
+		"a file of a version":          {func(d damaging) { d.flipOne(v3 + tags) }, false, []string{v3 + tags + series}},
+		"a file under both names":      {func(d damaging) { d.flip(s3) }, false, []string{s3 + series, v3 + tags + series}},
+		"an early file under both":     {func(d damaging) { d.flip(s1) }, false, []string{s1 + series, v1 + tags + series}},
+		"a lost file":                  {func(d damaging) { d.remove(s1, v1+tags) }, true, []string{s1 + series, v1 + tags + series}},
+		"changes":                      {func(d damaging) { d.flip(v3 + "meta.changes") }, false, []string{v3 + "meta.changes" + series}},
+		"changes in the series":        {func(d damaging) { d.flip(c3 + ".changes") }, false, []string{c3 + ".changes" + series}},
+		"both copies of changes":       {func(d damaging) { d.flip(c3+".changes", v3+"meta.changes") }, false, []string{c3 + ".changes" + series, v3 + "meta.changes" + series}},
+		"both copies of early changes": {func(d damaging) { d.remove(c2+".changes", v2+"meta.changes") }, true, []string{c2 + ".changes" + series, v2 + "meta.changes: prune --version " + secondNight}},
+		"an entry":                     {func(d damaging) { d.flip(v3 + "run.json") }, false, []string{v3 + "run.json" + series}},
+		"no index":                     {func(d damaging) { d.remove(index) }, true, []string{index + series}},
+		"the index":                    {func(d damaging) { d.flip(index) }, true, []string{index + series}},
+		"the manifest of a day":        {func(d damaging) { d.flip(m2) }, true, []string{m2 + series}},
+		"the manifest beside changes":  {func(d damaging) { d.flip(c2 + ".json") }, true, []string{c2 + ".json" + series}},
+		"a manifest with all copies":   {func(d damaging) { d.remove(v2+"manifest.json", c2+".json", m2) }, true, []string{c2 + ".json" + series, m2 + series, v2 + "manifest.json: prune --version " + secondNight}},
+		"a whole earlier day":          {func(d damaging) { d.remove(v2, c2+".json", m2, filepath.Dir(s2)) }, true, []string{c2 + ".json" + series, m2 + series}},
+		"no ledger":                    {func(d damaging) { d.remove("state/runs.jsonl") }, true, []string{"state/runs.jsonl: run, lost"}},
+		"all catalogs":                 {func(d damaging) { d.flip(v1+"catalog.duckdb", v2+"catalog.duckdb", v3+"catalog.duckdb") }, false, []string{v1 + "catalog.duckdb: prune --version " + firstNight, v2 + "catalog.duckdb: prune --version " + secondNight, v3 + "catalog.duckdb: rebuild"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := clone(t, original)
+			c.damage(damaging{t, w})
+			for _, readData := range []bool{false, true} {
+				before := contentOf(t, w)
+				found, err := integrity.Check(t.Context(), w, readData)
+				must(t, err)
+				want := c.want
+				if !c.isSized && !readData {
+					want = nil
+				}
+				slices.Sort(want)
+				if diff := cmp.Diff(want, describeDamage(found.Damage)); diff != "" {
+					t.Errorf("readData %t: damage (-want +got):\n%s%+v", readData, diff, found.Damage)
+				}
+				for _, d := range found.Damage {
+					if d.Problem == "" || d.Cost == "" {
+						t.Errorf("damage without a problem or a cost: %+v", d)
+					}
+				}
+				if !maps.Equal(before, contentOf(t, w)) {
+					t.Error("the check changed a file")
+				}
+			}
+		})
+	}
+}
+
+// TestDamageWithoutCatalogsLosesData damages all catalogs and more files, so that data is lost.
+func TestDamageWithoutCatalogsLosesData(t *testing.T) {
+	original := open(t)
+	publishFull(t, original, firstNight, secondNight, thirdNight)
+	const rest = ": rebuild --skip-damaged, lost"
+	catalogs := []string{v1 + "catalog.duckdb", v2 + "catalog.duckdb", v3 + "catalog.duckdb"}
+	dropped := []string{catalogs[0] + ": prune --version " + firstNight, catalogs[1] + ": prune --version " + secondNight}
+	for name, c := range map[string]struct {
+		damage func(d damaging)
+		want   []string
+	}{
+		"a file": {func(d damaging) { d.remove(catalogs...); d.flip(s1) },
+			append([]string{s1 + rest, v1 + tags + ": prune --version " + firstNight, catalogs[2] + ": rebuild --skip-damaged"}, dropped...)},
+		"the newest file": {func(d damaging) { d.remove(catalogs...); d.flip(s3) },
+			append([]string{s3 + rest, v3 + tags + rest, catalogs[2] + rest}, dropped...)},
+		"the newest catalog and file": {func(d damaging) { d.remove(catalogs[2]); d.flip(s3) },
+			[]string{catalogs[2] + ": rollback " + secondNight + ", lost", s3 + rest, v3 + tags + ": rollback " + secondNight + ", lost"}},
+		"all files": {func(d damaging) { d.remove(catalogs...); d.remove(s1, s2, s3, v1+tags, v2+tags, v3+tags) },
+			append([]string{s1 + rest, s2 + rest, s3 + rest, v1 + tags + ": prune --version " + firstNight, v2 + tags + ": prune --version " + secondNight,
+				catalogs[2] + ": rebuild --from ADDRESS, lost", v3 + tags + ": rebuild --from ADDRESS, lost"}, dropped...)},
+		"changes": {func(d damaging) { d.remove(catalogs...); d.remove(c2+".changes", v2+"meta.changes") },
+			append([]string{c2 + ".changes" + rest, v2 + "meta.changes: prune --version " + secondNight, catalogs[2] + ": rebuild --skip-damaged"}, dropped...)},
+		"a manifest": {func(d damaging) { d.remove(catalogs...); d.remove(v2, c2+".json", m2) },
+			[]string{catalogs[0] + ": prune --version " + firstNight, c2 + ".json" + rest, catalogs[2] + ": rebuild --skip-damaged", m2 + rest}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := clone(t, original)
+			c.damage(damaging{t, w})
+			found, err := integrity.Check(t.Context(), w, true)
+			must(t, err)
+			slices.Sort(c.want)
+			if diff := cmp.Diff(c.want, describeDamage(found.Damage)); diff != "" {
+				t.Errorf("damage (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestIntactCopiesRepairTheirFiles damages files that have copies. The repair must restore the bytes of
+// all files.
+func TestIntactCopiesRepairTheirFiles(t *testing.T) {
+	original := open(t)
+	publishFull(t, original, firstNight, secondNight, thirdNight)
+	for name, c := range map[string]struct {
+		damage func(d damaging)
+		want   []string
+	}{
+		"nothing":                     {func(d damaging) {}, nil},
+		"a manifest":                  {func(d damaging) { d.flip(v3 + "manifest.json") }, []string{v3 + "manifest.json"}},
+		"a file of the series":        {func(d damaging) { d.flipOne(s2) }, []string{s2}},
+		"a file of a version":         {func(d damaging) { d.remove(v2 + tags) }, []string{v2 + tags}},
+		"changes of a version":        {func(d damaging) { d.flip(v2 + "meta.changes") }, []string{v2 + "meta.changes"}},
+		"changes in the series":       {func(d damaging) { d.remove(c2 + ".changes") }, []string{c2 + ".changes"}},
+		"an entry":                    {func(d damaging) { d.flip(v2 + "run.json") }, []string{v2 + "run.json"}},
+		"no index":                    {func(d damaging) { d.remove(index) }, []string{index}},
+		"the index":                   {func(d damaging) { d.flip(index) }, []string{index}},
+		"the manifest of a day":       {func(d damaging) { d.flip(m1) }, []string{m1}},
+		"the manifest beside changes": {func(d damaging) { d.remove(c3 + ".json") }, []string{c3 + ".json"}},
+		"two of three manifests":      {func(d damaging) { d.flip(v3+"manifest.json", m3) }, []string{v3 + "manifest.json", m3}},
+		"a day":                       {func(d damaging) { d.remove(filepath.Dir(s1), m1) }, []string{s1, m1}},
+		"no series": {func(d damaging) { d.remove("parquet/" + table) },
+			[]string{s1, s2, s3}},
+		"no manifests and no index": {func(d damaging) { d.remove(m1, m2, m3, index) }, []string{m1, m2, m3, index}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := clone(t, original)
+			want := contentOf(t, w)
+			c.damage(damaging{t, w})
+			done, err := integrity.NewMender(w).MendCopies(t.Context())
+			must(t, err)
+			slices.Sort(c.want)
+			if got := slices.Sorted(slices.Values(done.Files)); !slices.Equal(got, c.want) || len(done.Left)+len(done.Days) > 0 || done.Meta {
+				t.Errorf("repaired %v, left %v and %v, meta %t; want %v", got, done.Left, done.Days, done.Meta, c.want)
+			}
+			if done.Source != thirdNight || !done.At.Equal(night.AddDate(0, 0, 2)) || done.AllDays != slices.Contains(c.want, index) {
+				t.Errorf("the newest catalog is %s of %s, all days: %t", done.Source, done.At, done.AllDays)
+			}
+			if got := contentOf(t, w); !maps.Equal(want, got) {
+				for file := range want {
+					if want[file] != got[file] {
+						t.Errorf("%s differs from the original", file)
+					}
+				}
+			}
+			found, err := integrity.Check(t.Context(), w, true)
+			if err != nil || len(found.Damage) > 0 {
+				t.Errorf("after the repair: %+v (%v)", found.Damage, err)
+			}
+			for _, pair := range [][2]string{{s1, v1 + tags}, {s2, v2 + tags}, {s3, v3 + tags}} {
+				a, errA := os.Stat(filepath.Join(w.Folder.Dir(), pair[0]))
+				b, errB := os.Stat(filepath.Join(w.Folder.Dir(), pair[1]))
+				if errA != nil || errB != nil || !os.SameFile(a, b) {
+					t.Errorf("%s is not linked to %s (%v, %v)", pair[0], pair[1], errA, errB)
+				}
+			}
+			again, err := integrity.NewMender(w).MendCopies(t.Context())
+			if err != nil || len(again.Files) > 0 {
+				t.Errorf("a second repair wrote %v (%v)", again.Files, err)
+			}
+		})
+	}
+}
+
+// TestFilesWithoutACopyAreLeft damages files that can only be written from the catalog.
+func TestFilesWithoutACopyAreLeft(t *testing.T) {
+	original := open(t)
+	publishFull(t, original, firstNight, secondNight, thirdNight)
+	for name, c := range map[string]struct {
+		damage func(d damaging)
+		left   []string
+		days   []string
+		meta   bool
+		source string
+	}{
+		"a file under both names":  {func(d damaging) { d.flip(s2) }, []string{"2026-11-02 " + tags}, nil, false, thirdNight},
+		"two files":                {func(d damaging) { d.flip(s1, s3) }, []string{"2026-11-01 " + tags, "2026-11-03 " + tags}, nil, false, thirdNight},
+		"the newest catalog":       {func(d damaging) { d.flip(v3 + "catalog.duckdb") }, nil, nil, false, secondNight},
+		"all catalogs":             {func(d damaging) { d.remove(v1+"catalog.duckdb", v2+"catalog.duckdb", v3+"catalog.duckdb") }, nil, nil, false, ""},
+		"a manifest":               {func(d damaging) { d.remove(v2+"manifest.json", c2+".json", m2) }, nil, []string{"2026-11-02"}, true, thirdNight},
+		"changes":                  {func(d damaging) { d.remove(c2+".changes", v2+"meta.changes") }, nil, nil, true, thirdNight},
+		"changes after the source": {func(d damaging) { d.remove(c3+".changes", v3+"meta.changes", v3+"catalog.duckdb") }, nil, nil, false, secondNight},
+		"a day that no index names": {func(d damaging) { d.remove(v2, c2+".json", m2); writeIndex(d, firstNight, thirdNight) },
+			nil, nil, true, thirdNight},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := clone(t, original)
+			c.damage(damaging{t, w})
+			done, err := integrity.NewMender(w).MendCopies(t.Context())
+			must(t, err)
+			var left []string
+			for _, f := range done.Left {
+				left = append(left, warehouse.DayOf(f.Day.SnapshotAt)+" "+f.Table.File)
+			}
+			if !slices.Equal(left, c.left) || !slices.Equal(done.Days, c.days) || done.Meta != c.meta || done.Source != c.source {
+				t.Errorf("left %v and %v, meta %t, source %q; want %+v", left, done.Days, done.Meta, done.Source, c)
+			}
+		})
+	}
+}
+
+// writeIndex writes an index of the days of runs.
+func writeIndex(d damaging, runs ...string) {
+	d.t.Helper()
+	days := map[string]string{}
+	for _, run := range runs {
+		at, _ := warehouse.RunTime(run)
+		days[warehouse.DayOf(at)] = run
+	}
+	must(d.t, d.w.Series.WriteIndex(days))
+}
+
+// TestTheCheckReportsMoreThanFiles checks warehouses with remarks, with a held night, and with readers
+// behind the series.
+func TestTheCheckReportsMoreThanFiles(t *testing.T) {
+	original := open(t)
+	publishFull(t, original, firstNight, secondNight, thirdNight)
+	for name, c := range map[string]struct {
+		damage  func(d damaging)
+		want    []string
+		problem string
+		note    string
+	}{
+		"readers are behind": {func(d damaging) {
+			d.link("versions/"+secondNight, "latest")
+			keepLines(d, 2)
+		}, []string{"latest: rollback " + thirdNight}, "readers see " + secondNight + ", and the series has " + thirdNight + " of 2026-11-03", ""},
+		"the index lacks a day": {func(d damaging) { writeIndex(d, firstNight, thirdNight) },
+			[]string{index + ": rebuild --series"}, "it lacks 2026-11-02", ""},
+		"the ledger lacks the newest run": {func(d damaging) { keepLines(d, 2) },
+			[]string{"state/runs.jsonl: run"}, "it has no line of the version that readers see", ""},
+		"an unfinished-run file": {func(d damaging) { must(d.t, os.WriteFile(d.path("state/unfinished.json"), []byte("{"), 0o600)) },
+			[]string{"state/unfinished.json: run"}, "unexpected end of JSON input", ""},
+		"a draft": {func(d damaging) { must(d.t, os.Mkdir(d.path("versions/.a.draft"), 0o700)) }, nil, "", "versions/.a.draft is left over from a killed run: the next run removes it"},
+		"a lost table": {func(d damaging) { d.edit(m1, func(m *warehouse.Manifest) { m.Tables, m.Lost = nil, []string{table} }) },
+			nil, "", "tables of 2026-11-01 that were damaged and are lost: " + table},
+		"files of another day": {func(d damaging) {
+			must(d.t, os.MkdirAll(d.path("parquet/"+table+"/snapshot_date=2026-11-04"), 0o700))
+			must(d.t, os.WriteFile(d.path("parquet/"+table+"/snapshot_date=2026-11-04/"+tags), nil, 0o600))
+		}, []string{"parquet/.manifests/snapshot_date=2026-11-04.json: rebuild"}, "it is gone, and the index does not name the day", ""},
+		"a held night": {func(d damaging) {
+			draft := beginDraft(d.t, d.w, "20261104T020000Z", "held")
+			must(d.t, draft.WriteEntry(ledger.Run{ID: draft.Run}))
+			_, err := draft.Hold(d.t.Context(), []warehouse.ManifestTable{{Name: table, FileSum: checksum.FileSum{File: tags}}})
+			must(d.t, err)
+			d.remove("held/20261104T020000Z/" + tags)
+		}, []string{"held/20261104T020000Z/" + tags + ": discard --held"}, "it is gone", ""},
+		"a killed publish of the series": {func(d damaging) {
+			d.remove("parquet/"+table+"/snapshot_date=2026-11-03", m3)
+			writeIndex(d, firstNight, secondNight)
+		}, []string{m3 + ": rebuild --series"}, "run " + thirdNight + " has not completed its day: 1 of 1 tables are missing; the next run completes it too", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := clone(t, original)
+			c.damage(damaging{t, w})
+			found, err := integrity.Check(t.Context(), w, false)
+			must(t, err)
+			if diff := cmp.Diff(c.want, describeDamage(found.Damage)); diff != "" {
+				t.Errorf("damage (-want +got):\n%s", diff)
+			}
+			if len(found.Damage) > 0 && found.Damage[0].Problem != c.problem {
+				t.Errorf("the problem is %q, want %q", found.Damage[0].Problem, c.problem)
+			}
+			if got := strings.Join(found.Notes, "; "); got != c.note {
+				t.Errorf("the notes are %q, want %q", got, c.note)
+			}
+		})
+	}
+	found, err := integrity.Check(t.Context(), original, true)
+	if err != nil || found.Files != 31 || found.Bytes == 0 {
+		t.Errorf("the check read %d files and %d bytes (%v)", found.Files, found.Bytes, err)
+	}
+	if _, err := integrity.Check(t.Context(), openWith(t, warehouse.Config{Dir: t.TempDir()}), false); !errors.As(err, new(*warehouse.NoneError)) {
+		t.Errorf("without a warehouse: %v", err)
+	}
+}
+
+// keepLines keeps the first lines of the ledger.
+func keepLines(d damaging, n int) {
+	d.t.Helper()
+	data, err := os.ReadFile(d.path("state/runs.jsonl"))
+	must(d.t, err)
+	lines := strings.SplitAfterN(string(data), "\n", n+1)
+	must(d.t, os.WriteFile(d.path("state/runs.jsonl"), []byte(strings.Join(lines[:n], "")), 0o600))
+}

@@ -1,0 +1,291 @@
+package integrity_test
+
+import (
+	"database/sql"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"placementsync/internal/integrity"
+	"placementsync/internal/sqltext"
+	"placementsync/internal/stream"
+	"placementsync/internal/warehouse"
+)
+
+// readSeries reads the series of a warehouse. It returns a line for each file of each snapshot, and one
+// for each damage.
+func readSeries(t *testing.T, w *warehouse.Warehouse) (files, damage []string) {
+	t.Helper()
+	db, err := sql.Open("duckdb", "")
+	must(t, err)
+	defer db.Close()
+	snapshots, damaged, err := integrity.ReadSeries(t.Context(), w, db)
+	must(t, err)
+	for _, s := range snapshots {
+		line := s.Version + " " + s.At.UTC().Format("01-02 15:04")
+		if s.Run != s.Version {
+			line += " of " + s.Run
+		}
+		for _, name := range slices.Sorted(maps.Keys(s.Files)) {
+			line += " " + w.Folder.Relative(s.Files[name])
+			if s.Tables[name].File != "" && s.Tables[name].Name != name {
+				t.Errorf("%s has the entry %+v of %s", s.Version, s.Tables[name], name)
+			}
+		}
+		files = append(files, line)
+	}
+	for _, d := range damaged {
+		line := fmt.Sprintf("%s (%s): %s", d.File, d.Day, d.Problem)
+		if d.Unfinished {
+			line += ", unfinished"
+		}
+		damage = append(damage, line)
+	}
+	return files, damage
+}
+
+// TestTheSeriesIsReadFromIntactFiles damages a series of three nights, as a rebuild may find it.
+func TestTheSeriesIsReadFromIntactFiles(t *testing.T) {
+	original := open(t)
+	publishFull(t, original, firstNight, secondNight, thirdNight)
+	const wrongSum = "its checksum differs from its manifest"
+	first, second, third := firstNight+" 11-01 02:00 "+s1, secondNight+" 11-02 02:00 "+s2, thirdNight+" 11-03 02:00 "+s3
+	for name, c := range map[string]struct {
+		damage        func(d damaging)
+		want, damaged []string
+	}{
+		"nothing":                     {func(d damaging) {}, []string{first, second, third}, nil},
+		"without versions":            {func(d damaging) { d.remove("versions", "latest", "catalog.duckdb") }, []string{first, second, third}, nil},
+		"a file with a copy":          {func(d damaging) { d.flipOne(s2) }, []string{first, secondNight + " 11-02 02:00 " + v2 + tags, third}, nil},
+		"a file":                      {func(d damaging) { d.flip(s2) }, []string{first, third}, []string{s2 + " (2026-11-02): " + wrongSum}},
+		"a manifest with a copy":      {func(d damaging) { d.flip(m2) }, []string{first, second, third}, nil},
+		"a manifest without a copy":   {func(d damaging) { d.remove(m2, c2+".json", v2+"manifest.json") }, []string{first, third}, []string{m2 + " (2026-11-02): it is gone"}},
+		"a copy of another day":       {func(d damaging) { d.remove(m2); d.edit(c2+".json", nextDay); d.edit(v2+"manifest.json", nextDay) }, []string{first, third}, []string{m2 + " (2026-11-02): it is gone"}},
+		"a day":                       {func(d damaging) { d.remove(m2, c2+".json", v2, filepath.Dir(s2)) }, []string{first, third}, []string{m2 + " (2026-11-02): the whole day is gone"}},
+		"a day with a version":        {func(d damaging) { d.remove(m2, filepath.Dir(s2)) }, []string{first, secondNight + " 11-02 02:00 " + v2 + tags, third}, nil},
+		"the index":                   {func(d damaging) { d.remove(index) }, []string{first, second, third}, []string{index + " (): it is gone"}},
+		"a day that the index lacks":  {func(d damaging) { writeIndex(d, firstNight, thirdNight) }, []string{first, second, third}, nil},
+		"an unnamed day, no manifest": {func(d damaging) { writeIndex(d, firstNight, thirdNight); d.remove(m2, c2+".json", v2+"manifest.json") }, []string{first, third}, []string{"parquet/*/snapshot_date=2026-11-02 (2026-11-02): it is not complete: it has files and no manifest, unfinished"}},
+		"a run after the ledger": {func(d damaging) { keepLines(d, 2); d.remove(v3); d.flip(s3) }, []string{first, second},
+			[]string{"parquet/*/snapshot_date=2026-11-03 (2026-11-03): it is not complete: run " + thirdNight + " was writing it, unfinished"}},
+		"a day that was not added": {func(d damaging) { d.remove(m3, filepath.Dir(s3)); writeIndex(d, firstNight, secondNight) },
+			[]string{first, second, thirdNight + " 11-03 02:00 " + v3 + tags}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := clone(t, original)
+			c.damage(damaging{t, w})
+			files, damage := readSeries(t, w)
+			if diff := cmp.Diff(c.want, files); diff != "" {
+				t.Errorf("snapshots (-want +got):\n%s", diff)
+			}
+			if diff := cmp.Diff(c.damaged, damage); diff != "" {
+				t.Errorf("damage (-want +got):\n%s", diff)
+			}
+		})
+	}
+	w := clone(t, original)
+	damaging{t, w}.edit(m2, func(m *warehouse.Manifest) { m.Format++ })
+	if _, _, err := integrity.ReadSeries(t.Context(), w, nil); !errors.As(err, new(*warehouse.NewerError)) {
+		t.Errorf("a day of a newer program: %v", err)
+	}
+}
+
+func nextDay(m *warehouse.Manifest) { m.SnapshotAt = m.SnapshotAt.AddDate(0, 0, 1) }
+
+// TestADayIsReadFromOneRun reads copies of a day with two runs. Files of both runs must not be mixed.
+func TestADayIsReadFromOneRun(t *testing.T) {
+	const secondRun = "20261101T030000Z"
+	original := open(t)
+	publishFull(t, original, firstNight)
+	damagedFirst := clone(t, original)
+	before := contentOf(t, original)
+	publishFull(t, original, secondRun)
+	// early gives the copy the manifest of the first run, as a copy that was made meanwhile.
+	early := func(d damaging) {
+		d.remove("versions", "latest", "catalog.duckdb")
+		for _, name := range []string{m1, index} {
+			must(d.t, os.WriteFile(d.path(name), []byte(before[name]), 0o600))
+		}
+	}
+	beside := "parquet/.meta/" + secondRun
+	otherSize := fmt.Sprintf("%s (2026-11-01): it has %d bytes, but %d in its manifest", s1, len(contentOf(t, original)[s1]), len(before[s1]))
+	for name, c := range map[string]struct {
+		damage        func(d damaging)
+		want, damaged []string
+	}{
+		"complete":                         {func(d damaging) { d.remove("versions") }, []string{secondRun + " 11-01 03:00 " + s1}, nil},
+		"the manifest of the first run":    {early, []string{secondRun + " 11-01 03:00 " + s1}, nil},
+		"without the manifest of the next": {func(d damaging) { early(d); d.remove(beside + ".json") }, nil, []string{otherSize}},
+		"a file of neither run":            {func(d damaging) { early(d); d.flip(s1) }, nil, []string{otherSize}},
+		"the replaced file": {func(d damaging) {
+			early(d)
+			d.remove(beside + ".json")
+			must(d.t, os.MkdirAll(d.path("parquet/.replaced/"+firstNight), 0o700))
+			must(d.t, os.WriteFile(d.path("parquet/.replaced/"+firstNight+"/"+tags), []byte(before[s1]), 0o600))
+		}, []string{firstNight + " 11-01 02:00 parquet/.replaced/" + firstNight + "/" + tags}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := clone(t, original)
+			c.damage(damaging{t, w})
+			files, damage := readSeries(t, w)
+			if diff := cmp.Diff(c.want, files); diff != "" {
+				t.Errorf("snapshots (-want +got):\n%s", diff)
+			}
+			if diff := cmp.Diff(c.damaged, damage); diff != "" {
+				t.Errorf("damage (-want +got):\n%s", diff)
+			}
+		})
+	}
+	if files, damage := readSeries(t, damagedFirst); len(files) != 1 || len(damage) > 0 {
+		t.Errorf("one run is read as %v, damaged %v", files, damage)
+	}
+}
+
+// TestDaysOfEarlyProgramsAreRead reads files without manifests. Their metadata name the run.
+func TestDaysOfEarlyProgramsAreRead(t *testing.T) {
+	tables := slices.DeleteFunc(stream.Tables(stream.All()), func(x stream.Table) bool { return x.Name != table && x.Name != "tags" })
+	at := night.Format(time.RFC3339Nano)
+	for name, c := range map[string]struct {
+		runs, times [2]string // of the two tables
+		spoil       bool
+		want        int // files
+		damage      string
+	}{
+		"one run":       {[2]string{firstNight, firstNight}, [2]string{at, at}, false, 2, ""},
+		"two runs":      {[2]string{firstNight, secondNight}, [2]string{at, at}, false, 0, "it is not complete: it has files and no manifest"},
+		"no time":       {[2]string{firstNight, firstNight}, [2]string{at, "yesterday"}, false, 0, "it is not complete: it has files and no manifest"},
+		"a damaged one": {[2]string{firstNight, firstNight}, [2]string{at, at}, true, 1, "read its metadata: "},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w, err := warehouse.Open(warehouse.Config{Dir: t.TempDir(), KeepVersions: 1, Tables: tables})
+			must(t, err)
+			db, err := sql.Open("duckdb", "")
+			must(t, err)
+			defer db.Close()
+			for i, name := range []string{"tags", table} {
+				file := filepath.Join(w.Folder.Dir(), "parquet", name, "snapshot_date=2026-11-01", name+".parquet")
+				must(t, os.MkdirAll(filepath.Dir(file), 0o700))
+				_, err := db.ExecContext(t.Context(), "COPY (SELECT 1 AS x) TO "+sqltext.Literal(file)+" (FORMAT parquet, KV_METADATA {run_id: "+sqltext.Literal(c.runs[i])+", snapshot_at: "+sqltext.Literal(c.times[i])+"})")
+				must(t, err)
+				if c.spoil && name == table {
+					must(t, os.Truncate(file, 20))
+				}
+			}
+			snapshots, damage, err := integrity.ReadSeries(t.Context(), w, db)
+			must(t, err)
+			if c.want == 0 != (len(snapshots) == 0) || c.want > 0 && (len(snapshots) != 1 || len(snapshots[0].Files) != c.want || snapshots[0].Run != firstNight || !snapshots[0].At.Equal(night)) {
+				t.Errorf("snapshots are %+v", snapshots)
+			}
+			if c.damage == "" != (len(damage) == 0) || c.damage != "" && (len(damage) != 1 || !strings.HasPrefix(damage[0].Problem, c.damage) || damage[0].Unfinished != (c.want == 0)) {
+				t.Errorf("damage is %+v", damage)
+			}
+		})
+	}
+}
+
+// TestMetaFilesAreCopiesOrOriginals damages files of changes.
+func TestMetaFilesAreCopiesOrOriginals(t *testing.T) {
+	original := open(t)
+	publishFull(t, original, firstNight, secondNight, thirdNight)
+	c1 := "parquet/.meta/" + firstNight
+	for name, c := range map[string]struct {
+		damage  func(d damaging)
+		want    []string
+		past    bool
+		damaged string
+	}{
+		"nothing":        {func(d damaging) {}, []string{c1 + ".changes", c2 + ".changes", c3 + ".changes"}, true, ""},
+		"a file":         {func(d damaging) { d.flip(c2 + ".changes") }, []string{c1 + ".changes", v2 + "meta.changes", c3 + ".changes"}, true, ""},
+		"both copies":    {func(d damaging) { d.remove(c2+".changes", v2+"meta.changes") }, []string{c1 + ".changes", c3 + ".changes"}, true, c2 + ".changes: it is gone: meta and closed rows of run " + secondNight},
+		"a manifest":     {func(d damaging) { d.remove(c2+".json", m2, v2+"manifest.json") }, []string{c3 + ".changes"}, true, c2 + ".json: it is gone: meta and closed rows of run " + secondNight + " and of those before it"},
+		"without past":   {func(d damaging) { d.edit(c2+".json", func(m *warehouse.Manifest) { m.Meta.Past = false }) }, []string{c1 + ".changes", c2 + ".changes", c3 + ".changes"}, false, ""},
+		"every manifest": {func(d damaging) { d.remove("parquet/.meta", "parquet/.manifests", "versions") }, nil, false, c3 + ".json: it is gone: meta and closed rows of run " + thirdNight + " and of those before it"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := clone(t, original)
+			c.damage(damaging{t, w})
+			files, past, damage := integrity.MetaFiles(w, thirdNight)
+			for i := range files {
+				files[i] = w.Folder.Relative(files[i])
+			}
+			var got string
+			for _, d := range damage {
+				got += d.File + ": " + d.Problem + ": " + d.Cost
+			}
+			if !slices.Equal(files, c.want) || past != c.past || got != c.damaged {
+				t.Errorf("got %v, past %t, damage %q; want %+v", files, past, got, c)
+			}
+		})
+	}
+}
+
+// TestSkippedFilesAreSetAside moves damaged files out of the series, as a rebuild does that skips them.
+// A later check must not report them, and must name the lost table.
+func TestSkippedFilesAreSetAside(t *testing.T) {
+	original := open(t)
+	publishFull(t, original, firstNight, secondNight, thirdNight)
+	const run = "20261105T020000Z"
+	for name, c := range map[string]struct {
+		damage func(d damaging)
+		files  []string // that are set aside
+		moved  []string
+		note   string
+		days   []string // of the index
+	}{
+		"a file": {func(d damaging) { d.flip(s1) }, []string{s1}, []string{s1},
+			"tables of 2026-11-01 that were damaged and are lost: " + table, []string{"2026-11-01", "2026-11-02", "2026-11-03"}},
+		"the newest file":    {func(d damaging) { d.flip(s3) }, []string{s3}, []string{s3}, "", []string{"2026-11-01", "2026-11-02", "2026-11-03"}},
+		"a missing file":     {func(d damaging) { d.remove(s1) }, []string{s1}, nil, "tables of 2026-11-01 that were damaged and are lost: " + table, []string{"2026-11-01", "2026-11-02", "2026-11-03"}},
+		"a damaged manifest": {func(d damaging) { d.flip(m1) }, []string{m1}, []string{m1, s1}, "", []string{"2026-11-02", "2026-11-03"}},
+		"changes":            {func(d damaging) { d.flip(c2 + ".changes") }, []string{c2 + ".changes"}, []string{c2 + ".changes"}, "", []string{"2026-11-01", "2026-11-02", "2026-11-03"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := clone(t, original)
+			d := damaging{t, w}
+			c.damage(d)
+			before := contentOf(t, w)
+			var damage []integrity.Damage
+			for _, file := range c.files {
+				damage = append(damage, integrity.Damage{File: file})
+			}
+			must(t, integrity.NewMender(w).SetAside(run, damage))
+			after := contentOf(t, w)
+			for _, file := range c.moved {
+				if _, ok := after[file]; ok || after["damaged/"+run+"/"+file] != before[file] {
+					t.Errorf("%s was not moved", file)
+				}
+			}
+			found, err := integrity.Check(t.Context(), w, false)
+			must(t, err)
+			if got := strings.Join(found.Notes, "; "); got != c.note {
+				t.Errorf("the notes are %q, want %q", got, c.note)
+			}
+			days, err := w.Series.Index()
+			if got := slices.Sorted(maps.Keys(days)); err != nil || !slices.Equal(got, c.days) {
+				t.Errorf("the index names %v (%v), want %v", got, err, c.days)
+			}
+		})
+	}
+	w := clone(t, original)
+	must(t, integrity.NewMender(w).SetDayAside(run, "2026-11-02"))
+	if got := contentOf(t, w); got[s2] != "" || got[m2] != "" || got["damaged/"+run+"/"+s2] == "" || got["damaged/"+run+"/"+m2] == "" {
+		t.Error("the files of the day were not moved")
+	}
+	if _, err := os.Stat(filepath.Join(w.Folder.Dir(), filepath.FromSlash(filepath.Dir(s2)))); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the empty folder of the day was not removed: %v", err)
+	}
+	// Files from which the run built its version are kept.
+	w = clone(t, original)
+	must(t, integrity.NewMender(w).SetAside(thirdNight, []integrity.Damage{{File: s3}}))
+	if got := contentOf(t, w); got[s3] == "" {
+		t.Error("a file of the published version was moved")
+	}
+}

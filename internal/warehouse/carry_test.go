@@ -1,0 +1,121 @@
+package warehouse_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"placementsync/internal/checksum"
+	"placementsync/internal/dictionary"
+	"placementsync/internal/warehouse"
+)
+
+// TestUnchangedFilesAreCarried copies the file of the previous night into a draft. The copy must be
+// another file with the same bytes, and the catalog must not be written to a new file.
+func TestUnchangedFilesAreCarried(t *testing.T) {
+	w := open(t)
+	first := publish(t, w, firstNight, "one")
+	w, steps := openRecording(t, w)
+	d, err := w.Begin(t.Context(), secondNight, night.AddDate(0, 0, 1))
+	must(t, err)
+	if carried, err := d.Carry(tagsTable); !carried || err != nil {
+		t.Fatalf("the file was not carried (%v)", err)
+	}
+	before, errBefore := os.Stat(filepath.Join(w.Folder.VersionPath(firstNight), tagsFile))
+	after, errAfter := os.Stat(filepath.Join(d.Dir, tagsFile))
+	if errBefore != nil || errAfter != nil || os.SameFile(before, after) {
+		t.Errorf("the draft has the same file, not a copy (%v, %v)", errBefore, errAfter)
+	}
+	m, err := publishDraft(t, w, d)
+	must(t, err)
+	if diff := cmp.Diff(first.Tables, m.Tables); diff != "" {
+		t.Errorf("the carried table (-first +second):\n%s", diff)
+	}
+	if slices.Contains(*steps, "after rename of the draft") {
+		t.Error("the unchanged catalog was written to a new file")
+	}
+	publish(t, w, thirdNight, "two")
+	if !slices.Contains(*steps, "after rename of the draft") {
+		t.Error("the changed catalog was not written to a new file")
+	}
+}
+
+func TestDraftsLabelTheirFiles(t *testing.T) {
+	d, err := open(t).Begin(t.Context(), firstNight, night)
+	must(t, err)
+	want := []warehouse.Label{{Key: "changed_run", Value: firstNight}, {Key: "changed_at", Value: "2026-11-01T02:00:00Z"}, {Key: "schema_version", Value: dictionary.SchemaVersion()}}
+	if diff := cmp.Diff(want, d.Labels()); diff != "" {
+		t.Errorf("labels (-want +got):\n%s", diff)
+	}
+	must(t, d.Discard())
+}
+
+// TestOtherFilesAreNotCarried tries to carry files of another program or schema version, and damaged
+// files. The draft must not contain them, and must report the damaged ones.
+func TestOtherFilesAreNotCarried(t *testing.T) {
+	for name, c := range map[string]struct {
+		spoil   func(t *testing.T, version string)
+		program string
+		table   string
+		problem string
+	}{
+		"another program": {program: "newer", table: tagsTable},
+		"another table":   {table: "orders"},
+		"a flipped bit":   {func(t *testing.T, v string) { flipBit(t, filepath.Join(v, tagsFile), 40) }, "", tagsTable, checksum.WrongSum},
+		"a missing file":  {func(t *testing.T, v string) { must(t, os.Remove(filepath.Join(v, tagsFile))) }, "", tagsTable, "it is gone"},
+		"another schema": {func(t *testing.T, v string) {
+			file := filepath.Join(v, warehouse.ManifestFile)
+			text := strings.Replace(copyOf(t, file), `"schema_version": "`, `"schema_version": "other`, 1)
+			text = text[:strings.Index(text, ",\n  \"seal\"")] + "\n}\n"
+			must(t, os.WriteFile(file, []byte(text), 0o600))
+		}, "", tagsTable, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := open(t)
+			publish(t, w, firstNight, "one")
+			if c.spoil != nil {
+				c.spoil(t, w.Folder.VersionPath(firstNight))
+			}
+			w = openWith(t, warehouse.Config{Dir: w.Folder.Dir(), Program: c.program})
+			d, err := w.Begin(t.Context(), secondNight, night.AddDate(0, 0, 1))
+			must(t, err)
+			defer func() { must(t, d.Discard()) }()
+			if carried, err := d.Carry(c.table); carried || err != nil {
+				t.Errorf("carried: %t (%v)", carried, err)
+			}
+			if exists(t, filepath.Join(d.Dir, tagsFile)) {
+				t.Error("the draft contains the file")
+			}
+			var problems []string
+			for _, damaged := range d.DamagedFiles() {
+				problems = append(problems, damaged.File+": "+damaged.Problem)
+			}
+			var want []string
+			if c.problem != "" {
+				want = []string{"versions/" + firstNight + "/" + tagsFile + ": " + c.problem}
+			}
+			if diff := cmp.Diff(want, problems); diff != "" {
+				t.Errorf("damaged files (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestAFailedCopyIsNoDamage fails to copy an intact file.
+func TestAFailedCopyIsNoDamage(t *testing.T) {
+	w := open(t)
+	publish(t, w, firstNight, "one")
+	d, err := openFailingAt(t, w, "before copy "+tagsFile).Begin(t.Context(), secondNight, night.AddDate(0, 0, 1))
+	must(t, err)
+	defer func() { must(t, d.Discard()) }()
+	carried, err := d.Carry(tagsTable)
+	if carried || !errors.Is(err, syscall.EIO) || !strings.Contains(err.Error(), "copy the unchanged "+tagsFile) || len(d.DamagedFiles()) > 0 {
+		t.Errorf("carried: %t, damaged: %v, error: %v", carried, d.DamagedFiles(), err)
+	}
+}

@@ -1,0 +1,257 @@
+package warehouse_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"placementsync/internal/ledger"
+	"placementsync/internal/sqltext"
+	"placementsync/internal/warehouse"
+)
+
+// publishThree publishes three full nights.
+func publishThree(t *testing.T, w *warehouse.Warehouse) {
+	t.Helper()
+	for i, run := range []string{firstNight, secondNight, thirdNight} {
+		publishFull(t, w, run, fmt.Sprint(i+1))
+	}
+}
+
+// runsOf returns the runs of manifests.
+func runsOf(manifests []warehouse.Manifest) (runs []string) {
+	for _, m := range manifests {
+		runs = append(runs, m.RunID)
+	}
+	return runs
+}
+
+// editManifest changes a manifest in a file.
+func editManifest(t *testing.T, w *warehouse.Warehouse, file string, change func(m *warehouse.Manifest)) {
+	t.Helper()
+	m, err := w.Versions.ReadManifestFile(file, "")
+	must(t, err)
+	change(&m)
+	data, err := json.Marshal(m)
+	must(t, errors.Join(err, os.WriteFile(file, data, 0o600)))
+}
+
+// TestChangesOfMetaFormAChain loses copies of the second manifest of three. The chain of the third
+// version must use the remaining copies.
+func TestChangesOfMetaFormAChain(t *testing.T) {
+	w := openKeeping(t, 3)
+	if w.Series.HasMetaChanges() {
+		t.Error("an empty series has changes of meta")
+	}
+	publishThree(t, w)
+	if !w.Series.HasMetaChanges() {
+		t.Error("the series has no changes of meta")
+	}
+	if got := copyOf(t, w.Folder.ChangesPath(secondNight)); got != "the changes of meta and past in the run "+secondNight {
+		t.Errorf("the changes in the series are %q", got)
+	}
+	inVersion := filepath.Join(w.Folder.VersionPath(secondNight), "manifest.json")
+	all := []string{firstNight, secondNight, thirdNight}
+	for _, step := range []struct {
+		name   string
+		damage func()
+		want   []string
+	}{
+		{"all copies", func() {}, all},
+		{"without the copy beside the changes", func() { must(t, os.Remove(w.Folder.RunManifestPath(secondNight))) }, all},
+		{"with changes in the copy of the day only", func() {
+			editManifest(t, w, inVersion, func(m *warehouse.Manifest) { m.Meta = nil })
+		}, all},
+		{"without the version", func() { must(t, os.Remove(inVersion)) }, all},
+		{"without any copy", func() { must(t, os.Remove(w.Folder.DayManifestPath("2026-11-02"))) }, all[2:]},
+	} {
+		step.damage()
+		chain, err := w.Series.MetaChain(thirdNight)
+		if diff := cmp.Diff(step.want, runsOf(chain)); diff != "" {
+			t.Errorf("%s: chain (-want +got):\n%s", step.name, diff)
+		}
+		var damaged *warehouse.DamagedError
+		isWhole := len(step.want) == 3
+		if isWhole != (err == nil) || !isWhole && (!errors.As(err, &damaged) || damaged.File != "parquet/.meta/"+secondNight+".json") {
+			t.Errorf("%s: error %v", step.name, err)
+		}
+	}
+	if chain, err := w.Series.MetaChain(""); err != nil || len(chain) > 0 {
+		t.Errorf("the chain of no version is %v (%v)", chain, err)
+	}
+}
+
+// TestMetaBaseIsTheLastCompleteVersion asks for the base of changes while files of the previous version
+// are missing.
+func TestMetaBaseIsTheLastCompleteVersion(t *testing.T) {
+	for name, c := range map[string]struct {
+		spoil func(t *testing.T, w *warehouse.Warehouse)
+		want  string
+	}{
+		"all files":           {func(*testing.T, *warehouse.Warehouse) {}, firstNight},
+		"without the changes": {func(t *testing.T, w *warehouse.Warehouse) { must(t, os.Remove(w.Folder.ChangesPath(firstNight))) }, ""},
+		"without the manifest": {func(t *testing.T, w *warehouse.Warehouse) { must(t, os.Remove(w.Folder.RunManifestPath(firstNight))) },
+			""},
+		"without changes in the manifest": {func(t *testing.T, w *warehouse.Warehouse) {
+			editManifest(t, w, w.Folder.RunManifestPath(firstNight), func(m *warehouse.Manifest) { m.Meta = nil })
+		}, ""},
+		"without changes of past": {func(t *testing.T, w *warehouse.Warehouse) {
+			editManifest(t, w, w.Folder.RunManifestPath(firstNight), func(m *warehouse.Manifest) { m.Meta.Past = false })
+		}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := open(t)
+			m := publishFull(t, w, firstNight, "one")
+			if m.Meta == nil || m.Meta.Base != "" || !m.Meta.Past {
+				t.Errorf("the first night has the changes %+v", m.Meta)
+			}
+			d, err := w.Begin(t.Context(), secondNight, night.AddDate(0, 0, 1))
+			must(t, err)
+			c.spoil(t, w)
+			if got := d.MetaBase(); got != c.want {
+				t.Errorf("the base is %q, want %q", got, c.want)
+			}
+			must(t, d.Discard())
+		})
+	}
+}
+
+// TestPruneRemovesChangesThatNoVersionNeeds starts a new chain in the third night. Changes of earlier
+// nights are needed until no kept version builds on them.
+func TestPruneRemovesChangesThatNoVersionNeeds(t *testing.T) {
+	w := openKeeping(t, 1)
+	publishFull(t, w, firstNight, "one")
+	publishFull(t, w, secondNight, "two")
+	temporary := path(w, "parquet", ".meta", ".temporary")
+	must(t, os.WriteFile(temporary, nil, 0o600))
+	prune := func() []string {
+		t.Helper()
+		gone, err := w.Pruner.Prune(warehouse.Retention{RawDays: 99, Daily: 99}, night, false)
+		must(t, err)
+		return prunedPaths(gone)
+	}
+	if got := prune(); len(got) > 0 {
+		t.Errorf("prune removed %v, on which the second night builds", got)
+	}
+	// With a broken chain the needed files are unknown.
+	orphan, manifest := path(w, "parquet", ".meta", "20200101T000000Z.changes"), copyOf(t, w.Folder.RunManifestPath(firstNight))
+	day := w.Folder.DayManifestPath("2026-11-01")
+	must(t, errors.Join(os.WriteFile(orphan, nil, 0o600), os.Remove(w.Folder.RunManifestPath(firstNight)), os.Rename(day, day+"~")))
+	if got := prune(); len(got) > 0 {
+		t.Errorf("with a broken chain prune removed %v", got)
+	}
+	must(t, errors.Join(os.WriteFile(w.Folder.RunManifestPath(firstNight), []byte(manifest), 0o600), os.Rename(day+"~", day)))
+	if got, want := prune(), []string{"parquet/.meta/20200101T000000Z.changes"}; !slices.Equal(got, want) {
+		t.Errorf("prune removed %v, want %v", got, want)
+	}
+
+	d := beginDraft(t, w, thirdNight, "three")
+	must(t, os.Remove(w.Folder.ChangesPath(secondNight))) // so that the chain begins again
+	_, err := publishDraft(t, w, d)
+	must(t, err)
+	want := []string{"parquet/.meta/" + firstNight + ".changes", "parquet/.meta/" + firstNight + ".json", "parquet/.meta/" + secondNight + ".json"}
+	if got := prune(); !slices.Equal(got, want) {
+		t.Errorf("prune removed %v, want %v", got, want)
+	}
+	if !exists(t, temporary) {
+		t.Error("prune removed a temporary file")
+	}
+}
+
+// TestTheLineageUsesCopiesOfManifests damages the manifest of the second of three versions.
+func TestTheLineageUsesCopiesOfManifests(t *testing.T) {
+	w := openKeeping(t, 3)
+	publishThree(t, w)
+	requireLineage := func(name string, isDamaged bool, want ...string) {
+		t.Helper()
+		line, err := w.Versions.Lineage(thirdNight)
+		if diff := cmp.Diff(want, runsOf(line)); diff != "" || (err != nil) != isDamaged {
+			t.Errorf("%s: error %v, lineage (-want +got):\n%s", name, err, diff)
+		}
+		for _, m := range line {
+			if (m.FileErr != nil) != (name == "a copy" && m.RunID == secondNight) {
+				t.Errorf("%s: the manifest of %s has the error %v", name, m.RunID, m.FileErr)
+			}
+		}
+	}
+	requireLineage("intact", false, firstNight, secondNight, thirdNight)
+	flipBit(t, filepath.Join(w.Folder.VersionPath(secondNight), "manifest.json"), 40)
+	requireLineage("a copy", false, firstNight, secondNight, thirdNight)
+	must(t, os.RemoveAll(w.Folder.VersionPath(secondNight)))
+	requireLineage("a removed version with a copy", false, firstNight, thirdNight)
+	must(t, os.Remove(w.Folder.RunManifestPath(secondNight)))
+	requireLineage("a removed version", false, thirdNight)
+	flipBit(t, filepath.Join(w.Folder.VersionPath(thirdNight), "manifest.json"), 40)
+	must(t, os.Remove(w.Folder.RunManifestPath(thirdNight)))
+	requireLineage("no manifest", true)
+	must(t, os.Remove(filepath.Join(w.Folder.VersionPath(thirdNight), "manifest.json")))
+	requireLineage("a missing manifest", true)
+}
+
+// TestADamagedManifestEndsTheLineage damages all copies of the second manifest of three.
+func TestADamagedManifestEndsTheLineage(t *testing.T) {
+	w := openKeeping(t, 3)
+	publishThree(t, w)
+	flipBit(t, filepath.Join(w.Folder.VersionPath(secondNight), "manifest.json"), 40)
+	flipBit(t, w.Folder.RunManifestPath(secondNight), 40)
+	line, err := w.Versions.Lineage(thirdNight)
+	if got := runsOf(line); !slices.Equal(got, []string{thirdNight}) || !errors.As(err, new(*warehouse.DamagedError)) || errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the lineage is %v (%v)", got, err)
+	}
+}
+
+// TestARollbackSkipsRefreshes publishes refreshes after a night. A rollback goes to the night before,
+// because refreshes are removed earlier than nights.
+func TestARollbackSkipsRefreshes(t *testing.T) {
+	w := openKeeping(t, 5)
+	publishFull(t, w, firstNight, "one")
+	for _, run := range []string{"20261101T030000Z", "20261101T040000Z", secondNight} {
+		d := beginDraft(t, w, run, run)
+		if run != secondNight {
+			d.Kind = ledger.Refresh
+		}
+		m, err := publishDraft(t, w, d)
+		must(t, err)
+		want := firstNight
+		if run == "20261101T030000Z" {
+			want = "" // its previous version is a night
+		}
+		if m.Night != want || m.Kind != d.Kind {
+			t.Errorf("%s was built on the night %q and has the kind %q", run, m.Night, m.Kind)
+		}
+	}
+	if got := rollback(t, w, ""); got != firstNight {
+		t.Errorf("rolled back to %s, want the night %s", got, firstNight)
+	}
+}
+
+// TestARollbackOfARebuiltVersionGoesToTheOneBefore publishes a version that was built on no other.
+func TestARollbackOfARebuiltVersionGoesToTheOneBefore(t *testing.T) {
+	w := openKeeping(t, 3)
+	publishNights(t, w, "one", "two")
+	d, err := w.BeginFrom(t.Context(), thirdNight, night.AddDate(0, 0, 2), "")
+	must(t, err)
+	d.Kind = ledger.Rebuild
+	file := sqltext.Literal(filepath.Join(d.Dir, tagsFile))
+	must(t, d.Exec(t.Context(), sqltext.SQL("COPY main.product_listing_tags TO "+file+" (FORMAT parquet)")))
+	m, err := publishDraft(t, w, d)
+	must(t, err)
+	if m.Previous != "" || !strings.HasPrefix(m.RunID, "20261103") {
+		t.Errorf("the rebuilt version is %+v", m)
+	}
+	if got := rollback(t, w, ""); got != secondNight {
+		t.Errorf("rolled back to %s", got)
+	}
+	must(t, w.Versions.Drop(firstNight))
+	if _, err := w.Rollback("", night.AddDate(0, 1, 0)); err == nil || !strings.Contains(err.Error(), "not kept: there are ["+secondNight) {
+		t.Errorf("a rollback to a removed version ended with %v", err)
+	}
+}

@@ -1,0 +1,104 @@
+package warehouse_test
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"placementsync/internal/checksum"
+	"placementsync/internal/warehouse"
+)
+
+// TestQueryErrorsOfADamagedCatalogAreExplained passes the error of a query to ExplainErr. Only if the
+// catalog that readers see is damaged, the result names the damaged file and the remedy.
+func TestQueryErrorsOfADamagedCatalogAreExplained(t *testing.T) {
+	catalog, manifest := filepath.Join("versions", secondNight, "catalog.duckdb"), filepath.Join("versions", secondNight, "manifest.json")
+	for name, c := range map[string]struct {
+		spoil func(t *testing.T, w *warehouse.Warehouse)
+		file  string
+		want  string
+	}{
+		"an intact catalog":         {func(*testing.T, *warehouse.Warehouse) {}, "", ""},
+		"a damaged earlier catalog": {func(t *testing.T, w *warehouse.Warehouse) { flipBit(t, w.Folder.VersionCatalog(firstNight), 70_000) }, "", ""},
+		"a damaged Parquet file":    {func(t *testing.T, w *warehouse.Warehouse) { flipBit(t, path(w, "latest", tagsFile), 40) }, "", ""},
+		"without the link":          {func(t *testing.T, w *warehouse.Warehouse) { must(t, os.Remove(link(w))) }, "", ""},
+		"a damaged catalog":         {func(t *testing.T, w *warehouse.Warehouse) { flipBit(t, path(w, catalog), 70_000) }, catalog, checksum.WrongSum},
+		"a missing catalog":         {func(t *testing.T, w *warehouse.Warehouse) { must(t, os.Remove(path(w, catalog))) }, catalog, "it is gone"},
+		"a damaged manifest":        {func(t *testing.T, w *warehouse.Warehouse) { flipBit(t, path(w, manifest), 40) }, manifest, "its own checksum is wrong"},
+		"a missing manifest":        {func(t *testing.T, w *warehouse.Warehouse) { must(t, os.Remove(path(w, manifest))) }, manifest, "it is gone"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := open(t)
+			publishNights(t, w, "one", "two")
+			c.spoil(t, w)
+			cause := errors.New("the query failed")
+			err := w.ExplainErr(cause)
+			var damaged *warehouse.DamagedError
+			switch {
+			case c.file == "" && err != cause:
+				t.Errorf("got %v, want the error of the query", err)
+			case c.file != "" && (!errors.As(err, &damaged) || damaged.File != filepath.ToSlash(c.file) || !strings.Contains(damaged.Problem, c.want) || !errors.Is(err, cause)):
+				t.Errorf("got %v, want a DamagedError of %s with %q", err, c.file, c.want)
+			case c.file != "" && !strings.Contains(err.Error(), "placementsync rollback "+firstNight):
+				t.Errorf("the error names no remedy: %v", err)
+			}
+			if again := w.ExplainErr(err); again != err {
+				t.Errorf("an explained error was changed to %v", again)
+			}
+		})
+	}
+	if err := open(t).ExplainErr(nil); err != nil {
+		t.Errorf("no error became %v", err)
+	}
+}
+
+// TestTheRemedyNamesIntactVersions damages one file of the second of three versions. The remedy for
+// the third must name only the first, because a rollback to a damaged version would fail.
+func TestTheRemedyNamesIntactVersions(t *testing.T) {
+	damaged := func(w *warehouse.Warehouse) error {
+		return w.WithRemedy(w.Folder.DamagedErr(w.Folder.VersionCatalog(thirdNight), "test", nil), thirdNight)
+	}
+	for _, file := range []string{"", "catalog.duckdb", tagsFile, "meta.changes", "run.json", "manifest.json"} {
+		t.Run(file, func(t *testing.T) {
+			w := openKeeping(t, 3)
+			for i, run := range []string{firstNight, secondNight, thirdNight} {
+				publishFull(t, w, run, []string{"one", "two", "three"}[i])
+			}
+			want := "intact versions are " + firstNight + ", " + secondNight + ": placementsync rollback " + secondNight + " switches"
+			if file != "" {
+				flipBit(t, filepath.Join(w.Folder.VersionPath(secondNight), file), 40)
+				want = "intact versions are " + firstNight + ": placementsync rollback " + firstNight + " switches"
+			}
+			err := damaged(w)
+			if !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "(2026-11-01 to 2026-11-03, days: 3)") {
+				t.Errorf("got %v, want %q", err, want)
+			}
+			must(t, errors.Join(os.RemoveAll(w.Folder.VersionPath(firstNight)), os.RemoveAll(w.Folder.VersionPath(secondNight)), os.RemoveAll(path(w, "parquet"))))
+			err = damaged(w)
+			if want := "no other version is intact and there is no Parquet series: restore a backup; nothing was changed"; !strings.HasSuffix(err.Error(), want) {
+				t.Errorf("got %v, want %q", err, want)
+			}
+		})
+	}
+	w, cause := open(t), errors.New("another error")
+	if err := w.WithRemedy(cause, firstNight); err != cause {
+		t.Errorf("another error became %v", err)
+	}
+}
+
+func TestProblemsAreShort(t *testing.T) {
+	f := open(t).Folder
+	for want, err := range map[string]error{
+		"":             nil,
+		"it is gone":   &fs.PathError{Op: "open", Path: "a", Err: fs.ErrNotExist},
+		"half of it":   f.DamagedErr("a", "half of it", nil),
+		"no such disk": errors.New("no such disk"),
+	} {
+		if got := warehouse.ProblemOf(err); got != want {
+			t.Errorf("%v: the problem is %q, want %q", err, got, want)
+		}
+	}
+}

@@ -1,0 +1,264 @@
+package warehouse_test
+
+import (
+	"database/sql"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"placementsync/internal/sqltext"
+	"placementsync/internal/warehouse"
+)
+
+// TestADraftIsReadWhileItIsClosed opens the catalog of a draft in another DuckDB. Afterwards the draft
+// must accept changes again, also if reading failed.
+func TestADraftIsReadWhileItIsClosed(t *testing.T) {
+	w := open(t)
+	d := beginDraft(t, w, firstNight, "one")
+	failed := errors.New("a check failed")
+	for _, want := range []error{nil, failed} {
+		err := d.ReadClosed(t.Context(), func(catalog string) error {
+			db, err := sql.Open("duckdb", catalog+"?access_mode=READ_ONLY")
+			must(t, err)
+			if got := queryTags(t, db); !slices.Equal(got, []string{"one"}) {
+				t.Errorf("the closed draft has %v", got)
+			}
+			must(t, db.Close())
+			return want
+		})
+		if !errors.Is(err, want) || want == nil && err != nil {
+			t.Errorf("got %v, want %v", err, want)
+		}
+	}
+	must(t, d.Exec(t.Context(), "UPDATE main.product_listing_tags SET name = 'changed'"))
+	_, err := d.Publish(t.Context(), slices.Clone(tableFiles))
+	must(t, err)
+	if got := newestTag(t, w); got != "changed" {
+		t.Errorf("readers see %s", got)
+	}
+}
+
+// TestGradesOfEarlierNightsAreFound writes the grades of three runs, the last of which has no snapshot.
+func TestGradesOfEarlierNightsAreFound(t *testing.T) {
+	d, err := open(t).Begin(t.Context(), thirdNight, night.AddDate(0, 0, 2))
+	must(t, err)
+	defer func() { must(t, d.Discard()) }()
+	for _, c := range []struct{ run, snapshot, stream, grade, reason, since string }{
+		{"a", "2026-11-01 02:00:00+00", "orders", "exact", "NULL", "NULL"},
+		{"a", "", "files", "failed", "'no answer'", "NULL"},
+		{"b", "2026-11-02 02:00:00+00", "orders", "carried_forward", "'no time'", "TIMESTAMPTZ '2026-11-01 02:00:00+00'"},
+		{"c", "", "orders", "exact", "NULL", "NULL"},
+	} {
+		if c.stream == "orders" {
+			snapshot := "NULL"
+			if c.snapshot != "" {
+				snapshot = "TIMESTAMPTZ " + sqltext.Literal(c.snapshot)
+			}
+			must(t, d.Exec(t.Context(), sqltext.SQL(fmt.Sprintf("INSERT INTO meta.runs (run_id, snapshot_at) VALUES ('%s', %s)", c.run, snapshot))))
+		}
+		must(t, d.Exec(t.Context(), sqltext.SQL(fmt.Sprintf("INSERT INTO meta.streams (run_id, stream, grade, reason, age_since) VALUES ('%s', '%s', '%s', %s, %s)", c.run, c.stream, c.grade, c.reason, c.since))))
+	}
+	for stream, want := range map[string]string{
+		"orders": "carried_forward no time 01 true | 01 true",
+		"files":  "failed no answer 01 true | 01 false",
+		"tags":   "  01 false | 01 false",
+	} {
+		last, ok, err := d.LastGrade(t.Context(), stream)
+		must(t, err)
+		at, proven, err := d.LastProven(t.Context(), stream)
+		must(t, err)
+		if got := fmt.Sprint(last.Grade, " ", last.Reason, " ", last.AgeSince.UTC().Format("02"), " ", ok, " | ", at.UTC().Format("02"), " ", proven); got != want {
+			t.Errorf("%s: got %q, want %q", stream, got, want)
+		}
+	}
+	must(t, d.Exec(t.Context(), "DROP TABLE meta.streams"))
+	if _, _, err := d.LastGrade(t.Context(), "orders"); err == nil || !strings.Contains(err.Error(), "find the last grade of orders") {
+		t.Errorf("without the table: %v", err)
+	}
+	if _, _, err := d.LastProven(t.Context(), "orders"); err == nil || !strings.Contains(err.Error(), "find the last proof of orders") {
+		t.Errorf("without the table: %v", err)
+	}
+}
+
+// TestADraftUsesTheConfiguredThreads compares Cores and the settings of DuckDB with the configuration.
+func TestADraftUsesTheConfiguredThreads(t *testing.T) {
+	for threads, want := range map[int]int{0: runtime.GOMAXPROCS(0), 3: 3} {
+		w, err := warehouse.Open(warehouse.Config{Dir: t.TempDir(), KeepVersions: 1, Threads: threads, Tables: open(t).Catalog.Tables()})
+		must(t, err)
+		d, err := w.Begin(t.Context(), firstNight, night)
+		must(t, err)
+		if got := d.Cores(); got != want {
+			t.Errorf("with %d threads a draft may use %d", threads, got)
+		}
+		if got := queryOne(t, d, "SELECT current_setting('threads')::VARCHAR"); threads > 0 && got != fmt.Sprint(want) {
+			t.Errorf("DuckDB uses %s threads, want %d", got, want)
+		}
+		before := queryOne(t, d, "SELECT current_setting('memory_limit')")
+		must(t, d.LimitMemory(t.Context(), true)) // without a limit in the configuration
+		if got := queryOne(t, d, "SELECT current_setting('memory_limit')"); got != before {
+			t.Errorf("the memory limit changed from %s to %s", before, got)
+		}
+		must(t, d.Discard())
+	}
+	w := openWith(t, warehouse.Config{MemoryLimit: "400MB"})
+	d, err := w.Begin(t.Context(), firstNight, night)
+	must(t, err)
+	for part, want := range map[bool]string{true: "286.1 MiB", false: "381.4 MiB"} {
+		must(t, d.LimitMemory(t.Context(), part))
+		if got := queryOne(t, d, "SELECT current_setting('memory_limit')"); got != want {
+			t.Errorf("part %t: the memory limit is %s, want %s", part, got, want)
+		}
+	}
+	must(t, d.Discard())
+}
+
+// TestInvalidSettingsFailTheDraft configures settings that DuckDB rejects. No draft may be left.
+func TestInvalidSettingsFailTheDraft(t *testing.T) {
+	w := openWith(t, warehouse.Config{MemoryLimit: "much"})
+	if _, err := w.Begin(t.Context(), firstNight, night); err == nil || !strings.Contains(err.Error(), "begin version "+firstNight) || !strings.Contains(err.Error(), "memory_limit") {
+		t.Errorf("got %v", err)
+	}
+	if left, _ := filepath.Glob(path(w, "versions", ".*")); len(left) > 0 {
+		t.Errorf("the drafts %v are left", left)
+	}
+}
+
+// TestASnapshotIsAfterItsBase begins drafts at the time of the published version, and later.
+func TestASnapshotIsAfterItsBase(t *testing.T) {
+	w := open(t)
+	publishNights(t, w, "one")
+	for add, isAllowed := range map[time.Duration]bool{-time.Second: false, 0: false, time.Microsecond: true} {
+		d, err := w.Begin(t.Context(), secondNight, night.Add(add))
+		if (err == nil) != isAllowed {
+			t.Errorf("a snapshot %v after its base: %v", add, err)
+		}
+		if err == nil {
+			must(t, d.Discard())
+		}
+	}
+}
+
+// TestAnInstanceRunsStatementsTogether runs statements of which the last one fails.
+func TestAnInstanceRunsStatementsTogether(t *testing.T) {
+	d, err := open(t).Begin(t.Context(), firstNight, night)
+	must(t, err)
+	defer func() { must(t, d.Discard()) }()
+	long := "SELECT " + strings.Repeat("1 + ", 50) + "nothing"
+	err = d.Atomically(t.Context(), []sqltext.SQL{"CREATE TABLE main.a (x INTEGER)", sqltext.SQL(long)})
+	if err == nil || !strings.Contains(err.Error(), long[:160]+"...") || strings.Contains(err.Error(), long[:161]+"...") {
+		t.Errorf("got %v, want the first 160 bytes of the statement", err)
+	}
+	if got := queryOne(t, d, "SELECT count(*)::VARCHAR FROM duckdb_tables() WHERE table_name = 'a'"); got != "0" {
+		t.Error("the table of the failed transaction exists")
+	}
+	short := "SELECT nothing" + strings.Repeat(" ", 160-len("SELECT nothing"))
+	if err := d.Exec(t.Context(), sqltext.SQL(short)); err == nil || strings.Contains(err.Error(), short+"...") {
+		t.Errorf("a statement of 160 bytes was shortened: %v", err)
+	}
+	must(t, d.Atomically(t.Context(), []sqltext.SQL{"CREATE TABLE main.a (x INTEGER)", "INSERT INTO main.a VALUES (1)"}))
+	if got := queryOne(t, d, "SELECT sum(x)::VARCHAR FROM main.a"); got != "1" {
+		t.Errorf("the table contains %s", got)
+	}
+	taken := 0
+	stop := errors.New("enough")
+	err = d.EachRow(t.Context(), []sqltext.SQL{"SELECT 1", "SELECT 2"}, func(func(...any) error) error {
+		taken++
+		return stop
+	})
+	if !errors.Is(err, stop) || taken != 1 {
+		t.Errorf("%d rows were read (%v), want one", taken, err)
+	}
+	if err := d.EachRow(t.Context(), []sqltext.SQL{"SELECT nothing"}, func(func(...any) error) error { return nil }); err == nil {
+		t.Error("an invalid query has rows")
+	}
+	must(t, d.EachRow(t.Context(), nil, func(func(...any) error) error { return stop }))
+	tx, err := d.DB.BeginTx(t.Context(), nil)
+	must(t, err)
+	must(t, warehouse.Undo(tx))
+	must(t, warehouse.Undo(tx))
+}
+
+// TestReadersNeedNoWritableWarehouse opens a version while state/ cannot be created. The scratch folder
+// is then in the temporary folder of the system.
+func TestReadersNeedNoWritableWarehouse(t *testing.T) {
+	w := open(t)
+	publish(t, w, firstNight, "one")
+	for cause, isOpened := range map[error]bool{syscall.EROFS: true, syscall.EACCES: true, syscall.EIO: false} {
+		must(t, os.RemoveAll(path(w, "state")))
+		readOnly := openWith(t, warehouse.Config{Dir: w.Folder.Dir(), Step: func(name, _ string) error {
+			if name == "after fsync above state" {
+				return cause
+			}
+			return nil
+		}})
+		s, err := readOnly.OpenSealed(t.Context(), firstNight)
+		if (err == nil) != isOpened || err != nil && !errors.Is(err, cause) {
+			t.Errorf("%v: opened with %v", cause, err)
+		}
+		if err != nil {
+			continue
+		}
+		if strings.HasPrefix(s.Scratch, w.Folder.Dir()) || !exists(t, s.Scratch) {
+			t.Errorf("%v: the scratch folder is %s", cause, s.Scratch)
+		}
+		must(t, s.Close())
+		if exists(t, s.Scratch) {
+			t.Errorf("%v: the scratch folder was not removed", cause)
+		}
+	}
+}
+
+// TestAPublishedVersionIsOpened reads rows and columns of a version, and fails to open damaged,
+// missing and newer ones.
+func TestAPublishedVersionIsOpened(t *testing.T) {
+	w := openKeeping(t, 3)
+	publishNights(t, w, "one", "two", "three")
+	s, err := w.OpenSealed(t.Context(), secondNight)
+	must(t, err)
+	var name string
+	must(t, s.DB.QueryRowContext(t.Context(), "SELECT max(name) FROM sealed.main.product_listing_tags").Scan(&name))
+	if name != "two" || s.Manifest.RunID != secondNight || s.Dir != w.Folder.VersionPath(secondNight) || !strings.HasPrefix(s.Scratch, path(w, "state", ".sealed.")) {
+		t.Errorf("opened %s with the newest tag %s in %s, scratch %s", s.Manifest.RunID, name, s.Dir, s.Scratch)
+	}
+	columns := w.Catalog.Definition(tagsTable).Columns
+	other := columns[0]
+	other.Name = "colour"
+	if got := s.PresentColumns("main", tagsTable, append(slices.Clone(columns), other)); !slices.Equal(got, columns) {
+		t.Errorf("present columns are %v", got)
+	}
+	if got := s.PresentColumns("main", "orders", columns); len(got) > 0 {
+		t.Errorf("columns of a missing table are %v", got)
+	}
+	must(t, s.Close())
+	if exists(t, s.Scratch) {
+		t.Error("the scratch folder was not removed")
+	}
+	requireFailure := func(run string, want any) {
+		t.Helper()
+		if _, err := w.OpenSealed(t.Context(), run); !errors.As(err, want) {
+			t.Errorf("%s was opened with %v", run, err)
+		}
+	}
+	flipBit(t, w.Folder.VersionCatalog(firstNight), 70_000)
+	requireFailure(firstNight, new(*warehouse.DamagedError))
+	requireFailure("20261109T020000Z", new(*warehouse.DamagedError))
+	editManifest(t, w, filepath.Join(w.Folder.VersionPath(secondNight), "manifest.json"), func(m *warehouse.Manifest) { m.Format++ })
+	requireFailure(secondNight, new(*warehouse.NewerError))
+	if _, err := w.OpenUnchecked(t.Context(), "20261109T020000Z"); err == nil {
+		t.Error("a missing version was opened")
+	}
+	if left, _ := filepath.Glob(path(w, "state", ".sealed.*")); len(left) > 0 {
+		t.Errorf("the scratch folders %v are left", left)
+	}
+	version, err := warehouse.EngineVersion(t.Context())
+	if err != nil || !strings.HasPrefix(version, "v1.") {
+		t.Errorf("the version of DuckDB is %q (%v)", version, err)
+	}
+}

@@ -1,0 +1,106 @@
+package warehouse_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	"placementsync/internal/integrity"
+	"placementsync/internal/ledger"
+	"placementsync/internal/warehouse"
+)
+
+// TestDiskErrorsAreReturned runs commands on a disk that fails once, at each of its steps. Each command
+// must return the error, or do its work without the failed step. Afterwards the warehouse must be
+// intact, and the command must succeed.
+func TestDiskErrorsAreReturned(t *testing.T) {
+	original := openKeeping(t, 2)
+	publishFull(t, original, firstNight, "one")
+	publishFull(t, original, secondNight, "two")
+	must(t, os.MkdirAll(original.Folder.RawPath(firstNight), 0o700))
+	held := openWith(t, warehouse.Config{Dir: filepath.Join(t.TempDir(), "held")})
+	must(t, os.CopyFS(held.Folder.Dir(), os.DirFS(original.Folder.Dir())))
+	must(t, holdNight(t, held, thirdNight, "three"))
+	at := night.AddDate(0, 0, 3)
+	for name, c := range map[string]struct {
+		from *warehouse.Warehouse
+		do   func(w *warehouse.Warehouse) error
+		// tag is the newest tag that readers see after the command.
+		tag string
+	}{
+		"rollback": {original, func(w *warehouse.Warehouse) error {
+			_, err := w.Rollback(firstNight, at)
+			return err
+		}, "one"},
+		"prune": {original, func(w *warehouse.Warehouse) error {
+			_, err := w.Pruner.Prune(warehouse.Retention{Daily: 1}, at, false)
+			return err
+		}, "two"},
+		"drop a version": {original, func(w *warehouse.Warehouse) error { return w.Versions.Drop(firstNight) }, "two"},
+		"publish the held night": {held, func(w *warehouse.Warehouse) error {
+			_, err := w.PublishHeld(t.Context(), []string{"prices"}, at)
+			return err
+		}, "three"},
+		"discard the held night": {held, func(w *warehouse.Warehouse) error {
+			_, err := w.DiscardHeld()
+			return err
+		}, "two"},
+		"start and finish a run": {original, func(w *warehouse.Warehouse) error {
+			return errors.Join(w.Ledger.Start(warehouse.Unfinished{Run: thirdNight, Attempt: 1}), w.Ledger.Finish())
+		}, "two"},
+		"record a run": {original, func(w *warehouse.Warehouse) error { return w.Ledger.Record(ledger.Run{ID: thirdNight}) }, "two"},
+		"place files of a backup": {original, func(w *warehouse.Warehouse) error {
+			fill := func(f *os.File) error { return nil }
+			return errors.Join(w.Mirror.Place("state/inbox/a.log", fill), w.Mirror.Place("parquet/tags/snapshot_date=2026-11-01/tags.parquet", fill))
+		}, "two"},
+		"begin and hold a night": {original, func(w *warehouse.Warehouse) error {
+			d, err := w.Begin(t.Context(), thirdNight, night.AddDate(0, 0, 2))
+			if err != nil {
+				return err
+			}
+			_, err = d.Carry(tagsTable)
+			err = errors.Join(err, d.WriteEntry(ledger.Run{ID: thirdNight}))
+			if err == nil {
+				_, err = d.Hold(t.Context(), slices.Clone(tableFiles))
+			}
+			return errors.Join(err, d.Discard())
+		}, "two"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for n := 0; ; n++ {
+				dir, steps, failed := filepath.Join(t.TempDir(), "copy"), 0, ""
+				must(t, os.CopyFS(dir, os.DirFS(c.from.Folder.Dir())))
+				failing := openWith(t, warehouse.Config{Dir: dir, Step: func(step, _ string) error {
+					if strings.HasPrefix(step, "after ") {
+						return nil // the change was made
+					}
+					if steps++; steps-1 == n {
+						failed = step
+						return syscall.EIO
+					}
+					return nil
+				}})
+				err := c.do(failing)
+				w := openWith(t, warehouse.Config{Dir: dir})
+				if err != nil && !errors.Is(err, syscall.EIO) {
+					t.Errorf("%s: got %v", failed, err)
+				}
+				if err == nil && newestTag(t, w) != c.tag {
+					t.Errorf("%s: no error, and readers see %s", failed, newestTag(t, w))
+				}
+				if failed == "" {
+					break
+				}
+				must(t, withLock(t, w, "after", w.Recover))
+				if found, err := integrity.Check(t.Context(), w, true); err != nil || slices.ContainsFunc(found.Damage, func(d integrity.Damage) bool { return d.Lost }) {
+					t.Errorf("%s: %+v (%v)", failed, found.Damage, err)
+				}
+				must(t, os.RemoveAll(dir))
+			}
+		})
+	}
+}

@@ -1,0 +1,176 @@
+package warehouse_test
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"placementsync/internal/checksum"
+	"placementsync/internal/ledger"
+	"placementsync/internal/warehouse"
+)
+
+// writeFiles writes files below the folder of a warehouse. Each contains its name.
+func writeFiles(t *testing.T, w *warehouse.Warehouse, names ...string) {
+	t.Helper()
+	for _, name := range names {
+		file := path(w, filepath.FromSlash(name))
+		must(t, errors.Join(os.MkdirAll(filepath.Dir(file), 0o700), os.WriteFile(file, []byte(name), 0o600)))
+	}
+}
+
+// TestABackupHasTheFilesOfTheSeriesAndTheState lists the files of a warehouse with two nights, one of
+// which has lost a file, and with files that do not belong to a backup.
+func TestABackupHasTheFilesOfTheSeriesAndTheState(t *testing.T) {
+	w := open(t)
+	first := publishFull(t, w, firstNight, "one")
+	second := publishFull(t, w, secondNight, "two")
+	writeFiles(t, w, "state/inbox/a.log", "state/seen/orders", "state/lock", "state/.temporary",
+		"parquet/product_listing_tags/snapshot_date=2026-10-31/product_listing_tags.parquet", // of an early program
+		"parquet/product_listing_tags/snapshot_date=2026-11-03/product_listing_tags.parquet", // of a night that has no manifest yet
+		"parquet/.replaced/"+firstNight+"/product_listing_tags.parquet", "parquet/.meta/20261103T020000Z.changes", "parquet/notes.txt",
+		"versions/notes.txt", "raw/"+firstNight+"/journal.jsonl")
+	lost := seriesFile(w, "2026-11-01")
+	must(t, os.Remove(lost))
+
+	own := func(name string) checksum.FileSum {
+		return checksum.SumText(name, []byte(copyOf(t, path(w, filepath.FromSlash(name)))))
+	}
+	renamed := func(sum checksum.FileSum, name string) checksum.FileSum {
+		sum.File = name
+		return sum
+	}
+	day := func(m warehouse.Manifest) string {
+		return "parquet/product_listing_tags/snapshot_date=" + warehouse.DayOf(m.SnapshotAt) + "/product_listing_tags.parquet"
+	}
+	want := []checksum.FileSum{
+		{File: "state/inbox/a.log"}, {File: "state/runs.jsonl"},
+		own("parquet/.manifests/index.json"), own("parquet/.manifests/snapshot_date=2026-11-01.json"), own("parquet/.manifests/snapshot_date=2026-11-02.json"),
+		renamed(first.Meta.FileSum, "parquet/.meta/"+firstNight+".changes"), own("parquet/.meta/" + firstNight + ".json"),
+		renamed(second.Meta.FileSum, "parquet/.meta/"+secondNight+".changes"), own("parquet/.meta/" + secondNight + ".json"),
+		{File: "parquet/notes.txt"}, {File: "parquet/product_listing_tags/snapshot_date=2026-10-31/product_listing_tags.parquet"},
+		renamed(second.Tables[0].FileSum, day(second)), renamed(first.Tables[0].FileSum, day(first)),
+	}
+	got, err := w.Mirror.Files()
+	must(t, err)
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("files (-want +got):\n%s", diff)
+	}
+	if got := w.Mirror.LedgerFile(); got != "state/runs.jsonl" {
+		t.Errorf("the ledger is %s", got)
+	}
+
+	// A manifest at the place of another day, and a damaged one, name no files.
+	must(t, os.Rename(w.Folder.DayManifestPath("2026-11-02"), w.Folder.DayManifestPath("2026-11-04")))
+	flipBit(t, w.Folder.RunManifestPath(firstNight), 40)
+	got, err = w.Mirror.Files()
+	must(t, err)
+	if slices.ContainsFunc(got, func(f checksum.FileSum) bool {
+		return f.File == day(second) || strings.HasSuffix(f.File, firstNight+".changes")
+	}) ||
+		!slices.Contains(got, checksum.FileSum{File: "parquet/.meta/" + firstNight + ".json"}) {
+		t.Errorf("with damaged manifests the files are %v", got)
+	}
+
+	editManifest(t, w, filepath.Join(w.Folder.VersionPath(secondNight), "manifest.json"), func(m *warehouse.Manifest) { m.Format++ })
+	if _, err := w.Mirror.Files(); !errors.As(err, new(*warehouse.NewerError)) {
+		t.Errorf("a backup of a newer warehouse: %v", err)
+	}
+}
+
+// TestCopiesOfASeriesFileAreFound lists the files from which a damaged Parquet file can be copied.
+func TestCopiesOfASeriesFileAreFound(t *testing.T) {
+	w := open(t)
+	publishNights(t, w, "one", "two")
+	writeFiles(t, w, "parquet/.replaced/"+firstNight+"/product_listing_tags.parquet")
+	want := []string{path(w, "parquet", ".replaced", firstNight, tagsFile), filepath.Join(w.Folder.VersionPath(firstNight), tagsFile), filepath.Join(w.Folder.VersionPath(secondNight), tagsFile)}
+	if got := w.Mirror.Copies("parquet/product_listing_tags/snapshot_date=2026-11-01/product_listing_tags.parquet"); !slices.Equal(got, want) {
+		t.Errorf("copies are %v, want %v", got, want)
+	}
+	for _, file := range []string{"parquet/.manifests/index.json", "state/runs.jsonl"} {
+		if got := w.Mirror.Copies(file); len(got) > 0 {
+			t.Errorf("copies of %s are %v", file, got)
+		}
+	}
+}
+
+// TestRestoredFilesAppearWhole places files of a backup. Files of state/ must be private.
+func TestRestoredFilesAppearWhole(t *testing.T) {
+	const parquet, state = "parquet/orders/snapshot_date=2026-11-01/orders.parquet", "state/inbox/a.log"
+	for mode, want := range map[fs.FileMode]map[string]fs.FileMode{
+		0:     {parquet: 0o644 &^ umask(t), state: 0o600},
+		0o640: {parquet: 0o640, state: 0o600},
+	} {
+		w := openWith(t, warehouse.Config{PublishedMode: mode})
+		for file, mode := range want {
+			must(t, w.Mirror.Place(file, func(f *os.File) error {
+				_, err := f.WriteString("restored")
+				return err
+			}))
+			info, err := os.Stat(path(w, filepath.FromSlash(file)))
+			if err != nil || info.Mode().Perm() != mode || copyOf(t, path(w, filepath.FromSlash(file))) != "restored" {
+				t.Errorf("%s has %v, want %v (%v)", file, info, mode, err)
+			}
+			failed := errors.New("the connection was reset")
+			if err := w.Mirror.Place(file, func(f *os.File) error {
+				_, err := f.WriteString("half")
+				return errors.Join(err, failed)
+			}); !errors.Is(err, failed) {
+				t.Errorf("%s: %v", file, err)
+			}
+			if got := copyOf(t, path(w, filepath.FromSlash(file))); got != "restored" {
+				t.Errorf("after a failure %s contains %q", file, got)
+			}
+		}
+		if err := w.Mirror.Place("versions/a", func(*os.File) error { return nil }); err == nil || exists(t, path(w, "versions")) {
+			t.Errorf("a file outside of parquet/ and state/ was placed (%v)", err)
+		}
+	}
+}
+
+// umask returns the bits that the umask of the process removes from the mode of a new file.
+func umask(t *testing.T) fs.FileMode {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "a")
+	f, err := os.OpenFile(file, os.O_CREATE, 0o666)
+	must(t, err)
+	info, err := f.Stat()
+	must(t, errors.Join(err, f.Close()))
+	return 0o666 &^ info.Mode().Perm()
+}
+
+// TestARestoreDestroysNoWarehouse checks the folders into which a backup may be restored.
+func TestARestoreDestroysNoWarehouse(t *testing.T) {
+	published := ledger.Run{ID: firstNight, Outcome: ledger.Complete, SnapshotAt: night}
+	for name, c := range map[string]struct {
+		runs       []ledger.Run
+		version    bool
+		isRestored bool
+		isEmpty    bool
+	}{
+		"an empty folder":           {nil, false, false, true},
+		"a version":                 {nil, true, true, false},
+		"a published run":           {[]ledger.Run{published}, false, false, false},
+		"the ledger of the backup":  {[]ledger.Run{published}, false, true, true},
+		"only a failed run":         {[]ledger.Run{{ID: firstNight, Outcome: ledger.Failed}}, false, false, true},
+		"a version and this ledger": {[]ledger.Run{published}, true, true, false},
+	} {
+		w := open(t)
+		for _, r := range c.runs {
+			must(t, w.Ledger.Record(r))
+		}
+		if c.version {
+			must(t, os.MkdirAll(w.Folder.VersionPath(firstNight), 0o700))
+		}
+		err := w.Mirror.CheckEmpty(func() bool { return c.isRestored })
+		if (err == nil) != c.isEmpty || err != nil && (!strings.Contains(err.Error(), w.Folder.Dir()) || !strings.Contains(err.Error(), "nothing was changed")) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}

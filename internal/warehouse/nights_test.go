@@ -1,0 +1,81 @@
+package warehouse_test
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"placementsync/internal/ledger"
+	"placementsync/internal/warehouse"
+)
+
+const (
+	tagsTable = "product_listing_tags"
+	tagsFile  = tagsTable + ".parquet"
+)
+
+// publishFull publishes a night with all kinds of files: also its ledger entry and its changes of
+// meta.
+func publishFull(t *testing.T, w *warehouse.Warehouse, run, tag string) warehouse.Manifest {
+	t.Helper()
+	d := beginDraft(t, w, run, tag)
+	m, err := publishDraft(t, w, d)
+	must(t, err)
+	return m
+}
+
+// publishDraft publishes a draft with its ledger entry and its changes of meta.
+func publishDraft(t *testing.T, w *warehouse.Warehouse, d *warehouse.Draft) (warehouse.Manifest, error) {
+	t.Helper()
+	entry := ledger.Run{ID: d.Run, Kind: d.Kind, Outcome: ledger.Complete, SnapshotAt: d.At}
+	must(t, d.WriteEntry(entry))
+	must(t, os.WriteFile(filepath.Join(d.Dir, warehouse.MetaFile), []byte("the changes of meta and past in the run "+d.Run), 0o600))
+	d.SetMetaBase(d.MetaBase())
+	m, err := d.Publish(t.Context(), slices.Clone(tableFiles))
+	if err == nil || errors.As(err, new(*warehouse.AfterSwitchError)) {
+		err = errors.Join(err, w.Ledger.Record(entry))
+	}
+	return m, err
+}
+
+// path joins names below the folder of a warehouse.
+func path(w *warehouse.Warehouse, names ...string) string {
+	return filepath.Join(append([]string{w.Folder.Dir()}, names...)...)
+}
+
+// seriesFile is the Parquet file of a day.
+func seriesFile(w *warehouse.Warehouse, day string) string {
+	return path(w, "parquet", tagsTable, "snapshot_date="+day, tagsFile)
+}
+
+// copyOf returns the bytes of a file. They are empty if it does not exist.
+func copyOf(t *testing.T, file string) string {
+	t.Helper()
+	data, err := os.ReadFile(file)
+	if !errors.Is(err, fs.ErrNotExist) {
+		must(t, err)
+	}
+	return string(data)
+}
+
+func exists(t *testing.T, file string) bool {
+	t.Helper()
+	_, err := os.Lstat(file)
+	if !errors.Is(err, fs.ErrNotExist) {
+		must(t, err)
+	}
+	return err == nil
+}
+
+// openRecording opens the same warehouse and records the steps of its disk.
+func openRecording(t *testing.T, w *warehouse.Warehouse) (recording *warehouse.Warehouse, steps *[]string) {
+	t.Helper()
+	steps = new([]string)
+	return openWith(t, warehouse.Config{Dir: w.Folder.Dir(), Step: func(name, _ string) error {
+		*steps = append(*steps, name)
+		return nil
+	}}), steps
+}

@@ -1,0 +1,160 @@
+package warehouse_test
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	"placementsync/internal/ledger"
+	"placementsync/internal/sqltext"
+	"placementsync/internal/warehouse"
+)
+
+// TestOnlyAnUnseenVersionIsRemoved removes versions by name.
+func TestOnlyAnUnseenVersionIsRemoved(t *testing.T) {
+	w := openKeeping(t, 3)
+	publishNights(t, w, "one", "two", "three")
+	if err := w.Versions.Drop(thirdNight); err == nil || !strings.Contains(err.Error(), "readers see it") {
+		t.Errorf("the version that readers see: %v", err)
+	}
+	var unknown *ledger.UnknownRunError
+	if err := w.Versions.Drop("20261109T020000Z"); !errors.As(err, &unknown) || !strings.Contains(err.Error(), "there are ["+firstNight+" "+secondNight+" "+thirdNight+"]") {
+		t.Errorf("an unknown version: %v", err)
+	}
+	must(t, w.Versions.Drop(secondNight))
+	if got, err := w.Versions.List(); err != nil || !slices.Equal(got, []string{firstNight, thirdNight}) {
+		t.Errorf("versions are %v (%v)", got, err)
+	}
+	// The third night was built on the removed version, not on the first one.
+	if _, err := w.Rollback("", night.AddDate(0, 1, 0)); err == nil || !strings.Contains(err.Error(), "was built on is not kept") {
+		t.Errorf("rolled back with %v", err)
+	}
+	must(t, w.Versions.CheckCatalog(thirdNight))
+	flipBit(t, w.Folder.VersionCatalog(thirdNight), 70_000)
+	for run, file := range map[string]string{thirdNight: "catalog.duckdb", secondNight: "manifest.json"} {
+		var damaged *warehouse.DamagedError
+		if err := w.Versions.CheckCatalog(run); !errors.As(err, &damaged) || damaged.File != "versions/"+run+"/"+file {
+			t.Errorf("%s: %v", run, err)
+		}
+	}
+}
+
+// TestAtLeastOneVersionIsKept configures no version to keep.
+func TestAtLeastOneVersionIsKept(t *testing.T) {
+	w := openKeeping(t, 0)
+	publishNights(t, w, "one", "two")
+	if got, err := w.Versions.List(); err != nil || !slices.Equal(got, []string{secondNight}) {
+		t.Errorf("versions are %v (%v)", got, err)
+	}
+}
+
+// TestAFailedSwitchTellsWhatReadersSee fails to replace the link latest, and then to sync it.
+func TestAFailedSwitchTellsWhatReadersSee(t *testing.T) {
+	for step, c := range map[string]struct{ tag, message string }{
+		"before link latest":         {"one", "nothing was published; readers keep the last snapshot"},
+		"before fsync beside latest": {"two", "readers see it, but a power cut may take it back"},
+	} {
+		w := open(t)
+		publish(t, w, firstNight, "one")
+		d := beginDraft(t, openFailingAt(t, w, step), secondNight, "two")
+		_, err := d.Publish(t.Context(), slices.Clone(tableFiles))
+		if !errors.Is(err, syscall.EIO) || errors.As(err, new(*warehouse.AfterSwitchError)) || !strings.Contains(err.Error(), c.message) {
+			t.Errorf("%s: got %v, want %q", step, err, c.message)
+		}
+		if got := newestTag(t, w); got != c.tag {
+			t.Errorf("%s: readers see %s", step, got)
+		}
+	}
+}
+
+// TestATableWithoutAStreamIsNotPublished publishes files of a table that is not configured.
+func TestATableWithoutAStreamIsNotPublished(t *testing.T) {
+	w := open(t)
+	d := beginDraft(t, w, firstNight, "one")
+	files := slices.Clone(tableFiles)
+	files[0].Name = "orders"
+	if _, err := d.Publish(t.Context(), files); err == nil || !strings.Contains(err.Error(), `find the key of table "orders": no stream fills it: nothing was published`) {
+		t.Errorf("got %v", err)
+	}
+	must(t, d.Discard())
+	if latest, ok, err := w.Versions.Latest(); ok || err != nil {
+		t.Errorf("readers see %s (%v)", latest, err)
+	}
+}
+
+// TestAVersionWithoutTablesIsPublished publishes a draft without tables of main.
+func TestAVersionWithoutTablesIsPublished(t *testing.T) {
+	w := open(t)
+	d, err := w.Begin(t.Context(), firstNight, night)
+	must(t, err)
+	m, err := d.Publish(t.Context(), nil)
+	if err != nil || len(m.Tables) > 0 || m.Entry != nil {
+		t.Errorf("published %+v (%v)", m, err)
+	}
+}
+
+// TestDuplicateKeysAreCounted publishes rows of which some share a key, and rows that differ from
+// their Parquet file.
+func TestDuplicateKeysAreCounted(t *testing.T) {
+	insert := "INSERT INTO main.product_listing_tags (product_listing_id, position, name, valid_from, row_hash) SELECT 'q', %s, 'x', now(), 1 FROM range(4) r(i)"
+	for name, c := range map[string]struct{ position, parquet, want string }{
+		"four rows of two keys":   {"i % 2", "main.product_listing_tags", "2 rows share a key with another"},
+		"different keys":          {"i", "main.product_listing_tags", ""},
+		"fewer rows in Parquet":   {"i", "(FROM main.product_listing_tags LIMIT 3)", "3 rows in Parquet, 5 in the manifest"},
+		"a file without any rows": {"i", "(FROM main.product_listing_tags LIMIT 0)", "0 rows in Parquet, 5 in the manifest"},
+	} {
+		w := open(t)
+		d := beginDraft(t, w, firstNight, "one")
+		file := sqltext.Literal(filepath.Join(d.Dir, tagsFile))
+		must(t, d.Exec(t.Context(), sqltext.SQL(strings.Replace(insert, "%s", c.position, 1)), sqltext.SQL("COPY "+c.parquet+" TO "+file+" (FORMAT parquet)")))
+		m, err := d.Publish(t.Context(), slices.Clone(tableFiles))
+		var verify *warehouse.VerifyError
+		switch {
+		case c.want == "" && (err != nil || m.Tables[0].Rows != 5 || m.Tables[0].KeyMin != "p" || m.Tables[0].KeyMax != "q"):
+			t.Errorf("%s: %v, %+v", name, err, m.Tables)
+		case c.want != "" && (!errors.As(err, &verify) || verify.Problem != c.want):
+			t.Errorf("%s: got %v, want %q", name, err, c.want)
+		}
+		must(t, d.Discard())
+	}
+	w := open(t)
+	d := beginDraft(t, w, firstNight, "one")
+	must(t, os.WriteFile(filepath.Join(d.Dir, tagsFile), []byte("PAR1 and no footer PAR1"), 0o600))
+	var verify *warehouse.VerifyError
+	if _, err := d.Publish(t.Context(), slices.Clone(tableFiles)); !errors.As(err, &verify) || verify.Table != "(any)" {
+		t.Errorf("an unreadable Parquet file: %v", err)
+	}
+	must(t, d.Discard())
+}
+
+// TestPublicFilesGetTheirMode sets the mode of a file, and writes sealed files and the inbox.
+func TestPublicFilesGetTheirMode(t *testing.T) {
+	for configured, want := range map[fs.FileMode]fs.FileMode{0: 0o644 &^ umask(t), 0o640: 0o640} {
+		w := openWith(t, warehouse.Config{PublishedMode: configured})
+		file, sealed := path(w, "versions", "a"), path(w, "parquet", "x", "b.json")
+		must(t, errors.Join(os.MkdirAll(filepath.Dir(file), 0o700), os.WriteFile(file, nil, 0o600), w.Folder.SetPublicMode(file), w.Folder.WriteSealed(sealed, map[string]int{"a": 1})))
+		for _, path := range []string{file, sealed} {
+			if info, err := os.Stat(path); err != nil || info.Mode().Perm() != want {
+				t.Errorf("%s has %v (%v), want %v", path, info, err, want)
+			}
+		}
+		if left, err := os.ReadDir(filepath.Dir(file)); err != nil || len(left) != 1 {
+			t.Errorf("SetPublicMode left %v (%v)", left, err)
+		}
+		if err := w.Folder.SetPublicMode(path(w, "versions", "missing")); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("a missing file: %v", err)
+		}
+		if err := w.Folder.WriteSealed(sealed, func() {}); err == nil || !strings.Contains(copyOf(t, sealed), `"a": 1`) {
+			t.Errorf("a function was written (%v)", err)
+		}
+		inbox, err := w.Folder.MakeInbox()
+		if info, statErr := os.Stat(inbox); err != nil || statErr != nil || inbox != path(w, "state", "inbox") || info.Mode().Perm() != 0o700 {
+			t.Errorf("the inbox is %s with %v (%v, %v)", inbox, info, err, statErr)
+		}
+	}
+}
