@@ -21,6 +21,32 @@ func listings(n int) map[string]streamInput {
 	return wholeLists(strings.Join(all, ","), "")
 }
 
+// TestMassDeletionsExceedBothLimits counts deletions at and just above each limit.
+func TestMassDeletionsExceedBothLimits(t *testing.T) {
+	defaults := load.Limits{Share: 0.2, Rows: 50}
+	for _, c := range []struct {
+		gone, before int64
+		limits       load.Limits
+		want         bool
+	}{
+		{60, 300, defaults, false}, {61, 300, defaults, true}, // the share
+		{50, 100, defaults, false}, {51, 100, defaults, true}, // the rows
+		{10, 10, defaults, true}, {9, 10, defaults, false}, {9, 9, defaults, false}, // all rows
+		{0, 0, defaults, false}, {0, 9, load.Limits{}, false}, {1, 9, load.Limits{}, true},
+		{10, 10, load.Limits{Share: 1, Rows: 1000}, true}, {999, 1000, load.Limits{Share: 1, Rows: 10}, false},
+	} {
+		if got := c.limits.AreExceeded(c.gone, c.before); got != c.want {
+			t.Errorf("%d of %d rows with %+v: exceeded %t", c.gone, c.before, c.limits, got)
+		}
+	}
+	for reread, want := range map[bool]string{false: "start a new run, which reads the lists again", true: "run with --allow-mass-delete"} {
+		err := &load.MassDeleteError{Losses: []ledger.Loss{{Table: "orders", Gone: 3, Before: 4}}, Reread: reread}
+		if got := err.Error(); !strings.HasPrefix(got, "merge: 3 of 4 rows of orders would vanish in one night; nothing was published") || !strings.HasSuffix(got, want) {
+			t.Errorf("reread %t: %s", reread, got)
+		}
+	}
+}
+
 // TestTrialMassDeletionLimitsAreExact tests the numbers of rows at and just above each limit.
 func TestTrialMassDeletionLimitsAreExact(t *testing.T) {
 	requireTrials(t)

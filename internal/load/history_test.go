@@ -1,0 +1,166 @@
+package load_test
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"placementsync/internal/integrity"
+	"placementsync/internal/load"
+	"placementsync/internal/sqltext"
+	"placementsync/internal/warehouse"
+)
+
+// closedOrder returns SQL that inserts a closed row of orders. from and to are hours of 1 November.
+func closedOrder(id string, from, to int) string {
+	return fmt.Sprintf("INSERT INTO past.orders (id, valid_from, row_hash, valid_to, run_id) VALUES ('%s', TIMESTAMPTZ '2026-11-01 %02d:00:00+00', 1, TIMESTAMPTZ '2026-11-01 %02d:00:00+00', '$run')", id, from, to)
+}
+
+// closedOrders returns the rows of past.orders with the hours in which they begin and end.
+func closedOrders(t *testing.T, d *warehouse.Draft) []string {
+	t.Helper()
+	return queryDraft(t, d, "SELECT id, strftime(valid_from, '%H'), strftime(valid_to, '%H') FROM past.orders ORDER BY ALL")
+}
+
+// TestPastIsRestoredUntilTheSnapshot restores past into a draft whose rows of main are from an earlier
+// time. Rows that were closed later are current then.
+func TestPastIsRestoredUntilTheSnapshot(t *testing.T) {
+	t.Parallel()
+	wh, tables := pastWarehouse(t)
+	run, _ := publishPast(t, wh, tables, night, closedOrder("a", 1, 2)+";"+closedOrder("b", 1, 3))
+	files, _, _ := integrity.MetaFiles(wh, run)
+	for hour, want := range map[int][]string{1: nil, 2: {"a 01 02"}, 3: {"a 01 02", "b 01 03"}} {
+		for _, restore := range []func(d *warehouse.Draft, until time.Time) error{
+			func(d *warehouse.Draft, until time.Time) error {
+				return load.RestorePast(t.Context(), d, tables, files, until)
+			},
+			func(d *warehouse.Draft, until time.Time) error {
+				return load.CopyPast(t.Context(), d, wh.Folder.VersionCatalog(run), tables, until)
+			},
+		} {
+			d, err := wh.BeginFrom(t.Context(), "again", night.AddDate(0, 0, 1), "")
+			must(t, err)
+			must(t, restore(d, time.Date(2026, 11, 1, hour, 0, 0, 0, time.UTC)))
+			if diff := cmp.Diff(want, closedOrders(t, d)); diff != "" {
+				t.Errorf("until %d o'clock (-want +got):\n%s", hour, diff)
+			}
+			must(t, load.RestorePast(t.Context(), d, tables, nil, d.At))
+			must(t, load.RestoreMeta(t.Context(), d, wh.Catalog.MetaDefinitions(), nil))
+			must(t, d.Discard())
+		}
+	}
+}
+
+// TestExactEndsReplaceComparedOnes merges rows of files into a past that was found by comparing
+// snapshots, which are further apart.
+func TestExactEndsReplaceComparedOnes(t *testing.T) {
+	t.Parallel()
+	wh, tables := pastWarehouse(t)
+	run, _ := publishPast(t, wh, tables, night, closedOrder("known", 1, 3)+";"+closedOrder("new", 1, 4)+";"+closedOrder("late", 1, 9))
+	files, _, _ := integrity.MetaFiles(wh, run)
+	d, err := wh.BeginFrom(t.Context(), "again", night.AddDate(0, 0, 1), "")
+	must(t, err)
+	defer func() { must(t, d.Discard()) }()
+	must(t, d.Exec(t.Context(), sqltext.SQL(closedOrder("known", 1, 7)), sqltext.SQL(closedOrder("next", 1, 7)), sqltext.SQL(closedOrder("other", 1, 7)),
+		"INSERT INTO main.orders (id, valid_from, row_hash) VALUES ('next', TIMESTAMPTZ '2026-11-01 05:00:00+00', 2), ('other', TIMESTAMPTZ '2026-11-01 08:00:00+00', 2)"))
+	until := map[string]time.Time{"orders": night.Add(6 * time.Hour)} // 8 o'clock
+	must(t, load.MergePast(t.Context(), d, tables, files, until))
+	if diff := cmp.Diff([]string{"known 01 03", "new 01 04", "next 01 05", "other 01 07"}, closedOrders(t, d)); diff != "" {
+		t.Errorf("past (-want +got):\n%s", diff)
+	}
+	must(t, load.MergePast(t.Context(), d, tables, nil, until))
+}
+
+// TestClosedVersionsAreRemovedFromMain removes versions that past contains, of one table.
+func TestClosedVersionsAreRemovedFromMain(t *testing.T) {
+	t.Parallel()
+	wh, _ := pastWarehouse(t)
+	d, err := wh.Begin(t.Context(), "draft", night)
+	must(t, err)
+	defer func() { must(t, d.Discard()) }()
+	must(t, d.Exec(t.Context(), sqltext.SQL(closedOrder("closed", 1, 3)), sqltext.SQL(closedOrder("earlier", 1, 3)),
+		"INSERT INTO main.orders (id, valid_from, row_hash) SELECT v.id, ('2026-11-01 0' || v.hour || ':00:00+00')::TIMESTAMPTZ, 1 FROM (VALUES ('closed', 1), ('earlier', 3), ('open', 1)) v(id, hour)"))
+	for _, c := range []struct {
+		table string
+		want  []string
+	}{{"product_listings", []string{"closed", "earlier", "open"}}, {"orders", []string{"earlier", "open"}}} {
+		must(t, load.DropClosed(t.Context(), d, map[string]time.Time{c.table: night}))
+		if got := queryDraft(t, d, "SELECT id FROM main.orders ORDER BY id"); !slices.Equal(got, c.want) {
+			t.Errorf("after removing versions of %s: %v", c.table, got)
+		}
+	}
+}
+
+// TestMetaDescribesEarlierSnapshots reads snapshots, rows and grades of runs, and lowers grades.
+func TestMetaDescribesEarlierSnapshots(t *testing.T) {
+	t.Parallel()
+	wh, _ := pastWarehouse(t)
+	d, err := wh.Begin(t.Context(), "draft", night.AddDate(0, 0, 9))
+	must(t, err)
+	defer func() { must(t, d.Discard()) }()
+	run := func(id, kind, outcome, at string) string {
+		snapshot := "NULL"
+		if at != "" {
+			snapshot = "TIMESTAMPTZ '2026-11-" + at + ":00:00+00'"
+		}
+		return fmt.Sprintf("INSERT INTO meta.runs (run_id, kind, outcome, snapshot_at) VALUES ('%s', %s, '%s', %s); INSERT INTO meta.tables (run_id, table_name, rows) VALUES ('%[1]s', 'orders', %[5]d)",
+			id, kind, outcome, snapshot, len(id))
+	}
+	must(t, d.Exec(t.Context(), sqltext.SQL(strings.Join([]string{
+		run("a", "'night'", "complete", "01 02"), run("aa", "NULL", "partial", "01 03"), run("b", "'refresh'", "complete", "02 02"),
+		run("rebuilt", "'rebuild'", "complete", "02 04"), run("back", "'rollback'", "complete", "02 05"), run("failed", "'night'", "failed", "03 02"), run("late", "'night'", "complete", "04 02"),
+		"INSERT INTO meta.runs (run_id, outcome, snapshot_at) VALUES ('rolled back', 'complete', TIMESTAMPTZ '2026-11-02 09:00:00+00')",
+		"INSERT INTO meta.tables (run_id, table_name, rows) VALUES ('a', 'tags', NULL), ('a', 'files', 0)",
+		"INSERT INTO meta.streams (run_id, stream, grade, reason, rows, rows_old, age_since) VALUES ('a', 'orders', 'exact', NULL, 7, 0, NULL), ('a', 'tags', 'exact', NULL, 3, 0, NULL), " +
+			"('a', 'files', 'bounded', 'why', 4, 1, TIMESTAMPTZ '2026-10-01 02:00:00+00'), ('a', 'webhooks', NULL, NULL, 0, 0, NULL), ('aa', 'orders', 'exact', NULL, 8, 0, NULL)"}, "; "))))
+	snapshots, err := load.LastSnapshots(t.Context(), d, time.Date(2026, 11, 3, 0, 0, 0, 0, time.UTC))
+	must(t, err)
+	var got []string
+	for id, at := range snapshots {
+		got = append(got, id+" "+at.UTC().Format("02 15"))
+	}
+	if slices.Sort(got); !slices.Equal(got, []string{"aa 01 03", "b 02 02"}) {
+		t.Errorf("the last snapshots are %v", got)
+	}
+	rows, err := load.RowCounts(t.Context(), d, "a")
+	if err != nil || !maps.Equal(rows, map[string]int64{"orders": 1, "files": 0}) {
+		t.Errorf("the rows are %v (%v)", rows, err)
+	}
+	must(t, load.CarryStreams(t.Context(), d, "a", []string{"orders", "files"}, night, "its file is lost"))
+	grades, err := load.Grades(t.Context(), d, "a")
+	if err != nil || !maps.Equal(grades, map[string]string{"orders": "carried_forward", "files": "carried_forward", "tags": "exact"}) {
+		t.Errorf("the grades are %v (%v)", grades, err)
+	}
+	want := []string{"a files its file is lost 4 2026-10-01", "a orders its file is lost 7 2026-11-01", "a tags 0", "a webhooks 0", "aa orders 0"}
+	if diff := cmp.Diff(want, queryDraft(t, d, "SELECT run_id, stream, reason, rows_old, age_since::DATE FROM meta.streams ORDER BY ALL")); diff != "" {
+		t.Errorf("streams (-want +got):\n%s", diff)
+	}
+	must(t, d.Exec(t.Context(), "DROP TABLE meta.streams"))
+	if err := load.CarryStreams(t.Context(), d, "a", []string{"orders"}, night, "x"); err == nil || !strings.Contains(err.Error(), "lower the grades of [orders]") {
+		t.Errorf("without the table: %v", err)
+	}
+}
+
+// TestASnapshotReplacesOnlyItsTables applies a snapshot that has no file of a table, and one whose
+// file cannot be read.
+func TestASnapshotReplacesOnlyItsTables(t *testing.T) {
+	t.Parallel()
+	wh, tables := pastWarehouse(t)
+	d, err := wh.Begin(t.Context(), "draft", night)
+	must(t, err)
+	defer func() { must(t, d.Discard()) }()
+	must(t, d.Exec(t.Context(), "INSERT INTO main.orders (id, valid_from, row_hash) VALUES ('a', TIMESTAMPTZ '2026-11-01 02:00:00+00', 1)"))
+	must(t, load.ApplySnapshot(t.Context(), d, tables, warehouse.Snapshot{Run: "b", At: night.AddDate(0, 0, 1)}))
+	err = load.ApplySnapshot(t.Context(), d, tables, warehouse.Snapshot{Run: "b", At: night.AddDate(0, 0, 1), Files: map[string]string{"orders": "missing.parquet"}})
+	if err == nil || !strings.Contains(err.Error(), "apply table orders of the snapshot of 2026-11-02") {
+		t.Errorf("a missing file: %v", err)
+	}
+	if got := queryDraft(t, d, "SELECT id FROM main.orders"); !slices.Equal(got, []string{"a"}) {
+		t.Errorf("the rows are %v", got)
+	}
+}
