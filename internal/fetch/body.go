@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 )
 
 // largeBody is the size in bytes beyond which only one body at a time is received or
@@ -31,7 +32,7 @@ func (s *sender) receiveBody(q *call, response *http.Response) (err error) {
 	if len(q.compressed) == 0 {
 		return fmt.Errorf("%w as %s: %w", errDecompress, q.coding, io.ErrUnexpectedEOF)
 	}
-	q.body, err = s.decompressor.decompress(q.coding, q.compressed, nil)
+	q.body, err = s.decompressor.decompress(q.coding, q.compressed, q.slot.decoded)
 	if errors.Is(err, errFull) && s.cfg.MaxBody > largeBody {
 		s.large.Lock()
 		defer s.large.Unlock()
@@ -39,6 +40,7 @@ func (s *sender) receiveBody(q *call, response *http.Response) (err error) {
 		buffer := make([]byte, 0, int(min(s.cfg.MaxBody, 8*largeBody))+bytes.MinRead)
 		q.body, err = s.largeDecompressor.decompress(q.coding, q.compressed, buffer)
 	}
+	q.slot.decoded = q.body
 	switch {
 	case errors.Is(err, errFull):
 		q.body = nil
@@ -53,14 +55,14 @@ func (s *sender) receiveBody(q *call, response *http.Response) (err error) {
 // bodies.
 func (s *sender) receiveBytes(q *call, response *http.Response) ([]byte, error) {
 	// Content-Length is not trusted: at most a mebibyte is allocated in advance.
-	b := make([]byte, 0, int(min(max(response.ContentLength, 0), 1<<20))+bytes.MinRead)
+	b := slices.Grow(q.slot.received[:0], int(min(max(response.ContentLength, 0), 1<<20))+bytes.MinRead)
 	b, err := readUpTo(response.Body, b, min(largeBody, s.cfg.MaxBody))
 	if err == nil && len(b) > largeBody {
 		s.large.Lock()
 		defer s.large.Unlock()
 		b, err = readUpTo(response.Body, b, s.cfg.MaxBody)
 	}
-	q.received = int64(len(b))
+	q.slot.received, q.received = b, int64(len(b))
 	if err == nil && q.received > s.cfg.MaxBody {
 		err = fmt.Errorf("%w: more than %d bytes were received", ErrTooLarge, s.cfg.MaxBody)
 	}

@@ -193,7 +193,7 @@ type Response struct {
 
 // Reader decodes one body. It is called concurrently, also for bodies that landed in an
 // earlier attempt at the run. After an error that wraps [ErrMalformed] the client repeats
-// the request. Any other error ends the walk.
+// the request. Any other error ends the walk. The body is valid until Reader returns.
 type Reader func(ctx context.Context, r Response) (stream.PageFacts, error)
 
 // Client reads one service for one run. It is safe for concurrent use.

@@ -20,6 +20,7 @@ type call struct {
 	url   string
 	read  Reader
 	meter *meter
+	slot  *slot
 
 	// Results of the last attempt.
 	status int
@@ -48,8 +49,8 @@ type sender struct {
 	// decompressor decodes bodies up to largeBody. largeDecompressor decodes larger ones.
 	decompressor, largeDecompressor *decompressor
 	large                           sync.Mutex
-	// slots limits the answers held in memory.
-	slots chan struct{}
+	// slots contains the free slots. There are Concurrency slots in total.
+	slots chan *slot
 	ask   step
 	// refetched contains the streams whose stored answers are ignored.
 	refetched sync.Map
@@ -58,8 +59,11 @@ type sender struct {
 func newSender(cfg Config, base *url.URL, landing *Landing, log *slog.Logger) *sender {
 	s := &sender{
 		cfg: cfg, base: base, log: log, landing: landing, http: newHTTPClient(cfg), tokens: &tokens{read: cfg.Token},
-		slots:        make(chan struct{}, cfg.Concurrency),
+		slots:        make(chan *slot, cfg.Concurrency),
 		decompressor: newDecompressor(min(largeBody, cfg.MaxBody)), largeDecompressor: newDecompressor(cfg.MaxBody),
+	}
+	for range cfg.Concurrency {
+		s.slots <- new(slot)
 	}
 	// The layers, outermost first: stored answers are not requested again; failures are
 	// retried; a rotated token is read; no more than Concurrency answers are in memory, and
@@ -98,7 +102,7 @@ func (s *sender) readLanded(ctx context.Context, q *call) (hit bool, err error) 
 	if err := s.acquireSlot(ctx, q); err != nil {
 		return true, err
 	}
-	defer s.releaseSlot()
+	defer s.releaseSlot(q)
 	r, found := s.landing.Lookup(q.Request)
 	if !found {
 		return false, nil
@@ -117,7 +121,7 @@ func (s *sender) landAndRead(next step) step {
 		if err := s.acquireSlot(ctx, q); err != nil {
 			return err
 		}
-		defer s.releaseSlot()
+		defer s.releaseSlot(q)
 		if err := next(ctx, q); err != nil {
 			return err
 		}
@@ -135,6 +139,10 @@ func (s *sender) landAndRead(next step) step {
 	}
 }
 
+// slot has the buffers of one answer in memory. They are reused, because new buffers for every
+// answer cost 3 % of the CPU time of a first night.
+type slot struct{ received, decoded []byte }
+
 // acquireSlot waits until fewer than Concurrency answers are in memory.
 func (s *sender) acquireSlot(ctx context.Context, q *call) error {
 	// select chooses at random if both cases are ready.
@@ -142,14 +150,21 @@ func (s *sender) acquireSlot(ctx context.Context, q *call) error {
 		return stoppedErr(ctx, q.Stream)
 	}
 	select {
-	case s.slots <- struct{}{}:
+	case q.slot = <-s.slots:
 		return nil
 	case <-ctx.Done():
 		return stoppedErr(ctx, q.Stream)
 	}
 }
 
-func (s *sender) releaseSlot() { <-s.slots }
+// releaseSlot makes the slot of q available, without the buffers of a large body.
+func (s *sender) releaseSlot(q *call) {
+	if cap(q.slot.received) > largeBody || cap(q.slot.decoded) > largeBody {
+		*q.slot = slot{}
+	}
+	s.slots <- q.slot
+	q.slot = nil
+}
 
 // readAnswer passes an answer to the reader, or returns the error for its status.
 func (s *sender) readAnswer(ctx context.Context, q *call, r Response) error {
