@@ -114,7 +114,7 @@ func (h *fixture) runNight() string {
 	res, err := pipeline.Run(h.Context(), h.cfg)
 	h.must(err)
 	if res.Run.Outcome != ledger.Complete {
-		h.Fatalf("night %s ended %s", res.Run.ID, res.Run.Outcome)
+		h.Fatalf("night %s ended with the outcome %s, want complete", res.Run.ID, res.Run.Outcome)
 	}
 	return res.Run.ID
 }
@@ -141,10 +141,10 @@ func (h *fixture) succeed(into any, args ...string) {
 	h.Helper()
 	got := h.run(append(args, "--format", "json")...)
 	if got.code != 0 {
-		h.Fatalf("%v ended with %d: %s%s", args, got.code, got.stdout, got.stderr)
+		h.Fatalf("%v ended with %d, want 0: %s%s", args, got.code, got.stdout, got.stderr)
 	}
 	if err := json.Unmarshal([]byte(got.stdout), into); err != nil {
-		h.Fatalf("%v: %v in %s", args, err, got.stdout)
+		h.Fatalf("parse the output of %v: %v: %s", args, err, got.stdout)
 	}
 }
 
@@ -176,7 +176,7 @@ func (h *fixture) requireEqualTables(run string) {
 	var v lake.Verified
 	h.succeed(&v, "verify", run)
 	if len(v.Differences) > 0 || v.Tables == 0 || v.Rows == 0 {
-		h.Fatalf("night %s: %+v", run, v)
+		h.Fatalf("verify night %s: got %+v, want rows without differences", run, v)
 	}
 }
 
@@ -187,7 +187,7 @@ func (h *fixture) readRun() (run string) {
 	s := h.status()
 	for _, t := range s.Tables {
 		if t.Run != s.Run {
-			h.Fatalf("table %s shows the night %q, and the lake %q", t.Table, t.Run, s.Run)
+			h.Fatalf("table %s shows the night %q, want %q as the lake", t.Table, t.Run, s.Run)
 		}
 	}
 	if s.Run != "" {

@@ -138,7 +138,7 @@ func TestFailedPublishIsAllOrNothing(t *testing.T) {
 			t.Errorf("failed at %s: the lake shows %s, want %s", step, run, first)
 		}
 		if got := h.filesOfLake(); !slices.Equal(got, files) {
-			t.Errorf("failed at %s: the lake has %d files, before %d", step, len(got), len(files))
+			t.Errorf("failed at %s: the lake has %d files, want the %d from before", step, len(got), len(files))
 		}
 	}
 	h.step = func(name, _ string) error {

@@ -40,7 +40,7 @@ func TestSnapshotOfAnotherProgramIsReported(t *testing.T) {
 		t.Errorf("the lake is still behind: %+v", s)
 	}
 	if again := h.publish(); !again[0].Already {
-		t.Errorf("published twice: %+v", again)
+		t.Errorf("the second publish committed again: %+v", again)
 	}
 }
 

@@ -73,7 +73,7 @@ func TestSecondCatalogIsRefused(t *testing.T) {
 		}
 		h.fail(1, "placements_owner.json", "expire")
 		if got := h.filesOfLake(); !slices.Equal(got, files) {
-			t.Errorf("%s: the folder has %d files, before %d", section, len(got), len(files))
+			t.Errorf("%s: the folder has %d files, want the %d from before", section, len(got), len(files))
 		}
 	}
 	h.configure("catalog: sqlite, warehouse: ./lake, namespace: others")
@@ -95,7 +95,7 @@ func TestLostCatalogIsReported(t *testing.T) {
 	h.fail(1, "restore the catalog", "publish", "--all")
 	h.fail(1, "restore the catalog", "expire")
 	if got := h.filesOfLake(); !slices.Equal(got, files) {
-		t.Errorf("the folder has %d files, before %d", len(got), len(files))
+		t.Errorf("the folder has %d files, want the %d from before", len(got), len(files))
 	}
 	h.must(os.Rename(h.path("kept.db"), h.path("lake/catalog.db")))
 	h.requireEqualTables(first)
@@ -129,7 +129,7 @@ func TestOwnerFileIsWrittenAfterTheCommit(t *testing.T) {
 	h.must(os.Remove(h.path("lake/placements_owner.json")))
 	h.publish()
 	if got := h.run("expire"); got.code != 0 {
-		t.Errorf("expire: %+v", got)
+		t.Errorf("expire: got %+v, want exit code 0", got)
 	}
 }
 
@@ -156,7 +156,7 @@ func TestExpireKeepsFilesOfOtherTables(t *testing.T) {
 	}
 	for table, files := range frozen {
 		if got := h.dataFiles(table, first); !slices.Equal(got, files) {
-			t.Errorf("%s has the files %v, before %v", table, got, files)
+			t.Errorf("%s has the files %v, want %v as before", table, got, files)
 		}
 	}
 	for _, run := range kept {

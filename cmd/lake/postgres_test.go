@@ -27,7 +27,7 @@ func TestPostgresCatalog(t *testing.T) {
 	h.write("config.yaml", "warehouse: {dir: ./warehouse, keep_versions: 9, memory_limit: 256MB, threads: 1}\n"+
 		"lake: {catalog: '"+address+"', name: "+name+", warehouse: ./lake, keep_nights: 1}\n")
 	if got := h.run("check"); got.code != 0 {
-		t.Fatalf("check: %+v", got)
+		t.Fatalf("check: got %+v, want exit code 0", got)
 	}
 	first := h.publish()[0].Run
 	h.requireEqualTables(first)
@@ -50,7 +50,7 @@ func TestPostgresCatalog(t *testing.T) {
 		t.Errorf("the next publish returned %+v, want already published", p)
 	}
 	if got := h.run("expire"); got.code != 0 || !strings.Contains(got.stdout, "removed 1 night") {
-		t.Errorf("expire: %+v", got)
+		t.Errorf("expire: got %+v, want one removed night", got)
 	}
 	h.requireEqualTables(h.readRun())
 }

@@ -42,7 +42,7 @@ func TestEveryNightIsPublished(t *testing.T) {
 		t.Errorf("status is %+v, want the nights %v", s, runs)
 	}
 	if p := h.publish(); !p[0].Already {
-		t.Errorf("published twice: %+v", p)
+		t.Errorf("the second publish committed again: %+v", p)
 	}
 }
 
@@ -152,7 +152,7 @@ func TestUpgradeFrom1_0_0RewritesNoTable(t *testing.T) {
 			t.Errorf("%s was written again", table.Name)
 		}
 		if got := metadata["properties"].(map[string]any)["placementsync.content"]; got != table.SHA256 {
-			t.Errorf("the recorded checksum of %s is %v, but that of its file is %s", table.Name, got, table.SHA256)
+			t.Errorf("the recorded checksum of %s is %v, want %s as of its file", table.Name, got, table.SHA256)
 		}
 	}
 	if kept == 0 {
@@ -205,7 +205,7 @@ func TestDamagedFileIsRefused(t *testing.T) {
 		t.Errorf("the lake shows %s, want %s", run, first)
 	}
 	if got := h.filesOfLake(); !slices.Equal(got, files) {
-		t.Errorf("the failed publish left files: %v", got)
+		t.Errorf("the failed publish left the files %v, want %v", got, files)
 	}
 }
 
@@ -374,12 +374,12 @@ func TestPublishIsInTheLedger(t *testing.T) {
 	h.write("lake", "no folder")
 	h.fail(1, "", "publish")
 	if f := h.lakeState(); !f.IsBehind() || f.Failures != 1 || f.Last.Error == "" {
-		t.Errorf("after a failure: %+v", f)
+		t.Errorf("the ledger after a failure: got %+v, want one failure with its error", f)
 	}
 	h.must(os.Remove(h.path("lake")))
 	all := h.publish("--all")
 	if f := h.lakeState(); f.IsBehind() || f.Failures != 0 || f.Last.Version != all[1].Run || f.Last.Rows != all[0].Rows+all[1].Rows {
-		t.Errorf("after a publish: %+v", f)
+		t.Errorf("the ledger after a publish: got %+v, want no failure and both nights", f)
 	}
 	before := h.lakeState().Last
 	h.fail(1, "which is not earlier", "publish", all[0].Run)
@@ -419,7 +419,7 @@ func (h *fixture) lakeState() ledger.Follow {
 	h.must(err)
 	all := ledger.Follows(entries)
 	if len(all) != 1 || all[0].Last.Kind != ledger.Lake {
-		h.Fatalf("the ledger has %+v", all)
+		h.Fatalf("the ledger has %+v, want one kind of work, the lake", all)
 	}
 	return all[0]
 }
@@ -428,7 +428,7 @@ func TestCheckRemovesItsFiles(t *testing.T) {
 	h := newFixture(t, 0)
 	for range 2 {
 		if got := h.run("check"); got.code != 0 {
-			t.Fatalf("got %+v", got)
+			t.Fatalf("check: got %+v, want exit code 0", got)
 		}
 	}
 	if files := h.filesOfLake(); len(files) > 0 {

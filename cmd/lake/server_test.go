@@ -17,7 +17,7 @@ func TestLakeOnAServer(t *testing.T) {
 	h := newFixture(t, 1)
 	h.moveToEndpoint(server.URL, 9)
 	if got := h.run("check"); got.code != 0 {
-		t.Fatalf("check: %+v", got)
+		t.Fatalf("check: got %+v, want exit code 0", got)
 	}
 	first := h.publish()[0]
 	h.requireEqualTables(first.Run)
@@ -35,7 +35,7 @@ func TestLakeOnAServer(t *testing.T) {
 	h.publish()
 	h.requireEqualTables(second)
 	if slow > 0 {
-		t.Errorf("the publish got only %d of 5 responses to slow down", 5-slow)
+		t.Errorf("the publish got %d responses to slow down, want 5", 5-slow)
 	}
 
 	server.SetFailure(func(w http.ResponseWriter, r *http.Request) bool {
@@ -47,7 +47,7 @@ func TestLakeOnAServer(t *testing.T) {
 	})
 	third := h.night()
 	if got := h.run("publish"); got.code != 1 || !strings.Contains(got.stderr, "AccessDenied") || strings.Contains(got.stdout+got.stderr, s3sim.SecretKey) {
-		t.Errorf("publish: %+v", got)
+		t.Errorf("publish: got %+v, want exit code 1 and AccessDenied without the key", got)
 	}
 	server.SetFailure(nil)
 	if run := h.readRun(); run != second {

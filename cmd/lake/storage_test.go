@@ -35,7 +35,7 @@ func TestObjectStorage(t *testing.T) {
 	server := s3sim.New("nights")
 	h.moveToBucket(server)
 	if got := h.run("check"); got.code != 0 || len(server.Objects("nights")) > 0 {
-		t.Fatalf("check: %+v, left %d objects", got, len(server.Objects("nights")))
+		t.Fatalf("check: got %+v and %d objects left, want exit code 0 and none left", got, len(server.Objects("nights")))
 	}
 	first := h.publish()[0].Run
 	h.requireEqualTables(first)
@@ -45,7 +45,7 @@ func TestObjectStorage(t *testing.T) {
 	h.requireEqualTables(second)
 	before := len(server.Objects("nights"))
 	if got := h.run("expire"); got.code != 0 || !strings.Contains(got.stdout, "removed 1 night") {
-		t.Errorf("expire: %+v", got)
+		t.Errorf("expire: got %+v, want one removed night", got)
 	}
 	if after := len(server.Objects("nights")); after >= before {
 		t.Errorf("the bucket has %d objects, want fewer than the %d before expire", after, before)
@@ -80,6 +80,6 @@ func TestBucketFailsDuringPublish(t *testing.T) {
 	h.night()
 	server.Change("nights", nil)
 	if got := h.run("publish"); got.code != 1 || !strings.Contains(got.stderr, "check that lake.warehouse") || strings.Contains(got.stderr, s3sim.SecretKey) {
-		t.Errorf("without a bucket: %+v", got)
+		t.Errorf("publish without a bucket: got %+v, want exit code 1 and advice without the key", got)
 	}
 }

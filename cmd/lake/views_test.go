@@ -21,7 +21,7 @@ func (h *fixture) printViews(args ...string) string {
 	h.Helper()
 	got := h.run(append([]string{"views"}, args...)...)
 	if got.code != 0 || got.stderr != "" || strings.Contains(got.stdout, "${") {
-		h.Fatalf("views %v: %+v", args, got)
+		h.Fatalf("views %v: got %+v, want SQL without placeholders", args, got)
 	}
 	return got.stdout
 }
@@ -37,7 +37,7 @@ func TestViewsAreStatements(t *testing.T) {
 		text := h.printViews("--dialect", engine, "--catalog", "My-Lake")
 		for _, w := range want {
 			if !strings.Contains(text, w) {
-				t.Errorf("%s: %q is not in\n%s", engine, w, text)
+				t.Errorf("%s: the SQL does not contain %q:\n%s", engine, w, text)
 			}
 		}
 		views, err := filepath.Glob("../../queries/engines/mart/*.sql")
@@ -99,7 +99,7 @@ func TestPublishViewsWithoutViewSupport(t *testing.T) {
 	h := newFixture(t, 1)
 	got := h.run("publish", "--views")
 	if got.code != 3 || !strings.Contains(got.stdout, "tables in one commit") {
-		t.Fatalf("publish --views: %+v", got)
+		t.Fatalf("publish --views: got %+v, want exit code 3 after the commit", got)
 	}
 	for _, want := range []string{"the night is published but its views are not", "only a REST catalog can", "placementsync-lake views\" prints them"} {
 		if !strings.Contains(got.stderr, want) {

@@ -86,7 +86,7 @@ func TestTypedTokenIsNotEchoed(t *testing.T) {
 				t.Error("the terminal no longer echoes input")
 			}
 			if _, err := os.Stat(filepath.Join(dir, "config.yaml")); (err == nil) != (c.code == 0) {
-				t.Errorf("the configuration: %v", err)
+				t.Errorf("init ended with %d, and the state of the configuration file is: %v", c.code, err)
 			}
 		})
 	}

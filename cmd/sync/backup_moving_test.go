@@ -103,7 +103,7 @@ func TestBackupOfChangingSeriesFails(t *testing.T) {
 	err = runBackup(t.Context(), d.g, backupOptions{})
 	d.store.Fail = nil
 	if err == nil || !strings.Contains(err.Error(), "changed during each of 5 attempts") {
-		t.Fatalf("the backup ended with %v after %d changes", err, changes)
+		t.Fatalf("the backup ended with %v after %d changes, want an error after 5 attempts", err, changes)
 	}
 	if diff := cmp.Diff(before, manifestsIn(d.store.Objects("store"))); diff != "" {
 		t.Errorf("the backups in the bucket changed (-before +after):\n%s", diff)

@@ -80,10 +80,10 @@ func TestTrialUnreadableNewestManifest(t *testing.T) {
 		objects[damaged] = append([]byte(" "), objects[damaged][1:]...)
 	})
 	if output, err := d.verifyBackup(t, backupOptions{}); err == nil || !strings.Contains(err.Error(), "s3://store/"+damaged) || !strings.Contains(err.Error(), "--older") {
-		t.Errorf("verify printed %q and ended with %v", output, err)
+		t.Errorf("verify printed %q and ended with %v, want an error that names the manifest and --older", output, err)
 	}
 	if output, err := d.verifyBackup(t, backupOptions{older: true}); err != nil || !strings.Contains(output, "whole: "+older) || !strings.Contains(output, damaged) {
-		t.Errorf("verify --older printed %q and ended with %v", output, err)
+		t.Errorf("verify --older printed %q and ended with %v, want that %s is whole and %s damaged", output, err, older, damaged)
 	}
 	lost := d.dir() + ".lost"
 	must(t, os.Rename(d.dir(), lost))
@@ -108,7 +108,7 @@ func TestTrialUnreadableNewestManifest(t *testing.T) {
 		t.Error("the log does not explain why objects are kept")
 	}
 	if output, err := d.verifyBackup(t, backupOptions{}); err != nil || !strings.Contains(output, "whole: "+d.currentRun(t)) {
-		t.Errorf("want a backup newer than %s; verify printed %q, %v", newest, output, err)
+		t.Errorf("verify printed %q and ended with %v, want a whole backup newer than %s", output, err, newest)
 	}
 	d.store.Change("store", func(objects map[string][]byte) { delete(objects, damaged) })
 	must(t, d.night(t))
@@ -129,43 +129,44 @@ func TestTrialUnreadableNewestManifest(t *testing.T) {
 func TestTrialTwoMachinesWithOnePrefix(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
-	a, b := newBucketHarness(t), newBucketHarness(t)
-	b.service.Advance(3)
-	a.store.Now = func() time.Time { return b.g.Now() }
+	second, first := newBucketHarness(t), newBucketHarness(t)
+	store := second.store // of both machines
+	first.service.Advance(3)
+	store.Now = func() time.Time { return first.g.Now() }
 	var meanwhile func()
 	front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if do := meanwhile; do != nil && r.Method == http.MethodPut && strings.Contains(r.URL.Path, "/manifests/") {
 			meanwhile = nil
 			do()
 		}
-		a.store.ServeHTTP(w, r)
+		store.ServeHTTP(w, r)
 	}))
 	t.Cleanup(front.Close)
-	b.useServer(t, front.URL)
+	first.useServer(t, front.URL)
 	meanwhile = func() {
-		if err := errors.Join(a.night(t), runBackup(t.Context(), a.g, backupOptions{})); err != nil {
-			t.Errorf("the second machine: %v", err)
+		if err := errors.Join(second.night(t), runBackup(t.Context(), second.g, backupOptions{})); err != nil {
+			t.Errorf("the backup of the second machine: %v", err)
 		}
 	}
-	must(t, b.night(t))
-	if output, err := b.verifyBackup(t, backupOptions{}); err != nil || !strings.Contains(output, "whole: "+b.currentRun(t)) {
-		t.Errorf("verify on the first machine printed %q, %v", output, err)
+	must(t, first.night(t))
+	if output, err := first.verifyBackup(t, backupOptions{}); err != nil || !strings.Contains(output, "whole: "+first.currentRun(t)) {
+		t.Errorf("verify on the first machine printed %q and ended with %v, want its own whole backup", output, err)
 	}
 
-	before := manifestsIn(a.store.Objects("store"))
+	before := manifestsIn(store.Objects("store"))
 	meanwhile = func() {
-		a.store.Change("store", func(objects map[string][]byte) {
+		store.Change("store", func(objects map[string][]byte) {
 			maps.DeleteFunc(objects, func(name string, _ []byte) bool { return strings.HasPrefix(name, "night/data/") })
 		})
 	}
-	if err := runBackup(t.Context(), b.g, backupOptions{}); err == nil || !strings.Contains(err.Error(), "was removed during the backup") {
-		t.Errorf("a backup whose objects were removed ended with %v", err)
+	if err := runBackup(t.Context(), first.g, backupOptions{}); err == nil || !strings.Contains(err.Error(), "was removed during the backup") {
+		t.Errorf("a backup whose objects were removed ended with %v, want an error", err)
 	}
-	if after := manifestsIn(a.store.Objects("store")); !slices.Equal(before, after) {
+	if after := manifestsIn(store.Objects("store")); !slices.Equal(before, after) {
 		t.Errorf("the manifests are %v, want %v", after, before)
 	}
-	must(t, runBackup(t.Context(), b.g, backupOptions{}))
-	if output, err := b.verifyBackup(t, backupOptions{}); err != nil {
+	must(t, runBackup(t.Context(), first.g, backupOptions{}))
+	if output, err := first.verifyBackup(t, backupOptions{}); err != nil {
 		t.Errorf("the next backup did not send the missing objects: %q, %v", output, err)
 	}
 }
@@ -190,6 +191,6 @@ func TestTrialBackupAfterWrongClock(t *testing.T) {
 		t.Errorf("the backup warned %d times, want once", n)
 	}
 	if output, err := d.verifyBackup(t, backupOptions{}); err != nil || !strings.Contains(output, "whole: "+d.currentRun(t)) || !strings.Contains(output, warning) {
-		t.Errorf("readers see %s, and verify printed %q, %v", d.currentRun(t), output, err)
+		t.Errorf("verify printed %q and ended with %v, want the whole run %s and a warning", output, err, d.currentRun(t))
 	}
 }

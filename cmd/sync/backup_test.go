@@ -164,7 +164,7 @@ func (d *bucketHarness) loseBucket(t *testing.T) {
 	}
 	err := d.night(t)
 	if exitCodeOf(t, err) != ledger.Partial.ExitCode() || !strings.Contains(err.Error(), "s3://store/night/") || !strings.Contains(err.Error(), "the bucket does not exist") {
-		t.Errorf("the night ended with %d: %v", exitCodeOf(t, err), err)
+		t.Errorf("the night without a bucket ended with %d: %v; want the outcome partial and the reason", exitCodeOf(t, err), err)
 	}
 	d.store.Fail = nil
 	if diff := cmp.Diff(manifestsIn(bucket), manifestsIn(d.store.Objects("store"))); diff != "" {
@@ -175,7 +175,7 @@ func (d *bucketHarness) loseBucket(t *testing.T) {
 	must(t, err)
 	follows := command.LastFollows(wh)
 	if len(follows) != 1 || !follows[0].IsBehind() || follows[0].Last.Outcome != ledger.Failed || follows[0].Succeeded.IsZero() {
-		t.Errorf("the ledger contains %+v", follows)
+		t.Errorf("the ledger contains %+v, want one failed backup after a complete one", follows)
 	}
 	if n := d.queryCSV(t, "select count(*) from meta.runs where snapshot_at is not null"); strings.Join(strings.Fields(n), " ") != "count_star() 3" {
 		t.Errorf("readers do not see the last night: %s", n)
@@ -188,7 +188,7 @@ func (d *bucketHarness) useWrongKeys(t *testing.T) {
 	must(t, os.WriteFile(keyFile, []byte("AKIAOTHER"), 0o600))
 	err := d.night(t)
 	if exitCodeOf(t, err) != ledger.Partial.ExitCode() || !strings.Contains(err.Error(), "does not accept the keys") {
-		t.Errorf("the night ended with %d: %v", exitCodeOf(t, err), err)
+		t.Errorf("the night with wrong keys ended with %d: %v; want the outcome partial and the reason", exitCodeOf(t, err), err)
 	}
 	must(t, os.WriteFile(keyFile, []byte(s3sim.AccessKey), 0o600))
 }
@@ -212,7 +212,7 @@ func (d *bucketHarness) rotBeforeBackup(t *testing.T) {
 		return true
 	}
 	if err := d.night(t); exitCodeOf(t, err) != ledger.Partial.ExitCode() {
-		t.Fatalf("the night ended with %v", err)
+		t.Fatalf("the night ended with %v, want the outcome partial", err)
 	}
 	d.store.Fail = nil
 	// Only a table that the night changed is sent. The bucket contains the files of the others.
@@ -242,7 +242,7 @@ func (d *bucketHarness) rotBeforeBackup(t *testing.T) {
 	}
 	err = runBackup(t.Context(), d.g, backupOptions{})
 	if exitCodeOf(t, err) != ledger.Partial.ExitCode() || !strings.Contains(err.Error(), filepath.Base(last)) {
-		t.Errorf("the backup ended with %d: %v", exitCodeOf(t, err), err)
+		t.Errorf("the backup ended with %d: %v; want the outcome partial and the name of the damaged file", exitCodeOf(t, err), err)
 	}
 	for file, data := range intact {
 		must(t, os.WriteFile(file, data, 0o600))
@@ -254,13 +254,13 @@ func (d *bucketHarness) replaceWarehouse(t *testing.T) {
 	bucket := d.store.Objects("store")
 	err := d.night(t)
 	if exitCodeOf(t, err) != ledger.Partial.ExitCode() || !strings.Contains(err.Error(), "belongs to another warehouse, with run") {
-		t.Errorf("the night ended with %v", err)
+		t.Errorf("the night ended with %v, want the outcome partial and the run of the other warehouse", err)
 	}
 	if diff := cmp.Diff(manifestsIn(bucket), manifestsIn(d.store.Objects("store"))); diff != "" {
 		t.Errorf("the backup changed:\n%s", diff)
 	}
 	if err := runRebuild(t.Context(), d.g, rebuildOptions{from: "s3://store/night"}); err == nil || !strings.Contains(err.Error(), "it has a warehouse") {
-		t.Errorf("a restore over a warehouse: %v", err)
+		t.Errorf("a restore into a folder with a warehouse ended with %v, want an error", err)
 	}
 	must(t, os.RemoveAll(d.dir()))
 }
@@ -288,7 +288,7 @@ func (d *bucketHarness) interruptRestore(t *testing.T, files int, prices string)
 	must(t, runRebuild(t.Context(), d.g, rebuildOptions{from: "s3://store/night"}))
 	d.store.Fail = nil
 	if gets > files {
-		t.Errorf("the second restore sent %d requests for %d files", gets, files)
+		t.Errorf("the second restore sent %d requests, want at most %d, one for each file", gets, files)
 	}
 	if got := d.prices(t); got != prices {
 		t.Errorf("the restored warehouse has the prices\n%s\nwant\n%s", got, prices)
@@ -343,14 +343,14 @@ func (d *bucketHarness) leaveExports(t *testing.T, export func() error, wait fun
 		return puts > 1
 	}
 	if err := export(); err == nil || !strings.Contains(err.Error(), "from s3://store/for/them/2, which still contains them") {
-		t.Errorf("got %v", err)
+		t.Errorf("export ended with %v, want an error that names the kept objects", err)
 	}
 	d.store.Fail = nil
 	if _, err := os.Stat(killed); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("the temporary folder of a killed export: %v", err)
+		t.Errorf("the temporary folder of a killed export was not removed (%v)", err)
 	}
 	if _, err := os.Stat(running); err != nil {
-		t.Errorf("the temporary folder of a running export: %v", err)
+		t.Errorf("the temporary folder of a running export was removed: %v", err)
 	}
 	exports := func() (folders []string) {
 		for name := range d.store.Objects("store") {
@@ -370,7 +370,7 @@ func (d *bucketHarness) leaveExports(t *testing.T, export func() error, wait fun
 	wait(48)
 	must(t, export())
 	if old := exports(); len(old) != 3 || slices.Contains(old, young[2]) || !slices.Contains(old, "20251101") {
-		t.Errorf("two days later the bucket has %v, and before %v", old, young)
+		t.Errorf("two days later the bucket has %v, want three of %v without %s", old, young, young[2])
 	}
 }
 
@@ -420,7 +420,7 @@ func TestTrialExportToBucketIsAtomic(t *testing.T) {
 		return refused
 	}
 	if err := export(); err == nil || !strings.Contains(err.Error(), "readers of s3://store/for/them keep the previous export") {
-		t.Errorf("got %v", err)
+		t.Errorf("export ended with %v, want an error that names the previous export", err)
 	}
 	d.store.Fail = nil
 	if diff := cmp.Diff(first, published()); diff != "" {

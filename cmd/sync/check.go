@@ -182,8 +182,8 @@ func expectedCost(p pipeline.Plan, perSecond float64) string {
 	return text
 }
 
-// leastTime is the least time of a number of requests. It is empty if the number is
-// negative or the rate is unlimited.
+// leastTime returns the least time of a number of requests, or "" if the number is negative or the
+// rate is unlimited.
 func leastTime(requests int64, perSecond float64) string {
 	if perSecond <= 0 || requests < 0 {
 		return ""

@@ -164,7 +164,7 @@ func (g *globals) completeRun(list func(*warehouse.Warehouse) ([]string, error))
 	}
 }
 
-// publishedRuns are the runs with a snapshot in the history.
+// publishedRuns returns the runs with a snapshot in the history.
 func publishedRuns(wh *warehouse.Warehouse) (runs []string, err error) {
 	all, err := wh.Ledger.Runs()
 	if err != nil {
@@ -178,8 +178,8 @@ func publishedRuns(wh *warehouse.Warehouse) (runs []string, err error) {
 	return runs, nil
 }
 
-// keptVersions are the runs with a version on the disk.
+// keptVersions returns the runs with a version on the disk.
 func keptVersions(wh *warehouse.Warehouse) ([]string, error) { return wh.Versions.List() }
 
-// landedRuns are the runs with stored answers.
+// landedRuns returns the runs with stored answers.
 func landedRuns(wh *warehouse.Warehouse) ([]string, error) { return wh.Folder.LandedRuns() }

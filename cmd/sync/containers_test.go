@@ -190,7 +190,7 @@ func readCommand(t *testing.T, file string, args []string) (name, configFile str
 		err = cmd.ParseFlags(rest)
 	}
 	if err != nil {
-		t.Errorf("%s calls %q: %v", file, args, err)
+		t.Errorf("%s calls %q, which is not a command: %v", file, args, err)
 		return "", ""
 	}
 	if probe := cmd.Flags().Lookup("probe"); probe != nil && probe.Changed &&
@@ -296,10 +296,10 @@ type kubernetesPod struct {
 func (p kubernetesPod) check() string {
 	t, security := p.t, p.pod.Spec.Security
 	if user := imageUser(t); security.User != user || security.Group != user || !security.NonRoot {
-		t.Errorf("%s runs as %d:%d, and the user of the image is %d", p.file, security.User, security.Group, user)
+		t.Errorf("%s runs as %d:%d, want %d:%[4]d as the image", p.file, security.User, security.Group, user)
 	}
 	if version := newestRelease(t); version != "" && !strings.HasSuffix(p.container.Image, "placementsync:"+version) {
-		t.Errorf("%s runs %s, and the newest release is %s", p.file, p.container.Image, version)
+		t.Errorf("%s runs %s, want the newest release %s", p.file, p.container.Image, version)
 	}
 	if !p.pod.Spec.Shared {
 		t.Errorf("%s runs as process 1, in which a crash ends with exit code 2: set shareProcessNamespace", p.file)
@@ -341,7 +341,7 @@ func (p kubernetesPod) checkProbe(probe probe, cfg config.Config) {
 		}
 		at := slices.IndexFunc(p.container.Ports, func(port port) bool { return port.Name == get.Port })
 		if at < 0 || strconv.Itoa(p.container.Ports[at].Number) != listened {
-			p.t.Errorf("%s probes port %q, but serve.listen is %s", p.file, get.Port, cfg.Serve.Listen)
+			p.t.Errorf("%s probes port %q, want that of serve.listen, %s", p.file, get.Port, cfg.Serve.Listen)
 		}
 	}
 	if command := probe.Exec.Command; len(command) > 0 {
@@ -406,14 +406,14 @@ func TestComposeFile(t *testing.T) {
 	}](t, composeFile)[0]
 	s, ok := file.Services["serve"]
 	if !ok || len(file.Services) != 1 {
-		t.Fatalf("the services are %v", file.Services)
+		t.Fatalf("the services are %v, want only placementsync", file.Services)
 	}
 	if !s.Init {
 		t.Error("the program runs as process 1, in which a crash ends with exit code 2: set init")
 	}
 	env := map[string]string{"PLACEMENTSYNC_BASE_URL": "https://api.example.com"}
 	if len(s.Environment) != 1 || s.Environment["PLACEMENTSYNC_BASE_URL"] == "" {
-		t.Errorf("the environment is %v", s.Environment)
+		t.Errorf("the environment is %v, want only PLACEMENTSYNC_BASE_URL", s.Environment)
 	}
 	// The image expects these secrets.
 	var expected []string
@@ -425,18 +425,18 @@ func TestComposeFile(t *testing.T) {
 		}
 	}
 	if len(expected) != 2 || !slices.Equal(s.Secrets, expected) {
-		t.Errorf("the secrets are %v, the image expects %v", s.Secrets, expected)
+		t.Errorf("the secrets are %v, want %v as in the image", s.Secrets, expected)
 	}
 	cfg := parseConfig(t, "deploy/image/config.yaml", read(t, imageSource+"config.yaml"), env)
 	_, port, _ := net.SplitHostPort(cfg.Serve.Listen)
 	if len(s.Ports) != 1 || !strings.HasSuffix(s.Ports[0], ":"+port) {
-		t.Errorf("the ports are %v, and serve.listen is %s", s.Ports, cfg.Serve.Listen)
+		t.Errorf("the ports are %v, want only that of serve.listen, %s", s.Ports, cfg.Serve.Listen)
 	}
 	if !slices.Contains(s.Volumes, "warehouse:"+cfg.Warehouse.Dir) {
-		t.Errorf("the volumes are %v, and warehouse.dir is %s", s.Volumes, cfg.Warehouse.Dir)
+		t.Errorf("the volumes are %v, want the volume warehouse at %s", s.Volumes, cfg.Warehouse.Dir)
 	}
 	if test := s.Healthcheck.Test; len(test) < 3 || test[0] != "CMD" || test[1] != programInImage {
-		t.Errorf("the health check is %v", test)
+		t.Errorf("the health check is %v, want a CMD that runs %s", test, programInImage)
 	} else if name, _ := readCommand(t, composeFile, test[2:]); name != "serve" {
 		t.Errorf("the health check runs %s", name)
 	}

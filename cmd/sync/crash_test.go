@@ -16,7 +16,7 @@ import (
 	"placementsync/internal/command"
 )
 
-// mainCrash is a program that crashes. Its argument selects how.
+// mainCrash runs a program that crashes. Its argument selects the kind of crash.
 func mainCrash() {
 	how := os.Args[1]
 	os.Exit(command.RunInterruptible(os.Stderr, "", func(context.Context, func()) int {

@@ -160,7 +160,7 @@ echo broken > ../shallow/.git/HEAD
 	cmd.Dir = t.TempDir()
 	out, err := cmd.CombinedOutput()
 	if err != nil || !regexp.MustCompile(`^1\.0\.0\n1\.0\.0\+g[0-9a-f]{9}\n$`).Match(out) {
-		t.Errorf("the versions are %q, %v", out, err)
+		t.Errorf("the versions are %q (%v), want 1.0.0 and 1.0.0+g with a commit", out, err)
 	}
 }
 
@@ -172,7 +172,7 @@ func TestPackageTranscript(t *testing.T) {
 	shown := regexp.MustCompile(`(?m)^# (.*)$`).FindAllStringSubmatch(transcript, -1)
 	typed := regexp.MustCompile(`(?m)^\t?show '(.*)'`).FindAllStringSubmatch(read(t, "../../deploy/packages/try.sh"), -1)
 	if len(shown) < 10 || len(shown) != len(typed) {
-		t.Errorf("the transcript has %d commands, and the script %d: run make ship", len(shown), len(typed))
+		t.Errorf("the transcript has %d commands, want %d as the script: run make ship", len(shown), len(typed))
 	}
 	at := 0
 	for _, command := range shown {
@@ -180,7 +180,7 @@ func TestPackageTranscript(t *testing.T) {
 			at++
 		}
 		if at++; at > len(typed) {
-			t.Fatalf("the transcript has %q at this place, but the script has not: run make ship", command[1])
+			t.Fatalf("the transcript has the command %q, which is not in the script at this place: run make ship", command[1])
 		}
 	}
 }

@@ -141,12 +141,12 @@ func checkCatalog(t *testing.T, b *browser, site demoSite) {
 		// The page, the command line that it shows and the CSV must have the same rows.
 		records := readCSV(t, mustRun(t, "query", "--config", site.config, "--format", "csv", "--quiet", sql))
 		if len(records) < 2 || !strings.HasPrefix(fmt.Sprintf("%d listings", len(records)-1), strings.Fields(status)[0]) {
-			t.Errorf("%s: the page shows %q for %d records", what, status, len(records)-1)
+			t.Errorf("%s: the page shows %q, want %d records", what, status, len(records)-1)
 		}
 		page := strings.Split(shown, "\n")
 		for i, name := range page {
 			if records[i+1][1] != name && records[i+1][1] != "" && !strings.Contains(search, "page=") {
-				t.Fatalf("%s: row %d is %q, and the statement has %q", what, i+1, name, records[i+1][1])
+				t.Fatalf("%s: row %d is %q, want %q as in the statement", what, i+1, name, records[i+1][1])
 			}
 		}
 		if diff := cmp.Diff(records[1:], readCSV(t, fetchText(t, site.url+"/explore/catalog.csv"+search))[1:]); diff != "" && !strings.Contains(search, "page=") {

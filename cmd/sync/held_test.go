@@ -56,7 +56,7 @@ watch: [{name: nights, query: "SELECT run_id FROM meta.runs", key: [run_id], sen
 		return all
 	}
 	if err := d.night(t); exitCodeOf(t, err) != ledger.Partial.ExitCode() {
-		t.Fatalf("first night: %v\n%s", err, d.out)
+		t.Fatalf("the first night ended with %v, want the outcome partial\n%s", err, d.out)
 	}
 	wh, _, err := d.g.openWarehouse()
 	must(t, err)
@@ -68,7 +68,7 @@ watch: [{name: nights, query: "SELECT run_id FROM meta.runs", key: [run_id], sen
 	}
 
 	if err := d.night(t); exitCodeOf(t, err) != ledger.Failed.ExitCode() {
-		t.Fatalf("second night: %v\n%s", err, d.out)
+		t.Fatalf("the second night ended with %v, want the outcome failed\n%s", err, d.out)
 	}
 	h, err := findHeld(wh)
 	must(t, err)
@@ -99,6 +99,6 @@ watch: [{name: nights, query: "SELECT run_id FROM meta.runs", key: [run_id], sen
 		t.Fatalf("publish ended with %v, want the outcome partial", err)
 	}
 	if got := listFollows(); !slices.Equal(got[len(got)-3:], []string{"watch " + held, "lake", "backup " + held}) || len(messages) != 2 {
-		t.Errorf("work after the publish: %q, %d messages", got, len(messages))
+		t.Errorf("after the publish: the work is %q and %d messages were sent, want watch, lake and backup of %s and 2", got, len(messages), held)
 	}
 }

@@ -12,7 +12,7 @@ import (
 // inboxAlertInterval is the interval at which serve checks whether the inbox is full.
 const inboxAlertInterval = 10 * time.Second
 
-// defaultInboxLimit is the limit of an inbox of a size when serve.inbox_max is not set: a
+// defaultInboxLimit returns the limit of an inbox of a size when serve.inbox_max is not set: a
 // tenth of the disk space that is free without the inbox, at most 1 GB. All values are in
 // bytes. free is negative if it is unknown.
 func defaultInboxLimit(size, free int64) int64 {

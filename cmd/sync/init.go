@@ -256,7 +256,7 @@ func (d *draft) useFile(ctx context.Context, file string) error {
 	return err
 }
 
-// privateWriteHint is a command to create a token file with the access of the
+// privateWriteHint returns a command to create a token file with the access of the
 // configuration.
 func (d *draft) privateWriteHint(file string) string {
 	if group := sharedGroup(d.info); group != "" {

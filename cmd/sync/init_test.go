@@ -78,7 +78,7 @@ func TestInitRepeatsQuestions(t *testing.T) {
 	file, token := filepath.Join(dir, "config.yaml"), filepath.Join(dir, "token")
 	run := initWith(t, "ftp://x\rhttp://api.example.com\r "+base+" \r\rpc demo\rpc_demo\r", "--config", file)
 	if run.code != 0 {
-		t.Fatalf("ended with %d:\n%s", run.code, &run.stderr)
+		t.Fatalf("init ended with %d, want 0:\n%s", run.code, &run.stderr)
 	}
 	if diff := cmp.Diff([]string{"base_url: " + base, `token: ""`, `token_file: "token"`}, changedLines(t, file)); diff != "" {
 		t.Errorf("the configuration (-want +got):\n%s", diff)
@@ -119,7 +119,7 @@ func TestInitWithoutAnswer(t *testing.T) {
 		dir := filepath.Join(t.TempDir(), "etc")
 		run := initWith(t, answers, "--config", filepath.Join(dir, "config.yaml"))
 		if run.code != 130 || !strings.Contains(run.stderr.String(), "no answer was given: nothing was written") {
-			t.Errorf("%s: ended with %d: %s", name, run.code, &run.stderr)
+			t.Errorf("%s: ended with %d, want 130 and nothing written: %s", name, run.code, &run.stderr)
 		}
 		if _, err := os.Stat(dir); !os.IsNotExist(err) {
 			t.Errorf("%s: a file was written (%v)", name, err)
@@ -146,7 +146,7 @@ func TestInitFillsInPackageExample(t *testing.T) {
 	must(t, os.Chmod(file, 0o640))
 
 	if run := initWith(t, "pc_demo\r", "--config", file, "--base-url", base); run.code != 0 {
-		t.Fatalf("ended with %d:\n%s", run.code, &run.stderr)
+		t.Fatalf("init ended with %d, want 0:\n%s", run.code, &run.stderr)
 	}
 	want := []string{"base_url: " + base, `token: ""`, fmt.Sprintf("token_file: %q", token), fmt.Sprintf("dir: %q", filepath.Join(dir, "state/warehouse")), "# added by somebody"}
 	if diff := cmp.Diff(want, changedLines(t, file)); diff != "" {
@@ -160,7 +160,7 @@ func TestInitFillsInPackageExample(t *testing.T) {
 		}
 	}
 	if run := initWith(t, "", "--config", file, "--base-url", base); run.code != 2 || !strings.Contains(run.stderr.String(), "is already filled in") {
-		t.Errorf("a second init ended with %d: %s", run.code, &run.stderr)
+		t.Errorf("a second init ended with %d, want 2: %s", run.code, &run.stderr)
 	}
 }
 
@@ -179,7 +179,7 @@ func TestInitByRootSetsGroup(t *testing.T) {
 	file := filepath.Join(dir, "config.yaml")
 	run := initWith(t, "pc_demo\r", "--config", file, "--base-url", base, "--dir", filepath.Join(state, "warehouse"))
 	if run.code != 0 || !strings.Contains(run.stdout.String(), "next: runuser -u daemon -- placementsync run") {
-		t.Fatalf("ended with %d:\n%s%s", run.code, &run.stdout, &run.stderr)
+		t.Fatalf("init ended with %d, want 0 and the command for the user daemon:\n%s%s", run.code, &run.stdout, &run.stderr)
 	}
 	for _, name := range []string{file, filepath.Join(dir, "token")} {
 		info, err := os.Stat(name)
@@ -202,11 +202,11 @@ func TestInitKeepsInlineToken(t *testing.T) {
 	for _, flag := range []string{"--token-file=" + other, "--token-env=OTHER"} {
 		run := initWith(t, "", "--config", file, "--base-url", base, flag)
 		if run.code != 2 || !strings.Contains(run.stderr.String(), "has a token in api.token") || read(t, file) != string(text) {
-			t.Errorf("%s: ended with %d: %s", flag, run.code, &run.stderr)
+			t.Errorf("%s: ended with %d, want 2 and an unchanged file: %s", flag, run.code, &run.stderr)
 		}
 	}
 	if run := initWith(t, "", "--config", file, "--base-url", base); run.code != 0 {
-		t.Fatalf("ended with %d:\n%s", run.code, &run.stderr)
+		t.Fatalf("init ended with %d, want 0:\n%s", run.code, &run.stderr)
 	}
 	if diff := cmp.Diff([]string{"base_url: " + base, `token: "pc_demo"`}, changedLines(t, file)); diff != "" {
 		t.Errorf("the configuration (-want +got):\n%s", diff)
@@ -229,7 +229,7 @@ func TestInitChecksFilesBeforeQuestions(t *testing.T) {
 	} {
 		run := initWith(t, "pc_demo\r", args...)
 		if run.code == 0 || !strings.Contains(run.stderr.String(), want) || run.screen.Len() > 0 {
-			t.Errorf("ended with %d: %s\non the screen: %s", run.code, &run.stderr, &run.screen)
+			t.Errorf("init ended with %d: %s\non the screen: %s\nwant the error %q and no question", run.code, &run.stderr, &run.screen, want)
 		}
 	}
 	if _, err := os.Stat(file); !os.IsNotExist(err) {
@@ -247,11 +247,11 @@ func TestInitLineEndings(t *testing.T) {
 	must(t, os.WriteFile(file, []byte(marked), 0o600))
 	run := initWith(t, "pc_demo\r", "--config", file, "--base-url", base)
 	if run.code != 2 || !strings.Contains(run.stderr.String(), "begins with a byte order mark") || read(t, file) != marked {
-		t.Errorf("with a byte order mark: ended with %d: %s", run.code, &run.stderr)
+		t.Errorf("with a byte order mark: ended with %d, want 2 and an unchanged file: %s", run.code, &run.stderr)
 	}
 	must(t, os.WriteFile(file, []byte(strings.ReplaceAll(string(placementsync.ExampleConfig), "\n", "\r\n")), 0o600))
 	if run := initWith(t, "pc_demo\r", "--config", file, "--base-url", base); run.code != 0 {
-		t.Fatalf("with \\r\\n: ended with %d:\n%s", run.code, &run.stderr)
+		t.Fatalf("with \\r\\n: ended with %d, want 0:\n%s", run.code, &run.stderr)
 	}
 	text := read(t, file)
 	must(t, os.WriteFile(file, []byte(strings.ReplaceAll(text, "\r\n", "\n")), 0o600))

@@ -72,7 +72,7 @@ func TestTrialInspection(t *testing.T) {
 	} {
 		must(t, loss.do())
 		if got = j.Inspect(t.Context()); got.Errors[loss.source] == nil {
-			t.Errorf("the inspection has values of the lost %s: %+v", loss.source, got)
+			t.Errorf("the inspection reports no error for the lost %s: %+v", loss.source, got)
 		}
 	}
 	must(t, os.Rename(dir, dir+".away"))
@@ -80,11 +80,11 @@ func TestTrialInspection(t *testing.T) {
 	got = j.Inspect(t.Context())
 	for _, source := range []string{daemon.SourceVersion, daemon.SourceFree, daemon.SourceUsage, daemon.SourceInbox, daemon.SourceVerified, daemon.SourceWatches} {
 		if got.Errors[source] == nil {
-			t.Errorf("the inspection has values of %s on an unmounted disk: %+v", source, got)
+			t.Errorf("the inspection reports no error for %s on an unmounted disk: %+v", source, got)
 		}
 	}
 	if entries, err := s.Runs(); err == nil {
-		t.Errorf("the ledger of an unmounted disk has %d entries", len(entries))
+		t.Errorf("the ledger of an unmounted disk has %d entries, want an error", len(entries))
 	}
 }
 
@@ -98,16 +98,16 @@ func TestTrialJobsOnUnmountedDisk(t *testing.T) {
 	must(t, os.Rename(dir, dir+".away"))
 	must(t, os.Mkdir(dir, 0o700))
 	if r, err := j.Night(t.Context()); err == nil || !strings.Contains(err.Error(), "is its disk mounted") || r.Outcome != ledger.Failed {
-		t.Errorf("the night ended with %v: %+v", err, r)
+		t.Errorf("the night on an unmounted disk ended with %v: %+v; want a failure with advice", err, r)
 	}
 	if v, err := j.Verify(t.Context()); err != nil || v.FailedAt.IsZero() || v.Error == "" {
-		t.Errorf("the verification ended with %v: %+v", err, v)
+		t.Errorf("the verification ended with %v: %+v; want a result with the error", err, v)
 	}
 	if _, err := pastRuns(command.WarehouseConfig(j.cfg, version)); err == nil {
 		t.Error("the runs on an unmounted disk could be listed")
 	}
 	if entries, err := os.ReadDir(dir); err != nil || len(entries) > 0 {
-		t.Errorf("the mount point contains %v, %v", entries, err)
+		t.Errorf("the mount point contains %v (%v), want no files", entries, err)
 	}
 }
 
@@ -122,12 +122,12 @@ func TestTrialFailedVerifyKeepsDamage(t *testing.T) {
 	lock, err := s.wh.LockExisting("other", d.g.Now())
 	must(t, err)
 	if v, err := j.Verify(t.Context()); !errors.As(err, new(*warehouse.LockedError)) {
-		t.Errorf("with a held lock the verify ended with %v: %+v", err, v)
+		t.Errorf("with a held lock the verification ended with %v: %+v; want a LockedError", err, v)
 	}
 	must(t, lock.Release())
 	v := j.recordFailure(t.Context(), pipeline.VerifyReport{ReadData: true}.Record(d.g.Now()), os.ErrPermission)
 	if v.FailedAt.IsZero() || v.Error == "" || v.Result != integrity.Damaged || len(v.Damaged) != 1 {
-		t.Errorf("a failed verify hides the damage: %+v", v)
+		t.Errorf("after a failed verification the record is %+v, want the failure and the earlier damage", v)
 	}
 	if v, _, err := integrity.LastRecord(s.wh.Folder, false); err != nil || v.Result != integrity.Damaged || v.Error != "" {
 		t.Errorf("the record of names and sizes is %+v, %v", v, err)

@@ -92,10 +92,10 @@ func (l *testWarehouse) mustRun(hasToken bool, args ...string) string {
 	var out bytes.Buffer
 	before := l.requestCount.Load()
 	if code, problems := l.execute(l.Context(), env, &out, args...); code != 0 {
-		l.Fatalf("%q ended with %d:\n%s%s", args, code, &out, problems)
+		l.Fatalf("%q ended with %d, want 0:\n%s%s", args, code, &out, problems)
 	}
 	if !hasToken && l.requestCount.Load() > before {
-		l.Errorf("%q sent %d requests to the service", args, l.requestCount.Load()-before)
+		l.Errorf("%q sent %d requests to the service, want none without a token", args, l.requestCount.Load()-before)
 	}
 	return out.String()
 }
@@ -143,7 +143,7 @@ func (l *testWarehouse) deliver(events ...sim.Delivery) {
 	server := httptest.NewServer(receiver)
 	for _, event := range events {
 		if status, err := sim.Deliver(ctx, server.Client(), server.URL, event, secret); err != nil || status != http.StatusNoContent {
-			l.Errorf("event %s was answered %d (%v)", event.ID, status, err)
+			l.Errorf("event %s was answered %d (%v), want 204", event.ID, status, err)
 		}
 	}
 	server.Close()
@@ -160,7 +160,7 @@ func (l *testWarehouse) interruptNight() {
 	l.interrupt.Store(&interrupt)
 	defer l.interrupt.Store(nil)
 	if code, problems := l.execute(ctx, map[string]string{"PLACEMENTSYNC_TOKEN": demoToken}, io.Discard, "run"); code != 130 {
-		l.Fatalf("the night was not interrupted, it ended with %d:\n%s", code, problems)
+		l.Fatalf("the interrupted night ended with %d, want 130:\n%s", code, problems)
 	}
 }
 

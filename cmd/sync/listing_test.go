@@ -51,7 +51,7 @@ func checkWidths(t *testing.T, what, text string, width int) {
 	t.Helper()
 	for line := range strings.SplitSeq(text, "\n") {
 		if n := cellWidth(line); n > width {
-			t.Errorf("%s: a line has %d columns, over %d: %s", what, n, width, line)
+			t.Errorf("%s: a line has %d columns, want at most %d: %s", what, n, width, line)
 		}
 	}
 }

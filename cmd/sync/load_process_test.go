@@ -54,7 +54,7 @@ func (w worldSize) articles(t *testing.T) []string {
 	return ids
 }
 
-// mainService is the demo service as a separate process. It prints its address, advances by
+// mainService runs the demo service as a separate process. It prints its address, advances by
 // a day for each line of its input, and ends with the input.
 func mainService() {
 	var size worldSize
@@ -237,7 +237,7 @@ func (p *serveProcess) stop(t *testing.T) {
 	must(t, p.cmd.Process.Signal(os.Interrupt))
 	<-p.done
 	if code := p.cmd.ProcessState.ExitCode(); code != 0 {
-		t.Errorf("serve ended with %d", code)
+		t.Errorf("serve ended with %d, want 0", code)
 	}
 	for line := range strings.Lines(p.stderr.String()) {
 		if strings.Contains(line, "level=ERROR") || strings.Contains(line, "outcome=partial") || strings.Contains(line, "panic") {

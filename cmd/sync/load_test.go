@@ -119,7 +119,7 @@ func (f loadResults) check(t *testing.T) {
 		t.Errorf("%d deliveries had an unexpected response, and %d had none: %q", f.Deliveries.Wrong, f.Deliveries.Broken, f.Deliveries.Problems)
 	}
 	if f.Pages.Failed > 0 || f.Pages.Pages == 0 || f.Pages.Metrics == 0 {
-		t.Errorf("%d of %d page requests failed: %q", f.Pages.Failed, f.Pages.Pages+f.Pages.Metrics, f.Pages.Problems)
+		t.Errorf("%d of %d requests for the page and %d for the metrics failed: %q; want some requests and no failure", f.Pages.Failed, f.Pages.Pages, f.Pages.Metrics, f.Pages.Problems)
 	}
 	if f.Nights == 0 {
 		t.Error("no night began under the load")
@@ -134,7 +134,7 @@ func (f loadResults) checkMemory(t *testing.T) {
 	m := f.Memory
 	most := max(m.First.Most, m.Last.Most, m.After.Most)
 	if m.After.Low > share*m.Before.Low+slack || most > share*m.Before.Most+slack || most > bound {
-		t.Errorf("memory grows: %v", m)
+		t.Errorf("the memory grew: %v; want at most %v times that before and %d bytes more, and at most %d bytes", m, share, slack, bound)
 	}
 }
 

@@ -57,7 +57,7 @@ func logLines(t *testing.T, text string) (lines []map[string]any) {
 			continue
 		}
 		if at, err := time.Parse(time.RFC3339Nano, fmt.Sprint(one["time"])); err != nil || time.Since(at).Abs() > time.Hour {
-			t.Errorf("the time is %v: %s", one["time"], line)
+			t.Errorf("the time is %v, want a time of the last hour: %s", one["time"], line)
 		}
 		if level := fmt.Sprint(one["level"]); one["msg"] == nil || !slices.Contains([]string{"DEBUG", "INFO", "WARN", "ERROR"}, level) {
 			t.Errorf("the line has no level or no message: %s", line)
@@ -90,7 +90,7 @@ func TestLogOfPartialNight(t *testing.T) {
 	var shown, log bytes.Buffer
 	g := newLoggingGlobals(t, &shown, &log, "notify: {failure_url: '"+receiver.URL+"'}\n")
 	if err := runNight(t.Context(), g, runOptions{}); command.OutcomeOf(t.Context(), err) != ledger.Partial {
-		t.Fatalf("the night ended with %v", err)
+		t.Fatalf("the night ended with %v, want the outcome partial", err)
 	}
 	lines := logLines(t, log.String())
 	notRead := linesWith(lines, "stream not read")
@@ -100,25 +100,25 @@ func TestLogOfPartialNight(t *testing.T) {
 	orders := slices.IndexFunc(notRead, func(one map[string]any) bool { return one["stream"] == "orders" })
 	if orders < 0 || notRead[orders]["requests"] != 2.0 || notRead[orders]["retries"] != 1.0 || notRead[orders]["standing"] != "not read" ||
 		!strings.Contains(fmt.Sprint(notRead[orders]["reason"]), `body begins "{\"error\":`) {
-		t.Errorf("the log lines of orders are %v", notRead)
+		t.Errorf("the log lines of unread streams are %v, want orders with its reason", notRead)
 	}
 	night := linesWith(lines, "night ended")
 	if len(night) != 1 || night[0]["level"] != "WARN" || night[0]["outcome"] != "partial" || night[0]["version"] != night[0]["run"] ||
 		!strings.Contains(fmt.Sprint(night[0]["reason"]), "orders was not read: GET /orders answered 503 Service Unavailable after 2 attempts: an injected fault") {
-		t.Errorf("the log lines of the night are %v", night)
+		t.Errorf("the log lines of the night are %v, want one with the reason of orders", night)
 	}
 	if took, isNumber := night[0]["took"].(float64); !isNumber || took <= 0 || took > 600 {
-		t.Errorf("the night took %v seconds", night[0]["took"])
+		t.Errorf("the night took %v, want a number of seconds up to 600", night[0]["took"])
 	}
 	if n := len(lines) - len(stream.All()); n != 3 || len(linesWith(lines, "a secret is open to others")) != 1 || len(linesWith(lines, "alert sent")) != 1 {
-		t.Errorf("the log has %d lines besides those of the streams:\n%s", n, &log)
+		t.Errorf("the log has %d lines besides those of the streams, want 3:\n%s", n, &log)
 	}
 	checkAlert(t, <-alerts)
 	// The ledger contains the whole reason.
 	shown.Reset()
 	must(t, runRuns(g, "json"))
 	if !strings.Contains(shown.String(), "body begins") {
-		t.Errorf("the ledger shows\n%s", &shown)
+		t.Errorf("the ledger does not show the beginning of the body:\n%s", &shown)
 	}
 }
 

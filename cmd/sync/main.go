@@ -37,7 +37,7 @@ func executeArgs(ctx context.Context, args []string, p process) int {
 	return g.Execute(ctx, newRoot(g), args, p.stdout, p.stderr)
 }
 
-// exitCodes is the table of exit codes in the help of most commands.
+// exitCodes returns the table of exit codes in the help of most commands.
 func exitCodes() string {
 	return command.Meanings{Complete: "complete", Failed: "failed, nothing published", Partial: "published but partial",
 		Held: "another run holds the lock"}.Table()

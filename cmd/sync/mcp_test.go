@@ -73,7 +73,7 @@ func (a mcpProgram) testGuideCommands(t *testing.T) {
 				line = line[2:]
 			}
 			if line[0] != "/usr/local/bin/placementsync" || len(line) < 4 || line[len(line)-2] != "--config" {
-				t.Fatalf("the command line is %q", line)
+				t.Fatalf("the command line is %q, want the program with --config", line)
 			}
 			args := append(line[1:len(line)-1:len(line)-1], a.config)
 			session := a.connect(t, args)
@@ -81,7 +81,7 @@ func (a mcpProgram) testGuideCommands(t *testing.T) {
 			must(t, err)
 			text := got.Content[0].(*sdk.TextContent).Text
 			if got.IsError || !strings.Contains(text, `["listings",10,`) {
-				t.Errorf("the query headline returned: %s", text)
+				t.Errorf("the query headline returned %s, want 10 listings", text)
 			}
 			if !strings.Contains(text, `"grades":[{"table":`) || !strings.Contains(text, `{"table":"campaigns","standing":"proven",`) {
 				t.Errorf("the query headline returned no grades of its tables: %s", text)
@@ -200,7 +200,7 @@ func (a mcpProgram) testClosedInput(t *testing.T) {
 	}
 	send(`{"jsonrpc":"2.0","id":9,`)
 	if got := receive(); !strings.Contains(got, `"error":{"code":-32700,`) || !strings.Contains(got, `"id":null`) {
-		t.Errorf("the response to an invalid line is %s", got)
+		t.Errorf("the response to an invalid line is %s, want the error -32700", got)
 	}
 	send(`{"jsonrpc":"2.0","id":4,"method":"tools/call","params":{"name":"sql","arguments":{"sql":"WITH RECURSIVE t AS (SELECT 1 AS n UNION ALL SELECT n + 1 FROM t) SELECT count(*) FROM t"}}}`)
 	began := time.Now()

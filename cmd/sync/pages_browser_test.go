@@ -175,7 +175,7 @@ func (w *recordBrowser) checkLayouts(t *testing.T) {
 			var bad int
 			w.eval(`document.querySelectorAll("main script, main img, main style, main [style]:not(.chart, .chart *), main [onclick]").length`, &bad)
 			if bad > 0 {
-				t.Errorf("%s has %d unexpected elements", path, bad)
+				t.Errorf("%s has %d unexpected elements, want none", path, bad)
 			}
 			name, _, _ := strings.Cut(strings.ReplaceAll(path, "/", "-"), "?")
 			w.saveScreenshots(fmt.Sprintf("%s-%s-%d", name, view.scheme, view.width), view.width)

@@ -21,7 +21,7 @@ import (
 // redrawInterval is the interval of progress on a terminal.
 const redrawInterval = 200 * time.Millisecond
 
-// progressInterval is the interval of progress in the log. Most nights are shorter than 15
+// progressInterval returns the interval of progress in the log. Most nights are shorter than 15
 // minutes, so their log has no such line.
 func (g *globals) progressInterval() time.Duration {
 	if g.Verbose {

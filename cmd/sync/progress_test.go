@@ -117,7 +117,7 @@ func TestProgressIsLoggedUnlessQuiet(t *testing.T) {
 	} {
 		log, stop := g.showProgress(&pipeline.Watch{})
 		if log.Enabled(t.Context(), slog.LevelInfo) == g.Quiet {
-			t.Errorf("with quiet %v, the log of progress is enabled: %v", g.Quiet, !g.Quiet)
+			t.Errorf("with quiet %v, progress is logged: %v, want %v", g.Quiet, g.Quiet, !g.Quiet)
 		}
 		stop()
 	}

@@ -61,7 +61,7 @@ func mustRun(t *testing.T, args ...string) string {
 	var out, problems bytes.Buffer
 	p := process{stdout: &out, stderr: &problems, Host: command.Host{LookupEnv: func(string) (string, bool) { return "", false }, Now: time.Now}}
 	if code := executeArgs(t.Context(), args, p); code != 0 {
-		t.Fatalf("placementsync %q ended with %d:\n%s", args, code, problems.String())
+		t.Fatalf("placementsync %q ended with %d, want 0:\n%s", args, code, problems.String())
 	}
 	return out.String()
 }

@@ -58,7 +58,7 @@ func runOnTerminal(t *testing.T, width int, dir string, args ...string) string {
 	<-copied
 	_ = control.Close()
 	if failed := new(exec.ExitError); err != nil && (!errors.As(err, &failed) || failed.ExitCode() != 3) {
-		t.Fatalf("%v: %v\n%s", args, err, &sent)
+		t.Fatalf("%v ended with %v, want exit code 0 or 3\n%s", args, err, &sent)
 	}
 	plain := regexp.MustCompile(`\x1b\[[0-9;?]*[A-Za-z]`).ReplaceAllString(sent.String(), "")
 	checkWidths(t, fmt.Sprintf("%v at %d", args, width), strings.ReplaceAll(plain, "\r", "\n"), width)

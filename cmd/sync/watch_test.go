@@ -62,7 +62,7 @@ func (m *mailServer) serve(t *testing.T) int {
 	return listener.Addr().(*net.TCPAddr).Port
 }
 
-// exampleText is config.example.yaml with its commented channels and watches enabled.
+// exampleText returns config.example.yaml with its commented channels and watches enabled.
 func exampleText(t *testing.T) string {
 	t.Helper()
 	text := read(t, "../../config.example.yaml")

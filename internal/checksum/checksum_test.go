@@ -27,7 +27,7 @@ func TestAFlippedBitBreaksTheSeal(t *testing.T) {
 		text, err := form.seal(want)
 		var got sealedValue
 		if err != nil || form.unseal(text, &got) != nil || got != want {
-			t.Fatalf("%s: sealed and unsealed: %v (%v)", name, got, err)
+			t.Fatalf("%s: sealed and unsealed: got %v (%v), want %v", name, got, err, want)
 		}
 		for bit := range 8 * len(text) {
 			text[bit/8] ^= 1 << (bit % 8)

@@ -17,7 +17,7 @@ import (
 	"placementsync/internal/config"
 )
 
-// env is the environment that the files under testdata refer to.
+// env looks up the variables that the files under testdata refer to.
 func env(name string) (string, bool) {
 	value, ok := map[string]string{
 		"PLACEMENTSYNC_TOKEN": "pc_hunter2",
@@ -29,7 +29,7 @@ func env(name string) (string, bool) {
 	return value, ok
 }
 
-// envWithHashKey is env with the hash key.
+// envWithHashKey looks up the same variables and the hash key.
 func envWithHashKey(name string) (string, bool) {
 	if name == config.HashKeyVar {
 		return "hash-hunter2", true
@@ -377,7 +377,7 @@ func FuzzParse(f *testing.F) {
 		}
 		text, err := yaml.Marshal(cfg)
 		if err != nil {
-			t.Errorf("marshal: %v", err)
+			t.Errorf("marshal the configuration: %v", err)
 		}
 		other, err := yaml.Marshal(withOtherSecrets(cfg))
 		if diff := cmp.Diff(string(text), string(other)); err != nil || diff != "" {

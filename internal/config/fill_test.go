@@ -59,7 +59,7 @@ func TestFilledValuesAreParsedUnchanged(t *testing.T) {
 		}
 		cfg, err := config.Parse("f", filled, func(name string) (string, bool) { return "${" + name + "}", !strings.HasSuffix(name, "_FILE") })
 		if want := strings.ReplaceAll(value, "$$", "$"); cfg.API.BaseURL != want {
-			t.Errorf("filled in %q, parsed %q (%v):\n%s", value, cfg.API.BaseURL, err, filled)
+			t.Errorf("filled in %q: got %q (%v), want %q:\n%s", value, cfg.API.BaseURL, err, want, filled)
 		}
 	}
 }

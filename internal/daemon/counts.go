@@ -40,7 +40,7 @@ func newCounts(streams []string) counts {
 	return c
 }
 
-// runOutcomes are the outcomes of runs in the ledger.
+// runOutcomes returns the outcomes of runs in the ledger.
 func runOutcomes() []ledger.Outcome {
 	return []ledger.Outcome{ledger.Complete, ledger.Partial, ledger.Failed, ledger.Interrupted, ledger.Killed}
 }

@@ -20,7 +20,7 @@ type heldNight struct{ warehouse.HeldNight }
 
 func (h heldNight) CheckTable() page.Table { return checkTable(h.Entry) }
 
-// Accept is the value of the flag --accept.
+// Accept returns the value of the flag --accept.
 func (h heldNight) Accept() string { return strings.Join(h.FailedChecks(), ",") }
 
 // HeldPage serves the failed checks of the held night and its changes.

@@ -306,7 +306,7 @@ func TestNightWithoutLedgerEntryIsShown(t *testing.T) {
 	})
 }
 
-// fullInspection is an inspection without read errors.
+// fullInspection returns an inspection without read errors.
 func fullInspection() daemon.Inspection {
 	now := time.Now()
 	return daemon.Inspection{At: now, Free: 1 << 30, Needed: 50 << 20,

@@ -93,7 +93,7 @@ func (s *scheduler) scheduleNext() {
 	s.d.notifyManager("STATUS=next night at " + s.next.Format(time.RFC3339))
 }
 
-// untilDue is the time until the loop has to wake up.
+// untilDue returns the time until the loop has to wake up.
 func (s *scheduler) untilDue() time.Duration {
 	now := s.d.cfg.Now()
 	left := checkEvery

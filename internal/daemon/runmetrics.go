@@ -44,7 +44,7 @@ func runMetrics() []metric {
 	}
 }
 
-// nightMetrics describe the last nights in the ledger.
+// nightMetrics returns metrics of the last nights in the ledger.
 func nightMetrics() []metric {
 	ofPublished := func(value func(ledger.Run) float64) func(scrape, emitter) {
 		return ifRead(SourceLedger, func(s scrape, emit emitter) {
@@ -114,7 +114,7 @@ func nightMetrics() []metric {
 	}
 }
 
-// streamMetrics describe the streams of the last published night.
+// streamMetrics returns metrics of the streams of the last published night.
 func streamMetrics() []metric {
 	ofStreams := func(collect func(ledger.Stream, emitter)) func(scrape, emitter) {
 		return ifRead(SourceLedger, func(s scrape, emit emitter) {
@@ -163,7 +163,7 @@ func streamMetrics() []metric {
 	}
 }
 
-// refreshMetrics describe the last refreshes in the ledger.
+// refreshMetrics returns metrics of the last refreshes in the ledger.
 func refreshMetrics() []metric {
 	return []metric{
 		{"last_refresh_timestamp_seconds", "End of the last refresh, or its start if it was killed. 0 before the first one.", nil, false,
@@ -185,7 +185,7 @@ func refreshMetrics() []metric {
 	}
 }
 
-// scheduleMetrics describe this process.
+// scheduleMetrics returns metrics of this process.
 func scheduleMetrics() []metric {
 	// The interval after the last success is used, because the interval around now is wrong
 	// on days without slots.

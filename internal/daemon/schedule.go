@@ -49,7 +49,7 @@ func (s Schedule) Next(t time.Time) time.Time {
 	return time.Time{}
 }
 
-// Interval is the time between slots around t. Slots may be uneven, so it is the longer of
+// Interval returns the time between slots around t. Slots may be uneven, so it is the longer of
 // two times: from t to the next slot, and from there to the following slot.
 func (s Schedule) Interval(t time.Time) time.Duration {
 	first := s.Next(t)

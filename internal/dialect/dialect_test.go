@@ -182,7 +182,7 @@ func checkParams(t *testing.T, engine string, q dialect.Query) {
 	block := paramsBlock.FindStringSubmatch(q.SQL)
 	if len(q.Params) == 0 || block == nil {
 		if len(q.Params) > 0 || strings.Contains(q.SQL, "params") {
-			t.Errorf("%s: query %s has %d parameters, and its params are %q", engine, q.Name, len(q.Params), block)
+			t.Errorf("%s: query %s has %d parameters in the header, but its SQL has the params %q", engine, q.Name, len(q.Params), block)
 		}
 		return
 	}

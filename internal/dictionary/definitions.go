@@ -55,7 +55,7 @@ func Definitions() (main map[string]stream.Definition, meta []stream.Definition,
 // AllChangesStatement return other SQL for the same schema files.
 const generatedVersion = 2
 
-// SchemaVersion is a hash of the schema files and of the generated views. It changes when a
+// SchemaVersion returns a hash of the schema files and of the generated views. It changes when a
 // catalog of an earlier program needs new tables, columns or views.
 func SchemaVersion() string {
 	h := sha256.New()
@@ -84,9 +84,9 @@ func FieldIDs(columns []stream.Column) sqltext.SQL {
 	}) + "}"
 }
 
-// SignedHash is the expression that converts row_hash of the catalog to its form in Parquet.
+// SignedHash returns the expression that converts row_hash of the catalog to its form in Parquet.
 func SignedHash() sqltext.SQL { return parquetSQL.Render("signed_hash", nil) }
 
-// StoredHash is the expression that converts row_hash of a Parquet file to its form in the
+// StoredHash returns the expression that converts row_hash of a Parquet file to its form in the
 // catalog. It accepts the files of programs that wrote the unsigned form.
 func StoredHash() sqltext.SQL { return parquetSQL.Render("stored_hash", nil) }

@@ -15,7 +15,7 @@ const (
 	ChangesSuffix = "_changes"
 )
 
-// HistoryStatements create the history view and the macros of a table.
+// HistoryStatements returns the statements that create the history view and the macros of a table.
 func HistoryStatements(def stream.Definition, key []string) []sqltext.SQL {
 	table := sqltext.Name(def.Name)
 	return []sqltext.SQL{
@@ -26,7 +26,7 @@ func HistoryStatements(def stream.Definition, key []string) []sqltext.SQL {
 	}
 }
 
-// AllChangesStatement creates the macro with the changes of all tables.
+// AllChangesStatement returns the statement that creates the macro with the changes of all tables.
 func AllChangesStatement(tables []stream.Table) sqltext.SQL {
 	parts := sqltext.Join(tables, "\nUNION ALL ", func(t stream.Table) sqltext.SQL {
 		return historySQL.Render("changes_of_table", sqltext.Values{"name": t.Name, "macro": sqltext.Name(t.Name + ChangesSuffix)})
@@ -34,7 +34,7 @@ func AllChangesStatement(tables []stream.Table) sqltext.SQL {
 	return historySQL.Render("all_changes_macro", sqltext.Values{"tables": parts})
 }
 
-// rowVersion selects row_hash, row_key and every column as JSON text under the names c0, c1, ...
+// rowVersion returns a SELECT list: row_hash, row_key and every column as JSON text under the names c0, c1, ...
 func rowVersion(def stream.Definition, key []string) sqltext.SQL {
 	parts := []string{"row_hash"}
 	if len(key) == 1 {
@@ -48,7 +48,7 @@ func rowVersion(def stream.Definition, key []string) sqltext.SQL {
 	return sqltext.SQL(strings.Join(parts, ", "))
 }
 
-// jsonText converts a column to JSON text. to_json would turn decimals into doubles and drop
+// jsonText returns the expression that converts a column to JSON text. to_json would turn decimals into doubles and drop
 // the zone of a time.
 func jsonText(c stream.Column) string {
 	name := sqltext.Quote(c.Name)
@@ -61,7 +61,7 @@ func jsonText(c stream.Column) string {
 	return name + "::VARCHAR"
 }
 
-// recordText joins the columns of rowVersion to one JSON object without its NULLs.
+// recordText returns the expression that joins the columns of rowVersion to one JSON object without its NULLs.
 func recordText(def stream.Definition) sqltext.SQL {
 	parts := make([]string, len(def.Columns))
 	for i, c := range def.Columns {
@@ -85,7 +85,8 @@ func trackedFields(def stream.Definition, key []string) sqltext.SQL {
 	return sqltext.SQL(strings.Join(parts, ", "))
 }
 
-// sameKey compares the key columns as texts, which are equal if and only if the values are.
+// sameKey returns the condition that two versions have the same key. It compares texts, which are
+// equal if and only if the values are.
 func sameKey(def stream.Definition, key []string) sqltext.SQL {
 	var parts []string
 	for i, c := range def.Columns {

@@ -169,7 +169,7 @@ func describeColumns(prefix string, all []stream.Column) []Column {
 	return columns
 }
 
-// Name is the name of the table in SQL: orders, mart.payables.
+// Name returns the name of the table in SQL, such as orders or mart.payables.
 func (t Table) Name() string {
 	if t.Schema == "main" {
 		return t.Table
@@ -186,7 +186,7 @@ func (t Table) RowIdentity(quote string) (label, text string) {
 	return "key", quote + strings.Join(t.Key, quote+", "+quote) + quote
 }
 
-// Sources are the endpoints and topics that fill a table, or the tables that a view reads.
+// Sources returns the endpoints and topics that fill a table, or the tables that a view reads.
 // Tables of meta have no sources: each night writes them.
 func (t Table) Sources() []string { return slices.Concat(t.Streams, t.Reads) }
 

@@ -81,7 +81,7 @@ func TestFailedStepKeepsOldOrNewContent(t *testing.T) {
 				f := &stepRecorder{fails: n}
 				err := change(durable.Disk{Step: f.step}, dir, path)
 				if got := readContent(t, path); got != before && got != after || err == nil && got != after {
-					t.Errorf("error %v: the content is %q", err, got)
+					t.Errorf("after the error %v the content is %q, want the old or the new one", err, got)
 				}
 				if len(f.steps) < n {
 					return
@@ -96,7 +96,7 @@ func TestFailedStepKeepsOldOrNewContent(t *testing.T) {
 				}
 				must(t, change(durable.Disk{}, dir, path))
 				if got := readContent(t, path); got != after {
-					t.Errorf("%s failed: after the second attempt the content is %q", failed, got)
+					t.Errorf("%s failed: after the second attempt the content is %q, want %q", failed, got, after)
 				}
 			}
 		})
@@ -112,7 +112,7 @@ func TestFailedCreateFileKeepsNoPartialFile(t *testing.T) {
 		f := &stepRecorder{fails: n}
 		err := durable.Disk{Step: f.step}.CreateFile(path, []byte(text), 0o600, nil)
 		if got := readContent(t, path); got != "" && got != text || err == nil && got != text {
-			t.Errorf("error %v after %q: the content is %q", err, f.steps, got)
+			t.Errorf("after the error %v and the steps %q the content is %q, want none or all of it", err, f.steps, got)
 		}
 		left, readErr := os.ReadDir(dir)
 		must(t, readErr)
@@ -138,7 +138,7 @@ func TestCreateFileFailsIfTheNameExists(t *testing.T) {
 		}
 	}
 	if entries, err := os.ReadDir(dir); err != nil || len(entries) != 2 || readContent(t, file) != "old" {
-		t.Errorf("the folder contains %v (%v), and the file %q", entries, err, readContent(t, file))
+		t.Errorf("the folder contains %v (%v) and the file %q, want two entries and the old content", entries, err, readContent(t, file))
 	}
 }
 
@@ -156,7 +156,7 @@ func TestModesOfFiles(t *testing.T) {
 	like, err := os.Stat(origin)
 	must(t, err)
 	if to, err := os.Readlink(link); to != "origin" || readContent(t, origin) != "new" {
-		t.Errorf("the link leads to %q (%v), and the file contains %q", to, err, readContent(t, origin))
+		t.Errorf("the link leads to %q (%v) and its target contains %q, want origin and new", to, err, readContent(t, origin))
 	}
 	access := durable.AccessOf(like)
 	for name, access := range map[string]*durable.Access{"no-access": nil, "like-origin": &access} {
@@ -193,7 +193,7 @@ func TestNoStepAfterAFailedChange(t *testing.T) {
 	f := &stepRecorder{}
 	err := durable.Disk{Step: f.step, Label: func(string) string { return "it" }}.Do("fsync", "a", func() error { return syscall.EIO })
 	if !errors.Is(err, syscall.EIO) || len(f.steps) != 1 || f.steps[0] != "before fsync it" {
-		t.Errorf("got %v after the steps %v", err, f.steps)
+		t.Errorf("got %v after the steps %v, want EIO after the fsync", err, f.steps)
 	}
 }
 
@@ -302,7 +302,7 @@ func TestConcurrentWritersOfOnePath(t *testing.T) {
 		must(t, <-failed)
 	}
 	if got := readContent(t, path); got != "whole" {
-		t.Errorf("the content is %q", got)
+		t.Errorf("the content is %q, want whole", got)
 	}
 }
 

@@ -47,7 +47,7 @@ func TestTrialUninterruptibleQueriesAreLimited(t *testing.T) {
 				t.Errorf("uninterruptible query: got %v, %v, want status 503", res, err)
 			}
 			if took := time.Since(began); took > 10*time.Second {
-				t.Errorf("uninterruptible query: the response took %s", took)
+				t.Errorf("uninterruptible query: the response took %s, want at most 10s", took)
 			}
 		})
 	}

@@ -20,7 +20,7 @@ var (
 	link      = regexp.MustCompile(`<td[^>]*><a href="/explore/listings/([^"]*)">`)
 )
 
-// filterAddresses are filters of the fixture with the equivalent SQL conditions.
+// filterAddresses returns filters of the fixture with the equivalent SQL conditions.
 func filterAddresses() map[string]string {
 	return map[string]string{
 		"":                                     "true",
@@ -219,7 +219,7 @@ func testHostileNames(t *testing.T, s *site) {
 	records, err := csv.NewReader(strings.NewReader(s.get(t, "/catalog.csv?q=hyperlink", http.StatusOK))).ReadAll()
 	must(t, err)
 	if got := records[1][1]; got != `'=HYPERLINK("http://evil")` {
-		t.Errorf("a formula in the CSV is %q", got)
+		t.Errorf("a formula in the CSV is %q, want an apostrophe before it", got)
 	}
 }
 

@@ -31,8 +31,8 @@ type reply interface {
 	send(e *Explorer, w http.ResponseWriter, v *visit) error
 }
 
-// htmlPage is a page with the template assets/<Template>.html and its data. It is also the data of
-// the templates.
+// htmlPage is a page of the template assets/<Template>.html. The template is rendered with the
+// whole htmlPage as its data.
 type htmlPage struct {
 	page.Frame
 	Template string
@@ -158,7 +158,7 @@ func (b *downloadWriter) end() (hasBegun bool) {
 	return b.hasBegun
 }
 
-// Link keeps the snapshot of the page in the address of another one.
+// Link returns the address of another page for the same snapshot.
 func (p htmlPage) Link(to string) string { return p.Links.keepAsOf(to) }
 
 func (p htmlPage) send(e *Explorer, w http.ResponseWriter, v *visit) error {
@@ -207,11 +207,11 @@ var errTooSlow = errors.New("the page took too long and was stopped")
 // sendError sends an error page.
 func (e *Explorer) sendError(w http.ResponseWriter, v *visit, err error) {
 	shown, ok := errors.AsType[*statusError](err)
-	misuse, misused := errors.AsType[*query.UsageError](err)
+	wrongUse, isWrongUse := errors.AsType[*query.UsageError](err)
 	switch {
 	case ok:
-	case misused:
-		shown = &statusError{http.StatusBadRequest, misuse.Error(), "Change the address or the form."}
+	case isWrongUse:
+		shown = &statusError{http.StatusBadRequest, wrongUse.Error(), "Change the address or the form."}
 	case errors.Is(err, errTooSlow) || errors.Is(err, context.DeadlineExceeded):
 		shown = &statusError{http.StatusServiceUnavailable, errTooSlow.Error(), "Narrow the request, or try again when the machine is less busy."}
 	case query.IsMissing(err):

@@ -114,7 +114,7 @@ func testStatements(t *testing.T, s *site) {
 	must(t, err)
 	policy := res.Header.Get("Content-Security-Policy")
 	if !regexp.MustCompile(`script-src 'self'; style-src 'self' 'nonce-\w{20,}';`).MatchString(policy) || policy == again.Header.Get("Content-Security-Policy") {
-		t.Errorf("the policies are %s and %s", policy, again.Header.Get("Content-Security-Policy"))
+		t.Errorf("the policies of two pages are %s and %s, want a different nonce in each", policy, again.Header.Get("Content-Security-Policy"))
 	}
 	var words struct {
 		Schemas map[string][]struct{ Name string }
@@ -208,7 +208,7 @@ func testCrashedStatement(t *testing.T, s *site) {
 	}()
 	must(t, s.childOf(t).Signal(syscall.SIGSEGV))
 	if got := <-answer; !strings.Contains(got, "ended without a result (") || !strings.Contains(s.logText(), "process of a statement ended") {
-		t.Errorf("the page is %s\n%s", got, s.logText())
+		t.Errorf("the page does not show, or the log does not contain, the end of the process: %s\n%s", got, s.logText())
 	}
 	wantTexts(t, s.runSQL(t, "SELECT 42 AS answer", http.StatusOK), "42")
 	s.get(t, "/snapshot", http.StatusOK)

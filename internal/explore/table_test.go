@@ -68,7 +68,7 @@ func TestTablesAreSorted(t *testing.T) {
 	}
 }
 
-// tableFilters are filters of the orders with the equivalent SQL conditions.
+// tableFilters returns filters of the orders with the equivalent SQL conditions.
 func tableFilters() map[string]string {
 	return map[string]string{
 		"":                      "true",

@@ -50,7 +50,7 @@ func fetchIDs(t *testing.T, c *fetch.Client, n int) time.Duration {
 	var got collector
 	d, err := c.Details(t.Context(), detail, numberedIDs(n), got.read)
 	if err != nil || d.Found != n {
-		t.Fatalf("found %d of %d: %v", d.Found, n, err)
+		t.Fatalf("found %d ids (%v), want %d", d.Found, err, n)
 	}
 	return time.Since(start)
 }
@@ -77,7 +77,7 @@ func TestRateIsUsedAndNotExceeded(t *testing.T) {
 				const n = 2000
 				took := fetchIDs(t, newClient(t, cfg, nil), n)
 				if service.tooMany > 0 {
-					t.Errorf("%d requests were answered 429", service.tooMany)
+					t.Errorf("%d requests were answered 429, want none", service.tooMany)
 				}
 				allowed := float64(tc.perSecond) * took.Seconds()
 				if used := n / allowed; used < 0.97 {
@@ -151,10 +151,10 @@ func TestRateAdaptsToSlowerService(t *testing.T) {
 				took := fetchIDs(t, newClient(t, cfg, nil), 1000)
 				t.Logf("took %v, %d answered 429", took, service.tooMany)
 				if took > 100*time.Second {
-					t.Errorf("took %v; at the service's rate it takes 50s", took)
+					t.Errorf("the requests took %v, want at most 100s; at the service's rate they take 50s", took)
 				}
 				if service.tooMany > 400 {
-					t.Errorf("%d of 1000 requests were answered 429", service.tooMany)
+					t.Errorf("%d of 1000 requests were answered 429, want at most 400", service.tooMany)
 				}
 			})
 		})
@@ -282,7 +282,7 @@ func TestDetails(t *testing.T) {
 		})), nil)
 		d, err := c.Details(t.Context(), rows, numberedIDs(3), got.read)
 		if err != nil || d.Found != 3 || d.Grade != fetch.BestEffort || len(got.ids) != 25 {
-			t.Errorf("got %+v, %d ids and %v", d, len(got.ids), err)
+			t.Errorf("got %+v, %d ids and %v, want best_effort with 3 found, and 25 ids", d, len(got.ids), err)
 		}
 	})
 }

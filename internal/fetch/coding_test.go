@@ -117,7 +117,7 @@ func checkStoredAsReceived(t *testing.T, text string, compressed []byte, header 
 			return stream.PageFacts{}, nil
 		})
 		if err != nil || read != text {
-			t.Fatalf("read %.40q: %v", read, err)
+			t.Fatalf("read %.40q (%v), want %.40q", read, err, text)
 		}
 	}
 	if m := c1.Telemetry()[0]; m.Bytes != int64(len(compressed)) || m.Hits != 1 {
@@ -130,7 +130,7 @@ func checkStoredAsReceived(t *testing.T, text string, compressed []byte, header 
 	}
 	journal, err := os.ReadFile(filepath.Join(dir, "journal.jsonl"))
 	if err != nil || !bytes.Contains(journal, fmt.Appendf(nil, `"encoding":%q`, encoding)) {
-		t.Errorf("journal is %s: %v", journal, err)
+		t.Errorf("the journal is %s (%v), want the encoding %s", journal, err, encoding)
 	}
 }
 
@@ -241,12 +241,12 @@ func TestTokenInCompressedBodyIsScrubbed(t *testing.T) {
 			checkError(t, getToken(t, newClient(t, serverConfig(t, h), l)), "")
 			for r, err := range l.Replay() {
 				if err != nil || string(r.Body) != `{"id":"<secret>"}` {
-					t.Errorf("landed %s: %v", r.Body, err)
+					t.Errorf("landed %s (%v), want the body without the token", r.Body, err)
 				}
 			}
 			kept, err := os.ReadFile(filepath.Join(dir, "000001.bodies"))
 			if err != nil || bytes.Contains(kept, []byte(token)) || !bytes.Contains(kept, []byte("<secret>")) {
-				t.Errorf("the file contains %q: %v", kept, err)
+				t.Errorf("the file contains %q (%v), want <secret> instead of the token", kept, err)
 			}
 		})
 	}
@@ -316,7 +316,7 @@ func TestCorruptionIsFoundInEveryByte(t *testing.T) {
 				t.Errorf("a changed byte %d of %q was not detected", at, encoding)
 			}
 			if c, err := fetch.CheckLanding(dir); err != nil || c.Damaged != 1 {
-				t.Errorf("byte %d of %q: CheckLanding returned %+v: %v", at, encoding, c, err)
+				t.Errorf("byte %d of %q changed: CheckLanding returned %+v (%v), want one damaged answer", at, encoding, c, err)
 			}
 		}
 		closeLanding(t, l)
@@ -328,7 +328,7 @@ func TestCorruptionIsFoundInEveryByte(t *testing.T) {
 func TestLandingsOfOlderVersionsAreRead(t *testing.T) {
 	dir := copyDir(t, filepath.Join("testdata", "older"))
 	if c, err := fetch.CheckLanding(dir); err != nil || c.Answers != 12 || c.Damaged != 0 {
-		t.Errorf("CheckLanding returned %+v: %v", c, err)
+		t.Errorf("CheckLanding returned %+v (%v), want 12 answers without damage", c, err)
 	}
 	for range 2 {
 		l := openLanding(t, dir, fetch.LandingOptions{})

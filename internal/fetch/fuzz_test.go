@@ -105,7 +105,7 @@ func FuzzTornLanding(f *testing.F) {
 		for i := 1; i <= n; i++ {
 			r, ok := l.Lookup(testRequest(i))
 			if ok && string(r.Body) != text(i) {
-				t.Errorf("answer %d is %q", i, r.Body)
+				t.Errorf("answer %d is %q, want %q", i, r.Body, text(i))
 			}
 			if !ok && damage.isIntact(t, journal, i) {
 				t.Errorf("answer %d is lost", i)

@@ -146,8 +146,8 @@ func (l *Landing) Replay() iter.Seq2[Response, error] {
 	}
 }
 
-// forgetReplaced removes the answers from the index that a later answer had replaced before
-// the disk lost it. It reports whether there are any.
+// forgetReplaced removes replaced answers from the index whose later answer was lost on the disk.
+// It reports whether there are any.
 func (l *Landing) forgetReplaced(replaced map[uint64]bool) bool {
 	before := len(l.index)
 	maps.DeleteFunc(l.index, func(_ xxh3.Uint128, e entry) bool { return e.seq > 0 && replaced[e.seq] })

@@ -64,7 +64,7 @@ func lookupAll(t *testing.T, l *fetch.Landing, n int) (found []int) {
 			want = ""
 		}
 		if string(r.Body) != want || (r.Status == http.StatusNotFound) != (i == 2) {
-			t.Errorf("answer %d is %d %q", i, r.Status, r.Body)
+			t.Errorf("answer %d is %d %q, want %q, and 404 for answer 2 only", i, r.Status, r.Body, want)
 		}
 	}
 	return found
@@ -105,7 +105,7 @@ func TestLandingKeepsAnswers(t *testing.T) {
 	var seqs []uint64
 	for r, err := range l.Replay() {
 		if err != nil || r.Page != int(r.Seq) {
-			t.Errorf("replayed %+v: %v", r.Request, err)
+			t.Errorf("replayed %+v (%v), want page %d", r.Request, err, r.Seq)
 		}
 		seqs = append(seqs, r.Seq)
 	}
@@ -142,7 +142,7 @@ func TestLastAnswerToARequestCounts(t *testing.T) {
 	n := 0
 	for r, err := range l.Replay() {
 		if n++; err != nil || string(r.Body) != "second" {
-			t.Errorf("replayed %q: %v", r.Body, err)
+			t.Errorf("replayed %q (%v), want second", r.Body, err)
 		}
 	}
 	if n != 1 {
@@ -339,7 +339,7 @@ func TestResumedRunRequestsOnlyMissingAnswers(t *testing.T) {
 	}
 	e, ids, err := walk(s)
 	if err != nil || e.Grade != fetch.Exact || len(ids) != 95 {
-		t.Fatalf("the resumed walk returned %+v with %d ids: %v", e, len(ids), err)
+		t.Fatalf("the resumed walk returned %+v with %d ids (%v), want exact with 95", e, len(ids), err)
 	}
 	if total := s.requests(); total != 11 {
 		t.Errorf("both runs made %d successful requests, want 10 pages and a confirmation: %q", total, s.asked)
@@ -385,7 +385,7 @@ func TestJournalContainsNoToken(t *testing.T) {
 	}
 	var line map[string]any
 	if err := json.Unmarshal(journal, &line); err != nil || line["stream"] != "token" || line["status"] != 200.0 {
-		t.Errorf("the journal line is %s: %v", journal, err)
+		t.Errorf("the journal line is %s (%v), want the stream token and the status 200", journal, err)
 	}
 }
 

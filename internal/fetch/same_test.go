@@ -74,7 +74,7 @@ func TestIdenticalBodiesAreStoredOnce(t *testing.T) {
 	var same []uint64
 	for r, err := range l.Replay() {
 		if err != nil || string(r.Body) != text(int([]int{0, 40, 41, 42, 41, 42}[r.Seq])) {
-			t.Errorf("replayed answer %d: %v", r.Seq, err)
+			t.Errorf("replayed answer %d as %q (%v), want another body", r.Seq, r.Body, err)
 		}
 		same = append(same, r.Same)
 	}
@@ -84,7 +84,7 @@ func TestIdenticalBodiesAreStoredOnce(t *testing.T) {
 	closeLanding(t, l)
 	c, err := fetch.CheckLanding(dir)
 	if err != nil || c.Answers != 5 || c.Damaged != 0 || c.Bytes != before {
-		t.Errorf("CheckLanding returned %+v: %v", c, err)
+		t.Errorf("CheckLanding returned %+v (%v), want 5 answers of %d bytes without damage", c, err, before)
 	}
 }
 

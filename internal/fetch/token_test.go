@@ -52,7 +52,7 @@ func TestShortTokenIsNotScrubbedInBodies(t *testing.T) {
 		t.Errorf("a word of five letters was replaced as a token: %s", got)
 	}
 	if got := known.scrubText("the token is price"); got != "the token is <secret>" {
-		t.Errorf("scrubText returned %q", got)
+		t.Errorf("scrubText returned %q, want <secret> instead of the token", got)
 	}
 }
 

@@ -47,7 +47,7 @@ func TestAMendedFileMayHaveOtherBytes(t *testing.T) {
 		mend := func(w *warehouse.Warehouse) error {
 			done, err := integrity.NewMender(w).MendCopies(t.Context())
 			if err != nil || len(done.Left) != 1 {
-				t.Fatalf("%s: files left: %v, %v", step, done.Left, err)
+				t.Fatalf("%s: the files %v are left (%v), want one", step, done.Left, err)
 			}
 			file := filepath.Join(t.TempDir(), m.Tables[0].File)
 			must(t, os.WriteFile(file, []byte("the same rows in another order"), 0o600))
@@ -68,7 +68,7 @@ func TestAMendedFileMayHaveOtherBytes(t *testing.T) {
 		must(t, err)
 		data, err := os.ReadFile(version)
 		if sum := sha256.Sum256(data); err != nil || repaired.Tables[0].SHA256 != hex.EncodeToString(sum[:]) {
-			t.Errorf("%s: the version has %q (%v), its manifest another checksum", step, data, err)
+			t.Errorf("%s: the version contains %q (%v), which does not have the checksum of its manifest", step, data, err)
 		}
 	}
 }

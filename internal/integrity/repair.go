@@ -36,7 +36,7 @@ type Repair struct {
 	Version string
 }
 
-// Command is the command line of the repair.
+// Command returns the command line of the repair.
 func (r Repair) Command() string {
 	switch r.Kind {
 	case RestoreBackup:

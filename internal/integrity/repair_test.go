@@ -42,6 +42,6 @@ func TestRepairsAreOrdered(t *testing.T) {
 	data, err := json.Marshal(integrity.Damage{Repair: back})
 	must(t, err)
 	if !strings.Contains(string(data), `"repair":"placementsync rollback b"`) {
-		t.Errorf("the JSON of damage is %s", data)
+		t.Errorf("the JSON of damage is %s, want the repair rollback b", data)
 	}
 }

@@ -79,7 +79,7 @@ func TestOnlyCatalogErrorsAreRejections(t *testing.T) {
 			unknown, conflict := errors.As(err, new(*UnknownError)), errors.As(err, new(*ConflictError))
 			if err == nil || unknown == (refused || status == http.StatusConflict) || conflict != (status == http.StatusConflict) ||
 				!strings.Contains(err.Error(), fmt.Sprint("status ", status)) {
-				t.Errorf("%d: refused %v, unknown %v, conflict %v: %v", status, refused, unknown, conflict, err)
+				t.Errorf("status %d has the wrong kind of error: refused %v, unknown %v, conflict %v: %v", status, refused, unknown, conflict, err)
 			}
 			if err := commitTo(t, true, serve); (err == nil) == refused {
 				t.Errorf("%d after an applied commit: got %v, want an error: %v", status, err, refused)

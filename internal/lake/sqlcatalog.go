@@ -95,7 +95,7 @@ func (c *sqlCatalog) close() error {
 	return c.db.Close()
 }
 
-// statement renders a statement for the database.
+// statement returns the named statement of sql/catalog.sql in the dialect of the database.
 func (c *sqlCatalog) statement(name string) string {
 	text := string(catalogSQL.Render(name, nil))
 	if !c.dialect.numbered {
@@ -154,9 +154,9 @@ func (c *sqlCatalog) tableOf(identifier table.Identifier, m table.Metadata, loca
 	return table.New(identifier, m, location, func(context.Context) (icebergio.IO, error) { return c.files, nil }, nil)
 }
 
-// list returns the result of a query for tables, with the catalog and the namespaces of the lake as
-// parameters. It returns no tables if the catalog does not exist.
-func (c *sqlCatalog) list(ctx context.Context, query string) (found []registeredTable, err error) {
+// list returns the tables that a named statement selects, with the catalog and the namespaces of
+// the lake as parameters. It returns none if the catalog does not exist.
+func (c *sqlCatalog) list(ctx context.Context, statement string) (found []registeredTable, err error) {
 	if c.db == nil {
 		return nil, nil
 	}
@@ -170,7 +170,7 @@ func (c *sqlCatalog) list(ctx context.Context, query string) (found []registered
 	for _, namespace := range c.cfg.namespaces() {
 		args = append(args, namespace)
 	}
-	rows, err := c.db.QueryContext(ctx, c.statement(query), args...)
+	rows, err := c.db.QueryContext(ctx, c.statement(statement), args...)
 	if err != nil {
 		return nil, err
 	}
@@ -248,7 +248,7 @@ func (c *sqlCatalog) writeMetadata(ch change) (location string, err error) {
 	return location, c.files.WriteFile(location, data)
 }
 
-// nextVersion returns the version in the name of a metadata file, plus one.
+// nextVersion returns the version in the name of a metadata file plus one, or 0 for a new table.
 func nextVersion(location string) int {
 	number, _, _ := strings.Cut(filepath.Base(location), "-")
 	n, err := strconv.Atoi(number)

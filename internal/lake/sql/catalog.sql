@@ -38,7 +38,8 @@ FROM iceberg_tables
 WHERE NOT (catalog_name = ? AND table_namespace IN (?, ?, ?)) AND metadata_location IS NOT NULL
 
 -- name: add_table
--- Catalogs of the first layout have no column iceberg_type. In later ones its NULL means a table.
+-- The column iceberg_type is not set: the first layout does not have it, and in later layouts NULL
+-- means a table.
 INSERT INTO iceberg_tables (catalog_name, table_namespace, table_name, metadata_location)
 VALUES (?, ?, ?, ?)
 
