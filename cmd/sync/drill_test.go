@@ -20,8 +20,8 @@ import (
 )
 
 // TestTrialRestoreDrill runs the commands of "Backup and restore" in docs/guide/recovery.md.
-// The restored warehouse must give the results of the lost one: for all named queries, in the
-// newest and in an earlier night, and for the report.
+// The restored warehouse must give the results of the lost one: for all named queries on the newest
+// and on an earlier snapshot, for the report, and for diff.
 func TestTrialRestoreDrill(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
@@ -43,7 +43,8 @@ func TestTrialRestoreDrill(t *testing.T) {
 	}
 }
 
-// restoreMachine runs the commands of the page as on a separate machine: in its own folder.
+// restoreMachine runs the commands of docs/guide/recovery.md in a folder of its own, as on a
+// separate machine.
 type restoreMachine struct {
 	root, bin string
 	g         *globals
@@ -83,7 +84,7 @@ func must(t testing.TB, err error) {
 	}
 }
 
-// commands returns the commands in the code blocks of the section.
+// commands returns the commands in the code blocks of the section "Backup and restore".
 func (d restoreMachine) commands(t *testing.T) []string {
 	t.Helper()
 	page, err := os.ReadFile("../../docs/guide/recovery.md")
@@ -116,8 +117,8 @@ func (d restoreMachine) run(t *testing.T, line string) {
 	}
 }
 
-// queryResults returns the results of all named queries on the newest and the first snapshot,
-// and the report.
+// queryResults returns the results of all named queries on the newest and on the first snapshot,
+// the report, and the output of diff.
 func (d restoreMachine) queryResults(t *testing.T) map[string]string {
 	t.Helper()
 	all := map[string]string{}

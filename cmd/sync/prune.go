@@ -24,7 +24,7 @@ func pruneCommand(g *globals) *cobra.Command {
 		Short: "Remove expired answers, days and versions",
 		Long: "Remove stored answers, days of the Parquet series and versions that expired according to\n" +
 			"retention and keep_versions in the configuration, and a held night that can no longer be\n" +
-			"published. The newest of each is never removed.",
+			"published. The newest answers, day and version are never removed.",
 		Args: cobra.NoArgs,
 		RunE: command.MarkWork(func(*cobra.Command, []string) error { return runPrune(g, o) }),
 	}

@@ -151,7 +151,7 @@ func TestStopWaitsForNight(t *testing.T) {
 			h.stop()
 			synctest.Wait()
 			if w := h.get("/readyz"); w.Code != 503 || !strings.Contains(w.Body.String(), "stopping") {
-				t.Errorf("while it drains /readyz answers %d %q", w.Code, w.Body)
+				t.Errorf("while the daemon waits for the night, /readyz answers %d %q, want 503 and stopping", w.Code, w.Body)
 			}
 			h.shutDown()
 			if got := h.metric(`runs_total{outcome="complete"}`); got != "1" {
@@ -175,7 +175,7 @@ func TestReload(t *testing.T) {
 		hangups <- os.Interrupt
 		synctest.Wait()
 		if log := h.log.String(); !strings.Contains(log, "the old one stays") || !strings.Contains(log, "api.burst") {
-			t.Errorf("an invalid configuration is logged as\n%s", log)
+			t.Errorf("the log does not report the invalid configuration:\n%s", log)
 		}
 		next = func() (daemon.Settings, error) {
 			set := h.settings
@@ -226,7 +226,7 @@ func TestUnreadableLedgerIsReported(t *testing.T) {
 			t.Errorf("the log reports the unreadable ledger %d times, want once:\n%s", n, &h.log)
 		}
 		if w := h.get("/readyz"); w.Code != 503 || !strings.Contains(w.Body.String(), "ledger") || strings.Contains(w.Body.String(), "/secret") {
-			t.Errorf("/readyz answers %d %q", w.Code, w.Body)
+			t.Errorf("/readyz answers %d %q, want 503 and the ledger without its path", w.Code, w.Body)
 		}
 		broken = nil
 		time.Sleep(time.Minute)

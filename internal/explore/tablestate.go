@@ -24,7 +24,7 @@ const (
 	maxKey    = "max."
 )
 
-// tableKeys returns the parameters of a page with a table, and others.
+// tableKeys returns the parameters of a table and the given others.
 func tableKeys(others ...string) []string {
 	return append(others, searchKey, sortKey, pageKey, isKey, minKey, maxKey)
 }

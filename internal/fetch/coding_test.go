@@ -163,13 +163,13 @@ func TestUndecodableBodyIsRequestedPlain(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var accepted []string
-			lie := encodedBody(c.compressed, c.header...)
-			checkError(t, getToken(t, newClient(t, serverConfig(t, recordEncodings(newScript(lie, textBody(`{"id":"a"}`)), &accepted)), nil)), "")
+			mislabeled := encodedBody(c.compressed, c.header...)
+			checkError(t, getToken(t, newClient(t, serverConfig(t, recordEncodings(newScript(mislabeled, textBody(`{"id":"a"}`)), &accepted)), nil)), "")
 			if got := strings.Join(accepted, " then "); got != "zstd, gzip then identity" {
 				t.Errorf("the requests accept %s, want zstd, gzip then identity", got)
 			}
 			dir := t.TempDir()
-			checkError(t, getToken(t, newClient(t, serverConfig(t, lie), testLanding(t, dir))), c.want)
+			checkError(t, getToken(t, newClient(t, serverConfig(t, mislabeled), testLanding(t, dir))), c.want)
 			checkLines(t, dir, 0)
 		})
 	}
@@ -277,13 +277,13 @@ func TestCompressedErrorBodiesAreQuoted(t *testing.T) {
 		}
 		err := getToken(t, newClient(t, serverConfig(t, encodedStatus(404, compressed, name)), testLanding(t, t.TempDir())))
 		if !isError[*fetch.GoneError](err) {
-			t.Errorf("a compressed 404 gives %v", err)
+			t.Errorf("a compressed 404 gives %v, want a GoneError", err)
 		}
 	}
 	huge := bytes.Repeat(compressGzip(strings.Repeat("x", 1<<20), ""), 100)
 	checkError(t, getToken(t, newClient(t, serverConfig(t, encodedStatus(400, huge, "gzip")), nil)), `body begins "xxxx`)
-	for _, lie := range []string{"gzip", "zstd", "br"} {
-		err := getToken(t, newClient(t, serverConfig(t, encodedStatus(400, []byte("\x00plain "+token), lie)), nil))
+	for _, encoding := range []string{"gzip", "zstd", "br"} {
+		err := getToken(t, newClient(t, serverConfig(t, encodedStatus(400, []byte("\x00plain "+token), encoding)), nil))
 		if checkError(t, err, "answered 400"); strings.Contains(err.Error(), "plain") {
 			t.Errorf("an undecodable body is quoted: %v", err)
 		}

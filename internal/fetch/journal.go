@@ -17,21 +17,23 @@ import (
 // the checksum of the text before it: after a power cut a complete line can have wrong
 // bytes.
 type line struct {
-	Seq     uint64    `json:"seq"`
-	Stream  string    `json:"stream"`
-	Path    string    `json:"path"`
-	Query   string    `json:"query,omitempty"`
-	Param   string    `json:"param,omitempty"`
-	Pass    int       `json:"pass,omitempty"`
-	Page    int       `json:"page,omitempty"`
-	Status  int       `json:"status"`
-	Segment uint32    `json:"segment"`
-	Offset  int64     `json:"offset"`
-	Stored  uint32    `json:"stored"`
-	Size    uint32    `json:"size"`
-	Sum     uint32    `json:"crc32c"`
-	At      time.Time `json:"at"`
-	Millis  float64   `json:"ms"`
+	Seq     uint64 `json:"seq"`
+	Stream  string `json:"stream"`
+	Path    string `json:"path"`
+	Query   string `json:"query,omitempty"`
+	Param   string `json:"param,omitempty"`
+	Pass    int    `json:"pass,omitempty"`
+	Page    int    `json:"page,omitempty"`
+	Status  int    `json:"status"`
+	Segment uint32 `json:"segment"`
+	Offset  int64  `json:"offset"`
+	// Stored and Size are the lengths of the stored bytes and of the body. Sum is the
+	// checksum of the body.
+	Stored uint32    `json:"stored"`
+	Size   uint32    `json:"size"`
+	Sum    uint32    `json:"crc32c"`
+	At     time.Time `json:"at"`
+	Millis float64   `json:"ms"`
 	// Encoding is the coding of the stored bytes. StoredSum is their checksum. Lines of
 	// older versions have neither.
 	Encoding  string `json:"encoding,omitempty"`
