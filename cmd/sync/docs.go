@@ -84,9 +84,9 @@ func manual() command.Manual {
 		Examples: []command.Fact{
 			{Name: "placementsync init --base-url https://api.example.com --token-file token", Meaning: "Write a configuration here, and check it."},
 			{Name: "placementsync check --config /etc/placementsync/config.yaml", Meaning: "Show the scopes of the token, the plan of a night, and the free disk space."},
-			{Name: "runuser -u placementsync -- placementsync run --config /etc/placementsync/config.yaml", Meaning: "One night by hand, as the user of a package."},
-			{Name: "placementsync query --list", Meaning: "The named queries."},
-			{Name: "placementsync query headline", Meaning: "Run one of them on the newest snapshot."},
+			{Name: "runuser -u placementsync -- placementsync run --config /etc/placementsync/config.yaml", Meaning: "Run one night by hand, as the user of a package."},
+			{Name: "placementsync query --list", Meaning: "List the named queries."},
+			{Name: "placementsync query headline", Meaning: "Run the query headline on the newest snapshot."},
 			{Name: "placementsync demo", Meaning: "Sync several nights of a demo service, without an account."},
 		},
 		Environment: append(command.Environment(),
@@ -95,7 +95,7 @@ func manual() command.Manual {
 		Files: []command.Fact{
 			{Name: command.DefaultConfig, Meaning: "The configuration, unless --config names another one."},
 			{Name: "/etc/placementsync/config.yaml", Meaning: "The configuration of a package and of the units of systemd."},
-			{Name: "/etc/placementsync/token", Meaning: "The token of a package; its user may read it."},
+			{Name: "/etc/placementsync/token", Meaning: "The token of a package; the user placementsync may read it."},
 			{Name: "/var/lib/placementsync/warehouse", Meaning: "The warehouse of a package. The names below are those within warehouse.dir."},
 			{Name: warehouse.CatalogFile, Meaning: "The newest snapshot, for DuckDB: current rows, history and evidence."},
 			{Name: "latest/", Meaning: "The same as one Parquet file for each table, with manifest.json."},

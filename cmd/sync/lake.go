@@ -224,7 +224,7 @@ func (g *globals) publishToLake(ctx context.Context, _ config.Config) (ledger.Ru
 	return entry.EndFollow(ctx, g.Now(), err), err
 }
 
-// checkLake writes to the lake and undoes it.
+// checkLake checks that the lake can be written. It leaves no files in it.
 func (g *globals) checkLake(ctx context.Context, cfg config.Config) error {
 	if cfg.Lake.Catalog == "" {
 		return nil

@@ -44,7 +44,7 @@ func TestManualIsCurrent(t *testing.T) {
 			err = cmd.ParseFlags(rest)
 		}
 		if err != nil || cmd.Parent() == nil {
-			t.Errorf("the manual page shows %q: %v", e.Name, err)
+			t.Errorf("the manual page shows %q, which is not a valid command: %v", e.Name, err)
 		}
 	}
 }

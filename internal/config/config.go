@@ -88,7 +88,8 @@ type Streams struct {
 	Exclude []string `yaml:"exclude"`
 	// Details selects the single records that a night requests.
 	Details Details `yaml:"details"`
-	// LiveDays is the number of days after its last change in which a campaign counts as live.
+	// LiveDays is the number of days after a change of a campaign in which its articles count as
+	// live.
 	LiveDays int `yaml:"live_days"`
 	// Recheck is the number of nights within which all settled details are read
 	// again. 0 means never.

@@ -37,8 +37,8 @@ type statusPage struct {
 	Unreadable string
 }
 
-// serveStatus renders the page without scripts. The browser reloads it, more often while a
-// night runs.
+// serveStatus renders the status page, which has no scripts. The browser reloads it, more often
+// while a night runs.
 func (d *Daemon) serveStatus(w http.ResponseWriter, _ *http.Request) {
 	writePage(w, d.cfg.Log, pageTemplate, d.newPage())
 }

@@ -58,7 +58,7 @@ func TestProbeRejectsOtherPrograms(t *testing.T) {
 		text, err := daemon.Probe(t.Context(), other.Listener.Addr().String(), daemon.ProbeHealth, "")
 		other.Close()
 		if err == nil {
-			t.Errorf("%s: the probe returned %q", name, text)
+			t.Errorf("%s: the probe returned %q, want an error", name, text)
 		}
 		if _, err := daemon.Probe(t.Context(), other.Listener.Addr().String(), daemon.ProbeHealth, ""); err == nil {
 			t.Errorf("%s: the probe of a stopped server succeeded", name)

@@ -139,7 +139,7 @@ func sendResult(v *visit) (reply, error) {
 	case errors.As(err, new(*statusError)):
 		return nil, err
 	}
-	// The query cannot be part of another one. Its result has no filters and no order.
+	// The query cannot be a subquery, so its result cannot be filtered or sorted.
 	return download{Query: q.query, Values: q.values, Name: q.query.Name, Format: v.format()}, nil
 }
 
@@ -187,14 +187,14 @@ func (q *question) runForm() (status int, err error) {
 		}
 	}
 	err = q.addResult()
-	misuse, misused := errors.AsType[*query.UsageError](err)
+	wrongUse, isWrongUse := errors.AsType[*query.UsageError](err)
 	switch {
 	case err == nil:
 		return http.StatusOK, nil
 	case errors.As(err, new(*statusError)):
 		return 0, err
-	case misused:
-		q.placeProblem(misuse.Problem)
+	case isWrongUse:
+		q.placeProblem(wrongUse.Problem)
 		return http.StatusBadRequest, nil
 	case errors.Is(context.Cause(q.Context()), errTooSlow):
 		q.view.Problem = "The query took too long and was stopped. Narrow the parameters, download the result as CSV, or use the command line."
@@ -209,8 +209,8 @@ func (q *question) runForm() (status int, err error) {
 	return 0, err
 }
 
-// addResult runs the query and adds its table and its chart to the view. If the query cannot be part
-// of another one, such as DESCRIBE, its table cannot be sorted or filtered.
+// addResult runs the query and adds its table and its chart to the view. The result of a statement
+// that cannot be a subquery, such as DESCRIBE, cannot be sorted or filtered.
 func (q *question) addResult() error {
 	t, err := q.openTable(q.query, q.values, "")
 	if err != nil && (errors.As(err, new(*statusError)) || !q.view.Own) {

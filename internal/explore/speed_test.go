@@ -40,7 +40,7 @@ func TestTrialTablesOfManyRows(t *testing.T) {
 		p95 := took[len(took)*95/100]
 		t.Logf("%s: 95 of 100 requests ended within %s", table, p95.Round(time.Millisecond))
 		if p95 > limit && os.Getenv("PLACEMENTSYNC_BENCH") != "" {
-			t.Errorf("%s: 95 of 100 requests ended within %s, want %s", table, p95, limit)
+			t.Errorf("%s: 95 of 100 requests ended within %s, want at most %s", table, p95, limit)
 		}
 	}
 }

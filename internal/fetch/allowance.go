@@ -142,7 +142,8 @@ func (g *Allowance) raiseRate(now time.Time) {
 	g.bucket.SetLimitAt(now, limit)
 }
 
-// pace measures requests per second, for clients without a configured rate.
+// pace measures requests per second, for clients without a configured rate. n counts the requests
+// since start, and last is the rate before start.
 type pace struct {
 	start time.Time
 	n     int
