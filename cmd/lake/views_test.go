@@ -43,7 +43,7 @@ func TestViewsAreStatements(t *testing.T) {
 		views, err := filepath.Glob("../../queries/engines/mart/*.sql")
 		h.must(err)
 		if n := strings.Count(text, "CREATE OR REPLACE VIEW"); n != len(views) || n == 0 {
-			t.Errorf("%s: %d statements create %d views", engine, n, len(views))
+			t.Errorf("%s: the output creates %d views, want %d", engine, n, len(views))
 		}
 		if !strings.HasSuffix(text, ";\n") {
 			t.Errorf("%s: the last statement has no semicolon: %q", engine, text[max(0, len(text)-80):])

@@ -43,14 +43,14 @@ func TestTrialInspection(t *testing.T) {
 		t.Errorf("got %+v, want no error, 12345 bytes in the inbox and neither verifications nor watches", got)
 	}
 	if len(got.Tables) < 20 {
-		t.Errorf("only %d tables are counted", len(got.Tables))
+		t.Errorf("%d tables are counted, want at least 20", len(got.Tables))
 	}
 	for _, table := range got.Tables {
 		text := mustRun(t, "query", "--config", d.g.Config, "--quiet", "--format", "csv", "SELECT count(*) FROM "+table.Name)
 		rows, err := csv.NewReader(strings.NewReader(text)).ReadAll()
 		must(t, err)
 		if want := rows[1][0]; strconv.FormatInt(table.Rows, 10) != want {
-			t.Errorf("%s has %d rows in the metrics and %s in a query", table.Name, table.Rows, want)
+			t.Errorf("%s has %d rows in the inspection, want %s as in a query", table.Name, table.Rows, want)
 		}
 	}
 	// The next inspection returns the results of the command verify.
@@ -111,8 +111,8 @@ func TestTrialJobsOnUnmountedDisk(t *testing.T) {
 	}
 }
 
-// TestTrialFailedVerifyKeepsDamage runs verify three times: it finds damage, it finds the lock
-// held, and it fails. The inspection must still report the damage.
+// TestTrialFailedVerifyKeepsDamage records a verification that found damage. A later one finds the
+// lock held, and another fails. The record must still contain the damage.
 func TestTrialFailedVerifyKeepsDamage(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
@@ -130,6 +130,6 @@ func TestTrialFailedVerifyKeepsDamage(t *testing.T) {
 		t.Errorf("after a failed verification the record is %+v, want the failure and the earlier damage", v)
 	}
 	if v, _, err := integrity.LastRecord(s.wh.Folder, false); err != nil || v.Result != integrity.Damaged || v.Error != "" {
-		t.Errorf("the record of names and sizes is %+v, %v", v, err)
+		t.Errorf("the last record is %+v (%v), want the damage without the failure", v, err)
 	}
 }

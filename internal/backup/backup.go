@@ -46,7 +46,7 @@ type Config struct {
 	Log   *slog.Logger
 }
 
-// Result describes a backup by Run.
+// Result is the result of Run.
 type Result struct {
 	// Run is the published version.
 	Run string
@@ -74,7 +74,7 @@ func (e *OtherError) Error() string {
 		"restore it with placementsync rebuild --from, or set another prefix for this warehouse", e.Address, e.Run)
 }
 
-// run is a Run in progress.
+// run is the state of a call of Run.
 type run struct {
 	Config
 	mu     sync.Mutex

@@ -15,9 +15,9 @@ import (
 
 // Names below the prefix of a backup.
 const (
-	dataDir      = "data/"
-	manifestsDir = "manifests/"
-	suffix       = ".json"
+	dataDir        = "data/"
+	manifestsDir   = "manifests/"
+	manifestSuffix = ".json"
 )
 
 const (
@@ -77,7 +77,7 @@ func writeManifest(ctx context.Context, b *object.Bucket, m Manifest) (name stri
 	if err != nil {
 		return "", err
 	}
-	name = manifestsDir + m.At.Format(nameTime) + "-" + object.SumOf(text).SHA256 + suffix
+	name = manifestsDir + m.At.Format(nameTime) + "-" + object.SumOf(text).SHA256 + manifestSuffix
 	return name, b.PutBytes(ctx, name, text)
 }
 
@@ -90,7 +90,7 @@ func listManifests(ctx context.Context, b *object.Bucket) (all manifests, err er
 	}
 	var problems []error
 	for _, o := range objects {
-		text, sum, ok := strings.Cut(strings.TrimSuffix(strings.TrimPrefix(o.Name, manifestsDir), suffix), "-")
+		text, sum, ok := strings.Cut(strings.TrimSuffix(strings.TrimPrefix(o.Name, manifestsDir), manifestSuffix), "-")
 		at, timeErr := time.Parse(nameTime, text)
 		if !ok || timeErr != nil {
 			continue

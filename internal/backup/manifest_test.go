@@ -35,7 +35,7 @@ func TestManifestsThatCannotBeRead(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		name := manifestsDir + m.At.Format(nameTime) + "-" + object.SumOf(text).SHA256 + suffix
+		name := manifestsDir + m.At.Format(nameTime) + "-" + object.SumOf(text).SHA256 + manifestSuffix
 		if err := b.PutBytes(t.Context(), name, text); err != nil {
 			t.Fatal(err)
 		}

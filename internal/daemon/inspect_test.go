@@ -11,8 +11,7 @@ import (
 	"placementsync/internal/daemon"
 )
 
-// TestReadErrorsAreLoggedOnce has two sources that are unreadable for ten minutes, for the same
-// reason.
+// TestReadErrorsAreLoggedOnce makes two sources unreadable for ten minutes, for the same reason.
 func TestReadErrorsAreLoggedOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHarness(t, nil)
@@ -39,7 +38,7 @@ func TestReadErrorsAreLoggedOnce(t *testing.T) {
 	})
 }
 
-// TestStuckDiskIsReported has an inspection that does not end.
+// TestStuckDiskIsReported runs an inspection that does not end.
 func TestStuckDiskIsReported(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHarness(t, nil)

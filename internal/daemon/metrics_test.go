@@ -167,7 +167,7 @@ func TestIntervalMetrics(t *testing.T) {
 	})
 }
 
-// TestKilledRunHasNoDuration has a killed night and a killed refresh.
+// TestKilledRunHasNoDuration records a killed night and a killed refresh.
 func TestKilledRunHasNoDuration(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHarness(t, nil)
@@ -221,7 +221,7 @@ func TestMetricsAfterRestart(t *testing.T) {
 	})
 }
 
-// TestRunsOfOtherProcessesAreCounted has a resumed night of another process, and refreshes of
+// TestRunsOfOtherProcessesAreCounted records a resumed night of another process, and refreshes of
 // which the last two fail.
 func TestRunsOfOtherProcessesAreCounted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -272,8 +272,8 @@ func TestRunsOfOtherProcessesAreCounted(t *testing.T) {
 	})
 }
 
-// TestNightWithoutLedgerEntryIsShown has a night that fails before its ledger entry, and one
-// whose entry cannot be written to a full disk.
+// TestNightWithoutLedgerEntryIsShown runs a night that fails before its ledger entry, and one whose
+// entry cannot be written to a full disk.
 func TestNightWithoutLedgerEntryIsShown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHarness(t, nil)
@@ -389,7 +389,7 @@ func TestWarehouseMetrics(t *testing.T) {
 	})
 }
 
-// TestUnreadableSourcesHaveNoMetrics has an inspection that finds too little disk space and
+// TestUnreadableSourcesHaveNoMetrics runs an inspection that finds too little disk space and
 // cannot read the other sources, after one without errors.
 func TestUnreadableSourcesHaveNoMetrics(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -427,7 +427,7 @@ func TestUnreadableSourcesHaveNoMetrics(t *testing.T) {
 	})
 }
 
-// TestStuckDiskExpiresInspection has an inspection that does not end. Scrapes still work, but
+// TestStuckDiskExpiresInspection runs an inspection that does not end. Scrapes still work, but
 // the results of the last inspection expire.
 func TestStuckDiskExpiresInspection(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -451,7 +451,7 @@ func TestStuckDiskExpiresInspection(t *testing.T) {
 	})
 }
 
-// TestUnreadableLedgerHasNoMetrics has a disk that becomes unreadable.
+// TestUnreadableLedgerHasNoMetrics makes the disk unreadable.
 func TestUnreadableLedgerHasNoMetrics(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHarness(t, nil)

@@ -31,8 +31,8 @@ func (all Tables) Relations() []Relation {
 	return relations
 }
 
-// Subject groups tables: the first word of the name of a table of main, as in orders, the schema
-// of other tables, and shared for tables that several subjects use.
+// Subject returns the group of a table. For a table of main it is the first word of its name, such
+// as orders, or shared if several subjects use the table. For any other table it is the schema.
 func (t Table) Subject() string {
 	first, _, _ := strings.Cut(t.Table, "_")
 	first = strings.TrimSuffix(first, "s")

@@ -273,7 +273,7 @@ func TestDetails(t *testing.T) {
 	t.Run("lists are walked by id, and the worst grade counts", func(t *testing.T) {
 		services := map[string]*listService{
 			"/v1/campaigns/id0/articles": {n: 25, dated: true},
-			"/v1/campaigns/id1/articles": {n: 25, lie: 3},
+			"/v1/campaigns/id1/articles": {n: 25, totalError: 3},
 			"/v1/campaigns/id2/articles": {n: 3},
 		}
 		var got collector
@@ -295,7 +295,7 @@ func checkStops[E error](t *testing.T, answer http.HandlerFunc, most int64) {
 	var got collector
 	d, err := newClient(t, testConfig(service), nil).Details(t.Context(), detail, numberedIDs(1000), got.read)
 	if !isError[E](err) || d.Grade != fetch.BestEffort {
-		t.Errorf("got %+v and error %v, want best_effort and another error", d, err)
+		t.Errorf("got %+v and the error %v, want best_effort and an error of type %T", d, err, *new(E))
 	}
 	if n := service.n.Load(); n > most {
 		t.Errorf("made %d requests, want at most %d", n, most)

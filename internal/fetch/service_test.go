@@ -205,10 +205,10 @@ type listService struct {
 	shape string
 	// dated adds a descending created_at.
 	dated bool
-	// lie is added to total_records, which is then wrong.
-	lie int
-	// honestNext computes next_page from the number of records instead of total_records.
-	honestNext bool
+	// totalError is added to total_records.
+	totalError int
+	// correctNext computes next_page from the number of records instead of total_records.
+	correctNext bool
 	// endless always states a next page.
 	endless bool
 	// clamp answers requests beyond the end with the last page.
@@ -265,9 +265,9 @@ func (s *listService) write(w http.ResponseWriter, records []record, page, limit
 		json.NewEncoder(w).Encode(map[string]any{"records": records})
 		return
 	}
-	total := s.n + s.lie
+	total := s.n + s.totalError
 	end := total
-	if s.honestNext {
+	if s.correctNext {
 		end = s.n
 	}
 	body := map[string]any{

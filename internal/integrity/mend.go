@@ -201,9 +201,9 @@ func changeManifests(w *warehouse.Warehouse, of warehouse.Manifest, change func(
 	return nil
 }
 
-// mendFile replaces a damaged file by an intact file with the same checksum. It links otherName, which
-// should be a name of the same file. It copies any other file, because repairs rely on independent
-// copies.
+// mendFile replaces a damaged file by an intact file with the same checksum. path and otherName are
+// hard links of one file, so an intact otherName is linked. Any other file is copied, because
+// repairs rely on independent copies.
 func (r *copyRepair) mendFile(path, otherName string, want checksum.FileSum) error {
 	if r.inv.known.IsIntact(path, want) {
 		return nil

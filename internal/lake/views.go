@@ -15,7 +15,7 @@ import (
 	"placementsync/internal/stream"
 )
 
-// View is a view. SQL is its text by the name of the SQL dialect.
+// View is a view of the lake. SQL contains its text by the name of the SQL dialect.
 type View struct {
 	Name, About string
 	Columns     []stream.Column
