@@ -32,7 +32,7 @@ type tableView struct {
 	Sources string
 }
 
-// chip is a set filter. Link removes it.
+// chip is an active filter. Link removes it.
 type chip struct{ Text, Exact, Link string }
 
 // rangeView is the range of a date or a number in the form.
@@ -141,7 +141,7 @@ func (t *table) addTotals(view *tableView, sums []currencySums) {
 	}
 }
 
-// addFilters adds the fields of the form and a chip for each set filter.
+// addFilters adds the fields of the form and a chip for each active filter.
 func (t *table) addFilters(view *tableView, choices [][]string) {
 	if t.state.Search != "" {
 		view.Chips = append(view.Chips, chip{"Search: " + t.state.Search, "", t.addressWith(pair{searchKey, ""})})

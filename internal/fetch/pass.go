@@ -63,9 +63,9 @@ func newPass(number int, cfg Config, pageSize int) *pass {
 	}
 }
 
-// recallFrom sets the previous pass, whose facts are reused for unchanged pages. It does not do so if that pass
-// contains copies of a record in several answers: the latest copy counts,
-// and a recalled page does not make its records the latest.
+// recallFrom sets the previous pass, whose facts are reused for unchanged pages. A pass with copies
+// of a record in several answers is not reused: the latest copy counts, and a recalled page does
+// not make its records the latest.
 func (p *pass) recallFrom(last *pass) {
 	if last != nil {
 		last.previous = nil

@@ -47,7 +47,7 @@ func TestIdenticalBodiesAreStoredOnce(t *testing.T) {
 	l := openLanding(t, dir, fetch.LandingOptions{SegmentBytes: 40})
 	for number, body := range []string{text(40), text(41), text(42)} {
 		if got := appendBody(t, l, pageRequest(1, number+1), body); got.Seq != uint64(number+1) || got.Same != 0 {
-			t.Errorf("the first copy of page %d has seq %d and is the same as %d", number+1, got.Seq, got.Same)
+			t.Errorf("page %d has seq %d and is the same as %d, want seq %[1]d and a first copy", number+1, got.Seq, got.Same)
 		}
 	}
 	before := storedBytes(t, dir)
@@ -130,7 +130,7 @@ func TestDamagedBodyIsNotShared(t *testing.T) {
 	}
 	for pass := 1; pass <= 2; pass++ {
 		if got, ok := l.Lookup(pageRequest(pass, 1)); !ok || string(got.Body) != text(50) {
-			t.Errorf("pass %d: found %v, body %q", pass, ok, got.Body)
+			t.Errorf("pass %d: found %v, body %q, want the stored body", pass, ok, got.Body)
 		}
 	}
 	closeLanding(t, l)

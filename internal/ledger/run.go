@@ -1,6 +1,6 @@
-// Package ledger defines the records about runs: the progress of a current run
-// ([Progress]) and the entry that the ledger keeps of each run ([Run]). It reads no database, so that the
-// daemon can show runs without importing warehouse or pipeline.
+// Package ledger defines the records about runs: the progress of a current run ([Progress]) and the
+// entry that the ledger keeps of each run ([Run]). It reads no database, so that the daemon can
+// show runs without importing warehouse or pipeline.
 package ledger
 
 import (
@@ -202,9 +202,9 @@ type Stream struct {
 	TotalLast  int64  `json:"total_last"`
 	Distinct   int64  `json:"distinct_ids"`
 	Repeated   int64  `json:"repeated_ids"`
-	// Rows counts the rows of the stream's first table in the snapshot. RowsOld counts the
-	// rows among them that were neither read nor proven in this run. If the run ended before the merge,
-	// Rows counts the records read.
+	// Rows counts the rows of the stream's first table in the snapshot. RowsOld counts those that
+	// were neither read nor proven in this run. If the run ended before the merge, Rows counts the
+	// read records.
 	Rows      int64 `json:"rows"`
 	RowsOld   int64 `json:"rows_old"`
 	Rejects   int64 `json:"rejects"`
