@@ -25,8 +25,8 @@ type Restored struct {
 	Bytes   int64
 }
 
-// Restore copies parquet/ and state/ of the newest backup to a folder without a warehouse.
-// A file appears there only after its checksum was verified. The ledger is written last, because a night
+// Restore copies parquet/ and state/ of the newest backup to a folder without a warehouse. A file
+// appears there only after its checksum was verified. The ledger is written last, because a night
 // fails without it. After an error, another Restore fetches only the missing files.
 func Restore(ctx context.Context, c Config) (res Restored, err error) {
 	if res.Manifest, err = c.readNewest(ctx); err != nil {

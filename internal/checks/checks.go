@@ -312,7 +312,8 @@ type scope struct {
 	read, moved []string
 }
 
-// movedShare is the reciprocal of the share of rows that must have changed in a table. With fewer changes, the expensive comparisons of whole columns are skipped.
+// movedShare is the reciprocal of the share of rows that must have changed in a table. With fewer
+// changes, the expensive comparisons of whole columns are skipped.
 const movedShare = 10
 
 func readScope(ctx context.Context, db *query.DB) (in scope, err error) {

@@ -34,7 +34,8 @@ func AllChangesStatement(tables []stream.Table) sqltext.SQL {
 	return historySQL.Render("all_changes_macro", sqltext.Values{"tables": parts})
 }
 
-// rowVersion returns a SELECT list: row_hash, row_key and every column as JSON text under the names c0, c1, ...
+// rowVersion returns a SELECT list: row_hash, row_key and every column as JSON text under the names
+// c0, c1, ...
 func rowVersion(def stream.Definition, key []string) sqltext.SQL {
 	parts := []string{"row_hash"}
 	if len(key) == 1 {
@@ -48,8 +49,8 @@ func rowVersion(def stream.Definition, key []string) sqltext.SQL {
 	return sqltext.SQL(strings.Join(parts, ", "))
 }
 
-// jsonText returns the expression that converts a column to JSON text. to_json would turn decimals into doubles and drop
-// the zone of a time.
+// jsonText returns the expression that converts a column to JSON text. to_json would turn decimals
+// into doubles and drop the zone of a time.
 func jsonText(c stream.Column) string {
 	name := sqltext.Quote(c.Name)
 	switch c.Type {
@@ -61,7 +62,8 @@ func jsonText(c stream.Column) string {
 	return name + "::VARCHAR"
 }
 
-// recordText returns the expression that joins the columns of rowVersion to one JSON object without its NULLs.
+// recordText returns the expression that joins the columns of rowVersion to one JSON object without
+// its NULLs.
 func recordText(def stream.Definition) sqltext.SQL {
 	parts := make([]string, len(def.Columns))
 	for i, c := range def.Columns {

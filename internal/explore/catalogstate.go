@@ -160,7 +160,8 @@ const (
 	pageRows  = 50
 )
 
-// readState parses an address. Invalid parameters are errors and are never ignored. With an error, the state contains all valid parameters for the form.
+// readState parses an address. Invalid parameters are errors and are never ignored. With an error,
+// the state contains all valid parameters for the form.
 func readState(values url.Values) (catalogState, error) {
 	s := catalogState{Chosen: map[string][]choice{}, Ranges: map[string]limits{}, Page: 1, Sort: strings.TrimPrefix(usualSort, "-"), Down: true}
 	var problem error // the first

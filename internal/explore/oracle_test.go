@@ -18,8 +18,8 @@ import (
 	"placementsync/internal/query"
 )
 
-// listingRows is a common table expression for the reference queries: one row per listing, with lists of its
-// prices and tags. It uses no derived tables and no statements of the program.
+// listingRows is a common table expression for the reference queries: one row per listing, with
+// lists of its prices and tags. It uses no derived tables and no statements of the program.
 const listingRows = `WITH flat AS (SELECT l.*,
 	coalesce((SELECT list(DISTINCT t.name ORDER BY t.name) FROM main.product_listing_tags AS t WHERE t.product_listing_id = l.id AND t.name IS NOT NULL), []) AS tags,
 	coalesce((SELECT list({'amount': p.unit_amount, 'currency': p.currency, 'tier': p.pricing_tier}) FROM main.product_listing_prices AS p

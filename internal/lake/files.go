@@ -193,8 +193,8 @@ func (f *files) removeMade() {
 	<-ctx.Done()
 }
 
-// workers returns the number of files to read or write at the same time. It is 1 if Step is set, so that
-// the order of steps does not vary.
+// workers returns the number of files to read or write at the same time. It is 1 if Step is set, so
+// that the order of steps does not vary.
 func (f *files) workers() int {
 	const folder, network = 4, 16
 	switch {

@@ -81,8 +81,8 @@ type catalog interface {
 	// in a commit creates an empty table here.
 	newTable(ctx context.Context, name tableName, d design) (*table.Table, error)
 	// commit applies all changes in one step. After an *UnknownError or a *NotCommittedError they
-	// may have been applied; after any other error they were not. It returns a *ConflictError if another
-	// publisher changed a table meanwhile.
+	// may have been applied; after any other error they were not. It returns a *ConflictError if
+	// another publisher changed a table meanwhile.
 	commit(ctx context.Context, changes []change) error
 	// reload returns a table after a commit, to compare it with the commit. It returns nil if
 	// the catalog always stores exactly the committed metadata.
