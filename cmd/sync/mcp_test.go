@@ -104,7 +104,7 @@ func guideCommandLines(t *testing.T) [][]string {
 			Args          []string
 		}
 		if err := json.Unmarshal([]byte(m[1]), &file); err != nil {
-			t.Fatalf("%v in %s", err, m[1])
+			t.Fatalf("parse a configuration of the guide: %v: %s", err, m[1])
 		}
 		for _, servers := range file {
 			for _, s := range servers {
@@ -136,13 +136,13 @@ func (a mcpProgram) testRejections(t *testing.T) {
 		got, err := session.CallTool(t.Context(), &sdk.CallToolParams{Name: "sql", Arguments: map[string]any{"sql": sql}})
 		must(t, err)
 		if text := got.Content[0].(*sdk.TextContent).Text; !got.IsError || !strings.Contains(text, want) {
-			t.Errorf("%s: %s, want %q", sql, text, want)
+			t.Errorf("%s: got %s, want an error with %q", sql, text, want)
 		}
 	}
 	got, err := session.CallTool(t.Context(), &sdk.CallToolParams{Name: "describe_tables", Arguments: map[string]any{"tables": []string{"order*"}}})
 	must(t, err)
 	if text := got.Content[0].(*sdk.TextContent).Text; got.IsError || !strings.Contains(text, `"name":"order_items"`) || !strings.Contains(text, `"row":"key: id"`) {
-		t.Errorf("tables: %s", text)
+		t.Errorf("describe_tables returned %s, want order_items with its key", text)
 	}
 	must(t, session.Close())
 
@@ -152,7 +152,7 @@ func (a mcpProgram) testRejections(t *testing.T) {
 	got, err = session.CallTool(t.Context(), &sdk.CallToolParams{Name: "sql", Arguments: map[string]any{"sql": "SELECT 1"}})
 	must(t, err)
 	if text := got.Content[0].(*sdk.TextContent).Text; !got.IsError || !strings.Contains(text, "nothing is published yet") {
-		t.Errorf("without a night: %s", text)
+		t.Errorf("without a night, sql returned %s, want an error", text)
 	}
 	must(t, session.Close())
 }
@@ -187,16 +187,16 @@ func (a mcpProgram) testClosedInput(t *testing.T) {
 	}
 	send(`{"jsonrpc":"2.0","id":1,"method":"ping"}`)
 	if got := receive(); !strings.Contains(got, `"result":{}`) {
-		t.Errorf("ping: %s", got)
+		t.Errorf("the response to ping is %s, want an empty result", got)
 	}
 	send(`{"jsonrpc":"2.0","id":2,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}`)
 	if got := receive(); !strings.Contains(got, `"name":"placementsync"`) {
-		t.Errorf("initialize: %s", got)
+		t.Errorf("the response to initialize is %s, want the name placementsync", got)
 	}
 	send(`{"jsonrpc":"2.0","method":"notifications/initialized"}`)
 	send(`{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"list_queries","arguments":{}}}`)
 	if got := receive(); !strings.Contains(got, `price_by_segment`) {
-		t.Errorf("list_queries: %s", got)
+		t.Errorf("the response to list_queries is %s, want price_by_segment in it", got)
 	}
 	send(`{"jsonrpc":"2.0","id":9,`)
 	if got := receive(); !strings.Contains(got, `"error":{"code":-32700,`) || !strings.Contains(got, `"id":null`) {
@@ -206,7 +206,7 @@ func (a mcpProgram) testClosedInput(t *testing.T) {
 	began := time.Now()
 	must(t, in.Close())
 	if got := receive(); !strings.Contains(got, "stopped after 1s") {
-		t.Errorf("the last call: %s", got)
+		t.Errorf("the response to the last call is %s, want that it was stopped after 1s", got)
 	}
 	for lines.Scan() {
 	}

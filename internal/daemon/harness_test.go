@@ -210,7 +210,7 @@ func (h *harness) shutDown() {
 	h.t.Helper()
 	h.stop()
 	if err := <-h.done; err != nil {
-		h.t.Errorf("the daemon ended with %v", err)
+		h.t.Errorf("the daemon ended with %v, want no error", err)
 	}
 }
 

@@ -204,7 +204,7 @@ func (s *catalogState) dropPrices() {
 	}
 }
 
-// chips returns the set filters. The link of a chip removes its filter.
+// chips returns the active filters. The link of a chip removes its filter.
 func (s *catalogState) chips() []chip {
 	var all []chip
 	add := func(text string, rest catalogState) {

@@ -93,8 +93,8 @@ func tableFilters() map[string]string {
 	}
 }
 
-// TestTablesAreFiltered compares the rows, the count, the total and all downloads of filtered orders
-// with SQL of the test.
+// TestTablesAreFiltered compares the rows, the count, the total and all downloads of filtered
+// orders with independent SQL.
 func TestTablesAreFiltered(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, "tables.sql")
@@ -198,7 +198,7 @@ func TestWrongTableAddresses(t *testing.T) {
 }
 
 // TestQuestionTables sorts and filters the result of a question, whose amounts have currencies, and
-// compares it with SQL of the test.
+// compares it with independent SQL.
 func TestQuestionTables(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, "tables.sql")

@@ -192,7 +192,7 @@ func TestIDWithRejectedRecordIsUnproven(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := fmt.Sprintf("%v %v %d %d %s", d.Unproven, d.Bare, d.Rejected, d.Failed, d.Grade); got != "[rejected] [bare] 1 0 best_effort" {
-		t.Errorf("unproven, bare, rejected, failed, grade are %s", got)
+		t.Errorf("unproven, bare, rejected, failed, grade are %s, want [rejected] [bare] 1 0 best_effort", got)
 	}
 }
 
@@ -225,7 +225,7 @@ func TestPageSizeIsLearned(t *testing.T) {
 			}
 			e, err := reader.Walk(t.Context(), sniffedStream, "", items.read)
 			if err != nil || e.Grade != fetch.Exact || len(items.ids) != c.array.n {
-				t.Errorf("read %d of %d records, %s: %s (%v)", len(items.ids), c.array.n, e.Grade, e.Reason, err)
+				t.Errorf("read %d records, %s: %s (%v); want %d, exact", len(items.ids), e.Grade, e.Reason, err, c.array.n)
 			}
 			if n := c.array.requests(); c.requests > 0 && n != c.requests || c.requests == 0 && n < 2 {
 				t.Errorf("the array took %d requests, want %d (0 means more than one)", n, c.requests)
