@@ -143,7 +143,7 @@ func jsonType(typ string) string {
 func formOf(typ string) string {
 	switch typ {
 	case "DATE":
-		return "a date such as 2026-11-01, or snapshot-7d for seven days before the snapshot"
+		return "a date such as 2026-11-01, a month such as 2026-11 (its first day), or snapshot-7d for seven days before the snapshot"
 	case "TIMESTAMPTZ":
 		return "a time such as 2026-11-01T02:00:00Z"
 	case "TIMEZONE":

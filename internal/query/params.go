@@ -143,8 +143,10 @@ func parseValue(typ, text string) (any, error) {
 			err = strconv.ErrSyntax
 		}
 	case typ == "DATE":
-		kind, want = duckdb.TYPE_DATE, "a date such as 2026-11-01 or snapshot-7d"
-		value, err = time.Parse(time.DateOnly, text)
+		kind, want = duckdb.TYPE_DATE, "a date such as 2026-11-01 or snapshot-7d, or a month such as 2026-11"
+		if value, err = time.Parse(time.DateOnly, text); err != nil {
+			value, err = time.Parse("2006-01", text)
+		}
 	case typ == "TIMESTAMPTZ":
 		kind, want = duckdb.TYPE_TIMESTAMP_TZ, "a time such as 2026-11-01T02:00:00Z, or a date, taken as UTC"
 		if value, err = time.Parse(time.RFC3339Nano, text); err != nil {

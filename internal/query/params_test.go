@@ -71,7 +71,8 @@ func TestWrongParametersAreUsageErrors(t *testing.T) {
 		"below zero":         {periodQuery(), map[string]string{"since": "2026-01-01", "top": "-1"}, `"-1" is not a whole number from 0 on`},
 		"not a time zone":    {periodQuery(), map[string]string{"since": "2026-01-01", "timezone": "Mars/Olympus"}, `"Mars/Olympus" is not a time zone`},
 		"the local zone":     {periodQuery(), map[string]string{"since": "2026-01-01", "timezone": "Local"}, `"Local" is not a time zone`},
-		"not a relative day": {periodQuery(), map[string]string{"since": "snapshot-x"}, `"snapshot-x" is not a date such as 2026-11-01 or snapshot-7d`},
+		"not a relative day": {periodQuery(), map[string]string{"since": "snapshot-x"}, `"snapshot-x" is not a date such as 2026-11-01 or snapshot-7d, or a month such as 2026-11`},
+		"not a month":        {periodQuery(), map[string]string{"since": "2026-13"}, `"2026-13" is not a date`},
 		"too many":           {periodQuery(), map[string]string{"since": "2026-01-01", "top": "2147483648"}, `"2147483648" is not a whole number from 0 on`},
 		"too large":          {typedQuery(), map[string]string{"amount": "1234567890123"}, "is not a number"},
 		"not a choice":       {periodQuery(), map[string]string{"since": "2026-01-01", "kind": "bye"}, `parameter "kind": "bye" is not buy or sell; parameter:`},
@@ -114,6 +115,7 @@ func TestRelativeDates(t *testing.T) {
 		"as given":          {view + "TIMESTAMPTZ '2024-03-01 00:00:00+00' AS snapshot_at", map[string]string{"since": "snapshot-1d", "top": "0", "kind": "sell"}, `{"since":"2024-02-29","timezone":"UTC","top":0,"kind":"sell"}`},
 		"without snapshots": {view + "NULL::TIMESTAMPTZ AS snapshot_at", nil, `{"since":null,"timezone":"UTC","top":null,"kind":null}`},
 		"NULL, for all":     {"", map[string]string{"since": "NULL", "top": "NULL"}, `{"since":null,"timezone":"UTC","top":null,"kind":null}`},
+		"a month":           {"", map[string]string{"since": "2026-02"}, `{"since":"2026-02-01","timezone":"UTC","top":null,"kind":null}`},
 		"an absolute date":  {"", map[string]string{"since": "2026-01-31", "timezone": "Asia/Tokyo"}, `{"since":"2026-01-31","timezone":"Asia/Tokyo","top":null,"kind":null}`},
 	} {
 		t.Run(name, func(t *testing.T) {
