@@ -83,7 +83,7 @@ func TestStatusPage(t *testing.T) {
 		order = append(order, m[1])
 	}
 	if got := strings.Join(order, " "); got != "orders files product_listings token outlet_listings" {
-		t.Errorf("the streams are in the order %s", got)
+		t.Errorf("the streams are in the order %s, want orders files product_listings token outlet_listings", got)
 	}
 	if strings.Contains(text, "<script") || strings.Contains(text, "style=") {
 		t.Error("the page contains scripts or styles that its policy forbids")

@@ -33,7 +33,7 @@ func TestHoldingsAreCounted(t *testing.T) {
 	}
 	must(t, d.Exec(t.Context(), "DROP TABLE meta.runs"))
 	if got, err = integrity.CountDraft(t.Context(), d); err != nil || got.Runs != 0 || got.Main[table] != 2 {
-		t.Errorf("without meta.runs: %+v (%v)", got, err)
+		t.Errorf("without meta.runs: got %+v (%v), want no runs and 2 rows in main", got, err)
 	}
 	if _, err := integrity.CountVersion(t.Context(), w, "20261109T020000Z"); err == nil {
 		t.Error("a missing version was counted")
@@ -48,12 +48,12 @@ func TestLowerCountsAreLosses(t *testing.T) {
 		after integrity.Holdings
 		want  []integrity.HoldingLoss
 	}{
-		"the same": {integrity.Holdings{Newest: night, Days: 5, Runs: 7, Main: map[string]int64{"a": 10, "b": 20}, Past: map[string]int64{"a": 3}}, nil},
-		"more":     {integrity.Holdings{Newest: night, Days: 6, Runs: 8, Main: map[string]int64{"a": 11, "b": 21, "c": 1}, Past: map[string]int64{"a": 4}}, nil},
-		"a later":  {integrity.Holdings{Newest: later, Days: 5, Runs: 7, Main: map[string]int64{"a": 1}, Past: map[string]int64{"a": 3}}, nil},
+		"the same":         {integrity.Holdings{Newest: night, Days: 5, Runs: 7, Main: map[string]int64{"a": 10, "b": 20}, Past: map[string]int64{"a": 3}}, nil},
+		"more":             {integrity.Holdings{Newest: night, Days: 6, Runs: 8, Main: map[string]int64{"a": 11, "b": 21, "c": 1}, Past: map[string]int64{"a": 4}}, nil},
+		"a later snapshot": {integrity.Holdings{Newest: later, Days: 5, Runs: 7, Main: map[string]int64{"a": 1}, Past: map[string]int64{"a": 3}}, nil},
 		"less": {integrity.Holdings{Newest: night, Days: 4, Runs: 6, Main: map[string]int64{"a": 9, "b": 19}, Past: map[string]int64{"a": 2}},
 			[]integrity.HoldingLoss{{"days in meta.runs", "5", "4"}, {"runs in meta.runs", "7", "6"}, {"rows of past.a", "3", "2"}, {"rows of main.a", "10", "9"}, {"rows of main.b", "20", "19"}}},
-		"an earlier": {integrity.Holdings{Newest: night.Add(-time.Hour), Days: 5, Runs: 7, Main: map[string]int64{"a": 1}, Past: map[string]int64{"a": 3}},
+		"an earlier snapshot": {integrity.Holdings{Newest: night.Add(-time.Hour), Days: 5, Runs: 7, Main: map[string]int64{"a": 1}, Past: map[string]int64{"a": 3}},
 			[]integrity.HoldingLoss{{"newest snapshot", "2026-11-01T02:00:00Z", "2026-11-01T01:00:00Z"}}},
 	} {
 		if diff := cmp.Diff(c.want, now.Losses(c.after)); diff != "" {
