@@ -29,7 +29,7 @@ func TestSnapshotOfAnotherProgramIsReported(t *testing.T) {
 		t.Errorf("status: behind %v, run %s; want true, %s", s.Behind, s.Run, p[1].Run)
 	}
 	if got := h.run("verify"); got.code != 3 {
-		t.Errorf("verify: %+v, want exit code 3", got)
+		t.Errorf("verify: got %+v, want exit code 3", got)
 	}
 	if again := h.publish(); again[0].Already || again[0].Run != p[1].Run {
 		t.Errorf("published %+v, want %s again", again, p[1].Run)

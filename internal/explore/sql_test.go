@@ -89,7 +89,7 @@ func TestTypedSQL(t *testing.T) {
 func testStatements(t *testing.T, s *site) {
 	body := s.get(t, "/sql?sql=DROP+TABLE+%3Cb%3E", http.StatusOK) // shown, not run
 	if !strings.Contains(body, ">DROP TABLE &lt;b&gt;</textarea>") || strings.Contains(body, "refused") {
-		t.Errorf("the page of an address is\n%s", body)
+		t.Errorf("the page must show the statement of its address and not run it:\n%s", body)
 	}
 	want := s.sql(t, "SELECT id, name FROM product_listings ORDER BY id")
 	body = s.runSQL(t, "SELECT id, name FROM product_listings ORDER BY id", http.StatusOK)

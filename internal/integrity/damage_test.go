@@ -247,7 +247,8 @@ func TestIntactCopiesRepairTheirFiles(t *testing.T) {
 				t.Errorf("repaired %v, left %v and %v, meta %t; want %v", got, done.Left, done.Days, done.Meta, c.want)
 			}
 			if done.Source != thirdNight || !done.At.Equal(night.AddDate(0, 0, 2)) || done.AllDays != slices.Contains(c.want, index) {
-				t.Errorf("the newest catalog is %s of %s, all days: %t", done.Source, done.At, done.AllDays)
+				t.Errorf("the newest catalog is %s of %s, all days: %t; want %s of %s, all days: %t",
+					done.Source, done.At, done.AllDays, thirdNight, night.AddDate(0, 0, 2), slices.Contains(c.want, index))
 			}
 			if got := contentOf(t, w); !maps.Equal(want, got) {
 				for file := range want {
@@ -381,10 +382,10 @@ func TestTheCheckReportsMoreThanFiles(t *testing.T) {
 	}
 	found, err := integrity.Check(t.Context(), original, true)
 	if err != nil || found.Files != 31 || found.Bytes == 0 {
-		t.Errorf("the check read %d files and %d bytes (%v)", found.Files, found.Bytes, err)
+		t.Errorf("the check read %d files and %d bytes (%v), want 31 files and some bytes", found.Files, found.Bytes, err)
 	}
 	if _, err := integrity.Check(t.Context(), openWith(t, warehouse.Config{Dir: t.TempDir()}), false); !errors.As(err, new(*warehouse.NoneError)) {
-		t.Errorf("without a warehouse: %v", err)
+		t.Errorf("without a warehouse: got %v, want a *NoneError", err)
 	}
 }
 
