@@ -1,0 +1,109 @@
+package pipeline_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"placementsync/internal/fetch"
+	"placementsync/internal/pipeline"
+)
+
+// boundedHarness has a published night without a time limit, whose requests take a second each.
+// It returns their number.
+func boundedHarness(t *testing.T) (h *harness, requests int) {
+	t.Helper()
+	world := smallWorld()
+	world.Orders, world.SilentChange, world.ListingChange = 20, -1, -1
+	h = newHarness(t, world, "product_listings", "orders", "order_details", "tags")
+	h.cfg.Fetch.PageSize = 100
+	res, requests, err := h.bounded(0)
+	h.complete(res, err)
+	return h, requests
+}
+
+// TestTimeEndsBeforeTheFirstList leaves no time after the token.
+func TestTimeEndsBeforeTheFirstList(t *testing.T) {
+	h, _ := boundedHarness(t)
+	was := h.latest()
+	_, requests, err := h.bounded(time.Second)
+	none := errorOf[*pipeline.NoDataError](t, err)
+	if requests != 1 || h.latest() != was || !strings.Contains(none.Error(), "orders: the list was not read within run.max_duration (1s): it was not begun, its last rows are kept") {
+		t.Errorf("after %d requests the night ended with %v", requests, err)
+	}
+}
+
+// TestUnreadRowsAreKept ends the time of nights after the first list, and before any
+// detail. Unread lists and details keep their rows.
+func TestUnreadRowsAreKept(t *testing.T) {
+	h, _ := boundedHarness(t)
+	res, requests, err := h.bounded(1500 * time.Millisecond)
+	h.partial(res, err)
+	if requests != 2 {
+		t.Errorf("%d requests were sent in 1.5 s, want that of the token and one begun list", requests)
+	}
+	details := int64(len(h.service.Records("/orders")))
+	h.requireStream(res.Run, "product_listings", fetch.Exact, "", false)
+	s := h.requireStream(res.Run, "orders", fetch.CarriedForward, "the list was not read within run.max_duration (1.5s)", true)
+	if s.Requests != 0 || s.Rows != details {
+		t.Errorf("orders: %+v, want %d carried rows", s, details)
+	}
+	s = h.requireStream(res.Run, "order_details", fetch.BestEffort, "ids were not read within run.max_duration (1.5s)", true)
+	if s.Unread != details || s.Fetched+s.Carried != 0 || res.Run.NightsLeft != 0 {
+		t.Errorf("order_details: %+v, %d nights left, want all %d unread at no pace", s, res.Run.NightsLeft, details)
+	}
+	plan, err := pipeline.Check(t.Context(), h.cfg)
+	must(t, err)
+	if plan.Unread != details || plan.UnreadStreams != 1 {
+		t.Errorf("the plan has %d unread ids of %d streams, want %d of 1", plan.Unread, plan.UnreadStreams, details)
+	}
+	h.requireIDs("orders", "/orders")
+
+}
+
+// TestNightsReadTheRest runs nights that have time for the lists and a few details, in a new
+// warehouse. Each leaves fewer ids unread, as its forecast says.
+func TestNightsReadTheRest(t *testing.T) {
+	h, all := boundedHarness(t)
+	h.cfg.Warehouse.Dir, h.cfg.Details, h.cfg.LiveDays = t.TempDir(), pipeline.ChangedDetails, 1
+	unread := int64(len(h.service.Records("/orders")))
+	limit := time.Duration(all-int(unread)+8) * time.Second
+	nights := int64(0)
+	for night := 1; unread > 0; night++ {
+		if night > 6 {
+			t.Fatalf("%d ids are unread after %d nights", unread, night)
+		}
+		res, requests, err := h.bounded(limit)
+		must(t, err)
+		if requests > int(limit/time.Second)+1 {
+			t.Errorf("night %d sent %d requests in %v", night, requests, limit)
+		}
+		h.requireStream(res.Run, "orders", fetch.Exact, "", false)
+		h.requireIDs("orders", "/orders")
+		s := streamOf(t, res.Run, "order_details")
+		if s.Unread >= unread {
+			t.Errorf("night %d leaves %d ids unread, the one before %d: %s", night, s.Unread, unread, s.Reason)
+		}
+		if unread = s.Unread; (unread > 0) != (res.Run.NightsLeft > 0) || (unread > 0) != strings.Contains(s.Reason, " more night") {
+			t.Errorf("night %d has the forecast %d for %d ids: %s", night, res.Run.NightsLeft, unread, s.Reason)
+		}
+		if nights > 1 && res.Run.NightsLeft >= nights {
+			t.Errorf("night %d expects %d more nights, the one before %d", night, res.Run.NightsLeft, nights)
+		}
+		nights = res.Run.NightsLeft
+		if night > 1 {
+			continue
+		}
+		h.at = h.at.Add(time.Minute)
+		replayed, err := pipeline.Replay(t.Context(), h.cfg, res.Run.ID)
+		must(t, err)
+		if again := streamOf(t, replayed.Run, "order_details"); again.Unread != s.Unread || replayed.Run.Outcome != res.Run.Outcome {
+			t.Errorf("the night leaves %d ids unread, its replay %d", s.Unread, again.Unread)
+		}
+	}
+	res, _, err := h.bounded(0)
+	h.complete(res, err)
+	if s := streamOf(t, res.Run, "order_details"); s.Unread > 0 || s.RowsOld > s.Carried {
+		t.Errorf("without a limit: %+v", s)
+	}
+}

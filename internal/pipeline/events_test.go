@@ -1,0 +1,210 @@
+package pipeline_test
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"placementsync/internal/fetch"
+	"placementsync/internal/ledger"
+	"placementsync/internal/pipeline"
+	"placementsync/internal/webhook"
+)
+
+// statusEvent is an event that names an article.
+func statusEvent(id, article string) [3]string {
+	return [3]string{id, webhook.StatusChanged, `{"article_id":"` + article + `"}`}
+}
+
+// articleStreams are the streams whose records have events, and the event streams.
+func articleStreams() []string {
+	return []string{"campaigns", "campaign_details", "campaign_articles", "campaign_status_counts", "articles", "article_comments", "article_status_events", "article_comment_events"}
+}
+
+// TestEventsJoinTheSnapshot delivers valid and invalid events, one with an unknown topic, and one
+// a second time.
+func TestEventsJoinTheSnapshot(t *testing.T) {
+	h := newHarness(t, smallWorld(), articleStreams()...)
+	h.cfg.BatchRows = 2
+	res := h.complete(h.night())
+	h.requireStream(res.Run, "article_status_events", fetch.Skipped, ledger.ReasonNoDelivery, false)
+	h.deliver(statusEvent("a", "1"), statusEvent("b", "2"), [3]string{"c", webhook.CommentCreated, `{"id":"c1"}`},
+		[3]string{"d", webhook.StatusChanged, `{}`}, [3]string{"e", "order.paid", `{"id":7}`}, statusEvent("f", "5"))
+	h.cfg.DryRun = true
+	h.complete(h.night())
+	h.cfg.DryRun = false
+	res = h.complete(h.night())
+	s := h.requireStream(res.Run, "article_status_events", fetch.BestEffort, "built from the deliveries that were received", false)
+	if s.Rows != 3 || s.RowsOld != 0 {
+		t.Errorf("the stream of events is %+v, want 3 rows", s)
+	}
+	requireEvents := func() {
+		t.Helper()
+		h.requireLines("SELECT event_id, topic, outcome, body FROM meta.webhook_events ORDER BY 1",
+			`a article.status_changed stored {"article_id":"1"}`, `b article.status_changed stored {"article_id":"2"}`, `c comment.created stored {"id":"c1"}`,
+			`d article.status_changed rejected {}`, `e order.paid unknown_topic {"id":7}`, `f article.status_changed stored {"article_id":"5"}`)
+		h.requireLines("SELECT event_id, article_id FROM article_status_events ORDER BY 1", "a 1", "b 2", "f 5")
+		h.requireLines("SELECT event_id, comment_id FROM article_comment_events", "c c1")
+		h.requireLines("SELECT table_name, key, raw FROM meta.rejects", "article_status_events d {}")
+	}
+	requireEvents()
+	if waiting, err := webhook.WaitingBytes(h.warehouse().Folder.InboxPath()); err != nil || waiting != 0 {
+		t.Errorf("%d bytes are left in the inbox (%v)", waiting, err)
+	}
+	// Only the first delivery of an event counts, and later nights keep the events.
+	h.deliver(statusEvent("a", "changed"))
+	h.complete(h.night())
+	requireEvents()
+}
+
+// TestManyEvents delivers more events than one batch contains.
+func TestManyEvents(t *testing.T) {
+	h := newHarness(t, smallWorld(), articleStreams()...)
+	var events [][3]string
+	for i := range 1002 {
+		events = append(events, statusEvent(fmt.Sprintf("e%04d", i), fmt.Sprint(i)))
+	}
+	h.deliver(events...)
+	h.complete(h.night())
+	h.requireLines("SELECT count(*), count(DISTINCT event_id), min(event_id), max(event_id) FROM article_status_events WHERE article_id = right(event_id, 4)::INT::VARCHAR", "1002 1002 e0000 e1001")
+}
+
+// TestEventsOutliveFailures delivers events before a failed night, a rollback, a replay and a
+// rebuild. No event is lost or stored twice.
+func TestEventsOutliveFailures(t *testing.T) {
+	h := newHarness(t, smallWorld(), articleStreams()...)
+	requireEvents := func(want ...string) {
+		t.Helper()
+		h.requireLines("SELECT event_id FROM article_status_events ORDER BY 1", want...)
+		h.requireLines("SELECT event_id FROM meta.webhook_events ORDER BY 1", want...)
+	}
+	h.complete(h.night())
+	h.deliver(statusEvent("a", "1"))
+	h.service.SetFaults(answers("/campaigns", 401))
+	h.failed()
+	h.service.SetFaults()
+	second := h.complete(h.night())
+	requireEvents("a")
+	h.deliver(statusEvent("b", "2"))
+	h.at = h.at.Add(time.Minute)
+	replayed, err := pipeline.Replay(t.Context(), h.cfg, second.Run.ID)
+	h.complete(replayed, err)
+	requireEvents("a")
+	if !replayed.Run.SnapshotAt.Equal(second.Run.SnapshotAt) || replayed.Run.Requests != 0 || replayed.Run.ID == second.Run.ID {
+		t.Errorf("the replay %+v, want the snapshot of %v without requests", replayed.Run, second.Run.SnapshotAt)
+	}
+	h.complete(h.night())
+	requireEvents("a", "b")
+	versions, err := h.warehouse().Versions.List()
+	must(t, err)
+	_, err = h.warehouse().Rollback(versions[0], h.at)
+	must(t, err)
+	requireEvents()
+	h.complete(h.night())
+	requireEvents("a", "b")
+	h.at = h.at.Add(time.Minute)
+	_, err = pipeline.Rebuild(t.Context(), h.cfg, false)
+	must(t, err)
+	requireEvents("a", "b")
+}
+
+// TestPrivateEvents withholds events with values that the rules for other tables make private.
+func TestPrivateEvents(t *testing.T) {
+	h := newHarness(t, smallWorld(), articleStreams()...)
+	h.cfg.Privacy.Drop, h.cfg.Privacy.Hash, h.cfg.Privacy.Key = []string{"article_comments.content"}, []string{"article_comments.author_name"}, []byte("key")
+	h.deliver([3]string{"c", webhook.CommentCreated, `{"id":"c1","content":{"type":"doc","content":[{"type":"text","text":"s3cret"}]},"author":{"name":"s3cret"}}`},
+		[3]string{"d", webhook.CommentCreated, `{"content":"s3cret"}`}, [3]string{"e", "comment.moved", `{"content":"s3cret"}`}, statusEvent("f", "1"))
+	h.complete(h.night())
+	for _, table := range []string{"article_comment_events", "meta.webhook_events", "meta.rejects", "meta.drift"} {
+		if text := strings.Join(h.lines("SELECT to_json(x)::VARCHAR FROM "+table+" x"), "\n"); strings.Contains(text, "s3cret") {
+			t.Errorf("%s contains the private value:\n%s", table, text)
+		}
+	}
+	h.requireLines("SELECT comment_id, content, author_name IS NULL FROM article_comment_events", "c1 NULL false")
+	h.requireLines("SELECT raw FROM meta.rejects", `"(withheld: the event may hold private columns)"`)
+	// Events without private columns are stored as they are.
+	h.requireLines("SELECT body FROM meta.webhook_events WHERE event_id = 'f'", `{"article_id":"1"}`)
+}
+
+// TestRefresh reads an article and its campaign again. All other rows and grades are those of
+// the night.
+func TestRefresh(t *testing.T) {
+	h := newHarness(t, smallWorld(), append(articleStreams(), "tags")...)
+	targets := pipeline.Targets{}
+	if _, err := pipeline.Refresh(t.Context(), h.cfg, targets); !errors.Is(err, pipeline.ErrPending) {
+		t.Fatalf("a refresh before the first night ended with %v", err)
+	}
+	night := h.complete(h.night())
+	targets.Articles = h.lines("SELECT min(article_id) FROM article_comments")
+	targets.Campaigns = h.lines("SELECT campaign_id FROM articles WHERE id = '" + targets.Articles[0] + "'")
+	grades := h.lines("SELECT stream, grade, coalesce(reason, ''), age_since FROM meta.streams WHERE stream NOT LIKE '%events' ORDER BY 1")
+	var mu sync.Mutex
+	var requested []string
+	hook := func(r *http.Request) {
+		mu.Lock()
+		defer mu.Unlock()
+		requested = append(requested, strings.NewReplacer(targets.Articles[0], "A", targets.Campaigns[0], "C").Replace(r.URL.Path))
+	}
+	h.onRequest.Store(&hook)
+	h.deliver(statusEvent("a", targets.Articles[0]))
+	h.at = h.at.Add(time.Hour)
+	res := h.complete(pipeline.Refresh(t.Context(), h.cfg, targets))
+	slices.Sort(requested)
+	want := []string{"/articles/A", "/articles/A/comments", "/auth/token", "/campaigns/C", "/campaigns/C/articles", "/campaigns/C/articles/status-count"}
+	if diff := cmp.Diff(want, requested); diff != "" {
+		t.Errorf("requests (-want +got):\n%s", diff)
+	}
+	if res.Run.IsNight() || res.Manifest.Kind != ledger.Refresh || h.latest() != res.Run.ID {
+		t.Errorf("the refresh is %+v, readers see %s", res.Run, h.latest())
+	}
+	h.requireLines("SELECT event_id FROM article_status_events", "a")
+	h.requireLines("SELECT kind FROM meta.runs ORDER BY run_id", "night", "refresh")
+	after := h.lines("SELECT stream, grade, coalesce(reason, '') FROM meta.streams WHERE stream NOT LIKE '%events' AND run_id = '" + res.Run.ID + "' ORDER BY 1")
+	for i := range after {
+		if !strings.HasPrefix(grades[i], after[i]) {
+			t.Errorf("after the refresh %s, before %s", after[i], grades[i])
+		}
+	}
+	for _, name := range []string{"tags", "campaigns", "articles"} {
+		if s := streamOf(t, res.Run, name); !s.AgeSince.Equal(night.Run.SnapshotAt) {
+			t.Errorf("the oldest rows of %s are from %v, want %v", name, s.AgeSince, night.Run.SnapshotAt)
+		}
+	}
+	h.requireIDs("campaigns", "/campaigns")
+
+	// A failed detail is reported. The others are published.
+	h.service.SetFaults(answers("/articles/{id}", 500))
+	h.at = h.at.Add(time.Hour)
+	failed := h.partial(pipeline.Refresh(t.Context(), h.cfg, targets))
+	h.requireStream(failed.Run, "articles", fetch.BestEffort, "1 of 1 id failed", true)
+	h.service.SetFaults()
+	// A failed refresh is not resumed.
+	h.service.SetFaults(answers("/auth/token", 500))
+	h.at = h.at.Add(time.Hour)
+	if _, err := pipeline.Refresh(t.Context(), h.cfg, targets); err == nil || h.latest() != failed.Run.ID {
+		t.Errorf("the refresh ended with %v, readers see %s", err, h.latest())
+	}
+	if _, waits, err := h.warehouse().Ledger.Unfinished(); err != nil || waits {
+		t.Errorf("the failed refresh is unfinished (%v)", err)
+	}
+	// A night that can be resumed comes first, until it is too old.
+	h.cfg.ResumeMaxAge = time.Hour
+	h.failed()
+	h.service.SetFaults()
+	h.at = h.at.Add(time.Hour)
+	if _, err := pipeline.Refresh(t.Context(), h.cfg, targets); !errors.Is(err, pipeline.ErrPending) {
+		t.Errorf("a refresh before the resumed night ended with %v", err)
+	}
+	h.at = h.at.Add(time.Second)
+	old := h.complete(pipeline.Refresh(t.Context(), h.cfg, targets))
+	if _, err := pipeline.Replay(t.Context(), h.cfg, old.Run.ID); err == nil || !strings.Contains(err.Error(), "it is a refresh") {
+		t.Errorf("the replay of a refresh ended with %v", err)
+	}
+}

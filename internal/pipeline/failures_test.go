@@ -1,0 +1,341 @@
+package pipeline_test
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"placementsync/internal/fetch"
+	"placementsync/internal/ledger"
+	"placementsync/internal/load"
+	"placementsync/internal/pipeline"
+	"placementsync/internal/sim"
+)
+
+func answers(route string, status int) sim.Fault {
+	return sim.Fault{Route: route, Kind: sim.FaultStatus, Status: status}
+}
+
+// emptyList answers a list with no records, the given number of times. 0 means always.
+func emptyList(path string, times int) sim.Fault {
+	f := rewrite(path, `{"records":[],"total_records":0,"total_pages":0,"current_page":1,"next_page":null,"previous_page":null}`)
+	f.Times = times
+	return f
+}
+
+// TestFailedList lets the list of orders fail, on the first night and on a later one.
+func TestFailedList(t *testing.T) {
+	h := newHarness(t, smallWorld(), "product_listings", "orders", "files")
+	h.service.SetFaults(answers("/orders", 500))
+	first := h.partial(h.night())
+	h.requireStream(first.Run, "orders", fetch.Skipped, "answered 500", true)
+	h.requireLines("SELECT count(*) FROM orders", "0")
+	h.requireIDs("product_listings", "/products/listings")
+	h.service.SetFaults()
+	second := h.complete(h.night())
+	orders := len(h.service.Records("/orders"))
+	h.service.SetFaults(answers("/orders", 500))
+	for range 2 {
+		res := h.partial(h.night())
+		s := h.requireStream(res.Run, "orders", fetch.CarriedForward, "answered 500", true)
+		if !s.AgeSince.Equal(second.Run.SnapshotAt) || s.Rows != int64(orders) || s.RowsOld != s.Rows || s.Retries == 0 || res.Run.Retries != s.Retries {
+			t.Errorf("orders: %+v, want %d rows since %v", s, orders, second.Run.SnapshotAt)
+		}
+		h.requireLines("SELECT count(*) FROM orders", fmt.Sprint(orders))
+		h.requireIDs("product_listings", "/products/listings")
+		for _, table := range res.Manifest.Tables {
+			if want := map[bool]string{true: "carried_forward", false: "exact"}[strings.HasPrefix(table.Name, "order")]; table.Grade != want {
+				t.Errorf("table %s is %s, want %s", table.Name, table.Grade, want)
+			}
+		}
+	}
+	h.service.SetFaults()
+	res := h.complete(h.night())
+	if s := streamOf(t, res.Run, "orders"); s.RowsOld != 0 || !s.AgeSince.IsZero() {
+		t.Errorf("after a good night orders is %+v", s)
+	}
+	h.requireIDs("orders", "/orders")
+}
+
+// TestForbiddenStreams answers 403. It is an error only if the token proves the access.
+func TestForbiddenStreams(t *testing.T) {
+	h := newHarness(t, smallWorld(), "product_listings", "campaigns", "campaign_articles", "articles")
+	h.complete(h.night())
+	articles := h.one("SELECT count(*) FROM articles")
+	h.service.SetFaults(answers("/articles/{id}", 403))
+	res := h.complete(h.night())
+	h.requireStream(res.Run, "articles", fetch.CarriedForward, "403", false)
+	h.requireLines("SELECT count(*) FROM articles", articles)
+	h.service.SetFaults(answers("/products/listings", 403))
+	res = h.partial(h.night())
+	h.requireStream(res.Run, "product_listings", fetch.CarriedForward, "403", true)
+}
+
+// TestLimitedToken reads only the streams whose scopes the token has, and publishes no night
+// without data.
+func TestLimitedToken(t *testing.T) {
+	world := smallWorld()
+	world.TokenType, world.Scopes = "custom", []string{"orders.lists"}
+	h := newHarness(t, world, "token", "orders", "order_details", "product_listings")
+	res := h.complete(h.night())
+	h.requireStream(res.Run, "orders", fetch.Exact, "", false)
+	h.requireStream(res.Run, "product_listings", fetch.Skipped, "missing scope products.read", false)
+	h.requireStream(res.Run, "order_details", fetch.Skipped, "missing scope orders.read", false)
+
+	// Excluded streams keep their rows.
+	orders := h.one("SELECT count(*) FROM orders")
+	h.cfg.Chosen = []string{"token"}
+	res = h.complete(h.night())
+	h.requireStream(res.Run, "orders", fetch.CarriedForward, ledger.ReasonNotChosen, false)
+	h.requireLines("SELECT count(*) FROM orders", orders)
+
+	h.cfg.Chosen = []string{"product_listings", "order_details"}
+	_, err := h.failed()
+	none := errorOf[*pipeline.NoDataError](t, err)
+	want := "extract: no stream could be read; nothing was published; readers keep the last snapshot\n  token: not chosen\n  product_listings: missing scope products.read\n" +
+		"  orders: not chosen\n  order_details: missing scope orders.read"
+	if none.Error() != want {
+		t.Errorf("got  %s\nwant %s", none, want)
+	}
+}
+
+// TestTokenErrors rejects the token at the start of a night and while details are read.
+func TestTokenErrors(t *testing.T) {
+	h := newHarness(t, smallWorld(), orderStreams()...)
+	h.complete(h.night())
+	h.service.SetFaults(answers("/orders/{order_id}", http.StatusUnauthorized))
+	res, err := h.failed()
+	if rejected := errorOf[*fetch.AuthError](t, err); rejected.Stream != "order_details" || len(res.Run.Streams) == 0 {
+		t.Errorf("the night ended with %v", err)
+	}
+	h.service.SetFaults(answers("/auth/token", 500))
+	_, err = h.failed()
+	if !strings.HasPrefix(err.Error(), "check the token: ") {
+		t.Errorf("the night ended with %v", err)
+	}
+	h.service.SetFaults(rewrite("/auth/token", `{"error":"no"}`))
+	if _, err = h.failed(); !strings.Contains(err.Error(), "neither token_type nor scopes") {
+		t.Errorf("the night ended with %v", err)
+	}
+	// An unknown token type reads all streams. The service decides about each.
+	h.service.SetFaults(rewrite("/auth/token", `{"token_type":"of_the_future","team_id":7,"scopes":[]}`))
+	plan, err := pipeline.Check(t.Context(), h.cfg)
+	must(t, err)
+	if plan.Token.Type != "of_the_future" || plan.Token.TeamID != "7" || plan.Unknown != 0 || plan.Requests == 0 {
+		t.Errorf("the plan is %+v", plan)
+	}
+	h.complete(h.night())
+	h.cfg.TeamID = "from the configuration"
+	if plan, err = pipeline.Check(t.Context(), h.cfg); err != nil || plan.Token.TeamID != "from the configuration" {
+		t.Errorf("the team is %q (%v)", plan.Token.TeamID, err)
+	}
+}
+
+// TestFailedDetails lets one detail fail, and then several.
+func TestFailedDetails(t *testing.T) {
+	h := newHarness(t, smallWorld(), orderStreams()...)
+	h.complete(h.night())
+	orders := h.lines("SELECT id FROM orders ORDER BY id")
+	h.service.SetFaults(sim.Fault{Path: "/orders/" + orders[0], Kind: sim.FaultStatus, Status: 500}, sim.Fault{Path: "/orders/" + orders[1], Kind: sim.FaultStatus, Status: 500})
+	before := h.lines("SELECT to_json(o)::VARCHAR FROM orders o WHERE id IN ('" + orders[0] + "','" + orders[1] + "') ORDER BY id")
+	res := h.partial(h.again())
+	s := h.requireStream(res.Run, "order_details", fetch.BestEffort, fmt.Sprintf("2 of %d ids failed, their last rows are kept; first: ", len(orders)), true)
+	if s.Failed != 2 || s.Fetched != int64(len(orders)-2) || s.Carried != 0 || s.RowsOld != 2 {
+		t.Errorf("order_details: %+v, want 2 of %d failed", s, len(orders))
+	}
+	h.requireLines("SELECT to_json(o)::VARCHAR FROM orders o WHERE id IN ('"+orders[0]+"','"+orders[1]+"') ORDER BY id", before...)
+
+	// An empty object for an id with rows is not accepted.
+	h.service.SetFaults(rewrite("/orders/"+orders[2], `{}`))
+	res = h.partial(h.again())
+	h.requireIDs("orders", "/orders")
+	h.requireStream(res.Run, "order_details", fetch.BestEffort, "1 of ", true)
+}
+
+// TestChangedDetails reads only the details that can have changed. The others are carried until
+// they are due.
+func TestChangedDetails(t *testing.T) {
+	world := smallWorld()
+	world.HistoryDays, world.Orders, world.SilentChange, world.ListingChange = 2000, 30, -1, -1
+	h := newHarness(t, world, "orders", "order_details", "product_listings")
+	h.cfg.Details, h.cfg.Recheck, h.cfg.LiveDays = pipeline.ChangedDetails, 2, 1
+	all := streamOf(t, h.complete(h.night()).Run, "order_details").Fetched
+	if all < 20 {
+		t.Fatalf("the first night read %d details", all)
+	}
+	var due int64
+	for night := 2; night <= 3; night++ {
+		res := h.complete(h.again())
+		s := h.requireStream(res.Run, "order_details", fetch.Bounded, "last read at most ", false)
+		if s.Carried == 0 || s.Carried+s.Fetched != all || s.Rechecked == 0 || s.Rechecked > s.Fetched {
+			t.Errorf("night %d: %+v, want some of %d carried and some read again", night, s, all)
+		}
+		due += s.Rechecked
+		h.requireIDs("orders", "/orders")
+	}
+	if due < all*9/10 {
+		t.Errorf("%d of %d settled details were read again within 2 nights", due, all)
+	}
+	h.cfg.Recheck = 0
+	res := h.complete(h.again())
+	h.requireStream(res.Run, "order_details", fetch.BestEffort, "settled ones are not read again (streams.recheck is 0)", false)
+	h.cfg.Details = pipeline.NoDetails
+	res = h.complete(h.again())
+	h.requireStream(res.Run, "order_details", fetch.CarriedForward, ledger.ReasonNoDetails, false)
+	h.requireIDs("orders", "/orders")
+}
+
+// gatedHarness has a published night, and gates that stop a loss of more than three rows.
+func gatedHarness(t *testing.T, names ...string) *harness {
+	t.Helper()
+	h := newHarness(t, smallWorld(), names...)
+	h.cfg.Limits, h.cfg.ResumeMaxAge = load.Limits{Share: 0.2, Rows: 3}, 24*time.Hour
+	h.complete(h.night())
+	return h
+}
+
+// TestGateReadsListsAgain returns an empty list once. The second reading shows that it was
+// false, and the other lists are not requested again.
+func TestGateReadsListsAgain(t *testing.T) {
+	h := gatedHarness(t, orderStreams()...)
+	h.service.SetFaults(emptyList("/products/listings", 1))
+	h.service.ResetRequests()
+	var log lockedBuffer
+	h.logTo(&log)
+	res := h.complete(h.night())
+	h.requireIDs("product_listings", "/products/listings")
+	h.requireStream(res.Run, "product_listings", fetch.Exact, "", false)
+	routes := h.service.Stats().Routes
+	if routes["/products/listings"] < 2 || routes["/orders"] > 3 || !strings.Contains(log.String(), "lists are read again before a gate decides") {
+		t.Errorf("the listings were requested %d times, the orders %d times; the log has:\n%s", routes["/products/listings"], routes["/orders"], log.String())
+	}
+	if len(res.Run.Losses) > 0 {
+		t.Errorf("the complete night has the losses %+v", res.Run.Losses)
+	}
+}
+
+// TestGateStopsTheNight returns an empty list each time. Only with AllowMassDelete the night is
+// published.
+func TestGateStopsTheNight(t *testing.T) {
+	h := gatedHarness(t, orderStreams()...)
+	listings := int64(len(h.service.Records("/products/listings")))
+	h.service.SetFaults(emptyList("/products/listings", 0))
+	h.service.ResetRequests()
+	res, err := h.failed()
+	loss := errorOf[*load.MassDeleteError](t, err)
+	if !loss.Reread || len(loss.Losses) == 0 || loss.Losses[0] != (ledger.Loss{Table: "product_listings", Gone: listings, Before: listings}) || len(res.Run.Losses) != len(loss.Losses) {
+		t.Errorf("the night ended with %v, the ledger has %+v", err, res.Run.Losses)
+	}
+	if n := h.service.Stats().Routes["/products/listings"]; n != 2 {
+		t.Errorf("the empty list was requested %d times, want 2", n)
+	}
+	h.service.SetFaults()
+	plan, err := pipeline.Check(t.Context(), h.cfg)
+	must(t, err)
+	if plan.Stopped == nil || plan.Stopped.ID != res.Run.ID {
+		t.Errorf("the plan shows %+v, want the stopped run", plan.Stopped)
+	}
+	// The stopped run is not resumed, because its answers are doubted.
+	if next := h.complete(h.again()); next.Run.ID == res.Run.ID {
+		t.Errorf("run %s was resumed", res.Run.ID)
+	}
+	if plan, err = pipeline.Check(t.Context(), h.cfg); err != nil || plan.Stopped != nil {
+		t.Errorf("after a good night the plan shows %+v (%v)", plan.Stopped, err)
+	}
+	h.service.SetFaults(emptyList("/products/listings", 0))
+	h.cfg.AllowMassDelete = true
+	h.service.ResetRequests()
+	if res := h.complete(h.night()); res.Run.Gone < listings || h.service.Stats().Routes["/products/listings"] != 2 {
+		t.Errorf("the accepted night removed %d rows after %d readings of the list", res.Run.Gone, h.service.Stats().Routes["/products/listings"])
+	}
+	h.requireLines("SELECT count(*) FROM product_listings", "0")
+}
+
+// TestGateDoubtsNotFound answers 404 for all articles that campaigns name. The gate reads the
+// articles and the lists that name them again, and stops the night.
+func TestGateDoubtsNotFound(t *testing.T) {
+	h := newHarness(t, sim.Options{Seed: 7, Token: token, Outlets: 9, Listings: 9, Profiles: 3, Campaigns: 30, Orders: 9, Files: 1, Folders: 1},
+		"order_items", "campaigns", "campaign_articles", "articles", "tags")
+	h.cfg.Limits = load.Limits{Share: 0.2, Rows: 3}
+	h.cfg.Fetch.PageSize = 100
+	h.service.SetFaults(answers("/articles/{id}", http.StatusNotFound))
+	h.service.ResetRequests()
+	_, err := h.failed()
+	loss := errorOf[*load.MassDeleteError](t, err)
+	if !loss.Reread || len(loss.Losses) != 1 || loss.Losses[0].Table != "articles" || !loss.Losses[0].NotFound {
+		t.Fatalf("the night ended with %v", err)
+	}
+	campaigns, routes := len(h.service.Records("/campaigns")), h.service.Stats().Routes
+	if routes["/campaigns/{id}/articles"] != 2*campaigns || routes["/tags"] != 1 {
+		t.Errorf("the articles of %d campaigns were requested %d times, the tags %d times", campaigns, routes["/campaigns/{id}/articles"], routes["/tags"])
+	}
+	h.cfg.AllowMassDelete = true
+	res := h.partial(h.again())
+	s := h.requireStream(res.Run, "articles", fetch.BestEffort, "were answered 404 although a list contains them; their rows are kept", true)
+	if s.Fetched != 0 || s.Failed != loss.Losses[0].Gone {
+		t.Errorf("articles: %+v, want %d failed", s, loss.Losses[0].Gone)
+	}
+	h.service.SetFaults()
+	h.complete(h.night())
+}
+
+// TestProgress reads the progress before, during and after nights.
+func TestProgress(t *testing.T) {
+	h := newHarness(t, smallWorld(), append(orderStreams(), "folders")...)
+	watch := &pipeline.Watch{}
+	h.cfg.Watch, h.cfg.Fetch.Concurrency = watch, 1
+	h.cfg.Details = pipeline.AllDetails
+	var lists, details ledger.Progress
+	hook := func(r *http.Request) {
+		switch {
+		case r.URL.Path == "/orders" && r.URL.Query().Get("page") == "2":
+			lists, _ = watch.Progress()
+		case strings.HasPrefix(r.URL.Path, "/orders/"):
+			details, _ = watch.Progress()
+		}
+	}
+	h.onRequest.Store(&hook)
+	stream := func(p ledger.Progress, name string) ledger.StreamProgress {
+		t.Helper()
+		for _, s := range p.Streams {
+			if s.Name == name {
+				return s
+			}
+		}
+		t.Fatalf("the progress has no stream %s", name)
+		return ledger.StreamProgress{}
+	}
+	var expected int64
+	for night := 1; night <= 2; night++ {
+		if _, ok := watch.Progress(); ok {
+			t.Error("there is progress while no run is in progress")
+		}
+		orders := int64(len(h.service.Records("/orders")))
+		res := h.complete(h.again())
+		if lists.Run != res.Run.ID || lists.Phase != "reading orders" || !lists.StartedAt.Equal(res.Run.StartedAt) || lists.Requests < 3 || lists.Left != 0 {
+			t.Errorf("night %d: %+v", night, lists)
+		}
+		if s := stream(lists, "orders"); s.State != ledger.Reading || s.Done != 1 || s.Total != 2 || s.Rows != 7 || s.Pass != 1 || s.Requests != 1 || s.Share() != 50 {
+			t.Errorf("night %d, orders: %+v", night, s)
+		}
+		if s := stream(lists, "product_listings"); s.State != ledger.Read && s.State != ledger.Reading {
+			t.Errorf("night %d, the list before: %+v", night, s)
+		}
+		if s := stream(lists, "order_details"); s.State != ledger.Waiting || s.Total != 0 {
+			t.Errorf("night %d, the details wait: %+v", night, s)
+		}
+		if s := stream(details, "order_details"); s.Total != orders || s.Done != orders-1 || s.Rows == 0 || s.State != ledger.Reading {
+			t.Errorf("night %d, at the last detail: %+v, want %d of %d", night, s, orders-1, orders)
+		}
+		if s := stream(details, "orders"); s.State != ledger.Read || s.Grade != "exact" || s.Rows != orders || s.Reason == "" {
+			t.Errorf("night %d, the list is read: %+v", night, s)
+		}
+		if lists.Expected != expected {
+			t.Errorf("night %d: %d requests are expected, want %d", night, lists.Expected, expected)
+		}
+		// The token is requested once and is no stream of this night.
+		expected = res.Run.Requests
+	}
+}

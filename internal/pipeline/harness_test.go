@@ -1,0 +1,323 @@
+package pipeline_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"placementsync/internal/fetch"
+	"placementsync/internal/ledger"
+	"placementsync/internal/load"
+	"placementsync/internal/pipeline"
+	"placementsync/internal/query"
+	"placementsync/internal/sim"
+	"placementsync/internal/stream"
+	"placementsync/internal/warehouse"
+	"placementsync/internal/webhook"
+)
+
+// harness is a demo service over HTTP and a warehouse. The tests of this package check decisions
+// with few records. internal/testing/trials compares every value of a night.
+type harness struct {
+	t       *testing.T
+	service *sim.Service
+	cfg     pipeline.Config
+	// at is the clock of the runs.
+	at time.Time
+	// onRequest, if set, is called before the service handles a request.
+	onRequest atomic.Pointer[func(r *http.Request)]
+}
+
+const token = "pc_of_the_tests"
+
+// smallWorld has a few records of every kind.
+func smallWorld() sim.Options {
+	return sim.Options{Seed: 1, Token: token, Outlets: 4, Listings: 9, Profiles: 3, Campaigns: 3, Orders: 9, Files: 5, Folders: 2}
+}
+
+// orderStreams are two lists and the details of one of them.
+func orderStreams() []string { return []string{"product_listings", "orders", "order_details"} }
+
+// newHarness returns a harness whose nights read the named streams, or all with events if names
+// is empty. Nothing was published yet.
+func newHarness(t *testing.T, world sim.Options, names ...string) *harness {
+	t.Helper()
+	t.Parallel()
+	h := &harness{t: t, service: sim.New(world)}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if hook := h.onRequest.Load(); hook != nil {
+			(*hook)(r)
+		}
+		h.service.ServeHTTP(w, r)
+	}))
+	t.Cleanup(server.Close)
+	streams := stream.AllWithEvents()
+	if len(names) > 0 {
+		streams = slices.DeleteFunc(streams, func(s stream.Stream) bool { return !slices.Contains(names, s.Name) })
+	}
+	h.cfg = pipeline.Config{
+		Warehouse: warehouse.Config{Dir: filepath.Join(t.TempDir(), "w"), KeepVersions: 5, MemoryLimit: "256MB", Threads: 1, Program: "test", Tables: stream.Tables(streams)},
+		Fetch: fetch.Config{BaseURL: server.URL, PageSize: 7, Token: func(context.Context) (string, error) { return token, nil },
+			Retry: fetch.Retry{MaxRetries: 1, Base: time.Millisecond, Max: time.Millisecond}},
+		Streams: streams, Details: pipeline.AllDetails, LiveDays: 45, Recheck: 7, MinSkipRecords: 1, Limits: load.Limits{Share: 0.2, Rows: 50},
+		Now: func() time.Time { return h.at }, Log: slog.New(slog.DiscardHandler),
+	}
+	for _, s := range streams {
+		if !s.IsEvents() {
+			h.cfg.Chosen = append(h.cfg.Chosen, s.Name)
+		}
+	}
+	h.at = h.service.Now().Add(2 * time.Hour)
+	return h
+}
+
+// night runs a night a day later.
+func (h *harness) night() (pipeline.Result, error) {
+	h.service.Advance(1)
+	h.at = h.service.Now().Add(2 * time.Hour)
+	return pipeline.Run(h.t.Context(), h.cfg)
+}
+
+// again runs a night an hour later, without changes of the service.
+func (h *harness) again() (pipeline.Result, error) {
+	h.at = h.at.Add(time.Hour)
+	return pipeline.Run(h.t.Context(), h.cfg)
+}
+
+// complete fails the test unless a run was complete.
+func (h *harness) complete(res pipeline.Result, err error) pipeline.Result {
+	h.t.Helper()
+	return h.ended(ledger.Complete, 0, res, err)
+}
+
+// partial fails the test unless a run was partial and published.
+func (h *harness) partial(res pipeline.Result, err error) pipeline.Result {
+	h.t.Helper()
+	h.ended(ledger.Partial, 3, res, err)
+	if h.latest() != res.Run.ID {
+		h.t.Errorf("readers see %s, want the partial run %s", h.latest(), res.Run.ID)
+	}
+	return res
+}
+
+// ended fails the test unless a run ended without an error, with an outcome and an exit code.
+func (h *harness) ended(outcome ledger.Outcome, code int, res pipeline.Result, err error) pipeline.Result {
+	h.t.Helper()
+	if err != nil || res.Run.Outcome != outcome || res.Run.ExitCode != code {
+		h.t.Fatalf("run %s ended %s with %d, want %s with %d: %v\n%+v", res.Run.ID, res.Run.Outcome, res.Run.ExitCode, outcome, code, err, res.Run.Streams)
+	}
+	return res
+}
+
+// failed runs a night a day later, which must fail and leave the published version as it was.
+func (h *harness) failed() (pipeline.Result, error) {
+	h.t.Helper()
+	was := h.latest()
+	res, err := h.night()
+	if err == nil || res.Run.Outcome != ledger.Failed || res.Run.ExitCode != 1 || res.Run.Error != err.Error() || !res.Run.SnapshotAt.IsZero() {
+		h.t.Fatalf("run %s ended %s with %d: %v\nthe ledger has %q", res.Run.ID, res.Run.Outcome, res.Run.ExitCode, err, res.Run.Error)
+	}
+	if h.latest() != was {
+		h.t.Errorf("readers see %s, want %s as before", h.latest(), was)
+	}
+	return res, err
+}
+
+func (h *harness) warehouse() *warehouse.Warehouse {
+	h.t.Helper()
+	wh, err := warehouse.Open(h.cfg.Warehouse)
+	must(h.t, err)
+	return wh
+}
+
+// latest returns the version that readers see, or "".
+func (h *harness) latest() string {
+	h.t.Helper()
+	run, _, err := h.warehouse().Versions.Latest()
+	must(h.t, err)
+	return run
+}
+
+func (h *harness) path(parts ...string) string {
+	return filepath.Join(append([]string{h.cfg.Warehouse.Dir}, parts...)...)
+}
+
+// lines returns the rows of a query on the published catalog, the columns separated by spaces.
+func (h *harness) lines(sql string) []string {
+	h.t.Helper()
+	db, err := query.Open(h.t.Context(), h.path("catalog.duckdb"), query.Options{MemoryLimit: "256MB", Threads: 1})
+	must(h.t, err)
+	defer func() { must(h.t, db.Close()) }()
+	result, err := db.Collect(h.t.Context(), query.Query{SQL: sql}, nil, 1000)
+	must(h.t, err)
+	all := []string{}
+	for _, row := range result.Rows {
+		var cells []string
+		for _, v := range row.Values {
+			cells = append(cells, v.Or("NULL"))
+		}
+		all = append(all, strings.Join(cells, " "))
+	}
+	return all
+}
+
+// requireLines compares the rows of a query.
+func (h *harness) requireLines(sql string, want ...string) {
+	h.t.Helper()
+	if want == nil {
+		want = []string{}
+	}
+	if diff := cmp.Diff(want, h.lines(sql)); diff != "" {
+		h.t.Errorf("%s (-want +got):\n%s", sql, diff)
+	}
+}
+
+// one returns the result of a query with one row.
+func (h *harness) one(sql string) string {
+	h.t.Helper()
+	lines := h.lines(sql)
+	if len(lines) != 1 {
+		h.t.Fatalf("%s: %d rows, want 1", sql, len(lines))
+	}
+	return lines[0]
+}
+
+// history returns all versions of all rows, by table.
+func (h *harness) history() map[string][]string {
+	h.t.Helper()
+	all := map[string][]string{}
+	for _, table := range h.cfg.Warehouse.Tables {
+		all[table.Name] = h.lines("SELECT to_json(x)::VARCHAR FROM history." + table.Name + " x ORDER BY 1")
+	}
+	return all
+}
+
+// requireIDs compares the ids of a table with those of a list of the service.
+func (h *harness) requireIDs(table, path string) {
+	h.t.Helper()
+	var want []string
+	for _, record := range h.service.Records(path) {
+		var r struct{ ID string }
+		must(h.t, json.Unmarshal(record, &r))
+		want = append(want, r.ID)
+	}
+	slices.Sort(want)
+	if len(want) == 0 {
+		h.t.Fatalf("the service has no records of %s", path)
+	}
+	h.requireLines("SELECT id FROM "+table+" ORDER BY id", want...)
+}
+
+// requireStream checks grade, a part of the reason and whether the stream makes the run
+// partial. It compares meta.streams with the ledger if the run was published.
+func (h *harness) requireStream(r ledger.Run, name string, grade fetch.Grade, reason string, incomplete bool) ledger.Stream {
+	h.t.Helper()
+	s := streamOf(h.t, r, name)
+	if s.Grade != string(grade) || !strings.Contains(s.Reason, reason) || s.Incomplete != incomplete {
+		h.t.Errorf("%s is %s, incomplete %v: %s\nwant %s, %v: ...%s...", name, s.Grade, s.Incomplete, s.Reason, grade, incomplete, reason)
+	}
+	if r.IsPublished() {
+		h.requireLines("SELECT grade, coalesce(reason, '') FROM meta.streams WHERE run_id = '"+r.ID+"' AND stream = '"+name+"'", s.Grade+" "+s.Reason)
+	}
+	return s
+}
+
+func streamOf(t *testing.T, r ledger.Run, name string) ledger.Stream {
+	t.Helper()
+	i := slices.IndexFunc(r.Streams, func(s ledger.Stream) bool { return s.Stream == name })
+	if i < 0 {
+		t.Fatalf("run %s has no stream %s", r.ID, name)
+	}
+	return r.Streams[i]
+}
+
+// logTo lets the runs log to a buffer, from info on.
+func (h *harness) logTo(to *lockedBuffer) {
+	h.cfg.Log = slog.New(slog.NewTextHandler(to, nil))
+}
+
+// hookSecret signs the events.
+const hookSecret = "whsec-of-the-tests"
+
+// deliver puts events into the inbox, as the receiver does. Each event has an id, a topic and a
+// body.
+func (h *harness) deliver(events ...[3]string) {
+	h.t.Helper()
+	receiver, err := webhook.New(webhook.Config{Dir: h.warehouse().Folder.InboxPath(), Secrets: []string{hookSecret}, SegmentBytes: 1},
+		slog.New(slog.DiscardHandler), func() time.Time { return h.at })
+	must(h.t, err)
+	ctx, stop := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- receiver.Run(ctx) }()
+	<-receiver.Ready()
+	server := httptest.NewServer(receiver)
+	for _, e := range events {
+		status, err := sim.Deliver(h.t.Context(), server.Client(), server.URL, sim.Delivery{ID: e[0], Topic: e[1], Body: []byte(e[2])}, hookSecret)
+		if err != nil || status != http.StatusNoContent {
+			h.t.Errorf("event %s was answered %d: %v", e[0], status, err)
+		}
+	}
+	server.Close()
+	stop()
+	must(h.t, <-ended)
+}
+
+// inProcess answers requests without a network. Each takes delay on the clock of a bubble.
+type inProcess struct {
+	service http.Handler
+	delay   time.Duration
+}
+
+func (s inProcess) RoundTrip(r *http.Request) (*http.Response, error) {
+	timer := time.NewTimer(s.delay)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-r.Context().Done():
+		return nil, context.Cause(r.Context())
+	}
+	w := httptest.NewRecorder()
+	s.service.ServeHTTP(w, r)
+	return w.Result(), nil
+}
+
+// bounded runs a night an hour later that may read for the given time. 0 means no limit. Each
+// request takes a second on a virtual clock. It also returns the number of requests.
+func (h *harness) bounded(limit time.Duration) (res pipeline.Result, requests int, err error) {
+	h.t.Helper()
+	h.at = h.at.Add(time.Hour)
+	h.cfg.MaxDuration, h.cfg.Fetch.BaseURL, h.cfg.Fetch.Concurrency = limit, "http://127.0.0.1/", 1
+	h.cfg.Fetch.Transport = inProcess{h.service, time.Second}
+	h.service.ResetRequests()
+	synctest.Test(h.t, func(t *testing.T) { res, err = pipeline.Run(t.Context(), h.cfg) })
+	return res, h.service.Stats().Total, err
+}
+
+// errorOf returns the error of a type, and fails the test if err is none.
+func errorOf[E error](t *testing.T, err error) E {
+	t.Helper()
+	e, ok := errors.AsType[E](err)
+	if !ok {
+		t.Fatalf("got %v, want a %T", err, e)
+	}
+	return e
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}

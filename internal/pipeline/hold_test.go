@@ -1,0 +1,76 @@
+package pipeline_test
+
+import (
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"placementsync/internal/checks"
+	"placementsync/internal/ledger"
+	"placementsync/internal/pipeline"
+)
+
+// checkFiles writes checks into a folder and loads only them.
+func checkFiles(t *testing.T, files map[string]string) checks.Set {
+	t.Helper()
+	dir := t.TempDir()
+	for name, text := range files {
+		must(t, os.WriteFile(dir+"/"+name+".sql", []byte(text), 0o600))
+	}
+	all, err := checks.Load(dir, nil, nil)
+	must(t, err)
+	off := map[string]checks.Rule{}
+	for _, q := range all.List() {
+		if _, own := files[q.Name]; !own {
+			off[q.Name] = checks.Rule{Severity: "off"}
+		}
+	}
+	set, err := checks.Load(dir, off, nil)
+	must(t, err)
+	return set
+}
+
+// TestFailedChecks publishes a night with a failed check of severity warn, and holds one with a
+// failed check of severity hold.
+func TestFailedChecks(t *testing.T) {
+	h := newHarness(t, smallWorld(), "folders", "tags")
+	h.cfg.CheckTimeout, h.cfg.ResumeMaxAge = time.Minute, 24*time.Hour
+	h.cfg.Checks = checkFiles(t, map[string]string{
+		"no_folders": "-- title: There are folders.\n-- severity: warn\nSELECT id FROM folders\n",
+		"no_row":     "-- title: Nothing.\n-- severity: hold\nSELECT 1 AS x WHERE false\n",
+	})
+	res := h.complete(h.night())
+	if len(res.Run.Checks) != 1 || res.Run.Checks[0].Name != "no_folders" || res.Run.Checks[0].Rows != 2 || res.Run.Held {
+		t.Errorf("the night has the checks %+v", res.Run.Checks)
+	}
+	h.requireLines("SELECT check_name, outcome, rows FROM meta.checks ORDER BY 1", "no_folders failed 2", "no_row passed 0")
+	first := h.latest()
+
+	h.cfg.Checks = checkFiles(t, map[string]string{
+		"no_folders": "-- title: There are folders.\n-- severity: hold\nSELECT 'a' AS a, 1 AS b FROM folders\n",
+		"no_tags":    "-- title: There is a tag.\n-- severity: hold\nSELECT 7 AS n\n",
+		"broken":     "-- title: It does not run.\n-- severity: hold\nSELECT error('no')\n",
+	})
+	res, err := h.failed()
+	hold := errorOf[*pipeline.HoldError](t, err)
+	want := "audit run " + res.Run.ID + ": 2 checks failed; nothing was published; readers keep the last snapshot\n" +
+		"  no_folders (There are folders.): 2 rows\n    a a, b 1\n    a a, b 1\n  no_tags (There is a tag.): 1 row\n    n 7\n" +
+		"The night is held. To look at it: placementsync audit --held, placementsync diff --held\n" +
+		"To publish it: placementsync publish --held --accept no_folders,no_tags\nTo drop it: placementsync discard --held"
+	if hold.Error() != want || !res.Run.Held || len(res.Run.Checks) != 3 {
+		t.Errorf("got  %s\nwant %s\nthe ledger has %+v", hold, want, res.Run.Checks)
+	}
+	held, ok, err := h.warehouse().Held()
+	if err != nil || !ok || h.latest() != first {
+		t.Errorf("held is %+v (%v), readers see %s", held, err, h.latest())
+	}
+	if _, err := pipeline.Refresh(t.Context(), h.cfg, pipeline.Targets{}); err == nil || !strings.Contains(err.Error(), "a night has to come first") {
+		t.Errorf("a refresh beside a held night ended with %v", err)
+	}
+	// A held night is not resumed.
+	h.cfg.Checks = checks.Set{}
+	if next := h.complete(h.again()); next.Run.ID == res.Run.ID || next.Run.Outcome != ledger.Complete {
+		t.Errorf("run %s was resumed", res.Run.ID)
+	}
+}

@@ -1,0 +1,382 @@
+package pipeline_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"placementsync/internal/ledger"
+	"placementsync/internal/pipeline"
+	"placementsync/internal/sim"
+)
+
+// lockedBuffer is a buffer for logs of several goroutines.
+type lockedBuffer struct {
+	mu  sync.Mutex
+	buf bytes.Buffer
+}
+
+func (b *lockedBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.buf.Write(p)
+}
+
+func (b *lockedBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.buf.String()
+}
+
+// TestNightsFollowTheService reads all streams on three nights: the first, one a day later and
+// one without any change.
+func TestNightsFollowTheService(t *testing.T) {
+	world := smallWorld()
+	world.Listings, world.ListingTurnover = 30, 0.1
+	h := newHarness(t, world)
+	h.cfg.BatchRows = 3
+	var history map[string][]string
+	for night := 1; night <= 3; night++ {
+		h.service.ResetRequests()
+		run := h.night
+		if night == 3 {
+			run = h.again
+		}
+		res := h.complete(run())
+		h.requireIDs("product_listings", "/products/listings")
+		h.requireIDs("outlet_listings", "/outlets")
+		h.requireIDs("orders", "/orders")
+		h.requireIDs("campaigns", "/campaigns")
+		h.requireIDs("files", "/files")
+		h.requireCounts(res)
+		runs, err := h.warehouse().Ledger.Runs()
+		must(t, err)
+		if diff := cmp.Diff(res.Run, runs[len(runs)-1], cmpopts.IgnoreFields(ledger.Run{}, "Attempts"), cmpopts.EquateApproxTime(0)); diff != "" || len(runs) != night {
+			t.Errorf("night %d: the last of %d entries differs (-result +ledger):\n%s", night, len(runs), diff)
+		}
+		switch night {
+		case 1:
+			if res.Run.New != res.Run.Rows || res.Run.Changed+res.Run.Gone != 0 {
+				t.Errorf("the first night has %d new of %d rows, %d changed, %d gone", res.Run.New, res.Run.Rows, res.Run.Changed, res.Run.Gone)
+			}
+		case 2:
+			if res.Run.New < 3 || res.Run.Changed == 0 || res.Run.Gone < 3 {
+				t.Errorf("the second night has %d new, %d changed, %d gone rows, want at least the listings that were exchanged", res.Run.New, res.Run.Changed, res.Run.Gone)
+			}
+		case 3:
+			if res.Run.New+res.Run.Changed+res.Run.Gone != 0 {
+				t.Errorf("the quiet night has %d new, %d changed, %d gone rows", res.Run.New, res.Run.Changed, res.Run.Gone)
+			}
+			if diff := cmp.Diff(history, h.history()); diff != "" {
+				t.Errorf("the quiet night changed history (-before +after):\n%s", diff)
+			}
+		}
+		history = h.history()
+	}
+	h.requireLines("SELECT run_id, kind, outcome, exit_code FROM meta.runs ORDER BY 1",
+		"20261102T020000Z night complete 0", "20261103T020000Z night complete 0", "20261103T030000Z night complete 0")
+}
+
+// requireCounts compares the counts of a complete run with the requests of the service and with
+// the published tables.
+func (h *harness) requireCounts(res pipeline.Result) {
+	h.t.Helper()
+	stats := h.service.Stats()
+	var rows, newRows, changed, gone int64
+	for _, c := range res.Changes {
+		rows, newRows, changed, gone = rows+c.After, newRows+c.New, changed+c.Changed, gone+c.Gone
+	}
+	r := res.Run
+	if r.Requests != int64(stats.Total) || r.Bytes <= 0 || r.Rows != rows || r.New != newRows || r.Changed != changed || r.Gone != gone || r.Retries != 0 || r.ThrottledSeconds != 0 {
+		h.t.Errorf("run %s has %d requests and rows %d, %d, %d, %d, want %d and %d, %d, %d, %d", r.ID, r.Requests, r.Rows, r.New, r.Changed, r.Gone, stats.Total, rows, newRows, changed, gone)
+	}
+	requests, bytes := int64(0), int64(0)
+	for _, s := range r.Streams {
+		requests, bytes = requests+s.Requests, bytes+s.Bytes
+		if s.RowsOld != 0 || s.Incomplete || s.Events != strings.HasSuffix(s.Stream, "_events") {
+			h.t.Errorf("run %s: %+v", r.ID, s)
+		}
+		if want := map[bool]string{true: "skipped", false: "exact"}[s.Events]; s.Grade != want {
+			h.t.Errorf("%s is %s: %s, want %s", s.Stream, s.Grade, s.Reason, want)
+		}
+	}
+	if requests != r.Requests || bytes != r.Bytes {
+		h.t.Errorf("the streams have %d requests and %d bytes, the run %d and %d", requests, bytes, r.Requests, r.Bytes)
+	}
+	for stream, table := range map[string]string{"orders": "orders", "product_listings": "product_listings", "articles": "articles", "tags": "tags"} {
+		h.requireLines("SELECT count(*) FROM "+table, h.one("SELECT rows FROM meta.streams WHERE stream = '"+stream+"' AND run_id = '"+r.ID+"'"))
+	}
+	if s := streamOf(h.t, r, "orders"); s.Pages != 2 || s.TotalFirst != int64(len(h.service.Records("/orders"))) || s.Distinct != s.TotalFirst || s.Rows != s.TotalFirst {
+		h.t.Errorf("orders: %+v, want %d records", s, len(h.service.Records("/orders")))
+	}
+}
+
+// TestDryRun reads and merges a night, but publishes it neither in the folder nor in the ledger.
+func TestDryRun(t *testing.T) {
+	h := newHarness(t, smallWorld(), orderStreams()...)
+	h.cfg.DryRun, h.cfg.ResumeMaxAge = true, time.Hour
+	res := h.complete(h.night())
+	if !res.Run.SnapshotAt.IsZero() || h.latest() != "" || len(res.Changes) == 0 || res.Changes[0].New == 0 || res.Manifest.RunID != "" {
+		t.Errorf("the dry run has the snapshot %v, readers see %q, the changes are %+v", res.Run.SnapshotAt, h.latest(), res.Changes)
+	}
+	if files, err := filepath.Glob(h.path("state", "seen", "*")); err != nil || len(files) > 0 {
+		t.Errorf("the dry run wrote %v", files)
+	}
+	h.cfg.DryRun = false
+	if next := h.complete(h.again()); next.Run.ID == res.Run.ID || next.Run.Requests == 0 {
+		t.Errorf("the dry run %s was resumed", res.Run.ID)
+	}
+	if runs, err := h.warehouse().Ledger.Runs(); err != nil || len(runs) != 2 || runs[0].VisibleVersion() != "" || runs[1].VisibleVersion() != h.latest() {
+		t.Errorf("the ledger has %+v (%v)", runs, err)
+	}
+}
+
+// TestUnchangedRecordsAreSkipped changes the files of entries, from which the next night knows
+// the unchanged records of a list. The rows must be the same with and without them.
+func TestUnchangedRecordsAreSkipped(t *testing.T) {
+	h := newHarness(t, smallWorld(), "product_listings", "tags")
+	var log lockedBuffer
+	h.logTo(&log)
+	h.complete(h.night())
+	entries := func() string { return h.path("state", "seen", "product_listings."+h.latest()) }
+	intact, err := os.ReadFile(entries())
+	must(t, err)
+	listings := len(h.service.Records("/products/listings"))
+	for name, c := range map[string]struct {
+		text  []byte
+		known bool
+	}{
+		"intact":     {intact, true},
+		"one bit":    {append([]byte{intact[0] ^ 1}, intact[1:]...), false},
+		"truncated":  {intact[:len(intact)-1], false},
+		"only a sum": {intact[len(intact)-16:], false},
+		"too short":  {intact[:7], false},
+		"empty":      {nil, false},
+	} {
+		// The file belongs to the newest version.
+		must(t, os.WriteFile(entries(), c.text, 0o600))
+		log.buf.Reset()
+		h.complete(h.night())
+		h.requireIDs("product_listings", "/products/listings")
+		if warned := strings.Contains(log.String(), "unchanged records cannot be skipped"); warned == c.known {
+			t.Errorf("%s: the log warns %v:\n%s", name, warned, log.String())
+		}
+		if now := len(h.service.Records("/products/listings")); now != listings {
+			t.Fatalf("there are %d listings, want %d", now, listings)
+		}
+		if text, err := os.ReadFile(entries()); err != nil || len(text) != len(intact) {
+			t.Errorf("%s: the next file of entries has %d bytes, want %d (%v)", name, len(text), len(intact), err)
+		}
+		intact, err = os.ReadFile(entries())
+		must(t, err)
+	}
+
+	// A list that is not read keeps its entries.
+	h.cfg.Chosen = []string{"tags"}
+	h.complete(h.night())
+	if text, err := os.ReadFile(entries()); err != nil || !bytes.Equal(text, intact) {
+		t.Errorf("the carried entries differ (%v)", err)
+	}
+	// Short lists have no entries.
+	h.cfg.Chosen, h.cfg.MinSkipRecords = []string{"product_listings"}, listings+1
+	h.complete(h.night())
+	if _, err := os.Stat(entries()); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("a short list has entries (%v)", err)
+	}
+	h.cfg.MinSkipRecords = listings
+	h.complete(h.night())
+	if _, err := os.Stat(entries()); err != nil {
+		t.Errorf("a list of the shortest length has no entries: %v", err)
+	}
+}
+
+// TestInterruptedNightIsResumed stops a night at its ninth request. The next run uses the landed
+// answers, unless it is too late or must start a new run.
+func TestInterruptedNightIsResumed(t *testing.T) {
+	for name, c := range map[string]struct {
+		change  func(h *harness)
+		resumed bool
+	}{
+		"soon":              {func(*harness) {}, true},
+		"fresh":             {func(h *harness) { h.cfg.Fresh = true }, false},
+		"later":             {func(h *harness) { h.at = h.at.Add(2 * time.Hour) }, false},
+		"for another team":  {func(h *harness) { h.cfg.TeamID = "other" }, false},
+		"with fewer rights": {func(h *harness) { h.service.SetFaults(rewrite("/auth/token", `{"token_type":"full_access"}`)) }, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := newHarness(t, smallWorld(), append(orderStreams(), "files")...)
+			h.cfg.ResumeMaxAge = 2 * time.Hour
+			ctx, stop := context.WithCancel(t.Context())
+			seen := 0
+			h.cfg.Fetch.Concurrency = 1
+			hook := func(*http.Request) {
+				if seen++; seen == 9 {
+					stop()
+				}
+			}
+			h.onRequest.Store(&hook)
+			first, err := pipeline.Run(ctx, h.cfg)
+			if !errors.Is(err, context.Canceled) || first.Run.Outcome != ledger.Interrupted || first.Run.ExitCode != 130 || h.latest() != "" {
+				t.Fatalf("the stopped run ended %s with %d: %v", first.Run.Outcome, first.Run.ExitCode, err)
+			}
+			h.onRequest.Store(nil)
+			c.change(h)
+			h.service.ResetRequests()
+			res := h.complete(h.again())
+			if (res.Run.ID == first.Run.ID) != c.resumed {
+				t.Errorf("run %s followed the interrupted run %s", res.Run.ID, first.Run.ID)
+			}
+			if c.resumed {
+				if s := streamOf(t, res.Run, "orders"); s.Landed == 0 || !res.Run.StartedAt.Equal(first.Run.StartedAt) {
+					t.Errorf("the resumed run started at %v and used %d landed answers", res.Run.StartedAt, s.Landed)
+				}
+			} else if s := streamOf(t, res.Run, "orders"); s.Landed != 0 || !res.Run.StartedAt.Equal(h.at) || !res.Run.SnapshotAt.Equal(h.at) {
+				t.Errorf("the new run started at %v and used %d landed answers", res.Run.StartedAt, s.Landed)
+			}
+			if runs, err := h.warehouse().Ledger.Runs(); err != nil || c.resumed && (len(runs) != 1 || runs[0].Attempts != 2) {
+				t.Errorf("the ledger has %+v (%v), want one run with two attempts", runs, err)
+			}
+			h.requireIDs("orders", "/orders")
+			if _, waits, err := h.warehouse().Ledger.Unfinished(); err != nil || waits {
+				t.Errorf("a run is still unfinished (%v)", err)
+			}
+		})
+	}
+}
+
+// rewrite returns a fault that answers requests of a path with a body.
+func rewrite(path, body string) sim.Fault {
+	return sim.Fault{Path: path, Kind: sim.FaultRewrite, Rewrite: func([]byte) []byte { return []byte(body) }}
+}
+
+// TestStopDuringTheCommit stops a night after its merge has begun. With FinishCommit it is
+// published.
+func TestStopDuringTheCommit(t *testing.T) {
+	for _, finish := range []bool{true, false} {
+		h := func(t *testing.T) {
+			h := newHarness(t, smallWorld(), orderStreams()...)
+			ctx, stop := context.WithCancel(t.Context())
+			h.cfg.FinishCommit = finish
+			h.cfg.Warehouse.Step = func(name, _ string) error {
+				if name == "mid merge" {
+					stop()
+				}
+				return nil
+			}
+			res, err := pipeline.Run(ctx, h.cfg)
+			if finish {
+				h.complete(res, err)
+				h.requireIDs("orders", "/orders")
+			} else if res.Run.Outcome != ledger.Interrupted || !strings.HasSuffix(err.Error(), "run again to resume") || h.latest() != "" {
+				t.Errorf("the run ended %s: %v", res.Run.Outcome, err)
+			}
+		}
+		t.Run(map[bool]string{true: "finished", false: "cancelled"}[finish], h)
+	}
+}
+
+// TestDiskFailures lets each step of a night fail once. Readers keep the last snapshot, and the
+// next run publishes.
+func TestDiskFailures(t *testing.T) {
+	h := newHarness(t, smallWorld(), orderStreams()...)
+	h.cfg.Details, h.cfg.ResumeMaxAge = pipeline.NoDetails, 24*time.Hour
+	h.complete(h.night())
+	full := errors.New("no space left on device")
+	for _, step := range []string{"answer landed", "mid stage", "stream staged", "merged", "audited", "parquet written"} {
+		was, failed := h.latest(), false
+		h.cfg.Warehouse.Step = func(name, _ string) error {
+			if name == step && !failed {
+				failed = true
+				return full
+			}
+			return nil
+		}
+		res, err := h.night()
+		if !errors.Is(err, full) || res.Run.Outcome != ledger.Failed || h.latest() != was {
+			t.Errorf("%s: the night ended %s, readers see %s: %v", step, res.Run.Outcome, h.latest(), err)
+		}
+		next := h.complete(h.again())
+		if next.Run.ID != res.Run.ID || h.latest() != res.Run.ID {
+			t.Errorf("%s: run %s was not resumed", step, res.Run.ID)
+		}
+		h.requireIDs("orders", "/orders")
+	}
+	// After the publish an error is only a warning: readers see the night.
+	var log lockedBuffer
+	h.logTo(&log)
+	h.cfg.Warehouse.Step = func(name, _ string) error {
+		if name == "published" {
+			return full
+		}
+		return nil
+	}
+	res := h.complete(h.night())
+	if h.latest() != res.Run.ID || !strings.Contains(log.String(), "published, but a later step failed") {
+		t.Errorf("readers see %s, the log has:\n%s", h.latest(), log.String())
+	}
+}
+
+// TestDamagedFileIsWrittenAgain damages a published file that the next version would link.
+func TestDamagedFileIsWrittenAgain(t *testing.T) {
+	h := newHarness(t, smallWorld(), "tags", "folders")
+	h.complete(h.night())
+	file := h.path("versions", h.latest(), "folders.parquet")
+	must(t, os.Chmod(file, 0o600))
+	text, err := os.ReadFile(file)
+	must(t, err)
+	must(t, os.WriteFile(file, text[:len(text)-9], 0o600))
+	var log lockedBuffer
+	h.logTo(&log)
+	h.complete(h.again())
+	if !strings.Contains(log.String(), "a published file is damaged") {
+		t.Errorf("the log has no warning:\n%s", log.String())
+	}
+	v, err := pipeline.Verify(t.Context(), h.cfg, true)
+	must(t, err)
+	for _, d := range v.Damage {
+		if strings.Contains(d.File, h.latest()) {
+			t.Errorf("the new version is damaged: %+v", d)
+		}
+	}
+}
+
+// TestOnlyOneRun starts a night while another waits for an answer.
+func TestOnlyOneRun(t *testing.T) {
+	h := newHarness(t, smallWorld(), orderStreams()...)
+	arrived, proceed := make(chan struct{}), make(chan struct{})
+	var once sync.Once
+	hook := func(*http.Request) {
+		once.Do(func() { close(arrived) })
+		<-proceed
+	}
+	h.onRequest.Store(&hook)
+	var first error
+	var wg sync.WaitGroup
+	wg.Go(func() { _, first = h.night() })
+	<-arrived
+	_, second := pipeline.Run(t.Context(), h.cfg)
+	plan, checked := pipeline.Check(t.Context(), func() pipeline.Config {
+		cfg := h.cfg
+		cfg.Fetch.Transport = inProcess{h.service, 0}
+		return cfg
+	}())
+	close(proceed)
+	wg.Wait()
+	must(t, errors.Join(first, checked))
+	if second == nil || !strings.Contains(second.Error(), "lock") {
+		t.Errorf("the second run ended with %v", second)
+	}
+	if plan.Locked == nil || plan.Locked.PID != os.Getpid() || len(plan.Damage) > 0 {
+		t.Errorf("the plan shows the holder of the lock %+v", plan.Locked)
+	}
+}

@@ -1,0 +1,158 @@
+package pipeline
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"placementsync/internal/fetch"
+	"placementsync/internal/ledger"
+	"placementsync/internal/load"
+	"placementsync/internal/stream"
+	"placementsync/internal/transform"
+)
+
+func TestPerSecond(t *testing.T) {
+	begun := time.Date(2026, time.November, 20, 2, 0, 0, 0, time.UTC)
+	for _, c := range []struct {
+		requests int64
+		after    time.Duration
+		want     float64
+	}{{0, time.Hour, 0}, {50, time.Second - 1, 0}, {50, time.Second, 50}, {50, 20 * time.Second, 2.5}} {
+		if got := perSecond(fetch.Telemetry{Requests: c.requests, First: begun}, begun.Add(c.after)); got != c.want {
+			t.Errorf("%d requests in %v: %v per second, want %v", c.requests, c.after, got, c.want)
+		}
+	}
+}
+
+// TestEstimateRest checks the expected requests and the remaining time at every state of a run.
+func TestEstimateRest(t *testing.T) {
+	s := func(state string, done, total, requests int64, rate float64) ledger.StreamProgress {
+		return ledger.StreamProgress{State: state, Done: done, Total: total, Requests: requests, PerSecond: rate}
+	}
+	for name, c := range map[string]struct {
+		streams           []ledger.StreamProgress
+		expected          []int64
+		requests          int64
+		overall, allowed  float64
+		wantExpected      int64
+		wantLeft, current time.Duration
+		wantRate          float64
+	}{
+		"a list that stated its pages": {[]ledger.StreamProgress{s(ledger.Reading, 2, 10, 2, 4)}, []int64{50}, 3, 1, 9, 11, 2 * time.Second, 2 * time.Second, 4},
+		"a list like last night":       {[]ledger.StreamProgress{s(ledger.Reading, 0, 0, 2, 0)}, []int64{12}, 2, 5, 9, 12, 2 * time.Second, 2 * time.Second, 5},
+		"in the first second":          {[]ledger.StreamProgress{s(ledger.Reading, 0, 0, 2, 0)}, []int64{12}, 2, 0, 10, 12, time.Second, time.Second, 0},
+		"an unknown stream":            {[]ledger.StreamProgress{s(ledger.Reading, 0, 0, 2, 2), s(ledger.Waiting, 0, 0, 0, 0)}, []int64{12, -1}, 2, 0, 0, 0, 0, 5 * time.Second, 2},
+		"a waiting stream":             {[]ledger.StreamProgress{s(ledger.Reading, 0, 0, 2, 2), s(ledger.Waiting, 0, 0, 0, 0)}, []int64{12, 4}, 2, 0, 0, 16, 7 * time.Second, 5 * time.Second, 2},
+		"all are read":                 {[]ledger.StreamProgress{s(ledger.Read, 9, 10, 9, 0)}, []int64{50}, 9, 3, 0, 9, 0, 0, 0},
+		"more than last night":         {[]ledger.StreamProgress{s(ledger.Reading, 0, 0, 20, 2)}, []int64{12}, 20, 0, 0, 20, 0, 0, 2},
+		"a list that grew":             {[]ledger.StreamProgress{s(ledger.Reading, 12, 10, 12, 2)}, []int64{12}, 12, 0, 0, 12, 0, 0, 2},
+	} {
+		p := ledger.Progress{Streams: c.streams, Requests: c.requests, Allowed: c.allowed}
+		estimateRest(&p, c.expected, c.overall)
+		if p.Expected != c.wantExpected || p.Left != c.wantLeft || p.Streams[0].Left != c.current || p.PerSecond != c.wantRate {
+			t.Errorf("%s: %d requests in %v, %v for the stream at %v per second, want %d in %v, %v, %v", name,
+				p.Expected, p.Left, p.Streams[0].Left, p.PerSecond, c.wantExpected, c.wantLeft, c.current, c.wantRate)
+		}
+	}
+}
+
+// TestCountAnswer counts the pages of a list with two passes, and ids with several pages.
+func TestCountAnswer(t *testing.T) {
+	w := &Watch{byID: map[string]bool{"details": true}}
+	w.current.Streams = []ledger.StreamProgress{{Name: "list"}, {Name: "details"}}
+	page := func(name string, pass, number, records int, pages int64) {
+		w.countAnswer(fetch.Response{Request: fetch.Request{Stream: name, Pass: pass, Page: number}}, stream.PageFacts{Records: records, Paginated: true, TotalPages: pages})
+	}
+	for i := range 3 {
+		page("list", 1, i+1, 10, 3)
+	}
+	page("list", 2, 1, 7, 0)
+	page("list", 2, 2, 1, 4)
+	for _, n := range []int{0, 1, 2, 1} {
+		page("details", n, n, 2, 9)
+	}
+	page("unknown", 1, 1, 9, 9)
+	want := []ledger.StreamProgress{{Name: "list", Pass: 2, Done: 2, Total: 4, Rows: 8}, {Name: "details", Done: 3, Rows: 8}}
+	if diff := cmp.Diff(want, w.current.Streams); diff != "" {
+		t.Errorf("progress (-want +got):\n%s", diff)
+	}
+	var none *Watch
+	none.setPhase("ignored")
+}
+
+// TestLedgerRow checks the used share of the allowed request rate and the rows of a stream before
+// and after the merge.
+func TestLedgerRow(t *testing.T) {
+	begun := time.Date(2026, time.November, 20, 2, 0, 0, 0, time.UTC)
+	r := resultOf(t, "orders", fetch.Exact, load.Whole)
+	r.rows, r.stored, r.evidence.TotalFirst = 5, load.RowAges{Rows: 7, Old: 2, Since: begun}, 9
+	cost := fetch.Telemetry{Requests: 21, First: begun, Last: begun.Add(4 * time.Second), P50: time.Second, P95: 2 * time.Second, Max: 3 * time.Second,
+		RateWait: 4 * time.Second, RetryWait: 5 * time.Second, Bytes: 6, Retries: 7, TooMany: 8, Hits: 9}
+	row := r.ledgerRow(cost, 10)
+	want := ledger.Stream{Stream: "orders", Grade: "exact", Reason: "why orders", Requests: 21, TotalFirst: 9, Rows: 5, RowsOld: 2, AgeSince: begun,
+		LatencyP50: 1000, LatencyP95: 2000, LatencyMax: 3000, RateWaitSeconds: 4, RetryAfterSeconds: 5, Bytes: 6, Retries: 7, RateLimited: 8, Landed: 9, RateUsed: 0.5}
+	if diff := cmp.Diff(want, row); diff != "" {
+		t.Errorf("before the merge (-want +got):\n%s", diff)
+	}
+	r.merged = true
+	if row = r.ledgerRow(cost, 10); row.Rows != 7 {
+		t.Errorf("after the merge the stream has %d rows, want 7", row.Rows)
+	}
+	if row = r.ledgerRow(cost, 0); row.RateUsed != 0 {
+		t.Errorf("without a limit the rate is used by %v", row.RateUsed)
+	}
+	cost.Last = begun
+	if row = r.ledgerRow(cost, 10); row.RateUsed != 0 {
+		t.Errorf("one request uses %v of the rate", row.RateUsed)
+	}
+}
+
+func TestTooFull(t *testing.T) {
+	for _, c := range []struct {
+		free, need int64
+		want       bool
+	}{
+		{-1, 0, false}, {0, 0, true}, {16<<20 - 1, 0, true}, {16 << 20, 0, false}, {16 << 20, 32 << 20, false},
+		{1 << 30, 2 << 30, false}, {1<<30 - 1, 2 << 30, true},
+	} {
+		if got := (Plan{FreeBytes: c.free, NeedBytes: c.need}).TooFull(); got != c.want {
+			t.Errorf("%d bytes free, %d needed: too full %v, want %v", c.free, c.need, got, c.want)
+		}
+	}
+}
+
+func TestLastRequests(t *testing.T) {
+	runs := []ledger.Run{
+		{Streams: []ledger.Stream{{Stream: "a", Requests: 3}, {Stream: "b", Requests: 5}}},
+		{Streams: []ledger.Stream{{Stream: "a", Requests: 4, Landed: 2}, {Stream: "b"}}},
+	}
+	for name, want := range map[string]int64{"a": 6, "b": 5, "c": -1} {
+		if got := lastRequests(runs, name); got != want {
+			t.Errorf("%s took %d requests, want %d", name, got, want)
+		}
+	}
+}
+
+// TestDriftIsBounded finds more entries than are kept, in any order. The sample of an entry is
+// that of its first record.
+func TestDriftIsBounded(t *testing.T) {
+	d := newDrift()
+	at := func(seq uint64) transform.Place { return transform.Place{Seq: seq} }
+	found := func(path, sample string, seq uint64) transform.Findings {
+		return transform.Findings{Drift: []transform.Drift{{Drift: stream.Drift{Table: "orders", Path: path, Kind: "unknown_field", Sample: sample}, First: at(seq)}}}
+	}
+	d.addFindings(found("a", "second", 2))
+	d.addFindings(found("a", "first", 1))
+	d.addFindings(found("a", "third", 3))
+	if len(d.entries) != 1 || d.entries[0].Sample != "first" {
+		t.Errorf("the entries are %+v", d.entries)
+	}
+	for i := range maxDriftEntries + 5 {
+		d.addFindings(found(string(rune(0x4e00+i)), "", uint64(10+i)))
+	}
+	if len(d.entries) != maxDriftEntries+1 || d.entries[maxDriftEntries].Path != "…" {
+		t.Errorf("%d entries are kept, want %d and one for the others", len(d.entries), maxDriftEntries)
+	}
+}

@@ -1,0 +1,345 @@
+package pipeline_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"placementsync/internal/integrity"
+	"placementsync/internal/ledger"
+	"placementsync/internal/pipeline"
+	"placementsync/internal/warehouse"
+)
+
+// threeNights returns a harness with three nights, of which each changed some rows.
+func threeNights(t *testing.T) *harness {
+	t.Helper()
+	world := smallWorld()
+	world.Listings, world.ListingTurnover, world.ListingChange = 20, 0.1, 0.3
+	h := newHarness(t, world, "product_listings", "tags", "folders")
+	for range 3 {
+		h.complete(h.night())
+	}
+	return h
+}
+
+// copied returns a harness with a copy of the warehouse, which a test can damage.
+func (h *harness) copied(t *testing.T) *harness {
+	t.Helper()
+	c := &harness{t: t, service: h.service, cfg: h.cfg, at: h.at.Add(time.Minute)}
+	c.cfg.Warehouse.Dir = filepath.Join(t.TempDir(), "copy")
+	c.cfg.Now = func() time.Time { return c.at }
+	must(t, os.CopyFS(c.cfg.Warehouse.Dir, os.DirFS(h.cfg.Warehouse.Dir)))
+	return c
+}
+
+// verify returns the result of reading all data.
+func (h *harness) verify() pipeline.VerifyReport {
+	h.t.Helper()
+	v, err := pipeline.Verify(h.t.Context(), h.cfg, true)
+	must(h.t, err)
+	return v
+}
+
+// damage overwrites the middle of a file.
+func damage(t *testing.T, path string) {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	must(t, err)
+	must(t, os.Chmod(path, 0o600))
+	text[len(text)/2] ^= 0xff
+	must(t, os.Remove(path))
+	must(t, os.WriteFile(path, text, 0o600))
+}
+
+// seriesFile returns the file of listings of a day of the series.
+func (h *harness) seriesFile(day string) string {
+	return h.path("parquet", "product_listings", "snapshot_date="+day, "product_listings.parquet")
+}
+
+// damageDay damages the listings of a day of the series and of the version of the day.
+func (h *harness) damageDay(t *testing.T, day, version string) {
+	t.Helper()
+	damage(t, h.seriesFile(day))
+	damage(t, h.path("versions", version, "product_listings.parquet"))
+}
+
+// TestRebuildGivesTheSameHistory rebuilds the catalog from an intact series, with and without the
+// versions.
+func TestRebuildGivesTheSameHistory(t *testing.T) {
+	h := threeNights(t)
+	before, runs := h.history(), h.lines("SELECT run_id, outcome, rows FROM meta.runs ORDER BY 1")
+	for name, without := range map[string][]string{
+		"all files": {}, "no versions": {"versions", "latest"}, "no changes of meta": {"parquet/.meta", "versions/*/meta.changes"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := h.copied(t)
+			for _, pattern := range without {
+				for _, path := range must1(filepath.Glob(c.path(pattern))) {
+					must(t, os.RemoveAll(path))
+				}
+			}
+			r, err := pipeline.Rebuild(t.Context(), c.cfg, false)
+			must(t, err)
+			first, last := time.Date(2026, 11, 2, 2, 0, 0, 0, time.UTC), time.Date(2026, 11, 4, 2, 0, 0, 0, time.UTC)
+			if r.Snapshots != 3 || !r.First.Equal(first) || !r.Last.Equal(last) || len(r.Skipped)+len(r.Unused)+len(r.Unfinished) > 0 || r.Lost != "" || !r.Meta || r.Between != 0 {
+				t.Errorf("the rebuild is %+v", r)
+			}
+			if want := map[bool]int{true: 0, false: 3}[name == "no changes of meta"]; r.Runs != want {
+				t.Errorf("history comes from %d runs, want %d", r.Runs, want)
+			}
+			if c.latest() != r.Manifest.RunID || r.Manifest.Kind != ledger.Rebuild || !r.Manifest.SnapshotAt.Equal(last) {
+				t.Errorf("readers see %s, the manifest is %+v", c.latest(), r.Manifest)
+			}
+			if diff := cmp.Diff(before, c.history()); diff != "" {
+				t.Errorf("history differs (-before +after):\n%s", diff)
+			}
+			c.requireLines("SELECT run_id, outcome, rows FROM meta.runs ORDER BY 1", runs...)
+			runs, err := c.warehouse().Ledger.Runs()
+			must(t, err)
+			if run := runs[len(runs)-1]; run.Kind != ledger.Rebuild || run.Outcome != ledger.Complete || run.ExitCode != 0 || !run.SnapshotAt.Equal(last) || !run.StartedAt.Equal(c.at) {
+				t.Errorf("the ledger has %+v", run)
+			}
+			if v := c.verify(); v.Result() != integrity.Whole && name == "all files" {
+				t.Errorf("after the rebuild verify reports %+v", v.Damage)
+			}
+			c.complete(c.night())
+			c.requireIDs("product_listings", "/products/listings")
+		})
+	}
+}
+
+// TestRebuildOfDamagedSeries damages files of the series. Without consent no version is
+// published.
+func TestRebuildOfDamagedSeries(t *testing.T) {
+	h := threeNights(t)
+	t.Run("an earlier day is not needed", func(t *testing.T) {
+		c := h.copied(t)
+		before := c.history()
+		c.damageDay(t, "2026-11-03", "20261103T020000Z")
+		r, err := pipeline.Rebuild(t.Context(), c.cfg, false)
+		must(t, err)
+		if len(r.Unused) != 1 || len(r.Skipped) != 0 || r.Unused[0].Day != "2026-11-03" {
+			t.Errorf("the rebuild is %+v", r)
+		}
+		if diff := cmp.Diff(before, c.history()); diff != "" {
+			t.Errorf("history differs (-before +after):\n%s", diff)
+		}
+	})
+	t.Run("the newest day", func(t *testing.T) {
+		c := h.copied(t)
+		c.damageDay(t, "2026-11-04", "20261104T020000Z")
+		_, err := pipeline.Rebuild(t.Context(), c.cfg, false)
+		damaged := errorOf[*pipeline.SeriesError](t, err)
+		if len(damaged.Found) != 1 || !damaged.Whole || !strings.Contains(err.Error(), "placementsync rebuild --series restores") || c.latest() != "20261104T020000Z" {
+			t.Errorf("the rebuild ended with %v", err)
+		}
+		c.cfg.AcceptLoss = true
+		r, err := pipeline.Rebuild(t.Context(), c.cfg, true)
+		must(t, err)
+		if len(r.Skipped) != 1 || r.Snapshots != 3 {
+			t.Errorf("the rebuild is %+v", r)
+		}
+		run := ledger.Find(must1(c.warehouse().Ledger.Runs()), r.Manifest.RunID)
+		if run.Outcome != ledger.Partial || run.ExitCode != 3 || !strings.HasPrefix(run.Error, "skipped damaged or missing files: table product_listings of 2026-11-04") {
+			t.Errorf("the ledger has %+v", run)
+		}
+		c.requireLines("SELECT count(*), max(run_id) FROM meta.runs WHERE outcome = 'partial' AND kind = 'rebuild'", "1 "+run.ID)
+		for _, table := range r.Manifest.Tables {
+			older := table.Name == "product_listings"
+			if (table.Grade == "carried_forward") != older || strings.HasPrefix(table.Note, "its newer file is damaged or missing; the rows are those of 2026-11-03T02:00:00Z") != older {
+				t.Errorf("table %s is %s: %s", table.Name, table.Grade, table.Note)
+			}
+		}
+		for _, d := range c.verify().Damage {
+			if strings.HasPrefix(d.File, "parquet/") {
+				t.Errorf("after the rebuild the series is damaged: %+v", d)
+			}
+		}
+		c.complete(c.night())
+		c.requireIDs("product_listings", "/products/listings")
+	})
+	t.Run("no day is left", func(t *testing.T) {
+		c := h.copied(t)
+		must(t, errors.Join(os.RemoveAll(c.path("parquet")), os.RemoveAll(c.path("versions"))))
+		if _, err := pipeline.Rebuild(t.Context(), c.cfg, true); err == nil || !strings.Contains(err.Error(), "there is no Parquet snapshot to build from") {
+			t.Errorf("the rebuild ended with %v", err)
+		}
+	})
+}
+
+func must1[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
+}
+
+// TestRebuildRequiresConsent removes the newest day from the series and from the version.
+func TestRebuildRequiresConsent(t *testing.T) {
+	h := threeNights(t)
+	must(t, os.Remove(h.path("parquet", ".manifests", "index.json")))
+	must(t, os.Remove(h.path("parquet", ".manifests", "snapshot_date=2026-11-04.json")))
+	for _, pattern := range []string{h.path("parquet", "*", "snapshot_date=2026-11-04"), h.path("versions", h.latest(), "*.parquet"), h.path("versions", h.latest(), "manifest.json")} {
+		files, err := filepath.Glob(pattern)
+		must(t, err)
+		for _, file := range files {
+			must(t, os.RemoveAll(file))
+		}
+	}
+	h.at = h.at.Add(time.Minute)
+	was := h.latest()
+	_, err := pipeline.Rebuild(t.Context(), h.cfg, true)
+	loss := errorOf[*pipeline.LossError](t, err)
+	if loss.Version != was || len(loss.Losses) == 0 || !strings.Contains(err.Error(), "runs in meta.runs: 3 now, 2 after the rebuild") || h.latest() != was {
+		t.Fatalf("the rebuild ended with %v, readers see %s", err, h.latest())
+	}
+	h.cfg.AcceptLoss = true
+	r, err := pipeline.Rebuild(t.Context(), h.cfg, true)
+	must(t, err)
+	if r.Lost != was || h.latest() != r.Manifest.RunID {
+		t.Errorf("the rebuild is %+v, want run %s lost", r, was)
+	}
+}
+
+// TestMendSeries restores damaged and missing files of the series from the catalog.
+func TestMendSeries(t *testing.T) {
+	h := threeNights(t)
+	h.cfg.Warehouse.KeepVersions = 1
+	for name, lost := range map[string][]string{
+		"a file":         {"parquet/product_listings/snapshot_date=2026-11-02/product_listings.parquet"},
+		"the changes":    {"parquet/.meta"},
+		"a day":          {"parquet/tags/snapshot_date=2026-11-02", "parquet/.manifests/snapshot_date=2026-11-02.json", "versions/20261102T020000Z"},
+		"a whole series": {"parquet", "versions/20261102T020000Z", "versions/20261103T020000Z"},
+		"no file":        {},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := h.copied(t)
+			before := c.history()
+			for _, path := range lost {
+				must(t, os.RemoveAll(c.path(path)))
+			}
+			files, err := pipeline.MendSeries(t.Context(), c.cfg, warehouse.Retention{Daily: 30})
+			if err != nil || (len(files) == 0) != (len(lost) == 0) {
+				t.Fatalf("mended %v: %v", files, err)
+			}
+			if v := c.verify(); len(v.Damage) > 0 || v.Result() != integrity.Whole {
+				t.Errorf("after the repair verify reports %+v", v.Damage)
+			}
+			c.at = c.at.Add(time.Minute)
+			must(t, errors.Join(os.RemoveAll(c.path("versions")), os.RemoveAll(c.path("latest"))))
+			r, err := pipeline.Rebuild(t.Context(), c.cfg, false)
+			must(t, err)
+			if r.Snapshots != 3 || !r.Meta {
+				t.Errorf("the rebuild is %+v", r)
+			}
+			if diff := cmp.Diff(before, c.history()); diff != "" {
+				t.Errorf("history differs (-before +after):\n%s", diff)
+			}
+		})
+	}
+	t.Run("without a catalog", func(t *testing.T) {
+		c := h.copied(t)
+		must(t, errors.Join(os.RemoveAll(c.path("versions")), os.Remove(c.seriesFile("2026-11-03"))))
+		if _, err := pipeline.MendSeries(t.Context(), c.cfg, warehouse.Retention{}); err == nil || !strings.Contains(err.Error(), "mend table product_listings of 2026-11-03: there is no intact copy") {
+			t.Errorf("the repair ended with %v", err)
+		}
+	})
+}
+
+// TestVerifyFindsDamage damages one file of each kind.
+func TestVerifyFindsDamage(t *testing.T) {
+	h := threeNights(t)
+	h.deliver(statusEvent("a", "1"), statusEvent("b", "2"))
+	v := h.verify()
+	if len(v.Damage) > 0 || !v.ReadData || v.Result() != integrity.Whole || v.Files == 0 || v.Bytes == 0 || v.Took <= 0 {
+		t.Fatalf("verify reports %+v", v)
+	}
+	inbox, err := filepath.Glob(h.path("state", "inbox", "2*.log"))
+	must(t, err)
+	for file, c := range map[string]struct {
+		problem, result string
+		quick           bool
+	}{
+		"raw/20261103T020000Z/journal.jsonl":                 {"answers are damaged", integrity.Damaged, false},
+		"versions/20261104T020000Z/product_listings.parquet": {"", integrity.Rebuildable, false},
+		"state/inbox/" + filepath.Base(inbox[0]):             {"1 events are damaged", integrity.Damaged, false},
+	} {
+		t.Run(file, func(t *testing.T) {
+			c2 := h.copied(t)
+			damage(t, c2.path(file))
+			v := c2.verify()
+			if len(v.Damage) != 1 || !strings.Contains(v.Damage[0].Problem, c.problem) || v.Result() != c.result || !strings.HasPrefix(file, v.Damage[0].File) {
+				t.Errorf("verify reports %s, %+v", v.Result(), v.Damage)
+			}
+			record := v.Record(c2.at)
+			if record.Result != c.result || len(record.Damaged) != 1 || !record.ReadData || !record.At.Equal(c2.at) || record.Seconds != v.Took.Seconds() {
+				t.Errorf("the record is %+v", record)
+			}
+			if v, err := pipeline.Verify(t.Context(), c2.cfg, false); err != nil || len(v.Damage) > 0 || v.ReadData {
+				t.Errorf("without reading data verify reports %+v (%v)", v.Damage, err)
+			}
+		})
+	}
+	must(t, os.Remove(h.path("raw", "20261103T020000Z", "journal.jsonl")))
+	quick, err := pipeline.Verify(t.Context(), h.cfg, false)
+	if err != nil || len(quick.Damage) != 1 || quick.Damage[0].Problem != "its journal is missing" || quick.Damage[0].File != "raw/20261103T020000Z" {
+		t.Errorf("without a journal verify reports %+v (%v)", quick.Damage, err)
+	}
+	if full := h.verify(); len(full.Damage) != 1 || full.Files < quick.Files {
+		t.Errorf("without a journal verify reports %+v", full.Damage)
+	}
+	h.cfg.Warehouse.Dir = filepath.Join(t.TempDir(), "missing")
+	if _, err := pipeline.Verify(t.Context(), h.cfg, true); err == nil {
+		t.Error("a missing warehouse was verified")
+	}
+}
+
+// TestReplayErrors names runs that cannot be replayed.
+func TestReplayErrors(t *testing.T) {
+	h := threeNights(t)
+	h.cfg.Warehouse.KeepVersions = 2
+	h.complete(h.night())
+	if versions := must1(h.warehouse().Versions.List()); len(versions) != 2 {
+		t.Fatalf("the versions %v are kept", versions)
+	}
+	missing := h.path("raw", "20261103T020000Z")
+	must(t, os.RemoveAll(missing))
+	for run, want := range map[string]string{
+		"20261104T020000Z": "later nights build on it: run placementsync rollback 20261104T020000Z first",
+		"20261103T020000Z": "its answers are not kept",
+		"20261102T020000Z": "readers see 20261105T020000Z, which is later, and no version from before this run is kept",
+		"20200101T000000Z": "this run has no landed answers",
+		"latest":           "this run has no landed answers",
+	} {
+		_, err := pipeline.Replay(t.Context(), h.cfg, run)
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: got %v, want ...%s...", run, err, want)
+		}
+		if _, unknown := errors.AsType[*ledger.UnknownRunError](err); unknown != strings.Contains(want, "no landed answers") {
+			t.Errorf("%s: unknown run %v", run, unknown)
+		}
+	}
+	was, newest := h.history(), h.latest()
+	_, err := h.warehouse().Rollback("20261104T020000Z", h.at)
+	must(t, err)
+	h.at = h.at.Add(time.Minute)
+	if _, err = pipeline.Replay(t.Context(), h.cfg, newest); err == nil || !strings.Contains(err.Error(), "which does not build on it: run placementsync rollback "+newest+" first") {
+		t.Errorf("the replay of a later run ended with %v", err)
+	}
+	_, err = h.warehouse().Rollback(newest, h.at)
+	must(t, err)
+	h.at = h.at.Add(time.Minute)
+	res := h.complete(pipeline.Replay(t.Context(), h.cfg, newest))
+	if h.latest() != res.Run.ID {
+		t.Errorf("readers see %s", h.latest())
+	}
+	if diff := cmp.Diff(was["product_listings"], h.history()["product_listings"]); diff != "" {
+		t.Errorf("the replayed history differs (-before +after):\n%s", diff)
+	}
+}
