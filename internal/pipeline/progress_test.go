@@ -68,8 +68,8 @@ func TestCountAnswer(t *testing.T) {
 	for i := range 3 {
 		page("list", 1, i+1, 10, 3)
 	}
-	page("list", 2, 1, 7, 0)
-	page("list", 2, 2, 1, 4)
+	page("list", 2, 1, 7, 4)
+	page("list", 2, 2, 1, 0) // a page without a total
 	for _, n := range []int{0, 1, 2, 1} {
 		page("details", n, n, 2, 9)
 	}
