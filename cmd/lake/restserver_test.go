@@ -20,7 +20,7 @@ import (
 type restServer struct {
 	mu     sync.Mutex // guards the other fields
 	tables map[string]table.Metadata
-	// without is a part of the endpoints that the server lacks. Empty means none.
+	// without is a text in the endpoints that the server lacks. Empty means none.
 	without string
 	// commit, if set, replaces the handling of a commit. put applies the commit to the first
 	// tables, or to all with -1.

@@ -104,7 +104,7 @@ func TestInitRepeatsQuestions(t *testing.T) {
 	}
 	for _, want := range []string{"is not an absolute http or https address", "with --allow-insecure", "api.token is empty", "api.token contains white space"} {
 		if strings.Count(run.stderr.String(), want) != 1 {
-			t.Errorf("stderr does not contain %q:\n%s", want, &run.stderr)
+			t.Errorf("stderr must contain %q once:\n%s", want, &run.stderr)
 		}
 	}
 	if all := run.stdout.String() + run.stderr.String(); strings.Contains(all, "pc_demo") || strings.Contains(all, "pc demo") {
@@ -156,7 +156,7 @@ func TestInitFillsInPackageExample(t *testing.T) {
 		info, err := os.Stat(name)
 		must(t, err)
 		if _, gid, _ := durable.Owner(info); info.Mode() != 0o640 || os.Geteuid() == 0 && gid != group {
-			t.Errorf("%s has the mode %v and the group %d", name, info.Mode(), gid)
+			t.Errorf("%s has the mode %v and the group %d, want 0640 and the group of the example", name, info.Mode(), gid)
 		}
 	}
 	if run := initWith(t, "", "--config", file, "--base-url", base); run.code != 2 || !strings.Contains(run.stderr.String(), "is already filled in") {
@@ -185,7 +185,7 @@ func TestInitByRootSetsGroup(t *testing.T) {
 		info, err := os.Stat(name)
 		must(t, err)
 		if uid, gid, _ := durable.Owner(info); info.Mode() != 0o640 || uid != 0 || gid != daemon {
-			t.Errorf("%s has the mode %v, the owner %d and the group %d", name, info.Mode(), uid, gid)
+			t.Errorf("%s has the mode %v, the owner %d and the group %d, want 0640, 0 and %d", name, info.Mode(), uid, gid, daemon)
 		}
 	}
 }
@@ -324,7 +324,7 @@ func TestInitWarnsOfUnreadableToken(t *testing.T) {
 		out.Reset()
 		executeArgs(t.Context(), []string{"check", "--offline", "--config", file}, p)
 		if got := strings.Contains(out.String(), "warning        ") && strings.Contains(out.String(), warning); got != c.warns {
-			t.Errorf("%o of the group %d: check prints %s", c.mode, c.group, &out)
+			t.Errorf("mode %o, group %d: check prints\n%swant a warning: %t", c.mode, c.group, &out, c.warns)
 		}
 	}
 }

@@ -116,8 +116,8 @@ func watchMemory(ctx context.Context, pid int) *memorySampler {
 // between nights, the maximum during a night.
 type memoryRange struct{ Low, Most float64 }
 
-// endPhase starts another phase. It returns the memory in parts of the last phase. Each part is
-// given by its beginning and its end, as shares of the phase.
+// endPhase ends the current phase and returns the memory in parts of it. shares are the beginning
+// and the end of each part, as shares of the phase.
 func (m *memorySampler) endPhase(shares ...[2]float64) []memoryRange {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -135,13 +135,13 @@ func (m *memorySampler) endPhase(shares ...[2]float64) []memoryRange {
 // memoryPhases is the memory before the load, in its first and last third, and after it.
 type memoryPhases struct{ Before, First, Last, After memoryRange }
 
-func (g memoryPhases) String() string {
-	return fmt.Sprintf("%v before the load, %v in its first third, %v in its last, %v after it", g.Before, g.First, g.Last, g.After)
+func (m memoryPhases) String() string {
+	return fmt.Sprintf("%v before the load, %v in its first third, %v in its last, %v after it", m.Before, m.First, m.Last, m.After)
 }
 
-func (l memoryRange) String() string {
+func (m memoryRange) String() string {
 	const mib = 1 << 20
-	return fmt.Sprintf("%.0f to %.0f MiB", l.Low/mib, l.Most/mib)
+	return fmt.Sprintf("%.0f to %.0f MiB", m.Low/mib, m.Most/mib)
 }
 
 // residentMemory returns the resident memory of a process in bytes, or 0 if it is unknown.

@@ -79,7 +79,7 @@ func TestGitIgnoresShownFiles(t *testing.T) {
 		var code *exec.ExitError
 		switch err := cmd.Run(); {
 		case errors.As(err, &code) && code.ExitCode() == 1:
-			t.Errorf("the documentation writes %s, which .gitignore does not contain", file)
+			t.Errorf("the commands of the documentation write %s, which git must ignore", file)
 		case err != nil:
 			t.Skipf("this is no work tree of git: %v", err)
 		}

@@ -139,14 +139,14 @@ func suggest(known []string, word string) string {
 // Parameters that the audit sets.
 const (
 	paramSnapshot = "snapshot" // the time of the snapshot
-	paramRun      = "run"      // its run
+	paramRun      = "run"      // the run that made the snapshot
 	paramPrivate  = "private"  // the private columns, each between commas
 )
 
 func reservedParams() []string { return []string{paramSnapshot, paramRun, paramPrivate} }
 
-// maxSampleRows limits the violating rows in a result, maxSampleText the characters of a text in
-// them.
+// maxSampleRows limits the violating rows in a result. maxSampleText limits the characters of a text
+// in these rows.
 const maxSampleRows, maxSampleText = 3, 200
 
 // Run runs the checks on an open snapshot, one after another, and returns a result for each, also
@@ -308,7 +308,7 @@ func sample(found query.Result) json.RawMessage {
 type scope struct {
 	snapshot query.Snapshot
 	// read contains the tables of the streams that the run of the snapshot read. moved contains
-	// those of them in which at least a tenth of the rows are new, changed or gone.
+	// the tables of read in which at least a tenth of the rows are new, changed or gone.
 	read, moved []string
 }
 

@@ -88,20 +88,20 @@ func TestConcurrentScrapes(t *testing.T) {
 		h, slow := newHarness(t, nil), make(chan struct{})
 		h.hookResults = func() map[string]uint64 { <-slow; return nil }
 		handler := h.sharedDaemon().Handler()
-		answers := make([]int, 20)
+		statuses := make([]int, 20)
 		var all sync.WaitGroup
-		for i := range answers {
+		for i := range statuses {
 			all.Go(func() {
 				w := httptest.NewRecorder()
 				handler.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "http://localhost/metrics", nil))
-				answers[i] = w.Code
+				statuses[i] = w.Code
 			})
 		}
 		synctest.Wait()
 		close(slow)
 		all.Wait()
-		if slices.ContainsFunc(answers, func(status int) bool { return status != http.StatusOK }) {
-			t.Errorf("the statuses are %v, want 200 for each", answers)
+		if slices.ContainsFunc(statuses, func(status int) bool { return status != http.StatusOK }) {
+			t.Errorf("the statuses are %v, want 200 for each", statuses)
 		}
 	})
 }
@@ -181,8 +181,8 @@ func TestKilledRunHasNoDuration(t *testing.T) {
 	})
 }
 
-// TestLeftOutStreamsAreNotCarried runs nights with two streams that the configuration excludes, and
-// one stream without its scope.
+// TestLeftOutStreamsAreNotCarried records a night with two streams that the configuration excludes,
+// and one stream without its scope.
 func TestLeftOutStreamsAreNotCarried(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHarness(t, nil)
@@ -451,13 +451,13 @@ func TestStuckDiskExpiresInspection(t *testing.T) {
 	})
 }
 
-// TestUnreadableLedgerHasNoMetrics makes the disk unreadable.
+// TestUnreadableLedgerHasNoMetrics makes the ledger unreadable.
 func TestUnreadableLedgerHasNoMetrics(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHarness(t, nil)
 		began := time.Now().Add(-time.Hour)
 		h.record(ledger.Run{ID: "earlier", Outcome: ledger.Complete, StartedAt: began, EndedAt: began.Add(time.Minute), SnapshotAt: began, New: 3})
-		whole := h.runs
+		readRuns := h.runs
 		var broken error
 		var mu sync.Mutex
 		h.runs = func() ([]ledger.Run, error) {
@@ -466,7 +466,7 @@ func TestUnreadableLedgerHasNoMetrics(t *testing.T) {
 			if broken != nil {
 				return nil, broken
 			}
-			return whole()
+			return readRuns()
 		}
 		h.start()
 		defer h.shutDown()

@@ -156,11 +156,11 @@ func TestViewsHaveColumnsOfDuckDBViews(t *testing.T) {
 // TestQueriesMatchDuckDB compares the columns and parameters with the queries for DuckDB.
 func TestQueriesMatchDuckDB(t *testing.T) {
 	for _, e := range dialect.Engines() {
-		plain, err := e.Queries(lakeNames())
+		found, err := e.Queries(lakeNames())
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, q := range plain {
+		for _, q := range found {
 			if diff := gocmp.Diff(outputColumns(t, q.Query.SQL), outputColumns(t, q.SQL)); diff != "" {
 				t.Errorf("%s: columns of query %s (-want +got):\n%s", e.Name, q.Name, diff)
 			}

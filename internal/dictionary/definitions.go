@@ -56,7 +56,7 @@ func Definitions() (main map[string]stream.Definition, meta []stream.Definition,
 const generatedVersion = 2
 
 // SchemaVersion returns a hash of the schema files and of the generated views. It changes when a
-// catalog of an earlier program needs new tables, columns or views.
+// catalog of an earlier version of the program needs new tables, columns or views.
 func SchemaVersion() string {
 	h := sha256.New()
 	fmt.Fprintf(h, "generated %d %+v %+v\n", generatedVersion, stream.SystemColumns(), stream.ClosedColumns())
@@ -88,5 +88,5 @@ func FieldIDs(columns []stream.Column) sqltext.SQL {
 func SignedHash() sqltext.SQL { return parquetSQL.Render("signed_hash", nil) }
 
 // StoredHash returns the expression that converts row_hash of a Parquet file to its form in the
-// catalog. It accepts the files of programs that wrote the unsigned form.
+// catalog. It also accepts the unsigned form of earlier versions of the program.
 func StoredHash() sqltext.SQL { return parquetSQL.Render("stored_hash", nil) }

@@ -89,8 +89,8 @@ type choice struct {
 	Null bool
 }
 
-// notStated is NULL in an address, and emptyText an empty text, which a form cannot send. A text
-// that begins with a bracket is escaped by another bracket.
+// notStated means NULL in an address. emptyText means an empty text, which a form cannot send. A
+// text that begins with a bracket gets another bracket in front.
 const (
 	notStated = "(none)"
 	emptyText = "(empty)"
@@ -164,7 +164,7 @@ const (
 // the state contains all valid parameters for the form.
 func readState(values url.Values) (catalogState, error) {
 	s := catalogState{Chosen: map[string][]choice{}, Ranges: map[string]limits{}, Page: 1, Sort: strings.TrimPrefix(usualSort, "-"), Down: true}
-	var problem error // the first
+	var problem error // the first error
 	for _, key := range slices.Sorted(maps.Keys(values)) {
 		for _, text := range values[key] {
 			if err := s.apply(key, text); err != nil && problem == nil {
@@ -178,7 +178,7 @@ func readState(values url.Values) (catalogState, error) {
 	return s, problem
 }
 
-// apply parses one parameter. Empty ones are empty fields of the form.
+// apply parses one parameter. An empty parameter is an empty field of the form.
 func (s *catalogState) apply(key, text string) error {
 	isFacet := slices.ContainsFunc(facets(), func(f facet) bool { return f.key == key })
 	stem, end, _ := strings.Cut(key, "_")

@@ -49,7 +49,7 @@ func landingFiles(f *testing.F, n int) (journal, segment []byte) {
 	return journal, segment
 }
 
-// writeLanding writes a landing with these files.
+// writeLanding writes a landing with these files and returns its folder.
 func writeLanding(t *testing.T, journal, segment []byte) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -73,7 +73,7 @@ func FuzzOpenLanding(f *testing.F) {
 		defer closeLanding(t, l)
 		landAnswers(t, l, 1, 3)
 		if found := lookupAll(t, l, 3); len(found) != 3 {
-			t.Errorf("found answers %v after landing again", found)
+			t.Errorf("found answers %v after landing again, want all 3", found)
 		}
 	})
 }
@@ -116,7 +116,7 @@ func FuzzTornLanding(f *testing.F) {
 		l = openLanding(t, dir, withoutSync())
 		defer closeLanding(t, l)
 		if found := lookupAll(t, l, n); len(found) != n {
-			t.Errorf("found answers %v after landing again", found)
+			t.Errorf("found answers %v after landing again, want all %d", found, n)
 		}
 	})
 }
@@ -131,7 +131,7 @@ type landingDamage struct {
 
 // isIntact reports whether the line and frame of an answer and the end of the line before it
 // are undamaged.
-func (h landingDamage) isIntact(t *testing.T, journal []byte, answer int) bool {
+func (d landingDamage) isIntact(t *testing.T, journal []byte, answer int) bool {
 	t.Helper()
 	start, n := uint(0), 0
 	for text := range bytes.Lines(journal) {
@@ -144,9 +144,9 @@ func (h landingDamage) isIntact(t *testing.T, journal []byte, answer int) bool {
 		if err := json.Unmarshal(text, &line); err != nil {
 			t.Fatal(err)
 		}
-		lineHit := h.line && h.at+1 >= start && h.at < end
-		frameHit := h.frame && h.at >= line.Offset && h.at < line.Offset+line.Stored
-		return end <= h.journal && line.Offset+line.Stored <= h.segment && !lineHit && !frameHit
+		lineHit := d.line && d.at+1 >= start && d.at < end
+		frameHit := d.frame && d.at >= line.Offset && d.at < line.Offset+line.Stored
+		return end <= d.journal && line.Offset+line.Stored <= d.segment && !lineHit && !frameHit
 	}
 	return false
 }

@@ -66,16 +66,16 @@ func TestIdenticalPagesAreRecalled(t *testing.T) {
 				}
 				return e
 			}
-			var all, some recallingReader
-			want := walk(all.collector.read, testLanding(t, t.TempDir()))
-			if diff := cmp.Diff(want, walk(some.readOrRecall, testLanding(t, t.TempDir()))); diff != "" {
+			var decoder, recaller recallingReader
+			want := walk(decoder.collector.read, testLanding(t, t.TempDir()))
+			if diff := cmp.Diff(want, walk(recaller.readOrRecall, testLanding(t, t.TempDir()))); diff != "" {
 				t.Errorf("evidence with recalled pages (-want +got):\n%s", diff)
 			}
-			if diff := cmp.Diff(all.sorted(), some.sorted()); diff != "" {
+			if diff := cmp.Diff(decoder.sorted(), recaller.sorted()); diff != "" {
 				t.Errorf("records read (-want +got):\n%s", diff)
 			}
-			if c.read > 0 && (some.read.Load() != c.read || some.recalled.Load() != c.recalled) {
-				t.Errorf("read %d and recalled %d answers, want %d and %d", some.read.Load(), some.recalled.Load(), c.read, c.recalled)
+			if c.read > 0 && (recaller.read.Load() != c.read || recaller.recalled.Load() != c.recalled) {
+				t.Errorf("read %d and recalled %d answers, want %d and %d", recaller.read.Load(), recaller.recalled.Load(), c.read, c.recalled)
 			}
 		})
 	}
@@ -91,7 +91,7 @@ func TestLatestCopyOnRecalledPageCounts(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got.ids["f"] != 6 || got.recalled.Load() != 2 || got.read.Load() != 6 {
-		t.Errorf("the latest copy of f is in answer %d, want 6; read %d, recalled %d", got.ids["f"], got.read.Load(), got.recalled.Load())
+		t.Errorf("the latest copy of f is in answer %d, want 6; read %d answers and recalled %d, want 6 and 2", got.ids["f"], got.read.Load(), got.recalled.Load())
 	}
 }
 
@@ -114,7 +114,7 @@ func TestPageThatChangesBackIsReadAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	if last[2].Same != first[2] || got.ids["c"] != last[2].Seq || got.ids["a"] != first[1] || last[1].Pass != 3 {
-		t.Errorf("page 2 is the same as answer %d, want %d; the latest copies of c and a are in answers %d and %d, want %d and %d; passes: %d",
+		t.Errorf("page 2 is the same as answer %d, want %d; the latest copies of c and a are in answers %d and %d, want %d and %d; the last pass is %d, want 3",
 			last[2].Same, first[2], got.ids["c"], got.ids["a"], last[2].Seq, first[1], last[1].Pass)
 	}
 }

@@ -23,9 +23,9 @@ const token = "pc_verysecret"
 // handlerTransport is a transport that calls a handler without a network.
 type handlerTransport struct{ http.Handler }
 
-func (d handlerTransport) RoundTrip(r *http.Request) (*http.Response, error) {
+func (h handlerTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	w := httptest.NewRecorder()
-	d.ServeHTTP(w, r)
+	h.ServeHTTP(w, r)
 	return w.Result(), r.Context().Err()
 }
 
@@ -40,7 +40,7 @@ func testConfig(h http.Handler) fetch.Config {
 	}
 }
 
-// serverConfig returns the same configuration for a real HTTP server.
+// serverConfig returns the configuration of testConfig for a real HTTP server.
 func serverConfig(t *testing.T, h http.Handler) fetch.Config {
 	t.Helper()
 	server := httptest.NewServer(h)

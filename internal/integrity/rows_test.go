@@ -69,17 +69,17 @@ func TestVersionsAreComparedRowByRow(t *testing.T) {
 	other := open(t)
 	d := beginDraft(t, other, firstNight, "another value")
 	publish(t, other, d)
-	second := night.AddDate(0, 0, 1).Format("20060102T150405Z")
+	secondNight := night.AddDate(0, 0, 1).Format("20060102T150405Z")
 	for _, c := range []struct {
-		b    *warehouse.Warehouse
-		run  string
-		want []string
+		second *warehouse.Warehouse
+		run    string
+		want   []string
 	}{
 		{w, firstNight, nil},
-		{w, second, []string{"main.product_listing_tags has 1 rows against 2"}},
+		{w, secondNight, []string{"main.product_listing_tags has 1 rows against 2"}},
 		{other, firstNight, []string{"main.product_listing_tags has rows with other values"}},
 	} {
-		got, err := integrity.CompareVersions(t.Context(), w, firstNight, c.b, c.run)
+		got, err := integrity.CompareVersions(t.Context(), w, firstNight, c.second, c.run)
 		must(t, err)
 		if diff := cmp.Diff(c.want, got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", c.run, diff)

@@ -13,7 +13,7 @@ import (
 type CheckOutcome string
 
 // Outcomes of checks. A check is skipped if its tables were not read, or if it needs an
-// earlier snapshot and this is the first. A check that is NotRun failed to run.
+// earlier snapshot and this is the first. CheckNotRun means that the check could not be run.
 const (
 	CheckPassed  CheckOutcome = "passed"
 	CheckFailed  CheckOutcome = "failed"
