@@ -80,7 +80,7 @@ func TestOlderNightIsRefused(t *testing.T) {
 	h := newFixture(t, 3)
 	all := h.publish("--all")
 	h.fail(1, "the lake shows "+all[2].Run, "publish", all[0].Run)
-	// The warehouse forgets the last night, as if it were another one.
+	// The warehouse forgets the last night, as if it were another warehouse.
 	h.must(os.RemoveAll(h.path("warehouse/versions/" + all[2].Run)))
 	h.must(os.RemoveAll(h.path("warehouse/latest")))
 	h.must(os.Symlink("versions/"+all[1].Run, h.path("warehouse/latest")))
@@ -332,7 +332,7 @@ func TestOldNightsExpire(t *testing.T) {
 	h.succeed(&dry, "expire", "--dry-run")
 	h.succeed(&e, "expire")
 	if want := []string{all[0].Run, all[1].Run}; !slices.Equal(e.Nights, want) || !slices.Equal(dry.Nights, want) || e.Orphans != 1 || e.Snapshots == 0 {
-		t.Errorf("expired %+v, dry run %+v", e, dry)
+		t.Errorf("expired %+v, dry run %+v; want the nights %v, some snapshots and one orphan", e, dry, want)
 	}
 	if _, err := os.Stat(old); err == nil {
 		t.Error("the old orphan was not removed")

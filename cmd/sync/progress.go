@@ -102,8 +102,8 @@ type bars struct {
 	progress      *mpb.Progress
 	stream, total *mpb.Bar
 
-	// now is the last progress. mpb reads it in goroutines of its own.
-	now   atomic.Value
+	// last is the last progress. mpb reads it in goroutines of its own.
+	last  atomic.Value
 	ended atomic.Bool
 	// printed are the streams with a line above the bars.
 	printed map[string]bool
@@ -129,7 +129,7 @@ func (b *bars) drawProgress(watch *pipeline.Watch) {
 	if !ok {
 		return
 	}
-	b.now.Store(p)
+	b.last.Store(p)
 	current, read := currentStream(p)
 	b.stream.SetTotal(max(current.Total, current.Done+1), false)
 	b.stream.SetCurrent(current.Done)
@@ -150,7 +150,7 @@ func (b *bars) drawProgress(watch *pipeline.Watch) {
 
 // lastProgress returns the last progress, or an empty one before the first.
 func (b *bars) lastProgress() ledger.Progress {
-	p, _ := b.now.Load().(ledger.Progress)
+	p, _ := b.last.Load().(ledger.Progress)
 	return p
 }
 

@@ -21,7 +21,7 @@ import (
 func TestProgressBars(t *testing.T) {
 	t.Parallel()
 	b := &bars{width: 120}
-	b.now.Store(ledger.Progress{Phase: "reading orders", Requests: 51, Retries: 2, Expected: 90, PerSecond: 9.81, Allowed: 10, Left: 4 * time.Second,
+	b.last.Store(ledger.Progress{Phase: "reading orders", Requests: 51, Retries: 2, Expected: 90, PerSecond: 9.81, Allowed: 10, Left: 4 * time.Second,
 		Streams: []ledger.StreamProgress{{Name: "token", State: ledger.Read},
 			{Name: "orders", State: ledger.Reading, Done: 3, Total: 7, Rows: 300, Retries: 2, Left: 1500 * time.Millisecond}}})
 	for got, want := range map[string]string{
@@ -33,7 +33,7 @@ func TestProgressBars(t *testing.T) {
 			t.Errorf("the progress shows %q, want %q", got, want)
 		}
 	}
-	b.now.Store(ledger.Progress{Phase: "merging"})
+	b.last.Store(ledger.Progress{Phase: "merging"})
 	if b.streamName() != "merging" || b.streamFacts() != "" {
 		t.Errorf("without a stream the progress shows %q %q, want only the phase", b.streamName(), b.streamFacts())
 	}

@@ -61,7 +61,7 @@ func mainPausedInMerge(hold func(ctx context.Context)) {
 }
 
 // TestScripts tests the command line by transcripts, one file per subject. They use the
-// commands of testscript and:
+// commands of testscript and these commands:
 //
 //	exits CODE PROGRAM ARG...   run a program and check its exit code
 //	start PROGRAM ARG...        start a program in the background

@@ -98,8 +98,8 @@ func chosenStreams(c config.Streams) ([]string, error) {
 	return chosen, nil
 }
 
-// nameBuild returns a text that identifies this binary: its revision and modules. If the source had local
-// changes, it uses a checksum of the binary, or a random name if the binary cannot be read.
+// nameBuild returns a text that identifies this binary: its revision and modules. If the source had
+// local changes, it is a checksum of the binary, or a random text if the binary cannot be read.
 func nameBuild() string {
 	info, _ := debug.ReadBuildInfo()
 	if text := fmt.Sprint(info); strings.Contains(text, "vcs.modified=false") {
@@ -107,7 +107,7 @@ func nameBuild() string {
 	}
 	// On Linux this opens the running binary even after its file was replaced.
 	f, err := os.Open("/proc/self/exe")
-	if path, otherErr := os.Executable(); err != nil && otherErr == nil {
+	if path, pathErr := os.Executable(); err != nil && pathErr == nil {
 		f, err = os.Open(path)
 	}
 	if err != nil {

@@ -102,7 +102,7 @@ func TestTokenIsRequired(t *testing.T) {
 }
 
 // TestEveryEndpointRejectsForeignHosts checks requests with the token, before and after a
-// reload that changes the list.
+// reload that changes the list of hosts.
 func TestEveryEndpointRejectsForeignHosts(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t, nil)
@@ -237,7 +237,7 @@ func TestReport(t *testing.T) {
 	}
 	res, body := ask(t, http.MethodGet, base+"/report", "")
 	if res.StatusCode != 200 || !strings.Contains(body, "prices") || !strings.Contains(res.Header.Get("Content-Security-Policy"), "script-src 'unsafe-inline'") {
-		t.Errorf("GET /report answers %d %q under %q", res.StatusCode, body, res.Header.Get("Content-Security-Policy"))
+		t.Errorf("GET /report answers %d %q with the policy %q, want 200, the report, and a policy that allows its scripts", res.StatusCode, body, res.Header.Get("Content-Security-Policy"))
 	}
 	if _, page := ask(t, http.MethodGet, base+"/", ""); !strings.Contains(page, `href="report"`) {
 		t.Error("the page does not link the report")
@@ -262,9 +262,9 @@ func TestReadiness(t *testing.T) {
 	}{
 		{"before the first night", nil, 503, "no night has succeeded yet"},
 		{"after a success", []ledger.Run{night(ledger.Complete, 10*time.Hour)}, 200, "ready"},
-		{"after a partial one", []ledger.Run{night(ledger.Partial, 10*time.Hour)}, 200, "ready"},
-		{"one failed since", []ledger.Run{night(ledger.Complete, 34*time.Hour), night(ledger.Failed, 10*time.Hour)}, 200, "ready"},
-		{"two failed since", []ledger.Run{night(ledger.Complete, 58*time.Hour), night(ledger.Failed, 10*time.Hour)}, 503,
+		{"after a partial night", []ledger.Run{night(ledger.Partial, 10*time.Hour)}, 200, "ready"},
+		{"one night failed since", []ledger.Run{night(ledger.Complete, 34*time.Hour), night(ledger.Failed, 10*time.Hour)}, 200, "ready"},
+		{"no success for two intervals", []ledger.Run{night(ledger.Complete, 58*time.Hour), night(ledger.Failed, 10*time.Hour)}, 503,
 			"the last success complete ended 2 d 10 h ago, more than twice the interval of the schedule (1 d 0 h)"},
 		{"only failures", []ledger.Run{night(ledger.Failed, time.Hour)}, 503, "no night has succeeded yet"},
 	} {

@@ -65,8 +65,8 @@ func TestScheduledVerify(t *testing.T) {
 	})
 }
 
-// TestVerifyRetriesHeldLock finds the lock held twice and then fails. The failure does not
-// hide earlier damage.
+// TestVerifyRetriesHeldLock runs three verifications: two find the lock held, and the last fails.
+// The failure must not hide earlier damage.
 func TestVerifyRetriesHeldLock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHarness(t, nil)
@@ -96,7 +96,7 @@ func TestVerifyRetriesHeldLock(t *testing.T) {
 			t.Errorf("the page hides damage:\n%s", text)
 		}
 		if log := h.log.String(); !strings.Contains(log, "verify waits for another run") || !strings.Contains(log, `msg="verify ended" result=failed error="no disk"`) {
-			t.Errorf("the log is\n%s", log)
+			t.Errorf("the log must contain the wait and the failure:\n%s", log)
 		}
 	})
 }

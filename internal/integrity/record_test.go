@@ -36,7 +36,7 @@ func TestFullVerifyKeepsItsOwnResult(t *testing.T) {
 	}
 	must(t, os.WriteFile(filepath.Join(w.Folder.Dir(), "state", "verified.json"), []byte("{"), 0o600))
 	if _, ok, err := integrity.LastRecord(w.Folder, true); ok || err == nil {
-		t.Errorf("a damaged record is read as %v, %v", ok, err)
+		t.Errorf("a damaged record is read as %v, %v; want false and an error", ok, err)
 	}
 }
 
@@ -59,8 +59,8 @@ func TestDamageOfNightsIsAdded(t *testing.T) {
 	}
 	requireRecords := func(full, structure string) {
 		t.Helper()
-		if a, b := found(true), found(false); a != full || b != structure {
-			t.Errorf("the records are %q and %q, want %q and %q", a, b, full, structure)
+		if gotFull, gotStructure := found(true), found(false); gotFull != full || gotStructure != structure {
+			t.Errorf("the records are %q and %q, want %q and %q", gotFull, gotStructure, full, structure)
 		}
 	}
 	must(t, integrity.SaveNightDamage(w.Folder, firstNight, night, []string{"a", "a"}))
