@@ -14,7 +14,7 @@ WITH waiting_items AS (
         epoch_us((SELECT snapshot_at FROM mart.snapshot)) - epoch_us(paid_at)     AS micros,
         epoch_us((SELECT snapshot_at FROM mart.snapshot)) - epoch_us(promised_at) AS late_micros
     FROM mart.sold_items
-    WHERE article_id IS NULL AND NOT is_refunded AND paid_at IS NOT NULL
+    WHERE article_id IS NULL AND NOT is_refunded
       AND ($since IS NULL OR paid_at >= CAST(CAST($since AS DATE) AS TIMESTAMP) AT TIME ZONE CAST($timezone AS VARCHAR))
       AND ($until IS NULL OR paid_at < CAST(CAST($until AS DATE) AS TIMESTAMP) AT TIME ZONE CAST($timezone AS VARCHAR))
 )

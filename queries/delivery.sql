@@ -61,7 +61,7 @@ groups AS (
         count(*) FILTER (is_recent)                                  AS published,
         count(late_micros) FILTER (is_recent)                        AS promised,
         count(*) FILTER (is_recent AND late_micros <= 0)             AS on_time,
-        quantile_disc(promised_micros, 0.5) FILTER (is_recent AND late_micros IS NOT NULL) AS promised_micros,
+        quantile_disc(promised_micros, 0.5) FILTER (is_recent)                                 AS promised_micros,
         quantile_disc(micros, [0.5, 0.9]) FILTER (is_recent AND micros >= 0)               AS quantiles,
         quantile_disc(late_micros, 0.5) FILTER (is_recent AND late_micros > 0)             AS late_micros
     FROM deliveries

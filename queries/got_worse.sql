@@ -13,7 +13,6 @@
 WITH versions AS (
     SELECT
         id, is_do_follow, is_indexed, domain_authority, max_delivery_days, valid_from,
-        row_number() OVER (PARTITION BY id ORDER BY valid_from) AS nth,
         is_do_follow IS DISTINCT FROM lag(is_do_follow) OVER of_listing           AS new_follow,
         is_indexed IS DISTINCT FROM lag(is_indexed) OVER of_listing               AS new_indexed,
         domain_authority IS DISTINCT FROM lag(domain_authority) OVER of_listing   AS new_authority,
@@ -26,14 +25,13 @@ WITH versions AS (
 pairs AS (
     SELECT
         v.id,
-        any_value({'follow': v.is_do_follow, 'indexed': v.is_indexed, 'authority': v.domain_authority, 'days': v.max_delivery_days}) FILTER (nth = 1) AS before,
+        arg_min({'follow': v.is_do_follow, 'indexed': v.is_indexed, 'authority': v.domain_authority, 'days': v.max_delivery_days}, v.valid_from) AS before,
         max(v.valid_from) FILTER (new_follow)    AS follow_at,
         max(v.valid_from) FILTER (new_indexed)   AS indexed_at,
         max(v.valid_from) FILTER (new_authority) AS authority_at,
         max(v.valid_from) FILTER (new_days)      AS days_at
     FROM versions AS v
     GROUP BY v.id
-    HAVING count(*) > 1
 ),
 states AS (
     SELECT p.*, l.* EXCLUDE (id)

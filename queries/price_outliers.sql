@@ -15,7 +15,7 @@
 WITH prices AS (
     SELECT listing_id, country, channel_type, authority_band, pricing_tier, currency, min(unit_amount) AS amount
     FROM mart.listing_prices
-    WHERE unit_amount > 0 AND country IS NOT NULL AND channel_type IS NOT NULL AND authority_band IS NOT NULL
+    WHERE unit_amount > 0
       AND ($currency IS NULL OR currency = $currency)
       AND ($tier IS NULL OR pricing_tier = $tier)
       AND ($country IS NULL OR country = $country)

@@ -7,7 +7,7 @@
 WITH lowest AS (
     SELECT product_listing_id, currency, pricing_tier, min(unit_amount) AS amount
     FROM product_listing_prices
-    WHERE unit_amount IS NOT NULL AND pricing_tier IS NOT NULL
+    WHERE unit_amount IS NOT NULL
       AND ($currency IS NULL OR currency = $currency)
     GROUP BY ALL
 ),

@@ -57,7 +57,6 @@ article_counts AS (
 item_starts AS (
     SELECT order_item_id, min(started_at) AS started_at
     FROM mart.article_progress
-    WHERE order_item_id IS NOT NULL
     GROUP BY order_item_id
 ),
 waiting_items AS (

@@ -5,7 +5,6 @@
 -- about: Hosts that are the website of more than one outlet. Reason: their prices and orders are counted as those of different outlets. www. and upper case are ignored. Not detected: the same site under another domain. Sections of one site with outlets of their own are reported too.
 SELECT lower(regexp_extract(website_url, '^(?:[a-zA-Z]+://)?(?:www\.)?([^/:?#]+)', 1)) AS host, count(*) AS outlets, list(id ORDER BY id)[:5] AS outlet_ids
 FROM outlets
-WHERE website_url IS NOT NULL
 GROUP BY host
 HAVING outlets > 1 AND host <> ''
 ORDER BY host

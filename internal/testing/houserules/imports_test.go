@@ -36,6 +36,7 @@ func importTable() []row {
 		{"internal/sim", nil, "implements the description of the service a second time; shared code would hide mistakes of the first implementation"},
 		{"internal/object", nil, "stores bytes under names, for backups, exports and lakes"},
 		{"internal/testing/torture", nil, "stores the results of long trials; only tests import it"},
+		{"internal/testing/sqlmutants", nil, "changes SQL files in one place at a time and stores the unnoticed changes; only tests import it"},
 		{"internal/testing/escapes", nil, "contains SQL that must be refused; only tests import it"},
 		{"internal/testing/pinned", nil, "installs programs for comparison with this one; only tests import it"},
 		{"internal/testing/s3sim", []string{"internal/testing/pinned"}, "provides S3 servers for tests; they share no code with `internal/object`, which they test"},
@@ -124,7 +125,7 @@ func importRows() string {
 // testImports returns the packages that the tests of every package may import: the demo service,
 // test helpers, packages of data, and the packages that are needed to test a query.
 func testImports() []string {
-	return []string{"internal/sim", "internal/sqltext", "internal/testing/s3sim", "internal/testing/torture", "internal/testing/pinned", "internal/testing/escapes", "internal/testing/fixture", "schema", "queries", "internal/config", "internal/dictionary", "internal/stream", "internal/warehouse", "internal/integrity", "internal/query"}
+	return []string{"internal/sim", "internal/sqltext", "internal/testing/s3sim", "internal/testing/torture", "internal/testing/sqlmutants", "internal/testing/pinned", "internal/testing/escapes", "internal/testing/fixture", "schema", "queries", "internal/config", "internal/dictionary", "internal/stream", "internal/warehouse", "internal/integrity", "internal/query"}
 }
 
 // checkOurImports checks the imports of each package against the import table.

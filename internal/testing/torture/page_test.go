@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"placementsync/internal/config"
+	"placementsync/internal/testing/sqlmutants"
 	"placementsync/internal/testing/torture"
 )
 
@@ -32,7 +33,9 @@ func TestReliabilityPage(t *testing.T) {
 	must(t, err)
 	mutations, err := book.Mutations()
 	must(t, err)
-	want := page(t, rows, trials, mutations)
+	sqlFiles, err := sqlmutants.Read(docs)
+	must(t, err)
+	want := page(t, rows, trials, mutations, sqlFiles)
 	file := filepath.Join(docs, "reliability.md")
 	if *update {
 		must(t, os.WriteFile(file, []byte(want), 0o644))
@@ -62,12 +65,16 @@ func TestStoredResultsPassed(t *testing.T) {
 }
 
 // page combines the hand-written parts with the results.
-func page(t *testing.T, rows []torture.Row, trials []torture.Trial, mutations []torture.Mutation) string {
+func page(t *testing.T, rows []torture.Row, trials []torture.Trial, mutations []torture.Mutation, sqlFiles []sqlmutants.File) string {
 	t.Helper()
 	text := words
+	reasons, err := sqlmutants.Reasons()
+	must(t, err)
+	sqlTable, sqlSurvivors := sqlmutants.Tables(sqlFiles, reasons)
 	for name, part := range map[string]string{
 		"matrix -->\n": matrixTable(rows), "trials -->\n": trialTable(trials), "bounds -->\n": boundTable(t),
 		"mutants -->\n": mutationTable(mutations), "survivors -->\n": survivorTable(mutations),
+		"sql-mutants -->\n": sqlTable, "sql-survivors -->\n": sqlSurvivors,
 		"memory -->": valueOf(t, "warehouse.memory_limit"),
 	} {
 		text = strings.ReplaceAll(text, "<!-- "+name, part)

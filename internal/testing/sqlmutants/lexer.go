@@ -1,0 +1,98 @@
+package sqlmutants
+
+import (
+	"regexp"
+	"strings"
+)
+
+// kind is the kind of a token.
+type kind int
+
+const (
+	word        kind = iota // a keyword or a name
+	operator                // <, ||, (, comma
+	value                   // a literal, a quoted name, a parameter such as $since or {columns}
+	border                  // a line "-- name: x", which begins another statement
+	comment                 // another comment
+	headerField             // a comment line "-- key: value"
+)
+
+// token is a part of an SQL file. Depth counts the open parentheses, brackets and CASE
+// expressions around it. An opening and its closing token have the depth of their surroundings.
+type token struct {
+	kind     kind
+	from, to int
+	depth    int
+	text     string // in lower case
+}
+
+var lexeme = regexp.MustCompile(`(?s)^(?:` + strings.Join([]string{
+	`(--[^\n]*)`,
+	`('(?:[^']|'')*'|"(?:[^"]|"")*"|\$\w+|\{[a-z_]+\}|[0-9][0-9.e]*)`,
+	`(\w+)`,
+	`(<=|>=|<>|!=|<<|>>|->>|->|=>|:=|==|\|\||::|.)`,
+}, "|") + `)`)
+
+var headerLine = regexp.MustCompile(`^-- [a-z]+: `)
+
+// tokens returns the tokens of a file, including comments.
+func tokens(sql string) (all []token) {
+	depth, cases := 0, []int{}
+	for at := 0; at < len(sql); {
+		if strings.ContainsRune(" \t\r\n", rune(sql[at])) {
+			at++
+			continue
+		}
+		match := lexeme.FindStringSubmatchIndex(sql[at:])
+		t := token{from: at, to: at + match[1], depth: depth, text: strings.ToLower(sql[at : at+match[1]])}
+		at = t.to
+		switch {
+		case match[2] >= 0:
+			t.kind = commentKind(t.text)
+			if t.kind == border {
+				depth, t.depth, cases = 0, 0, nil
+			}
+		case match[4] >= 0:
+			t.kind = value
+		case match[6] >= 0:
+			t.kind = word
+		default:
+			t.kind = operator
+		}
+		switch {
+		case t.kind == operator && strings.Contains("([{", t.text), t.kind == word && t.text == "case":
+			if t.text == "case" {
+				cases = append(cases, depth)
+			}
+			depth++
+		case t.kind == operator && strings.Contains(")]}", t.text):
+			depth = max(depth-1, 0)
+			t.depth = depth
+		case t.kind == word && t.text == "end" && len(cases) > 0:
+			depth = cases[len(cases)-1]
+			t.depth, cases = depth, cases[:len(cases)-1]
+		}
+		all = append(all, t)
+	}
+	return all
+}
+
+func commentKind(text string) kind {
+	switch {
+	case strings.HasPrefix(text, "-- name: "):
+		return border
+	case headerLine.MatchString(text):
+		return headerField
+	}
+	return comment
+}
+
+// code returns the tokens without comments.
+func code(all []token) (kept []token) {
+	for _, t := range all {
+		if t.kind != comment && t.kind != headerField {
+			kept = append(kept, t)
+		}
+	}
+	return kept
+}

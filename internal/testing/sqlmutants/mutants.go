@@ -1,0 +1,302 @@
+// Package sqlmutants changes SQL files in one place at a time, and stores which of these mutants
+// the tests notice. A mutant that passes all tests shows that a test is missing, unless the
+// statement has the same result.
+//
+// It is for tests only, and must not know the tests that it runs.
+package sqlmutants
+
+import (
+	"cmp"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// Mutant is an SQL file with one change: Text replaces the bytes between From and To.
+type Mutant struct {
+	From, To int
+	Text     string
+}
+
+// Find returns the mutants of a file, in the order of their places: other comparisons and
+// aggregates, OR for AND, dropped predicates, other joins and orders of sorting.
+func Find(sql string) []Mutant {
+	f := &finder{sql: sql, tokens: code(tokens(sql))}
+	joining := map[int]bool{} // by depth, between JOIN and its condition
+	between := map[int]bool{} // by depth, between BETWEEN and its AND
+	assigning := false
+	for i, t := range f.tokens {
+		if t.kind == border || t.text == ";" {
+			joining, between, assigning = map[int]bool{}, map[int]bool{}, false
+		}
+		switch t.text {
+		case "between":
+			between[t.depth] = true
+		case "and":
+			if !between[t.depth] {
+				f.replace(t, "OR")
+			}
+			between[t.depth] = false
+		case "or":
+			if f.text(i+1) != "replace" {
+				f.replace(t, "AND")
+			}
+		case "=":
+			if !assigning || t.depth > 0 {
+				f.replace(t, "<>")
+			}
+		case "set":
+			assigning = true
+		case "from":
+			assigning = false
+		case "join":
+			joining[t.depth] = true
+			f.changeJoin(i)
+		case "using":
+			joining[t.depth] = false
+		case "where", "having", "qualify":
+			assigning = false
+			f.dropPredicates(i + 1)
+		case "filter":
+			if f.text(i+1) == "(" && f.text(i+2) != "where" {
+				f.dropPredicates(i + 2)
+			}
+		case "on":
+			if joining[t.depth] {
+				f.dropPredicates(i + 1)
+			}
+			joining[t.depth] = false
+		case "order":
+			if f.text(i+1) == "by" {
+				f.turnOrder(i + 2)
+			}
+		default:
+			f.swap(i)
+		}
+	}
+	slices.SortStableFunc(f.found, func(a, b Mutant) int { return cmp.Compare(a.From, b.From) })
+	return f.found
+}
+
+type finder struct {
+	sql    string
+	tokens []token
+	found  []Mutant
+}
+
+// text returns the text of a token, or "" after the last one.
+func (f *finder) text(i int) string {
+	if i < 0 || i >= len(f.tokens) {
+		return ""
+	}
+	return f.tokens[i].text
+}
+
+func (f *finder) replace(t token, text string) {
+	f.found = append(f.found, Mutant{t.from, t.to, text})
+}
+
+// swap exchanges a comparison, or the name of a function before its parenthesis.
+func (f *finder) swap(i int) {
+	t := f.tokens[i]
+	switch t.text {
+	case "<", ">":
+		f.replace(t, t.text+"=")
+	case "<=", ">=":
+		f.replace(t, t.text[:1])
+	case "<>", "!=":
+		f.replace(t, "=")
+	}
+	if t.kind != word || f.text(i+1) != "(" {
+		return
+	}
+	for _, pair := range [][2]string{{"min", "max"}, {"arg_min", "arg_max"}, {"min_by", "max_by"}, {"least", "greatest"}, {"first", "last"},
+		{"first_value", "last_value"}, {"lead", "lag"}, {"bool_and", "bool_or"}} {
+		switch t.text {
+		case pair[0]:
+			f.replace(t, pair[1])
+		case pair[1]:
+			f.replace(t, pair[0])
+		}
+	}
+}
+
+// changeJoin keeps rows without a partner that the join drops, or the reverse.
+func (f *finder) changeJoin(i int) {
+	begin := i
+	if f.text(begin-1) == "outer" {
+		begin--
+	}
+	kind := f.text(begin - 1)
+	switch kind {
+	case "left", "full", "semi", "anti":
+		begin--
+	case "right", "cross", "positional", "natural", "inner":
+		return
+	}
+	other := map[string]string{"left": "JOIN", "full": "LEFT JOIN", "semi": "ANTI JOIN", "anti": "SEMI JOIN"}[kind]
+	if other == "" {
+		other = "LEFT JOIN"
+	}
+	f.found = append(f.found, Mutant{f.tokens[begin].from, f.tokens[i].to, other})
+}
+
+var clauseEnd = regexp.MustCompile(`^(group|order|having|qualify|limit|union|except|intersect|window|where|join|left|right|inner|full|` +
+	`cross|anti|semi|asof|positional|returning|offset|,|;)$`)
+
+// end returns the index of the token after the clause or the item of ORDER BY that begins with
+// token i.
+func (f *finder) end(i int) int {
+	depth := f.tokens[i].depth
+	for ; i < len(f.tokens); i++ {
+		t, next := f.tokens[i], f.text(i+1)
+		frame := (t.text == "rows" || t.text == "range") && (next == "between" || next == "unbounded")
+		ends := t.depth == depth && (frame || next != "(" && clauseEnd.MatchString(t.text))
+		if t.kind == border || t.depth < depth || ends {
+			return i
+		}
+	}
+	return i
+}
+
+var parameter = regexp.MustCompile(`\$\w+|\{[a-z_]+\}`)
+
+// dropPredicates drops each of the predicates that AND combines. A predicate with OR at its top is
+// one. A parameter must be used, so a predicate with parameters is made true by OR.
+func (f *finder) dropPredicates(i int) {
+	if i >= len(f.tokens) {
+		return
+	}
+	end, depth := f.end(i), f.tokens[i].depth
+	between := false
+	var parts [][2]int
+	begin, either := i, false
+	for j := i; j < end; j++ {
+		switch t := f.tokens[j]; {
+		case t.depth > depth:
+		case t.text == "between":
+			between = true
+		case t.text == "or":
+			either = true
+		case t.text == "and":
+			if !between {
+				parts = append(parts, [2]int{begin, j})
+				begin = j + 1
+			}
+			between = false
+		}
+	}
+	parts = append(parts, [2]int{begin, end})
+	if either {
+		parts = [][2]int{{i, end}}
+	}
+	for _, p := range parts {
+		if p[0] >= p[1] {
+			continue
+		}
+		from, to := f.tokens[p[0]].from, f.tokens[p[1]-1].to
+		text := "true"
+		if predicate := f.sql[from:to]; parameter.MatchString(predicate) {
+			text = "(" + predicate + " OR true)"
+		}
+		f.found = append(f.found, Mutant{from, to, text})
+	}
+}
+
+// turnOrder turns the direction of each item of ORDER BY.
+func (f *finder) turnOrder(i int) {
+	for i < len(f.tokens) {
+		end := f.end(i)
+		last := end - 1
+		if text := f.text(last); text == "first" || text == "last" {
+			last -= 2 // NULLS FIRST
+		}
+		switch t := f.tokens[last]; t.text {
+		case "desc":
+			f.replace(t, "ASC")
+		case "asc":
+			f.replace(t, "DESC")
+		default:
+			f.replace(t, f.sql[t.from:t.to]+" DESC")
+		}
+		if f.text(end) != "," {
+			return
+		}
+		i = end + 1
+	}
+}
+
+// Line returns the number of the line of the change, from 1.
+func (m Mutant) Line(sql string) int { return strings.Count(sql[:m.From], "\n") + 1 }
+
+// Lines returns the changed lines before and after the change, with single spaces.
+func (m Mutant) Lines(sql string) (before, after string) {
+	begin := strings.LastIndexByte(sql[:m.From], '\n') + 1
+	end := len(sql)
+	if n := strings.IndexByte(sql[m.To:], '\n'); n >= 0 {
+		end = m.To + n
+	}
+	return oneLine(sql[begin:end]), oneLine(sql[begin:m.From] + m.Text + sql[m.To:end])
+}
+
+// Apply returns the mutated file with the length of the original, so that it can be written over
+// the original in a program. A shorter mutant gets spaces. A longer one loses indentation, then
+// ends of comments. It reports false if the file has too little of them.
+func (m Mutant) Apply(sql string) (mutated string, ok bool) {
+	text := m.Text
+	if missing := m.To - m.From - len(text); missing >= 0 {
+		return sql[:m.From] + text + strings.Repeat(" ", missing) + sql[m.To:], true
+	}
+	spare := m.spare(sql)
+	if need := len(text) - (m.To - m.From); need <= len(spare) {
+		spare = spare[:need]
+	} else {
+		return "", false
+	}
+	removed := map[int]bool{}
+	for _, i := range spare {
+		removed[i] = true
+	}
+	var b strings.Builder
+	for i := range len(sql) + 1 {
+		if i == m.From {
+			b.WriteString(text)
+		}
+		if i < len(sql) && (i < m.From || i >= m.To) && !removed[i] {
+			b.WriteByte(sql[i])
+		}
+	}
+	return b.String(), true
+}
+
+// spare returns the places of bytes that can be removed, in the order of preference.
+func (m Mutant) spare(sql string) []int {
+	var after, before, comments []int
+	at := 0
+	for _, t := range tokens(sql) {
+		gap := sql[at:t.from]
+		for i := range gap {
+			if gap[i] != ' ' || i == 0 && !strings.Contains(gap, "\n") {
+				continue
+			}
+			switch place := at + i; {
+			case place >= m.To:
+				after = append(after, place)
+			case place < m.From:
+				before = append(before, place)
+			}
+		}
+		begin := t.to
+		switch {
+		case t.kind == comment:
+			begin = t.from + len("-- ")
+		case t.kind == headerField && strings.HasPrefix(t.text, "-- about: "):
+			begin = t.from + len("-- about: A text.")
+		}
+		for i := t.to - 1; i >= begin && (i >= m.To || i < m.From); i-- {
+			comments = append(comments, i)
+		}
+		at = t.to
+	}
+	return slices.Concat(after, before, comments)
+}

@@ -1,0 +1,179 @@
+package sqlmutants
+
+import (
+	"cmp"
+	_ "embed" // the reasons
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// File is the result of the mutants of one file.
+type File struct {
+	// Name is the path of the file from the root of the repository.
+	Name string `json:"name"`
+	// Mutants counts the mutants that DuckDB accepts as SQL.
+	Mutants   int        `json:"mutants"`
+	Survivors []Survivor `json:"survivors,omitempty"`
+	// Date is the day of the run.
+	Date string `json:"date"`
+}
+
+// Survivor is a mutant that the tests did not notice.
+type Survivor struct {
+	Line int `json:"line"`
+	// Old is the changed text, and New its replacement.
+	Old string `json:"old"`
+	New string `json:"new"`
+	// Before and After are the changed lines. They identify the mutant in a file.
+	Before string `json:"before"`
+	After  string `json:"after"`
+}
+
+// Survivor describes the mutant of a file.
+func (m Mutant) Survivor(sql string) Survivor {
+	before, after := m.Lines(sql)
+	return Survivor{m.Line(sql), oneLine(sql[m.From:m.To]), oneLine(m.Text), before, after}
+}
+
+// Reason explains why a mutant of a file has the results of the original.
+type Reason struct{ File, Before, After, Text string }
+
+// reasonText contains the reasons of equivalent mutants, see [ParseReasons].
+//
+//go:embed equivalent.txt
+var reasonText string
+
+// Reasons returns the reasons of equivalent mutants.
+func Reasons() ([]Reason, error) { return ParseReasons(reasonText) }
+
+// explains reports whether the reason is that of a survivor.
+func (r Reason) explains(file string, s Survivor) bool {
+	return r.File == file && r.Before == s.Before && r.After == s.After
+}
+
+// ParseReasons reads paragraphs of the form
+//
+//	file
+//	- line before the change
+//	+ line after it
+//	reason
+func ParseReasons(text string) (all []Reason, err error) {
+	for paragraph := range strings.SplitSeq(strings.TrimSpace(text), "\n\n") {
+		if paragraph == "" {
+			continue // the file is empty
+		}
+		lines := strings.SplitN(paragraph, "\n", 4)
+		if len(lines) < 4 || !strings.HasPrefix(lines[1], "- ") || !strings.HasPrefix(lines[2], "+ ") {
+			return nil, fmt.Errorf("read the reasons: no file, changed line and reason in %q", paragraph)
+		}
+		all = append(all, Reason{lines[0], lines[1][2:], lines[2][2:], oneLine(lines[3])})
+	}
+	return all, nil
+}
+
+// Stale returns the reasons that explain no survivor.
+func Stale(reasons []Reason, files []File) (stale []Reason) {
+	for _, r := range reasons {
+		used := slices.ContainsFunc(files, func(f File) bool {
+			return slices.ContainsFunc(f.Survivors, func(s Survivor) bool { return r.explains(f.Name, s) })
+		})
+		if !used {
+			stale = append(stale, r)
+		}
+	}
+	return stale
+}
+
+// results is the file of the results in the folder of the page.
+func results(docs string) string { return filepath.Join(docs, "reliability", "sql-mutants.json") }
+
+// Read returns the stored results by name.
+func Read(docs string) (files []File, err error) {
+	data, err := os.ReadFile(results(docs))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err == nil {
+		err = json.Unmarshal(data, &files)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read the results of mutants: %w", err)
+	}
+	return files, nil
+}
+
+// Keep stores the result of a file in place of its last one. Results of files that exist reports as
+// missing are removed.
+func Keep(docs string, f File, exists func(name string) bool) error {
+	files, err := Read(docs)
+	if err != nil {
+		return err
+	}
+	files = slices.DeleteFunc(files, func(old File) bool { return old.Name == f.Name || !exists(old.Name) })
+	files = append(files, f)
+	slices.SortFunc(files, func(a, b File) int { return cmp.Compare(a.Name, b.Name) })
+	data, err := json.MarshalIndent(files, "", "  ")
+	if err == nil {
+		err = os.WriteFile(results(docs), append(data, '\n'), 0o644)
+	}
+	if err != nil {
+		return fmt.Errorf("write the results of mutants: %w", err)
+	}
+	return nil
+}
+
+// Tables returns the results by folder and the survivors with their reasons, as Markdown.
+func Tables(files []File, reasons []Reason) (folders, survivors string) {
+	type sums struct {
+		folder                        string
+		files, mutants, alike, missed int
+		date                          string
+	}
+	var all []sums
+	var rows strings.Builder
+	for _, f := range files {
+		folder := path.Dir(f.Name)
+		at := slices.IndexFunc(all, func(s sums) bool { return s.folder == folder })
+		if at < 0 {
+			at = len(all)
+			all = append(all, sums{folder: folder})
+		}
+		s := &all[at]
+		s.files++
+		s.mutants += f.Mutants
+		s.date = max(s.date, f.Date)
+		for _, survivor := range f.Survivors {
+			text := "not explained yet"
+			i := slices.IndexFunc(reasons, func(r Reason) bool { return r.explains(f.Name, survivor) })
+			if i < 0 {
+				s.missed++
+			} else {
+				s.alike++
+				text = reasons[i].Text
+			}
+			fmt.Fprintf(&rows, "| %s:%d | %s | %s | %s |\n", f.Name, survivor.Line, cell(survivor.Old), cell(survivor.New), text)
+		}
+	}
+	var b strings.Builder
+	b.WriteString("| folder | files | mutants | noticed | equivalent | not noticed | date |\n|---|---|---|---|---|---|---|\n")
+	for _, s := range all {
+		noticed := s.mutants - s.alike - s.missed
+		fmt.Fprintf(&b, "| %s | %d | %d | %d (%.1f %%) | %d | %d | %s |\n", s.folder, s.files, s.mutants, noticed,
+			100*float64(noticed)/float64(max(s.mutants, 1)), s.alike, s.missed, s.date)
+	}
+	return b.String(), "| place | original | mutant | reason |\n|---|---|---|---|\n" + rows.String()
+}
+
+// cell formats SQL for a table.
+func cell(sql string) string {
+	return "`" + strings.ReplaceAll(sql, "|", `\|`) + "`"
+}
+
+func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
