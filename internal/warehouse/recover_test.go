@@ -1,0 +1,148 @@
+package warehouse_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"placementsync/internal/ledger"
+	"placementsync/internal/warehouse"
+)
+
+// TestAnUnrecordedHeldNightIsRecorded holds a night whose run is killed before its ledger entry. A held
+// night is not resumed, but another run is.
+func TestAnUnrecordedHeldNightIsRecorded(t *testing.T) {
+	for _, unfinished := range []string{heldRun, laterRun} {
+		w := open(t)
+		publish(t, w, firstRun, "one")
+		d := beginDraft(t, w, heldRun, "two")
+		must(t, d.WriteEntry(ledger.Run{ID: heldRun, Outcome: ledger.Complete, SnapshotAt: d.At,
+			Checks: []ledger.Check{{Name: "prices", Severity: "hold", Outcome: ledger.CheckFailed}}}))
+		_, err := d.Hold(t.Context(), slices.Clone(tableFiles))
+		must(t, errors.Join(err, d.Discard()))
+		must(t, os.MkdirAll(w.Folder.RawPath(unfinished), 0o700))
+		must(t, w.Ledger.Start(warehouse.Unfinished{Run: unfinished, StartedAt: night, Attempt: 1}))
+		for range 2 {
+			must(t, w.Recover())
+		}
+		runs, err := w.Ledger.Runs()
+		must(t, err)
+		got := ledger.Find(runs, heldRun)
+		if got.Outcome != ledger.Failed || !got.Held || got.ExitCode != 1 || !got.SnapshotAt.IsZero() || got.Error != "held by its checks: prices" || got.Attempts != 1 {
+			t.Errorf("unfinished %s: the ledger has %+v", unfinished, got)
+		}
+		if u, isResumed, err := w.Ledger.Unfinished(); err != nil || isResumed != (unfinished == laterRun) {
+			t.Errorf("unfinished %s: %s would be resumed: %t (%v)", unfinished, u.Run, isResumed, err)
+		}
+	}
+}
+
+// TestTheEntryOfAPublishedRunIsRecovered publishes a run whose ledger entry says that it failed, as
+// after a failed attempt and a kill after the switch.
+func TestTheEntryOfAPublishedRunIsRecovered(t *testing.T) {
+	for outcome, want := range map[ledger.Outcome]ledger.Outcome{ledger.Failed: ledger.Complete, ledger.Interrupted: ledger.Complete,
+		ledger.Killed: ledger.Complete, ledger.Partial: ledger.Partial} {
+		w := open(t)
+		d := beginDraft(t, w, firstNight, "one")
+		must(t, d.WriteEntry(ledger.Run{ID: firstNight, Outcome: ledger.Complete, SnapshotAt: d.At}))
+		_, err := d.Publish(t.Context(), slices.Clone(tableFiles))
+		must(t, err)
+		must(t, w.Ledger.Record(ledger.Run{ID: firstNight, Outcome: outcome}))
+		must(t, w.Recover())
+		if runs, err := w.Ledger.Runs(); err != nil || len(runs) != 1 || runs[0].Outcome != want {
+			t.Errorf("%s: the ledger has %+v (%v), want %s", outcome, runs, err, want)
+		}
+	}
+}
+
+// TestOnlyAnAbandonedVersionIsRemoved starts runs after others whose unfinished-run file is left.
+func TestOnlyAnAbandonedVersionIsRemoved(t *testing.T) {
+	w := open(t)
+	start := func(run string) {
+		t.Helper()
+		must(t, w.Ledger.Start(warehouse.Unfinished{Run: run, StartedAt: night, Attempt: 1}))
+		if got := copyOf(t, w.Ledger.UnfinishedPath()); !strings.Contains(got, `"`+run+`"`) {
+			t.Errorf("the unfinished-run file of %s is %s", run, got)
+		}
+	}
+	start(firstNight)
+	publish(t, w, firstNight, "one")
+	start(secondNight)
+	if !exists(t, w.Folder.VersionPath(firstNight)) {
+		t.Fatal("the version that readers see was removed")
+	}
+	must(t, os.MkdirAll(w.Folder.VersionPath(secondNight), 0o700))
+	start(secondNight)
+	if !exists(t, w.Folder.VersionPath(secondNight)) {
+		t.Error("the version of the resumed run was removed")
+	}
+	start(thirdNight)
+	if exists(t, w.Folder.VersionPath(secondNight)) {
+		t.Error("the version of the abandoned run was not removed")
+	}
+}
+
+// TestTheRemedyOfALostLinkNamesTheLeftFiles compares the remedies for a wrong link, and for a warehouse
+// that has lost all versions and the series.
+func TestTheRemedyOfALostLinkNamesTheLeftFiles(t *testing.T) {
+	w := open(t)
+	publishNights(t, w, "one", "two")
+	replaceLink(t, w, firstNight)
+	var lost *warehouse.LostError
+	want := "placementsync rollback " + secondNight + " points readers at it again; placementsync rollback " + firstNight + " keeps that snapshot; " +
+		"placementsync rebuild builds the catalog from the Parquet series (2026-11-01 to 2026-11-02, days: 2); nothing was changed"
+	if err := w.Identity.Check(); !errors.As(err, &lost) || lost.Remedy != want {
+		t.Errorf("got %v, want %q", err, want)
+	}
+	must(t, os.Remove(link(w)))
+	want = strings.Replace(want, "placementsync rollback "+firstNight+" keeps that snapshot; ", "", 1)
+	if err := w.Identity.Check(); !errors.As(err, &lost) || lost.Remedy != want {
+		t.Errorf("without the link: got %v, want %q", err, want)
+	}
+	must(t, errors.Join(os.RemoveAll(path(w, "versions")), os.RemoveAll(path(w, "parquet"))))
+	want = "neither a version nor the Parquet series is left: restore a backup, or name another warehouse.dir to begin anew; nothing was changed"
+	if err := w.Identity.Check(); !errors.As(err, &lost) || lost.Remedy != want {
+		t.Errorf("without files: got %v, want %q", err, want)
+	}
+}
+
+// TestTheErrorOfAHeldNightNamesBothVersions publishes a held night that was built on another version.
+func TestTheErrorOfAHeldNightNamesBothVersions(t *testing.T) {
+	w := open(t)
+	publishNights(t, w, "one", "two")
+	must(t, holdNight(t, w, thirdNight, "three"))
+	_, err := w.Rollback(firstNight, night)
+	must(t, err)
+	want := "it was built on version " + secondNight + " and readers see version " + firstNight + ": drop it"
+	if _, err := w.PublishHeld(t.Context(), nil, night); err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("got %v, want %q", err, want)
+	}
+	if _, files := w.CheckHeld(t.Context(), false); files != 3 {
+		t.Errorf("the check compared %d files, want the catalog, the table and the entry", files)
+	}
+	must(t, os.Remove(filepath.Join(w.Folder.Dir(), "held", thirdNight, tagsFile)))
+	if damaged, files := w.CheckHeld(t.Context(), false); files != 3 || len(damaged) != 1 {
+		t.Errorf("the check compared %d files and found %v", files, damaged)
+	}
+}
+
+// TestEachBackupOfASecondHasItsEntry records three backups that began in the same second.
+func TestEachBackupOfASecondHasItsEntry(t *testing.T) {
+	w := open(t)
+	var got []string
+	for range 3 {
+		must(t, w.Ledger.Record(ledger.BeginFollow(ledger.Backup, "test", night).EndFollow(t.Context(), night.Add(time.Second), nil)))
+	}
+	entries, err := w.Ledger.Entries()
+	must(t, err)
+	for _, e := range entries {
+		got = append(got, e.ID)
+	}
+	if want := []string{firstNight + "-backup", firstNight + "-backup-2", firstNight + "-backup-3"}; !slices.Equal(got, want) {
+		t.Errorf("entries are %v, want %v", got, want)
+	}
+}
