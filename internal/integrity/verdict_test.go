@@ -1,0 +1,99 @@
+package integrity_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"syscall"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"placementsync/internal/integrity"
+	"placementsync/internal/sqltext"
+	"placementsync/internal/warehouse"
+)
+
+// TestAFullVerifyIsAlsoOneOfNames stores the result of a verify of every byte. It must also be the
+// result of a verify of names and sizes.
+func TestAFullVerifyIsAlsoOneOfNames(t *testing.T) {
+	t.Parallel()
+	w := open(t)
+	must(t, integrity.SaveRecord(w.Folder, integrity.VerifyRecord{At: night, ReadData: true, Result: integrity.Whole}))
+	for _, readData := range []bool{true, false} {
+		if v, ok, err := integrity.LastRecord(w.Folder, readData); err != nil || !ok || v.Result != integrity.Whole || v.ReadData != readData {
+			t.Errorf("readData %t: the record is %+v, %t (%v)", readData, v, ok, err)
+		}
+	}
+}
+
+// TestOtherRowsAreDescribed publishes rows that differ from their Parquet file in values only.
+func TestOtherRowsAreDescribed(t *testing.T) {
+	w := open(t)
+	d := beginDraft(t, w, firstNight, "one")
+	file := sqltext.Literal(filepath.Join(d.Dir, tags))
+	must(t, d.Exec(t.Context(), sqltext.SQL("COPY (SELECT * REPLACE ('other' AS name) FROM main."+table+") TO "+file+" (FORMAT parquet)")))
+	publish(t, w, d)
+	found, err := integrity.Check(t.Context(), w, true)
+	must(t, err)
+	want := []integrity.Damage{{File: v1 + tags, Problem: "its rows have other values than the catalog", Cost: "catalog and Parquet disagree on table " + table,
+		Repair: integrity.Repair{Kind: integrity.MendSeries}}}
+	if diff := cmp.Diff(want, found.Damage); diff != "" {
+		t.Errorf("damage (-want +got):\n%s", diff)
+	}
+}
+
+// TestAFailedMoveOfADamagedFileIsAnError sets files aside on a failing disk.
+func TestAFailedMoveOfADamagedFileIsAnError(t *testing.T) {
+	original := open(t)
+	publishFull(t, original, firstNight, secondNight)
+	for step, file := range map[string]string{"before rename " + tags: s1, "before rename of the day": m1, "before write index.json": m1, "before write of the day": s1} {
+		w := clone(t, original)
+		err := integrity.NewMender(openFailingAt(t, w, step)).SetAside(thirdNight, []integrity.Damage{{File: file}})
+		if !errors.Is(err, syscall.EIO) {
+			t.Errorf("%s: got %v", step, err)
+		}
+	}
+}
+
+// TestALostDayAndALostLineAreNamed damages whole days and the ledger.
+func TestALostDayAndALostLineAreNamed(t *testing.T) {
+	original := open(t)
+	publishFull(t, original, firstNight, secondNight, thirdNight)
+	for name, c := range map[string]struct {
+		damage        func(d damaging)
+		file, problem string
+	}{
+		"a whole day without catalogs": {func(d damaging) {
+			d.remove(v1+"catalog.duckdb", v2, v3+"catalog.duckdb", c2+".json", m2, filepath.Dir(s2))
+		}, m2, "the whole day is gone"},
+		"the manifest of a day without catalogs": {func(d damaging) {
+			d.remove(v1+"catalog.duckdb", v2, v3+"catalog.duckdb", c2+".json", m2)
+		}, m2, "it is gone"},
+		"a line of the ledger": {func(d damaging) { d.flip("state/runs.jsonl") }, "state/runs.jsonl", "damaged lines: 1"},
+	} {
+		w := clone(t, original)
+		c.damage(damaging{t, w})
+		found, err := integrity.Check(t.Context(), w, true)
+		must(t, err)
+		if !slices.ContainsFunc(found.Damage, func(d integrity.Damage) bool { return d.File == c.file && d.Problem == c.problem && d.Lost }) {
+			t.Errorf("%s: damage is %+v", name, found.Damage)
+		}
+	}
+	// The version that readers see is newer than the last intact line of a damaged ledger.
+	w := clone(t, original)
+	d := damaging{t, w}
+	keepLines(d, 2)
+	data, err := os.ReadFile(d.path("state/runs.jsonl"))
+	must(t, errors.Join(err, os.WriteFile(d.path("state/runs.jsonl"), append(data, "damaged\n"...), 0o600)))
+	d.remove(m3, filepath.Dir(s3), c3+".json", c3+".changes")
+	writeIndex(d, firstNight, secondNight)
+	found, err := integrity.Check(t.Context(), w, false)
+	must(t, err)
+	for _, damage := range found.Damage {
+		if damage.File == warehouse.LatestLink {
+			t.Errorf("the link to the newest version is damaged: %+v", damage)
+		}
+	}
+}
