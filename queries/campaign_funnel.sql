@@ -35,17 +35,17 @@ campaign_counts AS (
         c.status                          AS campaign_status,
         c.target_date,
         c.total_articles                  AS planned_articles,
-        coalesce(a.order_items, 0)        AS order_items,
-        coalesce(s.articles, 0)           AS articles,
-        coalesce(s.with_brief, 0)         AS with_brief,
-        coalesce(s.with_draft, 0)         AS with_draft,
-        coalesce(s.published, 0)          AS published,
-        coalesce(s.ended, 0)              AS ended,
+        coalesce(i.order_items, 0)        AS order_items,
+        coalesce(a.articles, 0)           AS articles,
+        coalesce(a.with_brief, 0)         AS with_brief,
+        coalesce(a.with_draft, 0)         AS with_draft,
+        coalesce(a.published, 0)          AS published,
+        coalesce(a.ended, 0)              AS ended,
         coalesce(c.target_date < (SELECT snapshot_at FROM mart.snapshot), false) AS is_past,
-        coalesce(s.published, 0) < greatest(coalesce(c.total_articles, 0), coalesce(s.articles, 0)) - coalesce(s.ended, 0) AS is_open
+        coalesce(a.published, 0) < greatest(coalesce(c.total_articles, 0), coalesce(a.articles, 0)) - coalesce(a.ended, 0) AS is_open
     FROM campaigns AS c
-    LEFT JOIN article_counts AS s ON s.campaign_id = c.id
-    LEFT JOIN item_counts AS a ON a.campaign_id = c.id
+    LEFT JOIN article_counts AS a ON a.campaign_id = c.id
+    LEFT JOIN item_counts AS i ON i.campaign_id = c.id
     LEFT JOIN profiles AS p ON p.id = c.profile_id
     WHERE c.deleted_at IS NULL
       AND ($since IS NULL OR c.created_at >= CAST(CAST($since AS DATE) AS TIMESTAMP) AT TIME ZONE CAST($timezone AS VARCHAR))

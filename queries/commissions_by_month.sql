@@ -1,7 +1,7 @@
 -- subject: commissions
 -- title: Commissions by month
 -- grain: one row per month and commission status
--- about: Commissions earned and paid. An item counts in the month in which its order was paid or, if that is unknown, in which it was created. Deleted items are left out. The commission of a refunded item counts as refunded unless it was paid. total is the sum of paid, unpaid and refunded; the percentage is the paid share of paid and unpaid. Commissions have no currency: the sums assume a single one.
+-- about: Commissions earned and paid. An item counts in the month in which its order was paid or, if that is unknown, in which it was created. Deleted items are left out. The commission of a refunded item counts as refunded unless it was paid. commission_total is the sum of paid, unpaid and refunded commissions. paid_percent is the paid share of paid and unpaid commissions. Commissions have no currency: the sums assume a single one.
 -- param: timezone TIMEZONE schedule.timezone -- time zone in which months begin, such as America/New_York
 -- param: since DATE NULL -- first month, as any date in that month
 -- param: until DATE NULL -- month after the last month, as any date in that month
@@ -11,7 +11,7 @@ WITH items AS (
         commission_status,
         commission_amount AS amount,
         commission_date_paid IS NOT NULL AS is_paid,
-        NOT is_paid AND (is_refunded IS TRUE OR refund_date IS NOT NULL) AS is_void
+        NOT is_paid AND (is_refunded IS TRUE OR refund_date IS NOT NULL) AS counts_as_refunded
     FROM order_items
     WHERE deleted_at IS NULL
 ),
@@ -23,7 +23,7 @@ sums AS (
         count(*) FILTER (amount IS NULL)              AS items_without_amount,
         coalesce(sum(amount), 0)                      AS commission,
         coalesce(sum(amount) FILTER (is_paid), 0)     AS paid,
-        coalesce(sum(amount) FILTER (is_void), 0)     AS refunded,
+        coalesce(sum(amount) FILTER (counts_as_refunded), 0)     AS refunded,
         commission - paid - refunded                  AS unpaid
     FROM items
     WHERE ($since IS NULL OR month >= date_trunc('month', CAST($since AS DATE)))

@@ -13,10 +13,10 @@
 WITH versions AS (
     SELECT
         id, is_do_follow, is_indexed, domain_authority, max_delivery_days, valid_from,
-        is_do_follow IS DISTINCT FROM lag(is_do_follow) OVER of_listing           AS new_follow,
-        is_indexed IS DISTINCT FROM lag(is_indexed) OVER of_listing               AS new_indexed,
-        domain_authority IS DISTINCT FROM lag(domain_authority) OVER of_listing   AS new_authority,
-        max_delivery_days IS DISTINCT FROM lag(max_delivery_days) OVER of_listing AS new_days
+        is_do_follow IS DISTINCT FROM lag(is_do_follow) OVER of_listing           AS follow_changed,
+        is_indexed IS DISTINCT FROM lag(is_indexed) OVER of_listing               AS indexed_changed,
+        domain_authority IS DISTINCT FROM lag(domain_authority) OVER of_listing   AS authority_changed,
+        max_delivery_days IS DISTINCT FROM lag(max_delivery_days) OVER of_listing AS days_changed
     FROM history.product_listings
     -- The version at the date, and all later versions.
     WHERE $since IS NULL OR coalesce(valid_to, TIMESTAMPTZ 'infinity') > CAST(CAST($since AS DATE) AS TIMESTAMP) AT TIME ZONE CAST($timezone AS VARCHAR)
@@ -26,10 +26,10 @@ pairs AS (
     SELECT
         v.id,
         arg_min({'follow': v.is_do_follow, 'indexed': v.is_indexed, 'authority': v.domain_authority, 'days': v.max_delivery_days}, v.valid_from) AS before,
-        max(v.valid_from) FILTER (new_follow)    AS follow_at,
-        max(v.valid_from) FILTER (new_indexed)   AS indexed_at,
-        max(v.valid_from) FILTER (new_authority) AS authority_at,
-        max(v.valid_from) FILTER (new_days)      AS days_at
+        max(v.valid_from) FILTER (follow_changed)    AS follow_at,
+        max(v.valid_from) FILTER (indexed_changed)   AS indexed_at,
+        max(v.valid_from) FILTER (authority_changed) AS authority_at,
+        max(v.valid_from) FILTER (days_changed)      AS days_at
     FROM versions AS v
     GROUP BY v.id
 ),

@@ -16,7 +16,7 @@ import (
 	"placementsync/internal/testing/fixture"
 )
 
-// plantedName begins all texts of the fixture that are not part of a key.
+// plantedName begins all texts of the fixture except keys.
 const plantedName = "Planted"
 
 // keylessFixture fills all tables with two rows each, which have keys and names but no ids of other

@@ -32,7 +32,7 @@ snapshot_prices AS (
     FROM prices AS p
     JOIN meta.runs AS r ON r.snapshot_at >= p.valid_from AND r.snapshot_at < p.valid_to
 ),
--- All nights, because the first requested one is compared with the one before it.
+-- These are the pairs of all nights, because the first requested night is compared with the one before it.
 price_pairs AS (
     SELECT *, lag(unit_amount) OVER (PARTITION BY product_listing_id, pricing_tier, currency, nth ORDER BY snapshot_at) AS before
     FROM snapshot_prices

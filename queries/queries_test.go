@@ -150,7 +150,7 @@ func TestBacklogEqualsWeeklyThroughput(t *testing.T) {
 	}
 	items, weeks := rowsOf("backlog", nil), rowsOf("weekly_throughput", map[string]string{"weeks": "1"})
 	if want := fmt.Sprintf(",%d", len(items)); len(items) == 0 || len(weeks) != 1 || !strings.HasSuffix(weeks[0], want) {
-		t.Errorf("backlog has %d items, weekly_throughput returned %q", len(items), weeks)
+		t.Errorf("backlog has %d items and weekly_throughput returned %q, want one week with the same number", len(items), weeks)
 	}
 }
 
@@ -245,7 +245,7 @@ func TestDiffOfAnOutlet(t *testing.T) {
 		"no chosen table belongs to an outlet": {From: from, To: to, Outlet: "o1", Tables: []string{"order*"}},
 	} {
 		if _, err := db.Changes(t.Context(), wrong, false); err == nil || !strings.Contains(err.Error(), problem) {
-			t.Errorf("the error is %v, want %s", err, problem)
+			t.Errorf("got %v, want an error with %q", err, problem)
 		}
 	}
 }

@@ -6,8 +6,8 @@
 WITH segments AS (
     SELECT
         -- GROUPING sets a bit for each column that the grouping set leaves out.
-        CASE grouping_id(placement_type, channel_type, country) WHEN 3 THEN 1 WHEN 5 THEN 2 ELSE 3 END AS way,
-        CASE way WHEN 1 THEN placement_type WHEN 2 THEN channel_type ELSE country END AS segment,
+        CASE grouping_id(placement_type, channel_type, country) WHEN 3 THEN 1 WHEN 5 THEN 2 ELSE 3 END AS segment_kind,
+        CASE segment_kind WHEN 1 THEN placement_type WHEN 2 THEN channel_type ELSE country END AS segment,
         pricing_tier,
         currency,
         count(*)         AS prices,
@@ -21,12 +21,12 @@ WITH segments AS (
 ranked AS (
     SELECT
         *,
-        sum(prices) OVER (PARTITION BY way, pricing_tier, currency) AS market,
-        row_number() OVER (PARTITION BY way, pricing_tier, currency ORDER BY prices DESC, segment) AS rank
+        sum(prices) OVER (PARTITION BY segment_kind, pricing_tier, currency) AS market,
+        row_number() OVER (PARTITION BY segment_kind, pricing_tier, currency ORDER BY prices DESC, segment) AS rank
     FROM segments
 )
 SELECT
-    ['placement type', 'channel type', 'country'][way] AS segment_by,
+    ['placement type', 'channel type', 'country'][segment_kind] AS segment_by,
     segment,
     pricing_tier,
     currency,
@@ -38,4 +38,4 @@ SELECT
     CAST(highest AS DECIMAL(18, 2))      AS max_price
 FROM ranked
 WHERE rank <= $top
-ORDER BY market DESC, pricing_tier, currency, way, rank
+ORDER BY market DESC, pricing_tier, currency, segment_kind, rank

@@ -24,6 +24,7 @@ used_outlets AS (
     LEFT JOIN product_listings AS l ON l.id = s.product_id
     WHERE s.profile_id IN (FROM profile_ids) AND NOT s.is_refunded
 ),
+-- pricing_tier is in a struct, because arg_min skips rows in which its first argument is NULL.
 cheapest AS (
     SELECT
         outlet_id,

@@ -18,7 +18,7 @@ CREATE TABLE article_comment_events (
 COMMENT ON TABLE article_comment_events IS 'Comments created, updated or archived, one row per webhook event; rows are never removed. The article of a comment is in article_comments. From the topics comment.created, comment.updated and comment.archived.';
 COMMENT ON COLUMN article_comment_events.event_id IS 'Id of the event. Repeated deliveries of one event are stored once. Spec 6.2 x-hook-event-id.';
 COMMENT ON COLUMN article_comment_events.topic IS 'Kind of event: comment.created, comment.updated or comment.archived. Spec 6.1.';
-COMMENT ON COLUMN article_comment_events.comment_id IS 'Reference of the comment: article_comments.id. Spec 6.3 id.';
+COMMENT ON COLUMN article_comment_events.comment_id IS 'Id of the comment: article_comments.id. Spec 6.3 id.';
 COMMENT ON COLUMN article_comment_events.content_text IS 'Plain text of the comment: blocks as lines, list items marked, mentions by name, links with their addresses. From content.';
 COMMENT ON COLUMN article_comment_events.content IS 'The comment as sent, a rich-text document. Spec 6.3 content.';
 COMMENT ON COLUMN article_comment_events.author_name IS 'Name of the author. Spec 6.3 author.name.';

@@ -14,7 +14,7 @@ CREATE TABLE article_comments (
 
 COMMENT ON TABLE article_comments IS 'Comments on an article, one row per comment or reply; replies are one level deep. From GET /articles/{id}/comments.';
 COMMENT ON COLUMN article_comments.article_id IS 'Id of the article: articles.id. Spec 4.2 GET /articles/{id}/comments.';
-COMMENT ON COLUMN article_comments.id IS 'Reference of the comment, a short text. Spec 2.6 Comment.id.';
+COMMENT ON COLUMN article_comments.id IS 'Id of the comment, a short text. Spec 2.6 Comment.id.';
 COMMENT ON COLUMN article_comments.content IS 'Plain text of the comment. Spec 2.6 Comment.content.';
 COMMENT ON COLUMN article_comments.author_name IS 'Name of the author. Spec 2.6 Comment.author.name.';
 COMMENT ON COLUMN article_comments.author_email IS 'E-mail address of the author. Spec 2.6 Comment.author.email.';

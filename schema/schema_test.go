@@ -105,7 +105,7 @@ func TestRecordTablesEndWithExtra(t *testing.T) {
 		d := defs[table.Name]
 		last := d.Columns[len(d.Columns)-1]
 		if hasExtra := last.Name == "extra" && last.Type == stream.JSON; hasExtra == table.Link {
-			t.Errorf("%s (link table: %t) ends with %s %s", table.Name, table.Link, last.Name, last.Type)
+			t.Errorf("the last column of %s is %s %s, want extra: %t", table.Name, last.Name, last.Type, !table.Link)
 		}
 	}
 }

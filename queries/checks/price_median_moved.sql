@@ -20,7 +20,7 @@ earlier_prices AS (
     UNION ALL
     SELECT 'product_prices', currency, pricing_tier, unit_amount FROM before.product_prices
 ),
--- Counting is cheap. Medians are computed for these groups only.
+-- Medians take long, so they are computed for these groups only.
 moved_groups AS (
     SELECT table_name, currency, pricing_tier FROM current_prices GROUP BY ALL HAVING count(*) >= $min_prices AND 10 * count_if(is_new) >= count(*)
 ),

@@ -31,7 +31,7 @@ article_counts AS (
 item_counts AS (
     SELECT campaign_id, count(*) AS order_items FROM ${current}.profile_order_items GROUP BY campaign_id
 ),
--- A campaign is open if fewer articles are published than were planned or begun, without ended ones.
+-- A campaign is open if fewer articles are published than were planned or begun. Ended articles do not count.
 campaign_counts AS (
     SELECT
         c.id                              AS campaign_id,
@@ -40,19 +40,19 @@ campaign_counts AS (
         c.status                          AS campaign_status,
         c.target_date,
         c.total_articles                  AS planned_articles,
-        coalesce(a.order_items, 0)        AS order_items,
-        coalesce(s.articles, 0)           AS articles,
-        coalesce(s.with_brief, 0)         AS with_brief,
-        coalesce(s.with_draft, 0)         AS with_draft,
-        coalesce(s.published, 0)          AS published,
-        coalesce(s.ended, 0)              AS ended,
+        coalesce(i.order_items, 0)        AS order_items,
+        coalesce(a.articles, 0)           AS articles,
+        coalesce(a.with_brief, 0)         AS with_brief,
+        coalesce(a.with_draft, 0)         AS with_draft,
+        coalesce(a.published, 0)          AS published,
+        coalesce(a.ended, 0)              AS ended,
         coalesce(c.target_date < n.snapshot_at, false) AS is_past,
-        coalesce(s.published, 0) < greatest(coalesce(c.total_articles, 0), coalesce(s.articles, 0)) - coalesce(s.ended, 0) AS is_open
+        coalesce(a.published, 0) < greatest(coalesce(c.total_articles, 0), coalesce(a.articles, 0)) - coalesce(a.ended, 0) AS is_open
     FROM ${current}.campaigns AS c
     CROSS JOIN ${mart}.snapshot AS n
     CROSS JOIN params
-    LEFT JOIN article_counts AS s ON s.campaign_id = c.id
-    LEFT JOIN item_counts AS a ON a.campaign_id = c.id
+    LEFT JOIN article_counts AS a ON a.campaign_id = c.id
+    LEFT JOIN item_counts AS i ON i.campaign_id = c.id
     LEFT JOIN ${current}.profiles AS p ON p.id = c.profile_id
     WHERE c.deleted_at IS NULL
       AND (params.since IS NULL

@@ -12,7 +12,7 @@ items AS (
         i.commission_status,
         i.commission_amount AS amount,
         i.commission_date_paid IS NOT NULL AS is_paid,
-        i.commission_date_paid IS NULL AND (coalesce(i.is_refunded, false) OR i.refund_date IS NOT NULL) AS is_void,
+        i.commission_date_paid IS NULL AND (coalesce(i.is_refunded, false) OR i.refund_date IS NOT NULL) AS counts_as_refunded,
         params.since,
         params.until
     FROM ${current}.order_items AS i
@@ -27,7 +27,7 @@ sums AS (
         count(*) FILTER (WHERE amount IS NULL)              AS items_without_amount,
         coalesce(sum(amount), 0)                            AS commission,
         coalesce(sum(amount) FILTER (WHERE is_paid), 0)     AS paid,
-        coalesce(sum(amount) FILTER (WHERE is_void), 0)     AS refunded
+        coalesce(sum(amount) FILTER (WHERE counts_as_refunded), 0)     AS refunded
     FROM items
     WHERE (since IS NULL OR month >= {{month "since"}})
       AND (until IS NULL OR month < {{month "until"}})

@@ -18,10 +18,10 @@ versions AS (
     SELECT
         l.id, l.is_do_follow, l.is_indexed, l.domain_authority, l.max_delivery_days, l.valid_from,
         row_number() OVER of_listing AS nth,
-        l.is_do_follow IS DISTINCT FROM lag(l.is_do_follow) OVER of_listing           AS new_follow,
-        l.is_indexed IS DISTINCT FROM lag(l.is_indexed) OVER of_listing               AS new_indexed,
-        l.domain_authority IS DISTINCT FROM lag(l.domain_authority) OVER of_listing   AS new_authority,
-        l.max_delivery_days IS DISTINCT FROM lag(l.max_delivery_days) OVER of_listing AS new_days
+        l.is_do_follow IS DISTINCT FROM lag(l.is_do_follow) OVER of_listing           AS follow_changed,
+        l.is_indexed IS DISTINCT FROM lag(l.is_indexed) OVER of_listing               AS indexed_changed,
+        l.domain_authority IS DISTINCT FROM lag(l.domain_authority) OVER of_listing   AS authority_changed,
+        l.max_delivery_days IS DISTINCT FROM lag(l.max_delivery_days) OVER of_listing AS days_changed
     FROM listings AS l
     CROSS JOIN params
     -- The version at the date, and all later versions.
@@ -32,10 +32,10 @@ versions AS (
 change_times AS (
     SELECT
         id,
-        max(valid_from) FILTER (WHERE new_follow)    AS follow_at,
-        max(valid_from) FILTER (WHERE new_indexed)   AS indexed_at,
-        max(valid_from) FILTER (WHERE new_authority) AS authority_at,
-        max(valid_from) FILTER (WHERE new_days)      AS days_at
+        max(valid_from) FILTER (WHERE follow_changed)    AS follow_at,
+        max(valid_from) FILTER (WHERE indexed_changed)   AS indexed_at,
+        max(valid_from) FILTER (WHERE authority_changed) AS authority_at,
+        max(valid_from) FILTER (WHERE days_changed)      AS days_at
     FROM versions
     GROUP BY id
     HAVING count(*) > 1

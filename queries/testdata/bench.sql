@@ -18,21 +18,21 @@ SELECT run_id, n, 'products', n, 'created_at', '"yesterday"', 'is no time' FROM 
 INSERT INTO meta.drift (table_name, path, kind, first_run, last_run, count, sample)
 SELECT 'products', 'field_' || n, 'field', (SELECT min(run_id) FROM meta.runs), (SELECT max(run_id) FROM meta.runs), n, 'x' FROM range(200) AS t(n);
 
--- The life of every listing: the days on which a version of it begins and ends.
-CREATE TEMP TABLE lives AS
+-- The days on which each version of each listing begins and ends.
+CREATE TEMP TABLE version_days AS
 WITH listings AS (
     SELECT n, size,
-        CASE WHEN n >= size THEN 1 + n % 365 ELSE 0 END AS born,
-        CASE WHEN n < size * 0.365 THEN 1 + n % 365 ELSE 366 END AS gone
+        CASE WHEN n >= size THEN 1 + n % 365 ELSE 0 END AS added,
+        CASE WHEN n < size * 0.365 THEN 1 + n % 365 ELSE 366 END AS withdrawn
     FROM (SELECT getvariable('listings') AS size), range(CAST(1.365 * getvariable('listings') AS BIGINT)) AS t(n)
 ),
 versions AS (
-    SELECT n, born, gone, v, CASE WHEN v = 0 THEN 0 ELSE 100 * v - n % 100 END AS began, 100 * (v + 1) - n % 100 AS ended
+    SELECT n, added, withdrawn, v, CASE WHEN v = 0 THEN 0 ELSE 100 * v - n % 100 END AS began, 100 * (v + 1) - n % 100 AS ended
     FROM listings, range(5) AS t(v)
 )
-SELECT n, v, greatest(began, born) AS began, least(ended, gone) AS ended
+SELECT n, v, greatest(began, added) AS began, least(ended, withdrawn) AS ended
 FROM versions
-WHERE greatest(began, born) < least(ended, gone) AND greatest(began, born) <= 365;
+WHERE greatest(began, added) < least(ended, withdrawn) AND greatest(began, added) <= 365;
 
 CREATE TEMP TABLE listing_rows AS
 SELECT
@@ -41,7 +41,7 @@ SELECT
     pick(['WEBSITE', 'WEBSITE', 'WEBSITE', 'NEWSLETTER', 'PHOTO_SOCIAL', 'PROFESSIONAL_SOCIAL', 'VIDEO_SHARING', 'SHORT_VIDEO', 'MICROBLOG', 'PODCAST', 'OTHER'], hash(n, 2)) AS channel_type,
     pick(['FULL_FEATURE', 'PRESS_RELEASE', 'MENTION', 'QUOTE', 'LISTICLE'], hash(n, 3)) AS placement_type,
     hash(n, 4) % 101 AS domain_authority, hash(n, 5) % 3 = 0 AS is_do_follow
-FROM lives;
+FROM version_days;
 INSERT INTO main.product_listings (id, name, outlet_id, outlet_name, country, channel_type, placement_type, domain_authority, is_do_follow, valid_from, row_hash)
 SELECT id, name, outlet_id, outlet_name, country, channel_type, placement_type, domain_authority, is_do_follow, night(began), 0 FROM listing_rows WHERE ended > 365;
 INSERT INTO past.product_listings (id, name, outlet_id, outlet_name, country, channel_type, placement_type, domain_authority, is_do_follow, valid_from, row_hash, valid_to, run_id)
@@ -52,7 +52,7 @@ SELECT
     began, ended, 'product-' || n AS id, position,
     CAST((40 + hash(n) % 2000) * (1 + position * 0.1) * (1 + (hash(n, v) % 200) / 1000) AS DECIMAL(18, 2)) AS unit_amount,
     pick(['USD', 'USD', 'USD', 'EUR', NULL], n) AS currency, pick(['standard', 'professional', 'reseller'], position - 1) AS pricing_tier
-FROM lives, range(1, 4) AS t(position)
+FROM version_days, range(1, 4) AS t(position)
 WHERE position < 3 OR n % 2 = 0;
 INSERT INTO main.product_listing_prices (product_listing_id, position, unit_amount, currency, pricing_tier, valid_from, row_hash)
 SELECT id, position, unit_amount, currency, pricing_tier, night(began), 0 FROM price_rows WHERE ended > 365;

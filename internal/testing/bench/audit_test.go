@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// auditShare has a goal. busyAuditShare is of nights that change enough rows for the checks that
-// compare whole columns.
+// Names of two figures. The first has a goal. The second is for nights that change enough rows for
+// the checks that compare whole columns.
 const (
 	auditShare     = "audit of a night, 1 % changed, share of its CPU time"
 	busyAuditShare = "audit of a night, 20 % changed, share of its CPU time"
@@ -16,8 +16,8 @@ const (
 // in a separate process, with the same two snapshots.
 func measureAudit(t *testing.T, s settings) findings {
 	t.Helper()
-	nights, audits := auditedNights(t, s, world{Listings: s.listings, Catalog: true})
-	busyNights, busyAudits := auditedNights(t, s, world{Listings: s.listings, Catalog: true, Change: 0.2})
+	nights, audits := auditedNights(t, s, world{Listings: s.listings, CatalogOnly: true})
+	busyNights, busyAudits := auditedNights(t, s, world{Listings: s.listings, CatalogOnly: true, Change: 0.2})
 	share := func(audits, nights []float64) []float64 {
 		return valuesOf(pairedRatios(audits, nights), func(ratio float64) float64 { return 100 * ratio })
 	}
@@ -33,8 +33,8 @@ func measureAudit(t *testing.T, s settings) findings {
 	}
 }
 
-// auditedNights runs nights and audits each. It returns the CPU times of both, without the first
-// night.
+// auditedNights runs nights and audits each. It returns the CPU times of the nights and of the
+// audits, without the first night.
 func auditedNights(t *testing.T, s settings, w world) (nights, audits []float64) {
 	t.Helper()
 	all := runNights(t, s, w, 1+s.runs, func(night job) {

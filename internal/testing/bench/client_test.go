@@ -38,7 +38,7 @@ type timedStep struct {
 	Wall, CPU float64
 }
 
-// recorder records the steps.
+// recorder records the steps of a night.
 type recorder struct {
 	begun time.Time
 	cpu   float64
@@ -81,8 +81,8 @@ func spentCPU() float64 {
 	return time.Duration(r.Utime.Nano() + r.Stime.Nano()).Seconds()
 }
 
-// config returns the program's default configuration of a night, with the streams of
-// catalogOnly.
+// config returns the program's default configuration of a night, without the details and the
+// stream outlet_listings, as in catalogOnly.
 func (in nightTask) config(now func() time.Time, step func(name, path string) error) pipeline.Config {
 	cfg := pipeline.Config{
 		Warehouse: warehouse.Config{Dir: filepath.Join(in.Dir, "warehouse"), KeepVersions: 3, MemoryLimit: "512MB",

@@ -58,11 +58,11 @@ func measureExplore(t *testing.T, s settings) findings {
 // measureCatalog serves the catalog of one night and sends one request after another.
 func measureCatalog(t *testing.T, s settings, listings int, size string) findings {
 	t.Helper()
-	service := serve(t, world{Listings: listings, Catalog: true})
+	service := serve(t, world{Listings: listings, CatalogOnly: true})
 	defer service.stop(t)
 	dir, remove := scratch(t)
 	defer remove()
-	night := job{binary: s.binary, dir: dir, service: service, rest: catalogOnly}
+	night := job{binary: s.binary, dir: dir, service: service, extraConfig: catalogOnly}
 	night.run(t)
 	config := filepath.Join(dir, "explore.yaml")
 	must(t, os.WriteFile(config, fmt.Appendf(nil, "warehouse: {dir: %q}\n", night.warehouse()), 0o600))

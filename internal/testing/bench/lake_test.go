@@ -50,7 +50,7 @@ func measureLake(t *testing.T, s settings) findings {
 	nightly := publishNights(t, s, world{}, 1+changedNights)[1:]
 	var first, second []publish
 	for i := range s.runs {
-		both := publishNights(t, s, world{Listings: s.listings, Catalog: true}, 2)
+		both := publishNights(t, s, world{Listings: s.listings, CatalogOnly: true}, 2)
 		first, second = append(first, both[0]), append(second, both[1])
 		t.Logf("run %d: first publish %.1f s, %.1f CPU s; second %.1f s, %.1f CPU s", i+1, first[i].Wall, first[i].CPU, second[i].Wall, second[i].CPU)
 	}

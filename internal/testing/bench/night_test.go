@@ -16,8 +16,8 @@ const catalogOnly = "streams: {exclude: [outlet_listings, outlets, outlet_produc
 type job struct {
 	binary, dir string
 	service     *service
-	// rest is the configuration in addition to address, token and folder.
-	rest string
+	// extraConfig is the configuration in addition to address, token and folder.
+	extraConfig string
 	// rate is api.requests_per_second. 0 means no limit.
 	rate int
 	// page is api.page_size. 0 means the default.
@@ -44,7 +44,7 @@ func (j job) writeConfig(t *testing.T) (config string) {
 	}
 	config = filepath.Join(j.dir, "config.yaml")
 	text := fmt.Sprintf("api: {base_url: %q, token: pc_demo, requests_per_second: %d, page_size: %d}\nwarehouse: {dir: %q}\n%s",
-		j.service.url, j.rate, j.page, j.warehouse(), j.rest)
+		j.service.url, j.rate, j.page, j.warehouse(), j.extraConfig)
 	must(t, os.WriteFile(config, []byte(text), 0o600))
 	return config
 }
@@ -53,7 +53,7 @@ func (j job) writeConfig(t *testing.T) (config string) {
 func (j job) run(t *testing.T) outcome {
 	t.Helper()
 	config := j.writeConfig(t)
-	j.service.stats(t)
+	j.service.stats(t) // starts new statistics
 	o := outcome{usage: measure(t, exec.CommandContext(t.Context(), j.binary, "run", "--config", config))}
 	o.requestStats = j.service.stats(t)
 	latest := filepath.Join(j.warehouse(), "latest")

@@ -23,8 +23,8 @@ func runNights(t *testing.T, s settings, w world, nights int, after func(night j
 	dir, remove := scratch(t)
 	defer remove()
 	night := job{binary: s.binary, dir: dir, service: service}
-	if w.Catalog {
-		night.rest = catalogOnly
+	if w.CatalogOnly {
+		night.extraConfig = catalogOnly
 	}
 	for i := range nights {
 		if i > 0 {
@@ -46,7 +46,7 @@ func twoNights(t *testing.T, s settings, w world) (first, second outcome) {
 // measureNights compares whole nights with DuckDB alone on the same records.
 func measureNights(t *testing.T, s settings) findings {
 	t.Helper()
-	w := world{Listings: s.listings, Catalog: true}
+	w := world{Listings: s.listings, CatalogOnly: true}
 	ndjson, remove := writeListings(t, w)
 	defer remove()
 	var base, fastest []usage
@@ -112,7 +112,7 @@ func wireOf(o outcome) float64 { return float64(o.Bytes) / megabyte }
 // oneNight runs the first night of a warehouse.
 func oneNight(t *testing.T, s settings, listings int) outcome {
 	t.Helper()
-	service := serve(t, world{Listings: listings, Catalog: true})
+	service := serve(t, world{Listings: listings, CatalogOnly: true})
 	defer service.stop(t)
 	return firstNight(t, s, service)
 }
@@ -122,7 +122,7 @@ func firstNight(t *testing.T, s settings, service *service) outcome {
 	t.Helper()
 	dir, remove := scratch(t)
 	defer remove()
-	return job{binary: s.binary, dir: dir, service: service, rest: catalogOnly}.run(t)
+	return job{binary: s.binary, dir: dir, service: service, extraConfig: catalogOnly}.run(t)
 }
 
 // largeFactor is the number of listings of the large night divided by that of the normal night.

@@ -28,7 +28,7 @@ type decoding struct{ MBps, Allocs, Nanos, Size float64 }
 type decodeTask struct{ Report string }
 
 func (d decodeTask) run(ctx context.Context) error {
-	bodies, err := pagesOf(ctx, sim.New(world{Listings: 20_000, Catalog: true}.options()), 200)
+	bodies, err := pagesOf(ctx, sim.New(world{Listings: 20_000, CatalogOnly: true}.options()), 200)
 	if err != nil {
 		return err
 	}
@@ -144,11 +144,11 @@ func measureLimited(t *testing.T, s settings) findings {
 
 func limitedNight(t *testing.T, s settings) outcome {
 	t.Helper()
-	service := serve(t, world{Listings: limitedRequests * 10, Catalog: true, Rate: limitedRate, Burst: limitedBurst})
+	service := serve(t, world{Listings: limitedRequests * 10, CatalogOnly: true, Rate: limitedRate, Burst: limitedBurst})
 	defer service.stop(t)
 	dir, remove := scratch(t)
 	defer remove()
-	return job{binary: s.binary, dir: dir, service: service, rest: catalogOnly, rate: limitedRate, page: 10}.run(t)
+	return job{binary: s.binary, dir: dir, service: service, extraConfig: catalogOnly, rate: limitedRate, page: 10}.run(t)
 }
 
 // measureTiny runs nights without changes and measures the time without a request in progress.

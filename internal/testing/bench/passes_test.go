@@ -13,7 +13,7 @@ import (
 // of the listings is enough, because the time of a pass is proportional to its pages.
 func measurePasses(t *testing.T, s settings) findings {
 	t.Helper()
-	service := serve(t, world{Listings: s.listings, Catalog: true, Unordered: true})
+	service := serve(t, world{Listings: s.listings, CatalogOnly: true, Unordered: true})
 	defer service.stop(t)
 	requestAllPages(t, service, "", (s.listings+99)/100)
 	var first, second, requests []float64

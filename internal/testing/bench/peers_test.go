@@ -127,19 +127,19 @@ func measurePeers(size string) func(t *testing.T, s settings) findings {
 
 // peerFigures returns the ratios with a goal.
 func peerFigures(size string, all []peerResult) []figure {
-	we, they := resultOf(ours, all), resultOf(dlt, all)
+	own, peer := resultOf(ours, all), resultOf(dlt, all)
 	return append([]figure{
-		{Name: dltFigure(size, "wall"), Unit: "x", Runs: pairedRatios(they.Wall, we.Wall)},
-		{Name: dltFigure(size, "CPU"), Unit: "x", Runs: pairedRatios(they.CPU, we.CPU)},
+		{Name: dltFigure(size, "wall"), Unit: "x", Runs: pairedRatios(peer.Wall, own.Wall)},
+		{Name: dltFigure(size, "CPU"), Unit: "x", Runs: pairedRatios(peer.CPU, own.CPU)},
 	}, scriptFigures(script, size, all)...)
 }
 
 // scriptFigures returns the ratios to one of the two variants of the script.
 func scriptFigures(name, size string, all []peerResult) []figure {
-	we, they := resultOf(ours, all), resultOf(name, all)
+	own, peer := resultOf(ours, all), resultOf(name, all)
 	return []figure{
-		{Name: scriptFigure(name, size, "wall"), Unit: "x", Runs: pairedRatios(we.Wall, they.Wall)},
-		{Name: scriptFigure(name, size, "CPU"), Unit: "x", Runs: pairedRatios(we.CPU, they.CPU)},
+		{Name: scriptFigure(name, size, "wall"), Unit: "x", Runs: pairedRatios(own.Wall, peer.Wall)},
+		{Name: scriptFigure(name, size, "CPU"), Unit: "x", Runs: pairedRatios(own.CPU, peer.CPU)},
 	}
 }
 
@@ -157,7 +157,7 @@ func resultOf(name string, all []peerResult) (found peerResult) {
 func comparePeers(t *testing.T, s settings, environment, size string) []peerResult {
 	t.Helper()
 	truth := truthOf(t, s.listings)
-	service := serve(t, world{Listings: s.listings, Catalog: true})
+	service := serve(t, world{Listings: s.listings, CatalogOnly: true})
 	defer service.stop(t)
 	requestAllPages(t, service, "", (s.listings+99)/100)
 	all := []peerResult{{Name: ours, Listings: s.listings}}
@@ -186,7 +186,7 @@ func runPeer(t *testing.T, s settings, environment, name string, service *servic
 	dir, remove := scratch(t)
 	defer remove()
 	if name == ours {
-		night := job{binary: s.binary, dir: dir, service: service, rest: catalogOnly}
+		night := job{binary: s.binary, dir: dir, service: service, extraConfig: catalogOnly}
 		u := measureTree(t, exec.CommandContext(t.Context(), s.binary, "run", "--config", night.writeConfig(t)))
 		return u, count(t, filepath.Join(night.warehouse(), "latest", "catalog.duckdb"), "placementsync")
 	}
@@ -229,7 +229,7 @@ func count(t *testing.T, path, file string) (c counts) {
 // truthOf counts the records of the service in a dump.
 func truthOf(t *testing.T, listings int) (truth items) {
 	t.Helper()
-	ndjson, remove := writeListings(t, world{Listings: listings, Catalog: true})
+	ndjson, remove := writeListings(t, world{Listings: listings, CatalogOnly: true})
 	defer remove()
 	db, err := sql.Open("duckdb", "")
 	must(t, err)

@@ -54,7 +54,7 @@ func TestPeersArePinned(t *testing.T) {
 // TestScriptLoadsAllRecords runs the statements of the script on two pages, and counts the
 // loaded rows.
 func TestScriptLoadsAllRecords(t *testing.T) {
-	service := sim.New(world{Listings: 200, Catalog: true}.options())
+	service := sim.New(world{Listings: 200, CatalogOnly: true}.options())
 	dir := t.TempDir()
 	must(t, os.Mkdir(filepath.Join(dir, "pages"), 0o755))
 	pages, err := pagesOf(t.Context(), service, 2)

@@ -26,13 +26,14 @@ import (
 // the demo.
 type world struct {
 	Listings int
-	// Catalog omits orders, campaigns and files.
-	Catalog bool
+	// CatalogOnly omits orders, campaigns and files.
+	CatalogOnly bool
 	// Change is the share of listings that change in a day. Defaults to 0.01.
 	Change float64
-	// Tiny has some records of every kind, and less than half of the demo's rows.
+	// Tiny is a world with some records of every kind, and less than half of the demo's rows.
 	Tiny bool
-	// Rate is the service's limit of requests per second. 0 means no limit.
+	// Rate is the service's limit of requests per second, and Burst the number of requests that it
+	// answers at once. 0 means no limit.
 	Rate  float64
 	Burst int
 	// Coding is gzip or zstd. Clients that accept it get compressed responses. Each response
@@ -46,7 +47,7 @@ type world struct {
 
 func (w world) options() sim.Options {
 	o := sim.Options{Seed: 7, Listings: w.Listings, ListingChange: cmp.Or(w.Change, 0.01), ListingTurnover: 0.001, RateLimit: w.Rate, RateBurst: w.Burst}
-	if w.Catalog {
+	if w.CatalogOnly {
 		o.HistoryDays, o.Orders, o.Campaigns, o.Files, o.Folders = 1, -1, -1, -1, -1
 		o.Outlets = max(50, w.Listings/200)
 	}
@@ -221,7 +222,8 @@ func serve(t *testing.T, w world) *service {
 	return nil
 }
 
-// advance advances the world by days and returns the statistics since the last call.
+// advance advances the world by days and returns the statistics since the last call of advance or
+// stats.
 func (s *service) advance(t *testing.T, days int) requestStats {
 	t.Helper()
 	_, err := fmt.Fprintln(s.input, days)
@@ -234,7 +236,7 @@ func (s *service) advance(t *testing.T, days int) requestStats {
 	return seen
 }
 
-// stats returns the statistics since the last call.
+// stats returns the statistics since the last call of advance or stats.
 func (s *service) stats(t *testing.T) requestStats { return s.advance(t, 0) }
 
 func (s *service) stop(t *testing.T) {

@@ -22,7 +22,7 @@ type stage struct {
 // distinguished by the functions in the samples. After it the steps are sequential.
 func measureStages(t *testing.T, s settings) findings {
 	t.Helper()
-	service := serve(t, world{Listings: s.listings, Catalog: true})
+	service := serve(t, world{Listings: s.listings, CatalogOnly: true})
 	defer service.stop(t)
 	dir, remove := scratch(t)
 	defer remove()
@@ -60,7 +60,7 @@ func stagesAfter(t *testing.T, steps []timedStep) []stage {
 // functions.
 func stagesBefore(t *testing.T, profile string) []stage {
 	t.Helper()
-	within := []struct{ name, focus string }{
+	byFunction := []struct{ name, focus string }{
 		{"staging in DuckDB, on our threads", `load\.\(\*(lane|arrivals)\)|load\.\(\*Stage\)\.(Add|Reject|Finish|Settle|Plan)`},
 		{"decode", `internal/transform\.`},
 		{"land (pack, checksum, journal)", `fetch\.\(\*Landing\)`},
@@ -68,7 +68,7 @@ func stagesBefore(t *testing.T, profile string) []stage {
 	}
 	var stages []stage
 	var before []string
-	for _, w := range within {
+	for _, w := range byFunction {
 		args := []string{"-focus=" + w.focus}
 		if len(before) > 0 {
 			args = append(args, "-ignore="+strings.Join(before, "|"))

@@ -16,7 +16,7 @@ func measureWire(t *testing.T, s settings) findings {
 	codings := []string{"", "gzip", "zstd"}
 	services := map[string]*service{}
 	for _, coding := range codings {
-		services[coding] = serve(t, world{Listings: s.listings, Catalog: true, Coding: coding})
+		services[coding] = serve(t, world{Listings: s.listings, CatalogOnly: true, Coding: coding})
 		defer services[coding].stop(t)
 		requestAllPages(t, services[coding], coding, (s.listings+99)/100)
 	}

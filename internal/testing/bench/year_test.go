@@ -41,7 +41,7 @@ type yearNight struct {
 // run runs the nights of a year. The pipeline and the demo service run in one process, with one
 // night per simulated day. Its report is a list of yearNight.
 func (y year) run(ctx context.Context) error {
-	service := sim.New(world{Listings: y.Listings, Catalog: true}.options())
+	service := sim.New(world{Listings: y.Listings, CatalogOnly: true}.options())
 	url, stop, err := service.Serve(ctx, "")
 	if err != nil {
 		return err

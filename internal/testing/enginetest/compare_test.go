@@ -62,7 +62,7 @@ func TestComparisonFindsDifferences(t *testing.T) {
 		}
 	})
 	if len(found) != len(cases) {
-		t.Errorf("%d of %d results were compared", len(found), len(cases))
+		t.Errorf("%d of %d results were compared, want all", len(found), len(cases))
 	}
 }
 
@@ -155,7 +155,7 @@ func TestComparisonOfALakeNamesTheTable(t *testing.T) {
 	}
 	must(t, os.Rename(filepath.Join(dir, "of_empty.parquet"), filepath.Join(dir, "current.orders.parquet")))
 	if got := compare(empty); !strings.Contains(got, "no row was compared") {
-		t.Errorf("for a lake without rows the result is %s", got)
+		t.Errorf("for a lake without rows the result is %q, want the error \"no row was compared\"", got)
 	}
 }
 

@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// startServer starts a server. It is stopped by a signal at the end of the test.
+// startServer starts a server, and sends it the signal stop at the end of the test.
 func startServer(t *testing.T, cmd *exec.Cmd, stop os.Signal) {
 	t.Helper()
 	cmd.Cancel = func() error { return cmd.Process.Signal(stop) }
@@ -72,16 +72,16 @@ func startPostgres(t *testing.T) postgresServer {
 	t.Cleanup(func() { must(t, os.RemoveAll(dir)) })
 	password := filepath.Join(dir, "password")
 	must(t, os.WriteFile(password, []byte(s.password), 0o600))
-	as := asPostgresUser(t, dir, password)
+	prefix := asPostgresUser(t, dir, password)
 	command := func(name string, args ...string) *exec.Cmd {
-		all := append(slices.Clone(as), append([]string{filepath.Join(bin, name)}, args...)...)
+		all := append(slices.Clone(prefix), append([]string{filepath.Join(bin, name)}, args...)...)
 		cmd := exec.CommandContext(t.Context(), all[0], all[1:]...)
 		cmd.Dir = dir
 		return cmd
 	}
 	data, port := filepath.Join(dir, "data"), freePort(t)
 	if out, err := command("initdb", "-D", data, "-U", s.user, "--auth=scram-sha-256", "--pwfile="+password, "--no-sync").CombinedOutput(); err != nil {
-		t.Fatalf("make a database: %v\n%s", err, out)
+		t.Fatalf("create a database: %v\n%s", err, out)
 	}
 	server := command("postgres", "-D", data, "-h", "127.0.0.1", "-p", port, "-k", dir, "-c", "fsync=off", "-c", "log_min_messages=fatal")
 	server.Stderr = t.Output()

@@ -2,9 +2,9 @@
 // everything that runs a user's SQL, and must not know how the SQL is run.
 package escapes
 
-// Refused returns statements that do more than read the catalog, by the beginning of the error
-// that must refuse them. DIR is a folder with the file x.csv. CATALOG is the file of the catalog,
-// which DuckDB's sandbox would overwrite.
+// Refused returns statements that do more than read the catalog, by the beginning of the error that
+// they must cause. DIR is a folder with the file x.csv. CATALOG is the file of the catalog. The
+// sandbox of DuckDB alone would let statements overwrite it.
 func Refused() map[string][]string {
 	return map[string][]string{
 		"refused to write": {

@@ -50,7 +50,7 @@ type place struct {
 	env    []string
 }
 
-// install runs commands. The error of a failed one contains the last line of its output.
+// install runs commands. The error of a failed command contains the last line of its output.
 func install(ctx context.Context, at place, commands ...[]string) error {
 	for _, args := range commands {
 		if _, err := exec.LookPath(args[0]); err != nil {

@@ -19,13 +19,13 @@ func TestErrorsNameTheMissingTool(t *testing.T) {
 	}
 	err := pinned.InstallPython(t.Context(), at, list)
 	if !errors.Is(err, pinned.ErrLacking) || !strings.Contains(err.Error(), "python3") && !strings.Contains(err.Error(), "there-is-no-such-package") {
-		t.Errorf("an unknown package: %v", err)
+		t.Errorf("installing an unknown package returned %v, want ErrLacking with the name of the package", err)
 	}
 	t.Setenv("PATH", t.TempDir())
 	_, goErr := pinned.FindGo(t.Context(), t.TempDir(), "example.com/m/cmd/p@v1.2.3")
 	for program, err := range map[string]error{"go": goErr, "python3": pinned.InstallPython(t.Context(), at, list), "npm": pinned.InstallNode(t.Context(), at)} {
 		if !errors.Is(err, pinned.ErrLacking) || !strings.Contains(err.Error(), program+" is not on the PATH") {
-			t.Errorf("without %s: %v", program, err)
+			t.Errorf("without %s: got %v, want ErrLacking with the name of the program", program, err)
 		}
 	}
 }
@@ -40,6 +40,6 @@ func TestProgramInPathIsNotBuilt(t *testing.T) {
 	}
 	t.Setenv("PATH", dir)
 	if found, err := pinned.FindGo(t.Context(), t.TempDir(), "example.com/m/cmd/p@v1.2.3"); err != nil || found != program {
-		t.Errorf("found %q: %v", found, err)
+		t.Errorf("FindGo returned %q, %v, want %q", found, err, program)
 	}
 }

@@ -44,7 +44,7 @@ type Gateway struct {
 func StartGateway(t testing.TB, getenv func(name string) string, buckets ...string) *Gateway {
 	t.Helper()
 	if getenv(enginesVar) == "" {
-		t.Skipf("make lake-test runs this, and so does %s=<folder>", enginesVar)
+		t.Skipf("needs an S3 server: run it with make lake-test or %s=<folder>", enginesVar)
 	}
 	program, err := pinned.FindGo(t.Context(), t.TempDir(), gatewayProgram)
 	if err != nil {
@@ -70,7 +70,7 @@ func StartGateway(t testing.TB, getenv func(name string) string, buckets ...stri
 	t.Cleanup(transport.CloseIdleConnections)
 	proxy := &httputil.ReverseProxy{Transport: transport, Rewrite: func(r *httputil.ProxyRequest) {
 		r.SetURL(&url.URL{Scheme: "http", Host: address})
-		r.Out.Host = r.In.Host // it is signed
+		r.Out.Host = r.In.Host // the signature covers the host
 	}}
 	front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !g.fails(w, r) {

@@ -22,8 +22,8 @@ const fuzzTime = "PLACEMENTSYNC_FUZZTIME"
 // target is a fuzz target and the folder of its package, relative to the root.
 type target struct{ name, folder string }
 
-// TestFuzzTargets runs every fuzz target of the repository for the configured time, each in
-// a child process.
+// TestFuzzTargets runs every fuzz target of the repository in a child process, each for the
+// configured time.
 func TestFuzzTargets(t *testing.T) {
 	duration := os.Getenv(fuzzTime)
 	if duration == "" {
@@ -92,6 +92,6 @@ func TestFuzzTargetsAreFound(t *testing.T) {
 	}
 	const output = "fuzz: elapsed: 3s, execs: 12 (4/sec)\nfuzz: elapsed: 6s, execs: 250 (79/sec)\nPASS\n"
 	if n, ok := executions([]byte(output)); n != 250 || !ok {
-		t.Errorf("read %d inputs, want 250", n)
+		t.Errorf("executions returned %d, %t, want 250, true", n, ok)
 	}
 }

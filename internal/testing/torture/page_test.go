@@ -18,10 +18,10 @@ import (
 
 var update = flag.Bool("update", false, "write the page instead of comparing it")
 
-// words contains the hand-written parts of the page.
+// pageTemplate contains the hand-written parts of the page.
 //
 //go:embed reliability.tmpl.md
-var words string
+var pageTemplate string
 
 // TestReliabilityPage compares docs/reliability.md with the stored results.
 func TestReliabilityPage(t *testing.T) {
@@ -58,7 +58,7 @@ func TestStoredResultsPassed(t *testing.T) {
 	trials, err := book.Trials()
 	must(t, err)
 	for _, trial := range trials {
-		if !trial.Held {
+		if !trial.Passed {
 			t.Errorf("trial %q failed: %s", trial.Name, trial.Outcome)
 		}
 	}
@@ -67,7 +67,7 @@ func TestStoredResultsPassed(t *testing.T) {
 // page combines the hand-written parts with the results.
 func page(t *testing.T, rows []torture.Row, trials []torture.Trial, mutations []torture.Mutation, sqlFiles []sqlmutants.File) string {
 	t.Helper()
-	text := words
+	text := pageTemplate
 	reasons, err := sqlmutants.Reasons()
 	must(t, err)
 	sqlTable, sqlSurvivors := sqlmutants.Tables(sqlFiles, reasons)
@@ -87,7 +87,7 @@ func matrixTable(rows []torture.Row) string {
 	b.WriteString("| fault | rate | nights | requests | affected requests | exact | reported | failed | wrong | lost | longest | memory | date |\n")
 	b.WriteString("|---|---|---|---|---|---|---|---|---|---|---|---|---|\n")
 	for _, r := range rows {
-		fmt.Fprintf(&b, "| %s | %s | %d | %d | %d | %d | %d | %d | %d | %d | %.1f s | %d MiB | %s |\n", r.Fault, r.Rate, r.Runs, r.Asked,
+		fmt.Fprintf(&b, "| %s | %s | %d | %d | %d | %d | %d | %d | %d | %d | %.1f s | %d MiB | %s |\n", r.Fault, r.Rate, r.Runs, r.Requests,
 			r.Affected, r.Exact, r.Partial, r.Failed, r.Wrong, r.Lost, r.Longest, r.Peak>>20, r.Date)
 	}
 	return b.String()
@@ -97,11 +97,11 @@ func trialTable(trials []torture.Trial) string {
 	var b strings.Builder
 	b.WriteString("| trial | procedure | runs | outcome | passed | duration | date |\n|---|---|---|---|---|---|---|\n")
 	for _, trial := range trials {
-		held := "yes"
-		if !trial.Held {
-			held = "**no**"
+		passed := "yes"
+		if !trial.Passed {
+			passed = "**no**"
 		}
-		fmt.Fprintf(&b, "| %s | %s | %d | %s | %s | %.0f s | %s |\n", trial.Name, trial.Fault, trial.Runs, trial.Outcome, held, trial.Took, trial.Date)
+		fmt.Fprintf(&b, "| %s | %s | %d | %s | %s | %.0f s | %s |\n", trial.Name, trial.Fault, trial.Runs, trial.Outcome, passed, trial.Seconds, trial.Date)
 	}
 	return b.String()
 }

@@ -25,12 +25,11 @@ type Row struct {
 	// Fault and Rate identify the row. A later row with the same values replaces it.
 	Fault string `json:"fault"`
 	Rate  string `json:"rate"`
-	// Place is the position of the row on the page, also if only some rows are measured.
+	// Place is the position of the row in the table, counted over the rows of all faults.
 	Place int `json:"place"`
-	// Runs counts the nights, Asked their requests, Affected the requests with the
-	// fault.
+	// Runs counts the nights, Requests their requests, Affected the requests with the fault.
 	Runs     int `json:"runs"`
-	Asked    int `json:"asked"`
+	Requests int `json:"asked"`
 	Affected int `json:"struck"`
 	// Each night is counted once. An exact night equals the service value by value. A partial
 	// night was published and reports the missing data. A failed night was not published.
@@ -59,10 +58,10 @@ type Trial struct {
 	Runs  int    `json:"runs"`
 	// Outcome describes the observed results.
 	Outcome string `json:"outcome"`
-	// Held is true if the trial passed.
-	Held bool `json:"held"`
-	// Took is the duration of the trial, in seconds.
-	Took float64 `json:"took"`
+	// Passed is true if the trial passed.
+	Passed bool `json:"held"`
+	// Seconds is the duration of the trial.
+	Seconds float64 `json:"took"`
 	// Date is the day of the trial.
 	Date string `json:"date"`
 }
@@ -119,15 +118,14 @@ const docsVar = "PLACEMENTSYNC_TORTURE_DOCS"
 // tests of a package take less than a minute together and can run after every edit.
 const trialsVar = "PLACEMENTSYNC_TRIALS"
 
-// TrialsWanted reports whether tests of more than a few seconds are enabled, as by make
-// test.
+// TrialsWanted reports whether tests of more than a few seconds are enabled, as by make trials.
 func TrialsWanted(getenv func(name string) string) bool { return getenv(trialsVar) != "" }
 
 // RequireTrials skips a test of more than a few seconds unless such tests are enabled.
 func RequireTrials(t testing.TB, getenv func(name string) string) {
 	t.Helper()
 	if !TrialsWanted(getenv) {
-		t.Skipf("takes long: make test runs it, and so does %s=1", trialsVar)
+		t.Skipf("takes more than a few seconds: run it with make trials or %s=1", trialsVar)
 	}
 }
 
@@ -137,7 +135,7 @@ func Open(getenv func(name string) string) Book { return Book{Docs: getenv(docsV
 
 // EndTrial stores the result of a trial, also of a failed one.
 func (b Book) EndTrial(begun time.Time, failed bool, t Trial) error {
-	t.Held, t.Took = !failed, time.Since(begun).Seconds()
+	t.Passed, t.Seconds = !failed, time.Since(begun).Seconds()
 	return b.KeepTrial(t)
 }
 

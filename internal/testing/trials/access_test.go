@@ -84,7 +84,7 @@ func TestForbiddenStreamIsSkippedOrCarried(t *testing.T) {
 		res := h.goodNight()
 		h.requireStream(res.Run, "articles", fetch.CarriedForward, "403")
 		if after := h.rowCounts(); after["articles"] != before["articles"] || before["articles"] == "0" {
-			t.Errorf("articles has %s rows, but %s before", after["articles"], before["articles"])
+			t.Errorf("articles has %s rows, want the %s of the night before, and at least one", after["articles"], before["articles"])
 		}
 	})
 }
@@ -104,7 +104,7 @@ func TestTokenWithoutScopesPublishesNoNight(t *testing.T) {
 				t.Fatalf("got %v, want a NoDataError that names the missing scope products.read", err)
 			}
 			if len(noData.Reasons) != len(h.cfg.Streams) {
-				t.Errorf("%d reasons for %d streams", len(noData.Reasons), len(h.cfg.Streams))
+				t.Errorf("got %d reasons, want one for each of %d streams", len(noData.Reasons), len(h.cfg.Streams))
 			}
 		})
 	}
@@ -119,7 +119,7 @@ func TestUnselectedStreamsKeepTheirRows(t *testing.T) {
 	res := h.goodNight()
 	h.requireStream(res.Run, "orders", fetch.CarriedForward, "not chosen")
 	if after := h.rowCounts(); after["orders"] != before["orders"] || before["orders"] == "0" {
-		t.Errorf("orders has %s rows, but %s before", after["orders"], before["orders"])
+		t.Errorf("orders has %s rows, want the %s of the night before, and at least one", after["orders"], before["orders"])
 	}
 }
 

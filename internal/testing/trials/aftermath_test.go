@@ -24,7 +24,7 @@ func TestRunOfAnotherTeamIsNotResumed(t *testing.T) {
 	res, err := pipeline.Run(t.Context(), h.cfg)
 	must(t, err)
 	if res.Run.ID == first.Run.ID || !res.Run.SnapshotAt.Equal(h.at) {
-		t.Errorf("run %s of %s was resumed", res.Run.ID, res.Run.SnapshotAt)
+		t.Errorf("run %s of %s was resumed, want a new run", res.Run.ID, res.Run.SnapshotAt)
 	}
 }
 
@@ -36,15 +36,15 @@ func TestTrialReplayedRunIsNotResumed(t *testing.T) {
 	h.goodNight()
 	h.cfg.Limits = load.Limits{}
 	h.answerListings("none.json")
-	cut, _ := h.badNight(t.Context(), 1)
+	stopped, _ := h.badNight(t.Context(), 1)
 	h.cfg.AllowMassDelete = true
-	_, err := pipeline.Replay(t.Context(), h.cfg, cut.Run.ID)
+	_, err := pipeline.Replay(t.Context(), h.cfg, stopped.Run.ID)
 	must(t, err)
 	h.at = h.at.Add(time.Minute)
 	res, err := pipeline.Run(t.Context(), h.cfg)
 	must(t, err)
-	if res.Run.ID == cut.Run.ID {
-		t.Errorf("run %s was published by a replay, but was resumed", cut.Run.ID)
+	if res.Run.ID == stopped.Run.ID {
+		t.Errorf("run %s, which a replay had published, was resumed", stopped.Run.ID)
 	}
 }
 
@@ -60,7 +60,7 @@ func TestTrialLostVersionIsRebuilt(t *testing.T) {
 	must(t, os.RemoveAll(h.path("versions", h.latestRun())))
 	h.at = h.at.Add(time.Hour)
 	if res, err := pipeline.Run(t.Context(), h.cfg); err == nil || res.Run.ExitCode != 1 {
-		t.Fatalf("a night ran without the published version: %v", err)
+		t.Fatalf("without the published version a night ended with %d and %v, want 1 and an error", res.Run.ExitCode, err)
 	}
 	_, err := pipeline.Rebuild(t.Context(), h.cfg, false)
 	must(t, err)

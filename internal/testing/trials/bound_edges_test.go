@@ -49,10 +49,10 @@ func TestTimeEndsBeforeTheFirstList(t *testing.T) {
 		was := a.latestRun()
 		res, err := a.boundedNight(time.Second)
 		if _, noData := errors.AsType[*pipeline.NoDataError](err); !noData || res.Run.ExitCode != 1 || a.latestRun() != was {
-			t.Fatalf("the night ended with %d, latest is %q: %v", res.Run.ExitCode, a.latestRun(), err)
+			t.Fatalf("the night ended with %d and %v and latest is %q, want 1, a NoDataError and %q", res.Run.ExitCode, err, a.latestRun(), was)
 		}
 		if !strings.Contains(err.Error(), "orders: the list was not read within run.max_duration (1s): it was not begun, its last rows are kept") || a.requestCount != 1 {
-			t.Errorf("%d requests were sent: %v", a.requestCount, err)
+			t.Errorf("%d requests were sent, want 1, and an error that names the unread list: %v", a.requestCount, err)
 		}
 		a.publishedNight(0)
 	}
@@ -95,7 +95,7 @@ func (a *boundedHarness) nightCarryingLists(t *testing.T, bound time.Duration) p
 	res, err := a.boundedNight(bound)
 	must(t, err)
 	if res.Run.Outcome != ledger.Partial || res.Run.ExitCode != 3 {
-		t.Fatalf("the night ended %s with %d\n%s", res.Run.Outcome, res.Run.ExitCode, reasons(res.Run))
+		t.Fatalf("the night ended %s with %d, want partial with 3\n%s", res.Run.Outcome, res.Run.ExitCode, reasons(res.Run))
 	}
 	return res
 }
@@ -108,7 +108,7 @@ func TestTrialTimeEndsAtTheLastID(t *testing.T) {
 	unbounded := newSlowHarness(t)
 	unbounded.publishedNight(0)
 	if unbounded.duration != time.Duration(unbounded.requestCount)*time.Second {
-		t.Fatalf("%d requests took %v", unbounded.requestCount, unbounded.duration)
+		t.Fatalf("%d requests took %v, want a second each", unbounded.requestCount, unbounded.duration)
 	}
 	var unread []int64
 	for _, less := range []time.Duration{0, time.Second, 2*time.Second - 1, 2 * time.Second, 3 * time.Second} {
@@ -118,12 +118,12 @@ func TestTrialTimeEndsAtTheLastID(t *testing.T) {
 		left, _ := res.Run.Unread()
 		unread = append(unread, left)
 		if a.duration > bound+2*time.Second || a.requestCount != unbounded.requestCount-int(left) {
-			t.Errorf("bound %v: %d requests in %v, %d ids unread", bound, a.requestCount, a.duration, left)
+			t.Errorf("bound %v: got %d requests in %v with %d ids unread, want %d requests with the unread ids, and at most 2 s more", bound, a.requestCount, a.duration, left, unbounded.requestCount)
 		}
 		// An hour later the unread ids are read, and no others.
 		again := a.publishedNight(0)
 		if rest, _ := again.Run.Unread(); rest != 0 {
-			t.Errorf("%d ids are unread in a night without a bound", rest)
+			t.Errorf("%d ids are unread in a night without a bound, want none", rest)
 		}
 		for path := range a.requestedDetails() {
 			if strings.HasPrefix(path, "/orders/") && left == 0 {
@@ -133,7 +133,7 @@ func TestTrialTimeEndsAtTheLastID(t *testing.T) {
 	}
 	// The next id is chosen while the previous request is in progress.
 	if want := []int64{0, 0, 0, 1, 2}; !slices.Equal(unread, want) {
-		t.Errorf("unread ids %v, want %v", unread, want)
+		t.Errorf("got unread ids %v, want %v", unread, want)
 	}
 }
 
@@ -146,12 +146,12 @@ func TestTrialInterruptedNightPublishesStoredAnswers(t *testing.T) {
 	a.cfg.ResumeMaxAge = 3 * time.Hour
 	ref := newReference(t, a.service, a.cfg.Streams)
 	for night := 1; ; night++ {
-		cut := a.interruptedBoundedNight(150, timeForRequests(200))
-		landed := a.landedRequests(cut.Run.ID)
+		interrupted := a.interruptedBoundedNight(150, timeForRequests(200))
+		landed := a.landedRequests(interrupted.Run.ID)
 		res := a.publishedNight(time.Nanosecond)
 		t.Logf("night %d: %d landed, then %d requests sent", night, len(landed), a.requestCount)
-		if res.Run.ID != cut.Run.ID {
-			t.Fatalf("run %s was not resumed, but %s started", cut.Run.ID, res.Run.ID)
+		if res.Run.ID != interrupted.Run.ID {
+			t.Fatalf("run %s started, want that %s is resumed", res.Run.ID, interrupted.Run.ID)
 		}
 		for path := range a.requestsByPath {
 			bare, _, _ := strings.Cut(path, "page=")
@@ -167,7 +167,7 @@ func TestTrialInterruptedNightPublishesStoredAnswers(t *testing.T) {
 			fetched += s.Fetched
 		}
 		if fetched < 60 {
-			t.Errorf("night %d used %d landed details", night, fetched)
+			t.Errorf("night %d used %d landed details, want at least 60", night, fetched)
 		}
 		a.at = a.at.Add(3 * time.Hour)
 		if night == 2 {
@@ -196,7 +196,7 @@ func (a *boundedHarness) interruptedBoundedNight(n int, bound time.Duration) pip
 		return pipeline.Run(ctx, a.cfg)
 	})
 	if err == nil || res.Run.ExitCode != 130 {
-		a.t.Fatalf("the interrupted night ended with %d: %v", res.Run.ExitCode, err)
+		a.t.Fatalf("the interrupted night ended with %d, want 130: %v", res.Run.ExitCode, err)
 	}
 	// From now on the check of the token uses up a bound of 1 ns.
 	a.cfg.Fetch.Transport = slowTransport{&randomTransport{service: a.service}, time.Millisecond}
@@ -215,20 +215,20 @@ func TestInterruptedRunCountsReadRecords(t *testing.T) {
 			listRequests += int(s.Requests)
 		}
 	}
-	cut := a.otherWarehouse().interruptedBoundedNight(listRequests+2, 0)
+	interrupted := a.otherWarehouse().interruptedBoundedNight(listRequests+2, 0)
 	counted := 0
-	for _, s := range cut.Run.Streams {
+	for _, s := range interrupted.Run.Streams {
 		was := streamOf(t, whole.Run, s.Stream)
 		if was.Fetched > 0 {
 			continue
 		}
 		counted++
 		if s.Rows != was.Rows || s.Rows == 0 {
-			t.Errorf("%s: %d rows, %s; a complete night has %d", s.Stream, s.Rows, s.Grade, was.Rows)
+			t.Errorf("%s (%s): got %d rows, want the %d of a complete night", s.Stream, s.Grade, s.Rows, was.Rows)
 		}
 	}
 	if counted == 0 {
-		t.Errorf("no list was read before the interruption:\n%s", reasons(cut.Run))
+		t.Errorf("no list was read before the interruption:\n%s", reasons(interrupted.Run))
 	}
 }
 
@@ -258,10 +258,10 @@ func TestTrialReplayOfABoundedNight(t *testing.T) {
 		for i, s := range again.Run.Streams {
 			was := res.Run.Streams[i]
 			if s.Grade != was.Grade || s.Unread != was.Unread || s.Fetched != was.Fetched || s.Carried != was.Carried || s.Failed != 0 {
-				t.Errorf("night %d: the replay has %+v, the night had %+v", night, s, was)
+				t.Errorf("night %d: the replay has %+v, want %+v as in the night", night, s, was)
 			}
 			if s.Unread > 0 && !strings.Contains(s.Reason, "were not read by the run that is replayed") {
-				t.Errorf("night %d: the replay gives for %s the reason %q", night, s.Stream, s.Reason)
+				t.Errorf("night %d: %s has the reason %q in the replay, want that ids were not read", night, s.Stream, s.Reason)
 			}
 		}
 		if again.Run.Outcome != res.Run.Outcome || again.Run.NightsLeft != res.Run.NightsLeft {
@@ -308,7 +308,7 @@ func TestTrialOverdueSettledDetailsAreRead(t *testing.T) {
 			left = all
 		}
 		if s.Unread != left || s.Carried != all-left || s.Fetched+s.Rechecked+s.Failed != 0 {
-			t.Errorf("night %d: %+v, want %d of %d unread", night, s, left, all)
+			t.Errorf("night %d: got %+v, want %d of %d unread", night, s, left, all)
 		}
 		if !due {
 			a.requireStream(res.Run, "order_details", fetch.Bounded, "last read at most "+plural.Count(int64(night-1), "night")+" ago")
@@ -316,10 +316,10 @@ func TestTrialOverdueSettledDetailsAreRead(t *testing.T) {
 	}
 	res := a.publishedNight(0)
 	if s := streamOf(t, res.Run, "order_details"); s.Rechecked != all || s.Fetched != all || s.Unread+s.Carried != 0 {
-		t.Errorf("in a night without a bound: %+v, want all %d read again", s, all)
+		t.Errorf("in a night without a bound: got %+v, want all %d read again", s, all)
 	}
 	if s := streamOf(t, a.publishedNight(0).Run, "order_details"); s.Rechecked == all {
-		t.Errorf("the night after: %+v, want a share read again", s)
+		t.Errorf("the night after: got %+v, want a share read again", s)
 	}
 }
 
@@ -337,12 +337,12 @@ func TestTrialDryRunAndRefreshKeepTheirTimeLimit(t *testing.T) {
 	was := m.latestRun()
 	_, err := pipeline.Refresh(t.Context(), m.cfg, pipeline.Targets{Articles: []string{article}})
 	if _, noData := errors.AsType[*pipeline.NoDataError](err); !noData || m.latestRun() != was {
-		t.Errorf("the refresh published %q: %v", m.latestRun(), err)
+		t.Errorf("the refresh ended with %v and latest is %q, want a NoDataError and %q", err, m.latestRun(), was)
 	}
 	m.at, m.cfg.MaxDuration = m.at.Add(time.Hour), 0
 	m.sameDayNight()
 	if got, want := m.queryOne("SELECT status_prefix FROM articles WHERE id = ?", article), m.queryOne("SELECT status_prefix FROM article_status_events WHERE article_id = ?", article); got != want {
-		t.Errorf("the article is %s, but its event has %s", got, want)
+		t.Errorf("the article is %s, want %s as in its event", got, want)
 	}
 
 	a := newSlowHarness(t)
@@ -350,6 +350,6 @@ func TestTrialDryRunAndRefreshKeepTheirTimeLimit(t *testing.T) {
 	res, err := a.boundedNight(4 * time.Second)
 	must(t, err)
 	if left, _ := res.Run.Unread(); res.Run.ExitCode != 3 || left == 0 || a.latestRun() != "" {
-		t.Errorf("the dry run ended with %d, left %d ids unread and published %q", res.Run.ExitCode, left, a.latestRun())
+		t.Errorf("the dry run ended with %d, left %d ids unread and published %q, want 3, some and none", res.Run.ExitCode, left, a.latestRun())
 	}
 }

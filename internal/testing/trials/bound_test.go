@@ -18,7 +18,7 @@ import (
 	"placementsync/internal/stream"
 )
 
-// perSecond is the request rate of bounded nights. Only requests take time there.
+// perSecond is the request rate of bounded nights. In them, only requests take time.
 const perSecond = 10
 
 // boundedHarness runs nights with a time limit, on the virtual clock of synctest.
@@ -64,7 +64,7 @@ func (a *boundedHarness) boundedNight(bound time.Duration) (pipeline.Result, err
 	return a.bubble(func(ctx context.Context) (pipeline.Result, error) { return pipeline.Run(ctx, a.cfg) })
 }
 
-// bubble runs a night with a virtual clock.
+// bubble runs a night in a bubble of synctest, which has a virtual clock.
 func (a *boundedHarness) bubble(run func(ctx context.Context) (pipeline.Result, error)) (res pipeline.Result, err error) {
 	a.t.Helper()
 	a.service.ResetRequests()
@@ -90,7 +90,7 @@ func (a *boundedHarness) publishedNight(bound time.Duration) pipeline.Result {
 	must(a.t, err)
 	left, _ := res.Run.Unread()
 	if want := map[bool]ledger.Outcome{false: ledger.Complete, true: ledger.Partial}[left > 0]; res.Run.Outcome != want {
-		a.t.Fatalf("night %s left %d ids unread and ended %s\n%s", res.Run.ID, left, res.Run.Outcome, reasons(res.Run))
+		a.t.Fatalf("night %s left %d ids unread and ended %s, want %s\n%s", res.Run.ID, left, res.Run.Outcome, want, reasons(res.Run))
 	}
 	return res
 }
@@ -166,10 +166,10 @@ func TestTrialLargeCatalogIsWholeAfterFiveNights(t *testing.T) {
 			t.Errorf("night %d: meta.streams has %s unread, the ledger %d", night, recorded, left)
 		}
 		if predicted := res.Run.NightsLeft; predicted < int64(4-night) || predicted > int64(6-night) {
-			t.Errorf("night %d predicts %d more nights", night, predicted)
+			t.Errorf("night %d predicts %d more nights, want about %d", night, predicted, 5-night)
 		}
 		if (left == 0) != (night == 5) {
-			t.Fatalf("night %d left %d ids unread", night, left)
+			t.Fatalf("night %d left %d ids unread, want none only in night 5", night, left)
 		}
 	}
 	a.requireValues(ref)
@@ -218,7 +218,7 @@ func (a *boundedHarness) requireListValues(path, table string, columns ...string
 	a.t.Helper()
 	records := a.service.Records(path)
 	if n := a.count(table, "TRUE"); n < len(records) || len(records) == 0 {
-		a.t.Errorf("%s has %d rows, the list %d", table, n, len(records))
+		a.t.Errorf("%s has %d rows, want the %d of the list, and at least one", table, n, len(records))
 	}
 	for _, raw := range records {
 		record := decode(string(raw))
@@ -226,7 +226,7 @@ func (a *boundedHarness) requireListValues(path, table string, columns ...string
 			want, _ := dig(record, column).(string)
 			got := a.queryOne("SELECT coalesce("+column+"::VARCHAR, '') FROM "+table+" WHERE id = ?", dig(record, "id"))
 			if got != want {
-				a.t.Errorf("%s of %s %v is %q, but %q in the list", column, table, dig(record, "id"), got, want)
+				a.t.Errorf("%s of %s %v is %q, want %q as in the list", column, table, dig(record, "id"), got, want)
 			}
 		}
 	}

@@ -39,7 +39,7 @@ func TestTrialNightRequestsOnlyPossibleChanges(t *testing.T) {
 	for _, s := range h.cfg.Streams {
 		n := streamOf(t, last.Run, s.Name)
 		if s.IsDetail() && s.Life != stream.AsProfile && n.Carried == 0 || !s.IsDetail() && n.Carried+n.Fetched+n.Rechecked > 0 {
-			t.Errorf("%s: fetched %d, carried %d, rechecked %d", s.Name, n.Fetched, n.Carried, n.Rechecked)
+			t.Errorf("%s: fetched %d, carried %d, rechecked %d, want carried details, and no details of a list", s.Name, n.Fetched, n.Carried, n.Rechecked)
 		}
 	}
 }
@@ -148,7 +148,7 @@ func TestTrialArticleChangesWhileItsCampaignDoesNot(t *testing.T) {
 		t.Error("no article changed its status while the row of its campaign stayed the same, so the test shows nothing")
 	}
 	if s := streamOf(t, res.Run, "campaign_details"); s.Carried == 0 {
-		t.Errorf("no campaign was carried: %+v", s)
+		t.Errorf("campaign_details: got %+v, want some carried", s)
 	}
 }
 
@@ -197,7 +197,7 @@ func TestTrialRechecksFindSilentChanges(t *testing.T) {
 		nights = append(nights, h.sameDayNight())
 	}
 	h.requireValues(ref)
-	h.requireRechecks(nights, "outlets", 40)
+	h.requireRechecks(nights, "outlets", world.Outlets)
 	h.requireRechecks(nights, "articles", h.count("articles", "TRUE"))
 }
 
@@ -248,7 +248,7 @@ func TestTrialUnchangedNightWritesNoHistory(t *testing.T) {
 		h.cfg.Details = details
 		for _, c := range h.sameDayNight().Changes {
 			if c.New+c.Changed+c.Gone != 0 || c.Before != c.After {
-				t.Errorf("details %s: %+v", details, c)
+				t.Errorf("details %s: got %+v, want no changes", details, c)
 			}
 			if n := h.count("past."+c.Table, "TRUE"); n != 0 {
 				t.Errorf("details %s: %d rows in past.%s, want 0", details, n, c.Table)
@@ -270,7 +270,7 @@ func TestDetailsOfAnUnreadListAreRead(t *testing.T) {
 	h.service.SetFaults(sim.Fault{Path: "/products/listings", Kind: sim.FaultHTML})
 	res := h.partialNight()
 	if s := streamOf(t, res.Run, "products"); s.Carried != 0 || s.Fetched == 0 || s.Grade != string(fetch.BestEffort) {
-		t.Errorf("products: %+v", s)
+		t.Errorf("products: got %+v, want all fetched, none carried, and best_effort", s)
 	}
 }
 

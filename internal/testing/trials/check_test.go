@@ -26,10 +26,10 @@ func TestCheckPlansTheNight(t *testing.T) {
 		t.Errorf("check created the warehouse folder: %v", err)
 	}
 	if plan.Latest != "" || plan.Requests != 0 || plan.Locked != nil || plan.Token.TeamID != h.service.TeamID() {
-		t.Errorf("before the first night the plan is %+v", plan)
+		t.Errorf("before the first night the plan is %+v, want no version, requests or lock, and the team", plan)
 	}
 	if skip := planned(t, plan, "product_listings").Skip; skip != "missing scope products.read" {
-		t.Errorf("product_listings is skipped for %q", skip)
+		t.Errorf("product_listings is skipped for %q, want the missing scope products.read", skip)
 	}
 
 	res := h.goodNight()
@@ -40,10 +40,10 @@ func TestCheckPlansTheNight(t *testing.T) {
 		t.Errorf("the plan has %d requests after %s, want %d after %s", plan.Requests, plan.Latest, want, res.Run.ID)
 	}
 	if plan.NeedBytes <= 0 || plan.FreeBytes <= 0 || plan.Unknown != 0 {
-		t.Errorf("the plan needs %d of %d bytes, with %d unknown streams", plan.NeedBytes, plan.FreeBytes, plan.Unknown)
+		t.Errorf("the plan needs %d of %d bytes, with %d unknown streams, want positive numbers and none unknown", plan.NeedBytes, plan.FreeBytes, plan.Unknown)
 	}
 	if one := planned(t, plan, "orders"); one.Skip != "" || one.LastRequests <= 0 {
-		t.Errorf("the plan of orders is %+v", one)
+		t.Errorf("the plan of orders is %+v, want requests and no reason to skip", one)
 	}
 }
 
@@ -77,7 +77,7 @@ func TestCheckShowsARunningNight(t *testing.T) {
 	wg.Wait()
 	must(t, errors.Join(err, night))
 	if plan.Locked == nil || plan.Locked.PID != os.Getpid() {
-		t.Errorf("the plan shows the lock holder %+v", plan.Locked)
+		t.Errorf("the plan shows the lock holder %+v, want this process", plan.Locked)
 	}
 }
 
@@ -112,17 +112,17 @@ func TestTrialCheckReportsDamage(t *testing.T) {
 		must(t, err)
 		if c.file == "" {
 			if len(plan.Damage) > 0 || plan.Unwritable != nil || plan.TooFull() {
-				t.Errorf("%s: the plan has %+v, %v", name, plan.Damage, plan.Unwritable)
+				t.Errorf("%s: the plan has the damage %+v and the error %v, want none", name, plan.Damage, plan.Unwritable)
 			}
 			continue
 		}
 		if len(plan.Damage) == 0 || !strings.HasSuffix(plan.Damage[0].File, c.file) || !strings.HasPrefix(plan.Damage[0].Repair.Command(), c.repair) {
-			t.Errorf("%s: the plan has %+v, want %s and %s", name, plan.Damage, c.file, c.repair)
+			t.Errorf("%s: the plan has the damage %+v, want the file %s and the command %s", name, plan.Damage, c.file, c.repair)
 		}
 	}
 	h.cfg.Warehouse.Dir = undamaged
 	must(t, errors.Join(os.RemoveAll(h.path("raw")), os.WriteFile(h.path("raw"), nil, 0o600)))
 	if _, err := pipeline.Run(t.Context(), h.cfg); err == nil || strings.Count(err.Error(), "is a file, not a folder") != 1 {
-		t.Errorf("an unwritable path gives the error %v", err)
+		t.Errorf("an unwritable path gives the error %v, want \"is a file, not a folder\" once", err)
 	}
 }

@@ -51,7 +51,7 @@ func TestTrialBusyNightsAreNotHeld(t *testing.T) {
 	}
 	for n := range nights {
 		for _, c := range h.goodNight().Run.Checks {
-			t.Errorf("night %d: %s %s in %d rows: %s %s", n+1, c.Name, c.Outcome, c.Rows, c.Reason, c.Sample)
+			t.Errorf("night %d: the check %s %s in %d rows, want no failed check: %s %s", n+1, c.Name, c.Outcome, c.Rows, c.Reason, c.Sample)
 		}
 	}
 }
@@ -140,16 +140,16 @@ func TestFalseValuesAreHeld(t *testing.T) {
 			})
 			var hold *pipeline.HoldError
 			if held := errors.As(err, &hold); !found || held != c.holds {
-				t.Errorf("%s, alone %v: the night was held: %v (%v), checks %+v", c.name, alone, held, err, res.Run.Checks)
+				t.Errorf("%s, alone %t: held %t and found %t, want held %t and found by %s (%v), checks %+v", c.name, alone, held, found, c.holds, c.check, err, res.Run.Checks)
 			}
 			if c.holds && (h.latestRun() != before || !maps.Equal(seen, h.rowCounts()) || res.Run.Outcome != ledger.Failed || res.Run.ExitCode != 1) {
-				t.Errorf("%s, alone %v: the night ended %s with %d; readers see %s", c.name, alone, res.Run.Outcome, res.Run.ExitCode, h.latestRun())
+				t.Errorf("%s, alone %t: the night ended %s with %d and readers see %s, want failed with 1 and %s", c.name, alone, res.Run.Outcome, res.Run.ExitCode, h.latestRun(), before)
 			}
 			if held, ok, err := warehouseOf(t, h.cfg).Held(); err != nil || ok != c.holds || ok && (held.Manifest.RunID != res.Run.ID || !slices.Contains(held.FailedChecks(), c.check)) {
-				t.Errorf("%s, alone %v: a night is held: %v, run %q (%v)", c.name, alone, ok, held.Manifest.RunID, err)
+				t.Errorf("%s, alone %t: a night is held: %t, run %q (%v), want %t", c.name, alone, ok, held.Manifest.RunID, err, c.holds)
 			}
 			if n := h.count("meta.checks", "run_id = '"+res.Run.ID+"' AND outcome = 'failed' AND sample IS NOT NULL"); !c.holds && n != 1 {
-				t.Errorf("%s, alone %v: meta.checks has %d failed checks", c.name, alone, n)
+				t.Errorf("%s, alone %t: meta.checks has %d failed checks, want 1", c.name, alone, n)
 			}
 		}
 		h.mustComplete(h.night())
@@ -185,7 +185,7 @@ func TestPublishedHeldNightEqualsAnUncheckedNight(t *testing.T) {
 	got, err := w.Versions.ReadManifest(res.Run.ID)
 	must(t, err)
 	if h.latestRun() != res.Run.ID || len(got.Tables) != len(want.Manifest.Tables) {
-		t.Errorf("readers see %s with %d tables", h.latestRun(), len(got.Tables))
+		t.Errorf("readers see %s with %d tables, want %s with %d", h.latestRun(), len(got.Tables), res.Run.ID, len(want.Manifest.Tables))
 	}
 	parquet := open(t, "")
 	for i, table := range want.Manifest.Tables {
@@ -193,7 +193,7 @@ func TestPublishedHeldNightEqualsAnUncheckedNight(t *testing.T) {
 		two := fmt.Sprintf("(FROM read_parquet('%s'))", h.path("latest", table.File))
 		rows := query(t, parquet, fmt.Sprintf("SELECT count(*)::VARCHAR FROM ((%[1]s EXCEPT ALL %[2]s) UNION ALL (%[2]s EXCEPT ALL %[1]s))", one, two))
 		if rows[0][0].String != "0" || got.Tables[i].Rows != table.Rows || got.Tables[i].Grade != table.Grade {
-			t.Errorf("%s: %s rows differ, of %d and %d", table.Name, rows[0][0].String, table.Rows, got.Tables[i].Rows)
+			t.Errorf("%s: %s rows differ; got %d rows graded %s, want %d graded %s", table.Name, rows[0][0].String, got.Tables[i].Rows, got.Tables[i].Grade, table.Rows, table.Grade)
 		}
 	}
 	h.service.SetValueFaults()

@@ -27,14 +27,14 @@ import (
 // child is a child process of a trial.
 type child struct {
 	cmd *exec.Cmd
-	// input is the standard input of the process. Closing it is a signal to the process.
+	// input is the standard input of the process. See waitForClosedInput.
 	input  io.Closer
 	output *outputBuffer
 	report string
 	exited chan struct{}
 }
 
-// spawn runs a program in a child process, which writes the file report when it ends normally.
+// spawn starts a program in a child process. If the program succeeds, it writes the file report.
 func spawn(t *testing.T, name, report string, p program) *child {
 	t.Helper()
 	self, err := os.Executable()

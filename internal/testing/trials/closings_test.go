@@ -65,13 +65,13 @@ func TestTrialRestoreHasTheClosedRowsOfEveryRun(t *testing.T) {
 	gone, err := wh.Pruner.Prune(warehouse.Retention{Daily: 2}, h.at, false)
 	must(t, err)
 	if len(gone) == 0 {
-		t.Error("no day was pruned")
+		t.Error("Prune removed no day, so the test shows nothing")
 	}
 	before := storedRows(t, h.path("catalog.duckdb"))
 	for range 2 {
 		r := h.rebuildFromSeries()
 		if r.Runs == 0 || r.Between != 0 {
-			t.Errorf("the rebuild returned %+v", r)
+			t.Errorf("the rebuild returned %+v, want runs with changes, and no rows between nights", r)
 		}
 		requireContents(t, before, storedRows(t, h.path("catalog.duckdb")))
 	}
@@ -126,7 +126,7 @@ func TestTrialLostFileOfChangesLosesOnlyItsRows(t *testing.T) {
 	}
 	h.at = h.at.Add(time.Hour)
 	if _, err := pipeline.Rebuild(t.Context(), h.cfg, false); !errors.As(err, new(*pipeline.SeriesError)) {
-		t.Fatalf("a rebuild without the changes of %s: %v", damaged, err)
+		t.Fatalf("a rebuild without the changes of %s returned %v, want a SeriesError", damaged, err)
 	}
 	r, err := pipeline.Rebuild(t.Context(), h.cfg, true)
 	must(t, err)
@@ -154,7 +154,7 @@ func TestTrialLostFileOfChangesLosesOnlyItsRows(t *testing.T) {
 		}
 	}
 	if kept < 20 {
-		t.Errorf("only %d rows were closed by other runs", kept)
+		t.Errorf("only %d rows were closed by other runs, so the test shows little", kept)
 	}
 	for _, table := range h.cfg.Warehouse.Tables {
 		key := strings.Join(table.Key, ", ")

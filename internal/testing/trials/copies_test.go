@@ -130,7 +130,7 @@ func TestTrialCopiesOfTheSeriesAreOneNight(t *testing.T) {
 				}
 				dir, r, err := h.restoreCopy(copied, false)
 				if err != nil {
-					t.Errorf("copy %d of %d: %v", i, len(copies), err)
+					t.Errorf("rebuild from copy %d of %d: %v", i, len(copies), err)
 					continue
 				}
 				used[r.Last]++
@@ -153,13 +153,13 @@ func TestTrialCopiesOfTheSeriesAreOneNight(t *testing.T) {
 				cfg.Warehouse.Dir = dir
 				v, err := pipeline.Verify(t.Context(), cfg, true)
 				if err != nil || v.Result() != "whole" {
-					t.Errorf("copy %d of %d, of %s: verify finds %+v, %v", i, len(copies), r.Last, v.Damage, err)
+					t.Errorf("copy %d of %d, of %s: verify finds %+v, %v, want no damage", i, len(copies), r.Last, v.Damage, err)
 				}
 				must(t, os.RemoveAll(dir))
 			}
 			t.Logf("copies: %d, restored to %v", len(copies), used)
 			if len(used) != 2 || len(copies) < 15 {
-				t.Errorf("%d copies were restored to the nights %v", len(copies), used)
+				t.Errorf("%d copies were restored to the nights %v, want at least 15 copies and two nights", len(copies), used)
 			}
 			h.restoreTorn(copies, contentsAt)
 		})
@@ -205,7 +205,7 @@ func (h *harness) restoreTorn(copies []string, nights map[time.Time]map[string][
 		if skip {
 			refused++
 			if !errors.As(err, new(*pipeline.SeriesError)) {
-				h.t.Errorf("steps %d and %d: %v", from, to, err)
+				h.t.Errorf("steps %d and %d: got %v, want a SeriesError", from, to, err)
 				continue
 			}
 		}
@@ -214,7 +214,7 @@ func (h *harness) restoreTorn(copies []string, nights map[time.Time]map[string][
 		got := contents(h.t, filepath.Join(dir, "catalog.duckdb"))
 		night, known := nights[r.Last]
 		if !known {
-			h.t.Errorf("steps %d and %d: restored to %s", from, to, r.Last)
+			h.t.Errorf("steps %d and %d: restored to %s, want the time of a night", from, to, r.Last)
 			continue
 		}
 		// If the ledger names a later night than the restored one, the loss must be

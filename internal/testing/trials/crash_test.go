@@ -44,7 +44,7 @@ type crashTrial struct {
 	night string
 	// published is the id of the last published run.
 	published string
-	tries     int
+	tries     int // of the current run
 	// undisturbed counts the requests of the undisturbed night by path and query.
 	undisturbed map[string]int
 	// took is the duration of the undisturbed night.
@@ -215,7 +215,7 @@ func (c *crashTrial) requireComplete(t *testing.T, p *child) {
 	p.readReport(t, &end)
 	night := cmp.Or(c.night, c.published)
 	if end.Run != night || end.Code != 0 || end.Outcome != ledger.Complete {
-		t.Fatalf("try %d of run %s ended as %s: %s with %d: %s", c.tries, night, end.Run, end.Outcome, end.Code, end.Error)
+		t.Fatalf("try %d of run %s ended as run %s, %s with %d, want complete with 0: %s", c.tries, night, end.Run, end.Outcome, end.Code, end.Error)
 	}
 }
 
@@ -268,7 +268,7 @@ func countLandings(t *testing.T, journal string) map[string]int {
 func (c *crashTrial) publishUndisturbed(t *testing.T) {
 	t.Helper()
 	if killed, published := c.try(t, stepCall{}, 0, waitForExit); killed || !published {
-		t.Fatalf("the night ended without a snapshot, killed: %t", killed)
+		t.Fatalf("the night was killed: %t, published: %t, want a published night", killed, published)
 	}
 }
 

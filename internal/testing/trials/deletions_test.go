@@ -18,7 +18,7 @@ func (h *harness) requireDeletion(res pipeline.Result, table, key, evidence stri
 	h.t.Helper()
 	got := query(h.t, h.catalog(), "SELECT run_id, evidence FROM meta.deletions WHERE table_name = ? AND key = ?", table, key)
 	if len(got) != 1 || got[0][0].String != res.Run.ID || got[0][1].String != evidence {
-		h.t.Errorf("meta.deletions has for %s %s %v, want %s in run %s", table, key, got, evidence, res.Run.ID)
+		h.t.Errorf("meta.deletions has %v for %s %s, want %q in run %s", got, table, key, evidence, res.Run.ID)
 	}
 	h.requireClosed(res, table, "id", key)
 }
@@ -28,12 +28,12 @@ func (h *harness) requireDeletion(res pipeline.Result, table, key, evidence stri
 func (h *harness) requireClosed(res pipeline.Result, table, column, key string) {
 	h.t.Helper()
 	if n := h.count("main."+table, column+" = ?", key); n != 0 {
-		h.t.Errorf("%d rows of %s are current", n, key)
+		h.t.Errorf("%d rows of %s are current, want none", n, key)
 	}
 	all := h.count("history."+table, column+" = ?", key)
 	closed := h.count("past."+table, column+" = ? AND run_id = ? AND valid_to = ?::TIMESTAMPTZ", key, res.Run.ID, res.Run.SnapshotAt)
 	if closed == 0 || all != closed {
-		h.t.Errorf("%s: %d of %d rows of %s were closed tonight", table, closed, all, key)
+		h.t.Errorf("%s: %d of %d rows of %s were closed tonight, want all", table, closed, all, key)
 	}
 }
 

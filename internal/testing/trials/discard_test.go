@@ -53,7 +53,7 @@ func TestTrialAnswersAreDiscardedAfterThePublish(t *testing.T) {
 		h.cfg.Warehouse.DiscardRaw = discards
 		_, err := pipeline.Replay(t.Context(), h.cfg, first.Run.ID)
 		if err == nil || !strings.Contains(err.Error(), "replay "+first.Run.ID+": its answers are not kept: privacy.raw") {
-			t.Errorf("replay of a discarded run: %v", err)
+			t.Errorf("the replay of a discarded run returned %v, want that its answers are not kept", err)
 		}
 	}
 }
@@ -64,14 +64,14 @@ func TestAnswersOfAnUnpublishedRunAreKept(t *testing.T) {
 	h.goodNight()
 	h.service.Advance(1)
 	h.at = h.service.Now().Add(2 * time.Hour)
-	cut := h.interruptedNight(7)
-	landed := h.landedRequests(cut.Run.ID)
-	requireRaw(t, h.path("raw"), cut.Run.ID)
+	interrupted := h.interruptedNight(7)
+	landed := h.landedRequests(interrupted.Run.ID)
+	requireRaw(t, h.path("raw"), interrupted.Run.ID)
 	h.service.ResetRequests()
 	h.at = h.at.Add(10 * time.Minute)
 	res := h.mustComplete(pipeline.Run(t.Context(), h.cfg))
-	if res.Run.ID != cut.Run.ID {
-		t.Errorf("run %s was not resumed, but %s started", cut.Run.ID, res.Run.ID)
+	if res.Run.ID != interrupted.Run.ID {
+		t.Errorf("run %s started, want that %s is resumed", res.Run.ID, interrupted.Run.ID)
 	}
 	for _, r := range h.service.Requests() {
 		if landed[r.Path] && !strings.HasSuffix(r.Path, "page=1") && r.Path != "/auth/token" {
@@ -120,7 +120,7 @@ func TestKilledDiscardIsFinished(t *testing.T) {
 			}
 			_, err := pipeline.Replay(t.Context(), h.cfg, run)
 			if err == nil || !strings.Contains(err.Error(), "its answers are not kept") {
-				t.Errorf("replay of a run that is to be discarded: %v", err)
+				t.Errorf("the replay of a run that is to be discarded returned %v, want that its answers are not kept", err)
 			}
 			wh := warehouseOf(t, h.cfg)
 			finish(t, h, wh)
@@ -138,7 +138,7 @@ func pruneRaw(t *testing.T, h *harness, wh *warehouse.Warehouse) {
 	gone, err := wh.Pruner.Prune(warehouse.Retention{RawDays: 99, Daily: 1}, h.at, false)
 	must(t, errors.Join(err, lock.Release()))
 	if len(gone) != 1 {
-		t.Errorf("prune removed %v, want only the landed answers", gone)
+		t.Errorf("Prune removed %v, want only the landed answers", gone)
 	}
 }
 

@@ -49,7 +49,7 @@ func (c *crashTrial) requireDiskFull(t *testing.T, j job, at string) {
 	var end nightEnd
 	p.readReport(t, &end)
 	if published || end.Code != 1 {
-		t.Errorf("with a limit of %d bytes the run ended %s with %d, published: %t", j.MaxFileBytes, end.Outcome, end.Code, published)
+		t.Errorf("with a limit of %d bytes the run ended %s with %d, published: %t, want 1 and no publish", j.MaxFileBytes, end.Outcome, end.Code, published)
 	}
 	for _, part := range []string{at, "the disk is full", "run again", "last snapshot"} {
 		if !strings.Contains(end.Error, part) {

@@ -71,7 +71,7 @@ func (m webhookHarness) deliver(d sim.Delivery, err error) {
 	status, err := sim.Deliver(m.t.Context(), m.client, m.url, d, hookSecret)
 	must(m.t, err)
 	if status != http.StatusNoContent {
-		m.t.Fatalf("the response to event %s has status %d", d.ID, status)
+		m.t.Fatalf("the response to event %s has status %d, want 204", d.ID, status)
 	}
 }
 
@@ -129,7 +129,7 @@ func TestTrialEventsJoinTheNextSnapshot(t *testing.T) {
 	}
 	for _, table := range []string{"article_status_events", "article_comment_events"} {
 		if got := m.rowCounts()[table]; got != rows[table] {
-			t.Errorf("%s has %s rows, but %s before", table, got, rows[table])
+			t.Errorf("%s has %s rows, want %s as before", table, got, rows[table])
 		}
 	}
 	if got := m.count("meta.rejects", "table_name LIKE '%events'"); got != 3 {
@@ -184,9 +184,9 @@ func (m webhookHarness) watchRequests(article, campaign string) func() []string 
 		mu.Lock()
 		defer mu.Unlock()
 		slices.Sort(seen)
-		was := slices.Compact(seen)
+		paths := slices.Compact(seen)
 		seen = nil
-		return was
+		return paths
 	}
 }
 
@@ -257,7 +257,7 @@ func TestPrivateColumnsAreRemovedFromEvents(t *testing.T) {
 			for _, table := range []string{"article_comment_events", "meta.webhook_events", "meta.rejects", "meta.drift"} {
 				for _, line := range m.lines(fmt.Sprintf("SELECT to_json(t)::VARCHAR FROM %s t", table)) {
 					if strings.Contains(line, "s3cret") {
-						t.Errorf("%s has %s", table, line)
+						t.Errorf("%s contains the private text s3cret: %s", table, line)
 					}
 				}
 			}

@@ -52,7 +52,7 @@ func TestGradesFollowFromEvidence(t *testing.T) {
 			numbers := h.queryOne(`SELECT concat_ws(' ', pages, requests, passes, total_first, total_last, distinct_ids, repeated_ids)
 				FROM meta.streams WHERE stream = 'product_listings'`)
 			if ok, err := path.Match(c.numbers, numbers); err != nil || !ok {
-				t.Errorf("meta.streams has %s, want %s", numbers, c.numbers)
+				t.Errorf("meta.streams has the numbers %s, want %s", numbers, c.numbers)
 			}
 		})
 	}
@@ -71,7 +71,7 @@ func TestUnprovenListDeletesNoRows(t *testing.T) {
 	h.requireStream(res.Run, "product_listings", fetch.BestEffort, "7 records came")
 	for _, c := range res.Changes {
 		if c.Gone != 0 || c.After != c.Before {
-			t.Errorf("rows changed: %+v", c)
+			t.Errorf("got the changes %+v, want no rows gone", c)
 		}
 	}
 }
@@ -90,7 +90,7 @@ func TestTrialListsWithoutAnEnvelopeAreRequestedOnce(t *testing.T) {
 	} {
 		h.requireStream(res.Run, c.stream, fetch.Exact, "every id was answered whole")
 		if n, want := requests[c.route], h.count(c.parents, "TRUE"); n != want || want == 0 {
-			t.Errorf("%s was requested %d times for %d %s", c.route, n, want, c.parents)
+			t.Errorf("%s was requested %d times, want once for each of %d %s", c.route, n, want, c.parents)
 		}
 	}
 	h.requireStream(res.Run, "cities", fetch.Exact, "the service does not page it")

@@ -64,7 +64,7 @@ func TestTrialUnwritableSeriesMakesTheNightPartial(t *testing.T) {
 				t.Error(err)
 			}
 			if runs := ledgerRuns(t, h); runs[len(runs)-1].Outcome != ledger.Partial {
-				t.Errorf("the last ledger entry is %+v", runs[len(runs)-1])
+				t.Errorf("the last ledger entry is %+v, want the outcome partial", runs[len(runs)-1])
 			}
 			missing, err := wh.Series.MissingDays()
 			must(t, err)
@@ -77,18 +77,18 @@ func TestTrialUnwritableSeriesMakesTheNightPartial(t *testing.T) {
 				if !slices.ContainsFunc(v.Damage, func(d integrity.Damage) bool {
 					return strings.Contains(d.File, day) && !d.Lost && d.Repair.Kind == integrity.MendSeries
 				}) {
-					t.Errorf("verify does not name %s: %+v", day, v.Damage)
+					t.Errorf("verify reports %+v, want the day %s with the repair of the series", v.Damage, day)
 				}
 			}
 			for _, note := range v.Notes {
 				if strings.Contains(note, "earlier program") {
-					t.Errorf("verify reports %q", note)
+					t.Errorf("verify reports the note %q, want none about an earlier program", note)
 				}
 			}
 			unblock()
 			repair(h)
 			if v, err := pipeline.Verify(t.Context(), h.cfg, true); err != nil || v.Result() != integrity.Whole {
-				t.Errorf("after the repair: %+v, %v", v.Damage, err)
+				t.Errorf("after the repair verify reports %+v, %v, want no damage", v.Damage, err)
 			}
 			for _, day := range days {
 				for _, table := range h.cfg.Warehouse.Tables {

@@ -98,7 +98,7 @@ func (c *crashTrial) failOnce(t *testing.T, s stepCall, cause syscall.Errno) (pu
 	case published:
 		c.requirePublished(t, s, night, end)
 	case end.Code != 1 || end.Outcome != ledger.Failed || !strings.Contains(end.Error, cause.Error()):
-		t.Errorf("%v: the run published no version, but ended %s with %d: %s", s, end.Outcome, end.Code, end.Error)
+		t.Errorf("%v: the run published no version and ended %s with %d, want failed with 1 and the error %q: %s", s, end.Outcome, end.Code, cause, end.Error)
 	default:
 		c.requireNoSuccess(t, night)
 	}
@@ -115,7 +115,7 @@ func (c *crashTrial) requirePublished(t *testing.T, s stepCall, night string, en
 	complete := end.Code == 0 && end.Outcome == ledger.Complete
 	partial := end.Code == 3 && end.Outcome == ledger.Partial && strings.Contains(end.Error, "injected at")
 	if durable && !complete && !partial || !durable && !warned {
-		t.Errorf("%v: run %s was published and ended %s with %d: %s", s, night, end.Outcome, end.Code, end.Error)
+		t.Errorf("%v: run %s was published and ended %s with %d, want complete, partial, or the warning that readers see it: %s", s, night, end.Outcome, end.Code, end.Error)
 	}
 }
 

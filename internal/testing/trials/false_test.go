@@ -198,7 +198,7 @@ func (f *falseTrial) runFalsified(t *testing.T, s stream.Stream, change falsific
 	if err != nil {
 		f.outcomes["stopped"]++
 		if f.latestRun() != before {
-			t.Errorf("version %s was published with an error: %v", f.latestRun(), err)
+			t.Errorf("version %s was published although the night failed: %v", f.latestRun(), err)
 		}
 		return true
 	}

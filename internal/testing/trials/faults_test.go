@@ -45,7 +45,7 @@ func TestDeadServerKeepsTheLastSnapshot(t *testing.T) {
 	requireNoToken(t, h.path(), err.Error()+log.String())
 	entries := ledgerRuns(t, h)
 	if last := entries[len(entries)-1]; last.ID != res.Run.ID || last.Error == "" || last.ExitCode != 1 {
-		t.Errorf("the ledger entry of the failed night is %+v", last)
+		t.Errorf("the last ledger entry is %+v, want that of the failed night with an error and exit code 1", last)
 	}
 }
 
@@ -116,7 +116,7 @@ func TestDeadServerOnTheFirstNight(t *testing.T) {
 	h.server.Close()
 	h.badNight(t.Context(), 1)
 	if latest := h.latestRun(); latest != "" {
-		t.Errorf("version %s was published", latest)
+		t.Errorf("version %s was published, want none", latest)
 	}
 }
 
@@ -188,10 +188,10 @@ func TestColumnsOfABrokenEndpointAreKept(t *testing.T) {
 			res := h.partialNight()
 			h.requireStream(res.Run, c.stream, fetch.CarriedForward, "Sign in")
 			if after := h.count("orders", filled); after < before || before == 0 {
-				t.Errorf("%d orders have %s, but %d before the fault", after, c.column, before)
+				t.Errorf("%d orders have %s, want the %d from before the fault, and at least one", after, c.column, before)
 			}
 			if after := h.count("order_line_items", linked); after < links || links == 0 {
-				t.Errorf("%d line items have the outlet's website, but %d before the fault", after, links)
+				t.Errorf("%d line items have the outlet's website, want the %d from before the fault, and at least one", after, links)
 			}
 		})
 	}
@@ -209,7 +209,7 @@ func TestFailedDetailKeepsItsLastRow(t *testing.T) {
 	res := h.partialNight()
 	s := streamOf(t, res.Run, "order_details")
 	if s.Failed != 1 || s.Grade != string(fetch.BestEffort) || !strings.Contains(s.Reason, "1 of ") {
-		t.Errorf("order_details: %+v", s)
+		t.Errorf("order_details: got %+v, want one failed, best_effort and a reason", s)
 	}
 	if h.count("orders", "id = ? AND email <> ''", id) != 1 {
 		t.Error("the failed order lost the values of its detail")
@@ -258,11 +258,11 @@ func TestInterruptedNightIsNotPublished(t *testing.T) {
 	})
 	res, err := h.badNight(ctx, 130)
 	if res.Run.Outcome != ledger.Interrupted || !errors.Is(err, context.Canceled) {
-		t.Errorf("the night ended %s: %v", res.Run.Outcome, err)
+		t.Errorf("the night ended %s with %v, want interrupted with context.Canceled", res.Run.Outcome, err)
 	}
 	// Requests in flight may still arrive, but no new ones are sent.
 	if late := seen.Load() - 6; late >= 8 {
-		t.Errorf("%d requests arrived after the interruption", late)
+		t.Errorf("%d requests arrived after the interruption, want fewer than 8", late)
 	}
 	h.requestHook.Store(nil)
 	h.goodNight()
@@ -290,10 +290,10 @@ func TestSecondRunFindsTheLockHeld(t *testing.T) {
 		t.Errorf("got %v, want a LockedError of this process", err)
 	}
 	if code := exitCode(t.Context(), res, err); code != 4 {
-		t.Errorf("exit code %d, want 4", code)
+		t.Errorf("got exit code %d, want 4", code)
 	}
 	if first != nil || h.latestRun() == "" {
-		t.Errorf("the first run ended with %v, latest %q", first, h.latestRun())
+		t.Errorf("the first run ended with %v and latest is %q, want a published night", first, h.latestRun())
 	}
 }
 
@@ -303,6 +303,6 @@ func TestDryRunIsNotPublished(t *testing.T) {
 	h.cfg.DryRun = true
 	res := h.goodNight()
 	if len(res.Changes) == 0 || res.Run.New == 0 || h.latestRun() != "" {
-		t.Errorf("%d changes, %d new rows, latest %q", len(res.Changes), res.Run.New, h.latestRun())
+		t.Errorf("got %d changes, %d new rows and latest %q, want changes and no published version", len(res.Changes), res.Run.New, h.latestRun())
 	}
 }

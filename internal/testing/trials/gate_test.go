@@ -54,7 +54,7 @@ func TestGateReadsListsAgain(t *testing.T) {
 	h.requireStream(res.Run, "product_listings", fetch.Exact, "")
 	h.requireValues(ref)
 	if n := h.count("meta.deletions", "table_name = 'product_listings'"); n != int(changeOf(res, "product_listings").Gone) {
-		t.Errorf("%d deletions of listings, want only those of the day", n)
+		t.Errorf("meta.deletions has %d listings, want only those of the day", n)
 	}
 	if n := h.service.Stats().Routes["/orders"]; n > 3 {
 		t.Errorf("the list of orders was requested %d times, although no gate doubted it", n)
@@ -85,7 +85,7 @@ func TestTrialRunStoppedByAGateIsNotResumed(t *testing.T) {
 		h.at = h.at.Add(time.Minute)
 		res := h.mustComplete(pipeline.Run(t.Context(), h.cfg))
 		if res.Run.ID == stopped.Run.ID {
-			t.Errorf("run %s was resumed", stopped.Run.ID)
+			t.Errorf("run %s was resumed, want a new run", stopped.Run.ID)
 		}
 		h.requireValues(ref)
 	}
@@ -131,14 +131,14 @@ func TestLedgerAndCheckShowTheGate(t *testing.T) {
 	plan, err := pipeline.Check(t.Context(), h.cfg)
 	must(t, err)
 	if plan.Stopped == nil || plan.Stopped.ID != stopped.Run.ID || plan.Stopped.Losses[0].Table != "product_listings" {
-		t.Errorf("check reports for the gate %+v, want the losses of %s", plan.Stopped, stopped.Run.ID)
+		t.Errorf("check reports the stopped run %+v, want %s with its losses", plan.Stopped, stopped.Run.ID)
 	}
 	if !strings.Contains(stopped.Run.Error, "read a second time") || stopped.Run.Outcome != ledger.Failed {
-		t.Errorf("the ledger has %s: %s", stopped.Run.Outcome, stopped.Run.Error)
+		t.Errorf("the ledger has %s: %s, want failed after a second reading", stopped.Run.Outcome, stopped.Run.Error)
 	}
 	h.goodNight()
 	if plan, err = pipeline.Check(t.Context(), h.cfg); err != nil || plan.Stopped != nil {
-		t.Errorf("after a complete night check still reports %+v (%v)", plan.Stopped, err)
+		t.Errorf("after a complete night check reports the stopped run %+v (%v), want none", plan.Stopped, err)
 	}
 }
 
@@ -148,13 +148,13 @@ func TestTrialFreshBeginsANewRun(t *testing.T) {
 	for _, fresh := range []bool{false, true} {
 		h := newGatedHarness(t, fewStreams()...)
 		h.service.SetFaults(sim.Fault{Path: "/auth/token", Kind: sim.FaultStatus, Status: 500})
-		cut, _ := h.badNight(t.Context(), 1)
+		failed, _ := h.badNight(t.Context(), 1)
 		h.service.SetFaults()
 		h.at = h.at.Add(time.Minute)
 		h.cfg.Fresh = fresh
 		res := h.mustComplete(pipeline.Run(t.Context(), h.cfg))
-		if (res.Run.ID != cut.Run.ID) != fresh {
-			t.Errorf("with Fresh %v, run %s followed the interrupted run %s", fresh, res.Run.ID, cut.Run.ID)
+		if (res.Run.ID != failed.Run.ID) != fresh {
+			t.Errorf("with Fresh %t, run %s followed the failed run %s, want another run only with Fresh", fresh, res.Run.ID, failed.Run.ID)
 		}
 	}
 }

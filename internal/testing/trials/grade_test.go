@@ -129,7 +129,7 @@ func TestTrialMetaStreamsIsCorrectAfterEveryNight(t *testing.T) {
 	h.cfg.Details = "all"
 	checkNight(h.goodNight())
 	if n := h.count("meta.streams", "run_id = ? AND rows_old > 0", h.latestRun()); n != 0 {
-		t.Errorf("%d streams have old rows after a night that read everything", n)
+		t.Errorf("%d streams have old rows after a night that read everything, want none", n)
 	}
 }
 
@@ -189,7 +189,7 @@ func TestTrialBoundedNeedsItsBound(t *testing.T) {
 	h.service.SetFaults()
 	h.requireStream(h.goodNight().Run, "campaign_articles", fetch.Bounded, "")
 	if n := h.count("meta.details", "failed_at IS NOT NULL"); n != 0 {
-		t.Errorf("%d details are marked as failed after a good night", n)
+		t.Errorf("%d details are marked as failed after a good night, want none", n)
 	}
 }
 
@@ -250,7 +250,7 @@ func TestTrialWithdrawnListingWithoutOutlet(t *testing.T) {
 	h.sameDayNight()
 	h.sameDayNight()
 	if n := streamOf(t, h.sameDayNight().Run, "outlet_products").Fetched; n != 0 {
-		t.Errorf("the products of %d outlets were requested in a night without changes", n)
+		t.Errorf("the products of %d outlets were requested in a night without changes, want none", n)
 	}
 	withdrawn = h.queryOne("SELECT min(product_id) FROM outlet_products JOIN product_listings p ON p.id = product_id")
 	outlet := h.queryOne("SELECT outlet_id FROM outlet_products WHERE product_id = ?", withdrawn)
@@ -258,6 +258,6 @@ func TestTrialWithdrawnListingWithoutOutlet(t *testing.T) {
 	h.sameDayNight()
 	requested := slices.ContainsFunc(h.service.Requests(), func(r sim.Request) bool { return strings.HasPrefix(r.Path, "/outlets/"+outlet+"/products") })
 	if n := h.service.Stats().Routes["/outlets/{id}/products"]; !requested || n != 1 {
-		t.Errorf("the products of %d outlets were requested, among them the outlet of %s: %v", n, withdrawn, requested)
+		t.Errorf("the products of %d outlets were requested, want only those of the outlet of %s (requested: %t)", n, withdrawn, requested)
 	}
 }

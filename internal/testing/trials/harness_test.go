@@ -30,7 +30,7 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// harness is the fixture of the trials: a demo service behind real HTTP, and a warehouse.
+// harness is the fixture of the trials: a demo service behind an HTTP server, and a warehouse.
 type harness struct {
 	t       *testing.T
 	service *sim.Service
@@ -121,7 +121,7 @@ func (h *harness) sameDayNight() pipeline.Result {
 func (h *harness) mustComplete(res pipeline.Result, err error) pipeline.Result {
 	h.t.Helper()
 	if err != nil || res.Run.Outcome != ledger.Complete || res.Run.ExitCode != 0 {
-		h.t.Fatalf("night %s ended %s with %d: %v\n%s", res.Run.ID, res.Run.Outcome, res.Run.ExitCode, err, reasons(res.Run))
+		h.t.Fatalf("night %s ended %s with %d, want complete with 0: %v\n%s", res.Run.ID, res.Run.Outcome, res.Run.ExitCode, err, reasons(res.Run))
 	}
 	return res
 }
@@ -147,13 +147,13 @@ func (h *harness) badNight(ctx context.Context, code int) (pipeline.Result, erro
 	before, counts := h.latestRun(), h.rowCounts()
 	res, err := h.nightWithContext(ctx)
 	if err == nil {
-		h.t.Fatalf("night %s ended %s without an error\n%s", res.Run.ID, res.Run.Outcome, reasons(res.Run))
+		h.t.Fatalf("night %s ended %s, want an error\n%s", res.Run.ID, res.Run.Outcome, reasons(res.Run))
 	}
 	if got := exitCode(ctx, res, err); got != code {
-		h.t.Errorf("exit code %d, want %d: %v", got, code, err)
+		h.t.Errorf("got exit code %d, want %d: %v", got, code, err)
 	}
 	if after := h.latestRun(); after != before {
-		h.t.Errorf("version %q was published over %q", after, before)
+		h.t.Errorf("version %q was published, want still %q", after, before)
 	}
 	if diff := cmp.Diff(counts, h.rowCounts()); diff != "" {
 		h.t.Errorf("the last snapshot changed (-before +after):\n%s", diff)
@@ -166,7 +166,7 @@ func (h *harness) partialNight() pipeline.Result {
 	h.t.Helper()
 	res, err := h.night()
 	if err != nil || res.Run.Outcome != ledger.Partial || res.Run.ExitCode != 3 {
-		h.t.Fatalf("night %s ended %s with %d: %v\n%s", res.Run.ID, res.Run.Outcome, res.Run.ExitCode, err, reasons(res.Run))
+		h.t.Fatalf("night %s ended %s with %d, want partial with 3: %v\n%s", res.Run.ID, res.Run.Outcome, res.Run.ExitCode, err, reasons(res.Run))
 	}
 	if h.latestRun() != res.Run.ID {
 		h.t.Errorf("version %q is published, want %q", h.latestRun(), res.Run.ID)
@@ -193,7 +193,7 @@ func (h *harness) queryOne(text string, args ...any) string {
 	h.t.Helper()
 	rows := query(h.t, h.catalog(), text, args...)
 	if len(rows) != 1 {
-		h.t.Fatalf("%s: %d rows, want 1", text, len(rows))
+		h.t.Fatalf("%s: got %d rows, want 1", text, len(rows))
 	}
 	return rows[0][0].String
 }
@@ -226,7 +226,7 @@ func (h *harness) requireStream(r ledger.Run, name string, grade fetch.Grade, re
 	}
 	meta := h.queryOne("SELECT grade || ': ' || coalesce(reason, '') FROM meta.streams WHERE run_id = ? AND stream = ?", r.ID, name)
 	if meta != s.Grade+": "+s.Reason {
-		h.t.Errorf("meta.streams has %[2]q for %[1]s, the ledger %[3]q", name, meta, s.Grade+": "+s.Reason)
+		h.t.Errorf("meta.streams has %[2]q for %[1]s, want %[3]q as in the ledger", name, meta, s.Grade+": "+s.Reason)
 	}
 }
 

@@ -82,7 +82,7 @@ func TestTrialOtherRunsBesideAHeldNight(t *testing.T) {
 		res, err := c.do()
 		isHeld := errors.As(err, new(*pipeline.HoldError))
 		if isHeld != (c.left == otherHeld) || err != nil && !isHeld {
-			t.Errorf("%s: %v", c.name, err)
+			t.Errorf("%s: ended with %v, want %s", c.name, err, c.left)
 			continue
 		}
 		c.check(t, m.harness, held, res.Run.ID)
@@ -97,7 +97,7 @@ func TestTrialOtherRunsBesideAHeldNight(t *testing.T) {
 			t.Errorf("%s: the next snapshot has %d events, want 1", c.name, n)
 		}
 		if _, ok, err := warehouseOf(t, m.cfg).Held(); err != nil || ok {
-			t.Errorf("%s: a night is held after the next one (%v)", c.name, err)
+			t.Errorf("%s: a night is held after the next night, want none (%v)", c.name, err)
 		}
 		if raw, err := os.ReadDir(m.path("raw")); err != nil || len(raw) > 0 {
 			t.Errorf("%s: answers are kept after the next night: %v (%v)", c.name, raw, err)
@@ -112,17 +112,17 @@ const (
 	noneHeld  = "no night is held"
 )
 
-// besideHeld is a run while a night is held.
+// besideHeld is a run while a night is held, with the expected state afterwards.
 type besideHeld struct {
 	name   string
 	faults []sim.ValueFault
 	set    func(cfg *pipeline.Config)
 	do     func() (pipeline.Result, error)
-	// left is the state of the held night.
+	// left is sameHeld, otherHeld or noneHeld.
 	left string
-	// seen is the version that readers see. Empty means the version of the run.
+	// seen is the version that readers must see. Empty means the version of the run.
 	seen string
-	// audited is set if meta of the published run has the results of checks.
+	// audited is set if meta.checks must have results of the published run.
 	audited bool
 }
 
@@ -140,7 +140,7 @@ func (c besideHeld) check(t *testing.T, m *harness, held, run string) {
 		left = otherHeld
 	}
 	if left != c.left {
-		t.Errorf("%s: %s (%s), want: %s", c.name, left, h.Manifest.RunID, c.left)
+		t.Errorf("%s: %s (%s), want that %s", c.name, left, h.Manifest.RunID, c.left)
 	}
 	seen := c.seen
 	if seen == "" {
@@ -150,11 +150,11 @@ func (c besideHeld) check(t *testing.T, m *harness, held, run string) {
 		t.Errorf("%s: readers see %s, want %s", c.name, got, seen)
 	}
 	if found, err := integrity.Check(t.Context(), w, true); err != nil || len(found.Damage) > 0 {
-		t.Errorf("%s: %+v (%v)", c.name, found.Damage, err)
+		t.Errorf("%s: integrity.Check found %+v (%v), want no damage", c.name, found.Damage, err)
 	}
 	if c.seen == "" {
 		if got := m.count("meta.checks", "run_id = ?", run) > 0; got != c.audited {
-			t.Errorf("%s: audited %v, want %v", c.name, got, c.audited)
+			t.Errorf("%s: meta.checks has results of the run: %t, want %t", c.name, got, c.audited)
 		}
 	}
 	_, err = os.Stat(w.Folder.RawPath(held))
@@ -273,7 +273,7 @@ func TestTrialKilledAroundAHeldNight(t *testing.T) {
 		}
 		t.Logf("%s: %d kills at %d steps", do, kills, len(recorder.steps)-from)
 		if kills == 0 {
-			t.Errorf("%s was never killed", do)
+			t.Errorf("%s was never killed, so the test shows nothing", do)
 		}
 	}
 }
@@ -306,10 +306,10 @@ func requireOldOrNewState(t *testing.T, j heldJob, do, first, held string) {
 	h, ok, err := w.Held()
 	must(t, err)
 	if seen != first && !(seen == held && do == "publish") || ok && (h.Manifest.RunID != held || seen == held) {
-		t.Errorf("%s: readers see %s, and %q is held", at, seen, h.Manifest.RunID)
+		t.Errorf("%s: readers see %s and %q is held, want the state before or after the operation", at, seen, h.Manifest.RunID)
 	}
 	if damaged, _ := w.CheckHeld(t.Context(), true); len(damaged) > 0 {
-		t.Errorf("%s: %v", at, damaged)
+		t.Errorf("%s: the held night has the damage %v, want none", at, damaged)
 	}
 	j.At = j.At.Add(time.Hour)
 	res, err := pipeline.Run(t.Context(), j.mustConfig(t))
@@ -324,16 +324,16 @@ func requireOldOrNewState(t *testing.T, j heldJob, do, first, held string) {
 		res.Run.ID = hold.Run
 	}
 	if err != nil || requireIntact(t, j.Dir) != res.Run.ID {
-		t.Errorf("%s: the next night %s: %v", at, res.Run.ID, err)
+		t.Errorf("%s: the next night %s is not published: %v", at, res.Run.ID, err)
 	}
 	if left, err := os.ReadDir(filepath.Join(j.Dir, "held")); err != nil && !errors.Is(err, fs.ErrNotExist) || len(left) > 0 {
-		t.Errorf("%s: held/ has %v (%v)", at, left, err)
+		t.Errorf("%s: held/ has %v (%v), want no files", at, left, err)
 	}
 	if found, err := integrity.Check(t.Context(), w, true); err != nil || len(found.Damage) > 0 {
-		t.Errorf("%s: %+v (%v)", at, found.Damage, err)
+		t.Errorf("%s: integrity.Check found %+v (%v), want no damage", at, found.Damage, err)
 	}
 	versions, err := w.Versions.List()
 	if want := []string{first, held, res.Run.ID}; err != nil || slices.ContainsFunc(versions, func(v string) bool { return !slices.Contains(want, v) }) || slices.Contains(versions, held) != (seen == held) && held != res.Run.ID {
-		t.Errorf("%s: versions %v (%v)", at, versions, err)
+		t.Errorf("%s: got the versions %v (%v), want some of %v", at, versions, err, want)
 	}
 }

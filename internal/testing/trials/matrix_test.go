@@ -157,14 +157,14 @@ func (c *matrixCell) runNights(t *testing.T, r rate) torture.Row {
 	if c.unaffected() {
 		t.Errorf("no request was affected in %d nights, so the test shows nothing", c.row.Runs)
 	}
-	c.row.Asked, c.row.Affected = c.faultSelector.counts()
+	c.row.Requests, c.row.Affected = c.faultSelector.counts()
 	c.faultSelector.set(0, "")
 	if !t.Run("undisturbed night", func(t *testing.T) { c.compareWithGrades(t, c.goodNight()) }) {
 		c.row.Lost++
 	}
 	row := c.row
 	t.Logf("%d of %d requests were affected: %d exact, %d partial, %d failed, %d wrong, %d lost, longest %.1f s, peak %d MiB",
-		row.Affected, row.Asked, row.Exact, row.Partial, row.Failed, row.Wrong, row.Lost, row.Longest, row.Peak>>20)
+		row.Affected, row.Requests, row.Exact, row.Partial, row.Failed, row.Wrong, row.Lost, row.Longest, row.Peak>>20)
 	return row
 }
 
@@ -214,7 +214,7 @@ func (c *matrixCell) requireFailed(t *testing.T, res pipeline.Result, err error,
 		t.Errorf("the night failed unnecessarily: %v", err)
 	}
 	if code != 1 || res.Run.Outcome != ledger.Failed || c.latestRun() != was {
-		t.Errorf("the night ended %s with %d, latest is %q and was %q: %v", res.Run.Outcome, code, c.latestRun(), was, err)
+		t.Errorf("the night ended %s with %d and latest is %q, want failed with 1 and %q: %v", res.Run.Outcome, code, c.latestRun(), was, err)
 	}
 }
 
@@ -231,11 +231,11 @@ func (c *matrixCell) compareWithGrades(t *testing.T, res pipeline.Result) (allPr
 		carried = carried || grade == fetch.CarriedForward || grade == fetch.Skipped
 		allProven = allProven && proven[s.Stream]
 		if !proven[s.Stream] && s.Reason == "" {
-			t.Errorf("%s is %s without a reason", s.Stream, s.Grade)
+			t.Errorf("%s is %s without a reason, want one", s.Stream, s.Grade)
 		}
 	}
 	if code := res.Run.ExitCode; code != 0 && code != 3 || carried && code != 3 || allProven && code != 0 {
-		t.Errorf("the night ended %s with %d:\n%s", res.Run.Outcome, code, reasons(res.Run))
+		t.Errorf("the night ended %s with %d, which does not match the grades:\n%s", res.Run.Outcome, code, reasons(res.Run))
 	}
 	current := c.ref.currentRows()
 	for _, e := range c.ref.distinctTables() {

@@ -48,7 +48,7 @@ func TestTrialSeriesIsWrittenFromTheCatalog(t *testing.T) {
 		_, err = pipeline.MendSeries(t.Context(), h.cfg, warehouse.Retention{Daily: 30})
 		must(t, err)
 		if v, err = pipeline.Verify(t.Context(), h.cfg, true); err != nil || len(v.Damage) > 0 {
-			t.Errorf("%s: after the repair verify reports %+v (%v)", name, v.Damage, err)
+			t.Errorf("%s: after the repair verify reports %+v (%v), want no damage", name, v.Damage, err)
 		}
 		days, err := os.ReadDir(h.path("parquet", "orders"))
 		if err != nil || len(days) != 4 {
@@ -93,7 +93,7 @@ func TestTrialRebuildRequiresConsentToALoss(t *testing.T) {
 	_, err = pipeline.Rebuild(t.Context(), h.cfg, false)
 	if loss, ok := errors.AsType[*pipeline.LossError](err); !ok || loss.Version != latest || !strings.Contains(err.Error(), "runs in meta.runs: 2 now, 1 after the rebuild") ||
 		!strings.Contains(err.Error(), "--accept-loss") || h.latestRun() != latest {
-		t.Fatalf("the rebuild ended with %v, readers see %s", err, h.latestRun())
+		t.Fatalf("the rebuild ended with %v and readers see %s, want a LossError and %s", err, h.latestRun(), latest)
 	}
 	h.cfg.AcceptLoss = true
 	_, err = pipeline.Rebuild(t.Context(), h.cfg, false)

@@ -44,26 +44,26 @@ func TestNightReportsDamage(t *testing.T) {
 
 			second := h.sameDayNight()
 			if h.count("tags", "true") != before || h.count("read_parquet('"+h.path("latest", "tags.parquet")+"')", "true") != before {
-				t.Error("the night has other rows")
+				t.Errorf("the catalog or the file of the night has other rows, want %d", before)
 			}
 			if text := log.String(); !strings.Contains(text, "level=WARN") || !strings.Contains(text, "files="+damaged) || !strings.Contains(text, c.problem) {
-				t.Errorf("the log is\n%s", text)
+				t.Errorf("the log lacks a warning about %s with %q:\n%s", damaged, c.problem, text)
 			}
 			for _, readData := range []bool{true, false} {
 				v, _, err := integrity.LastRecord(wh.Folder, readData)
 				must(t, err)
 				if v.Result != integrity.Rebuildable || v.NightDamage == nil || v.NightDamage.Run != second.Run.ID || !slices.Equal(v.NightDamage.Files, []string{damaged}) || !v.NightDamage.At.Equal(h.at) {
-					t.Errorf("the record of the last verify (ReadData %v) is %+v", readData, v)
+					t.Errorf("the record of the last verify (ReadData %t) is %+v, want the damage of night %s", readData, v, second.Run.ID)
 				}
 			}
 			h.sameDayNight()
 			if v, _, err := integrity.LastRecord(wh.Folder, true); err != nil || v.NightDamage.Run != second.Run.ID {
-				t.Errorf("a later night without damage is in the record: %+v (%v)", v.NightDamage, err)
+				t.Errorf("after a night without damage the record has %+v (%v), want still night %s", v.NightDamage, err, second.Run.ID)
 			}
 			found, err := pipeline.Verify(t.Context(), h.cfg, true)
 			must(t, err)
 			if len(found.Damage) == 0 || found.Result() != integrity.Rebuildable {
-				t.Errorf("verify finds %+v", found.Damage)
+				t.Errorf("verify finds %+v, want rebuildable damage", found.Damage)
 			}
 		})
 	}
@@ -79,6 +79,6 @@ func TestDamageWithoutAVerifyIsRecorded(t *testing.T) {
 	h.sameDayNight()
 	wh := warehouseOf(t, h.cfg)
 	if v, ok, err := integrity.LastRecord(wh.Folder, true); err != nil || !ok || !v.At.IsZero() || v.NightDamage == nil || v.Result != integrity.Rebuildable {
-		t.Errorf("the record is %+v (%v)", v, err)
+		t.Errorf("the record is %+v (%v), want only the damage of the night", v, err)
 	}
 }

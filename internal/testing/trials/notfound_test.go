@@ -55,17 +55,17 @@ func TestGateStopsAnEndpointOf404s(t *testing.T) {
 	res, err := h.night()
 	mass, stopped := errors.AsType[*load.MassDeleteError](err)
 	if !stopped || !mass.Reread || res.Run.ExitCode != 1 || h.latestRun() != "" {
-		t.Fatalf("the night ended with %d and published %q: %v", res.Run.ExitCode, h.latestRun(), err)
+		t.Fatalf("the night ended with exit code %d and published %q: %v; want exit code 1, no version and a MassDeleteError with Reread", res.Run.ExitCode, h.latestRun(), err)
 	}
 	if want := "ids of articles were answered 404 although a list contains them"; !strings.Contains(err.Error(), want) {
-		t.Errorf("%q lacks %q", err, want)
+		t.Errorf("the error is %q, want it to contain %q", err, want)
 	}
 	// If the operator accepts the loss, the night is partial, and no table is graded exact.
 	h.cfg.AllowMassDelete = true
 	partial := h.partialNight()
 	h.requireStream(partial.Run, "articles", fetch.BestEffort, "answered 404")
 	if s := streamOf(t, partial.Run, "articles"); s.Fetched != 0 || !s.Incomplete {
-		t.Errorf("articles: %+v", s)
+		t.Errorf("the stream articles has %+v, want no fetched row and Incomplete", s)
 	}
 }
 
@@ -110,20 +110,20 @@ func TestTrialListedArticlesAnswered404AreKept(t *testing.T) {
 					want, grade = 3, fetch.BestEffort
 				}
 				if res.Run.ExitCode != want {
-					t.Errorf("the night ended with %d, want %d", res.Run.ExitCode, want)
+					t.Errorf("the night ended with exit code %d, want %d", res.Run.ExitCode, want)
 				}
 				h.requireStream(res.Run, "articles", grade, fmt.Sprintf("%d of ", c.gone))
 				h.requireStream(res.Run, "articles", grade, "were answered 404 although a list contains them; their rows are kept")
 				s := streamOf(t, res.Run, "articles")
 				if int(s.Fetched) != h.count("articles", "TRUE")-before || s.Incomplete != c.partial {
-					t.Errorf("fetched %d of %d rows, lacking %v", s.Fetched, h.count("articles", "TRUE"), s.Incomplete)
+					t.Errorf("fetched %d articles with Incomplete %t, want %d and %t", s.Fetched, s.Incomplete, h.count("articles", "TRUE")-before, c.partial)
 				}
 				for _, id := range lost {
 					if n := h.count("articles", "id = ?", id); (n == 1) != !first {
-						t.Errorf("article %s has %d rows", id, n)
+						t.Errorf("article %s has %d rows, want one row unless this is the first night, and none then", id, n)
 					}
 					if n := h.count("meta.deletions", "key LIKE ?", "%"+id+"%"); n != 0 {
-						t.Errorf("meta.deletions contains article %s", id)
+						t.Errorf("meta.deletions has %d rows of article %s, want none", n, id)
 					}
 				}
 				// The next night requests them again.

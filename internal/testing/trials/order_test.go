@@ -134,7 +134,7 @@ func requireCode(t *testing.T, ctx context.Context, cfg pipeline.Config, codes .
 			return code
 		}
 	}
-	t.Fatalf("the night ended %s with %d: %v\n%s", res.Run.Outcome, res.Run.ExitCode, err, reasons(res.Run))
+	t.Fatalf("the night ended %s with exit code %d, want one of %v: %v\n%s", res.Run.Outcome, res.Run.ExitCode, codes, err, reasons(res.Run))
 	return -1
 }
 

@@ -28,7 +28,7 @@ import (
 // powerTrial cuts the power during an operation on a warehouse.
 type powerTrial struct {
 	*harness
-	// before is the warehouse at the begin of the operation.
+	// before is the warehouse at the beginning of the operation.
 	before string
 	// versions are the runs that readers may see after a power cut. "" means no snapshot.
 	versions []string
@@ -156,7 +156,7 @@ func versionFolders(t *testing.T, dir string) []string {
 }
 
 // requireNextNight runs the night after a power cut. It must publish the rows of the reference,
-// and leave no damage. repeat, if any, runs after the night.
+// and leave no damage. repeat runs after the night and may be nil.
 func (p *powerTrial) requireNextNight(t *testing.T, dir, reference string, repeat func(cfg pipeline.Config) error) {
 	t.Helper()
 	cfg := p.in(dir)
@@ -165,10 +165,10 @@ func (p *powerTrial) requireNextNight(t *testing.T, dir, reference string, repea
 	w := warehouseOf(t, cfg)
 	res, err := pipeline.Run(t.Context(), cfg)
 	if err != nil || res.Run.ExitCode != 0 {
-		t.Fatalf("the next night %s ended %s with %d: %v\n%s", res.Run.ID, res.Run.Outcome, res.Run.ExitCode, err, reasons(res.Run))
+		t.Fatalf("the next night %s ended %s with exit code %d, want 0: %v\n%s", res.Run.ID, res.Run.Outcome, res.Run.ExitCode, err, reasons(res.Run))
 	}
 	if run := requireIntact(t, dir); run != res.Run.ID {
-		t.Errorf("readers see %s after night %s", run, res.Run.ID)
+		t.Errorf("readers see %s after the night, want %s", run, res.Run.ID)
 	}
 	if repeat != nil {
 		must(t, repeat(cfg))
@@ -176,7 +176,7 @@ func (p *powerTrial) requireNextNight(t *testing.T, dir, reference string, repea
 	found, err := integrity.Check(t.Context(), w, true)
 	must(t, err)
 	for _, damage := range found.Damage {
-		t.Errorf("damage after the next night: %+v", damage)
+		t.Errorf("after the next night there is damage %+v, want none", damage)
 	}
 	if reference != "" {
 		requireSameMain(t, reference, dir)
@@ -350,7 +350,7 @@ func cutHeld(t *testing.T, seed uint64, limit int, decide func(w *warehouse.Ware
 		h, ok, err := w.Held()
 		must(t, err)
 		if damaged, _ := w.CheckHeld(t.Context(), true); ok && (h.Manifest.RunID == seen || len(damaged) > 0) {
-			t.Errorf("%s is held, and readers see %s: %v", h.Manifest.RunID, seen, damaged)
+			t.Errorf("%s is held with the damaged files %v, and readers see %s; want an undamaged version that readers do not see", h.Manifest.RunID, damaged, seen)
 		}
 		p.requireNextNight(t, dir, reference, nil)
 	})
@@ -384,7 +384,7 @@ func cutInbox(t *testing.T, seed uint64, limit int) int {
 		}
 		for _, id := range point.acknowledged {
 			if !slices.Contains(stored, id) {
-				t.Errorf("the acknowledged event %s is lost; the night has %q", id, stored)
+				t.Errorf("the night stored the events %q, want the acknowledged event %s among them", stored, id)
 			}
 		}
 	})
@@ -410,7 +410,7 @@ func receive(t *testing.T, m webhookHarness, w *warehouse.Warehouse, dir string,
 		status, err := sim.Deliver(t.Context(), server.Client(), server.URL, d, hookSecret)
 		must(t, err)
 		if status != http.StatusNoContent {
-			t.Fatalf("event %s was answered with %d", d.ID, status)
+			t.Fatalf("event %s was answered with %d, want 204", d.ID, status)
 		}
 		trace.acknowledge(d.ID)
 	}

@@ -33,8 +33,8 @@ import (
 // object is a file, folder or symbolic link. Object 0 is none.
 type object int
 
-// inode identifies an object while it exists. Numbers are used again, so it has the time of
-// creation as well.
+// inode identifies an object while it exists. The file system can use the number of a removed
+// object again, so the time of creation is needed as well.
 type inode struct {
 	number uint64
 	born   unix.StatxTimestamp
@@ -63,8 +63,8 @@ func (s diskState) clone() diskState {
 	return diskState{maps.Clone(s.entries), maps.Clone(s.files)}
 }
 
-// entryChange changes names atomically, as a creation, a rename or a removal does. The value 0
-// removes a name.
+// entryChange is one creation, rename or removal: the objects that names have after it. A removed
+// name has object 0.
 type entryChange map[entryKey]object
 
 // tracePoint is a time at which the power could fail.
@@ -72,7 +72,7 @@ type tracePoint struct {
 	step string
 	// synced is what the disk certainly has.
 	synced diskState
-	// pending are the changes of names since, oldest first.
+	// pending are the changes of names after synced, oldest first.
 	pending []entryChange
 	// written is the newest content of all files.
 	written map[object]content
@@ -96,7 +96,7 @@ type diskTrace struct {
 	// written is the newest content of all files, also of removed ones.
 	written map[object]content
 	pending []entryChange
-	// syncing has the content of objects at the begin of a running fsync, by step and path.
+	// syncing has the content of objects at the beginning of a running fsync, by step and path.
 	syncing      map[string]map[object]content
 	acknowledged []string
 	points       []tracePoint
@@ -439,8 +439,8 @@ func (d *diskTrace) bytesOf(t *testing.T, p tracePoint, id object, f fate, unsyn
 	return append(slices.Clone(now[:kept]), make([]byte, len(now)-kept)...)
 }
 
-// TestPowerModelKnowsWhatIsSynced leaves the states of three ways to replace a file. Only that of
-// durable never loses both contents.
+// TestPowerModelKnowsWhatIsSynced replaces a file in three ways and makes the files that a power
+// cut can leave. Only with durable is each of them the old or the new content.
 func TestPowerModelKnowsWhatIsSynced(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

@@ -151,7 +151,7 @@ func requirePrivate(t *testing.T, minColumns int, wanted func(name string) bool,
 	public.runMarkedNights()
 	columns, places := public.markedColumns(), public.findMark(canary)
 	if len(columns) < minColumns || !slices.Contains(places, "past.orders") || !slices.Contains(places, "meta.rejects") {
-		t.Fatalf("%d columns and these places contain the mark: %v", len(columns), places)
+		t.Fatalf("without rules the mark is in %d columns and in %q, want at least %d columns, and past.orders and meta.rejects", len(columns), places, minColumns)
 	}
 	for _, p := range rules(splitHashable(t, public.cfg.Streams, columns)) {
 		t.Run(fmt.Sprintf("%d dropped, %d hashed", len(p.Drop), len(p.Hash)), func(t *testing.T) {
@@ -162,7 +162,7 @@ func requirePrivate(t *testing.T, minColumns int, wanted func(name string) bool,
 				t.Errorf("private values are in (-want +got):\n%s", diff)
 			}
 			if n := m.count("orders", "true"); n == 0 {
-				t.Error("there are no orders: the rules removed more than values")
+				t.Error("there are no orders, want the rules to remove only values")
 			}
 		})
 	}
@@ -248,6 +248,6 @@ func TestTrialUnpublishedFilesArePrivate(t *testing.T) {
 		}))
 	}
 	if files < 6 {
-		t.Errorf("only %d files were checked", files)
+		t.Errorf("%d files were checked, want at least 6", files)
 	}
 }

@@ -18,11 +18,11 @@ func TestProgressOfANight(t *testing.T) {
 	watch := &pipeline.Watch{}
 	h.cfg.Watch = watch
 	if _, ok := watch.Progress(); ok {
-		t.Error("there is progress before the night")
+		t.Error("there is progress before the night, want none")
 	}
 	h.goodNight()
 	if _, ok := watch.Progress(); ok {
-		t.Error("there is progress after the night")
+		t.Error("there is progress after the night, want none")
 	}
 
 	var seen ledger.Progress
@@ -34,20 +34,20 @@ func TestProgressOfANight(t *testing.T) {
 	})
 	res := h.goodNight()
 	if seen.Run != res.Run.ID || seen.Phase != "reading orders" || !seen.StartedAt.Equal(res.Run.StartedAt) {
-		t.Errorf("the progress is %+v, want orders of run %s", seen, res.Run.ID)
+		t.Errorf("the progress is %+v, want phase %q of run %s since %v", seen, "reading orders", res.Run.ID, res.Run.StartedAt)
 	}
 	states := map[string]ledger.StreamProgress{}
 	for _, s := range seen.Streams {
 		states[s.Name] = s
 	}
 	if one := states["orders"]; one.State != ledger.Reading || one.Total != 2 || one.Done != 1 || one.Rows != 7 || one.Pass != 1 {
-		t.Errorf("the progress of orders is %+v, want 1 page of 2 with 7 rows", one)
+		t.Errorf("the progress of orders is %+v, want 1 page of 2 with 7 rows in pass 1", one)
 	}
 	if one := states["order_details"]; one.State != ledger.Waiting {
 		t.Errorf("the progress of order_details is %+v, want it waiting", one)
 	}
 	if seen.Expected <= seen.Requests || seen.Requests < 2 {
-		t.Errorf("the progress shows %d requests of %d expected ones", seen.Requests, seen.Expected)
+		t.Errorf("the progress has %d requests of %d expected ones, want at least 2, and fewer than expected", seen.Requests, seen.Expected)
 	}
 }
 
@@ -78,10 +78,10 @@ func TestStoppingFinishesTheCommit(t *testing.T) {
 			}
 			res, err := h.nightWithContext(ctx)
 			if res.Run.Outcome != c.outcome || res.Run.ExitCode != c.code {
-				t.Errorf("the night ended %s with %d: %v", res.Run.Outcome, res.Run.ExitCode, err)
+				t.Errorf("the night ended %s with exit code %d, want %s with %d: %v", res.Run.Outcome, res.Run.ExitCode, c.outcome, c.code, err)
 			}
 			if c.code != 0 && !errors.Is(err, context.Canceled) {
-				t.Errorf("the night ended with %v", err)
+				t.Errorf("the error of the night is %v, want context.Canceled", err)
 			}
 		})
 	}

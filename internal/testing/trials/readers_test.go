@@ -242,7 +242,7 @@ func (h *harness) publishNight() publication {
 	db := openUnmanaged(h.t, h.path("catalog.duckdb")+"?access_mode=read_only&threads=1")
 	defer db.Close()
 	if got := query(h.t, db, "SELECT max(run_id) FROM meta.runs")[0][0].String; got != p.run {
-		h.t.Errorf("a connection made after the publish of %s sees %s", p.run, got)
+		h.t.Errorf("a connection made after the publish sees run %s, want %s", got, p.run)
 	}
 	return p
 }
@@ -276,21 +276,21 @@ func (h *harness) startReaders(processes int) map[readerID]*child {
 func requireConsistent(t *testing.T, v readerConfig, seen observations, published []publication) {
 	t.Helper()
 	if seen.Rounds == 0 || seen.ProblemCount > 0 {
-		t.Errorf("%s: %d of %d rounds had problems: %q", v, seen.ProblemCount, seen.Rounds, seen.Problems)
+		t.Errorf("%s: %d of %d rounds had problems, want rounds without problems: %q", v, seen.ProblemCount, seen.Rounds, seen.Problems)
 	}
 	if v.KeepOpen && !v.Parquet {
 		if len(seen.Last) != 1 {
-			t.Errorf("%s: a single connection saw %d runs: %v", v, len(seen.Last), seen.Last)
+			t.Errorf("%s: a single connection saw %d runs, want 1: %v", v, len(seen.Last), seen.Last)
 		}
 		return
 	}
 	if len(seen.Last) < 2 {
-		t.Errorf("%s: saw no new run: %v", v, seen.Last)
+		t.Errorf("%s: the rounds saw the runs %v, want at least 2", v, seen.Last)
 	}
 	for i, p := range published[:len(published)-1] {
 		next := published[i+1]
 		if last, ok := seen.Last[p.run]; ok && last.After(next.at) {
-			t.Errorf("%s: a round saw %s that began %v after the publish of %s", v, p.run, last.Sub(next.at), next.run)
+			t.Errorf("%s: a round saw %s although it began %v after the publish of %s", v, p.run, last.Sub(next.at), next.run)
 		}
 	}
 }

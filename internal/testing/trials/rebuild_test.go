@@ -28,18 +28,18 @@ func TestTrialRebuildGivesTheSameHistory(t *testing.T) {
 	r, err := pipeline.Rebuild(t.Context(), h.cfg, false)
 	must(t, err)
 	if r.Snapshots != 4 || h.latestRun() != r.Manifest.RunID {
-		t.Errorf("run %[2]s was rebuilt from %[1]d snapshots, want 4, and readers see %[3]s", r.Snapshots, r.Manifest.RunID, h.latestRun())
+		t.Errorf("the rebuild %s used %d snapshots, and readers see %s; want 4 snapshots, and readers to see the rebuild", r.Manifest.RunID, r.Snapshots, h.latestRun())
 	}
 	if diff := cmp.Diff(before, h.historySums()); diff != "" {
 		t.Errorf("the rebuilt history differs (-before +after):\n%s", diff)
 	}
 	if got := h.queryOne("SELECT string_agg(stream || id || coalesce(fingerprint, ''), ',' ORDER BY stream, id) FROM meta.details"); got != details {
-		t.Error("meta.details was not restored")
+		t.Errorf("after the rebuild meta.details is %s, want %s", got, details)
 	}
 	h.cfg.Details = "changed"
 	res := h.goodNight()
 	if res.Run.Changed+res.Run.New == 0 || res.Run.New > 100 {
-		t.Errorf("the next night found %d new and %d changed rows", res.Run.New, res.Run.Changed)
+		t.Errorf("the next night found %d new and %d changed rows, want some and at most 100 new ones", res.Run.New, res.Run.Changed)
 	}
 }
 

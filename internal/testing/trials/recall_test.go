@@ -68,10 +68,10 @@ func compareRecall(t *testing.T, order sim.ListOrder) {
 		defer db.Close()
 		requireSameRows(t, db, "meta.drift", "*")
 		if len(entryFiles(t, h.cfg.Warehouse.Dir)) == 0 {
-			t.Error("the warehouse with recall has no entry files")
+			t.Error("the warehouse with recall has no entry files, want some")
 		}
 		if n := len(entryFiles(t, decoding.Warehouse.Dir)); n > 0 {
-			t.Errorf("the warehouse without recall has %d entry files", n)
+			t.Errorf("the warehouse without recall has %d entry files, want none", n)
 		}
 	}
 	night()
@@ -174,6 +174,6 @@ func TestStoppedNightRemovesItsEntryFiles(t *testing.T) {
 	left, err := filepath.Glob(h.path("state", "seen", "*"))
 	must(t, err)
 	if want := entryFiles(t, h.cfg.Warehouse.Dir); len(want) != 1 || !slices.Equal(left, want) {
-		t.Errorf("files %v, want %v", left, want)
+		t.Errorf("state/seen contains %q, want only the entry file of the version, %q", left, want)
 	}
 }

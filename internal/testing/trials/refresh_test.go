@@ -53,7 +53,7 @@ func TestTrialRefreshReadsOnlyItsTargets(t *testing.T) {
 	}
 	m.requestHook.Store(nil)
 	if res.Run.IsNight() || res.Manifest.Kind != ledger.Refresh || m.latestRun() != res.Run.ID {
-		t.Errorf("run %s of kind %q is published as %q, but readers see %s", res.Run.ID, res.Run.Kind, res.Manifest.Kind, m.latestRun())
+		t.Errorf("run %s has kind %q, its manifest %q, and readers see %s; want a refresh that readers see", res.Run.ID, res.Run.Kind, res.Manifest.Kind, m.latestRun())
 	}
 	m.requireLines("SELECT kind FROM meta.runs ORDER BY run_id", "night", "refresh")
 	if diff := cmp.Diff(grades, m.lines("SELECT stream || ' ' || grade || coalesce(reason, '') FROM meta.streams WHERE run_id = '"+res.Run.ID+"' AND stream NOT LIKE '%events' ORDER BY 1")); diff != "" {
@@ -61,19 +61,19 @@ func TestTrialRefreshReadsOnlyItsTargets(t *testing.T) {
 	}
 	if got := m.count("meta.streams s JOIN meta.runs r ON r.run_id = ?", "s.run_id = ? AND s.stream NOT LIKE '%events' AND s.age_since IS DISTINCT FROM r.snapshot_at",
 		night.Run.ID, res.Run.ID); got != 0 {
-		t.Errorf("%d streams have an age_since that is not the snapshot time of the night", got)
+		t.Errorf("%d streams have an age_since that is not the snapshot time of the night, want none", got)
 	}
 	if got := m.count("article_status_events", "article_id = ?", article); got != 1 {
-		t.Errorf("the event has %d rows", got)
+		t.Errorf("the event has %d rows, want 1", got)
 	}
 	for _, table := range []string{"articles", "article_comments", "campaigns", "campaign_articles"} {
 		if got := m.count("meta.tables", "run_id = ? AND table_name = ? AND rows_gone > 3", res.Run.ID, table); got != 0 {
-			t.Errorf("the refresh removed more than 3 rows of %s", table)
+			t.Errorf("the refresh removed more than 3 rows of %s, want at most 3", table)
 		}
 	}
 	row, _ := m.service.Object("/articles/" + article)
 	if prefix := m.queryOne("SELECT status_prefix FROM articles WHERE id = ?", article); !strings.Contains(string(row), `"`+prefix+`"`) {
-		t.Errorf("status %q, but the service has %s", prefix, row)
+		t.Errorf("the warehouse has the status %q, want that of the service: %s", prefix, row)
 	}
 }
 
@@ -91,10 +91,10 @@ func TestTrialStoppedRefreshErrorNamesNextNight(t *testing.T) {
 	m.at = m.at.Add(time.Hour)
 	res, err := pipeline.Refresh(ctx, m.cfg, pipeline.Targets{Articles: []string{article}})
 	if err == nil || res.Run.Outcome != ledger.Interrupted {
-		t.Fatalf("the refresh ended %q with %v", res.Run.Outcome, err)
+		t.Fatalf("the refresh ended %q with the error %v, want interrupted with an error", res.Run.Outcome, err)
 	}
 	if text := err.Error(); !strings.HasSuffix(text, "the next night reads the records of this refresh") || strings.Contains(text, "resume") {
-		t.Errorf("the error of the refresh is %q", text)
+		t.Errorf("the error of the refresh is %q, want it to name the next night and not resume", text)
 	}
 }
 
@@ -104,7 +104,7 @@ func TestTrialRefreshDoesNotCountAsNight(t *testing.T) {
 	m := newWebhookHarness(t, smallWorld(), eventStreams()...)
 	m.cfg.Details, m.cfg.LiveDays, m.cfg.Recheck, m.cfg.Warehouse.KeepVersions = "changed", 1, 3, 2
 	if _, err := pipeline.Refresh(t.Context(), m.cfg, pipeline.Targets{Articles: []string{"x"}}); !errors.Is(err, pipeline.ErrPending) {
-		t.Fatalf("before the first night a refresh ends with %v", err)
+		t.Fatalf("the error of a refresh before the first night is %v, want ErrPending", err)
 	}
 	m.goodNight()
 	second := m.goodNight()
@@ -126,7 +126,7 @@ func TestTrialRefreshDoesNotCountAsNight(t *testing.T) {
 		t.Errorf("rolled back to %s, want the night before, %s", back.RunID, second.Run.ID)
 	}
 	if _, err := pipeline.Replay(t.Context(), m.cfg, m.refresh(targets).Run.ID); err == nil {
-		t.Error("a refresh was replayed")
+		t.Error("a refresh was replayed, want an error")
 	}
 }
 
@@ -142,10 +142,10 @@ func TestTrialFailedRefreshKeepsTheSnapshot(t *testing.T) {
 	m.at = m.at.Add(time.Hour)
 	res, err := pipeline.Refresh(t.Context(), m.cfg, pipeline.Targets{Articles: []string{article[0]}})
 	if err == nil || res.Run.Outcome != ledger.Failed {
-		t.Errorf("the refresh ended %q with %v, want a failure", res.Run.Outcome, err)
+		t.Errorf("the refresh ended %q with the error %v, want failed with an error", res.Run.Outcome, err)
 	}
 	if m.latestRun() != before {
-		t.Errorf("%s was published", m.latestRun())
+		t.Errorf("readers see %s, want %s", m.latestRun(), before)
 	}
 	m.service.SetFaults()
 	m.goodNight()

@@ -167,7 +167,7 @@ func newRepairs(t *testing.T) *repairs {
 	delete(r.visibleSums, "meta.tables")
 	r.targets = r.listTargets()
 	if len(r.visible) < 100 || len(r.baseRuns) != 5 {
-		t.Fatalf("%d facts of %d runs", len(r.visible), len(r.baseRuns))
+		t.Fatalf("the catalog has %d facts of %d runs, want at least 100 facts of 5 runs", len(r.visible), len(r.baseRuns))
 	}
 	return r
 }
@@ -535,7 +535,7 @@ func (r *repairs) sameContent(t *testing.T, dir string) bool {
 	got := tableSums(t, filepath.Join(dir, "catalog.duckdb"), false)
 	for table, sum := range r.visibleSums {
 		if got[table] != sum {
-			t.Logf("%s differs: %s, %s before", table, got[table], sum)
+			t.Logf("%s has the checksum %s, want %s as before", table, got[table], sum)
 			return false
 		}
 	}

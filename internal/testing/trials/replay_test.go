@@ -29,17 +29,17 @@ func TestTrialReplayGivesIdenticalTablesWithoutTheNetwork(t *testing.T) {
 	res, err := pipeline.Replay(t.Context(), h.cfg, last.Run.ID)
 	must(t, err)
 	if res.Run.ExitCode != 0 || h.latestRun() != res.Run.ID || !strings.HasPrefix(res.Run.ID, last.Run.ID+"-") {
-		t.Errorf("the replay %s of %s ended with %d, latest is %s", res.Run.ID, last.Run.ID, res.Run.ExitCode, h.latestRun())
+		t.Errorf("the replay %s of %s ended with exit code %d, and readers see %s; want 0, and readers to see the replay", res.Run.ID, last.Run.ID, res.Run.ExitCode, h.latestRun())
 	}
 	if diff := cmp.Diff(before, h.historySums()); diff != "" {
 		t.Errorf("the replayed tables differ (-before +after):\n%s", diff)
 	}
 	if requests := h.service.Requests(); len(requests) > 0 {
-		t.Errorf("the service got %d requests, the first for %s", len(requests), requests[0].Path)
+		t.Errorf("the service got %d requests, the first for %s, want none", len(requests), requests[0].Path)
 	}
 	for i, s := range res.Run.Streams {
 		if want := last.Run.Streams[i].Grade; s.Grade != want {
-			t.Errorf("%s is %s in the replay, but was %s", s.Stream, s.Grade, want)
+			t.Errorf("%s is %s in the replay, want %s", s.Stream, s.Grade, want)
 		}
 	}
 }
@@ -60,7 +60,7 @@ func TestTrialReplayPublishesARunThatWasStoppedByAGate(t *testing.T) {
 	replayed, err := pipeline.Replay(t.Context(), h.cfg, res.Run.ID)
 	must(t, err)
 	if h.latestRun() != replayed.Run.ID || h.count("product_listings", "true") != 0 {
-		t.Errorf("latest is %s with %d listings", h.latestRun(), h.count("product_listings", "true"))
+		t.Errorf("readers see %s with %d listings, want the replay %s without listings", h.latestRun(), h.count("product_listings", "true"), replayed.Run.ID)
 	}
 }
 
@@ -71,7 +71,7 @@ func TestReplayErrors(t *testing.T) {
 		t.Helper()
 		_, err := pipeline.Replay(t.Context(), h.cfg, run)
 		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("replay of %q: got %v, want %q", run, err, want)
+			t.Errorf("the error of the replay of %q is %v, want it to contain %q", run, err, want)
 		}
 	}
 	first := h.goodNight()
@@ -80,7 +80,7 @@ func TestReplayErrors(t *testing.T) {
 	requireError("20200101T000000Z", "this run has no landed answers")
 	requireError("../state", "this run has no landed answers")
 	if h.cfg.Fetch.Offline {
-		t.Error("the caller's configuration was changed")
+		t.Error("the replay changed the configuration of its caller, want Offline to stay false")
 	}
 
 	wh := warehouseOf(t, h.cfg)
@@ -115,7 +115,7 @@ func TestTrialReplayAfterTheAdvisedRollback(t *testing.T) {
 	h.at = h.at.Add(time.Hour)
 	replayed, err := pipeline.Replay(t.Context(), h.cfg, second.Run.ID)
 	if err != nil || h.latestRun() != replayed.Run.ID {
-		t.Errorf("readers see %s after the replay %s: %v", h.latestRun(), replayed.Run.ID, err)
+		t.Errorf("readers see %s after the replay, want %s: %v", h.latestRun(), replayed.Run.ID, err)
 	}
 }
 

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"maps"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -43,12 +42,12 @@ func TestTrialRestoreEqualsTheOriginal(t *testing.T) {
 		must(t, os.RemoveAll(h.path(name)))
 	}
 	if _, err := h.night(); !errors.As(err, new(*warehouse.LostError)) {
-		t.Fatalf("a night started in a warehouse without versions: %v", err)
+		t.Fatalf("the error of a night in a warehouse without versions is %v, want a LostError", err)
 	}
 	r, err := pipeline.Rebuild(t.Context(), h.cfg, false)
 	must(t, err)
 	if r.Snapshots != 5 || r.Between != 0 || !r.Meta || len(r.Skipped) != 0 {
-		t.Errorf("the rebuild returned %+v", r)
+		t.Errorf("the rebuild returned %+v, want 5 snapshots, Between 0, Meta, and no skipped file", r)
 	}
 	requireContents(t, before, contents(t, h.path("catalog.duckdb")))
 	if diff := cmp.Diff(results, h.queryResults("")); diff != "" {
@@ -124,7 +123,7 @@ func requireContents(t *testing.T, want, got map[string][]string) {
 		}
 	}
 	if len(want) != len(got) {
-		t.Errorf("%d tables and views, want %d", len(got), len(want))
+		t.Errorf("the catalog has %d tables and views, want %d", len(got), len(want))
 	}
 }
 
@@ -159,7 +158,7 @@ func (h *harness) queryResults(asOf string) map[string]string {
 		results[q.Name] = text.String()
 	}
 	if len(results) < 36 {
-		h.t.Errorf("only %d queries were run on the catalog in %s", len(results), filepath.Dir(h.path("x")))
+		h.t.Errorf("%d queries were run on the catalog in %s, want at least 36", len(results), h.cfg.Warehouse.Dir)
 	}
 	return results
 }

@@ -17,14 +17,14 @@ import (
 // landed response may be requested again, except for the token, and for page 1 of a list to
 // confirm that the list did not change. The values must be those of an uninterrupted night.
 func TestResumedNightRepeatsNoRequests(t *testing.T) {
-	for _, cut := range []int32{2, 7, 15, 40} {
+	for _, request := range []int32{2, 7, 15, 40} {
 		t.Run("", func(t *testing.T) {
 			t.Parallel()
 			h := newHarness(t, smallWorld())
 			h.cfg.ResumeMaxAge = time.Hour
 			h.service.Advance(1)
 			h.at = h.service.Now().Add(2 * time.Hour)
-			first := h.interruptedNight(cut)
+			first := h.interruptedNight(request)
 			landed := h.landedRequests(first.Run.ID)
 			h.service.ResetRequests()
 			h.at = h.at.Add(10 * time.Minute)
@@ -35,12 +35,12 @@ func TestResumedNightRepeatsNoRequests(t *testing.T) {
 			}
 			for _, r := range h.service.Requests() {
 				if landed[r.Path] && !strings.HasSuffix(r.Path, "page=1") && r.Path != "/auth/token" {
-					t.Errorf("%s had landed but was requested again", r.Path)
+					t.Errorf("%s was requested again although its response had landed", r.Path)
 				}
 			}
 			h.requireValues(newReference(t, h.service, h.cfg.Streams))
 			if lines := ledgerRuns(t, h); len(lines) != 1 || lines[0].ExitCode != 0 {
-				t.Errorf("the ledger has %d runs, want one complete run", len(lines))
+				t.Errorf("the ledger has %+v, want one run with exit code 0", lines)
 			}
 		})
 	}
@@ -67,7 +67,7 @@ func (h *harness) landedRequests(run string) map[string]bool {
 		all[strings.TrimSuffix(path+"?"+query, "?")] = true
 	}
 	if len(all) == 0 {
-		h.t.Fatalf("run %s has no landed answers", run)
+		h.t.Fatalf("run %s has no landed responses", run)
 	}
 	return all
 }
@@ -86,7 +86,7 @@ func (h *harness) interruptedNight(n int32) pipeline.Result {
 	res, err := pipeline.Run(ctx, h.cfg)
 	h.requestHook.Store(nil)
 	if err == nil || res.Run.ExitCode != 130 {
-		h.t.Fatalf("the interrupted night ended with %d: %v", res.Run.ExitCode, err)
+		h.t.Fatalf("the interrupted night ended with exit code %d, want 130: %v", res.Run.ExitCode, err)
 	}
 	return res
 }
@@ -108,7 +108,7 @@ func TestOldOrForeignRunIsNotResumed(t *testing.T) {
 			res, err := pipeline.Run(t.Context(), h.cfg)
 			must(t, err)
 			if res.Run.ID == first.Run.ID {
-				t.Errorf("run %s was resumed", first.Run.ID)
+				t.Errorf("run %s was resumed, want a new run", first.Run.ID)
 			}
 		})
 	}

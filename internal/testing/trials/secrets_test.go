@@ -204,20 +204,20 @@ func TestTrialNoSentinelIsPublished(t *testing.T) {
 	public := newPrivateHarness(t, transform.Privacy{}, func(string) bool { return true })
 	public.runSentinelNights()
 	if found := public.findMark(sentinel); len(found) < 10 {
-		t.Fatalf("without rules sentinels are only in %v", found)
+		t.Fatalf("without rules sentinels are in %q, want at least 10 places", found)
 	}
 	m := newPrivateHarness(t, sentinelRules(), func(string) bool { return true })
 	m.runSentinelNights()
 	if found := m.findMark(sentinel); len(found) > 0 {
-		t.Errorf("sentinels were published in %v", found)
+		t.Errorf("sentinels were published in %q, want none", found)
 	}
 	for _, table := range []string{"meta.rejects", "past.orders", "orders", "profile_orders", "campaign_articles"} {
 		if m.count(table, "true") == 0 {
-			t.Errorf("table %s is empty", table)
+			t.Errorf("table %s is empty, want rows", table)
 		}
 	}
 	if m.count("meta.rejects", `raw LIKE '%"soon"%' AND raw LIKE '%(withheld)%'`) == 0 {
-		t.Error("no rejected record was kept without its private parts")
+		t.Error("meta.rejects has no record without its private parts, want one")
 	}
 }
 

@@ -59,14 +59,14 @@ func (h *harness) requireOneRan(starters []*child, refused map[*child]bool) {
 	var complete nightEnd
 	worker.readReport(h.t, &complete)
 	if complete.Code != 0 || h.latestRun() != complete.Run {
-		h.t.Errorf("the run with the lock ended with %d: %s", complete.Code, complete.Error)
+		h.t.Errorf("the run %s with the lock ended with exit code %d, and readers see %s; want 0, and readers to see the run: %s", complete.Run, complete.Code, h.latestRun(), complete.Error)
 	}
 	want := &warehouse.LockedError{PID: worker.cmd.Process.Pid, Run: complete.Run, Since: h.service.Now().UTC()}
 	for p := range refused {
 		var end nightEnd
 		p.readReport(h.t, &end)
 		if end.Code != 4 || !gocmp.Equal(end.Held, want) {
-			h.t.Errorf("process %d ended with %d: %s; want 4 and %v", p.cmd.Process.Pid, end.Code, end.Error, want)
+			h.t.Errorf("process %d ended with exit code %d and %v, want 4 and %v: %s", p.cmd.Process.Pid, end.Code, end.Held, want, end.Error)
 		}
 	}
 }

@@ -14,8 +14,8 @@ import (
 	"placementsync/internal/pipeline"
 )
 
-// limitDisk limits the file size of this process as the job requires. restore removes the
-// limit. A write beyond it fails as on a full disk. Setting it needs no privileges.
+// limitDisk limits the size of the files that this process writes, as the job requires. A write
+// beyond the limit fails as on a full disk. No privileges are needed. restore removes the limit.
 func (j job) limitDisk(cfg *pipeline.Config) (restore func() error, err error) {
 	var was unix.Rlimit
 	if err := unix.Getrlimit(unix.RLIMIT_FSIZE, &was); err != nil {

@@ -116,7 +116,7 @@ func TestKilledRunIsInTheLedger(t *testing.T) {
 	j.At = c.at.Add(7 * time.Hour)
 	res := c.mustComplete(pipeline.Run(t.Context(), j.config()))
 	if res.Run.ID == c.night {
-		t.Errorf("run %s was resumed after 7 hours", c.night)
+		t.Errorf("run %s was resumed after 7 hours, want a new run", c.night)
 	}
 	requireKilled(t, wh.Ledger.Runs, c.night)
 	db := openUnmanaged(t, filepath.Join(c.dir, "catalog.duckdb")+"?access_mode=read_only&threads=1")
@@ -124,7 +124,7 @@ func TestKilledRunIsInTheLedger(t *testing.T) {
 	got := query(t, db, `SELECT started_at = ?::TIMESTAMPTZ AND ended_at IS NULL AND snapshot_at IS NULL AND exit_code IS NULL
 		AND error LIKE '%killed%' FROM meta.runs WHERE run_id = ? AND outcome = 'killed'`, c.at.Format(time.RFC3339), c.night)
 	if len(got) != 1 || got[0][0].String != "true" {
-		t.Errorf("meta.runs has for the killed run: %v", got)
+		t.Errorf("the row of the killed run in meta.runs is as expected: %v, want one row with true", got)
 	}
 }
 
@@ -147,7 +147,7 @@ func TestTrialKilledDryRunIsInTheLedger(t *testing.T) {
 	j := c.job(killedAgent, c.dir)
 	j.At = c.at.Add(2 * time.Minute)
 	if res := c.mustComplete(pipeline.Run(t.Context(), j.config())); res.Run.ID != c.night {
-		t.Errorf("run %s started, but %s was not resumed", res.Run.ID, c.night)
+		t.Errorf("the run is %s, want %s to be resumed", res.Run.ID, c.night)
 	}
 	requireKilled(t, wh.Ledger.Runs, killed)
 	dry.At, dry.KillAt = c.at.Add(time.Hour), stepCall{}
@@ -155,7 +155,7 @@ func TestTrialKilledDryRunIsInTheLedger(t *testing.T) {
 	runs, err := wh.Ledger.AllRuns()
 	must(t, err)
 	if last := runs[len(runs)-1]; last.Outcome != ledger.Complete || !last.SnapshotAt.IsZero() || len(runs) != 3 {
-		t.Errorf("after an undisturbed dry run the ledger has %+v", runs)
+		t.Errorf("the ledger has %+v, want 3 runs, of which the last is a complete dry run", runs)
 	}
 }
 
@@ -165,7 +165,7 @@ func requireKilled(t *testing.T, readRuns func() ([]ledger.Run, error), run stri
 	must(t, err)
 	i := slices.IndexFunc(runs, func(r ledger.Run) bool { return r.ID == run })
 	if i < 0 || runs[i].Outcome != ledger.Killed || runs[i].Attempts != 1 {
-		t.Errorf("the ledger has for the killed run %s: %+v", run, runs)
+		t.Errorf("the ledger has %+v, want run %s killed in 1 attempt", runs, run)
 	}
 }
 

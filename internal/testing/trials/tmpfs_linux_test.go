@@ -34,7 +34,7 @@ func TestTortureFullDisk(t *testing.T) {
 			var end nightEnd
 			p.readReport(t, &end)
 			if ok := end.Code == 0; ok != published || !ok && (end.Code != 1 || !strings.Contains(end.Error, "the disk is full")) {
-				t.Errorf("with %d free bytes the run ended with %d, published: %t: %s", room, end.Code, published, end.Error)
+				t.Errorf("with %d free bytes the run ended with exit code %d, published: %t; want 0 and published, or 1 and an error that the disk is full: %s", room, end.Code, published, end.Error)
 			}
 			if !published {
 				failed++

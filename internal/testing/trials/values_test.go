@@ -42,7 +42,7 @@ func requireChanges(t *testing.T, nights []nightData) {
 	last := nights[len(nights)-1].rows
 	for _, name := range []string{"product_listings", "product_listing_prices", "orders", "article_statuses", "outlets"} {
 		if cmp.Equal(nights[0].rows[name], last[name]) {
-			t.Errorf("%s did not change in %d nights", name, len(nights))
+			t.Errorf("%s did not change in %d nights, want changed rows", name, len(nights))
 		}
 	}
 }
@@ -65,7 +65,7 @@ func compareRows(t *testing.T, e expected, current map[string][]textRow, rows []
 		}
 	}
 	if len(want) != len(got) {
-		t.Errorf("%s has %d rows, but the service has %d", from, len(got), len(want))
+		t.Errorf("%s has %d rows, want %d as in the service", from, len(got), len(want))
 	}
 	const maxDiffs = 5
 	diffs := 0
@@ -75,7 +75,7 @@ func compareRows(t *testing.T, e expected, current map[string][]textRow, rows []
 			continue
 		}
 		if diffs++; diffs > maxDiffs {
-			t.Fatalf("%s: more rows differ", from)
+			t.Fatalf("%s: more than %d rows differ", from, maxDiffs)
 		}
 		t.Errorf("%s, row %s (-service +warehouse):\n%s", from, key, diff)
 	}
@@ -118,7 +118,7 @@ func readTable(t *testing.T, e expected, db *sql.DB, from string) []textRow {
 	}
 	for name := range wanted {
 		if types[name] == "" {
-			t.Errorf("%s has no column %s", from, name)
+			t.Errorf("%s has no column %s, want it", from, name)
 		}
 	}
 	rows := query(t, db, "SELECT "+strings.Join(exprs, ", ")+" FROM "+from)

@@ -1,4 +1,4 @@
--- Counts the rows loaded by the script: tables, rows of all tables, records, and items of the
+-- Counts the rows loaded by listings.sh: tables, rows of all tables, records, and items of the
 -- four lists of records: prices, tags, example links and includes.
 SELECT 1, count(*), count(*), sum(len(prices)), sum(len(tags)), sum(len(example_links)), sum(len(includes))
 FROM product_listings;

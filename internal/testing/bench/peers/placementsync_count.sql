@@ -1,6 +1,6 @@
 -- Counts the rows loaded by this program: tables, rows of all tables, records, and items of the
 -- four lists of records: prices, tags, example links and includes.
--- Its history, ledger and evidence are not counted.
+-- The tables of history and meta are not counted.
 SELECT 5, a.n + b.n + c.n + d.n + e.n, a.n, b.n, c.n, d.n, e.n
 FROM (SELECT count(*) AS n FROM product_listings) a,
     (SELECT count(*) AS n FROM product_listing_prices) b,
