@@ -16,8 +16,9 @@ import (
 // servicePage describes the service. "spec 4.1" in any file means its section 4.1.
 const servicePage = "docs/service.md"
 
-// checkCitations checks that every cited section, type and field of the service is on the page of
-// the service, and that no text refers to a page outside the repository.
+// checkCitations checks that every cited section, type and field of the service is on its page, that
+// every other section number has the name of its page, and that every named page is in the
+// repository.
 func checkCitations(t tree) []finding {
 	service := readServicePage(t)
 	var found []finding
@@ -54,7 +55,7 @@ var (
 	citedVerbatim = regexp.MustCompile(`^((?:GET |x-)?[a-z_/][\w./{}-]*[\w}])`)
 )
 
-// section is a section of the page with the records that it describes.
+// section is a section of the page: its text and the names of the records that it describes.
 type section struct {
 	text  string
 	types []string
@@ -96,10 +97,10 @@ func readServicePage(t tree) servicePageText {
 	return page
 }
 
-// missingCitations returns a description of each citation in a text that is not on the page.
-func (p servicePageText) missingCitations(cited string) []string {
+// missingCitations describes each citation in a text that is not on the page.
+func (p servicePageText) missingCitations(citing string) []string {
 	var found []string
-	for _, match := range citation.FindAllStringSubmatch(cited, -1) {
+	for _, match := range citation.FindAllStringSubmatch(citing, -1) {
 		for _, number := range append([]string{match[2]}, citedNumber.FindAllString(match[3], -1)...) {
 			if p.sections[number] == nil {
 				found = append(found, "there is no section "+number+" of the service")
@@ -170,9 +171,7 @@ func citingPlaces(t tree) []citingPlace {
 	return places
 }
 
-// specLiterals returns the values of the fields Spec in Go code in the form of other
-// citations: "2.4 Order, LineItem, 9" becomes "Spec 2.4 Order", "Spec 2.4 LineItem" and
-// "Spec 9".
+// specLiterals returns the values of the fields Spec in Go code as citations. See expandCitations.
 func specLiterals(s source) []citingPlace {
 	var places []citingPlace
 	for node := range ast.Preorder(s.file) {
@@ -191,6 +190,8 @@ func specLiterals(s source) []citingPlace {
 	return places
 }
 
+// expandCitations writes the items of a list as single citations: "2.4 Order, LineItem, 9" becomes
+// "Spec 2.4 Order", "Spec 2.4 LineItem" and "Spec 9".
 func expandCitations(list string) []string {
 	var all []string
 	number := ""
@@ -209,13 +210,13 @@ func TestStreamsCiteTheService(t *testing.T) {
 	for _, s := range stream.AllWithEvents() {
 		for _, cited := range expandCitations(s.Spec) {
 			for _, what := range service.missingCitations(cited) {
-				t.Errorf("stream %s: %s: correct its Spec, or %s", s.Name, what, servicePage)
+				t.Errorf("stream %s: %s, want valid citations: correct its Spec, or %s", s.Name, what, servicePage)
 			}
 		}
 	}
 }
 
-func TestCitationsAreHeld(t *testing.T) {
+func TestInvalidCitationsAreFound(t *testing.T) {
 	const page = "## 1 Purpose\n## 2 Records\n### 2.1 Shops\n#### Shop\n| `id`, `name` | text | |\n| `owner` | Person | |\n" +
 		"| `place` | object | |\n| `place.town` | text | |\n### 2.2 People\n#### Person\n| `age` | int | |\n#### Token info\n" +
 		"### 2.3 Calls\n| `GET /shops/{id}` | `x-shop-id` |\n"

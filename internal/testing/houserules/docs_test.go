@@ -41,7 +41,7 @@ func TestDocs(t *testing.T) {
 			}
 		}
 		if got, err := os.ReadFile(file); err != nil || !bytes.Equal(got, want) {
-			t.Errorf("%s:1: the page differs from the output of the binary (%v): run make docs", p.file, err)
+			t.Errorf("%s:1: the page differs from the output of the binary, want the same (%v): run make docs", p.file, err)
 		}
 	}
 }

@@ -15,7 +15,7 @@ import (
 // figures are the counts of one package.
 type figures struct {
 	code, comments, tests int // lines; code includes comments
-	functions, usedOnce   int // usedOnce counts unexported functions with one use
+	functions, usedOnce   int // usedOnce counts unexported functions with one use in their package
 	funcFields            int // struct fields with a function type
 }
 

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// rule is one rule and its check.
+// rule is a rule of this project and the function that finds its violations.
 type rule struct {
 	name  string
 	check func(tree) []finding
@@ -31,7 +31,7 @@ func rules() []rule {
 func TestHouseRules(t *testing.T) {
 	project := projectTree(t)
 	if len(project.sources) == 0 {
-		t.Fatal("no source found: the tests must run in their own folder")
+		t.Fatal("found no Go file, want some: the tests must run in their own folder")
 	}
 	for _, r := range rules() {
 		t.Run(r.name, func(t *testing.T) {
@@ -42,29 +42,29 @@ func TestHouseRules(t *testing.T) {
 	}
 }
 
-// ruleCase has invented files and the expected findings of a rule.
+// ruleCase has invented files and the findings that a rule must have in them.
 type ruleCase struct {
 	name  string
 	files map[string]string
-	want  []string // findings as "path:line: text", or prefixes of them
+	want  []string // prefixes of the findings as text, sorted
 }
 
 // testRule tests that a check finds violations and accepts correct files.
-func testRule(t *testing.T, check func(tree) []finding, breaches []ruleCase) {
+func testRule(t *testing.T, check func(tree) []finding, cases []ruleCase) {
 	t.Helper()
-	for _, b := range breaches {
-		t.Run(b.name, func(t *testing.T) {
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
 			var got []string
-			for _, f := range check(parseTree(t, b.files)) {
+			for _, f := range check(parseTree(t, c.files)) {
 				got = append(got, f.String())
 			}
 			slices.Sort(got)
-			if len(got) != len(b.want) {
-				t.Fatalf("got %d findings, want %d:\n%s", len(got), len(b.want), strings.Join(got, "\n"))
+			if len(got) != len(c.want) {
+				t.Fatalf("got %d findings, want %d:\n%s", len(got), len(c.want), strings.Join(got, "\n"))
 			}
-			for i, want := range b.want {
+			for i, want := range c.want {
 				if !strings.HasPrefix(got[i], want) {
-					t.Errorf("got  %s\nwant %s: ...", got[i], want)
+					t.Errorf("got  %s\nwant a finding that begins with\n     %s", got[i], want)
 				}
 			}
 		})

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -21,7 +20,7 @@ type row struct {
 // everything means all packages of the project.
 const everything = "*"
 
-// importTable is the architecture. Packages and imports that are not listed are not allowed.
+// importTable lists the packages and their allowed imports. All others are forbidden.
 func importTable() []row {
 	return []row{
 		{"internal/stream", nil, "describes endpoints as data; it imports no other package, so that every package may import it"},
@@ -33,7 +32,7 @@ func importTable() []row {
 		{"internal/durable", nil, "renames, syncs and removes files of any content; trials make its steps fail"},
 		{"internal/ledger", []string{"internal/plural"}, "contains the records and texts of runs and grades, so that the daemon can show runs without a database"},
 		{"internal/page", []string{"internal/ledger", "internal/plural"}, "writes pages with any values; it imports only the texts of the ledger"},
-		{"internal/sim", nil, "implements the description of the service a second time; shared code would hide mistakes of the first implementation"},
+		{"internal/sim", nil, "implements the description of the service without code of the client, which would hide mistakes of the client"},
 		{"internal/object", nil, "stores bytes under names, for backups, exports and lakes"},
 		{"internal/testing/torture", nil, "stores the results of long trials; only tests import it"},
 		{"internal/testing/sqlmutants", nil, "changes SQL files in one place at a time and stores the unnoticed changes; only tests import it"},
@@ -91,7 +90,7 @@ func TestDocsImports(t *testing.T) {
 	before, rest, opened := strings.Cut(string(content), begin)
 	_, after, closed := strings.Cut(rest, end)
 	if !opened || !closed {
-		t.Fatalf("%s has no marks for the import table: %q and %q", file, begin, end)
+		t.Fatalf("%s has no lines %q and %q, want the import table between them", file, begin, end)
 	}
 	want := before + begin + importRows() + end + after
 	if *update {
@@ -101,7 +100,7 @@ func TestDocsImports(t *testing.T) {
 		return
 	}
 	if string(content) != want {
-		t.Errorf("%s:1: its import table differs from that of %s: run make docs", file, importsFile)
+		t.Errorf("%s:1: its import table differs from importTable in %s, want the same: run make docs", file, importsFile)
 	}
 }
 
@@ -122,8 +121,7 @@ func importRows() string {
 	return b.String()
 }
 
-// testImports returns the packages that the tests of every package may import: the demo service,
-// test helpers, packages of data, and the packages that are needed to test a query.
+// testImports returns the packages that the tests of every package may import.
 func testImports() []string {
 	return []string{"internal/sim", "internal/sqltext", "internal/testing/s3sim", "internal/testing/torture", "internal/testing/sqlmutants", "internal/testing/pinned", "internal/testing/escapes", "internal/testing/fixture", "schema", "queries", "internal/config", "internal/dictionary", "internal/stream", "internal/warehouse", "internal/integrity", "internal/query"}
 }
@@ -140,7 +138,7 @@ func checkOurImports(t tree) []finding {
 				"package %s is not in the import table", s.dir()))
 			continue
 		}
-		found = append(found, table[at].breaches(s)...)
+		found = append(found, table[at].findForbidden(s)...)
 	}
 	return found
 }
@@ -153,7 +151,8 @@ func ourFolder(importPath string) (dir string, ok bool) {
 	return strings.CutPrefix(importPath, module+"/")
 }
 
-func (r row) breaches(s source) []finding {
+// findForbidden finds the imports of a file that its row does not allow.
+func (r row) findForbidden(s source) []finding {
 	may := r.may
 	if s.isTest() {
 		may = slices.Concat(may, testImports(), []string{r.dir})
@@ -169,8 +168,8 @@ func (r row) breaches(s source) []finding {
 	return found
 }
 
-// findUnusedImports finds allowed imports that no code uses. In a package that has only tests, they
-// count as code.
+// findUnusedImports finds allowed imports that no code uses, and imports of packages with a row
+// further down. In a package without other code, the tests count as code.
 func findUnusedImports(t tree) []finding {
 	used, usedByTests := map[[2]string]bool{}, map[string]bool{}
 	table := importTable()
@@ -215,30 +214,30 @@ func hasCode(t tree, dir string) bool {
 	})
 }
 
-// TestUnusedImportsAreFound checks that each allowed import is unused in a tree without
-// imports, and that a used one is not found.
+// TestUnusedImportsAreFound checks one allowed import. It must be found as unused if no file or only
+// a test imports it, and not if code does.
 func TestUnusedImportsAreFound(t *testing.T) {
 	const unused = "internal/config may import internal/nearest, but does not"
 	is := func(f finding) bool { return f.violation == unused }
 	if !slices.ContainsFunc(findUnusedImports(parseTree(t, nil)), is) {
-		t.Errorf("%q was not found in a tree without imports", unused)
+		t.Errorf("%q was not found in a tree without imports, want it", unused)
 	}
 	imported := parseTree(t, map[string]string{"internal/config/a.go": "package config\nimport _ \"placementsync/internal/nearest\""})
 	if slices.ContainsFunc(findUnusedImports(imported), is) {
-		t.Errorf("%q was found although code imports it", unused)
+		t.Errorf("%q was found although code imports it, want no such finding", unused)
 	}
 	tested := parseTree(t, map[string]string{
 		"internal/config/a.go":      "package config\nvar a int",
 		"internal/config/a_test.go": "package config\nimport _ \"placementsync/internal/nearest\"",
 	})
 	if !slices.ContainsFunc(findUnusedImports(tested), is) {
-		t.Errorf("%q was not found although only a test imports it", unused)
+		t.Errorf("%q was not found although only a test imports it, want it", unused)
 	}
 }
 
 // dependency lists the packages that may import a package of another module.
 type dependency struct {
-	path  string // includes the packages below it
+	path  string // with all packages below it
 	code  []string
 	tests []string // additional packages for tests
 	why   string
@@ -260,7 +259,7 @@ func dependencies() []dependency {
 		{"github.com/jackc", []string{"internal/lake"}, nil, "Postgres is a catalog of the lake"},
 		{"modernc.org", []string{"internal/lake"}, []string{"cmd/lake"}, "sqlite is a catalog of the lake"},
 		{"log", nil, nil, "it is global: take a *slog.Logger"},
-		{"github.com/google/go-cmp", nil, all, "it panics, which only tests may do"},
+		{"github.com/google/go-cmp", nil, all, "it can panic, which only tests may do"},
 		{"github.com/google/jsonschema-go", nil, []string{"cmd/sync"}, "only tests read JSON schemas"},
 		{"go.uber.org/goleak", nil, all, "it is for tests"},
 		{"github.com/rogpeppe/go-internal", nil, all, "it is for tests"},
@@ -268,8 +267,8 @@ func dependencies() []dependency {
 	}
 }
 
-// checkForeignImports checks imports of other modules against the table of dependencies, and that
-// transform is pure.
+// checkForeignImports checks the imports against the table of dependencies. It also finds imports of
+// internal/transform that can read files, the network or a clock.
 func checkForeignImports(t tree) []finding {
 	var found []finding
 	for _, s := range t.sources {
@@ -300,7 +299,7 @@ func impurePackages() []string {
 	return []string{"os", "net", "io/fs", "syscall", "database", "path/filepath", "log/slog", "embed"}
 }
 
-func TestOurImportsAreHeld(t *testing.T) {
+func TestForbiddenOwnImportsAreFound(t *testing.T) {
 	testRule(t, checkOurImports, []ruleCase{
 		{"a stage imports another", map[string]string{
 			"internal/fetch/a.go": "package fetch\nimport (\n\t\"fmt\"\n\t\"placementsync/internal/stream\"\n\t\"placementsync/internal/load\"\n)",
@@ -322,7 +321,7 @@ func TestOurImportsAreHeld(t *testing.T) {
 	})
 }
 
-func TestForeignImportsAreHeld(t *testing.T) {
+func TestForbiddenForeignImportsAreFound(t *testing.T) {
 	testRule(t, checkForeignImports, []ruleCase{
 		{"the driver in the wrong place", map[string]string{
 			"internal/fetch/a.go":               "package fetch\nimport _ \"github.com/duckdb/duckdb-go/v2\"",
@@ -336,7 +335,7 @@ func TestForeignImportsAreHeld(t *testing.T) {
 		{"a test library in code", map[string]string{
 			"internal/fetch/a.go":      "package fetch\nimport \"github.com/google/go-cmp/cmp\"",
 			"internal/fetch/a_test.go": "package fetch\nimport \"github.com/google/go-cmp/cmp\"",
-		}, []string{"internal/fetch/a.go:2: internal/fetch must not import github.com/google/go-cmp/cmp (it panics, which only tests may do)"}},
+		}, []string{"internal/fetch/a.go:2: internal/fetch must not import github.com/google/go-cmp/cmp (it can panic, which only tests may do)"}},
 		{"a transform that reads files", map[string]string{
 			"internal/transform/a.go":      "package transform\nimport \"os\"",
 			"internal/transform/a_test.go": "package transform\nimport \"os\"",
@@ -344,18 +343,18 @@ func TestForeignImportsAreHeld(t *testing.T) {
 	})
 }
 
-// TestTransformNeedsNoCgo checks all dependencies of transform, so that its tests run on a
-// machine without a C compiler.
+// TestTransformNeedsNoCgo checks that no dependency of transform uses cgo. Its tests can then run on
+// a machine without a C compiler.
 func TestTransformNeedsNoCgo(t *testing.T) {
 	if sources, _ := filepath.Glob("../../transform/*.go"); len(sources) == 0 {
 		t.Skip("internal/transform does not exist")
 	}
 	if found := cgoPackages(t, module+"/internal/transform"); len(found) > 0 {
-		t.Errorf("internal/transform: it depends on cgo through %s: remove that import (go list -deps shows the path)",
+		t.Errorf("internal/transform depends on cgo through %s, want no cgo: remove that import (go list -deps lists the dependencies)",
 			strings.Join(found, ", "))
 	}
 	if found := cgoPackages(t, "github.com/duckdb/duckdb-go/v2"); len(found) == 0 {
-		t.Error("the check did not find cgo in the DuckDB driver")
+		t.Error("found no cgo in the DuckDB driver, want some")
 	}
 }
 
@@ -369,7 +368,7 @@ func cgoPackages(t *testing.T, importPath string) []string {
 	cmd.Stderr = t.Output()
 	out, err := cmd.Output()
 	if err != nil {
-		t.Fatalf("list the imports of %s: %v", path.Base(importPath), err)
+		t.Fatalf("list the dependencies of %s: %v", importPath, err)
 	}
 	return strings.Fields(string(out))
 }

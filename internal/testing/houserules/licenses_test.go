@@ -18,14 +18,14 @@ func TestDocsLicenses(t *testing.T) {
 	if runtime.GOOS+runtime.GOARCH != "linuxamd64" {
 		t.Skip("the page lists the modules for linux on amd64")
 	}
-	without := func(all, others []builtModule) []builtModule {
-		return slices.DeleteFunc(all, func(d builtModule) bool { return slices.Contains(others, d) })
+	without := func(all, listed []builtModule) []builtModule {
+		return slices.DeleteFunc(all, func(d builtModule) bool { return slices.Contains(listed, d) })
 	}
 	built := builtModules(t, "./cmd/sync")
 	lake := without(builtModules(t, "./cmd/lake"), built)
-	tried := without(builtModules(t, "-test", "./..."), slices.Concat(built, lake))
+	onlyTests := without(builtModules(t, "-test", "./..."), slices.Concat(built, lake))
 	var b bytes.Buffer
-	fmt.Fprintf(&b, licensesHead, licenseRows(t, built), licenseRows(t, lake), licenseRows(t, tried))
+	fmt.Fprintf(&b, licensesHead, licenseRows(t, built), licenseRows(t, lake), licenseRows(t, onlyTests))
 	file := filepath.Join("..", "..", "..", "docs", "licenses.md")
 	if *update {
 		if err := os.WriteFile(file, b.Bytes(), 0o644); err != nil {
@@ -33,7 +33,7 @@ func TestDocsLicenses(t *testing.T) {
 		}
 	}
 	if got, err := os.ReadFile(file); err != nil || !bytes.Equal(got, b.Bytes()) {
-		t.Errorf("docs/licenses.md:1: it does not list the modules of go.mod (%v): run make docs", err)
+		t.Errorf("docs/licenses.md:1: the page differs from the modules in the builds, want the same (%v): run make docs", err)
 	}
 }
 
@@ -62,7 +62,7 @@ The modules of placementsync for linux on amd64. Other systems have their own Du
 |---|---|---|---|
 %s`
 
-// builtModule is a module in the build of a program.
+// builtModule is a module with packages in a build. dir is its folder in the module cache.
 type builtModule struct{ path, version, dir string }
 
 func builtModules(t *testing.T, args ...string) []builtModule {
@@ -137,14 +137,14 @@ func recogniseLicense(text string) string {
 	return strings.Join(names, ", ")
 }
 
-func TestTermsAreRecognised(t *testing.T) {
+func TestLicensesAreRecognised(t *testing.T) {
 	for text, want := range map[string]string{
 		"Apache License\n   Version 2.0, January 2004":                                            "Apache-2.0",
 		"GNU GENERAL PUBLIC LICENSE Version 3":                                                    "",
 		"Neither the name may be used to endorse or promote\nproducts derived from this software": "BSD-3-Clause",
 	} {
 		if got := recogniseLicense(text); got != want {
-			t.Errorf("%q is %q, want %q", text, got, want)
+			t.Errorf("the license of %q is %q, want %q", text, got, want)
 		}
 	}
 }
@@ -162,14 +162,14 @@ func TestDependenciesAreExplained(t *testing.T) {
 	}
 	direct := regexp.MustCompile(`(?m)^\s+(\S+\.\S+/\S+) v[^/\n]*$`).FindAllStringSubmatch(string(gomod), -1)
 	if len(direct) < 10 {
-		t.Fatalf("found %d direct dependencies in go.mod", len(direct))
+		t.Fatalf("found %d direct dependencies in go.mod, want at least 10", len(direct))
 	}
 	for _, m := range direct {
 		if !strings.Contains(string(page), "| `"+m[1]+"` | ") {
-			t.Errorf("docs/dependencies.md:1: %s has no row: add one with its purpose", m[1])
+			t.Errorf("docs/dependencies.md:1: %s has no row, want one: add it with the purpose", m[1])
 		}
 	}
 	if rows := strings.Count(string(page), "\n| `"); rows != len(direct) {
-		t.Errorf("docs/dependencies.md:1: it has %d rows for %d direct dependencies: remove the others", rows, len(direct))
+		t.Errorf("docs/dependencies.md:1: the page has %d rows, want %d as go.mod has direct dependencies: remove the other rows", rows, len(direct))
 	}
 }

@@ -18,8 +18,8 @@ var (
 	linkInAnchor = regexp.MustCompile(`\[([^\]]*)\]\([^)]*\)`)
 )
 
-// checkLinks checks that a link points to a file of the repository and, after a #, to a heading of
-// this file, and that a path or test in backquotes exists.
+// checkLinks checks that the file of each link exists and has the heading after a #, and that each
+// path and each test in backquotes exists.
 func checkLinks(t tree) []finding {
 	tests := testNames(t)
 	anchors := map[string]map[string]bool{}

@@ -12,8 +12,8 @@ import (
 	"testing"
 )
 
-// loggedKeys calls yield for each log key in a file: the arguments after the message of
-// log.Info("…", "key", value), and those of log.With.
+// loggedKeys calls yield for each log key in a file, such as "run" in
+// log.Info("message", "run", id) and in log.With("run", id).
 func loggedKeys(s source, yield func(key string, pos token.Pos)) {
 	for node := range ast.Preorder(s.file) {
 		call, ok := node.(*ast.CallExpr)
@@ -68,8 +68,9 @@ func lastName(x ast.Expr) string {
 
 var keyRow = regexp.MustCompile("(?m)^\\| `([a-z_]+)` \\|")
 
-// logKeys checks that every log key is explained and that every explained key is used.
-func logKeys(documented string) func(tree) []finding {
+// checkLogKeys returns a check that every log key has a row in the documented table, and that every
+// key with a row is used.
+func checkLogKeys(documented string) func(tree) []finding {
 	return func(t tree) []finding {
 		const page = "docs/operations.md"
 		listed := map[string]bool{}
@@ -103,17 +104,17 @@ func logKeySection(t *testing.T) string {
 	}
 	_, section, ok := strings.Cut(string(page), "\n### Log keys\n")
 	if !ok {
-		t.Fatal("docs/operations.md has no section \"### Log keys\"")
+		t.Fatal("docs/operations.md has no section \"### Log keys\", want one")
 	}
 	section, _, _ = strings.Cut(section, "\n#")
 	return section
 }
 
 func TestLogKeysAreListed(t *testing.T) {
-	for _, f := range logKeys(logKeySection(t))(projectTree(t)) {
+	for _, f := range checkLogKeys(logKeySection(t))(projectTree(t)) {
 		t.Error(f)
 	}
-	testRule(t, logKeys("| `run` | id |\n| `stream` | name |\n"), []ruleCase{
+	testRule(t, checkLogKeys("| `run` | id |\n| `stream` | name |\n"), []ruleCase{
 		{"an unknown key", map[string]string{"a/a.go": "package a\nfunc f() { x.log.With(\"run\", 1).Info(\"m\", \"run\", 1); cfg.Log.WarnContext(ctx, \"m\", \"stream\", 1, \"err\", 2) }"},
 			[]string{"a/a.go:2: the log key \"err\" is not listed"}},
 		{"an unknown key after a level, and with a new logger", map[string]string{"a/a.go": "package a\nfunc f() { x.log.Log(ctx, level, \"m\", \"run\", 1, \"err\", 2) }\nfunc g() { x.newLogger().Warn(\"m\", \"stream\", 1, \"no\", 2) }"},

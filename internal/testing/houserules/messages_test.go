@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// TestMessages prints every text of the program with at least three words, such as errors, log
+// TestMessages prints every text in the code with at least three words, such as errors, log
 // messages and help. It never fails. Run it with make messages.
 func TestMessages(t *testing.T) {
 	if !testing.Verbose() {

@@ -10,10 +10,10 @@ import (
 
 var pathRow = regexp.MustCompile("(?m)^\\| [^|]+ \\| `([^`]+)` \\| `([^`]+)` \\|$")
 
-// TestPathOfAValue compares the table "path of a value" of the architecture with the
-// code: each file declares the name in its row, and there are at most mostFiles files.
+// TestPathOfAValue checks the section "The path of a value" of docs/ARCHITECTURE.md: each file must
+// declare the name in its row, and there must be at most maxFiles files.
 func TestPathOfAValue(t *testing.T) {
-	const mostFiles = 18
+	const maxFiles = 18
 	root := filepath.Join("..", "..", "..")
 	page, err := os.ReadFile(filepath.Join(root, "docs", "ARCHITECTURE.md"))
 	if err != nil {
@@ -32,10 +32,10 @@ func TestPathOfAValue(t *testing.T) {
 		}
 		declared := regexp.MustCompile(`(?m)^func (\([^)]*\) )?` + name + `\(|^-- name: ` + name + `$|^ +` + name + ` |Name: "` + name + `"`)
 		if !declared.Match(content) {
-			t.Errorf("docs/ARCHITECTURE.md: %s does not declare %s: correct the row", file, row[2])
+			t.Errorf("docs/ARCHITECTURE.md: %s does not declare %s, want the declaration: correct the row", file, row[2])
 		}
 	}
-	if len(files) == 0 || len(files) > mostFiles {
-		t.Errorf("docs/ARCHITECTURE.md: the path of a value has %d files, want 1 to %d", len(files), mostFiles)
+	if len(files) == 0 || len(files) > maxFiles {
+		t.Errorf("docs/ARCHITECTURE.md: the path of a value has %d files, want 1 to %d", len(files), maxFiles)
 	}
 }

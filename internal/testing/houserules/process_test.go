@@ -40,7 +40,7 @@ func bans() []ban {
 	}
 }
 
-// findForbiddenNames checks the bans, and that transform does not read the clock.
+// findForbiddenNames finds uses of names that a ban forbids, and of the clock in transform.
 func findForbiddenNames(t tree) []finding {
 	var found []finding
 	for _, s := range t.sources {
@@ -116,13 +116,14 @@ func findHiddenTrials(t tree) []finding {
 	return found
 }
 
+// encloses reports whether a position is in a node.
 func encloses(node ast.Node, pos token.Pos) bool { return node.Pos() <= pos && pos < node.End() }
 
 func TestForbiddenNamesAreFound(t *testing.T) {
-	used := func(name, dir, imported, code, what string) ruleCase {
+	used := func(name, dir, imported, code, violation string) ruleCase {
 		file := dir + "/a.go"
 		return ruleCase{name, map[string]string{file: "package a\nimport " + imported + "\nfunc f() { " + code + " }"},
-			[]string{file + ":3: " + what}}
+			[]string{file + ":3: " + violation}}
 	}
 	testRule(t, findForbiddenNames, []ruleCase{
 		used("environment", "internal/fetch", `"os"`, `os.Getenv("A")`, "os.Getenv is used"),

@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// checkQuoting checks that only the functions of one file put names and texts into SQL, because
-// quotes written by hand do not escape the value.
+// checkQuoting finds quotes around a value in SQL outside of quotingFile. Such quotes do not escape
+// the value.
 func checkQuoting(t tree) []finding {
 	var found []finding
 	for s := range t.code() {

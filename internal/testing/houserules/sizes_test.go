@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// Maximum lines of a function, from func to its closing brace, and of a file.
+// The largest allowed number of lines of a function, from func to its closing brace, and of a file.
 const (
 	longestFunction = 100
 	longestFile     = 700
@@ -35,7 +35,7 @@ func checkSizes(t tree) []finding {
 	return found
 }
 
-func TestSizesAreHeld(t *testing.T) {
+func TestExceededSizesAreFound(t *testing.T) {
 	function := func(lines int) string { return "func f() {" + strings.Repeat("\n", lines-1) + "}\n" }
 	testRule(t, checkSizes, []ruleCase{
 		{"a long function", map[string]string{"a/a.go": "package a\n" + function(longestFunction+1)},

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// findHiddenState forbids init functions and mutable package variables. A package variable must
+// findHiddenState finds init functions and mutable package variables. A package variable must
 // have an initialiser that is a table, a literal or one of fixedCalls, and must never be the
 // target of an assignment, an increment, delete, clear or &.
 func findHiddenState(t tree) []finding {
@@ -48,8 +48,8 @@ func fixedCalls() []string {
 	}
 }
 
-// packageVariables maps the names to their initialisers, which may be nil. It omits blank
-// names (interface assertions) and embedded files.
+// packageVariables maps the package variables of a file to their initialisers, or to nil. It omits
+// blank names (interface assertions) and embedded files.
 func packageVariables(s source) map[*ast.Ident]ast.Expr {
 	variables := map[*ast.Ident]ast.Expr{}
 	for _, decl := range s.file.Decls {
@@ -78,7 +78,7 @@ func isEmbed(comments *ast.CommentGroup) bool {
 	})
 }
 
-// checkInitialiser checks that an initialiser is immutable.
+// checkInitialiser returns a finding if the value of an initialiser is mutable.
 func checkInitialiser(s source, name *ast.Ident, value ast.Expr) []finding {
 	const remedy = "make it a field of a value, or a function that returns it"
 	switch v := value.(type) {
@@ -89,8 +89,8 @@ func checkInitialiser(s source, name *ast.Ident, value ast.Expr) []finding {
 			return []finding{s.find(name.Pos(), remedy, "variable %s points to a mutable value", name.Name)}
 		}
 	case *ast.CompositeLit:
-		if of := selectorName(v.Type); strings.HasPrefix(of, "sync.") || strings.HasPrefix(of, "atomic.") {
-			return []finding{s.find(name.Pos(), remedy, "variable %s is a mutable %s", name.Name, of)}
+		if typeName := selectorName(v.Type); strings.HasPrefix(typeName, "sync.") || strings.HasPrefix(typeName, "atomic.") {
+			return []finding{s.find(name.Pos(), remedy, "variable %s is a mutable %s", name.Name, typeName)}
 		}
 	case *ast.CallExpr:
 		if called := selectorName(v.Fun); !isConversion(v) && !slices.Contains(fixedCalls(), called) {
@@ -182,7 +182,7 @@ func declaredIn(f *ast.FuncDecl) map[string]bool {
 	return local
 }
 
-// targets returns the operands that a statement or expression writes or takes the address of.
+// targets returns the operands that a node writes, or whose address it takes.
 func targets(node ast.Node) []ast.Expr {
 	switch n := node.(type) {
 	case *ast.AssignStmt:
@@ -222,21 +222,21 @@ func rootOf(expr ast.Expr) (root *ast.Ident, qualified bool) {
 	return &ast.Ident{}, false
 }
 
-func TestHiddenStateIsRefused(t *testing.T) {
-	made := func(name, declaration, what string) ruleCase {
-		return ruleCase{name, map[string]string{"a/a.go": "package a\n" + declaration}, []string{"a/a.go:2: " + what}}
+func TestHiddenStateIsFound(t *testing.T) {
+	hidden := func(name, declaration, violation string) ruleCase {
+		return ruleCase{name, map[string]string{"a/a.go": "package a\n" + declaration}, []string{"a/a.go:2: " + violation}}
 	}
 	testRule(t, findHiddenState, []ruleCase{
-		made("init", "func init() {}", "init functions are not allowed"),
-		made("no value", "var mu sync.Mutex", "variable mu has no initial value, so it is meant to be changed"),
-		made("a lock", "var mu = sync.Mutex{}", "variable mu is a mutable sync.Mutex"),
-		made("a pointer", "var client = &http.Client{}", "variable client points to a mutable value"),
-		made("a call", "var log = slog.New(nil)", "variable log is the result of slog.New"),
-		made("a cache", "var cache = map[string]int{}; func f() { cache[\"a\"] = 1 }", "f writes to a package variable through cache"),
-		made("a counter", "var n = 0; func f() { n++ }", "f writes to a package variable through n"),
-		made("a pointer taken", "var n = 0; func f() *int { return &n }", "f writes to a package variable through n"),
-		made("an emptied table", "var m = map[int]int{}; func f() { clear(m) }", "f writes to a package variable through m"),
-		made("another package's", "import \"placementsync/queries\"; func f() { queries.All[0] = 1 }", "f writes to a package variable through queries"),
+		hidden("init", "func init() {}", "init functions are not allowed"),
+		hidden("no value", "var mu sync.Mutex", "variable mu has no initial value, so it is meant to be changed"),
+		hidden("a lock", "var mu = sync.Mutex{}", "variable mu is a mutable sync.Mutex"),
+		hidden("a pointer", "var client = &http.Client{}", "variable client points to a mutable value"),
+		hidden("a call", "var log = slog.New(nil)", "variable log is the result of slog.New"),
+		hidden("a cache", "var cache = map[string]int{}; func f() { cache[\"a\"] = 1 }", "f writes to a package variable through cache"),
+		hidden("a counter", "var n = 0; func f() { n++ }", "f writes to a package variable through n"),
+		hidden("a pointer taken", "var n = 0; func f() *int { return &n }", "f writes to a package variable through n"),
+		hidden("an emptied table", "var m = map[int]int{}; func f() { clear(m) }", "f writes to a package variable through m"),
+		hidden("another package's", "import \"placementsync/queries\"; func f() { queries.All[0] = 1 }", "f writes to a package variable through queries"),
 	})
 	testRule(t, findHiddenState, []ruleCase{{"immutable variables", map[string]string{
 		"a/a.go": `package a

@@ -33,7 +33,7 @@ const (
 	routes   = "internal/sim/routes.go"
 )
 
-// lineWith returns the first line with a text in the files of a pattern. Without such a line it
+// lineWith finds the first line with a text in the files that match a pattern. Without such a line it
 // returns line 1 of the file fallback.
 func lineWith(files fs.FS, pattern, text, fallback string) (file string, line int) {
 	paths, _ := fs.Glob(files, pattern)
@@ -46,7 +46,7 @@ func lineWith(files fs.FS, pattern, text, fallback string) (file string, line in
 	return fallback, 1
 }
 
-// findLiteral returns the line of a stream's literal.
+// findLiteral returns the file and line of a stream's literal.
 func (p streamSources) findLiteral(s stream.Stream) (file string, line int) {
 	text := fmt.Sprintf("Name: %q, Path: ", s.Name)
 	if s.Path == "" {
@@ -55,7 +55,7 @@ func (p streamSources) findLiteral(s stream.Stream) (file string, line int) {
 	return lineWith(p.code, "internal/stream/*.go", text, literals)
 }
 
-// findMissing returns the missing and contradictory definitions of all streams.
+// findMissing returns the missing and wrong definitions of all streams.
 func (p streamSources) findMissing() []finding {
 	var found []finding
 	for _, s := range p.streams {
@@ -104,7 +104,7 @@ func (p streamSources) checkLiteral(s stream.Stream) []finding {
 	return found
 }
 
-// checkTable checks the schema file of a table and the columns that the literal uses.
+// checkTable checks the schema file of a table, and that it has the columns that the literal names.
 func (p streamSources) checkTable(s stream.Stream, t stream.Table) []finding {
 	file := "schema/" + t.Name + ".sql"
 	columns := p.columns(t.Name)
@@ -219,15 +219,15 @@ func TestIncompleteStreamsAreFound(t *testing.T) {
 			case c.want == "" && len(found) > 0:
 				t.Errorf("got %v, want no finding", found)
 			case c.want != "" && (len(found) != 1 || !strings.HasPrefix(found[0].String(), c.want)):
-				t.Errorf("got %v, want one: %s", found, c.want)
+				t.Errorf("got %v, want one finding that begins with %s", found, c.want)
 			}
 		})
 	}
 }
 
-// TestOnlyInDetailNamesTheRightTables checks that OnlyInDetail names exactly the tables with at
-// least one column that no record of the list contains. A column without a field of the
-// specification, such as extra, can contain any field of the detail.
+// TestOnlyInDetailNamesTheRightTables checks that OnlyInDetail of a stream of details names exactly
+// the tables with a column that no record of the list contains. A column without a field in the
+// specification, such as extra, counts as such a column.
 func TestOnlyInDetailNamesTheRightTables(t *testing.T) {
 	t.Parallel()
 	service := sim.New(sim.Options{HiddenDetail: true})
@@ -256,15 +256,15 @@ func TestOnlyInDetailNamesTheRightTables(t *testing.T) {
 				}
 			}
 			if named := slices.Contains(s.OnlyInDetail, table.Name); named != (len(hidden) > 0) {
-				t.Errorf("stream %s: OnlyInDetail has table %s: %v; columns that %q does not contain: %q", s.Name, table.Name, named, s.Completes, hidden)
+				t.Errorf("stream %s: OnlyInDetail has table %s: %t, want %t, because %q does not contain the columns %q", s.Name, table.Name, named, !named, s.Completes, hidden)
 			}
 			if s.Completes == "orders" && table.Name == "orders" && !slices.Equal(hidden, []string{"email", "extra", "name"}) {
-				t.Errorf("columns of orders that its list does not show: %q", hidden)
+				t.Errorf("the list does not contain the columns %q of orders, want email, extra and name", hidden)
 			}
 		}
 	}
 	if compared < 60 {
-		t.Errorf("only %d columns were compared", compared)
+		t.Errorf("%d columns were compared, want at least 60", compared)
 	}
 }
 

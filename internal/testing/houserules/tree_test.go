@@ -82,10 +82,11 @@ func projectTree(t *testing.T) tree {
 	return all
 }
 
-// isOurs reports whether a folder contains files written by hand. Hidden folders do not count.
+// isOurs reports whether a folder is part of the project. Hidden folders and the output of make and
+// of the program are not.
 func isOurs(dir string) bool {
-	made := dir == "bin" || dir == "demo" || dir == "warehouse"
-	return !made && (dir == "." || !strings.HasPrefix(path.Base(dir), "."))
+	isOutput := dir == "bin" || dir == "demo" || dir == "warehouse"
+	return !isOutput && (dir == "." || !strings.HasPrefix(path.Base(dir), "."))
 }
 
 // isTool reports whether a file is Go code of a packaging tool below deploy/, which has its own
@@ -193,9 +194,9 @@ func (t text) lines() int {
 	return bytes.Count([]byte(strings.TrimSuffix(t.content, "\n")), []byte("\n")) + 1
 }
 
-// isWithin reports whether dir is one of the folders or below one.
-func isWithin(dir string, folders []string) bool {
+// isWithin reports whether a path is one of the folders or below one.
+func isWithin(name string, folders []string) bool {
 	return slices.ContainsFunc(folders, func(folder string) bool {
-		return dir == folder || strings.HasPrefix(dir, folder+"/")
+		return name == folder || strings.HasPrefix(name, folder+"/")
 	})
 }

@@ -2,5 +2,5 @@
 // gremlins plants one mistake at a time, a mutant, in a copy of the project, and runs the tests of
 // the package. "make mutants" runs it and stores the results for docs/reliability.md.
 //
-// It has only tests, and must not know what the measured packages do.
+// The package has only tests. They do not depend on what the measured packages do.
 package mutants

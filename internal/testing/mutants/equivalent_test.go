@@ -30,7 +30,7 @@ func readEquivalents(t *testing.T) []equivalent {
 	return all
 }
 
-// addReasons sets the reasons of the survivors that are equivalent, and removes all others.
+// addReasons sets the reasons of the survivors that are equivalent, and removes the other reasons.
 func addReasons(result *torture.Mutation, reasons []equivalent) {
 	for i := range result.Survivors {
 		s := &result.Survivors[i]

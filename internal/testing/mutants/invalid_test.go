@@ -68,7 +68,7 @@ type listed struct {
 	GoFiles                 []string
 }
 
-// listPackage returns a package, and the files with the types of its imports.
+// listPackage returns a package, and the export files of its imports by import path.
 func listPackage(t *testing.T, name string) (exports map[string]string, own listed) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "go", "list", "-export", "-deps", "-tags", buildTag, "-json=ImportPath,Dir,Export,GoFiles", "./internal/"+name)
@@ -91,10 +91,10 @@ func listPackage(t *testing.T, name string) (exports map[string]string, own list
 			t.Fatal(err)
 		}
 		exports[one.ImportPath] = one.Export
-		own = one // the last one depends on all others
+		own = one // go list prints a package after its imports, so the last one is the package
 	}
 	if err := cmd.Wait(); err != nil {
-		t.Fatalf("list the imports of %s: %v", name, err)
+		t.Fatalf("go list of the package %s: %v", name, err)
 	}
 	return exports, own
 }
@@ -102,9 +102,9 @@ func listPackage(t *testing.T, name string) (exports map[string]string, own list
 // TestFindConcatenations checks a package that joins texts and one that only adds numbers.
 func TestFindConcatenations(t *testing.T) {
 	if len(findConcatenations(t, "plural")) == 0 {
-		t.Error("no text of internal/plural is joined with +")
+		t.Error("found no texts joined with + in internal/plural, want some")
 	}
 	if texts := findConcatenations(t, "nearest"); len(texts) > 0 {
-		t.Errorf("numbers of internal/nearest are joined as texts: %v", texts)
+		t.Errorf("found texts joined with + in internal/nearest at %v, want none", texts)
 	}
 }

@@ -49,8 +49,8 @@ const (
 	timedOut   = "TIMED OUT"
 )
 
-// TestMutants measures the packages and stores a result for each of them. An interrupted run keeps
-// the results of the packages before.
+// TestMutants measures the packages and stores each result at once, so that an interruption loses
+// only one package.
 func TestMutants(t *testing.T) {
 	if *packages == "" {
 		t.Skip("takes hours: run by make mutants")
@@ -72,8 +72,8 @@ func TestMutants(t *testing.T) {
 	}
 }
 
-// measurePackage counts the mutants of a package and tests those of the drawn files. The test
-// fails if the package changes meanwhile, because the counts would belong to different code.
+// measurePackage counts the mutants of a package and tests those of the drawn files. The package must
+// not change meanwhile, because the counts would belong to different code.
 func measurePackage(t *testing.T, name string) torture.Mutation {
 	t.Helper()
 	begun, dir := time.Now(), projectPath("internal", name)
@@ -115,7 +115,7 @@ func measurePackage(t *testing.T, name string) torture.Mutation {
 }
 
 // runGremlins runs gremlins on the package in dir and returns the mutants of the files that are
-// built here. Gremlins changes a copy of the project, which is below a temporary folder.
+// built on this system. Gremlins changes only a copy of the project in a temporary folder.
 func runGremlins(t *testing.T, dir string, args ...string) []mutant {
 	t.Helper()
 	temp, err := os.MkdirTemp("", "mutants-")
@@ -168,8 +168,8 @@ func runGremlins(t *testing.T, dir string, args ...string) []mutant {
 	return all
 }
 
-// drawFiles returns the sorted files of the mutants, and a drawn part with at least the given
-// number of covered mutants. A number of 0 draws all files.
+// drawFiles returns the sorted files of the mutants. It draws files until they have at least the
+// given number of covered mutants, or all files if covered is 0.
 func drawFiles(all []mutant, covered int, seed uint64) (files []string, drawn map[string]bool) {
 	count := map[string]int{}
 	for _, m := range all {
@@ -196,7 +196,7 @@ func drawFiles(all []mutant, covered int, seed uint64) (files []string, drawn ma
 	return files, drawn
 }
 
-// otherFiles returns a regular expression for the files that are not drawn.
+// otherFiles returns a regular expression that matches the files that are not drawn.
 func otherFiles(files []string, drawn map[string]bool) string {
 	var others []string
 	for _, f := range files {
@@ -262,22 +262,22 @@ func TestDrawFiles(t *testing.T) {
 			covered := 0
 			for _, m := range all {
 				if drawn[m.File] != again[m.File] {
-					t.Fatalf("seed %d draws %v and %v", seed, drawn, again)
+					t.Fatalf("seed %d draws %v and then %v, want the same files", seed, drawn, again)
 				}
 				if drawn[m.File] && m.Status == runnable {
 					covered++
 				}
 			}
 			if covered < c.least || covered > c.most || len(files) != 4 {
-				t.Errorf("seed %d, at least %d mutants: drew %d of %d files with %d", seed, c.covered, len(drawn), len(files), covered)
+				t.Errorf("seed %d, covered %d: drew %d of %d files with %d covered mutants, want 4 files and %d to %d mutants", seed, c.covered, len(drawn), len(files), covered, c.least, c.most)
 			}
 		}
 	}
 	others := regexp.MustCompile(otherFiles([]string{"a.go", "aa.go", "b.go"}, map[string]bool{"a.go": true}))
 	if others.MatchString("a.go") || !others.MatchString("aa.go") || !others.MatchString("b.go") {
-		t.Errorf("%s excludes the drawn file or includes another one", others)
+		t.Errorf("%s matches a drawn file or does not match another one, want it to match aa.go and b.go", others)
 	}
 	if none := regexp.MustCompile(otherFiles([]string{"a.go"}, map[string]bool{"a.go": true})); none.MatchString("a.go") {
-		t.Errorf("%s excludes a file although all are drawn", none)
+		t.Errorf("%s matches a file although all are drawn, want no match", none)
 	}
 }

@@ -41,7 +41,7 @@ func TestReliabilityPage(t *testing.T) {
 		must(t, os.WriteFile(file, []byte(want), 0o644))
 	}
 	if got, err := os.ReadFile(file); err != nil || string(got) != want {
-		t.Errorf("docs/reliability.md differs from its stored results (%v): run go test ./internal/testing/torture -update", err)
+		t.Errorf("docs/reliability.md differs from the page of the stored results, want the same (%v): run go test ./internal/testing/torture -update", err)
 	}
 }
 
@@ -52,14 +52,14 @@ func TestStoredResultsPassed(t *testing.T) {
 	must(t, err)
 	for _, r := range rows {
 		if r.Wrong+r.Lost > 0 || r.Exact+r.Partial+r.Failed != r.Runs {
-			t.Errorf("%s at %s failed: %+v", r.Fault, r.Rate, r)
+			t.Errorf("the nights with %s at %s are %+v, want none wrong or lost, and each counted once", r.Fault, r.Rate, r)
 		}
 	}
 	trials, err := book.Trials()
 	must(t, err)
 	for _, trial := range trials {
 		if !trial.Passed {
-			t.Errorf("trial %q failed: %s", trial.Name, trial.Outcome)
+			t.Errorf("trial %q failed, want it passed: %s", trial.Name, trial.Outcome)
 		}
 	}
 }

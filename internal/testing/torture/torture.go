@@ -2,7 +2,7 @@
 // generated. The trials of any package write to a [Book], and a test of this package generates
 // the page.
 //
-// It is for tests only, and must not know what a trial does.
+// The package is for tests only, and does not depend on what a trial does.
 package torture
 
 import (
@@ -66,8 +66,8 @@ type Trial struct {
 	Date string `json:"date"`
 }
 
-// Mutation is the result of planting mistakes in a package, called mutants, and running its own
-// tests.
+// Mutation is the result of a measurement of one package: mutants, which are small mistakes, were
+// planted in it one at a time, and its own tests were run.
 type Mutation struct {
 	// Package is the folder below internal. A later result of the package replaces it.
 	Package string `json:"package"`
@@ -92,7 +92,8 @@ type Mutation struct {
 
 // Survivor is a mutant that no test noticed.
 type Survivor struct {
-	// File is the path below the project, Line and Text are its line when it was measured.
+	// File is the path below the project. Line and Text are the number and text of the line when
+	// it was measured.
 	File string `json:"file"`
 	Line int    `json:"line"`
 	Text string `json:"text"`
@@ -145,8 +146,8 @@ const matrix = "matrix.json"
 // Folder is the folder of the results, beside the page.
 const Folder = "reliability"
 
-// KeepRows adds rows, and replaces stored rows with the same fault and rate. Only one process
-// at a time may call it.
+// KeepRows stores rows, and replaces stored rows with the same fault and rate. Only one process at a
+// time may call it.
 func (b Book) KeepRows(rows ...Row) error {
 	if b.Docs == "" {
 		return nil

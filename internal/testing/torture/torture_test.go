@@ -27,8 +27,8 @@ func TestRowReplacesRowOfSameName(t *testing.T) {
 
 func TestTrialReplacesTrialOfSameName(t *testing.T) {
 	book := torture.Book{Docs: t.TempDir(), Now: today}
-	for _, one := range []torture.Trial{{Name: "Full disk", Runs: 1}, {Name: "Storm/all streams"}, {Name: "Full disk", Runs: 2}} {
-		must(t, book.KeepTrial(one))
+	for _, trial := range []torture.Trial{{Name: "Full disk", Runs: 1}, {Name: "Storm/all streams"}, {Name: "Full disk", Runs: 2}} {
+		must(t, book.KeepTrial(trial))
 	}
 	got, err := book.Trials()
 	must(t, err)
@@ -40,8 +40,8 @@ func TestTrialReplacesTrialOfSameName(t *testing.T) {
 
 func TestMutationReplacesMutationOfSamePackage(t *testing.T) {
 	book := torture.Book{Docs: t.TempDir(), Now: today}
-	for _, one := range []torture.Mutation{{Package: "load", Tested: 1}, {Package: "fetch"}, {Package: "load", Tested: 2}} {
-		must(t, book.KeepMutation(one))
+	for _, m := range []torture.Mutation{{Package: "load", Tested: 1}, {Package: "fetch"}, {Package: "load", Tested: 2}} {
+		must(t, book.KeepMutation(m))
 	}
 	got, err := book.Mutations()
 	must(t, err)
