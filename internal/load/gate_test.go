@@ -36,13 +36,13 @@ func TestMassDeletionsExceedBothLimits(t *testing.T) {
 		{10, 10, load.Limits{Share: 1, Rows: 1000}, true}, {999, 1000, load.Limits{Share: 1, Rows: 10}, false},
 	} {
 		if got := c.limits.AreExceeded(c.gone, c.before); got != c.want {
-			t.Errorf("%d of %d rows with %+v: exceeded %t", c.gone, c.before, c.limits, got)
+			t.Errorf("%d of %d rows with %+v: exceeded %t, want %t", c.gone, c.before, c.limits, got, c.want)
 		}
 	}
 	for reread, want := range map[bool]string{false: "start a new run, which reads the lists again", true: "run with --allow-mass-delete"} {
 		err := &load.MassDeleteError{Losses: []ledger.Loss{{Table: "orders", Gone: 3, Before: 4}}, Reread: reread}
 		if got := err.Error(); !strings.HasPrefix(got, "merge: 3 of 4 rows of orders would vanish in one night; nothing was published") || !strings.HasSuffix(got, want) {
-			t.Errorf("reread %t: %s", reread, got)
+			t.Errorf("the error with Reread %t is %q, want it to begin with the loss and end with %q", reread, got, want)
 		}
 	}
 }

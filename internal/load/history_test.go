@@ -47,7 +47,7 @@ func TestPastIsRestoredUntilTheSnapshot(t *testing.T) {
 			must(t, err)
 			must(t, restore(d, time.Date(2026, 11, 1, hour, 0, 0, 0, time.UTC)))
 			if diff := cmp.Diff(want, closedOrders(t, d)); diff != "" {
-				t.Errorf("until %d o'clock (-want +got):\n%s", hour, diff)
+				t.Errorf("the past until %d o'clock differs (-want +got):\n%s", hour, diff)
 			}
 			must(t, load.RestorePast(t.Context(), d, tables, nil, d.At))
 			must(t, load.RestoreMeta(t.Context(), d, wh.Catalog.MetaDefinitions(), nil))
@@ -71,12 +71,13 @@ func TestExactEndsReplaceComparedOnes(t *testing.T) {
 	until := map[string]time.Time{"orders": night.Add(6 * time.Hour)} // 8 o'clock
 	must(t, load.MergePast(t.Context(), d, tables, files, until))
 	if diff := cmp.Diff([]string{"known 01 03", "new 01 04", "next 01 05", "other 01 07"}, closedOrders(t, d)); diff != "" {
-		t.Errorf("past (-want +got):\n%s", diff)
+		t.Errorf("the past differs (-want +got):\n%s", diff)
 	}
 	must(t, load.MergePast(t.Context(), d, tables, nil, until))
 }
 
-// TestClosedVersionsAreRemovedFromMain removes versions that past contains, of one table.
+// TestClosedVersionsAreRemovedFromMain removes rows of main that are also in past, first of another
+// table and then of orders.
 func TestClosedVersionsAreRemovedFromMain(t *testing.T) {
 	t.Parallel()
 	wh, _ := pastWarehouse(t)
@@ -91,7 +92,7 @@ func TestClosedVersionsAreRemovedFromMain(t *testing.T) {
 	}{{"product_listings", []string{"closed", "earlier", "open"}}, {"orders", []string{"earlier", "open"}}} {
 		must(t, load.DropClosed(t.Context(), d, map[string]time.Time{c.table: night}))
 		if got := queryDraft(t, d, "SELECT id FROM main.orders ORDER BY id"); !slices.Equal(got, c.want) {
-			t.Errorf("after removing versions of %s: %v", c.table, got)
+			t.Errorf("after removing closed rows of %s, main.orders has %v, want %v", c.table, got, c.want)
 		}
 	}
 }
@@ -125,29 +126,29 @@ func TestMetaDescribesEarlierSnapshots(t *testing.T) {
 		got = append(got, id+" "+at.UTC().Format("02 15"))
 	}
 	if slices.Sort(got); !slices.Equal(got, []string{"aa 01 03", "b 02 02"}) {
-		t.Errorf("the last snapshots are %v", got)
+		t.Errorf("the last snapshots are %v, want those of the runs aa and b", got)
 	}
 	rows, err := load.RowCounts(t.Context(), d, "a")
 	if err != nil || !maps.Equal(rows, map[string]int64{"orders": 1, "files": 0}) {
-		t.Errorf("the rows are %v (%v)", rows, err)
+		t.Errorf("the row counts are %v (%v), want 1 of orders and 0 of files", rows, err)
 	}
 	must(t, load.CarryStreams(t.Context(), d, "a", []string{"orders", "files"}, night, "its file is lost"))
 	grades, err := load.Grades(t.Context(), d, "a")
 	if err != nil || !maps.Equal(grades, map[string]string{"orders": "carried_forward", "files": "carried_forward", "tags": "exact"}) {
-		t.Errorf("the grades are %v (%v)", grades, err)
+		t.Errorf("the grades are %v (%v), want orders and files carried forward, and tags exact", grades, err)
 	}
 	want := []string{"a files its file is lost 4 2026-10-01", "a orders its file is lost 7 2026-11-01", "a tags 0", "a webhooks 0", "aa orders 0"}
 	if diff := cmp.Diff(want, queryDraft(t, d, "SELECT run_id, stream, reason, rows_old, age_since::DATE FROM meta.streams ORDER BY ALL")); diff != "" {
-		t.Errorf("streams (-want +got):\n%s", diff)
+		t.Errorf("meta.streams differs (-want +got):\n%s", diff)
 	}
 	must(t, d.Exec(t.Context(), "DROP TABLE meta.streams"))
 	if err := load.CarryStreams(t.Context(), d, "a", []string{"orders"}, night, "x"); err == nil || !strings.Contains(err.Error(), "lower the grades of [orders]") {
-		t.Errorf("without the table: %v", err)
+		t.Errorf("the error without the table is %v, want it to name the grades of orders", err)
 	}
 }
 
-// TestASnapshotReplacesOnlyItsTables applies a snapshot that has no file of a table, and one whose
-// file cannot be read.
+// TestASnapshotReplacesOnlyItsTables applies a snapshot without a file of orders, and one whose file
+// of orders is missing. Both must keep the rows of orders.
 func TestASnapshotReplacesOnlyItsTables(t *testing.T) {
 	t.Parallel()
 	wh, tables := pastWarehouse(t)
@@ -158,9 +159,9 @@ func TestASnapshotReplacesOnlyItsTables(t *testing.T) {
 	must(t, load.ApplySnapshot(t.Context(), d, tables, warehouse.Snapshot{Run: "b", At: night.AddDate(0, 0, 1)}))
 	err = load.ApplySnapshot(t.Context(), d, tables, warehouse.Snapshot{Run: "b", At: night.AddDate(0, 0, 1), Files: map[string]string{"orders": "missing.parquet"}})
 	if err == nil || !strings.Contains(err.Error(), "apply table orders of the snapshot of 2026-11-02") {
-		t.Errorf("a missing file: %v", err)
+		t.Errorf("the error of a missing file is %v, want it to name the table and the day", err)
 	}
 	if got := queryDraft(t, d, "SELECT id FROM main.orders"); !slices.Equal(got, []string{"a"}) {
-		t.Errorf("the rows are %v", got)
+		t.Errorf("the rows of orders are %v, want a", got)
 	}
 }

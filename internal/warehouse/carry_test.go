@@ -25,24 +25,24 @@ func TestUnchangedFilesAreCarried(t *testing.T) {
 	d, err := w.Begin(t.Context(), secondNight, night.AddDate(0, 0, 1))
 	must(t, err)
 	if carried, err := d.Carry(tagsTable); !carried || err != nil {
-		t.Fatalf("the file was not carried (%v)", err)
+		t.Fatalf("carried: %t (%v), want true", carried, err)
 	}
 	before, errBefore := os.Stat(filepath.Join(w.Folder.VersionPath(firstNight), tagsFile))
 	after, errAfter := os.Stat(filepath.Join(d.Dir, tagsFile))
 	if errBefore != nil || errAfter != nil || os.SameFile(before, after) {
-		t.Errorf("the draft has the same file, not a copy (%v, %v)", errBefore, errAfter)
+		t.Errorf("the draft has the file of the first night, want a copy (%v, %v)", errBefore, errAfter)
 	}
 	m, err := publishDraft(t, w, d)
 	must(t, err)
 	if diff := cmp.Diff(first.Tables, m.Tables); diff != "" {
-		t.Errorf("the carried table (-first +second):\n%s", diff)
+		t.Errorf("the manifest of the second night differs (-first +second):\n%s", diff)
 	}
 	if slices.Contains(*steps, "after rename of the draft") {
-		t.Error("the unchanged catalog was written to a new file")
+		t.Error("the unchanged catalog was written to a new file, want the same file")
 	}
 	publish(t, w, thirdNight, "two")
 	if !slices.Contains(*steps, "after rename of the draft") {
-		t.Error("the changed catalog was not written to a new file")
+		t.Error("the changed catalog was not written to a new file, want a new file")
 	}
 }
 
@@ -87,10 +87,10 @@ func TestOtherFilesAreNotCarried(t *testing.T) {
 			must(t, err)
 			defer func() { must(t, d.Discard()) }()
 			if carried, err := d.Carry(c.table); carried || err != nil {
-				t.Errorf("carried: %t (%v)", carried, err)
+				t.Errorf("carried: %t (%v), want false", carried, err)
 			}
 			if exists(t, filepath.Join(d.Dir, tagsFile)) {
-				t.Error("the draft contains the file")
+				t.Error("the draft contains the file, want no file")
 			}
 			var problems []string
 			for _, damaged := range d.DamagedFiles() {
@@ -107,7 +107,8 @@ func TestOtherFilesAreNotCarried(t *testing.T) {
 	}
 }
 
-// TestAFailedCopyIsNoDamage fails to copy an intact file.
+// TestAFailedCopyIsNoDamage copies an intact file on a failing disk. The file must not be reported as
+// damaged.
 func TestAFailedCopyIsNoDamage(t *testing.T) {
 	w := open(t)
 	publish(t, w, firstNight, "one")
@@ -116,6 +117,6 @@ func TestAFailedCopyIsNoDamage(t *testing.T) {
 	defer func() { must(t, d.Discard()) }()
 	carried, err := d.Carry(tagsTable)
 	if carried || !errors.Is(err, syscall.EIO) || !strings.Contains(err.Error(), "copy the unchanged "+tagsFile) || len(d.DamagedFiles()) > 0 {
-		t.Errorf("carried: %t, damaged: %v, error: %v", carried, d.DamagedFiles(), err)
+		t.Errorf("carried: %t, damaged: %v, error: %v; want false, none, and the error of the copy", carried, d.DamagedFiles(), err)
 	}
 }

@@ -44,19 +44,19 @@ func editManifest(t *testing.T, w *warehouse.Warehouse, file string, change func
 	must(t, errors.Join(err, os.WriteFile(file, data, 0o600)))
 }
 
-// TestChangesOfMetaFormAChain loses copies of the second manifest of three. The chain of the third
-// version must use the remaining copies.
+// TestChangesOfMetaFormAChain publishes three nights and removes the copies of the second manifest
+// one by one. The chain of the third version must use the remaining copies.
 func TestChangesOfMetaFormAChain(t *testing.T) {
 	w := openKeeping(t, 3)
 	if w.Series.HasMetaChanges() {
-		t.Error("an empty series has changes of meta")
+		t.Error("an empty series has changes of meta, want none")
 	}
 	publishThree(t, w)
 	if !w.Series.HasMetaChanges() {
-		t.Error("the series has no changes of meta")
+		t.Error("the series of three nights has no changes of meta, want some")
 	}
 	if got := copyOf(t, w.Folder.ChangesPath(secondNight)); got != "the changes of meta and past in the run "+secondNight {
-		t.Errorf("the changes in the series are %q", got)
+		t.Errorf("the changes in the series are %q, want those of the run %s", got, secondNight)
 	}
 	inVersion := filepath.Join(w.Folder.VersionPath(secondNight), "manifest.json")
 	all := []string{firstNight, secondNight, thirdNight}
@@ -81,11 +81,11 @@ func TestChangesOfMetaFormAChain(t *testing.T) {
 		var damaged *warehouse.DamagedError
 		isWhole := len(step.want) == 3
 		if isWhole != (err == nil) || !isWhole && (!errors.As(err, &damaged) || damaged.File != "parquet/.meta/"+secondNight+".json") {
-			t.Errorf("%s: error %v", step.name, err)
+			t.Errorf("%s: got error %v, want no error from a whole chain, and a DamagedError otherwise", step.name, err)
 		}
 	}
 	if chain, err := w.Series.MetaChain(""); err != nil || len(chain) > 0 {
-		t.Errorf("the chain of no version is %v (%v)", chain, err)
+		t.Errorf("the chain of no version is %v (%v), want none", chain, err)
 	}
 }
 
@@ -111,7 +111,7 @@ func TestMetaBaseIsTheLastCompleteVersion(t *testing.T) {
 			w := open(t)
 			m := publishFull(t, w, firstNight, "one")
 			if m.Meta == nil || m.Meta.Base != "" || !m.Meta.Past {
-				t.Errorf("the first night has the changes %+v", m.Meta)
+				t.Errorf("the first night has the changes %+v, want changes of past without a base", m.Meta)
 			}
 			d, err := w.Begin(t.Context(), secondNight, night.AddDate(0, 0, 1))
 			must(t, err)
@@ -139,14 +139,14 @@ func TestPruneRemovesChangesThatNoVersionNeeds(t *testing.T) {
 		return prunedPaths(gone)
 	}
 	if got := prune(); len(got) > 0 {
-		t.Errorf("prune removed %v, on which the second night builds", got)
+		t.Errorf("prune removed %v, want nothing, because the second night builds on the first one", got)
 	}
 	// With a broken chain the needed files are unknown.
 	orphan, manifest := path(w, "parquet", ".meta", "20200101T000000Z.changes"), copyOf(t, w.Folder.RunManifestPath(firstNight))
 	day := w.Folder.DayManifestPath("2026-11-01")
 	must(t, errors.Join(os.WriteFile(orphan, nil, 0o600), os.Remove(w.Folder.RunManifestPath(firstNight)), os.Rename(day, day+"~")))
 	if got := prune(); len(got) > 0 {
-		t.Errorf("with a broken chain prune removed %v", got)
+		t.Errorf("with a broken chain prune removed %v, want nothing", got)
 	}
 	must(t, errors.Join(os.WriteFile(w.Folder.RunManifestPath(firstNight), []byte(manifest), 0o600), os.Rename(day+"~", day)))
 	if got, want := prune(), []string{"parquet/.meta/20200101T000000Z.changes"}; !slices.Equal(got, want) {
@@ -162,7 +162,7 @@ func TestPruneRemovesChangesThatNoVersionNeeds(t *testing.T) {
 		t.Errorf("prune removed %v, want %v", got, want)
 	}
 	if !exists(t, temporary) {
-		t.Error("prune removed a temporary file")
+		t.Error("prune removed a temporary file, want it kept")
 	}
 }
 
@@ -174,11 +174,11 @@ func TestTheLineageUsesCopiesOfManifests(t *testing.T) {
 		t.Helper()
 		line, err := w.Versions.Lineage(thirdNight)
 		if diff := cmp.Diff(want, runsOf(line)); diff != "" || (err != nil) != isDamaged {
-			t.Errorf("%s: error %v, lineage (-want +got):\n%s", name, err, diff)
+			t.Errorf("%s: got error %v, want one: %t; lineage (-want +got):\n%s", name, err, isDamaged, diff)
 		}
 		for _, m := range line {
 			if (m.FileErr != nil) != (name == "a copy" && m.RunID == secondNight) {
-				t.Errorf("%s: the manifest of %s has the error %v", name, m.RunID, m.FileErr)
+				t.Errorf("%s: the manifest of %s has the error %v, want one only for the damaged manifest", name, m.RunID, m.FileErr)
 			}
 		}
 	}
@@ -204,7 +204,7 @@ func TestADamagedManifestEndsTheLineage(t *testing.T) {
 	flipBit(t, w.Folder.RunManifestPath(secondNight), 40)
 	line, err := w.Versions.Lineage(thirdNight)
 	if got := runsOf(line); !slices.Equal(got, []string{thirdNight}) || !errors.As(err, new(*warehouse.DamagedError)) || errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("the lineage is %v (%v)", got, err)
+		t.Errorf("the lineage is %v (%v), want %s and a DamagedError", got, err, thirdNight)
 	}
 }
 
@@ -225,7 +225,7 @@ func TestARollbackSkipsRefreshes(t *testing.T) {
 			want = "" // its previous version is a night
 		}
 		if m.Night != want || m.Kind != d.Kind {
-			t.Errorf("%s was built on the night %q and has the kind %q", run, m.Night, m.Kind)
+			t.Errorf("%s was built on the night %q and has the kind %q, want %q and %q", run, m.Night, m.Kind, want, d.Kind)
 		}
 	}
 	if got := rollback(t, w, ""); got != firstNight {
@@ -245,13 +245,13 @@ func TestARollbackOfARebuiltVersionGoesToTheOneBefore(t *testing.T) {
 	m, err := publishDraft(t, w, d)
 	must(t, err)
 	if m.Previous != "" || !strings.HasPrefix(m.RunID, "20261103") {
-		t.Errorf("the rebuilt version is %+v", m)
+		t.Errorf("the rebuilt version is %+v, want one of 3 November without a previous version", m)
 	}
 	if got := rollback(t, w, ""); got != secondNight {
-		t.Errorf("rolled back to %s", got)
+		t.Errorf("rolled back to %s, want %s", got, secondNight)
 	}
 	must(t, w.Versions.Drop(firstNight))
 	if _, err := w.Rollback("", night.AddDate(0, 1, 0)); err == nil || !strings.Contains(err.Error(), "not kept: there are ["+secondNight) {
-		t.Errorf("a rollback to a removed version ended with %v", err)
+		t.Errorf("the error of a rollback to a removed version is %v, want it to name the kept versions", err)
 	}
 }

@@ -43,15 +43,15 @@ func TestQueryErrorsOfADamagedCatalogAreExplained(t *testing.T) {
 			case c.file != "" && (!errors.As(err, &damaged) || damaged.File != filepath.ToSlash(c.file) || !strings.Contains(damaged.Problem, c.want) || !errors.Is(err, cause)):
 				t.Errorf("got %v, want a DamagedError of %s with %q", err, c.file, c.want)
 			case c.file != "" && !strings.Contains(err.Error(), "placementsync rollback "+firstNight):
-				t.Errorf("the error names no remedy: %v", err)
+				t.Errorf("the error is %v, want it to name the rollback to %s", err, firstNight)
 			}
 			if again := w.ExplainErr(err); again != err {
-				t.Errorf("an explained error was changed to %v", again)
+				t.Errorf("explaining the error again gave %v, want the same error", again)
 			}
 		})
 	}
 	if err := open(t).ExplainErr(nil); err != nil {
-		t.Errorf("no error became %v", err)
+		t.Errorf("without an error ExplainErr returned %v, want none", err)
 	}
 }
 
@@ -85,7 +85,7 @@ func TestTheRemedyNamesIntactVersions(t *testing.T) {
 	}
 	w, cause := open(t), errors.New("another error")
 	if err := w.WithRemedy(cause, firstNight); err != cause {
-		t.Errorf("another error became %v", err)
+		t.Errorf("WithRemedy returned %v for another error, want the same error", err)
 	}
 }
 

@@ -28,7 +28,7 @@ func TestADraftIsReadWhileItIsClosed(t *testing.T) {
 			db, err := sql.Open("duckdb", catalog+"?access_mode=READ_ONLY")
 			must(t, err)
 			if got := queryTags(t, db); !slices.Equal(got, []string{"one"}) {
-				t.Errorf("the closed draft has %v", got)
+				t.Errorf("the closed draft has the tags %v, want one", got)
 			}
 			must(t, db.Close())
 			return want
@@ -41,7 +41,7 @@ func TestADraftIsReadWhileItIsClosed(t *testing.T) {
 	_, err := d.Publish(t.Context(), slices.Clone(tableFiles))
 	must(t, err)
 	if got := newestTag(t, w); got != "changed" {
-		t.Errorf("readers see %s", got)
+		t.Errorf("readers see the tag %s, want changed", got)
 	}
 }
 
@@ -80,10 +80,10 @@ func TestGradesOfEarlierNightsAreFound(t *testing.T) {
 	}
 	must(t, d.Exec(t.Context(), "DROP TABLE meta.streams"))
 	if _, _, err := d.LastGrade(t.Context(), "orders"); err == nil || !strings.Contains(err.Error(), "find the last grade of orders") {
-		t.Errorf("without the table: %v", err)
+		t.Errorf("the error without the table is %v, want it to name orders", err)
 	}
 	if _, _, err := d.LastProven(t.Context(), "orders"); err == nil || !strings.Contains(err.Error(), "find the last proof of orders") {
-		t.Errorf("without the table: %v", err)
+		t.Errorf("the error without the table is %v, want it to name orders", err)
 	}
 }
 
@@ -95,7 +95,7 @@ func TestADraftUsesTheConfiguredThreads(t *testing.T) {
 		d, err := w.Begin(t.Context(), firstNight, night)
 		must(t, err)
 		if got := d.Cores(); got != want {
-			t.Errorf("with %d threads a draft may use %d", threads, got)
+			t.Errorf("with %d configured threads a draft may use %d cores, want %d", threads, got, want)
 		}
 		if got := queryOne(t, d, "SELECT current_setting('threads')::VARCHAR"); threads > 0 && got != fmt.Sprint(want) {
 			t.Errorf("DuckDB uses %s threads, want %d", got, want)
@@ -103,7 +103,7 @@ func TestADraftUsesTheConfiguredThreads(t *testing.T) {
 		before := queryOne(t, d, "SELECT current_setting('memory_limit')")
 		must(t, d.LimitMemory(t.Context(), true)) // without a limit in the configuration
 		if got := queryOne(t, d, "SELECT current_setting('memory_limit')"); got != before {
-			t.Errorf("the memory limit changed from %s to %s", before, got)
+			t.Errorf("the memory limit is %s, want %s as before", got, before)
 		}
 		must(t, d.Discard())
 	}
@@ -113,7 +113,7 @@ func TestADraftUsesTheConfiguredThreads(t *testing.T) {
 	for part, want := range map[bool]string{true: "286.1 MiB", false: "381.4 MiB"} {
 		must(t, d.LimitMemory(t.Context(), part))
 		if got := queryOne(t, d, "SELECT current_setting('memory_limit')"); got != want {
-			t.Errorf("part %t: the memory limit is %s, want %s", part, got, want)
+			t.Errorf("with part %t the memory limit is %s, want %s", part, got, want)
 		}
 	}
 	must(t, d.Discard())
@@ -123,10 +123,10 @@ func TestADraftUsesTheConfiguredThreads(t *testing.T) {
 func TestInvalidSettingsFailTheDraft(t *testing.T) {
 	w := openWith(t, warehouse.Config{MemoryLimit: "much"})
 	if _, err := w.Begin(t.Context(), firstNight, night); err == nil || !strings.Contains(err.Error(), "begin version "+firstNight) || !strings.Contains(err.Error(), "memory_limit") {
-		t.Errorf("got %v", err)
+		t.Errorf("got the error %v, want one that names the version and memory_limit", err)
 	}
 	if left, _ := filepath.Glob(path(w, "versions", ".*")); len(left) > 0 {
-		t.Errorf("the drafts %v are left", left)
+		t.Errorf("the drafts %v are left, want none", left)
 	}
 }
 
@@ -137,7 +137,7 @@ func TestASnapshotIsAfterItsBase(t *testing.T) {
 	for add, isAllowed := range map[time.Duration]bool{-time.Second: false, 0: false, time.Microsecond: true} {
 		d, err := w.Begin(t.Context(), secondNight, night.Add(add))
 		if (err == nil) != isAllowed {
-			t.Errorf("a snapshot %v after its base: %v", add, err)
+			t.Errorf("a snapshot %v after its base: got error %v, want it allowed: %t", add, err, isAllowed)
 		}
 		if err == nil {
 			must(t, d.Discard())
@@ -156,15 +156,15 @@ func TestAnInstanceRunsStatementsTogether(t *testing.T) {
 		t.Errorf("got %v, want the first 160 bytes of the statement", err)
 	}
 	if got := queryOne(t, d, "SELECT count(*)::VARCHAR FROM duckdb_tables() WHERE table_name = 'a'"); got != "0" {
-		t.Error("the table of the failed transaction exists")
+		t.Errorf("there are %s tables of the failed transaction, want 0", got)
 	}
 	short := "SELECT nothing" + strings.Repeat(" ", 160-len("SELECT nothing"))
 	if err := d.Exec(t.Context(), sqltext.SQL(short)); err == nil || strings.Contains(err.Error(), short+"...") {
-		t.Errorf("a statement of 160 bytes was shortened: %v", err)
+		t.Errorf("the error of a statement of 160 bytes is %v, want the whole statement in it", err)
 	}
 	must(t, d.Atomically(t.Context(), []sqltext.SQL{"CREATE TABLE main.a (x INTEGER)", "INSERT INTO main.a VALUES (1)"}))
 	if got := queryOne(t, d, "SELECT sum(x)::VARCHAR FROM main.a"); got != "1" {
-		t.Errorf("the table contains %s", got)
+		t.Errorf("the sum of the table is %s, want 1", got)
 	}
 	taken := 0
 	stop := errors.New("enough")
@@ -176,7 +176,7 @@ func TestAnInstanceRunsStatementsTogether(t *testing.T) {
 		t.Errorf("%d rows were read (%v), want one", taken, err)
 	}
 	if err := d.EachRow(t.Context(), []sqltext.SQL{"SELECT nothing"}, func(func(...any) error) error { return nil }); err == nil {
-		t.Error("an invalid query has rows")
+		t.Error("an invalid query gave no error, want one")
 	}
 	must(t, d.EachRow(t.Context(), nil, func(func(...any) error) error { return stop }))
 	tx, err := d.DB.BeginTx(t.Context(), nil)
@@ -200,23 +200,23 @@ func TestReadersNeedNoWritableWarehouse(t *testing.T) {
 		}})
 		s, err := readOnly.OpenSealed(t.Context(), firstNight)
 		if (err == nil) != isOpened || err != nil && !errors.Is(err, cause) {
-			t.Errorf("%v: opened with %v", cause, err)
+			t.Errorf("%v: got error %v, want the version opened: %t", cause, err, isOpened)
 		}
 		if err != nil {
 			continue
 		}
 		if strings.HasPrefix(s.Scratch, w.Folder.Dir()) || !exists(t, s.Scratch) {
-			t.Errorf("%v: the scratch folder is %s", cause, s.Scratch)
+			t.Errorf("%v: the scratch folder is %s, want an existing one outside of the warehouse", cause, s.Scratch)
 		}
 		must(t, s.Close())
 		if exists(t, s.Scratch) {
-			t.Errorf("%v: the scratch folder was not removed", cause)
+			t.Errorf("%v: the scratch folder %s is left, want it removed", cause, s.Scratch)
 		}
 	}
 }
 
-// TestAPublishedVersionIsOpened reads rows and columns of a version, and fails to open damaged,
-// missing and newer ones.
+// TestAPublishedVersionIsOpened reads rows and columns of a version. Damaged, missing and newer
+// versions must not be opened.
 func TestAPublishedVersionIsOpened(t *testing.T) {
 	w := openKeeping(t, 3)
 	publishNights(t, w, "one", "two", "three")
@@ -225,25 +225,25 @@ func TestAPublishedVersionIsOpened(t *testing.T) {
 	var name string
 	must(t, s.DB.QueryRowContext(t.Context(), "SELECT max(name) FROM sealed.main.product_listing_tags").Scan(&name))
 	if name != "two" || s.Manifest.RunID != secondNight || s.Dir != w.Folder.VersionPath(secondNight) || !strings.HasPrefix(s.Scratch, path(w, "state", ".sealed.")) {
-		t.Errorf("opened %s with the newest tag %s in %s, scratch %s", s.Manifest.RunID, name, s.Dir, s.Scratch)
+		t.Errorf("opened %s with the newest tag %s in %s and the scratch folder %s, want %s with the tag two", s.Manifest.RunID, name, s.Dir, s.Scratch, secondNight)
 	}
 	columns := w.Catalog.Definition(tagsTable).Columns
 	other := columns[0]
 	other.Name = "colour"
 	if got := s.PresentColumns("main", tagsTable, append(slices.Clone(columns), other)); !slices.Equal(got, columns) {
-		t.Errorf("present columns are %v", got)
+		t.Errorf("the present columns are %v, want %v", got, columns)
 	}
 	if got := s.PresentColumns("main", "orders", columns); len(got) > 0 {
-		t.Errorf("columns of a missing table are %v", got)
+		t.Errorf("the columns of a missing table are %v, want none", got)
 	}
 	must(t, s.Close())
 	if exists(t, s.Scratch) {
-		t.Error("the scratch folder was not removed")
+		t.Errorf("the scratch folder %s is left, want it removed", s.Scratch)
 	}
 	requireFailure := func(run string, want any) {
 		t.Helper()
 		if _, err := w.OpenSealed(t.Context(), run); !errors.As(err, want) {
-			t.Errorf("%s was opened with %v", run, err)
+			t.Errorf("the error of opening %s is %v, want a %T", run, err, want)
 		}
 	}
 	flipBit(t, w.Folder.VersionCatalog(firstNight), 70_000)
@@ -252,13 +252,13 @@ func TestAPublishedVersionIsOpened(t *testing.T) {
 	editManifest(t, w, filepath.Join(w.Folder.VersionPath(secondNight), "manifest.json"), func(m *warehouse.Manifest) { m.Format++ })
 	requireFailure(secondNight, new(*warehouse.NewerError))
 	if _, err := w.OpenUnchecked(t.Context(), "20261109T020000Z"); err == nil {
-		t.Error("a missing version was opened")
+		t.Error("opening a missing version gave no error, want one")
 	}
 	if left, _ := filepath.Glob(path(w, "state", ".sealed.*")); len(left) > 0 {
-		t.Errorf("the scratch folders %v are left", left)
+		t.Errorf("the scratch folders %v are left, want none", left)
 	}
 	version, err := warehouse.EngineVersion(t.Context())
 	if err != nil || !strings.HasPrefix(version, "v1.") {
-		t.Errorf("the version of DuckDB is %q (%v)", version, err)
+		t.Errorf("the version of DuckDB is %q (%v), want v1.x", version, err)
 	}
 }

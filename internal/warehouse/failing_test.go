@@ -87,17 +87,17 @@ func TestDiskErrorsAreReturned(t *testing.T) {
 				err := c.do(failing)
 				w := openWith(t, warehouse.Config{Dir: dir})
 				if err != nil && !errors.Is(err, syscall.EIO) {
-					t.Errorf("%s: got %v", failed, err)
+					t.Errorf("failing at %q: got error %v, want an input/output error or none", failed, err)
 				}
 				if err == nil && newestTag(t, w) != c.tag {
-					t.Errorf("%s: no error, and readers see %s", failed, newestTag(t, w))
+					t.Errorf("failing at %q: got no error, and readers see %s, want %s", failed, newestTag(t, w), c.tag)
 				}
 				if failed == "" {
 					break
 				}
 				must(t, withLock(t, w, "after", w.Recover))
 				if found, err := integrity.Check(t.Context(), w, true); err != nil || slices.ContainsFunc(found.Damage, func(d integrity.Damage) bool { return d.Lost }) {
-					t.Errorf("%s: %+v (%v)", failed, found.Damage, err)
+					t.Errorf("failing at %q: the damage is %+v (%v), want none that is lost", failed, found.Damage, err)
 				}
 				must(t, os.RemoveAll(dir))
 			}

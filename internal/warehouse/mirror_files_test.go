@@ -60,10 +60,10 @@ func TestABackupHasTheFilesOfTheSeriesAndTheState(t *testing.T) {
 	got, err := w.Mirror.Files()
 	must(t, err)
 	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("files (-want +got):\n%s", diff)
+		t.Errorf("the files of the backup differ (-want +got):\n%s", diff)
 	}
 	if got := w.Mirror.LedgerFile(); got != "state/runs.jsonl" {
-		t.Errorf("the ledger is %s", got)
+		t.Errorf("the ledger is %s, want state/runs.jsonl", got)
 	}
 
 	// A manifest at the place of another day, and a damaged one, name no files.
@@ -75,12 +75,12 @@ func TestABackupHasTheFilesOfTheSeriesAndTheState(t *testing.T) {
 		return f.File == day(second) || strings.HasSuffix(f.File, firstNight+".changes")
 	}) ||
 		!slices.Contains(got, checksum.FileSum{File: "parquet/.meta/" + firstNight + ".json"}) {
-		t.Errorf("with damaged manifests the files are %v", got)
+		t.Errorf("with damaged manifests the files are %v, want the damaged manifests without the files that they name", got)
 	}
 
 	editManifest(t, w, filepath.Join(w.Folder.VersionPath(secondNight), "manifest.json"), func(m *warehouse.Manifest) { m.Format++ })
 	if _, err := w.Mirror.Files(); !errors.As(err, new(*warehouse.NewerError)) {
-		t.Errorf("a backup of a newer warehouse: %v", err)
+		t.Errorf("the error of a backup of a newer warehouse is %v, want a NewerError", err)
 	}
 }
 
@@ -91,11 +91,11 @@ func TestCopiesOfASeriesFileAreFound(t *testing.T) {
 	writeFiles(t, w, "parquet/.replaced/"+firstNight+"/product_listing_tags.parquet")
 	want := []string{path(w, "parquet", ".replaced", firstNight, tagsFile), filepath.Join(w.Folder.VersionPath(firstNight), tagsFile), filepath.Join(w.Folder.VersionPath(secondNight), tagsFile)}
 	if got := w.Mirror.Copies("parquet/product_listing_tags/snapshot_date=2026-11-01/product_listing_tags.parquet"); !slices.Equal(got, want) {
-		t.Errorf("copies are %v, want %v", got, want)
+		t.Errorf("the copies are %v, want %v", got, want)
 	}
 	for _, file := range []string{"parquet/.manifests/index.json", "state/runs.jsonl"} {
 		if got := w.Mirror.Copies(file); len(got) > 0 {
-			t.Errorf("copies of %s are %v", file, got)
+			t.Errorf("the copies of %s are %v, want none", file, got)
 		}
 	}
 }
@@ -103,11 +103,11 @@ func TestCopiesOfASeriesFileAreFound(t *testing.T) {
 // TestRestoredFilesAppearWhole places files of a backup. Files of state/ must be private.
 func TestRestoredFilesAppearWhole(t *testing.T) {
 	const parquet, state = "parquet/orders/snapshot_date=2026-11-01/orders.parquet", "state/inbox/a.log"
-	for mode, want := range map[fs.FileMode]map[string]fs.FileMode{
+	for publishedMode, want := range map[fs.FileMode]map[string]fs.FileMode{
 		0:     {parquet: 0o644 &^ umask(t), state: 0o600},
 		0o640: {parquet: 0o640, state: 0o600},
 	} {
-		w := openWith(t, warehouse.Config{PublishedMode: mode})
+		w := openWith(t, warehouse.Config{PublishedMode: publishedMode})
 		for file, mode := range want {
 			must(t, w.Mirror.Place(file, func(f *os.File) error {
 				_, err := f.WriteString("restored")
@@ -122,14 +122,14 @@ func TestRestoredFilesAppearWhole(t *testing.T) {
 				_, err := f.WriteString("half")
 				return errors.Join(err, failed)
 			}); !errors.Is(err, failed) {
-				t.Errorf("%s: %v", file, err)
+				t.Errorf("the error of placing %s is %v, want %v", file, err, failed)
 			}
 			if got := copyOf(t, path(w, filepath.FromSlash(file))); got != "restored" {
-				t.Errorf("after a failure %s contains %q", file, got)
+				t.Errorf("after a failure %s contains %q, want restored", file, got)
 			}
 		}
 		if err := w.Mirror.Place("versions/a", func(*os.File) error { return nil }); err == nil || exists(t, path(w, "versions")) {
-			t.Errorf("a file outside of parquet/ and state/ was placed (%v)", err)
+			t.Errorf("the error of placing a file outside of parquet/ and state/ is %v, want an error and no file", err)
 		}
 	}
 }
@@ -170,7 +170,7 @@ func TestARestoreDestroysNoWarehouse(t *testing.T) {
 		}
 		err := w.Mirror.CheckEmpty(func() bool { return c.isRestored })
 		if (err == nil) != c.isEmpty || err != nil && (!strings.Contains(err.Error(), w.Folder.Dir()) || !strings.Contains(err.Error(), "nothing was changed")) {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("%s: got error %v, want the folder to be free: %t", name, err, c.isEmpty)
 		}
 	}
 }

@@ -17,8 +17,7 @@ const (
 	tagsFile  = tagsTable + ".parquet"
 )
 
-// publishFull publishes a night with all kinds of files: also its ledger entry and its changes of
-// meta.
+// publishFull publishes a night with all kinds of files.
 func publishFull(t *testing.T, w *warehouse.Warehouse, run, tag string) warehouse.Manifest {
 	t.Helper()
 	d := beginDraft(t, w, run, tag)
@@ -51,7 +50,7 @@ func seriesFile(w *warehouse.Warehouse, day string) string {
 	return path(w, "parquet", tagsTable, "snapshot_date="+day, tagsFile)
 }
 
-// copyOf returns the bytes of a file. They are empty if it does not exist.
+// copyOf returns the content of a file, or "" if it does not exist.
 func copyOf(t *testing.T, file string) string {
 	t.Helper()
 	data, err := os.ReadFile(file)

@@ -122,11 +122,11 @@ func TestAFullDiskIsRecognized(t *testing.T) {
 		got := f.FullErr(c.err)
 		var full *warehouse.FullError
 		if isFull := errors.As(got, &full); isFull != c.isFull || !errors.Is(got, c.err) || isFull && full.Dir != "/w" || !isFull && got != c.err {
-			t.Errorf("%s: %v became %v", name, c.err, got)
+			t.Errorf("%s: FullErr returned %v, want a FullError in /w: %t", name, got, c.isFull)
 		}
 	}
 	if got := f.FullErr(known); got != error(known) {
-		t.Errorf("a FullError became %v", got)
+		t.Errorf("FullErr returned %v for a FullError, want the same error", got)
 	}
 	want := `write into "/w": the disk is full or a quota is used up: free some space, then run again to resume; landed responses and the last snapshot are kept: first`
 	if got := (&warehouse.FullError{Dir: "/w", Err: errors.New("first\nsecond")}).Error(); got != want {
@@ -134,28 +134,29 @@ func TestAFullDiskIsRecognized(t *testing.T) {
 	}
 }
 
-// TestTheFolderIsCheckedBeforeANight checks folders that do not exist, and a file in the place of one.
+// TestTheFolderIsCheckedBeforeANight checks a folder that does not exist, one below a file, and an
+// existing one.
 func TestTheFolderIsCheckedBeforeANight(t *testing.T) {
 	parent := t.TempDir()
 	f := openWith(t, warehouse.Config{Dir: filepath.Join(parent, "new", "warehouse")}).Folder
 	must(t, f.CheckWritable())
 	if left, err := os.ReadDir(parent); err != nil || len(left) > 0 {
-		t.Errorf("the check left %v (%v)", left, err)
+		t.Errorf("the check left %v (%v), want nothing", left, err)
 	}
 	if free, err := f.FreeBytes(); err != nil || free <= 0 {
-		t.Errorf("free are %d bytes (%v)", free, err)
+		t.Errorf("%d bytes are free (%v), want more than 0", free, err)
 	}
 	must(t, os.WriteFile(filepath.Join(parent, "new"), nil, 0o600))
 	if err := f.CheckWritable(); !errors.As(err, new(*warehouse.PlaceError)) {
-		t.Errorf("a file above the warehouse: %v", err)
+		t.Errorf("the error for a file above the warehouse is %v, want a PlaceError", err)
 	}
 	if err := f.Exists(); !errors.As(err, new(*warehouse.PlaceError)) {
-		t.Errorf("a file above the warehouse: %v", err)
+		t.Errorf("the error for a file above the warehouse is %v, want a PlaceError", err)
 	}
 	w := open(t)
 	must(t, w.Folder.CheckWritable())
 	if left, err := os.ReadDir(path(w, "state")); err != nil || len(left) > 0 {
-		t.Errorf("the check left %v (%v)", left, err)
+		t.Errorf("the check left %v (%v), want nothing", left, err)
 	}
 	must(t, w.Folder.Exists())
 }
@@ -165,13 +166,13 @@ func TestAnUnlockedWarehouseStaysUnchanged(t *testing.T) {
 	w := open(t)
 	must(t, w.Folder.CheckUnlocked())
 	if exists(t, path(w, "state", "lock")) {
-		t.Error("CheckUnlocked created the file")
+		t.Error("CheckUnlocked created state/lock, want no file")
 	}
 	lock, err := w.Lock(firstNight, night)
 	must(t, err)
 	var held *warehouse.LockedError
 	if err := w.Folder.CheckUnlocked(); !errors.As(err, &held) || held.PID != os.Getpid() || !strings.Contains(err.Error(), "run "+firstNight+" has been running since 2026-11-01T02:00:00Z") {
-		t.Errorf("a locked warehouse: %v", err)
+		t.Errorf("the error for a locked warehouse is %v, want a LockedError with this process and the run", err)
 	}
 	must(t, lock.Release())
 	must(t, w.Folder.CheckUnlocked())

@@ -126,13 +126,13 @@ func TestPruneKeepsARunThatCanBeResumed(t *testing.T) {
 	}
 	gone, err := w.Pruner.Prune(warehouse.Retention{Daily: 9}, night.AddDate(1, 0, 0), false)
 	if err != nil || len(gone) != 0 {
-		t.Errorf("removed %v (error %v), want the unfinished run and the newest to stay", gone, err)
+		t.Errorf("removed %v (error %v), want the unfinished run and the newest run kept", gone, err)
 	}
 }
 
-// TestSpentAnswersAreDiscarded lists the landed responses of runs before, of and after the version that
+// TestSpentResponsesAreDiscarded lists the landed responses of runs before, of and after the version that
 // readers see.
-func TestSpentAnswersAreDiscarded(t *testing.T) {
+func TestSpentResponsesAreDiscarded(t *testing.T) {
 	const later = "20261102T020000Z"
 	for _, discardRaw := range []bool{false, true} {
 		w := openWith(t, warehouse.Config{DiscardRaw: discardRaw})
@@ -140,7 +140,7 @@ func TestSpentAnswersAreDiscarded(t *testing.T) {
 		must(t, os.MkdirAll(w.Folder.RawPath("20261031T020000Z"), 0o700))
 		must(t, w.Pruner.DiscardSpent()) // before the first publish
 		if isSpent, err := w.Pruner.IsSpent("20261031T020000Z"); isSpent || err != nil {
-			t.Errorf("before the first publish, answers are spent: %t (%v)", isSpent, err)
+			t.Errorf("before the first publish, responses are spent: %t (%v), want false", isSpent, err)
 		}
 		publish(t, w, "20261101T020000Z", "one")
 		for _, run := range []string{"20261101T020000Z", later, "notes"} {
@@ -148,7 +148,7 @@ func TestSpentAnswersAreDiscarded(t *testing.T) {
 		}
 		for run, want := range map[string]bool{"20261031T020000Z": discardRaw, "20261101T020000Z": discardRaw, "20261101T020000Z-2": discardRaw, later: false, "notes": false} {
 			if isSpent, err := w.Pruner.IsSpent(run); isSpent != want || err != nil {
-				t.Errorf("discard %t: the answers of %s are spent: %t (%v)", discardRaw, run, isSpent, err)
+				t.Errorf("discard %t: the responses of %s are spent: %t (%v), want %t", discardRaw, run, isSpent, err, want)
 			}
 		}
 		planned, err := w.Pruner.Prune(warehouse.Retention{RawDays: 999, Daily: 9}, night, true)
@@ -156,7 +156,7 @@ func TestSpentAnswersAreDiscarded(t *testing.T) {
 		want := []string{"20261031T020000Z", "20261101T020000Z", later, "notes"}
 		if discardRaw {
 			if got := prunedPaths(planned); !cmp.Equal(got, []string{"raw/20261031T020000Z", "raw/20261101T020000Z"}) {
-				t.Errorf("prune would remove %v", got)
+				t.Errorf("prune would remove %v, want the runs up to the published one", got)
 			}
 			failing := openWith(t, warehouse.Config{Dir: w.Folder.Dir(), DiscardRaw: true, Step: func(name, _ string) error {
 				if name == "before fsync raw" {
@@ -165,15 +165,15 @@ func TestSpentAnswersAreDiscarded(t *testing.T) {
 				return nil
 			}})
 			if err := failing.Pruner.DiscardSpent(); !errors.Is(err, syscall.EIO) || !strings.Contains(err.Error(), "discard landed responses") {
-				t.Errorf("on a failing disk: %v", err)
+				t.Errorf("the error on a failing disk is %v, want %v", err, syscall.EIO)
 			}
 			want = want[2:]
 		} else if len(planned) > 0 {
-			t.Errorf("prune would remove %v", prunedPaths(planned))
+			t.Errorf("prune would remove %v, want nothing", prunedPaths(planned))
 		}
 		must(t, w.Pruner.DiscardSpent())
 		if got, err := w.Folder.LandedRuns(); err != nil || !cmp.Equal(got, want) {
-			t.Errorf("discard %t: left are %v (%v), want %v", discardRaw, got, err, want)
+			t.Errorf("discard %t: the responses of %v are left (%v), want %v", discardRaw, got, err, want)
 		}
 	}
 }
@@ -189,12 +189,12 @@ func TestNothingSpentNeedsNoSync(t *testing.T) {
 	}})
 	must(t, w.Pruner.DiscardSpent())
 	if steps > 0 {
-		t.Errorf("the disk was changed in %d steps", steps)
+		t.Errorf("the disk was changed in %d steps, want none", steps)
 	}
 }
 
-// TestAnswersAreKeptForTheirDays prunes at the end of raw_days and a second later.
-func TestAnswersAreKeptForTheirDays(t *testing.T) {
+// TestResponsesAreKeptForTheirDays prunes at the end of raw_days and a second later.
+func TestResponsesAreKeptForTheirDays(t *testing.T) {
 	w := open(t)
 	for _, run := range []string{"20261001T020000Z", "20261002T020000Z", "20261003T020000Z", "notes"} {
 		must(t, os.MkdirAll(w.Folder.RawPath(run), 0o700))
@@ -209,7 +209,7 @@ func TestAnswersAreKeptForTheirDays(t *testing.T) {
 			t.Errorf("%s: would remove %v (%v), want %v", c.now, prunedPaths(got), err, c.want)
 		}
 	}
-	// A held night needs its answers, and the newest run is kept.
+	// A held night needs its responses, and the newest run is kept.
 	must(t, os.MkdirAll(filepath.Join(w.Folder.Dir(), "held", "20261002T020000Z"), 0o700))
 	must(t, os.RemoveAll(w.Folder.RawPath("notes")))
 	got, err := w.Pruner.Prune(warehouse.Retention{}, at.AddDate(1, 0, 0), true)
@@ -218,28 +218,28 @@ func TestAnswersAreKeptForTheirDays(t *testing.T) {
 	}
 }
 
-// TestAPrunedDayIsNotMissed stops a prune after each removal. The index must not name a day whose
-// files are removed.
+// TestAPrunedDayIsNotMissed stops a prune before it removes a day. The index must not name the day
+// any more.
 func TestAPrunedDayIsNotMissed(t *testing.T) {
 	w := open(t)
 	publishNights(t, w, "one", "two", "three")
 	failing := openFailingAt(t, w, "before removal of the day")
 	gone, err := failing.Pruner.Prune(warehouse.Retention{RawDays: 9, Daily: 1}, night, false)
 	if !errors.Is(err, syscall.EIO) || len(gone) > 0 || !strings.Contains(err.Error(), "prune "+w.Folder.DayManifestPath("2026-11-01")) {
-		t.Errorf("pruned %v with %v", gone, err)
+		t.Errorf("prune removed %v with the error %v, want nothing and the error of the disk", gone, err)
 	}
 	if index, err := w.Series.Index(); err != nil || len(index) != 1 || index["2026-11-03"] == "" {
 		t.Errorf("the index names %v (%v), want only the kept day", index, err)
 	}
 	if _, err := openFailingAt(t, w, "before removal of the day").Pruner.Prune(warehouse.Retention{RawDays: 9, Daily: 1}, night, true); err != nil {
-		t.Errorf("a dry run changed the disk: %v", err)
+		t.Errorf("the error of a dry run is %v, want none, because it removes nothing", err)
 	}
 	gone, err = w.Pruner.Prune(warehouse.Retention{RawDays: 9, Daily: 1}, night, false)
 	if err != nil || len(gone) != 4 {
-		t.Errorf("the next prune removed %v (%v)", prunedPaths(gone), err)
+		t.Errorf("the next prune removed %v (%v), want 4 paths", prunedPaths(gone), err)
 	}
 	must(t, os.Remove(w.Series.IndexPath()))
 	if _, err := w.Pruner.Prune(warehouse.Retention{RawDays: 9}, night, false); err != nil || exists(t, w.Series.IndexPath()) {
-		t.Errorf("a prune wrote a lost index (%v)", err)
+		t.Errorf("a prune without an index ended with %v, want no error and no new index", err)
 	}
 }

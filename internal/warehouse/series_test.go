@@ -42,7 +42,7 @@ func TestADamagedFileOfAVersionReplacesNoIntactFile(t *testing.T) {
 	got, err := os.ReadFile(placed)
 	must(t, err)
 	if !cmp.Equal(intact, got) {
-		t.Error("the intact file of the series was replaced by the damaged one of the version")
+		t.Error("the intact file of the series was replaced by the damaged one of the version, want it kept")
 	}
 	if _, err := os.Stat(filepath.Join(w.Folder.Dir(), "parquet", ".manifests", "index.json")); err != nil {
 		t.Error(err)
@@ -64,7 +64,7 @@ func TestTheOldFilesOfADayAreKeptWhileItIsReplaced(t *testing.T) {
 			}
 			placed++
 			if got := copyOf(t, replaced); isChanged && got != before || !isChanged && got != "" {
-				t.Errorf("changed %t: the replaced file has %d bytes, and the file of the first run %d", isChanged, len(got), len(before))
+				t.Errorf("changed %t: the replaced file has %d bytes, want the %d bytes of the first run only if the file changed", isChanged, len(got), len(before))
 			}
 			if got := w.Series.IntactFile(checksum.NewCache(t.Context()), first, first.Tables[0]); isChanged && got != replaced {
 				t.Errorf("the intact file is %q, want %q", got, replaced)
@@ -83,13 +83,13 @@ func TestTheOldFilesOfADayAreKeptWhileItIsReplaced(t *testing.T) {
 		m, err := d.Publish(t.Context(), slices.Clone(tableFiles))
 		must(t, err)
 		if placed != 1 || exists(t, path(w, "parquet", ".replaced")) {
-			t.Errorf("changed %t: the file was placed %d times, want once, and .replaced must be removed", isChanged, placed)
+			t.Errorf("changed %t: the file was placed %d times, want once, and .replaced removed", isChanged, placed)
 		}
 		if got, err := w.Series.ReadDayManifest("2026-11-01", secondRun); err != nil || got.Tables[0].SHA256 != m.Tables[0].SHA256 {
-			t.Errorf("the manifest of the day has %+v (%v)", got.Tables, err)
+			t.Errorf("the manifest of the day has %+v (%v), want the tables of run %s", got.Tables, err, secondRun)
 		}
 		if got := w.Series.IntactFile(checksum.NewCache(t.Context()), m, m.Tables[0]); got != seriesFile(w, "2026-11-01") {
-			t.Errorf("the intact file is %q", got)
+			t.Errorf("the intact file is %q, want %q", got, seriesFile(w, "2026-11-01"))
 		}
 	}
 }
@@ -114,7 +114,7 @@ func TestAnIntactFileIsFoundInTheVersion(t *testing.T) {
 func TestMissingDaysAreAddedLater(t *testing.T) {
 	w := openKeeping(t, 1)
 	if days, err := w.Series.Complete(); err != nil || len(days) > 0 {
-		t.Errorf("before the first publish, days were added: %v (%v)", days, err)
+		t.Errorf("before the first publish, the days %v were added (%v), want none", days, err)
 	}
 	publish(t, w, firstNight, "one")
 	table := path(w, "parquet", tagsTable)
@@ -129,14 +129,14 @@ func TestMissingDaysAreAddedLater(t *testing.T) {
 			t.Errorf("the night ended with %v, want an ExtendError of %v", err, days)
 		}
 		if got := newestTag(t, w); got != run {
-			t.Errorf("readers see %s", got)
+			t.Errorf("readers see %s, want %s", got, run)
 		}
 	}
 	if got, err := w.Series.MissingDays(); err != nil || !slices.Equal(got, days) {
-		t.Errorf("missing days are %v (%v)", got, err)
+		t.Errorf("the missing days are %v (%v), want %v", got, err, days)
 	}
 	if _, err := w.Series.Complete(); !errors.As(err, new(*warehouse.ExtendError)) {
-		t.Errorf("the series was completed with %v", err)
+		t.Errorf("the error of completing the series is %v, want an ExtendError", err)
 	}
 	gone, err := w.Pruner.Prune(warehouse.Retention{RawDays: 99, Daily: 99}, night, false)
 	if got := prunedPaths(gone); err != nil || !slices.Equal(got, []string{"versions/" + firstNight}) {
@@ -144,16 +144,16 @@ func TestMissingDaysAreAddedLater(t *testing.T) {
 	}
 	must(t, errors.Join(os.Remove(table), os.Rename(table+"~", table)))
 	if got, err := w.Series.Complete(); err != nil || !slices.Equal(got, days) {
-		t.Errorf("added days are %v (%v), want %v", got, err, days)
+		t.Errorf("the days %v were added (%v), want %v", got, err, days)
 	}
 	if got := seriesDays(t, w); !slices.Equal(got, []string{"2026-11-01", "2026-11-02", "2026-11-03"}) {
-		t.Errorf("the series has %v", got)
+		t.Errorf("the series has %v, want three days", got)
 	}
 	if index, err := w.Series.Index(); err != nil || index["2026-11-02"] != secondNight || index["2026-11-03"] != thirdNight {
-		t.Errorf("the index has %v (%v)", index, err)
+		t.Errorf("the index has %v (%v), want the second and the third night", index, err)
 	}
 	if got, err := w.Series.Complete(); err != nil || len(got) > 0 {
-		t.Errorf("a second time the days %v were added (%v)", got, err)
+		t.Errorf("a second time the days %v were added (%v), want none", got, err)
 	}
 }
 
@@ -189,7 +189,7 @@ func TestALostIndexIsWrittenAgain(t *testing.T) {
 			}
 			index, err := w.Series.Index()
 			if diff := cmp.Diff(want, index); diff != "" || (err == nil) != c.want {
-				t.Errorf("error %v, index (-want +got):\n%s", err, diff)
+				t.Errorf("got error %v, want none: %t; index (-want +got):\n%s", err, c.want, diff)
 			}
 		})
 	}
@@ -203,7 +203,7 @@ func TestTheIndexIsWrittenOnlyIfItChanges(t *testing.T) {
 	w, steps := openRecording(t, w)
 	must(t, w.Series.ChangeIndex(func(map[string]string) {}))
 	if len(*steps) > 0 {
-		t.Errorf("an unchanged index was written: %v", *steps)
+		t.Errorf("an unchanged index caused the disk steps %v, want none", *steps)
 	}
 	flipBit(t, w.Series.IndexPath(), 30)
 	must(t, os.Remove(w.Folder.DayManifestPath("2026-11-01")))
@@ -213,7 +213,7 @@ func TestTheIndexIsWrittenOnlyIfItChanges(t *testing.T) {
 	}
 	must(t, errors.Join(os.Remove(w.Series.IndexPath()), os.Mkdir(w.Series.IndexPath(), 0o700)))
 	if err := w.Series.ChangeIndex(func(map[string]string) {}); !errors.Is(err, syscall.EISDIR) {
-		t.Errorf("an unreadable index: %v", err)
+		t.Errorf("the error of an unreadable index is %v, want %v", err, syscall.EISDIR)
 	}
 }
 
@@ -228,17 +228,17 @@ func TestDaysAreFoundByTheirFiles(t *testing.T) {
 		must(t, errors.Join(os.MkdirAll(filepath.Dir(file), 0o700), os.WriteFile(file, nil, 0o600)))
 	}
 	if got, want := w.Series.Days(), []string{"2026-10-28", "2026-10-31", "2026-11-01", "2026-11-02"}; !slices.Equal(got, want) {
-		t.Errorf("days are %v, want %v", got, want)
+		t.Errorf("the days are %v, want %v", got, want)
 	}
 	if got, want := w.Series.DayFiles("2026-10-31"), map[string]string{tagsTable: seriesFile(w, "2026-10-31")}; !maps.Equal(got, want) {
 		t.Errorf("the files of a day are %v, want %v", got, want)
 	}
 	if got := w.Series.DayFiles("2026-10-30"); len(got) > 0 {
-		t.Errorf("the files of a day without files are %v", got)
+		t.Errorf("the files of a day without files are %v, want none", got)
 	}
 	for day, want := range map[string]bool{"2026-10-31": true, "2026-11-01": false, "2026-11-03": false} {
 		if got := w.Series.PredatesManifests(day); got != want {
-			t.Errorf("%s predates the manifests: %t", day, got)
+			t.Errorf("%s predates the manifests: %t, want %t", day, got, want)
 		}
 	}
 	// Later days of the index and of runs do not count.
@@ -247,12 +247,13 @@ func TestDaysAreFoundByTheirFiles(t *testing.T) {
 	must(t, os.WriteFile(w.Folder.RunManifestPath(run), nil, 0o600))
 	for day, want := range map[string]bool{"2026-10-29": true, "2026-10-30": false, "2026-10-31": false} {
 		if got := w.Series.PredatesManifests(day); got != want {
-			t.Errorf("with a run of 2026-10-30, %s predates the manifests: %t", day, got)
+			t.Errorf("with a run of 2026-10-30, %s predates the manifests: %t, want %t", day, got, want)
 		}
 	}
 }
 
-// TestADayManifestIsOfItsDayAndRun reads manifests at the places of others.
+// TestADayManifestIsOfItsDayAndRun reads the manifest of a day for other days and runs. It must be
+// refused.
 func TestADayManifestIsOfItsDayAndRun(t *testing.T) {
 	w := open(t)
 	publishNights(t, w, "one", "two")
@@ -262,16 +263,16 @@ func TestADayManifestIsOfItsDayAndRun(t *testing.T) {
 		m, err := w.Series.ReadDayManifest(c.day, c.run)
 		var damaged *warehouse.DamagedError
 		if c.want == "" && (err != nil || m.RunID != firstNight) || c.want != "" && (!errors.As(err, &damaged) || !strings.Contains(damaged.Problem, c.want)) {
-			t.Errorf("%v: got %s, %v", c, m.RunID, err)
+			t.Errorf("the manifest of day %q and run %q is of %s (%v), want the first night or %q", c.day, c.run, m.RunID, err, c.want)
 		}
 	}
 	must(t, os.Rename(w.Folder.DayManifestPath("2026-11-01"), w.Folder.DayManifestPath("2026-11-03")))
 	var damaged *warehouse.DamagedError
 	if _, err := w.Series.ReadDayManifest("2026-11-03", ""); !errors.As(err, &damaged) || damaged.Problem != "it is the one of 2026-11-01" {
-		t.Errorf("the manifest of another day: %v", err)
+		t.Errorf("the error for the manifest of another day is %v, want a DamagedError that names the day", err)
 	}
 	if days, err := w.Series.ManifestDays(); err != nil || !maps.Equal(days, map[string]string{"2026-11-02": secondNight}) {
-		t.Errorf("days with a manifest are %v (%v)", days, err)
+		t.Errorf("the days with a manifest are %v (%v), want 2026-11-02", days, err)
 	}
 }
 
@@ -304,6 +305,6 @@ func TestNamesOfTheSeriesAreSplit(t *testing.T) {
 		return warehouse.Manifest{RunID: run, SnapshotAt: night.Add(time.Duration(hour) * time.Hour)}
 	}
 	if got := runsOf(warehouse.LastOfDay([]warehouse.Manifest{day("a", 0), day("b", 1), day("c", 24), day("d", 48), day("e", 49), day("f", 50)})); !slices.Equal(got, []string{"b", "c", "f"}) {
-		t.Errorf("the last versions of the days are %v", got)
+		t.Errorf("the last versions of the days are %v, want b, c and f", got)
 	}
 }

@@ -19,7 +19,7 @@ func TestStateFilesAreSealed(t *testing.T) {
 	f, name := w.Folder.StateFile("watch", "rows.json"), path(w, "state", "watch", "rows.json")
 	var got record
 	if ok, err := f.Read(&got); ok || err != nil {
-		t.Errorf("a missing file is read as %+v, %t (%v)", got, ok, err)
+		t.Errorf("a missing file is read as %+v, %t (%v), want false without an error", got, ok, err)
 	}
 	for _, rows := range []int{7, 8} {
 		must(t, f.Write(record{rows}))
@@ -28,42 +28,42 @@ func TestStateFilesAreSealed(t *testing.T) {
 		}
 	}
 	if info, err := os.Stat(name); err != nil || info.Mode().Perm() != 0o600 {
-		t.Errorf("the file has the mode %v (%v)", info.Mode(), err)
+		t.Errorf("the file has the mode %v (%v), want 0600", info.Mode(), err)
 	}
 	if err := openFailingAt(t, w, "before rename rows.json").Folder.StateFile("watch", "rows.json").Write(record{9}); !errors.Is(err, syscall.EIO) {
-		t.Errorf("on a failing disk: %v", err)
+		t.Errorf("the error on a failing disk is %v, want %v", err, syscall.EIO)
 	}
 	if err := f.Write(func() {}); err == nil || !strings.Contains(err.Error(), "write "+name) {
-		t.Errorf("a function was written (%v)", err)
+		t.Errorf("the error of writing a function is %v, want it to name the file", err)
 	}
 	flipBit(t, name, 12)
 	var damaged *warehouse.DamagedError
 	if ok, err := f.Read(&got); ok || !errors.As(err, &damaged) || damaged.File != "state/watch/rows.json" {
-		t.Errorf("a damaged file is read as %t (%v)", ok, err)
+		t.Errorf("a damaged file is read as %t (%v), want false and a DamagedError", ok, err)
 	}
 	must(t, errors.Join(os.Remove(name), os.Mkdir(name, 0o700)))
 	if ok, err := f.Read(&got); ok || !errors.Is(err, syscall.EISDIR) {
-		t.Errorf("a folder is read as %t (%v)", ok, err)
+		t.Errorf("a folder is read as %t (%v), want false and %v", ok, err, syscall.EISDIR)
 	}
 	must(t, errors.Join(os.RemoveAll(path(w, "state")), os.WriteFile(path(w, "state"), nil, 0o600)))
 	if err := f.Write(record{9}); !errors.Is(err, syscall.ENOTDIR) {
-		t.Errorf("below a file: %v", err)
+		t.Errorf("the error of writing below a file is %v, want %v", err, syscall.ENOTDIR)
 	}
 }
 
-// TestEachJobHasItsOwnLock locks jobs twice.
+// TestEachJobHasItsOwnLock locks a job twice, and another job meanwhile.
 func TestEachJobHasItsOwnLock(t *testing.T) {
 	w := openWith(t, warehouse.Config{})
 	must(t, os.RemoveAll(w.Folder.Dir()))
 	if _, err := w.Folder.LockWork("backup"); !errors.As(err, new(*warehouse.NoneError)) {
-		t.Errorf("without a warehouse: %v", err)
+		t.Errorf("the error without a warehouse is %v, want a NoneError", err)
 	}
 	must(t, os.MkdirAll(path(w, "state"), 0o700))
 	unlock, err := w.Folder.LockWork("backup")
 	must(t, err)
 	_, err = w.Folder.LockWork("backup")
 	if !errors.As(err, new(*warehouse.LockedError)) || !strings.Contains(err.Error(), "another run holds it") {
-		t.Errorf("a second backup: %v", err)
+		t.Errorf("the error of a second backup is %v, want a LockedError", err)
 	}
 	other, err := w.Folder.LockWork("lake")
 	must(t, err)
@@ -73,6 +73,6 @@ func TestEachJobHasItsOwnLock(t *testing.T) {
 	must(t, unlock())
 	must(t, os.Mkdir(path(w, "state", "watch.lock"), 0o700))
 	if _, err := w.Folder.LockWork("watch"); err == nil || !strings.Contains(err.Error(), "take the lock "+path(w, "state", "watch.lock")) {
-		t.Errorf("a folder was locked (%v)", err)
+		t.Errorf("the error of locking a folder is %v, want it to name the lock", err)
 	}
 }

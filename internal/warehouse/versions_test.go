@@ -20,11 +20,11 @@ func TestOnlyAnUnseenVersionIsRemoved(t *testing.T) {
 	w := openKeeping(t, 3)
 	publishNights(t, w, "one", "two", "three")
 	if err := w.Versions.Drop(thirdNight); err == nil || !strings.Contains(err.Error(), "readers see it") {
-		t.Errorf("the version that readers see: %v", err)
+		t.Errorf("the error of dropping the version that readers see is %v, want that readers see it", err)
 	}
 	var unknown *ledger.UnknownRunError
 	if err := w.Versions.Drop("20261109T020000Z"); !errors.As(err, &unknown) || !strings.Contains(err.Error(), "there are ["+firstNight+" "+secondNight+" "+thirdNight+"]") {
-		t.Errorf("an unknown version: %v", err)
+		t.Errorf("the error of dropping an unknown version is %v, want the kept versions in it", err)
 	}
 	must(t, w.Versions.Drop(secondNight))
 	if got, err := w.Versions.List(); err != nil || !slices.Equal(got, []string{firstNight, thirdNight}) {
@@ -32,14 +32,14 @@ func TestOnlyAnUnseenVersionIsRemoved(t *testing.T) {
 	}
 	// The third night was built on the removed version, not on the first one.
 	if _, err := w.Rollback("", night.AddDate(0, 1, 0)); err == nil || !strings.Contains(err.Error(), "was built on is not kept") {
-		t.Errorf("rolled back with %v", err)
+		t.Errorf("the error of the rollback is %v, want that the previous version is not kept", err)
 	}
 	must(t, w.Versions.CheckCatalog(thirdNight))
 	flipBit(t, w.Folder.VersionCatalog(thirdNight), 70_000)
 	for run, file := range map[string]string{thirdNight: "catalog.duckdb", secondNight: "manifest.json"} {
 		var damaged *warehouse.DamagedError
 		if err := w.Versions.CheckCatalog(run); !errors.As(err, &damaged) || damaged.File != "versions/"+run+"/"+file {
-			t.Errorf("%s: %v", run, err)
+			t.Errorf("the error of the catalog of %s is %v, want a DamagedError of %s", run, err, file)
 		}
 	}
 }
@@ -53,7 +53,8 @@ func TestAtLeastOneVersionIsKept(t *testing.T) {
 	}
 }
 
-// TestAFailedSwitchTellsWhatReadersSee fails to replace the link latest, and then to sync it.
+// TestAFailedSwitchTellsWhatReadersSee publishes on a disk that fails when the link latest is
+// replaced, and on one that fails when the link is synced.
 func TestAFailedSwitchTellsWhatReadersSee(t *testing.T) {
 	for step, c := range map[string]struct{ tag, message string }{
 		"before link latest":         {"one", "nothing was published; readers keep the last snapshot"},
@@ -67,7 +68,7 @@ func TestAFailedSwitchTellsWhatReadersSee(t *testing.T) {
 			t.Errorf("%s: got %v, want %q", step, err, c.message)
 		}
 		if got := newestTag(t, w); got != c.tag {
-			t.Errorf("%s: readers see %s", step, got)
+			t.Errorf("%s: readers see %s, want %s", step, got, c.tag)
 		}
 	}
 }
@@ -79,11 +80,11 @@ func TestATableWithoutAStreamIsNotPublished(t *testing.T) {
 	files := slices.Clone(tableFiles)
 	files[0].Name = "orders"
 	if _, err := d.Publish(t.Context(), files); err == nil || !strings.Contains(err.Error(), `find the key of table "orders": no stream fills it: nothing was published`) {
-		t.Errorf("got %v", err)
+		t.Errorf("the error of the publish is %v, want that no stream fills the table", err)
 	}
 	must(t, d.Discard())
 	if latest, ok, err := w.Versions.Latest(); ok || err != nil {
-		t.Errorf("readers see %s (%v)", latest, err)
+		t.Errorf("readers see %q (%v), want no version", latest, err)
 	}
 }
 
@@ -94,7 +95,7 @@ func TestAVersionWithoutTablesIsPublished(t *testing.T) {
 	must(t, err)
 	m, err := d.Publish(t.Context(), nil)
 	if err != nil || len(m.Tables) > 0 || m.Entry != nil {
-		t.Errorf("published %+v (%v)", m, err)
+		t.Errorf("published %+v (%v), want a version without tables and entry", m, err)
 	}
 }
 
@@ -116,7 +117,7 @@ func TestDuplicateKeysAreCounted(t *testing.T) {
 		var verify *warehouse.VerifyError
 		switch {
 		case c.want == "" && (err != nil || m.Tables[0].Rows != 5 || m.Tables[0].KeyMin != "p" || m.Tables[0].KeyMax != "q"):
-			t.Errorf("%s: %v, %+v", name, err, m.Tables)
+			t.Errorf("%s: published %+v (%v), want 5 rows with keys from p to q", name, m.Tables, err)
 		case c.want != "" && (!errors.As(err, &verify) || verify.Problem != c.want):
 			t.Errorf("%s: got %v, want %q", name, err, c.want)
 		}
@@ -127,7 +128,7 @@ func TestDuplicateKeysAreCounted(t *testing.T) {
 	must(t, os.WriteFile(filepath.Join(d.Dir, tagsFile), []byte("PAR1 and no footer PAR1"), 0o600))
 	var verify *warehouse.VerifyError
 	if _, err := d.Publish(t.Context(), slices.Clone(tableFiles)); !errors.As(err, &verify) || verify.Table != "(any)" {
-		t.Errorf("an unreadable Parquet file: %v", err)
+		t.Errorf("the error of an unreadable Parquet file is %v, want a VerifyError of any table", err)
 	}
 	must(t, d.Discard())
 }
@@ -144,17 +145,17 @@ func TestPublicFilesGetTheirMode(t *testing.T) {
 			}
 		}
 		if left, err := os.ReadDir(filepath.Dir(file)); err != nil || len(left) != 1 {
-			t.Errorf("SetPublicMode left %v (%v)", left, err)
+			t.Errorf("SetPublicMode left %v (%v), want only the file", left, err)
 		}
 		if err := w.Folder.SetPublicMode(path(w, "versions", "missing")); !errors.Is(err, fs.ErrNotExist) {
-			t.Errorf("a missing file: %v", err)
+			t.Errorf("the error of a missing file is %v, want that it does not exist", err)
 		}
 		if err := w.Folder.WriteSealed(sealed, func() {}); err == nil || !strings.Contains(copyOf(t, sealed), `"a": 1`) {
-			t.Errorf("a function was written (%v)", err)
+			t.Errorf("the error of writing a function is %v, want one, and the file unchanged", err)
 		}
 		inbox, err := w.Folder.MakeInbox()
 		if info, statErr := os.Stat(inbox); err != nil || statErr != nil || inbox != path(w, "state", "inbox") || info.Mode().Perm() != 0o700 {
-			t.Errorf("the inbox is %s with %v (%v, %v)", inbox, info, err, statErr)
+			t.Errorf("the inbox is %s with %v (%v, %v), want state/inbox with 0700", inbox, info, err, statErr)
 		}
 	}
 }
