@@ -40,15 +40,15 @@ func (h *fixture) bytesOf(table string) string {
 	return string(data)
 }
 
-// runTwoNights runs two nights between which one price changes but no listing. between is called
-// between them.
+// runTwoNights runs two nights and calls between after the first one. In the second night only a price
+// is changed.
 func runTwoNights(t *testing.T, h *fixture, between func()) {
 	t.Helper()
 	listings := listing("a", "apple", 1, 1) + "," + listing("b", "bear", 2, 2)
 	_, err := h.run(wholeLists(listings, price("a", 1, "1.5", 5, 1)), load.Limits{})
 	must(t, err)
 	if got := h.reusedFiles(); len(got) > 0 {
-		t.Errorf("the first night reused the files %v", got)
+		t.Errorf("the first night reused the files %v, want none", got)
 	}
 	between()
 	_, err = h.run(wholeLists(listings, price("a", 1, "2.5", 7, 1)), load.Limits{})
@@ -72,7 +72,7 @@ func TestUnchangedTablesKeepTheirParquet(t *testing.T) {
 			"changed_at 2026-11-"+day+"T02:00:00Z", "changed_run 202611"+day+"T020000Z", "schema_version "+dictionary.SchemaVersion())
 	}
 	if h.bytesOf("product_listings") != first {
-		t.Error("the file of an unchanged table has changed")
+		t.Error("the file of an unchanged table has other bytes than in the first night, want the same")
 	}
 	h.requireRows("SELECT id, name, strftime(valid_from, '%d'), row_hash FROM read_parquet("+sqltext.Literal(h.file("product_listings"))+")",
 		"a apple 01 1", "b bear 01 2")
@@ -112,6 +112,6 @@ func TestParquetOfAnotherProgramIsWrittenAgain(t *testing.T) {
 	h := newFixture(t, "product_listings")
 	runTwoNights(t, h, func() { h.open("newer") })
 	if got := h.reusedFiles(); len(got) > 0 {
-		t.Errorf("the night reused %v from another version of the program", got)
+		t.Errorf("the night reused the files %v of another version of the program, want none", got)
 	}
 }

@@ -59,7 +59,7 @@ func TestFaultsWithACompleteResponse(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := serve(t, sim.Options{Faults: []sim.Fault{tc.fault}})
 			if got := s.get("/orders"); !tc.check(got) {
-				t.Errorf("the response does not show the fault: status %d, header %v, body %.60s", got.status, got.header, got.body)
+				t.Errorf("got status %d, header %v and body %.60s, want the fault", got.status, got.header, got.body)
 			}
 		})
 	}
@@ -98,10 +98,10 @@ func TestFaultsOnPages(t *testing.T) {
 	s.service.SetFaults(sim.Fault{Path: "/orders", Kind: sim.FaultSamePage})
 	first, twelfth := s.page("/orders?page=1"), s.page("/orders?page=12")
 	if !sameBytes(first.Records, twelfth.Records) {
-		t.Error("page 12 of FaultSamePage differs from page 1")
+		t.Error("page 12 of FaultSamePage differs from page 1, want the same records")
 	}
 	if twelfth.NextPage == nil {
-		t.Error("FaultSamePage has a last page")
+		t.Error("page 12 of FaultSamePage has no next page, want one")
 	}
 	for delta, want := range map[int]int{-3: 197, 50: 250} {
 		s.service.SetFaults(sim.Fault{Kind: sim.FaultTotals, Delta: delta})
@@ -149,10 +149,10 @@ func TestFaultProbabilityDependsOnTheSeed(t *testing.T) {
 		t.Errorf("%d of 200 requests failed, want about 60, as the probability is 0.3", failed)
 	}
 	if !slices.Equal(first, run(7)) {
-		t.Error("the same seed affects other requests")
+		t.Error("a second run with the same seed fails other requests, want the same ones")
 	}
 	if slices.Equal(first, run(8)) {
-		t.Error("another seed affects the same requests")
+		t.Error("a run with another seed fails the same requests, want other ones")
 	}
 }
 

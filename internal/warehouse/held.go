@@ -22,7 +22,7 @@ const heldDir = "held"
 // private until it is published.
 type HeldNight struct {
 	Manifest Manifest
-	// Entry is the entry of the run that PublishHeld adds to the ledger.
+	// Entry describes the run. PublishHeld adds it to the ledger.
 	Entry ledger.Run
 }
 
@@ -40,7 +40,7 @@ func (h HeldNight) FailedChecks() (names []string) {
 func (f *Folder) HeldCatalog(run string) string { return f.Path(heldDir, run, CatalogFile) }
 
 // Hold seals and verifies the draft as Publish does, and keeps it as the held night. It replaces an
-// earlier held night. Readers do not see it. tables have the meaning of Publish.
+// earlier held night. Readers do not see it. tables are those of Publish.
 func (d *Draft) Hold(ctx context.Context, tables []ManifestTable) (Manifest, error) {
 	m, err := d.seal(ctx, tables)
 	if err != nil {
@@ -144,10 +144,10 @@ func (w *Warehouse) CheckHeld(ctx context.Context, readData bool) (damaged []*Da
 	return damaged, files
 }
 
-// PublishHeld switches readers to the held night. accepted are the names of its failed checks, which
-// the ledger entry contains with the time. It needs the Lock. It returns a *ledger.UnknownRunError if
-// no night is held. After an *AfterSwitchError the night is published. After any other error it is
-// still held.
+// PublishHeld switches readers to the held night. The caller must hold the Lock. accepted are the
+// names of its failed checks; the ledger entry gets these names and the time. The error is a
+// *ledger.UnknownRunError if no night is held. After an *AfterSwitchError the night is published.
+// After any other error it is still held.
 func (w *Warehouse) PublishHeld(ctx context.Context, accepted []string, now time.Time) (HeldNight, error) {
 	if err := w.Recover(); err != nil {
 		return HeldNight{}, err

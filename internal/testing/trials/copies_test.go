@@ -121,7 +121,7 @@ func TestTrialCopiesOfTheSeriesAreOneNight(t *testing.T) {
 				}
 			}
 			if changed < 3 {
-				t.Fatalf("the night changed %d tables: too few for a mixture", changed)
+				t.Fatalf("the night changed %d tables, want at least 3", changed)
 			}
 			used := map[time.Time]int{}
 			for i, copied := range copies {

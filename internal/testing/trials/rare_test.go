@@ -33,7 +33,7 @@ func TestTrialRareValuesArrive(t *testing.T) {
 			checkTable(t, e, current, catalog, "main."+e.table)
 			for name := range e.types() {
 				if !slices.ContainsFunc(current[e.table], func(c textRow) bool { return c[name] != "" }) {
-					t.Errorf("no row has %s, so the test shows nothing", name)
+					t.Errorf("no row of the service has a value of %s, want at least one", name)
 				}
 			}
 		})

@@ -60,15 +60,15 @@ func TestTortureRot(t *testing.T) {
 	})
 }
 
-// recordRotTrial records the results for one kind of files, or for all if kind is empty.
-func recordRotTrial(t *testing.T, begun time.Time, kind string, f *rotCounts) {
+// recordRotTrial records the results for one kind of files, or for all kinds if kind is empty.
+func recordRotTrial(t *testing.T, begun time.Time, kind string, counts *rotCounts) {
 	t.Helper()
 	name, damage := "rot", "one file of a warehouse of 10 nights is changed by one bit, truncated, removed or swapped with a file of its kind"
 	if kind != "" {
 		name, damage = "rot in "+kind, "the same damage, only in these files"
 	}
 	recordTrial(t, begun, func() torture.Trial {
-		return torture.Trial{Name: name, Fault: damage, Runs: f.damaged, Outcome: f.String()}
+		return torture.Trial{Name: name, Fault: damage, Runs: counts.damaged, Outcome: counts.String()}
 	})
 }
 
@@ -85,7 +85,7 @@ type rotTrial struct {
 	byKind map[string]*rotCounts
 }
 
-// rotCounts counts the results.
+// rotCounts counts the damages and their results.
 type rotCounts struct{ damaged, harmless, found, refused, published, repaired, lost, wrong int }
 
 func (f rotCounts) String() string {
@@ -311,7 +311,7 @@ func (r *rotTrial) verifyAndRepair(t *testing.T, cfg pipeline.Config, kind, desc
 	r.count(kind, func(f *rotCounts) *int { return &f.found })
 	for _, d := range v.Damage {
 		if d.Problem == "" || d.Cost == "" || !strings.HasPrefix(d.Repair.Command(), "placementsync ") {
-			t.Errorf("%s: the finding lacks a problem, a cost or a command: %+v", description, d)
+			t.Errorf("%s: verify reports %+v, want a problem, a cost and a command", description, d)
 		}
 	}
 	if v.Result() == integrity.Damaged {
@@ -321,13 +321,13 @@ func (r *rotTrial) verifyAndRepair(t *testing.T, cfg pipeline.Config, kind, desc
 	ranNight := false
 	for round := 0; len(v.Damage) > 0; round++ {
 		if round == 4 {
-			t.Errorf("%s: still damaged after %d commands: %+v", description, round, v.Damage)
+			t.Errorf("%s: after %d rounds of repairs the damage is %+v, want none", description, round, v.Damage)
 			return
 		}
 		for _, repair := range integrity.PlanRepairs(v.Damage) {
 			ranNight = ranNight || repair.Kind == integrity.RunNight
 			if err := runRepair(t.Context(), cfg, repair, r.at); err != nil {
-				t.Errorf("%s: %s: %v", description, repair.Command(), err)
+				t.Errorf("%s: the repair %s failed: %v", description, repair.Command(), err)
 				return
 			}
 		}
@@ -407,7 +407,7 @@ func (r *rotTrial) runNextNight(t *testing.T, cfg pipeline.Config, kind, descrip
 	if err != nil {
 		r.count(kind, func(f *rotCounts) *int { return &f.refused })
 		if !strings.Contains(err.Error(), "placementsync ") {
-			t.Errorf("%s: the night failed without naming a command: %v", description, err)
+			t.Errorf("%s: the night failed with %v, want an error that names a command", description, err)
 		}
 		return
 	}
