@@ -25,8 +25,8 @@ func TestUnchangedRecordsAreSkipped(t *testing.T) {
 	decode(t, stored, first)
 	entries := stored.Entries()
 	for name, c := range map[string]struct {
-		body       string
-		same, kept []string
+		body          string
+		same, decoded []string
 	}{
 		"nothing changed":                  {first, []string{"a", "b", "c"}, nil},
 		"a value changed":                  {`[{"id":"b","label":"Y"},{"id":"c","label":"z","parts":[{"name":"1"}]}]`, []string{"c"}, []string{"b"}},
@@ -52,16 +52,16 @@ func TestUnchangedRecordsAreSkipped(t *testing.T) {
 					}
 					batch.Record.Release()
 				}
-				kept := c.kept
+				decoded := c.decoded
 				if same == nil {
-					kept = slices.Sorted(slices.Values(append(slices.Clone(c.same), c.kept...)))
+					decoded = slices.Sorted(slices.Values(append(slices.Clone(c.same), c.decoded...)))
 				}
 				slices.Sort(seen["things"])
-				if diff := cmp.Diff([][]string{same, kept}, [][]string{seen[stream.SameTable], seen["things"]}); diff != "" {
-					t.Errorf("seed %d: skipped and decoded (-want +got):\n%s", seed, diff)
+				if diff := cmp.Diff([][]string{same, decoded}, [][]string{seen[stream.SameTable], seen["things"]}); diff != "" {
+					t.Errorf("with seed %d the skipped and the decoded records differ (-want +got):\n%s", seed, diff)
 				}
-				if len(kept) == 0 && len(seen["parts"]) > 0 {
-					t.Errorf("rows inside skipped records were staged: %q", seen["parts"])
+				if len(decoded) == 0 && len(seen["parts"]) > 0 {
+					t.Errorf("the decoder returned the rows %q of skipped records, want none", seen["parts"])
 				}
 			}
 		})
@@ -91,7 +91,7 @@ func TestRecordWithTwoEntriesIsDecoded(t *testing.T) {
 			batch.Record.Release()
 		}
 		if want := map[string]string{"moved": "things", "still": stream.SameTable}; !maps.Equal(seen, want) {
-			t.Errorf("%s: records are in %v, want %v", label, seen, want)
+			t.Errorf("with the label %s the records are in %v, want %v", label, seen, want)
 		}
 	}
 }
