@@ -11,7 +11,7 @@
 -- values: SELECT DISTINCT currency FROM product_listing_prices
 -- param: tier VARCHAR NULL -- only current prices of this tier
 -- values: SELECT DISTINCT pricing_tier FROM product_listing_prices
--- param: min_percent DECIMAL 0 -- leave out smaller differences, in percent of the list
+-- param: min_percent DECIMAL 0 -- leave out smaller differences, in percent of the list price
 -- param: top COUNT NULL -- maximum number of rows
 WITH items AS (
     SELECT *, list_price * quantity AS list, list_price IS NOT NULL AND sale_price IS NOT NULL AS is_known

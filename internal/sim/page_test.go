@@ -24,7 +24,7 @@ func TestPagesContainAllRecords(t *testing.T) {
 			for _, path := range pagedLists() {
 				for _, limit := range []int{7, 100} {
 					if !sameBytes(s.service.Records(path), s.walk(path, limit)) {
-						t.Errorf("order %d, seed %d, %s by %d: pages and records differ", order, seed, path, limit)
+						t.Errorf("order %d, seed %d: the pages of %s with limit %d have other records than the list, want the same", order, seed, path, limit)
 					}
 				}
 			}
@@ -117,11 +117,11 @@ func TestDefaultOrderIsNewestFirstWithTiesByID(t *testing.T) {
 			a, b := records[i-1], records[i]
 			switch createdAt(t, a).Compare(createdAt(t, b)) {
 			case -1:
-				t.Fatalf("%s: record %d is newer than its predecessor", path, i)
+				t.Fatalf("%s: record %d is newer than the record before it, want the newest first", path, i)
 			case 0:
 				ties++
 				if pair := ids(t, []json.RawMessage{a, b}); pair[0] > pair[1] {
-					t.Errorf("%s: a tie at %d is not ordered by id", path, i)
+					t.Errorf("%s: records %d and %d with equal times are not ordered by id, want the smaller id first", path, i-1, i)
 				}
 			}
 		}

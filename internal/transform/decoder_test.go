@@ -27,7 +27,7 @@ func TestMalformedBodyIsDiscarded(t *testing.T) {
 			}
 		}
 		if diff := cmp.Diff(keep, render(t, d, stream.PageFacts{Records: 1, IDs: make([]uint64, 1)}, nil)); diff != "" {
-			t.Errorf("malformed bodies changed the result (-want +got):\n%s", diff)
+			t.Errorf("after malformed bodies the result differs (-want +got):\n%s", diff)
 		}
 	}
 }
@@ -75,7 +75,7 @@ func TestBatchesDoNotChange(t *testing.T) {
 	batches := d.Flush()
 	want := fmt.Sprint(rowsOf(t, batches))
 	if d.Rows() != 0 || len(d.Flush()) != 0 {
-		t.Error("rows are left after Flush")
+		t.Errorf("after Flush %d rows are left, want none", d.Rows())
 	}
 	for range 100 {
 		if _, err := d.Decode([]byte(richBody), transform.Origin{}); err != nil {
@@ -84,7 +84,7 @@ func TestBatchesDoNotChange(t *testing.T) {
 	}
 	d.Flush()
 	if got := fmt.Sprint(rowsOf(t, batches)); got != want || !strings.Contains(got, "first") {
-		t.Errorf("the batch changed to %s, was %s", got, want)
+		t.Errorf("after more decoding the batch is %s, want %s as before", got, want)
 	}
 }
 
@@ -100,7 +100,7 @@ func TestDecodersShareABinding(t *testing.T) {
 				}
 			}
 			if d.Rows() != 150 {
-				t.Errorf("%d rows, want 150", d.Rows())
+				t.Errorf("decoded %d rows, want 150", d.Rows())
 			}
 		})
 	}
@@ -126,7 +126,7 @@ func TestPageFactsAboutOrder(t *testing.T) {
 			}
 			page, err := decoderOf(t, "product_listings").Decode([]byte("["+strings.Join(records, ",")+"]"), transform.Origin{})
 			if err != nil || page.Falling != c.falling {
-				t.Errorf("falling is %v, error %v; want %v", page.Falling, err, c.falling)
+				t.Errorf("Falling is %t (error %v), want %t", page.Falling, err, c.falling)
 			}
 		})
 	}
@@ -143,10 +143,10 @@ func TestIDsAreHashesOfKeys(t *testing.T) {
 	}
 	a := ids("c", `[{"prefix":"x","count":1},{"prefix":"y","count":1}]`)
 	if b := ids("c", `[{"prefix":"y","count":2},{"prefix":"x","count":3}]`); len(b) != 2 || a[0] != b[1] || a[1] != b[0] {
-		t.Errorf("ids %v and %v of the same keys in another order", a, b)
+		t.Errorf("got the ids %v for keys whose ids were %v in the other order, want the same ids exchanged", b, a)
 	}
 	if b := ids("d", `[{"prefix":"x","count":1}]`); b[0] == a[0] {
-		t.Error("ids do not depend on the whole key")
+		t.Error("records with another parameter have the same id, want different ids")
 	}
 }
 
