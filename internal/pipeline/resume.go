@@ -53,7 +53,9 @@ func (r *runner) resumeLast(now time.Time) error {
 	if err != nil {
 		return err
 	}
-	if !ok || n.cfg.Fresh || last.Source != n.cfg.Fetch.BaseURL || now.Sub(last.StartedAt) > n.cfg.ResumeMaxAge {
+	// A start in the future means that the clock was wrong, so the age of the answers is unknown.
+	age := now.Sub(last.StartedAt)
+	if !ok || n.cfg.Fresh || last.Source != n.cfg.Fetch.BaseURL || age < 0 || age > n.cfg.ResumeMaxAge {
 		return nil
 	}
 	n.mode.resumed = &last

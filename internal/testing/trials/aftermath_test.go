@@ -28,6 +28,23 @@ func TestRunOfAnotherTeamIsNotResumed(t *testing.T) {
 	}
 }
 
+// TestRunOfTheFutureIsNotResumed interrupts a run whose clock was three days ahead. A day later the
+// clock is right, and the landed answers are too old.
+func TestRunOfTheFutureIsNotResumed(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t, smallWorld(), fewStreams()...)
+	h.cfg.ResumeMaxAge = 6 * time.Hour
+	h.service.Advance(1)
+	h.at = h.service.Now().Add(72 * time.Hour)
+	first := h.interruptedNight(5)
+	h.service.Advance(1)
+	h.at = h.service.Now().Add(2 * time.Hour)
+	res := h.mustComplete(pipeline.Run(t.Context(), h.cfg))
+	if res.Run.ID == first.Run.ID || !res.Run.SnapshotAt.Equal(h.at) {
+		t.Errorf("run %s of %s was resumed", res.Run.ID, res.Run.SnapshotAt)
+	}
+}
+
 func TestTrialReplayedRunIsNotResumed(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
