@@ -147,8 +147,8 @@ bench: build ## measure, and write docs/performance.md (SECTIONS=nights,wire,pas
 		go test -tags $(TAGS) -run TestTrialReportInChromium/paint -v ./cmd/sync; fi
 
 .PHONY: torture
-torture: ## run the long fault trials (up to two hours), and write docs/reliability.md (TRIALS=TortureFaultMatrix/gzip)
-	PLACEMENTSYNC_TORTURE=1 PLACEMENTSYNC_TORTURE_DOCS=$(CURDIR)/docs \
+torture: ## run the long fault trials (up to two hours), and write docs/reliability.md (TRIALS=TortureFaultMatrix/gzip; SEEDS=100 or 7-9 for TRIALS=TortureSeason)
+	PLACEMENTSYNC_SEEDS='$(SEEDS)' PLACEMENTSYNC_SEASON='$(SEASON)' PLACEMENTSYNC_TORTURE=1 PLACEMENTSYNC_TORTURE_DOCS=$(CURDIR)/docs \
 		go test -tags $(TAGS) -run '$(TRIALS)' -timeout 120m ./... ; \
 	status=$$?; go test -tags $(TAGS) -run TestReliabilityPage ./internal/testing/torture -update && exit $$status
 

@@ -51,7 +51,7 @@ func (s *Service) answerRequest(r *http.Request, rt *route, id string, fault *Fa
 	out, rejected := s.rejectRequest(r, rt)
 	if !rejected {
 		out = s.renderAnswer(r.URL.Query(), rt, id, fault)
-		if rt.top != nil && s.opts.ChurnEvery > 0 {
+		if rt.top != nil {
 			s.mu.Lock()
 			s.world.churn(rt.top)
 			s.mu.Unlock()

@@ -100,6 +100,13 @@ func (s *Service) SetValueFaults(faults ...ValueFault) {
 	s.world.opts.ValueFaults = slices.Clone(faults)
 }
 
+// SetChurn replaces Options.ChurnEvery.
+func (s *Service) SetChurn(every int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.world.opts.ChurnEvery = every
+}
+
 // Routes returns the patterns of all endpoints that answer GET, as in spec 4.2.
 func (s *Service) Routes() []string {
 	var out []string

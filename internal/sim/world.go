@@ -69,6 +69,9 @@ func (w *world) stepDay() {
 // deletes another. The seed determines at which request of the interval each of the two happens.
 // If it is the same request, the total does not change.
 func (w *world) churn(l *list) {
+	if w.opts.ChurnEvery <= 0 {
+		return
+	}
 	interval := uint64(w.opts.ChurnEvery)
 	phase := uint64(l.requests) % interval
 	l.requests++

@@ -35,7 +35,9 @@ func TestReliabilityPage(t *testing.T) {
 	must(t, err)
 	sqlFiles, err := sqlmutants.Read(docs)
 	must(t, err)
-	want := page(t, rows, trials, mutations, sqlFiles)
+	seasons, err := book.Seasons()
+	must(t, err)
+	want := page(t, rows, trials, mutations, sqlFiles, seasons)
 	file := filepath.Join(docs, "reliability.md")
 	if *update {
 		must(t, os.WriteFile(file, []byte(want), 0o644))
@@ -62,10 +64,17 @@ func TestStoredResultsPassed(t *testing.T) {
 			t.Errorf("trial %q failed, want it passed: %s", trial.Name, trial.Outcome)
 		}
 	}
+	seasons, err := book.Seasons()
+	must(t, err)
+	for _, s := range seasons {
+		if !s.Held {
+			t.Errorf("the season of seed %d failed", s.Seed)
+		}
+	}
 }
 
 // page combines the hand-written parts with the results.
-func page(t *testing.T, rows []torture.Row, trials []torture.Trial, mutations []torture.Mutation, sqlFiles []sqlmutants.File) string {
+func page(t *testing.T, rows []torture.Row, trials []torture.Trial, mutations []torture.Mutation, sqlFiles []sqlmutants.File, seasons []torture.Season) string {
 	t.Helper()
 	text := pageTemplate
 	reasons, err := sqlmutants.Reasons()
@@ -74,7 +83,7 @@ func page(t *testing.T, rows []torture.Row, trials []torture.Trial, mutations []
 	for name, part := range map[string]string{
 		"matrix -->\n": matrixTable(rows), "trials -->\n": trialTable(trials), "bounds -->\n": boundTable(t),
 		"mutants -->\n": mutationTable(mutations), "survivors -->\n": survivorTable(mutations),
-		"sql-mutants -->\n": sqlTable, "sql-survivors -->\n": sqlSurvivors,
+		"sql-mutants -->\n": sqlTable, "sql-survivors -->\n": sqlSurvivors, "seasons -->\n": seasonTable(seasons),
 		"memory -->": valueOf(t, "warehouse.memory_limit"),
 	} {
 		text = strings.ReplaceAll(text, "<!-- "+name, part)
@@ -133,6 +142,54 @@ func survivorTable(mutations []torture.Mutation) string {
 			code := strings.ReplaceAll(s.Text, "|", `\|`)
 			fmt.Fprintf(&b, "| `%s:%d` | %s | ``%s`` | %s |\n", s.File, s.Line, s.Kind, code, cmp.Or(s.Reason, "**no test notices it yet**"))
 		}
+	}
+	return b.String()
+}
+
+// seasonColumns are the columns of the table of seasons, with the names of their counts.
+func seasonColumns() []struct {
+	head  string
+	names []string
+} {
+	return []struct {
+		head  string
+		names []string
+	}{
+		{"published", []string{"published"}}, {"held", []string{"held"}}, {"not published", []string{"failed", "refused", "stopped"}},
+		{"kills", []string{"kill"}}, {"power cuts", []string{"power cut"}}, {"disk errors", []string{"disk error"}},
+		{"faulty nights", []string{"fault", "fault of an endpoint", "token revoked"}}, {"moving lists", []string{"moving lists"}},
+		{"wrong values", []string{"wrong values"}}, {"clock jumps", []string{"clock jump"}}, {"rollbacks", []string{"rollback"}},
+		{"rebuilds", []string{"rebuild"}}, {"restores", []string{"restore"}}, {"nights with webhooks", []string{"webhooks"}},
+	}
+}
+
+func seasonTable(seasons []torture.Season) string {
+	if len(seasons) == 0 {
+		return "No season has a result yet.\n"
+	}
+	var b strings.Builder
+	b.WriteString("| seed | begins with | nights |")
+	for _, c := range seasonColumns() {
+		fmt.Fprintf(&b, " %s |", c.head)
+	}
+	b.WriteString(" passed | duration | date |\n" + strings.Repeat("|---", 6+len(seasonColumns())) + "|\n")
+	for _, s := range seasons {
+		begin, held := "nothing", "yes"
+		if s.Upgrade {
+			begin = "1.0.0"
+		}
+		if !s.Held {
+			held = "**no**"
+		}
+		fmt.Fprintf(&b, "| %d | %s | %d |", s.Seed, begin, s.Nights)
+		for _, c := range seasonColumns() {
+			n := 0
+			for _, name := range c.names {
+				n += s.Counts[name]
+			}
+			fmt.Fprintf(&b, " %d |", n)
+		}
+		fmt.Fprintf(&b, " %s | %.0f s | %s |\n", held, s.Took, s.Date)
 	}
 	return b.String()
 }

@@ -103,6 +103,24 @@ type Survivor struct {
 	Reason string `json:"reason,omitempty"`
 }
 
+// Season is the result of one seed of the seasons.
+type Season struct {
+	Seed uint64 `json:"seed"`
+	// State identifies the program that ran the season.
+	State string `json:"state"`
+	// Upgrade is set if the season began with the warehouse of release 1.0.0.
+	Upgrade bool `json:"upgrade"`
+	Nights  int  `json:"nights"`
+	// Counts counts the events that took effect, and the results of nights, by name.
+	Counts map[string]int `json:"counts"`
+	// Held is true if the season passed.
+	Held bool `json:"held"`
+	// Took is the duration of the season, in seconds.
+	Took float64 `json:"took"`
+	// Date is the day of the season.
+	Date string `json:"date"`
+}
+
 // Book is a folder of results. The zero value stores nothing.
 type Book struct {
 	// Docs is the folder of the page. If it is empty, no results are stored.
@@ -140,8 +158,12 @@ func (b Book) EndTrial(begun time.Time, failed bool, t Trial) error {
 	return b.KeepTrial(t)
 }
 
-// matrix is the file with all rows. Each trial has its own file.
-const matrix = "matrix.json"
+// matrix is the file with all rows, and seasons the file with all seasons. Each trial has its own
+// file.
+const (
+	matrix  = "matrix.json"
+	seasons = "seasons.json"
+)
 
 // Folder is the folder of the results, beside the page.
 const Folder = "reliability"
@@ -167,6 +189,32 @@ func (b Book) KeepRows(rows ...Row) error {
 	}
 	slices.SortStableFunc(all, func(a, b Row) int { return cmp.Compare(a.Place, b.Place) })
 	return b.writeFile(matrix, all)
+}
+
+// KeepSeason stores a season, and replaces a stored season with the same seed. Only one goroutine of
+// one process at a time may call it.
+func (b Book) KeepSeason(s Season) error {
+	if b.Docs == "" {
+		return nil
+	}
+	all, err := b.Seasons()
+	if err != nil {
+		return err
+	}
+	s.Date = b.currentDate()
+	all = append(slices.DeleteFunc(all, func(o Season) bool { return o.Seed == s.Seed }), s)
+	slices.SortFunc(all, func(a, b Season) int { return cmp.Compare(a.Seed, b.Seed) })
+	return b.writeFile(seasons, all)
+}
+
+// Seasons returns the stored seasons by seed.
+func (b Book) Seasons() ([]Season, error) {
+	var all []Season
+	err := b.readFile(seasons, &all)
+	if errors.Is(err, fs.ErrNotExist) {
+		err = nil
+	}
+	return all, err
 }
 
 // KeepTrial stores a trial, and replaces a stored trial with the same name.

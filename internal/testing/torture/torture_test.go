@@ -54,6 +54,19 @@ func TestMutationReplacesMutationOfSamePackage(t *testing.T) {
 	}
 }
 
+func TestSeasonReplacesSeasonOfSameSeed(t *testing.T) {
+	book := torture.Book{Docs: t.TempDir(), Now: today}
+	for _, one := range []torture.Season{{Seed: 10}, {Seed: 2, Nights: 1}, {Seed: 2, Nights: 2, Counts: map[string]int{"kill": 1}}} {
+		must(t, book.KeepSeason(one))
+	}
+	got, err := book.Seasons()
+	must(t, err)
+	want := []torture.Season{{Seed: 2, Nights: 2, Counts: map[string]int{"kill": 1}, Date: "2026-11-01"}, {Seed: 10, Date: "2026-11-01"}}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("the seasons differ (-want +got):\n%s", diff)
+	}
+}
+
 func TestBookWithoutFolder(t *testing.T) {
 	must(t, torture.Book{}.KeepRows(torture.Row{Fault: "500"}))
 	must(t, torture.Book{}.KeepTrial(torture.Trial{Name: "Storm"}))

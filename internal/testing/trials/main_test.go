@@ -27,7 +27,7 @@ func TestMain(m *testing.M) {
 		goleak.VerifyTestMain(m)
 		return
 	}
-	p := map[string]program{"night": &job{}, "held": &heldJob{}, "reader": &readerConfig{}}[name]
+	p := map[string]program{"night": &job{}, "held": &heldJob{}, "season": &seasonJob{}, "reader": &readerConfig{}}[name]
 	err := json.Unmarshal([]byte(os.Args[1]), p)
 	if err == nil {
 		err = p.run(context.Background())

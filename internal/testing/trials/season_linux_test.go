@@ -1,0 +1,511 @@
+package trials_test
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"database/sql"
+	"encoding/json"
+	"fmt"
+	"hash/fnv"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"placementsync/internal/integrity"
+	"placementsync/internal/pipeline"
+	"placementsync/internal/sim"
+	"placementsync/internal/stream"
+	"placementsync/internal/testing/torture"
+)
+
+// season runs the nights of a plan in one warehouse, and compares the warehouse with the service
+// after each night.
+type season struct {
+	*harness
+	plan seasonPlan
+	ref  *reference
+	// version is the version that readers see. snapshots are the nights that it builds on, and
+	// versions those of each published version.
+	version   string
+	snapshots []seasonSnapshot
+	versions  map[string][]seasonSnapshot
+	// states contains the data of the service while each run of the day read it.
+	states map[string][]serviceState
+	// wrong contains the kind of wrong values that a run of the day read.
+	wrong map[string]string
+	// end is the result of the last attempt.
+	end  nightEnd
+	seen seenTexts
+	// acknowledged are the ids of the webhook events that the receiver has accepted.
+	acknowledged []string
+	// accepted is the last held night that was published. allowDeletes is set after a night that a
+	// gate stopped, until the next snapshot.
+	accepted     string
+	allowDeletes bool
+	bucket       *seasonBucket
+	// reader is a connection that is never closed, and readerRows its first results.
+	reader     *sql.DB
+	readerRows string
+	counts     map[string]int
+
+	mu      sync.Mutex // guards the fields below, which the server uses
+	tonight conditions
+	// requests counts the requests of the current attempt, and repeated those of each path and
+	// query.
+	requests int
+	repeated map[string]int
+	// attempt contains the data of the service during the current attempt, and churned the
+	// number of changes of its lists.
+	attempt []serviceState
+	churned int
+	// nightIDs are the ids that the lists named in a night in which they move.
+	nightIDs map[string]map[string]bool
+}
+
+// conditions are the conditions of one night.
+type conditions struct {
+	clock     time.Duration
+	accidents []seasonEvent
+	again     bool
+	// fault affects a share of the requests, or all requests that match pattern.
+	fault   *sim.Fault
+	share   float64
+	pattern string
+	moving  bool
+	values  string
+	// decision is the treatment of a night that is held because of wrong values.
+	decision string
+	// revoked is set if the token is revoked before the request with the number revokeAt.
+	revoked  bool
+	revokeAt int
+}
+
+// newSeason returns a season with an empty warehouse, or with the warehouse of release 1.0.0.
+func newSeason(t *testing.T, plan seasonPlan) *season {
+	t.Helper()
+	s := &season{plan: plan, versions: map[string][]seasonSnapshot{}, seen: seenTexts{}, counts: map[string]int{}}
+	world := trialWorld(plan.Seed)
+	if plan.Upgrade {
+		world = releaseWorld()
+	}
+	world.FaultFunc = s.chooseFault
+	s.harness = newHarness(t, world)
+	s.setConfig(s.job())
+	s.ref = newReference(t, s.service, slices.DeleteFunc(slices.Clone(s.cfg.Streams), stream.Stream.IsEvents))
+	s.onRequest(s.observe)
+	s.bucket = newSeasonBucket(t, s.harness)
+	if plan.Upgrade {
+		s.openRelease()
+	}
+	return s
+}
+
+func (s *season) job() seasonJob {
+	j := seasonJob{job: job{URL: s.server.URL, Dir: s.cfg.Warehouse.Dir, At: s.at, Streams: seasonStreams()}, Details: s.plan.Details,
+		AllowMassDelete: s.allowDeletes}
+	if s.plan.Upgrade {
+		j.Streams = nil // all, as in the release
+	}
+	return j
+}
+
+// setConfig sets the configuration of the nights in this process.
+func (s *season) setConfig(j seasonJob) {
+	cfg, err := j.config()
+	must(s.t, err)
+	cfg.Now = func() time.Time { return s.at }
+	s.cfg = cfg
+}
+
+// chooseFault chooses the fault of a request by its path and by its number among equal requests, so
+// that the order of other requests does not matter.
+func (s *season) chooseFault(r *http.Request, _ int) *sim.Fault {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.tonight.fault == nil {
+		return nil
+	}
+	hit, _ := path.Match(s.tonight.pattern, r.URL.Path)
+	if s.tonight.pattern == "" {
+		s.repeated[r.RequestURI]++
+		sum := fnv.New64a()
+		fmt.Fprint(sum, s.plan.Seed, s.at, r.RequestURI, s.repeated[r.RequestURI])
+		hit = rand.New(rand.NewPCG(sum.Sum64(), 0)).Float64() < s.tonight.share
+	}
+	if !hit {
+		return nil
+	}
+	return s.tonight.fault
+}
+
+// observe is called before each request. It revokes the token, and records the data of the service
+// after each change of a list.
+func (s *season) observe(*http.Request) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.tonight.revoked && s.requests == s.tonight.revokeAt {
+		s.service.SetToken("pc_another")
+	}
+	s.requests++
+	if churned := s.countChurned(); s.tonight.moving && churned != s.churned {
+		s.churned = churned
+		s.attempt = append(s.attempt, s.readService())
+	}
+}
+
+// countChurned counts the changes of moving lists.
+func (s *season) countChurned() (n int) {
+	for list := range s.ref.paths {
+		inserted, deleted := s.service.Churned(list)
+		n += inserted + deleted
+	}
+	return n
+}
+
+// runNight runs the events and the night of a day.
+func (s *season) runNight(n seasonNight) {
+	s.t.Helper()
+	s.service.Advance(n.Day - s.service.Day())
+	s.at = s.service.Now().Add(time.Hour)
+	s.states, s.wrong, s.tonight = map[string][]serviceState{}, map[string]string{}, conditions{}
+	s.setConfig(s.job())
+	s.t.Logf("day %d: %v", n.Day, n.Events)
+	for _, e := range n.Events {
+		s.begin(e)
+	}
+	if s.nightIDs = nil; s.tonight.moving {
+		s.nightIDs = map[string]map[string]bool{}
+	}
+	s.at = s.service.Now().Add(2*time.Hour + s.tonight.clock)
+	attempts := s.tonight.accidents
+	if len(attempts) == 0 {
+		attempts = []seasonEvent{{}}
+	}
+	published := false
+	for _, accident := range attempts {
+		if published = s.tryNight(accident); published {
+			break
+		}
+		s.at = s.at.Add(10 * time.Minute)
+	}
+	s.endFaults()
+	if !published && s.tonight.again {
+		s.tryNight(seasonEvent{})
+	}
+	s.checkReader()
+}
+
+// endFaults restores the normal conditions of the service.
+func (s *season) endFaults() {
+	s.service.SetValueFaults()
+	s.service.SetChurn(0)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.tonight.fault, s.tonight.moving, s.tonight.revoked, s.tonight.values = nil, false, false, ""
+	s.service.SetToken(token)
+}
+
+// tryNight runs the night once, possibly with an accident, and checks the result.
+func (s *season) tryNight(accident seasonEvent) (published bool) {
+	s.t.Helper()
+	s.mu.Lock()
+	s.requests, s.repeated, s.churned = 0, map[string]int{}, s.countChurned()
+	s.attempt = []serviceState{s.readService()}
+	s.mu.Unlock()
+	s.setConfig(s.job())
+	end, stopped := s.runWith(accident)
+	s.setConfig(s.job())
+	s.service.SetToken(token)
+	s.mu.Lock()
+	if churned := s.countChurned(); churned != s.churned {
+		s.attempt = append(s.attempt, s.readService())
+	}
+	attempt := s.attempt
+	s.mu.Unlock()
+	for _, state := range attempt {
+		s.seen.addRows(s.ref, state.rows)
+	}
+	if stopped {
+		s.counts[accident.Kind]++
+	}
+	seen := readersSee(s.t, s.cfg.Warehouse.Dir)
+	if end.Run == "" { // the process was killed
+		end.Run = s.killedRun(seen)
+	}
+	s.states[end.Run] = append(s.states[end.Run], attempt...)
+	s.wrong[end.Run], s.end = cmp.Or(s.tonight.values, s.wrong[end.Run]), end
+	s.t.Logf("day %d, %s, %v: run %s ended with %d, readers see %s: %.200s", s.service.Day(), s.at.Format(time.RFC3339), accident, end.Run, end.Code, seen, end.Error)
+	if seen != s.version {
+		s.takeSnapshot(seen, stopped)
+		return true
+	}
+	if run := s.heldRun(); run != "" && run == end.Run {
+		return s.decideHeld(run)
+	}
+	if !stopped {
+		s.requireReason(end)
+	}
+	return false
+}
+
+// killedRun returns the run of a killed process: the unfinished run, or the published one.
+func (s *season) killedRun(seen string) string {
+	s.t.Helper()
+	u, ok, err := warehouseOf(s.t, s.cfg).Ledger.Unfinished()
+	must(s.t, err)
+	switch {
+	case seen != s.version:
+		return seen
+	case ok:
+		return u.Run
+	}
+	return s.heldRun()
+}
+
+// requireReason checks that a night without an accident had a reason not to be published.
+func (s *season) requireReason(end nightEnd) {
+	s.t.Helper()
+	isFaulty := s.tonight.fault != nil || s.tonight.revoked
+	isEarly := len(s.snapshots) > 0 && !s.at.After(s.last().at)
+	switch {
+	case end.Code != 1:
+	case s.isMassDelete(end.Error):
+		s.allowDeletes = true
+		s.counts["stopped"]++
+		return
+	case isEarly && strings.Contains(end.Error, "check the clock"):
+		s.counts["refused"]++
+		return
+	case isFaulty && (strings.HasPrefix(end.Error, "check the token:") || strings.Contains(end.Error, "no stream could be read") || s.tonight.revoked):
+		s.counts["failed"]++
+		return
+	}
+	s.t.Errorf("day %d: night %s was not published without a reason: it ended with %d: %s", s.service.Day(), end.Run, end.Code, end.Error)
+}
+
+// finish runs two normal nights. Afterwards the warehouse must have the data of the service, equal a
+// new warehouse, and have the history of the published nights.
+func (s *season) finish() {
+	s.t.Helper()
+	s.plan.Details = pipeline.AllDetails
+	for n := range 2 {
+		day := s.service.Day() + 1
+		for len(s.snapshots) > 0 && !s.service.Now().Add(time.Duration(day-s.service.Day())*24*time.Hour).After(s.last().at) {
+			day++
+		}
+		s.runNight(seasonNight{Day: day})
+		if s.t.Failed() {
+			return
+		}
+		if n == 1 && (s.end.Run != s.version || s.end.Code != 0) {
+			s.t.Errorf("day %d: a normal night %s ended with %d: %s", s.service.Day(), s.end.Run, s.end.Code, s.end.Error)
+		}
+	}
+	proven := s.provenStreams(s.version)
+	for _, st := range s.cfg.Streams {
+		if !proven[st.Name] && !st.IsEvents() {
+			s.t.Errorf("%s is not proven after two normal nights", st.Name)
+		}
+	}
+	s.ref.requestedIDs = s.knownIDs()
+	s.requireValues(s.ref)
+	s.requireNewWarehouse()
+	s.requireHistory("at the end")
+	for _, version := range versionFolders(s.t, s.cfg.Warehouse.Dir) {
+		requireChecksums(s.t, version)
+	}
+	requireRowCounts(s.t, s.cfg.Warehouse.Dir, readManifest(s.t, s.path("latest")))
+	found, err := integrity.Check(s.t.Context(), warehouseOf(s.t, s.cfg), true)
+	must(s.t, err)
+	for _, damage := range found.Damage {
+		s.t.Errorf("damage at the end: %+v", damage)
+	}
+	s.closeReader()
+}
+
+// requireNewWarehouse compares the tables with those of a new warehouse. The new one lacks only
+// records that the service answers by id and no list names.
+func (s *season) requireNewWarehouse() {
+	s.t.Helper()
+	s.checkReader()
+	fresh := s.job()
+	fresh.Dir = s.t.TempDir()
+	cfg, err := fresh.config()
+	must(s.t, err)
+	cfg.Now = func() time.Time { return s.at }
+	s.mustComplete(pipeline.Run(s.t.Context(), cfg))
+	s.ref.requestedIDs = map[string]map[string]bool{}
+	named := s.ref.currentRows()
+	db := open(s.t, filepath.Join(fresh.Dir, "catalog.duckdb")+"?access_mode=read_only&threads=1")
+	for _, e := range s.ref.distinctTables() {
+		listed := rowsByKey(e, named[e.table])
+		rows := readTable(s.t, e, db, "main."+e.table)
+		compareRows(s.t, e, named, rows, "the new warehouse: "+e.table)
+		both := slices.DeleteFunc(slices.Clone(s.last().rows[e.table]), func(r textRow) bool {
+			_, ok := listed[keyOf(e, r)]
+			return !ok
+		})
+		compareRows(s.t, e, map[string][]textRow{e.table: rows}, both, "compared with a new warehouse: "+e.table)
+	}
+}
+
+// runSeason runs a plan and returns the number of events that took effect.
+func runSeason(t *testing.T, plan seasonPlan) map[string]int {
+	t.Helper()
+	s := newSeason(t, plan)
+	for _, n := range plan.Nights {
+		if t.Failed() {
+			return s.counts
+		}
+		s.runNight(n)
+	}
+	if !t.Failed() {
+		s.finish()
+	}
+	return s.counts
+}
+
+// nightSteps returns the names of the steps at which a night can be stopped. Of the files of tables
+// it contains only orders.parquet, and no name with the id of a run.
+func nightSteps(t *testing.T) []string {
+	t.Helper()
+	h := newHarness(t, trialWorld(1))
+	var recorder stepRecorder
+	for range 2 {
+		h.service.Advance(1)
+		h.at = h.service.Now().Add(2 * time.Hour)
+		cfg, err := seasonJob{job: job{URL: h.server.URL, Dir: h.cfg.Warehouse.Dir, At: h.at, Streams: seasonStreams()}, Details: pipeline.ChangedDetails}.config()
+		must(t, err)
+		cfg.Warehouse.Step = recorder.record
+		h.mustComplete(pipeline.Run(t.Context(), cfg))
+	}
+	names := slices.DeleteFunc(slices.Clone(recorder.steps), func(name string) bool {
+		return strings.HasSuffix(name, ".parquet") && !strings.HasSuffix(name, " orders.parquet") || strings.Contains(name, ".2026")
+	})
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// TestTrialSeason is the short form of TestTortureSeason.
+func TestTrialSeason(t *testing.T) {
+	requireTrials(t)
+	t.Parallel()
+	plan := drawSeason(1, 8, nightSteps(t))
+	t.Log(plan, runSeason(t, plan))
+}
+
+// Environment variables of the long trial, which make torture sets: the seeds, as a number or as
+// 5-12, and a plan to run.
+const (
+	seedsVariable  = "PLACEMENTSYNC_SEEDS"
+	seasonVariable = "PLACEMENTSYNC_SEASON"
+)
+
+// chosenSeeds returns the first and the last seed.
+func chosenSeeds(t *testing.T) (from, to uint64) {
+	t.Helper()
+	from, to = 1, 40
+	text := os.Getenv(seedsVariable)
+	if text == "" {
+		return from, to
+	}
+	if _, err := fmt.Sscanf(text, "%d-%d", &from, &to); err == nil {
+		return from, to
+	}
+	_, err := fmt.Sscan(text, &to)
+	must(t, err)
+	return from, to
+}
+
+// TestTortureSeason runs 30 nights of one warehouse for each seed. The events of a season are listed
+// in seasonplan_test.go. After each night every published value is that of the service, or its grade
+// is lower. After two normal nights the warehouse equals a new one, and its history equals the
+// published nights. A seed with a result of this program is not run again. The plan of a failing
+// seed is shrunk.
+func TestTortureSeason(t *testing.T) {
+	requireTorture(t)
+	book, state := torture.Open(os.Getenv), programState(t)
+	recorded, err := book.Seasons()
+	must(t, err)
+	steps := nightSteps(t)
+	var mu sync.Mutex
+	from, to := chosenSeeds(t)
+	for seed := from; seed <= to; seed++ {
+		if slices.ContainsFunc(recorded, func(r torture.Season) bool { return r.Seed == seed && r.State == state && r.Held }) {
+			continue
+		}
+		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
+			t.Parallel()
+			plan := drawSeason(seed, seasonNights, steps)
+			result := torture.Season{Seed: seed, State: state, Upgrade: plan.Upgrade, Nights: len(plan.Nights)}
+			begun := time.Now()
+			defer func() {
+				result.Held, result.Took = !t.Failed(), time.Since(begun).Seconds()
+				mu.Lock()
+				defer mu.Unlock()
+				must(t, book.KeepSeason(result))
+			}()
+			if !t.Run("nights", func(t *testing.T) { result.Counts = runSeason(t, plan) }) {
+				logShrunk(t, plan)
+			}
+		})
+	}
+}
+
+// TestTortureSeasonReplay runs the plan in the environment.
+func TestTortureSeasonReplay(t *testing.T) {
+	requireTorture(t)
+	text := os.Getenv(seasonVariable)
+	if text == "" {
+		t.Skip("runs a plan that TestTortureSeason printed: make torture TRIALS=TortureSeasonReplay SEASON='...'")
+	}
+	var plan seasonPlan
+	must(t, json.Unmarshal([]byte(text), &plan))
+	t.Log(plan, runSeason(t, plan))
+}
+
+// logShrunk shrinks a failing plan, each time in a new process, and logs the nights and events
+// without which it does not fail.
+func logShrunk(t *testing.T, plan seasonPlan) {
+	t.Helper()
+	fails := func(p seasonPlan) bool {
+		self, err := os.Executable()
+		must(t, err)
+		text, err := json.Marshal(p)
+		must(t, err)
+		cmd := exec.CommandContext(t.Context(), self, "-test.run=^TestTortureSeasonReplay$")
+		cmd.Env = append(os.Environ(), seasonVariable+"="+string(text))
+		return cmd.Run() != nil
+	}
+	if !fails(plan) {
+		t.Errorf("the season did not fail again:\n%s", plan)
+		return
+	}
+	plan = plan.shrunk(fails)
+	text, err := json.Marshal(plan)
+	must(t, err)
+	t.Errorf("shrunk to %smake torture TRIALS=TortureSeasonReplay SEASON='%s'", plan, text)
+}
+
+// programState returns a checksum of this program, which is the same until the code changes.
+func programState(t *testing.T) string {
+	t.Helper()
+	self, err := os.Executable()
+	must(t, err)
+	f, err := os.Open(self)
+	must(t, err)
+	defer f.Close()
+	sum := sha256.New()
+	_, err = io.Copy(sum, f)
+	must(t, err)
+	return fmt.Sprintf("%x", sum.Sum(nil)[:6])
+}

@@ -1,0 +1,415 @@
+package trials_test
+
+import (
+	"archive/tar"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"log/slog"
+	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/klauspost/compress/zstd"
+
+	"placementsync/internal/backup"
+	storage "placementsync/internal/object"
+	"placementsync/internal/pipeline"
+	"placementsync/internal/sim"
+	"placementsync/internal/testing/s3sim"
+	"placementsync/internal/warehouse"
+	"placementsync/internal/webhook"
+)
+
+// begin runs an operation, or sets a condition of the night.
+func (s *season) begin(e seasonEvent) {
+	s.t.Helper()
+	switch e.Kind {
+	case rollbackEvent:
+		s.rollBack(e.Number)
+	case rebuildEvent:
+		s.rebuild()
+	case backupEvent:
+		s.backUp()
+	case restoreEvent:
+		s.restore()
+	case webhookEvent:
+		s.deliver(e.Number)
+	case readerEvent:
+		s.openReader()
+	case clockEvent:
+		s.tonight.clock = time.Duration(e.Number) * time.Hour
+	case faultEvent:
+		s.tonight.fault, s.tonight.share = faultNamed(e.Name), float64(e.Number)/100
+	case endpointEvent:
+		s.tonight.fault, s.tonight.pattern = faultNamed(e.Name), endpoints()[e.Number]
+	case movingEvent:
+		s.tonight.moving = true
+		s.service.SetChurn(e.Number)
+	case valueEvent:
+		fault := wrongValues()[e.Name]
+		fault.Day = s.service.Day()
+		s.tonight.values, s.tonight.decision = e.Name, decisions()[e.Number]
+		s.service.SetValueFaults(fault)
+	case tokenEvent:
+		s.tonight.revoked, s.tonight.revokeAt = true, e.Number
+	case killEvent, powerEvent, diskEvent:
+		s.tonight.accidents = append(s.tonight.accidents, e)
+		return // counted if they happen
+	case againEvent:
+		s.tonight.again = true
+		return
+	default:
+		s.t.Fatalf("no event is named %q", e.Kind)
+	}
+	s.counts[e.Kind]++
+}
+
+func faultNamed(name string) *sim.Fault {
+	all := seasonFaults()
+	return all[slices.IndexFunc(all, func(k faultKind) bool { return k.name == name })].fault
+}
+
+// runWith runs the night with an accident, or without one if its kind is empty. stopped is set if
+// the accident happened.
+func (s *season) runWith(accident seasonEvent) (end nightEnd, stopped bool) {
+	s.t.Helper()
+	switch accident.Kind {
+	case killEvent:
+		j := s.job()
+		j.KillAt, j.Report = accident.Step, filepath.Join(s.t.TempDir(), "report.json")
+		p := spawn(s.t, "season", j.Report, j)
+		if p.wasKilled() {
+			return end, true
+		}
+		p.readReport(s.t, &end)
+		return end, false
+	case diskEvent:
+		s.cfg.Warehouse.Step = accident.Step.hook(func() error {
+			stopped = true
+			return &fs.PathError{Op: "write", Path: accident.Step.Step, Err: syscall.EIO}
+		})
+		end = runNight(s.t.Context(), s.cfg)
+		return end, stopped
+	case powerEvent:
+		return s.cutPower(accident), true
+	}
+	return runNight(s.t.Context(), s.cfg), false
+}
+
+// cutPower runs the night until the power fails, and replaces the warehouse by one that the power
+// cut could leave. If the night ends before the step of the power cut, the power fails after it.
+func (s *season) cutPower(e seasonEvent) nightEnd {
+	s.t.Helper()
+	s.closeReader()
+	dir := s.cfg.Warehouse.Dir
+	trace := newDiskTrace(s.t, dir)
+	var mu sync.Mutex
+	isCut := false
+	cut := e.Step.hook(func() error {
+		isCut = true
+		return errors.New("the power failed")
+	})
+	s.cfg.Warehouse.Step = func(step, path string) error {
+		mu.Lock()
+		defer mu.Unlock()
+		if isCut {
+			return errors.New("the power failed")
+		}
+		err := trace.step(step, path)
+		trace.points = trace.points[len(trace.points)-1:]
+		return errors.Join(err, cut(step, path))
+	}
+	end := runNight(s.t.Context(), s.cfg)
+	if !isCut {
+		must(s.t, trace.step("end", ""))
+	}
+	random := rand.New(rand.NewPCG(s.plan.Seed, uint64(e.Number)))
+	all := outages(random, 10)
+	left := s.t.TempDir()
+	trace.write(s.t, trace.points[len(trace.points)-1], all[random.IntN(len(all))], left)
+	must(s.t, os.RemoveAll(dir))
+	must(s.t, os.Rename(left, dir))
+	return end
+}
+
+// heldRun returns the run of the held night, or "".
+func (s *season) heldRun() string {
+	s.t.Helper()
+	h, ok, err := warehouseOf(s.t, s.cfg).Held()
+	must(s.t, err)
+	if !ok {
+		return ""
+	}
+	return h.Manifest.RunID
+}
+
+// decideHeld decides about the night that was held in this attempt. A night of right values is
+// published. It may be held only if wrong values were published before.
+func (s *season) decideHeld(run string) (published bool) {
+	s.t.Helper()
+	s.counts["held"]++
+	decision := s.tonight.decision
+	if s.wrong[run] == "" {
+		decision = "publish"
+		if len(s.snapshots) == 0 || s.last().sinceWrong > tainted {
+			s.t.Errorf("day %d: night %s was held, although no value was wrong", s.service.Day(), run)
+		}
+	}
+	s.must(decision, func(w *warehouse.Warehouse) error {
+		var err error
+		switch decision {
+		case "publish":
+			_, err = w.PublishHeld(s.t.Context(), []string{"prices_scaled"}, s.at)
+		case "discard":
+			_, err = w.DiscardHeld()
+		}
+		return err
+	})
+	if decision != "publish" {
+		return false
+	}
+	s.accepted = run
+	s.takeSnapshot(run, false)
+	return true
+}
+
+// must runs an operation of the warehouse, which must succeed.
+func (s *season) must(name string, operate func(w *warehouse.Warehouse) error) {
+	s.t.Helper()
+	if err := locked(s.cfg, name, operate); err != nil {
+		s.t.Fatalf("day %d: %s: %v", s.service.Day(), name, err)
+	}
+}
+
+func (s *season) rollBack(number int) {
+	s.t.Helper()
+	if s.version == "" {
+		return
+	}
+	versions, err := warehouseOf(s.t, s.cfg).Versions.List()
+	must(s.t, err)
+	target := versions[number%len(versions)]
+	snapshots, ok := s.versions[target]
+	if !ok {
+		s.t.Fatalf("day %d: version %s can be rolled back to, and readers never saw it", s.service.Day(), target)
+	}
+	s.must("rollback", func(w *warehouse.Warehouse) error {
+		_, err := w.Rollback(target, s.at)
+		return err
+	})
+	s.setVersion(target, snapshots)
+	s.requireRows("the rollback to " + target)
+}
+
+func (s *season) rebuild() {
+	s.t.Helper()
+	if s.version == "" {
+		return
+	}
+	s.setConfig(s.job())
+	r, err := pipeline.Rebuild(s.t.Context(), s.cfg, false)
+	if err != nil {
+		s.t.Fatalf("day %d: rebuild: %v", s.service.Day(), err)
+	}
+	if last := len(s.snapshots) - 1; r.Lost != "" && s.snapshots[last].isTorn && last > 0 {
+		s.snapshots = s.snapshots[:last] // the backup was made before the series had the day
+	}
+	if !r.Last.Equal(s.last().at) {
+		s.t.Errorf("day %d: the rebuild restored the night of %s, want %s", s.service.Day(), r.Last, s.last().at)
+	}
+	s.setVersion(r.Manifest.RunID, s.snapshots)
+	s.requireRows("the rebuild")
+	s.requireHistory("after the rebuild")
+}
+
+// seasonBucket is object storage with the last backup of a season.
+type seasonBucket struct {
+	bucket *storage.Bucket
+	// snapshots and acknowledged are those of the season at the time of the backup.
+	snapshots    []seasonSnapshot
+	acknowledged []string
+}
+
+func newSeasonBucket(t *testing.T, h *harness) *seasonBucket {
+	t.Helper()
+	server := s3sim.New("store")
+	server.Now = func() time.Time { return h.at }
+	listening := httptest.NewServer(server)
+	t.Cleanup(listening.Close)
+	b, err := storage.Open(t.Context(), storage.Config{Endpoint: listening.URL, Region: "eu-test-1", PathStyle: true,
+		AccessKey: s3sim.AccessKey, SecretKey: s3sim.SecretKey}, "store", "season")
+	must(t, err)
+	return &seasonBucket{bucket: b}
+}
+
+func (s *season) backupConfig() backup.Config {
+	s.t.Helper()
+	return backup.Config{Warehouse: warehouseOf(s.t, s.cfg), Bucket: s.bucket.bucket, Program: "test", Now: s.cfg.Now, Log: slog.New(slog.DiscardHandler)}
+}
+
+func (s *season) backUp() {
+	s.t.Helper()
+	if s.version == "" {
+		return
+	}
+	res, err := backup.Run(s.t.Context(), s.backupConfig())
+	if err != nil || len(res.LeftOut) > 0 {
+		s.t.Fatalf("day %d: backup: %v %v", s.service.Day(), res.LeftOut, err)
+	}
+	s.bucket.snapshots, s.bucket.acknowledged = s.snapshots, slices.Clone(s.acknowledged)
+}
+
+// restore replaces the warehouse by its last backup, as after the loss of the machine.
+func (s *season) restore() {
+	s.t.Helper()
+	if len(s.bucket.snapshots) == 0 {
+		return
+	}
+	s.closeReader()
+	must(s.t, os.RemoveAll(s.cfg.Warehouse.Dir))
+	must(s.t, os.Mkdir(s.cfg.Warehouse.Dir, 0o755))
+	s.setConfig(s.job())
+	_, err := backup.Restore(s.t.Context(), s.backupConfig())
+	must(s.t, err)
+	s.snapshots, s.acknowledged = s.bucket.snapshots, slices.Clone(s.bucket.acknowledged)
+	s.rebuild()
+}
+
+// deliver sends webhook events, each of which must be acknowledged.
+func (s *season) deliver(count int) {
+	s.t.Helper()
+	w := warehouseOf(s.t, s.cfg)
+	inbox, err := w.Folder.MakeInbox()
+	must(s.t, err)
+	receiver, err := webhook.New(webhook.Config{Dir: inbox, Secrets: []string{hookSecret}, SegmentBytes: 1500, Disk: w.Folder.Disk()},
+		slog.New(slog.DiscardHandler), func() time.Time { return s.at })
+	must(s.t, err)
+	ctx, stop := context.WithCancel(s.t.Context())
+	defer stop()
+	ended := make(chan error, 1)
+	go func() { ended <- receiver.Run(ctx) }()
+	<-receiver.Ready()
+	server := httptest.NewServer(receiver)
+	for i := range count {
+		id := fmt.Sprintf("event-%d-%d", s.service.Day(), i)
+		d := sim.Delivery{ID: id, Topic: webhook.StatusChanged, Source: "demo", SentAt: s.at, Body: fmt.Appendf(nil, `{"article_id": %q}`, id)}
+		status, err := sim.Deliver(ctx, server.Client(), server.URL, d, hookSecret)
+		must(s.t, err)
+		if status != http.StatusNoContent {
+			s.t.Fatalf("the response to event %s has status %d", id, status)
+		}
+		s.acknowledged = append(s.acknowledged, id)
+	}
+	server.Close()
+	stop()
+	must(s.t, <-ended)
+}
+
+// openReader opens a connection, as a program does that never closes it.
+func (s *season) openReader() {
+	s.t.Helper()
+	if s.version == "" || s.reader != nil {
+		return
+	}
+	s.reader = openUnmanaged(s.t, s.path("catalog.duckdb")+"?access_mode=read_only&threads=1")
+	s.readerRows = s.readWithReader()
+}
+
+func (s *season) readWithReader() string {
+	s.t.Helper()
+	return fmt.Sprint(query(s.t, s.reader, `SELECT o::VARCHAR FROM main.orders o UNION ALL SELECT p::VARCHAR FROM history.product_listing_prices p
+		UNION ALL SELECT run_id FROM meta.runs ORDER BY 1`))
+}
+
+// checkReader checks that the open connection has the same rows as when it was opened.
+func (s *season) checkReader() {
+	s.t.Helper()
+	if s.reader != nil && s.readWithReader() != s.readerRows {
+		s.t.Errorf("day %d: the rows of an open connection changed", s.service.Day())
+	}
+}
+
+func (s *season) closeReader() {
+	s.t.Helper()
+	if s.reader != nil {
+		must(s.t, s.reader.Close())
+		s.reader = nil
+	}
+}
+
+// releaseWorld is the world of the fixture of release 1.0.0 in cmd/sync.
+func releaseWorld() sim.Options {
+	return sim.Options{Seed: 21, Token: token, Outlets: 5, Listings: 16, Profiles: 3, Campaigns: 5, Orders: 12, Files: 6, Folders: 2,
+		ListingTurnover: 0.1, SilentChange: 0.2, Encodings: []string{"zstd"}}
+}
+
+// openRelease begins with the three nights of release 1.0.0 and its unused webhook events.
+func (s *season) openRelease() {
+	s.t.Helper()
+	root := s.t.TempDir()
+	must(s.t, unpack(filepath.Join("..", "..", "..", "cmd", "sync", "testdata", "releases", "1.0.0.tar.zst"), root))
+	must(s.t, os.RemoveAll(s.cfg.Warehouse.Dir))
+	must(s.t, os.Rename(filepath.Join(root, "warehouse"), s.cfg.Warehouse.Dir))
+	versions, err := warehouseOf(s.t, s.cfg).Versions.List()
+	must(s.t, err)
+	for _, version := range versions {
+		s.service.Advance(1)
+		s.ref.requestedIDs = s.knownIDs()
+		s.seen.addRows(s.ref, s.ref.currentRows())
+		folder := s.path("versions", version)
+		db := open(s.t, filepath.Join(folder, "catalog.duckdb")+"?access_mode=read_only&threads=1")
+		night := seasonSnapshot{at: readManifest(s.t, folder).SnapshotAt, rows: map[string][]textRow{}, sinceWrong: tainted + 1}
+		for _, e := range s.ref.distinctTables() {
+			night.rows[e.table] = readTexts(s.t, e, db, "main."+e.table, columnTypes(s.t, db, "main."+e.table))
+		}
+		s.setVersion(version, append(slices.Clone(s.snapshots), night))
+	}
+}
+
+// unpack unpacks an archive of a warehouse.
+func unpack(archive, root string) error {
+	f, err := os.Open(archive)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	z, err := zstd.NewReader(f)
+	if err != nil {
+		return err
+	}
+	defer z.Close()
+	for in := tar.NewReader(z); ; {
+		h, err := in.Next()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		to := filepath.Join(root, filepath.FromSlash(h.Name))
+		switch h.Typeflag {
+		case tar.TypeDir:
+			err = os.Mkdir(to, h.FileInfo().Mode().Perm())
+		case tar.TypeSymlink:
+			err = os.Symlink(h.Linkname, to)
+		default:
+			var content []byte
+			if content, err = io.ReadAll(in); err == nil {
+				err = os.WriteFile(to, content, h.FileInfo().Mode().Perm())
+			}
+		}
+		if err != nil {
+			return err
+		}
+	}
+}

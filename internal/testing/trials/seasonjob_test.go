@@ -1,0 +1,54 @@
+package trials_test
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"placementsync/internal/checks"
+	"placementsync/internal/fetch"
+	"placementsync/internal/pipeline"
+	"placementsync/internal/stream"
+)
+
+// seasonJob is a night of a season, in this process or in a child process.
+type seasonJob struct {
+	job
+	Details pipeline.Details
+	// AllowMassDelete accepts the loss of many rows, as an operator does.
+	AllowMassDelete bool
+}
+
+// seasonStreams returns the streams of a season that begins with an empty warehouse: those of other
+// trials, and all streams whose tables the check of prices reads.
+func seasonStreams() []string { return append(someStreams(), "outlet_listings", "products") }
+
+// config returns the configuration of a night that sends one request at a time, so that a season
+// is the same in every run.
+func (j seasonJob) config() (pipeline.Config, error) {
+	cfg := j.job.config()
+	cfg.Streams = slices.DeleteFunc(stream.AllWithEvents(), func(s stream.Stream) bool {
+		return len(j.Streams) > 0 && !s.IsEvents() && !slices.Contains(j.Streams, s.Name)
+	})
+	cfg.Warehouse.Tables, cfg.Chosen = stream.Tables(cfg.Streams), nil
+	for _, s := range cfg.Streams {
+		cfg.Chosen = append(cfg.Chosen, s.Name)
+	}
+	cfg.Details, cfg.LiveDays, cfg.Recheck = j.Details, 10, 4
+	cfg.Fetch.Concurrency, cfg.AllowMassDelete = 1, j.AllowMassDelete
+	cfg.Fetch.Retry = fetch.Retry{MaxRetries: 2, Base: time.Millisecond, Max: 2 * time.Millisecond}
+	all, err := checks.Load("", map[string]checks.Rule{"prices_scaled": {Params: map[string]string{"min_prices": "5"}}}, nil)
+	if err == nil {
+		cfg.Checks, err = all.Choose([]string{"prices_scaled", "prices_not_positive"})
+	}
+	return cfg, err
+}
+
+// run runs the night. Its report is a nightEnd.
+func (j seasonJob) run(ctx context.Context) error {
+	cfg, err := j.config()
+	if err != nil {
+		return err
+	}
+	return writeReport(j.Report, runNight(ctx, cfg))
+}

@@ -1,0 +1,357 @@
+package trials_test
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	gocmp "github.com/google/go-cmp/cmp"
+
+	"placementsync/internal/fetch"
+	"placementsync/internal/stream"
+)
+
+// serviceState contains the rows of every table according to the service at one time.
+type serviceState struct {
+	// named contains the records that the lists name, and those that were published before.
+	named map[string][]textRow
+	// rows contains also the records that the lists named earlier in the night.
+	rows map[string][]textRow
+}
+
+// seasonSnapshot is a published night.
+type seasonSnapshot struct {
+	at   time.Time
+	rows map[string][]textRow
+	// sinceWrong counts the nights since wrong values were published. It begins above tainted.
+	sinceWrong int
+	// isTorn is set if the run was stopped after readers saw it, perhaps before the series had its
+	// day. The next run adds the day.
+	isTorn bool
+}
+
+// tainted is the number of nights in which values that were published wrong can change back.
+const tainted = 8
+
+func (s *season) last() seasonSnapshot { return s.snapshots[len(s.snapshots)-1] }
+
+// seenTexts contains each text that the service had in a column of a row, by table, key and column.
+type seenTexts map[string]map[string]bool
+
+func keyOf(e expected, r textRow) string {
+	var parts []string
+	for _, name := range strings.Fields(e.key) {
+		parts = append(parts, r[name])
+	}
+	return strings.Join(parts, "/")
+}
+
+func (s seenTexts) addRows(ref *reference, rows map[string][]textRow) {
+	for _, e := range ref.distinctTables() {
+		for _, r := range rows[e.table] {
+			place := e.table + "/" + keyOf(e, r)
+			for column, text := range splitExtra(r) {
+				if s[place+"."+column] == nil {
+					s[place+"."+column] = map[string]bool{}
+				}
+				s[place+"."+column][text] = true
+			}
+		}
+	}
+}
+
+// splitExtra replaces the column extra by one column for each of its members, because a row can
+// contain members of a list and of an older detail.
+func splitExtra(r textRow) textRow {
+	object, _ := decode(cmp.Or(r["extra"], "{}")).(map[string]any)
+	if object == nil {
+		return r
+	}
+	all := maps.Clone(r)
+	delete(all, "extra")
+	for name, v := range object {
+		all["extra."+name] = canonical(v)
+	}
+	return all
+}
+
+// readRows reads all published tables.
+func (s *season) readRows() map[string][]textRow {
+	s.t.Helper()
+	all, db := map[string][]textRow{}, s.catalog()
+	for _, e := range s.ref.distinctTables() {
+		all[e.table] = readTable(s.t, e, db, "main."+e.table)
+	}
+	return all
+}
+
+// readService returns the current data of the service.
+func (s *season) readService() serviceState {
+	s.ref.requestedIDs = s.knownIDs()
+	named := s.ref.currentRows()
+	if s.nightIDs == nil {
+		return serviceState{named, named}
+	}
+	for columns, ids := range s.ref.requestedIDs {
+		if s.nightIDs[columns] == nil {
+			s.nightIDs[columns] = map[string]bool{}
+		}
+		maps.Copy(s.nightIDs[columns], ids)
+	}
+	s.ref.requestedIDs = s.nightIDs
+	return serviceState{named, s.ref.currentRows()}
+}
+
+// knownIDs returns the ids that the published rows name. A night requests them, also if the lists no
+// longer name them.
+func (s *season) knownIDs() map[string]map[string]bool {
+	known := map[string]map[string]bool{}
+	if len(s.snapshots) == 0 {
+		return known
+	}
+	for _, e := range s.ref.tables {
+		if e.ids == "" || e.ids == "team" {
+			continue
+		}
+		if known[e.ids] == nil {
+			known[e.ids] = map[string]bool{}
+		}
+		for _, ref := range strings.Fields(e.ids) {
+			table, column, _ := strings.Cut(ref, ".")
+			s.addIDs(known[e.ids], table, column)
+		}
+		if e.at == "" {
+			s.addIDs(known[e.ids], e.table, paramColumn(e))
+		}
+	}
+	return known
+}
+
+func (s *season) addIDs(ids map[string]bool, table, column string) {
+	for _, r := range s.last().rows[table] {
+		if r[column] != "" {
+			ids[r[column]] = true
+		}
+	}
+}
+
+// paramColumn returns the column with the path parameter of a table: its own, or the key.
+func paramColumn(e expected) string {
+	for _, spec := range strings.Fields(e.text) {
+		if name, sources := column(spec); slices.Contains(sources, "?") {
+			return name
+		}
+	}
+	return e.key
+}
+
+// takeSnapshot compares a newly published version with the service, and adds it to the snapshots.
+// isTorn is set if its run was stopped.
+func (s *season) takeSnapshot(run string, isTorn bool) {
+	s.t.Helper()
+	requireChecksums(s.t, s.path("latest"))
+	m := readManifest(s.t, s.path("latest"))
+	rows, states := s.readRows(), s.states[run]
+	if len(states) == 0 || m.RunID != run {
+		s.t.Fatalf("day %d: version %s was published by a run of another day; its manifest has %s", s.service.Day(), run, m.RunID)
+	}
+	proven := s.provenStreams(run)
+	for _, e := range s.ref.distinctTables() {
+		isProven := !slices.ContainsFunc(stream.FilledBy(s.cfg.Streams, e.table), func(name string) bool { return !proven[name] })
+		for _, problem := range s.compareTable(e, states, rows[e.table], isProven) {
+			s.t.Errorf("day %d, run %s, proven %t: %s", s.service.Day(), run, isProven, problem)
+		}
+	}
+	s.requireEvents()
+	next := seasonSnapshot{at: m.SnapshotAt, rows: rows, sinceWrong: tainted + 1, isTorn: isTorn}
+	if len(s.snapshots) > 0 {
+		next.sinceWrong = s.last().sinceWrong + 1
+	}
+	if s.wrong[run] != "" {
+		s.requireAudit(run, proven)
+		next.sinceWrong = 0
+	}
+	s.counts["published"]++
+	s.allowDeletes = false
+	s.setVersion(run, append(slices.Clone(s.snapshots), next))
+}
+
+func (s *season) setVersion(run string, snapshots []seasonSnapshot) {
+	s.version, s.snapshots, s.versions[run] = run, snapshots, snapshots
+}
+
+// provenStreams returns the streams that meta.streams grades exact or repaired in a run. All other
+// streams must have a reason.
+func (s *season) provenStreams(run string) map[string]bool {
+	s.t.Helper()
+	proven := map[string]bool{}
+	for _, row := range query(s.t, s.catalog(), "SELECT stream, grade, coalesce(reason, '') FROM meta.streams WHERE run_id = ?", run) {
+		grade := fetch.Grade(row[1].String)
+		proven[row[0].String] = grade == fetch.Exact || grade == fetch.Repaired
+		if !proven[row[0].String] && row[2].String == "" {
+			s.t.Errorf("run %s: %s is %s without a reason", run, row[0].String, grade)
+		}
+	}
+	if len(proven) != len(s.cfg.Streams) {
+		s.t.Errorf("run %s: meta.streams has %d streams, want %d", run, len(proven), len(s.cfg.Streams))
+	}
+	return proven
+}
+
+// compareTable compares a published table with the data of the service while it was read. In a proven
+// table, a record that existed all the time is published, with texts that it had at that time. The
+// texts of a record that came or went meanwhile, and those of other tables, may be empty or from an
+// earlier night. No table loses a row that existed all the time.
+func (s *season) compareTable(e expected, states []serviceState, rows []textRow, isProven bool) (problems []string) {
+	got := rowsByKey(e, rows)
+	var all, named []map[string]textRow
+	for _, state := range states {
+		all, named = append(all, rowsByKey(e, state.rows[e.table])), append(named, rowsByKey(e, state.named[e.table]))
+	}
+	isMissing := func(states []map[string]textRow, key string) bool {
+		return slices.ContainsFunc(states, func(state map[string]textRow) bool { return state[key] == nil })
+	}
+	exists := func(key string) bool {
+		return slices.ContainsFunc(all, func(state map[string]textRow) bool { return state[key] != nil })
+	}
+	for _, key := range slices.Sorted(maps.Keys(got)) {
+		switch place := e.table + "/" + keyOf(e, got[key]); {
+		case isProven && !exists(key):
+			problems = append(problems, place+" does not exist in the service")
+		case isProven && !isMissing(named, key):
+			problems = append(problems, compareWithStates(place, got[key], all, key)...)
+		default:
+			for column, text := range splitExtra(got[key]) {
+				if text != "" && !s.seen[place+"."+column][text] {
+					problems = append(problems, fmt.Sprintf("%s.%s has %q, which the service never had", place, column, text))
+				}
+			}
+		}
+	}
+	var before map[string]textRow
+	if len(s.snapshots) > 0 {
+		before = rowsByKey(e, s.last().rows[e.table])
+	}
+	for _, key := range slices.Sorted(maps.Keys(named[0])) {
+		_, isPublished := got[key]
+		_, wasPublished := before[key]
+		if !isPublished && !isMissing(named, key) && (isProven || wasPublished) {
+			problems = append(problems, fmt.Sprintf("%s lacks %s, published before: %t", e.table, key, wasPublished))
+		}
+	}
+	return problems[:min(len(problems), 5)]
+}
+
+// isMassDelete reports whether a gate stopped a night, and the service has deleted more than a fifth
+// of the rows of each table that the error names.
+func (s *season) isMassDelete(text string) bool {
+	if !strings.Contains(text, "would vanish in one night") || len(s.snapshots) == 0 {
+		return false
+	}
+	current := s.readService().named
+	for _, e := range s.ref.distinctTables() {
+		if !strings.Contains(text, "rows of "+e.table+" ") && !strings.Contains(text, "rows of "+e.table+",") {
+			continue
+		}
+		now, before := rowsByKey(e, current[e.table]), rowsByKey(e, s.last().rows[e.table])
+		gone := 0
+		for key := range before {
+			if now[key] == nil {
+				gone++
+			}
+		}
+		if 5*gone <= len(before) {
+			return false
+		}
+	}
+	return true
+}
+
+// compareWithStates checks that each text of a row is one of those in the states.
+func compareWithStates(place string, row textRow, states []map[string]textRow, key string) (problems []string) {
+	columns := maps.Clone(row)
+	for _, state := range states {
+		maps.Copy(columns, state[key])
+	}
+	for _, column := range slices.Sorted(maps.Keys(columns)) {
+		matches := func(state map[string]textRow) bool { return state[key] != nil && state[key][column] == row[column] }
+		if !slices.ContainsFunc(states, matches) {
+			problems = append(problems, fmt.Sprintf("%s.%s is %q, and %q in the service", place, column, row[column], columns[column]))
+		}
+	}
+	return problems
+}
+
+// requireEvents checks that the published version has all acknowledged events.
+func (s *season) requireEvents() {
+	s.t.Helper()
+	var stored []string
+	for _, row := range query(s.t, s.catalog(), "SELECT event_id FROM meta.webhook_events") {
+		stored = append(stored, row[0].String)
+	}
+	for _, id := range s.acknowledged {
+		if !slices.Contains(stored, id) {
+			s.t.Errorf("day %d: the acknowledged event %s is missing; the night has %d events", s.service.Day(), id, len(stored))
+		}
+	}
+}
+
+// requireAudit checks a published night with wrong values. Prices by a wrong factor are held, unless
+// the last night had them too or the lists were not read. Zero prices are reported.
+func (s *season) requireAudit(run string, proven map[string]bool) {
+	s.t.Helper()
+	isRead := proven["product_listings"] && proven["outlet_listings"]
+	switch s.wrong[run] {
+	case "zero prices":
+		zero := s.count("product_listing_prices", "unit_amount <= 0")
+		if n := s.count("meta.checks", "run_id = ? AND check_name = 'prices_not_positive' AND outcome = 'failed'", run); zero > 0 && isRead && n != 1 {
+			s.t.Errorf("day %d: %d prices are zero, and the check was not reported", s.service.Day(), zero)
+		}
+	case "cents", "hundredths":
+		if isRead && s.accepted != run && len(s.snapshots) > 0 && s.last().sinceWrong > tainted {
+			s.t.Errorf("day %d: prices in %s were published", s.service.Day(), s.tonight.values)
+		}
+	}
+}
+
+// requireRows compares the tables with the last published night, after an operation that must not
+// change them.
+func (s *season) requireRows(after string) {
+	s.t.Helper()
+	want, got := s.last().rows, s.readRows()
+	for _, e := range s.ref.distinctTables() {
+		if diff := gocmp.Diff(rowsByKey(e, want[e.table]), rowsByKey(e, got[e.table])); diff != "" {
+			s.t.Errorf("day %d: after %s %s differs (-published +now):\n%.2000s", s.service.Day(), after, e.table, diff)
+		}
+	}
+}
+
+// requireHistory compares the history with the rows of all published nights.
+func (s *season) requireHistory(when string) {
+	s.t.Helper()
+	var times []string
+	for i, night := range s.snapshots {
+		times = append(times, fmt.Sprintf("('%d', TIMESTAMPTZ '%s+00')", i, night.at.UTC().Format(microseconds)))
+	}
+	for _, e := range s.ref.distinctTables() {
+		from := fmt.Sprintf("(SELECT h.*, night FROM history.%s h JOIN (VALUES %s) n(night, night_at) ON h.valid_from <= night_at AND (h.valid_to IS NULL OR night_at < h.valid_to))",
+			e.table, strings.Join(times, ", "))
+		byNight := make([][]textRow, len(s.snapshots))
+		for _, r := range readTexts(s.t, e, s.catalog(), from, columnTypes(s.t, s.catalog(), from)) {
+			i, err := strconv.Atoi(r["night"])
+			must(s.t, err)
+			delete(r, "night")
+			byNight[i] = append(byNight[i], r)
+		}
+		for i, night := range s.snapshots {
+			if diff := gocmp.Diff(rowsByKey(e, night.rows[e.table]), rowsByKey(e, byNight[i])); diff != "" {
+				s.t.Errorf("day %d, %s: the history of %s at %s differs (-published +history):\n%.2000s", s.service.Day(), when, e.table, night.at, diff)
+				break
+			}
+		}
+	}
+}
