@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"flag"
+	"fmt"
 	"io"
 	"io/fs"
 	"maps"
@@ -295,6 +296,13 @@ func (f fixture) requireGrade(table, grade string) {
 	}
 }
 
+// columnNames returns the stored columns of the newest version, one a line.
+func (f fixture) columnNames() string {
+	f.Helper()
+	return f.mustRun(false, "query", "--format", "csv", "SELECT table_schema, table_name, column_name FROM information_schema.columns "+
+		"WHERE table_schema IN ('main', 'past', 'meta') ORDER BY ALL")
+}
+
 // mustExplore runs explore until it prints its address.
 func (l *testWarehouse) mustExplore() {
 	l.Helper()
@@ -322,7 +330,7 @@ func TestTrialContinueReleaseWarehouses(t *testing.T) {
 		t.Run(release, func(t *testing.T) {
 			t.Parallel()
 			f := openFixture(t, release)
-			last := f.latest()
+			last, columns := f.latest(), f.columnNames()
 			// With a new schema, rows that get a value in a new column are closed, so the histories
 			// differ.
 			sameSchema := last.Schema == dictionary.SchemaVersion()
@@ -355,6 +363,10 @@ func TestTrialContinueReleaseWarehouses(t *testing.T) {
 			f.requireGrade("orders", "bounded")
 			f.mustRun(false, "replay", run)
 			compare("replayed")
+			// The release rejects unknown tables and columns only after requests to the service.
+			if got := f.latest().Format; got == last.Format && f.columnNames() != columns {
+				t.Errorf("the format is still %d, although the tables differ from those of %s", got, release)
+			}
 			reference.night()
 			want = reference.readHistory()
 			f.night()
@@ -393,7 +405,8 @@ func TestTrialNewerWarehouseIsRejected(t *testing.T) {
 		t.Helper()
 		var out bytes.Buffer
 		code, problems := f.execute(t.Context(), map[string]string{"PLACEMENTSYNC_TOKEN": demoToken}, &out, args...)
-		if code != 1 || !strings.Contains(problems, "was written by placementsync 9.1.0 in format 2 and this program knows 1; nothing was changed: use that program or a newer one") {
+		if code != 1 || !strings.Contains(problems, fmt.Sprintf("was written by placementsync 9.1.0 in format %d and this program knows %d; nothing was changed: use that program or a newer one",
+			warehouse.Format+1, warehouse.Format)) {
 			t.Errorf("%q ended with %d, want 1 and the two formats: %s%s", args, code, &out, problems)
 		}
 	}

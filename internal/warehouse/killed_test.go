@@ -29,15 +29,22 @@ func TestTrialNewerWarehouseIsRejected(t *testing.T) {
 	if m.Format != warehouse.Format {
 		t.Errorf("the manifest has format %d, want %d", m.Format, warehouse.Format)
 	}
+	must(t, withLock(t, w, "20261101T020000Z", w.Recover))
 	m.Format, m.Program = warehouse.Format+1, "v9.1.0"
 	data, err := json.Marshal(m)
 	must(t, err)
 	must(t, os.WriteFile(path, data, 0o600))
+	lockFile := filepath.Join(w.Folder.Dir(), "state", "lock")
+	before, err := os.ReadFile(lockFile)
+	must(t, err)
 	_, err = w.Lock("20261102T020000Z", night)
 	want := &warehouse.NewerError{Run: "20261101T020000Z", Program: "v9.1.0", Format: warehouse.Format + 1}
 	if newer, ok := errors.AsType[*warehouse.NewerError](err); !ok || !cmp.Equal(newer, want) ||
-		!strings.Contains(err.Error(), "v9.1.0 in format 2") || !strings.Contains(err.Error(), "nothing was changed") {
+		!strings.Contains(err.Error(), fmt.Sprintf("v9.1.0 in format %d", warehouse.Format+1)) || !strings.Contains(err.Error(), "nothing was changed") {
 		t.Errorf("got %v, want %v", err, want)
+	}
+	if after, err := os.ReadFile(lockFile); err != nil || string(after) != string(before) {
+		t.Errorf("the lock file changed from %q to %q (%v)", before, after, err)
 	}
 	must(t, w.Folder.CheckUnlocked())
 }

@@ -51,9 +51,10 @@ func (w *Warehouse) Lock(run string, now time.Time) (*Lock, error) {
 	if !ok {
 		return nil, lockedBy(path)
 	}
-	err = l.Name(run, now)
+	// The lock of a newer program's warehouse is not named, so that no file is changed.
+	err = w.Versions.CheckFormat()
 	if err == nil {
-		err = w.Versions.CheckFormat()
+		err = l.Name(run, now)
 	}
 	if err != nil {
 		return nil, errors.Join(err, l.Release())
