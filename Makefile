@@ -173,6 +173,12 @@ lake-test: ## compare Spark, Trino and other engines with DuckDB, and use a real
 	PLACEMENTSYNC_ENGINES='$(ENGINES)' go test -tags $(TAGS) -v -timeout 60m ./internal/testing/enginetest
 	PLACEMENTSYNC_ENGINES='$(ENGINES)' go test -tags $(TAGS) -v -run 'OnAServer|PyIceberg' ./cmd/lake ./cmd/sync
 
+.PHONY: upgrade-test
+upgrade-test: ## run earlier releases and this program in turn on the same warehouses (builds them once, a few minutes)
+	PLACEMENTSYNC_UPGRADE=1 PLACEMENTSYNC_TORTURE_DOCS=$(CURDIR)/docs \
+		$(TEST) -tags $(TAGS) -run '^TestUpgrade$$' -timeout 60m ./internal/testing/trials ; \
+	status=$$?; go test -tags $(TAGS) -run TestReliabilityPage ./internal/testing/torture -update && exit $$status
+
 .PHONY: fuzz
 fuzz: ## run each fuzz target for FUZZTIME (10m), one after the other, and note it (TARGETS=FuzzBody)
 	PLACEMENTSYNC_FUZZTIME=$(FUZZTIME) PLACEMENTSYNC_TORTURE_DOCS=$(CURDIR)/docs \

@@ -172,8 +172,16 @@ func newRepairs(t *testing.T) *repairs {
 	return r
 }
 
-// readTree returns the checksums of the files below a folder and the targets of its links.
+// readTree returns the checksums of the files below a warehouse that repairs restore, and the
+// targets of its links.
 func readTree(t *testing.T, dir string) (files, links map[string]string) {
+	t.Helper()
+	return sumTree(t, dir, "state/lock", "state/verified", "state/seen")
+}
+
+// sumTree returns the checksums of the files below a folder and the targets of its links. It
+// leaves out files whose names begin with one of the prefixes.
+func sumTree(t *testing.T, dir string, without ...string) (files, links map[string]string) {
 	t.Helper()
 	files, links = map[string]string{}, map[string]string{}
 	must(t, filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
@@ -184,7 +192,7 @@ func readTree(t *testing.T, dir string) (files, links map[string]string) {
 		case e.Type()&fs.ModeSymlink != 0:
 			links[name], err = os.Readlink(path)
 			return err
-		case name == "state/lock" || strings.HasPrefix(name, "state/verified") || strings.HasPrefix(name, "state/seen"):
+		case slices.ContainsFunc(without, func(prefix string) bool { return strings.HasPrefix(name, prefix) }):
 			return nil
 		}
 		data, err := os.ReadFile(path)

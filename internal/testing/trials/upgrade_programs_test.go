@@ -1,0 +1,175 @@
+package trials_test
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"placementsync/internal/sim"
+)
+
+// release is an earlier release of the program. The commit is used if the repository has no tag.
+type release struct{ version, commit string }
+
+// earlierReleases lists the releases whose programs the upgrade trials build.
+func earlierReleases() []release {
+	return []release{
+		{"1.0.0", "345f35328d5318e32c958f62d81e101914a5c5a8"},
+		{"1.0.1", "b45f755da1449413f1a5ae54146e54e337a6a1f3"},
+	}
+}
+
+// currentVersion is the version of the program that is built from the source of this test.
+const currentVersion = "9.9.9"
+
+// clockVariable is the environment variable with the constant time of a built program.
+const clockVariable = "PLACEMENTSYNC_TRIAL_CLOCK"
+
+// builtProgram is an executable of this or of an earlier release.
+type builtProgram struct{ path, version string }
+
+// buildRelease builds the program of an earlier release, or returns that of an earlier test run.
+func buildRelease(t *testing.T, r release) builtProgram {
+	t.Helper()
+	repository := runTool(t, ".", "git", "rev-parse", "--show-toplevel")
+	commit := r.commit
+	if tagged, err := exec.CommandContext(t.Context(), "git", "-C", repository, "rev-parse", "--verify", "--quiet", "refs/tags/v"+r.version+"^{commit}").Output(); err == nil {
+		commit = strings.TrimSpace(string(tagged))
+	}
+	cache, err := os.UserCacheDir()
+	must(t, err)
+	p := builtProgram{filepath.Join(cache, "placementsync-releases", commit), r.version}
+	if _, err := os.Stat(p.path); err == nil {
+		return p
+	}
+	source := t.TempDir()
+	archive := filepath.Join(t.TempDir(), "source.tar")
+	runTool(t, repository, "git", "archive", "--output", archive, commit)
+	runTool(t, source, "tar", "-xf", archive)
+	must(t, os.MkdirAll(filepath.Dir(p.path), 0o755))
+	// An interrupted build leaves no program.
+	temporary := p.path + fmt.Sprintf(".%d", os.Getpid())
+	buildProgram(t, source, temporary, r.version)
+	must(t, os.Rename(temporary, p.path))
+	return p
+}
+
+// buildCurrent builds the program from the source of this test.
+func buildCurrent(t *testing.T) builtProgram {
+	t.Helper()
+	p := builtProgram{filepath.Join(t.TempDir(), "placementsync"), currentVersion}
+	buildProgram(t, runTool(t, ".", "git", "rev-parse", "--show-toplevel"), p.path, p.version)
+	return p
+}
+
+// buildProgram builds ./cmd/sync of a source folder. Its only change is the clock, which
+// clockVariable sets.
+func buildProgram(t *testing.T, source, path, version string) {
+	t.Helper()
+	original := filepath.Join(source, "cmd", "sync", "process.go")
+	text, err := os.ReadFile(original)
+	must(t, err)
+	clock := fmt.Sprintf("func() time.Time { at, _ := time.Parse(time.RFC3339, os.Getenv(%q)); return at }", clockVariable)
+	if n := bytes.Count(text, []byte("time.Now")); n != 1 {
+		t.Fatalf("%s reads the clock in %d places, want 1", original, n)
+	}
+	dir := t.TempDir()
+	changed, overlay := filepath.Join(dir, "process.go"), filepath.Join(dir, "overlay.json")
+	must(t, os.WriteFile(changed, bytes.Replace(text, []byte("time.Now"), []byte(clock), 1), 0o600))
+	replacements, err := json.Marshal(map[string]map[string]string{"Replace": {original: changed}})
+	must(t, errors.Join(err, os.WriteFile(overlay, replacements, 0o600)))
+	runTool(t, source, "go", "build", "-buildvcs=false", "-tags", "duckdb_arrow", "-overlay", overlay,
+		"-ldflags", "-s -w -X main.version="+version, "-o", path, "./cmd/sync")
+}
+
+// runTool runs a command in a folder, which must succeed, and returns its trimmed output.
+func runTool(t *testing.T, dir, name string, args ...string) string {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), name, args...)
+	cmd.Dir = dir
+	var stderr strings.Builder
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("%s: %v\n%s", cmd, err, &stderr)
+	}
+	return strings.TrimSpace(string(out))
+}
+
+// command returns a command of a program with the configuration and the clock of the warehouse.
+func (u *upgrade) command(p builtProgram, args ...string) *exec.Cmd {
+	cmd := exec.CommandContext(u.t.Context(), p.path, append([]string{"--config", u.config}, args...)...)
+	cmd.Dir = filepath.Dir(u.config)
+	cmd.Env = []string{"HOME=" + cmd.Dir, "TMPDIR=" + os.TempDir(), "PLACEMENTSYNC_TOKEN=" + token,
+		"PLACEMENTSYNC_HASH_KEY=key-of-the-trial-with-32-characters", clockVariable + "=" + u.at.Format(time.RFC3339)}
+	return cmd
+}
+
+// execute runs a command to its end.
+func (u *upgrade) execute(p builtProgram, args ...string) (code int, stdout, stderr string) {
+	u.t.Helper()
+	cmd := u.command(p, append([]string{"--quiet"}, args...)...)
+	var out, problems strings.Builder
+	cmd.Stdout, cmd.Stderr = &out, &problems
+	if err := cmd.Run(); err != nil && !errors.As(err, new(*exec.ExitError)) {
+		u.t.Fatal(err)
+	}
+	return cmd.ProcessState.ExitCode(), out.String(), problems.String()
+}
+
+// mustExecute runs a command, which must succeed, and returns its output.
+func (u *upgrade) mustExecute(p builtProgram, args ...string) string {
+	u.t.Helper()
+	code, stdout, stderr := u.execute(p, args...)
+	if code != 0 {
+		u.t.Fatalf("%q of %s ended with %d:\n%s%s", args, p.version, code, stdout, stderr)
+	}
+	return stdout
+}
+
+// servingLine matches the log message of serve with its address.
+var servingLine = regexp.MustCompile(`msg=serving address=(\S+)`)
+
+// receive runs serve until it has received the events.
+func (u *upgrade) receive(p builtProgram, events ...sim.Delivery) {
+	u.t.Helper()
+	cmd := u.command(p, "--verbose", "serve")
+	stderr, err := cmd.StderrPipe()
+	must(u.t, err)
+	must(u.t, cmd.Start())
+	lines := bufio.NewScanner(stderr)
+	log, address := "", ""
+	for address == "" && lines.Scan() {
+		log += lines.Text() + "\n"
+		if match := servingLine.FindStringSubmatch(lines.Text()); match != nil {
+			address = match[1]
+		}
+	}
+	if address == "" {
+		u.t.Fatalf("serve of %s has no address (%v):\n%s", p.version, cmd.Wait(), log)
+	}
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	for _, event := range events {
+		status, err := sim.Deliver(u.t.Context(), client, "http://"+address+"/hooks", event, hookSecret)
+		if err != nil || status != http.StatusNoContent {
+			u.t.Errorf("serve of %s answered event %s with %d (%v)", p.version, event.ID, status, err)
+		}
+	}
+	must(u.t, cmd.Process.Signal(os.Interrupt))
+	for lines.Scan() {
+		log += lines.Text() + "\n"
+	}
+	if err := cmd.Wait(); err != nil {
+		u.t.Fatalf("serve of %s ended with %v:\n%s", p.version, err, log)
+	}
+}

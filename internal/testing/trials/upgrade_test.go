@@ -1,0 +1,392 @@
+package trials_test
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"placementsync/internal/sim"
+	"placementsync/internal/stream"
+	"placementsync/internal/testing/s3sim"
+	"placementsync/internal/testing/torture"
+)
+
+// upgradeVariable is the environment variable that enables the upgrade trials.
+const upgradeVariable = "PLACEMENTSYNC_UPGRADE"
+
+// upgrade is a warehouse on which the programs of an earlier and of this release run in turn.
+type upgrade struct {
+	*harness
+	ref              *reference
+	earlier, current builtProgram
+	config           string
+	// nights are the published nights that the history of the warehouse must contain.
+	nights []nightData
+	// runs counts the runs of both programs.
+	runs int
+}
+
+// TestUpgrade runs an earlier release, this program, and the earlier release again on the same
+// warehouses. After each night all values and the whole history are compared with the service.
+// The earlier release must continue, or refuse with one line and change no file.
+func TestUpgrade(t *testing.T) {
+	if os.Getenv(upgradeVariable) == "" {
+		t.Skipf("builds earlier releases: make upgrade-test runs it, and so does %s=1", upgradeVariable)
+	}
+	current := buildCurrent(t)
+	for _, r := range earlierReleases() {
+		t.Run(r.version, func(t *testing.T) {
+			t.Parallel()
+			earlier := buildRelease(t, r)
+			begun, runs := time.Now(), 0
+			run := func(name string, trial func(*upgrade)) {
+				t.Run(name, func(t *testing.T) {
+					u := newUpgrade(t, earlier, current)
+					trial(u)
+					runs += u.runs
+				})
+			}
+			run("nights", nightsInTurn)
+			run("killed nights", killedNightsInTurn)
+			run("held night", heldNightInTurn)
+			run("private values", privateNightsInTurn)
+			run("backup", backupInTurn)
+			recordTrial(t, begun, func() torture.Trial {
+				return torture.Trial{Name: "upgrade from " + r.version, Fault: "that release and this program run in turn on the same warehouse, also after kills, a held night and a rollback",
+					Runs: runs, Outcome: "all values and the history equal the service; after a night of this program the release refuses and changes no file"}
+			})
+		})
+	}
+}
+
+func newUpgrade(t *testing.T, earlier, current builtProgram) *upgrade {
+	t.Helper()
+	opts := smallWorld()
+	opts.ListingTurnover, opts.SilentChange, opts.Encodings = 0.1, 0.2, []string{"zstd"}
+	u := &upgrade{harness: newHarness(t, opts), earlier: earlier, current: current, config: filepath.Join(t.TempDir(), "config.yaml")}
+	u.ref = newReference(t, u.service, u.cfg.Streams)
+	u.configure("privacy: {drop: []}")
+	return u
+}
+
+// configure writes a configuration that all releases accept.
+func (u *upgrade) configure(more ...string) {
+	u.t.Helper()
+	text := fmt.Sprintf(`api: {base_url: '%s', token: '${PLACEMENTSYNC_TOKEN}', requests_per_second: 0, page_size: 7}
+streams: {details: all}
+warehouse: {dir: '%s', keep_versions: 9, threads: 1, memory_limit: 256MB}
+schedule: {catch_up: false}
+serve: {listen: '127.0.0.1:0', webhook_secrets: [%s], webhook_max_age: 0s}
+%s
+`, u.server.URL, u.cfg.Warehouse.Dir, hookSecret, strings.Join(more, "\n"))
+	must(u.t, os.WriteFile(u.config, []byte(text), 0o600))
+}
+
+// useService replaces the service by one with other options.
+func (u *upgrade) useService(opts sim.Options) {
+	u.service = sim.New(opts)
+	u.ref = newReference(u.t, u.service, stream.All())
+}
+
+// advance moves the service and the clock to the next day.
+func (u *upgrade) advance() {
+	u.service.Advance(1)
+	u.at = u.service.Now().Add(2 * time.Hour)
+}
+
+// nextNight runs a night of the next day, which must be published, and compares all values with
+// the service.
+func (u *upgrade) nextNight(p builtProgram) {
+	u.t.Helper()
+	u.advance()
+	u.finishNight(p, u.at)
+}
+
+// finishNight runs or resumes a night with a snapshot of the given time.
+func (u *upgrade) finishNight(p builtProgram, snapshot time.Time) {
+	u.t.Helper()
+	u.mustExecute(p, "run")
+	u.runs++
+	u.nights = append(u.nights, nightData{snapshot, u.ref.currentRows()})
+	u.requireValues(u.ref)
+	u.requireHistory()
+}
+
+// quietNight runs a night an hour later, in which no value changed.
+func (u *upgrade) quietNight(p builtProgram) {
+	u.t.Helper()
+	u.at = u.at.Add(time.Hour)
+	u.mustExecute(p, "run")
+	u.runs++
+	if changes := u.queryOne("SELECT concat_ws(' ', rows_new, rows_changed, rows_gone) FROM meta.runs ORDER BY snapshot_at DESC NULLS LAST LIMIT 1"); changes != "0 0 0" {
+		u.t.Errorf("a night of %s without changes has %s new, changed and deleted rows", p.version, changes)
+	}
+}
+
+// requireHistory compares each table as of each published night with the data of that night.
+func (u *upgrade) requireHistory() {
+	u.t.Helper()
+	catalog := u.catalog()
+	for _, night := range u.nights {
+		for _, e := range u.ref.distinctTables() {
+			checkTable(u.t, e, night.rows, catalog, asOf(e.table, night.at))
+		}
+	}
+}
+
+// rollBack switches readers to an earlier version, with this program.
+func (u *upgrade) rollBack(run string) {
+	u.t.Helper()
+	u.at = u.at.Add(time.Hour)
+	u.mustExecute(u.current, "rollback", run)
+}
+
+// requireVerified checks that a program finds no damage.
+func (u *upgrade) requireVerified(p builtProgram) {
+	u.t.Helper()
+	u.mustExecute(p, "verify", "--read-data")
+}
+
+// requireEvents checks that the snapshot contains each event once.
+func (u *upgrade) requireEvents(events ...sim.Delivery) {
+	u.t.Helper()
+	var want []string
+	for _, e := range events {
+		want = append(want, e.ID+" "+e.Topic+" stored")
+	}
+	slices.Sort(want)
+	var got []string
+	for _, row := range query(u.t, u.catalog(), "SELECT concat_ws(' ', event_id, topic, outcome) FROM meta.webhook_events ORDER BY 1") {
+		got = append(got, row[0].String)
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		u.t.Errorf("events (-want +got):\n%s", diff)
+	}
+	if n := u.count("(SELECT event_id FROM article_status_events UNION ALL SELECT event_id FROM article_comment_events)", "true"); n != len(events) {
+		u.t.Errorf("%d rows of events, want %d", n, len(events))
+	}
+}
+
+// events returns a status change and a comment of an article.
+func (u *upgrade) events() []sim.Delivery {
+	u.t.Helper()
+	article := u.queryOne("SELECT min(article_id) FROM article_comments WHERE parent_comment_id IS NULL")
+	status, err := u.service.StatusChange(article)
+	must(u.t, err)
+	comment, err := u.service.CommentChange("comment.created", article, 0)
+	must(u.t, err)
+	return []sim.Delivery{status, comment}
+}
+
+// requireRefused checks that commands of a program end with one line, send no requests and change
+// no file. The lock file is not compared, because it names the last process that took the lock.
+func (u *upgrade) requireRefused(p builtProgram, commands ...[]string) {
+	u.t.Helper()
+	var requests atomic.Int64
+	u.onRequest(func(*http.Request) { requests.Add(1) })
+	defer u.onRequest(func(*http.Request) {})
+	files, links := sumTree(u.t, u.cfg.Warehouse.Dir, "state/lock")
+	want := fmt.Sprintf("was written by placementsync %s in format ", u.current.version)
+	for _, args := range commands {
+		code, _, stderr := u.execute(p, args...)
+		if code != 1 || strings.Count(strings.TrimSpace(stderr), "\n") != 0 || !strings.Contains(stderr, want) || !strings.Contains(stderr, "nothing was changed") {
+			u.t.Errorf("%q of %s ended with %d:\n%s", args, p.version, code, stderr)
+		}
+		if n := requests.Load(); n > 0 {
+			u.t.Errorf("%q of %s sent %d requests", args, p.version, n)
+		}
+		filesAfter, linksAfter := sumTree(u.t, u.cfg.Warehouse.Dir, "state/lock")
+		if diff := cmp.Diff(files, filesAfter) + cmp.Diff(links, linksAfter); diff != "" {
+			u.t.Fatalf("%q of %s changed files (-before +after):\n%s", args, p.version, diff)
+		}
+	}
+}
+
+func nightsInTurn(u *upgrade) {
+	u.nextNight(u.earlier)
+	u.nextNight(u.earlier)
+	last := u.latestRun()
+	received := u.events()
+	u.receive(u.earlier, received...)
+
+	u.nextNight(u.current)
+	u.requireEvents(received...)
+	u.requireVerified(u.current)
+	night := u.latestRun()
+	u.at = u.at.Add(time.Hour)
+	u.mustExecute(u.current, "rebuild")
+	u.requireValues(u.ref)
+	u.requireHistory()
+	u.requireEvents(received...)
+	out := u.t.TempDir()
+	u.requireRefused(u.earlier, []string{"run"}, []string{"run", "--dry-run"}, []string{"query", "SELECT 1"}, []string{"query", "headline"},
+		[]string{"report", "-o", filepath.Join(out, "report.html")}, []string{"diff"}, []string{"export", "--to", out}, []string{"explore", "--listen", "127.0.0.1:0"},
+		[]string{"rollback"}, []string{"rollback", last}, []string{"prune"}, []string{"replay", night}, []string{"rebuild"}, []string{"rebuild", "--series"},
+		[]string{"verify"}, []string{"verify", "--read-data"})
+
+	// After a rollback to a version of the earlier release, that release continues.
+	u.rollBack(last)
+	u.nights = u.nights[:2]
+	u.requireHistory()
+	u.requireVerified(u.earlier)
+	u.nextNight(u.earlier)
+	u.requireVerified(u.earlier)
+	u.nextNight(u.current)
+	u.requireVerified(u.current)
+	u.requireSeries()
+}
+
+// requireSeries compares the Parquet files of each night with the data of that night.
+func (u *upgrade) requireSeries() {
+	u.t.Helper()
+	db := open(u.t, "")
+	for _, night := range u.nights {
+		for _, e := range u.ref.distinctTables() {
+			file := u.path("parquet", e.table, "snapshot_date="+night.at.Format(time.DateOnly), e.table+".parquet")
+			checkTable(u.t, e, night.rows, db, "read_parquet('"+file+"', hive_partitioning = false)")
+		}
+	}
+}
+
+// killNight starts a night of the next day and kills its process with SIGKILL while it reads
+// records of campaigns. It returns the id of the run.
+func (u *upgrade) killNight(p builtProgram) string {
+	u.t.Helper()
+	u.advance()
+	cmd := u.command(p, "--quiet", "run")
+	var once sync.Once
+	must(u.t, cmd.Start())
+	u.onRequest(func(r *http.Request) {
+		if strings.HasPrefix(r.URL.Path, "/campaigns/") {
+			once.Do(func() { must(u.t, cmd.Process.Kill()) })
+		}
+	})
+	err := cmd.Wait()
+	u.onRequest(func(*http.Request) {})
+	if cmd.ProcessState.ExitCode() != -1 {
+		u.t.Fatalf("the night of %s was not killed: %v", p.version, err)
+	}
+	u.runs++
+	runs, err := os.ReadDir(u.path("raw"))
+	must(u.t, err)
+	return runs[len(runs)-1].Name()
+}
+
+// resumeNight resumes a killed night with another program.
+func (u *upgrade) resumeNight(p builtProgram, run string) {
+	u.t.Helper()
+	snapshot := u.at
+	u.at = u.at.Add(time.Hour)
+	requested := map[string]int{}
+	var mu sync.Mutex
+	u.onRequest(func(r *http.Request) {
+		mu.Lock()
+		defer mu.Unlock()
+		requested[r.URL.Path]++
+	})
+	u.finishNight(p, snapshot)
+	u.onRequest(func(*http.Request) {})
+	if got := u.latestRun(); got != run {
+		u.t.Errorf("%s published %s, want the resumed %s", p.version, got, run)
+	}
+	if n := requested["/orders"] + requested["/outlets"]; n > 0 {
+		u.t.Errorf("%s repeated %d requests of lists", p.version, n)
+	}
+}
+
+func killedNightsInTurn(u *upgrade) {
+	u.nextNight(u.earlier)
+	received := u.events()
+	u.receive(u.current, received...)
+	u.resumeNight(u.earlier, u.killNight(u.current))
+	u.requireEvents(received...)
+	u.requireVerified(u.earlier)
+
+	u.resumeNight(u.current, u.killNight(u.earlier))
+	u.requireEvents(received...)
+	u.requireVerified(u.current)
+	u.killNight(u.current)
+	u.requireRefused(u.earlier, []string{"run"})
+}
+
+func heldNightInTurn(u *upgrade) {
+	u.useService(sim.Options{Seed: 1, Token: token})
+	u.nextNight(u.earlier)
+	u.nextNight(u.earlier)
+	u.service.SetValueFaults(sim.ValueFault{Kind: sim.ValueCents, Day: u.service.Day() + 1})
+	u.advance()
+	if code, _, stderr := u.execute(u.current, "run"); code != 1 || !strings.Contains(stderr, "prices_scaled") {
+		u.t.Fatalf("the night was not held: it ended with %d:\n%s", code, stderr)
+	}
+	u.runs++
+	u.service.SetValueFaults()
+	u.nextNight(u.earlier)
+	u.requireVerified(u.earlier)
+	u.nextNight(u.current)
+	u.requireVerified(u.current)
+	if left, err := os.ReadDir(u.path("held")); err != nil || len(left) > 0 {
+		u.t.Errorf("a night is held after the next one: %v (%v)", left, err)
+	}
+}
+
+func privateNightsInTurn(u *upgrade) {
+	u.configure("privacy: {hash: [profiles.name, article_comments.author_email], drop: [orders.client_secret, order_items.client_last_name]}")
+	requireHidden := func(when string) {
+		u.t.Helper()
+		for _, p := range u.ref.currentRows()["profiles"] {
+			if n := u.count("profiles", "name = ?", p["name"]); n > 0 {
+				u.t.Errorf("%s: the name of a profile is published", when)
+			}
+		}
+		if n := u.count("history.order_items", "client_last_name IS NOT NULL"); n > 0 {
+			u.t.Errorf("%s: %d rows have a dropped value", when, n)
+		}
+	}
+	u.advance()
+	u.mustExecute(u.earlier, "run")
+	last := u.latestRun()
+	requireHidden("earlier release")
+	u.quietNight(u.current)
+	requireHidden("this program")
+	u.requireRefused(u.earlier, []string{"run"})
+	u.rollBack(last)
+	u.quietNight(u.earlier)
+	requireHidden("earlier release again")
+	u.quietNight(u.current)
+}
+
+func backupInTurn(u *upgrade) {
+	store := s3sim.New("store")
+	store.Now = func() time.Time { return u.at }
+	server := httptest.NewServer(store)
+	u.t.Cleanup(server.Close)
+	dir := filepath.Dir(u.config)
+	must(u.t, os.WriteFile(filepath.Join(dir, "access"), []byte(s3sim.AccessKey), 0o600))
+	must(u.t, os.WriteFile(filepath.Join(dir, "secret"), []byte(s3sim.SecretKey), 0o600))
+	u.configure("privacy: {drop: []}", "backup: s3://store/night",
+		fmt.Sprintf("s3: {endpoint: '%s', region: eu-test-1, path_style: true, access_key_file: access, secret_key_file: secret}", server.URL))
+	u.nextNight(u.earlier)
+	u.mustExecute(u.earlier, "backup")
+	u.at = u.at.Add(time.Hour)
+	u.mustExecute(u.current, "backup", "--rehearse")
+	u.mustExecute(u.earlier, "runs")
+	u.nextNight(u.earlier)
+	// Releases up to 1.0.1 know no rehearsals, and list them as runs without a snapshot.
+	if n := u.count("meta.runs", "snapshot_at IS NULL AND kind <> 'rehearsal'"); n > 0 {
+		u.t.Errorf("meta.runs has %d runs without a snapshot", n)
+	}
+	u.nextNight(u.current)
+	u.mustExecute(u.current, "backup")
+	u.requireRefused(u.earlier, []string{"run"})
+	u.mustExecute(u.current, "backup", "--rehearse")
+}
