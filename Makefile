@@ -75,13 +75,14 @@ ALL_PACKAGES = $(shell go list -tags $(TAGS) ./...)
 # These packages compile Iceberg, which takes minutes. Their tests are trials.
 SLOW_PACKAGES := cmd/lake internal/lake internal/testing/trials
 # These packages start goroutines. Their tests run with the race detector, which triples the time.
-# In cmd/sync and internal/sim, only the tests of CONCURRENT_TESTS run with it.
-CONCURRENT_PACKAGES := backup command daemon durable explore fetch load mcp notify pipeline query transform warehouse webhook
-CONCURRENT_TESTS := TestScripts/(hooks|serve|serve_drain|terminated)$$|Inbox|Progress|Bars|ConcurrentUse
+CONCURRENT_PACKAGES := backup command daemon durable explore fetch load mcp notify pipeline transform webhook
+# In these packages, only the tests of CONCURRENT_TESTS run with the race detector.
+PARTLY_CONCURRENT := cmd/sync internal/query internal/sim internal/warehouse
+CONCURRENT_TESTS := TestScripts/(hooks|serve|serve_drain|terminated)$$|Inbox|Progress|Bars|ConcurrentUse|Jobs|Cancelled|FilesAreCarried|PublishSwitches
 .PHONY: test
 test: ## run the fast tests, those of concurrent packages with the race detector
 	$(TEST) -race $(TEST_FLAGS) $(addprefix ./internal/,$(CONCURRENT_PACKAGES))
-	$(TEST) -race $(TEST_FLAGS) -run '$(CONCURRENT_TESTS)' ./cmd/sync ./internal/sim
+	$(TEST) -race $(TEST_FLAGS) -run '$(CONCURRENT_TESTS)' $(addprefix ./,$(PARTLY_CONCURRENT))
 	$(TEST) $(TEST_FLAGS) $(filter-out $(addprefix placementsync/,$(SLOW_PACKAGES) $(addprefix internal/,$(CONCURRENT_PACKAGES))),$(ALL_PACKAGES))
 
 # The names of trials begin with TestTrial. They run without the race detector, which would triple

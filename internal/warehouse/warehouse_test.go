@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -47,6 +48,15 @@ func openWith(t *testing.T, c warehouse.Config) *warehouse.Warehouse {
 	t.Helper()
 	if c.Dir == "" {
 		c.Dir = t.TempDir()
+	}
+	if step := c.Step; step != nil {
+		// Files are sealed concurrently.
+		var mu sync.Mutex
+		c.Step = func(name, path string) error {
+			mu.Lock()
+			defer mu.Unlock()
+			return step(name, path)
+		}
 	}
 	c.Threads = 1
 	if c.KeepVersions == 0 {
