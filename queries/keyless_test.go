@@ -19,9 +19,9 @@ import (
 // plantedName begins all texts of the fixture except keys.
 const plantedName = "Planted"
 
-// keylessFixture fills all tables with two rows each, which have keys and names but no ids of other
+// fixtureWithoutReferences fills each table with two rows that have keys and names, but no ids of other
 // records.
-func keylessFixture(t *testing.T) string {
+func fixtureWithoutReferences(t *testing.T) string {
 	t.Helper()
 	defs, _, err := dictionary.Definitions()
 	if err != nil {
@@ -65,7 +65,7 @@ func TestGroupsWithoutKeyHaveNoName(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	db := open(t, keylessFixture(t), fixture.NewEmpty(t))
+	db := open(t, fixtureWithoutReferences(t), fixture.NewEmpty(t))
 	var grouped []string
 	for _, q := range all {
 		rows, err := csv.NewReader(strings.NewReader(runCSV(t, db, q, requiredValues(q, "k0")))).ReadAll()

@@ -46,8 +46,8 @@ func TestEveryNightIsPublished(t *testing.T) {
 	}
 }
 
-// TestPublishAfterSkippedNights publishes only the last of several nights. past must be the
-// same as if every night had been published.
+// TestPublishAfterSkippedNights publishes only the last of several nights. The tables of the
+// schema past must be the same as if every night had been published.
 func TestPublishAfterSkippedNights(t *testing.T) {
 	h := newFixture(t, 1)
 	h.publish()
@@ -60,7 +60,7 @@ func TestPublishAfterSkippedNights(t *testing.T) {
 	h.requireEqualTables(last)
 }
 
-func TestAllPublishesEachKeptNight(t *testing.T) {
+func TestPublishAllPublishesEveryKeptNight(t *testing.T) {
 	h := newFixture(t, 3)
 	if p := h.publish("--all"); len(p) != 3 {
 		t.Fatalf("published %+v, want 3 nights", p)
@@ -73,8 +73,8 @@ func TestAllPublishesEachKeptNight(t *testing.T) {
 	}
 }
 
-// TestOlderNightIsRefused publishes an earlier night than that of the lake: by its run, and from a
-// warehouse without the later night. The next night must then replace the history, because the lake
+// TestOlderNightIsRefused publishes an earlier night than that of the lake: once by its run id,
+// and once from a warehouse without the later night. The next night must then replace the history, because the lake
 // and the warehouse contain different rows of past.
 func TestOlderNightIsRefused(t *testing.T) {
 	h := newFixture(t, 3)
@@ -152,7 +152,7 @@ func TestUpgradeFrom1_0_0RewritesNoTable(t *testing.T) {
 			t.Errorf("%s was written again", table.Name)
 		}
 		if got := metadata["properties"].(map[string]any)["placementsync.content"]; got != table.SHA256 {
-			t.Errorf("the recorded checksum of %s is %v, want %s as of its file", table.Name, got, table.SHA256)
+			t.Errorf("the recorded checksum of %s is %v, want %s, the checksum of its file", table.Name, got, table.SHA256)
 		}
 	}
 	if kept == 0 {
@@ -260,9 +260,9 @@ func (h *fixture) flipBit(name string) {
 func TestSchemaChangesAreApplied(t *testing.T) {
 	h := newFixture(t, 1)
 	first := h.publish()[0].Run
-	const lacking = "unit_amount"
+	const removedFromLake = "unit_amount"
 	h.editColumns("placements_current", "product_listing_prices", func(fields []any) []any {
-		fields = slices.DeleteFunc(fields, func(f any) bool { return f.(map[string]any)["name"] == lacking })
+		fields = slices.DeleteFunc(fields, func(f any) bool { return f.(map[string]any)["name"] == removedFromLake })
 		return append(fields, map[string]any{"id": 9000, "name": "of_another_time", "required": false, "type": "string"})
 	})
 	second := h.night()
@@ -270,8 +270,8 @@ func TestSchemaChangesAreApplied(t *testing.T) {
 	h.requireEqualTables(second)
 	h.requireEqualTables(first)
 	names := h.columnsOf("placements_current", "product_listing_prices")
-	if !slices.Contains(names, lacking) || !slices.Contains(names, "of_another_time") {
-		t.Errorf("the columns are %v, want %s and of_another_time among them", names, lacking)
+	if !slices.Contains(names, removedFromLake) || !slices.Contains(names, "of_another_time") {
+		t.Errorf("the columns are %v, want %s and of_another_time among them", names, removedFromLake)
 	}
 }
 
@@ -385,7 +385,7 @@ func TestPublishIsInTheLedger(t *testing.T) {
 	h.fail(1, "which is not earlier", "publish", all[0].Run)
 	h.publish("--unrecorded")
 	if f := h.lakeState(); f.Last.ID != before.ID || f.Last.EndedAt != before.EndedAt {
-		t.Errorf("the ledger records an earlier or unpublished night: %+v", f)
+		t.Errorf("a rejected and an unrecorded publish changed the ledger to %+v, want %+v", f.Last, before)
 	}
 	if want := []string{notify.Recovered + " lake " + all[1].Run}; !slices.Equal(*alerts, want) {
 		t.Errorf("the alerts are %v, want %v", *alerts, want)

@@ -174,7 +174,7 @@ func TestRequestHeaders(t *testing.T) {
 	}
 }
 
-func TestRotatedTokenIsReadOnce(t *testing.T) {
+func TestTokenIsReadAgainOnlyAfterItsRejection(t *testing.T) {
 	reads := 0
 	cfg := testConfig(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("Authorization") != "Bearer pc_new" {

@@ -81,9 +81,9 @@ func TestIdenticalPagesAreRecalled(t *testing.T) {
 	}
 }
 
-// TestLatestCopyOnRecalledPageCounts moves a record from page 3 to page 2. Page 3, which lands
-// later, still contains it and has the same bytes as in the previous pass.
-func TestLatestCopyOnRecalledPageCounts(t *testing.T) {
+// TestLatestCopyWinsOnRecalledPage adds a record of page 3 to page 2 in the second pass. Page 3
+// lands later and has the same bytes as in the first pass.
+func TestLatestCopyWinsOnRecalledPage(t *testing.T) {
 	cfg := testConfig(&passes{pages: [][]string{{"a b", "c d", "e f"}, {"a b", "c f", "e f"}}, total: 6})
 	cfg.Concurrency, cfg.PageSize, cfg.MaxPasses = 1, 2, 2
 	var got recallingReader

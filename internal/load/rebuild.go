@@ -64,7 +64,7 @@ func CorrectClosingRuns(ctx context.Context, d *warehouse.Draft, tables []stream
 }
 
 // CarryStreams lowers the grades of streams in a run to carried_forward, because their tables were
-// rebuilt from the rows of an earlier snapshot. since is its time.
+// rebuilt from the rows of an earlier snapshot. since is the time of that snapshot.
 func CarryStreams(ctx context.Context, d *warehouse.Draft, run string, streams []string, since time.Time, reason string) error {
 	err := d.Exec(ctx, rebuildSQL.Render("carry_streams", values{"run": run, "streams": streams, "since": since, "reason": reason}))
 	if err != nil {
@@ -93,13 +93,13 @@ func WriteDay(ctx context.Context, d *warehouse.Draft, t stream.Table, one wareh
 		return err
 	}
 	if one.Table.Rows >= 0 && rows[t.Name] != one.Table.Rows {
-		return fmt.Errorf("write %s of %s again: history has %d rows of it, the manifest %d", t.Name, one.Day.SnapshotAt.Format(time.DateOnly), rows[t.Name], one.Table.Rows)
+		return fmt.Errorf("write %s of %s again: the history has %d rows, the manifest states %d", t.Name, one.Day.SnapshotAt.Format(time.DateOnly), rows[t.Name], one.Table.Rows)
 	}
 	d.Run, d.At = one.Day.SourceRun(), one.Day.SnapshotAt
 	return writeTables(ctx, d, map[string]stream.Definition{t.Name: def}, []stream.Table{t})
 }
 
-// DropClosed removes the row versions in past from these tables of main.
+// DropClosed deletes the rows of these tables of main that past contains.
 func DropClosed(ctx context.Context, d *warehouse.Draft, tables map[string]time.Time) error {
 	var statements []sqlText
 	for _, t := range d.Tables() {

@@ -27,8 +27,8 @@ const (
 const sumKey = "sha256"
 
 // Put stores an object atomically. The server compares the received bytes with their checksum. An
-// object that is sent in parts becomes visible with the last request. from must contain the bytes
-// of sum.
+// object that is sent in parts becomes visible with the last request. from must have the size and
+// the checksum that sum states.
 func (b *Bucket) Put(ctx context.Context, name string, from io.ReaderAt, sum Sum) error {
 	if sum.Bytes > multipartSize {
 		return b.newError("put", name, b.putParts(ctx, name, from, sum))
@@ -116,7 +116,7 @@ func (b *Bucket) AbortBefore(ctx context.Context, namePrefix string, before time
 				continue // another program may be sending the parts
 			}
 			if err := b.abort(ctx, u.Key, u.UploadId); err != nil {
-				return removed, b.newError("clean", namePrefix, err)
+				return removed, b.newError("remove unfinished uploads of", namePrefix, err)
 			}
 			removed++
 		}

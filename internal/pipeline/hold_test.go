@@ -37,25 +37,25 @@ func TestFailedChecks(t *testing.T) {
 	h := newHarness(t, smallWorld(), "folders", "tags")
 	h.cfg.CheckTimeout, h.cfg.ResumeMaxAge = time.Minute, 24*time.Hour
 	h.cfg.Checks = checkFiles(t, map[string]string{
-		"no_folders": "-- title: There are folders.\n-- severity: warn\nSELECT id FROM folders\n",
+		"no_folders": "-- title: There must be no folders.\n-- severity: warn\nSELECT id FROM folders\n",
 		"no_row":     "-- title: Nothing.\n-- severity: hold\nSELECT 1 AS x WHERE false\n",
 	})
 	res := h.complete(h.night())
 	if len(res.Run.Checks) != 1 || res.Run.Checks[0].Name != "no_folders" || res.Run.Checks[0].Rows != 2 || res.Run.Held {
-		t.Errorf("the night has the checks %+v", res.Run.Checks)
+		t.Errorf("the night has the checks %+v, want no_folders with 2 rows, and no held night", res.Run.Checks)
 	}
 	h.requireLines("SELECT check_name, outcome, rows FROM meta.checks ORDER BY 1", "no_folders failed 2", "no_row passed 0")
 	first := h.latest()
 
 	h.cfg.Checks = checkFiles(t, map[string]string{
-		"no_folders": "-- title: There are folders.\n-- severity: hold\nSELECT 'a' AS a, 1 AS b FROM folders\n",
-		"no_tags":    "-- title: There is a tag.\n-- severity: hold\nSELECT 7 AS n\n",
+		"no_folders": "-- title: There must be no folders.\n-- severity: hold\nSELECT 'a' AS a, 1 AS b FROM folders\n",
+		"no_tags":    "-- title: There must be no tags.\n-- severity: hold\nSELECT 7 AS n\n",
 		"broken":     "-- title: It does not run.\n-- severity: hold\nSELECT error('no')\n",
 	})
 	res, err := h.failed()
 	hold := errorOf[*pipeline.HoldError](t, err)
 	want := "audit run " + res.Run.ID + ": 2 checks failed; nothing was published; readers keep the last snapshot\n" +
-		"  no_folders (There are folders.): 2 rows\n    a a, b 1\n    a a, b 1\n  no_tags (There is a tag.): 1 row\n    n 7\n" +
+		"  no_folders (There must be no folders.): 2 rows\n    a a, b 1\n    a a, b 1\n  no_tags (There must be no tags.): 1 row\n    n 7\n" +
 		"The night is held. To look at it: placementsync audit --held, placementsync diff --held\n" +
 		"To publish it: placementsync publish --held --accept no_folders,no_tags\nTo drop it: placementsync discard --held"
 	if hold.Error() != want || !res.Run.Held || len(res.Run.Checks) != 3 {

@@ -57,7 +57,9 @@ func newDiff(t *testing.T, db *query.DB, tables []string, names ...string) query
 	return query.Diff{From: from, To: to, Tables: tables}
 }
 
-func TestInexactChangesHaveUnquotedTexts(t *testing.T) {
+// TestChangesForDisplayHaveUnquotedTexts prints the changes that are meant for people (exact is
+// false), the counts and the changed fields as tables.
+func TestChangesForDisplayHaveUnquotedTexts(t *testing.T) {
 	db := openAt(t, createNightsCatalog(t))
 	d := newDiff(t, db, nil, "2026-11-01", "2026-11-02")
 	changes, err := db.Changes(t.Context(), d, false)
@@ -72,12 +74,12 @@ func TestInexactChangesHaveUnquotedTexts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	fieldsBefore, err := db.ChangedFields(t.Context(), d)
+	fieldsOfFirstNights, err := db.ChangedFields(t.Context(), d)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var got []string
-	for _, q := range []query.Query{changes, counts, fields, fieldsBefore} {
+	for _, q := range []query.Query{changes, counts, fields, fieldsOfFirstNights} {
 		text, err := runQuery(t, db, q, nil, query.Table, query.Screen{})
 		if err != nil {
 			t.Fatal(err)
@@ -126,11 +128,11 @@ func TestIncomparableSnapshotsAreUsageErrors(t *testing.T) {
 		all   []query.Snapshot
 		names []string
 	}{
-		"only one snapshot":   {all[:1], nil},
-		"in the wrong order":  {all, []string{"2026-11-03", "2026-11-01"}},
-		"the same twice":      {all, []string{"2026-11-03"}},
-		"before the first":    {all, []string{"2026-10-01"}},
-		"unknown second name": {all, []string{"2026-11-01", "nosuch"}},
+		"only one snapshot":      {all[:1], nil},
+		"in the wrong order":     {all, []string{"2026-11-03", "2026-11-01"}},
+		"the newest with itself": {all, []string{"2026-11-03"}},
+		"before the first":       {all, []string{"2026-10-01"}},
+		"unknown second name":    {all, []string{"2026-11-01", "nosuch"}},
 	} {
 		if _, _, err := query.Between(c.all, c.names...); !errors.As(err, &misuse) {
 			t.Errorf("%s: got %v, want a usage error", name, err)

@@ -14,11 +14,11 @@ const (
 	monthsDrawn = 24
 )
 
-const perTier = "Tier and currency"
+const perTierAndCurrency = "Tier and currency"
 
 var pricesSection = section{
 	id: "prices", title: "Prices",
-	lead:    "Each number contains prices of one currency and one tier. Prices without a currency are listed separately.",
+	lead:    "Each number is computed from prices of one currency and one tier. Prices without a currency are listed separately.",
 	streams: []string{"product_listings", "outlets"},
 	panels: []panel{
 		{
@@ -41,7 +41,7 @@ var pricesSection = section{
 			id: "price-distribution", title: "Price distribution",
 			about: "The number of prices in each band. Bands are wider for higher prices; the first and the last band may be open.",
 			query: "price_distribution", read: maxRows, shown: 60,
-			plot: &plot{kind: page.Bars, choice: perTier, split: []string{"pricing_tier", "currency"}, weigh: "prices",
+			plot: &plot{kind: page.Bars, choice: perTierAndCurrency, split: []string{"pricing_tier", "currency"}, weigh: "prices",
 				labels: []string{"price_from"}, most: 60, unit: "number of prices", measures: []measure{{column: "prices", name: "prices"}}},
 			fields: []field{
 				{column: "pricing_tier", label: "Tier"}, {column: "currency", label: "Currency"},
@@ -55,7 +55,7 @@ var pricesSection = section{
 			id: "price-authority", title: "Price by domain authority",
 			about: "Median price in each band of ten points.",
 			query: "price_by_authority", read: maxRows, shown: 60,
-			plot: &plot{kind: page.Bars, choice: perTier, split: []string{"pricing_tier", "currency"}, weigh: "prices",
+			plot: &plot{kind: page.Bars, choice: perTierAndCurrency, split: []string{"pricing_tier", "currency"}, weigh: "prices",
 				labels: []string{"authority_band"}, most: chartBars, unit: "median price", measures: []measure{{column: "median_price", name: "median price"}}},
 			fields: []field{
 				{column: "pricing_tier", label: "Tier"}, {column: "authority_band", label: "Authority"},
@@ -70,7 +70,7 @@ var pricesSection = section{
 			id: "price-moves", title: "Price moves by day",
 			about: "Prices that rose or fell since the previous snapshot, in the last 30 days.",
 			query: "price_moves", read: maxRows, shown: 60,
-			plot: &plot{kind: page.Bars, stacked: true, choice: perTier, split: []string{"pricing_tier", "currency"}, weigh: "changes",
+			plot: &plot{kind: page.Bars, stacked: true, choice: perTierAndCurrency, split: []string{"pricing_tier", "currency"}, weigh: "changes",
 				labels: []string{"day"}, most: daysDrawn, unit: "number of prices",
 				measures: []measure{{column: "rises", name: "risen", colour: 1}, {column: "falls", name: "fallen", colour: 0, below: true}}},
 			fields: []field{
@@ -114,7 +114,7 @@ var pricesSection = section{
 		},
 		{
 			id: "tier-gaps", title: "Tiers of the same listing",
-			about: "Listings with a price in both tiers, and the difference.",
+			about: "Listings with prices in two tiers, and the difference of these prices.",
 			query: "tier_gaps", shown: tableRows,
 			fields: []field{
 				{column: "compared_tier", label: "Tier"}, {column: "tier", label: "Against"},
@@ -128,13 +128,13 @@ var pricesSection = section{
 		},
 		{
 			id: "do-follow", title: "Price of a do-follow link",
-			about: "The median price compared with the median of the tier, and the median ratio to prices of listings that differ only in the link.",
+			about: "Premium compares the median price of these listings with the median price of the tier. Like with like compares it with the median price of similar listings (same country, authority, channel and placement) with the other kind of link.",
 			query: "premium_do_follow", shown: tableRows,
 			fields: []field{
 				{column: "pricing_tier", label: "Tier"}, {column: "is_do_follow", label: "Do-follow", as: asYes},
 				{column: "median_price", label: "Median", as: asNumber, unit: "currency"},
 				{column: "premium_percent", label: "Premium", as: asChange},
-				{column: "like_premium_percent", label: "Among alike", as: asChange},
+				{column: "like_premium_percent", label: "Like with like", as: asChange},
 			},
 			needs: []string{"product_listings", "product_listing_prices"},
 			empty: "No listing of this snapshot has a price.",

@@ -42,7 +42,7 @@ func TestAnUnrecordedHeldNightIsRecorded(t *testing.T) {
 }
 
 // TestTheEntryOfAPublishedRunIsRecovered publishes a run whose ledger entry says that it failed, as
-// after a failed attempt and a kill after the switch.
+// if an attempt had failed and the next one had been killed after it became visible to readers.
 func TestTheEntryOfAPublishedRunIsRecovered(t *testing.T) {
 	for outcome, want := range map[ledger.Outcome]ledger.Outcome{ledger.Failed: ledger.Complete, ledger.Interrupted: ledger.Complete,
 		ledger.Killed: ledger.Complete, ledger.Partial: ledger.Partial} {
@@ -59,7 +59,8 @@ func TestTheEntryOfAPublishedRunIsRecovered(t *testing.T) {
 	}
 }
 
-// TestOnlyAnAbandonedVersionIsRemoved starts runs after others whose unfinished-run file is left.
+// TestOnlyAnAbandonedVersionIsRemoved starts runs while the unfinished-run file of an earlier run
+// exists. The earlier run was published, is resumed, or was abandoned.
 func TestOnlyAnAbandonedVersionIsRemoved(t *testing.T) {
 	w := open(t)
 	start := func(run string) {
@@ -86,9 +87,9 @@ func TestOnlyAnAbandonedVersionIsRemoved(t *testing.T) {
 	}
 }
 
-// TestTheRemedyOfALostLinkNamesTheLeftFiles compares the remedies for a wrong link, and for a warehouse
-// that has lost all versions and the series.
-func TestTheRemedyOfALostLinkNamesTheLeftFiles(t *testing.T) {
+// TestTheRemedyOfALostLinkNamesTheRemainingFiles compares the remedies for a wrong link, and for a
+// warehouse that has lost all versions and the Parquet series.
+func TestTheRemedyOfALostLinkNamesTheRemainingFiles(t *testing.T) {
 	w := open(t)
 	publishNights(t, w, "one", "two")
 	replaceLink(t, w, firstNight)
@@ -126,12 +127,12 @@ func TestTheErrorOfAHeldNightNamesBothVersions(t *testing.T) {
 	}
 	must(t, os.Remove(filepath.Join(w.Folder.Dir(), "held", thirdNight, tagsFile)))
 	if damaged, files := w.CheckHeld(t.Context(), false); files != 3 || len(damaged) != 1 {
-		t.Errorf("the check compared %d files and found %v", files, damaged)
+		t.Errorf("the check compared %d files and found %v, want 3 files and one damaged", files, damaged)
 	}
 }
 
-// TestEachBackupOfASecondHasItsEntry records three backups that began in the same second.
-func TestEachBackupOfASecondHasItsEntry(t *testing.T) {
+// TestBackupsOfTheSameSecondHaveTheirOwnEntries records three backups that began in the same second.
+func TestBackupsOfTheSameSecondHaveTheirOwnEntries(t *testing.T) {
 	w := open(t)
 	var got []string
 	for range 3 {

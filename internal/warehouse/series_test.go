@@ -157,8 +157,9 @@ func TestMissingDaysAreAddedLater(t *testing.T) {
 	}
 }
 
-// TestALostIndexIsWrittenAgain loses the index. With changes of meta, days without any file may be lost
-// too, so that only the repair of the series may write the index again.
+// TestALostIndexIsWrittenAgain loses or damages the index. The next draft writes it again only if
+// every day of the index has Parquet files. Nights with changes of meta may have none, so their
+// index is left to a repair of the series.
 func TestALostIndexIsWrittenAgain(t *testing.T) {
 	for name, c := range map[string]struct {
 		publish func(*testing.T, *warehouse.Warehouse, string, string) warehouse.Manifest
@@ -189,7 +190,7 @@ func TestALostIndexIsWrittenAgain(t *testing.T) {
 			}
 			index, err := w.Series.Index()
 			if diff := cmp.Diff(want, index); diff != "" || (err == nil) != c.want {
-				t.Errorf("got error %v, want none: %t; index (-want +got):\n%s", err, c.want, diff)
+				t.Errorf("got error %v, want no error: %t; index (-want +got):\n%s", err, c.want, diff)
 			}
 		})
 	}
@@ -241,7 +242,7 @@ func TestDaysAreFoundByTheirFiles(t *testing.T) {
 			t.Errorf("%s predates the manifests: %t, want %t", day, got, want)
 		}
 	}
-	// Later days of the index and of runs do not count.
+	// Only manifests of the same day or of an earlier one matter.
 	run := "20261030T020000Z"
 	must(t, os.MkdirAll(filepath.Dir(w.Folder.RunManifestPath(run)), 0o700))
 	must(t, os.WriteFile(w.Folder.RunManifestPath(run), nil, 0o600))

@@ -15,11 +15,11 @@ import (
 	"time"
 )
 
-// interaction is a kind of user action in the catalog, with its URLs. No URL is requested
-// twice, so that no response comes from a cache.
+// interaction is a kind of user action in the catalog, with the queries of
+// its URLs. A query occurs at most twice, so that hardly any response comes from a cache.
 type interaction struct {
-	kind      string
-	addresses []string
+	kind    string
+	queries []string
 }
 
 // interactions returns a search while typing, filters, sorting and paging.
@@ -29,21 +29,21 @@ func interactions() []interaction {
 	for _, text := range []string{"newsletter", "paris tech", "outlet-12", "münchen sports", "press release wire"} {
 		typed := []rune(text)
 		for n := range typed {
-			search.addresses = append(search.addresses, "q="+strings.ReplaceAll(string(typed[:n+1]), " ", "+"))
+			search.queries = append(search.queries, "q="+strings.ReplaceAll(string(typed[:n+1]), " ", "+"))
 		}
 	}
 	for _, country := range []string{"Germany", "France", "Brazil", "Canada", "India", "Australia", "(none)"} {
 		for _, more := range []string{"", "&dofollow=true", "&tag=Finance", "&currency=USD&tier=pro"} {
-			facet.addresses = append(facet.addresses, "country="+country+more)
+			facet.queries = append(facet.queries, "country="+country+more)
 		}
 	}
-	for most := 100; most <= 3000; most += 100 {
-		price.addresses = append(price.addresses, fmt.Sprintf("currency=USD&price_max=%d&sort=price", most))
+	for maxPrice := 100; maxPrice <= 3000; maxPrice += 100 {
+		price.queries = append(price.queries, fmt.Sprintf("currency=USD&price_max=%d&sort=price", maxPrice))
 	}
 	for n := range 30 {
 		key := []string{"name", "outlet", "ranking", "days", "authority", "-name"}[n%6]
-		sort.addresses = append(sort.addresses, fmt.Sprintf("sort=%s&page=%d", key, n+2))
-		page.addresses = append(page.addresses, fmt.Sprintf("page=%d", (n+1)*(n+1)*20))
+		sort.queries = append(sort.queries, fmt.Sprintf("sort=%s&page=%d", key, n+2))
+		page.queries = append(page.queries, fmt.Sprintf("page=%d", (n+1)*(n+1)*20))
 	}
 	return []interaction{search, facet, price, sort, page}
 }
@@ -88,7 +88,7 @@ func measureCatalog(t *testing.T, s settings, listings int, size string) finding
 	var all []float64
 	for _, one := range interactions() {
 		var took []float64
-		for _, a := range one.addresses {
+		for _, a := range one.queries {
 			begun := time.Now()
 			if status := requestPage(t, url+a); status != http.StatusOK {
 				t.Fatalf("%s returned status %d", a, status)

@@ -17,8 +17,7 @@ import (
 const servicePage = "docs/service.md"
 
 // checkCitations checks that every cited section, type and field of the service is on its page, that
-// every other section number has the name of its page, and that every named page is in the
-// repository.
+// every "section N" follows the word spec, and that every named page is in the repository.
 func checkCitations(t tree) []finding {
 	service := readServicePage(t)
 	var found []finding
@@ -29,7 +28,7 @@ func checkCitations(t tree) []finding {
 		for _, match := range bareSection.FindAllStringSubmatch(cited.content, -1) {
 			if !strings.HasSuffix(strings.ToLower(match[1]), "spec") {
 				found = append(found, finding{cited.path, cited.line, fmt.Sprintf("%q does not name its page", match[2]),
-					"write spec before the number, or name the subject"})
+					"write spec before it, or describe the passage without a number"})
 			}
 		}
 		for _, name := range pageName.FindAllString(cited.content, -1) {

@@ -61,7 +61,7 @@ func TestForbiddenStreamIsSkippedOrCarried(t *testing.T) {
 	forbid := func(route string) sim.Fault {
 		return sim.Fault{Route: route, Kind: sim.FaultStatus, Status: http.StatusForbidden}
 	}
-	t.Run("a missing scope that the token shows makes the night partial", func(t *testing.T) {
+	t.Run("a 403 although the token has the scope makes the night partial", func(t *testing.T) {
 		t.Parallel()
 		h := newHarness(t, smallWorld(), fewStreams()...)
 		h.service.SetFaults(forbid("/products/listings"))

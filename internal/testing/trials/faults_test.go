@@ -234,8 +234,8 @@ func TestTrialShakyNetworkLosesNoRows(t *testing.T) {
 	h.requireValues(ref)
 }
 
-// networkFaults affect two fifths of the responses, and each kind of fault at least a
-// twentieth.
+// networkFaults returns seven kinds of faults. The first affects a fifth of the responses, and each
+// other kind a twentieth of the rest.
 func networkFaults() []sim.Fault {
 	rules := []sim.Fault{{Probability: 0.2, Kind: sim.FaultStatus, Status: http.StatusInternalServerError}}
 	for _, kind := range []sim.FaultKind{sim.FaultReset, sim.FaultResetBody, sim.FaultTruncate, sim.FaultBrokenJSON, sim.FaultEmpty, sim.FaultHTML} {
