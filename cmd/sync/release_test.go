@@ -22,6 +22,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 
 	"placementsync/internal/dictionary"
+	testfixture "placementsync/internal/testing/fixture"
 	"placementsync/internal/warehouse"
 )
 
@@ -123,44 +124,6 @@ func sizeOf(info fs.FileInfo) int64 {
 	return 0
 }
 
-// unpackFolder is the inverse of packFolder.
-func unpackFolder(archive, root string) (err error) {
-	file, err := os.Open(archive)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, file.Close()) }()
-	z, err := zstd.NewReader(file)
-	if err != nil {
-		return err
-	}
-	defer z.Close()
-	for in := tar.NewReader(z); ; {
-		h, err := in.Next()
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		path := filepath.Join(root, filepath.FromSlash(h.Name))
-		switch h.Typeflag {
-		case tar.TypeDir:
-			err = os.Mkdir(path, h.FileInfo().Mode().Perm())
-		case tar.TypeSymlink:
-			err = os.Symlink(h.Linkname, path)
-		default:
-			content := make([]byte, h.Size)
-			if _, err = io.ReadFull(in, content); err == nil {
-				err = os.WriteFile(path, content, h.FileInfo().Mode().Perm())
-			}
-		}
-		if err != nil {
-			return err
-		}
-	}
-}
-
 // releases returns the versions that have a fixture.
 func releases(t *testing.T) []string {
 	t.Helper()
@@ -186,7 +149,7 @@ type fixture struct {
 func openFixture(t *testing.T, release string) fixture {
 	t.Helper()
 	root := t.TempDir()
-	must(t, unpackFolder(filepath.Join(releasesDir, release+fixtureSuffix), root))
+	must(t, testfixture.Unpack(filepath.Join(releasesDir, release+fixtureSuffix), root))
 	f := fixture{dir: filepath.Join(root, "warehouse"), history: map[string]string{}}
 	answers, err := os.ReadDir(filepath.Join(root, "answers"))
 	must(t, err)

@@ -70,7 +70,7 @@ type entryChange map[entryKey]object
 // tracePoint is a time at which the power could fail.
 type tracePoint struct {
 	step string
-	// synced is what the disk certainly has.
+	// synced is the content that survives a power cut in every case.
 	synced diskState
 	// pending are the changes of names after synced, oldest first.
 	pending []entryChange

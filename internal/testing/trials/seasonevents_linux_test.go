@@ -1,11 +1,9 @@
 package trials_test
 
 import (
-	"archive/tar"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"log/slog"
 	"math/rand/v2"
@@ -19,12 +17,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/klauspost/compress/zstd"
-
 	"placementsync/internal/backup"
 	storage "placementsync/internal/object"
 	"placementsync/internal/pipeline"
 	"placementsync/internal/sim"
+	"placementsync/internal/testing/fixture"
 	"placementsync/internal/testing/s3sim"
 	"placementsync/internal/warehouse"
 	"placementsync/internal/webhook"
@@ -357,7 +354,7 @@ func releaseWorld() sim.Options {
 func (s *season) openRelease() {
 	s.t.Helper()
 	root := s.t.TempDir()
-	must(s.t, unpack(filepath.Join("..", "..", "..", "cmd", "sync", "testdata", "releases", "1.0.0.tar.zst"), root))
+	must(s.t, fixture.Unpack(filepath.Join("..", "..", "..", "cmd", "sync", "testdata", "releases", "1.0.0.tar.zst"), root))
 	must(s.t, os.RemoveAll(s.cfg.Warehouse.Dir))
 	must(s.t, os.Rename(filepath.Join(root, "warehouse"), s.cfg.Warehouse.Dir))
 	versions, err := warehouseOf(s.t, s.cfg).Versions.List()
@@ -373,43 +370,5 @@ func (s *season) openRelease() {
 			night.rows[e.table] = readTexts(s.t, e, db, "main."+e.table, columnTypes(s.t, db, "main."+e.table))
 		}
 		s.setVersion(version, append(slices.Clone(s.snapshots), night))
-	}
-}
-
-// unpack unpacks an archive of a warehouse.
-func unpack(archive, root string) error {
-	f, err := os.Open(archive)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	z, err := zstd.NewReader(f)
-	if err != nil {
-		return err
-	}
-	defer z.Close()
-	for in := tar.NewReader(z); ; {
-		h, err := in.Next()
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		to := filepath.Join(root, filepath.FromSlash(h.Name))
-		switch h.Typeflag {
-		case tar.TypeDir:
-			err = os.Mkdir(to, h.FileInfo().Mode().Perm())
-		case tar.TypeSymlink:
-			err = os.Symlink(h.Linkname, to)
-		default:
-			var content []byte
-			if content, err = io.ReadAll(in); err == nil {
-				err = os.WriteFile(to, content, h.FileInfo().Mode().Perm())
-			}
-		}
-		if err != nil {
-			return err
-		}
 	}
 }
