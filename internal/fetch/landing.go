@@ -47,6 +47,7 @@ type Landing struct {
 	dir          string
 	options      LandingOptions
 	decompressor *decompressor
+	frames       sync.Pool // *[]byte; new ones for every body cost 3 % of the time of a first night
 
 	mu       sync.Mutex
 	index    map[xxh3.Uint128]entry
@@ -85,7 +86,8 @@ type entry struct {
 // run are removed, and will be requested again.
 func OpenLanding(dir string, options LandingOptions) (_ *Landing, err error) {
 	l := &Landing{dir: dir, options: options.withDefaults(), decompressor: newDecompressor(maxLanded),
-		index: make(map[xxh3.Uint128]entry), bodies: make(map[xxh3.Uint128]entry)}
+		frames: sync.Pool{New: func() any { return new([]byte) }},
+		index:  make(map[xxh3.Uint128]entry), bodies: make(map[xxh3.Uint128]entry)}
 	defer func() {
 		if err != nil {
 			err = l.landingErr(errors.Join(err, l.closeFiles()))
@@ -184,7 +186,10 @@ func (l *Landing) Append(r Response, at time.Time, took time.Duration) (Response
 		n.copyPlace(first)
 	} else {
 		if n.Encoding = r.Encoding; n.Encoding == "" {
-			frame, n.Encoding = s2.Encode(nil, r.Body), codedS2.String()
+			buffer := l.frames.Get().(*[]byte)
+			defer l.frames.Put(buffer)
+			*buffer = s2.Encode((*buffer)[:cap(*buffer)], r.Body)
+			frame, n.Encoding = *buffer, codedS2.String()
 		}
 		n.Stored, n.StoredSum, n.Sum = uint32(len(frame)), checksumOf(frame), checksumOf(r.Body)
 	}
