@@ -13,13 +13,14 @@ import (
 // Outcome is the result of requesting one id.
 type Outcome string
 
-// The staged rows of an Answered id are complete. The request for a Gone id returned 404. A
-// Missed id has no response, or one that proves no deletion: its staged rows are used, and its
-// other stored rows are kept.
 const (
+	// Answered means that the staged rows of the id are complete.
 	Answered Outcome = "answered"
-	Gone     Outcome = "404"
-	Missed   Outcome = "missed"
+	// Gone means that the request returned 404.
+	Gone Outcome = "404"
+	// Missed means that the request failed, or that its response does not show which rows
+	// were deleted. Staged rows of the id are merged, and its other stored rows are kept.
+	Missed Outcome = "missed"
 )
 
 // askedID is a requested id of a detail stream.
@@ -78,7 +79,8 @@ func (p *Details) IDsToAsk(ctx context.Context, st stream.Stream, upTo Priority)
 }
 
 // MarkUnread marks the planned ids that were not requested as unread, and returns the updated
-// plan. Rechecks that are not overdue are marked as carried instead. The rows of both are kept.
+// plan. Rechecks that are not overdue are marked as carried instead. The rows of unread and of
+// carried ids are kept.
 func (p *Details) MarkUnread(ctx context.Context, st stream.Stream) (Plan, error) {
 	if err := p.staging.flush(ctx); err != nil {
 		return Plan{}, err
@@ -90,9 +92,9 @@ func (p *Details) MarkUnread(ctx context.Context, st stream.Stream) (Plan, error
 	return p.countPlan(ctx, st)
 }
 
-// KeepNamed changes the outcome of ids that a list names from Gone to Missed, and returns
-// the number of changes. The rows of these records are kept while the list names them. If
-// a list was not read in this run, its rows in main are used.
+// KeepNamed changes the outcome Gone of an id to Missed if a list still contains the id. The rows
+// of the record are then kept. For a list that was not read in this run, KeepNamed uses the rows
+// in main. It returns the number of changed outcomes.
 func (p *Details) KeepNamed(ctx context.Context, st stream.Stream, wasRead func(string) bool) (n int64, err error) {
 	if err := p.staging.flush(ctx); err != nil {
 		return 0, err
@@ -127,7 +129,7 @@ func (p *Details) KeepNamed(ctx context.Context, st stream.Stream, wasRead func(
 }
 
 // CountCaughtUp counts the details that were read tonight and need not be read tomorrow. The
-// next night has time for as many unread details.
+// next night can read as many unread details instead.
 func (p *Details) CountCaughtUp(ctx context.Context) (n int64, err error) {
 	var counts []sqlText
 	for _, st := range p.staging.streams {
@@ -146,8 +148,8 @@ func (p *Details) CountCaughtUp(ctx context.Context) (n int64, err error) {
 	return n, nil
 }
 
-// KnownParams returns the ids of a detail stream with rows of the stream in main, or with staged
-// or stored rows in the table HasEntries.
+// KnownParams returns the known ids of a detail stream. An id is known if the stream has rows of
+// it in main, or if the column st.HasEntries contains it, staged or stored.
 func (p *Details) KnownParams(ctx context.Context, st stream.Stream) (map[string]bool, error) {
 	if err := p.staging.flush(ctx); err != nil {
 		return nil, err

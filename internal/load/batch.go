@@ -35,7 +35,7 @@ func uintColumn[R any](name string, value func(R) uint64) stagingColumn[R] {
 		func(to array.Builder, row R) { to.(*array.Uint64Builder).Append(value(row)) }}
 }
 
-// orNull writes NULL for the rows that empty accepts.
+// orNull writes NULL for the rows for which empty returns true.
 func orNull[R any](c stagingColumn[R], empty func(R) bool) stagingColumn[R] {
 	write := c.write
 	c.write = func(to array.Builder, row R) {

@@ -9,23 +9,25 @@ import (
 	"placementsync/internal/stream"
 )
 
-// Coverage is the extent to which the absence of a row proves its deletion.
+// Coverage says which rows of a stream were deleted by the service, among the rows that are in
+// main but were not staged tonight.
 type Coverage int
 
 const (
-	// Carried streams prove no absence. Their staged rows are dropped, and their rows in
-	// main are kept.
+	// Carried means that no row was deleted. The staged rows are dropped, and the rows in main
+	// are kept.
 	Carried Coverage = iota
-	// Unproven streams have rows but prove no absence (grade best_effort).
+	// Unproven means that no row is known to be deleted. The staged rows are merged (grade
+	// best_effort).
 	Unproven
-	// ByID streams prove absence for the requested ids.
+	// ByID means that the missing rows of requested ids were deleted.
 	ByID
-	// Whole streams prove every absence.
+	// Whole means that all missing rows were deleted.
 	Whole
 )
 
-// scope returns a condition on rows "m" of a table in main. A row that meets it and is not
-// staged was deleted.
+// scope returns a condition on the rows m of a table in main. A row for which it is true was
+// deleted, unless the row was staged.
 func (m *merge) scope(t stream.Table) sqlText {
 	lists, detail := m.staging.sources(t.Name)
 	if len(lists) == 0 {
@@ -38,7 +40,7 @@ func (m *merge) scope(t stream.Table) sqlText {
 	return "(" + sqltext.JoinSQL(parts, " OR ") + ")"
 }
 
-// streamScope is the part of a table's scope that one stream proves.
+// streamScope returns the part of the scope of a table for the rows of one of its streams.
 func (m *merge) streamScope(t stream.Table, st, detail stream.Stream) sqlText {
 	cover := m.cover[st.Name]
 	switch {
@@ -58,7 +60,8 @@ func (m *merge) streamScope(t stream.Table, st, detail stream.Stream) sqlText {
 	return "FALSE"
 }
 
-// childScope is the scope of the rows of records that were staged or deleted.
+// childScope returns the scope of a table of items. It consists of the items of records that were
+// staged or deleted.
 func (m *merge) childScope(t stream.Table, st, detail stream.Stream) sqlText {
 	parent, root := enclosingTable(st, t), st.Root().Name
 	parents, key := prefixed("m.", t.Parents), sqltext.Names(parent.Key)
@@ -77,8 +80,8 @@ func (m *merge) childScope(t stream.Table, st, detail stream.Stream) sqlText {
 		"desired": desiredTable(parent.Name), "changed_keys": changedKeysTable(parent.Name)})
 }
 
-// rowsOfStream is a condition on rows "m" of a table that several streams fill. It selects the rows
-// of the stream with this root table, by the columns in Table.Const.
+// rowsOfStream returns a condition on the rows m of a table that several streams fill. It selects
+// the rows of the stream with this root table, by the columns in Table.Const.
 func rowsOfStream(root stream.Table) sqlText {
 	parts := []string{"TRUE"}
 	for _, column := range slices.Sorted(maps.Keys(root.Const)) {

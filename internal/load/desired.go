@@ -36,8 +36,8 @@ func (m *merge) createDesired(ctx context.Context) error {
 	return nil
 }
 
-// desiredRows returns SQL that creates the desired rows of one table. Without details they are a
-// view, so that no row is copied.
+// desiredRows returns SQL that creates the desired rows of one table. If no detail stream completes
+// the table, they are a view, which copies no rows.
 func (m *merge) desiredRows(t stream.Table) sqlText {
 	lists, detail := m.staging.sources(t.Name)
 	def := m.staging.defs[t.Name]
@@ -77,20 +77,20 @@ func (m *merge) desiredRows(t stream.Table) sqlText {
 	return desiredSQL.Render("join_items", args)
 }
 
-// listRows selects the rows of a list without those of kept details.
+// listRows returns SQL that selects the rows of a list, except the rows of kept details.
 func listRows(detail stream.Stream) sqlText {
 	return desiredSQL.Render("list_rows", values{"list": stagedTable(detail.Completes, detail.Root().Name),
 		"param": sqltext.Name(detail.Param), "kept": keptDetails(detail)})
 }
 
-// keptDetails selects the ids of a detail stream whose rows in main stay.
+// keptDetails returns SQL that selects the ids of a detail stream whose rows in main are kept.
 func keptDetails(detail stream.Stream) sqlText {
 	return desiredSQL.Render("kept_details", values{"param": sqltext.Name(detail.Param), "main": mainTable(detail.Root().Name),
 		"plan": planTable(detail.Name), "asked": askedTable(detail.Name)})
 }
 
-// joinedRowHash is the row_hash of a joined row: an md5 of "name=value" of its tracked columns in
-// name order.
+// joinedRowHash returns SQL for the row_hash of a joined row: the md5 of "name=value" of its tracked
+// columns, in the order of their names.
 func joinedRowHash(def stream.Definition) sqlText {
 	tracked := slices.DeleteFunc(slices.Clone(def.Columns), func(c stream.Column) bool { return c.Untracked })
 	slices.SortFunc(tracked, func(a, b stream.Column) int { return strings.Compare(a.Name, b.Name) })
@@ -113,7 +113,7 @@ var extraColumns = []stagingColumn[mergedExtra]{
 	textColumn("extra", func(e mergedExtra) string { return e.extra }),
 }
 
-// extraBatch is the number of records in a batch.
+// extraBatch is the number of merged records that are staged at once.
 const extraBatch = 4096
 
 // mergeExtras merges unknown fields in Go, because DuckDB's JSON functions turn numbers

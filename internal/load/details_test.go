@@ -7,8 +7,8 @@ import (
 	"placementsync/internal/load"
 )
 
-// TestUnknownFieldsOfListAndDetailAreKept reads a list without its details, or details without
-// their list. main must keep the unknown fields of the unread part.
+// TestUnknownFieldsOfListAndDetailAreKept reads list and detail in the first night, and only one of
+// them in the second. main must keep the unknown fields of the other one.
 func TestUnknownFieldsOfListAndDetailAreKept(t *testing.T) {
 	row := func(extra string, seq int) string {
 		return fmt.Sprintf(`{"id":"o1","extra":%q,"row_hash":%d,"seq":%[2]d}`, extra, seq)
@@ -81,6 +81,7 @@ func TestMissedDetailIsRequestedAgain(t *testing.T) {
 func TestSwappedValuesAreAChange(t *testing.T) {
 	h := newFixture(t, "product_listings", "products")
 	h.planDetails = true
+	// The second night swaps the upper halves of the two hashes, 5 and 9.
 	const first, second = 5<<32 + 7, 9<<32 + 3
 	var seen []string
 	for _, hashes := range [][2]int{{first, second}, {first + 4<<32, second - 4<<32}} {

@@ -20,7 +20,7 @@ type directLoad struct {
 	draft *warehouse.Draft
 	// direct contains the tables that are filled directly.
 	direct names
-	// decided contains the streams for which chooseDirect has decided.
+	// decided contains the streams of earlier calls of chooseDirect.
 	decided names
 }
 
@@ -50,7 +50,8 @@ func (a *directLoad) chooseDirect(ctx context.Context, name string, rows int64) 
 	return a.draft.Exec(ctx, statements...)
 }
 
-// createView gives a directly filled table the name and columns of a staging table.
+// createView returns SQL that creates a view of a directly filled table, with the name and columns
+// of its staging table.
 func (a *directLoad) createView(st, table string, seq sqlText) sqlText {
 	return firstNightSQL.Render("direct_view", values{"staged": stagedTable(st, table), "columns": allColumns(a.defs[table]),
 		"seq": seq, "table": catalogName + "." + mainTable(table)})
@@ -66,7 +67,7 @@ func (a *directLoad) tableOf(st, table string) sqlText {
 }
 
 // batchSchema returns the schema of the batches that are inserted into a table. Batches of a
-// directly filled table have the column valid_from before row_hash.
+// directly filled table have the column valid_from before the last two, row_hash and seq.
 func (a *directLoad) batchSchema(table string, schema *arrow.Schema) *arrow.Schema {
 	if !a.direct.has(table) {
 		return schema

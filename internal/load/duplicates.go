@@ -8,8 +8,8 @@ import (
 	"placementsync/internal/stream"
 )
 
-// deduplicate keeps the row with the highest seq of each key, and removes the others with the
-// rows inside them. distinct means that no record was read twice.
+// deduplicate keeps the row with the highest seq of each key. It deletes the other rows, and the
+// rows of the items in them. distinct means that no record was read twice.
 func (s *staging) deduplicate(ctx context.Context, st stream.Stream, distinct bool) error {
 	for _, t := range tablesOf(st) {
 		if len(t.Parents) > 0 && slices.Equal(t.Key[:len(t.Parents)], t.Parents) {
@@ -19,12 +19,12 @@ func (s *staging) deduplicate(ctx context.Context, st stream.Stream, distinct bo
 			continue
 		}
 		table, key := s.feeds.tableOf(st.Name, t.Name), sqltext.Names(t.Key)
-		var copies bool
-		err := queryRow(ctx, s.draft, duplicatesSQL.Render("has_duplicates", values{"key": key, "table": table})).Scan(&copies)
+		var hasDuplicates bool
+		err := queryRow(ctx, s.draft, duplicatesSQL.Render("has_duplicates", values{"key": key, "table": table})).Scan(&hasDuplicates)
 		if err != nil {
 			return err
 		}
-		if !copies {
+		if !hasDuplicates {
 			continue
 		}
 		statements := []sqlText{duplicatesSQL.Render("find_duplicates", values{"key": key, "table": table})}

@@ -9,7 +9,7 @@ import (
 
 // EventRow is a new webhook event with its outcome.
 type EventRow struct {
-	// The body of the event is valid UTF-8.
+	// Event has a body of valid UTF-8.
 	stream.Event
 	// BodySum is the SHA-256 of the exact body, in hex.
 	BodySum string
@@ -18,11 +18,11 @@ type EventRow struct {
 	Withheld bool
 }
 
-// Outcomes of an event: a row of its stream, a reject, or a topic without a stream.
+// Outcomes of an event.
 const (
-	EventStored   = "stored"
-	EventRejected = "rejected"
-	EventUnknown  = "unknown_topic"
+	EventStored   = "stored"        // it became a row of its stream
+	EventRejected = "rejected"      // its body was rejected
+	EventUnknown  = "unknown_topic" // no stream has its topic
 )
 
 const eventTable sqlText = "stage.events"
@@ -42,7 +42,7 @@ var eventColumns = []stagingColumn[EventRow]{
 // Events stages webhook events.
 type Events struct{ staging *staging }
 
-// Known returns the ids that are in meta.webhook_events or staged for it.
+// Known returns the ids that are in meta.webhook_events or staged for this table.
 func (e *Events) Known(ctx context.Context, ids []string) (map[string]bool, error) {
 	if len(ids) == 0 {
 		return nil, nil
@@ -82,8 +82,8 @@ func (e *Events) HasRows(ctx context.Context, table string) (bool, error) {
 	return some, nil
 }
 
-// Lineage returns the runs whose snapshots led to the draft. Runs that were rolled back,
-// were replayed or did not publish are missing.
+// Lineage returns the runs whose snapshots led to the draft. It omits runs that were rolled back or
+// replayed, and runs that did not publish.
 func (e *Events) Lineage(ctx context.Context) (map[string]bool, error) {
 	runs, err := queryTextSet(ctx, e.staging.draft, eventsSQL.Render("lineage", nil))
 	if err != nil {

@@ -41,7 +41,7 @@ func TestEventsAreKnownByTheirIDs(t *testing.T) {
 			"staged by this night":         {[]string{"staged later", "Staged", "staged"}, []string{"staged", "staged later"}},
 			"one id twice":                 {[]string{"stored", "stored"}, []string{"stored"}},
 			"ids that SQL could misread":   {[]string{"'", `"`, "", "''", "{ids}"}, []string{`"`, "'"}},
-			"none":                         {nil, nil},
+			"no ids":                       {nil, nil},
 			"more than a batch, all new":   {slices.Collect(numberedIDs(5000)), nil},
 			"more than a batch, one known": {append(slices.Collect(numberedIDs(5000)), "stored"), []string{"stored"}},
 		} {
@@ -74,7 +74,7 @@ func TestEventsAreWrittenWithTheirOutcome(t *testing.T) {
 		for _, e := range []load.EventRow{
 			{Event: stream.Event{ID: "late", Topic: "t", Source: "s", Sent: "2026-10-31T20:00:00+02:00", Received: received, Body: []byte(`{"a":1}`), Seq: 3},
 				BodySum: "abc", Outcome: load.EventStored},
-			{Event: stream.Event{ID: "bare", Sent: "yesterday", Received: received, Seq: 1}, BodySum: "def", Outcome: load.EventUnknown},
+			{Event: stream.Event{ID: "minimal", Sent: "yesterday", Received: received, Seq: 1}, BodySum: "def", Outcome: load.EventUnknown},
 			{Event: stream.Event{ID: "private", Topic: "t", Received: received, Body: []byte("secret"), Seq: 2}, BodySum: "012", Outcome: load.EventRejected, Withheld: true},
 		} {
 			must(t, s.Events.Add(t.Context(), []load.EventRow{e}))
@@ -84,7 +84,7 @@ func TestEventsAreWrittenWithTheirOutcome(t *testing.T) {
 	_, err := h.run(nil, load.Limits{})
 	must(t, err)
 	h.requireRows("SELECT event_id, topic, source, strftime(sent_at, '%d %H:%M'), strftime(received_at, '%d %H:%M:%S.%f'), outcome, body, body_sha256, run_id FROM meta.webhook_events ORDER BY rowid",
-		"bare <nil> <nil> <nil> 31 23:59:59.123456 unknown_topic  def 20261101T020000Z",
+		"minimal <nil> <nil> <nil> 31 23:59:59.123456 unknown_topic  def 20261101T020000Z",
 		"private t <nil> <nil> 31 23:59:59.123456 rejected <nil> 012 20261101T020000Z",
 		`late t s 31 18:00 31 23:59:59.123456 stored {"a":1} abc 20261101T020000Z`)
 }

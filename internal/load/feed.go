@@ -12,9 +12,9 @@ import (
 	"placementsync/internal/sqltext"
 )
 
-// feedRows is the batch size from which a table is expected to get many rows, and gets a feed.
-// Rows of a feed are written once. Rows of an INSERT per batch are written into the transaction
-// and, at its end, again into the table.
+// feedRows is the size of a batch from which its table gets a feed, because more large batches are
+// expected. A feed writes each row once. Without a feed, each batch has its own INSERT, and its rows
+// are written twice: into the transaction, and into the table when the transaction is committed.
 const feedRows = 1_024
 
 // feed is an INSERT on its own connection. It reads batches until the feed is closed.
@@ -34,15 +34,15 @@ type feeds struct {
 	directLoad
 	mu   sync.Mutex
 	open map[feedTarget]*feed
-	// made counts the feeds so far. It makes their view names unique.
+	// made counts the feeds so far. The name of a view contains it and is therefore unique.
 	made int
-	// broken is the error of the first INSERT that failed. Its rows are lost, so the stage
-	// must not be used.
+	// broken contains the errors of failed INSERTs. Their rows are lost, so the stage must not
+	// be used.
 	broken error
 }
 
 // find finds or opens the feed of a table. It returns nil if the table has no feed and the
-// batch has too few rows to open one.
+// batch has too few rows to open a feed.
 func (f *feeds) find(ctx context.Context, st, table string, rows int64, first arrow.RecordBatch) (*feed, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -52,18 +52,18 @@ func (f *feeds) find(ctx context.Context, st, table string, rows int64, first ar
 	if open := f.open[feedTarget{st, table}]; open != nil {
 		return open, nil
 	}
-	// This decides which table the feed fills.
+	// chooseDirect decides whether the feed fills the staging table or the table in main.
 	if err := f.chooseDirect(ctx, st, rows); err != nil {
 		return nil, err
 	}
 	if rows < feedRows && !f.direct.has(table) {
 		return nil, nil
 	}
-	one, err := f.openFeed(ctx, st, table, f.batchSchema(table, first.Schema()))
+	tableFeed, err := f.openFeed(ctx, st, table, f.batchSchema(table, first.Schema()))
 	if err == nil {
-		f.open[feedTarget{st, table}] = one
+		f.open[feedTarget{st, table}] = tableFeed
 	}
-	return one, err
+	return tableFeed, err
 }
 
 // openFeed starts the INSERT, which continues after the first batch.
@@ -78,8 +78,8 @@ func (f *feeds) openFeed(ctx context.Context, st, table string, schema *arrow.Sc
 	if err != nil {
 		return nil, err
 	}
-	one := &feed{in: make(chan arrow.RecordBatch), last: make(chan struct{}), done: make(chan struct{})}
-	reader := &feedReader{schema: schema, from: one}
+	tableFeed := &feed{in: make(chan arrow.RecordBatch), last: make(chan struct{}), done: make(chan struct{})}
+	reader := &feedReader{schema: schema, from: tableFeed}
 	release, err := l.arrow.RegisterView(reader, l.view)
 	if err != nil {
 		return nil, errors.Join(err, l.close())
@@ -87,24 +87,24 @@ func (f *feeds) openFeed(ctx context.Context, st, table string, schema *arrow.Sc
 	insert := l.insertView(f.tableOf(st, table))
 	drop := stageSQL.Render("drop_view", values{"view": sqltext.Name(l.view)})
 	go func() {
-		defer close(one.done)
+		defer close(tableFeed.done)
 		err := l.execute(ctx, insert)
 		release()
-		one.err = errors.Join(err, l.execute(ctx, drop), l.close())
+		tableFeed.err = errors.Join(err, l.execute(ctx, drop), l.close())
 		reader.dropBatch()
 	}()
-	return one, nil
+	return tableFeed, nil
 }
 
 // send passes a batch to the INSERT of its table, and waits while the INSERT is busy.
-func (f *feeds) send(ctx context.Context, one *feed, table string, rows arrow.RecordBatch) error {
+func (f *feeds) send(ctx context.Context, tableFeed *feed, table string, rows arrow.RecordBatch) error {
 	rows = f.addValidFrom(table, rows)
 	select {
-	case one.in <- rows: // the INSERT releases it
+	case tableFeed.in <- rows: // the INSERT releases it
 		return nil
-	case <-one.done:
+	case <-tableFeed.done:
 		rows.Release()
-		return cmp.Or(one.err, errEnded)
+		return cmp.Or(tableFeed.err, errEnded)
 	case <-ctx.Done():
 		rows.Release()
 		return context.Cause(ctx)
@@ -121,18 +121,18 @@ func (f *feeds) closeFeeds(st string) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	closing := map[feedTarget]*feed{}
-	for of, one := range f.open {
-		if st == allStreams || st == of.stream {
-			closing[of] = one
-			close(one.last)
+	for target, tableFeed := range f.open {
+		if st == allStreams || st == target.stream {
+			closing[target] = tableFeed
+			close(tableFeed.last)
 		}
 	}
-	for of, one := range closing {
-		<-one.done
-		if one.err != nil {
-			f.broken = errors.Join(f.broken, fmt.Errorf("stage rows of %s.%s: %w", of.stream, of.table, one.err))
+	for target, tableFeed := range closing {
+		<-tableFeed.done
+		if tableFeed.err != nil {
+			f.broken = errors.Join(f.broken, fmt.Errorf("stage rows of %s.%s: %w", target.stream, target.table, tableFeed.err))
 		}
-		delete(f.open, of)
+		delete(f.open, target)
 	}
 	return f.broken
 }

@@ -15,7 +15,7 @@ type Findings struct {
 	staging *staging
 	mu      sync.Mutex
 	// records contains the records that are not staged yet. Decoders report a few at a time,
-	// and in a small night an INSERT for each report would take longer than the rows.
+	// so an INSERT for each report would be slow.
 	records []DriftRecord
 }
 
@@ -117,13 +117,13 @@ func (f *Findings) WriteRejects(ctx context.Context, cover map[string]Coverage) 
 	if err := f.staging.flush(ctx); err != nil {
 		return 0, err
 	}
-	// Without earlier rejects the keys of a table need not be compared.
+	// The keys of a table are compared only if the table has earlier rejects.
 	known, err := queryTextSet(ctx, f.staging.draft, metaSQL.Render("rejected_tables", nil))
 	if err != nil {
 		return 0, fmt.Errorf("read the rejects: %w", err)
 	}
 	var drops []sqlText
-	read := []string{""}
+	read := []string{""} // no table: an empty list would be invalid SQL
 	for _, t := range stream.Tables(f.staging.streams) {
 		wasRead := func(name string) bool { return cover[name] != Carried }
 		if !slices.ContainsFunc(stream.FilledBy(f.staging.streams, t.Name), wasRead) {

@@ -53,9 +53,9 @@ func (m *merge) checkLosses(ctx context.Context, changes []Change) error {
 		if m.limits.Confirmed != nil && m.limits.Confirmed(t.Name) {
 			continue
 		}
-		all := ledger.Loss{Table: t.Name, Gone: changes[i].Gone, Before: changes[i].Before}
-		if m.limits.AreExceeded(all.Gone, all.Before) {
-			losses = append(losses, all)
+		tableLoss := ledger.Loss{Table: t.Name, Gone: changes[i].Gone, Before: changes[i].Before}
+		if m.limits.AreExceeded(tableLoss.Gone, tableLoss.Before) {
+			losses = append(losses, tableLoss)
 			continue
 		}
 		parts, err := m.lossesByStream(ctx, t, changes[i])

@@ -28,7 +28,7 @@ func closedOrders(t *testing.T, d *warehouse.Draft) []string {
 }
 
 // TestPastIsRestoredUntilTheSnapshot restores past into a draft whose rows of main are from an earlier
-// time. Rows that were closed later are current then.
+// time. Rows that were closed after that time must not be restored.
 func TestPastIsRestoredUntilTheSnapshot(t *testing.T) {
 	t.Parallel()
 	wh, tables := pastWarehouse(t)
@@ -56,9 +56,9 @@ func TestPastIsRestoredUntilTheSnapshot(t *testing.T) {
 	}
 }
 
-// TestExactEndsReplaceComparedOnes merges rows of files into a past that was found by comparing
-// snapshots, which are further apart.
-func TestExactEndsReplaceComparedOnes(t *testing.T) {
+// TestExactEndsReplaceLaterOnes merges rows of meta files into past. The rows of past were found by
+// comparing snapshots, which can be days apart, so their ends are too late.
+func TestExactEndsReplaceLaterOnes(t *testing.T) {
 	t.Parallel()
 	wh, tables := pastWarehouse(t)
 	run, _ := publishPast(t, wh, tables, night, closedOrder("known", 1, 3)+";"+closedOrder("new", 1, 4)+";"+closedOrder("late", 1, 9))
@@ -76,8 +76,8 @@ func TestExactEndsReplaceComparedOnes(t *testing.T) {
 	must(t, load.MergePast(t.Context(), d, tables, nil, until))
 }
 
-// TestClosedVersionsAreRemovedFromMain removes rows of main that are also in past, first of another
-// table and then of orders.
+// TestClosedVersionsAreRemovedFromMain has rows of orders in main that are also in past. DropClosed
+// must keep them if it is called for another table, and remove them if it is called for orders.
 func TestClosedVersionsAreRemovedFromMain(t *testing.T) {
 	t.Parallel()
 	wh, _ := pastWarehouse(t)
@@ -97,7 +97,8 @@ func TestClosedVersionsAreRemovedFromMain(t *testing.T) {
 	}
 }
 
-// TestMetaDescribesEarlierSnapshots reads snapshots, rows and grades of runs, and lowers grades.
+// TestMetaDescribesEarlierSnapshots reads the snapshots, row counts and grades of earlier runs from
+// meta, and lowers grades.
 func TestMetaDescribesEarlierSnapshots(t *testing.T) {
 	t.Parallel()
 	wh, _ := pastWarehouse(t)
@@ -147,8 +148,8 @@ func TestMetaDescribesEarlierSnapshots(t *testing.T) {
 	}
 }
 
-// TestASnapshotReplacesOnlyItsTables applies a snapshot without a file of orders, and one whose file
-// of orders is missing. Both must keep the rows of orders.
+// TestASnapshotReplacesOnlyItsTables applies a snapshot that names no file of orders, and a snapshot
+// whose file of orders does not exist. The rows of orders must be kept both times.
 func TestASnapshotReplacesOnlyItsTables(t *testing.T) {
 	t.Parallel()
 	wh, tables := pastWarehouse(t)

@@ -26,7 +26,7 @@ func TestFailedBatchPreventsTheMerge(t *testing.T) {
 		t.Fatal("Add accepted a text in a column of numbers")
 	}
 	if err := s.Rows.Finish(ctx, h.streams[0], load.Whole, false); err == nil || !strings.Contains(err.Error(), "commit the staged rows") {
-		t.Errorf("Finish returned %v although rows are lost", err)
+		t.Errorf("Finish returned %v, want an error of the commit", err)
 	}
 	if _, err := s.Merge(ctx, map[string]load.Coverage{"product_listings": load.Whole}, load.Limits{}); err == nil {
 		t.Error("Merge succeeded without the lost rows")
@@ -34,7 +34,8 @@ func TestFailedBatchPreventsTheMerge(t *testing.T) {
 	must(t, s.Close(ctx))
 }
 
-// textForNumbers returns a batch that DuckDB accepts and then fails to convert.
+// textForNumbers returns a batch with a text in a column of numbers. DuckDB accepts the batch and
+// fails to convert the text.
 func textForNumbers(t *testing.T, h *fixture) arrow.RecordBatch {
 	t.Helper()
 	var fields []arrow.Field

@@ -2,10 +2,11 @@ package load
 
 import "placementsync/internal/stream"
 
-// Some details change while their row in the list does not. They are read again while
-// their campaign is live, and after an event about them.
+// Some details change without a change of their row in the list. They are read again while their
+// campaign is live, and after an event about them.
 
-// liveIDs selects the ids of live campaigns, articles or profiles, or none if life is 0.
+// liveIDs returns SQL that selects the ids of live campaigns, articles or profiles. It selects no
+// id if life is 0.
 func (p *Details) liveIDs(life stream.Life, days int) sqlText {
 	if life == 0 {
 		return liveSQL.Render("no_live_ids", nil)
@@ -31,8 +32,8 @@ func (p *Details) liveIDs(life stream.Life, days int) sqlText {
 		"profiles":  p.staging.knownRows("profiles", "id", "created_at", "updated_at")})
 }
 
-// touchedIDs selects the campaigns or articles that events name, with the time of the last
-// event. Most partners have no events. Without events the query is left out, because planning it
+// touchedIDs returns SQL that selects the campaigns or articles that events name, with the time of
+// the last event. Most partners have no events. The query is then left out, because planning it
 // takes DuckDB longer than all other statements of a small night.
 func (p *Details) touchedIDs(life stream.Life, someEvents bool) sqlText {
 	untouched := liveSQL.Render("nothing_touched", nil)

@@ -28,7 +28,7 @@ type fixture struct {
 	dir     string
 	w       *warehouse.Warehouse
 	streams []stream.Stream
-	nights  int // the nights so far
+	nights  int // the number of nights so far
 	// planDetails makes nights plan their details, as real nights do.
 	planDetails bool
 	reread      load.Rereading
@@ -56,7 +56,7 @@ func newFixture(t *testing.T, names ...string) *fixture {
 	return h
 }
 
-// open opens the warehouse with a version of the program.
+// open opens the warehouse as the named version of the program.
 func (h *fixture) open(program string) {
 	h.t.Helper()
 	var writing sync.Mutex
@@ -260,6 +260,7 @@ func wholeLists(listings, prices string) map[string]streamInput {
 
 const history = `SELECT name, strftime(valid_from, '%d'), strftime(valid_to, '%d') FROM history.product_listings ORDER BY id, valid_from`
 
+// TestMergeKeepsOneVersionPerChange adds, changes and deletes rows in three nights.
 func TestMergeKeepsOneVersionPerChange(t *testing.T) {
 	h := newFixture(t, "product_listings")
 	first := wholeLists(listing("a", "apple", 1, 1)+","+listing("b", "bear", 2, 2), price("a", 1, "1.5", 5, 1)+","+price("b", 1, "2", 6, 2))
@@ -288,6 +289,7 @@ func TestMergeKeepsOneVersionPerChange(t *testing.T) {
 	h.requireRows(`SELECT table_name, key, evidence FROM meta.deletions`, "product_listings b absent from a proven walk of product_listings")
 }
 
+// TestMergeClosesOnlyProvenAbsences omits a row in the second night, with each coverage of a list.
 func TestMergeClosesOnlyProvenAbsences(t *testing.T) {
 	cases := []struct {
 		name  string
@@ -331,7 +333,8 @@ func TestDistinctRecordsWithRepeatedItems(t *testing.T) {
 	h.requireRows("SELECT id, row_hash FROM main.article_comments ORDER BY id", "c1 1", "c2 3", "r 4")
 }
 
-func TestLatestCopyOfARecordWinsWithItsChildren(t *testing.T) {
+// TestLatestCopyOfARecordWinsWithItsItems stages a listing twice, with different prices.
+func TestLatestCopyOfARecordWinsWithItsItems(t *testing.T) {
 	h := newFixture(t, "product_listings")
 	_, err := h.run(wholeLists(listing("a", "early", 1, 1)+","+listing("a", "late", 2, 9),
 		price("a", 1, "1", 3, 1)+","+price("a", 2, "2", 4, 1)+","+price("a", 1, "10", 5, 9)), load.Limits{})
@@ -340,6 +343,7 @@ func TestLatestCopyOfARecordWinsWithItsChildren(t *testing.T) {
 	h.requireRows("SELECT position, unit_amount::VARCHAR FROM product_listing_prices", "1 10.000000")
 }
 
+// TestListAndDetailAreJoined stages the same night twice. The second time nothing may change.
 func TestListAndDetailAreJoined(t *testing.T) {
 	h := newFixture(t, "orders", "order_details")
 	list := `{"id":"o1","team_name":"Red","team_contact_email":"red@x","status":"paid","total":"10.5","name":"","row_hash":1,"seq":1},
@@ -366,6 +370,8 @@ func TestListAndDetailAreJoined(t *testing.T) {
 	}
 }
 
+// TestDetailsCloseOnlyRowsOfAnsweredIDs requests three outlets again. The responses are an outlet
+// with fewer channels, a 404 and a failure.
 func TestDetailsCloseOnlyRowsOfAnsweredIDs(t *testing.T) {
 	h := newFixture(t, "outlets", "outlet_listings")
 	outlet := func(id string, hash int) string {
@@ -393,6 +399,7 @@ func TestDetailsCloseOnlyRowsOfAnsweredIDs(t *testing.T) {
 	h.requireRows("SELECT key, evidence FROM meta.deletions WHERE table_name = 'outlets'", "b 404 from /outlets/{outlet_id}")
 }
 
+// TestParquetNamesItsRun checks the run in the metadata of a Parquet file.
 func TestParquetNamesItsRun(t *testing.T) {
 	h := newFixture(t, "product_listings")
 	_, err := h.run(wholeLists(listing("c", "x", 1, 1)+","+listing("a", "y", 2, 2)+","+listing("b", "z", 3, 3), ""), load.Limits{})

@@ -80,7 +80,7 @@ func (m *merge) findChangedKeys(t stream.Table, empty bool) sqlText {
 }
 
 // write writes all tables in one transaction. In a small night, several hundred commits would
-// take longer than the rows.
+// take longer than writing the rows.
 func (m *merge) write(ctx context.Context, changes []Change) error {
 	if err := m.staging.draft.Exec(ctx, mergeSQL.Render("set_compression", nil)); err != nil {
 		return err

@@ -14,7 +14,8 @@ import (
 // TestValuesOfListAndDetailAreJoined checks for each value whether it comes from the list, the
 // detail or the earlier night.
 func TestValuesOfListAndDetailAreJoined(t *testing.T) {
-	// order returns a row with a text, an amount and a time. "null" means that the list or detail omits the value.
+	// order returns a row with a text, an amount and a time. none means that the list or detail omits
+	// the value.
 	order := func(seq int, status, total, created string) string {
 		return record(seq, seq, "id", `"o"`, "status", status, "total", total, "created_at", created)
 	}
@@ -29,7 +30,7 @@ func TestValuesOfListAndDetailAreJoined(t *testing.T) {
 		"the list fills a NULL":  {"", order(1, `"new"`, `"1"`, `"2026-01-02T00:00:00Z"`), order(2, none, none, none), "new 1.000000 02"},
 		"the list fills a blank": {"", order(1, `"new"`, `"1"`, none), order(2, `""`, `"2"`, none), "new 2.000000 <nil>"},
 		"both are blank":         {"", order(1, `""`, none, none), order(2, `""`, none, none), " <nil> <nil>"},
-		"a blank is no NULL":     {"", order(1, none, none, none), order(2, `""`, none, none), " <nil> <nil>"},
+		"a blank is not NULL":    {"", order(1, none, none, none), order(2, `""`, none, none), " <nil> <nil>"},
 		"a list alone keeps omitted values": {order(1, `"old"`, `"1"`, `"2026-01-02T00:00:00Z"`),
 			order(3, `"new"`, none, none), "", "new 1.000000 02"},
 		"a list alone keeps blank values": {order(1, `"old"`, `"1"`, none), order(3, `""`, `"5"`, none), "", "old 5.000000 <nil>"},
@@ -196,16 +197,18 @@ func TestDetailsAreStoredForTheNextNight(t *testing.T) {
 	h.requireRows(stored, "a 02 02 <nil> false", "b 04 04 <nil> false")
 }
 
-// TestLoadingLowersTheMemoryLimit reads DuckDB's memory limit before and during the merge. With a
-// limit of 270 MB, loading gets 256 MB, its minimum.
+// TestLoadingLowersTheMemoryLimit reads DuckDB's memory limit while rows are loaded, and during the
+// merge. The configured limit is 270 MB. Loading gets its minimum, 256 MB (244.1 MiB).
 func TestLoadingLowersTheMemoryLimit(t *testing.T) {
 	h := newFixture(t, "product_listings")
 	var loading, merging string
-	ask := func(d *warehouse.Draft, to *string) {
+	readLimit := func(d *warehouse.Draft, to *string) {
 		must(t, d.DB.QueryRowContext(t.Context(), "SELECT current_setting('memory_limit')").Scan(to))
 	}
-	h.beforeMerge = func(_ *load.Stage, d *warehouse.Draft) { ask(d, &loading) }
-	h.afterMerge = func(_ *load.Stage, d *warehouse.Draft, _ map[string]load.Coverage, _ []load.Change) { ask(d, &merging) }
+	h.beforeMerge = func(_ *load.Stage, d *warehouse.Draft) { readLimit(d, &loading) }
+	h.afterMerge = func(_ *load.Stage, d *warehouse.Draft, _ map[string]load.Coverage, _ []load.Change) {
+		readLimit(d, &merging)
+	}
 	_, err := h.run(wholeLists(listing("a", "a1", 1, 1), ""), load.Limits{})
 	must(t, err)
 	if loading != "244.1 MiB" || merging != "257.4 MiB" {

@@ -32,8 +32,9 @@ func WriteMeta(ctx context.Context, d *warehouse.Draft, metas []stream.Definitio
 	return nil
 }
 
-// writeMetaFile returns the base version of the file, or "" if the file begins a chain. This is
-// also the case if past lacks rows of base, because a file cannot remove rows of past.
+// writeMetaFile returns the base version of the file, or "" if the file begins a chain. The file
+// also begins a chain if past lacks rows of the base version, because a file cannot remove rows of
+// past.
 func writeMetaFile(ctx context.Context, d *warehouse.Draft, base string, metas []stream.Definition, tables []stream.Table) (_ string, failed error) {
 	before := map[string][]string{}
 	if base != "" {
@@ -88,8 +89,8 @@ func writeMetaFile(ctx context.Context, d *warehouse.Draft, base string, metas [
 }
 
 // countPast counts the rows that this run added to each table of past, or all rows if before is
-// empty. grown is set if each table consists of these rows and of as many rows as in the base
-// version.
+// empty. grown reports whether each table has the rows of the base version and the added rows, by
+// their number.
 func countPast(ctx context.Context, d *warehouse.Draft, tables []stream.Table, before map[string][]string) (added []int64, grown bool, err error) {
 	added, grown = make([]int64, len(tables)), true
 	var counts []sqlText
@@ -134,7 +135,7 @@ func columnsBefore(ctx context.Context, d *warehouse.Draft) (map[string][]string
 	})
 }
 
-// attachCatalog attaches a catalog read only. The caller detaches it.
+// attachCatalog attaches a catalog read only. The caller must call detach.
 func attachCatalog(ctx context.Context, d *warehouse.Draft, name sqltext.Name, file string) (detach func() error, err error) {
 	return func() error {
 		return d.Exec(context.WithoutCancel(ctx), stageSQL.Render("detach", values{"catalog": name}))
@@ -192,8 +193,8 @@ func RestorePast(ctx context.Context, d *warehouse.Draft, tables []stream.Table,
 
 // MergePast adds the remaining files of an incomplete chain to a past that was built by
 // comparing snapshots. until contains the time of the snapshot of each table in main. A row of the
-// chain replaces the same version in past, because its end is exact. A version that would end
-// after the next version of its key begins ends at that time instead.
+// chain replaces the same version in past, because its end is exact. Where two versions of a key
+// would overlap, the earlier version is closed when the later one begins.
 func MergePast(ctx context.Context, d *warehouse.Draft, tables []stream.Table, files []string, until map[string]time.Time) error {
 	return eachPast(ctx, d, tables, files, until, func(t stream.Table, insert sqlText) []sqlText {
 		past, version := pastTable(t.Name), append([]string{stream.ValidFrom}, t.Key...)
@@ -206,7 +207,7 @@ func MergePast(ctx context.Context, d *warehouse.Draft, tables []stream.Table, f
 }
 
 // eachPast reads the rows of each table of past from files, and runs the statements that write
-// returns. They contain insert.
+// returns. write must include insert, which inserts the rows that were read.
 func eachPast(ctx context.Context, d *warehouse.Draft, tables []stream.Table, files []string, until map[string]time.Time,
 	write func(t stream.Table, insert sqlText) []sqlText) error {
 	if len(files) == 0 {
@@ -234,7 +235,7 @@ func eachPast(ctx context.Context, d *warehouse.Draft, tables []stream.Table, fi
 	return nil
 }
 
-// CopyPast copies the rows that were closed until a time from another catalog.
+// CopyPast copies rows of past from another catalog: the rows that were closed at or before until.
 func CopyPast(ctx context.Context, d *warehouse.Draft, catalog string, tables []stream.Table, until time.Time) error {
 	names := make([]string, len(tables))
 	for i, t := range tables {

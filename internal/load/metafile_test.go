@@ -122,7 +122,7 @@ func pastRows(t *testing.T, d *warehouse.Draft, tables []stream.Table) (all []st
 	return all
 }
 
-// everyValue returns SQL that closes one row of each table. If filled is true, each column has
+// everyValue returns SQL that inserts one closed row into each table of past. If filled is true, each column has
 // the largest value of its type or a text with special characters. Otherwise only the key is set.
 func everyValue(d []stream.Definition, filled bool) string {
 	var statements []string
@@ -155,7 +155,7 @@ func everyValue(d []stream.Definition, filled bool) string {
 			case base == "VARCHAR", base == "JSON":
 				value = `'{"a": [1.50, null, "\"", "ü", "it''s"],' || chr(10) || chr(9) || ' "=": ""}'`
 			default:
-				value = "'no value is known of " + base + "'"
+				value = "'no value is known of " + base + "'" // the INSERT fails with this message
 			}
 			names, values = append(names, sqltext.Quote(c.Name)), append(values, value)
 		}
@@ -175,13 +175,13 @@ func TestPastIsTheSumOfItsChanges(t *testing.T) {
 		defs = append(defs, wh.Catalog.Definitions()[table.Name])
 	}
 	begun := time.Date(2026, 11, 1, 2, 0, 0, 123456000, time.UTC)
-	empty := "INSERT INTO past.orders (id, valid_from, row_hash, valid_to, run_id) VALUES "
+	insertOrders := "INSERT INTO past.orders (id, valid_from, row_hash, valid_to, run_id) VALUES "
 	for i, change := range []string{
 		"SELECT 1",
 		everyValue(defs, true),
 		everyValue(defs, false) + ";" + everyValue(defs, false),
 		"SELECT 1",
-		empty + `('', TIMESTAMPTZ '2026-11-01 02:00:00+00', 0, TIMESTAMPTZ '2026-11-02 02:00:00+00', '$run'), ('NULL', TIMESTAMPTZ '2026-11-01 02:00:00+00', 1, TIMESTAMPTZ '2026-11-02 02:00:00.000001+00', '$run')`,
+		insertOrders + `('', TIMESTAMPTZ '2026-11-01 02:00:00+00', 0, TIMESTAMPTZ '2026-11-02 02:00:00+00', '$run'), ('NULL', TIMESTAMPTZ '2026-11-01 02:00:00+00', 1, TIMESTAMPTZ '2026-11-02 02:00:00.000001+00', '$run')`,
 	} {
 		at := begun.Add(time.Duration(i) * time.Hour) // all on one day
 		run, want := publishPast(t, wh, tables, at, change)

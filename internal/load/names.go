@@ -7,14 +7,15 @@ import (
 	"placementsync/internal/stream"
 )
 
-// Names of internal staging tables. No table of schema/ has a "$" in its name, so the names
-// cannot collide.
+// Names of tables and schemas of the stage. No table of schema/ has a "$" in its name, so a name
+// with "$" cannot collide with the staging table of a table.
 const (
 	// planName is the plan of a detail stream.
 	planName = "$plan"
 	// askedName contains the requested ids of a detail stream, with their outcomes.
 	askedName = "$asked"
-	// unchangedName contains the keys of the records that are stored unchanged, each once.
+	// unchangedName contains the keys of the records that did not change since the last
+	// night, each once.
 	unchangedName = "$unchanged"
 	// candidatesName contains the keys of the other records of main, which may have changed.
 	candidatesName = "$candidates"

@@ -29,9 +29,10 @@ const (
 	zstdLevel = 1
 	// rowGroup is DuckDB's default, with which scans are fastest.
 	rowGroup = 122_880
-	// A thread keeps a row group in memory until it is complete. It gets at least
-	// threadMemory bytes, and a row group may take the share 1/groupShare of them. The rest is
-	// for reading and compressing, and for long rows: DuckDB keeps at least 2,048 rows.
+	// A thread keeps a row group in memory until the row group is complete. Each thread gets at
+	// least threadMemory bytes. A row group may take 1/groupShare of the bytes of its thread.
+	// The rest is for reading and compressing, and for long rows: DuckDB keeps at least 2,048
+	// rows.
 	threadMemory, groupShare = 128_000_000, 8
 )
 
@@ -67,7 +68,7 @@ func WriteParquet(ctx context.Context, d *warehouse.Draft, defs map[string]strea
 }
 
 // writeTables writes one table after the other, each with as many threads as the memory
-// limit allows. Two tables at a time with one thread each take as long.
+// limit allows. Writing two tables at a time, with one thread each, takes as long.
 func writeTables(ctx context.Context, d *warehouse.Draft, defs map[string]stream.Definition, tables []stream.Table) error {
 	if len(tables) == 0 {
 		return nil
@@ -92,7 +93,7 @@ func writeTables(ctx context.Context, d *warehouse.Draft, defs map[string]stream
 
 func parquetFile(table string) string { return table + ".parquet" }
 
-// writeTable writes a table into its file. JSON is written as text, because
+// writeTable returns SQL that writes a table into its file. JSON is written as text, because
 // polars reads a JSON column as binary and pyarrow as an extension type.
 func writeTable(d *warehouse.Draft, def stream.Definition, groupBytes int64) sqlText {
 	columns := sqltext.Join(def.Columns, ", ", func(c stream.Column) sqlText {

@@ -18,8 +18,8 @@ type Details struct {
 	earlier earlierNights
 }
 
-// earlierNights is the input of all plans from earlier nights. It is read once, because a
-// subquery for it in each plan takes longer than the plan.
+// earlierNights contains the facts of earlier nights that every plan needs. They are read once,
+// because a subquery for them in each plan takes longer than the plan.
 type earlierNights struct {
 	once sync.Once
 	err  error
@@ -95,7 +95,7 @@ type Plan struct {
 	Nights int64
 }
 
-// planColumns are the columns of a plan that was not computed yet.
+// planColumns are the columns of the empty table that exists until a plan is computed.
 const planColumns sqlText = "id VARCHAR, fingerprint VARCHAR, why VARCHAR, priority INTEGER, overdue BOOLEAN, unread BOOLEAN, stays BOOLEAN"
 
 // Plan decides for every id of a detail stream whether it is requested. The ids are the staged
@@ -125,8 +125,8 @@ func (p *Details) Plan(ctx context.Context, st stream.Stream, r Rereading, wasRe
 	return p.storePlan(ctx, st, planSQL.Render("create_plan", args))
 }
 
-// PlanAgain updates the plan of tonight. A plan by rows of lists is kept, unless records staged
-// since then name other ids.
+// PlanAgain updates the plan of tonight. A plan with the rule ByRow is kept, unless records that
+// were staged after it contain other ids.
 func (p *Details) PlanAgain(ctx context.Context, st stream.Stream, r Rereading, wasRead func(string) bool) (Plan, error) {
 	if st.Rule != stream.ByRow {
 		return p.Plan(ctx, st, r, wasRead)
@@ -189,15 +189,15 @@ func (p *Details) requestsAll(st stream.Stream, r Rereading, wasRead func(string
 	return r.All || st.Rule == stream.EveryNight || st.Rule == stream.ByRow && slices.ContainsFunc(p.changeLists(st), unread)
 }
 
-// namedIDs selects every id that could be requested.
+// namedIDs returns SQL that selects every id that could be requested.
 func (p *Details) namedIDs(st stream.Stream) sqlText {
 	var parts []sqlText
 	add := func(column, table string, at sqlText) {
-		named := sqlText("NULL::TIMESTAMPTZ")
+		namedAt := sqlText("NULL::TIMESTAMPTZ")
 		if _, dated := p.staging.defs[table].Column("created_at"); dated {
-			named = "created_at"
+			namedAt = "created_at"
 		}
-		parts = append(parts, planSQL.Render("naming_rows", values{"column": sqltext.Name(column), "named": named, "table": at}))
+		parts = append(parts, planSQL.Render("naming_rows", values{"column": sqltext.Name(column), "named": namedAt, "table": at}))
 	}
 	for _, ref := range st.Parents {
 		feeders := stream.FilledBy(p.staging.streams, ref.Table)
@@ -214,7 +214,8 @@ func (p *Details) namedIDs(st stream.Stream) sqlText {
 	return planSQL.Render("named_ids", values{"rows": unionAll(parts)})
 }
 
-// changeList is a list whose rows show the changes of a detail, and the column with its id.
+// changeList is a list whose rows show the changes of a detail stream. ref names the column of the
+// list with the ids of the details.
 type changeList struct {
 	list stream.Stream
 	ref  stream.Ref
@@ -233,8 +234,8 @@ func (p *Details) changeLists(st stream.Stream) []changeList {
 	return all
 }
 
-// rows selects id, row_hash and seq of the rows that name an id. If lookUp is set, a row without an
-// id gets it from the table Ref.Lookup.
+// rows returns SQL that selects id, row_hash and seq of the rows with an id. If lookUp is set, the
+// id of a row without one is looked up in the table Ref.Lookup.
 func (v changeList) rows(lookUp bool) sqlText {
 	column, list := sqltext.Name(v.ref.Column), stagedTable(v.list.Name, v.list.Root().Name)
 	named := planSQL.Render("change_rows", values{"column": column, "list": list})
@@ -245,8 +246,8 @@ func (v changeList) rows(lookUp bool) sqlText {
 		"known": mainTable(v.ref.Lookup), "known_key": sqltext.Name(v.ref.LookupKey), "key": sqltext.Name(v.list.Root().Key[0])})})
 }
 
-// fingerprints selects the fingerprint of each id, over all rows that name it tonight and
-// the rows of their items.
+// fingerprints returns SQL that selects the fingerprint of each id. It is computed from all rows
+// that contain the id tonight, and from the rows of their items.
 func (p *Details) fingerprints(st stream.Stream) sqlText {
 	var parts []sqlText
 	for _, v := range p.changeLists(st) {

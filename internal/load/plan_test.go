@@ -74,7 +74,7 @@ func TestTrialDetailsArePlannedByListRow(t *testing.T) {
 			map[string][]string{"carried": {"a", "b"}, "changed": {"c"}}, load.Plan{Fetch: 1, Carried: 2}},
 		"the list was not read": {list(first), load.Rereading{}, true, load.Answered,
 			map[string][]string{"all": {"a", "b", "c"}}, load.Plan{Fetch: 3}},
-		"all details are wanted": {list(first), load.Rereading{All: true}, false, load.Answered,
+		"all details are reread": {list(first), load.Rereading{All: true}, false, load.Answered,
 			map[string][]string{"all": {"a", "b", "c"}}, load.Plan{Fetch: 3}},
 		"all are read again each night": {list(first), load.Rereading{Recheck: 1}, false, load.Answered,
 			map[string][]string{"recheck": {"a", "b", "c"}}, load.Plan{Fetch: 3, Recheck: 3}},
@@ -111,7 +111,7 @@ func TestTrialDetailsArePlannedByListRow(t *testing.T) {
 }
 
 // TestLiveDetailsAreRead covers the conditions under which a campaign, an article or a profile is
-// live, and the details that an event makes due.
+// live. It also covers the details that an event names.
 func TestLiveDetailsAreRead(t *testing.T) {
 	const old, lately = `"2026-01-01T00:00:00Z"`, `"2026-10-20T00:00:00Z"`
 	campaign := func(id, changed string) string {
@@ -142,20 +142,20 @@ func TestLiveDetailsAreRead(t *testing.T) {
 	}{
 		"no event": {nil, map[string][]string{"campaign_status_counts": {"changed", "open"}, "articles": {"a2", "a3"},
 			"article_comments": {"a2", "a3"}, "profile_orders": {"f-changed", "f-new", "f-open"}}, nil},
-		"a status": {map[string]streamInput{"article_status_events": {cover: load.Unproven, rows: rows{"article_status_events": record(1, 1, "event_id", `"e"`,
+		"a status event": {map[string]streamInput{"article_status_events": {cover: load.Unproven, rows: rows{"article_status_events": record(1, 1, "event_id", `"e"`,
 			"article_id", `"a1"`, "campaign_id", `"settled"`, "received_at", `"2026-11-01T12:00:00Z"`)}}},
 			map[string][]string{"campaign_status_counts": {"changed", "open"}},
 			map[string][]string{"campaign_status_counts": {"settled"}, "articles": {"a1"}, "article_comments": {"a1"}, "profile_orders": nil}},
-		"a status before the detail was read": {map[string]streamInput{"article_status_events": {cover: load.Unproven, rows: rows{"article_status_events": record(1, 1, "event_id", `"e"`,
+		"a status event before the detail was read": {map[string]streamInput{"article_status_events": {cover: load.Unproven, rows: rows{"article_status_events": record(1, 1, "event_id", `"e"`,
 			"article_id", `"a1"`, "campaign_id", `"settled"`, "received_at", `"2026-10-31T12:00:00Z"`)}}}, nil,
 			map[string][]string{"campaign_status_counts": nil, "articles": nil}},
-		"a comment": {map[string]streamInput{"article_comment_events": {cover: load.Unproven, rows: rows{"article_comment_events": record(1, 1, "event_id", `"e"`,
+		"a comment event": {map[string]streamInput{"article_comment_events": {cover: load.Unproven, rows: rows{"article_comment_events": record(1, 1, "event_id", `"e"`,
 			"comment_id", `"k1"`, "received_at", `"2026-11-01T12:00:00Z"`)}}}, nil,
 			map[string][]string{"campaign_status_counts": {"settled"}, "articles": {"a1"}, "article_comments": {"a1"}}},
-		"an answer to a comment": {map[string]streamInput{"article_comment_events": {cover: load.Unproven, rows: rows{"article_comment_events": record(1, 1, "event_id", `"e"`,
+		"an event of an answer to a comment": {map[string]streamInput{"article_comment_events": {cover: load.Unproven, rows: rows{"article_comment_events": record(1, 1, "event_id", `"e"`,
 			"comment_id", `"k2"`, "parent_comment_id", `"k1"`, "received_at", `"2026-11-01T12:00:00Z"`)}}}, nil,
 			map[string][]string{"articles": {"a1"}}},
-		"a comment on an unknown comment": {map[string]streamInput{"article_comment_events": {cover: load.Unproven, rows: rows{"article_comment_events": record(1, 1, "event_id", `"e"`,
+		"an event of an unknown comment": {map[string]streamInput{"article_comment_events": {cover: load.Unproven, rows: rows{"article_comment_events": record(1, 1, "event_id", `"e"`,
 			"comment_id", `"k9"`, "received_at", `"2026-11-01T12:00:00Z"`)}}}, nil, map[string][]string{"articles": nil}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -195,7 +195,7 @@ func TestLiveDaysBoundaryIsLive(t *testing.T) {
 		secondNight := night.AddDate(0, 0, 1)
 		return quote(secondNight.AddDate(0, 0, -days).Add(-before).Format("2006-01-02T15:04:05.000000Z"))
 	}
-	first, earlier, old := at(0), at(time.Microsecond), quote("2026-01-01T00:00:00Z")
+	boundary, earlier, old := at(0), at(time.Microsecond), quote("2026-01-01T00:00:00Z")
 	dated := func(id, profile, changed string) string {
 		return record(1, 1, "id", quote(id), "profile_id", quote(profile), "created_at", old, "updated_at", changed)
 	}
@@ -205,16 +205,16 @@ func TestLiveDaysBoundaryIsLive(t *testing.T) {
 	h := newFixture(t, "campaigns", "campaign_status_counts", "profiles", "profile_orders", "orders")
 	h.planDetails = true
 	_, err := h.run(map[string]streamInput{
-		"campaigns":              {cover: load.Whole, rows: rows{"campaigns": dated("first", "by campaign", first) + "," + dated("earlier", "none", earlier)}},
-		"orders":                 {cover: load.Whole, rows: rows{"orders": dated("first", "by order", first) + "," + dated("earlier", "none", earlier)}},
-		"profiles":               {cover: load.Whole, rows: rows{"profiles": profile("itself", first) + "," + profile("by campaign", old) + "," + profile("by order", old) + "," + profile("none", earlier)}},
-		"campaign_status_counts": {cover: load.ByID, outcomes: map[load.Outcome][]string{load.Answered: {"first", "earlier"}}},
+		"campaigns":              {cover: load.Whole, rows: rows{"campaigns": dated("boundary", "by campaign", boundary) + "," + dated("earlier", "none", earlier)}},
+		"orders":                 {cover: load.Whole, rows: rows{"orders": dated("boundary", "by order", boundary) + "," + dated("earlier", "none", earlier)}},
+		"profiles":               {cover: load.Whole, rows: rows{"profiles": profile("itself", boundary) + "," + profile("by campaign", old) + "," + profile("by order", old) + "," + profile("none", earlier)}},
+		"campaign_status_counts": {cover: load.ByID, outcomes: map[load.Outcome][]string{load.Answered: {"boundary", "earlier"}}},
 		"profile_orders":         {cover: load.ByID, outcomes: map[load.Outcome][]string{load.Answered: {"by campaign", "by order", "itself", "none"}}},
 	}, load.Limits{})
 	must(t, err)
 	h.planDetails = false
 	h.beforeMerge = func(s *load.Stage, d *warehouse.Draft) {
-		for name, want := range map[string][]string{"campaign_status_counts": {"first"}, "profile_orders": {"by campaign", "by order", "itself"}} {
+		for name, want := range map[string][]string{"campaign_status_counts": {"boundary"}, "profile_orders": {"by campaign", "by order", "itself"}} {
 			st, _ := stream.Find(h.streams, name)
 			_, err := s.Details.Plan(t.Context(), st, load.Rereading{LiveDays: days}, func(string) bool { return true })
 			must(t, err)
@@ -261,7 +261,7 @@ func TestSettledDetailsAreReadInTurn(t *testing.T) {
 			done, err := s.Details.MarkUnread(t.Context(), products)
 			must(t, err)
 			if plan.Fetch+plan.Carried != listed || done.Fetch != int64(len(asked)) || done.Unread+done.Carried+done.Fetch != listed {
-				t.Errorf("night %d: the plan was %+v, but %+v was executed", number, plan, done)
+				t.Errorf("night %d: the plan is %+v and its result %+v, want %d ids in both, and %d requested", number, plan, done, listed, len(asked))
 			}
 			if late && done.Unread != 0 {
 				t.Errorf("night %d: %d ids are unread although they are not overdue, want 0", number, done.Unread)
@@ -278,7 +278,7 @@ func TestSettledDetailsAreReadInTurn(t *testing.T) {
 	}
 	for _, id := range ids {
 		if read[id] < 2 || read[id] > 3 {
-			t.Errorf("%s was read %d times, want once as new and once per recheck", id, read[id])
+			t.Errorf("%s was read %d times, want 2 or 3: once as new, and once or twice as settled", id, read[id])
 		}
 	}
 }
@@ -321,11 +321,11 @@ func TestSecondPlanKeepsSettledDetails(t *testing.T) {
 			h := newFixture(t, "product_listings", "products", "order_items")
 			products, _ := stream.Find(h.streams, "products")
 			h.beforeMerge = func(s *load.Stage, d *warehouse.Draft) {
-				proven := func(string) bool { return true }
-				_, err := s.Details.Plan(t.Context(), products, load.Rereading{}, proven)
+				wasRead := func(string) bool { return true }
+				_, err := s.Details.Plan(t.Context(), products, load.Rereading{}, wasRead)
 				must(t, err)
 				must(t, s.Rows.Add(t.Context(), "order_items", "order_items", h.batch("order_items", c.late)))
-				plan, err := s.Details.PlanAgain(t.Context(), products, load.Rereading{}, proven)
+				plan, err := s.Details.PlanAgain(t.Context(), products, load.Rereading{}, wasRead)
 				must(t, err)
 				if plan.Fetch != c.want {
 					t.Errorf("the plan is %+v, want %d ids to fetch", plan, c.want)
@@ -337,7 +337,8 @@ func TestSecondPlanKeepsSettledDetails(t *testing.T) {
 	}
 }
 
-// TestKnownParams lists the campaigns with status counts.
+// TestKnownParams lists the known ids of campaign_status_counts. They are the ids of its stored rows,
+// and the campaigns of staged or stored articles.
 func TestKnownParams(t *testing.T) {
 	h := newFixture(t, "campaigns", "campaign_articles", "campaign_status_counts")
 	counts, _ := stream.Find(h.streams, "campaign_status_counts")

@@ -13,9 +13,9 @@ import (
 )
 
 // ApplySnapshot replaces main by the Parquet files of a later snapshot, and moves changed
-// and deleted rows to past. A table without a file keeps its rows. A row is valid from the time
-// in its file, and the previous version until that time. This is correct even if the nights
-// between the two snapshots were not kept.
+// and deleted rows to past. A table without a file keeps its rows. A new version of a row begins at
+// the time in its file, and the previous version ends at that time. Both are correct even if the
+// files of the nights between the two snapshots were not kept.
 func ApplySnapshot(ctx context.Context, d *warehouse.Draft, tables []stream.Table, snap warehouse.Snapshot) error {
 	for _, t := range tables {
 		if snap.Files[t.Name] == "" {
@@ -73,17 +73,17 @@ func CarryStreams(ctx context.Context, d *warehouse.Draft, run string, streams [
 	return nil
 }
 
-// WriteDay writes the Parquet file of a table in an earlier snapshot again, from the
-// history in the draft, into the draft's folder. It replaces main, so the draft must not be
-// published. A row count that differs from the manifest is an error.
-func WriteDay(ctx context.Context, d *warehouse.Draft, t stream.Table, one warehouse.SeriesFile) error {
+// WriteDay writes the Parquet file of a table in an earlier snapshot again. It computes the rows
+// from the history in the draft, and writes the file into the draft's folder. It replaces main, so
+// the draft must not be published. A row count that differs from the manifest is an error.
+func WriteDay(ctx context.Context, d *warehouse.Draft, t stream.Table, file warehouse.SeriesFile) error {
 	def := d.Definition(t.Name)
 	main, newest := mainTable(t.Name), sqltext.Name("newest "+t.Name)
 	err := d.Atomically(ctx, []sqlText{
 		rebuildSQL.Render("keep_newest", values{"newest": newest, "main": main}),
 		duplicatesSQL.Render("delete_all", values{"table": main}),
 		rebuildSQL.Render("fill_from_history", values{"main": main, "columns": allColumns(def), "newest": newest,
-			"past": pastTable(t.Name), "at": one.Day.SnapshotAt}),
+			"past": pastTable(t.Name), "at": file.Day.SnapshotAt}),
 	})
 	if err != nil {
 		return err
@@ -92,14 +92,15 @@ func WriteDay(ctx context.Context, d *warehouse.Draft, t stream.Table, one wareh
 	if err != nil {
 		return err
 	}
-	if one.Table.Rows >= 0 && rows[t.Name] != one.Table.Rows {
-		return fmt.Errorf("write %s of %s again: the history has %d rows, the manifest states %d", t.Name, one.Day.SnapshotAt.Format(time.DateOnly), rows[t.Name], one.Table.Rows)
+	if file.Table.Rows >= 0 && rows[t.Name] != file.Table.Rows {
+		return fmt.Errorf("write %s of %s again: the history has %d rows, the manifest states %d", t.Name, file.Day.SnapshotAt.Format(time.DateOnly), rows[t.Name], file.Table.Rows)
 	}
-	d.Run, d.At = one.Day.SourceRun(), one.Day.SnapshotAt
+	d.Run, d.At = file.Day.SourceRun(), file.Day.SnapshotAt
 	return writeTables(ctx, d, map[string]stream.Definition{t.Name: def}, []stream.Table{t})
 }
 
-// DropClosed deletes the rows of these tables of main that past contains.
+// DropClosed deletes rows of main that are also in past. It reads only the tables that are keys of
+// tables.
 func DropClosed(ctx context.Context, d *warehouse.Draft, tables map[string]time.Time) error {
 	var statements []sqlText
 	for _, t := range d.Tables() {
@@ -111,17 +112,18 @@ func DropClosed(ctx context.Context, d *warehouse.Draft, tables map[string]time.
 	return d.Atomically(ctx, statements)
 }
 
-// LastSnapshots returns the last snapshot of each day until a time: its run, and its time.
+// LastSnapshots returns the time of the last snapshot of each day, by run. Snapshots after until
+// are left out.
 func LastSnapshots(ctx context.Context, d *warehouse.Draft, until time.Time) (map[string]time.Time, error) {
 	return queryMap[time.Time](ctx, d, rebuildSQL.Render("last_snapshots", values{"until": until}))
 }
 
-// RowCounts returns the number of rows of each table in the snapshot of a run, by meta.tables.
+// RowCounts returns the number of rows of each table in the snapshot of a run, from meta.tables.
 func RowCounts(ctx context.Context, d *warehouse.Draft, run string) (map[string]int64, error) {
 	return queryMap[int64](ctx, d, rebuildSQL.Render("row_counts", values{"run": run}))
 }
 
-// Grades returns the grades of the streams of a run, by meta.streams.
+// Grades returns the grades of the streams of a run, from meta.streams.
 func Grades(ctx context.Context, d *warehouse.Draft, run string) (map[string]string, error) {
 	return queryMap[string](ctx, d, rebuildSQL.Render("grades", values{"run": run}))
 }

@@ -85,7 +85,7 @@ func TestReplayedSnapshotsGiveTheSameHistory(t *testing.T) {
 			}
 			must(t, load.CorrectClosingRuns(t.Context(), d, h.w.Catalog.Tables()))
 			if diff := cmp.Diff(c.closed, queryDraft(t, d, "SELECT name, run_id FROM past.product_listings ORDER BY 1")); diff != "" {
-				t.Errorf("closed by (-want +got):\n%s", diff)
+				t.Errorf("runs that closed rows (-want +got):\n%s", diff)
 			}
 		})
 	}
@@ -94,7 +94,7 @@ func TestReplayedSnapshotsGiveTheSameHistory(t *testing.T) {
 // TestSnapshotsOfEarlierProgramsAreReplayed rebuilds history from files, some of which have the
 // unsigned fingerprints of earlier versions of the program.
 func TestSnapshotsOfEarlierProgramsAreReplayed(t *testing.T) {
-	// The fingerprints change only in their highest bit: a in the second night, b in the third.
+	// Only the highest bit of a fingerprint changes: for a in the second night, for b in the third.
 	nights := []string{
 		"('a', 1, 1), ('b', 18446744073709551615, 1)",
 		"('a', 9223372036854775809, 2), ('b', 18446744073709551615, 1)",
@@ -136,8 +136,8 @@ func TestEarlierDayIsWrittenFromHistory(t *testing.T) {
 		d, err := h.w.Begin(t.Context(), "mend", night.AddDate(0, 1, 0))
 		must(t, err)
 		day := warehouse.Manifest{RunID: all[i].Run, SnapshotAt: all[i].At}
-		one := warehouse.SeriesFile{Day: day, Table: warehouse.ManifestTable{Rows: int64(len(want))}}
-		must(t, load.WriteDay(t.Context(), d, listings, one))
+		file := warehouse.SeriesFile{Day: day, Table: warehouse.ManifestTable{Rows: int64(len(want))}}
+		must(t, load.WriteDay(t.Context(), d, listings, file))
 		const names = "SELECT name, strftime(valid_from, '%d') FROM read_parquet("
 		written := sqltext.Literal(filepath.Join(d.Dir, "product_listings.parquet"))
 		if diff := cmp.Diff(want, queryDraft(t, d, names+written+") ORDER BY 1")); diff != "" {
@@ -147,8 +147,8 @@ func TestEarlierDayIsWrittenFromHistory(t *testing.T) {
 		if diff := queryDraft(t, d, "(FROM read_parquet("+kept+") EXCEPT FROM read_parquet("+written+")) UNION ALL (FROM read_parquet("+written+") EXCEPT FROM read_parquet("+kept+"))"); len(diff) > 0 {
 			t.Errorf("day %d differs from its file: %v", i+1, diff)
 		}
-		one.Table.Rows++
-		if err := load.WriteDay(t.Context(), d, listings, one); err == nil || !strings.Contains(err.Error(), "history has") {
+		file.Table.Rows++
+		if err := load.WriteDay(t.Context(), d, listings, file); err == nil || !strings.Contains(err.Error(), "history has") {
 			t.Errorf("a day with an additional row: got %v, want an error", err)
 		}
 		must(t, d.Discard())

@@ -41,17 +41,16 @@ func (r *Rows) Add(ctx context.Context, st, table string, rows ...arrow.RecordBa
 	return nil
 }
 
-// ReleaseBatches releases batches.
+// ReleaseBatches releases the memory of batches.
 func ReleaseBatches(rows []arrow.RecordBatch) {
 	for _, b := range rows {
 		b.Release()
 	}
 }
 
-// Finish makes the staged rows of a stream visible to queries. It keeps the latest copy of each
-// record, and no row of a carried stream. distinct means that no record was read twice. The
-// search for duplicates is then omitted: with a million listings, it takes longer than the rest
-// of Finish.
+// Finish makes the staged rows of a stream visible to queries. It keeps only the latest copy of each
+// record. It deletes all staged rows of a carried stream. distinct means that no record was read
+// twice. Finish then omits the search for duplicates, which takes most of its time.
 func (r *Rows) Finish(ctx context.Context, st stream.Stream, c Coverage, distinct bool) error {
 	if err := r.staging.flushStream(ctx, st.Name); err != nil {
 		return err
@@ -75,8 +74,8 @@ func (r *Rows) Finish(ctx context.Context, st stream.Stream, c Coverage, distinc
 	return nil
 }
 
-// mergeSides returns the stored and the desired rows of a table, both without the records that are
-// known to be unchanged.
+// mergeSides returns SQL for the stored and the desired rows of a table. It omits the records that
+// are known to be unchanged.
 func (r *Rows) mergeSides(t stream.Table) (stored, desired sqlText) {
 	feeders := stream.FilledBy(r.staging.streams, t.Name)
 	if len(feeders) != 1 || !r.completed.has(feeders[0]) {

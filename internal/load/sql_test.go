@@ -26,8 +26,8 @@ type statement struct {
 	pieces []string
 }
 
-// statementsOf parses the .sql files independently of the program.
-func statementsOf(t *testing.T) []statement {
+// parseStatements parses the .sql files, without the parser of the program.
+func parseStatements(t *testing.T) []statement {
 	t.Helper()
 	files, err := filepath.Glob("sql/*.sql")
 	must(t, err)
@@ -59,8 +59,8 @@ func (s statement) isIn(text string) bool {
 	return true
 }
 
-// TestEveryStatementOfTheFilesRuns runs nights with all kinds of input. DuckDB must execute each
-// statement of the files, alone or as a part of another statement.
+// TestEveryStatementOfTheFilesRuns runs nights with all kinds of input, and a rebuild. DuckDB must
+// execute each statement of the .sql files, alone or as a part of another statement.
 func TestEveryStatementOfTheFilesRuns(t *testing.T) {
 	h := newFixture(t, "product_listings", "products", "outlet_listings", "outlets", "outlet_products", "orders", "order_details",
 		"order_items", "campaigns", "campaign_details", "campaign_articles", "campaign_status_counts", "articles", "profiles",
@@ -82,7 +82,7 @@ func TestEveryStatementOfTheFilesRuns(t *testing.T) {
 	h.afterMerge = nil
 	runRebuild(t, h)
 	ran := strings.Join(h.statements, "\n")
-	for _, s := range statementsOf(t) {
+	for _, s := range parseStatements(t) {
 		if !slices.ContainsFunc(h.statements, s.isIn) {
 			t.Errorf("%s did not run", s.name)
 		}
@@ -92,7 +92,8 @@ func TestEveryStatementOfTheFilesRuns(t *testing.T) {
 	}
 }
 
-// changeSchemaVersion changes the schema version in the newest version of the warehouse.
+// changeSchemaVersion changes the schema version in the manifest of the newest snapshot, so that the
+// next night writes all Parquet files again.
 func (h *fixture) changeSchemaVersion() {
 	h.t.Helper()
 	run, _, err := h.w.Versions.Latest()
@@ -105,6 +106,7 @@ func (h *fixture) changeSchemaVersion() {
 	must(h.t, os.WriteFile(filepath.Join(h.w.Folder.VersionPath(run), warehouse.ManifestFile), data, 0o600))
 }
 
+// firstFullInput fills tables directly and by staging. Some records are read twice.
 func firstFullInput() map[string]streamInput {
 	var all, prices []string
 	for i := range 1_100 {
@@ -129,6 +131,7 @@ func firstFullInput() map[string]streamInput {
 	return seen
 }
 
+// secondFullInput changes and deletes rows, and has an unproven list, carried streams and an event.
 func secondFullInput() map[string]streamInput {
 	seen := wholeLists(`{"id":"p0002","name":"new","outlet_id":"o1","row_hash":9,"seq":1}`, "")
 	seen["orders"] = streamInput{cover: load.Unproven, rows: rows{"orders": `{"id":"b","row_hash":5,"seq":1}`}}
@@ -142,7 +145,7 @@ func secondFullInput() map[string]streamInput {
 	return seen
 }
 
-// thirdFullInput is a list without duplicates.
+// thirdFullInput has a list without duplicates.
 func thirdFullInput() map[string]streamInput {
 	seen := wholeLists(`{"id":"p0002","name":"newer","outlet_id":"o1","row_hash":10,"seq":1}`, "")
 	list := seen["product_listings"]
@@ -155,7 +158,7 @@ func thirdFullInput() map[string]streamInput {
 func runAllQueries(t *testing.T, h *fixture, s *load.Stage, d *warehouse.Draft) {
 	t.Helper()
 	ctx := t.Context()
-	proven := func(string) bool { return true }
+	wasRead := func(string) bool { return true }
 	find := func(name string) stream.Stream {
 		st, ok := stream.Find(h.streams, name)
 		if !ok {
@@ -163,18 +166,18 @@ func runAllQueries(t *testing.T, h *fixture, s *load.Stage, d *warehouse.Draft) 
 		}
 		return st
 	}
-	_, err := s.Details.PlanAgain(ctx, find("order_details"), h.reread, proven)
+	_, err := s.Details.PlanAgain(ctx, find("order_details"), h.reread, wasRead)
 	must(t, err)
 	_, err = s.Details.PlanOnly(ctx, find("articles"), []string{"a1"})
 	must(t, err)
 	for _, name := range []string{"articles", "profile_orders", "campaign_status_counts"} {
-		_, err = s.Details.Plan(ctx, find(name), h.reread, proven)
+		_, err = s.Details.Plan(ctx, find(name), h.reread, wasRead)
 		must(t, err)
 	}
 	for id, err := range s.Details.IDsToAsk(ctx, find("articles"), load.NeverRead) {
 		t.Logf("unread: %s: %v", id, err)
 	}
-	_, err = s.Details.KeepNamed(ctx, find("articles"), proven)
+	_, err = s.Details.KeepNamed(ctx, find("articles"), wasRead)
 	must(t, err)
 	_, err = s.Details.CountCaughtUp(ctx)
 	must(t, err)

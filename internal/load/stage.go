@@ -45,8 +45,8 @@ func Open(ctx context.Context, d *warehouse.Draft, defs map[string]stream.Defini
 func (s *Stage) Close(ctx context.Context) error { return s.staging.close(ctx) }
 
 // Merge applies the staged rows to main. It moves changed and deleted rows from main to
-// past, and inserts new versions. It checks the limits before it writes; a *MassDeleteError
-// names the tables that exceed them.
+// past, and inserts new versions. It checks the limits before it writes. The tables that exceed
+// the limits are in a *MassDeleteError.
 func (s *Stage) Merge(ctx context.Context, cover map[string]Coverage, limits Limits) ([]Change, error) {
 	m := &merge{staging: s.staging, rows: s.Rows, details: s.Details, cover: cover, limits: limits}
 	if err := m.staging.flush(ctx); err != nil {
@@ -73,7 +73,7 @@ func (s *Stage) Merge(ctx context.Context, cover map[string]Coverage, limits Lim
 
 // RowAges describes the rows of a stream's first table in a snapshot.
 type RowAges struct {
-	// Rows counts all rows. Old counts the rows that were neither read nor proven tonight.
+	// Rows counts all rows. Old counts the rows that were not read tonight.
 	Rows, Old int64
 	// Since is the oldest reading time of the ids that were not read tonight. It is zero if
 	// all were read, and for lists.

@@ -104,10 +104,10 @@ func (s *staging) close(ctx context.Context) error {
 	return errors.Join(err, os.RemoveAll(path), os.RemoveAll(path+".wal"))
 }
 
-// setThreads sets the number of DuckDB's threads and returns the number before. Each
-// statement also runs on the thread of its caller, so several feeds with one thread each use
-// all cores. With a second thread an INSERT leaves unfinished row groups inside the table,
-// and a later checkpoint writes a quarter of the table again to fill them.
+// setThreads sets the number of DuckDB's threads and returns the number before. Rows are loaded
+// with one thread. Each statement also runs on the thread of its caller, so several feeds use all
+// cores. With a second thread an INSERT leaves unfinished row groups inside the table, and a later
+// checkpoint writes a quarter of the table again to fill them.
 func setThreads(ctx context.Context, d *warehouse.Draft, threads int) (before int, err error) {
 	err = queryRow(ctx, d, stageSQL.Render("thread_count", nil)).Scan(&before)
 	if err != nil || before == threads {

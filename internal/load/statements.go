@@ -41,8 +41,8 @@ func queryTexts(ctx context.Context, d *warehouse.Draft, query sqlText) ([]strin
 	})
 }
 
-// queryMap returns the rows of queries with two columns: a text, and its value. Each text occurs
-// once.
+// queryMap returns the rows of queries with two columns, as a map from the first column, a text, to
+// the second. No text may occur twice.
 func queryMap[V any](ctx context.Context, d *warehouse.Draft, queries ...sqlText) (map[string]V, error) {
 	valueOf := map[string]V{}
 	return valueOf, d.EachRow(ctx, queries, func(scan func(...any) error) error {
@@ -72,7 +72,7 @@ func prefixed(prefix string, names []string) sqlText {
 
 func allColumns(def stream.Definition) sqlText { return dictionary.ColumnNames("", def) }
 
-// joinOn is the join condition of two prefixes on key columns.
+// joinOn returns the condition that the key columns with the prefixes a and b are equal.
 func joinOn(a, b string, key []string) sqlText {
 	parts := make([]string, len(key))
 	for i, k := range key {

@@ -7,7 +7,7 @@ import (
 )
 
 // TestSkippedRecordsKeepTheirRows skips unchanged records of a list. Some records are also read
-// with another state before they are skipped, after it, or between two skips. The last copy must
+// with changed values: before or after they are skipped, or between two skips. The last copy must
 // be kept.
 func TestSkippedRecordsKeepTheirRows(t *testing.T) {
 	h := newFixture(t, "product_listings")
@@ -21,11 +21,12 @@ func TestSkippedRecordsKeepTheirRows(t *testing.T) {
 	h.requireRows("SELECT id, name FROM product_listings ORDER BY id", "a a1", "b b2", "c c1", "e e1", "f f1")
 	h.requireRows("SELECT product_listing_id, unit_amount::INTEGER FROM product_listing_prices ORDER BY ALL", "a 1", "b 8", "c 3")
 	if c := changes["product_listings"]; c.New != 1 || c.Changed != 1 || c.Gone != 1 || c.After != 5 {
-		t.Errorf("the change is %+v, want 1 new, 1 changed, 1 gone", c)
+		t.Errorf("the change is %+v, want 1 new, 1 changed, 1 gone, 5 after", c)
 	}
 	h.requireRows("SELECT id FROM past.product_listings ORDER BY id", "b", "d")
 }
 
+// TestSkippedRecordsWithoutDuplicatesKeepTheirRows skips a record of a list without duplicates.
 func TestSkippedRecordsWithoutDuplicatesKeepTheirRows(t *testing.T) {
 	h := newFixture(t, "product_listings")
 	_, err := h.run(wholeLists(listing("a", "a1", 1, 1)+","+listing("b", "b1", 2, 2)+","+listing("c", "c1", 3, 3),
@@ -41,6 +42,6 @@ func TestSkippedRecordsWithoutDuplicatesKeepTheirRows(t *testing.T) {
 	h.requireRows("SELECT id, name FROM product_listings ORDER BY id", "a a1", "b b2")
 	h.requireRows("SELECT product_listing_id, unit_amount::INTEGER FROM product_listing_prices ORDER BY ALL", "a 1", "b 8")
 	if c := changes["product_listings"]; c.New != 0 || c.Changed != 1 || c.Gone != 1 || c.After != 2 {
-		t.Errorf("the change is %+v, want 1 changed, 1 gone", c)
+		t.Errorf("the change is %+v, want 1 changed, 1 gone, 2 after", c)
 	}
 }

@@ -35,8 +35,8 @@ func (s streamSet) fillsAlone(st stream.Stream) bool {
 	return !completed && !shared && st.Completes == "" && !st.IsDetail()
 }
 
-// knownRows selects columns of the staged and stored rows of a table. A table that no
-// stream fills has no rows.
+// knownRows returns SQL that selects columns of the staged and stored rows of a table. A table that
+// no stream fills has no rows.
 func (s streamSet) knownRows(table string, cols ...string) sqlText {
 	feeders := stream.FilledBy(s.streams, table)
 	if len(feeders) == 0 {
@@ -55,7 +55,7 @@ func (s streamSet) knownRows(table string, cols ...string) sqlText {
 	return unionAll(parts)
 }
 
-// enclosingTable is the table whose rows contain the rows of t.
+// enclosingTable returns the table whose rows directly contain the rows of t.
 func enclosingTable(st stream.Stream, t stream.Table) stream.Table {
 	best := st.Root()
 	for _, o := range st.Tables {
@@ -76,7 +76,7 @@ func containsOnlyRecords(st stream.Stream, t stream.Table) bool {
 	return t.Name == st.Root().Name && !slices.ContainsFunc(st.Tables[1:], func(o stream.Table) bool { return o.Name == t.Name })
 }
 
-// recordKey is the column of a table with the key of the record.
+// recordKey returns the column of a table that contains the key of the record.
 func recordKey(st stream.Stream, t stream.Table) sqltext.Name {
 	if t.Name == st.Root().Name {
 		return sqltext.Name(t.Key[0])

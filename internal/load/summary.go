@@ -18,8 +18,8 @@ import (
 type Summary struct {
 	// Run is this night. It replaces a run of the same id, which it resumed.
 	Run ledger.Run
-	// Ledger are the runs in the ledger. Runs that meta lacks, because they were not
-	// published or were rolled back, are added without a snapshot.
+	// Ledger contains the runs of the ledger. Unpublished runs and runs that were rolled back are
+	// not in meta yet. They are added without the time of a snapshot.
 	Ledger  []ledger.Run
 	Changes []Change
 	// Drift contains the drift entries of the night.
@@ -142,7 +142,7 @@ func (m *metaRows) insert(ctx context.Context, tx *sql.Tx) error {
 	return nil
 }
 
-// nullIf returns nil for an unknown value, which the ledger writes as zero or -1.
+// nullIf returns nil if the value is unknown. The ledger stores an unknown value as zero or -1.
 func nullIf(unknown bool, value any) any {
 	if unknown {
 		return nil

@@ -14,9 +14,9 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// TestUnreadDetailKeepsItsRows leaves details unread, as a night without time does. Values of the
-// list must replace stored values, and other values must be kept. A record that the list no longer
-// contains must be kept until the request for its detail is answered 404.
+// TestUnreadDetailKeepsItsRows does not request some planned details, as a night that runs out of
+// time. Values of the list must replace stored values, and other values must be kept. A record that
+// the list no longer contains must be kept until the request for its detail returns 404.
 func TestUnreadDetailKeepsItsRows(t *testing.T) {
 	order := func(id, status, email string, seq int) string {
 		return fmt.Sprintf(`{"id":%q,"status":%q,"guest_email":%q,"row_hash":%d,"seq":%[4]d}`, id, status, email, seq)
@@ -48,7 +48,7 @@ func TestUnreadDetailKeepsItsRows(t *testing.T) {
 	h.requireRows(all, "changed refunded c@x", "late paid ", "same paid s@x", "vanished paid v@x")
 	h.requireRows("SELECT order_id, product_id FROM order_line_items ORDER BY ALL", "changed p2", "same p1", "vanished p3")
 	if c := changes["orders"]; c.Gone != 0 || c.New != 0 || c.Changed != 2 {
-		t.Errorf("the second night made %+v, want two changes", c)
+		t.Errorf("the changes of the second night are %+v, want two changed rows", c)
 	}
 	if h.plan.Unread != 3 || h.plan.Carried != 1 || h.plan.Fetch != 0 {
 		t.Errorf("second night: %+v, want three unread and one carried", h.plan)
@@ -62,7 +62,7 @@ func TestUnreadDetailKeepsItsRows(t *testing.T) {
 	must(t, err)
 	h.requireRows(all, "changed refunded ", "late paid l@x", "same paid s@x")
 	if c := changes["orders"]; c.Gone != 1 || h.plan.Unread != 0 {
-		t.Errorf("the third night made %+v with the plan %+v, want one gone and none unread", c, h.plan)
+		t.Errorf("the changes of the third night are %+v and its plan %+v, want one gone and none unread", c, h.plan)
 	}
 	h.requireRows("SELECT order_id, product_id FROM order_line_items", "same p1")
 }
@@ -83,7 +83,7 @@ func TestDetailsAreRequestedByPriority(t *testing.T) {
 	early := listed("changes", "01", 1) + "," + listed("early", "02", 1) + "," + listed("again", "09", 1)
 	late := listed("new", "03", 1) + "," + listed("newer", "05", 1) + "," + listed("undated", "", 1)
 	changed := listed("changes", "01", 2) + "," + listed("early", "02", 1) + "," + listed("again", "09", 1)
-	for _, one := range []struct {
+	for _, c := range []struct {
 		listings    string
 		asked, want []string
 	}{
@@ -92,12 +92,12 @@ func TestDetailsAreRequestedByPriority(t *testing.T) {
 		{changed + "," + late, nil, []string{"changes", "newer", "new", "undated", "early", "again"}},
 		{changed + "," + late, []string{"newer"}, []string{"changes", "new", "undated", "early", "again"}},
 	} {
-		night := wholeLists(one.listings, "")
-		night["products"] = streamInput{cover: load.ByID, outcomes: map[load.Outcome][]string{load.Answered: one.asked}}
+		night := wholeLists(c.listings, "")
+		night["products"] = streamInput{cover: load.ByID, outcomes: map[load.Outcome][]string{load.Answered: c.asked}}
 		_, err := h.run(night, load.Limits{Rows: 10})
 		must(t, err)
-		if !slices.Equal(h.pendingIDs, one.want) {
-			t.Errorf("ids to request are %v, want %v", h.pendingIDs, one.want)
+		if !slices.Equal(h.pendingIDs, c.want) {
+			t.Errorf("ids to request are %v, want %v", h.pendingIDs, c.want)
 		}
 	}
 	// A night with too little time for the changed details requests all details in the order
@@ -124,9 +124,9 @@ func TestDetailsAreRequestedByPriority(t *testing.T) {
 	must(t, err)
 }
 
-// Test404OfAListedIDIsMissed answers 404 for ids in lists. A 404 does not prove a deletion if a
-// list contains the id, in this night or in carried rows. Rows of other tables that refer to the
-// record do not prevent a deletion.
+// Test404OfAListedIDIsMissed requests ids of lists and receives 404. A 404 does not prove a deletion
+// if a list contains the id, in rows of this night or in carried rows. Rows of other tables that
+// refer to the record do not prevent a deletion.
 func Test404OfAListedIDIsMissed(t *testing.T) {
 	campaign := func(id string) string { return record(1, 1, "id", quote(id)) }
 	article := func(id, campaign string) string {
@@ -175,7 +175,7 @@ func Test404OfAListedIDIsMissed(t *testing.T) {
 				must(t, err)
 				missed := strings.Count(strings.Join(want, ","), " missed")
 				if diff := cmp.Diff(want, asked(d, st)); diff != "" || int(n) != missed {
-					t.Errorf("lists read %v: %s: %d ids were kept (-want +got):\n%s", wasRead, st, n, diff)
+					t.Errorf("lists read %t: %s: KeepNamed returned %d, want %d; outcomes (-want +got):\n%s", wasRead, st, n, missed, diff)
 				}
 			}
 		}

@@ -20,7 +20,8 @@ CREATE SCHEMA {schema}
 CREATE TABLE {table} ({columns})
 
 -- name: insert_batch
--- On a view over Arrow a projection returns wrong columns, and a filter is ignored.
+-- The view contains Arrow batches. It is read with SELECT * and without a filter, because DuckDB
+-- returns wrong columns for a list of columns of such a view and ignores filters.
 INSERT INTO {table} SELECT * FROM {view}
 
 -- name: drop_view

@@ -1,12 +1,12 @@
--- A large list fills its empty tables of main directly. Until the merge the tables have the
--- column seq, by which the latest copy of a record is found.
+-- The rows of a large list are inserted into main without staging tables, if its tables in main are
+-- empty. Until the merge these tables have the column seq, which shows the latest copy of a record.
 
 -- name: begin_direct
 ALTER TABLE {table} ADD COLUMN seq UBIGINT;
 DROP TABLE {staged}
 
 -- name: direct_view
--- The rows of the table, under the name of the staging table.
+-- Shows the rows of the table under the name of the staging table.
 CREATE OR REPLACE VIEW {staged} AS SELECT {columns}, row_hash, {seq} FROM {table}
 
 -- name: end_direct

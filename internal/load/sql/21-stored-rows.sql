@@ -1,8 +1,8 @@
 -- Only the key of an unchanged record of a list is staged. Its rows are read from main.
 
 -- name: create_unchanged
--- The keys of unchanged records, each once. drop_changed then removes the keys of records of
--- which a later copy was staged.
+-- The keys of unchanged records, each once. drop_changed then removes a key if a later copy of its
+-- record was staged.
 CREATE TABLE {unchanged} AS SELECT id, max(seq) AS seq FROM {same} GROUP BY id
 
 -- name: view_unchanged
@@ -21,11 +21,12 @@ DELETE FROM {staged} WHERE seq IN (SELECT seq FROM stage.stale)
 DELETE FROM {unchanged} WHERE id IN (SELECT {key} FROM {root})
 
 -- name: create_candidates
--- The other records of main, which may have changed. They are few, so finding their rows is
+-- The records of main that are not known to be unchanged. They are few, so finding their rows is
 -- cheap.
 CREATE TABLE {candidates} AS SELECT {key} AS id FROM {main} m ANTI JOIN {unchanged} u ON m.{key} = u.id
 
 -- name: missing_records
+-- The number of unchanged records that are not in main. It must be 0.
 SELECT (SELECT count(*) FROM {unchanged}) + (SELECT count(*) FROM {candidates}) - (SELECT count(*) FROM {main})
 
 -- name: add_stored_rows

@@ -1,11 +1,12 @@
--- Passes over a list read records again. After a stream was read, the latest copy of each
+-- Each pass over a list reads the records again. After the last pass, only the latest copy of each
 -- record is kept.
 
 -- name: delete_all
 DELETE FROM {table}
 
 -- name: has_duplicates
--- Two keys with one hash cause a needless search.
+-- Compares the number of rows with the number of different hashes of keys. If two keys have the same
+-- hash, the search for duplicates is needless and finds no row.
 SELECT count(*) > count(DISTINCT hash({key})) FROM {table}
 
 -- name: find_duplicates
@@ -24,8 +25,8 @@ DELETE FROM {table} WHERE seq IN (SELECT seq FROM stage.stale)
 DELETE FROM {table} WHERE (seq, {item}) IN (SELECT (seq, {key}) FROM stage.stale WHERE NOT alongside)
 
 -- name: drop_rows_alongside
--- An item that is twice in one record has two groups of rows, one after the other. The last
--- group begins at the last row with position 1.
+-- If an item is twice in one record, the inner table has two groups of rows for it, one after the
+-- other. The last group is kept. It begins at the last row with position 1.
 DELETE FROM {table} WHERE rowid IN (
     SELECT place FROM (
         SELECT rowid AS place, max(rowid) FILTER (position = 1) OVER (PARTITION BY seq, {item}) AS last FROM {table}

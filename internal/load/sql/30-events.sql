@@ -1,4 +1,5 @@
--- Webhook events. They are staged after the lists, and before the details that they name.
+-- Webhook events. They are staged after the lists and before the details, because they name details
+-- that are then read again.
 
 -- name: lineage
 SELECT run_id FROM meta.runs WHERE snapshot_at IS NOT NULL

@@ -1,8 +1,10 @@
--- The live ids of a detail stream, and the ids that events name, for the plan in 41-plan.sql.
+-- A detail is live while it can change without a change in any list. Live details are read every
+-- night. These queries select the live ids of a detail stream, and the ids that webhook events name,
+-- for the plan in 41-plan.sql.
 
 -- name: known_rows
--- Staged or stored rows of a table. A row can be in both, with new and old values. Its record
--- may then be live for one night longer, but never for one night less.
+-- Rows of a staging table or of main. Both are read, so a record can have a row with new values and
+-- a row with old values. It is live if one of them makes it live.
 SELECT {columns} FROM {table}
 
 -- name: no_rows
@@ -10,6 +12,7 @@ SELECT {columns} FROM {table}
 SELECT {columns} WHERE FALSE
 
 -- name: no_row
+-- A column of no_rows.
 NULL::{type} AS {column}
 
 -- name: no_live_ids
@@ -17,14 +20,14 @@ SELECT NULL::VARCHAR WHERE FALSE
 
 -- name: live_campaigns
 -- A campaign is live for some days after a change, and while one of its articles is not
--- published. An article with a live URL is published. Its status does not show that, because
--- the service does not document the values of status.
+-- published. An article with a live URL is published. The column status is not used, because the
+-- service does not document its values.
 SELECT id FROM ({campaigns}) WHERE greatest(created_at, updated_at) >= {now} - INTERVAL {days} DAY
 UNION ALL SELECT campaign_id FROM ({articles}) WHERE coalesce(live_url, '') = ''
 
 -- name: changed_campaigns
--- A campaign whose row changed tonight. An article may have been added, which updated_at
--- need not show.
+-- Campaigns whose row changed tonight. An article may have been added without a change of
+-- updated_at.
 SELECT id FROM {plan} WHERE why = 'changed'
 
 -- name: live_articles
@@ -40,8 +43,8 @@ UNION ALL SELECT id FROM ({profiles}) WHERE greatest(created_at, updated_at) >= 
 SELECT EXISTS ({statuses}) OR EXISTS ({comments})
 
 -- name: touched_articles
--- The articles that events name. The event of a comment does not name one: it is found by
--- the comment or by its parent comment.
+-- The articles of events. The event of a comment does not contain the id of the article. The article
+-- is looked up by the comment or by its parent comment.
 SELECT article_id AS id, received_at AS event_at FROM ({statuses})
 UNION ALL SELECT c.article_id, e.received_at FROM (
     SELECT comment_id AS id, received_at FROM ({comments})

@@ -5,10 +5,10 @@
 SELECT snapshot_at FROM meta.runs WHERE snapshot_at IS NOT NULL AND kind IS DISTINCT FROM 'refresh' ORDER BY snapshot_at DESC
 
 -- name: create_plan
--- If by_row is true, the rows of a list show the changes of the details. Such a detail is
--- settled while its row is unchanged, live or not. Other details are read while they are live.
--- A settled detail is due in the night whose number matches the hash of its id, and overdue if
--- an earlier night had no time for it. stays means that an id keeps its rows if it is unread.
+-- by_row is true if the rows of a list show all changes of the details. Such a detail is settled
+-- while its row is unchanged. If by_row is false, a detail is settled while it is not live. A settled
+-- detail is due in one of {nights} nights, chosen by the hash of its id. It is overdue if it was last
+-- read {nights} or more nights ago. stays means that the rows of the id are kept if it is not read.
 CREATE OR REPLACE TABLE {plan} AS
 SELECT id, fingerprint, read_at, named, overdue, FALSE AS unread, fingerprint IS NULL OR NOT changed AS stays,
     CASE
@@ -41,17 +41,17 @@ FROM (
     LEFT JOIN meta.details d ON d.stream = {stream} AND d.id = i.id)
 
 -- name: named_ids
--- Every id once, with the time of the newest row that names it, if rows have a time. Ids
--- that would change the path of a request, such as "..", are left out.
+-- Every id once. named is the time of the newest row with the id. It is NULL if the rows have no
+-- time. Ids that would change the path of a request, such as "..", are left out.
 SELECT id, max(named) AS named FROM ({rows}) WHERE id NOT IN ('', '.', '..') GROUP BY id
 
 -- name: naming_rows
 SELECT {column} AS id, {named} AS named FROM {table}
 
 -- name: fingerprints
--- The fingerprint of an id is a sum over all rows that name it tonight. The hash of a row
--- is a sum over its values, so a sum of these hashes would not change when two rows swap a
--- value, as price tiers do. The product of the halves of a hash prevents that.
+-- The fingerprint of an id is a sum over all rows that contain the id tonight. The hash of a row is
+-- itself a sum over its values. A sum of these hashes would not change if two rows swapped a value,
+-- for example two prices. Therefore each hash is first combined with the product of its halves.
 SELECT id, sum(xor(row_hash, (row_hash >> 32) * (row_hash & 4294967295)))::VARCHAR AS fingerprint FROM ({rows}) GROUP BY id
 
 -- name: no_fingerprints
@@ -61,7 +61,7 @@ SELECT NULL::VARCHAR AS id, NULL::VARCHAR AS fingerprint WHERE FALSE
 SELECT {column} AS id, row_hash, seq FROM {list}
 
 -- name: change_rows_of_known
--- Rows without the id, which another table of main has.
+-- Rows without the id. The id is looked up in another table of main.
 SELECT k.{column}, r.row_hash, r.seq FROM {list} r JOIN {known} k ON k.{known_key} = r.{key} WHERE coalesce(r.{column}, '') = ''
 
 -- name: change_records
@@ -72,8 +72,8 @@ SELECT id, row_hash FROM ({rows})
 SELECT r.id, c.row_hash FROM {items} c JOIN ({rows}) r USING (seq)
 
 -- name: create_refresh_plan
--- The plan of a refresh asks for given ids, known or not, and carries all others. The
--- fingerprint is not changed, because a refresh reads no lists.
+-- A refresh requests the given ids, known or not, and carries all others. The fingerprint is not
+-- changed, because a refresh reads no lists.
 CREATE OR REPLACE TABLE {plan} AS
 SELECT i.id, d.fingerprint, CASE WHEN i.id IN ({targets}) THEN 'event' ELSE 'carried' END AS why,
     0 AS priority, d.read_at, NULL::TIMESTAMPTZ AS named, FALSE AS overdue, FALSE AS unread, TRUE AS stays
@@ -81,7 +81,7 @@ FROM (SELECT id FROM ({named_ids}) UNION SELECT unnest([{targets}])) i
 LEFT JOIN meta.details d ON d.stream = {stream} AND d.id = i.id
 
 -- name: has_unplanned
--- Records that were staged after the last plan name other ids.
+-- True if records that were staged after the last plan contain ids that are not in the plan.
 SELECT EXISTS (SELECT 1 FROM ({named_ids}) ANTI JOIN {plan} USING (id))
 
 -- name: count_plan
@@ -105,8 +105,8 @@ ORDER BY read_at NULLS FIRST, priority, named DESC NULLS LAST, id
 read_at IS NULL
 
 -- name: carry_rechecks
--- After the time of the night is over, rechecks that are not overdue are carried. All
--- other ids are unread.
+-- Rechecks that the night had no time for are carried, unless they are overdue. All other ids
+-- without a request are unread.
 UPDATE {plan} SET why = 'carried' WHERE why = 'recheck' AND NOT overdue AND id NOT IN (SELECT id FROM {asked})
 
 -- name: mark_unread
@@ -120,16 +120,17 @@ SELECT count(*) AS n FROM {plan} SEMI JOIN {asked} USING (id) WHERE priority >= 
 SELECT sum(n)::BIGINT FROM ({counts})
 
 -- name: known_params
--- The ids with rows in main, or in the other table that shows their records.
+-- The ids in the selected rows: stored rows of the stream, and rows of another table that shows for
+-- which ids the stream has records.
 SELECT DISTINCT {param} FROM ({rows}) WHERE {param} IS NOT NULL
 
 -- name: keep_named
--- A 404 answer does not prove that a record was deleted while a list names it.
+-- A 404 response does not prove a deletion if a list still contains the id.
 UPDATE {asked} SET outcome = 'missed' WHERE outcome = '404' AND id IN ({named}) RETURNING id
 
 -- name: listed_ids
 SELECT {column} FROM {table}
 
 -- name: listed_ids_of_carried
--- Rows of a detail stream that were not requested tonight.
+-- The ids in stored rows of a detail stream, without the rows that were read tonight.
 SELECT {column} FROM {main} WHERE {param} NOT IN (SELECT id FROM {asked} WHERE outcome IN ('answered', '404'))

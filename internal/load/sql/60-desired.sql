@@ -4,13 +4,13 @@
 -- one source lacks comes from another.
 
 -- name: list_rows
--- The rows of a list without those of kept details. main contains their joined rows, and the row
--- of the list alone would remove the values of the detail.
+-- The rows of a list, except the rows of kept details. For a kept detail, main contains a joined row.
+-- The row of the list alone would remove the values of the detail.
 SELECT * FROM {list} WHERE {param} NOT IN {kept}
 
 -- name: kept_details
--- Details whose rows in main stay: carried by the plan, missed, or unread. An unread record
--- whose row in the list is new or changed takes the values of that row.
+-- Details whose rows in main are kept: carried by the plan, missed, or unread. An unread detail is
+-- not kept if its row in the list is new or changed. It takes the values of that row.
 (SELECT {param} FROM {main} WHERE {param} IN (
     SELECT id FROM {plan} WHERE why = 'carried' OR unread AND stays
     UNION ALL SELECT id FROM {asked} WHERE outcome = 'missed'))
@@ -46,7 +46,7 @@ coalesce(d.{column}, l.{column}, m.{column}) AS {column}
 -- name: join_items
 -- The items of the details and, for records without a detail tonight, the items of the list.
 -- The rows of a record share its seq. The stored values of an item of the list are kept if no
--- value of the list contradicts them: a detail may have filled more columns.
+-- value of the list contradicts them, because an earlier detail may have filled more columns.
 CREATE TABLE {desired} AS SELECT *, {row_hash} AS row_hash FROM (
     SELECT {values}, coalesce(d.seq, l.seq) AS seq
     FROM {detail} d FULL JOIN (
@@ -60,9 +60,8 @@ coalesce(d.{column}, nullif(l.{column}, ''), m.{column}, l.{column}) AS {column}
 (nullif(l.{column}::VARCHAR, '') IS NULL OR l.{column}::VARCHAR = m.{column}::VARCHAR)
 
 -- name: joined_row_hash
--- Computed over the texts of the joined row: its hash is not the sum of the hashes of the list
--- row and the detail. Columns that are NULL are left out, so that a new column changes no
--- row_hash.
+-- Computed from the values of the joined row, because it cannot be computed from the hashes of the
+-- list row and of the detail. NULL columns are left out, so that a new column changes no row_hash.
 md5_number_lower(concat_ws(chr(31), {parts}))
 
 -- name: hashed_value

@@ -1,5 +1,5 @@
--- Counts the rows of each stream in the snapshot, and its old rows: the rows that were neither
--- read nor proven tonight. Selects also when the oldest of the old rows was read.
+-- For each stream: the number of its rows in the snapshot, the number of its old rows, and the time
+-- when the oldest of them was read. An old row was not read tonight.
 
 -- name: count_row_ages
 SELECT {index}, (SELECT count(*) FROM {main} m WHERE {rows}), {old}, {since}

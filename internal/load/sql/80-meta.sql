@@ -4,8 +4,9 @@
 SELECT DISTINCT table_name FROM meta.rejects
 
 -- name: drop_rejects
--- The rejects of a table that was read tonight are replaced. A reject of a stored row that was
--- not read tonight stays, because the value is still NULL, unless tonight has the same reject.
+-- The rejects of a table that was read tonight are replaced. A reject of a row that was not read
+-- tonight stays, because the stored value is still NULL. If tonight has the same reject, it replaces
+-- the earlier one.
 DELETE FROM meta.rejects r WHERE table_name = {table} AND (NOT coalesce({stays}, FALSE) OR EXISTS (FROM stage.rejects s
     WHERE s.table_name = r.table_name AND (s.key, s.parent, s.column_name) IS NOT DISTINCT FROM (r.key, r.parent, r.column_name)))
 
@@ -16,10 +17,11 @@ DELETE FROM meta.rejects r WHERE table_name = {table} AND (NOT coalesce({stays},
 (SELECT id FROM {plan} EXCEPT SELECT id FROM {asked} WHERE outcome IN ('answered', '404'))
 
 -- name: write_rejects
--- Another pass over a list, or the detail of a record, rejects the same value again. Equal
--- values of a row with a key are one reject. Rejects without a key, and rejected records, can be
--- equal although the records differ: the pass with most copies counts. A page that was answered
--- again under another number counts once.
+-- Each pass over a list rejects the same value again, and so does the detail of the record. For a row
+-- with a key, equal rejects are written once. Rejects without a key, and rejects of whole records,
+-- can be equal although the records differ. Their copies are counted for each pass, and only those
+-- of the pass with the most copies are written. If a response was received under two page numbers,
+-- only the rejects under the lower number are written.
 INSERT INTO meta.rejects (run_id, seq, table_name, key, parent, column_name, raw, reason, page, position)
 SELECT {run}, row_number() OVER (ORDER BY table_name, page, position, seq, key, column_name),
     table_name, key, parent, column_name, raw, reason, page, position
@@ -60,8 +62,8 @@ DELETE FROM meta.requests WHERE run_id = {run};
 DELETE FROM meta.checks WHERE run_id = {run}
 
 -- name: accept_check
--- Records that a person published a held run. Its version is immutable, so the next night
--- writes this.
+-- Records that an operator published a run that a check had held back. The version of that run is
+-- immutable, so the next night writes the record.
 UPDATE meta.checks SET accepted_at = {at} WHERE run_id = {run} AND check_name = {check} AND accepted_at IS NULL
 
 -- name: insert_values

@@ -5,7 +5,8 @@
 SELECT schema_name, table_name, column_name FROM duckdb_columns() WHERE schema_name IN ('meta', 'past') AND database_name = 'before'
 
 -- name: changed_rows
--- The difference of old and new rows. EXCEPT ALL takes five times as long.
+-- The difference of old and new rows. A row can be added or removed several times. EXCEPT ALL would
+-- take five times as long.
 SELECT {name} AS meta_table, meta_count < 0 AS meta_gone, {texts} FROM (
     SELECT *, unnest(range(abs(meta_count))) AS meta_copy FROM (
         SELECT {columns}, sum(meta_side)::BIGINT AS meta_count FROM ({rows}) GROUP BY ALL)

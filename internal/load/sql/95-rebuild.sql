@@ -11,8 +11,8 @@ read_parquet({file}, hive_partitioning = false)
 CREATE TEMP VIEW snapshot_rows AS SELECT {columns}, valid_from, {row_hash} AS row_hash FROM {source}
 
 -- name: find_ending
--- The rows of main that end with the snapshot: when the next version begins, or at the time
--- of the snapshot.
+-- The rows of main that the snapshot changes or deletes. A changed row ends when its next version
+-- begins. A deleted row ends at the time of the snapshot.
 CREATE TEMP TABLE ending AS SELECT {stored_key}, coalesce(f.valid_from, {now}) AS valid_to FROM {main} m LEFT JOIN snapshot_rows f ON {same_key}
 WHERE f.row_hash IS NULL OR f.row_hash <> m.row_hash OR f.valid_from <> m.valid_from
 
@@ -29,7 +29,7 @@ DROP VIEW snapshot_rows;
 DROP TABLE ending
 
 -- name: name_closing_run
--- Sets the run that closed each row. It may be a night between two snapshots of the series.
+-- Sets the run that closed each row. It may be a night whose Parquet files were not kept.
 UPDATE {past} p SET run_id = r.run_id FROM meta.runs r WHERE r.snapshot_at = p.valid_to AND r.run_id <> p.run_id
 
 -- name: keep_newest
@@ -43,7 +43,8 @@ SELECT {columns}, valid_from, row_hash FROM {newest} WHERE valid_from <= {at}
 UNION ALL SELECT {columns}, valid_from, row_hash FROM {past} WHERE valid_from <= {at} AND valid_to > {at}
 
 -- name: meta_files
--- The files of a chain of versions. meta consists of their added rows without the removed ones.
+-- The files of changes of a chain of versions. The rows of meta are the added rows in these files
+-- minus the removed rows.
 read_parquet([{files}], union_by_name = true, hive_partitioning = false)
 
 -- name: restore_meta
@@ -64,7 +65,7 @@ CAST(past_row[{column}] AS {type}) AS {name}
 INSERT INTO {past} ({columns}) SELECT {columns} FROM read_past
 
 -- name: drop_known_past
--- The rows in read_past replace the same versions, because their ends are exact.
+-- The rows in read_past replace the same versions in past, because the ends in read_past are exact.
 DELETE FROM {past} p USING read_past r WHERE {same_version}
 
 -- name: end_at_next
@@ -97,7 +98,8 @@ UPDATE meta.streams SET grade = 'carried_forward', reason = {reason}, rows_old =
 WHERE run_id = {run} AND stream IN ({streams})
 
 -- name: drop_closed
--- Later runs closed some rows of a table that was read from an earlier snapshot.
+-- Some rows of a table that was read from an earlier snapshot were closed by later runs. past
+-- already contains them.
 DELETE FROM {main} m USING {past} p WHERE {same_version}
 
 -- name: last_snapshots
