@@ -73,7 +73,7 @@ func suggestFlag(cmd *cobra.Command, err error) error {
 			known = append(known, f.Name)
 		}
 	})
-	similar := nearest.FindMeant(known, unknown.GetSpecifiedName())
+	similar := nearest.FindSuggestions(known, unknown.GetSpecifiedName())
 	if len(similar) == 0 {
 		return err
 	}

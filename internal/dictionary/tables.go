@@ -118,7 +118,7 @@ func (all Tables) unknownTableErr(name string) error {
 		}
 	}
 	if len(similar) == 0 {
-		similar = nearest.FindMeant(known, name)
+		similar = nearest.FindSuggestions(known, name)
 	}
 	return &UnknownError{name, strings.Join(similar, " or ")}
 }

@@ -15,8 +15,8 @@ import (
 	"placementsync/internal/query"
 )
 
-// twoNights inserts snapshots of 1 and 2 November. Listing a is renamed on the 2nd, to a prompt
-// injection, and has the largest possible price.
+// twoNights inserts snapshots of 1 and 2 November. On 2 November, listing a is renamed to a prompt
+// injection. Its price is the largest possible one.
 const twoNights = `
 INSERT INTO meta.runs (run_id, snapshot_at, outcome) VALUES
 	('20261101T020000Z', '2026-11-01 02:00:00+00', 'complete'), ('20261102T020000Z', '2026-11-02 02:00:00+00', 'partial');
@@ -105,8 +105,8 @@ type queryResult struct {
 	Rows    []json.RawMessage                                         `json:"rows"`
 }
 
-// call calls a tool and returns the text of its result. failed reports an error of the tool. It
-// checks that the structured content equals the text.
+// call calls a tool and returns the text of its result. failed reports an error of the tool. call
+// also checks that the structured content of the result equals the text.
 func call(t *testing.T, session *sdk.ClientSession, tool string, arguments map[string]any) (text string, failed bool) {
 	t.Helper()
 	got, err := session.CallTool(t.Context(), &sdk.CallToolParams{Name: tool, Arguments: arguments})

@@ -18,9 +18,10 @@ import (
 // maxLine is the maximum length of a message in bytes.
 const maxLine = 16 << 20
 
-// lineTransport is the SDK's transport over standard input and output with two differences. The
-// SDK ends the session at the first invalid message; lineTransport responds with a JSON-RPC error
-// and continues. The SDK cancels running calls when the input ends; lineTransport waits for them.
+// lineTransport is the SDK's transport over standard input and output, with two differences. After
+// an invalid message, the SDK ends the session, but lineTransport responds with a JSON-RPC error and
+// continues. At the end of the input, the SDK cancels running calls, but lineTransport waits for
+// them.
 type lineTransport struct {
 	in  io.ReadCloser
 	out io.WriteCloser
@@ -38,7 +39,7 @@ func (t *lineTransport) Connect(ctx context.Context) (sdk.Connection, error) {
 	return &lineConn{Connection: conn, out: out, drain: t.drain, open: map[jsonrpc.ID]bool{}, closed: make(chan struct{})}, nil
 }
 
-// lockedWriter serializes the lines of the session and of lineReader.
+// lockedWriter is the output. The session and lineReader write lines to it, one at a time.
 type lockedWriter struct {
 	io.WriteCloser
 	lock sync.Mutex
@@ -65,12 +66,12 @@ type inputError struct{ error }
 
 func (e inputError) Unwrap() error { return e.error }
 
-// lineReader reads the lines that are valid JSON and responds to others with an error.
+// lineReader returns the lines that are valid JSON. It responds to other lines with an error.
 type lineReader struct {
 	io.ReadCloser
 	lines *bufio.Reader
 	out   *lockedWriter
-	rest  []byte
+	rest  []byte // the part of the last line that Read has not returned yet
 }
 
 func (r *lineReader) Read(p []byte) (int, error) {
@@ -96,8 +97,8 @@ func (r *lineReader) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// readLine reads a line and trims spaces. Of a line that is too long, it returns more than
-// maxLine bytes and discards the rest.
+// readLine reads a line and trims spaces. If the line is too long, it returns its beginning, which
+// is longer than maxLine bytes, and discards the rest.
 func (r *lineReader) readLine() ([]byte, error) {
 	var line []byte
 	for {
@@ -121,7 +122,7 @@ type lineConn struct {
 
 	lock     sync.Mutex          // guards open and answered
 	open     map[jsonrpc.ID]bool // running calls
-	answered chan struct{}       // closed when open is empty; nil before the end of the input
+	answered chan struct{}       // nil until the input ends; closed when open is empty
 }
 
 func (c *lineConn) Read(ctx context.Context) (jsonrpc.Message, error) {
@@ -157,11 +158,11 @@ func (c *lineConn) finish(ctx context.Context) {
 	}
 	answered := c.answered
 	c.lock.Unlock()
-	late := time.NewTimer(c.drain)
-	defer late.Stop()
+	timeout := time.NewTimer(c.drain)
+	defer timeout.Stop()
 	select {
 	case <-answered:
-	case <-late.C:
+	case <-timeout.C:
 	case <-ctx.Done():
 	case <-c.closed:
 	}

@@ -19,15 +19,15 @@ const (
 	endlessCall = `{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"sql","arguments":{"sql":"WITH RECURSIVE t AS (SELECT 1 AS n UNION ALL SELECT n + 1 FROM t) SELECT count(*) FROM t"}}}`
 )
 
-type nopWriter struct{ io.Writer }
+type nopCloseWriter struct{ io.Writer }
 
-func (nopWriter) Close() error { return nil }
+func (nopCloseWriter) Close() error { return nil }
 
 // exchange runs a server on an input and returns the lines of its output.
 func exchange(t *testing.T, cfg mcp.Config, input string) []string {
 	t.Helper()
 	var out strings.Builder
-	if err := mcp.Run(t.Context(), cfg, io.NopCloser(strings.NewReader(input)), nopWriter{&out}); err != nil {
+	if err := mcp.Run(t.Context(), cfg, io.NopCloser(strings.NewReader(input)), nopCloseWriter{&out}); err != nil {
 		t.Errorf("the server ended with %v", err)
 	}
 	return strings.Split(strings.TrimSuffix(out.String(), "\n"), "\n")
@@ -65,7 +65,7 @@ func TestInvalidMessagesDoNotEndTheSession(t *testing.T) {
 		"binary":              {"\x00\xff", "<nil> -32700"},
 		"endless nesting":     {strings.Repeat("[", 100_000), "<nil> -32700"},
 		"not a message":       {`{"a":1}`, "<nil> -32600"},
-		"a text":              {`"ping"`, "<nil> -32600"},
+		"a string":            {`"ping"`, "<nil> -32600"},
 		"an empty batch":      {`[]`, "<nil> -32600"},
 		"another version":     {`{"jsonrpc":"1.0","id":9,"method":"ping"}`, "<nil> -32600"},
 		"longer than 16 MB":   {`{"jsonrpc":"2.0","id":9,"method":"` + strings.Repeat("x", 17<<20) + `"}`, "<nil> -32600"},
@@ -80,7 +80,7 @@ func TestInvalidMessagesDoNotEndTheSession(t *testing.T) {
 			}
 			all := strings.Join(got, ", ")
 			if len(got) != 3 || !strings.Contains(all, "1 answered") || !strings.Contains(all, "2 answered") || !strings.Contains(all, c.want) {
-				t.Errorf("got %s, want %s between two answers", all, c.want)
+				t.Errorf("got %s, want %s and the results of the calls 1 and 2", all, c.want)
 			}
 		})
 	}
@@ -105,19 +105,20 @@ func TestRunCancelsCallsAfterDrain(t *testing.T) {
 	cfg := config(fixture.NewEmpty(t).Fill(t, twoNights))
 	cfg.Timeout, cfg.Drain = 0, time.Second
 	if lines := exchange(t, cfg, initialize+"\n"+endlessCall+"\n"); summarize(t, lines[0]) != "1 answered" || len(lines) > 2 {
-		t.Errorf("got %q, want the answer of initialize and at most one more line", lines)
+		t.Errorf("got %q, want the result of initialize and at most one more line", lines)
 	}
 }
 
+// TestRunReturnsErrorsOfTheInput makes a read fail after a successful call.
 func TestRunReturnsErrorsOfTheInput(t *testing.T) {
 	in, feed := io.Pipe()
-	answers, out := io.Pipe()
+	responses, out := io.Pipe()
 	done := make(chan error, 1)
 	go func() { done <- mcp.Run(t.Context(), config(""), in, out) }()
 	if _, err := io.WriteString(feed, initialize+"\n"); err != nil {
 		t.Fatal(err)
 	}
-	if line := bufio.NewScanner(answers); !line.Scan() {
+	if line := bufio.NewScanner(responses); !line.Scan() {
 		t.Fatal(line.Err())
 	}
 	if err := feed.CloseWithError(io.ErrClosedPipe); err != nil {

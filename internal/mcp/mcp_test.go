@@ -100,11 +100,11 @@ func testFailedChecks(t *testing.T, path string) {
 	const want = `[{"check":"slow","severity":"hold","outcome":"not run","rows":0,"reason":"it took longer than 30s"},` +
 		`{"check":"late","severity":"warn","outcome":"failed","rows":2},{"check":"zero","severity":"warn","outcome":"failed","rows":3}]`
 	if got := callQuery(t, session, "sql", names); string(got.Checks) != want || got.Snapshot.Held {
-		t.Errorf("checks %s of %+v, want %s", got.Checks, got.Snapshot, want)
+		t.Errorf("got the checks %s of %+v, want %s", got.Checks, got.Snapshot, want)
 	}
 	const sample = `{"check":"zero","severity":"warn","outcome":"failed","rows":3,"sample":[{"id":"a","price":0.10}]}]`
 	if got := callQuery(t, session, "grades", nil); !strings.HasSuffix(string(got.Checks), sample) || !strings.Contains(string(got.Checks), `"rows":2,"sample":[{"id":"x"}]`) {
-		t.Errorf("checks of the grades %s, want %s", got.Checks, sample)
+		t.Errorf("grades: got the checks %s, want the last one %s", got.Checks, sample)
 	}
 	if got := callQuery(t, session, "grades", map[string]any{"as_of": "2026-11-01"}); !strings.Contains(string(got.Checks), `"gone"`) || strings.Contains(string(got.Checks), `"zero"`) {
 		t.Errorf("got the checks %s of the first night, want gone and not zero", got.Checks)
@@ -143,14 +143,14 @@ func testExactValues(t *testing.T, path string) {
 	want := []string{`["123456789012.123456","123456789022.623456",2,9007199254740992,"9007199254740993","-9007199254740993",` +
 		`"170141183460469231731687303715884105727",0.1,null,null,[1.10],"2026-11-01T02:00:00Z"]`}
 	if diff := cmp.Diff(want, got.rows()); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
+		t.Errorf("row (-want +got):\n%s", diff)
 	}
 	if got.Columns[0].Type != "DECIMAL(18,6)" || got.Columns[0].Name != "unit_amount" {
 		t.Errorf("got the columns %+v, want unit_amount DECIMAL(18,6) first", got.Columns)
 	}
-	wide := callQuery(t, session, "sql", map[string]any{"sql": "SELECT row_hash FROM product_listings WHERE id = 'a'"})
-	if diff := cmp.Diff([]string{`["18446744073709551615"]`}, wide.rows()); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
+	largest := callQuery(t, session, "sql", map[string]any{"sql": "SELECT row_hash FROM product_listings WHERE id = 'a'"})
+	if diff := cmp.Diff([]string{`["18446744073709551615"]`}, largest.rows()); diff != "" {
+		t.Errorf("largest hash (-want +got):\n%s", diff)
 	}
 }
 
@@ -176,10 +176,10 @@ func testNamedQueries(t *testing.T, path string) {
 		parameters map[string]any
 		want       string
 	}{
-		"of another type":   {map[string]any{"min_listings": "many"}, `"many" is not a whole number from 0 on`},
-		"unknown":           {map[string]any{"curency": "USD"}, `unknown parameter "curency"`},
-		"a list":            {map[string]any{"currency": []string{"USD"}}, "not a text, a number"},
-		"a number too long": {map[string]any{"min_listings": 99999999999}, "is not a whole number"},
+		"of another type":     {map[string]any{"min_listings": "many"}, `"many" is not a whole number from 0 on`},
+		"with no such name":   {map[string]any{"curency": "USD"}, `unknown parameter "curency"`},
+		"with a list":         {map[string]any{"currency": []string{"USD"}}, "not a text, a number"},
+		"with a large number": {map[string]any{"min_listings": 99999999999}, "is not a whole number"},
 	} {
 		if text, failed := run(c.parameters); !failed || !strings.Contains(text, c.want) {
 			t.Errorf("parameter %s: got %s, want the error %q", name, text, c.want)
@@ -225,26 +225,26 @@ func TestLists(t *testing.T) {
 	}
 	for _, q := range known {
 		if !strings.Contains(all, `"name":"`+q.Name+`"`) {
-			t.Errorf("%s is not listed", q.Name)
+			t.Errorf("list_queries lacks %s", q.Name)
 		}
 	}
 	if strings.Contains(all, `"about":`) || !strings.HasPrefix(all, `{"queries":[{"subject":"`) {
-		t.Error("the short list has long texts")
+		t.Errorf("got %s without arguments, want only subjects, names and titles", all)
 	}
-	var one struct {
+	var found struct {
 		Queries []struct {
 			Name, Row, About string
 			Parameters       json.RawMessage
 		}
 	}
 	text, _ := call(t, session, "list_queries", map[string]any{"name": "price_by_segment"})
-	if err := json.Unmarshal([]byte(text), &one); err != nil || len(one.Queries) != 1 {
-		t.Fatalf("%v in %s", err, text)
+	if err := json.Unmarshal([]byte(text), &found); err != nil || len(found.Queries) != 1 {
+		t.Fatalf("got %s (%v), want one query", text, err)
 	}
 	const schema = `{"additionalProperties":false,"properties":{` +
 		`"currency":{"default":null,"description":"only prices in this currency","type":["string","null"]},` +
 		`"min_listings":{"default":1,"description":"leave out segments with fewer listings","minimum":0,"type":"integer"}},"type":"object"}`
-	if diff := cmp.Diff(schema, string(one.Queries[0].Parameters)); diff != "" {
+	if diff := cmp.Diff(schema, string(found.Queries[0].Parameters)); diff != "" {
 		t.Errorf("schema (-want +got):\n%s", diff)
 	}
 	if text, failed := call(t, session, "list_queries", map[string]any{"name": "nosuch"}); !failed || !strings.Contains(text, `no query is named "nosuch"`) {
@@ -312,11 +312,11 @@ func testCuts(t *testing.T, path string) {
 		rows      int
 		why, how  string
 	}{
-		"whole":          {map[string]any{"sql": "FROM range(100)"}, 100, "", ""},
-		"rows":           {map[string]any{"sql": "FROM range(101)"}, 100, "only the first 100 rows", "max_rows (at most 1000)"},
-		"more rows":      {map[string]any{"sql": "FROM range(1_000_000_000_000)", "max_rows": 500}, 500, "only the first 500 rows", "aggregate"},
+		"all rows":       {map[string]any{"sql": "FROM range(100)"}, 100, "", ""},
+		"default limit":  {map[string]any{"sql": "FROM range(101)"}, 100, "only the first 100 rows", "max_rows (at most 1000)"},
+		"limit of 500":   {map[string]any{"sql": "FROM range(1_000_000_000_000)", "max_rows": 500}, 500, "only the first 500 rows", "aggregate"},
 		"in their order": {map[string]any{"sql": "SELECT range AS n FROM range(1000) ORDER BY n DESC", "max_rows": 2}, 2, "first 2 rows", ""},
-		"bytes":          {map[string]any{"sql": "SELECT repeat('x', 20000) FROM range(50)"}, 2, "longer than 50000 bytes", "fewer or shorter columns"},
+		"limit of bytes": {map[string]any{"sql": "SELECT repeat('x', 20000) FROM range(50)"}, 2, "longer than 50000 bytes", "fewer or shorter columns"},
 		"a long row":     {map[string]any{"sql": "SELECT repeat('x', 60000)"}, 0, "only the first 0 rows", "fewer or shorter columns"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -404,7 +404,7 @@ func (a announcingWarehouse) Open(ctx context.Context, opts query.Options, held 
 
 func testNewSnapshot(t *testing.T, path string) {
 	link := filepath.Join(t.TempDir(), "catalog.duckdb")
-	point := func(path string) {
+	publish := func(path string) {
 		next := link + ".next"
 		if err := errors.Join(os.Symlink(path, next), os.Rename(next, link)); err != nil {
 			t.Fatal(err)
@@ -415,18 +415,18 @@ func testNewSnapshot(t *testing.T, path string) {
 		t.Errorf("got %s before the first night, want an error", text)
 	}
 	count := map[string]any{"sql": "SELECT count(*) FROM product_listings"}
-	point(path)
+	publish(path)
 	if got := callQuery(t, session, "sql", count); got.rows()[0] != "[2]" {
 		t.Errorf("the first snapshot has the count %s, want [2]", got.rows())
 	}
-	point(fixture.NewEmpty(t).Fill(t, "INSERT INTO meta.runs (run_id, snapshot_at) VALUES ('20261103T020000Z', '2026-11-03 02:00:00+00')"))
+	publish(fixture.NewEmpty(t).Fill(t, "INSERT INTO meta.runs (run_id, snapshot_at) VALUES ('20261103T020000Z', '2026-11-03 02:00:00+00')"))
 	if got := callQuery(t, session, "sql", count); got.rows()[0] != "[0]" || got.Snapshot.Run != "20261103T020000Z" {
 		t.Errorf("the second snapshot %+v has the count %s, want [0]", got.Snapshot, got.rows())
 	}
 }
 
 // TestTrialUninterruptibleQueries calls a function that DuckDB cannot interrupt. The call must return at
-// its time limit, and the next one must run when the function has ended.
+// its time limit. The next call must succeed when the function has ended.
 func TestTrialUninterruptibleQueries(t *testing.T) {
 	torture.RequireTrials(t, os.Getenv)
 	cfg := config(fixture.NewEmpty(t).Fill(t, twoNights))

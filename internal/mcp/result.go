@@ -17,8 +17,8 @@ import (
 // queryResult is the JSON form of a query result.
 type queryResult struct {
 	Snapshot snapshotInfo `json:"snapshot"`
-	// Warning lists the source tables that are not proven. Warning and Cut precede Rows, so that
-	// the assistant reads them first.
+	// Warning lists the source tables that may be incomplete. Warning and Cut precede Rows, so
+	// that the assistant reads them first.
 	Warning string         `json:"warning,omitempty"`
 	Grades  []query.Source `json:"grades"`
 	// Checks are the checks of the snapshot that failed or did not run.
@@ -34,7 +34,7 @@ type queryResult struct {
 type snapshotInfo struct {
 	Run string `json:"run"`
 	At  string `json:"at"`
-	// AgeHours is the current age, also with as_of.
+	// AgeHours is the age at the time of the call, also for an earlier snapshot.
 	AgeHours float64 `json:"age_hours"`
 	// Held is set for the held night, which is not published.
 	Held bool `json:"held,omitempty"`
@@ -57,19 +57,19 @@ type cut struct {
 	How string `json:"how"`
 }
 
-// ask runs a query on the newest or on an earlier snapshot.
+// ask runs a query on the snapshot that b selects.
 func (s *server) ask(ctx context.Context, q query.Query, values map[string]string, b bounds) (*queryResult, error) {
-	most := defaultRows
+	limit := defaultRows
 	if b.MaxRows != nil {
-		most = *b.MaxRows
+		limit = *b.MaxRows
 	}
-	if most < 1 || most > maxRows {
-		return nil, fmt.Errorf("max_rows is %d: use 1 to %d, or aggregate in SQL", most, maxRows)
+	if limit < 1 || limit > maxRows {
+		return nil, fmt.Errorf("max_rows is %d: use 1 to %d, or aggregate in SQL", limit, maxRows)
 	}
 	a := &queryResult{Grades: []query.Source{}, Rows: []json.RawMessage{}}
 	a.Snapshot.Held = b.Held
-	err := s.open(ctx, b, most+1, func(db *query.DB) error {
-		err := s.fill(ctx, a, db, q, values, most)
+	err := s.open(ctx, b, limit+1, func(db *query.DB) error {
+		err := s.fill(ctx, a, db, q, values, limit)
 		if err == nil {
 			a.addChecks(ctx, db, b.samples)
 		}
@@ -78,7 +78,7 @@ func (s *server) ask(ctx context.Context, q query.Query, values map[string]strin
 	if err != nil || len(a.Rows) > 0 || a.Cut != nil || len(values) == 0 {
 		return a, err
 	}
-	// A value that does not exist in the data may explain the empty result.
+	// The result is empty. A parameter value that does not exist in the data may explain it.
 	return a, s.open(ctx, b, 0, func(db *query.DB) error {
 		unknown, err := db.UnknownValues(ctx, q, values)
 		for _, u := range unknown {
@@ -89,9 +89,8 @@ func (s *server) ask(ctx context.Context, q query.Query, values map[string]strin
 }
 
 // open waits for s.turn, opens the snapshot that b selects and calls use. maxRows is
-// query.Options.MaxRows.
-// If DuckDB cannot interrupt a query, open returns at the time limit and releases the turn when
-// the query ends.
+// query.Options.MaxRows. If DuckDB cannot interrupt a query, open returns at the time limit. The
+// turn is released when the query ends.
 func (s *server) open(ctx context.Context, b bounds, maxRows int, use func(*query.DB) error) error {
 	if err := s.waitForTurn(ctx); err != nil {
 		return err
@@ -112,7 +111,7 @@ func (s *server) open(ctx context.Context, b bounds, maxRows int, use func(*quer
 		err = errors.Join(err, <-closed)
 	}
 	if refused, ok := errors.AsType[*query.RefusedError](err); ok {
-		return errors.New(refused.Plain()) // an assistant has no command line
+		return errors.New(refused.Plain()) // without hints to flags of the command line
 	}
 	if err != nil {
 		return s.cfg.Explain(err)
@@ -122,18 +121,18 @@ func (s *server) open(ctx context.Context, b bounds, maxRows int, use func(*quer
 
 // waitForTurn waits for s.turn, but no longer than the time limit of the previous query.
 func (s *server) waitForTurn(ctx context.Context) error {
-	var late <-chan time.Time
+	var timeout <-chan time.Time
 	if s.cfg.Timeout > 0 {
 		timer := time.NewTimer(s.cfg.Timeout + turnGrace)
 		defer timer.Stop()
-		late = timer.C
+		timeout = timer.C
 	}
 	select {
 	case s.turn <- struct{}{}:
 		return nil
 	case <-ctx.Done():
 		return context.Cause(ctx)
-	case <-late:
+	case <-timeout:
 		return errors.New("another query is still running, and DuckDB may not be able to interrupt it: try again later, or have this server restarted")
 	}
 }
@@ -141,14 +140,14 @@ func (s *server) waitForTurn(ctx context.Context) error {
 // turnGrace is the time that a stopped query may take to end.
 const turnGrace = 5 * time.Second
 
-func (s *server) fill(ctx context.Context, a *queryResult, db *query.DB, q query.Query, values map[string]string, most int) error {
+func (s *server) fill(ctx context.Context, a *queryResult, db *query.DB, q query.Query, values map[string]string, limit int) error {
 	read, err := db.ReadSnapshot(ctx)
 	if err != nil {
 		return err
 	}
 	a.Snapshot.Run, a.Snapshot.At = read.Run, read.At.UTC().Format(time.RFC3339Nano)
 	a.Snapshot.AgeHours = math.Round(s.cfg.Now().Sub(read.At).Hours()*10) / 10
-	r, err := db.Ask(ctx, q, values, most)
+	r, err := db.Ask(ctx, q, values, limit)
 	if err != nil {
 		return err
 	}
@@ -157,12 +156,12 @@ func (s *server) fill(ctx context.Context, a *queryResult, db *query.DB, q query
 		a.Warning = "the grades of this result are unknown: " + query.ErrNoPlan.Error()
 	}
 	a.Columns = r.Columns
-	a.addRows(r, most)
+	a.addRows(r, limit)
 	return nil
 }
 
-// checksSQL returns the failed checks as one row, because the rows of a session are limited. The
-// sample is a text, because to_json would shorten its numbers.
+// checksSQL returns the failed checks as one row, because a session returns a limited number of
+// rows. The sample is cast to text, because to_json would shorten its numbers.
 const checksSQL = `SELECT to_json(list(c ORDER BY severity, "check")) AS checks
 FROM (SELECT * REPLACE (CAST(sample AS VARCHAR) AS sample) FROM (` + query.FailedChecks + `)) AS c`
 
@@ -177,7 +176,7 @@ func (a *queryResult) addChecks(ctx context.Context, db *query.DB, samples bool)
 	}
 	for i := range a.Checks {
 		c, text := &a.Checks[i], ""
-		_ = json.Unmarshal(c.Sample, &text) // a text or null
+		_ = json.Unmarshal(c.Sample, &text) // a JSON string or null
 		if c.Sample = nil; samples && text != "" {
 			c.Sample = json.RawMessage(text)
 		}
@@ -190,7 +189,7 @@ func (a *queryResult) warn(text string) {
 }
 
 // addRows adds the rows as JSON arrays, up to the limits.
-func (a *queryResult) addRows(r query.Result, most int) {
+func (a *queryResult) addRows(r query.Result, limit int) {
 	size := 0
 	for _, record := range r.Rows {
 		row := []byte{'['}
@@ -210,9 +209,9 @@ func (a *queryResult) addRows(r query.Result, most int) {
 		}
 		a.Rows = append(a.Rows, row)
 	}
-	if a.Cut == nil && r.Total > int64(most) {
+	if a.Cut == nil && r.Total > int64(limit) {
 		a.Cut = &cut{
-			Why: fmt.Sprintf("only the first %d rows are shown, but there are more", most),
+			Why: fmt.Sprintf("only the first %d rows are shown, but there are more", limit),
 			How: fmt.Sprintf("aggregate or filter in the query, or raise max_rows (at most %d)", maxRows),
 		}
 	}

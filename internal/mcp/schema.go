@@ -42,15 +42,15 @@ func (s *server) listQueries(ctx context.Context, asked struct {
 	}
 	var subjects []string
 	for _, q := range all {
-		one := listedQuery{Subject: q.Subject, Name: q.Name, Title: q.Title}
-		subjects = append(subjects, one.Subject)
-		if asked.Subject != "" && !strings.EqualFold(asked.Subject, one.Subject) {
+		entry := listedQuery{Subject: q.Subject, Name: q.Name, Title: q.Title}
+		subjects = append(subjects, entry.Subject)
+		if asked.Subject != "" && !strings.EqualFold(asked.Subject, entry.Subject) {
 			continue
 		}
 		if asked.Subject != "" || asked.Name != "" {
-			one.Row, one.About, one.Parameters = q.Grain, q.About, parameterSchema(q.Params)
+			entry.Row, entry.About, entry.Parameters = q.Grain, q.About, parameterSchema(q.Params)
 		}
-		list.Queries = append(list.Queries, one)
+		list.Queries = append(list.Queries, entry)
 	}
 	if len(list.Queries) == 0 {
 		slices.Sort(subjects)
@@ -66,20 +66,20 @@ func (s *server) listQueries(ctx context.Context, asked struct {
 // addExamples adds values from the data to the schema of parameters. Without a snapshot it logs a
 // warning and leaves the schema unchanged.
 func (s *server) addExamples(ctx context.Context, params []query.Param, schema map[string]any) {
-	const most = 50
+	const maxExamples = 50
 	params = slices.DeleteFunc(slices.Clone(params), func(p query.Param) bool { return p.Values == "" })
 	if len(params) == 0 {
 		return
 	}
 	err := s.open(ctx, bounds{}, 0, func(db *query.DB) error {
 		for _, p := range params {
-			values, more, err := db.ParamValues(ctx, p, most)
+			values, more, err := db.ParamValues(ctx, p, maxExamples)
 			if err != nil {
 				return err
 			}
-			one := schema["properties"].(map[string]any)[p.Name].(map[string]any)
-			if one["examples"] = values; more {
-				one["description"] = fmt.Sprintf("%s (the examples are the first %d values)", p.About, most)
+			prop := schema["properties"].(map[string]any)[p.Name].(map[string]any)
+			if prop["examples"] = values; more {
+				prop["description"] = fmt.Sprintf("%s (the examples are the first %d values)", p.About, maxExamples)
 			}
 		}
 		return nil
@@ -94,7 +94,7 @@ func parameterSchema(params []query.Param) map[string]any {
 	properties := map[string]any{}
 	required := []string{}
 	for _, p := range params {
-		one := property(jsonType(p.Type), p.About)
+		prop := property(jsonType(p.Type), p.About)
 		if choices := p.Choices(); len(choices) > 0 && p.Type != "BOOLEAN" {
 			enum := []any{}
 			for _, c := range choices {
@@ -103,23 +103,23 @@ func parameterSchema(params []query.Param) map[string]any {
 			if p.TakesNull() {
 				enum = append(enum, nil)
 			}
-			one["enum"] = enum
+			prop["enum"] = enum
 		}
 		if p.TakesNull() {
-			one["type"] = []string{jsonType(p.Type), "null"}
+			prop["type"] = []string{jsonType(p.Type), "null"}
 		}
 		switch form := formOf(p.Type); {
 		case p.Type == "COUNT":
-			one["minimum"] = 0
+			prop["minimum"] = 0
 		case form != "":
-			one["description"] = fmt.Sprintf("%s (%s)", p.About, form)
+			prop["description"] = fmt.Sprintf("%s (%s)", p.About, form)
 		}
 		if p.Default == "" {
 			required = append(required, p.Name)
 		} else {
-			one["default"] = defaultValue(p)
+			prop["default"] = defaultValue(p)
 		}
-		properties[p.Name] = one
+		properties[p.Name] = prop
 	}
 	schema := map[string]any{"type": "object", "properties": properties, "additionalProperties": false}
 	if len(required) > 0 {
@@ -139,7 +139,7 @@ func jsonType(typ string) string {
 	return "string"
 }
 
-// formOf describes the text form of values of a type that JSON does not have.
+// formOf describes how a value is written as a string. It returns "" for a type that JSON has.
 func formOf(typ string) string {
 	switch typ {
 	case "DATE":
@@ -147,7 +147,7 @@ func formOf(typ string) string {
 	case "TIMESTAMPTZ":
 		return "a time such as 2026-11-01T02:00:00Z"
 	case "TIMEZONE":
-		return "a time zone such as Europe/Berlin, or schedule.timezone for that of the configuration"
+		return "a time zone such as Europe/Berlin, or schedule.timezone for the time zone of the configuration"
 	case "DECIMAL":
 		return "a number such as 12.50"
 	}

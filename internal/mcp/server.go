@@ -33,8 +33,8 @@ type Config struct {
 
 // Warehouse opens snapshots and lists queries.
 type Warehouse interface {
-	// Open opens the newest or an earlier snapshot, or the held night. It is called for each tool
-	// call, so that a call after a night reads the new snapshot.
+	// Open opens the newest or an earlier snapshot, or the held night. Each tool call calls it,
+	// so that a call after a night reads the new snapshot.
 	Open(ctx context.Context, opts query.Options, held bool) (*query.DB, error)
 	// Queries loads the built-in and the user's named queries.
 	Queries() (query.Library, error)
@@ -72,10 +72,10 @@ func Serve(ctx context.Context, cfg Config, transport sdk.Transport) error {
 
 func newServer(cfg Config) *sdk.Server {
 	s := &server{cfg: cfg, turn: make(chan struct{}, 1)}
-	made := sdk.NewServer(&sdk.Implementation{Name: "placementsync", Title: "Placementsync", Version: cfg.Version},
+	sdkServer := sdk.NewServer(&sdk.Implementation{Name: "placementsync", Title: "Placementsync", Version: cfg.Version},
 		&sdk.ServerOptions{Instructions: instructions, Logger: cfg.Log, Capabilities: &sdk.ServerCapabilities{Tools: &sdk.ToolCapabilities{}}})
 	for _, t := range s.tools() {
-		made.AddTool(t.describe(), t.handle)
+		sdkServer.AddTool(t.describe(), t.handle)
 	}
-	return made
+	return sdkServer
 }

@@ -17,21 +17,21 @@ func CountEdits(known, misspelt string) (edits int, near bool) {
 	return edits, edits <= 1+len(misspelt)/5
 }
 
-// FindAlike returns the known words that are near to a misspelt word.
-func FindAlike(known []string, misspelt string) (alike []string) {
+// FindNear returns the known words that are near to a misspelt word.
+func FindNear(known []string, misspelt string) (near []string) {
 	for _, word := range known {
-		if _, near := CountEdits(word, misspelt); near {
-			alike = append(alike, word)
+		if _, isNear := CountEdits(word, misspelt); isNear {
+			near = append(near, word)
 		}
 	}
-	return alike
+	return near
 }
 
-// FindMeant returns the known words that are near to a misspelt word. If there are none, it
-// returns the known words that begin with the misspelt word, unless that is a single letter.
-func FindMeant(known []string, misspelt string) []string {
-	if alike := FindAlike(known, misspelt); len(alike) > 0 || len(misspelt) < 2 {
-		return alike
+// FindSuggestions returns the known words that are near to a misspelt word. If there are none, it
+// returns the known words that begin with the misspelt word, if it has at least two bytes.
+func FindSuggestions(known []string, misspelt string) []string {
+	if near := FindNear(known, misspelt); len(near) > 0 || len(misspelt) < 2 {
+		return near
 	}
 	return slices.DeleteFunc(slices.Clone(known), func(word string) bool { return !strings.HasPrefix(word, strings.ToLower(misspelt)) })
 }

@@ -7,13 +7,13 @@ import (
 	"placementsync/internal/nearest"
 )
 
-func TestFindMeant(t *testing.T) {
+func TestFindSuggestions(t *testing.T) {
 	known := []string{"full", "fresh", "allow-mass-delete", "outlets", "outlet_listings"}
 	for misspelt, want := range map[string][]string{
 		"ful": {"full"}, "Allow": {"allow-mass-delete"}, "outlet": {"outlets"}, "out": {"outlets", "outlet_listings"}, "f": nil, "nosuch": {}, "": nil,
 	} {
-		if got := nearest.FindMeant(known, misspelt); !slices.Equal(got, want) {
-			t.Errorf("FindMeant(%q) = %q, want %q", misspelt, got, want)
+		if got := nearest.FindSuggestions(known, misspelt); !slices.Equal(got, want) {
+			t.Errorf("FindSuggestions(%q) = %q, want %q", misspelt, got, want)
 		}
 	}
 }

@@ -24,7 +24,7 @@ var (
 
 // Error is a failed request. It contains no keys and no data.
 type Error struct {
-	// Verb is the operation. Address is the address of the object.
+	// Verb is the operation, such as "put". Address is the address of the object.
 	Verb, Address string
 	// Attempts is the number of times that the request was sent.
 	Attempts int

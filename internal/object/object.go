@@ -47,8 +47,8 @@ type Config struct {
 	Attempts int
 	// LongestWait limits the pause before an attempt. Defaults to 10 seconds.
 	LongestWait time.Duration
-	// Stall is the longest time without sent or received bytes on a connection. Defaults
-	// to a minute.
+	// Stall limits the time in which a connection sends and receives no bytes. Defaults to a
+	// minute.
 	Stall time.Duration
 }
 
@@ -85,8 +85,9 @@ func (c Config) AWS(ctx context.Context) (aws.Config, error) {
 	return cfg, nil
 }
 
-// newRetryer returns a retryer for transient errors: overload, timeouts and resets. Requests share no
-// quota of retries, because the error of an exhausted quota would hide the real error.
+// newRetryer returns a retryer for transient errors: overload, timeouts and resets. It sets no quota
+// of retries for all requests together, because the error of an exhausted quota would hide the real
+// error.
 func (c Config) newRetryer() aws.Retryer {
 	return retry.NewStandard(func(o *retry.StandardOptions) {
 		o.MaxAttempts, o.MaxBackoff, o.RateLimiter = c.Attempts, c.LongestWait, ratelimit.None
@@ -109,7 +110,7 @@ func (c Config) setTransport(t *http.Transport) {
 	t.MaxIdleConnsPerHost = 16
 }
 
-// Transport returns a transport with the same time limits, for other servers.
+// Transport returns a transport with the same time limits, for servers other than object storage.
 func (c Config) Transport() *http.Transport {
 	c.Stall = cmp.Or(c.Stall, time.Minute)
 	t := http.DefaultTransport.(*http.Transport).Clone()
@@ -138,8 +139,8 @@ func (c *stallingConn) Write(p []byte) (int, error) {
 	return c.Conn.Write(p)
 }
 
-// Bucket is a bucket or a prefix in it. Names of objects are relative to the prefix. It is
-// safe for concurrent use.
+// Bucket is a bucket or a prefix in a bucket. Names of objects are relative to the prefix. A Bucket
+// is safe for concurrent use.
 type Bucket struct {
 	client         *s3.Client
 	bucket, prefix string
@@ -173,7 +174,7 @@ func (b *Bucket) keyPrefix(namePrefix string) *string {
 // Sum is the size and the checksum of an object.
 type Sum struct {
 	Bytes int64
-	// SHA256 has hexadecimal digits.
+	// SHA256 is in hex.
 	SHA256 string
 }
 
@@ -209,7 +210,7 @@ func (b *Bucket) List(ctx context.Context, namePrefix string) ([]Object, error) 
 
 // Delete removes objects. A missing object is not an error.
 func (b *Bucket) Delete(ctx context.Context, names ...string) error {
-	const maxObjects = 1000 // of one request
+	const maxObjects = 1000 // the limit of S3 for one request
 	for len(names) > 0 {
 		n := min(maxObjects, len(names))
 		objects := make([]types.ObjectIdentifier, n)
@@ -271,7 +272,7 @@ func (b *Bucket) getBody(ctx context.Context, name string, read func(body io.Rea
 			return b.newError("get", name, err)
 		}
 		err = errors.Join(read(res.Body, aws.ToInt64(res.ContentLength)), res.Body.Close())
-		// Wrong bytes may be an error of transmission. If the bytes are wrong twice, the object
+		// Wrong bytes may be an error of the transfer. If they are wrong twice, the stored object
 		// is damaged.
 		final := errors.As(err, new(*localError)) || errors.As(err, new(*sizeError)) || errors.Is(err, ErrDiffers) && attempt > 1
 		if err == nil {

@@ -16,7 +16,7 @@ import (
 	"placementsync/internal/testing/s3sim"
 )
 
-// open returns a bucket on a new server.
+// open returns a bucket on a new server. change may change the configuration of the bucket.
 func open(t *testing.T, change func(*object.Config)) (*s3sim.Server, *object.Bucket) {
 	t.Helper()
 	sim := s3sim.New("store")
@@ -73,14 +73,15 @@ func TestObjectsReadBackAsWritten(t *testing.T) {
 		t.Errorf("%d objects are left, want 3", n)
 	}
 	if _, err := b.Read(t.Context(), "data/0", 10); !errors.Is(err, object.ErrMissing) {
-		t.Errorf("reading a removed object: %v, want %v", err, object.ErrMissing)
+		t.Errorf("reading a deleted object: got %v, want %v", err, object.ErrMissing)
 	}
 	if _, err := b.Read(t.Context(), "data/3", 10); err == nil || !strings.Contains(err.Error(), "3000 bytes") {
-		t.Errorf("reading an object that is too large: %v, want an error with its size", err)
+		t.Errorf("reading an object that is too large: got %v, want an error with its size", err)
 	}
 }
 
-func TestLargeObjectGoesInParts(t *testing.T) {
+// TestLargeObjectIsSentInParts sends an object in parts. The connection is reset during the second.
+func TestLargeObjectIsSentInParts(t *testing.T) {
 	sim, b := open(t, nil)
 	data := bytes.Repeat([]byte("0123456789abcdef"), 70<<20/16)
 	sum := object.SumOf(data)
@@ -137,15 +138,17 @@ func TestLargeObjectGoesInParts(t *testing.T) {
 			}
 		}
 	})
-	t.Run("a file that changes meanwhile is not stored", func(t *testing.T) {
-		other := sum
-		other.SHA256 = strings.Repeat("0", 64)
-		if err := b.Put(t.Context(), "broken", bytes.NewReader(data), other); err == nil || sim.Uploads("store") != 0 || sim.Objects("store")["a/b/broken"] != nil {
-			t.Errorf("got %v and %d unfinished uploads, want an error and none", err, sim.Uploads("store"))
+	t.Run("a file with a wrong checksum is not stored", func(t *testing.T) {
+		wrong := sum
+		wrong.SHA256 = strings.Repeat("0", 64)
+		if err := b.Put(t.Context(), "broken", bytes.NewReader(data), wrong); err == nil || sim.Uploads("store") != 0 || sim.Objects("store")["a/b/broken"] != nil {
+			t.Errorf("got %v and %d unfinished uploads, want an error and no upload", err, sim.Uploads("store"))
 		}
 	})
 }
 
+// TestFaults makes one or all requests fail, and checks the error, the number of requests and the
+// stored object.
 func TestFaults(t *testing.T) {
 	data := bytes.Repeat([]byte("x"), 100_000)
 	sum := object.SumOf(data)
@@ -220,7 +223,7 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// failTimes makes the next requests of a method fail.
+// failTimes makes the next requests of a method fail, as many as left.
 func failTimes(left int, method string, fail func(http.ResponseWriter, *http.Request)) func(http.ResponseWriter, *http.Request) bool {
 	return func(w http.ResponseWriter, r *http.Request) bool {
 		if r.Method != method || left == 0 {
@@ -246,7 +249,7 @@ func TestNoKeys(t *testing.T) {
 	}
 }
 
-// TestNoServer checks that the error has the network error, not status 0.
+// TestNoServer checks that the error of a refused connection contains the network error.
 func TestNoServer(t *testing.T) {
 	_, b := open(t, func(c *object.Config) { c.Endpoint = "http://127.0.0.1:1" })
 	_, err := b.List(t.Context(), "")

@@ -15,8 +15,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 )
 
-// An object of more than multipartSize bytes is sent in parts, so that after a connection
-// reset only one part is sent again.
+// An object of more than multipartSize bytes is sent in parts. After a connection reset, only one
+// part is sent again.
 const (
 	multipartSize = 64 << 20
 	partSize      = 32 << 20
@@ -28,7 +28,7 @@ const sumKey = "sha256"
 
 // Put stores an object atomically. The server compares the received bytes with their checksum. An
 // object that is sent in parts becomes visible with the last request. from must have the size and
-// the checksum that sum states.
+// the checksum in sum.
 func (b *Bucket) Put(ctx context.Context, name string, from io.ReaderAt, sum Sum) error {
 	if sum.Bytes > multipartSize {
 		return b.newError("put", name, b.putParts(ctx, name, from, sum))
@@ -51,7 +51,7 @@ func encodeSum(digits string) (string, error) {
 	return base64.StdEncoding.EncodeToString(sum), nil
 }
 
-// putParts sends an object in parts, and removes them if one fails.
+// putParts sends an object in parts. If a request fails, it removes the sent parts.
 func (b *Bucket) putParts(ctx context.Context, name string, from io.ReaderAt, sum Sum) (err error) {
 	upload, err := b.client.CreateMultipartUpload(ctx, &s3.CreateMultipartUploadInput{Bucket: &b.bucket, Key: b.key(name),
 		ChecksumAlgorithm: types.ChecksumAlgorithmSha256, Metadata: map[string]string{sumKey: sum.SHA256}})
@@ -81,7 +81,7 @@ func (b *Bucket) putParts(ctx context.Context, name string, from io.ReaderAt, su
 		}
 		parts = append(parts, types.CompletedPart{ETag: res.ETag, PartNumber: number, ChecksumSHA256: &digest})
 	}
-	// The server compares only the parts.
+	// The server compared only the checksums of the parts.
 	if hex.EncodeToString(whole.Sum(nil)) != sum.SHA256 {
 		return &localError{ErrDiffers}
 	}

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// Chart is the data of a chart, which charts.js draws with ECharts. The page also shows the
-// numbers in a table, so that a browser without scripts shows them.
+// Chart is the data of a chart, which charts.js draws with ECharts. For browsers without scripts,
+// the page also has a table with the numbers.
 type Chart struct {
 	// Title is also the text for screen readers.
 	Title string `json:"title"`
@@ -27,7 +27,7 @@ type Chart struct {
 	Log bool `json:"log,omitempty"`
 	// Choice is the label of the control that chooses a variant.
 	Choice string `json:"-"`
-	// Variants are alternatives, of which the page draws the chosen one.
+	// Variants are alternatives. The page draws the chosen one.
 	Variants []Variant `json:"variants"`
 }
 
@@ -54,8 +54,8 @@ type Variant struct {
 	Currency   string   `json:"currency,omitempty"`
 	Categories []string `json:"categories,omitempty"`
 	Series     []Series `json:"series"`
-	// Most is the end of the value axis, and -Most its beginning. Zero means no limit. Note names
-	// the values beyond it.
+	// Most is the end of the value axis. An axis with negative values begins at -Most. Zero
+	// means no limit. Note lists the values outside the axis.
 	Most float64 `json:"most,omitempty"`
 	Note string  `json:"note,omitempty"`
 }
@@ -103,9 +103,9 @@ func (c Chart) JSON() (string, error) {
 
 // Limits of CutOutliers.
 const (
-	outlierFactor = 5
+	outlierFactor = 5 // outliers exceed the 75th percentile by this factor
 	outlierValues = 4 // fewer values have no outliers
-	namedOutliers = 5
+	namedOutliers = 5 // the note lists no more outliers than this
 )
 
 // bar is a value of a chart, or the total of a stack above or below the axis.
@@ -114,16 +114,15 @@ type bar struct {
 	size       float64
 }
 
-// CutOutliers limits the value axis if a few values would flatten the others. Outliers are
-// values of more than five times the 75th percentile of the values other than zero, without
-// their signs.
+// CutOutliers limits the value axis if a few values would flatten the others. An outlier is more
+// than five times the 75th percentile. Signs are ignored, and zeros are left out.
 func (v *Variant) CutOutliers(stacked bool) {
 	bars := v.bars(stacked)
 	if len(bars) < outlierValues {
 		return
 	}
 	slices.SortStableFunc(bars, func(a, b bar) int { return cmp.Compare(b.size, a.size) })
-	limit := outlierFactor * bars[len(bars)/4].size
+	limit := outlierFactor * bars[len(bars)/4].size // the largest value is the first
 	kept := slices.IndexFunc(bars, func(b bar) bool { return b.size <= limit })
 	if kept == 0 {
 		return
@@ -134,10 +133,10 @@ func (v *Variant) CutOutliers(stacked bool) {
 		names = append(names, b.name+" "+b.text)
 	}
 	if more := kept - len(names); more > 0 {
-		names = append(names, strconv.Itoa(more)+" more, which the table has")
+		names = append(names, strconv.Itoa(more)+" more are in the table")
 	}
 	v.Note = "The axis ends at " + Decimal(strconv.FormatFloat(v.Most, 'f', -1, 64)) +
-		". Cut, as over five times the 75th percentile: " + strings.Join(names, "; ") + "."
+		". Values over five times the 75th percentile are cut: " + strings.Join(names, "; ") + "."
 }
 
 // bars returns the values other than zero. If stacked, these are the totals of each category,

@@ -23,20 +23,20 @@ func TestCutOutliers(t *testing.T) {
 	}{
 		"no outlier": {series: []page.Series{series("n", 10, 20, 30, 100, 5, 1, 20, 20)}}, // the 75th percentile is 20, and 100 is not over 100
 		"an outlier": {series: []page.Series{series("n", 10, 20, 30, 101, 5, 1, 20, 20)}, most: 30,
-			note: "The axis ends at 30. Cut, as over five times the 75th percentile: d4 about n."},
+			note: "The axis ends at 30. Values over five times the 75th percentile are cut: d4 about n."},
 		"below the axis": {series: []page.Series{series("n", 1, -2, 3, -900, 0, 0, 0, 0)}, most: 3,
-			note: "The axis ends at 3. Cut, as over five times the 75th percentile: d4 about n."},
+			note: "The axis ends at 3. Values over five times the 75th percentile are cut: d4 about n."},
 		"too few values": {series: []page.Series{series("n", 1, 2, 900, 0, 0, 0, 0, 0)}},
 		"no values":      {series: []page.Series{series("n", 0, 0, 0, 0, 0, 0, 0, 0)}},
 		"small values": {series: []page.Series{series("n", 0.12, 0.21, 0.25, 0.25, 7, 0, 0, 0)}, most: 0.3,
-			note: "The axis ends at 0.3. Cut, as over five times the 75th percentile: d5 about n."},
+			note: "The axis ends at 0.3. Values over five times the 75th percentile are cut: d5 about n."},
 		"two series": {series: []page.Series{series("in", 1, 2, 900, 2), series("out", 1, 2, 3, 700)}, most: 3,
-			note: "The axis ends at 3. Cut, as over five times the 75th percentile: d3, in about in; d4, out about out."},
+			note: "The axis ends at 3. Values over five times the 75th percentile are cut: d3, in about in; d4, out about out."},
 		"a stack": {series: []page.Series{series("in", 1, 2, 400, 2), series("out", 1, 2, 500, -3)}, stacked: true, most: 5,
-			note: "The axis ends at 5. Cut, as over five times the 75th percentile: d3 900."},
+			note: "The axis ends at 5. Values over five times the 75th percentile are cut: d3 900."},
 		"many": {series: []page.Series{series("a", 1, 1, 1, 1, 1, 1, 1, 1), series("b", 1, 1, 1, 1, 1, 1, 1, 1), series("c", 1, 1, 1, 1, 1, 1, 1, 1),
 			series("x", 9, 8, 8, 8, 8, 8, 8, 0)}, most: 1,
-			note: "The axis ends at 1. Cut, as over five times the 75th percentile: d1, x about x; d2, x about x; d3, x about x; d4, x about x; d5, x about x; 2 more, which the table has."},
+			note: "The axis ends at 1. Values over five times the 75th percentile are cut: d1, x about x; d2, x about x; d3, x about x; d4, x about x; d5, x about x; 2 more are in the table."},
 	} {
 		v := page.Variant{Series: c.series, Categories: days[:len(c.series[0].Values)]}
 		v.CutOutliers(c.stacked)

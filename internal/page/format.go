@@ -12,8 +12,8 @@ import (
 const (
 	// Unknown is shown in place of a missing value.
 	Unknown = "\u2013"
-	// Minus is the typographic minus sign: it is as wide as a digit, and no line breaks
-	// after it.
+	// Minus is the typographic minus sign. It is as wide as a digit, and browsers do not break
+	// a line after it.
 	Minus = "\u2212"
 	// Thin is a narrow no-break space between a number and its unit.
 	Thin = "\u202f"
@@ -29,7 +29,7 @@ func Decimal(digits string) string {
 	return sign + plural.GroupDigits(digits)
 }
 
-// Share returns part/whole as a whole percentage: 33 %.
+// Share returns part/whole as a percentage, rounded down: 33 %.
 func Share(part, whole int64) string {
 	if whole <= 0 {
 		return "0 %"
@@ -45,7 +45,7 @@ func Percent(fraction float64) string {
 // Clock returns a time in UTC, to the minute.
 func Clock(t time.Time) string { return t.UTC().Format("2006-01-02 15:04") }
 
-// Moment returns Clock of an RFC 3339 time, and any other text unchanged.
+// Moment formats an RFC 3339 time like Clock. It returns any other text unchanged.
 func Moment(text string) string {
 	t, err := time.Parse(time.RFC3339Nano, text)
 	if err != nil {

@@ -158,7 +158,7 @@ func NewAsset(mediaType, text string) Asset {
 // StyleSheet returns the style sheet, which is the only asset of a page without scripts.
 func StyleSheet() Asset { return NewAsset("text/css", styleText) }
 
-// ReadAssets reads the folder "assets" of this package and of others.
+// ReadAssets reads the folder "assets" of this package and of other packages.
 func ReadAssets(more ...fs.FS) (Assets, error) {
 	all := Assets{}
 	for _, from := range append([]fs.FS{files}, more...) {
@@ -181,7 +181,7 @@ func ReadAssets(more ...fs.FS) (Assets, error) {
 	return all, nil
 }
 
-// ServeHTTP serves the file. The browser may cache it and must revalidate it with each page.
+// ServeHTTP serves the file. The browser may cache the file, but must revalidate it for each page.
 func (a Asset) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Cache-Control", "no-cache")
 	w.Header().Set("ETag", a.etag)

@@ -83,7 +83,7 @@ func TestLinkedPageHasNoInlineAssets(t *testing.T) {
 			t.Errorf("the page contains %q", bad)
 		}
 	}
-	if still := render(t, testPage{Frame: page.Frame{AssetPath: "/a/"}}); strings.Contains(still, "<script") || strings.Contains(still, "theme") || strings.Contains(still, "refresh") {
+	if static := render(t, testPage{Frame: page.Frame{AssetPath: "/a/"}}); strings.Contains(static, "<script") || strings.Contains(static, "theme") || strings.Contains(static, "refresh") {
 		t.Error("a page without scripts contains a script or a control that needs one")
 	}
 }
@@ -92,7 +92,7 @@ func TestAssetsAreRevalidated(t *testing.T) {
 	assets := readAssets(t)
 	for _, name := range []string{"page.html", "layout.html", "echarts.entry.js"} {
 		if _, there := assets[name]; there {
-			t.Errorf("%s is served", name)
+			t.Errorf("the assets contain %s, want only style sheets, scripts and licenses", name)
 		}
 	}
 	for name, mediaType := range map[string]string{"page.css": "text/css", "own.js": "text/javascript", "NOTICE": "text/plain"} {
@@ -133,7 +133,7 @@ func TestTablesShowTheirCells(t *testing.T) {
 		}
 	}
 	if strings.Contains(text, "<b ") {
-		t.Error("a text is not escaped")
+		t.Error("the text of a cell is not escaped")
 	}
 	if empty := render(t, testPage{Table: page.Table{Empty: "No order was paid."}}); strings.Contains(empty, "<table") || !strings.Contains(empty, "No order was paid.") {
 		t.Error("an empty table lacks its reason")
@@ -160,7 +160,7 @@ func TestChartContainsItsData(t *testing.T) {
 		}
 	}
 	if strings.Contains(text, "</script>") {
-		t.Error("a text is not escaped")
+		t.Error("the text of a value is not escaped")
 	}
 }
 

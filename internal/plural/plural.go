@@ -12,13 +12,14 @@ import (
 // Count returns a number with its noun: 2 requests. noun is the singular.
 func Count[N ~int | ~int64](n N, noun string) string { return fmt.Sprintf("%d %s", n, Noun(n, noun)) }
 
-// Noun returns the form of a noun after the number n. Of several words, the last one changes.
+// Noun returns the form of a noun after the number n. If noun has several words, only the last one
+// changes.
 func Noun[N ~int | ~int64](n N, noun string) string {
-	stem, isY := strings.CutSuffix(noun, "y")
+	stem, endsInY := strings.CutSuffix(noun, "y")
 	switch {
 	case n == 1:
 		return noun
-	case isY && stem != "" && !strings.ContainsAny(stem[len(stem)-1:], "aeiou"):
+	case endsInY && stem != "" && !strings.ContainsAny(stem[len(stem)-1:], "aeiou"):
 		return stem + "ies"
 	case strings.HasSuffix(noun, "s"), strings.HasSuffix(noun, "x"), strings.HasSuffix(noun, "ch"), strings.HasSuffix(noun, "sh"):
 		return noun + "es"
@@ -54,8 +55,8 @@ func GroupDigits(decimal string) string {
 	if strings.Trim(whole, "0123456789") != "" {
 		return decimal
 	}
-	for at := len(whole) - 3; at > 0; at -= 3 {
-		whole = whole[:at] + "," + whole[at:]
+	for i := len(whole) - 3; i > 0; i -= 3 {
+		whole = whole[:i] + "," + whole[i:]
 	}
 	if hasFraction {
 		return sign + whole + "." + fraction

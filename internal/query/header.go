@@ -85,7 +85,7 @@ func (q *Query) parseHeader() (faults []fault) {
 		case word == "values":
 			q.Params[len(q.Params)-1].Values = text
 		default:
-			if alike := nearest.FindAlike(headerWords(q.isCheck), word); len(alike) > 0 {
+			if alike := nearest.FindNear(headerWords(q.isCheck), word); len(alike) > 0 {
 				add("unknown header %q: did you mean %s?", word, alike[0])
 			}
 		}

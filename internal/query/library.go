@@ -272,5 +272,5 @@ func nearestNames(names []string, text string) []string {
 	if len(containing) > 0 {
 		return containing
 	}
-	return nearest.FindAlike(names, text)
+	return nearest.FindNear(names, text)
 }

@@ -18,16 +18,16 @@ type SQL string
 // Name is an identifier; see [Quote].
 type Name string
 
-// Values fill the parameters of a statement. A string becomes a text literal, a Name an
-// identifier, []string a list of text literals and a time.Time a TIMESTAMPTZ. SQL, numbers and
-// booleans are written as they are.
+// Values contains the values of the parameters of a statement. A string becomes a string literal, a
+// Name an identifier, []string a list of string literals and a time.Time a TIMESTAMPTZ. SQL, numbers
+// and booleans are written as they are.
 type Values map[string]any
 
 var parameter = regexp.MustCompile(`\{[a-z_]+\}`)
 
-// Render returns a statement of the file with its parameters filled in. If the statement does
-// not exist, or parameters and values do not match, it returns a text that describes the
-// mistake and is not SQL, so that DuckDB rejects every statement that contains it.
+// Render returns a statement of the file with its parameters filled in. If the statement does not
+// exist, or parameters and values do not match, it returns a description of the mistake instead.
+// The description is not valid SQL, so DuckDB rejects every statement that contains it.
 func (f File) Render(name string, values Values) SQL {
 	text, ok := f.find(name)
 	if !ok {

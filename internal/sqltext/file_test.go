@@ -16,7 +16,7 @@ const someStatements = `-- A file begins with a comment about its purpose.
 -- A comment.
 SELECT {columns} FROM {table}
 WHERE name = {name} AND id IN ({ids}) AND n = {n} AND m < {m} AND share < {share} AND flag = {flag}
-    AND at < {at}; -- this stays
+    AND at < {at}; -- this comment is kept
 
 -- name: second
 DELETE FROM t USING u;
@@ -33,7 +33,7 @@ func TestStatementsAreRenderedWithTheirValues(t *testing.T) {
 	})
 	want := `SELECT a, b FROM "a""b"
 WHERE name = 'O''Neill {table}' AND id IN ('x', 'y''') AND n = 7 AND m < -8 AND share < 0.25 AND flag = true
-    AND at < TIMESTAMPTZ '2026-11-01 02:03:04.000005+00'; -- this stays`
+    AND at < TIMESTAMPTZ '2026-11-01 02:03:04.000005+00'; -- this comment is kept`
 	if string(got) != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
@@ -45,8 +45,8 @@ WHERE name = 'O''Neill {table}' AND id IN ('x', 'y''') AND n = 7 AND m < -8 AND 
 	}
 }
 
-// TestUnrenderableStatementsAreRejected checks that DuckDB rejects the text that Render returns
-// for a mistake, and that DuckDB's error quotes it.
+// TestUnrenderableStatementsAreRejected checks that DuckDB rejects the description of a mistake that
+// Render returns, and that the error of DuckDB quotes it.
 func TestUnrenderableStatementsAreRejected(t *testing.T) {
 	file := sqltext.File("-- name: one\nSELECT {a}\n-- name: two\nSELECT 2\n")
 	wh, err := warehouse.Open(warehouse.Config{Dir: t.TempDir(), KeepVersions: 1, MemoryLimit: "256MB", Threads: 1,
@@ -59,7 +59,7 @@ func TestUnrenderableStatementsAreRejected(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = d.Discard() }()
-	for want, text := range map[string]sqltext.SQL{
+	for want, rendered := range map[string]sqltext.SQL{
 		"render one: {a}: the value is missing":                              file.Render("one", nil),
 		"render one: {a}: values of type []int are not supported":            file.Render("one", sqltext.Values{"a": []int{1}}),
 		"render two: {a}: the value is not used":                             file.Render("two", sqltext.Values{"a": 1}),
@@ -69,14 +69,14 @@ func TestUnrenderableStatementsAreRejected(t *testing.T) {
 		"SELECT render one: {a}: the value is missing":                       file.Render("one", sqltext.Values{"a": file.Render("one", nil)}),
 		"SELECT render one: {a}: values of type struct {} are not supported": file.Render("one", sqltext.Values{"a": file.Render("one", sqltext.Values{"a": struct{}{}})}),
 	} {
-		if string(text) != want {
-			t.Errorf("got %q, want %q", text, want)
+		if string(rendered) != want {
+			t.Errorf("got %q, want %q", rendered, want)
 		}
-		if err := d.Exec(t.Context(), text); err == nil || !strings.Contains(err.Error(), "render") {
-			t.Errorf("%s: DuckDB returned %v, want an error that quotes the statement", text, err)
+		if err := d.Exec(t.Context(), rendered); err == nil || !strings.Contains(err.Error(), "render") {
+			t.Errorf("%s: DuckDB returned %v, want an error that quotes the statement", rendered, err)
 		}
 	}
 	if err := d.Exec(t.Context(), file.Render("one", sqltext.Values{"a": 1})); err != nil {
-		t.Error(err)
+		t.Errorf("a statement without a mistake failed: %v", err)
 	}
 }

@@ -1,5 +1,5 @@
-// Package sqltext writes SQL: names and texts with their quotes, and statements from .sql
-// files with their parameters filled in.
+// Package sqltext writes SQL: quoted identifiers, string literals, and statements from .sql files
+// with their parameters filled in.
 //
 // It must not know the tables of this program, or how a statement is run.
 package sqltext
@@ -12,18 +12,20 @@ func Quote(name string) string {
 	return `"` + strings.ReplaceAll(name, `"`, `""`) + `"`
 }
 
-// Literal returns a text as an SQL literal, for statements that take no parameters (ATTACH,
+// Literal returns text as an SQL string literal, for statements that take no parameters (ATTACH,
 // COMMENT, COPY).
 func Literal(text string) string {
 	return "'" + strings.ReplaceAll(text, "'", "''") + "'"
 }
 
-// QuoteSQL returns an SQL expression that quotes the name in another expression.
+// QuoteSQL returns an SQL expression. Its value is the value of another expression, quoted as an
+// identifier.
 func QuoteSQL(expression string) string {
 	return `'"' || replace(` + expression + `, '"', '""') || '"'`
 }
 
-// LiteralSQL returns an SQL expression that makes a literal of the text in another expression.
+// LiteralSQL returns an SQL expression. Its value is the value of another expression, quoted as a
+// string literal.
 func LiteralSQL(expression string) string {
 	return `'''' || replace(` + expression + `, '''', '''''') || ''''`
 }
@@ -31,7 +33,7 @@ func LiteralSQL(expression string) string {
 // Names returns names as a list of SQL identifiers.
 func Names(names []string) SQL { return Join(names, ", ", Quote) }
 
-// Join returns the texts of items with a separator between them.
+// Join converts items to text and joins them with a separator.
 func Join[T any, S ~string](items []T, separator string, text func(T) S) SQL {
 	texts := make([]string, len(items))
 	for i, item := range items {
@@ -40,7 +42,7 @@ func Join[T any, S ~string](items []T, separator string, text func(T) S) SQL {
 	return SQL(strings.Join(texts, separator))
 }
 
-// JoinSQL returns parts with a separator between them.
+// JoinSQL joins parts with a separator.
 func JoinSQL(parts []SQL, separator string) SQL {
 	return Join(parts, separator, func(part SQL) SQL { return part })
 }
