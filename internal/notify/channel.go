@@ -21,11 +21,11 @@ type Channel struct {
 	Kind string
 	// URL is the address for Webhook and Slack. It is a secret; errors never contain it.
 	URL string
-	// Mail is for Email.
+	// Mail is the server and the addresses for Email.
 	Mail Mail
 }
 
-// Message has the forms of a message for all kinds of channels.
+// Message contains the forms of one message for all kinds of channels.
 type Message struct {
 	// ID is the idempotency key: a receiver can drop a second delivery.
 	ID string
@@ -44,7 +44,8 @@ func (n *Notifier) Deliver(ctx context.Context, c Channel, m Message) error {
 	case Webhook:
 		return n.request(ctx, request{method: http.MethodPost, address: c.URL, body: m.Body, id: m.ID})
 	case Slack:
-		// Slack interprets links and mentions even with markup disabled. They need these characters.
+		// Slack interprets links and mentions even with markup disabled. Escaping their characters
+		// prevents that.
 		escaped := strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;").Replace(breakMentions(m.Text))
 		body, err := json.Marshal(slackText{Text: escaped})
 		if err != nil {

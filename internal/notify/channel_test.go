@@ -33,6 +33,8 @@ func testMessage() notify.Message {
 	return notify.Message{ID: "0123abcd", Subject: "placementsync: bills: 2 new findings", Text: "bills: 2 new findings\n- a\n.\n- ä <b>&", Body: []byte(`{"id":"0123abcd"}`)}
 }
 
+// TestDeliverByHTTP compares the requests of a webhook and of Slack. The text for Slack contains links
+// and mentions, which must be escaped.
 func TestDeliverByHTTP(t *testing.T) {
 	t.Parallel()
 	var got []string
@@ -99,10 +101,10 @@ func TestDeliverToFailingReceivers(t *testing.T) {
 			defer server.Close()
 			err := newNotifier(c.timeout).Deliver(t.Context(), notify.Channel{Kind: notify.Webhook, URL: server.URL + "/s3cret"}, testMessage())
 			if isRefused := errors.As(err, new(*notify.RefusedError)); isRefused != (name == "status 404") {
-				t.Errorf("error is a RefusedError: %t (%v)", isRefused, err)
+				t.Errorf("got %v, a RefusedError: %t, want %t", err, isRefused, !isRefused)
 			}
 			if c.want == "" != (err == nil) || err != nil && (!strings.HasPrefix(err.Error(), c.want) || strings.Contains(err.Error(), "s3cret")) || calls.Load() != c.calls {
-				t.Errorf("%d calls, %v; want %d, %q", calls.Load(), err, c.calls, c.want)
+				t.Errorf("got %d requests and the error %v, want %d and %q", calls.Load(), err, c.calls, c.want)
 			}
 		})
 	}

@@ -12,10 +12,10 @@ import (
 	"time"
 )
 
-// maxAttempts is the number of attempts to send something.
+// maxAttempts is the number of attempts to send a message.
 const maxAttempts = 3
 
-// request has the method, address and content of an HTTP request.
+// request contains the method, address and content of an HTTP request.
 type request struct {
 	method, address string
 	body            []byte
@@ -80,7 +80,7 @@ func (n *Notifier) requestOnce(ctx context.Context, q request) (isTransient bool
 	if res.StatusCode/100 == 2 {
 		return false, nil
 	}
-	// The text of the receiver may repeat the address, so it is not quoted.
+	// The body of the response may repeat the address, so the error does not contain it.
 	reason := strings.TrimSpace(fmt.Sprintf("the receiver answered %d %s", res.StatusCode, http.StatusText(res.StatusCode)))
 	if res.StatusCode >= 500 || res.StatusCode == http.StatusTooManyRequests {
 		return true, errors.New(reason)

@@ -26,7 +26,7 @@ type Mail struct {
 	// Port 0 means 587 with StartTLS, 465 with FullTLS and 25 with NoTLS.
 	Port int
 	TLS  string
-	// Trust has the trusted certificates. Nil means the certificates of the system.
+	// Trust contains the trusted certificates. Nil means the certificates of the system.
 	Trust *tls.Config
 	// User and Password are the login. An empty User means no login.
 	User, Password string
@@ -34,12 +34,12 @@ type Mail struct {
 	To             []string
 }
 
-// mailTimeoutFactor extends the timeout of a request for an e-mail, because mail servers
-// query others before they accept a message.
+// mailTimeoutFactor multiplies the timeout for an e-mail, because a mail server may query other
+// servers before it accepts a message.
 const mailTimeoutFactor = 3
 
-// mailOnce makes one attempt. The error has the reply code of the server, but not its text,
-// which may repeat the password.
+// mailOnce makes one attempt. The error contains the code of the server's reply, but not its text,
+// because the text may repeat the password.
 func (n *Notifier) mailOnce(ctx context.Context, c Mail, m Message) (isTransient bool, err error) {
 	message, err := newMail(c, m)
 	if err != nil {
@@ -123,7 +123,7 @@ func (c Mail) newClient(ctx context.Context, timeout time.Duration) (*mail.Clien
 	return mail.NewClient(c.Host, append(options, mail.WithPort(cmp.Or(c.Port, port)))...)
 }
 
-// mailErr replaces an error of the library by one without the text of the server.
+// mailErr replaces an error of the library by an error without the text of the server.
 func mailErr(ctx context.Context, err error) (isTransient bool, _ error) {
 	code := 0
 	var sendErr *mail.SendError
@@ -143,7 +143,7 @@ func mailErr(ctx context.Context, err error) (isTransient bool, _ error) {
 	case sendErr != nil && code >= firstTransient:
 		return true, fmt.Errorf("the mail server answered %d: %s", code, sendErr.Reason)
 	case code >= firstTransient:
-		return code < firstPermanent, fmt.Errorf("the mail server answered %d before the message: check user, password and tls", code)
+		return code < firstPermanent, fmt.Errorf("the mail server answered %d before the message was sent: check user, password and tls", code)
 	case errors.As(err, new(textproto.ProtocolError)):
 		return true, errors.New("reach the mail server: it does not speak SMTP: check host, port and tls")
 	}

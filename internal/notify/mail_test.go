@@ -22,15 +22,14 @@ import (
 	"placementsync/internal/notify"
 )
 
-// mailServer is a real SMTP server. It accepts the user robot, and returns the errors of its
-// fields.
+// mailServer is a real SMTP server. It accepts the user robot. It returns the errors in its fields.
 type mailServer struct {
 	mu       sync.Mutex
 	mailErrs []error          // of successive MAIL commands
 	rcptErr  map[string]error // of RCPT, by recipient
 	dataErr  error
 	authErr  error
-	hangUp   bool // close the connection once instead of confirming a message
+	hangUp   bool // closes the connection once instead of confirming a message
 	conns    int
 	users    []string
 	received []receivedMail
@@ -247,7 +246,7 @@ func TestMailHeadersCannotBeInjected(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got.Header.Get("Bcc") != "" || len(server.received) != 1 || len(server.received[0].to) != 2 {
-		t.Errorf("headers %v, recipients %q; want no Bcc and two recipients", got.Header, server.received[0].to)
+		t.Errorf("got the headers %v and the recipients %q, want no Bcc and two recipients", got.Header, server.received[0].to)
 	}
 }
 
@@ -269,7 +268,7 @@ func TestDeliverToFailingMailServers(t *testing.T) {
 		"always busy":                    {server: &mailServer{mailErrs: []error{busy, busy, busy}}, offered: notify.StartTLS, conns: 3, want: "the mail server answered 451"},
 		"mailbox full":                   {server: &mailServer{dataErr: full}, offered: notify.StartTLS, conns: 1, want: "the mail server answered 552"},
 		"one recipient rejected":         {server: &mailServer{rcptErr: map[string]error{"b@example.com": full}}, offered: notify.StartTLS, conns: 1, want: "the mail server answered 552"},
-		"wrong password":                 {server: &mailServer{authErr: &smtp.SMTPError{Code: 535, EnhancedCode: smtp.EnhancedCode{5, 7, 8}, Message: "no user with hunter2"}}, offered: notify.StartTLS, conns: 1, want: "the mail server answered 535 before the message: check user, password and tls"},
+		"wrong password":                 {server: &mailServer{authErr: &smtp.SMTPError{Code: 535, EnhancedCode: smtp.EnhancedCode{5, 7, 8}, Message: "no user with hunter2"}}, offered: notify.StartTLS, conns: 1, want: "the mail server answered 535 before the message was sent: check user, password and tls"},
 		"no StartTLS":                    {server: &mailServer{}, offered: notify.NoTLS, required: notify.StartTLS, conns: 3, want: "reach the mail server: "},
 		"no FullTLS":                     {server: &mailServer{}, offered: notify.NoTLS, required: notify.FullTLS, want: "reach the mail server: tls: "},
 		"untrusted certificate":          {server: &mailServer{}, offered: notify.FullTLS, change: func(m *notify.Mail) { m.Trust = nil }, want: "reach the mail server: tls: failed to verify certificate"},
@@ -290,15 +289,15 @@ func TestDeliverToFailingMailServers(t *testing.T) {
 			}
 			err := deliver(t, m, testMessage())
 			if isRefused := errors.As(err, new(*notify.RefusedError)); isRefused != strings.HasSuffix(c.want, "552") {
-				t.Errorf("error is a RefusedError: %t (%v)", isRefused, err)
+				t.Errorf("got %v, a RefusedError: %t, want %t", err, isRefused, !isRefused)
 			}
 			if (err == nil) != (c.want == "") || err != nil && (!strings.HasPrefix(err.Error(), c.want) || strings.Contains(err.Error(), "hunter2")) {
-				t.Errorf("got %v, want %q", err, c.want)
+				t.Errorf("got the error %v, want one that begins with %q", err, c.want)
 			}
 			c.server.mu.Lock()
 			defer c.server.mu.Unlock()
 			if c.conns > 0 && c.server.conns != c.conns || len(c.server.received) != c.received {
-				t.Errorf("%d connections and %d e-mails, want %d and %d", c.server.conns, len(c.server.received), c.conns, c.received)
+				t.Errorf("got %d connections and %d e-mails, want %d and %d", c.server.conns, len(c.server.received), c.conns, c.received)
 			}
 		})
 	}

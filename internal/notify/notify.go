@@ -34,11 +34,11 @@ const (
 	Recovered  = "recovered"  // Behind or Full has ended
 )
 
-// Inbox is the Alert.Work of Full, and of the Recovered after it.
+// Inbox is the value of Alert.Work for Full, and for Recovered after Full.
 const Inbox = "inbox"
 
-// Config has the receivers. Both addresses are secrets because such receivers put the
-// credential into the path. Errors and log lines never contain them.
+// Config contains the receivers. Both addresses are secrets, because the path of such an address
+// contains the credential. Errors and log lines never contain the addresses.
 type Config struct {
 	// FailureURL receives alerts. Empty disables them.
 	FailureURL string
@@ -58,8 +58,8 @@ type Config struct {
 // Alert is the JSON body of an alert. Receivers that are compatible with Slack show
 // Text and ignore the other fields.
 type Alert struct {
-	// Text has a line each for the event, the first rows of a failed check, the start with the
-	// effect, and the remedy. Alert sets it.
+	// Text is one line for the event, one for each failed check, one for the start and the effect,
+	// and one for the remedy. Notifier.Alert sets it.
 	Text  string `json:"text"`
 	Event string `json:"event"`
 	Run   string `json:"run_id"`
@@ -79,7 +79,7 @@ type Alert struct {
 	SnapshotAt time.Time `json:"snapshot_at,omitzero"`
 	// SnapshotUnknown is set if the snapshot that readers see could not be determined.
 	SnapshotUnknown bool `json:"-"`
-	// Advice is an instruction for the operator. It has a default for each event.
+	// Advice is an instruction for the operator. Each event has a default.
 	Advice string `json:"advice"`
 	// Streams are the incomplete streams of a partial night.
 	Streams []Stream `json:"streams"`

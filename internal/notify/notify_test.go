@@ -25,10 +25,10 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // receiver is a real server that responds with the given statuses in turn and then repeats
 // the last one.
 type receiver struct {
-	mu       sync.Mutex
-	statuses []int
-	got      []string // method, path and body
-	kind     string   // Content-Type of the last request
+	mu          sync.Mutex
+	statuses    []int
+	got         []string // method, path and body
+	contentType string   // of the last request
 }
 
 var _ http.Handler = (*receiver)(nil)
@@ -38,7 +38,7 @@ func (r *receiver) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.got = append(r.got, q.Method+" "+q.URL.Path+" "+string(body))
-	r.kind = q.Header.Get("Content-Type")
+	r.contentType = q.Header.Get("Content-Type")
 	status := r.statuses[0]
 	if len(r.statuses) > 1 {
 		r.statuses = r.statuses[1:]
@@ -47,7 +47,8 @@ func (r *receiver) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 	w.WriteHeader(status)
 }
 
-// newLoggedNotifier returns a notifier for secret addresses of r, and its log.
+// newLoggedNotifier returns a notifier that sends to secret addresses of r, and the log of the
+// notifier.
 func newLoggedNotifier(t *testing.T, r *receiver) (*notify.Notifier, *strings.Builder) {
 	t.Helper()
 	server := httptest.NewServer(r)
@@ -64,8 +65,8 @@ func TestAlertBody(t *testing.T) {
 	at := time.Date(2026, time.November, 20, 2, 0, 0, 0, time.UTC)
 	notifier.Alert(t.Context(), notify.Alert{Event: notify.Partial, Run: "20261120T020000Z", ExitCode: 3, StartedAt: at, EndedAt: at.Add(time.Minute), Since: at.AddDate(0, 0, -2), Times: 3,
 		Streams: []notify.Stream{{Stream: "orders", Grade: "carried_forward", Standing: "carried", Reason: "GET /orders answered 503\nmore"}}, Program: "v1"})
-	if len(r.got) != 1 || r.kind != "application/json" {
-		t.Fatalf("the receiver got %q with content type %s, want one JSON request", r.got, r.kind)
+	if len(r.got) != 1 || r.contentType != "application/json" {
+		t.Fatalf("the receiver got %q with content type %s, want one JSON request", r.got, r.contentType)
 	}
 	body, ok := strings.CutPrefix(r.got[0], "POST /T0/s3cret ")
 	if !ok {
@@ -78,10 +79,10 @@ func TestAlertBody(t *testing.T) {
 	want := map[string]any{
 		"text": "placementsync: night 20261120T020000Z is published, but partial: orders is carried: GET /orders answered 503\n" +
 			"Since 2026-11-18 02:00 UTC, 3 nights in a row. Readers see tonight's rows of all other streams.\n" +
-			"To do: nothing, if the next night reads them; else run placementsync check, which tests the token and the service.",
+			"To do: nothing, if the next night reads these streams; else run placementsync check, which tests the token and the service.",
 		"event": "partial", "run_id": "20261120T020000Z", "exit_code": 3.0, "program_version": "v1",
 		"started_at": "2026-11-20T02:00:00Z", "ended_at": "2026-11-20T02:01:00Z", "since": "2026-11-18T02:00:00Z", "times": 3.0,
-		"advice":  "nothing, if the next night reads them; else run placementsync check, which tests the token and the service.",
+		"advice":  "nothing, if the next night reads these streams; else run placementsync check, which tests the token and the service.",
 		"streams": []any{map[string]any{"stream": "orders", "grade": "carried_forward", "standing": "carried", "reason": "GET /orders answered 503\nmore"}},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -110,8 +111,8 @@ func TestAlertTexts(t *testing.T) {
 		"unverified":       {notify.Alert{Event: notify.Unverified, Error: "no disk", StartedAt: at}, "the verification of the warehouse failed: no disk", "Since 2026-11-20 02:00 UTC. The result of the last complete verification is kept.", "repair the cause"},
 		"long error":       {notify.Alert{Event: notify.Failed, Run: "r1", Error: long, Since: at, Times: 1000, SnapshotAt: at}, `night r1 failed: it answered "{"ä":"\n"}"`, ", 1000 nights in a row. Readers have", "repair"},
 		"partial":          {notify.Alert{Event: notify.Partial, Run: "r1", Streams: streams, Since: at}, "night r1 is published, but partial: campaign_status_counts is not proven: it answered", "Readers see tonight's rows", "nothing, if"},
-		"a step behind the publish": {notify.Alert{Event: notify.Partial, Run: "r1", Error: "extend the Parquet series by 2026-11-20: it is a file", Since: at},
-			"night r1 is published, but partial: extend the Parquet series by 2026-11-20: it is a file", "Readers of the catalog see tonight's rows.", "repair the cause; the next night completes it."},
+		"a failed step after the publish": {notify.Alert{Event: notify.Partial, Run: "r1", Error: "extend the Parquet series by 2026-11-20: it is a file", Since: at},
+			"night r1 is published, but partial: extend the Parquet series by 2026-11-20: it is a file", "Readers of the catalog see tonight's rows.", "repair the cause; the next night completes the failed step."},
 		"two streams": {notify.Alert{Event: notify.Partial, Run: "r1", Streams: []notify.Stream{{Stream: "a", Standing: "carried"}, {Stream: "b", Standing: "not read", Reason: "403"}}},
 			"partial: a is carried; b is not read: 403", "Since ", "nothing, if"},
 		"four streams": {notify.Alert{Event: notify.Partial, Run: "r1", Streams: []notify.Stream{{}, {}, {}, {}}}, "and 1 more stream", "Since ", "nothing, if"},
@@ -120,7 +121,7 @@ func TestAlertTexts(t *testing.T) {
 		"damaged":      {notify.Alert{Event: notify.Damaged, Error: "2 files: a, b", StartedAt: at}, "the warehouse is damaged: 2 files: a, b", "Found on 2026-11-20 02:00 UTC.", "run placementsync verify --read-data"},
 		"behind":       {notify.Alert{Event: notify.Behind, Work: "backup", Run: "r1", Error: long, Since: at, Times: 2}, "the backup after night r1 failed: it answered", "2 attempts in a row. Readers see the night.", "repair the cause; the next night tries again, or run placementsync backup now."},
 		"lake":         {notify.Alert{Event: notify.Behind, Work: "lake", Run: "r1", Since: at}, "the lake after night r1 failed", "Since ", "repair the cause; the next night tries again, or run placementsync lake publish --all now."},
-		"recovered":    {notify.Alert{Event: notify.Recovered, Work: "watch", Run: "r1", Since: at}, "the watch has caught up: it has night r1", "It was behind since 2026-11-20 02:00 UTC.", "nothing."},
+		"recovered":    {notify.Alert{Event: notify.Recovered, Work: "watch", Run: "r1", Since: at}, "the watch has caught up with night r1", "It was behind since 2026-11-20 02:00 UTC.", "nothing."},
 		"markup in the error": {notify.Alert{Event: notify.Failed, Run: "r1", Error: "answered 500: <!channel> <https://evil.example|log in> @all"},
 			"answered 500: \u2039!channel\u203a \u2039https://evil.example|log in\u203a @\u200ball", "Since ", "repair"},
 		"markup in a reason": {notify.Alert{Event: notify.Partial, Streams: []notify.Stream{{Stream: "orders", Standing: "carried", Reason: "<!here>"}}}, "orders is carried: \u2039!here\u203a", "Since ", "nothing"},
@@ -242,6 +243,7 @@ func TestNetworkErrorsContainNoSecret(t *testing.T) {
 	}
 }
 
+// TestHeartbeatStopsWithItsContext cancels the context during a request.
 func TestHeartbeatStopsWithItsContext(t *testing.T) {
 	t.Parallel()
 	ctx, stop := context.WithCancel(t.Context())

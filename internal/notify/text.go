@@ -10,7 +10,7 @@ import (
 	"placementsync/internal/plural"
 )
 
-// describe returns Text. Its lines are short enough for a telephone.
+// describe returns the value of Text. Its lines are short enough for a telephone.
 func (a Alert) describe() string {
 	const maxEvent, maxRows, maxAdvice = 300, 300, 300 // characters
 	lines := []string{"placementsync: " + sanitizeText(a.describeEvent(), maxEvent)}
@@ -34,7 +34,7 @@ func (a Alert) describeEvent() string {
 		if a.Work == Inbox {
 			return "the webhook inbox has room again: events are accepted"
 		}
-		return fmt.Sprintf("the %s has caught up: it has night %s", a.Work, a.Run)
+		return fmt.Sprintf("the %s has caught up with night %s", a.Work, a.Run)
 	case Partial:
 		return fmt.Sprintf("night %s is published, but partial: %s", a.Run, cmp.Or(a.Error, a.describeStreams()))
 	case Damaged:
@@ -61,7 +61,7 @@ func (a Alert) describeEvent() string {
 	return text + ": " + a.Error
 }
 
-// describeStreams lists the first incomplete streams with the beginning of the reason.
+// describeStreams lists the first incomplete streams, each with the beginning of its reason.
 func (a Alert) describeStreams() string {
 	const maxStreams, maxReason = 3, 90
 	var parts []string
@@ -124,9 +124,9 @@ func (a Alert) defaultAdvice() string {
 		return "nothing."
 	case Partial:
 		if a.Error != "" {
-			return "repair the cause; the next night completes it. placementsync verify lists the missing days."
+			return "repair the cause; the next night completes the failed step. placementsync verify lists the missing days."
 		}
-		return "nothing, if the next night reads them; else run placementsync check, which tests the token and the service."
+		return "nothing, if the next night reads these streams; else run placementsync check, which tests the token and the service."
 	case Damaged:
 		return "run placementsync verify --read-data, which prints the commands for the repair."
 	case Unverified:
@@ -160,8 +160,8 @@ var (
 	manyEscapes  = regexp.MustCompile(`\\{2,}`)
 )
 
-// sanitizeText cuts a text that may quote a response of the service. It breaks mentions and
-// links, and removes the escapes of nested quotes.
+// sanitizeText shortens a text that may quote a response of the service. It makes mentions and links
+// ineffective, and removes the escapes of nested quotes.
 func sanitizeText(s string, maxChars int) string {
 	s = strings.NewReplacer("<", "\u2039", ">", "\u203a").Replace(s)
 	s = manyEscapes.ReplaceAllString(escapedQuote.ReplaceAllString(s, `"`), `\`)

@@ -17,10 +17,10 @@ import (
 	"placementsync/internal/webhook"
 )
 
-// memoryReceiver is a receiver without a network, for tests with synctest.
-type memoryReceiver struct{ receiver *webhook.Receiver }
+// directReceiver is a receiver whose handler is called without a network, for tests with synctest.
+type directReceiver struct{ receiver *webhook.Receiver }
 
-func newMemoryReceiver(t *testing.T, dir string) memoryReceiver {
+func newDirectReceiver(t *testing.T, dir string) directReceiver {
 	t.Helper()
 	receiver, err := webhook.New(webhook.Config{Dir: dir, Secrets: []string{secret}}, slog.New(slog.DiscardHandler), time.Now)
 	must(t, err)
@@ -34,10 +34,10 @@ func newMemoryReceiver(t *testing.T, dir string) memoryReceiver {
 		}
 	})
 	synctest.Wait()
-	return memoryReceiver{receiver}
+	return directReceiver{receiver}
 }
 
-func (r memoryReceiver) send(id string) int {
+func (r directReceiver) send(id string) int {
 	body := strings.NewReader("{}")
 	req := httptest.NewRequest(http.MethodPost, "/hooks", body)
 	req.Header.Set("x-hook-event-id", id)
@@ -55,29 +55,29 @@ func BenchmarkDeliveries(b *testing.B) {
 	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 64}}
 	defer client.CloseIdleConnections()
 	body := `{"article_id":"` + strings.Repeat("a", 36) + `","notes":"` + strings.Repeat("x", 1000) + `","n":%d}`
-	took := make([]time.Duration, b.N)
+	durations := make([]time.Duration, b.N)
 	var failed atomic.Int64
-	var all sync.WaitGroup
+	var pending sync.WaitGroup
 	tick := time.NewTicker(time.Second / rate)
 	defer tick.Stop()
 	b.ResetTimer()
 	for i := range b.N {
 		<-tick.C
-		all.Go(func() {
+		pending.Go(func() {
 			start := time.Now()
 			resp, err := client.Do(d.request(delivery{id: fmt.Sprint(i), topic: webhook.StatusChanged, body: fmt.Sprintf(body, i)}))
 			if err != nil || resp.StatusCode != http.StatusNoContent {
 				failed.Add(1)
 				return
 			}
-			took[i] = time.Since(start)
+			durations[i] = time.Since(start)
 			_ = resp.Body.Close()
 		})
 	}
-	all.Wait()
+	pending.Wait()
 	b.StopTimer()
-	slices.Sort(took)
-	b.ReportMetric(float64(took[len(took)/2].Microseconds())/1e3, "p50-ms")
-	b.ReportMetric(float64(took[len(took)*99/100].Microseconds())/1e3, "p99-ms")
+	slices.Sort(durations)
+	b.ReportMetric(float64(durations[len(durations)/2].Microseconds())/1e3, "p50-ms")
+	b.ReportMetric(float64(durations[len(durations)*99/100].Microseconds())/1e3, "p99-ms")
 	b.ReportMetric(float64(failed.Load()), "failed")
 }

@@ -25,14 +25,14 @@ type memoryBudget struct {
 // readDeadliner is implemented by *http.ResponseController.
 type readDeadliner interface{ SetReadDeadline(time.Time) error }
 
-// body counts the bytes of a body while it is read. complete ends the reading. release
-// returns the memory.
+// body reserves memory for the bytes of a request body while they are read. The caller calls
+// complete after the last Read, and release when the bytes are no longer needed.
 type body struct {
 	budget *memoryBudget
 	from   io.Reader
 	conn   readDeadliner
 
-	held    int64
+	held    int64         // reserved bytes
 	element *list.Element // nil before the first byte, and when complete or evicted
 	evicted bool
 }

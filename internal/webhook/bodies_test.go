@@ -16,7 +16,7 @@ import (
 func TestStalledSendersDoNotBlockOthers(t *testing.T) {
 	const budget, senders, size = 4096, 12, 900
 	d := newFixture(t, webhook.Config{Secrets: []string{secret}, MaxInFlight: budget}).start()
-	answers := make(chan int, senders)
+	statuses := make(chan int, senders)
 	for range senders {
 		conn := d.dial()
 		_, err := fmt.Fprintf(conn, "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000\r\nX-Hook-Signature: %s\r\n\r\n%s",
@@ -24,14 +24,14 @@ func TestStalledSendersDoNotBlockOthers(t *testing.T) {
 		must(t, err)
 		go func() {
 			if response, err := http.ReadResponse(bufio.NewReader(conn), nil); err == nil {
-				answers <- response.StatusCode
+				statuses <- response.StatusCode
 				_ = response.Body.Close()
 			}
 		}()
 	}
 	requireEvicted := func(n int) {
 		for range n {
-			if status := <-answers; status != http.StatusServiceUnavailable {
+			if status := <-statuses; status != http.StatusServiceUnavailable {
 				t.Errorf("a stalled sender got status %d, want 503", status)
 			}
 		}
@@ -47,7 +47,7 @@ func TestStalledSendersDoNotBlockOthers(t *testing.T) {
 	}
 }
 
-// onDeadline is called when a read deadline is set.
+// onDeadline is a connection that calls a function when its read deadline is set.
 type onDeadline func()
 
 func (f onDeadline) SetReadDeadline(time.Time) error {
@@ -70,6 +70,7 @@ func TestUnsignedBodyIsNotRead(t *testing.T) {
 	}
 }
 
+// TestMemoryBudget reads bodies of 4 bytes with a budget of 10 bytes.
 func TestMemoryBudget(t *testing.T) {
 	var evicted []string
 	budget := webhook.NewMemoryBudget(10)
@@ -90,14 +91,14 @@ func TestMemoryBudget(t *testing.T) {
 	check("read the first body", read(first), true)
 	check("complete the first body", first.Complete(), true)
 	check("read the second body", read(second), true)
-	check("read the third body, which needs more than the rest", read(third), true)
-	check("evict the oldest incomplete body", evicted, []string{"second"})
+	check("read the third body, which is larger than the free budget", read(third), true)
+	check("evicted after the third body", evicted, []string{"second"})
 	check("read an evicted body", read(second), false)
 	check("complete an evicted body", second.Complete(), false)
 	third.Complete()
 	fourth := newBody("fourth", "4444")
 	check("read a fourth body while the others are complete", read(fourth), false)
-	check("evict the fourth body", evicted, []string{"second", "fourth"})
+	check("evicted after the fourth body", evicted, []string{"second", "fourth"})
 	for _, b := range []webhook.Body{first, second, third, fourth} {
 		b.Release()
 	}

@@ -26,7 +26,7 @@ func (e *InvalidError) Error() string {
 	return fmt.Sprintf("read an event of the topic %q: %s", e.Topic, e.Reason)
 }
 
-// envelope has the members that EventRecord adds to a body, named as the columns.
+// envelope contains the members that EventRecord adds to a body. Their names are the column names.
 type envelope struct {
 	EventID    string    `json:"event_id"`
 	Topic      string    `json:"topic"`
@@ -37,9 +37,9 @@ type envelope struct {
 	ContentText *string `json:"content_text,omitempty"`
 }
 
-// EventRecord returns an event as one JSON object: the unchanged members of its body, then
-// the members of the envelope, which override members of the same name. It returns an
-// *InvalidError if the body is not an event of its topic.
+// EventRecord returns an event as one JSON object. The object contains the unchanged members of the
+// body, and then the members of the envelope. A member of the envelope overrides a member of the body
+// with the same name. EventRecord returns an *InvalidError if the body is not an event of its topic.
 func EventRecord(e stream.Event) ([]byte, error) {
 	body := bytes.TrimSpace(e.Body)
 	if !json.Valid(body) {
@@ -48,11 +48,11 @@ func EventRecord(e stream.Event) ([]byte, error) {
 	if body[0] != '{' {
 		return nil, &InvalidError{e.Topic, "the body is not an object"}
 	}
-	more := envelope{EventID: e.ID, Topic: e.Topic, Source: nilIfEmpty(e.Source), SentAt: nilIfEmpty(e.Sent), ReceivedAt: e.Received}
-	if err := checkTopic(e, body, &more); err != nil {
+	added := envelope{EventID: e.ID, Topic: e.Topic, Source: nilIfEmpty(e.Source), SentAt: nilIfEmpty(e.Sent), ReceivedAt: e.Received}
+	if err := checkTopic(e, body, &added); err != nil {
 		return nil, err
 	}
-	tail, err := json.Marshal(more)
+	tail, err := json.Marshal(added)
 	if err != nil {
 		return nil, fmt.Errorf("encode the envelope of event %q: %w", e.ID, err)
 	}
@@ -64,10 +64,9 @@ func EventRecord(e stream.Event) ([]byte, error) {
 	return tail, nil
 }
 
-// checkTopic returns an error for a body without the id that its topic requires, and sets
-// the text of a comment. The decoder of the night handles other missing or malformed
-// members.
-func checkTopic(e stream.Event, body []byte, more *envelope) error {
+// checkTopic returns an error for a body without the id that its topic requires. For a comment it
+// sets added.ContentText. Other missing or malformed members are left to the decoder of the night.
+func checkTopic(e stream.Event, body []byte, added *envelope) error {
 	if e.Topic == StatusChanged {
 		if article, _ := EventTargets(e); article == "" {
 			return &InvalidError{e.Topic, "the body has no article_id"}
@@ -86,7 +85,7 @@ func checkTopic(e stream.Event, body []byte, more *envelope) error {
 	}
 	if len(comment.Content) > 0 && string(comment.Content) != "null" {
 		text := PlainText(comment.Content)
-		more.ContentText = &text
+		added.ContentText = &text
 	}
 	return nil
 }

@@ -22,7 +22,7 @@ type delivery struct {
 	stale bool
 	// window is the time within which the same topic and body mean the same event.
 	window time.Duration
-	// result is the result if the batch is written.
+	// result is the result of the delivery, unless the batch cannot be written.
 	result string
 	// done receives one outcome.
 	done chan outcome
@@ -34,8 +34,8 @@ type outcome struct {
 	err    error
 }
 
-// committer is the only writer of the journal. Deliveries that arrive during a sync share
-// the next one, so that each waits for at most two syncs.
+// committer is the only writer of the journal. Deliveries that arrive during a sync share the next
+// sync, so that each delivery waits for at most two syncs.
 type committer struct {
 	cfg   Config
 	queue chan *delivery
@@ -91,7 +91,7 @@ func openCommitter(cfg Config, window time.Duration, state *atomic.Pointer[Inbox
 	return c, nil
 }
 
-// run commits deliveries until ctx is done. Then it commits the queued ones and seals the
+// run commits deliveries until ctx is done. Then it commits the queued deliveries and seals the
 // segment.
 func (c *committer) run(ctx context.Context) error {
 	age, measure := time.NewTicker(segmentAge), time.NewTicker(measureEvery)
@@ -118,7 +118,7 @@ func (c *committer) run(ctx context.Context) error {
 	}
 }
 
-// commitBatch writes the first delivery and the queued ones with one sync.
+// commitBatch writes the first delivery and the queued deliveries with one sync.
 func (c *committer) commitBatch(first *delivery) {
 	c.batch, c.lines = c.batch[:0], c.lines[:0]
 	c.addToBatch(first)
@@ -168,8 +168,8 @@ func (c *committer) addToBatch(d *delivery) {
 }
 
 // writeLines appends the lines to the segment and syncs it. After a failed write the segment is
-// sealed, because it may end in a torn line. If it has no acknowledged line, it is removed, because
-// a full disk would otherwise leave a segment for each batch.
+// sealed, because it may end in a torn line. A segment without acknowledged lines is removed instead.
+// Otherwise a full disk would leave a segment for each batch.
 func (c *committer) writeLines() error {
 	if c.open != nil && c.open.size >= c.cfg.SegmentBytes {
 		c.sealOpen()

@@ -18,7 +18,7 @@ import (
 	"placementsync/internal/webhook"
 )
 
-// faultyDisk counts the steps after failAtStep. Step number failAt returns an error.
+// faultyDisk counts the steps after a call of failAtStep. The step with the number failAt fails.
 type faultyDisk struct {
 	mu     sync.Mutex
 	armed  bool

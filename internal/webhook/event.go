@@ -54,7 +54,7 @@ func boundedHeader(text string) string {
 }
 
 // isFresh reports whether the timestamp of the envelope differs from now by at most maxAge.
-// A time in the future is limited too, because it would be accepted for longer than maxAge.
+// A timestamp in the future is limited too, because it would be accepted for longer than maxAge.
 // An event without a valid timestamp is not fresh.
 func isFresh(e stream.Event, maxAge time.Duration) bool {
 	if maxAge <= 0 {

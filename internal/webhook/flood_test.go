@@ -52,6 +52,7 @@ func TestCapturedBodyDoesNotFillTheInbox(t *testing.T) {
 	for i := range 200 {
 		statuses[send(fmt.Sprint("forged", i), fmt.Sprint("topic", i))]++
 	}
+	// A body is stored under at most 8 topics, and the genuine delivery used one of them.
 	if want := map[int]int{http.StatusNoContent: 7, http.StatusUnauthorized: 193}; !cmp.Equal(want, statuses) {
 		t.Errorf("numbers of statuses under 200 topics are %v, want %v", statuses, want)
 	}
@@ -75,18 +76,18 @@ func TestSameBodyLaterIsAnotherEvent(t *testing.T) {
 	}{
 		{0, "created", webhook.CommentCreated, `{"id":"c"}`},
 		{0, "updated", webhook.CommentUpdated, `{"id":"c"}`},
-		{0, "a space more", webhook.CommentUpdated, `{"id":"c"} `},
+		{0, "with a space", webhook.CommentUpdated, `{"id":"c"} `},
 		{0, "again", webhook.CommentUpdated, `{"id":"c"}`},
-		{59 * time.Minute, "after a while", webhook.CommentUpdated, `{"id":"c"}`},
+		{59 * time.Minute, "59 minutes later", webhook.CommentUpdated, `{"id":"c"}`},
 		{time.Minute, "an hour later", webhook.CommentUpdated, `{"id":"c"}`},
-		{time.Minute, "and again", webhook.CommentUpdated, `{"id":"c"}`},
+		{time.Minute, "an hour and a minute later", webhook.CommentUpdated, `{"id":"c"}`},
 	} {
 		d.now = d.now.Add(hook.after)
 		if got := d.send(delivery{id: hook.id, topic: hook.topic, body: hook.body}); got != http.StatusNoContent {
 			t.Fatalf("%s got status %d, want 204", hook.id, got)
 		}
 	}
-	if diff := cmp.Diff([]string{"created", "updated", "a space more", "an hour later"}, storedIDs(t, d.dir)); diff != "" {
+	if diff := cmp.Diff([]string{"created", "updated", "with a space", "an hour later"}, storedIDs(t, d.dir)); diff != "" {
 		t.Errorf("stored ids (-want +got):\n%s", diff)
 	}
 }

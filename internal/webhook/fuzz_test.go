@@ -40,10 +40,10 @@ func FuzzPlainText(f *testing.F) {
 			return
 		}
 		rest := removeSpace(got)
-		for _, leaf := range collectTexts(nil, root) {
-			_, after, found := strings.Cut(rest, removeSpace(leaf))
+		for _, text := range collectTexts(nil, root) {
+			_, after, found := strings.Cut(rest, removeSpace(text))
 			if !found {
-				t.Fatalf("the text %q lacks %q", got, leaf)
+				t.Fatalf("the text %q lacks %q, or has it in another order", got, text)
 			}
 			rest = after
 		}
@@ -54,7 +54,8 @@ func removeSpace(text string) string {
 	return strings.Join(strings.FieldsFunc(text, unicode.IsSpace), "")
 }
 
-// collectTexts returns the texts of a document in order.
+// collectTexts returns the texts of a document in order. It is a second, simpler implementation of
+// PlainText.
 func collectTexts(found []string, node any) []string {
 	switch node := node.(type) {
 	case string:
@@ -82,14 +83,14 @@ func collectTexts(found []string, node any) []string {
 	return found
 }
 
-// FuzzRecord checks that a record has the members of its body, with all digits, and the
-// members of the delivery, which replace members of the body.
+// FuzzRecord checks that a record contains the members of its body, with all digits, and the members
+// of the envelope. A member of the envelope replaces a member of the body.
 func FuzzRecord(f *testing.F) {
 	f.Add(webhook.StatusChanged, []byte(`{"article_id":"a","n":1.50,"n":2e400}`))
 	f.Add(webhook.CommentCreated, []byte(` {"id":"c","content":{"type":"doc"},"event_id":"forged"} `))
 	f.Add("x", []byte(`{"id":5}`))
 	f.Fuzz(func(t *testing.T, topic string, body []byte) {
-		topic = strings.ToValidUTF8(topic, "\uFFFD") // the receiver does the same
+		topic = strings.ToValidUTF8(topic, "\uFFFD") // as the receiver does
 		record, err := webhook.EventRecord(stream.Event{ID: "e", Topic: topic, Body: body})
 		if err != nil {
 			if invalid := (*webhook.InvalidError)(nil); !errors.As(err, &invalid) {
@@ -147,7 +148,7 @@ func FuzzSignature(f *testing.F) {
 }
 
 // FuzzReceiver sends any delivery to a running receiver. A signed delivery must get 204 if it is
-// fresh or known, unless its body was sent with many topics. All others must get 401 or 413.
+// fresh or known, unless its body was sent with many topics. Other deliveries must get 401 or 413.
 func FuzzReceiver(f *testing.F) {
 	f.Add("", "e1", "t", "2026-11-20T01:58:00Z", []byte("{}"), true)
 	f.Add("v0=00", "", "t", "2026-11-20T02:05:00.5", []byte("{"), false)
@@ -203,8 +204,8 @@ func isTimely(timestamp string, now time.Time) bool {
 	return false
 }
 
-// FuzzJournal lands a segment of arbitrary bytes and checks that landing does not change its
-// events.
+// FuzzJournal lands a segment of arbitrary bytes, and checks that the landed events are the events of
+// the segment.
 func FuzzJournal(f *testing.F) {
 	f.Add([]byte("{}\n"))
 	f.Add([]byte(`{"id":"a","received":"2026-11-20T02:00:00Z","body":"e30=","sum":"00000000"}` + "\n"))

@@ -18,11 +18,11 @@ type InboxState struct {
 	FullSince time.Time
 }
 
-// maxEnvelope is an upper limit for the bytes of a line besides its body.
+// maxEnvelope is an upper limit for the bytes of a line without its body.
 const maxEnvelope = 16 << 10
 
-// gauge has the size of the inbox. The committer adds to the inbox; nights, also of other
-// processes, empty it.
+// gauge contains the size of the inbox. The committer adds to the inbox. Nights of this and of other
+// processes empty it.
 type gauge struct {
 	dir   string
 	owner Owner

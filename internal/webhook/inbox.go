@@ -12,13 +12,13 @@ import (
 	"placementsync/internal/durable"
 )
 
-// Batch has the events that a night took from the inbox. They are copied to a folder of the run,
-// so that the run can be resumed or replayed. After the publish they are removed from the inbox.
+// Batch contains the events that a night took from the inbox. Land copies them to a folder of the run,
+// so that the run can be resumed or replayed. After the publish, Empty removes them from the inbox.
 type Batch struct {
 	disk          durable.Disk
 	inbox, folder string
 	sealed        []string // names of the landed sealed segments
-	// landed has the number of landed bytes of open segments, by the name that the
+	// landed contains the number of landed bytes of open segments, by the name that the
 	// segment will have when it is sealed.
 	landed map[string]int64
 }
@@ -35,7 +35,7 @@ func Land(disk durable.Disk, inbox, folder string) (Batch, error) {
 		if err = disk.MakeFolder(folder, privateDir); err == nil {
 			err = b.landSegments(names)
 		}
-		// The receiver renamed a segment after it was listed.
+		// A segment that the receiver renamed after it was listed is missing.
 		if errors.Is(err, fs.ErrNotExist) && attempt < 5 {
 			continue
 		}
@@ -66,7 +66,7 @@ func (b *Batch) landSegments(names []string) error {
 	return nil
 }
 
-// copyLines copies the intact complete lines of an open segment.
+// copyLines copies the complete and undamaged lines of an open segment.
 func (b *Batch) copyLines(from, to string) error {
 	var intact bytes.Buffer
 	var size int64

@@ -19,10 +19,9 @@ import (
 	"placementsync/internal/stream"
 )
 
-// The journal is a folder of segments, which are files of lines. The name of the open
-// segment ends in ".open", that of a sealed one in ".log". A process does not append to a
-// segment of another process, nor after a failed write, so only the last line of a segment
-// can be torn.
+// The journal is a folder of segments, which are files of lines. The name of the open segment ends
+// in ".open". The names of sealed segments end in ".log". A process appends only to its own segment,
+// and never after a failed write, so only the last line of a segment can be torn.
 const (
 	openSuffix   = ".open"
 	sealedSuffix = ".log"
@@ -186,8 +185,8 @@ type segment struct {
 	size int64
 }
 
-// newSegment creates a segment and syncs its folder, so that acknowledged lines are never in
-// a file without a durable name.
+// newSegment creates a segment and syncs its folder, so that a crash cannot remove the name of a file
+// with acknowledged lines. If the name exists already, it tries the next nanosecond.
 func newSegment(disk durable.Disk, dir string, now time.Time) (*segment, error) {
 	for at := now.UTC(); ; at = at.Add(1) {
 		path := filepath.Join(dir, at.Format(segmentName)+openSuffix)

@@ -83,12 +83,15 @@ func TestDamagedLineKeepsOtherLines(t *testing.T) {
 		spoiled := bytes.Clone(data)
 		spoiled[at] ^= 0x20
 		must(t, os.WriteFile(segment, spoiled, 0o600))
+		// A changed newline damages two of the three lines.
 		if got := len(storedIDs(t, filepath.Dir(segment))); got < 1 {
 			t.Fatalf("with a changed bit at %d of %d, got %d events, want at least 1", at, len(data), got)
 		}
 	}
 }
 
+// TestEmptyKeepsTheOpenSegment lands and empties an inbox several times. WaitingBytes must not count
+// the published events in the open segment.
 func TestEmptyKeepsTheOpenSegment(t *testing.T) {
 	d := newFixture(t, webhook.Config{Secrets: []string{secret}, SegmentBytes: 1}).start()
 	for _, id := range []string{"a", "b"} {
@@ -99,7 +102,7 @@ func TestEmptyKeepsTheOpenSegment(t *testing.T) {
 	must(t, err)
 	d.send(eventOf("c"))
 	if diff := cmp.Diff([]string{"a", "b"}, storedIDs(t, folder)); diff != "" {
-		t.Errorf("landed (-want +got):\n%s", diff)
+		t.Errorf("landed ids (-want +got):\n%s", diff)
 	}
 	must(t, batch.Empty())
 	if got := storedIDs(t, d.dir); !cmp.Equal(got, []string{"b", "c"}) {
@@ -113,7 +116,7 @@ func TestEmptyKeepsTheOpenSegment(t *testing.T) {
 	}
 	must(t, batch.Empty())
 	if diff := cmp.Diff([]string{"a", "b", "c"}, storedIDs(t, folder)); diff != "" {
-		t.Errorf("landed the second time (-want +got):\n%s", diff)
+		t.Errorf("ids landed the second time (-want +got):\n%s", diff)
 	}
 	if waiting, all := waitingIn(t, d.dir); waiting != 0 || all == 0 {
 		t.Errorf("%d of %d bytes wait, want none: all events were published", waiting, all)
@@ -160,14 +163,14 @@ func TestLandWithoutInboxCreatesNoFolder(t *testing.T) {
 	must(t, err)
 	must(t, batch.Empty())
 	if _, err := os.Stat(folder); !os.IsNotExist(err) {
-		t.Errorf("got %v for the folder of the night, want that it does not exist", err)
+		t.Errorf("got %v for the folder of the night, want an error that it does not exist", err)
 	}
 }
 
 func TestOldSegmentIsSealed(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "inbox")
 	synctest.Test(t, func(t *testing.T) {
-		d := newMemoryReceiver(t, dir)
+		d := newDirectReceiver(t, dir)
 		if got := d.send("a"); got != http.StatusNoContent {
 			t.Fatalf("got status %d, want 204", got)
 		}

@@ -14,9 +14,9 @@ const (
 	// recognizes it by its id.
 	generationSize = 1 << 16
 	// minWindow is the shortest window. Within the window, a repeated topic and body mean the
-	// same event, regardless of the id. Different events differ in the times in their bodies. If
-	// two events had the same body, only the first would be stored. The next night would read
-	// the changed record nevertheless.
+	// same event, regardless of the id. Real events differ, because their bodies contain times.
+	// If two events had the same body nevertheless, only the first would be stored, and the next
+	// night would still read the changed record.
 	minWindow = time.Hour
 	// maxTopics is the number of topics under which one body is stored within the window.
 	// Comments have three topics.
@@ -45,8 +45,8 @@ func markOf(e stream.Event) mark {
 	return mark{fingerprintOf([]byte(e.ID)), fingerprintOf([]byte(e.Topic)), fingerprintOf(e.Body), e.Received.UnixNano()}
 }
 
-// memory has the ids, topics and bodies of recent events. The signature covers only the
-// body, so an attacker can repeat a captured delivery with any id, topic and timestamp.
+// memory contains the ids, topics and bodies of recent events. The signature covers only the body,
+// so an attacker can repeat a captured delivery with any id, topic and timestamp.
 type memory struct {
 	ids    generations[struct{}]
 	bodies generations[[]storedTopic]

@@ -101,12 +101,12 @@ type Receiver struct {
 	committer atomic.Pointer[committer]
 	inbox     atomic.Pointer[InboxState]
 	ready     chan struct{}
-	// logLimits limits the log lines of each result. Strangers can send unsigned requests
-	// at any rate, and more log lines would make a full disk worse.
+	// logLimits limits the log lines of each result, because strangers can send unsigned
+	// requests at any rate, and because log lines fill a full disk further.
 	logLimits map[string]*rate.Sometimes
 }
 
-// policy has the settings that Reload changes.
+// policy contains the settings that Reload changes.
 type policy struct {
 	keys   [][]byte
 	maxAge time.Duration
@@ -141,7 +141,8 @@ func (r *Receiver) Reload(secrets []string, maxAge time.Duration) error {
 	return nil
 }
 
-// Counts returns the number of deliveries since the start, by result. It has all results.
+// Counts returns the number of deliveries since the start, by result. Results without deliveries have
+// the number 0.
 func (r *Receiver) Counts() map[string]uint64 {
 	counts := map[string]uint64{}
 	for result, n := range r.counts {
@@ -194,9 +195,9 @@ func (r *Receiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	}
 }
 
-// receiveDelivery reads a delivery and waits until it is committed. It does not read the body
-// of a request without a signature, parses no header before the signature is verified, and
-// never parses the body, which is left to the night.
+// receiveDelivery reads a delivery and waits until it is committed. It does not read the body of a
+// request without a signature. It parses no other header before the signature is verified. It never
+// parses the body, because the night does that.
 func (r *Receiver) receiveDelivery(w http.ResponseWriter, req *http.Request, p *policy) (stream.Event, outcome) {
 	signature := strings.Join(req.Header.Values(headerSignature), ",")
 	if len(parseSignatures(signature)) == 0 {
@@ -205,7 +206,7 @@ func (r *Receiver) receiveDelivery(w http.ResponseWriter, req *http.Request, p *
 	control := http.NewResponseController(w)
 	reader := &body{budget: r.bodies, from: http.MaxBytesReader(w, req.Body, r.cfg.MaxBody), conn: control}
 	defer reader.release()
-	// A test server does not support deadlines.
+	// An httptest.ResponseRecorder does not support deadlines.
 	if err := control.SetReadDeadline(time.Now().Add(readTimeout)); err != nil && !errors.Is(err, http.ErrNotSupported) {
 		return stream.Event{}, outcome{BadRequest, fmt.Errorf("receive a webhook: %w", err)}
 	}
@@ -225,8 +226,8 @@ func (r *Receiver) receiveDelivery(w http.ResponseWriter, req *http.Request, p *
 	return e, r.awaitCommit(req.Context(), &delivery{event: e, mark: markOf(e), stale: !isFresh(e, p.maxAge), window: windowOf(p.maxAge), done: make(chan outcome, 1)})
 }
 
-// awaitCommit waits until a delivery is on disk. After a timeout the delivery may still be
-// stored; its retry is then a replay.
+// awaitCommit waits until a delivery is on disk. After a timeout the delivery may still be stored. Its
+// retry is then a known event.
 func (r *Receiver) awaitCommit(ctx context.Context, d *delivery) outcome {
 	c := r.committer.Load()
 	if c == nil {

@@ -35,7 +35,7 @@ type fixture struct {
 	stop     func()
 }
 
-// owner calls the functions that are set.
+// owner is a webhook.Owner that calls the functions in its fields. Nil means no limit and no call.
 type owner struct {
 	limit  func(bytes int64) int64
 	stored func(stream.Event)
@@ -98,7 +98,8 @@ func (d *fixture) start() *fixture {
 	return d
 }
 
-// delivery is one POST. Empty headers are omitted, but an empty signature means the valid one.
+// delivery is one request. An empty method means POST, and an empty signature means the valid one.
+// Other empty headers are omitted.
 type delivery struct {
 	method, id, topic, body string
 	signature               string
@@ -115,6 +116,7 @@ func sign(key, body string) string {
 	return "v0=" + hex.EncodeToString(mac.Sum(nil))
 }
 
+// unsigned is the signature of a delivery without the header.
 const unsigned = "none"
 
 func (d *fixture) request(hook delivery) *http.Request {
@@ -190,7 +192,7 @@ func TestSignatures(t *testing.T) {
 		{"another scheme", "v1=" + good[3:], http.StatusUnauthorized},
 		{"cut short", good[:len(good)-2], http.StatusUnauthorized},
 		{"too long", good + "00", http.StatusUnauthorized},
-		{"no hex", "v0=" + strings.Repeat("g", 64), http.StatusUnauthorized},
+		{"not hex", "v0=" + strings.Repeat("g", 64), http.StatusUnauthorized},
 		{"a header above the limit", strings.Repeat("v0=00,", 2000) + good, http.StatusUnauthorized},
 	}
 	d := newFixture(t, webhook.Config{Secrets: []string{secret, "second"}}).start()
@@ -267,7 +269,7 @@ func TestMethodsAndBodies(t *testing.T) {
 		{"a PUT", delivery{method: http.MethodPut, body: "{}"}, http.StatusMethodNotAllowed},
 		{"a body that is too large", delivery{body: long}, http.StatusRequestEntityTooLarge},
 		{"a body as large as allowed", delivery{id: "1", body: long[1:]}, http.StatusNoContent},
-		{"no JSON", delivery{id: "2", topic: webhook.StatusChanged, body: "<xml/>"}, http.StatusNoContent},
+		{"not JSON", delivery{id: "2", topic: webhook.StatusChanged, body: "<xml/>"}, http.StatusNoContent},
 		{"an empty body", delivery{id: "3", topic: webhook.CommentCreated}, http.StatusNoContent},
 		{"an unknown topic", delivery{id: "4", topic: "order.paid", body: "{}"}, http.StatusNoContent},
 		{"no topic", delivery{id: "5", body: "[]"}, http.StatusNoContent},
@@ -299,8 +301,8 @@ func TestTimestamps(t *testing.T) {
 		{"the service's clock is ahead", at(4 * time.Minute), http.StatusNoContent},
 		{"older than allowed", at(-5*time.Minute - time.Millisecond), http.StatusUnauthorized},
 		{"from the far future", at(6 * time.Minute), http.StatusUnauthorized},
-		{"none", "", http.StatusUnauthorized},
-		{"no time", "yesterday", http.StatusUnauthorized},
+		{"no timestamp", "", http.StatusUnauthorized},
+		{"not a time", "yesterday", http.StatusUnauthorized},
 		{"seconds since 1970", fmt.Sprint(d.now.Unix()), http.StatusUnauthorized},
 	}
 	for _, c := range cases {
@@ -317,7 +319,8 @@ func TestTimestamps(t *testing.T) {
 	})
 }
 
-// startStrict is start for a receiver that checks timestamps.
+// startStrict is like start. It sets the limit for timestamps afterwards, because the first event has
+// no timestamp.
 func (d *fixture) startStrict(maxAge time.Duration) {
 	must(d.t, d.receiver.Reload([]string{secret}, 0))
 	d.start()
@@ -411,20 +414,21 @@ func TestTheEnvelopeIsKeptWithTheExactBytes(t *testing.T) {
 	t.Error("the inbox lacks the event")
 }
 
+// TestUnwrittenEventIsNotAcknowledged removes the folder of the inbox during one delivery.
 func TestUnwrittenEventIsNotAcknowledged(t *testing.T) {
 	d := newFixture(t, webhook.Config{Secrets: []string{secret}}).start()
 	d.stop()
 	blocked := newFixture(t, webhook.Config{Dir: d.dir, Secrets: []string{secret}}).start()
 	// Without the folder no segment can be created.
 	must(t, os.Rename(d.dir, d.dir+".away"))
-	if got := blocked.send(delivery{id: "lost?", body: "{}"}); got != http.StatusServiceUnavailable {
+	if got := blocked.send(delivery{id: "repeated", body: "{}"}); got != http.StatusServiceUnavailable {
 		t.Errorf("got status %d, want 503", got)
 	}
 	must(t, os.Rename(d.dir+".away", d.dir))
-	if got := blocked.send(delivery{id: "lost?", body: "{}"}); got != http.StatusNoContent {
+	if got := blocked.send(delivery{id: "repeated", body: "{}"}); got != http.StatusNoContent {
 		t.Errorf("the retry got status %d, want 204", got)
 	}
-	if diff := cmp.Diff([]string{"lost?"}, storedIDs(t, d.dir)); diff != "" {
+	if diff := cmp.Diff([]string{"repeated"}, storedIDs(t, d.dir)); diff != "" {
 		t.Errorf("stored ids (-want +got):\n%s", diff)
 	}
 }

@@ -10,17 +10,17 @@ import (
 const (
 	// maxDepth limits the nesting of a document. Deeper nodes are omitted.
 	maxDepth = 64
-	// maxText is in bytes. Indented lists could make the text many times as long as the
-	// document.
+	// maxText limits the text in bytes, because indented lists can make the text many times as
+	// long as the document.
 	maxText = 1 << 20
 	// omitted replaces text beyond a limit.
 	omitted = "…"
 )
 
 // PlainText converts the rich text of a comment (spec 6.3). Paragraphs and other blocks
-// become lines, breaks become line ends, and list items become lines with a mark. Mentions
-// keep their names and links their addresses. Unknown nodes are replaced by the text in them.
-// A JSON string is returned as text; the text of other values is empty.
+// become lines, breaks become line ends, and list items become lines with a bullet or a number.
+// Mentions keep their names and links their addresses. Unknown nodes are replaced by the text in
+// them. The text of a JSON string is the string. Numbers, booleans and null have an empty text.
 func PlainText(document []byte) string {
 	var root any
 	if json.Unmarshal(document, &root) != nil {
@@ -34,11 +34,11 @@ func PlainText(document []byte) string {
 // flattener writes a document as lines.
 type flattener struct {
 	text strings.Builder
-	// atLineStart is set before the first text of a line. Each line begins with indent, or
-	// with mark if that is not empty.
-	atLineStart  bool
-	indent, mark string
-	full         bool
+	// atLineStart is set before the first text of a line. Each line begins with indent, or with
+	// bullet if bullet is not empty.
+	atLineStart    bool
+	indent, bullet string
+	full           bool // maxText is reached
 }
 
 // writeNode writes a node or a list of nodes.
@@ -103,10 +103,11 @@ func (f *flattener) writeTyped(n map[string]any, depth int) {
 	}
 }
 
-// writeList writes a mark before the first line of each item and indents its other lines.
+// writeList writes a bullet or a number before the first line of each item, and indents the other
+// lines.
 func (f *flattener) writeList(n map[string]any, ordered bool, depth int) {
-	items, many := n["content"].([]any)
-	if !many {
+	items, isList := n["content"].([]any)
+	if !isList {
 		items = []any{n["content"]}
 	}
 	attrs, _ := n["attrs"].(map[string]any)
@@ -117,18 +118,18 @@ func (f *flattener) writeList(n map[string]any, ordered bool, depth int) {
 	f.endLine()
 	outer := f.indent
 	for i, item := range items {
-		mark := "- "
+		bullet := "- "
 		if ordered {
-			mark = strconv.Itoa(int(first)+i) + ". "
+			bullet = strconv.Itoa(int(first)+i) + ". "
 		}
-		f.indent, f.mark = outer+strings.Repeat(" ", len(mark)), outer+mark
+		f.indent, f.bullet = outer+strings.Repeat(" ", len(bullet)), outer+bullet
 		f.writeNode(item, depth+1)
 		f.endLine()
 	}
-	f.indent, f.mark = outer, ""
+	f.indent, f.bullet = outer, ""
 }
 
-// endLine begins a new line, unless the current one is empty.
+// endLine begins a new line, unless the current line is empty.
 func (f *flattener) endLine() {
 	if !f.atLineStart {
 		f.breakLine()
@@ -157,10 +158,10 @@ func (f *flattener) write(text string) {
 		return
 	}
 	if f.atLineStart {
-		if f.mark == "" {
-			f.mark = f.indent
+		if f.bullet == "" {
+			f.bullet = f.indent
 		}
-		text, f.mark, f.atLineStart = f.mark+text, "", false
+		text, f.bullet, f.atLineStart = f.bullet+text, "", false
 	}
 	if f.text.Len()+len(text) > maxText {
 		f.full = true
@@ -177,7 +178,8 @@ func truncateText(text string, n int) string {
 	return text[:min(max(n, 0), len(text))]
 }
 
-// textAttribute returns the first named attribute or member of a node that is a text.
+// textAttribute returns the first of the named attributes of a node that is a string and not empty.
+// If there is none, it returns the first such member of the node itself.
 func textAttribute(n map[string]any, names ...string) string {
 	attrs, _ := n["attrs"].(map[string]any)
 	for _, from := range []map[string]any{attrs, n} {

@@ -24,17 +24,17 @@ func TestRichTextBecomesPlain(t *testing.T) {
 		{"a list of one item without brackets", doc(`{"type":"bulletList","content":{"type":"listItem","content":[{"type":"text","text":"a"}]}}`), "- a"},
 		{"a mention", doc(`{"type":"paragraph","content":[{"type":"text","text":"Ask "},{"type":"mention","attrs":{"id":"u1","label":"Ada"}},{"type":"text","text":"."}]}`), "Ask @Ada."},
 		{"a link", doc(`{"type":"paragraph","content":[{"type":"text","text":"draft","marks":[{"type":"link","attrs":{"href":"https://example.com/d"}}]}]}`), "draft (https://example.com/d)"},
-		{"a bare link", doc(`{"type":"paragraph","content":[{"type":"text","text":"https://example.com","marks":[{"type":"link","attrs":{"href":"https://example.com"}}]}]}`), "https://example.com"},
+		{"a link whose text is its address", doc(`{"type":"paragraph","content":[{"type":"text","text":"https://example.com","marks":[{"type":"link","attrs":{"href":"https://example.com"}}]}]}`), "https://example.com"},
 		{"an image", doc(`{"type":"image","attrs":{"src":"https://example.com/i.png","alt":"the chart"}}`), "the chart"},
 		{"an unknown block", doc(`{"type":"panel","content":[{"type":"paragraph","content":[{"type":"text","text":"inside"}]}]}`), "inside"},
 		{"an unknown inline node", doc(`{"type":"paragraph","content":[{"type":"text","text":"a"},{"type":"date","text":"1 May"}]}`), "a1 May"},
 		{"a rule", doc(`{"type":"paragraph","content":[{"type":"text","text":"a"}]},{"type":"horizontalRule"},{"type":"paragraph","content":[{"type":"text","text":"b"}]}`), "a\n---\nb"},
 		{"an empty document", doc(``), ""},
 		{"an empty paragraph", doc(`{"type":"paragraph"},{"type":"paragraph","content":[{"type":"text","text":"b"}]}`), "b"},
-		{"a plain text", `"as the endpoint has it"`, "as the endpoint has it"},
+		{"a JSON string", `"as the endpoint has it"`, "as the endpoint has it"},
 		{"nodes of wrong types", doc(`7,null,"x",{"type":9,"content":{"type":"text","text":"y"}},{"type":"text","text":5,"marks":"z"}`), "x\ny"},
 		{"a number", `5`, ""},
-		{"no JSON", `{`, ""},
+		{"not JSON", `{`, ""},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -48,7 +48,7 @@ func TestRichTextBecomesPlain(t *testing.T) {
 func TestRichTextIsBounded(t *testing.T) {
 	deep := strings.Repeat(`{"type":"x","content":[`, 4000) + `{"type":"text","text":"deep"}` + strings.Repeat("]}", 4000)
 	if got := webhook.PlainText([]byte(deep)); got != "…" {
-		t.Errorf("a deep document became %q, want only the mark of omitted text", got)
+		t.Errorf("a deep document became %q, want %q", got, "…")
 	}
 	item := `{"type":"listItem","content":["a\n` + strings.Repeat("b\\n", 20_000) + `"]}`
 	lists := strings.Repeat(`{"type":"bulletList","content":[`, 30) + strings.ReplaceAll(item, "\n", "\\n") + strings.Repeat("]}", 30)
@@ -65,7 +65,7 @@ func TestRecords(t *testing.T) {
 		{"a number for an id", webhook.StatusChanged, `{"article_id":7}`, `{"article_id":7,` + tail + `}`},
 		{"a comment", webhook.CommentUpdated, `{"id":"c","content":{"type":"doc","content":[{"type":"text","text":"hi"}]}}`,
 			`{"id":"c","content":{"type":"doc","content":[{"type":"text","text":"hi"}]},` + tail + `,"content_text":"hi"}`},
-		{"a comment without contents", webhook.CommentArchived, `{"id":"c","content":null}`, `{"id":"c","content":null,` + tail + `}`},
+		{"a comment with null as content", webhook.CommentArchived, `{"id":"c","content":null}`, `{"id":"c","content":null,` + tail + `}`},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -81,13 +81,13 @@ func TestRecords(t *testing.T) {
 
 func TestEventRecordRejectsInvalidBodies(t *testing.T) {
 	for name, e := range map[string]stream.Event{
-		"no JSON":                      {Topic: webhook.StatusChanged, Body: []byte("article_id=1")},
-		"an empty body":                {Topic: webhook.StatusChanged},
-		"two objects":                  {Topic: webhook.StatusChanged, Body: []byte(`{"article_id":"a"}{}`)},
-		"a list":                       {Topic: webhook.StatusChanged, Body: []byte(`["a"]`)},
-		"a status without its article": {Topic: webhook.StatusChanged, Body: []byte(`{"status":{"prefix":"x"}}`)},
-		"an article that is an object": {Topic: webhook.StatusChanged, Body: []byte(`{"article_id":{}}`)},
-		"a comment without reference":  {Topic: webhook.CommentCreated, Body: []byte(`{"content":"x"}`)},
+		"not JSON":                        {Topic: webhook.StatusChanged, Body: []byte("article_id=1")},
+		"an empty body":                   {Topic: webhook.StatusChanged},
+		"two objects":                     {Topic: webhook.StatusChanged, Body: []byte(`{"article_id":"a"}{}`)},
+		"a list":                          {Topic: webhook.StatusChanged, Body: []byte(`["a"]`)},
+		"a status without article_id":     {Topic: webhook.StatusChanged, Body: []byte(`{"status":{"prefix":"x"}}`)},
+		"an article_id that is an object": {Topic: webhook.StatusChanged, Body: []byte(`{"article_id":{}}`)},
+		"a comment without id":            {Topic: webhook.CommentCreated, Body: []byte(`{"content":"x"}`)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var invalid *webhook.InvalidError

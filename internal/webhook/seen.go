@@ -11,11 +11,11 @@ import (
 	"time"
 )
 
-// When a night empties the inbox, it writes the marks of the removed events to one file in
-// the folder seen. Marks consist of hashes and contain no data of an event.
+// When a night empties the inbox, it writes the marks of the removed events to a file in the folder
+// "seen". A mark consists of hashes and a time, and contains no other data of the event.
 const (
 	marksDir = "seen"
-	// marksKept is how long marks are kept. The configuration allows no longer window.
+	// marksKept is how long marks are kept. The configuration does not allow a longer window.
 	marksKept = 14 * 24 * time.Hour
 )
 

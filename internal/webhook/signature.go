@@ -12,7 +12,7 @@ import (
 // scheme begins every signature (spec 6.4).
 const scheme = "v0="
 
-// maxSignature limits the header in bytes. That is about sixty entries; a rotation needs two.
+// maxSignature limits the header in bytes. It allows about sixty entries. A rotation needs two.
 const maxSignature = 4096
 
 func signingKeys(secrets []string) ([][]byte, error) {
@@ -28,8 +28,8 @@ func signingKeys(secrets []string) ([][]byte, error) {
 }
 
 // isSigned reports whether any entry of the signature header is the HMAC-SHA256 of the body
-// under any key. It compares all entries with all keys in constant time, so that the time
-// depends only on their numbers.
+// under any key. It compares all entries with all keys in constant time, so that the time depends
+// only on the number of entries and keys.
 func isSigned(keys [][]byte, header string, body []byte) bool {
 	entries := parseSignatures(header)
 	if len(entries) == 0 {
@@ -47,8 +47,8 @@ func isSigned(keys [][]byte, header string, body []byte) bool {
 	return match == 1
 }
 
-// parseSignatures returns the entries "v0=<hex>" of a header. It skips other entries, which
-// may belong to a later scheme.
+// parseSignatures returns the bytes of the entries "v0=<hex>" of a header. It skips other entries,
+// which may belong to a later scheme.
 func parseSignatures(header string) [][]byte {
 	if len(header) > maxSignature {
 		return nil
