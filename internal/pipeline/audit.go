@@ -13,8 +13,8 @@ import (
 	"placementsync/internal/query"
 )
 
-// HoldError means that checks of severity hold failed. The run was not published. Its version
-// is kept as the held night.
+// HoldError means that checks with the severity hold failed. The run was not published. Its version is
+// kept as the held night.
 type HoldError struct {
 	Run string
 	// Checks are the failed checks.

@@ -18,8 +18,8 @@ import (
 // is requested. Requests in progress end normally, and the night merges and publishes the records
 // read so far. Unread lists and ids keep their rows, and the next night plans them again.
 
-// UnreadError means that the time of a night was over before a stream was read
-// completely. The unread records keep their last rows.
+// UnreadError means that the time of a night ended before a stream was read completely. The unread
+// records keep their last rows.
 type UnreadError struct {
 	Stream string
 	// Unread of Planned ids were not read. Both are 0 for a list.
@@ -45,8 +45,8 @@ func formatDuration(d time.Duration) string {
 	return strings.NewReplacer("h0m0s", "h", "m0s", "m").Replace(d.String())
 }
 
-// A quarter of the time (1/detailShare) is reserved for details if the night before left some
-// unread. Otherwise slow lists would leave the same ids unread each night.
+// If the night before left details unread, a quarter of the time (1/detailShare) is reserved for
+// details. Otherwise slow lists would leave the same ids unread each night.
 const detailShare = 4
 
 // timeLeft returns how long a night may still request lists or, if detail is set, details. bound is
@@ -115,7 +115,7 @@ func orderStreams(streams []stream.Stream, last ledger.Run) []stream.Stream {
 	return ordered
 }
 
-// unreadErr returns the error for a list, or ids of a stream, that a later night reads.
+// unreadErr returns the error for a list, or for ids of a stream, that this night had no time for.
 func (r *reader) unreadErr(s stream.Stream, unread, planned int64) *UnreadError {
 	e := &UnreadError{Stream: s.Name, Unread: unread, Planned: planned, Bound: r.night.cfg.MaxDuration}
 	if !r.night.mode.asksService() {
@@ -125,30 +125,30 @@ func (r *reader) unreadErr(s stream.Stream, unread, planned int64) *UnreadError 
 }
 
 // gradeUnread grades a stream of details if the night did not request all ids.
-func (r *reader) gradeUnread(ctx context.Context, one *streamResult) error {
-	plan, err := r.night.stage.Details.MarkUnread(ctx, one.stream)
+func (r *reader) gradeUnread(ctx context.Context, result *streamResult) error {
+	plan, err := r.night.stage.Details.MarkUnread(ctx, result.stream)
 	if err != nil {
 		return err
 	}
-	one.unread, one.carried, one.rechecked = plan.Unread, plan.Carried, plan.Recheck
-	if one.unread == 0 {
+	result.unread, result.carried, result.rechecked = plan.Unread, plan.Carried, plan.Recheck
+	if result.unread == 0 {
 		return nil
 	}
-	unread := r.unreadErr(one.stream, plan.Unread, plan.Fetch+plan.Unread)
+	unread := r.unreadErr(result.stream, plan.Unread, plan.Fetch+plan.Unread)
 	reason := unread.Error()
-	if one.failed != nil {
-		reason = one.failed.Error() + "; " + reason
+	if result.failed != nil {
+		reason = result.failed.Error() + "; " + reason
 	} else {
-		one.failed = unread
+		result.failed = unread
 	}
-	one.evidence.Grade, one.evidence.Reason = fetch.BestEffort, reason
+	result.evidence.Grade, result.evidence.Reason = fetch.BestEffort, reason
 	return nil
 }
 
 // forecastNights estimates in how many nights the unread ids will be read, at the pace of this
 // night. The pace does not count ids that every night requests.
 func (r *reader) forecastNights(ctx context.Context) error {
-	if !slices.ContainsFunc(r.done, func(one streamResult) bool { return one.unread > 0 }) {
+	if !slices.ContainsFunc(r.done, func(result streamResult) bool { return result.unread > 0 }) {
 		return nil
 	}
 	pace, err := r.night.stage.Details.CountCaughtUp(ctx)
@@ -165,26 +165,27 @@ func (r *reader) forecastNights(ctx context.Context) error {
 func (done results) forecast(pace int64) (nights int64) {
 	unread := int64(0)
 	for i := range done {
-		one := &done[i]
-		if one.unread == 0 || pace == 0 {
+		result := &done[i]
+		if result.unread == 0 || pace == 0 {
 			continue
 		}
-		unread += one.unread
+		unread += result.unread
 		nights = (unread + pace - 1) / pace
-		one.evidence.Reason += "; about " + plural.Number(nights) + " more " + plural.Noun(nights, "night")
+		result.evidence.Reason += "; about " + plural.Number(nights) + " more " + plural.Noun(nights, "night")
 	}
 	return nights
 }
 
-// firstRounds returns the priorities whose details are read, for all streams, before any stream
-// is read completely. It returns nil if the last night had enough time, unless all details are
-// wanted. Otherwise changed records come first, then new ones. If the last night read no other
-// ids (NightsLeft is 0), ids that were never read come before them, then the ids read longest ago.
+// firstRounds returns the priorities of the first rounds. A first round reads the details of one
+// priority for all streams, before any stream is read completely. firstRounds returns nil if the last
+// night had enough time, unless all details are wanted. Otherwise the rounds are changed details, and
+// then new ones. If the last night made no progress (NightsLeft is 0), two rounds come before them:
+// ids that were never read, and the ids that were read longest ago.
 func firstRounds(last ledger.Run, hasLast bool, details Details) []load.Priority {
 	unread, _ := last.Unread()
 	switch {
 	case hasLast && unread == 0 && details != AllDetails:
-		return nil // a night need not plan every stream three times
+		return nil // each round would plan every stream again
 	case unread > 0 && last.NightsLeft == 0:
 		return []load.Priority{load.NeverRead, load.OldestFirst, load.PriorityChanged, load.PriorityNew}
 	}
@@ -206,8 +207,8 @@ func (r *reader) readFirstRounds(ctx context.Context) (map[string]*received, err
 			if begun[s.Name] == nil {
 				begun[s.Name] = newReceived(s)
 			}
-			one := begun[s.Name]
-			if one.err != nil || !r.isWanted(&one.streamResult) {
+			result := begun[s.Name]
+			if result.err != nil || !r.isWanted(&result.streamResult) {
 				continue
 			}
 			if upTo == load.NeverRead || upTo == load.OldestFirst {
@@ -215,17 +216,17 @@ func (r *reader) readFirstRounds(ctx context.Context) (map[string]*received, err
 				left, _ := timeLeft(n.cfg.MaxDuration, elapsed, r.listsEnded, true, r.lastWasShort)
 				r.streamLimit = elapsed + left/time.Duration(len(n.cfg.Streams)-i)
 			}
-			err := r.readStream(ctx, one, upTo)
+			err := r.readStream(ctx, result, upTo)
 			r.streamLimit = 0
 			if err != nil {
 				return nil, err
 			}
-			if one.err != nil {
+			if result.err != nil {
 				continue
 			}
 			n.cfg.Watch.update(s.Name, func(p *ledger.StreamProgress) { p.State = ledger.Waiting })
 			// Staged rows can contain the ids of other streams.
-			if err := one.sink.flushAll(ctx); err != nil {
+			if err := result.sink.flushAll(ctx); err != nil {
 				return nil, err
 			}
 		}

@@ -12,6 +12,7 @@ import (
 	"placementsync/internal/stream"
 )
 
+// TestTimeLeft uses a limit of 8 hours, of which 2 hours can be reserved for details.
 func TestTimeLeft(t *testing.T) {
 	const bound, hour = 8 * time.Hour, time.Hour
 	for name, c := range map[string]struct {
@@ -33,7 +34,7 @@ func TestTimeLeft(t *testing.T) {
 	} {
 		left, hasEnd := timeLeft(c.bound, c.elapsed, c.listsEnded, c.detail, c.reserve)
 		if left != c.want || hasEnd != c.hasEnd {
-			t.Errorf("%s: %v left, has an end %v, want %v, %v", name, left, hasEnd, c.want, c.hasEnd)
+			t.Errorf("%s: got %v left, has an end %t, want %v, %t", name, left, hasEnd, c.want, c.hasEnd)
 		}
 	}
 }
@@ -58,7 +59,7 @@ func TestIsOver(t *testing.T) {
 			r := &reader{night: &night{cfg: Config{MaxDuration: c.bound}, mode: runMode{kind: c.kind}}, began: time.Now(), streamLimit: c.streamLimit}
 			for elapsed := time.Duration(0); elapsed <= 4*time.Second; elapsed += time.Second / 2 {
 				if want := c.over >= 0 && elapsed >= c.over; r.isOver(c.detail) != want {
-					t.Errorf("%s: over after %v: %v, want %v", name, elapsed, !want, want)
+					t.Errorf("%s: isOver after %v returned %t, want %t", name, elapsed, !want, want)
 				}
 				time.Sleep(time.Second / 2)
 			}
@@ -80,13 +81,13 @@ func TestFirstRounds(t *testing.T) {
 	}{
 		"the first night":                   {ledger.Run{}, false, ChangedDetails, normal},
 		"the last night read all":           {run(0, 0), true, ChangedDetails, nil},
-		"all details are wanted":            {run(0, 0), true, AllDetails, normal},
+		"all details are chosen":            {run(0, 0), true, AllDetails, normal},
 		"one id was left":                   {run(1, 1), true, ChangedDetails, normal},
 		"one id was left, without progress": {run(1, 0), true, ChangedDetails, neverReadFirst},
 		"all details, without progress":     {run(9, 0), true, AllDetails, neverReadFirst},
 	} {
 		if got := firstRounds(c.last, c.hasLast, c.details); !slices.Equal(got, c.want) {
-			t.Errorf("%s: %v, want %v", name, got, c.want)
+			t.Errorf("%s: got %v, want %v", name, got, c.want)
 		}
 	}
 }
@@ -108,7 +109,7 @@ func TestUnreadListsComeFirst(t *testing.T) {
 	}
 	known := stream.AllWithEvents()
 	if got, want := names(orderStreams(known, ledger.Run{})), names(known); !slices.Equal(got, want) {
-		t.Errorf("without a last night: %v, want %v", got, want)
+		t.Errorf("without a last night: got %v, want %v", got, want)
 	}
 	got := names(orderStreams(known, last))
 	want := append([]string{"files", "folders"}, slices.DeleteFunc(names(known), func(n string) bool { return n == "files" || n == "folders" })...)
@@ -116,7 +117,7 @@ func TestUnreadListsComeFirst(t *testing.T) {
 		t.Errorf("got %v, want %v", got, want)
 	}
 	if !slices.Equal(names(known), names(stream.AllWithEvents())) {
-		t.Error("the streams of the configuration were reordered")
+		t.Error("orderStreams changed its argument, want a new slice")
 	}
 }
 
@@ -129,7 +130,7 @@ func TestForecast(t *testing.T) {
 		"no id is left":              {[]int64{0, 0}, 5, []int64{0, 0}},
 		"no pace":                    {[]int64{7}, 0, []int64{0}},
 		"one id":                     {[]int64{1}, 5, []int64{1}},
-		"just one night":             {[]int64{5}, 5, []int64{1}},
+		"exactly one night":          {[]int64{5}, 5, []int64{1}},
 		"one id more than one night": {[]int64{6}, 5, []int64{2}},
 		"streams wait for others":    {[]int64{5, 0, 5, 1}, 5, []int64{1, 0, 2, 3}},
 	} {
@@ -141,7 +142,7 @@ func TestForecast(t *testing.T) {
 		for i, want := range c.want {
 			reason := map[int64]string{0: "why", 1: "why; about 1 more night", 2: "why; about 2 more nights", 3: "why; about 3 more nights"}[want]
 			if done[i].evidence.Reason != reason {
-				t.Errorf("%s: stream %d: %q, want %q", name, i, done[i].evidence.Reason, reason)
+				t.Errorf("%s: stream %d has the reason %q, want %q", name, i, done[i].evidence.Reason, reason)
 			}
 		}
 		if want := slices.Max(c.want); last != want {

@@ -9,8 +9,8 @@ import (
 	"placementsync/internal/pipeline"
 )
 
-// boundedHarness has a published night without a time limit, whose requests take a second each.
-// It returns their number.
+// boundedHarness returns a harness with one published night. This night had no time limit. Each
+// request took a second. requests is the number of its requests.
 func boundedHarness(t *testing.T) (h *harness, requests int) {
 	t.Helper()
 	world := smallWorld()
@@ -22,25 +22,25 @@ func boundedHarness(t *testing.T) (h *harness, requests int) {
 	return h, requests
 }
 
-// TestTimeEndsBeforeTheFirstList leaves no time after the token.
+// TestTimeEndsBeforeTheFirstList gives a night one second, which the request of the token takes.
 func TestTimeEndsBeforeTheFirstList(t *testing.T) {
 	h, _ := boundedHarness(t)
 	was := h.latest()
 	_, requests, err := h.bounded(time.Second)
 	none := errorOf[*pipeline.NoDataError](t, err)
 	if requests != 1 || h.latest() != was || !strings.Contains(none.Error(), "orders: the list was not read within run.max_duration (1s): it was not begun, its last rows are kept") {
-		t.Errorf("after %d requests the night ended with %v", requests, err)
+		t.Errorf("after %d requests the night ended with %v, want 1 request and an unread list", requests, err)
 	}
 }
 
-// TestUnreadRowsAreKept ends the time of nights after the first list, and before any
-// detail. Unread lists and details keep their rows.
+// TestUnreadRowsAreKept ends the time of a night after the first list and before the details. Unread
+// lists and details must keep their rows.
 func TestUnreadRowsAreKept(t *testing.T) {
 	h, _ := boundedHarness(t)
 	res, requests, err := h.bounded(1500 * time.Millisecond)
 	h.partial(res, err)
 	if requests != 2 {
-		t.Errorf("%d requests were sent in 1.5 s, want that of the token and one begun list", requests)
+		t.Errorf("%d requests were sent in 1.5 s, want 2: the token and the first list", requests)
 	}
 	details := int64(len(h.service.Records("/orders")))
 	h.requireStream(res.Run, "product_listings", fetch.Exact, "", false)
@@ -50,7 +50,7 @@ func TestUnreadRowsAreKept(t *testing.T) {
 	}
 	s = h.requireStream(res.Run, "order_details", fetch.BestEffort, "ids were not read within run.max_duration (1.5s)", true)
 	if s.Unread != details || s.Fetched+s.Carried != 0 || res.Run.NightsLeft != 0 {
-		t.Errorf("order_details: %+v, %d nights left, want all %d unread at no pace", s, res.Run.NightsLeft, details)
+		t.Errorf("order_details: %+v, %d nights left, want %d unread and no forecast", s, res.Run.NightsLeft, details)
 	}
 	plan, err := pipeline.Check(t.Context(), h.cfg)
 	must(t, err)
@@ -58,16 +58,15 @@ func TestUnreadRowsAreKept(t *testing.T) {
 		t.Errorf("the plan has %d unread ids of %d streams, want %d of 1", plan.Unread, plan.UnreadStreams, details)
 	}
 	h.requireIDs("orders", "/orders")
-
 }
 
-// TestNightsReadTheRest runs nights that have time for the lists and a few details, in a new
-// warehouse. Each leaves fewer ids unread, as its forecast says.
+// TestNightsReadTheRest runs nights in a new warehouse. They have time for the lists and a few
+// details. Each night must leave fewer ids unread and forecast fewer nights than the night before.
 func TestNightsReadTheRest(t *testing.T) {
 	h, all := boundedHarness(t)
 	h.cfg.Warehouse.Dir, h.cfg.Details, h.cfg.LiveDays = t.TempDir(), pipeline.ChangedDetails, 1
 	unread := int64(len(h.service.Records("/orders")))
-	limit := time.Duration(all-int(unread)+8) * time.Second
+	limit := time.Duration(all-int(unread)+8) * time.Second // for the lists and 8 details
 	nights := int64(0)
 	for night := 1; unread > 0; night++ {
 		if night > 6 {
@@ -76,19 +75,19 @@ func TestNightsReadTheRest(t *testing.T) {
 		res, requests, err := h.bounded(limit)
 		must(t, err)
 		if requests > int(limit/time.Second)+1 {
-			t.Errorf("night %d sent %d requests in %v", night, requests, limit)
+			t.Errorf("night %d sent %d requests in %v, want at most one per second", night, requests, limit)
 		}
 		h.requireStream(res.Run, "orders", fetch.Exact, "", false)
 		h.requireIDs("orders", "/orders")
 		s := streamOf(t, res.Run, "order_details")
 		if s.Unread >= unread {
-			t.Errorf("night %d leaves %d ids unread, the one before %d: %s", night, s.Unread, unread, s.Reason)
+			t.Errorf("night %d leaves %d ids unread, want fewer than %d: %s", night, s.Unread, unread, s.Reason)
 		}
 		if unread = s.Unread; (unread > 0) != (res.Run.NightsLeft > 0) || (unread > 0) != strings.Contains(s.Reason, " more night") {
-			t.Errorf("night %d has the forecast %d for %d ids: %s", night, res.Run.NightsLeft, unread, s.Reason)
+			t.Errorf("night %d forecasts %d nights for %d unread ids, want a forecast only for unread ids: %s", night, res.Run.NightsLeft, unread, s.Reason)
 		}
 		if nights > 1 && res.Run.NightsLeft >= nights {
-			t.Errorf("night %d expects %d more nights, the one before %d", night, res.Run.NightsLeft, nights)
+			t.Errorf("night %d forecasts %d more nights, want fewer than %d", night, res.Run.NightsLeft, nights)
 		}
 		nights = res.Run.NightsLeft
 		if night > 1 {
@@ -98,12 +97,12 @@ func TestNightsReadTheRest(t *testing.T) {
 		replayed, err := pipeline.Replay(t.Context(), h.cfg, res.Run.ID)
 		must(t, err)
 		if again := streamOf(t, replayed.Run, "order_details"); again.Unread != s.Unread || replayed.Run.Outcome != res.Run.Outcome {
-			t.Errorf("the night leaves %d ids unread, its replay %d", s.Unread, again.Unread)
+			t.Errorf("the replay has the outcome %s with %d unread ids, want %s with %d", replayed.Run.Outcome, again.Unread, res.Run.Outcome, s.Unread)
 		}
 	}
 	res, _, err := h.bounded(0)
 	h.complete(res, err)
 	if s := streamOf(t, res.Run, "order_details"); s.Unread > 0 || s.RowsOld > s.Carried {
-		t.Errorf("without a limit: %+v", s)
+		t.Errorf("without a limit: %+v, want no unread ids, and old rows only of carried ids", s)
 	}
 }

@@ -25,8 +25,8 @@ type Plan struct {
 	FreeBytes, NeedBytes int64
 	// Unwritable is the error of a test write. It is nil if a run could write.
 	Unwritable error
-	// Damage lists the damage that names and sizes of files show. It is empty if a run
-	// holds the lock, because Check then skips this test.
+	// Damage lists the damage that is visible in the names and sizes of files. It is empty if
+	// a run holds the lock, because Check then skips this test.
 	Damage []integrity.Damage
 	// Stopped is the last run, if a gate stopped it, and otherwise nil.
 	Stopped *ledger.Run
@@ -34,8 +34,8 @@ type Plan struct {
 	Locked  *warehouse.LockedError
 	Streams []Planned
 	// Requests estimates the requests of the next night: the sum of LastRequests of the
-	// streams that it would read. It is 0 before the first night. Streams that were never
-	// read before do not add to it; Unknown counts them.
+	// streams that it would read. It is 0 before the first night. Unknown counts the streams
+	// that were never read before. They do not add to Requests.
 	Requests int64
 	Unknown  int
 	// Unread counts the ids that the last night had no time for. UnreadStreams counts their
@@ -48,7 +48,7 @@ type Plan struct {
 // Planned is the plan for one stream.
 type Planned struct {
 	Name string
-	// Skip is the reason for which the stream would not be read. It is empty if it would.
+	// Skip is the reason why the stream would not be read. Empty means that it would be read.
 	Skip string
 	// LastRequests is the number of requests in the last run that read the stream,
 	// including answers that had landed before. It is -1 if no run has read it.
@@ -102,8 +102,8 @@ func Check(ctx context.Context, cfg Config) (Plan, error) {
 // TooFull reports whether the disk is certainly too full for the draft of a night, or for the
 // smallest first night.
 func (p Plan) TooFull() bool {
-	const least = 16 << 20 // bytes
-	return p.FreeBytes >= 0 && p.FreeBytes < max(least, p.NeedBytes/2)
+	const minBytes = 16 << 20
+	return p.FreeBytes >= 0 && p.FreeBytes < max(minBytes, p.NeedBytes/2)
 }
 
 // planStreams sets Stopped, Streams and the numbers after them.
@@ -123,14 +123,14 @@ func (p *Plan) planStreams(cfg Config, wh *warehouse.Warehouse) error {
 		if s.IsEvents() {
 			continue // events need no requests
 		}
-		one := Planned{Name: s.Name, Skip: cfg.skipReason(p.Token, s), LastRequests: lastRequests(runs, s.Name)}
-		if one.Skip == "" {
-			p.Requests += max(0, one.LastRequests)
-			if one.LastRequests < 0 {
+		planned := Planned{Name: s.Name, Skip: cfg.skipReason(p.Token, s), LastRequests: lastRequests(runs, s.Name)}
+		if planned.Skip == "" {
+			p.Requests += max(0, planned.LastRequests)
+			if planned.LastRequests < 0 {
 				p.Unknown++
 			}
 		}
-		p.Streams = append(p.Streams, one)
+		p.Streams = append(p.Streams, planned)
 	}
 	return nil
 }

@@ -19,8 +19,8 @@ import (
 	"placementsync/internal/transform"
 )
 
-// batchRows is the default of Config.BatchRows. Batches of 4,000 to 20,000 rows load fastest.
-// Larger ones, near DuckDB's row group size, make it rewrite row groups.
+// batchRows is the default of Config.BatchRows. Batches of 4,000 to 20,000 rows load fastest. After
+// larger batches, near its row group size, DuckDB rewrites row groups.
 const batchRows = 8_192
 
 // batchBytes is the size of the decoded bodies after which a decoder stages fewer rows.
@@ -39,8 +39,8 @@ func stageErr(err error) error {
 	return fmt.Errorf("%w: %w", errStage, err)
 }
 
-// sink decodes the bodies of one stream and stages their rows. It has one decoder per
-// processor; a body waits for a free decoder.
+// sink decodes the bodies of one stream and stages their rows. It has one decoder per processor. A
+// body waits for a free decoder.
 type sink struct {
 	night    *night
 	stream   stream.Stream
@@ -51,7 +51,8 @@ type sink struct {
 	mu       sync.Mutex // guards the fields below
 	// broken joins the errors of rows that could not be staged.
 	broken error
-	// entries contains the entries of all records, for the next night.
+	// entries contains hashes of all records, by which the next night recognizes unchanged
+	// records.
 	entries [][]byte
 }
 

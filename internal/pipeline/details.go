@@ -13,9 +13,9 @@ import (
 
 // readDetails reads the planned ids of a stream up to a priority, without the ids that were
 // read in an earlier round.
-func (r *reader) readDetails(ctx context.Context, one *received, upTo load.Priority) error {
-	s, stage := one.stream, r.night.stage
-	plan, err := r.planDetails(ctx, s, one.details.Stream != "")
+func (r *reader) readDetails(ctx context.Context, result *received, upTo load.Priority) error {
+	s, stage := result.stream, r.night.stage
+	plan, err := r.planDetails(ctx, s, result.details.Stream != "")
 	if err != nil {
 		return stageErr(err)
 	}
@@ -34,17 +34,17 @@ func (r *reader) readDetails(ctx context.Context, one *received, upTo load.Prior
 			}
 		}
 	}
-	part, err := r.client.Details(ctx, s, ids, one.sink.readBody)
+	part, err := r.client.Details(ctx, s, ids, result.sink.readBody)
 	if err == nil {
 		err = r.judgeEmptyAnswers(ctx, s, &part)
 	}
-	d := addDetails(one.details, part)
-	one.details = d
-	one.evidence = fetch.Evidence{Stream: s.Name, Grade: d.Grade, Reason: d.Reason, Requests: d.Requests,
+	d := addDetails(result.details, part)
+	result.details = d
+	result.evidence = fetch.Evidence{Stream: s.Name, Grade: d.Grade, Reason: d.Reason, Requests: d.Requests,
 		Distinct: d.Found, Repeated: d.Repeated, TotalFirst: -1, TotalLast: -1}
-	one.asked, one.found, one.missed = int64(d.Asked), int64(d.Found), int64(d.Failed)
-	one.distinct = int64(d.Distinct)
-	one.carried, one.rechecked = plan.Carried, plan.Recheck
+	result.asked, result.found, result.missed = int64(d.Asked), int64(d.Found), int64(d.Failed)
+	result.distinct = int64(d.Distinct)
+	result.carried, result.rechecked = plan.Carried, plan.Recheck
 	if err != nil {
 		return err
 	}
@@ -58,23 +58,23 @@ func (r *reader) readDetails(ctx context.Context, one *received, upTo load.Prior
 		func() error { return stage.Details.AddAsked(ctx, s.Name, part.Gone, load.Gone) },
 		func() error { return stage.Details.AddAsked(ctx, s.Name, part.Unproven, load.Missed) },
 		func() (err error) {
-			if upTo == load.PrioritySettled { // all lists that may name an id have been read
-				one.kept, err = stage.Details.KeepNamed(ctx, s, r.done.wasRead)
+			if upTo == load.PrioritySettled { // all lists that may contain an id have been read
+				result.kept, err = stage.Details.KeepNamed(ctx, s, r.done.wasRead)
 			}
 			return err
 		})
 	if err != nil {
 		return stageErr(err)
 	}
-	one.cover, one.ids = load.ByID, plan.Fetch+plan.Carried+plan.Unread
+	result.cover, result.ids = load.ByID, plan.Fetch+plan.Carried+plan.Unread
 	if !r.night.mode.isRefresh() { // a refresh keeps the grade of the last night
-		one.gradeCarried(d, plan, int64(r.night.cfg.Recheck))
+		result.gradeCarried(d, plan, int64(r.night.cfg.Recheck))
 	}
-	r.done.gradeDetails(&one.streamResult, d)
-	if upTo == load.PrioritySettled && one.asked < plan.Fetch {
-		err = r.gradeUnread(ctx, &one.streamResult)
+	r.done.gradeDetails(&result.streamResult, d)
+	if upTo == load.PrioritySettled && result.asked < plan.Fetch {
+		err = r.gradeUnread(ctx, &result.streamResult)
 	}
-	one.gradeKept()
+	result.gradeKept()
 	return stageErr(err)
 }
 
@@ -92,8 +92,8 @@ func (r *reader) planDetails(ctx context.Context, s stream.Stream, again bool) (
 	return decide(ctx, s, rereading, r.done.wasRead)
 }
 
-// judgeEmptyAnswers decides about ids that were answered with an empty object. If the catalog
-// has entries for an id, or other rows refer to such entries, the answer is not accepted.
+// judgeEmptyAnswers rejects an empty object as the answer for an id that is known to have records. The
+// stored rows of such an id are kept.
 func (r *reader) judgeEmptyAnswers(ctx context.Context, s stream.Stream, d *fetch.Details) error {
 	if len(d.Bare) == 0 {
 		return nil
@@ -111,7 +111,7 @@ func (r *reader) judgeEmptyAnswers(ctx context.Context, s stream.Stream, d *fetc
 	return nil
 }
 
-// addDetails adds the results of two rounds of a stream. a is the earlier one.
+// addDetails adds up the results of two rounds of a stream. a is the earlier round.
 func addDetails(a, b fetch.Details) fetch.Details {
 	if worse := b.Grade.Worse(a.Grade); worse != b.Grade {
 		b.Grade, b.Reason = a.Grade, a.Reason
@@ -146,8 +146,8 @@ func (e *PartError) Error() string {
 // Unwrap returns the error of the first failed id.
 func (e *PartError) Unwrap() error { return e.First }
 
-// NotFoundError means that too many ids of a list were answered 404 to be explained by deletions
-// since the list was read. Their rows are kept.
+// NotFoundError means that many ids of a list were answered 404. They are more than can have been
+// deleted since the list was read. Their rows are kept.
 type NotFoundError struct {
 	Stream      string
 	Kept, Asked int64

@@ -30,11 +30,11 @@ func (d *drift) addFindings(found transform.Findings) []load.DriftRecord {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	numbers := make([]int, len(found.Drift))
-	for i, one := range found.Drift {
-		numbers[i] = d.entryNumber(one)
+	for i, entry := range found.Drift {
+		numbers[i] = d.entryNumber(entry)
 	}
 	var records []load.DriftRecord
-	for _, c := range found.Carriers {
+	for _, c := range found.Carriers { // records with drift
 		for _, i := range found.Sets[c.Set] {
 			records = append(records, load.DriftRecord{Entry: numbers[i], Record: c.Record})
 		}
@@ -44,8 +44,8 @@ func (d *drift) addFindings(found transform.Findings) []load.DriftRecord {
 
 // entryNumber returns the number of an entry, and adds a new entry. Beyond maxDriftEntries, new
 // entries of one table and kind share an entry.
-func (d *drift) entryNumber(one transform.Drift) int {
-	key := driftKey{one.Table, one.Path, one.Kind}
+func (d *drift) entryNumber(entry transform.Drift) int {
+	key := driftKey{entry.Table, entry.Path, entry.Kind}
 	i, ok := d.numbers[key]
 	if !ok && len(d.numbers) >= maxDriftEntries {
 		key.path = "…"
@@ -55,11 +55,11 @@ func (d *drift) entryNumber(one transform.Drift) int {
 		i = len(d.entries)
 		d.numbers[key] = i
 		d.entries = append(d.entries, stream.Drift{})
-		d.first = append(d.first, one.First)
+		d.first = append(d.first, entry.First)
 	}
-	if !ok || one.First.Before(d.first[i]) {
-		d.first[i] = one.First
-		d.entries[i] = one.Drift
+	if !ok || entry.First.Before(d.first[i]) {
+		d.first[i] = entry.First
+		d.entries[i] = entry.Drift
 		d.entries[i].Path = key.path
 	}
 	return i

@@ -19,10 +19,10 @@ import (
 	"placementsync/internal/webhook"
 )
 
-// Webhook events are read after the lists, and before the details, because they can make
-// details live. They are landed like answers, so that a run can be resumed or replayed with
-// them, and are removed from the inbox after the run was published. An event whose id is in
-// meta.webhook_events is not loaded again. This covers repeated deliveries and events that
+// Webhook events are read after the lists and before the details, because details that events name
+// are read again. Like answers, events are copied into the landing of the run, so that the run can be
+// resumed or replayed. They are removed from the inbox after the run was published. An event whose id
+// is in meta.webhook_events is not loaded again. This covers repeated deliveries, and events that
 // landed in two runs.
 
 // Events are staged in batches of at most maxBatchEvents events and about maxBatchBytes bytes.
@@ -137,7 +137,7 @@ func (n *night) stageEvents(ctx context.Context, batch []stream.Event, routes ma
 	return n.stage.Events.Add(ctx, rows)
 }
 
-// landEvents lands the inbox. It returns the folders of events that the snapshot may lack: that
+// landEvents lands the inbox. It returns the folders of events that the snapshot may lack: the folder
 // of this run, and the folders of runs that were rolled back or not published. For a replay, it
 // returns the folder of the replayed run.
 func (n *night) landEvents(ctx context.Context) ([]string, error) {
@@ -171,15 +171,15 @@ func (n *night) landEvents(ctx context.Context) ([]string, error) {
 
 // gradeEvents grades a stream of events. The stream is never proven, because missed deliveries
 // cannot be detected. Without any event it is graded skipped.
-func (n *night) gradeEvents(ctx context.Context, one *received) error {
-	some, err := n.stage.Events.HasRows(ctx, one.stream.Root().Name)
+func (n *night) gradeEvents(ctx context.Context, result *received) error {
+	some, err := n.stage.Events.HasRows(ctx, result.stream.Root().Name)
 	if err != nil {
 		return stageErr(err)
 	}
-	one.cover = load.Unproven
-	one.evidence.Grade, one.evidence.Reason = fetch.BestEffort, "built from the deliveries that were received; missed ones cannot be detected"
-	if !some && one.sink.count.Load() == 0 {
-		one.evidence.Grade, one.evidence.Reason = fetch.Skipped, ledger.ReasonNoDelivery
+	result.cover = load.Unproven
+	result.evidence.Grade, result.evidence.Reason = fetch.BestEffort, "built from the deliveries that were received; missed ones cannot be detected"
+	if !some && result.sink.count.Load() == 0 {
+		result.evidence.Grade, result.evidence.Reason = fetch.Skipped, ledger.ReasonNoDelivery
 	}
 	return nil
 }

@@ -43,7 +43,7 @@ func TestEventsJoinTheSnapshot(t *testing.T) {
 	res = h.complete(h.night())
 	s := h.requireStream(res.Run, "article_status_events", fetch.BestEffort, "built from the deliveries that were received", false)
 	if s.Rows != 3 || s.RowsOld != 0 {
-		t.Errorf("the stream of events is %+v, want 3 rows", s)
+		t.Errorf("the stream of events is %+v, want 3 rows and no old ones", s)
 	}
 	requireEvents := func() {
 		t.Helper()
@@ -56,7 +56,7 @@ func TestEventsJoinTheSnapshot(t *testing.T) {
 	}
 	requireEvents()
 	if waiting, err := webhook.WaitingBytes(h.warehouse().Folder.InboxPath()); err != nil || waiting != 0 {
-		t.Errorf("%d bytes are left in the inbox (%v)", waiting, err)
+		t.Errorf("%d bytes wait in the inbox (%v), want 0", waiting, err)
 	}
 	// Only the first delivery of an event counts, and later nights keep the events.
 	h.deliver(statusEvent("a", "changed"))
@@ -77,7 +77,7 @@ func TestManyEvents(t *testing.T) {
 }
 
 // TestEventsOutliveFailures delivers events before a failed night, a rollback, a replay and a
-// rebuild. No event is lost or stored twice.
+// rebuild. No event may be lost or stored twice.
 func TestEventsOutliveFailures(t *testing.T) {
 	h := newHarness(t, smallWorld(), articleStreams()...)
 	requireEvents := func(want ...string) {
@@ -87,7 +87,7 @@ func TestEventsOutliveFailures(t *testing.T) {
 	}
 	h.complete(h.night())
 	h.deliver(statusEvent("a", "1"))
-	h.service.SetFaults(answers("/campaigns", 401))
+	h.service.SetFaults(statusFault("/campaigns", 401))
 	h.failed()
 	h.service.SetFaults()
 	second := h.complete(h.night())
@@ -98,7 +98,7 @@ func TestEventsOutliveFailures(t *testing.T) {
 	h.complete(replayed, err)
 	requireEvents("a")
 	if !replayed.Run.SnapshotAt.Equal(second.Run.SnapshotAt) || replayed.Run.Requests != 0 || replayed.Run.ID == second.Run.ID {
-		t.Errorf("the replay %+v, want the snapshot of %v without requests", replayed.Run, second.Run.SnapshotAt)
+		t.Errorf("the replay is %+v, want a new run with the snapshot time %v and no requests", replayed.Run, second.Run.SnapshotAt)
 	}
 	h.complete(h.night())
 	requireEvents("a", "b")
@@ -124,7 +124,7 @@ func TestPrivateEvents(t *testing.T) {
 	h.complete(h.night())
 	for _, table := range []string{"article_comment_events", "meta.webhook_events", "meta.rejects", "meta.drift"} {
 		if text := strings.Join(h.lines("SELECT to_json(x)::VARCHAR FROM "+table+" x"), "\n"); strings.Contains(text, "s3cret") {
-			t.Errorf("%s contains the private value:\n%s", table, text)
+			t.Errorf("%s contains the private value s3cret:\n%s", table, text)
 		}
 	}
 	h.requireLines("SELECT comment_id, content, author_name IS NULL FROM article_comment_events", "c1 NULL false")
@@ -133,13 +133,13 @@ func TestPrivateEvents(t *testing.T) {
 	h.requireLines("SELECT body FROM meta.webhook_events WHERE event_id = 'f'", `{"article_id":"1"}`)
 }
 
-// TestRefresh reads an article and its campaign again. All other rows and grades are those of
-// the night.
+// TestRefresh reads an article and its campaign again. All other rows and grades must stay as the night
+// left them.
 func TestRefresh(t *testing.T) {
 	h := newHarness(t, smallWorld(), append(articleStreams(), "tags")...)
 	targets := pipeline.Targets{}
 	if _, err := pipeline.Refresh(t.Context(), h.cfg, targets); !errors.Is(err, pipeline.ErrPending) {
-		t.Fatalf("a refresh before the first night ended with %v", err)
+		t.Fatalf("a refresh before the first night ended with %v, want ErrPending", err)
 	}
 	night := h.complete(h.night())
 	targets.Articles = h.lines("SELECT min(article_id) FROM article_comments")
@@ -162,14 +162,14 @@ func TestRefresh(t *testing.T) {
 		t.Errorf("requests (-want +got):\n%s", diff)
 	}
 	if res.Run.IsNight() || res.Manifest.Kind != ledger.Refresh || h.latest() != res.Run.ID {
-		t.Errorf("the refresh is %+v, readers see %s", res.Run, h.latest())
+		t.Errorf("the refresh is %+v and readers see %s, want a published refresh", res.Run, h.latest())
 	}
 	h.requireLines("SELECT event_id FROM article_status_events", "a")
 	h.requireLines("SELECT kind FROM meta.runs ORDER BY run_id", "night", "refresh")
 	after := h.lines("SELECT stream, grade, coalesce(reason, '') FROM meta.streams WHERE stream NOT LIKE '%events' AND run_id = '" + res.Run.ID + "' ORDER BY 1")
 	for i := range after {
 		if !strings.HasPrefix(grades[i], after[i]) {
-			t.Errorf("after the refresh %s, before %s", after[i], grades[i])
+			t.Errorf("after the refresh the grade is %s, want %s", after[i], grades[i])
 		}
 	}
 	for _, name := range []string{"tags", "campaigns", "articles"} {
@@ -180,19 +180,19 @@ func TestRefresh(t *testing.T) {
 	h.requireIDs("campaigns", "/campaigns")
 
 	// A failed detail is reported. The others are published.
-	h.service.SetFaults(answers("/articles/{id}", 500))
+	h.service.SetFaults(statusFault("/articles/{id}", 500))
 	h.at = h.at.Add(time.Hour)
 	failed := h.partial(pipeline.Refresh(t.Context(), h.cfg, targets))
 	h.requireStream(failed.Run, "articles", fetch.BestEffort, "1 of 1 id failed", true)
 	h.service.SetFaults()
 	// A failed refresh is not resumed.
-	h.service.SetFaults(answers("/auth/token", 500))
+	h.service.SetFaults(statusFault("/auth/token", 500))
 	h.at = h.at.Add(time.Hour)
 	if _, err := pipeline.Refresh(t.Context(), h.cfg, targets); err == nil || h.latest() != failed.Run.ID {
-		t.Errorf("the refresh ended with %v, readers see %s", err, h.latest())
+		t.Errorf("the refresh ended with %v and readers see %s, want an error and %s", err, h.latest(), failed.Run.ID)
 	}
 	if _, waits, err := h.warehouse().Ledger.Unfinished(); err != nil || waits {
-		t.Errorf("the failed refresh is unfinished (%v)", err)
+		t.Errorf("the failed refresh can be resumed (%v), want no unfinished run", err)
 	}
 	// A night that can be resumed comes first, until it is too old.
 	h.cfg.ResumeMaxAge = time.Hour
@@ -200,11 +200,11 @@ func TestRefresh(t *testing.T) {
 	h.service.SetFaults()
 	h.at = h.at.Add(time.Hour)
 	if _, err := pipeline.Refresh(t.Context(), h.cfg, targets); !errors.Is(err, pipeline.ErrPending) {
-		t.Errorf("a refresh before the resumed night ended with %v", err)
+		t.Errorf("a refresh before the resumed night ended with %v, want ErrPending", err)
 	}
 	h.at = h.at.Add(time.Second)
 	old := h.complete(pipeline.Refresh(t.Context(), h.cfg, targets))
 	if _, err := pipeline.Replay(t.Context(), h.cfg, old.Run.ID); err == nil || !strings.Contains(err.Error(), "it is a refresh") {
-		t.Errorf("the replay of a refresh ended with %v", err)
+		t.Errorf("the replay of a refresh ended with %v, want an error that it is a refresh", err)
 	}
 }

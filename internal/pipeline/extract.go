@@ -60,7 +60,7 @@ func (r *reader) extract(parent context.Context) error {
 	f := &finisher{reader: r, queue: make(chan received, len(r.night.cfg.Streams)), ended: make(chan struct{})}
 	go f.run(ctx, end)
 	err := r.readStreams(ctx, f)
-	finishErr := f.close() // the finisher adds to r.done until then
+	finishErr := f.close() // until close returns, the finisher adds to r.done
 	if err = cmp.Or(finishErr, err, r.done.requireAny(len(r.night.cfg.Chosen) == 1)); err != nil {
 		return err
 	}
@@ -92,64 +92,64 @@ func (r *reader) readStreams(ctx context.Context, f *finisher) error {
 				return err
 			}
 		}
-		one := begun[s.Name]
-		if one == nil {
-			one = newReceived(s)
+		result := begun[s.Name]
+		if result == nil {
+			result = newReceived(s)
 		}
-		if one.err == nil && r.isWanted(&one.streamResult) {
-			if err := r.readStream(ctx, one, load.PrioritySettled); err != nil {
+		if result.err == nil && r.isWanted(&result.streamResult) {
+			if err := r.readStream(ctx, result, load.PrioritySettled); err != nil {
 				return err
 			}
 		}
 		f.unfinished.Add(1)
-		f.queue <- *one
+		f.queue <- *result
 	}
 	return nil
 }
 
 // isWanted reports whether a stream is read in this run. If not, it sets the reason, except in a
-// refresh, where the stream keeps its last one.
-func (r *reader) isWanted(one *streamResult) bool {
-	s, mode := one.stream, r.night.mode
+// refresh, where the stream keeps its last reason.
+func (r *reader) isWanted(result *streamResult) bool {
+	s, mode := result.stream, r.night.mode
 	reason := r.night.cfg.skipReason(r.token, s)
 	if mode.keepsGrade(s) {
 		return reason == "" && len(mode.targetIDs(s)) > 0
 	}
-	one.evidence.Reason = reason
+	result.evidence.Reason = reason
 	if reason == "" && !s.IsDetail() && !s.IsEvents() && !r.mayRead(s, r.listParam(s)) {
-		one.failed = r.unreadErr(s, 0, 0)
-		one.evidence.Reason = one.failed.Error()
+		result.failed = r.unreadErr(s, 0, 0)
+		result.evidence.Reason = result.failed.Error()
 		return false
 	}
 	return reason == ""
 }
 
-// readStream reads one list, or the details of a stream up to a priority. It returns errors
-// that end the night, and sets the others in one.err.
-func (r *reader) readStream(ctx context.Context, one *received, upTo load.Priority) (err error) {
-	s, began := one.stream, time.Now()
-	defer func() { one.took += time.Since(began) }()
+// readStream reads one list, or the details of a stream up to a priority. It returns errors that end
+// the night, and stores other errors in result.err.
+func (r *reader) readStream(ctx context.Context, result *received, upTo load.Priority) (err error) {
+	s, began := result.stream, time.Now()
+	defer func() { result.took += time.Since(began) }()
 	r.night.cfg.Watch.setReading(s)
-	if one.sink = cmp.Or(one.sink, r.night.eventSinks[s.Name]); one.sink == nil {
-		if one.sink, err = r.night.newSink(s); err != nil {
+	if result.sink = cmp.Or(result.sink, r.night.eventSinks[s.Name]); result.sink == nil {
+		if result.sink, err = r.night.newSink(s); err != nil {
 			return err
 		}
 	}
 	switch {
 	case s.IsEvents():
-		one.err = r.night.gradeEvents(ctx, one)
+		result.err = r.night.gradeEvents(ctx, result)
 	case s.IsDetail():
-		one.err = r.readDetails(ctx, one, upTo)
+		result.err = r.readDetails(ctx, result, upTo)
 	default:
-		one.evidence, one.err = r.client.Walk(ctx, s, r.listParam(s), one.sink.readBody)
-		one.distinct = int64(one.evidence.Distinct)
-		one.cover = load.Whole
-		if one.evidence.Grade == fetch.BestEffort {
-			one.cover = load.Unproven
+		result.evidence, result.err = r.client.Walk(ctx, s, r.listParam(s), result.sink.readBody)
+		result.distinct = int64(result.evidence.Distinct)
+		result.cover = load.Whole
+		if result.evidence.Grade == fetch.BestEffort {
+			result.cover = load.Unproven
 		}
 	}
-	if endsNight(ctx, one.err) {
-		return errors.Join(one.err, one.sink.broken)
+	if endsNight(ctx, result.err) {
+		return errors.Join(result.err, result.sink.broken)
 	}
 	return nil
 }
@@ -169,8 +169,8 @@ func endsNight(ctx context.Context, err error) bool {
 		errors.As(err, new(*fetch.LandingError)) || errors.Is(err, errStage))
 }
 
-// finisher finishes streams in the order in which they were read, while the next lists are
-// requested: DuckDB removes the duplicate records of one list while the next one is read.
+// finisher finishes streams in the order in which they were read. DuckDB removes the duplicate records
+// of one list while the next list is requested.
 type finisher struct {
 	reader *reader
 	queue  chan received
@@ -185,9 +185,9 @@ type finisher struct {
 // run finishes streams until close. It calls end after an error that ends the night.
 func (f *finisher) run(ctx context.Context, end context.CancelCauseFunc) {
 	defer close(f.ended)
-	for one := range f.queue {
+	for result := range f.queue {
 		if f.err == nil {
-			if f.err = f.finishStream(ctx, one); f.err != nil {
+			if f.err = f.finishStream(ctx, result); f.err != nil {
 				end(f.err)
 			}
 		}
@@ -208,10 +208,10 @@ func (f *finisher) close() error {
 }
 
 // finishStream stages the remaining rows of a stream and grades it.
-func (f *finisher) finishStream(ctx context.Context, one received) error {
-	n, r, began := f.reader.night, &one.streamResult, time.Now()
+func (f *finisher) finishStream(ctx context.Context, result received) error {
+	n, r, began := f.reader.night, &result.streamResult, time.Now()
 	var err error
-	if one.sink == nil {
+	if result.sink == nil {
 		err = f.carryRows(ctx, r)
 		if err == nil && n.mode.keepsGrade(r.stream) {
 			// In a refresh, the stream also keeps its last grade and reason.
@@ -222,12 +222,12 @@ func (f *finisher) finishStream(ctx context.Context, one received) error {
 			}
 		}
 	} else {
-		err = one.err
-		if err == nil || one.sink.broken != nil {
-			err = errors.Join(err, one.sink.flushAll(ctx))
+		err = result.err
+		if err == nil || result.sink.broken != nil {
+			err = errors.Join(err, result.sink.flushAll(ctx))
 		}
 		// Passes over a list overlap, so records with ids are counted by distinct ids.
-		r.rows, r.rejects = cmp.Or(r.distinct, one.sink.count.Load()), one.sink.rejects.Load()
+		r.rows, r.rejects = cmp.Or(r.distinct, result.sink.count.Load()), result.sink.rejects.Load()
 		if err != nil {
 			err = f.judgeError(ctx, r, err)
 		} else if n.mode.isRefresh() && r.cover == load.ByID {
@@ -235,29 +235,29 @@ func (f *finisher) finishStream(ctx context.Context, one received) error {
 		}
 	}
 	if err == nil {
-		distinct := !r.stream.IsDetail() && r.distinct > 0 && r.distinct == one.sink.count.Load()
+		distinct := !r.stream.IsDetail() && r.distinct > 0 && r.distinct == result.sink.count.Load()
 		err = n.stage.Rows.Finish(ctx, r.stream, r.cover, distinct)
 	}
 	if err != nil {
 		return err
 	}
-	if one.sink != nil && (r.cover == load.Whole || r.cover == load.Unproven) {
-		one.sink.writeEntries()
+	if result.sink != nil && (r.cover == load.Whole || r.cover == load.Unproven) {
+		result.sink.writeEntries()
 	}
 	f.reader.done = append(f.reader.done, *r)
 	n.cfg.Watch.setRead(*r)
 	if err := n.faultPoint("stream staged"); err != nil {
 		return err
 	}
-	one.took += time.Since(began)
-	f.logStream(ctx, one)
+	result.took += time.Since(began)
+	f.logStream(ctx, result)
 	return nil
 }
 
 // logStream logs the result of a stream. Streams that were not chosen or received no events
 // are logged at level debug, as are all streams of a refresh.
-func (f *finisher) logStream(ctx context.Context, one received) {
-	n, r, level, message := f.reader.night, one.streamResult, slog.LevelInfo, "stream read"
+func (f *finisher) logStream(ctx context.Context, result received) {
+	n, r, level, message := f.reader.night, result.streamResult, slog.LevelInfo, "stream read"
 	standing, reason := ledger.StandingOf(string(r.evidence.Grade)), r.evidence.Reason
 	switch standing {
 	case ledger.Proven:
@@ -276,7 +276,7 @@ func (f *finisher) logStream(ctx context.Context, one received) {
 		}
 	}
 	n.cfg.Log.Log(ctx, level, message, "stream", r.stream.Name, "rows", r.rows, "requests", cost.Requests, "retries", cost.Retries,
-		"standing", string(standing), "grade", string(r.evidence.Grade), "took", one.took, "reason", reason)
+		"standing", string(standing), "grade", string(r.evidence.Grade), "took", result.took, "reason", reason)
 }
 
 // judgeError decides whether an error ends the night. If not, it carries the last rows of the

@@ -14,7 +14,8 @@ import (
 	"placementsync/internal/sim"
 )
 
-func answers(route string, status int) sim.Fault {
+// statusFault returns a fault that answers all requests of a route with a status.
+func statusFault(route string, status int) sim.Fault {
 	return sim.Fault{Route: route, Kind: sim.FaultStatus, Status: status}
 }
 
@@ -28,7 +29,7 @@ func emptyList(path string, times int) sim.Fault {
 // TestFailedList lets the list of orders fail, on the first night and on a later one.
 func TestFailedList(t *testing.T) {
 	h := newHarness(t, smallWorld(), "product_listings", "orders", "files")
-	h.service.SetFaults(answers("/orders", 500))
+	h.service.SetFaults(statusFault("/orders", 500))
 	first := h.partial(h.night())
 	h.requireStream(first.Run, "orders", fetch.Skipped, "answered 500", true)
 	h.requireLines("SELECT count(*) FROM orders", "0")
@@ -36,7 +37,7 @@ func TestFailedList(t *testing.T) {
 	h.service.SetFaults()
 	second := h.complete(h.night())
 	orders := len(h.service.Records("/orders"))
-	h.service.SetFaults(answers("/orders", 500))
+	h.service.SetFaults(statusFault("/orders", 500))
 	for range 2 {
 		res := h.partial(h.night())
 		s := h.requireStream(res.Run, "orders", fetch.CarriedForward, "answered 500", true)
@@ -54,21 +55,22 @@ func TestFailedList(t *testing.T) {
 	h.service.SetFaults()
 	res := h.complete(h.night())
 	if s := streamOf(t, res.Run, "orders"); s.RowsOld != 0 || !s.AgeSince.IsZero() {
-		t.Errorf("after a good night orders is %+v", s)
+		t.Errorf("after a complete night orders is %+v, want no old rows", s)
 	}
 	h.requireIDs("orders", "/orders")
 }
 
-// TestForbiddenStreams answers 403. It is an error only if the token proves the access.
+// TestForbiddenStreams answers 403. This is an error only if the token proves that the stream is
+// allowed.
 func TestForbiddenStreams(t *testing.T) {
 	h := newHarness(t, smallWorld(), "product_listings", "campaigns", "campaign_articles", "articles")
 	h.complete(h.night())
-	articles := h.one("SELECT count(*) FROM articles")
-	h.service.SetFaults(answers("/articles/{id}", 403))
+	articles := h.singleLine("SELECT count(*) FROM articles")
+	h.service.SetFaults(statusFault("/articles/{id}", 403))
 	res := h.complete(h.night())
 	h.requireStream(res.Run, "articles", fetch.CarriedForward, "403", false)
 	h.requireLines("SELECT count(*) FROM articles", articles)
-	h.service.SetFaults(answers("/products/listings", 403))
+	h.service.SetFaults(statusFault("/products/listings", 403))
 	res = h.partial(h.night())
 	h.requireStream(res.Run, "product_listings", fetch.CarriedForward, "403", true)
 }
@@ -85,7 +87,7 @@ func TestLimitedToken(t *testing.T) {
 	h.requireStream(res.Run, "order_details", fetch.Skipped, "missing scope orders.read", false)
 
 	// Excluded streams keep their rows.
-	orders := h.one("SELECT count(*) FROM orders")
+	orders := h.singleLine("SELECT count(*) FROM orders")
 	h.cfg.Chosen = []string{"token"}
 	res = h.complete(h.night())
 	h.requireStream(res.Run, "orders", fetch.CarriedForward, ledger.ReasonNotChosen, false)
@@ -97,7 +99,7 @@ func TestLimitedToken(t *testing.T) {
 	want := "extract: no stream could be read; nothing was published; readers keep the last snapshot\n  token: not chosen\n  product_listings: missing scope products.read\n" +
 		"  orders: not chosen\n  order_details: missing scope orders.read"
 	if none.Error() != want {
-		t.Errorf("got  %s\nwant %s", none, want)
+		t.Errorf("got the error\n%s\nwant\n%s", none, want)
 	}
 }
 
@@ -105,31 +107,31 @@ func TestLimitedToken(t *testing.T) {
 func TestTokenErrors(t *testing.T) {
 	h := newHarness(t, smallWorld(), orderStreams()...)
 	h.complete(h.night())
-	h.service.SetFaults(answers("/orders/{order_id}", http.StatusUnauthorized))
+	h.service.SetFaults(statusFault("/orders/{order_id}", http.StatusUnauthorized))
 	res, err := h.failed()
 	if rejected := errorOf[*fetch.AuthError](t, err); rejected.Stream != "order_details" || len(res.Run.Streams) == 0 {
-		t.Errorf("the night ended with %v", err)
+		t.Errorf("the night ended with %v, want an AuthError of order_details, and streams in the ledger", err)
 	}
-	h.service.SetFaults(answers("/auth/token", 500))
+	h.service.SetFaults(statusFault("/auth/token", 500))
 	_, err = h.failed()
 	if !strings.HasPrefix(err.Error(), "check the token: ") {
-		t.Errorf("the night ended with %v", err)
+		t.Errorf("the night ended with %v, want an error that begins with \"check the token\"", err)
 	}
 	h.service.SetFaults(rewrite("/auth/token", `{"error":"no"}`))
 	if _, err = h.failed(); !strings.Contains(err.Error(), "neither token_type nor scopes") {
-		t.Errorf("the night ended with %v", err)
+		t.Errorf("the night ended with %v, want the error \"neither token_type nor scopes\"", err)
 	}
-	// An unknown token type reads all streams. The service decides about each.
+	// With an unknown type of token, all streams are requested. The service accepts or rejects each.
 	h.service.SetFaults(rewrite("/auth/token", `{"token_type":"of_the_future","team_id":7,"scopes":[]}`))
 	plan, err := pipeline.Check(t.Context(), h.cfg)
 	must(t, err)
 	if plan.Token.Type != "of_the_future" || plan.Token.TeamID != "7" || plan.Unknown != 0 || plan.Requests == 0 {
-		t.Errorf("the plan is %+v", plan)
+		t.Errorf("the plan is %+v, want the token type of_the_future, team 7 and known streams", plan)
 	}
 	h.complete(h.night())
 	h.cfg.TeamID = "from the configuration"
 	if plan, err = pipeline.Check(t.Context(), h.cfg); err != nil || plan.Token.TeamID != "from the configuration" {
-		t.Errorf("the team is %q (%v)", plan.Token.TeamID, err)
+		t.Errorf("the team is %q (%v), want that of the configuration", plan.Token.TeamID, err)
 	}
 }
 
@@ -163,7 +165,7 @@ func TestChangedDetails(t *testing.T) {
 	h.cfg.Details, h.cfg.Recheck, h.cfg.LiveDays = pipeline.ChangedDetails, 2, 1
 	all := streamOf(t, h.complete(h.night()).Run, "order_details").Fetched
 	if all < 20 {
-		t.Fatalf("the first night read %d details", all)
+		t.Fatalf("the first night read %d details, want at least 20", all)
 	}
 	var due int64
 	for night := 2; night <= 3; night++ {
@@ -176,7 +178,7 @@ func TestChangedDetails(t *testing.T) {
 		h.requireIDs("orders", "/orders")
 	}
 	if due < all*9/10 {
-		t.Errorf("%d of %d settled details were read again within 2 nights", due, all)
+		t.Errorf("%d of %d settled details were read again within 2 nights, want nearly all", due, all)
 	}
 	h.cfg.Recheck = 0
 	res := h.complete(h.again())
@@ -187,7 +189,8 @@ func TestChangedDetails(t *testing.T) {
 	h.requireIDs("orders", "/orders")
 }
 
-// gatedHarness has a published night, and gates that stop a loss of more than three rows.
+// gatedHarness returns a harness with one published night, and with gates that stop a loss of more
+// than three rows.
 func gatedHarness(t *testing.T, names ...string) *harness {
 	t.Helper()
 	h := newHarness(t, smallWorld(), names...)
@@ -196,8 +199,8 @@ func gatedHarness(t *testing.T, names ...string) *harness {
 	return h
 }
 
-// TestGateReadsListsAgain returns an empty list once. The second reading shows that it was
-// false, and the other lists are not requested again.
+// TestGateReadsListsAgain answers a list with no records once. The second reading must correct this,
+// without requests of the other lists.
 func TestGateReadsListsAgain(t *testing.T) {
 	h := gatedHarness(t, orderStreams()...)
 	h.service.SetFaults(emptyList("/products/listings", 1))
@@ -209,15 +212,15 @@ func TestGateReadsListsAgain(t *testing.T) {
 	h.requireStream(res.Run, "product_listings", fetch.Exact, "", false)
 	routes := h.service.Stats().Routes
 	if routes["/products/listings"] < 2 || routes["/orders"] > 3 || !strings.Contains(log.String(), "lists are read again before a gate decides") {
-		t.Errorf("the listings were requested %d times, the orders %d times; the log has:\n%s", routes["/products/listings"], routes["/orders"], log.String())
+		t.Errorf("the listings were requested %d times and the orders %d times, want at least 2 and at most 3; the log has:\n%s", routes["/products/listings"], routes["/orders"], log.String())
 	}
 	if len(res.Run.Losses) > 0 {
-		t.Errorf("the complete night has the losses %+v", res.Run.Losses)
+		t.Errorf("the complete night has the losses %+v, want none", res.Run.Losses)
 	}
 }
 
-// TestGateStopsTheNight returns an empty list each time. Only with AllowMassDelete the night is
-// published.
+// TestGateStopsTheNight answers a list with no records each time. The night must be published only with
+// AllowMassDelete.
 func TestGateStopsTheNight(t *testing.T) {
 	h := gatedHarness(t, orderStreams()...)
 	listings := int64(len(h.service.Records("/products/listings")))
@@ -226,7 +229,7 @@ func TestGateStopsTheNight(t *testing.T) {
 	res, err := h.failed()
 	loss := errorOf[*load.MassDeleteError](t, err)
 	if !loss.Reread || len(loss.Losses) == 0 || loss.Losses[0] != (ledger.Loss{Table: "product_listings", Gone: listings, Before: listings}) || len(res.Run.Losses) != len(loss.Losses) {
-		t.Errorf("the night ended with %v, the ledger has %+v", err, res.Run.Losses)
+		t.Errorf("the night ended with %v and the losses %+v, want all listings lost after a second reading", err, res.Run.Losses)
 	}
 	if n := h.service.Stats().Routes["/products/listings"]; n != 2 {
 		t.Errorf("the empty list was requested %d times, want 2", n)
@@ -237,39 +240,39 @@ func TestGateStopsTheNight(t *testing.T) {
 	if plan.Stopped == nil || plan.Stopped.ID != res.Run.ID {
 		t.Errorf("the plan shows %+v, want the stopped run", plan.Stopped)
 	}
-	// The stopped run is not resumed, because its answers are doubted.
+	// The stopped run is not resumed, because its answers may be wrong.
 	if next := h.complete(h.again()); next.Run.ID == res.Run.ID {
-		t.Errorf("run %s was resumed", res.Run.ID)
+		t.Errorf("run %s was resumed, want a new run", res.Run.ID)
 	}
 	if plan, err = pipeline.Check(t.Context(), h.cfg); err != nil || plan.Stopped != nil {
-		t.Errorf("after a good night the plan shows %+v (%v)", plan.Stopped, err)
+		t.Errorf("after a complete night the plan shows %+v (%v), want no stopped run", plan.Stopped, err)
 	}
 	h.service.SetFaults(emptyList("/products/listings", 0))
 	h.cfg.AllowMassDelete = true
 	h.service.ResetRequests()
 	if res := h.complete(h.night()); res.Run.Gone < listings || h.service.Stats().Routes["/products/listings"] != 2 {
-		t.Errorf("the accepted night removed %d rows after %d readings of the list", res.Run.Gone, h.service.Stats().Routes["/products/listings"])
+		t.Errorf("the accepted night removed %d rows after %d readings of the list, want all listings after 2", res.Run.Gone, h.service.Stats().Routes["/products/listings"])
 	}
 	h.requireLines("SELECT count(*) FROM product_listings", "0")
 }
 
-// TestGateDoubtsNotFound answers 404 for all articles that campaigns name. The gate reads the
-// articles and the lists that name them again, and stops the night.
+// TestGateDoubtsNotFound answers 404 for all articles of campaigns. The articles and the lists with
+// their ids must be read again before the gate stops the night.
 func TestGateDoubtsNotFound(t *testing.T) {
 	h := newHarness(t, sim.Options{Seed: 7, Token: token, Outlets: 9, Listings: 9, Profiles: 3, Campaigns: 30, Orders: 9, Files: 1, Folders: 1},
 		"order_items", "campaigns", "campaign_articles", "articles", "tags")
 	h.cfg.Limits = load.Limits{Share: 0.2, Rows: 3}
 	h.cfg.Fetch.PageSize = 100
-	h.service.SetFaults(answers("/articles/{id}", http.StatusNotFound))
+	h.service.SetFaults(statusFault("/articles/{id}", http.StatusNotFound))
 	h.service.ResetRequests()
 	_, err := h.failed()
 	loss := errorOf[*load.MassDeleteError](t, err)
 	if !loss.Reread || len(loss.Losses) != 1 || loss.Losses[0].Table != "articles" || !loss.Losses[0].NotFound {
-		t.Fatalf("the night ended with %v", err)
+		t.Fatalf("the night ended with %v, want a loss of articles by 404 after a second reading", err)
 	}
 	campaigns, routes := len(h.service.Records("/campaigns")), h.service.Stats().Routes
 	if routes["/campaigns/{id}/articles"] != 2*campaigns || routes["/tags"] != 1 {
-		t.Errorf("the articles of %d campaigns were requested %d times, the tags %d times", campaigns, routes["/campaigns/{id}/articles"], routes["/tags"])
+		t.Errorf("the articles of %d campaigns were requested %d times, want twice each, and the tags %d times, want once", campaigns, routes["/campaigns/{id}/articles"], routes["/tags"])
 	}
 	h.cfg.AllowMassDelete = true
 	res := h.partial(h.again())
@@ -287,7 +290,7 @@ func TestProgress(t *testing.T) {
 	watch := &pipeline.Watch{}
 	h.cfg.Watch, h.cfg.Fetch.Concurrency = watch, 1
 	h.cfg.Details = pipeline.AllDetails
-	var lists, details ledger.Progress
+	var lists, details ledger.Progress // during the second page of orders, and during the last detail
 	hook := func(r *http.Request) {
 		switch {
 		case r.URL.Path == "/orders" && r.URL.Query().Get("page") == "2":
@@ -310,32 +313,33 @@ func TestProgress(t *testing.T) {
 	var expected int64
 	for night := 1; night <= 2; night++ {
 		if _, ok := watch.Progress(); ok {
-			t.Error("there is progress while no run is in progress")
+			t.Error("Progress returned true while no run was in progress")
 		}
 		orders := int64(len(h.service.Records("/orders")))
 		res := h.complete(h.again())
 		if lists.Run != res.Run.ID || lists.Phase != "reading orders" || !lists.StartedAt.Equal(res.Run.StartedAt) || lists.Requests < 3 || lists.Left != 0 {
-			t.Errorf("night %d: %+v", night, lists)
+			t.Errorf("night %d, during the list: %+v, want run %s reading orders", night, lists, res.Run.ID)
 		}
+		// The 9 orders are two pages of at most 7.
 		if s := stream(lists, "orders"); s.State != ledger.Reading || s.Done != 1 || s.Total != 2 || s.Rows != 7 || s.Pass != 1 || s.Requests != 1 || s.Share() != 50 {
-			t.Errorf("night %d, orders: %+v", night, s)
+			t.Errorf("night %d, orders: %+v, want 1 of 2 pages with 7 rows", night, s)
 		}
 		if s := stream(lists, "product_listings"); s.State != ledger.Read && s.State != ledger.Reading {
-			t.Errorf("night %d, the list before: %+v", night, s)
+			t.Errorf("night %d, product_listings: %+v, want it read or reading", night, s)
 		}
 		if s := stream(lists, "order_details"); s.State != ledger.Waiting || s.Total != 0 {
-			t.Errorf("night %d, the details wait: %+v", night, s)
+			t.Errorf("night %d, order_details during the list: %+v, want it waiting", night, s)
 		}
 		if s := stream(details, "order_details"); s.Total != orders || s.Done != orders-1 || s.Rows == 0 || s.State != ledger.Reading {
-			t.Errorf("night %d, at the last detail: %+v, want %d of %d", night, s, orders-1, orders)
+			t.Errorf("night %d, order_details during the last request: %+v, want %d of %d", night, s, orders-1, orders)
 		}
 		if s := stream(details, "orders"); s.State != ledger.Read || s.Grade != "exact" || s.Rows != orders || s.Reason == "" {
-			t.Errorf("night %d, the list is read: %+v", night, s)
+			t.Errorf("night %d, orders during the details: %+v, want it read as exact with %d rows", night, s, orders)
 		}
 		if lists.Expected != expected {
 			t.Errorf("night %d: %d requests are expected, want %d", night, lists.Expected, expected)
 		}
-		// The token is requested once and is no stream of this night.
+		// The request of the token is counted, although the token is no stream of this night.
 		expected = res.Run.Requests
 	}
 }

@@ -19,10 +19,10 @@ type streamResult struct {
 	stream   stream.Stream
 	cover    load.Coverage
 	evidence fetch.Evidence
-	// ids counts all known ids of a stream of details, and asked the requested ids. Of the
-	// requested ids, found were answered with a record, and missed failed.
+	// ids counts all known ids of a stream of details. asked counts the requested ids. found
+	// counts the requested ids that were answered with a record, and missed those that failed.
 	ids, asked, found, missed int64
-	// kept counts the ids that were answered 404 although a list names them.
+	// kept counts the ids that were answered 404 although a list contains them.
 	kept int64
 	// carried counts the ids whose rows are kept without a request. rechecked counts the
 	// settled ids that were read again.
@@ -85,8 +85,8 @@ func (done results) requireAny(tokenOnly bool) error {
 // tableGrade returns the worst grade of the streams that fill a table. A carried detail lowers
 // only the tables of Stream.OnlyInDetail, because the list shows all columns of the others. If
 // the token can read a list but not its details, the grade of the list counts for its own
-// table, with a note about the missing details. Tables nested in the records are then
-// best_effort, because a list may omit them.
+// table, with a note about the missing details. Tables of items are then best_effort, because a list
+// may omit items.
 func (done results) tableGrade(table string) (grade fetch.Grade, note string) {
 	for _, r := range done {
 		s := r.stream
@@ -105,8 +105,8 @@ func (done results) tableGrade(table string) (grade fetch.Grade, note string) {
 	return grade, note
 }
 
-// findAges sets the number of rows of every stream in the snapshot, and the age of the oldest.
-// It is called after the merge.
+// findAges sets the number of rows of every stream in the snapshot, and the age of the oldest row. It
+// is called after the merge.
 func (done results) findAges(ctx context.Context, n *night) error {
 	ages, err := n.stage.CountRowAges(ctx, done.coverage())
 	if err != nil {
@@ -127,8 +127,8 @@ func (done results) findAges(ctx context.Context, n *night) error {
 	return nil
 }
 
-// gradeDetails limits the grade of a stream of details to the worst grade of the streams that
-// name its ids. If ids failed, it sets r.failed.
+// gradeDetails limits the grade of a stream of details to the worst grade of the streams that contain
+// its ids. If ids failed, it sets r.failed.
 func (done results) gradeDetails(r *streamResult, d fetch.Details) {
 	for _, p := range done {
 		namesIDs := slices.ContainsFunc(r.stream.Parents, func(ref stream.Ref) bool {
@@ -177,11 +177,11 @@ func (r *streamResult) gradeCarried(d fetch.Details, plan load.Plan, recheck int
 	}
 }
 
-// Up to ordinaryNotFound ids of a list, or ordinaryShare percent of the requested ones, may be
-// answered 404: so many can have been deleted since the list was read.
+// Up to ordinaryNotFound ids of a list, or ordinaryShare percent of the requested ids, may be answered
+// 404, because so many records can have been deleted since the list was read.
 const ordinaryNotFound, ordinaryShare = 3, 1
 
-// gradeKept lowers the grade of a stream if ids that a list names were answered 404.
+// gradeKept lowers the grade of a stream if ids were answered 404 although a list contains them.
 func (r *streamResult) gradeKept() {
 	if r.kept == 0 {
 		return
@@ -199,8 +199,8 @@ func (r *streamResult) gradeKept() {
 	}
 }
 
-// lossesByNotFound returns the streams with more 404 answers, for ids that a list names, than
-// a night may delete.
+// lossesByNotFound returns losses for the streams with too many 404 answers for ids of a list: more
+// than the number of rows that a night may delete.
 func (done results) lossesByNotFound(limits load.Limits) (losses []ledger.Loss) {
 	for _, r := range done {
 		table := r.stream.Root().Name
@@ -211,8 +211,8 @@ func (done results) lossesByNotFound(limits load.Limits) (losses []ledger.Loss) 
 	return losses
 }
 
-// capGrade grades a stream of which a refresh read a part. The grade is not better than
-// before, and the age is that of the rows that were not read.
+// capGrade grades a stream of which a refresh read a part. The grade is not better than before the
+// refresh. The age is the age of the rows that were not read.
 func (r *streamResult) capGrade(ctx context.Context, draft *warehouse.Draft) error {
 	last, ok, err := draft.LastGrade(ctx, r.stream.Name)
 	if err != nil {

@@ -25,9 +25,9 @@ func (e *LossError) Error() string {
 	return b.String()
 }
 
-// checkLoss compares the number of snapshots, runs and closed rows with the catalog that
-// readers see. If both have the same snapshot, it also compares current rows. The readable
-// parts of a damaged catalog are included, because readers use them, too.
+// checkLoss compares the numbers of snapshots, runs and closed rows with the catalog that readers see.
+// If both catalogs have the same snapshot, it also compares current rows. It counts the readable parts
+// of a damaged catalog, because readers use them.
 func (b *rebuild) checkLoss(ctx context.Context) error {
 	latest, ok, err := b.wh.Versions.Latest()
 	if err != nil || !ok || b.cfg.AcceptLoss {

@@ -50,8 +50,8 @@ func smallWorld() sim.Options {
 // orderStreams are two lists and the details of one of them.
 func orderStreams() []string { return []string{"product_listings", "orders", "order_details"} }
 
-// newHarness returns a harness whose nights read the named streams, or all with events if names
-// is empty. Nothing was published yet.
+// newHarness returns a harness whose nights read the named streams. Without names they read all
+// streams, and events. The warehouse is empty.
 func newHarness(t *testing.T, world sim.Options, names ...string) *harness {
 	t.Helper()
 	t.Parallel()
@@ -121,13 +121,13 @@ func (h *harness) ended(outcome ledger.Outcome, code int, res pipeline.Result, e
 	return res
 }
 
-// failed runs a night a day later, which must fail and leave the published version as it was.
+// failed runs a night a day later. The night must fail, and readers must keep the last version.
 func (h *harness) failed() (pipeline.Result, error) {
 	h.t.Helper()
 	was := h.latest()
 	res, err := h.night()
 	if err == nil || res.Run.Outcome != ledger.Failed || res.Run.ExitCode != 1 || res.Run.Error != err.Error() || !res.Run.SnapshotAt.IsZero() {
-		h.t.Fatalf("run %s ended %s with %d: %v\nthe ledger has %q", res.Run.ID, res.Run.Outcome, res.Run.ExitCode, err, res.Run.Error)
+		h.t.Fatalf("run %s ended %s with %d, want failed with 1: %v\nthe ledger has %q", res.Run.ID, res.Run.Outcome, res.Run.ExitCode, err, res.Run.Error)
 	}
 	if h.latest() != was {
 		h.t.Errorf("readers see %s, want %s as before", h.latest(), was)
@@ -184,8 +184,8 @@ func (h *harness) requireLines(sql string, want ...string) {
 	}
 }
 
-// one returns the result of a query with one row.
-func (h *harness) one(sql string) string {
+// singleLine returns the result of a query with one row.
+func (h *harness) singleLine(sql string) string {
 	h.t.Helper()
 	lines := h.lines(sql)
 	if len(lines) != 1 {
@@ -226,7 +226,7 @@ func (h *harness) requireStream(r ledger.Run, name string, grade fetch.Grade, re
 	h.t.Helper()
 	s := streamOf(h.t, r, name)
 	if s.Grade != string(grade) || !strings.Contains(s.Reason, reason) || s.Incomplete != incomplete {
-		h.t.Errorf("%s is %s, incomplete %v: %s\nwant %s, %v: ...%s...", name, s.Grade, s.Incomplete, s.Reason, grade, incomplete, reason)
+		h.t.Errorf("%s is %s, incomplete %t: %s\nwant %s, incomplete %t: ...%s...", name, s.Grade, s.Incomplete, s.Reason, grade, incomplete, reason)
 	}
 	if r.IsPublished() {
 		h.requireLines("SELECT grade, coalesce(reason, '') FROM meta.streams WHERE run_id = '"+r.ID+"' AND stream = '"+name+"'", s.Grade+" "+s.Reason)
@@ -243,7 +243,7 @@ func streamOf(t *testing.T, r ledger.Run, name string) ledger.Stream {
 	return r.Streams[i]
 }
 
-// logTo lets the runs log to a buffer, from info on.
+// logTo makes the runs log to a buffer, without debug messages.
 func (h *harness) logTo(to *lockedBuffer) {
 	h.cfg.Log = slog.New(slog.NewTextHandler(to, nil))
 }
@@ -266,7 +266,7 @@ func (h *harness) deliver(events ...[3]string) {
 	for _, e := range events {
 		status, err := sim.Deliver(h.t.Context(), server.Client(), server.URL, sim.Delivery{ID: e[0], Topic: e[1], Body: []byte(e[2])}, hookSecret)
 		if err != nil || status != http.StatusNoContent {
-			h.t.Errorf("event %s was answered %d: %v", e[0], status, err)
+			h.t.Errorf("event %s was answered %d, want 204: %v", e[0], status, err)
 		}
 	}
 	server.Close()
@@ -274,7 +274,8 @@ func (h *harness) deliver(events ...[3]string) {
 	must(h.t, <-ended)
 }
 
-// inProcess answers requests without a network. Each takes delay on the clock of a bubble.
+// inProcess answers requests without a network. Each request takes delay. Inside synctest this is
+// virtual time.
 type inProcess struct {
 	service http.Handler
 	delay   time.Duration
@@ -293,8 +294,8 @@ func (s inProcess) RoundTrip(r *http.Request) (*http.Response, error) {
 	return w.Result(), nil
 }
 
-// bounded runs a night an hour later that may read for the given time. 0 means no limit. Each
-// request takes a second on a virtual clock. It also returns the number of requests.
+// bounded runs a night an hour later. limit is its Config.MaxDuration, and 0 means no limit. Each
+// request takes a second of virtual time. bounded also returns the number of requests.
 func (h *harness) bounded(limit time.Duration) (res pipeline.Result, requests int, err error) {
 	h.t.Helper()
 	h.at = h.at.Add(time.Hour)
@@ -305,7 +306,7 @@ func (h *harness) bounded(limit time.Duration) (res pipeline.Result, requests in
 	return res, h.service.Stats().Total, err
 }
 
-// errorOf returns the error of a type, and fails the test if err is none.
+// errorOf returns the error of type E in err, and fails the test if there is none.
 func errorOf[E error](t *testing.T, err error) E {
 	t.Helper()
 	e, ok := errors.AsType[E](err)

@@ -31,14 +31,14 @@ func checkFiles(t *testing.T, files map[string]string) checks.Set {
 	return set
 }
 
-// TestFailedChecks publishes a night with a failed check of severity warn, and holds one with a
-// failed check of severity hold.
+// TestFailedChecks runs a night with a failed check of severity warn, which must be published, and a
+// night with failed checks of severity hold, which must be held.
 func TestFailedChecks(t *testing.T) {
 	h := newHarness(t, smallWorld(), "folders", "tags")
 	h.cfg.CheckTimeout, h.cfg.ResumeMaxAge = time.Minute, 24*time.Hour
 	h.cfg.Checks = checkFiles(t, map[string]string{
 		"no_folders": "-- title: There must be no folders.\n-- severity: warn\nSELECT id FROM folders\n",
-		"no_row":     "-- title: Nothing.\n-- severity: hold\nSELECT 1 AS x WHERE false\n",
+		"no_row":     "-- title: No row.\n-- severity: hold\nSELECT 1 AS x WHERE false\n",
 	})
 	res := h.complete(h.night())
 	if len(res.Run.Checks) != 1 || res.Run.Checks[0].Name != "no_folders" || res.Run.Checks[0].Rows != 2 || res.Run.Held {
@@ -59,18 +59,18 @@ func TestFailedChecks(t *testing.T) {
 		"The night is held. To look at it: placementsync audit --held, placementsync diff --held\n" +
 		"To publish it: placementsync publish --held --accept no_folders,no_tags\nTo drop it: placementsync discard --held"
 	if hold.Error() != want || !res.Run.Held || len(res.Run.Checks) != 3 {
-		t.Errorf("got  %s\nwant %s\nthe ledger has %+v", hold, want, res.Run.Checks)
+		t.Errorf("got the error\n%s\nwant\n%s\nthe ledger has %+v, want 3 failed checks", hold, want, res.Run.Checks)
 	}
 	held, ok, err := h.warehouse().Held()
 	if err != nil || !ok || h.latest() != first {
-		t.Errorf("held is %+v (%v), readers see %s", held, err, h.latest())
+		t.Errorf("held is %+v (%v) and readers see %s, want a held night and %s", held, err, h.latest(), first)
 	}
 	if _, err := pipeline.Refresh(t.Context(), h.cfg, pipeline.Targets{}); err == nil || !strings.Contains(err.Error(), "a night has to come first") {
-		t.Errorf("a refresh beside a held night ended with %v", err)
+		t.Errorf("a refresh beside a held night ended with %v, want ErrPending", err)
 	}
 	// A held night is not resumed.
 	h.cfg.Checks = checks.Set{}
 	if next := h.complete(h.again()); next.Run.ID == res.Run.ID || next.Run.Outcome != ledger.Complete {
-		t.Errorf("run %s was resumed", res.Run.ID)
+		t.Errorf("run %s was resumed, want a new run", res.Run.ID)
 	}
 }

@@ -29,10 +29,10 @@ type mending struct {
 }
 
 // MendSeries restores damaged and missing files of the Parquet series, of the recorded changes
-// of meta and past, and of versions, except for catalogs. It uses intact copies, or else the
+// of meta and past, and of versions. It does not restore catalogs. It uses intact copies, or else the
 // history in the newest intact catalog. If the index of the series is lost, it restores the
-// days that retention keeps. It returns the restored files. The error names the files that it
-// could not restore. These are not changed.
+// days that retention keeps. It returns the restored files. The error names the files that could not
+// be restored. These files are not changed.
 func MendSeries(ctx context.Context, cfg Config, keep warehouse.Retention) (files []string, err error) {
 	r, err := beginRepair(cfg)
 	if err != nil {
@@ -68,12 +68,12 @@ func MendSeries(ctx context.Context, cfg Config, keep warehouse.Retention) (file
 		}
 	}
 	var lost []warehouse.SeriesFile
-	for _, one := range m.done.Left {
-		if one.Day.SnapshotAt.After(m.done.At) {
-			lost = append(lost, one)
+	for _, file := range m.done.Left {
+		if file.Day.SnapshotAt.After(m.done.At) {
+			lost = append(lost, file)
 			continue
 		}
-		if _, writeErr := m.writeFile(ctx, one); writeErr != nil {
+		if _, writeErr := m.writeFile(ctx, file); writeErr != nil {
 			err = errors.Join(err, writeErr)
 		}
 	}
@@ -83,14 +83,14 @@ func MendSeries(ctx context.Context, cfg Config, keep warehouse.Retention) (file
 // leftErr returns an error for files whose rows are in no intact copy or catalog.
 func (m *mending) leftErr(lost []warehouse.SeriesFile) error {
 	var all []error
-	for _, one := range lost {
-		all = append(all, fmt.Errorf("mend table %s of %s: there is no intact copy, and no intact catalog with its rows", one.Table.Name, one.Day.SnapshotAt.Format(time.DateOnly)))
+	for _, file := range lost {
+		all = append(all, fmt.Errorf("mend table %s of %s: there is no intact copy, and no intact catalog with its rows", file.Table.Name, file.Day.SnapshotAt.Format(time.DateOnly)))
 	}
 	return errors.Join(all...)
 }
 
-// writeMeta writes the whole meta and past of the catalog as one file of recorded changes. Later
-// files contain the changes after it.
+// writeMeta writes all rows of meta and past in the catalog as one file of recorded changes. Later
+// files contain the later changes.
 func (m *mending) writeMeta(ctx context.Context) error {
 	m.draft.Previous = "" // the file contains all rows
 	if err := load.WriteMeta(ctx, m.draft, m.wh.Catalog.MetaDefinitions(), m.wh.Catalog.Tables()); err != nil {
@@ -104,17 +104,17 @@ func (m *mending) writeMeta(ctx context.Context) error {
 }
 
 // writeFile writes a file of a day from the history in the catalog.
-func (m *mending) writeFile(ctx context.Context, one warehouse.SeriesFile) (sum checksum.FileSum, err error) {
-	i := slices.IndexFunc(m.wh.Catalog.Tables(), func(t stream.Table) bool { return t.Name == one.Table.Name })
+func (m *mending) writeFile(ctx context.Context, file warehouse.SeriesFile) (sum checksum.FileSum, err error) {
+	i := slices.IndexFunc(m.wh.Catalog.Tables(), func(t stream.Table) bool { return t.Name == file.Table.Name })
 	if i < 0 {
-		return sum, fmt.Errorf("mend table %s: this program does not know it", one.Table.Name)
+		return sum, fmt.Errorf("mend table %s: this program does not know it", file.Table.Name)
 	}
-	if err := load.WriteDay(ctx, m.draft, m.wh.Catalog.Tables()[i], one); err != nil {
+	if err := load.WriteDay(ctx, m.draft, m.wh.Catalog.Tables()[i], file); err != nil {
 		return sum, err
 	}
-	sum, err = m.mender.Replace(one, filepath.Join(m.draft.Dir, one.Table.File))
+	sum, err = m.mender.Replace(file, filepath.Join(m.draft.Dir, file.Table.File))
 	if err == nil {
-		m.done.Files = append(m.done.Files, fmt.Sprintf("table %s of %s", one.Table.Name, one.Day.SnapshotAt.Format(time.DateOnly)))
+		m.done.Files = append(m.done.Files, fmt.Sprintf("table %s of %s", file.Table.Name, file.Day.SnapshotAt.Format(time.DateOnly)))
 	}
 	return sum, err
 }
@@ -164,13 +164,13 @@ func (m *mending) addDays(ctx context.Context, keep warehouse.Retention) error {
 	return err
 }
 
-// addDay restores a day by the manifest of its run. Without a manifest, it uses only the history.
+// addDay restores a day with the manifest of its run. Without a manifest, it uses only the history.
 func (m *mending) addDay(ctx context.Context, run string, at time.Time) error {
 	done, ok, err := m.mender.MendDay(ctx, run)
 	m.done.Files = append(m.done.Files, done.Files...)
 	if err != nil || ok {
-		for _, one := range done.Left {
-			_, writeErr := m.writeFile(ctx, one)
+		for _, file := range done.Left {
+			_, writeErr := m.writeFile(ctx, file)
 			err = errors.Join(err, writeErr)
 		}
 		return err
@@ -189,19 +189,19 @@ func (m *mending) addDay(ctx context.Context, run string, at time.Time) error {
 		if !counted {
 			n = -1
 		}
-		one := warehouse.SeriesFile{Day: day, Table: warehouse.ManifestTable{Name: t.Name, Rows: n, FileSum: checksum.FileSum{File: t.Name + ".parquet"}}}
+		file := warehouse.SeriesFile{Day: day, Table: warehouse.ManifestTable{Name: t.Name, Rows: n, FileSum: checksum.FileSum{File: t.Name + ".parquet"}}}
 		var grade fetch.Grade
 		for _, s := range m.cfg.Streams {
 			if slices.ContainsFunc(s.Tables, func(of stream.Table) bool { return of.Name == t.Name }) && (s.Completes == "" || fetch.Grade(grades[s.Name]) != fetch.Skipped) {
 				grade = grade.Worse(fetch.Grade(grades[s.Name]))
 			}
 		}
-		one.Table.Grade = string(grade)
-		if one.Table.FileSum, err = m.writeFile(ctx, one); err != nil {
+		file.Table.Grade = string(grade)
+		if file.Table.FileSum, err = m.writeFile(ctx, file); err != nil {
 			return err
 		}
-		one.Table.Rows = max(n, 0)
-		day.Tables = append(day.Tables, one.Table)
+		file.Table.Rows = max(n, 0)
+		day.Tables = append(day.Tables, file.Table)
 	}
 	file, err := m.mender.AddDay(day)
 	m.done.Files = append(m.done.Files, file)

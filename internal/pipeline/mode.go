@@ -16,8 +16,7 @@ const (
 	NoDetails      Details = "none" // lists only
 )
 
-// runMode is the kind of a run with its parameters. Its methods name the differences between
-// the kinds.
+// runMode is the kind of a run with its parameters. Its methods are the differences between the kinds.
 type runMode struct {
 	// kind is ledger.Night, Refresh or Replay.
 	kind   string
@@ -26,8 +25,8 @@ type runMode struct {
 	resumed *warehouse.Unfinished
 	// targets are the records that a refresh reads.
 	targets Targets
-	// A replay reads the landed answers of the run source. It builds on the version base,
-	// which is determined under the lock.
+	// source is the run whose landed answers a replay reads. base is the version on which the
+	// replay is built. It is set after the lock was taken.
 	source, base string
 }
 

@@ -34,10 +34,10 @@ func TestUnknownDetailsAreRejected(t *testing.T) {
 		cfg := idleConfig(t, details)
 		_, err := pipeline.Run(t.Context(), cfg)
 		if err == nil || !strings.Contains(err.Error(), "use changed, all or none") {
-			t.Errorf("details %q: got %v", details, err)
+			t.Errorf("details %q: got %v, want an error that lists the values", details, err)
 		}
 		if _, err := os.Stat(filepath.Join(cfg.Warehouse.Dir, "state")); err == nil {
-			t.Errorf("details %q: the run created a folder", details)
+			t.Errorf("details %q: the run created the folder state, want no change", details)
 		}
 	}
 }
@@ -60,10 +60,10 @@ func TestStopMessage(t *testing.T) {
 		cancel(c.cause)
 		res, err := pipeline.Run(ctx, cfg)
 		if err == nil || err.Error() != c.want || res.Run.Error != c.want {
-			t.Errorf("got %v, the ledger %q, want %q", err, res.Run.Error, c.want)
+			t.Errorf("got the error %v and %q in the ledger, want %q", err, res.Run.Error, c.want)
 		}
 		if !errors.Is(err, context.Cause(ctx)) || res.Run.Outcome != ledger.Interrupted {
-			t.Errorf("%v is not %v, or %q not interrupted", err, context.Cause(ctx), res.Run.Outcome)
+			t.Errorf("got the error %v and the outcome %q, want %v and interrupted", err, res.Run.Outcome, context.Cause(ctx))
 		}
 	}
 }

@@ -1,5 +1,5 @@
-// Package pipeline runs a night. It is the only package in which fetch, transform, load
-// and warehouse meet. Reading order: Run in this file, then resume.go, preflight.go,
+// Package pipeline runs a night. It is the only package that connects fetch, transform, load and
+// warehouse. Reading order: Run in this file, then resume.go, preflight.go,
 // extract.go, decode.go and publish.go. mode.go contains the differences between nights,
 // refreshes and replays.
 //
@@ -38,7 +38,7 @@ type Config struct {
 	Fetch     fetch.Config
 	// Streams are all streams with tables in the warehouse, lists before details.
 	Streams []stream.Stream
-	// Chosen names the streams to read; the others keep their rows.
+	// Chosen names the streams to read. Other streams keep their rows.
 	Chosen []string
 	// Details selects the details to read.
 	Details Details
@@ -54,22 +54,23 @@ type Config struct {
 	MinSkipRecords int
 	// TeamID is the team of the partner. Defaults to the team of the token.
 	TeamID string
-	// Privacy keeps values out of everything that is staged or published.
+	// Privacy contains the rules for private values, which are removed or hashed before
+	// anything is staged.
 	Privacy transform.Privacy
-	// Limits are the limits for deletions. AllowMassDelete accepts a mass deletion that a
-	// second reading of the lists confirms.
+	// Limits are the limits for deletions. AllowMassDelete accepts a mass deletion if a second
+	// reading of the lists confirms it.
 	Limits          load.Limits
 	AllowMassDelete bool
-	// Checks audit the merged rows before they are published. CheckTimeout limits each of
-	// them. 0 means no limit.
+	// Checks audit the merged rows before they are published. CheckTimeout limits the time of
+	// each check. 0 means no limit.
 	Checks       checks.Set
 	CheckTimeout time.Duration
 	// AcceptLoss allows Rebuild to publish less than readers have.
 	AcceptLoss bool
 	// DryRun extracts and checks the limits, but does not publish.
 	DryRun bool
-	// FinishCommit completes a merge that has begun when ctx ends, and the publish after
-	// it. Otherwise they are cancelled.
+	// FinishCommit means that a merge is completed and published even if ctx ends after the
+	// merge began. Otherwise the merge is cancelled.
 	FinishCommit bool
 	// ResumeMaxAge is the maximum age of an unpublished run that is resumed. Its landed
 	// answers are used and not requested again. 0 means never.
@@ -110,8 +111,8 @@ func (e *NoDataError) Error() string {
 	return msg
 }
 
-// night is the state of a run: the draft of its version, the stage of its rows, and
-// its findings so far.
+// night is the state of a run. It contains the draft of its version, the stage of its rows, and its
+// findings so far.
 type night struct {
 	cfg  Config
 	mode runMode
@@ -261,8 +262,8 @@ func (r *runner) finishRun(ctx context.Context, res Result, err error) (Result, 
 	return res, wh.Folder.FullErr(errors.Join(err, r.logIfPublished(recorded), r.lock.Release()))
 }
 
-// stoppedError reports why a run was stopped and what happens next. Its message omits the
-// errors that follow from the stop, and contains all others.
+// stoppedError reports why a run was stopped, and its consequences. Its message omits the errors that
+// follow from the stop, and contains all other errors.
 type stoppedError struct {
 	cause, err error
 	after      string
@@ -297,8 +298,8 @@ func errorsBesideStop(err, cause error) (others []string) {
 		if !strings.Contains(err.Error(), "\n") {
 			return nil // one error that wraps two; joined errors are on separate lines
 		}
-		for _, one := range e.Unwrap() {
-			others = append(others, errorsBesideStop(one, cause)...)
+		for _, joined := range e.Unwrap() {
+			others = append(others, errorsBesideStop(joined, cause)...)
 		}
 	}
 	return others

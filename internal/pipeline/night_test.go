@@ -67,18 +67,18 @@ func TestNightsFollowTheService(t *testing.T) {
 		switch night {
 		case 1:
 			if res.Run.New != res.Run.Rows || res.Run.Changed+res.Run.Gone != 0 {
-				t.Errorf("the first night has %d new of %d rows, %d changed, %d gone", res.Run.New, res.Run.Rows, res.Run.Changed, res.Run.Gone)
+				t.Errorf("the first night has %d new of %d rows, %d changed, %d gone, want only new rows", res.Run.New, res.Run.Rows, res.Run.Changed, res.Run.Gone)
 			}
 		case 2:
 			if res.Run.New < 3 || res.Run.Changed == 0 || res.Run.Gone < 3 {
-				t.Errorf("the second night has %d new, %d changed, %d gone rows, want at least the listings that were exchanged", res.Run.New, res.Run.Changed, res.Run.Gone)
+				t.Errorf("the second night has %d new, %d changed, %d gone rows, want at least 3 new and 3 gone listings", res.Run.New, res.Run.Changed, res.Run.Gone)
 			}
 		case 3:
 			if res.Run.New+res.Run.Changed+res.Run.Gone != 0 {
-				t.Errorf("the quiet night has %d new, %d changed, %d gone rows", res.Run.New, res.Run.Changed, res.Run.Gone)
+				t.Errorf("the night without changes has %d new, %d changed, %d gone rows, want none", res.Run.New, res.Run.Changed, res.Run.Gone)
 			}
 			if diff := cmp.Diff(history, h.history()); diff != "" {
-				t.Errorf("the quiet night changed history (-before +after):\n%s", diff)
+				t.Errorf("the night without changes changed history (-before +after):\n%s", diff)
 			}
 		}
 		history = h.history()
@@ -104,7 +104,7 @@ func (h *harness) requireCounts(res pipeline.Result) {
 	for _, s := range r.Streams {
 		requests, bytes = requests+s.Requests, bytes+s.Bytes
 		if s.RowsOld != 0 || s.Incomplete || s.Events != strings.HasSuffix(s.Stream, "_events") {
-			h.t.Errorf("run %s: %+v", r.ID, s)
+			h.t.Errorf("run %s: %+v, want a complete stream without old rows", r.ID, s)
 		}
 		if want := map[bool]string{true: "skipped", false: "exact"}[s.Events]; s.Grade != want {
 			h.t.Errorf("%s is %s: %s, want %s", s.Stream, s.Grade, s.Reason, want)
@@ -114,7 +114,7 @@ func (h *harness) requireCounts(res pipeline.Result) {
 		h.t.Errorf("the streams have %d requests and %d bytes, the run %d and %d", requests, bytes, r.Requests, r.Bytes)
 	}
 	for stream, table := range map[string]string{"orders": "orders", "product_listings": "product_listings", "articles": "articles", "tags": "tags"} {
-		h.requireLines("SELECT count(*) FROM "+table, h.one("SELECT rows FROM meta.streams WHERE stream = '"+stream+"' AND run_id = '"+r.ID+"'"))
+		h.requireLines("SELECT count(*) FROM "+table, h.singleLine("SELECT rows FROM meta.streams WHERE stream = '"+stream+"' AND run_id = '"+r.ID+"'"))
 	}
 	if s := streamOf(h.t, r, "orders"); s.Pages != 2 || s.TotalFirst != int64(len(h.service.Records("/orders"))) || s.Distinct != s.TotalFirst || s.Rows != s.TotalFirst {
 		h.t.Errorf("orders: %+v, want %d records", s, len(h.service.Records("/orders")))
@@ -127,22 +127,22 @@ func TestDryRun(t *testing.T) {
 	h.cfg.DryRun, h.cfg.ResumeMaxAge = true, time.Hour
 	res := h.complete(h.night())
 	if !res.Run.SnapshotAt.IsZero() || h.latest() != "" || len(res.Changes) == 0 || res.Changes[0].New == 0 || res.Manifest.RunID != "" {
-		t.Errorf("the dry run has the snapshot %v, readers see %q, the changes are %+v", res.Run.SnapshotAt, h.latest(), res.Changes)
+		t.Errorf("the dry run has the snapshot %v, readers see %q, and the changes are %+v, want only changes", res.Run.SnapshotAt, h.latest(), res.Changes)
 	}
 	if files, err := filepath.Glob(h.path("state", "seen", "*")); err != nil || len(files) > 0 {
-		t.Errorf("the dry run wrote %v", files)
+		t.Errorf("the dry run wrote the entries %v, want none", files)
 	}
 	h.cfg.DryRun = false
 	if next := h.complete(h.again()); next.Run.ID == res.Run.ID || next.Run.Requests == 0 {
-		t.Errorf("the dry run %s was resumed", res.Run.ID)
+		t.Errorf("the dry run %s was resumed, want a new run", res.Run.ID)
 	}
 	if runs, err := h.warehouse().Ledger.Runs(); err != nil || len(runs) != 2 || runs[0].VisibleVersion() != "" || runs[1].VisibleVersion() != h.latest() {
-		t.Errorf("the ledger has %+v (%v)", runs, err)
+		t.Errorf("the ledger has %+v (%v), want the dry run without a version and the published night", runs, err)
 	}
 }
 
-// TestUnchangedRecordsAreSkipped changes the files of entries, from which the next night knows
-// the unchanged records of a list. The rows must be the same with and without them.
+// TestUnchangedRecordsAreSkipped damages files of entries. The next night recognizes the unchanged
+// records of a list by these files. The rows must be the same with and without an intact file.
 func TestUnchangedRecordsAreSkipped(t *testing.T) {
 	h := newHarness(t, smallWorld(), "product_listings", "tags")
 	var log lockedBuffer
@@ -169,7 +169,7 @@ func TestUnchangedRecordsAreSkipped(t *testing.T) {
 		h.complete(h.night())
 		h.requireIDs("product_listings", "/products/listings")
 		if warned := strings.Contains(log.String(), "unchanged records cannot be skipped"); warned == c.known {
-			t.Errorf("%s: the log warns %v:\n%s", name, warned, log.String())
+			t.Errorf("%s: the log has a warning: %t, want %t:\n%s", name, warned, !c.known, log.String())
 		}
 		if now := len(h.service.Records("/products/listings")); now != listings {
 			t.Fatalf("there are %d listings, want %d", now, listings)
@@ -185,18 +185,18 @@ func TestUnchangedRecordsAreSkipped(t *testing.T) {
 	h.cfg.Chosen = []string{"tags"}
 	h.complete(h.night())
 	if text, err := os.ReadFile(entries()); err != nil || !bytes.Equal(text, intact) {
-		t.Errorf("the carried entries differ (%v)", err)
+		t.Errorf("the entries of a list that was not read changed (%v), want the same", err)
 	}
 	// Short lists have no entries.
 	h.cfg.Chosen, h.cfg.MinSkipRecords = []string{"product_listings"}, listings+1
 	h.complete(h.night())
 	if _, err := os.Stat(entries()); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("a short list has entries (%v)", err)
+		t.Errorf("got %v for the entries of a short list, want no file", err)
 	}
 	h.cfg.MinSkipRecords = listings
 	h.complete(h.night())
 	if _, err := os.Stat(entries()); err != nil {
-		t.Errorf("a list of the shortest length has no entries: %v", err)
+		t.Errorf("a list of the minimum length has no entries: %v", err)
 	}
 }
 
@@ -227,28 +227,28 @@ func TestInterruptedNightIsResumed(t *testing.T) {
 			h.onRequest.Store(&hook)
 			first, err := pipeline.Run(ctx, h.cfg)
 			if !errors.Is(err, context.Canceled) || first.Run.Outcome != ledger.Interrupted || first.Run.ExitCode != 130 || h.latest() != "" {
-				t.Fatalf("the stopped run ended %s with %d: %v", first.Run.Outcome, first.Run.ExitCode, err)
+				t.Fatalf("the stopped run ended %s with %d, want interrupted with 130: %v", first.Run.Outcome, first.Run.ExitCode, err)
 			}
 			h.onRequest.Store(nil)
 			c.change(h)
 			h.service.ResetRequests()
 			res := h.complete(h.again())
 			if (res.Run.ID == first.Run.ID) != c.resumed {
-				t.Errorf("run %s followed the interrupted run %s", res.Run.ID, first.Run.ID)
+				t.Errorf("run %s followed the interrupted run %s, want the same run: %t", res.Run.ID, first.Run.ID, c.resumed)
 			}
 			if c.resumed {
 				if s := streamOf(t, res.Run, "orders"); s.Landed == 0 || !res.Run.StartedAt.Equal(first.Run.StartedAt) {
-					t.Errorf("the resumed run started at %v and used %d landed answers", res.Run.StartedAt, s.Landed)
+					t.Errorf("the resumed run started at %v and used %d landed answers, want the first start and some answers", res.Run.StartedAt, s.Landed)
 				}
 			} else if s := streamOf(t, res.Run, "orders"); s.Landed != 0 || !res.Run.StartedAt.Equal(h.at) || !res.Run.SnapshotAt.Equal(h.at) {
-				t.Errorf("the new run started at %v and used %d landed answers", res.Run.StartedAt, s.Landed)
+				t.Errorf("the new run started at %v and used %d landed answers, want a new start and none", res.Run.StartedAt, s.Landed)
 			}
 			if runs, err := h.warehouse().Ledger.Runs(); err != nil || c.resumed && (len(runs) != 1 || runs[0].Attempts != 2) {
 				t.Errorf("the ledger has %+v (%v), want one run with two attempts", runs, err)
 			}
 			h.requireIDs("orders", "/orders")
 			if _, waits, err := h.warehouse().Ledger.Unfinished(); err != nil || waits {
-				t.Errorf("a run is still unfinished (%v)", err)
+				t.Errorf("a run can still be resumed (%v), want none", err)
 			}
 		})
 	}
@@ -259,11 +259,11 @@ func rewrite(path, body string) sim.Fault {
 	return sim.Fault{Path: path, Kind: sim.FaultRewrite, Rewrite: func([]byte) []byte { return []byte(body) }}
 }
 
-// TestStopDuringTheCommit stops a night after its merge has begun. With FinishCommit it is
+// TestStopDuringTheCommit stops a night after its merge has begun. With FinishCommit the night must be
 // published.
 func TestStopDuringTheCommit(t *testing.T) {
 	for _, finish := range []bool{true, false} {
-		h := func(t *testing.T) {
+		run := func(t *testing.T) {
 			h := newHarness(t, smallWorld(), orderStreams()...)
 			ctx, stop := context.WithCancel(t.Context())
 			h.cfg.FinishCommit = finish
@@ -278,15 +278,15 @@ func TestStopDuringTheCommit(t *testing.T) {
 				h.complete(res, err)
 				h.requireIDs("orders", "/orders")
 			} else if res.Run.Outcome != ledger.Interrupted || !strings.HasSuffix(err.Error(), "run again to resume") || h.latest() != "" {
-				t.Errorf("the run ended %s: %v", res.Run.Outcome, err)
+				t.Errorf("the run ended %s, want an interrupted run that can be resumed: %v", res.Run.Outcome, err)
 			}
 		}
-		t.Run(map[bool]string{true: "finished", false: "cancelled"}[finish], h)
+		t.Run(map[bool]string{true: "finished", false: "cancelled"}[finish], run)
 	}
 }
 
-// TestDiskFailures lets each step of a night fail once. Readers keep the last snapshot, and the
-// next run publishes.
+// TestDiskFailures makes each step of a night fail once. Readers must keep the last snapshot, and the
+// next run must publish.
 func TestDiskFailures(t *testing.T) {
 	h := newHarness(t, smallWorld(), orderStreams()...)
 	h.cfg.Details, h.cfg.ResumeMaxAge = pipeline.NoDetails, 24*time.Hour
@@ -303,11 +303,11 @@ func TestDiskFailures(t *testing.T) {
 		}
 		res, err := h.night()
 		if !errors.Is(err, full) || res.Run.Outcome != ledger.Failed || h.latest() != was {
-			t.Errorf("%s: the night ended %s, readers see %s: %v", step, res.Run.Outcome, h.latest(), err)
+			t.Errorf("%s: the night ended %s and readers see %s, want it failed and the last night: %v", step, res.Run.Outcome, h.latest(), err)
 		}
 		next := h.complete(h.again())
 		if next.Run.ID != res.Run.ID || h.latest() != res.Run.ID {
-			t.Errorf("%s: run %s was not resumed", step, res.Run.ID)
+			t.Errorf("%s: run %s followed run %s, want the failed run resumed", step, next.Run.ID, res.Run.ID)
 		}
 		h.requireIDs("orders", "/orders")
 	}
@@ -322,7 +322,7 @@ func TestDiskFailures(t *testing.T) {
 	}
 	res := h.complete(h.night())
 	if h.latest() != res.Run.ID || !strings.Contains(log.String(), "published, but a later step failed") {
-		t.Errorf("readers see %s, the log has:\n%s", h.latest(), log.String())
+		t.Errorf("readers see %s, want %s and a warning; the log has:\n%s", h.latest(), res.Run.ID, log.String())
 	}
 }
 
@@ -374,9 +374,9 @@ func TestOnlyOneRun(t *testing.T) {
 	wg.Wait()
 	must(t, errors.Join(first, checked))
 	if second == nil || !strings.Contains(second.Error(), "lock") {
-		t.Errorf("the second run ended with %v", second)
+		t.Errorf("the second run ended with %v, want an error about the lock", second)
 	}
 	if plan.Locked == nil || plan.Locked.PID != os.Getpid() || len(plan.Damage) > 0 {
-		t.Errorf("the plan shows the holder of the lock %+v", plan.Locked)
+		t.Errorf("the plan shows the holder of the lock %+v, want this process", plan.Locked)
 	}
 }

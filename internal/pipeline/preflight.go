@@ -19,7 +19,7 @@ type Token struct {
 	TeamID string
 }
 
-// tokenPath is requested first (spec 2.1, spec 5).
+// tokenPath is the path of the first request (spec 2.1, spec 5).
 const tokenPath = "/auth/token"
 
 // describeAccess describes the rights of a token, for the unfinished-run file.
@@ -79,8 +79,8 @@ func (t Token) provesAccess(s stream.Stream) bool {
 	return s.Scopes != nil && slices.Contains([]string{"full_access", "custom", "read_only"}, t.Type)
 }
 
-// skipReason returns why a stream is not read tonight, or "" if it is read. If the type of the
-// token or the scope of the stream is not in the spec, the stream is read, and the service may
+// skipReason returns the reason why a stream is not read tonight, or "" if it is read. If the type of
+// the token or the scope of the stream is not in the spec, the stream is read, and the service may
 // answer 403 (spec 5).
 func (c Config) skipReason(t Token, s stream.Stream) string {
 	var missing []string
@@ -97,7 +97,7 @@ func (c Config) skipReason(t Token, s stream.Stream) string {
 	case len(missing) > 0:
 		return "missing scope " + strings.Join(missing, ", ")
 	case strings.Contains(s.Path, "{team_id}") && t.TeamID == "":
-		return "no team id: the token names none, set api.team_id"
+		return "no team id: the token has none, set api.team_id"
 	}
 	return ""
 }

@@ -18,7 +18,7 @@ type Watch struct {
 	client   *fetch.Client // nil if no run is in progress
 	current  ledger.Progress
 	expected []int64         // requests of each stream when it was last read, -1 if it was never read
-	byID     map[string]bool // streams that are read id by id
+	byID     map[string]bool // streams with one request for each id
 }
 
 // Progress returns the progress of the current run. It returns false if no run is in progress.
@@ -47,8 +47,8 @@ func (w *Watch) Progress() (ledger.Progress, bool) {
 	return p, true
 }
 
-// perSecond returns the request rate since the first request. It is 0 in the first second,
-// which contains the burst.
+// perSecond returns the request rate since the first request. It is 0 in the first second, because
+// the first requests are sent without waiting.
 func perSecond(t fetch.Telemetry, now time.Time) float64 {
 	span := now.Sub(t.First)
 	if t.Requests == 0 || span < time.Second {
@@ -57,8 +57,8 @@ func perSecond(t fetch.Telemetry, now time.Time) float64 {
 	return float64(t.Requests) / span.Seconds()
 }
 
-// estimateRest sets the expected number of requests of the run, and the remaining time. overall
-// is the rate of the run so far. It is used for a stream that has no rate yet.
+// estimateRest sets the expected number of requests of the run, and the remaining time. overall is the
+// rate of the run so far, which is used for a stream that has no rate yet.
 func estimateRest(p *ledger.Progress, expected []int64, overall float64) {
 	requests, known := int64(0), true
 	for i := range p.Streams {
@@ -83,6 +83,7 @@ func estimateRest(p *ledger.Progress, expected []int64, overall float64) {
 	}
 }
 
+// durationAt returns the time for requests at a rate, or 0 if the rate is unknown.
 func durationAt(requests int64, perSecond float64) time.Duration {
 	if requests <= 0 || perSecond <= 0 {
 		return 0
@@ -110,7 +111,7 @@ func (w *Watch) beginRun(client *fetch.Client, n *night, runs []ledger.Run) {
 	}
 }
 
-// endRun shows that no run is in progress.
+// endRun ends the progress of the run.
 func (w *Watch) endRun() {
 	w.update("", func(*ledger.StreamProgress) { w.client = nil })
 }

@@ -21,7 +21,7 @@ func TestPerSecond(t *testing.T) {
 		want     float64
 	}{{0, time.Hour, 0}, {50, time.Second - 1, 0}, {50, time.Second, 50}, {50, 20 * time.Second, 2.5}} {
 		if got := perSecond(fetch.Telemetry{Requests: c.requests, First: begun}, begun.Add(c.after)); got != c.want {
-			t.Errorf("%d requests in %v: %v per second, want %v", c.requests, c.after, got, c.want)
+			t.Errorf("%d requests in %v: got %v per second, want %v", c.requests, c.after, got, c.want)
 		}
 	}
 }
@@ -52,7 +52,7 @@ func TestEstimateRest(t *testing.T) {
 		p := ledger.Progress{Streams: c.streams, Requests: c.requests, Allowed: c.allowed}
 		estimateRest(&p, c.expected, c.overall)
 		if p.Expected != c.wantExpected || p.Left != c.wantLeft || p.Streams[0].Left != c.current || p.PerSecond != c.wantRate {
-			t.Errorf("%s: %d requests in %v, %v for the stream at %v per second, want %d in %v, %v, %v", name,
+			t.Errorf("%s: got %d requests in %v, %v for the stream, %v per second; want %d in %v, %v, %v", name,
 				p.Expected, p.Left, p.Streams[0].Left, p.PerSecond, c.wantExpected, c.wantLeft, c.current, c.wantRate)
 		}
 	}
@@ -78,8 +78,8 @@ func TestCountAnswer(t *testing.T) {
 	if diff := cmp.Diff(want, w.current.Streams); diff != "" {
 		t.Errorf("progress (-want +got):\n%s", diff)
 	}
-	var none *Watch
-	none.setPhase("ignored")
+	var noWatch *Watch
+	noWatch.setPhase("ignored")
 }
 
 // TestLedgerRow checks the used share of the allowed request rate and the rows of a stream before
@@ -101,11 +101,11 @@ func TestLedgerRow(t *testing.T) {
 		t.Errorf("after the merge the stream has %d rows, want 7", row.Rows)
 	}
 	if row = r.ledgerRow(cost, 0); row.RateUsed != 0 {
-		t.Errorf("without a limit the rate is used by %v", row.RateUsed)
+		t.Errorf("without a limit the used share of the rate is %v, want 0", row.RateUsed)
 	}
 	cost.Last = begun
 	if row = r.ledgerRow(cost, 10); row.RateUsed != 0 {
-		t.Errorf("one request uses %v of the rate", row.RateUsed)
+		t.Errorf("without a time span the used share of the rate is %v, want 0", row.RateUsed)
 	}
 }
 
@@ -118,7 +118,7 @@ func TestTooFull(t *testing.T) {
 		{1 << 30, 2 << 30, false}, {1<<30 - 1, 2 << 30, true},
 	} {
 		if got := (Plan{FreeBytes: c.free, NeedBytes: c.need}).TooFull(); got != c.want {
-			t.Errorf("%d bytes free, %d needed: too full %v, want %v", c.free, c.need, got, c.want)
+			t.Errorf("%d bytes free, %d needed: TooFull returned %t, want %t", c.free, c.need, got, c.want)
 		}
 	}
 }
@@ -130,13 +130,13 @@ func TestLastRequests(t *testing.T) {
 	}
 	for name, want := range map[string]int64{"a": 6, "b": 5, "c": -1} {
 		if got := lastRequests(runs, name); got != want {
-			t.Errorf("%s took %d requests, want %d", name, got, want)
+			t.Errorf("the last requests of %s are %d, want %d", name, got, want)
 		}
 	}
 }
 
-// TestDriftIsBounded finds more entries than are kept, in any order. The sample of an entry is
-// that of its first record.
+// TestDriftIsBounded finds more entries than are kept. The sample of an entry must be the sample of its
+// first record, in any order of the records.
 func TestDriftIsBounded(t *testing.T) {
 	d := newDrift()
 	at := func(seq uint64) transform.Place { return transform.Place{Seq: seq} }
@@ -147,12 +147,12 @@ func TestDriftIsBounded(t *testing.T) {
 	d.addFindings(found("a", "first", 1))
 	d.addFindings(found("a", "third", 3))
 	if len(d.entries) != 1 || d.entries[0].Sample != "first" {
-		t.Errorf("the entries are %+v", d.entries)
+		t.Errorf("the entries are %+v, want one with the sample \"first\"", d.entries)
 	}
 	for i := range maxDriftEntries + 5 {
-		d.addFindings(found(string(rune(0x4e00+i)), "", uint64(10+i)))
+		d.addFindings(found(string(rune(0x4e00+i)), "", uint64(10+i))) // each path is another letter
 	}
 	if len(d.entries) != maxDriftEntries+1 || d.entries[maxDriftEntries].Path != "…" {
-		t.Errorf("%d entries are kept, want %d and one for the others", len(d.entries), maxDriftEntries)
+		t.Errorf("%d entries are kept, want %d and one for all further paths", len(d.entries), maxDriftEntries)
 	}
 }

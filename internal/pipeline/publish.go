@@ -15,10 +15,10 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// A gate stops a night with an unusual number of deletions: the service may have omitted records
-// that still exist. Before a gate stops the night, the streams with the loss are
-// requested a second time in the same run, without their landed answers. --allow-mass-delete
-// also accepts only a loss that the second reading confirms.
+// A gate stops a night with an unusual number of deletions, because the service may have omitted
+// records that still exist. Before a gate stops the night, the streams with the loss are requested a
+// second time in the same run, without their landed answers. --allow-mass-delete accepts a loss only
+// if the second reading confirms it.
 
 // publishWithRereads reads and publishes. If a gate stops the night, it reads the streams with
 // the loss a second time.
@@ -63,8 +63,8 @@ func (r *runner) streamsNotReread(table string) []string {
 	})
 }
 
-// listsNaming returns the streams that name ids for the details of a table and were read
-// exactly once in this run.
+// listsNaming returns the streams that contain ids for the details of a table and were read exactly
+// once in this run.
 func (r *runner) listsNaming(table string) (names []string) {
 	for _, name := range stream.FilledBy(r.night.cfg.Streams, table) {
 		s, _ := stream.Find(r.night.cfg.Streams, name)
@@ -178,8 +178,8 @@ func (n *night) reportDamage() {
 	}
 }
 
-// writeEvidence writes rejects, events and the summary of the night into meta. It also adds the
-// failed runs, which are only in the ledger.
+// writeEvidence writes rejects, events and the summary of the night into meta. It also adds failed
+// runs, which until then are only in the ledger.
 func (r *runner) writeEvidence(ctx context.Context, cover map[string]load.Coverage, changes []load.Change) error {
 	n := r.night
 	if _, err := n.stage.Findings.WriteRejects(ctx, cover); err != nil {
@@ -211,7 +211,7 @@ func (r streamResult) ledgerRow(t fetch.Telemetry, allowed float64) ledger.Strea
 	if !r.merged {
 		row.Rows = r.rows
 	}
-	// The first request does not count: the burst allowed it.
+	// The first request is not counted, because it did not wait.
 	if span := t.Last.Sub(t.First).Seconds(); allowed > 0 && span > 0 {
 		row.RateUsed = float64(t.Requests-1) / (span * allowed)
 	}

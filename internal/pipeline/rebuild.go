@@ -39,8 +39,8 @@ type RebuildResult struct {
 	Between int
 	// Meta is set if the tables of meta were restored.
 	Meta bool
-	// Runs is the number of runs from whose closed rows history was restored. Zero means
-	// that it was copied from the catalog or restored by comparing the snapshots.
+	// Runs is the number of runs from whose closed rows history was restored. Zero means that
+	// history was copied from the catalog or restored by comparing the snapshots.
 	Runs int
 }
 
@@ -48,7 +48,7 @@ type RebuildResult struct {
 type SeriesError struct {
 	// Found lists the damage.
 	Found []integrity.Damage
-	// Whole is set if the catalog that readers see is undamaged.
+	// Whole is set if the catalog that readers see is not damaged.
 	Whole bool
 }
 
@@ -114,8 +114,8 @@ type rebuild struct {
 	draft *warehouse.Draft
 	skip  bool
 	run   ledger.Run
-	// knownPast is set if closed rows were restored from records or from the catalog. It is
-	// not set if they have to be computed by comparing snapshots.
+	// knownPast is set if closed rows were restored from the recorded changes or from the
+	// catalog. It is not set if they have to be computed by comparing snapshots.
 	knownPast bool
 	// last is the newest snapshot of the series.
 	last warehouse.Snapshot
@@ -124,8 +124,8 @@ type rebuild struct {
 	rowsAt map[string]time.Time
 }
 
-// olderTables returns the tables whose newest file is damaged, with the time of the earlier
-// snapshot that their rows are from.
+// olderTables returns the tables whose newest file is damaged, each with the time of the earlier
+// snapshot from which its rows are read.
 func (b *rebuild) olderTables() map[string]time.Time {
 	older := map[string]time.Time{}
 	for table, at := range b.rowsAt {
@@ -137,7 +137,7 @@ func (b *rebuild) olderTables() map[string]time.Time {
 }
 
 func olderNote(at time.Time) string {
-	return "its newer file is damaged or missing; the rows are those of " + at.UTC().Format(time.RFC3339)
+	return "its newer file is damaged or missing; the rows are from the snapshot of " + at.UTC().Format(time.RFC3339)
 }
 
 func (b *rebuild) publish(ctx context.Context) (err error) {
@@ -258,8 +258,8 @@ func (b *rebuild) findLost() error {
 	return nil
 }
 
-// restorePast fills past from the closed rows that the runs recorded. If these are damaged, or
-// an earlier program recorded none, it copies them from the catalog that readers see. It
+// restorePast fills past from the closed rows that the runs recorded. If the recorded rows are damaged,
+// or an earlier program recorded none, it copies closed rows from the catalog that readers see. It
 // returns false if history can only be computed by comparing snapshots.
 func (b *rebuild) restorePast(ctx context.Context) (known bool, err error) {
 	files, hasPast, damaged := integrity.MetaFiles(b.wh, b.last.Version)
@@ -364,12 +364,12 @@ func (b *rebuild) closeEntry(ctx context.Context) error {
 	}
 	r.Error = "skipped damaged or missing files: " + strings.Join(lost, "; ")
 	entry := *r
-	entry.SnapshotAt = time.Time{} // meta.runs already contains this snapshot, as that of its night
+	entry.SnapshotAt = time.Time{} // meta.runs already contains this snapshot, in the row of its night
 	return load.WriteRun(ctx, b.draft, entry)
 }
 
-// writeParquet creates the Parquet files of the version. It links the files of the newest day of
-// the series if this program would write the same, and writes the others.
+// writeParquet creates the Parquet files of the version. It links the files of the newest day of the
+// series if this program would write equal files. It writes the other files.
 func (b *rebuild) writeParquet(ctx context.Context) ([]warehouse.ManifestTable, error) {
 	same := b.last.Program == b.cfg.Warehouse.Program && b.last.Schema == dictionary.SchemaVersion()
 	var missing []stream.Table
@@ -398,9 +398,9 @@ func (b *rebuild) writeParquet(ctx context.Context) ([]warehouse.ManifestTable, 
 		}
 		files = append(files, file)
 	}
-	place := func(table string) int {
+	position := func(table string) int {
 		return slices.IndexFunc(b.wh.Catalog.Tables(), func(t stream.Table) bool { return t.Name == table })
 	}
-	slices.SortFunc(files, func(x, y warehouse.ManifestTable) int { return cmp.Compare(place(x.Name), place(y.Name)) })
+	slices.SortFunc(files, func(x, y warehouse.ManifestTable) int { return cmp.Compare(position(x.Name), position(y.Name)) })
 	return files, nil
 }

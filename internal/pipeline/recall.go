@@ -20,12 +20,12 @@ import (
 	"placementsync/internal/transform"
 )
 
-// Most records of a list have the same JSON text as in the night before. The decoders compute
-// an entry for each record, with the hash of its text. The next night skips records with a
-// known entry. The entries of a list are in a file below state/seen, which is named after the
-// run whose version contains these records. A new draft removes the files of all runs except
-// its base version, so that each file matches the version of its name. The files are a cache: if
-// one is missing or damaged, all records of its list are decoded.
+// Most records of a list have the same JSON text as in the night before. The decoders compute an entry
+// for each record, with the hash of its text. The next night skips records with a known entry. The
+// entries of a list are in a file in state/seen. The name of the file contains the run that published
+// the records. A new draft removes the files of all runs except the run of its base version, so that no
+// file describes other records. The files are a cache. If a file is missing or damaged, all records of
+// its list are decoded.
 
 // minSkipRecords is the default of Config.MinSkipRecords.
 const minSkipRecords = 1_000
@@ -103,7 +103,7 @@ func (n *night) readEntries(known *transform.Memory, stream, run string) error {
 	return nil
 }
 
-// carryEntries links the entries of carried lists to this run.
+// carryEntries links the entries of carried lists under the name of this run.
 func (n *night) carryEntries(cover map[string]load.Coverage) {
 	for name, covered := range cover {
 		if covered != load.Carried {
@@ -116,8 +116,8 @@ func (n *night) carryEntries(cover map[string]load.Coverage) {
 	}
 }
 
-// removeEntries removes the entries of all runs but one. This includes an earlier attempt at
-// this run, and files that version 1.0.0 wrote.
+// removeEntries removes the entries of all runs except kept. It also removes the files of an earlier
+// attempt at this run, and the files of version 1.0.0 of the program.
 func (n *night) removeEntries(kept string) error {
 	files, err := os.ReadDir(n.wh.Folder.SeenPath())
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {

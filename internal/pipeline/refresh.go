@@ -19,11 +19,11 @@ type Targets struct{ Articles, Campaigns []string }
 // resumed, or a night is held.
 var ErrPending = errors.New("refresh: a night has to come first; nothing was changed")
 
-// Refresh reads the given articles and campaigns again, their details, and the events in the
-// inbox. It publishes a version in which all other rows, grades and ages are those of the last
-// one. A refresh does not count for the schedule or for the order in which settled details are
-// read again. A failed refresh is not resumed, because the next night reads the same records.
-// It returns the errors of Run, and ErrPending.
+// Refresh reads the given articles and campaigns again, their details, and the events in the inbox. It
+// publishes a new version. All other rows, grades and ages are copied from the last version. A refresh
+// does not count for the schedule, or for the order in which settled details are read again. A failed
+// refresh is not resumed, because the next night reads the same records. Refresh returns the errors of
+// Run, and ErrPending.
 func Refresh(ctx context.Context, cfg Config, targets Targets) (Result, error) {
 	wh, err := warehouse.Open(cfg.Warehouse)
 	if err != nil {
@@ -67,8 +67,8 @@ func (r *runner) checkRefreshable(now time.Time) error {
 	return nil
 }
 
-// maxTargets is the maximum number of records of each kind in one refresh. The next night
-// reads the others, because the events are also in its inbox.
+// maxTargets is the maximum number of records of each kind in one refresh. The next night reads the
+// other records, because their events are in the inbox.
 const maxTargets = 500
 
 // Refresher collects the records that events name, and refreshes them together one window
@@ -76,7 +76,7 @@ const maxTargets = 500
 type Refresher struct {
 	log    *slog.Logger
 	window time.Duration
-	// woken contains a value if records are waiting.
+	// woken contains a value if records were added since Run last read it.
 	woken chan struct{}
 
 	mu      sync.Mutex // guards waiting

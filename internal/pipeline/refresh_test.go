@@ -21,7 +21,7 @@ type refreshCall struct {
 	Targets pipeline.Targets
 }
 
-// event is an event with its records. It arrives some time after the previous event.
+// event names an article and a campaign. It arrives some time after the previous event.
 type event struct {
 	after             time.Duration
 	article, campaign string
@@ -65,7 +65,7 @@ func runRefresher(t *testing.T, errs []error, events ...event) []refreshCall {
 
 func TestRefresher(t *testing.T) {
 	locked := fmt.Errorf("refresh: %w", &warehouse.LockedError{Run: "night"})
-	one := pipeline.Targets{Articles: []string{"a"}, Campaigns: []string{"c"}}
+	targets := pipeline.Targets{Articles: []string{"a"}, Campaigns: []string{"c"}}
 	first := event{0, "a", "c"}
 	cases := []struct {
 		name   string
@@ -73,15 +73,15 @@ func TestRefresher(t *testing.T) {
 		events []event
 		want   []refreshCall
 	}{
-		{"one event", nil, []event{first}, []refreshCall{{30 * time.Second, one}}},
+		{"one event", nil, []event{first}, []refreshCall{{30 * time.Second, targets}}},
 		{"an event without ids", nil, []event{{}}, nil},
 		{"events within the window are one refresh", nil, []event{{0, "b", "c"}, {29 * time.Second, "a", ""}, {0, "b", "c"}},
 			[]refreshCall{{30 * time.Second, pipeline.Targets{Articles: []string{"a", "b"}, Campaigns: []string{"c"}}}}},
 		{"an event during a refresh waits for the next", nil, []event{first, {45 * time.Second, "b", ""}},
-			[]refreshCall{{30 * time.Second, one}, {2 * time.Minute, pipeline.Targets{Articles: []string{"b"}}}}},
+			[]refreshCall{{30 * time.Second, targets}, {2 * time.Minute, pipeline.Targets{Articles: []string{"b"}}}}},
 		{"a night holds the lock", []error{locked, pipeline.ErrPending}, []event{first},
-			[]refreshCall{{30 * time.Second, one}, {2 * time.Minute, one}, {3*time.Minute + 30*time.Second, one}}},
-		{"a failed refresh is not repeated", []error{errors.New("no")}, []event{first}, []refreshCall{{30 * time.Second, one}}},
+			[]refreshCall{{30 * time.Second, targets}, {2 * time.Minute, targets}, {3*time.Minute + 30*time.Second, targets}}},
+		{"a failed refresh is not repeated", []error{errors.New("no")}, []event{first}, []refreshCall{{30 * time.Second, targets}}},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {

@@ -16,7 +16,7 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// threeNights returns a harness with three nights, of which each changed some rows.
+// threeNights returns a harness with three nights. Each night changed some rows.
 func threeNights(t *testing.T) *harness {
 	t.Helper()
 	world := smallWorld()
@@ -28,8 +28,8 @@ func threeNights(t *testing.T) *harness {
 	return h
 }
 
-// copied returns a harness with a copy of the warehouse, which a test can damage.
-func (h *harness) copied(t *testing.T) *harness {
+// copyWarehouse returns a harness with a copy of the warehouse, which a test can damage.
+func (h *harness) copyWarehouse(t *testing.T) *harness {
 	t.Helper()
 	c := &harness{t: t, service: h.service, cfg: h.cfg, at: h.at.Add(time.Minute)}
 	c.cfg.Warehouse.Dir = filepath.Join(t.TempDir(), "copy")
@@ -78,9 +78,9 @@ func TestRebuildGivesTheSameHistory(t *testing.T) {
 		"all files": {}, "no versions": {"versions", "latest"}, "no changes of meta": {"parquet/.meta", "versions/*/meta.changes"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			c := h.copied(t)
+			c := h.copyWarehouse(t)
 			for _, pattern := range without {
-				for _, path := range must1(filepath.Glob(c.path(pattern))) {
+				for _, path := range mustValue(filepath.Glob(c.path(pattern))) {
 					must(t, os.RemoveAll(path))
 				}
 			}
@@ -88,13 +88,13 @@ func TestRebuildGivesTheSameHistory(t *testing.T) {
 			must(t, err)
 			first, last := time.Date(2026, 11, 2, 2, 0, 0, 0, time.UTC), time.Date(2026, 11, 4, 2, 0, 0, 0, time.UTC)
 			if r.Snapshots != 3 || !r.First.Equal(first) || !r.Last.Equal(last) || len(r.Skipped)+len(r.Unused)+len(r.Unfinished) > 0 || r.Lost != "" || !r.Meta || r.Between != 0 {
-				t.Errorf("the rebuild is %+v", r)
+				t.Errorf("the rebuild is %+v, want all of 3 snapshots and meta, without damage", r)
 			}
 			if want := map[bool]int{true: 0, false: 3}[name == "no changes of meta"]; r.Runs != want {
 				t.Errorf("history comes from %d runs, want %d", r.Runs, want)
 			}
 			if c.latest() != r.Manifest.RunID || r.Manifest.Kind != ledger.Rebuild || !r.Manifest.SnapshotAt.Equal(last) {
-				t.Errorf("readers see %s, the manifest is %+v", c.latest(), r.Manifest)
+				t.Errorf("readers see %s and the manifest is %+v, want a published rebuild of the last snapshot", c.latest(), r.Manifest)
 			}
 			if diff := cmp.Diff(before, c.history()); diff != "" {
 				t.Errorf("history differs (-before +after):\n%s", diff)
@@ -103,10 +103,10 @@ func TestRebuildGivesTheSameHistory(t *testing.T) {
 			runs, err := c.warehouse().Ledger.Runs()
 			must(t, err)
 			if run := runs[len(runs)-1]; run.Kind != ledger.Rebuild || run.Outcome != ledger.Complete || run.ExitCode != 0 || !run.SnapshotAt.Equal(last) || !run.StartedAt.Equal(c.at) {
-				t.Errorf("the ledger has %+v", run)
+				t.Errorf("the ledger has %+v, want a complete rebuild of the last snapshot", run)
 			}
 			if v := c.verify(); v.Result() != integrity.Whole && name == "all files" {
-				t.Errorf("after the rebuild verify reports %+v", v.Damage)
+				t.Errorf("after the rebuild verify reports %+v, want no damage", v.Damage)
 			}
 			c.complete(c.night())
 			c.requireIDs("product_listings", "/products/listings")
@@ -119,41 +119,41 @@ func TestRebuildGivesTheSameHistory(t *testing.T) {
 func TestRebuildOfDamagedSeries(t *testing.T) {
 	h := threeNights(t)
 	t.Run("an earlier day is not needed", func(t *testing.T) {
-		c := h.copied(t)
+		c := h.copyWarehouse(t)
 		before := c.history()
 		c.damageDay(t, "2026-11-03", "20261103T020000Z")
 		r, err := pipeline.Rebuild(t.Context(), c.cfg, false)
 		must(t, err)
 		if len(r.Unused) != 1 || len(r.Skipped) != 0 || r.Unused[0].Day != "2026-11-03" {
-			t.Errorf("the rebuild is %+v", r)
+			t.Errorf("the rebuild is %+v, want the damaged day unused and none skipped", r)
 		}
 		if diff := cmp.Diff(before, c.history()); diff != "" {
 			t.Errorf("history differs (-before +after):\n%s", diff)
 		}
 	})
 	t.Run("the newest day", func(t *testing.T) {
-		c := h.copied(t)
+		c := h.copyWarehouse(t)
 		c.damageDay(t, "2026-11-04", "20261104T020000Z")
 		_, err := pipeline.Rebuild(t.Context(), c.cfg, false)
 		damaged := errorOf[*pipeline.SeriesError](t, err)
 		if len(damaged.Found) != 1 || !damaged.Whole || !strings.Contains(err.Error(), "placementsync rebuild --series restores") || c.latest() != "20261104T020000Z" {
-			t.Errorf("the rebuild ended with %v", err)
+			t.Errorf("the rebuild ended with %v, want a SeriesError of one file, and the last version", err)
 		}
 		c.cfg.AcceptLoss = true
 		r, err := pipeline.Rebuild(t.Context(), c.cfg, true)
 		must(t, err)
 		if len(r.Skipped) != 1 || r.Snapshots != 3 {
-			t.Errorf("the rebuild is %+v", r)
+			t.Errorf("the rebuild is %+v, want 3 snapshots and one skipped file", r)
 		}
-		run := ledger.Find(must1(c.warehouse().Ledger.Runs()), r.Manifest.RunID)
+		run := ledger.Find(mustValue(c.warehouse().Ledger.Runs()), r.Manifest.RunID)
 		if run.Outcome != ledger.Partial || run.ExitCode != 3 || !strings.HasPrefix(run.Error, "skipped damaged or missing files: table product_listings of 2026-11-04") {
-			t.Errorf("the ledger has %+v", run)
+			t.Errorf("the ledger has %+v, want a partial rebuild that names the skipped file", run)
 		}
 		c.requireLines("SELECT count(*), max(run_id) FROM meta.runs WHERE outcome = 'partial' AND kind = 'rebuild'", "1 "+run.ID)
 		for _, table := range r.Manifest.Tables {
 			older := table.Name == "product_listings"
-			if (table.Grade == "carried_forward") != older || strings.HasPrefix(table.Note, "its newer file is damaged or missing; the rows are those of 2026-11-03T02:00:00Z") != older {
-				t.Errorf("table %s is %s: %s", table.Name, table.Grade, table.Note)
+			if (table.Grade == "carried_forward") != older || strings.HasPrefix(table.Note, "its newer file is damaged or missing; the rows are from the snapshot of 2026-11-03T02:00:00Z") != older {
+				t.Errorf("table %s is %s: %s, want carried rows with a note: %t", table.Name, table.Grade, table.Note, older)
 			}
 		}
 		for _, d := range c.verify().Damage {
@@ -165,22 +165,23 @@ func TestRebuildOfDamagedSeries(t *testing.T) {
 		c.requireIDs("product_listings", "/products/listings")
 	})
 	t.Run("no day is left", func(t *testing.T) {
-		c := h.copied(t)
+		c := h.copyWarehouse(t)
 		must(t, errors.Join(os.RemoveAll(c.path("parquet")), os.RemoveAll(c.path("versions"))))
 		if _, err := pipeline.Rebuild(t.Context(), c.cfg, true); err == nil || !strings.Contains(err.Error(), "there is no Parquet snapshot to build from") {
-			t.Errorf("the rebuild ended with %v", err)
+			t.Errorf("the rebuild ended with %v, want an error that there is no snapshot", err)
 		}
 	})
 }
 
-func must1[T any](v T, err error) T {
+func mustValue[T any](v T, err error) T {
 	if err != nil {
 		panic(err)
 	}
 	return v
 }
 
-// TestRebuildRequiresConsent removes the newest day from the series and from the version.
+// TestRebuildRequiresConsent removes the newest day from the series and from the version. Without
+// AcceptLoss the rebuild must not be published.
 func TestRebuildRequiresConsent(t *testing.T) {
 	h := threeNights(t)
 	must(t, os.Remove(h.path("parquet", ".manifests", "index.json")))
@@ -197,7 +198,7 @@ func TestRebuildRequiresConsent(t *testing.T) {
 	_, err := pipeline.Rebuild(t.Context(), h.cfg, true)
 	loss := errorOf[*pipeline.LossError](t, err)
 	if loss.Version != was || len(loss.Losses) == 0 || !strings.Contains(err.Error(), "runs in meta.runs: 3 now, 2 after the rebuild") || h.latest() != was {
-		t.Fatalf("the rebuild ended with %v, readers see %s", err, h.latest())
+		t.Fatalf("the rebuild ended with %v and readers see %s, want a LossError and %s", err, h.latest(), was)
 	}
 	h.cfg.AcceptLoss = true
 	r, err := pipeline.Rebuild(t.Context(), h.cfg, true)
@@ -219,24 +220,24 @@ func TestMendSeries(t *testing.T) {
 		"no file":        {},
 	} {
 		t.Run(name, func(t *testing.T) {
-			c := h.copied(t)
+			c := h.copyWarehouse(t)
 			before := c.history()
 			for _, path := range lost {
 				must(t, os.RemoveAll(c.path(path)))
 			}
 			files, err := pipeline.MendSeries(t.Context(), c.cfg, warehouse.Retention{Daily: 30})
 			if err != nil || (len(files) == 0) != (len(lost) == 0) {
-				t.Fatalf("mended %v: %v", files, err)
+				t.Fatalf("MendSeries returned %v, %v, want restored files: %t", files, err, len(lost) > 0)
 			}
 			if v := c.verify(); len(v.Damage) > 0 || v.Result() != integrity.Whole {
-				t.Errorf("after the repair verify reports %+v", v.Damage)
+				t.Errorf("after the repair verify reports %+v, want no damage", v.Damage)
 			}
 			c.at = c.at.Add(time.Minute)
 			must(t, errors.Join(os.RemoveAll(c.path("versions")), os.RemoveAll(c.path("latest"))))
 			r, err := pipeline.Rebuild(t.Context(), c.cfg, false)
 			must(t, err)
 			if r.Snapshots != 3 || !r.Meta {
-				t.Errorf("the rebuild is %+v", r)
+				t.Errorf("the rebuild is %+v, want 3 snapshots and meta", r)
 			}
 			if diff := cmp.Diff(before, c.history()); diff != "" {
 				t.Errorf("history differs (-before +after):\n%s", diff)
@@ -244,10 +245,10 @@ func TestMendSeries(t *testing.T) {
 		})
 	}
 	t.Run("without a catalog", func(t *testing.T) {
-		c := h.copied(t)
+		c := h.copyWarehouse(t)
 		must(t, errors.Join(os.RemoveAll(c.path("versions")), os.Remove(c.seriesFile("2026-11-03"))))
 		if _, err := pipeline.MendSeries(t.Context(), c.cfg, warehouse.Retention{}); err == nil || !strings.Contains(err.Error(), "mend table product_listings of 2026-11-03: there is no intact copy") {
-			t.Errorf("the repair ended with %v", err)
+			t.Errorf("the repair ended with %v, want an error that names the file", err)
 		}
 	})
 }
@@ -258,55 +259,54 @@ func TestVerifyFindsDamage(t *testing.T) {
 	h.deliver(statusEvent("a", "1"), statusEvent("b", "2"))
 	v := h.verify()
 	if len(v.Damage) > 0 || !v.ReadData || v.Result() != integrity.Whole || v.Files == 0 || v.Bytes == 0 || v.Took <= 0 {
-		t.Fatalf("verify reports %+v", v)
+		t.Fatalf("verify reports %+v, want no damage", v)
 	}
 	inbox, err := filepath.Glob(h.path("state", "inbox", "2*.log"))
 	must(t, err)
 	for file, c := range map[string]struct {
 		problem, result string
-		quick           bool
 	}{
-		"raw/20261103T020000Z/journal.jsonl":                 {"answers are damaged", integrity.Damaged, false},
-		"versions/20261104T020000Z/product_listings.parquet": {"", integrity.Rebuildable, false},
-		"state/inbox/" + filepath.Base(inbox[0]):             {"1 events are damaged", integrity.Damaged, false},
+		"raw/20261103T020000Z/journal.jsonl":                 {"answers are damaged", integrity.Damaged},
+		"versions/20261104T020000Z/product_listings.parquet": {"", integrity.Rebuildable},
+		"state/inbox/" + filepath.Base(inbox[0]):             {"1 events are damaged", integrity.Damaged},
 	} {
 		t.Run(file, func(t *testing.T) {
-			c2 := h.copied(t)
-			damage(t, c2.path(file))
-			v := c2.verify()
+			damagedCopy := h.copyWarehouse(t)
+			damage(t, damagedCopy.path(file))
+			v := damagedCopy.verify()
 			if len(v.Damage) != 1 || !strings.Contains(v.Damage[0].Problem, c.problem) || v.Result() != c.result || !strings.HasPrefix(file, v.Damage[0].File) {
-				t.Errorf("verify reports %s, %+v", v.Result(), v.Damage)
+				t.Errorf("verify reports %s, %+v, want %s with one damaged file", v.Result(), v.Damage, c.result)
 			}
-			record := v.Record(c2.at)
-			if record.Result != c.result || len(record.Damaged) != 1 || !record.ReadData || !record.At.Equal(c2.at) || record.Seconds != v.Took.Seconds() {
-				t.Errorf("the record is %+v", record)
+			record := v.Record(damagedCopy.at)
+			if record.Result != c.result || len(record.Damaged) != 1 || !record.ReadData || !record.At.Equal(damagedCopy.at) || record.Seconds != v.Took.Seconds() {
+				t.Errorf("the record is %+v, want %s with one damaged file", record, c.result)
 			}
-			if v, err := pipeline.Verify(t.Context(), c2.cfg, false); err != nil || len(v.Damage) > 0 || v.ReadData {
-				t.Errorf("without reading data verify reports %+v (%v)", v.Damage, err)
+			if v, err := pipeline.Verify(t.Context(), damagedCopy.cfg, false); err != nil || len(v.Damage) > 0 || v.ReadData {
+				t.Errorf("without reading data verify reports %+v (%v), want no damage", v.Damage, err)
 			}
 		})
 	}
 	must(t, os.Remove(h.path("raw", "20261103T020000Z", "journal.jsonl")))
 	quick, err := pipeline.Verify(t.Context(), h.cfg, false)
 	if err != nil || len(quick.Damage) != 1 || quick.Damage[0].Problem != "its journal is missing" || quick.Damage[0].File != "raw/20261103T020000Z" {
-		t.Errorf("without a journal verify reports %+v (%v)", quick.Damage, err)
+		t.Errorf("without a journal verify reports %+v (%v), want the missing journal", quick.Damage, err)
 	}
 	if full := h.verify(); len(full.Damage) != 1 || full.Files < quick.Files {
-		t.Errorf("without a journal verify reports %+v", full.Damage)
+		t.Errorf("without a journal a full verify reports %+v, want one damage", full.Damage)
 	}
 	h.cfg.Warehouse.Dir = filepath.Join(t.TempDir(), "missing")
 	if _, err := pipeline.Verify(t.Context(), h.cfg, true); err == nil {
-		t.Error("a missing warehouse was verified")
+		t.Error("Verify accepted a missing warehouse")
 	}
 }
 
-// TestReplayErrors names runs that cannot be replayed.
+// TestReplayErrors replays runs that cannot be replayed, and the newest run after a rollback.
 func TestReplayErrors(t *testing.T) {
 	h := threeNights(t)
 	h.cfg.Warehouse.KeepVersions = 2
 	h.complete(h.night())
-	if versions := must1(h.warehouse().Versions.List()); len(versions) != 2 {
-		t.Fatalf("the versions %v are kept", versions)
+	if versions := mustValue(h.warehouse().Versions.List()); len(versions) != 2 {
+		t.Fatalf("the versions %v are kept, want two", versions)
 	}
 	missing := h.path("raw", "20261103T020000Z")
 	must(t, os.RemoveAll(missing))
@@ -322,7 +322,7 @@ func TestReplayErrors(t *testing.T) {
 			t.Errorf("%s: got %v, want ...%s...", run, err, want)
 		}
 		if _, unknown := errors.AsType[*ledger.UnknownRunError](err); unknown != strings.Contains(want, "no landed answers") {
-			t.Errorf("%s: unknown run %v", run, unknown)
+			t.Errorf("%s: got %v, an UnknownRunError: %t, want %t", run, err, unknown, !unknown)
 		}
 	}
 	was, newest := h.history(), h.latest()
@@ -330,14 +330,14 @@ func TestReplayErrors(t *testing.T) {
 	must(t, err)
 	h.at = h.at.Add(time.Minute)
 	if _, err = pipeline.Replay(t.Context(), h.cfg, newest); err == nil || !strings.Contains(err.Error(), "which does not build on it: run placementsync rollback "+newest+" first") {
-		t.Errorf("the replay of a later run ended with %v", err)
+		t.Errorf("the replay of a later run ended with %v, want an error that names the rollback", err)
 	}
 	_, err = h.warehouse().Rollback(newest, h.at)
 	must(t, err)
 	h.at = h.at.Add(time.Minute)
 	res := h.complete(pipeline.Replay(t.Context(), h.cfg, newest))
 	if h.latest() != res.Run.ID {
-		t.Errorf("readers see %s", h.latest())
+		t.Errorf("readers see %s, want the replay %s", h.latest(), res.Run.ID)
 	}
 	if diff := cmp.Diff(was["product_listings"], h.history()["product_listings"]); diff != "" {
 		t.Errorf("the replayed history differs (-before +after):\n%s", diff)

@@ -12,11 +12,11 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// Replay builds the version of a landed run again, from its landed answers and on the version
-// that the run was built on. It publishes the result with a new run id and the snapshot time of
-// the run. It is for unpublished runs, and for the newest run after an upgrade that improves
-// decoding. Replay returns an error if later nights are built on the run. Streams without a
-// landed answer are carried.
+// Replay builds the version of a landed run again, from the landed answers and from the version that
+// the run was built on. It publishes the new version with a new run id and the snapshot time of the
+// run. Replay is for unpublished runs, and for the newest run after an upgrade that improves decoding.
+// It returns an error if later nights are built on the run. Streams without a landed answer are
+// carried.
 func Replay(ctx context.Context, cfg Config, run string) (Result, error) {
 	wh, err := warehouse.Open(cfg.Warehouse)
 	if err != nil {

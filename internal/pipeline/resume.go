@@ -12,16 +12,16 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// otherAccessError means that the rights of the token changed since the run began. The landed
-// answers must not be mixed with new ones.
+// otherAccessError means that the rights of the token changed since the run began. The landed answers
+// must not be mixed with new answers.
 type otherAccessError struct{ before, after string }
 
 func (e *otherAccessError) Error() string {
 	return fmt.Sprintf("resume the run: the rights of the token were %q and are now %q", e.before, e.after)
 }
 
-// runOrResume resumes the last run if it was not published and is not too old. Otherwise it
-// starts a new one.
+// runOrResume resumes the last run if that run was not published and is not too old. Otherwise it
+// starts a new run.
 func (r *runner) runOrResume(ctx context.Context, now time.Time) (Result, error) {
 	n := r.night
 	if err := n.wh.Recover(); err != nil {
@@ -107,7 +107,7 @@ func (r *runner) cleanUp() (err error) {
 	case ledger.Refresh:
 		err = n.inbox.Empty()
 	case ledger.Replay:
-		// The answers of the replayed run are now published, so it needs no resume.
+		// The answers of the replayed run are now published, so that run is not resumed.
 		var waiting warehouse.Unfinished
 		var ok bool
 		if waiting, ok, err = n.wh.Ledger.Unfinished(); ok && waiting.Run == n.mode.source {

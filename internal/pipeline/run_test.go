@@ -101,24 +101,24 @@ func TestResumeLast(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		own := r.night.run.ID
+		newID := r.night.run.ID
 		if err := r.resumeLast(now); err != nil {
 			t.Fatal(err)
 		}
 		n := r.night
-		want, at := own, now
+		want, at := newID, now
 		if c.resumed {
 			want, at = last.Run, last.StartedAt
 		}
 		if (n.mode.resumed != nil) != c.resumed || n.run.ID != want || !n.run.StartedAt.Equal(at) || !n.run.SnapshotAt.Equal(at) {
-			t.Errorf("%s: resumed %v as %s of %v, want %s of %v", name, n.mode.resumed, n.run.ID, n.run.SnapshotAt, want, at)
+			t.Errorf("%s: resumed %v, with the run %s of %v, want %s of %v", name, n.mode.resumed, n.run.ID, n.run.SnapshotAt, want, at)
 		}
 		u := r.describeRun("")
 		if c.resumed && (u.Attempt != 3 || u.Access != "x") || !c.resumed && (u.Attempt != 1 || u.Access != "") {
-			t.Errorf("%s: the unfinished run is %+v", name, u)
+			t.Errorf("%s: the unfinished run is %+v, want the next attempt and the last access only of a resumed run", name, u)
 		}
 		if u := r.describeRun("y"); u.Access != "y" || u.Source != "http://a" || u.Run != want {
-			t.Errorf("%s: the unfinished run with an access is %+v", name, u)
+			t.Errorf("%s: the unfinished run is %+v, want the access y", name, u)
 		}
 		// No night was published, so a refresh must wait in all cases.
 		if err := r.checkRefreshable(now); !errors.Is(err, ErrPending) {
@@ -138,8 +138,8 @@ func TestCheckAccess(t *testing.T) {
 		recorded       string
 	}{
 		"a new run":               {runMode{kind: ledger.Night}, "-", "a", false, "a"},
-		"the same":                {runMode{kind: ledger.Night}, "a", "a", false, "a"},
-		"another":                 {runMode{kind: ledger.Night}, "a", "b", true, ""},
+		"the same rights":         {runMode{kind: ledger.Night}, "a", "a", false, "a"},
+		"other rights":            {runMode{kind: ledger.Night}, "a", "b", true, ""},
 		"no rights were recorded": {runMode{kind: ledger.Night}, "", "b", false, "b"},
 		"a dry run records none":  {runMode{kind: ledger.Night, dryRun: true}, "-", "a", false, ""},
 		"a refresh records none":  {runMode{kind: ledger.Refresh}, "-", "a", false, ""},
@@ -183,7 +183,7 @@ func TestPrivateColumnsOfEvents(t *testing.T) {
 		{comments, []string{"article_comment_events.content_text"}, []string{"content", "content_text"}},
 	} {
 		if got := r.night.privateColumns(c.stream, c.rules); !slices.Equal(got, c.want) {
-			t.Errorf("%s, rules %q: private are %q, want %q", c.stream.Name, c.rules, got, c.want)
+			t.Errorf("%s, rules %q: the private columns are %q, want %q", c.stream.Name, c.rules, got, c.want)
 		}
 	}
 	r.night.cfg.Privacy = transform.Privacy{Key: []byte("k"), Drop: []string{"articles.campaign_id"}, Hash: []string{"articles.id", "articles.campaign_id", "articles.updated_at"}}
@@ -225,12 +225,12 @@ func TestReadLastNight(t *testing.T) {
 		"no id was left":       {ledger.Night, time.Hour, []ledger.Run{run("20261118T020000Z", ledger.Night, true, 0)}, true, false},
 		"without a bound":      {ledger.Night, 0, []ledger.Run{run("20261118T020000Z", ledger.Night, true, 1)}, false, false},
 		"a refresh":            {ledger.Refresh, time.Hour, []ledger.Run{run("20261118T020000Z", ledger.Night, true, 1)}, false, false},
-		"the last one failed":  {ledger.Night, time.Hour, []ledger.Run{run("20261117T020000Z", ledger.Night, true, 1), run("20261118T020000Z", ledger.Night, false, 0)}, true, true},
+		"the last run failed":  {ledger.Night, time.Hour, []ledger.Run{run("20261117T020000Z", ledger.Night, true, 1), run("20261118T020000Z", ledger.Night, false, 0)}, true, true},
 		"a refresh came after": {ledger.Night, time.Hour, []ledger.Run{run("20261117T020000Z", ledger.Night, true, 1), run("20261118T020000Z", ledger.Refresh, true, 0)}, true, true},
 	} {
 		r := newRunner(t, Config{MaxDuration: c.bound}, runMode{kind: c.kind}, now)
-		for _, one := range c.runs {
-			if err := r.night.wh.Ledger.Record(one); err != nil {
+		for _, earlier := range c.runs {
+			if err := r.night.wh.Ledger.Record(earlier); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -15,7 +15,7 @@ func TestStoppedErrorContainsOtherErrors(t *testing.T) {
 		want string
 	}{
 		"only the stop":           {fmt.Errorf("walk orders: %w", cause), "stopped; run again"},
-		"a context that ended":    {fmt.Errorf("%w: %w", errStage, context.Canceled), "stopped; run again"},
+		"a cancelled context":     {fmt.Errorf("%w: %w", errStage, context.Canceled), "stopped; run again"},
 		"the disk is full, too":   {errors.Join(fmt.Errorf("walk orders: %w", cause), full), "stopped: close the landing: no space left on device; run again"},
 		"within a wrapping error": {fmt.Errorf("read: %w", errors.Join(context.Canceled, full)), "stopped: close the landing: no space left on device; run again"},
 		"another error":           {full, "stopped: close the landing: no space left on device; run again"},

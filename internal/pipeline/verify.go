@@ -46,8 +46,8 @@ func (v VerifyReport) Record(at time.Time) integrity.VerifyRecord {
 
 // Verify checks links, ledger, manifests and sizes in the whole warehouse. With readData it
 // reads every byte of versions, series, landed answers and the inbox, and compares the
-// catalog with its Parquet files. It holds the lock, so that no run changes files meanwhile.
-// It changes no files except the lock.
+// catalog with its Parquet files. It holds the lock, so that no run changes files meanwhile. Verify
+// itself changes no files except the lock.
 func Verify(ctx context.Context, cfg Config, readData bool) (v VerifyReport, err error) {
 	v.ReadData = readData
 	wh, err := warehouse.Open(cfg.Warehouse)
@@ -85,7 +85,7 @@ func Verify(ctx context.Context, cfg Config, readData bool) (v VerifyReport, err
 // checkRun checks the landed answers of a run. Without ReadData it only looks for the journal.
 func (v *VerifyReport) checkRun(wh *warehouse.Warehouse, run string) {
 	name := filepath.ToSlash(filepath.Join("raw", run))
-	damage := integrity.Damage{File: name, Cost: "answers of run " + run + ", which a replay of it would lack; prune removes it after retention.raw_days",
+	damage := integrity.Damage{File: name, Cost: "answers of run " + run + ", which a replay would lack; prune removes them after retention.raw_days",
 		Repair: integrity.Repair{Kind: integrity.PruneLanded}, Lost: true}
 	if !v.ReadData {
 		v.Files++
