@@ -20,7 +20,8 @@ const (
 	// Unproven means that no row is known to be deleted. The staged rows are merged (grade
 	// best_effort).
 	Unproven
-	// ByID means that the missing rows of requested ids were deleted.
+	// ByID means that the missing rows of answered ids were deleted, and all rows of ids with
+	// the outcome Gone.
 	ByID
 	// Whole means that all missing rows were deleted.
 	Whole

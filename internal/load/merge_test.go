@@ -149,6 +149,7 @@ func TestTrialProvenAbsenceClosesRows(t *testing.T) {
 func TestVersionsFollowOneAnother(t *testing.T) {
 	h := newFixture(t, "product_listings")
 	limits := load.Limits{Rows: 9}
+	// A name consists of the id of a listing and a version of its values.
 	for i, names := range []string{"a1 b1", "a1 b2", "a1", "a2 b2", "a2 b2"} {
 		var all []string
 		for _, name := range strings.Fields(names) {

@@ -18,8 +18,9 @@ func TestTrialParquetFitsTheLimit(t *testing.T) {
 	requireTrials(t)
 	h := newFixture(t, "product_listings")
 	for _, c := range []struct {
-		shape, table, key, name, value string
-		rows, maxGroup                 int64
+		shape, table, key, column string
+		value                     string // an SQL expression for column
+		rows, maxGroup            int64  // maxGroup is a multiple of 2,048, the rows of a vector
 	}{
 		{"narrow", "product_listing_prices", "product_listing_id", "position", "i", 400_000, 124_928},
 		{"wide", "product_listings", "id", "name", "'a name of some length'", 200_000, 65_536},
@@ -35,7 +36,7 @@ func TestTrialParquetFitsTheLimit(t *testing.T) {
 			const portion = 10_000
 			for first := int64(0); first < c.rows; first += portion {
 				must(t, d.Exec(ctx, sqltext.SQL(fmt.Sprintf("INSERT INTO %s BY NAME SELECT md5(i::VARCHAR) AS %s, %s AS %s, now() AS valid_from, i AS row_hash FROM range(%d, %d) r(i)",
-					table, c.key, c.value, c.name, first, min(c.rows, first+portion)))))
+					table, c.key, c.value, c.column, first, min(c.rows, first+portion)))))
 			}
 			must(t, d.Exec(ctx, "CHECKPOINT"))
 			_, err = load.WriteParquet(ctx, d, h.w.Catalog.Definitions(), h.w.Catalog.Tables(), nil)
@@ -45,7 +46,7 @@ func TestTrialParquetFitsTheLimit(t *testing.T) {
 			var group, rows, intact int64
 			must(t, d.DB.QueryRowContext(ctx, "SELECT max(row_group_num_rows) FROM parquet_metadata("+file+")").Scan(&group))
 			must(t, d.DB.QueryRowContext(ctx, fmt.Sprintf(`SELECT count(*), count(DISTINCT i) FILTER (%s = md5(i::VARCHAR) AND %s = %s)
-				FROM (SELECT *, row_hash AS i FROM read_parquet(%s))`, c.key, c.name, c.value, file)).Scan(&rows, &intact))
+				FROM (SELECT *, row_hash AS i FROM read_parquet(%s))`, c.key, c.column, c.value, file)).Scan(&rows, &intact))
 			if group > c.maxGroup || rows != c.rows || intact != c.rows {
 				t.Errorf("row groups have %d rows, want at most %d; the file has %d rows, %d of them unchanged, want %d", group, c.maxGroup, rows, intact, c.rows)
 			}

@@ -31,7 +31,8 @@ func queryDraft(t *testing.T, d *warehouse.Draft, query string) (lines []string)
 	return lines
 }
 
-// runSnapshots runs nights with the given names of listings and returns their Parquet files.
+// runSnapshots runs nights with the given names of listings and returns their Parquet files. A name
+// consists of the id of a listing and a version of its values.
 func (h *fixture) runSnapshots(nights ...string) (all []warehouse.Snapshot) {
 	h.t.Helper()
 	for i, names := range nights {

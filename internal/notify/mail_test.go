@@ -51,8 +51,8 @@ var (
 	_ smtp.AuthSession = (*mailSession)(nil)
 )
 
-func (o *mailServer) NewSession(c *smtp.Conn) (smtp.Session, error) {
-	return &mailSession{server: o, conn: c}, nil
+func (m *mailServer) NewSession(c *smtp.Conn) (smtp.Session, error) {
+	return &mailSession{server: m, conn: c}, nil
 }
 
 func (s *mailSession) AuthMechanisms() []string { return []string{sasl.Plain} }
@@ -119,11 +119,11 @@ func (*mailSession) Logout() error { return nil }
 
 // start starts the server with one of StartTLS, FullTLS and NoTLS, and returns the options
 // of a client.
-func (o *mailServer) start(t *testing.T, encryption string) notify.Mail {
+func (m *mailServer) start(t *testing.T, encryption string) notify.Mail {
 	t.Helper()
 	secure := httptest.NewTLSServer(http.NotFoundHandler()) // for its certificate
 	defer secure.Close()
-	s := smtp.NewServer(o)
+	s := smtp.NewServer(m)
 	s.Domain, s.AllowInsecureAuth = "127.0.0.1", true
 	s.ErrorLog = discardLog{}
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -132,7 +132,7 @@ func (o *mailServer) start(t *testing.T, encryption string) notify.Mail {
 	}
 	serverTLS := &tls.Config{Certificates: secure.TLS.Certificates}
 	port := portOf(listener)
-	listener = countingListener{listener, o}
+	listener = countingListener{listener, m}
 	switch encryption {
 	case notify.StartTLS:
 		s.TLSConfig = serverTLS

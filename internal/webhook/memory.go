@@ -60,15 +60,15 @@ type storedTopic struct {
 
 // classify returns Replayed, Stale, Repeated or Relabeled, or Stored for a new event. A stale
 // retry of a known event is accepted.
-func (m *memory) classify(k mark, stale bool, window time.Duration) string {
-	if _, known := m.ids.lookUp(k.ID); known {
+func (m *memory) classify(event mark, stale bool, window time.Duration) string {
+	if _, known := m.ids.lookUp(event.ID); known {
 		return Replayed
 	}
 	if stale {
 		return Stale
 	}
-	topics := m.recentTopics(k, window)
-	if slices.ContainsFunc(topics, func(s storedTopic) bool { return s.topic == k.Topic }) {
+	topics := m.recentTopics(event, window)
+	if slices.ContainsFunc(topics, func(s storedTopic) bool { return s.topic == event.Topic }) {
 		return Repeated
 	}
 	if len(topics) >= maxTopics {
@@ -78,24 +78,24 @@ func (m *memory) classify(k mark, stale bool, window time.Duration) string {
 }
 
 // recentTopics returns the topics under which the body was stored within the window.
-func (m *memory) recentTopics(k mark, window time.Duration) []storedTopic {
-	all, _ := m.bodies.lookUp(k.Body)
-	return slices.DeleteFunc(slices.Clone(all), func(s storedTopic) bool { return time.Duration(k.At-s.at).Abs() >= window })
+func (m *memory) recentTopics(event mark, window time.Duration) []storedTopic {
+	all, _ := m.bodies.lookUp(event.Body)
+	return slices.DeleteFunc(slices.Clone(all), func(s storedTopic) bool { return time.Duration(event.At-s.at).Abs() >= window })
 }
 
-func (m *memory) addEvent(k mark, window time.Duration) {
-	m.ids.setValue(k.ID, struct{}{})
-	m.bodies.setValue(k.Body, append(m.recentTopics(k, window), storedTopic{k.Topic, k.At}))
+func (m *memory) addEvent(event mark, window time.Duration) {
+	m.ids.setValue(event.ID, struct{}{})
+	m.bodies.setValue(event.Body, append(m.recentTopics(event, window), storedTopic{event.Topic, event.At}))
 }
 
 // removeEvent forgets an event whose write failed.
-func (m *memory) removeEvent(k mark) {
-	m.ids.removeKey(k.ID)
-	all, _ := m.bodies.lookUp(k.Body)
-	others := slices.DeleteFunc(slices.Clone(all), func(s storedTopic) bool { return s.topic == k.Topic })
-	m.bodies.removeKey(k.Body)
+func (m *memory) removeEvent(event mark) {
+	m.ids.removeKey(event.ID)
+	all, _ := m.bodies.lookUp(event.Body)
+	others := slices.DeleteFunc(slices.Clone(all), func(s storedTopic) bool { return s.topic == event.Topic })
+	m.bodies.removeKey(event.Body)
 	if len(others) > 0 {
-		m.bodies.setValue(k.Body, others)
+		m.bodies.setValue(event.Body, others)
 	}
 }
 

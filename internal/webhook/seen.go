@@ -69,12 +69,12 @@ func (m *memory) restore(dir string, window time.Duration) error {
 			return fmt.Errorf("read the marks of received events: %w", err)
 		}
 		for len(text) > 0 {
-			var k mark
-			n, err := binary.Decode(text, binary.BigEndian, &k)
+			var event mark
+			n, err := binary.Decode(text, binary.BigEndian, &event)
 			if err != nil {
 				break // a torn mark at the end of the file
 			}
-			m.restoreEvent(k, window)
+			m.restoreEvent(event, window)
 			text = text[n:]
 		}
 	}
@@ -88,11 +88,11 @@ func (m *memory) restore(dir string, window time.Duration) error {
 }
 
 // restoreEvent adds an event that may be known already.
-func (m *memory) restoreEvent(k mark, window time.Duration) {
+func (m *memory) restoreEvent(event mark, window time.Duration) {
 	const stale = false
-	if m.classify(k, stale, window) == Stored {
-		m.addEvent(k, window)
+	if m.classify(event, stale, window) == Stored {
+		m.addEvent(event, window)
 		return
 	}
-	m.ids.setValue(k.ID, struct{}{})
+	m.ids.setValue(event.ID, struct{}{})
 }

@@ -10,7 +10,7 @@ CREATE TABLE {unchanged} AS SELECT id, max(seq) AS seq FROM {same} GROUP BY id
 CREATE VIEW {unchanged} AS SELECT id, seq FROM {same}
 
 -- name: find_outdated
--- Staged copies of records that were read unchanged later.
+-- Staged copies of a record that was recognized as unchanged in a later pass.
 CREATE OR REPLACE TABLE stage.stale AS
 SELECT r.seq FROM {root} r JOIN {unchanged} u ON r.{key} = u.id AND u.seq > r.seq
 

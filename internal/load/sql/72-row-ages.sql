@@ -8,6 +8,7 @@ SELECT {index}, (SELECT count(*) FROM {main} m WHERE {rows}), {old}, {since}
 (SELECT count(*) FROM {main} m WHERE {rows})
 
 -- name: unseen_rows
+-- Rows of main that were not staged tonight.
 (SELECT count(*) FROM {main} m ANTI JOIN {staged} f ON {same_key} WHERE {rows})
 
 -- name: rows_of_ids

@@ -13,6 +13,7 @@ SELECT {name} AS meta_table, meta_count < 0 AS meta_gone, {texts} FROM (
     WHERE meta_count <> 0)
 
 -- name: counted_rows
+-- side is 1 for the new rows of a table and -1 for the old rows.
 SELECT {columns}, {side} AS meta_side FROM {table}
 
 -- name: value_as_text
@@ -22,6 +23,7 @@ SELECT {columns}, {side} AS meta_side FROM {table}
 NULL AS {column}
 
 -- name: count_past
+-- Counts the rows that this run added, all rows, and the rows in the base version.
 SELECT {index}, count(*) FILTER ({which}), count(*), {earlier} FROM {past}
 
 -- name: closed_by_run
