@@ -209,16 +209,16 @@ func (f *finisher) close() error {
 
 // finishStream stages the remaining rows of a stream and grades it.
 func (f *finisher) finishStream(ctx context.Context, result received) error {
-	n, r, began := f.reader.night, &result.streamResult, time.Now()
+	n, began := f.reader.night, time.Now()
 	var err error
 	if result.sink == nil {
-		err = f.carryRows(ctx, r)
-		if err == nil && n.mode.keepsGrade(r.stream) {
+		err = f.carryRows(ctx, &result.streamResult)
+		if err == nil && n.mode.keepsGrade(result.stream) {
 			// In a refresh, the stream also keeps its last grade and reason.
 			var last ledger.Stream
 			var known bool
-			if last, known, err = n.draft.LastGrade(ctx, r.stream.Name); known {
-				r.evidence.Grade, r.evidence.Reason, r.since = fetch.Grade(last.Grade), last.Reason, last.AgeSince
+			if last, known, err = n.draft.LastGrade(ctx, result.stream.Name); known {
+				result.evidence.Grade, result.evidence.Reason, result.since = fetch.Grade(last.Grade), last.Reason, last.AgeSince
 			}
 		}
 	} else {
@@ -227,25 +227,25 @@ func (f *finisher) finishStream(ctx context.Context, result received) error {
 			err = errors.Join(err, result.sink.flushAll(ctx))
 		}
 		// Passes over a list overlap, so records with ids are counted by distinct ids.
-		r.rows, r.rejects = cmp.Or(r.distinct, result.sink.count.Load()), result.sink.rejects.Load()
+		result.rows, result.rejects = cmp.Or(result.distinct, result.sink.count.Load()), result.sink.rejects.Load()
 		if err != nil {
-			err = f.judgeError(ctx, r, err)
-		} else if n.mode.isRefresh() && r.cover == load.ByID {
-			err = r.capGrade(ctx, n.draft)
+			err = f.judgeError(ctx, &result.streamResult, err)
+		} else if n.mode.isRefresh() && result.cover == load.ByID {
+			err = result.capGrade(ctx, n.draft)
 		}
 	}
 	if err == nil {
-		distinct := !r.stream.IsDetail() && r.distinct > 0 && r.distinct == result.sink.count.Load()
-		err = n.stage.Rows.Finish(ctx, r.stream, r.cover, distinct)
+		distinct := !result.stream.IsDetail() && result.distinct > 0 && result.distinct == result.sink.count.Load()
+		err = n.stage.Rows.Finish(ctx, result.stream, result.cover, distinct)
 	}
 	if err != nil {
 		return err
 	}
-	if result.sink != nil && (r.cover == load.Whole || r.cover == load.Unproven) {
+	if result.sink != nil && (result.cover == load.Whole || result.cover == load.Unproven) {
 		result.sink.writeEntries()
 	}
-	f.reader.done = append(f.reader.done, *r)
-	n.cfg.Watch.setRead(*r)
+	f.reader.done = append(f.reader.done, result.streamResult)
+	n.cfg.Watch.setRead(result.streamResult)
 	if err := n.faultPoint("stream staged"); err != nil {
 		return err
 	}
@@ -257,26 +257,26 @@ func (f *finisher) finishStream(ctx context.Context, result received) error {
 // logStream logs the result of a stream. Streams that were not chosen or received no events
 // are logged at level debug, as are all streams of a refresh.
 func (f *finisher) logStream(ctx context.Context, result received) {
-	n, r, level, message := f.reader.night, result.streamResult, slog.LevelInfo, "stream read"
-	standing, reason := ledger.StandingOf(string(r.evidence.Grade)), r.evidence.Reason
+	n, level, message := f.reader.night, slog.LevelInfo, "stream read"
+	standing, reason := ledger.StandingOf(string(result.evidence.Grade)), result.evidence.Reason
 	switch standing {
 	case ledger.Proven:
 		reason = "" // the evidence is in meta.streams
 	case ledger.NotRead, ledger.Carried:
 		message = "stream not read"
 	}
-	wanted := slices.Contains(n.cfg.Chosen, r.stream.Name) || r.stream.IsEvents() && standing != ledger.NotRead
+	wanted := slices.Contains(n.cfg.Chosen, result.stream.Name) || result.stream.IsEvents() && standing != ledger.NotRead
 	if n.mode.isRefresh() || !wanted {
 		level = slog.LevelDebug
 	}
 	var cost fetch.Telemetry
 	for _, t := range f.reader.client.Telemetry() {
-		if t.Stream == r.stream.Name {
+		if t.Stream == result.stream.Name {
 			cost = t
 		}
 	}
-	n.cfg.Log.Log(ctx, level, message, "stream", r.stream.Name, "rows", r.rows, "requests", cost.Requests, "retries", cost.Retries,
-		"standing", string(standing), "grade", string(r.evidence.Grade), "took", result.took, "reason", reason)
+	n.cfg.Log.Log(ctx, level, message, "stream", result.stream.Name, "rows", result.rows, "requests", cost.Requests, "retries", cost.Retries,
+		"standing", string(standing), "grade", string(result.evidence.Grade), "took", result.took, "reason", reason)
 }
 
 // judgeError decides whether an error ends the night. If not, it carries the last rows of the
