@@ -66,7 +66,8 @@ func (f *feeds) find(ctx context.Context, st, table string, rows int64, first ar
 	return tableFeed, err
 }
 
-// openFeed starts the INSERT, which continues after the first batch.
+// openFeed starts the INSERT of a feed. The INSERT reads batches of later calls, so the end of ctx must
+// not cancel it.
 func (f *feeds) openFeed(ctx context.Context, st, table string, schema *arrow.Schema) (*feed, error) {
 	ctx = context.WithoutCancel(ctx)
 	f.made++

@@ -10,7 +10,8 @@ import (
 	"placementsync/internal/stream"
 )
 
-// Findings stages rejects and drift, and writes the tables of meta.
+// Findings stages rejects, which are invalid values and records, and drift, which is unknown fields and
+// values. It also writes the tables of meta.
 type Findings struct {
 	staging *staging
 	mu      sync.Mutex
@@ -123,7 +124,7 @@ func (f *Findings) WriteRejects(ctx context.Context, cover map[string]Coverage) 
 		return 0, fmt.Errorf("read the rejects: %w", err)
 	}
 	var drops []sqlText
-	read := []string{""} // no table: an empty list would be invalid SQL
+	read := []string{""} // an empty list would be invalid SQL
 	for _, t := range stream.Tables(f.staging.streams) {
 		wasRead := func(name string) bool { return cover[name] != Carried }
 		if !slices.ContainsFunc(stream.FilledBy(f.staging.streams, t.Name), wasRead) {

@@ -22,7 +22,8 @@ type Limits struct {
 // even below Limits.Rows.
 const minEmptiedRows = 10
 
-// AreExceeded reports whether losing gone of before rows is a mass deletion.
+// AreExceeded reports whether it is a mass deletion to delete gone rows of a table that had before
+// rows.
 func (l Limits) AreExceeded(gone, before int64) bool {
 	if gone == before && before >= minEmptiedRows {
 		return true

@@ -105,6 +105,7 @@ func TestMetaDescribesEarlierSnapshots(t *testing.T) {
 	d, err := wh.Begin(t.Context(), "draft", night.AddDate(0, 0, 9))
 	must(t, err)
 	defer func() { must(t, d.Discard()) }()
+	// run returns SQL that inserts a run and its number of orders, which is the length of its id.
 	run := func(id, kind, outcome, at string) string {
 		snapshot := "NULL"
 		if at != "" {

@@ -184,12 +184,12 @@ func (h *fixture) skipKeys(ctx context.Context, s *load.Stage) {
 // batch returns the record batch that the decoder would make of the rows.
 func (h *fixture) batch(table, text string) arrow.RecordBatch {
 	h.t.Helper()
-	kinds := map[stream.Type]arrow.DataType{stream.Text: arrow.BinaryTypes.String, stream.JSON: arrow.BinaryTypes.String,
+	arrowTypes := map[stream.Type]arrow.DataType{stream.Text: arrow.BinaryTypes.String, stream.JSON: arrow.BinaryTypes.String,
 		stream.Bool: arrow.FixedWidthTypes.Boolean, stream.Int32: arrow.PrimitiveTypes.Int32, stream.Int64: arrow.PrimitiveTypes.Int64,
 		stream.Money: &arrow.Decimal128Type{Precision: 18, Scale: 6}, stream.Instant: arrow.FixedWidthTypes.Timestamp_us}
 	var fields []arrow.Field
 	for _, c := range h.w.Catalog.Definition(table).Columns {
-		fields = append(fields, arrow.Field{Name: c.Name, Type: kinds[c.Type], Nullable: true})
+		fields = append(fields, arrow.Field{Name: c.Name, Type: arrowTypes[c.Type], Nullable: true})
 	}
 	for _, name := range []string{"row_hash", "seq"} {
 		fields = append(fields, arrow.Field{Name: name, Type: arrow.PrimitiveTypes.Uint64})
@@ -241,15 +241,17 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// listing and price return rows of product_listings as JSON.
+// listing returns a row of product_listings as JSON.
 func listing(id, name string, hash, seq int) string {
 	return fmt.Sprintf(`{"id":%q,"name":%q,"row_hash":%d,"seq":%d}`, id, name, hash, seq)
 }
 
+// price returns a row of product_listing_prices as JSON.
 func price(id string, position int, amount string, hash, seq int) string {
 	return fmt.Sprintf(`{"product_listing_id":%q,"position":%d,"unit_amount":%q,"row_hash":%d,"seq":%d}`, id, position, amount, hash, seq)
 }
 
+// wholeLists returns the input of a completely read list of listings.
 func wholeLists(listings, prices string) map[string]streamInput {
 	r := rows{"product_listings": listings}
 	if prices != "" {
@@ -366,7 +368,7 @@ func TestListAndDetailAreJoined(t *testing.T) {
 	changes, err := h.run(seen, load.Limits{Rows: 10})
 	must(t, err)
 	if c := changes["orders"]; c.New+c.Changed+c.Gone != 0 {
-		t.Errorf("the same input again changed %+v", c)
+		t.Errorf("the same input again has the changes %+v, want none", c)
 	}
 }
 

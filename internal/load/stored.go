@@ -8,9 +8,9 @@ import (
 	"placementsync/internal/stream"
 )
 
-// On most nights, most records of a list are unchanged. Of a record that the decoder recognizes
-// as unchanged, only the key is staged. After the list was read, views add the stored rows
-// of these records to the staged rows, so other queries of the stage see all rows.
+// On most nights, most records of a list are unchanged. If the decoder recognizes a record as
+// unchanged, only the key of the record is staged. After the list was read, views add the stored rows
+// of these records to the staged rows, so that other queries of the stage see all rows.
 
 // FillsAlone reports whether no other stream fills or completes the tables of a list. Its
 // unchanged records can then be skipped.
@@ -25,8 +25,8 @@ const sameColumns sqlText = "id VARCHAR, " + stream.Seq + " UBIGINT"
 // their keys are staged.
 func (r *Rows) SkipUnchanged(st stream.Stream) { r.skipped.add(st.Name) }
 
-// addStoredRows adds the stored rows of skipped records to the staged ones. If distinct is
-// false, records may have been read twice, so it first finds the last copy of each record.
+// addStoredRows adds the stored rows of skipped records to the staged rows. If distinct is false,
+// records may have been read twice, so addStoredRows first finds the last copy of each record.
 func (r *Rows) addStoredRows(ctx context.Context, st stream.Stream, distinct bool) error {
 	root, unchanged, candidates := stagedTable(st.Name, st.Root().Name), unchangedTable(st.Name), candidatesTable(st.Name)
 	main := catalogName + "." + mainTable(st.Root().Name)

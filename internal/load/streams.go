@@ -47,10 +47,10 @@ func (s streamSet) knownRows(table string, cols ...string) sqlText {
 		}
 		return liveSQL.Render("no_rows", values{"columns": sqltext.JoinSQL(nulls, ", ")})
 	}
-	list := sqltext.Names(cols)
-	parts := []sqlText{liveSQL.Render("known_rows", values{"columns": list, "table": mainTable(table)})}
+	columns := sqltext.Names(cols)
+	parts := []sqlText{liveSQL.Render("known_rows", values{"columns": columns, "table": mainTable(table)})}
 	for _, name := range feeders {
-		parts = append(parts, liveSQL.Render("known_rows", values{"columns": list, "table": stagedTable(name, table)}))
+		parts = append(parts, liveSQL.Render("known_rows", values{"columns": columns, "table": stagedTable(name, table)}))
 	}
 	return unionAll(parts)
 }

@@ -96,7 +96,7 @@ func (r *reader) readLastNight() error {
 }
 
 // orderStreams moves the unread lists of the last run to the front, followed by the other lists.
-// Details and events come after the lists, in their order.
+// Details and events follow in their given order.
 func orderStreams(streams []stream.Stream, last ledger.Run) []stream.Stream {
 	rank := func(s stream.Stream) int {
 		wasUnread := slices.ContainsFunc(last.Streams, func(was ledger.Stream) bool {

@@ -10,7 +10,7 @@ import (
 )
 
 // boundedHarness returns a harness with one published night. This night had no time limit. Each
-// request took a second. requests is the number of its requests.
+// request took a second. requests is the number of requests in that night.
 func boundedHarness(t *testing.T) (h *harness, requests int) {
 	t.Helper()
 	world := smallWorld()

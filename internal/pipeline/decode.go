@@ -46,8 +46,8 @@ type sink struct {
 	stream   stream.Stream
 	decoders chan *decoder // the free decoders
 	all      []*decoder
-	count    atomic.Int64
-	rejects  atomic.Int64
+	count    atomic.Int64 // decoded records
+	rejects  atomic.Int64 // invalid values and records
 	mu       sync.Mutex // guards the fields below
 	// broken joins the errors of rows that could not be staged.
 	broken error
@@ -128,8 +128,8 @@ func (k *sink) decodeBody(ctx context.Context, d *decoder, r fetch.Response) (st
 	return d.Decode(r.Body, origin)
 }
 
-// flushDecoders stages the rows of decoders. They belong to several walks, so the end of one walk
-// must not cancel the statements. An error is also kept for flushAll, because a walk that has
+// flushDecoders stages the rows of decoders. A decoder can contain rows of several walks, so the end of
+// one walk must not cancel the statements. An error is also kept for flushAll, because a walk that has
 // already failed would not report it.
 func (k *sink) flushDecoders(ctx context.Context, decoders ...*decoder) error {
 	err := stageErr(k.stageRows(context.WithoutCancel(ctx), decoders))

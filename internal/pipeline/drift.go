@@ -42,8 +42,8 @@ func (d *drift) addFindings(found transform.Findings) []load.DriftRecord {
 	return records
 }
 
-// entryNumber returns the number of an entry, and adds a new entry. Beyond maxDriftEntries, new
-// entries of one table and kind share an entry.
+// entryNumber returns the index of an entry in d.entries. It adds the entry if it is new. Beyond
+// maxDriftEntries, all new paths of one table and kind share an entry.
 func (d *drift) entryNumber(entry transform.Drift) int {
 	key := driftKey{entry.Table, entry.Path, entry.Kind}
 	i, ok := d.numbers[key]
