@@ -9,8 +9,8 @@ import (
 	"placementsync/internal/stream"
 )
 
-// Coverage says which rows of a stream were deleted by the service, among the rows that are in
-// main but were not staged tonight.
+// Coverage determines which missing rows of a stream were deleted by the service. A row is missing if
+// it is in main and was not staged tonight.
 type Coverage int
 
 const (
@@ -27,8 +27,8 @@ const (
 	Whole
 )
 
-// scope returns a condition on the rows m of a table in main. A row for which it is true was
-// deleted, unless the row was staged.
+// scope returns a condition on the rows m of a table in main. The service deleted the rows that meet
+// the condition and were not staged.
 func (m *merge) scope(t stream.Table) sqlText {
 	lists, detail := m.staging.sources(t.Name)
 	if len(lists) == 0 {

@@ -60,8 +60,8 @@ func TestLastCopyOfARepeatedItemIsKept(t *testing.T) {
 		"c 1 new1", "c 2 new2", "d 1 other")
 }
 
-// TestMissedDetailIsRequestedAgain plans the details of a night. In the night before, the request
-// for an unchanged detail failed.
+// TestMissedDetailIsRequestedAgain reads a detail in the first night. In the second night its request
+// fails, which must mark the detail for another request.
 func TestMissedDetailIsRequestedAgain(t *testing.T) {
 	h := newFixture(t, "orders", "order_details")
 	h.planDetails = true
@@ -76,8 +76,8 @@ func TestMissedDetailIsRequestedAgain(t *testing.T) {
 	}
 }
 
-// TestSwappedValuesAreAChange swaps the amounts of two prices of a listing, which does not
-// change the sum of their hashes.
+// TestSwappedValuesAreAChange swaps the amounts of two prices of a listing. The sum of their hashes stays
+// the same, but the fingerprint of the listing must change.
 func TestSwappedValuesAreAChange(t *testing.T) {
 	h := newFixture(t, "product_listings", "products")
 	h.planDetails = true

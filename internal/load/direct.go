@@ -95,8 +95,7 @@ func (a *directLoad) addValidFrom(table string, rows arrow.RecordBatch) arrow.Re
 	return array.NewRecordBatch(a.batchSchema(table, rows.Schema()), columns, rows.NumRows())
 }
 
-// endDirect removes the column seq, which makes the directly filled tables equal to merged
-// ones.
+// endDirect removes the column seq, which makes the directly filled tables equal to merged tables.
 func (a *directLoad) endDirect(ctx context.Context) error {
 	var statements []sqlText
 	for _, st := range a.streams {

@@ -10,7 +10,7 @@ import (
 
 // TestTrialManyRowsFillAnEmptyTableDirectly checks that directly filled tables equal merged
 // tables. Only the last copy of a record may remain, columns and comments must be those of
-// schema/, and the next night must find the right changes.
+// schema/, and the next night must find only the changed row.
 func TestTrialManyRowsFillAnEmptyTableDirectly(t *testing.T) {
 	requireTrials(t)
 	const many = 3_000

@@ -68,7 +68,8 @@ func TestTrialRejectsOfSeveralPassesCountOnce(t *testing.T) {
 	}
 }
 
-// TestRejectsAreKeptWithTheirRows reads only some of the rows in a second night.
+// TestRejectsAreKeptWithTheirRows reads only some of the rows in a second night. The rejects of the other
+// rows must be kept.
 func TestRejectsAreKeptWithTheirRows(t *testing.T) {
 	of := func(table, key, parent, column string) stream.Reject {
 		return stream.Reject{Stream: "outlets", Table: table, Key: key, Parent: parent, Column: column, Raw: "x", Reason: "r"}
@@ -121,7 +122,7 @@ func TestDriftIsCountedByRecord(t *testing.T) {
 	h.requireRows(all, `colour unknown_field 01 02 3 "red" a`, `status=lost unknown_enum 01 01 2 "lost" <nil>`, "unseen unknown_field 02 02 1  <nil>")
 }
 
-// TestEachRunIsInMetaOnce writes a resumed run and the runs of the ledger.
+// TestEachRunIsInMetaOnce writes a run and the runs of the ledger, and writes them again after a resume.
 func TestEachRunIsInMetaOnce(t *testing.T) {
 	run := func(id string, day int, rest ledger.Run) ledger.Run {
 		rest.ID, rest.StartedAt = id, time.Date(2026, 10, day, 2, 0, 0, 0, time.UTC)

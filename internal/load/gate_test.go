@@ -47,7 +47,7 @@ func TestMassDeletionsExceedBothLimits(t *testing.T) {
 	}
 }
 
-// TestTrialMassDeletionLimitsAreExact tests the numbers of rows at and just above each limit.
+// TestTrialMassDeletionLimitsAreExact deletes numbers of rows at and just above each limit.
 func TestTrialMassDeletionLimitsAreExact(t *testing.T) {
 	requireTrials(t)
 	defaults := load.Limits{Share: 0.2, Rows: 50}

@@ -89,8 +89,8 @@ func writeMetaFile(ctx context.Context, d *warehouse.Draft, base string, metas [
 }
 
 // countPast counts the rows that this run added to each table of past, or all rows if before is
-// empty. grown reports whether each table has the rows of the base version and the added rows, by
-// their number.
+// empty. grown reports whether each table has as many rows as the base version and the added rows
+// together.
 func countPast(ctx context.Context, d *warehouse.Draft, tables []stream.Table, before map[string][]string) (added []int64, grown bool, err error) {
 	added, grown = make([]int64, len(tables)), true
 	var counts []sqlText

@@ -16,7 +16,7 @@ import (
 
 // Summary is the description of a night for the tables of meta.
 type Summary struct {
-	// Run is this night. It replaces a run of the same id, which it resumed.
+	// Run is this night. After a resume it replaces the earlier row with its id.
 	Run ledger.Run
 	// Ledger contains the runs of the ledger. Unpublished runs and runs that were rolled back are
 	// not in meta yet. They are added without the time of a snapshot.
@@ -31,7 +31,7 @@ func (f *Findings) WriteSummary(ctx context.Context, n Summary) error {
 	if err := f.countDrift(ctx, n.Drift); err != nil {
 		return err
 	}
-	// Read before the transaction, which replaces the rows of this run.
+	// Read meta.runs before the transaction, which replaces the rows of this run.
 	known, err := queryTextSet(ctx, f.staging.draft, metaSQL.Render("known_runs", nil))
 	if err != nil {
 		return fmt.Errorf("read meta.runs: %w", err)

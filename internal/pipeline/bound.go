@@ -50,8 +50,9 @@ func formatDuration(d time.Duration) string {
 const detailShare = 4
 
 // timeLeft returns how long a night may still request lists or, if detail is set, details. bound is
-// Config.MaxDuration. elapsed and listsEnded are times since the start; listsEnded is 0 until all
-// lists are read. reserve reserves a share for details. hasEnd is false if bound is 0.
+// Config.MaxDuration. elapsed and listsEnded are times since the start. listsEnded is 0 until all
+// lists are read. If reserve is set, a share of the time is reserved for details. hasEnd is false if
+// bound is 0.
 func timeLeft(bound, elapsed, listsEnded time.Duration, detail, reserve bool) (left time.Duration, hasEnd bool) {
 	share := bound / detailShare
 	switch {
@@ -65,8 +66,8 @@ func timeLeft(bound, elapsed, listsEnded time.Duration, detail, reserve bool) (l
 	return bound - elapsed, true
 }
 
-// isOver reports whether the time for new lists or, if detail is set, for new details is over.
-// It is always over for a replay, which sends no requests.
+// isOver reports whether the time for new lists or, if detail is set, for new details is over. For a
+// replay, which sends no requests, it returns true.
 func (r *reader) isOver(detail bool) bool {
 	elapsed := time.Since(r.began)
 	left, hasEnd := timeLeft(r.night.cfg.MaxDuration, elapsed, r.listsEnded, detail, r.lastWasShort)
@@ -192,8 +193,8 @@ func firstRounds(last ledger.Run, hasLast bool, details Details) []load.Priority
 	return []load.Priority{load.PriorityChanged, load.PriorityNew}
 }
 
-// readFirstRounds reads the details of firstRounds. With NeverRead and OldestFirst each stream has
-// an equal share of the remaining time. It returns the streams that it started to read.
+// readFirstRounds reads the details of the first rounds. With NeverRead and OldestFirst each stream has
+// an equal share of the remaining time. readFirstRounds returns the streams that it started to read.
 func (r *reader) readFirstRounds(ctx context.Context) (map[string]*received, error) {
 	n, begun := r.night, map[string]*received{}
 	if n.cfg.MaxDuration == 0 || n.mode.kind != ledger.Night {

@@ -28,9 +28,9 @@ type Plan struct {
 	// Damage lists the damage that is visible in the names and sizes of files. It is empty if
 	// a run holds the lock, because Check then skips this test.
 	Damage []integrity.Damage
-	// Stopped is the last run, if a gate stopped it, and otherwise nil.
+	// Stopped is the last run if a gate stopped it. Otherwise it is nil.
 	Stopped *ledger.Run
-	// Locked describes the run that holds the lock. It is nil if no run does.
+	// Locked describes the run that holds the lock. It is nil if the lock is free.
 	Locked  *warehouse.LockedError
 	Streams []Planned
 	// Requests estimates the requests of the next night: the sum of LastRequests of the
@@ -39,7 +39,7 @@ type Plan struct {
 	Requests int64
 	Unknown  int
 	// Unread counts the ids that the last night had no time for. UnreadStreams counts their
-	// streams. NightsLeft estimates in how many nights they are read. It is 0 if unknown.
+	// streams. NightsLeft estimates the number of nights until they are read. It is 0 if unknown.
 	Unread        int64
 	UnreadStreams int
 	NightsLeft    int64

@@ -23,8 +23,8 @@ import (
 // larger batches, near its row group size, DuckDB rewrites row groups.
 const batchRows = 8_192
 
-// batchBytes is the size of the decoded bodies after which a decoder stages fewer rows.
-// Records can be large, and decoded rows are in memory.
+// batchBytes is the size of the decoded bodies after which a decoder stages its rows, even if they are
+// fewer than batchRows. Records can be large, and decoded rows are in memory.
 const batchBytes = 32 << 20
 
 // errStage marks errors of the warehouse while a stream is read. They end the
@@ -48,7 +48,7 @@ type sink struct {
 	all      []*decoder
 	count    atomic.Int64 // decoded records
 	rejects  atomic.Int64 // invalid values and records
-	mu       sync.Mutex // guards the fields below
+	mu       sync.Mutex   // guards the fields below
 	// broken joins the errors of rows that could not be staged.
 	broken error
 	// entries contains hashes of all records, by which the next night recognizes unchanged

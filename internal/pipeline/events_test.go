@@ -28,8 +28,8 @@ func articleStreams() []string {
 	return []string{"campaigns", "campaign_details", "campaign_articles", "campaign_status_counts", "articles", "article_comments", "article_status_events", "article_comment_events"}
 }
 
-// TestEventsJoinTheSnapshot delivers valid and invalid events, one with an unknown topic, and one
-// a second time.
+// TestEventsJoinTheSnapshot delivers valid and invalid events, an event with an unknown topic, and an
+// event that was delivered before.
 func TestEventsJoinTheSnapshot(t *testing.T) {
 	h := newHarness(t, smallWorld(), articleStreams()...)
 	h.cfg.BatchRows = 2
@@ -115,7 +115,8 @@ func TestEventsOutliveFailures(t *testing.T) {
 	requireEvents("a", "b")
 }
 
-// TestPrivateEvents withholds events with values that the rules for other tables make private.
+// TestPrivateEvents delivers events with private values. The rules name another table with the same kind
+// of records.
 func TestPrivateEvents(t *testing.T) {
 	h := newHarness(t, smallWorld(), articleStreams()...)
 	h.cfg.Privacy.Drop, h.cfg.Privacy.Hash, h.cfg.Privacy.Key = []string{"article_comments.content"}, []string{"article_comments.author_name"}, []byte("key")

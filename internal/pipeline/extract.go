@@ -28,7 +28,7 @@ type reader struct {
 	// streamLimit is the time from began after which no further detail of the current stream
 	// is requested. 0 means no limit.
 	streamLimit time.Duration
-	// last is the last night with a snapshot. lastWasShort is set if it left unread ids.
+	// last is the last night with a snapshot. lastWasShort is set if that night left unread ids.
 	last                  ledger.Run
 	hasLast, lastWasShort bool
 	// done is filled by the finisher, and may be read after waitFinished.

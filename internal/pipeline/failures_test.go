@@ -26,7 +26,7 @@ func emptyList(path string, times int) sim.Fault {
 	return f
 }
 
-// TestFailedList lets the list of orders fail, on the first night and on a later one.
+// TestFailedList makes the list of orders fail, on the first night and on later nights.
 func TestFailedList(t *testing.T) {
 	h := newHarness(t, smallWorld(), "product_listings", "orders", "files")
 	h.service.SetFaults(statusFault("/orders", 500))
@@ -135,7 +135,7 @@ func TestTokenErrors(t *testing.T) {
 	}
 }
 
-// TestFailedDetails lets one detail fail, and then several.
+// TestFailedDetails makes the requests of two details fail, and then answers one with an empty object.
 func TestFailedDetails(t *testing.T) {
 	h := newHarness(t, smallWorld(), orderStreams()...)
 	h.complete(h.night())

@@ -35,7 +35,7 @@ type streamResult struct {
 	rows, rejects int64
 	// failed is the error that prevented the stream, or a part of it, from being read.
 	failed error
-	// since is when the rows of a carried stream were last proven.
+	// since is the time when the rows of a carried stream were last proven.
 	since time.Time
 	// stored counts the stream's rows in the snapshot. It is set after the merge, when merged
 	// becomes true.
@@ -69,7 +69,7 @@ func (done results) outcome() ledger.Outcome {
 }
 
 // requireAny returns an error if no stream could be read. The stream of the token counts only
-// if it is the only chosen one.
+// if it is the only chosen stream.
 func (done results) requireAny(tokenOnly bool) error {
 	var reasons []string
 	for _, r := range done {

@@ -42,7 +42,7 @@ type harness struct {
 
 const token = "pc_of_the_tests"
 
-// smallWorld has a few records of every kind.
+// smallWorld returns the options of a service with a few records of every kind.
 func smallWorld() sim.Options {
 	return sim.Options{Seed: 1, Token: token, Outlets: 4, Listings: 9, Profiles: 3, Campaigns: 3, Orders: 9, Files: 5, Folders: 2}
 }

@@ -4,8 +4,8 @@
 // refreshes and replays.
 //
 // A runner executes a run, from taking the lock to writing the ledger entry. Its reader
-// requests the streams, and a finisher grades each stream while the next one is read. They
-// share a night: the draft of a version and the stage of its rows.
+// requests the streams, and a finisher grades each stream while the next one is read. Reader and
+// finisher share a night, which contains the draft of a version and the stage of its rows.
 //
 // The package must not know configuration files, flags, schedules or terminals: cmd/sync passes
 // in their values.

@@ -35,7 +35,7 @@ type RebuildResult struct {
 	// is empty.
 	Lost string
 	// Between counts the snapshots in meta, from First to Last, that have no day in the
-	// series. Between the days next to them, the history is less exact.
+	// series. Where they are missing, the history is less exact.
 	Between int
 	// Meta is set if the tables of meta were restored.
 	Meta bool
@@ -69,7 +69,7 @@ func (e *SeriesError) Error() string {
 // and past, and publishes it. Current rows come from the newest day. Closed rows and meta
 // come from the changes of all runs. If an earlier program recorded no closed rows, history has one
 // version per day of the series. Every file is compared with the checksum in its manifest.
-// Damaged and missing files are a *SeriesError, or are skipped with skipDamaged.
+// Damaged and missing files cause a *SeriesError. With skipDamaged they are skipped instead.
 func Rebuild(ctx context.Context, cfg Config, skipDamaged bool) (RebuildResult, error) {
 	r, err := beginRepair(cfg)
 	if err != nil {
@@ -326,7 +326,7 @@ func (b *rebuild) restoreMeta(ctx context.Context) error {
 }
 
 // fixComputedHistory corrects the closing runs of a history that was computed by comparing
-// snapshots, and counts the snapshots that it lacks. It does nothing if closed rows were
+// snapshots, and counts the snapshots that the series lacks. It does nothing if closed rows were
 // restored.
 func (b *rebuild) fixComputedHistory(ctx context.Context) error {
 	if b.knownPast {

@@ -114,8 +114,8 @@ func TestRebuildGivesTheSameHistory(t *testing.T) {
 	}
 }
 
-// TestRebuildOfDamagedSeries damages files of the series. Without consent no version is
-// published.
+// TestRebuildOfDamagedSeries damages files of the series. If a damaged file is needed, a version must be
+// published only with skipDamaged.
 func TestRebuildOfDamagedSeries(t *testing.T) {
 	h := threeNights(t)
 	t.Run("an earlier day is not needed", func(t *testing.T) {

@@ -16,8 +16,8 @@ coalesce(m.{column}, f.{column}) AS {column}
 CREATE TABLE {changed_keys} AS SELECT {key}, TRUE AS gone, TRUE AS is_new FROM {main} WHERE FALSE
 
 -- name: scope_without_kept
--- The scope is a condition on rows m of main. A row for which it is true was deleted, unless the row
--- was staged. This is the scope of a proven list whose details are read one by one.
+-- The scope is a condition on rows m of main. The service deleted the rows that meet the condition and
+-- were not staged. This is the scope of a proven list whose details are read one by one.
 m.{param} NOT IN {kept}
 
 -- name: scope_of_ids
