@@ -225,7 +225,7 @@ func runRebuild(t *testing.T, h *fixture) {
 	must(t, err)
 	metas, _, damaged := integrity.MetaFiles(h.w, run)
 	if len(metas) == 0 || len(damaged) > 0 {
-		t.Fatalf("meta of %s: %v, damaged %v", run, metas, damaged)
+		t.Fatalf("the files of meta for %s are %v, damaged %v, want some and none damaged", run, metas, damaged)
 	}
 	d, err := h.w.BeginFrom(ctx, "again", night.AddDate(0, 1, 0), "")
 	must(t, err)

@@ -123,7 +123,7 @@ func call(t *testing.T, session *sdk.ClientSession, tool string, arguments map[s
 	var a, b any
 	structured, err := json.Marshal(got.StructuredContent)
 	if err := errors.Join(err, json.Unmarshal(structured, &a), json.Unmarshal([]byte(text), &b)); err != nil {
-		t.Fatalf("%s: %v in %s", tool, err, text)
+		t.Fatalf("%s: parse the result %s: %v", tool, text, err)
 	}
 	x, _ := json.Marshal(a)
 	y, _ := json.Marshal(b)
@@ -138,7 +138,7 @@ func callQuery(t *testing.T, session *sdk.ClientSession, tool string, arguments 
 	t.Helper()
 	text, failed := call(t, session, tool, arguments)
 	if failed {
-		t.Fatalf("%s %v: %s", tool, arguments, text)
+		t.Fatalf("%s %v: got the error %s, want a result", tool, arguments, text)
 	}
 	var r queryResult
 	if err := json.Unmarshal([]byte(text), &r); err != nil {

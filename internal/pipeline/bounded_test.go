@@ -70,7 +70,7 @@ func TestNightsReadTheRest(t *testing.T) {
 	nights := int64(0)
 	for night := 1; unread > 0; night++ {
 		if night > 6 {
-			t.Fatalf("%d ids are unread after %d nights", unread, night)
+			t.Fatalf("%d ids are unread before night %d, want none", unread, night)
 		}
 		res, requests, err := h.bounded(limit)
 		must(t, err)

@@ -251,11 +251,11 @@ func TestAddDetails(t *testing.T) {
 		t.Errorf("the first is worse (-want +got):\n%s", diff)
 	}
 	if got := addDetails(b, a); got.Grade != fetch.BestEffort || got.Reason != "first" {
-		t.Errorf("the second is worse: got %s: %s", got.Grade, got.Reason)
+		t.Errorf("the second is worse: got %s: %s, want best_effort: first", got.Grade, got.Reason)
 	}
 	exact := fetch.Details{Asked: 2, Found: 1, Gone: []string{"x"}, Grade: fetch.Exact, Reason: "parts"}
 	if got := addDetails(exact, exact); got.Reason != "2 of 4 ids were answered whole; 2 were answered 404" {
-		t.Errorf("both are exact: got %s", got.Reason)
+		t.Errorf("both are exact: got %q, want 2 of 4 ids answered and 2 with 404", got.Reason)
 	}
 	for _, c := range []struct {
 		d    fetch.Details

@@ -119,9 +119,9 @@ func (b Batch) writePublished() error {
 	return nil
 }
 
-// WaitingBytes returns the number of unpublished bytes in an inbox. It may be less than the
-// size of its files: the published part of an open segment is removed by a later night, after
-// the segment was sealed.
+// WaitingBytes returns the number of unpublished bytes in an inbox. The number can be smaller than the
+// size of the files, because an open segment can have a published part. A later night removes that part
+// after the segment was sealed.
 func WaitingBytes(inbox string) (int64, error) {
 	if _, err := os.Stat(inbox); err != nil {
 		return 0, fmt.Errorf("measure the inbox: %w", err)

@@ -25,7 +25,7 @@ import (
 
 // Config configures a Receiver.
 type Config struct {
-	// Dir is the folder of the inbox. It is created.
+	// Dir is the folder of the inbox. The receiver creates it.
 	Dir string
 	// Disk writes to the inbox. Tests inject faults into it.
 	Disk durable.Disk
@@ -33,8 +33,8 @@ type Config struct {
 	// endpoint responds with 404.
 	Secrets []string
 	// MaxAge is the largest accepted difference between the timestamp of a delivery and
-	// now. Zero means no limit. It stops a plain replay of an old delivery, but not an
-	// attacker, because the signature does not cover the timestamp.
+	// now. Zero means no limit. The limit rejects old deliveries that are sent again unchanged.
+	// It does not stop an attacker, because the signature does not cover the timestamp.
 	MaxAge time.Duration
 	// MaxBody limits a body in bytes. Defaults to 1 MiB.
 	MaxBody int64
@@ -43,14 +43,14 @@ type Config struct {
 	// SegmentBytes is the size at which a segment of the journal is sealed. A night can only
 	// remove sealed segments. Defaults to 16 MiB.
 	SegmentBytes int64
-	// Owner limits the inbox and receives its events. Nil means no limit.
+	// Owner may be nil. The inbox then has no limit.
 	Owner Owner
 
 	log *slog.Logger
 	now func() time.Time
 }
 
-// Owner is the process that runs a receiver.
+// Owner limits the inbox of a receiver and is notified of its events.
 type Owner interface {
 	// InboxLimit returns the limit of the inbox for its present size, both in bytes. 0 means
 	// no limit. It is called every ten seconds and before a delivery is rejected because the
@@ -171,10 +171,10 @@ func (r *Receiver) Run(ctx context.Context) error {
 // Ready is closed when Run has opened the inbox.
 func (r *Receiver) Ready() <-chan struct{} { return r.ready }
 
-// ServeHTTP receives one delivery. It responds with 204 if the event is on disk; with 401 for
-// an invalid signature, a timestamp too far from now, or a body under too many topics; with
-// 413 for a body that is too large and 400 for an incomplete one; and with 503 if the event
-// cannot be stored now, so that the service tries again.
+// ServeHTTP receives one delivery. It responds with 204 if the event is on disk. It responds with 401
+// for an invalid signature, for a timestamp too far from now, and for a body under too many topics. It
+// responds with 413 for a body that is too large, and with 400 for an incomplete body. It responds with
+// 503 if the event cannot be stored now, so that the service tries again.
 func (r *Receiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	p := r.policy.Load()
 	switch {
