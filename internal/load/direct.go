@@ -26,41 +26,41 @@ type directLoad struct {
 
 // chooseDirect decides, by the size of the first batch of a stream, whether its tables are filled
 // directly.
-func (a *directLoad) chooseDirect(ctx context.Context, name string, rows int64) error {
-	if a.decided.has(name) {
+func (d *directLoad) chooseDirect(ctx context.Context, name string, rows int64) error {
+	if d.decided.has(name) {
 		return nil
 	}
-	a.decided.add(name)
-	st, _ := stream.Find(a.streams, name)
-	if rows < feedRows || !a.fillsAlone(st) {
+	d.decided.add(name)
+	st, _ := stream.Find(d.streams, name)
+	if rows < feedRows || !d.fillsAlone(st) {
 		return nil
 	}
 	tables := tablesOf(st)
 	for _, t := range tables {
-		if filled, err := hasRows(ctx, a.draft, mainTable(t.Name)); err != nil || filled {
+		if filled, err := hasRows(ctx, d.draft, mainTable(t.Name)); err != nil || filled {
 			return err
 		}
 	}
 	statements := []sqlText{mergeSQL.Render("set_compression", nil)}
 	for _, t := range tables {
 		statements = append(statements, firstNightSQL.Render("begin_direct", values{"table": mainTable(t.Name), "staged": stagedTable(name, t.Name)}),
-			a.createView(name, t.Name, stream.Seq))
-		a.direct.add(t.Name)
+			d.createView(name, t.Name, stream.Seq))
+		d.direct.add(t.Name)
 	}
-	return a.draft.Exec(ctx, statements...)
+	return d.draft.Exec(ctx, statements...)
 }
 
 // createView returns SQL that creates a view of a directly filled table, with the name and columns
 // of its staging table.
-func (a *directLoad) createView(st, table string, seq sqlText) sqlText {
-	return firstNightSQL.Render("direct_view", values{"staged": stagedTable(st, table), "columns": allColumns(a.defs[table]),
+func (d *directLoad) createView(st, table string, seq sqlText) sqlText {
+	return firstNightSQL.Render("direct_view", values{"staged": stagedTable(st, table), "columns": allColumns(d.defs[table]),
 		"seq": seq, "table": catalogName + "." + mainTable(table)})
 }
 
 // tableOf returns the table into which the rows of a stream are inserted, and from which duplicates
 // are deleted.
-func (a *directLoad) tableOf(st, table string) sqlText {
-	if a.direct.has(table) {
+func (d *directLoad) tableOf(st, table string) sqlText {
+	if d.direct.has(table) {
 		return catalogName + "." + mainTable(table)
 	}
 	return stagedTable(st, table)
@@ -68,8 +68,8 @@ func (a *directLoad) tableOf(st, table string) sqlText {
 
 // batchSchema returns the schema of the batches that are inserted into a table. Batches of a
 // directly filled table have the column valid_from before the last two, row_hash and seq.
-func (a *directLoad) batchSchema(table string, schema *arrow.Schema) *arrow.Schema {
-	if !a.direct.has(table) {
+func (d *directLoad) batchSchema(table string, schema *arrow.Schema) *arrow.Schema {
+	if !d.direct.has(table) {
 		return schema
 	}
 	validFrom := arrow.Field{Name: stream.ValidFrom, Type: arrow.FixedWidthTypes.Timestamp_us}
@@ -77,14 +77,14 @@ func (a *directLoad) batchSchema(table string, schema *arrow.Schema) *arrow.Sche
 }
 
 // addValidFrom adds the column valid_from to a batch for a directly filled table.
-func (a *directLoad) addValidFrom(table string, rows arrow.RecordBatch) arrow.RecordBatch {
-	if !a.direct.has(table) {
+func (d *directLoad) addValidFrom(table string, rows arrow.RecordBatch) arrow.RecordBatch {
+	if !d.direct.has(table) {
 		rows.Retain()
 		return rows
 	}
 	b := array.NewTimestampBuilder(memory.DefaultAllocator, arrow.FixedWidthTypes.Timestamp_us.(*arrow.TimestampType))
 	defer b.Release()
-	at := arrow.Timestamp(a.draft.At.UnixMicro())
+	at := arrow.Timestamp(d.draft.At.UnixMicro())
 	b.Reserve(int(rows.NumRows()))
 	for range rows.NumRows() {
 		b.UnsafeAppend(at)
@@ -92,21 +92,21 @@ func (a *directLoad) addValidFrom(table string, rows arrow.RecordBatch) arrow.Re
 	stamps := b.NewArray()
 	defer stamps.Release()
 	columns := slices.Insert(slices.Clone(rows.Columns()), int(rows.NumCols())-2, stamps)
-	return array.NewRecordBatch(a.batchSchema(table, rows.Schema()), columns, rows.NumRows())
+	return array.NewRecordBatch(d.batchSchema(table, rows.Schema()), columns, rows.NumRows())
 }
 
 // endDirect removes the column seq, which makes the directly filled tables equal to merged tables.
-func (a *directLoad) endDirect(ctx context.Context) error {
+func (d *directLoad) endDirect(ctx context.Context) error {
 	var statements []sqlText
-	for _, st := range a.streams {
+	for _, st := range d.streams {
 		for _, t := range tablesOf(st) {
-			if a.direct.has(t.Name) {
+			if d.direct.has(t.Name) {
 				statements = append(statements, firstNightSQL.Render("end_direct", values{"table": mainTable(t.Name)}),
-					a.createView(st.Name, t.Name, "NULL::UBIGINT AS "+stream.Seq))
+					d.createView(st.Name, t.Name, "NULL::UBIGINT AS "+stream.Seq))
 			}
 		}
 	}
-	return a.draft.Exec(ctx, statements...)
+	return d.draft.Exec(ctx, statements...)
 }
 
 func hasRows(ctx context.Context, d *warehouse.Draft, table sqlText) (some bool, err error) {

@@ -75,23 +75,23 @@ func (f *feeds) openFeed(ctx context.Context, st, table string, schema *arrow.Sc
 	if f.direct.has(table) {
 		catalog = catalogName
 	}
-	l, err := newInserter(ctx, f.draft, fmt.Sprintf("feed%d", f.made), catalog)
+	ins, err := newInserter(ctx, f.draft, fmt.Sprintf("feed%d", f.made), catalog)
 	if err != nil {
 		return nil, err
 	}
 	tableFeed := &feed{in: make(chan arrow.RecordBatch), last: make(chan struct{}), done: make(chan struct{})}
 	reader := &feedReader{schema: schema, from: tableFeed}
-	release, err := l.arrow.RegisterView(reader, l.view)
+	release, err := ins.arrow.RegisterView(reader, ins.view)
 	if err != nil {
-		return nil, errors.Join(err, l.close())
+		return nil, errors.Join(err, ins.close())
 	}
-	insert := l.insertView(f.tableOf(st, table))
-	drop := stageSQL.Render("drop_view", values{"view": sqltext.Name(l.view)})
+	insert := ins.insertView(f.tableOf(st, table))
+	drop := stageSQL.Render("drop_view", values{"view": sqltext.Name(ins.view)})
 	go func() {
 		defer close(tableFeed.done)
-		err := l.execute(ctx, insert)
+		err := ins.execute(ctx, insert)
 		release()
-		tableFeed.err = errors.Join(err, l.execute(ctx, drop), l.close())
+		tableFeed.err = errors.Join(err, ins.execute(ctx, drop), ins.close())
 		reader.dropBatch()
 	}()
 	return tableFeed, nil

@@ -39,61 +39,61 @@ func newInserter(ctx context.Context, d *warehouse.Draft, view, catalog string) 
 	if err != nil {
 		return nil, errors.Join(err, conn.Close())
 	}
-	l := &inserter{conn: conn, arrow: a, view: view}
+	ins := &inserter{conn: conn, arrow: a, view: view}
 	// The view of a batch is created in the current catalog. A transaction writes to one
 	// file only, so this must be the file of the table. Two transactions cannot create the
 	// same view, so each inserter has its own view name.
-	if err := l.execute(ctx, sqlText("USE "+catalog)); err != nil {
+	if err := ins.execute(ctx, sqlText("USE "+catalog)); err != nil {
 		return nil, errors.Join(err, conn.Close())
 	}
-	return l, nil
+	return ins, nil
 }
 
 // insert registers batches as a view and copies its rows into a table by one statement.
-func (l *inserter) insert(ctx context.Context, table sqlText, rows ...arrow.RecordBatch) (err error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.broken != nil {
-		return l.broken
+func (ins *inserter) insert(ctx context.Context, table sqlText, rows ...arrow.RecordBatch) (err error) {
+	ins.mu.Lock()
+	defer ins.mu.Unlock()
+	if ins.broken != nil {
+		return ins.broken
 	}
-	defer func() { l.broken = err }()
-	if !l.open {
-		if err := l.execute(ctx, "BEGIN"); err != nil {
+	defer func() { ins.broken = err }()
+	if !ins.open {
+		if err := ins.execute(ctx, "BEGIN"); err != nil {
 			return err
 		}
-		l.open = true
+		ins.open = true
 	}
 	reader, err := array.NewRecordReader(rows[0].Schema(), rows)
 	if err != nil {
 		return err
 	}
 	defer reader.Release()
-	release, err := l.arrow.RegisterView(reader, l.view)
+	release, err := ins.arrow.RegisterView(reader, ins.view)
 	if err != nil {
 		return err
 	}
 	defer release()
-	return l.execute(ctx, l.insertView(table))
+	return ins.execute(ctx, ins.insertView(table))
 }
 
-func (l *inserter) insertView(table sqlText) sqlText {
-	return stageSQL.Render("insert_batch", values{"table": table, "view": sqltext.Name(l.view)})
+func (ins *inserter) insertView(table sqlText) sqlText {
+	return stageSQL.Render("insert_batch", values{"table": table, "view": sqltext.Name(ins.view)})
 }
 
-func (l *inserter) execute(ctx context.Context, statement sqlText) error {
-	_, err := l.conn.(driver.ExecerContext).ExecContext(ctx, string(statement), nil)
+func (ins *inserter) execute(ctx context.Context, statement sqlText) error {
+	_, err := ins.conn.(driver.ExecerContext).ExecContext(ctx, string(statement), nil)
 	return err
 }
 
-func (l *inserter) commit(ctx context.Context) error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.broken != nil || !l.open {
-		return l.broken
+func (ins *inserter) commit(ctx context.Context) error {
+	ins.mu.Lock()
+	defer ins.mu.Unlock()
+	if ins.broken != nil || !ins.open {
+		return ins.broken
 	}
-	l.open = false
-	l.broken = l.execute(ctx, "COMMIT")
-	return l.broken
+	ins.open = false
+	ins.broken = ins.execute(ctx, "COMMIT")
+	return ins.broken
 }
 
-func (l *inserter) close() error { return l.conn.Close() }
+func (ins *inserter) close() error { return ins.conn.Close() }
