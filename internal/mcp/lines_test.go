@@ -56,7 +56,8 @@ func summarize(t *testing.T, line string) string {
 	return fmt.Sprint(response.ID, " answered")
 }
 
-// TestInvalidMessagesDoNotEndTheSession sends an invalid line between two calls.
+// TestInvalidMessagesDoNotEndTheSession sends a line between two calls. The JSON-RPC error codes are
+// -32700 for a line that is not JSON, -32600 for an invalid message and -32601 for an unknown method.
 func TestInvalidMessagesDoNotEndTheSession(t *testing.T) {
 	for name, c := range map[string]struct{ line, want string }{
 		"not JSON":            {"hello", "<nil> -32700"},
@@ -90,7 +91,7 @@ func TestInvalidMessagesDoNotEndTheSession(t *testing.T) {
 func TestRunWaitsForCalls(t *testing.T) {
 	cfg := config(fixture.NewEmpty(t).Fill(t, twoNights))
 	cfg.Timeout = time.Second
-	for name, input := range map[string]string{"with a line end": endlessCall + "\n", "without": endlessCall} {
+	for name, input := range map[string]string{"with a line end": endlessCall + "\n", "without a line end": endlessCall} {
 		t.Run(name, func(t *testing.T) {
 			lines := exchange(t, cfg, initialize+"\n"+ping+"\n"+input)
 			if len(lines) != 3 || !strings.Contains(strings.Join(lines, "\n"), "stopped after 1s") {

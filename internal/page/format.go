@@ -70,16 +70,16 @@ func Duration(d time.Duration) string {
 	return fmt.Sprintf("%.1f s", d.Seconds())
 }
 
-// Clip shortens a text to most characters and marks the cut with an ellipsis.
-func Clip(text string, most int) string {
-	if len(text) <= most {
+// Clip shortens a text to maxChars characters and marks the cut with an ellipsis.
+func Clip(text string, maxChars int) string {
+	if len(text) <= maxChars {
 		return text
 	}
 	runes := []rune(text)
-	if len(runes) <= most {
+	if len(runes) <= maxChars {
 		return text
 	}
-	return string(runes[:most]) + "\u2026"
+	return string(runes[:maxChars]) + "\u2026"
 }
 
 // ShellWord quotes a word for a command that the reader copies, if a shell would split or

@@ -68,12 +68,12 @@ func TestDurationsHaveTwoUnits(t *testing.T) {
 
 func TestLongTextsAreClipped(t *testing.T) {
 	t.Parallel()
-	const most = 160
-	letters, accents := strings.Repeat("a", most), strings.Repeat("é", most)
-	compare(t, "Clip", func(text string) string { return page.Clip(text, most) }, map[string]string{
+	const maxChars = 160
+	letters, accents := strings.Repeat("a", maxChars), strings.Repeat("é", maxChars)
+	compare(t, "Clip", func(text string) string { return page.Clip(text, maxChars) }, map[string]string{
 		"": "", "short": "short", letters: letters, letters + "b": letters + "…",
 		// The limit counts characters, not bytes.
-		accents: accents, accents + "é": accents + "…", "x" + accents: "x" + strings.Repeat("é", most-1) + "…",
+		accents: accents, accents + "é": accents + "…", "x" + accents: "x" + strings.Repeat("é", maxChars-1) + "…",
 	})
 }
 
