@@ -151,8 +151,8 @@ func (m *merge) mergeExtras(ctx context.Context, detail stream.Stream) error {
 	return m.staging.flush(ctx)
 }
 
-// mergeObjects merges two JSON objects. Members of over replace those of under. Values keep
-// their exact text, and names are sorted.
+// mergeObjects merges two JSON objects. A member of over replaces the member of under with the same
+// name. Values keep their exact text, and names are sorted.
 func mergeObjects(under, over string) (string, error) {
 	members := map[string]string{}
 	for _, object := range []string{under, over} {

@@ -9,8 +9,8 @@ import (
 )
 
 // TestTrialManyRowsFillAnEmptyTableDirectly checks that directly filled tables equal merged
-// tables. Only the last copy of a record may remain, columns and comments must be those of
-// schema/, and the next night must find only the changed row.
+// tables. Only the last copy of a record may remain. The columns and comments must be as in schema/. The
+// next night must find only the changed row.
 func TestTrialManyRowsFillAnEmptyTableDirectly(t *testing.T) {
 	requireTrials(t)
 	const many = 3_000

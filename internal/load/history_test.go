@@ -128,7 +128,7 @@ func TestMetaDescribesEarlierSnapshots(t *testing.T) {
 		got = append(got, id+" "+at.UTC().Format("02 15"))
 	}
 	if slices.Sort(got); !slices.Equal(got, []string{"aa 01 03", "b 02 02"}) {
-		t.Errorf("the last snapshots are %v, want those of the runs aa and b", got)
+		t.Errorf("the last snapshots are %v, want the snapshots of the runs aa and b", got)
 	}
 	rows, err := load.RowCounts(t.Context(), d, "a")
 	if err != nil || !maps.Equal(rows, map[string]int64{"orders": 1, "files": 0}) {

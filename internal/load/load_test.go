@@ -345,7 +345,7 @@ func TestLatestCopyOfARecordWinsWithItsItems(t *testing.T) {
 	h.requireRows("SELECT position, unit_amount::VARCHAR FROM product_listing_prices", "1 10.000000")
 }
 
-// TestListAndDetailAreJoined stages the same night twice. The second time nothing may change.
+// TestListAndDetailAreJoined stages the same input on two nights. The second night must change no row.
 func TestListAndDetailAreJoined(t *testing.T) {
 	h := newFixture(t, "orders", "order_details")
 	list := `{"id":"o1","team_name":"Red","team_contact_email":"red@x","status":"paid","total":"10.5","name":"","row_hash":1,"seq":1},

@@ -73,7 +73,7 @@ const (
 	PriorityChanged
 	// PriorityNew is for details that were never read.
 	PriorityNew
-	// PrioritySettled is for details that are read again although nothing shows a change.
+	// PrioritySettled is for details that are read again although no change is known.
 	PrioritySettled
 )
 

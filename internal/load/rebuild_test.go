@@ -92,8 +92,8 @@ func TestReplayedSnapshotsGiveTheSameHistory(t *testing.T) {
 	}
 }
 
-// TestSnapshotsOfEarlierProgramsAreReplayed rebuilds history from files, some of which have the
-// unsigned fingerprints of earlier versions of the program.
+// TestSnapshotsOfEarlierProgramsAreReplayed rebuilds history from files. Some files have unsigned
+// fingerprints, as earlier versions of the program wrote them.
 func TestSnapshotsOfEarlierProgramsAreReplayed(t *testing.T) {
 	// Only the highest bit of a fingerprint changes: for a in the second night, for b in the third.
 	nights := []string{

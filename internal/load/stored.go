@@ -63,7 +63,7 @@ func (r *Rows) addStoredRows(ctx context.Context, st stream.Stream, distinct boo
 	var lost int64
 	err := queryRow(ctx, r.staging.draft, storedRowsSQL.Render("missing_records", values{"unchanged": unchanged, "candidates": candidates, "main": main})).Scan(&lost)
 	if err == nil && lost != 0 {
-		err = fmt.Errorf("%d unchanged records are missing in the warehouse; nothing was published: remove its folder state/seen and run again", lost)
+		err = fmt.Errorf("%d unchanged records are missing in the warehouse; nothing was published: remove the folder state/seen of the warehouse and run again", lost)
 	}
 	return err
 }

@@ -74,8 +74,8 @@ type Alert struct {
 	Since time.Time `json:"since"`
 	// Times is the number of nights or attempts in a row with this result.
 	Times int `json:"times"`
-	// SnapshotAt is the time of the snapshot that readers see. Zero means that there is
-	// none.
+	// SnapshotAt is the time of the snapshot that readers see. Zero means that readers have no
+	// snapshot.
 	SnapshotAt time.Time `json:"snapshot_at,omitzero"`
 	// SnapshotUnknown is set if the snapshot that readers see could not be determined.
 	SnapshotUnknown bool `json:"-"`

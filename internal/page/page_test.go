@@ -47,8 +47,8 @@ func readAssets(t *testing.T) page.Assets {
 	return assets
 }
 
-// TestPolicyAllowsOnlyInlineAssets compares the hashes in the policy with those of the style
-// sheet and the scripts in the page.
+// TestPolicyAllowsOnlyInlineAssets compares the hashes in the policy with the hashes of the style sheet
+// and of the scripts in the page.
 func TestPolicyAllowsOnlyInlineAssets(t *testing.T) {
 	text := render(t, testPage{Frame: page.Frame{Title: "T", Scripts: []string{"page.js", "own.js", "echarts.min.js"}, Inline: readAssets(t)}})
 	source := func(text string) string {

@@ -131,7 +131,7 @@ func TestTokenErrors(t *testing.T) {
 	h.complete(h.night())
 	h.cfg.TeamID = "from the configuration"
 	if plan, err = pipeline.Check(t.Context(), h.cfg); err != nil || plan.Token.TeamID != "from the configuration" {
-		t.Errorf("the team is %q (%v), want that of the configuration", plan.Token.TeamID, err)
+		t.Errorf("the team is %q (%v), want the team of the configuration", plan.Token.TeamID, err)
 	}
 }
 

@@ -83,7 +83,7 @@ func (done results) requireAny(tokenOnly bool) error {
 }
 
 // tableGrade returns the worst grade of the streams that fill a table. A carried detail lowers
-// only the tables of Stream.OnlyInDetail, because the list shows all columns of the others. If
+// only the tables of Stream.OnlyInDetail, because the list shows all columns of the other tables. If
 // the token can read a list but not its details, the grade of the list counts for its own
 // table, with a note about the missing details. Tables of items are then best_effort, because a list
 // may omit items.
@@ -211,7 +211,7 @@ func (done results) lossesByNotFound(limits load.Limits) (losses []ledger.Loss) 
 	return losses
 }
 
-// capGrade grades a stream of which a refresh read a part. The grade is not better than before the
+// capGrade grades a stream after a refresh has read a part of it. The grade is not better than before the
 // refresh. The age is the age of the rows that were not read.
 func (r *streamResult) capGrade(ctx context.Context, draft *warehouse.Draft) error {
 	last, ok, err := draft.LastGrade(ctx, r.stream.Name)

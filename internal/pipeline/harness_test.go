@@ -204,7 +204,7 @@ func (h *harness) history() map[string][]string {
 	return all
 }
 
-// requireIDs compares the ids of a table with those of a list of the service.
+// requireIDs compares the ids of a table with the ids of a list of the service.
 func (h *harness) requireIDs(table, path string) {
 	h.t.Helper()
 	var want []string
