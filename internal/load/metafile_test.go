@@ -122,8 +122,9 @@ func pastRows(t *testing.T, d *warehouse.Draft, tables []stream.Table) (all []st
 	return all
 }
 
-// everyValue returns SQL that inserts one closed row into each table of past. If filled is true, each column has
-// the largest value of its type or a text with special characters. Otherwise only the key is set.
+// everyValue returns SQL that inserts one closed row into each table of past. If filled is true, each
+// column has the largest value of its type, or a text with special characters. Otherwise only the key is
+// set.
 func everyValue(d []stream.Definition, filled bool) string {
 	var statements []string
 	for _, def := range d {
