@@ -12,17 +12,17 @@ import (
 	"placementsync/internal/sqltext"
 )
 
-// Names of attached databases. Queries read the database catalogDB. For the newest snapshot it
-// is the file. For an earlier snapshot, the file is attached as newestDB, and catalogDB is an
-// in-memory database with views of the tables at that time.
+// Names of attached databases. Queries always read catalogDB. For the newest snapshot, the file
+// is attached as catalogDB. For an earlier snapshot, the file is attached as newestDB, and
+// catalogDB is an in-memory database with views of the tables at that time.
 const (
 	catalogDB = "catalog"
 	newestDB  = "newest"
 )
 
 // createSnapshotViews creates the catalog of an earlier snapshot in catalogDB. Each table
-// becomes a view of the rows that existed then. The views and macros of the file are created
-// from their definitions in the file, so that a file of an older program version keeps its own.
+// becomes a view of the rows that existed then. Views and macros are created from their
+// definitions in the file, because an older program version may have written other definitions.
 func (db *DB) createSnapshotViews(ctx context.Context, s Snapshot) error {
 	tables, err := db.storedTables(ctx, newestDB)
 	if err != nil {
@@ -91,8 +91,9 @@ func (db *DB) scanRows(ctx context.Context, query string, args, variables []any,
 	return rows.Err()
 }
 
-// viewSQL returns the statements that create the view of the table and its comments. Tables of
-// past have the comments of main; repeating them would double the time.
+// viewSQL returns the statements that create the view of the table and its comments. Views in
+// past get no comments: their columns are described in main, and creating the comments again
+// would double the time.
 func (t storedTable) viewSQL(s Snapshot) string {
 	var b strings.Builder
 	name := catalogDB + "." + sqltext.Quote(t.schema) + "." + sqltext.Quote(t.name)
@@ -111,8 +112,8 @@ func (t storedTable) viewSQL(s Snapshot) string {
 	return b.String()
 }
 
-// selectSQL selects the rows that the table had at a snapshot. They are still in main, or have
-// moved to past since. Hidden columns are NULL.
+// selectSQL returns a SELECT of the rows that the table had at a snapshot. These rows are in main
+// or, if they were closed later, in past. Hidden columns are NULL.
 func (t storedTable) selectSQL(s Snapshot, hidden []string) string {
 	at := timeLiteral(s.At)
 	switch {
@@ -128,16 +129,16 @@ func (t storedTable) selectSQL(s Snapshot, hidden []string) string {
 // metaFilter returns a WHERE clause for the rows of a table in meta that existed at a time.
 // Tables whose rows are updated in place (details, drift) show their current values.
 func (t storedTable) metaFilter(at string) string {
-	published := " IN (SELECT run_id FROM " + t.database + ".meta.runs WHERE snapshot_at <= " + at + ")"
+	inPublishedRuns := " IN (SELECT run_id FROM " + t.database + ".meta.runs WHERE snapshot_at <= " + at + ")"
 	switch {
 	case t.schema != "meta":
 		return ""
 	case t.hasColumn("read_at"):
 		return " WHERE read_at <= " + at
 	case t.hasColumn("run_id"):
-		return " WHERE run_id" + published
+		return " WHERE run_id" + inPublishedRuns
 	case t.hasColumn("first_run"):
-		return " WHERE first_run" + published
+		return " WHERE first_run" + inPublishedRuns
 	case t.hasColumn("received_at"):
 		return " WHERE received_at <= " + at
 	}
@@ -153,7 +154,8 @@ func (t storedTable) qualifiedName(schema string) string {
 	return t.database + "." + sqltext.Quote(schema) + "." + sqltext.Quote(t.name)
 }
 
-// columnList lists the columns. Hidden ones, as table.column, are NULL of their type.
+// columnList returns the columns for a SELECT. Columns in hidden, named as table.column, are
+// replaced by NULL of the same type.
 func (t storedTable) columnList(hidden []string) string {
 	names := make([]string, len(t.columns))
 	for i, c := range t.columns {
@@ -169,9 +171,9 @@ func timeLiteral(t time.Time) string {
 	return "TIMESTAMPTZ " + sqltext.Literal(t.UTC().Format("2006-01-02 15:04:05.000000")+"+00")
 }
 
-// definitionsSQL selects the statements that create the views and macros of the file. They name
-// no database, so they refer to the current one. The macros that compare two snapshots are left
-// out: creating them takes long, and those of the newest catalog compare any two times.
+// definitionsSQL returns a query for the statements that create the views and macros of the file.
+// These statements name no database, so they refer to the current one. The macros that compare two
+// snapshots are left out: creating them takes long, and comparisons use the newest catalog.
 func definitionsSQL() string {
 	return `SELECT sql FROM duckdb_views() WHERE database_name = $1 AND NOT internal
 		UNION ALL SELECT concat('CREATE MACRO ', ` + sqltext.QuoteSQL("schema_name") + `, '.', ` + sqltext.QuoteSQL("function_name") + `,
@@ -180,8 +182,8 @@ func definitionsSQL() string {
 			AND function_name <> 'changes' AND NOT ends_with(function_name, ` + sqltext.Literal(dictionary.ChangesSuffix) + `)`
 }
 
-// viewCommentsSQL selects the statements that create the comments of views, which are not part
-// of their definitions.
+// viewCommentsSQL returns a query for the statements that create the comments of views. The
+// definition of a view does not contain its comments.
 func viewCommentsSQL() string {
 	view := sqltext.QuoteSQL("schema_name") + `, '.', ` + sqltext.QuoteSQL("view_name")
 	return `SELECT concat('COMMENT ON VIEW ', ` + view + `, ' IS ', ` + sqltext.LiteralSQL("comment") + `)
@@ -199,7 +201,8 @@ func (db *DB) readStatements(ctx context.Context, query string) (statements []st
 }
 
 // execInAnyOrder executes statements that may depend on each other in an unknown order. It
-// repeats the failed ones until a round executes none.
+// retries the failed statements until all succeed. If all of them fail again, it returns their
+// errors.
 func (db *DB) execInAnyOrder(ctx context.Context, statements []string) error {
 	for len(statements) > 0 {
 		var failed []string

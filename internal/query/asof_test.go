@@ -82,11 +82,11 @@ func TestUnsafeReadsFilesButCannotWriteTheCatalog(t *testing.T) {
 	defer db.Close()
 	got, err := runQuery(t, db, query.Text("SELECT country FROM product_listings JOIN '"+file+"' USING (id)"), nil, query.JSONL, query.Screen{})
 	if diff := cmp.Diff("{\"country\":\"DE\"}\n", got); err != nil || diff != "" {
-		t.Errorf("%v (-want +got):\n%s", err, diff)
+		t.Errorf("join with a CSV file: %v (-want +got):\n%s", err, diff)
 	}
-	several := "CREATE TEMP TABLE t AS SELECT range AS n FROM range(3); SELECT 'lost'; SELECT sum(n) AS total FROM t; -- end"
-	if got, err := runQuery(t, db, query.Text(several), nil, query.JSONL, query.Screen{}); err != nil || got != "{\"total\":3}\n" {
-		t.Errorf("several statements: got %q, %v, want the result of the last", got, err)
+	statements := "CREATE TEMP TABLE t AS SELECT range AS n FROM range(3); SELECT 'lost'; SELECT sum(n) AS total FROM t; -- end"
+	if got, err := runQuery(t, db, query.Text(statements), nil, query.JSONL, query.Screen{}); err != nil || got != "{\"total\":3}\n" {
+		t.Errorf("several statements: got %q, %v, want the result of the last statement", got, err)
 	}
 	var refused *query.RefusedError
 	if _, err := runQuery(t, db, query.Text("DELETE FROM product_listings"), nil, query.CSV, query.Screen{}); !errors.As(err, &refused) {

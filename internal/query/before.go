@@ -12,19 +12,19 @@ import (
 // Before configures the database "before", which contains views of main, past and meta in the
 // previous snapshot.
 type Before struct {
-	// Catalog is the DuckDB file of the previous snapshot. Empty means that it is derived from
-	// the history of the open file.
+	// Catalog is the DuckDB file of the previous snapshot. If it is empty, the views are derived
+	// from the history in the open file.
 	Catalog string
-	// Hidden lists columns, as table.column, that are NULL in "before". They are private now, and
-	// an earlier night may have published their values.
+	// Hidden lists the columns, as table.column, that are NULL in "before". These columns are
+	// private now, but an earlier night may have published their values.
 	Hidden []string
 }
 
 // Names of attached databases. beforeDB contains the views. beforeFileDB is the file Before.Catalog.
 const beforeDB, beforeFileDB = "before", "before_file"
 
-// attachBefore creates the database "before". It does nothing if there is no earlier snapshot, see
-// HasBefore.
+// attachBefore creates the database "before" and sets hasBefore. It does nothing if there is no
+// earlier snapshot.
 func (db *DB) attachBefore(ctx context.Context, b Before) error {
 	source := db.fileName()
 	var selectRows func(t storedTable) string
@@ -41,14 +41,14 @@ func (db *DB) attachBefore(ctx context.Context, b Before) error {
 		if err != nil {
 			return err
 		}
-		shown := len(all) - 1
+		current := len(all) - 1
 		if db.asOf != nil {
-			shown = slices.Index(all, *db.asOf)
+			current = slices.Index(all, *db.asOf)
 		}
-		if shown < 1 {
+		if current < 1 {
 			return nil
 		}
-		selectRows = func(t storedTable) string { return t.selectSQL(all[shown-1], b.Hidden) }
+		selectRows = func(t storedTable) string { return t.selectSQL(all[current-1], b.Hidden) }
 	}
 	tables, err := db.storedTables(ctx, source)
 	if err != nil {

@@ -16,8 +16,8 @@ import (
 )
 
 // CheckOwn validates the user's queries and checks. It returns a *FilesError for queries that do
-// not parse, do more than read, or name a table or column that the catalog does not have. db is
-// nil before the first night. Names are then not validated.
+// not parse, do more than read, or name a table or column that the catalog does not have. Before
+// the first night, db is nil; the names of tables and columns are then not validated.
 func (l Library) CheckOwn(ctx context.Context, db *DB) (err error) {
 	hasCatalog := db != nil
 	if !hasCatalog {
@@ -69,8 +69,8 @@ func tableNames() (names []string) {
 	return names
 }
 
-// checkText returns the first problem of a query text as ":line:column: problem". It is empty
-// for a valid query. With bind, tables and columns must exist.
+// checkText returns the first problem of a query as ":line:column: problem", or an empty string
+// for a valid query. If bind is true, its tables and columns must exist.
 func checkText(ctx context.Context, conn *duckdb.Conn, text string, bind bool) string {
 	s, err := prepareStatement(conn, text)
 	de, isDuckDB := errors.AsType[*duckdb.Error](err)
@@ -102,8 +102,8 @@ func describeError(err error) string {
 	return ": " + problem
 }
 
-// describeSyntaxError returns parseErr as ":line:column: problem". Only json_serialize_sql
-// returns the position as a number, and not for all errors.
+// describeSyntaxError returns parseErr as ":line:column: problem". The position is read from the
+// result of json_serialize_sql. If that result has no position, describeError is used.
 func describeSyntaxError(ctx context.Context, conn *duckdb.Conn, text string, parseErr error) string {
 	var result struct {
 		Type     string `json:"error_type"`

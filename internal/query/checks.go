@@ -21,19 +21,19 @@ const (
 
 // The first word of [Query.Each].
 const (
-	// EachTable repeats a check for tables. {table} and {name} are the name of the table, as
-	// an identifier and as a text. Names of tables after the word limit the check to them.
+	// EachTable repeats a check for every table, or for the tables listed after the word. In the
+	// SQL, {table} is replaced by the quoted name of the table, and {name} by a string literal of
+	// the name.
 	EachTable = "table"
-	// EachReference repeats a check for the references that schema/ declares. {table} and
-	// {column} contain the reference, {target} and {target_column} the key that it names.
-	// {name} and {target_name} are table.column of both, as texts.
+	// EachReference repeats a check for every reference that schema/ declares. In the SQL, {table}
+	// and {column} are replaced by the referring column, {target} and {target_column} by the
+	// referenced column, and {name} and {target_name} by string literals of the form table.column.
 	EachReference = "reference"
 )
 
-// FailedChecks selects the checks that failed or did not run, as of the open snapshot, hold before
-// warn, with the columns "check", run, severity, outcome, rows, reason and sample. A check that the
-// newest run skipped, for example because a refresh did not read its tables, has the result of its
-// last audit.
+// FailedChecks selects the checks that failed or did not run, in the open snapshot. Checks with the
+// severity hold come before those with warn. If the newest run skipped a check, for example because
+// a refresh did not read its tables, the check has the result of the last run that did not skip it.
 const FailedChecks = `SELECT check_name AS "check", run_id AS run, severity, outcome, rows, reason, sample
 FROM (SELECT c.*, r.snapshot_at FROM meta.checks AS c JOIN meta.runs AS r USING (run_id)
 	WHERE r.snapshot_at IS NOT NULL AND c.outcome <> 'skipped' AND c.check_name IN (SELECT check_name FROM meta.checks
@@ -43,8 +43,8 @@ WHERE outcome IN ('failed', 'not run')
 ORDER BY severity, check_name`
 
 // LoadChecks returns the built-in checks and the checks of the files in a folder. An empty folder
-// name means no user-defined checks. A check is a query whose header also has a severity; it returns
-// the rows that violate it. It returns the errors of [Load].
+// name means no user-defined checks. A check is a query for the violating rows; its header also has
+// a severity. LoadChecks returns the same errors as [Load].
 func LoadChecks(dir string) (Library, error) {
 	k := queryKind{folder: "queries/checks", key: "checks.dir", isCheck: true}
 	files, err := fs.Sub(queries.Checks, "checks")
@@ -88,10 +88,10 @@ func (q Query) splitEach() (kind string, tables []string) {
 	return words[0], words[1:]
 }
 
-// Expand writes out a check with Each: one query for each of the tables, or for each
-// reference that begins or ends in one of them. References of private columns, given as
-// table.column, and of nested rows to their own record are left out. A check without Each is
-// returned as the only part.
+// Expand returns the queries of a check with Each: one for each of the tables, or one for each
+// reference from or to one of the tables. References from or to a column in private, named as
+// table.column, and references of nested rows to their own record are left out. For a check without
+// Each, Expand returns only q.
 func (q Query) Expand(tables, private []string) (parts []Query, err error) {
 	kind, only := q.splitEach()
 	if kind == "" {
@@ -129,16 +129,16 @@ func (q Query) Expand(tables, private []string) (parts []Query, err error) {
 	return parts, nil
 }
 
-// UnionParts returns one query with the rows of all parts of a check. It needs the memory of all
-// parts at the same time.
+// UnionParts returns one query with the rows of all parts of a check. The query needs as much
+// memory as all parts together.
 func UnionParts(parts []Query) Query {
 	q := parts[0]
 	if len(parts) > 1 {
-		var texts []string
+		var selects []string
 		for _, part := range parts {
-			texts = append(texts, "("+part.SQL+"\n)")
+			selects = append(selects, "("+part.SQL+"\n)")
 		}
-		q.SQL = strings.Join(texts, "\nUNION ALL\n")
+		q.SQL = strings.Join(selects, "\nUNION ALL\n")
 	}
 	return q
 }

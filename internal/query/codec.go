@@ -12,15 +12,16 @@ import (
 // appender appends the value at index i of an array to dst. The value is not NULL.
 type appender func(dst []byte, a arrow.Array, i int) []byte
 
-// codec writes the values of one SQL type. It exists for the types of all tables and of common
-// functions. Other types, such as BIT, TIMETZ, BIGNUM and UNION, must be cast by the user.
+// codec writes the values of one SQL type. The types of all tables and the result types of common
+// functions have a codec. Values of other types, such as BIT, TIMETZ, BIGNUM and UNION, must be
+// cast by the user.
 type codec struct {
 	// name is the SQL type.
 	name    string
 	numeric bool
-	// free reports whether a value can begin with any character, as numbers and dates cannot.
-	free bool
-	// text is nil for types without a codec.
+	// anyText reports whether a value can be any text. Numbers and dates, for example, cannot.
+	anyText bool
+	// text is nil for unsupported types.
 	text appender
 	form jsonForm
 }
@@ -31,11 +32,11 @@ type jsonForm int
 const (
 	// quotedText becomes a JSON string.
 	quotedText jsonForm = iota
-	// bareText is valid JSON, such as an integer or a list.
-	bareText
-	// finiteText is a number, or NaN or an infinity, which become null.
-	finiteText
-	// documentText is a value of type JSON.
+	// validJSON is copied. Examples are integers and lists.
+	validJSON
+	// floatText is a number, which is copied, or NaN or an infinity, which become null.
+	floatText
+	// documentText is a value of the SQL type JSON.
 	documentText
 )
 
@@ -43,7 +44,7 @@ func (c codec) appendJSON(dst []byte, a arrow.Array, i int) []byte {
 	switch {
 	case a.IsNull(i):
 		return append(dst, "null"...)
-	case c.form == bareText:
+	case c.form == validJSON:
 		return c.text(dst, a, i)
 	}
 	return c.form.append(dst, c.text(nil, a, i))
@@ -53,7 +54,7 @@ func (f jsonForm) append(dst, text []byte) []byte {
 	switch f {
 	case quotedText:
 		return appendQuoted(dst, text)
-	case finiteText:
+	case floatText:
 		if bytes.ContainsAny(text, "NI") {
 			return append(dst, "null"...)
 		}
@@ -71,13 +72,13 @@ func appendQuoted(dst, text []byte) []byte {
 
 // newNumberCodec returns the codec of a type whose texts are JSON numbers.
 func newNumberCodec(name string, text appender) codec {
-	return codec{name: name, numeric: true, text: text, form: bareText}
+	return codec{name: name, numeric: true, text: text, form: validJSON}
 }
 
 // extensionCodecs are the codecs of Arrow extension types, by DuckDB's type name.
 var extensionCodecs = map[string]codec{
-	"bool8":   {name: "BOOLEAN", text: appendBool8, form: bareText},
-	"json":    {name: "JSON", free: true, text: appendString, form: documentText},
+	"bool8":   {name: "BOOLEAN", text: appendBool8, form: validJSON},
+	"json":    {name: "JSON", anyText: true, text: appendString, form: documentText},
 	"uuid":    {name: "UUID", text: appendUUID},
 	"hugeint": newNumberCodec("HUGEINT", appendHugeint),
 }
@@ -92,18 +93,18 @@ var plainCodecs = map[arrow.Type]codec{
 	arrow.UINT16:                  newNumberCodec("USMALLINT", appendUint[uint16]),
 	arrow.UINT32:                  newNumberCodec("UINTEGER", appendUint[uint32]),
 	arrow.UINT64:                  newNumberCodec("UBIGINT", appendUint[uint64]),
-	arrow.FLOAT32:                 {name: "FLOAT", numeric: true, text: appendFloat[float32], form: finiteText},
-	arrow.FLOAT64:                 {name: "DOUBLE", numeric: true, text: appendFloat[float64], form: finiteText},
+	arrow.FLOAT32:                 {name: "FLOAT", numeric: true, text: appendFloat[float32], form: floatText},
+	arrow.FLOAT64:                 {name: "DOUBLE", numeric: true, text: appendFloat[float64], form: floatText},
 	arrow.DATE32:                  {name: "DATE", text: appendDate},
 	arrow.INTERVAL_MONTH_DAY_NANO: {name: "INTERVAL", text: appendInterval},
-	arrow.STRING:                  {name: "VARCHAR", free: true, text: appendString},
-	arrow.LARGE_STRING:            {name: "VARCHAR", free: true, text: appendString},
-	arrow.STRING_VIEW:             {name: "VARCHAR", free: true, text: appendString},
+	arrow.STRING:                  {name: "VARCHAR", anyText: true, text: appendString},
+	arrow.LARGE_STRING:            {name: "VARCHAR", anyText: true, text: appendString},
+	arrow.STRING_VIEW:             {name: "VARCHAR", anyText: true, text: appendString},
 	arrow.BINARY:                  {name: "BLOB", text: appendBase64},
 	arrow.LARGE_BINARY:            {name: "BLOB", text: appendBase64},
 	arrow.BINARY_VIEW:             {name: "BLOB", text: appendBase64},
-	arrow.BOOL:                    {name: "BOOLEAN", text: appendBool, form: bareText},
-	arrow.DICTIONARY:              {name: "ENUM", free: true, text: appendEnum},
+	arrow.BOOL:                    {name: "BOOLEAN", text: appendBool, form: validJSON},
+	arrow.DICTIONARY:              {name: "ENUM", anyText: true, text: appendEnum},
 }
 
 // codecOf returns the codec of a field, by its extension type if it has one or else by its
@@ -118,7 +119,7 @@ func codecOf(f arrow.Field) codec {
 	if c, ok := plainCodecs[f.Type.ID()]; ok {
 		return c
 	}
-	c := codec{name: nestedName(f.Type), form: bareText} // the text of a nested value is JSON
+	c := codec{name: nestedName(f.Type), form: validJSON} // the text of a nested value is JSON
 	switch t := f.Type.(type) {
 	case *arrow.Decimal128Type:
 		return decimalCodec(t)
@@ -142,7 +143,7 @@ func codecOf(f arrow.Field) codec {
 	return c
 }
 
-// codecsOf returns the codecs of the parts of a nested type. It is nil if a part has no codec.
+// codecsOf returns the codecs of the parts of a nested type, or nil if a part is not supported.
 func codecsOf(fields []arrow.Field) []codec {
 	codecs := make([]codec, len(fields))
 	for i, f := range fields {

@@ -48,8 +48,8 @@ func storageOf(a arrow.Array) arrow.Array {
 	return a
 }
 
-// Row is one row of a result. A Record is one. The rows that Run writes are valid only until
-// Writer.Row returns.
+// Row is one row of a result. Record implements it. A row that Run passes to Writer.Row is valid
+// only until Writer.Row returns.
 type Row interface {
 	Value(column int) Value
 	// AppendJSON appends a value as JSON. NULL, NaN and infinities are null.
@@ -59,7 +59,7 @@ type Row interface {
 // batchRow is a row of an Arrow batch.
 type batchRow struct {
 	columns []Column
-	arrays  []arrow.Array // those of the batch, unwrapped
+	arrays  []arrow.Array // the columns of the batch, see storageOf
 	at      int           // index of the row
 	text    []byte        // reused by Value
 }
@@ -76,8 +76,9 @@ func (r *batchRow) AppendJSON(dst []byte, column int) []byte {
 	return r.columns[column].codec.appendJSON(dst, r.arrays[column], r.at)
 }
 
-// extensionName returns DuckDB's name for the type of an extension field, as written with
-// arrow_lossless_conversion. It is empty for other fields.
+// extensionName returns DuckDB's type name of a field with an Arrow extension type, and an empty
+// string for other fields. DuckDB returns extension types because the setting
+// arrow_lossless_conversion is on.
 func extensionName(f arrow.Field) string {
 	name, metadata := "", ""
 	if x, ok := f.Type.(arrow.ExtensionType); ok {

@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 )
 
-// csvWriter writes CSV as in RFC 4180. NULL is an empty field, an empty text is "".
+// csvWriter writes CSV as in RFC 4180. NULL is written as an empty field, and an empty text as "".
 type csvWriter struct {
 	out *bufio.Writer
 	// defuse prevents spreadsheets from evaluating texts as formulas.
@@ -31,7 +31,7 @@ func (w *csvWriter) Row(r Row) error {
 		switch v := r.Value(i); {
 		case v.Null:
 			w.line = append(w.line, ',')
-		case c.codec.free:
+		case c.codec.anyText:
 			w.appendField(w.defuseFormula(v.Text))
 		default:
 			w.appendField(v.Text)

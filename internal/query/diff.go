@@ -12,9 +12,9 @@ import (
 	"placementsync/internal/sqltext"
 )
 
-// Between returns the two snapshots of a comparison. Without names these are the last two; with
-// one name, that snapshot and the newest. It returns a *UsageError if there are fewer than two
-// snapshots or if the first is not earlier than the second.
+// Between returns the two snapshots of a comparison. Without names, it returns the last two
+// snapshots. With one name, it returns the named snapshot and the newest. It returns a *UsageError
+// if there are fewer than two snapshots or if the first is not earlier than the second.
 func Between(all []Snapshot, names ...string) (from, to Snapshot, err error) {
 	if len(all) < 2 {
 		return from, to, &UsageError{Problem: fmt.Sprintf("a comparison needs two snapshots, the catalog has %d: the next night adds one", len(all))}
@@ -69,23 +69,24 @@ func (db *DB) ChangeCounts(ctx context.Context, d Diff) (Query, error) {
 		FROM (%s) GROUP BY table_name ORDER BY table_name`)
 }
 
-// ChangedFields returns the query for the changed fields, the most frequent one first: the number
-// of records, and the key with the old and the new value of one of them, each of at most 200
-// characters.
+// ChangedFields returns the query for the changed fields, the most frequent one first. Each row has
+// the number of changed records, and the key, old value and new value of one example. Values are cut
+// to 200 characters.
 func (db *DB) ChangedFields(ctx context.Context, d Diff) (Query, error) {
-	return db.changesQuery(ctx, d, `SELECT "table", field, records, e."key", left(e."old", 200) AS "old", left(e."new", 200) AS "new"
+	return db.changesQuery(ctx, d, `SELECT "table", field, records, example."key", left(example."old", 200) AS "old", left(example."new", 200) AS "new"
 		FROM (SELECT table_name AS "table", field, count(*) AS records,
-				arg_min({"key": "key", "old": `+plainTextSQL(`"old"`)+`, "new": `+plainTextSQL(`"new"`)+`}, "key") AS e
+				arg_min({"key": "key", "old": `+plainTextSQL(`"old"`)+`, "new": `+plainTextSQL(`"new"`)+`}, "key") AS example
 			FROM (%s) WHERE kind = 'changed' GROUP BY ALL)
 		ORDER BY records DESC, "table", field`)
 }
 
+// plainTextSQL returns an expression for the text of a JSON value. JSON strings lose their quotes.
 func plainTextSQL(json string) string {
 	return fmt.Sprintf(`CASE WHEN starts_with(%[1]s::VARCHAR, '"') THEN %[1]s ->> '$' ELSE %[1]s::VARCHAR END`, json)
 }
 
-// changesQuery returns outer with a SELECT of the changes of the chosen tables in place of %s. The
-// changes come from the catalog's macros, which know the key of each table.
+// changesQuery replaces %s in outer by a SELECT of the changes of the chosen tables. The SELECT
+// calls the macros of the catalog, one for each table.
 func (db *DB) changesQuery(ctx context.Context, d Diff, outer string) (Query, error) {
 	tables, err := db.comparableTables(ctx, d.Tables)
 	if err != nil {
@@ -108,8 +109,9 @@ func (db *DB) changesQuery(ctx context.Context, d Diff, outer string) (Query, er
 	return Query{SQL: fmt.Sprintf(outer, strings.Join(parts, " UNION ALL "))}, nil
 }
 
-// outletOwners returns a SELECT of ids. A record of the table belongs to the outlet, now or earlier,
-// if its key begins with one of them. The text is empty for tables without records of outlets.
+// outletOwners returns a SELECT of ids. A record of the table belongs or belonged to the outlet if
+// the key of the record begins with one of these ids. For tables without records of outlets,
+// outletOwners returns an empty string.
 func outletOwners(table, outlet string) string {
 	id := sqltext.Literal(outlet)
 	ids := func(column, source string) string {

@@ -13,10 +13,10 @@ import (
 // a value of the wrong type. Its text lists the valid alternatives.
 type UsageError struct {
 	Problem string
-	// Params are the parameters concerned: one, or all of the query.
+	// Params are the affected parameter, or all parameters of the query.
 	Params []Param
-	// Names are the known queries if the name was unknown. Nearest are similar names; if there
-	// are any, the text lists only these.
+	// For an unknown query, Names are the names of all queries, and Nearest are the similar names.
+	// If there are similar names, the text lists only these.
 	Names, Nearest []string
 }
 
@@ -81,8 +81,7 @@ const (
 	refusedPivot    = "refused a PIVOT that may call a function that changes logs, profiles or files: list its values with IN"
 )
 
-// asRefusal converts errors of DuckDB's sandbox to RefusedError. Tests cover each error text
-// of DuckDB.
+// asRefusal converts errors of DuckDB's sandbox to RefusedError.
 func asRefusal(err error) error {
 	de, ok := errors.AsType[*duckdb.Error](err)
 	if !ok {

@@ -7,17 +7,17 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/array"
 )
 
-// exactReader converts HUGEINT columns to DECIMAL(38,0) for Parquet, which has no HUGEINT:
-// DuckDB would write such a column, for example the sum of a BIGINT, as DOUBLE. Both types are
-// 16 bytes in two's complement, so only the type of the column changes.
+// exactReader converts HUGEINT columns, for example the sum of a BIGINT, to DECIMAL(38,0). Parquet
+// has no HUGEINT, and DuckDB would write such a column as DOUBLE. HUGEINT and DECIMAL(38,0) both
+// have 16 bytes in two's complement, so only the type of the column changes.
 type exactReader struct {
 	array.RecordReader
-	schema  *arrow.Schema
-	retyped []int             // indexes of the HUGEINT columns
-	current arrow.RecordBatch // the converted batch, or nil
+	schema   *arrow.Schema
+	hugeints []int             // indexes of the HUGEINT columns
+	current  arrow.RecordBatch // the converted batch, or nil
 }
 
-// newExactReader returns a reader that also converts JSON columns to text if plainJSON is true.
+// newExactReader returns an exactReader for r. If plainJSON is true, JSON columns become text.
 func newExactReader(r array.RecordReader, plainJSON bool) *exactReader {
 	e := &exactReader{RecordReader: r}
 	fields := r.Schema().Fields()
@@ -30,7 +30,7 @@ func newExactReader(r array.RecordReader, plainJSON bool) *exactReader {
 			continue
 		}
 		fields[i] = arrow.Field{Name: f.Name, Type: &arrow.Decimal128Type{Precision: 38}, Nullable: true}
-		e.retyped = append(e.retyped, i)
+		e.hugeints = append(e.hugeints, i)
 	}
 	e.schema = arrow.NewSchema(fields, nil)
 	return e
@@ -56,14 +56,14 @@ func (e *exactReader) Next() bool {
 // RecordBatch returns the converted batch, which is valid until the next call of Next.
 func (e *exactReader) RecordBatch() arrow.RecordBatch {
 	record := e.RecordReader.RecordBatch()
-	if len(e.retyped) == 0 {
+	if len(e.hugeints) == 0 {
 		return record
 	}
 	if e.current != nil {
 		return e.current
 	}
 	columns := slices.Clone(record.Columns())
-	for _, i := range e.retyped {
+	for _, i := range e.hugeints {
 		d := columns[i].Data()
 		data := array.NewData(e.schema.Field(i).Type, d.Len(), d.Buffers(), nil, d.NullN(), d.Offset())
 		columns[i] = array.NewDecimal128Data(data)

@@ -26,15 +26,16 @@ import (
 
 // Export specifies the content and the format of an exported folder.
 type Export struct {
-	// Tables are patterns of table names in main, or of names with a schema and a dot. Without
-	// patterns and without a Query, all tables of main are exported.
+	// Tables are patterns of table names, such as order* for main or mart.* for another schema.
+	// Without patterns and without a Query, all tables of main are exported.
 	Tables []string
 	// Query is exported in place of tables. Values are the values of its parameters.
 	Query  *Query
 	Values map[string]string
 	// Format is Parquet or CSV.
 	Format Format
-	// PartitionBy is a column. Each of its values has its own folder. Only for Parquet.
+	// PartitionBy is a column. The rows of each of its values are written to a separate folder.
+	// Only Parquet can be partitioned.
 	PartitionBy string
 	// Defuse puts an apostrophe before CSV texts that a spreadsheet would run as formulas.
 	Defuse bool
@@ -59,15 +60,15 @@ type ExportManifest struct {
 
 // ExportFile is one file of an exported folder.
 type ExportFile struct {
-	// Source is the table or query whose rows, or some of them, are in the file.
+	// Source is the table or query. With PartitionBy, its rows are in several files.
 	Source string `json:"source"`
 	// File is the path within the folder, with slashes.
 	File string `json:"file"`
-	// Rows counts the rows of Source in all its files together.
+	// Rows is the number of rows in all files of Source together.
 	Rows   int64  `json:"rows"`
 	Bytes  int64  `json:"bytes"`
 	SHA256 string `json:"sha256"`
-	// Columns have the types of the catalog. Columns of type JSON are written as text.
+	// Columns have the types of the catalog, except that JSON is written as text.
 	Columns []Column `json:"columns"`
 }
 
@@ -126,7 +127,7 @@ func (db *DB) SaveExport(ctx context.Context, e Export, file string) (rows int64
 		return 0, err
 	}
 	if len(items) != 1 {
-		return 0, &UsageError{Problem: fmt.Sprintf("a file holds one table, and %d were chosen: name one, or export into a folder with --to", len(items))}
+		return 0, &UsageError{Problem: fmt.Sprintf("a file contains one table, but %d were chosen: name one, or export into a folder with --to", len(items))}
 	}
 	q := items[0].query
 	q.Name = items[0].name
@@ -145,8 +146,8 @@ func (db *DB) listExportItems(ctx context.Context, e Export) ([]exportItem, erro
 	return db.listExportTables(ctx, e.Tables)
 }
 
-// listExportTables lists the tables that match a pattern. Their queries select all columns but
-// row_hash, which has no meaning outside the catalog.
+// listExportTables returns an item for each table that matches a pattern. Its query selects all
+// columns except row_hash, which has no meaning outside the catalog.
 func (db *DB) listExportTables(ctx context.Context, patterns []string) ([]exportItem, error) {
 	all := map[string]exportItem{}
 	var names []string // the tables of main or, with patterns, of all schemas

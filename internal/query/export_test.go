@@ -60,6 +60,8 @@ func TestExportDefusesFormulasInCSV(t *testing.T) {
 	}
 }
 
+// TestExportDefusesHiddenFormulas exports texts whose sign follows a space or an invisible
+// character, or is full-width.
 func TestExportDefusesHiddenFormulas(t *testing.T) {
 	selected := query.Text("SELECT * FROM (VALUES (' =1'), (chr(160) || '+1'), (chr(8203) || '@x'), (chr(65279) || '-1'), ('\uff1d1'), (' \uff0b1'), ('\uff0d1'), ('\uff201'), (' a=1'), ('\u2014 x'), ('  '), ('')) AS t(v)")
 	dir := filepath.Join(t.TempDir(), "out")
@@ -82,20 +84,20 @@ func TestExportWritesTablesAndManifest(t *testing.T) {
 	for _, f := range m.Files {
 		got = append(got, f.File)
 		if f.Bytes != int64(len(readFolder(t, dir)[f.File])) || len(f.SHA256) != 64 {
-			t.Errorf("%s: %d bytes, sha256 %q", f.File, f.Bytes, f.SHA256)
+			t.Errorf("%s: got %d bytes and the checksum %q, want the size and the checksum of the file", f.File, f.Bytes, f.SHA256)
 		}
 	}
 	if diff := cmp.Diff([]string{"mart.z_names.parquet", "product_listing_prices.parquet", "product_listings.parquet"}, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	if m.RunID != "20261102T020000Z" || m.Files[2].Rows != 4 || m.Files[2].Columns[0].Name != "id" || m.Files[2].Columns[0].Type != "VARCHAR" {
-		t.Errorf("the manifest is %+v, want that of the second night, with 4 listings", m)
+		t.Errorf("got manifest %+v, want run 20261102T020000Z with 4 listings", m)
 	}
-	back := readBack(t, filepath.Join(dir, "product_listing_prices.parquet"))
+	prices := readBack(t, filepath.Join(dir, "product_listing_prices.parquet"))
 	want := []string{`{"product_listing_id":"a","position":1,"unit_amount":9.500000,"currency":"USD","pricing_tier":null,"extra":null,"valid_from":"2026-11-01T02:00:00Z"}` + "\n",
 		`{"types":["VARCHAR","BIGINT","DECIMAL(18,6)","VARCHAR","VARCHAR","VARCHAR","TIMESTAMP WITH TIME ZONE"]}` + "\n"}
-	if diff := cmp.Diff(want, back); diff != "" {
-		t.Errorf("read back (-want +got):\n%s", diff)
+	if diff := cmp.Diff(want, prices); diff != "" {
+		t.Errorf("rows and types of the Parquet file (-want +got):\n%s", diff)
 	}
 }
 
@@ -104,7 +106,7 @@ func TestExportEscapesPartitionValues(t *testing.T) {
 	selected := query.Text("SELECT '../../' || range AS part, range AS n FROM range(2)")
 	m, err := open(t, "").Export(t.Context(), filepath.Join(parent, "out"), query.Export{Query: &selected, Format: query.Parquet, PartitionBy: "part"})
 	if err != nil || len(m.Files) != 2 || m.Files[0].File != "answer/part=..%2F..%2F0/data_0.parquet" {
-		t.Errorf("got %+v, %v", m.Files, err)
+		t.Errorf("got files %+v, %v, want two with escaped slashes", m.Files, err)
 	}
 	if entries, err := os.ReadDir(parent); err != nil || len(entries) != 1 {
 		t.Errorf("the parent folder contains %v, %v, want only the export", entries, err)

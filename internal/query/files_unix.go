@@ -14,6 +14,6 @@ func limitFiles(bytes int64) error {
 	if bytes == 0 {
 		return nil
 	}
-	signal.Ignore(syscall.SIGXFSZ) // the write then returns EFBIG
+	signal.Ignore(syscall.SIGXFSZ) // a write beyond the limit then returns EFBIG
 	return unix.Setrlimit(unix.RLIMIT_FSIZE, &unix.Rlimit{Cur: uint64(bytes), Max: uint64(bytes)})
 }

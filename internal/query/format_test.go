@@ -101,8 +101,9 @@ func TestCSVRecordsEndWithCRLF(t *testing.T) {
 	}
 }
 
-// TestNarrowTerminalShowsFirstColumns checks that the columns in Screen.First precede others, that
-// columns are cut before one of them is hidden, and that no line is wider than the terminal.
+// TestNarrowTerminalShowsFirstColumns checks that texts are cut before columns are hidden, that the
+// columns at the beginning of Screen.First are hidden last, and that no line is wider than the
+// terminal.
 func TestNarrowTerminalShowsFirstColumns(t *testing.T) {
 	t.Parallel()
 	db := open(t, "")
@@ -118,9 +119,9 @@ func TestNarrowTerminalShowsFirstColumns(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, one := range want {
-			if !strings.Contains(text, one) {
-				t.Errorf("width %d: the table lacks %q:\n%s", width, one, text)
+		for _, part := range want {
+			if !strings.Contains(text, part) {
+				t.Errorf("width %d: the table lacks %q:\n%s", width, part, text)
 			}
 		}
 		for line := range strings.SplitSeq(text, "\n") {
@@ -131,9 +132,9 @@ func TestNarrowTerminalShowsFirstColumns(t *testing.T) {
 	}
 }
 
-// TestNarrowTerminalShowsKeyColumns uses a listing with three prices, which differ in the tier.
-// Numbers must not be cut, and the table must list the hidden columns. If the tier and the price
-// do not fit, the table has one column per line.
+// TestNarrowTerminalShowsKeyColumns prints a listing with three prices for three tiers. Numbers must
+// not be cut, and the table must name the hidden columns. If the tier and the price do not fit, each
+// column is printed on its own line.
 func TestNarrowTerminalShowsKeyColumns(t *testing.T) {
 	t.Parallel()
 	q := query.Text(`SELECT 1::BIGINT AS rank, tier AS pricing_tier, 'USD' AS currency, price, 5::BIGINT AS domain_authority, true AS is_do_follow,
@@ -147,16 +148,16 @@ func TestNarrowTerminalShowsKeyColumns(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, one := range want {
-			if !strings.Contains(strings.ReplaceAll(text, "\n", " "), one) {
-				t.Errorf("width %d: the table lacks %q:\n%s", width, one, text)
+		for _, part := range want {
+			if !strings.Contains(strings.ReplaceAll(text, "\n", " "), part) {
+				t.Errorf("width %d: the table lacks %q:\n%s", width, part, text)
 			}
 		}
 	}
-	long := query.Text("SELECT 'a long name of a row' AS name, 123456789012345678901234567890123456::HUGEINT AS n, 'text' AS a, 'text' AS b, 'text' AS c")
-	text, err := runQuery(t, open(t, ""), long, nil, query.Table, query.Screen{Terminal: true, Width: 60})
+	wideNumber := query.Text("SELECT 'a long name of a row' AS name, 123456789012345678901234567890123456::HUGEINT AS n, 'text' AS a, 'text' AS b, 'text' AS c")
+	text, err := runQuery(t, open(t, ""), wideNumber, nil, query.Table, query.Screen{Terminal: true, Width: 60})
 	if err != nil || !strings.Contains(text, "123456789012345678901234567890123456") {
-		t.Errorf("the number is cut, or failed with %v:\n%s", err, text)
+		t.Errorf("got error %v and this table, want all digits of the number:\n%s", err, text)
 	}
 }
 

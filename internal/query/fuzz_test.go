@@ -13,8 +13,8 @@ import (
 	"placementsync/internal/sqltext"
 )
 
-// FuzzFormats selects a text, given as a parameter, as a column with a given name. CSV and JSON
-// must parse to the same name and text. Tables and Markdown must not contain control characters.
+// FuzzFormats runs a query with one column. Its name and its text are the fuzzed values. CSV and
+// JSON must parse to the same name and text. Tables and Markdown must not contain control characters.
 func FuzzFormats(f *testing.F) {
 	for _, text := range []string{"", "NULL", "plain", "a|b\n`c`", "\x1b[2J\x9b1m\u202e", "'; DROP TABLE t; --", "=1+1", `"," "`, "\r\n", "\u2028\u200d"} {
 		f.Add("name", text)
@@ -33,7 +33,7 @@ func FuzzFormats(f *testing.F) {
 			}
 			return
 		}
-		written := func(format query.Format, screen query.Screen) string {
+		writeAs := func(format query.Format, screen query.Screen) string {
 			got, err := runQuery(t, db, q, map[string]string{"text": text}, format, screen)
 			if err != nil {
 				t.Fatalf("%s of %q named %q: %v", format, text, name, err)
@@ -41,12 +41,12 @@ func FuzzFormats(f *testing.F) {
 			return got
 		}
 		for _, screen := range []query.Screen{{}, {Terminal: true}, {Terminal: true, Width: 20}} {
-			requireNoControls(t, written(query.Table, screen))
+			requireNoControls(t, writeAs(query.Table, screen))
 		}
-		requireNoControls(t, written(query.Markdown, query.Screen{}))
-		requireCSV(t, written(query.CSV, query.Screen{}), name, text)
-		requireJSON(t, written(query.JSONL, query.Screen{}), name, text)
-		rows := strings.TrimSuffix(strings.TrimPrefix(strings.TrimSpace(written(query.JSON, query.Screen{})), "["), "]")
+		requireNoControls(t, writeAs(query.Markdown, query.Screen{}))
+		requireCSV(t, writeAs(query.CSV, query.Screen{}), name, text)
+		requireJSON(t, writeAs(query.JSONL, query.Screen{}), name, text)
+		rows := strings.TrimSuffix(strings.TrimPrefix(strings.TrimSpace(writeAs(query.JSON, query.Screen{})), "["), "]")
 		requireJSON(t, rows, name, text)
 	})
 }
@@ -54,8 +54,8 @@ func FuzzFormats(f *testing.F) {
 func requireNoControls(t *testing.T, output string) {
 	t.Helper()
 	for _, r := range output {
-		joins := r == '\u200c' || r == '\u200d'
-		if r != '\n' && !joins && (unicode.IsControl(r) || unicode.In(r, unicode.Cf, unicode.Zl, unicode.Zp)) || !utf8.ValidString(output) {
+		isJoiner := r == '\u200c' || r == '\u200d'
+		if r != '\n' && !isJoiner && (unicode.IsControl(r) || unicode.In(r, unicode.Cf, unicode.Zl, unicode.Zp)) || !utf8.ValidString(output) {
 			t.Fatalf("the output contains %U: %q", r, output)
 		}
 	}
@@ -64,8 +64,8 @@ func requireNoControls(t *testing.T, output string) {
 func requireCSV(t *testing.T, written, name, text string) {
 	t.Helper()
 	records, err := csv.NewReader(strings.NewReader(written)).ReadAll()
-	plain := strings.NewReplacer("\r\n", "\n") // as encoding/csv does
-	if err != nil || len(records) != 2 || records[0][0] != plain.Replace(name) || records[1][0] != plain.Replace(text) {
+	lineEnds := strings.NewReplacer("\r\n", "\n") // encoding/csv also replaces them
+	if err != nil || len(records) != 2 || records[0][0] != lineEnds.Replace(name) || records[1][0] != lineEnds.Replace(text) {
 		t.Fatalf("%q named %q is written as %q, which parses to %q: %v", text, name, written, records, err)
 	}
 }

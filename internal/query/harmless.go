@@ -86,7 +86,7 @@ func WrapLines(text string, width int) string {
 // screenWriter writes to a terminal and escapes control characters, except for line ends.
 type screenWriter struct {
 	to io.Writer
-	// pending is the beginning of an incomplete rune or line end.
+	// pending contains the bytes of a rune or line end whose other bytes are not written yet.
 	pending []byte
 }
 
@@ -114,8 +114,8 @@ func (s *screenWriter) Write(p []byte) (int, error) {
 	return len(p), err
 }
 
-// lineEnd returns the length of the line end at the beginning of a text. It is 0 if the text
-// does not begin with one and -1 if that depends on the next byte.
+// lineEnd returns the length of the line end at the beginning of a text. It returns 0 if the text
+// does not begin with a line end, and -1 if the next byte decides that.
 func lineEnd(text []byte) int {
 	switch {
 	case text[0] == '\n':

@@ -52,7 +52,7 @@ func TestFilesAndPipesGetUnescapedTexts(t *testing.T) {
 func TestOnScreenEscapesErrors(t *testing.T) {
 	_, err := runQuery(t, open(t, ""), query.Text("SELECT 'a\u202eb\x1b[31m'::INTEGER"), nil, query.CSV, query.Screen{})
 	if err == nil {
-		t.Fatal("no error")
+		t.Fatal("got no error, want a conversion error")
 	}
 	requireGraphic(t, query.OnScreen(err.Error()))
 }

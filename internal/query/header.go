@@ -20,7 +20,7 @@ import (
 //	-- values: SELECT DISTINCT currency FROM product_listing_prices
 //
 // A values line belongs to the parameter above it. Other comments are ignored. The header of a
-// check also has the lines severity and, if it is a pattern, each; see [LoadChecks].
+// check also has a line severity, and may have a line each; see [LoadChecks] and [EachTable].
 
 var (
 	headerLine = regexp.MustCompile(`^--\s*(\w+):\s*(.*)$`)
@@ -44,7 +44,7 @@ type fault struct {
 	text string
 }
 
-// parseHeader sets the other fields of q from the header in q.SQL.
+// parseHeader parses the header in q.SQL and sets the fields that it declares.
 func (q *Query) parseHeader() (faults []fault) {
 	number := 0
 	add := func(format string, args ...any) { faults = append(faults, fault{number, fmt.Sprintf(format, args...)}) }
@@ -61,15 +61,15 @@ func (q *Query) parseHeader() (faults []fault) {
 			continue
 		}
 		word, text := m[1], strings.TrimSpace(m[2])
-		singles := map[string]*string{"subject": &q.Subject, "title": &q.Title, "grain": &q.Grain, "about": &q.About}
+		textFields := map[string]*string{"subject": &q.Subject, "title": &q.Title, "grain": &q.Grain, "about": &q.About}
 		if q.isCheck {
-			singles["severity"], singles["each"] = &q.Severity, &q.Each
+			textFields["severity"], textFields["each"] = &q.Severity, &q.Each
 		}
-		switch single := singles[word]; {
-		case single != nil && (text == "" || *single != ""):
+		switch field := textFields[word]; {
+		case field != nil && (text == "" || *field != ""):
 			add("write one line -- %s: TEXT, with a text", word)
-		case single != nil:
-			*single = text
+		case field != nil:
+			*field = text
 		case word == "param":
 			p, err := parseParam(text)
 			if _, twice := q.Param(p.Name); err == nil && twice {
@@ -139,8 +139,8 @@ func namesIn(sql string) (names []string) {
 	return names
 }
 
-// ParseText parses a query in a file that is not in the library. Its header may declare
-// parameters. Mistakes in the file are a *UsageError.
+// ParseText parses the text of a query file that is not in the library. Its header may declare
+// parameters. For mistakes in the file, ParseText returns a *UsageError.
 func ParseText(file, text string) (Query, error) {
 	q, faults := parseFile(Query{File: file}, text)
 	if len(faults) > 0 {

@@ -25,26 +25,26 @@ import (
 type Job struct {
 	// Catalog and AsOf choose the snapshot, see [Open].
 	Catalog, AsOf string
-	// SQL is one reading statement. A header may declare parameters, see [ParseText]; they have
+	// SQL is one reading statement. A header may declare parameters, see [ParseText]. The job uses
 	// their defaults.
 	SQL string
-	// Format is CSV, Excel or Parquet. Empty means that the result is returned and not written.
+	// Format is CSV, Excel or Parquet. If it is empty, Run returns the result and writes no file.
 	Format Format
 	// MaxRows limits the rows of a returned result.
 	MaxRows int
 	// DiskLimit is the maximum size in bytes of the written file, and of all temporary files
 	// together. Zero means no limit.
 	DiskLimit int64
-	// MemoryLimit, Threads and Timeout are those of [Options].
+	// MemoryLimit, Threads and Timeout are passed to [Open] in [Options].
 	MemoryLimit string
 	Threads     int
 	Timeout     time.Duration
 }
 
-// StatementError is the reason for which a statement has no result, for the user who wrote it.
+// StatementError explains to the author of a statement why it has no result.
 type StatementError struct {
 	Problem string
-	// Line and Column are the position in the SQL, from 1. They are 0 if it is unknown.
+	// Line and Column are the position in the SQL, counted from 1. Zero means unknown.
 	Line, Column int
 }
 
@@ -52,7 +52,7 @@ func (e *StatementError) Error() string { return e.Problem }
 
 // CrashError reports that the child process ended without a result.
 type CrashError struct {
-	// State is the exit code or the signal. Output is the beginning of its error output.
+	// State is the exit code or the signal. Output is the beginning of the child's error output.
 	State, Output string
 }
 
@@ -60,7 +60,7 @@ func (e *CrashError) Error() string {
 	return fmt.Sprintf("the process that ran the statement ended without a result (%s): it used too much memory, or DuckDB crashed; other pages and nights are not affected", e.State)
 }
 
-// jobResult is the JSON that a child writes: a Result, or a problem.
+// jobResult is the JSON that a child writes. It contains a Result or a Problem.
 type jobResult struct {
 	Columns []Column
 	Numeric []bool
@@ -72,7 +72,7 @@ type jobResult struct {
 }
 
 const (
-	// jobFile is the written file, in the folder of the child.
+	// jobFile is the name of the result file in the folder of the child.
 	jobFile = "result"
 	// maxJobResult and maxJobOutput limit the output of a child, in bytes.
 	maxJobResult = 64 << 20
@@ -80,9 +80,9 @@ const (
 )
 
 // Run runs the job in a process that command starts. The environment of the process contains only
-// TMPDIR, a private folder that is removed afterwards. The end of ctx kills the process. A file is
-// written to w when it is complete. Errors are *StatementError, *CrashError, the cause of ctx,
-// or errors of the system.
+// TMPDIR, a private folder that is removed afterwards. The process is killed if ctx ends. With a
+// Format, the complete file is copied to w. Errors are *StatementError, *CrashError, the cause of
+// ctx, or errors of the system.
 func (j Job) Run(ctx context.Context, command []string, w io.Writer) (r Result, err error) {
 	dir, err := durable.MakeTemp("placementsync-sql-")
 	if err != nil {
@@ -99,7 +99,7 @@ func (j Job) Run(ctx context.Context, command []string, w io.Writer) (r Result, 
 	out, errOut := limitedBuffer{maxBytes: maxJobResult}, limitedBuffer{maxBytes: maxJobOutput}
 	cmd := exec.CommandContext(ctx, command[0], command[1:]...)
 	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = dir.Dir, []string{"TMPDIR=" + dir.Dir}, &out, &errOut
-	stdin, err := cmd.StdinPipe() // stays open until this process ends, which ends the child
+	stdin, err := cmd.StdinPipe() // the child stops when it is closed, for example by the end of this process
 	if err != nil {
 		return Result{}, err
 	}
@@ -154,8 +154,8 @@ func (b *limitedBuffer) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Work reads a Job from in, runs it and writes its result to out. It is the whole work of the
-// child process. The end of in stops it.
+// Work runs in the child process. It reads a Job from in, runs it and writes its result to out. The
+// job is stopped when in is closed.
 func Work(ctx context.Context, in io.Reader, out io.Writer) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -200,7 +200,7 @@ func (j Job) work(ctx context.Context) (got jobResult, err error) {
 		return got, err
 	}
 	defer func() {
-		// Close would wait for a query that DuckDB cannot interrupt. The end of the process ends it.
+		// Close would wait for a query that DuckDB cannot interrupt. Such a query ends with the process.
 		if db.Abandoned() == nil {
 			err = errors.Join(err, db.Close())
 		}
@@ -220,20 +220,21 @@ func (j Job) work(ctx context.Context) (got jobResult, err error) {
 	return got, err
 }
 
-// exceedsDisk reports whether an error is that of a file over Job.DiskLimit.
+// exceedsDisk reports whether an error was caused by Job.DiskLimit.
 func exceedsDisk(err error) bool {
 	text := err.Error()
 	return errors.Is(err, syscall.EFBIG) || strings.Contains(text, "File too large") || strings.Contains(text, "max_temp_directory_size")
 }
 
-// explainStatement returns an error without advice for the command line, and its position.
+// explainStatement converts an error of the SQL in text. It adds the position of the mistake, and
+// leaves out advice for the command line.
 func explainStatement(text string, err error) *StatementError {
 	if refused, ok := errors.AsType[*RefusedError](err); ok {
 		return &StatementError{Problem: refused.Plain()}
 	}
 	problem, position, _ := strings.Cut(err.Error(), "\n")
-	if _, own, ok := strings.Cut(problem, "run query: "); ok {
-		problem = own
+	if _, cause, ok := strings.Cut(problem, "run query: "); ok {
+		problem = cause
 	}
 	e := &StatementError{Problem: problem}
 	if hint, _, ok := strings.Cut(position, "\nLINE "); ok { // DuckDB suggests names before the line
@@ -243,9 +244,9 @@ func explainStatement(text string, err error) *StatementError {
 	return e
 }
 
-// findPosition returns the position in a text that an error of DuckDB shows as a line with a
-// caret below it. DuckDB may shorten the line at both ends. Its line number is one too high if
-// limitRows added a line above the text.
+// findPosition returns the position of an error in the SQL in text. DuckDB prints the line of the
+// error, with a caret below the position. The printed line may be shortened at both ends. Its number
+// is one too high if limitRows added a line above the SQL.
 func findPosition(text, problem string) (line, column int) {
 	m := errorLine.FindStringSubmatchIndex(problem)
 	if m == nil {

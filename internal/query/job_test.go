@@ -43,7 +43,7 @@ func TestJobsReturnResults(t *testing.T) {
 	}
 	for i, r := range want.Rows {
 		if diff := cmp.Diff(r.Values, got.Rows[i].Values); diff != "" {
-			t.Errorf("row %d (-here +child):\n%s", i, diff)
+			t.Errorf("row %d (-without a child +in a child):\n%s", i, diff)
 		}
 	}
 	for i, c := range want.Columns {
@@ -82,7 +82,7 @@ func TestErrorsOfStatementsHavePositions(t *testing.T) {
 		{"SELEC 1", `syntax error at or near "SELEC"`, 1, 1},
 		{"SELECT 1,\n  nam FROM product_listings", `"nam" not found`, 2, 3},
 		{"SELECT 'ää', nam FROM product_listings", `Candidate bindings: "name"`, 1, 14},
-		{"SELECT " + long + "nam FROM product_listings", `"nam" not found`, 1, 8 + 5*60},
+		{"SELECT " + long + "nam FROM product_listings", `"nam" not found`, 1, len("SELECT ") + 5*60 + 1}, // each of the 60 texts has 5 characters
 		{"SELECT\n  CAST('x' || id AS INTEGER) FROM product_listings", "Could not convert", 2, 3},
 		{"FROM range($n)", `parameter "n"`, 0, 0},
 		{"DROP TABLE product_listings", "refused to write", 0, 0},
@@ -99,7 +99,7 @@ func TestErrorsOfStatementsHavePositions(t *testing.T) {
 func TestJobsAreLimited(t *testing.T) {
 	path := createNightsCatalog(t)
 	const endless = "SELECT count(*) FROM range(1000000000000) AS t(i) WHERE i % 7 = 3"
-	// DuckDB cannot interrupt a call of a function.
+	// The second statement is a function call, which DuckDB cannot interrupt.
 	for _, text := range []string{endless, "SELECT list_sum(range(10000000)) + list_sum(list_sort(range(30000000)))"} {
 		begun := time.Now()
 		_, _, err := runJob(t, query.Job{Catalog: path, SQL: text, Timeout: 200 * time.Millisecond})
@@ -111,7 +111,7 @@ func TestJobsAreLimited(t *testing.T) {
 		}
 	}
 	if _, _, err := runJob(t, query.Job{Catalog: path, SQL: "SELECT repeat('x', 40000000) FROM range(3)"}); err == nil || !strings.Contains(err.Error(), "more than 64 MB") {
-		t.Errorf("a wide result: got %v, want an error with the limit", err)
+		t.Errorf("a result of 120 MB: got %v, want an error with the limit", err)
 	}
 	self, err := os.Executable()
 	if err != nil {
@@ -144,7 +144,8 @@ func TestJobsCannotFillTheDisk(t *testing.T) {
 			t.Errorf("%s: got %d bytes and %v, want the error of the limit", name, len(file), err)
 		}
 	}
-	if _, file, err := runJob(t, query.Job{Catalog: path, DiskLimit: 8 << 20, SQL: random, Format: query.CSV}); err != nil || len(file) != 100_000*(2*36+3)+5 {
-		t.Errorf("below the limit: got %d bytes and %v, want the whole file", len(file), err)
+	const wantBytes = len("a,b\r\n") + 100_000*(2*36+len(",\r\n")) // a UUID has 36 characters
+	if _, file, err := runJob(t, query.Job{Catalog: path, DiskLimit: 8 << 20, SQL: random, Format: query.CSV}); err != nil || len(file) != wantBytes {
+		t.Errorf("below the limit: got %d bytes and %v, want %d bytes", len(file), err, wantBytes)
 	}
 }

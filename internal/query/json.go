@@ -8,8 +8,8 @@ import (
 )
 
 // NewGradedJSON returns a writer of one object: the snapshot, the grades of the source tables,
-// and the rows as in the format JSON. The grades precede the rows, so that a streaming reader
-// knows them first.
+// and the rows as in the format JSON. The grades precede the rows, so a streaming reader receives
+// them first.
 func NewGradedJSON(w io.Writer, screen Screen, at Snapshot, sources []Source) (Writer, error) {
 	if sources == nil {
 		sources = []Source{}
@@ -29,7 +29,7 @@ func NewGradedJSON(w io.Writer, screen Screen, at Snapshot, sources []Source) (W
 	return &jsonWriter{out: bufio.NewWriter(w), first: head + "\n", next: ",\n", end: "\n]}\n", empty: head + "]}\n"}, nil
 }
 
-// jsonWriter writes one object per row, as an array or one per line.
+// jsonWriter writes one object per row. The objects form an array, or each is on its own line.
 type jsonWriter struct {
 	out *bufio.Writer
 	// first is written before the first row, next before each later row, and end after the last
@@ -48,8 +48,8 @@ func (w *jsonWriter) Begin(columns []Column) error {
 	return nil
 }
 
-// uniqueNames appends numbers to repeated column names, as DuckDB does in CREATE TABLE AS: the
-// names in a JSON object must be unique.
+// uniqueNames appends numbers to repeated column names, because the names in a JSON object must be
+// unique. CREATE TABLE AS in DuckDB does the same.
 func uniqueNames(columns []Column) []string {
 	names := make([]string, len(columns))
 	taken := map[string]bool{}

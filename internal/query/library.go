@@ -36,8 +36,8 @@ const (
 	ending = ".sql"
 	// ownSubject is the default subject of the user's own queries.
 	ownSubject = "own"
-	// maxFileSize is the maximum size of a query file in bytes, so that the wrong file does not
-	// fill the memory.
+	// maxFileSize is the maximum size of a query file in bytes. It prevents a huge file, chosen by
+	// mistake, from filling the memory.
 	maxFileSize = 1 << 20
 )
 
@@ -51,11 +51,13 @@ func Load(dir string) (Library, error) {
 
 // queryKind describes the named queries, or the checks.
 type queryKind struct {
-	folder  string // folder of the built-in ones in this repository
-	key     string // configuration key of the folder with the user's own ones
+	folder  string // folder of the built-in files in this repository
+	key     string // configuration key of the user's folder
 	isCheck bool
 }
 
+// load adds the user's queries in dir to the built-in ones. It returns err, the error of listing the
+// built-in ones, unchanged.
 func (k queryKind) load(builtIn []Query, err error, dir string) (Library, error) {
 	l := Library{queries: builtIn}
 	if err != nil || dir == "" {
@@ -116,8 +118,9 @@ func (l Library) readOwn(k queryKind, file string) (Query, []fault) {
 	return q, faults
 }
 
-// ReadText reads an SQL file. It returns an error for other than regular files, which may be
-// endless, and for files of more than maxFileSize.
+// ReadText reads an SQL file. It returns an error if the file is larger than maxFileSize. It also
+// returns an error if the file is not a regular file, because reading a pipe or a device may never
+// end.
 func ReadText(file string) (string, error) {
 	info, err := os.Stat(file)
 	if err == nil && !info.Mode().IsRegular() {
@@ -225,8 +228,8 @@ func (l Library) Resolve(text string) (Query, error) {
 	return Query{}, unknown
 }
 
-// findTable finds the table or view with a name. table is its name in SQL, and entry its name in
-// the data dictionary. Both are empty if it does not exist.
+// findTable finds the table or view named word. table is its name in SQL, and entry is its name in
+// the data dictionary. Both are empty if there is no such table or view.
 func findTable(word string) (table, entry string, err error) {
 	main, meta, err := dictionary.Definitions()
 	if err != nil {

@@ -53,7 +53,7 @@ func TestLoadAddsOwnQueries(t *testing.T) {
 		t.Fatalf("got %d queries, %v, want one more than the %d built-in ones", len(all.List()), err, len(builtIn))
 	}
 	if q, ok := all.Find("best_value"); !ok || q.IsOwn() || q.Subject != "placements" {
-		t.Errorf("built-in query: got %+v", q)
+		t.Errorf("best_value: got %+v, found %t, want the built-in query with the subject placements", q, ok)
 	}
 	q, err := all.Resolve("listings_of")
 	if err != nil {
@@ -75,8 +75,8 @@ func TestLoadAddsOwnQueries(t *testing.T) {
 	db := open(t, twoListings)
 	for values, want := range map[string]string{"": "a\n", "name=NULL": "a\nb\n", "country=FR": "c\n", "least=20 name=NULL": "b\n"} {
 		given := map[string]string{}
-		for _, one := range strings.Fields(values) {
-			name, value, _ := strings.Cut(one, "=")
+		for _, assignment := range strings.Fields(values) {
+			name, value, _ := strings.Cut(assignment, "=")
 			given[name] = value
 		}
 		got, err := runQuery(t, db, q, given, query.CSV, query.Screen{})
@@ -136,18 +136,17 @@ func TestLoadReportsAllMistakes(t *testing.T) {
 		t.Errorf("problems (-want +got):\n%s", diff)
 	}
 	if q, ok := all.Find("Good"); !ok || q.Title != "Good" {
-		t.Errorf("the valid file is %+v, found %t", q, ok)
+		t.Errorf("Good: got %+v, found %t, want the query of Good.sql", q, ok)
 	}
 	if q, ok := all.Find("best_value"); !ok || q.IsOwn() {
-		t.Errorf("the built-in query is %+v, found %t", q, ok)
+		t.Errorf("best_value: got %+v, found %t, want the built-in query", q, ok)
 	}
 	if _, err := query.Load(filepath.Join(dir, "nosuch")); !errors.As(err, &faulty) || !strings.Contains(err.Error(), "correct queries.dir") {
 		t.Errorf("missing folder: got %v, want a FilesError with queries.dir", err)
 	}
 }
 
-// TestOwnQueriesOnlyRead checks that statements in queries of the user are refused like those in
-// unnamed SQL.
+// TestOwnQueriesOnlyRead checks that a query file of the user can only contain statements that read.
 func TestOwnQueriesOnlyRead(t *testing.T) {
 	for name, c := range map[string]struct{ sql, want string }{
 		"a write":            {"DELETE FROM product_listings", "refused to write"},
@@ -201,7 +200,7 @@ func TestParamValues(t *testing.T) {
 	country := query.Param{Name: "country", Type: "VARCHAR", Values: "SELECT country FROM product_listings UNION ALL SELECT NULL"}
 	for name, c := range map[string]struct {
 		param query.Param
-		most  int
+		limit int
 		want  string
 	}{
 		"from a query":        {country, 5, "DE,FR false"},
@@ -210,7 +209,7 @@ func TestParamValues(t *testing.T) {
 		"of a boolean":        {query.Param{Type: "BOOLEAN"}, 5, "true,false false"},
 		"of any text":         {query.Param{Type: "VARCHAR"}, 5, " false"},
 	} {
-		values, more, err := db.ParamValues(t.Context(), c.param, c.most)
+		values, more, err := db.ParamValues(t.Context(), c.param, c.limit)
 		got := strings.Join(values, ",") + map[bool]string{true: " true", false: " false"}[more]
 		if err != nil || got != c.want {
 			t.Errorf("%s: got %q, %v, want %q", name, got, err, c.want)
@@ -246,7 +245,7 @@ func TestUnknownValues(t *testing.T) {
 			t.Errorf("%q: got %q, %v, want %q", given, got, err, want)
 		}
 	}
-	for given, count := range map[string]int{"99": 0, "100": 1} { // the data has more values than the list
+	for given, count := range map[string]int{"99": 0, "100": 1} { // number has more values than a message lists
 		if unknown, err := db.UnknownValues(t.Context(), q, map[string]string{"number": given}); err != nil || len(unknown) != count {
 			t.Errorf("%s: got %v, %v, want %d unknown values", given, unknown, err, count)
 		}

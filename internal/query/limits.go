@@ -18,8 +18,8 @@ func (e *TimeoutError) Error() string {
 	return fmt.Sprintf("stopped after %s, the time limit: ask for less (WHERE, LIMIT, fewer joins) or raise the limit", e.After)
 }
 
-// withTimeout limits the time of one query. The returned function replaces an error by a
-// *TimeoutError if the limit was reached. 0 means no limit.
+// withTimeout limits the time of one query. A limit of 0 means no limit. If the limit was reached,
+// the returned function replaces an error by a *TimeoutError.
 func withTimeout(ctx context.Context, limit time.Duration) (context.Context, context.CancelFunc, func(error) error) {
 	if limit <= 0 {
 		return ctx, func() {}, func(err error) error { return err }
@@ -79,14 +79,14 @@ func waitFor(ctx context.Context, limit time.Duration, work func() error) (aband
 	}
 }
 
-// limitable matches the beginning of a text that can be a subquery, after comments. Other
-// statements that read, such as DESCRIBE, have short results.
+// limitable matches the first word of a statement that can be a subquery, and the comments before
+// it. Other statements that read, such as DESCRIBE, have short results.
 var limitable = regexp.MustCompile(`^(?is:\s|--[^\n]*\n|/\*.*?\*/)*(?i:\(|(?:SELECT|FROM|WITH|VALUES|TABLE|PIVOT|PIVOT_WIDER|UNPIVOT)\b)`)
 
-// limitRows adds a LIMIT to a query, because the driver keeps the whole result in memory, in
-// addition to DuckDB's memory limit. 0 means no limit. s describes q.SQL before the change. If a
-// user's query is one statement, it must still be one statement in brackets: a bracket in it must
-// not close the added one.
+// limitRows makes a query the subquery of a SELECT with a LIMIT. The driver keeps the whole result
+// in memory, which DuckDB's memory limit does not count. A limit of 0 means no limit. s describes
+// q.SQL before the change. If a single statement of the user becomes several, because a bracket in
+// it closes the added bracket, limitRows returns a *UsageError.
 func limitRows(conn *duckdb.Conn, q Query, s statement, limit int) (Query, error) {
 	if limit <= 0 || !limitable.MatchString(q.SQL) {
 		return q, nil
