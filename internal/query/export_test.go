@@ -93,7 +93,7 @@ func TestExportWritesTablesAndManifest(t *testing.T) {
 	if m.RunID != "20261102T020000Z" || m.Files[2].Rows != 4 || m.Files[2].Columns[0].Name != "id" || m.Files[2].Columns[0].Type != "VARCHAR" {
 		t.Errorf("got manifest %+v, want run 20261102T020000Z with 4 listings", m)
 	}
-	prices := readBack(t, filepath.Join(dir, "product_listing_prices.parquet"))
+	prices := readParquet(t, filepath.Join(dir, "product_listing_prices.parquet"))
 	want := []string{`{"product_listing_id":"a","position":1,"unit_amount":9.500000,"currency":"USD","pricing_tier":null,"extra":null,"valid_from":"2026-11-01T02:00:00Z"}` + "\n",
 		`{"types":["VARCHAR","BIGINT","DECIMAL(18,6)","VARCHAR","VARCHAR","VARCHAR","TIMESTAMP WITH TIME ZONE"]}` + "\n"}
 	if diff := cmp.Diff(want, prices); diff != "" {

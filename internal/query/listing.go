@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// WriteList lists queries by subject. Format Table has one line per query; CSV and JSON contain
-// the whole headers.
+// WriteList lists queries by subject. Format Table has one line per query. CSV and JSON contain
+// all fields of the headers.
 func WriteList(w io.Writer, f Format, all []Query) error {
 	all = slices.Clone(all)
 	slices.SortStableFunc(all, func(a, b Query) int { return strings.Compare(a.Subject, b.Subject) })
@@ -53,8 +53,8 @@ var (
 	martName = regexp.MustCompile(`\bmart\.(\w+)`)
 )
 
-// Marts lists the views of mart that the SQL reads, without mart.snapshot, which has only the
-// time.
+// Marts lists the views of mart that the SQL reads. It leaves out mart.snapshot, which contains only
+// the time of the snapshot.
 func (q Query) Marts() []string {
 	var names []string
 	for _, m := range martName.FindAllStringSubmatch(comments.ReplaceAllString(q.SQL, ""), -1) {
@@ -66,8 +66,8 @@ func (q Query) Marts() []string {
 	return slices.Compact(names)
 }
 
-// FindWords returns the queries that contain each of the words, in any case, in their name,
-// title, description or subject.
+// FindWords returns the queries that contain every word in their name, title, description or
+// subject. Upper and lower case are equal.
 func FindWords(all []Query, words []string) []Query {
 	var found []Query
 	for _, q := range all {
@@ -143,11 +143,11 @@ func listAsJSON(w io.Writer, all []Query) error {
 	for i, q := range all {
 		listed[i] = listedQuery{q.Subject, q.Name, q.Title, q.Grain, q.About, []listedParam{}, append([]string{}, q.Marts()...), q.File}
 		for _, p := range q.Params {
-			one := listedParam{Name: p.Name, Type: p.Type, Nullable: p.TakesNull(), About: p.About, Values: p.Values}
+			param := listedParam{Name: p.Name, Type: p.Type, Nullable: p.TakesNull(), About: p.About, Values: p.Values}
 			if p.Default != "" {
-				one.Default = &p.Default
+				param.Default = &p.Default
 			}
-			listed[i].Params = append(listed[i].Params, one)
+			listed[i].Params = append(listed[i].Params, param)
 		}
 	}
 	out := json.NewEncoder(w)

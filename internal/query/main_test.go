@@ -11,7 +11,7 @@ import (
 	"placementsync/internal/query"
 )
 
-// workWord is the argument with which this program is the child process of a job.
+// workWord is the argument with which the test program runs as the child process of a job.
 const workWord = "work"
 
 func TestMain(m *testing.M) {

@@ -12,8 +12,8 @@ type markdownWriter struct {
 	cols   int
 }
 
-// newMarkdown returns a writer that escapes all characters which could end a cell or start
-// markup, such as links, images and HTML.
+// newMarkdown returns a writer that escapes the characters that could end a cell or start markup,
+// such as links, images and HTML.
 func newMarkdown(out *bufio.Writer) *markdownWriter {
 	return &markdownWriter{out: out, escape: strings.NewReplacer(
 		`\`, `\\`, "|", `\|`, "`", "\\`", "*", `\*`,

@@ -10,7 +10,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/array"
 )
 
-// secondLayout is RFC 3339 without the time zone. A TIMESTAMP without time zone has no Z.
+// secondLayout is RFC 3339 without fractions and time zone. Only a TIMESTAMPTZ gets a Z after it.
 const secondLayout = "2006-01-02T15:04:05"
 
 func timestampCodec(t *arrow.TimestampType) codec {
@@ -38,8 +38,8 @@ func timestampCodec(t *arrow.TimestampType) codec {
 	}}
 }
 
-// infinityName returns the text of DuckDB's infinite dates and times, which are stored as the
-// largest value of the type and its negative. It is empty for other values.
+// infinityName returns the text of an infinite date or time. DuckDB stores it as the largest value
+// of the type or its negative. For other values, infinityName returns an empty string.
 func infinityName(v, largest int64) string {
 	switch v {
 	case largest:
@@ -106,8 +106,8 @@ func appendUnits(dst []byte, start int, n int64, unit string) []byte {
 	return dst
 }
 
-// appendHours appends a duration, or a time of day, as hh:mm:ss. The hours may exceed 24. DuckDB
-// has the time of day 24:00:00.
+// appendHours appends a duration or a time of day as hh:mm:ss. The hours of a duration may exceed
+// 24. A time of day can be 24:00:00.
 func appendHours(dst []byte, d time.Duration) []byte {
 	if d < 0 {
 		dst, d = append(dst, '-'), -d

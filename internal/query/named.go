@@ -9,9 +9,9 @@ import (
 // Query is SQL with parameters. The header of a file declares parameters with their types. Each
 // undeclared $name in the SQL is a parameter of type VARCHAR.
 type Query struct {
-	// Name is the name of the file without its ending. It is empty for other SQL of the user.
+	// Name is the name of the file without its ending. It is empty for SQL that is not in a library.
 	Name string
-	// File is the path of a user's query. It is empty for built-in queries and for SQL from the
+	// File is the path of a user's file. It is empty for built-in queries and for SQL from the
 	// command line.
 	File string
 	// Subject is a word that groups lists of queries.
@@ -25,12 +25,12 @@ type Query struct {
 	SQL string
 	// Severity is hold or warn. Only checks have one, see [LoadChecks].
 	Severity string
-	// Each makes a check a pattern, see [Query.Expand].
+	// Each makes a check a pattern for many queries, see [Query.Expand].
 	Each string
 
-	// stored is true if SQL is SELECT columns FROM table, for a stored table.
+	// stored is true if SQL has the form SELECT columns FROM table, and the table is not a view.
 	stored bool
-	// isCheck is true if the header may have the words of checks.
+	// isCheck is true for checks. Their header may contain severity and each.
 	isCheck bool
 }
 
@@ -69,15 +69,15 @@ func (q Query) errPrefix() string {
 type Param struct {
 	Name string
 	// Type is VARCHAR, BIGINT, COUNT (a BIGINT from 0 on), BOOLEAN, DATE, TIMESTAMPTZ, TIMEZONE
-	// (the name of a time zone), DECIMAL, or a choice of texts such as buy|sell. The last three
-	// are bound as VARCHAR.
+	// (the name of a time zone), DECIMAL, or a choice of texts such as buy|sell. Values of the last
+	// three types are bound as VARCHAR.
 	Type string
 	// Nullable is true if the type in the header ends with a question mark. The parameter then
 	// accepts NULL, which means any or all. A default of NULL has the same effect.
 	Nullable bool
-	// Default is the value if none is given. "NULL" means NULL. Empty means that the parameter is
-	// required. A DATE may be relative to the newest snapshot, as in "snapshot-7d".
-	// A TIMEZONE may be "schedule.timezone", which means Options.Timezone.
+	// Default is used if the user gives no value. "NULL" means NULL. If it is empty, the parameter
+	// is required. A DATE may be relative to the newest snapshot, as in "snapshot-7d". A TIMEZONE
+	// may be "schedule.timezone", which means Options.Timezone.
 	Default string
 	About   string
 	// Values is a SELECT of the values in the data, in its first column. Empty means that any
@@ -103,7 +103,7 @@ func (p Param) String() string {
 	return fmt.Sprintf("%s %s (default %s): %s", p.Name, kind, p.Default, p.About)
 }
 
-// Choices returns the values that the type allows. It is nil if the type does not limit them.
+// Choices returns the values of a choice or a BOOLEAN. It returns nil for other types.
 func (p Param) Choices() []string {
 	if choices := strings.Split(p.Type, "|"); len(choices) > 1 {
 		return choices
@@ -114,5 +114,5 @@ func (p Param) Choices() []string {
 	return nil
 }
 
-// Text returns a query with SQL of the user.
+// Text returns a query that runs SQL of the user.
 func Text(sql string) Query { return Query{SQL: sql} }

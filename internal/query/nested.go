@@ -21,9 +21,9 @@ func appendList(item codec) appender {
 	}
 }
 
-// appendMap writes a map as an object with the keys as names. Arrow's import loses the extension
-// types of keys and items, so that a BOOLEAN item is written as 0 or 1 and a JSON item as a
-// string unless the user casts them.
+// appendMap writes a map as an object with the keys as names. The Arrow library loses the extension
+// types of keys and items. A BOOLEAN item is therefore written as 0 or 1, and a JSON item as a
+// string, unless the user casts them.
 func appendMap(key, item codec) appender {
 	return func(dst []byte, a arrow.Array, i int) []byte {
 		m := a.(*array.Map)

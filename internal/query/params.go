@@ -45,8 +45,8 @@ func bindValues(ctx context.Context, conn *duckdb.Conn, q Query, params []Param,
 	return args, nil
 }
 
-// usedParams returns the parameters in a user's SQL with their declarations from the header.
-// Undeclared parameters are VARCHAR.
+// usedParams returns the parameters that occur in a user's SQL. Each is replaced by its declaration
+// in the header, if there is one. Undeclared parameters are VARCHAR.
 func usedParams(declared, used []Param) []Param {
 	params := slices.Clone(used)
 	for i, p := range used {
@@ -80,7 +80,7 @@ func (p Param) givenText(values map[string]string) (string, error) {
 	if text == "" && !given {
 		return "", fmt.Errorf("parameter %q has no value", p.Name)
 	}
-	// With NULL, a query that does not test for it would return no rows.
+	// A query that does not test for NULL would return no rows.
 	if hasDefault := p.Default != ""; hasDefault && text == nullText && !p.TakesNull() {
 		return "", fmt.Errorf("parameter %q: it cannot be NULL", p.Name)
 	}
@@ -103,8 +103,8 @@ func (p Param) bindText(text string) (any, error) {
 	return arg, nil
 }
 
-// nullText means NULL as the value of a parameter with a default. For another parameter it is a
-// text.
+// nullText is the value that means NULL for a parameter with a default. For other parameters it is
+// an ordinary text.
 const nullText = "NULL"
 
 // decimalText matches numbers in the range of DECIMAL(18,6).
@@ -176,9 +176,9 @@ const ScheduleTimezone = "schedule.timezone"
 // relativeDate matches a date relative to the newest snapshot.
 var relativeDate = regexp.MustCompile(`^snapshot-(\d{1,5})d$`)
 
-// snapshotDate returns the date, in UTC, that is daysBack days before the newest snapshot. It is
-// nullText if there is no snapshot. It is a value and not an expression in the query, because
-// DuckDB pushes only constant filters down into views over history.
+// snapshotDate returns the date, in UTC, that is daysBack days before the newest snapshot. Without
+// a snapshot, it returns nullText. The date is computed here and not by an expression in the query,
+// because DuckDB pushes only constant filters down into views over history.
 func snapshotDate(ctx context.Context, conn *duckdb.Conn, daysBack string) (string, error) {
 	days, err := strconv.Atoi(daysBack)
 	if err != nil {

@@ -68,13 +68,13 @@ func TestWrongParametersAreUsageErrors(t *testing.T) {
 		"SQL, unknown":       {query.Text("SELECT $a AS a"), map[string]string{"a": "1", "b": "2"}, `unknown parameter "b"; parameter:` + "\n  a VARCHAR"},
 		"SQL, missing":       {query.Text("SELECT $a AS a"), nil, `parameter "a" has no value; parameter:` + "\n  a VARCHAR"},
 		"SQL, no parameters": {query.Text("SELECT 1"), map[string]string{"a": "1"}, `unknown parameter "a"; the query has none`},
-		"below zero":         {periodQuery(), map[string]string{"since": "2026-01-01", "top": "-1"}, `"-1" is not a whole number from 0 on`},
+		"negative count":     {periodQuery(), map[string]string{"since": "2026-01-01", "top": "-1"}, `"-1" is not a whole number from 0 on`},
 		"not a time zone":    {periodQuery(), map[string]string{"since": "2026-01-01", "timezone": "Mars/Olympus"}, `"Mars/Olympus" is not a time zone`},
 		"the local zone":     {periodQuery(), map[string]string{"since": "2026-01-01", "timezone": "Local"}, `"Local" is not a time zone`},
 		"not a relative day": {periodQuery(), map[string]string{"since": "snapshot-x"}, `"snapshot-x" is not a date such as 2026-11-01 or snapshot-7d, or a month such as 2026-11`},
 		"not a month":        {periodQuery(), map[string]string{"since": "2026-13"}, `"2026-13" is not a date`},
-		"too many":           {periodQuery(), map[string]string{"since": "2026-01-01", "top": "2147483648"}, `"2147483648" is not a whole number from 0 on`},
-		"too large":          {typedQuery(), map[string]string{"amount": "1234567890123"}, "is not a number"},
+		"count too big":      {periodQuery(), map[string]string{"since": "2026-01-01", "top": "2147483648"}, `"2147483648" is not a whole number from 0 on`},
+		"amount too big":     {typedQuery(), map[string]string{"amount": "1234567890123"}, "is not a number"},
 		"not a choice":       {periodQuery(), map[string]string{"since": "2026-01-01", "kind": "bye"}, `parameter "kind": "bye" is not buy or sell; parameter:`},
 		"NULL":               {periodQuery(), map[string]string{"since": "2026-01-01", "timezone": "NULL"}, `parameter "timezone": it cannot be NULL`},
 		"several statements": {query.Text("SELECT 1; SELECT $a"), map[string]string{"a": "1"}, "several statements take no parameters"},
@@ -93,7 +93,7 @@ func TestWrongParametersAreUsageErrors(t *testing.T) {
 // periodQuery returns a query with the parameters of a query over a period.
 func periodQuery() query.Query {
 	return query.Query{
-		Name: "window",
+		Name: "period",
 		SQL:  "SELECT $since AS since, $timezone AS timezone, $top AS top, $kind AS kind",
 		Params: []query.Param{
 			{Name: "since", Type: "DATE", Nullable: true, Default: "snapshot-7d", About: "first day"},
@@ -173,13 +173,13 @@ func TestResolve(t *testing.T) {
 	t.Run("the name of a query", func(t *testing.T) {
 		q, err := query.Resolve(" price_by_segment\n")
 		if err != nil || q.Name != "price_by_segment" || len(q.Params) == 0 {
-			t.Errorf("got %+v, %v", q, err)
+			t.Errorf("got %+v, %v, want the query price_by_segment with its parameters", q, err)
 		}
 	})
 	t.Run("SQL", func(t *testing.T) {
 		q, err := query.Resolve("FROM orders")
 		if err != nil || q.Name != "" || q.SQL != "FROM orders" {
-			t.Errorf("got %+v, %v", q, err)
+			t.Errorf("got %+v, %v, want a query without a name that runs FROM orders", q, err)
 		}
 	})
 	for text, want := range map[string]string{

@@ -32,20 +32,21 @@ type Options struct {
 	MemoryLimit string
 	// Threads is the number of threads of the instance.
 	Threads int
-	// Timeout is the time limit of a query. A query that reaches it fails with a *TimeoutError.
-	// 0 means no limit. DuckDB cannot be interrupted within one call of a function, such as
-	// list_sum(range(1e9)): Run then returns at the limit, and Close waits until the call ends.
+	// Timeout is the time limit of a query. 0 means no limit. A query that reaches the limit fails
+	// with a *TimeoutError. DuckDB cannot be interrupted within one call of a function, such as
+	// list_sum(range(1e9)). Run then still returns at the limit, but Close waits until the call ends.
 	Timeout time.Duration
 	// MaxRows limits the rows of a result. 0 means no limit.
 	MaxRows int
 	// SpillLimit limits the size of the temporary folder, in DuckDB's syntax.
 	SpillLimit string
-	// AsOf chooses an earlier snapshot by a time, a date or a run id, see Find. Empty means the
-	// newest.
+	// AsOf chooses an earlier snapshot by a time, a date or a run id, see Find. If it is empty,
+	// queries read the newest snapshot.
 	AsOf string
 	// Timezone replaces the value "schedule.timezone" of parameters. Defaults to UTC.
 	Timezone string
-	// Before, if set, shows the previous snapshot in the database "before", for checks.
+	// Before configures the database "before", in which checks read the previous snapshot. Nil means
+	// that there is no such database.
 	Before *Before
 	// Unsafe allows SQL to use files, the network and extensions, to change settings, and to have
 	// several statements. The catalog is still read-only.
@@ -76,8 +77,8 @@ func (db *DB) AsOf() (s Snapshot, ok bool) {
 }
 
 // Open opens the DuckDB file at path, which may be a symbolic link. The file is attached to a
-// private in-memory instance, so that opening path again after the next night opens the new file
-// even if this handle is still open. An unknown snapshot in opts is a *UsageError.
+// private in-memory instance. If a later night changes the link, another Open of the same path opens
+// the new file, even if the first DB is still open. An unknown snapshot in opts is a *UsageError.
 func Open(ctx context.Context, path string, opts Options) (*DB, error) {
 	path, err := filepath.Abs(path)
 	if err != nil {
@@ -114,8 +115,8 @@ func (db *DB) Close() error {
 // spillPrefix begins the names of temporary folders.
 const spillPrefix = "placementsync-query-"
 
-// startInstance starts an empty in-memory instance with a single connection: settings such as
-// USE apply only to one connection.
+// startInstance starts an empty in-memory instance. It opens a single connection, because settings
+// such as USE apply only to one connection.
 func startInstance(ctx context.Context, opts Options) (*DB, error) {
 	spill, err := durable.MakeTemp(spillPrefix)
 	if err != nil {
@@ -176,11 +177,11 @@ func (db *DB) lockDown(ctx context.Context, path string) error {
 const setUTC = "SET TimeZone = 'UTC'"
 
 func (db *DB) attachCatalog(ctx context.Context, path string) error {
-	file := "ATTACH " + sqltext.Literal(path) + " AS %s (READ_ONLY)"
+	attach := "ATTACH " + sqltext.Literal(path) + " AS %s (READ_ONLY)"
 	if db.opts.AsOf == "" {
-		return db.execAll(ctx, fmt.Sprintf(file, catalogDB), "USE "+catalogDB, setUTC)
+		return db.execAll(ctx, fmt.Sprintf(attach, catalogDB), "USE "+catalogDB, setUTC)
 	}
-	if err := db.execAll(ctx, fmt.Sprintf(file, newestDB), "ATTACH ':memory:' AS "+catalogDB, "USE "+catalogDB, setUTC); err != nil {
+	if err := db.execAll(ctx, fmt.Sprintf(attach, newestDB), "ATTACH ':memory:' AS "+catalogDB, "USE "+catalogDB, setUTC); err != nil {
 		return err
 	}
 	all, err := db.readSnapshots(ctx, newestDB)
@@ -207,11 +208,11 @@ func (db *DB) execAll(ctx context.Context, statements ...string) error {
 	return nil
 }
 
-// Run runs a query, writes its rows to w and returns their number. SQL of the user must be one
-// statement. With Options.Unsafe it may be several, and the result is that of the last one. Run
-// returns a *UsageError for wrong parameters, a *RefusedError for a statement that does more than
-// read, and otherwise an error of DuckDB. After a *TimeoutError, the query may still write to w
-// until Abandoned is closed.
+// Run runs a query, writes its rows to w and returns their number. SQL of the user must be a single
+// statement. With Options.Unsafe, several statements are allowed, and Run writes the result of the
+// last one. Run returns a *UsageError for wrong parameters, a *RefusedError for a statement that does
+// more than read, and otherwise an error of DuckDB. After a *TimeoutError, the query may still write
+// to w until Abandoned is closed.
 func (db *DB) Run(ctx context.Context, q Query, values map[string]string, w Writer) (int64, error) {
 	var rows int64
 	_, isShort := w.(*collector) // for few rows, a temporary table takes longer than the query
@@ -228,8 +229,9 @@ func (db *DB) Run(ctx context.Context, q Query, values map[string]string, w Writ
 	return rows, nil
 }
 
-// readResult runs a query and calls use with its result in Arrow batches. With spooled, it reads
-// the result in pieces from a temporary table, if the statement can fill one.
+// readResult runs a query and calls use with its result in Arrow batches. If spooled is true, the
+// result is first written to a temporary table and then read in pieces. Statements that cannot fill
+// a table are read directly.
 func (db *DB) readResult(ctx context.Context, q Query, values map[string]string, spooled bool, use func(array.RecordReader) error) error {
 	ctx, cancel, explain := withTimeout(ctx, db.opts.Timeout)
 	defer cancel()
@@ -281,14 +283,14 @@ func (db *DB) addAbandoned(work <-chan struct{}) {
 	db.abandoned = both
 }
 
-// Abandoned returns a channel that is closed when all queries have ended that DuckDB could not
-// interrupt at their time limit. Until then the next query of the DB and Close wait. It is nil
-// if there are no such queries.
+// Abandoned returns a channel for the queries that DuckDB could not interrupt at their time limit.
+// The channel is closed when all of them have ended. Until then, Close and the next query wait. If
+// there are no such queries, Abandoned returns nil.
 func (db *DB) Abandoned() <-chan struct{} { return db.abandoned }
 
-// admitQuery prepares the arguments of a query. It returns a *RefusedError for a user's query
-// that does more than read. Built-in queries are trusted: their statement is prepared only with
-// spooled, and is empty otherwise.
+// admitQuery prepares the statement and the arguments of a query. It returns a *RefusedError for a
+// user's query that does more than read. Built-in queries are trusted; their statement is prepared
+// only if spooled is true, and is otherwise the zero value.
 func (db *DB) admitQuery(ctx context.Context, conn *duckdb.Conn, q Query, values map[string]string, spooled bool) (s statement, args []any, err error) {
 	own := q.IsOwn()
 	if own || spooled {
@@ -360,7 +362,7 @@ func copyRows(r array.RecordReader, w Writer) (int64, error) {
 		rows += batch.NumRows()
 	}
 	if r.Err() != nil {
-		return rows, nil // readArrow returns r.Err; an incomplete result has no end
+		return rows, nil // the caller returns r.Err; End is not called for an incomplete result
 	}
 	return rows, w.End()
 }

@@ -69,7 +69,7 @@ func TestOpenDoesNotCreateACatalog(t *testing.T) {
 func TestOpenFollowsAChangedSymlink(t *testing.T) {
 	dir := t.TempDir()
 	link := filepath.Join(dir, "catalog.duckdb")
-	point := func(fixture string) {
+	moveLink := func(fixture string) {
 		next := filepath.Join(dir, "next")
 		if err := errors.Join(os.Symlink(createCatalog(t, fixture), next), os.Rename(next, link)); err != nil {
 			t.Fatal(err)
@@ -82,9 +82,9 @@ func TestOpenFollowsAChangedSymlink(t *testing.T) {
 		}
 		return got
 	}
-	point("")
+	moveLink("")
 	old := openAt(t, link)
-	point(oneListing)
+	moveLink(oneListing)
 	if diff := cmp.Diff([]string{"{\"n\":0}\n", "{\"n\":1}\n"}, []string{count(old), count(openAt(t, link))}); diff != "" {
 		t.Errorf("counts of the old and the new handle (-want +got):\n%s", diff)
 	}
@@ -133,12 +133,12 @@ func TestSpilledFilesAreRemoved(t *testing.T) {
 	if err := db.Close(); err != nil {
 		t.Error(err)
 	}
-	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
-		t.Errorf("after Close the temporary folder contains %v, %v, want no files", left, err)
+	if entries, err := os.ReadDir(dir); err != nil || len(entries) > 0 {
+		t.Errorf("after Close the temporary folder contains %v, %v, want no files", entries, err)
 	}
 }
 
-func TestOtherReadingStatementsRun(t *testing.T) {
+func TestViewsMacrosAndMetadataAreReadable(t *testing.T) {
 	db := open(t, "CREATE VIEW by_name AS SELECT name FROM product_listings;"+
 		"CREATE SCHEMA history; CREATE VIEW history.listings AS FROM main.product_listings;"+
 		"CREATE MACRO named(n) AS TABLE SELECT id FROM product_listings WHERE name = n;"+oneListing)

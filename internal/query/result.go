@@ -8,15 +8,15 @@ import (
 )
 
 // Result is the result of a query in memory: its columns, its first rows and its source tables.
-// It is for pages, messages and assistants, which show a limited number of rows. Longer results
-// are written to a Writer, see [DB.Run].
+// Web pages, messages and the tools of an assistant use it, because they show a limited number of
+// rows. Longer results are written to a Writer, see [DB.Run].
 type Result struct {
 	Columns []Column
 	// Rows are the first rows, up to the limit of the caller.
 	Rows []Record
 	// Total counts all rows of the result.
 	Total int64
-	// Sources are the source tables, the worst grade first. Only Ask sets them.
+	// Sources are the source tables, those with the worst grade first. Only Ask sets them.
 	Sources []Source
 	// NoPlan is true if Ask could not determine the sources, see ErrNoPlan.
 	NoPlan bool
@@ -29,7 +29,7 @@ type Record struct {
 	Values  []Value
 }
 
-// Get returns the value of a column. It is NULL if the column does not exist.
+// Get returns the value of a column, or NULL if the column does not exist.
 func (r Record) Get(column string) Value {
 	for i, c := range r.Columns {
 		if c.Name == column {

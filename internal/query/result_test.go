@@ -26,7 +26,7 @@ func TestCollectReturnsFirstRowsAndTotal(t *testing.T) {
 	}
 	r, err := db.Ask(t.Context(), query.Text("SELECT id AS n FROM product_listings"), nil, 1)
 	if err != nil || r.NoPlan || len(r.Sources) != 1 || r.Sources[0].Table != "product_listings" || len(query.FindProblems(r.Sources)) != 0 {
-		t.Errorf("Ask returned %+v, %v, want one proven source", r, err)
+		t.Errorf("Ask returned %+v, %v, want the source product_listings without problems", r, err)
 	}
 	if got := r.Rows[0].Get("name"); !got.Null || got.Or("-") != "-" || r.Rows[0].Get("n").Or("-") != "a" {
 		t.Errorf("unknown column: got %+v, want NULL", got)

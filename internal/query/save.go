@@ -20,7 +20,7 @@ const ByteOrderMark = "\ufeff"
 // Output describes a written file.
 type Output struct {
 	Format Format
-	// BOM writes a byte order mark before CSV, by which Excel recognizes UTF-8.
+	// BOM writes a byte order mark before CSV. Excel needs it to recognize UTF-8.
 	BOM bool
 	// Defuse puts an apostrophe before CSV texts that a spreadsheet would run as formulas.
 	Defuse bool
@@ -76,8 +76,8 @@ type parquetOptions struct {
 	plainJSON bool
 }
 
-// writeParquet writes the rows of r to path with a second instance. The user's SQL runs in the
-// locked instance of db. The second instance reads only these rows and can open only path.
+// writeParquet writes the rows of r to path with a second DuckDB instance, because the instance of
+// db cannot write files. The second instance runs no SQL of the user and can open only path.
 func (db *DB) writeParquet(ctx context.Context, r array.RecordReader, path string, o parquetOptions) (rows int64, err error) {
 	writer, err := startInstance(ctx, db.opts)
 	if err != nil {

@@ -20,20 +20,20 @@ func TestParquetKeepsTypes(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "it's.parquet")
 	rows, err := open(t, "").Save(t.Context(), query.Text(exactRow), map[string]string{"n": "5"}, query.Output{Format: query.Parquet}, file)
 	if err != nil || rows != 1 {
-		t.Fatalf("got %d rows, %v", rows, err)
+		t.Fatalf("got %d rows, %v, want 1", rows, err)
 	}
-	got := readBack(t, file)
+	got := readParquet(t, file)
 	want := []string{
 		`{"text":"a","amount":239.867840,"huge":170141183460469231731687303715884105,"total":10,"at":"2026-11-01T02:00:00.000001Z","doc":{"x":1.10},"list":[1,null],"yes":true,"nothing":null}` + "\n",
 		`{"types":["VARCHAR","DECIMAL(18,6)","DECIMAL(38,0)","DECIMAL(38,0)","TIMESTAMP WITH TIME ZONE","JSON","INTEGER[]","BOOLEAN","VARCHAR"]}` + "\n",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("read back (-want +got):\n%s", diff)
+		t.Errorf("rows and types of the file (-want +got):\n%s", diff)
 	}
 }
 
-// readBack returns the rows and the column types of a Parquet file, read with DuckDB.
-func readBack(t *testing.T, file string) []string {
+// readParquet reads a Parquet file with DuckDB and returns its rows and its column types.
+func readParquet(t *testing.T, file string) []string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "read.duckdb")
 	from := "FROM read_parquet('" + strings.ReplaceAll(file, "'", "''") + "')"
@@ -59,7 +59,7 @@ func TestParquetKeepsTheOrderOfManyRows(t *testing.T) {
 	q := query.Text("SELECT range AS n, sum(range) OVER (ORDER BY range DESC) AS running FROM range(300000) ORDER BY n DESC")
 	rows, err := open(t, "").Save(t.Context(), q, nil, query.Output{Format: query.Parquet}, file)
 	if err != nil || rows != 300000 {
-		t.Fatalf("got %d rows, %v", rows, err)
+		t.Fatalf("got %d rows, %v, want 300000", rows, err)
 	}
 	path := filepath.Join(t.TempDir(), "read.duckdb")
 	instance := openDuckDB(t, path, `CREATE TABLE got AS
@@ -91,13 +91,13 @@ func TestSaveIsAtomic(t *testing.T) {
 				t.Error(err)
 			}
 			if got, err := os.ReadFile(file); err != nil || string(got) == "before" {
-				t.Errorf("Save did not replace the file: got %q, %v", got, err)
+				t.Errorf("after a second Save: got %q, %v, want another content", got, err)
 			}
 		})
 	}
 }
 
-// requireOnlyFile checks that a folder contains only one file, and its content.
+// requireOnlyFile checks that a folder contains only the given file, and that its content is want.
 func requireOnlyFile(t *testing.T, dir, file, want string) {
 	t.Helper()
 	entries, err := os.ReadDir(dir)
@@ -121,8 +121,8 @@ func TestSaveIsSandboxed(t *testing.T) {
 	var refused *query.RefusedError
 	for _, sql := range []string{"FROM read_parquet('" + file + "')", "COPY (SELECT 1) TO '" + file + "'", "FROM result"} {
 		_, err := open(t, "").Save(t.Context(), query.Text(sql), nil, query.Output{Format: query.Parquet}, file)
-		if err == nil || strings.HasPrefix(sql, "C") && !errors.As(err, &refused) {
-			t.Errorf("%s: got %v, want it refused", sql, err)
+		if err == nil || strings.HasPrefix(sql, "COPY") && !errors.As(err, &refused) {
+			t.Errorf("%s: got %v, want an error, and a RefusedError for COPY", sql, err)
 		}
 	}
 }

@@ -9,13 +9,13 @@ import (
 	"path/filepath"
 )
 
-// Sessions returns the handles that Options.Sessions requested. They share the instance, its
-// limits and the catalog. Queries of different sessions run concurrently. Sessions are closed
-// with their DB.
+// Sessions returns the handles that Options.Sessions requested. They share the DuckDB instance, its
+// limits and the catalog with db. Queries of different sessions run concurrently. Close closes the
+// sessions too.
 func (db *DB) Sessions() []*DB { return db.sessions }
 
-// derivedDB is a compressed in-memory database for tables that the program derives from the
-// catalog to speed up repeated queries.
+// derivedDB is a compressed in-memory database. The program fills it with tables computed from the
+// catalog, which make repeated queries faster.
 const derivedDB = "derived"
 
 // openSessions opens the connections of the sessions before the settings are locked.

@@ -13,7 +13,7 @@ import (
 type Snapshot struct {
 	// Run is the id of the run that published it.
 	Run string `json:"run_id"`
-	// At is its time, as in valid_from and valid_to.
+	// At is the time of the snapshot, as in the columns valid_from and valid_to.
 	At time.Time `json:"snapshot_at"`
 }
 
@@ -54,9 +54,9 @@ func (db *DB) readSnapshots(ctx context.Context, database string) ([]Snapshot, e
 	return found, err
 }
 
-// Find returns the snapshot that a text names: by its run id; by a time, which means the newest
-// snapshot at that time; or by a date, which means the newest snapshot at the end of that day
-// (UTC), like snapshot_date in the Parquet series. It returns a *UsageError if there is none.
+// Find returns the snapshot for a text of the user, which is a run id, a time or a date. A time means
+// the newest snapshot at that time. A date means the newest snapshot at the end of that day (UTC).
+// Without such a snapshot, Find returns a *UsageError.
 func Find(all []Snapshot, text string) (Snapshot, error) {
 	if len(all) == 0 {
 		return Snapshot{}, &UsageError{Problem: "the catalog has no snapshot"}
@@ -88,7 +88,8 @@ func Find(all []Snapshot, text string) (Snapshot, error) {
 
 var runID = regexp.MustCompile(`^\d{8}T\d{6}`)
 
-// parseMoment parses a time, in UTC unless it has a zone. A date means the end of the day.
+// parseMoment parses a time or a date. A time without a zone is in UTC. A date means the end of that
+// day.
 func parseMoment(text string) (at time.Time, ok bool) {
 	if day, err := time.Parse(time.DateOnly, text); err == nil {
 		return day.AddDate(0, 0, 1).Add(-time.Microsecond), true

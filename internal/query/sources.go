@@ -19,14 +19,13 @@ import (
 	"placementsync/internal/stream"
 )
 
-// A result is only as reliable as its source tables. Sources reads their names from DuckDB's
-// plan, which contains all tables that a query reads, including those behind views, macros and
-// common table expressions. The plan is made without the optimizer, which would leave out empty
-// tables, such as those that were never read.
+// A result is only as reliable as its source tables. DB.Sources finds them in DuckDB's plan of the
+// query, which contains all tables that the query reads, also through views, macros and common table
+// expressions. The optimizer is disabled for this plan, because it would leave out empty tables, such
+// as tables that no night could read.
 
-// Source is a source table of a result with its grade. Tables of meta are not sources, except
-// for meta.tables: it counts the rows of all tables, so all tables are sources of a result from
-// it.
+// Source is a source table of a result with its grade. Tables of meta are not sources. However,
+// meta.tables counts the rows of all tables, so all tables are sources of a result from meta.tables.
 type Source struct {
 	// Table is the name of the table in main. Its rows in past and history have the same grade.
 	Table string `json:"table"`
@@ -38,11 +37,11 @@ type Source struct {
 	Stream string `json:"stream"`
 	// Reason explains the grade.
 	Reason string `json:"reason,omitempty"`
-	// RowsSince is the last read time of the oldest row that the snapshot's run neither read nor
-	// proved. It is zero if there is no such row.
+	// RowsSince is set if the snapshot contains rows that its run neither read nor proved to be
+	// unchanged. It is the time at which the oldest of these rows was last read.
 	RowsSince time.Time `json:"rows_since,omitzero"`
-	// ReadAt is the time of the newest snapshot that read the stream. ProvenAt is the latest time
-	// at which all of the stream was proven. Zero means never.
+	// ReadAt is the time of the newest snapshot whose run read the stream. ProvenAt is the latest
+	// time at which all rows of the stream were proven. Zero means never.
 	ReadAt   time.Time `json:"last_read_at,omitzero"`
 	ProvenAt time.Time `json:"last_proven_at,omitzero"`
 }
@@ -83,12 +82,12 @@ func FindProblems(sources []Source) []ledger.Problem {
 	return problems
 }
 
-// DescribeSources returns one line about the sources that are not proven, with reasons. It is
-// empty if all are proven.
+// DescribeSources returns one line about the sources that are not proven, with reasons. It returns an
+// empty string if all sources are proven.
 func DescribeSources(sources []Source) string { return ledger.DescribeProblems(FindProblems(sources)) }
 
-// planner plans queries without running them. It has its own connection, because the optimizer
-// is disabled for it.
+// planner plans queries without running them. It has its own connection, on which the optimizer is
+// disabled.
 type planner struct {
 	db   *DB
 	conn *sql.Conn
@@ -167,8 +166,8 @@ func readPlan(ctx context.Context, conn *duckdb.Conn, text string, args []any) (
 	return plan, nil
 }
 
-// collectTables adds the tables that an operator and its children scan. Only the catalog is
-// attached, and no name in it contains a dot.
+// collectTables adds the tables that an operator and its children scan. It can split names at dots,
+// because no name in the catalog contains a dot.
 func (p planStep) collectTables(found map[string]bool) {
 	if name, ok := p.Extra["Table"].(string); ok {
 		name = strings.ReplaceAll(name, `"`, "") // DuckDB quotes keywords, such as tables
@@ -187,8 +186,8 @@ func (p planStep) collectTables(found map[string]bool) {
 	}
 }
 
-// gradesSQL selects the grade of each stream in the newest snapshot, the time when it was last
-// read and the time at which it was last proven.
+// gradesSQL selects the grade of each stream in the newest snapshot, and the times at which the
+// stream was last read and last proven.
 const gradesSQL = `WITH published AS (SELECT run_id, snapshot_at FROM ` + catalogDB + `.meta.runs WHERE snapshot_at IS NOT NULL),
 	readings AS (
 		SELECT s.stream, max(r.snapshot_at) FILTER (s.grade IN ('exact', 'repaired', 'bounded', 'best_effort')) AS read_at,
@@ -221,9 +220,9 @@ func (p *planner) readGrades(ctx context.Context) (map[string]Source, error) {
 }
 
 // gradeTable returns the worst grade of the streams that fill a table. ok is false if no stream
-// fills it. If the token may read a list but not its details, the root table has the grade of
-// the list. Tables of nested records are then best_effort, because the list may leave out some
-// of these records. A night grades the tables in its manifest by the same rules.
+// fills it. If the token may read a list but not its details, the main table of the list has the
+// grade of the list. Its tables of nested records are then best_effort, because the list may leave
+// out some nested records. The manifest of a night grades tables by the same rules.
 func gradeTable(table string, graded map[string]Source) (worst Source, ok bool) {
 	isFilled := false
 	for _, st := range stream.All() {
@@ -233,7 +232,7 @@ func gradeTable(table string, graded map[string]Source) (worst Source, ok bool) 
 		isFilled = true
 		s, known := graded[st.Name]
 		if st.Completes != "" && s.Grade == "bounded" && !slices.Contains(st.OnlyInDetail, table) {
-			continue // the list shows all of it
+			continue // the list also contains these rows, and has its own grade
 		}
 		if st.Completes != "" && s.Grade == "skipped" && ledger.WasRead(graded[st.Completes].Grade) {
 			if table == st.Root().Name {

@@ -14,15 +14,15 @@ import (
 )
 
 const (
-	// spool is the temporary table of a spooled result. The driver keeps a whole result in
-	// memory, in addition to DuckDB's memory limit. A temporary table counts towards the limit
-	// and is spilled to disk.
+	// spool is the temporary table of a spooled result. The driver would keep the whole result in
+	// memory, which DuckDB's memory limit does not count. The limit does count a temporary table, and
+	// DuckDB can move it to disk.
 	spool = `temp.main."spooled result"`
 	// pieceRows is the number of rows of a piece.
 	pieceRows = 40_960
 )
 
-// readStored is readArrow for a query whose SQL is SELECT columns FROM table. It reads the table
+// readStored is like readArrow, for a query of the form SELECT columns FROM table. It reads the table
 // in pieces.
 func readStored(ctx context.Context, conn *duckdb.Conn, q Query, use func(array.RecordReader) error) error {
 	arrow, err := duckdb.NewArrowFromConn(conn)
@@ -43,12 +43,12 @@ func readStored(ctx context.Context, conn *duckdb.Conn, q Query, use func(array.
 	return execOn(ctx, conn, "DROP TABLE IF EXISTS "+spool)
 }
 
-// spoolable matches the beginning of a text that can follow CREATE TABLE AS, after comments. It
-// excludes DESCRIBE, for example, which DuckDB classifies as SELECT.
+// spoolable matches the first word of a statement that can follow CREATE TABLE AS, and the comments
+// before it. DuckDB classifies DESCRIBE as SELECT, but it cannot follow CREATE TABLE AS.
 var spoolable = regexp.MustCompile(`^(?is:\s|--[^\n]*\n|/\*.*?\*/)*(?i:\(|(?:SELECT|FROM|WITH|VALUES|TABLE)\b)`)
 
-// spoolResult writes the result of a statement to the spool and reports success. After a failure
-// the caller runs the statement itself, so that the error refers to the original text.
+// spoolResult writes the result of a statement to the spool and reports whether that succeeded. If it
+// failed, the caller runs the original statement, so that the error quotes the original SQL.
 func spoolResult(ctx context.Context, conn *duckdb.Conn, q Query, args []any) bool {
 	return spoolable.MatchString(q.SQL) &&
 		execOn(ctx, conn, "CREATE OR REPLACE TEMP TABLE "+spool+" AS "+q.SQL, args...) == nil

@@ -7,7 +7,8 @@ import (
 	"placementsync/internal/query"
 )
 
-// TestSpoolingDoesNotChangeResults runs statements of all forms that may or may not be spooled.
+// TestSpoolingDoesNotChangeResults runs statements that are spooled and statements that cannot be
+// spooled.
 func TestSpoolingDoesNotChangeResults(t *testing.T) {
 	db := open(t, "")
 	for name, c := range map[string]struct{ text, want string }{
@@ -22,7 +23,7 @@ func TestSpoolingDoesNotChangeResults(t *testing.T) {
 		"DESCRIBE as subquery": {"SELECT column_name FROM (DESCRIBE SELECT 1 AS n)", "column_name\nn\n"},
 		"ORDER BY":             {"SELECT range AS n FROM range(3) ORDER BY n DESC", "n\n2\n1\n0\n"},
 		"no rows":              {"SELECT 1 AS a WHERE false", "a\n"},
-		"after other results":  {"SELECT count(*) AS n FROM range(5)", "n\n5\n"},
+		"aggregate":            {"SELECT count(*) AS n FROM range(5)", "n\n5\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := runQuery(t, db, query.Text(c.text), nil, query.CSV, query.Screen{})
@@ -31,7 +32,7 @@ func TestSpoolingDoesNotChangeResults(t *testing.T) {
 			}
 		})
 	}
-	t.Run("describe", func(t *testing.T) {
+	t.Run("DESCRIBE", func(t *testing.T) {
 		got, err := runQuery(t, db, query.Text("DESCRIBE SELECT 1 AS n"), nil, query.CSV, query.Screen{})
 		if err != nil || !strings.Contains(got, "n,INTEGER") {
 			t.Errorf("got %q, %v, want the column n", got, err)

@@ -13,23 +13,23 @@ import (
 
 // DuckDB's sandbox is not sufficient. Even with external access disabled, SQL can access the
 // paths of attached files: COPY can overwrite the catalog, and ATTACH after DETACH can open it
-// for writing. Therefore a text is prepared first, which does not run it, and is run only if it
-// is a single statement of a kind that reads.
+// for writing. Therefore SQL of the user is first prepared, and run only if it is a single statement
+// of a kind that reads.
 
-// statement contains the properties of a prepared text.
+// statement contains the properties of prepared SQL.
 type statement struct {
 	kind   duckdb.StmtType
 	params []Param
 	// storable reports whether CREATE TABLE AS keeps the names and types of the result.
 	storable bool
-	// several is true if the text contains several statements. The other fields are then unknown.
+	// several is true if the SQL contains several statements. The other fields are then not set.
 	several bool
 }
 
 func prepareStatement(conn *duckdb.Conn, text string) (s statement, err error) {
 	prepared, err := conn.Prepare(text)
 	if err != nil {
-		// The driver has no type for this error. A test covers its text.
+		// The driver has no type for this error.
 		if strings.Contains(err.Error(), "multi-statement query") {
 			return statement{several: true}, nil
 		}
@@ -51,8 +51,8 @@ func prepareStatement(conn *duckdb.Conn, text string) (s statement, err error) {
 	return s, err
 }
 
-// isStorable reports whether a statement is a SELECT with different column names and without
-// untyped NULLs, which CREATE TABLE AS would rename or give a type.
+// isStorable reports whether a statement is a SELECT whose columns have different names and types
+// other than NULL. CREATE TABLE AS would rename equal names, and give a type to NULL.
 func isStorable(stmt *duckdb.Stmt, kind duckdb.StmtType) (bool, error) {
 	if kind != duckdb.STATEMENT_TYPE_SELECT {
 		return false, nil
@@ -133,28 +133,28 @@ func isPivot(conn *duckdb.Conn, text string) bool {
 	return err == nil && s.several
 }
 
-// sideEffects lists the functions that do more than read and can be called in a SELECT. Most
-// redirect logs or profiles, even to files; with locked settings, some abort the process. A test
-// lists all other functions with side effects.
+// sideEffects lists the functions that do more than read and can be called in a SELECT. Most of them
+// redirect logs or profiles, even to files. With locked settings, some abort the process.
 const sideEffects = `enable_logging|disable_logging|enable_profiling|disable_profiling|enable_peg_parser|disable_peg_parser|` +
 	`checkpoint|force_checkpoint|truncate_duckdb_logs|json_execute_serialized_sql`
 
 var (
-	// mayHaveSideEffect matches texts whose plan must be checked. The function query runs SQL in a
-	// text, which can be an expression.
+	// mayHaveSideEffect matches SQL whose plan must be checked. It also matches the function query,
+	// which runs the SQL in its argument.
 	mayHaveSideEffect = regexp.MustCompile(`(?i)` + sideEffects + `|\bquery\b`)
-	// sideEffectCall matches a call of such a function, also with a quoted name.
+	// sideEffectCall matches a call of a function in sideEffects. Its name may be quoted.
 	sideEffectCall = regexp.MustCompile(`(?i)(?:` + sideEffects + `)"?` + gap + `*\(`)
-	// queryCall matches a call of query. plainText matches an argument that is a single literal.
+	// queryCall matches the beginning of a call of query. plainText matches its argument if that is
+	// a single literal.
 	queryCall = regexp.MustCompile(`(?i)\bquery"?` + gap + `*\(`)
 	plainText = regexp.MustCompile(`^` + gap + `*'((?:[^']|'')*)'` + gap + `*\)`)
-	// sideEffectStep matches such a function in a plan in JSON.
+	// sideEffectStep matches a function in sideEffects within a plan in JSON.
 	sideEffectStep = regexp.MustCompile(`"name": "(?i:` + sideEffects + `) *"`)
 )
 
-// callsSideEffect reports whether a text contains a call of a function with side effects, or a call
-// of query whose argument is not a literal without such calls. An expression could have another
-// value at run time than in the plan.
+// callsSideEffect reports whether a text contains a call of a function with side effects. A call of
+// query counts as one if its argument contains one, or is an expression and not a literal. The value
+// of an expression could be different at run time than in the plan.
 func callsSideEffect(text string) bool {
 	if sideEffectCall.MatchString(text) {
 		return true

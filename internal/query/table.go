@@ -22,8 +22,8 @@ type Screen struct {
 	// Rows is the maximum number of rows on a terminal. Plain tables compute the column widths
 	// from this number of rows. 0 means 10,000.
 	Rows int
-	// First lists the columns that a narrow terminal shows before all others, in order of
-	// importance. They may be cut shorter than other columns.
+	// First lists the most important columns, in order of importance. A narrow terminal hides them
+	// last. Their texts may be cut shorter than those of other columns.
 	First []string
 }
 
@@ -115,8 +115,8 @@ func (w *tableWriter) columnWidths(limit int, withTypes bool) []int {
 
 func textWidth(s string) int { return text.StringWidthWithoutEscSequences(s) }
 
-// startPlain writes the column names and the collected rows. A text longer than maxWidth shifts
-// only its own line.
+// startPlain writes the column names and the collected rows. A text longer than maxWidth does not
+// widen its column. It shifts the rest of its line.
 func (w *tableWriter) startPlain() error {
 	const maxWidth = 60
 	w.widths = w.columnWidths(maxWidth, false)
@@ -149,19 +149,19 @@ func (w *tableWriter) plainLine(cells []string) error {
 	return err
 }
 
-// fitColumns chooses the largest limit on texts at which all columns fit. If there is none, it
-// hides columns, the least important first. It cuts texts further before it hides a key column
-// or the most important number. It returns the width of each column and the indexes of the shown
-// columns. ok is false if these needed columns do not fit.
+// fitColumns returns the width of each column and the indexes of the shown columns. It cuts texts at
+// the largest limit at which all columns fit. If there is no such limit, it hides columns, the least
+// important first. The key columns and the most important number are needed: before it hides one of
+// them, it cuts texts further. ok is false if the needed columns do not fit.
 func (w *tableWriter) fitColumns() (widths, shown []int, ok bool) {
 	const gutter = 3 // a rule and two spaces
 	all := make([]int, len(w.columns))
 	for i := range all {
 		all[i] = i
 	}
-	limits, narrow := []int{80, 60, 40, 30, 20}, []int{20, 16, 13, 10}
+	limits, narrowLimits := []int{80, 60, 40, 30, 20}, []int{20, 16, 13, 10}
 	if len(w.screen.First) > 0 {
-		limits, narrow = append(limits, 16, 13, 10), []int{10}
+		limits, narrowLimits = append(limits, 16, 13, 10), []int{10}
 	}
 	for _, limit := range limits {
 		widths = w.columnWidths(limit, true)
@@ -178,7 +178,7 @@ func (w *tableWriter) fitColumns() (widths, shown []int, ok bool) {
 	if i := slices.IndexFunc(order, func(i int) bool { return w.columns[i].Numeric }); i >= 0 {
 		needed = append(needed, order[i])
 	}
-	for _, limit := range narrow {
+	for _, limit := range narrowLimits {
 		widths, shown = w.columnWidths(limit, true), nil
 		total := 1
 		for _, i := range order {
@@ -196,9 +196,9 @@ func (w *tableWriter) fitColumns() (widths, shown []int, ok bool) {
 	return widths, shown, ok || len(w.screen.First) > 0
 }
 
-// findKeys returns the columns that distinguish the rows: the name and the currency, then each
-// text, time or boolean with which more rows differ. Ids are tried last, because people do not
-// read them.
+// findKeys returns the columns that distinguish the rows. These are the name and the currency, and
+// then each text, time or boolean that distinguishes more rows. Ids are tried last, because people
+// do not read them.
 func (w *tableWriter) findKeys() []int {
 	var keys []int
 	nameColumn := slices.IndexFunc(w.columns, func(c Column) bool { return strings.HasSuffix(c.Name, "_name") })
@@ -224,7 +224,7 @@ func (w *tableWriter) findKeys() []int {
 	return keys
 }
 
-// countDistinct counts the rows that differ in some of the columns.
+// countDistinct counts the distinct rows, compared by the given columns.
 func (w *tableWriter) countDistinct(columns []int) int {
 	seen := map[string]bool{}
 	for _, row := range w.cells {

@@ -17,14 +17,14 @@ import (
 	"placementsync/internal/object"
 )
 
-// BucketManifest is the manifest of an export in a bucket. Each export has a folder of its
-// own, so readers find the files through the manifest.
+// BucketManifest is the manifest of an export in a bucket. Each export has its own folder. Readers
+// find the folder through the manifest.
 type BucketManifest struct {
 	ExportManifest
 	// Folder contains the files. Its path is relative to the manifest.
 	Folder string `json:"folder"`
-	// Previous is the export that this one replaced. Its files are kept until the next
-	// export, for readers that have already read its manifest.
+	// Previous is the export before this one. Its files are kept until the next export, for readers
+	// that have already read its manifest.
 	Previous *PreviousExport `json:"before,omitempty"`
 }
 
@@ -40,9 +40,9 @@ const exportFolder = "20060102T150405.000000000Z"
 // maxManifestBytes limits the manifest that is read from a bucket.
 const maxManifestBytes = 16 << 20
 
-// ExportToBucket writes an export into a temporary folder and uploads its files, then the
-// manifest that names them. Readers keep the previous export until the manifest is
-// uploaded. A manifest of another program is never replaced: the error is a *UsageError.
+// ExportToBucket writes an export into a temporary folder and uploads its files, and then the
+// manifest. Until the manifest is uploaded, readers find the previous export. If the bucket contains
+// a manifest of another program, ExportToBucket keeps it and returns a *UsageError.
 func (db *DB) ExportToBucket(ctx context.Context, b *object.Bucket, e Export, now time.Time, log *slog.Logger) (m ExportManifest, err error) {
 	previous, err := readBucketManifest(ctx, b)
 	if err != nil {
@@ -68,8 +68,8 @@ func (db *DB) ExportToBucket(ctx context.Context, b *object.Bucket, e Export, no
 	if err != nil {
 		return m, err
 	}
-	// The server may have stored the manifest although the request failed. Readers then
-	// need the files.
+	// The server may have stored the manifest although the request failed. The uploaded files are
+	// kept, because readers then need them.
 	if err := b.PutBytes(ctx, exportManifestFile, append(text, '\n')); err != nil {
 		return m, fmt.Errorf("%w; the files of the export are kept in %s", err, b.Address(next.Folder))
 	}
@@ -92,7 +92,7 @@ func readBucketManifest(ctx context.Context, b *object.Bucket) (m BucketManifest
 	if json.Unmarshal(text, &m) != nil || m.Kind != exportKind || m.Folder == "" {
 		return m, &UsageError{Problem: b.Address(exportManifestFile) + " was not written by an export: name another prefix"}
 	}
-	// Later exports delete these names, so they must be below the prefix.
+	// Later exports delete these files, so their names must be below the prefix.
 	exports := []PreviousExport{{m.Folder, m.paths()}}
 	if m.Previous != nil {
 		exports = append(exports, *m.Previous)
@@ -107,8 +107,8 @@ func readBucketManifest(ctx context.Context, b *object.Bucket) (m BucketManifest
 	return m, nil
 }
 
-// uploadFiles uploads the files of an export. After an error it removes the uploaded
-// files, because no later export knows them.
+// uploadFiles uploads the files of an export. After an error it removes the uploaded files, because
+// no manifest lists them.
 func uploadFiles(ctx context.Context, b *object.Bucket, dir string, m BucketManifest) error {
 	upload := func(f ExportFile) (err error) {
 		from, err := os.Open(filepath.Join(dir, filepath.FromSlash(f.File)))
@@ -125,7 +125,7 @@ func uploadFiles(ctx context.Context, b *object.Bucket, dir string, m BucketMani
 		if err == nil {
 			continue
 		}
-		// The files are removed also when the command is being stopped.
+		// The files are removed even if ctx is cancelled.
 		const timeout = 3 * time.Second
 		removing, cancel := context.WithTimeout(context.WithoutCancel(ctx), timeout)
 		defer cancel()
@@ -137,10 +137,9 @@ func uploadFiles(ctx context.Context, b *object.Bucket, dir string, m BucketMani
 	return nil
 }
 
-// removeOldExports removes the files of the export before the previous one, and the
-// folders of interrupted exports. A folder that no manifest names may belong to a running
-// export. It is removed once its files are a day older than the files of this export, by
-// the clock of the server.
+// removeOldExports removes the files of old, which is the export before the previous one, and the
+// folders of interrupted exports. A folder that m does not name may belong to a running export.
+// It is removed once its files are a day older than the files of m, by the clock of the server.
 func removeOldExports(ctx context.Context, b *object.Bucket, m BucketManifest, old *PreviousExport) error {
 	const folderPrefix, minAge = "2", 24 * time.Hour // folder names begin with a year
 	objects, err := b.List(ctx, folderPrefix)

@@ -10,9 +10,9 @@ import (
 	"placementsync/internal/nearest"
 )
 
-// ParamValues lists the values of a parameter: those in the data, in order and up to the limit,
-// or those that its type allows. The list is empty if any value is accepted. more is true if the
-// data has further values.
+// ParamValues lists the values of a parameter. With a values line in the header, these are the first
+// values in the data, up to limit; more is true if the data has further values. Otherwise these are
+// the values that the type of the parameter allows. The list is empty if any value is accepted.
 func (db *DB) ParamValues(ctx context.Context, p Param, limit int) (values []string, more bool, err error) {
 	if p.Values == "" {
 		return p.Choices(), false, nil
@@ -40,7 +40,7 @@ func (db *DB) readValues(ctx context.Context, p Param, condition string, args ma
 // UnknownValue is a given value of a parameter that the data does not contain.
 type UnknownValue struct {
 	Param, Value string
-	// Known are values in the data. Nearest are those that resemble Value.
+	// Known are values in the data. Nearest are the known values that resemble Value.
 	Known, Nearest []string
 	// More is true if the data has further values.
 	More bool
@@ -88,9 +88,9 @@ func (db *DB) UnknownValues(ctx context.Context, q Query, values map[string]stri
 			}
 		}
 		u := UnknownValue{Param: p.Name, Value: value, Known: known, More: more}
-		for _, one := range known {
-			if _, near := nearest.CountEdits(strings.ToLower(one), value); near {
-				u.Nearest = append(u.Nearest, one)
+		for _, candidate := range known {
+			if _, near := nearest.CountEdits(strings.ToLower(candidate), value); near {
+				u.Nearest = append(u.Nearest, candidate)
 			}
 		}
 		unknown = append(unknown, u)

@@ -68,8 +68,8 @@ func FormatOf(file string) (Format, error) {
 	return "", &UsageError{Problem: fmt.Sprintf("the extension of %q names no format: use .txt, .csv, .json, .jsonl, .md, .parquet or .xlsx, or choose one with --format", file)}
 }
 
-// NewWriter returns a writer for a format. Parquet and Excel are a *UsageError, because
-// they cannot be streamed. For a terminal, control characters in texts are escaped in all formats.
+// NewWriter returns a writer for a format. It returns a *UsageError for Parquet and Excel, because
+// they cannot be streamed. For a terminal, control characters are escaped in all formats.
 func NewWriter(f Format, w io.Writer, screen Screen) (Writer, error) {
 	if screen.Terminal && f != Table {
 		w = &screenWriter{to: w}
@@ -94,8 +94,8 @@ func NewWriter(f Format, w io.Writer, screen Screen) (Writer, error) {
 	return nil, &UsageError{Problem: fmt.Sprintf("unknown format %q", f)}
 }
 
-// NewSpreadsheetWriter returns a CSV writer that prefixes texts which begin like a formula with
-// an apostrophe, so that spreadsheets do not evaluate them.
+// NewSpreadsheetWriter returns a CSV writer for spreadsheets. It writes an apostrophe before texts
+// that begin like a formula, so that spreadsheets do not evaluate them.
 func NewSpreadsheetWriter(w io.Writer) Writer {
 	return &csvWriter{out: bufio.NewWriter(w), defuse: true}
 }

@@ -16,7 +16,8 @@ import (
 )
 
 // Excel keeps 15 significant digits of a number. Its dates are correct from 1 March 1900 on,
-// because it treats 1900 as a leap year. Other values are written as texts.
+// because it treats 1900 as a leap year. Numbers with more digits and earlier dates are written as
+// texts.
 const excelDigits = 15
 
 var excelBegin = time.Date(1900, time.March, 1, 0, 0, 0, 0, time.UTC)
@@ -24,12 +25,12 @@ var excelBegin = time.Date(1900, time.March, 1, 0, 0, 0, 0, time.UTC)
 // aboutSheet is the second sheet of a workbook.
 const aboutSheet = "About"
 
-// NewExcelWriter returns a Writer of an Excel workbook with two sheets: the rows, and About,
-// which has the question, the snapshot and the grades. Numbers, dates and booleans are
+// NewExcelWriter returns a Writer of an Excel workbook with two sheets. The first contains the rows.
+// The sheet About contains the query, the snapshot and the grades. Numbers, dates and booleans are
 // typed cells. DECIMALs and integers of more than 15 significant digits and dates before March
 // 1900 are texts, because Excel would change them. A text is never a formula.
 //
-// End writes the workbook. A result that Excel cannot hold is a *UsageError.
+// End writes the workbook. For a result beyond the limits of Excel, the Writer returns a *UsageError.
 func (db *DB) NewExcelWriter(ctx context.Context, q Query, values map[string]string, to io.Writer) (Writer, error) {
 	at, err := db.ReadSnapshot(ctx)
 	if err != nil {
@@ -51,7 +52,7 @@ type excelWriter struct {
 	values   map[string]string
 	snapshot Snapshot
 	sources  []Source
-	// noSources is the reason if the sources are unknown.
+	// noSources explains why the sources are unknown. It is empty if they are known.
 	noSources string
 
 	file    *excelize.File
@@ -60,7 +61,7 @@ type excelWriter struct {
 	columns []Column
 	styles  []int
 	cells   []any
-	rows    int // with the header
+	rows    int // written rows, including the header
 }
 
 func (w *excelWriter) Begin(columns []Column) error {
@@ -143,7 +144,8 @@ func (w *excelWriter) End() error {
 	return nil
 }
 
-// discard removes the temporary files of a workbook that has no end. The DB may be open for days.
+// discard removes the temporary files of an incomplete workbook. Otherwise they would remain until
+// the DB is closed, which may take days.
 func (w *excelWriter) discard() {
 	if w.file != nil {
 		_ = w.file.Close()
@@ -237,7 +239,7 @@ func columnWidth(c Column) float64 {
 func cellValue(c Column, text string) any {
 	switch {
 	case c.Numeric && (c.Type == "DOUBLE" || c.Type == "FLOAT" || significantDigits(text) <= excelDigits):
-		// NaN and the infinities are texts.
+		// NaN and infinities are not numbers in Excel and stay texts.
 		if n, ok := (Value{Text: text}).Number(); ok {
 			return n
 		}

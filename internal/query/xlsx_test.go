@@ -74,7 +74,7 @@ func TestExcelCellsAreTyped(t *testing.T) {
 			t.Errorf("%s (-want +got):\n%s", value, diff)
 		}
 		if formula, err := book.GetCellFormula("Result", "A2"); formula != "" || err != nil {
-			t.Errorf("%s has the formula %q (%v)", value, formula, err)
+			t.Errorf("%s has the formula %q (%v), want no formula", value, formula, err)
 		}
 	}
 }
@@ -119,8 +119,8 @@ func TestExcelHasAHeaderWithAFilterAndASheetAbout(t *testing.T) {
 	}
 }
 
-// TestTooLargeResultsAreNoExcelFiles saves results that exceed the limits of a sheet. The errors
-// must leave no file.
+// TestTooLargeResultsAreNoExcelFiles saves results that exceed the limits of a sheet. Save must
+// return an error and create no file.
 func TestTooLargeResultsAreNoExcelFiles(t *testing.T) {
 	t.Parallel()
 	db := open(t, "")
@@ -132,16 +132,17 @@ func TestTooLargeResultsAreNoExcelFiles(t *testing.T) {
 		file := filepath.Join(t.TempDir(), "result.xlsx")
 		_, err := db.Save(t.Context(), query.Text(sql), nil, query.Output{Format: query.Excel}, file)
 		if misuse := (*query.UsageError)(nil); !errors.As(err, &misuse) || !strings.Contains(misuse.Problem, want) {
-			t.Errorf("got %v, want %s", err, want)
+			t.Errorf("got %v, want a usage error with %q", err, want)
 		}
-		if left, _ := filepath.Glob(filepath.Dir(file) + "/*"); len(left) > 0 {
-			t.Errorf("Save left the files %v, want none", left)
+		if files, _ := filepath.Glob(filepath.Dir(file) + "/*"); len(files) > 0 {
+			t.Errorf("after the error the folder contains %v, want no files", files)
 		}
 	}
 }
 
-// TestRefusedExcelLeavesNoTemporaryFile refuses a result after rows were spilled to disk.
-func TestRefusedExcelLeavesNoTemporaryFile(t *testing.T) {
+// TestTooLargeExcelLeavesNoTemporaryFile saves more rows than a sheet can contain. When Save returns
+// the error, the temporary file of the workbook must be removed.
+func TestTooLargeExcelLeavesNoTemporaryFile(t *testing.T) {
 	temp := t.TempDir()
 	t.Setenv("TMPDIR", temp)
 	db, err := query.Open(t.Context(), fixture.NewEmpty(t).Fill(t, poorNights), query.Options{})
@@ -154,7 +155,7 @@ func TestRefusedExcelLeavesNoTemporaryFile(t *testing.T) {
 	}
 	err = filepath.WalkDir(temp, func(path string, _ fs.DirEntry, err error) error {
 		if strings.Contains(filepath.Base(path), "excelize") {
-			t.Errorf("%s was left while the DB is open", path)
+			t.Errorf("%s exists after Save, want no temporary file of a workbook", path)
 		}
 		return err
 	})
@@ -163,7 +164,7 @@ func TestRefusedExcelLeavesNoTemporaryFile(t *testing.T) {
 	}
 }
 
-func TestExcelFilesAreWholeArchives(t *testing.T) {
+func TestExcelFilesAreValidArchives(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "result.xlsx")
 	rows, err := open(t, "").Save(t.Context(), query.Text("SELECT i, 'text ' || i AS text FROM range(100000) t(i)"), nil, query.Output{Format: query.Excel}, file)
