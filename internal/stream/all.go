@@ -3,8 +3,8 @@ package stream
 import "slices"
 
 // All returns all lists and details, each list before the details that its records name.
-// Details are in the order of importance: current work, purchases, offers. A night that
-// runs out of time leaves the last details unread.
+// Details are in the order of importance: current work, purchases, offers. If a night runs
+// out of time, the last details are not read.
 func All() []Stream {
 	return slices.Concat(mainLists(), sideLists(), campaignDetails(), orderDetails(), marketDetails())
 }
@@ -15,8 +15,8 @@ func AllWithEvents() []Stream {
 }
 
 // Events returns the streams whose records are webhook events (spec 6). They have topics
-// instead of a path: each night reads the deliveries received since the last one. Their
-// rows are never removed.
+// instead of a path. Each night reads the deliveries received since the last night. Rows of
+// these streams are never removed.
 func Events() []Stream {
 	return []Stream{
 		{
@@ -24,8 +24,8 @@ func Events() []Stream {
 			SameKindAs: "articles",
 			Tables:     []Table{{Name: "article_status_events", Key: []string{"event_id"}}},
 		},
-		// These events differ from the comments endpoint: contents are rich text, and they
-		// do not name their article.
+		// Comments in events differ from those of the endpoint: their content is rich text, and
+		// they do not name their article.
 		{
 			Name: "article_comment_events", Topics: []string{"comment.created", "comment.updated", "comment.archived"},
 			Spec: "6.1, 6.3", Envelope: Object, SameKindAs: "article_comments",
@@ -35,7 +35,7 @@ func Events() []Stream {
 }
 
 // childTable returns the table of a list inside a record. Its key is the parent column and
-// the position of the item, counted from 1. value is the column for items that are no
+// the position of the item, counted from 1. value is the column for items that are not
 // objects.
 func childTable(name, at, parent, value string) Table {
 	return Table{Name: name, At: at, Key: []string{parent, "position"}, Parents: []string{parent}, Value: value}

@@ -31,15 +31,16 @@ type Column struct {
 	NotNull bool
 	// Comment gives the meaning, the unit and the section of the spec.
 	Comment string
-	// FieldID identifies the column in Parquet files and in the lake, also after a
-	// renaming. It is unique within the table and never used again. The line in the schema
-	// file ends with "-- field 3".
+	// FieldID identifies the column in Parquet files and in the lake, also after the column is
+	// renamed. An id is unique within the table and never reused. The line in the schema file
+	// ends with "-- field 3".
 	FieldID int
-	// Untracked columns do not start a new version in history when they change. The line in
-	// the schema file ends with "-- field 3, untracked".
+	// Untracked means that a change of the column alone adds no version of the row to history.
+	// The line in the schema file ends with "-- field 3, untracked".
 	Untracked bool
-	// References is the column whose values this column contains. The zero value means none.
-	// The line in the schema file ends with "-- field 3, references outlets.id".
+	// References is the column of another table whose values this column contains. The zero
+	// value means none. The line in the schema file ends with
+	// "-- field 3, references outlets.id".
 	References Reference
 }
 
@@ -50,8 +51,8 @@ type Reference struct{ Table, Column string }
 // firstSystemField is the first field id of columns that are not in schema files.
 const firstSystemField = 10_001
 
-// SystemColumns returns the columns that every table of main has in addition to its schema
-// file. In Parquet files row_hash is a BIGINT with the same bits, because many readers lack
+// SystemColumns returns the columns of every table of main that are not in its schema file.
+// In Parquet files row_hash is a BIGINT with the same bits, because many readers lack
 // unsigned integers.
 func SystemColumns() []Column {
 	return []Column{
@@ -71,11 +72,11 @@ func ClosedColumns() []Column {
 	}
 }
 
-// listedPath matches the end of a comment on a field that the spec lists.
+// listedPath matches the end of the comment on a column whose field the spec lists.
 var listedPath = regexp.MustCompile(`Spec [0-9.]+ [A-Z]\w*\.(\w+(?:\.\w+)*)\.$`)
 
-// Path returns the dotted path of the field within its record, as the comment gives it. It
-// is empty if the spec does not list the field.
+// Path returns the dotted path of the field within its record, taken from the comment. It is
+// empty if the spec does not list the field.
 func (c Column) Path() string {
 	if m := listedPath.FindStringSubmatch(c.Comment); m != nil {
 		return m[1]
@@ -91,8 +92,8 @@ type Definition struct {
 	Comment string
 	// Columns are in file order.
 	Columns []Column
-	// Key are the columns after "Key:" in the header of the file. Only tables of meta use
-	// it: the keys of main are in the stream literals.
+	// Key are the columns after "Key:" in the header of the file. Only files of meta have this
+	// line. The keys of tables in main are in the stream literals.
 	Key []string
 }
 
@@ -105,7 +106,7 @@ func (d Definition) Column(name string) (Column, bool) {
 	return d.Columns[i], true
 }
 
-// Schema files have one column per line, so that this parser can be simple. A test of
+// Schema files have one column per line, which keeps this parser simple. A test of
 // internal/warehouse compares its result with DuckDB's.
 var (
 	keyLine     = regexp.MustCompile(`^--.*\bKey: (\w+(?:, \w+)*)\.`)

@@ -117,8 +117,8 @@ func marketDetails() []Stream {
 				{At: "prices", Table: "product_prices"}, {At: "example_links", Table: "product_example_links"}, {At: "outlet", Table: "outlets"},
 			},
 		},
-		// Every id that a record names is requested, so that withdrawn products of earlier
-		// orders are described too.
+		// Every id that a record names is requested. The catalog therefore also describes
+		// withdrawn products of earlier orders.
 		{
 			Name: "products", Path: "/products/{product_id}", Spec: "2.3 Product, 4.2, 5",
 			Scopes: []string{"products.read"}, Envelope: Object, Param: "id", Rule: ByRow,
@@ -136,9 +136,9 @@ func marketDetails() []Stream {
 	}
 }
 
-// outletRefs returns the columns that name outlets. A listing shows the fields of its
-// outlet, an order item only the name. A listing without an outlet belongs to the outlet
-// that last sold its product.
+// outletRefs returns the columns that name outlets. A listing contains fields of its outlet;
+// an order item contains only the id and the name. A listing without an outlet belongs to the
+// outlet that last sold its product.
 func outletRefs() []Ref {
 	return []Ref{
 		{Table: "outlet_listings", Column: "outlet_id", ShowsChanges: true, Lookup: "outlet_products", LookupKey: "product_id"},

@@ -2,45 +2,45 @@ package stream
 
 import "time"
 
-// PageFacts are the facts about one response body that the proof of completeness needs.
-// transform extracts them, fetch evaluates them. The zero value is a bare array without
-// records.
+// PageFacts are the facts about one response body from which the program proves that a list was
+// read completely. Package transform extracts them, and package fetch evaluates them. The zero
+// value describes an array without records and without an envelope.
 type PageFacts struct {
 	// Records counts the records of the body, including rejected ones.
 	Records int
 	// IDs are 64-bit hashes of the keys of the accepted records, in body order, without
 	// duplicates.
 	IDs []uint64
-	// RejectedRecords counts the records that were rejected whole, including nested ones. Their
-	// keys are unknown, so the absence of a row proves nothing.
+	// RejectedRecords counts the records, including nested ones, that were rejected as a whole.
+	// Their keys are unknown. A row that is missing may therefore be one of them.
 	RejectedRecords int
-	// Rejects counts all rejects, including single values.
+	// Rejects counts all rejected records, items and values.
 	Rejects int
-	// Copies counts the records whose key occurs earlier in the same body. A response shows
-	// one state of the service, so these are no sign of a change.
+	// Copies counts the records whose key occurs earlier in the same body. They do not mean that
+	// the list changed while it was read, because a response shows one state of the service.
 	Copies int
-	// Bare means that the body of a stream with the envelope Raw is an empty object. It may
-	// be an empty map of entries, or no valid response.
+	// Bare means that the envelope of the stream is Raw and the body is an empty object. Such a
+	// body may be a valid response without entries, or an invalid response.
 	Bare bool
 	// Paginated means that the body has a pagination member of spec 4.1. Otherwise the next
 	// three fields are ignored.
 	Paginated bool
 	// Total and TotalPages are total_records and total_pages; -1 means absent or null.
 	Total, TotalPages int64
-	// Next is next_page. 0 means null: this is the last page. -1 means absent, which proves
-	// nothing.
+	// Next is next_page. 0 means null: this is the last page. -1 means absent: whether another
+	// page follows is unknown.
 	Next int64
 	// First and Last are created_at of the first and last accepted record. Zero means
 	// absent.
 	First, Last time.Time
 	// Falling means that all accepted records have created_at, in non-ascending order.
 	Falling bool
-	// Falls counts the neighbours with strictly descending created_at.
+	// Falls counts the records with an earlier created_at than the record before.
 	Falls int
 }
 
-// Fingerprint returns a hash of the keys, independent of their order. It is equal for
-// bodies with the same records.
+// Fingerprint returns a hash of the keys that does not depend on their order. Bodies with the
+// same keys have the same fingerprint.
 func (p PageFacts) Fingerprint() uint64 {
 	sum := uint64(p.Records)
 	for _, id := range p.IDs {
@@ -64,17 +64,17 @@ type Reject struct {
 	Reason string
 	// Seq is the sequence number of the response.
 	Seq uint64
-	// Pass and Page are 0 for a response that is no page of a list. Position is the place
-	// of the record in the body, counted from 1. A record that is rejected in several
-	// passes counts once.
+	// Pass and Page are 0 if the response is not a page of a list. Position is the position of
+	// the record in the body, counted from 1. A record that is rejected in several passes
+	// counts once.
 	Pass, Page, Position int
-	// Answer is equal for responses to the same request with the same records, since a
-	// service without paging repeats them.
+	// Answer is a hash of the request and the records of the response. A service without paging
+	// returns the same records for every page; equal hashes identify such repeated responses.
 	Answer uint64
 }
 
-// Drift is an unknown field or value, or a value that was converted. Each unlisted value of
-// an enumeration has its own path, followed by an equals sign and the value.
+// Drift is an unknown field or value, or a value that was converted. Each unlisted value of an
+// enumeration is a separate Drift. Its Path ends with an equals sign and the value.
 type Drift struct {
 	Table string
 	// Path is the dotted path within the row's object. Members of the envelope are below
@@ -85,9 +85,9 @@ type Drift struct {
 	Sample, Key string
 }
 
-// DriftCarrier links a record to its drift. There is one for each reading of the record.
-// Set is an index into the sets of drift. Record is the hash of the record's key, or of the
-// request if the drift is in the envelope.
+// DriftCarrier links a record to its drift. A record that is read several times has several
+// carriers. Set is an index into the list of distinct sets of drift. Record is a hash of the
+// record's key, or of the request if the drift is in the envelope.
 type DriftCarrier struct {
 	Set    int
 	Record uint64
@@ -98,19 +98,19 @@ type Event struct {
 	// ID identifies the event: the event id of the envelope, or a hash if that is missing
 	// or cannot be stored.
 	ID string `json:"id"`
-	// Topic and Source are taken from the envelope and may be empty. Unknown topics are
-	// accepted: subscriptions to all events also get topics added later.
+	// Topic and Source are taken from the envelope and may be empty. Unknown topics are accepted,
+	// because a subscription to all events includes topics that the service adds later.
 	Topic  string `json:"topic,omitempty"`
 	Source string `json:"source,omitempty"`
-	// Sent is the timestamp of the envelope, unparsed. The signature does not cover it, or
-	// any other header (spec 6.4).
+	// Sent is the unparsed timestamp of the envelope. The signature covers neither the timestamp
+	// nor any other header (spec 6.4).
 	Sent string `json:"sent,omitempty"`
-	// Received is when the delivery arrived.
+	// Received is the time at which the delivery arrived.
 	Received time.Time `json:"received"`
 	// Body contains the signed bytes.
 	Body []byte `json:"body"`
-	// Seq is the position of the event in the inbox, counted from 1. It is 0 for an event
-	// that was not read from there.
+	// Seq is the position of the event in the inbox, counted from 1. It is 0 if the event was not
+	// read from the inbox.
 	Seq uint64 `json:"-"`
 }
 
@@ -120,20 +120,22 @@ const (
 	// RowHash is a 64-bit hash of the row's values.
 	RowHash = "row_hash"
 	// Seq numbers the records of a night in the order in which their responses were stored.
-	// Rows of the same record share it. The copy of a row with the highest Seq wins.
+	// All rows of a record have the same Seq. Of several copies of a row, the one with the
+	// highest Seq is used.
 	Seq = "seq"
-	// ValidFrom (inclusive) and ValidTo (exclusive) bound the validity of a version of a
-	// row.
+	// ValidFrom (inclusive) and ValidTo (exclusive) are the period in which a version of a row
+	// was current.
 	ValidFrom = "valid_from"
 	ValidTo   = "valid_to"
 )
 
-// SameTable is the staging table for unchanged records of a list: their key and Seq, one
-// row for each occurrence. No table in schema/ has a "$" in its name.
+// SameTable is the staging table for unchanged records of a list. It has a row with key and Seq
+// for each occurrence of such a record. No table in schema/ has a "$" in its name.
 const SameTable = "$same"
 
-// MixBits spreads a hash over all bits with the finalizer of MurmurHash3: sums of plain
-// hashes of similar keys collide. Stored row hashes depend on it, so it must never change.
+// MixBits spreads a hash over all bits with the finalizer of MurmurHash3. Without it, sums of
+// hashes of similar keys would collide. Stored row hashes depend on MixBits, so it must never
+// change.
 func MixBits(h uint64) uint64 {
 	h ^= h >> 33
 	h *= 0xff51afd7ed558ccd

@@ -2,19 +2,18 @@ package stream
 
 import "slices"
 
-// Shown describes an object or list inside the records of a stream that has fields of
-// another table.
+// Shown describes a part of a stream's records that contains fields of another table.
 type Shown struct {
-	// At is its dotted path in the record. Empty means the record itself.
+	// At is the dotted path of the part in the record. Empty means the record itself.
 	At string
-	// Table is the table with these fields.
+	// Table is the other table.
 	Table string
-	// Columns are the columns that it contains. Nil means any.
+	// Columns are the columns of Table that the part can contain. Nil means all columns.
 	Columns []string
 }
 
-// SameKind returns a table and the other tables with the same kind of record. A private column
-// of one table is private in all.
+// SameKind returns a table and the other tables with the same kind of record. A column that is
+// private in one of these tables is private in all of them.
 func SameKind(table string) []string {
 	kind := []string{table}
 	for _, same := range [][]string{
@@ -36,8 +35,8 @@ func SameKind(table string) []string {
 	return kind
 }
 
-// listingShows returns the other tables' fields in a listing: some columns of its outlet,
-// flat or nested, and its disclaimer.
+// listingShows returns the parts of a listing with fields of other tables: some fields of its
+// outlet, flat or as an object, and its disclaimer.
 func listingShows() []Shown {
 	return []Shown{
 		{Table: "outlets", Columns: []string{"website_url", "logo", "country", "state", "city", "is_indexed"}},

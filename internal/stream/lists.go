@@ -102,8 +102,8 @@ func orderTables() []Table {
 	}
 }
 
-// campaignTables returns the tables of the list and the detail. A questionnaire without an
-// id (spec 2.5) gets the questionnaire_id of its campaign as key, or the campaign's id.
+// campaignTables returns the tables of the list and the detail. The key of a questionnaire
+// without an id (spec 2.5) is the questionnaire_id of its campaign, or else the campaign's id.
 func campaignTables() []Table {
 	return []Table{
 		{Name: "campaigns", Key: []string{"id"}},
@@ -111,8 +111,8 @@ func campaignTables() []Table {
 	}
 }
 
-// locationList returns one of three endpoints with the same response format. The column
-// kind distinguishes their rows.
+// locationList returns one of the three endpoints of locations. They fill the same table; the
+// column kind distinguishes their rows.
 func locationList(kind, list string) Stream {
 	return Stream{
 		Name: list, Path: "/outlets/locations/" + list, Spec: "4.2, 5",

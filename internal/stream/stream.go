@@ -1,5 +1,6 @@
 // Package stream defines every endpoint of the service once, as data: its path, scopes and
-// envelope, the records that name its path parameter, and the tables that its records fill.
+// envelope, the columns with the values of its path parameter, and the tables that its records
+// fill.
 // It also parses the table definitions of the schema files.
 //
 // It must not know how requests are sent, records decoded or tables stored: it imports no
@@ -25,7 +26,7 @@ const (
 	// Records is an object with one list and no totals. Stream.List is the name of the
 	// list.
 	Records
-	// Raw is an object of no standard form. Entries are recognized by their fields.
+	// Raw is an object without a documented form. The decoder recognizes entries by their fields.
 	Raw
 )
 
@@ -39,8 +40,8 @@ const (
 	EveryNight Rule = iota
 	// ByRow requests a detail if its row in the list is new or changed.
 	ByRow
-	// WhileLive requests a detail every night while its parent is live (see Life), because
-	// the parent's row does not show its changes.
+	// WhileLive requests a detail every night while its parent is live (see Life), because the
+	// parent's row does not change with the detail.
 	WhileLive
 )
 
@@ -49,18 +50,19 @@ type Ref struct {
 	// Table and Column are names in main.
 	Table  string
 	Column string
-	// ShowsChanges means that the row contains some columns of the named detail. The detail is
-	// requested if the row is new or changed. An unchanged row proves only the columns that it
-	// contains. False means that the row contains none.
+	// ShowsChanges means that rows of Table contain some columns of the named detail. The detail
+	// is requested if the row is new or changed. An unchanged row proves only that these columns
+	// of the detail are unchanged.
 	ShowsChanges bool
-	// Lookup names a table of main with the id for rows whose Column is empty: its column
-	// LookupKey contains the row's key, and its column Column the id. Empty means that such
-	// rows name no id.
+	// Lookup is a table of main that provides the id of a row whose Column is empty. The id is
+	// in the column Column of the row of Lookup whose LookupKey is the key of the first row.
+	// Without Lookup, such a row names no id.
 	Lookup, LookupKey string
 }
 
-// Lists reports whether a row of the table is or contains the record that its column names,
-// instead of only referring to it. While a list contains such a row, the record exists.
+// Lists reports whether a row of the table is, or contains fields of, the record that the column
+// names. While a list contains such a row, the record exists. Other rows only refer to a record,
+// which may be deleted.
 func (r Ref) Lists() bool { return r.ShowsChanges || r.Column == "id" }
 
 // Life is the kind of record that the details of a stream belong to. It defines how long a
@@ -70,12 +72,14 @@ func (r Ref) Lists() bool { return r.ShowsChanges || r.Column == "id" }
 type Life int
 
 const (
-	// AsCampaign means while the campaign changed recently or has an unpublished article.
+	// AsCampaign details are live if their campaign changed recently or has an unpublished
+	// article.
 	AsCampaign Life = iota + 1
-	// AsArticle means while the campaign is live or the article is unpublished.
+	// AsArticle details are live if the campaign of the article is live or the article is
+	// unpublished.
 	AsArticle
-	// AsProfile means while a campaign of the profile is live, or the profile or one of its
-	// orders changed recently.
+	// AsProfile details are live if a campaign of the profile is live, or if the profile or one
+	// of its orders changed recently.
 	AsProfile
 )
 
@@ -89,27 +93,27 @@ type Table struct {
 	At string
 	// Key are the columns that identify a row. There is at least one.
 	Key []string
-	// Parents are the columns for the key of the enclosing row, in the order of its key.
-	// The enclosing row is the record, or the item of the longest other At that is a prefix
-	// of this one. Nil means that the rows are the records themselves.
+	// Parents are the columns for the key of the enclosing row, in the order of its key. If the
+	// At of another table is a prefix of this At, the enclosing row is in that table; the longest
+	// prefix counts. Otherwise it is the record. Nil means that the rows are the records.
 	Parents []string
-	// Value is the column for items that are bare strings or numbers instead of objects
-	// ("name" of a tag). Empty means that such items are rejected.
+	// Value is the column for items that are strings or numbers instead of objects, such as the
+	// name of a tag. Empty means that such items are rejected.
 	Value string
 	// Const has fixed values for columns, such as the kind of a location.
 	Const map[string]string
 	// KeyFrom are columns of the enclosing row that replace a missing key of an item (spec
 	// 2.5). The first one with a value is used. Nil means that such items are rejected.
 	KeyFrom []string
-	// ID is the column for the item's "id" if the table has another name for it: the
-	// order_id of a profile's order. A field with the column's own name takes precedence.
-	// Empty means the column "id".
+	// ID is the column for the field "id" of an item, such as order_id for an order of a profile.
+	// If the item also has a field with the name of the column, that field is used. Empty means
+	// the column "id".
 	ID string
-	// FreeForm are text columns whose JSON shape the spec does not show. An object is
-	// accepted, and its fields without a column go to extra.
+	// FreeForm are text columns whose JSON form the spec does not show. Objects are accepted.
+	// Their fields without a column are stored in the column extra.
 	FreeForm []string
-	// Link tables contain only keys. Another table describes the other fields of their
-	// records, so these are neither stored nor counted as drift.
+	// Link means that the table contains only keys. The other fields of its records belong to
+	// another table, so they are neither stored here nor counted as drift.
 	Link bool
 }
 
@@ -124,8 +128,8 @@ type Stream struct {
 	Query string
 	// Spec lists the sections of docs/service.md that define the endpoint.
 	Spec string
-	// Scopes are all required (spec 5). Nil means that the spec names none: the stream is
-	// requested, and skipped after a 403.
+	// Scopes are the scopes that the token must have (spec 5). Nil means that the spec names no
+	// scope. The stream is then always requested, and skipped if the service responds with 403.
 	Scopes []string
 	// Envelope is the way in which a response wraps its records.
 	Envelope Envelope
@@ -134,38 +138,40 @@ type Stream struct {
 	// Parents are the columns with the values of the path parameter. Nil means that the
 	// path has none, or that it is the team id.
 	Parents []Ref
-	// Param is the column of the first table for the path parameter. If a record leaves it
-	// empty, it gets the parameter; the record of an Object response must contain it. A
-	// record with another value is rejected. Empty means that there is no such column.
+	// Param is the column of the first table for the path parameter. Empty means that there is
+	// no such column. If the field is missing in a record, the column gets the value of the
+	// parameter, except that the record of an Object response must contain the field. A record
+	// with another value is rejected.
 	Param string
-	// RequireOne are columns of the first table. A record has a value in at least one of
-	// them, which distinguishes it from an error. Nil means that the key is enough.
+	// RequireOne are columns of the first table. A valid record has a value in at least one of
+	// them; an error response has none. Nil means that a record only needs a key.
 	RequireOne []string
-	// Rule decides which details are carried forward. A detail that an event names is
-	// requested, whatever the rule.
+	// Rule decides which details are carried forward. It does not apply to a detail that an
+	// event names: such a detail is always requested.
 	Rule Rule
 	Life Life
-	// HasEntries names a column of another table. The requested stream has entries for each
-	// id in this column, so an empty object is no valid response. The zero value means none.
+	// HasEntries names a column of another table. The response for an id in this column must have
+	// entries; an empty object is then not valid. The zero value means that there is no such
+	// column.
 	HasEntries Ref
-	// Completes names the stream whose rows this one completes. Both fill the same first table,
-	// and neither overwrites a value of the other with NULL. Empty means none.
+	// Completes names a list whose rows this stream of details completes. Both fill the same first
+	// table, and neither overwrites a value of the other with NULL. Empty means none.
 	Completes string
-	// OnlyInDetail names the tables with columns that the completed list does not contain,
-	// such as unknown fields of the detail. While a detail is carried forward, its rows in
-	// these tables are as old as its last reading. It is nil if Completes is empty.
+	// OnlyInDetail names the tables with columns that only the detail fills, and not the completed
+	// list. While a detail is carried forward, its rows in these tables are as old as the last
+	// reading of the detail. Nil if Completes is empty.
 	OnlyInDetail []string
 	// Topics are the webhook topics whose bodies are the records (spec 6.1). Nil means that
 	// the stream has a path.
 	Topics []string
-	// SameKindAs names a table with the same kind of record: a private column of it is private
-	// here too. Empty means none.
+	// SameKindAs names a table with the same kind of record. Private columns of that table are
+	// private in this stream too. Empty means none.
 	SameKindAs string
 	// Tables are the tables that the records fill, at least one. The first has one row for
 	// each record.
 	Tables []Table
-	// Shows lists the fields of other tables in the records. It decides about the privacy
-	// of values without a column.
+	// Shows lists the parts of the records that contain fields of other tables. A value there
+	// that has no column is private if the column of the other table is private.
 	Shows []Shown
 }
 
@@ -220,8 +226,8 @@ func Tables(streams []Stream) []Table {
 	return all
 }
 
-// Enums gives, per column name, the values that the spec lists (spec 2.7).
-// Other values are stored and counted as drift: the lists are open.
+// Enums returns the values that the spec lists, by column name (spec 2.7). Other values are
+// stored and counted as drift, because the service may add values.
 func Enums() map[string][]string {
 	return map[string][]string{
 		"channel_type": {"WEBSITE", "NEWSLETTER", "PHOTO_SOCIAL", "PROFESSIONAL_SOCIAL",

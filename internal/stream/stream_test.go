@@ -79,10 +79,10 @@ func TestParentsAreReadFirst(t *testing.T) {
 	all := stream.AllWithEvents()
 	for i, s := range all {
 		for _, ref := range s.Parents {
-			for _, feeder := range stream.FilledBy(all, ref.Table) {
-				parent := slices.IndexFunc(all, func(o stream.Stream) bool { return o.Name == feeder })
+			for _, parentName := range stream.FilledBy(all, ref.Table) {
+				parent := slices.IndexFunc(all, func(o stream.Stream) bool { return o.Name == parentName })
 				if parent > i {
-					t.Errorf("%s is before %s, which names its ids", s.Name, feeder)
+					t.Errorf("%s is before %s, want it after the stream that names its ids", s.Name, parentName)
 				}
 			}
 		}
@@ -103,7 +103,7 @@ func TestTablesHasNoDuplicates(t *testing.T) {
 	}
 }
 
-const small = `-- Two columns.
+const pricesSchema = `-- Prices.
 CREATE TABLE prices (
     id    VARCHAR NOT NULL, -- field 1, references listings.id
     -- between columns
@@ -118,7 +118,7 @@ COMMENT ON COLUMN prices.total IS 'Sum.';
 `
 
 func TestParseDefinition(t *testing.T) {
-	got, err := stream.ParseDefinition("prices.sql", small)
+	got, err := stream.ParseDefinition("prices.sql", pricesSchema)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -144,11 +144,11 @@ func TestParseDefinitionErrors(t *testing.T) {
 		"a column without COMMENT ON":            {"COMMENT ON COLUMN prices.id IS 'Id.';\n", "", `column "id" has no COMMENT`},
 		"a comment on an unknown column":         {"prices.views IS", "prices.clicks IS", `comment on column "clicks"`},
 		"a comment on another table":             {"COLUMN prices.total", "COLUMN costs.total", `comment on table "costs"`},
-		"other SQL":                              {"-- Two columns.", "DROP TABLE prices;", `line 1: unexpected text "DROP TABLE prices;"`},
-		"no table":                               {small, "-- nothing\n", "no CREATE TABLE"},
+		"other SQL":                              {"-- Prices.", "DROP TABLE prices;", `line 1: unexpected text "DROP TABLE prices;"`},
+		"no table":                               {pricesSchema, "-- empty\n", "no CREATE TABLE"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := stream.ParseDefinition("prices.sql", strings.Replace(small, c.from, c.to, 1))
+			_, err := stream.ParseDefinition("prices.sql", strings.Replace(pricesSchema, c.from, c.to, 1))
 			if err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), "prices.sql") {
 				t.Errorf("got error %v, want it to name the file and %q", err, c.want)
 			}

@@ -14,8 +14,8 @@ import (
 )
 
 const (
-	// maxFindings limits the findings of a watch. More is an error, because the findings
-	// beyond a cut would be reported as new by a later night.
+	// maxFindings limits the findings of a watch. More findings are an error and are not cut,
+	// because a later night would report the cut findings as new.
 	maxFindings = 10_000
 	// maxShown limits the findings in a message.
 	maxShown = 20
@@ -26,7 +26,7 @@ const (
 type collector struct {
 	watch Watch
 	now   query.Snapshot
-	// previous is the state of earlier nights. base is the evaluation to compare with.
+	// previous is the state of earlier nights. A finding is new if base did not have it.
 	previous *state
 	base     evaluation
 
@@ -39,7 +39,7 @@ type collector struct {
 	newCount int
 	shown    []Finding
 	lines    []string // texts of shown
-	noNumber int
+	noNumber int // rows without a number in the column of the condition
 }
 
 func (c *collector) Begin(columns []query.Column) error {
@@ -59,8 +59,8 @@ func (c *collector) Begin(columns []query.Column) error {
 	return errors.Join(errKey, errShow)
 }
 
-// indexesOf returns the indexes of the named columns, or of all columns without names. The
-// key of the configuration is for the error.
+// indexesOf returns the indexes of the named columns. Without names it returns all indexes. key is
+// the configuration key of the names, for the error.
 func (c *collector) indexesOf(key string, names []string) ([]int, error) {
 	var known []string
 	var indexes []int
@@ -82,11 +82,11 @@ func (c *collector) indexesOf(key string, names []string) ([]int, error) {
 
 func (c *collector) Row(row query.Row) error {
 	if c.watch.When.Column != "" {
-		holds, isNumber := c.watch.When.holds(row.Value(c.condition))
+		matches, isNumber := c.watch.When.matches(row.Value(c.condition))
 		if !isNumber {
 			c.noNumber++
 		}
-		if !holds {
+		if !matches {
 			return nil
 		}
 	}

@@ -7,8 +7,8 @@ import (
 	"placementsync/internal/query"
 )
 
-// Condition selects the rows that are findings. The zero Condition selects every row; holds
-// must not be called on it.
+// Condition selects the rows that are findings. The zero Condition selects every row; matches must
+// not be called on it.
 type Condition struct {
 	// Column is compared with a number.
 	Column string
@@ -26,9 +26,8 @@ func NewCondition(column string, over bool, number string) (Condition, error) {
 	return Condition{Column: column, over: over, number: n}, nil
 }
 
-// holds compares a value exactly. NULL, NaN and the infinities are not numbers and never
-// meet the condition.
-func (c Condition) holds(v query.Value) (holds, isNumber bool) {
+// matches compares a value exactly. NULL, NaN and infinities are not numbers and never match.
+func (c Condition) matches(v query.Value) (matches, isNumber bool) {
 	if v.Null {
 		return false, false
 	}

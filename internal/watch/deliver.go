@@ -9,19 +9,19 @@ import (
 	"strings"
 )
 
-// ErrRefused is wrapped by an error of Config.Send if the receiver rejected the message, for
-// example because of a value in it. The receiver may accept later messages, so they are sent.
+// An error of Config.Send wraps ErrRefused if the receiver rejected the message, for example because
+// of a value in it. The receiver may accept other messages, so later messages are still sent.
 var ErrRefused = errors.New("refused")
 
-// runner runs watches one after the other. It sends no more messages to a channel that could not
-// be reached, so that messages to other channels do not wait for timeouts.
+// runner runs watches one after the other. After a channel could not be reached, runner sends it no
+// more messages. Messages to other channels then need not wait for timeouts.
 type runner struct {
 	Config
 	failed map[string]error // channels that could not be reached
 }
 
-// sendPending sends the pending messages, oldest first, and records each delivery before the
-// next.
+// sendPending sends the pending messages, oldest first. It records each delivery before it sends the
+// next message.
 func (r runner) sendPending(ctx context.Context, name string, s *state, res *Result) error {
 	problems := map[string]error{}
 	for _, pending := range slices.Clone(s.Pending) {

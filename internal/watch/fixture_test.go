@@ -28,7 +28,7 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// fixture is a warehouse folder, a catalog with scripted query results, and receivers.
+// fixture is a warehouse folder, a catalog whose queries return the given rows, and the channels.
 type fixture struct {
 	dir        string
 	failAt     func(name, path string) error // fault injection, may be nil
@@ -37,7 +37,7 @@ type fixture struct {
 	snapshots  []query.Snapshot
 	// columns are the names of the columns. Those that end with # are numeric.
 	columns []string
-	// rows have values separated by bars. The text NULL means NULL.
+	// rows are the rows of every query. Values are separated by bars. The text NULL means NULL.
 	rows        []string
 	sources     []query.Source
 	runQuery    func(ctx context.Context) error // replaces the query if not nil
@@ -54,17 +54,17 @@ var _ watch.Catalog = (*fixture)(nil)
 
 func newFixture(t *testing.T) *fixture {
 	t.Helper()
-	h := &fixture{dir: t.TempDir(), columns: []string{"id", "amount#"}, channelErrs: map[string]error{}}
-	must(t, os.Mkdir(filepath.Join(h.dir, "queries"), 0o700))
-	h.writeQuery(t, "q", "SELECT 1")
-	h.writeQuery(t, "r", "SELECT 1")
-	return h
+	f := &fixture{dir: t.TempDir(), columns: []string{"id", "amount#"}, channelErrs: map[string]error{}}
+	must(t, os.Mkdir(filepath.Join(f.dir, "queries"), 0o700))
+	f.writeQuery(t, "q", "SELECT 1")
+	f.writeQuery(t, "r", "SELECT 1")
+	return f
 }
 
-// writeQuery writes a named query. Its result is that of the fixture.
-func (h *fixture) writeQuery(t *testing.T, name, text string) {
+// writeQuery writes a named query. Its SQL is not run: the result is f.rows.
+func (f *fixture) writeQuery(t *testing.T, name, text string) {
 	t.Helper()
-	must(t, os.WriteFile(filepath.Join(h.dir, "queries", name+".sql"), []byte("-- title: "+name+"\n"+text), 0o600))
+	must(t, os.WriteFile(filepath.Join(f.dir, "queries", name+".sql"), []byte("-- title: "+name+"\n"+text), 0o600))
 }
 
 func unreadTable(table, reason string) []query.Source {
@@ -72,31 +72,31 @@ func unreadTable(table, reason string) []query.Source {
 }
 
 // publish adds a snapshot, a day after the last one, and sets the rows of the query.
-func (h *fixture) publish(rows ...string) {
-	h.nights++
-	at := time.Date(2026, time.November, h.nights, 2, 0, 0, 0, time.UTC).Add(h.clockError)
-	h.snapshots = append(slices.Clone(h.snapshots), query.Snapshot{Run: at.Format("20060102T150405Z"), At: at})
-	h.rows = rows
+func (f *fixture) publish(rows ...string) {
+	f.nights++
+	at := time.Date(2026, time.November, f.nights, 2, 0, 0, 0, time.UTC).Add(f.clockError)
+	f.snapshots = append(slices.Clone(f.snapshots), query.Snapshot{Run: at.Format("20060102T150405Z"), At: at})
+	f.rows = rows
 }
 
-func (h *fixture) Snapshots(context.Context) ([]query.Snapshot, error) { return h.snapshots, nil }
+func (f *fixture) Snapshots(context.Context) ([]query.Snapshot, error) { return f.snapshots, nil }
 
-func (h *fixture) Sources(context.Context, query.Query, map[string]string) ([]query.Source, error) {
-	return h.sources, nil
+func (f *fixture) Sources(context.Context, query.Query, map[string]string) ([]query.Source, error) {
+	return f.sources, nil
 }
 
-func (h *fixture) Run(ctx context.Context, _ query.Query, _ map[string]string, w query.Writer) (int64, error) {
-	if h.runQuery != nil {
-		return 0, h.runQuery(ctx)
+func (f *fixture) Run(ctx context.Context, _ query.Query, _ map[string]string, w query.Writer) (int64, error) {
+	if f.runQuery != nil {
+		return 0, f.runQuery(ctx)
 	}
-	columns := make([]query.Column, len(h.columns))
-	for i, name := range h.columns {
+	columns := make([]query.Column, len(f.columns))
+	for i, name := range f.columns {
 		columns[i].Name, columns[i].Numeric = strings.CutSuffix(name, "#")
 	}
 	if err := w.Begin(columns); err != nil {
 		return 0, err
 	}
-	for _, row := range h.rows {
+	for _, row := range f.rows {
 		record := query.Record{Columns: columns}
 		for text := range strings.SplitSeq(row, "|") {
 			record.Values = append(record.Values, query.Value{Text: strings.TrimPrefix(text, "NULL"), Null: text == "NULL"})
@@ -105,46 +105,46 @@ func (h *fixture) Run(ctx context.Context, _ query.Query, _ map[string]string, w
 			return 0, err
 		}
 	}
-	return int64(len(h.rows)), w.End()
+	return int64(len(f.rows)), w.End()
 }
 
-func (h *fixture) folder(t *testing.T) *warehouse.Folder {
+func (f *fixture) folder(t *testing.T) *warehouse.Folder {
 	t.Helper()
-	w, err := warehouse.Open(warehouse.Config{Dir: h.dir, Step: h.failAt})
+	w, err := warehouse.Open(warehouse.Config{Dir: f.dir, Step: f.failAt})
 	must(t, err)
 	return w.Folder
 }
 
-func (h *fixture) config(t *testing.T) watch.Config {
+func (f *fixture) config(t *testing.T) watch.Config {
 	t.Helper()
-	queries, err := query.Load(filepath.Join(h.dir, "queries"))
+	queries, err := query.Load(filepath.Join(f.dir, "queries"))
 	must(t, err)
-	return watch.Config{Catalog: h, Queries: queries, Folder: h.folder(t), Program: "test", Send: h.send, Now: time.Now}
+	return watch.Config{Catalog: f, Queries: queries, Folder: f.folder(t), Program: "test", Send: f.send, Now: time.Now}
 }
 
-func (h *fixture) send(_ context.Context, channel string, m watch.Message) error {
-	if h.failAt != nil {
-		if err := h.failAt("before delivery", ""); err != nil {
+func (f *fixture) send(_ context.Context, channel string, m watch.Message) error {
+	if f.failAt != nil {
+		if err := f.failAt("before delivery", ""); err != nil {
 			return err
 		}
 	}
-	if err := h.channelErrs[channel]; err != nil {
+	if err := f.channelErrs[channel]; err != nil {
 		return err
 	}
-	h.delivered = append(h.delivered, delivery{channel, m})
-	if h.failAt != nil {
-		return h.failAt("after delivery", "")
+	f.delivered = append(f.delivered, delivery{channel, m})
+	if f.failAt != nil {
+		return f.failAt("after delivery", "")
 	}
 	return nil
 }
 
 // evaluate runs one watch and returns its result and the messages that it delivered.
-func (h *fixture) evaluate(t *testing.T, w watch.Watch) (watch.Result, []delivery) {
+func (f *fixture) evaluate(t *testing.T, w watch.Watch) (watch.Result, []delivery) {
 	t.Helper()
-	before := len(h.delivered)
-	results, err := watch.Run(t.Context(), h.config(t), []watch.Watch{w})
+	before := len(f.delivered)
+	results, err := watch.Run(t.Context(), f.config(t), []watch.Watch{w})
 	must(t, err)
-	return results[0], h.delivered[before:]
+	return results[0], f.delivered[before:]
 }
 
 func billsWatch() watch.Watch {
@@ -156,18 +156,18 @@ func billsWatch() watch.Watch {
 func formatDeliveries(got []delivery) string {
 	var all []string
 	for _, d := range got {
-		var one []string
+		var ids []string
 		for _, f := range d.message.Findings {
-			text := "NULL"
+			id := "NULL"
 			if v := f.Values["id"]; v != nil {
-				text = *v
+				id = *v
 			}
 			if f.New {
-				text += "*"
+				id += "*"
 			}
-			one = append(one, text)
+			ids = append(ids, id)
 		}
-		all = append(all, fmt.Sprintf("%s(%s)", d.channel, strings.Join(one, " ")))
+		all = append(all, fmt.Sprintf("%s(%s)", d.channel, strings.Join(ids, " ")))
 	}
 	return strings.Join(all, " ")
 }

@@ -21,8 +21,8 @@ type Message struct {
 	Subject string `json:"subject"`
 	Text    string `json:"text"`
 	query.Snapshot
-	// Since is the time of the snapshot to which this one was compared. Zero means that
-	// this is the first evaluation.
+	// Since is the time of the earlier snapshot with which Snapshot was compared. Zero means
+	// that this is the first evaluation.
 	Since time.Time `json:"since,omitzero"`
 	// Found counts all findings and New the new ones. More counts the findings that Findings
 	// omits to keep the message short.
@@ -33,7 +33,7 @@ type Message struct {
 	// Unread describes the tables that were not read. If it is not empty, the query did
 	// not run.
 	Unread []string `json:"not_read"`
-	// Doubt describes other tables that are not proven.
+	// Doubt describes tables that were read but are not proven to be complete.
 	Doubt   string `json:"not_proven,omitempty"`
 	Program string `json:"program_version"`
 }
@@ -95,8 +95,8 @@ func newMessage(program string, w Watch, now, base query.Snapshot, c *collector,
 	return m
 }
 
-// newUnreadMessage returns the message that the query did not run because its tables were
-// not read.
+// newUnreadMessage returns a message for the case that tables of the query were not read. The query
+// then does not run.
 func newUnreadMessage(program string, w Watch, now query.Snapshot, unread []string) Message {
 	m := Message{ID: messageID(w, now, "unread"), Watch: w.Name, Snapshot: now, Findings: []Finding{}, Unread: unread, Program: program,
 		Subject: fmt.Sprintf("placementsync: %s: not read", w.Name)}
@@ -114,7 +114,8 @@ func newUnreadMessage(program string, w Watch, now query.Snapshot, unread []stri
 	return m
 }
 
-// messageID is the same for each evaluation of a watch at the same snapshot.
+// messageID returns the id of a message. Each evaluation of a watch at the same snapshot gives the
+// same id.
 func messageID(w Watch, now query.Snapshot, kind string) string {
 	const size = 16
 	sum := sha256.Sum256([]byte(strings.Join([]string{w.Name, w.digest(), now.Run, now.At.UTC().Format(time.RFC3339Nano), kind}, "\n")))
@@ -125,8 +126,8 @@ func timeText(t time.Time) string { return t.UTC().Format("2006-01-02 15:04 MST"
 
 func dateText(t time.Time) string { return t.UTC().Format(time.DateOnly) }
 
-// cleanText replaces control characters, line ends, and characters that are invisible or
-// change the direction of writing.
+// cleanText replaces control characters, line ends, invisible characters and characters that change
+// the direction of writing by spaces.
 func cleanText(text string) string {
 	return strings.Map(func(r rune) rune {
 		if !unicode.IsGraphic(r) {

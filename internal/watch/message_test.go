@@ -17,14 +17,14 @@ import (
 
 func TestMessagesAreBounded(t *testing.T) {
 	t.Parallel()
-	h, w := newFixture(t), billsWatch()
+	f, w := newFixture(t), billsWatch()
 	w.Advice = "Pay them."
 	var rows []string
 	for i := range 1234 {
 		rows = append(rows, fmt.Sprintf("%d%s|NULL", i, strings.Repeat("ä", 5000)))
 	}
-	h.publish(rows...)
-	res, got := h.evaluate(t, w)
+	f.publish(rows...)
+	res, got := f.evaluate(t, w)
 	must(t, res.Err)
 	m := got[0].message
 	if len(m.Findings) != 20 || m.New != 1234 || m.More != 1214 || !strings.HasSuffix(m.Text, "and 1224 more\nPay them.") ||
@@ -38,21 +38,21 @@ func TestMessagesAreBounded(t *testing.T) {
 	for i := range 10_001 {
 		rows = append(rows, fmt.Sprintf("x%d|1", i))
 	}
-	h.publish(rows...)
-	if res, got := h.evaluate(t, w); res.Err == nil || !strings.Contains(res.Err.Error(), "evaluate the watch bills: there are more than 10000 findings: narrow the query or its condition") || len(got) > 0 {
+	f.publish(rows...)
+	if res, got := f.evaluate(t, w); res.Err == nil || !strings.Contains(res.Err.Error(), "evaluate the watch bills: there are more than 10000 findings: narrow the query or its condition") || len(got) > 0 {
 		t.Errorf("delivered %d messages with the error %v, want none and the error \"more than 10000 findings\"", len(got), res.Err)
 	}
 }
 
-// TestMessageTextIsSanitized checks that line ends, control characters and marks of the
-// writing direction in a value do not reach the text, and that the JSON object has the
-// value unchanged.
+// TestMessageTextIsSanitized evaluates a value with line ends, control characters and marks of the
+// writing direction. The text of the message must not contain them. The JSON object must contain
+// the unchanged value.
 func TestMessageTextIsSanitized(t *testing.T) {
 	t.Parallel()
-	h, w := newFixture(t), billsWatch()
+	f, w := newFixture(t), billsWatch()
 	value := "x\r\nBcc: all@example.com\n\n- b: 2 \x1b[2J\u202e\u2066\u200b\u2028\x00 <!channel> *b* {{.}} &amp;"
-	h.publish(value + "|1")
-	_, got := h.evaluate(t, w)
+	f.publish(value + "|1")
+	_, got := f.evaluate(t, w)
 	m := got[0].message
 	if lines := strings.Split(m.Text, "\n"); len(lines) != 3 || !strings.HasPrefix(lines[2], "- id: x  Bcc: all@example.com  - b: 2 ") {
 		t.Errorf("the text is %q, want three lines and the value on the last one", m.Text)
@@ -84,32 +84,32 @@ func TestEvaluationErrors(t *testing.T) {
 		"text column in when":    {number("id"), `the column "id" of the condition is not numeric: cast it to DECIMAL, or name another one`},
 		"unknown column in key":  {func(w *watch.Watch, _ *fixture) { w.Key = []string{"nr"} }, `no column "nr" for key`},
 		"unknown column in show": {func(w *watch.Watch, _ *fixture) { w.Show = []string{"nr"} }, `no column "nr" for show`},
-		"failing query":          {func(_ *watch.Watch, h *fixture) { h.runQuery = func(context.Context) error { return errReceiver } }, "evaluate the watch bills: the receiver answered 500"},
-		"slow query": {func(_ *watch.Watch, h *fixture) {
-			h.runQuery = func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }
+		"failing query":          {func(_ *watch.Watch, f *fixture) { f.runQuery = func(context.Context) error { return errReceiver } }, "evaluate the watch bills: the receiver answered 500"},
+		"slow query": {func(_ *watch.Watch, f *fixture) {
+			f.runQuery = func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }
 		}, "evaluate the watch bills: the query took longer than 10ms: narrow it"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			h, w := newFixture(t), billsWatch()
-			h.publish("a|1")
-			c.change(&w, h)
-			cfg := h.config(t)
+			f, w := newFixture(t), billsWatch()
+			f.publish("a|1")
+			c.change(&w, f)
+			cfg := f.config(t)
 			cfg.Timeout = 10 * time.Millisecond
 			results, err := watch.Run(t.Context(), cfg, []watch.Watch{w})
 			must(t, err)
-			if results[0].Err == nil || !strings.Contains(results[0].Err.Error(), c.want) || len(h.delivered) > 0 {
+			if results[0].Err == nil || !strings.Contains(results[0].Err.Error(), c.want) || len(f.delivered) > 0 {
 				t.Errorf("got %v, want %s", results[0].Err, c.want)
 			}
 			// A later evaluation of the same snapshot has the findings.
-			h.runQuery = nil
-			if _, got := h.evaluate(t, billsWatch()); formatDeliveries(got) != "chat(a*)" {
+			f.runQuery = nil
+			if _, got := f.evaluate(t, billsWatch()); formatDeliveries(got) != "chat(a*)" {
 				t.Errorf("after the repair, delivered %s, want chat(a*)", formatDeliveries(got))
 			}
 		})
 	}
-	h := newFixture(t)
-	if _, err := watch.Run(t.Context(), h.config(t), []watch.Watch{billsWatch()}); err == nil || !strings.Contains(err.Error(), "no snapshot") {
+	f := newFixture(t)
+	if _, err := watch.Run(t.Context(), f.config(t), []watch.Watch{billsWatch()}); err == nil || !strings.Contains(err.Error(), "no snapshot") {
 		t.Errorf("Run without a snapshot: got %v, want an error", err)
 	}
 }
@@ -134,12 +134,12 @@ func TestNumbersAreComparedExactly(t *testing.T) {
 		{true, "1", "-inf", false, false},
 		{false, "1", "NULL", false, false},
 	} {
-		h, w := newFixture(t), billsWatch()
+		f, w := newFixture(t), billsWatch()
 		var err error
 		w.When, err = watch.NewCondition("amount", c.over, c.limit)
 		must(t, err)
-		h.publish("a|" + c.value)
-		res, _ := h.evaluate(t, w)
+		f.publish("a|" + c.value)
+		res, _ := f.evaluate(t, w)
 		if (res.Found == 1) != c.isFinding || (res.NoNumber == 0) != c.isNumber || res.Err != nil {
 			t.Errorf("value %s, limit %s, over %t: got %d findings and %d rows without a number (%v), want a finding: %t, a number: %t", c.value, c.limit, c.over, res.Found, res.NoNumber, res.Err, c.isFinding, c.isNumber)
 		}
@@ -149,16 +149,16 @@ func TestNumbersAreComparedExactly(t *testing.T) {
 	}
 }
 
-// TestMessageMentionsSkippedRowsAndDoubt covers rows without a number, and unproven tables.
+// TestMessageMentionsSkippedRowsAndDoubt evaluates rows without a number, and a carried table.
 func TestMessageMentionsSkippedRowsAndDoubt(t *testing.T) {
 	t.Parallel()
-	h, w := newFixture(t), billsWatch()
+	f, w := newFixture(t), billsWatch()
 	var err error
 	w.When, err = watch.NewCondition("amount", true, "1")
 	must(t, err)
-	h.publish("a|2", "b|NULL", "c|NaN")
-	h.sources = []query.Source{{Table: "orders", Standing: ledger.Carried, RowsSince: h.snapshots[0].At}}
-	_, got := h.evaluate(t, w)
+	f.publish("a|2", "b|NULL", "c|NaN")
+	f.sources = []query.Source{{Table: "orders", Standing: ledger.Carried, RowsSince: f.snapshots[0].At}}
+	_, got := f.evaluate(t, w)
 	for _, want := range []string{"Skipped: 2 rows without a number in amount.\n", "\nPossibly incomplete: orders is carried since 2026-11-01 02:00 UTC."} {
 		if !strings.Contains(got[0].message.Text, want) {
 			t.Errorf("the text %q lacks %q", got[0].message.Text, want)

@@ -15,8 +15,8 @@ import (
 const (
 	// stateFormat is the format of a state file. A program rejects a later format.
 	stateFormat = 1
-	// maxEvaluations is the number of remembered evaluations, and with it the number of
-	// nights that a rollback may go back.
+	// maxEvaluations is the number of remembered evaluations. After a rollback over more nights,
+	// all findings are new.
 	maxEvaluations = 5
 	// maxPending limits the messages kept for a receiver that accepts none.
 	maxPending = 100
@@ -26,14 +26,15 @@ const (
 type state struct {
 	Format int    `json:"format"`
 	Watch  string `json:"watch"`
-	// Definition is the digest of the watch that has these findings.
+	// Definition is the digest of the watch when it was last evaluated, see Watch.digest.
 	Definition string `json:"definition"`
 	// Evaluations are the last maxEvaluations, oldest first. They are ordered by number and not
 	// by time, because the clock may have been wrong.
 	Evaluations []evaluation `json:"looked"`
 	// Findings are the findings of Evaluations, by the hash of their key columns.
 	Findings map[string]span `json:"findings"`
-	// Unread is set after the message that tables were not read, until they are read.
+	// Unread is set when a message reported that tables were not read. It is cleared when all
+	// tables of the query are read again.
 	Unread bool `json:"unread"`
 	// Pending are the messages that are not delivered yet.
 	Pending []pendingMessage `json:"waiting"`
@@ -82,8 +83,8 @@ type evaluation struct {
 	query.Snapshot
 }
 
-// span is the time of the first snapshot and the number of the last evaluation with a
-// finding.
+// span records when a finding existed: the time of the first snapshot with the finding, and the
+// number of the last evaluation with it.
 type span struct {
 	Since time.Time `json:"since"`
 	Last  int       `json:"last"`
@@ -114,8 +115,8 @@ func readState(from *warehouse.Folder, w Watch) (*state, error) {
 		"or remove it to send all findings once more", w.Name, err)
 }
 
-// digest is a hash of the parts of a watch that decide which findings it has. Findings of
-// different digests cannot be compared.
+// digest is a hash of the parts of a watch that decide which findings it has. The findings of two
+// digests cannot be compared.
 func (w Watch) digest() string {
 	limit := ""
 	if w.When.number != nil {
@@ -135,10 +136,11 @@ func (s *state) isEvaluated(w Watch, now query.Snapshot) bool {
 
 func (e evaluation) isAt(s query.Snapshot) bool { return e.Run == s.Run && e.At.Equal(s.At) }
 
-// begin returns the evaluation to compare with: the newest one at an ancestor of the present
-// snapshot, or zero. An evaluation at a snapshot that was rolled back is skipped; its
-// findings still count as known.
-func (s *state) begin(w Watch, ancestors []query.Snapshot) evaluation {
+// chooseBase returns the evaluation to compare with: the newest one at an ancestor of the present
+// snapshot, or zero. An evaluation at a snapshot that was rolled back is not chosen, but its
+// findings still count as known. If the definition of the watch has changed, chooseBase first
+// removes all evaluations and findings.
+func (s *state) chooseBase(w Watch, ancestors []query.Snapshot) evaluation {
 	if digest := w.digest(); s.Definition != digest {
 		s.Definition, s.Evaluations, s.Findings, s.Unread = digest, nil, map[string]span{}, false
 	}
@@ -150,15 +152,16 @@ func (s *state) begin(w Watch, ancestors []query.Snapshot) evaluation {
 	return evaluation{}
 }
 
-// knownSince returns the time of the first snapshot with a finding. ok is false if the
-// finding was present neither at base nor at a later evaluation that was rolled back.
+// knownSince returns the time of the first snapshot with a finding. ok is false if neither base nor
+// a later evaluation, which was rolled back, had the finding.
 func (s *state) knownSince(id string, base evaluation) (since time.Time, ok bool) {
 	f, found := s.Findings[id]
 	return f.Since, found && f.Last >= base.Number
 }
 
-// end records the findings of an evaluation.
-func (s *state) end(now query.Snapshot, findings map[string]time.Time) {
+// addEvaluation records the findings of an evaluation, and removes the oldest evaluation if there
+// are too many.
+func (s *state) addEvaluation(now query.Snapshot, findings map[string]time.Time) {
 	number := 1
 	if n := len(s.Evaluations); n > 0 {
 		number = s.Evaluations[n-1].Number + 1
@@ -180,7 +183,7 @@ func (s *state) addPending(m Message, channels []string) {
 	s.Pending = append(s.Pending, pendingMessage{Channels: slices.Clone(channels), Message: m})
 }
 
-// keepChannels removes other channels than the given ones from the pending messages.
+// keepChannels removes all channels except the given ones from the pending messages.
 func (s *state) keepChannels(channels []string) (changed bool) {
 	for i := range s.Pending {
 		before := len(s.Pending[i].Channels)

@@ -1,8 +1,8 @@
 // Package watch evaluates queries after each night. A row that meets the condition of a watch is
 // a finding. New findings are sent to the channels of the watch.
 //
-// It must not know the configuration, nights or receivers: the caller passes the snapshots,
-// the folder for its state and the function that delivers a message.
+// The package must not know the configuration, nights or receivers: the caller passes the catalog,
+// the folder for the state of watches and the function that delivers a message.
 package watch
 
 import (
@@ -24,10 +24,10 @@ type Watch struct {
 	Params map[string]string
 	// When selects the rows that are findings.
 	When Condition
-	// Key lists the columns that identify a finding. Empty means all. Rows with the same
-	// key are one finding.
+	// Key lists the columns that identify a finding. Empty means all columns. Rows with the
+	// same key are one finding.
 	Key []string
-	// Show lists the columns of a message. Empty means all.
+	// Show lists the columns that a message shows. Empty means all columns.
 	Show []string
 	// NewOnly sends each finding once. If it is false, each night sends all findings.
 	NewOnly bool
@@ -53,11 +53,11 @@ type Config struct {
 	Catalog Catalog
 	// Queries are the named queries.
 	Queries query.Library
-	// Folder has the state files.
+	// Folder contains the state files.
 	Folder *warehouse.Folder
-	// Send delivers a message. After an error the message may have arrived; it is sent
-	// again later with the same ID. After an error other than ErrRefused, Send is not called
-	// again for this channel.
+	// Send delivers a message. After an error, the message is sent again by a later Run, with
+	// the same ID; the receiver may therefore get it twice. After an error other than
+	// ErrRefused, the same Run does not call Send again for this channel.
 	Send func(ctx context.Context, channel string, m Message) error
 	// Program is the version of the running program.
 	Program string
@@ -77,15 +77,15 @@ type Result struct {
 	// Unread describes each table of the query that was not read. If it is not empty, the
 	// query did not run.
 	Unread []string
-	// Doubt is one line that describes other tables that are not proven.
+	// Doubt describes, in one line, tables that were read but are not proven to be complete.
 	Doubt string
 	// Found counts all findings and New the new ones. NoNumber counts the rows with NULL or
 	// NaN in the column of the condition, which are skipped.
 	Found, New, NoNumber int
 	// SeenBefore is set if the watch was already evaluated at this snapshot.
 	SeenBefore bool
-	// Messages are the messages that all their channels received or, with DryRun, those
-	// that would be sent.
+	// Messages are the messages that were delivered to all their channels. With DryRun, they are
+	// the messages that would be sent.
 	Messages []Message
 	// Pending counts the undelivered messages. The next night sends them.
 	Pending int
@@ -94,7 +94,7 @@ type Result struct {
 
 // Run evaluates each watch at the newest snapshot. It sends messages about findings and the
 // pending messages of earlier nights. The error of a watch is in its result and does not
-// stop the others. The returned error is the error of opening the catalog.
+// stop the other watches. Run returns an error only if the catalog cannot be read or has no snapshot.
 func Run(ctx context.Context, cfg Config, watches []Watch) ([]Result, error) {
 	if cfg.Timeout == 0 {
 		cfg.Timeout = 2 * time.Minute
@@ -114,8 +114,9 @@ func Run(ctx context.Context, cfg Config, watches []Watch) ([]Result, error) {
 	return results, nil
 }
 
-// runWatch writes a message to the state before it sends it, and removes it afterwards. A
-// killed process therefore repeats at most one delivery and loses none.
+// runWatch evaluates a watch and sends its messages. A message is written to the state before it is
+// sent, and removed from the state afterwards. If the process is killed, no message is lost, and at
+// most one delivery is repeated.
 func (r runner) runWatch(ctx context.Context, w Watch, snapshots []query.Snapshot) Result {
 	res := Result{Watch: w.Name, At: snapshots[len(snapshots)-1]}
 	s, err := readState(r.Folder, w)
@@ -146,8 +147,8 @@ func (r runner) runWatch(ctx context.Context, w Watch, snapshots []query.Snapsho
 	return res
 }
 
-// evaluate runs the query, unless it already ran at this snapshot, and adds the findings and
-// the message about them to the state. After an error the state is unchanged.
+// evaluate runs the query, unless it already ran at this snapshot. It adds the findings, and a
+// message about them, to the state. After an error the state is unchanged.
 func (cfg Config) evaluate(ctx context.Context, w Watch, snapshots []query.Snapshot, s *state, res *Result) (changed bool, err error) {
 	now := res.At
 	q, err := cfg.Queries.Resolve(w.Query)
@@ -169,8 +170,8 @@ func (cfg Config) evaluate(ctx context.Context, w Watch, snapshots []query.Snaps
 	if err := res.checkSources(ctx, cfg.Catalog, q, w.Params); err != nil {
 		return false, causeErr(ctx, err)
 	}
-	next := *s // begin may reset the state, which must not happen if the query fails
-	base := next.begin(w, snapshots)
+	next := *s // a copy, because chooseBase may reset the state and the query may still fail
+	base := next.chooseBase(w, snapshots)
 	if len(res.Unread) > 0 {
 		if next.Unread {
 			return false, nil
@@ -188,7 +189,7 @@ func (cfg Config) evaluate(ctx context.Context, w Watch, snapshots []query.Snaps
 	if c.newCount > 0 || !w.NewOnly && res.Found > 0 {
 		next.addPending(newMessage(cfg.Program, w, now, base.Snapshot, c, res.Doubt), w.Channels)
 	}
-	next.end(now, c.since)
+	next.addEvaluation(now, c.since)
 	*s = next
 	return true, nil
 }
@@ -200,7 +201,7 @@ func Check(ctx context.Context, db *query.DB, q query.Query, w Watch) error {
 	}
 	columns, err := db.Describe(ctx, q, w.Params)
 	if err != nil {
-		return nil // DuckDB cannot describe every statement; the night checks its columns
+		return nil // DuckDB cannot describe every statement; Run checks the columns later
 	}
 	return (&collector{watch: w}).Begin(columns)
 }
@@ -227,7 +228,7 @@ func (res *Result) checkSources(ctx context.Context, c Catalog, q query.Query, p
 	return nil
 }
 
-// causeErr returns the cause of the context if it is done, because it names the timeout.
+// causeErr returns err, or the cause of ctx if ctx has ended. The cause names the timeout.
 func causeErr(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)

@@ -16,9 +16,9 @@ import (
 	"placementsync/internal/watch"
 )
 
-// TestEachFindingIsSentOnce follows watches through nights. A step has the rows of a new
+// TestEachFindingIsSentOnce evaluates watches on several nights. A step has the rows of a new
 // snapshot and the expected deliveries. The step "again" evaluates the same snapshot once
-// more; "back" rolls back to the previous snapshot.
+// more. The step "back" rolls back to the previous snapshot.
 func TestEachFindingIsSentOnce(t *testing.T) {
 	t.Parallel()
 	sendAll := func(w watch.Watch) watch.Watch { w.NewOnly = false; return w }
@@ -50,17 +50,17 @@ func TestEachFindingIsSentOnce(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			h, w := newFixture(t), c.change(billsWatch())
+			f, w := newFixture(t), c.change(billsWatch())
 			for i, step := range c.steps {
 				action, want, _ := strings.Cut(step, "->")
 				switch action := strings.TrimSpace(action); action {
 				case "again":
 				case "back":
-					h.snapshots, h.rows = h.snapshots[:len(h.snapshots)-1], nil
+					f.snapshots, f.rows = f.snapshots[:len(f.snapshots)-1], nil
 				default:
-					h.publish(strings.Fields(action)...)
+					f.publish(strings.Fields(action)...)
 				}
-				res, got := h.evaluate(t, w)
+				res, got := f.evaluate(t, w)
 				must(t, res.Err)
 				if diff := cmp.Diff(strings.TrimSpace(want), formatDeliveries(got)); diff != "" {
 					t.Errorf("step %d, %q: deliveries (-want +got):\n%s", i+1, step, diff)
@@ -70,20 +70,20 @@ func TestEachFindingIsSentOnce(t *testing.T) {
 	}
 }
 
-// TestRollbackOfANightInTheFuture rolls back a night of a wrong clock and checks that later
-// nights are evaluated as usual.
+// TestRollbackOfANightInTheFuture rolls back a night whose clock was wrong. Later nights must be
+// evaluated as usual, although their snapshots are earlier.
 func TestRollbackOfANightInTheFuture(t *testing.T) {
 	t.Parallel()
-	h, w := newFixture(t), billsWatch()
-	h.publish("a|1")
-	h.evaluate(t, w)
-	h.clockError = 1000 * 24 * time.Hour
-	h.publish("a|1", "b|1")
-	h.evaluate(t, w)
-	h.snapshots, h.clockError = h.snapshots[:1], 0
+	f, w := newFixture(t), billsWatch()
+	f.publish("a|1")
+	f.evaluate(t, w)
+	f.clockError = 1000 * 24 * time.Hour
+	f.publish("a|1", "b|1")
+	f.evaluate(t, w)
+	f.snapshots, f.clockError = f.snapshots[:1], 0
 	for i, want := range []string{"chat(c*)", "", "chat(b*)"} {
-		h.publish([][]string{{"a|1", "b|1", "c|1"}, {"a|1", "c|1"}, {"a|1", "b|1", "c|1"}}[i]...)
-		if res, got := h.evaluate(t, w); formatDeliveries(got) != want || res.Err != nil {
+		f.publish([][]string{{"a|1", "b|1", "c|1"}, {"a|1", "c|1"}, {"a|1", "b|1", "c|1"}}[i]...)
+		if res, got := f.evaluate(t, w); formatDeliveries(got) != want || res.Err != nil {
 			t.Errorf("night %d after the rollback: delivered %q, want %q (%v)", i+1, formatDeliveries(got), want, res.Err)
 		}
 	}
@@ -99,17 +99,17 @@ func TestKillRepeatsAtMostOneDelivery(t *testing.T) {
 	before.publish("a|1")
 	before.evaluate(t, w)
 	for n := 1; ; n++ {
-		h := newFixture(t)
-		must(t, os.CopyFS(filepath.Join(h.dir, "state"), os.DirFS(filepath.Join(before.dir, "state"))))
-		h.publish("a|1")
+		f := newFixture(t)
+		must(t, os.CopyFS(filepath.Join(f.dir, "state"), os.DirFS(filepath.Join(before.dir, "state"))))
+		f.publish("a|1")
 		step, killed := 0, false
-		h.failAt = func(string, string) error {
+		f.failAt = func(string, string) error {
 			if step++; step == n {
 				panic(syscall.SIGKILL)
 			}
 			return nil
 		}
-		h.publish("a|1", "b|1")
+		f.publish("a|1", "b|1")
 		for again := true; again; {
 			again = func() (died bool) {
 				defer func() {
@@ -117,7 +117,7 @@ func TestKillRepeatsAtMostOneDelivery(t *testing.T) {
 						died, killed = true, true
 					}
 				}()
-				res, _ := h.evaluate(t, w)
+				res, _ := f.evaluate(t, w)
 				if res.Err != nil || res.Pending > 0 {
 					t.Errorf("killed at step %d: got the error %v and %d pending messages, want none", n, res.Err, res.Pending)
 				}
@@ -125,15 +125,15 @@ func TestKillRepeatsAtMostOneDelivery(t *testing.T) {
 			}()
 		}
 		times, messages := map[string]int{}, map[string]watch.Message{}
-		for _, d := range h.delivered {
+		for _, d := range f.delivered {
 			key := d.channel + " " + formatDeliveries([]delivery{d})
 			if first, ok := messages[key]; ok && !cmp.Equal(first, d.message) {
 				t.Errorf("killed at step %d: a repeated message differs: %s", n, cmp.Diff(first, d.message))
 			}
 			times[key], messages[key] = times[key]+1, d.message
 		}
-		if times["chat chat(b*)"] == 0 || times["mail mail(b*)"] == 0 || len(times) != 2 || len(h.delivered) > 3 {
-			t.Errorf("killed at step %d: delivered %s, want b to chat and to mail, at most one of them twice", n, formatDeliveries(h.delivered))
+		if times["chat chat(b*)"] == 0 || times["mail mail(b*)"] == 0 || len(times) != 2 || len(f.delivered) > 3 {
+			t.Errorf("killed at step %d: delivered %s, want b to chat and to mail, at most one of them twice", n, formatDeliveries(f.delivered))
 		}
 		if !killed {
 			if n < 20 {
@@ -148,19 +148,19 @@ func TestKillRepeatsAtMostOneDelivery(t *testing.T) {
 func TestFailedWriteRepeatsAtMostOneDelivery(t *testing.T) {
 	t.Parallel()
 	for n := 1; ; n++ {
-		h := newFixture(t)
+		f := newFixture(t)
 		step := 0
-		h.failAt = func(name, _ string) error {
+		f.failAt = func(name, _ string) error {
 			if step++; step == n && !strings.Contains(name, "delivery") {
 				return syscall.ENOSPC
 			}
 			return nil
 		}
-		h.publish("a|1")
-		res, first := h.evaluate(t, billsWatch())
+		f.publish("a|1")
+		res, first := f.evaluate(t, billsWatch())
 		failed := step >= n
-		h.failAt = nil
-		_, second := h.evaluate(t, billsWatch())
+		f.failAt = nil
+		_, second := f.evaluate(t, billsWatch())
 		if len(first)+len(second) < 1 || len(first)+len(second) > 2 {
 			t.Errorf("step %d failed: delivered %d and %d messages, want one or two in total (%v)", n, len(first), len(second), res.Err)
 		}
@@ -178,27 +178,27 @@ func TestFailedWriteRepeatsAtMostOneDelivery(t *testing.T) {
 
 func TestUndeliveredMessagesAreSentAgain(t *testing.T) {
 	t.Parallel()
-	h, w := newFixture(t), billsWatch()
+	f, w := newFixture(t), billsWatch()
 	w.Channels = []string{"chat", "mail"}
-	h.channelErrs["chat"] = errReceiver
-	h.publish("a|1")
-	res, got := h.evaluate(t, w)
+	f.channelErrs["chat"] = errReceiver
+	f.publish("a|1")
+	res, got := f.evaluate(t, w)
 	if formatDeliveries(got) != "mail(a*)" || res.Pending != 1 || len(res.Messages) != 0 || !errors.Is(res.Err, errReceiver) ||
 		!strings.Contains(res.Err.Error(), "send bills: to chat: the receiver answered 500: the message was kept, the next night sends it again") {
 		t.Errorf("delivered %s with %d pending, want mail(a*) with 1: %v", formatDeliveries(got), res.Pending, res.Err)
 	}
 	id := got[0].message.ID
-	h.publish("a|1", "b|1")
-	res, got = h.evaluate(t, w)
+	f.publish("a|1", "b|1")
+	res, got = f.evaluate(t, w)
 	if formatDeliveries(got) != "mail(b*)" || res.Pending != 2 || strings.Count(res.Err.Error(), "answered 500") != 1 {
 		t.Errorf("delivered %s with %d pending, want mail(b*) with 2: %v", formatDeliveries(got), res.Pending, res.Err)
 	}
-	delete(h.channelErrs, "chat")
-	res, got = h.evaluate(t, w)
+	delete(f.channelErrs, "chat")
+	res, got = f.evaluate(t, w)
 	if formatDeliveries(got) != "chat(a*) chat(b*)" || got[0].message.ID != id || res.Pending != 0 || len(res.Messages) != 2 || !res.SeenBefore {
 		t.Errorf("delivered %s with %d pending, want chat(a*) chat(b*) with 0: %v", formatDeliveries(got), res.Pending, res.Err)
 	}
-	res, got = h.evaluate(t, w)
+	res, got = f.evaluate(t, w)
 	if len(got) != 0 || res.Err != nil {
 		t.Errorf("delivered %s, want nothing after a complete delivery (%v)", formatDeliveries(got), res.Err)
 	}
@@ -208,50 +208,50 @@ func TestUndeliveredMessagesAreSentAgain(t *testing.T) {
 // and that the other channels receive their messages.
 func TestFailingChannelIsTriedOnce(t *testing.T) {
 	t.Parallel()
-	h := newFixture(t)
-	h.publish("a|1")
-	h.channelErrs["chat"] = errReceiver
+	f := newFixture(t)
+	f.publish("a|1")
+	f.channelErrs["chat"] = errReceiver
 	attempts := 0
-	cfg := h.config(t)
+	cfg := f.config(t)
 	cfg.Send = func(ctx context.Context, channel string, m watch.Message) error {
 		if channel == "chat" {
 			attempts++
 		}
-		return h.send(ctx, channel, m)
+		return f.send(ctx, channel, m)
 	}
-	one, two := billsWatch(), billsWatch()
-	two.Name, two.Channels = "other", []string{"chat", "mail"}
-	results, err := watch.Run(t.Context(), cfg, []watch.Watch{one, two})
+	bills, other := billsWatch(), billsWatch()
+	other.Name, other.Channels = "other", []string{"chat", "mail"}
+	results, err := watch.Run(t.Context(), cfg, []watch.Watch{bills, other})
 	must(t, err)
-	if attempts != 1 || formatDeliveries(h.delivered) != "mail(a*)" || results[0].Err == nil || results[1].Err == nil {
-		t.Errorf("tried %d times and delivered %s, want once and mail(a*): %v", attempts, formatDeliveries(h.delivered), results)
+	if attempts != 1 || formatDeliveries(f.delivered) != "mail(a*)" || results[0].Err == nil || results[1].Err == nil {
+		t.Errorf("tried %d times and delivered %s, want once and mail(a*): %v", attempts, formatDeliveries(f.delivered), results)
 	}
 }
 
-// TestRefusedMessageDoesNotBlockLaterOnes has a receiver that always refuses one message, as a
-// mail server refuses spam.
+// TestRefusedMessageDoesNotBlockLaterOnes has a receiver that refuses each message with the word
+// spam. Later messages of the same watch must be delivered.
 func TestRefusedMessageDoesNotBlockLaterOnes(t *testing.T) {
 	t.Parallel()
-	h := newFixture(t)
-	cfg := h.config(t)
+	f := newFixture(t)
+	cfg := f.config(t)
 	cfg.Send = func(ctx context.Context, channel string, m watch.Message) error {
 		if strings.Contains(m.Text, "spam") {
 			return fmt.Errorf("%w: the mail server answered 554", watch.ErrRefused)
 		}
-		return h.send(ctx, channel, m)
+		return f.send(ctx, channel, m)
 	}
-	one, two := billsWatch(), billsWatch()
-	two.Name, two.Key = "other", []string{"amount"}
-	h.publish("spam|1")
-	h.publish("spam|1")
+	bills, other := billsWatch(), billsWatch()
+	other.Name, other.Key = "other", []string{"amount"}
+	f.publish("spam|1")
+	f.publish("spam|1")
 	for _, want := range []string{"", "chat(b*) chat(b*)"} {
-		h.delivered = nil
-		results, err := watch.Run(t.Context(), cfg, []watch.Watch{one, two})
+		f.delivered = nil
+		results, err := watch.Run(t.Context(), cfg, []watch.Watch{bills, other})
 		must(t, err)
-		if formatDeliveries(h.delivered) != want || results[0].Pending != 1 || results[0].Err == nil || results[1].Pending != 1 || results[1].Err == nil {
-			t.Errorf("delivered %s, want %s: %+v", formatDeliveries(h.delivered), want, results)
+		if formatDeliveries(f.delivered) != want || results[0].Pending != 1 || results[0].Err == nil || results[1].Pending != 1 || results[1].Err == nil {
+			t.Errorf("delivered %s, want %s: %+v", formatDeliveries(f.delivered), want, results)
 		}
-		h.publish("spam|1", "b|2")
+		f.publish("spam|1", "b|2")
 	}
 }
 
@@ -277,7 +277,7 @@ func TestChangedDefinitionIsEvaluatedAgain(t *testing.T) {
 		"another key":     {func(w *watch.Watch, _ *fixture) { w.Key = []string{"id", "amount"} }, true},
 		"no key":          {func(w *watch.Watch, _ *fixture) { w.Key = nil }, true},
 		"another query":   {func(w *watch.Watch, _ *fixture) { w.Query = "r" }, true},
-		"another text":    {func(_ *watch.Watch, h *fixture) { h.writeQuery(t, "q", "SELECT 2") }, true},
+		"another text":    {func(_ *watch.Watch, f *fixture) { f.writeQuery(t, "q", "SELECT 2") }, true},
 		"another value":   {func(w *watch.Watch, _ *fixture) { w.Params = map[string]string{"p": "1"} }, true},
 		"another column":  {condition("other", true, "0"), true},
 		"under":           {condition("amount", false, "0"), true},
@@ -285,12 +285,12 @@ func TestChangedDefinitionIsEvaluatedAgain(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			h, w := newFixture(t), billsWatch()
-			condition("amount", true, "0")(&w, h)
-			h.publish("a|1")
-			h.evaluate(t, w)
-			c.change(&w, h)
-			if res, _ := h.evaluate(t, w); res.SeenBefore == c.again {
+			f, w := newFixture(t), billsWatch()
+			condition("amount", true, "0")(&w, f)
+			f.publish("a|1")
+			f.evaluate(t, w)
+			c.change(&w, f)
+			if res, _ := f.evaluate(t, w); res.SeenBefore == c.again {
 				t.Errorf("SeenBefore is %v, want %v", res.SeenBefore, !c.again)
 			}
 		})
@@ -299,18 +299,18 @@ func TestChangedDefinitionIsEvaluatedAgain(t *testing.T) {
 
 func TestRemovedChannelLosesItsPendingMessages(t *testing.T) {
 	t.Parallel()
-	h, w := newFixture(t), billsWatch()
+	f, w := newFixture(t), billsWatch()
 	w.Channels = []string{"chat", "mail"}
-	h.channelErrs["chat"] = errReceiver
-	h.publish("a|1")
-	h.evaluate(t, w)
+	f.channelErrs["chat"] = errReceiver
+	f.publish("a|1")
+	f.evaluate(t, w)
 	w.Channels = []string{"mail"}
-	if res, got := h.evaluate(t, w); len(got) != 0 || res.Err != nil || res.Pending != 0 {
+	if res, got := f.evaluate(t, w); len(got) != 0 || res.Err != nil || res.Pending != 0 {
 		t.Errorf("without chat: delivered %s with %d pending, want nothing: %v", formatDeliveries(got), res.Pending, res.Err)
 	}
-	delete(h.channelErrs, "chat")
+	delete(f.channelErrs, "chat")
 	w.Channels = []string{"chat", "mail"}
-	if res, got := h.evaluate(t, w); len(got) != 0 || res.Err != nil {
+	if res, got := f.evaluate(t, w); len(got) != 0 || res.Err != nil {
 		t.Errorf("with chat again: delivered %s, want nothing (%v)", formatDeliveries(got), res.Err)
 	}
 }
@@ -319,62 +319,62 @@ func TestRemovedChannelLosesItsPendingMessages(t *testing.T) {
 // be kept. When the receiver works again, all findings must be delivered.
 func TestPendingMessagesAreLimited(t *testing.T) {
 	t.Parallel()
-	h, w := newFixture(t), billsWatch()
-	h.channelErrs["chat"] = errReceiver
+	f, w := newFixture(t), billsWatch()
+	f.channelErrs["chat"] = errReceiver
 	var rows []string
 	for i := range 120 {
 		rows = append(rows, fmt.Sprintf("%03d|1", i))
-		h.publish(rows...)
-		res, _ := h.evaluate(t, w)
+		f.publish(rows...)
+		res, _ := f.evaluate(t, w)
 		if res.Pending > 100 {
-			t.Fatalf("night %d: %d messages are pending", i, res.Pending)
+			t.Fatalf("night %d: %d messages are pending, want at most 100", i, res.Pending)
 		}
 		if i == 119 && !strings.Contains(res.Err.Error(), "100 messages are pending because a channel does not accept them") {
 			t.Errorf("the error of the last night is %v, want \"100 messages are pending\"", res.Err)
 		}
 	}
-	delete(h.channelErrs, "chat")
-	h.evaluate(t, w)
-	h.evaluate(t, w)
+	delete(f.channelErrs, "chat")
+	f.evaluate(t, w)
+	f.evaluate(t, w)
 	arrived := map[string]bool{}
-	for _, d := range h.delivered {
+	for _, d := range f.delivered {
 		for _, f := range d.message.Findings {
 			arrived[*f.Values["id"]] = true
 		}
 	}
-	if len(arrived) != 120 || len(h.delivered) != 101 {
-		t.Errorf("delivered %d findings in %d messages, want 120 in 101", len(arrived), len(h.delivered))
+	if len(arrived) != 120 || len(f.delivered) != 101 {
+		t.Errorf("delivered %d findings in %d messages, want 120 in 101", len(arrived), len(f.delivered))
 	}
 }
 
-// TestDamagedStateStopsTheWatch flips bits of the state file, truncates it, and replaces it
-// by that of another watch. No message is sent until the operator restores or removes it.
+// TestDamagedStateStopsTheWatch flips bits of the state file, truncates it, and replaces it by the
+// state of another watch. No message may be sent until the operator restores or removes the file.
 func TestDamagedStateStopsTheWatch(t *testing.T) {
 	t.Parallel()
-	h, w := newFixture(t), billsWatch()
-	h.publish("a|1")
-	h.evaluate(t, w)
-	path := filepath.Join(h.dir, "state", "watches", "bills.json")
-	whole, err := os.ReadFile(path)
+	f, w := newFixture(t), billsWatch()
+	f.publish("a|1")
+	f.evaluate(t, w)
+	path := filepath.Join(f.dir, "state", "watches", "bills.json")
+	intact, err := os.ReadFile(path)
 	must(t, err)
 	other := billsWatch()
 	other.Name = "other"
-	h.evaluate(t, other)
-	foreign, err := os.ReadFile(filepath.Join(h.dir, "state", "watches", "other.json"))
+	f.evaluate(t, other)
+	foreign, err := os.ReadFile(filepath.Join(f.dir, "state", "watches", "other.json"))
 	must(t, err)
-	h.publish("a|1", "b|1")
+	f.publish("a|1", "b|1")
 	damaged := map[string][]byte{
-		"empty": nil, "cut": whole[:len(whole)/2], "zeros": make([]byte, len(whole)), "no state": []byte("{}"), "another watch": foreign,
-		"a later program": []byte(strings.Replace(string(whole), `"format": 1`, `"format": 2`, 1)),
+		"empty": nil, "cut": intact[:len(intact)/2], "zeros": make([]byte, len(intact)), "no state": []byte("{}"), "another watch": foreign,
+		"a later program": []byte(strings.Replace(string(intact), `"format": 1`, `"format": 2`, 1)),
 	}
-	for i := 0; i < len(whole); i += 31 {
-		flipped := append([]byte(nil), whole...)
+	for i := 0; i < len(intact); i += 31 {
+		flipped := append([]byte(nil), intact...)
 		flipped[i] ^= 4
 		damaged[fmt.Sprintf("byte %d", i)] = flipped
 	}
 	for name, text := range damaged {
 		must(t, os.WriteFile(path, text, 0o600))
-		res, got := h.evaluate(t, w)
+		res, got := f.evaluate(t, w)
 		if len(got) != 0 || res.Err == nil || !strings.Contains(res.Err.Error(), "restore state/watches/bills.json from a backup, or remove it") {
 			t.Errorf("%s: delivered %s with the error %v, want nothing and an error", name, formatDeliveries(got), res.Err)
 		}
@@ -382,34 +382,34 @@ func TestDamagedStateStopsTheWatch(t *testing.T) {
 			t.Errorf("%s: the damaged state was overwritten (%v)", name, err)
 		}
 	}
-	must(t, os.WriteFile(path, whole, 0o600))
-	if res, got := h.evaluate(t, w); formatDeliveries(got) != "chat(b*)" {
+	must(t, os.WriteFile(path, intact, 0o600))
+	if res, got := f.evaluate(t, w); formatDeliveries(got) != "chat(b*)" {
 		t.Errorf("with the restored state, delivered %s, want chat(b*) (%v)", formatDeliveries(got), res.Err)
 	}
 	must(t, os.Remove(path))
-	if res, got := h.evaluate(t, w); formatDeliveries(got) != "chat(a* b*)" {
+	if res, got := f.evaluate(t, w); formatDeliveries(got) != "chat(a* b*)" {
 		t.Errorf("without a state, delivered %s, want chat(a* b*) (%v)", formatDeliveries(got), res.Err)
 	}
 }
 
 func TestDryRunReturnsMessagesWithoutSending(t *testing.T) {
 	t.Parallel()
-	h, w := newFixture(t), billsWatch()
-	h.publish("a|1")
-	cfg := h.config(t)
+	f, w := newFixture(t), billsWatch()
+	f.publish("a|1")
+	cfg := f.config(t)
 	cfg.DryRun = true
 	for range 2 {
 		results, err := watch.Run(t.Context(), cfg, []watch.Watch{w})
 		must(t, err)
-		if res := results[0]; res.Err != nil || len(res.Messages) != 1 || res.New != 1 || len(h.delivered) > 0 {
-			t.Errorf("got %+v, delivered %s, want one message that is not delivered", res, formatDeliveries(h.delivered))
+		if res := results[0]; res.Err != nil || len(res.Messages) != 1 || res.New != 1 || len(f.delivered) > 0 {
+			t.Errorf("got %+v, delivered %s, want one message that is not delivered", res, formatDeliveries(f.delivered))
 		}
 	}
-	if _, err := os.Stat(filepath.Join(h.dir, "state", "watches")); !errors.Is(err, os.ErrNotExist) {
+	if _, err := os.Stat(filepath.Join(f.dir, "state", "watches")); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("the dry run wrote a state file: %v", err)
 	}
-	h.channelErrs["chat"] = errReceiver
-	h.evaluate(t, w)
+	f.channelErrs["chat"] = errReceiver
+	f.evaluate(t, w)
 	results, err := watch.Run(t.Context(), cfg, []watch.Watch{w})
 	must(t, err)
 	if len(results[0].Messages) != 1 {
@@ -421,13 +421,13 @@ func TestDryRunReturnsMessagesWithoutSending(t *testing.T) {
 // and that one message reports the unread tables.
 func TestUnreadTablesKeepFindings(t *testing.T) {
 	t.Parallel()
-	h, w := newFixture(t), billsWatch()
-	h.publish("a|1")
-	h.evaluate(t, w)
-	h.sources = unreadTable("orders", "the token lacks orders.read")
+	f, w := newFixture(t), billsWatch()
+	f.publish("a|1")
+	f.evaluate(t, w)
+	f.sources = unreadTable("orders", "the token lacks orders.read")
 	for i := range 2 {
-		h.publish()
-		res, got := h.evaluate(t, w)
+		f.publish()
+		res, got := f.evaluate(t, w)
 		if res.Err != nil || len(res.Unread) != 1 || len(got) != 1-i {
 			t.Fatalf("night %d: got %+v and %d messages, want one unread table and %d messages", i, res, len(got), 1-i)
 		}
@@ -436,14 +436,14 @@ func TestUnreadTablesKeepFindings(t *testing.T) {
 			t.Errorf("the text is %q, want that orders was not read", got[0].message.Text)
 		}
 	}
-	h.sources = nil
-	h.publish("a|1", "b|1")
-	if res, got := h.evaluate(t, w); formatDeliveries(got) != "chat(b*)" {
+	f.sources = nil
+	f.publish("a|1", "b|1")
+	if res, got := f.evaluate(t, w); formatDeliveries(got) != "chat(b*)" {
 		t.Errorf("read again: delivered %s, want chat(b*) (%v)", formatDeliveries(got), res.Err)
 	}
-	h.sources = unreadTable("orders", "")
-	h.publish()
-	if _, got := h.evaluate(t, w); len(got) != 1 {
+	f.sources = unreadTable("orders", "")
+	f.publish()
+	if _, got := f.evaluate(t, w); len(got) != 1 {
 		t.Errorf("unread again: delivered %d messages, want 1", len(got))
 	}
 }
@@ -452,58 +452,58 @@ func TestUnreadTablesKeepFindings(t *testing.T) {
 // be sent again, because findings of two queries cannot be compared.
 func TestFindingsAreSentAgainAfterAChangedQuery(t *testing.T) {
 	t.Parallel()
-	h, w := newFixture(t), billsWatch()
-	h.publish("a|1")
-	h.evaluate(t, w)
+	f, w := newFixture(t), billsWatch()
+	f.publish("a|1")
+	f.evaluate(t, w)
 	w.Advice, w.Show = "Pay.", []string{"id"}
-	if _, got := h.evaluate(t, w); len(got) > 0 {
+	if _, got := f.evaluate(t, w); len(got) > 0 {
 		t.Errorf("other advice: delivered %s, want nothing", formatDeliveries(got))
 	}
 	w.Query = "r"
-	if _, got := h.evaluate(t, w); formatDeliveries(got) != "chat(a*)" {
+	if _, got := f.evaluate(t, w); formatDeliveries(got) != "chat(a*)" {
 		t.Errorf("another query: delivered %s, want chat(a*)", formatDeliveries(got))
 	}
-	h.writeQuery(t, "r", "SELECT 2")
-	if _, got := h.evaluate(t, w); formatDeliveries(got) != "chat(a*)" {
+	f.writeQuery(t, "r", "SELECT 2")
+	if _, got := f.evaluate(t, w); formatDeliveries(got) != "chat(a*)" {
 		t.Errorf("changed SQL of the query: delivered %s, want chat(a*)", formatDeliveries(got))
 	}
 }
 
-// TestUnreadTablesAreReportedAgainAfterAChange checks that a changed watch reports its
-// unread tables even if it has reported those of the old query.
+// TestUnreadTablesAreReportedAgainAfterAChange changes the query of a watch. The unread tables of the
+// new query must be reported, although those of the old query were reported before.
 func TestUnreadTablesAreReportedAgainAfterAChange(t *testing.T) {
 	t.Parallel()
-	h, w := newFixture(t), billsWatch()
-	h.publish()
-	h.sources = unreadTable("orders", "")
-	h.evaluate(t, w)
-	w.Query, h.sources = "r", unreadTable("articles", "")
-	h.publish()
-	if _, got := h.evaluate(t, w); len(got) != 1 || !strings.Contains(got[0].message.Text, "articles was not read") {
+	f, w := newFixture(t), billsWatch()
+	f.publish()
+	f.sources = unreadTable("orders", "")
+	f.evaluate(t, w)
+	w.Query, f.sources = "r", unreadTable("articles", "")
+	f.publish()
+	if _, got := f.evaluate(t, w); len(got) != 1 || !strings.Contains(got[0].message.Text, "articles was not read") {
 		t.Errorf("delivered %d messages, want one about articles", len(got))
 	}
 }
 
-// TestFailedQueryKeepsTheState changes a watch to a query that fails, and back. A pending
-// message is delivered meanwhile, and no finding is sent twice.
+// TestFailedQueryKeepsTheState changes a watch to a query that fails, and back. Meanwhile a pending
+// message must be delivered. No finding may be sent twice.
 func TestFailedQueryKeepsTheState(t *testing.T) {
 	t.Parallel()
-	h, w := newFixture(t), billsWatch()
-	h.publish("a|1")
-	h.evaluate(t, w)
-	h.channelErrs["chat"] = errReceiver
-	h.publish("a|1", "b|1")
-	h.evaluate(t, w)
-	delete(h.channelErrs, "chat")
-	h.runQuery = func(context.Context) error { return errors.New("no such column") }
+	f, w := newFixture(t), billsWatch()
+	f.publish("a|1")
+	f.evaluate(t, w)
+	f.channelErrs["chat"] = errReceiver
+	f.publish("a|1", "b|1")
+	f.evaluate(t, w)
+	delete(f.channelErrs, "chat")
+	f.runQuery = func(context.Context) error { return errors.New("no such column") }
 	wrong := w
 	wrong.Query = "r"
-	if res, got := h.evaluate(t, wrong); res.Err == nil || formatDeliveries(got) != "chat(b*)" {
+	if res, got := f.evaluate(t, wrong); res.Err == nil || formatDeliveries(got) != "chat(b*)" {
 		t.Errorf("with the failing query, delivered %s with the error %v, want chat(b*) and an error", formatDeliveries(got), res.Err)
 	}
-	h.runQuery = nil
-	h.publish("a|1", "b|1", "c|1")
-	if res, got := h.evaluate(t, w); formatDeliveries(got) != "chat(c*)" {
+	f.runQuery = nil
+	f.publish("a|1", "b|1", "c|1")
+	if res, got := f.evaluate(t, w); formatDeliveries(got) != "chat(c*)" {
 		t.Errorf("after the repair, delivered %s, want chat(c*) (%v)", formatDeliveries(got), res.Err)
 	}
 }
