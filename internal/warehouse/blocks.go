@@ -16,11 +16,11 @@ import (
 const (
 	smallBlock = 16 << 10
 	largeBlock = 256 << 10
-	// A catalog gets large blocks above manyRows and small blocks below fewRows. In between its
-	// blocks are not changed.
+	// A catalog with more than manyRows gets large blocks. A catalog with fewer than fewRows gets
+	// small blocks. Otherwise the size of blocks is kept.
 	fewRows, manyRows = 250_000, 500_000
-	// Up to compactSize bytes, writing the whole file takes no longer than writing the changes, and
-	// leaves no free blocks in the file.
+	// A file of at most compactSize bytes is always written again as a whole. That takes no longer
+	// than writing the changes, and leaves no free blocks in the file.
 	compactSize = 8 << 20
 )
 
@@ -29,14 +29,14 @@ const (
 // DuckDB sets the size when it creates a file.
 func (d *Draft) writeCatalog(ctx context.Context, changed bool) error {
 	path := filepath.Join(d.Dir, CatalogFile)
-	moved := path + ".moved"
+	newFile := path + ".moved"
 	size, err := d.findBlockSize(ctx, changed)
 	if err != nil {
 		return fmt.Errorf("choose the blocks of the catalog: %w", err)
 	}
 	write := sqltext.SQL("CHECKPOINT")
 	if size != 0 {
-		write = instanceSQL.Render("move_catalog", sqltext.Values{"file": moved, "size": size, "storage": StorageVersion})
+		write = instanceSQL.Render("move_catalog", sqltext.Values{"file": newFile, "size": size, "storage": StorageVersion})
 	}
 	err = d.Exec(ctx, write)
 	if err == nil {
@@ -44,7 +44,7 @@ func (d *Draft) writeCatalog(ctx context.Context, changed bool) error {
 		d.Instance = nil
 	}
 	if err == nil && size != 0 {
-		err = d.w.Folder.disk.Rename(moved, path)
+		err = d.w.Folder.disk.Rename(newFile, path)
 	}
 	return err
 }

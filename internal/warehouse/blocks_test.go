@@ -22,7 +22,8 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// blockSize reads the size of blocks in the header of the published catalog.
+// blockSize reads the size of blocks from the published catalog. It is at byte 40 of the database
+// header, which begins at byte 4096.
 func blockSize(t *testing.T, w *warehouse.Warehouse) uint64 {
 	t.Helper()
 	data, err := os.ReadFile(w.Folder.CatalogPath())
@@ -30,8 +31,8 @@ func blockSize(t *testing.T, w *warehouse.Warehouse) uint64 {
 	return binary.LittleEndian.Uint64(data[4096+40:])
 }
 
-// catalogContent lists the tables, views and macros of the published catalog, with the number of
-// rows and a checksum of each table.
+// catalogContent lists the columns, tables, views and macros of the published catalog, and the number
+// and a checksum of the rows in history.product_listing_tags.
 func catalogContent(t *testing.T, w *warehouse.Warehouse) []string {
 	t.Helper()
 	db, err := sql.Open("duckdb", w.Folder.CatalogPath()+"?access_mode=READ_ONLY")
@@ -48,22 +49,23 @@ func catalogContent(t *testing.T, w *warehouse.Warehouse) []string {
 	defer rows.Close()
 	var all []string
 	for rows.Next() {
-		var one string
-		must(t, rows.Scan(&one))
-		all = append(all, one)
+		var line string
+		must(t, rows.Scan(&line))
+		all = append(all, line)
 	}
 	must(t, rows.Err())
 	return all
 }
 
-// addRows adds a number of rows to a table of past.
+// addRows adds rows to past.product_listing_tags.
 func addRows(t *testing.T, d *warehouse.Draft, rows int) {
 	t.Helper()
 	must(t, d.Exec(t.Context(), sqltext.SQL(fmt.Sprintf("INSERT INTO past.product_listing_tags (product_listing_id, position, name, valid_from, row_hash, valid_to, run_id) "+
 		"SELECT 'q', i, 'tag ' || i, TIMESTAMPTZ '2026-01-01', i, TIMESTAMPTZ '2026-01-02', 'r' FROM range(%d) r(i)", rows))))
 }
 
-// withoutRowCount removes the line with the number of rows and their checksum.
+// withoutRowCount removes the line with the number and the checksum of the rows. Only this line
+// begins with a digit.
 func withoutRowCount(lines []string) []string {
 	return slices.DeleteFunc(slices.Clone(lines), func(line string) bool { return line[0] >= '0' && line[0] <= '9' })
 }
@@ -76,7 +78,7 @@ func TestBlocksGrowWithTheCatalog(t *testing.T) {
 	}
 	before := catalogContent(t, w)
 
-	// After an error before or after the move, readers see the last night.
+	// If the move to a new file fails, readers still see the last night.
 	failing := openFailingAt(t, w, "before rename of the draft")
 	d := beginDraft(t, failing, "20261102T020000Z", "two")
 	addRows(t, d, 500_001)
@@ -104,7 +106,7 @@ func TestBlocksGrowWithTheCatalog(t *testing.T) {
 		t.Errorf("tables, views, macros or comments changed (-small +large):\n%s", diff)
 	}
 	if want := fmt.Sprintf("%d %s", rows, sum); !slices.Contains(after, want) {
-		t.Errorf("history does not have the rows %q", want)
+		t.Errorf("the content of the catalog lacks the line %q, the number and checksum of the rows", want)
 	}
 	// Between the two limits the block size is kept.
 	publish(t, w, "20261104T020000Z", "three")
@@ -112,12 +114,12 @@ func TestBlocksGrowWithTheCatalog(t *testing.T) {
 		t.Errorf("the catalog of the next night has blocks of %d bytes, want 262144", got)
 	}
 	if found, err := integrity.Check(t.Context(), w, true); err != nil || len(found.Damage) > 0 {
-		t.Errorf("verify found %+v (%v)", found.Damage, err)
+		t.Errorf("verify found %+v (%v), want no damage", found.Damage, err)
 	}
 }
 
-// TestCatalogOfAnEarlierProgramGetsSmallBlocks starts from a file of the earlier storage version with
-// blocks of the default size.
+// TestCatalogOfAnEarlierProgramGetsSmallBlocks publishes a night after a small catalog in the format
+// of DuckDB 1.0, with blocks of the default size. The new catalog must have small blocks.
 func TestCatalogOfAnEarlierProgramGetsSmallBlocks(t *testing.T) {
 	w := open(t)
 	m := publish(t, w, "20261101T020000Z", "one")

@@ -22,17 +22,17 @@ const (
 	schemaLabel     = "schema_version"
 )
 
-// Labels returns the labels of the Parquet files that the draft writes: the run and the time of the
-// draft, in which their content changed, and the schema version. Later snapshots with the same content
-// keep the file with its labels.
+// Labels returns the labels of the Parquet files that the draft writes. They contain the run and the
+// time of the draft, and the schema version. Later snapshots with the same content copy the file, so
+// its labels name the run that last changed the content.
 func (d *Draft) Labels() []Label {
 	return []Label{{changedRunLabel, d.Run}, {changedAtLabel, d.At.Format(time.RFC3339Nano)}, {schemaLabel, dictionary.SchemaVersion()}}
 }
 
-// Carry copies the file of an unchanged table from Previous into the draft, byte for byte, so that
-// its checksum is the same. It does not link the file, because repairs rely on independent copies. It
-// returns false if the file must be written again: if another program or schema version wrote it,
-// because the layout may differ, or if it is damaged. In the last case, DamagedFiles contains it.
+// Carry copies the Parquet file of an unchanged table from Previous into the draft, byte for byte. It
+// does not link the file, because repairs rely on independent copies. Carry returns false if the file
+// must be written again. This is the case if another program or schema version wrote the file, because
+// its layout may differ, or if the file is damaged. DamagedFiles lists the damaged files.
 func (d *Draft) Carry(table string) (bool, error) {
 	entry := d.base.Table(table)
 	if entry.File == "" || d.base.Program != d.w.cfg.Program || d.base.Schema != dictionary.SchemaVersion() {
@@ -48,7 +48,7 @@ func (d *Draft) Carry(table string) (bool, error) {
 		return err
 	})
 	if err != nil {
-		// The error may be one of reading or of writing.
+		// If the file is intact, the error was caused by writing the copy.
 		problem = checksum.NewCache(context.Background()).Compare(path, entry.FileSum, true)
 	}
 	if problem != "" {

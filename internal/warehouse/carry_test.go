@@ -57,7 +57,7 @@ func TestDraftsLabelTheirFiles(t *testing.T) {
 }
 
 // TestOtherFilesAreNotCarried tries to carry files of another program or schema version, and damaged
-// files. The draft must not contain them, and must report the damaged ones.
+// files. The draft must contain none of these files, and must report the damaged ones.
 func TestOtherFilesAreNotCarried(t *testing.T) {
 	for name, c := range map[string]struct {
 		spoil   func(t *testing.T, version string)

@@ -45,9 +45,9 @@ func (c *Catalog) ensureTables(ctx context.Context, in *Instance, program string
 	return in.Atomically(ctx, append(statements, c.martStatements(have)...))
 }
 
-// martStatements returns the statements that replace all views of mart. A view stores the columns of
-// the views that it reads, so it must be replaced with them. A view is left out if one of its tables
-// is not configured.
+// martStatements returns the statements that replace all views of mart. The views are replaced
+// together, because a view stores the columns of the views that it reads. A view is left out if one
+// of its tables is not configured.
 func (c *Catalog) martStatements(have map[string]map[string]stream.Column) []sqltext.SQL {
 	var statements []sqltext.SQL
 	for _, table := range slices.Sorted(maps.Keys(have)) {
@@ -67,8 +67,8 @@ func (c *Catalog) martStatements(have map[string]map[string]stream.Column) []sql
 	return statements
 }
 
-// isCatalogOf reports whether a version has exactly these tables and views, so that ensureTables is
-// not needed. ensureTables lists all columns, which takes as long as reading the file.
+// isCatalogOf reports whether a version has exactly these tables and views. Then ensureTables is not
+// needed, which takes as long as reading the file, because it lists all columns.
 func (c *Catalog) isCatalogOf(m Manifest) bool {
 	return m.Schema == dictionary.SchemaVersion() && slices.EqualFunc(c.tables, m.Tables, func(t stream.Table, published ManifestTable) bool {
 		return t.Name == published.Name
@@ -135,9 +135,9 @@ func columnDefinitions(columns []stream.Column) sqltext.SQL {
 	})
 }
 
-// SchemaError means that a table of the warehouse differs from its definition by more than a new
-// column. Column is empty if this program has no such table. Program is the version of the program
-// that wrote the warehouse.
+// SchemaError means that the warehouse has a table or column that this program does not have, or has
+// with another type. Column is empty if the whole table is unknown. Program is the version of the
+// program that wrote the warehouse.
 type SchemaError struct{ Table, Column, Have, Want, Program string }
 
 func (e *SchemaError) Error() string {
@@ -147,7 +147,8 @@ func (e *SchemaError) Error() string {
 }
 
 // checkCompatible returns a *SchemaError if the catalog has a table or column that this program does
-// not have, or has with another type. It would be copied every night and never updated.
+// not have, or a column that has another type in this program. Every night would copy such a table or
+// column without updating it.
 func (c *Catalog) checkCompatible(have map[string]map[string]stream.Column, program string) error {
 	var found *SchemaError
 	for table := range have {

@@ -27,9 +27,9 @@ func openFull(t *testing.T) *warehouse.Warehouse {
 	return w
 }
 
-// TestDefinitionsAreThoseOfDuckDB compares stream.ParseDefinition with the tables that DuckDB creates
-// from the same files.
-func TestDefinitionsAreThoseOfDuckDB(t *testing.T) {
+// TestDefinitionsMatchDuckDB compares the results of stream.ParseDefinition with the tables that
+// DuckDB creates from the same schema files.
+func TestDefinitionsMatchDuckDB(t *testing.T) {
 	w := openFull(t)
 	d, err := w.Begin(t.Context(), "r", night)
 	if err != nil {
@@ -45,7 +45,7 @@ func TestDefinitionsAreThoseOfDuckDB(t *testing.T) {
 			t.Fatalf("DuckDB refuses schema/%s.sql: %v", name, err)
 		}
 		if diff := cmp.Diff(withoutTracking(def.Columns), describe(t, d, "plain", name)); diff != "" {
-			t.Errorf("%s read differently (-stream +duckdb):\n%s", name, diff)
+			t.Errorf("columns of %s (-ParseDefinition +DuckDB):\n%s", name, diff)
 		}
 		if err := d.Exec(t.Context(), "DROP SCHEMA plain CASCADE"); err != nil {
 			t.Fatal(err)
@@ -82,7 +82,7 @@ func describe(t *testing.T, d *warehouse.Draft, schema, table string) []stream.C
 	return cols
 }
 
-func TestEveryTableHasCurrentClosedAndHistory(t *testing.T) {
+func TestEveryTableIsInMainPastAndHistory(t *testing.T) {
 	w := openFull(t)
 	d, err := w.Begin(t.Context(), "r", night)
 	if err != nil {
@@ -90,10 +90,10 @@ func TestEveryTableHasCurrentClosedAndHistory(t *testing.T) {
 	}
 	defer d.Discard()
 	for _, table := range w.Catalog.Tables() {
-		own := len(w.Catalog.Definition(table.Name).Columns)
-		for schema, extra := range map[string]int{"main": 2, "past": 4} {
-			if got := len(describe(t, d, schema, table.Name)); got != own+extra {
-				t.Errorf("%s.%s has %d columns, want %d", schema, table.Name, got, own+extra)
+		defined := len(w.Catalog.Definition(table.Name).Columns)
+		for schema, systemColumns := range map[string]int{"main": 2, "past": 4} {
+			if got := len(describe(t, d, schema, table.Name)); got != defined+systemColumns {
+				t.Errorf("%s.%s has %d columns, want %d", schema, table.Name, got, defined+systemColumns)
 			}
 		}
 		if err := d.Exec(t.Context(), sqltext.SQL("FROM history."+sqltext.Quote(table.Name)),
@@ -114,7 +114,7 @@ func TestEveryPublishedColumnHasAComment(t *testing.T) {
 		FROM duckdb_columns() JOIN duckdb_tables() USING (database_name, schema_name, table_name)
 		WHERE schema_name IN ('main', 'past', 'meta') AND coalesce(duckdb_columns.comment, '') = ''`).Scan(&uncommented)
 	if err != nil || uncommented != "" {
-		t.Errorf("columns without a comment: %s (error %v)", uncommented, err)
+		t.Errorf("columns without a comment: %s (error %v), want no columns", uncommented, err)
 	}
 }
 
@@ -136,7 +136,8 @@ func TestHistoryReturnsTheRowsOfATime(t *testing.T) {
 	}
 }
 
-// publishByOther publishes a draft with the schema version of another program.
+// publishByOther publishes a draft and then changes the schema version in its manifest, as if another
+// program had published it.
 func publishByOther(t *testing.T, w *warehouse.Warehouse, d *warehouse.Draft) {
 	t.Helper()
 	m, err := d.Publish(t.Context(), slices.Clone(tableFiles))
@@ -148,7 +149,7 @@ func publishByOther(t *testing.T, w *warehouse.Warehouse, d *warehouse.Draft) {
 }
 
 func TestNewColumnsAreAddedAndChangedOnesAreErrors(t *testing.T) {
-	cases := []struct{ name, spoil, want string }{
+	cases := []struct{ name, change, want string }{
 		{"a column that the warehouse lacks is added", "DROP VIEW history.product_listing_tags; ALTER TABLE main.product_listing_tags DROP COLUMN name; ALTER TABLE past.product_listing_tags DROP COLUMN name", ""},
 		{"a column of another type is refused", "ALTER TABLE main.product_listing_tags ALTER name TYPE BIGINT USING 1", "name is BIGINT in the warehouse and VARCHAR in this program"},
 		{"a column that this program lacks is refused", "ALTER TABLE main.product_listing_tags ADD COLUMN colour VARCHAR", "colour is VARCHAR in the warehouse and absent"},
@@ -158,7 +159,7 @@ func TestNewColumnsAreAddedAndChangedOnesAreErrors(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			w := open(t)
 			d := beginDraft(t, w, "20261101T020000Z", "one")
-			if err := d.Exec(t.Context(), sqltext.SQL(c.spoil)); err != nil {
+			if err := d.Exec(t.Context(), sqltext.SQL(c.change)); err != nil {
 				t.Fatal(err)
 			}
 			publishByOther(t, w, d)
@@ -177,9 +178,9 @@ func TestNewColumnsAreAddedAndChangedOnesAreErrors(t *testing.T) {
 			if !errors.As(err, &refused) || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), "rebuild") {
 				t.Errorf("got error %v, want a SchemaError with %q and the command rebuild", err, c.want)
 			}
-			left, globErr := filepath.Glob(filepath.Join(w.Folder.Dir(), "versions", ".*"))
-			if len(left) > 0 || globErr != nil {
-				t.Errorf("the refused run left %v behind (%v)", left, globErr)
+			drafts, globErr := filepath.Glob(filepath.Join(w.Folder.Dir(), "versions", ".*"))
+			if len(drafts) > 0 || globErr != nil {
+				t.Errorf("after the error there are the drafts %v (%v), want none", drafts, globErr)
 			}
 		})
 	}

@@ -44,8 +44,9 @@ func editManifest(t *testing.T, w *warehouse.Warehouse, file string, change func
 	must(t, errors.Join(err, os.WriteFile(file, data, 0o600)))
 }
 
-// TestChangesOfMetaFormAChain publishes three nights and removes the copies of the second manifest
-// one by one. The chain of the third version must use the remaining copies.
+// TestChangesOfMetaFormAChain publishes three nights. Each night stores its changes of meta and past
+// relative to the night before; together they are a chain. The test removes the copies of the second
+// manifest one by one. The chain of the third version must use the remaining copies.
 func TestChangesOfMetaFormAChain(t *testing.T) {
 	w := openKeeping(t, 3)
 	if w.Series.HasMetaChanges() {
@@ -67,7 +68,7 @@ func TestChangesOfMetaFormAChain(t *testing.T) {
 	}{
 		{"all copies", func() {}, all},
 		{"without the copy beside the changes", func() { must(t, os.Remove(w.Folder.RunManifestPath(secondNight))) }, all},
-		{"with changes in the copy of the day only", func() {
+		{"with changes only in the copy of the day", func() {
 			editManifest(t, w, inVersion, func(m *warehouse.Manifest) { m.Meta = nil })
 		}, all},
 		{"without the version", func() { must(t, os.Remove(inVersion)) }, all},
@@ -79,9 +80,9 @@ func TestChangesOfMetaFormAChain(t *testing.T) {
 			t.Errorf("%s: chain (-want +got):\n%s", step.name, diff)
 		}
 		var damaged *warehouse.DamagedError
-		isWhole := len(step.want) == 3
-		if isWhole != (err == nil) || !isWhole && (!errors.As(err, &damaged) || damaged.File != "parquet/.meta/"+secondNight+".json") {
-			t.Errorf("%s: got error %v, want no error from a whole chain, and a DamagedError otherwise", step.name, err)
+		isComplete := len(step.want) == 3
+		if isComplete != (err == nil) || !isComplete && (!errors.As(err, &damaged) || damaged.File != "parquet/.meta/"+secondNight+".json") {
+			t.Errorf("%s: got error %v, want no error for a complete chain, and a DamagedError otherwise", step.name, err)
 		}
 	}
 	if chain, err := w.Series.MetaChain(""); err != nil || len(chain) > 0 {
@@ -89,12 +90,12 @@ func TestChangesOfMetaFormAChain(t *testing.T) {
 	}
 }
 
-// TestMetaBaseIsTheLastCompleteVersion asks for the base of changes while files of the previous version
-// are missing.
+// TestMetaBaseIsTheLastCompleteVersion removes files of the previous version. The changes of a draft
+// are relative to the previous version only if its files are complete.
 func TestMetaBaseIsTheLastCompleteVersion(t *testing.T) {
 	for name, c := range map[string]struct {
-		spoil func(t *testing.T, w *warehouse.Warehouse)
-		want  string
+		damage func(t *testing.T, w *warehouse.Warehouse)
+		want   string
 	}{
 		"all files":           {func(*testing.T, *warehouse.Warehouse) {}, firstNight},
 		"without the changes": {func(t *testing.T, w *warehouse.Warehouse) { must(t, os.Remove(w.Folder.ChangesPath(firstNight))) }, ""},
@@ -115,7 +116,7 @@ func TestMetaBaseIsTheLastCompleteVersion(t *testing.T) {
 			}
 			d, err := w.Begin(t.Context(), secondNight, night.AddDate(0, 0, 1))
 			must(t, err)
-			c.spoil(t, w)
+			c.damage(t, w)
 			if got := d.MetaBase(); got != c.want {
 				t.Errorf("the base is %q, want %q", got, c.want)
 			}
@@ -124,8 +125,9 @@ func TestMetaBaseIsTheLastCompleteVersion(t *testing.T) {
 	}
 }
 
-// TestPruneRemovesChangesThatNoVersionNeeds starts a new chain in the third night. Changes of earlier
-// nights are needed until no kept version builds on them.
+// TestPruneRemovesChangesThatNoVersionNeeds keeps one version. Prune must keep the changes of earlier
+// nights while the chain of this version needs them. The third night begins a new chain, so prune
+// must then remove the earlier changes.
 func TestPruneRemovesChangesThatNoVersionNeeds(t *testing.T) {
 	w := openKeeping(t, 1)
 	publishFull(t, w, firstNight, "one")
@@ -154,7 +156,7 @@ func TestPruneRemovesChangesThatNoVersionNeeds(t *testing.T) {
 	}
 
 	d := beginDraft(t, w, thirdNight, "three")
-	must(t, os.Remove(w.Folder.ChangesPath(secondNight))) // so that the chain begins again
+	must(t, os.Remove(w.Folder.ChangesPath(secondNight))) // the third night then begins a new chain
 	_, err := publishDraft(t, w, d)
 	must(t, err)
 	want := []string{"parquet/.meta/" + firstNight + ".changes", "parquet/.meta/" + firstNight + ".json", "parquet/.meta/" + secondNight + ".json"}
@@ -166,7 +168,8 @@ func TestPruneRemovesChangesThatNoVersionNeeds(t *testing.T) {
 	}
 }
 
-// TestTheLineageUsesCopiesOfManifests damages the manifest of the second of three versions.
+// TestTheLineageUsesCopiesOfManifests damages the manifests of three versions. The lineage of the third
+// version consists of this version and the versions that it was built on.
 func TestTheLineageUsesCopiesOfManifests(t *testing.T) {
 	w := openKeeping(t, 3)
 	publishThree(t, w)
@@ -177,14 +180,14 @@ func TestTheLineageUsesCopiesOfManifests(t *testing.T) {
 			t.Errorf("%s: got error %v, want one: %t; lineage (-want +got):\n%s", name, err, isDamaged, diff)
 		}
 		for _, m := range line {
-			if (m.FileErr != nil) != (name == "a copy" && m.RunID == secondNight) {
+			if (m.FileErr != nil) != (name == "a damaged manifest with a copy" && m.RunID == secondNight) {
 				t.Errorf("%s: the manifest of %s has the error %v, want one only for the damaged manifest", name, m.RunID, m.FileErr)
 			}
 		}
 	}
 	requireLineage("intact", false, firstNight, secondNight, thirdNight)
 	flipBit(t, filepath.Join(w.Folder.VersionPath(secondNight), "manifest.json"), 40)
-	requireLineage("a copy", false, firstNight, secondNight, thirdNight)
+	requireLineage("a damaged manifest with a copy", false, firstNight, secondNight, thirdNight)
 	must(t, os.RemoveAll(w.Folder.VersionPath(secondNight)))
 	requireLineage("a removed version with a copy", false, firstNight, thirdNight)
 	must(t, os.Remove(w.Folder.RunManifestPath(secondNight)))
@@ -196,7 +199,7 @@ func TestTheLineageUsesCopiesOfManifests(t *testing.T) {
 	requireLineage("a missing manifest", true)
 }
 
-// TestADamagedManifestEndsTheLineage damages all copies of the second manifest of three.
+// TestADamagedManifestEndsTheLineage damages all copies of the second of three manifests.
 func TestADamagedManifestEndsTheLineage(t *testing.T) {
 	w := openKeeping(t, 3)
 	publishThree(t, w)
@@ -208,8 +211,8 @@ func TestADamagedManifestEndsTheLineage(t *testing.T) {
 	}
 }
 
-// TestARollbackSkipsRefreshes publishes refreshes after a night. A rollback goes to the night before,
-// because refreshes are removed earlier than nights.
+// TestARollbackSkipsRefreshes publishes a night, two refreshes and another night. A rollback of the
+// last night must publish the first night, because refreshes are removed earlier than nights.
 func TestARollbackSkipsRefreshes(t *testing.T) {
 	w := openKeeping(t, 5)
 	publishFull(t, w, firstNight, "one")
@@ -233,8 +236,9 @@ func TestARollbackSkipsRefreshes(t *testing.T) {
 	}
 }
 
-// TestARollbackOfARebuiltVersionGoesToTheOneBefore publishes a version that was built on no other.
-func TestARollbackOfARebuiltVersionGoesToTheOneBefore(t *testing.T) {
+// TestARollbackOfARebuiltVersionPublishesTheNightBefore publishes two nights and a rebuilt version,
+// which has no previous version in its manifest.
+func TestARollbackOfARebuiltVersionPublishesTheNightBefore(t *testing.T) {
 	w := openKeeping(t, 3)
 	publishNights(t, w, "one", "two")
 	d, err := w.BeginFrom(t.Context(), thirdNight, night.AddDate(0, 0, 2), "")

@@ -38,8 +38,8 @@ func (f *Folder) DamagedErr(path, problem string, err error) *DamagedError {
 	return &DamagedError{File: f.Relative(path), Problem: problem, Err: err}
 }
 
-// ProblemOf returns the text of an error of reading a file, as in DamagedError.Problem. It is empty
-// if err is nil.
+// ProblemOf returns the text of an error that occurred while a file was read, as it appears in
+// DamagedError.Problem. It returns an empty string if err is nil.
 func ProblemOf(err error) string {
 	var damaged *DamagedError
 	switch {
@@ -53,8 +53,8 @@ func ProblemOf(err error) string {
 	return err.Error()
 }
 
-// WithRemedy adds a remedy to a *DamagedError of a version: the Parquet series, the other intact
-// versions, and the commands that use them. It returns any other error unchanged.
+// WithRemedy adds a remedy to a *DamagedError of a version. The remedy names the Parquet series, the
+// other intact versions, and the commands that use them. Other errors are returned unchanged.
 func (w *Warehouse) WithRemedy(err error, version string) error {
 	var damaged *DamagedError
 	if !errors.As(err, &damaged) || damaged.Remedy != "" {
@@ -76,8 +76,8 @@ func (w *Warehouse) WithRemedy(err error, version string) error {
 	return err
 }
 
-// ExplainErr checks, after a query failed with err, whether the catalog that readers see is damaged.
-// It returns a *DamagedError with a remedy, or err if the catalog is intact.
+// ExplainErr is called after a query failed with err. It checks whether the catalog that readers see
+// is damaged. It returns a *DamagedError with a remedy, or err if the catalog is intact.
 func (w *Warehouse) ExplainErr(err error) error {
 	var damaged *DamagedError
 	if err == nil || errors.As(err, &damaged) {
@@ -99,8 +99,8 @@ func (w *Warehouse) ExplainErr(err error) error {
 	return w.WithRemedy(w.Folder.DamagedErr(path, problem, err), latest)
 }
 
-// listIntact lists the versions whose files all have the checksum of their manifest, oldest
-// first, without the version except.
+// listIntact lists the versions whose files all have the checksums of their manifests, oldest first.
+// It leaves out the version except.
 func (v *Versions) listIntact(except string) []string {
 	runs, err := v.List()
 	if err != nil {
@@ -116,7 +116,7 @@ func (v *Versions) listIntact(except string) []string {
 	})
 }
 
-// fileSums lists the files with a checksum in a manifest.
+// fileSums lists the files that have a checksum in the manifest.
 func (m Manifest) fileSums() []checksum.FileSum {
 	all := []checksum.FileSum{m.Catalog}
 	if m.Entry != nil {

@@ -12,14 +12,15 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// TestQueryErrorsOfADamagedCatalogAreExplained passes the error of a query to ExplainErr. Only if the
-// catalog that readers see is damaged, the result names the damaged file and the remedy.
+// TestQueryErrorsOfADamagedCatalogAreExplained passes the error of a query to ExplainErr. The result
+// must name the damaged file and the remedy if the catalog that readers see is damaged. Otherwise it
+// must be the error of the query.
 func TestQueryErrorsOfADamagedCatalogAreExplained(t *testing.T) {
 	catalog, manifest := filepath.Join("versions", secondNight, "catalog.duckdb"), filepath.Join("versions", secondNight, "manifest.json")
 	for name, c := range map[string]struct {
-		spoil func(t *testing.T, w *warehouse.Warehouse)
-		file  string
-		want  string
+		damage func(t *testing.T, w *warehouse.Warehouse)
+		file   string
+		want   string
 	}{
 		"an intact catalog":         {func(*testing.T, *warehouse.Warehouse) {}, "", ""},
 		"a damaged earlier catalog": {func(t *testing.T, w *warehouse.Warehouse) { flipBit(t, w.Folder.VersionCatalog(firstNight), 70_000) }, "", ""},
@@ -33,7 +34,7 @@ func TestQueryErrorsOfADamagedCatalogAreExplained(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := open(t)
 			publishNights(t, w, "one", "two")
-			c.spoil(t, w)
+			c.damage(t, w)
 			cause := errors.New("the query failed")
 			err := w.ExplainErr(cause)
 			var damaged *warehouse.DamagedError
@@ -56,7 +57,8 @@ func TestQueryErrorsOfADamagedCatalogAreExplained(t *testing.T) {
 }
 
 // TestTheRemedyNamesIntactVersions damages one file of the second of three versions. The remedy for
-// the third must name only the first, because a rollback to a damaged version would fail.
+// the third version must name only the first version, because a rollback to a damaged version would
+// fail.
 func TestTheRemedyNamesIntactVersions(t *testing.T) {
 	damaged := func(w *warehouse.Warehouse) error {
 		return w.WithRemedy(w.Folder.DamagedErr(w.Folder.VersionCatalog(thirdNight), "test", nil), thirdNight)

@@ -18,8 +18,8 @@ import (
 	"placementsync/internal/stream"
 )
 
-// Draft is an unpublished version in a private folder. Its catalog is a copy of the newest one, to
-// which a run applies its changes. Readers do not see it before Publish.
+// Draft is an unpublished version in a private folder. Its catalog is a copy of the catalog of the
+// newest version, to which a run applies its changes. Readers see the draft after Publish.
 type Draft struct {
 	*Instance
 	// Run is the id of the run. At is the time of its snapshot.
@@ -29,7 +29,7 @@ type Draft struct {
 	Kind string
 	// Dir is the private folder.
 	Dir string
-	// Previous is the version that the draft is a copy of. It is empty on the first night.
+	// Previous is the version whose catalog was copied. It is empty on the first night.
 	Previous string
 	// Source is the run whose snapshot a rebuilt version contains.
 	Source string
@@ -46,10 +46,10 @@ type Draft struct {
 	damaged []*DamagedError
 }
 
-// MetaBase is the version that the draft's changes of meta and past are relative to. It is Previous
-// if the series contains the changes of Previous. Otherwise it is empty, and the draft must write all
-// rows of meta and past: on the first night, and on the first night after a program that did not
-// record changes of past.
+// MetaBase returns the version to which the draft's changes of meta and past are relative. This is
+// Previous if the series contains the changes of Previous. Otherwise MetaBase returns an empty string,
+// and the draft must write all rows of meta and past. This happens on the first night, and on the
+// first night after an older program, which did not record changes of past.
 func (d *Draft) MetaBase() string {
 	if _, err := os.Stat(d.w.Folder.ChangesPath(d.Previous)); d.Previous == "" || err != nil {
 		return ""
@@ -66,12 +66,12 @@ func (d *Draft) SetMetaBase(base string) {
 	d.meta = &ManifestMeta{Base: base, Past: true, FileSum: checksum.FileSum{File: MetaFile}}
 }
 
-// Catalog is the DuckDB file of a published version.
+// Catalog returns the path of the DuckDB file of a published version.
 func (d *Draft) Catalog(run string) string { return d.w.Folder.VersionCatalog(run) }
 
 // Begin starts a draft from the version that readers see. It first removes the drafts of killed runs,
-// and completes an interrupted publish. It returns a *LostError if Identity.Check does. It needs the
-// Lock.
+// and completes an interrupted publish. It returns the *LostError of Identity.Check. The caller must
+// have the Lock.
 func (w *Warehouse) Begin(ctx context.Context, run string, at time.Time) (*Draft, error) {
 	if err := w.Identity.Check(); err != nil {
 		return nil, err
@@ -130,7 +130,7 @@ func (d *Draft) copyPrevious(path string) error {
 		return nil
 	}
 	from := d.w.Folder.VersionCatalog(d.Previous)
-	// The checksum is taken while the file is copied, so that it is read once.
+	// The checksum is computed while the file is copied, so that the file is read only once.
 	var sum string
 	err := d.w.Folder.disk.CopyWith(from, path, func(dst, src *os.File) (err error) {
 		if sum, err = checksum.Copy(dst, src); err == nil {
@@ -148,7 +148,8 @@ func (d *Draft) copyPrevious(path string) error {
 }
 
 // ReadClosed writes the catalog of the draft, closes it, calls read with its path and opens it
-// again. In read, another DuckDB can open the file. Stages of the draft must be closed.
+// again. While read runs, another DuckDB instance can open the file. The caller must have closed the
+// stages of the draft.
 func (d *Draft) ReadClosed(ctx context.Context, read func(catalog string) error) error {
 	err := d.Exec(ctx, "CHECKPOINT")
 	if err == nil {
@@ -168,7 +169,7 @@ func (d *Draft) ReadClosed(ctx context.Context, read func(catalog string) error)
 	return readErr
 }
 
-// Step calls Config.Step, so that tests can fail between two changes of the disk.
+// Step calls Config.Step. Tests use it to return an error between two changes of the disk.
 func (d *Draft) Step(name string) error { return d.w.Folder.disk.CallStep(name) }
 
 // Cores returns the number of threads that DuckDB may use.
@@ -195,14 +196,14 @@ func (d *Draft) Discard() error {
 	return errors.Join(err, d.w.Folder.disk.RemoveAll(d.Dir))
 }
 
-// WriteEntry writes the run's entry into the draft.
+// WriteEntry writes the ledger entry of the run into the draft.
 func (d *Draft) WriteEntry(r ledger.Run) error {
 	_, err := d.w.Ledger.WriteEntry(d.Dir, r)
 	return err
 }
 
-// finishKilledRuns removes the drafts of killed runs, and completes a publish that was interrupted
-// after the switch.
+// finishKilledRuns removes the drafts of killed runs. If a publish was interrupted after readers were
+// switched to the new version, it completes the publish.
 func (w *Warehouse) finishKilledRuns() error {
 	entries, err := os.ReadDir(w.Folder.Path(VersionsDir))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -227,8 +228,8 @@ func (w *Warehouse) finishKilledRuns() error {
 	}
 	err = w.finishPublish(run)
 	if errors.As(err, new(*DamagedError)) || errors.As(err, new(*ExtendError)) {
-		// openCatalog reports a damaged file that the draft needs. A series that cannot be
-		// extended must not stop the nights: the next publish tries again and reports the error.
+		// These errors must not stop the night. openCatalog reports a damaged file that the draft
+		// needs. If the series could not be extended, the next publish tries again.
 		return nil
 	}
 	return err
@@ -263,7 +264,7 @@ func (d *Draft) LastGrade(ctx context.Context, stream string) (last ledger.Strea
 }
 
 // LastProven returns the time at which a stream was last read with the grade exact, repaired, bounded
-// or best_effort. ok is false if it never was.
+// or best_effort. ok is false if the stream never had one of these grades.
 func (d *Draft) LastProven(ctx context.Context, stream string) (at time.Time, ok bool, err error) {
 	var last sql.NullTime
 	err = d.DB.QueryRowContext(ctx, string(catalogSQL.Render("last_proven", nil)), stream).Scan(&last)

@@ -17,8 +17,8 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// TestADraftIsReadWhileItIsClosed opens the catalog of a draft in another DuckDB. Afterwards the draft
-// must accept changes again, also if reading failed.
+// TestADraftIsReadWhileItIsClosed opens the catalog of a draft in another DuckDB instance. Afterwards
+// the draft must accept changes again, even if reading returned an error.
 func TestADraftIsReadWhileItIsClosed(t *testing.T) {
 	w := open(t)
 	d := beginDraft(t, w, firstNight, "one")
@@ -45,7 +45,8 @@ func TestADraftIsReadWhileItIsClosed(t *testing.T) {
 	}
 }
 
-// TestGradesOfEarlierNightsAreFound writes the grades of three runs, the last of which has no snapshot.
+// TestGradesOfEarlierNightsAreFound writes the grades of three runs. The last run has no snapshot, so
+// its grade must not be found.
 func TestGradesOfEarlierNightsAreFound(t *testing.T) {
 	d, err := open(t).Begin(t.Context(), thirdNight, night.AddDate(0, 0, 2))
 	must(t, err)
@@ -65,6 +66,7 @@ func TestGradesOfEarlierNightsAreFound(t *testing.T) {
 		}
 		must(t, d.Exec(t.Context(), sqltext.SQL(fmt.Sprintf("INSERT INTO meta.streams (run_id, stream, grade, reason, age_since) VALUES ('%s', '%s', '%s', %s, %s)", c.run, c.stream, c.grade, c.reason, c.since))))
 	}
+	// The results of LastGrade (grade, reason, day of AgeSince, ok) and of LastProven (day, ok).
 	for stream, want := range map[string]string{
 		"orders": "carried_forward no time 01 true | 01 true",
 		"files":  "failed no answer 01 true | 01 false",
@@ -87,8 +89,9 @@ func TestGradesOfEarlierNightsAreFound(t *testing.T) {
 	}
 }
 
-// TestADraftUsesTheConfiguredThreads compares Cores and the settings of DuckDB with the configuration.
-func TestADraftUsesTheConfiguredThreads(t *testing.T) {
+// TestADraftUsesTheConfiguredLimits compares the threads and the memory limit of a draft with the
+// configuration.
+func TestADraftUsesTheConfiguredLimits(t *testing.T) {
 	for threads, want := range map[int]int{0: runtime.GOMAXPROCS(0), 3: 3} {
 		w, err := warehouse.Open(warehouse.Config{Dir: t.TempDir(), KeepVersions: 1, Threads: threads, Tables: open(t).Catalog.Tables()})
 		must(t, err)
@@ -101,7 +104,7 @@ func TestADraftUsesTheConfiguredThreads(t *testing.T) {
 			t.Errorf("DuckDB uses %s threads, want %d", got, want)
 		}
 		before := queryOne(t, d, "SELECT current_setting('memory_limit')")
-		must(t, d.LimitMemory(t.Context(), true)) // without a limit in the configuration
+		must(t, d.LimitMemory(t.Context(), true)) // does nothing without a limit in the configuration
 		if got := queryOne(t, d, "SELECT current_setting('memory_limit')"); got != before {
 			t.Errorf("the memory limit is %s, want %s as before", got, before)
 		}
@@ -110,6 +113,7 @@ func TestADraftUsesTheConfiguredThreads(t *testing.T) {
 	w := openWith(t, warehouse.Config{MemoryLimit: "400MB"})
 	d, err := w.Begin(t.Context(), firstNight, night)
 	must(t, err)
+	// Three quarters of 400 MB, and 400 MB.
 	for part, want := range map[bool]string{true: "286.1 MiB", false: "381.4 MiB"} {
 		must(t, d.LimitMemory(t.Context(), part))
 		if got := queryOne(t, d, "SELECT current_setting('memory_limit')"); got != want {
@@ -119,14 +123,15 @@ func TestADraftUsesTheConfiguredThreads(t *testing.T) {
 	must(t, d.Discard())
 }
 
-// TestInvalidSettingsFailTheDraft configures settings that DuckDB rejects. No draft may be left.
+// TestInvalidSettingsFailTheDraft configures a memory limit that DuckDB rejects. Begin must return an
+// error and remove the draft.
 func TestInvalidSettingsFailTheDraft(t *testing.T) {
 	w := openWith(t, warehouse.Config{MemoryLimit: "much"})
 	if _, err := w.Begin(t.Context(), firstNight, night); err == nil || !strings.Contains(err.Error(), "begin version "+firstNight) || !strings.Contains(err.Error(), "memory_limit") {
 		t.Errorf("got the error %v, want one that names the version and memory_limit", err)
 	}
-	if left, _ := filepath.Glob(path(w, "versions", ".*")); len(left) > 0 {
-		t.Errorf("the drafts %v are left, want none", left)
+	if drafts, _ := filepath.Glob(path(w, "versions", ".*")); len(drafts) > 0 {
+		t.Errorf("after the error there are the drafts %v, want none", drafts)
 	}
 }
 
@@ -145,7 +150,8 @@ func TestASnapshotIsAfterItsBase(t *testing.T) {
 	}
 }
 
-// TestAnInstanceRunsStatementsTogether runs statements of which the last one fails.
+// TestAnInstanceRunsStatementsTogether checks that Atomically undoes all statements if one fails, that
+// errors quote at most 160 bytes of a statement, and that EachRow stops at the first error.
 func TestAnInstanceRunsStatementsTogether(t *testing.T) {
 	d, err := open(t).Begin(t.Context(), firstNight, night)
 	must(t, err)
@@ -182,11 +188,11 @@ func TestAnInstanceRunsStatementsTogether(t *testing.T) {
 	tx, err := d.DB.BeginTx(t.Context(), nil)
 	must(t, err)
 	must(t, warehouse.Undo(tx))
-	must(t, warehouse.Undo(tx))
+	must(t, warehouse.Undo(tx)) // the second call does nothing
 }
 
-// TestReadersNeedNoWritableWarehouse opens a version while state/ cannot be created. The scratch folder
-// is then in the temporary folder of the system.
+// TestReadersNeedNoWritableWarehouse opens a version while the folder state cannot be created. If the
+// warehouse is not writable, the scratch folder must be in the temporary folder of the system.
 func TestReadersNeedNoWritableWarehouse(t *testing.T) {
 	w := open(t)
 	publish(t, w, firstNight, "one")
@@ -215,8 +221,8 @@ func TestReadersNeedNoWritableWarehouse(t *testing.T) {
 	}
 }
 
-// TestAPublishedVersionIsOpened reads rows and columns of a version. Damaged, missing and newer
-// versions must not be opened.
+// TestAPublishedVersionIsOpened reads rows and columns of a version. Opening must fail for damaged and
+// missing versions, and for versions with a newer format.
 func TestAPublishedVersionIsOpened(t *testing.T) {
 	w := openKeeping(t, 3)
 	publishNights(t, w, "one", "two", "three")
@@ -254,8 +260,8 @@ func TestAPublishedVersionIsOpened(t *testing.T) {
 	if _, err := w.OpenUnchecked(t.Context(), "20261109T020000Z"); err == nil {
 		t.Error("opening a missing version gave no error, want one")
 	}
-	if left, _ := filepath.Glob(path(w, "state", ".sealed.*")); len(left) > 0 {
-		t.Errorf("the scratch folders %v are left, want none", left)
+	if scratch, _ := filepath.Glob(path(w, "state", ".sealed.*")); len(scratch) > 0 {
+		t.Errorf("after all versions are closed there are the scratch folders %v, want none", scratch)
 	}
 	version, err := warehouse.EngineVersion(t.Context())
 	if err != nil || !strings.HasPrefix(version, "v1.") {

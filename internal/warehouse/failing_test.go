@@ -14,9 +14,9 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// TestDiskErrorsAreReturned runs commands on a disk that fails once, at each of its steps. Each command
-// must return the error, or do its work without the failed step. Afterwards the warehouse must be
-// intact, and the command must succeed.
+// TestDiskErrorsAreReturned runs each command several times. In every run, another step of the disk
+// fails. The command must return the error, or succeed without the failed step. After Recover, no file
+// of the warehouse may be lost.
 func TestDiskErrorsAreReturned(t *testing.T) {
 	original := openKeeping(t, 2)
 	publishFull(t, original, firstNight, "one")
@@ -97,7 +97,7 @@ func TestDiskErrorsAreReturned(t *testing.T) {
 				}
 				must(t, withLock(t, w, "after", w.Recover))
 				if found, err := integrity.Check(t.Context(), w, true); err != nil || slices.ContainsFunc(found.Damage, func(d integrity.Damage) bool { return d.Lost }) {
-					t.Errorf("failing at %q: the damage is %+v (%v), want none that is lost", failed, found.Damage, err)
+					t.Errorf("failing at %q: verify found %+v (%v), want no lost files", failed, found.Damage, err)
 				}
 				must(t, os.RemoveAll(dir))
 			}

@@ -24,8 +24,8 @@ func (f *Folder) Dir() string { return f.dir }
 // Disk changes files and calls Config.Step.
 func (f *Folder) Disk() durable.Disk { return f.disk }
 
-// CatalogPath is the file that readers open: a link to the catalog of the version that "latest" leads
-// to.
+// CatalogPath is the file that readers open. It is a link to the catalog of the version to which the
+// link "latest" leads.
 func (f *Folder) CatalogPath() string { return filepath.Join(f.dir, CatalogFile) }
 
 // VersionPath is the folder of a published version.
@@ -61,7 +61,7 @@ func (f *Folder) MakeInbox() (string, error) {
 	return f.InboxPath(), f.disk.MakeFolder(f.InboxPath(), privateDir)
 }
 
-// DayManifestPath is the manifest of a day of the series. A day is 2006-01-02.
+// DayManifestPath is the manifest of a day of the series. The day has the form 2006-01-02.
 func (f *Folder) DayManifestPath(day string) string {
 	return f.Path(SeriesDir, manifestsDir, DayPrefix+day+manifestSuffix)
 }
@@ -121,8 +121,8 @@ func (f *Folder) MakePublicAbove(path string) error {
 	return f.MakePublic(filepath.Dir(path))
 }
 
-// publicMode returns the mode of published files. Without Config.PublishedMode it creates a file in
-// dir and reads the mode that the umask gives it, which works on every system.
+// publicMode returns the mode of published files. Without Config.PublishedMode, it creates a file in
+// dir and reads its mode, because a umask can be read on every system only in this way.
 func (f *Folder) publicMode(dir string) (mode fs.FileMode, err error) {
 	if f.mode != 0 {
 		return f.mode, nil
@@ -171,12 +171,12 @@ func (f *Folder) WriteSealed(path string, value any) error {
 	return f.disk.WriteFile(path, data, publicFile)
 }
 
-// folderMode returns the mode of a folder whose files have the given mode: all users who may read the
+// folderMode returns the mode of a folder whose files have the given mode. Users who may read the
 // files may also open the folder.
 func folderMode(mode fs.FileMode) fs.FileMode { return mode | mode&0o444>>2 }
 
-// stepLabel is the name of a file for Config.Step. It replaces names that contain a run or a time, so
-// that it is the same in every run.
+// stepLabel returns the name of a file for Config.Step. Names that contain a run or a time are
+// replaced, so that the labels are the same in every run.
 func stepLabel(path string) string {
 	name := filepath.Base(path)
 	visible := strings.TrimPrefix(name, ".")

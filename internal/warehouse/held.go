@@ -39,8 +39,8 @@ func (h HeldNight) FailedChecks() (names []string) {
 // HeldCatalog returns the path of the DuckDB file of a held night.
 func (f *Folder) HeldCatalog(run string) string { return f.Path(heldDir, run, CatalogFile) }
 
-// Hold seals and verifies the draft as Publish does, and keeps it as the held night. It replaces an
-// earlier held night. Readers do not see it. tables are those of Publish.
+// Hold seals and verifies the draft like Publish, with the same tables, but does not publish it. The
+// draft becomes the held night and replaces an earlier held night.
 func (d *Draft) Hold(ctx context.Context, tables []ManifestTable) (Manifest, error) {
 	m, err := d.seal(ctx, tables)
 	if err != nil {
@@ -70,7 +70,7 @@ func (w *Warehouse) Held() (h HeldNight, ok bool, err error) {
 	}
 	h.Entry, ok = w.Ledger.readEntry(w.Folder.Path(heldDir, run), run)
 	if !ok {
-		return h, false, w.Folder.DamagedErr(w.Folder.Path(heldDir, run, runFile), "it is no entry of the run", nil)
+		return h, false, w.Folder.DamagedErr(w.Folder.Path(heldDir, run, runFile), "it is not the ledger entry of the run", nil)
 	}
 	return h, true, nil
 }
@@ -90,8 +90,8 @@ func (w *Warehouse) heldRun() (string, error) {
 	return run, err
 }
 
-// recordHeld writes the ledger entry of the held night if its run was killed before it was recorded.
-// It also removes the unfinished-run file, because a held night is not resumed.
+// recordHeld writes the ledger entry of the held night if the run was killed before it wrote the
+// entry. It also removes the unfinished-run file, because a held night is not resumed.
 func (w *Warehouse) recordHeld() error {
 	h, ok, err := w.Held()
 	if err != nil || !ok {
@@ -114,7 +114,7 @@ func (w *Warehouse) recordHeld() error {
 	return w.Ledger.Finish()
 }
 
-// noHeldErr is the error of a command for the held night if no night is held.
+// noHeldErr returns the error of a command that needs a held night.
 func noHeldErr(verb string) error {
 	return &ledger.UnknownRunError{Problem: verb + " the held night: no night is held; nothing was changed"}
 }
@@ -144,10 +144,10 @@ func (w *Warehouse) CheckHeld(ctx context.Context, readData bool) (damaged []*Da
 	return damaged, files
 }
 
-// PublishHeld switches readers to the held night. The caller must hold the Lock. accepted are the
-// names of its failed checks; the ledger entry gets these names and the time. The error is a
-// *ledger.UnknownRunError if no night is held. After an *AfterSwitchError the night is published.
-// After any other error it is still held.
+// PublishHeld switches readers to the held night. The caller must have the Lock. accepted are the
+// names of the failed checks that the user accepted; they are written to the ledger entry with the
+// time. The error is a *ledger.UnknownRunError if no night is held. After an *AfterSwitchError the
+// night is published. After any other error it is still held.
 func (w *Warehouse) PublishHeld(ctx context.Context, accepted []string, now time.Time) (HeldNight, error) {
 	if err := w.Recover(); err != nil {
 		return HeldNight{}, err
@@ -163,9 +163,9 @@ func (w *Warehouse) PublishHeld(ctx context.Context, accepted []string, now time
 	if err != nil {
 		return h, err
 	}
-	if !w.Versions.isHeldOn(h.Manifest, latest) {
+	if !w.Versions.canReplace(h.Manifest, latest) {
 		return h, fmt.Errorf("publish the held night %s: it was built on %s and readers see %s: drop it with placementsync discard --held; nothing was changed",
-			h.Manifest.RunID, orNothing(h.Manifest.Previous), orNothing(latest))
+			h.Manifest.RunID, describeVersion(h.Manifest.Previous), describeVersion(latest))
 	}
 	if damaged, _ := w.CheckHeld(ctx, true); len(damaged) > 0 {
 		return h, fmt.Errorf("publish the held night %s: %w; nothing was changed: drop it with placementsync discard --held", h.Manifest.RunID, damaged[0])
@@ -194,15 +194,15 @@ func (w *Warehouse) PublishHeld(ctx context.Context, accepted []string, now time
 	return h, nil
 }
 
-func orNothing(run string) string {
+func describeVersion(run string) string {
 	if run == "" {
 		return "no version"
 	}
 	return "version " + run
 }
 
-// copyHeld links the files of the held night below versions/. The held night exists until the
-// switch. The new version has another entry of the run, with the accepted checks.
+// copyHeld creates a version from hard links to the files of the held night, and a new ledger entry
+// with the accepted checks. The files of the held night are kept until readers are switched.
 func (w *Warehouse) copyHeld(h *HeldNight) error {
 	run, disk := h.Manifest.RunID, w.Folder.disk
 	from, draft := w.Folder.Path(heldDir, run), w.Folder.Path(VersionsDir, "."+run+draftSuffix)
@@ -235,8 +235,8 @@ func (w *Warehouse) copyHeld(h *HeldNight) error {
 	return w.Versions.place(draft, run)
 }
 
-// DiscardHeld removes the held night and returns its run. It needs the Lock. It returns a
-// *ledger.UnknownRunError if no night is held.
+// DiscardHeld removes the held night and returns its run. The caller must have the Lock. It returns
+// a *ledger.UnknownRunError if no night is held.
 func (w *Warehouse) DiscardHeld() (run string, err error) {
 	run, err = w.heldRun()
 	switch {
@@ -248,7 +248,8 @@ func (w *Warehouse) DiscardHeld() (run string, err error) {
 	return run, w.dropHeld()
 }
 
-// dropHeld removes the held night, and the remaining files of a night whose removal was killed.
+// dropHeld removes the held night. It also removes the remaining files if an earlier removal was
+// killed.
 func (w *Warehouse) dropHeld() error {
 	entries, err := os.ReadDir(w.Folder.Path(heldDir))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -270,8 +271,8 @@ func (w *Warehouse) discardHeld(paths []string) error {
 	return nil
 }
 
-// finishKilledHeld completes a publish of the held night that was killed after the switch. It undoes
-// a publish that was killed before the switch, because a rollback must not switch to this version.
+// finishKilledHeld completes a publish of the held night that was killed after readers were switched.
+// If the publish was killed earlier, it removes the new version, so that no rollback can publish it.
 func (w *Warehouse) finishKilledHeld() error {
 	runs, err := listFolders(w.Folder.Path(heldDir))
 	if err != nil || len(runs) == 0 {
@@ -302,9 +303,9 @@ func (w *Warehouse) dropStaleHeld() error {
 	return w.discardHeld(stale)
 }
 
-// isHeldOn reports whether a held night can be published while readers see the version latest. It
-// must be built on this version, or be a replay of its night.
-func (v *Versions) isHeldOn(m Manifest, latest string) bool {
+// canReplace reports whether a held night can be published while readers see the version latest. The
+// held night must be built on latest, or be a replay of the night of latest.
+func (v *Versions) canReplace(m Manifest, latest string) bool {
 	if m.Previous == latest {
 		return true
 	}
@@ -314,9 +315,9 @@ func (v *Versions) isHeldOn(m Manifest, latest string) bool {
 	return m.Kind == ledger.Replay && ok && at.Equal(last) && err == nil && replayed.Previous == m.Previous
 }
 
-// staleHeld returns the folder of a held night that can no longer be published, because it is
-// published, readers see a later version, or it was not built on the version that they see (see
-// isHeldOn). It also returns the folder of a night whose removal was killed.
+// staleHeld returns the folder of a held night that can no longer be published. This is the case if
+// the night is already published, if readers see a later version, or if canReplace returns false. It
+// also returns the folder of a night whose removal was killed.
 func (v *Versions) staleHeld() (paths []string, err error) {
 	entries, err := os.ReadDir(v.folder.Path(heldDir))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -329,7 +330,7 @@ func (v *Versions) staleHeld() (paths []string, err error) {
 	for _, e := range entries {
 		run, path := e.Name(), v.folder.Path(heldDir, e.Name())
 		m, err := v.ReadManifestFile(filepath.Join(path, ManifestFile), run)
-		if strings.HasPrefix(run, ".") || run <= latest || err == nil && !v.isHeldOn(m, latest) {
+		if strings.HasPrefix(run, ".") || run <= latest || err == nil && !v.canReplace(m, latest) {
 			paths = append(paths, path)
 		}
 	}

@@ -17,7 +17,7 @@ import (
 
 const firstRun, heldRun, laterRun = "20261101T020000Z", "20261102T020000Z", "20261103T020000Z"
 
-// holdNight creates a held night, as a run whose check "prices" failed.
+// holdNight creates a held night whose check "prices" failed, and its ledger entry.
 func holdNight(t *testing.T, w *warehouse.Warehouse, run, tag string) error {
 	t.Helper()
 	d := beginDraft(t, w, run, tag)
@@ -76,7 +76,7 @@ func TestAHeldNightIsPublishedUnchanged(t *testing.T) {
 	after, err := os.ReadFile(w.Folder.VersionCatalog(heldRun))
 	must(t, err)
 	if !slices.Equal(before, after) {
-		t.Error("the published catalog is not the held one")
+		t.Error("the published catalog differs from the held catalog, want the same bytes")
 	}
 	runs, err := w.Ledger.Runs()
 	must(t, err)
@@ -124,7 +124,7 @@ func TestAHeldNightOfAnotherBaseIsNotPublished(t *testing.T) {
 	_, err := w.Rollback(firstRun, night)
 	must(t, err)
 	if _, err := w.PublishHeld(t.Context(), []string{"prices"}, night); err == nil {
-		t.Error("the held night was published over a version on which it was not built")
+		t.Error("got no error, want one because the held night was not built on the version that readers see")
 	}
 	requireState(t, w, "one", laterRun)
 }
@@ -144,7 +144,7 @@ func TestADamagedHeldNightIsNotPublished(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		damage func() error
-		// hasOtherSize is set if verify finds the damage without --read-data.
+		// hasOtherSize means that verify finds the damage without reading the data.
 		hasOtherSize bool
 	}{
 		"a changed byte":  {edit(warehouse.CatalogFile, func(data []byte) []byte { data[len(data)/2] ^= 1; return data }), false},
@@ -165,7 +165,7 @@ func TestADamagedHeldNightIsNotPublished(t *testing.T) {
 				}
 			}
 			if _, err := w.PublishHeld(t.Context(), []string{"prices"}, night); err == nil {
-				t.Error("the damaged night was published")
+				t.Error("got no error, want one because the held night is damaged")
 			}
 			if got := newestTag(t, w); got != "one" {
 				t.Errorf("readers see %s, want one", got)
@@ -216,7 +216,7 @@ func TestPruneRemovesAStaleHeldNight(t *testing.T) {
 }
 
 // TestKeepVersionsBoundsPublishedHeldNights publishes a held night in a warehouse that keeps one
-// version.
+// version. The earlier version must be removed.
 func TestKeepVersionsBoundsPublishedHeldNights(t *testing.T) {
 	w := openKeeping(t, 1)
 	publish(t, w, firstRun, "one")
@@ -255,14 +255,14 @@ func TestAHeldReplayReplacesItsNight(t *testing.T) {
 	}
 }
 
-// TestARollbackDoesNotPublishAHeldNight kills publish --held before its switch. The version must
-// not be a target of a rollback, because it was not accepted.
+// TestARollbackDoesNotPublishAHeldNight kills PublishHeld before it switches readers. A rollback to
+// the new version must fail, because the night is still held.
 func TestARollbackDoesNotPublishAHeldNight(t *testing.T) {
 	w := open(t)
 	publish(t, w, firstRun, "one")
 	must(t, holdNight(t, w, heldRun, "two"))
 	if _, err := openFailingAt(t, w, "before link latest").PublishHeld(t.Context(), []string{"prices"}, night); !errors.Is(err, syscall.EIO) {
-		t.Fatal(err)
+		t.Fatalf("got %v, want EIO", err)
 	}
 	err := withLock(t, w, laterRun, func() error {
 		_, err := w.Rollback(heldRun, night)
@@ -300,8 +300,8 @@ func stopDiskAfter(t *testing.T, w *warehouse.Warehouse, steps int) (stopping *w
 }
 
 // TestNoStateIsBetweenHeldAndPublished stops the publish of a held night at each of its steps.
-// Readers must see the old or the new snapshot, and the night must be held or published. A second
-// publish, or the next night, must complete it.
+// Readers must see the old or the new snapshot, and the night must be held or published. If it is
+// still held, a second publish or the next night must succeed.
 func TestNoStateIsBetweenHeldAndPublished(t *testing.T) {
 	for steps := 0; ; steps += killStride() {
 		w := open(t)
@@ -312,7 +312,7 @@ func TestNoStateIsBetweenHeldAndPublished(t *testing.T) {
 		seen, held := newestTag(t, w), heldRunID(t, w)
 		switch {
 		case seen == "one" && held == heldRun && err != nil:
-			if steps%2 == 0 { // otherwise the next night completes it
+			if steps%2 == 0 { // a second publish, or else the next night, must succeed
 				_, err := w.PublishHeld(t.Context(), []string{"prices"}, night)
 				must(t, err)
 				requireState(t, w, "two", "")
@@ -325,19 +325,19 @@ func TestNoStateIsBetweenHeldAndPublished(t *testing.T) {
 			runs, err := w.Ledger.Runs()
 			must(t, err)
 			if last := ledger.Find(runs, heldRun); last.Outcome != ledger.Complete || !slices.Equal(last.Accepted, []string{"prices"}) {
-				t.Errorf("after %d steps the ledger has %+v", steps, last)
+				t.Errorf("after %d steps the ledger has %+v, want a complete run that accepted prices", steps, last)
 			}
 			publish(t, w, laterRun, "three")
 			requireState(t, w, "three", "")
-			if left, _ := os.ReadDir(filepath.Join(w.Folder.Dir(), "held")); len(left) > 0 {
-				t.Errorf("after %d steps held/ has %v", steps, left)
+			if entries, _ := os.ReadDir(filepath.Join(w.Folder.Dir(), "held")); len(entries) > 0 {
+				t.Errorf("after %d steps held/ has %v, want no files", steps, entries)
 			}
 		default:
-			t.Errorf("after %d steps readers see %s, and %q is held (%v)", steps, seen, held, err)
+			t.Errorf("after %d steps readers see %s, and %q is held (%v), want the night held or published", steps, seen, held, err)
 		}
 		versions, err := w.Versions.List()
 		if err != nil || len(versions) > 2 {
-			t.Errorf("after %d steps versions %v (%v)", steps, versions, err)
+			t.Errorf("after %d steps the versions are %v (%v), want at most two", steps, versions, err)
 		}
 		if !*isStopped {
 			break
@@ -363,13 +363,13 @@ func TestNoStateIsBetweenDraftAndHeld(t *testing.T) {
 		}
 		held := heldRunID(t, w)
 		if held != heldRun && held != laterRun && (held != "" || err == nil) {
-			t.Errorf("after %d steps %q is held (%v)", steps, held, err)
+			t.Errorf("after %d steps %q is held (%v), want the earlier night, the new night, or none and an error", steps, held, err)
 		}
 		must(t, withLock(t, w, laterRun, w.Recover))
 		runs, readErr := w.Ledger.Runs()
 		must(t, readErr)
 		if held == laterRun && !ledger.Find(runs, laterRun).Held {
-			t.Errorf("after %d steps the ledger does not have the held night: %+v", steps, runs)
+			t.Errorf("after %d steps the ledger has %+v, want the held night %s", steps, runs, laterRun)
 		}
 		requireState(t, w, "one", held)
 		if !*isStopped {
@@ -388,10 +388,10 @@ func TestNoStateIsBetweenHeldAndDiscarded(t *testing.T) {
 		stopping, isStopped := stopDiskAfter(t, w, steps)
 		_, err := stopping.DiscardHeld()
 		if held := heldRunID(t, w); held != heldRun && held != "" || held == "" && steps == 0 || held == heldRun && err == nil {
-			t.Errorf("after %d steps %q is held (%v)", steps, held, err)
+			t.Errorf("after %d steps %q is held (%v), want %s and an error, or none", steps, held, err, heldRun)
 		}
 		if found, err := integrity.Check(t.Context(), w, true); err != nil || len(found.Damage) > 0 {
-			t.Errorf("after %d steps: %+v (%v)", steps, found.Damage, err)
+			t.Errorf("after %d steps verify found %+v (%v), want no damage", steps, found.Damage, err)
 		}
 		publish(t, w, laterRun, "three")
 		requireState(t, w, "three", "")

@@ -13,10 +13,10 @@ import (
 )
 
 // LostError means that the link "latest" is missing, or does not lead to the version that was
-// published last. A night on another version would continue a different history.
+// published last. A night that builds on another version would continue a different history.
 type LostError struct {
-	// Target is the version that the link leads to. It is empty without a link. Published is the
-	// last published version in the ledger. It is empty without a ledger.
+	// Target is the version to which the link leads, or empty if there is no link. Published is the
+	// last published version in the ledger, or empty if there is no ledger.
 	Target, Published string
 	// Remedy names the commands that repair the link.
 	Remedy string
@@ -24,7 +24,7 @@ type LostError struct {
 	missing error
 }
 
-// Unwrap is fs.ErrNotExist if the link or its target does not exist.
+// Unwrap returns fs.ErrNotExist if the link or its target does not exist, and otherwise nil.
 func (e *LostError) Unwrap() error { return e.missing }
 
 func (e *LostError) Error() string {
@@ -95,8 +95,8 @@ func (i *Identity) accepts(runs []ledger.Run, target, published string) bool {
 	return ok
 }
 
-// hasSnapshots reports whether there are versions or days of the series. The version of a run
-// that was killed before its switch does not count.
+// hasSnapshots reports whether there are versions or days of the series. It ignores the version of a
+// run that was killed before readers were switched.
 func (i *Identity) hasSnapshots() bool {
 	versions, err := i.versions.List()
 	if u, ok, readErr := readUnfinished(i.ledger.UnfinishedPath()); ok && readErr == nil {
@@ -116,7 +116,7 @@ func (i *Identity) describeRemedy(target, published string) string {
 		ways = append(ways, fmt.Sprintf("placementsync rollback %s points readers at it again", published))
 	}
 	if n := len(versions); n > 0 && len(ways) == 0 {
-		ways = append(ways, fmt.Sprintf("kept are %s: placementsync rollback %s points readers at that", strings.Join(versions, ", "), versions[n-1]))
+		ways = append(ways, fmt.Sprintf("the kept versions are %s: placementsync rollback %s points readers at the newest of them", strings.Join(versions, ", "), versions[n-1]))
 	}
 	if slices.Contains(versions, target) && target != published {
 		ways = append(ways, fmt.Sprintf("placementsync rollback %s keeps that snapshot", target))

@@ -25,7 +25,7 @@ const (
 // night must not begin, and the command that the error names must repair the link.
 func TestAMissingOrWrongLinkIsAnError(t *testing.T) {
 	for name, c := range map[string]struct {
-		spoil   func(t *testing.T, w *warehouse.Warehouse)
+		damage  func(t *testing.T, w *warehouse.Warehouse)
 		message string
 		run     string
 		want    []string
@@ -39,7 +39,7 @@ func TestAMissingOrWrongLinkIsAnError(t *testing.T) {
 			must(t, os.CopyFS(link(w), os.DirFS(w.Folder.VersionPath(thirdNight))))
 		}, `the link "latest" is gone`, thirdNight, []string{"one", "two", "three"}},
 		"the version is gone": {func(t *testing.T, w *warehouse.Warehouse) { must(t, os.RemoveAll(w.Folder.VersionPath(thirdNight))) },
-			"version " + thirdNight + ", which readers should see, is gone; kept are " + firstNight, secondNight, []string{"one", "two"}},
+			"version " + thirdNight + ", which readers should see, is gone; the kept versions are " + firstNight, secondNight, []string{"one", "two"}},
 		"gone, with the ledger": {func(t *testing.T, w *warehouse.Warehouse) {
 			must(t, errors.Join(os.Remove(link(w)), os.Remove(filepath.Join(w.Folder.Dir(), "state", "runs.jsonl"))))
 		}, "and so is the ledger", thirdNight, []string{"one", "two", "three"}},
@@ -47,7 +47,7 @@ func TestAMissingOrWrongLinkIsAnError(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := openKeeping(t, 3)
 			publishNights(t, w, "one", "two", "three")
-			c.spoil(t, w)
+			c.damage(t, w)
 			_, err := w.Begin(t.Context(), "20261104T020000Z", night.AddDate(0, 0, 3))
 			var lost *warehouse.LostError
 			if !errors.As(err, &lost) || !strings.Contains(err.Error(), c.message) || !strings.Contains(err.Error(), "placementsync rebuild builds") {
@@ -66,13 +66,14 @@ func TestAMissingOrWrongLinkIsAnError(t *testing.T) {
 			must(t, w.Identity.Check())
 			publish(t, w, "20261107T020000Z", "next")
 			if got := readTags(t, w); !cmp.Equal(got, append(slices.Clone(c.want), "next")) {
-				t.Errorf("the next night built on %v", got)
+				t.Errorf("after the next night a reader got %v, want %v and next", got, c.want)
 			}
 		})
 	}
 }
 
-// TestNoLinkIsExpectedBeforeTheFirstPublish recovers after a failed first run, before there is a link.
+// TestNoLinkIsExpectedBeforeTheFirstPublish calls Recover after the first run failed. There is no link
+// yet, and this must not be an error.
 func TestNoLinkIsExpectedBeforeTheFirstPublish(t *testing.T) {
 	w := open(t)
 	must(t, w.Ledger.Record(ledger.Run{ID: "20261031T020000Z", Outcome: ledger.Failed, ExitCode: 1}))
@@ -80,8 +81,8 @@ func TestNoLinkIsExpectedBeforeTheFirstPublish(t *testing.T) {
 	publish(t, w, firstNight, "one")
 }
 
-// TestTheLinkOfAKilledRunIsAccepted ends a run, and then a rollback, after the switch of latest and
-// before the ledger entry.
+// TestTheLinkOfAKilledRunIsAccepted kills a run, and then a rollback, after it changed the link
+// "latest" and before it wrote the ledger entry. Recover must add the ledger entry.
 func TestTheLinkOfAKilledRunIsAccepted(t *testing.T) {
 	w := open(t)
 	publish(t, w, firstNight, "one")
@@ -91,14 +92,14 @@ func TestTheLinkOfAKilledRunIsAccepted(t *testing.T) {
 	must(t, err)
 	must(t, w.Recover())
 	if runs, err := w.Ledger.Runs(); err != nil || len(runs) != 2 || runs[1].VisibleVersion() != secondNight {
-		t.Errorf("the ledger has %+v (%v)", runs, err)
+		t.Errorf("the ledger has %+v (%v), want the second night", runs, err)
 	}
 	must(t, w.Ledger.StartOneShot(warehouse.Unfinished{Run: "20261103T000000Z", Kind: ledger.Rollback, Version: firstNight, StartedAt: night, Attempt: 1}))
 	replaceLink(t, w, firstNight)
 	must(t, w.Recover())
 	runs, err := w.Ledger.Runs()
 	if err != nil || len(runs) != 3 || runs[2].Kind != ledger.Rollback || runs[2].VisibleVersion() != firstNight {
-		t.Errorf("the ledger has %+v (%v)", runs, err)
+		t.Errorf("the ledger has %+v (%v), want the rollback", runs, err)
 	}
 	must(t, w.Identity.Check())
 }
@@ -126,7 +127,7 @@ func TestRollbackIsInTheLedger(t *testing.T) {
 // TestADamagedBaseIsReportedWithARemedy damages a file of the version on which the next night would
 // build. No draft may begin. Rollback and rebuild must work without the damaged file.
 func TestADamagedBaseIsReportedWithARemedy(t *testing.T) {
-	for name, spoil := range map[string]func(t *testing.T, version string){
+	for name, damage := range map[string]func(t *testing.T, version string){
 		"a flipped bit of the catalog":  func(t *testing.T, v string) { flipBit(t, filepath.Join(v, "catalog.duckdb"), 70_000) },
 		"half a catalog":                func(t *testing.T, v string) { must(t, os.Truncate(filepath.Join(v, "catalog.duckdb"), 100_000)) },
 		"no catalog":                    func(t *testing.T, v string) { must(t, os.Remove(filepath.Join(v, "catalog.duckdb"))) },
@@ -141,7 +142,7 @@ func TestADamagedBaseIsReportedWithARemedy(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := open(t)
 			publishNights(t, w, "one", "two")
-			spoil(t, w.Folder.VersionPath(secondNight))
+			damage(t, w.Folder.VersionPath(secondNight))
 			_, err := w.Begin(t.Context(), thirdNight, night.AddDate(0, 0, 2))
 			var damaged *warehouse.DamagedError
 			if !errors.As(err, &damaged) || !strings.HasPrefix(damaged.File, "versions/"+secondNight+"/") {
@@ -152,18 +153,18 @@ func TestADamagedBaseIsReportedWithARemedy(t *testing.T) {
 					t.Errorf("the error does not contain %q: %v", part, err)
 				}
 			}
-			if leftovers, _ := filepath.Glob(filepath.Join(w.Folder.Dir(), "versions", ".*")); len(leftovers) > 0 {
-				t.Errorf("the run left the files %v, want none", leftovers)
+			if drafts, _ := filepath.Glob(filepath.Join(w.Folder.Dir(), "versions", ".*")); len(drafts) > 0 {
+				t.Errorf("after the error there are the drafts %v, want none", drafts)
 			}
 			if _, err := w.Rollback(secondNight, night); !errors.As(err, &damaged) {
 				t.Errorf("a rollback to the damaged version: got %v, want a DamagedError", err)
 			}
 			d, err := w.BeginFrom(t.Context(), thirdNight, night.AddDate(0, 0, 2), "")
 			must(t, err)
-			snapshots, damage, err := integrity.ReadSeries(t.Context(), w, d.DB)
+			snapshots, damagedFiles, err := integrity.ReadSeries(t.Context(), w, d.DB)
 			must(t, errors.Join(err, d.Discard()))
-			if len(snapshots) != 2 || len(damage) != 0 {
-				t.Errorf("a rebuild finds %d snapshots and the damage %v, want 2 and none", len(snapshots), damage)
+			if len(snapshots) != 2 || len(damagedFiles) != 0 {
+				t.Errorf("a rebuild finds %d snapshots and the damage %v, want 2 and none", len(snapshots), damagedFiles)
 			}
 			_, err = w.Rollback(firstNight, night)
 			must(t, err)
@@ -175,15 +176,15 @@ func TestADamagedBaseIsReportedWithARemedy(t *testing.T) {
 	}
 }
 
-// TestADamagedUnfinishedRunFileIsIgnored damages the unfinished-run file of a run that could be
-// resumed.
+// TestADamagedUnfinishedRunFileIsIgnored damages the unfinished-run file of a run. The run must not be
+// resumed, and Recover must succeed.
 func TestADamagedUnfinishedRunFileIsIgnored(t *testing.T) {
 	w := open(t)
 	must(t, os.MkdirAll(w.Folder.RawPath(firstNight), 0o700))
 	must(t, w.Ledger.Start(warehouse.Unfinished{Run: firstNight, StartedAt: night, Attempt: 1}))
 	flipBit(t, filepath.Join(w.Folder.Dir(), "state", "unfinished.json"), 50)
 	if u, ok, err := w.Ledger.Unfinished(); ok || err != nil {
-		t.Errorf("run %q would be resumed (%v)", u.Run, err)
+		t.Errorf("run %q would be resumed (%v), want no run", u.Run, err)
 	}
 	must(t, w.Recover())
 }
@@ -208,9 +209,9 @@ func flipBit(t *testing.T, file string, at int64) {
 	must(t, errors.Join(err, f.Close()))
 }
 
-// TestAnUnswitchedVersionIsNoSnapshot starts a run after a first run that was killed between the rename
-// of its version and the switch of latest.
-func TestAnUnswitchedVersionIsNoSnapshot(t *testing.T) {
+// TestAVersionWithoutALinkIsNoSnapshot starts a run after a first run was killed between moving its
+// version to versions/ and creating the link "latest".
+func TestAVersionWithoutALinkIsNoSnapshot(t *testing.T) {
 	w := open(t)
 	must(t, w.Ledger.Start(warehouse.Unfinished{Run: firstNight, StartedAt: night, Attempt: 1}))
 	must(t, os.MkdirAll(w.Folder.VersionPath(firstNight), 0o755))

@@ -17,8 +17,8 @@ import (
 	"placementsync/internal/sqltext"
 )
 
-// StorageVersion is DuckDB's name of the file format of catalogs. Every DuckDB since that version
-// opens them.
+// StorageVersion is DuckDB's name of the file format of catalogs. DuckDB of this version and later
+// versions can open them.
 const StorageVersion = "v1.1.0"
 
 // EngineVersion returns the version of the linked DuckDB.
@@ -34,7 +34,7 @@ func EngineVersion(ctx context.Context) (version string, err error) {
 	return version, nil
 }
 
-// Instance is one DuckDB in this process with its attached files.
+// Instance is a DuckDB instance in this process with its attached files.
 type Instance struct {
 	connector   *duckdb.Connector
 	DB          *sql.DB
@@ -47,7 +47,7 @@ type Instance struct {
 // below state/, because the next run removes hidden folders below versions/.
 const scratchPrefix = ".sealed."
 
-// openMemory opens a DuckDB in memory with a scratch folder, which Close removes. If the process may
+// openMemory opens an in-memory instance with a scratch folder, which Close removes. If the process may
 // not write to the warehouse, the scratch folder is in the temporary folder of the system.
 func (w *Warehouse) openMemory(ctx context.Context) (*Instance, error) {
 	state := w.Folder.Path(stateDir)
@@ -79,7 +79,8 @@ func (w *Warehouse) openDatabase(ctx context.Context, path, scratch string) (*In
 		setUp += string(instanceSQL.Render("attach_draft", sqltext.Values{"catalog": path, "storage": StorageVersion}))
 	}
 	connector, err := duckdb.NewConnector("", func(exec driver.ExecerContext) error {
-		// This runs for each connection. Cleaning up after an interruption may need a new one.
+		// This runs for each connection, even if ctx has ended: cleaning up after an interruption
+		// may need a new connection.
 		_, err := exec.ExecContext(context.WithoutCancel(ctx), setUp, nil)
 		return err
 	})
@@ -109,8 +110,8 @@ func (in *Instance) attachSealed(ctx context.Context, catalog string) error {
 	return in.Exec(ctx, instanceSQL.Render("attach_sealed", sqltext.Values{"catalog": catalog}))
 }
 
-// LimitMemory sets DuckDB's memory limit: to Config.MemoryLimit or, if part is set, to a part of it,
-// which is enough to load and verify rows.
+// LimitMemory sets DuckDB's memory limit to Config.MemoryLimit. If part is true, it sets the limit to
+// three quarters, which is enough to load and verify rows. Without Config.MemoryLimit it does nothing.
 func (in *Instance) LimitMemory(ctx context.Context, part bool) error {
 	if in.memoryLimit == "" {
 		return nil
@@ -164,8 +165,8 @@ func (in *Instance) EachRow(ctx context.Context, queries []sqltext.SQL, take fun
 	return rows.Err()
 }
 
-// Undo rolls a transaction back. It returns nil if the transaction has already ended, because the end
-// of its context rolls it back.
+// Undo rolls back a transaction. It returns nil if the transaction has already ended. The end of its
+// context, for example, rolls back a transaction.
 func Undo(tx *sql.Tx) error {
 	if err := tx.Rollback(); !errors.Is(err, sql.ErrTxDone) {
 		return err
@@ -182,8 +183,7 @@ func statementHead(statement sqltext.SQL) sqltext.SQL {
 	return statement
 }
 
-// Close ends the instance and removes its scratch folder. It does not checkpoint attached
-// files.
+// Close ends the instance and removes its scratch folder. It makes no checkpoint of attached files.
 func (in *Instance) Close() error {
 	err := errors.Join(in.DB.Close(), in.connector.Close())
 	if in.scratch != nil {

@@ -18,8 +18,8 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// TestTrialNewerWarehouseIsRejected takes the lock of a warehouse with a newer format, with which every
-// command that writes begins.
+// TestTrialNewerWarehouseIsRejected locks a warehouse with a newer format, as every command does that
+// writes. Lock must return a NewerError and change no file.
 func TestTrialNewerWarehouseIsRejected(t *testing.T) {
 	w := open(t)
 	publish(t, w, "20261101T020000Z", "one")
@@ -44,7 +44,7 @@ func TestTrialNewerWarehouseIsRejected(t *testing.T) {
 		t.Errorf("got %v, want %v", err, want)
 	}
 	if after, err := os.ReadFile(lockFile); err != nil || string(after) != string(before) {
-		t.Errorf("the lock file changed from %q to %q (%v)", before, after, err)
+		t.Errorf("the lock file changed from %q to %q (%v), want no change", before, after, err)
 	}
 	must(t, w.Folder.CheckUnlocked())
 }
@@ -58,8 +58,8 @@ func TestAKilledRunIsRecorded(t *testing.T) {
 		must(t, os.WriteFile(filepath.Join(w.Folder.Dir(), "state", ".unfinished.json.12345"), []byte("{"), 0o600))
 		return w.Ledger.Start(run)
 	}))
-	if left, err := filepath.Glob(filepath.Join(w.Folder.Dir(), "state", ".*")); err != nil || len(left) > 0 {
-		t.Errorf("the start of a run did not remove the files of a killed one: %v (%v)", left, err)
+	if temporary, err := filepath.Glob(filepath.Join(w.Folder.Dir(), "state", ".*")); err != nil || len(temporary) > 0 {
+		t.Errorf("after Start there are the temporary files %v (%v), want those of the killed run removed", temporary, err)
 	}
 	killed := ledger.Run{ID: run.Run, StartedAt: night, Outcome: ledger.Killed, ExitCode: -1, Program: "test", Attempts: 1}
 	requireLedger(t, w.Ledger.AllRuns, killed)
@@ -84,7 +84,7 @@ func TestAKilledRunIsRecorded(t *testing.T) {
 	requireLedger(t, w.Ledger.AllRuns, ledger.Run{ID: run.Run, StartedAt: night, Outcome: ledger.Complete, Program: "test", Attempts: 3})
 }
 
-// withLock calls do while it holds the lock.
+// withLock locks the warehouse, calls do and unlocks it.
 func withLock(t *testing.T, w *warehouse.Warehouse, run string, do func() error) error {
 	t.Helper()
 	lock, err := w.Lock(run, night)
@@ -98,7 +98,7 @@ func requireLedger(t *testing.T, read func() ([]ledger.Run, error), want ...ledg
 	must(t, err)
 	for i := range got {
 		if got[i].Outcome == ledger.Killed && !strings.Contains(got[i].Error, "killed") {
-			t.Errorf("the entry of %s has no reason: %q", got[i].ID, got[i].Error)
+			t.Errorf("the entry of %s has the error %q, want one with the word killed", got[i].ID, got[i].Error)
 		}
 		got[i].Error = ""
 	}
@@ -107,9 +107,9 @@ func requireLedger(t *testing.T, read func() ([]ledger.Run, error), want ...ledg
 	}
 }
 
-// TestTheUnswitchedVersionOfAnAbandonedRunIsRemoved abandons a run that was killed after the rename
-// of its version and before the switch. A rollback must not choose this version.
-func TestTheUnswitchedVersionOfAnAbandonedRunIsRemoved(t *testing.T) {
+// TestTheUnpublishedVersionOfAnAbandonedRunIsRemoved abandons a run that was killed after it moved its
+// version to versions/ and before it switched readers. A rollback must not find this version.
+func TestTheUnpublishedVersionOfAnAbandonedRunIsRemoved(t *testing.T) {
 	w := open(t)
 	publish(t, w, "20261101T020000Z", "one")
 	start := func(run string) {
@@ -126,8 +126,8 @@ func TestTheUnswitchedVersionOfAnAbandonedRunIsRemoved(t *testing.T) {
 	}
 }
 
-// TestARunKilledAfterItsPublishIsNotResumed kills a night after its publish, with its
-// unfinished-run file left. A refresh follows. The night must not be resumed.
+// TestARunKilledAfterItsPublishIsNotResumed kills a night after its publish, before it removes its
+// unfinished-run file. A refresh follows. The night must not be resumed.
 func TestARunKilledAfterItsPublishIsNotResumed(t *testing.T) {
 	w := open(t)
 	const killed = "20261101T020000Z"
@@ -160,19 +160,19 @@ func openFailingAt(t *testing.T, w *warehouse.Warehouse, step string) *warehouse
 		}})
 }
 
-// TestRecoverRecordsAnUnrecordedRollback fails the ledger write of a rollback. Recover must read the
-// file of the rollback and add the ledger entry.
+// TestRecoverRecordsAnUnrecordedRollback lets a rollback fail when it writes the ledger. Recover must
+// read the unfinished-run file of the rollback and add the ledger entry.
 func TestRecoverRecordsAnUnrecordedRollback(t *testing.T) {
 	w := open(t)
 	publishNights(t, w, "one", "two")
 	if _, err := openFailingAt(t, w, "before write runs.jsonl").Rollback(firstNight, night); !errors.Is(err, syscall.EIO) {
-		t.Fatalf("got %v", err)
+		t.Fatalf("got %v, want EIO", err)
 	}
 	must(t, w.Identity.Check())
 	must(t, w.Recover())
 	runs, err := w.Ledger.Runs()
 	if err != nil || len(runs) != 3 || runs[2].Kind != ledger.Rollback || runs[2].VisibleVersion() != firstNight {
-		t.Errorf("the ledger has %+v (%v)", runs, err)
+		t.Errorf("the ledger has %+v (%v), want the rollback", runs, err)
 	}
 	must(t, w.Identity.Check())
 }
@@ -203,7 +203,7 @@ func TestNextLockFinishesAKilledRollback(t *testing.T) {
 		_, rollbackErr := dying.Rollback(firstNight, night.AddDate(0, 1, 0))
 		must(t, withLock(t, w, "prune", func() error { return nil }))
 		if _, err := os.Stat(unfinished); err == nil {
-			t.Errorf("killed after %q: the file of the unfinished rollback was not removed", last)
+			t.Errorf("killed after %q: the file of the unfinished rollback exists, want it removed", last)
 		}
 		latest, _, err := w.Versions.Latest()
 		must(t, err)
@@ -215,7 +215,7 @@ func TestNextLockFinishesAKilledRollback(t *testing.T) {
 			t.Errorf("killed after %q: readers see %s, the series has %v, want %v", last, latest, got, want)
 		}
 		if found, err := integrity.Check(t.Context(), w, true); err != nil || len(found.Damage) > 0 {
-			t.Errorf("killed after %q: %+v (%v)", last, found.Damage, err)
+			t.Errorf("killed after %q: verify found %+v (%v), want no damage", last, found.Damage, err)
 		}
 		runs, err := w.Ledger.Runs()
 		must(t, err)

@@ -24,8 +24,8 @@ type Ledger struct {
 // Path is the file of the ledger.
 func (l *Ledger) Path() string { return l.folder.Path(stateDir, "runs.jsonl") }
 
-// Record adds the entry of a run, or of work after a run, such as a backup. A second entry with the
-// id of a run is another attempt of it; work after a run gets a new id.
+// Record adds the entry of a run, or of work after a run, such as a backup. A second entry of a run
+// with the same id is another attempt. Work after a run gets a new id if its id is used.
 func (l *Ledger) Record(r ledger.Run) error {
 	if r.IsFollow() {
 		entries, err := l.Entries()
@@ -80,9 +80,9 @@ func (l *Ledger) removeDamagedLines() error {
 	return l.folder.disk.WriteFile(l.Path(), bytes.Join(intact, nil), privateFile)
 }
 
-// missingRuns returns the entries of killed runs that the ledger does not contain. The entry of a
-// run that was killed after its publish is in its version. Other entries are made from
-// unfinished-run files.
+// missingRuns returns entries for killed runs that the ledger does not contain. The version of a run
+// that was killed after its publish contains the entry. Other entries are made from unfinished-run
+// files.
 func (l *Ledger) missingRuns() ([]ledger.Run, error) {
 	runs, err := l.Runs()
 	if err != nil {
@@ -112,8 +112,8 @@ func (l *Ledger) missingRuns() ([]ledger.Run, error) {
 	return missing, nil
 }
 
-// entryOfUnfinished returns the entry of a killed run. A rollback that was killed after its switch
-// is complete.
+// entryOfUnfinished returns the entry of a killed run. If a rollback was killed after it switched
+// readers, the entry says that it is complete.
 func (l *Ledger) entryOfUnfinished(u Unfinished, latest string) ledger.Run {
 	if u.Kind == ledger.Rollback && u.Version == latest {
 		return l.rollbackEntry(u.Run, u.Version, u.StartedAt)
@@ -132,8 +132,8 @@ func (l *Ledger) readEntry(dir, run string) (r ledger.Run, ok bool) {
 	return r, err == nil && r.ID == run
 }
 
-// Runs returns the runs of the ledger, oldest first. Of the lines of a resumed run it returns the
-// last. It skips damaged and unfinished lines.
+// Runs returns the runs of the ledger, oldest first. A run with several attempts has several lines;
+// Runs returns only the last one. It skips damaged and unfinished lines.
 func (l *Ledger) Runs() ([]ledger.Run, error) {
 	entries, err := l.Entries()
 	return slices.DeleteFunc(entries, ledger.Run.IsFollow), err
@@ -167,7 +167,7 @@ func ParseLedger(data []byte) (runs []ledger.Run, damaged [][]byte) {
 }
 
 // AllRuns is like Entries, and also returns the killed runs that the next Recover will record. While
-// a run holds the lock, it returns the same as Entries.
+// another run has the lock, it returns the same as Entries.
 func (l *Ledger) AllRuns() ([]ledger.Run, error) {
 	heldErr := l.folder.CheckUnlocked()
 	isHeld := errors.As(heldErr, new(*LockedError))
@@ -185,8 +185,8 @@ func (l *Ledger) AllRuns() ([]ledger.Run, error) {
 	return runs, err
 }
 
-// mergeRun adds the run of a line to those of earlier lines. It replaces the same run and counts its
-// attempts.
+// mergeRun adds r, the run of the next line, to the runs of earlier lines. If they contain an earlier
+// attempt of r, mergeRun removes it and counts it in Attempts.
 func mergeRun(runs []ledger.Run, r ledger.Run) []ledger.Run {
 	r.Attempts = 1 + ledger.Find(runs, r.ID).Attempts
 	runs = slices.DeleteFunc(runs, func(o ledger.Run) bool { return o.ID == r.ID })
@@ -205,9 +205,9 @@ func (l *Ledger) rollbackEntry(id, version string, at time.Time) ledger.Run {
 }
 
 // NewRunID returns an unused id for a run: its time in UTC, followed by a number if other runs have
-// the same second. It looks for used ids in the ledger, the unfinished-run files and the folders of
-// runs. It returns a *PlaceError if it cannot read a folder. It needs the Lock, because otherwise
-// another process may take the same id.
+// the same second. Used ids are in the ledger, the unfinished-run files and the names of folders.
+// NewRunID returns a *PlaceError if it cannot read a folder. The caller must have the Lock, because
+// otherwise another process may use the same id.
 func (l *Ledger) NewRunID(at time.Time) (string, error) {
 	runs, err := l.Runs()
 	if err != nil {

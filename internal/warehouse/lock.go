@@ -13,7 +13,7 @@ import (
 	"placementsync/internal/durable"
 )
 
-// LockedError means that another run holds the lock of this warehouse.
+// LockedError means that another run has locked this warehouse. Its fields describe that run.
 type LockedError struct {
 	PID   int       `json:"pid"`
 	Run   string    `json:"run"`
@@ -35,9 +35,9 @@ type Lock struct {
 	disk durable.Disk
 }
 
-// Lock locks the warehouse for a run, creates its folders, and finishes a killed rollback and a
-// killed publish of a held night. It returns a *LockedError if another run holds the lock, and a
-// *NewerError if a newer program wrote the warehouse.
+// Lock creates the folders of the warehouse and locks it for a run. It then finishes a rollback or a
+// publish of a held night that was killed. It returns a *LockedError if another run has the lock, and
+// a *NewerError if a newer program wrote the warehouse.
 func (w *Warehouse) Lock(run string, now time.Time) (*Lock, error) {
 	if err := w.Folder.makeFolders(); err != nil {
 		return nil, err
@@ -51,7 +51,7 @@ func (w *Warehouse) Lock(run string, now time.Time) (*Lock, error) {
 	if !ok {
 		return nil, lockedBy(path)
 	}
-	// The lock of a newer program's warehouse is not named, so that no file is changed.
+	// If a newer program wrote the warehouse, no file is changed, not even the lock file.
 	err = w.Versions.CheckFormat()
 	if err == nil {
 		err = l.Name(run, now)
@@ -76,7 +76,7 @@ func (w *Warehouse) LockExisting(run string, now time.Time) (*Lock, error) {
 func (l *Lock) Name(run string, since time.Time) error {
 	holder, err := json.Marshal(LockedError{PID: os.Getpid(), Run: run, Since: since})
 	if err == nil {
-		// Without a rename, because a renamed file would not have the lock.
+		// The file is overwritten in place, because a new file would not have the lock.
 		err = l.disk.Overwrite(l.file.Path(), holder, privateFile)
 	}
 	if err != nil {
@@ -85,8 +85,8 @@ func (l *Lock) Name(run string, since time.Time) error {
 	return nil
 }
 
-// lockedBy returns a *LockedError with the holder in the lock file. It waits up to a second for the
-// holder to write its name: until then the file is empty or names a killed run.
+// lockedBy returns a *LockedError with the content of the lock file. The run that has the lock may not
+// have written the file yet: it is then empty or names a killed run. lockedBy waits for up to a second.
 func lockedBy(path string) error {
 	const attempts, pause = 50, 20 * time.Millisecond
 	held := &LockedError{}
@@ -103,7 +103,7 @@ func lockedBy(path string) error {
 // Release unlocks the warehouse.
 func (l *Lock) Release() error { return l.file.Unlock() }
 
-// CheckUnlocked returns a *LockedError if a run holds the lock. It creates no file.
+// CheckUnlocked returns a *LockedError if a run has locked the warehouse. It creates no file.
 func (f *Folder) CheckUnlocked() error {
 	path := f.Path(stateDir, lockFile)
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {

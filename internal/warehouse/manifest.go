@@ -13,8 +13,9 @@ import (
 )
 
 // Format is the number of the format of a warehouse. Raise it if an older program would misread or
-// damage the files of this program, and with the first new column or table after a release: an older
-// program finds an unknown table only after it has read the lists of a night.
+// damage the files of this program. Also raise it with the first new column or table after a release:
+// without a new format, an older program would read the lists of a night before it finds the unknown
+// table.
 //
 // Releases up to 1.0.1 wrote format 1. Format 2 has the table meta.checks.
 const Format = 2
@@ -52,11 +53,11 @@ type Manifest struct {
 	Program    string    `json:"program_version"`
 	Schema     string    `json:"schema_version"`
 	Format     int       `json:"format"`
-	// Previous is the version that this one was built on. It is empty on the first night.
+	// Previous is the version on which this version was built. It is empty on the first night.
 	Previous string `json:"previous,omitempty"`
-	// Night is the newest night that this version builds on if Previous is a refresh. It is
-	// needed because refreshes are removed earlier than nights. For a rebuilt version it is the
-	// night that it was built from.
+	// Night is set if Previous is a refresh. It is the newest night on which this version builds.
+	// A rollback uses it, because refreshes are removed earlier than nights. For a rebuilt
+	// version, Night is the night whose snapshot it contains.
 	Night   string           `json:"night,omitempty"`
 	Catalog checksum.FileSum `json:"catalog"`
 	// Entry is the file with a copy of the run's ledger entry. Meta is the file with its changes of
@@ -84,9 +85,9 @@ type ManifestTable struct {
 	checksum.FileSum
 }
 
-// ManifestMeta describes the file with the changes of meta relative to the version Base. With an
-// empty Base the file contains all rows. Past means that it also contains the new rows of past, which
-// programs up to 1.0.0 did not write.
+// ManifestMeta describes the file with the changes of meta relative to the version Base. If Base is
+// empty, the file contains all rows. Past means that the file also contains the new rows of past.
+// Releases up to 1.0.0 did not write them.
 type ManifestMeta struct {
 	Base string `json:"base,omitempty"`
 	Past bool   `json:"past,omitempty"`
@@ -98,7 +99,7 @@ func (m Manifest) Table(name string) ManifestTable {
 	return firstOf(m.Tables, func(t ManifestTable) bool { return t.Name == name })
 }
 
-// baseRun returns the night that the version builds on, to which a rollback switches.
+// baseRun returns the night on which the version builds. A rollback switches readers to it.
 func (m Manifest) baseRun() string { return cmp.Or(m.Night, m.Previous) }
 
 // ReadManifest reads the manifest of a version. It returns a *DamagedError if the manifest is
@@ -127,7 +128,7 @@ func (v *Versions) readManifestSum(path, run string) (m Manifest, sum checksum.F
 		return Manifest{}, sum, v.folder.DamagedErr(path, err.Error(), err)
 	}
 	if run != "" && m.RunID != run {
-		return Manifest{}, sum, v.folder.DamagedErr(path, fmt.Sprintf("it is the one of %q", m.RunID), nil)
+		return Manifest{}, sum, v.folder.DamagedErr(path, fmt.Sprintf("it is the manifest of %q", m.RunID), nil)
 	}
 	return m, checksum.SumText(v.folder.Relative(path), data), nil
 }

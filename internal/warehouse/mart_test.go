@@ -22,18 +22,18 @@ func TestEveryViewOfMartIsCreatedWithComments(t *testing.T) {
 	}
 	for _, v := range views {
 		if diff := cmp.Diff(describe(t, d, "mart", v.Name), v.Columns); diff != "" || len(v.Columns) == 0 {
-			t.Errorf("mart.%s: columns in DuckDB (-) and in the file (+):\n%s", v.Name, diff)
+			t.Errorf("mart.%s: columns (-DuckDB +file):\n%s", v.Name, diff)
 		}
 		about := queryOne(t, d, "SELECT coalesce(max(comment), '') FROM duckdb_views() WHERE view_name = ? AND schema_name = 'mart'", v.Name)
 		if about == "" || about != v.About || v.Grain == "" {
-			t.Errorf("mart.%s has comment %q, read as %q, and grain %q", v.Name, about, v.About, v.Grain)
+			t.Errorf("mart.%s has the comment %q and the grain %q, want the comment %q and a grain", v.Name, about, v.Grain, v.About)
 		}
 		if err := d.Exec(t.Context(), sqltext.SQL("FROM mart."+sqltext.Quote(v.Name))); err != nil {
 			t.Errorf("read mart.%s: %v", v.Name, err)
 		}
 	}
 	if missing := queryOne(t, d, "SELECT coalesce(string_agg(table_name || '.' || column_name, ', '), '') FROM duckdb_columns() WHERE schema_name = ? AND coalesce(comment, '') = ''", "mart"); missing != "" {
-		t.Errorf("columns without a comment: %s", missing)
+		t.Errorf("columns without a comment: %s, want none", missing)
 	}
 }
 
@@ -47,10 +47,11 @@ func queryOne(t *testing.T, d *warehouse.Draft, text string, args ...any) string
 	return s
 }
 
-// TestViewsOfMartFollowTheProgram changes the views of a night. The next night must restore them.
+// TestViewsOfMartFollowTheProgram changes the views in the catalog of a night. The next night must
+// restore them.
 func TestViewsOfMartFollowTheProgram(t *testing.T) {
 	const viewNames = "SELECT string_agg(view_name, ',' ORDER BY view_name) FROM duckdb_views() WHERE schema_name = ?"
-	for name, c := range map[string]struct{ spoil, want string }{
+	for name, c := range map[string]struct{ change, want string }{
 		"views of the configured tables are created": {"SELECT 1", "snapshot"},
 		"a missing view is created":                  {"DROP VIEW mart.snapshot", "snapshot"},
 		"an unknown view is dropped":                 {"CREATE VIEW mart.old AS SELECT 1", "snapshot"},
@@ -58,7 +59,7 @@ func TestViewsOfMartFollowTheProgram(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := open(t)
 			d := beginDraft(t, w, "20261101T020000Z", "one")
-			if err := d.Exec(t.Context(), sqltext.SQL(c.spoil)); err != nil {
+			if err := d.Exec(t.Context(), sqltext.SQL(c.change)); err != nil {
 				t.Fatal(err)
 			}
 			publishByOther(t, w, d)

@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// MetaChain returns the manifests of the versions whose changes add up to the meta of a version,
-// oldest first. If all copies of a manifest are missing or damaged, it returns a *DamagedError and
-// the later manifests.
+// MetaChain returns the manifests of the versions whose changes, applied in order, give the tables of
+// meta of a version. The oldest is first. If all copies of a manifest are missing or damaged, MetaChain
+// returns a *DamagedError and the later manifests.
 func (s *Series) MetaChain(run string) (chain []Manifest, err error) {
 	for run != "" && err == nil {
 		var m Manifest
@@ -40,8 +40,8 @@ func (s *Series) HasMetaChanges() bool {
 	return err == nil && len(found) > 0
 }
 
-// oldMetaChanges returns the changes of meta, and the manifests beside them, that no kept version
-// builds on. It returns no path if a chain is broken.
+// oldMetaChanges returns the paths of the changes of meta, and of the manifests beside them, that no
+// kept version needs. It returns no path if a chain is broken.
 func (s *Series) oldMetaChanges() ([]string, error) {
 	runs, err := s.versions.List()
 	if err != nil {

@@ -19,7 +19,7 @@ import (
 // lockFile is the file below state/ that the Lock locks.
 const lockFile = "lock"
 
-// Mirror lists and places the files of a backup: those of parquet/ and state/.
+// Mirror lists the files of a backup, which are in parquet/ and state/, and restores them.
 type Mirror struct {
 	folder   *Folder
 	versions *Versions
@@ -28,7 +28,7 @@ type Mirror struct {
 }
 
 // Files lists the files of a backup, relative to the warehouse, with slashes. Files of state/ are
-// first: the ledger is then copied before the series, and never names a run that the series lacks.
+// first. The ledger is then copied before the series, so it never names a run that the series lacks.
 // Parquet files and changes of meta have the checksum of their manifest, even if they are missing.
 // Manifests and the index have their current checksum. Other files have no checksum. Parquet files
 // that no manifest names yet are not listed, because a night is writing them.
@@ -85,7 +85,7 @@ func (m *Mirror) listFiles(dir string) (files []string, err error) {
 	err = filepath.WalkDir(m.folder.Path(dir), func(path string, entry fs.DirEntry, err error) error {
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
-			return nil // removed meanwhile
+			return nil // another process removed the file
 		case err != nil:
 			return err
 		case dir == stateDir && entry.IsDir() && strings.HasPrefix(entry.Name(), "."):
@@ -101,9 +101,9 @@ func (m *Mirror) listFiles(dir string) (files []string, err error) {
 	return files, nil
 }
 
-// knownSums returns the checksums in the manifests of days and of changes of meta, and the
-// checksums of the manifests, by file. A backup can then notice that a run replaced a day meanwhile.
-// Damaged manifests are skipped, because verify reports them.
+// knownSums returns, by file, the checksums in the manifests of days and of changes of meta, and the
+// checksums of these manifests. With them a backup can notice that a run replaced a day during the
+// backup. Damaged manifests are skipped, because verify reports them.
 func (m *Mirror) knownSums() (map[string]checksum.FileSum, error) {
 	days, err := filepath.Glob(m.folder.DayManifestPath("*"))
 	if err != nil {
@@ -138,7 +138,7 @@ func (m *Mirror) knownSums() (map[string]checksum.FileSum, error) {
 	return sums, nil
 }
 
-// Copies returns the other paths at which an intact copy of a Parquet file of the series may be: in
+// Copies returns the paths of files that may be copies of a Parquet file of the series. Copies are in
 // versions, and among the old files that a night keeps while it replaces a day.
 func (m *Mirror) Copies(file string) []string {
 	if _, _, ok := SplitSeriesFile(file); !ok {
@@ -188,9 +188,9 @@ func (m *Mirror) Place(file string, fill func(f *os.File) error) error {
 	})
 }
 
-// CheckEmpty returns an error if a restore would destroy data: if the folder contains a version, or
-// its ledger contains a published run and isRestored returns false. isRestored reports whether the
-// ledger is that of the backup, as after a complete restore.
+// CheckEmpty returns an error if a restore would destroy data. This is the case if the folder contains
+// a version, or if its ledger contains a published run and isRestored returns false. isRestored reports
+// whether the ledger is the same as in the backup, as after a complete restore.
 func (m *Mirror) CheckEmpty(isRestored func() bool) error {
 	versions, err := m.versions.List()
 	if err != nil {
@@ -206,6 +206,6 @@ func (m *Mirror) CheckEmpty(isRestored func() bool) error {
 	return nil
 }
 
-// LedgerFile is the name of the ledger in Files. A restore writes it last: a night fails while there
-// are snapshots without a ledger.
+// LedgerFile returns the name of the ledger in Files. A restore writes the ledger last. An incomplete
+// restore then stops the next night, which fails if there are snapshots without a ledger.
 func (m *Mirror) LedgerFile() string { return m.folder.Relative(m.ledger.Path()) }

@@ -25,8 +25,8 @@ func writeFiles(t *testing.T, w *warehouse.Warehouse, names ...string) {
 	}
 }
 
-// TestABackupHasTheFilesOfTheSeriesAndTheState lists the files of a warehouse with two nights, one of
-// which has lost a file, and with files that do not belong to a backup.
+// TestABackupHasTheFilesOfTheSeriesAndTheState lists the files for a backup. The warehouse has two
+// nights, a missing Parquet file, and files that do not belong to a backup.
 func TestABackupHasTheFilesOfTheSeriesAndTheState(t *testing.T) {
 	w := open(t)
 	first := publishFull(t, w, firstNight, "one")
@@ -39,7 +39,7 @@ func TestABackupHasTheFilesOfTheSeriesAndTheState(t *testing.T) {
 	lost := seriesFile(w, "2026-11-01")
 	must(t, os.Remove(lost))
 
-	own := func(name string) checksum.FileSum {
+	sumOf := func(name string) checksum.FileSum {
 		return checksum.SumText(name, []byte(copyOf(t, path(w, filepath.FromSlash(name)))))
 	}
 	renamed := func(sum checksum.FileSum, name string) checksum.FileSum {
@@ -51,7 +51,7 @@ func TestABackupHasTheFilesOfTheSeriesAndTheState(t *testing.T) {
 	}
 	want := []checksum.FileSum{
 		{File: "state/inbox/a.log"}, {File: "state/runs.jsonl"},
-		own("parquet/.manifests/index.json"), own("parquet/.manifests/snapshot_date=2026-11-01.json"), own("parquet/.manifests/snapshot_date=2026-11-02.json"),
+		sumOf("parquet/.manifests/index.json"), sumOf("parquet/.manifests/snapshot_date=2026-11-01.json"), sumOf("parquet/.manifests/snapshot_date=2026-11-02.json"),
 		renamed(first.Meta.FileSum, "parquet/.meta/"+firstNight+".changes"), own("parquet/.meta/" + firstNight + ".json"),
 		renamed(second.Meta.FileSum, "parquet/.meta/"+secondNight+".changes"), own("parquet/.meta/" + secondNight + ".json"),
 		{File: "parquet/notes.txt"}, {File: "parquet/product_listing_tags/snapshot_date=2026-10-31/product_listing_tags.parquet"},
@@ -66,7 +66,7 @@ func TestABackupHasTheFilesOfTheSeriesAndTheState(t *testing.T) {
 		t.Errorf("the ledger is %s, want state/runs.jsonl", got)
 	}
 
-	// A manifest at the place of another day, and a damaged one, name no files.
+	// The files of a manifest with the name of another day, and of a damaged manifest, are not listed.
 	must(t, os.Rename(w.Folder.DayManifestPath("2026-11-02"), w.Folder.DayManifestPath("2026-11-04")))
 	flipBit(t, w.Folder.RunManifestPath(firstNight), 40)
 	got, err = w.Mirror.Files()
@@ -75,7 +75,7 @@ func TestABackupHasTheFilesOfTheSeriesAndTheState(t *testing.T) {
 		return f.File == day(second) || strings.HasSuffix(f.File, firstNight+".changes")
 	}) ||
 		!slices.Contains(got, checksum.FileSum{File: "parquet/.meta/" + firstNight + ".json"}) {
-		t.Errorf("with damaged manifests the files are %v, want the damaged manifests without the files that they name", got)
+		t.Errorf("with damaged manifests the files are %v, want the manifests but not the files that they name", got)
 	}
 
 	editManifest(t, w, filepath.Join(w.Folder.VersionPath(secondNight), "manifest.json"), func(m *warehouse.Manifest) { m.Format++ })
@@ -100,7 +100,8 @@ func TestCopiesOfASeriesFileAreFound(t *testing.T) {
 	}
 }
 
-// TestRestoredFilesAppearWhole places files of a backup. Files of state/ must be private.
+// TestRestoredFilesAppearWhole places files of a backup, and compares their modes. If placing a file
+// again fails, the first file must be unchanged.
 func TestRestoredFilesAppearWhole(t *testing.T) {
 	const parquet, state = "parquet/orders/snapshot_date=2026-11-01/orders.parquet", "state/inbox/a.log"
 	for publishedMode, want := range map[fs.FileMode]map[string]fs.FileMode{
@@ -145,7 +146,8 @@ func umask(t *testing.T) fs.FileMode {
 	return 0o666 &^ info.Mode().Perm()
 }
 
-// TestARestoreDestroysNoWarehouse checks the folders into which a backup may be restored.
+// TestARestoreDestroysNoWarehouse checks that a backup can only be restored into a folder without
+// published snapshots, or after a complete restore of the same backup.
 func TestARestoreDestroysNoWarehouse(t *testing.T) {
 	published := ledger.Run{ID: firstNight, Outcome: ledger.Complete, SnapshotAt: night}
 	for name, c := range map[string]struct {
@@ -170,7 +172,7 @@ func TestARestoreDestroysNoWarehouse(t *testing.T) {
 		}
 		err := w.Mirror.CheckEmpty(func() bool { return c.isRestored })
 		if (err == nil) != c.isEmpty || err != nil && (!strings.Contains(err.Error(), w.Folder.Dir()) || !strings.Contains(err.Error(), "nothing was changed")) {
-			t.Errorf("%s: got error %v, want the folder to be free: %t", name, err, c.isEmpty)
+			t.Errorf("%s: got error %v, want no error: %t", name, err, c.isEmpty)
 		}
 	}
 }

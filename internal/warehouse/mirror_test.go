@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestMirrorPathAcceptsOnlyFilesOfABackup checks names as in the manifest of a backup. Each file of
-// parquet/ and state/ has one valid name.
+// TestMirrorPathAcceptsOnlyFilesOfABackup checks names that the manifest of a backup could contain.
+// Only clean names of files in parquet/ and state/ are valid.
 func TestMirrorPathAcceptsOnlyFilesOfABackup(t *testing.T) {
 	w, err := Open(Config{Dir: t.TempDir()})
 	if err != nil {
@@ -16,17 +16,17 @@ func TestMirrorPathAcceptsOnlyFilesOfABackup(t *testing.T) {
 	for _, name := range []string{"", "../x", "/etc/x", "state", "state/", "state/../../x", "state/../latest", "state/./x", "state//x", `state/a\b`,
 		"parquet/../versions/r/catalog.duckdb", "parquet/../../x", "versions/r/catalog.duckdb", "state/lock", "state/backup.lock"} {
 		if path, err := w.Mirror.Path(name); err == nil {
-			t.Errorf("%q is accepted as %s", name, path)
+			t.Errorf("Path(%q) returned %s, want an error", name, path)
 		}
 	}
 	for _, name := range []string{"state/runs.jsonl", "parquet/.manifests/2026-11-20.json", "parquet/outlets/2026-11-20/outlets.parquet"} {
 		if path, err := w.Mirror.Path(name); err != nil || path != filepath.Join(w.Folder.Dir(), name) {
-			t.Errorf("%q gives %s (%v)", name, path, err)
+			t.Errorf("Path(%q) returned %s (%v), want the path below the warehouse", name, path, err)
 		}
 	}
 }
 
-// TestMirrorSkipsFilesOfRunningCommands lists a folder with the temporary files of a command.
+// TestMirrorSkipsFilesOfRunningCommands lists a warehouse with locks, the cache and a scratch folder.
 func TestMirrorSkipsFilesOfRunningCommands(t *testing.T) {
 	w, err := Open(Config{Dir: t.TempDir()})
 	if err != nil {

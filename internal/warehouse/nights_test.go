@@ -17,7 +17,7 @@ const (
 	tagsFile  = tagsTable + ".parquet"
 )
 
-// publishFull publishes a night with all kinds of files.
+// publishFull publishes a night with a ledger entry and changes of meta.
 func publishFull(t *testing.T, w *warehouse.Warehouse, run, tag string) warehouse.Manifest {
 	t.Helper()
 	d := beginDraft(t, w, run, tag)

@@ -34,8 +34,8 @@ func (e *PlaceError) Error() string {
 	return fmt.Sprintf("open the warehouse: %v: check the disk of %q; nothing was changed", e.Err, e.Dir)
 }
 
-// placeErr returns a *PlaceError if the folder cannot be used. It adds only a prefix to other errors,
-// such as that of a full disk.
+// placeErr converts an error to a *PlaceError if the folder cannot be used. Other errors, such as a
+// full disk, only get a prefix.
 func (f *Folder) placeErr(err error) error {
 	if errors.Is(err, syscall.ENOTDIR) || errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS) {
 		return &PlaceError{f.dir, err}
@@ -60,8 +60,8 @@ func (f *Folder) Exists() error {
 	return &NoneError{f.dir}
 }
 
-// CheckWritable creates and removes a file in each folder that a run writes to. If there is no
-// warehouse yet, it uses the nearest existing folder above. It returns a *FullError if the disk is
+// CheckWritable creates and removes a file in each folder to which a run writes. If there is no
+// warehouse yet, it uses the nearest existing folder above it. It returns a *FullError if the disk is
 // full, and a *PlaceError if a folder cannot be used.
 func (f *Folder) CheckWritable() error {
 	var dirs []string

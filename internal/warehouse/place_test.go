@@ -16,15 +16,15 @@ import (
 
 func TestNewRunIDFailsIfAFolderCannotBeRead(t *testing.T) {
 	for name, c := range map[string]struct {
-		spoil func(dir string) error
-		want  string
+		create func(dir string) error
+		want   string
 	}{
 		"a file named raw":            {func(dir string) error { return os.WriteFile(filepath.Join(dir, "raw"), nil, 0o600) }, "is a file, not a folder"},
 		"a folder raw without access": {func(dir string) error { return os.Mkdir(filepath.Join(dir, "raw"), 0) }, "run as the owner"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := open(t)
-			must(t, c.spoil(w.Folder.Dir()))
+			must(t, c.create(w.Folder.Dir()))
 			if _, err := os.Lstat(w.Folder.RawPath("x")); errors.Is(err, fs.ErrNotExist) {
 				t.Skip("this user can open folders without permissions")
 			}
@@ -37,8 +37,8 @@ func TestNewRunIDFailsIfAFolderCannotBeRead(t *testing.T) {
 	}
 }
 
-// TestRunsOfOneSecondGetDifferentIDs chooses ids for runs in the same second as earlier runs, which left
-// a folder, a ledger entry or only an unfinished-run file.
+// TestRunsOfOneSecondGetDifferentIDs chooses ids for runs that begin in the same second. An earlier run
+// has a folder, a ledger entry or an unfinished-run file.
 func TestRunsOfOneSecondGetDifferentIDs(t *testing.T) {
 	w := open(t)
 	requireNextID := func(want string) {
@@ -69,7 +69,7 @@ func TestWorkOfOneSecondKeepsItsEntries(t *testing.T) {
 	}
 	entries, err := w.Ledger.Entries()
 	if err != nil || len(entries) != 2 || entries[0].ID != "20261101T020000Z-backup" || entries[1].ID != "20261101T020000Z-backup-2" || entries[1].Attempts != 1 {
-		t.Errorf("the ledger has %+v (%v)", entries, err)
+		t.Errorf("the ledger has %+v (%v), want two backups with different ids", entries, err)
 	}
 }
 
@@ -81,7 +81,7 @@ func TestLockExistingCreatesNoFolder(t *testing.T) {
 		t.Errorf("got %v, want a NoneError", err)
 	}
 	if _, err := os.Lstat(w.Folder.Dir()); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("a folder was made at a mistyped path: %v", err)
+		t.Errorf("Lstat of the mistyped path: got %v, want no folder", err)
 	}
 	must(t, os.MkdirAll(filepath.Join(w.Folder.Dir(), "parquet"), 0o755))
 	lock, err := w.LockExisting("rebuild", night)
@@ -134,14 +134,14 @@ func TestAFullDiskIsRecognized(t *testing.T) {
 	}
 }
 
-// TestTheFolderIsCheckedBeforeANight checks a folder that does not exist, one below a file, and an
-// existing one.
+// TestTheFolderIsCheckedBeforeANight checks a missing folder, a folder below a file, and an existing
+// folder.
 func TestTheFolderIsCheckedBeforeANight(t *testing.T) {
 	parent := t.TempDir()
 	f := openWith(t, warehouse.Config{Dir: filepath.Join(parent, "new", "warehouse")}).Folder
 	must(t, f.CheckWritable())
-	if left, err := os.ReadDir(parent); err != nil || len(left) > 0 {
-		t.Errorf("the check left %v (%v), want nothing", left, err)
+	if entries, err := os.ReadDir(parent); err != nil || len(entries) > 0 {
+		t.Errorf("after the check the parent folder contains %v (%v), want no files", entries, err)
 	}
 	if free, err := f.FreeBytes(); err != nil || free <= 0 {
 		t.Errorf("%d bytes are free (%v), want more than 0", free, err)
@@ -155,13 +155,14 @@ func TestTheFolderIsCheckedBeforeANight(t *testing.T) {
 	}
 	w := open(t)
 	must(t, w.Folder.CheckWritable())
-	if left, err := os.ReadDir(path(w, "state")); err != nil || len(left) > 0 {
-		t.Errorf("the check left %v (%v), want nothing", left, err)
+	if entries, err := os.ReadDir(path(w, "state")); err != nil || len(entries) > 0 {
+		t.Errorf("after the check state/ contains %v (%v), want no files", entries, err)
 	}
 	must(t, w.Folder.Exists())
 }
 
-// TestAnUnlockedWarehouseStaysUnchanged asks whether warehouses are locked.
+// TestAnUnlockedWarehouseStaysUnchanged calls CheckUnlocked before, during and after a lock. It must
+// create no file.
 func TestAnUnlockedWarehouseStaysUnchanged(t *testing.T) {
 	w := open(t)
 	must(t, w.Folder.CheckUnlocked())

@@ -47,12 +47,12 @@ func (d *Draft) Publish(ctx context.Context, tables []ManifestTable) (Manifest, 
 		return m, err
 	}
 	if err := d.w.Versions.switchTo(d.Run); err != nil {
-		seen := "nothing was published; readers keep the last snapshot"
-		// The link may be moved without being synced.
+		consequence := "nothing was published; readers keep the last snapshot"
+		// The link may have been replaced, and only the sync failed.
 		if latest, _, readErr := d.w.Versions.Latest(); readErr == nil && latest == d.Run {
-			seen = "readers see it, but a power cut may take it back: look at the disk, then run again"
+			consequence = "readers see it, but a power cut may take it back: look at the disk, then run again"
 		}
-		return m, fmt.Errorf("switch to version %s: %w: %s", d.Run, err, seen)
+		return m, fmt.Errorf("switch to version %s: %w: %s", d.Run, err, consequence)
 	}
 	if err := d.w.finishPublish(d.Run); err != nil {
 		return m, &AfterSwitchError{d.Run, err}
@@ -77,7 +77,7 @@ func (d *Draft) seal(ctx context.Context, tables []ManifestTable) (m Manifest, e
 	if err := d.Step("before verify"); err != nil {
 		return m, d.unpublishedErr("verify", err)
 	}
-	// The catalog is verified while its checksum is taken.
+	// The catalog is verified while its checksum is computed.
 	var group errgroup.Group
 	var catalog checksum.FileSum
 	group.Go(func() (err error) {
@@ -113,8 +113,8 @@ func (d *Draft) unpublishedErr(verb string, err error) error {
 	return fmt.Errorf("%s version %s: %w: nothing was published; readers keep the last snapshot", verb, d.Run, err)
 }
 
-// sealFiles writes and closes the catalog, makes all files public, syncs them and adds the checksums
-// of all files but the catalog to the manifest.
+// sealFiles writes and closes the catalog, makes all files public and syncs them. It adds their
+// checksums to the manifest, except for the catalog.
 func (d *Draft) sealFiles(ctx context.Context, m *Manifest, mode fs.FileMode) error {
 	if err := d.measureTables(ctx, m.Tables); err != nil {
 		return err
@@ -187,8 +187,8 @@ func (d *Draft) measureTables(ctx context.Context, tables []ManifestTable) error
 	})
 }
 
-// finishPublish completes a publish after the switch: it links catalog.duckdb, extends the series, and
-// removes versions beyond keep_versions and a stale held night. It can be repeated.
+// finishPublish completes a publish after readers were switched. It links catalog.duckdb, extends the
+// series, and removes versions beyond keep_versions and a stale held night. It can be repeated.
 func (w *Warehouse) finishPublish(run string) error {
 	if err := w.Versions.linkCatalog(); err != nil {
 		return err

@@ -13,8 +13,8 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// TestAnUnrecordedHeldNightIsRecorded holds a night whose run is killed before its ledger entry. A held
-// night is not resumed, but another run is.
+// TestAnUnrecordedHeldNightIsRecorded holds a night whose run is killed before it writes the ledger.
+// Recover must write the ledger entry. The held night must not be resumed, but a later run must be.
 func TestAnUnrecordedHeldNightIsRecorded(t *testing.T) {
 	for _, unfinished := range []string{heldRun, laterRun} {
 		w := open(t)
@@ -33,16 +33,17 @@ func TestAnUnrecordedHeldNightIsRecorded(t *testing.T) {
 		must(t, err)
 		got := ledger.Find(runs, heldRun)
 		if got.Outcome != ledger.Failed || !got.Held || got.ExitCode != 1 || !got.SnapshotAt.IsZero() || got.Error != "held by its checks: prices" || got.Attempts != 1 {
-			t.Errorf("unfinished %s: the ledger has %+v", unfinished, got)
+			t.Errorf("unfinished %s: the ledger has %+v, want a failed run that is held", unfinished, got)
 		}
 		if u, isResumed, err := w.Ledger.Unfinished(); err != nil || isResumed != (unfinished == laterRun) {
-			t.Errorf("unfinished %s: %s would be resumed: %t (%v)", unfinished, u.Run, isResumed, err)
+			t.Errorf("unfinished %s: %s would be resumed: %t (%v), want %t", unfinished, u.Run, isResumed, err, unfinished == laterRun)
 		}
 	}
 }
 
-// TestTheEntryOfAPublishedRunIsRecovered publishes a run whose ledger entry says that it failed, as
-// if an attempt had failed and the next one had been killed after it became visible to readers.
+// TestTheEntryOfAPublishedRunIsRecovered publishes a run whose ledger entry has another outcome. This
+// happens if one attempt failed and the next one was killed after it published. Recover must write the
+// entry of the published attempt.
 func TestTheEntryOfAPublishedRunIsRecovered(t *testing.T) {
 	for outcome, want := range map[ledger.Outcome]ledger.Outcome{ledger.Failed: ledger.Complete, ledger.Interrupted: ledger.Complete,
 		ledger.Killed: ledger.Complete, ledger.Partial: ledger.Partial} {
@@ -67,23 +68,23 @@ func TestOnlyAnAbandonedVersionIsRemoved(t *testing.T) {
 		t.Helper()
 		must(t, w.Ledger.Start(warehouse.Unfinished{Run: run, StartedAt: night, Attempt: 1}))
 		if got := copyOf(t, w.Ledger.UnfinishedPath()); !strings.Contains(got, `"`+run+`"`) {
-			t.Errorf("the unfinished-run file of %s is %s", run, got)
+			t.Errorf("the unfinished-run file contains %s, want the run %s", got, run)
 		}
 	}
 	start(firstNight)
 	publish(t, w, firstNight, "one")
 	start(secondNight)
 	if !exists(t, w.Folder.VersionPath(firstNight)) {
-		t.Fatal("the version that readers see was removed")
+		t.Fatal("the version that readers see was removed, want it kept")
 	}
 	must(t, os.MkdirAll(w.Folder.VersionPath(secondNight), 0o700))
 	start(secondNight)
 	if !exists(t, w.Folder.VersionPath(secondNight)) {
-		t.Error("the version of the resumed run was removed")
+		t.Error("the version of the resumed run was removed, want it kept")
 	}
 	start(thirdNight)
 	if exists(t, w.Folder.VersionPath(secondNight)) {
-		t.Error("the version of the abandoned run was not removed")
+		t.Error("the version of the abandoned run was kept, want it removed")
 	}
 }
 

@@ -12,8 +12,8 @@ import (
 	"placementsync/internal/ledger"
 )
 
-// Unfinished is the content of an unfinished-run file. Its run has not published: it is running, or
-// was killed, interrupted or failed. RawPath contains its landed responses.
+// Unfinished is the content of an unfinished-run file. The run in this file has not published: it is
+// running, or was killed, interrupted or failed. Its landed responses are in RawPath.
 type Unfinished struct {
 	Run       string    `json:"run_id"`
 	StartedAt time.Time `json:"started_at"`
@@ -39,10 +39,10 @@ func (l *Ledger) UnfinishedPath() string { return l.folder.Path(stateDir, "unfin
 // exist at the same time.
 func (l *Ledger) OneShotPath() string { return l.folder.Path(stateDir, "aside.json") }
 
-// Start writes the unfinished-run file of a run that can be resumed. It needs the Lock.
+// Start writes the unfinished-run file of a run that can be resumed. The caller must have the Lock.
 //
-// The file may replace that of an earlier run, which is then abandoned. If this run was killed before
-// the switch, Start removes its version, which would look published.
+// If the file contains an earlier run, that run is abandoned. Start also removes the version of the
+// abandoned run if readers were not switched to it, because it would look like a published version.
 func (l *Ledger) Start(u Unfinished) error {
 	last, ok, err := readUnfinished(l.UnfinishedPath())
 	if err != nil {
@@ -64,7 +64,7 @@ func (l *Ledger) Start(u Unfinished) error {
 }
 
 // StartOneShot writes the unfinished-run file of a run that is never resumed. If the run is killed,
-// Recover records it in the ledger. StartOneShot needs the Lock.
+// Recover records it in the ledger. The caller must have the Lock.
 func (l *Ledger) StartOneShot(u Unfinished) error { return l.writeUnfinished(l.OneShotPath(), u) }
 
 func (l *Ledger) writeUnfinished(path string, u Unfinished) error {
@@ -105,8 +105,8 @@ func (l *Ledger) Unfinished() (u Unfinished, ok bool, err error) {
 	return u, latest != u.Run && landed == nil, nil
 }
 
-// readUnfinished reads an unfinished-run file. ok is false if it is missing or damaged. The run is then
-// not resumed, and the next run requests everything again.
+// readUnfinished reads an unfinished-run file. ok is false if the file is missing or damaged. The run
+// is then not resumed, and the next run requests everything again.
 func readUnfinished(path string) (u Unfinished, ok bool, err error) {
 	data, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -36,7 +36,7 @@ type Pruner struct {
 }
 
 // Prune removes old landed responses, days of the series, versions, changes of meta and a stale held
-// night, and returns them. With dryRun it does not remove them. It needs the Lock.
+// night, and returns them. With dryRun it does not remove them. The caller must have the Lock.
 func (p *Pruner) Prune(r Retention, now time.Time, dryRun bool) ([]Pruned, error) {
 	var old []string
 	for _, find := range []func() ([]string, error){
@@ -74,8 +74,8 @@ func (p *Pruner) Prune(r Retention, now time.Time, dryRun bool) ([]Pruned, error
 	return pruned, nil
 }
 
-// oldVersions returns the versions beyond keep_versions that are in the series. The others have the
-// only copy of their days.
+// oldVersions returns the versions beyond keep_versions whose days are in the series. It leaves out
+// versions that contain the only copy of their day.
 func (p *Pruner) oldVersions() ([]string, error) {
 	old, err := p.versions.oldPaths()
 	if err != nil {
@@ -117,23 +117,23 @@ func (p *Pruner) oldRaw(r Retention, now time.Time) ([]string, error) {
 	return old, nil
 }
 
-// IsSpent reports whether Config.DiscardRaw removes the landed responses of a run. If the process was
-// killed meanwhile, some of them remain.
+// IsSpent reports whether the landed responses of a run are no longer needed and Config.DiscardRaw is
+// set. They are then removed. If the process was killed while it removed them, some may still exist.
 func (p *Pruner) IsSpent(run string) (bool, error) {
 	latest, _, err := p.versions.Latest()
 	return err == nil && p.isSpentBefore(run, latest), err
 }
 
-// isSpentBefore reports whether Config.DiscardRaw removes the landed responses of a run: it does if
-// the run cannot be resumed, because it is not later than the version latest.
+// isSpentBefore is like IsSpent, if readers see the version latest. Landed responses are no longer
+// needed if their run cannot be resumed, because it is not later than latest.
 func (p *Pruner) isSpentBefore(run, latest string) bool {
 	at, ok := RunTime(run)
 	last, published := RunTime(latest)
 	return p.discardRaw && ok && published && !at.After(last)
 }
 
-// DiscardSpent removes the landed responses that are no longer needed if Config.DiscardRaw is set,
-// and syncs their folder. It needs the Lock.
+// DiscardSpent removes the landed responses that are no longer needed, and syncs their folder. It does
+// nothing unless Config.DiscardRaw is set. The caller must have the Lock.
 func (p *Pruner) DiscardSpent() error {
 	latest, ok, err := p.versions.Latest()
 	if err != nil || !ok || !p.discardRaw {
@@ -157,8 +157,9 @@ func (p *Pruner) DiscardSpent() error {
 	return nil
 }
 
-// KeptDays returns the days to keep: the newest Daily days, the last day in each of the newest Weekly
-// ISO weeks and Monthly months, and always the newest day.
+// KeptDays returns the days to keep. These are the newest Daily days, the last day of each of the
+// newest Weekly ISO weeks, and the last day of each of the newest Monthly months. The newest day is
+// always kept.
 func (r Retention) KeptDays(days []time.Time) map[time.Time]bool {
 	sorted := slices.SortedFunc(slices.Values(days), func(a, b time.Time) int { return b.Compare(a) })
 	keep := map[time.Time]bool{}
@@ -183,8 +184,8 @@ func RunTime(run string) (time.Time, bool) {
 	return at, err == nil
 }
 
-// sizeOf is the size of a file, or of all files of a folder. It includes hard links, although
-// removing them may not free space.
+// sizeOf returns the size of a file, or of all files in a folder. It includes files with other hard
+// links, although removing them frees no space.
 func sizeOf(path string) (int64, error) {
 	var sum int64
 	err := filepath.WalkDir(path, func(_ string, e fs.DirEntry, err error) error {

@@ -96,7 +96,7 @@ func TestPruneKeepsTheNewest(t *testing.T) {
 		t.Errorf("readers of the newest snapshot got %v, want three tags", got)
 	}
 	if again, err := w.Pruner.Prune(keep, now, false); err != nil || len(again) != 0 {
-		t.Errorf("a second prune removed %v (error %v)", again, err)
+		t.Errorf("a second prune removed %v (error %v), want nothing", again, err)
 	}
 }
 
@@ -130,8 +130,8 @@ func TestPruneKeepsARunThatCanBeResumed(t *testing.T) {
 	}
 }
 
-// TestSpentResponsesAreDiscarded lists the landed responses of runs before, of and after the version that
-// readers see.
+// TestSpentResponsesAreDiscarded sets DiscardRaw. The landed responses of the published run and of
+// earlier runs must be removed. The responses of a later run must be kept.
 func TestSpentResponsesAreDiscarded(t *testing.T) {
 	const later = "20261102T020000Z"
 	for _, discardRaw := range []bool{false, true} {
@@ -178,8 +178,9 @@ func TestSpentResponsesAreDiscarded(t *testing.T) {
 	}
 }
 
-// TestNothingSpentNeedsNoSync calls DiscardSpent without landed responses.
-func TestNothingSpentNeedsNoSync(t *testing.T) {
+// TestDiscardWithoutResponsesChangesNothing calls DiscardSpent without landed responses. It must not
+// change the disk.
+func TestDiscardWithoutResponsesChangesNothing(t *testing.T) {
 	w := open(t)
 	publish(t, w, "20261101T020000Z", "one")
 	steps := 0
@@ -218,8 +219,8 @@ func TestResponsesAreKeptForTheirDays(t *testing.T) {
 	}
 }
 
-// TestAPrunedDayIsNotMissed stops a prune before it removes a day. The index must not name the day
-// any more.
+// TestAPrunedDayIsNotMissed lets a prune fail before it removes a day. The index must no longer name
+// the day, so that verify does not report it as missing.
 func TestAPrunedDayIsNotMissed(t *testing.T) {
 	w := open(t)
 	publishNights(t, w, "one", "two", "three")

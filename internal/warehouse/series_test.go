@@ -259,7 +259,7 @@ func TestADayManifestIsOfItsDayAndRun(t *testing.T) {
 	w := open(t)
 	publishNights(t, w, "one", "two")
 	for _, c := range []struct{ day, run, want string }{
-		{"2026-11-01", "", ""}, {"2026-11-01", firstNight, ""}, {"2026-11-01", secondNight, "it is the one of"}, {"2026-11-03", "", "it is gone"},
+		{"2026-11-01", "", ""}, {"2026-11-01", firstNight, ""}, {"2026-11-01", secondNight, "it is the manifest of"}, {"2026-11-03", "", "it is gone"},
 	} {
 		m, err := w.Series.ReadDayManifest(c.day, c.run)
 		var damaged *warehouse.DamagedError
@@ -269,7 +269,7 @@ func TestADayManifestIsOfItsDayAndRun(t *testing.T) {
 	}
 	must(t, os.Rename(w.Folder.DayManifestPath("2026-11-01"), w.Folder.DayManifestPath("2026-11-03")))
 	var damaged *warehouse.DamagedError
-	if _, err := w.Series.ReadDayManifest("2026-11-03", ""); !errors.As(err, &damaged) || damaged.Problem != "it is the one of 2026-11-01" {
+	if _, err := w.Series.ReadDayManifest("2026-11-03", ""); !errors.As(err, &damaged) || damaged.Problem != "it is the manifest of 2026-11-01" {
 		t.Errorf("the error for the manifest of another day is %v, want a DamagedError that names the day", err)
 	}
 	if days, err := w.Series.ManifestDays(); err != nil || !maps.Equal(days, map[string]string{"2026-11-02": secondNight}) {

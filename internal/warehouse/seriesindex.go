@@ -120,7 +120,7 @@ func (s *Series) ReadDayManifest(day, run string) (Manifest, error) {
 	path := s.folder.DayManifestPath(day)
 	m, err := s.versions.ReadManifestFile(path, run)
 	if err == nil && DayOf(m.SnapshotAt) != day {
-		err = s.folder.DamagedErr(path, "it is the one of "+DayOf(m.SnapshotAt), nil)
+		err = s.folder.DamagedErr(path, "it is the manifest of "+DayOf(m.SnapshotAt), nil)
 	}
 	return m, err
 }

@@ -39,7 +39,7 @@ type collector struct {
 	newCount int
 	shown    []Finding
 	lines    []string // texts of shown
-	noNumber int // rows without a number in the column of the condition
+	noNumber int      // rows without a number in the column of the condition
 }
 
 func (c *collector) Begin(columns []query.Column) error {

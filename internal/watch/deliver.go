@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// An error of Config.Send wraps ErrRefused if the receiver rejected the message, for example because
-// of a value in it. The receiver may accept other messages, so later messages are still sent.
+// ErrRefused is wrapped by the error of Config.Send if the receiver rejected the message, for example
+// because of a value in it. The receiver may accept other messages, so later messages are still sent.
 var ErrRefused = errors.New("refused")
 
 // runner runs watches one after the other. After a channel could not be reached, runner sends it no

@@ -16,7 +16,7 @@ const (
 	// stateFormat is the format of a state file. A program rejects a later format.
 	stateFormat = 1
 	// maxEvaluations is the number of remembered evaluations. After a rollback over more nights,
-	// all findings are new.
+	// findings may be reported as new again.
 	maxEvaluations = 5
 	// maxPending limits the messages kept for a receiver that accepts none.
 	maxPending = 100

@@ -2,17 +2,18 @@
 
 -- name: settings
 SET GLOBAL temp_directory = {spill};
--- The order of rows has no meaning. To keep it, DuckDB would write partial row groups again and
--- keep more than one row group of a Parquet file in memory.
+-- The order of rows has no meaning. If DuckDB had to preserve the order, it would write partial row
+-- groups twice and keep more than one row group of a Parquet file in memory.
 SET GLOBAL preserve_insertion_order = false;
 SET GLOBAL autoinstall_known_extensions = false;
--- A publish makes a checkpoint of the catalog. All other databases are discarded.
+-- Publishing a version makes a checkpoint of the catalog. Other databases need none, because they
+-- are discarded.
 PRAGMA disable_checkpoint_on_shutdown;
 -- Versions of DuckDB before 1.5 cannot read reused metadata ("Failed to load metadata pointer"),
 -- whatever the storage version of the file is.
 SET GLOBAL experimental_metadata_reuse = false;
--- Freed memory returns to the system at once. The peak of a night with 1,000,000 listings is 780
--- MiB with this setting and up to 1,130 MiB without it, in the same time.
+-- DuckDB returns freed memory to the system at once. The peak of a night with 1,000,000 listings is
+-- 780 MiB with this setting and up to 1,130 MiB without it. The night takes the same time.
 SET GLOBAL allocator_background_threads = true;
 SET GLOBAL allocator_flush_threshold = '16MB';
 
@@ -20,19 +21,19 @@ SET GLOBAL allocator_flush_threshold = '16MB';
 SET GLOBAL memory_limit = {limit};
 
 -- name: part_of_memory
--- The limit while rows are loaded or counted: three quarters. DuckDB would use the rest only to
--- cache blocks of the disk, and responses and batches need memory outside DuckDB. The peak of a
--- night with 1,000,000 listings is 768 MiB with a limit of 512 MB and 640 MiB with three quarters
--- of it.
+-- While rows are loaded or counted, the limit is three quarters of the configured limit, but at
+-- least 256 MB if that much is configured. DuckDB would use the last quarter only to cache blocks of
+-- the disk, and responses and batches need memory outside DuckDB. The peak of a night with 1,000,000
+-- listings is 768 MiB with a limit of 512 MB, and 640 MiB with three quarters of this limit.
 SET GLOBAL memory_limit = greatest(parse_formatted_bytes({limit}) * 3 // 4, least(parse_formatted_bytes({limit}), 256000000))::BIGINT || 'B';
 
 -- name: threads
 SET GLOBAL threads = {threads};
 
 -- name: attach_draft
--- Only ATTACH can choose the storage version. Every DuckDB since 1.1 opens this file. In the format
--- of 1.0 the statistics alone take 3 KB for each of 1,500 columns. A draft needs no write-ahead
--- log, because a draft is discarded if its run ends early.
+-- Only ATTACH can choose the storage version. DuckDB 1.1 and later can open the file. In the format
+-- of DuckDB 1.0, the statistics would take 3 KB for each of 1,500 columns. A draft needs no
+-- write-ahead log, because it is discarded if its run ends early.
 ATTACH IF NOT EXISTS {catalog} AS catalog (STORAGE_VERSION {storage}, RECOVERY_MODE NO_WAL_WRITES);
 USE catalog;
 

@@ -5,6 +5,7 @@
 SELECT {index}, count(*), coalesce(min({key}), ''), coalesce(max({key}), '') FROM main.{table};
 
 -- name: count_rows
+-- The number of rows of a table, and the number of different keys by their hash.
 SELECT {index}, count(*), count(DISTINCT hash({key})) FROM sealed.main.{table};
 
 -- name: count_parquet_rows
@@ -12,4 +13,5 @@ SELECT {index}, count(*), count(DISTINCT hash({key})) FROM sealed.main.{table};
 SELECT file_name, num_rows FROM parquet_file_metadata([{files}]);
 
 -- name: count_keys
+-- The exact number of different keys.
 SELECT count(*) FROM (SELECT DISTINCT {key} FROM sealed.main.{table});
