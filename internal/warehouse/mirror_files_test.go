@@ -52,8 +52,8 @@ func TestABackupHasTheFilesOfTheSeriesAndTheState(t *testing.T) {
 	want := []checksum.FileSum{
 		{File: "state/inbox/a.log"}, {File: "state/runs.jsonl"},
 		sumOf("parquet/.manifests/index.json"), sumOf("parquet/.manifests/snapshot_date=2026-11-01.json"), sumOf("parquet/.manifests/snapshot_date=2026-11-02.json"),
-		renamed(first.Meta.FileSum, "parquet/.meta/"+firstNight+".changes"), own("parquet/.meta/" + firstNight + ".json"),
-		renamed(second.Meta.FileSum, "parquet/.meta/"+secondNight+".changes"), own("parquet/.meta/" + secondNight + ".json"),
+		renamed(first.Meta.FileSum, "parquet/.meta/"+firstNight+".changes"), sumOf("parquet/.meta/" + firstNight + ".json"),
+		renamed(second.Meta.FileSum, "parquet/.meta/"+secondNight+".changes"), sumOf("parquet/.meta/" + secondNight + ".json"),
 		{File: "parquet/notes.txt"}, {File: "parquet/product_listing_tags/snapshot_date=2026-10-31/product_listing_tags.parquet"},
 		renamed(second.Tables[0].FileSum, day(second)), renamed(first.Tables[0].FileSum, day(first)),
 	}

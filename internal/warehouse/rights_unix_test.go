@@ -31,24 +31,26 @@ func TestTheUmaskRestrictsPublishedFiles(t *testing.T) {
 		mode       fs.FileMode
 		file, dirs string
 	}{
-		"to all under the usual umask":               {0o022, 0, "-rw-r--r--", "drwxr-xr-x"},
-		"to the group, which cannot write":           {0o007, 0, "-rw-r-----", "drwxr-x---"},
-		"only to the owner under a strict umask":     {0o077, 0, "-rw-------", "drwx------"},
-		"to all if configured, under a strict umask": {0o077, 0o644, "-rw-r--r--", "drwxr-xr-x"},
-		"to the group if configured":                 {0o022, 0o640, "-rw-r-----", "drwxr-x---"},
-		"only to the owner if configured":            {0o000, 0o600, "-rw-------", "drwx------"},
+		"umask 022":                    {0o022, 0, "-rw-r--r--", "drwxr-xr-x"},
+		"umask 007":                    {0o007, 0, "-rw-r-----", "drwxr-x---"},
+		"umask 077":                    {0o077, 0, "-rw-------", "drwx------"},
+		"configured 0644, umask 077":   {0o077, 0o644, "-rw-r--r--", "drwxr-xr-x"},
+		"configured 0640, umask 022":   {0o022, 0o640, "-rw-r-----", "drwxr-x---"},
+		"configured 0600 with umask 0": {0o000, 0o600, "-rw-------", "drwx------"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			setUmask(t, c.umask)
 			w := openWith(t, warehouse.Config{PublishedMode: c.mode})
 			createRunFiles(t, w)
 			if diff := cmp.Diff(wantModes(c.dirs, c.file), fileModes(t, w.Folder.Dir())); diff != "" {
-				t.Errorf("rights (-want +got):\n%s", diff)
+				t.Errorf("modes (-want +got):\n%s", diff)
 			}
 		})
 	}
 }
 
+// TestPublishedModeSetsTheModesOfPublishedFiles configures another mode for an existing warehouse. The
+// next night must change the modes of the folders.
 func TestPublishedModeSetsTheModesOfPublishedFiles(t *testing.T) {
 	setUmask(t, 0o022)
 	w := openWith(t, warehouse.Config{PublishedMode: 0o600})
@@ -62,7 +64,7 @@ func TestPublishedModeSetsTheModesOfPublishedFiles(t *testing.T) {
 	publish(t, w, "20261102T020000Z", "two")
 	for _, path := range []string{"versions", "versions/20261102T020000Z", "parquet", "parquet/product_listing_tags"} {
 		if info, err := os.Stat(filepath.Join(w.Folder.Dir(), path)); err != nil || info.Mode().Perm() != 0o755 {
-			t.Errorf("%s has %v (error %v), want it open", path, info.Mode(), err)
+			t.Errorf("%s has the mode %v (error %v), want 0755", path, info.Mode(), err)
 		}
 	}
 }

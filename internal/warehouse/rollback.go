@@ -10,14 +10,14 @@ import (
 	"placementsync/internal/ledger"
 )
 
-// Rollback switches readers to another version in one step. An empty run means the version that the
-// newest version was built on. It repairs a lost or wrong link "latest", and needs only the files of
-// the target. The other versions are kept, as far as keep_versions allows, so that another rollback
-// can undo this one. It needs the Lock.
+// Rollback switches readers to another version in one step. An empty run means the version on which
+// the newest version was built. Rollback repairs a lost or wrong link "latest", and needs only the
+// files of the target. The other versions are kept, as far as keep_versions allows, so that another
+// rollback can undo this one. The caller must have the Lock.
 //
-// Before the switch it removes days from the series: those of versions that the target does not build
-// on. After the switch it adds the missing days of versions that the target builds on. If the process
-// is killed in between, the next Lock adds them.
+// Before the switch, Rollback removes the days of versions on which the target does not build from the
+// series. After the switch, it adds the missing days of versions on which the target builds. If the
+// process is killed in between, the next Lock adds these days.
 func (w *Warehouse) Rollback(run string, now time.Time) (Manifest, error) {
 	target, err := w.rollbackTarget(run)
 	if err != nil {
@@ -51,7 +51,7 @@ func (w *Warehouse) Rollback(run string, now time.Time) (Manifest, error) {
 	if err != nil {
 		return m, fmt.Errorf("switch back to version %s: %w", target, err)
 	}
-	lineage, _ := w.Versions.Lineage(target) // it ends at a damaged manifest
+	lineage, _ := w.Versions.Lineage(target) // the lineage ends at a damaged manifest
 	err = errors.Join(w.Versions.linkCatalog(), w.Series.extendSeries(lineage...), w.Ledger.Finish())
 	// If the ledger entry cannot be written, Recover needs the file of StartOneShot.
 	if recordErr := w.Ledger.Record(w.Ledger.rollbackEntry(u.Run, target, u.StartedAt)); recordErr != nil {
@@ -83,7 +83,7 @@ func (w *Warehouse) rollbackTarget(run string) (string, error) {
 
 // Recover completes the work of killed runs. It finishes a rollback, records the runs in the ledger,
 // and calls DiscardSpent. It removes the unfinished-run file of a run that was killed after its
-// publish, because this run must not be resumed. It needs the Lock.
+// publish, because this run must not be resumed. The caller must have the Lock.
 func (w *Warehouse) Recover() error {
 	if err := w.Identity.Check(); err != nil {
 		return err
@@ -115,8 +115,9 @@ func (w *Warehouse) recordKilledRuns() error {
 	return w.Ledger.FinishOneShot()
 }
 
-// finishKilledRollback completes a rollback that was killed after the switch, and undoes a rollback
-// that was killed before it. In both cases the series lacks days of the version that readers see.
+// finishKilledRollback completes a rollback that was killed after it switched readers, and undoes a
+// rollback that was killed earlier. In both cases it adds the days of the version that readers see to
+// the series.
 func (w *Warehouse) finishKilledRollback() error {
 	u, ok, err := w.Ledger.KilledRollback()
 	if err != nil || !ok {
@@ -126,7 +127,7 @@ func (w *Warehouse) finishKilledRollback() error {
 	if err != nil || !ok {
 		return err // without the link the missing days are unknown
 	}
-	lineage, _ := w.Versions.Lineage(latest) // it ends at a damaged manifest
+	lineage, _ := w.Versions.Lineage(latest) // the lineage ends at a damaged manifest
 	err = errors.Join(w.Versions.linkCatalog(), w.Series.extendSeries(lineage...))
 	if err != nil && !errors.As(err, new(*DamagedError)) { // verify reports damage
 		return fmt.Errorf("finish the rollback %s: %w", u.Run, err)

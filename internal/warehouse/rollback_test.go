@@ -20,17 +20,17 @@ func TestRollbackSwitchesReadersAndTheSeries(t *testing.T) {
 	publish(t, w, "20261102T020000Z", "two")
 	m, err := w.Rollback("", night.AddDate(0, 1, 0))
 	if err != nil || m.RunID != "20261101T020000Z" {
-		t.Fatalf("rolled back to %q: %v", m.RunID, err)
+		t.Fatalf("rolled back to %q (%v), want 20261101T020000Z", m.RunID, err)
 	}
 	if got := readTags(t, w); !cmp.Equal(got, []string{"one"}) {
 		t.Errorf("a reader got %v, want %v", got, []string{"one"})
 	}
 	series := filepath.Join(w.Folder.Dir(), "parquet", "product_listing_tags")
 	if days, err := filepath.Glob(filepath.Join(series, "*")); err != nil || !cmp.Equal(days, []string{filepath.Join(series, "snapshot_date=2026-11-01")}) {
-		t.Errorf("the series has %v (error %v)", days, err)
+		t.Errorf("the series has %v (error %v), want only 2026-11-01", days, err)
 	}
 	if _, err := w.Rollback("20261102T020000Z", night.AddDate(0, 1, 0)); err != nil {
-		t.Fatalf("the rollback cannot be undone: %v", err)
+		t.Fatalf("undo the rollback: %v", err)
 	}
 	if got := readTags(t, w); !cmp.Equal(got, []string{"one", "two"}) {
 		t.Errorf("a reader got %v after the undo, want %v", got, []string{"one", "two"})
@@ -40,7 +40,7 @@ func TestRollbackSwitchesReadersAndTheSeries(t *testing.T) {
 	}
 	publish(t, w, "20261103T020000Z", "three")
 	if got := readTags(t, w); !cmp.Equal(got, []string{"one", "two", "three"}) {
-		t.Errorf("the next night built on %v, want %v", got, []string{"one", "two", "three"})
+		t.Errorf("after the next night a reader got %v, want %v", got, []string{"one", "two", "three"})
 	}
 }
 
@@ -81,7 +81,7 @@ func TestRollbackFollowsTheLineage(t *testing.T) {
 	rollback(t, w, "")
 	publish(t, w, "20261103T020000Z", "three")
 	if got := readTags(t, w); !cmp.Equal(got, []string{"one", "three"}) {
-		t.Fatalf("the night after a rollback built on %v, want %v", got, []string{"one", "three"})
+		t.Fatalf("after a rollback and another night a reader got %v, want %v", got, []string{"one", "three"})
 	}
 	if got := rollback(t, w, ""); got != "20261101T020000Z" {
 		t.Errorf("rolled back to %s, want the version on which the newest was built", got)
@@ -104,14 +104,16 @@ func TestAnUndoneRollbackRestoresAllDays(t *testing.T) {
 	}
 }
 
-func TestRollbackToAnotherBranchRemovesTheDaysOfThisOne(t *testing.T) {
+// TestRollbackToAnotherBranchRemovesDays rolls back to a version on which the newest version was not
+// built. The day of the newest version must be removed from the series.
+func TestRollbackToAnotherBranchRemovesDays(t *testing.T) {
 	w := openKeeping(t, 4)
 	publishNights(t, w, "one", "two")
 	rollback(t, w, "")
 	publish(t, w, "20261103T020000Z", "three")
 	rollback(t, w, "20261102T020000Z")
 	if got, want := seriesDays(t, w), []string{"2026-11-01", "2026-11-02"}; !cmp.Equal(got, want) {
-		t.Errorf("the series has %v, want the days of the version shown %v", got, want)
+		t.Errorf("the series has %v, want the days of the version that readers see, %v", got, want)
 	}
 }
 
@@ -146,8 +148,8 @@ func TestTheLineageOfTheNewestVersionIsKeptFirst(t *testing.T) {
 	}
 }
 
-// TestAVersionBuiltOnItselfEndsTheLineage reads a version that names itself as its previous version,
-// as a rebuild in the same second as its night does.
+// TestAVersionBuiltOnItselfEndsTheLineage publishes a version whose manifest names the version itself
+// as its night. A rebuild in the same second as its night writes such a manifest.
 func TestAVersionBuiltOnItselfEndsTheLineage(t *testing.T) {
 	w := open(t)
 	m := publish(t, w, "20261101T020000Z", "one")
@@ -172,7 +174,7 @@ func TestAMissingVersionIsReportedWithARemedy(t *testing.T) {
 		t.Errorf("got %v, want an error that names both remedies", err)
 	}
 	if got := rollback(t, w, ""); got != "20261101T020000Z" {
-		t.Errorf("rolled back to %s", got)
+		t.Errorf("rolled back to %s, want 20261101T020000Z", got)
 	}
 	if got := readTags(t, w); !cmp.Equal(got, []string{"one"}) {
 		t.Errorf("a reader got %v, want %v", got, []string{"one"})
@@ -191,7 +193,7 @@ func TestASnapshotBeforeItsBaseIsAnError(t *testing.T) {
 func TestAnErrorAfterTheSwitchReportsThePublish(t *testing.T) {
 	w := open(t)
 	d := beginDraft(t, w, "20261101T020000Z", "one")
-	// A file has the name of the folder of the series.
+	// A file at the path of the series, so that the series cannot be extended.
 	if err := errors.Join(os.RemoveAll(filepath.Join(w.Folder.Dir(), "parquet")), os.WriteFile(filepath.Join(w.Folder.Dir(), "parquet"), nil, 0o600)); err != nil {
 		t.Fatal(err)
 	}

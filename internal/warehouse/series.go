@@ -20,8 +20,8 @@ type Snapshot struct {
 	// Run and At are the id and the snapshot time of the run that wrote the files.
 	Run string
 	At  time.Time
-	// Version is the version that the files belong to: the version of the run, or one that was
-	// rebuilt from it.
+	// Version is the version to which the files belong. It is the version of the run, or a version
+	// that was rebuilt from it.
 	Version string
 	// Files are the paths by table. Tables are their entries in the manifest.
 	Files  map[string]string
@@ -34,8 +34,8 @@ type Snapshot struct {
 type SeriesFile struct {
 	// Day is the manifest of the day, or a new one if it is lost.
 	Day Manifest
-	// Table is the entry of the file in the manifest. In a new manifest its checksum is empty.
-	// Rows are negative if they are unknown.
+	// Table is the entry of the file in the manifest. In a new manifest its checksum is empty. A
+	// negative number of rows means that the number is unknown.
 	Table ManifestTable
 }
 
@@ -49,8 +49,8 @@ type Series struct {
 
 // extendSeries adds versions, oldest first, to the series: the manifest and the changes of meta of
 // each version, and the Parquet files of the last version of each day. Manifests and changes are
-// copied, so that damage of one copy leaves the other intact. Parquet files are linked, because they
-// are large. A damaged file is left out, and reported after all intact files are added.
+// copied, so that a damaged file has an intact copy. Parquet files are linked, because they are large.
+// If a file is damaged, extendSeries adds all other files and then returns a *DamagedError.
 func (s *Series) extendSeries(versions ...Manifest) error {
 	var damaged []error
 	place := func(m Manifest, want checksum.FileSum, to string, linkOrCopy func(from, to string) error) error {
@@ -62,11 +62,11 @@ func (s *Series) extendSeries(versions ...Manifest) error {
 		return err
 	}
 	placeManifest := func(m Manifest, to string) error {
-		_, own, err := s.versions.readManifestSum(filepath.Join(s.folder.VersionPath(m.RunID), ManifestFile), m.RunID)
+		_, sum, err := s.versions.readManifestSum(filepath.Join(s.folder.VersionPath(m.RunID), ManifestFile), m.RunID)
 		if err != nil {
 			return err
 		}
-		return place(m, own, to, s.folder.disk.Copy)
+		return place(m, sum, to, s.folder.disk.Copy)
 	}
 	for _, m := range versions {
 		if m.Meta == nil {
@@ -94,8 +94,8 @@ func (s *Series) extendSeries(versions ...Manifest) error {
 			return err
 		}
 	}
-	// A lost index is not written again, because the new one could not name lost days. The repair
-	// of the series writes it.
+	// A lost index is not written again, because the new index would lack days whose files are lost
+	// too. The repair of the series writes the index.
 	if _, err := s.Index(); err != nil && slices.ContainsFunc(versions, func(m Manifest) bool { return m.Previous != "" && m.Meta != nil }) {
 		return errors.Join(damaged...)
 	}
@@ -110,15 +110,17 @@ func (s *Series) extendSeries(versions ...Manifest) error {
 	return errors.Join(append(damaged, err)...)
 }
 
-// replacedDir contains the old files of a day while another run replaces them, by old run.
+// replacedDir contains the old files of a day while another run replaces them. They are in a folder
+// with the id of the old run.
 const replacedDir = ".replaced"
 
 func (s *Series) replacedPath(run string, t ManifestTable) string {
 	return s.folder.Path(SeriesDir, replacedDir, run, t.File)
 }
 
-// keepReplaced links the files of an earlier run of the same day to replacedDir until the day of m is
-// complete. A copy of parquet/ that is made meanwhile then contains all files of one of the runs.
+// keepReplaced links the files of an earlier run of the same day to replacedDir. They are kept there
+// until the day of m is complete. If parquet/ is copied in the meantime, the copy contains all files of
+// at least one of the two runs.
 func (s *Series) keepReplaced(m Manifest) error {
 	before, err := s.versions.ReadManifestFile(s.folder.DayManifestPath(DayOf(m.SnapshotAt)), "")
 	if err != nil || before.RunID == m.RunID {
@@ -145,8 +147,8 @@ func (s *Series) keepReplaced(m Manifest) error {
 	return nil
 }
 
-// IntactFile returns the path of a table's file with the checksum of its manifest: in the series, in
-// replacedDir, or in the version. It returns "" if no file is intact.
+// IntactFile returns the path of a copy of t's file that has the checksum in the manifest m. The copy
+// is in the series, in replacedDir, or in the version. IntactFile returns "" if no copy is intact.
 func (s *Series) IntactFile(known *checksum.Cache, m Manifest, t ManifestTable) string {
 	for _, path := range []string{s.FilePath(t, m.SnapshotAt), s.replacedPath(m.RunID, t), filepath.Join(s.folder.VersionPath(m.RunID), t.File)} {
 		if known.Compare(path, t.FileSum, true) == "" {
@@ -179,8 +181,9 @@ func daysOf(versions []Manifest) []string {
 	return slices.Compact(days)
 }
 
-// missingVersions returns the version run and the versions that it builds on, oldest first, back to
-// the newest version in the series. The days of older versions may have been pruned.
+// missingVersions returns the version run, and the versions on which it builds, that are newer than
+// the newest of them in the series. The oldest is first. Older versions are left out, because their
+// days may have been pruned.
 func (s *Series) missingVersions(run string) (missing []Manifest, err error) {
 	days, err := s.indexOrManifests()
 	if err != nil {
@@ -199,7 +202,7 @@ func (s *Series) missingVersions(run string) (missing []Manifest, err error) {
 }
 
 // Missing returns the versions that could not be added to the series when they were published, oldest
-// first: the version that readers see, and versions that it builds on.
+// first. It considers the version that readers see and the versions on which it builds.
 func (s *Series) Missing() ([]Manifest, error) {
 	latest, ok, err := s.versions.Latest()
 	if err != nil || !ok {
@@ -214,7 +217,8 @@ func (s *Series) MissingDays() ([]string, error) {
 	return daysOf(missing), err
 }
 
-// Complete adds the missing versions to the series, and returns their days. It needs the Lock.
+// Complete adds the missing versions to the series, and returns their days. The caller must have the
+// Lock.
 func (s *Series) Complete() (days []string, err error) {
 	missing, err := s.Missing()
 	if err != nil || len(missing) == 0 {
@@ -226,9 +230,9 @@ func (s *Series) Complete() (days []string, err error) {
 	return daysOf(missing), nil
 }
 
-// placeFile links or copies a file of a version to its place in the series, unless both are the same
-// file. It compares the checksum first, because a damaged file of the version must not replace an
-// intact copy, such as in a warehouse that was copied without its links.
+// placeFile links or copies a file of a version to the path to in the series, unless both are the same
+// file. It first compares the checksum, because a damaged file must not replace an intact copy. Both
+// exist, for example, in a warehouse that was copied without its hard links.
 func (s *Series) placeFile(m Manifest, want checksum.FileSum, to string, linkOrCopy func(from, to string) error) error {
 	from := filepath.Join(s.folder.VersionPath(m.RunID), filepath.Base(want.File))
 	if durable.SameFile(from, to) {
@@ -255,14 +259,14 @@ func LastOfDay(versions []Manifest) []Manifest {
 	return last
 }
 
-// removeOthers removes the days of kept versions that the target does not build on. It keeps a day
-// whose version is lost, because a rebuild can restore the version.
+// removeOthers removes the days of kept versions on which the target does not build. If the version
+// of a day is lost, the day is kept, because a rebuild can restore the version from the day.
 func (s *Series) removeOthers(target string) error {
 	versions, err := s.versions.List()
 	if err != nil {
 		return err
 	}
-	lineage, _ := s.versions.Lineage(target) // it ends at a damaged manifest
+	lineage, _ := s.versions.Lineage(target) // the lineage ends at a damaged manifest
 	for _, run := range versions {
 		if !slices.ContainsFunc(lineage, func(m Manifest) bool { return m.RunID == run }) {
 			if err := s.removeVersion(run); err != nil {
@@ -304,8 +308,8 @@ func (s *Series) FilePath(t ManifestTable, at time.Time) string {
 	return s.folder.Path(SeriesDir, t.Name, DayPrefix+DayOf(at), t.File)
 }
 
-// DayPrefix begins the name of the folder of a day. Readers of partitioned Parquet files read it as
-// the column snapshot_date.
+// DayPrefix begins the name of the folder of a day. Readers of partitioned Parquet files convert the
+// name to a column snapshot_date.
 const DayPrefix = "snapshot_date="
 
 // DayOf is the UTC day of a time, as in the names of the series.
@@ -336,7 +340,7 @@ func (s *Series) Days() []string {
 }
 
 // oldDays returns the manifests and folders of the days that retention does not keep. The manifest
-// of a day is before its folders, so that a partly removed day has no manifest.
+// of a day precedes its folders, so that a partly removed day has no manifest.
 func (s *Series) oldDays(r Retention) ([]string, error) {
 	var days []time.Time
 	for _, name := range s.Days() {

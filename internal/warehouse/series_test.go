@@ -20,8 +20,8 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// TestADamagedFileOfAVersionReplacesNoIntactFile damages a file of the newest version in a warehouse
-// that was copied without its hard links, so that the file of the series is intact. The next draft
+// TestADamagedFileOfAVersionReplacesNoIntactFile damages a file of the newest version. The warehouse
+// was copied without its hard links, so the copy of the file in the series is intact. The next draft
 // completes the series and must keep the intact file.
 func TestADamagedFileOfAVersionReplacesNoIntactFile(t *testing.T) {
 	w := open(t)
@@ -49,8 +49,9 @@ func TestADamagedFileOfAVersionReplacesNoIntactFile(t *testing.T) {
 	}
 }
 
-// TestTheOldFilesOfADayAreKeptWhileItIsReplaced publishes a second run of a day. When its file has
-// its place in the series, .replaced must contain the file of the first run. Later it must not exist.
+// TestTheOldFilesOfADayAreKeptWhileItIsReplaced publishes a second run of a day. When the new file has
+// been moved into the series, .replaced must contain the file of the first run. After the publish,
+// .replaced must not exist.
 func TestTheOldFilesOfADayAreKeptWhileItIsReplaced(t *testing.T) {
 	const secondRun = "20261101T030000Z"
 	for _, isChanged := range []bool{true, false} {
@@ -94,7 +95,8 @@ func TestTheOldFilesOfADayAreKeptWhileItIsReplaced(t *testing.T) {
 	}
 }
 
-// TestAnIntactFileIsFoundInTheVersion damages the copies of a file one by one.
+// TestAnIntactFileIsFoundInTheVersion removes the copy of a file in the series, and then damages the
+// copy in the version.
 func TestAnIntactFileIsFoundInTheVersion(t *testing.T) {
 	w := open(t)
 	m := publish(t, w, firstNight, "one")
@@ -123,8 +125,8 @@ func TestMissingDaysAreAddedLater(t *testing.T) {
 	for i, run := range []string{secondNight, thirdNight} {
 		days = append(days, warehouse.DayOf(night.AddDate(0, 0, i+1)))
 		_, err := publishDraft(t, w, beginDraft(t, w, run, run))
-		var lacking *warehouse.ExtendError
-		if !errors.As(err, new(*warehouse.AfterSwitchError)) || !errors.As(err, &lacking) || !slices.Equal(lacking.Days, days) || !errors.Is(err, syscall.ENOTDIR) ||
+		var extendErr *warehouse.ExtendError
+		if !errors.As(err, new(*warehouse.AfterSwitchError)) || !errors.As(err, &extendErr) || !slices.Equal(extendErr.Days, days) || !errors.Is(err, syscall.ENOTDIR) ||
 			!strings.Contains(err.Error(), "extend the Parquet series by "+strings.Join(days, ", ")+": ") {
 			t.Errorf("the night ended with %v, want an ExtendError of %v", err, days)
 		}
@@ -157,9 +159,9 @@ func TestMissingDaysAreAddedLater(t *testing.T) {
 	}
 }
 
-// TestALostIndexIsWrittenAgain loses or damages the index. The next draft writes it again only if
-// every day of the index has Parquet files. Nights with changes of meta may have none, so their
-// index is left to a repair of the series.
+// TestALostIndexIsWrittenAgain loses or damages the index. The next draft must write the index again
+// for early warehouses, which have no changes of meta, and after the first night. Otherwise days may be
+// lost with the index, and only a repair of the series may write it.
 func TestALostIndexIsWrittenAgain(t *testing.T) {
 	for name, c := range map[string]struct {
 		publish func(*testing.T, *warehouse.Warehouse, string, string) warehouse.Manifest
@@ -242,7 +244,7 @@ func TestDaysAreFoundByTheirFiles(t *testing.T) {
 			t.Errorf("%s predates the manifests: %t, want %t", day, got, want)
 		}
 	}
-	// Only manifests of the same day or of an earlier one matter.
+	// A manifest of a run matters only for its own day and later days.
 	run := "20261030T020000Z"
 	must(t, os.MkdirAll(filepath.Dir(w.Folder.RunManifestPath(run)), 0o700))
 	must(t, os.WriteFile(w.Folder.RunManifestPath(run), nil, 0o600))
@@ -253,8 +255,8 @@ func TestDaysAreFoundByTheirFiles(t *testing.T) {
 	}
 }
 
-// TestADayManifestIsOfItsDayAndRun reads the manifest of a day for other days and runs. It must be
-// refused.
+// TestADayManifestIsOfItsDayAndRun reads the manifest of a day for other days and runs. This must be a
+// DamagedError.
 func TestADayManifestIsOfItsDayAndRun(t *testing.T) {
 	w := open(t)
 	publishNights(t, w, "one", "two")
@@ -290,6 +292,9 @@ func TestNamesOfTheSeriesAreSplit(t *testing.T) {
 			t.Errorf("%s is split into %q, want %q", file, got, want)
 		}
 	}
+}
+
+func TestSourceRunIsTheRunOfTheSnapshot(t *testing.T) {
 	for _, c := range []struct {
 		m    warehouse.Manifest
 		want string
@@ -299,13 +304,16 @@ func TestNamesOfTheSeriesAreSplit(t *testing.T) {
 		{warehouse.Manifest{RunID: "a", Night: "b", Kind: ledger.Refresh}, "a"},
 	} {
 		if got := c.m.SourceRun(); got != c.want {
-			t.Errorf("the snapshot of %+v is of the run %s, want %s", c.m, got, c.want)
+			t.Errorf("the source run of %+v is %s, want %s", c.m, got, c.want)
 		}
 	}
-	day := func(run string, hour int) warehouse.Manifest {
+}
+
+func TestLastOfDayReturnsTheLastVersionOfEachDay(t *testing.T) {
+	version := func(run string, hour int) warehouse.Manifest {
 		return warehouse.Manifest{RunID: run, SnapshotAt: night.Add(time.Duration(hour) * time.Hour)}
 	}
-	if got := runsOf(warehouse.LastOfDay([]warehouse.Manifest{day("a", 0), day("b", 1), day("c", 24), day("d", 48), day("e", 49), day("f", 50)})); !slices.Equal(got, []string{"b", "c", "f"}) {
+	if got := runsOf(warehouse.LastOfDay([]warehouse.Manifest{version("a", 0), version("b", 1), version("c", 24), version("d", 48), version("e", 49), version("f", 50)})); !slices.Equal(got, []string{"b", "c", "f"}) {
 		t.Errorf("the last versions of the days are %v, want b, c and f", got)
 	}
 }

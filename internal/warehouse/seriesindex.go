@@ -14,8 +14,8 @@ import (
 	"placementsync/internal/ledger"
 )
 
-// The series has all data of the warehouse, so that a rebuild needs no other files. manifestsDir
-// contains the manifest of each day, which is that of the day's version, and an index of the days
+// The series contains all data of the warehouse, so a rebuild needs no other files. manifestsDir
+// contains a manifest for each day, copied from the last version of the day, and an index of the days
 // that must exist. metaDir contains the manifest and the changes of meta and past of each version.
 const (
 	manifestsDir   = ".manifests"
@@ -66,8 +66,8 @@ func (s *Series) Index() (days map[string]string, err error) {
 	return i.Days, nil
 }
 
-// indexOrManifests returns the days of the index. If the index cannot be read, it returns those of the
-// manifests.
+// indexOrManifests returns the days of the index. If the index cannot be read, it returns the days
+// with a manifest.
 func (s *Series) indexOrManifests() (map[string]string, error) {
 	if days, err := s.Index(); err == nil {
 		return days, nil
@@ -75,8 +75,8 @@ func (s *Series) indexOrManifests() (map[string]string, error) {
 	return s.ManifestDays()
 }
 
-// ChangeIndex calls change with the days of the index, and writes the index if they changed. It first
-// builds a missing or damaged index from the manifests of the days.
+// ChangeIndex calls change with the days of the index, and writes the index if the days changed. If the
+// index is missing or damaged, change gets the days with a manifest.
 func (s *Series) ChangeIndex(change func(days map[string]string)) error {
 	days, err := s.Index()
 	isLost := errors.Is(err, fs.ErrNotExist) || errors.As(err, new(*DamagedError))
@@ -158,8 +158,8 @@ func (s *Series) DayFiles(day string) map[string]string {
 	return files
 }
 
-// SourceRun is the run whose snapshot a version contains: its own run or, for a rebuilt version, the
-// night that it was built from.
+// SourceRun returns the run whose snapshot a version contains. This is the version's own run or, for
+// a rebuilt version, the night from which it was built.
 func (m Manifest) SourceRun() string {
 	if m.Kind == ledger.Rebuild && m.Night != "" {
 		return m.Night
@@ -167,8 +167,9 @@ func (m Manifest) SourceRun() string {
 	return m.RunID
 }
 
-// forgetDays removes the days of manifests from the index before these files are removed. If the
-// process is killed in between, verify reports no lost day, and the next prune removes the files.
+// forgetDays removes the days whose manifests are among the paths from the index. Prune calls it before
+// it removes the paths. If the process is killed in between, verify reports no lost day, and the next
+// prune removes the files.
 func (s *Series) forgetDays(paths []string) error {
 	if _, err := os.Stat(s.IndexPath()); errors.Is(err, fs.ErrNotExist) {
 		return nil

@@ -18,7 +18,7 @@ type StateFile struct {
 	path   string
 }
 
-// StateFile returns the file below state/ at a path, given as its elements.
+// StateFile returns the file below state/ whose path has the given elements.
 func (f *Folder) StateFile(names ...string) StateFile {
 	return StateFile{f, f.Path(append([]string{stateDir}, names...)...)}
 }
@@ -54,8 +54,8 @@ func (s StateFile) Write(value any) error {
 // lockSuffix ends the names of lock files below state/.
 const lockSuffix = ".lock"
 
-// LockWork takes the lock of a job, such as "backup". Each job has its own lock, so that it can run at
-// the same time as a night. LockWork returns a *LockedError if another process holds the lock.
+// LockWork locks a job, such as "backup". Each job has its own lock, so that it can run at the same
+// time as a night. LockWork returns a *LockedError if another process has locked the job.
 func (f *Folder) LockWork(name string) (unlock func() error, err error) {
 	if err := f.Exists(); err != nil {
 		return nil, err

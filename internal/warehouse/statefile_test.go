@@ -10,7 +10,7 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// TestStateFilesAreSealed writes, reads and damages a file of state/.
+// TestStateFilesAreSealed writes, reads and damages a file below state/.
 func TestStateFilesAreSealed(t *testing.T) {
 	type record struct {
 		Rows int `json:"rows"`
@@ -51,7 +51,8 @@ func TestStateFilesAreSealed(t *testing.T) {
 	}
 }
 
-// TestEachJobHasItsOwnLock locks a job twice, and another job meanwhile.
+// TestEachJobHasItsOwnLock locks a job twice. The second lock must fail. While the first lock exists,
+// another job can be locked.
 func TestEachJobHasItsOwnLock(t *testing.T) {
 	w := openWith(t, warehouse.Config{})
 	must(t, os.RemoveAll(w.Folder.Dir()))

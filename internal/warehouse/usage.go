@@ -19,19 +19,18 @@ type Usage struct {
 // Measured is the name and the folder of a part that Measure reports.
 type Measured struct{ Part, Dir string }
 
-// Measure returns the disk space of each part of the folder, as du does: first of others, then of the
-// series, the versions, the inbox, landed responses, state, and of all remaining files. A file with
-// several names counts only for the first part that contains it: most files of a version count for
-// the series. A missing folder of others is left out. ctx cancels Measure.
+// Measure returns the disk space of each part of the folder, as du does. The parts are others, the
+// series, the versions, the inbox, landed responses, state, and all remaining files, in this order. A
+// file with several hard links counts only for the first part that contains it, so most files of a
+// version count for the series. A missing folder of others is left out. ctx cancels Measure.
 func (f *Folder) Measure(ctx context.Context, others ...Measured) ([]Usage, error) {
 	if _, err := os.Stat(f.dir); err != nil {
 		return nil, fmt.Errorf("measure the warehouse: %w", err)
 	}
-	// counted are the measured folders, and countedLinks the counted files with several names.
+	// counted are the measured folders. countedLinks are the counted files with several hard links.
 	var counted []string
 	countedLinks := map[fileID]bool{}
-	// measureFolder skips measured folders, counted files, and files that a night removes
-	// meanwhile.
+	// measureFolder skips these folders and files, and files that a night removes at the same time.
 	measureFolder := func(dir string) (sum int64, err error) {
 		defer func() { counted = append(counted, dir) }()
 		return sum, filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
@@ -82,9 +81,9 @@ func (f *Folder) Measure(ctx context.Context, others ...Measured) ([]Usage, erro
 	return all, nil
 }
 
-// MeasureNext returns the disk space that the next night may need. It is twice the size of the newest
-// version, because the draft begins as a copy and all its files may be written again. It is 0 before
-// the first night.
+// MeasureNext returns the disk space that the next night may need. This is twice the size of the newest
+// version, because the draft begins as a copy and all its files may be written again. Before the first
+// night, MeasureNext returns 0.
 func (v *Versions) MeasureNext() (int64, error) {
 	latest, ok, err := v.Latest()
 	if err != nil || !ok {

@@ -27,8 +27,8 @@ func usageOf(t *testing.T, w *warehouse.Warehouse, others ...warehouse.Measured)
 	return parts, sum
 }
 
-// TestThePartsAddUpToTheResultOfDu measures a warehouse with hard links, with a file and a folder
-// that belong to no part, and with a lake in its folder.
+// TestThePartsAddUpToTheResultOfDu measures a warehouse with hard links, with a file that belongs to
+// no part, and with the folder of a lake.
 func TestThePartsAddUpToTheResultOfDu(t *testing.T) {
 	t.Parallel()
 	w := open(t)
@@ -54,7 +54,7 @@ func TestThePartsAddUpToTheResultOfDu(t *testing.T) {
 		}
 	}
 	if parts["raw"] >= 300_000 || parts["other"] >= 700_000 {
-		t.Errorf("a file counts twice: %v", parts)
+		t.Errorf("the parts are %v, want less than 300000 bytes for raw and 700000 for other, because each file counts once", parts)
 	}
 	du, err := exec.LookPath("du")
 	if err != nil {
@@ -91,15 +91,15 @@ func TestReadLatestDistinguishesNoVersionFromALostLink(t *testing.T) {
 	t.Parallel()
 	w := open(t)
 	if _, ok, err := w.Versions.ReadLatest(); ok || err != nil {
-		t.Errorf("before the first publish: %v, %v", ok, err)
+		t.Errorf("before the first publish: got %t, %v, want false and no error", ok, err)
 	}
 	if n, err := w.Versions.MeasureNext(); n != 0 || err != nil {
-		t.Errorf("before the first publish a night needs %d: %v", n, err)
+		t.Errorf("before the first publish a night needs %d bytes (%v), want 0", n, err)
 	}
 	publish(t, w, "20261101T020000Z", "a")
 	m, ok, err := w.Versions.ReadLatest()
 	if err != nil || !ok || m.RunID != "20261101T020000Z" || len(m.Tables) != 1 || m.Tables[0].Rows != 1 {
-		t.Errorf("read %+v, %v, %v", m, ok, err)
+		t.Errorf("got %+v, %t, %v, want version 20261101T020000Z with one row", m, ok, err)
 	}
 	var size int64
 	files, err := os.ReadDir(w.Folder.VersionPath(m.RunID))
@@ -110,11 +110,11 @@ func TestReadLatestDistinguishesNoVersionFromALostLink(t *testing.T) {
 		size += info.Size()
 	}
 	if n, err := w.Versions.MeasureNext(); n != 2*size || err != nil {
-		t.Errorf("a night needs %d (%v), want %d", n, err, 2*size)
+		t.Errorf("a night needs %d bytes (%v), want %d", n, err, 2*size)
 	}
 	var damaged *warehouse.DamagedError
 	must(t, os.Remove(filepath.Join(w.Folder.Dir(), "latest")))
 	if _, ok, err := w.Versions.ReadLatest(); ok || !errors.As(err, &damaged) {
-		t.Errorf("without the link: %v, %v", ok, err)
+		t.Errorf("without the link: got %t, %v, want false and a DamagedError", ok, err)
 	}
 }

@@ -17,8 +17,8 @@ func (e *VerifyError) Error() string {
 		e.Run, e.Table, e.Problem)
 }
 
-// verify opens the sealed catalog of the draft read only, as readers do, and compares it with its
-// manifest: rows in the catalog, rows in Parquet, and unique keys.
+// verify opens the catalog of the sealed draft read-only, as readers do. It compares the number of rows
+// in the catalog and in the Parquet files with the manifest, and checks that keys are unique.
 func (d *Draft) verify(ctx context.Context, m Manifest) (err error) {
 	reader, err := d.w.openMemory(ctx)
 	if err != nil {
@@ -43,8 +43,8 @@ func (d *Draft) compareRows(ctx context.Context, reader *Instance, m Manifest) e
 	if err != nil {
 		return err
 	}
-	// Counting distinct hashes of keys takes a fraction of the memory of counting distinct keys.
-	// Only tables with equal hashes need the second count.
+	// Counting distinct hashes of keys takes a fraction of the memory of counting distinct keys. Keys
+	// are counted only in the tables in which some hashes are equal.
 	var suspects []ManifestTable
 	var counts []sqltext.SQL
 	for i, t := range m.Tables {
