@@ -13,8 +13,8 @@ import (
 	"placementsync/internal/sim"
 )
 
-// scopesOf returns the table of spec section 5, independently of the routes of the service. A route
-// that is not in this table is tested only without a scope.
+// scopesOf returns the required scopes by path, as in the table of spec section 5. It is independent
+// of the routes of the service. TestRoutesRequireScopes also tests routes that are not in this table.
 func scopesOf() map[string][]string {
 	return map[string][]string{
 		"/outlets":                              {"outlets.lists"},
@@ -113,7 +113,7 @@ func TestWrongTokensAreUnauthorized(t *testing.T) {
 	s := serve(t, sim.Options{Token: "pc_right"})
 	for _, token := range []string{"", "pc_wrong", "right", "pc_right ", "PC_RIGHT"} {
 		got, err := s.request(http.MethodGet, "/tags", token)
-		// Trailing blanks are not part of a header's value.
+		// The token with a trailing blank is accepted, because the blank is not part of the header's value.
 		if err != nil || got.status != http.StatusUnauthorized && token != "pc_right " {
 			t.Errorf("token %q: got status %d, %v, want 401", token, got.status, err)
 		}
@@ -194,6 +194,6 @@ func TestServeListensOnLoopbackUntilContextEnds(t *testing.T) {
 		t.Error(err)
 	}
 	if _, err := s.request(http.MethodGet, "/tags", "pc_demo"); err == nil {
-		t.Error("the service responds after stop")
+		t.Error("the service responded after stop, want a connection error")
 	}
 }

@@ -33,7 +33,7 @@ func articleStatuses() []articleStatus {
 	}
 }
 
-// statusStep is an entry of an article's status history, which only grows.
+// statusStep is an entry of an article's status history. Entries are never removed or changed.
 type statusStep struct {
 	status int
 	at     int64
@@ -78,8 +78,8 @@ func (s *articles) newArticle(r *rand.Rand, c *campaign, itemNumber uint32) uint
 	return n
 }
 
-// stepDay advances open articles and adds comments. Some published articles are edited,
-// which only the article itself shows.
+// stepDay advances open articles and adds comments. It also edits some published articles. Only
+// GET /articles/{id} shows such an edit.
 func (s *articles) stepDay(r *rand.Rand) {
 	s.open = slices.DeleteFunc(s.open, func(n uint32) bool {
 		a := &s.all[n]
@@ -99,8 +99,8 @@ func (s *articles) stepDay(r *rand.Rand) {
 	}
 }
 
-// advanceArticle gives an article its next status. Two drafts in five are sent back, but
-// every article is finally published, so that its campaign can complete.
+// advanceArticle gives an article its next status. Two drafts in five are sent back. After six
+// statuses no draft is sent back, so that every article is published and its campaign can complete.
 func (s *articles) advanceArticle(r *rand.Rand, a *article) {
 	next := a.status() + 1
 	switch {
@@ -244,8 +244,8 @@ func (s *articles) renderRow(e *enc, n uint32) {
 	e.end()
 }
 
-// writeRef writes the short form of an article in a campaign, which changes only on
-// publication.
+// writeRef writes the short form of an article in a campaign. It changes only when the article is
+// published.
 func (s *articles) writeRef(e *enc, a *article) {
 	e.b = append(e.b, '{')
 	e.id("id", kindArticle, a.n)

@@ -22,8 +22,8 @@ func (d *discard) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// BenchmarkListingsPage serves a page of 100 of a million listings. The benchmark of a night makes
-// this request ten thousand times.
+// BenchmarkListingsPage serves pages of 100 listings from a list of a million. A benchmark of a night
+// requests ten thousand such pages.
 func BenchmarkListingsPage(b *testing.B) {
 	service := sim.New(sim.Options{Listings: 1_000_000, HistoryDays: 1})
 	out := &discard{header: http.Header{}}

@@ -25,8 +25,8 @@ func newCalendar(opts Options) *calendar {
 	return c
 }
 
-// dayStart returns the first second of a day. Day d is the 24 hours before start plus d
-// days, so that on day d all its events are in the past.
+// dayStart returns the first second of a day. Day d ends at start plus d days, which is the simulated
+// time on day d. So all events of a day are in the past when the day is served.
 func (c *calendar) dayStart(day int) int64 { return c.start.Unix() + int64(day-1)*daySeconds }
 
 // now returns the current simulated time.
@@ -64,6 +64,6 @@ func (c *calendar) drawDay(r *rand.Rand, least, spread int) int {
 	return c.day + least + r.IntN(spread+1)
 }
 
-// dueToday returns how many records must exist today, if onDayZero records are spread evenly
-// over the history and the daily rate is constant.
+// dueToday returns the number of records that must exist today. It grows by the same number every day
+// and is onDayZero on day 0.
 func (c *calendar) dueToday(onDayZero int) int { return onDayZero * (c.day + c.history) / c.history }

@@ -24,8 +24,8 @@ type campaign struct {
 	status           string
 	created, updated int64
 	planned          int // planned number of articles
-	ends             int // last day on which it starts articles
-	file             int64
+	ends             int // last day on which the campaign starts articles
+	file             int64 // file of the questionnaire, or -1
 	articles         []uint32
 }
 
@@ -38,8 +38,8 @@ type campaigns struct {
 	open      []uint32   // campaigns that are not completed
 }
 
-// newCampaign creates a campaign for a random profile, with a created_at from earliest on. Three of
-// four have a questionnaire, whose file is the newest upload.
+// newCampaign creates a campaign for a random profile. Its created_at is earliest or later. Three of
+// four campaigns have a questionnaire, whose file is the newest upload.
 func (s *campaigns) newCampaign(r *rand.Rand, earliest int64) uint32 {
 	n := uint32(len(s.all))
 	c := campaign{
@@ -84,8 +84,9 @@ func (s *campaigns) beginArticles(r *rand.Rand, c *campaign) {
 	}
 }
 
-// completeOrPause completes a campaign when it starts no more articles and all its articles
-// are published. It then returns true. Before that it may pause the campaign.
+// completeOrPause completes a campaign if it starts no more articles and all its articles are
+// published, and reports whether it did. While the campaign still starts articles, completeOrPause may
+// pause it.
 func (s *campaigns) completeOrPause(r *rand.Rand, c *campaign) bool {
 	if s.calendar.day <= c.ends && len(c.articles) < c.planned {
 		if c.status == campaignActive && r.IntN(60) == 0 {

@@ -42,13 +42,13 @@ func mix(x uint64) uint64 {
 	return x ^ x>>31
 }
 
-// roll returns a random number that is constant for record n of a kind and a salt.
+// roll returns a random number. It is always the same for the same record n, kind and salt.
 func (s seed) roll(k kind, n uint32, salt uint64) uint64 {
 	return mix(uint64(s) ^ mix(uint64(k)<<40|uint64(n)) ^ mix(salt)<<1)
 }
 
-// rng returns the random source for the events of one subject on one day, so that subjects
-// do not affect each other.
+// rng returns the random source for the events of one subject on one day. Subjects have separate
+// sources, so that events of one subject do not change the events of another.
 func (s seed) rng(day int, subject kind) *rand.Rand {
 	return rand.New(rand.NewPCG(mix(uint64(s)^mix(uint64(subject))), uint64(int64(day))))
 }
@@ -74,8 +74,9 @@ func roundByChance(r *rand.Rand, expected float64) int {
 // idLen is the length of a UUID as text.
 const idLen = 36
 
-// appendID appends the id of record n of a kind: a UUID with n in masked form. So ids need
-// no index, which would be large for a million listings.
+// appendID appends the id of record n of a kind. The id has the form of a random UUID (version 4) and
+// contains n, combined with a mask. With serial, n can be computed from the id, so no index of ids is
+// needed. It would be large for a million listings.
 func (s seed) appendID(b []byte, k kind, n uint32) []byte {
 	h := s.roll(k, n, 0)
 	masked := n ^ uint32(s.roll(k, uint32(h), h>>32&0xffff))
@@ -97,7 +98,8 @@ func (s seed) appendID(b []byte, k kind, n uint32) []byte {
 // id returns the id of record n of a kind.
 func (s seed) id(k kind, n uint32) string { return string(s.appendID(nil, k, n)) }
 
-// serial returns the number of the record with an id. It returns false for foreign ids.
+// serial returns the number n of the record with an id. It returns false for ids that appendID did not
+// create.
 func (s seed) serial(k kind, id string) (uint32, bool) {
 	if len(id) != idLen {
 		return 0, false

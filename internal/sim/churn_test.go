@@ -8,6 +8,8 @@ import (
 	"placementsync/internal/sim"
 )
 
+// TestSurvivorsOfAWalk reads lists while records are inserted and deleted. The survivors are the records
+// that existed before the first and after the last request.
 func TestSurvivorsOfAWalk(t *testing.T) {
 	for _, order := range []sim.ListOrder{sim.NewestFirst, sim.Unordered} {
 		for _, path := range pagedLists() {
@@ -38,23 +40,23 @@ func checkWalkUnderChurn(t *testing.T, path string, opts sim.Options) {
 		}
 	}
 	if got := s.service.Survivors(path); !slices.Equal(got, want) {
-		t.Errorf("got %d survivors, want %d", len(got), len(want))
+		t.Errorf("got the survivors %v, want %v", got, want)
 	}
 	if len(after) != len(before)+inserted-deleted {
-		t.Errorf("%d records after the walk, %d before; %d inserted, %d deleted", len(after), len(before), inserted, deleted)
+		t.Errorf("got %d records after the walk, want %d: %d before, %d inserted, %d deleted", len(after), len(before)+inserted-deleted, len(before), inserted, deleted)
 	}
 	if opts.Order == sim.NewestFirst {
 		checkNewestFirst(t, s, path)
 	}
 }
 
-// checkNewestFirst checks that churn inserts at the head of a list sorted newest first.
+// checkNewestFirst checks that a list is sorted by created_at, newest first.
 func checkNewestFirst(t *testing.T, s testServer, path string) {
 	t.Helper()
 	records := s.service.Records(path)
 	for i := 1; i < len(records); i++ {
 		if createdAt(t, records[i-1]).Before(createdAt(t, records[i])) {
-			t.Fatalf("record %d is older than its successor", i-1)
+			t.Fatalf("record %d is older than record %d, want the newest first", i-1, i)
 		}
 	}
 }
@@ -86,6 +88,7 @@ func TestAdvanceAfterChurn(t *testing.T) {
 	}
 }
 
+// TestConcurrentUse sends requests while the service is changed. It is for the race detector.
 func TestConcurrentUse(t *testing.T) {
 	s := serve(t, sim.Options{ChurnEvery: 2})
 	done := make(chan struct{})

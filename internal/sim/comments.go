@@ -6,17 +6,17 @@ import (
 	"strconv"
 )
 
-// comment is a comment on an article, or a reply to one. Replies have no replies.
+// comment is a comment on an article, or a reply to a comment. Replies have no replies.
 type comment struct {
-	n                uint32 // its number within the article
+	n                uint32 // number of the comment within the article
 	author           int    // index of people
 	text             string
 	created, updated int64
 	replies          []comment
 }
 
-// discussArticle adds a comment or a reply, or edits or archives an old comment, in a quarter of
-// the calls.
+// discussArticle adds a comment or a reply, or edits or archives an old comment. In three quarters of
+// the calls it does nothing.
 func (s *articles) discussArticle(r *rand.Rand, a *article) {
 	chance := r.IntN(100)
 	if chance < 12 {

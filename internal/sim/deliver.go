@@ -113,8 +113,7 @@ func richText(text string) any {
 	return map[string]any{"type": "doc", "content": paragraphs}
 }
 
-// newDelivery returns a delivery. Its id is a hash of identity, so that the same event always
-// has the same id.
+// newDelivery returns a delivery. Its id is a hash of identity. The same event always has the same id.
 func (s *Service) newDelivery(topic, identity string, body any) (Delivery, error) {
 	raw, err := json.Marshal(body)
 	if err != nil {

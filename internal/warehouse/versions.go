@@ -24,7 +24,7 @@ type Versions struct {
 // Latest returns the version that readers see. ok is false if there is no link.
 func (v *Versions) Latest() (run string, ok bool, err error) {
 	target, err := os.Readlink(v.folder.Path(LatestLink))
-	// EINVAL means that it is not a link. A copy of the warehouse may contain the target instead.
+	// EINVAL means that "latest" is a file or folder, as in a copy of the warehouse without links.
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.EINVAL) {
 		return "", false, nil
 	}
@@ -43,9 +43,9 @@ func (v *Versions) List() ([]string, error) {
 	return runs, nil
 }
 
-// Lineage returns the manifests of a version and of the kept versions that it builds on, oldest first.
-// If a manifest is missing or damaged, it reads the copy beside the changes of meta. If the copy is
-// damaged too, it returns an error and the later manifests.
+// Lineage returns the manifests of a version and of the kept versions on which it builds, oldest first.
+// If a manifest is missing or damaged, Lineage reads the copy beside the changes of meta. If the copy
+// is damaged too, it returns an error and the later manifests.
 func (v *Versions) Lineage(run string) (lineage []Manifest, err error) {
 	kept, err := v.List()
 	if err != nil || len(kept) == 0 {
@@ -67,7 +67,7 @@ func (v *Versions) Lineage(run string) (lineage []Manifest, err error) {
 			lineage = append(lineage, m)
 		}
 		if m.baseRun() >= run {
-			break // a rebuild in the second of its night, or a wrong manifest
+			break // a rebuild in the same second as its night, or a wrong manifest
 		}
 		run = m.baseRun()
 	}
@@ -75,8 +75,8 @@ func (v *Versions) Lineage(run string) (lineage []Manifest, err error) {
 	return lineage, err
 }
 
-// baseOf returns the version among versions that run was built on. If that is unknown, as for a
-// rebuilt or damaged version, it returns the version before run.
+// baseOf returns the version on which run was built, if it is among versions. For a rebuilt or damaged
+// version, whose base is unknown, it returns the version before run.
 func (v *Versions) baseOf(run string, versions []string) (string, error) {
 	m, err := v.ReadManifest(run)
 	if err == nil && slices.Contains(versions, m.baseRun()) {
@@ -90,7 +90,7 @@ func (v *Versions) baseOf(run string, versions []string) (string, error) {
 }
 
 // CheckCatalog compares the catalog of a version with its checksum. It does not compare the Parquet
-// files, because the next night or a rebuild writes damaged ones again.
+// files, because the next night or a rebuild writes damaged Parquet files again.
 func (v *Versions) CheckCatalog(run string) error {
 	m, err := v.ReadManifest(run)
 	if err != nil {
@@ -102,8 +102,9 @@ func (v *Versions) CheckCatalog(run string) error {
 	return nil
 }
 
-// place moves the sealed folder of a run to versions/. It replaces the folder that the run left there
-// if it was killed before the switch and resumed. No reader has seen that folder.
+// place moves the sealed folder of a run to versions/. The folder may exist there already, if the run
+// was killed before it switched readers and was then resumed. place removes this folder, which no
+// reader has seen.
 func (v *Versions) place(sealed, run string) error {
 	if err := v.folder.disk.RemoveAll(v.folder.VersionPath(run)); err != nil {
 		return err
@@ -123,8 +124,8 @@ func (v *Versions) switchTo(run string) error {
 	return v.folder.disk.SwapLink(filepath.Join(VersionsDir, run), v.folder.Path(LatestLink))
 }
 
-// clearLatest renames a file or folder that has the name of the link, as in a copy of a warehouse
-// without links.
+// clearLatest renames a file or folder named "latest", as in a copy of a warehouse without links. It
+// does not change a link.
 func (v *Versions) clearLatest() error {
 	info, err := os.Lstat(v.folder.Path(LatestLink))
 	if errors.Is(err, fs.ErrNotExist) || err == nil && info.Mode().Type() == fs.ModeSymlink {
@@ -136,7 +137,7 @@ func (v *Versions) clearLatest() error {
 	return v.folder.disk.Rename(v.folder.Path(LatestLink), v.folder.Path(LatestLink+".aside"))
 }
 
-// Drop removes a version that readers do not see. It needs the Lock.
+// Drop removes a version that readers do not see. The caller must have the Lock.
 func (v *Versions) Drop(run string) error {
 	versions, err := v.List()
 	if err != nil {
@@ -154,9 +155,9 @@ func (v *Versions) Drop(run string) error {
 	return v.folder.disk.Discard(v.folder.VersionPath(run))
 }
 
-// oldPaths returns the folders of the versions beyond keep_versions. The first versions to keep are
-// the one that readers see and those that it builds on, because a rollback switches to them. The
-// next ones are the newest other versions.
+// oldPaths returns the folders of the versions beyond keep_versions. The version that readers see is
+// kept first, then the versions on which it builds, because a rollback switches to them, and then the
+// newest other versions.
 func (v *Versions) oldPaths() ([]string, error) {
 	runs, err := v.List()
 	if err != nil {
@@ -173,7 +174,7 @@ func (v *Versions) oldPaths() ([]string, error) {
 		}
 	}
 	add(latest)
-	lineage, _ := v.Lineage(latest) // it ends at a damaged manifest
+	lineage, _ := v.Lineage(latest) // the lineage ends at a damaged manifest
 	for _, m := range slices.Backward(lineage) {
 		add(m.RunID)
 	}

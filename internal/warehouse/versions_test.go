@@ -15,7 +15,8 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// TestOnlyAnUnseenVersionIsRemoved removes versions by name.
+// TestOnlyAnUnseenVersionIsRemoved drops the version that readers see, an unknown version and another
+// version. Only the last one must succeed.
 func TestOnlyAnUnseenVersionIsRemoved(t *testing.T) {
 	w := openKeeping(t, 3)
 	publishNights(t, w, "one", "two", "three")
@@ -28,7 +29,7 @@ func TestOnlyAnUnseenVersionIsRemoved(t *testing.T) {
 	}
 	must(t, w.Versions.Drop(secondNight))
 	if got, err := w.Versions.List(); err != nil || !slices.Equal(got, []string{firstNight, thirdNight}) {
-		t.Errorf("versions are %v (%v)", got, err)
+		t.Errorf("versions are %v (%v), want the first and the third night", got, err)
 	}
 	// The third night was built on the removed version, not on the first one.
 	if _, err := w.Rollback("", night.AddDate(0, 1, 0)); err == nil || !strings.Contains(err.Error(), "was built on is not kept") {
@@ -44,18 +45,18 @@ func TestOnlyAnUnseenVersionIsRemoved(t *testing.T) {
 	}
 }
 
-// TestAtLeastOneVersionIsKept configures no version to keep.
+// TestAtLeastOneVersionIsKept sets KeepVersions to 0.
 func TestAtLeastOneVersionIsKept(t *testing.T) {
 	w := openKeeping(t, 0)
 	publishNights(t, w, "one", "two")
 	if got, err := w.Versions.List(); err != nil || !slices.Equal(got, []string{secondNight}) {
-		t.Errorf("versions are %v (%v)", got, err)
+		t.Errorf("versions are %v (%v), want the second night", got, err)
 	}
 }
 
-// TestAFailedSwitchTellsWhatReadersSee publishes on a disk that fails when the link latest is
-// replaced, and on one that fails when the link is synced.
-func TestAFailedSwitchTellsWhatReadersSee(t *testing.T) {
+// TestTheErrorOfAFailedSwitchNamesTheVisibleSnapshot publishes on a disk that fails when the link
+// latest is replaced, and on a disk that fails when the link is synced.
+func TestTheErrorOfAFailedSwitchNamesTheVisibleSnapshot(t *testing.T) {
 	for step, c := range map[string]struct{ tag, message string }{
 		"before link latest":         {"one", "nothing was published; readers keep the last snapshot"},
 		"before fsync beside latest": {"two", "readers see it, but a power cut may take it back"},
@@ -99,8 +100,8 @@ func TestAVersionWithoutTablesIsPublished(t *testing.T) {
 	}
 }
 
-// TestDuplicateKeysAreCounted publishes rows of which some share a key, and rows that differ from
-// their Parquet file.
+// TestDuplicateKeysAreCounted publishes rows with equal keys, and rows that differ from their Parquet
+// file.
 func TestDuplicateKeysAreCounted(t *testing.T) {
 	insert := "INSERT INTO main.product_listing_tags (product_listing_id, position, name, valid_from, row_hash) SELECT 'q', %s, 'x', now(), 1 FROM range(4) r(i)"
 	for name, c := range map[string]struct{ position, parquet, want string }{
@@ -133,7 +134,7 @@ func TestDuplicateKeysAreCounted(t *testing.T) {
 	must(t, d.Discard())
 }
 
-// TestPublicFilesGetTheirMode sets the mode of a file, and writes sealed files and the inbox.
+// TestPublicFilesGetTheirMode compares the modes after SetPublicMode, WriteSealed and MakeInbox.
 func TestPublicFilesGetTheirMode(t *testing.T) {
 	for configured, want := range map[fs.FileMode]fs.FileMode{0: 0o644 &^ umask(t), 0o640: 0o640} {
 		w := openWith(t, warehouse.Config{PublishedMode: configured})
@@ -144,8 +145,8 @@ func TestPublicFilesGetTheirMode(t *testing.T) {
 				t.Errorf("%s has %v (%v), want %v", path, info, err, want)
 			}
 		}
-		if left, err := os.ReadDir(filepath.Dir(file)); err != nil || len(left) != 1 {
-			t.Errorf("SetPublicMode left %v (%v), want only the file", left, err)
+		if entries, err := os.ReadDir(filepath.Dir(file)); err != nil || len(entries) != 1 {
+			t.Errorf("after SetPublicMode the folder contains %v (%v), want only the file", entries, err)
 		}
 		if err := w.Folder.SetPublicMode(path(w, "versions", "missing")); !errors.Is(err, fs.ErrNotExist) {
 			t.Errorf("the error of a missing file is %v, want that it does not exist", err)

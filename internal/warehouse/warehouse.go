@@ -2,8 +2,8 @@
 // and published versions with their manifests, the switch of readers to a new version, the Parquet
 // series, the retention of files, and the ledger of runs.
 //
-// It must not know where rows come from: it does not import HTTP, JSON records or Arrow. Other
-// packages fill its files. The check and the repair of files are in package integrity.
+// The package must not know where rows come from: it uses no HTTP, JSON records or Arrow. Other
+// packages fill its files. Package integrity checks and repairs the files.
 package warehouse
 
 import (
@@ -50,7 +50,7 @@ type Config struct {
 	Threads int
 	// Program is the version written into manifests and meta.runs.
 	Program string
-	// PublishedMode is the mode of published files. Users who may read them may also open
+	// PublishedMode is the mode of published files. Users who may read the files may also open
 	// their folders. Zero means 0644 restricted by the umask.
 	PublishedMode fs.FileMode
 	// DiscardRaw removes landed responses when their snapshot or a later one is published.
@@ -62,8 +62,8 @@ type Config struct {
 	Step func(name, path string) error
 }
 
-// Warehouse is the folder of a warehouse. Each part uses only the fields above it. Work that uses
-// several parts, such as drafts, rollback and recovery, is done by methods of the Warehouse.
+// Warehouse is the folder of a warehouse. Each field is a part that uses only the parts above it.
+// Methods of the Warehouse use several parts, for example for drafts, rollbacks and recovery.
 type Warehouse struct {
 	Catalog  *Catalog
 	Folder   *Folder

@@ -144,7 +144,7 @@ func TestPublishSwitchesReadersInOneStep(t *testing.T) {
 	}
 	defer old.Close()
 	if got := queryTags(t, old); len(got) != 1 {
-		t.Fatalf("got %v through the early connection", got)
+		t.Fatalf("the early connection got %v, want one tag", got)
 	}
 
 	publish(t, w, "20261102T020000Z", "two")
@@ -152,7 +152,7 @@ func TestPublishSwitchesReadersInOneStep(t *testing.T) {
 		t.Errorf("a new connection got %v, want both nights", got)
 	}
 	if got := queryTags(t, old); !cmp.Equal(got, []string{"one"}) {
-		t.Errorf("the early connection got %v, want the night it opened", got)
+		t.Errorf("the early connection got %v, want only the first night", got)
 	}
 }
 
@@ -170,22 +170,22 @@ func TestDraftIsInvisibleUntilPublished(t *testing.T) {
 		t.Errorf("a reader got %v after a discarded draft, want %v", got, []string{"one"})
 	}
 	if _, err := os.Stat(d.Dir); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("the discarded draft left its folder: %v", err)
+		t.Errorf("Stat of the discarded draft: got %v, want no folder", err)
 	}
 }
 
 func TestPublishFailsIfTheDraftDiffersFromItsManifest(t *testing.T) {
 	cases := map[string]string{
-		"rows of one key": "INSERT INTO main.product_listing_tags SELECT * FROM main.product_listing_tags",
+		"rows with equal keys": "INSERT INTO main.product_listing_tags SELECT * FROM main.product_listing_tags",
 		"rows that Parquet lacks": "INSERT INTO main.product_listing_tags (product_listing_id, position, valid_from, row_hash) " +
 			"VALUES ('q', 9, now(), 2)",
 	}
-	for name, spoil := range cases {
+	for name, insert := range cases {
 		t.Run(name, func(t *testing.T) {
 			w := open(t)
 			publish(t, w, "20261101T020000Z", "one")
 			d := beginDraft(t, w, "20261102T020000Z", "two")
-			if err := d.Exec(t.Context(), sqltext.SQL(spoil)); err != nil {
+			if err := d.Exec(t.Context(), sqltext.SQL(insert)); err != nil {
 				t.Fatal(err)
 			}
 			_, err := d.Publish(t.Context(), slices.Clone(tableFiles))
@@ -216,7 +216,7 @@ func TestManifestDescribesTheFiles(t *testing.T) {
 	}
 	got := m.Tables[0]
 	if got.Rows != 1 || got.KeyMin != "p" || got.KeyMax != "p" || got.Bytes != info.Size() || len(got.SHA256) != 64 {
-		t.Errorf("got %+v for one row of key p in %d bytes", got, info.Size())
+		t.Errorf("got %+v, want one row with key p, %d bytes and a checksum", got, info.Size())
 	}
 }
 
@@ -228,7 +228,7 @@ func TestTheSeriesContainsTheLastRunOfADay(t *testing.T) {
 	a, errA := os.Stat(series)
 	b, errB := os.Stat(filepath.Join(w.Folder.VersionPath(m.RunID), "product_listing_tags.parquet"))
 	if errA != nil || errB != nil || !os.SameFile(a, b) {
-		t.Errorf("the day's file is not that of the last run: %v %v", errA, errB)
+		t.Errorf("the file of the day and the file of the last run differ (%v, %v), want a hard link", errA, errB)
 	}
 }
 
@@ -249,18 +249,18 @@ func TestOldVersionsAreRemovedExceptTheLatest(t *testing.T) {
 func TestBeginRemovesDraftsAndCompletesAPublish(t *testing.T) {
 	w := open(t)
 	publish(t, w, "20261101T020000Z", "one")
-	left := filepath.Join(w.Folder.Dir(), "versions", ".20261102T020000Z.draft")
+	oldDraft := filepath.Join(w.Folder.Dir(), "versions", ".20261102T020000Z.draft")
 	series := filepath.Join(w.Folder.Dir(), "parquet")
-	if err := errors.Join(os.Mkdir(left, 0o700), os.RemoveAll(series), os.Remove(w.Folder.CatalogPath())); err != nil {
+	if err := errors.Join(os.Mkdir(oldDraft, 0o700), os.RemoveAll(series), os.Remove(w.Folder.CatalogPath())); err != nil {
 		t.Fatal(err)
 	}
 	d := beginDraft(t, w, "20261103T020000Z", "two")
 	defer d.Discard()
-	if _, err := os.Stat(left); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("the left draft was not removed: %v", err)
+	if _, err := os.Stat(oldDraft); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("Stat of the old draft: got %v, want no folder", err)
 	}
 	if _, err := os.Stat(filepath.Join(series, "product_listing_tags", "snapshot_date=2026-11-01")); err != nil {
-		t.Errorf("the series was not finished: %v", err)
+		t.Errorf("the series lacks the day of the first night: %v", err)
 	}
 	if got := readTags(t, w); !cmp.Equal(got, []string{"one"}) {
 		t.Errorf("a reader got %v, want %v", got, []string{"one"})
@@ -286,7 +286,7 @@ func TestLockIsExclusiveAndNamesItsHolder(t *testing.T) {
 	}
 	again, err := w.Lock("20261101T020002Z", night)
 	if err != nil {
-		t.Fatalf("the lock was not released: %v", err)
+		t.Fatalf("lock after the release: %v", err)
 	}
 	if err := again.Release(); err != nil {
 		t.Fatal(err)
@@ -303,11 +303,11 @@ func TestLedgerKeepsRunsAfterAnUnfinishedLine(t *testing.T) {
 		t.Fatal(err)
 	}
 	path := filepath.Join(w.Folder.Dir(), "state", "runs.jsonl")
-	whole, err := os.ReadFile(path)
+	intact, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(path, append(whole, `{"run_id":"torn`...), 0o600); err != nil {
+	if err := os.WriteFile(path, append(intact, `{"run_id":"torn`...), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if err := w.Ledger.Record(want[1]); err != nil {
@@ -324,11 +324,12 @@ func TestLedgerKeepsRunsAfterAnUnfinishedLine(t *testing.T) {
 	got, err = w.Ledger.Runs()
 	want = []ledger.Run{want[1], {ID: "a", Outcome: ledger.Complete, Attempts: 2}}
 	if diff := cmp.Diff(want, got); err != nil || diff != "" {
-		t.Errorf("a resumed run is not one run (-want +got), error %v:\n%s", err, diff)
+		t.Errorf("ledger with a second attempt differs (-want +got), error %v:\n%s", err, diff)
 	}
 }
 
-// TestDamagedLinesAreMovedOnce recovers a ledger whose damaged line ends in a carriage return.
+// TestDamagedLinesAreMovedOnce calls Recover twice with a damaged line in the ledger. The line ends in
+// a carriage return.
 func TestDamagedLinesAreMovedOnce(t *testing.T) {
 	w := open(t)
 	must(t, os.MkdirAll(filepath.Join(w.Folder.Dir(), "state"), 0o700))
@@ -343,7 +344,7 @@ func TestDamagedLinesAreMovedOnce(t *testing.T) {
 			t.Errorf("the ledger is %q, want %q (%v)", got, intact, err)
 		}
 		if got, err := os.ReadFile(path + ".damaged"); err != nil || string(got) != "damaged\n" {
-			t.Errorf("the moved lines are %q (%v)", got, err)
+			t.Errorf("the moved lines are %q (%v), want the damaged line once", got, err)
 		}
 	}
 }
