@@ -23,8 +23,8 @@ type campaign struct {
 	n, profile       uint32
 	status           string
 	created, updated int64
-	planned          int // planned number of articles
-	ends             int // last day on which the campaign starts articles
+	planned          int   // planned number of articles
+	ends             int   // last day on which the campaign starts articles
 	file             int64 // file of the questionnaire, or -1
 	articles         []uint32
 }

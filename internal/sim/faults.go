@@ -14,7 +14,7 @@ import (
 type FaultKind int
 
 const (
-	// FaultStatus answers Status, 500 if unset, with Retry-After if set.
+	// FaultStatus responds with Status and RetryAfter.
 	FaultStatus FaultKind = iota
 	// FaultReset resets the connection before the first byte.
 	FaultReset
@@ -22,15 +22,15 @@ const (
 	FaultResetBody
 	// FaultTruncate sends half of the body, with the Content-Length of the whole body.
 	FaultTruncate
-	// FaultHTML answers 200 with an HTML page, as a captive portal does.
+	// FaultHTML responds with 200 and an HTML page, like a captive portal.
 	FaultHTML
-	// FaultBrokenJSON answers 200 with the first two thirds of the JSON.
+	// FaultBrokenJSON responds with 200 and the first two thirds of the JSON.
 	FaultBrokenJSON
-	// FaultEmpty answers 200 without a body.
+	// FaultEmpty responds with 200 and no body.
 	FaultEmpty
 	// FaultSlow sends the body in eight parts, with Delay before each.
 	FaultSlow
-	// FaultRedirect answers 302 to a host that does not exist.
+	// FaultRedirect responds with 302, a redirect to a host that does not exist.
 	FaultRedirect
 	// FaultEndlessPages never sends null as next_page. Pages beyond the end have no
 	// records.
@@ -44,20 +44,20 @@ const (
 	FaultRewrite
 )
 
-// Fault is a rule: which requests are affected, and how. Random choices depend only on the
-// seed and the number of matching requests.
+// Fault is a rule that selects requests and breaks their responses. Random choices depend only on
+// the seed and the number of matching requests.
 type Fault struct {
 	// Path is the prefix of the affected paths. Empty means all.
 	Path string
-	// Route is the affected route, as returned by Service.Routes; it can separate a list
-	// from its details. Empty means all paths, including unknown ones.
+	// Route is the affected route, as returned by Service.Routes. Unlike a Path, it can select a
+	// list without its details. Empty means all paths, including unknown ones.
 	Route string
 	// Skip is the number of matching requests that are answered normally first.
 	Skip int
 	// Times is the maximal number of affected requests. 0 means no maximum.
 	Times int
-	// Probability is the share of the matching requests that is affected, from 0 to 1. 0
-	// means all.
+	// Probability is the share of the matching requests that are affected, from 0 to 1. 0 means
+	// all requests.
 	Probability float64
 	// Kind is the effect.
 	Kind FaultKind
@@ -91,8 +91,8 @@ func (f *faults) setRules(rules []Fault) {
 	f.matched, f.affected = make([]int, len(rules)), make([]int, len(rules))
 }
 
-// chooseFault returns the fault for a request, or nil. The first rule that applies is used.
-// Later rules do not count the request.
+// chooseFault returns the fault for a request, or nil. It uses the first rule that applies. Later
+// rules do not count the request as matching.
 func (f *faults) chooseFault(opts Options, r *http.Request, rt *route) *Fault {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -121,8 +121,8 @@ func (f *faults) chooseFault(opts Options, r *http.Request, rt *route) *Fault {
 	return nil
 }
 
-// replaceAnswer returns the reply of a fault that replaces the reply of the service. The
-// token is not checked then. It returns false for other faults.
+// replaceAnswer returns the reply of a fault that replaces the reply of the service. The token of
+// such a request is not checked. For other faults, replaceAnswer returns false.
 func (f *Fault) replaceAnswer() (reply, bool) {
 	switch f.Kind {
 	case FaultReset:

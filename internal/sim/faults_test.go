@@ -77,7 +77,7 @@ func TestFaultsThatBreakTheConnection(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := serve(t, sim.Options{Faults: []sim.Fault{{Kind: tc.kind}}})
 			got, err := s.request(http.MethodGet, "/orders?limit=100", "pc_demo")
-			// The reset may arrive before the first half of the body.
+			// A reset may arrive before the part of the body that was sent.
 			failed := errors.Join(err, got.err)
 			if !errors.Is(failed, tc.want) && !errors.Is(failed, io.ErrUnexpectedEOF) && !errors.Is(failed, io.EOF) {
 				t.Errorf("got %v, want %v or the end of the connection", failed, tc.want)

@@ -38,7 +38,7 @@ func newFiles(w *world) *files {
 	return s
 }
 
-// newFolder creates a folder with a created_at from earliest on.
+// newFolder creates a folder. Its created_at is earliest or later.
 func (s *files) newFolder(earliest int64) {
 	n := uint32(len(s.folders))
 	at := s.folderList.stamp(earliest)
@@ -46,7 +46,7 @@ func (s *files) newFolder(earliest int64) {
 	s.folderList.add(n)
 }
 
-// newFile uploads a file with a created_at from earliest on.
+// newFile uploads a file. Its created_at is earliest or later.
 func (s *files) newFile(r *rand.Rand, earliest int64) {
 	n := uint32(len(s.all))
 	at := s.list.stamp(earliest)
@@ -56,7 +56,7 @@ func (s *files) newFile(r *rand.Rand, earliest int64) {
 	s.list.add(n)
 }
 
-// drawFolder returns a random existing folder, or none in a third of the cases.
+// drawFolder returns a random existing folder, or -1 in a third of the cases.
 func (s *files) drawFolder(r *rand.Rand) int64 {
 	if len(s.folderList.order) == 0 || r.IntN(3) == 0 {
 		return -1

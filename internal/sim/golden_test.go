@@ -39,8 +39,8 @@ func goldenQueries() []string {
 }
 
 // TestResponsesAreStable compares the responses of all routes over a few days with recorded hashes,
-// because a seed must give the same world in every release. Unrecorded routes are ignored. After an
-// intended change run go test ./internal/sim -run TestResponsesAreStable -update.
+// because a seed must give the same world in every release. Routes without a recorded hash are
+// ignored. After an intended change run go test ./internal/sim -run TestResponsesAreStable -update.
 func TestResponsesAreStable(t *testing.T) {
 	got := map[string]string{}
 	for name, opts := range goldenWorlds() {
@@ -70,16 +70,16 @@ func TestResponsesAreStable(t *testing.T) {
 		t.Fatal(err)
 	}
 	for line := range strings.Lines(string(recorded)) {
-		key, want, _ := strings.Cut(strings.TrimSpace(line), " /")
-		pattern, want, _ := strings.Cut(want, " ")
-		if key += " /" + pattern; got[key] != want {
+		world, rest, _ := strings.Cut(strings.TrimSpace(line), " /")
+		pattern, want, _ := strings.Cut(rest, " ")
+		if key := world + " /" + pattern; got[key] != want {
 			t.Errorf("%s: the responses differ from %s: hash %s, want %s", key, goldenFile, got[key], want)
 		}
 	}
 }
 
-// hashAnswers adds the responses of all routes to one hash per route. The order of requests
-// is fixed, since it matters with churn.
+// hashAnswers adds the responses of all routes to one hash per route. The order of requests is
+// fixed, because with churn each request changes the lists.
 func hashAnswers(t *testing.T, service *sim.Service, sums map[string]hash.Hash) {
 	t.Helper()
 	paths := samplePaths(t, service, 25)
@@ -95,7 +95,7 @@ func hashAnswers(t *testing.T, service *sim.Service, sums map[string]hash.Hash) 
 		for i, path := range paths[pattern] {
 			for j, query := range goldenQueries() {
 				if i > 1 && j > 1 {
-					break
+					break // from the third path on, two queries are enough
 				}
 				request := httptest.NewRequest(http.MethodGet, path+query, nil)
 				request.Header.Set("Authorization", "Bearer pc_demo")

@@ -25,7 +25,7 @@ const (
 // item is an order item: a paid line with its commission.
 type item struct {
 	n, order         uint32
-	line             int // its position in the order
+	line             int // position of the line in the order
 	created, updated int64
 	commission       micros
 	status           string
@@ -184,8 +184,8 @@ func (it *item) writeCommission(e *enc) {
 	}
 }
 
-// writeVendor writes the costs, and the invoice after the accounting. With the commission
-// most items have a positive margin; a few vendors cost more than the sale price.
+// writeVendor writes the costs, and the invoice after the accounting. Most items have a positive
+// margin. A few vendors cost more than the sale price.
 func (it *item) writeVendor(e *enc, l line) {
 	vendor := int64(420 + e.s.roll(kindItem, it.n, vendorRoll)%200)
 	if vendor%16 == 0 {

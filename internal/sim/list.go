@@ -8,18 +8,18 @@ import (
 
 // list contains the numbers of the records of a list endpoint.
 type list struct {
-	// order is the listing order in reverse: the newest record of a list sorted newest
-	// first is the last element, so that a new record is appended.
+	// order is the listing order in reverse. A list that is sorted newest first has the newest
+	// record as the last element, so that new records can be appended.
 	order []uint32
-	// newest is the latest created_at so far. Each new record gets a later time, so that
-	// the order of numbers is the order of time.
+	// newest is the latest created_at. Each new record gets a later time, so that records with
+	// higher numbers are newer.
 	newest int64
 	// rng chooses the positions of new records. Nil means that they are appended.
 	rng *rand.Rand
 
 	removed map[uint32]bool // deleted records
-	marked  map[uint32]bool // records at the last mark
-	// State of churn.
+	marked  map[uint32]bool // records that existed when mark was called
+	// requests counts the requests of the list. inserted and deleted count the changes by churn.
 	requests          int
 	inserted, deleted int
 }
@@ -49,8 +49,8 @@ func (l *list) addTied(numbers []uint32, s seed, k kind) {
 	}
 }
 
-// remove deletes a record from the list, if it is there. Other records may still refer to
-// it, as when a parent is deleted between two requests.
+// remove deletes a record from the list, if the list contains it. Other records may still refer to
+// the record, as if it had been deleted between two requests.
 func (l *list) remove(n uint32) {
 	if i := slices.Index(l.order, n); i >= 0 {
 		l.order = slices.Delete(l.order, i, i+1)
@@ -61,7 +61,8 @@ func (l *list) remove(n uint32) {
 	l.removed[n] = true
 }
 
-// newestFirst reverses numbers in ascending order and omits deleted records.
+// newestFirst returns numbers, which are in ascending order, in descending order and without deleted
+// records.
 func (l *list) newestFirst(numbers []uint32) []uint32 {
 	var out []uint32
 	for _, n := range slices.Backward(numbers) {
@@ -98,7 +99,7 @@ func countTo(count int) []uint32 {
 // view is the content of a list at the time of a request.
 type view struct {
 	order    []uint32 // numbers of the records
-	reversed bool     // order is reversed, as in list
+	reversed bool     // the last element of order is listed first
 	kind     kind
 	render   func(e *enc, n uint32)
 }

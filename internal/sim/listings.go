@@ -12,8 +12,9 @@ type listings struct {
 	outletRows list // GET /outlets
 }
 
-// newListings creates the products that are older than the first day, spread over two
-// years. One in 64 has the same created_at as its predecessor; such pairs are sorted by id.
+// newListings creates the products that are older than the first day, spread over two years. One in
+// 64 has the same created_at as the product before. Products with the same created_at are sorted by
+// id.
 func newListings(w *world) *listings {
 	s := &listings{world: w}
 	count := w.opts.Listings
@@ -43,8 +44,8 @@ func newListings(w *world) *listings {
 	return s
 }
 
-// stepDay changes prices, and withdraws and adds listings. A fifth of the changed rows
-// change because of the authority of their outlets.
+// stepDay changes prices, and withdraws and adds listings. It also changes the authority of outlets,
+// which causes a fifth of the changed rows.
 func (s *listings) stepDay(r *rand.Rand) {
 	onSale := len(s.onSale.order)
 	if onSale == 0 {
@@ -82,8 +83,8 @@ func (s *listings) drawOnSale(r *rand.Rand) uint32 {
 	}
 }
 
-// outletProductView returns the products on sale of an outlet. Their numbers are the number
-// of the outlet plus multiples of the number of outlets.
+// outletProductView returns the products on sale of an outlet. Product n belongs to outlet n modulo
+// the number of outlets.
 func (s *listings) outletProductView(outlet uint32) view {
 	var order []uint32
 	for n := int(outlet); n < len(s.products.all); n += len(s.outlets.all) {
@@ -98,7 +99,7 @@ func (s *listings) outletProductView(outlet uint32) view {
 func (s *listings) renderListing(e *enc, n uint32) {
 	t := s.products.traitsOf(n)
 	e.begin(kindProduct, n)
-	e.escape = false // its texts are already escaped
+	e.escape = false // the texts of listings are already escaped
 	s.products.writeHead(e, n, t)
 	writeExampleLinks(e, n, t)
 	e.when("created_at", s.products.createdAt(n))

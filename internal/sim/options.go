@@ -28,8 +28,8 @@ type ListOrder int
 const (
 	// NewestFirst sorts by created_at descending, then by id.
 	NewestFirst ListOrder = iota
-	// Unordered is a stable pseudorandom order in which new records are inserted anywhere.
-	// An insertion takes time proportional to the list.
+	// Unordered is a stable pseudorandom order. New records are inserted at random positions,
+	// which takes time proportional to the length of the list.
 	Unordered
 )
 
@@ -68,11 +68,11 @@ type Options struct {
 	// ListingTurnover is the share of listings withdrawn per day. The same number is
 	// added. Defaults to 0.01.
 	ListingTurnover float64
-	// SilentChange is the share of outlets and published articles per day that change in
-	// their detail only: no list shows the change. Defaults to 0.002.
+	// SilentChange is the share of outlets and published articles that change per day in their
+	// detail only. No list shows these changes. Defaults to 0.002.
 	SilentChange float64
-	// With HiddenDetail, details have fields that their list rows lack: campaign rows omit
-	// the articles, and in the detail of an order each outlet has the field revision, which
+	// HiddenDetail adds fields to details that their list rows lack. Rows of campaigns omit the
+	// articles. In the detail of an order, each outlet has the field revision, which
 	// SilentChange increases.
 	HiddenDetail bool
 
@@ -101,21 +101,21 @@ type Options struct {
 	// Encodings are the supported content encodings, zstd or gzip, in order of preference.
 	// Others are ignored. Empty means that all responses are plain.
 	Encodings []string
-	// PackedBytes is the maximal size of a cache of compressed responses, in bytes, so that
-	// benchmarks do not measure the compression of the service. 0 means no cache.
+	// PackedBytes is the maximal size of a cache of compressed responses, in bytes. With the
+	// cache, benchmarks do not measure how fast the service compresses. 0 means no cache.
 	PackedBytes int64
 
 	// Order is the default order of lists. Defaults to NewestFirst.
 	Order ListOrder
-	// ChurnEvery is the number of requests of a list after which one record was inserted
-	// and one deleted. 0 means no churn.
+	// ChurnEvery is the number of requests of a list after which one record is inserted and one
+	// is deleted. 0 means no churn.
 	ChurnEvery int
 
-	// RateLimit is the number of requests answered per second. Others get a 429 with
+	// RateLimit is the number of accepted requests per second. Other requests get a 429 with
 	// Retry-After. 0 means no limit.
 	RateLimit float64
-	// RateBurst is the number of requests answered at once. Defaults to RateLimit, at least
-	// 1.
+	// RateBurst is the number of requests that are accepted at once. Defaults to RateLimit, but
+	// at least 1.
 	RateBurst int
 
 	// ValueFaults are wrong values in records. Each applies on its day.

@@ -31,7 +31,7 @@ type line struct {
 	quantity int64
 	price    micros
 	addOn    bool
-	linked   int // line that it is an add-on to, or -1
+	linked   int // line to which an add-on belongs, or -1
 	item     int64
 }
 
@@ -47,7 +47,7 @@ type orders struct {
 	open      []uint32   // orders with a future event
 }
 
-// newOrder creates an order with a created_at from earliest on.
+// newOrder creates an order. Its created_at is earliest or later.
 func (s *orders) newOrder(r *rand.Rand, earliest int64) uint32 {
 	n := uint32(len(s.all))
 	o := order{
@@ -81,7 +81,7 @@ func (s *orders) newOrder(r *rand.Rand, earliest int64) uint32 {
 	return n
 }
 
-// computeAmounts computes amounts that agree to the last digit.
+// computeAmounts computes the amounts of an order. The total agrees with the others to the last digit.
 func (o *order) computeAmounts(roll uint64) {
 	for _, l := range o.lines {
 		o.subtotal += l.salePrice()
@@ -253,7 +253,8 @@ func (s *orders) writeLines(e *enc, o *order, lean bool) {
 	e.close(']')
 }
 
-// newSingleLine creates an order with one line, which the caller pays at once.
+// newSingleLine creates an order with one line. The caller must pay it at once, because it is not in
+// s.open.
 func (s *orders) newSingleLine(r *rand.Rand, earliest int64) *order {
 	o := &s.all[s.newOrder(r, earliest)]
 	o.lines, o.subtotal = o.lines[:1], 0

@@ -13,8 +13,8 @@ type channel struct {
 	authority, ranking int64
 	doFollow           bool
 	disclaimer         int
-	// listing contains the fields that the channel's listings copy from it and from its
-	// outlet, in one string: separate strings of a thousand outlets would not fit into the
+	// listing contains the fields that listings copy from their channel and its outlet. It is
+	// one string, because separate strings for a thousand outlets would not fit into the
 	// processor's cache.
 	listing string
 }
@@ -29,8 +29,8 @@ type outlet struct {
 	created, updated int64
 	edits            int // changes that only the detail contains
 
-	// Rendered parts that a million listings copy. They are updated when the outlet
-	// changes.
+	// Rendered parts that a million listings copy. They are updated when the outlet changes.
+	// nameText is the name in JSON without quotes.
 	listing, summaries, tagList string
 	indexed, nameText           string
 }
@@ -190,14 +190,14 @@ func writeDisclaimer(e *enc, n uint32) {
 	e.strOrNull("description", d.description)
 }
 
-// writeRef writes an embedded outlet. With lean it has only id and name.
+// writeRef writes an embedded outlet. If lean is true, it has only id and name.
 func (s *outlets) writeRef(e *enc, n uint32, lean bool) {
 	e.obj("outlet")
 	s.writeRefFields(e, n, lean)
 	e.end()
 }
 
-// writeRevisedRef adds the number of edits, which no list contains.
+// writeRevisedRef is like writeRef, and adds the number of edits, which no list contains.
 func (s *outlets) writeRevisedRef(e *enc, n uint32) {
 	e.obj("outlet")
 	s.writeRefFields(e, n, false)
@@ -276,7 +276,7 @@ func (c *channel) writeDetail(e *enc, o *outlet) {
 	e.end()
 }
 
-// stepDay makes changes to authorities of channels, and to details that no list contains.
+// stepDay changes the authority of channels. It also edits details of outlets that no list contains.
 func (s *outlets) stepDay(r *rand.Rand, changes int) {
 	for range changes {
 		o := &s.all[r.IntN(len(s.all))]

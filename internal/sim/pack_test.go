@@ -64,7 +64,7 @@ func TestContentEncoding(t *testing.T) {
 				t.Errorf("Accept-Encoding %q with %v: got encoding %q, want %q", c.accept, c.encodings, coding, c.coding)
 			}
 			if !bytes.Equal(decodeBody(t, c.coding, got.Body.Bytes()), want) {
-				t.Errorf("Accept-Encoding %q with %v: the decoded body differs", c.accept, c.encodings)
+				t.Errorf("Accept-Encoding %q with %v: the decoded body differs, want the uncompressed response", c.accept, c.encodings)
 			}
 		}
 	}

@@ -9,7 +9,7 @@ import (
 // defaultLimit is the page size of requests without a limit (spec 4.1).
 const defaultLimit = 25
 
-// errBadQuery is answered with status 400.
+// errBadQuery causes a response with status 400.
 var errBadQuery = errors.New("limit and page must be whole numbers from 1")
 
 // page is the requested part of a list.
@@ -65,8 +65,8 @@ func (rt *route) writeList(e *enc, v view, query url.Values, fault *Fault, opts 
 	case fault.Kind == FaultSamePage:
 		from, to = page{p.limit, 1}.bounds(v.len())
 	}
-	// Worlds with odd seeds have the numbers before the records, because the spec promises
-	// no order of fields.
+	// Worlds with odd seeds have the totals before the records, because the spec does not define
+	// the order of fields.
 	numbersFirst := e.s%2 == 1
 	if shape == EnvelopeArray {
 		e.b = append(e.b, '[')
