@@ -34,12 +34,12 @@ func (b *builder) buildAttention() (Section, error) {
 		return s, nil
 	}
 	var good []string
-	for _, known := range []struct {
+	for _, result := range []struct {
 		ok   bool
 		text string
 	}{{checked, "No check failed."}, {graded, "All streams behind these numbers are proven."}, {measured, "No article is overdue."}} {
-		if known.ok {
-			good = append(good, known.text)
+		if result.ok {
+			good = append(good, result.text)
 		}
 	}
 	s.Empty = strings.Join(good, " ")
@@ -75,9 +75,9 @@ func (b *builder) findFailedChecks() (notices []Notice, ok bool, err error) {
 	return []Notice{n}, true, nil
 }
 
-// findUnprovenStreams lists the streams that are not proven. A night is partial if a stream was
-// not read, or not completely, for a reason that the operator can remove. A night is complete
-// even if the token may not read a stream or a stream could not be proven.
+// findUnprovenStreams lists the streams that are not proven, that is, whose rows may be missing or old.
+// A night is partial if a stream was not read, or not completely, for a reason that the operator can
+// remove. A night is complete even if the token may not read a stream or a stream could not be proven.
 func (b *builder) findUnprovenStreams() (notices []Notice, ok bool, err error) {
 	q := Question{Query: "stream_grades", Rows: maxRows}
 	a, ok, err := b.askQuery(q)
@@ -111,7 +111,7 @@ func (b *builder) findUnprovenStreams() (notices []Notice, ok bool, err error) {
 	}), true, nil
 }
 
-// findLateArticles names the articles that are overdue the longest. ok is false if the articles
+// findLateArticles lists the articles that are overdue the longest. ok is false if the articles
 // were not read.
 func (b *builder) findLateArticles() (notices []Notice, ok bool, err error) {
 	q := Question{Query: "overdue_articles", Rows: linesShown}

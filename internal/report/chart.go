@@ -10,8 +10,8 @@ import (
 	"placementsync/internal/query"
 )
 
-// plot specifies how a result is drawn: as boxes, with one series for each value of the column
-// series, or else with one series for each measure.
+// plot specifies how a result is drawn. The chart consists of boxes, of one series for each value of
+// the column series, or of one series for each measure.
 type plot struct {
 	kind            page.Kind
 	across, stacked bool
@@ -20,10 +20,11 @@ type plot struct {
 	unit string
 	// choice is the label of the control that chooses a variant.
 	choice string
-	// Each combination of values of the columns split is a variant. Empty means a single variant.
+	// split are columns. Each combination of their values is a variant of the chart. Empty means a
+	// single variant.
 	split []string
-	// weigh is a column. Variants are ordered by its sum, the largest first. Empty means the
-	// order of the rows.
+	// weigh is a column. Variants are ordered by the sum of this column, the largest first. Empty
+	// means the order of the rows.
 	weigh string
 	// labels are the columns that name a category.
 	labels []string
@@ -31,18 +32,18 @@ type plot struct {
 	most int
 
 	measures []measure
-	// If series is set, each value of the column series has its own series in the chart. Its
-	// numbers are in the column value.
+	// If series is set, each value of this column has its own series in the chart. The numbers of
+	// the series are in the column value.
 	series, value string
-	// known is set if the rows are sorted newest first. They are drawn oldest first. Rows in which
-	// the column known is NULL are not drawn: in the first night all rows are new, so its bar would
-	// be far longer than the others.
-	known string
+	// drawnIf is a column of a result that is sorted newest first. If it is set, the rows are drawn
+	// oldest first, except for rows in which the column is NULL. This leaves out the first night, in
+	// which all rows are new: its bar would be far longer than the others.
+	drawnIf string
 }
 
 const (
-	// maxVariants limits the variants of a chart and the choice of currencies, so that the page
-	// is small for any number of currencies and tiers.
+	// maxVariants limits the variants of a chart and the choice of currencies. It keeps the page
+	// small for any number of currencies and tiers.
 	maxVariants = 24
 	// maxCategories limits the categories of a chart.
 	maxCategories = 400
@@ -148,7 +149,7 @@ func rowLabel(row query.Record, columns ...string) string {
 type measure struct {
 	column, name string
 	colour       int
-	// below draws the values below the axis, such as withdrawn listings.
+	// below means that the values are drawn below the axis, for example withdrawn listings.
 	below bool
 	as    shape
 }
@@ -157,11 +158,11 @@ type measure struct {
 func (p plot) drawMeasures(a queryResult) page.Variant {
 	var v page.Variant
 	a = a.filterRows(func(row query.Record) bool {
-		return (p.known == "" || !row.Get(p.known).Null) &&
+		return (p.drawnIf == "" || !row.Get(p.drawnIf).Null) &&
 			slices.ContainsFunc(p.measures, func(m measure) bool { return !row.Get(m.column).Null })
 	})
 	rows := a.Rows[:min(len(a.Rows), p.most)]
-	if p.known != "" {
+	if p.drawnIf != "" {
 		slices.Reverse(rows)
 	}
 	for _, row := range rows {

@@ -95,12 +95,12 @@ func TestOldestFirst(t *testing.T) {
 		2026-11-02T02:00:00Z|2|24.00
 		2026-11-01T02:00:00Z|9000|`)
 	requireVariants(t, []page.Variant{{
-		// without the first night, in which all rows are new; a day with two snapshots has times
+		// The first night, in which all rows are new, is left out. Only a day with two snapshots has times.
 		Categories: []string{"2026-11-02", "2026-11-04 02:00", "2026-11-04 14:30"},
 		Series:     []page.Series{{Name: "new", Values: []any{2.0, 3.0, 4.0}, Texts: []string{"2", "3", "4"}}},
-	}}, plot{labels: []string{"snapshot_at"}, most: 9, known: "hours_since_previous", measures: []measure{{column: "rows_new", name: "new"}}}.drawVariants(a))
+	}}, plot{labels: []string{"snapshot_at"}, most: 9, drawnIf: "hours_since_previous", measures: []measure{{column: "rows_new", name: "new"}}}.drawVariants(a))
 	if a.Rows[0].Get("rows_new").Text != "4" {
-		t.Error("drawVariants changed the order of the given rows")
+		t.Error("drawVariants changed the order of the given rows, want them unchanged")
 	}
 }
 
@@ -147,10 +147,10 @@ func TestVariantsAreLimited(t *testing.T) {
 
 func TestChartWithoutValuesHasNoVariants(t *testing.T) {
 	empty := parseResult("tier|band|prices|min_price|p25_price|median_price|p75_price|max_price\npro|a|||||||")
-	one := plot{labels: []string{"band"}, most: 9, measures: []measure{{column: "prices", name: "prices"}}}
-	split, boxes := one, one
+	plain := plot{labels: []string{"band"}, most: 9, measures: []measure{{column: "prices", name: "prices"}}}
+	split, boxes := plain, plain
 	split.split, boxes.kind = []string{"tier"}, page.Boxes
-	for name, p := range map[string]plot{"plain": one, "split": split, "boxes": boxes} {
+	for name, p := range map[string]plot{"plain": plain, "split": split, "boxes": boxes} {
 		if got := p.drawVariants(empty); len(got) != 0 {
 			t.Errorf("%s: got %+v, want no variants", name, got)
 		}

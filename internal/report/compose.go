@@ -43,8 +43,8 @@ func allSections() []section {
 	return []section{pricesSection, commissionsSection, articlesSection, qualitySection}
 }
 
-// isShownStream reports whether the page shows numbers from a stream. It shows none from webhook
-// events.
+// isShownStream reports whether the page shows numbers from a stream. The page shows no numbers from
+// webhook events.
 func isShownStream(stream string) bool {
 	return slices.ContainsFunc(allSections(), func(s section) bool { return slices.Contains(s.streams, stream) })
 }
@@ -52,8 +52,8 @@ func isShownStream(stream string) bool {
 // maxRows limits the rows of a result.
 const maxRows = 2000
 
-// buildHeadlines compares the numbers of the report's snapshot with those of up to two earlier
-// ones. Prices are compared by the query itself, with its parameter since.
+// buildHeadlines compares the numbers of the report's snapshot with the numbers of up to two earlier
+// snapshots. The query itself compares prices, with its parameter since.
 func (b *builder) buildHeadlines() (Section, error) {
 	out := Section{ID: "headlines", Title: "Headlines"}
 	now := Question{Query: "report_headlines", Rows: maxRows}

@@ -127,7 +127,7 @@ func TestDefaultOrderIsNewestFirstWithTiesByID(t *testing.T) {
 		}
 	}
 	if ties == 0 {
-		t.Error("no records with equal created_at found")
+		t.Error("no two records have the same created_at, want some")
 	}
 }
 
@@ -149,7 +149,7 @@ func TestEnvelopeOption(t *testing.T) {
 			}
 		}
 		if body := s.get("/orders").body; body[0] != '{' {
-			t.Errorf("envelope %d changes a format that the spec shows", envelope)
+			t.Errorf("envelope %d: GET /orders begins with %c, want {, because the spec shows this envelope", envelope, body[0])
 		}
 	}
 }
@@ -159,6 +159,7 @@ type envelopeFields struct {
 	TotalRecords *int `json:"total_records"`
 }
 
+// TestPageUntotalled requests pages of a list whose response has no totals.
 func TestPageUntotalled(t *testing.T) {
 	unpaged := serve(t, sim.Options{Envelope: sim.EnvelopeArray})
 	if got := len(recordsIn(t, unpaged.get("/order-items?limit=10&page=2").body)); got != len(unpaged.service.Records("/order-items")) {
@@ -168,7 +169,7 @@ func TestPageUntotalled(t *testing.T) {
 	all := paged.service.Records("/order-items")
 	got := recordsIn(t, paged.get("/order-items?limit=10&page=2").body)
 	if !sameBytes(all[10:20], got) {
-		t.Error("page 2 does not contain records 11 to 20")
+		t.Errorf("page 2 contains %s, want records 11 to 20", got)
 	}
 	if got := recordsIn(t, paged.get("/order-items?limit=10&page=9999").body); len(got) != 0 {
 		t.Errorf("page 9999: got %d records, want none", len(got))

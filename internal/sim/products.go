@@ -2,15 +2,15 @@ package sim
 
 import "strconv"
 
-// words contains parts of the vocabulary, so that their slices are not created again for each
+// words contains parts of the vocabulary. The functions in vocab.go would create new slices for each
 // listing.
 type words struct {
 	placements, sentences, requirements []string
 	types                               []productType
 }
 
-// product is the state of a product. All other properties are derived from the seed and its
-// number, so a listing takes only 16 bytes: 12 here and 4 in the list's order.
+// product is the state of a product. All other properties are derived from the seed and the number of
+// the product, so a listing takes only 16 bytes: 12 here and 4 in list.order.
 type product struct {
 	created   uint32 // seconds since the world's birth
 	version   uint16 // number of changes of the row
@@ -127,7 +127,7 @@ func (s *products) writeDescription(e *enc, t traits) {
 	e.b = append(e.b, '"', ',')
 }
 
-// writeExampleLinks writes texts or objects.
+// writeExampleLinks writes up to two links, as texts or as objects.
 func writeExampleLinks(e *enc, n uint32, t traits) {
 	e.arr("example_links")
 	for i := range t.roll >> 36 % 3 {
@@ -233,8 +233,8 @@ func (s *products) traitsOf(n uint32) traits {
 	}
 }
 
-// isOutletRow reports whether a product is also in GET /outlets: the first of each outlet
-// and every third after it, so that an outlet may occur twice.
+// isOutletRow reports whether a product is also in GET /outlets. The first product of each outlet is
+// in this list, and every third product after it, so an outlet may occur several times.
 func (s *products) isOutletRow(n uint32) bool { return n/uint32(len(s.outlets.all))%3 == 0 }
 
 // priceOf returns the current price of a product in the standard tier.

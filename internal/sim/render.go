@@ -16,8 +16,8 @@ import (
 type enc struct {
 	b []byte
 	s seed
-	// record is the roll of the current record. It determines which optional fields are
-	// absent or null, so that each response omits the same fields.
+	// record is the roll of the current record. It determines which optional fields are absent or
+	// null. They are the same in each response with this record.
 	record uint64
 	// escape makes strings ASCII only.
 	escape bool
@@ -199,7 +199,7 @@ func (e *enc) writeUnknown() {
 	}
 }
 
-// appendString appends a JSON string. With ascii all non-ASCII characters and slashes are
+// appendString appends a JSON string. If ascii is true, non-ASCII characters and slashes are
 // escaped.
 func appendString(b []byte, s string, ascii bool) []byte {
 	if !ascii {
@@ -255,9 +255,9 @@ func dollars(n int64) micros { return micros(n) * 1_000_000 }
 // share returns a part of an amount, rounded down to the millionth.
 func (m micros) share(perMille int64) micros { return m / 1000 * micros(perMille) }
 
-// appendMoney appends an amount as a JSON number. Some have the noise of binary floating
-// point, some trailing zeros, some an exponent; all round to the same six decimals. The
-// notation depends only on the amount.
+// appendMoney appends an amount as a JSON number. Some numbers have the noise of binary floating
+// point, some have trailing zeros, and some have an exponent. Rounded to six decimals, each number is
+// the amount. The notation depends only on the amount.
 func appendMoney(b []byte, m micros) []byte {
 	value := float64(m) / 1e6
 	switch h := mix(uint64(m)); {

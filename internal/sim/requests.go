@@ -24,10 +24,10 @@ type Request struct {
 type Stats struct {
 	// Total counts all requests.
 	Total int
-	// Bytes counts the bytes of all bodies, compressed if they were, and including the
-	// missing parts of truncated bodies.
+	// Bytes is the size of all bodies after compression. A truncated body counts with its full
+	// size.
 	Bytes int64
-	// Routes counts by pattern of spec 4.2.
+	// Routes counts the requests by the pattern of their route.
 	Routes map[string]int
 }
 

@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// route is an endpoint of spec 4.2 that answers GET with a list or an object.
+// route is an endpoint of spec 4.2. It responds to GET with a list or an object.
 type route struct {
-	// pattern is the path in the spec. A parameter is its second segment.
+	// pattern is the path in the spec. If it has a parameter, this is the second segment.
 	pattern string
 	// scopes are all required (spec section 5). Nil means that any valid token is enough.
 	// The default token has the scopes of all routes.
@@ -22,14 +22,15 @@ type route struct {
 	list func(parent string) (view, bool)
 	// object writes an object. It returns false if the object does not exist.
 	object func(e *enc, id string) bool
-	// top is the list of an endpoint without a parent, which can change while it is walked.
+	// top is the list of an endpoint without a parent. Churn changes it while a client reads its
+	// pages.
 	top *list
 	// binary marks the endpoint whose response is not JSON.
 	binary bool
 }
 
-// routes returns all endpoints that answer GET. Paths without a parameter precede the
-// patterns that also match them.
+// routes returns all endpoints with GET. Paths without a parameter precede the patterns that also
+// match them.
 func (w *world) routes() []route {
 	return slices.Concat(w.marketRoutes(), w.orderRoutes(), w.contentRoutes())
 }

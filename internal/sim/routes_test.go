@@ -52,7 +52,7 @@ func TestRoutesHaveRequiredFields(t *testing.T) {
 	paths := samplePaths(t, s.service, 40)
 	for pattern := range requiredFields() {
 		if !slices.Contains(s.service.Routes(), pattern) {
-			t.Errorf("no route of internal/sim/routes.go answers %s", pattern)
+			t.Errorf("internal/sim/routes.go has no route %s", pattern)
 		}
 	}
 	for _, pattern := range s.service.Routes() {
@@ -109,7 +109,7 @@ func checkFields(t *testing.T, raw json.RawMessage, fields []string) {
 	}
 	for _, field := range []string{"id", "name", "type"} {
 		if slices.Contains(fields, field) && got[field] == nil {
-			t.Errorf("%s is null in %s", field, raw)
+			t.Errorf("%s is null in %s, want a value", field, raw)
 		}
 	}
 }
@@ -131,7 +131,7 @@ func TestRecordsAndObjectEqualResponses(t *testing.T) {
 			}
 			joined := bytes.Join(rawBytes(records[:min(100, len(records))]), []byte{','})
 			if !bytes.Contains(served, append(append([]byte{'['}, joined...), ']')) {
-				t.Errorf("%s: Records(%q) differ from the response", pattern, path)
+				t.Errorf("%s: the response does not contain Records(%q)", pattern, path)
 			}
 		}
 	}
@@ -176,7 +176,7 @@ func TestOutletsOfOrdersHaveOnlyIDAndNameByDefault(t *testing.T) {
 		}
 	}
 	if full == 0 {
-		t.Error("no outlet has a website_url with include_outlets_data=true")
+		t.Error("with include_outlets_data=true no outlet has a website_url, want some")
 	}
 }
 
@@ -203,7 +203,7 @@ func TestTeamInListAndDetail(t *testing.T) {
 		row := record(t, raw)
 		team, _ := row["team"].(map[string]any)
 		if team["name"] == nil || team["contact_email"] == nil || row["name"] != nil || row["email"] != nil {
-			t.Errorf("the row %s of the list has no team, or a name or email at top level", raw)
+			t.Errorf("the row of the list is %s, want a team with name and email, and neither at top level", raw)
 		}
 		detail := record(t, s.get("/orders/"+row["id"].(string)).body)
 		if detail["team"] != nil || detail["name"] == nil || detail["email"] == nil {

@@ -16,8 +16,8 @@ import (
 	"time"
 )
 
-// ServeHTTP handles a request. Methods other than GET get a 405. Then it applies faults,
-// the rate limit, the token and the scopes, and finally calls the endpoint.
+// ServeHTTP handles a request. Methods other than GET get a 405. For a GET it applies faults and the
+// rate limit, checks the token and the scopes, and calls the endpoint.
 func (s *Service) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 	if r.Context().Err() != nil {
 		return
@@ -60,7 +60,7 @@ func (s *Service) answerRequest(r *http.Request, rt *route, id string, fault *Fa
 	return fault.spoilReply(out)
 }
 
-// reserveTurn reserves a request of the rate limit. If the limit is reached, it returns the
+// reserveTurn counts a request towards the rate limit. If the limit is reached, it returns the
 // waiting time in whole seconds and true.
 func (s *Service) reserveTurn() (retryAfter string, limited bool) {
 	if s.limiter == nil {
@@ -109,8 +109,8 @@ func (s *Service) isAllowed(rt *route) bool {
 	return true
 }
 
-// renderAnswer renders the response of an endpoint while it holds the lock of the world.
-// The response is sent later, so that slow clients do not block the world.
+// renderAnswer renders the response of an endpoint while the world is locked. The response is sent
+// later, so that slow clients do not block the world.
 func (s *Service) renderAnswer(query url.Values, rt *route, id string, fault *Fault) reply {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -142,7 +142,7 @@ func wantsFullOutlets(query url.Values) bool {
 	return slices.Contains([]string{"true", "1"}, query.Get("include_outlets_data"))
 }
 
-// errNotLoopback rejects addresses that other machines can reach.
+// errNotLoopback is the error for an address that other machines can reach.
 var errNotLoopback = errors.New("the demo service listens on loopback addresses only")
 
 // Serve listens on a loopback address, 127.0.0.1:0 if addr is empty, until ctx ends or stop

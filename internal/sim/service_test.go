@@ -136,8 +136,8 @@ func ids(t *testing.T, records []json.RawMessage) []string {
 	return out
 }
 
-// samplePaths returns paths with existing ids for each route, for at most the given number of
-// parents.
+// samplePaths returns paths with existing ids for each route. A route with a parameter has at most the
+// given number of paths.
 func samplePaths(t *testing.T, service *sim.Service, most int) map[string][]string {
 	t.Helper()
 	parents := map[string][]string{

@@ -112,7 +112,7 @@ func TestShapesOccurInTheDefaultWorld(t *testing.T) {
 		for field, want := range fields {
 			for _, shape := range want {
 				if !seen[field][shape] {
-					t.Errorf("%s: %s is never %s", pattern, field, shape)
+					t.Errorf("%s: the field %s never has the form %s, want some", pattern, field, shape)
 				}
 			}
 		}
@@ -202,13 +202,12 @@ func TestTextsAndTimesOfAllForms(t *testing.T) {
 		"a right-to-left script": `صحيفة`,
 	} {
 		if !regexp.MustCompile(pattern).MatchString(all) {
-			t.Errorf("no response contains %s", name)
+			t.Errorf("no response contains %s, want some", name)
 		}
 	}
 }
 
-// TestMoneyAddsUp adds the amounts of orders as exact decimals. Floating-point noise is rounded
-// away first.
+// TestMoneyAddsUp adds the amounts of orders as decimals that are rounded to six digits.
 func TestMoneyAddsUp(t *testing.T) {
 	for _, raw := range sim.New(sim.Options{}).Records("/orders") {
 		var order struct {

@@ -3,8 +3,8 @@
 //
 // It is a second, independent implementation of docs/service.md and must not import other
 // packages of this project: tests cannot find a mistake that client and service share.
-// Its world depends only on a seed and on the number of simulated days, and contains every
-// oddity that the specification allows.
+// The simulated world depends only on a seed and on the number of simulated days. It contains
+// every oddity that the specification allows.
 package sim
 
 import (
@@ -107,7 +107,7 @@ func (s *Service) SetChurn(every int) {
 	s.world.opts.ChurnEvery = every
 }
 
-// Routes returns the patterns of all endpoints that answer GET, as in spec 4.2.
+// Routes returns the patterns of all endpoints with GET, as in spec 4.2.
 func (s *Service) Routes() []string {
 	var out []string
 	for _, rt := range s.routes {
@@ -116,10 +116,9 @@ func (s *Service) Routes() []string {
 	return out
 }
 
-// Records returns the records that a complete walk of a list endpoint would read now, in
-// listing order and byte for byte as served. Examples for path are /orders and
-// /campaigns/<id>/articles. It returns nil for an unknown path and
-// for the path of an object.
+// Records returns the records that all pages of a list endpoint would contain now, in listing
+// order and byte for byte as served. Examples for path are /orders and /campaigns/<id>/articles.
+// It returns nil for an unknown path and for the path of an object.
 func (s *Service) Records(path string) []json.RawMessage {
 	rt, id := s.findRoute(path)
 	if rt == nil || rt.list == nil {
@@ -170,9 +169,9 @@ func (s *Service) MarkStart() {
 	}
 }
 
-// Survivors returns the ids of the records of a top-level list, such as /orders, that have
-// been listed continuously since MarkStart. A complete walk cannot miss them. Deleted
-// records never return.
+// Survivors returns the ids of the records of a top-level list, such as /orders, that were listed
+// at the time of MarkStart and are still listed. A client that has read all pages since MarkStart
+// must have read these records. Deleted records are never listed again.
 func (s *Service) Survivors(path string) []string {
 	rt, _ := s.findRoute(path)
 	if rt == nil || rt.top == nil {

@@ -105,8 +105,8 @@ func (f ValueFault) affects(record map[string]any) bool {
 	return float64(mix(sum.Sum64())) < f.Share*math.MaxUint64
 }
 
-// spoil changes an object and its nested objects. within is the name of the field with the
-// object.
+// spoil changes an object and its nested objects. within is the name of the field that contains the
+// object, or empty for a record.
 func (f ValueFault) spoil(w *world, pattern, within string, object map[string]any) {
 	if f.Kind == ValueField {
 		delete(object, f.Field)

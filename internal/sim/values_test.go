@@ -44,8 +44,9 @@ func fieldTexts(t *testing.T, service *sim.Service, path string) map[string]stri
 	return out
 }
 
-// TestValueFaults compares services with one fault each with a service without faults. On the day of
-// the fault exactly the fields of the fault must differ, and on the days before and after no field.
+// TestValueFaults compares a service with one fault with a service without faults. On the day of the
+// fault, exactly the given fields must differ. On the day before and the day after, no field may
+// differ.
 func TestValueFaults(t *testing.T) {
 	for name, c := range map[string]struct {
 		fault  sim.ValueFault
@@ -92,7 +93,7 @@ func TestValueFaults(t *testing.T) {
 	}
 }
 
-// TestValueFaultsAreExact checks some wrong values exactly.
+// TestValueFaultsAreExact compares wrong prices and wrong dates with computed values.
 func TestValueFaultsAreExact(t *testing.T) {
 	service := sim.New(sim.Options{})
 	prices := func(faults ...sim.ValueFault) (all []*big.Rat) {
@@ -123,7 +124,7 @@ func TestValueFaultsAreExact(t *testing.T) {
 		return all
 	}
 	right := prices()
-	cents, some := prices(sim.ValueFault{}), prices(sim.ValueFault{Kind: sim.ValueZeroPrices, Share: 0.1})
+	cents, some := prices(sim.ValueFault{Kind: sim.ValueCents}), prices(sim.ValueFault{Kind: sim.ValueZeroPrices, Share: 0.1})
 	zeros := 0
 	for i, price := range right {
 		if want := new(big.Rat).Mul(price, big.NewRat(100, 1)).FloatString(4); cents[i].FloatString(4) != want {

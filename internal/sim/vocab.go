@@ -1,7 +1,7 @@
 package sim
 
-// The vocabulary of the world. It consists of functions instead of variables, so that it is
-// immutable.
+// The vocabulary of the world. It consists of functions instead of variables, because callers could
+// change a variable.
 
 // oddNames are names with markup, spreadsheet formulas, quotes, line breaks, emoji and
 // foreign scripts, as people enter them.

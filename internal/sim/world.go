@@ -44,7 +44,7 @@ func newWorld(opts Options) *world {
 	return w
 }
 
-// topLists returns the lists that can be paged, scattered and churned.
+// topLists returns the lists of endpoints without a parent, except for lists of constant records.
 func (w *world) topLists() []*list {
 	return []*list{
 		&w.listings.outletRows, &w.listings.onSale, &w.orders.list, &w.items.list,
@@ -65,9 +65,9 @@ func (w *world) stepDay() {
 	w.articles.stepDay(w.seed.rng(day, kindArticle))
 }
 
-// churn changes a list while it is walked: in each interval of requests it inserts a record and
-// deletes another. The seed determines at which request of the interval each of the two happens.
-// If it is the same request, the total does not change.
+// churn changes a list while a client reads its pages. In each interval of ChurnEvery requests it
+// inserts a record and deletes another. The seed determines at which request of the interval each of
+// the two changes happens. If both happen at the same request, the total does not change.
 func (w *world) churn(l *list) {
 	if w.opts.ChurnEvery <= 0 {
 		return

@@ -39,12 +39,12 @@ func TestSameSeedGivesSameBytes(t *testing.T) {
 	}
 	for path, want := range a {
 		if b[path] != want {
-			t.Errorf("the response of %s differs", path)
+			t.Errorf("the response of %s differs between Advance(3) and three times Advance(1)", path)
 		}
 	}
 	other := sim.New(sim.Options{Seed: 6})
 	if sameBytes(threeDays.Records("/orders"), other.Records("/orders")) {
-		t.Error("another seed gives the same orders")
+		t.Error("seeds 5 and 6 give the same orders, want different orders")
 	}
 }
 
@@ -62,7 +62,7 @@ func TestDaysDiffer(t *testing.T) {
 		service.Advance(1)
 		for _, path := range []string{"/outlets", "/products/listings", "/orders", "/order-items", "/campaigns"} {
 			if sameBytes(before[path], service.Records(path)) {
-				t.Errorf("%s is the same on days %d and %d", path, day, day+1)
+				t.Errorf("%s is the same on days %d and %d, want a change", path, day, day+1)
 			}
 		}
 	}
@@ -105,7 +105,7 @@ func TestChangedShareOfListings(t *testing.T) {
 // pastValues contains the values that must never change.
 type pastValues struct {
 	paid     map[string]any // date_paid by order
-	history  map[string][]any
+	history  map[string][]any  // status history by article
 	campaign map[string]string // row by campaign
 	statuses map[string]int    // statuses of all articles by campaign
 }
@@ -157,20 +157,20 @@ func TestThePastDoesNotChange(t *testing.T) {
 		before = after
 	}
 	if grown == 0 || unchangedRows == 0 {
-		t.Errorf("%d histories of articles grew, %d campaigns kept their row meanwhile, want some of both", grown, unchangedRows)
+		t.Errorf("%d histories of articles grew, and %d campaigns kept their row while a history grew, want some of both", grown, unchangedRows)
 	}
 }
 
 func checkGrown(t *testing.T, id string, before, after []any) {
 	t.Helper()
 	if len(after) < len(before) {
-		t.Errorf("the history of article %s shrank", id)
+		t.Errorf("the history of article %s has %d entries, want at least the %d of the day before", id, len(after), len(before))
 		return
 	}
 	for i := range before {
 		a, b := before[i].(map[string]any), after[i].(map[string]any)
 		if a["prefix"] != b["prefix"] || a["effective_at"] != b["effective_at"] {
-			t.Errorf("entry %d of article %s was rewritten", i, id)
+			t.Errorf("entry %d of article %s is %v, want %v as on the day before", i, id, b, a)
 		}
 	}
 }
@@ -197,7 +197,7 @@ func TestUpdatedAtFollowsTheRowsOwnFields(t *testing.T) {
 		}
 	}
 	if updated == 0 {
-		t.Error("no campaign was ever updated")
+		t.Error("the updated_at of no campaign changed, want some changes")
 	}
 }
 
@@ -228,7 +228,7 @@ func TestReferencesAreValid(t *testing.T) {
 		}
 	}
 	if withdrawn == 0 || missing == 0 {
-		t.Errorf("%d items of withdrawn products, %d of products answered 404; want some of both", withdrawn, missing)
+		t.Errorf("%d items have a withdrawn product, and %d have a product with status 404, want some of both", withdrawn, missing)
 	}
 }
 
@@ -237,7 +237,7 @@ func (s testServer) checkArticle(id string, item map[string]any, items []string)
 	s.t.Helper()
 	article := record(s.t, s.get("/articles/"+id).body)
 	if article["product_id"] != item["product_id"] {
-		s.t.Errorf("article %s names another product than item %s", id, item["id"])
+		s.t.Errorf("article %s names product %v, want product %v of item %s", id, article["product_id"], item["product_id"], item["id"])
 	}
 	rows := s.service.Records("/campaigns/" + article["campaign_id"].(string) + "/articles")
 	at := slices.Index(ids(s.t, rows), id)
@@ -246,7 +246,7 @@ func (s testServer) checkArticle(id string, item map[string]any, items []string)
 	}
 	row := record(s.t, rows[at])
 	if row["order_item_id"] != item["id"] || !slices.Contains(items, item["id"].(string)) {
-		s.t.Errorf("article %s names item %s", id, row["order_item_id"])
+		s.t.Errorf("article %s names item %s, want the listed item %s", id, row["order_item_id"], item["id"])
 	}
 	statuses := row["status"].([]any)
 	last := statuses[len(statuses)-1].(map[string]any)
@@ -275,6 +275,6 @@ func TestPaidLineItemsHaveIDs(t *testing.T) {
 		}
 	}
 	if unpaid == 0 {
-		t.Error("no unpaid line found")
+		t.Error("no order has an unpaid line, want some")
 	}
 }
