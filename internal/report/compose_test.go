@@ -114,12 +114,12 @@ func TestAttentionListsChecksAndLateArticles(t *testing.T) {
 	}
 	unread := withProblems(newBuilder(map[string]string{"overdue_articles": late[:len(late)-1]}), ledger.Problem{Name: "articles", Standing: ledger.NotRead})
 	if got, err := unread.buildAttention(); err != nil || got.Notices != nil || got.Empty != "" {
-		t.Errorf("unread articles: got %+v, %v, want no claim", got, err)
+		t.Errorf("unread articles: got %+v, %v, want no notices and no text", got, err)
 	}
 }
 
-// TestUnusedStreamsAreNamedOnce checks that an unused stream is named in the note of the panel
-// "grades", and in no table.
+// TestUnusedStreamsAreNamedOnce checks that an unused stream is in the note of the panel "grades", and
+// in no table.
 func TestUnusedStreamsAreNamedOnce(t *testing.T) {
 	const grades = "stream|grade|reason|rows|rows_old|fetched|carried|failed|oldest_at|oldest_days\n"
 	b := newBuilder(map[string]string{
@@ -144,8 +144,8 @@ func TestUnusedStreamsAreNamedOnce(t *testing.T) {
 	}
 }
 
-// TestCommandsOfAnEarlierReport checks that the commands and links of a report with --as-of read
-// its snapshot.
+// TestCommandsOfAnEarlierReport checks the commands and links of a report of an earlier snapshot. They
+// must read that snapshot, and not the newest.
 func TestCommandsOfAnEarlierReport(t *testing.T) {
 	b := newBuilder(nil)
 	b.opts.Questions, b.opts.Earlier = "/q/", true
@@ -200,12 +200,13 @@ func TestHeadlinesHaveSourcesAndChanges(t *testing.T) {
 	}
 }
 
+// TestErrorsOfQueriesAreReturned builds a page several times. Each time another query fails.
 func TestErrorsOfQueriesAreReturned(t *testing.T) {
-	answers := map[string]string{"snapshots": "run_id|snapshot_at|outcome|rows|rows_new|rows_changed|rows_gone|requests|minutes|hours_since_previous\n" +
+	results := map[string]string{"snapshots": "run_id|snapshot_at|outcome|rows|rows_new|rows_changed|rows_gone|requests|minutes|hours_since_previous\n" +
 		"r2|2026-11-09T02:00:00Z|complete|1|1|1|1|1|1|24\nr1|2026-11-08T02:00:00Z|complete|1|1|1|1|1|1|",
 
 		"report_headlines": "figure|unit|value\nListings||7.00", "report_headlines@08": "figure|unit|value\nListings||7.00"}
-	recording := newBuilder(answers)
+	recording := newBuilder(results)
 	var asked []string
 	ask := recording.ask
 	recording.ask = func(ctx context.Context, q Question) (query.Result, bool, error) {
@@ -216,10 +217,10 @@ func TestErrorsOfQueriesAreReturned(t *testing.T) {
 		t.Fatal(err)
 	}
 	if len(asked) < 25 || len(slices.Compact(slices.Sorted(slices.Values(asked)))) < len(asked)-4 {
-		t.Errorf("the page ran %d queries, want at least 25 and few twice: %v", len(asked), asked)
+		t.Errorf("the page ran %d queries, want at least 25, at most 4 of them repeated: %v", len(asked), asked)
 	}
 	for broken := range asked {
-		b, n := newBuilder(answers), 0
+		b, n := newBuilder(results), 0
 		ask := b.ask
 		b.ask = func(ctx context.Context, q Question) (query.Result, bool, error) {
 			if n++; n == broken+1 {
@@ -360,8 +361,8 @@ func TestFirstSnapshotHasNoComparison(t *testing.T) {
 	}
 }
 
-// TestSectionsMatchQueries checks that the queries of all panels exist, that they declare the
-// parameters, and that their SQL contains the columns.
+// TestSectionsMatchQueries checks that the queries of all panels exist, that the queries declare the
+// parameters of the panels, and that their SQL contains the columns.
 func TestSectionsMatchQueries(t *testing.T) {
 	ids := map[string]bool{"headlines": true}
 	once := func(id string) {

@@ -20,14 +20,14 @@ const (
 	asMoment
 	asMonth
 	asTag
-	// asGrade writes the standing of a grade, and the grade in a second line.
+	// asGrade shows the standing of a grade, such as "proven", and the grade in a second line.
 	asGrade
 	asYes
 )
 
 // field is one column of a table.
 type field struct {
-	// column is the column of the result, label its heading in the table.
+	// column is the column of the result. label is its heading in the table.
 	column, label string
 	as            shape
 	// about explains the label in a tooltip.

@@ -17,7 +17,7 @@ type moments struct {
 	run, outcome string
 }
 
-// maxSnapshots is enough to find last week's snapshot if snapshots are hourly.
+// maxSnapshots limits the snapshots that are read. A week of hourly snapshots has 168.
 const maxSnapshots = 400
 
 // readMoments finds the snapshots to compare. Nights start at slightly different times, so six and
@@ -51,7 +51,7 @@ func (b *builder) readMoments() (moments, error) {
 	return m, nil
 }
 
-// comparedSnapshots lists the snapshots with which the one of the report is compared.
+// comparedSnapshots lists the snapshots with which the report's snapshot is compared.
 func (m moments) comparedSnapshots() []Earlier {
 	var list []Earlier
 	if !m.previous.IsZero() {

@@ -8,8 +8,8 @@ import (
 // Page is the data of the template report.html.
 type Page struct {
 	Snapshot, Run, Outcome string
-	// AsOf is the value of --as-of with which the shown commands read this snapshot after the next
-	// night. It is empty if they already name the snapshot.
+	// AsOf is a value for --as-of. After the next night, the shown commands need it to read this
+	// snapshot. It is empty if the commands already name the snapshot.
 	AsOf string
 	// Since lists the compared snapshots.
 	Since    []Earlier
@@ -18,11 +18,11 @@ type Page struct {
 	Currencies []string
 }
 
-// Earlier is a snapshot with which this one is compared.
+// Earlier is a snapshot with which the report's snapshot is compared.
 type Earlier struct{ Label, Snapshot string }
 
-// Notice lists findings that need attention, such as failed checks. If Alarm is true, the operator
-// must act. The command in Source prints all findings.
+// Notice lists findings that need attention, such as failed checks. Alarm means that the operator must
+// act. The command in Source prints all findings.
 type Notice struct {
 	Title  string
 	Lines  []string
@@ -48,7 +48,7 @@ type Tile struct {
 	Changes            []Change
 	// NotRead reports that a needed table was not read, so that there is no number.
 	NotRead bool
-	// Note lists the needed tables that are not proven.
+	// Note lists the needed tables that are not proven to be complete.
 	Note string
 	// Currency is the currency of the value. Empty means none or unknown.
 	Currency string
@@ -68,8 +68,8 @@ type Panel struct {
 	Wide             bool
 	// Empty is shown if there are no numbers.
 	Empty string
-	// Note lists the source tables that are not proven. Unused lists the streams that the
-	// configuration excludes, and those of webhooks before the first delivery.
+	// Note lists the source tables that are not proven to be complete. Unused lists the streams
+	// that the configuration excludes, and webhook streams without a delivery.
 	Note, Unused string
 	Source       Source
 

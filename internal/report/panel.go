@@ -15,7 +15,7 @@ import (
 // section specifies one subject of the page.
 type section struct {
 	id, title, lead string
-	// streams are the streams of the service from which the numbers are.
+	// streams are the streams of the service that the numbers are computed from.
 	streams []string
 	panels  []panel
 }
@@ -25,7 +25,8 @@ type panel struct {
 	id, title, about string
 	query            string
 	params           map[string]string
-	// read is the maximum number of rows in the chart. shown is that of the table.
+	// read is the maximum number of rows in the chart. shown is the maximum number of rows in the
+	// table.
 	read, shown int
 	plot        *plot
 	fields      []field
@@ -58,7 +59,7 @@ func (b *builder) buildSection(s section) (Section, error) {
 	return out, nil
 }
 
-// notReadText replaces numbers that need an unread table.
+// notReadText returns the text that is shown in place of numbers that need an unread table.
 func notReadText(missing []ledger.Problem) string {
 	return "No numbers: " + ledger.DescribeProblems(missing) + "."
 }
@@ -110,7 +111,7 @@ func (b *builder) addCurrencies(a queryResult) {
 	}
 }
 
-// buildChart returns the chart of a result. It is nil if no variant has a value.
+// buildChart returns the chart of a result, or nil if no variant has a value.
 func (p panel) buildChart(a queryResult) *page.Chart {
 	if p.plot == nil {
 		return nil

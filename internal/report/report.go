@@ -28,7 +28,7 @@ type Question struct {
 }
 
 // Ask runs a query and returns its result with sources. ok is false if the snapshot lacks a
-// table or column that the query reads, as the snapshot of an older program version may.
+// table or column that the query reads. This can happen with a snapshot of an older program version.
 type Ask func(ctx context.Context, q Question) (r query.Result, ok bool, err error)
 
 // Options contains texts and addresses of the page.
@@ -41,8 +41,8 @@ type Options struct {
 	Earlier, Held bool
 	// Notices are shown first, such as a held night.
 	Notices []Notice
-	// Questions is the address of the query pages, such as "/explore/questions/". Empty means
-	// that there are none.
+	// Questions is the address of the query pages, such as "/explore/questions/". Empty means that
+	// numbers have no links.
 	Questions string
 }
 
@@ -87,8 +87,8 @@ type builder struct {
 	ask  Ask
 	opts Options
 	now  moments
-	// unused are the streams that the configuration excludes, and those of webhooks before the
-	// first delivery.
+	// unused are the streams that the configuration excludes, and webhook streams without a
+	// delivery.
 	unused []ledger.Problem
 	// currencies are the currencies in the results so far.
 	currencies []string

@@ -80,8 +80,8 @@ func visibleText(page string) string {
 	return strings.Join(strings.Fields(html.UnescapeString(page)), " ")
 }
 
-// TestPageShowsHeadlineChanges also checks that median prices are compared only by the changes of
-// listings that are in both snapshots.
+// TestPageShowsHeadlineChanges compares headline numbers of three snapshots. The changes of median
+// prices must come from the listings that are in both snapshots.
 func TestPageShowsHeadlineChanges(t *testing.T) {
 	text := visibleText(writePage(t, resultTexts{
 		"snapshots":                         nights,
@@ -110,7 +110,7 @@ func TestPageOfTheFirstSnapshot(t *testing.T) {
 	first := strings.Join(strings.Split(nights, "\n")[:2], "\n")
 	text := visibleText(writePage(t, resultTexts{"snapshots": first, "report_headlines": headlines}))
 	if !strings.Contains(text, "no other: this is the first snapshot") || strings.Contains(text, "not known") {
-		t.Errorf("the page of the first snapshot contains a comparison:\n%.900s", text)
+		t.Errorf("the page of the first snapshot contains a comparison, want none:\n%.900s", text)
 	}
 }
 
@@ -123,7 +123,7 @@ func TestPageOfAPartialNightHasNotices(t *testing.T) {
 			"article_status_events|skipped|no delivery|0|0|0|0|0|NULL|NULL",
 	}))
 	if strings.Contains(text, "article_status_events: no delivery") {
-		t.Error("a notice lists a stream of which the page shows no numbers")
+		t.Error("a notice lists article_status_events, want only streams with numbers on the page")
 	}
 	for _, want := range []string{
 		"This snapshot is partial. Some streams were not read, or not completely: orders is carried since 2026-11-07 02:00 UTC: answered 500",
@@ -137,26 +137,26 @@ func TestPageOfAPartialNightHasNotices(t *testing.T) {
 
 func TestTextsOfTheServiceAreEscaped(t *testing.T) {
 	const evil = `</script><script>alert(1)</script><img src=x onerror=alert(2)>{{.}} =cmd()|' /C calc'!A0`
-	hostile := strings.ReplaceAll(evil, "|", "/")
-	whole := writePage(t, resultTexts{
+	hostile := strings.ReplaceAll(evil, "|", "/") // a bar would end a field of resultTexts
+	content := writePage(t, resultTexts{
 		"snapshots": nights,
 		"articles_by_status": "status_prefix|status_name|articles|p50_days_in_status|oldest_days\n" +
 			hostile + "|" + hostile + "|3|1.00|2.00",
 		"schema_drift": "table_name|path|kind|is_new|count|sample\n" + hostile + "|" + hostile + "|field|true|3|" + hostile,
 		"margins":      "group_name|items|items_without_vendor_cost|sale_total|vendor_cost_total|internal_cost_total|reseller_total|commission_total|margin_total|margin_percent\n2026-10|1|0|1.00|1.00|1.00|1.00|1.00|1.00|1.0",
 	})
-	if n := strings.Count(whole, "<script"); n != 4 {
+	if n := strings.Count(content, "<script"); n != 4 {
 		t.Errorf("the page has %d script elements, want 4", n)
 	}
-	if strings.Contains(whole, "<img") || strings.Contains(whole, "</script><script>alert") {
-		t.Error("markup of the service is not escaped")
+	if strings.Contains(content, "<img") || strings.Contains(content, "</script><script>alert") {
+		t.Error("the page contains markup of the service, want it escaped")
 	}
-	if !strings.Contains(visibleText(whole), strings.Join(strings.Fields(hostile), " ")) {
-		t.Error("the text is not shown unchanged")
+	if !strings.Contains(visibleText(content), strings.Join(strings.Fields(hostile), " ")) {
+		t.Errorf("the page does not show the text %q", hostile)
 	}
 }
 
-// TestPageSizeIsLimited returns the maximum number of rows, with very long texts, for each query.
+// TestPageSizeIsLimited builds a page from results with the maximum number of rows and very long texts.
 func TestPageSizeIsLimited(t *testing.T) {
 	ask := func(ctx context.Context, q report.Question) (query.Result, bool, error) {
 		if q.Query == "snapshots" {
@@ -219,7 +219,7 @@ func columnNames() []string {
 func TestPageIsReproducible(t *testing.T) {
 	a := resultTexts{"snapshots": nights, "report_headlines": headlines}
 	if once, again := writePage(t, a), writePage(t, a); once != again {
-		t.Error("two pages of the same snapshot differ")
+		t.Error("two pages of the same snapshot differ, want the same bytes")
 	}
 }
 
@@ -252,7 +252,7 @@ func TestNumbersLinkToTheirQueries(t *testing.T) {
 		}
 	}
 	if strings.Contains(markup(writePage(t, a)), "/explore/") {
-		t.Error("an offline page contains links to a server")
+		t.Error("an offline page contains links to a server, want none")
 	}
 }
 
@@ -263,7 +263,7 @@ func TestPageLoadsNoOtherFile(t *testing.T) {
 	}
 	for _, tag := range []string{"<link", "<iframe", " src=", "@import", "url("} {
 		if strings.Contains(text, tag) {
-			t.Errorf("the page could load another file: it contains %q", tag)
+			t.Errorf("the page contains %q, which could load another file", tag)
 		}
 	}
 }

@@ -11,7 +11,7 @@ import (
 type queryResult struct{ query.Result }
 
 // splitProblems returns the needed tables that were not read, and all other tables that are not
-// proven. Without the missing tables there are no numbers.
+// proven. If a needed table is missing, no numbers are shown.
 func (a queryResult) splitProblems(needs []string) (missing, others []ledger.Problem) {
 	for _, p := range query.FindProblems(a.Sources) {
 		if p.Standing == ledger.NotRead && slices.Contains(needs, p.Name) {
@@ -23,7 +23,7 @@ func (a queryResult) splitProblems(needs []string) (missing, others []ledger.Pro
 	return missing, others
 }
 
-// currencyOf returns the currency of a row. It is empty for a result without currencies.
+// currencyOf returns the currency of a row, or an empty string if the result has no currencies.
 func (a queryResult) currencyOf(row query.Record) string {
 	if !slices.ContainsFunc(a.Columns, func(c query.Column) bool { return c.Name == "currency" }) {
 		return ""

@@ -84,6 +84,6 @@ func TestLongCurrenciesAreClipped(t *testing.T) {
 	b.addCurrencies(a)
 	table := panel{fields: []field{{column: "price"}}, shown: 1}.buildTable(a, false)
 	if want := clipText(long); table.Rows[0].Currency != want || len(b.currencies) != 1 || b.currencies[0] != want {
-		t.Errorf("the currency of a row has %d bytes, that of the choice %d, want %d", len(table.Rows[0].Currency), len(b.currencies[0]), len(want))
+		t.Errorf("the currency in the table has %d bytes and the currency of the builder %d, want %d", len(table.Rows[0].Currency), len(b.currencies[0]), len(want))
 	}
 }

@@ -104,7 +104,7 @@ func TestChangedShareOfListings(t *testing.T) {
 
 // pastValues contains the values that must never change.
 type pastValues struct {
-	paid     map[string]any // date_paid by order
+	paid     map[string]any    // date_paid by order
 	history  map[string][]any  // status history by article
 	campaign map[string]string // row by campaign
 	statuses map[string]int    // statuses of all articles by campaign
