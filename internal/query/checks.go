@@ -32,7 +32,7 @@ const (
 )
 
 // FailedChecks selects the checks that failed or did not run, in the open snapshot. Checks with the
-// severity hold come before those with warn. If the newest run skipped a check, for example because
+// severity hold come before checks with warn. If the newest run skipped a check, for example because
 // a refresh did not read its tables, the check has the result of the last run that did not skip it.
 const FailedChecks = `SELECT check_name AS "check", run_id AS run, severity, outcome, rows, reason, sample
 FROM (SELECT c.*, r.snapshot_at FROM meta.checks AS c JOIN meta.runs AS r USING (run_id)

@@ -18,7 +18,7 @@ import (
 func TestFormats(t *testing.T) {
 	archives, err := filepath.Glob("testdata/*.txtar")
 	if err != nil || len(archives) == 0 {
-		t.Fatalf("no archives (%v)", err)
+		t.Fatalf("Glob found %d archives in testdata (%v), want some", len(archives), err)
 	}
 	db := open(t, "")
 	for _, path := range archives {
@@ -126,7 +126,7 @@ func TestNarrowTerminalShowsFirstColumns(t *testing.T) {
 		}
 		for line := range strings.SplitSeq(text, "\n") {
 			if n := utf8.RuneCountInString(line); n > width {
-				t.Errorf("width %d: a line has %d characters:\n%s", width, n, text)
+				t.Errorf("width %d: a line has %d characters, want at most the width:\n%s", width, n, text)
 			}
 		}
 	}
@@ -205,7 +205,7 @@ func TestUnsupportedTypesMustBeCast(t *testing.T) {
 			t.Errorf("%s: got %v, want %s", value, err, want)
 		}
 		if _, err := runQuery(t, db, query.Text("SELECT 1 AS a, CAST("+value+" AS VARCHAR) AS x"), nil, query.JSON, query.Screen{}); err != nil {
-			t.Errorf("%s as text: %v", value, err)
+			t.Errorf("%s cast to VARCHAR: got %v, want no error", value, err)
 		}
 	}
 }

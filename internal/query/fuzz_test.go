@@ -56,7 +56,7 @@ func requireNoControls(t *testing.T, output string) {
 	for _, r := range output {
 		isJoiner := r == '\u200c' || r == '\u200d'
 		if r != '\n' && !isJoiner && (unicode.IsControl(r) || unicode.In(r, unicode.Cf, unicode.Zl, unicode.Zp)) || !utf8.ValidString(output) {
-			t.Fatalf("the output contains %U: %q", r, output)
+			t.Fatalf("the output contains %U, want no control characters: %q", r, output)
 		}
 	}
 }
@@ -66,7 +66,7 @@ func requireCSV(t *testing.T, written, name, text string) {
 	records, err := csv.NewReader(strings.NewReader(written)).ReadAll()
 	lineEnds := strings.NewReplacer("\r\n", "\n") // encoding/csv also replaces them
 	if err != nil || len(records) != 2 || records[0][0] != lineEnds.Replace(name) || records[1][0] != lineEnds.Replace(text) {
-		t.Fatalf("%q named %q is written as %q, which parses to %q: %v", text, name, written, records, err)
+		t.Fatalf("the text %q in a column named %q is written as %q, which parses to %q (%v), want the same name and text", text, name, written, records, err)
 	}
 }
 
@@ -74,6 +74,6 @@ func requireJSON(t *testing.T, written, name, text string) {
 	t.Helper()
 	var got map[string]string
 	if err := json.Unmarshal([]byte(written), &got); err != nil || len(got) != 1 || got[name] != text {
-		t.Fatalf("%q named %q is written as %q, which parses to %q: %v", text, name, written, got, err)
+		t.Fatalf("the text %q in a column named %q is written as %q, which parses to %q (%v), want the same name and text", text, name, written, got, err)
 	}
 }

@@ -23,7 +23,7 @@ func TestControlCharactersAreEscapedOnATerminal(t *testing.T) {
 			}
 			requireGraphic(t, strings.ReplaceAll(got, "\r\n", "\n"))
 			if !strings.Contains(got, `202egpj.exe`) {
-				t.Errorf("the text is not shown in %q", got)
+				t.Errorf("got %q, want it to contain the graphic characters of the text", got)
 			}
 		})
 	}
@@ -35,7 +35,7 @@ func requireGraphic(t *testing.T, text string) {
 	t.Helper()
 	for _, r := range text {
 		if r != '\n' && r != ' ' && !unicode.IsGraphic(r) {
-			t.Errorf("the text contains %U: %q", r, text)
+			t.Errorf("the text contains %U, want only graphic characters: %q", r, text)
 			return
 		}
 	}

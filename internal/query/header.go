@@ -131,7 +131,7 @@ func parseFile(q Query, text string) (Query, []fault) {
 
 var paramName = regexp.MustCompile(`\$(\w+)`)
 
-// namesIn lists the names after a dollar sign, including those in string literals and comments.
+// namesIn lists the names after a dollar sign, also in string literals and comments.
 func namesIn(sql string) (names []string) {
 	for _, m := range paramName.FindAllStringSubmatch(sql, -1) {
 		names = append(names, m[1])

@@ -56,8 +56,8 @@ type queryKind struct {
 	isCheck bool
 }
 
-// load adds the user's queries in dir to the built-in ones. It returns err, the error of listing the
-// built-in ones, unchanged.
+// load adds the user's queries in dir to the built-in queries. err is the error of listing the
+// built-in queries; load returns it unchanged.
 func (k queryKind) load(builtIn []Query, err error, dir string) (Library, error) {
 	l := Library{queries: builtIn}
 	if err != nil || dir == "" {

@@ -317,7 +317,7 @@ func TestCheckOwn(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			faulty, ok := errors.AsType[*query.FilesError](l.CheckOwn(t.Context(), c.db))
 			if !ok {
-				t.Fatal("CheckOwn returned no FilesError")
+				t.Fatal("CheckOwn returned no FilesError, want one")
 			}
 			got := make([]string, len(faulty.Problems))
 			for i, p := range faulty.Problems {

@@ -84,7 +84,7 @@ func TestSaveIsAtomic(t *testing.T) {
 				t.Fatal(err)
 			}
 			if _, err := db.Save(t.Context(), query.Text("SELECT error('late') FROM range(9)"), nil, query.Output{Format: format}, file); err == nil {
-				t.Error("Save of a failing query returned no error")
+				t.Error("Save of a failing query returned no error, want its error")
 			}
 			requireOnlyFile(t, dir, file, "before")
 			if _, err := db.Save(t.Context(), query.Text("SELECT 1 AS a"), nil, query.Output{Format: format}, file); err != nil {

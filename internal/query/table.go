@@ -23,7 +23,7 @@ type Screen struct {
 	// from this number of rows. 0 means 10,000.
 	Rows int
 	// First lists the most important columns, in order of importance. A narrow terminal hides them
-	// last. Their texts may be cut shorter than those of other columns.
+	// last. Their texts may be cut shorter than other texts.
 	First []string
 }
 
@@ -238,8 +238,8 @@ func (w *tableWriter) countDistinct(columns []int) int {
 	return len(seen)
 }
 
-// rankColumns orders the columns by importance: those in Screen.First, keys, amounts, other
-// numbers, times and booleans, other texts, ids.
+// rankColumns orders the columns by importance: first the columns in Screen.First, then keys,
+// amounts, other numbers, times and booleans, other texts, and ids.
 func (w *tableWriter) rankColumns(keys []int) []int {
 	rank := func(i int) int {
 		if first := slices.Index(w.screen.First, w.columns[i].Name); first >= 0 {

@@ -182,7 +182,7 @@ func TestExcelFilesAreValidArchives(t *testing.T) {
 			_, err = io.Copy(io.Discard, r) // checks the CRC
 		}
 		if err != nil {
-			t.Errorf("%s: %v", part.Name, err)
+			t.Errorf("read %s in the archive: %v", part.Name, err)
 		}
 	}
 }

@@ -320,7 +320,7 @@ func TestPanelsOfUnreadTablesHaveNoNumbers(t *testing.T) {
 		for _, p := range got.Panels {
 			texts = append(texts, Panel{Empty: p.Empty, Note: p.Note})
 			if p.Table != nil && p.Empty != "" {
-				t.Errorf("%s: panel %s has a table and the text %q", name, p.ID, p.Empty)
+				t.Errorf("%s: panel %s has a table and the text %q, want only one of them", name, p.ID, p.Empty)
 			}
 		}
 		if diff := cmp.Diff(c.panels, texts); err != nil || got.Empty != c.empty || diff != "" {
@@ -367,7 +367,7 @@ func TestSectionsMatchQueries(t *testing.T) {
 	ids := map[string]bool{"headlines": true}
 	once := func(id string) {
 		if id == "" || ids[id] {
-			t.Errorf("the id %q is empty or used twice", id)
+			t.Errorf("the id %q is empty or used twice, want a unique id", id)
 		}
 		ids[id] = true
 	}
@@ -393,10 +393,10 @@ func TestSectionsMatchQueries(t *testing.T) {
 				}
 			}
 			if len(p.needs) == 0 && s.id != "quality" {
-				t.Errorf("%s: needs is empty", p.id)
+				t.Errorf("panel %s: needs is empty, want the tables of its numbers", p.id)
 			}
 			if p.title == "" || p.empty == "" || p.shown == 0 || p.plot != nil && p.read == 0 || max(p.read, p.shown) > maxRows {
-				t.Errorf("%s: title, empty, shown or read is missing or too large: %+v", p.id, p)
+				t.Errorf("panel %s: got %+v, want a title, the text empty, and shown and read from 1 to %d", p.id, p, maxRows)
 			}
 		}
 	}

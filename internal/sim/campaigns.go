@@ -17,8 +17,8 @@ const (
 // campaignDays is the number of days in which a campaign starts articles.
 const campaignDays = 40
 
-// campaign collects articles for a profile. Its updated_at changes only with its own
-// fields, and not with its articles.
+// campaign groups articles of a profile. Its updated_at changes with its own fields, and not with its
+// articles.
 type campaign struct {
 	n, profile       uint32
 	status           string
@@ -58,7 +58,7 @@ func (s *campaigns) newCampaign(r *rand.Rand, earliest int64) uint32 {
 	return n
 }
 
-// stepDay creates the campaigns of the day, starts articles of open ones, and completes
+// stepDay creates the campaigns of the day, starts articles of open campaigns, and completes
 // campaigns whose articles are all published.
 func (s *campaigns) stepDay(r *rand.Rand) {
 	for _, earliest := range s.calendar.drawSeconds(r, s.calendar.dueToday(s.opts.Campaigns)-len(s.all)) {

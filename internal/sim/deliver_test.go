@@ -66,7 +66,7 @@ func TestDeliveriesMatchTheRecords(t *testing.T) {
 		t.Errorf("got the body %s, %v, want an id, a document and an author with only a name", comment.Body, err)
 	}
 	if _, err := s.StatusChange("none"); err == nil {
-		t.Error("StatusChange of an unknown article returned no error")
+		t.Error("StatusChange of an unknown article returned no error, want one")
 	}
 }
 

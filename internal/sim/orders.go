@@ -96,8 +96,8 @@ func (o *order) computeAmounts(roll uint64) {
 	o.total = o.subtotal + o.fee - o.discount - o.credits
 }
 
-// stepDay creates the orders of the day and advances open ones: by a payment, a
-// fulfilment, or the cancellation of an unpaid order.
+// stepDay creates the orders of the day. It also advances open orders: they are paid, fulfilled or,
+// if unpaid, cancelled.
 func (s *orders) stepDay(r *rand.Rand) {
 	if len(s.listings.onSale.order) > 0 {
 		for _, earliest := range s.calendar.drawSeconds(r, s.calendar.dueToday(s.opts.Orders)-len(s.all)) {

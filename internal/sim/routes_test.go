@@ -74,7 +74,7 @@ func TestRoutesHaveRequiredFields(t *testing.T) {
 				}
 			}
 			if records == 0 {
-				t.Error("the route returned no records")
+				t.Error("the route returned no records, want some")
 			}
 		})
 	}
@@ -121,7 +121,7 @@ func TestRecordsAndObjectEqualResponses(t *testing.T) {
 			served := s.get(path + "?limit=100").body
 			if object, ok := s.service.Object(path); ok {
 				if !bytes.Equal(object, served) {
-					t.Errorf("%s: Object(%q) differs from the response", pattern, path)
+					t.Errorf("%s: Object(%q) differs from the response, want the same bytes", pattern, path)
 				}
 				continue
 			}

@@ -72,8 +72,8 @@ func (s *Service) Day() int {
 	return s.world.calendar.day
 }
 
-// Now returns the simulated time in UTC. All records are older, except those inserted by
-// churn.
+// Now returns the simulated time in UTC. All records are older, except for records that churn
+// inserted.
 func (s *Service) Now() time.Time {
 	s.mu.RLock()
 	defer s.mu.RUnlock()

@@ -73,7 +73,7 @@ func tagNames() []string {
 	}
 }
 
-// channelTypes are the types of spec 2.7, the frequent ones repeated, and an unlisted type.
+// channelTypes are the types of spec 2.7 and an unlisted type. Frequent types are repeated.
 func channelTypes() []string {
 	return []string{
 		"WEBSITE", "WEBSITE", "WEBSITE", "WEBSITE", "NEWSLETTER", "PHOTO_SOCIAL",
@@ -82,7 +82,7 @@ func channelTypes() []string {
 	}
 }
 
-// placementTypes are the types of spec 2.7, the frequent ones repeated, and an unlisted type.
+// placementTypes are the types of spec 2.7 and an unlisted type. Frequent types are repeated.
 func placementTypes() []string {
 	return []string{
 		"FULL_FEATURE", "FULL_FEATURE", "PRESS_RELEASE", "PRESS_RELEASE",

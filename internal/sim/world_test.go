@@ -140,7 +140,7 @@ func TestThePastDoesNotChange(t *testing.T) {
 		after := recordPast(t, service)
 		for id, paid := range before.paid {
 			if after.paid[id] != paid {
-				t.Errorf("the date_paid of order %s changed from %v to %v", id, paid, after.paid[id])
+				t.Errorf("the date_paid of order %s changed from %v to %v, want no change", id, paid, after.paid[id])
 			}
 		}
 		for id, history := range before.history {
@@ -211,7 +211,7 @@ func TestReferencesAreValid(t *testing.T) {
 	for _, raw := range s.service.Records("/order-items") {
 		item := record(t, raw)
 		if !slices.Contains(orders, item["order_id"].(string)) {
-			t.Errorf("item %s names order %s, which is not listed", item["id"], item["order_id"])
+			t.Errorf("item %s names order %s, want a listed order", item["id"], item["order_id"])
 		}
 		if article, ok := item["article_id"].(string); ok {
 			s.checkArticle(article, item, items)
@@ -242,7 +242,7 @@ func (s testServer) checkArticle(id string, item map[string]any, items []string)
 	rows := s.service.Records("/campaigns/" + article["campaign_id"].(string) + "/articles")
 	at := slices.Index(ids(s.t, rows), id)
 	if at < 0 {
-		s.t.Fatalf("article %s is not in its campaign", id)
+		s.t.Fatalf("the list of its campaign lacks article %s", id)
 	}
 	row := record(s.t, rows[at])
 	if row["order_item_id"] != item["id"] || !slices.Contains(items, item["id"].(string)) {
@@ -251,7 +251,7 @@ func (s testServer) checkArticle(id string, item map[string]any, items []string)
 	statuses := row["status"].([]any)
 	last := statuses[len(statuses)-1].(map[string]any)
 	if last["prefix"] != article["status"].(map[string]any)["prefix"] {
-		s.t.Errorf("article %s has status %v, but its history ends with %v", id, article["status"], last["prefix"])
+		s.t.Errorf("article %s has status %v, want the last one of its history, %v", id, article["status"], last["prefix"])
 	}
 }
 
@@ -267,7 +267,7 @@ func TestPaidLineItemsHaveIDs(t *testing.T) {
 				t.Errorf("order %s with date_paid %v has a line with the id %q, want an id only if it is paid", order["id"], order["date_paid"], id)
 			}
 			if ok && !slices.Contains(items, id) {
-				t.Errorf("line %s is not an order item", id)
+				t.Errorf("GET /order-items lacks the id %s of a paid line", id)
 			}
 			if !ok {
 				unpaid++

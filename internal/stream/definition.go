@@ -63,7 +63,7 @@ func SystemColumns() []Column {
 	}
 }
 
-// ClosedColumns returns the columns that tables of past have in addition to those of main.
+// ClosedColumns returns the columns that only tables of past have.
 func ClosedColumns() []Column {
 	return []Column{
 		{Name: ValidTo, Type: Instant, NotNull: true, FieldID: firstSystemField + 2,

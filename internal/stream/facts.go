@@ -6,7 +6,7 @@ import "time"
 // read completely. Package transform extracts them, and package fetch evaluates them. The zero
 // value describes an array without records and without an envelope.
 type PageFacts struct {
-	// Records counts the records of the body, including rejected ones.
+	// Records counts all records of the body, also the rejected ones.
 	Records int
 	// IDs are 64-bit hashes of the keys of the accepted records, in body order, without
 	// duplicates.

@@ -42,7 +42,7 @@ func TestDefinitionsMatchDuckDB(t *testing.T) {
 			t.Fatal(err)
 		}
 		if err := d.Exec(t.Context(), "CREATE SCHEMA plain", "USE plain", sqltext.SQL(sql), "USE main"); err != nil {
-			t.Fatalf("DuckDB refuses schema/%s.sql: %v", name, err)
+			t.Fatalf("run schema/%s.sql in DuckDB: %v", name, err)
 		}
 		if diff := cmp.Diff(withoutTracking(def.Columns), describe(t, d, "plain", name)); diff != "" {
 			t.Errorf("columns of %s (-ParseDefinition +DuckDB):\n%s", name, diff)
@@ -98,7 +98,7 @@ func TestEveryTableIsInMainPastAndHistory(t *testing.T) {
 		}
 		if err := d.Exec(t.Context(), sqltext.SQL("FROM history."+sqltext.Quote(table.Name)),
 			sqltext.SQL("FROM "+sqltext.Quote(table.Name+"_at")+"(TIMESTAMP '2026-11-01')")); err != nil {
-			t.Errorf("history of %s: %v", table.Name, err)
+			t.Errorf("read the history of %s: %v", table.Name, err)
 		}
 	}
 }

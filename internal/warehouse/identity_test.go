@@ -150,7 +150,7 @@ func TestADamagedBaseIsReportedWithARemedy(t *testing.T) {
 			}
 			for _, part := range []string{"placementsync rebuild", "placementsync rollback " + firstNight, "2026-11-01 to 2026-11-02", "nothing was changed"} {
 				if !strings.Contains(err.Error(), part) {
-					t.Errorf("the error does not contain %q: %v", part, err)
+					t.Errorf("got %v, want an error with %q", err, part)
 				}
 			}
 			if drafts, _ := filepath.Glob(filepath.Join(w.Folder.Dir(), "versions", ".*")); len(drafts) > 0 {

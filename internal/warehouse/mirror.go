@@ -79,8 +79,8 @@ func isLockFile(file string) bool {
 	return path.Dir(file) == stateDir && (path.Base(file) == lockFile || path.Ext(file) == lockSuffix)
 }
 
-// listFiles lists the files below a folder without hidden files, which are incomplete. It enters the
-// hidden folders of the series, but not those of state/, which belong to running commands.
+// listFiles lists the files below a folder. It leaves out hidden files, which are incomplete, and the
+// hidden folders of state/, which belong to running commands.
 func (m *Mirror) listFiles(dir string) (files []string, err error) {
 	err = filepath.WalkDir(m.folder.Path(dir), func(path string, entry fs.DirEntry, err error) error {
 		switch {

@@ -81,7 +81,7 @@ func TestPruneKeepsTheNewest(t *testing.T) {
 	}
 	for _, p := range planned {
 		if _, err := os.Stat(filepath.Join(w.Folder.Dir(), p.Path)); err != nil {
-			t.Errorf("the dry run removed %s: %v", p.Path, err)
+			t.Errorf("the dry run removed %s (%v), want it kept", p.Path, err)
 		}
 	}
 	if _, err := w.Pruner.Prune(keep, now, false); err != nil {
@@ -89,7 +89,7 @@ func TestPruneKeepsTheNewest(t *testing.T) {
 	}
 	for _, p := range planned {
 		if _, err := os.Stat(filepath.Join(w.Folder.Dir(), p.Path)); !errors.Is(err, os.ErrNotExist) {
-			t.Errorf("%s was not removed: %v", p.Path, err)
+			t.Errorf("Stat of %s after the prune: got %v, want no file", p.Path, err)
 		}
 	}
 	if got := readTags(t, w); len(got) != 3 {

@@ -24,8 +24,8 @@ type Message struct {
 	// Since is the time of the earlier snapshot with which Snapshot was compared. Zero means
 	// that this is the first evaluation.
 	Since time.Time `json:"since,omitzero"`
-	// Found counts all findings and New the new ones. More counts the findings that Findings
-	// omits to keep the message short.
+	// Found is the number of all findings, and New the number of new findings. More is the
+	// number of findings that Findings omits to keep the message short.
 	Found    int       `json:"found"`
 	New      int       `json:"new"`
 	More     int       `json:"more"`

@@ -145,7 +145,7 @@ func TestNumbersAreComparedExactly(t *testing.T) {
 		}
 	}
 	if _, err := watch.NewCondition("amount", true, "many"); err == nil {
-		t.Error("NewCondition accepted the number \"many\"")
+		t.Error("NewCondition accepted the number \"many\", want an error")
 	}
 }
 

@@ -79,8 +79,8 @@ type Result struct {
 	Unread []string
 	// Doubt describes, in one line, tables that were read but are not proven to be complete.
 	Doubt string
-	// Found counts all findings and New the new ones. NoNumber counts the rows with NULL or
-	// NaN in the column of the condition, which are skipped.
+	// Found is the number of all findings, and New the number of new findings. NoNumber is the
+	// number of skipped rows, which have NULL or NaN in the column of the condition.
 	Found, New, NoNumber int
 	// SeenBefore is set if the watch was already evaluated at this snapshot.
 	SeenBefore bool

@@ -128,7 +128,7 @@ func TestKillRepeatsAtMostOneDelivery(t *testing.T) {
 		for _, d := range f.delivered {
 			key := d.channel + " " + formatDeliveries([]delivery{d})
 			if first, ok := messages[key]; ok && !cmp.Equal(first, d.message) {
-				t.Errorf("killed at step %d: a repeated message differs: %s", n, cmp.Diff(first, d.message))
+				t.Errorf("killed at step %d: a repeated message differs (-first +second):\n%s", n, cmp.Diff(first, d.message))
 			}
 			times[key], messages[key] = times[key]+1, d.message
 		}
@@ -379,7 +379,7 @@ func TestDamagedStateStopsTheWatch(t *testing.T) {
 			t.Errorf("%s: delivered %s with the error %v, want nothing and an error", name, formatDeliveries(got), res.Err)
 		}
 		if after, err := os.ReadFile(path); err != nil || string(after) != string(text) {
-			t.Errorf("%s: the damaged state was overwritten (%v)", name, err)
+			t.Errorf("%s: the damaged state was overwritten (%v), want it kept", name, err)
 		}
 	}
 	must(t, os.WriteFile(path, intact, 0o600))
@@ -406,7 +406,7 @@ func TestDryRunReturnsMessagesWithoutSending(t *testing.T) {
 		}
 	}
 	if _, err := os.Stat(filepath.Join(f.dir, "state", "watches")); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("the dry run wrote a state file: %v", err)
+		t.Errorf("Stat of the state after a dry run: got %v, want no file", err)
 	}
 	f.channelErrs["chat"] = errReceiver
 	f.evaluate(t, w)
@@ -470,7 +470,7 @@ func TestFindingsAreSentAgainAfterAChangedQuery(t *testing.T) {
 }
 
 // TestUnreadTablesAreReportedAgainAfterAChange changes the query of a watch. The unread tables of the
-// new query must be reported, although those of the old query were reported before.
+// new query must be reported, although the unread tables of the old query were reported before.
 func TestUnreadTablesAreReportedAgainAfterAChange(t *testing.T) {
 	t.Parallel()
 	f, w := newFixture(t), billsWatch()
