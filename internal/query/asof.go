@@ -113,7 +113,7 @@ func (t storedTable) viewSQL(s Snapshot) string {
 }
 
 // selectSQL returns a SELECT of the rows that the table had at a snapshot. These rows are in main
-// or, if they were closed later, in past. Hidden columns are NULL.
+// or, if a later night changed or removed them, in past. Hidden columns are NULL.
 func (t storedTable) selectSQL(s Snapshot, hidden []string) string {
 	at := timeLiteral(s.At)
 	switch {

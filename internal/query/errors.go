@@ -13,7 +13,7 @@ import (
 // a value of the wrong type. Its text lists the valid alternatives.
 type UsageError struct {
 	Problem string
-	// Params are the affected parameter, or all parameters of the query.
+	// Params contains the affected parameter, or all parameters of the query.
 	Params []Param
 	// For an unknown query, Names are the names of all queries, and Nearest are the similar names.
 	// If there are similar names, the text lists only these.

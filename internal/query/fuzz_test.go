@@ -13,8 +13,9 @@ import (
 	"placementsync/internal/sqltext"
 )
 
-// FuzzFormats runs a query with one column. Its name and its text are the fuzzed values. CSV and
-// JSON must parse to the same name and text. Tables and Markdown must not contain control characters.
+// FuzzFormats runs a query that returns one text. The text and the name of its column are fuzzed. CSV
+// and JSON must parse to the same name and text. Tables and Markdown must not contain control
+// characters.
 func FuzzFormats(f *testing.F) {
 	for _, text := range []string{"", "NULL", "plain", "a|b\n`c`", "\x1b[2J\x9b1m\u202e", "'; DROP TABLE t; --", "=1+1", `"," "`, "\r\n", "\u2028\u200d"} {
 		f.Add("name", text)

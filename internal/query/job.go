@@ -25,8 +25,8 @@ import (
 type Job struct {
 	// Catalog and AsOf choose the snapshot, see [Open].
 	Catalog, AsOf string
-	// SQL is one reading statement. A header may declare parameters, see [ParseText]. The job uses
-	// their defaults.
+	// SQL is a single statement that only reads. A header may declare parameters, see [ParseText].
+	// The job uses their defaults.
 	SQL string
 	// Format is CSV, Excel or Parquet. If it is empty, Run returns the result and writes no file.
 	Format Format
@@ -99,7 +99,7 @@ func (j Job) Run(ctx context.Context, command []string, w io.Writer) (r Result, 
 	out, errOut := limitedBuffer{maxBytes: maxJobResult}, limitedBuffer{maxBytes: maxJobOutput}
 	cmd := exec.CommandContext(ctx, command[0], command[1:]...)
 	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = dir.Dir, []string{"TMPDIR=" + dir.Dir}, &out, &errOut
-	stdin, err := cmd.StdinPipe() // the child stops when it is closed, for example by the end of this process
+	stdin, err := cmd.StdinPipe() // the child stops when stdin is closed, for example by the end of this process
 	if err != nil {
 		return Result{}, err
 	}

@@ -67,7 +67,7 @@ func (q Query) Marts() []string {
 }
 
 // FindWords returns the queries that contain every word in their name, title, description or
-// subject. Upper and lower case are equal.
+// subject. It ignores case.
 func FindWords(all []Query, words []string) []Query {
 	var found []Query
 	for _, q := range all {
@@ -120,7 +120,7 @@ type listedQuery struct {
 	Grain   string        `json:"grain"`
 	About   string        `json:"about"`
 	Params  []listedParam `json:"params"`
-	// Marts are names of views of mart.
+	// Marts are the views of mart that the query reads.
 	Marts []string `json:"marts"`
 	// File is empty for a built-in query.
 	File string `json:"file"`

@@ -68,7 +68,7 @@ type DB struct {
 	planner   *planner        // nil if no catalog is attached
 }
 
-// AsOf returns the snapshot that Options.AsOf chose. ok is false if it was empty.
+// AsOf returns the snapshot that Options.AsOf chose. ok is false if Options.AsOf was empty.
 func (db *DB) AsOf() (s Snapshot, ok bool) {
 	if db.asOf == nil {
 		return Snapshot{}, false

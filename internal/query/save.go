@@ -14,7 +14,7 @@ import (
 	"placementsync/internal/sqltext"
 )
 
-// ByteOrderMark begins a text in UTF-8 for programs that would guess another encoding.
+// ByteOrderMark is written before UTF-8 text, for programs that would guess another encoding.
 const ByteOrderMark = "\ufeff"
 
 // Output describes a written file.

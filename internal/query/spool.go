@@ -44,7 +44,7 @@ func readStored(ctx context.Context, conn *duckdb.Conn, q Query, use func(array.
 }
 
 // spoolable matches the first word of a statement that can follow CREATE TABLE AS, and the comments
-// before it. DuckDB classifies DESCRIBE as SELECT, but it cannot follow CREATE TABLE AS.
+// before it. It does not match DESCRIBE, which DuckDB classifies as SELECT.
 var spoolable = regexp.MustCompile(`^(?is:\s|--[^\n]*\n|/\*.*?\*/)*(?i:\(|(?:SELECT|FROM|WITH|VALUES|TABLE)\b)`)
 
 // spoolResult writes the result of a statement to the spool and reports whether that succeeded. If it

@@ -34,7 +34,7 @@ type PreviousExport struct {
 	Files  []string `json:"files"`
 }
 
-// exportFolder is the layout of a folder name: the time of the export.
+// exportFolder is the layout of the name of a folder, which is the time of the export.
 const exportFolder = "20060102T150405.000000000Z"
 
 // maxManifestBytes limits the manifest that is read from a bucket.

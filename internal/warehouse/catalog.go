@@ -67,8 +67,8 @@ func (c *Catalog) martStatements(have map[string]map[string]stream.Column) []sql
 	return statements
 }
 
-// isCatalogOf reports whether a version has exactly these tables and views. Then ensureTables is not
-// needed, which takes as long as reading the file, because it lists all columns.
+// isCatalogOf reports whether a version has exactly these tables and views. In this case ensureTables
+// is skipped. It would list all columns, which takes as long as reading the file.
 func (c *Catalog) isCatalogOf(m Manifest) bool {
 	return m.Schema == dictionary.SchemaVersion() && slices.EqualFunc(c.tables, m.Tables, func(t stream.Table, published ManifestTable) bool {
 		return t.Name == published.Name

@@ -122,7 +122,7 @@ func (f *Folder) MakePublicAbove(path string) error {
 }
 
 // publicMode returns the mode of published files. Without Config.PublishedMode, it creates a file in
-// dir and reads its mode, because a umask can be read on every system only in this way.
+// dir and reads its mode, which depends on the umask. This works on every system.
 func (f *Folder) publicMode(dir string) (mode fs.FileMode, err error) {
 	if f.mode != 0 {
 		return f.mode, nil

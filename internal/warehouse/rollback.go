@@ -15,9 +15,9 @@ import (
 // files of the target. The other versions are kept, as far as keep_versions allows, so that another
 // rollback can undo this one. The caller must have the Lock.
 //
-// Before the switch, Rollback removes the days of versions on which the target does not build from the
-// series. After the switch, it adds the missing days of versions on which the target builds. If the
-// process is killed in between, the next Lock adds these days.
+// Before the switch, Rollback removes days from the series: the days of versions on which the target
+// does not build. After the switch, it adds the missing days of versions on which the target builds.
+// If the process is killed in between, the next Lock adds these days.
 func (w *Warehouse) Rollback(run string, now time.Time) (Manifest, error) {
 	target, err := w.rollbackTarget(run)
 	if err != nil {

@@ -181,9 +181,9 @@ func daysOf(versions []Manifest) []string {
 	return slices.Compact(days)
 }
 
-// missingVersions returns the version run, and the versions on which it builds, that are newer than
-// the newest of them in the series. The oldest is first. Older versions are left out, because their
-// days may have been pruned.
+// missingVersions returns the versions that are missing in the series, oldest first. It begins with
+// the version run and continues with the version before it, until a version is in the series or no
+// longer kept. Older versions are not considered, because their days may have been pruned.
 func (s *Series) missingVersions(run string) (missing []Manifest, err error) {
 	days, err := s.indexOrManifests()
 	if err != nil {
@@ -230,9 +230,9 @@ func (s *Series) Complete() (days []string, err error) {
 	return daysOf(missing), nil
 }
 
-// placeFile links or copies a file of a version to the path to in the series, unless both are the same
-// file. It first compares the checksum, because a damaged file must not replace an intact copy. Both
-// exist, for example, in a warehouse that was copied without its hard links.
+// placeFile links or copies a file of a version into the series, unless the series already contains
+// the same file. It first compares the checksum, because a damaged file must not replace an intact
+// copy. Both exist, for example, in a warehouse that was copied without its hard links.
 func (s *Series) placeFile(m Manifest, want checksum.FileSum, to string, linkOrCopy func(from, to string) error) error {
 	from := filepath.Join(s.folder.VersionPath(m.RunID), filepath.Base(want.File))
 	if durable.SameFile(from, to) {

@@ -167,9 +167,9 @@ func (m Manifest) SourceRun() string {
 	return m.RunID
 }
 
-// forgetDays removes the days whose manifests are among the paths from the index. Prune calls it before
-// it removes the paths. If the process is killed in between, verify reports no lost day, and the next
-// prune removes the files.
+// forgetDays removes days from the index: the days whose manifests are among the paths. Prune calls it
+// before it removes the paths. If the process is killed in between, verify reports no lost day, and the
+// next prune removes the files.
 func (s *Series) forgetDays(paths []string) error {
 	if _, err := os.Stat(s.IndexPath()); errors.Is(err, fs.ErrNotExist) {
 		return nil
