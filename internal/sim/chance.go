@@ -75,8 +75,8 @@ func roundByChance(r *rand.Rand, expected float64) int {
 const idLen = 36
 
 // appendID appends the id of record n of a kind. The id has the form of a random UUID (version 4) and
-// contains n, combined with a mask. With serial, n can be computed from the id, so no index of ids is
-// needed. It would be large for a million listings.
+// contains n, combined with a mask. The method serial computes n from the id, so the service needs no
+// index of ids, which would be large for a million listings.
 func (s seed) appendID(b []byte, k kind, n uint32) []byte {
 	h := s.roll(k, n, 0)
 	masked := n ^ uint32(s.roll(k, uint32(h), h>>32&0xffff))

@@ -29,7 +29,7 @@ type item struct {
 	created, updated int64
 	commission       micros
 	status           string
-	commissionPaid   int64 // Unix time, or 0 before the event; also the next two
+	commissionPaid   int64 // Unix time, or 0 before the event, like the next two fields
 	accounted        int64
 	refunded         int64
 	article          int64  // -1 if there is none

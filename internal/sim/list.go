@@ -61,8 +61,7 @@ func (l *list) remove(n uint32) {
 	l.removed[n] = true
 }
 
-// newestFirst returns numbers, which are in ascending order, in descending order and without deleted
-// records.
+// newestFirst reverses numbers, which are in ascending order, and leaves out deleted records.
 func (l *list) newestFirst(numbers []uint32) []uint32 {
 	var out []uint32
 	for _, n := range slices.Backward(numbers) {

@@ -94,8 +94,9 @@ type Options struct {
 	// Envelope is the format of endpoints whose envelope the spec does not show. Defaults
 	// to EnvelopeMixed.
 	Envelope Envelope
-	// PageUntotalled applies limit and page also to the arrays and records objects of these
-	// endpoints, which have no totals. Otherwise such a response contains all records.
+	// PageUntotalled applies limit and page to responses without totals (EnvelopeArray and
+	// EnvelopeRecords) of endpoints whose envelope the spec does not show. Otherwise such a
+	// response contains all records.
 	PageUntotalled bool
 
 	// Encodings are the supported content encodings, zstd or gzip, in order of preference.

@@ -17,7 +17,7 @@ type enc struct {
 	b []byte
 	s seed
 	// record is the roll of the current record. It determines which optional fields are absent or
-	// null. They are the same in each response with this record.
+	// null, and is the same for each response with this record.
 	record uint64
 	// escape makes strings ASCII only.
 	escape bool
@@ -144,8 +144,8 @@ func (e *enc) money(key string, m micros) {
 	e.b = append(appendMoney(e.b, m), ',')
 }
 
-// hasValue reports whether an optional field of the current record has a value. One field in
-// sixteen is null, which hasValue writes, and one in sixteen is absent.
+// hasValue reports whether an optional field of the current record has a value. For one field in
+// sixteen it writes null and returns false. One field in sixteen is absent.
 func (e *enc) hasValue(key string) bool {
 	last := len(key) - 1
 	name := uint64(key[0]) | uint64(key[last/2])<<8 | uint64(key[last])<<16 | uint64(last)<<24

@@ -274,7 +274,7 @@ func TestARollbackDoesNotPublishAHeldNight(t *testing.T) {
 	requireState(t, w, "one", heldRun)
 }
 
-// killStride returns the number of steps between two kills. Trials kill at each step.
+// killStride returns the distance between the steps at which the tests stop. Trials stop at each step.
 func killStride() int {
 	if os.Getenv("PLACEMENTSYNC_TRIALS") != "" {
 		return 1
