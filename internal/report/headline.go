@@ -76,8 +76,8 @@ func newTile(a queryResult, row query.Record, before []earlierFigures) Tile {
 		change := compareFigures(value, e.values[figureLabel(row)], unit, e.since)
 		if isMedianPrice(row) { // medians of different listings cannot be compared
 			change = unknownChange(e.since)
-			if known, ok := e.prices[figureLabel(row)]; ok {
-				change = known
+			if priceChange, ok := e.prices[figureLabel(row)]; ok {
+				change = priceChange
 			}
 		}
 		t.Changes = append(t.Changes, change)

@@ -136,9 +136,9 @@ func TestPruneRemovesChangesThatNoVersionNeeds(t *testing.T) {
 	must(t, os.WriteFile(temporary, nil, 0o600))
 	prune := func() []string {
 		t.Helper()
-		gone, err := w.Pruner.Prune(warehouse.Retention{RawDays: 99, Daily: 99}, night, false)
+		pruned, err := w.Pruner.Prune(warehouse.Retention{RawDays: 99, Daily: 99}, night, false)
 		must(t, err)
-		return prunedPaths(gone)
+		return prunedPaths(pruned)
 	}
 	if got := prune(); len(got) > 0 {
 		t.Errorf("prune removed %v, want nothing, because the second night builds on the first one", got)

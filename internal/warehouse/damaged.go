@@ -106,11 +106,11 @@ func (v *Versions) listIntact(except string) []string {
 	if err != nil {
 		return nil
 	}
-	known := checksum.NewCache(context.Background())
+	cache := checksum.NewCache(context.Background())
 	return slices.DeleteFunc(runs, func(run string) bool {
 		m, err := v.ReadManifest(run)
 		isDamaged := func(want checksum.FileSum) bool {
-			return !known.IsIntact(filepath.Join(v.folder.VersionPath(run), want.File), want)
+			return !cache.IsIntact(filepath.Join(v.folder.VersionPath(run), want.File), want)
 		}
 		return run == except || err != nil || slices.ContainsFunc(m.fileSums(), isDamaged)
 	})

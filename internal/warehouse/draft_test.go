@@ -172,14 +172,14 @@ func TestAnInstanceRunsStatementsTogether(t *testing.T) {
 	if got := queryOne(t, d, "SELECT sum(x)::VARCHAR FROM main.a"); got != "1" {
 		t.Errorf("the sum of the table is %s, want 1", got)
 	}
-	taken := 0
+	rows := 0
 	stop := errors.New("enough")
 	err = d.EachRow(t.Context(), []sqltext.SQL{"SELECT 1", "SELECT 2"}, func(func(...any) error) error {
-		taken++
+		rows++
 		return stop
 	})
-	if !errors.Is(err, stop) || taken != 1 {
-		t.Errorf("%d rows were read (%v), want one", taken, err)
+	if !errors.Is(err, stop) || rows != 1 {
+		t.Errorf("%d rows were read (%v), want one", rows, err)
 	}
 	if err := d.EachRow(t.Context(), []sqltext.SQL{"SELECT nothing"}, func(func(...any) error) error { return nil }); err == nil {
 		t.Error("an invalid query gave no error, want one")

@@ -134,10 +134,10 @@ func (w *Warehouse) CheckHeld(ctx context.Context, readData bool) (damaged []*Da
 	if err != nil {
 		return []*DamagedError{{File: w.Folder.Relative(filepath.Join(dir, ManifestFile)), Problem: err.Error()}}, 1
 	}
-	known := checksum.NewCache(ctx)
+	cache := checksum.NewCache(ctx)
 	for _, want := range m.fileSums() {
 		files++
-		if problem := known.Compare(filepath.Join(dir, want.File), want, readData); problem != "" {
+		if problem := cache.Compare(filepath.Join(dir, want.File), want, readData); problem != "" {
 			damaged = append(damaged, &DamagedError{File: w.Folder.Relative(filepath.Join(dir, want.File)), Problem: problem})
 		}
 	}

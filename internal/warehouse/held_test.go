@@ -101,8 +101,8 @@ func TestAHeldNightIsDiscarded(t *testing.T) {
 	run, err := w.DiscardHeld()
 	must(t, err)
 	requireState(t, w, "one", "")
-	if left, err := os.ReadDir(filepath.Join(w.Folder.Dir(), "held")); run != heldRun || err != nil || len(left) > 0 {
-		t.Errorf("discarded %s, left %v (%v), want %s and no files", run, left, err, heldRun)
+	if entries, err := os.ReadDir(filepath.Join(w.Folder.Dir(), "held")); run != heldRun || err != nil || len(entries) > 0 {
+		t.Errorf("discarded %s, left %v (%v), want %s and no files", run, entries, err, heldRun)
 	}
 }
 
@@ -182,8 +182,8 @@ func TestADamagedHeldNightIsNotPublished(t *testing.T) {
 
 func requireNoHeldFiles(t *testing.T, w *warehouse.Warehouse) {
 	t.Helper()
-	if left, err := os.ReadDir(filepath.Join(w.Folder.Dir(), "held")); err != nil || len(left) > 0 {
-		t.Errorf("held/ has %v (%v), want no files", left, err)
+	if entries, err := os.ReadDir(filepath.Join(w.Folder.Dir(), "held")); err != nil || len(entries) > 0 {
+		t.Errorf("held/ has %v (%v), want no files", entries, err)
 	}
 }
 
@@ -191,9 +191,9 @@ func TestPruneRemovesAStaleHeldNight(t *testing.T) {
 	w := open(t)
 	prune := func(dryRun bool) []string {
 		t.Helper()
-		gone, err := w.Pruner.Prune(warehouse.Retention{RawDays: 99, Daily: 99}, night, dryRun)
+		pruned, err := w.Pruner.Prune(warehouse.Retention{RawDays: 99, Daily: 99}, night, dryRun)
 		must(t, err)
-		return prunedPaths(gone)
+		return prunedPaths(pruned)
 	}
 	publish(t, w, firstRun, "one")
 	publish(t, w, heldRun, "two")
@@ -244,8 +244,8 @@ func TestAHeldReplayReplacesItsNight(t *testing.T) {
 	must(t, d.WriteEntry(ledger.Run{ID: d.Run, Outcome: ledger.Complete, SnapshotAt: at}))
 	_, err = d.Hold(t.Context(), slices.Clone(tableFiles))
 	must(t, errors.Join(err, d.Discard()))
-	if gone, err := w.Pruner.Prune(warehouse.Retention{RawDays: 99, Daily: 99}, night, false); err != nil || len(gone) > 0 {
-		t.Errorf("prune removed %v (%v), want nothing removed", gone, err)
+	if pruned, err := w.Pruner.Prune(warehouse.Retention{RawDays: 99, Daily: 99}, night, false); err != nil || len(pruned) > 0 {
+		t.Errorf("prune removed %v (%v), want nothing removed", pruned, err)
 	}
 	_, err = w.PublishHeld(t.Context(), nil, night)
 	must(t, err)

@@ -94,8 +94,8 @@ func (l *Ledger) missingRuns() ([]ledger.Run, error) {
 	}
 	var missing []ledger.Run
 	// The ledger may contain an earlier, failed attempt of the published run.
-	known := ledger.Find(runs, latest)
-	if ok && (known.ID == "" || known.Outcome == ledger.Failed || known.Outcome == ledger.Interrupted || known.Outcome == ledger.Killed) {
+	recorded := ledger.Find(runs, latest)
+	if ok && (recorded.ID == "" || recorded.Outcome == ledger.Failed || recorded.Outcome == ledger.Interrupted || recorded.Outcome == ledger.Killed) {
 		if r, ok := l.readEntry(l.folder.VersionPath(latest), latest); ok {
 			missing = append(missing, r)
 		}

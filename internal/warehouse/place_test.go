@@ -105,7 +105,7 @@ func TestErrorsOfTheFolderNameTheCause(t *testing.T) {
 // TestAFullDiskIsRecognized passes errors of the system and of DuckDB to FullErr.
 func TestAFullDiskIsRecognized(t *testing.T) {
 	f := openWith(t, warehouse.Config{Dir: "/w"}).Folder
-	known := &warehouse.FullError{Dir: "/v", Err: syscall.ENOSPC}
+	fullErr := &warehouse.FullError{Dir: "/v", Err: syscall.ENOSPC}
 	for name, c := range map[string]struct {
 		err    error
 		isFull bool
@@ -125,7 +125,7 @@ func TestAFullDiskIsRecognized(t *testing.T) {
 			t.Errorf("%s: FullErr returned %v, want a FullError in /w: %t", name, got, c.isFull)
 		}
 	}
-	if got := f.FullErr(known); got != error(known) {
+	if got := f.FullErr(fullErr); got != error(fullErr) {
 		t.Errorf("FullErr returned %v for a FullError, want the same error", got)
 	}
 	want := `write into "/w": the disk is full or a quota is used up: free some space, then run again to resume; landed responses and the last snapshot are kept: first`

@@ -124,9 +124,9 @@ func TestPruneKeepsARunThatCanBeResumed(t *testing.T) {
 	if err := w.Ledger.Start(warehouse.Unfinished{Run: "20261001T020000Z", StartedAt: night}); err != nil {
 		t.Fatal(err)
 	}
-	gone, err := w.Pruner.Prune(warehouse.Retention{Daily: 9}, night.AddDate(1, 0, 0), false)
-	if err != nil || len(gone) != 0 {
-		t.Errorf("removed %v (error %v), want the unfinished run and the newest run kept", gone, err)
+	pruned, err := w.Pruner.Prune(warehouse.Retention{Daily: 9}, night.AddDate(1, 0, 0), false)
+	if err != nil || len(pruned) != 0 {
+		t.Errorf("removed %v (error %v), want the unfinished run and the newest run kept", pruned, err)
 	}
 }
 
@@ -225,9 +225,9 @@ func TestAPrunedDayIsNotMissed(t *testing.T) {
 	w := open(t)
 	publishNights(t, w, "one", "two", "three")
 	failing := openFailingAt(t, w, "before removal of the day")
-	gone, err := failing.Pruner.Prune(warehouse.Retention{RawDays: 9, Daily: 1}, night, false)
-	if !errors.Is(err, syscall.EIO) || len(gone) > 0 || !strings.Contains(err.Error(), "prune "+w.Folder.DayManifestPath("2026-11-01")) {
-		t.Errorf("prune removed %v with the error %v, want nothing and the error of the disk", gone, err)
+	pruned, err := failing.Pruner.Prune(warehouse.Retention{RawDays: 9, Daily: 1}, night, false)
+	if !errors.Is(err, syscall.EIO) || len(pruned) > 0 || !strings.Contains(err.Error(), "prune "+w.Folder.DayManifestPath("2026-11-01")) {
+		t.Errorf("prune removed %v with the error %v, want nothing and the error of the disk", pruned, err)
 	}
 	if index, err := w.Series.Index(); err != nil || len(index) != 1 || index["2026-11-03"] == "" {
 		t.Errorf("the index names %v (%v), want only the kept day", index, err)
@@ -235,9 +235,9 @@ func TestAPrunedDayIsNotMissed(t *testing.T) {
 	if _, err := openFailingAt(t, w, "before removal of the day").Pruner.Prune(warehouse.Retention{RawDays: 9, Daily: 1}, night, true); err != nil {
 		t.Errorf("the error of a dry run is %v, want none, because it removes nothing", err)
 	}
-	gone, err = w.Pruner.Prune(warehouse.Retention{RawDays: 9, Daily: 1}, night, false)
-	if err != nil || len(gone) != 4 {
-		t.Errorf("the next prune removed %v (%v), want 4 paths", prunedPaths(gone), err)
+	pruned, err = w.Pruner.Prune(warehouse.Retention{RawDays: 9, Daily: 1}, night, false)
+	if err != nil || len(pruned) != 4 {
+		t.Errorf("the next prune removed %v (%v), want 4 paths", prunedPaths(pruned), err)
 	}
 	must(t, os.Remove(w.Series.IndexPath()))
 	if _, err := w.Pruner.Prune(warehouse.Retention{RawDays: 9}, night, false); err != nil || exists(t, w.Series.IndexPath()) {

@@ -99,9 +99,9 @@ func (s *Series) extendSeries(versions ...Manifest) error {
 	if _, err := s.Index(); err != nil && slices.ContainsFunc(versions, func(m Manifest) bool { return m.Previous != "" && m.Meta != nil }) {
 		return errors.Join(damaged...)
 	}
-	err := s.ChangeIndex(func(known map[string]string) {
+	err := s.ChangeIndex(func(runs map[string]string) {
 		for _, m := range days {
-			known[DayOf(m.SnapshotAt)] = m.RunID
+			runs[DayOf(m.SnapshotAt)] = m.RunID
 		}
 	})
 	if _, statErr := os.Lstat(s.folder.Path(SeriesDir, replacedDir)); statErr == nil && err == nil && len(damaged) == 0 {
@@ -126,19 +126,19 @@ func (s *Series) keepReplaced(m Manifest) error {
 	if err != nil || before.RunID == m.RunID {
 		return nil // the day has no other run, or no intact manifest
 	}
-	known := checksum.NewCache(context.Background())
+	cache := checksum.NewCache(context.Background())
 	for _, t := range before.Tables {
-		kept := s.replacedPath(before.RunID, t)
-		if t.SHA256 == m.Table(t.Name).SHA256 || known.Compare(kept, t.FileSum, true) == "" {
+		copyPath := s.replacedPath(before.RunID, t)
+		if t.SHA256 == m.Table(t.Name).SHA256 || cache.Compare(copyPath, t.FileSum, true) == "" {
 			continue
 		}
-		from := s.IntactFile(known, before, t)
+		from := s.IntactFile(cache, before, t)
 		if from == "" {
 			continue
 		}
-		err := s.folder.MakePublicAbove(kept)
+		err := s.folder.MakePublicAbove(copyPath)
 		if err == nil {
-			err = s.folder.disk.Link(from, kept)
+			err = s.folder.disk.Link(from, copyPath)
 		}
 		if err != nil {
 			return err
@@ -149,9 +149,9 @@ func (s *Series) keepReplaced(m Manifest) error {
 
 // IntactFile returns the path of a copy of t's file that has the checksum in the manifest m. The copy
 // is in the series, in replacedDir, or in the version. IntactFile returns "" if no copy is intact.
-func (s *Series) IntactFile(known *checksum.Cache, m Manifest, t ManifestTable) string {
+func (s *Series) IntactFile(cache *checksum.Cache, m Manifest, t ManifestTable) string {
 	for _, path := range []string{s.FilePath(t, m.SnapshotAt), s.replacedPath(m.RunID, t), filepath.Join(s.folder.VersionPath(m.RunID), t.File)} {
-		if known.Compare(path, t.FileSum, true) == "" {
+		if cache.Compare(path, t.FileSum, true) == "" {
 			return path
 		}
 	}

@@ -140,8 +140,8 @@ func TestMissingDaysAreAddedLater(t *testing.T) {
 	if _, err := w.Series.Complete(); !errors.As(err, new(*warehouse.ExtendError)) {
 		t.Errorf("the error of completing the series is %v, want an ExtendError", err)
 	}
-	gone, err := w.Pruner.Prune(warehouse.Retention{RawDays: 99, Daily: 99}, night, false)
-	if got := prunedPaths(gone); err != nil || !slices.Equal(got, []string{"versions/" + firstNight}) {
+	pruned, err := w.Pruner.Prune(warehouse.Retention{RawDays: 99, Daily: 99}, night, false)
+	if got := prunedPaths(pruned); err != nil || !slices.Equal(got, []string{"versions/" + firstNight}) {
 		t.Errorf("prune removed %v (%v), want the version whose day is in the series", got, err)
 	}
 	must(t, errors.Join(os.Remove(table), os.Rename(table+"~", table)))

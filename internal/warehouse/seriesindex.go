@@ -128,13 +128,13 @@ func (s *Series) ReadDayManifest(day, run string) (Manifest, error) {
 // PredatesManifests reports whether a day without a manifest is older than all days and runs that
 // have a manifest. Early versions of the program wrote no manifests.
 func (s *Series) PredatesManifests(day string) bool {
-	known, err := s.ManifestDays()
+	days, err := s.ManifestDays()
 	if err != nil {
 		return false
 	}
-	days, _ := s.Index()
-	maps.Copy(known, days)
-	for other := range known {
+	indexed, _ := s.Index()
+	maps.Copy(days, indexed)
+	for other := range days {
 		if other <= day {
 			return false
 		}
