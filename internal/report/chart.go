@@ -13,9 +13,9 @@ import (
 // plot specifies how a result is drawn. The chart consists of boxes, of one series for each value of
 // the column series, or of one series for each measure.
 type plot struct {
-	kind            page.Kind
-	across, stacked bool
-	log             bool
+	kind page.Kind
+	// across, stacked and log are described in page.Chart.
+	across, stacked, log bool
 	// unit is the unit of the values, such as "days". It is shown above the chart.
 	unit string
 	// choice is the label of the control that chooses a variant.

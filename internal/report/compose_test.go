@@ -172,9 +172,9 @@ func TestHeadlinesHaveSourcesAndChanges(t *testing.T) {
 		empty          string
 	}{
 		"the first snapshot": {texts: map[string]string{"report_headlines": head + "Listings||7.00"}, sources: []Source{now}},
-		"both": {texts: map[string]string{"report_headlines": head + "Listings||7.00", "report_headlines@08": head + "Listings||6.00", "report_headlines@02": head + "Listings||8.00"},
+		"two earlier snapshots": {texts: map[string]string{"report_headlines": head + "Listings||7.00", "report_headlines@08": head + "Listings||6.00", "report_headlines@02": head + "Listings||8.00"},
 			previous: day(8), week: day(2), sources: []Source{now, last, lastPrices, week, weekPrices}, changes: []string{"vs last ▲\u00a0+1 (+16.7 %)", "vs week ▼\u00a0−1 (−12.5 %)"}},
-		"an old one that lacks a table": {texts: map[string]string{"report_headlines": head + "Listings||7.00", "report_headlines@08": head + "Listings||7.00"},
+		"an earlier snapshot without the table": {texts: map[string]string{"report_headlines": head + "Listings||7.00", "report_headlines@08": head + "Listings||7.00"},
 			previous: day(8), week: day(2), sources: []Source{now, last, lastPrices}, changes: []string{"vs last no change"}},
 		"no rows":  {texts: map[string]string{"report_headlines": "figure|unit|value"}, empty: "This snapshot lacks a table that the headlines need."},
 		"no table": {empty: "This snapshot lacks a table that the headlines need."},
@@ -365,16 +365,16 @@ func TestFirstSnapshotHasNoComparison(t *testing.T) {
 // parameters of the panels, and that their SQL contains the columns.
 func TestSectionsMatchQueries(t *testing.T) {
 	ids := map[string]bool{"headlines": true}
-	once := func(id string) {
+	requireUnique := func(id string) {
 		if id == "" || ids[id] {
 			t.Errorf("the id %q is empty or used twice, want a unique id", id)
 		}
 		ids[id] = true
 	}
 	for _, s := range allSections() {
-		once(s.id)
+		requireUnique(s.id)
 		for _, p := range s.panels {
-			once(p.id)
+			requireUnique(p.id)
 			text, err := fs.ReadFile(queries.FS, p.query+".sql")
 			if err != nil {
 				t.Errorf("%s: %v", p.id, err)

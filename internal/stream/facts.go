@@ -68,8 +68,8 @@ type Reject struct {
 	// the record in the body, counted from 1. A record that is rejected in several passes
 	// counts once.
 	Pass, Page, Position int
-	// Answer is a hash of the request and the records of the response. A service without paging
-	// returns the same records for every page; equal hashes identify such repeated responses.
+	// Answer is a hash of the path parameter and of the keys in the response. A service without
+	// paging returns the same records for every page; equal hashes identify such repeated responses.
 	Answer uint64
 }
 
@@ -114,8 +114,8 @@ type Event struct {
 	Seq uint64 `json:"-"`
 }
 
-// The columns of rows that are not in their schema file. RowHash and Seq are in staging
-// tables, the others in the catalog.
+// Columns that are not in schema files. Staging tables have RowHash and Seq. Tables of the catalog
+// have RowHash and ValidFrom, and ValidTo if they contain past versions.
 const (
 	// RowHash is a 64-bit hash of the row's values.
 	RowHash = "row_hash"

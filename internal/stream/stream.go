@@ -54,9 +54,9 @@ type Ref struct {
 	// is requested if the row is new or changed. An unchanged row proves only that these columns
 	// of the detail are unchanged.
 	ShowsChanges bool
-	// Lookup is a table of main that provides the id of a row whose Column is empty. The id is
-	// in the column Column of the row of Lookup whose LookupKey is the key of the first row.
-	// Without Lookup, such a row names no id.
+	// Lookup is a table of main. If Column is empty in a row of Table, the id is read from
+	// Lookup: from its column with the same name, in the row whose LookupKey equals the key of the
+	// row of Table. If Lookup is empty, a row of Table with an empty Column names no id.
 	Lookup, LookupKey string
 }
 
@@ -66,9 +66,9 @@ type Ref struct {
 func (r Ref) Lists() bool { return r.ShowsChanges || r.Column == "id" }
 
 // Life is the kind of record that the details of a stream belong to. It defines how long a
-// detail is live, and which details an event or a refresh names. A live detail of a WhileLive
-// stream is requested every night. 0 means that no detail is live, and that no event or
-// refresh names one.
+// detail is live, and which details are named by an event or by a refresh, a small run between
+// nights. A live detail of a WhileLive stream is requested every night. 0 means that no detail is
+// live, and that no event or refresh names one.
 type Life int
 
 const (
@@ -170,8 +170,9 @@ type Stream struct {
 	// Tables are the tables that the records fill, at least one. The first has one row for
 	// each record.
 	Tables []Table
-	// Shows lists the parts of the records that contain fields of other tables. A value there
-	// that has no column is private if the column of the other table is private.
+	// Shows lists the parts of the records that contain fields of other tables. A value in such a
+	// part may have no column in this stream. It is then private if its column in the other table
+	// is private.
 	Shows []Shown
 }
 

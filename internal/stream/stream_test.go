@@ -82,7 +82,7 @@ func TestParentsAreReadFirst(t *testing.T) {
 			for _, parentName := range stream.FilledBy(all, ref.Table) {
 				parent := slices.IndexFunc(all, func(o stream.Stream) bool { return o.Name == parentName })
 				if parent > i {
-					t.Errorf("%s is before %s, want it after the stream that names its ids", s.Name, parentName)
+					t.Errorf("the details %s are before %s, want them after it, because it names their ids", s.Name, parentName)
 				}
 			}
 		}

@@ -62,18 +62,18 @@ func (c *collector) Begin(columns []query.Column) error {
 // indexesOf returns the indexes of the named columns. Without names it returns all indexes. key is
 // the configuration key of the names, for the error.
 func (c *collector) indexesOf(key string, names []string) ([]int, error) {
-	var known []string
+	var all []string
 	var indexes []int
 	for i, column := range c.columns {
-		known = append(known, column.Name)
+		all = append(all, column.Name)
 		if len(names) == 0 {
 			indexes = append(indexes, i)
 		}
 	}
 	for _, name := range names {
-		i := slices.Index(known, name)
+		i := slices.Index(all, name)
 		if i < 0 {
-			return nil, fmt.Errorf("the query returns no column %q for %s: use one of %s", name, key, strings.Join(known, ", "))
+			return nil, fmt.Errorf("the query returns no column %q for %s: use one of %s", name, key, strings.Join(all, ", "))
 		}
 		indexes = append(indexes, i)
 	}

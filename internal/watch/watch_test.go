@@ -101,7 +101,7 @@ func TestKillRepeatsAtMostOneDelivery(t *testing.T) {
 	for n := 1; ; n++ {
 		f := newFixture(t)
 		must(t, os.CopyFS(filepath.Join(f.dir, "state"), os.DirFS(filepath.Join(before.dir, "state"))))
-		f.publish("a|1")
+		f.publish("a|1") // the night whose state was copied
 		step, killed := 0, false
 		f.failAt = func(string, string) error {
 			if step++; step == n {
@@ -277,8 +277,8 @@ func TestChangedDefinitionIsEvaluatedAgain(t *testing.T) {
 		"another key":     {func(w *watch.Watch, _ *fixture) { w.Key = []string{"id", "amount"} }, true},
 		"no key":          {func(w *watch.Watch, _ *fixture) { w.Key = nil }, true},
 		"another query":   {func(w *watch.Watch, _ *fixture) { w.Query = "r" }, true},
-		"another text":    {func(_ *watch.Watch, f *fixture) { f.writeQuery(t, "q", "SELECT 2") }, true},
-		"another value":   {func(w *watch.Watch, _ *fixture) { w.Params = map[string]string{"p": "1"} }, true},
+		"another SQL":     {func(_ *watch.Watch, f *fixture) { f.writeQuery(t, "q", "SELECT 2") }, true},
+		"a parameter":     {func(w *watch.Watch, _ *fixture) { w.Params = map[string]string{"p": "1"} }, true},
 		"another column":  {condition("other", true, "0"), true},
 		"under":           {condition("amount", false, "0"), true},
 		"another number":  {condition("amount", true, "-1"), true},
