@@ -390,8 +390,8 @@ func TestTheCheckReportsMoreThanFiles(t *testing.T) {
 	if err != nil || found.Files != 31 || found.Bytes == 0 {
 		t.Errorf("the check read %d files and %d bytes (%v), want 31 files and some bytes", found.Files, found.Bytes, err)
 	}
-	if _, err := integrity.Check(t.Context(), openWith(t, warehouse.Config{Dir: t.TempDir()}), false); !errors.As(err, new(*warehouse.NoneError)) {
-		t.Errorf("without a warehouse: got %v, want a *NoneError", err)
+	if _, err := integrity.Check(t.Context(), openWith(t, warehouse.Config{Dir: t.TempDir()}), false); !errors.As(err, new(*warehouse.NoWarehouseError)) {
+		t.Errorf("without a warehouse: got %v, want a *NoWarehouseError", err)
 	}
 }
 

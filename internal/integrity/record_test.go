@@ -75,7 +75,7 @@ func TestDamageOfNightsIsAdded(t *testing.T) {
 	if err := integrity.SaveNightDamage(w.Folder, thirdNight, night, nil); !errors.As(err, new(*warehouse.DamagedError)) {
 		t.Errorf("a damaged record was replaced (%v)", err)
 	}
-	if _, err := integrity.SaveFailure(openWith(t, warehouse.Config{Dir: t.TempDir()}).Folder, true, night, errors.New("no disk")); !errors.As(err, new(*warehouse.NoneError)) {
+	if _, err := integrity.SaveFailure(openWith(t, warehouse.Config{Dir: t.TempDir()}).Folder, true, night, errors.New("no disk")); !errors.As(err, new(*warehouse.NoWarehouseError)) {
 		t.Errorf("a failure without a warehouse was stored (%v)", err)
 	}
 }

@@ -91,7 +91,7 @@ func Check(ctx context.Context, cfg Config) (Plan, error) {
 	p.Unwritable = wh.Folder.CheckWritable()
 	if p.Locked == nil {
 		found, err := integrity.Check(ctx, wh, false)
-		if err != nil && !errors.As(err, new(*warehouse.NoneError)) {
+		if err != nil && !errors.As(err, new(*warehouse.NoWarehouseError)) {
 			return p, err
 		}
 		p.Damage = found.Damage

@@ -60,7 +60,7 @@ func TestDraftsLabelTheirFiles(t *testing.T) {
 // files. The draft must contain none of these files, and must report the damaged ones.
 func TestOtherFilesAreNotCarried(t *testing.T) {
 	for name, c := range map[string]struct {
-		spoil   func(t *testing.T, version string)
+		change  func(t *testing.T, version string)
 		program string
 		table   string
 		problem string
@@ -71,7 +71,7 @@ func TestOtherFilesAreNotCarried(t *testing.T) {
 		"a missing file":  {func(t *testing.T, v string) { must(t, os.Remove(filepath.Join(v, tagsFile))) }, "", tagsTable, "it is gone"},
 		"another schema": {func(t *testing.T, v string) {
 			file := filepath.Join(v, warehouse.ManifestFile)
-			text := strings.Replace(copyOf(t, file), `"schema_version": "`, `"schema_version": "other`, 1)
+			text := strings.Replace(contentOf(t, file), `"schema_version": "`, `"schema_version": "other`, 1)
 			text = text[:strings.Index(text, ",\n  \"seal\"")] + "\n}\n"
 			must(t, os.WriteFile(file, []byte(text), 0o600))
 		}, "", tagsTable, ""},
@@ -79,8 +79,8 @@ func TestOtherFilesAreNotCarried(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := open(t)
 			publish(t, w, firstNight, "one")
-			if c.spoil != nil {
-				c.spoil(t, w.Folder.VersionPath(firstNight))
+			if c.change != nil {
+				c.change(t, w.Folder.VersionPath(firstNight))
 			}
 			w = openWith(t, warehouse.Config{Dir: w.Folder.Dir(), Program: c.program})
 			d, err := w.Begin(t.Context(), secondNight, night.AddDate(0, 0, 1))

@@ -56,7 +56,7 @@ func TestChangesOfMetaFormAChain(t *testing.T) {
 	if !w.Series.HasMetaChanges() {
 		t.Error("the series of three nights has no changes of meta, want some")
 	}
-	if got := copyOf(t, w.Folder.ChangesPath(secondNight)); got != "the changes of meta and past in the run "+secondNight {
+	if got := contentOf(t, w.Folder.ChangesPath(secondNight)); got != "the changes of meta and past in the run "+secondNight {
 		t.Errorf("the changes in the series are %q, want those of the run %s", got, secondNight)
 	}
 	inVersion := filepath.Join(w.Folder.VersionPath(secondNight), "manifest.json")
@@ -144,7 +144,7 @@ func TestPruneRemovesChangesThatNoVersionNeeds(t *testing.T) {
 		t.Errorf("prune removed %v, want nothing, because the second night builds on the first one", got)
 	}
 	// With a broken chain the needed files are unknown.
-	orphan, manifest := path(w, "parquet", ".meta", "20200101T000000Z.changes"), copyOf(t, w.Folder.RunManifestPath(firstNight))
+	orphan, manifest := path(w, "parquet", ".meta", "20200101T000000Z.changes"), contentOf(t, w.Folder.RunManifestPath(firstNight))
 	day := w.Folder.DayManifestPath("2026-11-01")
 	must(t, errors.Join(os.WriteFile(orphan, nil, 0o600), os.Remove(w.Folder.RunManifestPath(firstNight)), os.Rename(day, day+"~")))
 	if got := prune(); len(got) > 0 {

@@ -30,17 +30,17 @@ func TestAMissingOrWrongLinkIsAnError(t *testing.T) {
 		run     string
 		want    []string
 	}{
-		"gone": {func(t *testing.T, w *warehouse.Warehouse) { must(t, os.Remove(link(w))) },
+		"the link is gone": {func(t *testing.T, w *warehouse.Warehouse) { must(t, os.Remove(link(w))) },
 			`the link "latest" is gone, and ` + thirdNight + " was published last; placementsync rollback " + thirdNight, thirdNight, []string{"one", "two", "three"}},
-		"points elsewhere": {func(t *testing.T, w *warehouse.Warehouse) { replaceLink(t, w, secondNight) },
+		"the link points elsewhere": {func(t *testing.T, w *warehouse.Warehouse) { replaceLink(t, w, secondNight) },
 			`the link "latest" leads to ` + secondNight + ", and " + thirdNight + " was published last", secondNight, []string{"one", "two"}},
-		"a copy of its target": {func(t *testing.T, w *warehouse.Warehouse) {
+		"the link is a copy of its target": {func(t *testing.T, w *warehouse.Warehouse) {
 			must(t, os.Remove(link(w)))
 			must(t, os.CopyFS(link(w), os.DirFS(w.Folder.VersionPath(thirdNight))))
 		}, `the link "latest" is gone`, thirdNight, []string{"one", "two", "three"}},
 		"the version is gone": {func(t *testing.T, w *warehouse.Warehouse) { must(t, os.RemoveAll(w.Folder.VersionPath(thirdNight))) },
 			"version " + thirdNight + ", which readers should see, is gone; the kept versions are " + firstNight, secondNight, []string{"one", "two"}},
-		"gone, with the ledger": {func(t *testing.T, w *warehouse.Warehouse) {
+		"the link and the ledger are gone": {func(t *testing.T, w *warehouse.Warehouse) {
 			must(t, errors.Join(os.Remove(link(w)), os.Remove(filepath.Join(w.Folder.Dir(), "state", "runs.jsonl"))))
 		}, "and so is the ledger", thirdNight, []string{"one", "two", "three"}},
 	} {
@@ -134,7 +134,7 @@ func TestADamagedBaseIsReportedWithARemedy(t *testing.T) {
 		"a flipped bit of the manifest": func(t *testing.T, v string) { flipBit(t, filepath.Join(v, "manifest.json"), 40) },
 		"half a manifest":               func(t *testing.T, v string) { must(t, os.Truncate(filepath.Join(v, "manifest.json"), 60)) },
 		"no manifest":                   func(t *testing.T, v string) { must(t, os.Remove(filepath.Join(v, "manifest.json"))) },
-		"the manifest of another": func(t *testing.T, v string) {
+		"the manifest of another version": func(t *testing.T, v string) {
 			data, err := os.ReadFile(filepath.Join(filepath.Dir(v), firstNight, "manifest.json"))
 			must(t, errors.Join(err, os.Remove(filepath.Join(v, "manifest.json")), os.WriteFile(filepath.Join(v, "manifest.json"), data, 0o600)))
 		},

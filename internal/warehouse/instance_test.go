@@ -26,6 +26,6 @@ func TestIsInterruptedDetectsAStoppedStatement(t *testing.T) {
 	}
 	err = db.QueryRowContext(t.Context(), "SELECT nothing").Scan(&n)
 	if err == nil || warehouse.IsInterrupted(err) || warehouse.IsInterrupted(errors.New("INTERRUPT Error: Interrupted!")) {
-		t.Errorf("SELECT nothing: got %v, want an error; IsInterrupted must be false for this error and for a text", err)
+		t.Errorf("SELECT nothing: got %v, want an error; IsInterrupted must be false for it, and for an error of another package with the same text", err)
 	}
 }

@@ -40,7 +40,7 @@ func TestABackupHasTheFilesOfTheSeriesAndTheState(t *testing.T) {
 	must(t, os.Remove(lost))
 
 	sumOf := func(name string) checksum.FileSum {
-		return checksum.SumText(name, []byte(copyOf(t, path(w, filepath.FromSlash(name)))))
+		return checksum.SumText(name, []byte(contentOf(t, path(w, filepath.FromSlash(name)))))
 	}
 	renamed := func(sum checksum.FileSum, name string) checksum.FileSum {
 		sum.File = name
@@ -115,7 +115,7 @@ func TestRestoredFilesAppearWhole(t *testing.T) {
 				return err
 			}))
 			info, err := os.Stat(path(w, filepath.FromSlash(file)))
-			if err != nil || info.Mode().Perm() != mode || copyOf(t, path(w, filepath.FromSlash(file))) != "restored" {
+			if err != nil || info.Mode().Perm() != mode || contentOf(t, path(w, filepath.FromSlash(file))) != "restored" {
 				t.Errorf("%s has %v, want %v (%v)", file, info, mode, err)
 			}
 			failed := errors.New("the connection was reset")
@@ -125,7 +125,7 @@ func TestRestoredFilesAppearWhole(t *testing.T) {
 			}); !errors.Is(err, failed) {
 				t.Errorf("the error of placing %s is %v, want %v", file, err, failed)
 			}
-			if got := copyOf(t, path(w, filepath.FromSlash(file))); got != "restored" {
+			if got := contentOf(t, path(w, filepath.FromSlash(file))); got != "restored" {
 				t.Errorf("after a failure %s contains %q, want restored", file, got)
 			}
 		}

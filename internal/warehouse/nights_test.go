@@ -50,8 +50,8 @@ func seriesFile(w *warehouse.Warehouse, day string) string {
 	return path(w, "parquet", tagsTable, "snapshot_date="+day, tagsFile)
 }
 
-// copyOf returns the content of a file, or "" if it does not exist.
-func copyOf(t *testing.T, file string) string {
+// contentOf returns the content of a file, or "" if it does not exist.
+func contentOf(t *testing.T, file string) string {
 	t.Helper()
 	data, err := os.ReadFile(file)
 	if !errors.Is(err, fs.ErrNotExist) {

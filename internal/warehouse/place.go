@@ -11,10 +11,10 @@ import (
 	"syscall"
 )
 
-// NoneError means that the folder contains no warehouse.
-type NoneError struct{ Dir string }
+// NoWarehouseError means that the folder contains no warehouse.
+type NoWarehouseError struct{ Dir string }
 
-func (e *NoneError) Error() string {
+func (e *NoWarehouseError) Error() string {
 	return fmt.Sprintf("open the warehouse: there is none in %q: check warehouse.dir in the configuration; nothing was changed", e.Dir)
 }
 
@@ -46,7 +46,7 @@ func (f *Folder) placeErr(err error) error {
 // Unwrap returns the error of the system.
 func (e *PlaceError) Unwrap() error { return e.Err }
 
-// Exists returns a *NoneError if there is neither a warehouse nor a restored backup, and a
+// Exists returns a *NoWarehouseError if there is neither a warehouse nor a restored backup, and a
 // *PlaceError if it cannot read the folder.
 func (f *Folder) Exists() error {
 	for _, name := range []string{VersionsDir, SeriesDir, stateDir} {
@@ -57,7 +57,7 @@ func (f *Folder) Exists() error {
 			return &PlaceError{f.dir, err}
 		}
 	}
-	return &NoneError{f.dir}
+	return &NoWarehouseError{f.dir}
 }
 
 // CheckWritable creates and removes a file in each folder to which a run writes. If there is no

@@ -76,9 +76,9 @@ func TestWorkOfOneSecondKeepsItsEntries(t *testing.T) {
 func TestLockExistingCreatesNoFolder(t *testing.T) {
 	w := openWith(t, warehouse.Config{Dir: filepath.Join(t.TempDir(), "mistyped")})
 	_, err := w.LockExisting("rollback", night)
-	var none *warehouse.NoneError
-	if !errors.As(err, &none) || !strings.Contains(err.Error(), "warehouse.dir") {
-		t.Errorf("got %v, want a NoneError", err)
+	var missing *warehouse.NoWarehouseError
+	if !errors.As(err, &missing) || !strings.Contains(err.Error(), "warehouse.dir") {
+		t.Errorf("got %v, want a NoWarehouseError", err)
 	}
 	if _, err := os.Lstat(w.Folder.Dir()); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("Lstat of the mistyped path: got %v, want no folder", err)

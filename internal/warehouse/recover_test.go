@@ -67,7 +67,7 @@ func TestOnlyAnAbandonedVersionIsRemoved(t *testing.T) {
 	start := func(run string) {
 		t.Helper()
 		must(t, w.Ledger.Start(warehouse.Unfinished{Run: run, StartedAt: night, Attempt: 1}))
-		if got := copyOf(t, w.Ledger.UnfinishedPath()); !strings.Contains(got, `"`+run+`"`) {
+		if got := contentOf(t, w.Ledger.UnfinishedPath()); !strings.Contains(got, `"`+run+`"`) {
 			t.Errorf("the unfinished-run file contains %s, want the run %s", got, run)
 		}
 	}

@@ -57,14 +57,14 @@ func TestTheOldFilesOfADayAreKeptWhileItIsReplaced(t *testing.T) {
 	for _, isChanged := range []bool{true, false} {
 		w := open(t)
 		first := publish(t, w, firstNight, "one")
-		before, replaced := copyOf(t, seriesFile(w, "2026-11-01")), path(w, "parquet", ".replaced", firstNight, tagsFile)
+		before, replaced := contentOf(t, seriesFile(w, "2026-11-01")), path(w, "parquet", ".replaced", firstNight, tagsFile)
 		placed := 0
 		w = openWith(t, warehouse.Config{Dir: w.Folder.Dir(), Step: func(step, file string) error {
 			if step != "after rename "+tagsFile || file != seriesFile(w, "2026-11-01") {
 				return nil
 			}
 			placed++
-			if got := copyOf(t, replaced); isChanged && got != before || !isChanged && got != "" {
+			if got := contentOf(t, replaced); isChanged && got != before || !isChanged && got != "" {
 				t.Errorf("changed %t: the replaced file has %d bytes, want the %d bytes of the first run only if the file changed", isChanged, len(got), len(before))
 			}
 			if got := w.Series.IntactFile(checksum.NewCache(t.Context()), first, first.Tables[0]); isChanged && got != replaced {

@@ -56,8 +56,8 @@ func TestStateFilesAreSealed(t *testing.T) {
 func TestEachJobHasItsOwnLock(t *testing.T) {
 	w := openWith(t, warehouse.Config{})
 	must(t, os.RemoveAll(w.Folder.Dir()))
-	if _, err := w.Folder.LockWork("backup"); !errors.As(err, new(*warehouse.NoneError)) {
-		t.Errorf("the error without a warehouse is %v, want a NoneError", err)
+	if _, err := w.Folder.LockWork("backup"); !errors.As(err, new(*warehouse.NoWarehouseError)) {
+		t.Errorf("the error without a warehouse is %v, want a NoWarehouseError", err)
 	}
 	must(t, os.MkdirAll(path(w, "state"), 0o700))
 	unlock, err := w.Folder.LockWork("backup")

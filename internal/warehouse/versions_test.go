@@ -151,7 +151,7 @@ func TestPublicFilesGetTheirMode(t *testing.T) {
 		if err := w.Folder.SetPublicMode(path(w, "versions", "missing")); !errors.Is(err, fs.ErrNotExist) {
 			t.Errorf("the error of a missing file is %v, want that it does not exist", err)
 		}
-		if err := w.Folder.WriteSealed(sealed, func() {}); err == nil || !strings.Contains(copyOf(t, sealed), `"a": 1`) {
+		if err := w.Folder.WriteSealed(sealed, func() {}); err == nil || !strings.Contains(contentOf(t, sealed), `"a": 1`) {
 			t.Errorf("the error of writing a function is %v, want one, and the file unchanged", err)
 		}
 		inbox, err := w.Folder.MakeInbox()
