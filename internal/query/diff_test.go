@@ -38,7 +38,7 @@ func TestChangesListEveryField(t *testing.T) {
 			}
 			got, err := runQuery(t, db, q, nil, query.JSONL, query.Screen{})
 			if diff := cmp.Diff(c.want, got); err != nil || diff != "" {
-				t.Errorf("%v (-want +got):\n%s", err, diff)
+				t.Errorf("error %v; changes (-want +got):\n%s", err, diff)
 			}
 		})
 	}
@@ -100,7 +100,7 @@ product_listings        name               1  d    other     same
 product_listings  name         2  a    old  new "name"
 `}
 	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
+		t.Errorf("tables of changes, counts, fields, and fields of the first nights (-want +got):\n%s", diff)
 	}
 }
 

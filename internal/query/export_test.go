@@ -54,7 +54,7 @@ func TestExportDefusesFormulasInCSV(t *testing.T) {
 				t.Fatal(err)
 			}
 			if diff := cmp.Diff(c.want, readFolder(t, dir)["answer.csv"]); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
+				t.Errorf("answer.csv (-want +got):\n%s", diff)
 			}
 		})
 	}
@@ -70,7 +70,7 @@ func TestExportDefusesHiddenFormulas(t *testing.T) {
 	}
 	want := "v\r\n' =1\r\n'\u00a0+1\r\n'\u200b@x\r\n'\ufeff-1\r\n'\uff1d1\r\n' \uff0b1\r\n'\uff0d1\r\n'\uff201\r\n\" a=1\"\r\n\u2014 x\r\n\"  \"\r\n\"\"\r\n"
 	if diff := cmp.Diff(want, readFolder(t, dir)["answer.csv"]); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
+		t.Errorf("answer.csv (-want +got):\n%s", diff)
 	}
 }
 
@@ -88,7 +88,7 @@ func TestExportWritesTablesAndManifest(t *testing.T) {
 		}
 	}
 	if diff := cmp.Diff([]string{"mart.z_names.parquet", "product_listing_prices.parquet", "product_listings.parquet"}, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
+		t.Errorf("exported files (-want +got):\n%s", diff)
 	}
 	if m.RunID != "20261102T020000Z" || m.Files[2].Rows != 4 || m.Files[2].Columns[0].Name != "id" || m.Files[2].Columns[0].Type != "VARCHAR" {
 		t.Errorf("got manifest %+v, want run 20261102T020000Z with 4 listings", m)

@@ -205,9 +205,9 @@ func TestParamValues(t *testing.T) {
 	}{
 		"from a query":        {country, 5, "DE,FR false"},
 		"more than the limit": {country, 1, "DE true"},
-		"of a choice":         {query.Param{Type: "buy|sell"}, 5, "buy,sell false"},
-		"of a boolean":        {query.Param{Type: "BOOLEAN"}, 5, "true,false false"},
-		"of any text":         {query.Param{Type: "VARCHAR"}, 5, " false"},
+		"a choice":            {query.Param{Type: "buy|sell"}, 5, "buy,sell false"},
+		"a boolean":           {query.Param{Type: "BOOLEAN"}, 5, "true,false false"},
+		"any text":            {query.Param{Type: "VARCHAR"}, 5, " false"},
 	} {
 		values, more, err := db.ParamValues(t.Context(), c.param, c.limit)
 		got := strings.Join(values, ",") + map[bool]string{true: " true", false: " false"}[more]

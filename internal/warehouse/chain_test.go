@@ -194,9 +194,9 @@ func TestTheLineageUsesCopiesOfManifests(t *testing.T) {
 	requireLineage("a removed version", false, thirdNight)
 	flipBit(t, filepath.Join(w.Folder.VersionPath(thirdNight), "manifest.json"), 40)
 	must(t, os.Remove(w.Folder.RunManifestPath(thirdNight)))
-	requireLineage("no manifest", true)
+	requireLineage("a damaged manifest without a copy", true)
 	must(t, os.Remove(filepath.Join(w.Folder.VersionPath(thirdNight), "manifest.json")))
-	requireLineage("a missing manifest", true)
+	requireLineage("a missing manifest without a copy", true)
 }
 
 // TestADamagedManifestEndsTheLineage damages all copies of the second of three manifests.

@@ -117,12 +117,12 @@ func TestAFullDiskIsRecognized(t *testing.T) {
 		"a file is too long": {syscall.EFBIG, true},
 		"DuckDB":             {errors.New("IO Error: Could not write file \"a\": No space left on device"), true},
 		"in lower case":      {errors.New("write a: no space left on device"), true},
-		"a name":             {errors.New(`Catalog Error: table "No space left on device" does not exist`), false},
+		"the text in a name": {errors.New(`Catalog Error: table "No space left on device" does not exist`), false},
 	} {
 		got := f.FullErr(c.err)
 		var full *warehouse.FullError
 		if isFull := errors.As(got, &full); isFull != c.isFull || !errors.Is(got, c.err) || isFull && full.Dir != "/w" || !isFull && got != c.err {
-			t.Errorf("%s: FullErr returned %v, want a FullError in /w: %t", name, got, c.isFull)
+			t.Errorf("%s: FullErr returned %v, want a FullError of the folder /w: %t", name, got, c.isFull)
 		}
 	}
 	if got := f.FullErr(fullErr); got != error(fullErr) {

@@ -130,8 +130,9 @@ func TestPruneKeepsARunThatCanBeResumed(t *testing.T) {
 	}
 }
 
-// TestSpentResponsesAreDiscarded sets DiscardRaw. The landed responses of the published run and of
-// earlier runs must be removed. The responses of a later run must be kept.
+// TestSpentResponsesAreDiscarded runs with and without DiscardRaw. With it, the landed responses of the
+// published run and of earlier runs are spent, that is, no longer needed, and must be removed. The
+// responses of a later run must be kept. Without DiscardRaw, all responses must be kept.
 func TestSpentResponsesAreDiscarded(t *testing.T) {
 	const later = "20261102T020000Z"
 	for _, discardRaw := range []bool{false, true} {
