@@ -35,7 +35,7 @@ func TestRetentionKeepsTheLastDayOfEachPeriod(t *testing.T) {
 		"the last of each ISO week":           {warehouse.Retention{Weekly: 3}, "2026-11-01 2026-11-03 2026-11-10"},
 		"the last of each month":              {warehouse.Retention{Monthly: 3}, "2026-09-30 2026-10-31 2026-11-10"},
 		"periods add up":                      {warehouse.Retention{Daily: 1, Weekly: 2, Monthly: 2}, "2026-10-31 2026-11-03 2026-11-10"},
-		"more than exist keeps all":           {warehouse.Retention{Daily: 99}, strings.Join(days, " ")},
+		"a larger number keeps all":           {warehouse.Retention{Daily: 99}, strings.Join(days, " ")},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var all []time.Time
