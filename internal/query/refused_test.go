@@ -131,7 +131,7 @@ func TestReadingStatementsRun(t *testing.T) {
 }
 
 // allowedFunctions lists the table functions, and the functions with side effects, that this package
-// does not refuse. The sandbox of DuckDB refuses those of them that open files.
+// does not refuse. If such a function opens a file, DuckDB's sandbox refuses it.
 const allowedFunctions = `
 arrow_scan arrow_scan_dumb check_peg_parser current_connection_id current_query current_query_id current_transaction_id
 currval duckdb_approx_database_count duckdb_columns duckdb_connection_count duckdb_constraints duckdb_coordinate_systems

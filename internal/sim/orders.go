@@ -81,7 +81,7 @@ func (s *orders) newOrder(r *rand.Rand, earliest int64) uint32 {
 	return n
 }
 
-// computeAmounts computes the amounts of an order. The total agrees with the others to the last digit.
+// computeAmounts computes the amounts of an order. The total is the exact sum of the other amounts.
 func (o *order) computeAmounts(roll uint64) {
 	for _, l := range o.lines {
 		o.subtotal += l.salePrice()

@@ -38,7 +38,8 @@ func (f *Folder) VersionCatalog(run string) string {
 	return filepath.Join(f.VersionPath(run), CatalogFile)
 }
 
-// RawPath is the folder of the landed responses of a run.
+// RawPath is the folder of the responses that a run received from the service and stored, its landed
+// responses.
 func (f *Folder) RawPath(run string) string { return filepath.Join(f.dir, rawDir, run) }
 
 // LandedRuns lists the runs that have landed responses, oldest first.

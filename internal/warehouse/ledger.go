@@ -113,7 +113,7 @@ func (l *Ledger) missingRuns() ([]ledger.Run, error) {
 }
 
 // entryOfUnfinished returns the entry of a killed run. If a rollback was killed after it switched
-// readers, the entry says that it is complete.
+// readers, the entry has the outcome complete.
 func (l *Ledger) entryOfUnfinished(u Unfinished, latest string) ledger.Run {
 	if u.Kind == ledger.Rollback && u.Version == latest {
 		return l.rollbackEntry(u.Run, u.Version, u.StartedAt)

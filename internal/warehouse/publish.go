@@ -33,7 +33,7 @@ func (e *AfterSwitchError) Unwrap() error { return e.Err }
 //
 // tables contain the name, grade and file of each table. Publish adds the number of rows, the range
 // of keys, the size and the checksum. After an *AfterSwitchError the version is published. After any
-// other error it is not, unless the error says that readers see it.
+// other error the version is not published, unless the message reports that readers see it.
 func (d *Draft) Publish(ctx context.Context, tables []ManifestTable) (Manifest, error) {
 	m, err := d.seal(ctx, tables)
 	if err != nil {

@@ -13,7 +13,8 @@ import (
 )
 
 // Unfinished is the content of an unfinished-run file. The run in this file has not published: it is
-// running, or was killed, interrupted or failed. Its landed responses are in RawPath.
+// running, or was killed, interrupted or failed. RawPath contains the responses of the service that
+// it has stored so far.
 type Unfinished struct {
 	Run       string    `json:"run_id"`
 	StartedAt time.Time `json:"started_at"`
@@ -101,8 +102,8 @@ func (l *Ledger) Unfinished() (u Unfinished, ok bool, err error) {
 	if err != nil {
 		return u, false, err
 	}
-	_, landed := os.Stat(l.folder.RawPath(u.Run))
-	return u, latest != u.Run && landed == nil, nil
+	_, statErr := os.Stat(l.folder.RawPath(u.Run))
+	return u, latest != u.Run && statErr == nil, nil
 }
 
 // readUnfinished reads an unfinished-run file. ok is false if the file is missing or damaged. The run

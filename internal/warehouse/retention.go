@@ -13,7 +13,8 @@ import (
 
 // Retention limits the files that Prune keeps. Prune always keeps the newest run and the newest day.
 type Retention struct {
-	// RawDays is the age in days up to which landed responses are kept.
+	// RawDays is the age in days up to which landed responses, that is, the stored responses of the
+	// service, are kept.
 	RawDays int
 	// Daily, Weekly and Monthly are the numbers of days, ISO weeks and months whose last
 	// snapshot the Parquet series keeps.

@@ -20,7 +20,7 @@ type Usage struct {
 type Measured struct{ Part, Dir string }
 
 // Measure returns the disk space of each part of the folder, as du does. The parts are others, the
-// series, the versions, the inbox, landed responses, state, and all remaining files, in this order. A
+// series, the versions, the inbox, stored responses, state, and all remaining files, in this order. A
 // file with several hard links counts only for the first part that contains it, so most files of a
 // version count for the series. A missing folder of others is left out. ctx cancels Measure.
 func (f *Folder) Measure(ctx context.Context, others ...Measured) ([]Usage, error) {

@@ -53,7 +53,8 @@ type Config struct {
 	// PublishedMode is the mode of published files. Users who may read the files may also open
 	// their folders. Zero means 0644 restricted by the umask.
 	PublishedMode fs.FileMode
-	// DiscardRaw removes landed responses when their snapshot or a later one is published.
+	// DiscardRaw removes the landed (stored) responses of the service when their snapshot or a later
+	// one is published.
 	DiscardRaw bool
 	// Tables are the tables of main with their keys, in a stable order.
 	Tables []stream.Table
