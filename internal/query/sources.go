@@ -32,7 +32,7 @@ type Source struct {
 	// Standing is the grade in plain words.
 	Standing ledger.Standing `json:"standing"`
 	// Grade is the worst grade of the streams that fill the table. Stream is the stream with this
-	// grade. Grade is empty if the snapshot has no entry of these streams.
+	// grade. Grade is empty if the snapshot has no grades of these streams.
 	Grade  string `json:"grade"`
 	Stream string `json:"stream"`
 	// Reason explains the grade.

@@ -67,7 +67,7 @@ type Fault struct {
 	RetryAfter string
 	// Delay is the delay for FaultSlow, before each part.
 	Delay time.Duration
-	// Delta is the number of records for FaultTotals.
+	// Delta is the number that FaultTotals adds.
 	Delta int
 	// Rewrite is the function for FaultRewrite. It may modify the body in place. Nil means
 	// no change.

@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// MetaChain returns the manifests of the versions whose changes, applied in order, give the tables of
-// meta of a version. The oldest is first. If all copies of a manifest are missing or damaged, MetaChain
-// returns a *DamagedError and the later manifests.
+// MetaChain returns the manifests, oldest first, of the versions whose changes of meta lead to the meta
+// tables of a version. If all copies of a manifest are missing or damaged, MetaChain returns a
+// *DamagedError and the later manifests.
 func (s *Series) MetaChain(run string) (chain []Manifest, err error) {
 	for run != "" && err == nil {
 		var m Manifest

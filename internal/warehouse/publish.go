@@ -50,7 +50,7 @@ func (d *Draft) Publish(ctx context.Context, tables []ManifestTable) (Manifest, 
 		consequence := "nothing was published; readers keep the last snapshot"
 		// The link may have been replaced, and only the sync failed.
 		if latest, _, readErr := d.w.Versions.Latest(); readErr == nil && latest == d.Run {
-			consequence = "readers see it, but a power cut may take it back: look at the disk, then run again"
+			consequence = "readers see it, but a power cut may undo the switch: check the disk, then run again"
 		}
 		return m, fmt.Errorf("switch to version %s: %w: %s", d.Run, err, consequence)
 	}

@@ -59,7 +59,7 @@ func TestAtLeastOneVersionIsKept(t *testing.T) {
 func TestTheErrorOfAFailedSwitchNamesTheVisibleSnapshot(t *testing.T) {
 	for step, c := range map[string]struct{ tag, message string }{
 		"before link latest":         {"one", "nothing was published; readers keep the last snapshot"},
-		"before fsync beside latest": {"two", "readers see it, but a power cut may take it back"},
+		"before fsync beside latest": {"two", "readers see it, but a power cut may undo the switch"},
 	} {
 		w := open(t)
 		publish(t, w, firstNight, "one")
