@@ -137,6 +137,31 @@ func TestRollbackOfACopiedWarehouseRemovesDays(t *testing.T) {
 	}
 }
 
+// TestRollbackRemovesAnUnfinishedDay rolls back a version whose day has Parquet files but no manifest
+// and no entry in the index, because the disk failed between them. No reader of the series may find
+// these files, and undoing the rollback adds them again.
+func TestRollbackRemovesAnUnfinishedDay(t *testing.T) {
+	w := openKeeping(t, 2)
+	publish(t, w, firstNight, "one")
+	manifest := w.Folder.DayManifestPath("2026-11-02")
+	must(t, os.Mkdir(manifest, 0o700))
+	if _, err := publishDraft(t, w, beginDraft(t, w, secondNight, "two")); !errors.As(err, new(*warehouse.ExtendError)) {
+		t.Fatalf("the second night ended with %v, want an ExtendError", err)
+	}
+	must(t, os.Remove(manifest))
+	if got, want := seriesDays(t, w), []string{"2026-11-01", "2026-11-02"}; !cmp.Equal(got, want) {
+		t.Fatalf("before the rollback the series has %v, want %v", got, want)
+	}
+	rollback(t, w, firstNight)
+	if got, want := seriesDays(t, w), []string{"2026-11-01"}; !cmp.Equal(got, want) {
+		t.Errorf("after the rollback the series has %v, want %v", got, want)
+	}
+	rollback(t, w, secondNight)
+	if got, want := seriesDays(t, w), []string{"2026-11-01", "2026-11-02"}; !cmp.Equal(got, want) {
+		t.Errorf("after the undo the series has %v, want %v", got, want)
+	}
+}
+
 func TestTheLineageOfTheNewestVersionIsKeptFirst(t *testing.T) {
 	w := open(t) // keeps two
 	publishNights(t, w, "one", "two")

@@ -277,11 +277,15 @@ func (s *Series) removeOthers(target string) error {
 	return nil
 }
 
-// removeVersion removes the days of a version from the series.
+// removeVersion removes the days of a version from the series. If the disk failed while its day was
+// added, the index does not name the day, but some of its files may exist.
 func (s *Series) removeVersion(run string) error {
 	days, err := s.indexOrManifests()
 	if err != nil {
 		return err
+	}
+	if m, err := s.versions.ReadManifest(run); err == nil && days[DayOf(m.SnapshotAt)] == "" {
+		days[DayOf(m.SnapshotAt)] = run
 	}
 	for day, runOfDay := range days {
 		if runOfDay != run {
