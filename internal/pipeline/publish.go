@@ -30,24 +30,24 @@ func (r *runner) publishWithRereads(ctx context.Context) (Result, error) {
 		if !stopped {
 			return res, err
 		}
-		var again []string
+		var toReread []string
 		for _, l := range loss.Losses {
-			doubted := r.streamsNotReread(l.Table)
-			if l.NotFound && len(doubted) > 0 {
-				doubted = append(doubted, r.listsNaming(l.Table)...)
+			suspects := r.streamsNotReread(l.Table) // streams that may have omitted records
+			if l.NotFound && len(suspects) > 0 {
+				suspects = append(suspects, r.listsNaming(l.Table)...)
 			}
-			if len(doubted) == 0 { // reading other streams would not change the loss of this table
-				again = nil
+			if len(suspects) == 0 { // reading other streams would not change the loss of this table
+				toReread = nil
 				break
 			}
-			again = append(again, doubted...)
+			toReread = append(toReread, suspects...)
 		}
-		if len(again) == 0 || !n.mode.asksService() {
+		if len(toReread) == 0 || !n.mode.asksService() {
 			n.run.Losses, loss.Reread = loss.Losses, n.mode.asksService()
 			return res, err
 		}
-		n.cfg.Log.Warn("lists are read again before a gate decides", "streams", again, "error", loss)
-		for _, name := range again {
+		n.cfg.Log.Warn("lists are read again before a gate decides", "streams", toReread, "error", loss)
+		for _, name := range toReread {
 			r.reread[name] = true
 			r.reader.client.Refetch(name)
 		}

@@ -49,7 +49,7 @@ func (r *runner) checkRefreshable(now time.Time) error {
 	if err := wh.Recover(); err != nil {
 		return err
 	}
-	last, waits, err := wh.Ledger.Unfinished()
+	last, isUnfinished, err := wh.Ledger.Unfinished()
 	if err != nil {
 		return err
 	}
@@ -61,7 +61,7 @@ func (r *runner) checkRefreshable(now time.Time) error {
 	if err != nil {
 		return err
 	}
-	if !published || isHeld || waits && now.Sub(last.StartedAt) <= r.night.cfg.ResumeMaxAge {
+	if !published || isHeld || isUnfinished && now.Sub(last.StartedAt) <= r.night.cfg.ResumeMaxAge {
 		return ErrPending
 	}
 	return nil

@@ -16,9 +16,9 @@ SELECT * FROM {list} WHERE {param} NOT IN {kept}
     UNION ALL SELECT id FROM {asked} WHERE outcome = 'missed'))
 
 -- name: different_extras
--- Records whose unknown fields differ between two sources: the key, and the fields of both
--- sources. Fields in over replace those in under. A detail replaces the list, and a detail or
--- a list replaces main.
+-- Records whose unknown fields differ between two sources. A row contains the key, and the fields of
+-- both sources as under and over. A field in over replaces the field in under with the same name. A
+-- detail replaces the list, and a detail or a list replaces main.
 SELECT o.{key}, u.extra::VARCHAR AS under, o.extra AS over FROM {detail} o JOIN ({list_rows}) u USING ({key})
 WHERE o.extra <> u.extra::VARCHAR
 UNION ALL SELECT o.{key}, u.extra::VARCHAR, o.extra FROM ({list_rows}) o JOIN {main} u USING ({key}) ANTI JOIN {detail} d USING ({key})
@@ -38,6 +38,7 @@ CREATE TABLE {desired} AS SELECT *, {row_hash} AS row_hash FROM (
 coalesce(x.extra, d.extra, l.extra, m.extra) AS {column}
 
 -- name: record_text
+-- A blank text is used only if no source has another text.
 coalesce(nullif(d.{column}, ''), nullif(l.{column}, ''), m.{column}, l.{column}, d.{column}) AS {column}
 
 -- name: joined_value

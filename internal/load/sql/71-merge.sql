@@ -34,7 +34,7 @@ CASE {cases} ELSE {absent} END
 WHEN {rows} THEN {absent}
 
 -- name: forget_details
--- Removes the requested details except missed ones. write_details adds the answered ones again.
+-- Removes the requested details, except missed details. write_details adds the answered details again.
 DELETE FROM meta.details WHERE stream = {stream} AND id IN (SELECT id FROM {asked} WHERE outcome <> 'missed')
 
 -- name: mark_missed_details

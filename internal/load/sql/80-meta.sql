@@ -6,21 +6,23 @@ SELECT DISTINCT table_name FROM meta.rejects
 -- name: drop_rejects
 -- The rejects of a table that was read tonight are replaced. A reject of a row that was not read
 -- tonight stays, because the stored value is still NULL. If tonight has the same reject, it replaces
--- the earlier one.
+-- the earlier reject. The condition stays is true for the rejects of rows that were not read tonight.
 DELETE FROM meta.rejects r WHERE table_name = {table} AND (NOT coalesce({stays}, FALSE) OR EXISTS (FROM stage.rejects s
     WHERE s.table_name = r.table_name AND (s.key, s.parent, s.column_name) IS NOT DISTINCT FROM (r.key, r.parent, r.column_name)))
 
 -- name: unread_keys
+-- The keys of stored rows that were not read tonight.
 (SELECT concat_ws('/', {key}) FROM {main} EXCEPT SELECT concat_ws('/', {key}) FROM {desired})
 
 -- name: unread_parents
+-- The ids of details that were not read tonight.
 (SELECT id FROM {plan} EXCEPT SELECT id FROM {asked} WHERE outcome IN ('answered', '404'))
 
 -- name: write_rejects
 -- Each pass over a list rejects the same value again, and so does the detail of the record. For a row
 -- with a key, equal rejects are written once. Rejects without a key, and rejects of whole records,
--- can be equal although the records differ. Their copies are counted for each pass, and only those
--- of the pass with the most copies are written. If a response was received under two page numbers,
+-- can be equal although the records differ. Their copies are counted for each pass, and only the
+-- copies of the pass with the most copies are written. If a response was received under two page numbers,
 -- only the rejects under the lower number are written.
 INSERT INTO meta.rejects (run_id, seq, table_name, key, parent, column_name, raw, reason, page, position)
 SELECT {run}, row_number() OVER (ORDER BY table_name, page, position, seq, key, column_name),
