@@ -21,8 +21,8 @@ import (
 // pastPrefix marks rows of past in the column meta_table.
 const pastPrefix = "past."
 
-// WriteMeta writes the changes of meta and past since the version that the draft started
-// from into the draft's folder.
+// WriteMeta writes a file with the changes of meta and past into the draft's folder. These are the
+// changes since the version on which the draft is based.
 func WriteMeta(ctx context.Context, d *warehouse.Draft, metas []stream.Definition, tables []stream.Table) error {
 	base, err := writeMetaFile(ctx, d, d.MetaBase(), metas, tables)
 	if err != nil {
@@ -47,11 +47,11 @@ func writeMetaFile(ctx context.Context, d *warehouse.Draft, base string, metas [
 			return "", err
 		}
 	}
-	added, grown, err := countPast(ctx, d, tables, before)
+	added, onlyAdded, err := countPast(ctx, d, tables, before)
 	if err != nil {
 		return "", err
 	}
-	if base != "" && !grown {
+	if base != "" && !onlyAdded {
 		base, before = "", nil
 		if added, _, err = countPast(ctx, d, tables, nil); err != nil {
 			return "", err
@@ -73,12 +73,12 @@ func writeMetaFile(ctx context.Context, d *warehouse.Draft, base string, metas [
 		if added[i] == 0 {
 			continue
 		}
-		which := sqlText("TRUE")
+		condition := sqlText("TRUE")
 		if base != "" {
-			which = metaFileSQL.Render("closed_by_run", values{"run": d.Run})
+			condition = metaFileSQL.Render("closed_by_run", values{"run": d.Run})
 		}
 		def := pastDefinition(d, t)
-		parts = append(parts, metaFileSQL.Render("past_rows", values{"name": pastPrefix + t.Name, "past": pastTable(t.Name), "which": which,
+		parts = append(parts, metaFileSQL.Render("past_rows", values{"name": pastPrefix + t.Name, "past": pastTable(t.Name), "which": condition,
 			"names": sqltext.Join(def.Columns, ", ", func(c stream.Column) sqlText { return sqlText(sqltext.Literal(c.Name)) }),
 			"values": sqltext.Join(def.Columns, ", ", func(c stream.Column) sqlText {
 				return metaFileSQL.Render("text", values{"column": sqltext.Name(c.Name)})
@@ -89,28 +89,28 @@ func writeMetaFile(ctx context.Context, d *warehouse.Draft, base string, metas [
 }
 
 // countPast counts the rows that this run added to each table of past, or all rows if before is
-// empty. grown reports whether each table has as many rows as the base version and the added rows
+// empty. onlyAdded reports whether each table has as many rows as the base version and the added rows
 // together.
-func countPast(ctx context.Context, d *warehouse.Draft, tables []stream.Table, before map[string][]string) (added []int64, grown bool, err error) {
-	added, grown = make([]int64, len(tables)), true
+func countPast(ctx context.Context, d *warehouse.Draft, tables []stream.Table, before map[string][]string) (added []int64, onlyAdded bool, err error) {
+	added, onlyAdded = make([]int64, len(tables)), true
 	var counts []sqlText
 	for i, t := range tables {
 		past, earlier := pastTable(t.Name), sqlText("0")
-		which := metaFileSQL.Render("closed_by_run", values{"run": d.Run})
+		condition := metaFileSQL.Render("closed_by_run", values{"run": d.Run})
 		if len(before) == 0 {
-			which = "TRUE"
+			condition = "TRUE"
 		}
 		if len(before[string(past)]) > 0 {
 			earlier = metaFileSQL.Render("count_rows", values{"table": "before." + past})
 		}
-		counts = append(counts, metaFileSQL.Render("count_past", values{"index": i, "past": past, "which": which, "earlier": earlier}))
+		counts = append(counts, metaFileSQL.Render("count_past", values{"index": i, "past": past, "which": condition, "earlier": earlier}))
 	}
-	return added, grown, d.EachRow(ctx, counts, func(scan func(...any) error) error {
+	return added, onlyAdded, d.EachRow(ctx, counts, func(scan func(...any) error) error {
 		var i int
 		var n, all, earlier int64
 		err := scan(&i, &n, &all, &earlier)
 		added[i] = n
-		grown = grown && all == earlier+n
+		onlyAdded = onlyAdded && all == earlier+n
 		return err
 	})
 }
