@@ -28,32 +28,40 @@ func TestPerSecond(t *testing.T) {
 
 // TestEstimateRest checks the expected requests and the remaining time at every state of a run.
 func TestEstimateRest(t *testing.T) {
-	s := func(state string, done, total, requests int64, rate float64) ledger.StreamProgress {
+	progressOf := func(state string, done, total, requests int64, rate float64) ledger.StreamProgress {
 		return ledger.StreamProgress{State: state, Done: done, Total: total, Requests: requests, PerSecond: rate}
 	}
 	for name, c := range map[string]struct {
-		streams           []ledger.StreamProgress
-		expected          []int64
-		requests          int64
-		overall, allowed  float64
-		wantExpected      int64
-		wantLeft, current time.Duration
-		wantRate          float64
+		streams                  []ledger.StreamProgress
+		expected                 []int64 // requests of the last night, by stream
+		requests                 int64
+		overall, allowed         float64 // requests per second
+		wantExpected             int64
+		wantLeft, wantStreamLeft time.Duration
+		wantRate                 float64
 	}{
-		"a list that stated its pages": {[]ledger.StreamProgress{s(ledger.Reading, 2, 10, 2, 4)}, []int64{50}, 3, 1, 9, 11, 2 * time.Second, 2 * time.Second, 4},
-		"a list like last night":       {[]ledger.StreamProgress{s(ledger.Reading, 0, 0, 2, 0)}, []int64{12}, 2, 5, 9, 12, 2 * time.Second, 2 * time.Second, 5},
-		"in the first second":          {[]ledger.StreamProgress{s(ledger.Reading, 0, 0, 2, 0)}, []int64{12}, 2, 0, 10, 12, time.Second, time.Second, 0},
-		"an unknown stream":            {[]ledger.StreamProgress{s(ledger.Reading, 0, 0, 2, 2), s(ledger.Waiting, 0, 0, 0, 0)}, []int64{12, -1}, 2, 0, 0, 0, 0, 5 * time.Second, 2},
-		"a waiting stream":             {[]ledger.StreamProgress{s(ledger.Reading, 0, 0, 2, 2), s(ledger.Waiting, 0, 0, 0, 0)}, []int64{12, 4}, 2, 0, 0, 16, 7 * time.Second, 5 * time.Second, 2},
-		"all are read":                 {[]ledger.StreamProgress{s(ledger.Read, 9, 10, 9, 0)}, []int64{50}, 9, 3, 0, 9, 0, 0, 0},
-		"more than last night":         {[]ledger.StreamProgress{s(ledger.Reading, 0, 0, 20, 2)}, []int64{12}, 20, 0, 0, 20, 0, 0, 2},
-		"a list that grew":             {[]ledger.StreamProgress{s(ledger.Reading, 12, 10, 12, 2)}, []int64{12}, 12, 0, 0, 12, 0, 0, 2},
+		"a list that stated its pages": {streams: []ledger.StreamProgress{progressOf(ledger.Reading, 2, 10, 2, 4)}, expected: []int64{50},
+			requests: 3, overall: 1, allowed: 9, wantExpected: 11, wantLeft: 2 * time.Second, wantStreamLeft: 2 * time.Second, wantRate: 4},
+		"a list like last night": {streams: []ledger.StreamProgress{progressOf(ledger.Reading, 0, 0, 2, 0)}, expected: []int64{12},
+			requests: 2, overall: 5, allowed: 9, wantExpected: 12, wantLeft: 2 * time.Second, wantStreamLeft: 2 * time.Second, wantRate: 5},
+		"in the first second": {streams: []ledger.StreamProgress{progressOf(ledger.Reading, 0, 0, 2, 0)}, expected: []int64{12},
+			requests: 2, allowed: 10, wantExpected: 12, wantLeft: time.Second, wantStreamLeft: time.Second},
+		"an unknown stream": {streams: []ledger.StreamProgress{progressOf(ledger.Reading, 0, 0, 2, 2), progressOf(ledger.Waiting, 0, 0, 0, 0)}, expected: []int64{12, -1},
+			requests: 2, wantStreamLeft: 5 * time.Second, wantRate: 2},
+		"a waiting stream": {streams: []ledger.StreamProgress{progressOf(ledger.Reading, 0, 0, 2, 2), progressOf(ledger.Waiting, 0, 0, 0, 0)}, expected: []int64{12, 4},
+			requests: 2, wantExpected: 16, wantLeft: 7 * time.Second, wantStreamLeft: 5 * time.Second, wantRate: 2},
+		"all are read": {streams: []ledger.StreamProgress{progressOf(ledger.Read, 9, 10, 9, 0)}, expected: []int64{50},
+			requests: 9, overall: 3, wantExpected: 9},
+		"more than last night": {streams: []ledger.StreamProgress{progressOf(ledger.Reading, 0, 0, 20, 2)}, expected: []int64{12},
+			requests: 20, wantExpected: 20, wantRate: 2},
+		"a list that grew": {streams: []ledger.StreamProgress{progressOf(ledger.Reading, 12, 10, 12, 2)}, expected: []int64{12},
+			requests: 12, wantExpected: 12, wantRate: 2},
 	} {
 		p := ledger.Progress{Streams: c.streams, Requests: c.requests, Allowed: c.allowed}
 		estimateRest(&p, c.expected, c.overall)
-		if p.Expected != c.wantExpected || p.Left != c.wantLeft || p.Streams[0].Left != c.current || p.PerSecond != c.wantRate {
+		if p.Expected != c.wantExpected || p.Left != c.wantLeft || p.Streams[0].Left != c.wantStreamLeft || p.PerSecond != c.wantRate {
 			t.Errorf("%s: got %d requests in %v, %v for the stream, %v per second; want %d in %v, %v, %v", name,
-				p.Expected, p.Left, p.Streams[0].Left, p.PerSecond, c.wantExpected, c.wantLeft, c.current, c.wantRate)
+				p.Expected, p.Left, p.Streams[0].Left, p.PerSecond, c.wantExpected, c.wantLeft, c.wantStreamLeft, c.wantRate)
 		}
 	}
 }

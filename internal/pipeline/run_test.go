@@ -83,12 +83,12 @@ func TestResumeLast(t *testing.T) {
 		landed  bool
 		resumed bool
 	}{
-		"young":                    {time.Hour, false, "http://a", true, true},
-		"exactly the maximum age":  {6 * time.Hour, false, "http://a", true, true},
-		"too old":                  {6*time.Hour + 1, false, "http://a", true, false},
-		"a fresh run is requested": {time.Hour, true, "http://a", true, false},
-		"of another service":       {time.Hour, false, "http://b", true, false},
-		"without landed answers":   {time.Hour, false, "http://a", false, false},
+		"young":                    {age: time.Hour, source: "http://a", landed: true, resumed: true},
+		"exactly the maximum age":  {age: 6 * time.Hour, source: "http://a", landed: true, resumed: true},
+		"too old":                  {age: 6*time.Hour + 1, source: "http://a", landed: true},
+		"a fresh run is requested": {age: time.Hour, fresh: true, source: "http://a", landed: true},
+		"of another service":       {age: time.Hour, source: "http://b", landed: true},
+		"without landed answers":   {age: time.Hour, source: "http://a"},
 	} {
 		cfg := Config{Fresh: c.fresh, ResumeMaxAge: 6 * time.Hour, Fetch: fetch.Config{BaseURL: "http://a"}}
 		r := newRunner(t, cfg, runMode{kind: ledger.Night}, now)
