@@ -137,9 +137,8 @@ func timeAfter(now, last time.Time) time.Time {
 	return now
 }
 
-// checkOwner returns the manifests in the bucket. It returns an *OtherError if the newest manifest
-// has a run that this warehouse does not know, because a new warehouse must not replace the backup
-// of a lost one.
+// checkOwner returns the manifests in the bucket. It returns an *OtherError if the run of the newest
+// manifest is not in the ledger: a new warehouse must not replace the backup of a lost one.
 func (r *run) checkOwner(ctx context.Context) (manifests, error) {
 	kept, err := listManifests(ctx, r.Bucket)
 	if err != nil || len(kept.readable) == 0 {
@@ -181,9 +180,9 @@ func (r *run) checkStored(ctx context.Context, manifest string) error {
 	return nil
 }
 
-// sendFiles sends the missing files. If a night changed the series meanwhile, it starts again, so
-// that a backup has one state of the series. It also starts again once if files were damaged, because
-// a night may have been replacing them.
+// sendFiles sends the missing files. If a night changed the series meanwhile, it starts again: a
+// backup must not mix files from before and after a night. It also starts again once if files were
+// damaged, because a night may have been replacing them.
 func (r *run) sendFiles(ctx context.Context) error {
 	const maxAttempts = 5
 	isUnchanged := false
@@ -222,8 +221,8 @@ func (r *run) sendFiles(ctx context.Context) error {
 	return nil
 }
 
-// seriesFiles returns the files of the series, sorted. Only these files have a checksum before they
-// are read.
+// seriesFiles returns the files of the series, sorted. In the list of Mirror.Files, only they have a
+// checksum.
 func seriesFiles(files []checksum.FileSum) []checksum.FileSum {
 	all := slices.DeleteFunc(slices.Clone(files), func(f checksum.FileSum) bool { return f.SHA256 == "" })
 	slices.SortFunc(all, compareFiles)
@@ -232,8 +231,8 @@ func seriesFiles(files []checksum.FileSum) []checksum.FileSum {
 
 func compareFiles(x, y checksum.FileSum) int { return strings.Compare(x.File, y.File) }
 
-// sendFile sends a file unless the bucket has it. A file that the bucket has is not read,
-// because the copy in the bucket is intact even if the file is damaged.
+// sendFile sends a file unless the bucket has it. It does not read a file that the bucket has: even
+// if the local file is damaged, the copy in the bucket is intact.
 func (r *run) sendFile(ctx context.Context, want checksum.FileSum) error {
 	if want.SHA256 != "" && r.isStored(want) {
 		r.addFile(want, false)
@@ -313,12 +312,13 @@ func (r *run) leaveOut(file, problem string) {
 }
 
 // removeOld removes all manifests except the newest two, and then the objects that no manifest
-// lists. A running restore may use the second newest manifest. If a manifest cannot be read,
-// removeOld removes no object, because the manifest may list any of them.
+// lists. own is the name of the manifest that Run wrote. A running restore may use the second newest
+// manifest. If a manifest cannot be read, removeOld removes no object, because the manifest may list
+// any of them.
 //
 // Another machine may use the same prefix, although that is not supported. Therefore removeOld lists
-// the manifests again, and keeps objects that are less than a day older than this backup, because
-// their manifest may not be written yet.
+// the manifests again. It also keeps objects that were stored less than a day before this backup,
+// because their manifest may not be written yet.
 func (r *run) removeOld(ctx context.Context, own string) error {
 	const keep = 2
 	kept, err := listManifests(ctx, r.Bucket)

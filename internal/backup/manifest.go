@@ -13,7 +13,7 @@ import (
 	"placementsync/internal/object"
 )
 
-// Names below the prefix of a backup.
+// Parts of the object names of a backup.
 const (
 	dataDir        = "data/"
 	manifestsDir   = "manifests/"
@@ -25,7 +25,7 @@ const (
 	// manifestFormat is the version of the format. Raise it if older programs would
 	// restore wrong files.
 	manifestFormat = 1
-	// maxManifest is the largest size of a manifest in bytes. The line of a file has about 200.
+	// maxManifest is the largest size of a manifest in bytes. Each file takes about 200 bytes.
 	maxManifest = 256 << 20
 )
 
@@ -90,8 +90,8 @@ func listManifests(ctx context.Context, b *object.Bucket) (all manifests, err er
 	}
 	var problems []error
 	for _, o := range objects {
-		text, sum, ok := strings.Cut(strings.TrimSuffix(strings.TrimPrefix(o.Name, manifestsDir), manifestSuffix), "-")
-		at, timeErr := time.Parse(nameTime, text)
+		stamp, sum, ok := strings.Cut(strings.TrimSuffix(strings.TrimPrefix(o.Name, manifestsDir), manifestSuffix), "-")
+		at, timeErr := time.Parse(nameTime, stamp)
 		if !ok || timeErr != nil {
 			continue
 		}

@@ -42,7 +42,7 @@ func TestManifestsThatCannotBeRead(t *testing.T) {
 	}
 	all, err := listManifests(t.Context(), b)
 	if err != nil || len(all.readable) != 1 || !all.readable[0].At.Equal(at) || !all.last.Equal(at.AddDate(0, 0, 3)) {
-		t.Fatalf("got %+v (%v), want only the first readable, and the time of the last", all, err)
+		t.Fatalf("got %+v (%v), want one readable manifest of %s, and %s as last", all, err, at, at.AddDate(0, 0, 3))
 	}
 	want := []string{"placementsync v9 wrote it in format 2", `it lists "parquet/a" twice`, "it is not a backup manifest"}
 	if len(all.unreadable) != len(want) {
@@ -50,7 +50,7 @@ func TestManifestsThatCannotBeRead(t *testing.T) {
 	}
 	for i, m := range all.unreadable {
 		if !strings.Contains(m.err.Error(), want[i]) {
-			t.Errorf("got %v, want %s", m.err, want[i])
+			t.Errorf("got error %v, want an error that contains %q", m.err, want[i])
 		}
 	}
 }

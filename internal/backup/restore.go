@@ -26,8 +26,9 @@ type Restored struct {
 }
 
 // Restore copies parquet/ and state/ of the newest backup to a folder without a warehouse. A file
-// appears there only after its checksum was verified. The ledger is written last, because a night
-// fails without it. After an error, another Restore fetches only the missing files.
+// appears there only after its checksum was verified. The ledger is written last: without a ledger
+// every night fails, so no night can run on a partly restored warehouse. After an error, another
+// Restore fetches only the missing files.
 func Restore(ctx context.Context, c Config) (res Restored, err error) {
 	if res.Manifest, err = c.readNewest(ctx); err != nil {
 		return res, err

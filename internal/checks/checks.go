@@ -38,9 +38,9 @@ type Set struct {
 	private []string
 }
 
-// Load returns the shipped checks and the checks of a folder, changed by rules. private lists
-// columns as table.column whose values are dropped or hashed. With a *query.FilesError the set
-// can be used; the error names the files that were left out.
+// Load returns the shipped checks and the checks of a folder, changed by rules. private lists the
+// columns, as table.column, whose values are dropped or hashed. If the error is a
+// *query.FilesError, the set can be used, but lacks the checks in the files that the error names.
 func Load(dir string, rules map[string]Rule, private []string) (Set, error) {
 	all, err := query.LoadChecks(dir)
 	s := Set{rules: rules, private: private}
@@ -145,12 +145,12 @@ const (
 
 func reservedParams() []string { return []string{paramSnapshot, paramRun, paramPrivate} }
 
-// maxSampleRows limits the violating rows in a result. maxSampleText limits the characters of a text
-// in these rows.
+// maxSampleRows limits the violating rows in a result. maxSampleText limits the characters of each
+// value in these rows.
 const maxSampleRows, maxSampleText = 3, 200
 
-// Run runs the checks on an open snapshot, one after another, and returns a result for each, also
-// for a check that fails to run. The parts of a check together have the time limit of one query.
+// Run runs the checks on an open snapshot, one after another. It returns a result for each check,
+// even if the check cannot be run. All queries of a check together have the time limit of one query.
 // An error means that the context was canceled, or that the grades or row counts of the snapshot
 // cannot be read.
 func (s Set) Run(ctx context.Context, db *query.DB) ([]ledger.Check, error) {
@@ -180,8 +180,9 @@ func (s Set) runOne(ctx context.Context, db *query.DB, in scope, q query.Query) 
 		result.Outcome, result.Reason = ledger.CheckSkipped, skip
 		return result
 	}
-	// The parts run one after another, so that a check needs the memory of only one part. An error
-	// of one part must not hide the rows of the others.
+	// Each part is a query on one table or reference. The parts run one after another, so that a
+	// check needs the memory of only one part. An error of one part must not hide the rows of the
+	// others.
 	var found query.Result
 	unread := false
 	for _, part := range parts {
@@ -204,7 +205,7 @@ func (s Set) runOne(ctx context.Context, db *query.DB, in scope, q query.Query) 
 		result.Reason = firstLine(err)
 	}
 	switch {
-	case found.Total > 0: // also if a later part did not run
+	case found.Total > 0: // even if another part did not run
 		result.Outcome, result.Rows, result.Sample = ledger.CheckFailed, found.Total, sample(found)
 	case err != nil:
 		result.Outcome = ledger.CheckNotRun
@@ -216,7 +217,7 @@ func (s Set) runOne(ctx context.Context, db *query.DB, in scope, q query.Query) 
 	return result
 }
 
-// NotRun returns the results of checks on a snapshot that cannot be opened.
+// NotRun returns the results of all checks if the snapshot cannot be opened. err is the reason.
 func (s Set) NotRun(err error) []ledger.Check {
 	var results []ledger.Check
 	for _, q := range s.checks {
@@ -225,9 +226,9 @@ func (s Set) NotRun(err error) []ledger.Check {
 	return results
 }
 
-// Prepare returns the query for all violating rows of a check in an open snapshot, and the values
-// of its parameters. If the check has no data to compare, skipped is the reason. An unknown name is
-// a *query.UsageError.
+// Prepare returns the query that selects all violating rows of a check in an open snapshot, and the
+// values of its parameters. If the check has no data to compare, skipped is the reason. An unknown
+// name is a *query.UsageError.
 func (s Set) Prepare(ctx context.Context, db *query.DB, name string) (q query.Query, values map[string]string, skipped string, err error) {
 	one, err := s.Choose([]string{name})
 	if err != nil {
@@ -244,8 +245,8 @@ func (s Set) Prepare(ctx context.Context, db *query.DB, name string) (q query.Qu
 	return query.UnionParts(parts), values, "", nil
 }
 
-// prepare expands a check for a snapshot and returns the values of its parameters. If the check
-// has no data to compare, skip is the reason.
+// prepare expands a check into its parts, one query for each table or reference that it audits, and
+// returns the values of its parameters. If the check has no data to compare, skip is the reason.
 func (s Set) prepare(db *query.DB, in scope, q query.Query) (parts []query.Query, values map[string]string, skip string, err error) {
 	if q.ReadsBefore() && !db.HasBefore() {
 		return nil, nil, "there is no previous snapshot", nil
@@ -273,8 +274,8 @@ func firstLine(err error) string {
 	return line
 }
 
-// sample returns the first violating rows as a JSON array of objects, with long texts cut. It is
-// nil if a value is not valid JSON.
+// sample returns the first violating rows as a JSON array of objects, with long values cut. It
+// returns nil if a JSON value of a row is invalid.
 func sample(found query.Result) json.RawMessage {
 	text := []byte("[")
 	for i, row := range found.Rows {
@@ -286,7 +287,7 @@ func sample(found query.Result) json.RawMessage {
 			if c > 0 {
 				text = append(text, ',')
 			}
-			name, _ := json.Marshal(column.Name) // a string always has JSON
+			name, _ := json.Marshal(column.Name) // encoding a string cannot fail
 			text = append(append(text, name...), ':')
 			if value := []rune(row.Value(c).Text); len(value) > maxSampleText {
 				cut, _ := json.Marshal(string(value[:maxSampleText]) + "...")
@@ -308,21 +309,21 @@ func sample(found query.Result) json.RawMessage {
 type scope struct {
 	snapshot query.Snapshot
 	// read contains the tables of the streams that the run of the snapshot read. moved contains
-	// the tables of read in which at least a tenth of the rows are new, changed or gone.
+	// the tables among them in which at least a tenth of the rows are new, changed or gone.
 	read, moved []string
 }
 
-// movedShare is the reciprocal of the share of rows that must have changed in a table. With fewer
-// changes, the expensive comparisons of whole columns are skipped.
-const movedShare = 10
+// movedDivisor defines scope.moved: at least rows/movedDivisor rows of a moved table are new,
+// changed or gone. The expensive comparisons of whole columns are skipped for other tables.
+const movedDivisor = 10
 
 func readScope(ctx context.Context, db *query.DB) (in scope, err error) {
 	if in.snapshot, err = db.ReadSnapshot(ctx); err != nil {
 		return in, err
 	}
 	run := map[string]string{"run": in.snapshot.Run}
-	const all = 1 << 20
-	streams, err := db.Collect(ctx, query.Text("SELECT stream, grade FROM meta.streams WHERE run_id = $run"), run, all)
+	const maxRows = 1 << 20 // more than a run has streams or tables
+	streams, err := db.Collect(ctx, query.Text("SELECT stream, grade FROM meta.streams WHERE run_id = $run"), run, maxRows)
 	if err != nil {
 		return in, err
 	}
@@ -330,13 +331,13 @@ func readScope(ctx context.Context, db *query.DB) (in scope, err error) {
 	for _, r := range streams.Rows {
 		grades[r.Get("stream").Text] = r.Get("grade").Text
 	}
-	quiet, err := db.Collect(ctx, query.Text(fmt.Sprintf(
-		"SELECT table_name FROM meta.tables WHERE run_id = $run AND ((rows_new + rows_changed + rows_gone) * %d < rows OR rows_new + rows_changed + rows_gone = 0)", movedShare)), run, all)
+	unmovedRows, err := db.Collect(ctx, query.Text(fmt.Sprintf(
+		"SELECT table_name FROM meta.tables WHERE run_id = $run AND ((rows_new + rows_changed + rows_gone) * %d < rows OR rows_new + rows_changed + rows_gone = 0)", movedDivisor)), run, maxRows)
 	if err != nil {
 		return in, err
 	}
 	unmoved := map[string]bool{}
-	for _, r := range quiet.Rows {
+	for _, r := range unmovedRows.Rows {
 		unmoved[r.Get("table_name").Text] = true
 	}
 	for _, st := range stream.All() {
@@ -355,8 +356,8 @@ func readScope(ctx context.Context, db *query.DB) (in scope, err error) {
 	return in, nil
 }
 
-// isUnread reports whether the check reads tables of main, and the run read none of these tables.
-// Then an earlier run has audited the same rows.
+// isUnread reports whether q selects from tables of main, but the run fetched no rows of these
+// tables. An earlier run has then audited the same rows.
 func (in scope) isUnread(ctx context.Context, db *query.DB, q query.Query, values map[string]string) (bool, error) {
 	sources, err := db.Sources(ctx, q, values)
 	if err != nil || len(sources) == 0 {

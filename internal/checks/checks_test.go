@@ -23,8 +23,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// twoNights are the nights of every fixture. A row of main is from the first night unless its
-// valid_from is tonight(); rows of past were closed in the second night.
+// twoNights is SQL that adds the two nights of every fixture. A row of main is from the first night
+// unless its valid_from is tonight(). Rows of past were closed in the second night.
 const twoNights = `CREATE TEMP MACRO tonight() AS TIMESTAMPTZ '2026-11-02 02:00:00+00';
 INSERT INTO meta.runs (run_id, snapshot_at, outcome) VALUES ('20261101T020000Z', '2026-11-01 02:00:00+00', 'complete'), ('20261102T020000Z', '2026-11-02 02:00:00+00', 'complete');
 `
@@ -99,7 +99,7 @@ func TestChecks(t *testing.T) {
 				set := load(t, "", rules, nil, q.Name)
 				prepared, values, skipped, err := set.Prepare(t.Context(), db, q.Name)
 				if err != nil || skipped != "" {
-					t.Fatal(err, skipped)
+					t.Fatalf("Prepare: got error %v and skip reason %q, want neither", err, skipped)
 				}
 				if _, err := db.Run(t.Context(), prepared, values, w); err != nil {
 					t.Fatal(err)
@@ -185,12 +185,12 @@ INSERT INTO outlets (id) VALUES ('a');`
 	}
 	first := open(t, empty, `INSERT INTO meta.runs (run_id, snapshot_at) VALUES ('a', '2026-11-01 02:00:00+00');`, query.Before{}, 2*time.Second)
 	if got := runAll(first)["compares"]; got.Outcome != ledger.CheckSkipped {
-		t.Errorf("on a first night: got %s (%s), want skipped", got.Outcome, got.Reason)
+		t.Errorf("compares, without an earlier snapshot: got %s (%s), want skipped", got.Outcome, got.Reason)
 	}
 }
 
-// TestTimeoutBoundsAWholeCheck runs a check whose parts each take less time than the limit, but
-// more together.
+// TestTimeoutBoundsAWholeCheck runs a check with one query for each table. Each query takes less
+// time than the limit. Together they take more.
 func TestTimeoutBoundsAWholeCheck(t *testing.T) {
 	dir := t.TempDir()
 	const slow = "-- title: A\n-- severity: hold\n-- each: table\nSELECT {name} FROM range(20000) AS a(x), range(2000) AS b(x) WHERE sqrt(a.x + b.x) = 0.5"
@@ -208,8 +208,8 @@ func TestTimeoutBoundsAWholeCheck(t *testing.T) {
 	}
 }
 
-// TestPartsThatDoNotRunHideNoRows runs a check of two parts: the first has violating rows, and the
-// second cannot run.
+// TestPartsThatDoNotRunHideNoRows runs a check on two tables. One table has no column guest_email,
+// so its query cannot run. The violating row of the other table must still be reported.
 func TestPartsThatDoNotRunHideNoRows(t *testing.T) {
 	dir := t.TempDir()
 	const text = "-- title: A\n-- severity: hold\n-- each: table product_listings orders\nSELECT guest_email IS NULL AS empty, id FROM {table}"
@@ -319,14 +319,14 @@ INSERT INTO product_prices (product_id, position, unit_amount, currency, pricing
 			t.Fatal(err)
 		}
 		if got := failedChecks(t, results); got != nil {
-			t.Errorf("%s: failed checks %v", name, got)
+			t.Errorf("%s: got failed checks %v, want none", name, got)
 		}
 	}
 }
 
-// TestHeadersExplain checks that the header of each built-in check contains its reason, its default
-// thresholds and its limits.
-func TestHeadersExplain(t *testing.T) {
+// TestHeadersAreComplete checks that the header of each built-in check contains its reason, its
+// default thresholds and its limits.
+func TestHeadersAreComplete(t *testing.T) {
 	for _, q := range load(t, "", nil, nil).List() {
 		if !strings.Contains(q.About, " Reason: ") || !strings.Contains(q.About, " Not detected: ") {
 			t.Errorf("%s: the header needs Reason: and Not detected: in about: %s", q.Name, q.About)

@@ -35,7 +35,7 @@ func (m Meanings) Table() string {
 		{ledger.Failed, m.Failed},
 		{ledger.Misused, "wrong usage or configuration, or an unknown name"},
 		{ledger.Partial, m.Partial},
-		{ledger.Held, m.Held},
+		{ledger.Locked, m.Held},
 		{ledger.Interrupted, "interrupted"},
 	} {
 		if row.meaning != "" {
@@ -108,7 +108,7 @@ func OutcomeOf(ctx context.Context, err error) ledger.Outcome {
 		!errors.As(err, new(*workError)):
 		return ledger.Misused
 	case errors.As(err, new(*warehouse.LockedError)):
-		return ledger.Held
+		return ledger.Locked
 	case ctx.Err() != nil:
 		return ledger.Interrupted
 	}

@@ -30,7 +30,7 @@ func newCounts(streams []string) counts {
 	for _, outcome := range runOutcomes() {
 		c.runs[outcome], c.refreshes[outcome] = 0, 0
 	}
-	c.runs[ledger.Held] = 0
+	c.runs[ledger.Locked] = 0
 	for _, name := range streams {
 		c.streams[name] = streamCounts{}
 	}

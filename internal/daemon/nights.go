@@ -195,7 +195,7 @@ func (s *scheduler) endNight(ctx context.Context, night ledger.Run, err error) {
 	s.working = false
 	now := s.d.cfg.Now()
 	if errors.As(err, new(*warehouse.LockedError)) {
-		night.Outcome = ledger.Held
+		night.Outcome = ledger.Locked
 		s.retryAt = now.Add(heldRetry)
 		s.d.cfg.Log.Warn("night waits for another run", "until", s.retryAt, "error", err)
 	}
@@ -206,13 +206,13 @@ func (s *scheduler) endNight(ctx context.Context, night ledger.Run, err error) {
 		if err != nil && night.Error == "" {
 			night.Error = err.Error()
 		}
-		if night.Outcome != ledger.Held {
+		if night.Outcome != ledger.Locked {
 			st.lastOwn = night
 		}
 		st.counts.addRun(night)
 		st.Running, st.readAt = time.Time{}, time.Time{}
 	})
-	if night.Outcome != ledger.Held {
+	if night.Outcome != ledger.Locked {
 		night.LogEnd(s.d.cfg.Log)
 	}
 	s.startInspect(ctx)

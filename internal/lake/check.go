@@ -30,7 +30,8 @@ func (l *Lake) Check(ctx context.Context) error {
 	return nil
 }
 
-// checkAccess writes a file, reads it and removes it.
+// checkAccess writes a file, reads it and removes it. The file is not part of a commit, so it is
+// removed from f.made.
 func (f *files) checkAccess() error {
 	name, content := f.root+"/check-"+uuid.NewString(), []byte("placementsync\n")
 	if err := f.WriteFile(name, content); err != nil {

@@ -67,7 +67,7 @@ func (l *Lake) Expire(ctx context.Context, keep int, dryRun bool) (e Expired, er
 		if err := l.catalog.commit(ctx, changes); err != nil {
 			return e, err
 		}
-		// Loaded again, so that the files of this commit are kept.
+		// The tables are loaded again, so that the files of this commit are kept.
 		if after, err = l.catalog.load(ctx); err != nil {
 			return e, err
 		}
@@ -93,8 +93,9 @@ func (l *Lake) loadOwned(ctx context.Context) (tables, error) {
 	return have, err
 }
 
-// removeUnneeded removes files of own tables that no table refers to. The references of all
-// tables are collected before the first file is removed.
+// removeUnneeded removes the files in the folders of own tables that no table refers to. own are
+// the tables before the expiry, and after are the tables of the lake after it. The references of
+// all tables are collected before the first file is removed.
 func (l *Lake) removeUnneeded(ctx context.Context, own, after tables, e *Expired) error {
 	foreign, err := l.loadForeignTables(ctx)
 	if err != nil {
@@ -145,12 +146,12 @@ func (l *Lake) collectNeeded(ctx context.Context, all []*table.Table) (map[strin
 	return needed, err
 }
 
-// isShared reports whether the folder of a table contains another table. A publisher of that
+// isShared reports whether the folder of a table contains another table. A publisher of the other
 // table may be writing files that are not referenced yet.
 func isShared(t *table.Table, all []*table.Table) bool {
-	folder := sameAddress(t.Location()) + "/"
+	folder := canonicalAddress(t.Location()) + "/"
 	return slices.ContainsFunc(all, func(o *table.Table) bool {
-		return o != t && strings.HasPrefix(sameAddress(o.Location())+"/", folder)
+		return o != t && strings.HasPrefix(canonicalAddress(o.Location())+"/", folder)
 	})
 }
 
@@ -173,8 +174,8 @@ func taggedNights(t *table.Table) (runs []string) {
 	return runs
 }
 
-// oldNights returns the tagged nights except the newest keep, oldest first. Sorted run ids are in
-// the order of their times.
+// oldNights returns the tagged nights to remove, oldest first: all but the newest, whose number is
+// keep. Sorted run ids are in the order of their times.
 func oldNights(have tables, all map[tableName]publishedState, keep int) []string {
 	nights := map[string]bool{}
 	for _, t := range have {
@@ -183,7 +184,7 @@ func oldNights(have tables, all map[tableName]publishedState, keep int) []string
 		}
 	}
 	for _, s := range all {
-		delete(nights, s.run) // the current night of a table is kept
+		delete(nights, s.run) // the current night of a table is one of the kept nights
 	}
 	sorted := slices.Sorted(maps.Keys(nights))
 	if keep == 0 || len(sorted) < keep {
@@ -192,24 +193,24 @@ func oldNights(have tables, all map[tableName]publishedState, keep int) []string
 	return sorted[:len(sorted)-keep+1]
 }
 
-// expireTable returns the change that removes the tags of nights, and the snapshots without
-// a branch or tag.
+// expireTable returns the change that removes the tags of nights and the snapshots that then have
+// no branch or tag. removed counts these snapshots.
 func expireTable(n tableName, t *table.Table, nights []string) (c change, removed int) {
 	c = change{name: n, base: t}
-	named := map[int64]bool{}
+	referenced := map[int64]bool{} // snapshots with a branch or tag
 	for name, ref := range t.Metadata().Refs() {
 		if run, ok := strings.CutPrefix(name, tagOf("")); ok && slices.Contains(nights, run) {
 			c.updates = append(c.updates, table.NewRemoveSnapshotRefUpdate(name))
 			continue
 		}
-		named[ref.SnapshotID] = true
+		referenced[ref.SnapshotID] = true
 	}
 	if len(c.updates) == 0 {
 		return c, 0
 	}
 	var gone []int64
 	for _, s := range t.Metadata().Snapshots() {
-		if !named[s.SnapshotID] {
+		if !referenced[s.SnapshotID] {
 			gone = append(gone, s.SnapshotID)
 		}
 	}
@@ -223,8 +224,8 @@ func expireTable(n tableName, t *table.Table, nights []string) (c change, remove
 	return c, len(gone)
 }
 
-// removeFiles removes the files to which only the metadata before the expiry refer, and old
-// unreferenced files. It keeps every needed file.
+// removeFiles removes the files that only the metadata before the expiry refer to, and old files
+// that no metadata refer to. It removes no needed file.
 func (l *Lake) removeFiles(ctx context.Context, before, after *table.Table, needed map[string]bool, e *Expired) (err error) {
 	expired := map[string]bool{}
 	if len(before.Metadata().Snapshots()) != len(after.Metadata().Snapshots()) || before.MetadataLocation() != after.MetadataLocation() {
@@ -236,7 +237,7 @@ func (l *Lake) removeFiles(ctx context.Context, before, after *table.Table, need
 	if err != nil {
 		return err
 	}
-	listed, err := store.(*files).list(ctx, sameAddress(after.Location()))
+	listed, err := store.(*files).list(ctx, canonicalAddress(after.Location()))
 	if err != nil {
 		return err
 	}
@@ -261,42 +262,42 @@ func (l *Lake) removeFiles(ctx context.Context, before, after *table.Table, need
 }
 
 // referredFiles returns all files that any snapshot of a table refers to, as addresses in
-// the form of sameAddress.
+// the form of canonicalAddress.
 func referredFiles(ctx context.Context, t *table.Table) (map[string]bool, error) {
 	store, err := t.FS(ctx)
 	if err != nil {
 		return nil, err
 	}
-	found := map[string]bool{sameAddress(t.MetadataLocation()): true}
+	found := map[string]bool{canonicalAddress(t.MetadataLocation()): true}
 	for entry := range t.Metadata().PreviousFiles() {
-		found[sameAddress(entry.MetadataFile)] = true
+		found[canonicalAddress(entry.MetadataFile)] = true
 	}
 	for _, s := range t.Metadata().Snapshots() {
-		found[sameAddress(s.ManifestList)] = true
+		found[canonicalAddress(s.ManifestList)] = true
 		manifests, err := s.Manifests(store)
 		if err != nil {
 			return nil, fmt.Errorf("read %s: %w", s.ManifestList, err)
 		}
 		for _, m := range manifests {
-			if found[sameAddress(m.FilePath())] {
+			if found[canonicalAddress(m.FilePath())] {
 				continue
 			}
-			found[sameAddress(m.FilePath())] = true
+			found[canonicalAddress(m.FilePath())] = true
 			for entry, err := range m.Entries(store, false) {
 				if err != nil {
 					return nil, fmt.Errorf("read %s: %w", m.FilePath(), err)
 				}
 				if entry.Status() != iceberg.EntryStatusDELETED {
-					found[sameAddress(entry.DataFile().FilePath())] = true
+					found[canonicalAddress(entry.DataFile().FilePath())] = true
 				}
 			}
 		}
 	}
 	for s := range t.Metadata().Statistics() {
-		found[sameAddress(s.StatisticsPath)] = true
+		found[canonicalAddress(s.StatisticsPath)] = true
 	}
 	for s := range t.Metadata().PartitionStatistics() {
-		found[sameAddress(s.StatisticsPath)] = true
+		found[canonicalAddress(s.StatisticsPath)] = true
 	}
 	return found, nil
 }

@@ -100,8 +100,8 @@ func (f *files) withStorage(store icebergio.WriteFileIO) *files {
 	return &files{WriteFileIO: store, disk: f.disk, local: local, root: f.root, made: f.made, s3: f.s3}
 }
 
-// kindOfFile returns the kind of a file, for the names of steps: they are then the same in every
-// run.
+// kindOfFile returns the kind of a file. Config.Step receives the kind, because file names contain
+// random ids.
 func kindOfFile(name string) string {
 	base := path.Base(name)
 	switch {
@@ -176,8 +176,8 @@ func (f *files) syncFolders() error {
 // storage may have failed.
 const removalTimeout = 10 * time.Second
 
-// removeMade removes the files that were not committed. Expire removes the files that it could
-// not remove.
+// removeMade removes the files that were not committed. If a removal fails, Expire removes the file
+// later.
 func (f *files) removeMade() {
 	names, stores := f.made.drain()
 	ctx, cancel := context.WithTimeout(context.Background(), removalTimeout)

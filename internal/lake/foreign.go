@@ -37,6 +37,6 @@ func (l *Lake) loadForeignTables(ctx context.Context) (found []*table.Table, err
 // isBelow reports whether a file is in the folder of a namespace of the lake.
 func (l *Lake) isBelow(address string) bool {
 	return slices.ContainsFunc(l.cfg.namespaces(), func(namespace string) bool {
-		return strings.HasPrefix(sameAddress(address), sameAddress(l.files.root)+"/"+namespace+"/")
+		return strings.HasPrefix(canonicalAddress(address), canonicalAddress(l.files.root)+"/"+namespace+"/")
 	})
 }

@@ -92,7 +92,7 @@ type catalog interface {
 	close() error
 }
 
-// tableName is a table of the lake: its part and its name there.
+// tableName identifies a table of the lake by its part and its name in this part.
 type tableName struct{ part, name string }
 
 // String returns the name without the prefix of the namespace, for messages.
@@ -182,7 +182,7 @@ func (e *OlderError) Error() string {
 		"wait for the next night, which replaces that night in the lake; this is also normal after a rollback", e.Run, e.At.Format(time.RFC3339), e.Shown, e.ShownSince.Format(time.RFC3339))
 }
 
-// OtherError means that the lake shows a night that the warehouse does not know.
+// OtherError means that the lake shows a night that is not in the ledger of the warehouse.
 type OtherError struct {
 	Run, Shown string
 	ShownSince time.Time

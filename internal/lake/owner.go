@@ -13,9 +13,9 @@ import (
 	"github.com/google/uuid"
 )
 
-// owner is the content of the owner file. It names the lake that owns the tables of a namespace in
-// a folder or bucket. Another catalog must not write or remove files there. The file is written
-// after the first commit, so an empty catalog is never the owner.
+// owner is the content of the owner file. The file names the lake that owns the tables of a
+// namespace in a folder or bucket. Another catalog must not write or remove files there. The file is
+// written after the first commit, so an empty catalog is never the owner.
 type owner struct {
 	ID        string `json:"lake_id"`
 	Catalog   string `json:"catalog_name"`
@@ -24,7 +24,7 @@ type owner struct {
 }
 
 // Properties of every table: the id of its lake, and the name under which it was created. A copy
-// of a table keeps the property and has another name.
+// of a table keeps both properties, but is registered under another name.
 const (
 	lakeProperty  = "placementsync.lake-id"
 	tableProperty = "placementsync.table"
@@ -57,7 +57,8 @@ func (l *Lake) ownerFile() string {
 	return l.files.root + "/" + l.cfg.Namespace + "_owner.json"
 }
 
-// tableFolder returns the folder of a table in the folder root, unless a server chose it.
+// tableFolder returns the folder of a table below the folder root. It is not used if a server
+// chooses the folders.
 func (c Config) tableFolder(root string, n tableName) string {
 	return root + "/" + c.namespace(n.part) + "/" + n.name
 }
@@ -78,7 +79,7 @@ func hasOwnName(n tableName, t *table.Table) bool {
 func (l *Lake) ownTables(have tables) tables {
 	own := tables{}
 	for n, t := range have {
-		isInPlace := l.cfg.Catalog == RESTful || sameAddress(t.Location()) == sameAddress(l.cfg.tableFolder(l.files.root, n))
+		isInPlace := l.cfg.Catalog == RESTful || canonicalAddress(t.Location()) == canonicalAddress(l.cfg.tableFolder(l.files.root, n))
 		if isInPlace && hasOwnName(n, t) {
 			own[n] = t
 		}
@@ -86,9 +87,9 @@ func (l *Lake) ownTables(have tables) tables {
 	return own
 }
 
-// sameAddress returns the same text for all addresses of a file. Engines use several schemes for the
-// same storage.
-func sameAddress(address string) string {
+// canonicalAddress returns the same address for all spellings of it. Engines use several schemes for
+// the same storage.
+func canonicalAddress(address string) string {
 	address = strings.TrimRight(address, "/")
 	for _, scheme := range []string{"s3a://", "s3n://"} {
 		if rest, ok := strings.CutPrefix(address, scheme); ok {
@@ -102,8 +103,8 @@ func sameAddress(address string) string {
 	return address
 }
 
-// checkOwner sets the id of the lake: that of its tables or, before the first night, a new one. It
-// returns an *OwnerError if another catalog owns the tables in the folder.
+// checkOwner sets the id of the lake. It reads the id from the tables, or creates an id before the
+// first night. It returns an *OwnerError if another catalog owns the tables in the folder.
 func (l *Lake) checkOwner(have tables) error {
 	var ids []string
 	for n, t := range have {

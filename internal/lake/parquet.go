@@ -14,8 +14,8 @@ import (
 	"placementsync/internal/checksum"
 )
 
-// checkFile compares a published file with its manifest. hasIDs reports whether all of its
-// columns have field ids.
+// checkFile compares a published file with its manifest. hasIDs reports whether all columns of the
+// file have field ids.
 func checkFile(ctx context.Context, path string, want checksum.FileSum) (hasIDs bool, err error) {
 	if problem := checksum.NewCache(ctx).Compare(path, want, true); problem != "" {
 		return false, &DamagedError{path, problem}
@@ -34,7 +34,7 @@ func checkFile(ctx context.Context, path string, want checksum.FileSum) (hasIDs 
 }
 
 // sumBeforeFooter returns the checksum of a Parquet file without its footer. Release 1.0.0
-// recorded it as the content of a table, because each footer named the run.
+// recorded this checksum for the rows of a table, because each footer contained the id of the run.
 func sumBeforeFooter(path string) (string, error) {
 	f, err := os.Open(path)
 	if err != nil {

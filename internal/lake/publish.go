@@ -133,8 +133,8 @@ type action struct {
 	replace bool
 }
 
-// maxFiles is the number of files at which a table of past or meta is written again as one file,
-// because readers open every file.
+// maxFiles is the number of files at which the next change of a table of past or meta rewrites the
+// table as one file, because readers open every file.
 const maxFiles = 64
 
 // plan returns the actions for the tables that do not show the night yet. It checks every

@@ -14,8 +14,8 @@ import (
 type publishedState struct {
 	run string
 	at  time.Time
-	// content is the checksum of the rows. It is empty if another program wrote the snapshot,
-	// which the next night then replaces.
+	// content is the checksum of the rows. It is empty if another program wrote the snapshot. The
+	// next night then replaces the snapshot.
 	content string
 	// oldContent is true if content is from the summary of the snapshot. Release 1.0.0 wrote the
 	// result of sumBeforeFooter there.
@@ -42,7 +42,7 @@ func readPublishedState(n tableName, t *table.Table) (publishedState, error) {
 	}
 	s.at = at.UTC()
 	main := strconv.FormatInt(mainOf(t.Metadata()), 10)
-	s.onMain = cmp.Or(properties[snapshotProperty], main) == main // earlier programs did not write it
+	s.onMain = cmp.Or(properties[snapshotProperty], main) == main // earlier programs did not write the property
 	if snapshot := t.CurrentSnapshot(); snapshot != nil && snapshot.Summary != nil {
 		summary := snapshot.Summary.Properties
 		s.content = properties[contentProperty]

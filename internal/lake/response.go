@@ -18,8 +18,8 @@ import (
 // response is the response of a server to a commit. The zero value means no response.
 type response struct {
 	status int
-	// inProtocol is true if the body is an error of the REST protocol. The catalog wrote it
-	// then, and not a proxy.
+	// inProtocol is true if the body is an error of the REST protocol. Then the catalog sent the
+	// response, not a proxy.
 	inProtocol bool
 }
 
@@ -93,7 +93,7 @@ func (c *restCatalog) checkCommit(ctx context.Context, changes []change, got res
 }
 
 // compare returns the tables that do not show their change. begun reports whether any table
-// contains its new snapshot, even if another publisher committed later.
+// contains its new snapshot, even if another publisher committed after this commit.
 func (c *restCatalog) compare(ctx context.Context, changes []change) (missing []string, begun bool, err error) {
 	shows, contains := make([]bool, len(changes)), make([]bool, len(changes))
 	err = eachIndex(maxRequests, len(changes), func(i int) error {

@@ -79,10 +79,11 @@ func TestOnlyCatalogErrorsAreRejections(t *testing.T) {
 			unknown, conflict := errors.As(err, new(*UnknownError)), errors.As(err, new(*ConflictError))
 			if err == nil || unknown == (refused || status == http.StatusConflict) || conflict != (status == http.StatusConflict) ||
 				!strings.Contains(err.Error(), fmt.Sprint("status ", status)) {
-				t.Errorf("status %d has the wrong kind of error: refused %v, unknown %v, conflict %v: %v", status, refused, unknown, conflict, err)
+				t.Errorf("status %d, protocol error %v: got %v (UnknownError %v, ConflictError %v), want a plain error for a rejection, ConflictError for 409, UnknownError for others",
+					status, inProtocol, err, unknown, conflict)
 			}
 			if err := commitTo(t, true, serve); (err == nil) == refused {
-				t.Errorf("%d after an applied commit: got %v, want an error: %v", status, err, refused)
+				t.Errorf("status %d after an applied commit: got %v, want an error: %v", status, err, refused)
 			}
 		}
 	}
@@ -91,7 +92,7 @@ func TestOnlyCatalogErrorsAreRejections(t *testing.T) {
 func TestAConfirmationIsReadBack(t *testing.T) {
 	serve := func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) }
 	if err := commitTo(t, true, serve); err != nil {
-		t.Error(err)
+		t.Errorf("a confirmed commit that was applied: got %v, want no error", err)
 	}
 	if err := commitTo(t, false, serve); !errors.As(err, new(*NotCommittedError)) || !strings.Contains(err.Error(), "but current.a do not show it") {
 		t.Errorf("a confirmed commit that was not applied: got %v, want a *NotCommittedError", err)

@@ -89,8 +89,8 @@ func (r REST) options(storage iceberg.Properties) ([]rest.Option, error) {
 
 func (c *restCatalog) close() error { return c.inner.Close() }
 
-// wrap returns the table with storage that records each written file in c.files. The storage is
-// the one that the server configured for the table.
+// wrap returns the table with the storage that the server configured for it. The returned table
+// records each written file in c.files.
 func (c *restCatalog) wrap(t *table.Table) (*table.Table, error) {
 	store, err := t.FS(c.storageCtx)
 	if err != nil {
@@ -158,7 +158,7 @@ func (c *restCatalog) newTable(ctx context.Context, n tableName, d design) (*tab
 	}
 	t, err := c.inner.CreateTable(ctx, c.cfg.identifier(n), iceberg.NewSchema(0, d.fields()...), options...)
 	if errors.Is(err, icebergcatalog.ErrTableAlreadyExists) {
-		return c.reload(ctx, n) // by another publisher; the commit detects conflicts
+		return c.reload(ctx, n) // another publisher created the table; the commit detects conflicts
 	}
 	if err != nil {
 		return nil, err

@@ -74,7 +74,7 @@ func icebergType(t stream.Type) iceberg.Type {
 }
 
 // newMetadata returns the metadata of a table without a snapshot. table.NewMetadata would
-// replace the field ids.
+// replace the field ids. The id -1 means the schema, partition spec or sort order added last.
 func (d design) newMetadata(location string) (table.Metadata, error) {
 	b, err := table.NewMetadataBuilder(table.DefaultFormatVersion)
 	if err != nil {

@@ -136,7 +136,7 @@ func (c *sqlCatalog) load(ctx context.Context) (tables, error) {
 // open reads the metadata of a table.
 func (c *sqlCatalog) open(r registeredTable) (*table.Table, error) {
 	name := strings.Join(r.identifier, ".")
-	data, err := c.files.readAll(sameAddress(r.location))
+	data, err := c.files.readAll(canonicalAddress(r.location))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("read the metadata of %s, to which the catalog refers: %w: check that lake.warehouse and lake.catalog belong together and can be reached", name, err)
 	}

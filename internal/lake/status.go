@@ -68,6 +68,7 @@ func (l *Lake) Status(ctx context.Context) (Status, error) {
 		}
 	}
 	slices.SortFunc(s.Tables, func(a, b StatusTable) int { return strings.Compare(a.Table, b.Table) })
+	// Readers can select a night only if every table that existed in that night has its tag.
 	for n, t := range have {
 		first, tagged := firstRun(t), taggedNights(t)
 		for run := range nights {

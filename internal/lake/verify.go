@@ -33,8 +33,8 @@ type Difference struct {
 }
 
 // Verify compares every table of a night with the version: the number of rows, and a
-// checksum of all values. DuckDB reads the files to which the metadata of the lake refer, and
-// finds columns by their field ids, as an engine does.
+// checksum of all values. Like other engines, DuckDB reads the files to which the metadata of the
+// lake refer, and finds columns by their field ids.
 func (l *Lake) Verify(ctx context.Context, v *Version) (found Verified, err error) {
 	begun := l.cfg.Now()
 	found = Verified{Run: v.Run, Differences: []Difference{}}
@@ -61,8 +61,8 @@ func (l *Lake) Verify(ctx context.Context, v *Version) (found Verified, err erro
 	return found, nil
 }
 
-// snapshotOf returns the snapshot of a night in a table. isNewest means that the lake shows the
-// night: its snapshot must then be the current one.
+// snapshotOf returns the snapshot of a night in a table. isNewest means that the night is the newest
+// in the lake: its snapshot must then be the current snapshot.
 func snapshotOf(run string, t *table.Table, last publishedState, isNewest bool) (*table.Snapshot, error) {
 	if t == nil {
 		return nil, errors.New("it is missing in the lake")
@@ -81,7 +81,7 @@ func snapshotOf(run string, t *table.Table, last publishedState, isNewest bool) 
 	return tagged, nil
 }
 
-// verifyTable compares one table. rows and files count those of the lake.
+// verifyTable compares one table. It returns the numbers of rows and files of the table in the lake.
 func (v *Version) verifyTable(ctx context.Context, s source, t *table.Table, last publishedState, isNewest bool) (rows int64, files int, err error) {
 	snapshot, err := snapshotOf(v.Run, t, last, isNewest)
 	if err != nil {

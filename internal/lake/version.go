@@ -24,8 +24,7 @@ type Version struct {
 	// Run and At are the run and the time of the snapshot.
 	Run string
 	At  time.Time
-	// Replace makes Publish replace the history of a lake whose night this warehouse does not
-	// know.
+	// Replace makes Publish replace the history of a lake whose night is not in known.
 	Replace bool
 
 	// known are the runs in the ledger and in meta.runs of the version.
@@ -145,9 +144,9 @@ func (s source) content(condition sqltext.SQL) sqltext.SQL {
 	return versionSQL.Render("content_of_meta", sqltext.Values{"rows": condition, "columns": columnNames(s.present)})
 }
 
-// publishedRows returns the condition for the rows that the lake has, provided that state was
-// published from the history of this version. This is so if the checksum of these rows equals that
-// of the lake.
+// publishedRows returns the condition for the rows that the lake already has if it was published
+// from the history of this version. If the checksum of these rows equals state.content, the lake has
+// exactly these rows.
 func (s source) publishedRows(state publishedState) sqltext.SQL {
 	_, hasRun := stream.Definition{Columns: s.present}.Column("run_id")
 	switch {

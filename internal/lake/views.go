@@ -15,7 +15,7 @@ import (
 	"placementsync/internal/stream"
 )
 
-// View is a view of the lake. SQL contains its text by the name of the SQL dialect.
+// View is a view of the lake. SQL contains its query for each SQL dialect.
 type View struct {
 	Name, About string
 	Columns     []stream.Column
@@ -48,7 +48,7 @@ func (l *Lake) InstallViews(ctx context.Context, part string, views []View) (wri
 	return written, nil
 }
 
-// installView writes a view unless it exists with the same text and columns.
+// installView writes a view unless it exists with the same queries and columns.
 func (c *restCatalog) installView(ctx context.Context, namespace table.Identifier, v View) (bool, error) {
 	name := append(slices.Clone(namespace), v.Name)
 	columns := iceberg.NewSchema(0, viewFields(v.Columns)...)
@@ -68,8 +68,8 @@ func (c *restCatalog) installView(ctx context.Context, namespace table.Identifie
 		return false, err
 	}
 	current := have.Metadata().CurrentVersion()
-	// CreateView records the name that this program uses for the catalog. The update removes it,
-	// because Spark uses its own name if no name is recorded.
+	// CreateView records the name that this program uses for the catalog. Spark has its own name for
+	// the catalog and uses it if no name is recorded. So the update below removes the recorded name.
 	isSame := have.Metadata().CurrentSchema().Equals(columns)
 	if current.DefaultCatalog == "" && slices.Equal(current.Representations, texts) && isSame {
 		return false, nil

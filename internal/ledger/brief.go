@@ -32,7 +32,8 @@ func ShortenError(text string) string {
 	})
 }
 
-// summarizeBody extracts the message from a response body, which may be cut off.
+// summarizeBody returns the message in a response body, as the end of a sentence. The body may be
+// cut off.
 func summarizeBody(body string) string {
 	if m := messagePattern.FindStringSubmatch(body); m != nil {
 		var message string

@@ -12,8 +12,9 @@ import (
 // CheckOutcome is the result of a check of a snapshot.
 type CheckOutcome string
 
-// Outcomes of checks. A check is skipped if its tables were not read, or if it needs an
-// earlier snapshot and this is the first. CheckNotRun means that the check could not be run.
+// Outcomes of checks. A check is skipped if it has no data to compare: its tables were not read, too
+// few of their rows changed, or there is no earlier snapshot. CheckNotRun means that the check could
+// not be run.
 const (
 	CheckPassed  CheckOutcome = "passed"
 	CheckFailed  CheckOutcome = "failed"
@@ -27,13 +28,13 @@ type Check struct {
 	Title    string       `json:"title"`
 	Severity string       `json:"severity"` // hold or warn
 	Outcome  CheckOutcome `json:"outcome"`
-	// Reason is why the check was skipped or not run.
+	// Reason explains why the check was skipped or not run.
 	Reason string `json:"reason,omitempty"`
 	// Rows counts the violating rows.
 	Rows int64 `json:"rows"`
-	// Sample holds the first violating rows as a JSON array of objects.
+	// Sample contains the first violating rows as a JSON array of objects.
 	Sample json.RawMessage `json:"sample,omitempty"`
-	// Seconds is how long the check ran.
+	// Seconds is the duration of the check.
 	Seconds float64 `json:"seconds"`
 }
 

@@ -32,16 +32,16 @@ func (r Run) EndFollow(ctx context.Context, now time.Time, err error) Run {
 type Follow struct {
 	// Last is the newest entry.
 	Last Run
-	// Succeeded is when the last complete attempt ended. Zero means that there was none.
+	// Succeeded is the end of the last complete attempt. Zero means that no attempt was complete.
 	Succeeded time.Time
-	// Failures counts the failed and partial attempts after Succeeded. Since is when the
-	// first such attempt started.
+	// Failures counts the failed and partial attempts after Succeeded. Since is the start of the
+	// first such attempt.
 	Failures int
 	Since    time.Time
 }
 
-// IsBehind reports any failure since the last full success. Interrupted attempts do not
-// count, because they are continued.
+// IsBehind reports any failure since the last full success. An interrupted attempt is not a
+// failure, because the next attempt continues it.
 func (f Follow) IsBehind() bool { return f.Failures > 0 }
 
 // Follows returns the state of each kind of work in the entries of a ledger, sorted by kind.

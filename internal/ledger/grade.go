@@ -57,7 +57,7 @@ type Problem struct {
 	Standing Standing
 	// Reason is the reason in meta.streams.
 	Reason string
-	// Since is when the oldest of the rows was last read. Zero means unknown.
+	// Since is the earliest time at which one of the rows was last read. Zero means unknown.
 	Since time.Time
 }
 
@@ -154,8 +154,8 @@ func (s Stream) Problem() Problem {
 	return Problem{Name: s.Stream, Standing: StandingOf(s.Grade), Reason: s.Reason, Since: s.AgeSince}
 }
 
-// WorstFirst returns the streams of the run. Streams that make it partial come first, and within
-// both groups the worst standing.
+// WorstFirst returns the streams of the run: first the incomplete streams, which make the run
+// partial, then the others. In each group the worst standing is first.
 func (r Run) WorstFirst() []Stream {
 	sorted := slices.Clone(r.Streams)
 	slices.SortStableFunc(sorted, func(a, b Stream) int {

@@ -32,7 +32,7 @@ func TestStandings(t *testing.T) {
 		}
 	}
 	if first, last := ledger.Grades()[0], ledger.Grades()[5]; first != "skipped" || last != "exact" {
-		t.Errorf("the worst grade is %q and the best %q", first, last)
+		t.Errorf("the worst grade is %q and the best %q, want skipped and exact", first, last)
 	}
 }
 
@@ -75,7 +75,8 @@ func TestDescribeProblems(t *testing.T) {
 	}
 }
 
-// TestExcludedStreams checks that only streams excluded by choice are no problem.
+// TestExcludedStreams checks which streams count as excluded by the configuration, and which as
+// unused.
 func TestExcludedStreams(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -117,7 +118,7 @@ func TestSummaryOfStreams(t *testing.T) {
 		t.Errorf("the order is %q, want %q", got, want)
 	}
 	if got := names(r.IncompleteStreams()); !slices.Equal(got, []string{"f", "e"}) {
-		t.Errorf("incomplete are %q, want the marked streams", got)
+		t.Errorf("incomplete are %q, want the marked streams f and e", got)
 	}
 	if got, want := r.Summary(), "partial, 2 streams not read, 2 carried, 1 not proven"; got != want {
 		t.Errorf("the summary is %q, want %q", got, want)
@@ -127,16 +128,16 @@ func TestSummaryOfStreams(t *testing.T) {
 	}
 	unmarked := ledger.Run{Outcome: ledger.Partial, Streams: streams[:4]}
 	if got := names(unmarked.IncompleteStreams()); !slices.Equal(got, []string{"c", "b"}) {
-		t.Errorf("incomplete are %q, want the carried and unproven streams of an older program", got)
+		t.Errorf("incomplete in a run without marks: %q, want the carried and unproven streams c and b", got)
 	}
 	complete := ledger.Run{Outcome: ledger.Complete, Streams: streams[:2]}
 	if got := names(complete.IncompleteStreams()); len(got) > 0 {
-		t.Errorf("%q are incomplete in a complete run", got)
+		t.Errorf("incomplete in a complete run: got %q, want none", got)
 	}
 	if got, want := complete.Summary(), "complete, 1 stream not proven"; got != want {
 		t.Errorf("the summary is %q, want %q", got, want)
 	}
 	if got := (ledger.Run{Outcome: ledger.Complete, Streams: streams[:1]}).Summary(); got != "complete" {
-		t.Errorf("the summary of a proven run is %q", got)
+		t.Errorf("the summary of a run with proven streams is %q, want complete", got)
 	}
 }

@@ -39,8 +39,8 @@ func (r Run) Streak(past []Run) (nights int, since time.Time) {
 	return nights, since
 }
 
-// SnapshotOf returns the time of the snapshot that the newest published run gave readers.
-// Zero means that no run was published.
+// SnapshotOf returns the time of the snapshot of the newest published run. Zero means that no run
+// was published.
 func SnapshotOf(runs []Run) time.Time {
 	for _, r := range slices.Backward(runs) {
 		if r.IsPublished() {

@@ -16,7 +16,7 @@ import (
 type Outcome string
 
 // Outcomes. A Killed run did not write its own entry: it was ended by SIGKILL or a power
-// cut, or the disk was full. Misused and Held are never written to the ledger.
+// cut, or the disk was full. Misused and Locked are never written to the ledger.
 const (
 	Complete    Outcome = "complete"
 	Partial     Outcome = "partial"
@@ -24,21 +24,21 @@ const (
 	Interrupted Outcome = "interrupted"
 	Killed      Outcome = "killed"
 	Misused     Outcome = "misused" // wrong usage or configuration
-	Held        Outcome = "held"    // another run holds the lock
+	Locked      Outcome = "held"    // another run has the lock
 )
 
 // ExitCode returns the process exit code for an outcome, or -1 for Killed. The numbers are
 // part of the command-line interface and are defined only here.
 func (o Outcome) ExitCode() int {
-	code, ok := map[Outcome]int{Complete: 0, Misused: 2, Partial: 3, Held: 4, Interrupted: 130, Killed: -1}[o]
+	code, ok := map[Outcome]int{Complete: 0, Misused: 2, Partial: 3, Locked: 4, Interrupted: 130, Killed: -1}[o]
 	if !ok {
 		return 1
 	}
 	return code
 }
 
-// Kinds of runs. An empty kind, from programs without refreshes, is a night. A refresh reads the
-// few records that events named, and does not count for the schedule.
+// Kinds of runs. An empty kind means a night: earlier releases had no other kinds. A refresh reads
+// only the records of webhook events, and does not count for the schedule.
 const (
 	Night   = "night"
 	Refresh = "refresh"
@@ -55,8 +55,8 @@ const (
 	Backup = "backup"
 	Lake   = "lake"
 	Watch  = "watch"
-	// Rehearsal restores a backup for the comparison with the warehouse. An operator or cron
-	// starts it.
+	// Rehearsal restores a backup and compares it with the warehouse. An operator or cron starts
+	// it.
 	Rehearsal = "rehearsal"
 )
 
@@ -89,7 +89,7 @@ type Run struct {
 	Changed int64 `json:"rows_changed"`
 	Gone    int64 `json:"rows_gone"`
 
-	// Losses are the losses for which the gate stopped the run.
+	// Losses are the row losses for which a gate, a check before the publish, stopped the run.
 	Losses []Loss `json:"losses,omitempty"`
 	// Checks are the results of checks that failed or did not run.
 	Checks []Check `json:"checks,omitempty"`
@@ -190,7 +190,7 @@ func (r Run) Unread() (ids int64, streams int) {
 }
 
 // Stream is the result of one stream in a run: its grade with the evidence, and its
-// telemetry.
+// telemetry. The fields are columns of meta.streams and meta.requests, described in schema/meta.
 type Stream struct {
 	Stream     string `json:"stream"`
 	Grade      string `json:"grade"`
@@ -202,9 +202,9 @@ type Stream struct {
 	TotalLast  int64  `json:"total_last"`
 	Distinct   int64  `json:"distinct_ids"`
 	Repeated   int64  `json:"repeated_ids"`
-	// Rows counts the rows of the stream's first table in the snapshot. RowsOld counts those that
-	// were neither read nor proven in this run. If the run ended before the merge, Rows counts the
-	// read records.
+	// Rows counts the rows of the stream's first table in the snapshot. RowsOld counts the rows
+	// among them that were neither read nor proven in this run. If the run ended before the merge,
+	// Rows counts the read records.
 	Rows      int64 `json:"rows"`
 	RowsOld   int64 `json:"rows_old"`
 	Rejects   int64 `json:"rejects"`
@@ -214,7 +214,7 @@ type Stream struct {
 	Failed    int64 `json:"failed"`
 	// Unread counts the ids that were not requested because run.max_duration was over.
 	Unread int64 `json:"unread"`
-	// AgeSince is the time when the oldest of the rows in RowsOld was last read.
+	// AgeSince is the earliest time at which one of the rows in RowsOld was last read.
 	AgeSince time.Time `json:"age_since,omitzero"`
 	// Incomplete streams should have been read completely, and were not. They make their run
 	// partial.

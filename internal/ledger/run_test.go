@@ -16,7 +16,7 @@ import (
 
 func TestExitCodes(t *testing.T) {
 	for outcome, want := range map[ledger.Outcome]int{
-		ledger.Complete: 0, ledger.Failed: 1, ledger.Misused: 2, ledger.Partial: 3, ledger.Held: 4,
+		ledger.Complete: 0, ledger.Failed: 1, ledger.Misused: 2, ledger.Partial: 3, ledger.Locked: 4,
 		ledger.Interrupted: 130, ledger.Killed: -1, "": 1, "anything else": 1,
 	} {
 		if got := outcome.ExitCode(); got != want {
@@ -92,7 +92,7 @@ func TestFind(t *testing.T) {
 		t.Errorf("got %+v, want run a", got)
 	}
 	if got := ledger.Find(runs, "c"); got.ID != "" {
-		t.Errorf("got %+v for an unknown run", got)
+		t.Errorf("an unknown run: got %+v, want no ID", got)
 	}
 }
 

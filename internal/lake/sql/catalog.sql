@@ -38,8 +38,8 @@ FROM iceberg_tables
 WHERE NOT (catalog_name = ? AND table_namespace IN (?, ?, ?)) AND metadata_location IS NOT NULL
 
 -- name: add_table
--- The column iceberg_type is not set: the first layout does not have it, and in later layouts NULL
--- means a table.
+-- iceberg_type is not set: catalogs with the first layout of iceberg_tables lack the column. In other
+-- catalogs NULL means a table.
 INSERT INTO iceberg_tables (catalog_name, table_namespace, table_name, metadata_location)
 VALUES (?, ?, ?, ?)
 

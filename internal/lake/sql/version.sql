@@ -1,7 +1,9 @@
--- Statements that read a published version, which is attached as "sealed".
+-- Statements that read a published version, which is attached as "sealed". content_of_closed,
+-- content_of_meta, closed_until, written_until and files_by_id are parts of statements.
 
 -- name: limits
--- A row group may take an eighth of the memory of a thread, as in the published files.
+-- The largest size of a row group in bytes: an eighth of the memory of a thread, as in the published
+-- files.
 SELECT parse_formatted_bytes(current_setting('memory_limit')) // current_setting('threads')::BIGINT // 8
 
 -- name: published_runs
@@ -13,12 +15,14 @@ SELECT run_id FROM sealed.meta.runs
 SELECT {index}, {all}, {old}, count(*), count(*) FILTER (WHERE NOT {published}) FROM sealed.{schema}.{table}
 
 -- name: content_of_closed
--- A checksum of closed rows in any order. It reads only three narrow columns.
+-- A checksum of the closed rows that {rows} selects. It does not depend on their order, and reads
+-- only three narrow columns: row_hash is a hash of the other values.
 concat_ws(':', count(*) FILTER (WHERE {rows}), coalesce(sum(row_hash::HUGEINT) FILTER (WHERE {rows}), 0),
     coalesce(sum(epoch_us(valid_from)::HUGEINT) FILTER (WHERE {rows}), 0),
     coalesce(sum(epoch_us(valid_to)::HUGEINT) FILTER (WHERE {rows}), 0))
 
 -- name: content_of_meta
+-- The same checksum for a table of meta, from all columns.
 concat_ws(':', count(*) FILTER (WHERE {rows}), coalesce(sum(hash({columns})::HUGEINT) FILTER (WHERE {rows}), 0))
 
 -- name: closed_until

@@ -131,7 +131,7 @@ func exitCode(ctx context.Context, res pipeline.Result, err error) int {
 	outcome := res.Run.Outcome
 	switch _, held := errors.AsType[*warehouse.LockedError](err); {
 	case held:
-		outcome = ledger.Held
+		outcome = ledger.Locked
 	case outcome == "" && ctx.Err() != nil:
 		outcome = ledger.Interrupted
 	case err != nil && outcome == ledger.Complete:
