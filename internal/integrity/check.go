@@ -40,9 +40,9 @@ type checker struct {
 	reported map[string]bool
 }
 
-// Check looks for damage of links, versions, the held night, the series, the ledger and
-// unfinished-run files. It compares files with their manifests: names and sizes, or with readData
-// every byte. It changes no file.
+// Check looks for damage of links, versions, the series, the ledger, unfinished-run files and the
+// held night, which failed checks kept from being published. It compares files with their manifests:
+// names and sizes, or with readData every byte. It changes no file.
 func Check(ctx context.Context, w *warehouse.Warehouse, readData bool) (Report, error) {
 	if err := w.Folder.Exists(); err != nil {
 		return Report{}, err
@@ -91,12 +91,12 @@ func (c *checker) checkLinks() {
 	switch err := c.w.Identity.Check(); {
 	case errors.As(err, &lost):
 		text, _, _ := strings.Cut(strings.TrimPrefix(lost.Error(), "find the newest version: "), "; ")
-		c.addUnseen(Damage{File: warehouse.LatestLink, Problem: text, Cost: "readers find no snapshot, or not the last one, and no night can begin"})
+		c.addHiding(Damage{File: warehouse.LatestLink, Problem: text, Cost: "readers find no snapshot, or not the last one, and no night can begin"})
 	case err != nil:
-		c.addUnseen(Damage{File: warehouse.LatestLink, Problem: err.Error(), Cost: "the version that readers see is unknown"})
+		c.addHiding(Damage{File: warehouse.LatestLink, Problem: err.Error(), Cost: "the version that readers see is unknown"})
 	case inv.target != inv.latest:
 		at, _ := inv.timeOf(inv.target)
-		c.addUnseen(Damage{File: warehouse.LatestLink, Problem: fmt.Sprintf("readers see %s, and the series has %s of %s", inv.latest, inv.target, warehouse.DayOf(at)),
+		c.addHiding(Damage{File: warehouse.LatestLink, Problem: fmt.Sprintf("readers see %s, and the series has %s of %s", inv.latest, inv.target, warehouse.DayOf(at)),
 			Cost: "readers lack the changes since " + inv.latest})
 	}
 	if inv.latest == "" {
@@ -105,15 +105,15 @@ func (c *checker) checkLinks() {
 	c.Files++
 	want := filepath.Join(warehouse.LatestLink, warehouse.CatalogFile)
 	if target, err := os.Readlink(c.w.Folder.CatalogPath()); err != nil || target != want {
-		c.addUnseen(Damage{File: warehouse.CatalogFile, Problem: "it is not the link to " + filepath.ToSlash(want),
+		c.addHiding(Damage{File: warehouse.CatalogFile, Problem: "it is not the link to " + filepath.ToSlash(want),
 			Cost: "readers do not find the catalog by its name"})
 	}
 }
 
-// addUnseen reports damage that hides the target version from readers. The repair is a rollback to
-// the target if its catalog is intact, or else a rebuild, a rollback to an older version or a
-// backup.
-func (c *checker) addUnseen(d Damage) {
+// addHiding reports damage that hides inv.target, the version that readers should see. The repair is
+// a rollback to the target if its catalog is intact, or else a rebuild, a rollback to an older
+// version or a backup.
+func (c *checker) addHiding(d Damage) {
 	inv := c.inv
 	newest, since := inv.newestCatalog()
 	switch {
@@ -131,8 +131,8 @@ func (c *checker) addUnseen(d Damage) {
 	c.add(d)
 }
 
-// checkVersion checks the files of a version. If readers do not see the version, its damage only
-// prevents a rollback to it.
+// checkVersion checks the files of a version. Damage of a superseded version, which readers do not
+// see, only prevents a rollback to this version.
 func (c *checker) checkVersion(run string) {
 	version, isSuperseded := c.w.Folder.VersionPath(run), run != c.inv.latest
 	report := func(file, problem, cost string, repair RepairKind) {
@@ -142,7 +142,7 @@ func (c *checker) checkVersion(run string) {
 			d.Cost, d.Repair = "there is no rollback to "+run+"; readers lose nothing", Repair{DropVersion, run}
 			c.add(d)
 		case repair == RebuildCatalog:
-			c.addUnseen(d)
+			c.addHiding(d)
 		default:
 			c.add(d)
 		}
@@ -225,7 +225,7 @@ func (c *checker) checkSeries() {
 func (c *checker) checkMissingDays() map[string]bool {
 	days := map[string]bool{}
 	if _, ok, err := c.w.Ledger.KilledRollback(); ok && err == nil {
-		return days // the rollback has removed days; checkUnfinished reports it
+		return days // the rollback has removed days; checkUnfinished reports the rollback
 	}
 	missing, err := c.w.Series.Missing()
 	if err != nil {
@@ -240,7 +240,7 @@ func (c *checker) checkMissingDays() map[string]bool {
 		}
 		days[day] = true
 		c.addPath(c.w.Folder.DayManifestPath(day),
-			fmt.Sprintf("run %s has not completed its day: %d of %d tables are missing; the next run completes it too", m.RunID, lacking, len(m.Tables)),
+			fmt.Sprintf("run %s has not completed its day: %d of %d tables are missing; the next run completes the day", m.RunID, lacking, len(m.Tables)),
 			day+" in the Parquet series; the catalog has it", Repair{Kind: MendSeries})
 	}
 	return days
@@ -264,6 +264,8 @@ func (c *checker) indexProblem(days map[string]string) string {
 	return ""
 }
 
+// checkDay checks the manifest and the files of a day. run is the run that wrote the day. It is empty
+// if no manifest of the day is intact.
 func (c *checker) checkDay(day, run string) {
 	inv := c.inv
 	path := c.w.Folder.DayManifestPath(day)
@@ -319,7 +321,8 @@ func (c *checker) lastTimeOf(day time.Time) time.Time {
 	return day.AddDate(0, 0, 1)
 }
 
-// checkMetaChanges checks the changes of meta and past, and the manifests beside them.
+// checkMetaChanges checks the chain of changes. Each run stores its changes of the schemas meta and
+// past in a file, and a copy of its manifest beside the file. A rebuild applies these files in order.
 func (c *checker) checkMetaChanges() {
 	inv := c.inv
 	if m, ok := inv.manifest(inv.target); !ok || m.Meta == nil {
@@ -335,7 +338,7 @@ func (c *checker) checkMetaChanges() {
 	chain, err := c.w.Series.MetaChain(inv.target)
 	if broken, ok := errors.AsType[*warehouse.DamagedError](err); ok {
 		run := runOf(broken.File)
-		d := Damage{File: broken.File, Problem: broken.Problem, Cost: costOfMeta(run) + " and of those before it, in a rebuild"}
+		d := Damage{File: broken.File, Problem: broken.Problem, Cost: costOfMeta(run) + " and of earlier runs, in a rebuild"}
 		d.Repair, d.Lost = repair(run)
 		c.add(d)
 	}
@@ -400,7 +403,7 @@ func (c *checker) checkUnfinished() {
 		}
 		switch {
 		case err != nil:
-			c.addPath(path, err.Error(), "an interrupted run cannot be resumed: the next run asks again", Repair{Kind: RunNight})
+			c.addPath(path, err.Error(), "an interrupted run cannot be resumed: the next run repeats its requests", Repair{Kind: RunNight})
 		case u.Kind == ledger.Rollback && !c.isLockedByOther():
 			c.addPath(path, "the rollback to "+u.Version+" was killed and is not finished", "days of the Parquet series", Repair{Kind: RunNight})
 		}
@@ -411,7 +414,7 @@ func (c *checker) checkUnfinished() {
 	}
 }
 
-// isLockedByOther reports whether another process holds the lock.
+// isLockedByOther reports whether another process has the lock.
 func (c *checker) isLockedByOther() bool {
 	var locked *warehouse.LockedError
 	return errors.As(c.w.Folder.CheckUnlocked(), &locked) && locked.PID != os.Getpid()

@@ -11,31 +11,31 @@ import (
 	"placementsync/internal/integrity"
 )
 
-// TestOnlyAnUnfinishedLastLineOfTheLedgerIsIntact damages lines of the ledger. A crash explains an
-// unfinished last line, and no other damage.
+// TestOnlyAnUnfinishedLastLineOfTheLedgerIsIntact damages lines of the ledger. The check must ignore
+// an unfinished last line, because a crash can leave one, and must report all other damage.
 func TestOnlyAnUnfinishedLastLineOfTheLedgerIsIntact(t *testing.T) {
 	w := open(t)
 	publishNights(t, w, "one")
 	path := filepath.Join(w.Folder.Dir(), "state", "runs.jsonl")
-	whole, err := os.ReadFile(path)
+	data, err := os.ReadFile(path)
 	must(t, err)
-	line := string(whole)
+	line := string(data)
 	flipped := strings.Replace(line, `"complete"`, `"complete!"`, 1)
 	torn := line[:len(line)/2]
 	for name, c := range map[string]struct {
 		text, problem string
 	}{
-		"intact":                             {line, ""},
-		"unfinished last line":               {line + torn, ""},
-		"unfinished, with a line break":      {line + torn + "\n", "damaged lines: 1"},
-		"a damaged last line":                {line + flipped, "damaged lines: 1"},
-		"a damaged line within":              {flipped + line, "damaged lines: 1"},
-		"a damaged and an unfinished line":   {flipped + line + torn, "damaged lines: 1"},
-		"damaged before unfinished":          {line + flipped + torn, "damaged lines: 1"},
-		"two damaged lines":                  {flipped + line + flipped, "damaged lines: 2"},
-		"only an unfinished line":            {torn, "it has no line of the version that readers see"},
-		"a line without its line break":      {strings.TrimSuffix(line, "\n"), ""},
-		"two, the last without a line break": {flipped + strings.TrimSuffix(line, "\n"), "damaged lines: 1"},
+		"intact":                                  {line, ""},
+		"intact, without the line break":          {strings.TrimSuffix(line, "\n"), ""},
+		"intact, unfinished":                      {line + torn, ""},
+		"intact, unfinished with a line break":    {line + torn + "\n", "damaged lines: 1"},
+		"intact, damaged":                         {line + flipped, "damaged lines: 1"},
+		"damaged, intact":                         {flipped + line, "damaged lines: 1"},
+		"damaged, intact, unfinished":             {flipped + line + torn, "damaged lines: 1"},
+		"intact, damaged, unfinished":             {line + flipped + torn, "damaged lines: 1"},
+		"damaged, intact, damaged":                {flipped + line + flipped, "damaged lines: 2"},
+		"unfinished":                              {torn, "it has no line of the version that readers see"},
+		"damaged, intact, without the line break": {flipped + strings.TrimSuffix(line, "\n"), "damaged lines: 1"},
 	} {
 		must(t, os.WriteFile(path, []byte(c.text), 0o600))
 		found, err := integrity.Check(t.Context(), w, false)
@@ -45,7 +45,7 @@ func TestOnlyAnUnfinishedLastLineOfTheLedgerIsIntact(t *testing.T) {
 			got += d.Problem
 		}
 		if got != c.problem {
-			t.Errorf("%s: the check reports %q, want %q", name, got, c.problem)
+			t.Errorf("a ledger with lines %s: the check reports %q, want %q", name, got, c.problem)
 		}
 	}
 }
@@ -68,6 +68,6 @@ func TestCheckReportsAnUnfinishedRollback(t *testing.T) {
 	must(t, err)
 	must(t, lock.Release())
 	if found, err = integrity.Check(t.Context(), w, false); err != nil || len(found.Damage) == 0 {
-		t.Errorf("with a disk that refuses files of the series: got %+v (%v), want damage", found.Damage, err)
+		t.Errorf("after the failed attempt to finish the rollback: got %+v (%v), want damage", found.Damage, err)
 	}
 }

@@ -1,8 +1,8 @@
 // Package integrity compares the files of a warehouse with the checksums in its manifests,
 // chooses the commands that repair damage, and repairs files from intact copies.
 //
-// It must not know where rows come from, or how a night or a rebuild runs. The warehouse does
-// not import it: it verifies a version by itself before it publishes it.
+// It must not know where rows come from, or how a night or a rebuild runs. Package warehouse does not
+// import it: before a publish, package warehouse verifies the version itself.
 package integrity
 
 import "placementsync/internal/warehouse"
@@ -15,14 +15,14 @@ type Damage struct {
 	Problem string `json:"problem"`
 	Cost    string `json:"cost"`
 	// Repair is the command that repairs the damage. Lost means that the content of the file
-	// exists nowhere else. The command then continues without it.
+	// exists nowhere else. The repair then leaves out the file.
 	Repair Repair `json:"repair"`
 	Lost   bool   `json:"lost"`
 	// Day is the day of the Parquet series that the file belongs to. It is empty for other
 	// files.
 	Day string `json:"-"`
-	// Unfinished means that a run was writing the day when the warehouse was copied. All runs
-	// that were published before are complete.
+	// Unfinished means that a run was writing the day when the warehouse was copied. The days of
+	// all runs published before are complete.
 	Unfinished bool `json:"-"`
 }
 

@@ -18,18 +18,18 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// damaging damages the files of a warehouse. Names are relative to its folder.
-type damaging struct {
+// damager damages the files of a warehouse. Names are relative to its folder.
+type damager struct {
 	t *testing.T
 	w *warehouse.Warehouse
 }
 
-func (d damaging) path(name string) string {
+func (d damager) path(name string) string {
 	return filepath.Join(d.w.Folder.Dir(), filepath.FromSlash(name))
 }
 
-// flip changes a bit of files, under all of their names.
-func (d damaging) flip(names ...string) {
+// flip changes one bit of each file. All hard links of a file show the change.
+func (d damager) flip(names ...string) {
 	d.t.Helper()
 	for _, name := range names {
 		f, err := os.OpenFile(d.path(name), os.O_RDWR, 0)
@@ -45,29 +45,29 @@ func (d damaging) flip(names ...string) {
 	}
 }
 
-// flipOne changes a bit of a file under one of its names.
-func (d damaging) flipOne(name string) {
+// flipOne replaces a file by a copy with one changed bit. Other hard links of the file stay intact.
+func (d damager) flipOne(name string) {
 	d.t.Helper()
 	data, err := os.ReadFile(d.path(name))
 	must(d.t, errors.Join(err, os.Remove(d.path(name)), os.WriteFile(d.path(name), data, 0o600)))
 	d.flip(name)
 }
 
-func (d damaging) remove(names ...string) {
+func (d damager) remove(names ...string) {
 	d.t.Helper()
 	for _, name := range names {
 		must(d.t, os.RemoveAll(d.path(name)))
 	}
 }
 
-func (d damaging) link(target, name string) {
+func (d damager) link(target, name string) {
 	d.t.Helper()
 	d.remove(name)
 	must(d.t, os.Symlink(filepath.FromSlash(target), d.path(name)))
 }
 
 // edit changes the manifest in a file.
-func (d damaging) edit(name string, change func(m *warehouse.Manifest)) {
+func (d damager) edit(name string, change func(m *warehouse.Manifest)) {
 	d.t.Helper()
 	m, err := d.w.Versions.ReadManifestFile(d.path(name), "")
 	must(d.t, err)
@@ -76,7 +76,8 @@ func (d damaging) edit(name string, change func(m *warehouse.Manifest)) {
 	must(d.t, errors.Join(err, os.WriteFile(d.path(name), data, 0o600)))
 }
 
-// Names of the files of three nights.
+// Names of the files of three nights: the folders of the versions (v), the files of the series (s),
+// the manifests of the days (m), and the files of changes without their extension (c).
 const (
 	v1, v2, v3 = "versions/" + firstNight + "/", "versions/" + secondNight + "/", "versions/" + thirdNight + "/"
 	tags       = table + ".parquet"
@@ -104,55 +105,55 @@ func describeDamage(damage []integrity.Damage) (lines []string) {
 }
 
 // TestDamageIsFoundWithItsRepair damages a warehouse of three nights, and compares the damage that the
-// check finds. isSized is set if the damage is found without reading the data.
+// check finds. quick is set if the check finds the damage without reading the data.
 func TestDamageIsFoundWithItsRepair(t *testing.T) {
 	original := open(t)
 	publishFull(t, original, firstNight, secondNight, thirdNight)
 	const series, back = ": rebuild --series", ": rollback "
 	for name, c := range map[string]struct {
-		damage  func(d damaging)
-		isSized bool
-		want    []string
+		damage func(d damager)
+		quick  bool
+		want   []string
 	}{
-		"nothing":                      {func(d damaging) {}, true, nil},
-		"no link":                      {func(d damaging) { d.remove("latest") }, true, []string{"latest" + back + thirdNight}},
-		"a link to the second night":   {func(d damaging) { d.link("versions/"+secondNight, "latest") }, true, []string{"latest" + back + thirdNight}},
-		"a link to no version":         {func(d damaging) { d.link("versions/20200101T000000Z", "latest") }, true, []string{"latest" + back + thirdNight}},
-		"no link to the catalog":       {func(d damaging) { d.remove("catalog.duckdb") }, true, []string{"catalog.duckdb" + back + thirdNight}},
-		"another link to the catalog":  {func(d damaging) { d.link(v2+"catalog.duckdb", "catalog.duckdb") }, true, []string{"catalog.duckdb" + back + thirdNight}},
-		"the catalog":                  {func(d damaging) { d.flip(v3 + "catalog.duckdb") }, false, []string{v3 + "catalog.duckdb: rebuild"}},
-		"no link, and the catalog":     {func(d damaging) { d.remove("latest"); d.remove(v3 + "catalog.duckdb") }, true, []string{"latest: rebuild", v3 + "catalog.duckdb: prune --version " + thirdNight}},
-		"an earlier catalog":           {func(d damaging) { d.flip(v2 + "catalog.duckdb") }, false, []string{v2 + "catalog.duckdb: prune --version " + secondNight}},
-		"a manifest":                   {func(d damaging) { d.flip(v3 + "manifest.json") }, true, []string{v3 + "manifest.json" + series}},
-		"an earlier manifest":          {func(d damaging) { d.flip(v2 + "manifest.json") }, true, []string{v2 + "manifest.json" + series}},
-		"a file of the series":         {func(d damaging) { d.flipOne(s2) }, false, []string{s2 + series}},
-		"a file of a version":          {func(d damaging) { d.flipOne(v3 + tags) }, false, []string{v3 + tags + series}},
-		"a file under both names":      {func(d damaging) { d.flip(s3) }, false, []string{s3 + series, v3 + tags + series}},
-		"an early file under both":     {func(d damaging) { d.flip(s1) }, false, []string{s1 + series, v1 + tags + series}},
-		"a lost file":                  {func(d damaging) { d.remove(s1, v1+tags) }, true, []string{s1 + series, v1 + tags + series}},
-		"changes":                      {func(d damaging) { d.flip(v3 + "meta.changes") }, false, []string{v3 + "meta.changes" + series}},
-		"changes in the series":        {func(d damaging) { d.flip(c3 + ".changes") }, false, []string{c3 + ".changes" + series}},
-		"both copies of changes":       {func(d damaging) { d.flip(c3+".changes", v3+"meta.changes") }, false, []string{c3 + ".changes" + series, v3 + "meta.changes" + series}},
-		"both copies of early changes": {func(d damaging) { d.remove(c2+".changes", v2+"meta.changes") }, true, []string{c2 + ".changes" + series, v2 + "meta.changes: prune --version " + secondNight}},
-		"an entry":                     {func(d damaging) { d.flip(v3 + "run.json") }, false, []string{v3 + "run.json" + series}},
-		"no index":                     {func(d damaging) { d.remove(index) }, true, []string{index + series}},
-		"the index":                    {func(d damaging) { d.flip(index) }, true, []string{index + series}},
-		"the manifest of a day":        {func(d damaging) { d.flip(m2) }, true, []string{m2 + series}},
-		"the manifest beside changes":  {func(d damaging) { d.flip(c2 + ".json") }, true, []string{c2 + ".json" + series}},
-		"a manifest with all copies":   {func(d damaging) { d.remove(v2+"manifest.json", c2+".json", m2) }, true, []string{c2 + ".json" + series, m2 + series, v2 + "manifest.json: prune --version " + secondNight}},
-		"a whole earlier day":          {func(d damaging) { d.remove(v2, c2+".json", m2, filepath.Dir(s2)) }, true, []string{c2 + ".json" + series, m2 + series}},
-		"no ledger":                    {func(d damaging) { d.remove("state/runs.jsonl") }, true, []string{"state/runs.jsonl: run, lost"}},
-		"all catalogs":                 {func(d damaging) { d.flip(v1+"catalog.duckdb", v2+"catalog.duckdb", v3+"catalog.duckdb") }, false, []string{v1 + "catalog.duckdb: prune --version " + firstNight, v2 + "catalog.duckdb: prune --version " + secondNight, v3 + "catalog.duckdb: rebuild"}},
+		"no damage":                    {func(d damager) {}, true, nil},
+		"no link":                      {func(d damager) { d.remove("latest") }, true, []string{"latest" + back + thirdNight}},
+		"a link to the second night":   {func(d damager) { d.link("versions/"+secondNight, "latest") }, true, []string{"latest" + back + thirdNight}},
+		"a link to no version":         {func(d damager) { d.link("versions/20200101T000000Z", "latest") }, true, []string{"latest" + back + thirdNight}},
+		"no link to the catalog":       {func(d damager) { d.remove("catalog.duckdb") }, true, []string{"catalog.duckdb" + back + thirdNight}},
+		"another link to the catalog":  {func(d damager) { d.link(v2+"catalog.duckdb", "catalog.duckdb") }, true, []string{"catalog.duckdb" + back + thirdNight}},
+		"the catalog":                  {func(d damager) { d.flip(v3 + "catalog.duckdb") }, false, []string{v3 + "catalog.duckdb: rebuild"}},
+		"no link, and the catalog":     {func(d damager) { d.remove("latest"); d.remove(v3 + "catalog.duckdb") }, true, []string{"latest: rebuild", v3 + "catalog.duckdb: prune --version " + thirdNight}},
+		"an earlier catalog":           {func(d damager) { d.flip(v2 + "catalog.duckdb") }, false, []string{v2 + "catalog.duckdb: prune --version " + secondNight}},
+		"a manifest":                   {func(d damager) { d.flip(v3 + "manifest.json") }, true, []string{v3 + "manifest.json" + series}},
+		"an earlier manifest":          {func(d damager) { d.flip(v2 + "manifest.json") }, true, []string{v2 + "manifest.json" + series}},
+		"a file of the series":         {func(d damager) { d.flipOne(s2) }, false, []string{s2 + series}},
+		"a file of a version":          {func(d damager) { d.flipOne(v3 + tags) }, false, []string{v3 + tags + series}},
+		"a file under both names":      {func(d damager) { d.flip(s3) }, false, []string{s3 + series, v3 + tags + series}},
+		"an early file, both names":    {func(d damager) { d.flip(s1) }, false, []string{s1 + series, v1 + tags + series}},
+		"a lost file":                  {func(d damager) { d.remove(s1, v1+tags) }, true, []string{s1 + series, v1 + tags + series}},
+		"changes":                      {func(d damager) { d.flip(v3 + "meta.changes") }, false, []string{v3 + "meta.changes" + series}},
+		"changes in the series":        {func(d damager) { d.flip(c3 + ".changes") }, false, []string{c3 + ".changes" + series}},
+		"both copies of changes":       {func(d damager) { d.flip(c3+".changes", v3+"meta.changes") }, false, []string{c3 + ".changes" + series, v3 + "meta.changes" + series}},
+		"both copies of early changes": {func(d damager) { d.remove(c2+".changes", v2+"meta.changes") }, true, []string{c2 + ".changes" + series, v2 + "meta.changes: prune --version " + secondNight}},
+		"an entry":                     {func(d damager) { d.flip(v3 + "run.json") }, false, []string{v3 + "run.json" + series}},
+		"no index":                     {func(d damager) { d.remove(index) }, true, []string{index + series}},
+		"the index":                    {func(d damager) { d.flip(index) }, true, []string{index + series}},
+		"the manifest of a day":        {func(d damager) { d.flip(m2) }, true, []string{m2 + series}},
+		"the manifest beside changes":  {func(d damager) { d.flip(c2 + ".json") }, true, []string{c2 + ".json" + series}},
+		"a manifest with all copies":   {func(d damager) { d.remove(v2+"manifest.json", c2+".json", m2) }, true, []string{c2 + ".json" + series, m2 + series, v2 + "manifest.json: prune --version " + secondNight}},
+		"a whole earlier day":          {func(d damager) { d.remove(v2, c2+".json", m2, filepath.Dir(s2)) }, true, []string{c2 + ".json" + series, m2 + series}},
+		"no ledger":                    {func(d damager) { d.remove("state/runs.jsonl") }, true, []string{"state/runs.jsonl: run, lost"}},
+		"all catalogs":                 {func(d damager) { d.flip(v1+"catalog.duckdb", v2+"catalog.duckdb", v3+"catalog.duckdb") }, false, []string{v1 + "catalog.duckdb: prune --version " + firstNight, v2 + "catalog.duckdb: prune --version " + secondNight, v3 + "catalog.duckdb: rebuild"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := clone(t, original)
-			c.damage(damaging{t, w})
+			c.damage(damager{t, w})
 			for _, readData := range []bool{false, true} {
 				before := contentOf(t, w)
 				found, err := integrity.Check(t.Context(), w, readData)
 				must(t, err)
 				want := c.want
-				if !c.isSized && !readData {
+				if !c.quick && !readData {
 					want = nil
 				}
 				slices.Sort(want)
@@ -180,26 +181,26 @@ func TestDamageWithoutCatalogsLosesData(t *testing.T) {
 	catalogs := []string{v1 + "catalog.duckdb", v2 + "catalog.duckdb", v3 + "catalog.duckdb"}
 	dropped := []string{catalogs[0] + ": prune --version " + firstNight, catalogs[1] + ": prune --version " + secondNight}
 	for name, c := range map[string]struct {
-		damage func(d damaging)
+		damage func(d damager)
 		want   []string
 	}{
-		"a file": {func(d damaging) { d.remove(catalogs...); d.flip(s1) },
+		"a file": {func(d damager) { d.remove(catalogs...); d.flip(s1) },
 			append([]string{s1 + rest, v1 + tags + ": prune --version " + firstNight, catalogs[2] + ": rebuild --skip-damaged"}, dropped...)},
-		"the newest file": {func(d damaging) { d.remove(catalogs...); d.flip(s3) },
+		"the newest file": {func(d damager) { d.remove(catalogs...); d.flip(s3) },
 			append([]string{s3 + rest, v3 + tags + rest, catalogs[2] + rest}, dropped...)},
-		"the newest catalog and file": {func(d damaging) { d.remove(catalogs[2]); d.flip(s3) },
+		"the newest catalog and file": {func(d damager) { d.remove(catalogs[2]); d.flip(s3) },
 			[]string{catalogs[2] + ": rollback " + secondNight + ", lost", s3 + rest, v3 + tags + ": rollback " + secondNight + ", lost"}},
-		"all files": {func(d damaging) { d.remove(catalogs...); d.remove(s1, s2, s3, v1+tags, v2+tags, v3+tags) },
+		"all files": {func(d damager) { d.remove(catalogs...); d.remove(s1, s2, s3, v1+tags, v2+tags, v3+tags) },
 			append([]string{s1 + rest, s2 + rest, s3 + rest, v1 + tags + ": prune --version " + firstNight, v2 + tags + ": prune --version " + secondNight,
 				catalogs[2] + ": rebuild --from ADDRESS, lost", v3 + tags + ": rebuild --from ADDRESS, lost"}, dropped...)},
-		"changes": {func(d damaging) { d.remove(catalogs...); d.remove(c2+".changes", v2+"meta.changes") },
+		"changes": {func(d damager) { d.remove(catalogs...); d.remove(c2+".changes", v2+"meta.changes") },
 			append([]string{c2 + ".changes" + rest, v2 + "meta.changes: prune --version " + secondNight, catalogs[2] + ": rebuild --skip-damaged"}, dropped...)},
-		"a manifest": {func(d damaging) { d.remove(catalogs...); d.remove(v2, c2+".json", m2) },
+		"a manifest": {func(d damager) { d.remove(catalogs...); d.remove(v2, c2+".json", m2) },
 			[]string{catalogs[0] + ": prune --version " + firstNight, c2 + ".json" + rest, catalogs[2] + ": rebuild --skip-damaged", m2 + rest}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := clone(t, original)
-			c.damage(damaging{t, w})
+			c.damage(damager{t, w})
 			found, err := integrity.Check(t.Context(), w, true)
 			must(t, err)
 			slices.Sort(c.want)
@@ -216,35 +217,35 @@ func TestIntactCopiesRepairTheirFiles(t *testing.T) {
 	original := open(t)
 	publishFull(t, original, firstNight, secondNight, thirdNight)
 	for name, c := range map[string]struct {
-		damage func(d damaging)
+		damage func(d damager)
 		want   []string
 	}{
-		"nothing":                     {func(d damaging) {}, nil},
-		"a manifest":                  {func(d damaging) { d.flip(v3 + "manifest.json") }, []string{v3 + "manifest.json"}},
-		"a file of the series":        {func(d damaging) { d.flipOne(s2) }, []string{s2}},
-		"a file of a version":         {func(d damaging) { d.remove(v2 + tags) }, []string{v2 + tags}},
-		"changes of a version":        {func(d damaging) { d.flip(v2 + "meta.changes") }, []string{v2 + "meta.changes"}},
-		"changes in the series":       {func(d damaging) { d.remove(c2 + ".changes") }, []string{c2 + ".changes"}},
-		"an entry":                    {func(d damaging) { d.flip(v2 + "run.json") }, []string{v2 + "run.json"}},
-		"no index":                    {func(d damaging) { d.remove(index) }, []string{index}},
-		"the index":                   {func(d damaging) { d.flip(index) }, []string{index}},
-		"the manifest of a day":       {func(d damaging) { d.flip(m1) }, []string{m1}},
-		"the manifest beside changes": {func(d damaging) { d.remove(c3 + ".json") }, []string{c3 + ".json"}},
-		"two of three manifests":      {func(d damaging) { d.flip(v3+"manifest.json", m3) }, []string{v3 + "manifest.json", m3}},
-		"a day":                       {func(d damaging) { d.remove(filepath.Dir(s1), m1) }, []string{s1, m1}},
-		"no series": {func(d damaging) { d.remove("parquet/" + table) },
+		"no damage":                   {func(d damager) {}, nil},
+		"a manifest":                  {func(d damager) { d.flip(v3 + "manifest.json") }, []string{v3 + "manifest.json"}},
+		"a file of the series":        {func(d damager) { d.flipOne(s2) }, []string{s2}},
+		"a file of a version":         {func(d damager) { d.remove(v2 + tags) }, []string{v2 + tags}},
+		"changes of a version":        {func(d damager) { d.flip(v2 + "meta.changes") }, []string{v2 + "meta.changes"}},
+		"changes in the series":       {func(d damager) { d.remove(c2 + ".changes") }, []string{c2 + ".changes"}},
+		"an entry":                    {func(d damager) { d.flip(v2 + "run.json") }, []string{v2 + "run.json"}},
+		"no index":                    {func(d damager) { d.remove(index) }, []string{index}},
+		"the index":                   {func(d damager) { d.flip(index) }, []string{index}},
+		"the manifest of a day":       {func(d damager) { d.flip(m1) }, []string{m1}},
+		"the manifest beside changes": {func(d damager) { d.remove(c3 + ".json") }, []string{c3 + ".json"}},
+		"two of three manifests":      {func(d damager) { d.flip(v3+"manifest.json", m3) }, []string{v3 + "manifest.json", m3}},
+		"a day":                       {func(d damager) { d.remove(filepath.Dir(s1), m1) }, []string{s1, m1}},
+		"no series": {func(d damager) { d.remove("parquet/" + table) },
 			[]string{s1, s2, s3}},
-		"no manifests and no index": {func(d damaging) { d.remove(m1, m2, m3, index) }, []string{m1, m2, m3, index}},
-		"a day and the index":       {func(d damaging) { d.remove(index, m1, filepath.Dir(s1)) }, []string{s1, m1, index}},
-		"the newest day, which the index lacks": {func(d damaging) { d.remove(m3, filepath.Dir(s3)); writeIndex(d, firstNight, secondNight) },
+		"no manifests and no index": {func(d damager) { d.remove(m1, m2, m3, index) }, []string{m1, m2, m3, index}},
+		"a day and the index":       {func(d damager) { d.remove(index, m1, filepath.Dir(s1)) }, []string{s1, m1, index}},
+		"the newest day, which the index lacks": {func(d damager) { d.remove(m3, filepath.Dir(s3)); writeIndex(d, firstNight, secondNight) },
 			[]string{s3, m3, index}},
-		"all manifests but that of the version": {func(d damaging) { d.remove(c2+".json", m2) }, []string{c2 + ".json", m2}},
-		"all manifests but that of the day":     {func(d damaging) { d.remove(v3+"manifest.json", c3+".json") }, []string{v3 + "manifest.json", c3 + ".json"}},
+		"all manifests except the version's": {func(d damager) { d.remove(c2+".json", m2) }, []string{c2 + ".json", m2}},
+		"all manifests except the day's":     {func(d damager) { d.remove(v3+"manifest.json", c3+".json") }, []string{v3 + "manifest.json", c3 + ".json"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := clone(t, original)
 			want := contentOf(t, w)
-			c.damage(damaging{t, w})
+			c.damage(damager{t, w})
 			done, err := integrity.NewMender(w).MendCopies(t.Context())
 			must(t, err)
 			slices.Sort(c.want)
@@ -265,7 +266,7 @@ func TestIntactCopiesRepairTheirFiles(t *testing.T) {
 			}
 			found, err := integrity.Check(t.Context(), w, true)
 			if err != nil || len(found.Damage) > 0 {
-				t.Errorf("after the repair: %+v (%v)", found.Damage, err)
+				t.Errorf("after the repair: damage %+v (%v), want none", found.Damage, err)
 			}
 			for _, pair := range [][2]string{{s1, v1 + tags}, {s2, v2 + tags}, {s3, v3 + tags}} {
 				a, errA := os.Stat(filepath.Join(w.Folder.Dir(), pair[0]))
@@ -276,7 +277,7 @@ func TestIntactCopiesRepairTheirFiles(t *testing.T) {
 			}
 			again, err := integrity.NewMender(w).MendCopies(t.Context())
 			if err != nil || len(again.Files) > 0 {
-				t.Errorf("a second repair wrote %v (%v)", again.Files, err)
+				t.Errorf("a second repair wrote %v (%v), want no file", again.Files, err)
 			}
 		})
 	}
@@ -287,25 +288,25 @@ func TestFilesWithoutACopyAreLeft(t *testing.T) {
 	original := open(t)
 	publishFull(t, original, firstNight, secondNight, thirdNight)
 	for name, c := range map[string]struct {
-		damage func(d damaging)
+		damage func(d damager)
 		left   []string
 		days   []string
 		meta   bool
 		source string
 	}{
-		"a file under both names":  {func(d damaging) { d.flip(s2) }, []string{"2026-11-02 " + tags}, nil, false, thirdNight},
-		"two files":                {func(d damaging) { d.flip(s1, s3) }, []string{"2026-11-01 " + tags, "2026-11-03 " + tags}, nil, false, thirdNight},
-		"the newest catalog":       {func(d damaging) { d.flip(v3 + "catalog.duckdb") }, nil, nil, false, secondNight},
-		"all catalogs":             {func(d damaging) { d.remove(v1+"catalog.duckdb", v2+"catalog.duckdb", v3+"catalog.duckdb") }, nil, nil, false, ""},
-		"a manifest":               {func(d damaging) { d.remove(v2+"manifest.json", c2+".json", m2) }, nil, []string{"2026-11-02"}, true, thirdNight},
-		"changes":                  {func(d damaging) { d.remove(c2+".changes", v2+"meta.changes") }, nil, nil, true, thirdNight},
-		"changes after the source": {func(d damaging) { d.remove(c3+".changes", v3+"meta.changes", v3+"catalog.duckdb") }, nil, nil, false, secondNight},
-		"a day that no index names": {func(d damaging) { d.remove(v2, c2+".json", m2); writeIndex(d, firstNight, thirdNight) },
+		"a file under both names":  {func(d damager) { d.flip(s2) }, []string{"2026-11-02 " + tags}, nil, false, thirdNight},
+		"two files":                {func(d damager) { d.flip(s1, s3) }, []string{"2026-11-01 " + tags, "2026-11-03 " + tags}, nil, false, thirdNight},
+		"the newest catalog":       {func(d damager) { d.flip(v3 + "catalog.duckdb") }, nil, nil, false, secondNight},
+		"all catalogs":             {func(d damager) { d.remove(v1+"catalog.duckdb", v2+"catalog.duckdb", v3+"catalog.duckdb") }, nil, nil, false, ""},
+		"a manifest":               {func(d damager) { d.remove(v2+"manifest.json", c2+".json", m2) }, nil, []string{"2026-11-02"}, true, thirdNight},
+		"changes":                  {func(d damager) { d.remove(c2+".changes", v2+"meta.changes") }, nil, nil, true, thirdNight},
+		"changes after the source": {func(d damager) { d.remove(c3+".changes", v3+"meta.changes", v3+"catalog.duckdb") }, nil, nil, false, secondNight},
+		"a day that no index names": {func(d damager) { d.remove(v2, c2+".json", m2); writeIndex(d, firstNight, thirdNight) },
 			nil, nil, true, thirdNight},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := clone(t, original)
-			c.damage(damaging{t, w})
+			c.damage(damager{t, w})
 			done, err := integrity.NewMender(w).MendCopies(t.Context())
 			must(t, err)
 			var left []string
@@ -320,7 +321,7 @@ func TestFilesWithoutACopyAreLeft(t *testing.T) {
 }
 
 // writeIndex writes an index of the days of runs.
-func writeIndex(d damaging, runs ...string) {
+func writeIndex(d damager, runs ...string) {
 	d.t.Helper()
 	days := map[string]string{}
 	for _, run := range runs {
@@ -330,49 +331,49 @@ func writeIndex(d damaging, runs ...string) {
 	must(d.t, d.w.Series.WriteIndex(days))
 }
 
-// TestTheCheckReportsMoreThanFiles checks warehouses with remarks, with a held night, and with readers
-// behind the series.
+// TestTheCheckReportsMoreThanFiles checks notes, damage of a held night, and warehouses whose link,
+// index or ledger is behind the newest night.
 func TestTheCheckReportsMoreThanFiles(t *testing.T) {
 	original := open(t)
 	publishFull(t, original, firstNight, secondNight, thirdNight)
 	for name, c := range map[string]struct {
-		damage  func(d damaging)
+		damage  func(d damager)
 		want    []string
 		problem string
 		note    string
 	}{
-		"readers are behind": {func(d damaging) {
+		"readers are behind": {func(d damager) {
 			d.link("versions/"+secondNight, "latest")
 			keepLines(d, 2)
 		}, []string{"latest: rollback " + thirdNight}, "readers see " + secondNight + ", and the series has " + thirdNight + " of 2026-11-03", ""},
-		"the index lacks a day": {func(d damaging) { writeIndex(d, firstNight, thirdNight) },
+		"the index lacks a day": {func(d damager) { writeIndex(d, firstNight, thirdNight) },
 			[]string{index + ": rebuild --series"}, "it lacks 2026-11-02", ""},
-		"the ledger lacks the newest run": {func(d damaging) { keepLines(d, 2) },
+		"the ledger lacks the newest run": {func(d damager) { keepLines(d, 2) },
 			[]string{"state/runs.jsonl: run"}, "it has no line of the version that readers see", ""},
-		"an unfinished-run file": {func(d damaging) { must(d.t, os.WriteFile(d.path("state/unfinished.json"), []byte("{"), 0o600)) },
+		"an unfinished-run file": {func(d damager) { must(d.t, os.WriteFile(d.path("state/unfinished.json"), []byte("{"), 0o600)) },
 			[]string{"state/unfinished.json: run"}, "unexpected end of JSON input", ""},
-		"a draft": {func(d damaging) { must(d.t, os.Mkdir(d.path("versions/.a.draft"), 0o700)) }, nil, "", "versions/.a.draft is left over from a killed run: the next run removes it"},
-		"a lost table": {func(d damaging) { d.edit(m1, func(m *warehouse.Manifest) { m.Tables, m.Lost = nil, []string{table} }) },
+		"a draft": {func(d damager) { must(d.t, os.Mkdir(d.path("versions/.a.draft"), 0o700)) }, nil, "", "versions/.a.draft is left over from a killed run: the next run removes it"},
+		"a lost table": {func(d damager) { d.edit(m1, func(m *warehouse.Manifest) { m.Tables, m.Lost = nil, []string{table} }) },
 			nil, "", "tables of 2026-11-01 that were damaged and are lost: " + table},
-		"files of another day": {func(d damaging) {
+		"files of another day": {func(d damager) {
 			must(d.t, os.MkdirAll(d.path("parquet/"+table+"/snapshot_date=2026-11-04"), 0o700))
 			must(d.t, os.WriteFile(d.path("parquet/"+table+"/snapshot_date=2026-11-04/"+tags), nil, 0o600))
 		}, []string{"parquet/.manifests/snapshot_date=2026-11-04.json: rebuild"}, "it is gone, and the index does not name the day", ""},
-		"a held night": {func(d damaging) {
+		"a held night": {func(d damager) {
 			draft := beginDraft(d.t, d.w, "20261104T020000Z", "held")
 			must(d.t, draft.WriteEntry(ledger.Run{ID: draft.Run}))
 			_, err := draft.Hold(d.t.Context(), []warehouse.ManifestTable{{Name: table, FileSum: checksum.FileSum{File: tags}}})
 			must(d.t, err)
 			d.remove("held/20261104T020000Z/" + tags)
 		}, []string{"held/20261104T020000Z/" + tags + ": discard --held"}, "it is gone", ""},
-		"a killed publish of the series": {func(d damaging) {
+		"a killed publish of the series": {func(d damager) {
 			d.remove("parquet/"+table+"/snapshot_date=2026-11-03", m3)
 			writeIndex(d, firstNight, secondNight)
-		}, []string{m3 + ": rebuild --series"}, "run " + thirdNight + " has not completed its day: 1 of 1 tables are missing; the next run completes it too", ""},
+		}, []string{m3 + ": rebuild --series"}, "run " + thirdNight + " has not completed its day: 1 of 1 tables are missing; the next run completes the day", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := clone(t, original)
-			c.damage(damaging{t, w})
+			c.damage(damager{t, w})
 			found, err := integrity.Check(t.Context(), w, false)
 			must(t, err)
 			if diff := cmp.Diff(c.want, describeDamage(found.Damage)); diff != "" {
@@ -396,7 +397,7 @@ func TestTheCheckReportsMoreThanFiles(t *testing.T) {
 }
 
 // keepLines keeps the first lines of the ledger.
-func keepLines(d damaging, n int) {
+func keepLines(d damager, n int) {
 	d.t.Helper()
 	data, err := os.ReadFile(d.path("state/runs.jsonl"))
 	must(d.t, err)

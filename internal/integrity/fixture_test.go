@@ -94,8 +94,8 @@ func publishNights(t *testing.T, w *warehouse.Warehouse, tags ...string) {
 	}
 }
 
-// publishFull publishes nights of three days with all kinds of files: also the entries of the ledger
-// and changes of meta.
+// publishFull publishes a version for each run with all kinds of files, including the ledger entry
+// and the changes of meta.
 func publishFull(t *testing.T, w *warehouse.Warehouse, runs ...string) {
 	t.Helper()
 	for _, run := range runs {

@@ -10,7 +10,7 @@ import (
 	"placementsync/internal/sqltext"
 )
 
-// TestHoldingsAreCounted counts the rows of a version, and those of the draft after it.
+// TestHoldingsAreCounted counts the rows of a version and of a later draft.
 func TestHoldingsAreCounted(t *testing.T) {
 	w := open(t)
 	d := beginDraft(t, w, firstNight, "one")
@@ -36,7 +36,7 @@ func TestHoldingsAreCounted(t *testing.T) {
 		t.Errorf("without meta.runs: got %+v (%v), want no runs and 2 rows in main", got, err)
 	}
 	if _, err := integrity.CountVersion(t.Context(), w, "20261109T020000Z"); err == nil {
-		t.Error("a missing version was counted")
+		t.Error("CountVersion of a missing version: got no error")
 	}
 }
 

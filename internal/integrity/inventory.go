@@ -34,7 +34,7 @@ type inventory struct {
 	kept   []string
 	latest string
 	// days are the days of the index of the series, each with its run. If the index cannot be
-	// read, they are those of the intact manifests, and indexErr is the error.
+	// read, they are the days of the intact manifests, and indexErr is the error.
 	days     map[string]string
 	indexErr error
 	// published is the last published version in the ledger. target is the run that readers
@@ -86,20 +86,20 @@ func (inv *inventory) readManifests() error {
 			inv.addManifest(m)
 		}
 	}
-	beside, err := filepath.Glob(w.Folder.RunManifestPath("*"))
+	runManifests, err := filepath.Glob(w.Folder.RunManifestPath("*"))
 	if err != nil {
 		return err
 	}
-	for _, path := range beside {
+	for _, path := range runManifests {
 		if m, err := w.Versions.ReadManifestFile(path, runOf(path)); err == nil {
 			inv.addManifest(m)
 		}
 	}
-	ofDays, err := filepath.Glob(w.Folder.DayManifestPath("*"))
+	dayManifests, err := filepath.Glob(w.Folder.DayManifestPath("*"))
 	if err != nil {
 		return err
 	}
-	for _, path := range ofDays {
+	for _, path := range dayManifests {
 		if m, err := w.Versions.ReadManifestFile(path, ""); err == nil && warehouse.DayOf(m.SnapshotAt) == warehouse.DayIn(path) {
 			inv.addManifest(m)
 		}
@@ -133,10 +133,12 @@ func (inv *inventory) manifest(run string) (warehouse.Manifest, bool) {
 	return warehouse.Manifest{}, false
 }
 
-// findTarget sets target and lineage. target is the last published version in the ledger or, if the
-// ledger names none, the version that readers see or the newest version. Two cases come before the
-// ledger: readers see a newer version and the ledger has damaged lines, which may have named it; or
-// the series has a newer day, which a rollback would have removed.
+// findTarget sets target and lineage. target is the last published version in the ledger. If the
+// ledger has no such version, target is the version that readers see, or else the newest version.
+//
+// In two cases target is a version newer than the last one in the ledger. In the first case readers
+// see the newer version, and the ledger has damaged lines, one of which may be its entry. In the
+// second case the newer version has a day in the series; a rollback would have removed the day.
 func (inv *inventory) findTarget(isLedgerIntact bool) {
 	inv.target = cmp.Or(inv.published, inv.latest)
 	if inv.target == "" && len(inv.kept) > 0 {
@@ -155,14 +157,15 @@ func (inv *inventory) findTarget(isLedgerIntact bool) {
 	for run := inv.target; run != "" && !inv.lineage[run]; {
 		inv.lineage[run] = true
 		m, _ := inv.manifest(run)
-		run = cmp.Or(m.Previous, m.Night) // Previous may be a refresh, which counts too
+		run = cmp.Or(m.Previous, m.Night) // even if Previous is a refresh
 	}
 	for _, run := range inv.days {
 		inv.lineage[run] = true
 	}
 }
 
-// timeOf returns the time of a run's snapshot or, without an intact manifest, of the start of the run.
+// timeOf returns the time of a run's snapshot. Without an intact manifest it returns the time in the
+// id of the run.
 func (inv *inventory) timeOf(run string) (time.Time, bool) {
 	if m, ok := inv.manifest(run); ok {
 		return m.SnapshotAt, true
@@ -185,8 +188,8 @@ func (inv *inventory) hasCopy(want checksum.FileSum) bool {
 	return ok
 }
 
-// newestCatalog returns the version with the newest intact catalog, among those that readers see or
-// that the target builds on. run is empty if there is no such version.
+// newestCatalog returns the version with the newest intact catalog. It considers the version that
+// readers see and the versions in lineage. run is empty if no catalog of them is intact.
 func (inv *inventory) newestCatalog() (run string, at time.Time) {
 	for _, kept := range inv.kept {
 		if !inv.intactCatalogs[kept] || !inv.lineage[kept] && kept != inv.latest {
@@ -199,7 +202,7 @@ func (inv *inventory) newestCatalog() (run string, at time.Time) {
 	return run, at
 }
 
-// covers reports whether the history in the newest intact catalog contains the rows of a time.
+// covers reports whether the newest intact catalog contains the history up to a time.
 func (inv *inventory) covers(at time.Time) bool {
 	run, until := inv.newestCatalog()
 	return run != "" && !until.Before(at)
@@ -211,7 +214,7 @@ func (inv *inventory) hasSnapshot(run string) bool {
 	return ok && !slices.ContainsFunc(m.Tables, func(t warehouse.ManifestTable) bool { return !inv.hasCopy(t.FileSum) })
 }
 
-// hasFilesSince reports whether a table has an intact file of a snapshot after a time.
+// hasFilesSince reports whether any table has an intact file of a snapshot after a time.
 func (inv *inventory) hasFilesSince(at time.Time) bool {
 	for run := range inv.lineage {
 		m, ok := inv.manifest(run)

@@ -34,15 +34,14 @@ type Mended struct {
 	Days    []string
 	AllDays bool
 	// Source is the version with the newest intact catalog, or empty. At is its time. Meta means
-	// that all of its meta and past must be written again, because the chain of changes is
-	// broken.
+	// that the chain of changes is broken: meta and past of Source must be written completely.
 	Source string
 	At     time.Time
 	Meta   bool
 }
 
 // MendCopies repairs the files that have an intact copy elsewhere: manifests, the index, Parquet
-// files, changes of meta, and copies of ledger lines. It needs the Lock.
+// files, changes of meta, and copies of ledger lines. The caller must hold the lock of the warehouse.
 func (m *Mender) MendCopies(ctx context.Context) (Mended, error) {
 	r, err := m.begin(ctx)
 	if err != nil {
@@ -60,7 +59,7 @@ func (m *Mender) MendCopies(ctx context.Context) (Mended, error) {
 	for _, day := range slices.Sorted(maps.Keys(days)) {
 		manifest, ok := inv.manifest(days[day])
 		if !ok {
-			// A rebuild moves the files of a day aside that the index does not contain.
+			// If the intact index does not contain the day, a rebuild moves its files aside.
 			if inv.indexErr != nil || inv.days[day] != "" {
 				done.Days = append(done.Days, day)
 			}
@@ -102,8 +101,8 @@ func (r *copyRepair) daysToMend() map[string]string {
 	if r.inv.indexErr == nil {
 		return days
 	}
-	line, _ := r.w.Versions.Lineage(target) // it ends at a damaged manifest
-	for _, m := range warehouse.LastOfDay(line) {
+	lineage, _ := r.w.Versions.Lineage(target) // an error ends the list at a damaged manifest
+	for _, m := range warehouse.LastOfDay(lineage) {
 		if day := warehouse.DayOf(m.SnapshotAt); m.Meta != nil && days[day] == "" {
 			days[day] = m.RunID
 		}
@@ -154,9 +153,9 @@ func (r *copyRepair) mendVersion(run string) error {
 	return r.mendEntry(m)
 }
 
-// mendEntry writes the copy of a run's ledger entry again, or removes it if the ledger has no such
-// entry. The ledger can have changed since the copy was written, so the manifests get the new
-// checksum.
+// mendEntry writes a damaged copy of a run's ledger entry again, or removes the copy if the ledger
+// does not contain the run. The ledger can have changed since the copy was written, so the manifests
+// get the new checksum.
 func (r *copyRepair) mendEntry(m warehouse.Manifest) error {
 	if m.Entry == nil {
 		return nil
@@ -185,7 +184,8 @@ func (r *copyRepair) mendEntry(m warehouse.Manifest) error {
 }
 
 // changeManifests changes all intact copies of a run's manifest. It changes the manifest of the day
-// last: if the repair is killed before, the next repair finds the old checksum and starts again.
+// last: if the repair is killed earlier, the next repair finds the old checksum there and starts
+// again.
 func changeManifests(w *warehouse.Warehouse, of warehouse.Manifest, change func(m *warehouse.Manifest)) error {
 	for _, path := range []string{filepath.Join(w.Folder.VersionPath(of.RunID), warehouse.ManifestFile), w.Folder.RunManifestPath(of.RunID),
 		w.Folder.DayManifestPath(warehouse.DayOf(of.SnapshotAt))} {
@@ -201,9 +201,9 @@ func changeManifests(w *warehouse.Warehouse, of warehouse.Manifest, change func(
 	return nil
 }
 
-// mendFile replaces a damaged file by an intact file with the same checksum. path and otherName are
-// hard links of one file, so an intact otherName is linked. Any other file is copied, because
-// repairs rely on independent copies.
+// mendFile replaces a damaged file by an intact file with the same checksum. In an intact warehouse
+// path and otherName are hard links of one file, so mendFile links an intact otherName. It copies any
+// other file, because repairs rely on independent copies.
 func (r *copyRepair) mendFile(path, otherName string, want checksum.FileSum) error {
 	if r.inv.known.IsIntact(path, want) {
 		return nil
@@ -282,8 +282,8 @@ func (r *copyRepair) mendMetaChanges() error {
 	return nil
 }
 
-// ReplaceMeta replaces the changes of a run by the file MetaFile of a draft, with all rows of meta
-// and past. The chain of changes then begins with this run.
+// ReplaceMeta replaces the changes of a run by the file MetaFile of a draft, which contains all rows
+// of meta and past. The chain of changes then begins with this run.
 func (m *Mender) ReplaceMeta(d *warehouse.Draft, run string) (file string, err error) {
 	sum, err := checksum.SumFile(context.Background(), d.Dir, warehouse.MetaFile)
 	if err != nil {
@@ -320,9 +320,9 @@ func (m *Mender) placeMeta(from, placed string, manifest warehouse.Manifest) err
 	return err
 }
 
-// Replace moves file, which contains the rows of the lost file, to its place in the series. If the
-// version of the day is kept, Replace also links file there. The rows of file may have another
-// order than those of the lost file; then the manifests get the new checksum.
+// Replace moves file to the path of a lost file in the series. file contains the rows of the lost
+// file, possibly in another order. If the version of the day still exists, Replace also links file
+// into the version. If the checksum differs from the lost file, the manifests get the new checksum.
 func (m *Mender) Replace(lost warehouse.SeriesFile, file string) (checksum.FileSum, error) {
 	sum, err := checksum.SumFile(context.Background(), filepath.Dir(file), filepath.Base(file))
 	if err != nil {

@@ -37,7 +37,7 @@ func TestAnUnsyncedFileIsNotPlaced(t *testing.T) {
 }
 
 // TestAMendedFileMayHaveOtherBytes repairs a file whose replacement has the same rows in another
-// order. The repair fails once at each step and is repeated.
+// order. The first attempt fails at a step, except for the empty step, and the second must succeed.
 func TestAMendedFileMayHaveOtherBytes(t *testing.T) {
 	for _, step := range []string{"", "after rename product_listing_tags.parquet", "before write manifest.json", "before write of the day"} {
 		w := open(t)
@@ -47,7 +47,7 @@ func TestAMendedFileMayHaveOtherBytes(t *testing.T) {
 		mend := func(w *warehouse.Warehouse) error {
 			done, err := integrity.NewMender(w).MendCopies(t.Context())
 			if err != nil || len(done.Left) != 1 {
-				t.Fatalf("%s: the files %v are left (%v), want one", step, done.Left, err)
+				t.Fatalf("%s: MendCopies left the files %v (%v), want one file", step, done.Left, err)
 			}
 			file := filepath.Join(t.TempDir(), m.Tables[0].File)
 			must(t, os.WriteFile(file, []byte("the same rows in another order"), 0o600))
@@ -62,7 +62,7 @@ func TestAMendedFileMayHaveOtherBytes(t *testing.T) {
 		must(t, mend(w))
 		done, err := integrity.NewMender(w).MendCopies(t.Context())
 		if err != nil || len(done.Files)+len(done.Left) > 0 {
-			t.Errorf("%s: a second repair mended %v and left %v (%v)", step, done.Files, done.Left, err)
+			t.Errorf("%s: after the repair, MendCopies mended %v and left %v (%v), want no files", step, done.Files, done.Left, err)
 		}
 		repaired, err := w.Versions.ReadManifest(firstNight)
 		must(t, err)
@@ -73,15 +73,16 @@ func TestAMendedFileMayHaveOtherBytes(t *testing.T) {
 	}
 }
 
-// TestAReplacedFileIsPlacedAndLinked replaces a lost file by one with the same bytes. The manifests must
-// keep their checksum. A file without a checksum in the manifest is placed in the series only.
+// TestAReplacedFileIsPlacedAndLinked replaces a lost file by a file with the same bytes. The manifests
+// must keep their checksum. If the lost file has no checksum in the manifest, the new file must only
+// be placed in the series.
 func TestAReplacedFileIsPlacedAndLinked(t *testing.T) {
 	original := open(t)
 	publishFull(t, original, firstNight, secondNight)
 	for name, isKnown := range map[string]bool{"a known checksum": true, "no checksum": false} {
 		t.Run(name, func(t *testing.T) {
 			w := clone(t, original)
-			want, d := contentOf(t, w), damaging{t, w}
+			want, d := contentOf(t, w), damager{t, w}
 			day, err := w.Series.ReadDayManifest("2026-11-01", firstNight)
 			must(t, err)
 			lost := warehouse.SeriesFile{Day: day, Table: day.Tables[0]}
@@ -95,7 +96,7 @@ func TestAReplacedFileIsPlacedAndLinked(t *testing.T) {
 			must(t, os.WriteFile(file, []byte(want[s1]), 0o600))
 			sum, err := integrity.NewMender(w).Replace(lost, file)
 			if err != nil || sum.SHA256 != day.Tables[0].SHA256 || sum.File != tags {
-				t.Errorf("the new file has %+v (%v)", sum, err)
+				t.Errorf("Replace returned %+v (%v), want the checksum %s of %s", sum, err, day.Tables[0].SHA256, tags)
 			}
 			if diff := cmp.Diff(want, contentOf(t, w)); diff != "" {
 				t.Errorf("files (-want +got):\n%s", diff)
@@ -103,16 +104,16 @@ func TestAReplacedFileIsPlacedAndLinked(t *testing.T) {
 			a, errA := os.Stat(d.path(s1))
 			b, errB := os.Stat(d.path(v1 + tags))
 			if errA != nil || errB != nil || os.SameFile(a, b) != isKnown {
-				t.Errorf("the file is linked: %t (%v, %v)", os.SameFile(a, b), errA, errB)
+				t.Errorf("the files of series and version are linked: %t (%v, %v), want %t", os.SameFile(a, b), errA, errB, isKnown)
 			}
 		})
 	}
 	w := clone(t, original)
 	if _, err := integrity.NewMender(w).Replace(warehouse.SeriesFile{}, filepath.Join(t.TempDir(), "missing")); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("a missing file was placed (%v)", err)
+		t.Errorf("Replace by a missing file: got %v, want ErrNotExist", err)
 	}
 	// A version that is no longer kept gets no file.
-	d := damaging{t, w}
+	d := damager{t, w}
 	day, err := w.Series.ReadDayManifest("2026-11-01", firstNight)
 	must(t, err)
 	d.remove(v1, s1)
@@ -121,7 +122,7 @@ func TestAReplacedFileIsPlacedAndLinked(t *testing.T) {
 	sum, err := integrity.NewMender(w).Replace(warehouse.SeriesFile{Day: day, Table: day.Tables[0]}, file)
 	must(t, err)
 	if _, err := os.Stat(d.path(v1)); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("the folder of a removed version was made: %v", err)
+		t.Errorf("the folder of a removed version: got %v, want ErrNotExist", err)
 	}
 	for _, name := range []string{m1, "parquet/.meta/" + firstNight + ".json"} {
 		m, err := w.Versions.ReadManifestFile(d.path(name), firstNight)
@@ -135,20 +136,20 @@ func TestAReplacedFileIsPlacedAndLinked(t *testing.T) {
 func TestTheChainBeginsWithReplacedChanges(t *testing.T) {
 	w := open(t)
 	publishFull(t, w, firstNight, secondNight)
-	dir := damaging{t, w}
+	dir := damager{t, w}
 	dir.remove("parquet/.meta/"+firstNight+".changes", c2+".changes", c2+".json", v2+"meta.changes")
 	d := beginDraft(t, w, thirdNight, "three")
 	defer func() { must(t, d.Discard()) }()
 	if _, err := integrity.NewMender(w).ReplaceMeta(d, secondNight); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("a missing file was placed (%v)", err)
+		t.Errorf("ReplaceMeta by a missing file: got %v, want ErrNotExist", err)
 	}
 	must(t, os.WriteFile(filepath.Join(d.Dir, warehouse.MetaFile), []byte("all rows"), 0o600))
 	if _, err := integrity.NewMender(w).ReplaceMeta(d, "20261109T020000Z"); !errors.As(err, new(*warehouse.DamagedError)) {
-		t.Errorf("the changes of a missing version were placed (%v)", err)
+		t.Errorf("ReplaceMeta of a missing version: got %v, want a *DamagedError", err)
 	}
 	file, err := integrity.NewMender(w).ReplaceMeta(d, secondNight)
 	if err != nil || file != c2+".changes" {
-		t.Errorf("replaced %q (%v)", file, err)
+		t.Errorf("ReplaceMeta returned %q (%v), want %s.changes", file, err, c2)
 	}
 	got := contentOf(t, w)
 	if got[c2+".changes"] != "all rows" || got[v2+"meta.changes"] != "all rows" {
@@ -156,11 +157,11 @@ func TestTheChainBeginsWithReplacedChanges(t *testing.T) {
 	}
 	files, past, damage := integrity.MetaFiles(w, secondNight)
 	if len(files) != 1 || !past || len(damage) > 0 || filepath.Base(files[0]) != secondNight+".changes" {
-		t.Errorf("the chain is %v, past %t, damage %v", files, past, damage)
+		t.Errorf("the chain is %v, past %t, damage %v; want only the file of %s, with past, without damage", files, past, damage, secondNight)
 	}
 	failing := openFailingAt(t, w, "before fsync meta.changes")
 	if _, err := integrity.NewMender(failing).ReplaceMeta(d, secondNight); !errors.Is(err, syscall.EIO) {
-		t.Errorf("on a failing disk: %v", err)
+		t.Errorf("on a failing disk: got %v, want EIO", err)
 	}
 }
 
@@ -169,19 +170,19 @@ func TestOneDayIsRepaired(t *testing.T) {
 	original := open(t)
 	publishFull(t, original, firstNight, secondNight)
 	w := clone(t, original)
-	want, d := contentOf(t, w), damaging{t, w}
+	want, d := contentOf(t, w), damager{t, w}
 	d.remove(filepath.Dir(s1), m1, s2)
 	writeIndex(d, secondNight)
 	done, ok, err := integrity.NewMender(w).MendDay(t.Context(), firstNight)
 	if err != nil || !ok || !slices.Equal(done.Files, []string{s1, m1}) || len(done.Left) > 0 {
-		t.Errorf("repaired %v, left %v, known %t (%v)", done.Files, done.Left, ok, err)
+		t.Errorf("MendDay repaired %v, left %v, ok %t (%v); want %s and %s repaired", done.Files, done.Left, ok, err, s1, m1)
 	}
 	delete(want, s2)
 	if diff := cmp.Diff(want, contentOf(t, w)); diff != "" {
 		t.Errorf("files (-want +got):\n%s", diff)
 	}
 	if _, ok, err := integrity.NewMender(w).MendDay(t.Context(), "20261109T020000Z"); ok || err != nil {
-		t.Errorf("the day of an unknown run was repaired: %t (%v)", ok, err)
+		t.Errorf("MendDay of an unknown run: got ok %t (%v), want false", ok, err)
 	}
 	d.remove(m2)
 	writeIndex(d, firstNight)
@@ -189,31 +190,32 @@ func TestOneDayIsRepaired(t *testing.T) {
 	must(t, err)
 	file, err := integrity.NewMender(w).AddDay(m)
 	if err != nil || file != m2 {
-		t.Errorf("added %q (%v)", file, err)
+		t.Errorf("AddDay returned %q (%v), want %s", file, err, m2)
 	}
 	if diff := cmp.Diff(want, contentOf(t, w)); diff != "" {
 		t.Errorf("files (-want +got):\n%s", diff)
 	}
 }
 
-// TestAnEntryWithoutALedgerIsRemoved damages the entry of a run that the ledger does not contain.
-func TestAnEntryWithoutALedgerIsRemoved(t *testing.T) {
+// TestAnEntryMissingInTheLedgerIsRemoved damages the copied entry of a run that the ledger does not
+// contain. The repair must remove the copy and its checksum.
+func TestAnEntryMissingInTheLedgerIsRemoved(t *testing.T) {
 	w := open(t)
 	publishFull(t, w, firstNight, secondNight)
-	d := damaging{t, w}
+	d := damager{t, w}
 	d.flip(v2 + "run.json")
 	keepLines(d, 1)
 	done, err := integrity.NewMender(w).MendCopies(t.Context())
 	if err != nil || !slices.Equal(done.Files, []string{v2 + "run.json"}) {
-		t.Errorf("repaired %v (%v)", done.Files, err)
+		t.Errorf("MendCopies repaired %v (%v), want only %srun.json", done.Files, err, v2)
 	}
 	if _, err := os.Stat(d.path(v2 + "run.json")); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("the damaged entry was not removed: %v", err)
+		t.Errorf("the damaged entry: got %v, want ErrNotExist", err)
 	}
 	for _, name := range []string{v2 + "manifest.json", m2, c2 + ".json"} {
 		m, err := w.Versions.ReadManifestFile(d.path(name), secondNight)
 		if err != nil || m.Entry != nil {
-			t.Errorf("%s has the entry %v (%v)", name, m.Entry, err)
+			t.Errorf("%s has the entry %v (%v), want none", name, m.Entry, err)
 		}
 	}
 }

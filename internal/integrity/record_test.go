@@ -11,8 +11,8 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// TestFullVerifyKeepsItsOwnResult stores the result of a full verify and then that of a verify
-// without --read-data. The later result must not replace the result of the full verify, and a
+// TestFullVerifyKeepsItsOwnResult stores the result of a full verify, and then the result of a verify
+// without --read-data. The later result must not replace the result of the full verify, and reading a
 // damaged record must be an error.
 func TestFullVerifyKeepsItsOwnResult(t *testing.T) {
 	t.Parallel()
@@ -52,7 +52,7 @@ func TestDamageOfNightsIsAdded(t *testing.T) {
 			return "none"
 		}
 		if v.NightDamage == nil || v.ReadData != readData {
-			t.Errorf("readData %t: the record is %+v", readData, v)
+			t.Errorf("readData %t: the record is %+v, want night damage and the same ReadData", readData, v)
 			return v.Result
 		}
 		return v.Result + " " + v.NightDamage.Run + " " + v.NightDamage.At.Format("01-02") + " " + strings.Join(v.NightDamage.Files, ",")
@@ -73,9 +73,9 @@ func TestDamageOfNightsIsAdded(t *testing.T) {
 	requireRecords("damaged "+thirdNight+" 11-03 c", "rebuildable "+thirdNight+" 11-03 c")
 	must(t, os.WriteFile(filepath.Join(w.Folder.Dir(), "state", "verified.json"), []byte("{"), 0o600))
 	if err := integrity.SaveNightDamage(w.Folder, thirdNight, night, nil); !errors.As(err, new(*warehouse.DamagedError)) {
-		t.Errorf("a damaged record was replaced (%v)", err)
+		t.Errorf("SaveNightDamage to a damaged record: got %v, want a *DamagedError", err)
 	}
 	if _, err := integrity.SaveFailure(openWith(t, warehouse.Config{Dir: t.TempDir()}).Folder, true, night, errors.New("no disk")); !errors.As(err, new(*warehouse.NoWarehouseError)) {
-		t.Errorf("a failure without a warehouse was stored (%v)", err)
+		t.Errorf("SaveFailure without a warehouse: got %v, want a *NoWarehouseError", err)
 	}
 }

@@ -11,7 +11,7 @@ import (
 )
 
 // TestRepairsAreOrdered compares plans of repairs. The series is mended first, because a rebuild
-// reads it. Versions are removed last, because other repairs copy their files.
+// reads it. A version is not removed while other repairs may copy its files.
 func TestRepairsAreOrdered(t *testing.T) {
 	kind := func(k integrity.RepairKind) integrity.Repair { return integrity.Repair{Kind: k} }
 	back, drop := integrity.Repair{Kind: integrity.RollBack, Version: "b"}, integrity.Repair{Kind: integrity.DropVersion, Version: "a"}
@@ -24,8 +24,8 @@ func TestRepairsAreOrdered(t *testing.T) {
 		"each once":                 {[]integrity.Repair{kind(integrity.MendSeries), kind(integrity.MendSeries)}, "rebuild --series"},
 		"a rebuild sets the links":  {[]integrity.Repair{back, kind(integrity.RebuildCatalog), kind(integrity.RunNight)}, "rebuild; run"},
 		"one rebuild":               {[]integrity.Repair{kind(integrity.RebuildFromRest), kind(integrity.RebuildCatalog)}, "rebuild --skip-damaged"},
-		"versions are removed last": {[]integrity.Repair{drop, kind(integrity.RebuildCatalog)}, "rebuild"},
-		"a version alone":           {[]integrity.Repair{drop, kind(integrity.RunNight)}, "run; prune --version a"},
+		"no removal before repairs": {[]integrity.Repair{drop, kind(integrity.RebuildCatalog)}, "rebuild"},
+		"a removal after a run":     {[]integrity.Repair{drop, kind(integrity.RunNight)}, "run; prune --version a"},
 	} {
 		var found []integrity.Damage
 		for _, r := range c.found {

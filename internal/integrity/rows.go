@@ -37,7 +37,7 @@ func compareTables(ctx context.Context, w *warehouse.Warehouse, run string, m wa
 		source := integritySQL.Render("parquet_file", sqltext.Values{"file": filepath.Join(w.Folder.VersionPath(run), file)})
 		exported, err := sumRows(ctx, version.Instance, source, columns)
 		if err == nil && exported != stored {
-			err = fmt.Errorf("it has %s rows, the catalog %s", exported.rows, stored.rows)
+			err = fmt.Errorf("it has %s rows, but the catalog has %s", exported.rows, stored.rows)
 			if exported.rows == stored.rows {
 				err = errors.New("its rows have other values than the catalog")
 			}
@@ -50,7 +50,7 @@ func compareTables(ctx context.Context, w *warehouse.Warehouse, run string, m wa
 }
 
 // CompareVersions compares all rows of main and past in two published versions, and returns a
-// sentence for each table that differs. It reads no meta, whose rows differ with each run.
+// sentence for each table that differs. It does not read meta, because its rows differ with each run.
 func CompareVersions(ctx context.Context, a *warehouse.Warehouse, runA string, b *warehouse.Warehouse, runB string) (differences []string, err error) {
 	versionA, err := a.OpenSealed(ctx, runA)
 	if err != nil {
@@ -86,7 +86,8 @@ func CompareVersions(ctx context.Context, a *warehouse.Warehouse, runA string, b
 type rowSum struct{ rows, sum string }
 
 // sumTable returns the number and the checksum of the rows of a table in a version, and the columns
-// that it read. The results are empty for a version without the table, from an earlier program.
+// that it read. The results are empty if the version lacks the table, as in versions of earlier
+// programs.
 func sumTable(ctx context.Context, v *warehouse.SealedVersion, t warehouse.StoredTable) (s rowSum, columns []stream.Column, err error) {
 	columns = v.PresentColumns(t.Schema, t.Definition.Name, t.Columns)
 	if len(columns) == 0 {

@@ -82,10 +82,10 @@ func TestVersionsAreComparedRowByRow(t *testing.T) {
 		got, err := integrity.CompareVersions(t.Context(), w, firstNight, c.second, c.run)
 		must(t, err)
 		if diff := cmp.Diff(c.want, got); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", c.run, diff)
+			t.Errorf("differences from %s (-want +got):\n%s", c.run, diff)
 		}
 	}
 	if _, err := integrity.CompareVersions(t.Context(), w, firstNight, w, "20261109T020000Z"); err == nil {
-		t.Error("a missing version was compared")
+		t.Error("CompareVersions with a missing version: got no error")
 	}
 }

@@ -28,12 +28,12 @@ type seriesReader struct {
 }
 
 // ReadSeries returns the days of the Parquet series, oldest first, with their intact files, and the
-// missing and damaged files. The files of a day are from one run, also if several runs wrote the
+// missing and damaged files. The files of a day are from one run, even if several runs wrote the
 // day. If a run was writing a day when the warehouse was copied, and no run of the day is complete,
 // the day is left out and returned as Unfinished damage.
 //
-// Early versions of the program wrote no manifests. The files of such a day are not checked. db reads
-// their run and time from the metadata of the files.
+// Early versions of the program wrote no manifests. The files of such a day are not checked. Their
+// run and time are read with db from the metadata of the files.
 func ReadSeries(ctx context.Context, w *warehouse.Warehouse, db *sql.DB) ([]warehouse.Snapshot, []Damage, error) {
 	runs, err := w.Ledger.Runs()
 	if err != nil {
@@ -45,13 +45,13 @@ func ReadSeries(ctx context.Context, w *warehouse.Warehouse, db *sql.DB) ([]ware
 	if err != nil {
 		return nil, nil, err
 	}
-	newer := map[string]warehouse.Manifest{}
+	unadded := map[string]warehouse.Manifest{} // days that a run could not add to the series
 	for _, m := range warehouse.LastOfDay(missing) {
 		day := warehouse.DayOf(m.SnapshotAt)
-		newer[day], days[day] = m, cmp.Or(days[day], m.RunID)
+		unadded[day], days[day] = m, cmp.Or(days[day], m.RunID)
 	}
 	for _, day := range slices.Sorted(maps.Keys(days)) {
-		if m, ok := newer[day]; ok && r.isComplete(m) {
+		if m, ok := unadded[day]; ok && r.isComplete(m) {
 			r.addDay(m)
 		} else if err := r.readDay(ctx, db, day, days[day]); err != nil {
 			return nil, nil, err
@@ -136,9 +136,9 @@ func unfinishedDay(day, run string) Damage {
 	return d
 }
 
-// isUnfinished reports whether a run was writing an incomplete day when the warehouse was copied, so
-// that the day is not damaged. This is so if the run is later than all published runs of the ledger,
-// or if all files that it lacks are intact files of the other runs.
+// isUnfinished reports whether an incomplete day is not damaged: its run was writing the day when the
+// warehouse was copied. Then the run is later than all published runs of the ledger, or each file
+// that differs from its manifest is an intact file of another run.
 func (r *seriesReader) isUnfinished(m warehouse.Manifest, others []warehouse.Manifest) bool {
 	newest := ""
 	for _, run := range r.runs {
@@ -169,7 +169,7 @@ func (r *seriesReader) otherManifests(day, run string) (others []warehouse.Manif
 		other := runOf(path)
 		at, ok := warehouse.RunTime(other)
 		if !ok || other == run || warehouse.DayOf(at) < day {
-			continue // the time in the id of a run is never before its day; that of a rebuilt version is later
+			continue // the time in a run id is on the day of the snapshot or, for a rebuilt version, later
 		}
 		if m, err := r.w.Versions.ReadManifestFile(path, other); err == nil && warehouse.DayOf(m.SnapshotAt) == day {
 			others = append(others, m)
@@ -242,7 +242,7 @@ func MetaFiles(w *warehouse.Warehouse, run string) (files []string, past bool, d
 	chain, err := w.Series.MetaChain(run)
 	past = len(chain) > 0 && !slices.ContainsFunc(chain, func(m warehouse.Manifest) bool { return !m.Meta.Past })
 	if broken, ok := errors.AsType[*warehouse.DamagedError](err); ok {
-		damage = append(damage, Damage{File: broken.File, Problem: broken.Problem, Cost: costOfMeta(runOf(broken.File)) + " and of those before it"})
+		damage = append(damage, Damage{File: broken.File, Problem: broken.Problem, Cost: costOfMeta(runOf(broken.File)) + " and of earlier runs"})
 	} else if err != nil {
 		damage = append(damage, seriesDamage(w, filepath.Dir(w.Folder.ChangesPath(run)), err.Error(), "meta", ""))
 	}

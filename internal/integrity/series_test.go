@@ -20,8 +20,8 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// readSeries reads the series of a warehouse. It returns a line for each file of each snapshot, and one
-// for each damage.
+// readSeries reads the series of a warehouse. It returns a line for each snapshot, with its files, and
+// a line for each damaged file.
 func readSeries(t *testing.T, w *warehouse.Warehouse) (files, damage []string) {
 	t.Helper()
 	db, err := sql.Open("duckdb", "")
@@ -52,36 +52,37 @@ func readSeries(t *testing.T, w *warehouse.Warehouse) (files, damage []string) {
 	return files, damage
 }
 
-// TestTheSeriesIsReadFromIntactFiles damages a series of three nights, as a rebuild may find it.
+// TestTheSeriesIsReadFromIntactFiles damages a series of three nights. ReadSeries must return the
+// intact files and report the others.
 func TestTheSeriesIsReadFromIntactFiles(t *testing.T) {
 	original := open(t)
 	publishFull(t, original, firstNight, secondNight, thirdNight)
 	const wrongSum = "its checksum differs from its manifest"
 	first, second, third := firstNight+" 11-01 02:00 "+s1, secondNight+" 11-02 02:00 "+s2, thirdNight+" 11-03 02:00 "+s3
 	for name, c := range map[string]struct {
-		damage        func(d damaging)
+		damage        func(d damager)
 		want, damaged []string
 	}{
-		"nothing":                     {func(d damaging) {}, []string{first, second, third}, nil},
-		"without versions":            {func(d damaging) { d.remove("versions", "latest", "catalog.duckdb") }, []string{first, second, third}, nil},
-		"a file with a copy":          {func(d damaging) { d.flipOne(s2) }, []string{first, secondNight + " 11-02 02:00 " + v2 + tags, third}, nil},
-		"a file":                      {func(d damaging) { d.flip(s2) }, []string{first, third}, []string{s2 + " (2026-11-02): " + wrongSum}},
-		"a manifest with a copy":      {func(d damaging) { d.flip(m2) }, []string{first, second, third}, nil},
-		"a manifest without a copy":   {func(d damaging) { d.remove(m2, c2+".json", v2+"manifest.json") }, []string{first, third}, []string{m2 + " (2026-11-02): it is gone"}},
-		"a copy of another day":       {func(d damaging) { d.remove(m2); d.edit(c2+".json", nextDay); d.edit(v2+"manifest.json", nextDay) }, []string{first, third}, []string{m2 + " (2026-11-02): it is gone"}},
-		"a day":                       {func(d damaging) { d.remove(m2, c2+".json", v2, filepath.Dir(s2)) }, []string{first, third}, []string{m2 + " (2026-11-02): the whole day is gone"}},
-		"a day with a version":        {func(d damaging) { d.remove(m2, filepath.Dir(s2)) }, []string{first, secondNight + " 11-02 02:00 " + v2 + tags, third}, nil},
-		"the index":                   {func(d damaging) { d.remove(index) }, []string{first, second, third}, []string{index + " (): it is gone"}},
-		"a day that the index lacks":  {func(d damaging) { writeIndex(d, firstNight, thirdNight) }, []string{first, second, third}, nil},
-		"an unnamed day, no manifest": {func(d damaging) { writeIndex(d, firstNight, thirdNight); d.remove(m2, c2+".json", v2+"manifest.json") }, []string{first, third}, []string{"parquet/*/snapshot_date=2026-11-02 (2026-11-02): it is not complete: it has files and no manifest, unfinished"}},
-		"a run after the ledger": {func(d damaging) { keepLines(d, 2); d.remove(v3); d.flip(s3) }, []string{first, second},
+		"no damage":                   {func(d damager) {}, []string{first, second, third}, nil},
+		"without versions":            {func(d damager) { d.remove("versions", "latest", "catalog.duckdb") }, []string{first, second, third}, nil},
+		"a file with a copy":          {func(d damager) { d.flipOne(s2) }, []string{first, secondNight + " 11-02 02:00 " + v2 + tags, third}, nil},
+		"a file":                      {func(d damager) { d.flip(s2) }, []string{first, third}, []string{s2 + " (2026-11-02): " + wrongSum}},
+		"a manifest with a copy":      {func(d damager) { d.flip(m2) }, []string{first, second, third}, nil},
+		"a manifest without a copy":   {func(d damager) { d.remove(m2, c2+".json", v2+"manifest.json") }, []string{first, third}, []string{m2 + " (2026-11-02): it is gone"}},
+		"a copy of another day":       {func(d damager) { d.remove(m2); d.edit(c2+".json", nextDay); d.edit(v2+"manifest.json", nextDay) }, []string{first, third}, []string{m2 + " (2026-11-02): it is gone"}},
+		"a day":                       {func(d damager) { d.remove(m2, c2+".json", v2, filepath.Dir(s2)) }, []string{first, third}, []string{m2 + " (2026-11-02): the whole day is gone"}},
+		"a day with a version":        {func(d damager) { d.remove(m2, filepath.Dir(s2)) }, []string{first, secondNight + " 11-02 02:00 " + v2 + tags, third}, nil},
+		"the index":                   {func(d damager) { d.remove(index) }, []string{first, second, third}, []string{index + " (): it is gone"}},
+		"a day that the index lacks":  {func(d damager) { writeIndex(d, firstNight, thirdNight) }, []string{first, second, third}, nil},
+		"an unnamed day, no manifest": {func(d damager) { writeIndex(d, firstNight, thirdNight); d.remove(m2, c2+".json", v2+"manifest.json") }, []string{first, third}, []string{"parquet/*/snapshot_date=2026-11-02 (2026-11-02): it is not complete: it has files and no manifest, unfinished"}},
+		"a run after the ledger": {func(d damager) { keepLines(d, 2); d.remove(v3); d.flip(s3) }, []string{first, second},
 			[]string{"parquet/*/snapshot_date=2026-11-03 (2026-11-03): it is not complete: run " + thirdNight + " was writing it, unfinished"}},
-		"a day that was not added": {func(d damaging) { d.remove(m3, filepath.Dir(s3)); writeIndex(d, firstNight, secondNight) },
+		"a day that was not added": {func(d damager) { d.remove(m3, filepath.Dir(s3)); writeIndex(d, firstNight, secondNight) },
 			[]string{first, second, thirdNight + " 11-03 02:00 " + v3 + tags}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := clone(t, original)
-			c.damage(damaging{t, w})
+			c.damage(damager{t, w})
 			files, damage := readSeries(t, w)
 			if diff := cmp.Diff(c.want, files); diff != "" {
 				t.Errorf("snapshots (-want +got):\n%s", diff)
@@ -92,9 +93,9 @@ func TestTheSeriesIsReadFromIntactFiles(t *testing.T) {
 		})
 	}
 	w := clone(t, original)
-	damaging{t, w}.edit(m2, func(m *warehouse.Manifest) { m.Format++ })
+	damager{t, w}.edit(m2, func(m *warehouse.Manifest) { m.Format++ })
 	if _, _, err := integrity.ReadSeries(t.Context(), w, nil); !errors.As(err, new(*warehouse.NewerError)) {
-		t.Errorf("a day of a newer program: %v", err)
+		t.Errorf("a day of a newer program: got %v, want a *NewerError", err)
 	}
 }
 
@@ -105,11 +106,12 @@ func TestADayIsReadFromOneRun(t *testing.T) {
 	const secondRun = "20261101T030000Z"
 	original := open(t)
 	publishFull(t, original, firstNight)
-	damagedFirst := clone(t, original)
+	firstOnly := clone(t, original)
 	before := contentOf(t, original)
 	publishFull(t, original, secondRun)
-	// early gives the copy the manifest of the first run, as a copy that was made meanwhile.
-	early := func(d damaging) {
+	// early restores the manifest and the index of the first run, as in a copy of the warehouse that
+	// was made during the second run.
+	early := func(d damager) {
 		d.remove("versions", "latest", "catalog.duckdb")
 		for _, name := range []string{m1, index} {
 			must(d.t, os.WriteFile(d.path(name), []byte(before[name]), 0o600))
@@ -118,14 +120,14 @@ func TestADayIsReadFromOneRun(t *testing.T) {
 	beside := "parquet/.meta/" + secondRun
 	otherSize := fmt.Sprintf("%s (2026-11-01): it has %d bytes, but %d in its manifest", s1, len(contentOf(t, original)[s1]), len(before[s1]))
 	for name, c := range map[string]struct {
-		damage        func(d damaging)
+		damage        func(d damager)
 		want, damaged []string
 	}{
-		"complete":                         {func(d damaging) { d.remove("versions") }, []string{secondRun + " 11-01 03:00 " + s1}, nil},
+		"complete":                         {func(d damager) { d.remove("versions") }, []string{secondRun + " 11-01 03:00 " + s1}, nil},
 		"the manifest of the first run":    {early, []string{secondRun + " 11-01 03:00 " + s1}, nil},
-		"without the manifest of the next": {func(d damaging) { early(d); d.remove(beside + ".json") }, nil, []string{otherSize}},
-		"a file of neither run":            {func(d damaging) { early(d); d.flip(s1) }, nil, []string{otherSize}},
-		"the replaced file": {func(d damaging) {
+		"without the manifest of the next": {func(d damager) { early(d); d.remove(beside + ".json") }, nil, []string{otherSize}},
+		"a file of neither run":            {func(d damager) { early(d); d.flip(s1) }, nil, []string{otherSize}},
+		"the replaced file": {func(d damager) {
 			early(d)
 			d.remove(beside + ".json")
 			must(d.t, os.MkdirAll(d.path("parquet/.replaced/"+firstNight), 0o700))
@@ -134,7 +136,7 @@ func TestADayIsReadFromOneRun(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := clone(t, original)
-			c.damage(damaging{t, w})
+			c.damage(damager{t, w})
 			files, damage := readSeries(t, w)
 			if diff := cmp.Diff(c.want, files); diff != "" {
 				t.Errorf("snapshots (-want +got):\n%s", diff)
@@ -144,8 +146,8 @@ func TestADayIsReadFromOneRun(t *testing.T) {
 			}
 		})
 	}
-	if files, damage := readSeries(t, damagedFirst); len(files) != 1 || len(damage) > 0 {
-		t.Errorf("one run is read as %v, damaged %v", files, damage)
+	if files, damage := readSeries(t, firstOnly); len(files) != 1 || len(damage) > 0 {
+		t.Errorf("a series of one run: got snapshots %v and damage %v, want one snapshot without damage", files, damage)
 	}
 }
 
@@ -156,7 +158,7 @@ func TestDaysOfEarlyProgramsAreRead(t *testing.T) {
 	for name, c := range map[string]struct {
 		runs, times [2]string // of the two tables
 		spoil       bool
-		want        int // files
+		want        int // number of files
 		damage      string
 	}{
 		"one run":       {[2]string{firstNight, firstNight}, [2]string{at, at}, false, 2, ""},
@@ -182,36 +184,37 @@ func TestDaysOfEarlyProgramsAreRead(t *testing.T) {
 			snapshots, damage, err := integrity.ReadSeries(t.Context(), w, db)
 			must(t, err)
 			if c.want == 0 != (len(snapshots) == 0) || c.want > 0 && (len(snapshots) != 1 || len(snapshots[0].Files) != c.want || snapshots[0].Run != firstNight || !snapshots[0].At.Equal(night)) {
-				t.Errorf("snapshots are %+v", snapshots)
+				t.Errorf("got snapshots %+v, want one of %s with %d files, or none for 0 files", snapshots, firstNight, c.want)
 			}
 			if c.damage == "" != (len(damage) == 0) || c.damage != "" && (len(damage) != 1 || !strings.HasPrefix(damage[0].Problem, c.damage) || damage[0].Unfinished != (c.want == 0)) {
-				t.Errorf("damage is %+v", damage)
+				t.Errorf("got damage %+v, want %q", damage, c.damage)
 			}
 		})
 	}
 }
 
-// TestMetaFilesAreCopiesOrOriginals damages files of changes.
+// TestMetaFilesAreCopiesOrOriginals damages files of changes. MetaFiles must return the copies of the
+// versions instead.
 func TestMetaFilesAreCopiesOrOriginals(t *testing.T) {
 	original := open(t)
 	publishFull(t, original, firstNight, secondNight, thirdNight)
 	c1 := "parquet/.meta/" + firstNight
 	for name, c := range map[string]struct {
-		damage  func(d damaging)
+		damage  func(d damager)
 		want    []string
 		past    bool
 		damaged string
 	}{
-		"nothing":        {func(d damaging) {}, []string{c1 + ".changes", c2 + ".changes", c3 + ".changes"}, true, ""},
-		"a file":         {func(d damaging) { d.flip(c2 + ".changes") }, []string{c1 + ".changes", v2 + "meta.changes", c3 + ".changes"}, true, ""},
-		"both copies":    {func(d damaging) { d.remove(c2+".changes", v2+"meta.changes") }, []string{c1 + ".changes", c3 + ".changes"}, true, c2 + ".changes: it is gone: meta and closed rows of run " + secondNight},
-		"a manifest":     {func(d damaging) { d.remove(c2+".json", m2, v2+"manifest.json") }, []string{c3 + ".changes"}, true, c2 + ".json: it is gone: meta and closed rows of run " + secondNight + " and of those before it"},
-		"without past":   {func(d damaging) { d.edit(c2+".json", func(m *warehouse.Manifest) { m.Meta.Past = false }) }, []string{c1 + ".changes", c2 + ".changes", c3 + ".changes"}, false, ""},
-		"every manifest": {func(d damaging) { d.remove("parquet/.meta", "parquet/.manifests", "versions") }, nil, false, c3 + ".json: it is gone: meta and closed rows of run " + thirdNight + " and of those before it"},
+		"no damage":      {func(d damager) {}, []string{c1 + ".changes", c2 + ".changes", c3 + ".changes"}, true, ""},
+		"a file":         {func(d damager) { d.flip(c2 + ".changes") }, []string{c1 + ".changes", v2 + "meta.changes", c3 + ".changes"}, true, ""},
+		"both copies":    {func(d damager) { d.remove(c2+".changes", v2+"meta.changes") }, []string{c1 + ".changes", c3 + ".changes"}, true, c2 + ".changes: it is gone: meta and closed rows of run " + secondNight},
+		"a manifest":     {func(d damager) { d.remove(c2+".json", m2, v2+"manifest.json") }, []string{c3 + ".changes"}, true, c2 + ".json: it is gone: meta and closed rows of run " + secondNight + " and of earlier runs"},
+		"without past":   {func(d damager) { d.edit(c2+".json", func(m *warehouse.Manifest) { m.Meta.Past = false }) }, []string{c1 + ".changes", c2 + ".changes", c3 + ".changes"}, false, ""},
+		"every manifest": {func(d damager) { d.remove("parquet/.meta", "parquet/.manifests", "versions") }, nil, false, c3 + ".json: it is gone: meta and closed rows of run " + thirdNight + " and of earlier runs"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := clone(t, original)
-			c.damage(damaging{t, w})
+			c.damage(damager{t, w})
 			files, past, damage := integrity.MetaFiles(w, thirdNight)
 			for i := range files {
 				files[i] = w.Folder.Relative(files[i])
@@ -227,29 +230,29 @@ func TestMetaFilesAreCopiesOrOriginals(t *testing.T) {
 	}
 }
 
-// TestSkippedFilesAreSetAside moves damaged files out of the series, as a rebuild does that skips them.
-// A later check must not report them, and must name the lost table.
+// TestSkippedFilesAreSetAside moves damaged files out of the series, like rebuild --skip-damaged. A
+// later check must not report these files, and must name the lost table.
 func TestSkippedFilesAreSetAside(t *testing.T) {
 	original := open(t)
 	publishFull(t, original, firstNight, secondNight, thirdNight)
 	const run = "20261105T020000Z"
 	for name, c := range map[string]struct {
-		damage func(d damaging)
-		files  []string // that are set aside
+		damage func(d damager)
+		files  []string // the damaged files
 		moved  []string
 		note   string
-		days   []string // of the index
+		days   []string // the days of the index afterwards
 	}{
-		"a file": {func(d damaging) { d.flip(s1) }, []string{s1}, []string{s1},
+		"a file": {func(d damager) { d.flip(s1) }, []string{s1}, []string{s1},
 			"tables of 2026-11-01 that were damaged and are lost: " + table, []string{"2026-11-01", "2026-11-02", "2026-11-03"}},
-		"the newest file":    {func(d damaging) { d.flip(s3) }, []string{s3}, []string{s3}, "", []string{"2026-11-01", "2026-11-02", "2026-11-03"}},
-		"a missing file":     {func(d damaging) { d.remove(s1) }, []string{s1}, nil, "tables of 2026-11-01 that were damaged and are lost: " + table, []string{"2026-11-01", "2026-11-02", "2026-11-03"}},
-		"a damaged manifest": {func(d damaging) { d.flip(m1) }, []string{m1}, []string{m1, s1}, "", []string{"2026-11-02", "2026-11-03"}},
-		"changes":            {func(d damaging) { d.flip(c2 + ".changes") }, []string{c2 + ".changes"}, []string{c2 + ".changes"}, "", []string{"2026-11-01", "2026-11-02", "2026-11-03"}},
+		"the newest file":    {func(d damager) { d.flip(s3) }, []string{s3}, []string{s3}, "", []string{"2026-11-01", "2026-11-02", "2026-11-03"}},
+		"a missing file":     {func(d damager) { d.remove(s1) }, []string{s1}, nil, "tables of 2026-11-01 that were damaged and are lost: " + table, []string{"2026-11-01", "2026-11-02", "2026-11-03"}},
+		"a damaged manifest": {func(d damager) { d.flip(m1) }, []string{m1}, []string{m1, s1}, "", []string{"2026-11-02", "2026-11-03"}},
+		"changes":            {func(d damager) { d.flip(c2 + ".changes") }, []string{c2 + ".changes"}, []string{c2 + ".changes"}, "", []string{"2026-11-01", "2026-11-02", "2026-11-03"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := clone(t, original)
-			d := damaging{t, w}
+			d := damager{t, w}
 			c.damage(d)
 			before := contentOf(t, w)
 			var damage []integrity.Damage

@@ -9,9 +9,9 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// SetAside moves damaged files of the series to damaged/, into the folder of the run that skipped
-// them, and removes their tables from the manifests of their days. Later checks then do not report
-// these files again. It needs the Lock.
+// SetAside moves damaged files of the series to damaged/<run> and removes their tables from the
+// manifests of their days. run is the rebuild that skipped the files. Later checks do not report
+// these files again. The caller must hold the lock of the warehouse.
 func (m *Mender) SetAside(run string, damage []Damage) error {
 	lost := map[string][]string{}
 	for _, d := range damage {
@@ -36,8 +36,8 @@ func (m *Mender) SetAside(run string, damage []Damage) error {
 	return nil
 }
 
-// SetDayAside moves all files of an unfinished day to damaged/, into the folder of the run that
-// skipped them. It needs the Lock.
+// SetDayAside moves all files of an unfinished day to damaged/<run>. run is the rebuild that skipped
+// the files. The caller must hold the lock of the warehouse.
 func (m *Mender) SetDayAside(run, day string) error {
 	if err := m.removeDay(run, day); err != nil {
 		return err
@@ -78,8 +78,8 @@ func (m *Mender) removeDay(run, day string) error {
 	})
 }
 
-// removeTables removes tables from the manifest of a day, unless the day is that of the version
-// that readers see.
+// removeTables removes tables from the manifest of a day. It keeps the manifest if readers see the
+// version of the day.
 func (m *Mender) removeTables(day string, tables []string) error {
 	days, err := m.w.Series.Index()
 	if err != nil {

@@ -15,15 +15,15 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// TestAFullVerifyIsAlsoOneOfNames stores the result of a verify of every byte. It must also be the
-// result of a verify of names and sizes.
-func TestAFullVerifyIsAlsoOneOfNames(t *testing.T) {
+// TestAFullVerifyAlsoChecksSizes stores the result of a verify of every byte. It must also be stored
+// as the result of a verify of names and sizes.
+func TestAFullVerifyAlsoChecksSizes(t *testing.T) {
 	t.Parallel()
 	w := open(t)
 	must(t, integrity.SaveRecord(w.Folder, integrity.VerifyRecord{At: night, ReadData: true, Result: integrity.Whole}))
 	for _, readData := range []bool{true, false} {
 		if v, ok, err := integrity.LastRecord(w.Folder, readData); err != nil || !ok || v.Result != integrity.Whole || v.ReadData != readData {
-			t.Errorf("readData %t: the record is %+v, %t (%v)", readData, v, ok, err)
+			t.Errorf("readData %t: the record is %+v, stored %t (%v), want the result whole", readData, v, ok, err)
 		}
 	}
 }
@@ -52,38 +52,39 @@ func TestAFailedMoveOfADamagedFileIsAnError(t *testing.T) {
 		w := clone(t, original)
 		err := integrity.NewMender(openFailingAt(t, w, step)).SetAside(thirdNight, []integrity.Damage{{File: file}})
 		if !errors.Is(err, syscall.EIO) {
-			t.Errorf("%s: got %v", step, err)
+			t.Errorf("%s: got %v, want EIO", step, err)
 		}
 	}
 }
 
-// TestALostDayAndALostLineAreNamed damages whole days and the ledger.
+// TestALostDayAndALostLineAreNamed damages whole days and the ledger. The check must report the lost
+// file.
 func TestALostDayAndALostLineAreNamed(t *testing.T) {
 	original := open(t)
 	publishFull(t, original, firstNight, secondNight, thirdNight)
 	for name, c := range map[string]struct {
-		damage        func(d damaging)
+		damage        func(d damager)
 		file, problem string
 	}{
-		"a whole day without catalogs": {func(d damaging) {
+		"a whole day without catalogs": {func(d damager) {
 			d.remove(v1+"catalog.duckdb", v2, v3+"catalog.duckdb", c2+".json", m2, filepath.Dir(s2))
 		}, m2, "the whole day is gone"},
-		"the manifest of a day without catalogs": {func(d damaging) {
+		"the manifest of a day without catalogs": {func(d damager) {
 			d.remove(v1+"catalog.duckdb", v2, v3+"catalog.duckdb", c2+".json", m2)
 		}, m2, "it is gone"},
-		"a line of the ledger": {func(d damaging) { d.flip("state/runs.jsonl") }, "state/runs.jsonl", "damaged lines: 1"},
+		"a line of the ledger": {func(d damager) { d.flip("state/runs.jsonl") }, "state/runs.jsonl", "damaged lines: 1"},
 	} {
 		w := clone(t, original)
-		c.damage(damaging{t, w})
+		c.damage(damager{t, w})
 		found, err := integrity.Check(t.Context(), w, true)
 		must(t, err)
 		if !slices.ContainsFunc(found.Damage, func(d integrity.Damage) bool { return d.File == c.file && d.Problem == c.problem && d.Lost }) {
-			t.Errorf("%s: damage is %+v", name, found.Damage)
+			t.Errorf("%s: got damage %+v, want lost %s with the problem %q", name, found.Damage, c.file, c.problem)
 		}
 	}
 	// The version that readers see is newer than the last intact line of a damaged ledger.
 	w := clone(t, original)
-	d := damaging{t, w}
+	d := damager{t, w}
 	keepLines(d, 2)
 	data, err := os.ReadFile(d.path("state/runs.jsonl"))
 	must(t, errors.Join(err, os.WriteFile(d.path("state/runs.jsonl"), append(data, "damaged\n"...), 0o600)))
@@ -93,7 +94,7 @@ func TestALostDayAndALostLineAreNamed(t *testing.T) {
 	must(t, err)
 	for _, damage := range found.Damage {
 		if damage.File == warehouse.LatestLink {
-			t.Errorf("the link to the newest version is damaged: %+v", damage)
+			t.Errorf("got %+v, want no damage of the link to the newest version", damage)
 		}
 	}
 }
