@@ -17,8 +17,9 @@ const (
 	rateAfter429 = 0.7
 	// regainPerSecond is the share of the full rate that is regained per second.
 	regainPerSecond = 0.1
-	// settleTime begins at the end of a pause. A 429 to a request that was sent before its
-	// end does not reduce the rate again: requests in flight are rejected together.
+	// settleTime is the time after a pause in which sent requests cannot reduce the rate
+	// again. Requests in flight at the same time are rejected together, and the rate is
+	// reduced once for all of them.
 	settleTime = time.Second
 )
 
@@ -29,8 +30,9 @@ type Allowance struct {
 	mu    sync.Mutex
 	full  rate.Limit
 	burst int
-	// bucket is replaced by one with a single token after a pause: the 429 showed that the
-	// service's bucket was empty, and the service accepts only one request after it.
+	// bucket contains the tokens of requests. After a pause it is replaced by a bucket with a
+	// single token: the 429 showed that the bucket of the service is empty, so that the
+	// service accepts only one request after the pause.
 	bucket *rate.Limiter
 	// epoch counts the pauses. A token taken in an earlier epoch is void.
 	epoch      int
@@ -39,7 +41,7 @@ type Allowance struct {
 	drained bool
 
 	// since is the end of the pause after a reduction. From then on the rate rises from
-	// lowered to top. Zero means the full rate.
+	// lowered to top. A zero since means the full rate.
 	since        time.Time
 	lowered, top rate.Limit
 
@@ -83,8 +85,8 @@ func (g *Allowance) wait(ctx context.Context, m *meter) error {
 	}
 }
 
-// nextToken takes a token and returns the time until it is valid and its epoch. During a pause it
-// returns no token and the time until the pause ends.
+// nextToken takes a token. It returns the token, the time until the token is valid, and the epoch of
+// the token. During a pause it returns nil and the time until the pause ends.
 func (g *Allowance) nextToken() (*rate.Reservation, time.Duration, int) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -121,8 +123,7 @@ func (g *Allowance) throttle(d time.Duration, sent time.Time) {
 	if g.since.IsZero() {
 		g.top = g.full
 		if g.full == rate.Inf {
-			// Without a configured rate, the rejected rate is the reference until it has
-			// been regained.
+			// Without a configured rate, the rate recovers to the measured rate at the 429.
 			g.top = g.window.perSecond(now)
 			limit = g.top
 		}
@@ -159,6 +160,6 @@ func (p *pace) countRequest(now time.Time) {
 }
 
 func (p *pace) perSecond(now time.Time) rate.Limit {
-	elapsed := max(now.Sub(p.start).Seconds(), 0.25)
+	elapsed := max(now.Sub(p.start).Seconds(), 0.25) // in a shorter time, single requests would count too much
 	return rate.Limit(max(p.last, float64(p.n)/elapsed, 1))
 }

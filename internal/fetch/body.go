@@ -10,7 +10,7 @@ import (
 )
 
 // largeBody is the size in bytes beyond which only one body at a time is received or
-// decoded, so that several huge ones cannot fill the memory.
+// decoded, so that several huge bodies cannot fill the memory.
 const largeBody = 8 << 20
 
 // receiveBody receives and decodes the whole body into q. MaxBody limits the received and the
@@ -76,8 +76,9 @@ func readUpTo(r io.Reader, b []byte, limit int64) ([]byte, error) {
 	return buffer.Bytes(), err
 }
 
-// scrubAnswer removes tokens from an answer, which is then stored decoded. It also decodes
-// answers whose compressed bytes contain a token, as a gzip comment could.
+// scrubAnswer removes tokens from an answer. If the body or its compressed bytes contain a
+// token, the answer is stored decoded. A token can be in the compressed bytes alone, for
+// example in a gzip comment.
 func (s *sender) scrubAnswer(q *call) {
 	var inBody, inCompressed bool
 	q.body, inBody = s.tokens.scrubBody(q.body)
@@ -90,7 +91,7 @@ func (s *sender) scrubAnswer(q *call) {
 }
 
 // readErrorBody returns the beginning of the body of an error response, decoded as far as
-// possible. A short body is read whole, so that the connection can be reused.
+// possible. A short body is read completely, so that the connection can be reused.
 func (s *sender) readErrorBody(q *call, response *http.Response) []byte {
 	head, _ := io.ReadAll(io.LimitReader(response.Body, 64<<10))
 	q.received = int64(len(head))

@@ -133,11 +133,11 @@ func TestErrorTypes(t *testing.T) {
 	} {
 		err := getToken(t, newClient(t, testConfig(newScript(statusOnly(code))), nil))
 		if !matches(err) {
-			t.Errorf("error for %d is %T", code, err)
+			t.Errorf("status %d: got an error of type %T, want the type for this status", code, err)
 		}
 		failed, ok := errors.AsType[*fetch.StatusError](err)
 		if !ok || failed.Code != code || failed.Stream != "token" || failed.Attempts != 1 {
-			t.Errorf("status error for %d is %+v", code, failed)
+			t.Errorf("status %d: got StatusError %+v, want this code, stream token and 1 attempt", code, failed)
 		}
 	}
 	err := getToken(t, newClient(t, testConfig(newScript(textBody("<html>"))), nil))

@@ -33,10 +33,10 @@ type Details struct {
 	Gone []string
 	// Failed counts the ids that failed after all retries.
 	Failed int
-	// Failures are the first of these failures.
+	// Failures are the first failures, at most maxFailures.
 	Failures []Failure
-	// Unproven are the ids whose records may be incomplete: they failed, or their answer
-	// was rejected or proves nothing.
+	// Unproven are the ids whose records may be incomplete: the request failed, the walk
+	// did not prove completeness, or records were rejected.
 	Unproven []string
 	// Bare are the ids answered by an empty object where entries are expected. Either there
 	// are no entries, or the answer is invalid.
@@ -61,11 +61,11 @@ type Failure struct {
 	Err error
 }
 
-// Details requests a stream once per id: with one request for an object, with a walk for a
-// list. A 404 is a result, not an error. If an id fails, it is reported and the others are
-// requested, until several fail in a row. The stream ends with an error in that case, after
-// a 401 or 403, if the landing or the reader fails, if ids yields an error, and if ctx is
-// cancelled. The result so far is returned with the error.
+// Details reads a stream for each id: an object with one request, a list with a walk. A 404
+// is a result, not an error. A failed id is reported, and the other ids are requested.
+// Details ends with an error if several ids fail in a row, after a 401 or 403, if the landing
+// or the reader fails, if ids yields an error, and if ctx is cancelled. It returns the result
+// so far with the error.
 func (c *Client) Details(ctx context.Context, s stream.Stream, ids iter.Seq2[string, error], read Reader) (Details, error) {
 	d := &detailWalk{c: c, stream: s, read: read, result: Details{Stream: s.Name}}
 	group, inner := errgroup.WithContext(ctx)

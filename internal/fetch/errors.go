@@ -29,8 +29,8 @@ var (
 // StatusError is a request without a readable answer (spec 7). The client has already made
 // all retries.
 type StatusError struct {
-	// Code is the HTTP status. With 0, no complete response was received; with 2xx, it
-	// could not be read. Err is the cause in both cases.
+	// Code is the HTTP status. 0 means that no complete response was received. 2xx means
+	// that the response could not be read. Err is the cause in both cases.
 	Code int
 	// Stream is the name of the stream.
 	Stream string
@@ -93,7 +93,7 @@ func (e *StatusError) isTransient() bool {
 	return errors.Is(e.Err, ErrMalformed)
 }
 
-// AuthError means that the service answered 401, also after the token was read again, or
+// AuthError means that the service answered 401, even after the token was read again, or
 // that the token cannot be read. Its Code is 0 if no request was sent. It ends the run.
 type AuthError struct{ StatusError }
 
@@ -147,7 +147,7 @@ func (e *LandingError) Error() string {
 func (e *LandingError) Unwrap() error { return e.Err }
 
 // stopError is returned by a call whose context was cancelled. The cause may be the failure
-// of another call. It is then no failure of this call.
+// of another call, which does not count as a failure of this call.
 type stopError struct {
 	stream string
 	cause  error
@@ -163,8 +163,8 @@ func stoppedErr(ctx context.Context, stream string) error {
 	return &stopError{stream, context.Cause(ctx)}
 }
 
-// ownErr is like errors.AsType, but ignores the errors of other calls that cancelled this
-// one.
+// ownErr is like errors.AsType, but ignores an error of another call that cancelled this
+// call.
 func ownErr[E error](err error) (E, bool) {
 	if _, stopped := errors.AsType[*stopError](err); stopped {
 		var zero E

@@ -8,8 +8,8 @@ import (
 // Grade is the certainty that a stream was read completely.
 type Grade string
 
-// Grades, best first. This package assigns Exact, Repaired and BestEffort, and the pipeline
-// the others, since it knows which records were not requested.
+// Grades, best first. This package assigns Exact, Repaired and BestEffort. The pipeline
+// assigns the others, because they depend on the records that were not requested.
 const (
 	// Exact: proven complete, and unchanged while it was read.
 	Exact Grade = "exact"

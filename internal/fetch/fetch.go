@@ -62,12 +62,12 @@ type Config struct {
 	// is [ErrNotLanded].
 	Offline bool
 	// FailUnreachable makes a call fail with [ErrUnreachable] at once, for interactive
-	// commands. Otherwise it is retried like any other failure, because a night should
-	// survive a restart of the service or a failure of DNS.
+	// commands. Otherwise the call is retried as after any other failure, because a night
+	// should survive a restart of the service or a failure of DNS.
 	FailUnreachable bool
 	// Proxy returns the proxy for a request. Nil means no proxy.
 	Proxy func(*http.Request) (*url.URL, error)
-	// Transport replaces the transport of the client. Nil means its own.
+	// Transport sends the requests. Nil means the client's own transport.
 	Transport http.RoundTripper
 }
 
@@ -100,7 +100,7 @@ func (c Config) validate() error {
 		// The URL is not quoted, because it may contain a password.
 		problems = append(problems, errors.New("base URL is not an absolute http or https address"))
 	} else {
-		check(base.User != nil, "base URL of host %q holds credentials: use the token", base.Host)
+		check(base.User != nil, "base URL of host %q contains credentials: use the token", base.Host)
 		check(base.RawQuery != "" || base.Fragment != "", "base URL of host %q has a query or fragment: remove it", base.Host)
 	}
 	check(c.Token == nil, "no token source given")
@@ -186,8 +186,8 @@ type Response struct {
 	// fields are empty if the body was not compressed or was read from the landing.
 	Compressed []byte
 	Encoding   string
-	// Previous are the facts of the same page in the previous pass, if its body is the same,
-	// or nil. A reader may return them without decoding the body.
+	// Previous contains the facts of this page in the previous pass if the body was the
+	// same, and is nil otherwise. A reader may return Previous without decoding the body.
 	Previous *stream.PageFacts
 }
 

@@ -78,9 +78,9 @@ func FuzzOpenLanding(f *testing.F) {
 	})
 }
 
-// FuzzTornLanding truncates both files of a landing and changes a byte of one. All undamaged
-// answers must be found, and no wrong body may be returned. After the others have landed again,
-// all answers must be found.
+// FuzzTornLanding truncates both files of a landing and changes a byte of one of them. All
+// undamaged answers must be found, and no wrong body may be returned. After the answers have
+// landed again, all must be found.
 func FuzzTornLanding(f *testing.F) {
 	const n = 5
 	journal, segment := landingFiles(f, n)
@@ -151,8 +151,9 @@ func (d landingDamage) isIntact(t *testing.T, journal []byte, answer int) bool {
 	return false
 }
 
-// FuzzCompressedBodies sends arbitrary bytes as gzip or zstd. The result must equal that of
-// another decoder. It must be an error if that decoder fails or its result exceeds the limit.
+// FuzzCompressedBodies sends arbitrary bytes as gzip or zstd. The client must read the same body
+// as another decoder. If the other decoder fails or its result exceeds the limit, the client must
+// return an error.
 func FuzzCompressedBodies(f *testing.F) {
 	const limit = 4096
 	long := strings.Repeat(text(9), 40)

@@ -38,10 +38,11 @@ type line struct {
 	// older versions have neither.
 	Encoding  string `json:"encoding,omitempty"`
 	StoredSum uint32 `json:"stored_crc32c,omitempty"`
-	// Same is the seq of the first answer with this body. This line names its stored bytes.
+	// Same is the seq of the first answer with this body. Segment and Offset are then the
+	// location of that answer's bytes.
 	Same uint64 `json:"same,omitempty"`
-	// Replaces is the seq of the previous answer to the same request. LastReplaces repeats
-	// the value of the line before, in case the disk loses that line.
+	// Replaces is the seq of the previous answer to the same request. LastReplaces is
+	// Replaces of the previous line, in case the disk loses the previous line.
 	Replaces     uint64 `json:"replaces,omitempty"`
 	LastReplaces uint64 `json:"last_replaces,omitempty"`
 }
@@ -112,18 +113,18 @@ func (l *Landing) readLines(end int64) iter.Seq2[scannedLine, error] {
 type scannedLine struct {
 	line
 	text []byte
-	end  int64
+	end  int64 // offset of the next line
 	ok   bool
 }
 
-// isTorn reports whether the line is the incomplete end of a journal.
+// isTorn reports whether the line is the incomplete last line of a journal of the size end.
 func (s scannedLine) isTorn(end int64) bool {
 	return s.end == end && len(s.text) > 0 && s.text[len(s.text)-1] != '\n'
 }
 
-// Replay yields the landed answers in order of Seq, and only the last answer to each
-// request, since earlier ones were doubted. A damaged body is yielded as an error with its
-// request, and the iteration can continue.
+// Replay yields the landed answers in order of Seq. Of several answers to a request it yields
+// only the last, because the earlier answers were doubtful. A damaged body is yielded as an
+// error with its request, and the iteration can continue.
 func (l *Landing) Replay() iter.Seq2[Response, error] {
 	return func(yield func(Response, error) bool) {
 		l.mu.Lock()
@@ -148,8 +149,8 @@ func (l *Landing) Replay() iter.Seq2[Response, error] {
 	}
 }
 
-// forgetReplaced removes replaced answers from the index whose later answer was lost on the disk.
-// It reports whether there are any.
+// forgetReplaced removes an answer from the index if it was replaced and the disk lost the later
+// answer. It reports whether it removed any.
 func (l *Landing) forgetReplaced(replaced map[uint64]bool) bool {
 	before := len(l.index)
 	maps.DeleteFunc(l.index, func(_ xxh3.Uint128, e entry) bool { return e.seq > 0 && replaced[e.seq] })

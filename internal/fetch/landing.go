@@ -25,11 +25,11 @@ type LandingOptions struct {
 	// 256 MiB.
 	SegmentBytes int64
 	// SyncBytes is the number of written bytes after which the files are synced. A power
-	// cut can lose about as many; a killed process loses no stored answers. A negative
-	// value disables syncing. Defaults to 16 MiB.
+	// cut can lose about this number of bytes; a killed process loses no stored answers. A
+	// negative value disables syncing. Defaults to 16 MiB.
 	SyncBytes int64
-	// Step, if set, is called around each write and fsync with its name. Crash tests end
-	// the process in it, and tests of failing disks return an error.
+	// Step, if set, is called before and after each write and fsync with the name of the
+	// step. Crash tests end the process in Step, and tests of failing disks return an error.
 	Step func(name, path string) error
 }
 
@@ -76,7 +76,7 @@ type entry struct {
 	size    uint32
 	sum     uint32
 	segment uint32
-	// storedSum is the checksum of the stored bytes. sum is that of the body.
+	// storedSum is the checksum of the stored bytes. sum is the checksum of the body.
 	storedSum uint32
 	status    uint16
 	coding    coding
@@ -167,9 +167,9 @@ func (l *Landing) addSegment() error {
 // maxLanded is the size of the largest body that a landing can contain.
 const maxLanded = 2 << 30
 
-// checksumOf returns the CRC-32C of a body, which the hardware computes.
-func checksumOf(body []byte) uint32 {
-	return crc32.Checksum(body, crc32.MakeTable(crc32.Castagnoli))
+// checksumOf returns the CRC-32C of data. Processors have an instruction for it.
+func checksumOf(data []byte) uint32 {
+	return crc32.Checksum(data, crc32.MakeTable(crc32.Castagnoli))
 }
 
 // Append stores an answer and returns it with Seq and Same set. When it returns without an
@@ -201,9 +201,9 @@ func (l *Landing) Append(r Response, at time.Time, took time.Duration) (Response
 	return r, l.landingErr(err)
 }
 
-// appendAnswer writes the frame, unless the line refers to an earlier frame, and then the
-// line. It writes at explicit offsets, so that the next write overwrites the remains of a
-// failed write.
+// appendAnswer writes the frame, which contains the stored bytes of the body, and then the
+// line. It writes no frame if the line refers to an earlier frame. It writes at explicit
+// offsets, so that the next write overwrites the remains of a failed write.
 func (l *Landing) appendAnswer(n *line, body xxh3.Uint128, frame []byte) (syncDue bool, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -260,9 +260,9 @@ func (l *Landing) disk() durable.Disk {
 	}}
 }
 
-// writeAt writes to a file at an offset.
-func (l *Landing) writeAt(f *os.File, data []byte, at int64, what string) error {
-	return l.disk().WriteInHalves(what, data, func(part []byte, offset int) error {
+// writeAt writes to a file at an offset. label is the end of the name of the step.
+func (l *Landing) writeAt(f *os.File, data []byte, at int64, label string) error {
+	return l.disk().WriteInHalves(label, data, func(part []byte, offset int) error {
 		_, err := f.WriteAt(part, at+int64(offset))
 		return err
 	})

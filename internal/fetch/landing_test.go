@@ -238,7 +238,7 @@ func TestDamagedLandingReturnsNoWrongBody(t *testing.T) {
 			}
 			landAnswers(t, l, 1, n)
 			if found := lookupAll(t, l, n); len(found) != n {
-				t.Errorf("byte %d of %s: found answers %v after landing again", at, name, found)
+				t.Errorf("byte %d of %s: found answers %v after landing again, want all %d", at, name, found, n)
 			}
 			closeLanding(t, l)
 		}
@@ -256,7 +256,7 @@ func TestLandingIsSafeForConcurrentUse(t *testing.T) {
 					t.Error(err)
 				}
 				if got, ok := l.Lookup(r.Request); !ok || string(got.Body) != text(i) {
-					t.Errorf("lookup of %d found %v", i, ok)
+					t.Errorf("lookup of answer %d: found %v with body %q, want %q", i, ok, got.Body, text(i))
 				}
 			}
 		})
@@ -346,7 +346,7 @@ func TestResumedRunRequestsOnlyMissingAnswers(t *testing.T) {
 	}
 	again, ids, err := walk(newScript(statusOnly(500)))
 	if diff := cmp.Diff(e, again); err != nil || diff != "" || len(ids) != 95 {
-		t.Errorf("a walk from the landing alone differs: %v\n%s", err, diff)
+		t.Errorf("a walk from the landing alone: error %v, %d ids, want 95; evidence (-want +got):\n%s", err, len(ids), diff)
 	}
 }
 

@@ -9,11 +9,12 @@ import (
 	"placementsync/internal/stream"
 )
 
-// pass is one reading of a list from page 1 to the end.
+// pass is one reading of a list from page 1 to the end. After page 1 it requests the pages in
+// waves. The pages of a wave are requested in parallel.
 type pass struct {
 	number      int
 	limit       int // requested records per page
-	short       int // a list with fewer records fits on one page
+	minPageSize int // a list with fewer records fits on one page
 	maxPages    int
 	concurrency int
 	width       int // number of pages in the last wave
@@ -58,14 +59,14 @@ type pageState struct {
 
 func newPass(number int, cfg Config, pageSize int) *pass {
 	return &pass{
-		number: number, limit: cfg.PageSize, short: min(cfg.PageSize, pageSize), maxPages: cfg.MaxPages,
+		number: number, limit: cfg.PageSize, minPageSize: min(cfg.PageSize, pageSize), maxPages: cfg.MaxPages,
 		concurrency: cfg.Concurrency, fingerprints: make(map[uint64]bool),
 	}
 }
 
 // recallFrom sets the previous pass, whose facts are reused for unchanged pages. A pass with copies
-// of a record in several answers is not reused: the latest copy counts, and a recalled page does
-// not make its records the latest.
+// of a record in several answers is not reused: the latest copy counts, but the reader does not see
+// the copies on a recalled page again.
 func (p *pass) recallFrom(last *pass) {
 	if last != nil {
 		last.previous = nil
@@ -149,13 +150,14 @@ func (p *pass) addPage(number int, facts stream.PageFacts, answer uint64) {
 
 // plannedPages computes the number of pages from the total and the number of records on
 // page 1, which may be lower than the requested limit. A wrong total costs at most
-// MaxPages.
+// maxPages requests.
 func (p *pass) plannedPages() int64 {
 	per := int64(max(p.pages[0].Records, 1))
 	return min((max(p.total, 1)-1)/per+1, int64(p.maxPages))
 }
 
-// pageBound returns the number of pages at which the pass stops.
+// pageBound returns the number of pages at which the pass stops. The total may be too low, so it
+// is more than twice the planned number.
 func (p *pass) pageBound() int64 {
 	if p.total < 0 {
 		return int64(p.maxPages)
@@ -197,17 +199,17 @@ func (p *pass) hasEnded() bool {
 
 func (p *pass) reachedEnd() bool {
 	last := p.pages[len(p.pages)-1]
-	short := p.total >= 0 && int64(p.records) < p.total
+	isBelowTotal := p.total >= 0 && int64(p.records) < p.total
 	switch {
 	case p.fillsNoPage():
 		return true
 	case last.repeats:
-		// With one record per page, a single insert repeats a page, so two repetitions are
-		// required. No service caps a higher limit at one.
+		// If the limit is one record per page, a single insert repeats a page, so two
+		// repetitions are required. With a higher limit no service has pages of one record.
 		return p.total >= 0 || last.Records > 1 || p.limit > 1 || p.pages[len(p.pages)-2].repeats
 	case last.Records == 0:
-		return last.Next <= 0 || !short || p.emptyTail()
-	case last.Next > 0 || short || p.total >= 0 && int64(p.records) > p.total:
+		return last.Next <= 0 || !isBelowTotal || p.emptyTail()
+	case last.Next > 0 || isBelowTotal || p.total >= 0 && int64(p.records) > p.total:
 		return false
 	case last.Next == 0:
 		return true
@@ -229,8 +231,8 @@ func (p *pass) emptyTail() bool {
 	return !slices.ContainsFunc(tail, func(f pageState) bool { return f.Records > 0 })
 }
 
-// sortIDs sorts the ids and counts repeated ones. A repeated page beyond the end does not
-// count, one within the list does.
+// sortIDs sorts the ids and counts repeated ids. The ids of a repeated page count if a later
+// page of the list has other ids, but not beyond the end of the list.
 func (p *pass) sortIDs() {
 	if p.previous == nil || len(p.ids) > 0 || !p.recallAll() {
 		p.gatherIDs()
@@ -239,11 +241,11 @@ func (p *pass) sortIDs() {
 		p.ids = slices.Compact(p.ids)
 		p.repeated = all - len(p.ids)
 	}
-	within := len(p.pages)
-	for within > 0 && (p.pages[within-1].repeats || p.pages[within-1].Records == 0) {
-		within--
+	end := len(p.pages)
+	for end > 0 && (p.pages[end-1].repeats || p.pages[end-1].Records == 0) {
+		end--
 	}
-	for _, f := range p.pages[:within] {
+	for _, f := range p.pages[:end] {
 		if f.repeats {
 			p.repeated += f.Records
 		}
@@ -263,9 +265,9 @@ func (p *pass) recallAll() bool {
 	return true
 }
 
-// gatherIDs collects the ids of all pages, and keeps those of each page for the next pass
-// to recall, at 8 bytes per record. In a list sorted newest first only page 1 keeps them:
-// any change that requires a second pass shifts all its pages.
+// gatherIDs collects the ids of all pages. It also keeps the ids of each page, 8 bytes per
+// record, so that the next pass can recall the page. In a list sorted newest first it keeps
+// only the ids of page 1: a change that requires a second pass shifts all pages.
 func (p *pass) gatherIDs() {
 	read := len(p.ids)
 	for i := range p.pages {
@@ -298,9 +300,9 @@ func (p *pass) isUnchanged() bool {
 // answer.
 func (p *pass) countDistinct() int { return len(p.ids) + p.copies + p.anonymous }
 
-// isWhole reports whether page 1 alone contains as many records as the total. A single
-// answer shows one state of the service.
-func (p *pass) isWhole() bool {
+// hasOnePage reports whether page 1 contains as many records as the total. Then the list is
+// complete, because a single answer shows one state of the service.
+func (p *pass) hasOnePage() bool {
 	first := p.pages[0]
 	return p.total >= 0 && first.Next <= 0 && int64(first.Records) == p.total &&
 		len(slices.Compact(slices.Clone(p.firstIDs)))+p.copies+p.anonymous == first.Records
@@ -309,12 +311,12 @@ func (p *pass) isWhole() bool {
 // fillsNoPage reports whether page 1 is a list without an envelope and shorter than any
 // page of the service.
 func (p *pass) fillsNoPage() bool {
-	return len(p.pages) == 1 && !p.pages[0].Paginated && p.pages[0].Records < p.short
+	return len(p.pages) == 1 && !p.pages[0].Paginated && p.pages[0].Records < p.minPageSize
 }
 
 // isUnpaged reports whether a list without totals was complete on page 1: it was too short
 // to fill a page, page 2 repeated it, or it was empty. With one record per page this is
-// uncertain, since a single insert moves page 1 to page 2.
+// uncertain, because a single insert moves page 1 to page 2.
 func (p *pass) isUnpaged() bool {
 	if p.total >= 0 || p.moving || p.repeated > 0 {
 		return false
@@ -382,7 +384,7 @@ func (p *pass) whyUnproven() string {
 	case p.repeated > 0:
 		return fmt.Sprintf("%s occurred more than once", plural.Count(p.repeated, "id"))
 	case p.total >= 0 && int64(distinct) != p.total:
-		return fmt.Sprintf("total_records is %d, but %s came", p.total, plural.Count(distinct, "record"))
+		return fmt.Sprintf("total_records is %d, but the pages contain %s", p.total, plural.Count(distinct, "record"))
 	case p.number == 1:
 		return "the list is not sorted newest first, so one pass proves nothing"
 	}

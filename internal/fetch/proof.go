@@ -10,7 +10,7 @@ import (
 // assumes that an answer shows one state of the service, that a deleted id does not come
 // back, and that total_records is true.
 //
-// An answer with as many records as its total shows such a state completely.
+// An answer with as many records as its total shows one state completely.
 //
 // A pass is unchanged if no change was seen during it (isUnchanged). An unchanged pass over
 // a list that grows only at its head is proven by reading page 1 again. Records inserted
@@ -91,8 +91,8 @@ func sortedCopy(ids []uint64) []uint64 {
 	return ids
 }
 
-// evaluateFirstPage evaluates page 1 of a pass: as a list of its own, and as the confirmation of
-// the previous pass, if there is one. It returns true if the list is proven.
+// evaluateFirstPage evaluates page 1 of a pass: as a complete list, and as the confirmation of the
+// previous pass, which may be nil. It returns true if the list is proven.
 func (w *walk) evaluateFirstPage(last, p *pass) bool {
 	e := &w.evidence
 	e.Requests++
@@ -111,7 +111,7 @@ func (w *walk) evaluateFirstPage(last, p *pass) bool {
 		return true
 	}
 	w.moved = w.moved || last != nil && !confirmed
-	if !p.isWhole() {
+	if !p.hasOnePage() {
 		return false
 	}
 	p.sortIDs()

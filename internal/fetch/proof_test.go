@@ -13,14 +13,15 @@ import (
 	"placementsync/internal/stream"
 )
 
-// pageAnswer is the answer to a request for a page: the ids, newest first, and the total.
+// pageAnswer is the answer to a request for a page: the ids and the total. Each id is one character,
+// whose code is also the date of the record.
 type pageAnswer struct {
 	ids   string
 	total int64
 }
 
-// sequence answers requests with its elements in order, whatever is requested. After the last
-// element it repeats this element. Pages have two records.
+// sequence answers each request, for any page, with its next element. It repeats the last element.
+// Pages have two records.
 type sequence []pageAnswer
 
 func (s *sequence) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -41,8 +42,7 @@ func (s *sequence) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	json.NewEncoder(w).Encode(body)
 }
 
-// unchangedList returns the ten pages of a list of twenty records, newest first, that does not
-// change.
+// unchangedList returns the ten pages of an unchanged list of twenty records, newest first.
 func unchangedList() sequence {
 	var pages sequence
 	for i := range 10 {
@@ -65,18 +65,18 @@ func TestEachChangePreventsExact(t *testing.T) {
 		answers sequence
 		exact   bool
 	}{
-		"no change":                                 {append(unchangedList(), first), true},
-		"the total grows on the second page":        {append(unchangedList().withAnswer(1, pageAnswer{"x w", 21}), first), false},
-		"the total grows on the last page":          {append(unchangedList().withAnswer(9, pageAnswer{"h g", 21}), first), false},
-		"the total shrinks on the last page":        {append(unchangedList().withAnswer(9, pageAnswer{"h g", 19}), first), false},
-		"the total grows after the last page":       {append(unchangedList(), pageAnswer{"z y", 21}), false},
-		"an id occurs twice":                        {append(unchangedList().withAnswer(5, pageAnswer{"q p", 20}).withAnswer(6, pageAnswer{"p n", 20}), first), false},
-		"an id occurs twice and the total matches":  {append(unchangedList().withAnswer(6, pageAnswer{"o n m", 20}), first), false},
-		"one record fewer than the total":           {append(unchangedList().withAnswer(9, pageAnswer{"h", 20}), first), false},
-		"page 1 has another id at the end":          {append(unchangedList(), pageAnswer{"~ z", 20}), false},
-		"page 1 lacks an id at the end":             {append(unchangedList(), pageAnswer{"z", 20}), false},
-		"a record that is newer than the one above": {append(unchangedList().withAnswer(9, pageAnswer{"h ~", 20}), first), false},
-		"a page that is newer than the one above":   {append(unchangedList().withAnswer(9, pageAnswer{"~ }", 20}), first), false},
+		"no change":                                {append(unchangedList(), first), true},
+		"the total grows on the second page":       {append(unchangedList().withAnswer(1, pageAnswer{"x w", 21}), first), false},
+		"the total grows on the last page":         {append(unchangedList().withAnswer(9, pageAnswer{"h g", 21}), first), false},
+		"the total shrinks on the last page":       {append(unchangedList().withAnswer(9, pageAnswer{"h g", 19}), first), false},
+		"the total grows after the last page":      {append(unchangedList(), pageAnswer{"z y", 21}), false},
+		"an id occurs twice":                       {append(unchangedList().withAnswer(5, pageAnswer{"q p", 20}).withAnswer(6, pageAnswer{"p n", 20}), first), false},
+		"an id occurs twice and the total matches": {append(unchangedList().withAnswer(6, pageAnswer{"o n m", 20}), first), false},
+		"one record fewer than the total":          {append(unchangedList().withAnswer(9, pageAnswer{"h", 20}), first), false},
+		"page 1 has another id at the end":         {append(unchangedList(), pageAnswer{"~ z", 20}), false},
+		"page 1 lacks an id at the end":            {append(unchangedList(), pageAnswer{"z", 20}), false},
+		"a record newer than the record above":     {append(unchangedList().withAnswer(9, pageAnswer{"h ~", 20}), first), false},
+		"a page newer than the page above":         {append(unchangedList().withAnswer(9, pageAnswer{"~ }", 20}), first), false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			cfg := testConfig(&c.answers)
@@ -150,10 +150,10 @@ func TestRejectedRecordsAndCopies(t *testing.T) {
 		"one of three rejected":          {3, stream.PageFacts{Records: 3, IDs: []uint64{1, 2}, RejectedRecords: 1}, fetch.BestEffort, 1},
 		"one of three is a copy":         {3, stream.PageFacts{Records: 3, IDs: []uint64{1, 2}, Copies: 1}, fetch.Exact, 0},
 		"a copy, and one record too few": {4, stream.PageFacts{Records: 3, IDs: []uint64{1, 2}, Copies: 1}, fetch.BestEffort, 0},
-		"a bare list":                    {-1, stream.PageFacts{Records: 3, IDs: []uint64{1, 2, 3}}, fetch.Exact, 0},
-		"a bare list with one rejected":  {-1, stream.PageFacts{Records: 3, IDs: []uint64{1, 2}, RejectedRecords: 1}, fetch.BestEffort, 1},
-		"a bare list of copies":          {-1, stream.PageFacts{Records: 3, IDs: []uint64{1}, Copies: 2}, fetch.Exact, 0},
-		"a bare list with all rejected":  {-1, stream.PageFacts{Records: 2, RejectedRecords: 2}, fetch.BestEffort, 2},
+		"no totals":                      {-1, stream.PageFacts{Records: 3, IDs: []uint64{1, 2, 3}}, fetch.Exact, 0},
+		"no totals, one rejected":        {-1, stream.PageFacts{Records: 3, IDs: []uint64{1, 2}, RejectedRecords: 1}, fetch.BestEffort, 1},
+		"no totals, copies":              {-1, stream.PageFacts{Records: 3, IDs: []uint64{1}, Copies: 2}, fetch.Exact, 0},
+		"no totals, all rejected":        {-1, stream.PageFacts{Records: 2, RejectedRecords: 2}, fetch.BestEffort, 2},
 	} {
 		t.Run(name, func(t *testing.T) {
 			read := func(_ context.Context, r fetch.Response) (stream.PageFacts, error) {
@@ -207,8 +207,8 @@ func TestPageSizeIsLearned(t *testing.T) {
 		"as long as the default page":                  {&listService{n: 3, dated: true}, &listService{n: 25, shape: "array"}, 0},
 		"shorter than a page of the limit":             {&listService{n: 200, dated: true}, &listService{n: 99, shape: "array"}, 1},
 		"as long as a page of the limit":               {&listService{n: 200, dated: true}, &listService{n: 100, shape: "array"}, 0},
-		"shorter than a list that came in one page":    {&listService{n: 60, dated: true}, &listService{n: 59, shape: "array"}, 1},
-		"as long as a list that came in one page":      {&listService{n: 60, dated: true}, &listService{n: 60, shape: "array"}, 0},
+		"shorter than a list on one page":              {&listService{n: 60, dated: true}, &listService{n: 59, shape: "array"}, 1},
+		"as long as a list on one page":                {&listService{n: 60, dated: true}, &listService{n: 60, shape: "array"}, 0},
 		"as long as a page of a lower cap":             {&listService{n: 9, cap: 4, dated: true}, &listService{n: 9, cap: 4, shape: "array"}, 0},
 		"shorter than a page of a cap above the usual": {&listService{n: 90, cap: 40, dated: true}, &listService{n: 39, cap: 40, shape: "array"}, 1},
 	} {

@@ -16,7 +16,8 @@ import (
 	"placementsync/internal/stream"
 )
 
-// recallingReader is a Reader that does not decode bodies with known facts.
+// recallingReader is a Reader that returns Response.Previous, if it is set, without decoding the
+// body.
 type recallingReader struct {
 	collector
 	read, recalled atomic.Int64
@@ -41,7 +42,7 @@ func TestIdenticalPagesAreRecalled(t *testing.T) {
 	six, moved := []string{"a b", "c d", "e f"}, []string{"a b", "c f", "e f"}
 	for name, c := range map[string]struct {
 		list           func() http.Handler
-		read, recalled int64
+		read, recalled int64 // numbers of answers, not compared if read is 0
 	}{
 		"a second pass over an unchanged list":    {func() http.Handler { return &listService{n: 35} }, 4, 4},
 		"the confirmation of a list newest first": {func() http.Handler { return &listService{n: 35, dated: true} }, 4, 1},

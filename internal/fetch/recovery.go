@@ -14,7 +14,7 @@ func (l *Landing) restore() error {
 	if err != nil {
 		return err
 	}
-	r := restoring{l: l, ends: make([]int64, len(l.segments)), replaced: map[uint64]bool{}}
+	r := restoreState{l: l, ends: make([]int64, len(l.segments)), replaced: map[uint64]bool{}}
 	for _, f := range l.segments {
 		n, err := size(f)
 		if err != nil {
@@ -38,8 +38,8 @@ func (l *Landing) restore() error {
 		}
 	}
 	l.offset = r.ends[len(r.ends)-1]
-	// Bytes after the last valid frame would be overwritten, but could confuse other
-	// readers of the folder.
+	// Later frames would overwrite the bytes after the last valid frame. The bytes are
+	// removed anyway, because they could confuse other readers of the folder.
 	if err := l.segments[len(l.segments)-1].Truncate(l.offset); err != nil {
 		return err
 	}
@@ -50,19 +50,19 @@ func (l *Landing) restore() error {
 	return l.journal.Truncate(l.end)
 }
 
-// restoring is the state of reading the journal.
-type restoring struct {
+// restoreState is the state of reading the journal.
+type restoreState struct {
 	l        *Landing
 	sizes    []int64
-	doubtful int64   // global offset from which bodies are verified
+	doubtful int64   // offset in all segments together from which bodies are verified
 	ends     []int64 // end of the last valid frame of each segment
 	end      int64   // end of the last valid line of the journal
 	replaced map[uint64]bool
 	skipped  bool // a line was skipped
-	holes    bool // a valid line follows a skipped one
+	holes    bool // a valid line follows a skipped line
 }
 
-func (r *restoring) addLine(s scannedLine) {
+func (r *restoreState) addLine(s scannedLine) {
 	r.replaced[s.Replaces], r.replaced[s.LastReplaces] = true, true
 	if !s.ok || !r.hasBody(s.toEntry()) {
 		r.skipped = true
@@ -76,7 +76,7 @@ func (r *restoring) addLine(s scannedLine) {
 }
 
 // hasBody reports whether a body exists, and verifies it if it may not have been synced.
-func (r *restoring) hasBody(e entry) bool {
+func (r *restoreState) hasBody(e entry) bool {
 	if int(e.segment) >= len(r.sizes) || e.offset < 0 || e.offset+int64(e.stored) > r.sizes[e.segment] {
 		return false
 	}
@@ -99,8 +99,8 @@ func size(f *os.File) (int64, error) {
 	return info.Size(), nil
 }
 
-// rewrite atomically replaces a journal with gaps by one with the lines of the index, so
-// that later lines do not get the numbers of lost ones.
+// rewrite atomically replaces a journal with gaps by a journal with the lines of the index,
+// so that later lines do not get the numbers of lost lines.
 func (l *Landing) rewrite(end int64) error {
 	path := filepath.Join(l.dir, journalName)
 	err := l.disk().WriteAtomically(path, 0o600, func(next *os.File) error {

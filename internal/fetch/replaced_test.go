@@ -39,7 +39,7 @@ func TestReplacedAnswerIsNotUsedAgain(t *testing.T) {
 			t.Fatal(err)
 		}
 		checkLatest(t, torn, i+1)
-		for range 2 { // the second time without the damage
+		for range 2 { // the first opening removes the damaged line
 			l := openLanding(t, torn, withoutSync())
 			for q, body := range want {
 				r, _ := l.Lookup(testRequest(q + 1))

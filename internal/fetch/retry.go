@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// Retry is the rule of spec 8. Retry n, counted from 0, waits min(Max, Base*2^n) and a random part
-// of this time, up to the share Jitter. A Retry-After replaces the computed delay, capped by Max.
+// Retry is the rule of spec 8. Retry n, counted from 0, waits min(Max, Base*2^n), plus a random share
+// of this time between 0 and Jitter. A Retry-After, capped by Max, replaces the computed delay.
 type Retry struct {
 	// MaxRetries is the number of retries. 0 means a single attempt.
 	MaxRetries int

@@ -16,7 +16,8 @@ func bodyKey(r Response) xxh3.Uint128 {
 	return xxh3.Uint128{Hi: body.Hi ^ owner.Hi, Lo: body.Lo ^ owner.Lo}
 }
 
-// copyPlace sets the location of an earlier answer with the same body.
+// copyPlace makes the line refer to the stored body of first, an earlier answer with the same
+// body.
 func (n *line) copyPlace(first entry) {
 	n.Same, n.Segment, n.Offset, n.Stored, n.Sum = first.seq, first.segment, first.offset, first.stored, first.sum
 	n.Encoding, n.StoredSum = first.coding.String(), first.storedSum

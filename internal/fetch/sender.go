@@ -95,9 +95,8 @@ func (s *sender) answerFromLanding(next step) step {
 	}
 }
 
-// readLanded reads the stored answer to q. It returns hit false for an answer that cannot
-// be used, because the reader rejects it or it is damaged; such an answer is requested
-// again.
+// readLanded reads the stored answer to q. hit is false if the answer is missing or damaged, or
+// if the reader rejects it as malformed. The caller then sends the request.
 func (s *sender) readLanded(ctx context.Context, q *call) (hit bool, err error) {
 	if err := s.acquireSlot(ctx, q); err != nil {
 		return true, err
@@ -145,7 +144,7 @@ type slot struct{ received, decoded []byte }
 
 // acquireSlot waits until fewer than Concurrency answers are in memory.
 func (s *sender) acquireSlot(ctx context.Context, q *call) error {
-	// select chooses at random if both cases are ready.
+	// If both cases are ready, select chooses at random. So the context is checked first.
 	if ctx.Err() != nil {
 		return stoppedErr(ctx, q.Stream)
 	}
@@ -233,7 +232,7 @@ func (s *sender) sendOnce(ctx context.Context, q *call) error {
 	request.Header.Set("Authorization", "Bearer "+token)
 	request.Header.Set("Accept", "application/json")
 	request.Header.Set("Accept-Encoding", acceptedCodings)
-	// The compression may have caused the failure.
+	// The compression may have caused the failure, so a retry accepts only a plain body.
 	if q.attempt > 0 {
 		request.Header.Set("Accept-Encoding", "identity")
 	}
@@ -274,9 +273,9 @@ func (s *sender) exchangeOnce(request *http.Request, q *call) error {
 	return nil
 }
 
-// isAnswer reports whether the status comes with a complete answer to a GET. 203 is a 200
-// that was changed by a proxy. 202 announces a later answer, 206 contains a part of one,
-// and other 2xx statuses do not answer a GET.
+// isAnswer reports whether a response with the status is a complete answer to a GET. 203 is a
+// 200 that a proxy changed. 202 announces a later answer, 206 contains a part of an answer, and
+// other 2xx statuses do not answer a GET.
 func isAnswer(status int) bool {
 	return status == http.StatusOK || status == http.StatusNonAuthoritativeInfo
 }

@@ -63,7 +63,7 @@ func (m *meters) meterOf(stream string) *meter {
 	return m.byStream[stream]
 }
 
-// meter counts for one stream.
+// meter collects the numbers of one stream.
 type meter struct {
 	mu     sync.Mutex
 	counts Telemetry // without Stream, P50 and P95

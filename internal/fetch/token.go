@@ -92,11 +92,11 @@ func (t *tokens) scrubText(text string) string {
 }
 
 // minScrubbed is the minimal length, in bytes, of tokens that are removed from answers. A
-// shorter one, which no service issues, could be part of any word.
+// shorter token could be part of any word. No service issues such short tokens.
 const minScrubbed = 8
 
 // scrubBody removes tokens from an answer: an echoed token would be stored and published.
-// It reports whether there were any.
+// found reports whether the answer contained a token.
 func (t *tokens) scrubBody(body []byte) (scrubbed []byte, found bool) {
 	t.mu.Lock()
 	forms := t.forms
@@ -176,9 +176,9 @@ func (e *scrubbedError) Error() string { return e.text }
 
 func (e *scrubbedError) Is(target error) bool { return e.cause == target }
 
-// scrubErr removes tokens from an error. The result has the text and, for errors.Is, only
-// the sentinel that the error wraps or corresponds to, because a wrapped cause could print
-// the token.
+// scrubErr removes tokens from an error. The result does not wrap the error, because a wrapped
+// error could print the token. errors.Is still finds the error of this package that fits the
+// cause, such as ErrUnreachable for a failed DNS lookup.
 func (t *tokens) scrubErr(err error) error {
 	for _, sentinel := range []error{ErrMalformed, ErrTooLarge, errTokenUnread, errTimeout} {
 		if errors.Is(err, sentinel) {

@@ -140,7 +140,7 @@ func (w *walk) readRecalled(ctx context.Context, p *pass) error {
 			return err
 		}
 		if answer != f.answer {
-			// The disk lost the recalled answer, and the service was asked again.
+			// The disk lost the recalled answer, so the page was requested again.
 			p.moving = true
 			w.seen.addPass(uint8(p.number), slices.Compact(sortedCopy(facts.IDs)))
 		}
@@ -173,14 +173,14 @@ const defaultPageSize = 25
 // pageSizes contains the page sizes of the service as far as earlier lists show them.
 type pageSizes struct {
 	mu sync.Mutex
-	// cut is the length of the shortest page that was followed by another one, or 0.
-	cut int
-	// whole is the length of the longest page that contained a complete list.
-	whole int
+	// shortestFull is the length of the shortest page that was followed by another page, or 0.
+	shortestFull int
+	// longestOnly is the length of the longest page that contained a complete list.
+	longestOnly int
 }
 
-// learn evaluates page 1 of a list with a total. If more records follow, its length is a
-// page size of the service; otherwise pages have at least this length.
+// learn evaluates page 1 of a list with a total. If more records follow, the length of page 1 is
+// a page size of the service. Otherwise the pages of the service have at least this length.
 func (p *pageSizes) learn(facts stream.PageFacts) {
 	n := facts.Records
 	if !facts.Paginated || facts.Total < 0 || n == 0 {
@@ -190,9 +190,9 @@ func (p *pageSizes) learn(facts stream.PageFacts) {
 	defer p.mu.Unlock()
 	switch {
 	case facts.Total <= int64(n):
-		p.whole = max(p.whole, n)
-	case p.cut == 0 || n < p.cut:
-		p.cut = n
+		p.longestOnly = max(p.longestOnly, n)
+	case p.shortestFull == 0 || n < p.shortestFull:
+		p.shortestFull = n
 	}
 }
 
@@ -200,7 +200,7 @@ func (p *pageSizes) learn(facts stream.PageFacts) {
 func (p *pageSizes) shortest() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return cmp.Or(p.cut, max(defaultPageSize, p.whole))
+	return cmp.Or(p.shortestFull, max(defaultPageSize, p.longestOnly))
 }
 
 // readPages reads the next n pages in parallel, because a shorter walk gives the list less

@@ -35,10 +35,10 @@ func TestWalk(t *testing.T) {
 		{"an empty array takes one request", &listService{shape: "array"}, fetch.Exact, 1},
 		{"an array shorter than a page takes one request", &listService{n: 9, shape: "array"}, fetch.Exact, 1},
 		{"an array as long as a page is confirmed", &listService{n: 10, shape: "array"}, fetch.Exact, 3},
-		{"bare records shorter than a page take one request", &listService{n: 9, shape: "records"}, fetch.Exact, 1},
+		{"records without totals on one page take one request", &listService{n: 9, shape: "records"}, fetch.Exact, 1},
 		{"a short page in an envelope without totals is confirmed", &listService{n: 9, noTotal: true}, fetch.Exact, 2},
 		{"an array of many pages is walked", &listService{n: 35, shape: "array"}, fetch.Exact, 0},
-		{"bare records of many pages are walked", &listService{n: 40, shape: "records"}, fetch.Exact, 0},
+		{"records without totals on many pages are walked", &listService{n: 40, shape: "records"}, fetch.Exact, 0},
 		{"pages beyond the end that repeat the last one end the walk", &listService{n: 35, shape: "array", clamp: true}, fetch.Exact, 0},
 	}
 	for _, tc := range cases {

@@ -31,11 +31,11 @@ func TestGradesFollowFromEvidence(t *testing.T) {
 		"a next_page that never ends": {fault: sim.Fault{Kind: sim.FaultEndlessPages}, limit: 7, records: 21, grade: fetch.Exact,
 			reason: unchanged, numbers: "3 5 1 21 21 21 0"},
 		"the same page again and again": {fault: sim.Fault{Kind: sim.FaultSamePage}, limit: 7, records: 21, grade: fetch.BestEffort,
-			reason: "total_records is 21, but 7 records came", numbers: "1 [3-6] 2 21 21 7 0"},
+			reason: "total_records is 21, but the pages contain 7 records", numbers: "1 [3-6] 2 21 21 7 0"},
 		"a total that is too high": {fault: sim.Fault{Kind: sim.FaultTotals, Delta: 5}, limit: 7, records: 21, grade: fetch.BestEffort,
-			reason: "total_records is 26, but 21 records came", numbers: "3 8 2 26 26 21 0"},
+			reason: "total_records is 26, but the pages contain 21 records", numbers: "3 8 2 26 26 21 0"},
 		"a total that is too low": {fault: sim.Fault{Kind: sim.FaultTotals, Delta: -5}, limit: 7, records: 21, grade: fetch.BestEffort,
-			reason: "total_records is 16, but 21 records came", numbers: "3 8 2 16 16 21 0"},
+			reason: "total_records is 16, but the pages contain 21 records", numbers: "3 8 2 16 16 21 0"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -68,7 +68,7 @@ func TestUnprovenListDeletesNoRows(t *testing.T) {
 	h.goodNight()
 	h.service.SetFaults(sim.Fault{Path: "/products/listings", Kind: sim.FaultSamePage})
 	res := h.sameDayNight()
-	h.requireStream(res.Run, "product_listings", fetch.BestEffort, "7 records came")
+	h.requireStream(res.Run, "product_listings", fetch.BestEffort, "the pages contain 7 records")
 	for _, c := range res.Changes {
 		if c.Gone != 0 || c.After != c.Before {
 			t.Errorf("got the changes %+v, want no rows gone", c)
