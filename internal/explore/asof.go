@@ -22,18 +22,18 @@ type pair struct{ Key, Value string }
 // maxSnapshots limits the options of the form to the newest snapshots.
 const maxSnapshots = 1000
 
-// listSnapshots lists the newest snapshots, including those later than the shown one.
+// listSnapshots lists the newest snapshots, including snapshots that are later than the shown one.
 func (v *visit) listSnapshots() (asOfView, error) {
 	database := sqltext.Name("catalog")
 	if v.snapshot.Earlier {
-		database = "newest"
+		database = "newest" // "catalog" then contains only the runs up to the earlier snapshot
 	}
-	a, err := v.run(query.Query{Name: "list of snapshots", SQL: string(recordSQL.Render("snapshots", sqltext.Values{"database": database, "most": maxSnapshots}))}, nil)
+	result, err := v.run(query.Query{Name: "list of snapshots", SQL: string(recordSQL.Render("snapshots", sqltext.Values{"database": database, "most": maxSnapshots}))}, nil)
 	if err != nil {
 		return asOfView{}, err
 	}
 	view := asOfView{Options: []option{{"", "newest", !v.snapshot.Earlier}}}
-	for i, r := range a.Rows {
+	for i, r := range result.Rows {
 		if i == 0 {
 			view.Options[0].Label = "newest, " + page.Moment(r.Get("snapshot_at").Text)
 			continue

@@ -30,9 +30,8 @@ func newOwnSite(t *testing.T, timeout time.Duration, own map[string]string) (*si
 	return s, pages
 }
 
-// TestTrialUninterruptibleQueriesAreLimited runs a query within which DuckDB cannot be interrupted. The
-// page must have a response at its time limit. While four such queries are running, all requests
-// are rejected.
+// TestTrialUninterruptibleQueriesAreLimited runs a query that DuckDB cannot interrupt. The page must
+// respond at its time limit. While four such queries are running, all requests must be rejected.
 func TestTrialUninterruptibleQueriesAreLimited(t *testing.T) {
 	torture.RequireTrials(t, os.Getenv)
 	s, explorer := newOwnSite(t, 3*time.Second, map[string]string{
@@ -75,7 +74,7 @@ func TestHeadDoesNotRunTheQuery(t *testing.T) {
 }
 
 // TestFailedIndexIsBuiltAgain creates a view with the name of a table of the index, so that the
-// first attempt fails.
+// first attempt to build the index fails.
 func TestFailedIndexIsBuiltAgain(t *testing.T) {
 	t.Parallel()
 	s, pages := newOwnSite(t, 3*time.Second, nil)

@@ -144,20 +144,21 @@ func testPricesOfDownloads(t *testing.T, s *site) {
 	}
 	wantTexts(t, s.get(t, "/catalog?col=price&q=guest&tier=standard", http.StatusOK), "90.00 EUR 100.00 USD")
 	wantTexts(t, s.get(t, "/catalog?col=price&col=tier&q=guest", http.StatusOK), "90.00 EUR 80.50 USD Standard Pro")
-	// Without a currency in the address, prices are compared in the most frequent one.
+	// Without a currency in the address, the page compares prices in the most frequent currency.
 	for _, address := range []string{"sort=price", "sort=-price&price_min=90", "price_max=100"} {
 		if diff := cmp.Diff(s.csv(t, "/catalog.csv?currency=USD&"+address), s.csv(t, "/catalog.csv?"+address)); diff != "" {
-			t.Errorf("%s: the CSV differs from the one in USD (-USD +assumed):\n%s", address, diff)
+			t.Errorf("%s: the CSV differs from the CSV in USD (-USD +assumed):\n%s", address, diff)
 		}
 		body := s.get(t, "/catalog?"+address, http.StatusOK)
 		wantTexts(t, body, "Currency: USD, the most frequent")
 		if diff := cmp.Diff(listedIDs(t, s.get(t, "/catalog?currency=USD&"+address, http.StatusOK)), listedIDs(t, body)); diff != "" {
-			t.Errorf("%s: the page differs from the one in USD (-USD +assumed):\n%s", address, diff)
+			t.Errorf("%s: the page differs from the page in USD (-USD +assumed):\n%s", address, diff)
 		}
 	}
 }
 
-// TestRareChosenValuesAreCounted chooses the rarest of more values than a facet counts.
+// TestRareChosenValuesAreCounted chooses the rarest value of a facet that has more values than the
+// page counts.
 func TestRareChosenValuesAreCounted(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, "states.sql")
@@ -224,7 +225,7 @@ func testHostileNames(t *testing.T, s *site) {
 }
 
 // TestEmptyCatalog checks that the page distinguishes a list that was never read from an empty
-// one.
+// list.
 func TestEmptyCatalog(t *testing.T) {
 	t.Parallel()
 	wantTexts(t, newSite(t, "unread.sql").get(t, "/catalog", http.StatusOK), "No listings found.", "not read", "missing scope products.read")

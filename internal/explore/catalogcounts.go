@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// counts contains the number of listings of a filter. Facets contains the number of listings for
-// each value of a facet if it replaced the chosen values of this facet.
+// counts contains the number of listings of a filter. For each value of a facet, Facets contains the
+// number of listings if this value replaced the chosen values of the facet.
 type counts struct {
 	Total  int64
 	Facets map[string][]count
@@ -19,7 +19,7 @@ type count struct {
 	N int64
 }
 
-// maxValues limits the counted values of a facet: the chosen ones, then the most frequent ones.
+// maxValues limits the counted values of a facet: the chosen values, then the most frequent values.
 const maxValues = 100
 
 // countStatement returns the statement that counts the listings and the values of all facets.
@@ -74,12 +74,12 @@ func (s *catalogState) countStatement(b *binder) string {
 		default:
 			values = "SELECT CAST(f." + f.column + " AS VARCHAR) AS value FROM found AS f" + foundWithout(f.key)
 		}
-		first := ""
+		chosenFirst := "" // an expression to order by
 		if all := s.Chosen[f.key]; len(all) > 0 {
-			first = "coalesce(" + b.anyOf("value", all) + ", false) DESC, "
+			chosenFirst = "coalesce(" + b.anyOf("value", all) + ", false) DESC, "
 		}
 		parts = append(parts, fmt.Sprintf("(SELECT '%s', value, count(*) AS n FROM (%s) GROUP BY value ORDER BY %sn DESC, value LIMIT %d)",
-			f.key, values, first, max(maxValues, len(s.Chosen[f.key]))))
+			f.key, values, chosenFirst, max(maxValues, len(s.Chosen[f.key]))))
 	}
 	return "WITH found AS MATERIALIZED (SELECT " + strings.Join(columns, ", ") + " FROM " + t.listings + " AS l" + whereAll(always) + ")\n" +
 		strings.Join(parts, "\nUNION ALL ")

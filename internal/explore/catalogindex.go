@@ -10,8 +10,8 @@ import (
 	"placementsync/internal/query"
 )
 
-// catalogIndex creates the narrow in-memory tables of the catalog page. They count towards the
-// memory limit of the snapshot.
+// catalogIndex creates the in-memory tables of the catalog page, which have only the columns to
+// search, filter and sort by. The tables count towards the memory limit of the snapshot.
 type catalogIndex struct {
 	mu      sync.Mutex // guards attempt and recent
 	attempt *indexAttempt
@@ -32,8 +32,8 @@ const maxRecent = 32
 
 var errNotReady = errors.New("the catalog of the snapshot is being prepared")
 
-// wait returns when the tables exist. It returns errNotReady after limit. The first call creates
-// the tables, and so does the next one after an error.
+// wait returns when the tables exist. It returns errNotReady after limit. The first call begins to
+// create the tables. After an error, the next call begins again.
 func (ix *catalogIndex) wait(ctx context.Context, db *query.DB, limit time.Duration) error {
 	a := ix.start(ctx, db)
 	timer := time.NewTimer(limit)

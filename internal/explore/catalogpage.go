@@ -23,7 +23,7 @@ type catalogView struct {
 	// Columns are the columns that can be hidden.
 	Columns []option
 	Table   page.Table
-	// Sources is a note if the listings are not proven.
+	// Sources is a note if listings may be missing.
 	Sources string
 	// Outlets are some outlets whose name or address contains the words of the search.
 	Outlets []page.Cell
@@ -38,7 +38,7 @@ type catalogView struct {
 	Order string
 }
 
-// facetView is a facet with its counts. More contains the values after the first ones. Cut is true
+// facetView is a facet with its counts. More contains the values after the first few. Cut is true
 // if not all values were counted.
 type facetView struct {
 	Key, Label   string
@@ -110,7 +110,7 @@ func (s *catalogState) findOutlets(v *visit) ([]page.Cell, error) {
 	b := &binder{}
 	var where []string
 	for _, word := range s.words() {
-		where = append(where, "contains(lower(concat_ws(chr(10), name, website_url)), lower("+b.text(word)+"))")
+		where = append(where, "contains(lower(concat_ws(chr(10), name, website_url)), lower("+b.bind(word)+"))")
 	}
 	found, err := v.run(b.query(fmt.Sprintf("SELECT id, coalesce(name, id) AS name FROM main.outlets%s ORDER BY name, id LIMIT %d", whereAll(where), most)))
 	var outlets []page.Cell
@@ -120,25 +120,25 @@ func (s *catalogState) findOutlets(v *visit) ([]page.Cell, error) {
 	return outlets, err
 }
 
-// refuse shows a mistake in the address with the form, in which it can be corrected. The form
-// has counts, for example to choose a currency.
+// refuse shows the form with the mistake in the address, so that the user can correct it. The form
+// has counts, for example of the currencies to choose from.
 func (view *catalogView) refuse(v *visit, err error) (reply, error) {
 	wrong, ok := errors.AsType[*statusError](err)
 	if !ok {
 		return nil, err
 	}
 	s, c := view.State, counts{}
-	possible := *s
-	possible.Ranges = maps.Clone(s.Ranges)
-	possible.dropPrices()
-	if err := v.snapshot.index.wait(v.Context(), v.snapshot.db, indexWait); err == nil && possible.check() == nil {
-		if c, err = countListings(v, &possible); err != nil {
+	withoutPrices := *s
+	withoutPrices.Ranges = maps.Clone(s.Ranges)
+	withoutPrices.dropPrices()
+	if err := v.snapshot.index.wait(v.Context(), v.snapshot.db, indexWait); err == nil && withoutPrices.check() == nil {
+		if c, err = countListings(v, &withoutPrices); err != nil {
 			return nil, err
 		}
 	}
 	view.Problem, view.Advice = wrong.problem, wrong.advice
 	view.addForm(c)
-	for i := range view.Ranges { // keep the typed texts, which may not be numbers
+	for i := range view.Ranges { // keep the typed texts, even if they are not numbers
 		r := &view.Ranges[i]
 		r.Min, r.Max = v.params.Get(r.MinKey), v.params.Get(r.MaxKey)
 	}
@@ -156,7 +156,7 @@ func sendCatalog(v *visit) (reply, error) {
 	if err := s.assumeCurrency(v); err != nil {
 		return nil, err
 	}
-	q, values := s.plainQuery()
+	q, values := s.downloadQuery()
 	return download{Query: q, Values: values, Name: "catalog", Format: v.format()}, nil
 }
 
@@ -246,8 +246,8 @@ func (s *catalogState) link() string { return catalogPath + "?" + s.encode() }
 // listing is a row of the table by column. It includes tags and prices.
 type listing map[string]query.Value
 
-// readRows reads one page of listings. It finds them in the index and reads their columns from
-// main.
+// readRows reads one page of listings. It finds them in the index, where the id of a listing is its
+// rank, and reads their columns from main by rowid.
 func (s *catalogState) readRows(v *visit) ([]listing, error) {
 	b := &binder{}
 	text := s.statement(derivedTables(), b, []string{"l.id AS rank", "l.source", "l.outlet_name"}) + fmt.Sprintf(" LIMIT %d OFFSET %d", pageRows, (s.Page-1)*pageRows)
@@ -257,9 +257,9 @@ func (s *catalogState) readRows(v *visit) ([]listing, error) {
 	}
 	columns, sources, ids := []string{"l.rowid AS source"}, []string{}, []string{}
 	for _, c := range s.shownColumns() {
-		for _, name := range c.plain {
+		for _, name := range c.names {
 			switch name {
-			case "price", "tier", "tags", "outlet_name": // not in this table, or not all names are in it
+			case "price", "tier", "tags", "outlet_name": // main.product_listings lacks these, or some outlet names
 			default:
 				columns = append(columns, "l."+name)
 			}
@@ -291,7 +291,7 @@ func (s *catalogState) readRows(v *visit) ([]listing, error) {
 }
 
 // addLists adds the tags and the lowest price in each currency, with its tier, to the listings of a
-// page. picked is the condition for these listings.
+// page. byRank contains these listings, and picked is the condition that selects them.
 func (s *catalogState) addLists(v *visit, byRank map[string]listing, picked string) error {
 	b := &binder{}
 	t := derivedTables()
@@ -341,7 +341,7 @@ func (view *catalogView) addForm(c counts) {
 		view.Ranges = append(view.Ranges, rangeView{Label: r.label, MinKey: r.key + "_min", MaxKey: r.key + "_max", Min: s.Ranges[r.key].Min, Max: s.Ranges[r.key].Max})
 	}
 	shown := s.shownColumns()
-	for _, c := range catalogColumns()[1:] { // the first one is always shown
+	for _, c := range catalogColumns()[1:] { // the first column is always shown
 		view.Columns = append(view.Columns, option{c.key, c.label, slices.ContainsFunc(shown, func(one catalogColumn) bool { return one.key == c.key })})
 	}
 }
@@ -411,7 +411,7 @@ func (s *catalogState) head(c catalogColumn) page.Head {
 }
 
 func (s *catalogState) cell(c catalogColumn, r listing) page.Cell {
-	value, ok := r[c.plain[len(c.plain)-1]]
+	value, ok := r[c.names[len(c.names)-1]]
 	missing := value.Null || !ok
 	cell := page.Cell{Text: value.Text}
 	switch c.key {

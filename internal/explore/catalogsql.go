@@ -10,14 +10,14 @@ import (
 )
 
 // catalogTables are the tables that a statement of the catalog reads. Downloads and the shown
-// statement read the tables of main, the page reads the narrow tables of the index. Both have
+// statement read the tables of main. The page reads the in-memory tables of the index. Both have
 // the same column names, so that each filter is written once.
 type catalogTables struct {
 	listings, prices, tags string
 	// search is the expression that the words of a search are compared with.
 	search string
-	// isDerived reports that prices has one row for each listing, currency and tier, with
-	// additional rows for any_currency and any_tier.
+	// isDerived means that these are the tables of the index. Then prices has one row for each
+	// listing, currency and tier, and additional rows for any_currency and any_tier.
 	isDerived bool
 }
 
@@ -40,7 +40,8 @@ type binder struct {
 	prefix string
 }
 
-func (b *binder) text(value string) string {
+// bind returns the SQL of a value: a parameter or a literal.
+func (b *binder) bind(value string) string {
 	if b.literal {
 		return sqltext.Literal(value)
 	}
@@ -68,7 +69,7 @@ func (b *binder) anyOf(expression string, chosen []choice) string {
 		if c.Null {
 			parts = append(parts, expression+" IS NULL")
 		} else {
-			texts = append(texts, b.text(c.Text))
+			texts = append(texts, b.bind(c.Text))
 		}
 	}
 	if len(texts) > 0 {
@@ -80,17 +81,17 @@ func (b *binder) anyOf(expression string, chosen []choice) string {
 	return "(" + strings.Join(parts, " OR ") + ")"
 }
 
-// condition is one filter of an address. facet is the key of its facet. It is priceFacet for the
-// common condition of currency, tier and price range, and empty for search and ranges.
+// condition is one filter of an address. facet is the key of its facet. facet is priceFacet for the
+// common condition of currency, tier and price range, and empty for the search and other ranges.
 type condition struct{ facet, text string }
 
 const priceFacet = "price"
 
-// conditions returns the filters of an address for the listings l.
+// conditions returns the filters of an address for the table of listings, which has the alias l.
 func (s *catalogState) conditions(t catalogTables, b *binder) []condition {
 	var all []condition
 	for _, word := range s.words() {
-		all = append(all, condition{"", "contains(" + t.search + ", lower(" + b.text(word) + "))"})
+		all = append(all, condition{"", "contains(" + t.search + ", lower(" + b.bind(word) + "))"})
 	}
 	for _, f := range facets() {
 		if chosen := s.Chosen[f.key]; len(chosen) > 0 && f.column != "" {
@@ -133,7 +134,7 @@ func tagCondition(t catalogTables, b *binder, chosen []choice) string {
 }
 
 // priceConditions returns the conditions that a price must meet. If counted is "currency" or
-// "tier", the statement groups by this facet, and its chosen values are no condition.
+// "tier", the statement counts the values of this facet, and the conditions ignore its chosen values.
 func (s *catalogState) priceConditions(t catalogTables, b *binder, counted string) []string {
 	currencies, tiers := s.Chosen["currency"], s.Chosen["tier"]
 	all := []string{"unit_amount IS NOT NULL"}
@@ -149,8 +150,8 @@ func (s *catalogState) priceConditions(t catalogTables, b *binder, counted strin
 	return all
 }
 
-// conditions returns the conditions that an expression is within the limits, which are valid
-// numbers.
+// conditions returns the conditions that an expression is within the limits. The limits must be
+// valid numbers, because they are not bound.
 func (l limits) conditions(expression string) []string {
 	var all []string
 	if l.Min != "" {
@@ -162,8 +163,9 @@ func (l limits) conditions(expression string) []string {
 	return all
 }
 
-// statement selects columns of the listings l of an address in its order. If one currency is
-// chosen, p.price is the lowest price.
+// statement returns the statement that selects columns of the listings that match the address, in
+// its order. The table of listings has the alias l. If one currency is chosen, p.price is the lowest
+// price.
 func (s *catalogState) statement(t catalogTables, b *binder, columns []string) string {
 	text := "SELECT " + strings.Join(columns, ", ") + "\nFROM " + t.listings + " AS l"
 	if _, ok := s.currency(); ok && (s.Sort == "price" || slices.Contains(columns, "p.price")) {
@@ -188,19 +190,20 @@ func (s *catalogState) statement(t catalogTables, b *binder, columns []string) s
 	return text + "\nORDER BY " + key + direction + " NULLS LAST, l.id"
 }
 
-// plainStatement selects all rows of an address from main, with the shown columns.
-func (s *catalogState) plainStatement(b *binder) string {
+// downloadStatement returns the statement that selects all rows of an address from main, with the
+// shown columns.
+func (s *catalogState) downloadStatement(b *binder) string {
 	var columns []string
 	for _, c := range s.shownColumns() {
-		for _, name := range c.plain {
-			columns = append(columns, s.plainColumns(name, b)...)
+		for _, name := range c.names {
+			columns = append(columns, s.downloadColumns(name, b)...)
 		}
 	}
 	return s.statement(mainTables(), b, columns)
 }
 
-// plainColumns returns the expressions for a name in catalogColumn.plain.
-func (s *catalogState) plainColumns(name string, b *binder) []string {
+// downloadColumns returns the expressions for a name in catalogColumn.names.
+func (s *catalogState) downloadColumns(name string, b *binder) []string {
 	switch name {
 	case "tags":
 		return []string{"(SELECT list(t.name ORDER BY t.position) FROM main.product_listing_tags AS t WHERE t.product_listing_id = l.id) AS tags"}
@@ -208,21 +211,21 @@ func (s *catalogState) plainColumns(name string, b *binder) []string {
 		if c, ok := s.currency(); ok {
 			currency := "NULL"
 			if !c.Null {
-				currency = b.text(c.Text)
+				currency = b.bind(c.Text)
 			}
 			return []string{"p.price", currency + "::VARCHAR AS currency", "p.tier"}
 		}
 		return []string{"(SELECT list({'currency': currency, 'price': price, 'tier': tier} ORDER BY currency NULLS LAST) FROM (SELECT currency, min(unit_amount) AS price, " + lowestTier + " AS tier " +
 			"FROM main.product_listing_prices WHERE product_listing_id = l.id AND " + strings.Join(s.priceConditions(mainTables(), b, ""), " AND ") + " GROUP BY currency)) AS prices"}
 	}
-	if name == "tier" { // beside the price
+	if name == "tier" { // price returns it
 		return nil
 	}
 	return []string{"l." + name}
 }
 
 // lowestTier is the expression for the tier of the lowest price of a group. An empty text means
-// that the service gives no tier.
+// that the price has no tier.
 const lowestTier = "arg_min(coalesce(pricing_tier, ''), (unit_amount, coalesce(pricing_tier, '')))"
 
 // whereAll returns a WHERE clause. It is empty without conditions.
@@ -233,11 +236,11 @@ func whereAll(conditions []string) string {
 	return " WHERE " + strings.Join(conditions, " AND ")
 }
 
-// plainQuery returns the query of a download.
-func (s *catalogState) plainQuery() (query.Query, map[string]string) {
+// downloadQuery returns the query of a download.
+func (s *catalogState) downloadQuery() (query.Query, map[string]string) {
 	b := &binder{}
-	return query.Text(s.plainStatement(b)), b.values
+	return query.Text(s.downloadStatement(b)), b.values
 }
 
 // asSQL returns the statement of a download with literal values.
-func (s *catalogState) asSQL() string { return s.plainStatement(&binder{literal: true}) }
+func (s *catalogState) asSQL() string { return s.downloadStatement(&binder{literal: true}) }

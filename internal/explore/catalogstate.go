@@ -12,12 +12,12 @@ import (
 	"placementsync/internal/query"
 )
 
-// facet is a property of listings that can be filtered by, with counts.
+// facet is a property of listings. The page counts its values and filters by them.
 type facet struct {
 	// key is its parameter in the address.
 	key, label string
-	// column is a column of product_listings. It is empty for properties in other tables, of
-	// which a listing can have several values.
+	// column is a column of product_listings. It is empty for a property in another table. A
+	// listing can have several values of such a property.
 	column string
 }
 
@@ -45,11 +45,11 @@ func spans() []span {
 // catalogColumn is a column that the table can show.
 type catalogColumn struct {
 	key, label string
-	// plain are columns of main.product_listings, or one of price, tier and tags.
-	plain []string
+	// names are columns of main.product_listings, or one of price, tier and tags.
+	names []string
 	// sort is the column to sort by. Empty means that the header does not sort.
 	sort string
-	// usual columns are shown unless the address chooses columns.
+	// usual means that the column is shown unless the address chooses columns.
 	usual bool
 }
 
@@ -89,8 +89,9 @@ type choice struct {
 	Null bool
 }
 
-// notStated means NULL in an address. emptyText means an empty text, which a form cannot send. A
-// text that begins with a bracket gets another bracket in front.
+// notStated means NULL in an address. emptyText means an empty text, because an empty parameter is
+// ignored. A text that begins with a parenthesis gets a second one in front, so that it differs from
+// these two.
 const (
 	notStated = "(none)"
 	emptyText = "(empty)"
@@ -132,7 +133,7 @@ type catalogState struct {
 	Down    bool
 	Page    int
 	Columns []string
-	// Assumed reports that the address has no currency, and that Chosen has the usual one.
+	// Assumed means that the address has no currency and that assumeCurrency has chosen one.
 	Assumed bool
 }
 
@@ -142,7 +143,8 @@ func (s *catalogState) comparesPrices() bool {
 	return priced || s.Sort == "price"
 }
 
-// assumeCurrency chooses the most frequent currency if the address compares prices without one.
+// assumeCurrency chooses the most frequent currency if the address compares prices without a
+// currency.
 func (s *catalogState) assumeCurrency(v *visit) error {
 	if len(s.Chosen["currency"]) > 0 || !s.comparesPrices() {
 		return nil
@@ -322,7 +324,7 @@ func (s *catalogState) shownColumns() []catalogColumn {
 	return shown
 }
 
-// currency returns the chosen currency. ok is false unless exactly one is chosen.
+// currency returns the chosen currency. ok is false unless exactly one currency is chosen.
 func (s *catalogState) currency() (c choice, ok bool) {
 	if len(s.Chosen["currency"]) != 1 {
 		return c, false

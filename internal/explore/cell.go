@@ -64,7 +64,7 @@ func (r columnRole) buildCell(v query.Value) page.Cell {
 	return d
 }
 
-// promiseColumn contains states, such as "past its promise".
+// promiseColumn is a column with states of a promised delivery, such as "past its promise".
 const promiseColumn = "promise"
 
 // code matches a value of an enumeration: FULL_FEATURE, on_hold_review.

@@ -4,9 +4,9 @@
 //
 // Typed SQL runs in a child process, see sqlpage.go.
 //
-// The package must not know the configuration, the warehouse folder or how it is filled: a
+// The package must not know the configuration, the warehouse folder or how the folder is filled: a
 // Warehouse returns the newest version. Reading order: explore.go (routes), pool.go (snapshots),
-// visit.go (requests), reply.go (responses), then a page. The smallest is snapshotpage.go.
+// visit.go (requests), reply.go (responses), then a page. The smallest page is snapshotpage.go.
 //
 // # How to add a page
 //

@@ -30,8 +30,8 @@ const (
 type Config struct {
 	Warehouse
 	// MemoryLimit is a size such as "512MB". MemoryLimit and Threads apply to all requests for a
-	// snapshot together. Each open snapshot has its own limits: the newest one, the previous one
-	// while its requests end, and earlier ones.
+	// snapshot together. Each open snapshot has its own limits: the newest snapshot, the previous
+	// snapshot while its requests end, and earlier snapshots.
 	MemoryLimit string
 	Threads     int
 	// Timezone is the default time zone of questions, see query.Options.
@@ -207,7 +207,7 @@ func (e *Explorer) serve(w http.ResponseWriter, req *http.Request, r route) {
 	if r.slow {
 		limit = max(limit, downloadTime)
 	}
-	// Servers without write deadlines, as in tests, return an error.
+	// An error means that the server has no write deadlines, as in tests.
 	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(limit + sendGrace))
 	ctx, cancel := context.WithTimeoutCause(req.Context(), limit, errTooSlow)
 	defer cancel()

@@ -32,7 +32,7 @@ type fieldView struct {
 	Before       []periodView
 }
 
-// orEarlier follows the time of the oldest version if not all versions were read.
+// orEarlier is appended to the time of the oldest read version if not all versions were read.
 const orEarlier = " or earlier"
 
 // addFields adds the fields of the record from all its tables. The first table that contains the
@@ -159,9 +159,9 @@ func (r columnRole) showField(v query.Value, l links) page.Cell {
 
 // readEvidence returns the reason why the record counts as deleted.
 func (b *recordBuilder) readEvidence(table string) (string, error) {
-	a, err := b.runStatement(recordSQL.Render("vanished", nil), map[string]string{"table": table, "id": b.id})
-	if err != nil || len(a.Rows) == 0 {
+	result, err := b.runStatement(recordSQL.Render("vanished", nil), map[string]string{"table": table, "id": b.id})
+	if err != nil || len(result.Rows) == 0 {
 		return "", err
 	}
-	return a.Rows[0].Get("evidence").Text, nil
+	return result.Rows[0].Get("evidence").Text, nil
 }

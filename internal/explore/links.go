@@ -33,8 +33,8 @@ func (l links) keepAsOf(address string) string {
 	return address + separator + url.Values{asOfKey: {l.AsOf}}.Encode()
 }
 
-// linkTo escapes an id, which may be any text, as one segment of a path. Segments of dots only
-// would be relative.
+// linkTo returns the address of a record. It escapes the id, which may be any text, as one segment of
+// the path. It also escapes the dots of an id such as "..", because the path would be relative.
 func linkTo(kind, id string) string {
 	segment := url.PathEscape(id)
 	if strings.Trim(segment, ".") == "" {

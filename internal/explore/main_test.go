@@ -27,8 +27,8 @@ import (
 	"placementsync/internal/testing/torture"
 )
 
-// With the first argument statementWord, this program is the child process of a statement. The
-// second argument is a file for its process id.
+// statementWord is the first argument of this test program when it is the child process of a
+// statement. The second argument is the file in which the child writes its process id.
 const statementWord = "statement"
 
 func TestMain(m *testing.M) {

@@ -127,7 +127,7 @@ func (a search) where() string {
 	return "coalesce(" + strings.Join(all, " AND ") + ", false)"
 }
 
-// withFacet returns the search with a single value of a facet.
+// withFacet returns the search in which one value replaces the chosen values of a facet.
 func (a search) withFacet(facet string, value *string) search {
 	b := a
 	b.facets = map[string][]*string{}
@@ -192,8 +192,8 @@ var (
 )
 
 // TestCatalogEqualsReferenceQueries requests random addresses and compares total, facet counts,
-// order, page, prices and tags with independent queries on main. The catalog has more than 62
-// combinations of currency and tier.
+// order, page, prices and tags with independent queries on main. The catalog has so many
+// combinations of currency and tier that a BIGINT cannot have a bit for each.
 func TestCatalogEqualsReferenceQueries(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, "combinations.sql")

@@ -16,8 +16,8 @@ import (
 	"placementsync/internal/explore"
 )
 
-// TestOwnQueries checks that queries of the user are listed and run, that they are stopped at the
-// time limit and refused if they do more than read, and that their texts are escaped.
+// TestOwnQueries checks that queries of the user are listed and run, and that their texts are
+// escaped. A query must be stopped at the time limit, and rejected if it does more than read.
 func TestOwnQueries(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

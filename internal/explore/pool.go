@@ -24,8 +24,8 @@ const (
 	maxEarlier = 2
 )
 
-// pool opens snapshots and lends them to requests: the newest one, which a published night
-// replaces, and earlier ones.
+// pool opens the newest snapshot and earlier snapshots, and lends them to requests. When a night is
+// published, its snapshot replaces the newest snapshot.
 type pool struct {
 	cfg Config
 	// turn is a mutex for open and for the counts of requests. Waiting for it can be cancelled.
@@ -47,10 +47,10 @@ type openSnapshot struct {
 	Standings []standingCount
 
 	version Version
-	asOf    string
-	file    os.FileInfo
+	asOf    string      // the parameter of the address
+	file    os.FileInfo // the opened file of version
 	db      *query.DB
-	idle    chan *query.DB
+	idle    chan *query.DB // the handles that no request uses
 	index   catalogIndex
 	// borrowed counts requests. A dropped snapshot is closed when its last request ends.
 	borrowed int
@@ -135,9 +135,9 @@ func (p *pool) find(ctx context.Context, asOf string) (*openSnapshot, error) {
 	return s, nil
 }
 
-// findReplaced returns the earlier snapshot to close after another one was opened, or nil.
-// Snapshots in use are not closed. If maxEarlier are in use, no other one is opened, because each
-// needs its own memory.
+// findReplaced returns the earlier snapshot to close when another one has been opened, or nil. It
+// returns an error if maxEarlier snapshots are in use: a snapshot in use is not closed, and each open
+// snapshot needs its own memory.
 func (p *pool) findReplaced(asOf string) (*openSnapshot, error) {
 	earlier := slices.DeleteFunc(slices.Clone(p.open), func(s *openSnapshot) bool { return s.asOf == "" })
 	if asOf == "" || len(earlier) < maxEarlier {
@@ -150,7 +150,8 @@ func (p *pool) findReplaced(asOf string) (*openSnapshot, error) {
 	return earlier[idle], nil
 }
 
-// openVersion opens a version at the snapshot of asOf.
+// openVersion opens a snapshot of a version: the snapshot that asOf selects, or the newest if asOf is
+// empty.
 func openVersion(ctx context.Context, cfg Config, v Version, file os.FileInfo, asOf string) (*openSnapshot, error) {
 	db, err := query.Open(ctx, v.Catalog, query.Options{MemoryLimit: cfg.MemoryLimit, Threads: cfg.Threads, Timezone: cfg.Timezone, AsOf: asOf, Sessions: sessions,
 		Timeout: max(cfg.Timeout, downloadTime)})

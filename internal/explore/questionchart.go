@@ -18,10 +18,10 @@ const maxPoints = 400
 // column contains dates or months, or as bars in the table if it contains texts. Results with
 // several currencies are not drawn. The page shows the reason if there is no chart. onPage are the
 // rows in the table.
-func (q *question) addChart(a query.Result, onPage []query.Record) {
-	shown := slices.DeleteFunc(rolesOf(a.Columns), func(r columnRole) bool { return r.hidden })
+func (q *question) addChart(result query.Result, onPage []query.Record) {
+	shown := slices.DeleteFunc(rolesOf(result.Columns), func(r columnRole) bool { return r.hidden })
 	numbers := slices.DeleteFunc(slices.Clone(shown), func(r columnRole) bool { return !r.Numeric })
-	if len(a.Rows) == 0 || len(numbers) == 0 || shown[0].Numeric {
+	if len(result.Rows) == 0 || len(numbers) == 0 || shown[0].Numeric {
 		return
 	}
 	chosen := numbers[max(0, slices.IndexFunc(numbers, func(r columnRole) bool { return r.money }))]
@@ -30,7 +30,7 @@ func (q *question) addChart(a query.Result, onPage []query.Record) {
 			chosen = r
 		}
 	}
-	if q.view.NoChart = q.draw(a, onPage, shown[0], chosen); q.view.NoChart != "" {
+	if q.view.NoChart = q.draw(result, onPage, shown[0], chosen); q.view.NoChart != "" {
 		q.view.NoChart = "No chart: " + q.view.NoChart
 	}
 	for _, r := range numbers {
@@ -39,23 +39,23 @@ func (q *question) addChart(a query.Result, onPage []query.Record) {
 }
 
 // draw draws a column, or returns the reason why it cannot be drawn.
-func (q *question) draw(a query.Result, onPage []query.Record, first, chosen columnRole) (reason string) {
-	for _, c := range a.Columns {
-		if isCurrency := c.Name == "currency" || strings.HasSuffix(c.Name, "_currency"); isCurrency && countValues(a.Rows, c.Name) > 1 {
+func (q *question) draw(result query.Result, onPage []query.Record, first, chosen columnRole) (reason string) {
+	for _, c := range result.Columns {
+		if isCurrency := c.Name == "currency" || strings.HasSuffix(c.Name, "_currency"); isCurrency && countValues(result.Rows, c.Name) > 1 {
 			return "the result has several currencies. Choose one."
 		}
 	}
-	if !slices.ContainsFunc(a.Rows, func(r query.Record) bool { n, ok := r.Get(chosen.Name).Number(); return ok && n != 0 }) {
+	if !slices.ContainsFunc(result.Rows, func(r query.Record) bool { n, ok := r.Get(chosen.Name).Number(); return ok && n != 0 }) {
 		return strings.ToLower(labelOf(chosen.Name)) + " has no value other than 0."
 	}
-	isDated := isTime(first.Column) || !slices.ContainsFunc(a.Rows, func(r query.Record) bool { _, ok := dateOf(r.Get(first.Name)); return !ok })
+	isDated := isTime(first.Column) || !slices.ContainsFunc(result.Rows, func(r query.Record) bool { _, ok := dateOf(r.Get(first.Name)); return !ok })
 	switch {
-	case a.Total > int64(len(a.Rows)) && isDated:
+	case result.Total > int64(len(result.Rows)) && isDated:
 		return "the result has more than " + plural.Number(maxRows) + " rows. Filter it."
-	case len(a.Rows) < 2:
+	case len(result.Rows) < 2:
 		return "the result has one row."
 	case isDated:
-		q.view.Chart, reason = q.drawDates(a, first, chosen)
+		q.view.Chart, reason = q.drawDates(result, first, chosen)
 		return reason
 	case first.Type != "VARCHAR":
 		return "the first column is neither a date nor a text."
@@ -105,11 +105,11 @@ type point struct {
 	date, link string
 }
 
-// drawDates draws a column against the dates of the first column. If dates repeat, each text of the
-// second column is a line. It returns the reason if the result cannot be drawn. A click on a value
-// shows its rows.
-func (q *question) drawDates(a query.Result, first, column columnRole) (_ *page.Chart, reason string) {
-	names, series := q.splitSeries(a, first, column)
+// drawDates draws a column against the dates of the first column. If dates repeat, each value of the
+// second column becomes a line. It returns the reason if the result cannot be drawn. A click on a
+// value shows its rows.
+func (q *question) drawDates(result query.Result, first, column columnRole) (_ *page.Chart, reason string) {
+	names, series := q.splitSeries(result, first, column)
 	if len(names) == 0 {
 		return nil, "a date has several rows."
 	}
@@ -125,7 +125,7 @@ func (q *question) drawDates(a query.Result, first, column columnRole) (_ *page.
 	if len(dates) < 2 || len(dates) > maxPoints {
 		return nil, fmt.Sprintf("the result has fewer than 2 or more than %d dates.", maxPoints)
 	}
-	c := &page.Chart{Kind: page.Lines, Title: labelOf(column.Name) + " by " + strings.ToLower(labelOf(first.Name)), Unit: a.Rows[0].Get(column.unit).Text}
+	c := &page.Chart{Kind: page.Lines, Title: labelOf(column.Name) + " by " + strings.ToLower(labelOf(first.Name)), Unit: result.Rows[0].Get(column.unit).Text}
 	var v page.Variant
 	for i, points := range series {
 		s := page.Series{Name: names[i], Colour: i}
@@ -150,12 +150,12 @@ func (q *question) drawDates(a query.Result, first, column columnRole) (_ *page.
 
 // splitSeries returns the points of each line, sorted by time. It returns nil if a line has
 // several values for a date.
-func (q *question) splitSeries(a query.Result, first, column columnRole) (names []string, series [][]point) {
+func (q *question) splitSeries(result query.Result, first, column columnRole) (names []string, series [][]point) {
 	var second columnRole
-	if i := slices.IndexFunc(a.Columns, func(c query.Column) bool { return c.Name == first.Name }); i+1 < len(a.Columns) && a.Columns[i+1].Type == "VARCHAR" && countValues(a.Rows, first.Name) < len(a.Rows) {
-		second = rolesOf(a.Columns)[i+1]
+	if i := slices.IndexFunc(result.Columns, func(c query.Column) bool { return c.Name == first.Name }); i+1 < len(result.Columns) && result.Columns[i+1].Type == "VARCHAR" && countValues(result.Rows, first.Name) < len(result.Rows) {
+		second = rolesOf(result.Columns)[i+1]
 	}
-	names, groups := groupRecords(a.Rows, func(r query.Record) string {
+	names, groups := groupRecords(result.Rows, func(r query.Record) string {
 		if second.Name == "" {
 			return ""
 		}
@@ -181,8 +181,8 @@ func (q *question) splitSeries(a query.Result, first, column columnRole) (names 
 	return names, series
 }
 
-// linkToRows returns the address of the rows with the date of a row and, if the chart has several
-// lines, with its value of the second column.
+// linkToRows returns the address of the table, filtered by the date in row. If the chart has several
+// lines, the address also filters by the value of the second column in row.
 func (q *question) linkToRows(first, second columnRole, row query.Record) string {
 	date := row.Get(first.Name).Text
 	filters := []pair{{isKey + first.Name, date}}

@@ -43,7 +43,7 @@ func (q *question) buildForm() ([]formField, error) {
 		}
 		switch value {
 		case "NULL":
-		case query.ScheduleTimezone: // the analyst does not know the configuration
+		case query.ScheduleTimezone: // the reader does not know the configuration, so the value is shown
 			f.Value = cmp.Or(q.pool.cfg.Timezone, "UTC")
 		default:
 			f.Value = value
@@ -65,7 +65,7 @@ func (q *question) addChoices(f *formField, p query.Param) error {
 	}
 	values, more, err := q.db.ParamValues(q.Context(), p, many)
 	switch {
-	case query.IsMissing(err): // running the query reports it
+	case query.IsMissing(err): // running the query reports the missing table or column
 		return nil
 	case err != nil || len(values) == 0:
 		return err

@@ -118,8 +118,8 @@ func testLinksBetweenRecords(t *testing.T, s *site) {
 	}
 }
 
-// testReferencedRecords checks that records which are in no list, but referenced by other records,
-// have a page.
+// testReferencedRecords checks that a record has a page if other records refer to it, even if no
+// list contains it.
 func testReferencedRecords(t *testing.T, s *site) {
 	const hint = "No list contains this record."
 	wantTexts(t, s.get(t, "/orders/R9", http.StatusOK), "Order R9", hint, "Unlisted 5.00")

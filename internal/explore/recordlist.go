@@ -12,7 +12,7 @@ import (
 // listView is a page with a table: the list of all records of a kind, or a table of a record's page.
 type listView struct {
 	Title, About string
-	// Of is the record of the table. It is nil in a list.
+	// Of is a link to the record on whose page the table is. It is nil in a list.
 	Of    *page.Cell
 	Table *tableView
 	AsOf  asOfView
@@ -66,8 +66,8 @@ func sendRecords(kind recordKind) func(v *visit) (reply, error) {
 	}
 }
 
-// showSection returns the handler for a table of a record's page on a page of its own, or for the
-// table as a file if the address has a format.
+// showSection returns the handler for one table of a record's page. The handler shows the table on a
+// page of its own. If the address has a format, it sends the table as a file.
 func showSection(kind recordKind) func(v *visit) (reply, error) {
 	return func(v *visit) (reply, error) {
 		b := &recordBuilder{visit: v, kind: kind, id: v.PathValue("id")}

@@ -21,7 +21,7 @@ type recordKind struct {
 	sql         sqltext.File
 	// order describes the list of all records. Empty means that there is no list.
 	order string
-	// tables contain the record's fields. The record itself is in the first one.
+	// tables contain the record's fields. The record itself is in the first table.
 	tables   []fieldTable
 	sections []section
 }
@@ -67,7 +67,8 @@ const (
 type recordView struct {
 	Kind, Label, ID, Title string
 	Facts                  []fact
-	// Gone is the time when the record was deleted. Evidence is the reason why it counts as deleted.
+	// Gone is the time when the record was deleted. Evidence is the reason why the record counts
+	// as deleted.
 	Gone, Evidence string
 	// First is the first snapshot with the record. Begin is the first snapshot of all.
 	First, Begin string
@@ -91,8 +92,8 @@ type sectionView struct {
 	Periods []periodView
 	Prices  []priceView
 	Talk    []comment
-	// Empty is shown if there are no rows. Sources is a note about source tables that are not
-	// proven.
+	// Empty is shown if there are no rows. Sources is a note about source tables in which rows may
+	// be missing.
 	Empty, Sources string
 	// More is a note if the page does not show all rows.
 	More string
@@ -169,7 +170,8 @@ func (b *recordBuilder) runStatement(statement sqltext.SQL, values map[string]st
 	return b.run(b.queryOf(statement, values))
 }
 
-// queryOf returns the query of a trusted statement with its values. Errors contain its name.
+// queryOf returns the query of a trusted statement, and the values. Errors contain the name of the
+// query.
 func (b *recordBuilder) queryOf(statement sqltext.SQL, values map[string]string) (query.Query, map[string]string) {
 	q := query.Query{Name: "page of one " + b.kind.name, SQL: string(statement)}
 	for _, name := range slices.Sorted(maps.Keys(values)) {
@@ -208,7 +210,7 @@ func (b *recordBuilder) buildSection(s section) (*sectionView, error) {
 	if s.form == asTable {
 		most = rowLimit
 	}
-	a, err := b.askByID(s.statement, most)
+	result, err := b.askByID(s.statement, most)
 	if query.IsMissing(err) {
 		v.Empty = "This snapshot lacks a table that the query reads. The next night adds it."
 		return v, nil
@@ -216,8 +218,8 @@ func (b *recordBuilder) buildSection(s section) (*sectionView, error) {
 	if err != nil {
 		return nil, err
 	}
-	v.Sources = query.DescribeSources(a.Sources)
-	if len(a.Rows) == 0 {
+	v.Sources = query.DescribeSources(result.Sources)
+	if len(result.Rows) == 0 {
 		if v.Sources == "" { // rows may exist in an unread table
 			v.Empty = s.empty
 		}
@@ -226,23 +228,23 @@ func (b *recordBuilder) buildSection(s section) (*sectionView, error) {
 		}
 		return v, nil
 	}
-	if n := len(a.Rows); s.form != asTable && a.Total > int64(n) {
-		v.More = fmt.Sprintf("Only %s of %s rows of the history are shown.", plural.Number(n), plural.Number(a.Total))
+	if n := len(result.Rows); s.form != asTable && result.Total > int64(n) {
+		v.More = fmt.Sprintf("Only %s of %s rows of the history are shown.", plural.Number(n), plural.Number(result.Total))
 	}
 	switch s.form {
 	case asPeriods:
-		v.Periods = buildPeriods(a, b.links())
+		v.Periods = buildPeriods(result, b.links())
 	case asPrices:
-		v.Prices = buildPrices(a.Rows, b.snapshot.At)
+		v.Prices = buildPrices(result.Rows, b.snapshot.At)
 	case asComments:
-		v.Talk = buildComments(a.Rows)
+		v.Talk = buildComments(result.Rows)
 	default:
-		roles := rolesOf(a.Columns)
-		if err := b.fillOutletNames(roles, a.Rows); err != nil {
+		roles := rolesOf(result.Columns)
+		if err := b.fillOutletNames(roles, result.Rows); err != nil {
 			return nil, err
 		}
-		v.Table = buildTable(s.title, roles, a, b.links())
-		addBars(v.Table, a.Rows, s.bars)
+		v.Table = buildTable(s.title, roles, result, b.links())
+		addBars(v.Table, result.Rows, s.bars)
 		b.linkTable(v, roles)
 	}
 	return v, nil
@@ -268,13 +270,13 @@ func (b *recordBuilder) addRejects(view *recordView) error {
 	for _, t := range b.kind.tables {
 		tables = append(tables, t.table)
 	}
-	a, err := b.runStatement(recordSQL.Render("rejects", nil), map[string]string{"id": b.id, "tables": strings.Join(tables, ",")})
-	if err != nil || len(a.Rows) == 0 {
+	result, err := b.runStatement(recordSQL.Render("rejects", nil), map[string]string{"id": b.id, "tables": strings.Join(tables, ",")})
+	if err != nil || len(result.Rows) == 0 {
 		return err
 	}
 	view.Sections = append(view.Sections, sectionView{ID: "rejects", Title: "Rejected values",
 		About: "Original values of this record that did not fit their column in a night. The column is NULL as long as the value does not fit.",
-		Table: buildTable("Rejected values", rolesOf(a.Columns), a, b.links())})
+		Table: buildTable("Rejected values", rolesOf(result.Columns), result, b.links())})
 	return nil
 }
 
@@ -301,10 +303,10 @@ type periodView struct {
 }
 
 // buildPeriods returns the entries of a list with their periods, the current ones first.
-func buildPeriods(a query.Result, l links) []periodView {
-	column := a.Columns[0]
+func buildPeriods(result query.Result, l links) []periodView {
+	column := result.Columns[0]
 	var now, was []periodView
-	labels, groups := groupRecords(a.Rows, func(r query.Record) string { return r.Get(column.Name).Text })
+	labels, groups := groupRecords(result.Rows, func(r query.Record) string { return r.Get(column.Name).Text })
 	for _, label := range labels {
 		for _, s := range periodsOf(groups[label], column.Name) {
 			v := periodView{buildCell(column, s.value), clockOf(s.from), clockOf(s.to)}

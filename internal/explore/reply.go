@@ -39,18 +39,19 @@ type htmlPage struct {
 	Data     any
 	// Status is the HTTP status. Defaults to 200.
 	Status int
-	// Nonce allows styles that a script adds with this nonce. Empty means that none are allowed.
+	// Nonce allows styles that a script adds with this nonce. Empty means that scripts cannot add
+	// styles.
 	Nonce string
 	// Links creates links to pages of the same snapshot.
 	Links links
-	// Snapshot is the snapshot of the page. It is nil if none could be opened.
+	// Snapshot is the snapshot of the page. It is nil if the snapshot could not be opened.
 	Snapshot *openSnapshot
 	// Newest is the address of the page for the newest snapshot.
 	Newest string
 }
 
-// newPage returns a page that loads scripts in addition to the common ones. Its method send fills in
-// the tabs, Links, Snapshot and Newest.
+// newPage returns a page that loads scripts in addition to the common scripts. The method send fills
+// in the tabs, Links, Snapshot and Newest.
 func newPage(title, template string, data any, scripts ...string) htmlPage {
 	return htmlPage{Template: template, Data: data, Frame: page.Frame{Title: title + " – placementsync", Name: "workbench", AssetPath: assetFolder,
 		Scripts: append([]string{"page.js", "htmx.min.js"}, scripts...)}}
@@ -121,9 +122,9 @@ func (d download) send(e *Explorer, w http.ResponseWriter, v *visit) error {
 	return err
 }
 
-// downloadWriter writes the headers of a file before its first byte, so that an error before it
-// can be shown as a page. After end it rejects writes: a query that DuckDB cannot interrupt may
-// still write when the connection is used for another request.
+// downloadWriter writes the headers of a file before its first byte, so that an earlier error can be
+// shown as a page. After end it rejects writes: a query that DuckDB cannot interrupt may still write
+// when the connection is used for another request.
 type downloadWriter struct {
 	mu              sync.Mutex // guards hasBegun and hasEnded
 	w               http.ResponseWriter

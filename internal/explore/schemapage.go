@@ -48,7 +48,8 @@ func showSchema(v *visit) (reply, error) {
 	for _, r := range counts.Rows {
 		rows[r.Get("table_name").Text] = r.Get("rows").Text
 	}
-	sources, err := v.db.Sources(v.Context(), query.Text("FROM meta.tables"), nil) // of all tables
+	// The sources of meta.tables are all tables.
+	sources, err := v.db.Sources(v.Context(), query.Text("FROM meta.tables"), nil)
 	if err != nil {
 		return nil, err
 	}
@@ -76,7 +77,7 @@ func showSchema(v *visit) (reply, error) {
 		}
 		subjects[i].Tables = append(subjects[i].Tables, entry)
 	}
-	last := []string{"shared", "mart", "meta"}
+	last := []string{"shared", "mart", "meta"} // the index of other subjects is -1
 	slices.SortStableFunc(subjects, func(a, b subjectTables) int {
 		return cmp.Compare(slices.Index(last, a.Subject), slices.Index(last, b.Subject))
 	})

@@ -61,7 +61,7 @@ func (s *site) post(ctx context.Context, form url.Values, headers map[string]str
 	return res, string(body), err
 }
 
-// runSQL runs a statement through the page.
+// runSQL runs a statement through the page. more are names and values of further form fields.
 func (s *site) runSQL(t testing.TB, text string, status int, more ...string) string {
 	t.Helper()
 	form := url.Values{"sql": {text}, "token": {s.token(t)}}
@@ -167,7 +167,7 @@ func testForgedStatements(t *testing.T, s *site) {
 		}
 	}
 	if pid, err := os.ReadFile(s.child); err != nil || string(pid) != "no child" {
-		t.Errorf("a process was started: %s, %v", pid, err)
+		t.Errorf("a process was started: the file of its id contains %s (%v), want no child", pid, err)
 	}
 	if res, _, err := s.post(t.Context(), url.Values{"sql": {"SELECT " + strings.Repeat("1", 300<<10)}, "token": {token}}, nil); err != nil || res.StatusCode != http.StatusBadRequest {
 		t.Errorf("a form of 300 KiB: got %v (%v), want status 400", res.Status, err)
@@ -252,19 +252,19 @@ func TestTypedSQLCanBeOff(t *testing.T) {
 	}
 }
 
-// TestTypedSQLOnlyReads tries an escape of each kind from the sandbox through the page.
+// TestTypedSQLOnlyReads sends statements that try to escape from the sandbox, one of each kind.
 func TestTypedSQLOnlyReads(t *testing.T) {
 	t.Parallel()
 	testEscapes(t, 1)
 }
 
-// TestTrialTypedSQLOnlyReads tries all escapes.
+// TestTrialTypedSQLOnlyReads sends all statements that try to escape.
 func TestTrialTypedSQLOnlyReads(t *testing.T) {
 	requireTrials(t)
 	testEscapes(t, math.MaxInt)
 }
 
-// testEscapes tries up to most escapes of each kind. Each runs in its own process.
+// testEscapes sends up to most escaping statements of each kind. Each runs in its own process.
 func testEscapes(t *testing.T, most int) {
 	outside := t.TempDir()
 	must(t, os.WriteFile(filepath.Join(outside, "x.csv"), []byte("a\nroot:\n"), 0o600))
@@ -344,7 +344,7 @@ func TestSchemaPage(t *testing.T) {
 	}
 	for _, r := range tables.Relations() {
 		if !strings.Contains(body, "<title>"+r.From+"."+r.Column+" references "+r.To+"."+r.ToColumn+"</title>") {
-			t.Errorf("no map has %v", r)
+			t.Errorf("no map shows the relation %v", r)
 		}
 	}
 }

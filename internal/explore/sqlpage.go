@@ -19,7 +19,7 @@ import (
 
 const (
 	sqlPath = base + "/sql"
-	// maxChildren is the number of statements that run at a time. Others wait.
+	// maxChildren is the number of statements that run at a time. Other statements wait.
 	maxChildren = 2
 	// maxFiles limits the file of a statement and its temporary files, in bytes.
 	maxFiles = 2 << 30
@@ -42,7 +42,7 @@ type sqlView struct {
 	Token, Nonce, Completion string
 	// Line and Column are the position of the problem, or 0.
 	Line, Column int
-	// HasRun reports that the view has a result or a problem.
+	// HasRun means that the view has a result or a problem.
 	HasRun bool
 	// File is the statement with the header of a named query.
 	File string
@@ -53,7 +53,7 @@ func (e *Explorer) sqlRoute(show func(v *visit) (reply, error)) route {
 }
 
 // serveStatement runs the statement of a form. It accepts only forms of its own page: the browser
-// names the origin of the form, and the form has the token of this process.
+// sends the origin of the form, and the form contains the token of this process.
 func (e *Explorer) serveStatement(w http.ResponseWriter, req *http.Request) {
 	refuse := func(status int, problem string) {
 		e.sendError(w, &visit{Request: req, pool: e.pool}, &statusError{status, problem, "Open the page SQL again, and run the statement there."})
@@ -116,19 +116,19 @@ func (e *Explorer) runSQL(v *visit) (reply, error) {
 		job.Format, job.Timeout = format, max(job.Timeout, downloadTime-sendGrace)
 		return sqlDownload{job, f.mediaType, view}, nil
 	}
-	a, err := e.runJob(v.Context(), job, io.Discard)
+	result, err := e.runJob(v.Context(), job, io.Discard)
 	if err != nil {
 		return view.explain(e, err)
 	}
 	q := &question{visit: v, view: view.questionView}
-	q.view.Table = &tableView{Table: buildWholeTable(a, v.links()), Count: plural.Number(a.Total) + " rows", Sources: query.DescribeSources(a.Sources)}
+	q.view.Table = &tableView{Table: buildWholeTable(result, v.links()), Count: plural.Number(result.Total) + " rows", Sources: query.DescribeSources(result.Sources)}
 	switch {
-	case a.Total == 1:
+	case result.Total == 1:
 		q.view.Table.Count = "1 row"
-	case a.Total > int64(len(a.Rows)):
-		q.view.Table.Count = "More than " + plural.Number(len(a.Rows)) + " rows; the table shows the first, a file contains all"
+	case result.Total > int64(len(result.Rows)):
+		q.view.Table.Count = "More than " + plural.Number(len(result.Rows)) + " rows; the table shows the first, a file contains all"
 	}
-	q.addChart(a, a.Rows)
+	q.addChart(result, result.Rows)
 	if q.view.Chart != nil {
 		for _, one := range q.view.Chart.Variants {
 			for i := range one.Series {
@@ -144,7 +144,7 @@ func (e *Explorer) runSQL(v *visit) (reply, error) {
 	return view.page(http.StatusOK), nil
 }
 
-// runJob runs a job when fewer than maxChildren others run.
+// runJob runs a job when fewer than maxChildren other jobs are running.
 func (e *Explorer) runJob(ctx context.Context, job query.Job, w io.Writer) (query.Result, error) {
 	select {
 	case e.running <- struct{}{}:
@@ -194,9 +194,9 @@ func (d sqlDownload) send(e *Explorer, w http.ResponseWriter, v *visit) error {
 }
 
 // buildWholeTable returns the table of a result with all its columns. Ids are links.
-func buildWholeTable(a query.Result, l links) *page.Table {
+func buildWholeTable(result query.Result, l links) *page.Table {
 	t := &page.Table{Caption: "Result", Empty: "No rows.", Stacked: true}
-	roles := rolesOf(a.Columns)
+	roles := rolesOf(result.Columns)
 	for i := range roles {
 		r := &roles[i]
 		r.unit = ""
@@ -205,7 +205,7 @@ func buildWholeTable(a query.Result, l links) *page.Table {
 		}
 		t.Heads = append(t.Heads, page.Head{Name: r.Name, Label: r.Name, Numeric: r.Numeric})
 	}
-	for _, one := range a.Rows {
+	for _, one := range result.Rows {
 		var cells []page.Cell
 		for _, r := range roles {
 			cells = append(cells, r.showValue(one, l))
@@ -227,7 +227,7 @@ func newCompletion() (page.Asset, error) {
 		// Type is the type of a column.
 		Type    string `json:"type,omitempty"`
 		Columns []word `json:"columns,omitempty"`
-		// Arguments are those of a macro.
+		// Arguments are the arguments of a macro.
 		Arguments []string `json:"arguments,omitempty"`
 	}
 	schemas, macros := map[string][]word{}, []word{}

@@ -15,8 +15,9 @@ import (
 type columnRole struct {
 	query.Column
 	hidden bool
-	// id is the column with the id of the record that the value names. It is the column itself if
-	// the values are ids. kind is the kind of record, or "writer". Values of a known kind are links.
+	// id is the column with the id of the record whose name this column contains. If this column
+	// contains ids, id is the column itself. kind is the kind of record, or "writer". Values of a
+	// known kind are links.
 	id, kind string
 	// unit is the column with the currency of an amount.
 	unit string
@@ -75,6 +76,8 @@ func rolesOf(columns []query.Column) []columnRole {
 				}
 			}
 		}
+		// The service's enumerations and amounts are known by the names of their columns. A
+		// sum of medians, limits or unit prices would have no meaning.
 		r.coded = r.Type == "VARCHAR" && hasWord(r.Name, "status", "type", "kind", "tier", "side", "trait", "includes", "included")
 		r.money = strings.HasPrefix(r.Type, "DECIMAL") && !hasWord(r.Name, "percent", "days", "hours", "minutes", "week", "items")
 		r.summed = r.money && !hasWord(r.Name, "median", "mean", "average", "min", "max", "lowest", "highest", "largest", "p25", "p50", "p75", "p90",
@@ -87,13 +90,12 @@ func rolesOf(columns []query.Column) []columnRole {
 }
 
 // buildTable returns the table of a result. Ids become links of names, and currencies become units
-// of amounts. If the result is complete, columns without values are left out and
-// listed in Blank.
-func buildTable(caption string, roles []columnRole, a query.Result, l links) *page.Table {
+// of amounts. If the result is complete, columns without values are left out and listed in Blank.
+func buildTable(caption string, roles []columnRole, result query.Result, l links) *page.Table {
 	t := &page.Table{Caption: caption, Empty: "No rows.", Stacked: true}
-	n := int64(len(a.Rows))
+	n := int64(len(result.Rows))
 	roles = slices.DeleteFunc(slices.Clone(roles), func(r columnRole) bool {
-		blank := n > 0 && n == a.Total && !slices.ContainsFunc(a.Rows, func(one query.Record) bool { return !one.Get(r.Name).Null || r.id != "" && !one.Get(r.id).Null })
+		blank := n > 0 && n == result.Total && !slices.ContainsFunc(result.Rows, func(one query.Record) bool { return !one.Get(r.Name).Null || r.id != "" && !one.Get(r.id).Null })
 		if blank && !r.hidden {
 			t.Blank = append(t.Blank, strings.ToLower(labelOf(r.Name)))
 		}
@@ -102,15 +104,15 @@ func buildTable(caption string, roles []columnRole, a query.Result, l links) *pa
 	for _, r := range roles {
 		t.Heads = append(t.Heads, page.Head{Name: r.Name, Label: labelOf(r.Name), Numeric: r.Numeric})
 	}
-	for _, one := range a.Rows {
+	for _, one := range result.Rows {
 		cells := make([]page.Cell, len(roles))
 		for i, r := range roles {
 			cells[i] = r.showValue(one, l)
 		}
 		t.Rows = append(t.Rows, page.Row{Cells: cells})
 	}
-	if a.Total > n {
-		t.More = fmt.Sprintf("The first %s of %s rows.", plural.Number(n), plural.Number(a.Total))
+	if result.Total > n {
+		t.More = fmt.Sprintf("The first %s of %s rows.", plural.Number(n), plural.Number(result.Total))
 	}
 	return t
 }
@@ -138,11 +140,11 @@ func (r columnRole) showValue(one query.Record, l links) page.Cell {
 	return d
 }
 
-// noCurrency is the unit of an amount whose currency the service does not give.
+// noCurrency is the unit of an amount without a currency.
 const noCurrency = "(no currency)"
 
-// fillOutletNames fills in the missing names of outlets, also of the outlets of listings, from all
-// tables that contain names.
+// fillOutletNames fills in the missing names of outlets from all tables that contain names. A row
+// must have the id of the outlet, or the id of a listing of the outlet.
 func (v *visit) fillOutletNames(roles []columnRole, rows []query.Record) error {
 	indexOf := func(matches func(r columnRole) bool) int { return slices.IndexFunc(roles, matches) }
 	name := indexOf(func(r columnRole) bool {
@@ -162,7 +164,7 @@ func (v *visit) fillOutletNames(roles []columnRole, rows []query.Record) error {
 	var missing []query.Record
 	for _, one := range rows {
 		if id >= 0 && one.Values[name].Null && !one.Values[id].Null {
-			missing, ids = append(missing, one), append(ids, b.text(one.Values[id].Text))
+			missing, ids = append(missing, one), append(ids, b.bind(one.Values[id].Text))
 		}
 	}
 	if len(missing) == 0 {

@@ -33,8 +33,8 @@ func orderIDs(body string) []string {
 	return ids
 }
 
-// TestTablesAreSorted sorts the orders by each column in both directions and reads all pages. Ties
-// have the order of the list.
+// TestTablesAreSorted sorts the orders by each column in both directions and reads all pages. Rows
+// with equal values must have the usual order of the list.
 func TestTablesAreSorted(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, "tables.sql")
@@ -226,8 +226,8 @@ func TestQuestionTables(t *testing.T) {
 	testOutletNames(t, s)
 }
 
-// testOutletNames checks that all pages and the download of the catalog show the names of outlets
-// that only other tables have.
+// testOutletNames checks that all pages and the download of the catalog show the name of an outlet
+// even if only another table contains the name.
 func testOutletNames(t *testing.T, s *site) {
 	t.Helper()
 	for address, want := range map[string]string{

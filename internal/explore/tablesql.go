@@ -12,17 +12,17 @@ import (
 	"placementsync/internal/sqltext"
 )
 
-// table is the result of a query that the reader sorts, filters and pages. All of it happens in
-// SQL around the query, with bound values.
+// table is the result of a query that the reader sorts, filters and pages. SQL around the query
+// does this, with bound values.
 type table struct {
 	*visit
 	base   query.Query
 	values map[string]string
 	roles  []columnRole
 	state  tableState
-	// hidden is the last column of the query, which contains the text to search and is not shown.
-	// If the query has no such column, hidden is empty and the search covers all texts.
-	hidden string
+	// textColumn is the last column of the query. It contains the text to search and is not shown.
+	// If the query has no such column, textColumn is empty and the search covers all text columns.
+	textColumn string
 }
 
 // tableRows are the rows of one page of a table.
@@ -51,31 +51,31 @@ const (
 const positionColumn = `"row of the query"`
 
 // openTable reads the columns of a query and the state in the address.
-func (v *visit) openTable(q query.Query, values map[string]string, hidden string) (*table, error) {
-	t := &table{visit: v, base: q, values: values, hidden: hidden}
+func (v *visit) openTable(q query.Query, values map[string]string, textColumn string) (*table, error) {
+	t := &table{visit: v, base: q, values: values, textColumn: textColumn}
 	around := q
-	around.SQL = "SELECT * FROM (\n" + t.text() + "\n) LIMIT 0"
-	a, err := v.run(around, values)
+	around.SQL = "SELECT * FROM (\n" + t.innerSQL() + "\n) LIMIT 0"
+	result, err := v.run(around, values)
 	if err != nil {
 		return nil, err
 	}
-	if hidden != "" { // the last column
-		a.Columns = a.Columns[:len(a.Columns)-1]
+	if textColumn != "" { // the last column
+		result.Columns = result.Columns[:len(result.Columns)-1]
 	}
-	t.roles = rolesOf(a.Columns)
-	t.state, err = readTableState(v.params, a.Columns)
+	t.roles = rolesOf(result.Columns)
+	t.state, err = readTableState(v.params, result.Columns)
 	return t, err
 }
 
-// text returns the SQL of the query without the semicolon at its end.
-func (t *table) text() string { return strings.TrimRight(t.base.SQL, "; \t\r\n") }
+// innerSQL returns the SQL of the query without the semicolon at its end.
+func (t *table) innerSQL() string { return strings.TrimRight(t.base.SQL, "; \t\r\n") }
 
-// where returns the conditions of the state, whose values it binds.
+// where returns the WHERE clause of the state. It binds the values.
 func (t *table) where(b *binder) string {
 	var all []string
 	if words := strings.Fields(t.state.Search); len(words) > 0 {
-		text := "lower(" + sqltext.Quote(t.hidden) + ")"
-		if t.hidden == "" {
+		text := "lower(" + sqltext.Quote(t.textColumn) + ")"
+		if t.textColumn == "" {
 			var columns []string
 			for _, r := range t.roles {
 				if r.Type == "VARCHAR" {
@@ -85,7 +85,7 @@ func (t *table) where(b *binder) string {
 			text = "lower(concat_ws(chr(10), NULL, " + strings.Join(append(columns, "NULL"), ", ") + "))"
 		}
 		for _, word := range words {
-			all = append(all, "contains("+text+", lower("+b.text(word)+"))")
+			all = append(all, "contains("+text+", lower("+b.bind(word)+"))")
 		}
 	}
 	for _, f := range t.state.Filters {
@@ -94,13 +94,13 @@ func (t *table) where(b *binder) string {
 		case f.key == isKey:
 			all = append(all, b.anyOf("CAST("+column+" AS VARCHAR)", []choice{decodeChoice(f.text)}))
 		case f.key == minKey && isTime(f.column):
-			all = append(all, column+" >= CAST("+b.text(f.text)+" AS DATE)")
+			all = append(all, column+" >= CAST("+b.bind(f.text)+" AS DATE)")
 		case f.key == maxKey && isTime(f.column):
-			all = append(all, column+" < CAST("+b.text(f.text)+" AS DATE) + INTERVAL 1 DAY")
+			all = append(all, column+" < CAST("+b.bind(f.text)+" AS DATE) + INTERVAL 1 DAY")
 		case f.key == minKey:
-			all = append(all, column+" >= CAST("+b.text(f.text)+" AS DECIMAL(18, 6))")
+			all = append(all, column+" >= CAST("+b.bind(f.text)+" AS DECIMAL(18, 6))")
 		default:
-			all = append(all, column+" <= CAST("+b.text(f.text)+" AS DECIMAL(18, 6))")
+			all = append(all, column+" <= CAST("+b.bind(f.text)+" AS DECIMAL(18, 6))")
 		}
 	}
 	return whereAll(all)
@@ -131,7 +131,7 @@ func (t *table) queryAround(text string, b *binder) (query.Query, map[string]str
 	return q, all
 }
 
-// newBinder returns a binder whose names no parameter of the query has.
+// newBinder returns a binder whose parameters have other names than the parameters of the query.
 func (t *table) newBinder() *binder {
 	return &binder{prefix: "table_"}
 }
@@ -140,10 +140,10 @@ func (t *table) newBinder() *binder {
 func (t *table) allRows() (query.Query, map[string]string) {
 	b := t.newBinder()
 	where := t.where(b)
-	if where == "" && t.state.Sort == "" && t.hidden == "" {
+	if where == "" && t.state.Sort == "" && t.textColumn == "" {
 		return t.base, t.values
 	}
-	return t.queryAround("SELECT * EXCLUDE "+t.excludedColumns(positionColumn)+" FROM (SELECT row_number() OVER () AS "+positionColumn+", * FROM (\n"+t.text()+"\n))"+where+t.orderBy(), b)
+	return t.queryAround("SELECT * EXCLUDE "+t.excludedColumns(positionColumn)+" FROM (SELECT row_number() OVER () AS "+positionColumn+", * FROM (\n"+t.innerSQL()+"\n))"+where+t.orderBy(), b)
 }
 
 // sendFile returns all rows that match the filters as a file.
@@ -156,21 +156,21 @@ func (t *table) sendFile(name string) download {
 func (t *table) read() (tableRows, error) {
 	b := t.newBinder()
 	// Without a search, DuckDB does not build the text to search.
-	inResult, atEnd := "", t.excludedColumns(positionColumn)
-	if t.hidden != "" && t.state.Search == "" {
-		inResult, atEnd = " EXCLUDE "+t.excludedColumns(), "("+positionColumn+")"
+	resultExclude, shownExclude := "", t.excludedColumns(positionColumn)
+	if t.textColumn != "" && t.state.Search == "" {
+		resultExclude, shownExclude = " EXCLUDE "+t.excludedColumns(), "("+positionColumn+")"
 	}
-	text := "WITH result AS MATERIALIZED (SELECT *" + inResult + " FROM (\n" + t.text() + "\n)),\nfound AS MATERIALIZED (SELECT row_number() OVER () AS " + positionColumn + ", * FROM result" + t.where(b) + "),\n" +
-		"facts AS (SELECT (SELECT count(*) FROM found), " + t.sumsText() + ", " + t.choicesText() + "),\n" +
+	text := "WITH result AS MATERIALIZED (SELECT *" + resultExclude + " FROM (\n" + t.innerSQL() + "\n)),\nfound AS MATERIALIZED (SELECT row_number() OVER () AS " + positionColumn + ", * FROM result" + t.where(b) + "),\n" +
+		"facts AS (SELECT (SELECT count(*) FROM found), " + t.sumsSQL() + ", " + t.choicesSQL() + "),\n" +
 		fmt.Sprintf("shown AS (SELECT * FROM found%s LIMIT %d OFFSET %d)\n", t.orderBy(), tableRowsShown, (t.state.Page-1)*tableRowsShown) +
-		"SELECT facts.*, " + positionColumn + ", shown.* EXCLUDE " + atEnd + " FROM facts LEFT JOIN shown ON true" + t.orderBy()
-	a, err := t.runWhole(t.queryAround(text, b))
+		"SELECT facts.*, " + positionColumn + ", shown.* EXCLUDE " + shownExclude + " FROM facts LEFT JOIN shown ON true" + t.orderBy()
+	result, err := t.runWhole(t.queryAround(text, b))
 	if err != nil {
 		return tableRows{}, err
 	}
 	const facts = 4 // the count, the totals, the choices and the position
-	r := tableRows{Result: query.Result{Columns: a.Columns[facts:]}}
-	first := a.Rows[0].Values
+	r := tableRows{Result: query.Result{Columns: result.Columns[facts:]}}
+	first := result.Rows[0].Values
 	if r.Total, err = strconv.ParseInt(first[0].Text, 10, 64); err != nil {
 		return r, fmt.Errorf("count the rows of the table: %w", err)
 	}
@@ -180,7 +180,7 @@ func (t *table) read() (tableRows, error) {
 	if err := json.Unmarshal([]byte(first[2].Text), &r.Choices); err != nil {
 		return r, fmt.Errorf("read the choices of the table: %w", err)
 	}
-	for _, row := range a.Rows {
+	for _, row := range result.Rows {
 		if !row.Values[facts-1].Null {
 			r.Rows = append(r.Rows, query.Record{Columns: r.Columns, Values: row.Values[facts:]})
 		}
@@ -190,14 +190,14 @@ func (t *table) read() (tableRows, error) {
 
 // excludedColumns returns the list of columns that are not part of the result.
 func (t *table) excludedColumns(others ...string) string {
-	if t.hidden != "" {
-		others = append(others, sqltext.Quote(t.hidden))
+	if t.textColumn != "" {
+		others = append(others, sqltext.Quote(t.textColumn))
 	}
 	return "(" + strings.Join(others, ", ") + ")"
 }
 
-// sumsText returns the expression of tableRows.Sums.
-func (t *table) sumsText() string {
+// sumsSQL returns the expression of tableRows.Sums.
+func (t *table) sumsSQL() string {
 	currency, group := "''", ""
 	var sums []string
 	for _, r := range t.roles {
@@ -214,8 +214,8 @@ func (t *table) sumsText() string {
 	return "(SELECT list({'currency': currency, 'sums': sums} ORDER BY currency) FROM (SELECT " + currency + " AS currency, [" + strings.Join(sums, ", ") + "] AS sums FROM found" + group + "))"
 }
 
-// choicesText returns the expression of tableRows.Choices.
-func (t *table) choicesText() string {
+// choicesSQL returns the expression of tableRows.Choices.
+func (t *table) choicesSQL() string {
 	lists := []string{"CAST([] AS VARCHAR[])"} // has the type of the other lists, in case there are none
 	for _, r := range t.roles {
 		if r.choosable() {

@@ -19,20 +19,20 @@ type tableView struct {
 	Chips         []chip
 	Clear         string
 	Selections    []formField
-	// Ranges are shown if Open is set, or folded.
+	// Ranges are folded unless Open is set.
 	Ranges []rangeView
 	Open   bool
-	// Count is the number of rows and the position of the shown ones.
+	// Count is the number of rows and the positions of the shown rows.
 	Count          string
 	Previous, Next string
 	Downloads      []pair
 	// Note explains the totals.
 	Note string
-	// Sources is a note if the rows are not proven.
+	// Sources is a note if rows may be missing.
 	Sources string
 }
 
-// chip is an active filter. Link removes it.
+// chip is an active filter. Link is the address without this filter.
 type chip struct{ Text, Exact, Link string }
 
 // rangeView is the range of a date or a number in the form.
@@ -94,7 +94,8 @@ func (r columnRole) usualOrder() string {
 	return r.Name
 }
 
-// addOrder links each header to the order by its column, and reverses that of the sorted column.
+// addOrder links each header to the table sorted by its column. The link of the sorted column
+// reverses the order.
 func (t *table) addOrder(shown *page.Table) {
 	for i := range shown.Heads {
 		h := &shown.Heads[i]
@@ -159,7 +160,7 @@ func (t *table) addFilters(view *tableView, choices [][]string) {
 		cleared = append(cleared, pair{key, ""})
 	}
 	view.Clear = t.addressWith(cleared...)
-	next := 1 // the first list is empty
+	next := 1 // the first list is empty, see choicesSQL
 	for _, r := range t.roles {
 		if r.choosable() {
 			if f := t.selection(r, choices[next]); f != nil {

@@ -50,8 +50,8 @@ func (v *visit) runWhole(q query.Query, values map[string]string) (query.Result,
 	return v.db.Collect(v.Context(), q, values, math.MaxInt)
 }
 
-// free returns the snapshot to the pool. The end of the request calls it, and work that does not
-// read the snapshot may call it earlier.
+// free returns the snapshot to the pool. serve calls it at the end of a request. A page may call it
+// earlier, before work that does not read the snapshot.
 func (v *visit) free() {
 	if v.db != nil {
 		v.pool.release(v.snapshot, v.db)

@@ -1,6 +1,8 @@
 -- The page of an article.
 
 -- name: head
+-- An article that is not in the list of articles may be known from its campaign or from an order
+-- item.
 WITH sources AS (
     SELECT 1 AS rank, id, name, campaign_id, status_name, expected_completion_date AS expected_at, live_url, draft_doc_url, brief_doc_url,
         writer_first_name, writer_last_name, valid_from

@@ -1,9 +1,10 @@
 -- The catalog page.
 
 -- name: tables
--- The narrow in-memory tables of the page. They have the table and column names of main, so that
--- a filter has the same text for both. The id of a listing is its rank among the ids in main, so
--- that joins and sorts compare integers.
+-- The in-memory tables of the page, with the columns to search, filter and sort by. They have the
+-- table and column names of main, so that the same filters work on both. The id of a listing is its
+-- rank among the ids in main, so that joins and sorts compare integers. {names} is the statement
+-- outlet_names of record.sql.
 CREATE OR REPLACE TABLE derived.ranks AS
 SELECT id AS listing_id, rowid AS source, CAST(row_number() OVER (ORDER BY id) AS INTEGER) AS id
 FROM main.product_listings;

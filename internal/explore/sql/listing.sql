@@ -1,7 +1,9 @@
--- The page of a listing. Listings have the ids of their products, in both lists and in all
--- references to products.
+-- The page of a listing. A listing has the same id as its product, in both lists of listings and in
+-- all references to products.
 
 -- name: head
+-- A listing that is not in the product list may be known from the outlet catalog, from its product
+-- or from an order item.
 WITH sources AS (
     SELECT 1 AS rank, name, outlet_id, outlet_name, website_url, country, state, city, channel_type, placement_type, domain_authority,
         domain_ranking, is_do_follow, disclaimer, min_delivery_days, max_delivery_days, valid_from
@@ -39,8 +41,9 @@ ORDER BY rank, valid_from DESC
 LIMIT 1;
 
 -- name: prices
--- The history of each price of the listing. Several prices of one tier and currency are
--- distinguished by their position, which may change when the service inserts a price.
+-- The history of each price of the listing, from the first table that contains it. The history is
+-- split at each change of any price. In each of these spans, nth numbers the prices of one tier and
+-- currency by their position: the position itself may change when the service inserts a price.
 WITH versions AS (
     SELECT 1 AS rank, position, pricing_tier, currency, unit_amount, valid_from, valid_to
     FROM history.product_listing_prices WHERE product_listing_id = $id
@@ -141,7 +144,7 @@ WHERE i.product_id = $id
 ORDER BY a.order_paid_at DESC NULLS LAST, a.article_id;
 
 -- name: beside
--- Prices are filtered before the join, so that it does not hash all prices.
+-- Prices are filtered before the join, so that the join does not hash all prices.
 WITH listed AS MATERIALIZED (
     SELECT id, name, channel_type, placement_type, is_do_follow, domain_authority
     FROM main.product_listings

@@ -1,6 +1,7 @@
 -- The page of an outlet.
 
 -- name: head
+-- An outlet that is not in the list of outlets may be known from its listings or from orders.
 WITH sources AS (
     SELECT 1 AS rank, name, website_url, country, state, city, is_indexed, valid_from FROM history.outlets WHERE id = $id
     UNION ALL
@@ -43,9 +44,10 @@ WHERE c.outlet_id = $id
 ORDER BY c.channel_type, c.id, s.position;
 
 -- name: listings
--- Prices are filtered before the join, so that it does not hash all prices.
+-- Listings of both lists. Prices are filtered before the join, so that the join does not hash all
+-- prices.
 WITH listed AS MATERIALIZED (
-    SELECT id, name, channel_type, placement_type, is_do_follow, domain_authority, min_delivery_days, max_delivery_days, true AS on_products
+    SELECT id, name, channel_type, placement_type, is_do_follow, domain_authority, min_delivery_days, max_delivery_days, true AS is_product_listing
     FROM main.product_listings WHERE outlet_id = $id
     UNION ALL
     SELECT id, name, NULL, NULL, NULL, NULL, min_delivery_days, max_delivery_days, false
@@ -53,11 +55,11 @@ WITH listed AS MATERIALIZED (
 ),
 prices AS (
     SELECT product_listing_id AS id, currency, min(unit_amount) AS lowest, max(unit_amount) AS highest
-    FROM main.product_listing_prices WHERE product_listing_id IN (SELECT id FROM listed WHERE on_products)
+    FROM main.product_listing_prices WHERE product_listing_id IN (SELECT id FROM listed WHERE is_product_listing)
     GROUP BY ALL
     UNION ALL
     SELECT outlet_listing_id, currency, min(unit_amount), max(unit_amount)
-    FROM main.outlet_listing_prices WHERE outlet_listing_id IN (SELECT id FROM listed WHERE NOT on_products)
+    FROM main.outlet_listing_prices WHERE outlet_listing_id IN (SELECT id FROM listed WHERE NOT is_product_listing)
     GROUP BY ALL
 )
 SELECT l.name AS listing, l.id AS listing_id, l.channel_type, l.placement_type, l.is_do_follow AS do_follow, l.domain_authority,

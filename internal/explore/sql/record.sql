@@ -1,5 +1,5 @@
--- Statements for several pages. {table} is a table of main, {key} its column with the id of a
--- record, {columns} its columns.
+-- Statements for several pages. {table} is a table of main. {key} is the column of this table with
+-- the id of the record. {columns} are all columns of this table.
 
 -- name: facts
 -- The snapshot and the grades of its streams, the worst grade first.
@@ -47,8 +47,8 @@ SELECT min(snapshot_at) AS first_at FROM meta.runs WHERE snapshot_at IS NOT NULL
 SELECT run_id, snapshot_at FROM {database}.meta.runs WHERE snapshot_at IS NOT NULL ORDER BY snapshot_at DESC, run_id DESC LIMIT {most};
 
 -- name: outlet_names
--- The names of outlets in all tables that contain names. Of several names, the page shows the one
--- with the lowest rank.
+-- The names of outlets in all tables that contain names. If an outlet has several names, pages show
+-- the name with the lowest rank.
 SELECT 1 AS rank, id, name FROM main.outlets
 UNION ALL
 SELECT 2, outlet_id, outlet_name FROM main.product_listings
@@ -60,8 +60,8 @@ UNION ALL
 SELECT 5, outlet_id, outlet_name FROM main.order_line_items;
 
 -- name: names_of
--- The names of some outlets. {wanted} selects ids with the ids of their outlets, {names} is the
--- statement outlet_names.
+-- The names of some outlets. {wanted} selects ids of records, each with the id of its outlet.
+-- {names} is the statement outlet_names.
 SELECT w.id, arg_min(n.name, n.rank) AS name
 FROM ({wanted}) AS w
 JOIN ({names}) AS n ON n.id = w.outlet_id

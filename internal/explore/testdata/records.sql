@@ -1,9 +1,9 @@
--- Three nights. One listing changed its price and its authority, one was deleted. An order has
+-- Three nights. The listing L1 changed its price and its authority, and L2 was deleted. An order has
 -- a sold item whose article is in its second status.
 INSERT INTO meta.runs (run_id, snapshot_at, outcome) VALUES ('20261102T020000Z', TIMESTAMPTZ '2026-11-02 02:00:00+00', 'complete'), ('20261103T020000Z', TIMESTAMPTZ '2026-11-03 02:00:00+00', 'complete');
 INSERT INTO meta.streams (run_id, stream, grade, reason)
 SELECT '20261103T020000Z', unnest(['product_listings', 'outlet_listings', 'products', 'outlets', 'outlet_products', 'orders', 'order_details', 'order_items', 'profiles', 'profile_orders',
-	'profile_order_items', 'profile_campaigns', 'campaigns', 'campaign_details', 'campaign_articles', 'campaign_status_counts', 'articles']), 'exact', 'the total held';
+	'profile_order_items', 'profile_campaigns', 'campaigns', 'campaign_details', 'campaign_articles', 'campaign_status_counts', 'articles']), 'exact', 'the total did not change';
 INSERT INTO meta.streams (run_id, stream, grade, reason) VALUES ('20261103T020000Z', 'article_comments', 'skipped', 'missing scope comments.read');
 INSERT INTO meta.deletions (run_id, table_name, key, evidence) VALUES ('20261103T020000Z', 'product_listings', 'L2', 'absent from a proven walk');
 INSERT INTO meta.rejects (run_id, seq, table_name, key, column_name, raw, reason) VALUES ('20261102T020000Z', 1, 'product_listings', 'L1', 'domain_ranking', '"<b>many</b>"', 'not a whole number');

@@ -1,7 +1,7 @@
 -- 250 orders of three profiles with ties, missing values, and texts with quotes. Half of the
 -- outlets have no name in their listing.
 INSERT INTO meta.streams (run_id, stream, grade, reason)
-SELECT '20261101T020000Z', unnest(['product_listings', 'outlets', 'orders', 'order_details', 'order_items', 'profiles', 'profile_orders']), 'exact', 'the total held';
+SELECT '20261101T020000Z', unnest(['product_listings', 'outlets', 'orders', 'order_details', 'order_items', 'profiles', 'profile_orders']), 'exact', 'the total did not change';
 INSERT INTO main.profiles (id, name) VALUES ('P0', 'Acme'), ('P1', 'it''s "quoted" %'), ('P2', NULL);
 INSERT INTO main.orders (id, profile_id, reference_number, status, total, date_paid, created_at, email)
 SELECT 'R' || i, 'P' || i % 3, CASE WHEN i % 7 > 0 THEN 'PO-' || i END, CASE i % 5 WHEN 0 THEN NULL WHEN 1 THEN 'pending_payment' ELSE 'paid' END,
