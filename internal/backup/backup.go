@@ -138,7 +138,7 @@ func timeAfter(now, last time.Time) time.Time {
 }
 
 // checkOwner returns the manifests in the bucket. It returns an *OtherError if the run of the newest
-// manifest is not in the ledger: a new warehouse must not replace the backup of a lost one.
+// manifest is not in the ledger: a new warehouse must not replace the backup of a lost warehouse.
 func (r *run) checkOwner(ctx context.Context) (manifests, error) {
 	kept, err := listManifests(ctx, r.Bucket)
 	if err != nil || len(kept.readable) == 0 {

@@ -22,7 +22,7 @@ type pair struct{ Key, Value string }
 // maxSnapshots limits the options of the form to the newest snapshots.
 const maxSnapshots = 1000
 
-// listSnapshots lists the newest snapshots, including snapshots that are later than the shown one.
+// listSnapshots lists the newest snapshots, including snapshots later than the shown snapshot.
 func (v *visit) listSnapshots() (asOfView, error) {
 	database := sqltext.Name("catalog")
 	if v.snapshot.Earlier {

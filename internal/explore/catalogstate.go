@@ -90,7 +90,7 @@ type choice struct {
 }
 
 // notStated means NULL in an address. emptyText means an empty text, because an empty parameter is
-// ignored. A text that begins with a parenthesis gets a second one in front, so that it differs from
+// ignored. A text that begins with a parenthesis gets a second parenthesis in front, to differ from
 // these two.
 const (
 	notStated = "(none)"

@@ -13,7 +13,7 @@
 // Write a function from a visit to a reply in a new file, such as showSnapshot. It runs a
 // query with v.run, or a named query with v.runNamed. Values are bound as parameters, and at most
 // 1,000 rows are kept. Parameters of the address are in v.PathValue("id") and v.params; the route
-// lists the allowed ones. The function returns newPage with a title, the name of a template, its
+// lists the allowed parameters. The function returns newPage with a title, the name of a template, its
 // data and its scripts, or it returns a download.
 //
 // Write the template assets/NAME.html. It defines "content", and the data of the page is in

@@ -135,7 +135,7 @@ func (p *pool) find(ctx context.Context, asOf string) (*openSnapshot, error) {
 	return s, nil
 }
 
-// findReplaced returns the earlier snapshot to close when another one has been opened, or nil. It
+// findReplaced returns the earlier snapshot to close when another has been opened, or nil. It
 // returns an error if maxEarlier snapshots are in use: a snapshot in use is not closed, and each open
 // snapshot needs its own memory.
 func (p *pool) findReplaced(asOf string) (*openSnapshot, error) {

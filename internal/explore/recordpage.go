@@ -302,7 +302,7 @@ type periodView struct {
 	Since, Till string
 }
 
-// buildPeriods returns the entries of a list with their periods, the current ones first.
+// buildPeriods returns the entries of a list with their periods, the current entries first.
 func buildPeriods(result query.Result, l links) []periodView {
 	column := result.Columns[0]
 	var now, was []periodView

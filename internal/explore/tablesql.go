@@ -216,7 +216,7 @@ func (t *table) sumsSQL() string {
 
 // choicesSQL returns the expression of tableRows.Choices.
 func (t *table) choicesSQL() string {
-	lists := []string{"CAST([] AS VARCHAR[])"} // has the type of the other lists, in case there are none
+	lists := []string{"CAST([] AS VARCHAR[])"} // sets the type if there are no other lists
 	for _, r := range t.roles {
 		if r.choosable() {
 			column := sqltext.Quote(r.Name)

@@ -290,7 +290,7 @@ func TestCompressedErrorBodiesAreQuoted(t *testing.T) {
 	}
 }
 
-// TestCorruptionIsFoundInEveryByte changes each byte of stored bodies, including those that
+// TestCorruptionIsFoundInEveryByte changes each byte of stored bodies, including bytes that
 // do not affect the decoded body.
 func TestCorruptionIsFoundInEveryByte(t *testing.T) {
 	const text = `{"records":[{"id":"a"},{"id":"b"}]}`

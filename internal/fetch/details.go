@@ -49,7 +49,7 @@ type Details struct {
 	Reason string
 	// Distinct counts the records of all answers without duplicates.
 	Distinct int
-	// Requests counts the answers used, including stored ones.
+	// Requests counts the used answers, including stored answers.
 	Requests int
 	// Repeated counts ids that occurred more than once in a pass over a list.
 	Repeated int
@@ -100,8 +100,7 @@ func (c *Client) Details(ctx context.Context, s stream.Stream, ids iter.Seq2[str
 	return r, err
 }
 
-// DescribeAnswers describes the results for all ids, including those that were not
-// requested.
+// DescribeAnswers describes the results for all ids, including ids that were not requested.
 func (d Details) DescribeAnswers(all int) string {
 	text := fmt.Sprintf("%d of %s were answered whole", d.Found, plural.Count(all, "id"))
 	switch {

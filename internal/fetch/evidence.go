@@ -46,7 +46,7 @@ type Evidence struct {
 	Reason string
 	// Pages is the number of pages in the longest pass.
 	Pages int
-	// Requests counts the answers used, including stored ones but not failed attempts.
+	// Requests counts the used answers. Stored answers count, and failed attempts do not.
 	Requests int
 	// Passes counts the passes that read more than page 1.
 	Passes int

@@ -170,13 +170,13 @@ func joinQuery(query, parameter string) string {
 type Response struct {
 	Request
 	// Seq is unique in the run and increases in landing order: of two copies of a record,
-	// the one with the higher Seq is later. It is 0 without a landing.
+	// the copy with the higher Seq is later. It is 0 without a landing.
 	Seq uint64
 	// Same is the Seq of the first answer with the same body for the same Stream and Param,
-	// from any page, pass and query. 0 means that this is the first, or that the first
-	// is unknown. The first answer may have been rejected, may have been replaced by a
-	// later answer to its request, or may be read after this one. Answers between the two
-	// may contain other copies of the same records.
+	// from any page, pass and query. 0 means that no earlier answer with this body is known.
+	// Same does not make this answer redundant: the first answer may have been rejected or
+	// replaced, or may be read later, and answers between the two may contain other copies
+	// of the same records.
 	Same uint64
 	// Status is the HTTP status.
 	Status int

@@ -40,8 +40,8 @@ func (o LandingOptions) withDefaults() LandingOptions {
 }
 
 // Landing is the folder in which the answers of a run are stored before they are decoded.
-// The bodies are in segment files, one after the other: compressed ones as received, others
-// compressed with S2. The journal has one line per answer, in order of Seq. A Landing is
+// The bodies are in segment files, one after the other: compressed bodies as received, plain
+// bodies compressed with S2. The journal has one line per answer, in order of Seq. A Landing is
 // safe for concurrent use by one process. The caller must prevent use by a second process.
 type Landing struct {
 	dir          string
@@ -236,7 +236,7 @@ func (l *Landing) appendAnswer(n *line, body xxh3.Uint128, frame []byte) (syncDu
 	return l.unsynced >= l.options.SyncBytes && l.options.SyncBytes > 0, nil
 }
 
-// placeFrame writes a frame after the last one.
+// placeFrame writes a frame after the last frame.
 func (l *Landing) placeFrame(n *line, frame []byte) error {
 	if l.offset > 0 && l.offset+int64(len(frame)) > l.options.SegmentBytes {
 		if err := l.addSegment(); err != nil {

@@ -21,10 +21,10 @@ type pass struct {
 
 	mu    sync.Mutex
 	pages []pageState
-	// previous is the pass before this one, whose facts are reused for unchanged pages. It
-	// may be nil.
+	// previous is the previous pass, whose facts are reused for unchanged pages. It may be
+	// nil.
 	previous *pass
-	// ids are the ids of all pages except recalled ones, in the order of the answers.
+	// ids are the ids of all pages except recalled pages, in the order of the answers.
 	// sortIDs replaces them by the ids of all pages, sorted and without duplicates.
 	ids          []uint64
 	firstIDs     []uint64 // ids of page 1, sorted
@@ -327,7 +327,7 @@ func (p *pass) isUnpaged() bool {
 	return p.fillsNoPage() || p.pages[0].Records == 0 || len(p.pages) == 2 && p.pages[1].repeats
 }
 
-// isSinglePage reports whether a list without totals had one page followed by an empty one.
+// isSinglePage reports whether a list without totals had one page followed by an empty page.
 func (p *pass) isSinglePage() bool {
 	return p.total < 0 && p.isUnchanged() && len(p.pages) == 2 && p.pages[1].Records == 0
 }

@@ -20,7 +20,7 @@ import (
 // answers show one state, and all its records were counted.
 //
 // In any other order an unchanged pass proves nothing. If a record is deleted from a page
-// that was already read and another is inserted on a later page, the total does not change,
+// that was already read and another record is inserted on a later page, the total does not change,
 // and the record that moves up over the page boundary is never read. Such lists, and lists
 // that change, are proven at an instant: an id that occurs in an answer before the instant
 // and in an answer after it existed at that instant. If the number of these ids equals the
@@ -121,7 +121,7 @@ func (w *walk) evaluateFirstPage(last, p *pass) bool {
 	return true
 }
 
-// evaluatePass evaluates a complete, sorted pass together with the previous ones. It returns true
+// evaluatePass evaluates a complete, sorted pass together with the previous passes. It returns true
 // if the list is proven, or if no further pass can prove more.
 func (w *walk) evaluatePass(last, p *pass) bool {
 	w.seen.addPass(uint8(p.number), p.ids)

@@ -46,7 +46,7 @@ type sender struct {
 	landing *Landing // may be nil
 	http    *http.Client
 	tokens  *tokens
-	// decompressor decodes bodies up to largeBody. largeDecompressor decodes larger ones.
+	// decompressor decodes bodies up to largeBody. largeDecompressor decodes larger bodies.
 	decompressor, largeDecompressor *decompressor
 	large                           sync.Mutex
 	// slots contains the free slots. There are Concurrency slots in total.

@@ -17,7 +17,7 @@ import (
 	"unicode/utf8"
 )
 
-// tokens contains the current bearer token and all earlier ones of the run, so that they
+// tokens contains the current bearer token and all earlier tokens of the run, so that they
 // can be removed from texts.
 type tokens struct {
 	read func(ctx context.Context) (string, error)

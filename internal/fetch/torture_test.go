@@ -17,7 +17,7 @@ import (
 	"placementsync/internal/testing/torture"
 )
 
-// movingList inserts one record and deletes one after every changeEvery requests. It records the
+// movingList inserts one record and deletes one record in every changeEvery requests. It records the
 // states that are needed to check a walk.
 type movingList struct {
 	changeEvery int
@@ -30,7 +30,7 @@ type movingList struct {
 	born     int64
 	requests int
 	phases   [2]int // positions of the insert and the delete among changeEvery requests
-	// permanent contains the ids of the first records, except deleted ones.
+	// permanent contains the ids of the first records that were not deleted.
 	permanent map[string]bool
 	// states contains a checksum of the ids in each answered state.
 	states map[uint64]bool

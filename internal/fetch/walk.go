@@ -14,7 +14,7 @@ import (
 
 // Walk reads a whole list: all pages, in as many passes as the proof of completeness needs.
 // param is the value of the path parameter, if there is one. All answers are passed to
-// read; of several copies of a record the one with the highest Seq is the latest. With an
+// read; of several copies of a record the copy with the highest Seq is the latest. With an
 // error it returns the evidence so far.
 func (c *Client) Walk(ctx context.Context, s stream.Stream, param string, read Reader) (Evidence, error) {
 	w := &walk{
@@ -122,7 +122,7 @@ func (w *walk) readList(ctx context.Context) error {
 }
 
 // readRecalled passes the recalled pages of a pass to the reader if the pass turned out to
-// contain copies of records: the reader must see all copies, because the last one counts.
+// contain copies of records: the reader must see all copies, because the last copy counts.
 func (w *walk) readRecalled(ctx context.Context, p *pass) error {
 	if !p.hasCopies() {
 		return nil

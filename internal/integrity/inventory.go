@@ -136,7 +136,7 @@ func (inv *inventory) manifest(run string) (warehouse.Manifest, bool) {
 // findTarget sets target and lineage. target is the last published version in the ledger. If the
 // ledger has no such version, target is the version that readers see, or else the newest version.
 //
-// In two cases target is a version newer than the last one in the ledger. In the first case readers
+// In two cases target is newer than the last version in the ledger. In the first case readers
 // see the newer version, and the ledger has damaged lines, one of which may be its entry. In the
 // second case the newer version has a day in the series; a rollback would have removed the day.
 func (inv *inventory) findTarget(isLedgerIntact bool) {

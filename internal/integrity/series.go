@@ -179,7 +179,7 @@ func (r *seriesReader) otherManifests(day, run string) (others []warehouse.Manif
 	return others
 }
 
-// addDay adds the intact files of a day, and reports the damaged ones.
+// addDay adds the intact files of a day, and reports the damaged files.
 func (r *seriesReader) addDay(m warehouse.Manifest) {
 	for _, t := range m.Tables {
 		file := r.w.Series.IntactFile(r.known, m, t)

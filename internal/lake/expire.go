@@ -12,7 +12,7 @@ import (
 	"github.com/apache/iceberg-go/table"
 )
 
-// Expired lists the removals of Expire. After a dry run it lists those that Expire would make.
+// Expired lists the removals of Expire. After a dry run it lists the removals that Expire would make.
 type Expired struct {
 	DryRun bool `json:"dry_run"`
 	// Nights are the removed nights.
@@ -174,7 +174,7 @@ func taggedNights(t *table.Table) (runs []string) {
 	return runs
 }
 
-// oldNights returns the tagged nights to remove, oldest first: all but the newest, whose number is
+// oldNights returns the tagged nights to remove, oldest first. keep is the number of newest nights to
 // keep. Sorted run ids are in the order of their times.
 func oldNights(have tables, all map[tableName]publishedState, keep int) []string {
 	nights := map[string]bool{}

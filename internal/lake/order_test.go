@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// TestOnlyALaterNightIsPublished checks which nights may follow a published one. Another run of
+// TestOnlyALaterNightIsPublished checks which nights may follow a published night. Another run of
 // the same time, such as a rebuild, may have different rows, so it is rejected.
 func TestOnlyALaterNightIsPublished(t *testing.T) {
 	t.Parallel()

@@ -41,7 +41,7 @@ func (e *UnknownError) Error() string {
 func (e *UnknownError) Unwrap() error { return e.Err }
 
 // Publish commits all tables of a version in one step. It does nothing if the lake already
-// shows the night, and returns an *OlderError if the lake shows a later one.
+// shows the night, and returns an *OlderError if the lake shows a later night.
 func (l *Lake) Publish(ctx context.Context, v *Version) (p Published, err error) {
 	begun := l.cfg.Now()
 	p = Published{Run: v.Run, SnapshotAt: v.At, Tables: len(v.sources)}
@@ -103,9 +103,8 @@ func isNotLater(run string, at time.Time, shownRun string, shownAt time.Time) bo
 	return shownRun != "" && shownRun != run && !shownAt.Before(at)
 }
 
-// checkHistory returns an *OtherError if the version is from another warehouse than the lake. A
-// new warehouse must not replace the history of a lost one, because the lake may have the only
-// copy.
+// checkHistory returns an *OtherError if the lake was published from another warehouse. A new
+// warehouse must not replace the history of a lost warehouse, because the lake may have the only copy.
 func (l *Lake) checkHistory(v *Version, all map[tableName]publishedState) error {
 	last := newest(all)
 	if last.run == "" || v.known[last.run] || v.Replace {
@@ -221,7 +220,7 @@ func (v *Version) planRows(ctx context.Context, s source, last publishedState, m
 
 // stageAll writes the files of all tables and returns the changes to commit.
 func (l *Lake) stageAll(ctx context.Context, v *Version, have tables, plan []action, p *Published) ([]change, error) {
-	// Tables are created one after the other, because some servers reject two at the same time.
+	// Tables are created one after the other, because some servers reject simultaneous requests.
 	for _, a := range plan {
 		if have[a.source.name] != nil {
 			continue

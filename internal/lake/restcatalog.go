@@ -145,7 +145,7 @@ func (c *restCatalog) reload(ctx context.Context, n tableName) (*table.Table, er
 	return c.wrap(t)
 }
 
-// newTable creates the table, because a commit of several tables cannot create one. The server
+// newTable creates the table, because a commit of several tables cannot create a table. The server
 // assigns its own field ids, which the first night replaces.
 func (c *restCatalog) newTable(ctx context.Context, n tableName, d design) (*table.Table, error) {
 	namespace := table.Identifier{c.cfg.namespace(n.part)}

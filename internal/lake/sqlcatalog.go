@@ -155,7 +155,7 @@ func (c *sqlCatalog) tableOf(identifier table.Identifier, m table.Metadata, loca
 }
 
 // list returns the tables that a named statement selects, with the catalog and the namespaces of
-// the lake as parameters. It returns none if the catalog does not exist.
+// the lake as parameters. It returns no tables if the catalog does not exist.
 func (c *sqlCatalog) list(ctx context.Context, statement string) (found []registeredTable, err error) {
 	if c.db == nil {
 		return nil, nil

@@ -18,8 +18,8 @@ var sqliteDialect = dialect{
 // publicDir is the mode of the folder of an SQLite catalog, which other users may read.
 const publicDir = 0o755
 
-// openSQLite opens an SQLite catalog. A transaction takes the write lock when it begins, because
-// taking it later fails if another transaction wrote meanwhile. A writer waits for readers.
+// openSQLite opens an SQLite catalog. A transaction takes the write lock when it begins. Taking the
+// lock later would fail if another transaction wrote meanwhile. A writer waits for readers.
 func openSQLite(path string) (*sql.DB, error) {
 	address := url.URL{Scheme: "file", Path: path, RawQuery: "_txlock=immediate&_pragma=busy_timeout(20000)&_pragma=synchronous(FULL)"}
 	db, err := sql.Open("sqlite", address.String())

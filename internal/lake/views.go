@@ -25,7 +25,7 @@ type View struct {
 // ErrNoViews means that the catalog cannot store views.
 var ErrNoViews = errors.New("the catalog cannot store views: only a REST catalog can")
 
-// InstallViews creates views in a namespace of the lake and replaces changed ones. It returns
+// InstallViews creates views in a namespace of the lake and replaces changed views. It returns
 // the number of written views.
 func (l *Lake) InstallViews(ctx context.Context, part string, views []View) (written int, err error) {
 	c, ok := l.catalog.(*restCatalog)

@@ -39,7 +39,7 @@ type StreamProgress struct {
 	// Pass counts the passes over a list.
 	Pass int
 	Rows int64
-	// Requests and Retries include failed ones.
+	// Requests and Retries include failed requests.
 	Requests, Retries int64
 	PerSecond         float64
 	// Left is the remaining time for the stream. 0 means unknown.

@@ -60,7 +60,7 @@ const (
 	Rehearsal = "rehearsal"
 )
 
-// Run is the ledger entry of one run, failed ones included. It is written to state/ when
+// Run is the ledger entry of one run. Failed runs have an entry too. It is written to state/ when
 // the run ends, and the next publish copies it to meta.runs.
 type Run struct {
 	ID string `json:"run_id"`
