@@ -117,7 +117,7 @@ func testSort(t *testing.T, s *site) {
 			address := "currency=USD&sort=" + sign + key
 			body := s.get(t, "/catalog?"+address, http.StatusOK)
 			if diff := cmp.Diff(column(s.sql(t, shownStatement(t, body)), 0), listedIDs(t, body)); diff != "" {
-				t.Errorf("%s (-SQL +page):\n%s", address, diff)
+				t.Errorf("%s: order of the listings (-SQL +page):\n%s", address, diff)
 			}
 		}
 	}

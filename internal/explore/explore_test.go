@@ -84,7 +84,7 @@ func TestNewVersionsAreOpened(t *testing.T) {
 	must(t, os.Remove(first)) // as retention does
 	s.get(t, "/snapshot", http.StatusOK)
 	if log := s.logText(); !strings.Contains(log, "snapshot replaced") || strings.Contains(log, "not closed") {
-		t.Errorf("the log contains:\n%s", log)
+		t.Errorf("the log lacks \"snapshot replaced\", or contains \"not closed\":\n%s", log)
 	}
 }
 

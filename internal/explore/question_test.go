@@ -44,7 +44,7 @@ func testQuestionResult(t *testing.T, s *site) {
 	}
 	wantTexts(t, body, "4 rows", "United States Website Article Pro 1 80.50 USD 80.50 USD", "placementsync query price_by_segment --param currency=USD --param min_listings=1")
 	if strings.Contains(textOf(body), "EUR") && strings.Contains(body, "<td>EUR") {
-		t.Error("the parameter was not applied")
+		t.Error("the page has prices in EUR, want only USD as in the parameter")
 	}
 }
 

@@ -212,7 +212,7 @@ func TestQuestionTables(t *testing.T) {
 	for _, r := range records[1:] {
 		count[r[currency]]++
 		if before := last[r[currency]]; before != "" && len(before) == len(r[price]) && before < r[price] {
-			t.Errorf("listing %s at %s %s follows %s", r[id], r[price], r[currency], before)
+			t.Errorf("listing %s with the price %s %s follows the price %s, want descending prices", r[id], r[price], r[currency], before)
 		}
 		last[r[currency]] = r[price]
 	}

@@ -126,7 +126,7 @@ func checkStoredAsReceived(t *testing.T, text string, compressed []byte, header 
 	closeLanding(t, l)
 	kept, err := os.ReadFile(filepath.Join(dir, "000001.bodies"))
 	if err != nil || encoding != "s2" && !bytes.Equal(kept, compressed) {
-		t.Errorf("the stored bytes differ from those received: %v", err)
+		t.Errorf("the stored bytes differ from the received bytes (%v)", err)
 	}
 	journal, err := os.ReadFile(filepath.Join(dir, "journal.jsonl"))
 	if err != nil || !bytes.Contains(journal, fmt.Appendf(nil, `"encoding":%q`, encoding)) {

@@ -38,7 +38,7 @@ func countConcurrentReads(t *testing.T, landing *fetch.Landing, n, concurrency i
 	close(released)
 	requests.Wait()
 	if int(finished.Load()) != n {
-		t.Errorf("%d of %d bodies were read", finished.Load(), n)
+		t.Errorf("%d of %d bodies were read, want all", finished.Load(), n)
 	}
 	return most
 }

@@ -108,7 +108,7 @@ func FuzzTornLanding(f *testing.F) {
 				t.Errorf("answer %d is %q, want %q", i, r.Body, text(i))
 			}
 			if !ok && damage.isIntact(t, journal, i) {
-				t.Errorf("answer %d is lost", i)
+				t.Errorf("answer %d is lost, although its line and frame are not damaged", i)
 			}
 		}
 		landAnswers(t, l, 1, n)

@@ -202,12 +202,12 @@ func checkRepair(t *testing.T, dir string, n int) {
 	l = openLanding(t, dir, withoutSync())
 	defer closeLanding(t, l)
 	if again := lookupAll(t, l, n); len(again) != n {
-		t.Fatalf("found answers %v after adding those missing in %v", again, found)
+		t.Fatalf("found answers %v before the missing answers were added and %v after it, want all %d", found, again, n)
 	}
 	last := uint64(0)
 	for r, err := range l.Replay() {
 		if err != nil || r.Seq <= last {
-			t.Fatalf("replayed seq %d after seq %d: %v", r.Seq, last, err)
+			t.Fatalf("replayed seq %d after seq %d (%v), want ascending seqs", r.Seq, last, err)
 		}
 		last = r.Seq
 	}
@@ -234,7 +234,7 @@ func TestDamagedLandingReturnsNoWrongBody(t *testing.T) {
 			}
 			l := openLanding(t, torn, withoutSync())
 			if found := lookupAll(t, l, n); len(found) < n-2 {
-				t.Errorf("after damage of byte %d of %s only answers %v are left", at, name, found)
+				t.Errorf("after damage of byte %d of %s only answers %v are left, want at least %d of %d", at, name, found, n-2, n)
 			}
 			landAnswers(t, l, 1, n)
 			if found := lookupAll(t, l, n); len(found) != n {

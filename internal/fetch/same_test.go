@@ -123,7 +123,7 @@ func TestDamagedBodyIsNotShared(t *testing.T) {
 		}
 	}
 	if got := appendBody(t, l, pageRequest(1, 1), text(50)); got.Same != 0 {
-		t.Errorf("the new copy is the same as %d, which is damaged", got.Same)
+		t.Errorf("the new copy is the same as the damaged answer %d, want a first copy", got.Same)
 	}
 	if got := appendBody(t, l, pageRequest(2, 1), text(50)); got.Same != 3 {
 		t.Errorf("the next copy is the same as %d, want 3", got.Same)

@@ -272,7 +272,7 @@ func TestIntactCopiesRepairTheirFiles(t *testing.T) {
 				a, errA := os.Stat(filepath.Join(w.Folder.Dir(), pair[0]))
 				b, errB := os.Stat(filepath.Join(w.Folder.Dir(), pair[1]))
 				if errA != nil || errB != nil || !os.SameFile(a, b) {
-					t.Errorf("%s is not linked to %s (%v, %v)", pair[0], pair[1], errA, errB)
+					t.Errorf("%s and %s are not hard links of one file (%v, %v)", pair[0], pair[1], errA, errB)
 				}
 			}
 			again, err := integrity.NewMender(w).MendCopies(t.Context())

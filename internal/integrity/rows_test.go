@@ -59,7 +59,7 @@ func TestLargeVersionsAreCheckedOnDisk(t *testing.T) {
 	}
 	left, err := filepath.Glob(filepath.Join(w.Folder.Dir(), "state", ".sealed.*"))
 	if err != nil || len(left) > 0 {
-		t.Errorf("scratch folders are left: %q (%v)", left, err)
+		t.Errorf("scratch folders are left: %q (%v), want none", left, err)
 	}
 }
 

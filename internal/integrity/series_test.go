@@ -37,7 +37,7 @@ func readSeries(t *testing.T, w *warehouse.Warehouse) (files, damage []string) {
 		for _, name := range slices.Sorted(maps.Keys(s.Files)) {
 			line += " " + w.Folder.Relative(s.Files[name])
 			if s.Tables[name].File != "" && s.Tables[name].Name != name {
-				t.Errorf("%s has the entry %+v of %s", s.Version, s.Tables[name], name)
+				t.Errorf("version %s: the entry of table %s is %+v, want the entry of the same table", s.Version, name, s.Tables[name])
 			}
 		}
 		files = append(files, line)
