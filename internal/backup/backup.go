@@ -48,7 +48,7 @@ type Config struct {
 
 // Result is the result of Run.
 type Result struct {
-	// Run is the published version.
+	// Run is the id of the published version.
 	Run string
 	// Files and Bytes count all files of the backup. Sent and SentBytes count the sent files.
 	Files, Sent      int
@@ -74,8 +74,8 @@ func (e *OtherError) Error() string {
 		"restore it with placementsync rebuild --from, or set another prefix for this warehouse", e.Address, e.Run)
 }
 
-// run is the state of a call of Run.
-type run struct {
+// job is the state of a call of Run.
+type job struct {
 	Config
 	mu     sync.Mutex
 	result Result
@@ -93,38 +93,38 @@ func Run(ctx context.Context, c Config) (res Result, err error) {
 		return res, err
 	}
 	defer func() { err = errors.Join(err, unlock()) }()
-	r := &run{Config: c}
-	if r.result.Run, _, err = c.Warehouse.Versions.Latest(); err != nil {
+	j := &job{Config: c}
+	if j.result.Run, _, err = c.Warehouse.Versions.Latest(); err != nil {
 		return res, err
 	}
-	kept, err := r.checkOwner(ctx)
+	kept, err := j.checkOwner(ctx)
 	if err != nil {
 		return res, err
 	}
 	c.warnFuture(kept.last)
-	if err := r.listStored(ctx); err != nil {
+	if err := j.listStored(ctx); err != nil {
 		return res, err
 	}
-	if err := r.sendFiles(ctx); err != nil {
-		return r.result, err
+	if err := j.sendFiles(ctx); err != nil {
+		return j.result, err
 	}
-	m := Manifest{Kind: manifestKind, Format: manifestFormat, Run: r.result.Run, At: timeAfter(c.Now(), kept.last), Program: c.Program, Files: r.files, LeftOut: r.result.LeftOut}
+	m := Manifest{Kind: manifestKind, Format: manifestFormat, Run: j.result.Run, At: timeAfter(c.Now(), kept.last), Program: c.Program, Files: j.files, LeftOut: j.result.LeftOut}
 	name, err := writeManifest(ctx, c.Bucket, m)
 	if err != nil {
-		return r.result, err
+		return j.result, err
 	}
-	if err := r.checkStored(ctx, name); err != nil {
-		return r.result, err
+	if err := j.checkStored(ctx, name); err != nil {
+		return j.result, err
 	}
-	r.result.Files = len(m.Files)
+	j.result.Files = len(m.Files)
 	for _, f := range m.Files {
-		r.result.Bytes += f.Bytes
+		j.result.Bytes += f.Bytes
 	}
 	// The backup is complete. An error below only leaves unneeded objects.
-	if err := r.removeOld(ctx, name); err != nil {
+	if err := j.removeOld(ctx, name); err != nil {
 		c.Log.Warn("objects of old backups not removed, the next backup tries again", "error", err)
 	}
-	return r.result, nil
+	return j.result, nil
 }
 
 // timeAfter returns now, or a time after last if the clock was set back. The name of a
@@ -139,85 +139,85 @@ func timeAfter(now, last time.Time) time.Time {
 
 // checkOwner returns the manifests in the bucket. It returns an *OtherError if the run of the newest
 // manifest is not in the ledger: a new warehouse must not replace the backup of a lost warehouse.
-func (r *run) checkOwner(ctx context.Context) (manifests, error) {
-	kept, err := listManifests(ctx, r.Bucket)
+func (j *job) checkOwner(ctx context.Context) (manifests, error) {
+	kept, err := listManifests(ctx, j.Bucket)
 	if err != nil || len(kept.readable) == 0 {
 		return kept, err
 	}
 	newest := kept.readable[len(kept.readable)-1].Run
-	runs, err := r.Warehouse.Ledger.AllRuns()
+	runs, err := j.Warehouse.Ledger.AllRuns()
 	if err != nil {
 		return kept, err
 	}
-	if newest == "" || newest == r.result.Run || ledger.Find(runs, newest).ID != "" {
+	if newest == "" || newest == j.result.Run || ledger.Find(runs, newest).ID != "" {
 		return kept, nil
 	}
-	return kept, &OtherError{r.Bucket.Address(""), newest}
+	return kept, &OtherError{j.Bucket.Address(""), newest}
 }
 
-func (r *run) listStored(ctx context.Context) error {
-	objects, err := r.Bucket.List(ctx, dataDir)
-	r.stored = map[string]object.Object{}
+func (j *job) listStored(ctx context.Context) error {
+	objects, err := j.Bucket.List(ctx, dataDir)
+	j.stored = map[string]object.Object{}
 	for _, o := range objects {
-		r.stored[o.Name] = o
+		j.stored[o.Name] = o
 	}
 	return err
 }
 
 // checkStored checks that the bucket has all objects of the manifest, because another
 // program may have removed some meanwhile. If an object is missing, it deletes the manifest.
-func (r *run) checkStored(ctx context.Context, manifest string) error {
-	if err := r.listStored(ctx); err != nil {
+func (j *job) checkStored(ctx context.Context, manifest string) error {
+	if err := j.listStored(ctx); err != nil {
 		return err
 	}
-	for _, f := range r.files {
-		if !r.isStored(f) {
+	for _, f := range j.files {
+		if !j.isStored(f) {
 			err := fmt.Errorf("back up to %s: %s of file %s was removed during the backup: another program removes objects there, or another warehouse uses this prefix; "+
-				"the previous backup was kept, and the next backup sends the object again", r.Bucket.Address(""), dataName(f), f.File)
-			return errors.Join(err, r.Bucket.Delete(ctx, manifest))
+				"the previous backup was kept, and the next backup sends the object again", j.Bucket.Address(""), dataName(f), f.File)
+			return errors.Join(err, j.Bucket.Delete(ctx, manifest))
 		}
 	}
 	return nil
 }
 
-// sendFiles sends the missing files. If a night changed the series meanwhile, it starts again: a
+// sendFiles sends the missing files. If a night changed the Parquet series meanwhile, it starts again: a
 // backup must not mix files from before and after a night. It also starts again once if files were
 // damaged, because a night may have been replacing them.
-func (r *run) sendFiles(ctx context.Context) error {
+func (j *job) sendFiles(ctx context.Context) error {
 	const maxAttempts = 5
 	isUnchanged := false
 	for attempt := range maxAttempts {
-		files, err := r.Warehouse.Mirror.Files()
+		files, err := j.Warehouse.Mirror.Files()
 		if err != nil {
 			return err
 		}
-		r.files, r.result.LeftOut = nil, nil
+		j.files, j.result.LeftOut = nil, nil
 		group, sending := errgroup.WithContext(ctx)
 		group.SetLimit(parallel)
 		for _, f := range files {
-			group.Go(func() error { return r.sendFile(sending, f) })
+			group.Go(func() error { return j.sendFile(sending, f) })
 		}
 		if err := group.Wait(); err != nil {
 			return err
 		}
-		again, err := r.Warehouse.Mirror.Files()
+		again, err := j.Warehouse.Mirror.Files()
 		if err != nil {
 			return err
 		}
 		isUnchanged = slices.Equal(seriesFiles(files), seriesFiles(again))
-		if isUnchanged && (len(r.result.LeftOut) == 0 || attempt > 0) {
+		if isUnchanged && (len(j.result.LeftOut) == 0 || attempt > 0) {
 			break
 		}
 		if !isUnchanged {
-			r.Log.Info("the Parquet series changed during the backup, which starts again", "attempt", attempt+1)
+			j.Log.Info("the Parquet series changed during the backup, which starts again", "attempt", attempt+1)
 		}
 	}
 	if !isUnchanged {
 		return fmt.Errorf("back up to %s: the Parquet series changed during each of %d attempts; the previous backup and the sent files were kept: "+
-			"run placementsync backup while no night is running", r.Bucket.Address(""), maxAttempts)
+			"run placementsync backup while no night is running", j.Bucket.Address(""), maxAttempts)
 	}
-	slices.SortFunc(r.files, compareFiles)
-	slices.SortFunc(r.result.LeftOut, func(x, y Problem) int { return strings.Compare(x.File, y.File) })
+	slices.SortFunc(j.files, compareFiles)
+	slices.SortFunc(j.result.LeftOut, func(x, y Problem) int { return strings.Compare(x.File, y.File) })
 	return nil
 }
 
@@ -233,32 +233,32 @@ func compareFiles(x, y checksum.FileSum) int { return strings.Compare(x.File, y.
 
 // sendFile sends a file unless the bucket has it. It does not read a file that the bucket has: even
 // if the local file is damaged, the copy in the bucket is intact.
-func (r *run) sendFile(ctx context.Context, want checksum.FileSum) error {
-	if want.SHA256 != "" && r.isStored(want) {
-		r.addFile(want, false)
+func (j *job) sendFile(ctx context.Context, want checksum.FileSum) error {
+	if want.SHA256 != "" && j.isStored(want) {
+		j.addFile(want, false)
 		return nil
 	}
-	path, err := r.Warehouse.Mirror.Path(want.File)
+	path, err := j.Warehouse.Mirror.Path(want.File)
 	if err != nil {
 		return err
 	}
 	problem := ""
-	for _, path := range append([]string{path}, r.Warehouse.Mirror.Copies(want.File)...) {
-		found, err := r.sendFrom(ctx, path, want)
+	for _, path := range append([]string{path}, j.Warehouse.Mirror.Copies(want.File)...) {
+		found, err := j.sendFrom(ctx, path, want)
 		if err != nil || found == "" {
 			return err
 		}
 		problem = cmp.Or(problem, found)
 	}
 	if want.SHA256 != "" {
-		r.leaveOut(want.File, problem)
+		j.leaveOut(want.File, problem)
 	}
 	return nil // a file of state/ may have been removed meanwhile
 }
 
 // sendFrom sends the file at a path if it has the checksum of want. Otherwise it returns the problem
 // of the file.
-func (r *run) sendFrom(ctx context.Context, path string, want checksum.FileSum) (problem string, err error) {
+func (j *job) sendFrom(ctx context.Context, path string, want checksum.FileSum) (problem string, err error) {
 	f, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return "it is missing", nil
@@ -275,40 +275,40 @@ func (r *run) sendFrom(ctx context.Context, path string, want checksum.FileSum) 
 		return checksum.WrongSum, nil
 	}
 	sent := checksum.FileSum{File: want.File, Bytes: sum.Bytes, SHA256: sum.SHA256}
-	isNew := !r.isStored(sent)
+	isNew := !j.isStored(sent)
 	if isNew {
-		if err := r.Bucket.Put(ctx, dataName(sent), f, sum); err != nil {
+		if err := j.Bucket.Put(ctx, dataName(sent), f, sum); err != nil {
 			return "", err
 		}
 	}
-	r.addFile(sent, isNew)
+	j.addFile(sent, isNew)
 	return "", nil
 }
 
 // isStored reports whether the bucket has the content of a file.
-func (r *run) isStored(f checksum.FileSum) bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	o, ok := r.stored[dataName(f)]
+func (j *job) isStored(f checksum.FileSum) bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	o, ok := j.stored[dataName(f)]
 	return ok && o.Bytes == f.Bytes
 }
 
 // addFile adds a file to the backup. isNew means that its content was sent.
-func (r *run) addFile(f checksum.FileSum, isNew bool) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.files = append(r.files, f)
+func (j *job) addFile(f checksum.FileSum, isNew bool) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.files = append(j.files, f)
 	if isNew {
-		r.stored[dataName(f)] = object.Object{Bytes: f.Bytes}
-		r.result.Sent++
-		r.result.SentBytes += f.Bytes
+		j.stored[dataName(f)] = object.Object{Bytes: f.Bytes}
+		j.result.Sent++
+		j.result.SentBytes += f.Bytes
 	}
 }
 
-func (r *run) leaveOut(file, problem string) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.result.LeftOut = append(r.result.LeftOut, Problem{file, problem})
+func (j *job) leaveOut(file, problem string) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.result.LeftOut = append(j.result.LeftOut, Problem{file, problem})
 }
 
 // removeOld removes all manifests except the newest two, and then the objects that no manifest
@@ -319,9 +319,9 @@ func (r *run) leaveOut(file, problem string) {
 // Another machine may use the same prefix, although that is not supported. Therefore removeOld lists
 // the manifests again. It also keeps objects that were stored less than a day before this backup,
 // because their manifest may not be written yet.
-func (r *run) removeOld(ctx context.Context, own string) error {
+func (j *job) removeOld(ctx context.Context, own string) error {
 	const keep = 2
-	kept, err := listManifests(ctx, r.Bucket)
+	kept, err := listManifests(ctx, j.Bucket)
 	if err != nil {
 		return err
 	}
@@ -331,20 +331,20 @@ func (r *run) removeOld(ctx context.Context, own string) error {
 	all := kept.readable
 	at := slices.IndexFunc(all, func(m storedManifest) bool { return m.name == own })
 	if at < 0 {
-		return fmt.Errorf("find the backup %s: it is missing; no object was removed", r.Bucket.Address(own))
+		return fmt.Errorf("find the backup %s: it is missing; no object was removed", j.Bucket.Address(own))
 	}
 	before := all[at].storedAt.Add(-24 * time.Hour)
-	if n, err := r.Bucket.AbortBefore(ctx, dataDir, before); err != nil {
-		r.Log.Warn("parts of interrupted uploads not removed, the next backup tries again", "error", err)
+	if n, err := j.Bucket.AbortBefore(ctx, dataDir, before); err != nil {
+		j.Log.Warn("parts of interrupted uploads not removed, the next backup tries again", "error", err)
 	} else if n > 0 {
-		r.Log.Info("parts of interrupted uploads removed", "uploads", n)
+		j.Log.Info("parts of interrupted uploads removed", "uploads", n)
 	}
 	var old []string
 	for len(all) > keep {
 		old = append(old, all[0].name)
 		all = all[1:]
 	}
-	if err := r.Bucket.Delete(ctx, old...); err != nil {
+	if err := j.Bucket.Delete(ctx, old...); err != nil {
 		return err
 	}
 	needed := map[string]bool{}
@@ -354,14 +354,14 @@ func (r *run) removeOld(ctx context.Context, own string) error {
 		}
 	}
 	old = nil
-	for name, o := range r.stored {
+	for name, o := range j.stored {
 		if !needed[name] && !o.StoredAt.IsZero() && o.StoredAt.Before(before) {
 			old = append(old, name)
 		}
 	}
 	slices.Sort(old)
-	r.result.Removed = len(old)
-	return r.Bucket.Delete(ctx, old...)
+	j.result.Removed = len(old)
+	return j.Bucket.Delete(ctx, old...)
 }
 
 // sumFile returns the checksum of a file up to its current size, because a journal may grow meanwhile.

@@ -15,9 +15,9 @@ import (
 )
 
 var (
-	statement = regexp.MustCompile(`(?s)<pre id="statement"[^>]*>(.*?)</pre>`)
-	total     = regexp.MustCompile(`(\d[\d,]*) listings`)
-	link      = regexp.MustCompile(`<td[^>]*><a href="/explore/listings/([^"]*)">`)
+	statementPattern = regexp.MustCompile(`(?s)<pre id="statement"[^>]*>(.*?)</pre>`)
+	totalPattern     = regexp.MustCompile(`(\d[\d,]*) listings`)
+	linkPattern      = regexp.MustCompile(`<td[^>]*><a href="/explore/listings/([^"]*)">`)
 )
 
 // filterAddresses returns filters of the fixture with the equivalent SQL conditions.
@@ -73,8 +73,8 @@ func testFilters(t *testing.T, s *site) {
 			if diff := cmp.Diff(download, s.sql(t, shownStatement(t, body))); diff != "" {
 				t.Errorf("the statement of the page has other rows (-CSV +SQL):\n%s", diff)
 			}
-			if n := len(want); n > 0 && total.FindStringSubmatch(textOf(body))[1] != strconv.Itoa(n) {
-				t.Errorf("the page shows %q, want %d listings", total.FindString(textOf(body)), n)
+			if n := len(want); n > 0 && totalPattern.FindStringSubmatch(textOf(body))[1] != strconv.Itoa(n) {
+				t.Errorf("the page shows %q, want %d listings", totalPattern.FindString(textOf(body)), n)
 			}
 		})
 	}
@@ -84,7 +84,7 @@ func testFilters(t *testing.T, s *site) {
 func listedIDs(t *testing.T, body string) []string {
 	t.Helper()
 	ids := []string{}
-	for _, m := range link.FindAllStringSubmatch(body, -1) {
+	for _, m := range linkPattern.FindAllStringSubmatch(body, -1) {
 		id, err := url.PathUnescape(html.UnescapeString(m[1]))
 		must(t, err)
 		ids = append(ids, id)
@@ -94,7 +94,7 @@ func listedIDs(t *testing.T, body string) []string {
 
 func shownStatement(t *testing.T, body string) string {
 	t.Helper()
-	m := statement.FindStringSubmatch(body)
+	m := statementPattern.FindStringSubmatch(body)
 	if m == nil {
 		t.Fatalf("the page has no statement:\n%s", textOf(body))
 	}

@@ -219,12 +219,12 @@ func (s *catalogState) apply(key, text string) error {
 	return nil
 }
 
-// number matches the limits of a range.
-var number = regexp.MustCompile(`^-?\d{1,12}(\.\d{1,6})?$`)
+// numberPattern matches the limits of a range.
+var numberPattern = regexp.MustCompile(`^-?\d{1,12}(\.\d{1,6})?$`)
 
 func (s *catalogState) applyLimit(stem, end, text string) error {
 	text = strings.TrimSpace(text)
-	if !number.MatchString(text) {
+	if !numberPattern.MatchString(text) {
 		return usageErr(fmt.Sprintf("%s_%s %q is not a number such as 12.50", stem, end, text), "Change it in the form or the address.")
 	}
 	l := s.Ranges[stem]

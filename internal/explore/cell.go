@@ -67,8 +67,8 @@ func (r columnRole) buildCell(v query.Value) page.Cell {
 // promiseColumn is a column with states of a promised delivery, such as "past its promise".
 const promiseColumn = "promise"
 
-// code matches a value of an enumeration: FULL_FEATURE, on_hold_review.
-var code = regexp.MustCompile(`^([A-Z][A-Z0-9]*(_[A-Z0-9]+)*|[a-z][a-z0-9]*([_-][a-z0-9]+)*)$`)
+// codePattern matches a value of an enumeration: FULL_FEATURE, on_hold_review.
+var codePattern = regexp.MustCompile(`^([A-Z][A-Z0-9]*(_[A-Z0-9]+)*|[a-z][a-z0-9]*([_-][a-z0-9]+)*)$`)
 
 // wordsOf returns a value of an enumeration as words: Full feature, On hold review. Other texts are
 // unchanged, except for lists of values.
@@ -78,7 +78,7 @@ func wordsOf(text string) string {
 			return wordsOf(first) + separator + wordsOf(rest)
 		}
 	}
-	if !code.MatchString(text) {
+	if !codePattern.MatchString(text) {
 		return text
 	}
 	return strings.ToUpper(text[:1]) + strings.NewReplacer("_", " ", "-", " ").Replace(strings.ToLower(text[1:]))

@@ -191,13 +191,13 @@ func (s *site) sql(t testing.TB, text string) [][]string {
 }
 
 var (
-	tags   = regexp.MustCompile(`(?s)<head>.*</head>|<[^>]*>`)
-	blanks = regexp.MustCompile(`\s+`)
+	tagPattern   = regexp.MustCompile(`(?s)<head>.*</head>|<[^>]*>`)
+	blankPattern = regexp.MustCompile(`\s+`)
 )
 
 // textOf returns the text of a page without tags.
 func textOf(body string) string {
-	return strings.TrimSpace(html.UnescapeString(blanks.ReplaceAllString(tags.ReplaceAllString(body, " "), " ")))
+	return strings.TrimSpace(html.UnescapeString(blankPattern.ReplaceAllString(tagPattern.ReplaceAllString(body, " "), " ")))
 }
 
 // wantTexts checks that a page contains texts.

@@ -248,7 +248,7 @@ func TestCatalogEqualsReferenceQueries(t *testing.T) {
 				want[names[i]] = n
 			}
 		}
-		if m := total.FindStringSubmatch(textOf(body)); m != nil {
+		if m := totalPattern.FindStringSubmatch(textOf(body)); m != nil {
 			got["total"] = m[1]
 		}
 		for _, m := range countedChoice.FindAllStringSubmatch(body, -1) {

@@ -134,7 +134,7 @@ func (f columnFilter) check() error {
 		}
 	case !f.column.Numeric:
 		return usageErr(fmt.Sprintf("%s%s: only dates and numbers have ranges", f.key, f.column.Name), "Remove it from the address.")
-	case !number.MatchString(f.text):
+	case !numberPattern.MatchString(f.text):
 		return usageErr(fmt.Sprintf("%s%s %q is not a number such as 12.50", f.key, f.column.Name, f.text), advice)
 	}
 	return nil

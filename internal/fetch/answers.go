@@ -28,7 +28,8 @@ type Answer struct {
 	place entry
 }
 
-// Answers reads a landing without changing it. A run may be writing it at the same time.
+// Answers reads a landing, the stored answers of a run, without changing it. The run may be writing
+// the landing at the same time.
 type Answers struct {
 	landing *Landing
 	end     int64 // size of the journal when it was opened

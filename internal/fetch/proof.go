@@ -6,9 +6,9 @@ import (
 	"placementsync/internal/plural"
 )
 
-// This file proves that no record is missing that existed during the whole walk. The proof
-// assumes that an answer shows one state of the service, that a deleted id does not come
-// back, and that total_records is true.
+// A walk reads a list in one or more passes over all its pages. This file proves that no record
+// is missing that existed during the whole walk. The proof assumes that an answer shows one state
+// of the service, that a deleted id is not used again, and that total_records is true.
 //
 // An answer with as many records as its total shows one state completely.
 //

@@ -43,7 +43,7 @@ type sender struct {
 	cfg     Config
 	base    *url.URL
 	log     *slog.Logger
-	landing *Landing // may be nil
+	landing *Landing // the stored answers of the run, or nil
 	http    *http.Client
 	tokens  *tokens
 	// decompressor decodes bodies up to largeBody. largeDecompressor decodes larger bodies.

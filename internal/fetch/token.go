@@ -112,8 +112,8 @@ func (t *tokens) scrubBody(body []byte) (scrubbed []byte, found bool) {
 // secretMark replaces secrets.
 const secretMark = "<secret>"
 
-// secretName matches query parameters with secret values.
-var secretName = regexp.MustCompile(`(?i)token|secret|key|passw|signature|auth|credential`)
+// secretNamePattern matches query parameters with secret values.
+var secretNamePattern = regexp.MustCompile(`(?i)token|secret|key|passw|signature|auth|credential`)
 
 // redactURL removes credentials, secret parameters and tokens from a URL for use in errors.
 func (t *tokens) redactURL(address string) string {
@@ -130,7 +130,7 @@ func (t *tokens) redactURL(address string) string {
 	}
 	parameters := strings.Split(query, "&")
 	for i, p := range parameters {
-		if name, _, found := strings.Cut(p, "="); found && secretName.MatchString(name) {
+		if name, _, found := strings.Cut(p, "="); found && secretNamePattern.MatchString(name) {
 			parameters[i] = name + "=" + secretMark
 		}
 	}

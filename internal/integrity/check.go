@@ -40,9 +40,9 @@ type checker struct {
 	reported map[string]bool
 }
 
-// Check looks for damage of links, versions, the series, the ledger, unfinished-run files and the
-// held night, which failed checks kept from being published. It compares files with their manifests:
-// names and sizes, or with readData every byte. It changes no file.
+// Check looks for damage of links, published versions, the Parquet series, the ledger,
+// unfinished-run files and the held night, which failed checks kept from being published. It compares
+// files with their manifests: names and sizes, or with readData every byte. It changes no file.
 func Check(ctx context.Context, w *warehouse.Warehouse, readData bool) (Report, error) {
 	if err := w.Folder.Exists(); err != nil {
 		return Report{}, err

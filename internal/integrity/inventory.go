@@ -33,8 +33,8 @@ type inventory struct {
 	// kept are the runs with a version, oldest first. latest is the run that readers see.
 	kept   []string
 	latest string
-	// days are the days of the index of the series, each with its run. If the index cannot be
-	// read, they are the days of the intact manifests, and indexErr is the error.
+	// days are the days of the index of the Parquet series, each with its run. If the index cannot
+	// be read, they are the days of the intact manifests, and indexErr is the error.
 	days     map[string]string
 	indexErr error
 	// published is the last published version in the ledger. target is the run that readers

@@ -13,8 +13,8 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// Mender repairs files of the series and of versions, or moves them out of the series. It replaces
-// each file atomically.
+// Mender repairs files of the Parquet series and of published versions, or moves files out of the
+// series. It replaces each file atomically.
 type Mender struct {
 	w *warehouse.Warehouse
 }

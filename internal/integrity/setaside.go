@@ -9,7 +9,7 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// SetAside moves damaged files of the series to damaged/<run> and removes their tables from the
+// SetAside moves damaged files of the Parquet series to damaged/<run> and removes their tables from the
 // manifests of their days. run is the rebuild that skipped the files. Later checks do not report
 // these files again. The caller must hold the lock of the warehouse.
 func (m *Mender) SetAside(run string, damage []Damage) error {

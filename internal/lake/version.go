@@ -18,7 +18,7 @@ import (
 //go:embed sql/version.sql
 var versionSQL sqltext.File
 
-// Version is a published version, opened for the lake.
+// Version is a published version of the warehouse, opened for the lake.
 type Version struct {
 	*warehouse.SealedVersion
 	// Run and At are the run and the time of the snapshot.
