@@ -17,9 +17,9 @@ const (
 	rateAfter429 = 0.7
 	// regainPerSecond is the share of the full rate that is regained per second.
 	regainPerSecond = 0.1
-	// settleTime is the time after a pause in which sent requests cannot reduce the rate
-	// again. Requests in flight at the same time are rejected together, and the rate is
-	// reduced once for all of them.
+	// settleTime is the time after the end of a pause from which on sent requests can reduce
+	// the rate again. Requests in flight at the same time are rejected together, and must
+	// reduce the rate only once.
 	settleTime = time.Second
 )
 
@@ -28,8 +28,8 @@ const (
 // then recovers (additive increase, multiplicative decrease).
 type Allowance struct {
 	mu    sync.Mutex
-	full  rate.Limit
-	burst int
+	full  rate.Limit // the used share of the configured rate
+	burst int        // the size of a full bucket
 	// bucket contains the tokens of requests. After a pause it is replaced by a bucket with a
 	// single token: the 429 showed that the bucket of the service is empty, so that the
 	// service accepts only one request after the pause.

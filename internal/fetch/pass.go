@@ -69,7 +69,7 @@ func newPass(number int, cfg Config, pageSize int) *pass {
 // the copies on a recalled page again.
 func (p *pass) recallFrom(last *pass) {
 	if last != nil {
-		last.previous = nil
+		last.previous = nil // its memory is no longer needed
 		if !last.hasCopies() {
 			p.previous = last
 		}
@@ -89,7 +89,7 @@ func (p *pass) recall(number int, answer uint64) *stream.PageFacts {
 	}
 	f := &p.previous.pages[number-1]
 	// Pages with rejects are read in every pass, because the rejects of each pass are
-	// counted, and the pass with the most is reported.
+	// counted, and the pass with the most rejects is reported.
 	if f.answer != answer || f.Records == 0 || f.Rejects > 0 || len(f.IDs) != f.count {
 		return nil
 	}

@@ -93,7 +93,7 @@ WHERE i.article_id = $id OR i.id IN (SELECT order_item_id FROM main.campaign_art
 ORDER BY i.id;
 
 -- name: addons
-SELECT 'add-on' AS kind, coalesce(name, id) AS what FROM main.campaign_article_addons WHERE article_id = $id
+SELECT 'add-on' AS kind, coalesce(name, id) AS name FROM main.campaign_article_addons WHERE article_id = $id
 UNION ALL
 SELECT 'included', concat_ws(', ', channel_type, placement_type) FROM main.campaign_article_includes WHERE article_id = $id
 ORDER BY 1, 2;
