@@ -180,18 +180,18 @@ func (view *catalogView) fill(c counts, rows []listing) {
 		view.First = int64(s.Page-1)*pageRows + 1
 		view.Last = view.First + int64(len(rows)) - 1
 	}
-	at := *s
+	other := *s // the state of the linked address
 	if s.Page > 1 {
-		at.Page = min(s.Page-1, max(1, int((c.Total+pageRows-1)/pageRows)))
-		view.Previous = at.link()
+		other.Page = min(s.Page-1, max(1, int((c.Total+pageRows-1)/pageRows)))
+		view.Previous = other.link()
 	}
 	if view.Last > 0 && view.Last < c.Total {
-		at.Page = s.Page + 1
-		view.Next = at.link()
+		other.Page = s.Page + 1
+		view.Next = other.link()
 	}
-	at.Page = 1
+	other.Page = 1
 	for _, f := range downloadFormats() {
-		view.Downloads = append(view.Downloads, pair{f.label, catalogPath + "." + string(f.format) + "?" + at.encode()})
+		view.Downloads = append(view.Downloads, pair{f.label, catalogPath + "." + string(f.format) + "?" + other.encode()})
 	}
 	view.SQL = s.asSQL()
 }
@@ -235,7 +235,14 @@ func (s *catalogState) chips() []chip {
 			rest := *s
 			rest.Ranges = maps.Clone(s.Ranges)
 			delete(rest.Ranges, r.key)
-			add(strings.TrimSpace(r.label+map[bool]string{true: " from " + l.Min}[l.Min != ""]+map[bool]string{true: " to " + l.Max}[l.Max != ""]), rest)
+			text := r.label
+			if l.Min != "" {
+				text += " from " + l.Min
+			}
+			if l.Max != "" {
+				text += " to " + l.Max
+			}
+			add(text, rest)
 		}
 	}
 	return all

@@ -24,9 +24,9 @@ type inventory struct {
 	known *checksum.Cache
 	// readData means that checksums are compared, not only sizes.
 	readData bool
-	// manifests are the intact copies of each run's manifest: in its version, beside its
-	// changes of meta, and in its day. They can differ, because a repair may have replaced a
-	// checksum or removed a lost table.
+	// manifests are the intact copies of each run's manifest: in the version of the run, beside
+	// its changes of meta, and in its day of the series. The copies can differ, because a repair
+	// may have replaced a checksum or removed a lost table.
 	manifests map[string][]warehouse.Manifest
 	// places are the paths, by SHA-256, of the files that should have this checksum.
 	places map[string][]string
