@@ -218,7 +218,7 @@ func (s *catalogState) downloadColumns(name string, b *binder) []string {
 		return []string{"(SELECT list({'currency': currency, 'price': price, 'tier': tier} ORDER BY currency NULLS LAST) FROM (SELECT currency, min(unit_amount) AS price, " + lowestTier + " AS tier " +
 			"FROM main.product_listing_prices WHERE product_listing_id = l.id AND " + strings.Join(s.priceConditions(mainTables(), b, ""), " AND ") + " GROUP BY currency)) AS prices"}
 	}
-	if name == "tier" { // price returns it
+	if name == "tier" { // selected with the price
 		return nil
 	}
 	return []string{"l." + name}

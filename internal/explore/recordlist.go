@@ -12,7 +12,7 @@ import (
 // listView is a page with a table: the list of all records of a kind, or a table of a record's page.
 type listView struct {
 	Title, About string
-	// Of is a link to the record on whose page the table is. It is nil in a list.
+	// Of is a link to the record whose page contains the table. It is nil in a list.
 	Of    *page.Cell
 	Table *tableView
 	AsOf  asOfView

@@ -17,9 +17,8 @@ const (
 	rateAfter429 = 0.7
 	// regainPerSecond is the share of the full rate that is regained per second.
 	regainPerSecond = 0.1
-	// settleTime is the time after the end of a pause from which on sent requests can reduce
-	// the rate again. Requests in flight at the same time are rejected together, and must
-	// reduce the rate only once.
+	// settleTime begins at the end of a pause. A 429 to a request that was sent before the end
+	// of settleTime does not reduce the rate again: requests in flight are rejected together.
 	settleTime = time.Second
 )
 

@@ -96,7 +96,7 @@ func (s *sender) answerFromLanding(next step) step {
 }
 
 // readLanded reads the stored answer to q. hit is false if the answer is missing or damaged, or
-// if the reader rejects it as malformed. The caller then sends the request.
+// if the reader rejects it as malformed. Such a request must be sent.
 func (s *sender) readLanded(ctx context.Context, q *call) (hit bool, err error) {
 	if err := s.acquireSlot(ctx, q); err != nil {
 		return true, err

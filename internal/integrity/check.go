@@ -91,12 +91,12 @@ func (c *checker) checkLinks() {
 	switch err := c.w.Identity.Check(); {
 	case errors.As(err, &lost):
 		text, _, _ := strings.Cut(strings.TrimPrefix(lost.Error(), "find the newest version: "), "; ")
-		c.addHiding(Damage{File: warehouse.LatestLink, Problem: text, Cost: "readers find no snapshot, or not the last one, and no night can begin"})
+		c.addHidingDamage(Damage{File: warehouse.LatestLink, Problem: text, Cost: "readers find no snapshot, or not the last one, and no night can begin"})
 	case err != nil:
-		c.addHiding(Damage{File: warehouse.LatestLink, Problem: err.Error(), Cost: "the version that readers see is unknown"})
+		c.addHidingDamage(Damage{File: warehouse.LatestLink, Problem: err.Error(), Cost: "the version that readers see is unknown"})
 	case inv.target != inv.latest:
 		at, _ := inv.timeOf(inv.target)
-		c.addHiding(Damage{File: warehouse.LatestLink, Problem: fmt.Sprintf("readers see %s, and the series has %s of %s", inv.latest, inv.target, warehouse.DayOf(at)),
+		c.addHidingDamage(Damage{File: warehouse.LatestLink, Problem: fmt.Sprintf("readers see %s, and the series has %s of %s", inv.latest, inv.target, warehouse.DayOf(at)),
 			Cost: "readers lack the changes since " + inv.latest})
 	}
 	if inv.latest == "" {
@@ -105,15 +105,15 @@ func (c *checker) checkLinks() {
 	c.Files++
 	want := filepath.Join(warehouse.LatestLink, warehouse.CatalogFile)
 	if target, err := os.Readlink(c.w.Folder.CatalogPath()); err != nil || target != want {
-		c.addHiding(Damage{File: warehouse.CatalogFile, Problem: "it is not the link to " + filepath.ToSlash(want),
+		c.addHidingDamage(Damage{File: warehouse.CatalogFile, Problem: "it is not the link to " + filepath.ToSlash(want),
 			Cost: "readers do not find the catalog by its name"})
 	}
 }
 
-// addHiding reports damage that hides inv.target, the version that readers should see. The repair is
+// addHidingDamage reports damage that hides inv.target, the version that readers should see. The repair is
 // a rollback to the target if its catalog is intact, or else a rebuild, a rollback to an older
 // version or a backup.
-func (c *checker) addHiding(d Damage) {
+func (c *checker) addHidingDamage(d Damage) {
 	inv := c.inv
 	newest, since := inv.newestCatalog()
 	switch {
@@ -142,7 +142,7 @@ func (c *checker) checkVersion(run string) {
 			d.Cost, d.Repair = "there is no rollback to "+run+"; readers lose nothing", Repair{DropVersion, run}
 			c.add(d)
 		case repair == RebuildCatalog:
-			c.addHiding(d)
+			c.addHidingDamage(d)
 		default:
 			c.add(d)
 		}

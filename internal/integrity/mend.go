@@ -322,7 +322,7 @@ func (m *Mender) placeMeta(from, placed string, manifest warehouse.Manifest) err
 
 // Replace moves file to the path of a lost file in the series. file contains the rows of the lost
 // file, possibly in another order. If the version of the day still exists, Replace also links file
-// into the version. If the checksum differs from the lost file, the manifests get the new checksum.
+// into the version. If file has another checksum than the lost file, the manifests get it.
 func (m *Mender) Replace(lost warehouse.SeriesFile, file string) (checksum.FileSum, error) {
 	sum, err := checksum.SumFile(context.Background(), filepath.Dir(file), filepath.Base(file))
 	if err != nil {

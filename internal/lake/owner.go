@@ -87,7 +87,7 @@ func (l *Lake) ownTables(have tables) tables {
 	return own
 }
 
-// canonicalAddress returns the same address for all spellings of it. Engines use several schemes for
+// canonicalAddress returns one spelling for all addresses of a file. Engines use several schemes for
 // the same storage.
 func canonicalAddress(address string) string {
 	address = strings.TrimRight(address, "/")

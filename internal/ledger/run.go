@@ -60,7 +60,7 @@ const (
 	Rehearsal = "rehearsal"
 )
 
-// Run is the ledger entry of one run. Failed runs have an entry too. It is written to state/ when
+// Run is the ledger entry of one run. Failed runs have an entry too. An entry is written to state/ when
 // the run ends, and the next publish copies it to meta.runs.
 type Run struct {
 	ID string `json:"run_id"`
@@ -89,7 +89,7 @@ type Run struct {
 	Changed int64 `json:"rows_changed"`
 	Gone    int64 `json:"rows_gone"`
 
-	// Losses are the row losses for which a gate, a check before the publish, stopped the run.
+	// Losses are the row losses that made a gate stop the run before its publish.
 	Losses []Loss `json:"losses,omitempty"`
 	// Checks are the results of checks that failed or did not run.
 	Checks []Check `json:"checks,omitempty"`
