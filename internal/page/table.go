@@ -42,11 +42,12 @@ type Head struct {
 	About string
 	// Numeric columns are aligned to the right.
 	Numeric bool
-	// Link sorts the table by the column. Sorted is ascending or descending if the table is
-	// sorted by it.
+	// Link is the address of the table sorted by this column. Sorted is ascending or descending
+	// if the table is sorted by this column now.
 	Link, Sorted string
 }
 
+// Row is a row of a table.
 type Row struct {
 	Cells []Cell
 	Class string
@@ -59,8 +60,8 @@ type Cell struct {
 	Text string
 	// Unit follows the value, such as a currency.
 	Unit string
-	// Class is the CSS class: n for a number, t for a time, s for a short text, w for a long
-	// text, none for a missing value.
+	// Class is the CSS class: "n" for a number, "t" for a time, "s" for a short text, "w" for a
+	// long text, and "none" for a missing value.
 	Class string
 	// Folded is the summary behind which the text is hidden. Empty means that it is shown.
 	Folded string

@@ -119,8 +119,8 @@ func (m *mending) writeFile(ctx context.Context, file warehouse.SeriesFile) (sum
 	return sum, err
 }
 
-// addDays restores the days without a manifest from history, with the runs, row counts and
-// grades in meta.
+// addDays restores the days without a manifest. The rows come from history, and the runs, row counts
+// and grades from meta.
 func (m *mending) addDays(ctx context.Context, keep warehouse.Retention) error {
 	if len(m.done.Days) == 0 && !m.done.AllDays {
 		return nil

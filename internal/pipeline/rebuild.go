@@ -371,12 +371,12 @@ func (b *rebuild) closeEntry(ctx context.Context) error {
 // writeParquet creates the Parquet files of the version. It links the files of the newest day of the
 // series if this program would write equal files. It writes the other files.
 func (b *rebuild) writeParquet(ctx context.Context) ([]warehouse.ManifestTable, error) {
-	same := b.last.Program == b.cfg.Warehouse.Program && b.last.Schema == dictionary.SchemaVersion()
+	isSameProgram := b.last.Program == b.cfg.Warehouse.Program && b.last.Schema == dictionary.SchemaVersion()
 	var missing []stream.Table
 	var files []warehouse.ManifestTable
 	for _, t := range b.wh.Catalog.Tables() {
 		from, known := b.last.Files[t.Name], b.last.Tables[t.Name]
-		if !same || from == "" || known.File == "" {
+		if !isSameProgram || from == "" || known.File == "" {
 			missing = append(missing, t)
 			continue
 		}
