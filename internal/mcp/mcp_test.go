@@ -47,6 +47,7 @@ func TestToolsAreReadOnly(t *testing.T) {
 	}
 }
 
+// testSnapshots reads the newest and an earlier snapshot, with their grades.
 func testSnapshots(t *testing.T, path string) {
 	session := connect(t, config(path))
 	const names = "SELECT id, name FROM product_listings ORDER BY id"
@@ -216,7 +217,7 @@ func TestQueries(t *testing.T) {
 	}
 }
 
-func TestLists(t *testing.T) {
+func TestListQueriesAndDescribeTables(t *testing.T) {
 	session := connect(t, config(""))
 	all, _ := call(t, session, "list_queries", nil)
 	known, err := query.List()
@@ -305,6 +306,7 @@ func testOnlyReads(t *testing.T, path string) {
 	}
 }
 
+// testCuts runs queries whose results exceed the limits of rows or bytes.
 func testCuts(t *testing.T, path string) {
 	session := connect(t, config(path))
 	for name, c := range map[string]struct {
@@ -402,6 +404,7 @@ func (a announcingWarehouse) Open(ctx context.Context, opts query.Options, held 
 	return a.Warehouse.Open(ctx, opts, held)
 }
 
+// testNewSnapshot publishes two snapshots while a session is open.
 func testNewSnapshot(t *testing.T, path string) {
 	link := filepath.Join(t.TempDir(), "catalog.duckdb")
 	publish := func(path string) {

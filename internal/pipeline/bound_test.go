@@ -39,6 +39,7 @@ func TestTimeLeft(t *testing.T) {
 	}
 }
 
+// TestIsOver calls isOver every half second, for nights and replays with and without limits.
 func TestIsOver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for name, c := range map[string]struct {
@@ -67,6 +68,7 @@ func TestIsOver(t *testing.T) {
 	})
 }
 
+// TestFirstRounds checks the rounds after nights that read all ids, left ids, or made no progress.
 func TestFirstRounds(t *testing.T) {
 	run := func(unread, nights int64) ledger.Run {
 		return ledger.Run{NightsLeft: nights, Streams: []ledger.Stream{{Stream: "a"}, {Stream: "b", Unread: unread}}}

@@ -156,6 +156,7 @@ func TestGradeDetails(t *testing.T) {
 	}
 }
 
+// TestTableGrade grades tables that a list and its details fill.
 func TestTableGrade(t *testing.T) {
 	for name, c := range map[string]struct {
 		list, detail fetch.Grade

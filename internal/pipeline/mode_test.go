@@ -42,6 +42,7 @@ func TestUnknownDetailsAreRejected(t *testing.T) {
 	}
 }
 
+// TestStopMessage checks the error of a run that is stopped before its first request.
 func TestStopMessage(t *testing.T) {
 	t.Parallel()
 	cause := errors.New("stopped by an interrupt (SIGINT)")

@@ -92,6 +92,7 @@ func TestRefresher(t *testing.T) {
 	}
 }
 
+// TestRefresherIsBounded adds more records than one refresh reads.
 func TestRefresherIsBounded(t *testing.T) {
 	var events []event
 	for i := range 2000 {

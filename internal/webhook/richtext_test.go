@@ -57,7 +57,7 @@ func TestRichTextIsBounded(t *testing.T) {
 	}
 }
 
-func TestRecords(t *testing.T) {
+func TestEventRecord(t *testing.T) {
 	at := time.Date(2026, 11, 20, 2, 0, 0, 0, time.UTC)
 	const tail = `"event_id":"e","topic":"%","source":null,"sent_at":"2026-11-20T01:00:00Z","received_at":"2026-11-20T02:00:00Z"`
 	cases := []struct{ name, topic, body, want string }{
