@@ -32,7 +32,10 @@ func facets() []facet {
 
 // span is a number that can be filtered by a range.
 type span struct {
-	key, label, column string
+	key, label string
+	// column is a column of product_listings. It is empty for the price, which is in another
+	// table.
+	column string
 }
 
 func spans() []span {
@@ -130,7 +133,7 @@ type catalogState struct {
 	Chosen  map[string][]choice
 	Ranges  map[string]limits
 	Sort    string // the key of a catalogColumn
-	Down    bool
+	Down    bool   // descending
 	Page    int
 	Columns []string
 	// Assumed means that the address has no currency and that assumeCurrency has chosen one.
@@ -180,7 +183,7 @@ func readState(values url.Values) (catalogState, error) {
 	return s, problem
 }
 
-// apply parses one parameter. An empty parameter is an empty field of the form.
+// apply parses one parameter. It ignores the parameter of an empty field of the form.
 func (s *catalogState) apply(key, text string) error {
 	isFacet := slices.ContainsFunc(facets(), func(f facet) bool { return f.key == key })
 	stem, end, _ := strings.Cut(key, "_")

@@ -82,7 +82,7 @@ type Explorer struct {
 type route struct {
 	// path is a pattern for http.ServeMux below base.
 	path string
-	// tab is the name of the marked tab.
+	// tab is the name of the tab that the page marks as current.
 	tab string
 	// show handles a request.
 	show func(v *visit) (reply, error)

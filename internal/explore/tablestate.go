@@ -33,7 +33,7 @@ func tableKeys(others ...string) []string {
 type tableState struct {
 	Search  string
 	Sort    string // a column. Empty means the order of the result.
-	Down    bool
+	Down    bool   // descending
 	Page    int
 	Filters []columnFilter
 }

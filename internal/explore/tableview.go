@@ -46,7 +46,7 @@ type rangeView struct {
 func (v *visit) addressWith(changes ...pair) string {
 	params := url.Values{}
 	for key, all := range v.params {
-		if key != pageKey && slices.Max(all) != "" {
+		if key != pageKey && slices.Max(all) != "" { // a form also sends its empty fields
 			params[key] = all
 		}
 	}
@@ -73,7 +73,7 @@ func (t *table) show(caption, files string) (*tableView, tableRows, error) {
 		return nil, rows, err
 	}
 	view := &tableView{Table: buildTable(caption, t.roles, rows.Result, t.links()), Search: t.state.Search, Order: t.params.Get(sortKey), Sources: query.DescribeSources(rows.Sources)}
-	view.Table.ID, view.Table.More = "table", ""
+	view.Table.ID, view.Table.More = "table", "" // Count contains the number of rows
 	t.addOrder(view.Table)
 	t.addTotals(view, rows.Sums)
 	t.addFilters(view, rows.Choices)
@@ -85,8 +85,8 @@ func (t *table) show(caption, files string) (*tableView, tableRows, error) {
 	return view, rows, nil
 }
 
-// usualOrder returns the parameter that sorts by the column. Numbers and times are sorted in
-// descending order first.
+// usualOrder returns the value of the parameter sort for the first click on a header. Numbers and
+// times are sorted in descending order.
 func (r columnRole) usualOrder() string {
 	if r.Numeric || isTime(r.Column) {
 		return "-" + r.Name
@@ -175,7 +175,8 @@ func (t *table) addFilters(view *tableView, choices [][]string) {
 	}
 }
 
-// selection returns the field that chooses a value of a column. It is nil if there is no choice.
+// selection returns the field that chooses a value of a column. It is nil if the column has fewer than
+// two values and the address chooses none of them.
 func (t *table) selection(r columnRole, values []string) *formField {
 	key := isKey + r.Name
 	chosen := t.params.Get(key)

@@ -1,5 +1,5 @@
--- 250 orders of three profiles with ties, missing values, and texts with quotes. Half of the
--- outlets have no name in their listing.
+-- 250 orders of three profiles with equal and missing values, and texts with quotes. Half of the
+-- outlets have no name in their listings.
 INSERT INTO meta.streams (run_id, stream, grade, reason)
 SELECT '20261101T020000Z', unnest(['product_listings', 'outlets', 'orders', 'order_details', 'order_items', 'profiles', 'profile_orders']), 'exact', 'the total did not change';
 INSERT INTO main.profiles (id, name) VALUES ('P0', 'Acme'), ('P1', 'it''s "quoted" %'), ('P2', NULL);
