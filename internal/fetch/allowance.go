@@ -15,7 +15,7 @@ const (
 	usedShare = 0.995
 	// rateAfter429 is the share of the rate that remains after a 429.
 	rateAfter429 = 0.7
-	// regainPerSecond is the share of the full rate that is regained per second.
+	// regainPerSecond is the share of Allowance.top that is regained per second.
 	regainPerSecond = 0.1
 	// settleTime begins at the end of a pause. A 429 to a request that was sent before the end
 	// of settleTime does not reduce the rate again: requests in flight are rejected together.
@@ -44,7 +44,7 @@ type Allowance struct {
 	since        time.Time
 	lowered, top rate.Limit
 
-	window pace
+	window pace // the requests of the last seconds
 }
 
 // NewAllowance allows perSecond requests a second, and burst-1 requests at once after a time

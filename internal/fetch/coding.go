@@ -72,7 +72,7 @@ type decompressor struct {
 const maxWindow = 8 << 20
 
 func newDecompressor(limit int64) *decompressor {
-	// NewReader fails only for invalid options. It rejects windows above its memory limit.
+	// NewReader fails only for invalid options. The decoder rejects windows above its memory limit.
 	d, _ := zstd.NewReader(nil, zstd.WithDecoderConcurrency(0), zstd.WithDecoderMaxMemory(uint64(max(limit, maxWindow))))
 	return &decompressor{limit, d}
 }

@@ -56,7 +56,7 @@ type Landing struct {
 	bodies   map[xxh3.Uint128]entry // the first answer with each body
 	seq      uint64
 	replaces uint64 // Replaces of the last line
-	damaged  int    // number of damaged lines when it was opened
+	damaged  int    // number of damaged lines when the landing was opened
 	journal  *os.File
 	end      int64 // end of the journal
 	segments []*os.File
@@ -271,8 +271,8 @@ func (l *Landing) writeAt(f *os.File, data []byte, at int64, label string) error
 }
 
 // Damaged returns the number of journal lines that were damaged when the landing was
-// opened, each a lost answer. An incomplete last line does not count, since a killed run
-// can leave one.
+// opened. Each damaged line means a lost answer. An incomplete last line does not count,
+// because a killed run can leave one.
 func (l *Landing) Damaged() int { return l.damaged }
 
 // Lookup returns the last stored answer to a request. An answer with a damaged body counts

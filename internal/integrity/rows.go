@@ -82,7 +82,7 @@ func CompareVersions(ctx context.Context, a *warehouse.Warehouse, runA string, b
 	return differences, nil
 }
 
-// rowSum is the number and a checksum of rows in any order.
+// rowSum is the number of rows and a checksum that does not depend on their order.
 type rowSum struct{ rows, sum string }
 
 // sumTable returns the number and the checksum of the rows of a table in a version, and the columns

@@ -63,19 +63,19 @@ func TestTheSeriesIsReadFromIntactFiles(t *testing.T) {
 		damage        func(d damager)
 		want, damaged []string
 	}{
-		"no damage":                   {func(d damager) {}, []string{first, second, third}, nil},
-		"without versions":            {func(d damager) { d.remove("versions", "latest", "catalog.duckdb") }, []string{first, second, third}, nil},
-		"a file with a copy":          {func(d damager) { d.flipOne(s2) }, []string{first, secondNight + " 11-02 02:00 " + v2 + tags, third}, nil},
-		"a file":                      {func(d damager) { d.flip(s2) }, []string{first, third}, []string{s2 + " (2026-11-02): " + wrongSum}},
-		"a manifest with a copy":      {func(d damager) { d.flip(m2) }, []string{first, second, third}, nil},
-		"a manifest without a copy":   {func(d damager) { d.remove(m2, c2+".json", v2+"manifest.json") }, []string{first, third}, []string{m2 + " (2026-11-02): it is gone"}},
-		"a copy of another day":       {func(d damager) { d.remove(m2); d.edit(c2+".json", nextDay); d.edit(v2+"manifest.json", nextDay) }, []string{first, third}, []string{m2 + " (2026-11-02): it is gone"}},
-		"a day":                       {func(d damager) { d.remove(m2, c2+".json", v2, filepath.Dir(s2)) }, []string{first, third}, []string{m2 + " (2026-11-02): the whole day is gone"}},
-		"a day with a version":        {func(d damager) { d.remove(m2, filepath.Dir(s2)) }, []string{first, secondNight + " 11-02 02:00 " + v2 + tags, third}, nil},
-		"the index":                   {func(d damager) { d.remove(index) }, []string{first, second, third}, []string{index + " (): it is gone"}},
-		"a day that the index lacks":  {func(d damager) { writeIndex(d, firstNight, thirdNight) }, []string{first, second, third}, nil},
-		"an unnamed day, no manifest": {func(d damager) { writeIndex(d, firstNight, thirdNight); d.remove(m2, c2+".json", v2+"manifest.json") }, []string{first, third}, []string{"parquet/*/snapshot_date=2026-11-02 (2026-11-02): it is not complete: it has files and no manifest, unfinished"}},
-		"a run after the ledger": {func(d damager) { keepLines(d, 2); d.remove(v3); d.flip(s3) }, []string{first, second},
+		"no damage":                  {func(d damager) {}, []string{first, second, third}, nil},
+		"without versions":           {func(d damager) { d.remove("versions", "latest", "catalog.duckdb") }, []string{first, second, third}, nil},
+		"a file with a copy":         {func(d damager) { d.flipOne(s2) }, []string{first, secondNight + " 11-02 02:00 " + v2 + tags, third}, nil},
+		"a file":                     {func(d damager) { d.flip(s2) }, []string{first, third}, []string{s2 + " (2026-11-02): " + wrongSum}},
+		"a manifest with a copy":     {func(d damager) { d.flip(m2) }, []string{first, second, third}, nil},
+		"a manifest without a copy":  {func(d damager) { d.remove(m2, c2+".json", v2+"manifest.json") }, []string{first, third}, []string{m2 + " (2026-11-02): it is gone"}},
+		"a copy of another day":      {func(d damager) { d.remove(m2); d.edit(c2+".json", nextDay); d.edit(v2+"manifest.json", nextDay) }, []string{first, third}, []string{m2 + " (2026-11-02): it is gone"}},
+		"a day":                      {func(d damager) { d.remove(m2, c2+".json", v2, filepath.Dir(s2)) }, []string{first, third}, []string{m2 + " (2026-11-02): the whole day is gone"}},
+		"a day with a version":       {func(d damager) { d.remove(m2, filepath.Dir(s2)) }, []string{first, secondNight + " 11-02 02:00 " + v2 + tags, third}, nil},
+		"the index":                  {func(d damager) { d.remove(index) }, []string{first, second, third}, []string{index + " (): it is gone"}},
+		"a day that the index lacks": {func(d damager) { writeIndex(d, firstNight, thirdNight) }, []string{first, second, third}, nil},
+		"no manifest, not in index":  {func(d damager) { writeIndex(d, firstNight, thirdNight); d.remove(m2, c2+".json", v2+"manifest.json") }, []string{first, third}, []string{"parquet/*/snapshot_date=2026-11-02 (2026-11-02): it is not complete: it has files and no manifest, unfinished"}},
+		"a run that the ledger lacks": {func(d damager) { keepLines(d, 2); d.remove(v3); d.flip(s3) }, []string{first, second},
 			[]string{"parquet/*/snapshot_date=2026-11-03 (2026-11-03): it is not complete: run " + thirdNight + " was writing it, unfinished"}},
 		"a day that was not added": {func(d damager) { d.remove(m3, filepath.Dir(s3)); writeIndex(d, firstNight, secondNight) },
 			[]string{first, second, thirdNight + " 11-03 02:00 " + v3 + tags}, nil},
@@ -117,19 +117,19 @@ func TestADayIsReadFromOneRun(t *testing.T) {
 			must(d.t, os.WriteFile(d.path(name), []byte(before[name]), 0o600))
 		}
 	}
-	beside := "parquet/.meta/" + secondRun
+	secondChanges := "parquet/.meta/" + secondRun
 	otherSize := fmt.Sprintf("%s (2026-11-01): it has %d bytes, but %d in its manifest", s1, len(contentOf(t, original)[s1]), len(before[s1]))
 	for name, c := range map[string]struct {
 		damage        func(d damager)
 		want, damaged []string
 	}{
-		"complete":                         {func(d damager) { d.remove("versions") }, []string{secondRun + " 11-01 03:00 " + s1}, nil},
-		"the manifest of the first run":    {early, []string{secondRun + " 11-01 03:00 " + s1}, nil},
-		"without the manifest of the next": {func(d damager) { early(d); d.remove(beside + ".json") }, nil, []string{otherSize}},
-		"a file of neither run":            {func(d damager) { early(d); d.flip(s1) }, nil, []string{otherSize}},
+		"complete":                      {func(d damager) { d.remove("versions") }, []string{secondRun + " 11-01 03:00 " + s1}, nil},
+		"the manifest of the first run": {early, []string{secondRun + " 11-01 03:00 " + s1}, nil},
+		"no manifest of the second run": {func(d damager) { early(d); d.remove(secondChanges + ".json") }, nil, []string{otherSize}},
+		"a file of neither run":         {func(d damager) { early(d); d.flip(s1) }, nil, []string{otherSize}},
 		"the replaced file": {func(d damager) {
 			early(d)
-			d.remove(beside + ".json")
+			d.remove(secondChanges + ".json")
 			must(d.t, os.MkdirAll(d.path("parquet/.replaced/"+firstNight), 0o700))
 			must(d.t, os.WriteFile(d.path("parquet/.replaced/"+firstNight+"/"+tags), []byte(before[s1]), 0o600))
 		}, []string{firstNight + " 11-01 02:00 parquet/.replaced/" + firstNight + "/" + tags}, nil},
@@ -161,10 +161,10 @@ func TestDaysOfEarlyProgramsAreRead(t *testing.T) {
 		want        int // number of files
 		damage      string
 	}{
-		"one run":       {[2]string{firstNight, firstNight}, [2]string{at, at}, false, 2, ""},
-		"two runs":      {[2]string{firstNight, secondNight}, [2]string{at, at}, false, 0, "it is not complete: it has files and no manifest"},
-		"no time":       {[2]string{firstNight, firstNight}, [2]string{at, "yesterday"}, false, 0, "it is not complete: it has files and no manifest"},
-		"a damaged one": {[2]string{firstNight, firstNight}, [2]string{at, at}, true, 1, "read its metadata: "},
+		"one run":        {[2]string{firstNight, firstNight}, [2]string{at, at}, false, 2, ""},
+		"two runs":       {[2]string{firstNight, secondNight}, [2]string{at, at}, false, 0, "it is not complete: it has files and no manifest"},
+		"no time":        {[2]string{firstNight, firstNight}, [2]string{at, "yesterday"}, false, 0, "it is not complete: it has files and no manifest"},
+		"a damaged file": {[2]string{firstNight, firstNight}, [2]string{at, at}, true, 1, "read its metadata: "},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w, err := warehouse.Open(warehouse.Config{Dir: t.TempDir(), KeepVersions: 1, Tables: tables})
@@ -239,7 +239,7 @@ func TestSkippedFilesAreSetAside(t *testing.T) {
 	for name, c := range map[string]struct {
 		damage func(d damager)
 		files  []string // the damaged files
-		moved  []string
+		moved  []string // the files that must be moved
 		note   string
 		days   []string // the days of the index afterwards
 	}{
@@ -273,7 +273,7 @@ func TestSkippedFilesAreSetAside(t *testing.T) {
 			}
 			days, err := w.Series.Index()
 			if got := slices.Sorted(maps.Keys(days)); err != nil || !slices.Equal(got, c.days) {
-				t.Errorf("the index names %v (%v), want %v", got, err, c.days)
+				t.Errorf("the index contains %v (%v), want %v", got, err, c.days)
 			}
 		})
 	}

@@ -111,7 +111,7 @@ func (v *Version) verifyTable(ctx context.Context, s source, t *table.Table, las
 	return got.rows, len(paths), nil
 }
 
-// rowSum is a checksum of rows in any order.
+// rowSum is the number of rows and a checksum that does not depend on their order.
 type rowSum struct {
 	rows int64
 	sum  string

@@ -37,7 +37,7 @@ COPY (SELECT {columns} FROM sealed.{schema}.{table} WHERE {rows}) TO {file} (FOR
     COMPRESSION_LEVEL 1, ROW_GROUP_SIZE 122880, ROW_GROUP_SIZE_BYTES {bytes}, FIELD_IDS {ids})
 
 -- name: sum_values
--- A checksum of all values, with the rows in any order.
+-- The number of rows and a checksum of all values that does not depend on the order of the rows.
 SELECT count(*), coalesce(sum(hash({names})::HUGEINT), 0)::VARCHAR FROM (SELECT {values} FROM {source})
 
 -- name: files_by_id
