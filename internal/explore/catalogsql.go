@@ -14,7 +14,7 @@ import (
 // the same column names, so that each filter is written once.
 type catalogTables struct {
 	listings, prices, tags string
-	// search is the expression that the words of a search are compared with.
+	// search is the expression that must contain the words of a search.
 	search string
 	// isDerived means that these are the tables of the index. Then prices has one row for each
 	// listing, currency and tier, and additional rows for any_currency and any_tier.
@@ -36,7 +36,7 @@ func derivedTables() catalogTables {
 type binder struct {
 	values  map[string]string
 	literal bool
-	// prefix begins the names of the parameters.
+	// prefix is the beginning of the names of the parameters.
 	prefix string
 }
 

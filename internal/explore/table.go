@@ -76,8 +76,8 @@ func rolesOf(columns []query.Column) []columnRole {
 				}
 			}
 		}
-		// The service's enumerations and amounts are known by the names of their columns. A
-		// sum of medians, limits or unit prices would have no meaning.
+		// Enumerations and amounts are recognized by the names of their columns. A sum of
+		// medians, limits or unit prices would have no meaning.
 		r.coded = r.Type == "VARCHAR" && hasWord(r.Name, "status", "type", "kind", "tier", "side", "trait", "includes", "included")
 		r.money = strings.HasPrefix(r.Type, "DECIMAL") && !hasWord(r.Name, "percent", "days", "hours", "minutes", "week", "items")
 		r.summed = r.money && !hasWord(r.Name, "median", "mean", "average", "min", "max", "lowest", "highest", "largest", "p25", "p50", "p75", "p90",

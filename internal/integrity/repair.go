@@ -26,6 +26,7 @@ const (
 	DropVersion
 	// DropHeld removes the held night. Readers and repairs do not use its files.
 	DropHeld
+	// PruneLanded removes the stored answers of runs whose retention is over.
 	PruneLanded
 )
 
