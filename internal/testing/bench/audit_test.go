@@ -5,15 +5,15 @@ import (
 	"testing"
 )
 
-// Names of two figures. The first has a goal. The second is for nights that change enough rows for
-// the checks that compare whole columns.
+// Names of two figures. Only the first has a goal. An audit compares whole columns of a table only
+// if at least a tenth of its rows changed, so 20 % is measured too.
 const (
 	auditShare     = "audit of a night, 1 % changed, share of its CPU time"
 	busyAuditShare = "audit of a night, 20 % changed, share of its CPU time"
 )
 
-// measureAudit compares the CPU time of audits with that of their nights. Each audit is repeated
-// in a separate process, with the same two snapshots.
+// measureAudit divides the CPU time of audits by the CPU time of their nights. Every night audits
+// its snapshot. The command audit repeats the audit in a separate process, which can be measured.
 func measureAudit(t *testing.T, s settings) findings {
 	t.Helper()
 	nights, audits := auditedNights(t, s, world{Listings: s.listings, CatalogOnly: true})
@@ -33,8 +33,8 @@ func measureAudit(t *testing.T, s settings) findings {
 	}
 }
 
-// auditedNights runs nights and audits each. It returns the CPU times of the nights and of the
-// audits, without the first night.
+// auditedNights runs nights and repeats the audit of each. It returns the CPU times of the nights
+// and of the audits. The first night is left out.
 func auditedNights(t *testing.T, s settings, w world) (nights, audits []float64) {
 	t.Helper()
 	all := runNights(t, s, w, 1+s.runs, func(night job) {

@@ -11,9 +11,10 @@ import (
 	_ "github.com/duckdb/duckdb-go/v2"
 )
 
-// baseline is the load of the same records by DuckDB alone. It loads NDJSON files into the same
-// five tables as the program, and writes these tables as Parquet.
+// baseline loads the same records with DuckDB alone. It loads NDJSON files into the same five
+// tables as the program, and writes these tables as Parquet.
 type baseline struct {
+	// NDJSON is the folder of the input files, and Dir the folder for the results.
 	NDJSON, Dir string
 	// Ordered keeps the rows in the order of the files, which is DuckDB's default. Fewer
 	// threads can then read and write.
@@ -31,13 +32,13 @@ const listingColumns = `{id: 'VARCHAR', name: 'VARCHAR', description: 'VARCHAR',
 	prices: 'STRUCT(unit_amount DECIMAL(18,6), currency VARCHAR, pricing_tier VARCHAR)[]',
 	includes: 'STRUCT(channel_type VARCHAR, placement_type VARCHAR)[]'}`
 
-// listKinds returns the lists of a listing. Items of the first two are texts, or objects
-// with one text.
+// listKinds returns the lists of a listing. Items of the first two lists are strings, or objects
+// with one string.
 func listKinds() []string { return []string{"tags", "example_links", "prices", "includes"} }
 
-// statements returns SQL that loads the records once, including their lists, and splits the
-// lists afterwards. Reading the files twice would be slower, and so would a sixth table with
-// the raw records.
+// statements returns SQL that loads the records with their lists and then copies the lists into
+// their own tables. Reading the files twice or storing the raw records in a sixth table would be
+// slower.
 func (b baseline) statements() []string {
 	file := func(name string) string { return "'" + filepath.Join(b.Dir, name) + "'" }
 	item := `CREATE TABLE product_listing_%[1]s AS SELECT product_listing_id, position,
@@ -81,7 +82,7 @@ func (b baseline) run(ctx context.Context) error {
 	return db.Close()
 }
 
-// measureDuckDB measures DuckDB alone.
+// measureDuckDB measures the baseline.
 func measureDuckDB(t *testing.T, ndjson string, ordered bool) usage {
 	t.Helper()
 	dir, remove := scratch(t)
@@ -89,7 +90,6 @@ func measureDuckDB(t *testing.T, ndjson string, ordered bool) usage {
 	return measure(t, childCommand(t, "baseline", baseline{ndjson, dir, ordered}))
 }
 
-// duckDBVersion returns the version of DuckDB.
 func duckDBVersion(t *testing.T) (version string) {
 	t.Helper()
 	db, err := sql.Open("duckdb", "")

@@ -33,11 +33,11 @@ text { fill: #8b949e }
 </style>
 `
 
-// chart draws the year: a dot for each night, and a line with the running median.
+// chart returns an SVG with a dot for each night of the year and a line for the running median.
 func chart(days []day) string {
 	panels := []struct {
 		title string
-		of    func(day) float64
+		value func(day) float64
 	}{
 		{"DuckDB file (MB)", func(d day) float64 { return d.Catalog / megabyte }},
 		{"merge (s)", func(d day) float64 { return d.Merge }},
@@ -48,16 +48,16 @@ func chart(days []day) string {
 	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" role="img" aria-label="A year of nights">`+"\n", chartWidth, height)
 	b.WriteString(chartStyle)
 	for i, p := range panels {
-		drawPanel(&b, days, p.title, topMargin+i*(panelHeight+panelGap), p.of)
+		drawPanel(&b, days, p.title, topMargin+i*(panelHeight+panelGap), p.value)
 	}
 	b.WriteString("</svg>\n")
 	return b.String()
 }
 
-func drawPanel(b *strings.Builder, days []day, title string, top int, of func(day) float64) {
+func drawPanel(b *strings.Builder, days []day, title string, top int, value func(day) float64) {
 	high := 0.0
 	for _, d := range days {
-		high = max(high, of(d))
+		high = max(high, value(d))
 	}
 	step := tick(high / 3)
 	high = step * max(1, math.Ceil(high/step))
@@ -75,14 +75,14 @@ func drawPanel(b *strings.Builder, days []day, title string, top int, of func(da
 	}
 	path := strings.Builder{}
 	for i, d := range days {
-		fmt.Fprintf(b, `<circle class="dot" cx="%.1f" cy="%.1f" r="2"/>`, x(d.Day), y(of(d)))
-		fmt.Fprintf(&path, "%c%.1f %.1f", "ML"[min(i, 1)], x(d.Day), y(medianNear(days, d.Day, of)))
+		fmt.Fprintf(b, `<circle class="dot" cx="%.1f" cy="%.1f" r="2"/>`, x(d.Day), y(value(d)))
+		command := "ML"[min(i, 1)] // M moves to the first point, L draws a line to a further one
+		fmt.Fprintf(&path, "%c%.1f %.1f", command, x(d.Day), y(medianNear(days, d.Day, value)))
 	}
 	fmt.Fprintf(b, "\n"+`<path class="line" d="%s"/>`+"\n", path.String())
 }
 
-// tick returns the smallest round distance that is not below the given one: 1, 2 or 5 times a power
-// of ten.
+// tick rounds a distance up to 1, 2 or 5 times a power of ten.
 func tick(distance float64) float64 {
 	power := math.Pow(10, math.Floor(math.Log10(max(distance, 1e-9))))
 	for _, n := range []float64{1, 2, 5} {

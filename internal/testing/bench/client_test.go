@@ -20,19 +20,19 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// nightTask is a night of the pipeline in a child process, which records its steps and can take a
-// CPU profile.
+// nightTask runs a night of the pipeline in a child process and records the steps of the night.
 type nightTask struct {
+	// URL is the address of the demo service, and Dir the folder for the warehouse.
 	URL, Dir string
 	// Passes limits the passes over a list. 0 means the program's default.
 	Passes int
 	// Profile is the file for the CPU profile. Empty means no profile.
 	Profile string
-	Report  string
+	// Report is the file for the recorded steps.
+	Report string
 }
 
-// timedStep is a step of a night, with the wall time and CPU time since the beginning of the
-// night in seconds.
+// timedStep is a step of a night. Wall and CPU are the times in seconds since the night began.
 type timedStep struct {
 	Name      string
 	Wall, CPU float64
@@ -41,7 +41,7 @@ type timedStep struct {
 // recorder records the steps of a night.
 type recorder struct {
 	begun time.Time
-	cpu   float64
+	cpu   float64 // of the process, in seconds, when the night began
 	mu    sync.Mutex
 	steps []timedStep
 }
@@ -58,7 +58,7 @@ func (r *recorder) step(name, _ string) error {
 	return nil
 }
 
-// lastStep returns the last step with a name.
+// lastStep returns the last step with the given name.
 func lastStep(t *testing.T, steps []timedStep, name string) (found timedStep) {
 	t.Helper()
 	for _, s := range steps {
@@ -81,8 +81,8 @@ func spentCPU() float64 {
 	return time.Duration(r.Utime.Nano() + r.Stime.Nano()).Seconds()
 }
 
-// config returns the program's default configuration of a night, without the details and the
-// stream outlet_listings, as in catalogOnly.
+// config returns the default configuration of the program, without requests for the details of
+// single records. It leaves out the stream outlet_listings, as catalogOnly does.
 func (in nightTask) config(now func() time.Time, step func(name, path string) error) pipeline.Config {
 	cfg := pipeline.Config{
 		Warehouse: warehouse.Config{Dir: filepath.Join(in.Dir, "warehouse"), KeepVersions: 3, MemoryLimit: "512MB",
@@ -100,7 +100,7 @@ func (in nightTask) config(now func() time.Time, step func(name, path string) er
 	return cfg
 }
 
-// run runs the night. Its report contains the steps.
+// run runs the night and writes its steps into the report.
 func (in nightTask) run(ctx context.Context) error {
 	if in.Profile != "" {
 		f, err := os.Create(in.Profile)

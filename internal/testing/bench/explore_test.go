@@ -15,8 +15,8 @@ import (
 	"time"
 )
 
-// interaction is a kind of user action in the catalog, with the queries of
-// its URLs. A query occurs at most twice, so that hardly any response comes from a cache.
+// interaction is a kind of user action on the catalog page. Each of its URL queries occurs at most
+// twice, so few responses come from a cache.
 type interaction struct {
 	kind    string
 	queries []string
@@ -55,7 +55,7 @@ func measureExplore(t *testing.T, s settings) findings {
 	return findings{Figures: append(tenth.Figures, all.Figures...), OtherFigures: append(tenth.OtherFigures, all.OtherFigures...)}
 }
 
-// measureCatalog serves the catalog of one night and sends one request after another.
+// measureCatalog serves the catalog of one night and measures one request after another.
 func measureCatalog(t *testing.T, s settings, listings int, size string) findings {
 	t.Helper()
 	service := serve(t, world{Listings: listings, CatalogOnly: true})
@@ -77,7 +77,7 @@ func measureCatalog(t *testing.T, s settings, listings int, size string) finding
 	defer func() { must(t, cmd.Process.Signal(os.Interrupt)); t.Logf("explore ended: %v", cmd.Wait()) }()
 	url := strings.TrimSpace(address) + "catalog?"
 	begun := time.Now()
-	for requestPage(t, url) == http.StatusServiceUnavailable {
+	for requestPage(t, url) == http.StatusServiceUnavailable { // until the catalog is prepared
 	}
 	seconds := time.Since(begun).Seconds()
 	before := residentBytes(t, cmd.Process.Pid)
@@ -87,16 +87,16 @@ func measureCatalog(t *testing.T, s settings, listings int, size string) finding
 	}}
 	var all []float64
 	for _, one := range interactions() {
-		var took []float64
-		for _, a := range one.queries {
+		var milliseconds []float64
+		for _, query := range one.queries {
 			begun := time.Now()
-			if status := requestPage(t, url+a); status != http.StatusOK {
-				t.Fatalf("%s returned status %d", a, status)
+			if status := requestPage(t, url+query); status != http.StatusOK {
+				t.Fatalf("%s returned status %d, want 200", query, status)
 			}
-			took = append(took, 1000*time.Since(begun).Seconds())
+			milliseconds = append(milliseconds, 1000*time.Since(begun).Seconds())
 		}
-		all = append(all, took...)
-		found.OtherFigures = append(found.OtherFigures, figure{Name: "explore, " + one.kind + ", 95 of 100 within, " + size, Unit: "ms", Runs: []float64{percentile95(took)}})
+		all = append(all, milliseconds...)
+		found.OtherFigures = append(found.OtherFigures, figure{Name: "explore, " + one.kind + ", 95 of 100 within, " + size, Unit: "ms", Runs: []float64{percentile95(milliseconds)}})
 	}
 	found.Figures = []figure{
 		{Name: exploreInteraction(size), Unit: "ms", Runs: []float64{percentile95(all)}},
@@ -113,9 +113,8 @@ func exploreMemory(size string) string {
 	return "explore, resident memory after all interactions against before, " + size
 }
 
-// percentile95 returns the 95th percentile.
-func percentile95(took []float64) float64 {
-	sorted := slices.Sorted(slices.Values(took))
+func percentile95(values []float64) float64 {
+	sorted := slices.Sorted(slices.Values(values))
 	return sorted[int(math.Ceil(0.95*float64(len(sorted))))-1]
 }
 
@@ -129,7 +128,7 @@ func requestPage(t *testing.T, url string) int {
 	return res.StatusCode
 }
 
-// residentBytes returns the current memory of a process.
+// residentBytes returns the resident memory of a process.
 func residentBytes(t *testing.T, pid int) float64 {
 	t.Helper()
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/statm", pid))

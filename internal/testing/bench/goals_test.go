@@ -5,20 +5,20 @@ import (
 	"math"
 )
 
-// goal is a row of the first table of the page. It applies to the figure with the same name
-// in any section.
+// goal is a row of the first table of docs/performance.md. It applies to the figure of the same
+// name in any section.
 type goal struct {
 	Name, Unit string
-	// Before is the value when the goal was set.
+	// Before is the measured value at the time when the goal was set.
 	Before string
 	// Bound is an upper bound, or a lower bound if Least is set.
 	Bound float64
 	Least bool
 }
 
-// goals returns the goals in the order of the page. Goals relative to DuckDB refer to its
-// default mode, which keeps the order of its input. Its fastest mode is reported among the other
-// numbers.
+// goals returns the goals in the order of the page. Goals "against DuckDB alone" refer to DuckDB's
+// default mode, which keeps the order of the input. Ratios to DuckDB's fastest mode are among the
+// other numbers of the page.
 func goals() []goal {
 	return []goal{
 		{Name: "first night against DuckDB alone, CPU time", Unit: "x", Before: "1.00", Bound: 0.70},
@@ -59,7 +59,7 @@ func goals() []goal {
 	}
 }
 
-// bound returns the goal as text.
+// bound returns the bound as text.
 func (g goal) bound() string {
 	if g.Least {
 		return "at least " + formatFigure(g.Bound, g.Unit)
@@ -67,8 +67,8 @@ func (g goal) bound() string {
 	return "at most " + formatFigure(g.Bound, g.Unit)
 }
 
-// verdict compares a figure with its goal at the precision of the page: 99.0 % meets a goal
-// of 99.0 %.
+// verdict compares a figure with its goal at the precision of the page: a figure that the page
+// shows as 99.0 % reaches a goal of 99.0 %.
 func (g goal) verdict(f figure) string {
 	value := f.median()
 	excess := value - g.Bound

@@ -8,47 +8,48 @@ import (
 	"testing"
 )
 
-// publish is the cost of one publish to the lake.
-type publish struct {
+// publishCost is the cost of one publish to the lake.
+type publishCost struct {
 	usage
 	// Written is the growth of the lake in bytes.
 	Written float64
 }
 
-// lakeProgram returns the path of the lake program, beside the main program.
+// lakeProgram returns the path of placementsync-lake, which is beside the main program.
 func (s settings) lakeProgram() string { return s.binary + "-lake" }
 
 // publish measures a publish of the current night by the lake program. The lake is a folder
 // with a SQLite catalog.
-func (j job) publish(t *testing.T, program string) publish {
+func (j job) publish(t *testing.T, program string) publishCost {
 	t.Helper()
 	lake, config := filepath.Join(j.dir, "lake"), filepath.Join(j.dir, "lake.yaml")
 	must(t, os.MkdirAll(lake, 0o755))
 	must(t, os.WriteFile(config, fmt.Appendf(nil, "warehouse: {dir: %q}\nlake: {catalog: sqlite, warehouse: %q}\n", j.warehouse(), lake), 0o600))
 	before := bytesBelow(t, lake)
 	used := measure(t, exec.CommandContext(t.Context(), program, "publish", "--all", "--unrecorded", "--config", config))
-	return publish{used, bytesBelow(t, lake) - before}
+	return publishCost{used, bytesBelow(t, lake) - before}
 }
 
-// publishNights publishes the given number of nights of one warehouse.
-func publishNights(t *testing.T, s settings, w world, nights int) (all []publish) {
+// publishNights runs nights of one warehouse and publishes each.
+func publishNights(t *testing.T, s settings, w world, nights int) (all []publishCost) {
 	t.Helper()
 	runNights(t, s, w, nights, func(night job) { all = append(all, night.publish(t, s.lakeProgram())) })
 	return all
 }
 
-// changedNights is the number of nights of the small world that are published after the
-// first.
+// changedNights is the number of nights after the first one that measureLake publishes from the
+// demo's world.
 const changedNights = 5
 
-// measureLake publishes nights of the demo's world, and two of the large one.
+// measureLake publishes nights of the demo's world, and the first two nights of a catalog with
+// s.listings listings.
 func measureLake(t *testing.T, s settings) findings {
 	t.Helper()
 	if _, err := os.Stat(s.lakeProgram()); err != nil {
-		t.Skipf("not measured: %v: make lake builds it", err)
+		t.Skipf("not measured: %v; build the lake program with make lake", err)
 	}
 	nightly := publishNights(t, s, world{}, 1+changedNights)[1:]
-	var first, second []publish
+	var first, second []publishCost
 	for i := range s.runs {
 		both := publishNights(t, s, world{Listings: s.listings, CatalogOnly: true}, 2)
 		first, second = append(first, both[0]), append(second, both[1])
@@ -57,10 +58,10 @@ func measureLake(t *testing.T, s settings) findings {
 	return lakeFindings(nightly, first, second)
 }
 
-func lakeFindings(nightly, first, second []publish) findings {
-	wall, cpu := func(p publish) float64 { return p.Wall }, func(p publish) float64 { return p.CPU }
-	peak := func(p publish) float64 { return p.RSS / mebibyte }
-	written := func(p publish) float64 { return p.Written / megabyte }
+func lakeFindings(nightly, first, second []publishCost) findings {
+	wall, cpu := func(p publishCost) float64 { return p.Wall }, func(p publishCost) float64 { return p.CPU }
+	peak := func(p publishCost) float64 { return p.RSS / mebibyte }
+	written := func(p publishCost) float64 { return p.Written / megabyte }
 	return findings{
 		Figures: []figure{
 			{Name: "lake, night of 14,000 rows, time beyond the local publish", Unit: "s", Runs: valuesOf(nightly, wall)},

@@ -8,15 +8,15 @@ import (
 	"testing"
 )
 
-// catalogOnly reads the lists of a catalog world except GET /outlets, which repeats a third
-// of the products.
+// catalogOnly configures a night that reads only the product listings and the small lists. GET
+// /outlets is left out, because it repeats a third of the products.
 const catalogOnly = "streams: {exclude: [outlet_listings, outlets, outlet_products, products], details: none}\n"
 
 // job is a night of the program.
 type job struct {
 	binary, dir string
 	service     *service
-	// extraConfig is the configuration in addition to address, token and folder.
+	// extraConfig is appended to the configuration of api and warehouse.
 	extraConfig string
 	// rate is api.requests_per_second. 0 means no limit.
 	rate int
@@ -24,19 +24,21 @@ type job struct {
 	page int
 }
 
-// outcome has the time, memory and requests of a night.
+// outcome contains the time, memory, requests and file sizes of a night.
 type outcome struct {
 	usage
-	// Tail is the time in seconds from the last response until the link "latest" was made,
-	// which makes the snapshot visible.
+	// Tail is the time in seconds from the last response until the link "latest" is created. The
+	// link makes the snapshot visible.
 	Tail float64
 	requestStats
-	Catalog, Parquet, Landed float64 // bytes
+	// Catalog, Parquet and Landed are the sizes in bytes of the DuckDB file, of the Parquet files
+	// and of the stored responses.
+	Catalog, Parquet, Landed float64
 }
 
 func (j job) warehouse() string { return filepath.Join(j.dir, "warehouse") }
 
-// writeConfig returns the path of the written configuration.
+// writeConfig writes the configuration of the night and returns its path.
 func (j job) writeConfig(t *testing.T) (config string) {
 	t.Helper()
 	if j.page == 0 {
@@ -53,7 +55,7 @@ func (j job) writeConfig(t *testing.T) (config string) {
 func (j job) run(t *testing.T) outcome {
 	t.Helper()
 	config := j.writeConfig(t)
-	j.service.stats(t) // starts new statistics
+	j.service.stats(t) // discards the statistics until now
 	o := outcome{usage: measure(t, exec.CommandContext(t.Context(), j.binary, "run", "--config", config))}
 	o.requestStats = j.service.stats(t)
 	latest := filepath.Join(j.warehouse(), "latest")

@@ -14,8 +14,8 @@ func writeListings(t *testing.T, w world) (ndjson string, remove func()) {
 	return w.Dump, remove
 }
 
-// runNights runs the first nights of a warehouse, on consecutive days. after is called after each
-// night for further measurements.
+// runNights runs the first nights of a warehouse, on consecutive days. It calls after when a night
+// has ended, for further measurements.
 func runNights(t *testing.T, s settings, w world, nights int, after func(night job)) (all []outcome) {
 	t.Helper()
 	service := serve(t, w)
@@ -43,7 +43,7 @@ func twoNights(t *testing.T, s settings, w world) (first, second outcome) {
 	return all[0], all[1]
 }
 
-// measureNights compares whole nights with DuckDB alone on the same records.
+// measureNights compares nights of the program with DuckDB alone on the same records.
 func measureNights(t *testing.T, s settings) findings {
 	t.Helper()
 	w := world{Listings: s.listings, CatalogOnly: true}
@@ -109,7 +109,7 @@ func cpuOf(o outcome) float64  { return o.CPU }
 func peakOf(o outcome) float64 { return o.RSS / mebibyte }
 func wireOf(o outcome) float64 { return float64(o.Bytes) / megabyte }
 
-// oneNight runs the first night of a warehouse.
+// oneNight starts a service with a number of listings and runs the first night of a warehouse.
 func oneNight(t *testing.T, s settings, listings int) outcome {
 	t.Helper()
 	service := serve(t, world{Listings: listings, CatalogOnly: true})
@@ -125,10 +125,10 @@ func firstNight(t *testing.T, s settings, service *service) outcome {
 	return job{binary: s.binary, dir: dir, service: service, extraConfig: catalogOnly}.run(t)
 }
 
-// largeFactor is the number of listings of the large night divided by that of the normal night.
+// largeFactor is the factor between the listings of a normal night and of a large night.
 const largeFactor = 4
 
-// measureLarge compares nights with the normal and with four times as many listings.
+// measureLarge compares nights with the normal number of listings and with four times as many.
 func measureLarge(t *testing.T, s settings) findings {
 	t.Helper()
 	var one, four []outcome

@@ -24,11 +24,11 @@ func writePage(all map[string]result) string {
 	return text
 }
 
-// goalTable compares the goals with the measurements, and marks missing ones.
+// goalTable compares the goals with the measurements, and marks goals without a measurement.
 func goalTable(all map[string]result) string {
 	figures := figuresOf(all)
 	var b strings.Builder
-	b.WriteString("| what | before | goal | measured | lowest to highest | |\n|---|---|---|---|---|---|\n")
+	b.WriteString("| figure | before | goal | measured | lowest to highest | result |\n|---|---|---|---|---|---|\n")
 	for _, g := range goals() {
 		f, median := figures[g.Name], ""
 		if len(f.Runs) > 0 {
@@ -39,8 +39,8 @@ func goalTable(all map[string]result) string {
 	return b.String()
 }
 
-// figuresOf returns all figures by name. A main figure takes precedence over another figure of its
-// section with the same name.
+// figuresOf returns all figures by name. If Figures and OtherFigures of a section contain the same
+// name, the map contains the one of Figures.
 func figuresOf(all map[string]result) map[string]figure {
 	figures := map[string]figure{}
 	for _, sec := range sections() {
@@ -52,7 +52,8 @@ func figuresOf(all map[string]result) map[string]figure {
 }
 
 // fastestSentence compares the program with the fastest mode of DuckDB, which does not keep the
-// order of its input. There is no goal for this comparison, although it is fairer.
+// order of the input. This comparison has no goal. It is fairer than the default mode, because the
+// program does not keep the order either.
 func fastestSentence(all map[string]result) string {
 	figures := figuresOf(all)
 	var parts []string
@@ -67,14 +68,14 @@ func fastestSentence(all map[string]result) string {
 		}
 	}
 	if len(parts) == 0 {
-		return "No goal is set against DuckDB at its fastest, and it was not measured yet.\n"
+		return "DuckDB at its fastest has no goal, and was not measured yet.\n"
 	}
-	return "No goal is set against DuckDB at its fastest. Against that, a first night takes\n\n- " + strings.Join(parts, "\n- ") + "\n"
+	return "DuckDB at its fastest has no goal. In comparison, a first night takes\n\n- " + strings.Join(parts, "\n- ") + "\n"
 }
 
 func otherTable(all map[string]result) string {
 	var b strings.Builder
-	b.WriteString("| what | median | lowest to highest |\n|---|---|---|\n")
+	b.WriteString("| figure | median | lowest to highest |\n|---|---|---|\n")
 	for _, sec := range sections() {
 		for _, f := range all[sec.name].OtherFigures {
 			fmt.Fprintf(&b, "| %s | %s | %s |\n", f.Name, formatFigure(f.median(), f.Unit), f.spread())
@@ -83,7 +84,7 @@ func otherTable(all map[string]result) string {
 	return b.String()
 }
 
-// spread returns the range of the runs, or "" for a single run.
+// spread returns the lowest and the highest value of the runs, or "" for less than two runs.
 func (f figure) spread() string {
 	if len(f.Runs) < 2 {
 		return ""
@@ -112,7 +113,7 @@ func stageTable(r result) string {
 	return b.String()
 }
 
-// describeMeasurements describes the date and machine of each section.
+// describeMeasurements returns a table with the date and machine of each section.
 func describeMeasurements(all map[string]result) string {
 	var b strings.Builder
 	b.WriteString("| section | listings | runs | date | commit | machine | load before | took | Go | DuckDB |\n|---|---|---|---|---|---|---|---|---|---|\n")
@@ -133,16 +134,17 @@ func formatMinutes(seconds float64) string {
 	return fmt.Sprintf("%.1f min", seconds/60)
 }
 
-// formatMemory converts a text such as "24689708 kB" to gibibytes.
+// formatMemory converts a line of /proc/meminfo, such as "24689708 kB", to gibibytes. These kB are
+// kibibytes.
 func formatMemory(text string) string {
-	kilobytes, err := strconv.ParseFloat(strings.TrimSuffix(text, " kB"), 64)
+	kibibytes, err := strconv.ParseFloat(strings.TrimSuffix(text, " kB"), 64)
 	if err != nil {
 		return text
 	}
-	return fmt.Sprintf("%.0f GiB", kilobytes/mebibyte)
+	return fmt.Sprintf("%.0f GiB", kibibytes/(1<<20))
 }
 
-// peerTables compares the peers with this program, for each size.
+// peerTables returns a table for each size that compares the peers with this program.
 func peerTables(all map[string]result) string {
 	var b strings.Builder
 	for _, r := range []result{all[peersSmall], all[peersLarge]} {

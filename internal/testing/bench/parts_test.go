@@ -18,13 +18,13 @@ import (
 	"placementsync/internal/transform"
 )
 
-// decoding is the performance of the decoder alone on one core. Allocs, Nanos and Size, in bytes,
-// are per record.
+// decoding is the performance of the decoder alone on one core. Allocs, Nanos and Size (in bytes)
+// are averages per record. MBps is megabytes per second of CPU time, so that other processes do
+// not affect it.
 type decoding struct{ MBps, Allocs, Nanos, Size float64 }
 
-// decodeTask decodes the pages of a catalog into Arrow batches, in a child process with one core.
-// The process uses no second core for garbage collection. The rate is per CPU time, which other
-// processes do not affect.
+// decodeTask decodes the pages of a catalog into Arrow batches. It runs in a child process with one
+// core, so that garbage collection does not use a second core.
 type decodeTask struct{ Report string }
 
 func (d decodeTask) run(ctx context.Context) error {
@@ -60,7 +60,8 @@ func decodeAll(d *transform.Decoder, bodies [][]byte) decoding {
 				if err != nil {
 					b.Fatal(err)
 				}
-				if records += page.Records; d.Rows() >= 8_192 {
+				records += page.Records
+				if d.Rows() >= 8_192 { // the batch size of the program
 					for _, batch := range d.Flush() {
 						batch.Record.Release()
 					}
@@ -69,9 +70,9 @@ func decodeAll(d *transform.Decoder, bodies [][]byte) decoding {
 		}
 		cpu = spentCPU() - begun
 	})
-	per := float64(r.N) * float64(records)
-	return decoding{MBps: float64(size) * float64(r.N) / cpu / megabyte, Allocs: float64(r.MemAllocs) / per,
-		Nanos: cpu * 1e9 / per, Size: float64(size) / float64(records)}
+	decoded := float64(r.N) * float64(records)
+	return decoding{MBps: float64(size) * float64(r.N) / cpu / megabyte, Allocs: float64(r.MemAllocs) / decoded,
+		Nanos: cpu * 1e9 / decoded, Size: float64(size) / float64(records)}
 }
 
 // pagesOf returns the first pages of listings of the demo service.
@@ -152,8 +153,8 @@ func limitedNight(t *testing.T, s settings) outcome {
 }
 
 // measureTiny runs nights without changes and measures the time without a request in progress.
-// The world of the demo has about 14,000 rows, and the tiny world less than half of them. If
-// both need the same time, the time depends on the number of tables, not of rows.
+// The demo's world has about 14,000 rows, the tiny world fewer than half of that. If nights of both
+// take the same time, the time depends on the number of tables instead of the number of rows.
 func measureTiny(t *testing.T, s settings) findings {
 	t.Helper()
 	runs, rows := quietNights(t, s, world{})
@@ -174,7 +175,8 @@ func measureTiny(t *testing.T, s settings) findings {
 	}
 }
 
-// quietNights runs nights without changes after a first one, and counts the rows.
+// quietNights runs a first night and then nights without changes. It returns the outcomes of the
+// nights without changes and the number of rows in the catalog.
 func quietNights(t *testing.T, s settings, w world) (runs []outcome, rows float64) {
 	t.Helper()
 	service := serve(t, w)

@@ -6,11 +6,12 @@ import (
 	"testing"
 )
 
-// measurePasses compares the second pass over an unchanged list with the first. The list has no
-// order, so the program reads it twice. The time of the first pass is that of a night limited to
-// one pass, from the first page to the staged list. The time of the second pass is the
-// additional time of a normal night until then. Merging and publishing are not included. A part
-// of the listings is enough, because the time of a pass is proportional to its pages.
+// measurePasses compares the CPU time of the second pass over an unchanged list with the first
+// pass. The list has no order, so the program reads it twice. The first pass is measured in a night
+// limited to one pass, from the first page until the list is staged. A normal night takes longer
+// until its list is staged; the difference is the time of the second pass. Merging and publishing
+// are not included. A part of the listings is enough, because the time of a pass is proportional
+// to its pages.
 func measurePasses(t *testing.T, s settings) findings {
 	t.Helper()
 	service := serve(t, world{Listings: s.listings, CatalogOnly: true, Unordered: true})
@@ -21,7 +22,7 @@ func measurePasses(t *testing.T, s settings) findings {
 		once, onceRequests := passNight(t, service, 1)
 		twice, twiceRequests := passNight(t, service, 0)
 		if pages := s.listings / 100; twiceRequests < onceRequests+pages {
-			t.Fatalf("the nights made %d and %d requests: there was no second pass of %d pages", onceRequests, twiceRequests, pages)
+			t.Fatalf("the normal night made %d requests, want at least %d of one pass and %d of a second pass", twiceRequests, onceRequests, pages)
 		}
 		begun := once[slices.IndexFunc(once, func(s timedStep) bool { return s.Name == "mid stage" })].CPU
 		first = append(first, lastStep(t, once, "stream staged").CPU-begun)
@@ -46,7 +47,7 @@ func passNight(t *testing.T, service *service, passes int) (steps []timedStep, r
 	dir, remove := scratch(t)
 	defer remove()
 	in := nightTask{URL: service.url, Dir: dir, Passes: passes, Report: filepath.Join(dir, "steps.json")}
-	service.stats(t)
+	service.stats(t) // discards the statistics until now
 	measure(t, childCommand(t, "night", in))
 	readReport(t, in.Report, &steps)
 	return steps, service.stats(t).Requests

@@ -16,19 +16,20 @@ import (
 	"placementsync/internal/testing/pinned"
 )
 
-// scripts are the scripts of the peers, their pinned environments, and the statements that
-// count the loaded rows.
+// scripts contains the scripts of the peers, the pinned versions of their packages, and the
+// statements that count the loaded rows.
 //
 //go:embed peers/*.py peers/*.sh peers/*.sql peers/*.txt
 var scripts embed.FS
 
-// Sizes and sections of the comparison with peers.
 const (
+	// peersSmall and peersLarge are the names of two sections.
 	peersSmall, peersLarge = "peers-small", "peers-large"
 
+	// small and large are parts of the names of figures.
 	small = "at a tenth of the listings"
 	large = "at all listings"
-	// smallDivisor divides the listings in the small comparison.
+	// smallDivisor divides the number of listings for the small comparison.
 	smallDivisor = 10
 )
 
@@ -40,7 +41,7 @@ func scriptFigure(name, size, clock string) string {
 	return fmt.Sprintf("this program against %s, %s time, %s", name, clock, size)
 }
 
-// peer is another way to load the same records into DuckDB.
+// peer is another program that loads the same records into DuckDB.
 type peer struct {
 	name string
 	// file is the prefix of the peer's files in peers/, such as _requirements.txt and
@@ -52,7 +53,7 @@ type peer struct {
 	environment []string
 	// needs are the required programs.
 	needs []string
-	// smallOnly excludes the peer at full size unless all peers are requested.
+	// smallOnly excludes the peer from the large comparison unless settings.allPeers is set.
 	smallOnly bool
 }
 
@@ -62,8 +63,8 @@ const (
 	dlt       = "dlt"
 	pyAirbyte = "PyAirbyte"
 	script    = "curl and DuckDB"
-	// fastScript allows DuckDB to write rows in any order, as its performance guide
-	// recommends. The default keeps the order.
+	// fastScript allows DuckDB to write rows in any order, as the performance guide of DuckDB
+	// recommends. By default DuckDB keeps the order.
 	fastScript = "curl and DuckDB at its fastest"
 )
 
@@ -98,7 +99,7 @@ type counts struct {
 	items
 }
 
-// items are the numbers of records and of items in their lists. They must equal those of the
+// items are the numbers of records and of items in their lists. They must equal the numbers of the
 // service.
 type items struct{ Listings, Prices, Tags, Links, Includes int64 }
 
@@ -125,7 +126,7 @@ func measurePeers(size string) func(t *testing.T, s settings) findings {
 	}
 }
 
-// peerFigures returns the ratios with a goal.
+// peerFigures returns the ratios that have a goal.
 func peerFigures(size string, all []peerResult) []figure {
 	own, peer := resultOf(ours, all), resultOf(dlt, all)
 	return append([]figure{
@@ -134,7 +135,7 @@ func peerFigures(size string, all []peerResult) []figure {
 	}, scriptFigures(script, size, all)...)
 }
 
-// scriptFigures returns the ratios to one of the two variants of the script.
+// scriptFigures returns the ratios of this program to one of the two variants of the script.
 func scriptFigures(name, size string, all []peerResult) []figure {
 	own, peer := resultOf(ours, all), resultOf(name, all)
 	return []figure{
@@ -143,7 +144,7 @@ func scriptFigures(name, size string, all []peerResult) []figure {
 	}
 }
 
-// resultOf returns the result with a name. It has no runs if the program was not measured.
+// resultOf returns the result of a program, or a result without runs if it was not measured.
 func resultOf(name string, all []peerResult) (found peerResult) {
 	for _, b := range all {
 		if b.Name == name {
@@ -180,7 +181,8 @@ func comparePeers(t *testing.T, s settings, environment, size string) []peerResu
 	return all
 }
 
-// runPeer measures a run into an empty folder, and counts the loaded rows.
+// runPeer measures one run of a program, which loads into an empty folder. It counts the loaded
+// rows.
 func runPeer(t *testing.T, s settings, environment, name string, service *service) (usage, counts) {
 	t.Helper()
 	dir, remove := scratch(t)
@@ -192,7 +194,7 @@ func runPeer(t *testing.T, s settings, environment, name string, service *servic
 	}
 	for _, p := range peers() {
 		if p.name == name {
-			u := measureTree(t, p.start(t, environment, service.url, dir))
+			u := measureTree(t, p.startCommand(t, environment, service.url, dir))
 			return u, count(t, filepath.Join(dir, "peer.duckdb"), p.file)
 		}
 	}
@@ -200,9 +202,9 @@ func runPeer(t *testing.T, s settings, environment, name string, service *servic
 	return usage{}, counts{}
 }
 
-// start returns the command of a peer. In its PATH the programs of the environment precede
-// those of the machine.
-func (p peer) start(t *testing.T, environment, url, dir string) *exec.Cmd {
+// startCommand returns the command that starts a peer. In its PATH, the programs of the peer's
+// environment come before the programs of the machine.
+func (p peer) startCommand(t *testing.T, environment, url, dir string) *exec.Cmd {
 	t.Helper()
 	programs := filepath.Join(environment, p.file, "bin")
 	name := filepath.Join(programs, p.command[0])
@@ -214,7 +216,7 @@ func (p peer) start(t *testing.T, environment, url, dir string) *exec.Cmd {
 	return cmd
 }
 
-// count counts the loaded rows in a DuckDB file with the statement of the peer.
+// count counts the loaded rows in a DuckDB file. file is the prefix of the peer's statement.
 func count(t *testing.T, path, file string) (c counts) {
 	t.Helper()
 	statement, err := scripts.ReadFile("peers/" + file + "_count.sql")
@@ -226,7 +228,7 @@ func count(t *testing.T, path, file string) (c counts) {
 	return c
 }
 
-// truthOf counts the records of the service in a dump.
+// truthOf counts the records of the service. The service writes them as files, which DuckDB reads.
 func truthOf(t *testing.T, listings int) (truth items) {
 	t.Helper()
 	ndjson, remove := writeListings(t, world{Listings: listings, CatalogOnly: true})
@@ -240,7 +242,8 @@ func truthOf(t *testing.T, listings int) (truth items) {
 	return truth
 }
 
-// version returns the pinned version of the package with the name of the peer, or of duckdb-cli.
+// version returns the pinned version of the peer. Its package has the same name as its files, or
+// is duckdb-cli for the script.
 func (p peer) version(t *testing.T) string {
 	t.Helper()
 	data, err := scripts.ReadFile("peers/" + p.file + "_requirements.txt")
@@ -254,8 +257,8 @@ func (p peer) version(t *testing.T) string {
 	return ""
 }
 
-// equip installs the environments of all peers unless another section has installed them. It
-// skips the section if the machine lacks a required program.
+// equip installs the environments of all peers unless another section has installed them. If a
+// required program is missing, equip skips the section.
 func equip(t *testing.T, s settings) (dir string) {
 	t.Helper()
 	dir = filepath.Join(s.shared, "environments")
@@ -272,7 +275,7 @@ func equip(t *testing.T, s settings) (dir string) {
 		}
 		must(t, err)
 	}
-	t.Logf("the environments of the peers took %.0f s", time.Since(begun).Seconds())
+	t.Logf("installed the environments of the peers in %.0f s", time.Since(begun).Seconds())
 	return dir
 }
 

@@ -13,14 +13,14 @@ import (
 	"time"
 )
 
-// programVariable is the environment variable with the name of the program that this binary runs
-// instead of the tests. The first argument contains the fields of the program as JSON.
+// programVariable is an environment variable. If it names a program, this test binary runs the
+// program instead of the tests. The first argument contains the fields of the program as JSON.
 const programVariable = "PLACEMENTSYNC_BENCH_PROGRAM"
 
-// program runs in a child process of a measurement.
+// program is a part of a measurement that runs in a child process.
 type program interface{ run(context.Context) error }
 
-// TestMain runs the program of a child process, or all tests.
+// TestMain runs a program in a child process, and the tests in any other process.
 func TestMain(m *testing.M) {
 	name := os.Getenv(programVariable)
 	if name == "" {
@@ -38,22 +38,21 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// usage is the resource usage of a process, in seconds and bytes.
+// usage is the resource usage of a process.
 type usage struct {
-	Wall, CPU float64
-	RSS       float64
+	Wall, CPU float64 // seconds
+	RSS       float64 // peak resident memory in bytes
 	Begun     time.Time
 }
 
-// measure runs a command to its end. If the command fails, the test fails with its output, without
-// stderr if cmd.Stderr is set.
+// measure runs a command until it ends. If the command fails, the test fails with its output.
 func measure(t *testing.T, cmd *exec.Cmd) usage {
 	t.Helper()
 	return measureWith(t, cmd, func(int, <-chan struct{}) float64 { return 0 })
 }
 
-// measureWith measures a command while watch runs. done is closed when the process ends. watch
-// returns the maximum memory of the process in bytes.
+// measureWith measures a command and runs watch concurrently. watch returns the peak memory of the
+// process in bytes after done is closed, which happens when the process ends.
 func measureWith(t *testing.T, cmd *exec.Cmd, watch func(pid int, done <-chan struct{}) float64) usage {
 	t.Helper()
 	var output bytes.Buffer
@@ -63,8 +62,8 @@ func measureWith(t *testing.T, cmd *exec.Cmd, watch func(pid int, done <-chan st
 	}
 	begun := time.Now()
 	must(t, cmd.Start())
-	done, most := make(chan struct{}), make(chan float64, 1)
-	go func() { most <- watch(cmd.Process.Pid, done) }()
+	done, peak := make(chan struct{}), make(chan float64, 1)
+	go func() { peak <- watch(cmd.Process.Pid, done) }()
 	err := cmd.Wait()
 	wall := time.Since(begun)
 	close(done)
@@ -74,13 +73,13 @@ func measureWith(t *testing.T, cmd *exec.Cmd, watch func(pid int, done <-chan st
 	state := cmd.ProcessState
 	u := usage{Begun: begun, Wall: wall.Seconds(), CPU: (state.UserTime() + state.SystemTime()).Seconds()}
 	if r, ok := state.SysUsage().(*syscall.Rusage); ok {
-		u.RSS = float64(r.Maxrss) * 1024 // kilobytes on Linux
+		u.RSS = float64(r.Maxrss) * 1024 // Maxrss is in kibibytes on Linux
 	}
-	u.RSS = max(u.RSS, <-most)
+	u.RSS = max(u.RSS, <-peak)
 	return u
 }
 
-// childCommand returns a command that runs a program in a child process.
+// childCommand returns the command of a child process that runs the named program.
 func childCommand(t *testing.T, name string, p program) *exec.Cmd {
 	t.Helper()
 	self, err := os.Executable()
@@ -92,7 +91,7 @@ func childCommand(t *testing.T, name string, p program) *exec.Cmd {
 	return cmd
 }
 
-// writeReport writes the report of a program. readReport reads it in the parent process.
+// writeReport writes the report of a program, for readReport in the parent process.
 func writeReport(path string, report any) error {
 	data, err := json.MarshalIndent(report, "", "  ")
 	if err != nil {

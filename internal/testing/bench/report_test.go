@@ -26,7 +26,7 @@ type conditions struct {
 	DuckDB   string `json:"duckdb"`
 	Listings int    `json:"listings"`
 	Runs     int    `json:"runs"`
-	// Load is the load average of the minute before.
+	// Load is the load average of the minute before the measurement.
 	Load string `json:"load"`
 	// Seconds is the duration of the section.
 	Seconds float64 `json:"seconds,omitempty"`
@@ -42,7 +42,7 @@ func readConditions(t *testing.T, s settings) conditions {
 	t.Helper()
 	return conditions{
 		Date: time.Now().UTC().Format(time.DateOnly), Commit: outputOf(t, "git", "describe", "--always", "--dirty", "--exclude=*"),
-		CPU: lineOf("/proc/cpuinfo", "model name"), Cores: runtime.NumCPU(), RAM: lineOf("/proc/meminfo", "MemTotal"),
+		CPU: valueOfLine("/proc/cpuinfo", "model name"), Cores: runtime.NumCPU(), RAM: valueOfLine("/proc/meminfo", "MemTotal"),
 		System: runtime.GOOS + "/" + runtime.GOARCH, Go: runtime.Version(), DuckDB: duckDBVersion(t),
 		Listings: s.listings, Runs: s.runs, Load: firstWord("/proc/loadavg"),
 	}
@@ -57,8 +57,8 @@ func outputOf(t *testing.T, name string, args ...string) string {
 	return strings.TrimSpace(string(out))
 }
 
-// lineOf returns the value of a "name : value" line, or "unknown" if there is no such file.
-func lineOf(path, name string) string {
+// valueOfLine returns the value of a "name : value" line, or "unknown" if there is no such line.
+func valueOfLine(path, name string) string {
 	data, _ := os.ReadFile(path)
 	for line := range strings.Lines(string(data)) {
 		if key, value, ok := strings.Cut(line, ":"); ok && strings.TrimSpace(key) == name {
@@ -76,7 +76,8 @@ func firstWord(path string) string {
 	return "unknown"
 }
 
-// storeResult merges a section into the stored results, and renders the page.
+// storeResult stores the result of a section beside the results of other sections, and renders the
+// page.
 func storeResult(t *testing.T, docs, name string, r result) {
 	t.Helper()
 	path := filepath.Join(docs, "performance.json")
@@ -98,8 +99,7 @@ func readResults(t *testing.T, path string) map[string]result {
 	return all
 }
 
-// TestRenderPerformance renders the page from the stored results. It is used after a change of
-// the text.
+// TestRenderPerformance renders the page from the stored results, after a change of the template.
 func TestRenderPerformance(t *testing.T) {
 	docs := os.Getenv(docsVar)
 	if docs == "" || os.Getenv(sectionsVar) != "" {
@@ -116,7 +116,7 @@ func renderPage(t *testing.T, docs string, all map[string]result) {
 	}
 }
 
-// formatTable returns figures as text for the terminal.
+// formatTable formats the findings of a section for the terminal.
 func formatTable(f findings) string {
 	var b strings.Builder
 	for _, figure := range f.Figures {
@@ -141,7 +141,7 @@ func (sec section) announce(t *testing.T, s settings) {
 	duration := fmt.Sprintf("about %s with the default settings", formatMinutes(sec.about))
 	if s.docs != "" {
 		if r := readResults(t, filepath.Join(s.docs, "performance.json"))[sec.name]; r.Seconds > 0 {
-			duration = fmt.Sprintf("last time %d listings and %d runs took %s", r.Listings, r.Runs, formatMinutes(r.Seconds))
+			duration = fmt.Sprintf("the last measurement of %d listings and %d runs took %s", r.Listings, r.Runs, formatMinutes(r.Seconds))
 		}
 	}
 	t.Logf("%s begins at %s with %d listings and %d runs: %s", sec.name, time.Now().UTC().Format(time.TimeOnly), s.listings, s.runs, duration)

@@ -39,20 +39,19 @@ func TestPeerScriptsParse(t *testing.T) {
 func TestPeersArePinned(t *testing.T) {
 	for _, p := range peers() {
 		if p.version(t) == "" {
-			t.Errorf("%s: its requirements contain no pinned version", p.name)
+			t.Errorf("the requirements of %s do not pin its version", p.name)
 		}
 		data, err := scripts.ReadFile("peers/" + p.file + "_requirements.txt")
 		must(t, err)
 		for line := range strings.Lines(string(data)) {
 			if line = strings.TrimSpace(line); !strings.HasPrefix(line, "#") && strings.Count(line, "==") != 1 {
-				t.Errorf("%s: %q has no exact version", p.name, line)
+				t.Errorf("the requirements of %s contain %q, which has no exact version", p.name, line)
 			}
 		}
 	}
 }
 
-// TestScriptLoadsAllRecords runs the statements of the script on two pages, and counts the
-// loaded rows.
+// TestScriptLoadsAllRecords runs listings.sql on two pages, and counts the loaded rows.
 func TestScriptLoadsAllRecords(t *testing.T) {
 	service := sim.New(world{Listings: 200, CatalogOnly: true}.options())
 	dir := t.TempDir()
@@ -86,7 +85,7 @@ func TestScriptLoadsAllRecords(t *testing.T) {
 		want.Links, want.Includes = want.Links+int64(len(lists.Links)), want.Includes+int64(len(lists.Includes))
 	}
 	if got := count(t, filepath.Join(dir, "peer.duckdb"), "listings"); got.items != want || got.Rows != 200 {
-		t.Errorf("%d rows with %+v are loaded, want 200 with %+v", got.Rows, got.items, want)
+		t.Errorf("listings.sql loaded %d rows with %+v, want 200 rows with %+v", got.Rows, got.items, want)
 	}
 	if truth := truthOf(t, 200); truth != want {
 		t.Errorf("truthOf returned %+v, want %+v", truth, want)

@@ -8,14 +8,14 @@ import (
 	"time"
 )
 
-// section measures one subject. Each section can run alone; the stored results of the other
-// sections are kept.
+// section measures one subject. Each section can run alone. The stored results of the other
+// sections are then kept.
 type section struct {
 	name    string
 	measure func(t *testing.T, s settings) findings
-	// long sections take minutes and run settings.longRuns times.
+	// long means that a run takes minutes, so the section runs settings.longRuns times.
 	long bool
-	// divisor divides the number of listings. 0 means all.
+	// divisor divides the number of listings. 0 means that it is not divided.
 	divisor int
 	// about is the expected duration in seconds, with the default settings on two cores.
 	about float64
@@ -55,9 +55,9 @@ func sections() []section {
 
 // findings contains the results of a section.
 type findings struct {
-	// Figures are the main results. A figure with the name of a goal is compared with it.
+	// Figures are the main results. Each has a goal of the same name.
 	Figures []figure `json:"figures,omitempty"`
-	// OtherFigures are further results, which have no goal.
+	// OtherFigures are results without a goal.
 	OtherFigures []figure `json:"numbers,omitempty"`
 	// Stages are the shares of CPU time of a night. Days are the nights of a year. Peers are
 	// the results of other programs.
@@ -66,7 +66,7 @@ type findings struct {
 	Peers  []peerResult `json:"peers,omitempty"`
 }
 
-// figure is a measured quantity with all its runs.
+// figure is a measured quantity with one value per run.
 type figure struct {
 	Name string    `json:"what"`
 	Unit string    `json:"unit"`
@@ -103,17 +103,18 @@ func formatFigure(v float64, unit string) string {
 	return fmt.Sprintf("%.2f %s", v, unit)
 }
 
-// valuesOf returns one number of each run.
-func valuesOf[T any](runs []T, of func(T) float64) []float64 {
+// valuesOf returns the value of each run.
+func valuesOf[T any](runs []T, value func(T) float64) []float64 {
 	values := make([]float64, len(runs))
 	for i, r := range runs {
-		values[i] = of(r)
+		values[i] = value(r)
 	}
 	return values
 }
 
-// pairedRatios returns the ratio of each pair of runs, so that a slow period of the machine
-// affects both sides. It is empty if one side was not measured.
+// pairedRatios divides the value of each run by the divisor of the same run. Both were measured one
+// after the other, so a slow period of the machine affects both. The result is empty if one of them
+// was not measured.
 func pairedRatios(values, divisors []float64) []float64 {
 	ratios := make([]float64, min(len(values), len(divisors)))
 	for i := range ratios {
@@ -127,7 +128,7 @@ const (
 	mebibyte = 1 << 20
 )
 
-// TestPerformance measures the sections named in the environment.
+// TestPerformance measures the sections that an environment variable lists.
 func TestPerformance(t *testing.T) {
 	s := readSettings(t)
 	s.shared, _ = scratch(t)
@@ -138,12 +139,12 @@ func TestPerformance(t *testing.T) {
 			}
 			s := sec.scaleSettings(s)
 			sec.announce(t, s)
-			at, begun := readConditions(t, s), time.Now()
+			conditions, begun := readConditions(t, s), time.Now()
 			found := sec.measure(t, s)
-			at.Seconds = math.Round(time.Since(begun).Seconds())
-			t.Logf("%s took %.0f s\n%s", sec.name, at.Seconds, formatTable(found))
+			conditions.Seconds = math.Round(time.Since(begun).Seconds())
+			t.Logf("%s took %.0f s\n%s", sec.name, conditions.Seconds, formatTable(found))
 			if s.docs != "" {
-				storeResult(t, s.docs, sec.name, result{conditions: at, findings: found})
+				storeResult(t, s.docs, sec.name, result{conditions, found})
 			}
 		})
 	}

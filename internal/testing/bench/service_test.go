@@ -22,26 +22,26 @@ import (
 	"placementsync/internal/sim"
 )
 
-// world describes the demo service of a measurement. The zero value is as large as the world of
-// the demo.
+// world describes the data and behaviour of a demo service. The zero value has as many records as
+// the command demo.
 type world struct {
 	Listings int
-	// CatalogOnly omits orders, campaigns and files.
+	// CatalogOnly leaves out orders, campaigns and files.
 	CatalogOnly bool
 	// Change is the share of listings that change in a day. Defaults to 0.01.
 	Change float64
-	// Tiny is a world with some records of every kind, and less than half of the demo's rows.
+	// Tiny reduces the world to some records of every kind, and fewer than half of the demo's rows.
 	Tiny bool
-	// Rate is the service's limit of requests per second, and Burst the number of requests that it
-	// answers at once. 0 means no limit.
+	// Rate is the number of requests per second that the service allows. 0 means no limit. Burst
+	// is the number of requests that it allows at once.
 	Rate  float64
 	Burst int
 	// Coding is gzip or zstd. Clients that accept it get compressed responses. Each response
 	// is compressed once and cached.
 	Coding string
-	// Unordered returns lists without an order, which cannot be proven in one pass.
+	// Unordered returns lists without an order. One pass cannot show that such a list is complete.
 	Unordered bool
-	// Dump, if set, makes the process write the listings to a folder and end.
+	// Dump is a folder. If it is set, the process writes the listings to it and ends.
 	Dump string
 }
 
@@ -67,8 +67,8 @@ func (w world) options() sim.Options {
 type requestStats struct {
 	Requests, Limited int
 	Bytes             int64
-	// First is the time of the first request, and Last is the time of the last response. Busy
-	// is the time in seconds with at least one request in progress.
+	// First is the time of the first request, and Last the time of the last response. Busy is the
+	// number of seconds with at least one request in progress.
 	First, Last time.Time
 	Busy        float64
 }
@@ -79,8 +79,8 @@ type meter struct {
 
 	mu    sync.Mutex
 	open  int       // requests in progress
-	since time.Time // start of the time with requests in progress
-	seen  requestStats
+	since time.Time // when open became greater than 0
+	stats requestStats
 }
 
 func (m *meter) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
@@ -94,8 +94,8 @@ func (m *meter) enter() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	now := time.Now()
-	if m.seen.Requests++; m.seen.Requests == 1 {
-		m.seen.First = now
+	if m.stats.Requests++; m.stats.Requests == 1 {
+		m.stats.First = now
 	}
 	if m.open++; m.open == 1 {
 		m.since = now
@@ -105,22 +105,22 @@ func (m *meter) enter() {
 func (m *meter) exit(c *counter) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.seen.Last = time.Now()
-	m.seen.Bytes += c.bytes
+	m.stats.Last = time.Now()
+	m.stats.Bytes += c.bytes
 	if c.status == http.StatusTooManyRequests {
-		m.seen.Limited++
+		m.stats.Limited++
 	}
 	if m.open--; m.open == 0 {
-		m.seen.Busy += m.seen.Last.Sub(m.since).Seconds()
+		m.stats.Busy += m.stats.Last.Sub(m.since).Seconds()
 	}
 }
 
 func (m *meter) takeStats() requestStats {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	seen := m.seen
-	m.seen = requestStats{}
-	return seen
+	stats := m.stats
+	m.stats = requestStats{}
+	return stats
 }
 
 // counter records the status and length of a response.
@@ -141,8 +141,8 @@ func (c *counter) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// run runs the demo service. It prints its address. For each input line, which is the number of
-// days to advance, it prints requestStats.
+// run runs the demo service and prints its address. Each input line is a number of days. The service
+// advances by these days and prints the requestStats as JSON.
 func (w world) run(ctx context.Context) error {
 	service := sim.New(w.options())
 	if w.Dump != "" {
@@ -169,11 +169,10 @@ func (w world) run(ctx context.Context) error {
 	return server.Close()
 }
 
-// dumpFiles is the number of files with listings, so that DuckDB can read them with all its
-// threads.
+// dumpFiles is the number of files with listings. With several files, all threads of DuckDB read.
 const dumpFiles = 8
 
-// dump writes the listings of day 0, with the same bytes as in responses.
+// dump writes the listings of the first day, with the same bytes as in responses.
 func dump(service *sim.Service, dir string) error {
 	records := service.Records("/products/listings")
 	for i := range dumpFiles {
@@ -222,7 +221,7 @@ func serve(t *testing.T, w world) *service {
 	return nil
 }
 
-// advance advances the world by days and returns the statistics since the last call of advance or
+// advance advances the service by days and returns the statistics since the last call of advance or
 // stats.
 func (s *service) advance(t *testing.T, days int) requestStats {
 	t.Helper()
@@ -231,9 +230,9 @@ func (s *service) advance(t *testing.T, days int) requestStats {
 	if !s.output.Scan() {
 		t.Fatalf("the demo service ended: %v", s.cmd.Wait())
 	}
-	var seen requestStats
-	must(t, json.Unmarshal(s.output.Bytes(), &seen))
-	return seen
+	var stats requestStats
+	must(t, json.Unmarshal(s.output.Bytes(), &stats))
+	return stats
 }
 
 // stats returns the statistics since the last call of advance or stats.
@@ -242,7 +241,7 @@ func (s *service) stats(t *testing.T) requestStats { return s.advance(t, 0) }
 func (s *service) stop(t *testing.T) {
 	t.Helper()
 	must(t, s.input.Close())
-	for s.output.Scan() { // the rest of its output
+	for s.output.Scan() { // reads the rest of the output
 	}
 	must(t, s.cmd.Wait())
 }

@@ -11,7 +11,7 @@ import (
 
 // Environment variables that select the measurements. "make bench" passes them on.
 const (
-	// sectionsVar lists the sections, separated by commas, or is "all". Without it no section
+	// sectionsVar lists the sections, separated by commas, or is "all". If it is empty, no section
 	// is measured.
 	sectionsVar = "PLACEMENTSYNC_BENCH"
 	listingsVar = "PLACEMENTSYNC_BENCH_LISTINGS"
@@ -21,30 +21,30 @@ const (
 	daysVar     = "PLACEMENTSYNC_BENCH_DAYS"
 	// peersVar is "all" to include the slowest peer at full size.
 	peersVar = "PLACEMENTSYNC_BENCH_PEERS"
-	// docsVar is the folder for performance.json, performance.md and the chart. Without it
+	// docsVar is the folder for performance.json, performance.md and the chart. If it is empty,
 	// results are only printed.
 	docsVar = "PLACEMENTSYNC_BENCH_DOCS"
-	// dirVar is the folder for warehouses. Defaults to the system's temporary folder.
+	// dirVar is the folder for warehouses. It defaults to the system's temporary folder.
 	dirVar = "PLACEMENTSYNC_BENCH_DIR"
 )
 
 // settings contains the parameters of a measurement.
 type settings struct {
 	sections []string
-	// listings is the number of listings of the normal night. The large night has four times
-	// as many.
+	// listings is the number of listings of a normal night.
 	listings int
-	// runs is the number of runs of each measurement. The page shows their median. longRuns
-	// replaces it in long sections.
+	// runs is the number of runs of each measurement. The page shows the median of the runs. Long
+	// sections use longRuns instead.
 	runs, longRuns int
-	// days is the number of days of the year.
+	// days is the number of nights of the section "year".
 	days int
-	// allPeers includes each peer at full size.
+	// allPeers includes the slowest peer in the large comparison.
 	allPeers bool
 	// shared is a folder used by several sections.
 	shared string
-	docs   string
-	// binary is the released program.
+	// docs is the folder for the results. Empty means that they are only printed.
+	docs string
+	// binary is the path of the program.
 	binary string
 }
 
@@ -57,18 +57,18 @@ func readSettings(t *testing.T) settings {
 		s.sections = strings.Split(names, ",")
 	}
 	if len(s.sections) == 0 {
-		t.Skipf("measures only when %s names sections: make bench", sectionsVar)
+		t.Skipf("%s lists no sections to measure; run make bench", sectionsVar)
 	}
 	var err error
 	for _, name := range s.sections {
 		if !slices.ContainsFunc(sections(), func(sec section) bool { return isSelectedBy(name, sec.name) }) {
-			t.Fatalf("%s names an unknown section %q", sectionsVar, name)
+			t.Fatalf("%s contains the unknown section %q", sectionsVar, name)
 		}
 	}
 	s.binary, err = filepath.Abs("../../../bin/placementsync")
 	must(t, err)
 	if _, err := os.Stat(s.binary); err != nil {
-		t.Fatalf("%v: make build first", err)
+		t.Fatalf("%v; run make build first", err)
 	}
 	return s
 }
@@ -77,8 +77,8 @@ func (s settings) wants(section string) bool {
 	return slices.ContainsFunc(s.sections, func(name string) bool { return isSelectedBy(name, section) })
 }
 
-// isSelectedBy reports whether a word of the environment selects a section: by its name, by the
-// part of the name before a hyphen, or as "all".
+// isSelectedBy reports whether a word of sectionsVar selects a section. The word is the name of the
+// section, the part of the name before a hyphen, or "all".
 func isSelectedBy(word, section string) bool {
 	return word == "all" || word == section || strings.HasPrefix(section, word+"-")
 }
@@ -94,8 +94,8 @@ func readNumber(t *testing.T, name string, fallback int) int {
 	return n
 }
 
-// scratch returns an empty folder and a function that removes it. Measurements need
-// gigabytes, which should not remain until the end of a test.
+// scratch returns an empty folder and a function that removes it. The folders take gigabytes, so
+// they should not remain until the end of a test.
 func scratch(t *testing.T) (dir string, remove func()) {
 	t.Helper()
 	dir, err := os.MkdirTemp(os.Getenv(dirVar), "placementsync-bench-")

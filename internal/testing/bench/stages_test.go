@@ -11,15 +11,16 @@ import (
 	"testing"
 )
 
-// stage is a part of a night with its CPU time in seconds.
+// stage is a part of a night with its CPU time and wall time in seconds.
 type stage struct {
 	Name string  `json:"name"`
 	CPU  float64 `json:"cpu_seconds"`
 	Wall float64 `json:"wall_seconds,omitempty"`
 }
 
-// measureStages profiles a first night. Before the last response stages are concurrent and are
-// distinguished by the functions in the samples. After it the steps are sequential.
+// measureStages profiles a first night. Before the last response, stages run concurrently. The
+// functions in the samples of the CPU profile tell them apart. After the last response, stages run
+// one after the other.
 func measureStages(t *testing.T, s settings) findings {
 	t.Helper()
 	service := serve(t, world{Listings: s.listings, CatalogOnly: true})
@@ -30,14 +31,14 @@ func measureStages(t *testing.T, s settings) findings {
 	measure(t, childCommand(t, "night", in))
 	var steps []timedStep
 	readReport(t, in.Report, &steps)
-	stages := append(stagesBefore(t, in.Profile), stagesAfter(t, steps)...)
+	stages := append(concurrentStages(t, in.Profile), sequentialStages(t, steps)...)
 	slices.SortStableFunc(stages, func(a, b stage) int { return cmp.Compare(b.CPU, a.CPU) })
 	return findings{Stages: stages}
 }
 
-// stagesAfter returns the stages without other concurrent stages: the beginning, and all stages
-// after the last response.
-func stagesAfter(t *testing.T, steps []timedStep) []stage {
+// sequentialStages returns the stages that run alone: the beginning, and all stages after the last
+// response.
+func sequentialStages(t *testing.T, steps []timedStep) []stage {
 	t.Helper()
 	begun := steps[slices.IndexFunc(steps, func(s timedStep) bool { return s.Name == "mid stage" })]
 	stages := []stage{{"begin: token, draft, stage", begun.CPU, begun.Wall}}
@@ -56,9 +57,9 @@ func stagesAfter(t *testing.T, steps []timedStep) []stage {
 	return stages
 }
 
-// stagesBefore returns the concurrent stages. A sample counts for the first stage that matches its
-// functions.
-func stagesBefore(t *testing.T, profile string) []stage {
+// concurrentStages returns the stages before the last response. A sample counts for the first stage
+// that matches one of its functions.
+func concurrentStages(t *testing.T, profile string) []stage {
 	t.Helper()
 	byFunction := []struct{ name, focus string }{
 		{"staging in DuckDB, on our threads", `load\.\(\*(lane|arrivals)\)|load\.\(\*Stage\)\.(Add|Reject|Finish|Settle|Plan)`},
@@ -67,14 +68,14 @@ func stagesBefore(t *testing.T, profile string) []stage {
 		{"HTTP", `net/http\.|fetch\.\(\*Client\)`},
 	}
 	var stages []stage
-	var before []string
-	for _, w := range byFunction {
-		args := []string{"-focus=" + w.focus}
-		if len(before) > 0 {
-			args = append(args, "-ignore="+strings.Join(before, "|"))
+	var counted []string
+	for _, s := range byFunction {
+		args := []string{"-focus=" + s.focus}
+		if len(counted) > 0 {
+			args = append(args, "-ignore="+strings.Join(counted, "|"))
 		}
-		stages = append(stages, stage{Name: w.name, CPU: cpuSeconds(t, profile, args...)})
-		before = append(before, w.focus)
+		stages = append(stages, stage{Name: s.name, CPU: cpuSeconds(t, profile, args...)})
+		counted = append(counted, s.focus)
 	}
 	stages = append(stages,
 		stage{Name: "garbage collection", CPU: cpuSeconds(t, profile, `-focus=runtime\.gcBgMarkWorker|runtime\.bgsweep|runtime\.bgscavenge`)},
@@ -82,7 +83,7 @@ func stagesBefore(t *testing.T, profile string) []stage {
 	return stages
 }
 
-// cpuSeconds returns the CPU seconds of a profile that match a filter of pprof.
+// cpuSeconds sums the CPU seconds of the samples that match a filter of pprof.
 func cpuSeconds(t *testing.T, profile string, filter ...string) float64 {
 	t.Helper()
 	args := slices.Concat([]string{"tool", "pprof", "-top", "-unit=ms", "-symbolize=none", "-nodefraction=0", "-nodecount=100000"}, filter, []string{profile})
@@ -92,7 +93,7 @@ func cpuSeconds(t *testing.T, profile string, filter ...string) float64 {
 	}
 	total := regexp.MustCompile(`accounting for ([0-9.]+)(?:ms)?,`).FindSubmatch(out)
 	if total == nil {
-		t.Fatalf("read the output of pprof: no total in %.200q", out)
+		t.Fatalf("the output of pprof contains no total: %.200q", out)
 	}
 	ms, err := strconv.ParseFloat(string(total[1]), 64)
 	must(t, err)

@@ -14,10 +14,9 @@ import (
 // sampleEvery is the interval of memory samples of a process and its children.
 const sampleEvery = 250 * time.Millisecond
 
-// measureTree measures a command together with its child processes. The system reports their CPU
-// time when all have ended. It reports only the memory of the largest process, which would favor
-// programs with many processes. The memory is therefore sampled, with shared pages counted once,
-// and the highest sum counts.
+// measureTree measures a command together with its child processes. For memory, the system reports
+// only the largest process, which would favor programs with many processes. measureTree therefore
+// samples the memory of all processes, with shared pages counted once, and uses the highest sum.
 func measureTree(t *testing.T, cmd *exec.Cmd) usage {
 	t.Helper()
 	return measureWith(t, cmd, func(pid int, done <-chan struct{}) (most float64) {
@@ -38,13 +37,13 @@ func measureTree(t *testing.T, cmd *exec.Cmd) usage {
 // is unknown.
 func residentTree(root int) (sum float64) {
 	children := processesByParent()
-	for open := []int{root}; len(open) > 0; {
-		pid := open[0]
-		open = append(open[1:], children[pid]...)
-		// Pss divides shared pages by the number of processes.
-		text := strings.TrimSuffix(lineOf(fmt.Sprintf("/proc/%d/smaps_rollup", pid), "Pss"), " kB")
-		kilobytes, _ := strconv.ParseFloat(text, 64) // 0 for a process that has ended
-		sum += kilobytes * 1024
+	for queue := []int{root}; len(queue) > 0; {
+		pid := queue[0]
+		queue = append(queue[1:], children[pid]...)
+		// Pss divides the size of a shared page by the number of processes that share it.
+		text := strings.TrimSuffix(valueOfLine(fmt.Sprintf("/proc/%d/smaps_rollup", pid), "Pss"), " kB")
+		kibibytes, _ := strconv.ParseFloat(text, 64) // 0 for a process that has ended
+		sum += kibibytes * 1024
 	}
 	return sum
 }
@@ -77,9 +76,9 @@ func TestMeasureTree(t *testing.T) {
 		`bash -c 'x=$(head -c 60000000 /dev/zero | tr "\0" a); for ((i = 0; i < 300000; i++)); do :; done; echo ${#x}'; true`)
 	u := measureTree(t, cmd)
 	if u.CPU < 0.05 {
-		t.Errorf("measured %.2f CPU s, but the child alone takes more", u.CPU)
+		t.Errorf("got %.2f CPU s, want at least 0.05, which the child alone takes", u.CPU)
 	}
 	if u.RSS < 60e6 {
-		t.Errorf("measured %.0f bytes of memory, but the child alone uses 60,000,000", u.RSS)
+		t.Errorf("got %.0f bytes of memory, want at least the 60,000,000 of the child", u.RSS)
 	}
 }

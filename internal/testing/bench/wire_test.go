@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// measureWire compares nights with compressed and with plain responses. Each service compresses
-// its pages before the first night, so that the compression is not measured.
+// measureWire compares nights with compressed responses and nights with plain ones. Each service
+// compresses its pages before the first night, so that the compression is not measured.
 func measureWire(t *testing.T, s settings) findings {
 	t.Helper()
 	codings := []string{"", "gzip", "zstd"}
@@ -33,15 +33,15 @@ func measureWire(t *testing.T, s settings) findings {
 func wireFindings(nights map[string][]outcome) (found findings) {
 	plain := nights[""]
 	for _, coding := range []string{"gzip", "zstd"} {
-		packed := nights[coding]
+		compressed := nights[coding]
 		found.Figures = append(found.Figures,
-			figure{Name: "first night over " + coding + ", bytes on the wire against plain", Unit: "x", Runs: pairedRatios(valuesOf(packed, wireOf), valuesOf(plain, wireOf))},
-			figure{Name: "first night over " + coding + ", CPU time against plain", Unit: "x", Runs: pairedRatios(valuesOf(packed, cpuOf), valuesOf(plain, cpuOf))})
+			figure{Name: "first night over " + coding + ", bytes on the wire against plain", Unit: "x", Runs: pairedRatios(valuesOf(compressed, wireOf), valuesOf(plain, wireOf))},
+			figure{Name: "first night over " + coding + ", CPU time against plain", Unit: "x", Runs: pairedRatios(valuesOf(compressed, cpuOf), valuesOf(plain, cpuOf))})
 		found.OtherFigures = append(found.OtherFigures,
-			figure{Name: "answers over " + coding, Unit: "MB", Runs: valuesOf(packed, wireOf)},
-			figure{Name: "landed over " + coding, Unit: "MB", Runs: valuesOf(packed, func(o outcome) float64 { return o.Landed / megabyte })},
-			figure{Name: "first night over " + coding + ", CPU time", Unit: "s", Runs: valuesOf(packed, cpuOf)},
-			figure{Name: "first night over " + coding + ", wall time", Unit: "s", Runs: valuesOf(packed, wallOf)})
+			figure{Name: "answers over " + coding, Unit: "MB", Runs: valuesOf(compressed, wireOf)},
+			figure{Name: "landed over " + coding, Unit: "MB", Runs: valuesOf(compressed, func(o outcome) float64 { return o.Landed / megabyte })},
+			figure{Name: "first night over " + coding + ", CPU time", Unit: "s", Runs: valuesOf(compressed, cpuOf)},
+			figure{Name: "first night over " + coding + ", wall time", Unit: "s", Runs: valuesOf(compressed, wallOf)})
 	}
 	return found
 }

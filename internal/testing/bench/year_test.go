@@ -13,19 +13,20 @@ import (
 	"placementsync/internal/sim"
 )
 
-// day contains the figures of a night of the year.
+// day contains the measurements of one night of the year. Day is 1 for the first night.
 type day struct {
 	Day int `json:"day"`
-	// Merge is the time in seconds from the last staged stream to the merged draft. Publish
-	// is the time from then to the switch.
+	// Merge is the time in seconds from the last staged stream until all rows are merged. Publish
+	// is the time from then until the snapshot is visible.
 	Merge   float64 `json:"merge_seconds"`
 	Publish float64 `json:"publish_seconds"`
 	// Catalog is the size of the DuckDB file in bytes.
 	Catalog float64 `json:"catalog_bytes"`
-	Closed  int64   `json:"closed_rows"`
+	// Closed is the number of rows that were changed or removed.
+	Closed int64 `json:"closed_rows"`
 }
 
-// year is a warehouse over many nights.
+// year runs many nights of one warehouse. Report is the file for the results.
 type year struct {
 	Listings, Days int
 	Dir, Report    string
@@ -34,12 +35,12 @@ type year struct {
 // yearNight is the report of a night.
 type yearNight struct {
 	Steps   []timedStep
-	Catalog int64 // bytes
-	Closed  int64
+	Catalog int64 // size of the DuckDB file in bytes
+	Closed  int64 // rows that were changed or removed
 }
 
-// run runs the nights of a year. The pipeline and the demo service run in one process, with one
-// night per simulated day. Its report is a list of yearNight.
+// run runs one night for each simulated day. The pipeline and the demo service run in one process.
+// The report is a list of yearNight.
 func (y year) run(ctx context.Context) error {
 	service := sim.New(world{Listings: y.Listings, CatalogOnly: true}.options())
 	url, stop, err := service.Serve(ctx, "")
@@ -60,7 +61,8 @@ func (y year) run(ctx context.Context) error {
 	return errors.Join(stop(), writeReport(y.Report, nights))
 }
 
-// night runs one night. It then removes the landed responses and the series, as retention does.
+// night runs one night. It then removes the stored responses and the Parquet files of earlier
+// nights, as retention does.
 func (y year) night(ctx context.Context, in nightTask, now func() time.Time) (yearNight, error) {
 	r := newRecorder()
 	res, err := pipeline.Run(ctx, in.config(now, r.step))
@@ -75,13 +77,13 @@ func (y year) night(ctx context.Context, in nightTask, now func() time.Time) (ye
 	return yearNight{Steps: r.steps, Catalog: catalog.Size(), Closed: res.Run.Changed + res.Run.Gone}, nil
 }
 
-// medianReach is the number of nights on each side that the running median includes. The time of
-// a single night depends more on the machine than on the warehouse.
+// medianReach is the number of nights before and after a night that the running median includes.
+// The time of a single night depends more on the machine than on the warehouse.
 const medianReach = 4
 
-func medianNear(days []day, number int, of func(day) float64) float64 {
+func medianNear(days []day, number int, value func(day) float64) float64 {
 	from, to := max(1, number-medianReach), min(len(days), number+medianReach)
-	return figure{Runs: valuesOf(days[from-1:to], of)}.median()
+	return figure{Runs: valuesOf(days[from-1:to], value)}.median()
 }
 
 func measureYear(t *testing.T, s settings) findings {
@@ -90,7 +92,7 @@ func measureYear(t *testing.T, s settings) findings {
 	defer remove()
 	y := year{Listings: s.listings, Days: s.days, Dir: dir, Report: filepath.Join(dir, "year.json")}
 	cmd := childCommand(t, "year", y)
-	cmd.Stderr = os.Stderr // it prints its progress
+	cmd.Stderr = os.Stderr // the child prints its progress
 	measure(t, cmd)
 	var nights []yearNight
 	readReport(t, y.Report, &nights)
@@ -103,8 +105,8 @@ func measureYear(t *testing.T, s settings) findings {
 	merge, publish := func(d day) float64 { return d.Merge }, func(d day) float64 { return d.Publish }
 	size := func(d day) float64 { return d.Catalog / megabyte }
 	const early = 10
-	ratio := func(of func(day) float64) []float64 {
-		return []float64{medianNear(days, len(days), of) / medianNear(days, early, of)}
+	ratio := func(value func(day) float64) []float64 {
+		return []float64{medianNear(days, len(days), value) / medianNear(days, early, value)}
 	}
 	return findings{
 		Figures: []figure{

@@ -25,17 +25,18 @@ type job struct {
 	// Scratch is a folder for files of the engine.
 	Scratch string `json:"scratch"`
 	// Timezone is the time zone of the session. Results must not depend on it.
-	Timezone string            `json:"timezone,omitempty"`
-	Spark    map[string]string `json:"spark,omitempty"`
-	Cases    []sqlCase         `json:"cases"`
+	Timezone string `json:"timezone,omitempty"`
+	// Spark is the configuration of the Spark session.
+	Spark map[string]string `json:"spark,omitempty"`
+	Cases []sqlCase         `json:"cases"`
 
-	// The following fields are for lakes: the name of the engine with its catalog, the
-	// names of the catalog and the namespaces, the nights, and the access of Trino and
-	// PyIceberg.
-	Engine    string            `json:"engine,omitempty"`
-	Catalog   string            `json:"catalog,omitempty"`
-	Prefix    string            `json:"prefix,omitempty"`
-	Nights    []version         `json:"nights,omitempty"`
+	// The following fields are for lakes. Engine is the kind of the catalog, such as SQLite, for
+	// the report. Catalog is the name of the catalog, and Prefix the prefix of its namespaces.
+	Engine  string    `json:"engine,omitempty"`
+	Catalog string    `json:"catalog,omitempty"`
+	Prefix  string    `json:"prefix,omitempty"`
+	Nights  []version `json:"nights,omitempty"`
+	// Trino and PyIceberg are the properties with which these engines open the catalog.
 	Trino     string            `json:"trino,omitempty"`
 	PyIceberg map[string]string `json:"pyiceberg,omitempty"`
 }
@@ -46,35 +47,36 @@ type version struct {
 	Catalog string `json:"catalog"`
 }
 
-// sqlCase is a DuckDB catalog with the queries for an engine.
+// sqlCase is a DuckDB catalog and the queries that an engine runs on the same data.
 type sqlCase struct {
 	Name string `json:"name"`
-	// Prefix is the prefix of the engine's namespaces, and Mart the namespace of the views.
+	// Prefix is the prefix of the engine's namespaces. Mart is the namespace of the views.
 	Prefix  string      `json:"prefix"`
 	Mart    string      `json:"mart"`
 	Catalog string      `json:"catalog"`
 	Tables  []tableFile `json:"tables"`
 	// Views are the statements that create the views.
-	Views   []string      `json:"views"`
+	Views []string `json:"views"`
+	// Marts are the views to compare.
 	Marts   []martView    `json:"marts,omitempty"`
 	Queries []queryResult `json:"queries"`
 }
 
-// tableFile is a table as a Parquet file.
+// tableFile is a table exported as a Parquet file. Part is current, past or meta.
 type tableFile struct {
 	Part string `json:"part"`
 	Name string `json:"name"`
 	Path string `json:"path"`
 }
 
-// martView is a view to compare. Nearly lists floating-point columns whose last digits depend on
-// the order of an addition.
+// martView is a view to compare. Nearly lists floating-point columns. Their last digits may differ,
+// because they depend on the order of additions.
 type martView struct {
 	Name   string   `json:"name"`
 	Nearly []string `json:"nearly,omitempty"`
 }
 
-// queryResult is a query with its parameters, and DuckDB's result as Parquet.
+// queryResult is a query with its parameters. Want is the path of DuckDB's result, a Parquet file.
 type queryResult struct {
 	Name   string  `json:"name"`
 	SQL    string  `json:"sql"`
@@ -82,6 +84,7 @@ type queryResult struct {
 	Want   string  `json:"want"`
 }
 
+// value is a parameter of a query.
 type value struct {
 	Name string `json:"name"`
 	Type string `json:"type"`
@@ -103,32 +106,32 @@ func fixtureCases(t *testing.T, e dialect.Engine, catalog, dir string) []sqlCase
 		for _, file := range tests {
 			archive, err := txtar.ParseFile(file)
 			must(t, err)
-			texts := map[string]string{}
+			contents := map[string]string{}
 			for _, f := range archive.Files {
-				texts[f.Name] = string(f.Data)
+				contents[f.Name] = string(f.Data)
 			}
 			name := q.Name + "_" + strings.TrimSuffix(filepath.Base(file), ".test")
-			path := empty.Fill(t, texts["fixture.sql"])
-			cases = append(cases, newCase(t, e, catalog, caseSpec{name: name, catalog: path, dir: filepath.Join(dir, name), query: q.Name, params: texts["params"]}))
+			path := empty.Fill(t, contents["fixture.sql"])
+			cases = append(cases, newCase(t, e, catalog, caseSpec{name: name, catalog: path, dir: filepath.Join(dir, name), query: q.Name, params: contents["params"]}))
 		}
 	}
 	return cases
 }
 
-// caseSpec describes the content of a case.
+// caseSpec specifies a case for newCase.
 type caseSpec struct {
 	name, catalog string
-	// dir is the folder for the tables as files. It is in the scratch folder of the job, outside
-	// of which Trino reads no files.
+	// dir is the folder for the exported tables. It is inside the scratch folder of the job,
+	// because Trino reads no files outside of that folder.
 	dir string
-	// query is the only query, with params as name=value lines. Empty means all queries and
-	// all views. A required parameter without a line has the first value in the data.
+	// query selects one query. Empty selects all queries and all views. params are lines of
+	// name=value. A required parameter that they do not contain gets the first value in the data.
 	query, params string
 	// lake is the prefix of the namespaces if the tables are in a lake.
 	lake string
 }
 
-// newCase exports the required tables, and runs the queries in DuckDB.
+// newCase runs the queries in DuckDB, and exports the tables that they read.
 func newCase(t *testing.T, e dialect.Engine, catalog string, spec caseSpec) sqlCase {
 	t.Helper()
 	names := dialect.Names{Catalog: catalog, Prefix: spec.name}
@@ -136,7 +139,7 @@ func newCase(t *testing.T, e dialect.Engine, catalog string, spec caseSpec) sqlC
 		names.Prefix = spec.lake
 	}
 	c := sqlCase{Name: spec.name, Prefix: spec.name, Mart: e.Place(names, dialect.Mart), Catalog: spec.catalog}
-	texts := c.runQueries(t, engineQueries(t, e, names), spec)
+	sqlTexts := c.runQueries(t, engineQueries(t, e, names), spec)
 	views, err := e.Views(names)
 	must(t, err)
 	if spec.query == "" {
@@ -146,15 +149,15 @@ func newCase(t *testing.T, e dialect.Engine, catalog string, spec caseSpec) sqlC
 				m.Nearly = []string{"like_premium_percent"}
 			}
 			c.Marts = append(c.Marts, m)
-			texts = append(texts, v.Select, "_"+dialect.Mart+"."+v.Name)
+			sqlTexts = append(sqlTexts, v.Select, "_"+dialect.Mart+"."+v.Name)
 		}
 	}
-	c.Tables, c.Views = exportNeeded(t, e, names, texts, spec)
+	c.Tables, c.Views = exportNeeded(t, e, names, sqlTexts, spec)
 	return c
 }
 
 // runQueries runs the queries in DuckDB, writes their results as files, and returns their SQL.
-func (c *sqlCase) runQueries(t *testing.T, all []dialect.Query, spec caseSpec) (texts []string) {
+func (c *sqlCase) runQueries(t *testing.T, all []dialect.Query, spec caseSpec) (sqlTexts []string) {
 	t.Helper()
 	db, err := query.Open(t.Context(), spec.catalog, query.Options{})
 	must(t, err)
@@ -187,31 +190,31 @@ func (c *sqlCase) runQueries(t *testing.T, all []dialect.Query, spec caseSpec) (
 		_, err := db.Save(t.Context(), q.Query, values, query.Output{Format: query.Parquet}, r.Want)
 		must(t, err)
 		c.Queries = append(c.Queries, r)
-		texts = append(texts, r.SQL)
+		sqlTexts = append(sqlTexts, r.SQL)
 	}
-	return texts
+	return sqlTexts
 }
 
-// tableReference matches the tables and views that an SQL text reads.
+// tableReference matches a table or view that an SQL text reads.
 var tableReference = regexp.MustCompile(`_(current|past|meta|mart)\.(\w+)`)
 
-// exportNeeded exports the tables that the texts read, directly or through views, and returns
-// the statements of these views.
-func exportNeeded(t *testing.T, e dialect.Engine, names dialect.Names, texts []string, spec caseSpec) ([]tableFile, []string) {
+// exportNeeded exports the tables that the SQL texts read, directly or through views. It returns the
+// exported files and the statements that create these views.
+func exportNeeded(t *testing.T, e dialect.Engine, names dialect.Names, sqlTexts []string, spec caseSpec) ([]tableFile, []string) {
 	t.Helper()
 	views, err := e.Views(names)
 	must(t, err)
 	statements, err := e.Statements(names)
 	must(t, err)
 	found := map[[2]string]bool{}
-	for len(texts) > 0 {
-		text := texts[0]
-		texts = texts[1:]
+	for len(sqlTexts) > 0 {
+		text := sqlTexts[0]
+		sqlTexts = sqlTexts[1:]
 		for _, m := range tableReference.FindAllStringSubmatch(text, -1) {
 			key := [2]string{m[1], m[2]}
 			i := slices.IndexFunc(views, func(v dialect.View) bool { return m[1] == dialect.Mart && v.Name == m[2] })
 			if i >= 0 && !found[key] {
-				texts = append(texts, views[i].Select)
+				sqlTexts = append(sqlTexts, views[i].Select)
 			}
 			found[key] = true
 		}
@@ -231,7 +234,7 @@ func exportNeeded(t *testing.T, e dialect.Engine, names dialect.Names, texts []s
 		if schema == "" {
 			schema = f.Part
 		}
-		columns := "* EXCLUDE (row_hash)"
+		columns := "* EXCLUDE (row_hash)" // a lake does not contain it
 		if f.Part == "meta" {
 			columns = "*"
 		}
@@ -239,7 +242,7 @@ func exportNeeded(t *testing.T, e dialect.Engine, names dialect.Names, texts []s
 		files = append(files, f)
 	}
 	execute(t, spec.catalog, "SET TimeZone = 'UTC';"+strings.Join(copies, ";"))
-	wanted := []string{statements[0]}
+	wanted := []string{statements[0]} // creates the namespace of the views
 	for _, s := range statements[1:] {
 		m := tableReference.FindStringSubmatch(s)
 		if m != nil && found[[2]string{m[1], m[2]}] {
@@ -256,8 +259,8 @@ func engineQueries(t *testing.T, e dialect.Engine, names dialect.Names) []dialec
 	return all
 }
 
-// benchCase fills a catalog with the generated data of the benchmark of the named queries. dir is
-// the scratch folder of the job.
+// benchCase fills a catalog with generated data, by the SQL of the benchmark of the named queries.
+// dir is the scratch folder of the job.
 func benchCase(t *testing.T, e dialect.Engine, catalog, dir string, listings int) sqlCase {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(queriesDir, "testdata", "bench.sql"))

@@ -1,9 +1,9 @@
-// Package enginetest runs the same queries in Spark, Trino and other readers of a lake and in
-// DuckDB, and compares every value. Reading order: cases_test.go defines the queries, which run on
-// the data of the tests of named queries, of the demo and of a large warehouse. equip_test.go
-// installs the engines in the versions of engines/*.txt. Each script in engines/ queries one
-// engine, and compare.py compares the results.
+// Package enginetest runs the same queries in DuckDB and in Spark, Trino and other engines that can
+// read a lake. It compares every value of the results. Reading order: cases_test.go selects the
+// queries and their data: the fixtures of the named queries, the demo, and a large warehouse.
+// equip_test.go installs the engines in the versions of engines/*.txt. Each script in engines/
+// queries one engine, and compare.py compares the results.
 //
-// It contains only tests. They run if PLACEMENTSYNC_ENGINES names a folder for the engines,
-// as in "make lake-test".
+// The package contains only tests. They run if the environment variable PLACEMENTSYNC_ENGINES is
+// the path of a folder for the engines. "make lake-test" sets it.
 package enginetest

@@ -8,7 +8,8 @@ import (
 	"placementsync/internal/dialect"
 )
 
-// listingsVar is the number of listings of the large warehouse. Defaults to largeListings.
+// listingsVar is an environment variable with the number of listings of the large warehouse. The
+// default is largeListings.
 const (
 	listingsVar   = "PLACEMENTSYNC_ENGINES_LISTINGS"
 	largeListings = 100_000
@@ -25,10 +26,9 @@ func listings(t *testing.T) int {
 	return n
 }
 
-// TestSparkAnswersTheTestsOfTheQueries runs each query in Spark with the rows and parameters of
-// its tests. The time zone of the session has daylight saving time, which must not affect
-// results.
-func TestSparkAnswersTheTestsOfTheQueries(t *testing.T) {
+// TestSparkRunsNamedQueries runs each named query in Spark with the rows and parameters of its
+// tests. The time zone of the session has daylight saving time, which must not affect results.
+func TestSparkRunsNamedQueries(t *testing.T) {
 	e, dir := equip(t, "java"), t.TempDir()
 	j := job{Scratch: dir, Timezone: "America/New_York", Cases: fixtureCases(t, mustFind(t, "spark"), "", dir)}
 	// For the few rows of a test, compiling takes longer than interpreting.
@@ -36,15 +36,16 @@ func TestSparkAnswersTheTestsOfTheQueries(t *testing.T) {
 	e.run(t, "spark_sql.py", j)
 }
 
-// TestTrinoAnswersTheTestsOfTheQueries runs the same queries in Trino.
-func TestTrinoAnswersTheTestsOfTheQueries(t *testing.T) {
+// TestTrinoRunsNamedQueries runs each named query in Trino with the rows and parameters of its
+// tests.
+func TestTrinoRunsNamedQueries(t *testing.T) {
 	e, dir := equip(t, "mvn"), t.TempDir()
 	e.installJars(t)
 	e.run(t, "trino_sql.py", job{Scratch: dir, Timezone: "America/New_York", Cases: fixtureCases(t, mustFind(t, "trino"), "memory", dir)})
 }
 
-// TestEnginesAnswerOverAYear runs all views and queries over a year of nights.
-func TestEnginesAnswerOverAYear(t *testing.T) {
+// TestEnginesQueryAYear runs all views and named queries on the data of a year of nights.
+func TestEnginesQueryAYear(t *testing.T) {
 	e, dir := equip(t, "java", "mvn"), t.TempDir()
 	e.installJars(t)
 	cases := func(engine, catalog string) []sqlCase {

@@ -14,24 +14,25 @@ import (
 	"testing"
 )
 
-// scripts are the scripts for the engines, and the pinned versions.
+// scripts contains the scripts for the engines and the files with the pinned versions.
 //
 //go:embed engines
 var scripts embed.FS
 
-// foldersVar is the environment variable with the folder of the installed engines. "make
-// lake-test" sets it. The engines are kept, because they take two gigabytes.
-const foldersVar = "PLACEMENTSYNC_ENGINES"
+// folderVar is the environment variable with the folder for the engines. "make lake-test" sets it.
+// The engines are kept after a test, because they are a download of two gigabytes.
+const folderVar = "PLACEMENTSYNC_ENGINES"
 
-// equipment is the folder of the engines, with scripts, a Python environment and jars.
+// equipment is the folder of the engines, which contains the scripts, a Python environment and jars.
+// python is the path of the Python interpreter.
 type equipment struct{ dir, python string }
 
 // equip installs the requirements of the scripts. It skips the test if a program is missing.
 func equip(t *testing.T, programs ...string) equipment {
 	t.Helper()
-	dir := os.Getenv(foldersVar)
+	dir := os.Getenv(folderVar)
 	if dir == "" {
-		t.Skipf("takes an hour and downloads two gigabytes; run it with make lake-test or %s=<folder>", foldersVar)
+		t.Skipf("takes an hour and downloads two gigabytes; run it with make lake-test or %s=<folder>", folderVar)
 	}
 	requirePrograms(t, append([]string{"python3"}, programs...)...)
 	dir, err := filepath.Abs(dir)
@@ -64,7 +65,7 @@ func (e equipment) writeScripts(t *testing.T) {
 	}
 }
 
-// installPython creates the environment, once for each state of the pinned versions.
+// installPython creates the Python environment, unless it has the pinned versions already.
 func (e equipment) installPython(t *testing.T) {
 	t.Helper()
 	pins := e.path("requirements.txt")
@@ -76,8 +77,8 @@ func (e equipment) installPython(t *testing.T) {
 	markInstalled(t, pins)
 }
 
-// installJars downloads the artifacts of jars.txt and of the REST catalog, unpacks Trino,
-// and returns the Iceberg runtime for Spark.
+// installJars downloads the artifacts of jars.txt and of the REST catalog, and unpacks Trino. It
+// returns the path of the Iceberg runtime for Spark.
 func (e equipment) installJars(t *testing.T) string {
 	t.Helper()
 	for _, pins := range []string{e.path("jars.txt"), e.path("rest_pom.xml")} {
@@ -115,7 +116,7 @@ func readPins(t *testing.T, file string) (lines []string) {
 	return lines
 }
 
-// isInstalled reports whether the pinned versions are those of the last installation.
+// isInstalled reports whether the last installation used the same pinned versions.
 func isInstalled(t *testing.T, pins string) bool {
 	t.Helper()
 	want, err := os.ReadFile(pins)
@@ -146,7 +147,8 @@ func (e equipment) path(names ...string) string {
 	return filepath.Join(append([]string{e.dir}, names...)...)
 }
 
-// result is an output line of a script.
+// result is an output line of a script: the version of an engine, or the comparison of the query or
+// table What.
 type result struct {
 	Version     string   `json:"version"`
 	What        string   `json:"what"`
@@ -155,8 +157,8 @@ type result struct {
 	Differences []string `json:"differences"`
 }
 
-// run runs a script with a job. It reports each difference as a test error, and logs the compared
-// results.
+// run runs a script with a job. It reports each difference as a test error, and logs the number of
+// compared results.
 func (e equipment) run(t *testing.T, script string, j job) {
 	t.Helper()
 	compared, rows, seconds := 0, int64(0), 0.0
@@ -190,7 +192,7 @@ func (e equipment) runScript(t *testing.T, script, dir string, job any, use func
 	file := filepath.Join(t.TempDir(), "job.json")
 	must(t, os.WriteFile(file, text, 0o644))
 	cmd := exec.CommandContext(t.Context(), e.python, e.path(script), file)
-	cmd.Dir = dir // ClickHouse reads only files in it.
+	cmd.Dir = dir // ClickHouse reads only files in its working directory.
 	cmd.Env = append(os.Environ(), "SPARK_LOCAL_IP=127.0.0.1")
 	var stderr strings.Builder
 	cmd.Stderr = &stderr
@@ -206,12 +208,12 @@ func (e equipment) runScript(t *testing.T, script, dir string, job any, use func
 
 func readResults(t *testing.T, out io.Reader, use func(result)) {
 	t.Helper()
-	const longest = 1 << 20
+	const maxLineBytes = 1 << 20
 	lines := bufio.NewScanner(out)
-	lines.Buffer(nil, longest)
+	lines.Buffer(nil, maxLineBytes)
 	for lines.Scan() {
 		if !strings.HasPrefix(lines.Text(), "{") {
-			continue // Java writes other lines.
+			continue // Java writes lines that are not JSON.
 		}
 		var r result
 		must(t, json.Unmarshal(lines.Bytes(), &r))

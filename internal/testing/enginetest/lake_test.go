@@ -19,9 +19,9 @@ const (
 	catalogName = "placementsync"
 )
 
-// TestEnginesReadALake publishes the nights of the demo into one catalog after another, and
-// reads every table of every night. Catalogs and engines are skipped if the machine lacks a
-// program for them.
+// TestEnginesReadALake publishes the nights of the demo into one catalog after another. Each engine
+// reads every table of every night. A catalog or an engine is skipped if the machine lacks a program
+// for it.
 func TestEnginesReadALake(t *testing.T) {
 	e := equip(t)
 	d := makeDemo(t, e)
@@ -71,8 +71,8 @@ func (d demo) readFromS3(t *testing.T, e equipment) {
 	e.run(t, "read_lake.py", j)
 }
 
-// readOverREST reads the tables, the published views, and views created by the engine's
-// statements, with Spark and Trino.
+// readOverREST reads the tables, the published views, and the views created by the statements of
+// dialect.Engine, with Spark and Trino.
 func (d demo) readOverREST(t *testing.T, e equipment) {
 	requirePrograms(t, "java", "mvn")
 	runtime := e.installJars(t)
@@ -88,7 +88,7 @@ func (d demo) readOverREST(t *testing.T, e equipment) {
 		j.Cases = d.cases(t, "spark", catalog)
 		e.run(t, "spark_lake.py", j)
 	})
-	publish() // Spark removed the views.
+	publish() // creates the views again, which Spark has removed
 	t.Run("trino", func(t *testing.T) {
 		j := d.job("REST", catalog)
 		j.Trino = "connector.name=iceberg\niceberg.catalog.type=rest\niceberg.rest-catalog.uri=" + address + "\nfs.hadoop.enabled=true\n"
@@ -97,8 +97,8 @@ func (d demo) readOverREST(t *testing.T, e equipment) {
 	})
 }
 
-// cases returns a case with the published views, and one with the views that the engine's
-// statements create and with the queries.
+// cases returns two cases: the published views; and the queries with the views that the statements
+// of dialect.Engine create.
 func (d demo) cases(t *testing.T, engine, catalog string) []sqlCase {
 	t.Helper()
 	created := newCase(t, mustFind(t, engine), catalog, caseSpec{name: "lake", catalog: d.nights[len(d.nights)-1].Catalog, lake: namespaces})
@@ -124,7 +124,7 @@ func sparkCatalog(t *testing.T, e equipment, runtime, name string, properties ma
 	return c
 }
 
-// demo is the warehouse of the demo with its kept nights.
+// demo is the warehouse of the command demo. nights are its snapshots, oldest first.
 type demo struct {
 	dir    string
 	nights []version
@@ -147,7 +147,8 @@ func makeDemo(t *testing.T, e equipment) demo {
 	return d
 }
 
-// publish publishes all nights into the lake of a section of the configuration.
+// publish publishes all nights into a lake. section is the part of the configuration that describes
+// the lake, and name the name of the configuration file.
 func (d demo) publish(t *testing.T, e equipment, name, section string, args ...string) {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(d.dir, "config.yaml"))
@@ -157,12 +158,13 @@ func (d demo) publish(t *testing.T, e equipment, name, section string, args ...s
 	runIn(t, d.dir, e.path("bin", "lake"), append([]string{"publish", "--all", "--config", file}, args...)...)
 }
 
-// job returns the task of reading all nights with an engine.
+// job returns a job that reads all nights with an engine.
 func (d demo) job(engine, catalog string) job {
 	return job{Engine: engine, Catalog: catalog, Prefix: namespaces, Nights: d.nights, Scratch: d.dir, Cases: []sqlCase{}}
 }
 
-// serveREST runs the REST catalog of the Iceberg project's tests until the test ends.
+// serveREST runs the REST catalog until the test ends. The catalog comes from the tests of the
+// Iceberg project.
 func serveREST(t *testing.T, e equipment, dir string) string {
 	t.Helper()
 	must(t, os.MkdirAll(dir, 0o755))
@@ -174,8 +176,8 @@ func serveREST(t *testing.T, e equipment, dir string) string {
 	awaitServer(t, "the REST catalog", func(ctx context.Context) bool {
 		request, err := http.NewRequestWithContext(ctx, http.MethodGet, address+"/v1/config", nil)
 		must(t, err)
-		answer, err := http.DefaultClient.Do(request)
-		return err == nil && answer.Body.Close() == nil
+		response, err := http.DefaultClient.Do(request)
+		return err == nil && response.Body.Close() == nil
 	})
 	return address
 }

@@ -1,6 +1,6 @@
--- Counts the rows loaded by dlt: tables, rows of all tables, records, and items of the
--- four lists of records: prices, tags, example links and includes.
--- The tables of loads and states that dlt adds are not counted.
+-- Counts the rows loaded by dlt. The columns of the result are: tables, rows of all
+-- tables, records, and items of the four lists prices, tags, example_links and includes.
+-- dlt's own tables, whose names begin with _dlt, are not counted.
 SELECT
     (SELECT count(*) FROM duckdb_tables() WHERE schema_name = 'listings' AND table_name NOT LIKE '\_dlt%' ESCAPE '\'),
     (SELECT sum(estimated_size) FROM duckdb_tables() WHERE schema_name = 'listings' AND table_name NOT LIKE '\_dlt%' ESCAPE '\'),

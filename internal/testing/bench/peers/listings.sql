@@ -1,5 +1,5 @@
--- Loads the pages of listings.sh into one table and one Parquet file. Types are stated, so that
--- DuckDB does not read the pages twice to detect them.
+-- Loads the pages that listings.sh downloaded into one table and one Parquet file. The types are
+-- given, so that DuckDB does not read the pages twice to detect them.
 SET TimeZone = 'UTC';
 
 CREATE TABLE product_listings AS

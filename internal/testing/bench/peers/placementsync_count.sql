@@ -1,5 +1,5 @@
--- Counts the rows loaded by this program: tables, rows of all tables, records, and items of the
--- four lists of records: prices, tags, example links and includes.
+-- Counts the rows loaded by this program. The columns of the result are: tables, rows of all
+-- tables, records, and items of the four lists prices, tags, example_links and includes.
 -- The tables of history and meta are not counted.
 SELECT 5, a.n + b.n + c.n + d.n + e.n, a.n, b.n, c.n, d.n, e.n
 FROM (SELECT count(*) AS n FROM product_listings) a,
