@@ -285,11 +285,11 @@ func testEscapes(t *testing.T, most int) {
 			refused(text, reason)
 		}
 	}
-	for _, text := range escapes.Hidden()[:min(most, len(escapes.Hidden()))] {
-		refused(strings.Replace(text, "%s", escapes.Worst, 1), "refused ")
+	for _, text := range escapes.TwoStatements()[:min(most, len(escapes.TwoStatements()))] {
+		refused(strings.Replace(text, "%s", escapes.Destructive, 1), "refused ")
 	}
-	for _, text := range escapes.Unread()[:min(most, len(escapes.Unread()))] {
-		_, _, err := s.post(t.Context(), url.Values{"sql": {words.Replace(strings.Replace(text, "%s", escapes.Worst, 1))}, "token": {token}}, nil)
+	for _, text := range escapes.OneStatement()[:min(most, len(escapes.OneStatement()))] {
+		_, _, err := s.post(t.Context(), url.Values{"sql": {words.Replace(strings.Replace(text, "%s", escapes.Destructive, 1))}, "token": {token}}, nil)
 		must(t, err)
 	}
 	if diff := cmp.Diff(before, sums(t, filepath.Dir(s.version.Catalog), outside)); diff != "" {

@@ -24,15 +24,15 @@ func startServer(t *testing.T, cmd *exec.Cmd, stop os.Signal) {
 	})
 }
 
-// awaitServer waits until a server responds.
-func awaitServer(t *testing.T, what string, answers func(context.Context) bool) {
+// awaitServer waits up to a minute until a server responds.
+func awaitServer(t *testing.T, name string, responds func(context.Context) bool) {
 	t.Helper()
 	ctx, stop := context.WithTimeout(t.Context(), time.Minute)
 	defer stop()
-	for !answers(ctx) {
+	for !responds(ctx) {
 		select {
 		case <-ctx.Done():
-			t.Fatalf("%s does not respond within a minute", what)
+			t.Fatalf("%s did not respond within a minute", name)
 		case <-time.After(200 * time.Millisecond):
 		}
 	}
@@ -51,8 +51,8 @@ func freePort(t *testing.T) string {
 
 type postgresServer struct{ address, user, password string }
 
-// startPostgres creates a database with a password in a separate folder, and serves it on
-// loopback. Debian installs the programs outside of PATH.
+// startPostgres creates a database with a password in a temporary folder, and serves it on loopback.
+// It also looks for the programs of Postgres where Debian installs them, which is not in PATH.
 func startPostgres(t *testing.T) postgresServer {
 	t.Helper()
 	s := postgresServer{user: "placementsync", password: "of-the-test"}
@@ -64,10 +64,10 @@ func startPostgres(t *testing.T) postgresServer {
 		folders = append(folders, filepath.Dir(program))
 	}
 	if len(folders) == 0 {
-		t.Skip("skipped: Postgres is not installed: initdb is neither in PATH nor below /usr/lib/postgresql, where Debian's package postgresql has it")
+		t.Skip("skipped: found no initdb in PATH or below /usr/lib/postgresql; install Postgres (Debian's package is postgresql)")
 	}
 	bin := folders[len(folders)-1]
-	dir, err := os.MkdirTemp("", "placementsync-postgres-") // not t.TempDir: the user postgres cannot enter the folder above it
+	dir, err := os.MkdirTemp("", "placementsync-postgres-") // t.TempDir is inside a folder that the user postgres cannot enter
 	must(t, err)
 	t.Cleanup(func() { must(t, os.RemoveAll(dir)) })
 	password := filepath.Join(dir, "password")
@@ -93,9 +93,9 @@ func startPostgres(t *testing.T) postgresServer {
 	return s
 }
 
-// asPostgresUser returns the beginning of a command that runs as the user postgres, and changes
-// the owner of the paths to that user, because Postgres does not run as root. For users other
-// than root it returns nil.
+// asPostgresUser returns the first words of a command that runs a program as the user postgres, and
+// makes that user the owner of the paths. Postgres does not run as root. For any other user than
+// root, asPostgresUser returns nil.
 func asPostgresUser(t *testing.T, paths ...string) []string {
 	t.Helper()
 	if os.Geteuid() != 0 {

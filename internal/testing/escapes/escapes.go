@@ -1,10 +1,10 @@
-// Package escapes contains SQL that tries to do more than read a catalog. It is for the tests of
-// everything that runs a user's SQL, and must not know how the SQL is run.
+// Package escapes contains SQL that tries to do more than read a catalog. It is used by the tests of
+// all packages that run SQL of users. It must not import these packages.
 package escapes
 
-// Refused returns statements that do more than read the catalog, by the beginning of the error that
-// they must cause. DIR is a folder with the file x.csv. CATALOG is the file of the catalog. The
-// sandbox of DuckDB alone would let statements overwrite it.
+// Refused returns statements that must be refused. The keys of the map are the first words of the
+// expected errors. In a statement, DIR is to be replaced by a folder with the file x.csv, and CATALOG
+// by the file of the catalog. DuckDB's own sandbox would let some statements overwrite that file.
 func Refused() map[string][]string {
 	return map[string][]string{
 		"refused to write": {
@@ -40,7 +40,7 @@ func Refused() map[string][]string {
 			"FROM checkpoint()", "FROM truncate_duckdb_logs()", "FROM enable_peg_parser()", "FROM disable_peg_parser()", "FROM disable_profiling()",
 			"SELECT (SELECT count(*) FROM enable_logging()) AS n", "SUMMARIZE FROM enable_logging()", "VALUES ((SELECT count(*) FROM disable_logging()))",
 			"PIVOT (SELECT 1 AS a, 2 AS b FROM enable_logging()) ON a IN (1) USING sum(b)",
-			// The plan may lack a call that runs, because the optimizer removes it.
+			// These functions are called, but the optimizer may remove them from the plan.
 			"FROM enable_logging(storage='file', storage_path='DIR/log') WHERE txid_current() = 12", "FROM checkpoint /* a */ () WHERE txid_current() = 12",
 			"FROM query(CASE WHEN random() < 0.5 THEN 'FROM checkpoint()' ELSE 'SELECT 1' END)", "FROM query('FROM ' || 'checkpoint()')", "FROM query(E'SELECT 1')",
 			"FROM query('FROM query(''FROM checkpoint()'')')", "FROM \"query\"('SELECT 1' || '')",
@@ -78,9 +78,10 @@ func Refused() map[string][]string {
 	}
 }
 
-// Hidden returns texts with a second statement, %s, after an ambiguous end of a literal or
+// TwoStatements returns SQL with a second statement, %s, which follows the end of a literal or
+// comment. The end is easily missed, so that the second statement looks like a part of the literal or
 // comment.
-func Hidden() []string {
+func TwoStatements() []string {
 	return []string{
 		"SELECT 1;%s", "/* a /* b */ c */ %s", "-- a\n%s", "-- a\r%s", `SELECT E'a\''; %s --'`, `SELECT 'a\'; %s --'`, `SELECT e'\\'; %s`,
 		"SELECT $$'$$; %s --'", "SELECT $a$ $$ ' $a$; %s --'", "SELECT 1 AS a$$b; %s --$$", `SELECT 1 AS "'"; %s --'`, "SELECT 'it''s'; %s",
@@ -91,13 +92,13 @@ func Hidden() []string {
 	}
 }
 
-// Unread returns similar texts in which DuckDB does not read %s as a statement.
-func Unread() []string {
+// OneStatement returns SQL similar to TwoStatements. DuckDB does not run %s in it as a statement.
+func OneStatement() []string {
 	return []string{
 		`SELECT 1e1e'a\''; %s --'`, "SELECT $a\u00a0b$; %s; SELECT $a\u00a0b$", "SELECT 0xa$$'$$; %s --'", "SELECT 1_0$$'$$; %s --'",
 		"SELECT '%s", "/* %s", "SELECT $$; %s", "SELECT 1;\x00 %s", "SELECT * FROM (SELECT 1); %s)", "PREPARE p AS ATTACH 'CATALOG' AS again; %s",
 	}
 }
 
-// Worst is a second statement that would destroy the catalog.
-const Worst = "cOpY/**/(SELECT 1) TO 'CATALOG' (USE_TMP_FILE false)"
+// Destructive is a second statement that would overwrite the catalog.
+const Destructive = "cOpY/**/(SELECT 1) TO 'CATALOG' (USE_TMP_FILE false)"

@@ -13,27 +13,29 @@ import (
 	"placementsync/internal/stream"
 )
 
-// servicePage describes the service. "spec 4.1" in any file means its section 4.1.
+// servicePage is the specification of the service. "spec 4.1" in any file means section 4.1 of this
+// page.
 const servicePage = "docs/service.md"
 
-// checkCitations checks that every cited section, type and field of the service is on its page, that
-// every "section N" follows the word spec, and that every named page is in the repository.
+// checkCitations checks three rules. Each section, type and field that a citation names must be on
+// servicePage. Each "section N" must follow the word spec. Each named .md file must be in the
+// repository.
 func checkCitations(t tree) []finding {
 	service := readServicePage(t)
 	var found []finding
 	for _, cited := range citingPlaces(t) {
-		for _, what := range service.missingCitations(cited.content) {
-			found = append(found, finding{cited.path, cited.line, what, "correct the citation, or " + servicePage})
+		for _, problem := range service.missingCitations(cited.content) {
+			found = append(found, finding{cited.path, cited.line, problem, "correct the citation, or " + servicePage})
 		}
-		for _, match := range bareSection.FindAllStringSubmatch(cited.content, -1) {
+		for _, match := range sectionNumber.FindAllStringSubmatch(cited.content, -1) {
 			if !strings.HasSuffix(strings.ToLower(match[1]), "spec") {
 				found = append(found, finding{cited.path, cited.line, fmt.Sprintf("%q does not name its page", match[2]),
 					"write spec before it, or describe the passage without a number"})
 			}
 		}
 		for _, name := range pageName.FindAllString(cited.content, -1) {
-			if !strings.Contains(name, "*") && !slices.ContainsFunc(t.names, func(has string) bool { return strings.HasSuffix("/"+has, "/"+path.Clean(name)) }) {
-				found = append(found, finding{cited.path, cited.line, name + " is not in the repository", "name an existing page, or the subject"})
+			if !strings.Contains(name, "*") && !slices.ContainsFunc(t.names, func(file string) bool { return strings.HasSuffix("/"+file, "/"+path.Clean(name)) }) {
+				found = append(found, finding{cited.path, cited.line, name + " is not in the repository", "name an existing page, or describe the subject"})
 			}
 		}
 	}
@@ -42,11 +44,11 @@ func checkCitations(t tree) []finding {
 
 var (
 	serviceHeading = regexp.MustCompile(`^#{2,3} (\d+(?:\.\d+)?) `)
-	bareSection    = regexp.MustCompile(`(\w*),? ?\b(sections? \d+(?:\.\d+)?)\b`)
+	sectionNumber  = regexp.MustCompile(`(\w*),? ?\b(sections? \d+(?:\.\d+)?)\b`)
 	pageName       = regexp.MustCompile(`[\w*][\w./*-]*\.md\b`)
 	quotedField    = regexp.MustCompile("`([a-z_0-9.]+)`")
 
-	// citation matches a section and perhaps a type or field: "spec 4.1", "Spec 2.4
+	// citation matches one or more sections, and an optional type or field: "spec 4.1", "Spec 2.4
 	// Order.client_id", "spec sections 2.1 and 5", "Spec 6.3 article_id".
 	citation      = regexp.MustCompile(`\b([Ss])pec(?:ification)?,? (?:sections? )?(\d+(?:\.\d+)?)\b((?:(?:,| and) \d+(?:\.\d+)?\b)*)(?: ([^'|(]*))?`)
 	citedNumber   = regexp.MustCompile(`\d+(?:\.\d+)?`)
@@ -54,27 +56,26 @@ var (
 	citedVerbatim = regexp.MustCompile(`^((?:GET |x-)?[a-z_/][\w./{}-]*[\w}])`)
 )
 
-// section is a section of the page: its text and the names of the records that it describes.
+// section is a section of servicePage: its text and the types of records that it describes.
 type section struct {
 	text  string
 	types []string
 }
 
-// servicePageText is the parsed page: its sections by number, and the fields of each record
-// with their types.
-type servicePageText struct {
-	sections map[string]*section
-	fields   map[string]map[string]string
+// serviceSpec is the parsed servicePage.
+type serviceSpec struct {
+	sections map[string]*section          // by number
+	fields   map[string]map[string]string // the type of each field, by record and field
 }
 
-func readServicePage(t tree) servicePageText {
-	page := servicePageText{map[string]*section{}, map[string]map[string]string{}}
-	at := slices.IndexFunc(t.texts, func(f text) bool { return f.path == servicePage })
+func readServicePage(t tree) serviceSpec {
+	page := serviceSpec{map[string]*section{}, map[string]map[string]string{}}
+	at := slices.IndexFunc(t.textFiles, func(f textFile) bool { return f.path == servicePage })
 	if at < 0 {
 		return page
 	}
 	current, record := &section{}, ""
-	for line := range strings.Lines(t.texts[at].content) {
+	for line := range strings.Lines(t.textFiles[at].content) {
 		if number := serviceHeading.FindStringSubmatch(line); number != nil {
 			current, record = &section{}, ""
 			page.sections[number[1]] = current
@@ -96,8 +97,8 @@ func readServicePage(t tree) servicePageText {
 	return page
 }
 
-// missingCitations describes each citation in a text that is not on the page.
-func (p servicePageText) missingCitations(citing string) []string {
+// missingCitations describes each citation in a text whose target is not on servicePage.
+func (p serviceSpec) missingCitations(citing string) []string {
 	var found []string
 	for _, match := range citation.FindAllStringSubmatch(citing, -1) {
 		for _, number := range append([]string{match[2]}, citedNumber.FindAllString(match[3], -1)...) {
@@ -122,8 +123,8 @@ func (p servicePageText) missingCitations(citing string) []string {
 	return found
 }
 
-// hasField reports whether a dotted path leads from a record to a field.
-func (p servicePageText) hasField(record, dotted string) bool {
+// hasField reports whether a record has a field. A dotted name leads through the types of fields.
+func (p serviceSpec) hasField(record, dotted string) bool {
 	fields := p.fields[record]
 	if _, ok := fields[dotted]; ok || dotted == "" {
 		return true
@@ -137,14 +138,14 @@ func (p servicePageText) hasField(record, dotted string) bool {
 	})
 }
 
-// citingPlace is a comment, or a line of a text, that may contain a citation.
+// citingPlace is a comment or a line that may contain a citation.
 type citingPlace struct {
-	text
+	textFile
 	line int
 }
 
-// citingPlaces returns the comments of Go files, each as one line, and the lines of all
-// other texts, except the page of the service and the test data of this package.
+// citingPlaces returns the comments of Go files, each as one line, and the lines of all other files.
+// It leaves out servicePage and this package, whose tests contain invalid citations.
 func citingPlaces(t tree) []citingPlace {
 	var places []citingPlace
 	for _, s := range t.sources {
@@ -153,24 +154,25 @@ func citingPlaces(t tree) []citingPlace {
 		}
 		for _, group := range s.file.Comments {
 			words := strings.Join(strings.Fields(group.Text()), " ")
-			places = append(places, citingPlace{text{s.path, words}, s.line(group.Pos())})
+			places = append(places, citingPlace{textFile{s.path, words}, s.line(group.Pos())})
 		}
 		places = append(places, specLiterals(s)...)
 	}
-	for _, file := range t.texts {
+	for _, file := range t.textFiles {
 		if path.Ext(file.path) == ".go" || file.path == servicePage {
 			continue
 		}
 		number := 0
 		for line := range strings.Lines(file.content) {
 			number++
-			places = append(places, citingPlace{text{file.path, line}, number})
+			places = append(places, citingPlace{textFile{file.path, line}, number})
 		}
 	}
 	return places
 }
 
-// specLiterals returns the values of the fields Spec in Go code as citations. See expandCitations.
+// specLiterals returns the values of the fields named Spec in Go code, such as Spec: "4.2, 5", as
+// citations.
 func specLiterals(s source) []citingPlace {
 	var places []citingPlace
 	for node := range ast.Preorder(s.file) {
@@ -179,18 +181,18 @@ func specLiterals(s source) []citingPlace {
 			continue
 		}
 		key, isName := pair.Key.(*ast.Ident)
-		value, isText := pair.Value.(*ast.BasicLit)
-		if isName && isText && key.Name == "Spec" {
+		value, isLiteral := pair.Value.(*ast.BasicLit)
+		if isName && isLiteral && key.Name == "Spec" {
 			for _, cited := range expandCitations(strings.Trim(value.Value, "`\"")) {
-				places = append(places, citingPlace{text{s.path, cited}, s.line(pair.Pos())})
+				places = append(places, citingPlace{textFile{s.path, cited}, s.line(pair.Pos())})
 			}
 		}
 	}
 	return places
 }
 
-// expandCitations writes the items of a list as single citations: "2.4 Order, LineItem, 9" becomes
-// "Spec 2.4 Order", "Spec 2.4 LineItem" and "Spec 9".
+// expandCitations splits a list into citations: "2.4 Order, LineItem, 9" becomes "Spec 2.4 Order",
+// "Spec 2.4 LineItem" and "Spec 9".
 func expandCitations(list string) []string {
 	var all []string
 	number := ""
@@ -208,8 +210,8 @@ func TestStreamsCiteTheService(t *testing.T) {
 	service := readServicePage(projectTree(t))
 	for _, s := range stream.AllWithEvents() {
 		for _, cited := range expandCitations(s.Spec) {
-			for _, what := range service.missingCitations(cited) {
-				t.Errorf("stream %s: %s, want valid citations: correct its Spec, or %s", s.Name, what, servicePage)
+			for _, problem := range service.missingCitations(cited) {
+				t.Errorf("stream %s: %s, want valid citations: correct its Spec, or %s", s.Name, problem, servicePage)
 			}
 		}
 	}

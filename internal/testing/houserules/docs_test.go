@@ -11,7 +11,7 @@ import (
 
 var update = flag.Bool("update", false, "write the generated pages instead of comparing them")
 
-// page is a generated file of docs.
+// page is a generated file of docs. The program writes its content if it runs with args.
 type page struct {
 	file string
 	args []string
@@ -41,7 +41,7 @@ func TestDocs(t *testing.T) {
 			}
 		}
 		if got, err := os.ReadFile(file); err != nil || !bytes.Equal(got, want) {
-			t.Errorf("%s:1: the page differs from the output of the binary, want the same (%v): run make docs", p.file, err)
+			t.Errorf("%s:1: the page differs from the output of placementsync %v (%v): run make docs", p.file, p.args, err)
 		}
 	}
 }

@@ -19,15 +19,15 @@ type figures struct {
 	funcFields            int // struct fields with a function type
 }
 
-// TestFigures prints figures of the project, by which two commits can be compared. It never fails.
-// Run it with make figures.
+// TestFigures prints figures of the project, so that two commits can be compared. It never fails. Run
+// it with make figures.
 func TestFigures(t *testing.T) {
 	if !testing.Verbose() {
-		t.Skip("make figures prints them")
+		t.Skip("prints figures only with -v: run make figures")
 	}
 	project := projectTree(t)
 	out := t.Output()
-	line := func(name string, f figures) {
+	printRow := func(name string, f figures) {
 		fmt.Fprintf(out, "%-22s %7d %9d %7d %11d %10d %12d\n", name, f.code, f.comments, f.tests, f.functions, f.usedOnce, f.funcFields)
 	}
 	byPackage := countFigures(project)
@@ -35,11 +35,11 @@ func TestFigures(t *testing.T) {
 	fmt.Fprintf(out, "%-22s %7s %9s %7s %11s %10s %12s\n", "package", "product", "comments", "tests", "functions", "used once", "func fields")
 	for _, dir := range slices.Sorted(maps.Keys(byPackage)) {
 		f := byPackage[dir]
-		line(dir, *f)
+		printRow(dir, *f)
 		all.add(*f)
 	}
-	line("all", all)
-	fmt.Fprintf(out, "functions that are unexported and used once: %d %%\n", 100*all.usedOnce/max(1, all.functions))
+	printRow("all", all)
+	fmt.Fprintf(out, "unexported functions with one use, of all functions: %d %%\n", 100*all.usedOnce/max(1, all.functions))
 	fmt.Fprintf(out, "terms of the glossary in docs/ARCHITECTURE.md: %d\n", countGlossary(project))
 	fmt.Fprintf(out, "words of documentation written by hand: %d\n", countWords(project))
 }
@@ -106,7 +106,7 @@ func countFigures(project tree) map[string]*figures {
 
 // countGlossary counts the rows of the tables in the section Glossary.
 func countGlossary(project tree) (terms int) {
-	for _, text := range project.texts {
+	for _, text := range project.textFiles {
 		if text.path != "docs/ARCHITECTURE.md" {
 			continue
 		}
@@ -124,13 +124,13 @@ func countGlossary(project tree) (terms int) {
 // generatedTable is the import table that make docs writes into the architecture.
 var generatedTable = regexp.MustCompile("(?s)<!-- imports: .*<!-- end of imports -->")
 
-// countWords counts the words of the README, docs and guide, without generated pages and tables. A
-// word contains a letter or a digit, so the bars of tables do not count.
+// countWords counts the words of README.md, docs and docs/guide, without generated pages and tables.
+// A word contains a letter or a digit, so the bars of tables are not counted.
 func countWords(project tree) (words int) {
-	written := []string{"docs/cli.md", "docs/tables.md", "docs/metrics.md", "docs/licenses.md", "docs/performance.md", "docs/reliability.md"}
-	for _, text := range project.texts {
+	generated := []string{"docs/cli.md", "docs/tables.md", "docs/metrics.md", "docs/licenses.md", "docs/performance.md", "docs/reliability.md"}
+	for _, text := range project.textFiles {
 		isDoc := text.path == "README.md" || slices.Contains([]string{"docs", "docs/guide"}, path.Dir(text.path))
-		if !isDoc || path.Ext(text.path) != ".md" || slices.Contains(written, text.path) {
+		if !isDoc || path.Ext(text.path) != ".md" || slices.Contains(generated, text.path) {
 			continue
 		}
 		for word := range strings.FieldsSeq(generatedTable.ReplaceAllString(text.content, "")) {

@@ -14,9 +14,9 @@ type rule struct {
 
 func rules() []rule {
 	return []rule{
-		{"a package imports what its row allows", checkOurImports},
+		{"a package imports only packages that its row allows", checkOurImports},
 		{"every allowed import is used", findUnusedImports},
-		{"a dependency is imported where it belongs", checkForeignImports},
+		{"a dependency is imported only by allowed packages", checkForeignImports},
 		{"functions and files have a limited size", checkSizes},
 		{"a package has no hidden state", findHiddenState},
 		{"values enter SQL through one function", checkQuoting},
@@ -31,7 +31,7 @@ func rules() []rule {
 func TestHouseRules(t *testing.T) {
 	project := projectTree(t)
 	if len(project.sources) == 0 {
-		t.Fatal("found no Go file, want some: the tests must run in their own folder")
+		t.Fatal("found no Go file of the project: run the tests in their own folder")
 	}
 	for _, r := range rules() {
 		t.Run(r.name, func(t *testing.T) {
@@ -42,11 +42,11 @@ func TestHouseRules(t *testing.T) {
 	}
 }
 
-// ruleCase has invented files and the findings that a rule must have in them.
+// ruleCase contains invented files and the findings that a rule must return for them.
 type ruleCase struct {
 	name  string
-	files map[string]string
-	want  []string // prefixes of the findings as text, sorted
+	files map[string]string // content by path
+	want  []string          // sorted prefixes of finding.String
 }
 
 // testRule tests that a check finds violations and accepts correct files.

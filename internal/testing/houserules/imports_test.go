@@ -10,34 +10,35 @@ import (
 	"testing"
 )
 
-// row lists the packages of this project that a package may import, with the reason.
+// row lists the packages of this project that the package in the folder dir may import.
 type row struct {
 	dir string
 	may []string
-	why string
+	why string // the subject of the package, and the reason for the limit
 }
 
 // everything means all packages of the project.
 const everything = "*"
 
-// importTable lists the packages and their allowed imports. All others are forbidden.
+// importTable lists the packages and their allowed imports. All other imports of the project's
+// packages are forbidden.
 func importTable() []row {
 	return []row{
 		{"internal/stream", nil, "describes endpoints as data; it imports no other package, so that every package may import it"},
 		{"internal/nearest", nil, "finds the known word nearest to a misspelled one"},
 		{"internal/plural", nil, "formats counts and sizes for messages"},
 		{"internal/sqltext", nil, "writes SQL and its quotes, for any table and any statement"},
-		{"internal/checksum", nil, "compares bytes with checksums; the files and their repair are the subject of other packages"},
+		{"internal/checksum", nil, "compares bytes with checksums; other packages read and repair the files"},
 		{"internal/config", []string{"internal/nearest"}, "reads the configuration file; other packages have their own configuration structs, which `cmd/sync` fills"},
 		{"internal/durable", nil, "renames, syncs and removes files of any content; trials make its steps fail"},
-		{"internal/ledger", []string{"internal/plural"}, "contains the records and texts of runs and grades, so that the daemon can show runs without a database"},
-		{"internal/page", []string{"internal/ledger", "internal/plural"}, "writes pages with any values; it imports only the texts of the ledger"},
-		{"internal/sim", nil, "implements the description of the service without code of the client, which would hide mistakes of the client"},
+		{"internal/ledger", []string{"internal/plural"}, "contains the records of runs and the names of grades, so that the daemon can show runs without a database"},
+		{"internal/page", []string{"internal/ledger", "internal/plural"}, "renders HTML pages; its callers provide the values"},
+		{"internal/sim", nil, "serves the API for tests and demos; it shares no code with the client, because a mistake in common code would stay undetected"},
 		{"internal/object", nil, "stores bytes under names, for backups, exports and lakes"},
-		{"internal/testing/torture", nil, "stores the results of long trials; only tests import it"},
+		{"internal/testing/torture", nil, "stores the results of long tests; only tests import it"},
 		{"internal/testing/sqlmutants", nil, "changes SQL files in one place at a time and stores the unnoticed changes; only tests import it"},
 		{"internal/testing/escapes", nil, "contains SQL that must be refused; only tests import it"},
-		{"internal/testing/pinned", nil, "installs programs for comparison with this one; only tests import it"},
+		{"internal/testing/pinned", nil, "installs other programs for comparisons; only tests import it"},
 		{"internal/testing/s3sim", []string{"internal/testing/pinned"}, "provides S3 servers for tests; they share no code with `internal/object`, which they test"},
 		{".", nil, "embeds the example of the configuration"},
 		{"schema", nil, "embeds SQL"},
@@ -45,26 +46,26 @@ func importTable() []row {
 		{"internal/dictionary", []string{"schema", "internal/nearest", "internal/sqltext", "internal/stream"}, "reads the definitions of tables and views from their SQL, without a database"},
 		{"internal/fetch", []string{"internal/stream", "internal/durable", "internal/plural"}, "stores responses as bytes; only `internal/pipeline` connects the stages of a night"},
 		{"internal/transform", []string{"internal/stream"}, "turns bytes into records without I/O, clock and cgo, so that its tests are pairs of files"},
-		{"internal/warehouse", []string{"internal/checksum", "internal/dictionary", "internal/sqltext", "internal/stream", "internal/durable", "internal/ledger"}, "manages the folder and publishes versions; other packages fill, check and read them"},
-		{"internal/testing/fixture", []string{"internal/durable", "internal/sqltext", "internal/stream", "internal/warehouse"}, "creates catalogs as a night does; only tests import it"},
+		{"internal/warehouse", []string{"internal/checksum", "internal/dictionary", "internal/sqltext", "internal/stream", "internal/durable", "internal/ledger"}, "manages the warehouse folder and publishes versions; other packages fill, check and read them"},
+		{"internal/testing/fixture", []string{"internal/durable", "internal/sqltext", "internal/stream", "internal/warehouse"}, "creates catalogs for tests; only tests import it"},
 		{"internal/integrity", []string{"internal/checksum", "internal/dictionary", "internal/durable", "internal/sqltext", "internal/stream", "internal/ledger", "internal/warehouse"}, "checks and repairs the files of a warehouse"},
 		{"internal/load", []string{"internal/checksum", "internal/dictionary", "internal/sqltext", "internal/stream", "internal/ledger", "internal/warehouse"}, "stages rows and merges them; only `internal/pipeline` connects the stages of a night"},
-		{"internal/lake", []string{"internal/checksum", "internal/dictionary", "internal/sqltext", "internal/stream", "internal/durable", "internal/warehouse", "internal/object"}, "writes published versions as Iceberg tables; it imports neither the service nor the night"},
-		{"internal/webhook", []string{"internal/stream", "internal/durable"}, "receives events into an inbox in the warehouse folder; it imports neither tables nor the night"},
-		{"internal/query", []string{"internal/dictionary", "internal/sqltext", "internal/stream", "internal/ledger", "internal/durable", "internal/nearest", "internal/object", "internal/plural", "queries"}, "reads published snapshots and exports them; it does not import their creation"},
+		{"internal/lake", []string{"internal/checksum", "internal/dictionary", "internal/sqltext", "internal/stream", "internal/durable", "internal/warehouse", "internal/object"}, "writes published versions as Iceberg tables; it needs neither the service nor a night"},
+		{"internal/webhook", []string{"internal/stream", "internal/durable"}, "receives events into an inbox in the warehouse folder; it needs neither tables nor a night"},
+		{"internal/query", []string{"internal/dictionary", "internal/sqltext", "internal/stream", "internal/ledger", "internal/durable", "internal/nearest", "internal/object", "internal/plural", "queries"}, "reads and exports published snapshots; other packages create them"},
 		{"internal/mcp", []string{"internal/dictionary", "internal/query"}, "serves assistants; its caller opens the snapshot and reads the configuration"},
-		{"internal/dialect", []string{"queries", "internal/dictionary", "internal/stream", "internal/query"}, "writes SQL for the engines of a lake; it imports neither the lake nor an engine"},
-		{"internal/backup", []string{"internal/checksum", "internal/ledger", "internal/warehouse", "internal/object"}, "copies the files of a warehouse to a bucket and back; it imports neither the night nor the configuration"},
+		{"internal/dialect", []string{"queries", "internal/dictionary", "internal/stream", "internal/query"}, "writes SQL for the engines of a lake; it needs neither a lake nor an engine"},
+		{"internal/backup", []string{"internal/checksum", "internal/ledger", "internal/warehouse", "internal/object"}, "copies the files of a warehouse to a bucket and back; it needs neither a night nor the configuration"},
 		{"internal/report", []string{"internal/ledger", "internal/query", "internal/page", "internal/plural"}, "writes a page with results of named queries; its caller opens the snapshots and reads the configuration"},
 		{"internal/explore", []string{"internal/dictionary", "internal/sqltext", "internal/ledger", "internal/query", "internal/page", "internal/report", "internal/plural"}, "serves pages of the newest snapshot; its caller finds the snapshot and reads the configuration"},
-		{"internal/checks", []string{"internal/nearest", "internal/stream", "internal/ledger", "internal/query"}, "runs checks on an open snapshot; it imports neither the folder nor the night"},
+		{"internal/checks", []string{"internal/nearest", "internal/stream", "internal/ledger", "internal/query"}, "runs checks on an open snapshot; it needs neither the warehouse folder nor a night"},
 		{"internal/pipeline", []string{
 			"internal/checksum", "internal/dictionary", "internal/stream", "internal/fetch", "internal/transform", "internal/warehouse", "internal/integrity", "internal/load",
 			"internal/webhook", "internal/ledger", "internal/plural", "internal/query", "internal/checks",
 		}, "runs one night; its configuration is an argument"},
-		{"internal/notify", []string{"internal/ledger", "internal/plural"}, "sends alerts and heartbeats; their content is an argument"},
-		{"internal/watch", []string{"internal/ledger", "internal/warehouse", "internal/query", "internal/plural"}, "compares results of queries with conditions and stores its state in the folder; it imports neither the configuration nor receivers nor the night"},
-		{"internal/daemon", []string{"internal/integrity", "internal/ledger", "internal/page", "internal/query", "internal/warehouse", "internal/watch", "internal/webhook"}, "schedules nights and serves the status page and metrics; it calls nights through an interface, so that tests can replace them"},
+		{"internal/notify", []string{"internal/ledger", "internal/plural"}, "sends alerts and heartbeats; its callers provide their content"},
+		{"internal/watch", []string{"internal/ledger", "internal/warehouse", "internal/query", "internal/plural"}, "compares results of queries with conditions and stores its state in the warehouse folder; it needs no configuration, no receivers and no night"},
+		{"internal/daemon", []string{"internal/integrity", "internal/ledger", "internal/page", "internal/query", "internal/warehouse", "internal/watch", "internal/webhook"}, "schedules nights and serves the status page and metrics; it runs a night through an interface, so that tests need no real night"},
 		{"internal/testing/houserules", nil, "has only tests"},
 		{"internal/testing/mutants", nil, "has only tests, which measure the tests of other packages"},
 		{"internal/testing/trials", []string{everything}, "has only tests, which run whole nights and read the results"},
@@ -74,7 +75,7 @@ func importTable() []row {
 		{"internal/testing/enginetest", []string{"internal/dialect"}, "has only tests, which run the same queries in engines and in DuckDB"},
 		{"internal/command", []string{
 			"internal/nearest", "internal/config", "internal/dictionary", "internal/durable", "internal/ledger", "internal/stream", "internal/warehouse", "internal/object", "internal/query", "internal/checks", "internal/notify",
-		}, "contains the common code of the programs below cmd; a program with the core does not import the lake"},
+		}, "contains the common code of the programs below cmd; it must not import the lake, because cmd/sync imports it"},
 		{"cmd/lake", []string{everything}, "wires the separate lake program; only its tests run nights"},
 		{"cmd/sync", []string{everything}, "wires the program; only commands use arguments, environment, standard streams and exit codes"},
 	}
@@ -90,7 +91,7 @@ func TestDocsImports(t *testing.T) {
 	before, rest, opened := strings.Cut(string(content), begin)
 	_, after, closed := strings.Cut(rest, end)
 	if !opened || !closed {
-		t.Fatalf("%s has no lines %q and %q, want the import table between them", file, begin, end)
+		t.Fatalf("%s lacks the line %q or %q, between which the import table is written", file, begin, end)
 	}
 	want := before + begin + importRows() + end + after
 	if *update {
@@ -100,7 +101,7 @@ func TestDocsImports(t *testing.T) {
 		return
 	}
 	if string(content) != want {
-		t.Errorf("%s:1: its import table differs from importTable in %s, want the same: run make docs", file, importsFile)
+		t.Errorf("%s:1: the import table differs from importTable in %s: run make docs", file, importsFile)
 	}
 }
 
@@ -121,7 +122,7 @@ func importRows() string {
 	return b.String()
 }
 
-// testImports returns the packages that the tests of every package may import.
+// testImports returns the packages that all tests may import.
 func testImports() []string {
 	return []string{"internal/sim", "internal/sqltext", "internal/testing/s3sim", "internal/testing/torture", "internal/testing/sqlmutants", "internal/testing/pinned", "internal/testing/escapes", "internal/testing/fixture", "schema", "queries", "internal/config", "internal/dictionary", "internal/stream", "internal/warehouse", "internal/integrity", "internal/query"}
 }
@@ -168,8 +169,8 @@ func (r row) findForbidden(s source) []finding {
 	return found
 }
 
-// findUnusedImports finds allowed imports that no code uses, and imports of packages with a row
-// further down. In a package without other code, the tests count as code.
+// findUnusedImports finds entries of importTable that no code uses, and entries for packages whose
+// own row is further down. In a package that has only tests, the tests count as code.
 func findUnusedImports(t tree) []finding {
 	used, usedByTests := map[[2]string]bool{}, map[string]bool{}
 	table := importTable()
@@ -214,32 +215,32 @@ func hasCode(t tree, dir string) bool {
 	})
 }
 
-// TestUnusedImportsAreFound checks one allowed import. It must be found as unused if no file or only
-// a test imports it, and not if code does.
+// TestUnusedImportsAreFound checks one entry of importTable. It is unused if no file imports the
+// package, or only a test.
 func TestUnusedImportsAreFound(t *testing.T) {
 	const unused = "internal/config may import internal/nearest, but does not"
-	is := func(f finding) bool { return f.violation == unused }
-	if !slices.ContainsFunc(findUnusedImports(parseTree(t, nil)), is) {
-		t.Errorf("%q was not found in a tree without imports, want it", unused)
+	isWanted := func(f finding) bool { return f.violation == unused }
+	if !slices.ContainsFunc(findUnusedImports(parseTree(t, nil)), isWanted) {
+		t.Errorf("no file imports the package: got no finding %q, want it", unused)
 	}
 	imported := parseTree(t, map[string]string{"internal/config/a.go": "package config\nimport _ \"placementsync/internal/nearest\""})
-	if slices.ContainsFunc(findUnusedImports(imported), is) {
-		t.Errorf("%q was found although code imports it, want no such finding", unused)
+	if slices.ContainsFunc(findUnusedImports(imported), isWanted) {
+		t.Errorf("code imports the package: got the finding %q, want none", unused)
 	}
 	tested := parseTree(t, map[string]string{
 		"internal/config/a.go":      "package config\nvar a int",
 		"internal/config/a_test.go": "package config\nimport _ \"placementsync/internal/nearest\"",
 	})
-	if !slices.ContainsFunc(findUnusedImports(tested), is) {
-		t.Errorf("%q was not found although only a test imports it, want it", unused)
+	if !slices.ContainsFunc(findUnusedImports(tested), isWanted) {
+		t.Errorf("only a test imports the package: got no finding %q, want it", unused)
 	}
 }
 
-// dependency lists the packages that may import a package of another module.
+// dependency lists the packages whose code or tests may import a package of another module.
 type dependency struct {
-	path  string // with all packages below it
-	code  []string
-	tests []string // additional packages for tests
+	path  string   // includes all packages below it
+	code  []string // their tests may import it too
+	tests []string
 	why   string
 }
 
@@ -247,28 +248,28 @@ func dependencies() []dependency {
 	all := []string{everything}
 	return []dependency{
 		{"github.com/duckdb", []string{"internal/warehouse", "internal/load", "internal/query"},
-			[]string{"internal/testing/trials", "internal/testing/bench", "internal/testing/enginetest", "cmd/sync"}, "the driver needs cgo, and DuckDB locks its files"},
+			[]string{"internal/testing/trials", "internal/testing/bench", "internal/testing/enginetest", "cmd/sync"}, "the driver needs cgo, and DuckDB locks the files that it opens"},
 		{"github.com/robfig/cron", []string{"internal/daemon", "internal/config"}, nil, "only the daemon has schedules"},
-		{"github.com/prometheus", []string{"internal/daemon", "cmd/sync"}, nil, "only the daemon has metrics; their registry is an argument"},
+		{"github.com/prometheus", []string{"internal/daemon", "cmd/sync"}, nil, "only the daemon has metrics"},
 		{"github.com/vbauerster/mpb", []string{"cmd/sync"}, nil, "only the command writes to terminals"},
 		{"github.com/modelcontextprotocol", []string{"internal/mcp"}, []string{"cmd/sync"}, "one package implements the protocol"},
 		{"github.com/goccy/go-yaml", []string{"internal/config"}, []string{"cmd/sync"}, "one package reads the file format"},
 		{"github.com/spf13", []string{"internal/command", "cmd/sync", "cmd/lake"}, nil, "commands are parsed in one place"},
-		{module + "/internal/lake", []string{"cmd/lake"}, nil, "the core must stay small and quick to build: it starts placementsync-lake"},
+		{module + "/internal/lake", []string{"cmd/lake"}, nil, "placementsync must stay small and quick to build: it starts placementsync-lake for the lake"},
 		{"github.com/apache/iceberg-go", []string{"internal/lake"}, []string{"cmd/lake"}, "it takes minutes to compile, so only the lake may import it"},
 		{"github.com/jackc", []string{"internal/lake"}, nil, "Postgres is a catalog of the lake"},
-		{"modernc.org", []string{"internal/lake"}, []string{"cmd/lake"}, "sqlite is a catalog of the lake"},
+		{"modernc.org", []string{"internal/lake"}, []string{"cmd/lake"}, "SQLite is a catalog of the lake"},
 		{"log", nil, nil, "it is global: take a *slog.Logger"},
-		{"github.com/google/go-cmp", nil, all, "it can panic, which only tests may do"},
-		{"github.com/google/jsonschema-go", nil, []string{"cmd/sync"}, "only tests read JSON schemas"},
+		{"github.com/google/go-cmp", nil, all, "it can panic, which is acceptable only in tests"},
+		{"github.com/google/jsonschema-go", nil, []string{"cmd/sync"}, "only tests validate JSON schemas"},
 		{"go.uber.org/goleak", nil, all, "it is for tests"},
 		{"github.com/rogpeppe/go-internal", nil, all, "it is for tests"},
 		{"github.com/stretchr/testify", nil, nil, "tests use the standard library and go-cmp"},
 	}
 }
 
-// checkForeignImports checks the imports against the table of dependencies. It also finds imports of
-// internal/transform that can read files, the network or a clock.
+// checkForeignImports checks the imports against the table of dependencies. It also finds imports in
+// internal/transform of packages that read files or the network.
 func checkForeignImports(t tree) []finding {
 	var found []finding
 	for _, s := range t.sources {
@@ -301,21 +302,21 @@ func impurePackages() []string {
 
 func TestForbiddenOwnImportsAreFound(t *testing.T) {
 	testRule(t, checkOurImports, []ruleCase{
-		{"a stage imports another", map[string]string{
+		{"fetch imports load", map[string]string{
 			"internal/fetch/a.go": "package fetch\nimport (\n\t\"fmt\"\n\t\"placementsync/internal/stream\"\n\t\"placementsync/internal/load\"\n)",
 		}, []string{"internal/fetch/a.go:5: internal/fetch must not import internal/load (stores responses as bytes; only"}},
-		{"a test of a stage imports another", map[string]string{
+		{"a test of fetch imports transform", map[string]string{
 			"internal/fetch/a_test.go": "package fetch_test\nimport _ \"placementsync/internal/fetch\"\nimport _ \"placementsync/internal/sim\"\nimport _ \"placementsync/internal/transform\"",
 		}, []string{"internal/fetch/a_test.go:4: internal/fetch must not import internal/transform"}},
-		{"the night imports its configuration file", map[string]string{
+		{"pipeline imports config", map[string]string{
 			"internal/pipeline/a.go": "package pipeline\nimport \"placementsync/internal/config\"",
 		}, []string{"internal/pipeline/a.go:2: internal/pipeline must not import internal/config"}},
-		{"the example outside of the wiring", map[string]string{
+		{"config imports the root package", map[string]string{
 			"internal/config/a.go": "package config\nimport \"placementsync\"",
 		}, []string{"internal/config/a.go:2: internal/config must not import . ("}},
 		{"a package without a row", map[string]string{"internal/extra/a.go": "package extra"},
 			[]string{"internal/extra/a.go:1: package internal/extra is not in the import table"}},
-		{"the command wires everything", map[string]string{
+		{"cmd/sync may import all packages", map[string]string{
 			"cmd/sync/a.go": "package main\nimport \"placementsync/internal/config\"",
 		}, nil},
 	})
@@ -329,22 +330,22 @@ func TestForbiddenForeignImportsAreFound(t *testing.T) {
 			"internal/testing/trials/a_test.go": "package trials\nimport _ \"github.com/duckdb/duckdb-go/v2\"",
 			"internal/pipeline/b.go":            "package pipeline\nimport _ \"github.com/duckdb/duckdb-go/v2\"",
 		}, []string{"internal/fetch/a.go:2: internal/fetch must not import", "internal/pipeline/b.go:2: internal/pipeline must not import"}},
-		{"log is refused, log/slog is not", map[string]string{
+		{"log is forbidden, log/slog is allowed", map[string]string{
 			"internal/fetch/a.go": "package fetch\nimport \"log\"\nimport \"log/slog\"",
 		}, []string{"internal/fetch/a.go:2: internal/fetch must not import log (it is global: take a *slog.Logger)"}},
-		{"a test library in code", map[string]string{
+		{"go-cmp in code and in a test", map[string]string{
 			"internal/fetch/a.go":      "package fetch\nimport \"github.com/google/go-cmp/cmp\"",
 			"internal/fetch/a_test.go": "package fetch\nimport \"github.com/google/go-cmp/cmp\"",
-		}, []string{"internal/fetch/a.go:2: internal/fetch must not import github.com/google/go-cmp/cmp (it can panic, which only tests may do)"}},
-		{"a transform that reads files", map[string]string{
+		}, []string{"internal/fetch/a.go:2: internal/fetch must not import github.com/google/go-cmp/cmp (it can panic, which is acceptable only in tests)"}},
+		{"os in the code and in a test of transform", map[string]string{
 			"internal/transform/a.go":      "package transform\nimport \"os\"",
 			"internal/transform/a_test.go": "package transform\nimport \"os\"",
 		}, []string{"internal/transform/a.go:2: internal/transform must not import os (it is pure: no I/O)"}},
 	})
 }
 
-// TestTransformNeedsNoCgo checks that no dependency of transform uses cgo. Its tests can then run on
-// a machine without a C compiler.
+// TestTransformNeedsNoCgo checks that internal/transform and its dependencies do not use cgo, so that
+// the tests of transform run on a machine without a C compiler.
 func TestTransformNeedsNoCgo(t *testing.T) {
 	if sources, _ := filepath.Glob("../../transform/*.go"); len(sources) == 0 {
 		t.Skip("internal/transform does not exist")
@@ -358,8 +359,8 @@ func TestTransformNeedsNoCgo(t *testing.T) {
 	}
 }
 
-// cgoPackages lists the dependencies of importPath with C code, except those of the standard
-// library, which also build without cgo.
+// cgoPackages lists the dependencies of importPath that use cgo. It leaves out the standard library,
+// which can also be built without cgo.
 func cgoPackages(t *testing.T, importPath string) []string {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "go", "list", "-deps", "-tags", "duckdb_arrow",

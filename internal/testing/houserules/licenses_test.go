@@ -12,8 +12,8 @@ import (
 	"testing"
 )
 
-// TestDocsLicenses compares docs/licenses.md with the modules in the module cache, so that the
-// license of each new dependency is reviewed. It does not use the network.
+// TestDocsLicenses compares docs/licenses.md with the licenses of all modules, so that the license of
+// each new dependency is reviewed. It reads them from the module cache, without network access.
 func TestDocsLicenses(t *testing.T) {
 	if runtime.GOOS+runtime.GOARCH != "linuxamd64" {
 		t.Skip("the page lists the modules for linux on amd64")
@@ -39,13 +39,13 @@ func TestDocsLicenses(t *testing.T) {
 
 const licensesHead = `# Licenses
 
-The modules of placementsync for linux on amd64. Other systems have their own DuckDB library. ` + "`make docs`" + ` writes this page from the module cache, and a test compares it. The texts of the licenses are in THIRD-PARTY-LICENSES, which is installed by ` + "`make install`" + ` and by the packages. placementsync itself is licensed under [LICENSE](../LICENSE).
+The modules of placementsync for linux on amd64. On other systems, the DuckDB library is another module. ` + "`make docs`" + ` writes this page from the module cache, and a test compares them. The texts of the licenses are in THIRD-PARTY-LICENSES, which is installed by ` + "`make install`" + ` and by the packages. placementsync itself is licensed under [LICENSE](../LICENSE).
 
 ## In the program
 
 | module | version | license | also |
 |---|---|---|---|
-%s| Go's runtime and standard library | that of go.mod | BSD-3-Clause | |
+%s| Go's runtime and standard library | as in go.mod | BSD-3-Clause | |
 | [DuckDB](https://duckdb.org), within duckdb-go-bindings/lib | 1.5.5 | MIT | with the third-party libraries that DuckDB's source lists |
 | [Apache ECharts](https://echarts.apache.org), within the pages | 6.1.0 | Apache-2.0 | d3 and ZRender: BSD-3-Clause; tslib: 0BSD; the texts are in internal/page/assets/NOTICE and in each report |
 | [htmx](https://htmx.org), within the pages of explore | 4.0.1 | 0BSD | the text is in internal/page/assets/NOTICE and at /explore/assets/NOTICE |
@@ -56,13 +56,13 @@ The modules of placementsync for linux on amd64. Other systems have their own Du
 | module | version | license | also |
 |---|---|---|---|
 %s
-## Only in the tests
+## Only in tests
 
 | module | version | license | also |
 |---|---|---|---|
 %s`
 
-// builtModule is a module with packages in a build. dir is its folder in the module cache.
+// builtModule is a module that a build needs. dir is its folder in the module cache.
 type builtModule struct{ path, version, dir string }
 
 func builtModules(t *testing.T, args ...string) []builtModule {
@@ -111,7 +111,7 @@ func licenseOf(t *testing.T, d builtModule) (license, notice string) {
 		}
 	}
 	if license == "" {
-		t.Errorf("module %s %s: its license is unknown: read it, and add it to recogniseLicense if it is acceptable", d.path, d.version)
+		t.Errorf("the license of module %s %s is unknown: read it, and add it to recogniseLicense if it is acceptable", d.path, d.version)
 	}
 	return license, notice
 }
@@ -119,14 +119,14 @@ func licenseOf(t *testing.T, d builtModule) (license, notice string) {
 // recogniseLicense returns the names of the licenses in a text, found by characteristic phrases, or
 // "" if the text is unknown.
 func recogniseLicense(text string) string {
-	text = strings.Join(strings.Fields(strings.ReplaceAll(text, "\n>", "\n")), " ") // some files quote the license
+	text = strings.Join(strings.Fields(strings.ReplaceAll(text, "\n>", "\n")), " ") // some files quote the license as Markdown
 	var names []string
 	for _, known := range [][2]string{
 		{"Apache-2.0", "Apache License Version 2.0"},
 		{"BSD-3-Clause", "may be used to endorse or promote products derived from this software"},
 		{"BSD-2-Clause", "Redistributions in binary form must reproduce the above copyright notice"},
 		{"MIT", "Permission is hereby granted, free of charge, to any person obtaining a copy"},
-		{"MPL-2.0", "Mozilla Public License, version 2.0"}, // applies only to changes of its own files
+		{"MPL-2.0", "Mozilla Public License, version 2.0"}, // acceptable: it applies only to changed files of the module
 		{"Unlicense", "This is free and unencumbered software released into the public domain"},
 	} {
 		// The BSD-3-Clause text contains the BSD-2-Clause text.
@@ -144,7 +144,7 @@ func TestLicensesAreRecognised(t *testing.T) {
 		"Neither the name may be used to endorse or promote\nproducts derived from this software": "BSD-3-Clause",
 	} {
 		if got := recogniseLicense(text); got != want {
-			t.Errorf("the license of %q is %q, want %q", text, got, want)
+			t.Errorf("recogniseLicense(%q) is %q, want %q", text, got, want)
 		}
 	}
 }
@@ -166,10 +166,10 @@ func TestDependenciesAreExplained(t *testing.T) {
 	}
 	for _, m := range direct {
 		if !strings.Contains(string(page), "| `"+m[1]+"` | ") {
-			t.Errorf("docs/dependencies.md:1: %s has no row, want one: add it with the purpose", m[1])
+			t.Errorf("docs/dependencies.md:1: there is no row for %s: add it with the purpose", m[1])
 		}
 	}
 	if rows := strings.Count(string(page), "\n| `"); rows != len(direct) {
-		t.Errorf("docs/dependencies.md:1: the page has %d rows, want %d as go.mod has direct dependencies: remove the other rows", rows, len(direct))
+		t.Errorf("docs/dependencies.md:1: the page has %d rows, want %d, one for each direct dependency in go.mod: remove the other rows", rows, len(direct))
 	}
 }

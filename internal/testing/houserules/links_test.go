@@ -11,27 +11,27 @@ import (
 
 var (
 	pageLink     = regexp.MustCompile(`\]\(([^)\s]+)\)`)
-	anchorJunk   = regexp.MustCompile(`[^\p{L}\p{N} _-]`)
+	notInAnchor  = regexp.MustCompile(`[^\p{L}\p{N} _-]`)
 	codeSpan     = regexp.MustCompile("`[^`]*`")
 	namedPath    = regexp.MustCompile("`((?:internal|cmd|docs|schema|queries|deploy)/[\\w./-]*\\w)`")
 	namedTest    = regexp.MustCompile("`(Test\\w+)(?:/\\w+)?`")
 	linkInAnchor = regexp.MustCompile(`\[([^\]]*)\]\([^)]*\)`)
 )
 
-// checkLinks checks that the file of each link exists and has the heading after a #, and that each
-// path and each test in backquotes exists.
+// checkLinks checks that the target of each link exists, and has the heading that a link names after
+// #. Each path and each test in backquotes must exist too.
 func checkLinks(t tree) []finding {
 	tests := testNames(t)
 	anchors := map[string]map[string]bool{}
-	for _, file := range t.texts {
+	for _, file := range t.textFiles {
 		if path.Ext(file.path) == ".md" {
 			anchors[file.path] = headingAnchors(file.content)
 		}
 	}
 	var found []finding
-	for _, file := range t.texts {
+	for _, file := range t.textFiles {
 		if path.Ext(file.path) != ".md" || strings.HasSuffix(file.path, ".tmpl.md") {
-			continue // a template becomes a page in another folder
+			continue // its links are relative to the folder of the generated page
 		}
 		number, inCode := 0, false
 		for line := range strings.Lines(file.content) {
@@ -53,8 +53,8 @@ func checkLinks(t tree) []finding {
 				}
 			}
 			for _, link := range pageLink.FindAllStringSubmatch(codeSpan.ReplaceAllString(line, ""), -1) {
-				if what := linkFault(t, anchors, file.path, link[1]); what != "" {
-					found = append(found, finding{file.path, number, what, "correct the link"})
+				if fault := linkFault(t, anchors, file.path, link[1]); fault != "" {
+					found = append(found, finding{file.path, number, fault, "correct the link"})
 				}
 			}
 		}
@@ -75,7 +75,7 @@ func testNames(t tree) map[string]bool {
 	return names
 }
 
-// linkFault returns the fault of a link, or "" if it is correct or external.
+// linkFault describes the fault of a link, or returns "" if the link is correct or external.
 func linkFault(t tree, anchors map[string]map[string]bool, from, link string) string {
 	if strings.Contains(link, "://") || strings.HasPrefix(link, "mailto:") {
 		return ""
@@ -108,7 +108,7 @@ func headingAnchors(page string) map[string]bool {
 		}
 		if title := strings.TrimLeft(line, "#"); title != line && !inCode {
 			title = linkInAnchor.ReplaceAllString(strings.TrimSpace(title), "$1")
-			names[strings.ReplaceAll(anchorJunk.ReplaceAllString(strings.ToLower(title), ""), " ", "-")] = true
+			names[strings.ReplaceAll(notInAnchor.ReplaceAllString(strings.ToLower(title), ""), " ", "-")] = true
 		}
 	}
 	return names

@@ -24,7 +24,7 @@ func loggedKeys(s source, yield func(key string, pos token.Pos)) {
 		if !ok {
 			continue
 		}
-		if of := strings.ToLower(lastName(method.X)); !strings.HasSuffix(of, "log") && !strings.HasSuffix(of, "logger") {
+		if logger := strings.ToLower(lastName(method.X)); !strings.HasSuffix(logger, "log") && !strings.HasSuffix(logger, "logger") {
 			continue
 		}
 		first := firstKey(method.Sel.Name)
@@ -68,8 +68,8 @@ func lastName(x ast.Expr) string {
 
 var keyRow = regexp.MustCompile("(?m)^\\| `([a-z_]+)` \\|")
 
-// checkLogKeys returns a check that every log key has a row in the documented table, and that every
-// key with a row is used.
+// checkLogKeys returns a check that compares the log keys in the code with the documented table. Each
+// key in the code must have a row, and the code must use the key of each row.
 func checkLogKeys(documented string) func(tree) []finding {
 	return func(t tree) []finding {
 		const page = "docs/operations.md"
@@ -88,14 +88,14 @@ func checkLogKeys(documented string) func(tree) []finding {
 		}
 		for key, used := range listed {
 			if !used {
-				found = append(found, finding{page, 1, "no line is logged with the key " + key, "remove it"})
+				found = append(found, finding{page, 1, "no code logs the key " + key, "remove the row"})
 			}
 		}
 		return found
 	}
 }
 
-// logKeySection returns the section of the operator's page that lists the keys.
+// logKeySection returns the section of docs/operations.md that lists the log keys.
 func logKeySection(t *testing.T) string {
 	t.Helper()
 	page, err := os.ReadFile(filepath.Join("..", "..", "..", "docs", "operations.md"))
@@ -104,7 +104,7 @@ func logKeySection(t *testing.T) string {
 	}
 	_, section, ok := strings.Cut(string(page), "\n### Log keys\n")
 	if !ok {
-		t.Fatal("docs/operations.md has no section \"### Log keys\", want one")
+		t.Fatal("docs/operations.md lacks the section \"### Log keys\"")
 	}
 	section, _, _ = strings.Cut(section, "\n#")
 	return section
@@ -120,6 +120,6 @@ func TestLogKeysAreListed(t *testing.T) {
 		{"an unknown key after a level, and with a new logger", map[string]string{"a/a.go": "package a\nfunc f() { x.log.Log(ctx, level, \"m\", \"run\", 1, \"err\", 2) }\nfunc g() { x.newLogger().Warn(\"m\", \"stream\", 1, \"no\", 2) }"},
 			[]string{"a/a.go:2: the log key \"err\" is not listed", "a/a.go:3: the log key \"no\" is not listed"}},
 		{"an unused key", map[string]string{"a/a.go": "package a\nfunc f() { log.Error(\"m\", \"run\", 1) }"},
-			[]string{"docs/operations.md:1: no line is logged with the key stream"}},
+			[]string{"docs/operations.md:1: no code logs the key stream"}},
 	})
 }

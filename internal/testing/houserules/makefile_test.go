@@ -19,8 +19,8 @@ func readMakefile(t *testing.T) string {
 	return string(text)
 }
 
-// TestMakefileSetsEachVariableOnce looks for variables that are set twice. Recipes use the last
-// value even if they precede it.
+// TestMakefileSetsEachVariableOnce looks for variables that are set twice. All recipes use the last
+// value of a variable, even recipes above it.
 func TestMakefileSetsEachVariableOnce(t *testing.T) {
 	lines := map[string]int{}
 	for i, line := range strings.Split(readMakefile(t), "\n") {
@@ -29,14 +29,15 @@ func TestMakefileSetsEachVariableOnce(t *testing.T) {
 			continue
 		}
 		if first, isSet := lines[name[1]]; isSet {
-			t.Errorf("Makefile:%d sets %s, which line %d has set: use another name", i+1, name[1], first)
+			t.Errorf("Makefile:%d sets %s, which line %d also sets: use another name", i+1, name[1], first)
 		}
 		lines[name[1]] = i + 1
 	}
 }
 
-// TestConcurrentPackagesAreRaced compares the packages that start goroutines with the lists in the
-// Makefile of packages whose tests, or some of them, run with the race detector.
+// TestConcurrentPackagesAreRaced checks that each package that starts goroutines is in one of two
+// lists of the Makefile. All tests of the packages in the first list run with the race detector, and
+// some tests of those in the second list.
 func TestConcurrentPackagesAreRaced(t *testing.T) {
 	project := projectTree(t)
 	var concurrent []string
@@ -47,7 +48,7 @@ func TestConcurrentPackagesAreRaced(t *testing.T) {
 			concurrent = append(concurrent, strings.TrimPrefix(name, "internal/"))
 		}
 	}
-	// The tests of lake are trials.
+	// The tests of lake run only in trials.
 	exempt := []string{"lake"}
 	for _, sources := range project.packages() {
 		for _, s := range sources {

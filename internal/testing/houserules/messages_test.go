@@ -9,11 +9,11 @@ import (
 	"testing"
 )
 
-// TestMessages prints every text in the code with at least three words, such as errors, log
+// TestMessages prints every string in the code with at least three words, such as errors, log
 // messages and help. It never fails. Run it with make messages.
 func TestMessages(t *testing.T) {
 	if !testing.Verbose() {
-		t.Skip("make messages prints them")
+		t.Skip("prints messages only with -v: run make messages")
 	}
 	for s := range projectTree(t).code() {
 		if strings.HasPrefix(s.path, "internal/sim/") || strings.HasPrefix(s.path, "internal/testing/") {
@@ -24,20 +24,20 @@ func TestMessages(t *testing.T) {
 			case *ast.ImportSpec, *ast.Field:
 				return false
 			case ast.Expr:
-				words, isText := textOf(n)
-				if isText && len(strings.Fields(words)) >= 3 {
+				words, isString := stringValue(n)
+				if isString && len(strings.Fields(words)) >= 3 {
 					fmt.Fprintf(t.Output(), "%s:%d: %s\n", s.path, s.line(n.Pos()), words)
 				}
-				return !isText
+				return !isString
 			}
 			return true
 		})
 	}
 }
 
-// textOf returns the text of a literal, or of literals and other operands joined by +. Other
-// operands become an ellipsis.
-func textOf(e ast.Expr) (words string, isText bool) {
+// stringValue returns the value of a string literal, or of a sum of literals and other operands. An
+// operand that is not a literal becomes an ellipsis.
+func stringValue(e ast.Expr) (words string, isString bool) {
 	switch n := e.(type) {
 	case *ast.BasicLit:
 		if n.Kind == token.STRING {
@@ -48,15 +48,15 @@ func textOf(e ast.Expr) (words string, isText bool) {
 		if n.Op != token.ADD {
 			break
 		}
-		left, isLeft := textOf(n.X)
-		right, isRight := textOf(n.Y)
-		if !isLeft {
+		left, isLeftString := stringValue(n.X)
+		right, isRightString := stringValue(n.Y)
+		if !isLeftString {
 			left = "…"
 		}
-		if !isRight {
+		if !isRightString {
 			right = "…"
 		}
-		return left + right, isLeft || isRight
+		return left + right, isLeftString || isRightString
 	}
 	return "", false
 }

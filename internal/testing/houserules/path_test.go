@@ -10,8 +10,8 @@ import (
 
 var pathRow = regexp.MustCompile("(?m)^\\| [^|]+ \\| `([^`]+)` \\| `([^`]+)` \\|$")
 
-// TestPathOfAValue checks the section "The path of a value" of docs/ARCHITECTURE.md: each file must
-// declare the name in its row, and there must be at most maxFiles files.
+// TestPathOfAValue checks the table in the section "The path of a value" of docs/ARCHITECTURE.md. The
+// file of each row must declare the name in the row. The table may contain at most maxFiles files.
 func TestPathOfAValue(t *testing.T) {
 	const maxFiles = 18
 	root := filepath.Join("..", "..", "..")
@@ -32,7 +32,7 @@ func TestPathOfAValue(t *testing.T) {
 		}
 		declared := regexp.MustCompile(`(?m)^func (\([^)]*\) )?` + name + `\(|^-- name: ` + name + `$|^ +` + name + ` |Name: "` + name + `"`)
 		if !declared.Match(content) {
-			t.Errorf("docs/ARCHITECTURE.md: %s does not declare %s, want the declaration: correct the row", file, row[2])
+			t.Errorf("docs/ARCHITECTURE.md: %s does not declare %s: correct the row", file, row[2])
 		}
 	}
 	if len(files) == 0 || len(files) > maxFiles {

@@ -8,12 +8,12 @@ import (
 	"testing"
 )
 
-// ban forbids names of a package.
+// ban forbids the use of some names of a package.
 type ban struct {
 	importPath string
 	names      []string
-	except     []string // folders or files
-	tests      bool     // also forbidden in tests
+	except     []string // folders or files where the names are allowed
+	tests      bool     // tests may not use the names either
 	remedy     string
 }
 
@@ -40,7 +40,7 @@ func bans() []ban {
 	}
 }
 
-// findForbiddenNames finds uses of names that a ban forbids, and of the clock in transform.
+// findForbiddenNames finds uses of forbidden names, and of the clock in internal/transform.
 func findForbiddenNames(t tree) []finding {
 	var found []finding
 	for _, s := range t.sources {
@@ -63,8 +63,8 @@ func (b ban) covers(s source) bool {
 	return (b.tests || !s.isTest()) && !isWithin(s.path, b.except)
 }
 
-// findSleeps finds time.Sleep in tests. It is allowed in a bubble of testing/synctest, where it
-// takes no time.
+// findSleeps finds time.Sleep in tests. In a bubble of testing/synctest it is allowed, because the
+// clock of a bubble is simulated.
 func findSleeps(t tree) []finding {
 	var found []finding
 	for _, s := range t.sources {
@@ -120,20 +120,20 @@ func findHiddenTrials(t tree) []finding {
 func encloses(node ast.Node, pos token.Pos) bool { return node.Pos() <= pos && pos < node.End() }
 
 func TestForbiddenNamesAreFound(t *testing.T) {
-	used := func(name, dir, imported, code, violation string) ruleCase {
+	forbidden := func(name, dir, imported, code, violation string) ruleCase {
 		file := dir + "/a.go"
 		return ruleCase{name, map[string]string{file: "package a\nimport " + imported + "\nfunc f() { " + code + " }"},
 			[]string{file + ":3: " + violation}}
 	}
 	testRule(t, findForbiddenNames, []ruleCase{
-		used("environment", "internal/fetch", `"os"`, `os.Getenv("A")`, "os.Getenv is used"),
-		used("environment by another name", "internal/fetch", `sys "os"`, `sys.Exit(1)`, "sys.Exit is used"),
-		used("printing", "internal/fetch", `"fmt"`, `fmt.Println()`, "fmt.Println is used"),
-		used("the default logger", "cmd/sync", `"log/slog"`, `slog.Info("a")`, "slog.Info is used"),
-		used("the default registry", "internal/daemon", `"github.com/prometheus/client_golang/prometheus"`,
+		forbidden("environment", "internal/fetch", `"os"`, `os.Getenv("A")`, "os.Getenv is used"),
+		forbidden("environment by another name", "internal/fetch", `sys "os"`, `sys.Exit(1)`, "sys.Exit is used"),
+		forbidden("printing", "internal/fetch", `"fmt"`, `fmt.Println()`, "fmt.Println is used"),
+		forbidden("the default logger", "cmd/sync", `"log/slog"`, `slog.Info("a")`, "slog.Info is used"),
+		forbidden("the default registry", "internal/daemon", `"github.com/prometheus/client_golang/prometheus"`,
 			`prometheus.MustRegister()`, "prometheus.MustRegister is used"),
-		used("a rename", "internal/fetch", `"os"`, `os.Rename("a", "b")`, "os.Rename is used"),
-		used("a clock in the transform", "internal/transform", `"time"`, `time.Now()`, "time.Now is used in a pure package"),
+		forbidden("a rename", "internal/fetch", `"os"`, `os.Rename("a", "b")`, "os.Rename is used"),
+		forbidden("a clock in the transform", "internal/transform", `"time"`, `time.Now()`, "time.Now is used in a pure package"),
 		{"allowed uses", map[string]string{
 			"cmd/sync/a.go":            "package main\nimport (\"os\"; \"fmt\")\nfunc f() { fmt.Println(os.Args) }",
 			"internal/durable/a.go":    "package durable\nimport \"os\"\nfunc f() { os.Rename(\"a\", \"b\") }",

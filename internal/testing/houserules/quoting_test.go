@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// checkQuoting finds quotes around a value in SQL outside of quotingFile. Such quotes do not escape
-// the value.
+// checkQuoting finds SQL that puts quotes around a value without escaping it, as in "'%s'". Only
+// quotingFile may write such SQL.
 func checkQuoting(t tree) []finding {
 	var found []finding
 	for s := range t.code() {
@@ -20,7 +20,7 @@ func checkQuoting(t tree) []finding {
 		}
 		for n := range ast.Preorder(s.file) {
 			text, ok := stringOf(n)
-			if ok && quotedVerb.MatchString(text) && sqlWord.MatchString(text) || quotesPiece(n) {
+			if ok && quotedVerb.MatchString(text) && sqlWord.MatchString(text) || quotesOperand(n) {
 				found = append(found, s.find(n.Pos(), "use sqltext.Quote or sqltext.Literal", "hand-written quotes around a value in SQL"))
 			}
 		}
@@ -28,19 +28,19 @@ func checkQuoting(t tree) []finding {
 	return found
 }
 
-// quotesPiece reports whether a concatenation is SQL with an opening quote before an operand
+// quotesOperand reports whether a sum of strings is SQL in which an opening quote precedes an operand
 // that is not a literal.
-func quotesPiece(n ast.Node) bool {
+func quotesOperand(n ast.Node) bool {
 	sum, ok := n.(*ast.BinaryExpr)
 	if !ok || sum.Op != token.ADD {
 		return false
 	}
-	left, lit := stringOf(sum.X)
+	left, isLiteral := stringOf(sum.X)
 	if inner, ok := sum.X.(*ast.BinaryExpr); ok {
-		left, lit = stringOf(inner.Y)
+		left, isLiteral = stringOf(inner.Y)
 	}
-	_, constant := stringOf(sum.Y)
-	return lit && !constant && (strings.HasSuffix(left, "'") || strings.HasSuffix(left, `"`)) && sqlWord.MatchString(left)
+	_, rightIsLiteral := stringOf(sum.Y)
+	return isLiteral && !rightIsLiteral && (strings.HasSuffix(left, "'") || strings.HasSuffix(left, `"`)) && sqlWord.MatchString(left)
 }
 
 const quotingFile = "internal/sqltext/sqltext.go"
@@ -68,12 +68,12 @@ func TestHandWrittenQuotesAreFound(t *testing.T) {
 	head := "package query\n\n"
 	testRule(t, checkQuoting, []ruleCase{
 		{"a name in a format", map[string]string{"internal/query/a.go": head + "var a = `SELECT * FROM \"%s\"`"}, []string{"internal/query/a.go:3:"}},
-		{"a text in a format", map[string]string{"internal/load/a.go": head + `var a = "COPY t TO '%s'"`}, []string{"internal/load/a.go:3:"}},
-		{"a name that SQL quotes", map[string]string{"internal/query/a.go": head + "var a = `SELECT format('\"{}\"', name)`"}, []string{"internal/query/a.go:3:"}},
-		{"a text in pieces", map[string]string{"internal/query/a.go": head + `var a = "ATTACH '" + b + "'"`}, []string{"internal/query/a.go:3:"}},
-		{"the function itself", map[string]string{quotingFile: head + `var a = "COPY t TO '%s'"`}, nil},
+		{"a string in a format", map[string]string{"internal/load/a.go": head + `var a = "COPY t TO '%s'"`}, []string{"internal/load/a.go:3:"}},
+		{"a name in a format of SQL", map[string]string{"internal/query/a.go": head + "var a = `SELECT format('\"{}\"', name)`"}, []string{"internal/query/a.go:3:"}},
+		{"a string in a concatenation", map[string]string{"internal/query/a.go": head + `var a = "ATTACH '" + b + "'"`}, []string{"internal/query/a.go:3:"}},
+		{"the file with the quoting functions", map[string]string{quotingFile: head + `var a = "COPY t TO '%s'"`}, nil},
 		{"a message", map[string]string{"internal/query/a.go": head + "var a = `read \"%s\"`"}, nil},
 		{"a package without SQL", map[string]string{"internal/sim/a.go": head + "var a = `SELECT * FROM \"%s\"`"}, nil},
-		{"a quoted value", map[string]string{"internal/query/a.go": head + `var a = "SELECT * FROM " + sqltext.Quote(b) + " WHERE x = 'y'"`}, nil},
+		{"a value quoted by sqltext", map[string]string{"internal/query/a.go": head + `var a = "SELECT * FROM " + sqltext.Quote(b) + " WHERE x = 'y'"`}, nil},
 	})
 }

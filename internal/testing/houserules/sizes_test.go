@@ -7,18 +7,18 @@ import (
 	"testing"
 )
 
-// The largest allowed number of lines of a function, from func to its closing brace, and of a file.
+// The largest allowed numbers of lines. A function is counted from func to its closing brace.
 const (
-	longestFunction = 100
-	longestFile     = 700
+	maxFunctionLines = 100
+	maxFileLines     = 700
 )
 
 // checkSizes finds functions and files that exceed the limits.
 func checkSizes(t tree) []finding {
 	var found []finding
 	for _, s := range t.sources {
-		if n := s.lines(); n > longestFile {
-			found = append(found, finding{s.path, n, fmt.Sprintf("the file has %d lines, over %d", n, longestFile),
+		if n := s.lines(); n > maxFileLines {
+			found = append(found, finding{s.path, n, fmt.Sprintf("the file has %d lines, over %d", n, maxFileLines),
 				"split it by subject"})
 		}
 		for _, decl := range s.file.Decls {
@@ -26,9 +26,9 @@ func checkSizes(t tree) []finding {
 			if !ok {
 				continue
 			}
-			if n := s.line(f.End()) - s.line(f.Pos()) + 1; n > longestFunction {
+			if n := s.line(f.End()) - s.line(f.Pos()) + 1; n > maxFunctionLines {
 				found = append(found, s.find(f.Pos(), "move a part with its own name into a function",
-					"%s has %d lines, over %d", f.Name.Name, n, longestFunction))
+					"%s has %d lines, over %d", f.Name.Name, n, maxFunctionLines))
 			}
 		}
 	}
@@ -38,10 +38,10 @@ func checkSizes(t tree) []finding {
 func TestExceededSizesAreFound(t *testing.T) {
 	function := func(lines int) string { return "func f() {" + strings.Repeat("\n", lines-1) + "}\n" }
 	testRule(t, checkSizes, []ruleCase{
-		{"a long function", map[string]string{"a/a.go": "package a\n" + function(longestFunction+1)},
+		{"a long function", map[string]string{"a/a.go": "package a\n" + function(maxFunctionLines+1)},
 			[]string{"a/a.go:2: f has 101 lines, over 100"}},
-		{"a long file", map[string]string{"a/a_test.go": "package a\n" + strings.Repeat("\n", longestFile-1) + "var x = 1\n"},
+		{"a long file", map[string]string{"a/a_test.go": "package a\n" + strings.Repeat("\n", maxFileLines-1) + "var x = 1\n"},
 			[]string{"a/a_test.go:701: the file has 701 lines, over 700"}},
-		{"as long as allowed", map[string]string{"a/a.go": "package a\n" + function(longestFunction)}, nil},
+		{"a function of the largest allowed size", map[string]string{"a/a.go": "package a\n" + function(maxFunctionLines)}, nil},
 	})
 }

@@ -8,9 +8,9 @@ import (
 	"testing"
 )
 
-// findHiddenState finds init functions and mutable package variables. A package variable must
-// have an initialiser that is a table, a literal or one of fixedCalls, and must never be the
-// target of an assignment, an increment, delete, clear or &.
+// findHiddenState finds init functions and mutable package variables. The initialiser of a package
+// variable must be a literal or one of fixedCalls. No code may assign to the variable, increment it,
+// delete from it, clear it or take its address.
 func findHiddenState(t tree) []finding {
 	var found []finding
 	for _, sources := range t.packages() {
@@ -43,7 +43,7 @@ func findInits(s source) []finding {
 func fixedCalls() []string {
 	return []string{
 		"errors.New", "fmt.Errorf", // sentinels
-		"regexp.MustCompile", "strings.NewReplacer", "template.Must", // compiled once, safe for all
+		"regexp.MustCompile", "strings.NewReplacer", "template.Must", // compiled once, safe for concurrent use
 		"time.Date", "reflect.TypeFor", "netip.MustParseAddr", "netip.MustParsePrefix", // values
 	}
 }
@@ -228,15 +228,15 @@ func TestHiddenStateIsFound(t *testing.T) {
 	}
 	testRule(t, findHiddenState, []ruleCase{
 		hidden("init", "func init() {}", "init functions are not allowed"),
-		hidden("no value", "var mu sync.Mutex", "variable mu has no initial value, so it is meant to be changed"),
+		hidden("no initial value", "var mu sync.Mutex", "variable mu has no initial value, so it is meant to be changed"),
 		hidden("a lock", "var mu = sync.Mutex{}", "variable mu is a mutable sync.Mutex"),
 		hidden("a pointer", "var client = &http.Client{}", "variable client points to a mutable value"),
 		hidden("a call", "var log = slog.New(nil)", "variable log is the result of slog.New"),
 		hidden("a cache", "var cache = map[string]int{}; func f() { cache[\"a\"] = 1 }", "f writes to a package variable through cache"),
 		hidden("a counter", "var n = 0; func f() { n++ }", "f writes to a package variable through n"),
-		hidden("a pointer taken", "var n = 0; func f() *int { return &n }", "f writes to a package variable through n"),
-		hidden("an emptied table", "var m = map[int]int{}; func f() { clear(m) }", "f writes to a package variable through m"),
-		hidden("another package's", "import \"placementsync/queries\"; func f() { queries.All[0] = 1 }", "f writes to a package variable through queries"),
+		hidden("an address taken", "var n = 0; func f() *int { return &n }", "f writes to a package variable through n"),
+		hidden("a cleared map", "var m = map[int]int{}; func f() { clear(m) }", "f writes to a package variable through m"),
+		hidden("a variable of another package", "import \"placementsync/queries\"; func f() { queries.All[0] = 1 }", "f writes to a package variable through queries"),
 	})
 	testRule(t, findHiddenState, []ruleCase{{"immutable variables", map[string]string{
 		"a/a.go": `package a

@@ -18,13 +18,13 @@ import (
 	"placementsync/schema"
 )
 
-// streamSources contains the four definitions of each stream: its literal, schema files, route of
-// the demo service and test case.
+// streamSources contains the four places that define or test a stream: the literals, the schema
+// files, the routes of the demo service and the test cases of the decoder.
 type streamSources struct {
 	streams []stream.Stream
 	schema  fs.FS    // <table>.sql
 	routes  []string // of the demo service
-	cases   fs.FS    // <stream>/<case>.json beside <case>.want
+	cases   fs.FS    // <stream>/<case>.json and <stream>/<case>.want
 	code    fs.FS    // the project, for line numbers in internal/stream and internal/sim
 }
 
@@ -33,8 +33,8 @@ const (
 	routes   = "internal/sim/routes.go"
 )
 
-// lineWith finds the first line with a text in the files that match a pattern. Without such a line it
-// returns line 1 of the file fallback.
+// lineWith finds the first line that contains text in the files that match a pattern. If there is
+// none, it returns line 1 of the file fallback.
 func lineWith(files fs.FS, pattern, text, fallback string) (file string, line int) {
 	paths, _ := fs.Glob(files, pattern)
 	for _, file := range paths {
@@ -55,7 +55,7 @@ func (p streamSources) findLiteral(s stream.Stream) (file string, line int) {
 	return lineWith(p.code, "internal/stream/*.go", text, literals)
 }
 
-// findMissing returns the missing and wrong definitions of all streams.
+// findMissing returns findings for missing and wrong definitions of all streams.
 func (p streamSources) findMissing() []finding {
 	var found []finding
 	for _, s := range p.streams {
@@ -66,7 +66,7 @@ func (p streamSources) findMissing() []finding {
 		if !s.IsEvents() && !slices.Contains(p.routes, s.Path) {
 			file, line := lineWith(p.code, routes, ") routes() []route {", routes)
 			found = append(found, finding{file, line, fmt.Sprintf("no route serves %s of stream %q", s.Path, s.Name),
-				"add a route with its scopes to one of the functions listed here, and a handler that follows the specification"})
+				"add a route with its scopes and a handler to one of the functions that routes calls"})
 		}
 		if !p.hasCase(s.Name) {
 			found = append(found, finding{path.Join("internal/transform/testdata", s.Name, s.Name+".json"), 1, fmt.Sprintf("stream %q has no case", s.Name),
@@ -104,7 +104,8 @@ func (p streamSources) checkLiteral(s stream.Stream) []finding {
 	return found
 }
 
-// checkTable checks the schema file of a table, and that it has the columns that the literal names.
+// checkTable checks that the schema file of a table exists and has the columns that the literal of the
+// stream names.
 func (p streamSources) checkTable(s stream.Stream, t stream.Table) []finding {
 	file := "schema/" + t.Name + ".sql"
 	columns := p.columns(t.Name)
@@ -134,7 +135,7 @@ func (p streamSources) checkTable(s stream.Stream, t stream.Table) []finding {
 	return found
 }
 
-// columns returns the columns of a table's schema file, or nil if it cannot be read.
+// columns returns the columns of a table by name, or nil if its schema file cannot be read.
 func (p streamSources) columns(table string) map[string]stream.Column {
 	sql, err := fs.ReadFile(p.schema, table+".sql")
 	if err != nil {
@@ -159,8 +160,8 @@ func (p streamSources) hasCase(name string) bool {
 	})
 }
 
-// TestStreamsAreComplete checks that each stream has its literal, schema files, route of the
-// demo service and test case of the decoder.
+// TestStreamsAreComplete checks that each stream has a valid literal, schema files, a route of the
+// demo service and a test case of the decoder.
 func TestStreamsAreComplete(t *testing.T) {
 	project := streamSources{
 		streams: stream.AllWithEvents(), schema: schema.FS, routes: sim.New(sim.Options{}).Routes(),
@@ -173,7 +174,7 @@ func TestStreamsAreComplete(t *testing.T) {
 
 func TestIncompleteStreamsAreFound(t *testing.T) {
 	file := func(text string) *fstest.MapFile { return &fstest.MapFile{Data: []byte(text)} }
-	whole := func() streamSources {
+	complete := func() streamSources {
 		return streamSources{
 			streams: []stream.Stream{{
 				Name: "pets", Path: "/pets", Spec: "2", Tables: []stream.Table{{Name: "pets", Key: []string{"id"}}},
@@ -208,11 +209,11 @@ func TestIncompleteStreamsAreFound(t *testing.T) {
 			p.streams[0].Path, p.streams[0].Topics, p.routes = "", []string{"pet.born"}, nil
 		}, ""},
 		{"events with a path", func(p *streamSources) { p.streams[0].Topics = []string{"pet.born"} }, `internal/stream/all.go:4: stream "pets" lacks name, path or spec`},
-		{"no such list", func(p *streamSources) { p.streams[0].Completes = "dogs" }, `internal/stream/all.go:4: stream "pets" completes "dogs"`},
+		{"no stream to complete", func(p *streamSources) { p.streams[0].Completes = "dogs" }, `internal/stream/all.go:4: stream "pets" completes "dogs"`},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			p := whole()
+			p := complete()
 			c.spoil(&p)
 			found := p.findMissing()
 			switch {
@@ -225,9 +226,9 @@ func TestIncompleteStreamsAreFound(t *testing.T) {
 	}
 }
 
-// TestOnlyInDetailNamesTheRightTables checks that OnlyInDetail of a stream of details names exactly
-// the tables with a column that no record of the list contains. A column without a field in the
-// specification, such as extra, counts as such a column.
+// TestOnlyInDetailNamesTheRightTables checks OnlyInDetail of the streams that request the details of
+// the records of a list. It must name exactly the tables with a column that no record of the list
+// contains. Columns without a field in the specification, such as extra, are such columns.
 func TestOnlyInDetailNamesTheRightTables(t *testing.T) {
 	t.Parallel()
 	service := sim.New(sim.Options{HiddenDetail: true})
@@ -256,19 +257,20 @@ func TestOnlyInDetailNamesTheRightTables(t *testing.T) {
 				}
 			}
 			if named := slices.Contains(s.OnlyInDetail, table.Name); named != (len(hidden) > 0) {
-				t.Errorf("stream %s: OnlyInDetail has table %s: %t, want %t, because %q does not contain the columns %q", s.Name, table.Name, named, !named, s.Completes, hidden)
+				t.Errorf("stream %s: OnlyInDetail contains table %s: got %t, want %t; columns that the list %q does not contain: %q", s.Name, table.Name, named, !named, s.Completes, hidden)
 			}
 			if s.Completes == "orders" && table.Name == "orders" && !slices.Equal(hidden, []string{"email", "extra", "name"}) {
-				t.Errorf("the list does not contain the columns %q of orders, want email, extra and name", hidden)
+				t.Errorf("columns of orders that the list does not contain: got %q, want email, extra and name", hidden)
 			}
 		}
 	}
 	if compared < 60 {
-		t.Errorf("%d columns were compared, want at least 60", compared)
+		t.Errorf("compared %d columns, want at least 60", compared)
 	}
 }
 
-// isShown reports whether any record has a value at a dotted path through objects and lists.
+// isShown reports whether any of the JSON values contains a value at a dotted path. The path leads
+// through objects, and through all items of lists.
 func isShown(values []any, path string) bool {
 	if path == "" {
 		return slices.ContainsFunc(values, func(v any) bool { return v != nil && v != "" })

@@ -20,22 +20,22 @@ import (
 // module is the import path of the root.
 const module = "placementsync"
 
-// tree contains the files that the rules check: those of the project, or of a ruleCase.
+// tree contains the files that the rules check: the files of the project, or of a ruleCase.
 type tree struct {
-	texts   []text   // .go, .sql and .md files, test data included
-	sources []source // .go files, test data excluded
-	names   []string // paths of all files
+	textFiles []textFile // .go, .sql and .md files, including test data
+	sources   []source   // .go files, without test data
+	names     []string   // paths of all files
 }
 
-// text is a file with its content.
-type text struct {
+// textFile is a file with its content.
+type textFile struct {
 	path    string // slash-separated, from the root
 	content string
 }
 
 // source is a parsed Go file.
 type source struct {
-	text
+	textFile
 	file *ast.File
 	fset *token.FileSet
 }
@@ -82,15 +82,15 @@ func projectTree(t *testing.T) tree {
 	return all
 }
 
-// isOurs reports whether a folder is part of the project. Hidden folders and the output of make and
-// of the program are not.
+// isOurs reports whether a folder is part of the project. Hidden folders and the folders that make
+// or the program writes are not part of it.
 func isOurs(dir string) bool {
 	isOutput := dir == "bin" || dir == "demo" || dir == "warehouse"
 	return !isOutput && (dir == "." || !strings.HasPrefix(path.Base(dir), "."))
 }
 
-// isTool reports whether a file is Go code of a packaging tool below deploy/, which has its own
-// module.
+// isTool reports whether a file is Go code below deploy/, where packaging tools have their own
+// modules.
 func isTool(file string) bool { return path.Ext(file) == ".go" && strings.HasPrefix(file, "deploy/") }
 
 // parseTree returns the tree of the given files.
@@ -98,11 +98,11 @@ func parseTree(t *testing.T, files map[string]string) tree {
 	t.Helper()
 	var all tree
 	for name, content := range files {
-		all.texts = append(all.texts, text{name, content})
+		all.textFiles = append(all.textFiles, textFile{name, content})
 		all.names = append(all.names, name)
 	}
-	slices.SortFunc(all.texts, func(a, b text) int { return strings.Compare(a.path, b.path) })
-	for _, file := range all.texts {
+	slices.SortFunc(all.textFiles, func(a, b textFile) int { return strings.Compare(a.path, b.path) })
+	for _, file := range all.textFiles {
 		if path.Ext(file.path) != ".go" || slices.Contains(strings.Split(file.path, "/"), "testdata") {
 			continue
 		}
@@ -116,7 +116,7 @@ func parseTree(t *testing.T, files map[string]string) tree {
 	return all
 }
 
-// code iterates over the files other than tests.
+// code iterates over the Go files other than tests.
 func (t tree) code() iter.Seq[source] {
 	return func(yield func(source) bool) {
 		for _, s := range t.sources {
@@ -127,7 +127,7 @@ func (t tree) code() iter.Seq[source] {
 	}
 }
 
-// packages groups the files other than tests by folder.
+// packages groups the Go files other than tests by folder.
 func (t tree) packages() map[string][]source {
 	groups := map[string][]source{}
 	for s := range t.code() {
@@ -157,7 +157,7 @@ func (s source) imports() iter.Seq2[string, token.Pos] {
 	}
 }
 
-// uses iterates over the uses of names of imported packages, as import path and name.
+// uses iterates over expressions such as os.Args. The values are the import path and the name.
 func (s source) uses() iter.Seq2[*ast.SelectorExpr, [2]string] {
 	names := s.importNames()
 	return func(yield func(*ast.SelectorExpr, [2]string) bool) {
@@ -190,11 +190,11 @@ func (s source) importNames() map[string]string {
 }
 
 // lines counts the lines of a file as an editor does.
-func (t text) lines() int {
+func (t textFile) lines() int {
 	return bytes.Count([]byte(strings.TrimSuffix(t.content, "\n")), []byte("\n")) + 1
 }
 
-// isWithin reports whether a path is one of the folders or below one.
+// isWithin reports whether a path is one of the folders or below one of them.
 func isWithin(name string, folders []string) bool {
 	return slices.ContainsFunc(folders, func(folder string) bool {
 		return name == folder || strings.HasPrefix(name, folder+"/")

@@ -1,6 +1,7 @@
-// Package mutants measures how many small mistakes in a package its own tests notice. The tool
-// gremlins plants one mistake at a time, a mutant, in a copy of the project, and runs the tests of
-// the package. "make mutants" runs it and stores the results for docs/reliability.md.
+// Package mutants measures how many small mistakes the tests of a package notice. The tool gremlins
+// copies the project, adds one mistake to the package and runs the tests of the package. Such a
+// mistake is called a mutant. "make mutants" repeats this for many mutants and stores the results for
+// docs/reliability.md.
 //
-// The package has only tests. They do not depend on what the measured packages do.
+// The package contains only tests. They do not import the measured packages.
 package mutants

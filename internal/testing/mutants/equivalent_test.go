@@ -9,8 +9,8 @@ import (
 	"placementsync/internal/testing/torture"
 )
 
-// equivalent is a mutant that no test can notice, with the reason. It is found by the text of
-// its line, because line numbers change.
+// equivalent is a mutant that no test can notice, because the program behaves the same with it. The
+// text of the line identifies it, because line numbers change.
 type equivalent struct {
 	// File is the path below the project.
 	File string `json:"file"`
@@ -18,11 +18,11 @@ type equivalent struct {
 	Line string `json:"line"`
 	// Kind is the kind of the mutant, such as "conditionals boundary".
 	Kind string `json:"kind"`
-	// Reason is a sentence.
+	// Reason is a sentence that says why the program behaves the same.
 	Reason string `json:"reason"`
 }
 
-// readEquivalents reads equivalent.json. To explain a survivor, add it there.
+// readEquivalents reads equivalent.json. A survivor that no test can notice is added to that file.
 func readEquivalents(t *testing.T) []equivalent {
 	t.Helper()
 	var all []equivalent
@@ -30,7 +30,8 @@ func readEquivalents(t *testing.T) []equivalent {
 	return all
 }
 
-// addReasons sets the reasons of the survivors that are equivalent, and removes the other reasons.
+// addReasons sets the reasons of the survivors that are in the list. It removes the reasons of the
+// other survivors.
 func addReasons(result *torture.Mutation, reasons []equivalent) {
 	for i := range result.Survivors {
 		s := &result.Survivors[i]
@@ -42,16 +43,16 @@ func addReasons(result *torture.Mutation, reasons []equivalent) {
 	}
 }
 
-// TestReasonsNameExistingLines fails for a reason whose line was changed or removed.
+// TestReasonsNameExistingLines checks that the line of each reason still exists.
 func TestReasonsNameExistingLines(t *testing.T) {
 	for _, e := range readEquivalents(t) {
 		data, err := os.ReadFile(projectPath(e.File))
 		exists := err == nil && slices.ContainsFunc(strings.Split(string(data), "\n"), func(line string) bool { return strings.TrimSpace(line) == e.Line })
 		if !exists {
-			t.Errorf("equivalent.json has a reason for a line that %s does not contain (%v): remove or correct it: %s", e.File, err, e.Line)
+			t.Errorf("equivalent.json: %s does not contain the line %q (%v): remove or correct the entry", e.File, e.Line, err)
 		}
 		if e.Kind == "" || e.Reason == "" {
-			t.Errorf("equivalent.json has no kind or no reason for %s: %s", e.File, e.Line)
+			t.Errorf("equivalent.json: the entry for the line %q of %s has no kind or no reason", e.Line, e.File)
 		}
 	}
 }

@@ -22,15 +22,15 @@ type place struct {
 	line, column int
 }
 
-// dropInvalid drops the mutants that subtract texts. They do not compile, which gremlins counts
-// as noticed.
+// dropInvalid drops the mutants that replace + between strings by -. They do not compile, and gremlins
+// would count them as noticed.
 func dropInvalid(t *testing.T, name string, all []mutant) []mutant {
 	t.Helper()
-	texts := findConcatenations(t, name)
-	return slices.DeleteFunc(all, func(m mutant) bool { return texts[place{m.File, m.Line, m.Column}] })
+	concatenations := findConcatenations(t, name)
+	return slices.DeleteFunc(all, func(m mutant) bool { return concatenations[place{m.File, m.Line, m.Column}] })
 }
 
-// findConcatenations returns the places where a package joins two texts with +.
+// findConcatenations returns the places where a package joins two strings with +.
 func findConcatenations(t *testing.T, name string) map[place]bool {
 	t.Helper()
 	exports, own := listPackage(t, name)
@@ -62,14 +62,14 @@ func findConcatenations(t *testing.T, name string) map[place]bool {
 	return places
 }
 
-// listed is a package as go list describes it.
-type listed struct {
+// listedPackage is a package in the output of go list.
+type listedPackage struct {
 	ImportPath, Dir, Export string
 	GoFiles                 []string
 }
 
-// listPackage returns a package, and the export files of its imports by import path.
-func listPackage(t *testing.T, name string) (exports map[string]string, own listed) {
+// listPackage returns a package, and the export files of its dependencies by import path.
+func listPackage(t *testing.T, name string) (exports map[string]string, own listedPackage) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "go", "list", "-export", "-deps", "-tags", buildTag, "-json=ImportPath,Dir,Export,GoFiles", "./internal/"+name)
 	cmd.Dir, cmd.Stderr = projectPath(), t.Output()
@@ -82,16 +82,16 @@ func listPackage(t *testing.T, name string) (exports map[string]string, own list
 	}
 	exports = map[string]string{}
 	for packages := json.NewDecoder(out); ; {
-		var one listed
-		err := packages.Decode(&one)
+		var listed listedPackage
+		err := packages.Decode(&listed)
 		if errors.Is(err, io.EOF) {
 			break
 		}
 		if err != nil {
 			t.Fatal(err)
 		}
-		exports[one.ImportPath] = one.Export
-		own = one // go list prints a package after its imports, so the last one is the package
+		exports[listed.ImportPath] = listed.Export
+		own = listed // go list prints a package after its imports, so the last one is own
 	}
 	if err := cmd.Wait(); err != nil {
 		t.Fatalf("go list of the package %s: %v", name, err)
@@ -99,12 +99,12 @@ func listPackage(t *testing.T, name string) (exports map[string]string, own list
 	return exports, own
 }
 
-// TestFindConcatenations checks a package that joins texts and one that only adds numbers.
+// TestFindConcatenations checks a package that joins strings and one that only adds numbers.
 func TestFindConcatenations(t *testing.T) {
 	if len(findConcatenations(t, "plural")) == 0 {
-		t.Error("found no texts joined with + in internal/plural, want some")
+		t.Error("found no joined strings in internal/plural, want some")
 	}
-	if texts := findConcatenations(t, "nearest"); len(texts) > 0 {
-		t.Errorf("found texts joined with + in internal/nearest at %v, want none", texts)
+	if places := findConcatenations(t, "nearest"); len(places) > 0 {
+		t.Errorf("found joined strings in internal/nearest at %v, want none", places)
 	}
 }

@@ -22,8 +22,8 @@ import (
 
 var (
 	packages = flag.String("packages", "", "measure these folders below internal, separated by spaces")
-	sample   = flag.Int("sample", 100, "draw files until they have this number of covered mutants; 0 draws all files")
-	seed     = flag.Uint64("seed", 1, "seed of the draw")
+	sample   = flag.Int("sample", 100, "test randomly drawn files with at least this number of covered mutants together; 0 tests all files")
+	seed     = flag.Uint64("seed", 1, "seed of the random draw")
 	workers  = flag.Int("workers", 1, "number of mutants that are tested at the same time")
 	gremlins = flag.String("gremlins", "", "the command of gremlins, with its version")
 )
@@ -31,16 +31,16 @@ var (
 // buildTag is the build tag of the project.
 const buildTag = "duckdb_arrow"
 
-// mutant is one planted mistake and its result.
+// mutant is one mistake that gremlins adds, and the result of the tests.
 type mutant struct {
-	File   string `json:"-"` // in the measured package
+	File   string `json:"-"` // name of the file in the measured package
 	Line   int    `json:"line"`
 	Column int    `json:"column"`
 	Kind   string `json:"type"`
 	Status string `json:"status"`
 }
 
-// Results of gremlins. In a dry run, a covered mutant is runnable.
+// Values of mutant.Status. In a dry run, a mutant in a line that tests cover is RUNNABLE.
 const (
 	notCovered = "NOT COVERED"
 	runnable   = "RUNNABLE"
@@ -49,11 +49,11 @@ const (
 	timedOut   = "TIMED OUT"
 )
 
-// TestMutants measures the packages and stores each result at once, so that an interruption loses
-// only one package.
+// TestMutants measures the packages. It stores the result of each package when it has been measured,
+// so that an interruption loses the result of only one package.
 func TestMutants(t *testing.T) {
 	if *packages == "" {
-		t.Skip("takes hours: run by make mutants")
+		t.Skip("takes hours: run make mutants")
 	}
 	book := torture.Open(os.Getenv)
 	reasons := readEquivalents(t)
@@ -72,8 +72,8 @@ func TestMutants(t *testing.T) {
 	}
 }
 
-// measurePackage counts the mutants of a package and tests those of the drawn files. The package must
-// not change meanwhile, because the counts would belong to different code.
+// measurePackage counts the mutants of a package and tests the mutants in the drawn files. The test
+// fails if the package changes meanwhile.
 func measurePackage(t *testing.T, name string) torture.Mutation {
 	t.Helper()
 	begun, dir := time.Now(), projectPath("internal", name)
@@ -114,8 +114,8 @@ func measurePackage(t *testing.T, name string) torture.Mutation {
 	return result
 }
 
-// runGremlins runs gremlins on the package in dir and returns the mutants of the files that are
-// built on this system. Gremlins changes only a copy of the project in a temporary folder.
+// runGremlins runs gremlins on the package in dir and returns the mutants. It leaves out files that are
+// not built on this system. Gremlins changes only a copy of the project in a temporary folder.
 func runGremlins(t *testing.T, dir string, args ...string) []mutant {
 	t.Helper()
 	temp, err := os.MkdirTemp("", "mutants-")
@@ -132,14 +132,14 @@ func runGremlins(t *testing.T, dir string, args ...string) []mutant {
 		t.Fatal(err)
 	}
 	out := filepath.Join(temp, "mutants.json")
-	// Each mutant is compiled and linked, which can take longer than the tests. With
-	// --test-cpu, gremlins 0.6.0 gives go test an invalid flag, and every mutant fails.
+	// The timeout coefficient is large because compiling and linking a mutant can take longer than
+	// the tests. --test-cpu cannot be used: gremlins 0.6.0 passes an invalid flag to go test.
 	args = slices.Concat([]string{"run", *gremlins, "unleash", "--tags", buildTag, "--timeout-coefficient", "30",
 		"--workers", fmt.Sprint(*workers), "--output", out}, args, []string{dir})
 	cmd := exec.CommandContext(t.Context(), "go", args...)
 	cmd.Dir, cmd.Stdout, cmd.Stderr = projectPath(), t.Output(), t.Output()
-	// The time limit of a mutant is a multiple of the time of the unchanged tests, so their
-	// result must not come from the cache. go vet would reject some mutants that compile.
+	// -count=1: the time limit of a mutant is a multiple of the time of the tests without a mutant,
+	// so that time must not come from the test cache. -vet=off: go vet would reject some mutants.
 	cmd.Env = append(os.Environ(), "TMPDIR="+temp, "GOFLAGS="+strings.TrimSpace(string(flags))+" -count=1 -vet=off -ldflags=-w")
 	if err := cmd.Run(); err != nil {
 		t.Fatalf("run gremlins on %s: %v", dir, err)
@@ -168,8 +168,8 @@ func runGremlins(t *testing.T, dir string, args ...string) []mutant {
 	return all
 }
 
-// drawFiles returns the sorted files of the mutants. It draws files until they have at least the
-// given number of covered mutants, or all files if covered is 0.
+// drawFiles returns the sorted files of the mutants, and a random draw of these files. The drawn files
+// have at least the given number of covered mutants together. If covered is 0, all files are drawn.
 func drawFiles(all []mutant, covered int, seed uint64) (files []string, drawn map[string]bool) {
 	count := map[string]int{}
 	for _, m := range all {
@@ -185,13 +185,13 @@ func drawFiles(all []mutant, covered int, seed uint64) (files []string, drawn ma
 	shuffled := slices.Clone(files)
 	rand.New(rand.NewPCG(seed, 0)).Shuffle(len(shuffled), func(i, j int) { shuffled[i], shuffled[j] = shuffled[j], shuffled[i] })
 	drawn = map[string]bool{}
-	got := 0
+	drawnMutants := 0
 	for _, f := range shuffled {
-		if covered > 0 && got >= covered {
+		if covered > 0 && drawnMutants >= covered {
 			break
 		}
 		drawn[f] = true
-		got += count[f]
+		drawnMutants += count[f]
 	}
 	return files, drawn
 }
@@ -269,15 +269,15 @@ func TestDrawFiles(t *testing.T) {
 				}
 			}
 			if covered < c.least || covered > c.most || len(files) != 4 {
-				t.Errorf("seed %d, covered %d: drew %d of %d files with %d covered mutants, want 4 files and %d to %d mutants", seed, c.covered, len(drawn), len(files), covered, c.least, c.most)
+				t.Errorf("seed %d, at least %d mutants: drew %d of %d files with %d covered mutants, want a draw of 4 files with %d to %d mutants", seed, c.covered, len(drawn), len(files), covered, c.least, c.most)
 			}
 		}
 	}
 	others := regexp.MustCompile(otherFiles([]string{"a.go", "aa.go", "b.go"}, map[string]bool{"a.go": true}))
 	if others.MatchString("a.go") || !others.MatchString("aa.go") || !others.MatchString("b.go") {
-		t.Errorf("%s matches a drawn file or does not match another one, want it to match aa.go and b.go", others)
+		t.Errorf("%s must match aa.go and b.go, but not the drawn a.go", others)
 	}
 	if none := regexp.MustCompile(otherFiles([]string{"a.go"}, map[string]bool{"a.go": true})); none.MatchString("a.go") {
-		t.Errorf("%s matches a file although all are drawn, want no match", none)
+		t.Errorf("%s matches a.go, want no match, because all files are drawn", none)
 	}
 }

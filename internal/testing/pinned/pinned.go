@@ -1,7 +1,7 @@
-// Package pinned installs third-party tools in pinned versions for tests: programs that do
-// the same work, and readers of the published data.
+// Package pinned installs tools of other projects in pinned versions, for tests. Such tools are
+// programs that do the same work as this project, and programs that read the published data.
 //
-// It is for tests only, and must not know how tests use the tools.
+// Only tests import the package. It must not depend on the use of a tool.
 package pinned
 
 import (
@@ -14,27 +14,26 @@ import (
 	"strings"
 )
 
-// ErrLacking means that the machine lacks a requirement of a tool: a program, or access to
-// its registry.
+// ErrLacking means that a tool cannot be installed because the machine lacks a required program or
+// access to the package registry.
 var ErrLacking = errors.New("it cannot be installed here")
 
-// InstallPython creates a virtual environment in a folder and installs the packages of a
-// requirements file, which must list all of them. Programs are in the folder's bin.
+// InstallPython creates a virtual environment in a folder and installs the packages of a requirements
+// file, which must also list all dependencies. The programs are then in the subfolder bin.
 func InstallPython(ctx context.Context, folder, requirements string) error {
 	return install(ctx, place{}, []string{"python3", "-m", "venv", folder},
 		[]string{filepath.Join(folder, "bin", "python"), "-m", "pip", "install", "--quiet", "--no-deps", "--requirement", requirements})
 }
 
-// InstallNode installs the packages of the package.json in a folder, in the versions of its
-// package-lock.json. "npm ci" would reject a lock file without the native packages of every
-// system.
+// InstallNode installs the packages of package.json in a folder, in the versions of package-lock.json.
+// It does not use "npm ci", which rejects a lock file that lacks the native packages of a system.
 func InstallNode(ctx context.Context, folder string) error {
 	return install(ctx, place{folder: folder}, []string{"npm", "install", "--no-save", "--silent", "--no-audit", "--no-fund"})
 }
 
-// FindGo returns the path of a program of a Go module, such as example.com/m/cmd/p@v1.2.3:
-// the program in the PATH, or a build in the folder, independent of the current
-// module.
+// FindGo returns the path of a program of a Go module, such as example.com/m/cmd/p@v1.2.3. If the PATH
+// contains a program of that name, FindGo returns its path, with any version. Else it builds the
+// program in the folder. The current module has no effect on the build.
 func FindGo(ctx context.Context, folder, program string) (string, error) {
 	name, _, _ := strings.Cut(path.Base(program), "@")
 	if found, err := exec.LookPath(name); err == nil {
@@ -44,7 +43,8 @@ func FindGo(ctx context.Context, folder, program string) (string, error) {
 	return filepath.Join(folder, name), install(ctx, at, []string{"go", "install", program})
 }
 
-// place is the folder of commands, and additions to their environment.
+// place is the working folder of commands, and additions to their environment. Empty means the current
+// folder.
 type place struct {
 	folder string
 	env    []string

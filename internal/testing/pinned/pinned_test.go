@@ -10,28 +10,28 @@ import (
 	"placementsync/internal/testing/pinned"
 )
 
-// TestErrorsNameTheMissingTool installs a package that no registry has, and installs packages
-// with an empty PATH.
+// TestErrorsNameTheMissingTool installs a missing package, and then installs packages with an empty
+// PATH.
 func TestErrorsNameTheMissingTool(t *testing.T) {
-	at, list := filepath.Join(t.TempDir(), "environment"), filepath.Join(t.TempDir(), "requirements.txt")
-	if err := os.WriteFile(list, []byte("./there-is-no-such-package\n"), 0o600); err != nil {
+	folder, requirements := filepath.Join(t.TempDir(), "environment"), filepath.Join(t.TempDir(), "requirements.txt")
+	if err := os.WriteFile(requirements, []byte("./there-is-no-such-package\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	err := pinned.InstallPython(t.Context(), at, list)
+	err := pinned.InstallPython(t.Context(), folder, requirements)
 	if !errors.Is(err, pinned.ErrLacking) || !strings.Contains(err.Error(), "python3") && !strings.Contains(err.Error(), "there-is-no-such-package") {
-		t.Errorf("installing an unknown package returned %v, want ErrLacking with the name of the package", err)
+		t.Errorf("installing a missing package: got %v, want ErrLacking with the name of the package", err)
 	}
 	t.Setenv("PATH", t.TempDir())
 	_, goErr := pinned.FindGo(t.Context(), t.TempDir(), "example.com/m/cmd/p@v1.2.3")
-	for program, err := range map[string]error{"go": goErr, "python3": pinned.InstallPython(t.Context(), at, list), "npm": pinned.InstallNode(t.Context(), at)} {
+	for program, err := range map[string]error{"go": goErr, "python3": pinned.InstallPython(t.Context(), folder, requirements), "npm": pinned.InstallNode(t.Context(), at)} {
 		if !errors.Is(err, pinned.ErrLacking) || !strings.Contains(err.Error(), program+" is not on the PATH") {
 			t.Errorf("without %s: got %v, want ErrLacking with the name of the program", program, err)
 		}
 	}
 }
 
-// TestProgramInPathIsNotBuilt looks up a program by the last folder of its package, which is in
-// the PATH.
+// TestProgramInPathIsNotBuilt looks for a program that is in the PATH. The last element of its import
+// path is the name of the program.
 func TestProgramInPathIsNotBuilt(t *testing.T) {
 	dir := t.TempDir()
 	program := filepath.Join(dir, "p")

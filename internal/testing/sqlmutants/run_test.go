@@ -153,7 +153,7 @@ func (p *programs) content(t *testing.T, s suite) []byte {
 	if _, err := os.Stat(file); err != nil {
 		link := "-s -w"
 		if s.keep {
-			link += " -X placementsync/internal/testing/fixture.kept=" + file + ".duckdb"
+			link += " -X placementsync/internal/testing/fixture.cacheFile=" + file + ".duckdb"
 		}
 		cmd := exec.CommandContext(t.Context(), "go", "test", "-c", "-tags", "duckdb_arrow", "-vet=off", "-ldflags", link, "-o", file, "./"+s.pkg)
 		cmd.Dir = inRoot(".")
