@@ -19,18 +19,18 @@ import (
 // Region is the region of the gateway.
 const Region = "eu-test-1"
 
-// gatewayProgram is the server that the gateway runs.
+// gatewayProgram is the Go package of the server that the gateway runs.
 const gatewayProgram = "github.com/versity/versitygw/cmd/versitygw@v1.8.0"
 
-// enginesVar is the environment variable that "make lake-test" sets.
+// enginesVar is the environment variable that enables the gateway. "make lake-test" sets it.
 const enginesVar = "PLACEMENTSYNC_ENGINES"
 
-// Gateway is versitygw in a separate process, behind a proxy that can fail. versitygw checks
-// signatures and checksums.
+// Gateway is the S3 server versitygw in a separate process, behind a proxy that can return errors.
+// versitygw checks signatures and checksums.
 type Gateway struct {
 	// URL is the address of the proxy.
 	URL string
-	// Files is a folder with one folder for each bucket.
+	// Files is a folder. It has a subfolder with the objects of each bucket.
 	Files string
 
 	mu       sync.Mutex
@@ -39,8 +39,8 @@ type Gateway struct {
 }
 
 // StartGateway serves empty buckets on loopback until the test ends. If versitygw is not in the
-// PATH, it is built, which takes minutes. The test is skipped without the environment of "make
-// lake-test", and if versitygw cannot be built.
+// PATH, StartGateway builds it, which takes minutes. It skips the test if "make lake-test" has not set
+// its environment variable, or if versitygw cannot be built.
 func StartGateway(t testing.TB, getenv func(name string) string, buckets ...string) *Gateway {
 	t.Helper()
 	if getenv(enginesVar) == "" {
@@ -99,20 +99,22 @@ func awaitServer(t testing.TB, address string) {
 			return
 		}
 		if time.Now().After(deadline) {
-			t.Fatalf("the gateway does not answer: %v", err)
+			t.Fatalf("the gateway accepts no connections: %v", err)
 		}
 	}
 }
 
-// SetFailure sets a function that may respond to requests in place of the server and reports
-// whether it did. Nil removes it. It resets the count of requests.
+// SetFailure sets a function that is called for each request. If fail responds to the request itself,
+// it returns true, and the server does not receive the request. Nil removes the function. SetFailure
+// resets the number of requests.
 func (g *Gateway) SetFailure(fail func(w http.ResponseWriter, r *http.Request) bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.fail, g.requests = fail, map[string]int{}
 }
 
-// CountRequests returns the number of requests with a method since [Gateway.SetFailure].
+// CountRequests returns the number of requests with a method since the last call of
+// [Gateway.SetFailure].
 func (g *Gateway) CountRequests(method string) int {
 	g.mu.Lock()
 	defer g.mu.Unlock()

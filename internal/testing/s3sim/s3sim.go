@@ -1,7 +1,8 @@
-// Package s3sim provides two S3 servers for tests: [Server], in memory and in this process, and
-// [Gateway], a real server in a separate process. Tests can make both fail.
+// Package s3sim provides two S3 servers for tests. [Server] runs in the process of the test and stores
+// objects in memory. [Gateway] runs a real S3 server in a separate process. Tests can make requests to
+// both fail.
 //
-// It must not share code with internal/object, which it tests.
+// The package must not share code with internal/object, whose tests use it.
 package s3sim
 
 import (
@@ -30,15 +31,15 @@ const (
 	SecretKey = "hunter2-secret-of-the-bucket"
 )
 
-// Server is gofakes3 with two more checks: the access key, and the SHA-256 of each upload. It does
-// not check signatures, unlike [Gateway].
+// Server is the S3 server of gofakes3 with two additional checks: the access key, and the SHA-256 of
+// each upload. Unlike [Gateway], it does not check signatures.
 type Server struct {
-	// Fail, if set, may respond to a request in place of the server, and reports
-	// whether it did. Calls do not overlap.
+	// Fail, if set, is called for each request. If it responds to the request itself, it returns
+	// true, and the server does not handle the request. Calls do not overlap.
 	Fail func(w http.ResponseWriter, r *http.Request) bool
-	// PageSize is the maximum number of objects in a page of a list. Defaults to 1000.
+	// PageSize is the maximum number of objects in a page of a list. It defaults to 1000.
 	PageSize int
-	// Now returns the time at which objects and uploads are stored. Defaults to time.Now.
+	// Now returns the time at which objects and uploads are stored. It defaults to time.Now.
 	Now func() time.Time
 
 	mu       sync.Mutex
@@ -51,7 +52,8 @@ type Server struct {
 func New(buckets ...string) *Server {
 	s := &Server{PageSize: 1000, Now: time.Now, requests: map[string]int{}}
 	s.objects = s3mem.New(s3mem.WithTimeSource(clock{s}))
-	// The limit of clock skew is off, because the clock of a test differs from that of the client.
+	// The limit of clock skew is off, because the server uses the clock of the test and the client
+	// uses the real time.
 	s.handler = gofakes3.New(s.objects, gofakes3.WithTimeSource(clock{s}), gofakes3.WithTimeSkewLimit(0), gofakes3.WithLogger(gofakes3.DiscardLog())).Server()
 	for _, name := range buckets {
 		must(s.objects.CreateBucket(name))
@@ -59,20 +61,20 @@ func New(buckets ...string) *Server {
 	return s
 }
 
-// clock is the clock of a Server, which tests may change.
+// clock passes the clock of a Server to gofakes3. A test may replace Server.Now later.
 type clock struct{ *Server }
 
 func (c clock) Now() time.Time                   { return c.Server.Now() }
 func (c clock) Since(at time.Time) time.Duration { return c.Now().Sub(at) }
 
-// must panics on errors of the in-memory storage, which only a wrong test causes.
+// must panics on errors of the in-memory storage. Only a mistake in a test causes such errors.
 func must(err error) {
 	if err != nil {
 		panic(err)
 	}
 }
 
-// Objects returns the content of a bucket by name.
+// Objects returns the contents of the objects in a bucket by name.
 func (s *Server) Objects(bucket string) map[string][]byte {
 	list, err := s.objects.ListBucket(bucket, nil, gofakes3.ListBucketPage{})
 	must(err)
@@ -86,8 +88,8 @@ func (s *Server) Objects(bucket string) map[string][]byte {
 	return contents
 }
 
-// Change passes the content of a bucket to a function that may change it. Nil removes the
-// bucket.
+// Change passes the objects of a bucket to change, which may add, replace and remove objects. If
+// change is nil, the bucket is removed.
 func (s *Server) Change(bucket string, change func(objects map[string][]byte)) {
 	if change == nil {
 		must(s.objects.ForceDeleteBucket(bucket))
@@ -139,7 +141,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case s.Fail != nil && s.Fail(w, r):
 	case !strings.Contains(r.Header.Get("Authorization"), "Credential="+AccessKey+"/"):
 		Refuse(w, http.StatusForbidden, "InvalidAccessKeyId")
-	case !hasStatedSums(r, body):
+	case !matchesChecksums(r, body):
 		Refuse(w, http.StatusBadRequest, "BadDigest")
 	default:
 		if query := r.URL.Query(); query.Has("list-type") {
@@ -155,12 +157,12 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func Refuse(w http.ResponseWriter, status int, code string) {
 	w.Header().Set("Content-Type", "application/xml")
 	w.WriteHeader(status)
-	// An error means that the client is gone.
+	// An error means that the client has disconnected.
 	_, _ = fmt.Fprintf(w, "<Error><Code>%s</Code><Message>requested by the test</Message></Error>", code)
 }
 
-// hasStatedSums reports whether a body has the checksums in the headers of its request.
-func hasStatedSums(r *http.Request, body []byte) bool {
+// matchesChecksums reports whether a body has the checksums that the headers of its request contain.
+func matchesChecksums(r *http.Request, body []byte) bool {
 	sum := sha256.Sum256(body)
 	if want := r.Header.Get("X-Amz-Checksum-Sha256"); want != "" && want != base64.StdEncoding.EncodeToString(sum[:]) {
 		return false

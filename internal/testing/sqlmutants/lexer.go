@@ -12,20 +12,21 @@ const (
 	word        kind = iota // a keyword or a name
 	operator                // <, ||, (, comma
 	value                   // a literal, a quoted name, a parameter such as $since or {columns}
-	border                  // a line "-- name: x", which begins another statement
-	comment                 // another comment
-	headerField             // a comment line "-- key: value"
+	border                  // a comment "-- name: x", which begins a statement
+	comment                 // a comment of any other form
+	headerField             // a comment "-- key: value"
 )
 
-// token is a part of an SQL file. Depth counts the open parentheses, brackets and CASE
-// expressions around it. An opening and its closing token have the depth of their surroundings.
+// token is a part of an SQL file. Depth is the number of parentheses, brackets and CASE expressions
+// around the token. An opening token such as ( and its closing token have the same depth.
 type token struct {
 	kind     kind
-	from, to int
+	from, to int // offsets in the file
 	depth    int
 	text     string // in lower case
 }
 
+// lexeme has a group for each of: comments, values, words, operators.
 var lexeme = regexp.MustCompile(`(?s)^(?:` + strings.Join([]string{
 	`(--[^\n]*)`,
 	`('(?:[^']|'')*'|"(?:[^"]|"")*"|\$\w+|\{[a-z_]+\}|[0-9][0-9.e]*)`,
@@ -37,7 +38,7 @@ var headerLine = regexp.MustCompile(`^-- [a-z]+: `)
 
 // tokens returns the tokens of a file, including comments.
 func tokens(sql string) (all []token) {
-	depth, cases := 0, []int{}
+	depth, cases := 0, []int{} // cases contains the depths of the open CASE expressions
 	for at := 0; at < len(sql); {
 		if strings.ContainsRune(" \t\r\n", rune(sql[at])) {
 			at++

@@ -1,8 +1,8 @@
-// Package sqlmutants changes SQL files in one place at a time, and stores which of these mutants
-// the tests notice. A mutant that passes all tests shows that a test is missing, unless the
-// statement has the same result.
+// Package sqlmutants changes SQL files in one place at a time. A file with such a change is called a
+// mutant. The package stores which mutants the tests notice. If all tests pass with a mutant, a test
+// is missing, or the changed statement has the same results as the original.
 //
-// It is for tests only, and must not know the tests that it runs.
+// Only tests import the package. It must not depend on the measured packages.
 package sqlmutants
 
 import (
@@ -18,13 +18,13 @@ type Mutant struct {
 	Text     string
 }
 
-// Find returns the mutants of a file, in the order of their places: other comparisons and
-// aggregates, OR for AND, dropped predicates, other joins and orders of sorting.
+// Find returns the mutants of a file, in the order of their places. Mutants replace comparisons,
+// aggregates and joins, exchange AND and OR, drop predicates, and reverse orders of sorting.
 func Find(sql string) []Mutant {
 	f := &finder{sql: sql, tokens: code(tokens(sql))}
-	joining := map[int]bool{} // by depth, between JOIN and its condition
-	between := map[int]bool{} // by depth, between BETWEEN and its AND
-	assigning := false
+	joining := map[int]bool{} // by depth: the token is after JOIN and before the condition of the join
+	between := map[int]bool{} // by depth: the token is after BETWEEN and before its AND
+	assigning := false        // the token is in the assignments of UPDATE
 	for i, t := range f.tokens {
 		if t.kind == border || t.text == ";" {
 			joining, between, assigning = map[int]bool{}, map[int]bool{}, false
@@ -68,7 +68,7 @@ func Find(sql string) []Mutant {
 			joining[t.depth] = false
 		case "order":
 			if f.text(i+1) == "by" {
-				f.turnOrder(i + 2)
+				f.reverseOrder(i + 2)
 			}
 		default:
 			f.swap(i)
@@ -84,7 +84,7 @@ type finder struct {
 	found  []Mutant
 }
 
-// text returns the text of a token, or "" after the last one.
+// text returns the text of token i, or "" if i is out of range.
 func (f *finder) text(i int) string {
 	if i < 0 || i >= len(f.tokens) {
 		return ""
@@ -96,7 +96,7 @@ func (f *finder) replace(t token, text string) {
 	f.found = append(f.found, Mutant{t.from, t.to, text})
 }
 
-// swap exchanges a comparison, or the name of a function before its parenthesis.
+// swap replaces a comparison, or a function such as min by its opposite.
 func (f *finder) swap(i int) {
 	t := f.tokens[i]
 	switch t.text {
@@ -121,7 +121,8 @@ func (f *finder) swap(i int) {
 	}
 }
 
-// changeJoin keeps rows without a partner that the join drops, or the reverse.
+// changeJoin changes the kind of a join. If the join drops rows without a partner, the mutant keeps
+// them. If the join keeps them, the mutant drops them.
 func (f *finder) changeJoin(i int) {
 	begin := i
 	if f.text(begin-1) == "outer" {
@@ -144,14 +145,14 @@ func (f *finder) changeJoin(i int) {
 var clauseEnd = regexp.MustCompile(`^(group|order|having|qualify|limit|union|except|intersect|window|where|join|left|right|inner|full|` +
 	`cross|anti|semi|asof|positional|returning|offset|,|;)$`)
 
-// end returns the index of the token after the clause or the item of ORDER BY that begins with
-// token i.
+// end returns the index of the first token after a clause, or after an item of ORDER BY. The clause or
+// item begins with token i.
 func (f *finder) end(i int) int {
 	depth := f.tokens[i].depth
 	for ; i < len(f.tokens); i++ {
 		t, next := f.tokens[i], f.text(i+1)
-		frame := (t.text == "rows" || t.text == "range") && (next == "between" || next == "unbounded")
-		ends := t.depth == depth && (frame || next != "(" && clauseEnd.MatchString(t.text))
+		beginsFrame := (t.text == "rows" || t.text == "range") && (next == "between" || next == "unbounded")
+		ends := t.depth == depth && (beginsFrame || next != "(" && clauseEnd.MatchString(t.text))
 		if t.kind == border || t.depth < depth || ends {
 			return i
 		}
@@ -161,8 +162,9 @@ func (f *finder) end(i int) int {
 
 var parameter = regexp.MustCompile(`\$\w+|\{[a-z_]+\}`)
 
-// dropPredicates drops each of the predicates that AND combines. A predicate with OR at its top is
-// one. A parameter must be used, so a predicate with parameters is made true by OR.
+// dropPredicates replaces each of the predicates that AND combines by true. If the condition that
+// begins with token i contains OR outside of parentheses, it is replaced as a whole. DuckDB requires
+// that a statement uses each of its parameters, so a predicate p with a parameter becomes p OR true.
 func (f *finder) dropPredicates(i int) {
 	if i >= len(f.tokens) {
 		return
@@ -170,14 +172,14 @@ func (f *finder) dropPredicates(i int) {
 	end, depth := f.end(i), f.tokens[i].depth
 	between := false
 	var parts [][2]int
-	begin, either := i, false
+	begin, hasOr := i, false
 	for j := i; j < end; j++ {
 		switch t := f.tokens[j]; {
 		case t.depth > depth:
 		case t.text == "between":
 			between = true
 		case t.text == "or":
-			either = true
+			hasOr = true
 		case t.text == "and":
 			if !between {
 				parts = append(parts, [2]int{begin, j})
@@ -187,7 +189,7 @@ func (f *finder) dropPredicates(i int) {
 		}
 	}
 	parts = append(parts, [2]int{begin, end})
-	if either {
+	if hasOr {
 		parts = [][2]int{{i, end}}
 	}
 	for _, p := range parts {
@@ -203,8 +205,8 @@ func (f *finder) dropPredicates(i int) {
 	}
 }
 
-// turnOrder turns the direction of each item of ORDER BY.
-func (f *finder) turnOrder(i int) {
+// reverseOrder reverses the direction of each item of ORDER BY, in one mutant per item.
+func (f *finder) reverseOrder(i int) {
 	for i < len(f.tokens) {
 		end := f.end(i)
 		last := end - 1
@@ -226,10 +228,10 @@ func (f *finder) turnOrder(i int) {
 	}
 }
 
-// Line returns the number of the line of the change, from 1.
+// Line returns the line number of the change. The first line has number 1.
 func (m Mutant) Line(sql string) int { return strings.Count(sql[:m.From], "\n") + 1 }
 
-// Lines returns the changed lines before and after the change, with single spaces.
+// Lines returns the changed lines, before and after the change. White space becomes one space.
 func (m Mutant) Lines(sql string) (before, after string) {
 	begin := strings.LastIndexByte(sql[:m.From], '\n') + 1
 	end := len(sql)
@@ -239,9 +241,9 @@ func (m Mutant) Lines(sql string) (before, after string) {
 	return oneLine(sql[begin:end]), oneLine(sql[begin:m.From] + m.Text + sql[m.To:end])
 }
 
-// Apply returns the mutated file with the length of the original, so that it can be written over
-// the original in a program. A shorter mutant gets spaces. A longer one loses indentation, then
-// ends of comments. It reports false if the file has too little of them.
+// Apply returns the mutated file with the length of the original, so that it can replace the embedded
+// original in a test program. If the new text is shorter, spaces follow it. If it is longer,
+// indentation and then ends of comments are removed. ok is false if too little can be removed.
 func (m Mutant) Apply(sql string) (mutated string, ok bool) {
 	text := m.Text
 	if missing := m.To - m.From - len(text); missing >= 0 {
@@ -269,7 +271,7 @@ func (m Mutant) Apply(sql string) (mutated string, ok bool) {
 	return b.String(), true
 }
 
-// spare returns the places of bytes that can be removed, in the order of preference.
+// spare returns the places of bytes that can be removed, in the order of removal.
 func (m Mutant) spare(sql string) []int {
 	var after, before, comments []int
 	at := 0

@@ -9,7 +9,8 @@ import (
 	"placementsync/internal/testing/sqlmutants"
 )
 
-// TestFind mutates each kind of place, and checks that comments, literals and BETWEEN are left out.
+// TestFind checks the mutants of statements of each kind. Comments, literals and the AND of BETWEEN
+// have no mutants.
 func TestFind(t *testing.T) {
 	for sql, want := range map[string][]string{
 		"SELECT '<' FROM t -- a < b AND c\nWHERE a < 'AND' AND b BETWEEN 1 AND 2": {
@@ -46,15 +47,15 @@ func TestFind(t *testing.T) {
 	}
 }
 
-// TestApply checks that a mutant has the length of its file, and the same text but for spaces and
-// comments.
+// TestApply checks that the mutated file has the length of the original. Outside of the change, only
+// spaces and comments may differ.
 func TestApply(t *testing.T) {
 	const sql = "-- A comment.\nSELECT a\nFROM t\n    JOIN u ON t.id < $id\n"
 	for _, m := range sqlmutants.Find(sql) {
 		got, ok := m.Apply(sql)
 		_, line := m.Lines(sql)
 		if !ok || len(got) != len(sql) {
-			t.Errorf("%s: applied %v, %d bytes:\n%s", line, ok, len(got), got)
+			t.Errorf("%s: got %d bytes, %t, want %d, true:\n%s", line, len(got), ok, len(sql), got)
 		}
 		if want := "SELECT a FROM t " + line; !strings.HasSuffix(strings.Join(strings.Fields(got), " "), want) {
 			t.Errorf("got\n%s\nwant the end\n%s", got, want)
@@ -62,6 +63,6 @@ func TestApply(t *testing.T) {
 	}
 	const short = "SELECT 1 WHERE a < b"
 	if _, ok := sqlmutants.Find(short)[1].Apply(short); ok {
-		t.Error("a longer mutant was applied to a file without spare bytes")
+		t.Error("Apply returned true for a longer mutant of a file without removable bytes, want false")
 	}
 }

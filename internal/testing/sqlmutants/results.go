@@ -36,13 +36,14 @@ type Survivor struct {
 	After  string `json:"after"`
 }
 
-// Survivor describes the mutant of a file.
+// Survivor describes a mutant of the file with the content sql.
 func (m Mutant) Survivor(sql string) Survivor {
 	before, after := m.Lines(sql)
 	return Survivor{m.Line(sql), oneLine(sql[m.From:m.To]), oneLine(m.Text), before, after}
 }
 
-// Reason explains why a mutant of a file has the results of the original.
+// Reason explains why a mutant of a file has the same results as the original. Before and After
+// identify the mutant, as in [Survivor].
 type Reason struct{ File, Before, After, Text string }
 
 // reasonText contains the reasons of equivalent mutants, see [ParseReasons].
@@ -53,7 +54,7 @@ var reasonText string
 // Reasons returns the reasons of equivalent mutants.
 func Reasons() ([]Reason, error) { return ParseReasons(reasonText) }
 
-// explains reports whether the reason is that of a survivor.
+// explains reports whether the reason belongs to a survivor.
 func (r Reason) explains(file string, s Survivor) bool {
 	return r.File == file && r.Before == s.Before && r.After == s.After
 }
@@ -62,16 +63,16 @@ func (r Reason) explains(file string, s Survivor) bool {
 //
 //	file
 //	- line before the change
-//	+ line after it
+//	+ line after the change
 //	reason
 func ParseReasons(text string) (all []Reason, err error) {
 	for paragraph := range strings.SplitSeq(strings.TrimSpace(text), "\n\n") {
 		if paragraph == "" {
-			continue // the file is empty
+			continue // text is empty
 		}
 		lines := strings.SplitN(paragraph, "\n", 4)
 		if len(lines) < 4 || !strings.HasPrefix(lines[1], "- ") || !strings.HasPrefix(lines[2], "+ ") {
-			return nil, fmt.Errorf("read the reasons: no file, changed line and reason in %q", paragraph)
+			return nil, fmt.Errorf("read the reasons: want a file, two lines and a reason, got %q", paragraph)
 		}
 		all = append(all, Reason{lines[0], lines[1][2:], lines[2][2:], oneLine(lines[3])})
 	}
@@ -91,12 +92,12 @@ func Stale(reasons []Reason, files []File) (stale []Reason) {
 	return stale
 }
 
-// results is the file of the results in the folder of the page.
-func results(docs string) string { return filepath.Join(docs, "reliability", "sql-mutants.json") }
+// resultsPath returns the path of the stored results. docs is the folder docs of the project.
+func resultsPath(docs string) string { return filepath.Join(docs, "reliability", "sql-mutants.json") }
 
-// Read returns the stored results by name.
+// Read returns the stored results, sorted by name.
 func Read(docs string) (files []File, err error) {
-	data, err := os.ReadFile(results(docs))
+	data, err := os.ReadFile(resultsPath(docs))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -109,8 +110,8 @@ func Read(docs string) (files []File, err error) {
 	return files, nil
 }
 
-// Keep stores the result of a file in place of its last one. Results of files that exist reports as
-// missing are removed.
+// Keep stores the result of a file and replaces its earlier result. It removes the results of files
+// for which exists returns false.
 func Keep(docs string, f File, exists func(name string) bool) error {
 	files, err := Read(docs)
 	if err != nil {
@@ -121,7 +122,7 @@ func Keep(docs string, f File, exists func(name string) bool) error {
 	slices.SortFunc(files, func(a, b File) int { return cmp.Compare(a.Name, b.Name) })
 	data, err := json.MarshalIndent(files, "", "  ")
 	if err == nil {
-		err = os.WriteFile(results(docs), append(data, '\n'), 0o644)
+		err = os.WriteFile(resultsPath(docs), append(data, '\n'), 0o644)
 	}
 	if err != nil {
 		return fmt.Errorf("write the results of mutants: %w", err)
@@ -129,12 +130,12 @@ func Keep(docs string, f File, exists func(name string) bool) error {
 	return nil
 }
 
-// Tables returns the results by folder and the survivors with their reasons, as Markdown.
+// Tables returns two tables as Markdown: the results by folder, and the survivors with their reasons.
 func Tables(files []File, reasons []Reason) (folders, survivors string) {
 	type sums struct {
-		folder                        string
-		files, mutants, alike, missed int
-		date                          string
+		folder                                string
+		files, mutants, equivalent, unnoticed int
+		date                                  string
 	}
 	var all []sums
 	var rows strings.Builder
@@ -150,23 +151,23 @@ func Tables(files []File, reasons []Reason) (folders, survivors string) {
 		s.mutants += f.Mutants
 		s.date = max(s.date, f.Date)
 		for _, survivor := range f.Survivors {
-			text := "not explained yet"
+			reason := "not explained yet"
 			i := slices.IndexFunc(reasons, func(r Reason) bool { return r.explains(f.Name, survivor) })
 			if i < 0 {
-				s.missed++
+				s.unnoticed++
 			} else {
-				s.alike++
-				text = reasons[i].Text
+				s.equivalent++
+				reason = reasons[i].Text
 			}
-			fmt.Fprintf(&rows, "| %s:%d | %s | %s | %s |\n", f.Name, survivor.Line, cell(survivor.Old), cell(survivor.New), text)
+			fmt.Fprintf(&rows, "| %s:%d | %s | %s | %s |\n", f.Name, survivor.Line, cell(survivor.Old), cell(survivor.New), reason)
 		}
 	}
 	var b strings.Builder
 	b.WriteString("| folder | files | mutants | noticed | equivalent | not noticed | date |\n|---|---|---|---|---|---|---|\n")
 	for _, s := range all {
-		noticed := s.mutants - s.alike - s.missed
+		noticed := s.mutants - s.equivalent - s.unnoticed
 		fmt.Fprintf(&b, "| %s | %d | %d | %d (%.1f %%) | %d | %d | %s |\n", s.folder, s.files, s.mutants, noticed,
-			100*float64(noticed)/float64(max(s.mutants, 1)), s.alike, s.missed, s.date)
+			100*float64(noticed)/float64(max(s.mutants, 1)), s.equivalent, s.unnoticed, s.date)
 	}
 	return b.String(), "| place | original | mutant | reason |\n|---|---|---|---|\n" + rows.String()
 }

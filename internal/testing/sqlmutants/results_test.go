@@ -10,7 +10,7 @@ import (
 	"placementsync/internal/testing/sqlmutants"
 )
 
-// TestTables stores the results of two files, explains a survivor, and compares the tables.
+// TestTables stores results, gives a reason for one of two survivors, and compares the tables.
 func TestTables(t *testing.T) {
 	const sql = "SELECT a\nFROM t WHERE  a < 1 AND b"
 	found := sqlmutants.Find(sql)
@@ -44,6 +44,6 @@ func TestTables(t *testing.T) {
 		t.Errorf("survivors (-want +got):\n%s", diff)
 	}
 	if _, err := sqlmutants.ParseReasons("q/a.sql\n- a\nno mutant"); err == nil {
-		t.Error("a reason without a mutant was accepted")
+		t.Error("ParseReasons accepted a reason without a mutant, want an error")
 	}
 }

@@ -19,20 +19,20 @@ import (
 	"placementsync/internal/testing/sqlmutants"
 )
 
-// survivorsVar is the environment variable that restricts the trial to the survivors of the last
-// one, after tests were added. "make mutants-sql SURVIVORS=1" sets it.
+// survivorsVar is the environment variable that restricts the trial to mutants that the last trial did
+// not notice. "make mutants-sql SURVIVORS=1" sets it.
 const survivorsVar = "PLACEMENTSYNC_MUTANTS_SURVIVORS"
 
-// docsVar is the environment variable with the folder of docs/reliability.md. "make mutants" sets it.
+// docsVar is the environment variable with the folder docs of the project. "make mutants-sql" sets it.
 const docsVar = "PLACEMENTSYNC_MUTANTS_DOCS"
 
-// TestSQLMutants runs the tests of each SQL file with one mutant of the file after the other, and
-// stores the mutants that no test notices. The mutants are written into the test programs, which
-// contain the embedded file, because linking takes much longer than most tests.
+// TestSQLMutants runs the tests of each SQL file once for each mutant of the file, and stores the
+// mutants that no test notices. The test programs contain the SQL file, so a mutant is written over it
+// in the compiled program. Linking a program for each mutant would take much longer than most tests.
 func TestSQLMutants(t *testing.T) {
 	docs := os.Getenv(docsVar)
 	if docs == "" {
-		t.Skip("run by make mutants")
+		t.Skip("takes hours: run make mutants-sql")
 	}
 	stored, err := sqlmutants.Read(docs)
 	must(t, err)
@@ -59,7 +59,8 @@ func TestSQLMutants(t *testing.T) {
 
 func inRoot(name string) string { return filepath.Join("..", "..", "..", filepath.FromSlash(name)) }
 
-// sqlFiles returns the files with mutants. The tests of the lake take minutes to compile.
+// sqlFiles returns the SQL files of the project. It leaves out the lake, whose tests take minutes to
+// compile.
 func sqlFiles(t *testing.T) (names []string) {
 	t.Helper()
 	for _, pattern := range []string{"internal/*/sql/*.sql", "queries/*.sql", "queries/checks/*.sql", "schema/mart/*.sql"} {
@@ -79,29 +80,29 @@ func sqlFiles(t *testing.T) (names []string) {
 // suite is a part of the tests of a package.
 type suite struct {
 	pkg, run, skip string
-	// keep means that the mutants do not change the empty catalog of package fixture. The test
-	// program then creates it once.
-	keep bool
+	// cacheCatalog means that the empty catalog of package fixture does not depend on the mutants.
+	// The processes of the test program then share one catalog.
+	cacheCatalog bool
 }
 
-// program identifies the test program of the suite.
+// program returns the file name of the test program of the suite.
 func (s suite) program() string {
 	name := strings.ReplaceAll(s.pkg, "/", "-")
-	if s.keep {
-		name += "-keep"
+	if s.cacheCatalog {
+		name += "-cache"
 	}
 	return name
 }
 
-// suitesOf returns the tests of a file, the fastest first.
+// suitesOf returns the tests of an SQL file, the fastest first.
 func suitesOf(t *testing.T, name string) []suite {
 	t.Helper()
 	base := strings.TrimSuffix(path.Base(name), ".sql")
 	switch path.Dir(name) {
 	case "queries":
-		return []suite{{pkg: "queries", run: "^TestQueries$/^" + base + "$", keep: true}}
+		return []suite{{pkg: "queries", run: "^TestQueries$/^" + base + "$", cacheCatalog: true}}
 	case "queries/checks":
-		return []suite{{pkg: "internal/checks", run: "^TestChecks$/^" + base + "$", keep: true}}
+		return []suite{{pkg: "internal/checks", run: "^TestChecks$/^" + base + "$", cacheCatalog: true}}
 	case "schema/mart":
 		return []suite{{pkg: "queries", run: "^TestQueries$/^(" + strings.Join(readers(t, base), "|") + ")$"}}
 	case "internal/load/sql":
@@ -111,7 +112,7 @@ func suitesOf(t *testing.T, name string) []suite {
 	return []suite{{pkg: path.Dir(path.Dir(name))}}
 }
 
-// readers returns the queries that read a view of mart, also through another view.
+// readers returns the queries that read a view of mart, directly or through another view.
 func readers(t *testing.T, view string) (names []string) {
 	t.Helper()
 	views := []string{view}
@@ -137,14 +138,14 @@ func readers(t *testing.T, view string) (names []string) {
 	return names
 }
 
-// programs builds the test programs of packages, each once.
+// programs builds each test program once.
 type programs struct {
 	dir       string
 	mutex     sync.Mutex
 	baselines map[suite]time.Duration // the durations of suites without a mutant
 }
 
-// content returns the test program of a suite.
+// content returns the bytes of the test program of a suite.
 func (p *programs) content(t *testing.T, s suite) []byte {
 	t.Helper()
 	p.mutex.Lock()
@@ -152,7 +153,7 @@ func (p *programs) content(t *testing.T, s suite) []byte {
 	file := filepath.Join(p.dir, s.program())
 	if _, err := os.Stat(file); err != nil {
 		link := "-s -w"
-		if s.keep {
+		if s.cacheCatalog {
 			link += " -X placementsync/internal/testing/fixture.cacheFile=" + file + ".duckdb"
 		}
 		cmd := exec.CommandContext(t.Context(), "go", "test", "-c", "-tags", "duckdb_arrow", "-vet=off", "-ldflags", link, "-o", file, "./"+s.pkg)
@@ -166,8 +167,8 @@ func (p *programs) content(t *testing.T, s suite) []byte {
 	return content
 }
 
-// limit returns the longest time of a suite with a mutant: ten times that without one. It fails if
-// the tests fail without a mutant.
+// limit returns the time limit of a suite with a mutant: ten times the duration without a mutant, plus
+// ten seconds. The test fails if the suite fails without a mutant.
 func (p *programs) limit(t *testing.T, s suite, c *carrier) time.Duration {
 	t.Helper()
 	p.mutex.Lock()
@@ -184,10 +185,11 @@ func (p *programs) limit(t *testing.T, s suite, c *carrier) time.Duration {
 	return 10*took + 10*time.Second
 }
 
-// carrier is a copy of a test program into which the mutants of one file are written.
+// carrier is a copy of a test program into which the mutants of one SQL file are written. places are
+// the offsets of the SQL file in the program.
 type carrier struct {
 	path   string
-	places []int64 // of the text of the file
+	places []int64
 }
 
 func newCarrier(t *testing.T, content []byte, sql string) *carrier {
@@ -202,14 +204,15 @@ func newCarrier(t *testing.T, content []byte, sql string) *carrier {
 		at += i + len(sql)
 	}
 	if len(c.places) == 0 {
-		t.Fatal("the test program does not contain the text of the file")
+		t.Fatal("the test program does not contain the SQL file")
 	}
 	must(t, os.WriteFile(c.path, content, 0o700))
 	return c
 }
 
-// write writes a mutant. Meanwhile no process is started: it would inherit the open file until it
-// executes its program, and a file that is open for writing cannot be executed.
+// write writes an SQL file, original or mutated, into the program. The lock prevents that a process is
+// started meanwhile. The new process would inherit the open file, and a program that is open for
+// writing cannot be executed.
 func (c *carrier) write(t *testing.T, sql string) {
 	t.Helper()
 	syscall.ForkLock.RLock()
@@ -223,7 +226,7 @@ func (c *carrier) write(t *testing.T, sql string) {
 	must(t, errors.Join(err, f.Close()))
 }
 
-// test runs a suite until its first failure.
+// test runs a suite with the program as last written, until the first failure.
 func (c *carrier) test(t *testing.T, s suite, limit time.Duration) (output string, err error) {
 	t.Helper()
 	dir, err := os.MkdirTemp(filepath.Dir(c.path), "run")
@@ -249,13 +252,14 @@ func (c *carrier) test(t *testing.T, s suite, limit time.Duration) (output strin
 	return string(out), err
 }
 
-// noSQL matches the errors of DuckDB for a mutant that is not a statement, which every test notices.
-var noSQL = regexp.MustCompile(`(Parser|Binder) Error`)
+// invalidSQL matches the errors of DuckDB for a mutant that is not valid SQL. Such mutants are not
+// counted, because every test notices them.
+var invalidSQL = regexp.MustCompile(`(Parser|Binder) Error`)
 
 var failure = regexp.MustCompile(`--- FAIL: (\S+)`)
 
-// tryMutants runs the tests of a file with each of its mutants, or with each survivor of the last
-// result.
+// tryMutants runs the tests of an SQL file with each of its mutants. If last is not nil, it runs them
+// only with the survivors of that result.
 func tryMutants(t *testing.T, programs *programs, name string, last *sqlmutants.File) sqlmutants.File {
 	t.Helper()
 	text, err := os.ReadFile(inRoot(name))
@@ -288,7 +292,7 @@ func tryMutants(t *testing.T, programs *programs, name string, last *sqlmutants.
 			switch found := failure.FindAllStringSubmatch(out, -1); {
 			case err == nil:
 				continue
-			case noSQL.MatchString(out):
+			case invalidSQL.MatchString(out):
 				outcome = ""
 			case len(found) > 0:
 				outcome = "noticed by " + found[len(found)-1][1]
@@ -311,14 +315,14 @@ func tryMutants(t *testing.T, programs *programs, name string, last *sqlmutants.
 	return result
 }
 
-// TestReasons fails if a reason explains no survivor.
+// TestReasons checks that each reason in equivalent.txt belongs to a survivor.
 func TestReasons(t *testing.T) {
 	reasons, err := sqlmutants.Reasons()
 	must(t, err)
 	files, err := sqlmutants.Read(inRoot("docs"))
 	must(t, err)
 	for _, r := range sqlmutants.Stale(reasons, files) {
-		t.Errorf("equivalent.txt: the tests notice the mutant, or it does not exist: remove the reason\n%s\n- %s\n+ %s", r.File, r.Before, r.After)
+		t.Errorf("equivalent.txt: this mutant is not among the stored survivors: remove its reason\n%s\n- %s\n+ %s", r.File, r.Before, r.After)
 	}
 }
 

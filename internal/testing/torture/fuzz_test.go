@@ -16,8 +16,8 @@ import (
 	"placementsync/internal/testing/torture"
 )
 
-// fuzzTime is the environment variable with the time for each target. "make fuzz" sets it.
-const fuzzTime = "PLACEMENTSYNC_FUZZTIME"
+// fuzzTimeVar is the environment variable with the time for each target. "make fuzz" sets it.
+const fuzzTimeVar = "PLACEMENTSYNC_FUZZTIME"
 
 // target is a fuzz target and the folder of its package, relative to the root.
 type target struct{ name, folder string }
@@ -25,9 +25,9 @@ type target struct{ name, folder string }
 // TestFuzzTargets runs every fuzz target of the repository in a child process, each for the
 // configured time.
 func TestFuzzTargets(t *testing.T) {
-	duration := os.Getenv(fuzzTime)
+	duration := os.Getenv(fuzzTimeVar)
 	if duration == "" {
-		t.Skip("run by make fuzz")
+		t.Skip("run make fuzz")
 	}
 	for _, one := range targets(t) {
 		t.Run(one.name, func(t *testing.T) {
@@ -52,7 +52,7 @@ func (one target) run(t *testing.T, duration string) (out []byte, err error) {
 	return cmd.CombinedOutput()
 }
 
-// executions returns the number of tested inputs, which is the last number of execs in the output.
+// executions returns the number of tested inputs: the last number after "execs:" in the output.
 func executions(out []byte) (n int, ok bool) {
 	matches := regexp.MustCompile(`execs: (\d+)`).FindAllSubmatch(out, -1)
 	if len(matches) == 0 {
@@ -82,12 +82,13 @@ func targets(t *testing.T) (all []target) {
 	return all
 }
 
-// TestFuzzTargetsAreFound checks for known targets, and parses the output of a run.
+// TestFuzzTargetsAreFound checks that targets finds three known targets, and that executions parses
+// the output of a run.
 func TestFuzzTargetsAreFound(t *testing.T) {
 	names := fmt.Sprint(targets(t))
 	for _, want := range []string{"{FuzzRecords internal/transform}", "{FuzzReceiver internal/webhook}", "{FuzzParse internal/config}"} {
 		if !strings.Contains(names, want) {
-			t.Errorf("%s is not among the targets: %s", want, names)
+			t.Errorf("got the targets %s, want %s among them", names, want)
 		}
 	}
 	const output = "fuzz: elapsed: 3s, execs: 12 (4/sec)\nfuzz: elapsed: 6s, execs: 250 (79/sec)\nPASS\n"

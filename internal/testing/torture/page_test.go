@@ -43,32 +43,32 @@ func TestReliabilityPage(t *testing.T) {
 		must(t, os.WriteFile(file, []byte(want), 0o644))
 	}
 	if got, err := os.ReadFile(file); err != nil || string(got) != want {
-		t.Errorf("docs/reliability.md differs from the page of the stored results, want the same (%v): run go test ./internal/testing/torture -update", err)
+		t.Errorf("docs/reliability.md differs from the page generated from the stored results (%v): run go test ./internal/testing/torture -update", err)
 	}
 }
 
-// TestStoredResultsPassed fails if a stored result is a failure.
+// TestStoredResultsPassed checks that no stored result is a failure.
 func TestStoredResultsPassed(t *testing.T) {
 	book := torture.Book{Docs: filepath.Join("..", "..", "..", "docs")}
 	rows, err := book.Rows()
 	must(t, err)
 	for _, r := range rows {
 		if r.Wrong+r.Lost > 0 || r.Exact+r.Partial+r.Failed != r.Runs {
-			t.Errorf("the nights with %s at %s are %+v, want none wrong or lost, and each counted once", r.Fault, r.Rate, r)
+			t.Errorf("row %q at rate %q: got %+v, want no wrong night, no lost row, and each night counted once", r.Fault, r.Rate, r)
 		}
 	}
 	trials, err := book.Trials()
 	must(t, err)
 	for _, trial := range trials {
 		if !trial.Passed {
-			t.Errorf("trial %q failed, want it passed: %s", trial.Name, trial.Outcome)
+			t.Errorf("the stored result of trial %q is a failure: %s", trial.Name, trial.Outcome)
 		}
 	}
 	seasons, err := book.Seasons()
 	must(t, err)
 	for _, s := range seasons {
-		if !s.Held {
-			t.Errorf("the season of seed %d failed", s.Seed)
+		if !s.Passed {
+			t.Errorf("the stored result of the season with seed %d is a failure", s.Seed)
 		}
 	}
 }
@@ -117,7 +117,7 @@ func trialTable(trials []torture.Trial) string {
 
 func mutationTable(mutations []torture.Mutation) string {
 	var b strings.Builder
-	b.WriteString("| package | mutants | covered | drawn files | tested | noticed | equivalent | unnoticed | duration | date |\n|---|---|---|---|---|---|---|---|---|---|\n")
+	b.WriteString("| package | mutants | covered | drawn files | tested | noticed | equivalent | not noticed | duration | date |\n|---|---|---|---|---|---|---|---|---|---|\n")
 	for _, m := range mutations {
 		explained := 0
 		for _, s := range m.Survivors {
@@ -140,21 +140,20 @@ func survivorTable(mutations []torture.Mutation) string {
 	for _, m := range mutations {
 		for _, s := range m.Survivors {
 			code := strings.ReplaceAll(s.Text, "|", `\|`)
-			fmt.Fprintf(&b, "| `%s:%d` | %s | ``%s`` | %s |\n", s.File, s.Line, s.Kind, code, cmp.Or(s.Reason, "**no test notices it yet**"))
+			fmt.Fprintf(&b, "| `%s:%d` | %s | ``%s`` | %s |\n", s.File, s.Line, s.Kind, code, cmp.Or(s.Reason, "**a test is missing**"))
 		}
 	}
 	return b.String()
 }
 
-// seasonColumns are the columns of the table of seasons, with the names of their counts.
-func seasonColumns() []struct {
+// seasonColumn is a column of the table of seasons. It contains the sum of some of Season.Counts.
+type seasonColumn struct {
 	head  string
 	names []string
-} {
-	return []struct {
-		head  string
-		names []string
-	}{
+}
+
+func seasonColumns() []seasonColumn {
+	return []seasonColumn{
 		{"published", []string{"published"}}, {"held", []string{"held"}}, {"not published", []string{"failed", "refused", "stopped"}},
 		{"kills", []string{"kill"}}, {"power cuts", []string{"power cut"}}, {"disk errors", []string{"disk error"}},
 		{"faulty nights", []string{"fault", "fault of an endpoint", "token revoked"}}, {"moving lists", []string{"moving lists"}},
@@ -165,7 +164,7 @@ func seasonColumns() []struct {
 
 func seasonTable(seasons []torture.Season) string {
 	if len(seasons) == 0 {
-		return "No season has a result yet.\n"
+		return "There are no results yet.\n"
 	}
 	var b strings.Builder
 	b.WriteString("| seed | begins with | nights |")
@@ -174,12 +173,12 @@ func seasonTable(seasons []torture.Season) string {
 	}
 	b.WriteString(" passed | duration | date |\n" + strings.Repeat("|---", 6+len(seasonColumns())) + "|\n")
 	for _, s := range seasons {
-		begin, held := "nothing", "yes"
+		begin, passed := "an empty folder", "yes"
 		if s.Upgrade {
 			begin = "1.0.0"
 		}
-		if !s.Held {
-			held = "**no**"
+		if !s.Passed {
+			passed = "**no**"
 		}
 		fmt.Fprintf(&b, "| %d | %s | %d |", s.Seed, begin, s.Nights)
 		for _, c := range seasonColumns() {
@@ -189,34 +188,34 @@ func seasonTable(seasons []torture.Season) string {
 			}
 			fmt.Fprintf(&b, " %d |", n)
 		}
-		fmt.Fprintf(&b, " %s | %.0f s | %s |\n", held, s.Took, s.Date)
+		fmt.Fprintf(&b, " %s | %.0f s | %s |\n", passed, s.Took, s.Date)
 	}
 	return b.String()
 }
 
-// bound is a configuration key and the time, number or size that it limits.
+// bound is a configuration key that limits a time, a number or a size.
 type bound struct{ key, limits string }
 
 func bounds() []bound {
 	return []bound{
-		{"api.timeout", "one attempt, from the connection to the last byte of the body"},
-		{"api.retry.max_retries", "the repetitions of a request after 429, 500, 502, 503, 504, a network error or an unreadable response; other requests are not repeated"},
-		{"api.retry.max", "the delay before a repetition (plus up to the share `api.retry.jitter`), also if Retry-After is longer; and the pause of all requests after a 429"},
-		{"api.requests_per_second", "the rate of requests; after a 429 the rate drops by at most 30 % per second and recovers by 10 % of the full rate per second"},
-		{"api.max_body", "one decompressed body; bodies larger than 8 MiB are decoded one at a time"},
-		{"streams.max_passes", "the passes over a list that changes while it is read"},
-		{"streams.max_pages", "the pages of one list, regardless of the total that the service states; a list with a total is limited to twice the expected pages plus 16"},
+		{"api.timeout", "the time of one attempt, from the connection to the last byte of the body"},
+		{"api.retry.max_retries", "the repetitions of a request after status 429, 500, 502, 503 or 504, a network error or an unreadable response; after other errors a request is not repeated"},
+		{"api.retry.max", "the delay before a repetition (plus the share `api.retry.jitter` at most) and the pause of all requests after status 429, even if Retry-After is longer"},
+		{"api.requests_per_second", "the rate of requests; after status 429 the rate drops by at most 30 % per second and recovers by 10 % of the full rate per second"},
+		{"api.max_body", "the size of a decompressed body; bodies larger than 8 MiB are decoded one at a time"},
+		{"streams.max_passes", "the number of passes over a list that changes while it is read"},
+		{"streams.max_pages", "the number of pages of one list; if the service returns the total of a list, the limit is at most twice the expected number plus 16"},
 		{"run.resume_max_age", "the age at which an unpublished run can still be resumed"},
-		{"run.max_duration", "the reading time of a run: then no new request is started, the records read so far are published, and the following nights read the rest"},
-		{"warehouse.memory_limit", "DuckDB's memory; the process needs up to 480 MiB more"},
-		{"serve.webhook_max_age", "the age of an accepted delivery"},
+		{"run.max_duration", "the reading time of a run; then no new request is started, the records read so far are published, and the following nights read the rest"},
+		{"warehouse.memory_limit", "the memory of DuckDB; the process needs up to 480 MiB more"},
+		{"serve.webhook_max_age", "the age of a delivery that is accepted"},
 	}
 }
 
 func boundTable(t *testing.T) string {
 	t.Helper()
 	var b strings.Builder
-	b.WriteString("| key | default | limit of |\n|---|---|---|\n")
+	b.WriteString("| key | default | limits |\n|---|---|---|\n")
 	for _, bound := range bounds() {
 		fmt.Fprintf(&b, "| `%s` | %s | %s |\n", bound.key, valueOf(t, bound.key), bound.limits)
 	}

@@ -1,8 +1,8 @@
-// Package torture stores the results of the long trials, from which docs/reliability.md is
-// generated. The trials of any package write to a [Book], and a test of this package generates
-// the page.
+// Package torture stores the results of long tests, which are called trials. The trials of all
+// packages write their results to a [Book]. A test of this package generates docs/reliability.md from
+// the results.
 //
-// The package is for tests only, and does not depend on what a trial does.
+// Only tests import the package. It does not depend on the subject of a trial.
 package torture
 
 import (
@@ -20,14 +20,15 @@ import (
 	"unicode"
 )
 
-// Row is the result of the nights under one fault at one rate.
+// Row is the result of the nights with one fault at one rate. It is a row of the table of faults.
 type Row struct {
 	// Fault and Rate identify the row. A later row with the same values replaces it.
 	Fault string `json:"fault"`
 	Rate  string `json:"rate"`
-	// Place is the position of the row in the table, counted over the rows of all faults.
+	// Place is the position of the row in the table.
 	Place int `json:"place"`
-	// Runs counts the nights, Requests their requests, Affected the requests with the fault.
+	// Runs counts the nights, Requests the requests of these nights, and Affected the requests that
+	// the fault affected.
 	Runs     int `json:"runs"`
 	Requests int `json:"asked"`
 	Affected int `json:"struck"`
@@ -38,45 +39,45 @@ type Row struct {
 	Partial int `json:"partial"`
 	Failed  int `json:"failed"`
 	Wrong   int `json:"wrong"`
-	// Lost counts lost rows, including those that the later night without faults did not
+	// Lost counts lost rows, including rows that the last night, which has no faults, did not
 	// restore.
 	Lost int `json:"lost"`
 	// Longest is the duration of the longest night, in seconds.
 	Longest float64 `json:"longest"`
-	// Peak is the highest memory of the process in a night, in bytes. 0 means not measured.
+	// Peak is the peak memory of the process in a night, in bytes. 0 means not measured.
 	Peak int64 `json:"peak,omitempty"`
 	// Date is the day of the trial.
 	Date string `json:"date"`
 }
 
-// Trial is the result of a trial outside the fault matrix.
+// Trial is the result of a trial that is not a Row.
 type Trial struct {
-	// Name identifies the row of the page and the file of the result.
+	// Name identifies the trial on the page and determines the name of the result's file.
 	Name string `json:"name"`
-	// Fault describes the injected faults and their number.
+	// Fault describes the procedure, for example the injected faults.
 	Fault string `json:"fault"`
 	Runs  int    `json:"runs"`
 	// Outcome describes the observed results.
 	Outcome string `json:"outcome"`
-	// Passed is true if the trial passed.
-	Passed bool `json:"held"`
+	Passed  bool   `json:"held"`
 	// Seconds is the duration of the trial.
 	Seconds float64 `json:"took"`
 	// Date is the day of the trial.
 	Date string `json:"date"`
 }
 
-// Mutation is the result of a measurement of one package: mutants, which are small mistakes, were
-// planted in it one at a time, and its own tests were run.
+// Mutation is the result of a measurement of one package. A mutant is a small mistake that is added to
+// the package. The measurement runs the tests of the package with one mutant at a time.
 type Mutation struct {
-	// Package is the folder below internal. A later result of the package replaces it.
+	// Package is the folder below internal. A later result of the same package replaces this one.
 	Package string `json:"package"`
-	// Mutants counts the possible mutants that compile, Covered those in code that the tests
-	// of the package run.
+	// Mutants counts the possible mutants that compile. Covered counts the mutants in code that
+	// the tests of the package run.
 	Mutants int `json:"mutants"`
 	Covered int `json:"covered"`
-	// Drawn of Files files were drawn with Seed. Tested counts their covered mutants, and
-	// Noticed those for which a test failed or did not end.
+	// Files is the number of files with mutants. Drawn is the number of files that were drawn
+	// randomly with Seed. Tested counts the covered mutants of the drawn files. Noticed counts the
+	// mutants with which a test failed or did not end.
 	Files   int    `json:"files"`
 	Drawn   int    `json:"drawn"`
 	Seed    uint64 `json:"seed"`
@@ -92,8 +93,8 @@ type Mutation struct {
 
 // Survivor is a mutant that no test noticed.
 type Survivor struct {
-	// File is the path below the project. Line and Text are the number and text of the line when
-	// it was measured.
+	// File is the path from the root of the project. Line and Text are the number and the text of
+	// the line at the time of the measurement.
 	File string `json:"file"`
 	Line int    `json:"line"`
 	Text string `json:"text"`
@@ -103,18 +104,18 @@ type Survivor struct {
 	Reason string `json:"reason,omitempty"`
 }
 
-// Season is the result of one seed of the seasons.
+// Season is the result of one season: many nights of one warehouse with random events, which the seed
+// determines.
 type Season struct {
 	Seed uint64 `json:"seed"`
-	// State identifies the program that ran the season.
+	// State is a checksum of the program that ran the season.
 	State string `json:"state"`
 	// Upgrade is set if the season began with the warehouse of release 1.0.0.
 	Upgrade bool `json:"upgrade"`
 	Nights  int  `json:"nights"`
 	// Counts counts the events that took effect, and the results of nights, by name.
 	Counts map[string]int `json:"counts"`
-	// Held is true if the season passed.
-	Held bool `json:"held"`
+	Passed bool           `json:"held"`
 	// Took is the duration of the season, in seconds.
 	Took float64 `json:"took"`
 	// Date is the day of the season.
@@ -133,11 +134,12 @@ type Book struct {
 // set it.
 const docsVar = "PLACEMENTSYNC_TORTURE_DOCS"
 
-// trialsVar is the environment variable that enables tests of more than a few seconds. The other
-// tests of a package take less than a minute together and can run after every edit.
+// trialsVar is the environment variable that enables tests of more than a few seconds. Without it, the
+// tests of a package take less than a minute and can run after every edit.
 const trialsVar = "PLACEMENTSYNC_TRIALS"
 
-// TrialsWanted reports whether tests of more than a few seconds are enabled, as by make trials.
+// TrialsWanted reports whether tests of more than a few seconds are enabled. "make trials" enables
+// them.
 func TrialsWanted(getenv func(name string) string) bool { return getenv(trialsVar) != "" }
 
 // RequireTrials skips a test of more than a few seconds unless such tests are enabled.
@@ -148,28 +150,26 @@ func RequireTrials(t testing.TB, getenv func(name string) string) {
 	}
 }
 
-// Open returns the book in the folder that the environment names. Without one, the book stores
-// nothing.
+// Open returns the book in the folder of docsVar. If docsVar is not set, the book stores nothing.
 func Open(getenv func(name string) string) Book { return Book{Docs: getenv(docsVar), Now: time.Now} }
 
-// EndTrial stores the result of a trial, also of a failed one.
+// EndTrial stores the result of a trial that passed or failed.
 func (b Book) EndTrial(begun time.Time, failed bool, t Trial) error {
 	t.Passed, t.Seconds = !failed, time.Since(begun).Seconds()
 	return b.KeepTrial(t)
 }
 
-// matrix is the file with all rows, and seasons the file with all seasons. Each trial has its own
-// file.
+// matrixFile contains all rows, and seasonsFile all seasons. Each trial has a separate file.
 const (
-	matrix  = "matrix.json"
-	seasons = "seasons.json"
+	matrixFile  = "matrix.json"
+	seasonsFile = "seasons.json"
 )
 
 // Folder is the folder of the results, beside the page.
 const Folder = "reliability"
 
-// KeepRows stores rows, and replaces stored rows with the same fault and rate. Only one process at a
-// time may call it.
+// KeepRows stores rows, and replaces stored rows with the same fault and rate. Only one process may
+// call it at a time.
 func (b Book) KeepRows(rows ...Row) error {
 	if b.Docs == "" {
 		return nil
@@ -188,11 +188,11 @@ func (b Book) KeepRows(rows ...Row) error {
 		all[i] = r
 	}
 	slices.SortStableFunc(all, func(a, b Row) int { return cmp.Compare(a.Place, b.Place) })
-	return b.writeFile(matrix, all)
+	return b.writeFile(matrixFile, all)
 }
 
 // KeepSeason stores a season, and replaces a stored season with the same seed. Only one goroutine of
-// one process at a time may call it.
+// one process may call it at a time.
 func (b Book) KeepSeason(s Season) error {
 	if b.Docs == "" {
 		return nil
@@ -204,13 +204,13 @@ func (b Book) KeepSeason(s Season) error {
 	s.Date = b.currentDate()
 	all = append(slices.DeleteFunc(all, func(o Season) bool { return o.Seed == s.Seed }), s)
 	slices.SortFunc(all, func(a, b Season) int { return cmp.Compare(a.Seed, b.Seed) })
-	return b.writeFile(seasons, all)
+	return b.writeFile(seasonsFile, all)
 }
 
-// Seasons returns the stored seasons by seed.
+// Seasons returns the stored seasons, sorted by seed.
 func (b Book) Seasons() ([]Season, error) {
 	var all []Season
-	err := b.readFile(seasons, &all)
+	err := b.readFile(seasonsFile, &all)
 	if errors.Is(err, fs.ErrNotExist) {
 		err = nil
 	}
@@ -226,10 +226,10 @@ func (b Book) KeepTrial(t Trial) error {
 	return b.writeFile("trial-"+fileName(t.Name)+".json", t)
 }
 
-// Rows returns the stored rows in order.
+// Rows returns the stored rows, sorted by place.
 func (b Book) Rows() ([]Row, error) {
 	var all []Row
-	err := b.readFile(matrix, &all)
+	err := b.readFile(matrixFile, &all)
 	if errors.Is(err, fs.ErrNotExist) {
 		err = nil
 	}
@@ -245,14 +245,14 @@ func (b Book) KeepMutation(m Mutation) error {
 	return b.writeFile("mutants-"+fileName(m.Package)+".json", m)
 }
 
-// Trials returns the stored trials by name.
+// Trials returns the stored trials, sorted by name.
 func (b Book) Trials() ([]Trial, error) {
 	all, err := readFiles[Trial](b, "trial-*.json")
 	slices.SortFunc(all, func(a, b Trial) int { return cmp.Compare(a.Name, b.Name) })
 	return all, err
 }
 
-// Mutations returns the stored results of packages by name.
+// Mutations returns the stored results of packages, sorted by package.
 func (b Book) Mutations() ([]Mutation, error) {
 	all, err := readFiles[Mutation](b, "mutants-*.json")
 	slices.SortFunc(all, func(a, b Mutation) int { return cmp.Compare(a.Package, b.Package) })
@@ -301,7 +301,7 @@ func (b Book) writeFile(name string, results any) error {
 
 func (b Book) currentDate() string { return b.Now().UTC().Format(time.DateOnly) }
 
-// fileName returns the file name for the name of a trial.
+// fileName converts the name of a trial to a file name: its words in lower case, joined by hyphens.
 func fileName(name string) string {
 	words := strings.FieldsFunc(strings.ToLower(name), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
 	return strings.Join(words, "-")

@@ -50,7 +50,7 @@ func TestMutationReplacesMutationOfSamePackage(t *testing.T) {
 		t.Errorf("the results differ (-want +got):\n%s", diff)
 	}
 	if trials, err := book.Trials(); err != nil || len(trials) > 0 {
-		t.Errorf("the trials are %v (%v), want none", trials, err)
+		t.Errorf("got the trials %v (%v), want none", trials, err)
 	}
 }
 

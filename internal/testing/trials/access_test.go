@@ -43,7 +43,7 @@ func TestRotatedTokenIsReadAgain(t *testing.T) {
 	h := newHarness(t, smallWorld(), fewStreams()...)
 	ref := newReference(t, h.service, h.cfg.Streams)
 	var current atomic.Pointer[string]
-	setToken := func(to string) { current.Store(&to) }
+	setToken := func(value string) { current.Store(&value) }
 	setToken(token)
 	h.cfg.Fetch.Token = func(context.Context) (string, error) { return *current.Load(), nil }
 	var seen atomic.Int32
@@ -57,6 +57,8 @@ func TestRotatedTokenIsReadAgain(t *testing.T) {
 	h.requireValues(ref)
 }
 
+// TestForbiddenStreamIsSkippedOrCarried returns status 403 for a stream. A carried stream is one that
+// keeps the rows of the last night.
 func TestForbiddenStreamIsSkippedOrCarried(t *testing.T) {
 	forbid := func(route string) sim.Fault {
 		return sim.Fault{Route: route, Kind: sim.FaultStatus, Status: http.StatusForbidden}
@@ -84,7 +86,7 @@ func TestForbiddenStreamIsSkippedOrCarried(t *testing.T) {
 		res := h.goodNight()
 		h.requireStream(res.Run, "articles", fetch.CarriedForward, "403")
 		if after := h.rowCounts(); after["articles"] != before["articles"] || before["articles"] == "0" {
-			t.Errorf("articles has %s rows, want the %s of the night before, and at least one", after["articles"], before["articles"])
+			t.Errorf("articles has %s rows, want %s as in the night before, and at least 1", after["articles"], before["articles"])
 		}
 	})
 }
@@ -96,7 +98,7 @@ func TestTokenWithoutScopesPublishesNoNight(t *testing.T) {
 			world := smallWorld()
 			world.TokenType, world.Scopes = "custom", []string{}
 			h := newHarness(t, world, streams...)
-			// The endpoint of the token needs no scope, so it would be read.
+			// The stream token needs no scope, so it would be read. It is left out.
 			h.cfg.Chosen = slices.DeleteFunc(h.cfg.Chosen, func(name string) bool { return name == "token" })
 			_, err := h.badNight(t.Context(), 1)
 			noData, ok := errors.AsType[*pipeline.NoDataError](err)
@@ -119,12 +121,12 @@ func TestUnselectedStreamsKeepTheirRows(t *testing.T) {
 	res := h.goodNight()
 	h.requireStream(res.Run, "orders", fetch.CarriedForward, "not chosen")
 	if after := h.rowCounts(); after["orders"] != before["orders"] || before["orders"] == "0" {
-		t.Errorf("orders has %s rows, want the %s of the night before, and at least one", after["orders"], before["orders"])
+		t.Errorf("orders has %s rows, want %s as in the night before, and at least 1", after["orders"], before["orders"])
 	}
 }
 
-// TestErrorObjectIsNotReadAsTokenInfo returns an error object instead of the token's info. The
-// request must be repeated, and the object must not be read as a token without scopes.
+// TestErrorObjectIsNotReadAsTokenInfo returns an error object instead of the description of the token.
+// The night must repeat the request. It must not read the object as a token without scopes.
 func TestErrorObjectIsNotReadAsTokenInfo(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t, smallWorld(), append(fewStreams(), "token")...)

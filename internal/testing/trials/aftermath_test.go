@@ -28,9 +28,9 @@ func TestRunOfAnotherTeamIsNotResumed(t *testing.T) {
 	}
 }
 
-// TestRunOfTheFutureIsNotResumed interrupts a run whose clock was three days ahead. A day later the
-// clock is right, and the landed answers are too old.
-func TestRunOfTheFutureIsNotResumed(t *testing.T) {
+// TestInterruptedRunOfTheFutureIsNotResumed interrupts a run whose clock is three days ahead. The next
+// run a day later has the right clock. It must not use the stored responses of the first run.
+func TestInterruptedRunOfTheFutureIsNotResumed(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t, smallWorld(), fewStreams()...)
 	h.cfg.ResumeMaxAge = 6 * time.Hour
@@ -41,7 +41,7 @@ func TestRunOfTheFutureIsNotResumed(t *testing.T) {
 	h.at = h.service.Now().Add(2 * time.Hour)
 	res := h.mustComplete(pipeline.Run(t.Context(), h.cfg))
 	if res.Run.ID == first.Run.ID || !res.Run.SnapshotAt.Equal(h.at) {
-		t.Errorf("run %s of %s was resumed", res.Run.ID, res.Run.SnapshotAt)
+		t.Errorf("run %s of %s was resumed, want a new run", res.Run.ID, res.Run.SnapshotAt)
 	}
 }
 
@@ -61,12 +61,12 @@ func TestTrialReplayedRunIsNotResumed(t *testing.T) {
 	res, err := pipeline.Run(t.Context(), h.cfg)
 	must(t, err)
 	if res.Run.ID == stopped.Run.ID {
-		t.Errorf("run %s, which a replay had published, was resumed", stopped.Run.ID)
+		t.Errorf("run %s, which a replay had published, was resumed, want a new run", stopped.Run.ID)
 	}
 }
 
-// TestTrialLostVersionIsRebuilt removes the published version. The next night must fail, and
-// rebuild must restore the history.
+// TestTrialLostVersionIsRebuilt removes the published version. The next night must fail, and a rebuild
+// must restore the history.
 func TestTrialLostVersionIsRebuilt(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
@@ -77,7 +77,7 @@ func TestTrialLostVersionIsRebuilt(t *testing.T) {
 	must(t, os.RemoveAll(h.path("versions", h.latestRun())))
 	h.at = h.at.Add(time.Hour)
 	if res, err := pipeline.Run(t.Context(), h.cfg); err == nil || res.Run.ExitCode != 1 {
-		t.Fatalf("without the published version a night ended with %d and %v, want 1 and an error", res.Run.ExitCode, err)
+		t.Fatalf("a night without the published version: got exit code %d and error %v, want 1 and an error", res.Run.ExitCode, err)
 	}
 	_, err := pipeline.Rebuild(t.Context(), h.cfg, false)
 	must(t, err)

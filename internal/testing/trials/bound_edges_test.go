@@ -17,7 +17,7 @@ import (
 	"placementsync/internal/plural"
 )
 
-// slowTransport delays every response by a fixed time on the clock of the bubble.
+// slowTransport delays every response by a fixed time on the virtual clock of synctest.
 type slowTransport struct {
 	service http.RoundTripper
 	delay   time.Duration
@@ -40,44 +40,46 @@ func newSlowHarness(t *testing.T) *boundedHarness {
 	return a
 }
 
-// TestTimeEndsBeforeTheFirstList runs nights whose time ends before the first list is read.
+// TestTimeEndsBeforeTheFirstList runs nights whose time limit is over before the first list is read.
 // They must fail and publish no version.
 func TestTimeEndsBeforeTheFirstList(t *testing.T) {
 	t.Parallel()
 	a := newSlowHarness(t)
 	for range 2 {
-		was := a.latestRun()
+		latestBefore := a.latestRun()
 		res, err := a.boundedNight(time.Second)
-		if _, noData := errors.AsType[*pipeline.NoDataError](err); !noData || res.Run.ExitCode != 1 || a.latestRun() != was {
-			t.Fatalf("the night ended with %d and %v and latest is %q, want 1, a NoDataError and %q", res.Run.ExitCode, err, a.latestRun(), was)
+		if _, noData := errors.AsType[*pipeline.NoDataError](err); !noData || res.Run.ExitCode != 1 || a.latestRun() != latestBefore {
+			t.Fatalf("the night ended with %d and %v and latest is %q, want 1, a NoDataError and %q", res.Run.ExitCode, err, a.latestRun(), latestBefore)
 		}
 		if !strings.Contains(err.Error(), "orders: the list was not read within run.max_duration (1s): it was not begun, its last rows are kept") || a.requestCount != 1 {
-			t.Errorf("%d requests were sent, want 1, and an error that names the unread list: %v", a.requestCount, err)
+			t.Errorf("got %d requests and the error %v, want 1 request and an error about the unread list of orders", a.requestCount, err)
 		}
 		a.publishedNight(0)
 	}
 }
 
-// TestUnreadListsAreCarried runs a night whose time ends during the first list.
+// TestUnreadListsAreCarried runs a night whose time limit is over while the first list is read. The
+// other lists must keep the rows of the night before.
 func TestUnreadListsAreCarried(t *testing.T) {
 	t.Parallel()
 	a := newSlowHarness(t)
 	first := a.publishedNight(0)
 	before := a.historySums()
-	// The requests for the token and for page 1 of the first list begin in time.
+	// Each request takes a second. The requests for the token and for page 1 of the first list begin
+	// within the limit.
 	res := a.nightCarryingLists(t, 1500*time.Millisecond)
 	begun := res.Run.Streams[0]
 	for i, s := range res.Run.Streams {
-		was := first.Run.Streams[i]
+		before := first.Run.Streams[i]
 		switch {
 		case s.Stream == begun.Stream:
 			a.requireStream(res.Run, s.Stream, fetch.Exact, "")
-		case was.Fetched == 0: // a list
+		case before.Fetched == 0: // a list
 			a.requireStream(res.Run, s.Stream, fetch.CarriedForward, "was not read within run.max_duration (1.5s)")
 		default:
 			a.requireStream(res.Run, s.Stream, fetch.BestEffort, "ids were not read within run.max_duration (1.5s)")
-			if s.Unread != was.Fetched || s.Fetched != 0 {
-				t.Errorf("%s: fetched %d, unread %d, want all %d unread", s.Stream, s.Fetched, s.Unread, was.Fetched)
+			if s.Unread != before.Fetched || s.Fetched != 0 {
+				t.Errorf("%s: fetched %d, unread %d, want all %d unread", s.Stream, s.Fetched, s.Unread, before.Fetched)
 			}
 		}
 	}
@@ -89,7 +91,7 @@ func TestUnreadListsAreCarried(t *testing.T) {
 	}
 }
 
-// nightCarryingLists runs a night that carries unread lists. It must be partial.
+// nightCarryingLists runs a night that does not read all lists. The outcome must be partial.
 func (a *boundedHarness) nightCarryingLists(t *testing.T, bound time.Duration) pipeline.Result {
 	t.Helper()
 	res, err := a.boundedNight(bound)
@@ -100,8 +102,9 @@ func (a *boundedHarness) nightCarryingLists(t *testing.T, bound time.Duration) p
 	return res
 }
 
-// TestTrialTimeEndsAtTheLastID shortens the time second by second. An id that was requested
-// in time must be read completely. The next id must remain unread.
+// TestTrialTimeEndsAtTheLastID runs nights whose time limit is up to three seconds shorter than a full
+// night. An id that was requested within the limit must be read completely. The next id must remain
+// unread.
 func TestTrialTimeEndsAtTheLastID(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
@@ -118,12 +121,12 @@ func TestTrialTimeEndsAtTheLastID(t *testing.T) {
 		left, _ := res.Run.Unread()
 		unread = append(unread, left)
 		if a.duration > bound+2*time.Second || a.requestCount != unbounded.requestCount-int(left) {
-			t.Errorf("bound %v: got %d requests in %v with %d ids unread, want %d requests with the unread ids, and at most 2 s more", bound, a.requestCount, a.duration, left, unbounded.requestCount)
+			t.Errorf("limit %v: got %d requests in %v and %d unread ids, want %d requests and unread ids together, at most 2 s over the limit", bound, a.requestCount, a.duration, left, unbounded.requestCount)
 		}
-		// An hour later the unread ids are read, and no others.
+		// The next night reads only the unread ids.
 		again := a.publishedNight(0)
 		if rest, _ := again.Run.Unread(); rest != 0 {
-			t.Errorf("%d ids are unread in a night without a bound, want none", rest)
+			t.Errorf("a night without a limit left %d ids unread, want none", rest)
 		}
 		for path := range a.requestedDetails() {
 			if strings.HasPrefix(path, "/orders/") && left == 0 {
@@ -131,15 +134,15 @@ func TestTrialTimeEndsAtTheLastID(t *testing.T) {
 			}
 		}
 	}
-	// The next id is chosen while the previous request is in progress.
+	// The limit is checked for the next id while the previous request is in progress.
 	if want := []int64{0, 0, 0, 1, 2}; !slices.Equal(unread, want) {
 		t.Errorf("got unread ids %v, want %v", unread, want)
 	}
 }
 
-// TestTrialInterruptedNightPublishesStoredAnswers interrupts a bounded night and resumes it
-// with a bound of 1 ns. The landed responses must be published, and no other id requested.
-func TestTrialInterruptedNightPublishesStoredAnswers(t *testing.T) {
+// TestTrialInterruptedNightPublishesStoredResponses interrupts a night with a time limit and resumes it
+// with a limit of 1 ns. The resumed night must publish the stored responses and request no other id.
+func TestTrialInterruptedNightPublishesStoredResponses(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
 	a := newBoundedHarness(t, largeWorld())
@@ -149,16 +152,16 @@ func TestTrialInterruptedNightPublishesStoredAnswers(t *testing.T) {
 		interrupted := a.interruptedBoundedNight(150, timeForRequests(200))
 		landed := a.landedRequests(interrupted.Run.ID)
 		res := a.publishedNight(time.Nanosecond)
-		t.Logf("night %d: %d landed, then %d requests sent", night, len(landed), a.requestCount)
+		t.Logf("night %d: %d stored responses, then %d requests", night, len(landed), a.requestCount)
 		if res.Run.ID != interrupted.Run.ID {
-			t.Fatalf("run %s started, want that %s is resumed", res.Run.ID, interrupted.Run.ID)
+			t.Fatalf("got run %s, want the resumed run %s", res.Run.ID, interrupted.Run.ID)
 		}
 		for path := range a.requestsByPath {
-			bare, _, _ := strings.Cut(path, "page=")
-			// A detail whose first page has landed is read completely, and again
-			// if the interruption truncated it.
-			if path != "/auth/token" && !landed[path] && !landed[bare+"page=1"] {
-				t.Errorf("night %d requested %s after its time was over", night, path)
+			beforePage, _, _ := strings.Cut(path, "page=")
+			// If the first page of a detail was stored, the night reads its other pages,
+			// and repeats a page that the interruption truncated.
+			if path != "/auth/token" && !landed[path] && !landed[beforePage+"page=1"] {
+				t.Errorf("night %d requested %s after its time limit", night, path)
 			}
 		}
 		a.requireLists(ref)
@@ -167,7 +170,7 @@ func TestTrialInterruptedNightPublishesStoredAnswers(t *testing.T) {
 			fetched += s.Fetched
 		}
 		if fetched < 60 {
-			t.Errorf("night %d used %d landed details, want at least 60", night, fetched)
+			t.Errorf("night %d published %d details, want at least 60 from stored responses", night, fetched)
 		}
 		a.at = a.at.Add(3 * time.Hour)
 		if night == 2 {
@@ -198,19 +201,19 @@ func (a *boundedHarness) interruptedBoundedNight(n int, bound time.Duration) pip
 	if err == nil || res.Run.ExitCode != 130 {
 		a.t.Fatalf("the interrupted night ended with %d, want 130: %v", res.Run.ExitCode, err)
 	}
-	// From now on the check of the token uses up a bound of 1 ns.
+	// From now on, the request for the token takes longer than a limit of 1 ns.
 	a.cfg.Fetch.Transport = slowTransport{&randomTransport{service: a.service}, time.Millisecond}
 	return res
 }
 
-// TestInterruptedRunCountsReadRecords interrupts a night while it reads details. The
-// ledger must count the records of the lists that were read.
+// TestInterruptedRunCountsReadRecords interrupts a night while it reads details. The entry of the run
+// in the ledger must count the records of the lists that were read before.
 func TestInterruptedRunCountsReadRecords(t *testing.T) {
 	t.Parallel()
 	a := newBoundedHarness(t, smallWorld(), fewStreams()...)
-	whole := a.publishedNight(0)
+	complete := a.publishedNight(0)
 	listRequests := 1 // the token
-	for _, s := range whole.Run.Streams {
+	for _, s := range complete.Run.Streams {
 		if s.Fetched == 0 {
 			listRequests += int(s.Requests)
 		}
@@ -218,13 +221,13 @@ func TestInterruptedRunCountsReadRecords(t *testing.T) {
 	interrupted := a.otherWarehouse().interruptedBoundedNight(listRequests+2, 0)
 	counted := 0
 	for _, s := range interrupted.Run.Streams {
-		was := streamOf(t, whole.Run, s.Stream)
-		if was.Fetched > 0 {
+		want := streamOf(t, complete.Run, s.Stream)
+		if want.Fetched > 0 {
 			continue
 		}
 		counted++
-		if s.Rows != was.Rows || s.Rows == 0 {
-			t.Errorf("%s (%s): got %d rows, want the %d of a complete night", s.Stream, s.Grade, s.Rows, was.Rows)
+		if s.Rows != want.Rows || s.Rows == 0 {
+			t.Errorf("%s (%s): got %d rows, want %d as in a complete night", s.Stream, s.Grade, s.Rows, want.Rows)
 		}
 	}
 	if counted == 0 {
@@ -232,8 +235,8 @@ func TestInterruptedRunCountsReadRecords(t *testing.T) {
 	}
 }
 
-// TestTrialReplayOfABoundedNight replays nights with unread ids. Each next night builds on
-// the replay.
+// TestTrialReplayOfABoundedNight replays each night of a warehouse until no ids are unread. The next
+// night continues with the version that the replay published.
 func TestTrialReplayOfABoundedNight(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
@@ -250,15 +253,15 @@ func TestTrialReplayOfABoundedNight(t *testing.T) {
 		})
 		must(t, err)
 		if diff := cmp.Diff(before, a.historySums()); diff != "" || a.requestCount > 0 {
-			t.Fatalf("the replay of night %d made %d requests and differs (-before +after):\n%s", night, a.requestCount, diff)
+			t.Fatalf("the replay of night %d made %d requests, want none, or has other rows (-before +after):\n%s", night, a.requestCount, diff)
 		}
 		if diff := cmp.Diff(details, a.detailRows()); diff != "" {
 			t.Errorf("the replay of night %d has other rows in meta.details (-before +after):\n%s", night, diff)
 		}
 		for i, s := range again.Run.Streams {
-			was := res.Run.Streams[i]
-			if s.Grade != was.Grade || s.Unread != was.Unread || s.Fetched != was.Fetched || s.Carried != was.Carried || s.Failed != 0 {
-				t.Errorf("night %d: the replay has %+v, want %+v as in the night", night, s, was)
+			want := res.Run.Streams[i]
+			if s.Grade != want.Grade || s.Unread != want.Unread || s.Fetched != want.Fetched || s.Carried != want.Carried || s.Failed != 0 {
+				t.Errorf("night %d: the replay has %+v, want %+v as in the night", night, s, want)
 			}
 			if s.Unread > 0 && !strings.Contains(s.Reason, "were not read by the run that is replayed") {
 				t.Errorf("night %d: %s has the reason %q in the replay, want that ids were not read", night, s.Stream, s.Reason)
@@ -285,8 +288,9 @@ func (a *boundedHarness) detailRows() []string {
 	return all
 }
 
-// TestTrialOverdueSettledDetailsAreRead runs nights without time for rechecks. Settled
-// details may be read later than planned, but are due after streams.recheck nights.
+// TestTrialOverdueSettledDetailsAreRead runs nights that have no time for rechecks. Settled details,
+// which are not expected to change, keep their rows for streams.recheck nights. After that they count
+// as unread until a night reads them again.
 func TestTrialOverdueSettledDetailsAreRead(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
@@ -316,15 +320,15 @@ func TestTrialOverdueSettledDetailsAreRead(t *testing.T) {
 	}
 	res := a.publishedNight(0)
 	if s := streamOf(t, res.Run, "order_details"); s.Rechecked != all || s.Fetched != all || s.Unread+s.Carried != 0 {
-		t.Errorf("in a night without a bound: got %+v, want all %d read again", s, all)
+		t.Errorf("a night without a time limit: got %+v, want all %d read again", s, all)
 	}
 	if s := streamOf(t, a.publishedNight(0).Run, "order_details"); s.Rechecked == all {
-		t.Errorf("the night after: got %+v, want a share read again", s)
+		t.Errorf("the next night: got %+v, want only some of them read again", s)
 	}
 }
 
-// TestTrialDryRunAndRefreshKeepTheirTimeLimit runs a refresh and a dry run with a bound. The
-// events of the refresh must be stored by the next night.
+// TestTrialDryRunAndRefreshKeepTheirTimeLimit runs a refresh and a dry run with a time limit. The next
+// night must store the webhook events that the refresh did not store.
 func TestTrialDryRunAndRefreshKeepTheirTimeLimit(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
@@ -334,15 +338,15 @@ func TestTrialDryRunAndRefreshKeepTheirTimeLimit(t *testing.T) {
 	article := m.someArticle()
 	m.deliver(m.service.StatusChange(article))
 	m.at, m.cfg.MaxDuration = m.at.Add(time.Hour), time.Nanosecond
-	was := m.latestRun()
+	latestBefore := m.latestRun()
 	_, err := pipeline.Refresh(t.Context(), m.cfg, pipeline.Targets{Articles: []string{article}})
-	if _, noData := errors.AsType[*pipeline.NoDataError](err); !noData || m.latestRun() != was {
-		t.Errorf("the refresh ended with %v and latest is %q, want a NoDataError and %q", err, m.latestRun(), was)
+	if _, noData := errors.AsType[*pipeline.NoDataError](err); !noData || m.latestRun() != latestBefore {
+		t.Errorf("the refresh ended with %v and latest is %q, want a NoDataError and %q", err, m.latestRun(), latestBefore)
 	}
 	m.at, m.cfg.MaxDuration = m.at.Add(time.Hour), 0
 	m.sameDayNight()
 	if got, want := m.queryOne("SELECT status_prefix FROM articles WHERE id = ?", article), m.queryOne("SELECT status_prefix FROM article_status_events WHERE article_id = ?", article); got != want {
-		t.Errorf("the article is %s, want %s as in its event", got, want)
+		t.Errorf("the status of the article is %s, want %s as in its event", got, want)
 	}
 
 	a := newSlowHarness(t)
@@ -350,6 +354,6 @@ func TestTrialDryRunAndRefreshKeepTheirTimeLimit(t *testing.T) {
 	res, err := a.boundedNight(4 * time.Second)
 	must(t, err)
 	if left, _ := res.Run.Unread(); res.Run.ExitCode != 3 || left == 0 || a.latestRun() != "" {
-		t.Errorf("the dry run ended with %d, left %d ids unread and published %q, want 3, some and none", res.Run.ExitCode, left, a.latestRun())
+		t.Errorf("the dry run ended with %d, left %d ids unread and published %q, want exit code 3, unread ids and no version", res.Run.ExitCode, left, a.latestRun())
 	}
 }

@@ -18,14 +18,15 @@ import (
 	"placementsync/internal/stream"
 )
 
-// perSecond is the request rate of bounded nights. In them, only requests take time.
+// perSecond is the request rate of nights with a time limit. On the virtual clock, only requests take
+// time.
 const perSecond = 10
 
 // boundedHarness runs nights with a time limit, on the virtual clock of synctest.
 type boundedHarness struct {
 	*harness
-	// requestsByPath counts the requests of the last night by path and query. It omits
-	// requests answered 404, which are repeated every night while a list names their id.
+	// requestsByPath counts the requests of the last night by path and query. It leaves out requests
+	// with status 404. A night repeats them as long as a list contains their id.
 	requestsByPath map[string]int
 	// requestCount is the number of all requests of the last night.
 	requestCount int
@@ -56,7 +57,7 @@ func (a *boundedHarness) otherWarehouse() *boundedHarness {
 // timeForRequests returns the time needed for n requests.
 func timeForRequests(n int) time.Duration { return time.Duration(n) * time.Second / perSecond }
 
-// boundedNight runs a night an hour later that may take bound. 0 means no limit.
+// boundedNight runs a night an hour later with the time limit bound. 0 means no limit.
 func (a *boundedHarness) boundedNight(bound time.Duration) (pipeline.Result, error) {
 	a.t.Helper()
 	a.at = a.at.Add(time.Hour)
@@ -64,7 +65,7 @@ func (a *boundedHarness) boundedNight(bound time.Duration) (pipeline.Result, err
 	return a.bubble(func(ctx context.Context) (pipeline.Result, error) { return pipeline.Run(ctx, a.cfg) })
 }
 
-// bubble runs a night in a bubble of synctest, which has a virtual clock.
+// bubble runs a night in a bubble of synctest, which has a virtual clock, and counts its requests.
 func (a *boundedHarness) bubble(run func(ctx context.Context) (pipeline.Result, error)) (res pipeline.Result, err error) {
 	a.t.Helper()
 	a.service.ResetRequests()
@@ -83,7 +84,8 @@ func (a *boundedHarness) bubble(run func(ctx context.Context) (pipeline.Result, 
 	return res, err
 }
 
-// publishedNight runs a night that must publish: complete, or partial if ids are unread.
+// publishedNight runs a night that must publish. The outcome must be partial if ids are unread, else
+// complete.
 func (a *boundedHarness) publishedNight(bound time.Duration) pipeline.Result {
 	a.t.Helper()
 	res, err := a.boundedNight(bound)
@@ -95,7 +97,7 @@ func (a *boundedHarness) publishedNight(bound time.Duration) pipeline.Result {
 	return res
 }
 
-// requestedDetails counts the requests of the last night for single records, by path.
+// requestedDetails counts the requests of the last night that are not for lists, by path and query.
 func (a *boundedHarness) requestedDetails() map[string]int {
 	lists := map[string]bool{"/auth/token": true}
 	for _, s := range a.cfg.Streams {
@@ -105,14 +107,14 @@ func (a *boundedHarness) requestedDetails() map[string]int {
 	}
 	found := map[string]int{}
 	for path, n := range a.requestsByPath {
-		if bare, _, _ := strings.Cut(path, "?"); !lists[bare] {
+		if withoutQuery, _, _ := strings.Cut(path, "?"); !lists[withoutQuery] {
 			found[path] = n
 		}
 	}
 	return found
 }
 
-// requireLists compares the tables that no detail fills with the service.
+// requireLists compares tables with the service. It leaves out tables that streams of details fill.
 func (a *boundedHarness) requireLists(ref *reference) {
 	a.t.Helper()
 	var names []string
@@ -127,13 +129,14 @@ func (a *boundedHarness) requireLists(ref *reference) {
 	a.requireValues(ref, names...)
 }
 
-// largeWorld has a backlog of settled details that
-// TestTrialLargeCatalogIsWholeAfterFiveNights spreads over five nights.
+// largeWorld has so many settled details that TestTrialLargeCatalogIsCompleteAfterFiveNights reads them
+// over five nights.
 func largeWorld() sim.Options { return settledWorld(40) }
 
-// TestTrialLargeCatalogIsWholeAfterFiveNights runs nights in a constant world. Each settled
-// detail must be requested once in all nights, and each live detail once a night.
-func TestTrialLargeCatalogIsWholeAfterFiveNights(t *testing.T) {
+// TestTrialLargeCatalogIsCompleteAfterFiveNights runs nights with a time limit. The data of the service
+// does not change. Each settled detail must be requested once in all nights, and each live detail once
+// a night.
+func TestTrialLargeCatalogIsCompleteAfterFiveNights(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
 	a := newBoundedHarness(t, largeWorld())
@@ -163,7 +166,7 @@ func TestTrialLargeCatalogIsWholeAfterFiveNights(t *testing.T) {
 		}
 		left, _ := res.Run.Unread()
 		if recorded := a.queryOne("SELECT sum(unread)::VARCHAR FROM meta.streams WHERE run_id = ?", res.Run.ID); recorded != strconv.FormatInt(left, 10) {
-			t.Errorf("night %d: meta.streams has %s unread, the ledger %d", night, recorded, left)
+			t.Errorf("night %d: meta.streams has %s unread ids, want %d as in the ledger", night, recorded, left)
 		}
 		if predicted := res.Run.NightsLeft; predicted < int64(4-night) || predicted > int64(6-night) {
 			t.Errorf("night %d predicts %d more nights, want about %d", night, predicted, 5-night)
@@ -179,15 +182,15 @@ func TestTrialLargeCatalogIsWholeAfterFiveNights(t *testing.T) {
 		}
 	}
 	if len(total) != len(details) {
-		t.Errorf("%d details were requested, want %d", len(total), len(details))
+		t.Errorf("%d different details were requested, want %d", len(total), len(details))
 	}
 }
 
-// TestTrialBoundedNightsFollowAMovingWorld runs nights while orders, prices and articles
-// change. Each night must have complete lists, also of orders and campaigns with unread
-// details, and current values of all articles in progress. When no ids are unread, all
+// TestTrialBoundedNightsFollowAChangingWorld runs nights with a time limit while orders, prices and
+// articles change. Each night must read all lists completely, including lists of records with unread
+// details. It must have the current values of all articles in progress. When no ids are unread, all
 // values must be current.
-func TestTrialBoundedNightsFollowAMovingWorld(t *testing.T) {
+func TestTrialBoundedNightsFollowAChangingWorld(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
 	a := newBoundedHarness(t, largeWorld())
@@ -213,12 +216,12 @@ func TestTrialBoundedNightsFollowAMovingWorld(t *testing.T) {
 	a.requireValues(ref)
 }
 
-// requireListValues compares the values of a list with its table.
+// requireListValues compares some columns of a table with the records of its list.
 func (a *boundedHarness) requireListValues(path, table string, columns ...string) {
 	a.t.Helper()
 	records := a.service.Records(path)
 	if n := a.count(table, "TRUE"); n < len(records) || len(records) == 0 {
-		a.t.Errorf("%s has %d rows, want the %d of the list, and at least one", table, n, len(records))
+		a.t.Errorf("%s has %d rows, want at least the %d of the list, and at least 1", table, n, len(records))
 	}
 	for _, raw := range records {
 		record := decode(string(raw))
@@ -268,9 +271,9 @@ func (a *boundedHarness) requireArticlesInProgress(ref *reference) {
 	}
 }
 
-// TestTrialDetailsGetAQuarterOfTheTime runs nights that have only enough time for their
-// lists. A quarter of the time must be spent on details, even if live details need more.
-// Every id must be read within some nights, and no list may remain unread for two nights.
+// TestTrialDetailsGetAQuarterOfTheTime runs nights whose time limit is only long enough for their lists.
+// A quarter of the time must be spent on details. Every id must be read within some nights, and no list
+// may remain unread for two nights.
 func TestTrialDetailsGetAQuarterOfTheTime(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
@@ -285,9 +288,9 @@ func TestTrialDetailsGetAQuarterOfTheTime(t *testing.T) {
 	}
 	ref := newReference(t, a.service, a.cfg.Streams)
 	read, carried := map[string]bool{}, map[string]int{}
-	most := 2*(4*len(wanted)/lists) + 3 // every second night may read only live details
+	maxNights := 2*(4*len(wanted)/lists) + 3 // every second night may read only live details
 	for night := 1; len(read) < len(wanted); night++ {
-		if night > most {
+		if night > maxNights {
 			t.Fatalf("after %d nights %d of %d ids were read", night-1, len(read), len(wanted))
 		}
 		res, err := a.boundedNight(timeForRequests(lists))

@@ -9,11 +9,11 @@ import (
 	"time"
 )
 
-// valueKind is a type of values: its columns, their DuckDB types, and the conversion of a
-// JSON value to exact text. ok is false for a value that does not fit.
+// valueKind describes the columns with one type of values. write converts a JSON value to exact text.
+// Its result ok is false for a value of another type.
 type valueKind struct {
-	columns string
-	types   []string
+	columns string   // separated by spaces, as in expected
+	types   []string // the valid DuckDB types
 	write   func(v any) (text string, ok bool)
 }
 
@@ -43,10 +43,11 @@ func (e expected) kinds() []valueKind {
 	}
 }
 
-// column splits "name=source|source".
+// column splits the specification of a column, "name=source|source". The name is also the source if no
+// source is specified.
 func column(spec string) (name string, sources []string) {
-	name, from, stated := strings.Cut(spec, "=")
-	if !stated {
+	name, from, hasSource := strings.Cut(spec, "=")
+	if !hasSource {
 		from = name
 	}
 	return strings.ReplaceAll(name, ".", "_"), strings.Split(from, "|")
@@ -64,7 +65,8 @@ func (e expected) types() map[string][]string {
 	return all
 }
 
-// row returns the item as a row of table e. nested are the paths that belong to other tables.
+// row converts the item to a row of table e. nested contains the paths of the fields that other tables
+// store.
 func (it item) row(e expected, nested []string) textRow {
 	c := textRow{}
 	used := slices.Clone(nested)
@@ -87,8 +89,8 @@ func (it item) row(e expected, nested []string) textRow {
 	return c
 }
 
-// firstValue returns the first non-empty value of the sources. If bare is true, an item that
-// is not an object is itself the value.
+// firstValue returns the first non-empty value of the sources. If bare is true and the item is not an
+// object, the item is the value.
 func (it item) firstValue(sources []string, bare bool) any {
 	if _, object := it.value.(map[string]any); !object && bare {
 		return it.value
@@ -104,12 +106,12 @@ func (it item) firstValue(sources []string, bare bool) any {
 	return v
 }
 
-// leftover returns the members of an object that no column or table contains, including
-// those of nested objects. It returns nil if there are none.
+// leftover returns the members of an object that no column and no table stores. Nested objects are
+// reduced to such members too. It returns nil if there are none.
 func leftover(v any, used []string, prefix string) map[string]any {
 	object, _ := v.(map[string]any)
 	var left map[string]any
-	keep := func(name string, v any) {
+	add := func(name string, v any) {
 		if left == nil {
 			left = map[string]any{}
 		}
@@ -122,26 +124,26 @@ func leftover(v any, used []string, prefix string) map[string]any {
 		hasUsedMember := slices.ContainsFunc(used, func(u string) bool { return strings.HasPrefix(u, path+".") })
 		switch {
 		case nested && isUsed && !hasUsedMember && !isNamed(inner):
-		// A document, or an object that is a row of another table.
+		// The whole object is stored, as JSON or as a row of another table.
 		case nested && (isUsed || hasUsedMember):
-			// A text column can contain the name of an object.
+			// A text column stores the name of an object.
 			if rest := leftover(inner, append(slices.Clone(used), path+".name"), path+"."); rest != nil {
-				keep(name, rest)
+				add(name, rest)
 			}
 		case !isUsed && !(hasUsedMember && v == nil):
-			keep(name, v)
+			add(name, v)
 		}
 	}
 	return left
 }
 
-// isNamed reports whether an object in place of a text has a name, like the people and
-// places in support_agent and location. Others are documents.
+// isNamed reports whether an object has a name, like the people and places in support_agent and
+// location. A text column stores the name of such an object. Other objects are stored as JSON.
 func isNamed(object map[string]any) bool {
 	return object["name"] != nil || object["first_name"] != nil
 }
 
-// text returns a text, or the name of an object.
+// text returns a string, number or boolean as text, or the name of an object.
 func text(v any) (string, bool) {
 	switch v := v.(type) {
 	case string:
@@ -192,7 +194,7 @@ func flag(v any) (string, bool) {
 
 const microseconds = "2006-01-02 15:04:05.000000"
 
-// instant parses ISO 8601. A text without a zone is UTC.
+// instant parses a time in ISO 8601. A time without a zone is in UTC.
 func instant(v any) (string, bool) {
 	s, _ := v.(string)
 	for _, layout := range []string{time.RFC3339Nano, "2006-01-02T15:04:05.999999999", time.DateOnly} {
@@ -224,11 +226,12 @@ func decode(text string) any {
 	return v
 }
 
-// splitCapacity fills the four columns of the field do_follow_links_allowed.
+// splitCapacity fills the four columns for a field such as do_follow_links_allowed. stem is the prefix
+// of their names. The field is a boolean, a number, or a string such as "2 links" or "unlimited".
 func (it item) splitCapacity(stem string, c textRow) {
 	object, _ := it.value.(map[string]any)
-	v, stated := object[stem+"allowed"]
-	if !stated {
+	v, ok := object[stem+"allowed"]
+	if !ok {
 		return
 	}
 	c[stem+"raw"] = canonical(v)

@@ -15,26 +15,27 @@ import (
 	"placementsync/internal/stream"
 )
 
-// readChangedDetails configures nights that read only details that may have changed.
+// readChangedDetails configures nights that request only details that may have changed.
 func (h *harness) readChangedDetails(liveDays, recheck int) {
 	h.cfg.Details, h.cfg.LiveDays, h.cfg.Recheck = "changed", liveDays, recheck
 }
 
-// settledWorld has a long past: about one campaign in twenty is live, and about one row in
-// a hundred changes per day. Its size is divided by divisor.
+// settledWorld has data of 2000 days. About one campaign in twenty is live, and about one row in a
+// hundred changes per day. The numbers of records are divided by divisor.
 func settledWorld(divisor int) sim.Options {
 	return sim.Options{Seed: 3, Token: token, HistoryDays: 2000, Outlets: 2000 / divisor, Listings: 5000 / divisor, Orders: 3000 / divisor,
 		Campaigns: 500 / divisor, Profiles: 3 + 9/divisor, ListingChange: 0.008, ListingTurnover: 0.001, SilentChange: -1}
 }
 
-// TestTrialNightRequestsOnlyPossibleChanges counts the requests of nights that carry details
-// in a world without silent changes, and then compares all values.
+// TestTrialNightRequestsOnlyPossibleChanges counts the requests of nights that keep the rows of
+// unchanged details, and then compares all values with the service. In this world, every change of a
+// detail also changes a list.
 func TestTrialNightRequestsOnlyPossibleChanges(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
 	h := newHarness(t, settledWorld(20))
 	ref := newReference(t, h.service, h.cfg.Streams)
-	last := compareRequestCounts(t, h, func() { ref.currentRows() }) // records the ids named in that night
+	last := compareRequestCounts(t, h, func() { ref.currentRows() }) // ref collects the ids that the lists of that night contain
 	h.requireValues(ref)
 	for _, s := range h.cfg.Streams {
 		n := streamOf(t, last.Run, s.Name)
@@ -44,6 +45,7 @@ func TestTrialNightRequestsOnlyPossibleChanges(t *testing.T) {
 	}
 }
 
+// TestTortureNightRequestsOnlyPossibleChanges counts the requests in a larger world.
 func TestTortureNightRequestsOnlyPossibleChanges(t *testing.T) {
 	requireTorture(t)
 	h := newHarness(t, settledWorld(1))
@@ -58,8 +60,8 @@ func requireTorture(t *testing.T) {
 	}
 }
 
-// compareRequestCounts compares the requests of later nights with those of a full night. It calls
-// everyNight after each night, and returns the last night.
+// compareRequestCounts compares the number of requests of later nights with the number of a full night.
+// It calls everyNight after each night, and returns the result of the last night.
 func compareRequestCounts(t *testing.T, h *harness, everyNight func()) (last pipeline.Result) {
 	t.Helper()
 	h.cfg.Fetch.PageSize = 100
@@ -70,10 +72,11 @@ func compareRequestCounts(t *testing.T, h *harness, everyNight func()) (last pip
 	all := h.count("campaigns", "TRUE")
 	t.Logf("full night: %d requests; %d of %d campaigns changed within 45 days", full, live, all)
 	if share := float64(live) / float64(all); share < 0.02 || share > 0.09 {
-		t.Errorf("%.1f %% of the campaigns are live, want about 5", 100*share)
+		t.Errorf("%.1f %% of the campaigns are live, want 2 to 9 %%", 100*share)
 	}
-	for _, c := range []struct{ recheck, part int }{{7, 4}, {0, 10}} {
-		recheck, most := c.recheck, full/c.part
+	// With rechecks, a later night may make a quarter of the requests of a full night, else a tenth.
+	for _, c := range []struct{ recheck, divisor int }{{7, 4}, {0, 10}} {
+		recheck, most := c.recheck, full/c.divisor
 		h.readChangedDetails(45, recheck)
 		n, res := h.countRequests()
 		everyNight()
@@ -84,7 +87,7 @@ func compareRequestCounts(t *testing.T, h *harness, everyNight func()) (last pip
 			t.Errorf("re-check %d took %d requests, want at most %d\n%s", recheck, n, most, requestSummary(res))
 		}
 		if share == 0 || share > 0.03 {
-			t.Errorf("%.2f %% of the listings changed, want about one", 100*share)
+			t.Errorf("%.2f %% of the listings changed, want more than 0 and at most 3 %%", 100*share)
 		}
 		last = res
 	}
@@ -116,9 +119,9 @@ func requestSummary(res pipeline.Result) string {
 	return b.String()
 }
 
-// TestTrialArticleChangesWhileItsCampaignDoesNot looks for articles whose status changed while the
-// row of their campaign stayed the same.
-func TestTrialArticleChangesWhileItsCampaignDoesNot(t *testing.T) {
+// TestTrialArticleOfUnchangedCampaignIsRead looks for articles whose status changed while the record of
+// their campaign stayed the same. The night must store the new status.
+func TestTrialArticleOfUnchangedCampaignIsRead(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
 	world := richWorld()
@@ -129,31 +132,31 @@ func TestTrialArticleChangesWhileItsCampaignDoesNot(t *testing.T) {
 	ref := newReference(t, h.service, h.cfg.Streams)
 	h.goodNight()
 	ref.currentRows()
-	rows, statuses := h.campaignRows(), h.articleStatuses()
+	records, statuses := h.campaignRecords(), h.articleStatuses()
 	res := h.goodNight()
 	h.requireValues(ref)
-	moved := 0
-	after, newStatuses := h.campaignRows(), h.articleStatuses()
+	compared := 0
+	newRecords, newStatuses := h.campaignRecords(), h.articleStatuses()
 	for article, status := range newStatuses {
 		campaign := status[0]
-		if statuses[article] == status || statuses[article] == [2]string{} || rows[campaign] != after[campaign] {
+		if statuses[article] == status || statuses[article] == [2]string{} || records[campaign] != newRecords[campaign] {
 			continue
 		}
-		moved++
+		compared++
 		if got := h.queryOne("SELECT status_prefix FROM articles WHERE id = ?", article); got != status[1] {
-			t.Errorf("article %s of campaign %s is %s, want %s", article, campaign, got, status[1])
+			t.Errorf("article %s of campaign %s has the status %s, want %s", article, campaign, got, status[1])
 		}
 	}
-	if moved == 0 {
-		t.Error("no article changed its status while the row of its campaign stayed the same, so the test shows nothing")
+	if compared == 0 {
+		t.Error("no article of an unchanged campaign changed its status, so the test shows nothing")
 	}
 	if s := streamOf(t, res.Run, "campaign_details"); s.Carried == 0 {
 		t.Errorf("campaign_details: got %+v, want some carried", s)
 	}
 }
 
-// campaignRows returns the JSON of each campaign in the list of campaigns, by id.
-func (h *harness) campaignRows() map[string]string {
+// campaignRecords returns the JSON of each campaign in the list of campaigns, by id.
+func (h *harness) campaignRecords() map[string]string {
 	rows := map[string]string{}
 	for _, raw := range h.service.Records("/campaigns") {
 		id, _ := dig(decode(string(raw)), "id").(string)
@@ -165,7 +168,7 @@ func (h *harness) campaignRows() map[string]string {
 // articleStatuses returns the campaign and current status of every article, by id.
 func (h *harness) articleStatuses() map[string][2]string {
 	all := map[string][2]string{}
-	for campaign := range h.campaignRows() {
+	for campaign := range h.campaignRecords() {
 		for _, raw := range h.service.Records("/campaigns/" + campaign + "/articles") {
 			id, _ := dig(decode(string(raw)), "id").(string)
 			body, _ := h.service.Object("/articles/" + id)
@@ -176,8 +179,8 @@ func (h *harness) articleStatuses() map[string][2]string {
 	return all
 }
 
-// TestTrialRechecksFindSilentChanges changes settled records without a trace in any list. The
-// rechecks must find and count all changes within the configured number of nights.
+// TestTrialRechecksFindSilentChanges changes settled records. No list shows these changes. The rechecks
+// must find and count all changes within the configured number of nights.
 func TestTrialRechecksFindSilentChanges(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
@@ -191,7 +194,7 @@ func TestTrialRechecksFindSilentChanges(t *testing.T) {
 	h.goodNight()
 	nights := []pipeline.Result{h.goodNight()}
 	if stale := h.countStaleRows(ref); stale["outlets"] == 0 || stale["articles"] == 0 || stale["outlet_listings"] > 0 || stale["campaigns"] > 0 {
-		t.Fatalf("silently changed rows: %v, so the test shows nothing", stale)
+		t.Fatalf("stale rows: got %v, want stale outlets and articles and no other stale rows", stale)
 	}
 	for range recheck - 1 {
 		nights = append(nights, h.sameDayNight())
@@ -216,8 +219,8 @@ func (h *harness) countStaleRows(ref *reference) map[string]int {
 	return stale
 }
 
-// requireRechecks checks that nights in a constant world read each settled detail once, and
-// that meta.streams and the ledger contain the same counts.
+// requireRechecks checks that the nights together read each settled detail once, and that meta.streams
+// and the ledger contain the same counts. The world must not change between the nights.
 func (h *harness) requireRechecks(nights []pipeline.Result, name string, all int) {
 	h.t.Helper()
 	rechecked, settled := int64(0), int64(0)
@@ -230,7 +233,7 @@ func (h *harness) requireRechecks(nights []pipeline.Result, name string, all int
 		rechecked += s.Rechecked
 		counts := h.queryOne("SELECT concat_ws(' ', fetched, carried, rechecked) FROM meta.streams WHERE run_id = ? AND stream = ?", res.Run.ID, name)
 		if want := fmt.Sprint(s.Fetched, s.Carried, s.Rechecked); counts != want {
-			h.t.Errorf("meta.streams counts %s for %s, the ledger %s", counts, name, want)
+			h.t.Errorf("%s: meta.streams has the counts %s, want %s as in the ledger", name, counts, want)
 		}
 	}
 	if rechecked != settled || settled == 0 {
@@ -260,8 +263,8 @@ func TestTrialUnchangedNightWritesNoHistory(t *testing.T) {
 	}
 }
 
-// TestDetailsOfAnUnreadListAreRead breaks the list that shows which details changed. All
-// details must then be read.
+// TestDetailsOfAnUnreadListAreRead returns HTML instead of the list that shows which details changed.
+// All details must then be read.
 func TestDetailsOfAnUnreadListAreRead(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t, smallWorld(), "product_listings", "products")
@@ -274,9 +277,9 @@ func TestDetailsOfAnUnreadListAreRead(t *testing.T) {
 	}
 }
 
-// TestQuietNightRestoresALostFile removes the Parquet file of an unchanged table. The next night
-// must write it again from the catalog.
-func TestQuietNightRestoresALostFile(t *testing.T) {
+// TestLostFileOfUnchangedTableIsRestored removes the Parquet file of an unchanged table. The next night
+// must write the file again from the catalog.
+func TestLostFileOfUnchangedTableIsRestored(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t, sim.Options{Token: token}, "token", "tags", "disclaimers")
 	h.goodNight()
@@ -291,8 +294,8 @@ func TestQuietNightRestoresALostFile(t *testing.T) {
 }
 
 // TestTrialNightsWithTheLowestMemoryLimit runs nights with the lowest memory limit that a
-// configuration may set. The memory for planning and merging depends on the number of tables,
-// so a small catalog needs as much as a large one.
+// configuration may set. A small catalog is enough for this test, because the memory for planning and
+// merging depends only on the number of tables.
 func TestTrialNightsWithTheLowestMemoryLimit(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()

@@ -13,6 +13,7 @@ import (
 	"placementsync/internal/pipeline"
 )
 
+// TestCheckPlansTheNight compares the plan of the command check with the night that follows.
 func TestCheckPlansTheNight(t *testing.T) {
 	t.Parallel()
 	world := smallWorld()
@@ -26,10 +27,10 @@ func TestCheckPlansTheNight(t *testing.T) {
 		t.Errorf("check created the warehouse folder: %v", err)
 	}
 	if plan.Latest != "" || plan.Requests != 0 || plan.Locked != nil || plan.Token.TeamID != h.service.TeamID() {
-		t.Errorf("before the first night the plan is %+v, want no version, requests or lock, and the team", plan)
+		t.Errorf("the plan before the first night is %+v, want the team, but no version, requests or lock", plan)
 	}
 	if skip := planned(t, plan, "product_listings").Skip; skip != "missing scope products.read" {
-		t.Errorf("product_listings is skipped for %q, want the missing scope products.read", skip)
+		t.Errorf("the reason to skip product_listings is %q, want missing scope products.read", skip)
 	}
 
 	res := h.goodNight()
@@ -40,7 +41,7 @@ func TestCheckPlansTheNight(t *testing.T) {
 		t.Errorf("the plan has %d requests after %s, want %d after %s", plan.Requests, plan.Latest, want, res.Run.ID)
 	}
 	if plan.NeedBytes <= 0 || plan.FreeBytes <= 0 || plan.Unknown != 0 {
-		t.Errorf("the plan needs %d of %d bytes, with %d unknown streams, want positive numbers and none unknown", plan.NeedBytes, plan.FreeBytes, plan.Unknown)
+		t.Errorf("the plan needs %d of %d free bytes and has %d unknown streams, want positive numbers and no unknown stream", plan.NeedBytes, plan.FreeBytes, plan.Unknown)
 	}
 	if one := planned(t, plan, "orders"); one.Skip != "" || one.LastRequests <= 0 {
 		t.Errorf("the plan of orders is %+v, want requests and no reason to skip", one)
@@ -81,7 +82,7 @@ func TestCheckShowsARunningNight(t *testing.T) {
 	}
 }
 
-// TestTrialCheckReportsDamage calls check for a warehouse with each kind of damage.
+// TestTrialCheckReportsDamage calls check for copies of a warehouse, each with another kind of damage.
 func TestTrialCheckReportsDamage(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
@@ -90,7 +91,7 @@ func TestTrialCheckReportsDamage(t *testing.T) {
 	h.goodNight()
 	undamaged := h.cfg.Warehouse.Dir
 	for name, c := range map[string]struct {
-		spoil  func() error
+		damage func() error
 		file   string
 		repair string
 	}{
@@ -107,7 +108,7 @@ func TestTrialCheckReportsDamage(t *testing.T) {
 	} {
 		h.cfg.Warehouse.Dir = t.TempDir()
 		must(t, exec.CommandContext(t.Context(), "cp", "-a", undamaged+"/.", h.cfg.Warehouse.Dir).Run())
-		must(t, c.spoil())
+		must(t, c.damage())
 		plan, err := pipeline.Check(t.Context(), h.cfg)
 		must(t, err)
 		if c.file == "" {
@@ -123,6 +124,6 @@ func TestTrialCheckReportsDamage(t *testing.T) {
 	h.cfg.Warehouse.Dir = undamaged
 	must(t, errors.Join(os.RemoveAll(h.path("raw")), os.WriteFile(h.path("raw"), nil, 0o600)))
 	if _, err := pipeline.Run(t.Context(), h.cfg); err == nil || strings.Count(err.Error(), "is a file, not a folder") != 1 {
-		t.Errorf("an unwritable path gives the error %v, want \"is a file, not a folder\" once", err)
+		t.Errorf("raw is a file: got the error %v, want \"is a file, not a folder\" once", err)
 	}
 }

@@ -18,7 +18,7 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// newCheckedHarness returns a harness with the world of the demo and the shipped checks.
+// newCheckedHarness returns a harness with the world of the demo and the built-in checks.
 func newCheckedHarness(t *testing.T) *harness {
 	t.Helper()
 	h := newHarness(t, sim.Options{Seed: 1, Token: token})
@@ -26,19 +26,19 @@ func newCheckedHarness(t *testing.T) *harness {
 	return h
 }
 
-// auditNights gives the nights of a harness the default settings and the shipped checks.
+// auditNights configures the nights of a harness with the default settings and the built-in checks.
 func auditNights(t *testing.T, h *harness) {
 	t.Helper()
-	shipped, err := checks.Load("", nil, nil)
+	builtIn, err := checks.Load("", nil, nil)
 	must(t, err)
 	h.cfg.Fetch.PageSize, h.cfg.Details, h.cfg.LiveDays, h.cfg.Recheck = 100, pipeline.ChangedDetails, 45, 7
 	h.cfg.MinSkipRecords, h.cfg.ResumeMaxAge = 0, 24*time.Hour
-	h.cfg.Checks, h.cfg.CheckTimeout = shipped, time.Minute
+	h.cfg.Checks, h.cfg.CheckTimeout = builtIn, time.Minute
 }
 
-// TestTrialBusyNightsAreNotHeld runs nights of a world in which more than 5 % of the prices change
-// and 5 % of the listings come and go: 20 nights in the long trial, 8 in the short one. No check
-// fails.
+// TestTrialBusyNightsAreNotHeld runs nights of a world in which more than 5 % of the prices change each
+// day, and 5 % of the listings are added and removed. No check may fail. The test runs 8 nights, or 20
+// in make torture.
 func TestTrialBusyNightsAreNotHeld(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
@@ -56,9 +56,9 @@ func TestTrialBusyNightsAreNotHeld(t *testing.T) {
 	}
 }
 
-// TestTrialUnknownOutletsAreStopped serves ids of outlets that do not exist. Their details
-// are answered 404, which must stop the night before its checks.
-func TestTrialUnknownOutletsAreStopped(t *testing.T) {
+// TestTrialUnknownOutletsStopTheNight serves ids of outlets that do not exist. The service returns 404
+// for their details, which must stop the night before its checks.
+func TestTrialUnknownOutletsStopTheNight(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
 	h := newCheckedHarness(t)
@@ -69,7 +69,8 @@ func TestTrialUnknownOutletsAreStopped(t *testing.T) {
 	}
 }
 
-// valueCase is a fault of the values and the check that finds it.
+// valueCase is a fault in the values of the service, and the check that finds the fault. holds means
+// that a failure of the check holds the night.
 type valueCase struct {
 	name  string
 	fault sim.ValueFault
@@ -95,10 +96,10 @@ func valueCases() []valueCase {
 	}
 }
 
-// TestFalseValuesAreHeld makes the service return wrong values. In the long trial each fault
-// occurs in two nights: alone, and with the changes of a day. In the short trial it occurs in one
-// of these nights. A fault found by a hold check must not be published, and the next good night
-// must publish. A fault found by a warn check must be published and recorded.
+// TestFalseValuesAreHeld makes the service return wrong values. If the check that finds a fault has the
+// severity hold, the night must not be published, and the next good night must be published. If its
+// severity is warn, the night must be published, and meta.checks must contain the failure. Each fault
+// occurs without other changes of the data, with the changes of a day, or, in make torture, both ways.
 func TestFalseValuesAreHeld(t *testing.T) {
 	t.Parallel()
 	cases := valueCases()
@@ -143,10 +144,10 @@ func TestFalseValuesAreHeld(t *testing.T) {
 				t.Errorf("%s, alone %t: held %t and found %t, want held %t and found by %s (%v), checks %+v", c.name, alone, held, found, c.holds, c.check, err, res.Run.Checks)
 			}
 			if c.holds && (h.latestRun() != before || !maps.Equal(seen, h.rowCounts()) || res.Run.Outcome != ledger.Failed || res.Run.ExitCode != 1) {
-				t.Errorf("%s, alone %t: the night ended %s with %d and readers see %s, want failed with 1 and %s", c.name, alone, res.Run.Outcome, res.Run.ExitCode, h.latestRun(), before)
+				t.Errorf("%s, alone %t: the night ended %s with %d and latest is %s, want failed with 1 and %s", c.name, alone, res.Run.Outcome, res.Run.ExitCode, h.latestRun(), before)
 			}
 			if held, ok, err := warehouseOf(t, h.cfg).Held(); err != nil || ok != c.holds || ok && (held.Manifest.RunID != res.Run.ID || !slices.Contains(held.FailedChecks(), c.check)) {
-				t.Errorf("%s, alone %t: a night is held: %t, run %q (%v), want %t", c.name, alone, ok, held.Manifest.RunID, err, c.holds)
+				t.Errorf("%s, alone %t: a held night exists: %t, run %q (%v), want %t", c.name, alone, ok, held.Manifest.RunID, err, c.holds)
 			}
 			if n := h.count("meta.checks", "run_id = '"+res.Run.ID+"' AND outcome = 'failed' AND sample IS NOT NULL"); !c.holds && n != 1 {
 				t.Errorf("%s, alone %t: meta.checks has %d failed checks, want 1", c.name, alone, n)
@@ -156,9 +157,9 @@ func TestFalseValuesAreHeld(t *testing.T) {
 	}
 }
 
-// TestPublishedHeldNightEqualsAnUncheckedNight runs a night of wrong values in a warehouse with
-// checks, which hold it, and in a warehouse without checks. Once the held night is published,
-// both must have the same tables.
+// TestPublishedHeldNightEqualsAnUncheckedNight runs a night with wrong values in two warehouses. In one
+// of them, a check holds the night. The other has no checks. After the held night is published, both
+// must have the same tables.
 func TestPublishedHeldNightEqualsAnUncheckedNight(t *testing.T) {
 	t.Parallel()
 	h := newCheckedHarness(t)
@@ -185,7 +186,7 @@ func TestPublishedHeldNightEqualsAnUncheckedNight(t *testing.T) {
 	got, err := w.Versions.ReadManifest(res.Run.ID)
 	must(t, err)
 	if h.latestRun() != res.Run.ID || len(got.Tables) != len(want.Manifest.Tables) {
-		t.Errorf("readers see %s with %d tables, want %s with %d", h.latestRun(), len(got.Tables), res.Run.ID, len(want.Manifest.Tables))
+		t.Errorf("latest is %s with %d tables, want %s with %d", h.latestRun(), len(got.Tables), res.Run.ID, len(want.Manifest.Tables))
 	}
 	parquet := open(t, "")
 	for i, table := range want.Manifest.Tables {

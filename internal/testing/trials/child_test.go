@@ -34,7 +34,8 @@ type child struct {
 	exited chan struct{}
 }
 
-// spawn starts a program in a child process. If the program succeeds, it writes the file report.
+// spawn starts a program in a child process. name selects the program in TestMain. If the program
+// succeeds, it writes the file report.
 func spawn(t *testing.T, name, report string, p program) *child {
 	t.Helper()
 	self, err := os.Executable()
@@ -50,8 +51,7 @@ func spawn(t *testing.T, name, report string, p program) *child {
 	must(t, err)
 	must(t, c.cmd.Start())
 	go func() {
-		// The result is read from the process state.
-		_ = c.cmd.Wait()
+		_ = c.cmd.Wait() // cmd.ProcessState has the result
 		close(c.exited)
 	}()
 	t.Cleanup(func() { <-c.exited })
@@ -95,8 +95,8 @@ func writeReport(path string, report any) error {
 // readyLine is printed by a child that waits for its input to be closed.
 const readyLine = "ready"
 
-// waitForClosedInput prints readyLine and returns a channel that is closed when the parent closes
-// the input.
+// waitForClosedInput prints readyLine and returns a channel. The channel is closed when the parent
+// closes the input of this process.
 func waitForClosedInput() <-chan struct{} {
 	closed := make(chan struct{})
 	go func() {
@@ -143,21 +143,20 @@ type job struct {
 	At      time.Time
 	// KillAt is the step at which the process kills itself. The zero value means never.
 	KillAt stepCall
-	// MaxFileBytes limits the size of each written file, like a full disk. 0 means no limit.
-	// If LimitedDetail is set, the limit applies only while the order detail with that
-	// number is stored.
+	// MaxFileBytes limits the size of each written file, as a full disk does. 0 means no limit. If
+	// LimitedDetail is n > 0, the limit applies only while the n-th order detail is stored.
 	MaxFileBytes  int64
 	LimitedDetail int
 	// DryRun makes it a dry run.
 	DryRun bool
-	// DiscardRaw removes the landed answers of a published night.
+	// DiscardRaw removes the stored responses of a published night.
 	DiscardRaw bool
 	// WaitForInput makes the process wait until its input is closed.
 	WaitForInput bool
 }
 
-// stepCall is the Nth call of a step of a run, at which a trial kills the run or returns an
-// error. If After is set, calls are counted from the first call of After.
+// stepCall identifies a moment of a run: the Nth call of Step. If After is set, calls are counted from
+// the first call of the step After. At this moment a trial kills the run or returns an error.
 type stepCall struct {
 	Step  string
 	Nth   int
@@ -171,7 +170,8 @@ type nightEnd struct {
 	Run, Error string
 	Outcome    ledger.Outcome
 	Code       int
-	Held       *warehouse.LockedError
+	// Locked is set if another process had locked the warehouse.
+	Locked *warehouse.LockedError
 }
 
 func (j job) config() pipeline.Config {
@@ -193,18 +193,18 @@ func (j job) config() pipeline.Config {
 	return cfg
 }
 
-// hook returns a Step function that calls act at the selected call of the step. It returns
-// nil if no step is set.
+// hook returns a function for warehouse.Config.Step that calls act at the moment s. It returns nil if s
+// has no step.
 func (s stepCall) hook(act func() error) func(step, path string) error {
 	if s.Step == "" {
 		return nil
 	}
 	var mu sync.Mutex
-	armed, left := s.After == "", max(s.Nth, 1)
+	counting, left := s.After == "", max(s.Nth, 1)
 	return func(step, _ string) error {
 		mu.Lock()
 		defer mu.Unlock()
-		if armed = armed || step == s.After; !armed || step != s.Step {
+		if counting = counting || step == s.After; !counting || step != s.Step {
 			return nil
 		}
 		if left--; left != 0 {
@@ -226,7 +226,7 @@ func killSelf() error {
 	return err
 }
 
-// run runs the night. Its report is a nightEnd.
+// run runs the night and writes a nightEnd as report.
 func (j job) run(ctx context.Context) error {
 	if j.WaitForInput {
 		<-waitForClosedInput()
@@ -240,14 +240,14 @@ func (j job) run(ctx context.Context) error {
 	return errors.Join(restore(), writeReport(j.Report, end))
 }
 
-// runNight runs a night and returns its result, also after an error.
+// runNight runs a night and returns its result. The result includes the error.
 func runNight(ctx context.Context, cfg pipeline.Config) nightEnd {
 	res, err := pipeline.Run(ctx, cfg)
 	end := nightEnd{Run: res.Run.ID, Outcome: res.Run.Outcome, Code: exitCode(ctx, res, err)}
 	if err != nil {
 		end.Error = err.Error()
 	}
-	end.Held, _ = errors.AsType[*warehouse.LockedError](err)
+	end.Locked, _ = errors.AsType[*warehouse.LockedError](err)
 	return end
 }
 

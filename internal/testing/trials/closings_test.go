@@ -13,7 +13,7 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// nightAt advances the world by a day and runs a night that must be complete.
+// nightAt advances the world by a day and runs a night at the given time. It must be complete.
 func (h *harness) nightAt(at time.Time) pipeline.Result {
 	h.t.Helper()
 	h.service.Advance(1)
@@ -21,7 +21,7 @@ func (h *harness) nightAt(at time.Time) pipeline.Result {
 	return h.mustComplete(pipeline.Run(h.t.Context(), h.cfg))
 }
 
-// rebuildFromSeries removes all files except parquet/ and state/ and rebuilds them.
+// rebuildFromSeries removes all files except parquet/ and state/ and then rebuilds the warehouse.
 func (h *harness) rebuildFromSeries() pipeline.RebuildResult {
 	h.t.Helper()
 	for _, name := range []string{"versions", "raw", "latest", "catalog.duckdb"} {
@@ -33,7 +33,7 @@ func (h *harness) rebuildFromSeries() pipeline.RebuildResult {
 	return r
 }
 
-// storedRows returns the rows of all tables of main and past.
+// storedRows returns the rows of all tables in the schemas main and past.
 func storedRows(t *testing.T, file string) map[string][]string {
 	t.Helper()
 	rows := contents(t, file)
@@ -45,9 +45,9 @@ func storedRows(t *testing.T, file string) map[string][]string {
 	return rows
 }
 
-// TestTrialRestoreHasTheClosedRowsOfEveryRun runs four nights of one day, one of which is
-// rolled back, and nights of other days, which are pruned. After the loss of all files except
-// parquet/ and state/, all closed rows must be restored, also after a second loss.
+// TestTrialRestoreHasTheClosedRowsOfEveryRun runs nights on several days, four of them on the same day.
+// One night is rolled back, and old days are pruned. A rebuild from parquet/ and state/ must restore
+// all closed rows. So must a second rebuild, and a rebuild after another night.
 func TestTrialRestoreHasTheClosedRowsOfEveryRun(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
@@ -62,16 +62,16 @@ func TestTrialRestoreHasTheClosedRowsOfEveryRun(t *testing.T) {
 	must(t, err)
 	h.nightAt(first.Add(80 * time.Hour))
 	h.nightAt(first.Add(104 * time.Hour))
-	gone, err := wh.Pruner.Prune(warehouse.Retention{Daily: 2}, h.at, false)
+	pruned, err := wh.Pruner.Prune(warehouse.Retention{Daily: 2}, h.at, false)
 	must(t, err)
-	if len(gone) == 0 {
+	if len(pruned) == 0 {
 		t.Error("Prune removed no day, so the test shows nothing")
 	}
 	before := storedRows(t, h.path("catalog.duckdb"))
 	for range 2 {
 		r := h.rebuildFromSeries()
 		if r.Runs == 0 || r.Between != 0 {
-			t.Errorf("the rebuild returned %+v, want runs with changes, and no rows between nights", r)
+			t.Errorf("the rebuild returned %+v, want Runs > 0 and Between 0", r)
 		}
 		requireContents(t, before, storedRows(t, h.path("catalog.duckdb")))
 	}
@@ -84,7 +84,7 @@ func TestTrialRestoreHasTheClosedRowsOfEveryRun(t *testing.T) {
 		}
 	}
 	if closed < 50 {
-		t.Errorf("only %d rows were closed, so the test shows little", closed)
+		t.Errorf("%d rows were closed, want at least 50", closed)
 	}
 	h.rebuildFromSeries()
 	if diff := cmp.Diff(before, storedRows(t, h.path("catalog.duckdb"))); diff != "" {
@@ -92,10 +92,9 @@ func TestTrialRestoreHasTheClosedRowsOfEveryRun(t *testing.T) {
 	}
 }
 
-// TestTrialLostFileOfChangesLosesOnlyItsRows damages the file of changes of one run. If the
-// catalog is intact, rebuild must restore the whole history. Without a catalog it must restore
-// the closed rows of all other runs, and no two versions of a row may be valid at the same
-// time.
+// TestTrialLostFileOfChangesLosesOnlyItsRows damages the file with the changes of one run. If the
+// catalog is intact, a rebuild must restore the whole history. Without a catalog, it must restore the
+// rows that all other runs closed, and no two versions of a row may be valid at the same time.
 func TestTrialLostFileOfChangesLosesOnlyItsRows(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
@@ -116,7 +115,8 @@ func TestTrialLostFileOfChangesLosesOnlyItsRows(t *testing.T) {
 	must(t, err)
 	requireContents(t, before, storedRows(t, h.path("catalog.duckdb")))
 
-	// The rebuilt version starts another chain, so the file of the next night is damaged.
+	// The rebuild has replaced the damaged file. Damage the file of the next night, and remove the
+	// catalogs.
 	damaged = h.nightAt(first.Add(54 * time.Hour)).Run.ID
 	h.nightAt(first.Add(57 * time.Hour))
 	before = storedRows(t, h.path("catalog.duckdb"))
@@ -131,7 +131,7 @@ func TestTrialLostFileOfChangesLosesOnlyItsRows(t *testing.T) {
 	r, err := pipeline.Rebuild(t.Context(), h.cfg, true)
 	must(t, err)
 	if len(r.Skipped) != 1 || r.Runs != 0 {
-		t.Errorf("the rebuild returned %+v", r)
+		t.Errorf("the rebuild returned %+v, want one skipped file and no restored run", r)
 	}
 	after := storedRows(t, h.path("catalog.duckdb"))
 	kept := 0
@@ -140,26 +140,26 @@ func TestTrialLostFileOfChangesLosesOnlyItsRows(t *testing.T) {
 			requireContents(t, map[string][]string{name: rows}, map[string][]string{name: after[name]})
 			continue
 		}
-		have := map[string]bool{}
+		restored := map[string]bool{}
 		for _, row := range after[name] {
-			have[row] = true
+			restored[row] = true
 		}
 		for _, row := range rows {
 			if strings.Contains(row, damaged) {
 				continue
 			}
-			if kept++; !have[row] {
+			if kept++; !restored[row] {
 				t.Errorf("%s has lost %s", name, row)
 			}
 		}
 	}
 	if kept < 20 {
-		t.Errorf("only %d rows were closed by other runs, so the test shows little", kept)
+		t.Errorf("other runs closed %d rows, want at least 20", kept)
 	}
 	for _, table := range h.cfg.Warehouse.Tables {
 		key := strings.Join(table.Key, ", ")
 		if n := h.queryOne("SELECT count(*)::VARCHAR FROM (SELECT valid_to, lead(valid_from) OVER (PARTITION BY " + key + " ORDER BY valid_from) AS next_from FROM history." + table.Name + ") WHERE valid_to > next_from"); n != "0" {
-			t.Errorf("%s versions of %s are valid at the same time as the next", n, table.Name)
+			t.Errorf("%s versions of rows of %s are valid at the same time as the next version, want none", n, table.Name)
 		}
 	}
 }

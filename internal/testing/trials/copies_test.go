@@ -18,8 +18,8 @@ import (
 	"placementsync/internal/pipeline"
 )
 
-// copyBackup copies parquet/ and state/ of a warehouse, like cp. Files of parquet/ are
-// linked, because the program replaces them and never modifies them.
+// copyBackup copies parquet/ and state/ of a warehouse, like cp. It only links the files of parquet/,
+// because the program replaces these files and never modifies them.
 func copyBackup(t *testing.T, from, to string) {
 	t.Helper()
 	for _, top := range []string{"state", "parquet"} {
@@ -40,7 +40,7 @@ func copyBackup(t *testing.T, from, to string) {
 	}
 }
 
-// fingerprintCopy returns a value that is equal for copies with the same files.
+// fingerprintCopy returns a text that is equal for two copies with the same files.
 func fingerprintCopy(t *testing.T, dir string) string {
 	t.Helper()
 	var b strings.Builder
@@ -56,8 +56,9 @@ func fingerprintCopy(t *testing.T, dir string) string {
 	return b.String()
 }
 
-// copyEveryStep runs a night and copies the warehouse at each change of the disk after the
-// switch of latest. It returns the folders of copies that differ from the previous copy.
+// copyEveryStep runs a night. From the moment when the link latest is switched, it copies the warehouse
+// after each step that changes files. It returns the folders of the copies, without copies that equal
+// the previous one.
 func (h *harness) copyEveryStep(at time.Time) (copies []string) {
 	h.t.Helper()
 	switched, dir, last := false, h.t.TempDir(), ""
@@ -79,7 +80,7 @@ func (h *harness) copyEveryStep(at time.Time) (copies []string) {
 	return copies
 }
 
-// restoreCopy rebuilds a catalog from a copy. skip is --skip-damaged.
+// restoreCopy rebuilds a catalog from a copy. skip means --skip-damaged.
 func (h *harness) restoreCopy(copied string, skip bool) (dir string, r pipeline.RebuildResult, err error) {
 	h.t.Helper()
 	dir = h.t.TempDir()
@@ -91,10 +92,10 @@ func (h *harness) restoreCopy(copied string, skip bool) (dir string, r pipeline.
 	return dir, r, err
 }
 
-// TestTrialCopiesOfTheSeriesAreOneNight copies parquet/ and state/ at every step in which a
-// night extends the series, for the first and the second night of a day. A rebuild from each
+// TestTrialCopiesOfTheSeriesContainOneNight copies parquet/ and state/ at every step in which a night
+// extends parquet/. It does so for the first and the second night of a day. The catalog rebuilt from a
 // copy must have all values of this night or all values of the previous night.
-func TestTrialCopiesOfTheSeriesAreOneNight(t *testing.T) {
+func TestTrialCopiesOfTheSeriesContainOneNight(t *testing.T) {
 	requireTrials(t)
 	first := time.Date(2026, 11, 20, 2, 0, 0, 0, time.UTC)
 	for name, times := range map[string][]time.Duration{"the first night of a day": {0, 24, 48}, "the second night of a day": {0, 24, 27}} {
@@ -126,7 +127,7 @@ func TestTrialCopiesOfTheSeriesAreOneNight(t *testing.T) {
 			used := map[time.Time]int{}
 			for i, copied := range copies {
 				if i%3 != 0 && i != len(copies)-1 {
-					continue // most steps differ by a temporary name
+					continue // most steps only change the name of a temporary file
 				}
 				dir, r, err := h.restoreCopy(copied, false)
 				if err != nil {
@@ -142,7 +143,7 @@ func TestTrialCopiesOfTheSeriesAreOneNight(t *testing.T) {
 				for table, rows := range want {
 					// A rebuild that lacks the newest run records the loss in meta.runs.
 					if !cmp.Equal(rows, got[table]) && (table != "meta.runs" || r.Lost == "") {
-						t.Errorf("copy %d of %d, of %s: %s is from neither night", i, len(copies), r.Last, table)
+						t.Errorf("copy %d of %d, restored to %s: %s differs from the table of that night", i, len(copies), r.Last, table)
 					}
 				}
 				if i%9 != 0 {
@@ -153,7 +154,7 @@ func TestTrialCopiesOfTheSeriesAreOneNight(t *testing.T) {
 				cfg.Warehouse.Dir = dir
 				v, err := pipeline.Verify(t.Context(), cfg, true)
 				if err != nil || v.Result() != "whole" {
-					t.Errorf("copy %d of %d, of %s: verify finds %+v, %v, want no damage", i, len(copies), r.Last, v.Damage, err)
+					t.Errorf("copy %d of %d, restored to %s: verify found %+v, %v, want no damage", i, len(copies), r.Last, v.Damage, err)
 				}
 				must(t, os.RemoveAll(dir))
 			}
@@ -161,15 +162,15 @@ func TestTrialCopiesOfTheSeriesAreOneNight(t *testing.T) {
 			if len(used) != 2 || len(copies) < 15 {
 				t.Errorf("%d copies were restored to the nights %v, want at least 15 copies and two nights", len(copies), used)
 			}
-			h.restoreTorn(copies, contentsAt)
+			h.restoreMixedCopies(copies, contentsAt)
 		})
 	}
 }
 
-// restoreTorn rebuilds from copies that combine files of two steps, as a slow copy would. The
-// rebuild must fail or restore one of the two nights. With --skip-damaged, older tables must
-// have a lower grade.
-func (h *harness) restoreTorn(copies []string, nights map[time.Time]map[string][]string) {
+// restoreMixedCopies rebuilds from copies that combine files of two steps, as a copy does that takes
+// long. The rebuild must fail or restore one of the nights. After a failure it is repeated with
+// --skip-damaged, which may restore older tables with the grade carried_forward.
+func (h *harness) restoreMixedCopies(copies []string, nights map[time.Time]map[string][]string) {
 	h.t.Helper()
 	const tries = 8
 	newest := slices.MaxFunc(slices.Collect(maps.Keys(nights)), time.Time.Compare)
@@ -178,8 +179,8 @@ func (h *harness) restoreTorn(copies []string, nights map[time.Time]map[string][
 	for range tries {
 		from := random.IntN(len(copies) - 1)
 		to := from + 1 + random.IntN(len(copies)-1-from)
-		torn := h.t.TempDir()
-		early := map[string]bool{}
+		mixed := h.t.TempDir()
+		isEarly := map[string]bool{} // whether the files of a folder come from the earlier step
 		for _, copied := range []string{copies[from], copies[to]} {
 			must(h.t, filepath.WalkDir(copied, func(path string, entry fs.DirEntry, err error) error {
 				name, _ := filepath.Rel(copied, path)
@@ -191,16 +192,16 @@ func (h *harness) restoreTorn(copies []string, nights map[time.Time]map[string][
 				if len(parts) > 1 && folder == "parquet" {
 					folder = filepath.Join(parts[:2]...)
 				}
-				if _, chosen := early[folder]; !chosen {
-					early[folder] = folder == "state" || random.IntN(2) == 0
+				if _, chosen := isEarly[folder]; !chosen {
+					isEarly[folder] = folder == "state" || random.IntN(2) == 0
 				}
-				if early[folder] != (copied == copies[from]) {
+				if isEarly[folder] != (copied == copies[from]) {
 					return nil
 				}
-				return errors.Join(os.MkdirAll(filepath.Join(torn, filepath.Dir(name)), 0o700), os.Link(path, filepath.Join(torn, name)))
+				return errors.Join(os.MkdirAll(filepath.Join(mixed, filepath.Dir(name)), 0o700), os.Link(path, filepath.Join(mixed, name)))
 			}))
 		}
-		_, _, err := h.restoreCopy(torn, false)
+		_, _, err := h.restoreCopy(mixed, false)
 		skip := err != nil
 		if skip {
 			refused++
@@ -209,7 +210,7 @@ func (h *harness) restoreTorn(copies []string, nights map[time.Time]map[string][
 				continue
 			}
 		}
-		dir, r, err := h.restoreCopy(torn, skip)
+		dir, r, err := h.restoreCopy(mixed, skip)
 		must(h.t, err)
 		got := contents(h.t, filepath.Join(dir, "catalog.duckdb"))
 		night, known := nights[r.Last]
@@ -217,8 +218,8 @@ func (h *harness) restoreTorn(copies []string, nights map[time.Time]map[string][
 			h.t.Errorf("steps %d and %d: restored to %s, want the time of a night", from, to, r.Last)
 			continue
 		}
-		// If the ledger names a later night than the restored one, the loss must be
-		// reported.
+		// If the ledger contains a later night than the restored one, the rebuild must report
+		// the loss of that night.
 		ledger, err := os.ReadFile(filepath.Join(copies[from], "state", "runs.jsonl"))
 		must(h.t, err)
 		if hasNewest := strings.Contains(string(ledger), newest.Format("20060102T150405Z")); hasNewest && r.Last.Before(newest) && r.Lost == "" {
@@ -226,10 +227,10 @@ func (h *harness) restoreTorn(copies []string, nights map[time.Time]map[string][
 		}
 		for _, m := range r.Manifest.Tables {
 			if table := "main." + m.Name; !cmp.Equal(got[table], night[table]) && (!skip || m.Grade != "carried_forward") {
-				h.t.Errorf("steps %d and %d: %s is not from %s, but has the grade %s", from, to, m.Name, r.Last, m.Grade)
+				h.t.Errorf("steps %d and %d: %s differs from the night of %s and has the grade %s, want carried_forward", from, to, m.Name, r.Last, m.Grade)
 			}
 		}
 		must(h.t, os.RemoveAll(dir))
 	}
-	h.t.Logf("torn copies: %d, refused without --skip-damaged: %d", tries, refused)
+	h.t.Logf("mixed copies: %d, refused without --skip-damaged: %d", tries, refused)
 }

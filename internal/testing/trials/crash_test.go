@@ -32,8 +32,8 @@ const (
 	undisturbedAgent = "undisturbed"
 )
 
-// crashTrial fills two warehouses from one service. In the warehouse of the harness every
-// night runs once, undisturbed. In dir it is killed and resumed.
+// crashTrial fills two warehouses from one service. In the warehouse of the harness, every night runs
+// once without a kill. In the warehouse dir, every night is killed and resumed.
 type crashTrial struct {
 	*harness
 	streams []string
@@ -44,12 +44,13 @@ type crashTrial struct {
 	night string
 	// published is the id of the last published run.
 	published string
-	tries     int // of the current run
-	// undisturbed counts the requests of the undisturbed night by path and query.
+	// tries is the number of tries of the current run.
+	tries int
+	// undisturbed counts the requests of the night without a kill, by path and query.
 	undisturbed map[string]int
-	// took is the duration of the undisturbed night.
+	// took is the duration of the night without a kill.
 	took time.Duration
-	// steps are the steps of the undisturbed night, in order.
+	// steps are the steps of the night without a kill, in order.
 	steps []string
 	// killsAt counts the kills by step. Kills after a delay have no step.
 	killsAt map[string]int
@@ -61,8 +62,8 @@ func trialWorld(seed uint64) sim.Options {
 		ListingTurnover: 0.1, SilentChange: 0.2}
 }
 
-// someStreams returns streams of every kind: lists, lists by parent, details that are read
-// when their row changed, and details that are read while live.
+// someStreams returns streams of every kind: lists, lists of a parent record, details that are read if
+// their row in a list changed, and details that are read as long as they are live.
 func someStreams() []string {
 	return append(fewStreams(), "campaigns", "campaign_articles", "files", "tags")
 }
@@ -80,12 +81,12 @@ func (c *crashTrial) job(agent, dir string) job {
 	return job{URL: c.server.URL, Dir: dir, Agent: agent, Streams: c.streams, At: c.at}
 }
 
-// requestCounter counts the requests by user agent and path.
+// requestCounter counts the requests by user agent, and by path and query.
 type requestCounter struct {
 	mu      sync.Mutex
 	byAgent map[string]map[string]int
+	// left is the number of requests of the run to be killed until reached is closed.
 	left    int
-	// reached is closed when left is 0.
 	reached chan struct{}
 }
 
@@ -119,7 +120,7 @@ func (q *requestCounter) countsOf(agent string) map[string]int {
 	return maps.Clone(q.byAgent[agent])
 }
 
-// beginNight advances the world by a day and runs the undisturbed night.
+// beginNight advances the world by a day and runs the night in the warehouse without kills.
 func (c *crashTrial) beginNight(t *testing.T) {
 	t.Helper()
 	c.service.Advance(1)
@@ -135,7 +136,7 @@ func (c *crashTrial) beginNight(t *testing.T) {
 	c.steps = recorder.steps
 }
 
-// stepRecorder records the steps of a night.
+// stepRecorder records the names of the steps of a night.
 type stepRecorder struct {
 	mu    sync.Mutex
 	steps []string
@@ -148,8 +149,8 @@ func (w *stepRecorder) record(name, _ string) error {
 	return nil
 }
 
-// try runs the night in a child process. control kills the process or waits for its end; reached
-// is closed after the given number of requests. try reports whether the process was killed and
+// try runs the night in a child process. control kills the process or waits for its end. The channel
+// reached is closed after the given number of requests. try reports whether the process was killed, and
 // whether the night is published.
 func (c *crashTrial) try(t *testing.T, s stepCall, requests int, control func(t *testing.T, p *child, reached <-chan struct{})) (killed, published bool) {
 	t.Helper()
@@ -162,8 +163,8 @@ func (c *crashTrial) try(t *testing.T, s stepCall, requests int, control func(t 
 	return killed, published
 }
 
-// attempt runs the night with the settings of a job, and checks that the published files
-// are intact.
+// attempt runs the night in a child process with KillAt, MaxFileBytes and LimitedDetail of j, and checks
+// that the published files are intact.
 func (c *crashTrial) attempt(t *testing.T, j job, requests int, control func(t *testing.T, p *child, reached <-chan struct{})) (p *child, published bool) {
 	t.Helper()
 	if c.night == "" {
@@ -182,7 +183,7 @@ func (c *crashTrial) attempt(t *testing.T, j job, requests int, control func(t *
 func (c *crashTrial) runOnce(t *testing.T, requests int, run func(night job, reached <-chan struct{})) (published bool) {
 	t.Helper()
 	night := c.night
-	before := countLandings(t, filepath.Join(c.dir, "raw", night, "journal.jsonl"))
+	before := countStoredResponses(t, filepath.Join(c.dir, "raw", night, "journal.jsonl"))
 	c.tries++
 	reached := c.counter.reset(requests)
 	j := c.job(killedAgent, c.dir)
@@ -197,8 +198,8 @@ func (c *crashTrial) runOnce(t *testing.T, requests int, run func(night job, rea
 	return published
 }
 
-// startTime returns the time at which the next try starts: the time of the night, or a later
-// time if the try resumes a run.
+// startTime returns the time at which the next try starts. It is the time of the night for a new run,
+// and a later time for a resumed run.
 func (c *crashTrial) startTime(t *testing.T) time.Time {
 	t.Helper()
 	wh := warehouseOf(t, c.job(killedAgent, c.dir).config())
@@ -215,26 +216,26 @@ func (c *crashTrial) requireComplete(t *testing.T, p *child) {
 	p.readReport(t, &end)
 	night := cmp.Or(c.night, c.published)
 	if end.Run != night || end.Code != 0 || end.Outcome != ledger.Complete {
-		t.Fatalf("try %d of run %s ended as run %s, %s with %d, want complete with 0: %s", c.tries, night, end.Run, end.Outcome, end.Code, end.Error)
+		t.Fatalf("try %d: run %s ended %s with %d, want run %s complete with 0: %s", c.tries, end.Run, end.Outcome, end.Code, night, end.Error)
 	}
 }
 
-// requireNoRepeats checks that this try requested no landed response again. landed counts the
-// responses that had landed before. There are two exceptions: each run checks the token, and
-// page 1 of a list is read again to confirm that the list did not change.
-func (c *crashTrial) requireNoRepeats(t *testing.T, landed map[string]int) {
+// requireNoRepeats checks that the last try did not repeat a request whose response had been stored
+// before. stored counts these responses. There are two exceptions: each try checks the token, and
+// reads page 1 of a list again to confirm that the list did not change.
+func (c *crashTrial) requireNoRepeats(t *testing.T, stored map[string]int) {
 	t.Helper()
 	for path, n := range c.counter.countsOf(killedAgent) {
-		again := n+landed[path] > c.undisturbed[path]
+		again := n+stored[path] > c.undisturbed[path]
 		if again && !strings.HasSuffix(path, "page=1") && path != "/auth/token" {
-			t.Errorf("%s had landed %d times and was requested %d times in try %d; an undisturbed night requests it %d times", path, landed[path], n,
-				c.tries, c.undisturbed[path])
+			t.Errorf("%s: try %d made %d requests after %d stored responses, want at most the %d requests of a night without a kill together", path, c.tries, n,
+				stored[path], c.undisturbed[path])
 		}
 	}
 }
 
-// countLandings counts the lines of a journal by path and query.
-func countLandings(t *testing.T, journal string) map[string]int {
+// countStoredResponses counts the responses in the journal of a run by path and query.
+func countStoredResponses(t *testing.T, journal string) map[string]int {
 	t.Helper()
 	all := map[string]int{}
 	f, err := os.Open(journal)
@@ -264,7 +265,7 @@ func countLandings(t *testing.T, journal string) map[string]int {
 	return all
 }
 
-// publishUndisturbed runs the current or the next night undisturbed.
+// publishUndisturbed runs the current or the next night without a kill.
 func (c *crashTrial) publishUndisturbed(t *testing.T) {
 	t.Helper()
 	if killed, published := c.try(t, stepCall{}, 0, waitForExit); killed || !published {
@@ -294,7 +295,7 @@ func killAfter(delay time.Duration) func(*testing.T, *child, <-chan struct{}) {
 	}
 }
 
-// finish publishes the current night and one more night without kills, and compares the two
+// finish publishes the current night and the next night without kills, and compares the two
 // warehouses.
 func (c *crashTrial) finish(t *testing.T) {
 	t.Helper()
@@ -319,9 +320,9 @@ func ledgerLines(t *testing.T, dir string) map[string]string {
 	must(t, err)
 	runs, err := wh.Ledger.Runs()
 	must(t, err)
-	ends := map[string]string{}
+	results := map[string]string{}
 	for _, r := range runs {
-		ends[r.ID] = fmt.Sprintf("%s with %d, %d rows", r.Outcome, r.ExitCode, r.Rows)
+		results[r.ID] = fmt.Sprintf("%s with %d, %d rows", r.Outcome, r.ExitCode, r.Rows)
 	}
-	return ends
+	return results
 }

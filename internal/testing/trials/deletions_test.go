@@ -12,8 +12,8 @@ import (
 	"placementsync/internal/stream"
 )
 
-// requireDeletion checks the only row of meta.deletions about a record, and that its row
-// was closed by that night.
+// requireDeletion checks that meta.deletions has one row for a record, with the given evidence, and that
+// the night closed the rows of the record.
 func (h *harness) requireDeletion(res pipeline.Result, table, key, evidence string) {
 	h.t.Helper()
 	got := query(h.t, h.catalog(), "SELECT run_id, evidence FROM meta.deletions WHERE table_name = ? AND key = ?", table, key)
@@ -23,25 +23,25 @@ func (h *harness) requireDeletion(res pipeline.Result, table, key, evidence stri
 	h.requireClosed(res, table, "id", key)
 }
 
-// requireClosed checks that the rows of a record are no longer in main, and that the night
-// closed them at its snapshot time.
+// requireClosed checks that main has no rows of a record, and that the night closed them all at its
+// snapshot time.
 func (h *harness) requireClosed(res pipeline.Result, table, column, key string) {
 	h.t.Helper()
 	if n := h.count("main."+table, column+" = ?", key); n != 0 {
-		h.t.Errorf("%d rows of %s are current, want none", n, key)
+		h.t.Errorf("main.%s has %d rows of %s, want none", table, n, key)
 	}
 	all := h.count("history."+table, column+" = ?", key)
 	closed := h.count("past."+table, column+" = ? AND run_id = ? AND valid_to = ?::TIMESTAMPTZ", key, res.Run.ID, res.Run.SnapshotAt)
 	if closed == 0 || all != closed {
-		h.t.Errorf("%s: %d of %d rows of %s were closed tonight, want all", table, closed, all, key)
+		h.t.Errorf("%s: the night closed %d of %d rows of %s, want all, and at least 1", table, closed, all, key)
 	}
 }
 
-// orderDeletionFaults returns faults that remove an order from its list and answer 404 for its
-// id. Order items still name it.
+// orderDeletionFaults returns faults that remove an order from the list of orders and return 404 for its
+// id. The list of order items still contains the items of the order.
 func orderDeletionFaults(id string) []sim.Fault { return deletionFaults("/orders", id) }
 
-// deletionFaults returns faults that remove a record from a list and answer 404 for its id.
+// deletionFaults returns faults that remove a record from a list and return 404 for its id.
 func deletionFaults(route, id string) []sim.Fault {
 	return []sim.Fault{
 		{Path: route + "/" + id, Kind: sim.FaultStatus, Status: http.StatusNotFound},
@@ -76,21 +76,21 @@ func TestDeletedOrderIsClosedWithItsChildren(t *testing.T) {
 			h.requireClosed(res, "order_line_items", "order_id", id)
 			h.requireClosed(res, "order_line_item_includes", "order_id", id)
 			if after := h.count("orders", "TRUE"); after != before-1 {
-				t.Errorf("%d orders are left of %d, want one fewer", after, before)
+				t.Errorf("got %d orders, want %d, one fewer than before", after, before-1)
 			}
 			if n := h.count("meta.deletions", "TRUE"); n != 1 {
-				t.Errorf("%d deletions, want only that of the order", n)
+				t.Errorf("meta.deletions has %d rows, want 1 for the order", n)
 			}
 			h.sameDayNight()
 			if n := h.count("meta.deletions", "TRUE"); n != 1 {
-				t.Errorf("%d deletions one night later, want still one", n)
+				t.Errorf("meta.deletions has %d rows one night later, want still 1", n)
 			}
 		})
 	}
 }
 
-// TestArticlesOfDeletedCampaignAreClosed deletes a campaign. Its articles must be closed with
-// the 404 for the campaign as evidence.
+// TestArticlesOfDeletedCampaignAreClosed deletes a campaign, and then an article of another campaign. The
+// articles of the deleted campaign must be closed because the service returns 404 for their list.
 func TestArticlesOfDeletedCampaignAreClosed(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t, richWorld(), "campaigns", "campaign_details", "campaign_articles", "campaign_status_counts")
@@ -108,7 +108,7 @@ func TestArticlesOfDeletedCampaignAreClosed(t *testing.T) {
 	if n := h.count("meta.deletions", "table_name = 'campaign_articles'"); n != len(articles) || n == 0 {
 		t.Errorf("meta.deletions has %d articles, want %d", n, len(articles))
 	}
-	// An article that its campaign no longer lists is deleted as absent.
+	// Remove an article from the list of another campaign.
 	campaign := h.queryOne("SELECT min(campaign_id) FROM campaign_articles")
 	article := h.queryOne("SELECT min(id) FROM campaign_articles WHERE campaign_id = ?", campaign)
 	h.service.SetFaults(sim.Fault{Path: "/campaigns/" + campaign + "/articles", Kind: sim.FaultRewrite, Rewrite: func(body []byte) []byte {
@@ -117,9 +117,9 @@ func TestArticlesOfDeletedCampaignAreClosed(t *testing.T) {
 	h.requireDeletion(h.sameDayNight(), "campaign_articles", article, "absent from a proven walk of campaign_articles")
 }
 
-// TestWithdrawnProductIsClosed withdraws products. Their listings must be closed as absent,
-// and products answered 404 with that evidence. The service still returns sold products, whose
-// rows must be updated.
+// TestWithdrawnProductIsClosed runs a night after products were withdrawn. Their listings must be closed,
+// because the list does not contain them. A product for which the service returns 404 must be closed
+// too. The service still returns products that were sold before; their rows must be updated.
 func TestWithdrawnProductIsClosed(t *testing.T) {
 	t.Parallel()
 	world := richWorld()
@@ -142,11 +142,11 @@ func TestWithdrawnProductIsClosed(t *testing.T) {
 		if !found {
 			h.requireDeletion(res, "products", id, "404 from /products/{product_id}")
 		} else if h.count("products", "id = ? AND deleted_at IS NOT NULL AND NOT active", id) != 1 {
-			t.Errorf("product %s was withdrawn, but its row is not inactive with deleted_at", id)
+			t.Errorf("the row of the withdrawn product %s is not inactive with deleted_at", id)
 		}
 	}
 	if seen[true] == 0 || seen[false] == 0 {
-		t.Errorf("the service returns %d withdrawn products and answers 404 for %d, so the test is incomplete", seen[true], seen[false])
+		t.Errorf("the service returned %d withdrawn products and 404 for %d, want at least 1 of each", seen[true], seen[false])
 	}
 	sold := `id IN (SELECT product_id FROM order_items) AND id NOT IN (SELECT id FROM history.product_listings)`
 	if h.count("products", sold+" AND deleted_at IS NOT NULL") == 0 {
@@ -164,9 +164,9 @@ func recordIDs(service *sim.Service, path string) map[string]bool {
 	return all
 }
 
-// TestEveryDeletionHasItsEvidence compares meta.deletions with the rows that left the
-// tables, over two nights of a changing world.
-func TestEveryDeletionHasItsEvidence(t *testing.T) {
+// TestEveryDeletionHasEvidence compares meta.deletions with the rows that a night removed from the tables
+// of a changing world.
+func TestEveryDeletionHasEvidence(t *testing.T) {
 	t.Parallel()
 	world := richWorld()
 	world.ListingTurnover = 0.1
@@ -182,10 +182,10 @@ func TestEveryDeletionHasItsEvidence(t *testing.T) {
 		}
 	}
 	if diff := cmp.Diff(gone, recorded); diff != "" || len(gone) < 2 {
-		t.Errorf("rows gone from %d tables, want at least 2 (-gone +meta.deletions):\n%s", len(gone), diff)
+		t.Errorf("rows were removed from %d tables, want at least 2, and each row in meta.deletions (-removed +meta.deletions):\n%s", len(gone), diff)
 	}
 	if all := h.count("meta.deletions", "TRUE"); all != sum(recorded) {
-		t.Errorf("%d deletions, want %d", all, sum(recorded))
+		t.Errorf("meta.deletions has %d rows, want %d", all, sum(recorded))
 	}
 }
 

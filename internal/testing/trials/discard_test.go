@@ -13,8 +13,7 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// newDiscardingHarness returns a harness that discards the landed responses of published
-// nights.
+// newDiscardingHarness returns a harness whose nights remove their stored responses after the publish.
 func newDiscardingHarness(t *testing.T) *harness {
 	t.Helper()
 	h := newHarness(t, smallWorld(), fewStreams()...)
@@ -22,7 +21,7 @@ func newDiscardingHarness(t *testing.T) *harness {
 	return h
 }
 
-// requireRaw checks which runs have landed responses on disk.
+// requireRaw checks which runs have stored responses in the folder raw.
 func requireRaw(t *testing.T, dir string, want ...string) {
 	t.Helper()
 	entries, err := os.ReadDir(dir)
@@ -36,7 +35,7 @@ func requireRaw(t *testing.T, dir string, want ...string) {
 	}
 }
 
-func TestTrialAnswersAreDiscardedAfterThePublish(t *testing.T) {
+func TestTrialResponsesAreDiscardedAfterThePublish(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
 	h := newDiscardingHarness(t)
@@ -53,12 +52,12 @@ func TestTrialAnswersAreDiscardedAfterThePublish(t *testing.T) {
 		h.cfg.Warehouse.DiscardRaw = discards
 		_, err := pipeline.Replay(t.Context(), h.cfg, first.Run.ID)
 		if err == nil || !strings.Contains(err.Error(), "replay "+first.Run.ID+": its answers are not kept: privacy.raw") {
-			t.Errorf("the replay of a discarded run returned %v, want that its answers are not kept", err)
+			t.Errorf("the replay of a run without responses returned %v, want an error with \"its answers are not kept\"", err)
 		}
 	}
 }
 
-func TestAnswersOfAnUnpublishedRunAreKept(t *testing.T) {
+func TestResponsesOfAnUnpublishedRunAreKept(t *testing.T) {
 	t.Parallel()
 	h := newDiscardingHarness(t)
 	h.goodNight()
@@ -71,17 +70,17 @@ func TestAnswersOfAnUnpublishedRunAreKept(t *testing.T) {
 	h.at = h.at.Add(10 * time.Minute)
 	res := h.mustComplete(pipeline.Run(t.Context(), h.cfg))
 	if res.Run.ID != interrupted.Run.ID {
-		t.Errorf("run %s started, want that %s is resumed", res.Run.ID, interrupted.Run.ID)
+		t.Errorf("got run %s, want the resumed run %s", res.Run.ID, interrupted.Run.ID)
 	}
 	for _, r := range h.service.Requests() {
 		if landed[r.Path] && !strings.HasSuffix(r.Path, "page=1") && r.Path != "/auth/token" {
-			t.Errorf("%s had landed but was requested again", r.Path)
+			t.Errorf("%s was requested again although its response was stored", r.Path)
 		}
 	}
 	requireRaw(t, h.path("raw"))
 }
 
-func TestReplayDiscardsPublishedAnswers(t *testing.T) {
+func TestReplayDiscardsPublishedResponses(t *testing.T) {
 	t.Parallel()
 	h := newDiscardingHarness(t)
 	h.goodNight()
@@ -94,8 +93,8 @@ func TestReplayDiscardsPublishedAnswers(t *testing.T) {
 	requireRaw(t, h.path("raw"))
 }
 
-// TestKilledDiscardIsFinished kills a night after the switch of latest, before and during the
-// removal of its landed responses.
+// TestKilledDiscardIsFinished kills a night after the link latest is switched, before or during the
+// removal of its stored responses. Prune or the next night must remove them.
 func TestKilledDiscardIsFinished(t *testing.T) {
 	for step, finish := range map[string]func(*testing.T, *harness, *warehouse.Warehouse){
 		"after rename latest":              pruneRaw,
@@ -109,7 +108,7 @@ func TestKilledDiscardIsFinished(t *testing.T) {
 			h.at = h.service.Now().Add(2 * time.Hour)
 			p := job{URL: h.server.URL, Dir: h.cfg.Warehouse.Dir, Streams: fewStreams(), At: h.at, DiscardRaw: true, KillAt: stepCall{Step: step}}.start(t)
 			if !p.wasKilled() {
-				t.Fatalf("the night was not killed %s:\n%s", step, p.output)
+				t.Fatalf("the night was not killed at the step %q:\n%s", step, p.output)
 			}
 			run := h.latestRun()
 			if run == "" {
@@ -120,12 +119,12 @@ func TestKilledDiscardIsFinished(t *testing.T) {
 			}
 			_, err := pipeline.Replay(t.Context(), h.cfg, run)
 			if err == nil || !strings.Contains(err.Error(), "its answers are not kept") {
-				t.Errorf("the replay of a run that is to be discarded returned %v, want that its answers are not kept", err)
+				t.Errorf("the replay of the killed run returned %v, want an error with \"its answers are not kept\"", err)
 			}
 			wh := warehouseOf(t, h.cfg)
 			finish(t, h, wh)
 			if _, err := os.Stat(wh.Folder.RawPath(run)); !errors.Is(err, fs.ErrNotExist) {
-				t.Errorf("the answers of the killed run still exist (error %v)", err)
+				t.Errorf("the stored responses of the killed run still exist (error %v)", err)
 			}
 		})
 	}
@@ -135,15 +134,15 @@ func pruneRaw(t *testing.T, h *harness, wh *warehouse.Warehouse) {
 	t.Helper()
 	lock, err := wh.Lock("prune", h.at)
 	must(t, err)
-	gone, err := wh.Pruner.Prune(warehouse.Retention{RawDays: 99, Daily: 1}, h.at, false)
+	removed, err := wh.Pruner.Prune(warehouse.Retention{RawDays: 99, Daily: 1}, h.at, false)
 	must(t, errors.Join(err, lock.Release()))
-	if len(gone) != 1 {
-		t.Errorf("Prune removed %v, want only the landed answers", gone)
+	if len(removed) != 1 {
+		t.Errorf("Prune removed %v, want only the stored responses", removed)
 	}
 }
 
-// startNextNight runs a night that is interrupted at its first request. It only finishes the
-// removal of the last night.
+// startNextNight runs a night that is interrupted at its first request. Until then it can only finish
+// the removal of the stored responses.
 func startNextNight(t *testing.T, h *harness, _ *warehouse.Warehouse) {
 	t.Helper()
 	h.at = h.at.Add(time.Hour)

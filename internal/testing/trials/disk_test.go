@@ -7,9 +7,9 @@ import (
 	"testing"
 )
 
-// TestTrialFullDiskKeepsTheLastSnapshot fills the disk at a different step in each run. The
-// error must name the cause, and the last snapshot must be kept. The run with enough space
-// resumes the night.
+// TestTrialFullDiskKeepsTheLastSnapshot limits the size of files, so that each run fails at another step
+// as with a full disk. The error must name the cause, and the last snapshot must be kept. A run with
+// enough space must resume the night.
 func TestTrialFullDiskKeepsTheLastSnapshot(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
@@ -18,21 +18,21 @@ func TestTrialFullDiskKeepsTheLastSnapshot(t *testing.T) {
 	catalog, err := os.Stat(filepath.Join(c.dir, "catalog.duckdb"))
 	must(t, err)
 	for _, full := range []struct {
-		at   string
-		room int64
+		step         string
+		maxFileBytes int64
 	}{
 		{"state", 1},
 		{"begin version", catalog.Size() / 2},
 		{"publish version", catalog.Size() + 8<<10},
 	} {
-		c.requireDiskFull(t, job{MaxFileBytes: full.room}, full.at)
+		c.requireDiskFull(t, job{MaxFileBytes: full.maxFileBytes}, full.step)
 	}
 	c.publishUndisturbed(t)
 	requireNoTemporaryFiles(t, c.dir)
 }
 
-// TestTrialDiskFullDuringOneWriteEndsTheNight fills the disk while one detail is stored.
-// Unlike after an error of the service, the night must stop.
+// TestTrialDiskFullDuringOneWriteEndsTheNight simulates a full disk while one detail is stored. The night
+// must stop, whereas after an error of the service it would continue.
 func TestTrialDiskFullDuringOneWriteEndsTheNight(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
@@ -42,16 +42,17 @@ func TestTrialDiskFullDuringOneWriteEndsTheNight(t *testing.T) {
 	c.publishUndisturbed(t)
 }
 
-// requireDiskFull runs the night on a limited disk, and checks its error.
-func (c *crashTrial) requireDiskFull(t *testing.T, j job, at string) {
+// requireDiskFull runs the night with a limited file size, and checks its error. The error must name
+// step.
+func (c *crashTrial) requireDiskFull(t *testing.T, j job, step string) {
 	t.Helper()
 	p, published := c.attempt(t, j, 0, waitForExit)
 	var end nightEnd
 	p.readReport(t, &end)
 	if published || end.Code != 1 {
-		t.Errorf("with a limit of %d bytes the run ended %s with %d, published: %t, want 1 and no publish", j.MaxFileBytes, end.Outcome, end.Code, published)
+		t.Errorf("with a limit of %d bytes the run ended %s with %d, published: %t, want exit code 1, published: false", j.MaxFileBytes, end.Outcome, end.Code, published)
 	}
-	for _, part := range []string{at, "the disk is full", "run again", "last snapshot"} {
+	for _, part := range []string{step, "the disk is full", "run again", "last snapshot"} {
 		if !strings.Contains(end.Error, part) {
 			t.Errorf("with a limit of %d bytes the error does not contain %q: %s", j.MaxFileBytes, part, end.Error)
 		}

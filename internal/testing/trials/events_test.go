@@ -37,8 +37,8 @@ func eventStreams() []string {
 	return []string{"campaigns", "campaign_details", "campaign_articles", "campaign_status_counts", "articles", "article_comments"}
 }
 
-// newWebhookHarness returns a harness that receives events. Its nights read the named
-// streams, or all streams if names is empty.
+// newWebhookHarness returns a harness that receives events. Its nights read the named streams, or all
+// streams if no names are given.
 func newWebhookHarness(t *testing.T, opts sim.Options, names ...string) webhookHarness {
 	t.Helper()
 	h := newHarness(t, opts, names...)
@@ -85,6 +85,8 @@ func (m webhookHarness) someArticle() string {
 	return m.queryOne("SELECT min(article_id) FROM article_comments WHERE parent_comment_id IS NULL")
 }
 
+// TestTrialEventsJoinTheNextSnapshot delivers valid and invalid events, and checks their rows in the next
+// snapshots.
 func TestTrialEventsJoinTheNextSnapshot(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
@@ -109,14 +111,14 @@ func TestTrialEventsJoinTheNextSnapshot(t *testing.T) {
 	m.requireLines("SELECT concat_ws(' ', article_id, extra) FROM article_status_events WHERE event_id = 'misfit'", `gone {"more":1.50}`)
 	if got := m.count("article_status_events e JOIN articles a ON a.id = e.article_id AND a.status_prefix = e.status_prefix",
 		"e.article_id = ? AND e.source = 'demo' AND e.sent_at IS NOT NULL AND changed_at IS NOT NULL", article); got != 1 {
-		t.Errorf("%d status events of article %s have the article's status, want 1", got, article)
+		t.Errorf("%d status events of article %s have the status of the article, want 1", got, article)
 	}
 	if got := m.count("article_comment_events e JOIN article_comments c ON c.id = e.comment_id",
 		"e.topic = 'comment.updated' AND (e.content->>'type') = 'doc' AND e.author_name = c.author_name AND e.content_text <> ''"); got != 1 {
 		t.Errorf("%d comment events refer to their comment, want 1", got)
 	}
 	if _, err := os.Stat(m.path("parquet", "article_status_events", "snapshot_date="+second.Run.SnapshotAt.Format("2006-01-02"))); err != nil {
-		t.Errorf("the table is not in the series: %v", err)
+		t.Errorf("parquet/ lacks article_status_events of the night: %v", err)
 	}
 
 	before := m.lines("SELECT event_id || run_id || coalesce(body, '') FROM meta.webhook_events ORDER BY 1")
@@ -137,6 +139,8 @@ func TestTrialEventsJoinTheNextSnapshot(t *testing.T) {
 	}
 }
 
+// TestTrialEventMakesItsRecordsLive delivers an event about a settled article. The next night must request
+// the article and its campaign, and the night after must not.
 func TestTrialEventMakesItsRecordsLive(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
@@ -168,8 +172,8 @@ func TestTrialEventMakesItsRecordsLive(t *testing.T) {
 	}
 }
 
-// watchRequests returns a function that lists the paths of an article and a campaign that were
-// requested since its last call.
+// watchRequests returns a function that lists the requested paths of an article and a campaign since the
+// last call of the function. The ids are replaced by A and C.
 func (m webhookHarness) watchRequests(article, campaign string) func() []string {
 	var mu sync.Mutex
 	var seen []string
@@ -268,10 +272,10 @@ func TestPrivateColumnsAreRemovedFromEvents(t *testing.T) {
 	}
 }
 
-// TestFirstDeliveryOfAnEventCounts puts two deliveries with the same id into the inbox. This
-// happens when the receiver no longer remembers the first one. The first must be stored,
-// whatever the order of the event streams.
-func TestFirstDeliveryOfAnEventCounts(t *testing.T) {
+// TestFirstDeliveryOfAnEventIsStored puts two deliveries with the same id into the inbox, which happens if
+// the receiver has forgotten the first. The night must store the first delivery, for each order of the
+// event streams.
+func TestFirstDeliveryOfAnEventIsStored(t *testing.T) {
 	t.Parallel()
 	for _, reversed := range []bool{false, true} {
 		t.Run(fmt.Sprintf("reversed %v", reversed), func(t *testing.T) {
@@ -289,7 +293,7 @@ func TestFirstDeliveryOfAnEventCounts(t *testing.T) {
 			segments, err := filepath.Glob(later.path("state", "inbox", "2*.log"))
 			must(t, err)
 			if len(segments) != 1 {
-				t.Fatalf("%d segments are sealed, want that of the second delivery", len(segments))
+				t.Fatalf("%d segments are sealed, want 1, which contains the later delivery of a", len(segments))
 			}
 			text, err := os.ReadFile(segments[0])
 			must(t, err)
@@ -302,8 +306,8 @@ func TestFirstDeliveryOfAnEventCounts(t *testing.T) {
 	}
 }
 
-// TestNightEmptiesTheInbox checks that a published night removes the sealed segments, and
-// that a dry run removes none.
+// TestNightEmptiesTheInbox checks that a published night removes the sealed segments of the inbox, and
+// that a dry run removes none. Each segment contains one delivery.
 func TestNightEmptiesTheInbox(t *testing.T) {
 	t.Parallel()
 	m := newWebhookHarness(t, smallWorld(), eventStreams()...)
@@ -327,6 +331,6 @@ func TestNightEmptiesTheInbox(t *testing.T) {
 	m.cfg.DryRun = false
 	m.goodNight()
 	if got := segments(); got != 1 {
-		t.Errorf("after the night %d segments exist, want the open one", got)
+		t.Errorf("after the night %d segments exist, want only the open segment", got)
 	}
 }

@@ -8,23 +8,23 @@ import (
 	"placementsync/internal/sim"
 )
 
-// TestGradesFollowFromEvidence checks grade, reason and numbers in meta.streams for a list of
-// 21 records.
+// TestGradesFollowFromEvidence reads a list of 21 records in several ways. It checks the grade of the
+// list, the reason of the grade, and the counts in meta.streams.
 func TestGradesFollowFromEvidence(t *testing.T) {
 	unchanged := "sorted newest first; totals and page 1 did not change"
 	for name, c := range map[string]struct {
 		fault   sim.Fault
 		pageCap int
-		limit   int
+		limit   int // page size of the requests
 		records int
 		grade   fetch.Grade
 		reason  string
-		// numbers is a path.Match pattern for pages, requests, passes, first and last total,
-		// distinct ids and repeated ids.
+		// numbers is a pattern of path.Match for: pages, requests, passes, first total, last
+		// total, distinct ids, repeated ids.
 		numbers string
 	}{
 		"a total that is a multiple of the page size": {limit: 7, records: 21, grade: fetch.Exact, reason: unchanged, numbers: "3 4 1 21 21 21 0"},
-		"a cap lower than the limit":                  {limit: 7, pageCap: 5, records: 21, grade: fetch.Exact, reason: unchanged, numbers: "5 6 1 21 21 21 0"},
+		"a service with smaller pages":                {limit: 7, pageCap: 5, records: 21, grade: fetch.Exact, reason: unchanged, numbers: "5 6 1 21 21 21 0"},
 		"a page that is not full":                     {limit: 8, records: 21, grade: fetch.Exact, reason: unchanged, numbers: "3 4 1 21 21 21 0"},
 		"one full page":                               {limit: 21, records: 21, grade: fetch.Exact, reason: "one response", numbers: "1 1 1 21 21 21 0"},
 		"an empty list":                               {limit: 7, records: -1, grade: fetch.Exact, reason: "one response", numbers: "1 1 1 0 0 0 0"},
@@ -58,9 +58,9 @@ func TestGradesFollowFromEvidence(t *testing.T) {
 	}
 }
 
-// TestUnprovenListDeletesNoRows serves only a third of the records of a list. The rows of the
-// other records must be kept.
-func TestUnprovenListDeletesNoRows(t *testing.T) {
+// TestIncompleteListDeletesNoRows serves only a third of the records of a list. The night must keep the
+// rows of the other records.
+func TestIncompleteListDeletesNoRows(t *testing.T) {
 	t.Parallel()
 	world := smallWorld()
 	world.Listings = 21
@@ -71,7 +71,7 @@ func TestUnprovenListDeletesNoRows(t *testing.T) {
 	h.requireStream(res.Run, "product_listings", fetch.BestEffort, "the pages contain 7 records")
 	for _, c := range res.Changes {
 		if c.Gone != 0 || c.After != c.Before {
-			t.Errorf("got the changes %+v, want no rows gone", c)
+			t.Errorf("got the changes %+v, want the same number of rows before and after", c)
 		}
 	}
 }

@@ -65,8 +65,8 @@ func (h *harness) requireOneRan(starters []*child, refused map[*child]bool) {
 	for p := range refused {
 		var end nightEnd
 		p.readReport(h.t, &end)
-		if end.Code != 4 || !gocmp.Equal(end.Held, want) {
-			h.t.Errorf("process %d ended with exit code %d and %v, want 4 and %v: %s", p.cmd.Process.Pid, end.Code, end.Held, want, end.Error)
+		if end.Code != 4 || !gocmp.Equal(end.Locked, want) {
+			h.t.Errorf("process %d ended with exit code %d and %v, want 4 and %v: %s", p.cmd.Process.Pid, end.Code, end.Locked, want, end.Error)
 		}
 	}
 }
