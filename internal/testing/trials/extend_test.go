@@ -17,22 +17,22 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// blockSeries replaces the folder of a table in the series by a file, so that the table cannot
-// be written. unblock restores the folder.
+// blockSeries replaces the folder of a table in parquet/ by a file, so that the Parquet file of a night
+// cannot be written. unblock restores the folder.
 func (h *harness) blockSeries(table string) (unblock func()) {
 	h.t.Helper()
-	folder, aside := h.path("parquet", table), h.path("..", filepath.Base(h.path(""))+"-aside")
-	must(h.t, os.Rename(folder, aside))
+	folder, saved := h.path("parquet", table), h.path("..", filepath.Base(h.path(""))+"-saved")
+	must(h.t, os.Rename(folder, saved))
 	must(h.t, os.WriteFile(folder, nil, 0o600))
 	return func() {
 		must(h.t, os.Remove(folder))
-		must(h.t, os.Rename(aside, folder))
+		must(h.t, os.Rename(saved, folder))
 	}
 }
 
-// TestTrialUnwritableSeriesMakesTheNightPartial runs nights that cannot write the series. They
-// must end with exit code 3 and the reason, verify must report the incomplete days, and
-// retention must keep their versions. The next night or rebuild --series must write the
+// TestTrialUnwritableSeriesMakesTheNightPartial runs nights that cannot write a table to parquet/. They
+// must end with exit code 3 and the reason. The command verify must report the incomplete days, and
+// retention must keep the versions of these days. The next night or rebuild --series must write the
 // missing files.
 func TestTrialUnwritableSeriesMakesTheNightPartial(t *testing.T) {
 	requireTrials(t)
@@ -56,7 +56,7 @@ func TestTrialUnwritableSeriesMakesTheNightPartial(t *testing.T) {
 				res := h.partialNight()
 				days = append(days, h.at.UTC().Format(time.DateOnly))
 				if want := "extend the Parquet series by " + strings.Join(days, ", ") + ": "; !strings.Contains(res.Run.Error, want) || !strings.Contains(res.Run.Error, "orders") {
-					t.Errorf("the error of the night is %q, want %q", res.Run.Error, want)
+					t.Errorf("the error of the night is %q, want %q and the table orders", res.Run.Error, want)
 				}
 			}
 			wh := warehouseOf(t, h.cfg)
@@ -77,7 +77,7 @@ func TestTrialUnwritableSeriesMakesTheNightPartial(t *testing.T) {
 				if !slices.ContainsFunc(v.Damage, func(d integrity.Damage) bool {
 					return strings.Contains(d.File, day) && !d.Lost && d.Repair.Kind == integrity.MendSeries
 				}) {
-					t.Errorf("verify reports %+v, want the day %s with the repair of the series", v.Damage, day)
+					t.Errorf("verify reports %+v, want damage of the day %s with the repair MendSeries", v.Damage, day)
 				}
 			}
 			for _, note := range v.Notes {
@@ -100,7 +100,7 @@ func TestTrialUnwritableSeriesMakesTheNightPartial(t *testing.T) {
 			before := contents(t, h.path("catalog.duckdb"))
 			h.rebuildFromSeries()
 			requireContents(t, before, contents(t, h.path("catalog.duckdb")))
-			// The series no longer needs the older versions.
+			// All files are written, so the next night removes the older versions.
 			h.goodNight()
 			if kept, err := fs.Glob(os.DirFS(h.path("versions")), "2*"); err != nil || len(kept) != 1 {
 				t.Errorf("the versions %v are kept, want 1 (%v)", kept, err)

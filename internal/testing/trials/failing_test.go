@@ -21,10 +21,10 @@ func TestTrialNightOnAFailingDisk(t *testing.T) {
 	c.publishUndisturbed(t)
 }
 
-// TestTortureFailingDisk makes each step on the disk fail once, before, during or after it,
-// in the first night and in a later one. The run must report the error, and the published
-// files must stay intact. The next run must repeat no requests and give the same warehouse as
-// an undisturbed night.
+// TestTortureFailingDisk makes each write, sync, rename and removal fail once: before it begins, in the
+// middle, or after it. It does so in the first night and in a later night. The run must report the
+// error, and the published files must stay intact. The next run must repeat no requests and write the
+// same warehouse as a night without errors.
 func TestTortureFailingDisk(t *testing.T) {
 	requireTorture(t)
 	for name, earlierNights := range map[string]int{"first night": 0, "later night": 4} {
@@ -58,7 +58,8 @@ func moveLinkStepsFirst(all []stepCall) []stepCall {
 	return append(slices.DeleteFunc(all, func(s stepCall) bool { return !isLink(s) }), others...)
 }
 
-// failAll runs nights that fail, each at one of the steps. late counts those that published.
+// failAll runs one night for each step, which fails at the step. failed counts the nights without a
+// published version, and late the nights that had published before the error.
 func (c *crashTrial) failAll(t *testing.T, all []stepCall) (failed, late int) {
 	t.Helper()
 	for i, s := range all {
@@ -69,7 +70,7 @@ func (c *crashTrial) failAll(t *testing.T, all []stepCall) (failed, late int) {
 			failed++
 		}
 		if t.Failed() {
-			t.Fatalf("the warehouse is damaged after the failure %v", s)
+			t.Fatalf("the checks after the failure at step %v failed", s)
 		}
 	}
 	return failed, late
@@ -92,9 +93,9 @@ func (c *crashTrial) failOnce(t *testing.T, s stepCall, cause syscall.Errno) (pu
 	t.Logf("%v: reached %t, run %s ended %s with %d, published %t", s, reached, night, end.Outcome, end.Code, published)
 	switch {
 	case !reached && strings.HasSuffix(s.Step, " catalog.duckdb"):
-	// An existing top-level link is not created again.
+		// An existing link is not created again.
 	case !reached:
-		t.Errorf("%v: the step was not reached", s)
+		t.Errorf("the run did not reach step %v", s)
 	case published:
 		c.requirePublished(t, s, night, end)
 	case end.Code != 1 || end.Outcome != ledger.Failed || !strings.Contains(end.Error, cause.Error()):
@@ -105,9 +106,9 @@ func (c *crashTrial) failOnce(t *testing.T, s stepCall, cause syscall.Errno) (pu
 	return published
 }
 
-// requirePublished checks the end of a night that was published although a step failed. It is
-// complete or partial. If the switch of latest may not be durable, the run must fail with a
-// warning that readers see the night.
+// requirePublished checks the result of a night that was published although a step failed. The night must
+// be complete or partial. If the failed step makes the switch of the link latest durable, the run must
+// fail with a warning that readers see the night.
 func (c *crashTrial) requirePublished(t *testing.T, s stepCall, night string, end nightEnd) {
 	t.Helper()
 	durable := !strings.HasSuffix(s.Step, "rename latest") && !strings.HasSuffix(s.Step, "fsync beside latest")
@@ -115,7 +116,7 @@ func (c *crashTrial) requirePublished(t *testing.T, s stepCall, night string, en
 	complete := end.Code == 0 && end.Outcome == ledger.Complete
 	partial := end.Code == 3 && end.Outcome == ledger.Partial && strings.Contains(end.Error, "injected at")
 	if durable && !complete && !partial || !durable && !warned {
-		t.Errorf("%v: run %s was published and ended %s with %d, want complete, partial, or the warning that readers see it: %s", s, night, end.Outcome, end.Code, end.Error)
+		t.Errorf("%v: the published run %s ended %s with %d, want complete or partial if latest is durable (%t), else the warning that readers see it: %s", s, night, end.Outcome, end.Code, durable, end.Error)
 	}
 }
 
@@ -127,6 +128,6 @@ func (c *crashTrial) requireNoSuccess(t *testing.T, night string) {
 	must(t, err)
 	i := slices.IndexFunc(runs, func(r ledger.Run) bool { return r.ID == night })
 	if i >= 0 && runs[i].Outcome != ledger.Failed && runs[i].Outcome != ledger.Killed {
-		t.Errorf("the ledger records the unpublished run %s as %s", night, runs[i].Outcome)
+		t.Errorf("the ledger has the outcome %s for the unpublished run %s, want failed or killed", runs[i].Outcome, night)
 	}
 }

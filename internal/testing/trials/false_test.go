@@ -21,14 +21,15 @@ import (
 	"placementsync/internal/testing/torture"
 )
 
-// falsification is a well-formed but false response. It derives a status and a body from a true
-// response. ok is false if it does not apply to the endpoint.
+// falsification is a kind of well-formed but false response. falsify derives a status and a body from the
+// true body of a response and from the body of another response of the stream, which may be nil. ok is
+// false if the falsification does not apply to the endpoint.
 type falsification struct {
 	name    string
 	falsify func(s stream.Stream, body, other []byte) (status int, falseBody []byte, ok bool)
-	// later means that the first night cannot detect the falsification, because there is no
-	// earlier list to compare with.
-	later bool
+	// laterOnly means that only a later night can detect the falsification, by comparing with an
+	// earlier list.
+	laterOnly bool
 }
 
 func withBody(name, body string) falsification {
@@ -47,22 +48,23 @@ func falsifications() []falsification {
 	return []falsification{
 		withBody("an empty object", `{}`),
 		withBody("an error object", `{"error":"temporary failure","code":500}`),
-		{name: "null for the list", falsify: answerNull},
-		{name: "another record", falsify: answerForAnotherID},
+		{name: "null for the list", falsify: nullList},
+		{name: "another record", falsify: otherResponse},
 		withStatus(http.StatusAccepted), withStatus(http.StatusPartialContent),
 		{name: "half the list with a matching total", falsify: func(s stream.Stream, body, _ []byte) (int, []byte, bool) {
-			return answerPart(s, body, func(list []any) []any { return list[:(len(list)+1)/2] })
-		}, later: true},
+			return shortenList(s, body, func(list []any) []any { return list[:(len(list)+1)/2] })
+		}, laterOnly: true},
 		{name: "no records with total 0", falsify: func(s stream.Stream, body, _ []byte) (int, []byte, bool) {
-			return answerPart(s, body, func([]any) []any { return []any{} })
-		}, later: true},
+			return shortenList(s, body, func([]any) []any { return []any{} })
+		}, laterOnly: true},
 	}
 }
 
-// listMembers returns the names of the members that contain the records, for all envelopes.
+// listMembers returns the names of the JSON members that contain the records of a list.
 func listMembers() []string { return []string{"records", "countries", "states", "cities", "statuses"} }
 
-func answerNull(_ stream.Stream, body, _ []byte) (int, []byte, bool) {
+// nullList replaces the list of a body by null.
+func nullList(_ stream.Stream, body, _ []byte) (int, []byte, bool) {
 	envelope, ok := decode(string(body)).(map[string]any)
 	if !ok {
 		return http.StatusOK, []byte("null"), true
@@ -76,15 +78,15 @@ func answerNull(_ stream.Stream, body, _ []byte) (int, []byte, bool) {
 	return http.StatusOK, []byte("null"), true
 }
 
-// answerForAnotherID returns the response to a request for another id. It does not apply to
-// responses that do not contain the requested id.
-func answerForAnotherID(s stream.Stream, _, other []byte) (int, []byte, bool) {
+// otherResponse returns the response to a request for another id. It does not apply to streams whose
+// records do not contain the requested id, because a night cannot detect it there.
+func otherResponse(s stream.Stream, _, other []byte) (int, []byte, bool) {
 	withoutID := slices.Contains([]string{"campaign_status_counts", "article_comments", "outlet_products"}, s.Name)
 	return http.StatusOK, other, other != nil && !withoutID
 }
 
-// answerPart keeps a part of the list and adjusts the total.
-func answerPart(s stream.Stream, body []byte, part func([]any) []any) (int, []byte, bool) {
+// shortenList keeps a part of the list and adjusts the total.
+func shortenList(s stream.Stream, body []byte, part func([]any) []any) (int, []byte, bool) {
 	if s.Envelope == stream.Object || s.Envelope == stream.Raw {
 		return 0, nil, false
 	}
@@ -148,15 +150,15 @@ func (l *falsifier) other(path string, body []byte) []byte {
 	return nil
 }
 
-// set starts falsifying a stream. A nil change stops it.
-func (l *falsifier) set(s stream.Stream, change *falsification) {
+// setStream starts falsifying a stream. A nil change stops it.
+func (l *falsifier) setStream(s stream.Stream, change *falsification) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.stream, l.change, l.bodies, l.changed = s, change, map[string][]byte{}, 0
 }
 
-// falseTrial is a harness with a falsified service and a constant world: every change in the
-// warehouse is an error.
+// falseTrial is a harness with a falsifier in front of the service. The data of the service does not
+// change, so every change in the warehouse is an error.
 type falseTrial struct {
 	*harness
 	ref       *reference
@@ -182,16 +184,16 @@ func newFalseTrial(t *testing.T, streams ...string) *falseTrial {
 	return f
 }
 
-// runFalsified runs a night with a falsified stream, and compares the published tables with their
-// grades. It reports whether any response was falsified.
+// runFalsified runs a night with a falsified stream. Tables whose streams are graded exact or repaired
+// must equal the service. runFalsified reports whether any response was falsified.
 func (f *falseTrial) runFalsified(t *testing.T, s stream.Stream, change falsification) bool {
 	t.Helper()
 	before := f.latestRun()
-	f.falsifier.set(s, &change)
+	f.falsifier.setStream(s, &change)
 	f.at = f.at.Add(time.Hour)
 	res, err := pipeline.Run(t.Context(), f.cfg)
 	changed := f.falsifier.changed
-	f.falsifier.set(s, nil)
+	f.falsifier.setStream(s, nil)
 	if changed == 0 {
 		return false
 	}
@@ -209,7 +211,7 @@ func (f *falseTrial) runFalsified(t *testing.T, s stream.Stream, change falsific
 		reported = reported || !proven[read.Stream]
 	}
 	switch {
-	case change.later && before == "":
+	case change.laterOnly && before == "":
 		f.outcomes["accepted without an earlier list to compare with"]++
 		return true
 	case reported:
@@ -226,31 +228,30 @@ func (f *falseTrial) runFalsified(t *testing.T, s stream.Stream, change falsific
 	return true
 }
 
-// requireUnharmed runs a normal night, after which the warehouse must have the values of the
-// service. If history is set, no row may ever have been closed or deleted.
-func (f *falseTrial) requireUnharmed(t *testing.T, history bool) {
+// requireUnharmed runs a normal night. After it, the warehouse must have the values of the service. If
+// checkHistory is set, the history must contain no closed row and no deletion.
+func (f *falseTrial) requireUnharmed(t *testing.T, checkHistory bool) {
 	t.Helper()
 	f.t = t
 	f.sameDayNight()
 	f.requireValues(f.ref)
-	if !history {
+	if !checkHistory {
 		return
 	}
 	for _, table := range f.cfg.Warehouse.Tables {
 		if n := f.count("past."+table.Name, "TRUE"); n != 0 {
-			t.Errorf("%d rows of %s were closed, though no record changed", n, table.Name)
+			t.Errorf("past.%s has %d rows, want none, because no record changed", table.Name, n)
 		}
 	}
 	if n := f.count("meta.deletions", "TRUE"); n != 0 {
-		t.Errorf("%d deletions, though the service deleted no record", n)
+		t.Errorf("meta.deletions has %d rows, want none, because the service deleted no record", n)
 	}
 }
 
-// falsifyLaterNights runs a first normal night, and then one night per stream in which the
-// stream is falsified. If apart is set, each falsified night is followed by a normal night.
-// Otherwise one normal night follows all falsified nights. It still detects wrongly closed rows,
-// because the history keeps them.
-func falsifyLaterNights(t *testing.T, change falsification, apart bool, names ...string) (nights int, outcomes map[string]int) {
+// falsifyLaterNights runs a normal night, and then for each stream a night in which the stream is
+// falsified. If checkEach is set, a normal night with checks follows each falsified night. Otherwise it
+// follows only the last one, which still detects wrongly closed rows, because the history keeps them.
+func falsifyLaterNights(t *testing.T, change falsification, checkEach bool, names ...string) (nights int, outcomes map[string]int) {
 	f := newFalseTrial(t, names...)
 	f.sameDayNight()
 	for _, s := range f.cfg.Streams {
@@ -259,18 +260,19 @@ func falsifyLaterNights(t *testing.T, change falsification, apart bool, names ..
 			if !f.runFalsified(t, s, change) {
 				return
 			}
-			if nights++; apart {
+			if nights++; checkEach {
 				f.requireUnharmed(t, true)
 			}
 		})
 	}
-	if !apart {
+	if !checkEach {
 		t.Run("the night after", func(t *testing.T) { f.requireUnharmed(t, true) })
 	}
 	return nights, f.outcomes
 }
 
-// falsifyFirstNights falsifies each of the streams in the first night of a new warehouse.
+// falsifyFirstNights falsifies each of the streams in the first night of a new warehouse. names are the
+// streams that the nights read.
 func falsifyFirstNights(t *testing.T, change falsification, streams []stream.Stream, names ...string) (nights int, outcomes map[string]int) {
 	outcomes = map[string]int{}
 	for _, s := range streams {
@@ -288,9 +290,9 @@ func falsifyFirstNights(t *testing.T, change falsification, streams []stream.Str
 	return nights, outcomes
 }
 
-// TestTrialFalseAnswers is the short form of TestTortureFalseAnswers: every falsification of a
-// list, a single record, a list of a parent, and status counts.
-func TestTrialFalseAnswers(t *testing.T) {
+// TestTrialFalseResponses is the short form of TestTortureFalseAnswers. It falsifies only a list, a single
+// record, a list of a parent record, and status counts.
+func TestTrialFalseResponses(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
 	for _, change := range falsifications() {
@@ -304,9 +306,9 @@ func TestTrialFalseAnswers(t *testing.T) {
 	}
 }
 
-// TestTortureFalseAnswers falsifies every endpoint in every way, in the first night and in a
-// later one. Rows may be lost or changed only in tables with a lower grade. After a normal
-// night the warehouse must have the values of the service.
+// TestTortureFalseAnswers falsifies every endpoint in every way, in the first night and in a later night.
+// Rows may be lost or changed only in tables with a lower grade than exact or repaired. After the next
+// normal night, the warehouse must have the values of the service.
 func TestTortureFalseAnswers(t *testing.T) {
 	requireTorture(t)
 	for _, change := range falsifications() {

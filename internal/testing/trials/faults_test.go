@@ -22,8 +22,8 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// fewStreams returns the streams that suffice for most faults: a list, and a list with its
-// details.
+// fewStreams returns the streams that are enough to test most faults: a list, and a list with the details
+// of its records.
 func fewStreams() []string { return []string{"product_listings", "orders", "order_details"} }
 
 func TestDeadServerKeepsTheLastSnapshot(t *testing.T) {
@@ -40,21 +40,21 @@ func TestDeadServerKeepsTheLastSnapshot(t *testing.T) {
 		}
 	}
 	if res.Run.Outcome != ledger.Failed || h.latestRun() != good.Run.ID {
-		t.Errorf("the night ended %s and readers see %s, want %s", res.Run.Outcome, h.latestRun(), good.Run.ID)
+		t.Errorf("the night ended %s and latest is %s, want failed and %s", res.Run.Outcome, h.latestRun(), good.Run.ID)
 	}
 	requireNoToken(t, h.path(), err.Error()+log.String())
 	entries := ledgerRuns(t, h)
 	if last := entries[len(entries)-1]; last.ID != res.Run.ID || last.Error == "" || last.ExitCode != 1 {
-		t.Errorf("the last ledger entry is %+v, want that of the failed night with an error and exit code 1", last)
+		t.Errorf("the last ledger entry is %+v, want the failed night with an error and exit code 1", last)
 	}
 }
 
-// requireNoToken searches a text and all files below a folder for the token, also in the
-// compressed bodies of landed responses.
+// requireNoToken searches a text and all files below a folder for the token. It also searches the
+// compressed bodies of stored responses.
 func requireNoToken(t *testing.T, dir, text string) {
 	t.Helper()
 	if strings.Contains(text, token) {
-		t.Errorf("the token is in the text: %s", text)
+		t.Errorf("the error or log contains the token: %s", text)
 	}
 	must(t, filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || !d.Type().IsRegular() {
@@ -62,16 +62,16 @@ func requireNoToken(t *testing.T, dir, text string) {
 		}
 		data, err := os.ReadFile(path)
 		if bytes.Contains(data, []byte(token)) {
-			t.Errorf("the token is in %s", path)
+			t.Errorf("%s contains the token", path)
 		}
 		if d.Name() == "journal.jsonl" {
-			requireNoLandedToken(t, filepath.Dir(path))
+			requireNoStoredToken(t, filepath.Dir(path))
 		}
 		return err
 	}))
 }
 
-func requireNoLandedToken(t *testing.T, dir string) {
+func requireNoStoredToken(t *testing.T, dir string) {
 	t.Helper()
 	l, err := fetch.OpenLanding(dir, fetch.LandingOptions{})
 	must(t, err)
@@ -79,7 +79,7 @@ func requireNoLandedToken(t *testing.T, dir string) {
 	for r, err := range l.Replay() {
 		must(t, err)
 		if bytes.Contains(r.Body, []byte(token)) {
-			t.Errorf("a landed response of %s contains the token", r.Stream)
+			t.Errorf("a stored response of %s contains the token", r.Stream)
 		}
 	}
 }
@@ -143,7 +143,7 @@ func TestTrialBrokenListIsCarriedForward(t *testing.T) {
 	}
 	for _, m := range res.Manifest.Tables {
 		if want := wantGrade(strings.HasPrefix(m.Name, "product_listing")); m.Grade != want {
-			t.Errorf("the manifest has for %s the grade %s, want %s", m.Name, m.Grade, want)
+			t.Errorf("the grade of %s in the manifest is %s, want %s", m.Name, m.Grade, want)
 		}
 	}
 	h.service.SetFaults()
@@ -167,12 +167,12 @@ func TestBrokenListOnTheFirstNightIsSkipped(t *testing.T) {
 	h.requireStream(res.Run, "product_listings", fetch.Skipped, "Sign in")
 	h.requireValues(ref, "orders", "order_line_items", "order_line_item_includes")
 	if n := h.count("product_listings", "TRUE"); n != 0 {
-		t.Errorf("there are %d listings, want none", n)
+		t.Errorf("product_listings has %d rows, want none", n)
 	}
 }
 
-// TestColumnsOfABrokenEndpointAreKept breaks one of the two endpoints of orders. The columns that
-// only this endpoint fills must keep their last values.
+// TestColumnsOfABrokenEndpointAreKept returns HTML from one of the two endpoints of orders. The columns
+// that only this endpoint fills must keep their last values.
 func TestColumnsOfABrokenEndpointAreKept(t *testing.T) {
 	for _, c := range []struct{ name, route, stream, column string }{
 		{"detail", "/orders/{order_id}", "order_details", "email"},
@@ -188,10 +188,10 @@ func TestColumnsOfABrokenEndpointAreKept(t *testing.T) {
 			res := h.partialNight()
 			h.requireStream(res.Run, c.stream, fetch.CarriedForward, "Sign in")
 			if after := h.count("orders", filled); after < before || before == 0 {
-				t.Errorf("%d orders have %s, want the %d from before the fault, and at least one", after, c.column, before)
+				t.Errorf("%d orders have a value of %s, want %d as before the fault, and at least 1", after, c.column, before)
 			}
 			if after := h.count("order_line_items", linked); after < links || links == 0 {
-				t.Errorf("%d line items have the outlet's website, want the %d from before the fault, and at least one", after, links)
+				t.Errorf("%d line items have the website of the outlet, want %d as before the fault, and at least 1", after, links)
 			}
 		})
 	}
@@ -212,14 +212,14 @@ func TestFailedDetailKeepsItsLastRow(t *testing.T) {
 		t.Errorf("order_details: got %+v, want one failed, best_effort and a reason", s)
 	}
 	if h.count("orders", "id = ? AND email <> ''", id) != 1 {
-		t.Error("the failed order lost the values of its detail")
+		t.Error("the email of the failed order is lost, want the last value")
 	}
 	if h.count("order_line_items", "order_id = ? AND outlet_website_url IS NOT NULL", id) == 0 {
-		t.Error("the failed order's line items lost their outlets")
+		t.Error("the outlets of the line items of the failed order are lost, want the last values")
 	}
 }
 
-func TestTrialShakyNetworkLosesNoRows(t *testing.T) {
+func TestTrialUnreliableNetworkLosesNoRows(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
 	h := newHarness(t, smallWorld())
@@ -234,8 +234,8 @@ func TestTrialShakyNetworkLosesNoRows(t *testing.T) {
 	h.requireValues(ref)
 }
 
-// networkFaults returns seven kinds of faults. The first affects a fifth of the responses, and each
-// other kind a twentieth of the rest.
+// networkFaults returns seven kinds of faults. The first affects a fifth of the responses. Each of the
+// others affects a twentieth of the responses that the kinds before it do not affect.
 func networkFaults() []sim.Fault {
 	rules := []sim.Fault{{Probability: 0.2, Kind: sim.FaultStatus, Status: http.StatusInternalServerError}}
 	for _, kind := range []sim.FaultKind{sim.FaultReset, sim.FaultResetBody, sim.FaultTruncate, sim.FaultBrokenJSON, sim.FaultEmpty, sim.FaultHTML} {
@@ -260,7 +260,7 @@ func TestInterruptedNightIsNotPublished(t *testing.T) {
 	if res.Run.Outcome != ledger.Interrupted || !errors.Is(err, context.Canceled) {
 		t.Errorf("the night ended %s with %v, want interrupted with context.Canceled", res.Run.Outcome, err)
 	}
-	// Requests in flight may still arrive, but no new ones are sent.
+	// Requests that were already sent may still arrive. Eight requests run concurrently.
 	if late := seen.Load() - 6; late >= 8 {
 		t.Errorf("%d requests arrived after the interruption, want fewer than 8", late)
 	}
@@ -268,6 +268,7 @@ func TestInterruptedNightIsNotPublished(t *testing.T) {
 	h.goodNight()
 }
 
+// TestSecondRunFindsTheLockHeld starts a run while another run waits at its first request.
 func TestSecondRunFindsTheLockHeld(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t, smallWorld(), fewStreams()...)

@@ -21,8 +21,8 @@ func emptyList(route string, times int) sim.Fault {
 	return sim.Fault{Route: route, Times: times, Kind: sim.FaultRewrite, Rewrite: func([]byte) []byte { return []byte(noRecords) }}
 }
 
-// newGatedHarness returns a harness with one published night, whose gates stop a loss of more
-// than three rows.
+// newGatedHarness returns a harness with one published night. The next nights stop if a table would lose
+// more than three rows. This limit is called the gate.
 func newGatedHarness(t *testing.T, streams ...string) *harness {
 	t.Helper()
 	h := newHarness(t, smallWorld(), streams...)
@@ -32,8 +32,7 @@ func newGatedHarness(t *testing.T, streams ...string) *harness {
 	return h
 }
 
-// stoppedNight runs a night that a gate stops because too many rows of the table would be
-// lost.
+// stoppedNight runs a night that must stop because the table would lose too many rows.
 func (h *harness) stoppedNight(table string) pipeline.Result {
 	h.t.Helper()
 	res, err := h.badNight(h.t.Context(), 1)
@@ -44,6 +43,8 @@ func (h *harness) stoppedNight(table string) pipeline.Result {
 	return res
 }
 
+// TestGateReadsListsAgain returns an empty list once. The night must read this list a second time, and
+// only this list.
 func TestGateReadsListsAgain(t *testing.T) {
 	t.Parallel()
 	h := newGatedHarness(t, fewStreams()...)
@@ -54,10 +55,10 @@ func TestGateReadsListsAgain(t *testing.T) {
 	h.requireStream(res.Run, "product_listings", fetch.Exact, "")
 	h.requireValues(ref)
 	if n := h.count("meta.deletions", "table_name = 'product_listings'"); n != int(changeOf(res, "product_listings").Gone) {
-		t.Errorf("meta.deletions has %d listings, want only those of the day", n)
+		t.Errorf("meta.deletions has %d listings, want only the listings that were removed on this day", n)
 	}
 	if n := h.service.Stats().Routes["/orders"]; n > 3 {
-		t.Errorf("the list of orders was requested %d times, although no gate doubted it", n)
+		t.Errorf("the list of orders was requested %d times, want at most 3, because it is complete", n)
 	}
 }
 
@@ -78,8 +79,8 @@ func TestTrialRunStoppedByAGateIsNotResumed(t *testing.T) {
 		ref := newReference(t, h.service, h.cfg.Streams)
 		h.service.SetFaults(emptyList("/products/listings", 0))
 		stopped := h.stoppedNight("product_listings")
-		// The service has recovered: its false answers must not be used again, not even
-		// if the operator accepts the loss.
+		// Now the service returns the complete list. The next run must not use the stored
+		// false responses, even if the operator has accepted the loss.
 		h.service.SetFaults()
 		h.cfg.AllowMassDelete = allow
 		h.at = h.at.Add(time.Minute)
@@ -100,13 +101,15 @@ func TestTrialMassDeletionIsAcceptedAfterASecondReading(t *testing.T) {
 	h.cfg.AllowMassDelete = true
 	h.goodNight()
 	if n := h.rowCounts()["product_listings"]; n != "0" {
-		t.Errorf("there are %s listings, want none", n)
+		t.Errorf("product_listings has %s rows, want none", n)
 	}
 	if n := h.service.Stats().Routes["/products/listings"]; n != 2 {
 		t.Errorf("the list was requested %d times, want 2", n)
 	}
 }
 
+// TestTrialGateReadsDetailsAgain returns 404 for all products. The night must stop. The next run must
+// request each product again.
 func TestTrialGateReadsDetailsAgain(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
@@ -154,7 +157,7 @@ func TestTrialFreshBeginsANewRun(t *testing.T) {
 		h.cfg.Fresh = fresh
 		res := h.mustComplete(pipeline.Run(t.Context(), h.cfg))
 		if (res.Run.ID != failed.Run.ID) != fresh {
-			t.Errorf("with Fresh %t, run %s followed the failed run %s, want another run only with Fresh", fresh, res.Run.ID, failed.Run.ID)
+			t.Errorf("Fresh %t: run %s followed the failed run %s, want a new run only with Fresh", fresh, res.Run.ID, failed.Run.ID)
 		}
 	}
 }

@@ -16,11 +16,10 @@ import (
 	"placementsync/internal/stream"
 )
 
-// lastReads contains, for each stream of details, the snapshot time of the night in which
-// each id was last read from the service.
+// lastReads contains the time of the last night that read an id from the service, by stream and id.
 type lastReads map[string]map[string]time.Time
 
-// record adds the responses of the night with this snapshot time.
+// record adds the responses of the last night. at is the snapshot time of the night.
 func (r lastReads) record(h *harness, at time.Time) {
 	for _, q := range h.service.Requests() {
 		for _, s := range h.cfg.Streams {
@@ -40,8 +39,8 @@ func (r lastReads) record(h *harness, at time.Time) {
 	h.service.ResetRequests()
 }
 
-// oldest returns the oldest time among the ids that were last read before a night, in RFC
-// 3339 format. It is empty if all ids were read in that night.
+// oldest returns the oldest time of all ids that were last read before at, in RFC 3339 format. It returns
+// "" if there are no such ids.
 func (r lastReads) oldest(stream string, at time.Time) string {
 	var oldest time.Time
 	for _, read := range r[stream] {
@@ -55,9 +54,9 @@ func (r lastReads) oldest(stream string, at time.Time) string {
 	return oldest.UTC().Format(time.RFC3339Nano)
 }
 
-// requireTrueStreams compares rows, rows_old and age_since of every stream with the tables and
-// the times of the responses.
-func (h *harness) requireTrueStreams(res pipeline.Result, seen lastReads) {
+// requireStreamCounts compares rows, rows_old and age_since of every stream in meta.streams with the
+// tables and with the times of the responses.
+func (h *harness) requireStreamCounts(res pipeline.Result, seen lastReads) {
 	h.t.Helper()
 	for _, s := range h.cfg.Streams {
 		root := s.Root()
@@ -91,14 +90,14 @@ func (h *harness) requireTrueStreams(res pipeline.Result, seen lastReads) {
 			delete(got, "age_since")
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
-			h.t.Errorf("meta.streams of %s in run %s (-true +meta.streams):\n%s", s.Name, res.Run.ID, diff)
+			h.t.Errorf("meta.streams of %s in run %s (-want +meta.streams):\n%s", s.Name, res.Run.ID, diff)
 		}
 	}
 }
 
-// TestTrialMetaStreamsIsCorrectAfterEveryNight checks rows, rows_old and age_since of
-// meta.streams. The nights read all streams, carry most details, fail in part, or read only
-// some streams.
+// TestTrialMetaStreamsIsCorrectAfterEveryNight checks rows, rows_old and age_since of meta.streams after
+// nights of several kinds. They read all streams, keep the rows of most details, fail in part, or read
+// only some streams.
 func TestTrialMetaStreamsIsCorrectAfterEveryNight(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
@@ -111,7 +110,7 @@ func TestTrialMetaStreamsIsCorrectAfterEveryNight(t *testing.T) {
 	checkNight := func(res pipeline.Result) {
 		t.Helper()
 		seen.record(h, res.Run.SnapshotAt)
-		h.requireTrueStreams(res, seen)
+		h.requireStreamCounts(res, seen)
 	}
 	checkNight(h.goodNight())
 	checkNight(h.goodNight())
@@ -129,12 +128,12 @@ func TestTrialMetaStreamsIsCorrectAfterEveryNight(t *testing.T) {
 	h.cfg.Details = "all"
 	checkNight(h.goodNight())
 	if n := h.count("meta.streams", "run_id = ? AND rows_old > 0", h.latestRun()); n != 0 {
-		t.Errorf("%d streams have old rows after a night that read everything, want none", n)
+		t.Errorf("%d streams have old rows after a night that read all streams and details, want none", n)
 	}
 }
 
-// TestTrialExactStreamsEqualTheService changes details without a change of their list. A
-// table whose streams are all exact or repaired must have the values of the service.
+// TestTrialExactStreamsEqualTheService runs nights while details change that no list shows as changed. A
+// table whose streams are all graded exact or repaired must have the values of the service.
 func TestTrialExactStreamsEqualTheService(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
@@ -163,8 +162,9 @@ func TestTrialExactStreamsEqualTheService(t *testing.T) {
 	}
 }
 
-// TestTrialBoundedNeedsItsBound checks the boundary between bounded and best_effort.
-func TestTrialBoundedNeedsItsBound(t *testing.T) {
+// TestTrialBoundedGradeNeedsRechecks checks when details are graded bounded: all of them must have been
+// read within streams.recheck nights. Otherwise they are graded best_effort.
+func TestTrialBoundedGradeNeedsRechecks(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
 	world := settledWorld(60)
@@ -193,8 +193,8 @@ func TestTrialBoundedNeedsItsBound(t *testing.T) {
 	}
 }
 
-// TestGradeOfAListWithForbiddenDetails checks grade and note of the tables of orders. The
-// token may list orders, but not read single orders.
+// TestGradeOfAListWithForbiddenDetails checks the grade and the note of the tables of orders. The token
+// has a scope to list orders, but no scope to read single orders.
 func TestGradeOfAListWithForbiddenDetails(t *testing.T) {
 	t.Parallel()
 	world := smallWorld()
@@ -212,13 +212,14 @@ func TestGradeOfAListWithForbiddenDetails(t *testing.T) {
 	for _, table := range res.Manifest.Tables {
 		want, ok := want[table.Name]
 		if got := table.Grade + ": " + table.Note; ok && got != want {
-			t.Errorf("%s is %q, want %q", table.Name, got, want)
+			t.Errorf("grade and note of %s are %q, want %q", table.Name, got, want)
 		}
 	}
 }
 
-// TestTrialWithdrawnListingWithoutOutlet withdraws a product whose listings no longer name
-// their outlet. The next night must request the products of this outlet only.
+// TestTrialWithdrawnListingWithoutOutlet removes the outlet id from all listings, and later withdraws a
+// product. The next night must still know the outlet of the product, and must request only the products
+// of that outlet.
 func TestTrialWithdrawnListingWithoutOutlet(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
@@ -244,7 +245,7 @@ func TestTrialWithdrawnListingWithoutOutlet(t *testing.T) {
 	}
 	faults := []sim.Fault{{Route: "/outlets", Kind: sim.FaultRewrite, Rewrite: removeOutlet},
 		{Route: "/products/listings", Kind: sim.FaultRewrite, Rewrite: removeOutlet}}
-	// Listings name their outlets only in the first night.
+	// Listings contain the ids of their outlets only in the first night.
 	h.goodNight()
 	h.service.SetFaults(faults...)
 	h.sameDayNight()
@@ -258,6 +259,6 @@ func TestTrialWithdrawnListingWithoutOutlet(t *testing.T) {
 	h.sameDayNight()
 	requested := slices.ContainsFunc(h.service.Requests(), func(r sim.Request) bool { return strings.HasPrefix(r.Path, "/outlets/"+outlet+"/products") })
 	if n := h.service.Stats().Routes["/outlets/{id}/products"]; !requested || n != 1 {
-		t.Errorf("the products of %d outlets were requested, want only those of the outlet of %s (requested: %t)", n, withdrawn, requested)
+		t.Errorf("the night requested the products of %d outlets, want only of outlet %s (requested: %t)", n, outlet, requested)
 	}
 }

@@ -30,7 +30,8 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// harness is the fixture of the trials: a demo service behind an HTTP server, and a warehouse.
+// harness is the fixture of the trials. It has a demo service behind an HTTP server, and the configuration
+// of nights that read the service into a warehouse.
 type harness struct {
 	t       *testing.T
 	service *sim.Service
@@ -39,9 +40,9 @@ type harness struct {
 	// requestHook is set by onRequest. It is atomic because a request of an interrupted
 	// night may arrive while the next night is prepared.
 	requestHook atomic.Pointer[func(r *http.Request)]
-	// at is the time of the current night, or of the last one between nights.
+	// at is the time of the current or the last night.
 	at time.Time
-	// catalogDB is the open catalog. catalogFile identifies its file.
+	// catalogDB is the open catalog. catalogFile describes the file that was opened.
 	catalogDB   *sql.DB
 	catalogFile fs.FileInfo
 }
@@ -53,14 +54,13 @@ func smallWorld() sim.Options {
 	return sim.Options{Seed: 1, Token: token, Outlets: 4, Listings: 9, Profiles: 3, Campaigns: 3, Orders: 9, Files: 5, Folders: 2}
 }
 
-// richWorld has all oddities of the demo's world, and changes between nights.
+// richWorld has records with all special cases of the demo service. They change between nights.
 func richWorld() sim.Options {
 	return sim.Options{Seed: 7, Token: token, Outlets: 40, Listings: 90, Profiles: 5, Campaigns: 12, Orders: 70, Files: 20,
 		Folders: 3, ListingTurnover: 0.05, SilentChange: 0.1}
 }
 
-// newHarness returns a harness whose nights read only the named streams, or all streams if
-// names is empty.
+// newHarness returns a harness whose nights read the named streams, or all streams if no names are given.
 func newHarness(t *testing.T, opts sim.Options, names ...string) *harness {
 	t.Helper()
 	h := &harness{t: t, service: sim.New(opts)}
@@ -126,11 +126,11 @@ func (h *harness) mustComplete(res pipeline.Result, err error) pipeline.Result {
 	return res
 }
 
-// exitCode returns the exit code of the program after a run.
+// exitCode returns the exit code that the program has after a run.
 func exitCode(ctx context.Context, res pipeline.Result, err error) int {
 	outcome := res.Run.Outcome
-	switch _, held := errors.AsType[*warehouse.LockedError](err); {
-	case held:
+	switch _, locked := errors.AsType[*warehouse.LockedError](err); {
+	case locked:
 		outcome = ledger.Locked
 	case outcome == "" && ctx.Err() != nil:
 		outcome = ledger.Interrupted
@@ -140,8 +140,8 @@ func exitCode(ctx context.Context, res pipeline.Result, err error) int {
 	return outcome.ExitCode()
 }
 
-// badNight runs a night that must fail with this exit code. The last snapshot must remain
-// readable and unchanged.
+// badNight advances the world by a day and runs a night that must fail with this exit code. The last
+// snapshot must remain readable and unchanged.
 func (h *harness) badNight(ctx context.Context, code int) (pipeline.Result, error) {
 	h.t.Helper()
 	before, counts := h.latestRun(), h.rowCounts()
@@ -161,7 +161,7 @@ func (h *harness) badNight(ctx context.Context, code int) (pipeline.Result, erro
 	return res, err
 }
 
-// partialNight runs a night that must publish with exit code 3.
+// partialNight advances the world by a day and runs a night that must publish with exit code 3.
 func (h *harness) partialNight() pipeline.Result {
 	h.t.Helper()
 	res, err := h.night()
@@ -188,7 +188,8 @@ func (h *harness) rowCounts() map[string]string {
 	return counts
 }
 
-// queryOne returns the value of a query on the published catalog with one row and one column.
+// queryOne runs a query on the published catalog. The result must have one row. queryOne returns its first
+// column.
 func (h *harness) queryOne(text string, args ...any) string {
 	h.t.Helper()
 	rows := query(h.t, h.catalog(), text, args...)
@@ -216,13 +217,13 @@ func streamOf(t *testing.T, r ledger.Run, name string) ledger.Stream {
 	return r.Streams[i]
 }
 
-// requireStream checks the grade and a part of the reason of a stream, in the ledger and in
-// meta.streams.
+// requireStream checks the grade of a stream and a part of the reason of the grade, in the ledger entry
+// and in meta.streams.
 func (h *harness) requireStream(r ledger.Run, name string, grade fetch.Grade, reason string) {
 	h.t.Helper()
 	s := streamOf(h.t, r, name)
 	if s.Grade != string(grade) || !strings.Contains(s.Reason, reason) {
-		h.t.Errorf("%s is %s: %s, want %s: ...%s...", name, s.Grade, s.Reason, grade, reason)
+		h.t.Errorf("the grade of %s is %s (%s), want %s with %q in the reason", name, s.Grade, s.Reason, grade, reason)
 	}
 	meta := h.queryOne("SELECT grade || ': ' || coalesce(reason, '') FROM meta.streams WHERE run_id = ? AND stream = ?", r.ID, name)
 	if meta != s.Grade+": "+s.Reason {
@@ -230,7 +231,7 @@ func (h *harness) requireStream(r ledger.Run, name string, grade fetch.Grade, re
 	}
 }
 
-// requireValues compares tables with the current data of the service.
+// requireValues compares tables with the current data of the service. No names mean all tables.
 func (h *harness) requireValues(ref *reference, tables ...string) {
 	h.t.Helper()
 	current, catalog := ref.currentRows(), h.catalog()
@@ -253,8 +254,8 @@ func (h *harness) path(parts ...string) string {
 	return filepath.Join(append([]string{h.cfg.Warehouse.Dir}, parts...)...)
 }
 
-// catalog opens the published DuckDB file through the links, as readers do. It opens each
-// version once, because opening takes longer than most queries.
+// catalog opens the published DuckDB file through its links, as readers do. It opens each published
+// version only once, because opening takes longer than most queries.
 func (h *harness) catalog() *sql.DB {
 	h.t.Helper()
 	current, err := os.Stat(h.path("catalog.duckdb"))
@@ -272,7 +273,7 @@ func open(t *testing.T, dsn string) *sql.DB {
 	return db
 }
 
-// latestRun returns the id of the run that readers see, or "" before the first publish.
+// latestRun returns the id of the published run, or "" before the first publish.
 func (h *harness) latestRun() string {
 	h.t.Helper()
 	run, _, err := warehouseOf(h.t, h.cfg).Versions.Latest()

@@ -17,9 +17,10 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// TestTrialOtherRunsBesideAHeldNight checks every row of the table in docs/guide/checks.md: the
-// effect of another run on a held night, its events and its landed answers. Answers are discarded
-// when their night is published.
+// TestTrialOtherRunsBesideAHeldNight checks every row of the table in docs/guide/checks.md, which
+// describes the effect of other runs on a held night. A held night has failed a check and is not
+// published. The test also checks its webhook events and stored responses, which are removed when their
+// night is published.
 func TestTrialOtherRunsBesideAHeldNight(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
@@ -82,16 +83,16 @@ func TestTrialOtherRunsBesideAHeldNight(t *testing.T) {
 		res, err := c.do()
 		isHeld := errors.As(err, new(*pipeline.HoldError))
 		if isHeld != (c.left == otherHeld) || err != nil && !isHeld {
-			t.Errorf("%s: ended with %v, want %s", c.name, err, c.left)
+			t.Errorf("%s: got the error %v, want that %s", c.name, err, c.left)
 			continue
 		}
 		c.check(t, m.harness, held, res.Run.ID)
-		// The next night is a new run, and has the event.
+		// The next night must be a new run, and must contain the event.
 		m.cfg.Chosen, m.cfg.DryRun, m.cfg.Checks = original.Chosen, false, lenient
 		m.service.SetValueFaults()
 		next := m.sameDayNight()
 		if next.Run.ID == held || next.Run.Attempts > 1 {
-			t.Errorf("%s: the held night was resumed", c.name)
+			t.Errorf("%s: the next night resumed the held night, want a new run", c.name)
 		}
 		if n := m.count("meta.webhook_events", "true"); n != 1 {
 			t.Errorf("%s: the next snapshot has %d events, want 1", c.name, n)
@@ -100,33 +101,35 @@ func TestTrialOtherRunsBesideAHeldNight(t *testing.T) {
 			t.Errorf("%s: a night is held after the next night, want none (%v)", c.name, err)
 		}
 		if raw, err := os.ReadDir(m.path("raw")); err != nil || len(raw) > 0 {
-			t.Errorf("%s: answers are kept after the next night: %v (%v)", c.name, raw, err)
+			t.Errorf("%s: raw contains %v after the next night (%v), want no files", c.name, raw, err)
 		}
 	}
 }
 
-// States of the held night after another run.
+// States after another run. sameHeld means the night that was held before the run.
 const (
 	sameHeld  = "the same night is held"
 	otherHeld = "another night is held"
 	noneHeld  = "no night is held"
 )
 
-// besideHeld is a run while a night is held, with the expected state afterwards.
+// besideHeld is an operation while a night is held, with the expected state after it.
 type besideHeld struct {
 	name   string
 	faults []sim.ValueFault
-	set    func(cfg *pipeline.Config)
-	do     func() (pipeline.Result, error)
+	// set changes the configuration before the operation. Nil means no change.
+	set func(cfg *pipeline.Config)
+	do  func() (pipeline.Result, error)
 	// left is sameHeld, otherHeld or noneHeld.
 	left string
-	// seen is the version that readers must see. Empty means the version of the run.
+	// seen is the run that must be published. Empty means the run of the operation.
 	seen string
-	// audited is set if meta.checks must have results of the published run.
+	// audited means that meta.checks must have results of the published run.
 	audited bool
 }
 
-// check compares the warehouse after the run with the expected state.
+// check compares the warehouse after the operation with the expected state. run is the run of the
+// operation.
 func (c besideHeld) check(t *testing.T, m *harness, held, run string) {
 	t.Helper()
 	w := warehouseOf(t, m.cfg)
@@ -140,14 +143,14 @@ func (c besideHeld) check(t *testing.T, m *harness, held, run string) {
 		left = otherHeld
 	}
 	if left != c.left {
-		t.Errorf("%s: %s (%s), want that %s", c.name, left, h.Manifest.RunID, c.left)
+		t.Errorf("%s: %s (%q), want that %s", c.name, left, h.Manifest.RunID, c.left)
 	}
 	seen := c.seen
 	if seen == "" {
 		seen = run
 	}
 	if got := m.latestRun(); got != seen {
-		t.Errorf("%s: readers see %s, want %s", c.name, got, seen)
+		t.Errorf("%s: latest is %s, want %s", c.name, got, seen)
 	}
 	if found, err := integrity.Check(t.Context(), w, true); err != nil || len(found.Damage) > 0 {
 		t.Errorf("%s: integrity.Check found %+v (%v), want no damage", c.name, found.Damage, err)
@@ -159,7 +162,7 @@ func (c besideHeld) check(t *testing.T, m *harness, held, run string) {
 	}
 	_, err = os.Stat(w.Folder.RawPath(held))
 	if isKept := err == nil; !isKept && c.left == sameHeld {
-		t.Errorf("%s: the answers of the held night are gone: %v", c.name, err)
+		t.Errorf("%s: the stored responses of the held night are missing: %v", c.name, err)
 	}
 }
 
@@ -170,7 +173,7 @@ type heldJob struct {
 	Do string
 }
 
-// config returns the configuration of a night that reads listings and has one check.
+// config returns the configuration of a night that reads listings and tags and has one check.
 func (j heldJob) config() (pipeline.Config, error) {
 	cfg := j.job.config()
 	cfg.Chosen = []string{"product_listings", "tags"}
@@ -188,7 +191,7 @@ func (j heldJob) mustConfig(t *testing.T) pipeline.Config {
 	return cfg
 }
 
-// operate runs the operation in this process.
+// operate runs the operation in the current process.
 func (j heldJob) operate(ctx context.Context, cfg pipeline.Config) error {
 	if j.Do == "hold" {
 		_, err := pipeline.Run(ctx, cfg)
@@ -210,7 +213,7 @@ func (j heldJob) operate(ctx context.Context, cfg pipeline.Config) error {
 	return errors.Join(err, lock.Release())
 }
 
-// run runs the operation in a child process.
+// run runs the operation. It is called in a child process.
 func (j heldJob) run(ctx context.Context) error {
 	cfg, err := j.config()
 	if err != nil {
@@ -220,10 +223,11 @@ func (j heldJob) run(ctx context.Context) error {
 	return writeReport(j.Report, nil)
 }
 
-// TestTrialKilledAroundAHeldNight kills a night at each step from its merge until it is held, and
-// publish and discard at each of their steps. Readers see the old or the new snapshot, at most one
-// complete night is held, and the next night publishes.
-func TestTrialKilledAroundAHeldNight(t *testing.T) {
+// TestTrialKilledOperationsOnAHeldNight kills three operations at each of their steps: the night that is
+// held, from its merge on; the publish of the held night; and its removal. After each kill, the old or
+// the new snapshot must be published, at most one complete night may be held, and the next night must
+// publish.
+func TestTrialKilledOperationsOnAHeldNight(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
 	h := newHarness(t, trialWorld(1))
@@ -273,13 +277,13 @@ func TestTrialKilledAroundAHeldNight(t *testing.T) {
 		}
 		t.Logf("%s: %d kills at %d steps", do, kills, len(recorder.steps)-from)
 		if kills == 0 {
-			t.Errorf("%s was never killed, so the test shows nothing", do)
+			t.Errorf("%s was not killed at any step, want at least one kill", do)
 		}
 	}
 }
 
-// killStride returns the distance between two kills, in steps. The long trial kills at each step,
-// the short trial about six times.
+// killStride returns the number of steps between two kills. make torture kills at each step, and make
+// trials about six times.
 func killStride(steps int) int {
 	if os.Getenv("PLACEMENTSYNC_TORTURE") != "" {
 		return 1
@@ -294,8 +298,8 @@ func copyWarehouse(t *testing.T, from string) string {
 	return dir
 }
 
-// requireOldOrNewState checks that a killed operation took effect completely or not at all, and
-// runs the next night.
+// requireOldOrNewState checks that a killed operation took effect completely or not at all. Then it runs
+// the next night, which must publish.
 func requireOldOrNewState(t *testing.T, j heldJob, do, first, held string) {
 	t.Helper()
 	at := do + ", killed at " + j.KillAt.String()
@@ -306,7 +310,7 @@ func requireOldOrNewState(t *testing.T, j heldJob, do, first, held string) {
 	h, ok, err := w.Held()
 	must(t, err)
 	if seen != first && !(seen == held && do == "publish") || ok && (h.Manifest.RunID != held || seen == held) {
-		t.Errorf("%s: readers see %s and %q is held, want the state before or after the operation", at, seen, h.Manifest.RunID)
+		t.Errorf("%s: latest is %s and %q is held, want the state before or after the operation", at, seen, h.Manifest.RunID)
 	}
 	if damaged, _ := w.CheckHeld(t.Context(), true); len(damaged) > 0 {
 		t.Errorf("%s: the held night has the damage %v, want none", at, damaged)
@@ -314,12 +318,13 @@ func requireOldOrNewState(t *testing.T, j heldJob, do, first, held string) {
 	j.At = j.At.Add(time.Hour)
 	res, err := pipeline.Run(t.Context(), j.mustConfig(t))
 	if errors.As(err, new(*pipeline.HoldError)) && do == "hold" && !ok {
-		// The night was killed before it was held, so it was resumed with the same answers.
+		// The night was killed before it was held. The first run resumed it with the same
+		// responses, so a check held it again.
 		j.At = j.At.Add(time.Hour)
 		res, err = pipeline.Run(t.Context(), j.mustConfig(t))
 	}
 	if hold := (*pipeline.HoldError)(nil); errors.As(err, &hold) && do == "publish" && seen == held {
-		// Prices in cents were published, so right ones have changed by the same factor.
+		// Wrong prices are published, so a check holds the night with the correct prices too.
 		_, err = warehouseOf(t, cfg).PublishHeld(t.Context(), []string{"prices_scaled"}, j.At)
 		res.Run.ID = hold.Run
 	}

@@ -6,14 +6,15 @@ import (
 	"time"
 )
 
-// nightData contains the data of the service when a night ran.
+// nightData contains the expected rows of all tables at the time of a night.
 type nightData struct {
 	at   time.Time
 	rows map[string][]textRow
 }
 
-// checkHistory queries every table as of every night, and as of the last microsecond before
-// the next night: valid_from is inclusive, and valid_to is exclusive.
+// checkHistory compares every table with its expected rows as of every night, and as of the last
+// microsecond before the next night. valid_from is inclusive and valid_to exclusive, so both times have
+// the same rows. Before the first night, a table must be empty.
 func checkHistory(t *testing.T, h *harness, ref *reference, nights []nightData) {
 	catalog := h.catalog()
 	for n, night := range nights {
@@ -33,7 +34,8 @@ func asOf(table string, at time.Time) string {
 	return fmt.Sprintf("%s_at(TIMESTAMPTZ '%s+00')", table, at.UTC().Format(microseconds))
 }
 
-// checkSeries reads the Parquet files of every night, which later nights must not change.
+// checkSeries compares the Parquet files of every night with the expected rows. Later nights must not
+// change these files.
 func checkSeries(t *testing.T, h *harness, ref *reference, nights []nightData) {
 	db := open(t, "")
 	for n, night := range nights {

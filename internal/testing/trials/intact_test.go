@@ -18,8 +18,8 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// requireIntact reads all published files of a warehouse, as readers do, and compares them
-// with the manifests. It returns the published run, or "" before the first publish.
+// requireIntact reads all published files of a warehouse and compares them with the manifests. It returns
+// the published run, or "" before the first publish.
 func requireIntact(t *testing.T, dir string) string {
 	t.Helper()
 	folder, err := os.Readlink(filepath.Join(dir, "latest"))
@@ -35,7 +35,7 @@ func requireIntact(t *testing.T, dir string) string {
 	}
 	m := readManifest(t, filepath.Join(dir, "latest"))
 	if m.RunID != run {
-		t.Errorf("latest is %s, but its manifest names %s", run, m.RunID)
+		t.Errorf("the manifest of latest has the run %s, want %s", m.RunID, run)
 	}
 	requireRowCounts(t, dir, m)
 	requireCatalogOf(t, dir, run)
@@ -52,7 +52,7 @@ func readManifest(t *testing.T, version string) warehouse.Manifest {
 	return m
 }
 
-// requireChecksums compares the checksums of a version with its manifest.
+// requireChecksums compares the files of a version with the checksums in its manifest.
 func requireChecksums(t *testing.T, version string) {
 	t.Helper()
 	m := readManifest(t, version)
@@ -69,7 +69,7 @@ func requireChecksums(t *testing.T, version string) {
 	}
 }
 
-// requireRowCounts compares the rows of every table in the catalog and in Parquet with the
+// requireRowCounts compares the number of rows of every table, in the catalog and in Parquet, with the
 // manifest.
 func requireRowCounts(t *testing.T, dir string, m warehouse.Manifest) {
 	t.Helper()
@@ -89,13 +89,13 @@ func requireRowCounts(t *testing.T, dir string, m warehouse.Manifest) {
 	}
 }
 
-// requireCatalogOf checks the last run in the published catalog.
+// requireCatalogOf checks that the newest run in the published catalog is run.
 func requireCatalogOf(t *testing.T, dir, run string) {
 	t.Helper()
 	db := openUnmanaged(t, filepath.Join(dir, "catalog.duckdb")+"?access_mode=read_only&threads=1")
 	defer db.Close()
 	if last := query(t, db, "SELECT max(run_id) FROM meta.runs"); last[0][0].String != run {
-		t.Errorf("the catalog of %s belongs to %s", run, last[0][0].String)
+		t.Errorf("the newest run in the catalog is %s, want %s", last[0][0].String, run)
 	}
 }
 
@@ -116,8 +116,8 @@ func requireReadable(t *testing.T, pattern string) {
 	}
 }
 
-// openUnmanaged is like open, but the caller closes the connection, because a trial opens
-// many.
+// openUnmanaged opens a database that the caller must close. A trial opens too many databases to keep
+// them all open until its end.
 func openUnmanaged(t *testing.T, dsn string) *sql.DB {
 	t.Helper()
 	db, err := sql.Open("duckdb", dsn)
@@ -125,8 +125,8 @@ func openUnmanaged(t *testing.T, dsn string) *sql.DB {
 	return db
 }
 
-// requireSameWarehouse compares the warehouses in two folders: all current and closed rows,
-// and the columns of meta that do not depend on the number of tries.
+// requireSameWarehouse compares the warehouses in two folders. It compares all rows of main and past, and
+// the columns of meta that do not depend on the number of tries.
 func requireSameWarehouse(t *testing.T, want, got string) {
 	t.Helper()
 	db := attachBoth(t, want, got)
@@ -174,10 +174,10 @@ func requireNoTemporaryFiles(t *testing.T, dir string) {
 	must(t, filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
 		name := filepath.Base(path)
 		if entry.IsDir() && filepath.Base(filepath.Dir(path)) == "parquet" && (name == ".manifests" || name == ".meta") {
-			return err // files kept beside the series
+			return err // these hidden folders are permanent
 		}
 		if strings.HasPrefix(name, ".") || strings.HasPrefix(name, "stage.duckdb") || name == "spill" || strings.HasSuffix(name, ".wal") {
-			t.Errorf("%s was left behind", path)
+			t.Errorf("the temporary file %s exists, want none", path)
 		}
 		return err
 	}))

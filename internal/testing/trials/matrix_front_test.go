@@ -14,47 +14,46 @@ import (
 	"placementsync/internal/sim"
 )
 
-// faultSelector decides which requests are affected by the fault.
+// faultSelector selects the requests that a fault affects, and counts them.
 type faultSelector struct {
 	mu     sync.Mutex
 	random *rand.Rand
-	// share is the share of all requests that are affected.
+	// share is the share of affected requests. It applies only if pattern is empty.
 	share float64
-	// pattern overrides share: all requests whose path matches it are affected, and no
-	// others. Empty means that share applies.
+	// pattern selects the requests whose path matches it, as in path.Match.
 	pattern string
 
 	requests, affected int
 }
 
-// set changes which requests are affected. The counts are kept.
-func (w *faultSelector) set(share float64, pattern string) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.share, w.pattern = share, pattern
+// set replaces share and pattern. It keeps the counts.
+func (s *faultSelector) set(share float64, pattern string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.share, s.pattern = share, pattern
 }
 
-func (w *faultSelector) affects(r *http.Request) bool {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.requests++
-	hit := w.random.Float64() < w.share
-	if w.pattern != "" {
-		hit, _ = path.Match(w.pattern, r.URL.Path)
+func (s *faultSelector) affects(r *http.Request) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.requests++
+	hit := s.random.Float64() < s.share
+	if s.pattern != "" {
+		hit, _ = path.Match(s.pattern, r.URL.Path)
 	}
 	if hit {
-		w.affected++
+		s.affected++
 	}
 	return hit
 }
 
-func (w *faultSelector) counts() (requests, affected int) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.requests, w.affected
+func (s *faultSelector) counts() (requests, affected int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.requests, s.affected
 }
 
-// faultProxy is a handler in front of a service that changes its responses.
+// faultProxy is a handler in front of a service. It replaces the bodies of affected responses.
 type faultProxy struct {
 	service       *sim.Service
 	faultSelector *faultSelector

@@ -16,19 +16,19 @@ import (
 	"placementsync/internal/sim"
 )
 
-// faultKind is a kind of fault. fault, spoil or detour produces it.
+// faultKind is a kind of fault. One of the fields fault, spoil and detour is set and produces it.
 type faultKind struct {
 	name string
 	// fault is a fault of the demo service.
 	fault *sim.Fault
-	// spoil sends a body instead of the one of the service.
+	// spoil sends another body instead of the body of the service.
 	spoil func(rw http.ResponseWriter, body []byte)
 	// detour returns the address of the server that gets the requests instead.
 	detour func(t *testing.T) string
 	// timeout is the timeout of an attempt. 0 means two seconds.
 	timeout time.Duration
-	// noise reports whether the fault may add this text to stored records. Nil means that
-	// all stored texts must come from the service.
+	// noise reports whether a stored string may come from the fault. Nil means that all stored
+	// strings must come from the service.
 	noise func(text string) bool
 }
 
@@ -40,7 +40,7 @@ func rewriteFault(name string, rewrite func([]byte) []byte) faultKind {
 	return faultKind{name: name, fault: &sim.Fault{Kind: sim.FaultRewrite, Rewrite: rewrite}}
 }
 
-// faultKinds returns all kinds, in the order of the published table.
+// faultKinds returns all kinds, in the order of the table in docs/reliability.md.
 func faultKinds() []faultKind {
 	return slices.Concat(refusalFaults(), connectionFaults(), bodyFaults(), encodedFaults())
 }
@@ -68,7 +68,7 @@ func connectionFaults() []faultKind {
 		{name: "reset before the first byte", fault: &sim.Fault{Kind: sim.FaultReset}},
 		{name: "reset in mid-body", fault: &sim.Fault{Kind: sim.FaultResetBody}},
 		{name: "truncated body", fault: &sim.Fault{Kind: sim.FaultTruncate}},
-		// Eight delayed parts: the body takes longer than the timeout.
+		// The body has eight delayed parts, so it takes longer than the timeout.
 		{name: "trickled body", fault: &sim.Fault{Kind: sim.FaultSlow, Delay: 40 * time.Millisecond}, timeout: 150 * time.Millisecond},
 	}
 }
@@ -98,11 +98,11 @@ func encodedFaults() []faultKind {
 		largeRecord("100 MB record", 100_000_000),
 		{name: "zstd bomb", spoil: bomb("zstd", newZstd), timeout: 20 * time.Second},
 		{name: "zstd, cut off", spoil: respondEncoded("zstd", func(body []byte) []byte {
-			var packed bytes.Buffer
-			pack := newZstd(&packed)
-			_, _ = pack.Write(body) // a buffer accepts all writes
-			_ = pack.Close()
-			return packed.Bytes()[:packed.Len()-packed.Len()/3-1]
+			var compressed bytes.Buffer
+			compressor := newZstd(&compressed)
+			_, _ = compressor.Write(body) // a buffer accepts all writes
+			_ = compressor.Close()
+			return compressed.Bytes()[:compressed.Len()-compressed.Len()/3-1]
 		})},
 		{name: "plain, named gzip", spoil: respondEncoded("gzip", func(body []byte) []byte { return body })},
 	}
@@ -114,8 +114,8 @@ const noiseField = "zz_noise"
 // firstKey is the beginning of the first record of a body of the demo service.
 const firstKey = `{"id":`
 
-// addField inserts a field at the beginning of the first record of a body. A body without
-// records is not changed.
+// addField inserts a field at the beginning of the first record of a body. It does not change a body
+// without records.
 func addField(body []byte, value string) []byte {
 	return bytes.Replace(body, []byte(firstKey), []byte(`{"`+noiseField+`":`+value+`,"id":`), 1)
 }
@@ -133,35 +133,35 @@ func duplicateFields(body []byte) []byte {
 }
 
 const (
-	bombUnit  = 16 << 20
-	bombUnits = 64
+	bombPartSize = 16 << 20
+	bombParts    = 64
 )
 
-// bomb responds with a gigabyte of white space, compressed to a thousandth. It consists of equal
-// units, which do not state the size of the whole.
+// bomb responds with a gigabyte of blanks in compressed form. The body consists of equal parts, so that
+// no header in it contains the total size.
 func bomb(coding string, compress func(w io.Writer) io.WriteCloser) func(rw http.ResponseWriter, body []byte) {
-	var unit bytes.Buffer
-	pack := compress(&unit)
-	_, _ = io.Copy(pack, io.LimitReader(blanks{}, bombUnit)) // a buffer accepts all writes
-	_ = pack.Close()
-	packed := bytes.Repeat(unit.Bytes(), bombUnits)
-	return respondEncoded(coding, func([]byte) []byte { return packed })
+	var part bytes.Buffer
+	compressor := compress(&part)
+	_, _ = io.Copy(compressor, io.LimitReader(blanks{}, bombPartSize)) // a buffer accepts all writes
+	_ = compressor.Close()
+	compressed := bytes.Repeat(part.Bytes(), bombParts)
+	return respondEncoded(coding, func([]byte) []byte { return compressed })
 }
 
-// respondEncoded responds with the body in a content encoding.
-func respondEncoded(coding string, pack func(body []byte) []byte) func(rw http.ResponseWriter, body []byte) {
+// respondEncoded responds with an encoded body and the name of the content encoding.
+func respondEncoded(coding string, encode func(body []byte) []byte) func(rw http.ResponseWriter, body []byte) {
 	return func(rw http.ResponseWriter, body []byte) {
 		rw.Header().Set("Content-Encoding", coding)
 		rw.Header().Set("Content-Type", "application/json")
-		_, _ = rw.Write(pack(body)) // the client disconnects
+		_, _ = rw.Write(encode(body)) // the client may disconnect
 	}
 }
 
 func newGzip(w io.Writer) io.WriteCloser { return gzip.NewWriter(w) }
 
 func newZstd(w io.Writer) io.WriteCloser {
-	pack, _ := zstd.NewWriter(w, zstd.WithEncoderConcurrency(1)) // only invalid options fail
-	return pack
+	compressor, _ := zstd.NewWriter(w, zstd.WithEncoderConcurrency(1)) // fails only with invalid options
+	return compressor
 }
 
 // blanks is an endless reader of blanks.
@@ -174,8 +174,8 @@ func (blanks) Read(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// largeRecord adds a very long field to the first record. It is sent without being held in
-// memory.
+// largeRecord adds a field of size bytes to the first record. The field is sent in parts, so that it needs
+// no memory.
 func largeRecord(name string, size int) faultKind {
 	spoil := func(rw http.ResponseWriter, body []byte) {
 		before, after, found := bytes.Cut(body, []byte(firstKey))

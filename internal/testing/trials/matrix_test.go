@@ -26,21 +26,23 @@ import (
 	"placementsync/internal/testing/torture"
 )
 
-// rate is the frequency of a fault: a share of all requests, or allNight.
+// rate is the frequency of a fault. share is a share of all requests. If name is allNight, share is not
+// used.
 type rate struct {
 	name  string
 	share float64
-	runs  int
+	runs  int // number of nights
 }
 
-// allNight is the rate at which one endpoint fails for a whole night, another each night.
+// allNight is the name of the rate at which all requests for one endpoint fail in a night. Each night
+// uses another endpoint.
 const allNight = "one endpoint, for good"
 
 func rates() []rate {
 	return []rate{{"1 %", 0.01, 4}, {"5 %", 0.05, 4}, {"10 %", 0.1, 4}, {"30 %", 0.3, 4}, {allNight, 0, len(endpoints())}}
 }
 
-// endpoints returns the endpoints for allNight, as patterns of path.Match.
+// endpoints returns the endpoints for allNight as patterns for path.Match.
 func endpoints() []string {
 	return []string{"/products/listings", "/orders", "/orders/*", "/campaigns", "/campaigns/*/articles", "/files", "/auth/token"}
 }
@@ -57,9 +59,9 @@ func TestTrialFaultMatrix(t *testing.T) {
 	}
 }
 
-// TestTortureFaultMatrix runs nights with every kind of fault at every rate. Each night must
-// publish exact tables, publish tables with a grade that shows the missing data, or publish no
-// version. The undisturbed night after them must restore all rows.
+// TestTortureFaultMatrix runs nights with every kind of fault at every rate. Each night must publish
+// exact tables, publish tables with a grade that shows the missing data, or publish no version. A night
+// without faults at the end must restore all rows.
 func TestTortureFaultMatrix(t *testing.T) {
 	requireTorture(t)
 	for i, kind := range faultKinds() {
@@ -81,11 +83,11 @@ func TestTortureFaultMatrix(t *testing.T) {
 	}
 }
 
-// maxMemory is DuckDB's default limit of 512 MB plus the memory that the configuration
-// reference documents for the program. This process also runs the service.
+// maxMemory is DuckDB's default limit of 512 MB plus the 480 MiB that the documentation of
+// warehouse.memory_limit allows for the rest of the program. The test process also runs the service.
 const maxMemory = 512_000_000 + 480<<20
 
-// recordTrial records the results of a trial, also after a failure.
+// recordTrial stores the result of a trial that passed or failed.
 func recordTrial(t *testing.T, begun time.Time, result func() torture.Trial) {
 	t.Helper()
 	must(t, torture.Open(os.Getenv).EndTrial(begun, t.Failed(), result()))
@@ -116,8 +118,8 @@ func newMatrixCell(t *testing.T, seed uint64, kind faultKind, streams ...string)
 	t.Cleanup(server.Close)
 	c.cfg.Warehouse.MemoryLimit = "512MB"
 	f := &c.cfg.Fetch
-	// The request rate is limited, as by default, because a 429 lowers this limit. The other
-	// limits are small, so that no night waits long.
+	// A request rate is set, because status 429 reduces it. The other limits are small, so that no
+	// night waits long.
 	f.BaseURL, f.RequestsPerSecond, f.Burst, f.PageSize, f.MaxPasses, f.MaxPages = server.URL, 2000, 50, 3, 4, 50
 	f.Timeout = cmp.Or(kind.timeout, 2*time.Second)
 	f.Retry = fetch.Retry{MaxRetries: 5, Base: time.Millisecond, Max: 10 * time.Millisecond, Jitter: 0.1}
@@ -129,17 +131,15 @@ func newMatrixCell(t *testing.T, seed uint64, kind faultKind, streams ...string)
 	return c
 }
 
-// maxDuration returns the maximum duration of a night. It allows one minute for the night
-// itself on a busy machine, and for each pass of each stream one request that uses all
-// attempts up to their timeouts.
+// maxDuration returns the maximum duration of a night. It is one minute, for a busy machine, plus the
+// time of some slow requests: one for each pass of each stream, with all attempts up to their timeouts.
 func (c *matrixCell) maxDuration() time.Duration {
 	f := c.cfg.Fetch
 	attempt := f.Timeout + f.Retry.Max + time.Duration(float64(f.Retry.Max)*f.Retry.Jitter)
 	return time.Minute + time.Duration(len(c.cfg.Streams)*f.MaxPasses*(1+f.Retry.MaxRetries))*attempt
 }
 
-// runNights runs the nights of a rate, and then an undisturbed night that must restore
-// all rows.
+// runNights runs the nights of a rate, and then a night without faults that must restore all rows.
 func (c *matrixCell) runNights(t *testing.T, r rate) torture.Row {
 	t.Helper()
 	c.row.Fault, c.row.Rate = c.kind.name, r.name
@@ -159,7 +159,7 @@ func (c *matrixCell) runNights(t *testing.T, r rate) torture.Row {
 	}
 	c.row.Requests, c.row.Affected = c.faultSelector.counts()
 	c.faultSelector.set(0, "")
-	if !t.Run("undisturbed night", func(t *testing.T) { c.compareWithGrades(t, c.goodNight()) }) {
+	if !t.Run("night without faults", func(t *testing.T) { c.compareWithGrades(t, c.goodNight()) }) {
 		c.row.Lost++
 	}
 	row := c.row
@@ -168,7 +168,7 @@ func (c *matrixCell) runNights(t *testing.T, r rate) torture.Row {
 	return row
 }
 
-// maxNights limits the nights that are run until a rare fault occurs.
+// maxNights limits the number of nights until a rare fault occurs.
 const maxNights = 24
 
 // unaffected reports whether the fault has affected no request so far.
@@ -180,7 +180,7 @@ func (c *matrixCell) unaffected() bool {
 // runFaultyNight runs a night with the fault and checks its outcome.
 func (c *matrixCell) runFaultyNight(t *testing.T) {
 	before := c.publishedKeys(t)
-	was := c.latestRun()
+	latestBefore := c.latestRun()
 	ctx, cancel := context.WithTimeout(t.Context(), c.maxDuration())
 	defer cancel()
 	resetPeakMemory()
@@ -189,11 +189,11 @@ func (c *matrixCell) runFaultyNight(t *testing.T) {
 	c.row.Longest = max(c.row.Longest, time.Since(start).Seconds())
 	c.row.Peak = max(c.row.Peak, peakMemory())
 	if ctx.Err() != nil {
-		t.Fatalf("the night took longer than %v, the maximum for its limits: %v", c.maxDuration(), err)
+		t.Fatalf("the night took longer than its maximum duration of %v: %v", c.maxDuration(), err)
 	}
 	if err != nil {
 		c.row.Failed++
-		c.requireFailed(t, res, err, was)
+		c.requireFailed(t, res, err, latestBefore)
 		return
 	}
 	if c.compareWithGrades(t, res) {
@@ -204,23 +204,23 @@ func (c *matrixCell) runFaultyNight(t *testing.T) {
 	c.requireNoLoss(t, before)
 }
 
-// requireFailed checks a night that published no version. It must report the failure. Only an
-// unchecked token or a night without any read stream justifies it.
-func (c *matrixCell) requireFailed(t *testing.T, res pipeline.Result, err error, was string) {
+// requireFailed checks a night that returned an error. It must be reported as failed, and must not publish
+// a version. A night may only fail if the token cannot be checked or no stream can be read.
+func (c *matrixCell) requireFailed(t *testing.T, res pipeline.Result, err error, latestBefore string) {
 	t.Helper()
 	code := exitCode(t.Context(), res, err)
 	_, noData := errors.AsType[*pipeline.NoDataError](err)
 	if !noData && !strings.HasPrefix(err.Error(), "check the token:") {
-		t.Errorf("the night failed unnecessarily: %v", err)
+		t.Errorf("the night failed with %v, want a NoDataError or an error about the token", err)
 	}
-	if code != 1 || res.Run.Outcome != ledger.Failed || c.latestRun() != was {
-		t.Errorf("the night ended %s with %d and latest is %q, want failed with 1 and %q: %v", res.Run.Outcome, code, c.latestRun(), was, err)
+	if code != 1 || res.Run.Outcome != ledger.Failed || c.latestRun() != latestBefore {
+		t.Errorf("the night ended %s with %d and latest is %q, want failed with 1 and %q: %v", res.Run.Outcome, code, c.latestRun(), latestBefore, err)
 	}
 }
 
-// compareWithGrades checks the grades of a published night. A table whose streams are exact or
-// repaired must have the values of the service. Streams with other grades must have a reason.
-// The exit code must match the grades. allProven means that all streams are exact or repaired.
+// compareWithGrades checks the grades of a published night. A table whose streams are all graded exact or
+// repaired must have the values of the service. Streams with other grades must have a reason. The exit
+// code must match the grades. allProven means that all streams are graded exact or repaired.
 func (c *matrixCell) compareWithGrades(t *testing.T, res pipeline.Result) (allProven bool) {
 	t.Helper()
 	allProven = true
@@ -231,7 +231,7 @@ func (c *matrixCell) compareWithGrades(t *testing.T, res pipeline.Result) (allPr
 		carried = carried || grade == fetch.CarriedForward || grade == fetch.Skipped
 		allProven = allProven && proven[s.Stream]
 		if !proven[s.Stream] && s.Reason == "" {
-			t.Errorf("%s is %s without a reason, want one", s.Stream, s.Grade)
+			t.Errorf("the grade of %s is %s without a reason, want a reason", s.Stream, s.Grade)
 		}
 	}
 	if code := res.Run.ExitCode; code != 0 && code != 3 || carried && code != 3 || allProven && code != 0 {
@@ -246,18 +246,19 @@ func (c *matrixCell) compareWithGrades(t *testing.T, res pipeline.Result) (allPr
 	return allProven
 }
 
-// publishedRows returns the rows of a published table, without the additions of the fault.
+// publishedRows returns the rows of a published table. It removes the field that the fault adds to
+// records.
 func (c *matrixCell) publishedRows(t *testing.T, e expected) []textRow {
 	t.Helper()
 	all := readTable(t, e, c.catalog(), "main."+e.table)
 	for _, r := range all {
 		extra, _ := decode(cmp.Or(r["extra"], "{}")).(map[string]any)
-		text, noisy := extra[noiseField].(string)
-		if !noisy {
+		noise, hasNoise := extra[noiseField].(string)
+		if !hasNoise {
 			continue
 		}
-		if c.kind.noise == nil || !c.kind.noise(text) {
-			t.Errorf("%s has %.40q, which the service did not send", e.table, text)
+		if c.kind.noise == nil || !c.kind.noise(noise) {
+			t.Errorf("%s contains %.40q, which neither the service nor the fault may send", e.table, noise)
 		}
 		if delete(extra, noiseField); len(extra) == 0 {
 			delete(r, "extra")
@@ -268,8 +269,8 @@ func (c *matrixCell) publishedRows(t *testing.T, e expected) []textRow {
 	return all
 }
 
-// publishedKeys returns the keys of the rows of each published table. It is empty before the
-// first publish.
+// publishedKeys returns the keys of the rows of each published table. The map is empty before the first
+// publish.
 func (c *matrixCell) publishedKeys(t *testing.T) map[string]map[string]bool {
 	t.Helper()
 	all := map[string]map[string]bool{}
@@ -285,8 +286,8 @@ func (c *matrixCell) publishedKeys(t *testing.T) map[string]map[string]bool {
 	return all
 }
 
-// requireNoLoss checks that no row was removed whose record the service still has. before
-// are the keys of the published rows before the night.
+// requireNoLoss checks that the night removed no row whose record the service still has. before contains
+// the keys of the published rows before the night.
 func (c *matrixCell) requireNoLoss(t *testing.T, before map[string]map[string]bool) {
 	t.Helper()
 	current, after := c.ref.currentRows(), c.publishedKeys(t)
@@ -298,30 +299,30 @@ func (c *matrixCell) requireNoLoss(t *testing.T, before map[string]map[string]bo
 			}
 			if key := strings.Join(parts, "/"); before[e.table][key] && !after[e.table][key] {
 				c.row.Lost++
-				t.Errorf("%s lost %s", e.table, key)
+				t.Errorf("%s lost the row %s, whose record the service still has", e.table, key)
 			}
 		}
 	}
 }
 
-// resetPeakMemory resets the memory statistics of this process.
+// resetPeakMemory resets the peak memory of this process.
 func resetPeakMemory() {
 	debug.FreeOSMemory()
-	// Systems without this file have no such statistics.
+	// Only Linux has this file. On other systems peakMemory returns 0.
 	_ = os.WriteFile("/proc/self/clear_refs", []byte("5"), 0)
 }
 
-// peakMemory returns the maximum memory of this process since resetPeakMemory in bytes, or 0
-// if it is unknown.
+// peakMemory returns the peak memory of this process since resetPeakMemory in bytes, or 0 if it is
+// unknown.
 func peakMemory() int64 {
 	data, err := os.ReadFile("/proc/self/status")
 	_, rest, found := bytes.Cut(data, []byte("VmHWM:"))
 	if err != nil || !found {
 		return 0
 	}
-	kilobytes, err := strconv.ParseInt(string(bytes.Fields(rest)[0]), 10, 64)
+	kibibytes, err := strconv.ParseInt(string(bytes.Fields(rest)[0]), 10, 64)
 	if err != nil {
 		return 0
 	}
-	return kilobytes << 10
+	return kibibytes << 10
 }

@@ -15,8 +15,9 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// TestTrialSeriesIsWrittenFromTheCatalog removes the series or parts of it. The catalog is
-// intact, so verify must name one command, and this command must restore the series.
+// TestTrialSeriesIsWrittenFromTheCatalog removes the Parquet series, which is the folder parquet/, or
+// parts of it. The catalog is intact, so verify must propose only the repair MendSeries, and this repair
+// must restore the series.
 func TestTrialSeriesIsWrittenFromTheCatalog(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
@@ -64,7 +65,7 @@ func TestTrialSeriesIsWrittenFromTheCatalog(t *testing.T) {
 	}
 }
 
-// TestTrialRebuildRequiresConsentToALoss removes the newest day of the series. rebuild must
+// TestTrialRebuildRequiresConsentToALoss removes the newest day from the Parquet series. A rebuild must
 // fail and publish no version unless AcceptLoss is set.
 func TestTrialRebuildRequiresConsentToALoss(t *testing.T) {
 	requireTrials(t)
@@ -83,7 +84,7 @@ func TestTrialRebuildRequiresConsentToALoss(t *testing.T) {
 	for _, day := range days {
 		must(t, os.RemoveAll(day))
 	}
-	// A damaged version cannot complete the series.
+	// Damage the version too, because the rebuild could copy the lost day from it.
 	files, err := filepath.Glob(h.path("versions", latest, "*.parquet"))
 	must(t, err)
 	for _, file := range append(files, h.path("versions", latest, "manifest.json")) {
@@ -93,12 +94,12 @@ func TestTrialRebuildRequiresConsentToALoss(t *testing.T) {
 	_, err = pipeline.Rebuild(t.Context(), h.cfg, false)
 	if loss, ok := errors.AsType[*pipeline.LossError](err); !ok || loss.Version != latest || !strings.Contains(err.Error(), "runs in meta.runs: 2 now, 1 after the rebuild") ||
 		!strings.Contains(err.Error(), "--accept-loss") || h.latestRun() != latest {
-		t.Fatalf("the rebuild ended with %v and readers see %s, want a LossError and %s", err, h.latestRun(), latest)
+		t.Fatalf("the rebuild ended with %v and latest is %s, want a LossError and %s", err, h.latestRun(), latest)
 	}
 	h.cfg.AcceptLoss = true
 	_, err = pipeline.Rebuild(t.Context(), h.cfg, false)
 	must(t, err)
 	if h.latestRun() == latest {
-		t.Error("the loss was accepted, but no version was published")
+		t.Error("the rebuild with AcceptLoss published no version, want a new one")
 	}
 }

@@ -12,8 +12,8 @@ import (
 	"placementsync/internal/pipeline"
 )
 
-// TestNightReportsDamage damages a file of an unchanged table after a successful verify. The
-// night must write it again and report the damage.
+// TestNightReportsDamage damages a file of an unchanged table after a successful verify. The next night
+// must write the file again and report the damage, in the log and in the record of the last verify.
 func TestNightReportsDamage(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -44,7 +44,7 @@ func TestNightReportsDamage(t *testing.T) {
 
 			second := h.sameDayNight()
 			if h.count("tags", "true") != before || h.count("read_parquet('"+h.path("latest", "tags.parquet")+"')", "true") != before {
-				t.Errorf("the catalog or the file of the night has other rows, want %d", before)
+				t.Errorf("the catalog or the file of the night has not the expected %d rows", before)
 			}
 			if text := log.String(); !strings.Contains(text, "level=WARN") || !strings.Contains(text, "files="+damaged) || !strings.Contains(text, c.problem) {
 				t.Errorf("the log lacks a warning about %s with %q:\n%s", damaged, c.problem, text)
@@ -63,14 +63,14 @@ func TestNightReportsDamage(t *testing.T) {
 			found, err := pipeline.Verify(t.Context(), h.cfg, true)
 			must(t, err)
 			if len(found.Damage) == 0 || found.Result() != integrity.Rebuildable {
-				t.Errorf("verify finds %+v, want rebuildable damage", found.Damage)
+				t.Errorf("verify found %+v, want rebuildable damage", found.Damage)
 			}
 		})
 	}
 }
 
-// TestDamageWithoutAVerifyIsRecorded damages a file before any verify. The night must report
-// it.
+// TestDamageWithoutAVerifyIsRecorded damages a file of a warehouse that was never verified. The next night
+// must record the damage.
 func TestDamageWithoutAVerifyIsRecorded(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t, smallWorld(), "tags", "token")
@@ -79,6 +79,6 @@ func TestDamageWithoutAVerifyIsRecorded(t *testing.T) {
 	h.sameDayNight()
 	wh := warehouseOf(t, h.cfg)
 	if v, ok, err := integrity.LastRecord(wh.Folder, true); err != nil || !ok || !v.At.IsZero() || v.NightDamage == nil || v.Result != integrity.Rebuildable {
-		t.Errorf("the record is %+v (%v), want only the damage of the night", v, err)
+		t.Errorf("the record is %+v (%v), want the damage of the night without a time of verify", v, err)
 	}
 }

@@ -13,7 +13,7 @@ import (
 	"placementsync/internal/sim"
 )
 
-// notFound returns faults that answer 404 for single records of an endpoint.
+// notFound returns faults that return status 404 for some records of an endpoint.
 func notFound(prefix string, ids ...string) (faults []sim.Fault) {
 	for _, id := range ids {
 		faults = append(faults, sim.Fault{Path: prefix + id, Kind: sim.FaultStatus, Status: http.StatusNotFound})
@@ -26,8 +26,8 @@ func articleStreams() []string {
 	return []string{"order_items", "campaigns", "campaign_details", "campaign_articles", "articles", "article_comments"}
 }
 
-// newArticleHarness returns a harness with many articles, whose nights read only changed
-// details.
+// newArticleHarness returns a harness with many articles. Its nights request only details that may have
+// changed.
 func newArticleHarness(t *testing.T, recheck int) *harness {
 	t.Helper()
 	world := richWorld()
@@ -38,7 +38,7 @@ func newArticleHarness(t *testing.T, recheck int) *harness {
 	return h
 }
 
-// listedArticles returns the ids of all articles that campaigns name.
+// listedArticles returns the ids of the articles in the lists of all campaigns.
 func (h *harness) listedArticles() (ids []string) {
 	for id := range h.articleStatuses() {
 		ids = append(ids, id)
@@ -46,8 +46,8 @@ func (h *harness) listedArticles() (ids []string) {
 	return ids
 }
 
-// TestGateStopsAnEndpointOf404s returns 404 for every article in a first night, although its
-// campaign names it. The gate must stop the night.
+// TestGateStopsAnEndpointOf404s returns 404 for every article in a first night, although the lists of
+// campaigns contain the articles. The night must stop.
 func TestGateStopsAnEndpointOf404s(t *testing.T) {
 	t.Parallel()
 	h := newArticleHarness(t, 7)
@@ -69,18 +69,18 @@ func TestGateStopsAnEndpointOf404s(t *testing.T) {
 	}
 }
 
-// TestTrialListedArticlesAnswered404AreKept answers 404 for some articles, in the first night
-// or in a later one. A few are normal, and more make the night partial. No article may be
-// deleted while its campaign names it.
-func TestTrialListedArticlesAnswered404AreKept(t *testing.T) {
+// TestTrialListedArticlesWith404AreKept returns 404 for some articles, in the first night or in a later
+// night. Up to three such articles are accepted, and more make the night partial. No article may be
+// deleted as long as the list of its campaign contains it.
+func TestTrialListedArticlesWith404AreKept(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
 	for _, c := range []struct {
-		gone    int
+		missing int // articles with status 404
 		partial bool
 	}{{1, false}, {3, false}, {4, true}, {16, true}} {
 		for _, first := range []bool{true, false} {
-			t.Run(fmt.Sprintf("%d articles, first night %v", c.gone, first), func(t *testing.T) {
+			t.Run(fmt.Sprintf("%d articles, first night %v", c.missing, first), func(t *testing.T) {
 				t.Parallel()
 				h := newArticleHarness(t, 1)
 				if !first {
@@ -90,19 +90,19 @@ func TestTrialListedArticlesAnswered404AreKept(t *testing.T) {
 				}
 				all := h.listedArticles()
 				if len(all) < 100 || len(all) >= 300 {
-					t.Fatalf("with %d articles another limit applies", len(all))
+					t.Fatalf("the world has %d articles, want 100 to 299, for which the limit is three", len(all))
 				}
-				lost := all[:c.gone]
+				missing := all[:c.missing]
 				if !first {
-					for i, row := range query(t, h.catalog(), "SELECT id FROM articles ORDER BY id LIMIT ?", c.gone) {
-						lost[i] = row[0].String
+					for i, row := range query(t, h.catalog(), "SELECT id FROM articles ORDER BY id LIMIT ?", c.missing) {
+						missing[i] = row[0].String
 					}
 				}
 				before := 0
 				if !first {
-					before = c.gone
+					before = c.missing
 				}
-				h.service.SetFaults(notFound("/articles/", lost...)...)
+				h.service.SetFaults(notFound("/articles/", missing...)...)
 				res, err := h.night()
 				must(t, err)
 				want, grade := 0, fetch.Repaired
@@ -112,27 +112,27 @@ func TestTrialListedArticlesAnswered404AreKept(t *testing.T) {
 				if res.Run.ExitCode != want {
 					t.Errorf("the night ended with exit code %d, want %d", res.Run.ExitCode, want)
 				}
-				h.requireStream(res.Run, "articles", grade, fmt.Sprintf("%d of ", c.gone))
+				h.requireStream(res.Run, "articles", grade, fmt.Sprintf("%d of ", c.missing))
 				h.requireStream(res.Run, "articles", grade, "were answered 404 although a list contains them; their rows are kept")
 				s := streamOf(t, res.Run, "articles")
 				if int(s.Fetched) != h.count("articles", "TRUE")-before || s.Incomplete != c.partial {
 					t.Errorf("fetched %d articles with Incomplete %t, want %d and %t", s.Fetched, s.Incomplete, h.count("articles", "TRUE")-before, c.partial)
 				}
-				for _, id := range lost {
+				for _, id := range missing {
 					if n := h.count("articles", "id = ?", id); (n == 1) != !first {
-						t.Errorf("article %s has %d rows, want one row unless this is the first night, and none then", id, n)
+						t.Errorf("article %s has %d rows, want none in a first night (%t), else 1", id, n, first)
 					}
 					if n := h.count("meta.deletions", "key LIKE ?", "%"+id+"%"); n != 0 {
 						t.Errorf("meta.deletions has %d rows of article %s, want none", n, id)
 					}
 				}
-				// The next night requests them again.
+				// The next night requests the missing articles again.
 				h.service.SetFaults()
 				res = h.goodNight()
 				h.requireStream(res.Run, "articles", fetch.Exact, "")
-				for _, id := range lost {
+				for _, id := range missing {
 					if h.count("articles", "id = ?", id) != 1 {
-						t.Errorf("article %s was not read again", id)
+						t.Errorf("the next night did not read article %s", id)
 					}
 				}
 			})
@@ -140,9 +140,9 @@ func TestTrialListedArticlesAnswered404AreKept(t *testing.T) {
 	}
 }
 
-// TestOrderIsDeletedWhenNoListNamesIt keeps an order whose detail answers 404, and closes
-// it when the list omits it.
-func TestOrderIsDeletedWhenNoListNamesIt(t *testing.T) {
+// TestOrderIsDeletedWhenNoListContainsIt returns 404 for the detail of an order. The order must be kept as
+// long as the list of orders contains it, and must be deleted after that.
+func TestOrderIsDeletedWhenNoListContainsIt(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t, smallWorld(), "orders", "order_items", "order_details")
 	h.cfg.Details, h.cfg.Fetch.PageSize = pipeline.AllDetails, 100
@@ -153,15 +153,16 @@ func TestOrderIsDeletedWhenNoListNamesIt(t *testing.T) {
 	res := h.sameDayNight()
 	h.requireStream(res.Run, "order_details", fetch.Repaired, "1 of ")
 	if h.count("orders", "id = ?", id) != 1 || h.count("meta.deletions", "TRUE") != 0 {
-		t.Errorf("order %s was deleted while its list names it", id)
+		t.Errorf("order %s was deleted although the list of orders contains it", id)
 	}
 	h.service.SetFaults(faults...)
 	h.requireDeletion(h.sameDayNight(), "orders", id, "404 from /orders/{order_id}")
 }
 
-// TestTrialSettledArticleOfACarriedCampaignIsKept answers 404 for articles whose campaigns are
-// carried. The stored rows of the campaigns name them, so they must be kept.
-func TestTrialSettledArticleOfACarriedCampaignIsKept(t *testing.T) {
+// TestTrialArticleOfACarriedCampaignIsKept returns 404 for articles of campaigns that the night does not
+// request again. The rows of these campaigns from earlier nights contain the articles, so the articles
+// must be kept.
+func TestTrialArticleOfACarriedCampaignIsKept(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
 	world := settledWorld(20)
@@ -173,9 +174,9 @@ func TestTrialSettledArticleOfACarriedCampaignIsKept(t *testing.T) {
 	h.service.SetFaults(sim.Fault{Route: "/articles/{id}", Kind: sim.FaultStatus, Status: http.StatusNotFound})
 	res := h.partialNight()
 	if s := streamOf(t, res.Run, "articles"); s.Carried == 0 || s.Fetched != 0 {
-		t.Errorf("articles: %+v, want some carried and none found", s)
+		t.Errorf("articles: got %+v, want some carried and none fetched", s)
 	}
 	if after := h.count("articles", "TRUE"); after != before || before == 0 {
-		t.Errorf("there are %d articles, want %d", after, before)
+		t.Errorf("articles has %d rows, want %d, and at least 1", after, before)
 	}
 }

@@ -19,13 +19,13 @@ import (
 	"placementsync/internal/testing/torture"
 )
 
-// randomTransport returns responses of the service in random order. Each takes a random time
-// on the virtual clock and has a random content encoding, and one request in twenty is
-// answered 503.
+// randomTransport returns responses of the service in random order. Each response takes a random time on
+// the virtual clock and has a random content encoding. One response in twenty has status 503.
 type randomTransport struct {
 	service http.Handler
 	mu      sync.Mutex
-	// random is nil if responses take no time.
+	// random is the source of all random choices. If it is nil, responses take no time and are
+	// neither encoded nor replaced.
 	random *rand.Rand
 	// left is the number of requests until cut interrupts the run. 0 or less means never.
 	left int
@@ -33,7 +33,7 @@ type randomTransport struct {
 }
 
 func (d *randomTransport) RoundTrip(r *http.Request) (*http.Response, error) {
-	delay, busy, coding := d.nextResponse()
+	delay, busy, encoding := d.nextResponse()
 	timer := time.NewTimer(delay)
 	defer timer.Stop()
 	select {
@@ -45,14 +45,14 @@ func (d *randomTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	if busy {
 		w.WriteHeader(http.StatusServiceUnavailable)
 	} else {
-		coded := r.Clone(r.Context())
-		coded.Header.Set("Accept-Encoding", coding)
-		d.service.ServeHTTP(w, coded)
+		withEncoding := r.Clone(r.Context())
+		withEncoding.Header.Set("Accept-Encoding", encoding)
+		d.service.ServeHTTP(w, withEncoding)
 	}
 	return w.Result(), nil
 }
 
-func (d *randomTransport) nextResponse() (delay time.Duration, busy bool, coding string) {
+func (d *randomTransport) nextResponse() (delay time.Duration, busy bool, encoding string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.left--; d.left == 0 {
@@ -64,8 +64,8 @@ func (d *randomTransport) nextResponse() (delay time.Duration, busy bool, coding
 	return time.Duration(d.random.IntN(1000)) * time.Millisecond, d.random.IntN(20) == 0, []string{"identity", "gzip", "zstd"}[d.random.IntN(3)]
 }
 
-// sequentialConfig returns the configuration of a night with one request at a time, and
-// without recall of unchanged records.
+// sequentialConfig returns the configuration of a night with one request at a time. The night does not
+// skip unchanged records.
 func sequentialConfig(t *testing.T, service *sim.Service, dir string, at time.Time, streams []string) pipeline.Config {
 	t.Helper()
 	cfg := job{Dir: dir, URL: "http://127.0.0.1/", Agent: undisturbedAgent, Streams: streams, At: at}.config()
@@ -75,8 +75,8 @@ func sequentialConfig(t *testing.T, service *sim.Service, dir string, at time.Ti
 	return cfg
 }
 
-// shuffledConfig returns the configuration of the same night with random page and batch
-// sizes, random numbers of workers and threads, and recall of unchanged records.
+// shuffledConfig returns the configuration of the same night with random page and batch sizes and random
+// numbers of workers and threads. The night skips unchanged records.
 func shuffledConfig(cfg pipeline.Config, random *rand.Rand) pipeline.Config {
 	cfg.Fetch.PageSize = 1 + random.IntN(30)
 	cfg.Fetch.Concurrency = 1 + random.IntN(16)
@@ -87,10 +87,10 @@ func shuffledConfig(cfg pipeline.Config, random *rand.Rand) pipeline.Config {
 	return cfg
 }
 
-// compareAnyOrder runs two days in two warehouses. In one, each night is sequential. In the
-// other it is shuffled, interrupted at random requests and resumed with another shuffle. All
-// values must be equal. It returns the number of interruptions.
-func compareAnyOrder(t *testing.T, seed uint64, streams []string) (cuts int) {
+// compareAnyOrder runs two nights in two warehouses. In the first, a night uses sequentialConfig. In the
+// second, it uses shuffledConfig, is interrupted at random requests, and is resumed with another
+// shuffledConfig. All values must be equal. compareAnyOrder returns the number of interruptions.
+func compareAnyOrder(t *testing.T, seed uint64, streams []string) (interruptions int) {
 	t.Helper()
 	random := rand.New(rand.NewPCG(seed, 3))
 	world := trialWorld(seed)
@@ -117,12 +117,12 @@ func compareAnyOrder(t *testing.T, seed uint64, streams []string) (cuts int) {
 				code = requireCode(t, ctx, cfg, 0, 130)
 			})
 			if code != 0 {
-				cuts++
+				interruptions++
 			}
 		}
 		requireSameWarehouse(t, want, got)
 	}
-	return cuts
+	return interruptions
 }
 
 // requireCode runs a night that must end with one of these exit codes.
@@ -146,15 +146,15 @@ func TestTrialAnyOrderGivesTheSameWarehouse(t *testing.T) {
 	compareAnyOrder(t, 1, fewStreams())
 }
 
-// TestTortureAnyOrderGivesTheSameWarehouse chooses page and batch sizes, workers, threads, the
-// order of responses and the interruptions at random.
+// TestTortureAnyOrderGivesTheSameWarehouse chooses page and batch sizes, numbers of workers and threads,
+// the order of responses and the interruptions at random. The warehouse must not depend on them.
 func TestTortureAnyOrderGivesTheSameWarehouse(t *testing.T) {
 	requireTorture(t)
 	const seeds = 50
-	cuts := 0
+	interruptions := 0
 	defer recordTrial(t, time.Now(), func() torture.Trial {
 		return torture.Trial{Name: "any order", Fault: "page and batch sizes, workers, threads, the order of responses and the points at which a night is interrupted and resumed are random",
-			Runs: seeds, Outcome: fmt.Sprintf("the same values in both warehouses, %d interruptions", cuts)}
+			Runs: seeds, Outcome: fmt.Sprintf("the same values in both warehouses, %d interruptions", interruptions)}
 	})
 	for seed := range uint64(seeds) {
 		streams := fewStreams()
@@ -164,6 +164,6 @@ func TestTortureAnyOrderGivesTheSameWarehouse(t *testing.T) {
 		case 3, 7:
 			streams = someStreams()
 		}
-		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) { cuts += compareAnyOrder(t, seed, streams) })
+		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) { interruptions += compareAnyOrder(t, seed, streams) })
 	}
 }

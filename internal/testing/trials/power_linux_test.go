@@ -25,18 +25,19 @@ import (
 	"placementsync/internal/webhook"
 )
 
-// powerTrial cuts the power during an operation on a warehouse.
+// powerTrial simulates power cuts during an operation on a warehouse.
 type powerTrial struct {
 	*harness
-	// before is the warehouse at the beginning of the operation.
+	// before is the folder of the warehouse before the operation.
 	before string
-	// versions are the runs that readers may see after a power cut. "" means no snapshot.
+	// versions are the runs that may be published after a power cut. "" means none.
 	versions []string
-	trace    *diskTrace
+	// trace contains the recorded changes of the disk.
+	trace *diskTrace
 }
 
-// newPowerTrial returns a warehouse after some nights. Its nights read the chosen streams, or
-// someStreams if none is chosen.
+// newPowerTrial returns a trial whose warehouse has some nights. The nights read the chosen streams, or
+// someStreams if none are chosen.
 func newPowerTrial(t *testing.T, nights int, chosen ...string) *powerTrial {
 	t.Helper()
 	p := &powerTrial{}
@@ -57,29 +58,30 @@ func newPowerTrial(t *testing.T, nights int, chosen ...string) *powerTrial {
 	return p
 }
 
-// in returns the configuration of a run in another folder.
-func (p *powerTrial) in(dir string) pipeline.Config {
+// configFor returns the configuration of a run in another folder.
+func (p *powerTrial) configFor(dir string) pipeline.Config {
 	cfg := p.cfg
 	cfg.Warehouse.Dir = dir
 	return cfg
 }
 
-// record runs an operation on a copy of the warehouse and records all changes of the disk.
+// record runs an operation on a copy of the warehouse and records all changes of the disk. It returns the
+// folder of the copy.
 func (p *powerTrial) record(t *testing.T, operate func(cfg pipeline.Config) error) (dir string) {
 	t.Helper()
 	dir = t.TempDir()
 	copyWithLinks(t, p.before, dir)
 	p.trace = newDiskTrace(t, dir)
-	p.versions = append(p.versions, readersSee(t, dir))
-	cfg := p.in(dir)
+	p.versions = append(p.versions, publishedRun(t, dir))
+	cfg := p.configFor(dir)
 	cfg.Warehouse.Step = p.trace.step
 	must(t, operate(cfg))
 	must(t, p.trace.step("end", ""))
-	p.versions = append(p.versions, readersSee(t, dir))
+	p.versions = append(p.versions, publishedRun(t, dir))
 	return dir
 }
 
-// copyWithLinks copies a folder with its hard links, links and times.
+// copyWithLinks copies a folder. It keeps hard links, symbolic links and times.
 func copyWithLinks(t *testing.T, from, to string) {
 	t.Helper()
 	trace := newDiskTrace(t, from)
@@ -87,7 +89,8 @@ func copyWithLinks(t *testing.T, from, to string) {
 	trace.write(t, trace.points[0], outages(rand.New(rand.NewPCG(0, 0)), 1)[0], to)
 }
 
-func readersSee(t *testing.T, dir string) string {
+// publishedRun returns the published run, or "" if there is none.
+func publishedRun(t *testing.T, dir string) string {
 	t.Helper()
 	target, err := os.Readlink(filepath.Join(dir, "latest"))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -97,8 +100,8 @@ func readersSee(t *testing.T, dir string) string {
 	return filepath.Base(target)
 }
 
-// cutPower checks states that a power cut could leave at each recorded point, at most limit of
-// them, and returns their number. Equal states are checked once.
+// cutPower creates folders that a power cut could leave at the recorded points, and calls check for each.
+// It skips folders with equal content, creates at most limit folders, and returns their number.
 func (p *powerTrial) cutPower(t *testing.T, seed uint64, limit int, check func(t *testing.T, dir string, point tracePoint)) (states int) {
 	t.Helper()
 	random := rand.New(rand.NewPCG(seed, 0))
@@ -129,12 +132,13 @@ func (p *powerTrial) cutPower(t *testing.T, seed uint64, limit int, check func(t
 	return states
 }
 
-// requireReaders checks that readers see a complete snapshot from before or after the operation.
-func (p *powerTrial) requireReaders(t *testing.T, dir string) string {
+// requireSnapshot checks that the snapshot from before or after the operation is published and complete.
+// It returns the published run.
+func (p *powerTrial) requireSnapshot(t *testing.T, dir string) string {
 	t.Helper()
-	seen := readersSee(t, dir)
+	seen := publishedRun(t, dir)
 	if !slices.Contains(p.versions, seen) {
-		t.Errorf("readers see %q, want one of %q", seen, p.versions)
+		t.Errorf("the published run is %q, want one of %q", seen, p.versions)
 	}
 	if seen == "" {
 		return ""
@@ -155,11 +159,12 @@ func versionFolders(t *testing.T, dir string) []string {
 	return all
 }
 
-// requireNextNight runs the night after a power cut. It must publish the rows of the reference,
-// and leave no damage. repeat runs after the night and may be nil.
+// requireNextNight runs the night after a power cut. It must publish the rows of the warehouse reference
+// (empty means any rows), and there must be no damage after it. repeat is called after the night and may
+// be nil.
 func (p *powerTrial) requireNextNight(t *testing.T, dir, reference string, repeat func(cfg pipeline.Config) error) {
 	t.Helper()
-	cfg := p.in(dir)
+	cfg := p.configFor(dir)
 	at := p.at.Add(time.Minute)
 	cfg.Now = func() time.Time { return at }
 	w := warehouseOf(t, cfg)
@@ -168,7 +173,7 @@ func (p *powerTrial) requireNextNight(t *testing.T, dir, reference string, repea
 		t.Fatalf("the next night %s ended %s with exit code %d, want 0: %v\n%s", res.Run.ID, res.Run.Outcome, res.Run.ExitCode, err, reasons(res.Run))
 	}
 	if run := requireIntact(t, dir); run != res.Run.ID {
-		t.Errorf("readers see %s after the night, want %s", run, res.Run.ID)
+		t.Errorf("the published run is %s after the night, want %s", run, res.Run.ID)
 	}
 	if repeat != nil {
 		must(t, repeat(cfg))
@@ -176,7 +181,7 @@ func (p *powerTrial) requireNextNight(t *testing.T, dir, reference string, repea
 	found, err := integrity.Check(t.Context(), w, true)
 	must(t, err)
 	for _, damage := range found.Damage {
-		t.Errorf("after the next night there is damage %+v, want none", damage)
+		t.Errorf("integrity.Check found %+v after the next night, want no damage", damage)
 	}
 	if reference != "" {
 		requireSameMain(t, reference, dir)
@@ -206,9 +211,9 @@ func TestTrialPowerCut(t *testing.T) {
 	}
 }
 
-// TestTorturePowerCut cuts the power at every change of the disk. Of the changes since the last
-// fsync a subset is lost. Readers must see the snapshot from before or after, and the next night
-// must succeed with all acknowledged events and without damage.
+// TestTorturePowerCut simulates a power cut at every change of the disk. Any subset of the changes since
+// the last fsync is lost. The snapshot from before or after the operation must be published. The next
+// night must succeed, must contain all acknowledged events, and must find no damage.
 func TestTorturePowerCut(t *testing.T) {
 	requireTorture(t)
 	for name, cut := range powerCuts() {
@@ -224,8 +229,8 @@ func TestTorturePowerCut(t *testing.T) {
 	}
 }
 
-// powerCuts are the operations, each with a function that cuts the power in up to limit states and
-// returns their number.
+// powerCuts returns the operations by name. The function of an operation checks up to limit states after
+// a power cut, and returns the number of checked states.
 func powerCuts() map[string]func(t *testing.T, seed uint64, limit int) int {
 	return map[string]func(t *testing.T, seed uint64, limit int) int{
 		"first night": func(t *testing.T, seed uint64, limit int) int { return cutNight(t, seed, limit, 0) },
@@ -265,7 +270,7 @@ func powerCuts() map[string]func(t *testing.T, seed uint64, limit int) int {
 	}
 }
 
-// prune removes all that a short retention does not keep.
+// prune removes old files with a short retention.
 func prune(cfg pipeline.Config) error {
 	return locked(cfg, "prune", func(w *warehouse.Warehouse) error {
 		_, err := w.Pruner.Prune(warehouse.Retention{RawDays: 1, Daily: 1}, cfg.Now().Add(72*time.Hour), false)
@@ -273,7 +278,7 @@ func prune(cfg pipeline.Config) error {
 	})
 }
 
-// locked calls an operation with the lock of the warehouse.
+// locked calls an operation while it has the lock of the warehouse.
 func locked(cfg pipeline.Config, name string, operate func(w *warehouse.Warehouse) error) error {
 	w, err := warehouse.Open(cfg.Warehouse)
 	if err != nil {
@@ -286,6 +291,7 @@ func locked(cfg pipeline.Config, name string, operate func(w *warehouse.Warehous
 	return errors.Join(operate(w), lock.Release())
 }
 
+// cutNight simulates power cuts during a night that follows other nights.
 func cutNight(t *testing.T, seed uint64, limit, nights int) int {
 	t.Helper()
 	p := newPowerTrial(t, nights)
@@ -295,13 +301,15 @@ func cutNight(t *testing.T, seed uint64, limit, nights int) int {
 		return nil
 	})
 	return p.cutPower(t, seed, limit, func(t *testing.T, dir string, _ tracePoint) {
-		if p.requireReaders(t, dir) == p.versions[1] {
+		if p.requireSnapshot(t, dir) == p.versions[1] {
 			requireSameWarehouse(t, reference, dir)
 		}
 		p.requireNextNight(t, dir, reference, nil)
 	})
 }
 
+// cutOperation simulates power cuts during an operation after three nights. repeat is called after the
+// next night and may be nil.
 func cutOperation(t *testing.T, seed uint64, limit int, operate, repeat func(cfg pipeline.Config) error) int {
 	t.Helper()
 	p := newPowerTrial(t, 3)
@@ -310,13 +318,14 @@ func cutOperation(t *testing.T, seed uint64, limit int, operate, repeat func(cfg
 	p.requireNextNight(t, reference, "", nil)
 	p.record(t, operate)
 	return p.cutPower(t, seed, limit, func(t *testing.T, dir string, _ tracePoint) {
-		p.requireReaders(t, dir)
+		p.requireSnapshot(t, dir)
 		p.requireNextNight(t, dir, reference, repeat)
 	})
 }
 
-// cutHeld cuts the power while a night is held or, if decide is set, while the decision about it is
-// carried out. At most one intact night is held, and not the one that readers see.
+// cutHeld simulates power cuts while a failed check holds a night. If decide is set, the power is cut
+// while decide publishes or discards the held night. After the cut, a held night must be intact, and must
+// not be published at the same time.
 func cutHeld(t *testing.T, seed uint64, limit int, decide func(w *warehouse.Warehouse, at time.Time) error) int {
 	t.Helper()
 	p := newPowerTrial(t, 2, "product_listings", "tags") // the check reads tables of other streams
@@ -345,19 +354,19 @@ func cutHeld(t *testing.T, seed uint64, limit int, decide func(w *warehouse.Ware
 	p.requireNextNight(t, reference, "", nil)
 	p.record(t, operate)
 	return p.cutPower(t, seed, limit, func(t *testing.T, dir string, _ tracePoint) {
-		seen := p.requireReaders(t, dir)
-		w := warehouseOf(t, p.in(dir))
+		seen := p.requireSnapshot(t, dir)
+		w := warehouseOf(t, p.configFor(dir))
 		h, ok, err := w.Held()
 		must(t, err)
 		if damaged, _ := w.CheckHeld(t.Context(), true); ok && (h.Manifest.RunID == seen || len(damaged) > 0) {
-			t.Errorf("%s is held with the damaged files %v, and readers see %s; want an undamaged version that readers do not see", h.Manifest.RunID, damaged, seen)
+			t.Errorf("run %s is held with the damaged files %v and %s is published, want another undamaged run", h.Manifest.RunID, damaged, seen)
 		}
 		p.requireNextNight(t, dir, reference, nil)
 	})
 }
 
-// cutInbox cuts the power while events are received, in a new warehouse. The next night must
-// contain each acknowledged event.
+// cutInbox simulates power cuts while a new warehouse receives events. The next night must contain each
+// acknowledged event.
 func cutInbox(t *testing.T, seed uint64, limit int) int {
 	t.Helper()
 	m := newWebhookHarness(t, richWorld(), eventStreams()...)
@@ -410,7 +419,7 @@ func receive(t *testing.T, m webhookHarness, w *warehouse.Warehouse, dir string,
 		status, err := sim.Deliver(t.Context(), server.Client(), server.URL, d, hookSecret)
 		must(t, err)
 		if status != http.StatusNoContent {
-			t.Fatalf("event %s was answered with %d, want 204", d.ID, status)
+			t.Fatalf("the response to event %s has status %d, want 204", d.ID, status)
 		}
 		trace.acknowledge(d.ID)
 	}

@@ -21,26 +21,26 @@ import (
 	"placementsync/internal/durable"
 )
 
-// A power cut leaves the last synced content of each file and the last synced entries of each
-// folder, and of the later changes any subset. The model of this file records all changes below a
-// folder and makes the folders that a power cut could leave.
+// This file is a model of power cuts. After a power cut, a disk has the last synced content of each file
+// and the last synced names in each folder. Of the later changes it has any subset. The model records all
+// changes below a folder and creates the folders that a power cut could leave.
 //
-// The changes are found by listing the folder before and after each change that the program
-// reports to its hook, so changes that bypass the hook are recorded as well, as changes that were
-// never synced. A rename is atomic. DuckDB syncs its own files, which the hook does not see: they
-// have the last content of which the program knows that it was synced, or the newest one.
+// The program reports each change of the disk to a hook. The model lists the folder before and after each
+// report. It therefore also finds changes that are not reported, and treats them as not synced. A rename
+// is atomic. DuckDB syncs its own files without a report, so after a power cut such a file has its newest
+// content or the last content that the program itself has synced.
 
-// object is a file, folder or symbolic link. Object 0 is none.
+// object is the number of a file, folder or symbolic link. 0 means no object.
 type object int
 
-// inode identifies an object while it exists. The file system can use the number of a removed
-// object again, so the time of creation is needed as well.
+// inode identifies an object in the file system. It includes the time of creation, because the file system
+// can reuse the inode number of a removed object.
 type inode struct {
 	number uint64
 	born   unix.StatxTimestamp
 }
 
-// content is the content of a file at one time.
+// content describes a file at one time: the checksum of its bytes, its modification time and its mode.
 type content struct {
 	sum  [sha256.Size]byte
 	at   time.Time
@@ -53,7 +53,8 @@ type entryKey struct {
 	name string
 }
 
-// diskState is the content of all objects. Entries without an object are absent.
+// diskState is the state of the folder at one time: the object of each name, and the content of each
+// file.
 type diskState struct {
 	entries map[entryKey]object
 	files   map[object]content
@@ -63,20 +64,20 @@ func (s diskState) clone() diskState {
 	return diskState{maps.Clone(s.entries), maps.Clone(s.files)}
 }
 
-// entryChange is one creation, rename or removal: the objects that names have after it. A removed
-// name has object 0.
+// entryChange is one creation, rename or removal. It contains the new object of each changed name. A
+// removed name has object 0.
 type entryChange map[entryKey]object
 
 // tracePoint is a time at which the power could fail.
 type tracePoint struct {
 	step string
-	// synced is the content that survives a power cut in every case.
+	// synced is the state that survives every power cut.
 	synced diskState
-	// pending are the changes of names after synced, oldest first.
+	// pending are the changes of names that are not synced, oldest first.
 	pending []entryChange
 	// written is the newest content of all files.
 	written map[object]content
-	// acknowledged are the events that were acknowledged before.
+	// acknowledged are the ids of the webhook events that were acknowledged before this time.
 	acknowledged []string
 }
 
@@ -85,18 +86,19 @@ type diskTrace struct {
 	mu   sync.Mutex
 	t    *testing.T
 	root string
-	// bodies is a folder with the content of files by checksum.
+	// bodies is a folder with the bytes of all recorded contents, in files named by checksum.
 	bodies string
 	ids    map[inode]object
 	kinds  map[object]fs.FileMode
 	links  map[object]string
-	// names finds the object at a path in the last listing.
+	// names contains the object at each path in the last listing.
 	names        map[string]object
 	last, synced diskState
-	// written is the newest content of all files, also of removed ones.
+	// written is the newest content of all files, including removed files.
 	written map[object]content
 	pending []entryChange
-	// syncing has the content of objects at the beginning of a running fsync, by step and path.
+	// syncing contains the objects of each running fsync, with their content at its beginning. The
+	// key consists of step and path.
 	syncing      map[string]map[object]content
 	acknowledged []string
 	points       []tracePoint
@@ -104,7 +106,7 @@ type diskTrace struct {
 
 const rootObject object = 1
 
-// newDiskTrace begins with a folder whose present content is synced.
+// newDiskTrace starts to record a folder. Its current content counts as synced.
 func newDiskTrace(t *testing.T, root string) *diskTrace {
 	t.Helper()
 	d := &diskTrace{t: t, root: root, bodies: t.TempDir(), kinds: map[object]fs.FileMode{rootObject: fs.ModeDir | 0o755},
@@ -114,7 +116,7 @@ func newDiskTrace(t *testing.T, root string) *diskTrace {
 	return d
 }
 
-// list lists the folder. Files that have the size and time of before are not read again.
+// list lists the folder. It does not read files that have the same size and time as in before.
 func (d *diskTrace) list(before diskState) diskState {
 	s := diskState{map[entryKey]object{}, map[object]content{}}
 	d.names = map[string]object{d.root: rootObject}
@@ -154,7 +156,7 @@ func (d *diskTrace) list(before diskState) diskState {
 		case info.Mode().IsRegular():
 			known, ok := before.files[id]
 			if !ok || !known.at.Equal(info.ModTime()) || d.sizeOf(known) != info.Size() {
-				known = content{d.keep(path), info.ModTime(), info.Mode()}
+				known = content{d.storeBody(path), info.ModTime(), info.Mode()}
 			}
 			s.files[id], d.written[id] = known, known
 		case info.Mode()&fs.ModeSymlink != 0:
@@ -168,14 +170,14 @@ func (d *diskTrace) list(before diskState) diskState {
 	return s
 }
 
-// keep copies a file into the folder of bodies and returns its checksum.
-func (d *diskTrace) keep(path string) (sum [sha256.Size]byte) {
+// storeBody copies a file into the folder bodies and returns its checksum.
+func (d *diskTrace) storeBody(path string) (sum [sha256.Size]byte) {
 	data, err := os.ReadFile(path)
 	if err != nil && !os.IsNotExist(err) {
 		d.t.Error(err)
 	}
 	sum = sha256.Sum256(data)
-	body := d.body(sum)
+	body := d.bodyPath(sum)
 	if _, err := os.Stat(body); err == nil {
 		return sum
 	}
@@ -185,19 +187,20 @@ func (d *diskTrace) keep(path string) (sum [sha256.Size]byte) {
 	return sum
 }
 
-func (d *diskTrace) body(sum [sha256.Size]byte) string {
+// bodyPath returns the path of stored bytes.
+func (d *diskTrace) bodyPath(sum [sha256.Size]byte) string {
 	return filepath.Join(d.bodies, fmt.Sprintf("%x", sum))
 }
 
 func (d *diskTrace) sizeOf(c content) int64 {
-	info, err := os.Stat(d.body(c.sum))
+	info, err := os.Stat(d.bodyPath(c.sum))
 	if err != nil {
 		return -1
 	}
 	return info.Size()
 }
 
-// step is the hook of the recorded program.
+// step is the hook to which the recorded program reports its changes.
 func (d *diskTrace) step(name, path string) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -216,7 +219,7 @@ func (d *diskTrace) step(name, path string) error {
 	return nil
 }
 
-// acknowledge records that the sender of an event was told that it is stored.
+// acknowledge records that the receiver has acknowledged an event.
 func (d *diskTrace) acknowledge(event string) {
 	d.mu.Lock()
 	d.acknowledged = append(d.acknowledged, event)
@@ -226,8 +229,8 @@ func (d *diskTrace) acknowledge(event string) {
 	}
 }
 
-// toSync returns the objects that an fsync of a path writes, with their content. The path of a new
-// file may be the one that it will be renamed to.
+// toSync returns the objects that an fsync of a path writes, with their content. For a temporary file,
+// path may be the name to which the file will be renamed.
 func (d *diskTrace) toSync(step, path string) map[object]content {
 	if strings.HasPrefix(step, " beside ") {
 		path = filepath.Dir(path)
@@ -242,9 +245,9 @@ func (d *diskTrace) toSync(step, path string) map[object]content {
 	return found
 }
 
-// markSynced moves the content of files and the names in folders to the synced state. A rename
-// between two folders is synced with the folder of its new name; its old name remains until the
-// other folder is synced.
+// markSynced adds the content of files and the names in folders to the synced state. After a rename from
+// one folder to another, the new name is synced with its folder. The old name remains until the other
+// folder is synced.
 func (d *diskTrace) markSynced(synced map[object]content) {
 	var pending []entryChange
 	for _, change := range d.pending {
@@ -276,7 +279,8 @@ func set(entries map[entryKey]object, key entryKey, id object) {
 	}
 }
 
-// entryChanges compares two listings. Names of the same object belong to one change.
+// entryChanges compares two listings. The changed names of one object, such as the old and the new name of
+// a rename, belong to one change.
 func entryChanges(before, after map[entryKey]object) []entryChange {
 	var changed []entryKey
 	for key := range after {
@@ -309,7 +313,7 @@ func entryChanges(before, after map[entryKey]object) []entryChange {
 	return all
 }
 
-// sharesObject reports whether two names had or have the same object.
+// sharesObject reports whether an object of name a, before or after a change, is an object of name b.
 func sharesObject(a, b entryKey, before, after map[entryKey]object) bool {
 	for _, x := range []object{before[a], after[a]} {
 		if x != 0 && (x == before[b] || x == after[b]) {
@@ -321,9 +325,9 @@ func sharesObject(a, b entryKey, before, after map[entryKey]object) bool {
 
 // outage chooses the changes that survive a power cut.
 type outage struct {
-	// keeps decides about a pending change of names.
+	// keeps reports whether the i-th pending change of names survives.
 	keeps func(i int) bool
-	// fate decides about the content of a file that was written after it was synced.
+	// fate returns which content of a file survives that was written after its last sync.
 	fate func(id object) fate
 }
 
@@ -337,12 +341,12 @@ const (
 	zeroContent
 )
 
-// outages returns the extreme outages and random ones.
+// outages returns five extreme outages, and random outages up to the given number.
 func outages(random *rand.Rand, count int) []outage {
-	all := func(keep bool) func(int) bool { return func(int) bool { return keep } }
-	same := func(f fate) func(object) fate { return func(object) fate { return f } }
-	list := []outage{{all(false), same(oldContent)}, {all(true), same(oldContent)}, {all(true), same(zeroContent)},
-		{all(true), same(halfContent)}, {all(false), same(newContent)}}
+	forAllNames := func(keep bool) func(int) bool { return func(int) bool { return keep } }
+	forAllFiles := func(f fate) func(object) fate { return func(object) fate { return f } }
+	list := []outage{{forAllNames(false), forAllFiles(oldContent)}, {forAllNames(true), forAllFiles(oldContent)},
+		{forAllNames(true), forAllFiles(zeroContent)}, {forAllNames(true), forAllFiles(halfContent)}, {forAllNames(false), forAllFiles(newContent)}}
 	for len(list) < count {
 		one := rand.New(rand.NewPCG(random.Uint64(), 1))
 		list = append(list, outage{func(int) bool { return one.IntN(2) == 0 }, func(object) fate { return fate(one.IntN(4)) }})
@@ -350,9 +354,9 @@ func outages(random *rand.Rand, count int) []outage {
 	return list
 }
 
-// leave returns the state that an outage leaves at a point.
-func (p tracePoint) leave(o outage) (diskState, map[object]fate) {
-	s := p.synced.clone()
+// stateAfter returns the state after an outage at a point. fates contains the files that were not synced.
+func (p tracePoint) stateAfter(o outage) (s diskState, fates map[object]fate) {
+	s = p.synced.clone()
 	for i, change := range p.pending {
 		if o.keeps(i) {
 			for key, id := range change {
@@ -360,7 +364,7 @@ func (p tracePoint) leave(o outage) (diskState, map[object]fate) {
 			}
 		}
 	}
-	fates := map[object]fate{}
+	fates = map[object]fate{}
 	for _, id := range slices.Sorted(maps.Keys(p.written)) {
 		if synced, ok := p.synced.files[id]; !ok || synced.sum != p.written[id].sum {
 			fates[id] = o.fate(id)
@@ -370,10 +374,10 @@ func (p tracePoint) leave(o outage) (diskState, map[object]fate) {
 	return s, fates
 }
 
-// write creates the state in an empty folder and returns a checksum of it.
+// write creates the state after an outage in an empty folder. It returns a checksum of the state.
 func (d *diskTrace) write(t *testing.T, p tracePoint, o outage, to string) (sum [sha256.Size]byte) {
 	t.Helper()
-	s, fates := p.leave(o)
+	s, fates := p.stateAfter(o)
 	children := map[object][]string{}
 	for key := range s.entries {
 		children[key.dir] = append(children[key.dir], key.name)
@@ -409,39 +413,39 @@ func (d *diskTrace) write(t *testing.T, p tracePoint, o outage, to string) (sum 
 	return [sha256.Size]byte(hash.Sum(nil))
 }
 
-// bytesOf returns the content of a file after an outage.
+// bytesOf returns the bytes of a file after an outage. f applies only if the file is unsynced.
 func (d *diskTrace) bytesOf(t *testing.T, p tracePoint, id object, f fate, unsynced bool, name string) []byte {
 	t.Helper()
 	read := func(c content, ok bool) []byte {
 		if !ok {
 			return nil
 		}
-		data, err := os.ReadFile(d.body(c.sum))
+		data, err := os.ReadFile(d.bodyPath(c.sum))
 		must(t, err)
 		return data
 	}
 	synced, ok := p.synced.files[id]
-	old, now := read(synced, ok), read(p.written[id], true)
+	old, newest := read(synced, ok), read(p.written[id], true)
 	if !unsynced || f == newContent {
-		return now
+		return newest
 	}
 	if f == oldContent || strings.Contains(name, ".duckdb") {
 		return old
 	}
 	// An appended file keeps its synced beginning.
 	kept := 0
-	if len(now) >= len(old) && string(now[:len(old)]) == string(old) {
+	if len(newest) >= len(old) && string(newest[:len(old)]) == string(old) {
 		kept = len(old)
 	}
 	if f == halfContent {
-		return now[:kept+(len(now)-kept)/2]
+		return newest[:kept+(len(newest)-kept)/2]
 	}
-	return append(slices.Clone(now[:kept]), make([]byte, len(now)-kept)...)
+	return append(slices.Clone(newest[:kept]), make([]byte, len(newest)-kept)...)
 }
 
-// TestPowerModelKnowsWhatIsSynced replaces a file in three ways and makes the files that a power
-// cut can leave. Only with durable is each of them the old or the new content.
-func TestPowerModelKnowsWhatIsSynced(t *testing.T) {
+// TestPowerModel replaces a file in three ways and creates the files that a power cut can leave. With
+// package durable, the file must have the old or the new content. Otherwise other contents are possible.
+func TestPowerModel(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		replace func(disk durable.Disk, path string) error
@@ -472,10 +476,10 @@ func TestPowerModelKnowsWhatIsSynced(t *testing.T) {
 				}
 			}
 			if got := slices.Sorted(maps.Keys(left)); !slices.Equal(got, c.want) {
-				t.Errorf("a power cut leaves %q, want %q", got, c.want)
+				t.Errorf("the possible contents after a power cut are %q, want %q", got, c.want)
 			}
 			if last := trace.points[len(trace.points)-1]; name == "durable" && len(last.pending) > 0 {
-				t.Errorf("after the last change these names are not synced: %v", last.pending)
+				t.Errorf("got the unsynced names %v after the last change, want none", last.pending)
 			}
 		})
 	}

@@ -23,16 +23,15 @@ import (
 	"placementsync/internal/webhook"
 )
 
-// canary is the mark that is added to every text of the service.
+// canary is a mark that is added to the strings in responses, to find them in the warehouse.
 const canary = "s3cret"
 
-// plainKeys are the fields that are not marked. Ids cannot be private. Marked times and amounts
-// would be rejected, and the mark would remain in meta.rejects.
+// plainKeys matches the fields that are not marked. Ids cannot be private. Marked times and amounts would
+// be rejected, and meta.rejects would contain the mark.
 var plainKeys = regexp.MustCompile(`^(id|prefix|type|token_type|scopes|.*_ids?|.*_at|.*_date|date_paid|deadline|unit_amount)$`)
 
-// markTexts replaces the texts of a body by the results of mark. A list in place of a text does
-// not fit its column, so markedList tests values that do not fit.
-func markTexts(body []byte, mark func(text string) any) []byte {
+// markStrings replaces the strings of a body by the results of mark.
+func markStrings(body []byte, mark func(text string) any) []byte {
 	d := json.NewDecoder(bytes.NewReader(body))
 	d.UseNumber()
 	var parsed any
@@ -64,12 +63,13 @@ func markValue(key string, value any, mark func(text string) any) any {
 	return value
 }
 
-func markedText(v string) any { return canary + " " + v }
+func markedString(v string) any { return canary + " " + v }
 
-func markedList(v string) any { return []any{markedText(v)} }
+// markedList returns a list instead of a string. It has the wrong type for its column, so the value is
+// rejected.
+func markedList(v string) any { return []any{markedString(v)} }
 
-// streamsWithNameKeys returns the streams whose records are identified by a name, which cannot
-// be private.
+// streamsWithNameKeys returns the streams whose records have a name as key. A key cannot be private.
 func streamsWithNameKeys() []string {
 	return []string{"tags", "countries", "states", "cities", "product_categories", "token", "campaign_status_counts"}
 }
@@ -87,17 +87,18 @@ func newPrivateHarness(t *testing.T, p transform.Privacy, wanted func(name strin
 	return m
 }
 
-// runMarkedNights runs two nights with marked texts: as texts and as lists, and also by
-// webhook. Without rules the mark then is in main, past and meta.
+// runMarkedNights runs two nights with marked values, in the responses and in webhook events. In the
+// first night the values are strings, in the second lists. Without privacy rules, main, past and meta then
+// contain the mark.
 func (m webhookHarness) runMarkedNights() {
 	m.t.Helper()
-	for i, mark := range []func(string) any{markedText, markedList} {
+	for i, mark := range []func(string) any{markedString, markedList} {
 		m.deliver(rawDelivery(fmt.Sprint("c", i), webhook.CommentCreated, `{"id":"c1","content":{"type":"doc","content":[{"type":"text","text":"s3cret"}]},
 			"author":{"name":"s3cret","email":"s3cret@example.com"}}`))
 		m.deliver(rawDelivery(fmt.Sprint("s", i), webhook.StatusChanged, `{"article_id":"a1","status":{"id":"1","prefix":"x","name":"s3cret"}}`))
 		m.deliver(rawDelivery(fmt.Sprint("bad", i), webhook.CommentCreated, `{"content":"s3cret"}`))
 		m.deliver(rawDelivery(fmt.Sprint("new", i), "comment.moved", `{"content":"s3cret"}`))
-		m.runNextDay(sim.Fault{Skip: 1, Kind: sim.FaultRewrite, Rewrite: func(body []byte) []byte { return markTexts(body, mark) }})
+		m.runNextDay(sim.Fault{Skip: 1, Kind: sim.FaultRewrite, Rewrite: func(body []byte) []byte { return markStrings(body, mark) }})
 	}
 }
 
@@ -111,8 +112,7 @@ func (m webhookHarness) runNextDay(faults ...sim.Fault) {
 	must(m.t, err)
 }
 
-// markedColumns returns the columns that contain the mark in a current or closed row, as
-// table.column.
+// markedColumns returns the columns with the mark in a current or closed row, as table.column.
 func (m webhookHarness) markedColumns() []string {
 	m.t.Helper()
 	var found []string
@@ -125,6 +125,7 @@ func (m webhookHarness) markedColumns() []string {
 	return found
 }
 
+// TestTrialPrivateValuesAreNowhere is the short form of TestTorturePrivateValuesAreNowhere.
 func TestTrialPrivateValuesAreNowhere(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
@@ -135,6 +136,8 @@ func TestTrialPrivateValuesAreNowhere(t *testing.T) {
 	})
 }
 
+// TestTorturePrivateValuesAreNowhere makes all columns with strings private, by dropping and by hashing
+// them.
 func TestTorturePrivateValuesAreNowhere(t *testing.T) {
 	requireTorture(t)
 	requirePrivate(t, 100, func(name string) bool { return !slices.Contains(streamsWithNameKeys(), name) }, func(hashable, rest []string) []transform.Privacy {
@@ -142,9 +145,9 @@ func TestTorturePrivateValuesAreNowhere(t *testing.T) {
 	})
 }
 
-// requirePrivate runs nights without rules and finds the columns with texts of the service, at
-// least minColumns. It then makes these columns private and runs the nights again in another
-// warehouse. The published files and the ledger must not contain the texts.
+// requirePrivate runs nights without privacy rules and finds the columns that contain the mark. There must
+// be at least minColumns. It then makes these columns private and runs the nights again in another
+// warehouse. The published files and the ledger must not contain the mark.
 func requirePrivate(t *testing.T, minColumns int, wanted func(name string) bool, rules func(hashable, rest []string) []transform.Privacy) {
 	t.Helper()
 	public := newPrivateHarness(t, transform.Privacy{}, wanted)
@@ -159,16 +162,16 @@ func requirePrivate(t *testing.T, minColumns int, wanted func(name string) bool,
 			m := newPrivateHarness(t, p, wanted)
 			m.runMarkedNights()
 			if diff := cmp.Diff([]string(nil), m.findMark(canary)); diff != "" {
-				t.Errorf("private values are in (-want +got):\n%s", diff)
+				t.Errorf("tables and files with the mark (-want +got):\n%s", diff)
 			}
 			if n := m.count("orders", "true"); n == 0 {
-				t.Error("there are no orders, want the rules to remove only values")
+				t.Error("orders has no rows, want rows without the private values")
 			}
 		})
 	}
 }
 
-// splitHashable returns the columns that can be hashed and those that can only be dropped.
+// splitHashable returns the columns that can be hashed, and the columns that can only be dropped.
 func splitHashable(t *testing.T, streams []stream.Stream, columns []string) (can, cannot []string) {
 	t.Helper()
 	defs, _, err := dictionary.Definitions()
@@ -189,20 +192,20 @@ func splitHashable(t *testing.T, streams []stream.Stream, columns []string) (can
 	return can, cannot
 }
 
-// findMark returns the tables and files that contain the mark. It searches the values of all
-// tables of the catalog and the series, and the bytes of all files except landed responses and
-// the inbox.
+// findMark returns the tables and files that contain the mark. It searches the values of all tables in the
+// catalog and in Parquet files, and the bytes of all files. It leaves out stored responses and the inbox,
+// which privacy rules do not change.
 func (m webhookHarness) findMark(mark string) []string {
 	m.t.Helper()
 	var found []string
-	look := func(place, from string) {
+	searchTable := func(place, from string) {
 		if m.queryOne(fmt.Sprintf("SELECT count(*)::VARCHAR FROM %s t WHERE t::VARCHAR LIKE '%%%s%%'", from, mark)) != "0" {
 			found = append(found, place)
 		}
 	}
 	for _, table := range m.lines(`SELECT schema_name || '.' || table_name FROM duckdb_tables() WHERE NOT internal ORDER BY 1`) {
 		schema, name, _ := strings.Cut(table, ".")
-		look(table, schema+"."+sqltext.Quote(name))
+		searchTable(table, schema+"."+sqltext.Quote(name))
 	}
 	must(m.t, filepath.WalkDir(m.path(), func(path string, e fs.DirEntry, err error) error {
 		name, _ := filepath.Rel(m.path(), path)
@@ -210,17 +213,19 @@ func (m webhookHarness) findMark(mark string) []string {
 			return err
 		}
 		if filepath.Ext(path) == ".parquet" {
-			look(name, "read_parquet("+sqltext.Literal(path)+")")
+			searchTable(name, "read_parquet("+sqltext.Literal(path)+")")
 		}
 		data, err := os.ReadFile(path)
 		if bytes.Contains(data, []byte(mark)) {
-			found = append(found, name+", byte by byte")
+			found = append(found, name+" (bytes)")
 		}
 		return err
 	}))
 	return found
 }
 
+// TestTrialUnpublishedFilesArePrivate checks that only the owner can read stored responses, the inbox and
+// the other files of state/.
 func TestTrialUnpublishedFilesArePrivate(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
@@ -239,10 +244,10 @@ func TestTrialUnpublishedFilesArePrivate(t *testing.T) {
 			if want := fs.FileMode(0o600); !e.IsDir() {
 				files++
 				if info.Mode().Perm() != want {
-					t.Errorf("%s has %v, want %v", path, info.Mode(), want)
+					t.Errorf("the mode of %s is %v, want %v", path, info.Mode(), want)
 				}
 			} else if want = 0o700; info.Mode().Perm() != want {
-				t.Errorf("%s has %v, want %v", path, info.Mode(), want)
+				t.Errorf("the mode of %s is %v, want %v", path, info.Mode(), want)
 			}
 			return err
 		}))

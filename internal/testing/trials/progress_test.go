@@ -18,11 +18,11 @@ func TestProgressOfANight(t *testing.T) {
 	watch := &pipeline.Watch{}
 	h.cfg.Watch = watch
 	if _, ok := watch.Progress(); ok {
-		t.Error("there is progress before the night, want none")
+		t.Error("Progress returned a night before it began, want none")
 	}
 	h.goodNight()
 	if _, ok := watch.Progress(); ok {
-		t.Error("there is progress after the night, want none")
+		t.Error("Progress returned a night after it ended, want none")
 	}
 
 	var seen ledger.Progress
@@ -44,34 +44,34 @@ func TestProgressOfANight(t *testing.T) {
 		t.Errorf("the progress of orders is %+v, want 1 page of 2 with 7 rows in pass 1", one)
 	}
 	if one := states["order_details"]; one.State != ledger.Waiting {
-		t.Errorf("the progress of order_details is %+v, want it waiting", one)
+		t.Errorf("the progress of order_details is %+v, want the state waiting", one)
 	}
 	if seen.Expected <= seen.Requests || seen.Requests < 2 {
-		t.Errorf("the progress has %d requests of %d expected ones, want at least 2, and fewer than expected", seen.Requests, seen.Expected)
+		t.Errorf("the progress has %d of %d expected requests, want at least 2, and fewer than expected", seen.Requests, seen.Expected)
 	}
 }
 
 // TestStoppingFinishesTheCommit cancels the context of a night during the merge or earlier. If
-// FinishCommit is set, a merge must continue until the publish.
+// FinishCommit is set, a night that merges must continue until it is published.
 func TestStoppingFinishesTheCommit(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
-		name, at string
-		finish   bool
-		outcome  ledger.Outcome
-		code     int
+		name, step   string
+		finishCommit bool
+		outcome      ledger.Outcome
+		code         int
 	}{
-		{"the commit is finished", "mid merge", true, ledger.Complete, 0},
-		{"a commit without waiting is interrupted", "mid merge", false, ledger.Interrupted, 130},
-		{"reading is interrupted", "answer landed", true, ledger.Interrupted, 130},
+		{"with FinishCommit a merge is finished", "mid merge", true, ledger.Complete, 0},
+		{"without FinishCommit a merge is interrupted", "mid merge", false, ledger.Interrupted, 130},
+		{"with FinishCommit reading is interrupted", "answer landed", true, ledger.Interrupted, 130},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			h := newHarness(t, smallWorld(), fewStreams()...)
 			ctx, stop := context.WithCancel(t.Context())
-			h.cfg.FinishCommit = c.finish
+			h.cfg.FinishCommit = c.finishCommit
 			h.cfg.Warehouse.Step = func(name, _ string) error {
-				if name == c.at {
+				if name == c.step {
 					stop()
 				}
 				return nil

@@ -53,7 +53,7 @@ func TestTrialDetailsOfUnchangedRowsAreBounded(t *testing.T) {
 	for night := range 5 {
 		res := h.goodNight()
 		reads.record(h, res.Run.SnapshotAt)
-		h.requireTrueStreams(res, reads)
+		h.requireStreamCounts(res, reads)
 		stale := h.countStaleRows(ref)
 		h.service.ResetRequests()
 		for _, table := range res.Manifest.Tables {
