@@ -52,7 +52,7 @@ func TestTrialReplayedRunIsNotResumed(t *testing.T) {
 	h.cfg.ResumeMaxAge = time.Hour
 	h.goodNight()
 	h.cfg.Limits = load.Limits{}
-	h.answerListings("none.json")
+	h.serveListings("none.json")
 	stopped, _ := h.badNight(t.Context(), 1)
 	h.cfg.AllowMassDelete = true
 	_, err := pipeline.Replay(t.Context(), h.cfg, stopped.Run.ID)

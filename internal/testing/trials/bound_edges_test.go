@@ -150,9 +150,9 @@ func TestTrialInterruptedNightPublishesStoredResponses(t *testing.T) {
 	ref := newReference(t, a.service, a.cfg.Streams)
 	for night := 1; ; night++ {
 		interrupted := a.interruptedBoundedNight(150, timeForRequests(200))
-		landed := a.landedRequests(interrupted.Run.ID)
+		stored := a.storedRequests(interrupted.Run.ID)
 		res := a.publishedNight(time.Nanosecond)
-		t.Logf("night %d: %d stored responses, then %d requests", night, len(landed), a.requestCount)
+		t.Logf("night %d: %d stored responses, then %d requests", night, len(stored), a.requestCount)
 		if res.Run.ID != interrupted.Run.ID {
 			t.Fatalf("got run %s, want the resumed run %s", res.Run.ID, interrupted.Run.ID)
 		}
@@ -160,7 +160,7 @@ func TestTrialInterruptedNightPublishesStoredResponses(t *testing.T) {
 			beforePage, _, _ := strings.Cut(path, "page=")
 			// If the first page of a detail was stored, the night reads its other pages,
 			// and repeats a page that the interruption truncated.
-			if path != "/auth/token" && !landed[path] && !landed[beforePage+"page=1"] {
+			if path != "/auth/token" && !stored[path] && !stored[beforePage+"page=1"] {
 				t.Errorf("night %d requested %s after its time limit", night, path)
 			}
 		}

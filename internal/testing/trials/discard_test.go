@@ -64,7 +64,7 @@ func TestResponsesOfAnUnpublishedRunAreKept(t *testing.T) {
 	h.service.Advance(1)
 	h.at = h.service.Now().Add(2 * time.Hour)
 	interrupted := h.interruptedNight(7)
-	landed := h.landedRequests(interrupted.Run.ID)
+	stored := h.storedRequests(interrupted.Run.ID)
 	requireRaw(t, h.path("raw"), interrupted.Run.ID)
 	h.service.ResetRequests()
 	h.at = h.at.Add(10 * time.Minute)
@@ -73,7 +73,7 @@ func TestResponsesOfAnUnpublishedRunAreKept(t *testing.T) {
 		t.Errorf("got run %s, want the resumed run %s", res.Run.ID, interrupted.Run.ID)
 	}
 	for _, r := range h.service.Requests() {
-		if landed[r.Path] && !strings.HasSuffix(r.Path, "page=1") && r.Path != "/auth/token" {
+		if stored[r.Path] && !strings.HasSuffix(r.Path, "page=1") && r.Path != "/auth/token" {
 			t.Errorf("%s was requested again although its response was stored", r.Path)
 		}
 	}
@@ -85,7 +85,7 @@ func TestReplayDiscardsPublishedResponses(t *testing.T) {
 	h := newDiscardingHarness(t)
 	h.goodNight()
 	h.cfg.Limits = load.Limits{}
-	h.answerListings("none.json")
+	h.serveListings("none.json")
 	stopped, _ := h.badNight(t.Context(), 1)
 	requireRaw(t, h.path("raw"), stopped.Run.ID)
 	h.cfg.AllowMassDelete = true

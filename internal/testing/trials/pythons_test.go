@@ -25,22 +25,22 @@ func readerFile(t *testing.T, name string) string {
 	return path
 }
 
-// installPython installs an environment and returns the path of its Python. It skips the test if
-// the environment cannot be installed.
+// installPython installs a Python environment from a requirements file in testdata/readers, and returns
+// the path of its Python. It skips the test if the environment cannot be installed.
 func installPython(t *testing.T, environment string) string {
 	t.Helper()
 	folder := filepath.Join(t.TempDir(), environment)
 	err := pinned.InstallPython(t.Context(), folder, readerFile(t, environment+"_requirements.txt"))
 	if errors.Is(err, pinned.ErrLacking) {
-		t.Skipf("the environment cannot be installed: %v", err)
+		t.Skipf("the Python environment cannot be installed: %v", err)
 	}
 	must(t, err)
 	return filepath.Join(folder, "bin", "python")
 }
 
-// TestTrialPythonDuckDBVersions reads with the oldest and the newest DuckDB of docs/bi.md. It
-// checks which names can be queried in an attached catalog, and which night a process sees
-// after a publish.
+// TestTrialPythonDuckDBVersions reads a warehouse with the oldest and the newest DuckDB of docs/bi.md. It
+// checks which tables, views and macros can be queried in an attached catalog, and which night a process
+// sees after the next night is published.
 func TestTrialPythonDuckDBVersions(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
@@ -74,8 +74,8 @@ func TestTrialPythonDuckDBVersions(t *testing.T) {
 	}
 }
 
-// watchNights starts a reader and publishes after the reader has seen the first night. It returns
-// the nights that the reader sees afterwards, by connection.
+// watchNights starts a reader, waits until the reader has seen the first night, and calls publish. It
+// returns the night that each connection of the reader sees after that.
 func watchNights(t *testing.T, cmd *exec.Cmd, first string, publish func()) (seen map[string]string) {
 	t.Helper()
 	in, err := cmd.StdinPipe()
@@ -86,7 +86,7 @@ func watchNights(t *testing.T, cmd *exec.Cmd, first string, publish func()) (see
 	must(t, cmd.Start())
 	output := bufio.NewReader(out)
 	if line, err := output.ReadString('\n'); err != nil || strings.TrimSpace(line) != first {
-		t.Fatalf("the reader began with %q (%v), want %s", line, err, first)
+		t.Fatalf("the reader saw %q first (%v), want %s", line, err, first)
 	}
 	publish()
 	_, err = fmt.Fprintln(in)

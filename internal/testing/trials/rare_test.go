@@ -10,15 +10,15 @@ import (
 	"placementsync/internal/sim"
 )
 
-// TestTrialRareValuesArrive compares all values of a night in which rare values are frequent:
-// unknown fields at every depth, deleted records, questionnaires in a list, and every form of
+// TestTrialRareValuesAreStored compares all values of a night in which rare values are frequent: unknown
+// fields at every depth, deleted records, questionnaires in a list, and every form of
 // do_follow_links_allowed. Every column of every table must have a value.
-func TestTrialRareValuesArrive(t *testing.T) {
+func TestTrialRareValuesAreStored(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
 	world := smallWorld()
 	world.Outlets = 20 // enough for most forms of do_follow_links_allowed
-	world.Profiles = 9 // goals that are objects
+	world.Profiles = 9 // enough for goals that are objects
 	h := newHarness(t, world)
 	h.service.SetFaults(sim.Fault{Kind: sim.FaultRewrite, Rewrite: func(body []byte) []byte {
 		return []byte(canonical(enrichBody(decode(string(body)))))
@@ -33,14 +33,14 @@ func TestTrialRareValuesArrive(t *testing.T) {
 			checkTable(t, e, current, catalog, "main."+e.table)
 			for name := range e.types() {
 				if !slices.ContainsFunc(current[e.table], func(c textRow) bool { return c[name] != "" }) {
-					t.Errorf("no row of the service has a value of %s, want at least one", name)
+					t.Errorf("the service has no record with a value of %s, want at least one", name)
 				}
 			}
 		})
 	}
 }
 
-// enrichBody enriches the records of a body, but not its envelope.
+// enrichBody adds rare values to the records of a body. It does not change the envelope of a list.
 func enrichBody(v any) any {
 	switch body := v.(type) {
 	case []any:
@@ -89,7 +89,7 @@ func enrichFields(v map[string]any) {
 	if v["total_articles"] != nil {
 		v["questionnaire"] = filledObject("id campaign_id objectives keywords target_audience tone writing_samples file_id file_name "+
 			"file_url created_at updated_at deleted_at file_size", id, when)
-		delete(v["questionnaire"].(map[string]any), "campaign_id") // so that the enclosing campaign's id is used
+		delete(v["questionnaire"].(map[string]any), "campaign_id") // the id of the campaign must be used instead
 	}
 	if v["file_url"] != nil && v["name"] != nil {
 		for name, value := range filledObject(fileText+" size "+timestamps, id, when) {
@@ -110,19 +110,20 @@ func pick(id string, from []string) string {
 	return from[h.Sum32()%uint32(len(from))]
 }
 
-// filledObject returns an object with these fields, all derived from id.
+// filledObject returns an object with values for all the named fields. when is the value of times; the
+// other values are derived from id.
 func filledObject(names, id, when string) map[string]any {
 	object := map[string]any{}
-	for _, spec := range strings.Fields(names) {
-		switch spec {
+	for _, name := range strings.Fields(names) {
+		switch name {
 		case "id":
-			object[spec] = "of-" + id
+			object[name] = "of-" + id
 		case "created_at", "updated_at", "deleted_at":
-			object[spec] = when
+			object[name] = when
 		case "size", "file_size":
-			object[spec] = json.Number("9007199254740993")
+			object[name] = json.Number("9007199254740993") // no float64 has this value
 		default:
-			object[spec] = spec + " of " + id
+			object[name] = name + " of " + id
 		}
 	}
 	return object

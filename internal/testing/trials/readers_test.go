@@ -16,13 +16,13 @@ import (
 	"placementsync/internal/testing/torture"
 )
 
-// readerConfig configures a reader that runs for the whole trial in a child process, like a BI
-// tool.
+// readerConfig configures a reader: a child process that reads a warehouse repeatedly, as a BI tool does.
 type readerConfig struct {
 	Dir, Report string
-	// Parquet makes the reader read the files of latest/ instead of catalog.duckdb.
+	// Parquet means that the reader reads the Parquet files of latest/ instead of catalog.duckdb.
 	Parquet bool
-	// KeepOpen keeps one connection open instead of opening one in every round.
+	// KeepOpen means that the reader keeps one connection open instead of opening one in every
+	// round.
 	KeepOpen bool
 	// Pause is the pause between two rounds.
 	Pause time.Duration
@@ -42,14 +42,14 @@ func (v readerConfig) String() string {
 // observations is the report of a reader.
 type observations struct {
 	Rounds int
-	// Last is the start of the last round that saw a run, by run.
+	// Last contains the start of the last round that saw a run, by run.
 	Last map[string]time.Time
 	// Problems are the first five errors and inconsistencies. ProblemCount counts all.
 	Problems     []string
 	ProblemCount int
 }
 
-// run reads continuously until its input is closed. Its report is observations.
+// run reads repeatedly until its input is closed. It writes observations as report.
 func (v readerConfig) run(ctx context.Context) error {
 	closed := waitForClosedInput()
 	r := &reader{readerConfig: v, seen: observations{Last: map[string]time.Time{}}}
@@ -70,8 +70,8 @@ type reader struct {
 	seen observations
 }
 
-// runRound connects if needed, queries two parts of the snapshot, and checks that they belong
-// to one run.
+// runRound connects if needed, reads several parts of the snapshot, and checks that they belong to one
+// run.
 func (r *reader) runRound(ctx context.Context) {
 	began := time.Now()
 	run, err := r.read(ctx)
@@ -111,30 +111,30 @@ func (r *reader) close() error {
 	return db.Close()
 }
 
-// readCatalog compares the newest run in meta with the tables.
+// readCatalog compares the newest run in meta with the rows of two tables.
 func (r *reader) readCatalog(ctx context.Context) (run string, err error) {
 	if err := r.open(filepath.Join(r.Dir, "catalog.duckdb") + "?access_mode=read_only&threads=1"); err != nil {
 		return "", err
 	}
 	var tablesRun string
 	var listings, orders int64
-	var newest bool
+	var listingsAreNewest bool
 	err = r.db.QueryRowContext(ctx, `WITH newest AS (SELECT run_id, snapshot_at FROM meta.runs ORDER BY run_id DESC LIMIT 1),
 		noted_tables AS (SELECT t.* FROM meta.tables t SEMI JOIN newest USING (run_id))
 		SELECT run_id, (SELECT max(run_id) FROM meta.tables),
 			(SELECT count(*) FROM main.product_listings) - (SELECT max(rows) FROM noted_tables WHERE table_name = 'product_listings'),
 			(SELECT count(*) FROM main.orders) - (SELECT max(rows) FROM noted_tables WHERE table_name = 'orders'),
 			(SELECT max(valid_from) FROM main.product_listings) = snapshot_at
-		FROM newest`).Scan(&run, &tablesRun, &listings, &orders, &newest)
-	if err == nil && (run != tablesRun || listings != 0 || orders != 0 || !newest) {
-		err = fmt.Errorf("mixed: newest run %s, tables of %s, listings off by %d, orders by %d, listings are the newest: %t",
-			run, tablesRun, listings, orders, newest)
+		FROM newest`).Scan(&run, &tablesRun, &listings, &orders, &listingsAreNewest)
+	if err == nil && (run != tablesRun || listings != 0 || orders != 0 || !listingsAreNewest) {
+		err = fmt.Errorf("mixed: the newest run is %s, meta.tables is of %s, rows beyond the count in meta.tables: %d listings, %d orders; listings are of the newest run: %t",
+			run, tablesRun, listings, orders, listingsAreNewest)
 	}
 	return run, err
 }
 
-// readParquet resolves latest once, as readers of several files must. The link may change at
-// any time, but the files of a version do not change.
+// readParquet reads the files of one version. It reads the link latest only once, because the link may
+// change at any time. The files of a version do not change.
 func (r *reader) readParquet(ctx context.Context) (run string, err error) {
 	if err := r.open(""); err != nil {
 		return "", err
@@ -147,11 +147,11 @@ func (r *reader) readParquet(ctx context.Context) (run string, err error) {
 	if err := r.compareWithManifest(filepath.Join(r.Dir, folder), run); err != nil {
 		return run, err
 	}
-	var inner int64
+	var joined int64
 	err = r.db.QueryRowContext(ctx, fmt.Sprintf("SELECT count(*) FROM '%[1]s/product_listing_prices.parquet' p JOIN '%[1]s/product_listings.parquet' l "+
-		"ON l.id = p.product_listing_id", filepath.Join(r.Dir, folder))).Scan(&inner)
-	if err == nil && inner == 0 {
-		err = fmt.Errorf("mixed: prices of %s belong to no listing", run)
+		"ON l.id = p.product_listing_id", filepath.Join(r.Dir, folder))).Scan(&joined)
+	if err == nil && joined == 0 {
+		err = fmt.Errorf("mixed: the prices of %s belong to no listing", run)
 	}
 	return run, err
 }
@@ -170,7 +170,7 @@ func (r *reader) compareWithManifest(dir, run string) error {
 		return err
 	}
 	if m.Run != run || len(m.Tables) == 0 {
-		return fmt.Errorf("mixed: latest is %s, its manifest of %s with %d tables", run, m.Run, len(m.Tables))
+		return fmt.Errorf("mixed: latest is %s, but its manifest has run %s and %d tables", run, m.Run, len(m.Tables))
 	}
 	for _, t := range m.Tables {
 		data, err := os.ReadFile(filepath.Join(dir, t.File))
@@ -178,14 +178,13 @@ func (r *reader) compareWithManifest(dir, run string) error {
 			return err
 		}
 		if sum := fmt.Sprintf("%x", sha256.Sum256(data)); sum != t.SHA256 {
-			return fmt.Errorf("mixed: %s of %s is not the file of its manifest", t.File, run)
+			return fmt.Errorf("mixed: the checksum of %s in %s differs from the manifest", t.File, run)
 		}
 	}
 	return nil
 }
 
-// TestTrialReadersDuringPublishes is the short form of
-// TestTortureReadersDuringPublishes.
+// TestTrialReadersDuringPublishes is the short form of TestTortureReadersDuringPublishes.
 func TestTrialReadersDuringPublishes(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
@@ -204,6 +203,8 @@ func TestTortureReadersDuringPublishes(t *testing.T) {
 	rounds = readDuringPublishes(t, 8, 20)
 }
 
+// readDuringPublishes starts readers and publishes nights. Each reader must see complete and current
+// snapshots. It returns the number of rounds of all readers.
 func readDuringPublishes(t *testing.T, processes, nights int) (readings int) {
 	t.Helper()
 	h := newHarness(t, trialWorld(5), fewStreams()...)
@@ -233,7 +234,7 @@ type publication struct {
 	at  time.Time
 }
 
-// publishNight runs a night. A connection opened after it must see the night.
+// publishNight runs a night. A connection opened after the night must see it.
 func (h *harness) publishNight() publication {
 	h.t.Helper()
 	h.service.Advance(1)
@@ -242,18 +243,18 @@ func (h *harness) publishNight() publication {
 	db := openUnmanaged(h.t, h.path("catalog.duckdb")+"?access_mode=read_only&threads=1")
 	defer db.Close()
 	if got := query(h.t, db, "SELECT max(run_id) FROM meta.runs")[0][0].String; got != p.run {
-		h.t.Errorf("a connection made after the publish sees run %s, want %s", got, p.run)
+		h.t.Errorf("a connection opened after the publish sees run %s, want %s", got, p.run)
 	}
 	return p
 }
 
-// readerID identifies a reader by its kind and number.
+// readerID identifies a reader by its configuration and number.
 type readerID struct {
 	readerConfig
 	number int
 }
 
-// startReaders starts readers of each kind in turn, and returns when all of them are ready.
+// startReaders starts readers of the four kinds in turn, and returns when all readers are ready.
 func (h *harness) startReaders(processes int) map[readerID]*child {
 	h.t.Helper()
 	readers := map[readerID]*child{}
@@ -276,21 +277,21 @@ func (h *harness) startReaders(processes int) map[readerID]*child {
 func requireConsistent(t *testing.T, v readerConfig, seen observations, published []publication) {
 	t.Helper()
 	if seen.Rounds == 0 || seen.ProblemCount > 0 {
-		t.Errorf("%s: %d of %d rounds had problems, want rounds without problems: %q", v, seen.ProblemCount, seen.Rounds, seen.Problems)
+		t.Errorf("%s: %d of %d rounds had problems, want at least 1 round and no problems: %q", v, seen.ProblemCount, seen.Rounds, seen.Problems)
 	}
 	if v.KeepOpen && !v.Parquet {
 		if len(seen.Last) != 1 {
-			t.Errorf("%s: a single connection saw %d runs, want 1: %v", v, len(seen.Last), seen.Last)
+			t.Errorf("%s: the connection saw %d runs, want 1: %v", v, len(seen.Last), seen.Last)
 		}
 		return
 	}
 	if len(seen.Last) < 2 {
-		t.Errorf("%s: the rounds saw the runs %v, want at least 2", v, seen.Last)
+		t.Errorf("%s: the rounds saw the runs %v, want at least 2 runs", v, seen.Last)
 	}
 	for i, p := range published[:len(published)-1] {
 		next := published[i+1]
 		if last, ok := seen.Last[p.run]; ok && last.After(next.at) {
-			t.Errorf("%s: a round saw %s although it began %v after the publish of %s", v, p.run, last.Sub(next.at), next.run)
+			t.Errorf("%s: a round that began %[4]v after the publish of %[3]s saw %[2]s, want %[3]s or later", v, p.run, next.run, last.Sub(next.at))
 		}
 	}
 }

@@ -17,7 +17,8 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// entryFiles returns the files with the record entries of the latest version.
+// entryFiles returns the files of the latest version with an entry for each record. With them, the next
+// night skips unchanged records.
 func entryFiles(t *testing.T, dir string) []string {
 	t.Helper()
 	wh, err := warehouse.Open(warehouse.Config{Dir: dir})
@@ -29,21 +30,21 @@ func entryFiles(t *testing.T, dir string) []string {
 	return names
 }
 
-// TestTrialSkippedRecordsGiveSameRows runs nights in two warehouses, also after damage and
-// loss of entry files. One decodes all records in each night, the other skips unchanged
-// records. All values and counts must be equal.
+// TestTrialSkippedRecordsGiveSameRows runs the same nights in two warehouses. In one, each night decodes
+// all records. In the other, a night skips unchanged records. All values and counts must be equal, even
+// after entry files were damaged or lost.
 func TestTrialSkippedRecordsGiveSameRows(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
 	for name, order := range listOrders() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			compareRecall(t, order)
+			compareSkipping(t, order)
 		})
 	}
 }
 
-func compareRecall(t *testing.T, order sim.ListOrder) {
+func compareSkipping(t *testing.T, order sim.ListOrder) {
 	o := trialWorld(5)
 	o.Listings, o.Order = 150, order
 	h := newHarness(t, o, "product_listings", "outlet_listings", "files", "tags")
@@ -51,27 +52,27 @@ func compareRecall(t *testing.T, order sim.ListOrder) {
 	decoding.Warehouse.Dir, decoding.MinSkipRecords = t.TempDir(), math.MaxInt
 	h.cfg.BatchRows = 20
 	h.cfg.Limits.Share, decoding.Limits.Share = 0.9, 0.9
-	forBoth := func(do func(cfg pipeline.Config) error) {
+	runInBoth := func(operate func(cfg pipeline.Config) error) {
 		t.Helper()
 		for _, cfg := range []pipeline.Config{decoding, h.cfg} {
 			cfg.Now = func() time.Time { return h.at }
-			must(t, do(cfg))
+			must(t, operate(cfg))
 		}
 	}
 	night := func() {
 		t.Helper()
 		h.service.Advance(1)
 		h.at = h.service.Now().Add(2 * time.Hour)
-		forBoth(func(cfg pipeline.Config) error { _, err := pipeline.Run(t.Context(), cfg); return err })
+		runInBoth(func(cfg pipeline.Config) error { _, err := pipeline.Run(t.Context(), cfg); return err })
 		requireSameWarehouse(t, decoding.Warehouse.Dir, h.cfg.Warehouse.Dir)
 		db := attachBoth(t, decoding.Warehouse.Dir, h.cfg.Warehouse.Dir)
 		defer db.Close()
 		requireSameRows(t, db, "meta.drift", "*")
 		if len(entryFiles(t, h.cfg.Warehouse.Dir)) == 0 {
-			t.Error("the warehouse with recall has no entry files, want some")
+			t.Error("the warehouse that skips records has no entry files, want some")
 		}
 		if n := len(entryFiles(t, decoding.Warehouse.Dir)); n > 0 {
-			t.Errorf("the warehouse without recall has %d entry files, want none", n)
+			t.Errorf("the warehouse that decodes all records has %d entry files, want none", n)
 		}
 	}
 	night()
@@ -80,10 +81,10 @@ func compareRecall(t *testing.T, order sim.ListOrder) {
 	h.cfg.Chosen, decoding.Chosen = []string{"files"}, []string{"files"}
 	night()
 	if n := len(entryFiles(t, h.cfg.Warehouse.Dir)); n != files {
-		t.Errorf("the version names %d entry files after a night with one stream, want %d", n, files)
+		t.Errorf("the version has %d entry files after a night with one stream, want %d", n, files)
 	}
 	h.cfg.Chosen, decoding.Chosen = all, all
-	night() // the previous night carried the other lists
+	night() // the previous night did not read the other lists
 	for _, path := range entryFiles(t, h.cfg.Warehouse.Dir) {
 		data, err := os.ReadFile(path)
 		must(t, err)
@@ -107,7 +108,7 @@ func compareRecall(t *testing.T, order sim.ListOrder) {
 	decoding.Privacy = h.cfg.Privacy
 	night()
 	night()
-	forBoth(func(cfg pipeline.Config) error {
+	runInBoth(func(cfg pipeline.Config) error {
 		wh := warehouseOf(t, cfg)
 		versions, err := wh.Versions.List()
 		must(t, err)
@@ -116,7 +117,7 @@ func compareRecall(t *testing.T, order sim.ListOrder) {
 	})
 	night()
 	h.at = h.at.Add(time.Second)
-	forBoth(func(cfg pipeline.Config) error { _, err := pipeline.Rebuild(t.Context(), cfg, false); return err })
+	runInBoth(func(cfg pipeline.Config) error { _, err := pipeline.Rebuild(t.Context(), cfg, false); return err })
 	night()
 	night()
 }
@@ -129,7 +130,7 @@ func TestNewPrivacyRuleAppliesToUnchangedRecords(t *testing.T) {
 	h.cfg.Privacy = transform.Privacy{Key: []byte("key"), Hash: []string{"product_listings.outlet_name"}}
 	h.goodNight()
 	if len(entryFiles(t, h.cfg.Warehouse.Dir)) == 0 {
-		t.Fatal("no entry files were written")
+		t.Fatal("the first night wrote no entry files, want some")
 	}
 	before := h.queryOne("SELECT min(website_url) FROM product_listings")
 	for _, privacy := range []transform.Privacy{
@@ -139,17 +140,17 @@ func TestNewPrivacyRuleAppliesToUnchangedRecords(t *testing.T) {
 		h.cfg.Privacy = privacy
 		h.sameDayNight()
 		if got := h.count("product_listings", "website_url = ?", before); got != 0 {
-			t.Errorf("%d rows have the private value after %+v", got, privacy)
+			t.Errorf("%d rows have the private value with the rules %+v, want none", got, privacy)
 		}
 		if got, dropped := h.count("product_listings", "website_url IS NOT NULL"), len(privacy.Drop) > 0; (got == 0) != dropped {
-			t.Errorf("%d rows have a value after %+v", got, privacy)
+			t.Errorf("%d rows have a value with the rules %+v, want none only if the column is dropped", got, privacy)
 		}
 	}
 }
 
-// TestStoppedNightRemovesItsEntryFiles stops a night in the middle of a list. The folder must
-// then contain only the entry files of the published version. It must not contain files of the
-// stopped night, of earlier unpublished runs or of version 1.0.0 of the program.
+// TestStoppedNightRemovesItsEntryFiles stops a night while it reads a list. After that, the folder must
+// contain only the entry files of the published version. Files of the stopped night, of earlier
+// unpublished runs and of version 1.0.0 of the program must be removed.
 func TestStoppedNightRemovesItsEntryFiles(t *testing.T) {
 	h := newHarness(t, trialWorld(3), "product_listings", "token")
 	h.cfg.BatchRows = 1
@@ -169,11 +170,11 @@ func TestStoppedNightRemovesItsEntryFiles(t *testing.T) {
 		}
 	})
 	if _, err := h.nightWithContext(ctx); err == nil {
-		t.Fatal("the night was not stopped")
+		t.Fatal("the night ended without an error, want it stopped")
 	}
 	left, err := filepath.Glob(h.path("state", "seen", "*"))
 	must(t, err)
 	if want := entryFiles(t, h.cfg.Warehouse.Dir); len(want) != 1 || !slices.Equal(left, want) {
-		t.Errorf("state/seen contains %q, want only the entry file of the version, %q", left, want)
+		t.Errorf("state/seen contains %q, want only the entry file of the published version, %q", left, want)
 	}
 }

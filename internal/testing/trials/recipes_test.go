@@ -19,14 +19,15 @@ import (
 // recipe is a section of docs/bi.md with executable code.
 type recipe struct {
 	heading, language string
-	// versions is the text after the opening parenthesis of the heading.
+	// versions is the beginning of the text in parentheses after the heading.
 	versions string
-	// check is appended to the code and prints one line, which must equal the result of the
-	// SQL in want.
+	// check is code that is appended to the recipe and prints one line. The line must equal the
+	// result of the SQL in want.
 	check, want string
 }
 
-// series is the SQL that reads the Parquet series of product_listings.
+// series is SQL that reads the Parquet files of product_listings for all days. SERIES is replaced by the
+// folder parquet/.
 const series = "read_parquet('SERIES/product_listings/*/*.parquet', hive_partitioning = true)"
 
 func recipes() []recipe {
@@ -51,8 +52,7 @@ func recipes() []recipe {
 	}
 }
 
-// TestTortureRecipesOfBITools runs the recipes of docs/bi.md unchanged, and compares their
-// results with the catalog.
+// TestTortureRecipesOfBITools runs the code of docs/bi.md and compares its results with the catalog.
 func TestTortureRecipesOfBITools(t *testing.T) {
 	requireTorture(t)
 	run := 0
@@ -79,7 +79,7 @@ func TestTortureRecipesOfBITools(t *testing.T) {
 				}
 				want := query(t, h.catalog(), strings.ReplaceAll(r.want, "SERIES", h.path("parquet")))[0][0].String
 				if got := r.runCode(t, string(page), folder, program); got != want {
-					t.Errorf("%s: the recipe printed %q, but the catalog has %q", r.heading, got, want)
+					t.Errorf("%s: the recipe printed %q, want %q as in the catalog", r.heading, got, want)
 				}
 				run++
 			}
@@ -92,7 +92,7 @@ func (r recipe) runCode(t *testing.T, page, folder, program string) string {
 	t.Helper()
 	section := regexp.MustCompile("(?s)\n### " + regexp.QuoteMeta(r.heading+" ("+r.versions) + ".*?\n```" + r.language + "\n(.*?)```").FindStringSubmatch(page)
 	if section == nil {
-		t.Fatalf("docs/bi.md has no section %q for %s with code in %s", r.heading, r.versions, r.language)
+		t.Fatalf("docs/bi.md has no section %q (%s) with code in %s", r.heading, r.versions, r.language)
 	}
 	file := filepath.Join(folder, map[string]string{"python": "recipe.py", "js": "recipe.js"}[r.language])
 	must(t, os.WriteFile(file, []byte(section[1]+r.check+"\n"), 0o600))

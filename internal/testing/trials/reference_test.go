@@ -12,25 +12,26 @@ import (
 	"placementsync/internal/stream"
 )
 
-// textRow is a row as exact text, by column. NULL is absent.
+// textRow contains the values of a row as exact text, by column. A column with NULL is missing.
 type textRow map[string]string
 
-// row is an expected row with the id of its record.
+// row is an expected row and the id of the record from which it comes.
 type row struct {
 	texts  textRow
 	record string
 }
 
-// reference computes the rows of a warehouse from the responses of the service, slowly and
-// simply.
+// reference computes the expected rows of a warehouse from the responses of the service. It is slow and
+// simple, and shares no code with the program.
 type reference struct {
 	t       *testing.T
 	service *sim.Service
 	tables  []expected
 	paths   map[string]bool // endpoints of the streams
-	// rewrite changes a record as the simulated faults do.
+	// rewrite makes the same changes to a record as the faults of the service.
 	rewrite func(record any) any
-	// requestedIDs contains the ids that records have named, by the columns in expected.ids.
+	// requestedIDs contains all ids that records of this or earlier nights contained, by
+	// expected.ids.
 	requestedIDs map[string]map[string]bool
 }
 
@@ -51,7 +52,7 @@ func newReference(t *testing.T, service *sim.Service, streams []stream.Stream) *
 	}
 	for name := range wanted {
 		if !slices.ContainsFunc(r.tables, func(e expected) bool { return e.table == name }) {
-			t.Errorf("the source of the rows of table %s is undefined: add it to tables() in internal/testing/trials/tables_test.go", name)
+			t.Errorf("the table %s has no entry: add it to tables() in internal/testing/trials/tables_test.go", name)
 		}
 	}
 	return r
@@ -69,9 +70,9 @@ func (r *reference) currentRows() map[string][]textRow {
 		before := found[e.table]
 		rows, _ := r.derive(e, e.path, "", found)
 		if r.paths[e.detail] {
-			found[e.table] = rows // the list names the ids of its own details
-			details, answered := r.derive(e, e.detail, e.query, found)
-			rows = mergeDetails(e, rows, details, answered)
+			found[e.table] = rows // derive reads the ids of the details from these rows
+			details, hasDetail := r.derive(e, e.detail, e.query, found)
+			rows = mergeDetails(e, rows, details, hasDetail)
 		}
 		found[e.table] = append(before, rows...)
 	}
@@ -85,24 +86,24 @@ func (r *reference) currentRows() map[string][]textRow {
 	return all
 }
 
-// derive returns the rows of a table from the responses of one endpoint, and the ids of their
-// records.
-func (r *reference) derive(e expected, path, query string, found map[string][]row) (rows []row, answered map[string]bool) {
-	answered = map[string]bool{}
+// derive returns the rows of a table from the responses of one endpoint, and the ids of the records in
+// these responses. found contains the rows that are derived already.
+func (r *reference) derive(e expected, path, query string, found map[string][]row) (rows []row, recordIDs map[string]bool) {
+	recordIDs = map[string]bool{}
 	nested := nestedPaths(e)
 	for _, param := range r.params(e, path, found) {
 		for _, record := range r.records(e, fillPath(path, param)+query) {
-			answered[item{value: record}.id()] = true
+			recordIDs[item{value: record}.id()] = true
 			for _, it := range items(e, record, param) {
 				rows = append(rows, row{it.row(e, nested), it.id()})
 			}
 		}
 	}
-	return rows, answered
+	return rows, recordIDs
 }
 
-// params returns the values of a path's parameter: all ids that records named in this or
-// earlier nights, or "" for a path without a parameter.
+// params returns the values for the parameter of a path: all ids that records of this or earlier nights
+// contained. It returns "" for a path without a parameter.
 func (r *reference) params(e expected, path string, found map[string][]row) []string {
 	switch {
 	case !strings.Contains(path, "{"):
@@ -173,7 +174,7 @@ func statusCounts(v any) []any {
 	return all
 }
 
-// nestedPaths returns the paths in an item of e that belong to other tables.
+// nestedPaths returns the paths in an item of e whose values are rows of other tables.
 func nestedPaths(e expected) []string {
 	paths := []string{e.replies}
 	for _, o := range tables() {
@@ -187,17 +188,17 @@ func nestedPaths(e expected) []string {
 	return paths
 }
 
-// mergeDetails combines the rows of details with those of their list. A record without a
-// detail has the rows of the list. A record with a detail has the rows of the detail; the list
-// fills empty columns of the record's own row, but not of nested rows.
-func mergeDetails(e expected, list, details []row, answered map[string]bool) []row {
+// mergeDetails combines the rows from details with the rows from their list. A record without a detail has
+// the rows from the list. A record with a detail has the rows from the detail. Its empty columns are
+// filled from the list, except in rows of nested items.
+func mergeDetails(e expected, list, details []row, hasDetail map[string]bool) []row {
 	byRecord := map[string]row{}
 	for _, d := range details {
 		byRecord[d.record] = d
 	}
 	for _, l := range list {
 		switch {
-		case !answered[l.record]:
+		case !hasDetail[l.record]:
 			details = append(details, l)
 		case e.at == "":
 			mergeListRow(byRecord[l.record].texts, l.texts)
@@ -206,7 +207,8 @@ func mergeDetails(e expected, list, details []row, answered map[string]bool) []r
 	return details
 }
 
-// mergeListRow fills the empty columns of a detail from the list, and merges both extras.
+// mergeListRow fills the empty columns of a detail from the row in the list. It merges the JSON objects in
+// the column extra.
 func mergeListRow(detail, list textRow) {
 	for column, text := range list {
 		switch {
@@ -218,30 +220,32 @@ func mergeListRow(detail, list textRow) {
 	}
 }
 
+// mergeJSON adds the members of list that detail lacks to detail. null counts as missing.
 func mergeJSON(list, detail any) any {
-	l, ok := list.(map[string]any)
-	d, also := detail.(map[string]any)
-	if !ok || !also {
+	listObject, listOK := list.(map[string]any)
+	detailObject, detailOK := detail.(map[string]any)
+	if !listOK || !detailOK {
 		if detail == nil {
 			return list
 		}
 		return detail
 	}
-	for name, v := range l {
-		d[name] = mergeJSON(v, d[name])
+	for name, v := range listObject {
+		detailObject[name] = mergeJSON(v, detailObject[name])
 	}
-	return d
+	return detailObject
 }
 
-// item is the JSON of one row, and its context.
+// item is the JSON value of one row and its context.
 type item struct {
 	value     any
 	ancestors []map[string]any // the enclosing objects, beginning with the record
-	positions []int
-	param     string
+	positions []int            // the positions in the enclosing lists, beginning with 1
+	param     string           // the parameter of the request
 }
 
-// items returns the items at e.at in a record.
+// items returns the items at the path e.at in a record. If e.replies is set, it also returns the replies
+// of these items.
 func items(e expected, record any, param string) []item {
 	all := []item{{value: record, param: param}}
 	if e.at != "" {
@@ -261,17 +265,18 @@ func items(e expected, record any, param string) []item {
 	return all
 }
 
-// children returns the items of the list with this name, or the object with this name.
+// children returns the items of the list with this name. If the name belongs to an object, it returns the
+// object.
 func (it item) children(name string) []item {
 	object, _ := it.value.(map[string]any)
-	around := append(slices.Clone(it.ancestors), object)
+	ancestors := append(slices.Clone(it.ancestors), object)
 	switch v := object[name].(type) {
 	case map[string]any:
-		return []item{{v, around, it.positions, it.param}}
+		return []item{{v, ancestors, it.positions, it.param}}
 	case []any:
 		var all []item
 		for i, one := range v {
-			all = append(all, item{one, around, append(slices.Clone(it.positions), i+1), it.param})
+			all = append(all, item{one, ancestors, append(slices.Clone(it.positions), i+1), it.param})
 		}
 		return all
 	}
@@ -291,7 +296,7 @@ func (it item) id() string {
 	return id
 }
 
-// resolve returns the value of a source. The type expected describes sources.
+// resolve returns the value of a source. See type expected for the syntax of sources.
 func (it item) resolve(source string) any {
 	switch source[0] {
 	case '/':

@@ -20,7 +20,7 @@ import (
 	"placementsync/internal/sim"
 )
 
-// refresh advances the world by a day and runs a refresh an hour after the last run.
+// refresh advances the world by a day and runs a refresh with a time an hour after the last run.
 func (m webhookHarness) refresh(targets pipeline.Targets) pipeline.Result {
 	m.t.Helper()
 	m.service.Advance(1)
@@ -28,6 +28,8 @@ func (m webhookHarness) refresh(targets pipeline.Targets) pipeline.Result {
 	return m.mustComplete(pipeline.Refresh(m.t.Context(), m.cfg, targets))
 }
 
+// TestTrialRefreshReadsOnlyItsTargets refreshes an article and its campaign. The refresh must request only
+// these records, and must keep the grades of the night.
 func TestTrialRefreshReadsOnlyItsTargets(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
@@ -53,7 +55,7 @@ func TestTrialRefreshReadsOnlyItsTargets(t *testing.T) {
 	}
 	m.requestHook.Store(nil)
 	if res.Run.IsNight() || res.Manifest.Kind != ledger.Refresh || m.latestRun() != res.Run.ID {
-		t.Errorf("run %s has kind %q, its manifest %q, and readers see %s; want a refresh that readers see", res.Run.ID, res.Run.Kind, res.Manifest.Kind, m.latestRun())
+		t.Errorf("run %s has the kind %q, its manifest %q, and latest is %s; want a published refresh", res.Run.ID, res.Run.Kind, res.Manifest.Kind, m.latestRun())
 	}
 	m.requireLines("SELECT kind FROM meta.runs ORDER BY run_id", "night", "refresh")
 	if diff := cmp.Diff(grades, m.lines("SELECT stream || ' ' || grade || coalesce(reason, '') FROM meta.streams WHERE run_id = '"+res.Run.ID+"' AND stream NOT LIKE '%events' ORDER BY 1")); diff != "" {
@@ -64,7 +66,7 @@ func TestTrialRefreshReadsOnlyItsTargets(t *testing.T) {
 		t.Errorf("%d streams have an age_since that is not the snapshot time of the night, want none", got)
 	}
 	if got := m.count("article_status_events", "article_id = ?", article); got != 1 {
-		t.Errorf("the event has %d rows, want 1", got)
+		t.Errorf("article_status_events has %d rows of the event, want 1", got)
 	}
 	for _, table := range []string{"articles", "article_comments", "campaigns", "campaign_articles"} {
 		if got := m.count("meta.tables", "run_id = ? AND table_name = ? AND rows_gone > 3", res.Run.ID, table); got != 0 {
@@ -73,12 +75,12 @@ func TestTrialRefreshReadsOnlyItsTargets(t *testing.T) {
 	}
 	row, _ := m.service.Object("/articles/" + article)
 	if prefix := m.queryOne("SELECT status_prefix FROM articles WHERE id = ?", article); !strings.Contains(string(row), `"`+prefix+`"`) {
-		t.Errorf("the warehouse has the status %q, want that of the service: %s", prefix, row)
+		t.Errorf("the warehouse has the status %q, want the status of the article in the service: %s", prefix, row)
 	}
 }
 
-// TestTrialStoppedRefreshErrorNamesNextNight stops a refresh. The error must not advise to
-// resume it.
+// TestTrialStoppedRefreshErrorNamesNextNight stops a refresh. The error must say that the next night reads
+// the records, and must not advise to resume the refresh.
 func TestTrialStoppedRefreshErrorNamesNextNight(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
@@ -94,17 +96,19 @@ func TestTrialStoppedRefreshErrorNamesNextNight(t *testing.T) {
 		t.Fatalf("the refresh ended %q with the error %v, want interrupted with an error", res.Run.Outcome, err)
 	}
 	if text := err.Error(); !strings.HasSuffix(text, "the next night reads the records of this refresh") || strings.Contains(text, "resume") {
-		t.Errorf("the error of the refresh is %q, want it to name the next night and not resume", text)
+		t.Errorf("the error of the refresh is %q, want advice about the next night, and no advice to resume", text)
 	}
 }
 
+// TestTrialRefreshDoesNotCountAsNight checks that a refresh does not count as a night for the number of kept
+// versions, and cannot be replayed. A rollback goes to the night before.
 func TestTrialRefreshDoesNotCountAsNight(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
 	m := newWebhookHarness(t, smallWorld(), eventStreams()...)
 	m.cfg.Details, m.cfg.LiveDays, m.cfg.Recheck, m.cfg.Warehouse.KeepVersions = "changed", 1, 3, 2
 	if _, err := pipeline.Refresh(t.Context(), m.cfg, pipeline.Targets{Articles: []string{"x"}}); !errors.Is(err, pipeline.ErrPending) {
-		t.Fatalf("the error of a refresh before the first night is %v, want ErrPending", err)
+		t.Fatalf("a refresh before the first night: got the error %v, want ErrPending", err)
 	}
 	m.goodNight()
 	second := m.goodNight()
@@ -123,10 +127,10 @@ func TestTrialRefreshDoesNotCountAsNight(t *testing.T) {
 	back, err := wh.Rollback("", m.at)
 	must(t, err)
 	if back.RunID != second.Run.ID {
-		t.Errorf("rolled back to %s, want the night before, %s", back.RunID, second.Run.ID)
+		t.Errorf("the rollback went to %s, want %s, the night before", back.RunID, second.Run.ID)
 	}
 	if _, err := pipeline.Replay(t.Context(), m.cfg, m.refresh(targets).Run.ID); err == nil {
-		t.Error("a refresh was replayed, want an error")
+		t.Error("the replay of a refresh returned no error, want one")
 	}
 }
 
@@ -145,16 +149,17 @@ func TestTrialFailedRefreshKeepsTheSnapshot(t *testing.T) {
 		t.Errorf("the refresh ended %q with the error %v, want failed with an error", res.Run.Outcome, err)
 	}
 	if m.latestRun() != before {
-		t.Errorf("readers see %s, want %s", m.latestRun(), before)
+		t.Errorf("latest is %s, want %s", m.latestRun(), before)
 	}
 	m.service.SetFaults()
 	m.goodNight()
 	m.requireLines("SELECT event_id FROM article_status_events", "e")
 }
 
-// TestTrialEventsLeftInTheInboxAreStoredOnce puts back the segments that a night and a refresh
-// removed, as if the run had been killed before the removal.
-func TestTrialEventsLeftInTheInboxAreStoredOnce(t *testing.T) {
+// TestTrialRemainingEventsAreStoredOnce restores segments of the inbox that a night and a refresh have
+// removed, as if these runs had been killed before the removal. The next run must not store their events
+// again.
+func TestTrialRemainingEventsAreStoredOnce(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
 	m := newWebhookHarness(t, smallWorld(), eventStreams()...)
@@ -165,7 +170,7 @@ func TestTrialEventsLeftInTheInboxAreStoredOnce(t *testing.T) {
 	m.deliver(rawDelivery("c", "other.topic", `{}`)) // closes the segment of b
 	saved := t.TempDir()
 	must(t, os.CopyFS(saved, os.DirFS(m.path("state", "inbox"))))
-	putBack := func() {
+	restoreSegments := func() {
 		t.Helper()
 		segments, err := filepath.Glob(filepath.Join(saved, "*.log"))
 		must(t, err)
@@ -173,11 +178,11 @@ func TestTrialEventsLeftInTheInboxAreStoredOnce(t *testing.T) {
 			t.Fatalf("%d closed segments were saved, want 2", len(segments))
 		}
 		for _, s := range segments {
-			back := m.path("state", "inbox", filepath.Base(s))
-			if _, err := os.Stat(back); !errors.Is(err, fs.ErrNotExist) {
-				t.Fatalf("segment %s was not removed: %v", back, err)
+			path := m.path("state", "inbox", filepath.Base(s))
+			if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
+				t.Fatalf("segment %s still exists (%v), want it removed", path, err)
 			}
-			must(t, os.Link(s, back))
+			must(t, os.Link(s, path))
 		}
 	}
 	requireEachOnce := func() {
@@ -187,10 +192,10 @@ func TestTrialEventsLeftInTheInboxAreStoredOnce(t *testing.T) {
 	}
 	m.goodNight()
 	requireEachOnce()
-	putBack()
+	restoreSegments()
 	m.refresh(targets)
 	requireEachOnce()
-	putBack()
+	restoreSegments()
 	m.goodNight()
 	requireEachOnce()
 }

@@ -12,12 +12,12 @@ import (
 	"placementsync/internal/sim"
 )
 
-// TestRejectedValuesAreKept serves listings with wrong values. The rows must be stored, the
-// values kept with their reasons, and unknown fields and values counted.
+// TestRejectedValuesAreKept serves listings with wrong values. Their rows must be stored without these
+// values. meta.rejects must contain the values, and meta.drift must count unknown fields and values.
 func TestRejectedValuesAreKept(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t, smallWorld(), "product_listings")
-	h.answerListings("spoilt.json")
+	h.serveListings("spoilt.json")
 	first := h.goodNight()
 	rejects := []string{
 		`product_listing_includes third/1  "no object"`,
@@ -44,21 +44,20 @@ func TestRejectedValuesAreKept(t *testing.T) {
 	h.requireDrift(first.Run.ID, second.Run.ID, `max_delivery_days converted x2 "7" first`,
 		`placement_type=HOLOGRAM unknown_enum x2 "HOLOGRAM" second`, `surprise unknown_field x4 {"a": 1} second`)
 
-	h.answerListings("clean.json")
+	h.serveListings("clean.json")
 	h.goodNight()
 	h.requireRejects()
 	h.requireDrift(first.Run.ID, second.Run.ID, `max_delivery_days converted x2 "7" first`,
 		`placement_type=HOLOGRAM unknown_enum x2 "HOLOGRAM" second`, `surprise unknown_field x4 {"a": 1} second`)
 }
 
-// TestIdenticalRejectedRecordsAreSeparateRejects serves identical invalid orders in a list that
-// is read in several passes. Each must be one reject with its position and its known
-// properties.
+// TestIdenticalRejectedRecordsAreSeparateRejects serves identical invalid orders in a list that is read in
+// several passes. meta.rejects must contain each order once, with its page, position and JSON.
 func TestIdenticalRejectedRecordsAreSeparateRejects(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t, smallWorld(), "orders", "profiles", "profile_orders")
-	lost := `{"records":[{"total":1},{"id":"kept","line_items":[7,7]},{"total":1},{"id":"..","total":1},{"total":1}],"total_records":9}`
-	h.service.SetFaults(rewrite("/orders", lost), rewrite("/profiles/", `[{"id":null},{"id":null},{"id":"x","profile_id":"other"}]`))
+	invalid := `{"records":[{"total":1},{"id":"kept","line_items":[7,7]},{"total":1},{"id":"..","total":1},{"total":1}],"total_records":9}`
+	h.service.SetFaults(rewrite("/orders", invalid), rewrite("/profiles/", `[{"id":null},{"id":null},{"id":"x","profile_id":"other"}]`))
 	for range 2 {
 		_, _ = h.night()
 		h.requireLines(`SELECT concat_ws(' ', table_name, coalesce(key, '-'), coalesce(parent, '-'), coalesce(column_name, '-'), page, position, raw)
@@ -75,12 +74,12 @@ func TestIdenticalRejectedRecordsAreSeparateRejects(t *testing.T) {
 	h.requireRejects()
 }
 
-// TestDriftCountsRecords serves a list with a wrong total, so that it is read in several
-// passes, with each record twice in each.
+// TestDriftCountsRecords serves a list with a wrong total, which is read in several passes. meta.drift must
+// count each record with an unknown field once per night.
 func TestDriftCountsRecords(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t, smallWorld(), "orders", "order_details")
-	h.cfg.AllowMassDelete = true // the details of these orders are answered 404
+	h.cfg.AllowMassDelete = true // the service returns 404 for the details of these orders
 	var records []string
 	for i := range 12 {
 		records = append(records, fmt.Sprintf(`{"id":"o%02d","colour":%d,"line_items":[{"size":1},{"size":2}]}`, i, i))
@@ -94,20 +93,20 @@ func TestDriftCountsRecords(t *testing.T) {
 	}
 }
 
-// rewrite returns a fault that answers all requests with this path prefix with a body.
+// rewrite returns a fault that returns the given body for all requests whose path begins with path.
 func rewrite(path, body string) sim.Fault {
 	return sim.Fault{Path: path, Kind: sim.FaultRewrite, Rewrite: func([]byte) []byte { return []byte(body) }}
 }
 
-// answerListings makes the service answer all requests for listings with a file of testdata.
-func (h *harness) answerListings(file string) {
+// serveListings makes the service return a file of testdata for all requests for listings.
+func (h *harness) serveListings(file string) {
 	h.t.Helper()
 	body, err := os.ReadFile(filepath.Join("testdata", file))
 	must(h.t, err)
 	h.service.SetFaults(sim.Fault{Path: "/products/listings", Kind: sim.FaultRewrite, Rewrite: func([]byte) []byte { return body }})
 }
 
-// requireRejects compares table, key, column and raw text of all rows of meta.rejects.
+// requireRejects compares the table, key, column and raw value of all rows in meta.rejects.
 func (h *harness) requireRejects(want ...string) {
 	h.t.Helper()
 	h.requireLines(`SELECT table_name || ' ' || coalesce(key, '') || ' ' || coalesce(column_name, '') || ' ' || raw FROM meta.rejects
@@ -122,7 +121,7 @@ func (h *harness) requireDrift(first, last string, want ...string) {
 	h.requireLines("SELECT DISTINCT first_run || ' ' || last_run FROM meta.drift WHERE table_name = 'product_listings'", first+" "+last)
 }
 
-// requireLines compares the single column of a query with texts.
+// requireLines compares the first column of a query result with the wanted lines.
 func (h *harness) requireLines(text string, want ...string) {
 	h.t.Helper()
 	if diff := cmp.Diff(want, h.lines(text)); diff != "" {
@@ -130,7 +129,7 @@ func (h *harness) requireLines(text string, want ...string) {
 	}
 }
 
-// lines returns the single column of a query.
+// lines returns the first column of a query result.
 func (h *harness) lines(text string) []string {
 	h.t.Helper()
 	var got []string

@@ -25,7 +25,7 @@ import (
 	"placementsync/internal/testing/torture"
 )
 
-// TestRepairsRestoreAllIntactData is a seeded sample of TestTortureRepairs.
+// TestRepairsRestoreAllIntactData runs some of the combinations of TestTortureRepairs.
 func TestRepairsRestoreAllIntactData(t *testing.T) {
 	t.Parallel()
 	const sample, workers = 40, 2
@@ -34,10 +34,10 @@ func TestRepairsRestoreAllIntactData(t *testing.T) {
 	t.Log(r.counts)
 }
 
-// TestTortureRepairs damages one or two files, folders or links of a warehouse and runs the
-// commands that verify names, in the given order. Unless a command fails, all rows, closed
-// rows and runs that intact files contain must then be published. Each successful combination
-// is recorded in a file, so that an interrupted trial continues with the others.
+// TestTortureRepairs damages one or two files, folders or links of a warehouse and runs the commands that
+// verify proposes, in the given order. Unless a command fails, all rows, closed rows and runs in intact
+// files must then be published. Such a combination of damages is drawn from its number. Successful
+// combinations are recorded in a file, so that an interrupted trial continues with the others.
 func TestTortureRepairs(t *testing.T) {
 	requireTorture(t)
 	const combinations, workers = 1000, 3
@@ -67,20 +67,21 @@ func TestTortureRepairs(t *testing.T) {
 	}
 }
 
-// repairs is a warehouse that is copied, damaged and repaired repeatedly.
+// repairs is a warehouse of which copies are damaged and repaired.
 type repairs struct {
 	*harness
-	// files are the SHA-256 sums of all files, by path.
+	// files contains the SHA-256 sums of all files, by path.
 	files map[string]string
-	// links are the targets of all symbolic links, by path.
+	// links contains the targets of all symbolic links, by path.
 	links map[string]string
-	// factsByPath are the facts of each Parquet file, catalog and file of changes.
+	// factsByPath contains the facts of each Parquet file, catalog and file of changes.
 	factsByPath map[string]facts
-	// visible are the facts that readers see.
+	// visible are the facts in the published catalog.
 	visible facts
-	// visibleSums are the checksums of the tables that readers see.
+	// visibleSums contains the checksums of the tables in the published catalog.
 	visibleSums map[string]string
-	// baseRuns are the newest run and the runs that it builds on, newest first.
+	// baseRuns are the newest run and its previous runs, newest first. The run that was rolled
+	// back is not among them.
 	baseRuns []string
 	// targets are the files, folders and links that can be damaged.
 	targets []target
@@ -90,10 +91,10 @@ type repairs struct {
 	counts repairCounts
 }
 
-// facts is a set of rows, closed rows and runs, each as a text.
+// facts is a set of texts. A text identifies a row, a closed row or a run.
 type facts map[string]bool
 
-// repairOutcome is the result of one combination.
+// repairOutcome is the result of one combination of damages.
 type repairOutcome struct {
 	Number int
 	Damage string
@@ -126,7 +127,7 @@ func (c repairCounts) String() string {
 		c[outHarmless], c[outWhole], c[outReported], c[outRefused], c[outLost], c[outFalse], c[outChanged])
 }
 
-// newRepairs builds a warehouse of six nights, of which the fourth was rolled back.
+// newRepairs builds a warehouse of six nights. The fourth night was rolled back.
 func newRepairs(t *testing.T) *repairs {
 	t.Helper()
 	h := newHarness(t, trialWorld(31), fewStreams()...)
@@ -172,8 +173,8 @@ func newRepairs(t *testing.T) *repairs {
 	return r
 }
 
-// readTree returns the checksums of the files below a warehouse that repairs restore, and the
-// targets of its links.
+// readTree returns the checksums of all files of a warehouse that a repair must restore, and the targets
+// of the links.
 func readTree(t *testing.T, dir string) (files, links map[string]string) {
 	t.Helper()
 	return sumTree(t, dir, "state/lock", "state/verified", "state/seen")
@@ -203,8 +204,8 @@ func sumTree(t *testing.T, dir string, without ...string) (files, links map[stri
 	return files, links
 }
 
-// readFacts returns the facts of a file: table, key, row_hash and valid_from of each row, the
-// same with valid_to of each closed row, and the id of each run.
+// readFacts returns the facts in a file. The fact of a row consists of table, key, row_hash and
+// valid_from. A closed row has a second fact that also contains valid_to. The fact of a run is its id.
 func (r *repairs) readFacts(t *testing.T, db *sql.DB, path, name string) facts {
 	t.Helper()
 	contained := facts{}
@@ -249,8 +250,9 @@ func (r *repairs) table(name string) stream.Table {
 	return r.cfg.Warehouse.Tables[slices.IndexFunc(r.cfg.Warehouse.Tables, func(t stream.Table) bool { return t.Name == name })]
 }
 
-// rowFacts returns a query for the facts of the rows of source. suffix is an SQL expression that
-// is appended to each fact. row_hash is signed in Parquet and is converted to unsigned.
+// rowFacts returns a query for the facts of the rows in source. suffix is an SQL expression that is
+// appended to each fact. The query converts row_hash to an unsigned number, because it is signed in
+// Parquet files.
 func rowFacts(table stream.Table, source, suffix string) string {
 	key := "concat_ws('/', " + strings.Join(table.Key, ", ") + ")"
 	return "SELECT '" + table.Name + " ' || " + key + " || ' ' || row_hash::HUGEINT::VARCHAR || ' since ' || epoch_us(valid_from)" + suffix +
@@ -262,11 +264,11 @@ func execute(db *sql.DB, text string) error {
 	return err
 }
 
-// target is a kind of file, folder or link that can be damaged, with all paths of that kind.
+// target is a kind of files, folders or links that can be damaged, with all paths of that kind. Files
+// have neither folder nor link set.
 type target struct {
-	kind  string
-	paths []string
-	// folder and link are both false for files.
+	kind         string
+	paths        []string
 	folder, link bool
 }
 
@@ -344,7 +346,7 @@ func (r *repairs) resume(t *testing.T, progress string) {
 	}
 }
 
-// runAll runs all combinations that are not done, and calls record with each outcome.
+// runAll runs all combinations that are not done yet, and calls record with each outcome.
 func (r *repairs) runAll(t *testing.T, workers, combinations int, record func(repairOutcome)) {
 	t.Helper()
 	t.Run("all", func(t *testing.T) {
@@ -372,10 +374,11 @@ func (r *repairs) runAll(t *testing.T, workers, combinations int, record func(re
 	}
 }
 
-// runCombination damages one or two targets in a copy, repairs it and compares the result.
+// runCombination damages one or two targets in a copy of the warehouse, repairs the copy and compares the
+// result. number is the seed of the random choices.
 func (r *repairs) runCombination(t *testing.T, db *sql.DB, number int) (o repairOutcome) {
 	t.Helper()
-	dice := rand.New(rand.NewPCG(uint64(number), 7))
+	random := rand.New(rand.NewPCG(uint64(number), 7))
 	cfg := r.cfg
 	cfg.Warehouse.Dir = filepath.Join(t.TempDir(), "w")
 	at := r.at.Add(time.Hour)
@@ -383,10 +386,10 @@ func (r *repairs) runCombination(t *testing.T, db *sql.DB, number int) (o repair
 	copyTree(t, r.cfg.Warehouse.Dir, cfg.Warehouse.Dir)
 	defer func() { must(t, os.RemoveAll(cfg.Warehouse.Dir)) }()
 	o.Number = number
-	o.Damage = r.damage(t, dice, cfg.Warehouse.Dir)
-	for range dice.IntN(3) { // one target in a third of the cases, otherwise two
+	o.Damage = r.damage(t, random, cfg.Warehouse.Dir)
+	for range random.IntN(3) { // one target in a third of the cases, otherwise two
 		if strings.Count(o.Damage, ";") == 0 {
-			o.Damage += "; " + r.damage(t, dice, cfg.Warehouse.Dir)
+			o.Damage += "; " + r.damage(t, random, cfg.Warehouse.Dir)
 		}
 	}
 	intact := r.intactFacts(t, cfg.Warehouse.Dir)
@@ -433,22 +436,23 @@ func (r *repairs) runCombination(t *testing.T, db *sql.DB, number int) (o repair
 	return o
 }
 
-// repairEffect is the effect of the commands that verify named.
+// repairEffect is the effect of the commands that verify proposed.
 type repairEffect struct {
 	// reported means that verify reported a loss.
 	reported bool
-	// refused means that a command failed, or that verify still names a repair that has no
+	// refused means that a command failed, or that verify still proposes a repair that has no
 	// effect.
 	refused bool
 	// commands counts the commands that were run.
 	commands int
-	// result is set if a report of verify or a command was false. problem describes it.
+	// result is set if a report of verify or of a command was false. problem describes the false
+	// report.
 	result, problem string
 	// output is the output of verify and the commands.
 	output string
 }
 
-// repairAll runs the commands that verify names, in its order, until verify names no command.
+// repairAll runs the commands that verify proposes, in the given order, until verify proposes no command.
 func (r *repairs) repairAll(t *testing.T, cfg pipeline.Config) (e repairEffect) {
 	t.Helper()
 	const rounds = 6
@@ -488,7 +492,8 @@ func (r *repairs) repairAll(t *testing.T, cfg pipeline.Config) (e repairEffect) 
 			return e
 		}
 		if last, lastLinks := readTree(t, cfg.Warehouse.Dir); maps.Equal(first, last) && maps.Equal(firstLinks, lastLinks) {
-			// Only the start of a night runs here. A whole night would add a line to the ledger.
+			// The repair RunNight runs only the start of a night here, so it may have no effect. A
+			// complete night would add a line to the ledger.
 			e.refused = slices.ContainsFunc(plan, func(repair integrity.Repair) bool { return repair.Kind != integrity.RunNight })
 			return e
 		}
@@ -497,7 +502,7 @@ func (r *repairs) repairAll(t *testing.T, cfg pipeline.Config) (e repairEffect) 
 	return e
 }
 
-// run runs the command of a repair, under the lock of the warehouse if the command takes it.
+// run runs a repair. It locks the warehouse if the command of the repair does so.
 func (r *repairs) run(t *testing.T, cfg pipeline.Config, repair integrity.Repair) error {
 	t.Helper()
 	wh := warehouseOf(t, cfg)
@@ -510,7 +515,7 @@ func (r *repairs) run(t *testing.T, cfg pipeline.Config, repair integrity.Repair
 		return errors.Join(work(), lock.Release())
 	}
 	switch repair.Kind {
-	case integrity.RunNight: // the part of a night before its first request
+	case integrity.RunNight: // only the part of a night before its first request
 		return runLocked(wh.Recover)
 	case integrity.RollBack, integrity.DropVersion:
 		return runLocked(func() error { return runRepair(t.Context(), cfg, repair, now) })
@@ -518,9 +523,9 @@ func (r *repairs) run(t *testing.T, cfg pipeline.Config, repair integrity.Repair
 	return runRepair(t.Context(), cfg, repair, now)
 }
 
-// mustBeReported reports whether verify must report damage for a warehouse with these files.
-// verify need not report lost versions other than the newest, files of state/ other than the
-// ledger, and metadata of runs that were rolled back.
+// mustBeReported reports whether verify must report damage for a warehouse with these files. It need not
+// report a lost version other than the newest, a lost file of state/ other than the ledger, or lost
+// metadata of a run that was rolled back.
 func (r *repairs) mustBeReported(got map[string]string) bool {
 	for path, sum := range r.files {
 		parts := strings.Split(path, "/")
@@ -550,23 +555,23 @@ func (r *repairs) sameContent(t *testing.T, dir string) bool {
 	return true
 }
 
-// intactFacts returns the facts of the unchanged files that an intact manifest names.
+// intactFacts returns the facts in unchanged files whose checksum is in an intact manifest.
 func (r *repairs) intactFacts(t *testing.T, dir string) facts {
 	t.Helper()
 	files, _ := readTree(t, dir)
 	intact := func(path string) bool { return files[path] != "" && files[path] == r.files[path] }
-	// hasManifest contains the runs with an intact manifest. inChain contains a run if it and all
-	// later runs have one.
+	// hasManifest contains the runs with an intact manifest. inChain contains a run if that run and
+	// all later runs have an intact manifest.
 	hasManifest, inChain := map[string]bool{}, map[string]bool{}
-	chain := true
+	unbroken := true
 	for _, run := range r.baseRuns {
 		day, err := time.Parse("20060102T150405Z", run)
 		must(t, err)
 		ofDay := filepath.Join("parquet", ".manifests", "snapshot_date="+day.Format(time.DateOnly)+".json")
 		hasManifest[run] = intact(filepath.Join("versions", run, "manifest.json")) || intact(filepath.Join("parquet", ".meta", run+".json")) ||
 			intact(ofDay) && r.isDayOf(t, ofDay, run)
-		chain = chain && hasManifest[run]
-		inChain[run] = chain
+		unbroken = unbroken && hasManifest[run]
+		inChain[run] = unbroken
 	}
 	all := facts{}
 	for path, contained := range r.factsByPath {
@@ -597,7 +602,7 @@ func (r *repairs) intactFacts(t *testing.T, dir string) facts {
 	return all
 }
 
-// isDayOf reports whether the manifest of a day belonged to a run before the damage.
+// isDayOf reports whether the manifest of a day belongs to a run. It reads the undamaged warehouse.
 func (r *repairs) isDayOf(t *testing.T, path, run string) bool {
 	t.Helper()
 	data, err := os.ReadFile(r.path(path))
@@ -611,7 +616,7 @@ func (r *repairs) isDayOf(t *testing.T, path, run string) bool {
 	return m.RunID == run
 }
 
-// missingFacts returns the facts of want that got does not have.
+// missingFacts returns the facts of want that got does not contain.
 func missingFacts(got, want facts) []string {
 	var lost []string
 	for fact := range want {
@@ -623,8 +628,8 @@ func missingFacts(got, want facts) []string {
 	return lost
 }
 
-// copyTree copies a folder with the times of its files. Hard links become separate files,
-// so that damage of one does not affect another.
+// copyTree copies a folder with the times of its files. Hard links become separate files, so that damage
+// to one file does not affect another.
 func copyTree(t *testing.T, from, to string) {
 	t.Helper()
 	must(t, filepath.WalkDir(from, func(path string, e fs.DirEntry, err error) error {
@@ -651,10 +656,10 @@ func copyTree(t *testing.T, from, to string) {
 }
 
 // damage damages one random target and returns a description of the damage.
-func (r *repairs) damage(t *testing.T, dice *rand.Rand, dir string) string {
+func (r *repairs) damage(t *testing.T, random *rand.Rand, dir string) string {
 	t.Helper()
-	target := r.targets[dice.IntN(len(r.targets))]
-	name := target.paths[dice.IntN(len(target.paths))]
+	target := r.targets[random.IntN(len(r.targets))]
+	name := target.paths[random.IntN(len(target.paths))]
 	path := filepath.Join(dir, name)
 	info, err := os.Lstat(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -666,18 +671,18 @@ func (r *repairs) damage(t *testing.T, dice *rand.Rand, dir string) string {
 		return name + " removed"
 	}
 	keepTime := func() { must(t, os.Chtimes(path, info.ModTime(), info.ModTime())) }
-	other := filepath.Join(dir, target.paths[dice.IntN(len(target.paths))])
+	other := filepath.Join(dir, target.paths[random.IntN(len(target.paths))])
 	if _, err := os.Lstat(other); err != nil {
 		other = path
 	}
-	switch kind := dice.IntN(5); {
+	switch kind := random.IntN(5); {
 	case kind == 0 && info.Size() > 0:
-		must(t, os.Truncate(path, dice.Int64N(info.Size())))
+		must(t, os.Truncate(path, random.Int64N(info.Size())))
 		return name + " truncated"
 	case kind == 1 && info.Size() > 0:
-		bit := dice.Int64N(info.Size() * 8)
+		bit := random.Int64N(info.Size() * 8)
 		flipBit(t, path, bit)
-		if dice.IntN(2) == 0 {
+		if random.IntN(2) == 0 {
 			keepTime()
 		}
 		return fmt.Sprintf("%s: bit %d flipped", name, bit)

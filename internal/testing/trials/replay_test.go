@@ -29,38 +29,39 @@ func TestTrialReplayGivesIdenticalTablesWithoutTheNetwork(t *testing.T) {
 	res, err := pipeline.Replay(t.Context(), h.cfg, last.Run.ID)
 	must(t, err)
 	if res.Run.ExitCode != 0 || h.latestRun() != res.Run.ID || !strings.HasPrefix(res.Run.ID, last.Run.ID+"-") {
-		t.Errorf("the replay %s of %s ended with exit code %d, and readers see %s; want 0, and readers to see the replay", res.Run.ID, last.Run.ID, res.Run.ExitCode, h.latestRun())
+		t.Errorf("the replay %s of %s ended with exit code %d and latest is %s, want 0 and the replay as latest", res.Run.ID, last.Run.ID, res.Run.ExitCode, h.latestRun())
 	}
 	if diff := cmp.Diff(before, h.historySums()); diff != "" {
 		t.Errorf("the replayed tables differ (-before +after):\n%s", diff)
 	}
 	if requests := h.service.Requests(); len(requests) > 0 {
-		t.Errorf("the service got %d requests, the first for %s, want none", len(requests), requests[0].Path)
+		t.Errorf("the replay sent %d requests, the first for %s, want none", len(requests), requests[0].Path)
 	}
 	for i, s := range res.Run.Streams {
 		if want := last.Run.Streams[i].Grade; s.Grade != want {
-			t.Errorf("%s is %s in the replay, want %s", s.Stream, s.Grade, want)
+			t.Errorf("the grade of %s in the replay is %s, want %s", s.Stream, s.Grade, want)
 		}
 	}
 }
 
-func TestTrialReplayPublishesARunThatWasStoppedByAGate(t *testing.T) {
+// TestTrialReplayPublishesAStoppedRun serves an empty list, so that the night stops because of too many
+// deletions. A replay that allows the deletions must publish the run.
+func TestTrialReplayPublishesAStoppedRun(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
 	h := newHarness(t, smallWorld(), fewStreams()...)
 	h.goodNight()
-	// From now on the service lists no records, which the gate rejects.
 	h.cfg.Limits = load.Limits{}
-	h.answerListings("none.json")
+	h.serveListings("none.json")
 	res, err := h.badNight(t.Context(), 1)
 	if err == nil {
-		t.Fatal("the gate accepted an empty list")
+		t.Fatal("the night with an empty list returned no error, want one")
 	}
 	h.cfg.AllowMassDelete = true
 	replayed, err := pipeline.Replay(t.Context(), h.cfg, res.Run.ID)
 	must(t, err)
 	if h.latestRun() != replayed.Run.ID || h.count("product_listings", "true") != 0 {
-		t.Errorf("readers see %s with %d listings, want the replay %s without listings", h.latestRun(), h.count("product_listings", "true"), replayed.Run.ID)
+		t.Errorf("latest is %s with %d listings, want the replay %s without listings", h.latestRun(), h.count("product_listings", "true"), replayed.Run.ID)
 	}
 }
 
@@ -99,7 +100,7 @@ func TestReplayErrors(t *testing.T) {
 	requireError(second.Run.ID, "no version from before this run is kept: use placementsync rebuild")
 }
 
-// TestTrialReplayAfterTheAdvisedRollback rolls back to a run, as an error message advises, and
+// TestTrialReplayAfterTheAdvisedRollback rolls back to a run, as the error of a replay advises, and then
 // replays the run.
 func TestTrialReplayAfterTheAdvisedRollback(t *testing.T) {
 	requireTrials(t)
@@ -115,12 +116,12 @@ func TestTrialReplayAfterTheAdvisedRollback(t *testing.T) {
 	h.at = h.at.Add(time.Hour)
 	replayed, err := pipeline.Replay(t.Context(), h.cfg, second.Run.ID)
 	if err != nil || h.latestRun() != replayed.Run.ID {
-		t.Errorf("readers see %s after the replay, want %s: %v", h.latestRun(), replayed.Run.ID, err)
+		t.Errorf("latest is %s after the replay, want %s: %v", h.latestRun(), replayed.Run.ID, err)
 	}
 }
 
-// TestReplayAfterAKilledRollback kills a rollback before its ledger entry is written. Only the
-// unfinished-run file then contains the version that readers see.
+// TestReplayAfterAKilledRollback simulates a rollback that was killed before its ledger entry was written.
+// Only the file state/unfinished.json then contains the published version. A replay must still find it.
 func TestReplayAfterAKilledRollback(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t, smallWorld(), fewStreams()...)
@@ -128,10 +129,10 @@ func TestReplayAfterAKilledRollback(t *testing.T) {
 	h.goodNight()
 	limits := h.cfg.Limits
 	h.cfg.Limits = load.Limits{}
-	h.answerListings("none.json")
+	h.serveListings("none.json")
 	stopped, err := h.badNight(t.Context(), 1)
 	if err == nil {
-		t.Fatal("the gate accepted an empty list")
+		t.Fatal("the night with an empty list returned no error, want one")
 	}
 	wh := warehouseOf(t, h.cfg)
 	unfinished := warehouse.Unfinished{Run: stopped.Run.ID + "-9", Kind: ledger.Rollback, Version: first.Run.ID, StartedAt: h.at, Attempt: 1}
@@ -139,7 +140,7 @@ func TestReplayAfterAKilledRollback(t *testing.T) {
 	must(t, (durable.Disk{}).SwapLink(filepath.Join("versions", first.Run.ID), filepath.Join(h.cfg.Warehouse.Dir, "latest")))
 
 	if res, err := pipeline.Replay(t.Context(), h.cfg, stopped.Run.ID); err == nil || res.Run.Outcome != ledger.Failed {
-		t.Fatalf("the replay %s ended %q, want it stopped by the gate: %v", res.Run.ID, res.Run.Outcome, err)
+		t.Fatalf("the replay %s ended %q, want failed because of too many deletions: %v", res.Run.ID, res.Run.Outcome, err)
 	}
 	h.cfg.Limits, h.cfg.AllowMassDelete = limits, true
 	h.goodNight()

@@ -19,10 +19,10 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// TestTrialRestoreEqualsTheOriginal removes all files except parquet/ and state/, as after a
-// restore of the backup in recovery.md, and rebuilds them. All rows of all tables and views
-// must be equal, and so must the results of all named queries, now and as of an earlier night,
-// and the differences between two nights.
+// TestTrialRestoreEqualsTheOriginal removes all files except parquet/ and state/, which the backup in
+// recovery.md contains, and rebuilds the warehouse. All rows of all tables and views must be the same as
+// before. So must the results of all named queries, now and as of an earlier night, and the differences
+// between two nights.
 func TestTrialRestoreEqualsTheOriginal(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
@@ -42,7 +42,7 @@ func TestTrialRestoreEqualsTheOriginal(t *testing.T) {
 		must(t, os.RemoveAll(h.path(name)))
 	}
 	if _, err := h.night(); !errors.As(err, new(*warehouse.LostError)) {
-		t.Fatalf("the error of a night in a warehouse without versions is %v, want a LostError", err)
+		t.Fatalf("a night in a warehouse without versions: got the error %v, want a LostError", err)
 	}
 	r, err := pipeline.Rebuild(t.Context(), h.cfg, false)
 	must(t, err)
@@ -56,7 +56,7 @@ func TestTrialRestoreEqualsTheOriginal(t *testing.T) {
 	if diff := cmp.Diff(earlierResults, h.queryResults("2026-11-04")); diff != "" {
 		t.Errorf("results of named queries as of an earlier night differ (-before +after):\n%s", diff)
 	}
-	// A rebuilt warehouse can be lost and rebuilt again.
+	// Lose and rebuild the rebuilt warehouse too.
 	must(t, os.RemoveAll(h.path("versions")))
 	h.at = h.at.Add(time.Hour)
 	_, err = pipeline.Rebuild(t.Context(), h.cfg, false)
@@ -65,9 +65,9 @@ func TestTrialRestoreEqualsTheOriginal(t *testing.T) {
 	h.goodNight()
 }
 
-// TestTrialRestoreOfThinnedSeries prunes days before the loss. The current rows and meta must be
-// restored completely. The history is restored from the remaining days.
-func TestTrialRestoreOfThinnedSeries(t *testing.T) {
+// TestTrialRestoreOfPrunedSeries prunes days of parquet/ before the loss. The current rows and meta must be
+// restored completely. The history can only be restored from the remaining days.
+func TestTrialRestoreOfPrunedSeries(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
 	h := newHarness(t, trialWorld(4), someStreams()...)
@@ -84,7 +84,7 @@ func TestTrialRestoreOfThinnedSeries(t *testing.T) {
 	r, err := pipeline.Rebuild(t.Context(), h.cfg, false)
 	must(t, err)
 	if r.Snapshots != 2 || r.Between != 0 {
-		t.Errorf("rebuilt from %d snapshots with %d pruned runs between them, want 2 and 0", r.Snapshots, r.Between)
+		t.Errorf("the rebuild used %d snapshots and found %d pruned runs between them, want 2 and 0", r.Snapshots, r.Between)
 	}
 	after := contents(t, h.path("catalog.duckdb"))
 	for name, rows := range before {
@@ -114,7 +114,7 @@ func contents(t *testing.T, file string) map[string][]string {
 	return all
 }
 
-// requireContents compares the rows of two catalogs.
+// requireContents compares the contents of two catalogs.
 func requireContents(t *testing.T, want, got map[string][]string) {
 	t.Helper()
 	for _, name := range slices.Sorted(maps.Keys(want)) {
@@ -127,8 +127,9 @@ func requireContents(t *testing.T, want, got map[string][]string) {
 	}
 }
 
-// queryResults returns the results of every named query without required parameters, and the
-// differences between the last two snapshots.
+// queryResults returns the results of all named queries by name. The result of a query with a required
+// parameter is its error. If asOf is empty, queryResults also returns the differences between the last two
+// snapshots.
 func (h *harness) queryResults(asOf string) map[string]string {
 	h.t.Helper()
 	db, err := queries.Open(h.t.Context(), h.path("catalog.duckdb"), queries.Options{MemoryLimit: "256MB", Threads: 1, AsOf: asOf})
@@ -158,7 +159,7 @@ func (h *harness) queryResults(asOf string) map[string]string {
 		results[q.Name] = text.String()
 	}
 	if len(results) < 36 {
-		h.t.Errorf("%d queries were run on the catalog in %s, want at least 36", len(results), h.cfg.Warehouse.Dir)
+		h.t.Errorf("got the results of %d queries, want at least 36", len(results))
 	}
 	return results
 }

@@ -13,9 +13,9 @@ import (
 	"placementsync/internal/pipeline"
 )
 
-// TestResumedNightRepeatsNoRequests interrupts a night at several points and resumes it. No
-// landed response may be requested again, except for the token, and for page 1 of a list to
-// confirm that the list did not change. The values must be those of an uninterrupted night.
+// TestResumedNightRepeatsNoRequests interrupts a night at several points and resumes it. The resumed night
+// must not repeat a request whose response is stored. It may only check the token again, and read page 1
+// of a list again to confirm that the list did not change. The values must equal the service.
 func TestResumedNightRepeatsNoRequests(t *testing.T) {
 	for _, request := range []int32{2, 7, 15, 40} {
 		t.Run("", func(t *testing.T) {
@@ -25,17 +25,17 @@ func TestResumedNightRepeatsNoRequests(t *testing.T) {
 			h.service.Advance(1)
 			h.at = h.service.Now().Add(2 * time.Hour)
 			first := h.interruptedNight(request)
-			landed := h.landedRequests(first.Run.ID)
+			stored := h.storedRequests(first.Run.ID)
 			h.service.ResetRequests()
 			h.at = h.at.Add(10 * time.Minute)
 			res, err := pipeline.Run(t.Context(), h.cfg)
 			must(t, err)
 			if res.Run.ID != first.Run.ID {
-				t.Errorf("the run is %s, want %s to be resumed", res.Run.ID, first.Run.ID)
+				t.Errorf("got run %s, want the resumed run %s", res.Run.ID, first.Run.ID)
 			}
 			for _, r := range h.service.Requests() {
-				if landed[r.Path] && !strings.HasSuffix(r.Path, "page=1") && r.Path != "/auth/token" {
-					t.Errorf("%s was requested again although its response had landed", r.Path)
+				if stored[r.Path] && !strings.HasSuffix(r.Path, "page=1") && r.Path != "/auth/token" {
+					t.Errorf("%s was requested again although its response was stored", r.Path)
 				}
 			}
 			h.requireValues(newReference(t, h.service, h.cfg.Streams))
@@ -46,8 +46,8 @@ func TestResumedNightRepeatsNoRequests(t *testing.T) {
 	}
 }
 
-// landedRequests returns path and query of all responses in the journal of a run.
-func (h *harness) landedRequests(run string) map[string]bool {
+// storedRequests returns the path and query of each request of a run whose response is stored.
+func (h *harness) storedRequests(run string) map[string]bool {
 	h.t.Helper()
 	l, err := fetch.OpenLanding(h.path("raw", run), fetch.LandingOptions{})
 	must(h.t, err)
@@ -67,7 +67,7 @@ func (h *harness) landedRequests(run string) map[string]bool {
 		all[strings.TrimSuffix(path+"?"+query, "?")] = true
 	}
 	if len(all) == 0 {
-		h.t.Fatalf("run %s has no landed responses", run)
+		h.t.Fatalf("run %s has no stored responses, want some", run)
 	}
 	return all
 }
@@ -91,11 +91,13 @@ func (h *harness) interruptedNight(n int32) pipeline.Result {
 	return res
 }
 
+// TestOldOrForeignRunIsNotResumed interrupts a run and changes the time, the configuration or the address of
+// the service. The next run must be a new one.
 func TestOldOrForeignRunIsNotResumed(t *testing.T) {
 	for name, change := range map[string]func(*harness){
-		"too old":         func(h *harness) { h.at = h.at.Add(61 * time.Minute) },
-		"never resumed":   func(h *harness) { h.cfg.ResumeMaxAge = 0; h.at = h.at.Add(time.Second) },
-		"another service": func(h *harness) { h.cfg.Fetch.BaseURL += "/"; h.at = h.at.Add(time.Second) },
+		"the interrupted run is too old": func(h *harness) { h.at = h.at.Add(61 * time.Minute) },
+		"resuming is switched off":       func(h *harness) { h.cfg.ResumeMaxAge = 0; h.at = h.at.Add(time.Second) },
+		"another service":                func(h *harness) { h.cfg.Fetch.BaseURL += "/"; h.at = h.at.Add(time.Second) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -33,10 +33,10 @@ func TestTrialRotIsFound(t *testing.T) {
 	t.Log(r.all)
 }
 
-// TestTortureRot damages files of every kind in copies of a warehouse of ten nights: it flips
-// bits, and truncates, removes or swaps files. verify must report each damage unless all values
-// are still equal. The command that verify names must restore the data, unless verify reports
-// a loss. The next night must fail or publish the rows of an intact warehouse.
+// TestTortureRot damages files of every kind in copies of a warehouse of ten nights. It flips a bit of a
+// file, truncates it, removes it or swaps it with another file. verify must report the damage unless all
+// values are still the same. The repair that verify proposes must restore the data, unless verify reports
+// a loss. The next night must fail or publish the same rows as with an undamaged warehouse.
 func TestTortureRot(t *testing.T) {
 	requireTorture(t)
 	r := newRotTrial(t, 10)
@@ -60,7 +60,7 @@ func TestTortureRot(t *testing.T) {
 	})
 }
 
-// recordRotTrial records the results for one kind of files, or for all kinds if kind is empty.
+// recordRotTrial stores the results for one kind of files, or for all kinds if kind is empty.
 func recordRotTrial(t *testing.T, begun time.Time, kind string, counts *rotCounts) {
 	t.Helper()
 	name, damage := "rot", "one file of a warehouse of 10 nights is changed by one bit, truncated, removed or swapped with a file of its kind"
@@ -72,12 +72,12 @@ func recordRotTrial(t *testing.T, begun time.Time, kind string, counts *rotCount
 	})
 }
 
-// rotTrial is a warehouse that is copied and damaged repeatedly.
+// rotTrial is a warehouse of which copies are damaged.
 type rotTrial struct {
 	*harness
 	dir string
-	// publishedSums are the checksums of the published tables, and nextSums are those after one
-	// more night.
+	// publishedSums contains the checksums of the published tables. nextSums contains the checksums
+	// after one more night.
 	publishedSums, nextSums map[string]string
 
 	mu     sync.Mutex
@@ -85,7 +85,8 @@ type rotTrial struct {
 	byKind map[string]*rotCounts
 }
 
-// rotCounts counts the damages and their results.
+// rotCounts counts damages and their results. refused means that the next night failed, and wrong that it
+// published wrong rows.
 type rotCounts struct{ damaged, harmless, found, refused, published, repaired, lost, wrong int }
 
 func (f rotCounts) String() string {
@@ -94,15 +95,15 @@ func (f rotCounts) String() string {
 		f.harmless, f.found, f.repaired, f.lost, f.refused, f.published, f.wrong)
 }
 
-// count increments one of the counts, both of the kind and of all files.
-func (r *rotTrial) count(kind string, which func(f *rotCounts) *int) {
+// count increments one of the counts, for a kind of files and for all files.
+func (r *rotTrial) count(kind string, field func(f *rotCounts) *int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.byKind[kind] == nil {
 		r.byKind[kind] = &rotCounts{}
 	}
-	*which(&r.all)++
-	*which(r.byKind[kind])++
+	*field(&r.all)++
+	*field(r.byKind[kind])++
 }
 
 func newRotTrial(t *testing.T, nights int) *rotTrial {
@@ -119,15 +120,15 @@ func newRotTrial(t *testing.T, nights int) *rotTrial {
 	r.publishedSums = tableSums(t, h.path("catalog.duckdb"), true)
 	h.service.Advance(1)
 	h.at = h.service.Now().Add(2 * time.Hour)
-	undamaged := r.copy(t)
+	undamaged := r.copyWarehouse(t)
 	_, err := pipeline.Run(t.Context(), undamaged)
 	must(t, err)
 	r.nextSums = tableSums(t, filepath.Join(undamaged.Warehouse.Dir, "catalog.duckdb"), false)
 	return r
 }
 
-// tableSums returns a checksum of the rows of every table. If meta is false, it omits the tables
-// of meta that contain times.
+// tableSums returns a checksum of the rows of every table. If meta is false, it leaves out the tables of
+// meta that contain times.
 func tableSums(t *testing.T, file string, meta bool) map[string]string {
 	t.Helper()
 	db := openUnmanaged(t, file+"?access_mode=read_only&threads=1")
@@ -146,8 +147,9 @@ func tableSums(t *testing.T, file string, meta bool) map[string]string {
 	return all
 }
 
-// copy copies the warehouse. Files that the program never modifies become hard links.
-func (r *rotTrial) copy(t *testing.T) pipeline.Config {
+// copyWarehouse copies the warehouse and returns the configuration of a run in the copy. Files that the
+// program never modifies become hard links.
+func (r *rotTrial) copyWarehouse(t *testing.T) pipeline.Config {
 	t.Helper()
 	dir := t.TempDir()
 	must(t, filepath.WalkDir(r.dir, func(path string, e fs.DirEntry, err error) error {
@@ -176,20 +178,20 @@ func copyFile(from, to string) error {
 	return errors.Join(err, os.WriteFile(to, data, 0o644))
 }
 
-// kinds returns the kinds of files, each as a pattern of paths.
+// kinds returns a pattern of paths for each kind of files.
 func (r *rotTrial) kinds() []string {
 	return []string{"latest/catalog.duckdb", "versions/*/catalog.duckdb", "versions/*/manifest.json", "versions/*/run.json", "versions/*/meta.changes",
 		"latest/*.parquet", "parquet/*/*/*.parquet", "parquet/.manifests/*", "parquet/.meta/*.changes", "parquet/.meta/*.json",
 		"raw/*/journal.jsonl", "raw/*/*.bodies", "state/runs.jsonl", "state/unfinished.json", "state/lock", "latest", "catalog.duckdb"}
 }
 
-// damageAndCompare damages two copies of the warehouse in the same way: one is verified and
-// repaired, and the next night runs on the other.
+// damageAndCompare damages two copies of the warehouse in the same way. It verifies and repairs the first
+// copy, and runs the next night in the second.
 func (r *rotTrial) damageAndCompare(t *testing.T, seed uint64, i int) {
 	t.Helper()
 	kinds := r.kinds()
 	kind := kinds[i%len(kinds)]
-	first, second := r.copy(t), r.copy(t)
+	first, second := r.copyWarehouse(t), r.copyWarehouse(t)
 	description := r.damage(t, rand.New(rand.NewPCG(seed, 99)), first.Warehouse.Dir, kind)
 	r.damage(t, rand.New(rand.NewPCG(seed, 99)), second.Warehouse.Dir, kind)
 	r.count(kind, func(f *rotCounts) *int { return &f.damaged })
@@ -203,9 +205,9 @@ func (r *rotTrial) damageAndCompare(t *testing.T, seed uint64, i int) {
 	must(t, errors.Join(os.RemoveAll(first.Warehouse.Dir), os.RemoveAll(second.Warehouse.Dir)))
 }
 
-// damage damages one file of a kind and returns a description. A change of bytes applies to all
-// hard links of the file in the copy, and to no other copy.
-func (r *rotTrial) damage(t *testing.T, dice *rand.Rand, dir, kind string) string {
+// damage damages one file of a kind and returns a description. A change of bytes applies to all hard links
+// of the file in this copy of the warehouse, and to no other copy.
+func (r *rotTrial) damage(t *testing.T, random *rand.Rand, dir, kind string) string {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(dir, kind))
 	must(t, err)
@@ -215,23 +217,23 @@ func (r *rotTrial) damage(t *testing.T, dice *rand.Rand, dir, kind string) strin
 		}
 	}
 	slices.Sort(files)
-	file := files[dice.IntN(len(files))]
+	file := files[random.IntN(len(files))]
 	name, _ := filepath.Rel(dir, file)
 	if kind == "latest" || kind == "catalog.duckdb" {
-		return name + " " + damageLink(t, dice, dir, file)
+		return name + " " + damageLink(t, random, dir, file)
 	}
-	size := unlinkCopy(t, dir, file)
-	switch n := dice.IntN(8); {
+	size := separateFromOriginal(t, dir, file)
+	switch n := random.IntN(8); {
 	case n < 4 && size > 0:
-		at := dice.Int64N(size * 8)
+		at := random.Int64N(size * 8)
 		flipBit(t, file, at)
 		return fmt.Sprintf("%s: bit %d flipped", name, at)
 	case n < 5 && size > 0:
-		to := dice.Int64N(size)
+		to := random.Int64N(size)
 		must(t, os.Truncate(file, to))
 		return fmt.Sprintf("%s: truncated to %d bytes", name, to)
 	case n < 7 && len(files) > 1:
-		other := files[dice.IntN(len(files))]
+		other := files[random.IntN(len(files))]
 		if other == file {
 			other = files[(slices.Index(files, file)+1)%len(files)]
 		}
@@ -242,12 +244,12 @@ func (r *rotTrial) damage(t *testing.T, dice *rand.Rand, dir, kind string) strin
 	return name + " removed"
 }
 
-func damageLink(t *testing.T, dice *rand.Rand, dir, file string) string {
+func damageLink(t *testing.T, random *rand.Rand, dir, file string) string {
 	t.Helper()
 	must(t, os.Remove(file))
 	versions, err := filepath.Glob(filepath.Join(dir, "versions", "2*"))
 	must(t, err)
-	switch target := filepath.Join("versions", filepath.Base(versions[dice.IntN(len(versions)-1)])); dice.IntN(3) {
+	switch target := filepath.Join("versions", filepath.Base(versions[random.IntN(len(versions)-1)])); random.IntN(3) {
 	case 0:
 		must(t, os.Symlink(target, file))
 		return "points to " + target
@@ -258,9 +260,9 @@ func damageLink(t *testing.T, dice *rand.Rand, dir, file string) string {
 	return "removed"
 }
 
-// unlinkCopy replaces the hard links of a file by one copy under all of its names, and
-// returns its size.
-func unlinkCopy(t *testing.T, dir, file string) int64 {
+// separateFromOriginal copies a file and replaces all of its hard links below dir by links to the copy. It
+// returns the size of the file.
+func separateFromOriginal(t *testing.T, dir, file string) int64 {
 	t.Helper()
 	original, err := os.Stat(file)
 	must(t, err)
@@ -277,7 +279,7 @@ func unlinkCopy(t *testing.T, dir, file string) int64 {
 			return errors.Join(os.Remove(path), os.Link(file+"~", path))
 		}))
 	}
-	if info, err := os.Stat(file); err == nil && os.SameFile(info, original) { // a file of state or raw has no other names
+	if info, err := os.Stat(file); err == nil && os.SameFile(info, original) { // files of state and raw have only one name
 		must(t, os.Rename(file+"~", file))
 	} else {
 		must(t, os.Remove(file+"~"))
@@ -297,8 +299,8 @@ func flipBit(t *testing.T, file string, bit int64) {
 	must(t, errors.Join(err, f.Close()))
 }
 
-// verifyAndRepair checks the report of verify. Undetected damage must be harmless, and reported
-// damage must be repaired by the named command unless it is reported as lost.
+// verifyAndRepair runs verify. If it finds no damage, all values must be unchanged. If it finds damage, the
+// repairs that it proposes must restore the data, unless it reports a loss.
 func (r *rotTrial) verifyAndRepair(t *testing.T, cfg pipeline.Config, kind, description string) {
 	t.Helper()
 	v, err := pipeline.Verify(t.Context(), cfg, true)
@@ -346,15 +348,15 @@ func (r *rotTrial) verifyAndRepair(t *testing.T, cfg pipeline.Config, kind, desc
 	r.count(kind, func(f *rotCounts) *int { return &f.repaired })
 }
 
-// requireUnchanged checks the rows of the catalog, and the bytes of the catalogs, Parquet files and
-// files of changes.
+// requireUnchanged checks that the rows of the catalog are unchanged, and the bytes of the catalogs, Parquet
+// files and files of changes.
 func (r *rotTrial) requireUnchanged(t *testing.T, cfg pipeline.Config, description string) {
 	t.Helper()
 	if got := tableSums(t, filepath.Join(cfg.Warehouse.Dir, "catalog.duckdb"), true); !maps.Equal(r.publishedSums, got) {
-		t.Errorf("%s was not reported, but these tables differ: %v", description, differingTables(r.publishedSums, got))
+		t.Errorf("%s: verify found no damage, but these tables differ: %v", description, differingTables(r.publishedSums, got))
 	}
 	if fileSum(t, r.dir) != fileSum(t, cfg.Warehouse.Dir) {
-		t.Errorf("%s was not reported, but files of the series or of a version differ", description)
+		t.Errorf("%s: verify found no damage, but files of parquet/ or of a version differ", description)
 	}
 }
 
@@ -399,8 +401,8 @@ func runRepair(ctx context.Context, cfg pipeline.Config, repair integrity.Repair
 	return err
 }
 
-// runNextNight runs the next night on the damaged warehouse. It must fail and name a command, or
-// publish the rows of an intact warehouse.
+// runNextNight runs the next night in the damaged warehouse. The night must fail with an error that names a
+// command, or publish the same rows as with an undamaged warehouse.
 func (r *rotTrial) runNextNight(t *testing.T, cfg pipeline.Config, kind, description string) {
 	t.Helper()
 	_, err := pipeline.Run(t.Context(), cfg)

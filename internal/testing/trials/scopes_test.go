@@ -13,8 +13,8 @@ import (
 	"placementsync/internal/stream"
 )
 
-// scopes is the table of spec section 5 without the scopes for writing. The spec does not show
-// the scope of an article; the demo service requires articles.read.
+// scopes returns the paths that each scope allows, from the table in spec section 5. Scopes for writing are
+// left out. So is /articles/{id}, whose scope the spec does not show.
 func scopes() map[string]string {
 	return map[string]string{
 		"outlets.lists":   "/outlets",
@@ -35,20 +35,20 @@ func scopes() map[string]string {
 	}
 }
 
-// missingScopes returns the scopes that a stream needs and a token lacks.
+// missingScopes returns the scopes that a stream needs and that are not granted to a token.
 func missingScopes(s stream.Stream, granted []string) []string {
-	var lacking []string
+	var missing []string
 	for scope, paths := range scopes() {
 		if slices.Contains(strings.Fields(paths), s.Path) && !slices.Contains(granted, scope) {
-			lacking = append(lacking, scope)
+			missing = append(missing, scope)
 		}
 	}
-	slices.Sort(lacking)
-	return lacking
+	slices.Sort(missing)
+	return missing
 }
 
-// readableStreams returns the streams from which a token can read records. A detail that
-// completes a list needs the list for its ids.
+// readableStreams returns the streams from which a token can read records. Details that complete the records
+// of a list are only readable if the list is. The demo service requires articles.read for an article.
 func readableStreams(streams []stream.Stream, granted []string) []stream.Stream {
 	return slices.DeleteFunc(slices.Clone(streams), func(s stream.Stream) bool {
 		list, completes := stream.Find(streams, s.Completes)
@@ -75,44 +75,45 @@ func TestTrialCustomTokenReadsAllowedStreams(t *testing.T) {
 	}
 }
 
-// requireAllowedValues checks that the tables contain exactly the values that a token may read,
-// and that the plan, the ledger and meta.streams name the missing scopes.
+// requireAllowedValues checks that the tables contain exactly the values that a token may read. It also
+// checks that the plan, the ledger and meta.streams contain the missing scopes.
 func (h *harness) requireAllowedValues(res pipeline.Result, granted []string) {
 	h.t.Helper()
 	plan, err := pipeline.Check(h.t.Context(), h.cfg)
 	must(h.t, err)
 	for _, s := range h.cfg.Streams {
-		lacking := strings.Join(missingScopes(s, granted), ", ")
-		if lacking != "" {
-			lacking = "missing scope " + lacking
-			// Scopes may be in another order.
+		missing := strings.Join(missingScopes(s, granted), ", ")
+		if missing != "" {
+			missing = "missing scope " + missing
+			// The reason may contain the scopes in another order.
 			h.requireStream(res.Run, s.Name, fetch.Skipped, "missing scope ")
 			got := strings.Split(strings.TrimPrefix(streamOf(h.t, res.Run, s.Name).Reason, "missing scope "), ", ")
-			if slices.Sort(got); "missing scope "+strings.Join(got, ", ") != lacking {
-				h.t.Errorf("%s lacks %q, want %q", s.Name, got, lacking)
+			if slices.Sort(got); "missing scope "+strings.Join(got, ", ") != missing {
+				h.t.Errorf("the reason to skip %s contains the scopes %q, want %q", s.Name, got, missing)
 			}
 		}
-		if (planned(h.t, plan, s.Name).Skip == "") != (lacking == "") {
-			h.t.Errorf("the plan skips %s for %q, want %q", s.Name, planned(h.t, plan, s.Name).Skip, lacking)
+		if (planned(h.t, plan, s.Name).Skip == "") != (missing == "") {
+			h.t.Errorf("the reason to skip %s in the plan is %q, want %q", s.Name, planned(h.t, plan, s.Name).Skip, missing)
 		}
 	}
 	h.requireOnlyStreams(readableStreams(h.cfg.Streams, granted))
 }
 
-// requireOnlyStreams compares the tables of the given streams with the current data of the
-// service, and requires all other tables to be empty.
+// requireOnlyStreams compares the tables of the given streams with the current data of the service. All other
+// tables must be empty.
 func (h *harness) requireOnlyStreams(read []stream.Stream) {
 	h.t.Helper()
 	h.requireValues(newReference(h.t, h.service, read))
 	filled := stream.Tables(read)
 	for table, rows := range h.rowCounts() {
 		if rows != "0" && !slices.ContainsFunc(filled, func(f stream.Table) bool { return f.Name == table }) {
-			h.t.Errorf("there are %s rows of %s, want none", rows, table)
+			h.t.Errorf("%[2]s has %[1]s rows, want none", rows, table)
 		}
 	}
 }
 
-// TestTokenOfAnUnknownTypeTriesAllStreams uses a token type that the spec does not list.
+// TestTokenOfAnUnknownTypeTriesAllStreams uses a token type that is not in the spec. Its scopes may mean
+// something else, so the night must request all streams.
 func TestTokenOfAnUnknownTypeTriesAllStreams(t *testing.T) {
 	t.Parallel()
 	world := smallWorld()
@@ -124,9 +125,9 @@ func TestTokenOfAnUnknownTypeTriesAllStreams(t *testing.T) {
 	h.requireOnlyStreams(readableStreams(h.cfg.Streams, world.Scopes))
 }
 
-// TestTrialLostScopesKeepTheirRows removes scopes from a token between two nights. Tables that
-// the token can no longer read must keep their rows, and the others must be updated.
-func TestTrialLostScopesKeepTheirRows(t *testing.T) {
+// TestTrialLostScopesKeepRows removes scopes from a token between two nights. Tables that the token can no
+// longer read must keep their rows. The other tables must be updated.
+func TestTrialLostScopesKeepRows(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
 	world := smallWorld()
@@ -158,15 +159,15 @@ func TestTrialLostScopesKeepTheirRows(t *testing.T) {
 		case e.table == "token":
 		case lost[e.table]:
 			checkTable(t, e, before, catalog, "main."+e.table)
-		case e.table != "campaigns" && e.table != "questionnaires": // filled by two streams, of which one is not read
+		case e.table != "campaigns" && e.table != "questionnaires": // two streams fill these tables, and one of them is not read
 			checkTable(t, e, after, catalog, "main."+e.table)
 		}
 	}
 	h.requireStream(res.Run, "orders", fetch.Exact, "")
 }
 
-// requireCarried checks that a stream was not read because of a missing scope, and that its
-// rows are those of an earlier night.
+// requireCarried checks that a stream was not read because of a missing scope, and that its rows come from
+// the earlier night from.
 func (h *harness) requireCarried(from, run ledger.Run, name string) {
 	h.t.Helper()
 	h.requireStream(run, name, fetch.CarriedForward, "missing scope ")

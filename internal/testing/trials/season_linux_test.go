@@ -27,69 +27,75 @@ import (
 	"placementsync/internal/testing/torture"
 )
 
-// season runs the nights of a plan in one warehouse, and compares the warehouse with the service
-// after each night.
+// season runs the nights of a plan in one warehouse, and compares the warehouse with the service after each
+// night.
 type season struct {
 	*harness
 	plan seasonPlan
 	ref  *reference
-	// version is the version that readers see. snapshots are the nights that it builds on, and
-	// versions those of each published version.
+	// version is the published version. snapshots are the nights in its history, and versions
+	// contains the nights in the history of each version that was published.
 	version   string
 	snapshots []seasonSnapshot
 	versions  map[string][]seasonSnapshot
-	// states contains the data of the service while each run of the day read it.
+	// states contains the data of the service during each run of the day.
 	states map[string][]serviceState
-	// wrong contains the kind of wrong values that a run of the day read.
+	// wrong contains the kind of the wrong values that each run of the day has read.
 	wrong map[string]string
 	// end is the result of the last attempt.
 	end  nightEnd
 	seen seenTexts
 	// acknowledged are the ids of the webhook events that the receiver has accepted.
 	acknowledged []string
-	// accepted is the last held night that was published. allowDeletes is set after a night that a
-	// gate stopped, until the next snapshot.
+	// accepted is the last held night that was published. allowDeletes is set after a night that
+	// stopped because of too many deletions, until the next snapshot.
 	accepted     string
 	allowDeletes bool
 	bucket       *seasonBucket
-	// reader is a connection that is never closed, and readerRows its first results.
+	// reader is a connection that a reader keeps open. readerRows are its first results.
 	reader     *sql.DB
 	readerRows string
-	counts     map[string]int
+	// counts counts the events that took effect, and the results of nights.
+	counts map[string]int
 
 	mu      sync.Mutex // guards the fields below, which the server uses
 	tonight conditions
-	// requests counts the requests of the current attempt, and repeated those of each path and
-	// query.
+	// requests counts the requests of the current attempt. repeated counts them by path and query.
 	requests int
 	repeated map[string]int
 	// attempt contains the data of the service during the current attempt, and churned the
 	// number of changes of its lists.
 	attempt []serviceState
 	churned int
-	// nightIDs are the ids that the lists named in a night in which they move.
+	// nightIDs contains the ids that the lists contained at any time of a night with moving lists.
 	nightIDs map[string]map[string]bool
 }
 
 // conditions are the conditions of one night.
 type conditions struct {
-	clock     time.Duration
+	// clock is the error of the clock.
+	clock time.Duration
+	// accidents are kills, power cuts and disk errors. Each occurs in a separate attempt.
 	accidents []seasonEvent
-	again     bool
+	// again means that the night is tried again without faults if it is not published.
+	again bool
 	// fault affects a share of the requests, or all requests that match pattern.
 	fault   *sim.Fault
 	share   float64
 	pattern string
-	moving  bool
-	values  string
-	// decision is the treatment of a night that is held because of wrong values.
+	// moving means that lists change while they are read.
+	moving bool
+	// values is the kind of wrong values, or "".
+	values string
+	// decision says whether to publish or discard the night if a check holds it because of wrong
+	// values, or to leave it held.
 	decision string
-	// revoked is set if the token is revoked before the request with the number revokeAt.
+	// revoked means that the token is revoked before the request with the number revokeAt.
 	revoked  bool
 	revokeAt int
 }
 
-// newSeason returns a season with an empty warehouse, or with the warehouse of release 1.0.0.
+// newSeason returns a season with an empty warehouse, or with a warehouse that release 1.0.0 wrote.
 func newSeason(t *testing.T, plan seasonPlan) *season {
 	t.Helper()
 	s := &season{plan: plan, versions: map[string][]seasonSnapshot{}, seen: seenTexts{}, counts: map[string]int{}}
@@ -113,7 +119,7 @@ func (s *season) job() seasonJob {
 	j := seasonJob{job: job{URL: s.server.URL, Dir: s.cfg.Warehouse.Dir, At: s.at, Streams: seasonStreams()}, Details: s.plan.Details,
 		AllowMassDelete: s.allowDeletes}
 	if s.plan.Upgrade {
-		j.Streams = nil // all, as in the release
+		j.Streams = nil // all streams, as in the warehouse of the release
 	}
 	return j
 }
@@ -126,8 +132,8 @@ func (s *season) setConfig(j seasonJob) {
 	s.cfg = cfg
 }
 
-// chooseFault chooses the fault of a request by its path and by its number among equal requests, so
-// that the order of other requests does not matter.
+// chooseFault decides whether the fault of the night affects a request. The decision depends on path and
+// query and on the number of earlier equal requests. It does not depend on the order of other requests.
 func (s *season) chooseFault(r *http.Request, _ int) *sim.Fault {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -147,8 +153,8 @@ func (s *season) chooseFault(r *http.Request, _ int) *sim.Fault {
 	return s.tonight.fault
 }
 
-// observe is called before each request. It revokes the token, and records the data of the service
-// after each change of a list.
+// observe is called before each request. It revokes the token if the night requires it. It records the data
+// of the service after each change of a list.
 func (s *season) observe(*http.Request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -162,7 +168,7 @@ func (s *season) observe(*http.Request) {
 	}
 }
 
-// countChurned counts the changes of moving lists.
+// countChurned returns the number of changes of all lists.
 func (s *season) countChurned() (n int) {
 	for list := range s.ref.paths {
 		inserted, deleted := s.service.Churned(list)
@@ -204,7 +210,7 @@ func (s *season) runNight(n seasonNight) {
 	s.checkReader()
 }
 
-// endFaults restores the normal conditions of the service.
+// endFaults ends all faults of the service.
 func (s *season) endFaults() {
 	s.service.SetValueFaults()
 	s.service.SetChurn(0)
@@ -237,13 +243,13 @@ func (s *season) tryNight(accident seasonEvent) (published bool) {
 	if stopped {
 		s.counts[accident.Kind]++
 	}
-	seen := readersSee(s.t, s.cfg.Warehouse.Dir)
+	seen := publishedRun(s.t, s.cfg.Warehouse.Dir)
 	if end.Run == "" { // the process was killed
 		end.Run = s.killedRun(seen)
 	}
 	s.states[end.Run] = append(s.states[end.Run], attempt...)
 	s.wrong[end.Run], s.end = cmp.Or(s.tonight.values, s.wrong[end.Run]), end
-	s.t.Logf("day %d, %s, %v: run %s ended with %d, readers see %s: %.200s", s.service.Day(), s.at.Format(time.RFC3339), accident, end.Run, end.Code, seen, end.Error)
+	s.t.Logf("day %d, %s, %v: run %s ended with %d, latest is %s: %.200s", s.service.Day(), s.at.Format(time.RFC3339), accident, end.Run, end.Code, seen, end.Error)
 	if seen != s.version {
 		s.takeSnapshot(seen, stopped)
 		return true
@@ -257,7 +263,8 @@ func (s *season) tryNight(accident seasonEvent) (published bool) {
 	return false
 }
 
-// killedRun returns the run of a killed process: the unfinished run, or the published one.
+// killedRun returns the run of a killed process. If the process has published it, seen is the run.
+// Otherwise it is the unfinished run or the held night.
 func (s *season) killedRun(seen string) string {
 	s.t.Helper()
 	u, ok, err := warehouseOf(s.t, s.cfg).Ledger.Unfinished()
@@ -271,7 +278,7 @@ func (s *season) killedRun(seen string) string {
 	return s.heldRun()
 }
 
-// requireReason checks that a night without an accident had a reason not to be published.
+// requireReason checks that there was a reason not to publish a night without an accident.
 func (s *season) requireReason(end nightEnd) {
 	s.t.Helper()
 	isFaulty := s.tonight.fault != nil || s.tonight.revoked
@@ -289,11 +296,11 @@ func (s *season) requireReason(end nightEnd) {
 		s.counts["failed"]++
 		return
 	}
-	s.t.Errorf("day %d: night %s was not published without a reason: it ended with %d: %s", s.service.Day(), end.Run, end.Code, end.Error)
+	s.t.Errorf("day %d: night %s was not published although there was no reason: it ended with %d: %s", s.service.Day(), end.Run, end.Code, end.Error)
 }
 
-// finish runs two normal nights. Afterwards the warehouse must have the data of the service, equal a
-// new warehouse, and have the history of the published nights.
+// finish runs two normal nights. After them, the warehouse must have the data of the service, equal a new
+// warehouse, and have the history of the published nights.
 func (s *season) finish() {
 	s.t.Helper()
 	s.plan.Details = pipeline.AllDetails
@@ -313,7 +320,7 @@ func (s *season) finish() {
 	proven := s.provenStreams(s.version)
 	for _, st := range s.cfg.Streams {
 		if !proven[st.Name] && !st.IsEvents() {
-			s.t.Errorf("%s is not proven after two normal nights", st.Name)
+			s.t.Errorf("%s is not graded exact or repaired after two normal nights", st.Name)
 		}
 	}
 	s.ref.requestedIDs = s.knownIDs()
@@ -327,13 +334,13 @@ func (s *season) finish() {
 	found, err := integrity.Check(s.t.Context(), warehouseOf(s.t, s.cfg), true)
 	must(s.t, err)
 	for _, damage := range found.Damage {
-		s.t.Errorf("damage at the end: %+v", damage)
+		s.t.Errorf("integrity.Check found %+v at the end, want no damage", damage)
 	}
 	s.closeReader()
 }
 
-// requireNewWarehouse compares the tables with those of a new warehouse. The new one lacks only
-// records that the service answers by id and no list names.
+// requireNewWarehouse compares the tables with the tables of a new warehouse. The new warehouse may only lack
+// records that the service still returns by id although no list contains them.
 func (s *season) requireNewWarehouse() {
 	s.t.Helper()
 	s.checkReader()
@@ -344,12 +351,12 @@ func (s *season) requireNewWarehouse() {
 	cfg.Now = func() time.Time { return s.at }
 	s.mustComplete(pipeline.Run(s.t.Context(), cfg))
 	s.ref.requestedIDs = map[string]map[string]bool{}
-	named := s.ref.currentRows()
+	current := s.ref.currentRows()
 	db := open(s.t, filepath.Join(fresh.Dir, "catalog.duckdb")+"?access_mode=read_only&threads=1")
 	for _, e := range s.ref.distinctTables() {
-		listed := rowsByKey(e, named[e.table])
+		listed := rowsByKey(e, current[e.table])
 		rows := readTable(s.t, e, db, "main."+e.table)
-		compareRows(s.t, e, named, rows, "the new warehouse: "+e.table)
+		compareRows(s.t, e, current, rows, "the new warehouse: "+e.table)
 		both := slices.DeleteFunc(slices.Clone(s.last().rows[e.table]), func(r textRow) bool {
 			_, ok := listed[keyOf(e, r)]
 			return !ok
@@ -374,8 +381,8 @@ func runSeason(t *testing.T, plan seasonPlan) map[string]int {
 	return s.counts
 }
 
-// nightSteps returns the names of the steps at which a night can be stopped. Of the files of tables
-// it contains only orders.parquet, and no name with the id of a run.
+// nightSteps returns the names of the steps at which a night can be stopped. Of the steps that write the
+// Parquet file of a table, it returns only those for orders. It returns no names with the id of a run.
 func nightSteps(t *testing.T) []string {
 	t.Helper()
 	h := newHarness(t, trialWorld(1))
@@ -403,10 +410,11 @@ func TestTrialSeason(t *testing.T) {
 	t.Log(plan, runSeason(t, plan))
 }
 
-// Environment variables of the long trial, which make torture sets: the seeds, as a number or as
-// 5-12, and a plan to run.
+// Environment variables that make torture sets.
 const (
-	seedsVariable  = "PLACEMENTSYNC_SEEDS"
+	// seedsVariable is the last seed, such as 40, or a range of seeds, such as 5-12.
+	seedsVariable = "PLACEMENTSYNC_SEEDS"
+	// seasonVariable is a plan as JSON, which TestTortureSeasonReplay runs.
 	seasonVariable = "PLACEMENTSYNC_SEASON"
 )
 
@@ -426,11 +434,11 @@ func chosenSeeds(t *testing.T) (from, to uint64) {
 	return from, to
 }
 
-// TestTortureSeason runs 30 nights of one warehouse for each seed. The events of a season are listed
-// in seasonplan_test.go. After each night every published value is that of the service, or its grade
-// is lower. After two normal nights the warehouse equals a new one, and its history equals the
-// published nights. A seed with a result of this program is not run again. The plan of a failing
-// seed is shrunk.
+// TestTortureSeason runs 30 nights of one warehouse for each seed. seasonplan_test.go lists the events of a
+// season. After each night, every published value must equal the service, or its table must have a lower
+// grade. After two normal nights at the end, the warehouse must equal a new one, and its history must equal
+// the published nights. A seed is skipped if it has a result of the same program. The plan of a failing
+// seed is reduced.
 func TestTortureSeason(t *testing.T) {
 	requireTorture(t)
 	book, state := torture.Open(os.Getenv), programState(t)
@@ -455,13 +463,13 @@ func TestTortureSeason(t *testing.T) {
 				must(t, book.KeepSeason(result))
 			}()
 			if !t.Run("nights", func(t *testing.T) { result.Counts = runSeason(t, plan) }) {
-				logShrunk(t, plan)
+				logReduced(t, plan)
 			}
 		})
 	}
 }
 
-// TestTortureSeasonReplay runs the plan in the environment.
+// TestTortureSeasonReplay runs the plan in the environment variable seasonVariable.
 func TestTortureSeasonReplay(t *testing.T) {
 	requireTorture(t)
 	text := os.Getenv(seasonVariable)
@@ -473,9 +481,9 @@ func TestTortureSeasonReplay(t *testing.T) {
 	t.Log(plan, runSeason(t, plan))
 }
 
-// logShrunk shrinks a failing plan, each time in a new process, and logs the nights and events
-// without which it does not fail.
-func logShrunk(t *testing.T, plan seasonPlan) {
+// logReduced reduces a failing plan to the nights and events that are needed for the failure, and logs it.
+// Each try runs in a new process.
+func logReduced(t *testing.T, plan seasonPlan) {
 	t.Helper()
 	fails := func(p seasonPlan) bool {
 		self, err := os.Executable()
@@ -490,13 +498,13 @@ func logShrunk(t *testing.T, plan seasonPlan) {
 		t.Errorf("the season did not fail again:\n%s", plan)
 		return
 	}
-	plan = plan.shrunk(fails)
+	plan = plan.reduce(fails)
 	text, err := json.Marshal(plan)
 	must(t, err)
-	t.Errorf("shrunk to %smake torture TRIALS=TortureSeasonReplay SEASON='%s'", plan, text)
+	t.Errorf("reduced to %smake torture TRIALS=TortureSeasonReplay SEASON='%s'", plan, text)
 }
 
-// programState returns a checksum of this program, which is the same until the code changes.
+// programState returns a checksum of this test program. It changes with the code.
 func programState(t *testing.T) string {
 	t.Helper()
 	self, err := os.Executable()

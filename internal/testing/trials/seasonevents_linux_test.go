@@ -27,7 +27,7 @@ import (
 	"placementsync/internal/webhook"
 )
 
-// begin runs an operation, or sets a condition of the night.
+// begin begins an event: it runs an operation, or sets a condition of the night.
 func (s *season) begin(e seasonEvent) {
 	s.t.Helper()
 	switch e.Kind {
@@ -61,12 +61,12 @@ func (s *season) begin(e seasonEvent) {
 		s.tonight.revoked, s.tonight.revokeAt = true, e.Number
 	case killEvent, powerEvent, diskEvent:
 		s.tonight.accidents = append(s.tonight.accidents, e)
-		return // counted if they happen
+		return // tryNight counts it if it takes effect
 	case againEvent:
 		s.tonight.again = true
 		return
 	default:
-		s.t.Fatalf("no event is named %q", e.Kind)
+		s.t.Fatalf("there is no event %q", e.Kind)
 	}
 	s.counts[e.Kind]++
 }
@@ -76,8 +76,8 @@ func faultNamed(name string) *sim.Fault {
 	return all[slices.IndexFunc(all, func(k faultKind) bool { return k.name == name })].fault
 }
 
-// runWith runs the night with an accident, or without one if its kind is empty. stopped is set if
-// the accident happened.
+// runWith runs the night with an accident, or without an accident if its kind is empty. stopped reports
+// whether the accident took effect.
 func (s *season) runWith(accident seasonEvent) (end nightEnd, stopped bool) {
 	s.t.Helper()
 	switch accident.Kind {
@@ -103,8 +103,8 @@ func (s *season) runWith(accident seasonEvent) (end nightEnd, stopped bool) {
 	return runNight(s.t.Context(), s.cfg), false
 }
 
-// cutPower runs the night until the power fails, and replaces the warehouse by one that the power
-// cut could leave. If the night ends before the step of the power cut, the power fails after it.
+// cutPower runs the night until the power fails, and replaces the warehouse by files that the power cut could
+// leave. If the night ends before the step of the power cut, the power fails after the night.
 func (s *season) cutPower(e seasonEvent) nightEnd {
 	s.t.Helper()
 	s.closeReader()
@@ -150,8 +150,8 @@ func (s *season) heldRun() string {
 	return h.Manifest.RunID
 }
 
-// decideHeld decides about the night that was held in this attempt. A night of right values is
-// published. It may be held only if wrong values were published before.
+// decideHeld publishes, discards or keeps the night that a check held in this attempt. A night with correct
+// values is published. A check may hold such a night only if wrong values were published before.
 func (s *season) decideHeld(run string) (published bool) {
 	s.t.Helper()
 	s.counts["held"]++
@@ -159,10 +159,10 @@ func (s *season) decideHeld(run string) (published bool) {
 	if s.wrong[run] == "" {
 		decision = "publish"
 		if len(s.snapshots) == 0 || s.last().sinceWrong > tainted {
-			s.t.Errorf("day %d: night %s was held, although no value was wrong", s.service.Day(), run)
+			s.t.Errorf("day %d: night %s was held although no value was wrong", s.service.Day(), run)
 		}
 	}
-	s.must(decision, func(w *warehouse.Warehouse) error {
+	s.mustOperate(decision, func(w *warehouse.Warehouse) error {
 		var err error
 		switch decision {
 		case "publish":
@@ -180,8 +180,8 @@ func (s *season) decideHeld(run string) (published bool) {
 	return true
 }
 
-// must runs an operation of the warehouse, which must succeed.
-func (s *season) must(name string, operate func(w *warehouse.Warehouse) error) {
+// mustOperate runs an operation of the warehouse, which must succeed.
+func (s *season) mustOperate(name string, operate func(w *warehouse.Warehouse) error) {
 	s.t.Helper()
 	if err := locked(s.cfg, name, operate); err != nil {
 		s.t.Fatalf("day %d: %s: %v", s.service.Day(), name, err)
@@ -198,9 +198,9 @@ func (s *season) rollBack(number int) {
 	target := versions[number%len(versions)]
 	snapshots, ok := s.versions[target]
 	if !ok {
-		s.t.Fatalf("day %d: version %s can be rolled back to, and readers never saw it", s.service.Day(), target)
+		s.t.Fatalf("day %d: the list of versions contains %s, which was never published", s.service.Day(), target)
 	}
-	s.must("rollback", func(w *warehouse.Warehouse) error {
+	s.mustOperate("rollback", func(w *warehouse.Warehouse) error {
 		_, err := w.Rollback(target, s.at)
 		return err
 	})
@@ -219,7 +219,7 @@ func (s *season) rebuild() {
 		s.t.Fatalf("day %d: rebuild: %v", s.service.Day(), err)
 	}
 	if last := len(s.snapshots) - 1; r.Lost != "" && s.snapshots[last].isTorn && last > 0 {
-		s.snapshots = s.snapshots[:last] // the backup was made before the series had the day
+		s.snapshots = s.snapshots[:last] // the backup does not contain the last day in parquet/
 	}
 	if !r.Last.Equal(s.last().at) {
 		s.t.Errorf("day %d: the rebuild restored the night of %s, want %s", s.service.Day(), r.Last, s.last().at)
@@ -232,7 +232,7 @@ func (s *season) rebuild() {
 // seasonBucket is object storage with the last backup of a season.
 type seasonBucket struct {
 	bucket *storage.Bucket
-	// snapshots and acknowledged are those of the season at the time of the backup.
+	// snapshots and acknowledged are the fields of the season at the time of the backup.
 	snapshots    []seasonSnapshot
 	acknowledged []string
 }
@@ -303,7 +303,7 @@ func (s *season) deliver(count int) {
 		status, err := sim.Deliver(ctx, server.Client(), server.URL, d, hookSecret)
 		must(s.t, err)
 		if status != http.StatusNoContent {
-			s.t.Fatalf("the response to event %s has status %d", id, status)
+			s.t.Fatalf("the response to event %s has status %d, want 204", id, status)
 		}
 		s.acknowledged = append(s.acknowledged, id)
 	}
@@ -312,7 +312,7 @@ func (s *season) deliver(count int) {
 	must(s.t, <-ended)
 }
 
-// openReader opens a connection, as a program does that never closes it.
+// openReader opens a connection that is kept open in the following nights.
 func (s *season) openReader() {
 	s.t.Helper()
 	if s.version == "" || s.reader != nil {
@@ -332,7 +332,7 @@ func (s *season) readWithReader() string {
 func (s *season) checkReader() {
 	s.t.Helper()
 	if s.reader != nil && s.readWithReader() != s.readerRows {
-		s.t.Errorf("day %d: the rows of an open connection changed", s.service.Day())
+		s.t.Errorf("day %d: the open connection returns other rows than at first", s.service.Day())
 	}
 }
 
@@ -344,13 +344,14 @@ func (s *season) closeReader() {
 	}
 }
 
-// releaseWorld is the world of the fixture of release 1.0.0 in cmd/sync.
+// releaseWorld returns the world from which the warehouse of release 1.0.0 in cmd/sync/testdata was written.
 func releaseWorld() sim.Options {
 	return sim.Options{Seed: 21, Token: token, Outlets: 5, Listings: 16, Profiles: 3, Campaigns: 5, Orders: 12, Files: 6, Folders: 2,
 		ListingTurnover: 0.1, SilentChange: 0.2, Encodings: []string{"zstd"}}
 }
 
-// openRelease begins with the three nights of release 1.0.0 and its unused webhook events.
+// openRelease replaces the warehouse by the warehouse of release 1.0.0, which has three nights and an inbox
+// with webhook events.
 func (s *season) openRelease() {
 	s.t.Helper()
 	root := s.t.TempDir()
