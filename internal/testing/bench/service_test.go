@@ -141,8 +141,8 @@ func (c *counter) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// run runs the demo service and prints its address. Each input line is a number of days. The service
-// advances by these days and prints the requestStats as JSON.
+// run runs the demo service and prints its address. Each input line is a number of days. The
+// service advances by these days and prints the requestStats as JSON.
 func (w world) run(ctx context.Context) error {
 	service := sim.New(w.options())
 	if w.Dump != "" {

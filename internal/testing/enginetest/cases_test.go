@@ -198,8 +198,8 @@ func (c *sqlCase) runQueries(t *testing.T, all []dialect.Query, spec caseSpec) (
 // tableReference matches a table or view that an SQL text reads.
 var tableReference = regexp.MustCompile(`_(current|past|meta|mart)\.(\w+)`)
 
-// exportNeeded exports the tables that the SQL texts read, directly or through views. It returns the
-// exported files and the statements that create these views.
+// exportNeeded exports the tables that the SQL texts read, directly or through views. It returns
+// the exported files and the statements that create these views.
 func exportNeeded(t *testing.T, e dialect.Engine, names dialect.Names, sqlTexts []string, spec caseSpec) ([]tableFile, []string) {
 	t.Helper()
 	views, err := e.Views(names)

@@ -35,8 +35,8 @@ const createPrices = `CREATE TABLE prices AS SELECT * FROM (VALUES
 	('c', NULL, NULL, NULL, false, NULL)) AS t(id, place, amount, seen_at, is_kept, share);`
 
 // TestComparisonFindsDifferences compares the table prices with results that differ from it in one
-// way each. The difference must be reported with its column and row. Irrelevant differences, such as
-// the order of unordered rows, must not be reported.
+// way each. The difference must be reported with its column and row. Irrelevant differences, such
+// as the order of unordered rows, must not be reported.
 func TestComparisonFindsDifferences(t *testing.T) {
 	e, dir := findPython(t), t.TempDir()
 	catalog := filepath.Join(dir, "catalog.duckdb")
@@ -81,8 +81,8 @@ func equalResults() []plantedResult {
 	}
 }
 
-// trinoDescription describes the columns of prices as a Trino client does. amountType is the type of
-// the column amount.
+// trinoDescription describes the columns of prices as a Trino client does. amountType is the type
+// of the column amount.
 func trinoDescription(amountType string) [][2]string {
 	return [][2]string{{"id", "varchar(1)"}, {"place", "bigint"}, {"amount", amountType}, {"seen_at", "timestamp(6) with time zone"}, {"is_kept", "boolean"}, {"share", "double"}}
 }

@@ -23,8 +23,8 @@ var scripts embed.FS
 // The engines are kept after a test, because they are a download of two gigabytes.
 const folderVar = "PLACEMENTSYNC_ENGINES"
 
-// equipment is the folder of the engines, which contains the scripts, a Python environment and jars.
-// python is the path of the Python interpreter.
+// equipment is the folder of the engines, which contains the scripts, a Python environment and
+// jars. python is the path of the Python interpreter.
 type equipment struct{ dir, python string }
 
 // equip installs the requirements of the scripts. It skips the test if a program is missing.

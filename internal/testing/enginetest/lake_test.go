@@ -20,8 +20,8 @@ const (
 )
 
 // TestEnginesReadALake publishes the nights of the demo into one catalog after another. Each engine
-// reads every table of every night. A catalog or an engine is skipped if the machine lacks a program
-// for it.
+// reads every table of every night. A catalog or an engine is skipped if the machine lacks a
+// program for it.
 func TestEnginesReadALake(t *testing.T) {
 	e := equip(t)
 	d := makeDemo(t, e)

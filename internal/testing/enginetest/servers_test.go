@@ -51,8 +51,9 @@ func freePort(t *testing.T) string {
 
 type postgresServer struct{ address, user, password string }
 
-// startPostgres creates a database with a password in a temporary folder, and serves it on loopback.
-// It also looks for the programs of Postgres where Debian installs them, which is not in PATH.
+// startPostgres creates a database with a password in a temporary folder, and serves it on
+// loopback. It also looks for the programs of Postgres where Debian installs them, which is not in
+// PATH.
 func startPostgres(t *testing.T) postgresServer {
 	t.Helper()
 	s := postgresServer{user: "placementsync", password: "of-the-test"}

@@ -1,10 +1,11 @@
-// Package escapes contains SQL that tries to do more than read a catalog. It is used by the tests of
-// all packages that run SQL of users. It must not import these packages.
+// Package escapes contains SQL that tries to do more than read a catalog. It is used by the tests
+// of all packages that run SQL of users. It must not import these packages.
 package escapes
 
 // Refused returns statements that must be refused. The keys of the map are the first words of the
-// expected errors. In a statement, DIR is to be replaced by a folder with the file x.csv, and CATALOG
-// by the file of the catalog. DuckDB's own sandbox would let some statements overwrite that file.
+// expected errors. In a statement, DIR is to be replaced by a folder with the file x.csv, and
+// CATALOG by the file of the catalog. DuckDB's own sandbox would let some statements overwrite that
+// file.
 func Refused() map[string][]string {
 	return map[string][]string{
 		"refused to write": {
@@ -79,8 +80,8 @@ func Refused() map[string][]string {
 }
 
 // TwoStatements returns SQL with a second statement, %s, which follows the end of a literal or
-// comment. The end is easily missed, so that the second statement looks like a part of the literal or
-// comment.
+// comment. The end is easily missed, so that the second statement looks like a part of the literal
+// or comment.
 func TwoStatements() []string {
 	return []string{
 		"SELECT 1;%s", "/* a /* b */ c */ %s", "-- a\n%s", "-- a\r%s", `SELECT E'a\''; %s --'`, `SELECT 'a\'; %s --'`, `SELECT e'\\'; %s`,

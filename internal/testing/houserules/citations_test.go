@@ -144,8 +144,8 @@ type citingPlace struct {
 	line int
 }
 
-// citingPlaces returns the comments of Go files, each as one line, and the lines of all other files.
-// It leaves out servicePage and this package, whose tests contain invalid citations.
+// citingPlaces returns the comments of Go files, each as one line, and the lines of all other
+// files. It leaves out servicePage and this package, whose tests contain invalid citations.
 func citingPlaces(t tree) []citingPlace {
 	var places []citingPlace
 	for _, s := range t.sources {

@@ -19,8 +19,8 @@ type figures struct {
 	funcFields            int // struct fields with a function type
 }
 
-// TestFigures prints figures of the project, so that two commits can be compared. It never fails. Run
-// it with make figures.
+// TestFigures prints figures of the project, so that two commits can be compared. It never fails.
+// Run it with make figures.
 func TestFigures(t *testing.T) {
 	if !testing.Verbose() {
 		t.Skip("prints figures only with -v: run make figures")
@@ -124,8 +124,8 @@ func countGlossary(project tree) (terms int) {
 // generatedTable is the import table that make docs writes into the architecture.
 var generatedTable = regexp.MustCompile("(?s)<!-- imports: .*<!-- end of imports -->")
 
-// countWords counts the words of README.md, docs and docs/guide, without generated pages and tables.
-// A word contains a letter or a digit, so the bars of tables are not counted.
+// countWords counts the words of README.md, docs and docs/guide, without generated pages and
+// tables. A word contains a letter or a digit, so the bars of tables are not counted.
 func countWords(project tree) (words int) {
 	generated := []string{"docs/cli.md", "docs/tables.md", "docs/metrics.md", "docs/licenses.md", "docs/performance.md", "docs/reliability.md"}
 	for _, text := range project.textFiles {

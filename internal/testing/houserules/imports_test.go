@@ -268,8 +268,8 @@ func dependencies() []dependency {
 	}
 }
 
-// checkForeignImports checks the imports against the table of dependencies. It also finds imports in
-// internal/transform of packages that read files or the network.
+// checkForeignImports checks the imports against the table of dependencies. It also finds imports
+// in internal/transform of packages that read files or the network.
 func checkForeignImports(t tree) []finding {
 	var found []finding
 	for _, s := range t.sources {
@@ -344,8 +344,8 @@ func TestForbiddenForeignImportsAreFound(t *testing.T) {
 	})
 }
 
-// TestTransformNeedsNoCgo checks that internal/transform and its dependencies do not use cgo, so that
-// the tests of transform run on a machine without a C compiler.
+// TestTransformNeedsNoCgo checks that internal/transform and its dependencies do not use cgo, so
+// that the tests of transform run on a machine without a C compiler.
 func TestTransformNeedsNoCgo(t *testing.T) {
 	if sources, _ := filepath.Glob("../../transform/*.go"); len(sources) == 0 {
 		t.Skip("internal/transform does not exist")
@@ -359,8 +359,8 @@ func TestTransformNeedsNoCgo(t *testing.T) {
 	}
 }
 
-// cgoPackages lists the dependencies of importPath that use cgo. It leaves out the standard library,
-// which can also be built without cgo.
+// cgoPackages lists the dependencies of importPath that use cgo. It leaves out the standard
+// library, which can also be built without cgo.
 func cgoPackages(t *testing.T, importPath string) []string {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "go", "list", "-deps", "-tags", "duckdb_arrow",

@@ -18,8 +18,8 @@ var (
 	linkInAnchor = regexp.MustCompile(`\[([^\]]*)\]\([^)]*\)`)
 )
 
-// checkLinks checks that the target of each link exists, and has the heading that a link names after
-// #. Each path and each test in backquotes must exist too.
+// checkLinks checks that the target of each link exists, and has the heading that a link names
+// after #. Each path and each test in backquotes must exist too.
 func checkLinks(t tree) []finding {
 	tests := testNames(t)
 	anchors := map[string]map[string]bool{}

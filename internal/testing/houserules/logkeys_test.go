@@ -68,8 +68,8 @@ func lastName(x ast.Expr) string {
 
 var keyRow = regexp.MustCompile("(?m)^\\| `([a-z_]+)` \\|")
 
-// checkLogKeys returns a check that compares the log keys in the code with the documented table. Each
-// key in the code must have a row, and the code must use the key of each row.
+// checkLogKeys returns a check that compares the log keys in the code with the documented table.
+// Each key in the code must have a row, and the code must use the key of each row.
 func checkLogKeys(documented string) func(tree) []finding {
 	return func(t tree) []finding {
 		const page = "docs/operations.md"

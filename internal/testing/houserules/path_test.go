@@ -10,8 +10,9 @@ import (
 
 var pathRow = regexp.MustCompile("(?m)^\\| [^|]+ \\| `([^`]+)` \\| `([^`]+)` \\|$")
 
-// TestPathOfAValue checks the table in the section "The path of a value" of docs/ARCHITECTURE.md. The
-// file of each row must declare the name in the row. The table may contain at most maxFiles files.
+// TestPathOfAValue checks the table in the section "The path of a value" of docs/ARCHITECTURE.md.
+// The file of each row must declare the name in the row. The table may contain at most maxFiles
+// files.
 func TestPathOfAValue(t *testing.T) {
 	const maxFiles = 18
 	root := filepath.Join("..", "..", "..")

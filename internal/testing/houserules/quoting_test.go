@@ -28,8 +28,8 @@ func checkQuoting(t tree) []finding {
 	return found
 }
 
-// quotesOperand reports whether a sum of strings is SQL in which an opening quote precedes an operand
-// that is not a literal.
+// quotesOperand reports whether a sum of strings is SQL in which an opening quote precedes an
+// operand that is not a literal.
 func quotesOperand(n ast.Node) bool {
 	sum, ok := n.(*ast.BinaryExpr)
 	if !ok || sum.Op != token.ADD {

@@ -9,8 +9,8 @@ import (
 )
 
 // findHiddenState finds init functions and mutable package variables. The initialiser of a package
-// variable must be a literal or one of fixedCalls. No code may assign to the variable, increment it,
-// delete from it, clear it or take its address.
+// variable must be a literal or one of fixedCalls. No code may assign to the variable, increment
+// it, delete from it, clear it or take its address.
 func findHiddenState(t tree) []finding {
 	var found []finding
 	for _, sources := range t.packages() {

@@ -104,8 +104,8 @@ func (p streamSources) checkLiteral(s stream.Stream) []finding {
 	return found
 }
 
-// checkTable checks that the schema file of a table exists and has the columns that the literal of the
-// stream names.
+// checkTable checks that the schema file of a table exists and has the columns that the literal of
+// the stream names.
 func (p streamSources) checkTable(s stream.Stream, t stream.Table) []finding {
 	file := "schema/" + t.Name + ".sql"
 	columns := p.columns(t.Name)
@@ -226,9 +226,9 @@ func TestIncompleteStreamsAreFound(t *testing.T) {
 	}
 }
 
-// TestOnlyInDetailNamesTheRightTables checks OnlyInDetail of the streams that request the details of
-// the records of a list. It must name exactly the tables with a column that no record of the list
-// contains. Columns without a field in the specification, such as extra, are such columns.
+// TestOnlyInDetailNamesTheRightTables checks OnlyInDetail of the streams that request the details
+// of the records of a list. It must name exactly the tables with a column that no record of the
+// list contains. Columns without a field in the specification, such as extra, are such columns.
 func TestOnlyInDetailNamesTheRightTables(t *testing.T) {
 	t.Parallel()
 	service := sim.New(sim.Options{HiddenDetail: true})

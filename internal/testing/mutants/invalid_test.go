@@ -22,8 +22,8 @@ type place struct {
 	line, column int
 }
 
-// dropInvalid drops the mutants that replace + between strings by -. They do not compile, and gremlins
-// would count them as noticed.
+// dropInvalid drops the mutants that replace + between strings by -. They do not compile, and
+// gremlins would count them as noticed.
 func dropInvalid(t *testing.T, name string, all []mutant) []mutant {
 	t.Helper()
 	concatenations := findConcatenations(t, name)

@@ -49,8 +49,8 @@ const (
 	timedOut   = "TIMED OUT"
 )
 
-// TestMutants measures the packages. It stores the result of each package when it has been measured,
-// so that an interruption loses the result of only one package.
+// TestMutants measures the packages. It stores the result of each package when it has been
+// measured, so that an interruption loses the result of only one package.
 func TestMutants(t *testing.T) {
 	if *packages == "" {
 		t.Skip("takes hours: run make mutants")
@@ -114,8 +114,8 @@ func measurePackage(t *testing.T, name string) torture.Mutation {
 	return result
 }
 
-// runGremlins runs gremlins on the package in dir and returns the mutants. It leaves out files that are
-// not built on this system. Gremlins changes only a copy of the project in a temporary folder.
+// runGremlins runs gremlins on the package in dir and returns the mutants. It leaves out files that
+// are not built on this system. Gremlins changes only a copy of the project in a temporary folder.
 func runGremlins(t *testing.T, dir string, args ...string) []mutant {
 	t.Helper()
 	temp, err := os.MkdirTemp("", "mutants-")
@@ -168,8 +168,9 @@ func runGremlins(t *testing.T, dir string, args ...string) []mutant {
 	return all
 }
 
-// drawFiles returns the sorted files of the mutants, and a random draw of these files. The drawn files
-// have at least the given number of covered mutants together. If covered is 0, all files are drawn.
+// drawFiles returns the sorted files of the mutants, and a random draw of these files. The drawn
+// files have at least the given number of covered mutants together. If covered is 0, all files are
+// drawn.
 func drawFiles(all []mutant, covered int, seed uint64) (files []string, drawn map[string]bool) {
 	count := map[string]int{}
 	for _, m := range all {

@@ -18,22 +18,24 @@ import (
 // access to the package registry.
 var ErrLacking = errors.New("it cannot be installed here")
 
-// InstallPython creates a virtual environment in a folder and installs the packages of a requirements
-// file, which must also list all dependencies. The programs are then in the subfolder bin.
+// InstallPython creates a virtual environment in a folder and installs the packages of a
+// requirements file, which must also list all dependencies. The programs are then in the subfolder
+// bin.
 func InstallPython(ctx context.Context, folder, requirements string) error {
 	return install(ctx, place{}, []string{"python3", "-m", "venv", folder},
 		[]string{filepath.Join(folder, "bin", "python"), "-m", "pip", "install", "--quiet", "--no-deps", "--requirement", requirements})
 }
 
-// InstallNode installs the packages of package.json in a folder, in the versions of package-lock.json.
-// It does not use "npm ci", which rejects a lock file that lacks the native packages of a system.
+// InstallNode installs the packages of package.json in a folder, in the versions of
+// package-lock.json. It does not use "npm ci", which rejects a lock file that lacks the native
+// packages of a system.
 func InstallNode(ctx context.Context, folder string) error {
 	return install(ctx, place{folder: folder}, []string{"npm", "install", "--no-save", "--silent", "--no-audit", "--no-fund"})
 }
 
-// FindGo returns the path of a program of a Go module, such as example.com/m/cmd/p@v1.2.3. If the PATH
-// contains a program of that name, FindGo returns its path, with any version. Else it builds the
-// program in the folder. The current module has no effect on the build.
+// FindGo returns the path of a program of a Go module, such as example.com/m/cmd/p@v1.2.3. If the
+// PATH contains a program of that name, FindGo returns its path, with any version. Else it builds
+// the program in the folder. The current module has no effect on the build.
 func FindGo(ctx context.Context, folder, program string) (string, error) {
 	name, _, _ := strings.Cut(path.Base(program), "@")
 	if found, err := exec.LookPath(name); err == nil {
@@ -43,8 +45,8 @@ func FindGo(ctx context.Context, folder, program string) (string, error) {
 	return filepath.Join(folder, name), install(ctx, at, []string{"go", "install", program})
 }
 
-// place is the working folder of commands, and additions to their environment. Empty means the current
-// folder.
+// place is the working folder of commands, and additions to their environment. Empty means the
+// current folder.
 type place struct {
 	folder string
 	env    []string

@@ -30,8 +30,8 @@ func TestErrorsNameTheMissingTool(t *testing.T) {
 	}
 }
 
-// TestProgramInPathIsNotBuilt looks for a program that is in the PATH. The last element of its import
-// path is the name of the program.
+// TestProgramInPathIsNotBuilt looks for a program that is in the PATH. The last element of its
+// import path is the name of the program.
 func TestProgramInPathIsNotBuilt(t *testing.T) {
 	dir := t.TempDir()
 	program := filepath.Join(dir, "p")

@@ -39,8 +39,8 @@ type Gateway struct {
 }
 
 // StartGateway serves empty buckets on loopback until the test ends. If versitygw is not in the
-// PATH, StartGateway builds it, which takes minutes. It skips the test if "make lake-test" has not set
-// its environment variable, or if versitygw cannot be built.
+// PATH, StartGateway builds it, which takes minutes. It skips the test if "make lake-test" has not
+// set its environment variable, or if versitygw cannot be built.
 func StartGateway(t testing.TB, getenv func(name string) string, buckets ...string) *Gateway {
 	t.Helper()
 	if getenv(enginesVar) == "" {
@@ -104,9 +104,9 @@ func awaitServer(t testing.TB, address string) {
 	}
 }
 
-// SetFailure sets a function that is called for each request. If fail responds to the request itself,
-// it returns true, and the server does not receive the request. Nil removes the function. SetFailure
-// resets the number of requests.
+// SetFailure sets a function that is called for each request. If fail responds to the request
+// itself, it returns true, and the server does not receive the request. Nil removes the function.
+// SetFailure resets the number of requests.
 func (g *Gateway) SetFailure(fail func(w http.ResponseWriter, r *http.Request) bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

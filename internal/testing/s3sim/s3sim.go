@@ -1,6 +1,6 @@
-// Package s3sim provides two S3 servers for tests. [Server] runs in the process of the test and stores
-// objects in memory. [Gateway] runs a real S3 server in a separate process. Tests can make requests to
-// both fail.
+// Package s3sim provides two S3 servers for tests. [Server] runs in the process of the test and
+// stores objects in memory. [Gateway] runs a real S3 server in a separate process. Tests can make
+// requests to both fail.
 //
 // The package must not share code with internal/object, whose tests use it.
 package s3sim
@@ -31,8 +31,8 @@ const (
 	SecretKey = "hunter2-secret-of-the-bucket"
 )
 
-// Server is the S3 server of gofakes3 with two additional checks: the access key, and the SHA-256 of
-// each upload. Unlike [Gateway], it does not check signatures.
+// Server is the S3 server of gofakes3 with two additional checks: the access key, and the SHA-256
+// of each upload. Unlike [Gateway], it does not check signatures.
 type Server struct {
 	// Fail, if set, is called for each request. If it responds to the request itself, it returns
 	// true, and the server does not handle the request. Calls do not overlap.
@@ -161,7 +161,8 @@ func Refuse(w http.ResponseWriter, status int, code string) {
 	_, _ = fmt.Fprintf(w, "<Error><Code>%s</Code><Message>requested by the test</Message></Error>", code)
 }
 
-// matchesChecksums reports whether a body has the checksums that the headers of its request contain.
+// matchesChecksums reports whether a body has the checksums that the headers of its request
+// contain.
 func matchesChecksums(r *http.Request, body []byte) bool {
 	sum := sha256.Sum256(body)
 	if want := r.Header.Get("X-Amz-Checksum-Sha256"); want != "" && want != base64.StdEncoding.EncodeToString(sum[:]) {

@@ -1,6 +1,6 @@
-// Package sqlmutants changes SQL files in one place at a time. A file with such a change is called a
-// mutant. The package stores which mutants the tests notice. If all tests pass with a mutant, a test
-// is missing, or the changed statement has the same results as the original.
+// Package sqlmutants changes SQL files in one place at a time. A file with such a change is called
+// a mutant. The package stores which mutants the tests notice. If all tests pass with a mutant, a
+// test is missing, or the changed statement has the same results as the original.
 //
 // Only tests import the package. It must not depend on the measured packages.
 package sqlmutants
@@ -145,8 +145,8 @@ func (f *finder) changeJoin(i int) {
 var clauseEnd = regexp.MustCompile(`^(group|order|having|qualify|limit|union|except|intersect|window|where|join|left|right|inner|full|` +
 	`cross|anti|semi|asof|positional|returning|offset|,|;)$`)
 
-// end returns the index of the first token after a clause, or after an item of ORDER BY. The clause or
-// item begins with token i.
+// end returns the index of the first token after a clause, or after an item of ORDER BY. The clause
+// or item begins with token i.
 func (f *finder) end(i int) int {
 	depth := f.tokens[i].depth
 	for ; i < len(f.tokens); i++ {
@@ -163,8 +163,9 @@ func (f *finder) end(i int) int {
 var parameter = regexp.MustCompile(`\$\w+|\{[a-z_]+\}`)
 
 // dropPredicates replaces each of the predicates that AND combines by true. If the condition that
-// begins with token i contains OR outside of parentheses, it is replaced as a whole. DuckDB requires
-// that a statement uses each of its parameters, so a predicate p with a parameter becomes p OR true.
+// begins with token i contains OR outside of parentheses, it is replaced as a whole. DuckDB
+// requires that a statement uses each of its parameters, so a predicate p with a parameter becomes
+// p OR true.
 func (f *finder) dropPredicates(i int) {
 	if i >= len(f.tokens) {
 		return
@@ -241,9 +242,10 @@ func (m Mutant) Lines(sql string) (before, after string) {
 	return oneLine(sql[begin:end]), oneLine(sql[begin:m.From] + m.Text + sql[m.To:end])
 }
 
-// Apply returns the mutated file with the length of the original, so that it can replace the embedded
-// original in a test program. If the new text is shorter, spaces follow it. If it is longer,
-// indentation and then ends of comments are removed. ok is false if too little can be removed.
+// Apply returns the mutated file with the length of the original, so that it can replace the
+// embedded original in a test program. If the new text is shorter, spaces follow it. If it is
+// longer, indentation and then ends of comments are removed. ok is false if too little can be
+// removed.
 func (m Mutant) Apply(sql string) (mutated string, ok bool) {
 	text := m.Text
 	if missing := m.To - m.From - len(text); missing >= 0 {

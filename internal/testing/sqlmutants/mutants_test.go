@@ -47,8 +47,8 @@ func TestFind(t *testing.T) {
 	}
 }
 
-// TestApply checks that the mutated file has the length of the original. Outside of the change, only
-// spaces and comments may differ.
+// TestApply checks that the mutated file has the length of the original. Outside of the change,
+// only spaces and comments may differ.
 func TestApply(t *testing.T) {
 	const sql = "-- A comment.\nSELECT a\nFROM t\n    JOIN u ON t.id < $id\n"
 	for _, m := range sqlmutants.Find(sql) {

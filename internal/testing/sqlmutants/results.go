@@ -130,7 +130,8 @@ func Keep(docs string, f File, exists func(name string) bool) error {
 	return nil
 }
 
-// Tables returns two tables as Markdown: the results by folder, and the survivors with their reasons.
+// Tables returns two tables as Markdown: the results by folder, and the survivors with their
+// reasons.
 func Tables(files []File, reasons []Reason) (folders, survivors string) {
 	type sums struct {
 		folder                                string

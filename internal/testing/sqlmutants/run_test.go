@@ -19,16 +19,18 @@ import (
 	"placementsync/internal/testing/sqlmutants"
 )
 
-// survivorsVar is the environment variable that restricts the trial to mutants that the last trial did
-// not notice. "make mutants-sql SURVIVORS=1" sets it.
+// survivorsVar is the environment variable that restricts the trial to mutants that the last trial
+// did not notice. "make mutants-sql SURVIVORS=1" sets it.
 const survivorsVar = "PLACEMENTSYNC_MUTANTS_SURVIVORS"
 
-// docsVar is the environment variable with the folder docs of the project. "make mutants-sql" sets it.
+// docsVar is the environment variable with the folder docs of the project. "make mutants-sql" sets
+// it.
 const docsVar = "PLACEMENTSYNC_MUTANTS_DOCS"
 
 // TestSQLMutants runs the tests of each SQL file once for each mutant of the file, and stores the
-// mutants that no test notices. The test programs contain the SQL file, so a mutant is written over it
-// in the compiled program. Linking a program for each mutant would take much longer than most tests.
+// mutants that no test notices. The test programs contain the SQL file, so a mutant is written over
+// it in the compiled program. Linking a program for each mutant would take much longer than most
+// tests.
 func TestSQLMutants(t *testing.T) {
 	docs := os.Getenv(docsVar)
 	if docs == "" {
@@ -59,8 +61,8 @@ func TestSQLMutants(t *testing.T) {
 
 func inRoot(name string) string { return filepath.Join("..", "..", "..", filepath.FromSlash(name)) }
 
-// sqlFiles returns the SQL files of the project. It leaves out the lake, whose tests take minutes to
-// compile.
+// sqlFiles returns the SQL files of the project. It leaves out the lake, whose tests take minutes
+// to compile.
 func sqlFiles(t *testing.T) (names []string) {
 	t.Helper()
 	for _, pattern := range []string{"internal/*/sql/*.sql", "queries/*.sql", "queries/checks/*.sql", "schema/mart/*.sql"} {
@@ -106,7 +108,8 @@ func suitesOf(t *testing.T, name string) []suite {
 	case "schema/mart":
 		return []suite{{pkg: "queries", run: "^TestQueries$/^(" + strings.Join(readers(t, base), "|") + ")$"}}
 	case "internal/load/sql":
-		// The skipped test compares executed statements with the files, and would notice every mutant.
+		// The skipped test compares executed statements with the files, and would notice every
+		// mutant.
 		return []suite{{pkg: "internal/load", skip: "^TestEveryStatementOfTheFilesRuns$"}}
 	}
 	return []suite{{pkg: path.Dir(path.Dir(name))}}
@@ -167,8 +170,8 @@ func (p *programs) content(t *testing.T, s suite) []byte {
 	return content
 }
 
-// limit returns the time limit of a suite with a mutant: ten times the duration without a mutant, plus
-// ten seconds. The test fails if the suite fails without a mutant.
+// limit returns the time limit of a suite with a mutant: ten times the duration without a mutant,
+// plus ten seconds. The test fails if the suite fails without a mutant.
 func (p *programs) limit(t *testing.T, s suite, c *carrier) time.Duration {
 	t.Helper()
 	p.mutex.Lock()
@@ -185,8 +188,8 @@ func (p *programs) limit(t *testing.T, s suite, c *carrier) time.Duration {
 	return 10*took + 10*time.Second
 }
 
-// carrier is a copy of a test program into which the mutants of one SQL file are written. places are
-// the offsets of the SQL file in the program.
+// carrier is a copy of a test program into which the mutants of one SQL file are written. places
+// are the offsets of the SQL file in the program.
 type carrier struct {
 	path   string
 	places []int64
@@ -210,8 +213,8 @@ func newCarrier(t *testing.T, content []byte, sql string) *carrier {
 	return c
 }
 
-// write writes an SQL file, original or mutated, into the program. The lock prevents that a process is
-// started meanwhile. The new process would inherit the open file, and a program that is open for
+// write writes an SQL file, original or mutated, into the program. The lock prevents that a process
+// is started meanwhile. The new process would inherit the open file, and a program that is open for
 // writing cannot be executed.
 func (c *carrier) write(t *testing.T, sql string) {
 	t.Helper()
@@ -258,8 +261,8 @@ var invalidSQL = regexp.MustCompile(`(Parser|Binder) Error`)
 
 var failure = regexp.MustCompile(`--- FAIL: (\S+)`)
 
-// tryMutants runs the tests of an SQL file with each of its mutants. If last is not nil, it runs them
-// only with the survivors of that result.
+// tryMutants runs the tests of an SQL file with each of its mutants. If last is not nil, it runs
+// them only with the survivors of that result.
 func tryMutants(t *testing.T, programs *programs, name string, last *sqlmutants.File) sqlmutants.File {
 	t.Helper()
 	text, err := os.ReadFile(inRoot(name))

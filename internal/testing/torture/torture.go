@@ -1,6 +1,6 @@
 // Package torture stores the results of long tests, which are called trials. The trials of all
-// packages write their results to a [Book]. A test of this package generates docs/reliability.md from
-// the results.
+// packages write their results to a [Book]. A test of this package generates docs/reliability.md
+// from the results.
 //
 // Only tests import the package. It does not depend on the subject of a trial.
 package torture
@@ -66,8 +66,8 @@ type Trial struct {
 	Date string `json:"date"`
 }
 
-// Mutation is the result of a measurement of one package. A mutant is a small mistake that is added to
-// the package. The measurement runs the tests of the package with one mutant at a time.
+// Mutation is the result of a measurement of one package. A mutant is a small mistake that is added
+// to the package. The measurement runs the tests of the package with one mutant at a time.
 type Mutation struct {
 	// Package is the folder below internal. A later result of the same package replaces this one.
 	Package string `json:"package"`
@@ -104,8 +104,8 @@ type Survivor struct {
 	Reason string `json:"reason,omitempty"`
 }
 
-// Season is the result of one season: many nights of one warehouse with random events, which the seed
-// determines.
+// Season is the result of one season: many nights of one warehouse with random events, which the
+// seed determines.
 type Season struct {
 	Seed uint64 `json:"seed"`
 	// State is a checksum of the program that ran the season.
@@ -134,8 +134,8 @@ type Book struct {
 // set it.
 const docsVar = "PLACEMENTSYNC_TORTURE_DOCS"
 
-// trialsVar is the environment variable that enables tests of more than a few seconds. Without it, the
-// tests of a package take less than a minute and can run after every edit.
+// trialsVar is the environment variable that enables tests of more than a few seconds. Without it,
+// the tests of a package take less than a minute and can run after every edit.
 const trialsVar = "PLACEMENTSYNC_TRIALS"
 
 // TrialsWanted reports whether tests of more than a few seconds are enabled. "make trials" enables
@@ -191,8 +191,8 @@ func (b Book) KeepRows(rows ...Row) error {
 	return b.writeFile(matrixFile, all)
 }
 
-// KeepSeason stores a season, and replaces a stored season with the same seed. Only one goroutine of
-// one process may call it at a time.
+// KeepSeason stores a season, and replaces a stored season with the same seed. Only one goroutine
+// of one process may call it at a time.
 func (b Book) KeepSeason(s Season) error {
 	if b.Docs == "" {
 		return nil

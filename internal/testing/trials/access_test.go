@@ -57,8 +57,8 @@ func TestRotatedTokenIsReadAgain(t *testing.T) {
 	h.requireValues(ref)
 }
 
-// TestForbiddenStreamIsSkippedOrCarried returns status 403 for a stream. A carried stream is one that
-// keeps the rows of the last night.
+// TestForbiddenStreamIsSkippedOrCarried returns status 403 for a stream. A carried stream is one
+// that keeps the rows of the last night.
 func TestForbiddenStreamIsSkippedOrCarried(t *testing.T) {
 	forbid := func(route string) sim.Fault {
 		return sim.Fault{Route: route, Kind: sim.FaultStatus, Status: http.StatusForbidden}
@@ -125,8 +125,8 @@ func TestUnselectedStreamsKeepTheirRows(t *testing.T) {
 	}
 }
 
-// TestErrorObjectIsNotReadAsTokenInfo returns an error object instead of the description of the token.
-// The night must repeat the request. It must not read the object as a token without scopes.
+// TestErrorObjectIsNotReadAsTokenInfo returns an error object instead of the description of the
+// token. The night must repeat the request. It must not read the object as a token without scopes.
 func TestErrorObjectIsNotReadAsTokenInfo(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t, smallWorld(), append(fewStreams(), "token")...)

@@ -28,8 +28,8 @@ func TestRunOfAnotherTeamIsNotResumed(t *testing.T) {
 	}
 }
 
-// TestInterruptedRunOfTheFutureIsNotResumed interrupts a run whose clock is three days ahead. The next
-// run a day later has the right clock. It must not use the stored responses of the first run.
+// TestInterruptedRunOfTheFutureIsNotResumed interrupts a run whose clock is three days ahead. The
+// next run a day later has the right clock. It must not use the stored responses of the first run.
 func TestInterruptedRunOfTheFutureIsNotResumed(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t, smallWorld(), fewStreams()...)
@@ -65,8 +65,8 @@ func TestTrialReplayedRunIsNotResumed(t *testing.T) {
 	}
 }
 
-// TestTrialLostVersionIsRebuilt removes the published version. The next night must fail, and a rebuild
-// must restore the history.
+// TestTrialLostVersionIsRebuilt removes the published version. The next night must fail, and a
+// rebuild must restore the history.
 func TestTrialLostVersionIsRebuilt(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()

@@ -40,8 +40,8 @@ func newSlowHarness(t *testing.T) *boundedHarness {
 	return a
 }
 
-// TestTimeEndsBeforeTheFirstList runs nights whose time limit is over before the first list is read.
-// They must fail and publish no version.
+// TestTimeEndsBeforeTheFirstList runs nights whose time limit is over before the first list is
+// read. They must fail and publish no version.
 func TestTimeEndsBeforeTheFirstList(t *testing.T) {
 	t.Parallel()
 	a := newSlowHarness(t)
@@ -65,8 +65,8 @@ func TestUnreadListsAreCarried(t *testing.T) {
 	a := newSlowHarness(t)
 	first := a.publishedNight(0)
 	before := a.historySums()
-	// Each request takes a second. The requests for the token and for page 1 of the first list begin
-	// within the limit.
+	// Each request takes a second. The requests for the token and for page 1 of the first list
+	// begin within the limit.
 	res := a.nightCarryingLists(t, 1500*time.Millisecond)
 	begun := res.Run.Streams[0]
 	for i, s := range res.Run.Streams {
@@ -102,9 +102,9 @@ func (a *boundedHarness) nightCarryingLists(t *testing.T, bound time.Duration) p
 	return res
 }
 
-// TestTrialTimeEndsAtTheLastID runs nights whose time limit is up to three seconds shorter than a full
-// night. An id that was requested within the limit must be read completely. The next id must remain
-// unread.
+// TestTrialTimeEndsAtTheLastID runs nights whose time limit is up to three seconds shorter than a
+// full night. An id that was requested within the limit must be read completely. The next id must
+// remain unread.
 func TestTrialTimeEndsAtTheLastID(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
@@ -140,8 +140,9 @@ func TestTrialTimeEndsAtTheLastID(t *testing.T) {
 	}
 }
 
-// TestTrialInterruptedNightPublishesStoredResponses interrupts a night with a time limit and resumes it
-// with a limit of 1 ns. The resumed night must publish the stored responses and request no other id.
+// TestTrialInterruptedNightPublishesStoredResponses interrupts a night with a time limit and
+// resumes it with a limit of 1 ns. The resumed night must publish the stored responses and request
+// no other id.
 func TestTrialInterruptedNightPublishesStoredResponses(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
@@ -206,8 +207,8 @@ func (a *boundedHarness) interruptedBoundedNight(n int, bound time.Duration) pip
 	return res
 }
 
-// TestInterruptedRunCountsReadRecords interrupts a night while it reads details. The entry of the run
-// in the ledger must count the records of the lists that were read before.
+// TestInterruptedRunCountsReadRecords interrupts a night while it reads details. The entry of the
+// run in the ledger must count the records of the lists that were read before.
 func TestInterruptedRunCountsReadRecords(t *testing.T) {
 	t.Parallel()
 	a := newBoundedHarness(t, smallWorld(), fewStreams()...)
@@ -235,8 +236,8 @@ func TestInterruptedRunCountsReadRecords(t *testing.T) {
 	}
 }
 
-// TestTrialReplayOfABoundedNight replays each night of a warehouse until no ids are unread. The next
-// night continues with the version that the replay published.
+// TestTrialReplayOfABoundedNight replays each night of a warehouse until no ids are unread. The
+// next night continues with the version that the replay published.
 func TestTrialReplayOfABoundedNight(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
@@ -288,9 +289,9 @@ func (a *boundedHarness) detailRows() []string {
 	return all
 }
 
-// TestTrialOverdueSettledDetailsAreRead runs nights that have no time for rechecks. Settled details,
-// which are not expected to change, keep their rows for streams.recheck nights. After that they count
-// as unread until a night reads them again.
+// TestTrialOverdueSettledDetailsAreRead runs nights that have no time for rechecks. Settled
+// details, which are not expected to change, keep their rows for streams.recheck nights. After that
+// they count as unread until a night reads them again.
 func TestTrialOverdueSettledDetailsAreRead(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
@@ -327,8 +328,8 @@ func TestTrialOverdueSettledDetailsAreRead(t *testing.T) {
 	}
 }
 
-// TestTrialDryRunAndRefreshKeepTheirTimeLimit runs a refresh and a dry run with a time limit. The next
-// night must store the webhook events that the refresh did not store.
+// TestTrialDryRunAndRefreshKeepTheirTimeLimit runs a refresh and a dry run with a time limit. The
+// next night must store the webhook events that the refresh did not store.
 func TestTrialDryRunAndRefreshKeepTheirTimeLimit(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()

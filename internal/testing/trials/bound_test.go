@@ -18,15 +18,15 @@ import (
 	"placementsync/internal/stream"
 )
 
-// perSecond is the request rate of nights with a time limit. On the virtual clock, only requests take
-// time.
+// perSecond is the request rate of nights with a time limit. On the virtual clock, only requests
+// take time.
 const perSecond = 10
 
 // boundedHarness runs nights with a time limit, on the virtual clock of synctest.
 type boundedHarness struct {
 	*harness
-	// requestsByPath counts the requests of the last night by path and query. It leaves out requests
-	// with status 404. A night repeats them as long as a list contains their id.
+	// requestsByPath counts the requests of the last night by path and query. It leaves out
+	// requests with status 404. A night repeats them as long as a list contains their id.
 	requestsByPath map[string]int
 	// requestCount is the number of all requests of the last night.
 	requestCount int
@@ -84,8 +84,8 @@ func (a *boundedHarness) bubble(run func(ctx context.Context) (pipeline.Result, 
 	return res, err
 }
 
-// publishedNight runs a night that must publish. The outcome must be partial if ids are unread, else
-// complete.
+// publishedNight runs a night that must publish. The outcome must be partial if ids are unread,
+// else complete.
 func (a *boundedHarness) publishedNight(bound time.Duration) pipeline.Result {
 	a.t.Helper()
 	res, err := a.boundedNight(bound)
@@ -129,13 +129,13 @@ func (a *boundedHarness) requireLists(ref *reference) {
 	a.requireValues(ref, names...)
 }
 
-// largeWorld has so many settled details that TestTrialLargeCatalogIsCompleteAfterFiveNights reads them
-// over five nights.
+// largeWorld has so many settled details that TestTrialLargeCatalogIsCompleteAfterFiveNights reads
+// them over five nights.
 func largeWorld() sim.Options { return settledWorld(40) }
 
-// TestTrialLargeCatalogIsCompleteAfterFiveNights runs nights with a time limit. The data of the service
-// does not change. Each settled detail must be requested once in all nights, and each live detail once
-// a night.
+// TestTrialLargeCatalogIsCompleteAfterFiveNights runs nights with a time limit. The data of the
+// service does not change. Each settled detail must be requested once in all nights, and each live
+// detail once a night.
 func TestTrialLargeCatalogIsCompleteAfterFiveNights(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
@@ -187,9 +187,9 @@ func TestTrialLargeCatalogIsCompleteAfterFiveNights(t *testing.T) {
 }
 
 // TestTrialBoundedNightsFollowAChangingWorld runs nights with a time limit while orders, prices and
-// articles change. Each night must read all lists completely, including lists of records with unread
-// details. It must have the current values of all articles in progress. When no ids are unread, all
-// values must be current.
+// articles change. Each night must read all lists completely, including lists of records with
+// unread details. It must have the current values of all articles in progress. When no ids are
+// unread, all values must be current.
 func TestTrialBoundedNightsFollowAChangingWorld(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
@@ -271,9 +271,9 @@ func (a *boundedHarness) requireArticlesInProgress(ref *reference) {
 	}
 }
 
-// TestTrialDetailsGetAQuarterOfTheTime runs nights whose time limit is only long enough for their lists.
-// A quarter of the time must be spent on details. Every id must be read within some nights, and no list
-// may remain unread for two nights.
+// TestTrialDetailsGetAQuarterOfTheTime runs nights whose time limit is only long enough for their
+// lists. A quarter of the time must be spent on details. Every id must be read within some nights,
+// and no list may remain unread for two nights.
 func TestTrialDetailsGetAQuarterOfTheTime(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// valueKind describes the columns with one type of values. write converts a JSON value to exact text.
-// Its result ok is false for a value of another type.
+// valueKind describes the columns with one type of values. write converts a JSON value to exact
+// text. Its result ok is false for a value of another type.
 type valueKind struct {
 	columns string   // separated by spaces, as in expected
 	types   []string // the valid DuckDB types
@@ -43,8 +43,8 @@ func (e expected) kinds() []valueKind {
 	}
 }
 
-// column splits the specification of a column, "name=source|source". The name is also the source if no
-// source is specified.
+// column splits the specification of a column, "name=source|source". The name is also the source if
+// no source is specified.
 func column(spec string) (name string, sources []string) {
 	name, from, hasSource := strings.Cut(spec, "=")
 	if !hasSource {
@@ -65,8 +65,8 @@ func (e expected) types() map[string][]string {
 	return all
 }
 
-// row converts the item to a row of table e. nested contains the paths of the fields that other tables
-// store.
+// row converts the item to a row of table e. nested contains the paths of the fields that other
+// tables store.
 func (it item) row(e expected, nested []string) textRow {
 	c := textRow{}
 	used := slices.Clone(nested)
@@ -89,8 +89,8 @@ func (it item) row(e expected, nested []string) textRow {
 	return c
 }
 
-// firstValue returns the first non-empty value of the sources. If bare is true and the item is not an
-// object, the item is the value.
+// firstValue returns the first non-empty value of the sources. If bare is true and the item is not
+// an object, the item is the value.
 func (it item) firstValue(sources []string, bare bool) any {
 	if _, object := it.value.(map[string]any); !object && bare {
 		return it.value
@@ -226,8 +226,9 @@ func decode(text string) any {
 	return v
 }
 
-// splitCapacity fills the four columns for a field such as do_follow_links_allowed. stem is the prefix
-// of their names. The field is a boolean, a number, or a string such as "2 links" or "unlimited".
+// splitCapacity fills the four columns for a field such as do_follow_links_allowed. stem is the
+// prefix of their names. The field is a boolean, a number, or a string such as "2 links" or
+// "unlimited".
 func (it item) splitCapacity(stem string, c textRow) {
 	object, _ := it.value.(map[string]any)
 	v, ok := object[stem+"allowed"]

@@ -28,8 +28,8 @@ func settledWorld(divisor int) sim.Options {
 }
 
 // TestTrialNightRequestsOnlyPossibleChanges counts the requests of nights that keep the rows of
-// unchanged details, and then compares all values with the service. In this world, every change of a
-// detail also changes a list.
+// unchanged details, and then compares all values with the service. In this world, every change of
+// a detail also changes a list.
 func TestTrialNightRequestsOnlyPossibleChanges(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
@@ -60,8 +60,8 @@ func requireTorture(t *testing.T) {
 	}
 }
 
-// compareRequestCounts compares the number of requests of later nights with the number of a full night.
-// It calls everyNight after each night, and returns the result of the last night.
+// compareRequestCounts compares the number of requests of later nights with the number of a full
+// night. It calls everyNight after each night, and returns the result of the last night.
 func compareRequestCounts(t *testing.T, h *harness, everyNight func()) (last pipeline.Result) {
 	t.Helper()
 	h.cfg.Fetch.PageSize = 100
@@ -74,7 +74,8 @@ func compareRequestCounts(t *testing.T, h *harness, everyNight func()) (last pip
 	if share := float64(live) / float64(all); share < 0.02 || share > 0.09 {
 		t.Errorf("%.1f %% of the campaigns are live, want 2 to 9 %%", 100*share)
 	}
-	// With rechecks, a later night may make a quarter of the requests of a full night, else a tenth.
+	// With rechecks, a later night may make a quarter of the requests of a full night, else a
+	// tenth.
 	for _, c := range []struct{ recheck, divisor int }{{7, 4}, {0, 10}} {
 		recheck, most := c.recheck, full/c.divisor
 		h.readChangedDetails(45, recheck)
@@ -119,8 +120,8 @@ func requestSummary(res pipeline.Result) string {
 	return b.String()
 }
 
-// TestTrialArticleOfUnchangedCampaignIsRead looks for articles whose status changed while the record of
-// their campaign stayed the same. The night must store the new status.
+// TestTrialArticleOfUnchangedCampaignIsRead looks for articles whose status changed while the
+// record of their campaign stayed the same. The night must store the new status.
 func TestTrialArticleOfUnchangedCampaignIsRead(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
@@ -179,8 +180,8 @@ func (h *harness) articleStatuses() map[string][2]string {
 	return all
 }
 
-// TestTrialRechecksFindSilentChanges changes settled records. No list shows these changes. The rechecks
-// must find and count all changes within the configured number of nights.
+// TestTrialRechecksFindSilentChanges changes settled records. No list shows these changes. The
+// rechecks must find and count all changes within the configured number of nights.
 func TestTrialRechecksFindSilentChanges(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
@@ -219,8 +220,9 @@ func (h *harness) countStaleRows(ref *reference) map[string]int {
 	return stale
 }
 
-// requireRechecks checks that the nights together read each settled detail once, and that meta.streams
-// and the ledger contain the same counts. The world must not change between the nights.
+// requireRechecks checks that the nights together read each settled detail once, and that
+// meta.streams and the ledger contain the same counts. The world must not change between the
+// nights.
 func (h *harness) requireRechecks(nights []pipeline.Result, name string, all int) {
 	h.t.Helper()
 	rechecked, settled := int64(0), int64(0)
@@ -263,8 +265,8 @@ func TestTrialUnchangedNightWritesNoHistory(t *testing.T) {
 	}
 }
 
-// TestDetailsOfAnUnreadListAreRead returns HTML instead of the list that shows which details changed.
-// All details must then be read.
+// TestDetailsOfAnUnreadListAreRead returns HTML instead of the list that shows which details
+// changed. All details must then be read.
 func TestDetailsOfAnUnreadListAreRead(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t, smallWorld(), "product_listings", "products")
@@ -277,8 +279,8 @@ func TestDetailsOfAnUnreadListAreRead(t *testing.T) {
 	}
 }
 
-// TestLostFileOfUnchangedTableIsRestored removes the Parquet file of an unchanged table. The next night
-// must write the file again from the catalog.
+// TestLostFileOfUnchangedTableIsRestored removes the Parquet file of an unchanged table. The next
+// night must write the file again from the catalog.
 func TestLostFileOfUnchangedTableIsRestored(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t, sim.Options{Token: token}, "token", "tags", "disclaimers")
@@ -294,8 +296,8 @@ func TestLostFileOfUnchangedTableIsRestored(t *testing.T) {
 }
 
 // TestTrialNightsWithTheLowestMemoryLimit runs nights with the lowest memory limit that a
-// configuration may set. A small catalog is enough for this test, because the memory for planning and
-// merging depends only on the number of tables.
+// configuration may set. A small catalog is enough for this test, because the memory for planning
+// and merging depends only on the number of tables.
 func TestTrialNightsWithTheLowestMemoryLimit(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()

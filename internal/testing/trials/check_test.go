@@ -82,7 +82,8 @@ func TestCheckShowsARunningNight(t *testing.T) {
 	}
 }
 
-// TestTrialCheckReportsDamage calls check for copies of a warehouse, each with another kind of damage.
+// TestTrialCheckReportsDamage calls check for copies of a warehouse, each with another kind of
+// damage.
 func TestTrialCheckReportsDamage(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()

@@ -36,9 +36,9 @@ func auditNights(t *testing.T, h *harness) {
 	h.cfg.Checks, h.cfg.CheckTimeout = builtIn, time.Minute
 }
 
-// TestTrialBusyNightsAreNotHeld runs nights of a world in which more than 5 % of the prices change each
-// day, and 5 % of the listings are added and removed. No check may fail. The test runs 8 nights, or 20
-// in make torture.
+// TestTrialBusyNightsAreNotHeld runs nights of a world in which more than 5 % of the prices change
+// each day, and 5 % of the listings are added and removed. No check may fail. The test runs 8
+// nights, or 20 in make torture.
 func TestTrialBusyNightsAreNotHeld(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
@@ -56,8 +56,8 @@ func TestTrialBusyNightsAreNotHeld(t *testing.T) {
 	}
 }
 
-// TestTrialUnknownOutletsStopTheNight serves ids of outlets that do not exist. The service returns 404
-// for their details, which must stop the night before its checks.
+// TestTrialUnknownOutletsStopTheNight serves ids of outlets that do not exist. The service returns
+// 404 for their details, which must stop the night before its checks.
 func TestTrialUnknownOutletsStopTheNight(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
@@ -69,8 +69,8 @@ func TestTrialUnknownOutletsStopTheNight(t *testing.T) {
 	}
 }
 
-// valueCase is a fault in the values of the service, and the check that finds the fault. holds means
-// that a failure of the check holds the night.
+// valueCase is a fault in the values of the service, and the check that finds the fault. holds
+// means that a failure of the check holds the night.
 type valueCase struct {
 	name  string
 	fault sim.ValueFault
@@ -96,10 +96,11 @@ func valueCases() []valueCase {
 	}
 }
 
-// TestFalseValuesAreHeld makes the service return wrong values. If the check that finds a fault has the
-// severity hold, the night must not be published, and the next good night must be published. If its
-// severity is warn, the night must be published, and meta.checks must contain the failure. Each fault
-// occurs without other changes of the data, with the changes of a day, or, in make torture, both ways.
+// TestFalseValuesAreHeld makes the service return wrong values. If the check that finds a fault has
+// the severity hold, the night must not be published, and the next good night must be published. If
+// its severity is warn, the night must be published, and meta.checks must contain the failure. Each
+// fault occurs without other changes of the data, with the changes of a day, or, in make torture,
+// both ways.
 func TestFalseValuesAreHeld(t *testing.T) {
 	t.Parallel()
 	cases := valueCases()
@@ -157,9 +158,9 @@ func TestFalseValuesAreHeld(t *testing.T) {
 	}
 }
 
-// TestPublishedHeldNightEqualsAnUncheckedNight runs a night with wrong values in two warehouses. In one
-// of them, a check holds the night. The other has no checks. After the held night is published, both
-// must have the same tables.
+// TestPublishedHeldNightEqualsAnUncheckedNight runs a night with wrong values in two warehouses. In
+// one of them, a check holds the night. The other has no checks. After the held night is published,
+// both must have the same tables.
 func TestPublishedHeldNightEqualsAnUncheckedNight(t *testing.T) {
 	t.Parallel()
 	h := newCheckedHarness(t)

@@ -155,8 +155,8 @@ type job struct {
 	WaitForInput bool
 }
 
-// stepCall identifies a moment of a run: the Nth call of Step. If After is set, calls are counted from
-// the first call of the step After. At this moment a trial kills the run or returns an error.
+// stepCall identifies a moment of a run: the Nth call of Step. If After is set, calls are counted
+// from the first call of the step After. At this moment a trial kills the run or returns an error.
 type stepCall struct {
 	Step  string
 	Nth   int
@@ -193,8 +193,8 @@ func (j job) config() pipeline.Config {
 	return cfg
 }
 
-// hook returns a function for warehouse.Config.Step that calls act at the moment s. It returns nil if s
-// has no step.
+// hook returns a function for warehouse.Config.Step that calls act at the moment s. It returns nil
+// if s has no step.
 func (s stepCall) hook(act func() error) func(step, path string) error {
 	if s.Step == "" {
 		return nil

@@ -45,9 +45,9 @@ func storedRows(t *testing.T, file string) map[string][]string {
 	return rows
 }
 
-// TestTrialRestoreHasTheClosedRowsOfEveryRun runs nights on several days, four of them on the same day.
-// One night is rolled back, and old days are pruned. A rebuild from parquet/ and state/ must restore
-// all closed rows. So must a second rebuild, and a rebuild after another night.
+// TestTrialRestoreHasTheClosedRowsOfEveryRun runs nights on several days, four of them on the same
+// day. One night is rolled back, and old days are pruned. A rebuild from parquet/ and state/ must
+// restore all closed rows. So must a second rebuild, and a rebuild after another night.
 func TestTrialRestoreHasTheClosedRowsOfEveryRun(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
@@ -93,8 +93,8 @@ func TestTrialRestoreHasTheClosedRowsOfEveryRun(t *testing.T) {
 }
 
 // TestTrialLostFileOfChangesLosesOnlyItsRows damages the file with the changes of one run. If the
-// catalog is intact, a rebuild must restore the whole history. Without a catalog, it must restore the
-// rows that all other runs closed, and no two versions of a row may be valid at the same time.
+// catalog is intact, a rebuild must restore the whole history. Without a catalog, it must restore
+// the rows that all other runs closed, and no two versions of a row may be valid at the same time.
 func TestTrialLostFileOfChangesLosesOnlyItsRows(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()

@@ -18,8 +18,8 @@ import (
 	"placementsync/internal/pipeline"
 )
 
-// copyBackup copies parquet/ and state/ of a warehouse, like cp. It only links the files of parquet/,
-// because the program replaces these files and never modifies them.
+// copyBackup copies parquet/ and state/ of a warehouse, like cp. It only links the files of
+// parquet/, because the program replaces these files and never modifies them.
 func copyBackup(t *testing.T, from, to string) {
 	t.Helper()
 	for _, top := range []string{"state", "parquet"} {
@@ -56,9 +56,9 @@ func fingerprintCopy(t *testing.T, dir string) string {
 	return b.String()
 }
 
-// copyEveryStep runs a night. From the moment when the link latest is switched, it copies the warehouse
-// after each step that changes files. It returns the folders of the copies, without copies that equal
-// the previous one.
+// copyEveryStep runs a night. From the moment when the link latest is switched, it copies the
+// warehouse after each step that changes files. It returns the folders of the copies, without
+// copies that equal the previous one.
 func (h *harness) copyEveryStep(at time.Time) (copies []string) {
 	h.t.Helper()
 	switched, dir, last := false, h.t.TempDir(), ""
@@ -92,9 +92,9 @@ func (h *harness) restoreCopy(copied string, skip bool) (dir string, r pipeline.
 	return dir, r, err
 }
 
-// TestTrialCopiesOfTheSeriesContainOneNight copies parquet/ and state/ at every step in which a night
-// extends parquet/. It does so for the first and the second night of a day. The catalog rebuilt from a
-// copy must have all values of this night or all values of the previous night.
+// TestTrialCopiesOfTheSeriesContainOneNight copies parquet/ and state/ at every step in which a
+// night extends parquet/. It does so for the first and the second night of a day. The catalog
+// rebuilt from a copy must have all values of this night or all values of the previous night.
 func TestTrialCopiesOfTheSeriesContainOneNight(t *testing.T) {
 	requireTrials(t)
 	first := time.Date(2026, 11, 20, 2, 0, 0, 0, time.UTC)
@@ -167,9 +167,9 @@ func TestTrialCopiesOfTheSeriesContainOneNight(t *testing.T) {
 	}
 }
 
-// restoreMixedCopies rebuilds from copies that combine files of two steps, as a copy does that takes
-// long. The rebuild must fail or restore one of the nights. After a failure it is repeated with
-// --skip-damaged, which may restore older tables with the grade carried_forward.
+// restoreMixedCopies rebuilds from copies that combine files of two steps, as a copy does that
+// takes long. The rebuild must fail or restore one of the nights. After a failure it is repeated
+// with --skip-damaged, which may restore older tables with the grade carried_forward.
 func (h *harness) restoreMixedCopies(copies []string, nights map[time.Time]map[string][]string) {
 	h.t.Helper()
 	const tries = 8

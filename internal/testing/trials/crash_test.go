@@ -32,8 +32,8 @@ const (
 	undisturbedAgent = "undisturbed"
 )
 
-// crashTrial fills two warehouses from one service. In the warehouse of the harness, every night runs
-// once without a kill. In the warehouse dir, every night is killed and resumed.
+// crashTrial fills two warehouses from one service. In the warehouse of the harness, every night
+// runs once without a kill. In the warehouse dir, every night is killed and resumed.
 type crashTrial struct {
 	*harness
 	streams []string
@@ -62,8 +62,8 @@ func trialWorld(seed uint64) sim.Options {
 		ListingTurnover: 0.1, SilentChange: 0.2}
 }
 
-// someStreams returns streams of every kind: lists, lists of a parent record, details that are read if
-// their row in a list changed, and details that are read as long as they are live.
+// someStreams returns streams of every kind: lists, lists of a parent record, details that are read
+// if their row in a list changed, and details that are read as long as they are live.
 func someStreams() []string {
 	return append(fewStreams(), "campaigns", "campaign_articles", "files", "tags")
 }
@@ -149,9 +149,9 @@ func (w *stepRecorder) record(name, _ string) error {
 	return nil
 }
 
-// try runs the night in a child process. control kills the process or waits for its end. The channel
-// reached is closed after the given number of requests. try reports whether the process was killed, and
-// whether the night is published.
+// try runs the night in a child process. control kills the process or waits for its end. The
+// channel reached is closed after the given number of requests. try reports whether the process was
+// killed, and whether the night is published.
 func (c *crashTrial) try(t *testing.T, s stepCall, requests int, control func(t *testing.T, p *child, reached <-chan struct{})) (killed, published bool) {
 	t.Helper()
 	p, published := c.attempt(t, job{KillAt: s}, requests, control)
@@ -163,8 +163,8 @@ func (c *crashTrial) try(t *testing.T, s stepCall, requests int, control func(t 
 	return killed, published
 }
 
-// attempt runs the night in a child process with KillAt, MaxFileBytes and LimitedDetail of j, and checks
-// that the published files are intact.
+// attempt runs the night in a child process with KillAt, MaxFileBytes and LimitedDetail of j, and
+// checks that the published files are intact.
 func (c *crashTrial) attempt(t *testing.T, j job, requests int, control func(t *testing.T, p *child, reached <-chan struct{})) (p *child, published bool) {
 	t.Helper()
 	if c.night == "" {
@@ -198,8 +198,8 @@ func (c *crashTrial) runOnce(t *testing.T, requests int, run func(night job, rea
 	return published
 }
 
-// startTime returns the time at which the next try starts. It is the time of the night for a new run,
-// and a later time for a resumed run.
+// startTime returns the time at which the next try starts. It is the time of the night for a new
+// run, and a later time for a resumed run.
 func (c *crashTrial) startTime(t *testing.T) time.Time {
 	t.Helper()
 	wh := warehouseOf(t, c.job(killedAgent, c.dir).config())

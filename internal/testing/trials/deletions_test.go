@@ -12,8 +12,8 @@ import (
 	"placementsync/internal/stream"
 )
 
-// requireDeletion checks that meta.deletions has one row for a record, with the given evidence, and that
-// the night closed the rows of the record.
+// requireDeletion checks that meta.deletions has one row for a record, with the given evidence, and
+// that the night closed the rows of the record.
 func (h *harness) requireDeletion(res pipeline.Result, table, key, evidence string) {
 	h.t.Helper()
 	got := query(h.t, h.catalog(), "SELECT run_id, evidence FROM meta.deletions WHERE table_name = ? AND key = ?", table, key)
@@ -37,8 +37,8 @@ func (h *harness) requireClosed(res pipeline.Result, table, column, key string) 
 	}
 }
 
-// orderDeletionFaults returns faults that remove an order from the list of orders and return 404 for its
-// id. The list of order items still contains the items of the order.
+// orderDeletionFaults returns faults that remove an order from the list of orders and return 404
+// for its id. The list of order items still contains the items of the order.
 func orderDeletionFaults(id string) []sim.Fault { return deletionFaults("/orders", id) }
 
 // deletionFaults returns faults that remove a record from a list and return 404 for its id.
@@ -89,8 +89,9 @@ func TestDeletedOrderIsClosedWithItsChildren(t *testing.T) {
 	}
 }
 
-// TestArticlesOfDeletedCampaignAreClosed deletes a campaign, and then an article of another campaign. The
-// articles of the deleted campaign must be closed because the service returns 404 for their list.
+// TestArticlesOfDeletedCampaignAreClosed deletes a campaign, and then an article of another
+// campaign. The articles of the deleted campaign must be closed because the service returns 404 for
+// their list.
 func TestArticlesOfDeletedCampaignAreClosed(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t, richWorld(), "campaigns", "campaign_details", "campaign_articles", "campaign_status_counts")
@@ -117,9 +118,10 @@ func TestArticlesOfDeletedCampaignAreClosed(t *testing.T) {
 	h.requireDeletion(h.sameDayNight(), "campaign_articles", article, "absent from a proven walk of campaign_articles")
 }
 
-// TestWithdrawnProductIsClosed runs a night after products were withdrawn. Their listings must be closed,
-// because the list does not contain them. A product for which the service returns 404 must be closed
-// too. The service still returns products that were sold before; their rows must be updated.
+// TestWithdrawnProductIsClosed runs a night after products were withdrawn. Their listings must be
+// closed, because the list does not contain them. A product for which the service returns 404 must
+// be closed too. The service still returns products that were sold before; their rows must be
+// updated.
 func TestWithdrawnProductIsClosed(t *testing.T) {
 	t.Parallel()
 	world := richWorld()
@@ -164,8 +166,8 @@ func recordIDs(service *sim.Service, path string) map[string]bool {
 	return all
 }
 
-// TestEveryDeletionHasEvidence compares meta.deletions with the rows that a night removed from the tables
-// of a changing world.
+// TestEveryDeletionHasEvidence compares meta.deletions with the rows that a night removed from the
+// tables of a changing world.
 func TestEveryDeletionHasEvidence(t *testing.T) {
 	t.Parallel()
 	world := richWorld()

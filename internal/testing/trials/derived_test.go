@@ -9,9 +9,9 @@ import (
 	"placementsync/schema"
 )
 
-// derivedTables returns entries for tables of simple streams that have no entry in tables_test.go. Each
-// column of such a table is expected to contain the field of the same name. The trials therefore compare
-// a new endpoint before its hand-written entry exists.
+// derivedTables returns entries for tables of simple streams that have no entry in tables_test.go.
+// Each column of such a table is expected to contain the field of the same name. The trials
+// therefore compare a new endpoint before its hand-written entry exists.
 func derivedTables(listed []expected) []expected {
 	var all []expected
 	for _, s := range stream.All() {

@@ -13,7 +13,8 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// newDiscardingHarness returns a harness whose nights remove their stored responses after the publish.
+// newDiscardingHarness returns a harness whose nights remove their stored responses after the
+// publish.
 func newDiscardingHarness(t *testing.T) *harness {
 	t.Helper()
 	h := newHarness(t, smallWorld(), fewStreams()...)
@@ -141,8 +142,8 @@ func pruneRaw(t *testing.T, h *harness, wh *warehouse.Warehouse) {
 	}
 }
 
-// startNextNight runs a night that is interrupted at its first request. Until then it can only finish
-// the removal of the stored responses.
+// startNextNight runs a night that is interrupted at its first request. Until then it can only
+// finish the removal of the stored responses.
 func startNextNight(t *testing.T, h *harness, _ *warehouse.Warehouse) {
 	t.Helper()
 	h.at = h.at.Add(time.Hour)

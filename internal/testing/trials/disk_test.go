@@ -7,9 +7,9 @@ import (
 	"testing"
 )
 
-// TestTrialFullDiskKeepsTheLastSnapshot limits the size of files, so that each run fails at another step
-// as with a full disk. The error must name the cause, and the last snapshot must be kept. A run with
-// enough space must resume the night.
+// TestTrialFullDiskKeepsTheLastSnapshot limits the size of files, so that each run fails at another
+// step as with a full disk. The error must name the cause, and the last snapshot must be kept. A
+// run with enough space must resume the night.
 func TestTrialFullDiskKeepsTheLastSnapshot(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
@@ -31,8 +31,8 @@ func TestTrialFullDiskKeepsTheLastSnapshot(t *testing.T) {
 	requireNoTemporaryFiles(t, c.dir)
 }
 
-// TestTrialDiskFullDuringOneWriteEndsTheNight simulates a full disk while one detail is stored. The night
-// must stop, whereas after an error of the service it would continue.
+// TestTrialDiskFullDuringOneWriteEndsTheNight simulates a full disk while one detail is stored. The
+// night must stop, whereas after an error of the service it would continue.
 func TestTrialDiskFullDuringOneWriteEndsTheNight(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
@@ -42,8 +42,8 @@ func TestTrialDiskFullDuringOneWriteEndsTheNight(t *testing.T) {
 	c.publishUndisturbed(t)
 }
 
-// requireDiskFull runs the night with a limited file size, and checks its error. The error must name
-// step.
+// requireDiskFull runs the night with a limited file size, and checks its error. The error must
+// name step.
 func (c *crashTrial) requireDiskFull(t *testing.T, j job, step string) {
 	t.Helper()
 	p, published := c.attempt(t, j, 0, waitForExit)

@@ -37,8 +37,8 @@ func eventStreams() []string {
 	return []string{"campaigns", "campaign_details", "campaign_articles", "campaign_status_counts", "articles", "article_comments"}
 }
 
-// newWebhookHarness returns a harness that receives events. Its nights read the named streams, or all
-// streams if no names are given.
+// newWebhookHarness returns a harness that receives events. Its nights read the named streams, or
+// all streams if no names are given.
 func newWebhookHarness(t *testing.T, opts sim.Options, names ...string) webhookHarness {
 	t.Helper()
 	h := newHarness(t, opts, names...)
@@ -85,8 +85,8 @@ func (m webhookHarness) someArticle() string {
 	return m.queryOne("SELECT min(article_id) FROM article_comments WHERE parent_comment_id IS NULL")
 }
 
-// TestTrialEventsJoinTheNextSnapshot delivers valid and invalid events, and checks their rows in the next
-// snapshots.
+// TestTrialEventsJoinTheNextSnapshot delivers valid and invalid events, and checks their rows in
+// the next snapshots.
 func TestTrialEventsJoinTheNextSnapshot(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
@@ -139,8 +139,8 @@ func TestTrialEventsJoinTheNextSnapshot(t *testing.T) {
 	}
 }
 
-// TestTrialEventMakesItsRecordsLive delivers an event about a settled article. The next night must request
-// the article and its campaign, and the night after must not.
+// TestTrialEventMakesItsRecordsLive delivers an event about a settled article. The next night must
+// request the article and its campaign, and the night after must not.
 func TestTrialEventMakesItsRecordsLive(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
@@ -172,8 +172,8 @@ func TestTrialEventMakesItsRecordsLive(t *testing.T) {
 	}
 }
 
-// watchRequests returns a function that lists the requested paths of an article and a campaign since the
-// last call of the function. The ids are replaced by A and C.
+// watchRequests returns a function that lists the requested paths of an article and a campaign
+// since the last call of the function. The ids are replaced by A and C.
 func (m webhookHarness) watchRequests(article, campaign string) func() []string {
 	var mu sync.Mutex
 	var seen []string
@@ -272,9 +272,9 @@ func TestPrivateColumnsAreRemovedFromEvents(t *testing.T) {
 	}
 }
 
-// TestFirstDeliveryOfAnEventIsStored puts two deliveries with the same id into the inbox, which happens if
-// the receiver has forgotten the first. The night must store the first delivery, for each order of the
-// event streams.
+// TestFirstDeliveryOfAnEventIsStored puts two deliveries with the same id into the inbox, which
+// happens if the receiver has forgotten the first. The night must store the first delivery, for
+// each order of the event streams.
 func TestFirstDeliveryOfAnEventIsStored(t *testing.T) {
 	t.Parallel()
 	for _, reversed := range []bool{false, true} {
@@ -306,8 +306,8 @@ func TestFirstDeliveryOfAnEventIsStored(t *testing.T) {
 	}
 }
 
-// TestNightEmptiesTheInbox checks that a published night removes the sealed segments of the inbox, and
-// that a dry run removes none. Each segment contains one delivery.
+// TestNightEmptiesTheInbox checks that a published night removes the sealed segments of the inbox,
+// and that a dry run removes none. Each segment contains one delivery.
 func TestNightEmptiesTheInbox(t *testing.T) {
 	t.Parallel()
 	m := newWebhookHarness(t, smallWorld(), eventStreams()...)

@@ -8,8 +8,8 @@ import (
 	"placementsync/internal/sim"
 )
 
-// TestGradesFollowFromEvidence reads a list of 21 records in several ways. It checks the grade of the
-// list, the reason of the grade, and the counts in meta.streams.
+// TestGradesFollowFromEvidence reads a list of 21 records in several ways. It checks the grade of
+// the list, the reason of the grade, and the counts in meta.streams.
 func TestGradesFollowFromEvidence(t *testing.T) {
 	unchanged := "sorted newest first; totals and page 1 did not change"
 	for name, c := range map[string]struct {
@@ -58,8 +58,8 @@ func TestGradesFollowFromEvidence(t *testing.T) {
 	}
 }
 
-// TestIncompleteListDeletesNoRows serves only a third of the records of a list. The night must keep the
-// rows of the other records.
+// TestIncompleteListDeletesNoRows serves only a third of the records of a list. The night must keep
+// the rows of the other records.
 func TestIncompleteListDeletesNoRows(t *testing.T) {
 	t.Parallel()
 	world := smallWorld()

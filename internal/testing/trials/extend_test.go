@@ -17,8 +17,8 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// blockSeries replaces the folder of a table in parquet/ by a file, so that the Parquet file of a night
-// cannot be written. unblock restores the folder.
+// blockSeries replaces the folder of a table in parquet/ by a file, so that the Parquet file of a
+// night cannot be written. unblock restores the folder.
 func (h *harness) blockSeries(table string) (unblock func()) {
 	h.t.Helper()
 	folder, saved := h.path("parquet", table), h.path("..", filepath.Base(h.path(""))+"-saved")
@@ -30,10 +30,10 @@ func (h *harness) blockSeries(table string) (unblock func()) {
 	}
 }
 
-// TestTrialUnwritableSeriesMakesTheNightPartial runs nights that cannot write a table to parquet/. They
-// must end with exit code 3 and the reason. The command verify must report the incomplete days, and
-// retention must keep the versions of these days. The next night or rebuild --series must write the
-// missing files.
+// TestTrialUnwritableSeriesMakesTheNightPartial runs nights that cannot write a table to parquet/.
+// They must end with exit code 3 and the reason. The command verify must report the incomplete
+// days, and retention must keep the versions of these days. The next night or rebuild --series must
+// write the missing files.
 func TestTrialUnwritableSeriesMakesTheNightPartial(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()

@@ -21,10 +21,10 @@ func TestTrialNightOnAFailingDisk(t *testing.T) {
 	c.publishUndisturbed(t)
 }
 
-// TestTortureFailingDisk makes each write, sync, rename and removal fail once: before it begins, in the
-// middle, or after it. It does so in the first night and in a later night. The run must report the
-// error, and the published files must stay intact. The next run must repeat no requests and write the
-// same warehouse as a night without errors.
+// TestTortureFailingDisk makes each write, sync, rename and removal fail once: before it begins, in
+// the middle, or after it. It does so in the first night and in a later night. The run must report
+// the error, and the published files must stay intact. The next run must repeat no requests and
+// write the same warehouse as a night without errors.
 func TestTortureFailingDisk(t *testing.T) {
 	requireTorture(t)
 	for name, earlierNights := range map[string]int{"first night": 0, "later night": 4} {
@@ -106,9 +106,9 @@ func (c *crashTrial) failOnce(t *testing.T, s stepCall, cause syscall.Errno) (pu
 	return published
 }
 
-// requirePublished checks the result of a night that was published although a step failed. The night must
-// be complete or partial. If the failed step makes the switch of the link latest durable, the run must
-// fail with a warning that readers see the night.
+// requirePublished checks the result of a night that was published although a step failed. The
+// night must be complete or partial. If the failed step makes the switch of the link latest
+// durable, the run must fail with a warning that readers see the night.
 func (c *crashTrial) requirePublished(t *testing.T, s stepCall, night string, end nightEnd) {
 	t.Helper()
 	durable := !strings.HasSuffix(s.Step, "rename latest") && !strings.HasSuffix(s.Step, "fsync beside latest")

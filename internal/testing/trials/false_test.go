@@ -21,9 +21,9 @@ import (
 	"placementsync/internal/testing/torture"
 )
 
-// falsification is a kind of well-formed but false response. falsify derives a status and a body from the
-// true body of a response and from the body of another response of the stream, which may be nil. ok is
-// false if the falsification does not apply to the endpoint.
+// falsification is a kind of well-formed but false response. falsify derives a status and a body
+// from the true body of a response and from the body of another response of the stream, which may
+// be nil. ok is false if the falsification does not apply to the endpoint.
 type falsification struct {
 	name    string
 	falsify func(s stream.Stream, body, other []byte) (status int, falseBody []byte, ok bool)
@@ -78,8 +78,8 @@ func nullList(_ stream.Stream, body, _ []byte) (int, []byte, bool) {
 	return http.StatusOK, []byte("null"), true
 }
 
-// otherResponse returns the response to a request for another id. It does not apply to streams whose
-// records do not contain the requested id, because a night cannot detect it there.
+// otherResponse returns the response to a request for another id. It does not apply to streams
+// whose records do not contain the requested id, because a night cannot detect it there.
 func otherResponse(s stream.Stream, _, other []byte) (int, []byte, bool) {
 	withoutID := slices.Contains([]string{"campaign_status_counts", "article_comments", "outlet_products"}, s.Name)
 	return http.StatusOK, other, other != nil && !withoutID
@@ -157,8 +157,8 @@ func (l *falsifier) setStream(s stream.Stream, change *falsification) {
 	l.stream, l.change, l.bodies, l.changed = s, change, map[string][]byte{}, 0
 }
 
-// falseTrial is a harness with a falsifier in front of the service. The data of the service does not
-// change, so every change in the warehouse is an error.
+// falseTrial is a harness with a falsifier in front of the service. The data of the service does
+// not change, so every change in the warehouse is an error.
 type falseTrial struct {
 	*harness
 	ref       *reference
@@ -184,8 +184,8 @@ func newFalseTrial(t *testing.T, streams ...string) *falseTrial {
 	return f
 }
 
-// runFalsified runs a night with a falsified stream. Tables whose streams are graded exact or repaired
-// must equal the service. runFalsified reports whether any response was falsified.
+// runFalsified runs a night with a falsified stream. Tables whose streams are graded exact or
+// repaired must equal the service. runFalsified reports whether any response was falsified.
 func (f *falseTrial) runFalsified(t *testing.T, s stream.Stream, change falsification) bool {
 	t.Helper()
 	before := f.latestRun()
@@ -228,8 +228,8 @@ func (f *falseTrial) runFalsified(t *testing.T, s stream.Stream, change falsific
 	return true
 }
 
-// requireUnharmed runs a normal night. After it, the warehouse must have the values of the service. If
-// checkHistory is set, the history must contain no closed row and no deletion.
+// requireUnharmed runs a normal night. After it, the warehouse must have the values of the service.
+// If checkHistory is set, the history must contain no closed row and no deletion.
 func (f *falseTrial) requireUnharmed(t *testing.T, checkHistory bool) {
 	t.Helper()
 	f.t = t
@@ -249,8 +249,9 @@ func (f *falseTrial) requireUnharmed(t *testing.T, checkHistory bool) {
 }
 
 // falsifyLaterNights runs a normal night, and then for each stream a night in which the stream is
-// falsified. If checkEach is set, a normal night with checks follows each falsified night. Otherwise it
-// follows only the last one, which still detects wrongly closed rows, because the history keeps them.
+// falsified. If checkEach is set, a normal night with checks follows each falsified night.
+// Otherwise it follows only the last one, which still detects wrongly closed rows, because the
+// history keeps them.
 func falsifyLaterNights(t *testing.T, change falsification, checkEach bool, names ...string) (nights int, outcomes map[string]int) {
 	f := newFalseTrial(t, names...)
 	f.sameDayNight()
@@ -271,8 +272,8 @@ func falsifyLaterNights(t *testing.T, change falsification, checkEach bool, name
 	return nights, f.outcomes
 }
 
-// falsifyFirstNights falsifies each of the streams in the first night of a new warehouse. names are the
-// streams that the nights read.
+// falsifyFirstNights falsifies each of the streams in the first night of a new warehouse. names are
+// the streams that the nights read.
 func falsifyFirstNights(t *testing.T, change falsification, streams []stream.Stream, names ...string) (nights int, outcomes map[string]int) {
 	outcomes = map[string]int{}
 	for _, s := range streams {
@@ -290,8 +291,8 @@ func falsifyFirstNights(t *testing.T, change falsification, streams []stream.Str
 	return nights, outcomes
 }
 
-// TestTrialFalseResponses is the short form of TestTortureFalseAnswers. It falsifies only a list, a single
-// record, a list of a parent record, and status counts.
+// TestTrialFalseResponses is the short form of TestTortureFalseAnswers. It falsifies only a list, a
+// single record, a list of a parent record, and status counts.
 func TestTrialFalseResponses(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
@@ -306,9 +307,9 @@ func TestTrialFalseResponses(t *testing.T) {
 	}
 }
 
-// TestTortureFalseAnswers falsifies every endpoint in every way, in the first night and in a later night.
-// Rows may be lost or changed only in tables with a lower grade than exact or repaired. After the next
-// normal night, the warehouse must have the values of the service.
+// TestTortureFalseAnswers falsifies every endpoint in every way, in the first night and in a later
+// night. Rows may be lost or changed only in tables with a lower grade than exact or repaired.
+// After the next normal night, the warehouse must have the values of the service.
 func TestTortureFalseAnswers(t *testing.T) {
 	requireTorture(t)
 	for _, change := range falsifications() {

@@ -22,8 +22,8 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// fewStreams returns the streams that are enough to test most faults: a list, and a list with the details
-// of its records.
+// fewStreams returns the streams that are enough to test most faults: a list, and a list with the
+// details of its records.
 func fewStreams() []string { return []string{"product_listings", "orders", "order_details"} }
 
 func TestDeadServerKeepsTheLastSnapshot(t *testing.T) {
@@ -171,8 +171,8 @@ func TestBrokenListOnTheFirstNightIsSkipped(t *testing.T) {
 	}
 }
 
-// TestColumnsOfABrokenEndpointAreKept returns HTML from one of the two endpoints of orders. The columns
-// that only this endpoint fills must keep their last values.
+// TestColumnsOfABrokenEndpointAreKept returns HTML from one of the two endpoints of orders. The
+// columns that only this endpoint fills must keep their last values.
 func TestColumnsOfABrokenEndpointAreKept(t *testing.T) {
 	for _, c := range []struct{ name, route, stream, column string }{
 		{"detail", "/orders/{order_id}", "order_details", "email"},
@@ -234,8 +234,8 @@ func TestTrialUnreliableNetworkLosesNoRows(t *testing.T) {
 	h.requireValues(ref)
 }
 
-// networkFaults returns seven kinds of faults. The first affects a fifth of the responses. Each of the
-// others affects a twentieth of the responses that the kinds before it do not affect.
+// networkFaults returns seven kinds of faults. The first affects a fifth of the responses. Each of
+// the others affects a twentieth of the responses that the kinds before it do not affect.
 func networkFaults() []sim.Fault {
 	rules := []sim.Fault{{Probability: 0.2, Kind: sim.FaultStatus, Status: http.StatusInternalServerError}}
 	for _, kind := range []sim.FaultKind{sim.FaultReset, sim.FaultResetBody, sim.FaultTruncate, sim.FaultBrokenJSON, sim.FaultEmpty, sim.FaultHTML} {

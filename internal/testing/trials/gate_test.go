@@ -21,8 +21,8 @@ func emptyList(route string, times int) sim.Fault {
 	return sim.Fault{Route: route, Times: times, Kind: sim.FaultRewrite, Rewrite: func([]byte) []byte { return []byte(noRecords) }}
 }
 
-// newGatedHarness returns a harness with one published night. The next nights stop if a table would lose
-// more than three rows. This limit is called the gate.
+// newGatedHarness returns a harness with one published night. The next nights stop if a table would
+// lose more than three rows. This limit is called the gate.
 func newGatedHarness(t *testing.T, streams ...string) *harness {
 	t.Helper()
 	h := newHarness(t, smallWorld(), streams...)
@@ -43,8 +43,8 @@ func (h *harness) stoppedNight(table string) pipeline.Result {
 	return res
 }
 
-// TestGateReadsListsAgain returns an empty list once. The night must read this list a second time, and
-// only this list.
+// TestGateReadsListsAgain returns an empty list once. The night must read this list a second time,
+// and only this list.
 func TestGateReadsListsAgain(t *testing.T) {
 	t.Parallel()
 	h := newGatedHarness(t, fewStreams()...)
@@ -108,8 +108,8 @@ func TestTrialMassDeletionIsAcceptedAfterASecondReading(t *testing.T) {
 	}
 }
 
-// TestTrialGateReadsDetailsAgain returns 404 for all products. The night must stop. The next run must
-// request each product again.
+// TestTrialGateReadsDetailsAgain returns 404 for all products. The night must stop. The next run
+// must request each product again.
 func TestTrialGateReadsDetailsAgain(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()

@@ -39,8 +39,8 @@ func (r lastReads) record(h *harness, at time.Time) {
 	h.service.ResetRequests()
 }
 
-// oldest returns the oldest time of all ids that were last read before at, in RFC 3339 format. It returns
-// "" if there are no such ids.
+// oldest returns the oldest time of all ids that were last read before at, in RFC 3339 format. It
+// returns "" if there are no such ids.
 func (r lastReads) oldest(stream string, at time.Time) string {
 	var oldest time.Time
 	for _, read := range r[stream] {
@@ -54,8 +54,8 @@ func (r lastReads) oldest(stream string, at time.Time) string {
 	return oldest.UTC().Format(time.RFC3339Nano)
 }
 
-// requireStreamCounts compares rows, rows_old and age_since of every stream in meta.streams with the
-// tables and with the times of the responses.
+// requireStreamCounts compares rows, rows_old and age_since of every stream in meta.streams with
+// the tables and with the times of the responses.
 func (h *harness) requireStreamCounts(res pipeline.Result, seen lastReads) {
 	h.t.Helper()
 	for _, s := range h.cfg.Streams {
@@ -95,9 +95,9 @@ func (h *harness) requireStreamCounts(res pipeline.Result, seen lastReads) {
 	}
 }
 
-// TestTrialMetaStreamsIsCorrectAfterEveryNight checks rows, rows_old and age_since of meta.streams after
-// nights of several kinds. They read all streams, keep the rows of most details, fail in part, or read
-// only some streams.
+// TestTrialMetaStreamsIsCorrectAfterEveryNight checks rows, rows_old and age_since of meta.streams
+// after nights of several kinds. They read all streams, keep the rows of most details, fail in
+// part, or read only some streams.
 func TestTrialMetaStreamsIsCorrectAfterEveryNight(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
@@ -132,8 +132,9 @@ func TestTrialMetaStreamsIsCorrectAfterEveryNight(t *testing.T) {
 	}
 }
 
-// TestTrialExactStreamsEqualTheService runs nights while details change that no list shows as changed. A
-// table whose streams are all graded exact or repaired must have the values of the service.
+// TestTrialExactStreamsEqualTheService runs nights while details change that no list shows as
+// changed. A table whose streams are all graded exact or repaired must have the values of the
+// service.
 func TestTrialExactStreamsEqualTheService(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
@@ -162,8 +163,8 @@ func TestTrialExactStreamsEqualTheService(t *testing.T) {
 	}
 }
 
-// TestTrialBoundedGradeNeedsRechecks checks when details are graded bounded: all of them must have been
-// read within streams.recheck nights. Otherwise they are graded best_effort.
+// TestTrialBoundedGradeNeedsRechecks checks when details are graded bounded: all of them must have
+// been read within streams.recheck nights. Otherwise they are graded best_effort.
 func TestTrialBoundedGradeNeedsRechecks(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
@@ -193,8 +194,8 @@ func TestTrialBoundedGradeNeedsRechecks(t *testing.T) {
 	}
 }
 
-// TestGradeOfAListWithForbiddenDetails checks the grade and the note of the tables of orders. The token
-// has a scope to list orders, but no scope to read single orders.
+// TestGradeOfAListWithForbiddenDetails checks the grade and the note of the tables of orders. The
+// token has a scope to list orders, but no scope to read single orders.
 func TestGradeOfAListWithForbiddenDetails(t *testing.T) {
 	t.Parallel()
 	world := smallWorld()
@@ -217,9 +218,9 @@ func TestGradeOfAListWithForbiddenDetails(t *testing.T) {
 	}
 }
 
-// TestTrialWithdrawnListingWithoutOutlet removes the outlet id from all listings, and later withdraws a
-// product. The next night must still know the outlet of the product, and must request only the products
-// of that outlet.
+// TestTrialWithdrawnListingWithoutOutlet removes the outlet id from all listings, and later
+// withdraws a product. The next night must still know the outlet of the product, and must request
+// only the products of that outlet.
 func TestTrialWithdrawnListingWithoutOutlet(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()

@@ -30,8 +30,8 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// harness is the fixture of the trials. It has a demo service behind an HTTP server, and the configuration
-// of nights that read the service into a warehouse.
+// harness is the fixture of the trials. It has a demo service behind an HTTP server, and the
+// configuration of nights that read the service into a warehouse.
 type harness struct {
 	t       *testing.T
 	service *sim.Service
@@ -60,7 +60,8 @@ func richWorld() sim.Options {
 		Folders: 3, ListingTurnover: 0.05, SilentChange: 0.1}
 }
 
-// newHarness returns a harness whose nights read the named streams, or all streams if no names are given.
+// newHarness returns a harness whose nights read the named streams, or all streams if no names are
+// given.
 func newHarness(t *testing.T, opts sim.Options, names ...string) *harness {
 	t.Helper()
 	h := &harness{t: t, service: sim.New(opts)}
@@ -140,8 +141,8 @@ func exitCode(ctx context.Context, res pipeline.Result, err error) int {
 	return outcome.ExitCode()
 }
 
-// badNight advances the world by a day and runs a night that must fail with this exit code. The last
-// snapshot must remain readable and unchanged.
+// badNight advances the world by a day and runs a night that must fail with this exit code. The
+// last snapshot must remain readable and unchanged.
 func (h *harness) badNight(ctx context.Context, code int) (pipeline.Result, error) {
 	h.t.Helper()
 	before, counts := h.latestRun(), h.rowCounts()
@@ -188,8 +189,8 @@ func (h *harness) rowCounts() map[string]string {
 	return counts
 }
 
-// queryOne runs a query on the published catalog. The result must have one row. queryOne returns its first
-// column.
+// queryOne runs a query on the published catalog. The result must have one row. queryOne returns
+// its first column.
 func (h *harness) queryOne(text string, args ...any) string {
 	h.t.Helper()
 	rows := query(h.t, h.catalog(), text, args...)
@@ -217,8 +218,8 @@ func streamOf(t *testing.T, r ledger.Run, name string) ledger.Stream {
 	return r.Streams[i]
 }
 
-// requireStream checks the grade of a stream and a part of the reason of the grade, in the ledger entry
-// and in meta.streams.
+// requireStream checks the grade of a stream and a part of the reason of the grade, in the ledger
+// entry and in meta.streams.
 func (h *harness) requireStream(r ledger.Run, name string, grade fetch.Grade, reason string) {
 	h.t.Helper()
 	s := streamOf(h.t, r, name)

@@ -19,8 +19,8 @@ import (
 
 // TestTrialOtherRunsBesideAHeldNight checks every row of the table in docs/guide/checks.md, which
 // describes the effect of other runs on a held night. A held night has failed a check and is not
-// published. The test also checks its webhook events and stored responses, which are removed when their
-// night is published.
+// published. The test also checks its webhook events and stored responses, which are removed when
+// their night is published.
 func TestTrialOtherRunsBesideAHeldNight(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
@@ -223,10 +223,10 @@ func (j heldJob) run(ctx context.Context) error {
 	return writeReport(j.Report, nil)
 }
 
-// TestTrialKilledOperationsOnAHeldNight kills three operations at each of their steps: the night that is
-// held, from its merge on; the publish of the held night; and its removal. After each kill, the old or
-// the new snapshot must be published, at most one complete night may be held, and the next night must
-// publish.
+// TestTrialKilledOperationsOnAHeldNight kills three operations at each of their steps: the night
+// that is held, from its merge on; the publish of the held night; and its removal. After each kill,
+// the old or the new snapshot must be published, at most one complete night may be held, and the
+// next night must publish.
 func TestTrialKilledOperationsOnAHeldNight(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
@@ -282,8 +282,8 @@ func TestTrialKilledOperationsOnAHeldNight(t *testing.T) {
 	}
 }
 
-// killStride returns the number of steps between two kills. make torture kills at each step, and make
-// trials about six times.
+// killStride returns the number of steps between two kills. make torture kills at each step, and
+// make trials about six times.
 func killStride(steps int) int {
 	if os.Getenv("PLACEMENTSYNC_TORTURE") != "" {
 		return 1
@@ -298,8 +298,8 @@ func copyWarehouse(t *testing.T, from string) string {
 	return dir
 }
 
-// requireOldOrNewState checks that a killed operation took effect completely or not at all. Then it runs
-// the next night, which must publish.
+// requireOldOrNewState checks that a killed operation took effect completely or not at all. Then it
+// runs the next night, which must publish.
 func requireOldOrNewState(t *testing.T, j heldJob, do, first, held string) {
 	t.Helper()
 	at := do + ", killed at " + j.KillAt.String()

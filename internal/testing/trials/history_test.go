@@ -13,8 +13,8 @@ type nightData struct {
 }
 
 // checkHistory compares every table with its expected rows as of every night, and as of the last
-// microsecond before the next night. valid_from is inclusive and valid_to exclusive, so both times have
-// the same rows. Before the first night, a table must be empty.
+// microsecond before the next night. valid_from is inclusive and valid_to exclusive, so both times
+// have the same rows. Before the first night, a table must be empty.
 func checkHistory(t *testing.T, h *harness, ref *reference, nights []nightData) {
 	catalog := h.catalog()
 	for n, night := range nights {
@@ -34,8 +34,8 @@ func asOf(table string, at time.Time) string {
 	return fmt.Sprintf("%s_at(TIMESTAMPTZ '%s+00')", table, at.UTC().Format(microseconds))
 }
 
-// checkSeries compares the Parquet files of every night with the expected rows. Later nights must not
-// change these files.
+// checkSeries compares the Parquet files of every night with the expected rows. Later nights must
+// not change these files.
 func checkSeries(t *testing.T, h *harness, ref *reference, nights []nightData) {
 	db := open(t, "")
 	for n, night := range nights {

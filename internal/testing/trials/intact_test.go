@@ -18,8 +18,8 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// requireIntact reads all published files of a warehouse and compares them with the manifests. It returns
-// the published run, or "" before the first publish.
+// requireIntact reads all published files of a warehouse and compares them with the manifests. It
+// returns the published run, or "" before the first publish.
 func requireIntact(t *testing.T, dir string) string {
 	t.Helper()
 	folder, err := os.Readlink(filepath.Join(dir, "latest"))
@@ -69,8 +69,8 @@ func requireChecksums(t *testing.T, version string) {
 	}
 }
 
-// requireRowCounts compares the number of rows of every table, in the catalog and in Parquet, with the
-// manifest.
+// requireRowCounts compares the number of rows of every table, in the catalog and in Parquet, with
+// the manifest.
 func requireRowCounts(t *testing.T, dir string, m warehouse.Manifest) {
 	t.Helper()
 	db := openUnmanaged(t, filepath.Join(dir, "catalog.duckdb")+"?access_mode=read_only&threads=1")
@@ -116,8 +116,8 @@ func requireReadable(t *testing.T, pattern string) {
 	}
 }
 
-// openUnmanaged opens a database that the caller must close. A trial opens too many databases to keep
-// them all open until its end.
+// openUnmanaged opens a database that the caller must close. A trial opens too many databases to
+// keep them all open until its end.
 func openUnmanaged(t *testing.T, dsn string) *sql.DB {
 	t.Helper()
 	db, err := sql.Open("duckdb", dsn)
@@ -125,8 +125,8 @@ func openUnmanaged(t *testing.T, dsn string) *sql.DB {
 	return db
 }
 
-// requireSameWarehouse compares the warehouses in two folders. It compares all rows of main and past, and
-// the columns of meta that do not depend on the number of tries.
+// requireSameWarehouse compares the warehouses in two folders. It compares all rows of main and
+// past, and the columns of meta that do not depend on the number of tries.
 func requireSameWarehouse(t *testing.T, want, got string) {
 	t.Helper()
 	db := attachBoth(t, want, got)

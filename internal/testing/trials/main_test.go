@@ -12,15 +12,15 @@ import (
 	"placementsync/internal/testing/torture"
 )
 
-// programVariable is an environment variable. If it names a program, this test binary runs the program
-// instead of the tests. The first argument contains the fields of the program as JSON.
+// programVariable is an environment variable. If it names a program, this test binary runs the
+// program instead of the tests. The first argument contains the fields of the program as JSON.
 const programVariable = "PLACEMENTSYNC_TRIAL_PROGRAM"
 
 // program is a part of a trial that runs in a child process.
 type program interface{ run(context.Context) error }
 
-// TestMain runs a program in a child process, and the tests in any other process. It fails if the tests
-// leak a goroutine.
+// TestMain runs a program in a child process, and the tests in any other process. It fails if the
+// tests leak a goroutine.
 func TestMain(m *testing.M) {
 	name := os.Getenv(programVariable)
 	if name == "" {

@@ -114,8 +114,8 @@ const noiseField = "zz_noise"
 // firstKey is the beginning of the first record of a body of the demo service.
 const firstKey = `{"id":`
 
-// addField inserts a field at the beginning of the first record of a body. It does not change a body
-// without records.
+// addField inserts a field at the beginning of the first record of a body. It does not change a
+// body without records.
 func addField(body []byte, value string) []byte {
 	return bytes.Replace(body, []byte(firstKey), []byte(`{"`+noiseField+`":`+value+`,"id":`), 1)
 }
@@ -137,8 +137,8 @@ const (
 	bombParts    = 64
 )
 
-// bomb responds with a gigabyte of blanks in compressed form. The body consists of equal parts, so that
-// no header in it contains the total size.
+// bomb responds with a gigabyte of blanks in compressed form. The body consists of equal parts, so
+// that no header in it contains the total size.
 func bomb(coding string, compress func(w io.Writer) io.WriteCloser) func(rw http.ResponseWriter, body []byte) {
 	var part bytes.Buffer
 	compressor := compress(&part)
@@ -174,8 +174,8 @@ func (blanks) Read(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// largeRecord adds a field of size bytes to the first record. The field is sent in parts, so that it needs
-// no memory.
+// largeRecord adds a field of size bytes to the first record. The field is sent in parts, so that
+// it needs no memory.
 func largeRecord(name string, size int) faultKind {
 	spoil := func(rw http.ResponseWriter, body []byte) {
 		before, after, found := bytes.Cut(body, []byte(firstKey))

@@ -26,16 +26,16 @@ import (
 	"placementsync/internal/testing/torture"
 )
 
-// rate is the frequency of a fault. share is a share of all requests. If name is allNight, share is not
-// used.
+// rate is the frequency of a fault. share is a share of all requests. If name is allNight, share is
+// not used.
 type rate struct {
 	name  string
 	share float64
 	runs  int // number of nights
 }
 
-// allNight is the name of the rate at which all requests for one endpoint fail in a night. Each night
-// uses another endpoint.
+// allNight is the name of the rate at which all requests for one endpoint fail in a night. Each
+// night uses another endpoint.
 const allNight = "one endpoint, for good"
 
 func rates() []rate {
@@ -59,9 +59,9 @@ func TestTrialFaultMatrix(t *testing.T) {
 	}
 }
 
-// TestTortureFaultMatrix runs nights with every kind of fault at every rate. Each night must publish
-// exact tables, publish tables with a grade that shows the missing data, or publish no version. A night
-// without faults at the end must restore all rows.
+// TestTortureFaultMatrix runs nights with every kind of fault at every rate. Each night must
+// publish exact tables, publish tables with a grade that shows the missing data, or publish no
+// version. A night without faults at the end must restore all rows.
 func TestTortureFaultMatrix(t *testing.T) {
 	requireTorture(t)
 	for i, kind := range faultKinds() {
@@ -84,7 +84,8 @@ func TestTortureFaultMatrix(t *testing.T) {
 }
 
 // maxMemory is DuckDB's default limit of 512 MB plus the 480 MiB that the documentation of
-// warehouse.memory_limit allows for the rest of the program. The test process also runs the service.
+// warehouse.memory_limit allows for the rest of the program. The test process also runs the
+// service.
 const maxMemory = 512_000_000 + 480<<20
 
 // recordTrial stores the result of a trial that passed or failed.
@@ -131,8 +132,9 @@ func newMatrixCell(t *testing.T, seed uint64, kind faultKind, streams ...string)
 	return c
 }
 
-// maxDuration returns the maximum duration of a night. It is one minute, for a busy machine, plus the
-// time of some slow requests: one for each pass of each stream, with all attempts up to their timeouts.
+// maxDuration returns the maximum duration of a night. It is one minute, for a busy machine, plus
+// the time of some slow requests: one for each pass of each stream, with all attempts up to their
+// timeouts.
 func (c *matrixCell) maxDuration() time.Duration {
 	f := c.cfg.Fetch
 	attempt := f.Timeout + f.Retry.Max + time.Duration(float64(f.Retry.Max)*f.Retry.Jitter)
@@ -204,8 +206,8 @@ func (c *matrixCell) runFaultyNight(t *testing.T) {
 	c.requireNoLoss(t, before)
 }
 
-// requireFailed checks a night that returned an error. It must be reported as failed, and must not publish
-// a version. A night may only fail if the token cannot be checked or no stream can be read.
+// requireFailed checks a night that returned an error. It must be reported as failed, and must not
+// publish a version. A night may only fail if the token cannot be checked or no stream can be read.
 func (c *matrixCell) requireFailed(t *testing.T, res pipeline.Result, err error, latestBefore string) {
 	t.Helper()
 	code := exitCode(t.Context(), res, err)
@@ -218,9 +220,10 @@ func (c *matrixCell) requireFailed(t *testing.T, res pipeline.Result, err error,
 	}
 }
 
-// compareWithGrades checks the grades of a published night. A table whose streams are all graded exact or
-// repaired must have the values of the service. Streams with other grades must have a reason. The exit
-// code must match the grades. allProven means that all streams are graded exact or repaired.
+// compareWithGrades checks the grades of a published night. A table whose streams are all graded
+// exact or repaired must have the values of the service. Streams with other grades must have a
+// reason. The exit code must match the grades. allProven means that all streams are graded exact or
+// repaired.
 func (c *matrixCell) compareWithGrades(t *testing.T, res pipeline.Result) (allProven bool) {
 	t.Helper()
 	allProven = true
@@ -269,8 +272,8 @@ func (c *matrixCell) publishedRows(t *testing.T, e expected) []textRow {
 	return all
 }
 
-// publishedKeys returns the keys of the rows of each published table. The map is empty before the first
-// publish.
+// publishedKeys returns the keys of the rows of each published table. The map is empty before the
+// first publish.
 func (c *matrixCell) publishedKeys(t *testing.T) map[string]map[string]bool {
 	t.Helper()
 	all := map[string]map[string]bool{}
@@ -286,8 +289,8 @@ func (c *matrixCell) publishedKeys(t *testing.T) map[string]map[string]bool {
 	return all
 }
 
-// requireNoLoss checks that the night removed no row whose record the service still has. before contains
-// the keys of the published rows before the night.
+// requireNoLoss checks that the night removed no row whose record the service still has. before
+// contains the keys of the published rows before the night.
 func (c *matrixCell) requireNoLoss(t *testing.T, before map[string]map[string]bool) {
 	t.Helper()
 	current, after := c.ref.currentRows(), c.publishedKeys(t)

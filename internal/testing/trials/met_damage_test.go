@@ -12,8 +12,9 @@ import (
 	"placementsync/internal/pipeline"
 )
 
-// TestNightReportsDamage damages a file of an unchanged table after a successful verify. The next night
-// must write the file again and report the damage, in the log and in the record of the last verify.
+// TestNightReportsDamage damages a file of an unchanged table after a successful verify. The next
+// night must write the file again and report the damage, in the log and in the record of the last
+// verify.
 func TestNightReportsDamage(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -69,8 +70,8 @@ func TestNightReportsDamage(t *testing.T) {
 	}
 }
 
-// TestDamageWithoutAVerifyIsRecorded damages a file of a warehouse that was never verified. The next night
-// must record the damage.
+// TestDamageWithoutAVerifyIsRecorded damages a file of a warehouse that was never verified. The
+// next night must record the damage.
 func TestDamageWithoutAVerifyIsRecorded(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t, smallWorld(), "tags", "token")

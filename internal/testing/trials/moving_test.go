@@ -27,22 +27,23 @@ func changingLists() []string {
 	return []string{"outlet_listings", "product_listings", "orders", "order_items", "campaigns", "files", "folders"}
 }
 
-// intervals returns numbers n for trials in which one record of a list is inserted and one is deleted
-// after every n requests.
+// intervals returns numbers n for trials in which one record of a list is inserted and one is
+// deleted after every n requests.
 func intervals() []int { return []int{1, 2, 3, 5, 8, 13, 21, 34, 50} }
 
 func listOrders() map[string]sim.ListOrder {
 	return map[string]sim.ListOrder{"newest first": sim.NewestFirst, "unordered": sim.Unordered}
 }
 
-// changingWorld returns a world whose lists change after every interval requests. 0 means no changes.
+// changingWorld returns a world whose lists change after every interval requests. 0 means no
+// changes.
 func changingWorld(seed uint64, interval int, order sim.ListOrder) sim.Options {
 	return sim.Options{Seed: seed, Token: token, HistoryDays: 10, Outlets: 20, Listings: 50 + int(seed%40), Profiles: 3, Campaigns: 30,
 		Orders: 40, Files: 25, Folders: 15, PageCap: 1000, ChurnEvery: interval, Order: order}
 }
 
-// recordedService is a service that records every state of one list. A state is the sum of the hashes
-// of all ids, which does not depend on their order.
+// recordedService is a service that records every state of one list. A state is the sum of the
+// hashes of all ids, which does not depend on their order.
 type recordedService struct {
 	service *sim.Service
 	path    string
@@ -150,8 +151,9 @@ func (w walker) read(s stream.Stream, r fetch.Response, rows map[string]bool) (s
 		Paginated: page.Paginated, First: page.First, Last: page.Last, Falling: page.Falling, Falls: page.Falls}, nil
 }
 
-// checkGrade reads a changing list and checks its grade. With the grade exact, the ids must be a state of
-// the list. With any grade above best_effort, they must include all records that existed all the time.
+// checkGrade reads a changing list and checks its grade. With the grade exact, the ids must be a
+// state of the list. With any grade above best_effort, they must include all records that existed
+// all the time.
 func (w walker) checkGrade(service *sim.Service, s stream.Stream, pageSize int) fetch.Grade {
 	w.t.Helper()
 	list := recordService(service, s.Path)
@@ -183,8 +185,8 @@ func TestTortureMovingLists(t *testing.T) {
 	readChangingLists(t, 200)
 }
 
-// readChangingLists reads every changing list, for each order of lists, interval and seed. It logs the
-// shares of the grades.
+// readChangingLists reads every changing list, for each order of lists, interval and seed. It logs
+// the shares of the grades.
 func readChangingLists(t *testing.T, seeds uint64) {
 	for name, order := range listOrders() {
 		t.Run(name, func(t *testing.T) {
@@ -218,8 +220,8 @@ func readChangingLists(t *testing.T, seeds uint64) {
 
 func percent(n, all int) float64 { return 100 * float64(n) / float64(all) }
 
-// TestNightsWithChangingLists runs nights while lists change. If a table lacks a record that existed during
-// the whole night, its grade must be best_effort.
+// TestNightsWithChangingLists runs nights while lists change. If a table lacks a record that
+// existed during the whole night, its grade must be best_effort.
 func TestNightsWithChangingLists(t *testing.T) {
 	for name, order := range listOrders() {
 		t.Run(name, func(t *testing.T) {
@@ -251,9 +253,9 @@ func (h *harness) requireSurvivors(grade fetch.Grade, s stream.Stream) {
 	}
 }
 
-// TestRequestsForAnUnchangedList counts the requests for a list. A list of one page needs one request. A
-// longer list that is sorted newest first needs one request for each page and one more. Any other list
-// needs two passes.
+// TestRequestsForAnUnchangedList counts the requests for a list. A list of one page needs one
+// request. A longer list that is sorted newest first needs one request for each page and one more.
+// Any other list needs two passes.
 func TestRequestsForAnUnchangedList(t *testing.T) {
 	for name, order := range listOrders() {
 		t.Run(name, func(t *testing.T) {

@@ -26,8 +26,8 @@ func articleStreams() []string {
 	return []string{"order_items", "campaigns", "campaign_details", "campaign_articles", "articles", "article_comments"}
 }
 
-// newArticleHarness returns a harness with many articles. Its nights request only details that may have
-// changed.
+// newArticleHarness returns a harness with many articles. Its nights request only details that may
+// have changed.
 func newArticleHarness(t *testing.T, recheck int) *harness {
 	t.Helper()
 	world := richWorld()
@@ -46,8 +46,8 @@ func (h *harness) listedArticles() (ids []string) {
 	return ids
 }
 
-// TestGateStopsAnEndpointOf404s returns 404 for every article in a first night, although the lists of
-// campaigns contain the articles. The night must stop.
+// TestGateStopsAnEndpointOf404s returns 404 for every article in a first night, although the lists
+// of campaigns contain the articles. The night must stop.
 func TestGateStopsAnEndpointOf404s(t *testing.T) {
 	t.Parallel()
 	h := newArticleHarness(t, 7)
@@ -69,9 +69,9 @@ func TestGateStopsAnEndpointOf404s(t *testing.T) {
 	}
 }
 
-// TestTrialListedArticlesWith404AreKept returns 404 for some articles, in the first night or in a later
-// night. Up to three such articles are accepted, and more make the night partial. No article may be
-// deleted as long as the list of its campaign contains it.
+// TestTrialListedArticlesWith404AreKept returns 404 for some articles, in the first night or in a
+// later night. Up to three such articles are accepted, and more make the night partial. No article
+// may be deleted as long as the list of its campaign contains it.
 func TestTrialListedArticlesWith404AreKept(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
@@ -140,8 +140,8 @@ func TestTrialListedArticlesWith404AreKept(t *testing.T) {
 	}
 }
 
-// TestOrderIsDeletedWhenNoListContainsIt returns 404 for the detail of an order. The order must be kept as
-// long as the list of orders contains it, and must be deleted after that.
+// TestOrderIsDeletedWhenNoListContainsIt returns 404 for the detail of an order. The order must be
+// kept as long as the list of orders contains it, and must be deleted after that.
 func TestOrderIsDeletedWhenNoListContainsIt(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t, smallWorld(), "orders", "order_items", "order_details")
@@ -159,9 +159,9 @@ func TestOrderIsDeletedWhenNoListContainsIt(t *testing.T) {
 	h.requireDeletion(h.sameDayNight(), "orders", id, "404 from /orders/{order_id}")
 }
 
-// TestTrialArticleOfACarriedCampaignIsKept returns 404 for articles of campaigns that the night does not
-// request again. The rows of these campaigns from earlier nights contain the articles, so the articles
-// must be kept.
+// TestTrialArticleOfACarriedCampaignIsKept returns 404 for articles of campaigns that the night
+// does not request again. The rows of these campaigns from earlier nights contain the articles, so
+// the articles must be kept.
 func TestTrialArticleOfACarriedCampaignIsKept(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()

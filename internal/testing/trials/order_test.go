@@ -19,8 +19,9 @@ import (
 	"placementsync/internal/testing/torture"
 )
 
-// randomTransport returns responses of the service in random order. Each response takes a random time on
-// the virtual clock and has a random content encoding. One response in twenty has status 503.
+// randomTransport returns responses of the service in random order. Each response takes a random
+// time on the virtual clock and has a random content encoding. One response in twenty has status
+// 503.
 type randomTransport struct {
 	service http.Handler
 	mu      sync.Mutex
@@ -64,8 +65,8 @@ func (d *randomTransport) nextResponse() (delay time.Duration, busy bool, encodi
 	return time.Duration(d.random.IntN(1000)) * time.Millisecond, d.random.IntN(20) == 0, []string{"identity", "gzip", "zstd"}[d.random.IntN(3)]
 }
 
-// sequentialConfig returns the configuration of a night with one request at a time. The night does not
-// skip unchanged records.
+// sequentialConfig returns the configuration of a night with one request at a time. The night does
+// not skip unchanged records.
 func sequentialConfig(t *testing.T, service *sim.Service, dir string, at time.Time, streams []string) pipeline.Config {
 	t.Helper()
 	cfg := job{Dir: dir, URL: "http://127.0.0.1/", Agent: undisturbedAgent, Streams: streams, At: at}.config()
@@ -75,8 +76,8 @@ func sequentialConfig(t *testing.T, service *sim.Service, dir string, at time.Ti
 	return cfg
 }
 
-// shuffledConfig returns the configuration of the same night with random page and batch sizes and random
-// numbers of workers and threads. The night skips unchanged records.
+// shuffledConfig returns the configuration of the same night with random page and batch sizes and
+// random numbers of workers and threads. The night skips unchanged records.
 func shuffledConfig(cfg pipeline.Config, random *rand.Rand) pipeline.Config {
 	cfg.Fetch.PageSize = 1 + random.IntN(30)
 	cfg.Fetch.Concurrency = 1 + random.IntN(16)
@@ -87,9 +88,10 @@ func shuffledConfig(cfg pipeline.Config, random *rand.Rand) pipeline.Config {
 	return cfg
 }
 
-// compareAnyOrder runs two nights in two warehouses. In the first, a night uses sequentialConfig. In the
-// second, it uses shuffledConfig, is interrupted at random requests, and is resumed with another
-// shuffledConfig. All values must be equal. compareAnyOrder returns the number of interruptions.
+// compareAnyOrder runs two nights in two warehouses. In the first, a night uses sequentialConfig.
+// In the second, it uses shuffledConfig, is interrupted at random requests, and is resumed with
+// another shuffledConfig. All values must be equal. compareAnyOrder returns the number of
+// interruptions.
 func compareAnyOrder(t *testing.T, seed uint64, streams []string) (interruptions int) {
 	t.Helper()
 	random := rand.New(rand.NewPCG(seed, 3))
@@ -146,8 +148,9 @@ func TestTrialAnyOrderGivesTheSameWarehouse(t *testing.T) {
 	compareAnyOrder(t, 1, fewStreams())
 }
 
-// TestTortureAnyOrderGivesTheSameWarehouse chooses page and batch sizes, numbers of workers and threads,
-// the order of responses and the interruptions at random. The warehouse must not depend on them.
+// TestTortureAnyOrderGivesTheSameWarehouse chooses page and batch sizes, numbers of workers and
+// threads, the order of responses and the interruptions at random. The warehouse must not depend on
+// them.
 func TestTortureAnyOrderGivesTheSameWarehouse(t *testing.T) {
 	requireTorture(t)
 	const seeds = 50

@@ -36,8 +36,8 @@ type powerTrial struct {
 	trace *diskTrace
 }
 
-// newPowerTrial returns a trial whose warehouse has some nights. The nights read the chosen streams, or
-// someStreams if none are chosen.
+// newPowerTrial returns a trial whose warehouse has some nights. The nights read the chosen
+// streams, or someStreams if none are chosen.
 func newPowerTrial(t *testing.T, nights int, chosen ...string) *powerTrial {
 	t.Helper()
 	p := &powerTrial{}
@@ -65,8 +65,8 @@ func (p *powerTrial) configFor(dir string) pipeline.Config {
 	return cfg
 }
 
-// record runs an operation on a copy of the warehouse and records all changes of the disk. It returns the
-// folder of the copy.
+// record runs an operation on a copy of the warehouse and records all changes of the disk. It
+// returns the folder of the copy.
 func (p *powerTrial) record(t *testing.T, operate func(cfg pipeline.Config) error) (dir string) {
 	t.Helper()
 	dir = t.TempDir()
@@ -100,8 +100,9 @@ func publishedRun(t *testing.T, dir string) string {
 	return filepath.Base(target)
 }
 
-// cutPower creates folders that a power cut could leave at the recorded points, and calls check for each.
-// It skips folders with equal content, creates at most limit folders, and returns their number.
+// cutPower creates folders that a power cut could leave at the recorded points, and calls check for
+// each. It skips folders with equal content, creates at most limit folders, and returns their
+// number.
 func (p *powerTrial) cutPower(t *testing.T, seed uint64, limit int, check func(t *testing.T, dir string, point tracePoint)) (states int) {
 	t.Helper()
 	random := rand.New(rand.NewPCG(seed, 0))
@@ -132,8 +133,8 @@ func (p *powerTrial) cutPower(t *testing.T, seed uint64, limit int, check func(t
 	return states
 }
 
-// requireSnapshot checks that the snapshot from before or after the operation is published and complete.
-// It returns the published run.
+// requireSnapshot checks that the snapshot from before or after the operation is published and
+// complete. It returns the published run.
 func (p *powerTrial) requireSnapshot(t *testing.T, dir string) string {
 	t.Helper()
 	seen := publishedRun(t, dir)
@@ -159,9 +160,9 @@ func versionFolders(t *testing.T, dir string) []string {
 	return all
 }
 
-// requireNextNight runs the night after a power cut. It must publish the rows of the warehouse reference
-// (empty means any rows), and there must be no damage after it. repeat is called after the night and may
-// be nil.
+// requireNextNight runs the night after a power cut. It must publish the rows of the warehouse
+// reference (empty means any rows), and there must be no damage after it. repeat is called after
+// the night and may be nil.
 func (p *powerTrial) requireNextNight(t *testing.T, dir, reference string, repeat func(cfg pipeline.Config) error) {
 	t.Helper()
 	cfg := p.configFor(dir)
@@ -211,9 +212,9 @@ func TestTrialPowerCut(t *testing.T) {
 	}
 }
 
-// TestTorturePowerCut simulates a power cut at every change of the disk. Any subset of the changes since
-// the last fsync is lost. The snapshot from before or after the operation must be published. The next
-// night must succeed, must contain all acknowledged events, and must find no damage.
+// TestTorturePowerCut simulates a power cut at every change of the disk. Any subset of the changes
+// since the last fsync is lost. The snapshot from before or after the operation must be published.
+// The next night must succeed, must contain all acknowledged events, and must find no damage.
 func TestTorturePowerCut(t *testing.T) {
 	requireTorture(t)
 	for name, cut := range powerCuts() {
@@ -229,8 +230,8 @@ func TestTorturePowerCut(t *testing.T) {
 	}
 }
 
-// powerCuts returns the operations by name. The function of an operation checks up to limit states after
-// a power cut, and returns the number of checked states.
+// powerCuts returns the operations by name. The function of an operation checks up to limit states
+// after a power cut, and returns the number of checked states.
 func powerCuts() map[string]func(t *testing.T, seed uint64, limit int) int {
 	return map[string]func(t *testing.T, seed uint64, limit int) int{
 		"first night": func(t *testing.T, seed uint64, limit int) int { return cutNight(t, seed, limit, 0) },
@@ -308,8 +309,8 @@ func cutNight(t *testing.T, seed uint64, limit, nights int) int {
 	})
 }
 
-// cutOperation simulates power cuts during an operation after three nights. repeat is called after the
-// next night and may be nil.
+// cutOperation simulates power cuts during an operation after three nights. repeat is called after
+// the next night and may be nil.
 func cutOperation(t *testing.T, seed uint64, limit int, operate, repeat func(cfg pipeline.Config) error) int {
 	t.Helper()
 	p := newPowerTrial(t, 3)
@@ -323,9 +324,9 @@ func cutOperation(t *testing.T, seed uint64, limit int, operate, repeat func(cfg
 	})
 }
 
-// cutHeld simulates power cuts while a failed check holds a night. If decide is set, the power is cut
-// while decide publishes or discards the held night. After the cut, a held night must be intact, and must
-// not be published at the same time.
+// cutHeld simulates power cuts while a failed check holds a night. If decide is set, the power is
+// cut while decide publishes or discards the held night. After the cut, a held night must be
+// intact, and must not be published at the same time.
 func cutHeld(t *testing.T, seed uint64, limit int, decide func(w *warehouse.Warehouse, at time.Time) error) int {
 	t.Helper()
 	p := newPowerTrial(t, 2, "product_listings", "tags") // the check reads tables of other streams
@@ -365,8 +366,8 @@ func cutHeld(t *testing.T, seed uint64, limit int, decide func(w *warehouse.Ware
 	})
 }
 
-// cutInbox simulates power cuts while a new warehouse receives events. The next night must contain each
-// acknowledged event.
+// cutInbox simulates power cuts while a new warehouse receives events. The next night must contain
+// each acknowledged event.
 func cutInbox(t *testing.T, seed uint64, limit int) int {
 	t.Helper()
 	m := newWebhookHarness(t, richWorld(), eventStreams()...)

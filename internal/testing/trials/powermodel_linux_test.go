@@ -21,26 +21,27 @@ import (
 	"placementsync/internal/durable"
 )
 
-// This file is a model of power cuts. After a power cut, a disk has the last synced content of each file
-// and the last synced names in each folder. Of the later changes it has any subset. The model records all
-// changes below a folder and creates the folders that a power cut could leave.
+// This file is a model of power cuts. After a power cut, a disk has the last synced content of each
+// file and the last synced names in each folder. Of the later changes it has any subset. The model
+// records all changes below a folder and creates the folders that a power cut could leave.
 //
-// The program reports each change of the disk to a hook. The model lists the folder before and after each
-// report. It therefore also finds changes that are not reported, and treats them as not synced. A rename
-// is atomic. DuckDB syncs its own files without a report, so after a power cut such a file has its newest
-// content or the last content that the program itself has synced.
+// The program reports each change of the disk to a hook. The model lists the folder before and
+// after each report. It therefore also finds changes that are not reported, and treats them as not
+// synced. A rename is atomic. DuckDB syncs its own files without a report, so after a power cut
+// such a file has its newest content or the last content that the program itself has synced.
 
 // object is the number of a file, folder or symbolic link. 0 means no object.
 type object int
 
-// inode identifies an object in the file system. It includes the time of creation, because the file system
-// can reuse the inode number of a removed object.
+// inode identifies an object in the file system. It includes the time of creation, because the file
+// system can reuse the inode number of a removed object.
 type inode struct {
 	number uint64
 	born   unix.StatxTimestamp
 }
 
-// content describes a file at one time: the checksum of its bytes, its modification time and its mode.
+// content describes a file at one time: the checksum of its bytes, its modification time and its
+// mode.
 type content struct {
 	sum  [sha256.Size]byte
 	at   time.Time
@@ -53,8 +54,8 @@ type entryKey struct {
 	name string
 }
 
-// diskState is the state of the folder at one time: the object of each name, and the content of each
-// file.
+// diskState is the state of the folder at one time: the object of each name, and the content of
+// each file.
 type diskState struct {
 	entries map[entryKey]object
 	files   map[object]content
@@ -64,8 +65,8 @@ func (s diskState) clone() diskState {
 	return diskState{maps.Clone(s.entries), maps.Clone(s.files)}
 }
 
-// entryChange is one creation, rename or removal. It contains the new object of each changed name. A
-// removed name has object 0.
+// entryChange is one creation, rename or removal. It contains the new object of each changed name.
+// A removed name has object 0.
 type entryChange map[entryKey]object
 
 // tracePoint is a time at which the power could fail.
@@ -229,8 +230,8 @@ func (d *diskTrace) acknowledge(event string) {
 	}
 }
 
-// toSync returns the objects that an fsync of a path writes, with their content. For a temporary file,
-// path may be the name to which the file will be renamed.
+// toSync returns the objects that an fsync of a path writes, with their content. For a temporary
+// file, path may be the name to which the file will be renamed.
 func (d *diskTrace) toSync(step, path string) map[object]content {
 	if strings.HasPrefix(step, " beside ") {
 		path = filepath.Dir(path)
@@ -245,9 +246,9 @@ func (d *diskTrace) toSync(step, path string) map[object]content {
 	return found
 }
 
-// markSynced adds the content of files and the names in folders to the synced state. After a rename from
-// one folder to another, the new name is synced with its folder. The old name remains until the other
-// folder is synced.
+// markSynced adds the content of files and the names in folders to the synced state. After a rename
+// from one folder to another, the new name is synced with its folder. The old name remains until
+// the other folder is synced.
 func (d *diskTrace) markSynced(synced map[object]content) {
 	var pending []entryChange
 	for _, change := range d.pending {
@@ -279,8 +280,8 @@ func set(entries map[entryKey]object, key entryKey, id object) {
 	}
 }
 
-// entryChanges compares two listings. The changed names of one object, such as the old and the new name of
-// a rename, belong to one change.
+// entryChanges compares two listings. The changed names of one object, such as the old and the new
+// name of a rename, belong to one change.
 func entryChanges(before, after map[entryKey]object) []entryChange {
 	var changed []entryKey
 	for key := range after {
@@ -313,7 +314,8 @@ func entryChanges(before, after map[entryKey]object) []entryChange {
 	return all
 }
 
-// sharesObject reports whether an object of name a, before or after a change, is an object of name b.
+// sharesObject reports whether an object of name a, before or after a change, is an object of name
+// b.
 func sharesObject(a, b entryKey, before, after map[entryKey]object) bool {
 	for _, x := range []object{before[a], after[a]} {
 		if x != 0 && (x == before[b] || x == after[b]) {
@@ -354,7 +356,8 @@ func outages(random *rand.Rand, count int) []outage {
 	return list
 }
 
-// stateAfter returns the state after an outage at a point. fates contains the files that were not synced.
+// stateAfter returns the state after an outage at a point. fates contains the files that were not
+// synced.
 func (p tracePoint) stateAfter(o outage) (s diskState, fates map[object]fate) {
 	s = p.synced.clone()
 	for i, change := range p.pending {
@@ -443,8 +446,9 @@ func (d *diskTrace) bytesOf(t *testing.T, p tracePoint, id object, f fate, unsyn
 	return append(slices.Clone(newest[:kept]), make([]byte, len(newest)-kept)...)
 }
 
-// TestPowerModel replaces a file in three ways and creates the files that a power cut can leave. With
-// package durable, the file must have the old or the new content. Otherwise other contents are possible.
+// TestPowerModel replaces a file in three ways and creates the files that a power cut can leave.
+// With package durable, the file must have the old or the new content. Otherwise other contents are
+// possible.
 func TestPowerModel(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

@@ -26,8 +26,8 @@ import (
 // canary is a mark that is added to the strings in responses, to find them in the warehouse.
 const canary = "s3cret"
 
-// plainKeys matches the fields that are not marked. Ids cannot be private. Marked times and amounts would
-// be rejected, and meta.rejects would contain the mark.
+// plainKeys matches the fields that are not marked. Ids cannot be private. Marked times and amounts
+// would be rejected, and meta.rejects would contain the mark.
 var plainKeys = regexp.MustCompile(`^(id|prefix|type|token_type|scopes|.*_ids?|.*_at|.*_date|date_paid|deadline|unit_amount)$`)
 
 // markStrings replaces the strings of a body by the results of mark.
@@ -65,11 +65,12 @@ func markValue(key string, value any, mark func(text string) any) any {
 
 func markedString(v string) any { return canary + " " + v }
 
-// markedList returns a list instead of a string. It has the wrong type for its column, so the value is
-// rejected.
+// markedList returns a list instead of a string. It has the wrong type for its column, so the value
+// is rejected.
 func markedList(v string) any { return []any{markedString(v)} }
 
-// streamsWithNameKeys returns the streams whose records have a name as key. A key cannot be private.
+// streamsWithNameKeys returns the streams whose records have a name as key. A key cannot be
+// private.
 func streamsWithNameKeys() []string {
 	return []string{"tags", "countries", "states", "cities", "product_categories", "token", "campaign_status_counts"}
 }
@@ -87,9 +88,9 @@ func newPrivateHarness(t *testing.T, p transform.Privacy, wanted func(name strin
 	return m
 }
 
-// runMarkedNights runs two nights with marked values, in the responses and in webhook events. In the
-// first night the values are strings, in the second lists. Without privacy rules, main, past and meta then
-// contain the mark.
+// runMarkedNights runs two nights with marked values, in the responses and in webhook events. In
+// the first night the values are strings, in the second lists. Without privacy rules, main, past
+// and meta then contain the mark.
 func (m webhookHarness) runMarkedNights() {
 	m.t.Helper()
 	for i, mark := range []func(string) any{markedString, markedList} {
@@ -136,8 +137,8 @@ func TestTrialPrivateValuesAreNowhere(t *testing.T) {
 	})
 }
 
-// TestTorturePrivateValuesAreNowhere makes all columns with strings private, by dropping and by hashing
-// them.
+// TestTorturePrivateValuesAreNowhere makes all columns with strings private, by dropping and by
+// hashing them.
 func TestTorturePrivateValuesAreNowhere(t *testing.T) {
 	requireTorture(t)
 	requirePrivate(t, 100, func(name string) bool { return !slices.Contains(streamsWithNameKeys(), name) }, func(hashable, rest []string) []transform.Privacy {
@@ -145,9 +146,9 @@ func TestTorturePrivateValuesAreNowhere(t *testing.T) {
 	})
 }
 
-// requirePrivate runs nights without privacy rules and finds the columns that contain the mark. There must
-// be at least minColumns. It then makes these columns private and runs the nights again in another
-// warehouse. The published files and the ledger must not contain the mark.
+// requirePrivate runs nights without privacy rules and finds the columns that contain the mark.
+// There must be at least minColumns. It then makes these columns private and runs the nights again
+// in another warehouse. The published files and the ledger must not contain the mark.
 func requirePrivate(t *testing.T, minColumns int, wanted func(name string) bool, rules func(hashable, rest []string) []transform.Privacy) {
 	t.Helper()
 	public := newPrivateHarness(t, transform.Privacy{}, wanted)
@@ -192,9 +193,9 @@ func splitHashable(t *testing.T, streams []stream.Stream, columns []string) (can
 	return can, cannot
 }
 
-// findMark returns the tables and files that contain the mark. It searches the values of all tables in the
-// catalog and in Parquet files, and the bytes of all files. It leaves out stored responses and the inbox,
-// which privacy rules do not change.
+// findMark returns the tables and files that contain the mark. It searches the values of all tables
+// in the catalog and in Parquet files, and the bytes of all files. It leaves out stored responses
+// and the inbox, which privacy rules do not change.
 func (m webhookHarness) findMark(mark string) []string {
 	m.t.Helper()
 	var found []string
@@ -224,8 +225,8 @@ func (m webhookHarness) findMark(mark string) []string {
 	return found
 }
 
-// TestTrialUnpublishedFilesArePrivate checks that only the owner can read stored responses, the inbox and
-// the other files of state/.
+// TestTrialUnpublishedFilesArePrivate checks that only the owner can read stored responses, the
+// inbox and the other files of state/.
 func TestTrialUnpublishedFilesArePrivate(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()

@@ -25,8 +25,8 @@ func readerFile(t *testing.T, name string) string {
 	return path
 }
 
-// installPython installs a Python environment from a requirements file in testdata/readers, and returns
-// the path of its Python. It skips the test if the environment cannot be installed.
+// installPython installs a Python environment from a requirements file in testdata/readers, and
+// returns the path of its Python. It skips the test if the environment cannot be installed.
 func installPython(t *testing.T, environment string) string {
 	t.Helper()
 	folder := filepath.Join(t.TempDir(), environment)
@@ -38,9 +38,9 @@ func installPython(t *testing.T, environment string) string {
 	return filepath.Join(folder, "bin", "python")
 }
 
-// TestTrialPythonDuckDBVersions reads a warehouse with the oldest and the newest DuckDB of docs/bi.md. It
-// checks which tables, views and macros can be queried in an attached catalog, and which night a process
-// sees after the next night is published.
+// TestTrialPythonDuckDBVersions reads a warehouse with the oldest and the newest DuckDB of
+// docs/bi.md. It checks which tables, views and macros can be queried in an attached catalog, and
+// which night a process sees after the next night is published.
 func TestTrialPythonDuckDBVersions(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
@@ -74,8 +74,8 @@ func TestTrialPythonDuckDBVersions(t *testing.T) {
 	}
 }
 
-// watchNights starts a reader, waits until the reader has seen the first night, and calls publish. It
-// returns the night that each connection of the reader sees after that.
+// watchNights starts a reader, waits until the reader has seen the first night, and calls publish.
+// It returns the night that each connection of the reader sees after that.
 func watchNights(t *testing.T, cmd *exec.Cmd, first string, publish func()) (seen map[string]string) {
 	t.Helper()
 	in, err := cmd.StdinPipe()

@@ -10,8 +10,8 @@ import (
 	"placementsync/internal/sim"
 )
 
-// TestTrialRareValuesAreStored compares all values of a night in which rare values are frequent: unknown
-// fields at every depth, deleted records, questionnaires in a list, and every form of
+// TestTrialRareValuesAreStored compares all values of a night in which rare values are frequent:
+// unknown fields at every depth, deleted records, questionnaires in a list, and every form of
 // do_follow_links_allowed. Every column of every table must have a value.
 func TestTrialRareValuesAreStored(t *testing.T) {
 	requireTrials(t)
@@ -110,8 +110,8 @@ func pick(id string, from []string) string {
 	return from[h.Sum32()%uint32(len(from))]
 }
 
-// filledObject returns an object with values for all the named fields. when is the value of times; the
-// other values are derived from id.
+// filledObject returns an object with values for all the named fields. when is the value of times;
+// the other values are derived from id.
 func filledObject(names, id, when string) map[string]any {
 	object := map[string]any{}
 	for _, name := range strings.Fields(names) {

@@ -16,7 +16,8 @@ import (
 	"placementsync/internal/testing/torture"
 )
 
-// readerConfig configures a reader: a child process that reads a warehouse repeatedly, as a BI tool does.
+// readerConfig configures a reader: a child process that reads a warehouse repeatedly, as a BI tool
+// does.
 type readerConfig struct {
 	Dir, Report string
 	// Parquet means that the reader reads the Parquet files of latest/ instead of catalog.duckdb.
@@ -70,8 +71,8 @@ type reader struct {
 	seen observations
 }
 
-// runRound connects if needed, reads several parts of the snapshot, and checks that they belong to one
-// run.
+// runRound connects if needed, reads several parts of the snapshot, and checks that they belong to
+// one run.
 func (r *reader) runRound(ctx context.Context) {
 	began := time.Now()
 	run, err := r.read(ctx)
@@ -133,8 +134,8 @@ func (r *reader) readCatalog(ctx context.Context) (run string, err error) {
 	return run, err
 }
 
-// readParquet reads the files of one version. It reads the link latest only once, because the link may
-// change at any time. The files of a version do not change.
+// readParquet reads the files of one version. It reads the link latest only once, because the link
+// may change at any time. The files of a version do not change.
 func (r *reader) readParquet(ctx context.Context) (run string, err error) {
 	if err := r.open(""); err != nil {
 		return "", err
@@ -203,8 +204,8 @@ func TestTortureReadersDuringPublishes(t *testing.T) {
 	rounds = readDuringPublishes(t, 8, 20)
 }
 
-// readDuringPublishes starts readers and publishes nights. Each reader must see complete and current
-// snapshots. It returns the number of rounds of all readers.
+// readDuringPublishes starts readers and publishes nights. Each reader must see complete and
+// current snapshots. It returns the number of rounds of all readers.
 func readDuringPublishes(t *testing.T, processes, nights int) (readings int) {
 	t.Helper()
 	h := newHarness(t, trialWorld(5), fewStreams()...)

@@ -12,8 +12,8 @@ import (
 	"placementsync/internal/stream"
 )
 
-// TestTrialRebuildGivesTheSameHistory rebuilds the catalog of some streams from the Parquet files of four
-// days. TestTrialRestoreEqualsTheOriginal does the same with all streams.
+// TestTrialRebuildGivesTheSameHistory rebuilds the catalog of some streams from the Parquet files
+// of four days. TestTrialRestoreEqualsTheOriginal does the same with all streams.
 func TestTrialRebuildGivesTheSameHistory(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()

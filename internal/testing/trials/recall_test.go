@@ -17,8 +17,8 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// entryFiles returns the files of the latest version with an entry for each record. With them, the next
-// night skips unchanged records.
+// entryFiles returns the files of the latest version with an entry for each record. With them, the
+// next night skips unchanged records.
 func entryFiles(t *testing.T, dir string) []string {
 	t.Helper()
 	wh, err := warehouse.Open(warehouse.Config{Dir: dir})
@@ -30,9 +30,9 @@ func entryFiles(t *testing.T, dir string) []string {
 	return names
 }
 
-// TestTrialSkippedRecordsGiveSameRows runs the same nights in two warehouses. In one, each night decodes
-// all records. In the other, a night skips unchanged records. All values and counts must be equal, even
-// after entry files were damaged or lost.
+// TestTrialSkippedRecordsGiveSameRows runs the same nights in two warehouses. In one, each night
+// decodes all records. In the other, a night skips unchanged records. All values and counts must be
+// equal, even after entry files were damaged or lost.
 func TestTrialSkippedRecordsGiveSameRows(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
@@ -148,9 +148,9 @@ func TestNewPrivacyRuleAppliesToUnchangedRecords(t *testing.T) {
 	}
 }
 
-// TestStoppedNightRemovesItsEntryFiles stops a night while it reads a list. After that, the folder must
-// contain only the entry files of the published version. Files of the stopped night, of earlier
-// unpublished runs and of version 1.0.0 of the program must be removed.
+// TestStoppedNightRemovesItsEntryFiles stops a night while it reads a list. After that, the folder
+// must contain only the entry files of the published version. Files of the stopped night, of
+// earlier unpublished runs and of version 1.0.0 of the program must be removed.
 func TestStoppedNightRemovesItsEntryFiles(t *testing.T) {
 	h := newHarness(t, trialWorld(3), "product_listings", "token")
 	h.cfg.BatchRows = 1

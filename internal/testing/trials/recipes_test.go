@@ -26,8 +26,8 @@ type recipe struct {
 	check, want string
 }
 
-// series is SQL that reads the Parquet files of product_listings for all days. SERIES is replaced by the
-// folder parquet/.
+// series is SQL that reads the Parquet files of product_listings for all days. SERIES is replaced
+// by the folder parquet/.
 const series = "read_parquet('SERIES/product_listings/*/*.parquet', hive_partitioning = true)"
 
 func recipes() []recipe {
@@ -52,7 +52,8 @@ func recipes() []recipe {
 	}
 }
 
-// TestTortureRecipesOfBITools runs the code of docs/bi.md and compares its results with the catalog.
+// TestTortureRecipesOfBITools runs the code of docs/bi.md and compares its results with the
+// catalog.
 func TestTortureRecipesOfBITools(t *testing.T) {
 	requireTorture(t)
 	run := 0

@@ -21,8 +21,8 @@ type row struct {
 	record string
 }
 
-// reference computes the expected rows of a warehouse from the responses of the service. It is slow and
-// simple, and shares no code with the program.
+// reference computes the expected rows of a warehouse from the responses of the service. It is slow
+// and simple, and shares no code with the program.
 type reference struct {
 	t       *testing.T
 	service *sim.Service
@@ -86,8 +86,8 @@ func (r *reference) currentRows() map[string][]textRow {
 	return all
 }
 
-// derive returns the rows of a table from the responses of one endpoint, and the ids of the records in
-// these responses. found contains the rows that are derived already.
+// derive returns the rows of a table from the responses of one endpoint, and the ids of the records
+// in these responses. found contains the rows that are derived already.
 func (r *reference) derive(e expected, path, query string, found map[string][]row) (rows []row, recordIDs map[string]bool) {
 	recordIDs = map[string]bool{}
 	nested := nestedPaths(e)
@@ -102,8 +102,8 @@ func (r *reference) derive(e expected, path, query string, found map[string][]ro
 	return rows, recordIDs
 }
 
-// params returns the values for the parameter of a path: all ids that records of this or earlier nights
-// contained. It returns "" for a path without a parameter.
+// params returns the values for the parameter of a path: all ids that records of this or earlier
+// nights contained. It returns "" for a path without a parameter.
 func (r *reference) params(e expected, path string, found map[string][]row) []string {
 	switch {
 	case !strings.Contains(path, "{"):
@@ -188,9 +188,9 @@ func nestedPaths(e expected) []string {
 	return paths
 }
 
-// mergeDetails combines the rows from details with the rows from their list. A record without a detail has
-// the rows from the list. A record with a detail has the rows from the detail. Its empty columns are
-// filled from the list, except in rows of nested items.
+// mergeDetails combines the rows from details with the rows from their list. A record without a
+// detail has the rows from the list. A record with a detail has the rows from the detail. Its empty
+// columns are filled from the list, except in rows of nested items.
 func mergeDetails(e expected, list, details []row, hasDetail map[string]bool) []row {
 	byRecord := map[string]row{}
 	for _, d := range details {
@@ -207,8 +207,8 @@ func mergeDetails(e expected, list, details []row, hasDetail map[string]bool) []
 	return details
 }
 
-// mergeListRow fills the empty columns of a detail from the row in the list. It merges the JSON objects in
-// the column extra.
+// mergeListRow fills the empty columns of a detail from the row in the list. It merges the JSON
+// objects in the column extra.
 func mergeListRow(detail, list textRow) {
 	for column, text := range list {
 		switch {
@@ -244,8 +244,8 @@ type item struct {
 	param     string           // the parameter of the request
 }
 
-// items returns the items at the path e.at in a record. If e.replies is set, it also returns the replies
-// of these items.
+// items returns the items at the path e.at in a record. If e.replies is set, it also returns the
+// replies of these items.
 func items(e expected, record any, param string) []item {
 	all := []item{{value: record, param: param}}
 	if e.at != "" {
@@ -265,8 +265,8 @@ func items(e expected, record any, param string) []item {
 	return all
 }
 
-// children returns the items of the list with this name. If the name belongs to an object, it returns the
-// object.
+// children returns the items of the list with this name. If the name belongs to an object, it
+// returns the object.
 func (it item) children(name string) []item {
 	object, _ := it.value.(map[string]any)
 	ancestors := append(slices.Clone(it.ancestors), object)

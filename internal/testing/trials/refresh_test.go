@@ -28,8 +28,8 @@ func (m webhookHarness) refresh(targets pipeline.Targets) pipeline.Result {
 	return m.mustComplete(pipeline.Refresh(m.t.Context(), m.cfg, targets))
 }
 
-// TestTrialRefreshReadsOnlyItsTargets refreshes an article and its campaign. The refresh must request only
-// these records, and must keep the grades of the night.
+// TestTrialRefreshReadsOnlyItsTargets refreshes an article and its campaign. The refresh must
+// request only these records, and must keep the grades of the night.
 func TestTrialRefreshReadsOnlyItsTargets(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
@@ -79,8 +79,8 @@ func TestTrialRefreshReadsOnlyItsTargets(t *testing.T) {
 	}
 }
 
-// TestTrialStoppedRefreshErrorNamesNextNight stops a refresh. The error must say that the next night reads
-// the records, and must not advise to resume the refresh.
+// TestTrialStoppedRefreshErrorNamesNextNight stops a refresh. The error must say that the next
+// night reads the records, and must not advise to resume the refresh.
 func TestTrialStoppedRefreshErrorNamesNextNight(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
@@ -100,8 +100,8 @@ func TestTrialStoppedRefreshErrorNamesNextNight(t *testing.T) {
 	}
 }
 
-// TestTrialRefreshDoesNotCountAsNight checks that a refresh does not count as a night for the number of kept
-// versions, and cannot be replayed. A rollback goes to the night before.
+// TestTrialRefreshDoesNotCountAsNight checks that a refresh does not count as a night for the
+// number of kept versions, and cannot be replayed. A rollback goes to the night before.
 func TestTrialRefreshDoesNotCountAsNight(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
@@ -156,9 +156,9 @@ func TestTrialFailedRefreshKeepsTheSnapshot(t *testing.T) {
 	m.requireLines("SELECT event_id FROM article_status_events", "e")
 }
 
-// TestTrialRemainingEventsAreStoredOnce restores segments of the inbox that a night and a refresh have
-// removed, as if these runs had been killed before the removal. The next run must not store their events
-// again.
+// TestTrialRemainingEventsAreStoredOnce restores segments of the inbox that a night and a refresh
+// have removed, as if these runs had been killed before the removal. The next run must not store
+// their events again.
 func TestTrialRemainingEventsAreStoredOnce(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()

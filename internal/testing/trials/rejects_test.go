@@ -12,8 +12,9 @@ import (
 	"placementsync/internal/sim"
 )
 
-// TestRejectedValuesAreKept serves listings with wrong values. Their rows must be stored without these
-// values. meta.rejects must contain the values, and meta.drift must count unknown fields and values.
+// TestRejectedValuesAreKept serves listings with wrong values. Their rows must be stored without
+// these values. meta.rejects must contain the values, and meta.drift must count unknown fields and
+// values.
 func TestRejectedValuesAreKept(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t, smallWorld(), "product_listings")
@@ -51,8 +52,9 @@ func TestRejectedValuesAreKept(t *testing.T) {
 		`placement_type=HOLOGRAM unknown_enum x2 "HOLOGRAM" second`, `surprise unknown_field x4 {"a": 1} second`)
 }
 
-// TestIdenticalRejectedRecordsAreSeparateRejects serves identical invalid orders in a list that is read in
-// several passes. meta.rejects must contain each order once, with its page, position and JSON.
+// TestIdenticalRejectedRecordsAreSeparateRejects serves identical invalid orders in a list that is
+// read in several passes. meta.rejects must contain each order once, with its page, position and
+// JSON.
 func TestIdenticalRejectedRecordsAreSeparateRejects(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t, smallWorld(), "orders", "profiles", "profile_orders")
@@ -74,8 +76,8 @@ func TestIdenticalRejectedRecordsAreSeparateRejects(t *testing.T) {
 	h.requireRejects()
 }
 
-// TestDriftCountsRecords serves a list with a wrong total, which is read in several passes. meta.drift must
-// count each record with an unknown field once per night.
+// TestDriftCountsRecords serves a list with a wrong total, which is read in several passes.
+// meta.drift must count each record with an unknown field once per night.
 func TestDriftCountsRecords(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t, smallWorld(), "orders", "order_details")

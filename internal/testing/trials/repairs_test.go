@@ -34,10 +34,11 @@ func TestRepairsRestoreAllIntactData(t *testing.T) {
 	t.Log(r.counts)
 }
 
-// TestTortureRepairs damages one or two files, folders or links of a warehouse and runs the commands that
-// verify proposes, in the given order. Unless a command fails, all rows, closed rows and runs in intact
-// files must then be published. Such a combination of damages is drawn from its number. Successful
-// combinations are recorded in a file, so that an interrupted trial continues with the others.
+// TestTortureRepairs damages one or two files, folders or links of a warehouse and runs the
+// commands that verify proposes, in the given order. Unless a command fails, all rows, closed rows
+// and runs in intact files must then be published. Such a combination of damages is drawn from its
+// number. Successful combinations are recorded in a file, so that an interrupted trial continues
+// with the others.
 func TestTortureRepairs(t *testing.T) {
 	requireTorture(t)
 	const combinations, workers = 1000, 3
@@ -173,8 +174,8 @@ func newRepairs(t *testing.T) *repairs {
 	return r
 }
 
-// readTree returns the checksums of all files of a warehouse that a repair must restore, and the targets
-// of the links.
+// readTree returns the checksums of all files of a warehouse that a repair must restore, and the
+// targets of the links.
 func readTree(t *testing.T, dir string) (files, links map[string]string) {
 	t.Helper()
 	return sumTree(t, dir, "state/lock", "state/verified", "state/seen")
@@ -205,7 +206,8 @@ func sumTree(t *testing.T, dir string, without ...string) (files, links map[stri
 }
 
 // readFacts returns the facts in a file. The fact of a row consists of table, key, row_hash and
-// valid_from. A closed row has a second fact that also contains valid_to. The fact of a run is its id.
+// valid_from. A closed row has a second fact that also contains valid_to. The fact of a run is its
+// id.
 func (r *repairs) readFacts(t *testing.T, db *sql.DB, path, name string) facts {
 	t.Helper()
 	contained := facts{}
@@ -264,8 +266,8 @@ func execute(db *sql.DB, text string) error {
 	return err
 }
 
-// target is a kind of files, folders or links that can be damaged, with all paths of that kind. Files
-// have neither folder nor link set.
+// target is a kind of files, folders or links that can be damaged, with all paths of that kind.
+// Files have neither folder nor link set.
 type target struct {
 	kind         string
 	paths        []string
@@ -374,8 +376,8 @@ func (r *repairs) runAll(t *testing.T, workers, combinations int, record func(re
 	}
 }
 
-// runCombination damages one or two targets in a copy of the warehouse, repairs the copy and compares the
-// result. number is the seed of the random choices.
+// runCombination damages one or two targets in a copy of the warehouse, repairs the copy and
+// compares the result. number is the seed of the random choices.
 func (r *repairs) runCombination(t *testing.T, db *sql.DB, number int) (o repairOutcome) {
 	t.Helper()
 	random := rand.New(rand.NewPCG(uint64(number), 7))
@@ -452,7 +454,8 @@ type repairEffect struct {
 	output string
 }
 
-// repairAll runs the commands that verify proposes, in the given order, until verify proposes no command.
+// repairAll runs the commands that verify proposes, in the given order, until verify proposes no
+// command.
 func (r *repairs) repairAll(t *testing.T, cfg pipeline.Config) (e repairEffect) {
 	t.Helper()
 	const rounds = 6
@@ -523,9 +526,9 @@ func (r *repairs) run(t *testing.T, cfg pipeline.Config, repair integrity.Repair
 	return runRepair(t.Context(), cfg, repair, now)
 }
 
-// mustBeReported reports whether verify must report damage for a warehouse with these files. It need not
-// report a lost version other than the newest, a lost file of state/ other than the ledger, or lost
-// metadata of a run that was rolled back.
+// mustBeReported reports whether verify must report damage for a warehouse with these files. It
+// need not report a lost version other than the newest, a lost file of state/ other than the
+// ledger, or lost metadata of a run that was rolled back.
 func (r *repairs) mustBeReported(got map[string]string) bool {
 	for path, sum := range r.files {
 		parts := strings.Split(path, "/")
@@ -628,8 +631,8 @@ func missingFacts(got, want facts) []string {
 	return lost
 }
 
-// copyTree copies a folder with the times of its files. Hard links become separate files, so that damage
-// to one file does not affect another.
+// copyTree copies a folder with the times of its files. Hard links become separate files, so that
+// damage to one file does not affect another.
 func copyTree(t *testing.T, from, to string) {
 	t.Helper()
 	must(t, filepath.WalkDir(from, func(path string, e fs.DirEntry, err error) error {

@@ -44,8 +44,8 @@ func TestTrialReplayGivesIdenticalTablesWithoutTheNetwork(t *testing.T) {
 	}
 }
 
-// TestTrialReplayPublishesAStoppedRun serves an empty list, so that the night stops because of too many
-// deletions. A replay that allows the deletions must publish the run.
+// TestTrialReplayPublishesAStoppedRun serves an empty list, so that the night stops because of too
+// many deletions. A replay that allows the deletions must publish the run.
 func TestTrialReplayPublishesAStoppedRun(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
@@ -100,8 +100,8 @@ func TestReplayErrors(t *testing.T) {
 	requireError(second.Run.ID, "no version from before this run is kept: use placementsync rebuild")
 }
 
-// TestTrialReplayAfterTheAdvisedRollback rolls back to a run, as the error of a replay advises, and then
-// replays the run.
+// TestTrialReplayAfterTheAdvisedRollback rolls back to a run, as the error of a replay advises, and
+// then replays the run.
 func TestTrialReplayAfterTheAdvisedRollback(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
@@ -120,8 +120,9 @@ func TestTrialReplayAfterTheAdvisedRollback(t *testing.T) {
 	}
 }
 
-// TestReplayAfterAKilledRollback simulates a rollback that was killed before its ledger entry was written.
-// Only the file state/unfinished.json then contains the published version. A replay must still find it.
+// TestReplayAfterAKilledRollback simulates a rollback that was killed before its ledger entry was
+// written. Only the file state/unfinished.json then contains the published version. A replay must
+// still find it.
 func TestReplayAfterAKilledRollback(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t, smallWorld(), fewStreams()...)

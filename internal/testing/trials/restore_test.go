@@ -19,10 +19,10 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// TestTrialRestoreEqualsTheOriginal removes all files except parquet/ and state/, which the backup in
-// recovery.md contains, and rebuilds the warehouse. All rows of all tables and views must be the same as
-// before. So must the results of all named queries, now and as of an earlier night, and the differences
-// between two nights.
+// TestTrialRestoreEqualsTheOriginal removes all files except parquet/ and state/, which the backup
+// in recovery.md contains, and rebuilds the warehouse. All rows of all tables and views must be the
+// same as before. So must the results of all named queries, now and as of an earlier night, and the
+// differences between two nights.
 func TestTrialRestoreEqualsTheOriginal(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
@@ -65,8 +65,8 @@ func TestTrialRestoreEqualsTheOriginal(t *testing.T) {
 	h.goodNight()
 }
 
-// TestTrialRestoreOfPrunedSeries prunes days of parquet/ before the loss. The current rows and meta must be
-// restored completely. The history can only be restored from the remaining days.
+// TestTrialRestoreOfPrunedSeries prunes days of parquet/ before the loss. The current rows and meta
+// must be restored completely. The history can only be restored from the remaining days.
 func TestTrialRestoreOfPrunedSeries(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
@@ -127,9 +127,9 @@ func requireContents(t *testing.T, want, got map[string][]string) {
 	}
 }
 
-// queryResults returns the results of all named queries by name. The result of a query with a required
-// parameter is its error. If asOf is empty, queryResults also returns the differences between the last two
-// snapshots.
+// queryResults returns the results of all named queries by name. The result of a query with a
+// required parameter is its error. If asOf is empty, queryResults also returns the differences
+// between the last two snapshots.
 func (h *harness) queryResults(asOf string) map[string]string {
 	h.t.Helper()
 	db, err := queries.Open(h.t.Context(), h.path("catalog.duckdb"), queries.Options{MemoryLimit: "256MB", Threads: 1, AsOf: asOf})

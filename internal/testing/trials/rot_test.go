@@ -33,10 +33,11 @@ func TestTrialRotIsFound(t *testing.T) {
 	t.Log(r.all)
 }
 
-// TestTortureRot damages files of every kind in copies of a warehouse of ten nights. It flips a bit of a
-// file, truncates it, removes it or swaps it with another file. verify must report the damage unless all
-// values are still the same. The repair that verify proposes must restore the data, unless verify reports
-// a loss. The next night must fail or publish the same rows as with an undamaged warehouse.
+// TestTortureRot damages files of every kind in copies of a warehouse of ten nights. It flips a bit
+// of a file, truncates it, removes it or swaps it with another file. verify must report the damage
+// unless all values are still the same. The repair that verify proposes must restore the data,
+// unless verify reports a loss. The next night must fail or publish the same rows as with an
+// undamaged warehouse.
 func TestTortureRot(t *testing.T) {
 	requireTorture(t)
 	r := newRotTrial(t, 10)
@@ -85,8 +86,8 @@ type rotTrial struct {
 	byKind map[string]*rotCounts
 }
 
-// rotCounts counts damages and their results. refused means that the next night failed, and wrong that it
-// published wrong rows.
+// rotCounts counts damages and their results. refused means that the next night failed, and wrong
+// that it published wrong rows.
 type rotCounts struct{ damaged, harmless, found, refused, published, repaired, lost, wrong int }
 
 func (f rotCounts) String() string {
@@ -127,8 +128,8 @@ func newRotTrial(t *testing.T, nights int) *rotTrial {
 	return r
 }
 
-// tableSums returns a checksum of the rows of every table. If meta is false, it leaves out the tables of
-// meta that contain times.
+// tableSums returns a checksum of the rows of every table. If meta is false, it leaves out the
+// tables of meta that contain times.
 func tableSums(t *testing.T, file string, meta bool) map[string]string {
 	t.Helper()
 	db := openUnmanaged(t, file+"?access_mode=read_only&threads=1")
@@ -147,8 +148,8 @@ func tableSums(t *testing.T, file string, meta bool) map[string]string {
 	return all
 }
 
-// copyWarehouse copies the warehouse and returns the configuration of a run in the copy. Files that the
-// program never modifies become hard links.
+// copyWarehouse copies the warehouse and returns the configuration of a run in the copy. Files that
+// the program never modifies become hard links.
 func (r *rotTrial) copyWarehouse(t *testing.T) pipeline.Config {
 	t.Helper()
 	dir := t.TempDir()
@@ -185,8 +186,8 @@ func (r *rotTrial) kinds() []string {
 		"raw/*/journal.jsonl", "raw/*/*.bodies", "state/runs.jsonl", "state/unfinished.json", "state/lock", "latest", "catalog.duckdb"}
 }
 
-// damageAndCompare damages two copies of the warehouse in the same way. It verifies and repairs the first
-// copy, and runs the next night in the second.
+// damageAndCompare damages two copies of the warehouse in the same way. It verifies and repairs the
+// first copy, and runs the next night in the second.
 func (r *rotTrial) damageAndCompare(t *testing.T, seed uint64, i int) {
 	t.Helper()
 	kinds := r.kinds()
@@ -205,8 +206,8 @@ func (r *rotTrial) damageAndCompare(t *testing.T, seed uint64, i int) {
 	must(t, errors.Join(os.RemoveAll(first.Warehouse.Dir), os.RemoveAll(second.Warehouse.Dir)))
 }
 
-// damage damages one file of a kind and returns a description. A change of bytes applies to all hard links
-// of the file in this copy of the warehouse, and to no other copy.
+// damage damages one file of a kind and returns a description. A change of bytes applies to all
+// hard links of the file in this copy of the warehouse, and to no other copy.
 func (r *rotTrial) damage(t *testing.T, random *rand.Rand, dir, kind string) string {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(dir, kind))
@@ -260,8 +261,8 @@ func damageLink(t *testing.T, random *rand.Rand, dir, file string) string {
 	return "removed"
 }
 
-// separateFromOriginal copies a file and replaces all of its hard links below dir by links to the copy. It
-// returns the size of the file.
+// separateFromOriginal copies a file and replaces all of its hard links below dir by links to the
+// copy. It returns the size of the file.
 func separateFromOriginal(t *testing.T, dir, file string) int64 {
 	t.Helper()
 	original, err := os.Stat(file)
@@ -299,8 +300,8 @@ func flipBit(t *testing.T, file string, bit int64) {
 	must(t, errors.Join(err, f.Close()))
 }
 
-// verifyAndRepair runs verify. If it finds no damage, all values must be unchanged. If it finds damage, the
-// repairs that it proposes must restore the data, unless it reports a loss.
+// verifyAndRepair runs verify. If it finds no damage, all values must be unchanged. If it finds
+// damage, the repairs that it proposes must restore the data, unless it reports a loss.
 func (r *rotTrial) verifyAndRepair(t *testing.T, cfg pipeline.Config, kind, description string) {
 	t.Helper()
 	v, err := pipeline.Verify(t.Context(), cfg, true)
@@ -348,8 +349,8 @@ func (r *rotTrial) verifyAndRepair(t *testing.T, cfg pipeline.Config, kind, desc
 	r.count(kind, func(f *rotCounts) *int { return &f.repaired })
 }
 
-// requireUnchanged checks that the rows of the catalog are unchanged, and the bytes of the catalogs, Parquet
-// files and files of changes.
+// requireUnchanged checks that the rows of the catalog are unchanged, and the bytes of the
+// catalogs, Parquet files and files of changes.
 func (r *rotTrial) requireUnchanged(t *testing.T, cfg pipeline.Config, description string) {
 	t.Helper()
 	if got := tableSums(t, filepath.Join(cfg.Warehouse.Dir, "catalog.duckdb"), true); !maps.Equal(r.publishedSums, got) {
@@ -401,8 +402,8 @@ func runRepair(ctx context.Context, cfg pipeline.Config, repair integrity.Repair
 	return err
 }
 
-// runNextNight runs the next night in the damaged warehouse. The night must fail with an error that names a
-// command, or publish the same rows as with an undamaged warehouse.
+// runNextNight runs the next night in the damaged warehouse. The night must fail with an error that
+// names a command, or publish the same rows as with an undamaged warehouse.
 func (r *rotTrial) runNextNight(t *testing.T, cfg pipeline.Config, kind, description string) {
 	t.Helper()
 	_, err := pipeline.Run(t.Context(), cfg)

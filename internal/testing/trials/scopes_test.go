@@ -13,8 +13,8 @@ import (
 	"placementsync/internal/stream"
 )
 
-// scopes returns the paths that each scope allows, from the table in spec section 5. Scopes for writing are
-// left out. So is /articles/{id}, whose scope the spec does not show.
+// scopes returns the paths that each scope allows, from the table in spec section 5. Scopes for
+// writing are left out. So is /articles/{id}, whose scope the spec does not show.
 func scopes() map[string]string {
 	return map[string]string{
 		"outlets.lists":   "/outlets",
@@ -47,8 +47,9 @@ func missingScopes(s stream.Stream, granted []string) []string {
 	return missing
 }
 
-// readableStreams returns the streams from which a token can read records. Details that complete the records
-// of a list are only readable if the list is. The demo service requires articles.read for an article.
+// readableStreams returns the streams from which a token can read records. Details that complete
+// the records of a list are only readable if the list is. The demo service requires articles.read
+// for an article.
 func readableStreams(streams []stream.Stream, granted []string) []stream.Stream {
 	return slices.DeleteFunc(slices.Clone(streams), func(s stream.Stream) bool {
 		list, completes := stream.Find(streams, s.Completes)
@@ -75,8 +76,8 @@ func TestTrialCustomTokenReadsAllowedStreams(t *testing.T) {
 	}
 }
 
-// requireAllowedValues checks that the tables contain exactly the values that a token may read. It also
-// checks that the plan, the ledger and meta.streams contain the missing scopes.
+// requireAllowedValues checks that the tables contain exactly the values that a token may read. It
+// also checks that the plan, the ledger and meta.streams contain the missing scopes.
 func (h *harness) requireAllowedValues(res pipeline.Result, granted []string) {
 	h.t.Helper()
 	plan, err := pipeline.Check(h.t.Context(), h.cfg)
@@ -99,8 +100,8 @@ func (h *harness) requireAllowedValues(res pipeline.Result, granted []string) {
 	h.requireOnlyStreams(readableStreams(h.cfg.Streams, granted))
 }
 
-// requireOnlyStreams compares the tables of the given streams with the current data of the service. All other
-// tables must be empty.
+// requireOnlyStreams compares the tables of the given streams with the current data of the service.
+// All other tables must be empty.
 func (h *harness) requireOnlyStreams(read []stream.Stream) {
 	h.t.Helper()
 	h.requireValues(newReference(h.t, h.service, read))
@@ -112,8 +113,8 @@ func (h *harness) requireOnlyStreams(read []stream.Stream) {
 	}
 }
 
-// TestTokenOfAnUnknownTypeTriesAllStreams uses a token type that is not in the spec. Its scopes may mean
-// something else, so the night must request all streams.
+// TestTokenOfAnUnknownTypeTriesAllStreams uses a token type that is not in the spec. Its scopes may
+// mean something else, so the night must request all streams.
 func TestTokenOfAnUnknownTypeTriesAllStreams(t *testing.T) {
 	t.Parallel()
 	world := smallWorld()
@@ -125,8 +126,8 @@ func TestTokenOfAnUnknownTypeTriesAllStreams(t *testing.T) {
 	h.requireOnlyStreams(readableStreams(h.cfg.Streams, world.Scopes))
 }
 
-// TestTrialLostScopesKeepRows removes scopes from a token between two nights. Tables that the token can no
-// longer read must keep their rows. The other tables must be updated.
+// TestTrialLostScopesKeepRows removes scopes from a token between two nights. Tables that the token
+// can no longer read must keep their rows. The other tables must be updated.
 func TestTrialLostScopesKeepRows(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
@@ -166,8 +167,8 @@ func TestTrialLostScopesKeepRows(t *testing.T) {
 	h.requireStream(res.Run, "orders", fetch.Exact, "")
 }
 
-// requireCarried checks that a stream was not read because of a missing scope, and that its rows come from
-// the earlier night from.
+// requireCarried checks that a stream was not read because of a missing scope, and that its rows
+// come from the earlier night from.
 func (h *harness) requireCarried(from, run ledger.Run, name string) {
 	h.t.Helper()
 	h.requireStream(run, name, fetch.CarriedForward, "missing scope ")

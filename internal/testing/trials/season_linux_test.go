@@ -27,8 +27,8 @@ import (
 	"placementsync/internal/testing/torture"
 )
 
-// season runs the nights of a plan in one warehouse, and compares the warehouse with the service after each
-// night.
+// season runs the nights of a plan in one warehouse, and compares the warehouse with the service
+// after each night.
 type season struct {
 	*harness
 	plan seasonPlan
@@ -132,8 +132,9 @@ func (s *season) setConfig(j seasonJob) {
 	s.cfg = cfg
 }
 
-// chooseFault decides whether the fault of the night affects a request. The decision depends on path and
-// query and on the number of earlier equal requests. It does not depend on the order of other requests.
+// chooseFault decides whether the fault of the night affects a request. The decision depends on
+// path and query and on the number of earlier equal requests. It does not depend on the order of
+// other requests.
 func (s *season) chooseFault(r *http.Request, _ int) *sim.Fault {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -153,8 +154,8 @@ func (s *season) chooseFault(r *http.Request, _ int) *sim.Fault {
 	return s.tonight.fault
 }
 
-// observe is called before each request. It revokes the token if the night requires it. It records the data
-// of the service after each change of a list.
+// observe is called before each request. It revokes the token if the night requires it. It records
+// the data of the service after each change of a list.
 func (s *season) observe(*http.Request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -299,8 +300,8 @@ func (s *season) requireReason(end nightEnd) {
 	s.t.Errorf("day %d: night %s was not published although there was no reason: it ended with %d: %s", s.service.Day(), end.Run, end.Code, end.Error)
 }
 
-// finish runs two normal nights. After them, the warehouse must have the data of the service, equal a new
-// warehouse, and have the history of the published nights.
+// finish runs two normal nights. After them, the warehouse must have the data of the service, equal
+// a new warehouse, and have the history of the published nights.
 func (s *season) finish() {
 	s.t.Helper()
 	s.plan.Details = pipeline.AllDetails
@@ -339,8 +340,8 @@ func (s *season) finish() {
 	s.closeReader()
 }
 
-// requireNewWarehouse compares the tables with the tables of a new warehouse. The new warehouse may only lack
-// records that the service still returns by id although no list contains them.
+// requireNewWarehouse compares the tables with the tables of a new warehouse. The new warehouse may
+// only lack records that the service still returns by id although no list contains them.
 func (s *season) requireNewWarehouse() {
 	s.t.Helper()
 	s.checkReader()
@@ -381,8 +382,9 @@ func runSeason(t *testing.T, plan seasonPlan) map[string]int {
 	return s.counts
 }
 
-// nightSteps returns the names of the steps at which a night can be stopped. Of the steps that write the
-// Parquet file of a table, it returns only those for orders. It returns no names with the id of a run.
+// nightSteps returns the names of the steps at which a night can be stopped. Of the steps that
+// write the Parquet file of a table, it returns only those for orders. It returns no names with the
+// id of a run.
 func nightSteps(t *testing.T) []string {
 	t.Helper()
 	h := newHarness(t, trialWorld(1))
@@ -434,11 +436,11 @@ func chosenSeeds(t *testing.T) (from, to uint64) {
 	return from, to
 }
 
-// TestTortureSeason runs 30 nights of one warehouse for each seed. seasonplan_test.go lists the events of a
-// season. After each night, every published value must equal the service, or its table must have a lower
-// grade. After two normal nights at the end, the warehouse must equal a new one, and its history must equal
-// the published nights. A seed is skipped if it has a result of the same program. The plan of a failing
-// seed is reduced.
+// TestTortureSeason runs 30 nights of one warehouse for each seed. seasonplan_test.go lists the
+// events of a season. After each night, every published value must equal the service, or its table
+// must have a lower grade. After two normal nights at the end, the warehouse must equal a new one,
+// and its history must equal the published nights. A seed is skipped if it has a result of the same
+// program. The plan of a failing seed is reduced.
 func TestTortureSeason(t *testing.T) {
 	requireTorture(t)
 	book, state := torture.Open(os.Getenv), programState(t)
@@ -481,8 +483,8 @@ func TestTortureSeasonReplay(t *testing.T) {
 	t.Log(plan, runSeason(t, plan))
 }
 
-// logReduced reduces a failing plan to the nights and events that are needed for the failure, and logs it.
-// Each try runs in a new process.
+// logReduced reduces a failing plan to the nights and events that are needed for the failure, and
+// logs it. Each try runs in a new process.
 func logReduced(t *testing.T, plan seasonPlan) {
 	t.Helper()
 	fails := func(p seasonPlan) bool {

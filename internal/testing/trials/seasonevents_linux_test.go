@@ -76,8 +76,8 @@ func faultNamed(name string) *sim.Fault {
 	return all[slices.IndexFunc(all, func(k faultKind) bool { return k.name == name })].fault
 }
 
-// runWith runs the night with an accident, or without an accident if its kind is empty. stopped reports
-// whether the accident took effect.
+// runWith runs the night with an accident, or without an accident if its kind is empty. stopped
+// reports whether the accident took effect.
 func (s *season) runWith(accident seasonEvent) (end nightEnd, stopped bool) {
 	s.t.Helper()
 	switch accident.Kind {
@@ -103,8 +103,9 @@ func (s *season) runWith(accident seasonEvent) (end nightEnd, stopped bool) {
 	return runNight(s.t.Context(), s.cfg), false
 }
 
-// cutPower runs the night until the power fails, and replaces the warehouse by files that the power cut could
-// leave. If the night ends before the step of the power cut, the power fails after the night.
+// cutPower runs the night until the power fails, and replaces the warehouse by files that the power
+// cut could leave. If the night ends before the step of the power cut, the power fails after the
+// night.
 func (s *season) cutPower(e seasonEvent) nightEnd {
 	s.t.Helper()
 	s.closeReader()
@@ -150,15 +151,16 @@ func (s *season) heldRun() string {
 	return h.Manifest.RunID
 }
 
-// decideHeld publishes, discards or keeps the night that a check held in this attempt. A night with correct
-// values is published. A check may hold such a night only if wrong values were published before.
+// decideHeld publishes, discards or keeps the night that a check held in this attempt. A night with
+// correct values is published. A check may hold such a night only if wrong values were published
+// before.
 func (s *season) decideHeld(run string) (published bool) {
 	s.t.Helper()
 	s.counts["held"]++
 	decision := s.tonight.decision
 	if s.wrong[run] == "" {
 		decision = "publish"
-		if len(s.snapshots) == 0 || s.last().sinceWrong > tainted {
+		if len(s.snapshots) == 0 || s.last().sinceWrong > taintedNights {
 			s.t.Errorf("day %d: night %s was held although no value was wrong", s.service.Day(), run)
 		}
 	}
@@ -344,14 +346,15 @@ func (s *season) closeReader() {
 	}
 }
 
-// releaseWorld returns the world from which the warehouse of release 1.0.0 in cmd/sync/testdata was written.
+// releaseWorld returns the world from which the warehouse of release 1.0.0 in cmd/sync/testdata was
+// written.
 func releaseWorld() sim.Options {
 	return sim.Options{Seed: 21, Token: token, Outlets: 5, Listings: 16, Profiles: 3, Campaigns: 5, Orders: 12, Files: 6, Folders: 2,
 		ListingTurnover: 0.1, SilentChange: 0.2, Encodings: []string{"zstd"}}
 }
 
-// openRelease replaces the warehouse by the warehouse of release 1.0.0, which has three nights and an inbox
-// with webhook events.
+// openRelease replaces the warehouse by the warehouse of release 1.0.0, which has three nights and
+// an inbox with webhook events.
 func (s *season) openRelease() {
 	s.t.Helper()
 	root := s.t.TempDir()
@@ -366,7 +369,7 @@ func (s *season) openRelease() {
 		s.seen.addRows(s.ref, s.ref.currentRows())
 		folder := s.path("versions", version)
 		db := open(s.t, filepath.Join(folder, "catalog.duckdb")+"?access_mode=read_only&threads=1")
-		night := seasonSnapshot{at: readManifest(s.t, folder).SnapshotAt, rows: map[string][]textRow{}, sinceWrong: tainted + 1}
+		night := seasonSnapshot{at: readManifest(s.t, folder).SnapshotAt, rows: map[string][]textRow{}, sinceWrong: taintedNights + 1}
 		for _, e := range s.ref.distinctTables() {
 			night.rows[e.table] = readTexts(s.t, e, db, "main."+e.table, columnTypes(s.t, db, "main."+e.table))
 		}

@@ -11,7 +11,8 @@ import (
 	"placementsync/internal/stream"
 )
 
-// seasonJob is a night of a season, in this process or in a child process.
+// seasonJob contains the settings of a night of a season. The night runs in this process or in a
+// child process.
 type seasonJob struct {
 	job
 	Details pipeline.Details
@@ -19,12 +20,12 @@ type seasonJob struct {
 	AllowMassDelete bool
 }
 
-// seasonStreams returns the streams of a season that begins with an empty warehouse: those of other
-// trials, and all streams whose tables the check of prices reads.
+// seasonStreams returns the streams of a season that begins with an empty warehouse: someStreams,
+// and the other streams whose tables the check prices_scaled reads.
 func seasonStreams() []string { return append(someStreams(), "outlet_listings", "products") }
 
-// config returns the configuration of a night that sends one request at a time, so that a season
-// is the same in every run.
+// config returns the configuration of a night. The night sends one request at a time, so that the
+// same plan gives the same season.
 func (j seasonJob) config() (pipeline.Config, error) {
 	cfg := j.job.config()
 	cfg.Streams = slices.DeleteFunc(stream.AllWithEvents(), func(s stream.Stream) bool {
@@ -44,7 +45,7 @@ func (j seasonJob) config() (pipeline.Config, error) {
 	return cfg, err
 }
 
-// run runs the night. Its report is a nightEnd.
+// run runs the night and writes a nightEnd as report.
 func (j seasonJob) run(ctx context.Context) error {
 	cfg, err := j.config()
 	if err != nil {

@@ -14,25 +14,25 @@ import (
 // seasonNights is the number of nights of a long season.
 const seasonNights = 30
 
-// seasonPlan is a season as data, which can be printed, replayed and shrunk. The seed determines
-// the world and, through drawSeason, the events.
+// seasonPlan describes a season. It can be printed, replayed and reduced. The seed determines the
+// data of the service. drawSeason also derives the events from the seed.
 type seasonPlan struct {
 	Seed uint64
-	// Upgrade begins with the warehouse that release 1.0.0 wrote in three nights.
+	// Upgrade means that the season begins with a warehouse that release 1.0.0 wrote.
 	Upgrade bool
 	Details pipeline.Details
 	Nights  []seasonNight
 }
 
-// seasonNight is a night with the events before and during it.
+// seasonNight is a night and its events.
 type seasonNight struct {
-	// Day is the simulated day. On days between the nights no night runs.
+	// Day is the simulated day. A plan may skip days.
 	Day    int
 	Events []seasonEvent
 }
 
-// seasonEvent is an operation before a night, or a fault during it. The method of season with the
-// name of the kind gives the parameters their meaning.
+// seasonEvent is an operation before a night, or a fault during the night. season.begin and
+// season.runWith define the meaning of Name, Number and Step for each kind.
 type seasonEvent struct {
 	Kind   string
 	Name   string   `json:",omitempty"`
@@ -83,7 +83,7 @@ const (
 	againEvent    = "run again"
 )
 
-// draw is an event that a night has with a probability in percent.
+// draw is a kind of event and its probability in a night.
 type draw struct {
 	kind    string
 	percent int
@@ -104,8 +104,9 @@ func seasonDraws() [][]draw {
 	}
 }
 
-// wrongValues are the faults of values of a season. Wrong prices are held by a check, zero prices
-// are reported by another one, and no check of the season finds wrong amounts.
+// wrongValues returns the faults of values by name. A check holds nights with prices in cents or
+// hundredths. Another check reports zero prices without holding the night. The nights of a season
+// have no check for amounts.
 func wrongValues() map[string]sim.ValueFault {
 	return map[string]sim.ValueFault{
 		"cents": {Kind: sim.ValueCents}, "hundredths": {Kind: sim.ValueHundredths}, "zero prices": {Kind: sim.ValueZeroPrices, Share: 0.3},
@@ -113,7 +114,7 @@ func wrongValues() map[string]sim.ValueFault {
 	}
 }
 
-// drawSeason returns the plan of a seed. steps are the steps at which a night can be stopped.
+// drawSeason returns the plan for a seed. steps are the steps at which a night can be stopped.
 func drawSeason(seed uint64, nights int, steps []string) seasonPlan {
 	random := rand.New(rand.NewPCG(seed, 34))
 	p := seasonPlan{Seed: seed, Upgrade: random.IntN(5) == 0, Details: pipeline.ChangedDetails}
@@ -122,7 +123,7 @@ func drawSeason(seed uint64, nights int, steps []string) seasonPlan {
 	}
 	first := 1
 	if p.Upgrade {
-		first = 4
+		first = 4 // the warehouse of the release has three nights
 	}
 	for day := first; day < first+nights; day++ {
 		night := seasonNight{Day: day}
@@ -140,7 +141,7 @@ func drawSeason(seed uint64, nights int, steps []string) seasonPlan {
 	return p
 }
 
-// drawEvent draws the parameters of an event.
+// drawEvent returns an event with random parameters.
 func drawEvent(random *rand.Rand, kind string, steps []string) seasonEvent {
 	e := seasonEvent{Kind: kind}
 	pick := func(names []string) string { return names[random.IntN(len(names))] }
@@ -172,19 +173,20 @@ func drawEvent(random *rand.Rand, kind string, steps []string) seasonEvent {
 	return e
 }
 
-// decisions are the ways to treat a night that a check has held.
+// decisions returns the possible decisions about a held night.
 func decisions() []string { return []string{"leave", "publish", "discard"} }
 
-// seasonFaults returns the faults of the service that do not depend on time and add nothing to
-// records.
+// seasonFaults returns the faults of the service that do not depend on time and do not add fields
+// to records.
 func seasonFaults() []faultKind {
 	return slices.DeleteFunc(slices.Concat(refusalFaults(), connectionFaults(), bodyFaults()), func(k faultKind) bool {
 		return k.fault == nil || k.fault.Kind == sim.FaultSlow || k.noise != nil
 	})
 }
 
-// shrink removes elements while the rest still fails: halves first, single elements last.
-func shrink[T any](all []T, fails func([]T) bool) []T {
+// removeUnneeded removes elements as long as the rest still fails. It first tries to remove halves,
+// and at last single elements.
+func removeUnneeded[T any](all []T, fails func([]T) bool) []T {
 	for size := (len(all) + 1) / 2; size > 0; size /= 2 {
 		for from := 0; from < len(all); {
 			rest := slices.Delete(slices.Clone(all), from, min(from+size, len(all)))
@@ -198,16 +200,16 @@ func shrink[T any](all []T, fails func([]T) bool) []T {
 	return all
 }
 
-// shrunk returns the nights and events of a failing plan without which it does not fail.
-func (p seasonPlan) shrunk(fails func(seasonPlan) bool) seasonPlan {
+// reduce returns the nights and events of a failing plan that are needed for the failure.
+func (p seasonPlan) reduce(fails func(seasonPlan) bool) seasonPlan {
 	all := p
-	all.Nights = slices.Clone(shrink(p.Nights, func(nights []seasonNight) bool {
+	all.Nights = slices.Clone(removeUnneeded(p.Nights, func(nights []seasonNight) bool {
 		part := p
 		part.Nights = nights
 		return fails(part)
 	}))
 	for i := range all.Nights {
-		all.Nights[i].Events = shrink(all.Nights[i].Events, func(events []seasonEvent) bool {
+		all.Nights[i].Events = removeUnneeded(all.Nights[i].Events, func(events []seasonEvent) bool {
 			part := all
 			part.Nights = slices.Clone(all.Nights)
 			part.Nights[i].Events = events
@@ -217,19 +219,21 @@ func (p seasonPlan) shrunk(fails func(seasonPlan) bool) seasonPlan {
 	return all
 }
 
-func TestShrunkSeasonKeepsItsCause(t *testing.T) {
+// TestReducedSeasonKeepsItsCause reduces a plan that fails because of two events. The reduced plan
+// must contain only these events.
+func TestReducedSeasonKeepsItsCause(t *testing.T) {
 	t.Parallel()
-	whole := drawSeason(1, seasonNights, []string{"merged"})
+	plan := drawSeason(1, seasonNights, []string{"merged"})
 	has := func(p seasonPlan, day int, kind string) bool {
 		return slices.ContainsFunc(p.Nights, func(n seasonNight) bool {
 			return n.Day == day && slices.ContainsFunc(n.Events, func(e seasonEvent) bool { return e.Kind == kind })
 		})
 	}
-	whole.Nights[4].Events = append(whole.Nights[4].Events, seasonEvent{Kind: backupEvent})
-	whole.Nights[20].Events = append(whole.Nights[20].Events, seasonEvent{Kind: restoreEvent})
-	first, second := whole.Nights[4].Day, whole.Nights[20].Day
-	got := whole.shrunk(func(p seasonPlan) bool { return has(p, first, backupEvent) && has(p, second, restoreEvent) })
-	want := fmt.Sprintf("seed 1, details %s, upgrade %t\n  day %d: [backup]\n  day %d: [restore]\n", whole.Details, whole.Upgrade, first, second)
+	plan.Nights[4].Events = append(plan.Nights[4].Events, seasonEvent{Kind: backupEvent})
+	plan.Nights[20].Events = append(plan.Nights[20].Events, seasonEvent{Kind: restoreEvent})
+	first, second := plan.Nights[4].Day, plan.Nights[20].Day
+	got := plan.reduce(func(p seasonPlan) bool { return has(p, first, backupEvent) && has(p, second, restoreEvent) })
+	want := fmt.Sprintf("seed 1, details %s, upgrade %t\n  day %d: [backup]\n  day %d: [restore]\n", plan.Details, plan.Upgrade, first, second)
 	if got.String() != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
@@ -239,6 +243,6 @@ func TestSeasonOfASeedIsTheSame(t *testing.T) {
 	t.Parallel()
 	steps := []string{"merged", "audited"}
 	if a, b := drawSeason(7, seasonNights, steps), drawSeason(7, seasonNights, steps); a.String() != b.String() {
-		t.Errorf("a seed has two plans:\n%s%s", a, b)
+		t.Errorf("seed 7 gave two plans, want the same plan twice:\n%s%s", a, b)
 	}
 }

@@ -15,11 +15,11 @@ import (
 	"placementsync/internal/stream"
 )
 
-// serviceState contains the rows of every table according to the service at one time.
+// serviceState contains the expected rows of every table, derived from the service at one time.
 type serviceState struct {
-	// named contains the records that the lists name, and those that were published before.
+	// named contains the rows of the records in the lists and of the published records.
 	named map[string][]textRow
-	// rows contains also the records that the lists named earlier in the night.
+	// rows also contains the rows of records that were in the lists earlier in the night.
 	rows map[string][]textRow
 }
 
@@ -27,19 +27,21 @@ type serviceState struct {
 type seasonSnapshot struct {
 	at   time.Time
 	rows map[string][]textRow
-	// sinceWrong counts the nights since wrong values were published. It begins above tainted.
+	// sinceWrong counts the nights since wrong values were published. It begins at taintedNights+1.
 	sinceWrong int
-	// isTorn is set if the run was stopped after readers saw it, perhaps before the series had its
-	// day. The next run adds the day.
+	// isTorn means that the run was stopped after it was published. parquet/ may lack its day until
+	// the next run adds the day.
 	isTorn bool
 }
 
-// tainted is the number of nights in which values that were published wrong can change back.
-const tainted = 8
+// taintedNights is the number of nights after wrong values were published in which values can
+// change back.
+const taintedNights = 8
 
 func (s *season) last() seasonSnapshot { return s.snapshots[len(s.snapshots)-1] }
 
-// seenTexts contains each text that the service had in a column of a row, by table, key and column.
+// seenTexts contains all values that the service has had in a column of a row. The key consists of
+// table, key of the row and column.
 type seenTexts map[string]map[string]bool
 
 func keyOf(e expected, r textRow) string {
@@ -64,8 +66,8 @@ func (s seenTexts) addRows(ref *reference, rows map[string][]textRow) {
 	}
 }
 
-// splitExtra replaces the column extra by one column for each of its members, because a row can
-// contain members of a list and of an older detail.
+// splitExtra replaces the column extra by a column for each member of its JSON object. Members are
+// compared one by one, because some can come from a list and others from an older detail.
 func splitExtra(r textRow) textRow {
 	object, _ := decode(cmp.Or(r["extra"], "{}")).(map[string]any)
 	if object == nil {
@@ -89,7 +91,7 @@ func (s *season) readRows() map[string][]textRow {
 	return all
 }
 
-// readService returns the current data of the service.
+// readService returns the current state of the service.
 func (s *season) readService() serviceState {
 	s.ref.requestedIDs = s.knownIDs()
 	named := s.ref.currentRows()
@@ -106,8 +108,8 @@ func (s *season) readService() serviceState {
 	return serviceState{named, s.ref.currentRows()}
 }
 
-// knownIDs returns the ids that the published rows name. A night requests them, also if the lists no
-// longer name them.
+// knownIDs returns the ids in the published rows. A night requests these ids even if no list
+// contains them any more.
 func (s *season) knownIDs() map[string]map[string]bool {
 	known := map[string]map[string]bool{}
 	if len(s.snapshots) == 0 {
@@ -139,7 +141,8 @@ func (s *season) addIDs(ids map[string]bool, table, column string) {
 	}
 }
 
-// paramColumn returns the column with the path parameter of a table: its own, or the key.
+// paramColumn returns the column with the value of the path parameter. Tables without such a column
+// have it as key.
 func paramColumn(e expected) string {
 	for _, spec := range strings.Fields(e.text) {
 		if name, sources := column(spec); slices.Contains(sources, "?") {
@@ -150,14 +153,14 @@ func paramColumn(e expected) string {
 }
 
 // takeSnapshot compares a newly published version with the service, and adds it to the snapshots.
-// isTorn is set if its run was stopped.
+// isTorn means that its run was stopped.
 func (s *season) takeSnapshot(run string, isTorn bool) {
 	s.t.Helper()
 	requireChecksums(s.t, s.path("latest"))
 	m := readManifest(s.t, s.path("latest"))
 	rows, states := s.readRows(), s.states[run]
 	if len(states) == 0 || m.RunID != run {
-		s.t.Fatalf("day %d: version %s was published by a run of another day; its manifest has %s", s.service.Day(), run, m.RunID)
+		s.t.Fatalf("day %d: version %s is not of a run of this day, or its manifest has another run: %s", s.service.Day(), run, m.RunID)
 	}
 	proven := s.provenStreams(run)
 	for _, e := range s.ref.distinctTables() {
@@ -167,7 +170,7 @@ func (s *season) takeSnapshot(run string, isTorn bool) {
 		}
 	}
 	s.requireEvents()
-	next := seasonSnapshot{at: m.SnapshotAt, rows: rows, sinceWrong: tainted + 1, isTorn: isTorn}
+	next := seasonSnapshot{at: m.SnapshotAt, rows: rows, sinceWrong: taintedNights + 1, isTorn: isTorn}
 	if len(s.snapshots) > 0 {
 		next.sinceWrong = s.last().sinceWrong + 1
 	}
@@ -193,7 +196,7 @@ func (s *season) provenStreams(run string) map[string]bool {
 		grade := fetch.Grade(row[1].String)
 		proven[row[0].String] = grade == fetch.Exact || grade == fetch.Repaired
 		if !proven[row[0].String] && row[2].String == "" {
-			s.t.Errorf("run %s: %s is %s without a reason", run, row[0].String, grade)
+			s.t.Errorf("run %s: the grade of %s is %s without a reason, want a reason", run, row[0].String, grade)
 		}
 	}
 	if len(proven) != len(s.cfg.Streams) {
@@ -202,10 +205,11 @@ func (s *season) provenStreams(run string) map[string]bool {
 	return proven
 }
 
-// compareTable compares a published table with the data of the service while it was read. In a proven
-// table, a record that existed all the time is published, with texts that it had at that time. The
-// texts of a record that came or went meanwhile, and those of other tables, may be empty or from an
-// earlier night. No table loses a row that existed all the time.
+// compareTable compares a published table with the states of the service during the run. isProven
+// means that all streams of the table are graded exact or repaired. In such a table, a record that
+// existed during the whole run must be published, with values that it had during the run. Values of
+// other records, and of tables that are not proven, may also be empty or come from an earlier
+// night. No published row may be removed if its record existed during the whole run.
 func (s *season) compareTable(e expected, states []serviceState, rows []textRow, isProven bool) (problems []string) {
 	got := rowsByKey(e, rows)
 	var all, named []map[string]textRow
@@ -240,38 +244,39 @@ func (s *season) compareTable(e expected, states []serviceState, rows []textRow,
 		_, isPublished := got[key]
 		_, wasPublished := before[key]
 		if !isPublished && !isMissing(named, key) && (isProven || wasPublished) {
-			problems = append(problems, fmt.Sprintf("%s lacks %s, published before: %t", e.table, key, wasPublished))
+			problems = append(problems, fmt.Sprintf("%s lacks the row %s (published before: %t)", e.table, key, wasPublished))
 		}
 	}
 	return problems[:min(len(problems), 5)]
 }
 
-// isMassDelete reports whether a gate stopped a night, and the service has deleted more than a fifth
-// of the rows of each table that the error names.
-func (s *season) isMassDelete(text string) bool {
-	if !strings.Contains(text, "would vanish in one night") || len(s.snapshots) == 0 {
+// isMassDelete reports whether a night stopped because of too many deletions for a good reason: the
+// service has deleted more than a fifth of the rows of each table in the error message.
+func (s *season) isMassDelete(message string) bool {
+	if !strings.Contains(message, "would vanish in one night") || len(s.snapshots) == 0 {
 		return false
 	}
 	current := s.readService().named
 	for _, e := range s.ref.distinctTables() {
-		if !strings.Contains(text, "rows of "+e.table+" ") && !strings.Contains(text, "rows of "+e.table+",") {
+		if !strings.Contains(message, "rows of "+e.table+" ") && !strings.Contains(message, "rows of "+e.table+",") {
 			continue
 		}
 		now, before := rowsByKey(e, current[e.table]), rowsByKey(e, s.last().rows[e.table])
-		gone := 0
+		deleted := 0
 		for key := range before {
 			if now[key] == nil {
-				gone++
+				deleted++
 			}
 		}
-		if 5*gone <= len(before) {
+		if 5*deleted <= len(before) {
 			return false
 		}
 	}
 	return true
 }
 
-// compareWithStates checks that each text of a row is one of those in the states.
+// compareWithStates checks that each value of a row equals the value of the row in one of the
+// states.
 func compareWithStates(place string, row textRow, states []map[string]textRow, key string) (problems []string) {
 	columns := maps.Clone(row)
 	for _, state := range states {
@@ -280,13 +285,13 @@ func compareWithStates(place string, row textRow, states []map[string]textRow, k
 	for _, column := range slices.Sorted(maps.Keys(columns)) {
 		matches := func(state map[string]textRow) bool { return state[key] != nil && state[key][column] == row[column] }
 		if !slices.ContainsFunc(states, matches) {
-			problems = append(problems, fmt.Sprintf("%s.%s is %q, and %q in the service", place, column, row[column], columns[column]))
+			problems = append(problems, fmt.Sprintf("%s.%s is %q, want %q as in the service", place, column, row[column], columns[column]))
 		}
 	}
 	return problems
 }
 
-// requireEvents checks that the published version has all acknowledged events.
+// requireEvents checks that the published version contains all acknowledged events.
 func (s *season) requireEvents() {
 	s.t.Helper()
 	var stored []string
@@ -300,8 +305,9 @@ func (s *season) requireEvents() {
 	}
 }
 
-// requireAudit checks a published night with wrong values. Prices by a wrong factor are held, unless
-// the last night had them too or the lists were not read. Zero prices are reported.
+// requireAudit checks a published night that has read wrong values. Prices in cents or hundredths
+// must have been held and then accepted, unless wrong values were published before or the lists
+// were not read. Zero prices must be reported.
 func (s *season) requireAudit(run string, proven map[string]bool) {
 	s.t.Helper()
 	isRead := proven["product_listings"] && proven["outlet_listings"]
@@ -309,17 +315,17 @@ func (s *season) requireAudit(run string, proven map[string]bool) {
 	case "zero prices":
 		zero := s.count("product_listing_prices", "unit_amount <= 0")
 		if n := s.count("meta.checks", "run_id = ? AND check_name = 'prices_not_positive' AND outcome = 'failed'", run); zero > 0 && isRead && n != 1 {
-			s.t.Errorf("day %d: %d prices are zero, and the check was not reported", s.service.Day(), zero)
+			s.t.Errorf("day %d: %d prices are zero, and meta.checks has %d failures of prices_not_positive, want 1", s.service.Day(), zero, n)
 		}
 	case "cents", "hundredths":
-		if isRead && s.accepted != run && len(s.snapshots) > 0 && s.last().sinceWrong > tainted {
-			s.t.Errorf("day %d: prices in %s were published", s.service.Day(), s.tonight.values)
+		if isRead && s.accepted != run && len(s.snapshots) > 0 && s.last().sinceWrong > taintedNights {
+			s.t.Errorf("day %d: prices in %s were published, want the night held", s.service.Day(), s.tonight.values)
 		}
 	}
 }
 
-// requireRows compares the tables with the last published night, after an operation that must not
-// change them.
+// requireRows compares the tables with the last published night. It is called after an operation
+// that must restore these rows.
 func (s *season) requireRows(after string) {
 	s.t.Helper()
 	want, got := s.last().rows, s.readRows()

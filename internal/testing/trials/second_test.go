@@ -7,9 +7,9 @@ import (
 	"placementsync/internal/pipeline"
 )
 
-// TestRunsOfOneSecondAreAllInMeta starts a night, a rollback and another night in the same
-// second, as a script might.
-func TestRunsOfOneSecondAreAllInMeta(t *testing.T) {
+// TestRunsOfTheSameSecondAreInMeta starts a night, a rollback and another night in the same second,
+// as a script can do. meta.runs must contain all of them.
+func TestRunsOfTheSameSecondAreInMeta(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t, smallWorld(), "tags", "token")
 	h.goodNight()

@@ -13,10 +13,11 @@ import (
 	"placementsync/internal/webhook"
 )
 
-// sentinel begins the value of every private field. The name of the field follows.
+// sentinel is the beginning of the values that the test gives to private fields. The name of the
+// field follows it. These values are called sentinels.
 const sentinel = "sentinel-of-"
 
-// privateFields returns the private fields of each kind of record, as dotted paths of the spec.
+// privateFields returns the private fields of each kind of record, as dotted paths.
 func privateFields() map[string][]string {
 	return map[string][]string{
 		"orders":           {"client_secret", "coupon", "guest_email", "account_owner_email", "team.contact_email", "email"},
@@ -31,7 +32,7 @@ func privateFields() map[string][]string {
 	}
 }
 
-// sentinelRules drops every other private field and hashes the rest.
+// sentinelRules returns rules that drop half of the private fields and hash the other half.
 func sentinelRules() transform.Privacy {
 	p := transform.Privacy{Key: []byte("k")}
 	for table, fields := range privateFields() {
@@ -47,8 +48,8 @@ func sentinelRules() transform.Privacy {
 	return p
 }
 
-// recordPaths returns for each route where its response contains records: the kind of record by
-// path.
+// recordPaths returns the places of records in the responses of each route. For each path in a
+// response it contains the kind of record.
 func recordPaths() map[string]map[string]string {
 	campaign := map[string]string{"": "campaigns", "profile": "profiles", "articles": "articles"}
 	order := map[string]string{"": "orders", "line_items": "order_line_items", "line_items.outlet": "outlets"}
@@ -73,7 +74,7 @@ func recordPaths() map[string]map[string]string {
 type sentinelWriter struct {
 	// kinds are the kinds of records by path, as in recordPaths.
 	kinds map[string]string
-	// poisoned adds values of wrong types and invalid records.
+	// poisoned means that it also adds values of wrong types and invalid records.
 	poisoned bool
 	// n counts the added sentinels.
 	n int
@@ -93,16 +94,16 @@ func (p *sentinelWriter) rewrite(body []byte) []byte {
 	return marked
 }
 
-// addToBody adds sentinels to all records of a response in any envelope. If p.poisoned is set,
-// four elements are appended to each list: two records without a valid key, a text, and a
-// duplicate of the first record.
+// addToBody adds sentinels to all records of a response, in any envelope. If p.poisoned is set, it
+// appends four elements to each list: two records without a valid key, a string, and a duplicate of
+// the first record.
 func (p *sentinelWriter) addToBody(v any) any {
-	list, bare := v.([]any)
+	list, isBareArray := v.([]any)
 	object, _ := v.(map[string]any)
 	if records, ok := object["records"].([]any); ok {
 		list = records
 	}
-	if list == nil && !bare {
+	if list == nil && !isBareArray {
 		return p.addToRecord(object)
 	}
 	for i := range list {
@@ -114,7 +115,7 @@ func (p *sentinelWriter) addToBody(v any) any {
 		withoutKey := map[string]any{"id": nil, "date_paid": "soon"}
 		list = append(list, p.addToRecord(withoutKey), p.addToRecord(map[string]any{"id": "..", "total": []any{1}}), sentinel+"text", list[0])
 	}
-	if bare {
+	if isBareArray {
 		return list
 	}
 	object["records"] = list
@@ -134,7 +135,8 @@ func (p *sentinelWriter) addToRecord(record map[string]any) map[string]any {
 	return record
 }
 
-// setValue sets a value at a path. Lists on the path are followed into all of their items.
+// setValue sets a value at a path. If the path leads through a list, it sets the value in all items
+// of the list.
 func (p *sentinelWriter) setValue(in map[string]any, path []string, text string) {
 	if len(path) == 1 {
 		in[path[0]] = p.sentinelValue(text)
@@ -161,8 +163,8 @@ func (p *sentinelWriter) setValue(in map[string]any, path []string, text string)
 	}
 }
 
-// sentinelValue returns the text. If p.poisoned is set, most values have a type that fits no
-// column.
+// sentinelValue returns text as a JSON value. If p.poisoned is set, most of its values have another
+// type than string.
 func (p *sentinelWriter) sentinelValue(text string) any {
 	if p.n++; !p.poisoned {
 		return text
@@ -195,21 +197,21 @@ func sentinelFaults(poisoned bool) []sim.Fault {
 	return faults
 }
 
-// TestTrialNoSentinelIsPublished adds sentinels to all private fields of all responses, in the
-// right and in wrong types, and then searches the values of all tables and the bytes of all
-// files.
+// TestTrialNoSentinelIsPublished adds sentinels to all private fields of all responses, as strings
+// and with wrong types. Then it searches the values of all tables and the bytes of all files for
+// sentinels.
 func TestTrialNoSentinelIsPublished(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
 	public := newPrivateHarness(t, transform.Privacy{}, func(string) bool { return true })
 	public.runSentinelNights()
 	if found := public.findMark(sentinel); len(found) < 10 {
-		t.Fatalf("without rules sentinels are in %q, want at least 10 places", found)
+		t.Fatalf("without privacy rules: sentinels are in %q, want at least 10 tables and files", found)
 	}
 	m := newPrivateHarness(t, sentinelRules(), func(string) bool { return true })
 	m.runSentinelNights()
 	if found := m.findMark(sentinel); len(found) > 0 {
-		t.Errorf("sentinels were published in %q, want none", found)
+		t.Errorf("with privacy rules: sentinels are in %q, want none", found)
 	}
 	for _, table := range []string{"meta.rejects", "past.orders", "orders", "profile_orders", "campaign_articles"} {
 		if m.count(table, "true") == 0 {
@@ -217,12 +219,12 @@ func TestTrialNoSentinelIsPublished(t *testing.T) {
 		}
 	}
 	if m.count("meta.rejects", `raw LIKE '%"soon"%' AND raw LIKE '%(withheld)%'`) == 0 {
-		t.Error("meta.rejects has no record without its private parts, want one")
+		t.Error("meta.rejects has no record whose private values are replaced by (withheld), want one")
 	}
 }
 
-// runSentinelNights runs three nights with sentinels, of which the first and the last are
-// poisoned. Without rules the sentinels then are in main, past and meta.
+// runSentinelNights runs three nights with sentinels. In the first and the last night, values have
+// wrong types too. Without privacy rules, main, past and meta then contain sentinels.
 func (m webhookHarness) runSentinelNights() {
 	m.t.Helper()
 	for i, poisoned := range []bool{true, false, true} {

@@ -7,8 +7,8 @@ import (
 	"placementsync/internal/sim"
 )
 
-// TestTrialChangedRowMakesItsCampaignLive changes the number of articles in the list row of a
-// campaign that was settled for years, but not its updated_at. Its articles must be requested.
+// TestTrialChangedRowMakesItsCampaignLive changes the number of articles of an old campaign in the
+// list of campaigns, but not its updated_at. The night must request the articles of the campaign.
 func TestTrialChangedRowMakesItsCampaignLive(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
@@ -30,14 +30,14 @@ func TestTrialChangedRowMakesItsCampaignLive(t *testing.T) {
 		return []byte(canonical(envelope))
 	}})
 	if after := streamOf(t, h.sameDayNight().Run, "campaign_articles").Fetched; after != before+1 {
-		t.Errorf("the articles of %d campaigns were requested, want one more than the %d of the night before", after, before)
+		t.Errorf("the night requested the articles of %d campaigns, want %d, one more than the night before", after, before+1)
 	}
 }
 
 // TestTrialDetailsOfUnchangedRowsAreBounded changes values that only the details of orders and
-// campaigns contain, while their list rows do not change. Tables with such values must have a
-// lower grade and the correct age, and each detail must be read again within streams.recheck
-// nights.
+// campaigns contain. The lists of orders and campaigns do not show these changes. Tables with such
+// values must have a lower grade than exact, and the correct age. Each detail must be read again
+// within streams.recheck nights.
 func TestTrialDetailsOfUnchangedRowsAreBounded(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
@@ -59,12 +59,12 @@ func TestTrialDetailsOfUnchangedRowsAreBounded(t *testing.T) {
 		for _, table := range res.Manifest.Tables {
 			staleRows[table.Name] += stale[table.Name]
 			if stale[table.Name] > 0 && (table.Grade == string(fetch.Exact) || table.Grade == string(fetch.Repaired)) {
-				t.Errorf("night %d: %s is %s and %d rows differ from the service", night, table.Name, table.Grade, stale[table.Name])
+				t.Errorf("night %d: %s is graded %s, but %d rows differ from the service", night, table.Name, table.Grade, stale[table.Name])
 			}
 		}
 	}
 	if staleRows["order_line_items"] == 0 || staleRows["campaigns"] == 0 {
-		t.Errorf("rows with changes only in details: %v, so the test is incomplete", staleRows)
+		t.Errorf("got the stale rows %v, want some in order_line_items and campaigns", staleRows)
 	}
 	for range recheck - 1 {
 		h.sameDayNight()

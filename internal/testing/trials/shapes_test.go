@@ -8,8 +8,9 @@ import (
 	"placementsync/internal/stream"
 )
 
-// TestTrialEveryEnvelopeIsRead reads worlds in which all endpoints whose envelope the spec does
-// not show have the same envelope, with a token of each type.
+// TestTrialEveryEnvelopeIsRead reads lists in every envelope and with every type of token. An
+// envelope is the JSON around the records of a response. The spec does not show the envelopes of
+// some endpoints; in each subtest, all these endpoints have the same envelope.
 func TestTrialEveryEnvelopeIsRead(t *testing.T) {
 	requireTrials(t)
 	for name, c := range map[string]struct {
@@ -38,7 +39,7 @@ func TestTrialEveryEnvelopeIsRead(t *testing.T) {
 			for _, s := range h.cfg.Streams {
 				h.requireStream(res.Run, s.Name, fetch.Exact, "")
 				if s.Envelope == stream.Sniffed && streamOf(t, res.Run, s.Name).Rows == 0 {
-					t.Errorf("%s returned no records, so its envelope was not tested", s.Name)
+					t.Errorf("%s has no rows, want some to test its envelope", s.Name)
 				}
 			}
 		})

@@ -9,8 +9,8 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// TestOneOfTenConcurrentRunsStarts starts ten runs of one warehouse at the same time. One must
-// run, and nine must fail and name it.
+// TestOneOfTenConcurrentRunsStarts starts ten runs of one warehouse at the same time. One run must
+// succeed. The others must fail with an error that names this run.
 func TestOneOfTenConcurrentRunsStarts(t *testing.T) {
 	t.Parallel()
 	const processes = 10
@@ -47,7 +47,8 @@ func TestOneOfTenConcurrentRunsStarts(t *testing.T) {
 	h.requireOneRan(starters, refused)
 }
 
-// requireOneRan checks that the failed processes name the one that ran.
+// requireOneRan checks that one process has published its run, and that the errors of the refused
+// processes name this process and its run.
 func (h *harness) requireOneRan(starters []*child, refused map[*child]bool) {
 	h.t.Helper()
 	var worker *child
@@ -59,7 +60,7 @@ func (h *harness) requireOneRan(starters []*child, refused map[*child]bool) {
 	var complete nightEnd
 	worker.readReport(h.t, &complete)
 	if complete.Code != 0 || h.latestRun() != complete.Run {
-		h.t.Errorf("the run %s with the lock ended with exit code %d, and readers see %s; want 0, and readers to see the run: %s", complete.Run, complete.Code, h.latestRun(), complete.Error)
+		h.t.Errorf("the run %s with the lock ended with exit code %d and latest is %s, want 0 and the run as latest: %s", complete.Run, complete.Code, h.latestRun(), complete.Error)
 	}
 	want := &warehouse.LockedError{PID: worker.cmd.Process.Pid, Run: complete.Run, Since: h.service.Now().UTC()}
 	for p := range refused {

@@ -8,9 +8,11 @@ import (
 	"placementsync/internal/pipeline"
 )
 
+// limitDisk returns an error if the job requires a limit, because this system cannot limit the size
+// of files.
 func (j job) limitDisk(*pipeline.Config) (restore func() error, err error) {
 	if j.MaxFileBytes > 0 {
-		return nil, errors.New("limit the size of files: not possible on this system")
+		return nil, errors.New("limit the size of files: this system cannot do so")
 	}
 	return func() error { return nil }, nil
 }

@@ -15,33 +15,33 @@ import (
 )
 
 // limitDisk limits the size of the files that this process writes, as the job requires. A write
-// beyond the limit fails as on a full disk. No privileges are needed. restore removes the limit.
+// beyond the limit fails as on a full disk. restore removes the limit.
 func (j job) limitDisk(cfg *pipeline.Config) (restore func() error, err error) {
-	var was unix.Rlimit
-	if err := unix.Getrlimit(unix.RLIMIT_FSIZE, &was); err != nil {
+	var original unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_FSIZE, &original); err != nil {
 		return nil, err
 	}
-	restore = func() error { return unix.Setrlimit(unix.RLIMIT_FSIZE, &was) }
+	restore = func() error { return unix.Setrlimit(unix.RLIMIT_FSIZE, &original) }
 	if j.MaxFileBytes == 0 {
 		return restore, nil
 	}
 	signal.Ignore(syscall.SIGXFSZ) // otherwise the first failing write ends the process
 	limit := func() error {
-		return unix.Setrlimit(unix.RLIMIT_FSIZE, &unix.Rlimit{Cur: uint64(j.MaxFileBytes), Max: was.Max})
+		return unix.Setrlimit(unix.RLIMIT_FSIZE, &unix.Rlimit{Cur: uint64(j.MaxFileBytes), Max: original.Max})
 	}
 	if j.LimitedDetail == 0 {
 		return restore, limit()
 	}
-	// With one request at a time, no response is stored after the limit is removed for the
-	// next request.
+	// The transport removes the limit at the next request. Requests run one at a time, so only the
+	// response of the limited request is stored with the limit.
 	cfg.Fetch.Concurrency = 1
 	cfg.Fetch.Transport = &limitingTransport{left: j.LimitedDetail, limit: limit, restore: restore,
 		inner: &http.Transport{DisableKeepAlives: true}}
 	return restore, nil
 }
 
-// limitingTransport sets the limit when an order detail has arrived, and removes it at the next
-// request. While details are requested, no other files are written.
+// limitingTransport sets the limit when an order detail was received, and removes it at the next
+// request. The night writes no other files between these requests.
 type limitingTransport struct {
 	mu sync.Mutex
 	// left is the number of order details until the limit is set.

@@ -16,9 +16,9 @@ import (
 	"placementsync/internal/testing/torture"
 )
 
-// stepCalls selects calls of every step of a night, in order. Of frequent steps it selects the
-// first call and one in the middle. Each call is meant to kill the run that resumes the
-// previous killed run.
+// stepCalls selects calls of all steps of a night, in order. Of a frequent step it selects the
+// first call and a call in the middle. A trial kills a run at each selected call. Each run resumes
+// the killed run before it.
 func stepCalls(steps []string) []stepCall {
 	var all []stepCall
 	count := map[string]int{}
@@ -28,19 +28,20 @@ func stepCalls(steps []string) []stepCall {
 	seen := map[string]bool{}
 	published := slices.Index(steps, "after rename latest")
 	for i, step := range steps {
-		// Of the files of tables, only the steps of orders.parquet are selected.
+		// Of the steps that write the Parquet file of a table, select only those of orders.
 		if seen[step] || strings.HasSuffix(step, ".parquet") && !strings.HasSuffix(step, " orders.parquet") {
 			continue
 		}
 		seen[step] = true
 		all = append(all, stepCall{Step: step})
-		// A resumed run does not reach half of the landing steps.
+		// A resumed run stores fewer responses, so it may not reach the middle call of a step that
+		// stores responses.
 		if count[step] > 1 && !strings.HasPrefix(step, "mid write of a ") {
 			all = append(all, stepCall{Step: step, Nth: 1 + count[step]/2})
 		}
 		if i > published && published >= 0 {
-			// The first call may finish the previous night. A call after the switch
-			// belongs to the current night.
+			// The first call of the step may belong to the previous night, which the run
+			// finishes. A call after the switch of latest belongs to the current night.
 			all = append(all, stepCall{Step: step, After: "after rename latest"})
 		}
 	}
@@ -62,10 +63,10 @@ func TestTrialKilledAtCriticalSteps(t *testing.T) {
 	c.finish(t)
 }
 
-// TestTortureKilledAtEveryStep kills a run at every step that changes the disk, in the first
-// night and in a later one. The published files must be readable at any time, the next run
-// must resume the night without repeated requests, and the final warehouse must equal that of
-// undisturbed runs.
+// TestTortureKilledAtEveryStep kills a run at every step that changes the disk, in the first night
+// and in a later night. The published files must be readable at any time. The next run must resume
+// the night without repeating requests. The final warehouse must equal a warehouse of runs without
+// kills.
 func TestTortureKilledAtEveryStep(t *testing.T) {
 	requireTorture(t)
 	for name, earlierNights := range map[string]int{"first night": 0, "later night": 4} {
@@ -80,8 +81,8 @@ func TestTortureKilledAtEveryStep(t *testing.T) {
 				c.publishUndisturbed(t)
 			}
 			c.beginNight(t)
-			// An existing link catalog.duckdb is not created again, so the fsync after it
-			// may not occur.
+			// The link catalog.duckdb is created only once, so the fsync after its creation may
+			// not occur.
 			all := moveLinkStepsFirst(slices.DeleteFunc(stepCalls(c.steps), func(s stepCall) bool { return strings.HasSuffix(s.Step, " fsync beside catalog.duckdb") }))
 			c.killAll(t, all)
 			c.finish(t)
@@ -90,21 +91,21 @@ func TestTortureKilledAtEveryStep(t *testing.T) {
 	}
 }
 
-// killAll runs nights that are killed, each at one of the steps.
+// killAll runs one run for each step and kills it at the step.
 func (c *crashTrial) killAll(t *testing.T, all []stepCall) {
 	t.Helper()
 	for _, s := range all {
 		if killed, _ := c.try(t, s, 0, waitForExit); !killed {
-			t.Errorf("%v: the run ended without reaching the step", s)
+			t.Errorf("the run did not reach step %v", s)
 		}
 		if t.Failed() {
-			t.Fatalf("the warehouse is damaged after %v", s)
+			t.Fatalf("the checks after the kill at step %v failed", s)
 		}
 	}
 }
 
-// TestKilledRunIsInTheLedger kills a run that is not resumed. It must be in the ledger, and in
-// meta.runs after the next publish.
+// TestKilledRunIsInTheLedger kills a run that is not resumed. The ledger must contain the run, and
+// so must meta.runs after the next publish.
 func TestKilledRunIsInTheLedger(t *testing.T) {
 	t.Parallel()
 	c := newCrashTrial(t, 5, fewStreams()...)
@@ -124,12 +125,12 @@ func TestKilledRunIsInTheLedger(t *testing.T) {
 	got := query(t, db, `SELECT started_at = ?::TIMESTAMPTZ AND ended_at IS NULL AND snapshot_at IS NULL AND exit_code IS NULL
 		AND error LIKE '%killed%' FROM meta.runs WHERE run_id = ? AND outcome = 'killed'`, c.at.Format(time.RFC3339), c.night)
 	if len(got) != 1 || got[0][0].String != "true" {
-		t.Errorf("the row of the killed run in meta.runs is as expected: %v, want one row with true", got)
+		t.Errorf("the expected values of the killed run in meta.runs: got %v, want one row with true", got)
 	}
 }
 
-// TestTrialKilledDryRunIsInTheLedger kills a dry run while another run can be resumed. Both must
-// be in the ledger, and the other run must be resumed.
+// TestTrialKilledDryRunIsInTheLedger kills a run, and then a dry run. The ledger must contain both,
+// and the next run must resume the first.
 func TestTrialKilledDryRunIsInTheLedger(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
@@ -147,7 +148,7 @@ func TestTrialKilledDryRunIsInTheLedger(t *testing.T) {
 	j := c.job(killedAgent, c.dir)
 	j.At = c.at.Add(2 * time.Minute)
 	if res := c.mustComplete(pipeline.Run(t.Context(), j.config())); res.Run.ID != c.night {
-		t.Errorf("the run is %s, want %s to be resumed", res.Run.ID, c.night)
+		t.Errorf("got run %s, want the resumed run %s", res.Run.ID, c.night)
 	}
 	requireKilled(t, wh.Ledger.Runs, killed)
 	dry.At, dry.KillAt = c.at.Add(time.Hour), stepCall{}
@@ -155,7 +156,7 @@ func TestTrialKilledDryRunIsInTheLedger(t *testing.T) {
 	runs, err := wh.Ledger.AllRuns()
 	must(t, err)
 	if last := runs[len(runs)-1]; last.Outcome != ledger.Complete || !last.SnapshotAt.IsZero() || len(runs) != 3 {
-		t.Errorf("the ledger has %+v, want 3 runs, of which the last is a complete dry run", runs)
+		t.Errorf("the ledger has %+v, want 3 runs, the last a complete dry run", runs)
 	}
 }
 
@@ -180,13 +181,14 @@ func (c *crashTrial) killCount() (n int) {
 // stormCounts counts the results of a storm.
 type stormCounts struct {
 	nights, kills int
-	// published counts the nights that were published by a run that was to be killed.
+	// published counts the nights that were published before the kill took effect.
 	published int
-	// late counts the runs that ended before they could be killed.
+	// late counts the runs that ended before the kill.
 	late int
 }
 
-// storm kills every night up to three times. The last try is undisturbed.
+// storm runs nights and kills each up to three times. If a night is still not published, the last
+// try is not killed.
 func (c *crashTrial) storm(t *testing.T, random *rand.Rand, nights int) stormCounts {
 	t.Helper()
 	var s stormCounts
@@ -222,14 +224,14 @@ func (c *crashTrial) killOnce(t *testing.T, random *rand.Rand) (killed, publishe
 		calls := stepCalls(c.steps)
 		return c.try(t, calls[random.IntN(len(calls))], 0, waitForExit)
 	}
-	// A resumed run makes few requests.
+	// A resumed run makes fewer requests, so kill it earlier.
 	requests := random.IntN(max(1, len(c.undisturbed)>>(2*c.tries)))
 	delay := time.Duration(random.Int64N(int64(cmp.Or(c.took, time.Second))))
 	return c.try(t, stepCall{}, requests, killAfter(delay))
 }
 
-// TestTortureCrash kills runs at random during many nights, while two processes read the
-// warehouse.
+// TestTortureCrash kills runs at random times and steps in many nights, while two processes read
+// the warehouse.
 func TestTortureCrash(t *testing.T) {
 	requireTorture(t)
 	for name, storm := range map[string]struct {
@@ -252,7 +254,7 @@ func TestTortureCrash(t *testing.T) {
 			s = c.storm(t, rand.New(rand.NewPCG(storm.seed, 1)), storm.nights)
 			rounds = stopReading()
 			c.finish(t)
-			t.Logf("%d nights, %d kills, %d runs that ended before their kill, %d nights published by a run that was to be killed, %d readings, in %v",
+			t.Logf("%d nights, %d kills, %d runs that ended before the kill, %d nights published before the last kill, %d readings, in %v",
 				s.nights, s.kills, s.late, s.published, rounds, time.Since(start).Round(time.Second))
 			for _, step := range slices.Sorted(maps.Keys(c.killsAt)) {
 				t.Logf("%4d killed %s", c.killsAt[step], cmp.Or(step, "after a delay"))
@@ -261,8 +263,8 @@ func TestTortureCrash(t *testing.T) {
 	}
 }
 
-// startReading starts two processes that read the warehouse of the killed runs, with DuckDB and
-// as Parquet, until stop is called. stop returns the number of readings.
+// startReading starts two processes that read the warehouse of the killed runs until stop is
+// called. One reads the DuckDB file, the other Parquet files. stop returns the number of readings.
 func (c *crashTrial) startReading(t *testing.T) (stop func() int) {
 	t.Helper()
 	var readers []*child
@@ -277,7 +279,7 @@ func (c *crashTrial) startReading(t *testing.T) (stop func() int) {
 			p.readReport(t, &seen)
 			rounds += seen.Rounds
 			if seen.ProblemCount > 0 || seen.Rounds == 0 {
-				t.Errorf("%d of %d readings had problems: %q", seen.ProblemCount, seen.Rounds, seen.Problems)
+				t.Errorf("%d of %d readings had problems, want at least 1 reading and no problems: %q", seen.ProblemCount, seen.Rounds, seen.Problems)
 			}
 		}
 		return rounds

@@ -1,41 +1,41 @@
 package trials_test
 
-// expected defines the source of the rows of a table in the responses of the service. It is
-// written from docs/service.md and the list of tables, and shares no code with the streams
-// and the decoder that it checks.
+// expected specifies which rows a table must have for given responses of the service. It is written
+// by hand from docs/service.md. It shares no code with the streams and the decoder that it checks.
 //
-// A column is "name", filled by the field of that name, or "name=source|source": the first
-// non-empty source. A source is a dotted path in the item, or
+// Each row comes from an item: a record, or an object or value in a list of a record. A column is
+// specified as "name" or as "name=source|source". Its value is the first non-empty source. Without
+// a source, the value is the field of the same name; "writer.id" is short for
+// "writer_id=writer.id". A source is a dotted path in the item, or
 //
 //	/path    a field of the record that contains the item
-//	^path    a field of the enclosing item of nested lists
-//	#1 #2    the position in the first or second list of the path, from 1
-//	?        the path parameter
-//	'text'   that text
-//
-// "writer.id" without a source is short for "writer_id=writer.id".
+//	^path    a field of the object that contains the list of the item
+//	#1 #2    the position in the outer or inner list, beginning with 1
+//	?        the path parameter of the request
+//	'text'   a constant
 type expected struct {
 	table, key string
-	// path is the endpoint as in the spec. detail is the endpoint whose values take
-	// precedence over those of path, if both are read.
+	// path is the endpoint as in the spec. detail is the endpoint of single records, whose values
+	// take precedence over the values from path. query is the query of a request for a detail.
 	path, detail, query string
-	// ids are the columns whose values are used as the path parameter. "team" is the id of
-	// the team.
+	// ids are the columns whose values are the path parameters, as table.column. "team" means the
+	// id of the team.
 	ids string
-	// list is the name of the list in an object without other relevant members.
+	// list is the member that contains the records, in a response that is an object. "." means that
+	// the object is the record. "*" means all objects with a count and a prefix, at any depth.
 	list string
-	// at is the path from the record to the items. Empty means the record itself.
+	// at is the dotted path from the record to the items. Empty means that the record is the item.
 	at string
-	// bare is the column for items that are not objects.
+	// bare is the column with the value of items that are not objects.
 	bare string
-	// Columns, grouped by the type of their values.
+	// The columns, grouped by the type of their values and separated by spaces.
 	text, integer, flag, money, instant, json string
-	// capacity is the stem of the four columns of do_follow_links_allowed.
+	// capacity is the prefix of the four columns for do_follow_links_allowed.
 	capacity string
-	// replies is the list within an item whose items are rows of the same table.
+	// replies is a list in an item. Its items are rows of the same table.
 	replies string
-	// link means that the table has only keys and no extra, because another table contains
-	// the record.
+	// link means that the table has no columns but its key. Another table contains the other fields
+	// of the record.
 	link bool
 }
 
@@ -47,7 +47,8 @@ const (
 	productText = "name description requirements image logo example_screenshot type_id"
 )
 
-// tables lists all tables. A table precedes those whose expected.ids name its columns.
+// tables returns the entries of all tables. An entry whose ids name columns of a table is behind
+// the entry of that table.
 func tables() []expected {
 	var all []expected
 	for _, part := range [][]expected{listingTables(), orderTables(), campaignTables(), outletTables(), productTables(),

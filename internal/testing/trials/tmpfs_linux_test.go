@@ -11,9 +11,9 @@ import (
 	"placementsync/internal/testing/torture"
 )
 
-// TestTortureFullDisk runs a night on a separate disk whose free space increases with each
-// run. Each run without enough space must report the full disk and keep the published files.
-// The run with enough space must resume the night.
+// TestTortureFullDisk runs a night on a separate disk. Each run has more free space than the run
+// before. A run without enough space must report the full disk and keep the published files. The
+// first run with enough space must resume the night.
 func TestTortureFullDisk(t *testing.T) {
 	requireTorture(t)
 	t.Parallel()
@@ -34,7 +34,7 @@ func TestTortureFullDisk(t *testing.T) {
 			var end nightEnd
 			p.readReport(t, &end)
 			if ok := end.Code == 0; ok != published || !ok && (end.Code != 1 || !strings.Contains(end.Error, "the disk is full")) {
-				t.Errorf("with %d free bytes the run ended with exit code %d, published: %t; want 0 and published, or 1 and an error that the disk is full: %s", room, end.Code, published, end.Error)
+				t.Errorf("%d free bytes: the run ended with exit code %d, published: %t; want 0 and published, or 1 and the error \"the disk is full\": %s", room, end.Code, published, end.Error)
 			}
 			if !published {
 				failed++
@@ -43,7 +43,7 @@ func TestTortureFullDisk(t *testing.T) {
 	}
 	d.setFree(d.size)
 	c.finish(t)
-	t.Logf("%d runs found the disk full", failed)
+	t.Logf("%d runs ended because the disk was full", failed)
 }
 
 // tmpfs is a mounted in-memory file system.
@@ -53,7 +53,7 @@ type tmpfs struct {
 	size uint64
 }
 
-// mountTmpfs mounts a file system on a folder. It skips the test without the privilege to mount.
+// mountTmpfs mounts a file system on a folder. It skips the test if the process may not mount.
 func mountTmpfs(t *testing.T, dir string) tmpfs {
 	t.Helper()
 	m := tmpfs{t, dir, 256 << 20}

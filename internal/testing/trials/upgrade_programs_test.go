@@ -18,7 +18,8 @@ import (
 	"placementsync/internal/sim"
 )
 
-// release is an earlier release of the program. The commit is used if the repository has no tag.
+// release is an earlier release of the program. commit is used if the repository has no tag of the
+// version.
 type release struct{ version, commit string }
 
 // earlierReleases lists the releases whose programs the upgrade trials build.
@@ -32,13 +33,15 @@ func earlierReleases() []release {
 // currentVersion is the version of the program that is built from the source of this test.
 const currentVersion = "9.9.9"
 
-// clockVariable is the environment variable with the constant time of a built program.
+// clockVariable is an environment variable with a time. The programs that these trials build use it
+// as their current time.
 const clockVariable = "PLACEMENTSYNC_TRIAL_CLOCK"
 
-// builtProgram is an executable of this or of an earlier release.
+// builtProgram is an executable of the current or of an earlier version.
 type builtProgram struct{ path, version string }
 
-// buildRelease builds the program of an earlier release, or returns that of an earlier test run.
+// buildRelease returns the program of an earlier release. It builds the program and keeps it in the
+// user's cache folder for later test runs.
 func buildRelease(t *testing.T, r release) builtProgram {
 	t.Helper()
 	repository := runTool(t, ".", "git", "rev-parse", "--show-toplevel")
@@ -57,7 +60,8 @@ func buildRelease(t *testing.T, r release) builtProgram {
 	runTool(t, repository, "git", "archive", "--output", archive, commit)
 	runTool(t, source, "tar", "-xf", archive)
 	must(t, os.MkdirAll(filepath.Dir(p.path), 0o755))
-	// An interrupted build leaves no program.
+	// The rename ensures that an interrupted build does not leave an incomplete program in the
+	// cache.
 	temporary := p.path + fmt.Sprintf(".%d", os.Getpid())
 	buildProgram(t, source, temporary, r.version)
 	must(t, os.Rename(temporary, p.path))
@@ -72,8 +76,8 @@ func buildCurrent(t *testing.T) builtProgram {
 	return p
 }
 
-// buildProgram builds ./cmd/sync of a source folder. Its only change is the clock, which
-// clockVariable sets.
+// buildProgram builds ./cmd/sync of a source folder. It replaces time.Now in the source by the time
+// in clockVariable.
 func buildProgram(t *testing.T, source, path, version string) {
 	t.Helper()
 	original := filepath.Join(source, "cmd", "sync", "process.go")
@@ -92,7 +96,8 @@ func buildProgram(t *testing.T, source, path, version string) {
 		"-ldflags", "-s -w -X main.version="+version, "-o", path, "./cmd/sync")
 }
 
-// runTool runs a command in a folder, which must succeed, and returns its trimmed output.
+// runTool runs a command in a folder and returns its output without surrounding white space. The
+// command must succeed.
 func runTool(t *testing.T, dir, name string, args ...string) string {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), name, args...)
@@ -106,7 +111,7 @@ func runTool(t *testing.T, dir, name string, args ...string) string {
 	return strings.TrimSpace(string(out))
 }
 
-// command returns a command of a program with the configuration and the clock of the warehouse.
+// command returns a command of a program with the configuration and the current time of the trial.
 func (u *upgrade) command(p builtProgram, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(u.t.Context(), p.path, append([]string{"--config", u.config}, args...)...)
 	cmd.Dir = filepath.Dir(u.config)
@@ -115,32 +120,32 @@ func (u *upgrade) command(p builtProgram, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// execute runs a command to its end.
+// execute runs a command until it ends.
 func (u *upgrade) execute(p builtProgram, args ...string) (code int, stdout, stderr string) {
 	u.t.Helper()
 	cmd := u.command(p, append([]string{"--quiet"}, args...)...)
-	var out, problems strings.Builder
-	cmd.Stdout, cmd.Stderr = &out, &problems
+	var stdoutText, stderrText strings.Builder
+	cmd.Stdout, cmd.Stderr = &stdoutText, &stderrText
 	if err := cmd.Run(); err != nil && !errors.As(err, new(*exec.ExitError)) {
 		u.t.Fatal(err)
 	}
-	return cmd.ProcessState.ExitCode(), out.String(), problems.String()
+	return cmd.ProcessState.ExitCode(), stdoutText.String(), stderrText.String()
 }
 
-// mustExecute runs a command, which must succeed, and returns its output.
+// mustExecute runs a command and returns its standard output. The command must succeed.
 func (u *upgrade) mustExecute(p builtProgram, args ...string) string {
 	u.t.Helper()
 	code, stdout, stderr := u.execute(p, args...)
 	if code != 0 {
-		u.t.Fatalf("%q of %s ended with %d:\n%s%s", args, p.version, code, stdout, stderr)
+		u.t.Fatalf("%q of %s ended with %d, want 0:\n%s%s", args, p.version, code, stdout, stderr)
 	}
 	return stdout
 }
 
-// servingLine matches the log message of serve with its address.
+// servingLine matches the log message in which serve reports its address.
 var servingLine = regexp.MustCompile(`msg=serving address=(\S+)`)
 
-// receive runs serve until it has received the events.
+// receive runs the command serve, sends the events to it, and stops it.
 func (u *upgrade) receive(p builtProgram, events ...sim.Delivery) {
 	u.t.Helper()
 	cmd := u.command(p, "--verbose", "serve")
@@ -156,13 +161,13 @@ func (u *upgrade) receive(p builtProgram, events ...sim.Delivery) {
 		}
 	}
 	if address == "" {
-		u.t.Fatalf("serve of %s has no address (%v):\n%s", p.version, cmd.Wait(), log)
+		u.t.Fatalf("serve of %s did not log its address (%v):\n%s", p.version, cmd.Wait(), log)
 	}
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 	for _, event := range events {
 		status, err := sim.Deliver(u.t.Context(), client, "http://"+address+"/hooks", event, hookSecret)
 		if err != nil || status != http.StatusNoContent {
-			u.t.Errorf("serve of %s answered event %s with %d (%v)", p.version, event.ID, status, err)
+			u.t.Errorf("serve of %s: the response to event %s has status %d (%v), want 204", p.version, event.ID, status, err)
 		}
 	}
 	must(u.t, cmd.Process.Signal(os.Interrupt))

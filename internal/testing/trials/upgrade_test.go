@@ -24,24 +24,27 @@ import (
 // upgradeVariable is the environment variable that enables the upgrade trials.
 const upgradeVariable = "PLACEMENTSYNC_UPGRADE"
 
-// upgrade is a warehouse on which the programs of an earlier and of this release run in turn.
+// upgrade is a trial in which the program of an earlier release and the current program run in turn
+// on one warehouse.
 type upgrade struct {
 	*harness
 	ref              *reference
 	earlier, current builtProgram
-	config           string
+	config           string // path of the configuration file
 	// nights are the published nights that the history of the warehouse must contain.
 	nights []nightData
 	// runs counts the runs of both programs.
 	runs int
 }
 
-// TestUpgrade runs an earlier release, this program, and the earlier release again on the same
-// warehouses. After each night all values and the whole history are compared with the service.
-// The earlier release must continue, or refuse with one line and change no file.
+// TestUpgrade runs the program of an earlier release and the current program in turn on the same
+// warehouse. After each night, it compares all values and the whole history with the service. After
+// a night of the current program, the earlier program must refuse to run, with one line of error
+// and without changing a file. After a rollback to a version of the earlier program, that program
+// must continue.
 func TestUpgrade(t *testing.T) {
 	if os.Getenv(upgradeVariable) == "" {
-		t.Skipf("builds earlier releases: make upgrade-test runs it, and so does %s=1", upgradeVariable)
+		t.Skipf("builds earlier releases: run make upgrade-test, or set %s=1", upgradeVariable)
 	}
 	current := buildCurrent(t)
 	for _, r := range earlierReleases() {
@@ -92,7 +95,7 @@ serve: {listen: '127.0.0.1:0', webhook_secrets: [%s], webhook_max_age: 0s}
 	must(u.t, os.WriteFile(u.config, []byte(text), 0o600))
 }
 
-// useService replaces the service by one with other options.
+// useService replaces the service by a new service with other options.
 func (u *upgrade) useService(opts sim.Options) {
 	u.service = sim.New(opts)
 	u.ref = newReference(u.t, u.service, stream.All())
@@ -104,15 +107,15 @@ func (u *upgrade) advance() {
 	u.at = u.service.Now().Add(2 * time.Hour)
 }
 
-// nextNight runs a night of the next day, which must be published, and compares all values with
-// the service.
+// nextNight advances to the next day and runs a night. The night must be published, and all values
+// must equal the service.
 func (u *upgrade) nextNight(p builtProgram) {
 	u.t.Helper()
 	u.advance()
 	u.finishNight(p, u.at)
 }
 
-// finishNight runs or resumes a night with a snapshot of the given time.
+// finishNight runs or resumes a night, as nextNight does. snapshot is the expected snapshot time.
 func (u *upgrade) finishNight(p builtProgram, snapshot time.Time) {
 	u.t.Helper()
 	u.mustExecute(p, "run")
@@ -122,18 +125,20 @@ func (u *upgrade) finishNight(p builtProgram, snapshot time.Time) {
 	u.requireHistory()
 }
 
-// quietNight runs a night an hour later, in which no value changed.
-func (u *upgrade) quietNight(p builtProgram) {
+// unchangedNight runs a night an hour later. No value has changed, so the night must find no
+// changed rows.
+func (u *upgrade) unchangedNight(p builtProgram) {
 	u.t.Helper()
 	u.at = u.at.Add(time.Hour)
 	u.mustExecute(p, "run")
 	u.runs++
 	if changes := u.queryOne("SELECT concat_ws(' ', rows_new, rows_changed, rows_gone) FROM meta.runs ORDER BY snapshot_at DESC NULLS LAST LIMIT 1"); changes != "0 0 0" {
-		u.t.Errorf("a night of %s without changes has %s new, changed and deleted rows", p.version, changes)
+		u.t.Errorf("a night of %s without changes found %s new, changed and deleted rows, want 0 0 0", p.version, changes)
 	}
 }
 
-// requireHistory compares each table as of each published night with the data of that night.
+// requireHistory compares each table as of each published night with the expected rows of that
+// night.
 func (u *upgrade) requireHistory() {
 	u.t.Helper()
 	catalog := u.catalog()
@@ -144,14 +149,14 @@ func (u *upgrade) requireHistory() {
 	}
 }
 
-// rollBack switches readers to an earlier version, with this program.
+// rollBack rolls back to an earlier version with the current program.
 func (u *upgrade) rollBack(run string) {
 	u.t.Helper()
 	u.at = u.at.Add(time.Hour)
 	u.mustExecute(u.current, "rollback", run)
 }
 
-// requireVerified checks that a program finds no damage.
+// requireVerified checks that verify of a program finds no damage.
 func (u *upgrade) requireVerified(p builtProgram) {
 	u.t.Helper()
 	u.mustExecute(p, "verify", "--read-data")
@@ -173,7 +178,7 @@ func (u *upgrade) requireEvents(events ...sim.Delivery) {
 		u.t.Errorf("events (-want +got):\n%s", diff)
 	}
 	if n := u.count("(SELECT event_id FROM article_status_events UNION ALL SELECT event_id FROM article_comment_events)", "true"); n != len(events) {
-		u.t.Errorf("%d rows of events, want %d", n, len(events))
+		u.t.Errorf("the tables of events have %d rows, want %d", n, len(events))
 	}
 }
 
@@ -188,8 +193,9 @@ func (u *upgrade) events() []sim.Delivery {
 	return []sim.Delivery{status, comment}
 }
 
-// requireRefused checks that commands of a program end with one line, send no requests and change
-// no file. The lock file is not compared, because it names the last process that took the lock.
+// requireRefused checks that commands of a program fail with one line of error, send no requests
+// and change no file. It does not compare the lock file, which contains the last process that had
+// the lock.
 func (u *upgrade) requireRefused(p builtProgram, commands ...[]string) {
 	u.t.Helper()
 	var requests atomic.Int64
@@ -200,10 +206,10 @@ func (u *upgrade) requireRefused(p builtProgram, commands ...[]string) {
 	for _, args := range commands {
 		code, _, stderr := u.execute(p, args...)
 		if code != 1 || strings.Count(strings.TrimSpace(stderr), "\n") != 0 || !strings.Contains(stderr, want) || !strings.Contains(stderr, "nothing was changed") {
-			u.t.Errorf("%q of %s ended with %d:\n%s", args, p.version, code, stderr)
+			u.t.Errorf("%q of %s ended with %d, want 1 and one line with %q and \"nothing was changed\":\n%s", args, p.version, code, want, stderr)
 		}
 		if n := requests.Load(); n > 0 {
-			u.t.Errorf("%q of %s sent %d requests", args, p.version, n)
+			u.t.Errorf("%q of %s sent %d requests, want none", args, p.version, n)
 		}
 		filesAfter, linksAfter := sumTree(u.t, u.cfg.Warehouse.Dir, "state/lock")
 		if diff := cmp.Diff(files, filesAfter) + cmp.Diff(links, linksAfter); diff != "" {
@@ -246,7 +252,7 @@ func nightsInTurn(u *upgrade) {
 	u.requireSeries()
 }
 
-// requireSeries compares the Parquet files of each night with the data of that night.
+// requireSeries compares the Parquet files of each night with the expected rows of that night.
 func (u *upgrade) requireSeries() {
 	u.t.Helper()
 	db := open(u.t, "")
@@ -258,8 +264,8 @@ func (u *upgrade) requireSeries() {
 	}
 }
 
-// killNight starts a night of the next day and kills its process with SIGKILL while it reads
-// records of campaigns. It returns the id of the run.
+// killNight advances to the next day, starts a night, and kills its process with SIGKILL while it
+// reads records of campaigns. It returns the id of the run.
 func (u *upgrade) killNight(p builtProgram) string {
 	u.t.Helper()
 	u.advance()
@@ -274,7 +280,7 @@ func (u *upgrade) killNight(p builtProgram) string {
 	err := cmd.Wait()
 	u.onRequest(func(*http.Request) {})
 	if cmd.ProcessState.ExitCode() != -1 {
-		u.t.Fatalf("the night of %s was not killed: %v", p.version, err)
+		u.t.Fatalf("the night of %s ended before it was killed: %v", p.version, err)
 	}
 	u.runs++
 	runs, err := os.ReadDir(u.path("raw"))
@@ -297,10 +303,10 @@ func (u *upgrade) resumeNight(p builtProgram, run string) {
 	u.finishNight(p, snapshot)
 	u.onRequest(func(*http.Request) {})
 	if got := u.latestRun(); got != run {
-		u.t.Errorf("%s published %s, want the resumed %s", p.version, got, run)
+		u.t.Errorf("%s published %s, want the resumed run %s", p.version, got, run)
 	}
 	if n := requested["/orders"] + requested["/outlets"]; n > 0 {
-		u.t.Errorf("%s repeated %d requests of lists", p.version, n)
+		u.t.Errorf("%s repeated %d requests for lists, want none", p.version, n)
 	}
 }
 
@@ -326,7 +332,7 @@ func heldNightInTurn(u *upgrade) {
 	u.service.SetValueFaults(sim.ValueFault{Kind: sim.ValueCents, Day: u.service.Day() + 1})
 	u.advance()
 	if code, _, stderr := u.execute(u.current, "run"); code != 1 || !strings.Contains(stderr, "prices_scaled") {
-		u.t.Fatalf("the night was not held: it ended with %d:\n%s", code, stderr)
+		u.t.Fatalf("the night ended with %d, want 1 and prices_scaled in the error:\n%s", code, stderr)
 	}
 	u.runs++
 	u.service.SetValueFaults()
@@ -335,7 +341,7 @@ func heldNightInTurn(u *upgrade) {
 	u.nextNight(u.current)
 	u.requireVerified(u.current)
 	if left, err := os.ReadDir(u.path("held")); err != nil || len(left) > 0 {
-		u.t.Errorf("a night is held after the next one: %v (%v)", left, err)
+		u.t.Errorf("held contains %v after the next nights (%v), want no files", left, err)
 	}
 }
 
@@ -345,24 +351,24 @@ func privateNightsInTurn(u *upgrade) {
 		u.t.Helper()
 		for _, p := range u.ref.currentRows()["profiles"] {
 			if n := u.count("profiles", "name = ?", p["name"]); n > 0 {
-				u.t.Errorf("%s: the name of a profile is published", when)
+				u.t.Errorf("%s: profiles contains the name of a profile, want its hash", when)
 			}
 		}
 		if n := u.count("history.order_items", "client_last_name IS NOT NULL"); n > 0 {
-			u.t.Errorf("%s: %d rows have a dropped value", when, n)
+			u.t.Errorf("%s: %d rows have a value of the dropped column client_last_name, want none", when, n)
 		}
 	}
 	u.advance()
 	u.mustExecute(u.earlier, "run")
 	last := u.latestRun()
 	requireHidden("earlier release")
-	u.quietNight(u.current)
+	u.unchangedNight(u.current)
 	requireHidden("this program")
 	u.requireRefused(u.earlier, []string{"run"})
 	u.rollBack(last)
-	u.quietNight(u.earlier)
+	u.unchangedNight(u.earlier)
 	requireHidden("earlier release again")
-	u.quietNight(u.current)
+	u.unchangedNight(u.current)
 }
 
 func backupInTurn(u *upgrade) {
@@ -381,9 +387,10 @@ func backupInTurn(u *upgrade) {
 	u.mustExecute(u.current, "backup", "--rehearse")
 	u.mustExecute(u.earlier, "runs")
 	u.nextNight(u.earlier)
-	// Releases up to 1.0.1 know no rehearsals, and list them as runs without a snapshot.
+	// A rehearsal restores a backup for a test. Releases up to 1.0.1 do not have rehearsals. They
+	// store them in meta.runs as runs without a snapshot.
 	if n := u.count("meta.runs", "snapshot_at IS NULL AND kind <> 'rehearsal'"); n > 0 {
-		u.t.Errorf("meta.runs has %d runs without a snapshot", n)
+		u.t.Errorf("meta.runs has %d other runs without a snapshot, want none", n)
 	}
 	u.nextNight(u.current)
 	u.mustExecute(u.current, "backup")

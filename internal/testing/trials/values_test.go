@@ -12,9 +12,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestTrialEveryValueArrives compares every field of every record of the service with the
-// warehouse after each night, in DuckDB and in Parquet. Finally it compares the whole history.
-func TestTrialEveryValueArrives(t *testing.T) {
+// TestTrialEveryValueIsStored compares every field of every record of the service with the
+// warehouse after each night, in DuckDB and in Parquet. Then it compares the whole history.
+func TestTrialEveryValueIsStored(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
 	h := newHarness(t, richWorld())
@@ -37,7 +37,7 @@ func TestTrialEveryValueArrives(t *testing.T) {
 	checkSeries(t, h, ref, nights)
 }
 
-// requireChanges checks that the world changed between the first and the last night.
+// requireChanges checks that some tables changed between the first and the last night.
 func requireChanges(t *testing.T, nights []nightData) {
 	last := nights[len(nights)-1].rows
 	for _, name := range []string{"product_listings", "product_listing_prices", "orders", "article_statuses", "outlets"} {
@@ -47,13 +47,14 @@ func requireChanges(t *testing.T, nights []nightData) {
 	}
 }
 
-// checkTable reads a table and compares its rows with the data of the service.
+// checkTable reads the table e from the table expression from, and compares its rows with the
+// expected rows.
 func checkTable(t *testing.T, e expected, current map[string][]textRow, db *sql.DB, from string) {
 	t.Helper()
 	compareRows(t, e, current, readTable(t, e, db, from), from)
 }
 
-// compareRows compares the rows of a table with the data of the service.
+// compareRows compares rows of the table e with the expected rows. from is its name in failures.
 func compareRows(t *testing.T, e expected, current map[string][]textRow, rows []textRow, from string) {
 	t.Helper()
 	want := rowsByKey(e, current[e.table])
@@ -81,7 +82,7 @@ func compareRows(t *testing.T, e expected, current map[string][]textRow, rows []
 	}
 }
 
-// rowsByKey returns rows by key. Duplicates get another key with a suffix.
+// rowsByKey returns rows by key. It adds a suffix to the key of a duplicate.
 func rowsByKey(e expected, rows []textRow) map[string]textRow {
 	all := map[string]textRow{}
 	for _, r := range rows {
@@ -101,25 +102,26 @@ func rowsByKey(e expected, rows []textRow) map[string]textRow {
 // systemColumns are the columns that the warehouse adds.
 func systemColumns() []string { return []string{"valid_from", "valid_to", "row_hash", "run_id"} }
 
-// readTable reads a table as exact text, and checks its columns.
+// readTable reads a table as exact text, and checks the names and types of its columns.
 func readTable(t *testing.T, e expected, db *sql.DB, from string) []textRow {
 	t.Helper()
 	types := columnTypes(t, db, from)
 	wanted := e.types()
 	for name := range types {
 		if valid := validTypes(wanted[name], from); !slices.Contains(systemColumns(), name) && !slices.Contains(valid, types[name]) {
-			t.Errorf("%s.%s is %s, want one of %q", from, name, types[name], valid)
+			t.Errorf("the type of %s.%s is %s, want one of %q", from, name, types[name], valid)
 		}
 	}
 	for name := range wanted {
 		if types[name] == "" {
-			t.Errorf("%s has no column %s, want it", from, name)
+			t.Errorf("%s lacks the column %s", from, name)
 		}
 	}
 	return readTexts(t, e, db, from, types)
 }
 
-// readTexts reads the columns with these types, except those that the warehouse adds, as exact text.
+// readTexts reads the columns in types as exact text. It leaves out the columns that the warehouse
+// adds.
 func readTexts(t *testing.T, e expected, db *sql.DB, from string, types map[string]string) []textRow {
 	t.Helper()
 	wanted := e.types()
@@ -145,7 +147,7 @@ func readTexts(t *testing.T, e expected, db *sql.DB, from string, types map[stri
 	return all
 }
 
-// validTypes returns the types that are valid in a source: in Parquet, JSON is text.
+// validTypes returns the types that are valid in from. In Parquet files, JSON has the type VARCHAR.
 func validTypes(wanted []string, from string) []string {
 	if strings.Contains(from, ".parquet") && slices.Contains(wanted, "JSON") {
 		return []string{"VARCHAR"}
@@ -162,8 +164,8 @@ func columnTypes(t *testing.T, db *sql.DB, from string) map[string]string {
 	return types
 }
 
-// exactTextSQL returns the SQL expression that converts a column to text without loss. Times
-// are in UTC, whatever the time zone of the session.
+// exactTextSQL returns the SQL expression that converts a column to text without loss. Times are in
+// UTC, for any time zone of the session.
 func exactTextSQL(name, kind string) string {
 	if kind == "TIMESTAMP WITH TIME ZONE" {
 		return fmt.Sprintf("strftime(make_timestamp(epoch_us(%s)), '%%Y-%%m-%%d %%H:%%M:%%S.%%f')", strconv.Quote(name))
@@ -171,7 +173,7 @@ func exactTextSQL(name, kind string) string {
 	return strconv.Quote(name) + "::VARCHAR"
 }
 
-// query returns all rows of a query whose columns are texts.
+// query returns all rows of a query. All columns of the query must be of type VARCHAR.
 func query(t *testing.T, db *sql.DB, text string, args ...any) [][]sql.NullString {
 	t.Helper()
 	rows, err := db.QueryContext(t.Context(), text, args...)

@@ -11,8 +11,8 @@ import (
 	"placementsync/internal/sim"
 )
 
-// BenchmarkVerify measures a full verify of a warehouse of two nights. For comparison it runs
-// sha256sum on the same files.
+// BenchmarkVerify measures a full verify of a warehouse of two nights. For comparison it measures
+// sha256sum of the same files.
 func BenchmarkVerify(b *testing.B) {
 	service := sim.New(sim.Options{Seed: 1, Token: token, Outlets: 20, Listings: 40_000, Profiles: 3, Campaigns: 5, Orders: 50, Files: 5, Folders: 2})
 	base, stop, err := service.Serve(b.Context(), "")
@@ -40,7 +40,7 @@ func BenchmarkVerify(b *testing.B) {
 		}
 	})
 	b.Run("sha256sum", func(b *testing.B) {
-		// Other files of the series are hard links to these.
+		// The other files of parquet/ are hard links to files of versions/.
 		var files []string
 		var bytes int64
 		for _, pattern := range []string{"versions/*/*", "raw/*/*", "parquet/.meta/*", "parquet/.manifests/*"} {
