@@ -110,8 +110,9 @@ func measureDecode(t *testing.T, s settings) findings {
 	}}
 }
 
+// Settings of measureLimited.
 const (
-	limitedRate     = 50
+	limitedRate     = 50 // requests per second
 	limitedBurst    = 10 // the program's default
 	limitedRequests = 2_000
 )
@@ -212,7 +213,8 @@ func measureDemo(t *testing.T, s settings) findings {
 	}
 }
 
-// bytesBelow returns the size of the files below a folder. Hard links count once.
+// bytesBelow returns the size of the files below a folder. It counts a file with several hard links
+// once.
 func bytesBelow(t *testing.T, dir string) (sum float64) {
 	t.Helper()
 	counted := map[uint64]bool{}

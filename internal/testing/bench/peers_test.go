@@ -49,8 +49,8 @@ type peer struct {
 	file string
 	// command runs in peers/ with the service's address and a folder as arguments.
 	command []string
-	// environment is added to the environment of the command.
-	environment []string
+	// variables are added to the environment variables of the command.
+	variables []string
 	// needs are the required programs.
 	needs []string
 	// smallOnly excludes the peer from the large comparison unless settings.allPeers is set.
@@ -73,7 +73,7 @@ func peers() []peer {
 		{name: dlt, file: "dlt", command: []string{"python", "dlt_listings.py"}},
 		{name: pyAirbyte, file: "airbyte", command: []string{"python", "airbyte_listings.py"}, smallOnly: true},
 		{name: script, file: "listings", command: []string{"bash", "listings.sh"}, needs: scriptNeeds()},
-		{name: fastScript, file: "listings", command: []string{"bash", "listings.sh"}, needs: scriptNeeds(), environment: []string{"ANY_ORDER=1"}},
+		{name: fastScript, file: "listings", command: []string{"bash", "listings.sh"}, needs: scriptNeeds(), variables: []string{"ANY_ORDER=1"}},
 	}
 }
 
@@ -103,18 +103,18 @@ type counts struct {
 // service.
 type items struct{ Listings, Prices, Tags, Links, Includes int64 }
 
-func (b *peerResult) add(u usage) {
-	b.Wall, b.CPU, b.Peak = append(b.Wall, u.Wall), append(b.CPU, u.CPU), append(b.Peak, u.RSS)
+func (r *peerResult) add(u usage) {
+	r.Wall, r.CPU, r.Peak = append(r.Wall, u.Wall), append(r.CPU, u.CPU), append(r.Peak, u.RSS)
 }
 
-func (b peerResult) row() string {
+func (r peerResult) row() string {
 	median := func(unit string, runs []float64) string { return formatFigure(figure{Runs: runs}.median(), unit) }
-	name := b.Name
-	if b.Version != "" {
-		name += " (" + b.Version + ")"
+	name := r.Name
+	if r.Version != "" {
+		name += " (" + r.Version + ")"
 	}
-	return fmt.Sprintf("| %s | %s | %s | %s | %d | %d | %d |", name, median("s", b.Wall), median("s", b.CPU),
-		median("MiB", valuesOf(b.Peak, func(v float64) float64 { return v / mebibyte })), b.Tables, b.Rows, len(b.Wall))
+	return fmt.Sprintf("| %s | %s | %s | %s | %d | %d | %d |", name, median("s", r.Wall), median("s", r.CPU),
+		median("MiB", valuesOf(r.Peak, func(v float64) float64 { return v / mebibyte })), r.Tables, r.Rows, len(r.Wall))
 }
 
 // measurePeers runs this program and each peer on the same service in turn.
@@ -146,16 +146,17 @@ func scriptFigures(name, size string, all []peerResult) []figure {
 
 // resultOf returns the result of a program, or a result without runs if it was not measured.
 func resultOf(name string, all []peerResult) (found peerResult) {
-	for _, b := range all {
-		if b.Name == name {
-			found = b
+	for _, r := range all {
+		if r.Name == name {
+			found = r
 		}
 	}
 	return found
 }
 
-// comparePeers measures this program and the peers at one size.
-func comparePeers(t *testing.T, s settings, environment, size string) []peerResult {
+// comparePeers measures this program and the peers at one size. environments is the folder of the
+// installed peers.
+func comparePeers(t *testing.T, s settings, environments, size string) []peerResult {
 	t.Helper()
 	truth := truthOf(t, s.listings)
 	service := serve(t, world{Listings: s.listings, CatalogOnly: true})
@@ -169,13 +170,13 @@ func comparePeers(t *testing.T, s settings, environment, size string) []peerResu
 	}
 	for run := range s.runs {
 		for i := range all {
-			b := &all[i]
+			r := &all[i]
 			var u usage
-			if u, b.counts = runPeer(t, s, environment, b.Name, service); b.items != truth {
-				t.Fatalf("%s loaded %+v, want %+v", b.Name, b.items, truth)
+			if u, r.counts = runPeer(t, s, environments, r.Name, service); r.items != truth {
+				t.Fatalf("%s loaded %+v, want %+v", r.Name, r.items, truth)
 			}
-			b.add(u)
-			t.Logf("run %d: %s took %.1f s, %.1f CPU s, %.0f MiB", run+1, b.Name, u.Wall, u.CPU, u.RSS/mebibyte)
+			r.add(u)
+			t.Logf("run %d: %s took %.1f s, %.1f CPU s, %.0f MiB", run+1, r.Name, u.Wall, u.CPU, u.RSS/mebibyte)
 		}
 	}
 	return all
@@ -183,7 +184,7 @@ func comparePeers(t *testing.T, s settings, environment, size string) []peerResu
 
 // runPeer measures one run of a program, which loads into an empty folder. It counts the loaded
 // rows.
-func runPeer(t *testing.T, s settings, environment, name string, service *service) (usage, counts) {
+func runPeer(t *testing.T, s settings, environments, name string, service *service) (usage, counts) {
 	t.Helper()
 	dir, remove := scratch(t)
 	defer remove()
@@ -194,7 +195,7 @@ func runPeer(t *testing.T, s settings, environment, name string, service *servic
 	}
 	for _, p := range peers() {
 		if p.name == name {
-			u := measureTree(t, p.startCommand(t, environment, service.url, dir))
+			u := measureTree(t, p.startCommand(t, environments, service.url, dir))
 			return u, count(t, filepath.Join(dir, "peer.duckdb"), p.file)
 		}
 	}
@@ -204,15 +205,15 @@ func runPeer(t *testing.T, s settings, environment, name string, service *servic
 
 // startCommand returns the command that starts a peer. In its PATH, the programs of the peer's
 // environment come before the programs of the machine.
-func (p peer) startCommand(t *testing.T, environment, url, dir string) *exec.Cmd {
+func (p peer) startCommand(t *testing.T, environments, url, dir string) *exec.Cmd {
 	t.Helper()
-	programs := filepath.Join(environment, p.file, "bin")
+	programs := filepath.Join(environments, p.file, "bin")
 	name := filepath.Join(programs, p.command[0])
 	if _, err := os.Stat(name); err != nil {
 		name = p.command[0]
 	}
-	cmd := exec.CommandContext(t.Context(), name, filepath.Join(environment, "peers", p.command[1]), url, dir)
-	cmd.Env = append(append(os.Environ(), p.environment...), "TOKEN=pc_demo", "HOME="+dir, "PATH="+programs+string(os.PathListSeparator)+os.Getenv("PATH"))
+	cmd := exec.CommandContext(t.Context(), name, filepath.Join(environments, "peers", p.command[1]), url, dir)
+	cmd.Env = append(append(os.Environ(), p.variables...), "TOKEN=pc_demo", "HOME="+dir, "PATH="+programs+string(os.PathListSeparator)+os.Getenv("PATH"))
 	return cmd
 }
 

@@ -54,7 +54,8 @@ func processesByParent() map[int][]int {
 	paths, _ := filepath.Glob("/proc/[0-9]*/stat")
 	for _, path := range paths {
 		data, _ := os.ReadFile(path)
-		// The name in parentheses may contain anything. The state and the parent follow it.
+		// The program name in parentheses may contain spaces and parentheses. The state and the
+		// id of the parent follow it.
 		fields := strings.Fields(string(data)[strings.LastIndexByte(string(data), ')')+1:])
 		if len(fields) < 2 {
 			continue

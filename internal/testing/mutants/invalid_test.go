@@ -33,11 +33,11 @@ func dropInvalid(t *testing.T, name string, all []mutant) []mutant {
 // findConcatenations returns the places where a package joins two strings with +.
 func findConcatenations(t *testing.T, name string) map[place]bool {
 	t.Helper()
-	exports, own := listPackage(t, name)
+	exports, pkg := listPackage(t, name)
 	set := token.NewFileSet()
 	var files []*ast.File
-	for _, path := range own.GoFiles {
-		f, err := parser.ParseFile(set, filepath.Join(own.Dir, path), nil, parser.SkipObjectResolution)
+	for _, path := range pkg.GoFiles {
+		f, err := parser.ParseFile(set, filepath.Join(pkg.Dir, path), nil, parser.SkipObjectResolution)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -45,8 +45,8 @@ func findConcatenations(t *testing.T, name string) map[place]bool {
 	}
 	cfg := types.Config{FakeImportC: true, Importer: importer.ForCompiler(set, "gc", func(path string) (io.ReadCloser, error) { return os.Open(exports[path]) })}
 	info := types.Info{Types: map[ast.Expr]types.TypeAndValue{}}
-	if _, err := cfg.Check(own.ImportPath, set, files, &info); err != nil {
-		t.Fatalf("check the types of %s: %v", own.ImportPath, err)
+	if _, err := cfg.Check(pkg.ImportPath, set, files, &info); err != nil {
+		t.Fatalf("check the types of %s: %v", pkg.ImportPath, err)
 	}
 	places := map[place]bool{}
 	for expr, typed := range info.Types {
@@ -69,7 +69,7 @@ type listedPackage struct {
 }
 
 // listPackage returns a package, and the export files of its dependencies by import path.
-func listPackage(t *testing.T, name string) (exports map[string]string, own listedPackage) {
+func listPackage(t *testing.T, name string) (exports map[string]string, pkg listedPackage) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "go", "list", "-export", "-deps", "-tags", buildTag, "-json=ImportPath,Dir,Export,GoFiles", "./internal/"+name)
 	cmd.Dir, cmd.Stderr = projectPath(), t.Output()
@@ -91,12 +91,12 @@ func listPackage(t *testing.T, name string) (exports map[string]string, own list
 			t.Fatal(err)
 		}
 		exports[listed.ImportPath] = listed.Export
-		own = listed // go list prints a package after its imports, so the last one is own
+		pkg = listed // go list prints a package after its imports, so the last one is pkg
 	}
 	if err := cmd.Wait(); err != nil {
 		t.Fatalf("go list of the package %s: %v", name, err)
 	}
-	return exports, own
+	return exports, pkg
 }
 
 // TestFindConcatenations checks a package that joins strings and one that only adds numbers.

@@ -34,9 +34,9 @@ func (s slowTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 // take a second each.
 func newSlowHarness(t *testing.T) *boundedHarness {
 	t.Helper()
-	a := newBoundedHarness(t, smallWorld(), fewStreams()...)
-	a.cfg.Fetch.RequestsPerSecond = 0
-	a.cfg.Fetch.Transport = slowTransport{a.cfg.Fetch.Transport, time.Second}
+	h := newBoundedHarness(t, smallWorld(), fewStreams()...)
+	h.cfg.Fetch.RequestsPerSecond = 0
+	h.cfg.Fetch.Transport = slowTransport{h.cfg.Fetch.Transport, time.Second}
 	return a
 }
 
@@ -44,17 +44,17 @@ func newSlowHarness(t *testing.T) *boundedHarness {
 // read. They must fail and publish no version.
 func TestTimeEndsBeforeTheFirstList(t *testing.T) {
 	t.Parallel()
-	a := newSlowHarness(t)
+	h := newSlowHarness(t)
 	for range 2 {
-		latestBefore := a.latestRun()
-		res, err := a.boundedNight(time.Second)
-		if _, noData := errors.AsType[*pipeline.NoDataError](err); !noData || res.Run.ExitCode != 1 || a.latestRun() != latestBefore {
-			t.Fatalf("the night ended with %d and %v and latest is %q, want 1, a NoDataError and %q", res.Run.ExitCode, err, a.latestRun(), latestBefore)
+		latestBefore := h.latestRun()
+		res, err := h.boundedNight(time.Second)
+		if _, noData := errors.AsType[*pipeline.NoDataError](err); !noData || res.Run.ExitCode != 1 || h.latestRun() != latestBefore {
+			t.Fatalf("the night ended with %d and %v and latest is %q, want 1, a NoDataError and %q", res.Run.ExitCode, err, h.latestRun(), latestBefore)
 		}
-		if !strings.Contains(err.Error(), "orders: the list was not read within run.max_duration (1s): it was not begun, its last rows are kept") || a.requestCount != 1 {
-			t.Errorf("got %d requests and the error %v, want 1 request and an error about the unread list of orders", a.requestCount, err)
+		if !strings.Contains(err.Error(), "orders: the list was not read within run.max_duration (1s): it was not begun, its last rows are kept") || h.requestCount != 1 {
+			t.Errorf("got %d requests and the error %v, want 1 request and an error about the unread list of orders", h.requestCount, err)
 		}
-		a.publishedNight(0)
+		h.publishedNight(0)
 	}
 }
 
@@ -62,39 +62,39 @@ func TestTimeEndsBeforeTheFirstList(t *testing.T) {
 // other lists must keep the rows of the night before.
 func TestUnreadListsAreCarried(t *testing.T) {
 	t.Parallel()
-	a := newSlowHarness(t)
-	first := a.publishedNight(0)
-	before := a.historySums()
+	h := newSlowHarness(t)
+	first := h.publishedNight(0)
+	before := h.historySums()
 	// Each request takes a second. The requests for the token and for page 1 of the first list
 	// begin within the limit.
-	res := a.nightCarryingLists(t, 1500*time.Millisecond)
+	res := h.nightCarryingLists(t, 1500*time.Millisecond)
 	begun := res.Run.Streams[0]
 	for i, s := range res.Run.Streams {
 		before := first.Run.Streams[i]
 		switch {
 		case s.Stream == begun.Stream:
-			a.requireStream(res.Run, s.Stream, fetch.Exact, "")
+			h.requireStream(res.Run, s.Stream, fetch.Exact, "")
 		case before.Fetched == 0: // a list
-			a.requireStream(res.Run, s.Stream, fetch.CarriedForward, "was not read within run.max_duration (1.5s)")
+			h.requireStream(res.Run, s.Stream, fetch.CarriedForward, "was not read within run.max_duration (1.5s)")
 		default:
-			a.requireStream(res.Run, s.Stream, fetch.BestEffort, "ids were not read within run.max_duration (1.5s)")
+			h.requireStream(res.Run, s.Stream, fetch.BestEffort, "ids were not read within run.max_duration (1.5s)")
 			if s.Unread != before.Fetched || s.Fetched != 0 {
 				t.Errorf("%s: fetched %d, unread %d, want all %d unread", s.Stream, s.Fetched, s.Unread, before.Fetched)
 			}
 		}
 	}
-	if diff := cmp.Diff(before, a.historySums()); diff != "" {
+	if diff := cmp.Diff(before, h.historySums()); diff != "" {
 		t.Errorf("the tables changed (-before +after):\n%s", diff)
 	}
-	if n := a.count("meta.deletions", "TRUE"); n != 0 {
+	if n := h.count("meta.deletions", "TRUE"); n != 0 {
 		t.Errorf("meta.deletions has %d rows, want none", n)
 	}
 }
 
 // nightCarryingLists runs a night that does not read all lists. The outcome must be partial.
-func (a *boundedHarness) nightCarryingLists(t *testing.T, bound time.Duration) pipeline.Result {
+func (h *boundedHarness) nightCarryingLists(t *testing.T, bound time.Duration) pipeline.Result {
 	t.Helper()
-	res, err := a.boundedNight(bound)
+	res, err := h.boundedNight(bound)
 	must(t, err)
 	if res.Run.Outcome != ledger.Partial || res.Run.ExitCode != 3 {
 		t.Fatalf("the night ended %s with %d, want partial with 3\n%s", res.Run.Outcome, res.Run.ExitCode, reasons(res.Run))
@@ -115,20 +115,20 @@ func TestTrialTimeEndsAtTheLastID(t *testing.T) {
 	}
 	var unread []int64
 	for _, less := range []time.Duration{0, time.Second, 2*time.Second - 1, 2 * time.Second, 3 * time.Second} {
-		a := unbounded.otherWarehouse()
+		h := unbounded.otherWarehouse()
 		bound := unbounded.duration - less
-		res := a.publishedNight(bound)
+		res := h.publishedNight(bound)
 		left, _ := res.Run.Unread()
 		unread = append(unread, left)
-		if a.duration > bound+2*time.Second || a.requestCount != unbounded.requestCount-int(left) {
-			t.Errorf("limit %v: got %d requests in %v and %d unread ids, want %d requests and unread ids together, at most 2 s over the limit", bound, a.requestCount, a.duration, left, unbounded.requestCount)
+		if h.duration > bound+2*time.Second || h.requestCount != unbounded.requestCount-int(left) {
+			t.Errorf("limit %v: got %d requests in %v and %d unread ids, want %d requests and unread ids together, at most 2 s over the limit", bound, h.requestCount, h.duration, left, unbounded.requestCount)
 		}
 		// The next night reads only the unread ids.
-		again := a.publishedNight(0)
+		again := h.publishedNight(0)
 		if rest, _ := again.Run.Unread(); rest != 0 {
 			t.Errorf("a night without a limit left %d ids unread, want none", rest)
 		}
-		for path := range a.requestedDetails() {
+		for path := range h.requestedDetails() {
 			if strings.HasPrefix(path, "/orders/") && left == 0 {
 				t.Errorf("%s was requested again", path)
 			}
@@ -146,18 +146,18 @@ func TestTrialTimeEndsAtTheLastID(t *testing.T) {
 func TestTrialInterruptedNightPublishesStoredResponses(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
-	a := newBoundedHarness(t, largeWorld())
-	a.cfg.ResumeMaxAge = 3 * time.Hour
-	ref := newReference(t, a.service, a.cfg.Streams)
+	h := newBoundedHarness(t, largeWorld())
+	h.cfg.ResumeMaxAge = 3 * time.Hour
+	ref := newReference(t, h.service, h.cfg.Streams)
 	for night := 1; ; night++ {
-		interrupted := a.interruptedBoundedNight(150, timeForRequests(200))
-		stored := a.storedRequests(interrupted.Run.ID)
-		res := a.publishedNight(time.Nanosecond)
-		t.Logf("night %d: %d stored responses, then %d requests", night, len(stored), a.requestCount)
+		interrupted := h.interruptedBoundedNight(150, timeForRequests(200))
+		stored := h.storedRequests(interrupted.Run.ID)
+		res := h.publishedNight(time.Nanosecond)
+		t.Logf("night %d: %d stored responses, then %d requests", night, len(stored), h.requestCount)
 		if res.Run.ID != interrupted.Run.ID {
 			t.Fatalf("got run %s, want the resumed run %s", res.Run.ID, interrupted.Run.ID)
 		}
-		for path := range a.requestsByPath {
+		for path := range h.requestsByPath {
 			beforePage, _, _ := strings.Cut(path, "page=")
 			// If the first page of a detail was stored, the night reads its other pages,
 			// and repeats a page that the interruption truncated.
@@ -165,7 +165,7 @@ func TestTrialInterruptedNightPublishesStoredResponses(t *testing.T) {
 				t.Errorf("night %d requested %s after its time limit", night, path)
 			}
 		}
-		a.requireLists(ref)
+		h.requireLists(ref)
 		fetched := int64(0)
 		for _, s := range res.Run.Streams {
 			fetched += s.Fetched
@@ -173,37 +173,37 @@ func TestTrialInterruptedNightPublishesStoredResponses(t *testing.T) {
 		if fetched < 60 {
 			t.Errorf("night %d published %d details, want at least 60 from stored responses", night, fetched)
 		}
-		a.at = a.at.Add(3 * time.Hour)
+		h.at = h.at.Add(3 * time.Hour)
 		if night == 2 {
 			break
 		}
 	}
 	for left, nights := int64(1), 0; left > 0; nights++ {
-		res := a.publishedNight(timeForRequests(300))
+		res := h.publishedNight(timeForRequests(300))
 		if left, _ = res.Run.Unread(); nights > 6 {
 			t.Fatalf("%d ids are unread after %d nights", left, nights+1)
 		}
 	}
-	a.requireValues(ref)
+	h.requireValues(ref)
 }
 
 // interruptedBoundedNight runs a night that is interrupted at its n-th request.
-func (a *boundedHarness) interruptedBoundedNight(n int, bound time.Duration) pipeline.Result {
-	a.t.Helper()
-	transport := &randomTransport{service: a.service, left: n}
-	a.cfg.Fetch.Transport, a.cfg.MaxDuration = transport, bound
-	a.at = a.at.Add(time.Hour)
-	res, err := a.bubble(func(ctx context.Context) (pipeline.Result, error) {
+func (h *boundedHarness) interruptedBoundedNight(n int, bound time.Duration) pipeline.Result {
+	h.t.Helper()
+	transport := &randomTransport{service: h.service, left: n}
+	h.cfg.Fetch.Transport, h.cfg.MaxDuration = transport, bound
+	h.at = h.at.Add(time.Hour)
+	res, err := h.bubble(func(ctx context.Context) (pipeline.Result, error) {
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()
 		transport.cut = cancel
-		return pipeline.Run(ctx, a.cfg)
+		return pipeline.Run(ctx, h.cfg)
 	})
 	if err == nil || res.Run.ExitCode != 130 {
-		a.t.Fatalf("the interrupted night ended with %d, want 130: %v", res.Run.ExitCode, err)
+		h.t.Fatalf("the interrupted night ended with %d, want 130: %v", res.Run.ExitCode, err)
 	}
 	// From now on, the request for the token takes longer than a limit of 1 ns.
-	a.cfg.Fetch.Transport = slowTransport{&randomTransport{service: a.service}, time.Millisecond}
+	h.cfg.Fetch.Transport = slowTransport{&randomTransport{service: h.service}, time.Millisecond}
 	return res
 }
 
@@ -211,15 +211,15 @@ func (a *boundedHarness) interruptedBoundedNight(n int, bound time.Duration) pip
 // run in the ledger must count the records of the lists that were read before.
 func TestInterruptedRunCountsReadRecords(t *testing.T) {
 	t.Parallel()
-	a := newBoundedHarness(t, smallWorld(), fewStreams()...)
-	complete := a.publishedNight(0)
+	h := newBoundedHarness(t, smallWorld(), fewStreams()...)
+	complete := h.publishedNight(0)
 	listRequests := 1 // the token
 	for _, s := range complete.Run.Streams {
 		if s.Fetched == 0 {
 			listRequests += int(s.Requests)
 		}
 	}
-	interrupted := a.otherWarehouse().interruptedBoundedNight(listRequests+2, 0)
+	interrupted := h.otherWarehouse().interruptedBoundedNight(listRequests+2, 0)
 	counted := 0
 	for _, s := range interrupted.Run.Streams {
 		want := streamOf(t, complete.Run, s.Stream)
@@ -241,22 +241,22 @@ func TestInterruptedRunCountsReadRecords(t *testing.T) {
 func TestTrialReplayOfABoundedNight(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
-	a := newBoundedHarness(t, largeWorld())
-	ref := newReference(t, a.service, a.cfg.Streams)
+	h := newBoundedHarness(t, largeWorld())
+	ref := newReference(t, h.service, h.cfg.Streams)
 	left := int64(1)
 	for night := 1; left > 0; night++ {
-		res := a.publishedNight(timeForRequests(250))
-		before, details := a.historySums(), a.detailRows()
-		a.service.ResetRequests()
-		a.cfg.MaxDuration = 0 // a replay reads nothing from the service
-		again, err := a.bubble(func(ctx context.Context) (pipeline.Result, error) {
-			return pipeline.Replay(ctx, a.cfg, res.Run.ID)
+		res := h.publishedNight(timeForRequests(250))
+		before, details := h.historySums(), h.detailRows()
+		h.service.ResetRequests()
+		h.cfg.MaxDuration = 0 // a replay reads nothing from the service
+		again, err := h.bubble(func(ctx context.Context) (pipeline.Result, error) {
+			return pipeline.Replay(ctx, h.cfg, res.Run.ID)
 		})
 		must(t, err)
-		if diff := cmp.Diff(before, a.historySums()); diff != "" || a.requestCount > 0 {
-			t.Fatalf("the replay of night %d made %d requests, want none, or has other rows (-before +after):\n%s", night, a.requestCount, diff)
+		if diff := cmp.Diff(before, h.historySums()); diff != "" || h.requestCount > 0 {
+			t.Fatalf("the replay of night %d made %d requests, want none, or has other rows (-before +after):\n%s", night, h.requestCount, diff)
 		}
-		if diff := cmp.Diff(details, a.detailRows()); diff != "" {
+		if diff := cmp.Diff(details, h.detailRows()); diff != "" {
 			t.Errorf("the replay of night %d has other rows in meta.details (-before +after):\n%s", night, diff)
 		}
 		for i, s := range again.Run.Streams {
@@ -276,14 +276,14 @@ func TestTrialReplayOfABoundedNight(t *testing.T) {
 			t.Fatalf("%d ids are unread after %d nights", left, night)
 		}
 	}
-	a.requireValues(ref)
+	h.requireValues(ref)
 }
 
 // detailRows returns the rows of meta.details.
-func (a *boundedHarness) detailRows() []string {
-	a.t.Helper()
+func (h *boundedHarness) detailRows() []string {
+	h.t.Helper()
 	var all []string
-	for _, row := range query(a.t, a.catalog(), "SELECT concat_ws(' ', stream, id, fingerprint, read_at) FROM meta.details ORDER BY ALL") {
+	for _, row := range query(h.t, h.catalog(), "SELECT concat_ws(' ', stream, id, fingerprint, read_at) FROM meta.details ORDER BY ALL") {
 		all = append(all, row[0].String)
 	}
 	return all
@@ -296,9 +296,9 @@ func TestTrialOverdueSettledDetailsAreRead(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
 	const recheck = 3
-	a := newSlowHarness(t)
-	a.cfg.Recheck = recheck
-	first := a.publishedNight(0)
+	h := newSlowHarness(t)
+	h.cfg.Recheck = recheck
+	first := h.publishedNight(0)
 	all, listRequests := streamOf(t, first.Run, "order_details").Fetched, int64(1)
 	for _, s := range first.Run.Streams {
 		if s.Stream != "order_details" {
@@ -306,7 +306,7 @@ func TestTrialOverdueSettledDetailsAreRead(t *testing.T) {
 		}
 	}
 	for night := 2; night <= recheck+1; night++ {
-		res := a.publishedNight(time.Duration(listRequests) * time.Second)
+		res := h.publishedNight(time.Duration(listRequests) * time.Second)
 		s, due := streamOf(t, res.Run, "order_details"), night > recheck
 		left := int64(0)
 		if due {
@@ -316,14 +316,14 @@ func TestTrialOverdueSettledDetailsAreRead(t *testing.T) {
 			t.Errorf("night %d: got %+v, want %d of %d unread", night, s, left, all)
 		}
 		if !due {
-			a.requireStream(res.Run, "order_details", fetch.Bounded, "last read at most "+plural.Count(int64(night-1), "night")+" ago")
+			h.requireStream(res.Run, "order_details", fetch.Bounded, "last read at most "+plural.Count(int64(night-1), "night")+" ago")
 		}
 	}
-	res := a.publishedNight(0)
+	res := h.publishedNight(0)
 	if s := streamOf(t, res.Run, "order_details"); s.Rechecked != all || s.Fetched != all || s.Unread+s.Carried != 0 {
 		t.Errorf("a night without a time limit: got %+v, want all %d read again", s, all)
 	}
-	if s := streamOf(t, a.publishedNight(0).Run, "order_details"); s.Rechecked == all {
+	if s := streamOf(t, h.publishedNight(0).Run, "order_details"); s.Rechecked == all {
 		t.Errorf("the next night: got %+v, want only some of them read again", s)
 	}
 }
@@ -350,11 +350,11 @@ func TestTrialDryRunAndRefreshKeepTheirTimeLimit(t *testing.T) {
 		t.Errorf("the status of the article is %s, want %s as in its event", got, want)
 	}
 
-	a := newSlowHarness(t)
-	a.cfg.DryRun = true
-	res, err := a.boundedNight(4 * time.Second)
+	h := newSlowHarness(t)
+	h.cfg.DryRun = true
+	res, err := h.boundedNight(4 * time.Second)
 	must(t, err)
-	if left, _ := res.Run.Unread(); res.Run.ExitCode != 3 || left == 0 || a.latestRun() != "" {
-		t.Errorf("the dry run ended with %d, left %d ids unread and published %q, want exit code 3, unread ids and no version", res.Run.ExitCode, left, a.latestRun())
+	if left, _ := res.Run.Unread(); res.Run.ExitCode != 3 || left == 0 || h.latestRun() != "" {
+		t.Errorf("the dry run ended with %d, left %d ids unread and published %q, want exit code 3, unread ids and no version", res.Run.ExitCode, left, h.latestRun())
 	}
 }

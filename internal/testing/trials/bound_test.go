@@ -47,38 +47,38 @@ func newBoundedHarness(t *testing.T, world sim.Options, names ...string) *bounde
 }
 
 // otherWarehouse returns another warehouse of the same service.
-func (a *boundedHarness) otherWarehouse() *boundedHarness {
-	h := &harness{t: a.t, service: a.service, server: a.server, cfg: a.cfg, at: a.at}
-	h.cfg.Warehouse.Dir = a.t.TempDir()
-	h.cfg.Now = func() time.Time { return h.at }
-	return &boundedHarness{harness: h}
+func (h *boundedHarness) otherWarehouse() *boundedHarness {
+	other := &harness{t: h.t, service: h.service, server: h.server, cfg: h.cfg, at: h.at}
+	other.cfg.Warehouse.Dir = h.t.TempDir()
+	other.cfg.Now = func() time.Time { return other.at }
+	return &boundedHarness{harness: other}
 }
 
 // timeForRequests returns the time needed for n requests.
 func timeForRequests(n int) time.Duration { return time.Duration(n) * time.Second / perSecond }
 
 // boundedNight runs a night an hour later with the time limit bound. 0 means no limit.
-func (a *boundedHarness) boundedNight(bound time.Duration) (pipeline.Result, error) {
-	a.t.Helper()
-	a.at = a.at.Add(time.Hour)
-	a.cfg.MaxDuration = bound
-	return a.bubble(func(ctx context.Context) (pipeline.Result, error) { return pipeline.Run(ctx, a.cfg) })
+func (h *boundedHarness) boundedNight(bound time.Duration) (pipeline.Result, error) {
+	h.t.Helper()
+	h.at = h.at.Add(time.Hour)
+	h.cfg.MaxDuration = bound
+	return h.bubble(func(ctx context.Context) (pipeline.Result, error) { return pipeline.Run(ctx, h.cfg) })
 }
 
 // bubble runs a night in a bubble of synctest, which has a virtual clock, and counts its requests.
-func (a *boundedHarness) bubble(run func(ctx context.Context) (pipeline.Result, error)) (res pipeline.Result, err error) {
-	a.t.Helper()
-	a.service.ResetRequests()
-	synctest.Test(a.t, func(t *testing.T) {
+func (h *boundedHarness) bubble(run func(ctx context.Context) (pipeline.Result, error)) (res pipeline.Result, err error) {
+	h.t.Helper()
+	h.service.ResetRequests()
+	synctest.Test(h.t, func(t *testing.T) {
 		start := time.Now()
 		res, err = run(t.Context())
-		a.duration = time.Since(start)
+		h.duration = time.Since(start)
 	})
-	a.requestsByPath = map[string]int{}
-	a.requestCount = a.service.Stats().Total
-	for _, r := range a.service.Requests() {
+	h.requestsByPath = map[string]int{}
+	h.requestCount = h.service.Stats().Total
+	for _, r := range h.service.Requests() {
 		if r.Status != http.StatusNotFound {
-			a.requestsByPath[r.Path]++
+			h.requestsByPath[r.Path]++
 		}
 	}
 	return res, err
@@ -86,27 +86,27 @@ func (a *boundedHarness) bubble(run func(ctx context.Context) (pipeline.Result, 
 
 // publishedNight runs a night that must publish. The outcome must be partial if ids are unread,
 // else complete.
-func (a *boundedHarness) publishedNight(bound time.Duration) pipeline.Result {
-	a.t.Helper()
-	res, err := a.boundedNight(bound)
-	must(a.t, err)
+func (h *boundedHarness) publishedNight(bound time.Duration) pipeline.Result {
+	h.t.Helper()
+	res, err := h.boundedNight(bound)
+	must(h.t, err)
 	left, _ := res.Run.Unread()
 	if want := map[bool]ledger.Outcome{false: ledger.Complete, true: ledger.Partial}[left > 0]; res.Run.Outcome != want {
-		a.t.Fatalf("night %s left %d ids unread and ended %s, want %s\n%s", res.Run.ID, left, res.Run.Outcome, want, reasons(res.Run))
+		h.t.Fatalf("night %s left %d ids unread and ended %s, want %s\n%s", res.Run.ID, left, res.Run.Outcome, want, reasons(res.Run))
 	}
 	return res
 }
 
 // requestedDetails counts the requests of the last night that are not for lists, by path and query.
-func (a *boundedHarness) requestedDetails() map[string]int {
+func (h *boundedHarness) requestedDetails() map[string]int {
 	lists := map[string]bool{"/auth/token": true}
-	for _, s := range a.cfg.Streams {
+	for _, s := range h.cfg.Streams {
 		if !s.IsDetail() {
-			lists[strings.Replace(s.Path, "{team_id}", a.service.TeamID(), 1)] = true
+			lists[strings.Replace(s.Path, "{team_id}", h.service.TeamID(), 1)] = true
 		}
 	}
 	found := map[string]int{}
-	for path, n := range a.requestsByPath {
+	for path, n := range h.requestsByPath {
 		if withoutQuery, _, _ := strings.Cut(path, "?"); !lists[withoutQuery] {
 			found[path] = n
 		}
@@ -115,18 +115,18 @@ func (a *boundedHarness) requestedDetails() map[string]int {
 }
 
 // requireLists compares tables with the service. It leaves out tables that streams of details fill.
-func (a *boundedHarness) requireLists(ref *reference) {
-	a.t.Helper()
+func (h *boundedHarness) requireLists(ref *reference) {
+	h.t.Helper()
 	var names []string
-	for _, t := range stream.Tables(a.cfg.Streams) {
-		if !slices.ContainsFunc(stream.FilledBy(a.cfg.Streams, t.Name), func(name string) bool {
-			s, _ := stream.Find(a.cfg.Streams, name)
+	for _, t := range stream.Tables(h.cfg.Streams) {
+		if !slices.ContainsFunc(stream.FilledBy(h.cfg.Streams, t.Name), func(name string) bool {
+			s, _ := stream.Find(h.cfg.Streams, name)
 			return s.IsDetail()
 		}) {
 			names = append(names, t.Name)
 		}
 	}
-	a.requireValues(ref, names...)
+	h.requireValues(ref, names...)
 }
 
 // largeWorld has so many settled details that TestTrialLargeCatalogIsCompleteAfterFiveNights reads
@@ -139,33 +139,33 @@ func largeWorld() sim.Options { return settledWorld(40) }
 func TestTrialLargeCatalogIsCompleteAfterFiveNights(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
-	a := newBoundedHarness(t, largeWorld())
-	unbounded := a.otherWarehouse()
+	h := newBoundedHarness(t, largeWorld())
+	unbounded := h.otherWarehouse()
 	unbounded.publishedNight(0)
 	details, firstRequests := unbounded.requestedDetails(), unbounded.requestCount
 	unbounded.publishedNight(0)
 	live, liveRequests := unbounded.requestedDetails(), unbounded.requestCount
 	backlog := firstRequests - liveRequests
-	ref := newReference(t, a.service, a.cfg.Streams)
+	ref := newReference(t, h.service, h.cfg.Streams)
 	total := map[string]int{}
-	a.cfg.Recheck = 7 // but there is no time for rechecks
+	h.cfg.Recheck = 7 // but there is no time for rechecks
 	for night := 1; night <= 5; night++ {
 		if night == 5 {
-			a.cfg.Recheck = 0 // because the last night has time left
+			h.cfg.Recheck = 0 // because the last night has time left
 		}
-		res := a.publishedNight(timeForRequests(liveRequests + backlog/5 + 4))
-		t.Logf("night %d: %d requests in %v, %d of %d details are live", night, a.requestCount, a.duration, len(live), len(details))
-		a.requireLists(ref)
+		res := h.publishedNight(timeForRequests(liveRequests + backlog/5 + 4))
+		t.Logf("night %d: %d requests in %v, %d of %d details are live", night, h.requestCount, h.duration, len(live), len(details))
+		h.requireLists(ref)
 		for path := range live {
-			if a.requestsByPath[path] == 0 {
+			if h.requestsByPath[path] == 0 {
 				t.Errorf("night %d did not request %s, which is live", night, path)
 			}
 		}
-		for path, n := range a.requestedDetails() {
+		for path, n := range h.requestedDetails() {
 			total[path] += n
 		}
 		left, _ := res.Run.Unread()
-		if recorded := a.queryOne("SELECT sum(unread)::VARCHAR FROM meta.streams WHERE run_id = ?", res.Run.ID); recorded != strconv.FormatInt(left, 10) {
+		if recorded := h.queryOne("SELECT sum(unread)::VARCHAR FROM meta.streams WHERE run_id = ?", res.Run.ID); recorded != strconv.FormatInt(left, 10) {
 			t.Errorf("night %d: meta.streams has %s unread ids, want %d as in the ledger", night, recorded, left)
 		}
 		if predicted := res.Run.NightsLeft; predicted < int64(4-night) || predicted > int64(6-night) {
@@ -175,7 +175,7 @@ func TestTrialLargeCatalogIsCompleteAfterFiveNights(t *testing.T) {
 			t.Fatalf("night %d left %d ids unread, want none only in night 5", night, left)
 		}
 	}
-	a.requireValues(ref)
+	h.requireValues(ref)
 	for path, n := range total {
 		if want := max(details[path], 5*live[path]); n != want {
 			t.Errorf("%s was requested %d times in five nights, want %d", path, n, want)
@@ -193,43 +193,43 @@ func TestTrialLargeCatalogIsCompleteAfterFiveNights(t *testing.T) {
 func TestTrialBoundedNightsFollowAChangingWorld(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
-	a := newBoundedHarness(t, largeWorld())
-	ref := newReference(t, a.service, a.cfg.Streams)
+	h := newBoundedHarness(t, largeWorld())
+	ref := newReference(t, h.service, h.cfg.Streams)
 	nights, left := 0, int64(1)
 	for ; left > 0; nights++ {
 		if nights > 12 {
 			t.Fatalf("%d ids are unread after %d nights", left, nights)
 		}
-		a.service.Advance(1)
-		a.at = a.service.Now().Add(time.Hour)
-		res := a.publishedNight(timeForRequests(200))
+		h.service.Advance(1)
+		h.at = h.service.Now().Add(time.Hour)
+		res := h.publishedNight(timeForRequests(200))
 		left, _ = res.Run.Unread()
-		t.Logf("night %d: %d requests in %v, %d ids unread, for %d nights more", nights+1, a.requestCount, a.duration, left, res.Run.NightsLeft)
-		a.requireLists(ref)
-		a.requireListValues("/orders", "orders", "status", "reference_number")
-		a.requireListValues("/campaigns", "campaigns", "name")
-		a.requireArticlesInProgress(ref)
+		t.Logf("night %d: %d requests in %v, %d ids unread, for %d nights more", nights+1, h.requestCount, h.duration, left, res.Run.NightsLeft)
+		h.requireLists(ref)
+		h.requireListValues("/orders", "orders", "status", "reference_number")
+		h.requireListValues("/campaigns", "campaigns", "name")
+		h.requireArticlesInProgress(ref)
 	}
 	if nights < 3 {
 		t.Errorf("all ids were read in %d nights, so the test shows nothing", nights)
 	}
-	a.requireValues(ref)
+	h.requireValues(ref)
 }
 
 // requireListValues compares some columns of a table with the records of its list.
-func (a *boundedHarness) requireListValues(path, table string, columns ...string) {
-	a.t.Helper()
-	records := a.service.Records(path)
-	if n := a.count(table, "TRUE"); n < len(records) || len(records) == 0 {
-		a.t.Errorf("%s has %d rows, want at least the %d of the list, and at least 1", table, n, len(records))
+func (h *boundedHarness) requireListValues(path, table string, columns ...string) {
+	h.t.Helper()
+	records := h.service.Records(path)
+	if n := h.count(table, "TRUE"); n < len(records) || len(records) == 0 {
+		h.t.Errorf("%s has %d rows, want at least the %d of the list, and at least 1", table, n, len(records))
 	}
 	for _, raw := range records {
 		record := decode(string(raw))
 		for _, column := range columns {
 			want, _ := dig(record, column).(string)
-			got := a.queryOne("SELECT coalesce("+column+"::VARCHAR, '') FROM "+table+" WHERE id = ?", dig(record, "id"))
+			got := h.queryOne("SELECT coalesce("+column+"::VARCHAR, '') FROM "+table+" WHERE id = ?", dig(record, "id"))
 			if got != want {
-				a.t.Errorf("%s of %s %v is %q, want %q as in the list", column, table, dig(record, "id"), got, want)
+				h.t.Errorf("%s of %s %v is %q, want %q as in the list", column, table, dig(record, "id"), got, want)
 			}
 		}
 	}
@@ -237,14 +237,14 @@ func (a *boundedHarness) requireListValues(path, table string, columns ...string
 
 // requireArticlesInProgress checks that the values of articles in progress are current. An
 // article is in progress if it has no live URL and its campaign changed recently.
-func (a *boundedHarness) requireArticlesInProgress(ref *reference) {
-	a.t.Helper()
+func (h *boundedHarness) requireArticlesInProgress(ref *reference) {
+	h.t.Helper()
 	current := ref.currentRows()
 	changedRecently := map[string]bool{}
 	for _, c := range current["campaigns"] {
 		at, err := time.Parse(microseconds, c["updated_at"])
-		must(a.t, err)
-		changedRecently[c["id"]] = a.at.Sub(at) < 44*24*time.Hour
+		must(h.t, err)
+		changedRecently[c["id"]] = h.at.Sub(at) < 44*24*time.Hour
 	}
 	campaignOf := map[string]string{}
 	for _, row := range current["campaign_articles"] {
@@ -255,19 +255,19 @@ func (a *boundedHarness) requireArticlesInProgress(ref *reference) {
 		if e.table != "articles" {
 			continue
 		}
-		got := rowsByKey(e, readTable(a.t, e, a.catalog(), "main.articles"))
+		got := rowsByKey(e, readTable(h.t, e, h.catalog(), "main.articles"))
 		for key, want := range rowsByKey(e, current["articles"]) {
 			if want["live_url"] != "" || !changedRecently[campaignOf[want["id"]]] {
 				continue
 			}
 			compared++
 			if !cmp.Equal(want, got[key]) {
-				a.t.Errorf("article %s (-service +warehouse):\n%s", key, cmp.Diff(want, got[key]))
+				h.t.Errorf("article %s (-service +warehouse):\n%s", key, cmp.Diff(want, got[key]))
 			}
 		}
 	}
 	if compared == 0 {
-		a.t.Error("no article is in progress, so the test shows nothing")
+		h.t.Error("no article is in progress, so the test shows nothing")
 	}
 }
 
@@ -277,30 +277,30 @@ func (a *boundedHarness) requireArticlesInProgress(ref *reference) {
 func TestTrialDetailsGetAQuarterOfTheTime(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
-	a := newBoundedHarness(t, settledWorld(160))
-	a.cfg.Fetch.PageSize = 3
-	unbounded := a.otherWarehouse()
+	h := newBoundedHarness(t, settledWorld(160))
+	h.cfg.Fetch.PageSize = 3
+	unbounded := h.otherWarehouse()
 	unbounded.publishedNight(0)
 	wanted := unbounded.requestedDetails()
 	lists := unbounded.requestCount
 	for _, n := range wanted {
 		lists -= n
 	}
-	ref := newReference(t, a.service, a.cfg.Streams)
+	ref := newReference(t, h.service, h.cfg.Streams)
 	read, carried := map[string]bool{}, map[string]int{}
 	maxNights := 2*(4*len(wanted)/lists) + 3 // every second night may read only live details
 	for night := 1; len(read) < len(wanted); night++ {
 		if night > maxNights {
 			t.Fatalf("after %d nights %d of %d ids were read", night-1, len(read), len(wanted))
 		}
-		res, err := a.boundedNight(timeForRequests(lists))
+		res, err := h.boundedNight(timeForRequests(lists))
 		must(t, err)
 		before := len(read)
-		for path := range a.requestedDetails() {
+		for path := range h.requestedDetails() {
 			read[path] = true
 		}
 		for _, s := range res.Run.Streams {
-			if def, _ := stream.Find(a.cfg.Streams, s.Stream); !def.IsDetail() {
+			if def, _ := stream.Find(h.cfg.Streams, s.Stream); !def.IsDetail() {
 				carried[s.Stream]++
 				if ledger.WasRead(s.Grade) {
 					carried[s.Stream] = 0
@@ -311,11 +311,11 @@ func TestTrialDetailsGetAQuarterOfTheTime(t *testing.T) {
 			}
 		}
 		left, _ := res.Run.Unread()
-		t.Logf("night %d: %d requests in %v, %d ids read for the first time, %d unread", night, a.requestCount, a.duration, len(read)-before, left)
-		if limit := timeForRequests(lists) * 3 / 2; a.duration > limit {
-			t.Errorf("night %d took %v, want at most %v", night, a.duration, limit)
+		t.Logf("night %d: %d requests in %v, %d ids read for the first time, %d unread", night, h.requestCount, h.duration, len(read)-before, left)
+		if limit := timeForRequests(lists) * 3 / 2; h.duration > limit {
+			t.Errorf("night %d took %v, want at most %v", night, h.duration, limit)
 		}
 	}
-	a.publishedNight(0)
-	a.requireValues(ref)
+	h.publishedNight(0)
+	h.requireValues(ref)
 }

@@ -128,7 +128,7 @@ func TestTrialArticleOfUnchangedCampaignIsRead(t *testing.T) {
 	world := richWorld()
 	world.SilentChange = -1
 	h := newHarness(t, world, "campaigns", "campaign_details", "campaign_articles", "campaign_status_counts", "articles", "article_comments")
-	// With one day, only articles make a campaign live.
+	// With live days of 1, a campaign is live only because of its articles.
 	h.readChangedDetails(1, 0)
 	ref := newReference(t, h.service, h.cfg.Streams)
 	h.goodNight()

@@ -139,7 +139,8 @@ func (l *falsifier) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 	_, _ = rw.Write(body) // the client may disconnect
 }
 
-// other returns the response to another request of the stream, or nil.
+// other stores the response to a path, and returns the response to another path of the stream. It
+// returns nil if there is none.
 func (l *falsifier) other(path string, body []byte) []byte {
 	l.bodies[path] = slices.Clone(body)
 	for p, b := range l.bodies {

@@ -168,7 +168,7 @@ func requireSameRows(t *testing.T, db *sql.DB, table, columns string) {
 	}
 }
 
-// requireNoTemporaryFiles checks that a run left no temporary files.
+// requireNoTemporaryFiles checks that a warehouse contains no temporary files.
 func requireNoTemporaryFiles(t *testing.T, dir string) {
 	t.Helper()
 	must(t, filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {

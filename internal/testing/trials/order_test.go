@@ -28,7 +28,8 @@ type randomTransport struct {
 	// random is the source of all random choices. If it is nil, responses take no time and are
 	// neither encoded nor replaced.
 	random *rand.Rand
-	// left is the number of requests until cut interrupts the run. 0 or less means never.
+	// left is the number of requests until the transport calls cut, which interrupts the run. It
+	// never does so if left is 0 or less at the beginning.
 	left int
 	cut  context.CancelFunc
 }
