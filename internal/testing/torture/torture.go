@@ -39,8 +39,8 @@ type Row struct {
 	Partial int `json:"partial"`
 	Failed  int `json:"failed"`
 	Wrong   int `json:"wrong"`
-	// Lost counts lost rows, including rows that the last night, which has no faults, did not
-	// restore.
+	// Lost counts lost rows, plus 1 if the last night, which has no faults, did not restore all
+	// rows.
 	Lost int `json:"lost"`
 	// Longest is the duration of the longest night, in seconds.
 	Longest float64 `json:"longest"`

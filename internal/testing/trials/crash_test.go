@@ -142,10 +142,10 @@ type stepRecorder struct {
 	steps []string
 }
 
-func (w *stepRecorder) record(name, _ string) error {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.steps = append(w.steps, name)
+func (r *stepRecorder) record(name, _ string) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.steps = append(r.steps, name)
 	return nil
 }
 
