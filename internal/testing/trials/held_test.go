@@ -17,10 +17,9 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// TestTrialOtherRunsBesideAHeldNight checks every row of the table in docs/guide/checks.md, which
-// describes the effect of other runs on a held night. A held night has failed a check and is not
-// published. The test also checks its webhook events and stored responses, which are removed when
-// their night is published.
+// TestTrialOtherRunsBesideAHeldNight checks the effect of other runs on a held night, as described
+// by the table in docs/guide/checks.md. A held night has failed a check and is not published. The
+// webhook events and stored responses of a night must be removed when it is published.
 func TestTrialOtherRunsBesideAHeldNight(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()

@@ -22,8 +22,8 @@ import (
 )
 
 // This file is a model of power cuts. After a power cut, a disk has the last synced content of each
-// file and the last synced names in each folder. Of the later changes it has any subset. The model
-// records all changes below a folder and creates the folders that a power cut could leave.
+// file and the last synced names in each folder. Each later change may have survived or not. The
+// model records all changes below a folder and creates the folders that a power cut could leave.
 //
 // The program reports each change of the disk to a hook. The model lists the folder before and
 // after each report. It therefore also finds changes that are not reported, and treats them as not
@@ -314,8 +314,7 @@ func entryChanges(before, after map[entryKey]object) []entryChange {
 	return all
 }
 
-// sharesObject reports whether an object of name a, before or after a change, is an object of name
-// b.
+// sharesObject reports whether two names had or have an object in common.
 func sharesObject(a, b entryKey, before, after map[entryKey]object) bool {
 	for _, x := range []object{before[a], after[a]} {
 		if x != 0 && (x == before[b] || x == after[b]) {
@@ -329,7 +328,7 @@ func sharesObject(a, b entryKey, before, after map[entryKey]object) bool {
 type outage struct {
 	// keeps reports whether the i-th pending change of names survives.
 	keeps func(i int) bool
-	// fate returns which content of a file survives that was written after its last sync.
+	// fate selects the content of a file that was written after its last sync.
 	fate func(id object) fate
 }
 

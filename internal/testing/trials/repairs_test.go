@@ -36,9 +36,9 @@ func TestRepairsRestoreAllIntactData(t *testing.T) {
 
 // TestTortureRepairs damages one or two files, folders or links of a warehouse and runs the
 // commands that verify proposes, in the given order. Unless a command fails, all rows, closed rows
-// and runs in intact files must then be published. Such a combination of damages is drawn from its
-// number. Successful combinations are recorded in a file, so that an interrupted trial continues
-// with the others.
+// and runs in intact files must then be published. The number of a combination is the seed that
+// selects the damage. Successful combinations are recorded in a file, so that an interrupted trial
+// continues with the others.
 func TestTortureRepairs(t *testing.T) {
 	requireTorture(t)
 	const combinations, workers = 1000, 3

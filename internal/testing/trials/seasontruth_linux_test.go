@@ -27,7 +27,8 @@ type serviceState struct {
 type seasonSnapshot struct {
 	at   time.Time
 	rows map[string][]textRow
-	// sinceWrong counts the nights since wrong values were published. It begins at taintedNights+1.
+	// sinceWrong counts the nights since wrong values were published. If there were none, it begins
+	// at taintedNights+1.
 	sinceWrong int
 	// isTorn means that the run was stopped after it was published. parquet/ may lack its day until
 	// the next run adds the day.
@@ -141,8 +142,8 @@ func (s *season) addIDs(ids map[string]bool, table, column string) {
 	}
 }
 
-// paramColumn returns the column with the value of the path parameter. Tables without such a column
-// have it as key.
+// paramColumn returns the column with the value of the path parameter. If no column is filled from
+// the parameter, it is the key.
 func paramColumn(e expected) string {
 	for _, spec := range strings.Fields(e.text) {
 		if name, sources := column(spec); slices.Contains(sources, "?") {
@@ -250,8 +251,8 @@ func (s *season) compareTable(e expected, states []serviceState, rows []textRow,
 	return problems[:min(len(problems), 5)]
 }
 
-// isMassDelete reports whether a night stopped because of too many deletions for a good reason: the
-// service has deleted more than a fifth of the rows of each table in the error message.
+// isMassDelete reports whether a night was right to stop because of too many deletions. It was right
+// if the service has deleted more than a fifth of the rows of each table in the error message.
 func (s *season) isMassDelete(message string) bool {
 	if !strings.Contains(message, "would vanish in one night") || len(s.snapshots) == 0 {
 		return false
