@@ -92,8 +92,8 @@ func TestScriptLoadsAllRecords(t *testing.T) {
 	}
 }
 
-// TestPeersNameMissingPrograms installs the peers with an empty PATH. The error must name the missing
-// program.
+// TestPeersNameMissingPrograms installs the peers with an empty PATH. The error must name the
+// missing program.
 func TestPeersNameMissingPrograms(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
 	for _, p := range peers() {

@@ -20,8 +20,9 @@ func (h *harness) readChangedDetails(liveDays, recheck int) {
 	h.cfg.Details, h.cfg.LiveDays, h.cfg.Recheck = "changed", liveDays, recheck
 }
 
-// settledWorld has data of 2000 days. About one campaign in twenty is live, and about one row in a
-// hundred changes per day. The numbers of records are divided by divisor.
+// settledWorld has data of 2000 days. About one campaign in twenty is live, which means that its
+// records may still change. The records of the others are settled. About one row in a hundred
+// changes per day. The numbers of records are divided by divisor.
 func settledWorld(divisor int) sim.Options {
 	return sim.Options{Seed: 3, Token: token, HistoryDays: 2000, Outlets: 2000 / divisor, Listings: 5000 / divisor, Orders: 3000 / divisor,
 		Campaigns: 500 / divisor, Profiles: 3 + 9/divisor, ListingChange: 0.008, ListingTurnover: 0.001, SilentChange: -1}

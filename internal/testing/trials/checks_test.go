@@ -70,7 +70,7 @@ func TestTrialUnknownOutletsStopTheNight(t *testing.T) {
 }
 
 // valueCase is a fault in the values of the service, and the check that finds the fault. holds
-// means that a failure of the check holds the night.
+// means that a failure of the check holds the night: it is not published until an operator decides.
 type valueCase struct {
 	name  string
 	fault sim.ValueFault

@@ -45,9 +45,11 @@ func storedRows(t *testing.T, file string) map[string][]string {
 	return rows
 }
 
-// TestTrialRestoreHasTheClosedRowsOfEveryRun runs nights on several days, four of them on the same
-// day. One night is rolled back, and old days are pruned. A rebuild from parquet/ and state/ must
-// restore all closed rows. So must a second rebuild, and a rebuild after another night.
+// TestTrialRestoreHasTheClosedRowsOfEveryRun checks the closed rows after a rebuild. A closed row
+// is an earlier version of a row, in the schema past. The test runs nights on several days, four of
+// them on the same day. One night is rolled back, and old days are pruned. A rebuild from parquet/
+// and state/ must restore all closed rows. So must a second rebuild, and a rebuild after another
+// night.
 func TestTrialRestoreHasTheClosedRowsOfEveryRun(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()

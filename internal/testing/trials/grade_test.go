@@ -132,8 +132,8 @@ func TestTrialMetaStreamsIsCorrectAfterEveryNight(t *testing.T) {
 	}
 }
 
-// TestTrialExactStreamsEqualTheService runs nights while details change that no list shows as
-// changed. A table whose streams are all graded exact or repaired must have the values of the
+// TestTrialExactStreamsEqualTheService runs nights in which details change and no list shows the
+// change. A table whose streams are all graded exact or repaired must have the values of the
 // service.
 func TestTrialExactStreamsEqualTheService(t *testing.T) {
 	requireTrials(t)

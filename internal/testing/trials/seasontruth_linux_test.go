@@ -251,8 +251,9 @@ func (s *season) compareTable(e expected, states []serviceState, rows []textRow,
 	return problems[:min(len(problems), 5)]
 }
 
-// isMassDelete reports whether a night was right to stop because of too many deletions. It was right
-// if the service has deleted more than a fifth of the rows of each table in the error message.
+// isMassDelete reports whether a night was right to stop because of too many deletions. It was
+// right if the service has deleted more than a fifth of the rows of each table in the error
+// message.
 func (s *season) isMassDelete(message string) bool {
 	if !strings.Contains(message, "would vanish in one night") || len(s.snapshots) == 0 {
 		return false
