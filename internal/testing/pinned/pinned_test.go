@@ -23,7 +23,7 @@ func TestErrorsNameTheMissingTool(t *testing.T) {
 	}
 	t.Setenv("PATH", t.TempDir())
 	_, goErr := pinned.FindGo(t.Context(), t.TempDir(), "example.com/m/cmd/p@v1.2.3")
-	for program, err := range map[string]error{"go": goErr, "python3": pinned.InstallPython(t.Context(), folder, requirements), "npm": pinned.InstallNode(t.Context(), at)} {
+	for program, err := range map[string]error{"go": goErr, "python3": pinned.InstallPython(t.Context(), folder, requirements), "npm": pinned.InstallNode(t.Context(), folder)} {
 		if !errors.Is(err, pinned.ErrLacking) || !strings.Contains(err.Error(), program+" is not on the PATH") {
 			t.Errorf("without %s: got %v, want ErrLacking with the name of the program", program, err)
 		}

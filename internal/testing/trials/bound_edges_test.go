@@ -37,7 +37,7 @@ func newSlowHarness(t *testing.T) *boundedHarness {
 	h := newBoundedHarness(t, smallWorld(), fewStreams()...)
 	h.cfg.Fetch.RequestsPerSecond = 0
 	h.cfg.Fetch.Transport = slowTransport{h.cfg.Fetch.Transport, time.Second}
-	return a
+	return h
 }
 
 // TestTimeEndsBeforeTheFirstList runs nights whose time limit is over before the first list is
