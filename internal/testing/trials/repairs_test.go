@@ -252,9 +252,8 @@ func (r *repairs) table(name string) stream.Table {
 	return r.cfg.Warehouse.Tables[slices.IndexFunc(r.cfg.Warehouse.Tables, func(t stream.Table) bool { return t.Name == name })]
 }
 
-// rowFacts returns a query for the facts of the rows in source. suffix is an SQL expression that is
-// appended to each fact. The query converts row_hash to an unsigned number, because it is signed in
-// Parquet files.
+// rowFacts returns a query for the facts of the rows in source. suffix is SQL that is appended to
+// each fact. The query converts row_hash to an unsigned number. It is signed in Parquet files.
 func rowFacts(table stream.Table, source, suffix string) string {
 	key := "concat_ws('/', " + strings.Join(table.Key, ", ") + ")"
 	return "SELECT '" + table.Name + " ' || " + key + " || ' ' || row_hash::HUGEINT::VARCHAR || ' since ' || epoch_us(valid_from)" + suffix +
@@ -266,8 +265,7 @@ func execute(db *sql.DB, text string) error {
 	return err
 }
 
-// target is a kind of files, folders or links that can be damaged, with all paths of that kind.
-// Files have neither folder nor link set.
+// target is a kind of files, folders or links that can be damaged. Files have neither field set.
 type target struct {
 	kind         string
 	paths        []string
@@ -447,8 +445,7 @@ type repairEffect struct {
 	refused bool
 	// commands counts the commands that were run.
 	commands int
-	// result is set if a report of verify or of a command was false. problem describes the false
-	// report.
+	// result is set if verify or a command reported something false. problem describes it.
 	result, problem string
 	// output is the output of verify and the commands.
 	output string
