@@ -33,13 +33,13 @@ func TestAFlippedBitBreaksTheSeal(t *testing.T) {
 			text[bit/8] ^= 1 << (bit % 8)
 			var got sealedValue
 			if form.unseal(text, &got) == nil && !reflect.DeepEqual(got, want) {
-				t.Errorf("%s: with bit %d flipped it is read as %+v: %s", name, bit, got, text)
+				t.Errorf("%s: got %+v and no error with bit %d flipped, want an error or the same value: %s", name, got, bit, text)
 			}
 			text[bit/8] ^= 1 << (bit % 8)
 		}
 		for n := range len(text) - 1 {
 			if form.unseal(text[:n], &got) == nil && got != want {
-				t.Errorf("%s: cut after %d bytes it is read as %+v", name, n, got)
+				t.Errorf("%s: got %+v and no error after truncation to %d bytes, want an error or the same value", name, got, n)
 			}
 		}
 	}
@@ -66,20 +66,20 @@ func TestFilesAreReadOnceAndCompared(t *testing.T) {
 		readData bool
 		problem  string
 	}{
-		"intact":                   {file, want, true, ""},
-		"another name":             {link, want, true, ""},
-		"another checksum":         {file, other, true, checksum.WrongSum},
-		"another checksum, unread": {file, other, false, ""},
-		"another size":             {file, longer, false, "it has 3 bytes, but 4 in its manifest"},
-		"missing":                  {file + "c", want, false, "it is gone"},
-		"a folder":                 {dir, want, false, "it is not a regular file"},
+		"intact":           {file, want, true, ""},
+		"another name":     {link, want, true, ""},
+		"another checksum": {file, other, true, checksum.WrongSum},
+		"another checksum, only the size compared": {file, other, false, ""},
+		"another size": {file, longer, false, "it has 3 bytes, but 4 in its manifest"},
+		"missing":      {file + "c", want, false, "it is gone"},
+		"a folder":     {dir, want, false, "it is not a regular file"},
 	} {
 		if got := cache.Compare(c.path, c.want, c.readData); got != c.problem {
 			t.Errorf("%s: got %q, want %q", name, got, c.problem)
 		}
 	}
 	if cache.Bytes != 3 {
-		t.Errorf("read %d bytes, want 3: one file has two names", cache.Bytes)
+		t.Errorf("read %d bytes, want 3: a file with two names is read once", cache.Bytes)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()

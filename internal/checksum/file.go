@@ -30,6 +30,7 @@ func SumFile(ctx context.Context, dir, name string) (sum FileSum, err error) {
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
 	h := sha256.New()
+	// The struct hides other methods, so that CopyBuffer uses the buffer.
 	n, err := io.CopyBuffer(struct{ io.Writer }{h}, cancelableReader{f, ctx}, make([]byte, 256<<10))
 	return FileSum{name, n, hex.EncodeToString(h.Sum(nil))}, err
 }
@@ -55,12 +56,13 @@ func (r cancelableReader) Read(p []byte) (int, error) {
 // Copy copies src to dst and returns the SHA-256 of the copied bytes.
 func Copy(dst io.Writer, src io.Reader) (string, error) {
 	h := sha256.New()
+	// The structs hide other methods, so that CopyBuffer uses the buffer.
 	_, err := io.CopyBuffer(struct{ io.Writer }{io.MultiWriter(dst, h)}, struct{ io.Reader }{src}, make([]byte, 1<<20))
 	return hex.EncodeToString(h.Sum(nil)), err
 }
 
-// Cache compares files with recorded checksums. It reads a file with several names only once,
-// because most files of the Parquet series are hard links to files of versions.
+// Cache compares files with recorded checksums. It reads a file with several hard links only
+// once.
 type Cache struct {
 	ctx context.Context
 	// Bytes counts the bytes that were read.
@@ -78,7 +80,7 @@ func NewCache(ctx context.Context) *Cache {
 	return &Cache{ctx: ctx, bySize: map[int64][]summedFile{}}
 }
 
-// WrongSum is the problem of a file with another checksum than the recorded one.
+// WrongSum is the problem that Compare returns for a wrong checksum.
 const WrongSum = "its checksum differs from its manifest"
 
 // Compare returns the problem of a file, or "" if it is intact. With readData it compares the

@@ -29,8 +29,8 @@ func Seal(value any) ([]byte, error) {
 	return append(text, sealPrefix+Hex(text)+sealSuffix...), nil
 }
 
-// Unseal decodes a text that Seal returned, or an object without a checksum from an earlier
-// program. It returns ErrSeal if the checksum is wrong.
+// Unseal decodes a text that Seal returned. It also decodes objects without a checksum, which
+// earlier releases wrote. It returns ErrSeal if the checksum is wrong.
 func Unseal(text []byte, into any) error {
 	if at := len(text) - len(sealPrefix) - 2*sha256.Size - len(sealSuffix); at >= 0 && bytes.HasPrefix(text[at:], []byte(sealPrefix)) {
 		if string(text[at:]) != sealPrefix+Hex(text[:at])+sealSuffix {
@@ -62,8 +62,8 @@ func SealLine(value any) ([]byte, error) {
 	return fmt.Appendf(text, lineSum, crc32c(text)), nil
 }
 
-// UnsealLine decodes a line that SealLine returned, or a line without a checksum from an
-// earlier program. It returns ErrSeal if the checksum is wrong.
+// UnsealLine decodes a line that SealLine returned. It also decodes lines without a checksum,
+// which earlier releases wrote. It returns ErrSeal if the checksum is wrong.
 func UnsealLine(line []byte, into any) error {
 	at := len(line) - len(fmt.Sprintf(lineSum, 0))
 	prefix := []byte(lineSum[:len(`,"sum":"`)])

@@ -26,7 +26,7 @@ func addAdvice(err error) error {
 	case errors.As(err, new(*warehouse.PlaceError)), errors.As(err, new(*durable.TempError)), errors.As(err, new(*config.Error)):
 		return err
 	case isListen && errors.Is(err, syscall.EADDRINUSE):
-		return fmt.Errorf("%w: another program, perhaps an earlier start of this one, listens there: stop it, or choose another port", err)
+		return fmt.Errorf("%w: another process already listens on this port, perhaps an instance of this program: stop it, or choose another port", err)
 	case isListen && errors.Is(err, fs.ErrPermission):
 		return fmt.Errorf("%w: only root may listen on a port below 1024: choose a higher one", err)
 	case isListen && errors.Is(err, syscall.EADDRNOTAVAIL):

@@ -43,7 +43,7 @@ func TestAddAdvice(t *testing.T) {
 		err  error
 		want string
 	}{
-		"port in use":                {inUse, "another program, perhaps an earlier start of this one, listens there"},
+		"port in use":                {inUse, "another process already listens on this port, perhaps an instance of this program"},
 		"address of another machine": {foreign, "this machine does not have the address"},
 		"permission denied":          {fmt.Errorf("take the lock: %w", denied), advice},
 		"read-only file system":      {&fs.PathError{Op: "open", Path: file, Err: syscall.EROFS}, "mounted read-only"},

@@ -11,7 +11,8 @@ import (
 
 // RecordFollow writes the ledger entry of work that followed a publish, such as a backup.
 // It sends an alert if the entry causes one of the given events. It does not wait for the
-// warehouse lock, which a night may hold for hours: a ledger line is one write.
+// warehouse lock, because another run may hold the lock for hours. The entry is appended in
+// a single write, which needs no lock.
 func RecordFollow(ctx context.Context, wh *warehouse.Warehouse, sender *notify.Notifier, entry ledger.Run, events ...string) error {
 	var previous ledger.Follow
 	for _, f := range LastFollows(wh) {
@@ -43,8 +44,8 @@ func RecordFollow(ctx context.Context, wh *warehouse.Warehouse, sender *notify.N
 	return err
 }
 
-// LastFollows returns the state of each kind of work that follows a publish. It returns
-// nil if the ledger cannot be read; the next write to the ledger reports that error.
+// LastFollows returns the last results of each kind of work that follows a publish. It returns
+// nil if the ledger cannot be read. The next write to the ledger then returns the error.
 func LastFollows(wh *warehouse.Warehouse) []ledger.Follow {
 	entries, err := wh.Ledger.Entries()
 	if err != nil {

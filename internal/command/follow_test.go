@@ -18,8 +18,8 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// TestAlertsOfFollowingWork checks that an alert is sent when work after a night fails and
-// when it recovers. A command run by hand reports only the recovery.
+// TestAlertsOfFollowingWork checks that an alert is sent when work after a nightly run fails,
+// and when a later attempt succeeds. A command run by hand sends only the second alert.
 func TestAlertsOfFollowingWork(t *testing.T) {
 	alerts := make(chan notify.Alert, 1)
 	receiver := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
@@ -63,7 +63,7 @@ func TestAlertsOfFollowingWork(t *testing.T) {
 		default:
 		}
 		if got.Event != step.want || got.ExitCode != step.code || step.want != "" && (got.Work != ledger.Lake || got.Run != "night") {
-			t.Errorf("step %d, %s of %v: got %+v, want %q", i, step.outcome, step.events, got, step.want)
+			t.Errorf("step %d, outcome %s, events %v: got alert %+v, want event %q with exit code %d", i, step.outcome, step.events, got, step.want, step.code)
 		}
 	}
 }

@@ -2,7 +2,7 @@ package command
 
 import "time"
 
-// Host contains the functions of the operating system that tests of both programs replace.
+// Host contains the functions that tests of both programs replace.
 type Host struct {
 	// LookupEnv is os.LookupEnv.
 	LookupEnv func(name string) (string, bool)

@@ -41,7 +41,7 @@ func PrefixLines(level slog.Level, text string) string {
 	return b.String()
 }
 
-// journalHandler prefixes each line of a handler with its priority.
+// journalHandler prefixes each line of a record with the priority of the record.
 type journalHandler struct {
 	slog.Handler // writes to out
 	out          *journalWriter

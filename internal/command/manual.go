@@ -26,7 +26,7 @@ type Fact struct{ Name, Meaning string }
 func Environment() []Fact {
 	return []Fact{
 		{"NAME", "The value of ${NAME} in the configuration, such as PLACEMENTSYNC_TOKEN."},
-		{"NAME_FILE", "The path of a file with this value, used if NAME is not set. Users who can see the environment of a process cannot see its files."},
+		{"NAME_FILE", "The path of a file with this value, used if NAME is not set. Other users may see the environment of the program, but not the content of the file."},
 		{"AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_REGION, AWS_PROFILE", "The access to object storage, used for settings that the section s3 of the configuration leaves empty."},
 		{"HTTPS_PROXY, HTTP_PROXY, NO_PROXY", "The proxy for requests to the service and for alerts, and the hosts reached without it. No proxy is used for this machine itself."},
 		{"TMPDIR", "The folder for temporary files, by default /tmp."},
@@ -57,8 +57,8 @@ func ManualCommand(m Manual) *cobra.Command {
 	}
 }
 
-// disableHyphenation keeps commands and paths in one piece, so that they can be copied. The
-// .nh of cobra/doc ends with the paragraph.
+// disableHyphenation turns hyphenation off for whole pages, so that commands and paths can be
+// copied. The request .nh that cobra/doc writes is effective for one paragraph only.
 func disableHyphenation(dir string) error {
 	pages, err := filepath.Glob(filepath.Join(dir, "*.1"))
 	for _, page := range pages {

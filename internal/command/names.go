@@ -75,7 +75,7 @@ func ChooseStreams(include, exclude []string) (chosen []string) {
 }
 
 // SuggestStream returns advice if no stream matches a pattern. It returns "" if a stream
-// matches, and for an invalid pattern, which package config reports.
+// matches. It also returns "" for an invalid pattern, because package config reports it.
 func SuggestStream(pattern string) string {
 	names := streamNames()
 	_, err := path.Match(pattern, "")
@@ -103,8 +103,9 @@ func fitsPattern(name string, patterns []string) bool {
 	})
 }
 
-// suggestColumn returns advice if the column table.column does not exist. It returns "" if it
-// exists, and for a name of another form, which package config reports.
+// suggestColumn returns advice if name, such as orders.guest_email, is not a column. It returns
+// "" for a column. It also returns "" for a name without a dot, because package config reports
+// it.
 func suggestColumn(name string) string {
 	table, column, ok := strings.Cut(name, ".")
 	tables, _, err := dictionary.Definitions()

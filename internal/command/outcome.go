@@ -18,8 +18,8 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// Meanings explains the outcomes of a command. An outcome without an explanation does not occur.
-// Misused and Interrupted mean the same for every command.
+// Meanings explains the outcomes of a command. An empty field means that the command never has
+// this outcome. Misused and Interrupted mean the same for every command.
 type Meanings struct {
 	Complete, Failed, Partial, Held string
 }
@@ -50,8 +50,8 @@ type workError struct{ error }
 
 func (e *workError) Unwrap() error { return e.error }
 
-// MarkWork wraps the errors of run in a workError. Errors without it come from cobra
-// parsing the command line.
+// MarkWork wraps the errors of run in a workError. Every other error comes from cobra, which
+// parses the command line.
 func MarkWork(run func(cmd *cobra.Command, args []string) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
 		if err := run(cmd, args); err != nil {
@@ -87,8 +87,8 @@ func (e *outcomeError) Unwrap() error { return e.err }
 // error is printed.
 func EndWith(outcome ledger.Outcome, err error) error { return &outcomeError{outcome, err} }
 
-// isInvalidTemp reports whether TMPDIR is not a writable folder. A full disk is not a wrong
-// use.
+// isInvalidTemp reports whether err means that TMPDIR is not a writable folder. It returns false
+// for a full disk, which is not wrong usage.
 func isInvalidTemp(err error) bool {
 	temp, ok := errors.AsType[*durable.TempError](err)
 	return ok && slices.ContainsFunc([]error{fs.ErrNotExist, fs.ErrPermission, syscall.ENOTDIR, syscall.EROFS},

@@ -35,12 +35,12 @@ func TestOutcomeOf(t *testing.T) {
 		"a wrong TMPDIR":       {t.Context(), &workError{fmt.Errorf("report: %w", &durable.TempError{Dir: "/none", Err: fs.ErrNotExist})}, ledger.Misused},
 		"a full TMPDIR":        {t.Context(), &workError{&durable.TempError{Dir: "/tmp", Err: syscall.ENOSPC}}, ledger.Failed},
 		"a refused query":      {t.Context(), &workError{&query.RefusedError{}}, ledger.Failed},
-		"another run":          {t.Context(), &workError{held}, ledger.Locked},
-		"another run, then ^C": {stopped, &workError{held}, ledger.Locked},
-		"work":                 {t.Context(), &workError{failed}, ledger.Failed},
-		"work, stopped":        {stopped, &workError{failed}, ledger.Interrupted},
+		"locked":               {t.Context(), &workError{held}, ledger.Locked},
+		"locked, then stopped": {stopped, &workError{held}, ledger.Locked},
+		"failed work":          {t.Context(), &workError{failed}, ledger.Failed},
+		"stopped work":         {stopped, &workError{failed}, ledger.Interrupted},
 		"a partial night":      {t.Context(), &workError{EndWith(ledger.Partial, nil)}, ledger.Partial},
-		"an outcome wins":      {stopped, &workError{EndWith(ledger.Failed, held)}, ledger.Failed},
+		"an explicit outcome":  {stopped, &workError{EndWith(ledger.Failed, held)}, ledger.Failed},
 	} {
 		if got := OutcomeOf(c.ctx, c.err); got != c.want {
 			t.Errorf("%s: got %s, want %s", name, got, c.want)

@@ -61,7 +61,7 @@ func TestExecutePrintsErrors(t *testing.T) {
 				}
 			}
 			if strings.ContainsAny(problems.String(), "\x1b\a") || c.want == nil && problems.Len() > 0 {
-				t.Errorf("stderr is %q, want no control characters, and nothing for an outcome without an error", &problems)
+				t.Errorf("stderr is %q, want no control characters, and no text for an outcome without an error", &problems)
 			}
 		})
 	}

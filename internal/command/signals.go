@@ -19,10 +19,10 @@ import (
 const gracePeriod = 4 * time.Second
 
 // RunInterruptible runs work and returns its exit code. SIGINT and SIGTERM cancel the
-// context of the work. If the work does not end within the grace period, for example during
-// a long statement of the database, or after a second signal, RunInterruptible prints
-// abandoned and returns without waiting. That is safe because the program may be killed at any
-// instruction without losing data. Work that may need longer to end calls waitForWork,
+// context of the work. RunInterruptible then waits until the work ends, until the grace period
+// is over, or until a second signal. In the last two cases it prints the message abandoned and
+// returns while the work is still running. That is safe because the program may be killed at
+// any instruction without losing data. Work that may need longer to end calls waitForWork,
 // which disables the grace period.
 func RunInterruptible(stderr io.Writer, abandoned string, work func(ctx context.Context, waitForWork func()) int) int {
 	endCrashesBySignal()

@@ -12,8 +12,8 @@ import (
 	"placementsync/internal/nearest"
 )
 
-// explainUnknown adds suggestions to the errors of misspelt flags, and makes unknown
-// subcommands and help topics the same error as unknown commands.
+// explainUnknown adds suggestions to the errors of misspelt flags. Unknown subcommands and help
+// topics are then reported like unknown commands.
 func explainUnknown(root *cobra.Command) {
 	root.SetFlagErrorFunc(suggestFlag)
 	root.InitDefaultHelpCmd()

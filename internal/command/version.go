@@ -48,10 +48,10 @@ func AddVersion(root *cobra.Command, version, commit string) {
 	cmd := &cobra.Command{
 		Use:   "version",
 		Short: "Print the versions of the program, its libraries and its files",
-		Long: "Print the version of the program and the commit that it was built from; the versions of\n" +
-			"DuckDB, Arrow and Go; and the versions of the files that it writes: the storage version of\n" +
-			"DuckDB, whose files every later DuckDB opens, the format of the warehouse, and the schema of\n" +
-			"the tables.",
+		Long: "Print the versions of the program, DuckDB, Arrow and Go, and the commit of the program.\n" +
+			"Three versions describe the files that the program writes: the storage version of the DuckDB\n" +
+			"files, the format of the warehouse, and the schema of the tables. Every later DuckDB can open\n" +
+			"the DuckDB files.",
 		Args: cobra.NoArgs,
 		RunE: MarkWork(func(cmd *cobra.Command, _ []string) error {
 			if format != "text" && format != "json" {

@@ -18,7 +18,8 @@ import (
 )
 
 // LoadConfig reads the configuration. If sections are given, problems of other sections are
-// ignored, such as a token variable that is set only for the operator.
+// ignored. For example, a command that needs no token runs although the variable of the token
+// is not set.
 func (f *Flags) LoadConfig(lookupEnv func(string) (string, bool), sections ...string) (config.Config, error) {
 	cfg, err := config.Load(f.Config, lookupEnv, RefuseUnknownNames)
 	var bad *config.Error
@@ -44,7 +45,7 @@ func BucketConfig(s3 config.S3) (object.Config, error) {
 }
 
 // ChooseProxy returns a function for http.Transport.Proxy that uses HTTP_PROXY, HTTPS_PROXY
-// and NO_PROXY, in upper or lower case. It returns nil for a request without a proxy.
+// and NO_PROXY, in upper or lower case. That function returns nil for a request without a proxy.
 func ChooseProxy(lookupEnv func(string) (string, bool)) func(*http.Request) (*url.URL, error) {
 	read := func(name string) string {
 		value, _ := lookupEnv(name)
@@ -57,8 +58,8 @@ func ChooseProxy(lookupEnv func(string) (string, bool)) func(*http.Request) (*ur
 	return func(r *http.Request) (*url.URL, error) { return choose(r.URL) }
 }
 
-// NewNotifier returns a notifier for the configured addresses, which uses the proxies of the
-// environment.
+// NewNotifier returns a notifier for the configured addresses. The notifier uses the proxies of
+// the environment.
 func NewNotifier(c config.Notify, version string, log *slog.Logger) *notify.Notifier {
 	return notify.New(notify.Config{FailureURL: c.FailureURL.Reveal(), HeartbeatURL: c.HeartbeatURL.Reveal(),
 		UserAgent: "placementsync/" + version, Proxy: http.ProxyFromEnvironment}, log)

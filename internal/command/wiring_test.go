@@ -16,13 +16,13 @@ func TestChooseProxy(t *testing.T) {
 		env           map[string]string
 		address, want string
 	}{
-		"http":               {map[string]string{"HTTP_PROXY": proxy.URL}, "http://api.example.com/v1", proxy.URL},
-		"https":              {map[string]string{"HTTPS_PROXY": proxy.URL}, "https://api.example.com/v1", proxy.URL},
-		"lower case":         {map[string]string{"https_proxy": proxy.URL}, "https://api.example.com/v1", proxy.URL},
-		"proxy of http only": {map[string]string{"HTTP_PROXY": proxy.URL}, "https://api.example.com/v1", ""},
-		"host in NO_PROXY":   {map[string]string{"HTTPS_PROXY": proxy.URL, "NO_PROXY": ".example.com"}, "https://api.example.com/v1", ""},
-		"loopback":           {map[string]string{"HTTP_PROXY": proxy.URL}, "http://127.0.0.1:8080/v1", ""},
-		"none":               {nil, "https://api.example.com/v1", ""},
+		"http":              {map[string]string{"HTTP_PROXY": proxy.URL}, "http://api.example.com/v1", proxy.URL},
+		"https":             {map[string]string{"HTTPS_PROXY": proxy.URL}, "https://api.example.com/v1", proxy.URL},
+		"lower case":        {map[string]string{"https_proxy": proxy.URL}, "https://api.example.com/v1", proxy.URL},
+		"http proxy, https": {map[string]string{"HTTP_PROXY": proxy.URL}, "https://api.example.com/v1", ""},
+		"host in NO_PROXY":  {map[string]string{"HTTPS_PROXY": proxy.URL, "NO_PROXY": ".example.com"}, "https://api.example.com/v1", ""},
+		"loopback":          {map[string]string{"HTTP_PROXY": proxy.URL}, "http://127.0.0.1:8080/v1", ""},
+		"no proxy set":      {nil, "https://api.example.com/v1", ""},
 	} {
 		choose := command.ChooseProxy(func(name string) (string, bool) { v, ok := c.env[name]; return v, ok })
 		r := httptest.NewRequest(http.MethodGet, c.address, nil)
@@ -38,6 +38,6 @@ func TestChooseProxy(t *testing.T) {
 	}
 	defer res.Body.Close()
 	if text, _ := io.ReadAll(res.Body); string(text) != "by proxy: http://api.example.com/v1" {
-		t.Errorf("got response %q, want that of the proxy", text)
+		t.Errorf("got response %q, want the response of the proxy", text)
 	}
 }

@@ -34,7 +34,7 @@ func (b *binder) addProblem(line int, path, format string, args ...any) {
 }
 
 // bindDocument binds the whole file. It returns false if the document could not be
-// read; missing keys must not be reported then.
+// read. Missing keys must not be reported in this case.
 func (b *binder) bindDocument(data []byte, cfg *Config) bool {
 	if len(data) > maxFileSize {
 		b.addProblem(0, "", "is larger than %d KiB: give the path of a configuration file", maxFileSize>>10)
@@ -183,7 +183,7 @@ func (b *binder) bindScalar(node ast.Node, path string, v reflect.Value) {
 	if plain {
 		shown = text
 	} else if expanded != text {
-		shown, plain = text, true // ${N} may stand for a number
+		shown, plain = text, true // the value of a variable may be a number
 		b.written[path] = text
 	}
 	if isSecret && expanded == text && text != "" {

@@ -1,9 +1,9 @@
 // Package config reads config.yaml. It starts from the defaults, rejects unknown keys,
 // and reports all problems at once. Secrets are hidden wherever a configuration is shown.
 //
-// It knows the file format and the bounds of the values. It must not know the
-// components that use them (cmd/sync passes each its section), nor the names of streams
-// and columns (a [Rule] of internal/command checks them).
+// The package defines the file format and the bounds of the values. It must not know the
+// components that use the values, nor the names of streams and columns, which a [Rule] of
+// internal/command checks.
 package config
 
 import (
@@ -14,7 +14,8 @@ import (
 
 // Config is the content of config.yaml. A Config returned by [Load] or [Parse] without
 // error satisfies every rule of [Config.Validate] and must not be changed. [Default]
-// has the defaults; config.example.yaml explains them to operators.
+// returns the defaults, and config.example.yaml explains them to operators. A night is one
+// nightly run of the program.
 type Config struct {
 	API       API       `yaml:"api"`
 	Streams   Streams   `yaml:"streams"`
@@ -69,8 +70,8 @@ type API struct {
 	Retry   Retry  `yaml:"retry"`
 }
 
-// Retry is the retry rule (spec section 8). Retry n, counted from 0, waits min(Max, Base*2^n) and a
-// random part of this time, up to the share Jitter. Max also caps Retry-After.
+// Retry is the retry rule (spec section 8). Retry n, counted from 0, waits min(Max, Base*2^n), plus
+// or minus a random share of this time, at most Jitter. Max also caps Retry-After.
 type Retry struct {
 	// MaxRetries is the number of attempts after the first.
 	MaxRetries int           `yaml:"max_retries"`
@@ -80,7 +81,7 @@ type Retry struct {
 	Jitter float64 `yaml:"jitter"`
 }
 
-// Streams selects the streams of a night and how often settled records are read again.
+// Streams selects the streams of a night and the records that are read again.
 type Streams struct {
 	// Include lists stream names or patterns (*, ?, [a-z]). Empty means all.
 	Include []string `yaml:"include"`
@@ -88,11 +89,10 @@ type Streams struct {
 	Exclude []string `yaml:"exclude"`
 	// Details selects the single records that a night requests.
 	Details Details `yaml:"details"`
-	// LiveDays is the number of days after a change of a campaign in which its articles count as
-	// live.
+	// LiveDays is the number of days for which the articles of a changed campaign count as live.
 	LiveDays int `yaml:"live_days"`
-	// Recheck is the number of nights within which all settled details are read
-	// again. 0 means never.
+	// Recheck is the number of nights within which each single record is requested again, even
+	// if it is neither changed nor live. 0 means never.
 	Recheck int `yaml:"recheck"`
 	// MaxPasses limits the passes over a list that keeps changing. A list that reaches the limit is
 	// graded best_effort.
@@ -117,8 +117,8 @@ type Run struct {
 	// ResumeMaxAge is the age up to which an interrupted night is resumed. An older
 	// one is dropped and a new night begins. 0 means never resume.
 	ResumeMaxAge time.Duration `yaml:"resume_max_age"`
-	// MaxDuration limits the time that a night sends requests. After that it publishes
-	// the records it has; the following nights read the rest. 0 means no limit.
+	// MaxDuration limits the time in which a night sends requests. After that the night publishes
+	// the records read so far. The following nights read the rest. 0 means no limit.
 	MaxDuration time.Duration `yaml:"max_duration"`
 	// MassDeleteShare and MassDeleteRows guard against a service that returns only some
 	// of its records. A night is not published if a table would lose more than this
@@ -154,7 +154,7 @@ func (w Warehouse) Mode() fs.FileMode {
 
 // Retention limits the files that prune keeps. The newest snapshot is always kept.
 type Retention struct {
-	// RawDays is the number of days that landed bodies are kept.
+	// RawDays is the number of days for which raw response bodies are kept.
 	RawDays int `yaml:"raw_days"`
 	// Daily, Weekly and Monthly are the numbers of snapshots kept, one per day, week
 	// and month.
@@ -190,7 +190,7 @@ type Serve struct {
 	// require. Empty means that no token is required.
 	AuthToken Secret `yaml:"auth_token"`
 	// WebhookSecrets are the signing secrets, several during a rotation (spec
-	// section 6). Without one there is no webhook endpoint.
+	// section 6). If the list is empty, there is no webhook endpoint.
 	WebhookSecrets []Secret `yaml:"webhook_secrets"`
 	// WebhookMaxAge is the largest accepted difference between the timestamp of a
 	// delivery and now, in either direction. 0 accepts every timestamp. The signature
@@ -224,7 +224,7 @@ type Privacy struct {
 	Hash []string `yaml:"hash"`
 	// Drop lists columns (table.column) set to NULL.
 	Drop []string `yaml:"drop"`
-	// Raw decides whether landed bodies are kept after publishing.
+	// Raw decides whether raw response bodies are kept after publishing.
 	Raw Raw `yaml:"raw"`
 	// HashKey comes from the environment variable [HashKeyVar], or from the file
 	// named by the variable [HashKeyVar]_FILE, never from config.yaml. It is set
@@ -247,7 +247,7 @@ type Checks struct {
 type CheckRule struct {
 	// Severity is hold, warn or off. Empty means the severity of the check.
 	Severity CheckSeverity `yaml:"severity"`
-	// Params are values of the check's parameters by name, as texts.
+	// Params are the values of the check's parameters by name, as text.
 	Params map[string]string `yaml:"params"`
 }
 
@@ -287,7 +287,7 @@ type S3 struct {
 // HashKeyVar is the environment variable with the key of the hashes of privacy.hash.
 const HashKeyVar = "PLACEMENTSYNC_HASH_KEY"
 
-// Raw decides what happens to the landed bodies once a night is published.
+// Raw decides whether raw response bodies are kept once a night is published.
 type Raw string
 
 // The values of privacy.raw.

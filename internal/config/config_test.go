@@ -37,7 +37,7 @@ func envWithHashKey(name string) (string, bool) {
 	return env(name)
 }
 
-// minimalFile returns the shortest valid file, followed by more.
+// minimalFile returns the shortest valid configuration, followed by the lines in more.
 func minimalFile(more string) []byte {
 	return []byte("api:\n  base_url: https://api.example.com\n  token: ${PLACEMENTSYNC_TOKEN}\n" + more)
 }
@@ -181,6 +181,8 @@ func TestFullFile(t *testing.T) {
 	}
 }
 
+// TestConditionsOfWatches checks the column, whether the condition is "over", and the number. The
+// column and the number of a condition without a column are empty.
 func TestConditionsOfWatches(t *testing.T) {
 	for when, want := range map[string]string{"rows": " false ", "amount over 1000": "amount true 1000", "a over b under -0.50": "a over b false -0.50", "over 5": " false "} {
 		column, over, number := config.Watch{When: when}.Condition()
@@ -338,11 +340,11 @@ func TestWithin(t *testing.T) {
 		"no section":   {nil, nil},
 		"two sections": {[]string{"api", "warehouse"}, problemPlaces(t, err)},
 	} {
-		left := report.Within(test.sections...)
-		if left == nil && test.want == nil {
+		remaining := report.Within(test.sections...)
+		if remaining == nil && test.want == nil {
 			continue
 		}
-		if diff := cmp.Diff(test.want, problemPlaces(t, left)); diff != "" {
+		if diff := cmp.Diff(test.want, problemPlaces(t, remaining)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
 	}
@@ -453,7 +455,7 @@ func TestAddressOfTheLake(t *testing.T) {
 		case want == "" && err != nil:
 			t.Errorf("%s: got %v, want no error", address, err)
 		case want != "" && (err == nil || !strings.Contains(err.Error(), "lake.warehouse: "+want)):
-			t.Errorf("%s: got %v, want %q (%s)", address, err, want, cfg.Lake.Warehouse)
+			t.Errorf("%s: got error %v and lake.warehouse %q, want error %q", address, err, cfg.Lake.Warehouse, want)
 		case err != nil && strings.Contains(err.Error(), "hunter2"):
 			t.Errorf("the error shows a secret: %v", err)
 		}

@@ -13,8 +13,8 @@ var (
 )
 
 // expandVariables replaces ${VAR} and $$ in the text of the value at path. Values from the
-// environment are not expanded again; any other dollar sign is kept. ok is false if a
-// reference cannot be replaced, which is added as a problem.
+// environment are not expanded again. Any other dollar sign is kept. If a variable cannot be
+// replaced, expandVariables adds a problem and ok is false.
 func (b *binder) expandVariables(text string, line int, path string, isSecret bool) (expanded string, ok bool) {
 	ok = true
 	replace := func(match string) string {
@@ -41,13 +41,13 @@ func (b *binder) expandVariables(text string, line int, path string, isSecret bo
 	return dollars.ReplaceAllStringFunc(text, replace), ok
 }
 
-// fileSuffix marks a variable that contains the path of a file with the value. Users who
-// can inspect this process see its environment, but not its files.
+// fileSuffix marks a variable that contains the path of a file with the value. Other users may
+// see the environment of this process, but not the content of the file.
 const fileSuffix = "_FILE"
 
 // readVariable returns the value of NAME, or the trimmed content of the file named by
-// NAME_FILE, which it adds to b.files with the use of the variable. The error never quotes
-// the file.
+// NAME_FILE. It adds that file to b.files; use contains the key that uses the variable. The
+// error never quotes the content.
 func (b *binder) readVariable(name string, use variableFile) (value string, isSet bool, err error) {
 	value, isSet = b.lookupEnv(name)
 	path, named := b.lookupEnv(name + fileSuffix)

@@ -10,7 +10,7 @@ import (
 )
 
 // writeCredentials writes files into a $CREDENTIALS_DIRECTORY as systemd does. The returned
-// environment has this variable, NAME_FILE for each file, and the variables of more.
+// environment has this variable, a variable NAME_FILE for each file, and the variables in more.
 func writeCredentials(t *testing.T, files, more map[string]string) func(string) (string, bool) {
 	t.Helper()
 	all := map[string]string{"CREDENTIALS_DIRECTORY": t.TempDir()}

@@ -43,7 +43,7 @@ func TestFillChangesOnlyValues(t *testing.T) {
 	}
 	cfg, err := config.Parse("config.yaml", filled, func(name string) (string, bool) { return "/etc", name == "TOKENS" })
 	if err != nil || cfg.API.TokenFile != "my token # $1" || cfg.Lake.REST.TokenFile != "/etc/rest" || !cfg.API.AllowInsecure {
-		t.Errorf("the filled file is parsed as %+v (%v)", cfg.API, err)
+		t.Errorf("got api %+v and lake.rest.token_file %q (%v), want the filled-in values", cfg.API, cfg.Lake.REST.TokenFile, err)
 	}
 }
 
@@ -64,7 +64,7 @@ func TestFilledValuesAreParsedUnchanged(t *testing.T) {
 	}
 }
 
-// TestFillHandlesOtherLineForms covers lines that differ from those of the example. Fill
+// TestFillHandlesOtherLineForms covers forms of lines that config.example.yaml does not have. Fill
 // replaces the value and keeps the form of the line, or returns an error (want "").
 func TestFillHandlesOtherLineForms(t *testing.T) {
 	for text, want := range map[string]string{

@@ -9,13 +9,13 @@ import (
 	"strings"
 )
 
-// maxFileSize is the largest accepted configuration, in bytes. A larger file is a wrong
-// path, such as a dump.
+// maxFileSize is the largest accepted configuration, in bytes. The path of a larger file is
+// probably wrong.
 const maxFileSize = 64 << 10
 
-// Rule is a check by a caller that knows names unknown to this package. It calls refuse
-// for each invalid value, with its path and a message that names the fault and the fix.
-// A value other than nil is printed before the message.
+// A Rule checks values that this package cannot check, such as names of streams. It calls
+// refuse for each invalid value, with the YAML path of the value and a message that contains
+// the fault and the fix. A value other than nil is printed before the message.
 type Rule func(c Config, refuse func(path string, value any, message string))
 
 // Load reads, expands, decodes and validates the file at path, and applies the rules of
@@ -34,11 +34,11 @@ func Load(path string, lookupEnv func(string) (string, bool), rules ...Rule) (Co
 	return Default(), &Error{File: path, Problems: []Problem{{Message: message}}, cause: err}
 }
 
-// Parse is like [Load] for data in memory. Problems show name; relative paths are
-// resolved against its folder. ${VAR} in a scalar value is replaced through lookupEnv
-// after the YAML was parsed, so that no value can add keys; $$ means a dollar sign. An
-// unset variable is always a problem, even for an optional key: a misspelt name must not
-// silently mean empty. If VAR_FILE is set instead, the value is the content of that file.
+// Parse is like [Load] for data in memory. name is the file name in problems, and relative
+// paths are resolved against its folder. ${VAR} in a scalar value is replaced through
+// lookupEnv after the YAML was parsed, so that no value can add keys. $$ means a dollar sign.
+// If VAR_FILE is set instead of VAR, the value is the content of that file. If neither is
+// set, Parse reports a problem even for an optional key, because the name may be misspelt.
 func Parse(name string, data []byte, lookupEnv func(string) (string, bool)) (Config, error) {
 	return parse(name, data, lookupEnv, false, nil)
 }

@@ -50,9 +50,10 @@ func (b *binder) checkFile(file string, c *Config) {
 	}
 }
 
-// checkSecretFiles checks the secret files and the files of NAME_FILE variables. A
-// variable need not be a secret: a changed address also sends the token elsewhere. The
-// group may read, because the service may run as a user of that group.
+// checkSecretFiles checks the modes of the secret files and of the files of NAME_FILE variables.
+// A file without a secret must not be writable by others either, because a changed address would
+// send the token elsewhere. The group may read secrets, because the service may run as a user of
+// that group.
 func (b *binder) checkSecretFiles(c *Config) {
 	files := b.files
 	for _, f := range c.secretFiles() {
@@ -71,7 +72,7 @@ func (b *binder) checkSecretFiles(c *Config) {
 }
 
 // permissions returns the permission bits of a file, or 0 on Windows and for a file that
-// is missing or not regular. The reader of the file reports a missing one.
+// is missing or not regular. A missing file is reported when it is read.
 func permissions(file string) fs.FileMode {
 	info, err := os.Stat(file)
 	if err != nil || runtime.GOOS == "windows" || !info.Mode().IsRegular() {

@@ -24,7 +24,7 @@ func TestModesOfFilesWithSecrets(t *testing.T) {
 		configMode, tokenMode fs.FileMode
 		problem, warning      string
 	}{
-		"closed":                              {inlineToken, 0o600, 0, "", ""},
+		"private":                             {inlineToken, 0o600, 0, "", ""},
 		"readable by the group":               {inlineToken, 0o640, 0, "", ""},
 		"readable by all, with a secret":      {inlineToken, 0o644, 0, "", "can be read by every user of this machine, and contains api.token"},
 		"readable by all, without a secret":   {tokenFile, 0o644, 0o600, "", ""},
@@ -36,7 +36,7 @@ func TestModesOfFilesWithSecrets(t *testing.T) {
 		"mail password file readable by all":  {mail, 0o600, 0o604, "", "notify.channels[0].smtp.password_file"},
 		"mail password file writable by all":  {mail, 0o600, 0o602, "config.yaml:3: notify.channels[0].smtp.password_file: ", ""},
 		"token file writable by all":          {tokenFile, 0o600, 0o602, "config.yaml:1: api.token_file: ", ""},
-		"file of a variable, closed":          {variable, 0o600, 0o600, "", ""},
+		"file of a variable, private":         {variable, 0o600, 0o600, "", ""},
 		"file of a variable, readable by all": {variable, 0o600, 0o604, "", "api.token \""},
 		"file of a variable, writable by all": {variable, 0o600, 0o602, "config.yaml:3: api.token: ", ""},
 	} {
@@ -54,7 +54,7 @@ func TestModesOfFilesWithSecrets(t *testing.T) {
 			})
 			switch warnings := strings.Join(got.Warnings, "\n"); {
 			case c.problem == "" && err != nil, c.problem != "" && (err == nil || !strings.Contains(err.Error(), c.problem)):
-				t.Errorf("got %v, want %q", err, c.problem)
+				t.Errorf("got error %v, want %q", err, c.problem)
 			case c.warning == "" && warnings != "", !strings.Contains(warnings, c.warning):
 				t.Errorf("warnings %q, want %q", warnings, c.warning)
 			case strings.Contains(warnings, "hunter2"):

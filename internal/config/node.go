@@ -31,9 +31,8 @@ func lineOfToken(t *token.Token) int {
 	return t.Position.Line
 }
 
-// scalarText returns the source text of a scalar, because an id with leading zeros is
-// text that looks like a number. plain reports whether YAML reads it as a number or a
-// boolean.
+// scalarText returns the source text of a scalar, because an id such as 0123 must keep its
+// zeros. plain reports whether YAML reads the scalar as a number or a boolean.
 func scalarText(node ast.Node) (text string, plain, ok bool) {
 	switch n := node.(type) {
 	case *ast.StringNode:

@@ -10,9 +10,9 @@ import (
 	"placementsync/internal/config"
 )
 
-// TestProblemsOfRules checks that problems of a caller's rule are sorted among the others
-// with line and value, that a value from the environment is shown as written in the file,
-// and that a value with a problem is reported once.
+// TestProblemsOfRules checks that the problems of a rule have a line and a value, and are sorted
+// together with all other problems. A value from the environment is shown as written in the
+// file. Only the first problem of a value is reported.
 func TestProblemsOfRules(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "config.yaml")
 	const text = "api:\n  base_url: https://api.example.com\n  token: ${PLACEMENTSYNC_TOKEN}\n  page_size: 0\nstreams:\n  include: [orders, odrers, \"${CONCURRENCY}\"]\n  exclude: [\"${UNSET}\"]\n"

@@ -21,7 +21,7 @@ var (
 // unexported fields.
 type Secret string
 
-// Reveal returns the text. Every use of a secret calls it, so that a search finds them all.
+// Reveal returns the text. Every use of a secret calls Reveal, so that a search finds all uses.
 func (s Secret) Reveal() string { return string(s) }
 
 // String returns <secret>, or "" if s is empty.
@@ -38,7 +38,7 @@ func (s Secret) Format(state fmt.State, verb rune) {
 	if verb == 'q' || state.Flag('#') {
 		text = strconv.Quote(text)
 	}
-	// A Formatter cannot return an error; the next write returns it again.
+	// Format cannot return an error.
 	_, _ = io.WriteString(state, text)
 }
 

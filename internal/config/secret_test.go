@@ -110,21 +110,21 @@ func TestMarshaledDefaultsAreReadBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = config.Parse("f", text, env)
-	const only = `f:4: api.token: is empty: give the token as ${PLACEMENTSYNC_TOKEN}, or its file as api.token_file`
-	if err == nil || err.Error() != only {
+	const missingToken = `f:4: api.token: is empty: give the token as ${PLACEMENTSYNC_TOKEN}, or its file as api.token_file`
+	if err == nil || err.Error() != missingToken {
 		t.Errorf("got %v, want only the problem of the missing token, from:\n%s", err, text)
 	}
 }
 
 func TestReadToken(t *testing.T) {
 	for name, test := range map[string]struct{ text, want, fault string }{
-		"white space around it": {"  pc_hunter2\r\n", "pc_hunter2", ""},
-		"another prefix":        {"hunter2", "hunter2", ""},
-		"empty":                 {" \n", "", `api.token_file "token" is empty`},
-		"two lines":             {"pc_a\nhunter2", "", "contains white space"},
-		"control character":     {"pc_\x00hunter2", "", "contains white space or characters"},
-		"too long":              {strings.Repeat("hunter2", 2000), "", "is too long for a token"},
-		"a header value":        {"Bearer hunter2", "", "contains white space"},
+		"surrounding space": {"  pc_hunter2\r\n", "pc_hunter2", ""},
+		"another prefix":    {"hunter2", "hunter2", ""},
+		"empty":             {" \n", "", `api.token_file "token" is empty`},
+		"two lines":         {"pc_a\nhunter2", "", "contains white space"},
+		"control character": {"pc_\x00hunter2", "", "contains white space or characters"},
+		"too long":          {strings.Repeat("hunter2", 2000), "", "is too long for a token"},
+		"a header value":    {"Bearer hunter2", "", "contains white space"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Chdir(t.TempDir())

@@ -31,7 +31,7 @@ func keyHint(section string, t reflect.Type, unknown string) string {
 	return "use one of " + strings.Join(keysOf(t), ", ")
 }
 
-// keysOf lists the keys of a section without those of its subsections.
+// keysOf lists the keys of a section without the keys of its subsections.
 func keysOf(t reflect.Type) (keys []string) {
 	for field := range t.Fields() {
 		if key := field.Tag.Get("yaml"); key != "-" {
