@@ -54,8 +54,8 @@ func runCheck(ctx context.Context, g *globals, offline bool) error {
 		fmt.Fprintf(g.stdout, "warning        %s\n", warning)
 	}
 	// The first request reports a file that cannot be read.
-	if token, err := cfg.API.ReadToken(); err == nil && config.TokenDoubt(token) != "" {
-		fmt.Fprintf(g.stdout, "token          %s\n", config.TokenDoubt(token))
+	if token, err := cfg.API.ReadToken(); err == nil && config.TokenWarning(token) != "" {
+		fmt.Fprintf(g.stdout, "token          %s\n", config.TokenWarning(token))
 	}
 	if err := errors.Join(checkWatches(ctx, g, cfg), checkAudit(ctx, g, cfg)); err != nil || offline {
 		return err

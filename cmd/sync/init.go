@@ -230,7 +230,7 @@ func (d *draft) chooseToken(ctx context.Context) error {
 }
 
 func (d *draft) useVariable(name string) error {
-	isToken := config.TokenDoubt(config.Secret(name)) == ""
+	isToken := config.TokenWarning(config.Secret(name)) == ""
 	if !config.IsVariable(name) || isToken {
 		return command.UsageErr("--token-env is not the name of an environment variable: write one such as %s; if a token was given there, renew it, because every user of this machine could see it", usualTokenEnv)
 	}
@@ -287,7 +287,7 @@ func (d *draft) pathInFile(path string) (string, error) {
 
 // askToken asks for the token, after it has checked that its file can be created.
 func (d *draft) askToken(ctx context.Context, file string) error {
-	if config.TokenDoubt(config.Secret(filepath.Base(file))) == "" {
+	if config.TokenWarning(config.Secret(filepath.Base(file))) == "" {
 		return command.UsageErr("--token-file is not the name of a file, but looks like a token: write the token into a file, and give its name; renew the token that was given there, because every user of this machine could see it")
 	}
 	dir := filepath.Dir(file)

@@ -70,8 +70,8 @@ type API struct {
 	Retry   Retry  `yaml:"retry"`
 }
 
-// Retry is the retry rule (spec section 8). Retry n, counted from 0, waits min(Max, Base*2^n), plus
-// or minus a random share of this time, at most Jitter. Max also caps Retry-After.
+// Retry is the retry rule (spec section 8). Retry n, counted from 0, waits min(Max, Base*2^n) plus
+// a random share of this time, at most Jitter. Max also caps Retry-After.
 type Retry struct {
 	// MaxRetries is the number of attempts after the first.
 	MaxRetries int           `yaml:"max_retries"`

@@ -157,11 +157,11 @@ func TestReadTokenWithoutAFileReturnsToken(t *testing.T) {
 	}
 }
 
-func TestTokenDoubt(t *testing.T) {
-	if got := config.TokenDoubt(secret); got != "" {
+func TestTokenWarning(t *testing.T) {
+	if got := config.TokenWarning(secret); got != "" {
 		t.Errorf("got %q, want no warning", got)
 	}
-	if got := config.TokenDoubt("ghp_hunter2"); !strings.Contains(got, "pc_") || strings.Contains(got, "hunter2") {
+	if got := config.TokenWarning("ghp_hunter2"); !strings.Contains(got, "pc_") || strings.Contains(got, "hunter2") {
 		t.Errorf("got %q, want a warning with the prefix and without the token", got)
 	}
 }

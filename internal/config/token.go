@@ -93,9 +93,9 @@ func tokenFault(token Secret) string {
 
 func unfitForHeader(r rune) bool { return r <= ' ' || r > unicode.MaxASCII || r == 0x7f }
 
-// TokenDoubt returns a warning if the token does not begin with the prefix of the service,
+// TokenWarning returns a warning if the token does not begin with the prefix of the service,
 // else "". It is not an error, because the service may change the prefix.
-func TokenDoubt(token Secret) string {
+func TokenWarning(token Secret) string {
 	if strings.HasPrefix(token.Reveal(), tokenPrefix) {
 		return ""
 	}

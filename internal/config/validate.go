@@ -37,7 +37,7 @@ func (v *validator) addProblem(path, format string, args ...any) {
 	v.problems = append(v.problems, Problem{Path: path, Message: fmt.Sprintf(format, args...)})
 }
 
-// refuse adds a problem. The message begins with the value, unless it is nil. It is also the
+// refuse adds a problem. A value other than nil is put before the message. refuse is also the
 // callback of a [Rule].
 func (v *validator) refuse(path string, value any, message string) {
 	if value != nil {
@@ -146,8 +146,8 @@ func (v *validator) checkPatterns(at string, patterns []string) {
 
 var sizeText = regexp.MustCompile(`(?i)^([0-9]+(?:\.[0-9]+)?) ?([KMGT])(i?)B$`)
 
-// maxSize is an upper limit of sizes in bytes. Twice this size fits an int64: cmd/sync
-// doubles the memory limit.
+// maxSize is an upper limit of sizes in bytes. Twice this size fits into an int64, because
+// cmd/sync doubles the memory limit.
 const maxSize = 1 << 60
 
 // parseSize returns a number of bytes up to maxSize, or 0 if text is not a size. As in DuckDB,
@@ -174,8 +174,8 @@ func (a API) MaxBodyBytes() int64 { return parseSize(a.MaxBody) }
 // MemoryBytes returns MemoryLimit in bytes.
 func (w Warehouse) MemoryBytes() int64 { return parseSize(w.MemoryLimit) }
 
-// minMemory is the memory that DuckDB needs for a night of all streams, even of a small
-// catalog.
+// minMemory is the least memory limit with which DuckDB can run a night of all streams, even if
+// they have few records.
 const minMemory = "160MB"
 
 func (v *validator) checkWarehouse(w Warehouse) {

@@ -42,7 +42,7 @@ type webAddress struct {
 	// credentials is the advice against credentials in the address. Empty means that the
 	// address is a secret, which may contain credentials and is not shown.
 	credentials string
-	// plainProblem is the problem of plain http to hosts other than loopback. It is not
+	// plainProblem is the message about plain http to hosts other than loopback. It is not
 	// reported if allowPlain is set.
 	plainProblem string
 	allowPlain   bool

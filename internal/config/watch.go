@@ -29,7 +29,7 @@ type ChannelType string
 // The values of notify.channels.type.
 const (
 	ChannelWebhook ChannelType = "webhook" // a JSON object
-	ChannelSlack   ChannelType = "slack"   // a text in JSON, as Slack, Mattermost and others accept it
+	ChannelSlack   ChannelType = "slack"   // a JSON object with a text, for Slack, Mattermost and others
 	ChannelEmail   ChannelType = "email"
 )
 

@@ -22,8 +22,8 @@ type streamCounts struct {
 	throttledSeconds           float64
 }
 
-// newCounts sets every known counter to zero. A rate over a series that appears with its
-// first event would miss that event.
+// newCounts sets every known counter to zero. If a series appeared only with its first event,
+// the function rate of Prometheus would miss that event.
 func newCounts(streams []string) counts {
 	c := counts{seen: map[string]bool{}, runs: map[ledger.Outcome]int{}, refreshes: map[ledger.Outcome]int{},
 		streams: map[string]streamCounts{}, readErrors: map[string]int{}}
@@ -51,7 +51,7 @@ func (c counts) clone() counts {
 	return c
 }
 
-// endKey identifies one end of a run. A resumed run has several.
+// endKey identifies one end of a run. A resumed run ends several times.
 func endKey(r ledger.Run) string { return r.ID + " " + r.EndedAt.UTC().Format(time.RFC3339Nano) }
 
 // skipKilled excludes the runs that were killed before this process started. A killed run
@@ -64,8 +64,8 @@ func (c counts) skipKilled(runs []ledger.Run) {
 	}
 }
 
-// addRun counts a run that ended since the start of this process, once. A run without an id
-// is not in the ledger and is always counted.
+// addRun counts each run once, and only if it ended after the start of this process. A run
+// without an id is not in the ledger and is always counted.
 func (c counts) addRun(r ledger.Run) {
 	if !r.EndedAt.IsZero() && r.EndedAt.Before(c.since) {
 		return

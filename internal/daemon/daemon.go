@@ -1,8 +1,9 @@
-// Package daemon runs nights by a schedule and reports on them: status page, metrics and
-// health. Reading order: Run in this file, then nights, state and server.
+// Package daemon starts the nightly runs, called nights, by a schedule. It reports on them in a
+// status page, metrics and health checks. Reading order: Run in this file, then nights, state
+// and server.
 //
-// The package must not know how a night works, nor the format of the configuration: it
-// calls both through interfaces.
+// The package must not know how a night works, nor the format of the configuration. It
+// runs nights and reads the configuration through interfaces.
 package daemon
 
 import (
@@ -38,8 +39,8 @@ type Config struct {
 	// Hangups requests a Reload with each signal. Nil means never.
 	Hangups <-chan os.Signal
 	// Notify sends a state such as READY=1 to the service manager. Nil means that there is
-	// no service manager. Watchdog is the interval at which it expects WATCHDOG=1. Zero
-	// means never.
+	// no service manager. Watchdog is the interval at which the service manager expects
+	// WATCHDOG=1. Zero means never.
 	Notify   func(state string) error
 	Watchdog time.Duration
 	// Version is shown on the status page and in the metrics.
@@ -88,11 +89,11 @@ type Settings struct {
 // Jobs is the work of the daemon. Two calls of the same method never overlap.
 type Jobs interface {
 	// Night runs one night. The returned run is also valid with an error. After ctx ends, a
-	// night that is publishing finishes, and a night that is reading stops, to be resumed
-	// by the next one. A *warehouse.LockedError means that it did not start.
+	// night that is publishing finishes. A night that is reading stops, and the next night
+	// resumes it. A *warehouse.LockedError means that the night did not start.
 	Night(ctx context.Context) (ledger.Run, error)
 	// Follow runs the work after a published night, such as backups. The next night does
-	// not wait for it. After ctx ends it stops, and continues after the next night.
+	// not wait for this work. After ctx ends the work stops, and continues after the next night.
 	Follow(ctx context.Context)
 	// Verify checks every byte of the warehouse and records the result. It returns only a
 	// *warehouse.LockedError or the error of ctx. Other errors are part of the result.

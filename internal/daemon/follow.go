@@ -6,7 +6,7 @@ import (
 )
 
 // startFollow starts the work after a published night. If the work after an earlier night
-// still runs, it is started again when it ends.
+// is still running, the new work starts when that work ends.
 func (s *scheduler) startFollow(ctx context.Context) {
 	if s.followAgain = s.following; s.following || ctx.Err() != nil {
 		return

@@ -11,23 +11,24 @@ import (
 	"placementsync/internal/ledger"
 )
 
-// TestFollowDoesNotDelayNights runs four nights. The work after each takes a day and a half.
+// TestFollowDoesNotDelayNights runs four nights. The work after a night takes a day and a half.
+// It starts after the first night and then twice when the earlier work ends.
 func TestFollowDoesNotDelayNights(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHarness(t, nil)
 		var mu sync.Mutex
-		began, atOnce, most := 0, 0, 0
+		began, running, mostRunning := 0, 0, 0
 		h.follow = func(ctx context.Context) {
 			mu.Lock()
-			began, atOnce = began+1, atOnce+1
-			most = max(most, atOnce)
+			began, running = began+1, running+1
+			mostRunning = max(mostRunning, running)
 			mu.Unlock()
 			select {
 			case <-time.After(36 * time.Hour):
 			case <-ctx.Done():
 			}
 			mu.Lock()
-			atOnce--
+			running--
 			mu.Unlock()
 		}
 		h.start()
@@ -41,8 +42,8 @@ func TestFollowDoesNotDelayNights(t *testing.T) {
 			t.Errorf("%d nights in four days, want 4", n)
 		}
 		mu.Lock()
-		if began != 3 || most != 1 {
-			t.Errorf("the work started %d times, %d at once; want 3 times, one at once", began, most)
+		if began != 3 || mostRunning != 1 {
+			t.Errorf("the work started %d times, at most %d at the same time; want 3 times, one at a time", began, mostRunning)
 		}
 		mu.Unlock()
 		if text := h.get("/").Body.String(); !strings.Contains(text, "<dt>Last backup</dt><dd>failed<small>1 h 1 min ago, of 20260101T020000Z, put s3://store/a: no</small>") {
@@ -51,15 +52,15 @@ func TestFollowDoesNotDelayNights(t *testing.T) {
 		metrics := h.get("/metrics").Body.String()
 		for _, want := range []string{`placementsync_follow_behind{kind="backup"} 1`, `placementsync_follow_last_success_timestamp_seconds{kind="backup"} 9.469404e+08`} {
 			if !strings.Contains(metrics, want) {
-				t.Errorf("the metrics lack %s", want)
+				t.Errorf("the metrics do not contain %s", want)
 			}
 		}
 		h.shutDown()
 		synctest.Wait()
 		mu.Lock()
 		defer mu.Unlock()
-		if atOnce != 0 {
-			t.Error("the daemon ended before the work after its night")
+		if running != 0 {
+			t.Error("the daemon ended before the work after the last night")
 		}
 	})
 }
@@ -73,6 +74,6 @@ func TestUnconfiguredFollowIsHidden(t *testing.T) {
 	h.record(ledger.Run{ID: "b", Kind: ledger.Backup, Outcome: ledger.Failed, StartedAt: now, EndedAt: now})
 	h.settings.Follows = []string{ledger.Lake}
 	if text := h.get("/").Body.String(); strings.Contains(text, "Last backup") || h.findMetric(`follow_behind{kind="backup"}`) != "" {
-		t.Errorf("a backup is shown that is not configured:\n%s", text)
+		t.Errorf("the page or the metrics show a backup that is not configured:\n%s", text)
 	}
 }

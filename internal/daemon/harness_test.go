@@ -67,8 +67,8 @@ func (l *logBuffer) String() string {
 	return l.text.String()
 }
 
-// newHarness returns a harness whose daemon has a slot at 02:00 UTC. A nil run is a complete
-// night of ten minutes.
+// newHarness returns a harness whose daemon starts a night at 02:00 UTC. If run is nil, each
+// night takes ten minutes and is complete.
 func newHarness(t *testing.T, run func(ctx context.Context) (ledger.Run, error)) *harness {
 	t.Helper()
 	h := &harness{t: t}
@@ -149,7 +149,7 @@ func nightOf(d time.Duration) func(ctx context.Context) (ledger.Run, error) {
 	}
 }
 
-// recordNight wraps a night so that its start is recorded and, unless it found the lock held, its
+// recordNight wraps a night. It records the start time and, unless the warehouse was locked, a
 // ledger entry.
 func (h *harness) recordNight(run func(ctx context.Context) (ledger.Run, error)) func(ctx context.Context) (ledger.Run, error) {
 	return func(ctx context.Context) (ledger.Run, error) {
@@ -157,22 +157,22 @@ func (h *harness) recordNight(run func(ctx context.Context) (ledger.Run, error))
 		h.mu.Lock()
 		h.starts = append(h.starts, began.Format("01-02 15:04"))
 		h.mu.Unlock()
-		n, err := run(ctx)
-		n.ID, n.StartedAt, n.EndedAt = began.Format("20060102T150405Z"), began, time.Now().UTC()
-		if n.Outcome == ledger.Complete || n.Outcome == ledger.Partial {
-			n.SnapshotAt = began
+		entry, err := run(ctx)
+		entry.ID, entry.StartedAt, entry.EndedAt = began.Format("20060102T150405Z"), began, time.Now().UTC()
+		if entry.Outcome == ledger.Complete || entry.Outcome == ledger.Partial {
+			entry.SnapshotAt = began
 		}
 		if !errors.As(err, new(*warehouse.LockedError)) {
-			h.record(n)
+			h.record(entry)
 		}
-		return n, err
+		return entry, err
 	}
 }
 
-func (h *harness) record(n ledger.Run) {
+func (h *harness) record(entry ledger.Run) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.ledger = append(h.ledger, n)
+	h.ledger = append(h.ledger, entry)
 }
 
 func (h *harness) readLedger() ([]ledger.Run, error) {

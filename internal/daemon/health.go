@@ -12,18 +12,18 @@ import (
 // stalledAfter is the longest time between two checks of the schedule in a healthy process.
 const stalledAfter = 3 * checkEvery
 
-// serveHealthz reports whether the process works. Supervisors restart an unhealthy one.
+// serveHealthz reports whether the process works. Supervisors restart an unhealthy process.
 func (d *Daemon) serveHealthz(w http.ResponseWriter, _ *http.Request) {
 	seen := d.state.read()
-	if unchecked := seen.At.Sub(seen.CheckedAt); !seen.CheckedAt.IsZero() && !seen.Stopping && unchecked > stalledAfter {
-		writeText(w, http.StatusServiceUnavailable, fmt.Sprintf("the schedule has not been checked for %s", unchecked.Round(time.Second)))
+	if sinceCheck := seen.At.Sub(seen.CheckedAt); !seen.CheckedAt.IsZero() && !seen.Stopping && sinceCheck > stalledAfter {
+		writeText(w, http.StatusServiceUnavailable, fmt.Sprintf("the schedule has not been checked for %s", sinceCheck.Round(time.Second)))
 		return
 	}
 	writeText(w, http.StatusOK, "ok")
 }
 
-// serveReadyz reports whether readers find recent data, and if not, for which reasons. A restart
-// would not help.
+// serveReadyz reports whether readers find recent data. If not, it returns the reasons, which a
+// restart would not remove.
 func (d *Daemon) serveReadyz(w http.ResponseWriter, _ *http.Request) {
 	if reasons := d.unreadyReasons(d.state.read()); len(reasons) > 0 {
 		writeText(w, http.StatusServiceUnavailable, "not ready: "+strings.Join(reasons, "; "))
@@ -32,7 +32,7 @@ func (d *Daemon) serveReadyz(w http.ResponseWriter, _ *http.Request) {
 	writeText(w, http.StatusOK, "ready")
 }
 
-// unreadyReasons returns no reasons if the daemon is ready.
+// unreadyReasons returns the reasons why the daemon is not ready, or none if it is ready.
 func (d *Daemon) unreadyReasons(seen status) []string {
 	var reasons []string
 	if seen.Stopping {

@@ -15,7 +15,7 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// heldNight is a held night with its tables and commands.
+// heldNight adds the methods that the page templates call to a held night.
 type heldNight struct{ warehouse.HeldNight }
 
 func (h heldNight) CheckTable() page.Table { return checkTable(h.Entry) }
@@ -23,7 +23,8 @@ func (h heldNight) CheckTable() page.Table { return checkTable(h.Entry) }
 // Accept returns the value of the flag --accept.
 func (h heldNight) Accept() string { return strings.Join(h.FailedChecks(), ",") }
 
-// HeldPage serves the failed checks of the held night and its changes.
+// HeldPage serves the failed checks and the changes of the held night. A held night is not
+// published until an operator accepts its failed checks.
 type HeldPage struct {
 	Warehouse *warehouse.Warehouse
 	// MemoryLimit and Threads are passed to query.Open.
@@ -47,7 +48,7 @@ type heldData struct {
 	// From is the time of the snapshot that the held night is compared with.
 	From           time.Time
 	Counts, Fields page.Table
-	// Problem is why the changes are not shown.
+	// Problem is the reason why the changes are not shown.
 	Problem string
 }
 

@@ -14,8 +14,8 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// TestHeldNight holds a night by two checks, and publishes it a day later. The night before it
-// had warnings.
+// TestHeldNight compares the page and the metrics before, while and after a night is held by two
+// failed checks. An earlier night was published with a failed check.
 func TestHeldNight(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		found := daemon.Inspection{}
@@ -88,7 +88,7 @@ func TestHeldNightStartsNoFollow(t *testing.T) {
 			return ledger.Run{Outcome: ledger.Complete}, nil
 		})
 		followed := make(chan int, 10)
-		h.settings.Follows = nil // warnings are sent without other work after nights
+		h.settings.Follows = nil // Follow runs even if no such work is configured, because it also sends warnings
 		h.follow = func(context.Context) { followed <- nights }
 		h.start()
 		time.Sleep(3 * 24 * time.Hour)

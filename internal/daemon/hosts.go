@@ -28,11 +28,11 @@ func NewHostList(listen string, names []string) HostList {
 
 // Allows reports whether requests with this Host header, with or without port, are allowed.
 //
-// IP addresses are always allowed, also if the server listens on all interfaces: rebinding
-// needs a name, and probes and Prometheus often use addresses. A missing host is allowed,
-// because browsers always send one. Of the names, localhost is always allowed, because it
-// always means this machine. All other names must be in the list, including this machine's
-// own: its DNS entry may be controlled by others.
+// IP addresses are always allowed, even if the server listens on all interfaces: an attack by
+// DNS rebinding needs a name, and probes and Prometheus often use addresses. A missing host is
+// allowed, because such an attack needs a browser, and browsers always send a host. The name
+// localhost is always allowed, because it always means this machine. Every other name must be in
+// the list, even the name of this machine, because others may control its DNS entry.
 func (l HostList) Allows(host string) bool {
 	name := normalize(host)
 	if name == "" || name == "localhost" {
@@ -54,14 +54,14 @@ func normalize(host string) string {
 	return strings.ToLower(strings.TrimSuffix(host, "."))
 }
 
-// GuardHosts responds with status 421 to requests whose host is not in the list, to protect
-// against DNS rebinding: a foreign web page resolves its own host name to the address of this
-// machine, so that the browser lets the page read the server's responses. The Host header of
-// such requests contains the foreign name.
+// GuardHosts responds with status 421 to requests whose host is not in the list. This protects
+// against DNS rebinding, where a foreign web page resolves its own host name to the address of
+// this machine. The browser would then let the page read the server's responses. The Host header
+// of such requests contains the foreign name.
 //
-// It logs rejected requests, so that a missing entry for a proxy is found, but at most one a
-// minute, so that clients cannot fill the log. It calls list for each request, so that a
-// reloaded configuration applies.
+// Rejected requests are logged, because the name of a proxy may be missing in the list. At most
+// one a minute is logged, so that clients cannot fill the log. GuardHosts calls list for each
+// request, because the configuration may be reloaded.
 func GuardHosts(next http.Handler, list func() HostList, log *slog.Logger) http.Handler {
 	logLimit := rate.Sometimes{Interval: time.Minute}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -19,8 +19,8 @@ func TestReadErrorsAreLoggedOnce(t *testing.T) {
 		h.inspect = func(context.Context) daemon.Inspection {
 			found := daemon.Inspection{At: time.Now()}
 			if time.Since(began) < 10*time.Minute {
-				gone := errors.New("no disk")
-				found.Errors = map[string]error{daemon.SourceFree: gone, daemon.SourceInbox: gone}
+				noDisk := errors.New("no disk")
+				found.Errors = map[string]error{daemon.SourceFree: noDisk, daemon.SourceInbox: noDisk}
 			}
 			return found
 		}
@@ -49,7 +49,7 @@ func TestStuckDiskIsReported(t *testing.T) {
 		h.start()
 		time.Sleep(20*time.Minute + time.Second)
 		if n := h.metric(`read_errors_total{source="free"}`); n != "6" {
-			t.Errorf("%s errors are counted, want one a minute from the 15th minute on", n)
+			t.Errorf("got %s read errors, want 6: one a minute from minute 15 to minute 20", n)
 		}
 		if text := h.get("/").Body.String(); !strings.Contains(text, "has not responded since 2000-01-01 00:00 UTC") {
 			t.Errorf("the page does not report the disk:\n%s", text)

@@ -66,7 +66,8 @@ type Inspection struct {
 	// the limit of the inbox.
 	InboxBytes int64
 	Inbox      webhook.InboxState
-	// Verified contains the last verification of every byte and that of names and sizes.
+	// Verified contains the last verification of every byte and the last verification of names
+	// and sizes only.
 	Verified []integrity.VerifyRecord
 	Watches  []watch.Status
 	// Held is the held night. Nil means that no night is held.
@@ -99,8 +100,8 @@ type Inspector struct {
 	Warehouse *warehouse.Warehouse
 	// Watches are the names of the configured watches.
 	Watches []string
-	// LakeDir is the local folder of the lake. It is measured too. Empty means no such
-	// folder.
+	// LakeDir is the local folder of the lake, whose disk usage is measured too. Empty means no
+	// such folder.
 	LakeDir  string
 	Receiver *webhook.Receiver
 	Now      func() time.Time
@@ -110,7 +111,7 @@ type Inspector struct {
 	usageVersion string
 }
 
-// Inspect reads each source independently of errors of the others.
+// Inspect reads each source, even if other sources cannot be read.
 func (i *Inspector) Inspect(ctx context.Context) Inspection {
 	result := Inspection{Errors: map[string]error{}}
 	record := func(source string, err error) {
@@ -134,7 +135,7 @@ func (i *Inspector) Inspect(ctx context.Context) Inspection {
 		record(SourceHeld, i.readHeld(&result))
 		record(SourceUsage, i.readUsage(ctx, &result)) // last, because it walks the folder
 	}
-	result.At = i.Now().UTC() // the end, so that the inspection of a slow disk does not look old
+	result.At = i.Now().UTC() // the end time, because a new inspection of a slow disk must not look old
 	return result
 }
 
@@ -276,8 +277,8 @@ func (s *scheduler) logReadErrors(before, now map[string]error) {
 	}
 }
 
-// recordStuck counts a read error for each source but the ledger while an inspection does not end. Its
-// first call logs a line.
+// recordStuck counts a read error for each source but the ledger while an inspection does not end.
+// The first call for such an inspection logs a line.
 func (s *scheduler) recordStuck() {
 	isNew := false
 	s.d.state.update(func(st *state) {

@@ -89,9 +89,9 @@ func TestConcurrentScrapes(t *testing.T) {
 		h.hookResults = func() map[string]uint64 { <-slow; return nil }
 		handler := h.sharedDaemon().Handler()
 		statuses := make([]int, 20)
-		var all sync.WaitGroup
+		var scrapes sync.WaitGroup
 		for i := range statuses {
-			all.Go(func() {
+			scrapes.Go(func() {
 				w := httptest.NewRecorder()
 				handler.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "http://localhost/metrics", nil))
 				statuses[i] = w.Code
@@ -99,7 +99,7 @@ func TestConcurrentScrapes(t *testing.T) {
 		}
 		synctest.Wait()
 		close(slow)
-		all.Wait()
+		scrapes.Wait()
 		if slices.ContainsFunc(statuses, func(status int) bool { return status != http.StatusOK }) {
 			t.Errorf("the statuses are %v, want 200 for each", statuses)
 		}
@@ -149,8 +149,8 @@ func TestNightMetrics(t *testing.T) {
 	})
 }
 
-// TestIntervalMetrics runs on a Saturday with a schedule of weekdays, so that the interval is
-// from Friday to Monday.
+// TestIntervalMetrics runs on a Saturday with a schedule of weekdays. The interval is the three
+// days from Friday to Monday.
 func TestIntervalMetrics(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		friday, found := time.Now().Add(-22*time.Hour), fullInspection()
@@ -182,7 +182,7 @@ func TestKilledRunHasNoDuration(t *testing.T) {
 }
 
 // TestLeftOutStreamsAreNotCarried records a night with two streams that the configuration excludes,
-// and one stream without its scope.
+// and one stream for which the token has no scope.
 func TestLeftOutStreamsAreNotCarried(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHarness(t, nil)
@@ -221,8 +221,8 @@ func TestMetricsAfterRestart(t *testing.T) {
 	})
 }
 
-// TestRunsOfOtherProcessesAreCounted records a resumed night of another process, and refreshes of
-// which the last two fail.
+// TestRunsOfOtherProcessesAreCounted records a night of another process, which is interrupted and
+// resumed, and five refreshes. The last two refreshes fail.
 func TestRunsOfOtherProcessesAreCounted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHarness(t, nil)
@@ -250,7 +250,7 @@ func TestRunsOfOtherProcessesAreCounted(t *testing.T) {
 		// A replay sends no requests.
 		h.record(ledger.Run{ID: "replay", Kind: ledger.Replay, StartedAt: began, EndedAt: time.Now(), Outcome: ledger.Failed, Streams: streams})
 		time.Sleep(time.Minute)
-		for range 2 { // a second scrape counts nothing again
+		for range 2 { // the second scrape must return the same values
 			h.wantMetrics(map[string]string{
 				`runs_total{outcome="interrupted"}`:      "1",
 				`runs_total{outcome="complete"}`:         "1",
@@ -272,8 +272,8 @@ func TestRunsOfOtherProcessesAreCounted(t *testing.T) {
 	})
 }
 
-// TestNightWithoutLedgerEntryIsShown runs a night that fails before its ledger entry, and one whose
-// entry cannot be written to a full disk.
+// TestNightWithoutLedgerEntryIsShown runs a night whose ledger entry cannot be written to a full
+// disk, and a night that fails before it has an entry.
 func TestNightWithoutLedgerEntryIsShown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHarness(t, nil)
@@ -287,9 +287,9 @@ func TestNightWithoutLedgerEntryIsShown(t *testing.T) {
 				return ledger.Run{Outcome: ledger.Failed}, errors.New("read the token: no such file")
 			}
 			now := time.Now()
-			n := ledger.Run{ID: "good", StartedAt: now, EndedAt: now, SnapshotAt: now, Outcome: ledger.Complete}
-			h.record(n)
-			return n, nil
+			entry := ledger.Run{ID: "good", StartedAt: now, EndedAt: now, SnapshotAt: now, Outcome: ledger.Complete}
+			h.record(entry)
+			return entry, nil
 		}
 		h.start()
 		defer h.shutDown()
@@ -389,8 +389,8 @@ func TestWarehouseMetrics(t *testing.T) {
 	})
 }
 
-// TestUnreadableSourcesHaveNoMetrics runs an inspection that finds too little disk space and
-// cannot read the other sources, after one without errors.
+// TestUnreadableSourcesHaveNoMetrics runs an inspection without errors. Later inspections find too
+// little disk space and cannot read most other sources.
 func TestUnreadableSourcesHaveNoMetrics(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		found := fullInspection()
@@ -416,9 +416,9 @@ func TestUnreadableSourcesHaveNoMetrics(t *testing.T) {
 		})
 		h.wantPage(`class="tight"><dt>Disk</dt><dd>1.0 MiB free<small>the next night may need 50.0 MiB: too little</small>`,
 			"cannot be read: the disk usage of the warehouse, ", "the state of the watches. See the log.", "<dt>Verified</dt><dd>unknown")
-		for _, never := range []string{"<h2>Watches", "<h2>Disk", "Webhook inbox"} {
-			if strings.Contains(h.get("/").Body.String(), never) {
-				t.Errorf("the page shows %q of an unreadable source", never)
+		for _, part := range []string{"<h2>Watches", "<h2>Disk", "Webhook inbox"} {
+			if strings.Contains(h.get("/").Body.String(), part) {
+				t.Errorf("the page contains %q, whose source is unreadable", part)
 			}
 		}
 		if n := strings.Count(h.log.String(), "usage is damaged"); n != 1 {
@@ -446,12 +446,13 @@ func TestStuckDiskExpiresInspection(t *testing.T) {
 		time.Sleep(10 * time.Minute)
 		h.wantMetrics(map[string]string{`table_rows{table="orders"}`: "", `disk_free_bytes`: "", `ready`: "0"})
 		if n := inspections.Load(); n != 2 {
-			t.Errorf("%d inspections started, want 2: no more start while one does not end", n)
+			t.Errorf("%d inspections started, want 2: none may start until the second one ends", n)
 		}
 	})
 }
 
-// TestUnreadableLedgerHasNoMetrics makes the ledger unreadable.
+// TestUnreadableLedgerHasNoMetrics checks that metrics from the ledger disappear when it cannot be
+// read.
 func TestUnreadableLedgerHasNoMetrics(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHarness(t, nil)

@@ -9,7 +9,7 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// Reasons of a missed slot.
+// Reasons of a missed slot. A slot is a time at which the schedule starts a night.
 const (
 	missedRunning  = "running"  // the previous night was still running
 	missedHeld     = "held"     // another process held the lock until the next slot
@@ -30,13 +30,13 @@ type scheduler struct {
 	// done receives the function that handles the result of a finished job.
 	done    chan func()
 	running int // number of running jobs
-	// next is the next slot. retryAt is the time of the next attempt if the last night found
-	// the lock held, or zero.
+	// next is the next slot. retryAt is the time of the next attempt if the warehouse was locked
+	// at the last attempt to start a night, or zero.
 	next, retryAt time.Time
 	working       bool // a night is running
 	// verifyAt is the time of the next verification, or zero without a schedule.
-	// verifyRetryAt is the time of the next attempt if the last verification found the lock
-	// held, or zero.
+	// verifyRetryAt is the time of the next attempt if the warehouse was locked at the last
+	// attempt to verify it, or zero.
 	verifyAt, verifyRetryAt time.Time
 	verifying               bool
 	// followAgain is set when a night was published while the work after an earlier night
@@ -79,7 +79,7 @@ func (d *Daemon) runNights(ctx context.Context) {
 	if s.working {
 		d.cfg.Log.Info("stopping: waiting for the night that runs", "reason", context.Cause(ctx))
 	}
-	for ; s.running > 0; s.running-- { // they end soon, because their context has ended
+	for ; s.running > 0; s.running-- { // the jobs end soon, because their context has ended
 		(<-s.done)()
 	}
 }
@@ -96,16 +96,16 @@ func (s *scheduler) scheduleNext() {
 // untilDue returns the time until the loop has to wake up.
 func (s *scheduler) untilDue() time.Duration {
 	now := s.d.cfg.Now()
-	left := checkEvery
+	wait := checkEvery
 	for _, due := range []time.Time{s.next, s.retryAt, s.verifyAt, s.verifyRetryAt} {
 		if !due.IsZero() {
-			left = min(left, due.Sub(now))
+			wait = min(wait, due.Sub(now))
 		}
 	}
-	if w := s.d.cfg.Watchdog; w > 0 {
-		left = min(left, w/2) // half, so that a late message is still in time
+	if watchdog := s.d.cfg.Watchdog; watchdog > 0 {
+		wait = min(wait, watchdog/2) // half, because a message may be late
 	}
-	return max(left, 0)
+	return max(wait, 0)
 }
 
 // checkClock starts all jobs that are due.
@@ -156,8 +156,8 @@ func (s *scheduler) catchUp(ctx context.Context) {
 		return
 	}
 	passed := 0
-	if good, ok := seen.lastPublished(); ok {
-		passed = settings.Schedule.countPassed(good.StartedAt, seen.At)
+	if published, ok := seen.lastPublished(); ok {
+		passed = settings.Schedule.countPassed(published.StartedAt, seen.At)
 	}
 	switch {
 	case passed == 0 && last.Outcome != ledger.Interrupted && last.Outcome != ledger.Killed:
@@ -189,8 +189,8 @@ func (s *scheduler) startNight(ctx context.Context, reason string) {
 	})
 }
 
-// endNight records a night and starts the work after it. If the night found the lock held,
-// it schedules a retry.
+// endNight records a night and starts the work after it. If the warehouse was locked, endNight
+// schedules a retry.
 func (s *scheduler) endNight(ctx context.Context, night ledger.Run, err error) {
 	s.working = false
 	now := s.d.cfg.Now()
@@ -200,7 +200,7 @@ func (s *scheduler) endNight(ctx context.Context, night ledger.Run, err error) {
 		s.d.cfg.Log.Warn("night waits for another run", "until", s.retryAt, "error", err)
 	}
 	s.d.state.update(func(st *state) {
-		if night.EndedAt.IsZero() { // it failed before its ledger entry
+		if night.EndedAt.IsZero() { // the night failed before its ledger entry
 			night.StartedAt, night.EndedAt = st.Running, now
 		}
 		if err != nil && night.Error == "" {

@@ -46,7 +46,7 @@ func TestNightsNeverOverlap(t *testing.T) {
 		time.Sleep(80 * time.Hour)
 		wantNights(t, h, "01-01 02:00", "01-03 02:00")
 		if got := h.metric(`missed_slots_total{reason="running"}`); got != "2" {
-			t.Errorf("%s slots are missed, want the second and the fourth", got)
+			t.Errorf("got %s missed slots, want 2: the second and the fourth", got)
 		}
 		if text := h.get("/").Body.String(); !strings.Contains(text, "2<small>running</small>") {
 			t.Error("the page does not show the missed slots")
@@ -56,26 +56,28 @@ func TestNightsNeverOverlap(t *testing.T) {
 }
 
 func TestCatchUp(t *testing.T) {
-	good := func(at time.Time) ledger.Run {
+	published := func(at time.Time) ledger.Run {
 		return ledger.Run{ID: "earlier", Outcome: ledger.Complete, StartedAt: at, EndedAt: at.Add(time.Minute), SnapshotAt: at}
 	}
-	cut := ledger.Run{ID: "cut", Outcome: ledger.Interrupted}
+	interrupted := ledger.Run{ID: "interrupted", Outcome: ledger.Interrupted}
 	day := 24 * time.Hour
 	for _, c := range []struct {
 		name    string
 		ledger  func(now time.Time) []ledger.Run
 		catchUp bool
-		missed  string // slots, without the one that is caught up
-		want    []string
+		missed  string   // number of missed slots, without the one that is caught up
+		want    []string // start times of nights
 	}{
-		{"after three days away", func(now time.Time) []ledger.Run { return []ledger.Run{good(now.Add(-3*day + 2*time.Hour))} },
+		{"down for three days", func(now time.Time) []ledger.Run { return []ledger.Run{published(now.Add(-3*day + 2*time.Hour))} },
 			true, "1", []string{"01-01 00:00", "01-01 02:00"}},
-		{"not unless wanted", func(now time.Time) []ledger.Run { return []ledger.Run{good(now.Add(-3*day + 2*time.Hour))} },
+		{"catch_up is false", func(now time.Time) []ledger.Run { return []ledger.Run{published(now.Add(-3*day + 2*time.Hour))} },
 			false, "2", []string{"01-01 02:00"}},
-		{"not when none was missed", func(now time.Time) []ledger.Run { return []ledger.Run{good(now.Add(-22 * time.Hour))} },
+		{"no slot was missed", func(now time.Time) []ledger.Run { return []ledger.Run{published(now.Add(-22 * time.Hour))} },
 			true, "0", []string{"01-01 02:00"}},
-		{"not before the first night", func(time.Time) []ledger.Run { return nil }, true, "0", []string{"01-01 02:00"}},
-		{"when the last one was cut short", func(now time.Time) []ledger.Run { return []ledger.Run{good(now.Add(-22 * time.Hour)), cut} },
+		{"no earlier night", func(time.Time) []ledger.Run { return nil }, true, "0", []string{"01-01 02:00"}},
+		{"the last night was interrupted", func(now time.Time) []ledger.Run {
+			return []ledger.Run{published(now.Add(-22 * time.Hour)), interrupted}
+		},
 			true, "0", []string{"01-01 00:00", "01-01 02:00"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -129,7 +131,7 @@ func TestRetryEndsAtNextSlot(t *testing.T) {
 }
 
 func TestStopWaitsForNight(t *testing.T) {
-	t.Run("that stops", func(t *testing.T) {
+	t.Run("a night that is reading", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			h := newHarness(t, nil)
 			h.start()
@@ -140,7 +142,7 @@ func TestStopWaitsForNight(t *testing.T) {
 			}
 		})
 	})
-	t.Run("that commits", func(t *testing.T) {
+	t.Run("a night that is publishing", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			h := newHarness(t, func(context.Context) (ledger.Run, error) {
 				time.Sleep(10 * time.Minute)
@@ -166,10 +168,10 @@ func TestReload(t *testing.T) {
 		h := newHarness(t, nil)
 		hangups := make(chan os.Signal)
 		h.cfg.Hangups = hangups
-		next := func() (daemon.Settings, error) {
+		load := func() (daemon.Settings, error) {
 			return daemon.Settings{}, errors.New("config.yaml:3: api.burst: is bad")
 		}
-		h.reload = func() (daemon.Settings, error) { return next() }
+		h.reload = func() (daemon.Settings, error) { return load() }
 		h.start()
 
 		hangups <- os.Interrupt
@@ -177,10 +179,10 @@ func TestReload(t *testing.T) {
 		if log := h.log.String(); !strings.Contains(log, "the old one stays") || !strings.Contains(log, "api.burst") {
 			t.Errorf("the log does not report the invalid configuration:\n%s", log)
 		}
-		next = func() (daemon.Settings, error) {
-			set := h.settings
-			set.Schedule = parseSchedule(t, "0 5 * * *", "UTC")
-			return set, nil
+		load = func() (daemon.Settings, error) {
+			settings := h.settings
+			settings.Schedule = parseSchedule(t, "0 5 * * *", "UTC")
+			return settings, nil
 		}
 		time.Sleep(3 * time.Hour)
 		hangups <- os.Interrupt

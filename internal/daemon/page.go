@@ -91,7 +91,7 @@ func (d *Daemon) tabs() []page.Tab {
 	return append(tabs, page.Tab{Name: "Metrics", Link: "metrics"})
 }
 
-// IsTight reports whether the next night may need more disk space than there is.
+// IsTight reports whether the next night may need more disk space than is free.
 func (p statusPage) IsTight() bool {
 	return p.Inspection.Has(SourceFree) && p.Inspection.Free >= 0 && p.Inspection.Free < p.Inspection.Needed
 }

@@ -18,17 +18,17 @@ func newBusyHarness(t *testing.T) *harness {
 	h.cfg.ReportFile = "page_test.go"
 	for i, outcome := range []ledger.Outcome{ledger.Complete, ledger.Interrupted, ledger.Partial, ledger.Failed, ledger.Complete} {
 		began := now.AddDate(0, 0, i-5).Truncate(time.Hour)
-		n := ledger.Run{ID: began.Format("20060102T150405Z"), StartedAt: began, EndedAt: began.Add(6*time.Minute + 12*time.Second),
+		entry := ledger.Run{ID: began.Format("20060102T150405Z"), StartedAt: began, EndedAt: began.Add(6*time.Minute + 12*time.Second),
 			Outcome: outcome, Rows: 1_234_567, New: 812, Changed: 12_040, Gone: 33, Requests: 3_412, Retries: 7, Bytes: 12 << 20}
 		switch outcome {
 		case ledger.Failed:
-			n.Error = "extract: no stream could be read; nothing was published; readers keep the last snapshot\nsecond line <b>"
-			n.Rows, n.New, n.Changed, n.Gone = 0, 0, 0, 0
+			entry.Error = "extract: no stream could be read; nothing was published; readers keep the last snapshot\nsecond line <b>"
+			entry.Rows, entry.New, entry.Changed, entry.Gone = 0, 0, 0, 0
 		case ledger.Complete, ledger.Partial:
-			n.SnapshotAt = began
+			entry.SnapshotAt = began
 		}
-		n.Streams = someStreams(began)
-		h.ledger = append(h.ledger, n)
+		entry.Streams = someStreams(began)
+		h.ledger = append(h.ledger, entry)
 	}
 	h.progress = func() (ledger.Progress, bool) {
 		return ledger.Progress{Run: "20261121T020000Z", StartedAt: now.Add(-4 * time.Minute), Phase: "reading product_listings",
@@ -76,7 +76,8 @@ func TestStatusPage(t *testing.T) {
 			t.Errorf("the page lacks %q", want)
 		}
 	}
-	// Streams that need attention are first, then the least certain ones.
+	// Streams that need attention are first. The other streams are sorted from the least certain
+	// grade to the most certain grade.
 	var order []string
 	_, streams, _ := strings.Cut(text, "<h2>Streams of")
 	for _, m := range regexp.MustCompile(`<th scope="row"><bdi>(\w+)<`).FindAllStringSubmatch(streams, -1) {

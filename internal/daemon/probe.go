@@ -42,7 +42,7 @@ func Probe(ctx context.Context, listen, kind, token string) (string, error) {
 	case port == "0":
 		return "", errors.New("probe the daemon: serve.listen has port 0, so only its log contains the port: set a port")
 	}
-	// 0.0.0.0 connects to loopback.
+	// As the address of a server, 0.0.0.0 means this machine.
 	address := url.URL{Scheme: "http", Host: net.JoinHostPort(cmp.Or(host, "0.0.0.0"), port), Path: path}
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()

@@ -25,7 +25,7 @@ func TestProbe(t *testing.T) {
 		{"a name", "localhost:" + port, daemon.ProbeHealth, "", "ok", ""},
 		{"readiness before a night", "0.0.0.0:" + port, daemon.ProbeReady, "opensesame", "", "answers 503: not ready: no night has succeeded yet"},
 		{"readiness with another token", "0.0.0.0:" + port, daemon.ProbeReady, "sesame", "", "answers 401: send serve.auth_token"},
-		{"any port", "127.0.0.1:0", daemon.ProbeHealth, "", "", "set a port"},
+		{"port 0", "127.0.0.1:0", daemon.ProbeHealth, "", "", "set a port"},
 		{"no port", "127.0.0.1", daemon.ProbeHealth, "", "", "missing port"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -52,7 +52,7 @@ func TestProbeRejectsOtherPrograms(t *testing.T) {
 			}
 			_, _ = w.Write([]byte("ok"))
 		},
-		"an endless answer": func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(strings.Repeat("ok ", 1<<16))) },
+		"a long response": func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(strings.Repeat("ok ", 1<<16))) },
 	} {
 		other := httptest.NewServer(answer)
 		text, err := daemon.Probe(t.Context(), other.Listener.Addr().String(), daemon.ProbeHealth, "")

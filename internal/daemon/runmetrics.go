@@ -17,7 +17,7 @@ func runMetrics() []metric {
 	}
 	stream := []string{"stream"}
 	return []metric{
-		{"runs_total", "Nights that ended since the start of the process, including those of other processes.", []string{"outcome"}, true,
+		{"runs_total", "Nights that ended since the start of the process, including nights of other processes.", []string{"outcome"}, true,
 			func(s scrape, emit emitter) {
 				for outcome, n := range s.counts.runs {
 					emit(float64(n), string(outcome))
@@ -35,7 +35,7 @@ func runMetrics() []metric {
 			ofStreams(func(t streamCounts) float64 { return t.throttledSeconds })},
 		{"stream_rejects_total", "Values and records that did not fit the schema and were kept raw.", stream, true,
 			ofStreams(func(t streamCounts) float64 { return float64(t.rejects) })},
-		{"read_errors_total", "Read errors of a source of metrics. Its metrics are missing meanwhile.", []string{"source"}, true,
+		{"read_errors_total", "Failed reads of a source of metrics. The metrics of the source are missing until a read succeeds.", []string{"source"}, true,
 			func(s scrape, emit emitter) {
 				for name, n := range s.counts.readErrors {
 					emit(float64(n), name)

@@ -10,9 +10,9 @@ import (
 // Schedule is a cron schedule in a time zone. The zero Schedule has no slots.
 //
 // With daylight saving time, the cron library skips a slot in a skipped hour and repeats a
-// slot in a repeated hour. Therefore it gets a wall clock without such changes, and each
-// slot is mapped to one instant: the first of a repeated hour, or the moment of the change
-// for a skipped hour.
+// slot in a repeated hour. Therefore Schedule calls the library with a wall clock without such
+// changes and maps each slot to one instant. In a repeated hour this is the first instant. For a
+// skipped hour it is the moment of the change.
 type Schedule struct {
 	wall cron.Schedule
 	zone *time.Location
@@ -34,13 +34,13 @@ func (s Schedule) IsNever() bool { return s.wall == nil }
 // String returns the text of the schedule with its zone.
 func (s Schedule) String() string { return s.text + " " + s.zone.String() }
 
-// Next returns the first slot after t in the zone of the schedule. It is zero if there is
+// Next returns the first slot after t in the zone of the schedule, or the zero time if there is
 // no such slot.
 func (s Schedule) Next(t time.Time) time.Time {
 	if every, ok := s.wall.(cron.ConstantDelaySchedule); ok {
-		return every.Next(t).In(s.zone) // a duration needs no clock
+		return every.Next(t).In(s.zone) // a constant delay does not depend on the wall clock
 	}
-	// This ends, because a repeated hour contains few slots.
+	// The loop ends, because a repeated hour contains few slots.
 	for onWall := s.wall.Next(wallOf(t.In(s.zone))); !onWall.IsZero(); onWall = s.wall.Next(onWall) {
 		if at := s.instantOf(onWall); at.After(t) {
 			return at

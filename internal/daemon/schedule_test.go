@@ -60,7 +60,7 @@ func TestSlots(t *testing.T) {
 			[]string{"10-25 02:30 +0200", "10-26 02:30 +0100"}},
 		{"hourly, a repeated hour runs once", "0 * * * *", "Europe/Berlin", "2026-10-24T23:00:00Z", "2026-10-25T02:30:00Z",
 			[]string{"10-25 02:00 +0200", "10-25 03:00 +0100"}},
-		{"asked in the second pass of a repeated hour", "30 2 * * *", "Europe/Berlin", "2026-10-25T01:10:00Z", "2026-10-26T12:00:00Z",
+		{"start in the second pass of a repeated hour", "30 2 * * *", "Europe/Berlin", "2026-10-25T01:10:00Z", "2026-10-26T12:00:00Z",
 			[]string{"10-26 02:30 +0100"}},
 		{"west of Greenwich, skipped", "15 2 * * *", "America/New_York", "2026-03-07T12:00:00Z", "2026-03-09T12:00:00Z",
 			[]string{"03-08 03:00 -0400", "03-09 02:15 -0400"}},
@@ -72,7 +72,7 @@ func TestSlots(t *testing.T) {
 			[]string{"04-05 01:45 +1100", "04-06 01:45 +1030"}},
 		{"midnight is skipped", "0 0 * * *", "Africa/Cairo", "2026-04-22T22:00:00Z", "2026-04-25T00:00:00Z",
 			[]string{"04-24 01:00 +0300", "04-25 00:00 +0300"}},
-		{"a constant delay looks at no clock", "@every 2h", "Europe/Berlin", "2026-10-24T22:00:00Z", "2026-10-25T04:00:00Z",
+		{"a constant delay ignores the wall clock", "@every 2h", "Europe/Berlin", "2026-10-24T22:00:00Z", "2026-10-25T04:00:00Z",
 			[]string{"10-25 02:00 +0200", "10-25 03:00 +0100", "10-25 05:00 +0100"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -103,6 +103,6 @@ func TestInterval(t *testing.T) {
 func TestInvalidSchedule(t *testing.T) {
 	t.Parallel()
 	if s, err := daemon.NewSchedule("0 2 * *", time.UTC); err == nil {
-		t.Errorf("four fields are read as %s", s)
+		t.Errorf("got %s for a schedule with four fields, want an error", s)
 	}
 }

@@ -77,8 +77,8 @@ func (d *Daemon) Handler() http.Handler {
 	return addSecurityHeaders(GuardHosts(public, func() HostList { return d.settings().Hosts }, d.cfg.Log))
 }
 
-// limitConcurrency serves n requests at a time. Others wait, because a rejected scrape would
-// leave a gap in a graph.
+// limitConcurrency serves n requests at a time. Other requests wait, because a rejected scrape
+// would leave a gap in a graph.
 func limitConcurrency(n int, next http.Handler) http.Handler {
 	turns := make(chan struct{}, n)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -169,7 +169,7 @@ func (d *Daemon) serveReport(w http.ResponseWriter, r *http.Request) {
 	http.ServeContent(w, r, "", info.ModTime(), file)
 }
 
-// writePage renders the whole page before it responds, because an error has another status.
+// writePage renders the whole page before it responds, because the status depends on errors.
 func writePage(w http.ResponseWriter, log *slog.Logger, t *template.Template, data any) {
 	var text bytes.Buffer
 	if err := page.Render(&text, t, data); err != nil {
