@@ -17,9 +17,9 @@ func expireCommand(g *globals) *cobra.Command {
 		Use:   "expire",
 		Short: "Remove old nights and unreferenced files from the lake",
 		Long: "Remove the tags and snapshots of all but the newest lake.keep_nights nights in one commit,\n" +
-			"then the files that only they referred to. Other unreferenced files, such as those of a\n" +
-			"killed publish, are removed when they are three days old. Tables of other programs and\n" +
-			"the files that they refer to are not changed.",
+			"then the files that only these snapshots referred to. Other unreferenced files, such as\n" +
+			"files of a killed publish, are removed when they are three days old. Tables of other\n" +
+			"programs and the files of these tables are not changed.",
 		Args: cobra.NoArgs,
 	}
 	dryRun := cmd.Flags().Bool("dry-run", false, "report the removals without making them")

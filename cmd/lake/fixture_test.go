@@ -83,7 +83,8 @@ func (h *fixture) path(name string) string { return filepath.Join(h.dir, name) }
 
 func (h *fixture) write(name, text string) {
 	h.Helper()
-	h.must(errors.Join(os.MkdirAll(filepath.Dir(h.path(name)), 0o700), removeAny(h.path(name)))) // the file may be a hard link
+	// The file may be a hard link to a file of the night cache, which must not change.
+	h.must(errors.Join(os.MkdirAll(filepath.Dir(h.path(name)), 0o700), removeAny(h.path(name))))
 	h.must(os.WriteFile(h.path(name), []byte(text), 0o600))
 }
 
@@ -170,7 +171,8 @@ func (h *fixture) status() (s lake.Status) {
 	return s
 }
 
-// requireEqualTables checks that every table of a night equals the version in the warehouse.
+// requireEqualTables checks that every table of a night in the lake equals the version in the
+// warehouse.
 func (h *fixture) requireEqualTables(run string) {
 	h.Helper()
 	var v lake.Verified

@@ -22,7 +22,7 @@ type killPlan struct {
 }
 
 // killEnv is the environment variable with the killPlan of a child process as JSON.
-const killEnv = "PLACEMENTSYNC_LAKE_STRIKE"
+const killEnv = "PLACEMENTSYNC_LAKE_KILL"
 
 // TestKilledProcess runs in the child process that kill starts.
 func TestKilledProcess(t *testing.T) {
@@ -67,11 +67,11 @@ func (h *fixture) kill(step string, nth int) {
 func (h *fixture) countSteps() map[string]int {
 	h.Helper()
 	var mu sync.Mutex
-	found := map[string]int{}
+	counts := map[string]int{}
 	h.step = func(name, _ string) error {
 		mu.Lock()
 		defer mu.Unlock()
-		found[name]++
+		counts[name]++
 		return nil
 	}
 	defer func() { h.step = nil }()
@@ -79,11 +79,12 @@ func (h *fixture) countSteps() map[string]int {
 	h.publish()
 	h.must(os.RemoveAll(h.path("lake")))
 	h.must(os.Rename(h.path("copy"), h.path("lake")))
-	return found
+	return counts
 }
 
-// TestTrialKilledPublishIsAllOrNothing kills a publish once at each step. All tables must then show
-// the same readable night, and the next publish must publish the new night.
+// TestTrialKilledPublishIsAllOrNothing kills a publish once at each kind of step, at the middle one
+// of its calls. All tables must then show the same readable night, and the next publish must publish
+// the new night.
 func TestTrialKilledPublishIsAllOrNothing(t *testing.T) {
 	torture.RequireTrials(t, os.Getenv)
 	h := newFixture(t, 1)
@@ -138,7 +139,7 @@ func TestFailedPublishIsAllOrNothing(t *testing.T) {
 			t.Errorf("failed at %s: the lake shows %s, want %s", step, run, first)
 		}
 		if got := h.filesOfLake(); !slices.Equal(got, files) {
-			t.Errorf("failed at %s: the lake has %d files, want the %d from before", step, len(got), len(files))
+			t.Errorf("failed at %s: the lake has %d files, want %d as before the publish", step, len(got), len(files))
 		}
 	}
 	h.step = func(name, _ string) error {

@@ -1,6 +1,6 @@
 // Command placementsync-lake publishes nights as Apache Iceberg tables. It is a separate
-// program because the Iceberg libraries are larger than the rest of the code, and so that a
-// crash of the lake does not stop a night. This package connects internal/lake with the
+// program because the Iceberg libraries are larger than the rest of the code, and because a
+// crash of placementsync-lake must not stop a night. This package connects internal/lake with the
 // configuration. Each command has a file. The package must not know how a commit works.
 package main
 
@@ -18,7 +18,7 @@ var (
 )
 
 func main() {
-	const kept = "placementsync-lake: stopped before its work was complete; the lake shows a night as a whole or not at all: run it again to continue"
+	const kept = "placementsync-lake: stopped before its work was complete; the lake shows a night as a whole or not at all: run the command again to continue"
 	p := hostProcess()
 	os.Exit(command.RunInterruptible(p.stderr, kept, func(ctx context.Context, _ func()) int { return executeArgs(ctx, os.Args[1:], p) }))
 }

@@ -71,8 +71,8 @@ func latestRunOf(dir string) string {
 }
 
 // applyNight applies the difference between two folders of the cache to the warehouse. Files
-// that nights never change are linked. New lines are appended to the ledger, because the lake
-// may have written to it.
+// that nights never change are linked. New lines of the ledger are appended, because commands of the
+// lake may have written other lines to it.
 func (h *fixture) applyNight(before, after string) {
 	h.Helper()
 	dir := h.path("warehouse")

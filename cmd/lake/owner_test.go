@@ -73,7 +73,7 @@ func TestSecondCatalogIsRefused(t *testing.T) {
 		}
 		h.fail(1, "placements_owner.json", "expire")
 		if got := h.filesOfLake(); !slices.Equal(got, files) {
-			t.Errorf("%s: the folder has %d files, want the %d from before", section, len(got), len(files))
+			t.Errorf("%s: the folder has %d files, want %d as before", section, len(got), len(files))
 		}
 	}
 	h.configure("catalog: sqlite, warehouse: ./lake, namespace: others")
@@ -95,7 +95,7 @@ func TestLostCatalogIsReported(t *testing.T) {
 	h.fail(1, "restore the catalog", "publish", "--all")
 	h.fail(1, "restore the catalog", "expire")
 	if got := h.filesOfLake(); !slices.Equal(got, files) {
-		t.Errorf("the folder has %d files, want the %d from before", len(got), len(files))
+		t.Errorf("the folder has %d files, want %d as before", len(got), len(files))
 	}
 	h.must(os.Rename(h.path("kept.db"), h.path("lake/catalog.db")))
 	h.requireEqualTables(first)

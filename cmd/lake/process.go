@@ -9,7 +9,7 @@ import (
 	"placementsync/internal/config"
 )
 
-// process is the environment of a command. Tests use another one.
+// process is the environment of a command. Tests replace it.
 type process struct {
 	stdout, stderr io.Writer
 	command.Host

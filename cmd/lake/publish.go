@@ -32,9 +32,9 @@ func publishCommand(g *globals) *cobra.Command {
 		Use:   "publish [RUN]",
 		Short: "Commit a published night to the lake",
 		Long: "Commit all tables of a night to the lake in one step: the latest night, or RUN. It does\n" +
-			"nothing if the lake already shows the night, and fails if the lake shows a later one.\n" +
+			"nothing if the lake already shows the night, and fails if the lake shows a later night.\n" +
 			"--all commits each kept night that is missing in the lake, so that readers can select\n" +
-			"each by its tag.",
+			"each night by its tag.",
 		Args: cobra.MaximumNArgs(1),
 		RunE: command.MarkWork(func(cmd *cobra.Command, args []string) error { return runPublish(cmd.Context(), g, o, args) }),
 	}
@@ -72,14 +72,14 @@ func runPublish(ctx context.Context, g *globals, o publishOptions, args []string
 	return errors.Join(err, g.showResult(*o.format, result{map[string]any{"published": done}, describePublished(done)}))
 }
 
-// publishRuns publishes nights in order until one fails. done are the published nights, also after
-// an error.
+// publishRuns publishes nights in order until one fails. done contains the published nights, even
+// after an error.
 func publishRuns(ctx context.Context, wh *warehouse.Warehouse, l *lake.Lake, o publishOptions, runs []string) (done []lake.Published, err error) {
 	done = []lake.Published{}
-	var unread error
+	var readErr error // of an earlier night
 	if len(runs) == 0 {
-		if runs, unread = runsToPublish(ctx, wh, l, o.all); len(runs) == 0 {
-			return done, unread
+		if runs, readErr = runsToPublish(ctx, wh, l, o.all); len(runs) == 0 {
+			return done, readErr
 		}
 	}
 	for _, run := range runs {
@@ -89,14 +89,14 @@ func publishRuns(ctx context.Context, wh *warehouse.Warehouse, l *lake.Lake, o p
 		}
 		done = append(done, p)
 	}
-	if unread != nil {
-		err = command.EndWith(ledger.Partial, fmt.Errorf("earlier nights of the warehouse were not published: %w", unread))
+	if readErr != nil {
+		err = command.EndWith(ledger.Partial, fmt.Errorf("earlier nights of the warehouse were not published: %w", readErr))
 	}
 	return done, err
 }
 
-// recordPublish records a publish in the ledger, for the status page, metrics and alerts. It does not
-// record the publish of an earlier night than the newest.
+// recordPublish records a publish in the ledger, for the status page, metrics and alerts. A publish
+// of any other night than the newest night is not recorded.
 func (g *globals) recordPublish(ctx context.Context, wh *warehouse.Warehouse, began time.Time, args []string, done []lake.Published, err error) error {
 	latest, ok, readErr := wh.Versions.Latest()
 	if readErr != nil || !ok || len(args) > 0 && args[0] != latest {
@@ -134,25 +134,25 @@ func runsToPublish(ctx context.Context, wh *warehouse.Warehouse, l *lake.Lake, a
 		return nil, err
 	}
 	var runs []string
-	line, unread := wh.Versions.Lineage(latest)
+	lineage, readErr := wh.Versions.Lineage(latest)
 	// Only nights with an intact manifest of their own are published. Lineage may have read a
 	// copy of the manifest.
-	for i := len(line) - 1; i >= 0; i-- {
-		if line[i].FileErr != nil {
-			unread, line = line[i].FileErr, line[i+1:]
+	for i := len(lineage) - 1; i >= 0; i-- {
+		if lineage[i].FileErr != nil {
+			readErr, lineage = lineage[i].FileErr, lineage[i+1:]
 			break
 		}
 	}
-	for i, m := range line {
+	for i, m := range lineage {
 		isLater := m.SnapshotAt.After(status.SnapshotAt)
 		if i == 0 && !isLater {
-			unread = nil // the lake shows a later night
+			readErr = nil // the lake already shows a later night than the unreadable one
 		}
 		if m.RunID == latest || isLater {
 			runs = append(runs, m.RunID)
 		}
 	}
-	return runs, unread
+	return runs, readErr
 }
 
 func publishRun(ctx context.Context, wh *warehouse.Warehouse, l *lake.Lake, run string, replace bool) (p lake.Published, err error) {

@@ -85,9 +85,9 @@ func TestTokenIsRequired(t *testing.T) {
 		{"as a bearer token", "/metrics", "Bearer opensesame", 200},
 		{"as a password", "/", basic("opensesame"), 200},
 		{"in lower case", "/", "bearer opensesame", 200},
-		{"health needs none", "/healthz", "", 200},
-		{"readiness needs one", "/readyz", "", 401},
-		{"the hooks need none, and do not exist", "/hooks", "", 404},
+		{"health needs no token", "/healthz", "", 200},
+		{"readiness needs a token", "/readyz", "", 401},
+		{"missing hooks need no token", "/hooks", "", 404},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			res, _ := ask(t, http.MethodGet, base+c.path, c.authorization)
@@ -113,10 +113,10 @@ func TestEveryEndpointRejectsForeignHosts(t *testing.T) {
 	hangups, reloaded := make(chan os.Signal), make(chan struct{}, 1)
 	h.cfg.Hangups = hangups
 	h.reload = func() (daemon.Settings, error) {
-		set := h.settings
-		set.Hosts = daemon.NewHostList("0.0.0.0:8080", []string{"other.example.com"})
+		settings := h.settings
+		settings.Hosts = daemon.NewHostList("0.0.0.0:8080", []string{"other.example.com"})
 		reloaded <- struct{}{}
-		return set, nil
+		return settings, nil
 	}
 	base := serve(t, h)
 	status := func(method, path, host string) int {
@@ -137,6 +137,7 @@ func TestEveryEndpointRejectsForeignHosts(t *testing.T) {
 		}
 		return res.StatusCode
 	}
+	// In want, "*" is the status of every path that is not listed.
 	wantStatuses := func(host string, want map[string]int) {
 		t.Helper()
 		for _, path := range []string{"/", "/page.css", "/metrics", "/healthz", "/readyz", "/report", "/held", "/hooks", "/explore", "/explore/catalog", "/nosuch"} {
@@ -162,7 +163,7 @@ func TestEveryEndpointRejectsForeignHosts(t *testing.T) {
 	wantStatuses("localhost:8080", served)
 	hangups <- os.Interrupt
 	<-reloaded
-	hangups <- os.Interrupt // received after the first reload
+	hangups <- os.Interrupt // received only when the first reload has ended
 	<-reloaded
 	wantStatuses("status.example.com", rejected)
 	wantStatuses("other.example.com:8080", served)
@@ -176,10 +177,10 @@ func TestHooksNeedReceiver(t *testing.T) {
 	reloaded := make(chan struct{}, 1)
 	h.cfg.Hangups = hangups
 	h.reload = func() (daemon.Settings, error) {
-		set := h.settings
-		set.Hooks = receiver
+		settings := h.settings
+		settings.Hooks = receiver
 		reloaded <- struct{}{}
-		return set, nil
+		return settings, nil
 	}
 	base := serve(t, h)
 	if res, _ := ask(t, http.MethodPost, base+"/hooks", ""); res.StatusCode != 404 {
@@ -187,7 +188,7 @@ func TestHooksNeedReceiver(t *testing.T) {
 	}
 	hangups <- os.Interrupt
 	<-reloaded
-	hangups <- os.Interrupt // received after the first reload
+	hangups <- os.Interrupt // received only when the first reload has ended
 	<-reloaded
 	if res, _ := ask(t, http.MethodPost, base+"/hooks", ""); res.StatusCode != 202 {
 		t.Errorf("POST /hooks answers %d, want the receiver's 202", res.StatusCode)
@@ -248,17 +249,17 @@ func TestReadiness(t *testing.T) {
 	t.Parallel()
 	now := parseTime(t, "2026-11-20T12:00:00Z")
 	night := func(outcome ledger.Outcome, ago time.Duration) ledger.Run {
-		n := ledger.Run{ID: string(outcome), Outcome: outcome, StartedAt: now.Add(-ago), EndedAt: now.Add(-ago)}
+		entry := ledger.Run{ID: string(outcome), Outcome: outcome, StartedAt: now.Add(-ago), EndedAt: now.Add(-ago)}
 		if outcome != ledger.Failed {
-			n.SnapshotAt = n.StartedAt
+			entry.SnapshotAt = entry.StartedAt
 		}
-		return n
+		return entry
 	}
 	for _, c := range []struct {
 		name   string
 		ledger []ledger.Run
 		code   int
-		why    string
+		body   string
 	}{
 		{"before the first night", nil, 503, "no night has succeeded yet"},
 		{"after a success", []ledger.Run{night(ledger.Complete, 10*time.Hour)}, 200, "ready"},
@@ -273,8 +274,8 @@ func TestReadiness(t *testing.T) {
 			h := newHarness(t, nil)
 			h.cfg.Now, h.ledger = func() time.Time { return now }, c.ledger
 			w := h.get("/readyz")
-			if w.Code != c.code || !strings.Contains(w.Body.String(), c.why) {
-				t.Errorf("/readyz answers %d %q, want %d %q", w.Code, w.Body, c.code, c.why)
+			if w.Code != c.code || !strings.Contains(w.Body.String(), c.body) {
+				t.Errorf("/readyz answers %d %q, want %d %q", w.Code, w.Body, c.code, c.body)
 			}
 			if got := h.metric("ready") == "1"; got != (c.code == 200) {
 				t.Errorf("the metric ready is %v, want %v", got, c.code == 200)
@@ -288,11 +289,11 @@ func TestStalledScheduleIsUnhealthy(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t, nil)
 	hangups, arrived, release := make(chan os.Signal), make(chan struct{}), make(chan struct{})
-	later := make(chan time.Duration, 1) // contains the difference between the daemon's clock and the real one
-	later <- 0
+	offset := make(chan time.Duration, 1) // contains the offset of the daemon's clock from the real clock
+	offset <- 0
 	h.cfg.Now = func() time.Time {
-		d := <-later
-		later <- d
+		d := <-offset
+		offset <- d
 		return time.Now().Add(d)
 	}
 	h.cfg.Hangups = hangups
@@ -308,8 +309,8 @@ func TestStalledScheduleIsUnhealthy(t *testing.T) {
 	if res, _ := ask(t, http.MethodGet, base+"/healthz", ""); res.StatusCode != 200 {
 		t.Errorf("at first /healthz answers %d, want 200", res.StatusCode)
 	}
-	<-later
-	later <- 10 * time.Minute
+	<-offset
+	offset <- 10 * time.Minute
 	if res, body := ask(t, http.MethodGet, base+"/healthz", ""); res.StatusCode != 503 {
 		t.Errorf("after ten minutes /healthz answers %d %q, want 503", res.StatusCode, body)
 	}

@@ -18,8 +18,8 @@ type state struct {
 
 	mu sync.Mutex
 	status
-	// lastOwn is the last night of this process. It is shown even if a full disk has no
-	// room for its ledger entry.
+	// lastOwn is the last night of this process. It is shown even if its ledger entry could not
+	// be written, for example on a full disk.
 	lastOwn ledger.Run
 	readAt  time.Time // last reading of the ledger
 }
@@ -47,9 +47,9 @@ type status struct {
 	StuckSince time.Time
 }
 
-// entries is a digest of the ledger.
+// entries is a summary of the ledger.
 type entries struct {
-	// Nights are oldest first. They are shared: do not change them.
+	// Nights are oldest first. The slice is shared and must not be changed.
 	Nights []ledger.Run
 	// Current is the run of the current snapshot: a night, a refresh, a rollback or a
 	// rebuild. It is zero before the first snapshot.

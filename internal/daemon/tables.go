@@ -27,7 +27,7 @@ func stampOr(t time.Time, word string) page.Cell {
 // NightTable lists the last nights, newest first.
 func (s status) NightTable() page.Table {
 	t := page.Table{Caption: "Last nights", RowHeads: true,
-		Empty: "No night has run yet. The next one starts at the next slot; placementsync run starts one now.",
+		Empty: "No night has run yet. The schedule starts the first night; placementsync run starts it now.",
 		Heads: []page.Head{{Label: "Night"}, {Label: "Outcome"}, {Label: "Took", Numeric: true}, {Label: "Rows", Numeric: true}, {Label: "New", Numeric: true},
 			{Label: "Changed", Numeric: true}, {Label: "Gone", Numeric: true}, {Label: "Requests", Numeric: true}, {Label: "Retries", Numeric: true}, {Label: "Why"}}}
 	for _, night := range slices.Backward(s.Nights[max(0, len(s.Nights)-shownNights):]) {
@@ -56,16 +56,16 @@ func (s status) StreamTable() page.Table {
 		Heads: []page.Head{{Label: "Stream"}, {Label: "Grade"}, {Label: "Rows", Numeric: true}, {Label: "Rejects", Numeric: true},
 			{Label: "Requests", Numeric: true}, {Label: "Retries", Numeric: true}, {Label: "Evidence"}}}
 	night, _ := s.lastPublished()
-	for _, one := range night.WorstFirst() {
-		grade := page.TagCell(string(ledger.StandingOf(one.Grade)))
-		grade.Sub = one.Grade
-		reason := firstLine(one.Reason)
-		if !one.AgeSince.IsZero() {
-			reason += " (rows of " + stamp(one.AgeSince) + ")"
+	for _, stream := range night.WorstFirst() {
+		grade := page.TagCell(string(ledger.StandingOf(stream.Grade)))
+		grade.Sub = stream.Grade
+		reason := firstLine(stream.Reason)
+		if !stream.AgeSince.IsZero() {
+			reason += " (rows of " + stamp(stream.AgeSince) + ")"
 		}
-		row := page.Row{Cells: []page.Cell{{Text: one.Stream}, grade, page.CountCell(one.Rows), page.CountCell(one.Rejects),
-			page.CountCell(one.Requests), page.CountCell(one.Retries), {Text: reason, Class: "why"}}}
-		if one.Incomplete {
+		row := page.Row{Cells: []page.Cell{{Text: stream.Stream}, grade, page.CountCell(stream.Rows), page.CountCell(stream.Rejects),
+			page.CountCell(stream.Requests), page.CountCell(stream.Retries), {Text: reason, Class: "why"}}}
+		if stream.Incomplete {
 			row.Class = "lacking"
 		}
 		t.Rows = append(t.Rows, row)
@@ -73,7 +73,7 @@ func (s status) StreamTable() page.Table {
 	return t
 }
 
-// checkTable lists the checks of a night that failed or did not run. Those of severity hold are
+// checkTable lists the checks of a night that failed or did not run. Checks of severity hold are
 // first.
 func checkTable(night ledger.Run) page.Table {
 	t := page.Table{Caption: "Checks that failed or did not run", RowHeads: true,

@@ -65,8 +65,8 @@ func TestScheduledVerify(t *testing.T) {
 	})
 }
 
-// TestVerifyRetriesHeldLock runs three verifications: two find the lock held, and the last fails.
-// The failure must not hide earlier damage.
+// TestVerifyRetriesHeldLock starts a verification three times. The warehouse is locked at the first
+// two attempts, and the third attempt fails. The failure must not hide earlier damage.
 func TestVerifyRetriesHeldLock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHarness(t, nil)
@@ -101,7 +101,8 @@ func TestVerifyRetriesHeldLock(t *testing.T) {
 	})
 }
 
-// TestDamageFoundByNightIsShown checks that the damage is shown next to the last verification.
+// TestDamageFoundByNightIsShown checks that damage which a night found is shown next to the last
+// verification.
 func TestDamageFoundByNightIsShown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHarness(t, nil)

@@ -126,7 +126,7 @@ func watchMetrics() []metric {
 	name := []string{"watch"}
 	return []metric{
 		{"watch_snapshot_timestamp_seconds", "Time of the snapshot that a watch checked last. 0 before the first one.", name, false, each(func(w watch.Status) float64 { return unixSeconds(w.Evaluated.At) })},
-		{"watch_findings", "Findings of a watch in that snapshot.", name, false, each(func(w watch.Status) float64 { return float64(w.Found) })},
+		{"watch_findings", "Findings of a watch in the snapshot that it checked last.", name, false, each(func(w watch.Status) float64 { return float64(w.Found) })},
 		{"watch_waiting_messages", "Messages of a watch that are not delivered yet.", name, false, each(func(w watch.Status) float64 { return float64(w.Pending) })},
 		{"watch_sent_timestamp_seconds", "Time of the last message of a watch that reached all its receivers. 0 before the first one.", name, false, each(func(w watch.Status) float64 { return unixSeconds(w.Sent) })},
 	}

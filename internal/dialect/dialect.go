@@ -1,5 +1,5 @@
-// Package dialect translates the views of mart and the named queries to the SQL of engines
-// that read a lake.
+// Package dialect returns the views of mart and the named queries in the SQL of the engines that
+// read a lake, the published tables in Iceberg format.
 // The package must not know how a lake is written or reached: it only returns text.
 package dialect
 
@@ -210,8 +210,8 @@ func (e Engine) Queries(n Names) ([]Query, error) {
 	return found, nil
 }
 
-// Marked returns the SQL with a marker instead of the default of each named parameter: :name,
-// or ? in the order of the parameters.
+// Marked returns the SQL with a marker instead of the default value of each parameter in names.
+// The marker is :name, or ? in the order of the parameters.
 func (q Query) Marked(names ...string) string {
 	text := q.SQL
 	for _, name := range names {

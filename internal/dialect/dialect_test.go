@@ -54,8 +54,8 @@ func TestEachFileIsViewOrQuery(t *testing.T) {
 	}
 }
 
-// TestWordsAreExpanded checks that no template mark or missing argument is left, and that the
-// SQL of an engine has no word of the other engine.
+// TestWordsAreExpanded checks that the SQL of an engine contains no template mark, no mark of a
+// missing argument, and no word of the other engine.
 func TestWordsAreExpanded(t *testing.T) {
 	texts := map[string]string{}
 	for _, e := range dialect.Engines() {
@@ -73,9 +73,9 @@ func TestWordsAreExpanded(t *testing.T) {
 		for _, q := range found {
 			texts[e.Name] += q.SQL
 		}
-		for _, left := range []string{"{{", "}}", "%!", "%[", "${", "<no value>"} {
-			if at := strings.Index(texts[e.Name], left); at >= 0 {
-				t.Errorf("the SQL of %s has %q: %s", e.Name, left, texts[e.Name][max(0, at-80):min(len(texts[e.Name]), at+80)])
+		for _, mark := range []string{"{{", "}}", "%!", "%[", "${", "<no value>"} {
+			if at := strings.Index(texts[e.Name], mark); at >= 0 {
+				t.Errorf("the SQL of %s contains %q: %s", e.Name, mark, texts[e.Name][max(0, at-80):min(len(texts[e.Name]), at+80)])
 			}
 		}
 	}
@@ -85,7 +85,7 @@ func TestWordsAreExpanded(t *testing.T) {
 	} {
 		for _, word := range foreign {
 			if strings.Contains(texts[engine], word) {
-				t.Errorf("the SQL of %s has %q, a word of the other engine", engine, word)
+				t.Errorf("the SQL of %s contains %q, a word of the other engine", engine, word)
 			}
 		}
 	}
@@ -111,17 +111,17 @@ func sqlFiles(t *testing.T) (names []string) {
 	return names
 }
 
-// outputColumns returns the columns of the last SELECT of a text: the names after AS, and plain
-// columns.
-func outputColumns(t *testing.T, text string) (names []string) {
+// outputColumns returns the columns of the last SELECT of a query: the names after AS, and plain
+// columns. A column ends at the end of a line, outside of parentheses and CASE.
+func outputColumns(t *testing.T, sql string) (names []string) {
 	t.Helper()
-	at := strings.LastIndex(text, "\nSELECT\n")
+	at := strings.LastIndex(sql, "\nSELECT\n")
 	if at < 0 {
-		t.Fatalf("no last SELECT in %s", text)
+		t.Fatalf("found no line SELECT in %s", sql)
 	}
-	list, _, ok := strings.Cut(text[at+len("\nSELECT\n"):], "\nFROM ")
+	list, _, ok := strings.Cut(sql[at+len("\nSELECT\n"):], "\nFROM ")
 	if !ok {
-		t.Fatalf("the last SELECT has no FROM in %s", text)
+		t.Fatalf("the last SELECT has no FROM in %s", sql)
 	}
 	depth, column := 0, regexp.MustCompile(`(\w+)\s*,?$`)
 	for line := range strings.Lines(list) {
@@ -177,18 +177,18 @@ var (
 
 func checkParams(t *testing.T, engine string, q dialect.Query) {
 	t.Helper()
-	texts := map[string]string{"spark": "STRING", "trino": "VARCHAR"}
+	textTypes := map[string]string{"spark": "STRING", "trino": "VARCHAR"}
 	types := map[string]string{"COUNT": "BIGINT", "BIGINT": "BIGINT", "DATE": "DATE", "BOOLEAN": "BOOLEAN", "DECIMAL": "DECIMAL(18, 6)"}
 	block := paramsBlock.FindStringSubmatch(q.SQL)
 	if len(q.Params) == 0 || block == nil {
 		if len(q.Params) > 0 || strings.Contains(q.SQL, "params") {
-			t.Errorf("%s: query %s has %d parameters in the header, but its SQL has the params %q", engine, q.Name, len(q.Params), block)
+			t.Errorf("%s: query %s has %d parameters in the header, but the params in its SQL are %q", engine, q.Name, len(q.Params), block)
 		}
 		return
 	}
 	lines := strings.Split(block[1], "\n")
 	if len(lines) != len(q.Params) {
-		t.Fatalf("%s: query %s has %d parameters in %d lines", engine, q.Name, len(q.Params), len(lines))
+		t.Fatalf("%s: query %s has %d parameters in the header and %d in its SQL", engine, q.Name, len(q.Params), len(lines))
 	}
 	for i, p := range q.Params {
 		m := oneParam.FindStringSubmatch(lines[i])
@@ -198,10 +198,10 @@ func checkParams(t *testing.T, engine string, q dialect.Query) {
 		}
 		want, known := types[p.Type]
 		if !known {
-			want = texts[engine]
+			want = textTypes[engine]
 		}
 		value := cmp.Or(p.Default, "NULL")
-		if want == texts[engine] && value != "NULL" {
+		if want == textTypes[engine] && value != "NULL" {
 			value = "'" + value + "'"
 		}
 		days := daysBefore.FindStringSubmatch(p.Default)
@@ -242,8 +242,8 @@ func TestMarkersReplaceDefaults(t *testing.T) {
 	}
 }
 
-// TestNamesAreFilledIn checks that no placeholder is left, also with names that need quotes, and
-// that quotes in comments are escaped.
+// TestNamesAreFilledIn checks that all placeholders are replaced, even by names that need quotes,
+// and that quotes in comments are escaped.
 func TestNamesAreFilledIn(t *testing.T) {
 	wants := map[string][]string{
 		"spark": {"CREATE SCHEMA IF NOT EXISTS `My-Lake`.acme_mart", "FROM `My-Lake`.acme_current.article_statuses", `the profile\'s order items`},

@@ -26,12 +26,12 @@ func words() map[string]map[string]string {
 		"collect":      {Spark: "collect_list", Trino: "array_agg"},
 		"sorted":       {Spark: "sort_array(collect_list(%[1]s))", Trino: "array_sort(array_agg(%[1]s) FILTER (WHERE %[1]s IS NOT NULL))"},
 		"sorted_where": {Spark: "sort_array(collect_list(%[1]s) FILTER (WHERE %[2]s))", Trino: "array_sort(array_agg(%[1]s) FILTER (WHERE %[2]s AND %[1]s IS NOT NULL))"},
-		// nth is a discrete quantile: the entry of a sorted list at a share of its length.
+		// nth is a discrete quantile. Its arguments are a sorted list, the share and the length.
 		"nth": {Spark: "get(%[1]s, CAST(ceil(%[2]s * %[3]s) AS INT) - 1)", Trino: "element_at(%[1]s, CAST(ceil(%[2]s * %[3]s) AS INTEGER))"},
 
-		// Times. In Spark they are in the time zone of the session; in Trino each value
+		// Times. In Spark, times are in the time zone of the session. In Trino, each value
 		// contains its time zone. micros is the number of microseconds from 1970 to a time, and
-		// from_micros is the time after such a number.
+		// from_micros is the reverse.
 		"utc":         {Spark: "TIMESTAMP '%[1]s 00:00:00Z'", Trino: "TIMESTAMP '%[1]s 00:00:00 UTC'"},
 		"micros":      {Spark: "unix_micros(%[1]s)", Trino: "CAST(round(to_unixtime(%[1]s) * 1e6) AS BIGINT)"},
 		"from_micros": {Spark: "timestamp_micros(%[1]s)", Trino: "CAST(from_unixtime_nanos(CAST(%[1]s AS DECIMAL(38, 0)) * 1000) AS TIMESTAMP(6) WITH TIME ZONE)"},
@@ -40,8 +40,8 @@ func words() map[string]map[string]string {
 		"days_after":  {Spark: "date_add(%[1]s, CAST(%[2]s AS INT))", Trino: "date_add('day', %[2]s, %[1]s)"},
 		"local_date": {Spark: "CAST(convert_timezone(current_timezone(), %[2]s, CAST(%[1]s AS TIMESTAMP_NTZ)) AS DATE)",
 			Trino: "CAST(at_timezone(%[1]s, %[2]s) AS DATE)"},
-		// midnight is the start of a date in a time zone. midnight_after is the start of the date a
-		// number of days later.
+		// midnight is the start of a date in a time zone. midnight_after first adds a number of
+		// days to the date.
 		"midnight": {Spark: "CAST(convert_timezone(%[2]s, current_timezone(), CAST(%[1]s AS TIMESTAMP_NTZ)) AS TIMESTAMP)",
 			Trino: "with_timezone(CAST(%[1]s AS TIMESTAMP(6)), %[2]s)"},
 		"midnight_after": {Spark: "CAST(convert_timezone(%[3]s, current_timezone(), CAST(date_add(%[1]s, %[2]s) AS TIMESTAMP_NTZ)) AS TIMESTAMP)",

@@ -87,8 +87,8 @@ func trackedFields(def stream.Definition, key []string) sqltext.SQL {
 	return sqltext.SQL(strings.Join(parts, ", "))
 }
 
-// sameKey returns the condition that two versions have the same key. It compares texts, which are
-// equal if and only if the values are.
+// sameKey returns the condition that two versions have the same key. It compares the JSON texts,
+// which are equal if and only if the values are equal.
 func sameKey(def stream.Definition, key []string) sqltext.SQL {
 	var parts []string
 	for i, c := range def.Columns {

@@ -52,8 +52,8 @@ func MartViews() ([]MartView, error) {
 // martFiles are the schema files with views. All others define tables.
 const martFiles = "mart/*.sql"
 
-// source matches a table or view after FROM or JOIN. The files write both in capitals, with one
-// name after each. A name without a schema is a common table expression.
+// source matches a table or view after FROM or JOIN. In the files, FROM and JOIN are in capitals
+// and followed by one name. A name without a schema is a common table expression.
 var source = regexp.MustCompile(`\b(?:FROM|JOIN)\s+(\w+)\.(\w+)`)
 
 func parseMart(name, sql string) MartView {
@@ -91,15 +91,15 @@ var (
 func orderViews(views map[string]MartView) ([]MartView, error) {
 	var ordered []MartView
 	placed := map[string]bool{}
-	var place func(name string, above []string) error
-	place = func(name string, above []string) error {
+	var place func(name string, readers []string) error
+	place = func(name string, readers []string) error {
 		v, ok := views[name]
-		if !ok || slices.Contains(above, name) {
+		if !ok || slices.Contains(readers, name) {
 			return fmt.Errorf("order the views of mart: %s: there is no such view, or the views depend on each other",
-				strings.Join(append(above, name), " on "))
+				strings.Join(append(readers, name), " reads "))
 		}
 		for _, on := range v.On {
-			if err := place(on, append(slices.Clone(above), name)); err != nil {
+			if err := place(on, append(slices.Clone(readers), name)); err != nil {
 				return err
 			}
 		}

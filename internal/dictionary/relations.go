@@ -45,8 +45,8 @@ func (t Table) Subject() string {
 	return "shared"
 }
 
-// Map is a drawing of the relations of a subject: its tables, and the tables of other subjects
-// that they reference.
+// Map contains the tables of one diagram: the tables of a subject, and the tables of other
+// subjects that they reference.
 type Map struct {
 	Subject string
 	Tables  Tables
@@ -85,7 +85,7 @@ func (all Tables) Maps() []Map {
 	return slices.DeleteFunc(maps, func(m Map) bool { return len(m.Relations) == 0 })
 }
 
-// mermaid returns the maps as diagrams of Mermaid. It is empty without relations.
+// mermaid returns the maps as diagrams of Mermaid, or "" if there are no relations.
 func (all Tables) mermaid() string {
 	var b strings.Builder
 	for _, m := range all.Maps() {
@@ -105,7 +105,7 @@ func (all Tables) mermaid() string {
 // Macro is a table macro of a catalog.
 type Macro struct {
 	Name string
-	// Arguments are the names of its arguments, each a time.
+	// Arguments are the names of the arguments. Each argument is a time.
 	Arguments []string
 	About     string
 }

@@ -1,7 +1,7 @@
 // Package durable changes files so that a kill or a power cut leaves either the old or the
-// new state. All renames, links, fsyncs and temporary files of the program go through it.
-// The changes of a Disk call a hook before and after, so that tests can end the process or
-// fail the disk there.
+// new state. The program makes all renames, links, fsyncs and temporary files with this package.
+// A Disk calls a hook before and after each change, where tests can kill the process or simulate
+// a disk error.
 // The package must not know the meaning of the files, such as runs, versions and inboxes.
 package durable
 
@@ -103,8 +103,9 @@ func (d Disk) Overwrite(path string, data []byte, mode fs.FileMode) error {
 	return os.WriteFile(path, data, mode)
 }
 
-// AppendLine appends one line to a file, which it creates if it is missing, and syncs it. It
-// first ends an incomplete last line, left by a crash, so that only that line is damaged.
+// AppendLine appends one line to a file and syncs the file. It creates a missing file. If the
+// last line is incomplete after a crash, AppendLine ends that line first, so that the new line
+// is not damaged too.
 func (d Disk) AppendLine(path string, line []byte, mode fs.FileMode) (err error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_APPEND, mode)
 	if err != nil {
@@ -162,8 +163,8 @@ func (d Disk) RewriteFile(path string, data []byte) error {
 }
 
 // CreateFile writes a new file atomically. It fails with fs.ErrExist if the name exists,
-// also as a broken symbolic link. The umask applies to mode. If access is not nil, the file
-// gets its owner and group, and the bits of its mode that are also in mode.
+// even as a broken symbolic link. The umask applies to mode. If access is not nil, the file
+// gets the owner and group in access, and the mode bits that are both in access and in mode.
 func (d Disk) CreateFile(path string, data []byte, mode fs.FileMode, access *Access) error {
 	return d.writeThrough(path, mode, d.linkNew, func(f *os.File) error {
 		if err := d.write(f, path, data); err != nil || access == nil {
@@ -240,8 +241,8 @@ func (d Disk) writeThrough(path string, mode fs.FileMode, finish func(from, to s
 	return nil
 }
 
-// Rename renames a synced file or folder and syncs the parent folder. After an error it may
-// have either name.
+// Rename renames a synced file or folder and syncs the parent folder. After an error, the file
+// or folder may have either name.
 func (d Disk) Rename(from, to string) error {
 	if err := d.Do("rename", to, func() error { return os.Rename(from, to) }); err != nil {
 		return err
@@ -262,8 +263,8 @@ func syncPath(path string) error {
 	return errors.Join(f.Sync(), f.Close())
 }
 
-// MakeFolder creates a folder and the missing folders above it, and syncs the folder above each
-// new one. Without the sync a power cut could remove the folder with all synced files in it.
+// MakeFolder creates a folder and the missing folders above it, and syncs the parent of each
+// new folder. Without the sync, a power cut could remove a new folder with all synced files in it.
 func (d Disk) MakeFolder(path string, mode fs.FileMode) error {
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
 		return nil
@@ -303,8 +304,8 @@ func (d Disk) RemoveAll(path string) error {
 	return d.Do("removal", path, func() error { return os.RemoveAll(path) })
 }
 
-// Discard removes a folder that other processes may read. It is renamed to a hidden name
-// first, so that a kill never leaves a partial folder under the visible name.
+// Discard removes a folder that other processes may read. It first renames the folder to a
+// hidden name, so that a kill never leaves a partial folder under the visible name.
 func (d Disk) Discard(path string) error {
 	gone := filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+".gone")
 	if err := os.RemoveAll(gone); err != nil {

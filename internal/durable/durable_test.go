@@ -17,9 +17,9 @@ import (
 	"placementsync/internal/durable"
 )
 
-// stepRecorder records all steps and fails the step with number fails.
+// stepRecorder records all steps and returns an error for one step.
 type stepRecorder struct {
-	fails int
+	fails int // number of the failing step, counted from 1
 	steps []string
 }
 
@@ -112,12 +112,12 @@ func TestFailedCreateFileKeepsNoPartialFile(t *testing.T) {
 		f := &stepRecorder{fails: n}
 		err := durable.Disk{Step: f.step}.CreateFile(path, []byte(text), 0o600, nil)
 		if got := readContent(t, path); got != "" && got != text || err == nil && got != text {
-			t.Errorf("after the error %v and the steps %q the content is %q, want none or all of it", err, f.steps, got)
+			t.Errorf("after the error %v and the steps %q the content is %q, want %q or no file", err, f.steps, got, text)
 		}
-		left, readErr := os.ReadDir(dir)
+		entries, readErr := os.ReadDir(dir)
 		must(t, readErr)
-		if len(left) > 1 || len(left) == 1 && left[0].Name() != "file" {
-			t.Errorf("the steps %q left %v", f.steps, left)
+		if len(entries) > 1 || len(entries) == 1 && entries[0].Name() != "file" {
+			t.Errorf("after the steps %q the folder contains %v, want at most the file", f.steps, entries)
 		}
 		if len(f.steps) < n {
 			must(t, err)
@@ -191,9 +191,9 @@ func TestAppendLineEndsAnIncompleteLine(t *testing.T) {
 // the result of the failed change durable.
 func TestNoStepAfterAFailedChange(t *testing.T) {
 	f := &stepRecorder{}
-	err := durable.Disk{Step: f.step, Label: func(string) string { return "it" }}.Do("fsync", "a", func() error { return syscall.EIO })
-	if !errors.Is(err, syscall.EIO) || len(f.steps) != 1 || f.steps[0] != "before fsync it" {
-		t.Errorf("got %v after the steps %v, want EIO after the fsync", err, f.steps)
+	err := durable.Disk{Step: f.step, Label: func(string) string { return "label" }}.Do("fsync", "a", func() error { return syscall.EIO })
+	if !errors.Is(err, syscall.EIO) || len(f.steps) != 1 || f.steps[0] != "before fsync label" {
+		t.Errorf("got %v and the steps %q, want EIO and only the step %q", err, f.steps, "before fsync label")
 	}
 }
 
@@ -252,18 +252,18 @@ func TestRemoveWithEmptyParentsStopsAtNonEmptyFolder(t *testing.T) {
 // deadProcess is an id that no process has.
 const deadProcess = 1<<31 - 2
 
-// TestFilesOfKilledProcessesAreRemoved writes a file and a folder beside temporary files and
-// folders of other processes. Locked ones are in use, whatever the process id in their name, and
-// must be kept.
+// TestFilesOfKilledProcessesAreRemoved writes a file and a folder beside temporary folders of other
+// processes. Locked folders, here with the suffix .8, are in use and must be kept. The process id in
+// the name does not matter.
 func TestFilesOfKilledProcessesAreRemoved(t *testing.T) {
 	dir := t.TempDir()
 	tempName := func(name string, pid, n int) string { return fmt.Sprintf("%s.%d.%d", name, pid, n) }
-	wantStays := map[string]bool{
+	wantKept := map[string]bool{
 		tempName(".r.html", deadProcess, 7): false, tempName(".exp", deadProcess, 7): false, tempName(".exp", deadProcess, 8): true,
 		tempName(".r.html", os.Getpid(), 7): false, tempName(".exp", os.Getpid(), 7): false, tempName(".exp", os.Getpid(), 8): true,
 		".r.html.next": true, tempName(".other", deadProcess, 7): true, "r.html." + fmt.Sprint(deadProcess): true,
 	}
-	for name := range wantStays {
+	for name := range wantKept {
 		must(t, os.Mkdir(filepath.Join(dir, name), 0o700))
 		must(t, os.WriteFile(filepath.Join(dir, name, "half"), []byte("x"), 0o600))
 		if strings.HasSuffix(name, ".8") {
@@ -276,9 +276,9 @@ func TestFilesOfKilledProcessesAreRemoved(t *testing.T) {
 	}
 	must(t, durable.Disk{}.WriteAtomically(filepath.Join(dir, "r.html"), 0o600, func(*os.File) error { return nil }))
 	must(t, durable.WriteFolder(filepath.Join(dir, "exp"), func(string) error { return nil }))
-	for name, want := range wantStays {
+	for name, want := range wantKept {
 		if _, err := os.Lstat(filepath.Join(dir, name)); (err == nil) != want {
-			t.Errorf("%s: got %v, want it to exist: %t", name, err, want)
+			t.Errorf("%s exists: %t (%v), want %t", name, err == nil, err, want)
 		}
 	}
 }

@@ -86,7 +86,7 @@ func (d Disk) CopyWith(from, to string, copyTo func(dst, src *os.File) error) (e
 	return d.Do("fsync", to, dst.Sync)
 }
 
-// SameFile reports whether two paths lead to the same file, or one to a copy of the other by Link
+// SameFile reports whether two paths lead to the same file, or to a file and its copy made by Link
 // or Copy. A copy has the size and the modification time of the original.
 func SameFile(a, b string) bool {
 	infoA, errA := os.Stat(a)

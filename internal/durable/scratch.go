@@ -41,7 +41,7 @@ func MakeScratch(dir, prefix string) (*Scratch, error) {
 func (s *Scratch) Remove() error { return errors.Join(s.lock.Unlock(), os.RemoveAll(s.Dir)) }
 
 // isAbandoned reports whether no process uses a scratch folder. A folder without a lock file is
-// new, or belongs to an older program: it is abandoned if its process has ended.
+// new, or was made by an older release. Such a folder is abandoned if its process has ended.
 func isAbandoned(path string, pid int) bool {
 	file := filepath.Join(path, scratchLock)
 	if _, err := os.Stat(file); err != nil {

@@ -38,7 +38,7 @@ func TestAbandonedScratchIsRemoved(t *testing.T) {
 		}
 		return path
 	}
-	wantStays := map[string]bool{
+	wantKept := map[string]bool{
 		abandoned(fmt.Sprintf("s-%d.killed", os.Getpid())):       false,
 		abandoned(fmt.Sprintf("s-%d.killed", deadProcess)):       false,
 		folder(fmt.Sprintf("s-%d.running", deadProcess), true):   true,
@@ -56,8 +56,8 @@ func TestAbandonedScratchIsRemoved(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	wantStays[first.Dir], wantStays[second.Dir] = true, true
-	for path, want := range wantStays {
+	wantKept[first.Dir], wantKept[second.Dir] = true, true
+	for path, want := range wantKept {
 		if _, err := os.Stat(path); (err == nil) != want {
 			t.Errorf("%s exists: %v, want %v", path, err == nil, want)
 		}

@@ -13,10 +13,10 @@ import (
 	"syscall"
 )
 
-// A temporary file or folder is in the folder of the path that it will be renamed to. Its process
-// locks it, so that the next process can distinguish files of killed processes from files
-// in use. Process ids are not enough: in a container each process may have the id of
-// its predecessor, and two containers may share a volume.
+// A temporary file or folder is in the folder of the path that it will be renamed to. The writing
+// process locks it, so that the next process can distinguish files of killed processes from files
+// in use. Process ids are not enough: in a container each process may have the same id as
+// the process before it, and two containers may share a volume.
 
 // processPrefix appends the id of this process to a prefix.
 func processPrefix(prefix string) string { return prefix + strconv.Itoa(os.Getpid()) + "." }
@@ -25,7 +25,7 @@ func processPrefix(prefix string) string { return prefix + strconv.Itoa(os.Getpi
 // and any text. It returns the process ids by path.
 func findProcessFiles(dir, prefix string) map[string]int {
 	found := map[string]int{}
-	entries, _ := os.ReadDir(cmp.Or(dir, ".")) // the caller's own use of the folder returns the error
+	entries, _ := os.ReadDir(cmp.Or(dir, ".")) // the caller gets the same error when it uses the folder
 	for _, e := range entries {
 		rest, hasPrefix := strings.CutPrefix(e.Name(), prefix)
 		number, _, hasNumber := strings.Cut(rest, ".")
@@ -38,8 +38,8 @@ func findProcessFiles(dir, prefix string) map[string]int {
 }
 
 // removeUnlocked removes a file or folder unless a process has locked it. If the file
-// system has no locks, it keeps those of existing processes. It ignores files of other users,
-// which it may not remove.
+// system has no locks, it keeps files of existing processes. It ignores files of other users,
+// because it may not remove them.
 func removeUnlocked(path string, pid int) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -52,7 +52,7 @@ func removeUnlocked(path string, pid int) {
 	}
 }
 
-// IsAlive reports whether a process exists, also if it belongs to another user.
+// IsAlive reports whether a process exists, even if it belongs to another user.
 func IsAlive(pid int) bool {
 	p, err := os.FindProcess(pid)
 	if err != nil {
@@ -88,8 +88,8 @@ func MakeTemp(prefix string) (*Scratch, error) {
 	return scratch, nil
 }
 
-// CheckTemp returns a *TempError if no temporary files can be made. Commands that need them
-// late call it early.
+// CheckTemp returns a *TempError if no temporary files can be made. Commands call it before long
+// work whose last step needs temporary files.
 func CheckTemp() error {
 	scratch, err := MakeTemp("placementsync-check-")
 	if err != nil {
@@ -120,7 +120,7 @@ func newTemp(path string, create func(name string) (*os.File, error)) (*os.File,
 		if err != nil {
 			return nil, err
 		}
-		// Another process may have removed it before it was locked.
+		// Another process may have removed the file before it was locked.
 		if locked, err := tryLock(f); err != nil || locked && isStillAt(f, name) {
 			return f, nil
 		}
@@ -139,7 +139,7 @@ func isStillAt(f *os.File, name string) bool {
 	return err == nil && os.SameFile(opened, named)
 }
 
-// RemoveTemps removes all temporary files of path, also those of older programs. The caller
+// RemoveTemps removes all temporary files of path, including files of older releases. The caller
 // ensures that no process is writing path.
 func RemoveTemps(path string) error {
 	entries, err := os.ReadDir(filepath.Dir(path))

@@ -1,6 +1,6 @@
 -- The history view and the macros of a table, and the macro of all changes. A night recreates
--- them if a schema file has changed. Any reader may call them, so they use only what
--- DuckDB 1.1 supports: no lambdas, and no cast that needs an extension other than json.
+-- them if a schema file has changed. Readers may have a DuckDB as old as 1.1, so the SQL has no
+-- lambdas, and no cast that needs an extension other than json.
 
 -- name: history_view
 -- Current and closed versions of the rows of a table. valid_to is NULL for current rows.
@@ -16,15 +16,16 @@ CREATE OR REPLACE MACRO {macro}(at_time) AS TABLE
     WHERE valid_from <= at_time::TIMESTAMPTZ AND (valid_to IS NULL OR valid_to > at_time::TIMESTAMPTZ);
 
 -- name: changes_macro
--- The differences of a table between two times. It reads only the versions that began or ended
--- between the two. Columns of the result: key (key columns joined by a slash), kind (new, gone
--- or changed), field, old and new. A changed record has one row for each changed field, a new or
--- gone record has one row with the whole record. Values are JSON with all digits. System columns and
--- untracked columns are not compared. {version} selects row_hash, row_key and every column as
--- JSON text under the names c0, c1, ...; {record} joins those texts to one object.
--- {fields} are the compared columns with both values, {same_key} compares the keys. {version} and
--- {record} appear once, because a catalog stores every expression of a macro: repeated, they would
--- make an empty catalog 5 percent larger.
+-- The differences of a table between two times. The macro reads only row versions that began or
+-- ended between these times. "$earlier" marks the versions that were valid at from_time.
+-- Columns of the result: key (key columns joined by a slash), kind (new, gone or changed), field,
+-- old and new. A changed record has one row for each changed field. A new or gone record has one
+-- row with the whole record. Values are JSON, and decimals keep all digits. System columns and
+-- untracked columns are not compared.
+-- {version} selects row_hash, row_key and every column as JSON text under the names c0, c1, ...
+-- {record} joins these columns to one object. {fields} are the compared columns with both values.
+-- {same_key} compares the keys. A catalog stores every expression of a macro. Therefore {version}
+-- and {record} are used only once; a second copy would make an empty catalog 5 percent larger.
 CREATE OR REPLACE MACRO {macro}(from_time, to_time) AS TABLE
     WITH boundary_rows AS (
         SELECT *, true AS "$earlier" FROM past.{table}

@@ -5,5 +5,5 @@
 CASE WHEN row_hash <= 9223372036854775807 THEN row_hash::BIGINT ELSE ~(~row_hash)::BIGINT END
 
 -- name: stored_hash
--- The reverse of signed_hash. An unsigned value, from a file of an earlier program, is kept.
+-- The reverse of signed_hash. Files of earlier releases contain unsigned values, which are kept.
 CASE WHEN row_hash >= 0 THEN row_hash::UBIGINT ELSE ~(~row_hash)::UBIGINT END
