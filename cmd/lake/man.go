@@ -18,7 +18,7 @@ func docsCommand() *cobra.Command {
 		Environment: append(command.Environment(),
 			command.Fact{Name: "PGPASSWORD", Meaning: "The password of a Postgres catalog, unless lake.postgres_password_file is set."},
 			command.Fact{Name: "PLACEMENTSYNC_VERSION", Meaning: "Set by placementsync. Both programs must have the same version."}),
-		Files: []command.Fact{{Name: command.DefaultConfig, Meaning: "The configuration, unless --config names another one."}},
+		Files: []command.Fact{{Name: command.DefaultConfig, Meaning: "The configuration, unless --config names another file."}},
 	}))
 	return docs
 }

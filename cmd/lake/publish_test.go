@@ -32,7 +32,7 @@ func TestEveryNightIsPublished(t *testing.T) {
 			t.Fatalf("published %+v, want the new night with its tag", p)
 		}
 		if len(runs) == 1 && p[0].Replaced != p[0].Tables || len(runs) > 1 && (p[0].Replaced+p[0].Appended == p[0].Tables || p[0].Appended == 0) {
-			t.Errorf("night %d: published %+v, want all tables in the first night and later only changed ones", len(runs), p[0])
+			t.Errorf("night %d: published %+v, want all tables in the first night and only changed tables later", len(runs), p[0])
 		}
 	}
 	for _, run := range runs {
@@ -73,9 +73,9 @@ func TestPublishAllPublishesEveryKeptNight(t *testing.T) {
 	}
 }
 
-// TestOlderNightIsRefused publishes an earlier night than that of the lake: once by its run id,
-// and once from a warehouse without the later night. The next night must then replace the history, because the lake
-// and the warehouse contain different rows of past.
+// TestOlderNightIsRefused publishes a night that is earlier than the night in the lake, once by its
+// run id and once from a warehouse without the later night. The next night must then replace the
+// history, because the lake and the warehouse contain different rows of past.
 func TestOlderNightIsRefused(t *testing.T) {
 	h := newFixture(t, 3)
 	all := h.publish("--all")
@@ -149,7 +149,7 @@ func TestUpgradeFrom1_0_0RewritesNoTable(t *testing.T) {
 		kept++
 		metadata := h.readMetadata(h.metadataFile("placements_current", table.Name))
 		if metadata["current-snapshot-id"] != before[table.Name] {
-			t.Errorf("%s was written again", table.Name)
+			t.Errorf("the lake wrote the unchanged table %s again", table.Name)
 		}
 		if got := metadata["properties"].(map[string]any)["placementsync.content"]; got != table.SHA256 {
 			t.Errorf("the recorded checksum of %s is %v, want %s, the checksum of its file", table.Name, got, table.SHA256)
@@ -328,11 +328,11 @@ func TestOldNightsExpire(t *testing.T) {
 		h.must(os.WriteFile(path, []byte("left by a killed publisher"), 0o600))
 	}
 	h.must(os.Chtimes(old, h.at, h.at))
-	var dry, e lake.Expired
-	h.succeed(&dry, "expire", "--dry-run")
-	h.succeed(&e, "expire")
-	if want := []string{all[0].Run, all[1].Run}; !slices.Equal(e.Nights, want) || !slices.Equal(dry.Nights, want) || e.Orphans != 1 || e.Snapshots == 0 {
-		t.Errorf("expired %+v, dry run %+v; want the nights %v, some snapshots and one orphan", e, dry, want)
+	var dryRun, expired lake.Expired
+	h.succeed(&dryRun, "expire", "--dry-run")
+	h.succeed(&expired, "expire")
+	if want := []string{all[0].Run, all[1].Run}; !slices.Equal(expired.Nights, want) || !slices.Equal(dryRun.Nights, want) || expired.Orphans != 1 || expired.Snapshots == 0 {
+		t.Errorf("expired %+v, dry run %+v; want the nights %v, some snapshots and one orphan", expired, dryRun, want)
 	}
 	if _, err := os.Stat(old); err == nil {
 		t.Error("the old orphan was not removed")
@@ -392,7 +392,7 @@ func TestPublishIsInTheLedger(t *testing.T) {
 	}
 }
 
-// receiveAlerts configures a receiver of alerts and returns the received ones.
+// receiveAlerts configures a receiver of alerts. The returned slice grows with each alert.
 func (h *fixture) receiveAlerts() *[]string {
 	h.Helper()
 	var got []string

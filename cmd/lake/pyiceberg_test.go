@@ -19,8 +19,8 @@ func TestPyIcebergReadsEveryNight(t *testing.T) {
 	h.compareWithPyIceberg(python, 3*len(published), map[string]string{"uri": "sqlite:///" + h.path("lake/catalog.db"), "warehouse": "file://" + h.path("lake")})
 }
 
-// findPyIceberg returns the Python that "make lake-test" installed. It skips the test without
-// it.
+// findPyIceberg returns the path of the Python that "make lake-test" installed. If there is none, it
+// skips the test.
 func findPyIceberg(t *testing.T) string {
 	t.Helper()
 	python := filepath.Join(os.Getenv("PLACEMENTSYNC_ENGINES"), "venv", "bin", "python")
@@ -30,15 +30,15 @@ func findPyIceberg(t *testing.T) string {
 	return python
 }
 
-// compareWithPyIceberg checks that PyIceberg reads the rows of the Parquet files from every
-// table of every kept night, and from at least the given number of tables.
-func (h *fixture) compareWithPyIceberg(python string, least int, properties map[string]string) {
+// compareWithPyIceberg checks that PyIceberg reads the rows of the Parquet files from every table of
+// every kept night. It must compare at least minTables tables, summed over all nights.
+func (h *fixture) compareWithPyIceberg(python string, minTables int, properties map[string]string) {
 	h.Helper()
 	text, err := json.Marshal(properties)
 	h.must(err)
 	out, err := exec.CommandContext(h.Context(), python, "testdata/compare.py", h.path("warehouse/versions"), string(text)).CombinedOutput()
 	compared, _ := strconv.Atoi(strings.TrimSpace(string(out)))
-	if err != nil || compared < least {
-		h.Errorf("compared %d tables, want at least %d: %v\n%s", compared, least, err, out)
+	if err != nil || compared < minTables {
+		h.Errorf("compared %d tables, want at least %d: %v\n%s", compared, minTables, err, out)
 	}
 }

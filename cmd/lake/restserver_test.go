@@ -20,8 +20,9 @@ import (
 type restServer struct {
 	mu     sync.Mutex // guards the other fields
 	tables map[string]table.Metadata
-	// without is a text in the endpoints that the server lacks. Empty means none.
-	without string
+	// missing is a part of the endpoints that the server does not have. Empty means that it has
+	// all endpoints.
+	missing string
 	// commit, if set, replaces the handling of a commit. put applies the commit to the first
 	// tables, or to all with -1.
 	commit func(w http.ResponseWriter, put func(tables int))
@@ -35,7 +36,7 @@ func (h *fixture) moveToRESTServer() *restServer {
 	s := &restServer{tables: map[string]table.Metadata{}}
 	web := httptest.NewServer(s)
 	h.Cleanup(web.Close)
-	h.write("key", "of-the-test") // so that the keys of this machine are not used
+	h.write("key", "of-the-test") // used instead of the AWS keys of this machine
 	h.write("config.yaml", "warehouse: {dir: ./warehouse, keep_versions: 9, memory_limit: 256MB, threads: 1}\n"+
 		"lake: {catalog: rest, warehouse: ./lake, keep_nights: 2, rest: {uri: "+web.URL+"}}\n"+
 		"s3: {access_key_file: key, secret_key_file: key}\n")
@@ -51,7 +52,7 @@ func (s *restServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		endpoints := slices.DeleteFunc([]string{"GET /v1/{prefix}/namespaces/{namespace}", "HEAD /v1/{prefix}/namespaces/{namespace}",
 			"POST /v1/{prefix}/namespaces", "GET /v1/{prefix}/namespaces/{namespace}/tables", "POST /v1/{prefix}/namespaces/{namespace}/tables",
 			"GET /v1/{prefix}/namespaces/{namespace}/tables/{table}", "DELETE /v1/{prefix}/namespaces/{namespace}/tables/{table}",
-			"POST /v1/{prefix}/transactions/commit"}, func(e string) bool { return s.without != "" && strings.Contains(e, s.without) })
+			"POST /v1/{prefix}/transactions/commit"}, func(e string) bool { return s.missing != "" && strings.Contains(e, s.missing) })
 		respondJSON(w, map[string]any{"defaults": map[string]string{}, "overrides": map[string]string{}, "endpoints": endpoints})
 	case r.URL.Path == "/v1/transactions/commit":
 		s.serveCommit(w, r)
@@ -193,7 +194,7 @@ func TestRejectedCommitRemovesItsFiles(t *testing.T) {
 		s.commit = func(w http.ResponseWriter, _ func(int)) { writeError(w, status) }
 		h.fail(1, `RefusedException: no\x1b[2J\u202e`, "publish")
 		if after := h.filesOfLake(); !slices.Equal(after, before) {
-			t.Errorf("status %d: the lake has %d files, want the %d before the publish", status, len(after), len(before))
+			t.Errorf("status %d: the lake has %d files, want %d as before the publish", status, len(after), len(before))
 		}
 	}
 	s.commit = func(w http.ResponseWriter, _ func(int)) { http.Error(w, "forbidden by a proxy", http.StatusForbidden) }
@@ -256,7 +257,7 @@ func TestFalseCommitConfirmations(t *testing.T) {
 func TestServerWithoutTransactionsIsRefused(t *testing.T) {
 	h := newFixture(t, 1)
 	s := h.moveToRESTServer()
-	s.without = "transactions"
+	s.missing = "transactions"
 	for _, command := range []string{"publish", "check"} {
 		h.fail(1, "cannot commit several tables in one step", command)
 	}

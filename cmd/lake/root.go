@@ -29,7 +29,7 @@ func newRoot(g *globals) *cobra.Command {
 		Use:   "placementsync-lake",
 		Short: "Publish nights as Apache Iceberg tables",
 		Long: "placementsync-lake publishes the nights of a warehouse as Apache Iceberg tables, into the\n" +
-			"catalog of the section lake of the configuration. \"placementsync lake\" runs it.\n\n" +
+			"catalog in the section lake of the configuration. \"placementsync lake\" runs this program.\n\n" +
 			command.Meanings{Complete: "complete", Failed: "failed, readers see no part of the night", Partial: "done in part"}.Table(),
 		PersistentPreRunE: func(*cobra.Command, []string) error { return cmp.Or(g.Check(), g.checkCaller()) },
 	}
@@ -66,8 +66,8 @@ func (g *globals) showResult(format string, r result) error {
 	return err
 }
 
-// lakeCommand adds the flag --format to a command, and RunE, which opens the warehouse and the lake,
-// calls run and prints the result. run may return both a result and an error.
+// lakeCommand adds the flag --format and the function RunE to a command. RunE opens the warehouse
+// and the lake, calls run and prints the result. run may return both a result and an error.
 func (g *globals) lakeCommand(cmd *cobra.Command, run func(ctx context.Context, wh *warehouse.Warehouse, l *lake.Lake, args []string) (result, error)) *cobra.Command {
 	format := formatFlag(cmd)
 	cmd.RunE = command.MarkWork(func(cmd *cobra.Command, args []string) (err error) {

@@ -60,6 +60,7 @@ func TestLakeOnAServer(t *testing.T) {
 	if s := h.status(); !slices.Equal(s.Nights, []string{first.Run, second, third}) {
 		t.Errorf("status lists the nights %v, want %s, %s and %s", s.Nights, first.Run, second, third)
 	}
-	h.compareWithPyIceberg(findPyIceberg(t), 3*11, map[string]string{"uri": "sqlite:///" + h.path("catalog.db"), "warehouse": "s3://nights/lake",
+	const nights, tables = 3, 11
+	h.compareWithPyIceberg(findPyIceberg(t), nights*tables, map[string]string{"uri": "sqlite:///" + h.path("catalog.db"), "warehouse": "s3://nights/lake",
 		"s3.endpoint": server.URL, "s3.region": s3sim.Region, "s3.access-key-id": s3sim.AccessKey, "s3.secret-access-key": s3sim.SecretKey})
 }

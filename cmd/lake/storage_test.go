@@ -35,7 +35,7 @@ func TestObjectStorage(t *testing.T) {
 	server := s3sim.New("nights")
 	h.moveToBucket(server)
 	if got := h.run("check"); got.code != 0 || len(server.Objects("nights")) > 0 {
-		t.Fatalf("check: got %+v and %d objects left, want exit code 0 and none left", got, len(server.Objects("nights")))
+		t.Fatalf("check: got %+v and %d objects, want exit code 0 and no objects", got, len(server.Objects("nights")))
 	}
 	first := h.publish()[0].Run
 	h.requireEqualTables(first)
@@ -53,8 +53,8 @@ func TestObjectStorage(t *testing.T) {
 	h.requireEqualTables(h.readRun())
 }
 
-// TestBucketFailsDuringPublish rejects writes during a publish. The night must not be visible,
-// and the next publish must complete it. The error of a missing bucket must name
+// TestBucketFailsDuringPublish rejects all writes of a publish from the ninth on. The night must not
+// be visible, and the next publish must complete it. The error of a missing bucket must name
 // lake.warehouse.
 func TestBucketFailsDuringPublish(t *testing.T) {
 	h := newFixture(t, 1)

@@ -19,40 +19,40 @@ func verifyCommand(g *globals) *cobra.Command {
 	return g.lakeCommand(&cobra.Command{
 		Use:   "verify [RUN]",
 		Short: "Compare every table of the lake with the version that it was published from",
-		Long: "Compare every table of the night that the lake shows, or of RUN, with the version that it\n" +
-			"was published from: rows, and a checksum of all values. The metadata of the lake name the\n" +
-			"files, and DuckDB reads them by their field ids, as an engine does. It changes nothing, and\n" +
-			"ends with 3 when a table differs.",
+		Long: "Compare every table of RUN, by default the night that the lake shows, with the version that\n" +
+			"it was published from. The rows and a checksum of all values are compared. DuckDB reads the\n" +
+			"files in the metadata of the lake, and finds columns by their field ids, as an engine does.\n" +
+			"The command changes nothing, and ends with 3 when a table differs.",
 		Args: cobra.MaximumNArgs(1),
 	}, verifyLake)
 }
 
-func verifyLake(ctx context.Context, wh *warehouse.Warehouse, l *lake.Lake, args []string) (a result, err error) {
+func verifyLake(ctx context.Context, wh *warehouse.Warehouse, l *lake.Lake, args []string) (r result, err error) {
 	run := ""
 	if len(args) > 0 {
 		run = args[0]
 	} else {
 		s, err := l.Status(ctx)
 		if err != nil {
-			return a, err
+			return r, err
 		}
 		if run = s.Run; run == "" {
-			return a, errors.New("verify the lake: it has no night yet: run \"placementsync lake publish\" first")
+			return r, errors.New("verify the lake: it has no night yet: run \"placementsync lake publish\" first")
 		}
 	}
 	v, err := lake.OpenVersion(ctx, wh, run)
 	if err != nil {
-		return a, fmt.Errorf("verify the lake: %w; only nights that the warehouse keeps can be compared (warehouse.keep_versions)", err)
+		return r, fmt.Errorf("verify the lake: %w; only nights that the warehouse keeps can be compared (warehouse.keep_versions)", err)
 	}
 	defer func() { err = errors.Join(err, v.Close()) }()
-	found, err := l.Verify(ctx, v)
+	verified, err := l.Verify(ctx, v)
 	if err != nil {
-		return a, err
+		return r, err
 	}
-	if len(found.Differences) > 0 {
+	if len(verified.Differences) > 0 {
 		err = command.EndWith(ledger.Partial, nil)
 	}
-	return result{found, describeVerified(found)}, err
+	return result{verified, describeVerified(verified)}, err
 }
 
 func describeVerified(v lake.Verified) string {

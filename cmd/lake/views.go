@@ -92,11 +92,11 @@ func installViews(ctx context.Context, g *globals, l *lake.Lake) error {
 		if e.Name == dialect.Trino {
 			names.Catalog = g.cfg.Lake.Name
 		}
-		texts, err := e.Views(names)
+		ofEngine, err := e.Views(names)
 		if err != nil {
 			return err
 		}
-		for i, v := range texts {
+		for i, v := range ofEngine {
 			if len(views) == i {
 				views = append(views, lake.View{Name: v.Name, About: v.About, Columns: v.Columns, SQL: map[string]string{}})
 			}

@@ -32,7 +32,7 @@ func hostAsker() asker {
 }
 
 // newAsker reads answers from in and writes questions to out. While it waits, the terminal
-// is in raw mode, so that the asker controls the echo. The mode is restored afterwards, also
+// is in raw mode, so that the asker controls the echo. The mode is restored afterwards, even
 // after a signal.
 func newAsker(in io.Reader, out io.Writer, makeRaw func() (restore func(), err error)) asker {
 	lines := term.NewTerminal(struct {

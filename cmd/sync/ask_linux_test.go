@@ -28,7 +28,7 @@ func startOnTerminal(t *testing.T, dir string, args ...string) (*terminal, *exec
 	self, err := os.Executable()
 	must(t, err)
 	cmd := exec.CommandContext(t.Context(), self, args...)
-	cmd.Args[0] = "placementsync" // TestMain lets the test binary be the program
+	cmd.Args[0] = "placementsync" // with this name, the test binary runs the program; see TestMain
 	cmd.Dir, cmd.Env = dir, []string{"HOME=" + dir, "TMPDIR=" + os.TempDir()}
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = tty, tty, tty
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
@@ -86,7 +86,7 @@ func TestTypedTokenIsNotEchoed(t *testing.T) {
 				t.Error("the terminal no longer echoes input")
 			}
 			if _, err := os.Stat(filepath.Join(dir, "config.yaml")); (err == nil) != (c.code == 0) {
-				t.Errorf("init ended with %d, and the state of the configuration file is: %v", c.code, err)
+				t.Errorf("init ended with %d; config.yaml exists: %t (%v), want it only after success", c.code, err == nil, err)
 			}
 		})
 	}

@@ -120,9 +120,9 @@ func runAudit(ctx context.Context, g *globals, o auditOptions, names []string) (
 	return nil
 }
 
-// previousCatalog returns the catalog of the version on which the newest version, or the held night,
-// was built. It returns "" if that version is not kept. The previous rows are then read from the
-// history.
+// previousCatalog returns the catalog of the version before the newest version or, with --held,
+// before the held night. It returns "" if that version is not kept. The previous rows are then read
+// from the history.
 func previousCatalog(g *globals) (string, error) {
 	wh, _, err := g.openWarehouse()
 	if err != nil {

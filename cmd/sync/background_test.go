@@ -27,7 +27,7 @@ type background struct {
 type output struct {
 	mu   sync.Mutex
 	text bytes.Buffer
-	more chan struct{} // holds one notice at most
+	more chan struct{} // contains at most one notice
 }
 
 func (o *output) Write(p []byte) (int, error) {

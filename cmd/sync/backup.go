@@ -27,16 +27,17 @@ func backupCommand(g *globals) *cobra.Command {
 		Use:   "backup",
 		Short: "Bring the backup in object storage up to date, or check it",
 		Long: "Mirror parquet/ and state/ to the bucket of the key backup. Only missing objects are sent.\n" +
-			"The previous backup is kept until the new one is complete. run and serve do so after each\n" +
-			"night. rebuild --from restores it.\n\n" +
+			"The previous backup is kept until the new backup is complete. run and serve make a backup\n" +
+			"after each night. rebuild --from restores it.\n\n" +
 			"--verify compares the objects of the newest backup with its manifest: their sizes, and with\n" +
 			"--read-data every byte. It changes nothing. If the newest manifest cannot be read,\n" +
-			"the command fails; --older checks the newest readable one.\n\n" +
+			"the command fails; --older checks the newest readable backup.\n\n" +
 			"--rehearse restores the newest backup into a folder beside the warehouse, builds its catalog,\n" +
 			"compares every row of main and past with the published version, and removes the folder. It\n" +
 			"needs free space for a second warehouse. Run it monthly.\n\n" +
-			command.Meanings{Complete: "complete, or whole", Failed: "failed, the previous backup stays; or damaged",
-				Partial: "complete except for files that are damaged here", Held: "another backup is running"}.Table(),
+			command.Meanings{Complete: "the backup is complete, or no damage was found",
+				Failed:  "the backup failed and the previous one was kept, or damage was found",
+				Partial: "complete except for damaged files of the warehouse", Held: "another backup is running"}.Table(),
 		Args: cobra.NoArgs,
 		RunE: command.MarkWork(func(cmd *cobra.Command, _ []string) error { return runBackup(cmd.Context(), g, o) }),
 	}
@@ -101,7 +102,7 @@ func (g *globals) backupConfig(ctx context.Context, cfg config.Config, address s
 	return c, err
 }
 
-// backUp brings the backup up to date. It returns the ledger entry also with an error.
+// backUp brings the backup up to date. It returns the ledger entry even with an error.
 func (g *globals) backUp(ctx context.Context, cfg config.Config) (ledger.Run, error) {
 	entry := ledger.BeginFollow(ledger.Backup, version, g.Now())
 	c, err := g.backupConfig(ctx, cfg, cfg.Backup)

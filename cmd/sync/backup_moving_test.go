@@ -17,7 +17,7 @@ import (
 	"placementsync/internal/testing/torture"
 )
 
-// TestTrialBackupDuringNights runs two nights during a backup, on the same day or on the next.
+// TestTrialBackupDuringNights runs two nights during a backup, on the same day or on the next days.
 // The restored warehouse must have all current and closed rows of one night, and verify must
 // find no damage.
 func TestTrialBackupDuringNights(t *testing.T) {
@@ -65,15 +65,15 @@ func TestTrialBackupDuringNights(t *testing.T) {
 				}
 			}
 			if index < 2 {
-				t.Errorf("the restored warehouse equals state %d of %d, want state 2 or a later one", index, len(states))
+				t.Errorf("the restored warehouse equals state %d of %d, want state 2, from before the backup, or a later state", index, len(states))
 			}
 			must(t, runVerify(t.Context(), d.g, verifyOptions{readData: true, format: "text"}))
 		})
 	}
 }
 
-// TestBackupOfChangingSeriesFails changes the manifests of the series with each file that the
-// backup sends. The previous backup must remain the newest.
+// TestBackupOfChangingSeriesFails adds a manifest to the Parquet series whenever the backup sends a
+// file. The backup must fail, and the previous backup must remain the newest.
 func TestBackupOfChangingSeriesFails(t *testing.T) {
 	t.Parallel()
 	d := newBucketHarness(t)
@@ -113,7 +113,7 @@ func TestBackupOfChangingSeriesFails(t *testing.T) {
 	}
 	must(t, runBackup(t.Context(), d.g, backupOptions{}))
 	if after := manifestsIn(d.store.Objects("store")); len(after) != 2 {
-		t.Errorf("the bucket has %d backups after one without changes, want 2", len(after))
+		t.Errorf("the bucket has %d backups after a backup without changes, want 2", len(after))
 	}
 }
 

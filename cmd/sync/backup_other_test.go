@@ -24,16 +24,16 @@ func TestTrialBackupLeavesUploadsOfOthers(t *testing.T) {
 	text, err := os.ReadFile(d.g.Config)
 	must(t, err)
 	must(t, os.WriteFile(d.g.Config, bytes.Replace(text, []byte("s3://store/night"), []byte("s3://store"), 1), 0o600))
-	begin := func(name string, at time.Time) {
+	beginUpload := func(name string, at time.Time) {
 		d.store.Now = func() time.Time { return at }
 		r := httptest.NewRequest(http.MethodPost, "/store/"+name+"?uploads", nil)
 		r.Header.Set("Authorization", "AWS4-HMAC-SHA256 Credential="+s3sim.AccessKey+"/x")
 		d.store.ServeHTTP(httptest.NewRecorder(), r)
 	}
 	night := d.service.Now().AddDate(0, 0, 1)
-	begin("somebody/else/big.bin", night.AddDate(0, 0, -9))
-	begin("data/of-another-program", night.Add(-time.Hour))
-	begin("data/of-a-killed-backup", night.AddDate(0, 0, -9))
+	beginUpload("another/folder/big.bin", night.AddDate(0, 0, -9))
+	beginUpload("data/of-another-program", night.Add(-time.Hour))
+	beginUpload("data/of-a-killed-backup", night.AddDate(0, 0, -9))
 	d.store.Now = func() time.Time { return d.g.Now() }
 	if n := d.store.Uploads("store"); n != 3 {
 		t.Fatalf("%d uploads began, want 3", n)
@@ -63,8 +63,9 @@ func (d *bucketHarness) currentRun(t *testing.T) string {
 	return run
 }
 
-// TestTrialUnreadableNewestManifest checks that an older backup is used only with --older, and
-// that objects are kept that only the unreadable manifest may name.
+// TestTrialUnreadableNewestManifest makes the manifest of the newest backup unreadable. The older
+// backup must be used only with --older. No object may be removed, because the unreadable manifest
+// may name it.
 func TestTrialUnreadableNewestManifest(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
@@ -130,14 +131,14 @@ func TestTrialTwoMachinesWithOnePrefix(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
 	second, first := newBucketHarness(t), newBucketHarness(t)
-	store := second.store // of both machines
+	store := second.store // both machines use this store
 	first.service.Advance(3)
 	store.Now = func() time.Time { return first.g.Now() }
 	var meanwhile func()
 	front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if do := meanwhile; do != nil && r.Method == http.MethodPut && strings.Contains(r.URL.Path, "/manifests/") {
+		if work := meanwhile; work != nil && r.Method == http.MethodPut && strings.Contains(r.URL.Path, "/manifests/") {
 			meanwhile = nil
-			do()
+			work()
 		}
 		store.ServeHTTP(w, r)
 	}))
@@ -179,8 +180,8 @@ func TestTrialBackupAfterWrongClock(t *testing.T) {
 	d := newBucketHarness(t)
 	d.readFewStreams(t)
 	must(t, d.night(t))
-	right := d.g.Now
-	d.g.Now = func() time.Time { return right().AddDate(1, 0, 0) }
+	rightTime := d.g.Now
+	d.g.Now = func() time.Time { return rightTime().AddDate(1, 0, 0) }
 	must(t, runBackup(t.Context(), d.g, backupOptions{}))
 	const warning = "the newest backup has a time in the future"
 	if strings.Contains(d.out.String(), warning) {

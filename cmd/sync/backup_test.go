@@ -127,8 +127,8 @@ func TestTrialBackupFailures(t *testing.T) {
 
 	t.Run("the bucket is lost during a backup", d.loseBucket)
 	t.Run("wrong keys", d.useWrongKeys)
-	t.Run("a file damaged after its backup is intact in the bucket", d.rotAfterBackup)
-	t.Run("a file damaged before its backup is omitted and named", d.rotBeforeBackup)
+	t.Run("a file damaged after its backup is intact in the bucket", d.damageAfterBackup)
+	t.Run("a file damaged before its backup is omitted and named", d.damageBeforeBackup)
 
 	want, prices := d.files(t), d.prices(t)
 	lost := d.dir() + ".lost"
@@ -193,7 +193,7 @@ func (d *bucketHarness) useWrongKeys(t *testing.T) {
 	must(t, os.WriteFile(keyFile, []byte(s3sim.AccessKey), 0o600))
 }
 
-func (d *bucketHarness) rotAfterBackup(t *testing.T) {
+func (d *bucketHarness) damageAfterBackup(t *testing.T) {
 	must(t, runBackup(t.Context(), d.g, backupOptions{}))
 	days, err := filepath.Glob(filepath.Join(d.dir(), "parquet/outlets/*/outlets.parquet"))
 	must(t, err)
@@ -206,7 +206,7 @@ func (d *bucketHarness) rotAfterBackup(t *testing.T) {
 	must(t, os.WriteFile(days[0], good, 0o600))
 }
 
-func (d *bucketHarness) rotBeforeBackup(t *testing.T) {
+func (d *bucketHarness) damageBeforeBackup(t *testing.T) {
 	d.store.Fail = func(w http.ResponseWriter, r *http.Request) bool {
 		s3sim.Refuse(w, http.StatusForbidden, "AccessDenied")
 		return true
@@ -215,7 +215,7 @@ func (d *bucketHarness) rotBeforeBackup(t *testing.T) {
 		t.Fatalf("the night ended with %v, want the outcome partial", err)
 	}
 	d.store.Fail = nil
-	// Only a table that the night changed is sent. The bucket contains the files of the others.
+	// The backup sends only files that the night changed. The bucket contains the other files.
 	last, good := "", []byte(nil)
 	tables, err := filepath.Glob(filepath.Join(d.dir(), "parquet/[a-z]*"))
 	must(t, err)
@@ -230,7 +230,7 @@ func (d *bucketHarness) rotBeforeBackup(t *testing.T) {
 			break
 		}
 	}
-	// The version contains a hard link to the file, which the backup could use.
+	// The version has a hard link to the file, which the backup could send instead.
 	versions, err := filepath.Glob(filepath.Join(d.dir(), "versions/*", filepath.Base(last)))
 	must(t, err)
 	intact := map[string][]byte{}
@@ -322,11 +322,12 @@ func manifestsIn(objects map[string][]byte) []string {
 	return names
 }
 
-// leaveExports creates files of killed exports and of other programs, on the disk and in the
-// bucket. The next export must remove those of killed exports, in the bucket only after a day.
-func (d *bucketHarness) leaveExports(t *testing.T, export func() error, wait func(hours int)) {
+// checkLeftovers creates files of killed exports and of other programs, on the disk and in the
+// bucket. The next export must remove the files of killed exports. In the bucket they must first be
+// a day old. advance advances the clock.
+func (d *bucketHarness) checkLeftovers(t *testing.T, export func() error, advance func(hours int)) {
 	t.Helper()
-	const dead = 1<<31 - 2 // not the id of a process
+	const dead = 1<<31 - 2 // no process has this id
 	killed, running := filepath.Join(os.TempDir(), fmt.Sprintf("placementsync-export-%d.7", dead)), filepath.Join(os.TempDir(), fmt.Sprintf("placementsync-export-%d.7", os.Getpid()))
 	for _, dir := range []string{killed, running} {
 		must(t, os.MkdirAll(filepath.Join(dir, "files"), 0o700))
@@ -365,9 +366,9 @@ func (d *bucketHarness) leaveExports(t *testing.T, export func() error, wait fun
 	must(t, export())
 	young := exports()
 	if len(young) != 4 {
-		t.Errorf("an hour later the bucket has %v, want the folders of two exports, of the failed one and of another program", young)
+		t.Errorf("an hour later the bucket has %v, want the folders of two exports, of the failed export and of another program", young)
 	}
-	wait(48)
+	advance(48)
 	must(t, export())
 	if old := exports(); len(old) != 3 || slices.Contains(old, young[2]) || !slices.Contains(old, "20251101") {
 		t.Errorf("two days later the bucket has %v, want three of %v without %s", old, young, young[2])
@@ -375,7 +376,8 @@ func (d *bucketHarness) leaveExports(t *testing.T, export func() error, wait fun
 }
 
 // TestTrialExportToBucketIsAtomic checks that readers of the manifest see the previous
-// export until the next one is complete, and that its files are kept for one more export.
+// export until the next export is complete. The files of the previous export are then kept until
+// one more export is complete.
 func TestTrialExportToBucketIsAtomic(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
@@ -441,7 +443,7 @@ func TestTrialExportToBucketIsAtomic(t *testing.T) {
 			t.Errorf("%s was not removed by two more exports", name)
 		}
 	}
-	d.leaveExports(t, export, func(hours int) { step += hours })
+	d.checkLeftovers(t, export, func(hours int) { step += hours })
 	published()
 	d.store.Change("store", func(objects map[string][]byte) { objects["for/them/manifest.json"] = []byte(`{"kind": "other"}`) })
 	if err := export(); exitCodeOf(t, err) != ledger.Misused.ExitCode() {

@@ -35,7 +35,7 @@ func startBrowser(t *testing.T) *browser {
 	t.Helper()
 	program := chromium()
 	if program == "" {
-		t.Skip("no chromium was found: apt-get install chromium, and this test opens the report in it")
+		t.Skip("no chromium was found: install it with apt-get install chromium")
 	}
 	toRead, toWrite := pipe(t)
 	fromRead, fromWrite := pipe(t)

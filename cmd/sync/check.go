@@ -85,14 +85,14 @@ func checkBucket(ctx context.Context, g *globals, cfg config.Config) error {
 	if err != nil {
 		return err
 	}
-	const name, most = "check", 100
+	const name, maxBytes = "check", 100
 	text := []byte("written by placementsync check, and removed by it")
 	if err := b.PutBytes(ctx, name, text); err != nil {
 		return err
 	}
-	back, err := b.Read(ctx, name, most)
-	if err = errors.Join(err, b.Delete(ctx, name)); err == nil && string(back) != string(text) {
-		err = fmt.Errorf("check %s: the object that was read differs from the one that was written", cfg.Backup)
+	got, err := b.Read(ctx, name, maxBytes)
+	if err = errors.Join(err, b.Delete(ctx, name)); err == nil && string(got) != string(text) {
+		err = fmt.Errorf("check %s: an object was read with another content than it was written", cfg.Backup)
 	}
 	if err == nil {
 		fmt.Fprintf(g.stdout, "backup         %s can be written\n", cfg.Backup)
@@ -182,8 +182,8 @@ func expectedCost(p pipeline.Plan, perSecond float64) string {
 	return text
 }
 
-// leastTime returns the least time of a number of requests, or "" if the number is negative or the
-// rate is unlimited.
+// leastTime returns how long a number of requests takes at least at a rate. It returns "" if the
+// number is negative or the rate is unlimited.
 func leastTime(requests int64, perSecond float64) string {
 	if perSecond <= 0 || requests < 0 {
 		return ""

@@ -85,12 +85,13 @@ func (g *globals) chosenQuery(cmd *cobra.Command, args []string) (q query.Query,
 	return q, err == nil
 }
 
-// valuesOf returns the choices of a parameter. If the header of the query selects its values, it
-// returns those in the data instead, without values that contain shell syntax.
+// valuesOf returns the values of a parameter. If the header of the query has a SELECT for them, they
+// are read from the data, and values with shell syntax are omitted. Otherwise they are the choices in
+// the header.
 func (g *globals) valuesOf(ctx context.Context, q query.Query, name string) []string {
 	const (
-		most    = 200
-		longest = 3 * time.Second // the shell is blocked meanwhile
+		maxValues = 200
+		timeout   = 3 * time.Second // the shell is blocked meanwhile
 	)
 	p, ok := q.Param(name)
 	if !ok || p.Values == "" {
@@ -99,14 +100,14 @@ func (g *globals) valuesOf(ctx context.Context, q query.Query, name string) []st
 	if ctx == nil {
 		ctx = context.Background()
 	}
-	ctx, cancel := context.WithTimeout(ctx, longest)
+	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	db, err := openCatalog(ctx, g.silent(), query.Options{})
 	if err != nil {
 		return nil
 	}
 	defer db.Close()
-	values, _, err := db.ParamValues(ctx, p, most)
+	values, _, err := db.ParamValues(ctx, p, maxValues)
 	if err != nil {
 		return nil
 	}
@@ -114,13 +115,13 @@ func (g *globals) valuesOf(ctx context.Context, q query.Query, name string) []st
 }
 
 // isShellSyntax reports whether a character may have a meaning to a shell. Bash inserts the
-// common prefix of the proposals unquoted and evaluates the line for further completion, so
-// that a value such as $(reboot) from the service would be executed.
+// common prefix of the proposals unquoted and evaluates the line for further completion. A value
+// such as $(reboot) from the service would then be executed.
 func isShellSyntax(r rune) bool {
 	return !unicode.IsLetter(r) && !unicode.IsMark(r) && !unicode.IsDigit(r) && !strings.ContainsRune(" _-.,:/+@%=", r)
 }
 
-// completeTable proposes the tables of main, and those of meta and mart with their schema.
+// completeTable proposes all tables and views. Names in meta and mart begin with the schema.
 func completeTable(_ *cobra.Command, args []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	var names []string
 	if tables, err := dictionary.Read(nil); err == nil {
@@ -181,5 +182,5 @@ func publishedRuns(wh *warehouse.Warehouse) (runs []string, err error) {
 // keptVersions returns the runs with a version on the disk.
 func keptVersions(wh *warehouse.Warehouse) ([]string, error) { return wh.Versions.List() }
 
-// landedRuns returns the runs with stored answers.
+// landedRuns returns the runs whose responses of the service are stored.
 func landedRuns(wh *warehouse.Warehouse) ([]string, error) { return wh.Folder.LandedRuns() }

@@ -115,7 +115,7 @@ func readKubernetes[T any](t *testing.T) map[string][]T {
 	t.Helper()
 	files, err := filepath.Glob("../../deploy/kubernetes/*.yaml")
 	if err != nil || len(files) < 4 {
-		t.Fatalf("found %v, %v", files, err)
+		t.Fatalf("found the files %v (%v), want at least 4", files, err)
 	}
 	all := map[string][]T{}
 	for _, file := range files {
@@ -341,7 +341,7 @@ func (p kubernetesPod) checkProbe(probe probe, cfg config.Config) {
 		}
 		at := slices.IndexFunc(p.container.Ports, func(port port) bool { return port.Name == get.Port })
 		if at < 0 || strconv.Itoa(p.container.Ports[at].Number) != listened {
-			p.t.Errorf("%s probes port %q, want that of serve.listen, %s", p.file, get.Port, cfg.Serve.Listen)
+			p.t.Errorf("%s probes port %q, want the port of serve.listen %s", p.file, get.Port, cfg.Serve.Listen)
 		}
 	}
 	if command := probe.Exec.Command; len(command) > 0 {
@@ -406,7 +406,7 @@ func TestComposeFile(t *testing.T) {
 	}](t, composeFile)[0]
 	s, ok := file.Services["serve"]
 	if !ok || len(file.Services) != 1 {
-		t.Fatalf("the services are %v, want only placementsync", file.Services)
+		t.Fatalf("the services are %v, want only serve", file.Services)
 	}
 	if !s.Init {
 		t.Error("the program runs as process 1, in which a crash ends with exit code 2: set init")
@@ -421,7 +421,7 @@ func TestComposeFile(t *testing.T) {
 		env[pair[1]] = "/run/secrets/" + pair[2]
 		expected = append(expected, pair[2])
 		if _, ok := file.Secrets[pair[2]]; !ok {
-			t.Errorf("the secret %s is defined nowhere", pair[2])
+			t.Errorf("the secret %s is not defined", pair[2])
 		}
 	}
 	if len(expected) != 2 || !slices.Equal(s.Secrets, expected) {
@@ -430,7 +430,7 @@ func TestComposeFile(t *testing.T) {
 	cfg := parseConfig(t, "deploy/image/config.yaml", read(t, imageSource+"config.yaml"), env)
 	_, port, _ := net.SplitHostPort(cfg.Serve.Listen)
 	if len(s.Ports) != 1 || !strings.HasSuffix(s.Ports[0], ":"+port) {
-		t.Errorf("the ports are %v, want only that of serve.listen, %s", s.Ports, cfg.Serve.Listen)
+		t.Errorf("the ports are %v, want only the port of serve.listen %s", s.Ports, cfg.Serve.Listen)
 	}
 	if !slices.Contains(s.Volumes, "warehouse:"+cfg.Warehouse.Dir) {
 		t.Errorf("the volumes are %v, want the volume warehouse at %s", s.Volumes, cfg.Warehouse.Dir)
@@ -438,7 +438,7 @@ func TestComposeFile(t *testing.T) {
 	if test := s.Healthcheck.Test; len(test) < 3 || test[0] != "CMD" || test[1] != programInImage {
 		t.Errorf("the health check is %v, want a CMD that runs %s", test, programInImage)
 	} else if name, _ := readCommand(t, composeFile, test[2:]); name != "serve" {
-		t.Errorf("the health check runs %s", name)
+		t.Errorf("the health check runs the command %s, want serve", name)
 	}
 }
 
@@ -467,7 +467,7 @@ func TestServeProbe(t *testing.T) {
 		p := process{stdin: strings.NewReader(""), stdout: &stdout, stderr: &stderr, Host: command.Host{LookupEnv: func(string) (string, bool) { return "", false }, Now: time.Now}}
 		code := executeArgs(t.Context(), []string{"serve", "--config", file, "--probe", c.kind}, p)
 		if code != c.code || stdout.String() != c.stdout || !strings.Contains(stderr.String(), c.stderr) {
-			t.Errorf("serve --probe %q ends with %d, %q, %q, want %d, %q, %q", c.kind, code, &stdout, &stderr, c.code, c.stdout, c.stderr)
+			t.Errorf("serve --probe %q: got exit code %d, stdout %q and stderr %q, want %d, %q and %q", c.kind, code, &stdout, &stderr, c.code, c.stdout, c.stderr)
 		}
 	}
 }

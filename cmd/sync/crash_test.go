@@ -46,7 +46,7 @@ func crash(how string) {
 		}
 		db.SetMaxOpenConns(1)
 		for _, text := range abortingSQL() {
-			_, _ = db.Exec(text) // the last statement fails, too
+			_, _ = db.Exec(text) // even the last statement fails
 		}
 		_ = db.Close()
 	case "abort from outside": // as the watchdog of systemd does
@@ -61,8 +61,8 @@ func crash(how string) {
 	}
 }
 
-// abortingSQL returns statements after which DuckDB throws an uncaught exception when it is
-// closed and writes its log.
+// abortingSQL returns statements that make DuckDB write a log when it is closed. The log cannot be
+// written, and DuckDB throws an uncaught exception.
 func abortingSQL() []string {
 	return []string{"SET enable_external_access = false", "SET lock_configuration = true",
 		"FROM enable_logging(level='trace', storage='file', storage_path='/nowhere/log')", "SELECT 42"}
@@ -104,7 +104,7 @@ func TestCrashExitCode(t *testing.T) {
 				t.Errorf("stderr is\n%.2000s\nwant %q", stderr.String(), want)
 			}
 			if left, _ := filepath.Glob(filepath.Join(cmd.Dir, "*")); len(left) > 0 {
-				t.Errorf("the program left %v", left)
+				t.Errorf("the program left the files %v", left)
 			}
 		})
 	}

@@ -135,8 +135,8 @@ func runDemoNights(ctx context.Context, g *globals, o demoOptions, service *sim.
 	return last, err
 }
 
-// clockFrom returns a clock that shows the simulated time when it is first read, and then
-// runs on. So each night starts exactly at its simulated time.
+// clockFrom returns a clock that starts at the simulated time when it is first read, so that each
+// night starts exactly at its simulated time.
 func clockFrom(simulated time.Time) func() time.Time {
 	begun := sync.OnceValue(time.Now)
 	return func() time.Time { return simulated.Add(time.Since(begun()).Truncate(time.Millisecond)) }
@@ -158,7 +158,7 @@ func showDemo(ctx context.Context, g *globals, last pipeline.Result) error {
 		return err
 	}
 	for _, q := range queries {
-		// query --list has the others.
+		// query --list lists the other queries.
 		if !slices.Contains([]string{"article_cycle_time", "commissions_by_month", "price_by_segment"}, q.Name) {
 			continue
 		}

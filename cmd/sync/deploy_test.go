@@ -43,7 +43,8 @@ func TestUnitsAreValid(t *testing.T) {
 		}
 	}
 	systemd("verify", "--man=no", "./placementsync.service", "./placementsync-run.service", "./placementsync-run.timer")
-	// The exposure level is from 0 (safe) to 10. A sync needs the network, so it cannot be lower.
+	// The threshold 20 is the exposure level 2.0 on a scale from 0 (safe) to 10. A program that needs
+	// the network cannot have the level 0.
 	systemd("security", "--offline=true", "--threshold=20", "--no-pager", "./placementsync.service", "./placementsync-run.service")
 }
 
@@ -112,17 +113,17 @@ func textAfter(text, mark string) string {
 	return rest
 }
 
-// compareNames compares the names in the code with those on the page, in any order.
-func compareNames(t *testing.T, what string, code, page []string) {
+// compareNames compares the names in the code with the names on the page, in any order.
+func compareNames(t *testing.T, subject string, code, page []string) {
 	t.Helper()
 	missing := func(from, in []string, complaint string) {
 		has := map[string]bool{}
-		for _, one := range in {
-			has[one] = true
+		for _, name := range in {
+			has[name] = true
 		}
-		for _, one := range from {
-			if !has[one] {
-				t.Errorf("docs/operations.md, %s: %s %s", what, complaint, one)
+		for _, name := range from {
+			if !has[name] {
+				t.Errorf("docs/operations.md, %s: %s %s", subject, complaint, name)
 			}
 		}
 	}
@@ -164,8 +165,8 @@ echo broken > ../shallow/.git/HEAD
 	}
 }
 
-// TestPackageTranscript checks that the transcript of the packages contains the commands of
-// deploy/packages/try.sh in their order. make ship writes it.
+// TestPackageTranscript checks that the transcript of the packages, which make ship writes, contains
+// the commands of deploy/packages/try.sh in their order.
 func TestPackageTranscript(t *testing.T) {
 	t.Parallel()
 	transcript := read(t, "../../deploy/packages/transcript.txt")

@@ -25,9 +25,9 @@ func diffCommand(g *globals) *cobra.Command {
 		Short: "Show what changed between two snapshots, field by field",
 		Long: "Show what changed between two snapshots: records that are new, gone or changed, and each\n" +
 			"changed field with its old and its new value. FROM and TO are times, dates (the last\n" +
-			"snapshot of that day, UTC) or ids of runs. Without them, the last two snapshots are\n" +
-			"compared; with FROM alone, that one and the newest. A new or deleted record is one row\n" +
-			"with the whole record as JSON. In json and jsonl, values are JSON with all their digits.",
+			"snapshot of that day, UTC) or ids of runs. Without FROM and TO, the last two snapshots\n" +
+			"are compared; without TO, FROM and the newest snapshot. A new or deleted record is one\n" +
+			"row with the whole record as JSON. In json and jsonl, values are JSON with all digits.",
 		Args: cobra.MaximumNArgs(2),
 		RunE: command.MarkWork(func(cmd *cobra.Command, args []string) error { return runDiff(cmd.Context(), g, o, args) }),
 	}
@@ -61,7 +61,7 @@ func runDiff(ctx context.Context, g *globals, o diffOptions, names []string) err
 		return err
 	}
 	for i, name := range names {
-		// The run may have no snapshot of its own, such as a rollback.
+		// The name may be a run without a snapshot of its own, such as a rollback.
 		if !slices.ContainsFunc(all, func(s query.Snapshot) bool { return s.Run == name }) {
 			names[i] = snapshotOfRun(wh, name)
 		}

@@ -20,8 +20,8 @@ import (
 )
 
 // TestTrialRestoreDrill runs the commands of "Backup and restore" in docs/guide/recovery.md.
-// The restored warehouse must give the results of the lost one: for all named queries on the newest
-// and on an earlier snapshot, for the report, and for diff.
+// The restored warehouse must give the same results as the lost warehouse: for all named queries on
+// the newest and on an earlier snapshot, for the report, and for diff.
 func TestTrialRestoreDrill(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()

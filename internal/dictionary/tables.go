@@ -50,9 +50,9 @@ type UnknownError struct{ Table, Similar string }
 
 func (e *UnknownError) Error() string {
 	if e.Similar == "" {
-		return fmt.Sprintf("no table is named %s: placementsync schema lists all", e.Table)
+		return fmt.Sprintf("no table is named %s: placementsync schema lists all tables", e.Table)
 	}
-	return fmt.Sprintf("no table is named %s: did you mean %s? placementsync schema lists all", e.Table, e.Similar)
+	return fmt.Sprintf("no table is named %s: did you mean %s? placementsync schema lists all tables", e.Table, e.Similar)
 }
 
 // Read describes the tables whose names match one of the patterns, or all tables without a pattern.
@@ -225,7 +225,7 @@ func (all Tables) WriteList(w io.Writer, width int) error {
 		}
 		b.WriteString(line + "\n")
 	}
-	b.WriteString("\nschema TABLE explains one with its columns, schema --all explains all\n")
+	b.WriteString("\nschema TABLE explains one table with its columns, schema --all explains all tables\n")
 	_, err := io.WriteString(w, b.String())
 	return err
 }
