@@ -161,7 +161,7 @@ func privateColumns(cfg config.Config) []string {
 // showChecks prints the results of an audit, with the first violating rows below.
 func showChecks(w io.Writer, results []ledger.Check, width int) error {
 	l := &listing{columns: []column{{name: "check"}, {name: "severity", drop: 2}, {name: "outcome"}, {name: "rows", isNumber: true},
-		{name: "seconds", isNumber: true, drop: 3}, {name: "why", drop: 1, least: 24}}}
+		{name: "seconds", isNumber: true, drop: 3}, {name: "why", drop: 1, minWidth: 24}}}
 	for _, r := range results {
 		l.addRow(r.Name, r.Severity, r.Outcome, r.Rows, fmt.Sprintf("%.2f", r.Seconds), r.Reason)
 	}
@@ -185,7 +185,7 @@ func showChecks(w io.Writer, results []ledger.Check, width int) error {
 
 // listChecks lists checks, or explains each.
 func listChecks(w io.Writer, all []query.Query, explain bool, width int) error {
-	l := &listing{columns: []column{{name: "check"}, {name: "severity"}, {name: "title", drop: 1, least: 24}, {name: "file", drop: 2}}}
+	l := &listing{columns: []column{{name: "check"}, {name: "severity"}, {name: "title", drop: 1, minWidth: 24}, {name: "file", drop: 2}}}
 	for i, q := range all {
 		if !explain {
 			l.addRow(q.Name, q.Severity, q.Title, q.File)

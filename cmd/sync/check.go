@@ -47,8 +47,8 @@ func runCheck(ctx context.Context, g *globals, offline bool) error {
 		return err
 	}
 	fmt.Fprintf(g.stdout, "configuration  %s is valid\n", g.Config)
-	if closed := closedTokenWarning(g.Config, cfg); closed != "" {
-		warnings = append(warnings, closed)
+	if warning := unreadableTokenWarning(g.Config, cfg); warning != "" {
+		warnings = append(warnings, warning)
 	}
 	for _, warning := range warnings {
 		fmt.Fprintf(g.stdout, "warning        %s\n", warning)

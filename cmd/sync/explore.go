@@ -30,9 +30,9 @@ func exploreCommand(g *globals) *cobra.Command {
 		Use:   "explore",
 		Short: "Show the newest snapshot in the browser: catalog, records, questions",
 		Long: "Serve pages of the newest snapshot until the command is stopped: search and filter the\n" +
-			"catalog, follow a listing, an order or an article, run the named queries and SQL. It prints\n" +
-			"the address. The pages are read only and for this machine only. serve has the same pages below\n" +
-			"/explore.",
+			"catalog, follow a listing, an order or an article, run the named queries and SQL. The command\n" +
+			"prints the address. The pages are read only and for this machine only. serve has the same\n" +
+			"pages below /explore.",
 		Args: cobra.NoArgs,
 		RunE: command.MarkWork(func(cmd *cobra.Command, _ []string) error { return runExplore(cmd.Context(), g, listen) }),
 	}
@@ -74,8 +74,7 @@ func runExplore(ctx context.Context, g *globals, listen string) (err error) {
 	return servePages(ctx, g.newLogger(), listener, pages.Handler())
 }
 
-// newExplorer returns the pages of a warehouse. They open the catalog with the first
-// request.
+// newExplorer returns the pages of a warehouse. The catalog is opened at the first request.
 func newExplorer(g *globals, cfg config.Config, wh exploreWarehouse) (*explore.Explorer, error) {
 	program := "placementsync query"
 	if g.Config != command.DefaultConfig {

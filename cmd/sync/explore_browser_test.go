@@ -24,7 +24,7 @@ import (
 func TestTrialExploreInChromium(t *testing.T) {
 	requireTrials(t)
 	if chromium() == "" {
-		t.Skip("no chromium was found: apt-get install chromium, and this test opens the pages in it")
+		t.Skip("no chromium was found: install it with apt-get install chromium")
 	}
 	site := exploreDemo(t)
 	b := startBrowser(t)
@@ -99,8 +99,8 @@ func axeCore(t *testing.T) string {
 	return string(text)
 }
 
-// checkAccessibility checks the page with axe-core. The DevTools protocol runs it, so that the policy
-// of the page need not allow it.
+// checkAccessibility checks the page with axe-core. The browser runs axe-core by the DevTools
+// protocol, which the content security policy of the page does not restrict.
 func checkAccessibility(t *testing.T, b *browser, site demoSite) {
 	t.Helper()
 	if site.axe == "" {
@@ -115,7 +115,7 @@ func checkAccessibility(t *testing.T, b *browser, site demoSite) {
 	}
 }
 
-// waitForResult waits until the address of the page contains a text and no request is running.
+// waitForResult waits until the address of the page contains the text %q and no request is running.
 // Its value is the text of the summary.
 const waitForResult = `new Promise((done) => {
 	const look = () => {
@@ -126,31 +126,32 @@ const waitForResult = `new Promise((done) => {
 	look();
 })`
 
+// checkCatalog searches, filters, sorts and turns pages in the catalog page. After each step, the
+// page, the command line that it shows and the CSV must have the same rows.
 func checkCatalog(t *testing.T, b *browser, site demoSite) {
 	t.Helper()
 	b.visitPage(site.url+"/explore/catalog", 1400, 900, "light")
-	step := func(what, do, address string) {
+	step := func(name, script, address string) {
 		t.Helper()
-		b.eval(do, nil)
+		b.eval(script, nil)
 		var status string
 		b.eval(fmt.Sprintf(waitForResult, address), &status)
 		var shown, sql, search string
 		b.eval(`document.querySelector("#statement").textContent`, &sql)
 		b.eval("location.search", &search)
 		b.eval(`[...document.querySelectorAll("#listings tbody tr td:first-child")].map((c) => c.textContent).join("\n")`, &shown)
-		// The page, the command line that it shows and the CSV must have the same rows.
 		records := readCSV(t, mustRun(t, "query", "--config", site.config, "--format", "csv", "--quiet", sql))
 		if len(records) < 2 || !strings.HasPrefix(fmt.Sprintf("%d listings", len(records)-1), strings.Fields(status)[0]) {
-			t.Errorf("%s: the page shows %q, want %d records", what, status, len(records)-1)
+			t.Errorf("%s: the page shows %q, want %d records", name, status, len(records)-1)
 		}
 		page := strings.Split(shown, "\n")
-		for i, name := range page {
-			if records[i+1][1] != name && records[i+1][1] != "" && !strings.Contains(search, "page=") {
-				t.Fatalf("%s: row %d is %q, want %q as in the statement", what, i+1, name, records[i+1][1])
+		for i, host := range page {
+			if records[i+1][1] != host && records[i+1][1] != "" && !strings.Contains(search, "page=") {
+				t.Fatalf("%s: row %d is %q, want %q as in the statement", name, i+1, host, records[i+1][1])
 			}
 		}
 		if diff := cmp.Diff(records[1:], readCSV(t, fetchText(t, site.url+"/explore/catalog.csv"+search))[1:]); diff != "" && !strings.Contains(search, "page=") {
-			t.Errorf("%s: the CSV differs (-statement +CSV):\n%s", what, diff)
+			t.Errorf("%s: the CSV differs (-statement +CSV):\n%s", name, diff)
 		}
 	}
 	step("search", `document.getElementById("q").focus(); document.execCommand("insertText", false, "München")`, "q=M")

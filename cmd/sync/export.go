@@ -32,7 +32,7 @@ func exportCommand(g *globals) *cobra.Command {
 			"texts that a spreadsheet would run as formulas get an apostrophe in front, unless --raw.\n\n" +
 			"In a bucket, each export has a folder of its own. manifest.json at the prefix names the folder\n" +
 			"and its files. It is written last, so its readers always find one whole export. The files of\n" +
-			"the previous export are kept until the next one. Files of a failed export are removed.\n" +
+			"the previous export are kept until the next export. Files of a failed export are removed.\n" +
 			"Leftovers of an interrupted export are removed by a later export, after a day.\n\n" +
 			"With -o, one table or query is written to a file, whose extension chooses the format: .parquet,\n" +
 			".csv, .xlsx, .json, .jsonl, .md or .txt.",

@@ -16,7 +16,7 @@ import (
 // backup. It does not take the lock of the warehouse or change snapshots. A failure is
 // reported, and the next night tries again.
 
-// followWork is one kind of work after a night. It returns its ledger entry also with an
+// followWork is one kind of work after a night. It returns its ledger entry even with an
 // error.
 type followWork func(ctx context.Context, cfg config.Config) (ledger.Run, error)
 
@@ -35,8 +35,8 @@ func (g *globals) followers(cfg config.Config) []followWork {
 	return all
 }
 
-// followPublish sends new warnings of the published night and runs all work after it, also if a
-// part of it fails. Unsent warnings are only logged, as alerts are.
+// followPublish sends new warnings of the published night. It then runs all configured work after
+// nights, even if one kind of work fails. Unsent warnings are only logged.
 func (g *globals) followPublish(ctx context.Context, cfg config.Config) error {
 	if err := g.sendWarnings(ctx, cfg); err != nil {
 		g.newLogger().Warn("warnings of checks not sent, the next night tries again", "error", err)

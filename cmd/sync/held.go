@@ -49,8 +49,8 @@ func publishCommand(g *globals) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "publish --held --accept NAME,...",
 		Short: "Publish the held night despite the checks that failed",
-		Long: "Publish the held night exactly as it is, without asking the service again. --accept names each\n" +
-			"check that holds it; the ledger records these names. The next night builds on the published one.\n\n" +
+		Long: "Publish the held night unchanged, without new requests to the service. --accept names each failed\n" +
+			"check that holds the night; the ledger records these names. The next night builds on this night.\n\n" +
 			command.Meanings{Complete: "published", Failed: "failed, the night is still held", Partial: "published, but a later step failed; the next run completes it",
 				Held: "another run holds the lock"}.Table(),
 		Args: cobra.NoArgs,
@@ -85,7 +85,7 @@ func runPublishHeld(ctx context.Context, g *globals, held bool, accept []string)
 		return command.UsageErr("publish the held night %s: --accept lacks the failed checks %s; nothing was changed: add them, or drop the night with placementsync discard --held", h.Manifest.RunID, strings.Join(missing, ", "))
 	}
 	if extra := namesMissing(accept, failed); len(extra) > 0 {
-		return command.UsageErr("publish the held night %s: --accept names checks that do not hold it: %s; nothing was changed: leave them out", h.Manifest.RunID, strings.Join(extra, ", "))
+		return command.UsageErr("publish the held night %s: --accept names checks that do not hold this night: %s; nothing was changed: leave them out", h.Manifest.RunID, strings.Join(extra, ", "))
 	}
 	err = g.withLock(wh, "publish", func() (err error) {
 		h, err = wh.PublishHeld(ctx, slices.Compact(accept), g.Now())

@@ -17,7 +17,7 @@ import (
 )
 
 // TestHeldNightIsNotFollowed holds the second of two nights. Watches, lake and backup must not use
-// the held night, also if a person starts them. After the night is published, all three run.
+// the held night, even if a person starts them. After the night is published, all three run.
 func TestHeldNightIsNotFollowed(t *testing.T) {
 	t.Parallel()
 	d := newBucketHarness(t)

@@ -26,8 +26,8 @@ type hooks struct {
 	log       *slog.Logger
 	receiver  *webhook.Receiver
 	refresher *pipeline.Refresher
-	// turn is held by the running night, refresh or verification. A night waits the few
-	// seconds of a refresh instead of finding the lock held.
+	// turn contains a value while a night, refresh or verification runs. A night waits the few
+	// seconds of a refresh instead of failing because the warehouse is locked.
 	turn chan struct{}
 	// night is the current configuration of refreshes. Nil means that they are off.
 	night atomic.Pointer[pipeline.Config]
@@ -78,7 +78,7 @@ func (h *hooks) InboxLimit(size int64) int64 {
 	return defaultInboxLimit(size, free)
 }
 
-// httpHandler returns nil without secrets: the endpoint does not exist then.
+// httpHandler returns nil if no secrets are configured. The endpoint then does not exist.
 func (h *hooks) httpHandler(cfg config.Config) http.Handler {
 	if len(cfg.Serve.WebhookSecrets) == 0 {
 		return nil
@@ -135,8 +135,8 @@ func (h *hooks) runInTurn(ctx context.Context, do func() error) error {
 }
 
 // runAround runs serve while the receiver runs. The receiver starts first, and serve does
-// not run if another process holds the inbox. The receiver stops last, to store the events
-// that serve still accepts.
+// not run if another process has locked the inbox. The receiver stops last, because serve
+// accepts events until its end.
 func (h *hooks) runAround(ctx context.Context, serve func(context.Context) error) error {
 	inner, stop := context.WithCancelCause(ctx)
 	defer stop(nil)

@@ -12,23 +12,23 @@ import (
 // inboxAlertInterval is the interval at which serve checks whether the inbox is full.
 const inboxAlertInterval = 10 * time.Second
 
-// defaultInboxLimit returns the limit of an inbox of a size when serve.inbox_max is not set: a
-// tenth of the disk space that is free without the inbox, at most 1 GB. All values are in
-// bytes. free is negative if it is unknown.
+// defaultInboxLimit returns the limit of the inbox if serve.inbox_max is not set: a tenth of the
+// disk space that would be free without the inbox, at most 1 GB. size is the size of the inbox. All
+// values are in bytes. free is negative if the free space is unknown.
 func defaultInboxLimit(size, free int64) int64 {
-	const share, most = 10, 1_000_000_000
+	const share, maxLimit = 10, 1_000_000_000
 	if free < 0 {
-		return most
+		return maxLimit
 	}
-	return max(1, min(most, (free+size)/share))
+	return max(1, min(maxLimit, (free+size)/share))
 }
 
 // inboxAlerts sends an alert when the inbox becomes full, and another when it has room again.
 type inboxAlerts struct {
 	now    func() time.Time
 	sender atomic.Pointer[notify.Notifier]
-	// reported is InboxState.FullSince of the last alert, or zero if the last alert
-	// reported room.
+	// reported is InboxState.FullSince of the last alert. It is zero if the inbox had room
+	// then, and before the first alert.
 	reported time.Time
 	// retryAt delays the next attempt after an alert that could not be sent.
 	retryAt time.Time

@@ -71,10 +71,10 @@ func TestInboxAlertIsRetried(t *testing.T) {
 	alerts.sender.Store(command.NewNotifier(config.Notify{FailureURL: config.Secret(receiver.URL)}, "test", slog.New(slog.DiscardHandler)))
 	full, room := webhook.InboxState{FullSince: now}, webhook.InboxState{}
 	for n, step := range []struct {
-		wait  time.Duration
-		state webhook.InboxState
-		works bool
-		want  string
+		wait     time.Duration
+		state    webhook.InboxState
+		accepted bool // whether the receiver accepts the alert
+		want     string
 	}{
 		{0, full, false, notify.Full},
 		{time.Minute, full, true, ""},
@@ -87,7 +87,7 @@ func TestInboxAlertIsRetried(t *testing.T) {
 		{time.Hour, room, true, ""},
 	} {
 		now, events = now.Add(step.wait), nil
-		if status = http.StatusNotFound; step.works {
+		if status = http.StatusNotFound; step.accepted {
 			status = http.StatusNoContent
 		}
 		alerts.send(t.Context(), step.state)

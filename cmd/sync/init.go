@@ -371,9 +371,9 @@ func (d *draft) write() error {
 	return nil
 }
 
-// findAccess returns the access of new files: that of the existing configuration, or, for
-// root, read access for the group of the owner of the warehouse. Nil means the access of
-// the current user.
+// findAccess returns the access of new files. If a configuration exists, they get its access.
+// Files of root are readable for the group of the owner of the warehouse. Nil means the access
+// of the current user.
 func (d *draft) findAccess(filled []byte, mode fs.FileMode) *durable.Access {
 	if d.info != nil {
 		access := durable.AccessOf(d.info)
@@ -391,9 +391,9 @@ func (d *draft) findAccess(filled []byte, mode fs.FileMode) *durable.Access {
 	return &durable.Access{UID: 0, GID: gid, Mode: mode}
 }
 
-// keptErr adds to the error of the check that the configuration stays, and what to do next.
+// keptErr adds to the error of the check that the configuration was kept, and advice.
 func (d *draft) keptErr(ctx context.Context, err error) error {
-	advice := "correct that"
+	advice := "correct the cause"
 	status, answered := errors.AsType[*fetch.StatusError](err)
 	switch {
 	case ctx.Err() != nil:
@@ -405,7 +405,7 @@ func (d *draft) keptErr(ctx context.Context, err error) error {
 		}
 		advice = "put a valid token into " + place
 	case errors.Is(err, fetch.ErrUnreachable), answered && status.Code == http.StatusNotFound:
-		advice = "correct api.base_url in it if that is wrong"
+		advice = "correct api.base_url if it is wrong"
 	}
 	return fmt.Errorf("%w\n%s is written and kept: %s, then run %s", err, d.g.Config, advice, d.g.commandLine("check"))
 }

@@ -71,7 +71,7 @@ func modeOf(t *testing.T, file string) fs.FileMode {
 	return info.Mode()
 }
 
-// TestInitRepeatsQuestions types wrong addresses and tokens before the right ones.
+// TestInitRepeatsQuestions types wrong addresses and tokens before a valid address and token.
 func TestInitRepeatsQuestions(t *testing.T) {
 	t.Parallel()
 	base, dir := smallService(t), t.TempDir()
@@ -277,7 +277,7 @@ func TestInitAdvisesRootToUseRunuser(t *testing.T) {
 	}
 	g.Config = "no such place/config.yaml"
 	if got, want := g.commandLine("run"), "placementsync run --config 'no such place/config.yaml'"; got != want {
-		t.Errorf("with a blank: got %s, want %s", got, want)
+		t.Errorf("with a space in the path: got %s, want %s", got, want)
 	}
 	g.Config = file
 	const daemon = 1 // the user daemon of every Unix system

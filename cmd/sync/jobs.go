@@ -41,8 +41,8 @@ func (s *service) newJobs(cfg config.Config, night pipeline.Config) (*jobs, erro
 	return &jobs{inspector, s, cfg, night, wh}, nil
 }
 
-// Night implements daemon.Jobs. It also prunes, because the operating system account
-// of the unit may exist only while serve runs.
+// Night implements daemon.Jobs. It also prunes the warehouse, because the operating system
+// account of the unit may exist only while serve runs.
 func (j *jobs) Night(ctx context.Context) (ledger.Run, error) {
 	var res pipeline.Result
 	err := j.s.hooks.runInTurn(ctx, func() (err error) {
@@ -61,7 +61,7 @@ func (j *jobs) Night(ctx context.Context) (ledger.Run, error) {
 	night := res.Run
 	switch {
 	case night.Outcome != "":
-	case errors.Is(err, context.Canceled): // stopped while it waited for its turn
+	case errors.Is(err, context.Canceled): // the daemon stopped while the night waited for its turn
 		night.Outcome = ledger.Interrupted
 	default:
 		night.Outcome = ledger.Failed
@@ -104,7 +104,7 @@ func (j *jobs) writeReport(ctx context.Context) {
 // Follow implements daemon.Jobs.
 func (j *jobs) Follow(ctx context.Context) {
 	began := time.Now()
-	err := j.s.g.followPublish(ctx, j.cfg) // it logs errors
+	err := j.s.g.followPublish(ctx, j.cfg) // followPublish logs errors
 	if err == nil && j.cfg.Lake.Catalog != "" {
 		if _, err := j.s.g.runLake(ctx, "expire", "--format", "json"); err != nil && ctx.Err() == nil {
 			j.s.log.Warn("old nights of the lake not removed, the next night tries again", "error", err)
@@ -141,7 +141,7 @@ func (j *jobs) Verify(ctx context.Context) (integrity.VerifyRecord, error) {
 }
 
 // recordFailure stores the failure of a verification next to the result of the last
-// successful one. found contains the damage that was found before the failure.
+// successful verification. found contains the damage that was found before the failure.
 func (j *jobs) recordFailure(ctx context.Context, found integrity.VerifyRecord, cause error) integrity.VerifyRecord {
 	stored, err := integrity.SaveFailure(j.wh.Folder, true, found.At, cause)
 	if err != nil {
@@ -157,7 +157,7 @@ func (j *jobs) recordFailure(ctx context.Context, found integrity.VerifyRecord, 
 	return stored
 }
 
-// alert sends an alert also while the program is being stopped.
+// alert sends an alert even while the program is being stopped.
 func (j *jobs) alert(ctx context.Context, a notify.Alert) {
 	command.NewNotifier(j.cfg.Notify, version, j.s.log).Alert(context.WithoutCancel(ctx), a)
 }

@@ -58,7 +58,7 @@ func TestTrialInspection(t *testing.T) {
 	mustRun(t, "verify", "--config", d.g.Config, "--read-data")
 	if got = j.Inspect(t.Context()); len(got.Verified) != 2 || got.Verified[0].ReadData || !got.Verified[1].ReadData ||
 		got.Verified[0].Result != integrity.Whole || got.Verified[1].Result != integrity.Whole {
-		t.Errorf("verified %+v, want a whole result without and one with read data", got.Verified)
+		t.Errorf("verified %+v, want one whole result without and one with --read-data", got.Verified)
 	}
 
 	dir := folder.Dir()
@@ -111,8 +111,9 @@ func TestTrialJobsOnUnmountedDisk(t *testing.T) {
 	}
 }
 
-// TestTrialFailedVerifyKeepsDamage records a verification that found damage. A later one finds the
-// lock held, and another fails. The record must still contain the damage.
+// TestTrialFailedVerifyKeepsDamage records a verification that found damage. A second verification
+// cannot start because the warehouse is locked, and a third fails. The record must still contain the
+// damage.
 func TestTrialFailedVerifyKeepsDamage(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
@@ -122,7 +123,7 @@ func TestTrialFailedVerifyKeepsDamage(t *testing.T) {
 	lock, err := s.wh.LockExisting("other", d.g.Now())
 	must(t, err)
 	if v, err := j.Verify(t.Context()); !errors.As(err, new(*warehouse.LockedError)) {
-		t.Errorf("with a held lock the verification ended with %v: %+v; want a LockedError", err, v)
+		t.Errorf("the verification of a locked warehouse ended with %v: %+v; want a LockedError", err, v)
 	}
 	must(t, lock.Release())
 	v := j.recordFailure(t.Context(), pipeline.VerifyReport{ReadData: true}.Record(d.g.Now()), os.ErrPermission)

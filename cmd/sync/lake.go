@@ -33,11 +33,11 @@ func lakeCommand(*globals) *cobra.Command {
 		Use:   "lake publish|status|verify|expire|check|views [FLAG ...]",
 		Short: "Publish nights as Apache Iceberg tables, and maintain them",
 		Long: "Run the program placementsync-lake. It publishes nights as Apache Iceberg tables to the\n" +
-			"catalog in the section lake of the configuration. The program must be in the folder of this\n" +
-			"program or in PATH; make lake builds it. run and serve start it after each night. lake --help\n" +
-			"lists its commands, and lake COMMAND --help their flags. Its exit codes are those of this\n" +
-			"program.",
-		// The other program parses all flags, including the global ones.
+			"catalog in the section lake of the configuration. placementsync-lake must be in the folder of\n" +
+			"placementsync or in PATH; make lake builds it. run and serve start it after each night.\n" +
+			"lake --help lists its commands, and lake COMMAND --help lists the flags of a command. Both\n" +
+			"programs have the same exit codes.",
+		// The other program parses all flags, even the global flags.
 		DisableFlagParsing: true,
 		ValidArgs:          []string{"publish", "status", "verify", "expire", "check", "views"},
 		RunE:               command.MarkWork(func(_ *cobra.Command, args []string) error { return execLake(args) }),
@@ -131,8 +131,8 @@ func (g *globals) runLake(ctx context.Context, args ...string) ([]byte, error) {
 	return out.Bytes(), err
 }
 
-// lakeLog copies the log of the lake program. It keeps back the final error, which this program
-// reports itself.
+// lakeLog copies the log of the lake program. It does not copy the final error, because this program
+// reports that error itself.
 type lakeLog struct {
 	to io.Writer
 	// journal is set if to is connected to journald.
@@ -178,7 +178,7 @@ func (l *lakeLog) addLine(line []byte) {
 			_ = level.UnmarshalText([]byte(logged.Level)) // the zero level is info
 			line = []byte(command.PrefixLines(level, string(line)))
 		}
-		_, _ = l.to.Write(line) // the work goes on without a log
+		_, _ = l.to.Write(line) // a failed write must not stop the work
 	}
 }
 
@@ -208,7 +208,7 @@ func (g *globals) publishToLake(ctx context.Context, _ config.Config) (ledger.Ru
 	for _, p := range result.Published {
 		entry.Version, entry.Rows, entry.Bytes = p.Run, entry.Rows+p.Rows, entry.Bytes+p.Bytes
 		if p.TagsDropped {
-			g.newLogger().Warn("the catalog of the lake does not keep tags: readers cannot ask for earlier nights", "run", p.Run)
+			g.newLogger().Warn("the catalog of the lake does not keep tags: readers cannot select earlier nights", "run", p.Run)
 		}
 	}
 	switch {

@@ -12,8 +12,8 @@ import (
 	"placementsync/internal/query"
 )
 
-// loadQueries returns the built-in queries and those of queries.dir. Faulty files of the
-// folder are reported on stderr and left out.
+// loadQueries returns the built-in queries and the queries in queries.dir. Faulty files in
+// queries.dir are reported on stderr and left out.
 func (g *globals) loadQueries() (query.Library, error) {
 	cfg, err := g.loadConfig()
 	var bad *config.Error

@@ -173,8 +173,8 @@ func (l *testWarehouse) open() *warehouse.Warehouse {
 	return wh
 }
 
-// pointUnfinishedRunHere changes the address of the service in the unfinished-run file to that
-// of this service, and returns the id of the run.
+// pointUnfinishedRunHere changes the address of the service in the unfinished-run file to the
+// address of this service, and returns the id of the run.
 func (l *testWarehouse) pointUnfinishedRunHere() string {
 	l.Helper()
 	wh := l.open()
@@ -226,7 +226,7 @@ func readRows(t *testing.T, lines string) []row {
 
 func (r row) isCurrent() bool { return string(r["valid_to"]) == "null" }
 
-// textOf returns a comparable text of the row with the given columns.
+// textOf returns the given columns of the row as text, for comparisons.
 func (r row) textOf(t *testing.T, columns []string) string {
 	t.Helper()
 	selected := row{}

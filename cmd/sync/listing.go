@@ -22,11 +22,12 @@ type column struct {
 	name string
 	// isNumber aligns its cells to the right.
 	isNumber bool
-	// drop is the order in which a narrow terminal leaves columns out, the highest first and
-	// equal ones together. Zero means never. Empty columns are left out before all others.
+	// drop orders the columns that are omitted on a narrow terminal. The columns with the highest
+	// number are omitted first, columns with the same number together. Zero means never. Empty
+	// columns are omitted before all other columns.
 	drop int
-	// least is the width to which cells may be cut. Zero means that they are not cut.
-	least int
+	// minWidth is the width to which cells may be cut. Zero means that they are not cut.
+	minWidth int
 }
 
 // addRow adds a row. Its cells may contain text of the service, so control characters are
@@ -110,8 +111,8 @@ func (l *listing) dropOrder(i int) int {
 func (l *listing) spareWidth(shown, widths []int) int {
 	spare := 0
 	for _, i := range shown {
-		if least := l.columns[i].least; least > 0 {
-			spare += max(0, widths[i]-max(least, cellWidth(l.columns[i].name)))
+		if minWidth := l.columns[i].minWidth; minWidth > 0 {
+			spare += max(0, widths[i]-max(minWidth, cellWidth(l.columns[i].name)))
 		}
 	}
 	return spare
@@ -129,9 +130,9 @@ func (l *listing) narrowCells(shown, widths []int, excess int) {
 
 func cellWidth(s string) int { return text.StringWidthWithoutEscSequences(s) }
 
-func cutCell(s string, most int) string {
-	if cellWidth(s) <= most {
+func cutCell(s string, maxWidth int) string {
+	if cellWidth(s) <= maxWidth {
 		return s
 	}
-	return text.Snip(s, most, "\u2026")
+	return text.Snip(s, maxWidth, "\u2026")
 }

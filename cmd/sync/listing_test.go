@@ -34,9 +34,9 @@ func TestLedgerFitsTerminal(t *testing.T) {
 		if width > 0 {
 			checkWidths(t, fmt.Sprintf("runs at %d", width), text, width)
 		}
-		for _, one := range want {
-			if !strings.Contains(text, one) {
-				t.Errorf("with width %d the ledger does not contain %q:\n%s", width, one, text)
+		for _, part := range want {
+			if !strings.Contains(text, part) {
+				t.Errorf("with width %d the ledger does not contain %q:\n%s", width, part, text)
 			}
 		}
 	}
@@ -47,11 +47,11 @@ func TestLedgerFitsTerminal(t *testing.T) {
 }
 
 // checkWidths checks that no line of a text is wider than a terminal.
-func checkWidths(t *testing.T, what, text string, width int) {
+func checkWidths(t *testing.T, name, text string, width int) {
 	t.Helper()
 	for line := range strings.SplitSeq(text, "\n") {
 		if n := cellWidth(line); n > width {
-			t.Errorf("%s: a line has %d columns, want at most %d: %s", what, n, width, line)
+			t.Errorf("%s: a line has a width of %d, want at most %d: %s", name, n, width, line)
 		}
 	}
 }

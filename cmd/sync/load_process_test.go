@@ -107,15 +107,15 @@ func startService(t *testing.T, size worldSize) *demoService {
 	return s
 }
 
-// advanceRepeatedly advances the service by a day at each interval until ctx ends. wait waits
-// for its end.
+// advanceRepeatedly advances the service by a day at each interval until ctx ends. wait returns
+// when no more days will be added.
 func (s *demoService) advanceRepeatedly(ctx context.Context, every time.Duration) (wait func()) {
 	return runUntilDone(ctx, func(ctx context.Context) {
 		repeat(ctx, every, func() { _, _ = fmt.Fprintln(s.input) }) // if the service has ended, the nights fail
 	})
 }
 
-// runUntilDone runs work until ctx ends. wait waits for its end.
+// runUntilDone runs work until ctx ends. wait waits for the end of the work.
 func runUntilDone(ctx context.Context, work func(context.Context)) (wait func()) {
 	done := make(chan struct{})
 	go func() {
@@ -202,13 +202,13 @@ func (p *serveProcess) awaitNights(t *testing.T, n int) {
 	p.waitUntil(t, fmt.Sprintf("%d nights", n), func(log string) bool { return strings.Count(log, `msg="night ended"`) >= n })
 }
 
-func (p *serveProcess) waitUntil(t *testing.T, what string, isMet func(log string) bool) {
+func (p *serveProcess) waitUntil(t *testing.T, condition string, isMet func(log string) bool) {
 	t.Helper()
 	for !isMet(p.stderr.String()) {
 		select {
 		case <-p.stderr.more:
 		case <-p.done:
-			t.Fatalf("serve ended without %s:\n%s", what, &p.stderr)
+			t.Fatalf("serve ended without %s:\n%s", condition, &p.stderr)
 		}
 	}
 }

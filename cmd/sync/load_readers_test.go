@@ -114,10 +114,10 @@ func watchMemory(ctx context.Context, pid int) *memorySampler {
 
 // memoryRange is the range of the resident memory in a period in bytes. The minimum occurs
 // between nights, the maximum during a night.
-type memoryRange struct{ Low, Most float64 }
+type memoryRange struct{ Low, High float64 }
 
-// endPhase ends the current phase and returns the memory in parts of it. shares are the beginning
-// and the end of each part, as shares of the phase.
+// endPhase ends the current phase and returns the memory in parts of the phase. shares contains the
+// beginning and the end of each part, as shares of the phase.
 func (m *memorySampler) endPhase(shares ...[2]float64) []memoryRange {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -132,16 +132,17 @@ func (m *memorySampler) endPhase(shares ...[2]float64) []memoryRange {
 	return ranges
 }
 
-// memoryPhases is the memory before the load, in its first and last third, and after it.
+// memoryPhases is the memory before, during and after the load. First and Last are the first and the
+// last third of the load.
 type memoryPhases struct{ Before, First, Last, After memoryRange }
 
 func (m memoryPhases) String() string {
-	return fmt.Sprintf("%v before the load, %v in its first third, %v in its last, %v after it", m.Before, m.First, m.Last, m.After)
+	return fmt.Sprintf("%v before the load, %v in its first third, %v in its last third, %v after the load", m.Before, m.First, m.Last, m.After)
 }
 
 func (m memoryRange) String() string {
 	const mib = 1 << 20
-	return fmt.Sprintf("%.0f to %.0f MiB", m.Low/mib, m.Most/mib)
+	return fmt.Sprintf("%.0f to %.0f MiB", m.Low/mib, m.High/mib)
 }
 
 // residentMemory returns the resident memory of a process in bytes, or 0 if it is unknown.

@@ -26,7 +26,7 @@ type delivery struct {
 
 	status  int
 	err     error
-	latency time.Duration // from the time when it was due, even if it was sent later
+	latency time.Duration // since the delivery was due, even if it was sent later
 }
 
 // senders send the deliveries of a trial on time.
@@ -46,8 +46,8 @@ func newSenders(b loadPlan, url string, articles []string) *senders {
 	return s
 }
 
-// newDelivery returns the i-th delivery. Of a hundred, two have an invalid signature, and two
-// repeat an event: a recent one and an old one.
+// newDelivery returns the i-th delivery. Of each hundred deliveries, two have an invalid signature,
+// one repeats a recent event, and one repeats an older event.
 func newDelivery(i int, article string) delivery {
 	d := delivery{secrets: []string{loadSecret}, wantStatus: http.StatusNoContent}
 	event := i
@@ -72,22 +72,22 @@ func (s *senders) send(ctx context.Context) deliveryResults {
 	defer s.client.CloseIdleConnections()
 	tick := time.NewTicker(max(s.gap, 2*time.Millisecond))
 	defer tick.Stop()
-	var answered sync.WaitGroup
+	var requests sync.WaitGroup
 	start := time.Now()
 	for next := 0; next < len(s.all); <-tick.C {
 		for ; next < len(s.all) && time.Since(start) >= time.Duration(next)*s.gap; next++ {
-			one, due := &s.all[next], start.Add(time.Duration(next)*s.gap)
-			answered.Go(func() { one.send(ctx, s, due) })
+			d, due := &s.all[next], start.Add(time.Duration(next)*s.gap)
+			requests.Go(func() { d.send(ctx, s, due) })
 		}
 	}
-	answered.Wait()
+	requests.Wait()
 	return s.summarize(time.Since(start))
 }
 
-func (one *delivery) send(ctx context.Context, s *senders, due time.Time) {
-	one.delivery.SentAt = due
-	one.status, one.err = sim.Deliver(ctx, s.client, s.url, one.delivery, one.secrets...)
-	one.latency = time.Since(due)
+func (d *delivery) send(ctx context.Context, s *senders, due time.Time) {
+	d.delivery.SentAt = due
+	d.status, d.err = sim.Deliver(ctx, s.client, s.url, d.delivery, d.secrets...)
+	d.latency = time.Since(due)
 }
 
 // deliveryResults are the results of all deliveries.
@@ -111,21 +111,21 @@ type deliveryResults struct {
 func (s *senders) summarize(took time.Duration) deliveryResults {
 	f := deliveryResults{Sent: len(s.all), Rate: float64(len(s.all)) / took.Seconds()}
 	var times []time.Duration
-	for _, one := range s.all {
-		times = append(times, one.latency)
+	for _, d := range s.all {
+		times = append(times, d.latency)
 		switch {
-		case one.err != nil:
+		case d.err != nil:
 			f.Broken++
-			f.Problems = appendProblem(f.Problems, one.err.Error())
-		case one.status != one.wantStatus:
+			f.Problems = appendProblem(f.Problems, d.err.Error())
+		case d.status != d.wantStatus:
 			f.Wrong++
-			f.Problems = appendProblem(f.Problems, fmt.Sprintf("%s was answered %d", one.delivery.ID, one.status))
-		case one.status == http.StatusNoContent:
+			f.Problems = appendProblem(f.Problems, fmt.Sprintf("%s: got status %d, want %d", d.delivery.ID, d.status, d.wantStatus))
+		case d.status == http.StatusNoContent:
 			f.Accepted++
 		default:
 			f.Rejected++
 		}
-		if one.status >= 500 {
+		if d.status >= 500 {
 			f.ServerErrors++
 		}
 	}
@@ -133,10 +133,10 @@ func (s *senders) summarize(took time.Duration) deliveryResults {
 	return f
 }
 
-// appendProblem appends a problem unless there are five.
-func appendProblem(known []string, one string) []string {
+// appendProblem appends a problem unless there are already five.
+func appendProblem(known []string, problem string) []string {
 	if len(known) < 5 {
-		known = append(known, one)
+		known = append(known, problem)
 	}
 	return known
 }
@@ -154,9 +154,9 @@ func latencyPercentiles(times []time.Duration) (p50, p99, longest time.Duration)
 // acknowledgedEvents returns the events with a successful response.
 func (s *senders) acknowledgedEvents() map[string]bool {
 	ids := map[string]bool{}
-	for _, one := range s.all {
-		if one.status == http.StatusNoContent {
-			ids[one.delivery.ID] = true
+	for _, d := range s.all {
+		if d.status == http.StatusNoContent {
+			ids[d.delivery.ID] = true
 		}
 	}
 	return ids
@@ -165,11 +165,11 @@ func (s *senders) acknowledgedEvents() map[string]bool {
 // wantCounts returns the expected metrics of serve, by result.
 func (s *senders) wantCounts() map[string]int {
 	count := map[string]int{"unavailable": 0, "stale": 0, "too_large": 0}
-	for _, one := range s.all {
+	for _, d := range s.all {
 		switch {
-		case one.wantStatus == http.StatusUnauthorized:
+		case d.wantStatus == http.StatusUnauthorized:
 			count["unsigned"]++
-		case one.isRepeated:
+		case d.isRepeated:
 			count["replayed"]++
 		default:
 			count["stored"]++

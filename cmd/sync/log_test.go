@@ -51,30 +51,30 @@ func logLines(t *testing.T, text string) (lines []map[string]any) {
 		listed = append(listed, row[1])
 	}
 	for line := range strings.Lines(text) {
-		var one map[string]any
-		if err := json.Unmarshal([]byte(line), &one); err != nil || !strings.HasSuffix(line, "}\n") {
+		var entry map[string]any
+		if err := json.Unmarshal([]byte(line), &entry); err != nil || !strings.HasSuffix(line, "}\n") {
 			t.Errorf("the line is not a JSON object (%v): %s", err, line)
 			continue
 		}
-		if at, err := time.Parse(time.RFC3339Nano, fmt.Sprint(one["time"])); err != nil || time.Since(at).Abs() > time.Hour {
-			t.Errorf("the time is %v, want a time of the last hour: %s", one["time"], line)
+		if at, err := time.Parse(time.RFC3339Nano, fmt.Sprint(entry["time"])); err != nil || time.Since(at).Abs() > time.Hour {
+			t.Errorf("the time is %v, want a time of the last hour: %s", entry["time"], line)
 		}
-		if level := fmt.Sprint(one["level"]); one["msg"] == nil || !slices.Contains([]string{"DEBUG", "INFO", "WARN", "ERROR"}, level) {
+		if level := fmt.Sprint(entry["level"]); entry["msg"] == nil || !slices.Contains([]string{"DEBUG", "INFO", "WARN", "ERROR"}, level) {
 			t.Errorf("the line has no level or no message: %s", line)
 		}
-		for key, value := range one {
+		for key, value := range entry {
 			if !slices.Contains(listed, key) || value == "" || value == nil {
 				t.Errorf("the key %q is undocumented or empty: %s", key, line)
 			}
 		}
-		lines = append(lines, one)
+		lines = append(lines, entry)
 	}
 	return lines
 }
 
-// linesWith returns the lines with a message.
+// linesWith returns the lines with the given message.
 func linesWith(lines []map[string]any, message string) []map[string]any {
-	return slices.DeleteFunc(slices.Clone(lines), func(one map[string]any) bool { return one["msg"] != message })
+	return slices.DeleteFunc(slices.Clone(lines), func(line map[string]any) bool { return line["msg"] != message })
 }
 
 // TestLogOfPartialNight checks that the JSON log of a partial night has one line for each stream
@@ -95,9 +95,9 @@ func TestLogOfPartialNight(t *testing.T) {
 	lines := logLines(t, log.String())
 	notRead := linesWith(lines, "stream not read")
 	if n := len(linesWith(lines, "stream read")) + len(notRead); n != len(stream.All()) {
-		t.Errorf("%d lines for %d streams:\n%s", n, len(stream.All()), &log)
+		t.Errorf("got %d lines about streams, want %d:\n%s", n, len(stream.All()), &log)
 	}
-	orders := slices.IndexFunc(notRead, func(one map[string]any) bool { return one["stream"] == "orders" })
+	orders := slices.IndexFunc(notRead, func(line map[string]any) bool { return line["stream"] == "orders" })
 	if orders < 0 || notRead[orders]["requests"] != 2.0 || notRead[orders]["retries"] != 1.0 || notRead[orders]["standing"] != "not read" ||
 		!strings.Contains(fmt.Sprint(notRead[orders]["reason"]), `body begins "{\"error\":`) {
 		t.Errorf("the log lines of unread streams are %v, want orders with its reason", notRead)
@@ -111,7 +111,7 @@ func TestLogOfPartialNight(t *testing.T) {
 		t.Errorf("the night took %v, want a number of seconds up to 600", night[0]["took"])
 	}
 	if n := len(lines) - len(stream.All()); n != 3 || len(linesWith(lines, "a secret is open to others")) != 1 || len(linesWith(lines, "alert sent")) != 1 {
-		t.Errorf("the log has %d lines besides those of the streams, want 3:\n%s", n, &log)
+		t.Errorf("the log has %d lines besides the lines of the streams, want the night, a warning and the alert:\n%s", n, &log)
 	}
 	checkAlert(t, <-alerts)
 	// The ledger contains the whole reason.
@@ -129,7 +129,7 @@ func checkAlert(t *testing.T, body []byte) {
 	must(t, json.Unmarshal(body, &a))
 	if !strings.Contains(a.Text, "is published, but partial: orders is not read: GET /orders answered 503 Service Unavailable after 2 attempts: an ") ||
 		strings.Count(a.Text, "\n") != 2 || utf8.RuneCountInString(a.Text) > 600 {
-		t.Errorf("the text of the alert is\n%s", a.Text)
+		t.Errorf("the text of the alert is\n%s\nwant three lines of at most 600 characters with the reason of orders", a.Text)
 	}
 	for _, text := range []string{a.Text, a.Error, a.Advice, a.Streams[0].Reason} {
 		if strings.ContainsRune(text, '\\') {
@@ -137,7 +137,7 @@ func checkAlert(t *testing.T, body []byte) {
 		}
 	}
 	if a.Since.IsZero() || a.Times != 1 || a.SnapshotAt.IsZero() {
-		t.Errorf("the alert has since %s, times %d and snapshot_at %s", a.Since, a.Times, a.SnapshotAt)
+		t.Errorf("the alert has since %s, times %d and snapshot_at %s, want two times and times 1", a.Since, a.Times, a.SnapshotAt)
 	}
 }
 
@@ -177,6 +177,6 @@ func TestTrialLogOfServeIsJSON(t *testing.T) {
 		}
 	}
 	if n := len(linesWith(lines, "night started")); n > 0 {
-		t.Errorf("%d lines report the start of a night", n)
+		t.Errorf("%d lines report the start of a night, want none without --verbose", n)
 	}
 }

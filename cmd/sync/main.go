@@ -19,8 +19,8 @@ var (
 	commit  = ""
 )
 
-// abandoned is the last message of a program that did not end in time after a signal, or got a
-// second one.
+// abandoned is the last message of a program that did not end in time after a signal, or received a
+// second signal.
 const abandoned = "placementsync: stopped in the middle of its work: the stored answers and the last snapshot are kept, run again to resume"
 
 func main() {

@@ -21,9 +21,9 @@ func mcpCommand(g *globals) *cobra.Command {
 		Use:   "mcp",
 		Short: "Serve the newest snapshot to an assistant by the Model Context Protocol",
 		Long: "Serve the newest snapshot to an assistant by the Model Context Protocol over stdin and\n" +
-			"stdout: named queries, SQL, the dictionary, grades and snapshots. It reads the catalog only.\n" +
-			"The assistant's program starts it and ends it by closing stdin; stderr is the log.\n" +
-			"docs/guide/assistants.md shows how to add it to common programs.",
+			"stdout: named queries, SQL, the dictionary, grades and snapshots. The command reads only the\n" +
+			"catalog. The assistant's program starts the command and ends it by closing stdin; stderr is\n" +
+			"the log. docs/guide/assistants.md shows how to add the command to common programs.",
 		Args: cobra.NoArgs,
 		RunE: command.MarkWork(func(cmd *cobra.Command, _ []string) error { return runMCP(cmd.Context(), g, timeout) }),
 	}
@@ -54,7 +54,7 @@ type mcpWarehouse struct{ g *globals }
 
 // Open implements mcp.Warehouse.
 func (a mcpWarehouse) Open(ctx context.Context, opts query.Options, held bool) (*query.DB, error) {
-	silent := a.g.silent() // each result contains its snapshot
+	silent := a.g.silent() // no line about the snapshot, because each result contains it
 	silent.held = held
 	return openCatalog(ctx, silent, opts)
 }

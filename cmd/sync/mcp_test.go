@@ -159,7 +159,7 @@ func (a mcpProgram) testRejections(t *testing.T) {
 
 // testClosedInput sends an endless query and closes the input. The program must answer the call
 // before it ends. Standard output must contain only messages of the protocol, one per line,
-// also after an invalid line.
+// even after an invalid line.
 func (a mcpProgram) testClosedInput(t *testing.T) {
 	cmd := exec.CommandContext(t.Context(), a.program, "mcp", "--timeout", "1s", "--config", a.config)
 	cmd.Stderr = os.Stderr

@@ -43,7 +43,7 @@ var (
 )
 
 // checkExpression checks that all metrics and labels of an expression exist, and returns the
-// names of the metrics. shown are other texts that use labels of the result.
+// names of the metrics. shown are texts, such as a legend, that use labels of the result.
 func checkExpression(t *testing.T, where, expr string, known map[string][]string, shown ...string) (used []string) {
 	t.Helper()
 	allowed := []string{"instance", "job"}
@@ -101,7 +101,7 @@ func TestDashboardMetrics(t *testing.T) {
 		for x := range p.GridPos.W {
 			for y := range p.GridPos.H {
 				at := [2]int{p.GridPos.X + x, p.GridPos.Y + y}
-				if other, ok := taken[at]; ok || at[0] >= 24 {
+				if other, ok := taken[at]; ok || at[0] >= 24 { // a page of Grafana has 24 columns
 					t.Fatalf("the panel %q overlaps %q or exceeds the page", p.Title, other)
 				}
 				taken[at] = p.Title
@@ -166,7 +166,7 @@ func TestAlertRulesAreDocumented(t *testing.T) {
 	}
 	compareNames(t, "alert rules", names, explained)
 	if len(names) < 20 {
-		t.Errorf("only %d alerts were read", len(names))
+		t.Errorf("%d alerts were read, want at least 20", len(names))
 	}
 }
 
@@ -176,7 +176,7 @@ func TestTrialAlertRules(t *testing.T) {
 	t.Parallel()
 	promtool, err := exec.LookPath("promtool")
 	if err != nil {
-		t.Skip("promtool was not found: apt-get install prometheus, and this test lets each alert fire")
+		t.Skip("promtool was not found: install it with apt-get install prometheus")
 	}
 	for _, args := range [][]string{{"check", "rules", "--lint=all", "--lint-fatal", "rules.yaml"}, {"check", "config", "prometheus.yml"},
 		{"test", "rules", "rules_test.yaml", "rules_days_test.yaml"}} {

@@ -25,7 +25,7 @@ func (g *globals) runAndNotify(ctx context.Context, cfg config.Config, night pip
 
 func notifyOfNight(ctx context.Context, cfg config.Config, night pipeline.Config, r ledger.Run, now time.Time, err error) {
 	sender := command.NewNotifier(cfg.Notify, version, night.Log)
-	// The result is also sent while the program is being stopped.
+	// The result is sent even while the program is being stopped.
 	ctx = context.WithoutCancel(ctx)
 	if event := eventOf(r, err); event != "" {
 		past, pastErr := pastRuns(night.Warehouse) // optional details of the alert

@@ -114,8 +114,9 @@ func checkOutputFolder(file string) error {
 	return nil // writing the file reports other errors
 }
 
-// writeGraded runs a query and writes its result. It then prints to stderr the source tables
-// that are unread, carried or unproven, because these can be the reason for an empty result.
+// writeGraded runs a query and writes its result. It then lists on stderr the source tables that
+// the last night did not read or could not prove complete, because such a table can be the reason
+// for an empty result.
 func (o outputOptions) writeGraded(ctx context.Context, g *globals, db *query.DB, q query.Query, values map[string]string) (rows int64, err error) {
 	if g.Quiet && !o.withGrades {
 		return o.writeResult(ctx, g, db, q, values)

@@ -57,9 +57,9 @@ func groupName(gid string) string {
 	return gid
 }
 
-// closedTokenWarning warns root that the owner of the warehouse cannot read the token file.
+// unreadableTokenWarning warns root that the owner of the warehouse cannot read the token file.
 // It returns "" if there is no such problem, or if it cannot be determined.
-func closedTokenWarning(configFile string, cfg config.Config) string {
+func unreadableTokenWarning(configFile string, cfg config.Config) string {
 	owner := ownerOf(cfg.Warehouse.Dir)
 	if os.Geteuid() != 0 || owner == nil || owner.Uid == "0" || cfg.API.TokenFile == "" {
 		return ""

@@ -15,16 +15,17 @@ import (
 func TestTrialRecordsInChromium(t *testing.T) {
 	requireTrials(t)
 	if chromium() == "" {
-		t.Skip("no chromium was found: apt-get install chromium, and this test opens the pages in it")
+		t.Skip("no chromium was found: install it with apt-get install chromium")
 	}
 	w := newRecordBrowser(t)
 	t.Run("drill down and back", w.drillDown)
-	t.Run("as of", w.goBack)
+	t.Run("as of", w.showEarlierSnapshot)
 	t.Run("question", w.askQuestion)
 	t.Run("keyboard", w.useKeys)
 	t.Run("click on a chart", w.clickChart)
 	t.Run("layouts", w.checkLayouts)
 	w.t = t
+	// The page with the invalid parameter has the status 400.
 	expected := func(problem string) bool {
 		return strings.Contains(problem, "status of 400") && strings.Contains(problem, "p.min_listings=few")
 	}
@@ -110,21 +111,21 @@ func (w *recordBrowser) drillDown(t *testing.T) {
 	w.requirePage("listings/"+w.listing, title)
 }
 
-func (w *recordBrowser) goBack(t *testing.T) {
+func (w *recordBrowser) showEarlierSnapshot(t *testing.T) {
 	w.t = t
 	w.visitPage(w.base+"listings/"+w.listing, 1400, 900, "light")
 	w.runAndWait(`(() => { const choice = document.getElementById("as_of"); choice.selectedIndex = choice.length - 1; choice.form.requestSubmit(); })()`)
 	runs := strings.Split(w.sql(t, "SELECT run_id FROM meta.runs ORDER BY snapshot_at"), "\r\n")
 	w.requirePage("listings/"+w.listing+"?as_of="+runs[1], "")
-	var outlet, first string
+	var outlet, prices string
 	w.eval(`document.querySelector('a[href^="/explore/outlets/"]').getAttribute("href")`, &outlet)
 	if !strings.HasSuffix(outlet, "?as_of="+runs[1]) {
-		t.Errorf("a link leaves the snapshot: %s", outlet)
+		t.Errorf("the link %s does not contain the snapshot %s", outlet, runs[1])
 	}
-	w.eval(`[...document.querySelectorAll(".prices tbody tr")].map((r) => r.cells[1].querySelector("bdi").textContent.replaceAll(",", "")).sort().join()`, &first)
+	w.eval(`[...document.querySelectorAll(".prices tbody tr")].map((r) => r.cells[1].querySelector("bdi").textContent.replaceAll(",", "")).sort().join()`, &prices)
 	want := strings.Split(strings.TrimSpace(w.sql(t, "SELECT CAST(unit_amount AS DECIMAL(18, 2)) FROM product_listing_prices WHERE product_listing_id = '"+w.listing+"'", "--as-of", runs[1])), "\r\n")[1:]
 	slices.Sort(want)
-	if diff := cmp.Diff(strings.Join(want, ","), first); diff != "" {
+	if diff := cmp.Diff(strings.Join(want, ","), prices); diff != "" {
 		t.Errorf("the prices of the first snapshot differ (-want +got):\n%s", diff)
 	}
 }
@@ -148,12 +149,12 @@ func (w *recordBrowser) askQuestion(t *testing.T) {
 	var rows int
 	w.eval(`document.querySelectorAll("tbody tr").length`, &rows)
 	if want := min(strings.Count(csv, "\r\n")-1, 100); rows != want {
-		t.Errorf("the page has %d rows, the CSV %d", rows, want)
+		t.Errorf("the page has %d rows, want %d as in the CSV", rows, want)
 	}
 }
 
-// checkLayouts opens each kind of page at three widths and in both themes. No table of the
-// workbench is wider than its page.
+// checkLayouts opens each kind of page at three widths and in both themes. No table may be wider
+// than its page.
 func (w *recordBrowser) checkLayouts(t *testing.T) {
 	row := strings.Split(strings.Split(w.sql(t, "SELECT c.campaign_id, g.profile_id, i.outlet_id FROM campaign_articles c JOIN campaigns g ON g.id = c.campaign_id JOIN order_items i ON i.id = c.order_item_id WHERE c.id = '"+w.article+"'"), "\r\n")[1], ",")
 	for _, path := range []string{"listings/" + w.listing, "orders/" + w.order, "articles/" + w.article, "campaigns/" + row[0], "profiles/" + row[1], "outlets/" + row[2],
@@ -191,14 +192,14 @@ func (b *browser) typeKey(key, text string, code int) {
 	}
 }
 
-// useKeys reaches the first row of a table with at most ten keys, and the search with one.
+// useKeys presses at most ten keys to reach the rows of a table, and one key to reach the search.
 func (w *recordBrowser) useKeys(t *testing.T) {
 	w.t = t
 	for _, path := range []string{"catalog", "orders", "questions/margins"} {
 		w.visitPage(w.base+path, 1280, 900, "light")
-		const most = 10
+		const maxKeys = 10
 		var at string
-		for keys := 1; keys <= most && !strings.HasSuffix(at, "-rows"); keys++ {
+		for keys := 1; keys <= maxKeys && !strings.HasSuffix(at, "-rows"); keys++ {
 			w.typeKey("Tab", "", 9)
 			w.eval(`document.activeElement.className === "skip" ? "skip" : ""`, &at)
 			if at == "skip" {
@@ -208,7 +209,7 @@ func (w *recordBrowser) useKeys(t *testing.T) {
 			w.eval(`document.activeElement.id`, &at)
 		}
 		if !strings.HasSuffix(at, "-rows") {
-			t.Errorf("%s: after %d keys the focus is at %q, want the rows of the table", path, most, at)
+			t.Errorf("%s: after %d keys the focus is at %q, want the rows of the table", path, maxKeys, at)
 		}
 		w.typeKey("/", "/", 191)
 		w.eval(`document.activeElement.id + document.activeElement.value`, &at)
@@ -218,7 +219,7 @@ func (w *recordBrowser) useKeys(t *testing.T) {
 	}
 }
 
-// clickChart clicks on the last bar of a chart, which leads to its row.
+// clickChart clicks on the last bar of a chart. The page must then show only the row of this bar.
 func (w *recordBrowser) clickChart(t *testing.T) {
 	w.t = t
 	w.visitPage(w.base+"questions/order_value_by_month", 1280, 900, "light")

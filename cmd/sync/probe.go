@@ -11,8 +11,8 @@ import (
 	"placementsync/internal/daemon"
 )
 
-// probeDaemon probes the daemon of the same configuration. Container images have no other
-// program for health checks.
+// probeDaemon probes the daemon that runs with this configuration. Health checks of containers
+// call it, because the image contains no other program.
 func probeDaemon(ctx context.Context, g *globals, kind string) error {
 	if known := []string{daemon.ProbeHealth, daemon.ProbeReady}; !slices.Contains(known, kind) {
 		return command.UsageErr("--probe is %q: use health or ready", kind)

@@ -16,8 +16,8 @@ type process struct {
 	stdin          io.Reader
 	stdout, stderr io.Writer
 	command.Host
-	// width is the width of the terminal on stdout. stderrWidth is that of the terminal on
-	// stderr. Zero means that it is not a terminal.
+	// width and stderrWidth are the widths of the terminals on stdout and stderr. Zero means that
+	// the stream is not a terminal.
 	width, stderrWidth int
 	// journal is set if stderr is connected to journald.
 	journal bool

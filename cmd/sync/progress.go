@@ -18,11 +18,11 @@ import (
 	"placementsync/internal/plural"
 )
 
-// redrawInterval is the interval of progress on a terminal.
+// redrawInterval is the time between two updates of the progress on a terminal.
 const redrawInterval = 200 * time.Millisecond
 
-// progressInterval returns the interval of progress in the log. Most nights are shorter than 15
-// minutes, so their log has no such line.
+// progressInterval returns the time between two log lines about progress. Most nights are shorter
+// than 15 minutes, so their log has no such line.
 func (g *globals) progressInterval() time.Duration {
 	if g.Verbose {
 		return time.Minute
@@ -148,7 +148,7 @@ func (b *bars) drawProgress(watch *pipeline.Watch) {
 	}
 }
 
-// lastProgress returns the last progress, or an empty one before the first.
+// lastProgress returns the last progress, or an empty value before the first.
 func (b *bars) lastProgress() ledger.Progress {
 	p, _ := b.last.Load().(ledger.Progress)
 	return p
@@ -187,7 +187,7 @@ const (
 	barWidth  = 12
 )
 
-// joinFacts joins the facts that fit beside name and bar. The most important ones are first.
+// joinFacts joins the facts that fit beside name and bar. The most important facts are first.
 func (b *bars) joinFacts(facts ...string) string {
 	return joinFitting(b.width-nameWidth-barWidth-1, ", ", facts)
 }

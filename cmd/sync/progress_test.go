@@ -94,7 +94,7 @@ func serveDemo(t *testing.T, g *globals, service *sim.Service) {
 }
 
 // TestLinesAfterBars checks that warnings are printed during and after the bars, and that lines of
-// level Info are not.
+// level Info are not printed.
 func TestLinesAfterBars(t *testing.T) {
 	t.Parallel()
 	screen := &output{more: make(chan struct{}, 1)}

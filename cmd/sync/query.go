@@ -39,7 +39,7 @@ func queryCommand(g *globals) *cobra.Command {
 		RunE:              command.MarkWork(func(cmd *cobra.Command, args []string) error { return runQuery(cmd.Context(), g, o, args) }),
 	}
 	f := cmd.Flags()
-	f.StringVarP(&o.file, "file", "f", "", "read the SQL from a `file`; its header may declare parameters as those of named queries do")
+	f.StringVarP(&o.file, "file", "f", "", "read the SQL from a `file`; its header may declare parameters as in named queries")
 	f.BoolVar(&o.list, "list", false, "list the named queries by subject (as table, csv or json): all, or those that contain all given words; a single\nname explains that query")
 	f.BoolVar(&o.sql, "sql", false, "print the SQL of the named query")
 	f.StringArrayVar(&o.params, "param", nil, "set a parameter: `name=value`; may be repeated")
@@ -56,7 +56,7 @@ func queryCommand(g *globals) *cobra.Command {
 
 // asOfFlag adds the flag that chooses an earlier snapshot.
 func asOfFlag(cmd *cobra.Command, g *globals, asOf *string) {
-	cmd.Flags().StringVar(asOf, "as-of", "", "answer from an earlier snapshot: a `time`, a date (the last snapshot of that day, UTC) or the id of a run")
+	cmd.Flags().StringVar(asOf, "as-of", "", "read an earlier snapshot: a `time`, a date (the last snapshot of that day, UTC) or the id of a run")
 	completeFlag(cmd, "as-of", g.completeRun(publishedRuns))
 }
 
@@ -100,8 +100,8 @@ func runQuery(ctx context.Context, g *globals, o queryOptions, args []string) er
 	return explainDamage(g, err)
 }
 
-// explainEmpty prints the parameter values that the data does not have, with existing values
-// instead. Such a value makes a result empty.
+// explainEmpty prints the parameter values that do not occur in the data, with suggestions. Such a
+// value can be the reason for an empty result.
 func explainEmpty(ctx context.Context, g *globals, db *query.DB, q query.Query, values map[string]string) error {
 	unknown, err := db.UnknownValues(ctx, q, values)
 	for _, u := range unknown {
@@ -163,8 +163,8 @@ func paramValues(params []string) (map[string]string, error) {
 	return values, nil
 }
 
-// openCatalog opens the newest version, or the held one with --held, for reading with the limits of
-// the configuration.
+// openCatalog opens the newest version or, with --held, the held night. It applies the limits of the
+// configuration.
 func openCatalog(ctx context.Context, g *globals, opts query.Options) (*query.DB, error) {
 	wh, cfg, err := g.openWarehouse()
 	if err != nil {

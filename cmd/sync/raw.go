@@ -94,10 +94,10 @@ func runRaw(g *globals, o rawOptions, args []string) error {
 	if err != nil {
 		return err
 	}
-	one, single := onlyAnswer(chosen)
+	answer, isSingle := onlyAnswer(chosen)
 	switch {
-	case single && !o.list:
-		err = printBody(g, run, stored, one)
+	case isSingle && !o.list:
+		err = printBody(g, run, stored, answer)
 	case len(chosen) == 0 && command.SuggestStream(o.stream) != "":
 		err = command.UsageErr("no stream is called %q: %s", o.stream, command.SuggestStream(o.stream))
 	case len(chosen) == 0:

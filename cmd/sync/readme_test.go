@@ -23,9 +23,9 @@ func TestShownCommandsAreTested(t *testing.T) {
 	}
 	tested := slices.Concat(scriptCommands(t), ciCommands(t))
 	for _, place := range []struct {
-		name  string
-		lines []string
-		least int // fewer commands mean that this test no longer finds them
+		name        string
+		lines       []string
+		minCommands int // fewer commands mean that this test no longer finds them
 	}{
 		{"README.md", shellLines(t, "../../README.md"), 5},
 		{"the end of the demo", strings.Split(hints.String(), "\n"), 5},
@@ -43,8 +43,8 @@ func TestShownCommandsAreTested(t *testing.T) {
 					t.Errorf("the command is not tested: %s\nadd it to cmd/sync/testdata/script or trials, word for word", line)
 				}
 			}
-			if shown < place.least {
-				t.Errorf("found %d commands, want %d or more", shown, place.least)
+			if shown < place.minCommands {
+				t.Errorf("found %d commands, want %d or more", shown, place.minCommands)
 			}
 		})
 	}
@@ -143,9 +143,9 @@ func scriptCommands(t *testing.T) [][]string {
 
 func scriptFiles(t *testing.T) []string {
 	t.Helper()
-	scripts, err := filepath.Glob("testdata/[st]*/*.txtar")
+	scripts, err := filepath.Glob("testdata/[st]*/*.txtar") // the folders script and trials
 	if err != nil || len(scripts) == 0 {
-		t.Fatalf("find scripts: %v, %d found", err, len(scripts))
+		t.Fatalf("found %d scripts (%v), want at least one", len(scripts), err)
 	}
 	return scripts
 }

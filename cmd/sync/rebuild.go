@@ -32,19 +32,19 @@ func rebuildCommand(g *globals) *cobra.Command {
 		Short: "Build the catalog with its history again from the Parquet series",
 		Long: "Build the catalog again from parquet/ and publish it: current rows from the newest day, closed\n" +
 			"rows and meta from the recorded changes of each run. For runs of earlier programs, which did\n" +
-			"not record closed rows, the history is computed by comparing days. Use it if the catalog is\n" +
-			"lost, or if this program cannot read the catalog of another version. Every file is compared\n" +
+			"not record closed rows, the history is computed by comparing days. Use rebuild if the catalog\n" +
+			"is lost, or if this program cannot read the catalog of another version. Every file is compared\n" +
 			"with its checksum. A needed file that is damaged or missing ends the command; --skip-damaged\n" +
-			"leaves it out, moves it to damaged/ and records it in meta.runs.\n\n" +
-			"Before it publishes, it compares days, runs and closed rows with the current catalog. If some\n" +
-			"would be lost, it publishes only with --accept-loss.\n\n" +
+			"leaves out such a file, moves it to damaged/ and records it in meta.runs.\n\n" +
+			"Before the command publishes, it compares days, runs and closed rows with the current catalog.\n" +
+			"If some would be lost, it publishes only with --accept-loss.\n\n" +
 			"--series works in the other direction: it writes damaged or missing files of the series and\n" +
 			"of versions again, from copies or from the history in the newest intact catalog. If the whole\n" +
 			"series is lost, it writes the days that retention keeps.\n\n" +
 			"--from s3://bucket/prefix first restores parquet/ and state/ from a backup into a folder\n" +
 			"without a warehouse. Every file is compared with its checksum before it becomes visible. An\n" +
-			"interrupted restore continues. If the newest backup cannot be read, it fails; --older restores\n" +
-			"the newest readable one.\n\n" + exitCodes(),
+			"interrupted restore continues. If the newest backup cannot be read, the command fails; --older\n" +
+			"restores the newest readable backup.\n\n" + exitCodes(),
 		Args: cobra.NoArgs,
 		RunE: command.MarkWork(func(cmd *cobra.Command, _ []string) error { return runRebuild(cmd.Context(), g, o) }),
 	}
@@ -52,7 +52,7 @@ func rebuildCommand(g *globals) *cobra.Command {
 	cmd.Flags().BoolVar(&o.acceptLoss, "accept-loss", false, "publish even if data of the current catalog is lost")
 	cmd.Flags().BoolVar(&o.series, "series", false, "write damaged files of the Parquet series again from the catalog; publish nothing")
 	cmd.Flags().StringVar(&o.from, "from", "", "restore the backup at this `address` first, such as s3://bucket/prefix")
-	cmd.Flags().BoolVar(&o.older, "older", false, "with --from: restore an older backup if the newest one cannot be read")
+	cmd.Flags().BoolVar(&o.older, "older", false, "with --from: restore an older backup if the newest backup cannot be read")
 	return cmd
 }
 
@@ -80,8 +80,8 @@ func runRebuild(ctx context.Context, g *globals, o rebuildOptions) error {
 		AcceptLoss: o.acceptLoss}
 	if o.series {
 		mended, err := pipeline.MendSeries(ctx, night, retentionOf(cfg))
-		for _, one := range mended {
-			fmt.Fprintln(g.stdout, "restored", one)
+		for _, file := range mended {
+			fmt.Fprintln(g.stdout, "restored", file)
 		}
 		if err == nil && len(mended) == 0 {
 			fmt.Fprintln(g.stdout, "no file of the series is damaged")

@@ -22,7 +22,7 @@ import (
 )
 
 // runRehearsal restores the newest backup beside the warehouse and records the result in the
-// ledger. It takes no lock of the warehouse, so nights run meanwhile.
+// ledger. It takes no lock of the warehouse, so nights can run at the same time.
 func runRehearsal(ctx context.Context, g *globals, cfg config.Config) error {
 	wh, err := warehouse.Open(command.WarehouseConfig(cfg, version))
 	if err == nil {
@@ -47,7 +47,7 @@ func runRehearsal(ctx context.Context, g *globals, cfg config.Config) error {
 
 // rehearse restores the newest backup into a folder beside the warehouse, builds the catalog and
 // compares it with the same version of the published warehouse. The folder is always removed. The
-// next rehearsal removes the folder of a killed one.
+// next rehearsal removes the folder of a killed rehearsal.
 func (g *globals) rehearse(ctx context.Context, cfg config.Config, published *warehouse.Warehouse) (res backup.Restored, err error) {
 	dir, err := filepath.Abs(cfg.Warehouse.Dir)
 	if err != nil {

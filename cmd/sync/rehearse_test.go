@@ -11,7 +11,7 @@ import (
 	"placementsync/internal/ledger"
 )
 
-// TestRehearsal restores a good backup, and one with a truncated object.
+// TestRehearsal rehearses the restore of an intact backup, and of a backup with a truncated object.
 func TestRehearsal(t *testing.T) {
 	t.Parallel()
 	d := newBucketHarness(t)
@@ -43,7 +43,7 @@ func TestRehearsal(t *testing.T) {
 		t.Errorf("the rehearsal with the truncated object %s ended with %v, want an error with its name", truncated, err)
 	}
 	if bad := d.lastRehearsal(t); bad.Last.Outcome != ledger.Failed || !bad.IsBehind() || bad.Succeeded != good.Succeeded {
-		t.Errorf("after a failure the ledger contains %+v, want a failed rehearsal and the time of the good one", bad)
+		t.Errorf("after a failure the ledger contains %+v, want a failed rehearsal and the time of the earlier success", bad)
 	}
 
 	left, err := os.ReadDir(d.root)

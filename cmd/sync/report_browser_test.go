@@ -16,7 +16,7 @@ import (
 func TestTrialReportInChromium(t *testing.T) {
 	requireTrials(t)
 	if chromium() == "" {
-		t.Skip("no chromium was found: apt-get install chromium, and this test opens the report in it")
+		t.Skip("no chromium was found: install it with apt-get install chromium")
 	}
 	file := demoReport(t)
 	b := startBrowser(t)

@@ -14,7 +14,7 @@ import (
 func TestTrialSQLInChromium(t *testing.T) {
 	requireTrials(t)
 	if chromium() == "" {
-		t.Skip("no chromium was found: apt-get install chromium, and this test opens the pages in it")
+		t.Skip("no chromium was found: install it with apt-get install chromium")
 	}
 	w := newRecordBrowser(t)
 	t.Run("layouts", w.checkSQLLayouts)

@@ -21,7 +21,7 @@ func showNight(g *globals, res pipeline.Result, dryRun bool) error {
 		rowsHead, standingHead = "records", "records are"
 	}
 	t := listing{columns: []column{{name: "stream"}, {name: standingHead}, {name: rowsHead, isNumber: true}, {name: "requests", isNumber: true, drop: 2},
-		{name: "passes", isNumber: true, drop: 3}, {name: "why", drop: 1, least: 24}}}
+		{name: "passes", isNumber: true, drop: 3}, {name: "why", drop: 1, minWidth: 24}}}
 	for _, s := range res.Run.Streams {
 		standing := ledger.StandingOf(s.Grade)
 		if isUnpublished && standing == ledger.Carried {
@@ -40,7 +40,7 @@ func showNight(g *globals, res pipeline.Result, dryRun bool) error {
 
 // showChanges prints the tables with changes.
 func showChanges(g *globals, changes []load.Change) error {
-	t := listing{columns: []column{{name: "table", least: 20}, {name: "rows", isNumber: true, drop: 1}, {name: "new", isNumber: true},
+	t := listing{columns: []column{{name: "table", minWidth: 20}, {name: "rows", isNumber: true, drop: 1}, {name: "new", isNumber: true},
 		{name: "changed", isNumber: true}, {name: "gone", isNumber: true}}}
 	for _, c := range changes {
 		if c.New+c.Changed+c.Gone > 0 {
