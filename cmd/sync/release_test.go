@@ -26,10 +26,9 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// fixtureRelease is the release whose fixture TestWriteFixture writes. A fixture is a warehouse of
-// that release with nights, unused webhook events and an interrupted run, and the tables and the
-// ledger as the release printed them.
-
+// fixtureRelease is the release whose fixture TestWriteFixture writes. A fixture contains a
+// warehouse of that release with nights, webhook events that no night has read, and an interrupted
+// run. It also contains the tables and the ledger as the release printed them.
 var fixtureRelease = flag.String("release", "", "write the fixture warehouse of this release, made by this program")
 
 const (
@@ -60,13 +59,14 @@ func TestWriteFixture(t *testing.T) {
 	must(t, packFolder(root, file))
 	info, err := os.Stat(file)
 	must(t, err)
-	const most = 2 << 20
-	if info.Size() > most {
-		t.Errorf("%s has %d bytes, want at most %d", file, info.Size(), most)
+	const maxSize = 2 << 20
+	if info.Size() > maxSize {
+		t.Errorf("%s has %d bytes, want at most %d", file, info.Size(), maxSize)
 	}
 }
 
-// packFolder writes a folder with its links to an archive. Equal files are stored once.
+// packFolder writes a folder with its symbolic links to an archive. Copies of a file take almost no
+// space, because the compression window is large.
 func packFolder(root, archive string) error {
 	var packed bytes.Buffer
 	z, err := zstd.NewWriter(&packed, zstd.WithEncoderLevel(zstd.SpeedBestCompression), zstd.WithWindowSize(32<<20))
@@ -184,7 +184,7 @@ func (f fixture) columnsOf(table string) []string {
 	return slices.Sorted(maps.Keys(rows[0]))
 }
 
-// requireHistory compares the columns of the release in two histories.
+// requireHistory compares two histories in the columns that exist in the release.
 func (f fixture) requireHistory(when string, want, got map[string]string) {
 	f.Helper()
 	for table := range f.history {
@@ -284,8 +284,8 @@ type writerFunc func(p []byte) (int, error)
 func (f writerFunc) Write(p []byte) (int, error) { return f(p) }
 
 // TestTrialContinueReleaseWarehouses resumes the interrupted night and runs more nights. The
-// history must equal that of a warehouse in which this program ran all nights. Only the nights get
-// the token.
+// history must equal the history of a warehouse in which this program ran all nights. Only the
+// command run gets the token.
 func TestTrialContinueReleaseWarehouses(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
@@ -318,7 +318,7 @@ func TestTrialContinueReleaseWarehouses(t *testing.T) {
 			f.now = f.now.Add(time.Hour)
 			f.mustRun(true, "run")
 			if got := f.latest().RunID; got != run {
-				t.Errorf("version %s is published, want the resumed %s", got, run)
+				t.Errorf("version %s is published, want the resumed run %s", got, run)
 			}
 			compare("resumed")
 			// Orders with details of an earlier night keep their age, even if the release graded
@@ -326,9 +326,10 @@ func TestTrialContinueReleaseWarehouses(t *testing.T) {
 			f.requireGrade("orders", "bounded")
 			f.mustRun(false, "replay", run)
 			compare("replayed")
-			// The release rejects unknown tables and columns only after requests to the service.
+			// Other tables or columns need another format, because the release would detect them only
+			// after it has sent requests to the service.
 			if got := f.latest().Format; got == last.Format && f.columnNames() != columns {
-				t.Errorf("the format is still %d, although the tables differ from those of %s", got, release)
+				t.Errorf("the format is still %d, although the tables differ from the tables of release %s", got, release)
 			}
 			reference.night()
 			want = reference.readHistory()
@@ -355,11 +356,11 @@ func TestTrialNewerWarehouseIsRejected(t *testing.T) {
 	m := f.latest()
 	day := filepath.Join(f.dir, "parquet", ".manifests", "snapshot_date="+m.SnapshotAt.Format(time.DateOnly)+".json")
 	for _, file := range []string{filepath.Join(f.dir, "versions", m.RunID, warehouse.ManifestFile), day} {
-		var other map[string]any
-		must(t, json.Unmarshal([]byte(read(t, file)), &other))
-		delete(other, "seal")
-		other["format"], other["program_version"] = warehouse.Format+1, "9.1.0"
-		text, err := json.Marshal(other)
+		var manifest map[string]any
+		must(t, json.Unmarshal([]byte(read(t, file)), &manifest))
+		delete(manifest, "seal")
+		manifest["format"], manifest["program_version"] = warehouse.Format+1, "9.1.0"
+		text, err := json.Marshal(manifest)
 		must(t, errors.Join(err, os.Remove(file))) // the file may have a hard link
 		must(t, os.WriteFile(file, text, 0o600))
 	}

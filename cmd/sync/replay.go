@@ -13,9 +13,10 @@ func replayCommand(g *globals) *cobra.Command {
 	return &cobra.Command{
 		Use:   "replay RUN",
 		Short: "Build the tables of a run again from its stored answers, without the network",
-		Long: "Build the tables of a run again from its stored answers, and publish them. It sends no requests\n" +
-			"and needs no token. Use it for a run that did not publish, or for the newest run after an update\n" +
-			"of this program that improves decoding. To replay an older run, first roll back to it.\n\n" + exitCodes(),
+		Long: "Build the tables of a run again from its stored answers, and publish them. replay sends no\n" +
+			"requests and needs no token. Use replay for a run that did not publish, or for the newest run\n" +
+			"after an update of this program that improves decoding. To replay an older run, first roll back\n" +
+			"to it.\n\n" + exitCodes(),
 		Args:              exactlyOneRun,
 		ValidArgsFunction: g.completeRun(landedRuns),
 		RunE:              command.MarkWork(func(cmd *cobra.Command, args []string) error { return runReplay(cmd.Context(), g, args[0]) }),
@@ -33,7 +34,7 @@ func exactlyOneRun(cmd *cobra.Command, args []string) error {
 }
 
 func runReplay(ctx context.Context, g *globals, run string) error {
-	// Without the section api: a replay needs no token.
+	// The section api is not loaded, because a replay needs no token.
 	cfg, err := g.loadConfig("warehouse", "retention", "streams", "run", "checks", "privacy")
 	if err != nil {
 		return err

@@ -25,8 +25,8 @@ func reportCommand(g *globals) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "report",
 		Short: "Make one HTML page of a snapshot, with charts",
-		Long: "Make one HTML page of the newest snapshot, or of an earlier one with --as-of: findings that need\n" +
-			"attention, headline numbers and their changes, prices, commissions, articles and the quality of\n" +
+		Long: "Make one HTML page of the newest snapshot or, with --as-of, of an earlier snapshot: findings that\n" +
+			"need attention, headline numbers and their changes, prices, commissions, articles and the quality of\n" +
 			"the data. The page is a single file without external resources. Every number is shown with its\n" +
 			"query.",
 		Args: cobra.NoArgs,

@@ -77,13 +77,13 @@ func checkCharts(t *testing.T, b *browser) {
 		const svg = c.querySelector("svg"), box = svg ? svg.getBoundingClientRect() : {width: 0, height: 0};
 		return {id: c.parentElement.id, width: box.width, height: box.height, shapes: svg ? svg.querySelectorAll("path").length : 0};
 	})`, &charts)
-	const least = 10
-	if len(charts) < least {
-		t.Errorf("the page has %d charts, want %d or more", len(charts), least)
+	const minCharts = 10
+	if len(charts) < minCharts {
+		t.Errorf("the page has %d charts, want %d or more", len(charts), minCharts)
 	}
 	for _, c := range charts {
 		if c.Width < 200 || c.Height < 60 || c.Shapes < 3 {
-			t.Errorf("%s is %.0f by %.0f pixels with %d shapes, want at least 200 by 60 with 3", c.ID, c.Width, c.Height, c.Shapes)
+			t.Errorf("%s is %.0f by %.0f pixels with %d shapes, want at least 200 by 60 pixels with 3 shapes", c.ID, c.Width, c.Height, c.Shapes)
 		}
 	}
 }
@@ -126,7 +126,7 @@ func checkWidth(t *testing.T, b *browser, width int) {
 	var got int
 	b.eval("document.documentElement.scrollWidth", &got)
 	if got > width {
-		t.Errorf("the page is %d pixels wide, want at most the %d of the window", got, width)
+		t.Errorf("the page is %d pixels wide, want at most %d, the width of the window", got, width)
 	}
 }
 
@@ -197,7 +197,7 @@ const firstPaint = `new Promise((done) => new PerformanceObserver((list) => {
 // if PLACEMENTSYNC_BENCH is set, because times on a busy machine are not reliable.
 func checkPaint(t *testing.T, b *browser, file string) {
 	t.Helper()
-	const tries, most = 3, 1000.0
+	const tries, maxMilliseconds = 3, 1000.0
 	best := math.Inf(1)
 	for range tries {
 		b.visit(file, 1400, 900, "light")
@@ -205,8 +205,8 @@ func checkPaint(t *testing.T, b *browser, file string) {
 		b.eval(firstPaint, &milliseconds)
 		best = min(best, milliseconds)
 	}
-	if best > most && os.Getenv("PLACEMENTSYNC_BENCH") != "" {
-		t.Errorf("the first paint came after %.0f ms, want at most %.0f", best, most)
+	if best > maxMilliseconds && os.Getenv("PLACEMENTSYNC_BENCH") != "" {
+		t.Errorf("the first paint was after %.0f ms, want at most %.0f", best, maxMilliseconds)
 	}
 	t.Logf("first paint after %.0f ms", best)
 }

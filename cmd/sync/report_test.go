@@ -42,7 +42,7 @@ func scalar(t *testing.T, config, sql string) string {
 	var rows []map[string]any
 	d := json.NewDecoder(strings.NewReader(mustRun(t, "query", "--config", config, "--format", "json", "select ("+sql+")::varchar as v")))
 	if err := d.Decode(&rows); err != nil || len(rows) != 1 {
-		t.Fatalf("ask %q: %d rows, %v", sql, len(rows), err)
+		t.Fatalf("query %q: got %d rows (%v), want 1", sql, len(rows), err)
 	}
 	return fmt.Sprint(rows[0]["v"])
 }

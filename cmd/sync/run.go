@@ -26,18 +26,18 @@ func runCommand(g *globals) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "run",
 		Short: "Run one night: extract, prove, load, publish",
-		Long: "Run one night. The new snapshot becomes visible in one step at the end. After an earlier\n" +
-			"failure, readers keep the last snapshot.\n\n" + exitCodes(),
+		Long: "Run one night. The new snapshot becomes visible in one step at the end. If the night fails\n" +
+			"before this step, readers keep the last snapshot.\n\n" + exitCodes(),
 		Args: cobra.NoArgs,
 		RunE: command.MarkWork(func(cmd *cobra.Command, _ []string) error { return runNight(cmd.Context(), g, o) }),
 	}
 	f := cmd.Flags()
-	f.BoolVar(&o.full, "full", false, "read every single record again, also unchanged ones")
-	f.StringVar(&o.streams, "streams", "", "read only these streams, `names` separated by commas; the others keep their rows")
+	f.BoolVar(&o.full, "full", false, "read every single record again, even unchanged records")
+	f.StringVar(&o.streams, "streams", "", "read only these streams, `names` separated by commas; other streams keep their rows")
 	completeFlag(cmd, "streams", completeStreams)
 	f.BoolVar(&o.dryRun, "dry-run", false, "extract and check, publish nothing")
 	f.BoolVar(&o.allowMassDelete, "allow-mass-delete", false, "publish a night in which much of a table was deleted, if a second reading of its lists confirms the deletion")
-	f.BoolVar(&o.fresh, "fresh", false, "start a new run; do not resume an interrupted one")
+	f.BoolVar(&o.fresh, "fresh", false, "start a new run; do not resume an interrupted run")
 	return cmd
 }
 

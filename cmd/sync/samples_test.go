@@ -66,7 +66,7 @@ func TestTrialSamples(t *testing.T) {
 					}
 					if !matchesSample(maskLines(t, dir, shown), maskLines(t, dir, got)) {
 						if !*updateSamples {
-							t.Errorf("%s:%d: %s\nshows:\n%s\nprints:\n%s\ncorrect it, or write all with\n  go test -tags duckdb_arrow ./cmd/sync -run TestTrialSamples -update",
+							t.Errorf("%s:%d: %s\nshows:\n%s\nprints:\n%s\ncorrect the sample, or update all samples with\n  go test -tags duckdb_arrow ./cmd/sync -run TestTrialSamples -update",
 								document, at+2, command, strings.Join(shown, "\n"), strings.Join(got, "\n"))
 						}
 						shown = updatedSample(shown, got)
@@ -91,7 +91,7 @@ func checkDemoRetention(t *testing.T, dir string) {
 	for _, run := range landed {
 		at, ok := warehouse.RunTime(run.Name())
 		if !ok {
-			t.Fatalf("%s is in the folder of stored answers", run.Name())
+			t.Fatalf("the folder of stored answers contains %s, want only folders of runs", run.Name())
 		}
 		days = append(days, at.Format(time.DateOnly))
 	}
@@ -133,7 +133,7 @@ func runSample(t *testing.T, dir string, args []string) []string {
 	self, err := os.Executable()
 	must(t, err)
 	cmd := exec.CommandContext(t.Context(), self, args[1:]...)
-	cmd.Args[0] = "placementsync" // TestMain lets the test binary be the program
+	cmd.Args[0] = "placementsync" // with this name, the test binary runs the program; see TestMain
 	cmd.Dir = dir
 	out, err := cmd.CombinedOutput()
 	if _, ended := err.(*exec.ExitError); err != nil && !ended {
@@ -275,8 +275,8 @@ func TestSamplesAreCompared(t *testing.T) {
 			t.Errorf("masked %q, want %q", line[0], want)
 		}
 	}
-	stays := "20261104T020000Z-2 of 2026-11-04T02:00:00Z has 400 rows"
-	if line := maskLines(t, "/tmp/x", []string{stays}); line[0] != stays {
-		t.Errorf("masked %q, want %q unchanged", line[0], stays)
+	unmasked := "20261104T020000Z-2 of 2026-11-04T02:00:00Z has 400 rows"
+	if line := maskLines(t, "/tmp/x", []string{unmasked}); line[0] != unmasked {
+		t.Errorf("masked %q, want %q unchanged", line[0], unmasked)
 	}
 }

@@ -17,9 +17,9 @@ func schemaCommand(g *globals) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "schema [TABLE ...]",
 		Short: "Print the data dictionary: tables, columns, types, keys, meaning, source",
-		Long: "Print the data dictionary: the tables of main and meta and the views of mart. Without a name it\n" +
-			"lists them. With names or --all it also prints their columns, types, keys, meaning, and source\n" +
-			"in the specification of the service. Names may contain *. Names of meta and mart have a prefix,\n" +
+		Long: "Print the data dictionary: the tables of main and meta and the views of mart. Without a name,\n" +
+			"schema lists them. With names or --all it also prints their columns, types, keys, meaning, and\n" +
+			"source in the specification of the service. Names may contain *. Names of meta and mart have a prefix,\n" +
 			"as in meta.runs and mart.payables.",
 		RunE: command.MarkWork(func(_ *cobra.Command, args []string) error { return runSchema(g, o, args) }),
 	}

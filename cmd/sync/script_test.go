@@ -75,7 +75,7 @@ func mainPausedInMerge(hold func(ctx context.Context)) {
 //	received REGEXP             check that the receiver got a matching request
 //	ended CODE [WITHIN]         wait for the end of this program; check its exit code and the time since the first signal
 //	hold-lock DIR               take the lock of a warehouse until the script ends
-//	leaves-no SECRET DIR...     check that no file below the folders contains a secret, also in unpacked answers
+//	leaves-no SECRET DIR...     check that no file below the folders contains a secret, not even in unpacked answers
 //	sim-serve [FLAG...]         start a demo service, and set SIM_URL
 //	sim-fault [KIND[@ROUTE]...] replace the faults of this service; without arguments, remove them
 //	sim-advance DAYS            advance this service by days

@@ -23,7 +23,7 @@ func (s *scriptEnv) echoToken(body []byte) []byte {
 	return bytes.Replace(body, []byte("{"), fmt.Appendf(nil, `{"echoed":"Authorization: Bearer %s",`, s.token), 1)
 }
 
-// leavesNo searches folders for a secret, including the compressed bodies of landed responses.
+// leavesNo searches folders for a secret, including the compressed bodies of stored responses.
 func leavesNo(ts *testscript.TestScript, neg bool, args []string) {
 	requireUsage(ts, !neg && len(args) >= 2 && args[0] != "", "leaves-no SECRET DIR...")
 	files, answers := 0, 0
@@ -38,7 +38,7 @@ func leavesNo(ts *testscript.TestScript, neg bool, args []string) {
 			}
 			files++
 			if e.Name() == "journal.jsonl" {
-				answers += searchLanded(ts, filepath.Dir(path), args[0])
+				answers += searchResponses(ts, filepath.Dir(path), args[0])
 			}
 			return err
 		}))
@@ -46,14 +46,14 @@ func leavesNo(ts *testscript.TestScript, neg bool, args []string) {
 	fmt.Fprintf(ts.Stdout(), "searched %d files and %d answers\n", files, answers)
 }
 
-func searchLanded(ts *testscript.TestScript, dir, secret string) (answers int) {
+func searchResponses(ts *testscript.TestScript, dir, secret string) (answers int) {
 	l, err := fetch.OpenLanding(dir, fetch.LandingOptions{})
 	ts.Check(err)
 	defer l.Close()
 	for r, err := range l.Replay() {
 		ts.Check(err)
 		if bytes.Contains(r.Body, []byte(secret)) {
-			ts.Fatalf("landed response %[2]d of %[3]s contains the secret %[1]q: %[4]s", secret, r.Seq, r.Stream, r.Body)
+			ts.Fatalf("stored response %[2]d of %[3]s contains the secret %[1]q: %[4]s", secret, r.Seq, r.Stream, r.Body)
 		}
 		answers++
 	}

@@ -32,10 +32,11 @@ func serveCommand(g *globals) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "serve",
 		Short: "Run nights by the schedule, with status page, metrics and health",
-		Long: "Run nights by the schedule of the configuration, one at a time, until it is stopped.\n\n" +
-			"SIGTERM or an interrupt stops it gracefully: a night that is publishing finishes first; a\n" +
-			"night that is reading stops, and the next night resumes it. A second signal ends it at once.\n" +
-			"SIGHUP reads the configuration again. If it has errors, the old one remains in use.",
+		Long: "Run nights by the schedule of the configuration, one at a time, until serve is stopped.\n\n" +
+			"SIGTERM or an interrupt stops serve gracefully: a night that is publishing finishes first; a\n" +
+			"night that is reading stops, and the next night resumes it. A second signal ends serve at once.\n" +
+			"SIGHUP reads the configuration again. If the configuration has errors, the old settings remain\n" +
+			"in use.",
 		Args: cobra.NoArgs,
 		RunE: command.MarkWork(func(cmd *cobra.Command, _ []string) error {
 			if cmd.Flags().Changed("probe") {
@@ -93,7 +94,7 @@ func runServe(ctx context.Context, g *globals) error {
 	if err != nil {
 		return fmt.Errorf("serve on %s (serve.listen): %w", cfg.Serve.Listen, err)
 	}
-	defer listener.Close() // for errors before the daemon owns it
+	defer listener.Close() // for errors before the daemon owns the listener
 	defer callEvery(g.progressInterval(), func() { logProgress(s.log, &s.watch) })()
 	hangups := make(chan os.Signal, 1)
 	signal.Notify(hangups, syscall.SIGHUP)
@@ -205,8 +206,8 @@ func (s *service) Reload() (daemon.Settings, error) {
 	if s.first.Serve.SQL != cfg.Serve.SQL {
 		s.log.Warn("changed setting needs a restart", "setting", "serve.sql", "in_use", s.first.Serve.SQL, "configured", cfg.Serve.SQL)
 	}
-	// The old address may be public, and the new configuration may lack the token that it
-	// requires.
+	// The old address may be public, and the new configuration may lack the token that a public
+	// address requires.
 	if err := cfg.Validate(); err != nil {
 		return daemon.Settings{}, err
 	}

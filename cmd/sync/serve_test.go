@@ -112,6 +112,6 @@ func deliver(ts *testscript.TestScript, neg bool, args []string) {
 	status, err := sim.Deliver(context.Background(), http.DefaultClient, "http://"+at[1]+"/hooks", d, args[0])
 	ts.Check(err)
 	if got := fmt.Sprint(status); got != args[4] {
-		ts.Fatalf("answered %s, want %s", got, args[4])
+		ts.Fatalf("the status is %s, want %s", got, args[4])
 	}
 }

@@ -55,7 +55,7 @@ func simServe(ts *testscript.TestScript, neg bool, args []string) {
 	flags.Uint64Var(&o.Seed, "seed", 1, "seed of the world")
 	flags.StringVar(&o.Token, "token", demoToken, "the token that is accepted")
 	flags.StringVar(&o.TokenType, "token-type", "read_only", "type of the token")
-	encodings := flags.String("encodings", "", "codings of packed answers, separated by commas; empty means none")
+	encodings := flags.String("encodings", "", "encodings of compressed responses, separated by commas; empty means none")
 	scopes := flags.String("scopes", "", "scopes of the token, separated by commas; empty means all reading scopes")
 	flags.SetOutput(ts.Stderr())
 	ts.Check(flags.Parse(args))

@@ -40,7 +40,7 @@ func (w *recordBrowser) openEditor(query string, width int, scheme string) {
 	w.waitFor(`"editor" in document.documentElement.dataset`)
 }
 
-// typeText types a text in place of the statement.
+// typeText replaces the statement in the editor by typing a text.
 func (w *recordBrowser) typeText(text string) {
 	w.t.Helper()
 	w.eval(`document.querySelector(".cm-content").focus(); document.execCommand("selectAll"); document.execCommand("delete")`, nil)
@@ -57,8 +57,8 @@ func (w *recordBrowser) press(key string, code, modifiers int) {
 
 const enter, ctrl = 13, 2
 
-// shown returns the text of the result when no statement is running.
-func (w *recordBrowser) shown() (text string) {
+// waitForResultText waits until no statement is running, and returns the text of the result.
+func (w *recordBrowser) waitForResultText() (text string) {
 	w.t.Helper()
 	w.waitFor(`document.getElementById("cancel").hidden && document.querySelector("#result > *")`)
 	w.eval(`document.getElementById("result").innerText`, &text)
@@ -81,7 +81,7 @@ func (w *recordBrowser) typeSQL(t *testing.T) {
 	w.press("Escape", 27, 0)
 	w.press("Enter", enter, ctrl)
 	w.waitFor(`document.querySelector("#result table")`)
-	w.shown()
+	w.waitForResultText()
 	want := readCSV(t, w.sql(t, text))
 	var got [][]string
 	w.eval(`[...document.querySelectorAll("#result tbody tr")].map((r) => [...r.cells].map((c) => c.innerText.trim()))`, &got)
@@ -107,24 +107,24 @@ func (w *recordBrowser) typeSQL(t *testing.T) {
 		t.Errorf("the CSV differs from the command (-want +got):\n%s", diff)
 	}
 
-	// A mistake shows its place, and a click puts the cursor there.
+	// An error shows its position, and a click on the position puts the cursor there.
 	w.typeText("SELECT 1,\n  nam FROM product_listings")
 	w.eval(`document.querySelector("#statement .main").click()`, nil)
 	w.waitFor(`document.querySelector("button[data-line]")`)
-	if mistake := w.shown(); !strings.Contains(mistake, `"nam" not found`) || !strings.Contains(mistake, "Line 2, column 3") {
-		t.Errorf("the mistake is shown as %q, want the unknown name and Line 2, column 3", mistake)
+	if message := w.waitForResultText(); !strings.Contains(message, `"nam" not found`) || !strings.Contains(message, "Line 2, column 3") {
+		t.Errorf("the error is shown as %q, want the unknown name and Line 2, column 3", message)
 	}
 	w.eval(`document.querySelector("button[data-line]").click()`, nil)
 	w.waitFor(`document.activeElement.classList.contains("cm-content")`)
 	w.call("Input.insertText", map[string]any{"text": "->"}, nil)
 	w.waitFor(`document.querySelector("textarea").value === "SELECT 1,\n  ->nam FROM product_listings"`)
 
-	// The process of a statement has a limit of memory, also for one call of a function.
+	// The memory limit of the process also stops a single call of a function.
 	w.typeText("SELECT list_sum(range(400000000))")
 	w.eval(`document.querySelector("#statement .main").click()`, nil)
 	w.waitFor(`document.getElementById("result").innerText.includes("Out of Memory")`)
 
-	// A statement is cancelled, and the next one runs.
+	// A statement is cancelled, and the next statement runs.
 	w.typeText("SELECT count(*) FROM range(1000000000000) AS t(i) WHERE i % 7 = 3")
 	w.eval(`document.querySelector("#statement .main").click()`, nil)
 	w.waitFor(`!document.getElementById("cancel").hidden`)
@@ -169,7 +169,7 @@ func (w *recordBrowser) checkSQLLayouts(t *testing.T) {
 		w.eval(`document.querySelector("#statement .main").click()`, nil)
 		w.waitFor(`document.querySelector("#result table")`)
 		w.eval(`document.querySelector("#result details").open = true`, nil)
-		w.shown()
+		w.waitForResultText()
 		checkWidth(t, w.browser, view.width)
 		checkAccessibility(t, w.browser, w.site)
 		w.saveScreenshots("sql"+name, view.width)
@@ -179,7 +179,7 @@ func (w *recordBrowser) checkSQLLayouts(t *testing.T) {
 		checkAccessibility(t, w.browser, w.site)
 		w.saveScreenshots("schema"+name, view.width)
 	}
-	// Without a script the text area is the editor, and the form shows a page.
+	// Without scripts the text area is the editor, and the form opens a new page.
 	w.call("Emulation.setScriptExecutionDisabled", map[string]any{"value": true}, nil)
 	w.visitPage(w.base+"sql?sql=SELECT+42+AS+n", 1280, 900, "light")
 	w.runAndWait(`document.querySelector("#statement .main").click()`)

@@ -13,7 +13,7 @@ import (
 )
 
 // showNight prints the result of a night: one line for each stream with its grade and cost,
-// then the changes. A night without a snapshot has no rows, so the lines count its records.
+// then the changes. A night without a snapshot has no rows, so its lines count records.
 func showNight(g *globals, res pipeline.Result, dryRun bool) error {
 	isUnpublished := res.Run.Outcome != ledger.Complete && res.Run.Outcome != ledger.Partial
 	rowsHead, standingHead := "rows", "rows are"

@@ -65,8 +65,8 @@ func runOnTerminal(t *testing.T, width int, dir string, args ...string) string {
 	return sent.String()
 }
 
-// TestOutputFitsTerminal runs nights on terminals of several widths, and checks that
-// progress, summary, ledger and changes fit them.
+// TestOutputFitsTerminal runs nights on terminals of several widths. No line of the progress, the
+// summary, the ledger or the changes may wrap.
 func TestOutputFitsTerminal(t *testing.T) {
 	t.Parallel()
 	service := sim.New(sim.Options{Seed: 1, Outlets: 6, Listings: 60, Profiles: 2, Campaigns: 3, Orders: 8, HistoryDays: 30, Token: demoToken})
@@ -129,6 +129,6 @@ func TestJournalPriorities(t *testing.T) {
 	got, err := io.ReadAll(read)
 	must(t, err)
 	if !regexp.MustCompile(`^(<3>.+\n)+$`).Match(got) || !strings.HasPrefix(string(got), "<3>placementsync: ") {
-		t.Errorf("the journal gets %q, want lines that begin with <3>", got)
+		t.Errorf("stderr is %q, want lines that begin with <3>", got)
 	}
 }

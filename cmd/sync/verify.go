@@ -30,10 +30,10 @@ func verifyCommand(g *globals) *cobra.Command {
 		Use:   "verify",
 		Short: "Check the warehouse for damage, and name the command that repairs it",
 		Long: "Check the whole warehouse for damage: links, ledger, manifests and the sizes of all files,\n" +
-			"in seconds. --read-data reads every byte: versions, Parquet series, stored answers, webhook\n" +
-			"events, and the catalog against its Parquet files. For each damaged file it prints the\n" +
-			"affected data and the command that repairs it. It writes only its result, for the metrics and the\n" +
-			"status page of serve, and finishes a killed rollback.\n\n" +
+			"in seconds. --read-data reads every byte of versions, Parquet series, stored answers and\n" +
+			"webhook events, and compares the catalog with its Parquet files. For each damaged file,\n" +
+			"verify prints the affected data and the command for the repair. verify writes only its result,\n" +
+			"for the metrics and the status page of serve, and finishes a killed rollback.\n\n" +
 			command.Meanings{Complete: "whole", Failed: "damaged, and some data is lost",
 				Partial: "damaged, and all of it can be rebuilt", Held: "another run holds the lock"}.Table(),
 		Args: cobra.NoArgs,

@@ -25,7 +25,7 @@ func (d *bucketHarness) useServer(t *testing.T, address string) {
 	must(t, os.WriteFile(d.g.Config, []byte(strings.Replace(string(text), old, address, 1)), 0o600))
 }
 
-// readFewStreams configures a few streams. The tables of all others remain empty.
+// readFewStreams configures a few streams. The tables of all other streams remain empty.
 func (d *bucketHarness) readFewStreams(t *testing.T) {
 	t.Helper()
 	text, err := os.ReadFile(d.g.Config)
@@ -81,10 +81,10 @@ func TestBackupOnServer(t *testing.T) {
 	must(t, os.RemoveAll(d.dir()))
 	later := d.g.Now().Add(time.Hour)
 	d.g.Now = func() time.Time { return later }
-	cut := 3
+	truncations := 3
 	gate.SetFailure(func(w http.ResponseWriter, r *http.Request) bool {
-		if r.Method == http.MethodGet && strings.Contains(r.URL.Path, "/data/") && cut > 0 {
-			cut--
+		if r.Method == http.MethodGet && strings.Contains(r.URL.Path, "/data/") && truncations > 0 {
+			truncations--
 			w.Header().Set("Content-Length", "100000")
 			_, _ = w.Write(make([]byte, 100))
 			panic(http.ErrAbortHandler)
@@ -160,7 +160,7 @@ func TestTrialKilledBackupContinues(t *testing.T) {
 	must(t, cmd.Start())
 	<-sent
 	must(t, cmd.Process.Kill())
-	_ = cmd.Wait() // it was killed
+	_ = cmd.Wait() // returns an error, because the process was killed
 	d.store.Fail = nil
 	uploaded := len(d.store.Objects("store"))
 	if m := manifestsIn(d.store.Objects("store")); len(m) != 0 || uploaded == 0 {
@@ -173,7 +173,7 @@ func TestTrialKilledBackupContinues(t *testing.T) {
 	must(t, runBackup(t.Context(), d.g, backupOptions{}))
 	all := len(d.store.Objects("store"))
 	if n := d.store.Requests()[http.MethodPut] - putsBefore; n != all-uploaded {
-		t.Errorf("the second backup sent %d objects, want the %d missing ones", n, all-uploaded)
+		t.Errorf("the second backup sent %d objects, want the %d missing objects", n, all-uploaded)
 	}
 	must(t, runBackup(t.Context(), d.g, backupOptions{verify: true, readData: true}))
 }

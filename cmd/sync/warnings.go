@@ -14,8 +14,8 @@ import (
 	"placementsync/internal/watch"
 )
 
-// warningsName is the name of the watch that finds warnings. No watch of the configuration can
-// have it.
+// warningsName is the name of the watch that finds warnings. Names in the configuration cannot
+// begin with an underscore.
 const warningsName = "_checks"
 
 // warningsSQL omits failed checks of severity hold, because a person has accepted them.

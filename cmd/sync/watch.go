@@ -35,11 +35,11 @@ func watchCommand(g *globals) *cobra.Command {
 		Use:   "watch [NAME ...]",
 		Short: "Run the watches of the configuration, and send new findings",
 		Long: "Run the queries of the watches on the newest snapshot. Send new findings, and messages that could\n" +
-			"not be sent before. run and serve do so after each night. A finding is sent once; a finding that\n" +
-			"ended and returns is new again. NAME selects watches.\n\n" +
+			"not be sent before. run and serve run all watches after each night. A finding is sent once; a\n" +
+			"finding that ended and returns is new again. NAME selects watches.\n\n" +
 			"--dry-run shows the messages. It sends and records nothing.\n\n" +
 			command.Meanings{Complete: "complete: all new findings were sent", Failed: "failed, no watch ran",
-				Partial: "a watch failed, or a message could not be sent; it is kept", Held: "another process runs the watches"}.Table(),
+				Partial: "a watch failed, or a message could not be sent and was kept", Held: "another process runs the watches"}.Table(),
 		RunE: command.MarkWork(func(cmd *cobra.Command, args []string) error { return runWatch(cmd.Context(), g, args, dryRun) }),
 	}
 	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "show the messages; send and record nothing")

@@ -173,9 +173,9 @@ func mustLoad(t *testing.T, g *globals) config.Config {
 func queryValue(t *testing.T, g *globals, sql string) string {
 	t.Helper()
 	var out bytes.Buffer
-	quiet := *g
-	quiet.stdout = &out
-	must(t, runQuery(t.Context(), &quiet, queryOptions{output: outputOptions{format: "csv"}}, []string{sql}))
+	withOutput := *g
+	withOutput.stdout = &out
+	must(t, runQuery(t.Context(), &withOutput, queryOptions{output: outputOptions{format: "csv"}}, []string{sql}))
 	_, value, _ := strings.Cut(strings.TrimSpace(out.String()), "\n")
 	return strings.TrimSpace(value)
 }

@@ -99,7 +99,8 @@ func chosenStreams(c config.Streams) ([]string, error) {
 }
 
 // nameBuild returns a text that identifies this binary: its revision and modules. If the source had
-// local changes, it is a checksum of the binary, or a random text if the binary cannot be read.
+// local changes, nameBuild returns a checksum of the binary, or a random text if the binary cannot
+// be read.
 func nameBuild() string {
 	info, _ := debug.ReadBuildInfo()
 	if text := fmt.Sprint(info); strings.Contains(text, "vcs.modified=false") {
