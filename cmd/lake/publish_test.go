@@ -181,8 +181,8 @@ func (h *fixture) sumBeforeFooter(run, file string) string {
 	return fmt.Sprintf("%x", sha256.Sum256(data[:len(data)-8-footer]))
 }
 
-// downgradeMetadata changes the metadata of a table to those of release 1.0.0, and returns the
-// id of its snapshot.
+// downgradeMetadata changes the metadata of a table to the form of release 1.0.0, and returns the
+// id of the current snapshot.
 func (h *fixture) downgradeMetadata(table, content string) any {
 	h.Helper()
 	m := h.readMetadata(h.metadataFile("placements_current", table))

@@ -36,7 +36,7 @@ func backupCommand(g *globals) *cobra.Command {
 			"compares every row of main and past with the published version, and removes the folder. It\n" +
 			"needs free space for a second warehouse. Run it monthly.\n\n" +
 			command.Meanings{Complete: "the backup is complete, or no damage was found",
-				Failed:  "the backup failed and the previous one was kept, or damage was found",
+				Failed:  "the backup failed and the previous backup was kept, or damage was found",
 				Partial: "complete except for damaged files of the warehouse", Held: "another backup is running"}.Table(),
 		Args: cobra.NoArgs,
 		RunE: command.MarkWork(func(cmd *cobra.Command, _ []string) error { return runBackup(cmd.Context(), g, o) }),

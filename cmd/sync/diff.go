@@ -26,8 +26,9 @@ func diffCommand(g *globals) *cobra.Command {
 		Long: "Show what changed between two snapshots: records that are new, gone or changed, and each\n" +
 			"changed field with its old and its new value. FROM and TO are times, dates (the last\n" +
 			"snapshot of that day, UTC) or ids of runs. Without FROM and TO, the last two snapshots\n" +
-			"are compared; without TO, FROM and the newest snapshot. A new or deleted record is one\n" +
-			"row with the whole record as JSON. In json and jsonl, values are JSON with all digits.",
+			"are compared; without TO, FROM is compared with the newest snapshot. A new or deleted\n" +
+			"record is one row with the whole record as JSON. In json and jsonl, values are JSON with\n" +
+			"all digits.",
 		Args: cobra.MaximumNArgs(2),
 		RunE: command.MarkWork(func(cmd *cobra.Command, args []string) error { return runDiff(cmd.Context(), g, o, args) }),
 	}

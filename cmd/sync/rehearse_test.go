@@ -46,10 +46,10 @@ func TestRehearsal(t *testing.T) {
 		t.Errorf("after a failure the ledger contains %+v, want a failed rehearsal and the time of the earlier success", bad)
 	}
 
-	left, err := os.ReadDir(d.root)
+	entries, err := os.ReadDir(d.root)
 	must(t, err)
-	if slices.ContainsFunc(left, func(e os.DirEntry) bool { return strings.Contains(e.Name(), "rehearsal") }) {
-		t.Errorf("a rehearsal left its folder: %v", left)
+	if slices.ContainsFunc(entries, func(e os.DirEntry) bool { return strings.Contains(e.Name(), "rehearsal") }) {
+		t.Errorf("a rehearsal did not remove its folder: %v", entries)
 	}
 	after := d.files(t)
 	for name, text := range before {

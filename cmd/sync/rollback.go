@@ -17,8 +17,8 @@ func rollbackCommand(g *globals) *cobra.Command {
 		Short: "Point readers at an earlier version, in one step",
 		Long: "Point readers at an earlier version: the version of RUN, or the version before the newest.\n" +
 			"Days that later versions added to the Parquet series are removed from the series. The later\n" +
-			"versions are kept until keep_versions drops them, so that another rollback can undo the first\n" +
-			"rollback. The next night builds on the current version.",
+			"versions are kept until keep_versions drops them, so that the rollback can be undone. The next\n" +
+			"night builds on the current version.",
 		Args:              atMostOneRun,
 		ValidArgsFunction: g.completeRun(keptVersions),
 		RunE: command.MarkWork(func(_ *cobra.Command, args []string) error {

@@ -30,7 +30,7 @@ func addAdvice(err error) error {
 	case isListen && errors.Is(err, fs.ErrPermission):
 		return fmt.Errorf("%w: only root may listen on a port below 1024: choose a higher one", err)
 	case isListen && errors.Is(err, syscall.EADDRNOTAVAIL):
-		return fmt.Errorf("%w: this machine does not have the address: choose one of its own, such as 127.0.0.1", err)
+		return fmt.Errorf("%w: this machine does not have the address: choose an address of this machine, such as 127.0.0.1", err)
 	case isFile && errors.Is(fileErr, fs.ErrPermission):
 		return fmt.Errorf("%w: %s", err, permissionAdvice(fileErr.Path))
 	case isFile && errors.Is(fileErr, syscall.EROFS):

@@ -77,7 +77,7 @@ func TestHeldNight(t *testing.T) {
 	})
 }
 
-// TestHeldNightStartsNoFollow runs a held night between two published ones.
+// TestHeldNightStartsNoFollow runs a held night between two published nights.
 func TestHeldNightStartsNoFollow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		nights := 0

@@ -87,7 +87,7 @@ func (s *scheduler) endVerify(ctx context.Context, found integrity.VerifyRecord,
 	log.Log(ctx, level, "verify ended", "error", found.Error, "next", s.verifyAt)
 }
 
-// firstFiles lists the first files and the number of the others.
+// firstFiles lists the first files and the number of the other files.
 func firstFiles(files []string) string {
 	const most = 3
 	text := strings.Join(files[:min(most, len(files))], ", ")
