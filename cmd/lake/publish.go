@@ -175,7 +175,7 @@ func describePublished(done []lake.Published) string {
 		fmt.Fprintf(&b, "night %s of %s: %s in one commit, %d replaced, %d extended, %d unchanged; %s written in %.1f s\n",
 			p.Run, p.SnapshotAt.Format(time.RFC3339), plural.Count(p.Tables, "table"), p.Replaced, p.Appended, p.Tables-p.Replaced-p.Appended, plural.Count(p.Rows, "row"), p.Seconds)
 		if p.TagsDropped {
-			b.WriteString("note: the catalog does not keep tags: readers see the newest night and cannot select an earlier one\n")
+			b.WriteString("note: the catalog does not keep tags: readers see the newest night and cannot select an earlier night\n")
 		}
 	}
 	return b.String()

@@ -95,7 +95,7 @@ func TestOlderNightIsRefused(t *testing.T) {
 	h.requireEqualTables(next)
 }
 
-// TestNewWarehouseKeepsTheHistory publishes from a new warehouse after the loss of the old one.
+// TestNewWarehouseKeepsTheHistory publishes from a new warehouse after the loss of the old warehouse.
 // Only --replace may replace the history in the lake.
 func TestNewWarehouseKeepsTheHistory(t *testing.T) {
 	h := newFixture(t, 3)
@@ -255,8 +255,8 @@ func (h *fixture) flipBit(name string) {
 }
 
 // TestSchemaChangesAreApplied removes a column from the lake and adds another. The next publish
-// must add the missing column with its field id. It must keep the column that the warehouse
-// lacks, with NULL in new rows.
+// must add the missing column with its field id. It must keep the other column, which the warehouse
+// does not have, with NULL in new rows.
 func TestSchemaChangesAreApplied(t *testing.T) {
 	h := newFixture(t, 1)
 	first := h.publish()[0].Run

@@ -30,8 +30,8 @@ func auditCommand(g *globals) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "audit [NAME ...]",
 		Short: "Run the checks on a published snapshot",
-		Long: "Run the checks on a published snapshot, and compare it with the previous one. NAME selects checks\n" +
-			"(see --list). A check is SQL that returns violating rows. checks.dir in the configuration is the\n" +
+		Long: "Run the checks on a published snapshot. Some checks compare it with the previous snapshot. NAME\n" +
+			"selects checks (see --list). A check is SQL that returns violating rows. checks.dir in the configuration is the\n" +
 			"folder of your own checks, and checks.rules changes severities and parameters.\n\n" +
 			command.Meanings{Complete: "every check passed, or had nothing to compare", Failed: "a check of severity hold failed",
 				Partial: "a check of severity warn failed, or a check did not run"}.Table(),

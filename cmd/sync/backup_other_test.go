@@ -40,7 +40,7 @@ func TestTrialBackupLeavesUploadsOfOthers(t *testing.T) {
 	}
 	must(t, d.night(t))
 	if n := d.store.Uploads("store"); n != 2 {
-		t.Errorf("%d uploads are left, want 2: the upload of another folder, and the recent one", n)
+		t.Errorf("%d uploads are left, want 2: the upload of another folder, and the recent upload", n)
 	}
 }
 

@@ -27,7 +27,7 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// bucketHarness is a warehouse that is backed up to a bucket.
+// bucketHarness is a warehouse with a backup in a bucket.
 type bucketHarness struct {
 	store   *s3sim.Server
 	service *sim.Service

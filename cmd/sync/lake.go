@@ -192,7 +192,7 @@ func (l *lakeLog) end() string {
 	return strings.TrimSpace(strings.TrimPrefix(l.problem.String(), lakeProgram+": "))
 }
 
-// publishToLake commits the nights that the lake lacks.
+// publishToLake commits the nights that are missing in the lake.
 func (g *globals) publishToLake(ctx context.Context, _ config.Config) (ledger.Run, error) {
 	entry := ledger.BeginFollow(ledger.Lake, version, g.Now())
 	out, err := g.runLake(ctx, "publish", "--all", "--unrecorded", "--format", "json")

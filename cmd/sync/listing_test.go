@@ -10,7 +10,7 @@ import (
 )
 
 // TestLedgerFitsTerminal checks that no line is wider than the terminal, that the most
-// important columns are kept, and that a pipe gets all columns.
+// important columns are kept, and that output to a pipe has all columns.
 func TestLedgerFitsTerminal(t *testing.T) {
 	const why = "orders is carried since 2026-11-17 02:00 UTC: GET /orders answered 503 Service Unavailable after 6 attempts, and a \u6f22\u5b57 text"
 	at := time.Date(2026, time.November, 20, 2, 0, 0, 0, time.UTC)

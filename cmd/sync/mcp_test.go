@@ -87,7 +87,7 @@ func (a mcpProgram) testGuideCommands(t *testing.T) {
 				t.Errorf("the query headline returned no grades of its tables: %s", text)
 			}
 			if err := session.Close(); err != nil {
-				t.Errorf("the program ended with %v after the end of its input", err)
+				t.Errorf("the program ended with %v after the end of its input, want no error", err)
 			}
 		})
 	}
@@ -206,12 +206,12 @@ func (a mcpProgram) testClosedInput(t *testing.T) {
 	began := time.Now()
 	must(t, in.Close())
 	if got := receive(); !strings.Contains(got, "stopped after 1s") {
-		t.Errorf("the response to the last call is %s, want that it was stopped after 1s", got)
+		t.Errorf("the response to the last call is %s, want a text with \"stopped after 1s\"", got)
 	}
 	for lines.Scan() {
 	}
 	if err := cmd.Wait(); err != nil {
-		t.Errorf("the program ended with %v", err)
+		t.Errorf("the program ended with %v, want no error", err)
 	}
 	if took := time.Since(began); took > 7*time.Second {
 		t.Errorf("the program ended after %s, want at most 7s", took)

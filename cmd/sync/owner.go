@@ -76,7 +76,7 @@ func unreadableTokenWarning(configFile string, cfg config.Config) string {
 		cfg.API.TokenFile, owner.Username, group, config.QuoteWord(cfg.API.TokenFile))
 }
 
-// mayRead reports whether the mode of a file lets a user read it.
+// mayRead reports whether a user may read a file, by its owner, group and mode.
 func mayRead(u *user.User, info fs.FileInfo) bool {
 	const ownerReads, groupReads, othersRead = 0o400, 0o040, 0o004
 	uid, gid, known := durable.Owner(info)

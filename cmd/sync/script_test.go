@@ -99,7 +99,7 @@ func runScripts(t *testing.T, dir string) {
 			env.Values[scriptEnvKey{}] = &scriptEnv{seen: map[string]chan struct{}{}}
 			env.Setenv("STREAMS", strconv.Itoa(len(stream.All())))
 			// By default a program with the race detector waits a second at its end for
-			// races of remaining goroutines. These programs have none.
+			// races of remaining goroutines. These programs have no remaining goroutines.
 			env.Setenv("GORACE", "atexit_sleep_ms=50")
 			root, err := filepath.Abs("../..")
 			env.Setenv("ROOT", root)

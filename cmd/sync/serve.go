@@ -206,8 +206,7 @@ func (s *service) Reload() (daemon.Settings, error) {
 	if s.first.Serve.SQL != cfg.Serve.SQL {
 		s.log.Warn("changed setting needs a restart", "setting", "serve.sql", "in_use", s.first.Serve.SQL, "configured", cfg.Serve.SQL)
 	}
-	// The old address may be public, and the new configuration may lack the token that a public
-	// address requires.
+	// The old address may be public and require a token, which the new configuration may not have.
 	if err := cfg.Validate(); err != nil {
 		return daemon.Settings{}, err
 	}

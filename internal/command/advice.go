@@ -28,7 +28,7 @@ func addAdvice(err error) error {
 	case isListen && errors.Is(err, syscall.EADDRINUSE):
 		return fmt.Errorf("%w: another process already listens on this port, perhaps an instance of this program: stop it, or choose another port", err)
 	case isListen && errors.Is(err, fs.ErrPermission):
-		return fmt.Errorf("%w: only root may listen on a port below 1024: choose a higher one", err)
+		return fmt.Errorf("%w: only root may listen on a port below 1024: choose a higher port", err)
 	case isListen && errors.Is(err, syscall.EADDRNOTAVAIL):
 		return fmt.Errorf("%w: this machine does not have the address: choose an address of this machine, such as 127.0.0.1", err)
 	case isFile && errors.Is(fileErr, fs.ErrPermission):

@@ -62,7 +62,7 @@ F:3: verify.cron: "soon" is not a schedule *`},
 			}
 			// A command that uses only the section warehouse ignores these problems.
 			if _, err := f.LoadConfig(nil, "warehouse"); err != nil {
-				t.Errorf("LoadConfig for the section warehouse: %v", err)
+				t.Errorf("LoadConfig for the section warehouse returned %v, want no error", err)
 			}
 		})
 	}

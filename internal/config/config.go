@@ -57,7 +57,7 @@ type API struct {
 	UserAgent string `yaml:"user_agent"`
 	// RequestsPerSecond limits all workers together. 0 means no limit.
 	RequestsPerSecond float64 `yaml:"requests_per_second"`
-	// Burst is the number of requests that may start at once if none was sent for a while.
+	// Burst is the number of requests that may start at once after a time without requests.
 	Burst int `yaml:"burst"`
 	// Concurrency is the maximum number of requests in flight.
 	Concurrency int `yaml:"concurrency"`
@@ -226,7 +226,7 @@ type Privacy struct {
 	Drop []string `yaml:"drop"`
 	// Raw decides whether raw response bodies are kept after publishing.
 	Raw Raw `yaml:"raw"`
-	// HashKey comes from the environment variable [HashKeyVar], or from the file
+	// HashKey is read from the environment variable [HashKeyVar], or from the file
 	// named by the variable [HashKeyVar]_FILE, never from config.yaml. It is set
 	// if Hash is not empty.
 	HashKey Secret `yaml:"-"`

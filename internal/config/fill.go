@@ -44,7 +44,7 @@ func Fill(data []byte, values map[string]string) ([]byte, error) {
 	return filled, nil
 }
 
-// EscapeValue escapes the dollar signs of a text, so that none begins a variable.
+// EscapeValue escapes the dollar signs of a text, which would begin variables.
 func EscapeValue(text string) string { return strings.ReplaceAll(text, "$", "$$") }
 
 // IsVariable reports whether name is a valid name of a variable, as in ${name}.

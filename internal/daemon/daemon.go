@@ -162,7 +162,7 @@ func (d *Daemon) reloadSettings() {
 	settings, err := d.cfg.Program.Reload()
 	if err != nil {
 		d.state.update(func(st *state) { st.RefusedReloads, st.ReloadRefused = st.RefusedReloads+1, true })
-		d.cfg.Log.Error("configuration refused, the old one stays", "error", err)
+		d.cfg.Log.Error("configuration refused, the old settings remain in use", "error", err)
 		return
 	}
 	d.current.Store(&settings)

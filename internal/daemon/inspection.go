@@ -37,8 +37,8 @@ func describeSource(name string) string {
 		SourceWatches: "the state of the watches", SourceHeld: "the held night"}[name]
 }
 
-// inspectionAge is how long an inspection is shown. A new one starts every checkEvery, so
-// an older one means that the disk does not respond.
+// inspectionAge is how long an inspection is shown. A new inspection starts every checkEvery, so
+// an older inspection means that the disk does not respond.
 const inspectionAge = 15 * time.Minute
 
 // usageAge is how long a measurement of the disk usage is used for the same version. A

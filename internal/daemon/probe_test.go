@@ -34,7 +34,7 @@ func TestProbe(t *testing.T) {
 				t.Fatalf("the probe of %s returned %q, %v, want %q", c.listen, answer, err, c.answer)
 			}
 			if err != nil && !strings.Contains(err.Error(), c.problem) {
-				t.Errorf("the error is %q, want it to contain %q", err, c.problem)
+				t.Errorf("the error is %q, want an error with %q", err, c.problem)
 			}
 		})
 	}

@@ -102,12 +102,12 @@ func nightMetrics() []metric {
 		{"last_run_new_rows", "Rows that the last published night added.", nil, false, ofPublished(func(r ledger.Run) float64 { return float64(r.New) })},
 		{"last_run_changed_rows", "Rows that the last published night changed.", nil, false, ofPublished(func(r ledger.Run) float64 { return float64(r.Changed) })},
 		{"last_run_gone_rows", "Rows that the last published night closed.", nil, false, ofPublished(func(r ledger.Run) float64 { return float64(r.Gone) })},
-		{"last_success_timestamp_seconds", "End of the last night that published a snapshot. 0 before the first one.", nil, false,
+		{"last_success_timestamp_seconds", "End of the last night that published a snapshot. 0 before the first snapshot.", nil, false,
 			ifRead(SourceLedger, func(s scrape, emit emitter) {
 				night, _ := s.lastPublished()
 				emit(unixSeconds(night.EndedAt))
 			})},
-		{"snapshot_timestamp_seconds", "Time of the current snapshot, of a night or a refresh. 0 before the first one.", nil, false,
+		{"snapshot_timestamp_seconds", "Time of the current snapshot, of a night or a refresh. 0 before the first snapshot.", nil, false,
 			ifRead(SourceLedger, func(s scrape, emit emitter) {
 				emit(unixSeconds(s.Current.SnapshotAt))
 			})},
@@ -166,7 +166,7 @@ func streamMetrics() []metric {
 // refreshMetrics returns metrics of the last refreshes in the ledger.
 func refreshMetrics() []metric {
 	return []metric{
-		{"last_refresh_timestamp_seconds", "End of the last refresh, or its start if it was killed. 0 before the first one.", nil, false,
+		{"last_refresh_timestamp_seconds", "End of the last refresh, or its start if it was killed. 0 before the first refresh.", nil, false,
 			ifRead(SourceLedger, func(s scrape, emit emitter) {
 				at := s.LastRefresh.EndedAt
 				if at.IsZero() {
@@ -215,7 +215,7 @@ func scheduleMetrics() []metric {
 		{"config_last_reload_successful", "1 if the last reload of the configuration was applied or there was no reload, 0 if it was refused.", nil, false,
 			func(s scrape, emit emitter) { emit(boolValue(!s.ReloadRefused)) }},
 		{"next_run_timestamp_seconds", "Time of the next night.", nil, false, timestamp(func(s scrape) time.Time { return s.Next })},
-		{"schedule_interval_seconds", "Time from the last published night to the next one by the schedule.", nil, false, func(s scrape, emit emitter) {
+		{"schedule_interval_seconds", "Time from the last published night to the next night by the schedule.", nil, false, func(s scrape, emit emitter) {
 			after := s.At
 			if good, ok := s.lastPublished(); ok {
 				after = good.StartedAt
@@ -223,7 +223,7 @@ func scheduleMetrics() []metric {
 			interval(s.d.settings().Schedule, after, emit)
 		}},
 		{"next_verify_timestamp_seconds", "Time of the next verification. Absent without a schedule.", nil, false, timestamp(func(s scrape) time.Time { return s.NextVerify })},
-		{"verify_interval_seconds", "Time from the last full verification to the next one by its schedule.", nil, false, func(s scrape, emit emitter) {
+		{"verify_interval_seconds", "Time from the last full verification to the next full verification by the schedule.", nil, false, func(s scrape, emit emitter) {
 			after := s.At
 			if v, ok := s.Inspection.lastVerified(true); ok && !v.At.IsZero() {
 				after = v.At

@@ -30,7 +30,7 @@ func serve(t *testing.T, h *harness) string {
 	t.Cleanup(func() {
 		stop()
 		if err := <-done; err != nil {
-			t.Errorf("the daemon ended with %v", err)
+			t.Errorf("the daemon ended with %v, want no error", err)
 		}
 		http.DefaultClient.CloseIdleConnections()
 	})

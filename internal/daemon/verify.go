@@ -22,7 +22,7 @@ func depth(readData bool) string {
 }
 
 // verdict returns the result of the last verification in one word. If the last verification could
-// not finish, v.Result is still the result of an earlier one.
+// not finish, v.Result is still the result of an earlier verification.
 func verdict(v integrity.VerifyRecord) string {
 	if !v.FailedAt.IsZero() {
 		return string(ledger.Failed)

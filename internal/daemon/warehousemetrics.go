@@ -60,7 +60,7 @@ func verifyMetrics() []metric {
 		})
 	}
 	return []metric{
-		{"last_verify_timestamp_seconds", "Time of the last verification of names and sizes (structure) or of every byte (full). 0 before the first one.", depthLabel, false,
+		{"last_verify_timestamp_seconds", "Time of the last verification of names and sizes (structure) or of every byte (full). 0 before the first verification.", depthLabel, false,
 			ifRead(SourceVerified, func(s scrape, emit emitter) {
 				for _, readData := range []bool{false, true} {
 					v, _ := s.Inspection.lastVerified(readData)
@@ -102,7 +102,7 @@ func followMetrics() []metric {
 	}
 	kind := []string{"kind"}
 	return []metric{
-		{"follow_last_success_timestamp_seconds", "Time of the last success of this post-publish task (watch, lake, backup, rehearsal). 0 before the first one.", kind, false, each(func(f ledger.Follow) float64 { return unixSeconds(f.Succeeded) })},
+		{"follow_last_success_timestamp_seconds", "Time of the last success of this post-publish task (watch, lake, backup, rehearsal). 0 before the first success.", kind, false, each(func(f ledger.Follow) float64 { return unixSeconds(f.Succeeded) })},
 		{"follow_last_duration_seconds", "Duration of the last run of this post-publish task.", kind, false, each(func(f ledger.Follow) float64 { return f.Last.Took().Seconds() })},
 		{"follow_failures", "Consecutive failures of this post-publish task.", kind, false, each(func(f ledger.Follow) float64 { return float64(f.Failures) })},
 		{"follow_behind", "1 if this post-publish task failed since its last success.", kind, false, each(func(f ledger.Follow) float64 { return boolValue(f.IsBehind()) })},
@@ -125,9 +125,9 @@ func watchMetrics() []metric {
 	}
 	name := []string{"watch"}
 	return []metric{
-		{"watch_snapshot_timestamp_seconds", "Time of the snapshot that a watch checked last. 0 before the first one.", name, false, each(func(w watch.Status) float64 { return unixSeconds(w.Evaluated.At) })},
+		{"watch_snapshot_timestamp_seconds", "Time of the snapshot that a watch checked last. 0 before the first check.", name, false, each(func(w watch.Status) float64 { return unixSeconds(w.Evaluated.At) })},
 		{"watch_findings", "Findings of a watch in the snapshot that it checked last.", name, false, each(func(w watch.Status) float64 { return float64(w.Found) })},
 		{"watch_waiting_messages", "Messages of a watch that are not delivered yet.", name, false, each(func(w watch.Status) float64 { return float64(w.Pending) })},
-		{"watch_sent_timestamp_seconds", "Time of the last message of a watch that reached all its receivers. 0 before the first one.", name, false, each(func(w watch.Status) float64 { return unixSeconds(w.Sent) })},
+		{"watch_sent_timestamp_seconds", "Time of the last message of a watch that reached all its receivers. 0 before the first such message.", name, false, each(func(w watch.Status) float64 { return unixSeconds(w.Sent) })},
 	}
 }

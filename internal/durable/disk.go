@@ -276,7 +276,7 @@ func (d Disk) MakeFolder(path string, mode fs.FileMode) error {
 	if err := os.Mkdir(path, mode); err != nil && !errors.Is(err, fs.ErrExist) {
 		return err
 	}
-	// The user may lack the right to read a folder above the warehouse.
+	// The user may not be allowed to read a folder above the warehouse.
 	if err := syncPath(parent); err != nil && !errors.Is(err, fs.ErrPermission) {
 		return err
 	}
