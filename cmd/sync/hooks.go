@@ -47,7 +47,7 @@ func newHooks(wh *warehouse.Warehouse, log *slog.Logger, now func() time.Time) (
 	return h, err
 }
 
-// applyConfig applies a configuration. If the receiver rejects the secrets, it keeps all settings.
+// applyConfig applies a configuration. If the receiver rejects the secrets, no setting is changed.
 func (h *hooks) applyConfig(cfg config.Config, night pipeline.Config) error {
 	var secrets []string
 	for _, secret := range cfg.Serve.WebhookSecrets {

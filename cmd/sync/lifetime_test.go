@@ -173,9 +173,9 @@ func (l *testWarehouse) open() *warehouse.Warehouse {
 	return wh
 }
 
-// pointUnfinishedRunHere changes the address of the service in the unfinished-run file to the
+// redirectUnfinishedRun changes the address of the service in the unfinished-run file to the
 // address of this service, and returns the id of the run.
-func (l *testWarehouse) pointUnfinishedRunHere() string {
+func (l *testWarehouse) redirectUnfinishedRun() string {
 	l.Helper()
 	wh := l.open()
 	unfinished, ok, err := wh.Ledger.Unfinished()

@@ -314,7 +314,7 @@ func TestTrialContinueReleaseWarehouses(t *testing.T) {
 			reference.night()
 			want = reference.readHistory()
 
-			run := f.pointUnfinishedRunHere()
+			run := f.redirectUnfinishedRun()
 			f.now = f.now.Add(time.Hour)
 			f.mustRun(true, "run")
 			if got := f.latest().RunID; got != run {

@@ -127,7 +127,7 @@ func New(cfg Config, settings Settings) *Daemon {
 
 // Run serves on l and starts nights until ctx ends. It closes l. Before it returns, it
 // waits for a night that is publishing and stops a night that is reading. The server
-// runs until the end, so that it accepts webhooks meanwhile.
+// accepts webhooks until the end.
 func (d *Daemon) Run(ctx context.Context, l net.Listener) error {
 	inner, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
