@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// Names of two figures. Only the first has a goal. An audit compares whole columns of a table only
+// Names of two figures. Only the first is a main figure. An audit compares whole columns of a table only
 // if at least a tenth of its rows changed, so 20 % is measured too.
 const (
 	auditShare     = "audit of a night, 1 % changed, share of its CPU time"

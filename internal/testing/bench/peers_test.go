@@ -126,7 +126,7 @@ func measurePeers(size string) func(t *testing.T, s settings) findings {
 	}
 }
 
-// peerFigures returns the ratios that have a goal.
+// peerFigures returns the ratios that are main figures.
 func peerFigures(size string, all []peerResult) []figure {
 	own, peer := resultOf(ours, all), resultOf(dlt, all)
 	return append([]figure{

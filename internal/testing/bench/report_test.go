@@ -120,8 +120,8 @@ func renderPage(t *testing.T, docs string, all map[string]result) {
 func formatTable(f findings) string {
 	var b strings.Builder
 	for _, figure := range f.Figures {
-		g, _ := goalOf(figure.Name)
-		fmt.Fprintf(&b, "%-70s %12s  %-16s %s\n", figure.Name, formatFigure(figure.median(), figure.Unit), g.bound(), g.verdict(figure))
+		m, _ := mainFigureOf(figure.Name)
+		fmt.Fprintf(&b, "%-70s %12s  %-16s %s\n", figure.Name, formatFigure(figure.median(), figure.Unit), m.limitText(), m.compare(figure))
 	}
 	for _, figure := range f.OtherFigures {
 		fmt.Fprintf(&b, "%-70s %12s\n", figure.Name, formatFigure(figure.median(), figure.Unit))

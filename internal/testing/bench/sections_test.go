@@ -55,9 +55,9 @@ func sections() []section {
 
 // findings contains the results of a section.
 type findings struct {
-	// Figures are the main results. Each has a goal of the same name.
+	// Figures are the values of main figures.
 	Figures []figure `json:"figures,omitempty"`
-	// OtherFigures are results without a goal.
+	// OtherFigures are further results.
 	OtherFigures []figure `json:"numbers,omitempty"`
 	// Stages are the shares of CPU time of a night. Days are the nights of a year. Peers are
 	// the results of other programs.
