@@ -79,7 +79,7 @@ CONCURRENT_PACKAGES := backup command daemon durable fetch mcp notify transform 
 # In these packages, only the tests of CONCURRENT_TESTS run with the race detector: commands with
 # several processes, the inbox, progress, jobs, the indexes of the workbench, the feeds of a table,
 # and nights.
-PARTLY_CONCURRENT := cmd/sync $(addprefix internal/,explore load pipeline query sim warehouse)
+PARTLY_CONCURRENT := cmd/sync internal/explore internal/load internal/pipeline internal/query internal/sim internal/warehouse
 CONCURRENT_TESTS := TestScripts/(hooks|serve|serve_drain|terminated)$$|Inbox|Progress|Bars|ConcurrentUse|Jobs|Cancelled|$\
 	FilesAreCarried|PublishSwitches|AreOpened|IsBuiltAgain|RareChosen|FailedFeed|FailedBatch|RejectsAreKept|EventsAreKnown|$\
 	NightsFollow|Interrupted|Stop|Refresh|EventsOutlive|ChangedDetails
