@@ -42,7 +42,7 @@ func publishCommand(g *globals) *cobra.Command {
 	cmd.Flags().BoolVar(&o.replace, "replace", false, "replace the history of another warehouse, as after a loss without a backup")
 	cmd.Flags().BoolVar(&o.views, "views", false, "also install the views of mart for Spark and Trino, if the catalog can store views (REST)")
 	o.format = formatFlag(cmd)
-	cmd.Flags().BoolVar(&o.unrecorded, "unrecorded", false, "leave the entry in the ledger to the calling program")
+	cmd.Flags().BoolVar(&o.unrecorded, "unrecorded", false, "do not write the ledger entry; the calling program writes it")
 	return cmd
 }
 
@@ -113,7 +113,7 @@ func (g *globals) recordPublish(ctx context.Context, wh *warehouse.Warehouse, be
 }
 
 // runsToPublish returns the nights to publish, oldest first: the newest night and, with all,
-// every kept night later than the night of the lake. If it returns both nights and an error, an
+// every kept night later than the night of the lake. An error together with nights means that an
 // earlier night cannot be read.
 func runsToPublish(ctx context.Context, wh *warehouse.Warehouse, l *lake.Lake, all bool) ([]string, error) {
 	if err := wh.Identity.Check(); err != nil {

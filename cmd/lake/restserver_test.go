@@ -23,10 +23,10 @@ type restServer struct {
 	// missing is a part of the endpoints that the server does not have. Empty means that it has
 	// all endpoints.
 	missing string
-	// commit, if set, replaces the handling of a commit. put applies the commit to the first
-	// tables, or to all with -1.
+	// commit, if set, replaces the handling of a commit. put applies the commit to the given number
+	// of tables, or with -1 to all tables.
 	commit func(w http.ResponseWriter, put func(tables int))
-	// load, if set, may respond to a load of a table. It returns false if it does not.
+	// load, if set, is called when a table is loaded. It returns false if it has not responded.
 	load func(w http.ResponseWriter) bool
 }
 
@@ -154,8 +154,8 @@ func (s *restServer) serveCommit(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusNoContent)
 }
 
-// TestUnexpectedCommitResponses returns unexpected responses to a commit. The tables must then
-// be read back, and the files of a night that may be visible must be kept.
+// TestUnexpectedCommitResponses returns unexpected responses to a commit. The publish must then
+// read the tables back, and keep the files of a night that may be visible.
 func TestUnexpectedCommitResponses(t *testing.T) {
 	h := newFixture(t, 1)
 	s := h.moveToRESTServer()
@@ -262,6 +262,6 @@ func TestServerWithoutTransactionsIsRefused(t *testing.T) {
 		h.fail(1, "cannot commit several tables in one step", command)
 	}
 	if made, _ := filepath.Glob(h.path("lake/*")); len(made)+len(s.tables) > 0 {
-		t.Errorf("the namespaces %v and %d tables were created", made, len(s.tables))
+		t.Errorf("the namespaces %v and %d tables were created, want none", made, len(s.tables))
 	}
 }

@@ -26,7 +26,7 @@ func hostAsker() asker {
 	}
 	return newAsker(os.Stdin, os.Stderr, func() (restore func(), err error) {
 		before, err := term.MakeRaw(fd)
-		// There is no remedy if the state cannot be restored.
+		// An error is ignored: the program could not correct it.
 		return func() { _ = term.Restore(fd, before) }, err
 	})
 }

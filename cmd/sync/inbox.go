@@ -27,8 +27,8 @@ func defaultInboxLimit(size, free int64) int64 {
 type inboxAlerts struct {
 	now    func() time.Time
 	sender atomic.Pointer[notify.Notifier]
-	// reported is InboxState.FullSince of the last alert. It is zero if the inbox had room
-	// then, and before the first alert.
+	// reported is InboxState.FullSince of the last alert. Zero means that the last alert reported
+	// room, or that no alert was sent.
 	reported time.Time
 	// retryAt delays the next attempt after an alert that could not be sent.
 	retryAt time.Time

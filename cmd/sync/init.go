@@ -87,8 +87,8 @@ func runInit(ctx context.Context, g *globals, o initOptions) error {
 type draft struct {
 	g *globals
 	o initOptions
-	// text is the text to fill in: the example, or the existing file of a package. info and
-	// old describe the existing file.
+	// text is the configuration without the values: the example, or the existing file of a
+	// package. info and old describe the existing file.
 	text []byte
 	info fs.FileInfo
 	old  config.Config
@@ -103,8 +103,8 @@ type draft struct {
 	tokenFile string
 }
 
-// readOld reads the existing file. A file with another address than the example has been
-// edited, and is not changed.
+// readOld reads the existing file. If its address differs from the address in the example, the
+// file has been edited and is not changed.
 func (d *draft) readOld() error {
 	data, err := os.ReadFile(d.g.Config)
 	d.target = d.g.Config
@@ -223,7 +223,7 @@ func (d *draft) chooseToken(ctx context.Context) error {
 		return command.UsageErr("init needs the token: name its file with --token-file or its environment variable with --token-env, or run init on a terminal, where it asks")
 	}
 	file = filepath.Join(filepath.Dir(d.g.Config), "token")
-	if _, err := os.Lstat(file); err == nil { // it may contain the token of another service
+	if _, err := os.Lstat(file); err == nil { // the file may contain the token of another service
 		return command.UsageErr("%s exists: use its token with --token-file %[1]s, or move it away", file)
 	}
 	return d.useFile(ctx, file)
@@ -238,7 +238,7 @@ func (d *draft) useVariable(name string) error {
 	return nil
 }
 
-// useFile uses the file of a token. If the file does not exist, it asks for a token.
+// useFile uses the file of a token. If the file does not exist, useFile asks for a token.
 func (d *draft) useFile(ctx context.Context, file string) error {
 	if _, err := (config.API{TokenFile: file}).ReadToken(); errors.Is(err, fs.ErrNotExist) {
 		if err := d.askToken(ctx, file); err != nil {
@@ -266,7 +266,7 @@ func (d *draft) privateWriteHint(file string) string {
 }
 
 // pathInFile converts a path of the command line to a value of the configuration. A path below
-// the folder of the configuration becomes relative to this folder, any other becomes absolute.
+// the folder of the configuration becomes relative to this folder. Any other path becomes absolute.
 func (d *draft) pathInFile(path string) (string, error) {
 	if path == "~" || strings.HasPrefix(path, "~/") {
 		return "", command.UsageErr("%q begins with ~, which only a shell expands: write the path without it", path)
@@ -371,9 +371,9 @@ func (d *draft) write() error {
 	return nil
 }
 
-// findAccess returns the access of new files. If a configuration exists, they get its access.
-// Files of root are readable for the group of the owner of the warehouse. Nil means the access
-// of the current user.
+// findAccess returns the access of new files. It is the same as for an existing configuration.
+// Without one, if root runs init, the group of the owner of the warehouse may read the files. Nil
+// means the access of the current user.
 func (d *draft) findAccess(filled []byte, mode fs.FileMode) *durable.Access {
 	if d.info != nil {
 		access := durable.AccessOf(d.info)
@@ -391,7 +391,7 @@ func (d *draft) findAccess(filled []byte, mode fs.FileMode) *durable.Access {
 	return &durable.Access{UID: 0, GID: gid, Mode: mode}
 }
 
-// keptErr adds to the error of the check that the configuration was kept, and advice.
+// keptErr adds two facts to the error of the check: the configuration was kept, and the next step.
 func (d *draft) keptErr(ctx context.Context, err error) error {
 	advice := "correct the cause"
 	status, answered := errors.AsType[*fetch.StatusError](err)

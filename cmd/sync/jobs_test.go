@@ -30,7 +30,7 @@ func newTestJobs(t *testing.T, g *globals) (*service, *jobs) {
 }
 
 // TestTrialInspection compares an inspection with the results of queries and commands. Then it
-// removes the files that the inspection reads, one by one.
+// damages or removes the files that the inspection reads, one by one.
 func TestTrialInspection(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
@@ -40,7 +40,7 @@ func TestTrialInspection(t *testing.T) {
 	must(t, os.WriteFile(filepath.Join(folder.InboxPath(), "1.log"), make([]byte, 12_345), 0o600))
 	got := j.Inspect(t.Context())
 	if len(got.Errors) > 0 || got.InboxBytes != 12_345 || got.Free <= 0 || got.Needed <= 0 || len(got.Verified) > 0 || len(got.Watches) > 0 {
-		t.Errorf("got %+v, want no error, 12345 bytes in the inbox and neither verifications nor watches", got)
+		t.Errorf("got %+v, want no error, 12345 bytes in the inbox, no verifications and no watches", got)
 	}
 	if len(got.Tables) < 20 {
 		t.Errorf("%d tables are counted, want at least 20", len(got.Tables))

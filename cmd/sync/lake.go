@@ -58,8 +58,8 @@ func execLake(args []string) error {
 	return fmt.Errorf("start %s: %w", path, err)
 }
 
-// findLake looks for the program in the folder of this program, where both come from the
-// same build, then in PATH.
+// findLake looks for the lake program in the folder of this program, and then in PATH. Programs in
+// the same folder come from the same build.
 func findLake() (string, error) {
 	self, err := os.Executable()
 	if err != nil {
@@ -76,8 +76,8 @@ func findLake() (string, error) {
 	return path, nil
 }
 
-// lakeStopTime is how long the lake program may take to end after a signal. Then it is killed,
-// which is safe, because it commits a night as a whole.
+// lakeStopTime is how long the lake program may take to end after a signal. After that it is killed.
+// This is safe, because a night is committed as a whole or not at all.
 const lakeStopTime = 3 * time.Second
 
 // lakeTimeout limits the time of the lake program, so that a catalog that does not respond does

@@ -9,7 +9,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// installLake puts the lake program into PATH.
+// installLake adds the folder of the lake program to PATH.
 func installLake(ts *testscript.TestScript, neg bool, args []string) {
 	requireUsage(ts, !neg && len(args) == 0, "install-lake")
 	dir, err := shared.lake()

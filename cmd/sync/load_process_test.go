@@ -55,7 +55,7 @@ func (w worldSize) articles(t *testing.T) []string {
 }
 
 // mainService runs the demo service as a separate process. It prints its address, advances by
-// a day for each line of its input, and ends with the input.
+// a day for each line of its input, and ends when its input ends.
 func mainService() {
 	var size worldSize
 	err := json.Unmarshal([]byte(os.Args[1]), &size)
@@ -241,7 +241,7 @@ func (p *serveProcess) stop(t *testing.T) {
 	}
 	for line := range strings.Lines(p.stderr.String()) {
 		if strings.Contains(line, "level=ERROR") || strings.Contains(line, "outcome=partial") || strings.Contains(line, "panic") {
-			t.Errorf("serve logged %s", line)
+			t.Errorf("serve logged %s, want no error and no partial night", line)
 		}
 	}
 }

@@ -111,7 +111,7 @@ func TestDashboardMetrics(t *testing.T) {
 			continue
 		}
 		if p.Description == "" || p.FieldConfig.Defaults.Unit == "" || p.Datasource.UID != "${datasource}" || len(p.Targets) == 0 {
-			t.Errorf("the panel %q lacks a description, a unit, a query or the data source: %+v", p.Title, p)
+			t.Errorf("the panel %q has no description, unit, query or data source: %+v", p.Title, p)
 		}
 		for _, target := range p.Targets {
 			for _, name := range checkExpression(t, "the panel "+p.Title, target.Expr, known, target.LegendFormat) {
@@ -161,7 +161,7 @@ func TestAlertRulesAreDocumented(t *testing.T) {
 			}
 		}
 		if !strings.Contains(tests, `alertname="`+a.name+`", alertstate="firing"`) {
-			t.Errorf("the alert %s fires in no test of deploy/prometheus", a.name)
+			t.Errorf("no test of deploy/prometheus makes the alert %s fire", a.name)
 		}
 	}
 	compareNames(t, "alert rules", names, explained)
