@@ -15,14 +15,14 @@ step() { printf '\n== %s\n' "$*"; }
 
 # tools NAME TOOL...: reports whether all tools of a test are installed.
 tools() {
-	local name=$1 tool lack=
+	local name=$1 tool absent=
 	shift
 	for tool; do
-		[ "$tool" != root ] || { [ "$(id -u)" = 0 ] || lack+=" root"; continue; }
-		command -v "$tool" > /dev/null || lack+=" $tool"
+		[ "$tool" != root ] || { [ "$(id -u)" = 0 ] || absent+=" root"; continue; }
+		command -v "$tool" > /dev/null || absent+=" $tool"
 	done
-	[ -z "$lack" ] && return
-	missing+=("$name, which needs:$lack")
+	[ -z "$absent" ] && return
+	missing+=("$name, which needs:$absent")
 	return 1
 }
 
@@ -32,7 +32,7 @@ if tools "the scripts" shellcheck; then
 	tried+=("the scripts, by shellcheck")
 fi
 
-step packages of the release before, stamped 0.9.0, with another example
+step packages of an earlier release, 0.9.0, with another example configuration
 sed '1s/^# Configuration of placementsync/# Configuration of placementsync 0.9.0/' config.example.yaml > "$work/example.yaml"
 EXAMPLE=$work/example.yaml make packages VERSION=0.9.0 DIST="$work/before" "${stamp[@]}"
 step packages
@@ -57,7 +57,7 @@ if tools "installation, upgrade and removal" root debootstrap apt-get dpkg unsha
 	unshare --mount --propagation private deploy/packages/try.sh "$work/before" dist
 	tried+=("installation, first night, upgrade and removal of the .deb in a fresh Debian")
 	if command -v rpm > /dev/null; then
-		tried+=("installation, upgrade and removal of the .rpm there, without its dependencies")
+		tried+=("installation, upgrade and removal of the .rpm in this Debian, without its dependencies")
 	else
 		missing+=("the .rpm, which needs: rpm")
 	fi
@@ -67,13 +67,13 @@ if [ -x deploy/image/try.sh ]; then
 	step image
 	make image VERSION="$version" "${stamp[@]}"
 	deploy/image/try.sh "dist/placementsync-$version-oci.tar" bin/placementsync
-	tried+=("the image, as far as its lines above say")
+	tried+=("the image, by the tests that are listed above")
 fi
 for trial in deploy/kubernetes/try.sh deploy/grafana/try.sh deploy/prometheus/try.sh; do
 	[ -x "$trial" ] || continue
 	step "$trial"
 	PLACEMENTSYNC=$PWD/bin/placementsync "$trial"
-	tried+=("what $trial tries, as far as its lines above say")
+	tried+=("$trial, by the tests that are listed above")
 done
 
 echo

@@ -1,10 +1,11 @@
 #!/bin/sh
 # Prints the version data of a build:
 #
-#   deploy/version.sh          1.0.0, the newest release in CHANGELOG.md; after it, 1.0.0+12.gabcdef012
-#                              with the number of commits and the last one, and .dirty with changes
-#   deploy/version.sh commit   the commit; nothing without a repository
-#   deploy/version.sh time     when the source was last changed, in seconds
+#   deploy/version.sh          1.0.0, the newest release in CHANGELOG.md. Later sources have the
+#                              number of commits since then and the last commit, as in
+#                              1.0.0+12.gabcdef012, and .dirty if files were changed.
+#   deploy/version.sh commit   the commit; empty without a repository
+#   deploy/version.sh time     when the source was last changed, in seconds since 1970
 #
 # It needs neither tags nor a repository. The versions are valid for dpkg and rpm. A shallow
 # clone without the tag has no number of commits: 1.0.0+gabcdef012.

@@ -30,13 +30,13 @@ SELECT
     p.article_name,
     p.writer_name,
     p.status_prefix,
-    coalesce(t.comments, 0)        AS comments,
-    coalesce(t.replies, 0)         AS replies,
-    coalesce(t.commenters, 0)      AS commenters,
+    coalesce(c.comments, 0)        AS comments,
+    coalesce(c.replies, 0)         AS replies,
+    coalesce(c.commenters, 0)      AS commenters,
     coalesce(r.revision_rounds, 0) AS revision_rounds,
-    t.last_comment_at
+    c.last_comment_at
 FROM mart.article_progress AS p
-LEFT JOIN comment_counts AS t USING (article_id)
+LEFT JOIN comment_counts AS c USING (article_id)
 LEFT JOIN revision_counts AS r USING (article_id)
 WHERE (NOT $open_only
     OR (p.live_url IS NULL AND list_contains(string_split($published || ',' || $ended, ','), p.status_prefix) IS NOT TRUE))

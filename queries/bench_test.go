@@ -75,18 +75,18 @@ func requiredValues(q query.Query, name string) map[string]string {
 func benchCatalog(b *testing.B) string {
 	b.Helper()
 	listings := benchListings
-	if text := os.Getenv("PLACEMENTSYNC_BENCH_LISTINGS"); text != "" {
+	if value := os.Getenv("PLACEMENTSYNC_BENCH_LISTINGS"); value != "" {
 		var err error
-		if listings, err = strconv.Atoi(text); err != nil {
+		if listings, err = strconv.Atoi(value); err != nil {
 			b.Fatal(err)
 		}
 	}
-	text, err := os.ReadFile(filepath.Join("testdata", "bench.sql"))
+	script, err := os.ReadFile(filepath.Join("testdata", "bench.sql"))
 	if err != nil {
 		b.Fatal(err)
 	}
 	empty, start := fixture.NewEmpty(b), time.Now()
-	path := empty.Fill(b, fmt.Sprintf("SET preserve_insertion_order = false; SET VARIABLE listings = %d; %s; CHECKPOINT", listings, text))
+	path := empty.Fill(b, fmt.Sprintf("SET preserve_insertion_order = false; SET VARIABLE listings = %d; %s; CHECKPOINT", listings, script))
 	b.Logf("created a warehouse of %d listings in %.0f s", listings, time.Since(start).Seconds())
 	return path
 }

@@ -1,13 +1,13 @@
 -- subject: placements
 -- title: Best value for authority
--- grain: one row per price among the best of its tier and currency
+-- grain: one row per price that is among the best of its tier and currency
 -- about: Listings with the lowest price per point of domain authority, by tier and currency. Prices of 0 or less are left out. The price per point is rounded to 4 places; equal prices are ordered by authority, then by id. The tier and currency with most prices come first.
 -- param: currency VARCHAR NULL -- only prices in this currency
 -- values: SELECT DISTINCT currency FROM product_listing_prices
 -- param: tier VARCHAR NULL -- only prices of this tier
 -- values: SELECT DISTINCT pricing_tier FROM product_listing_prices
 -- param: min_authority COUNT 30 -- leave out listings with a lower domain authority
--- param: top COUNT 20 -- maximum number for each tier and currency
+-- param: top COUNT 20 -- maximum number of rows for each tier and currency
 WITH point_prices AS (
     SELECT listing_id, position, pricing_tier, currency, domain_authority, unit_amount, unit_amount / domain_authority AS per_point
     FROM mart.listing_prices
@@ -15,7 +15,7 @@ WITH point_prices AS (
       AND ($currency IS NULL OR currency = $currency)
       AND ($tier IS NULL OR pricing_tier = $tier)
 ),
--- Names are joined last, when only few rows are left.
+-- The join with the names is last, because only few rows are left then.
 best AS (
     SELECT
         *,

@@ -1,8 +1,8 @@
 -- subject: throughput
 -- title: Campaigns at risk
 -- grain: one row per campaign that is forecast to exceed its budget or miss a date, the nearest target date first
--- about: Budget and dates of unfinished campaigns. projected_total adds to the sales, without refunded items, the average sale price for each planned article that has not begun. Articles are expected at the usual pace: the median time from start to first publication in the window. late_for_target counts the articles that are expected after the target date, late_for_promise those that are expected after their promised delivery.
--- param: days COUNT 90 -- length of the window of the pace, which ends at the snapshot, in days
+-- about: Budget and dates of unfinished campaigns. projected_total is the sum of the sales without refunded items, plus the average sale price for each planned article that has not begun. An article is expected to take the usual time from start to first publication: the median of the articles that were published in the last days, shown in pace_days. late_for_target counts the articles that are expected after the target date, and late_for_promise the articles that are expected after their promised delivery.
+-- param: days COUNT 90 -- number of days before the snapshot whose publications determine the usual time
 -- param: profile VARCHAR NULL -- only campaigns of the client profile with this id or name
 -- values: SELECT name FROM profiles UNION ALL SELECT id FROM profiles
 -- param: over VARCHAR completed,cancelled,canceled,archived -- campaign statuses that mean finished, in upper or lower case, separated by commas
@@ -15,21 +15,23 @@ WITH publications AS (
     WHERE list_contains(string_split($published, ','), status_prefix)
     GROUP BY article_id
 ),
--- Without a publication in the window the pace is 0.
+-- The pace is the usual time of an article from start to publication. It is 0 if no article was
+-- published in the last days.
 pace AS (
-    SELECT quantile_disc(epoch_us(l.published_at) - epoch_us(p.started_at), 0.5) AS micros
-    FROM publications AS l
+    SELECT quantile_disc(epoch_us(publications.published_at) - epoch_us(p.started_at), 0.5) AS micros
+    FROM publications
     JOIN mart.article_progress AS p USING (article_id)
-    CROSS JOIN mart.snapshot AS n
-    WHERE l.published_at >= p.started_at
-      AND l.published_at > n.snapshot_at - to_hours(24 * $days) AND l.published_at <= n.snapshot_at
+    CROSS JOIN mart.snapshot AS s
+    WHERE publications.published_at >= p.started_at
+      AND publications.published_at > s.snapshot_at - to_hours(24 * $days) AND publications.published_at <= s.snapshot_at
 ),
 clock AS (
     SELECT snapshot_at AS now, coalesce(micros, 0) AS micros, snapshot_at + to_microseconds(coalesce(micros, 0)) AS forecast_at
     FROM mart.snapshot
     CROSS JOIN pace
 ),
--- An open article is expected at its start plus the pace, but not before the snapshot.
+-- An open article is expected at its start plus the pace, but not before the snapshot. The sale
+-- price of an item counts for its first article only.
 article_forecasts AS (
     SELECT
         p.campaign_id,
@@ -45,44 +47,44 @@ article_forecasts AS (
 ),
 open_campaigns AS (
     SELECT
-        g.id                             AS campaign_id,
-        g.name                           AS campaign_name,
-        coalesce(p.name, g.profile_name) AS profile_name,
-        g.status                         AS campaign_status,
-        g.target_date,
-        g.budget,
-        g.total_articles
-    FROM campaigns AS g
-    LEFT JOIN profiles AS p ON p.id = g.profile_id
-    WHERE g.deleted_at IS NULL
-      AND list_contains(string_split(lower($over), ','), lower(g.status)) IS NOT TRUE
-      AND ($profile IS NULL OR $profile IN (g.profile_id, p.name, g.profile_name))
+        c.id                             AS campaign_id,
+        c.name                           AS campaign_name,
+        coalesce(p.name, c.profile_name) AS profile_name,
+        c.status                         AS campaign_status,
+        c.target_date,
+        c.budget,
+        c.total_articles
+    FROM campaigns AS c
+    LEFT JOIN profiles AS p ON p.id = c.profile_id
+    WHERE c.deleted_at IS NULL
+      AND list_contains(string_split(lower($over), ','), lower(c.status)) IS NOT TRUE
+      AND ($profile IS NULL OR $profile IN (c.profile_id, p.name, c.profile_name))
 ),
 campaign_counts AS (
     SELECT
-        k.*,
-        count(w.campaign_id)                                               AS articles,
-        count(*) FILTER (w.is_open)                                        AS open_articles,
-        count(*) FILTER (w.is_open AND w.forecast_at > k.target_date)      AS open_late,
-        count(*) FILTER (w.is_open AND w.forecast_at > w.promised_at)      AS late_for_promise,
-        max(w.forecast_at) FILTER (w.is_open)                              AS open_forecast_at,
-        coalesce(sum(w.sale_price), 0)                                     AS sales,
-        count(w.sale_price)                                                AS priced
-    FROM open_campaigns AS k
-    LEFT JOIN article_forecasts AS w USING (campaign_id)
+        o.*,
+        count(f.campaign_id)                                               AS articles,
+        count(*) FILTER (f.is_open)                                        AS open_articles,
+        count(*) FILTER (f.is_open AND f.forecast_at > o.target_date)      AS open_late,
+        count(*) FILTER (f.is_open AND f.forecast_at > f.promised_at)      AS late_for_promise,
+        max(f.forecast_at) FILTER (f.is_open)                              AS open_forecast_at,
+        coalesce(sum(f.sale_price), 0)                                     AS sales,
+        count(f.sale_price)                                                AS priced
+    FROM open_campaigns AS o
+    LEFT JOIN article_forecasts AS f USING (campaign_id)
     GROUP BY ALL
 ),
 -- Articles that have not begun are expected at the snapshot plus the pace.
 campaign_forecasts AS (
     SELECT
-        n.*,
-        greatest(coalesce(total_articles, 0) - articles, 0)                                       AS not_begun,
-        open_late + CASE WHEN c.forecast_at > n.target_date THEN not_begun ELSE 0 END             AS late_for_target,
-        sales + coalesce(CAST(sales * not_begun / nullif(priced, 0) AS DECIMAL(38, 6)), 0)        AS projected,
-        CASE WHEN not_begun > 0 THEN greatest(c.forecast_at, open_forecast_at) ELSE open_forecast_at END AS forecast_at,
-        c.micros
-    FROM campaign_counts AS n
-    CROSS JOIN clock AS c
+        campaign_counts.*,
+        greatest(coalesce(total_articles, 0) - articles, 0)                                             AS not_begun,
+        open_late + CASE WHEN clock.forecast_at > campaign_counts.target_date THEN not_begun ELSE 0 END AS late_for_target,
+        sales + coalesce(CAST(sales * not_begun / nullif(priced, 0) AS DECIMAL(38, 6)), 0)              AS projected,
+        CASE WHEN not_begun > 0 THEN greatest(clock.forecast_at, open_forecast_at) ELSE open_forecast_at END AS forecast_at,
+        clock.micros
+    FROM campaign_counts
+    CROSS JOIN clock
 )
 SELECT
     campaign_id,

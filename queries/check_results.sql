@@ -1,7 +1,7 @@
 -- subject: quality
 -- title: Results of the checks
 -- grain: one row per check, failed ones first
--- about: The last result of each check of the newest snapshot. A run skips a check that has nothing to compare, for example because a refresh did not read its tables; the check then has the result of its last audit. rows counts the violating rows, and sample contains the first of them. accepted_at is the time when a person published a held night despite the check; the next night records it.
+-- about: The last result of each check of the newest snapshot. A check without data to compare is skipped, for example because a refresh did not read its tables; the result shown is then that of an earlier run. rows counts the violating rows, and sample contains the first of them. accepted_at is the time when a person published a held night despite the check; the next night records it.
 SELECT
     c.check_name,
     c.severity,

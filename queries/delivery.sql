@@ -1,9 +1,9 @@
 -- subject: throughput
 -- title: Delivery against the promised date
--- grain: one row per outlet, writer, client profile or type of channel, and one for articles without any
--- about: Articles that were first published in the period, compared with the promised date: payment of the order plus the longest delivery time of the item. on_time counts those published by then. Days run from payment to publication; p50 and p90 are durations that occurred. open_late counts open articles past their promised date and not refunded. The type of channel is that of the bought listing, or else of the first placement that the item includes. Deleted articles and items are left out.
+-- grain: one row per outlet, writer, client profile or type of channel, as chosen with by, and one for articles without a group
+-- about: Articles that were first published in the period, compared with the promised date: payment of the order plus the longest delivery time of the item. on_time counts the articles that were published by that date. Days run from payment to publication; p50 and p90 are durations that occurred. open_late counts open articles, not refunded, whose promised date is past. The type of channel is taken from the bought listing, or else from the first placement that the item includes. Deleted articles and items are left out.
 -- param: by outlet|writer|profile|channel_type outlet -- grouping of the rows
--- param: days COUNT 90 -- length of the period in days, without since
+-- param: days COUNT 90 -- length of the period in days, if since is not set
 -- param: since DATE NULL -- first day of the period
 -- param: until DATE NULL -- day after the last day of the period; NULL means up to the snapshot
 -- param: timezone TIMEZONE schedule.timezone -- time zone in which dates begin, such as America/New_York
@@ -13,7 +13,7 @@
 WITH period AS (
     SELECT
         snapshot_at,
-        -- The last microsecond of the period, and the first one.
+        -- The last and the first microsecond of the period.
         least(CAST(CAST($until AS DATE) AS TIMESTAMP) AT TIME ZONE CAST($timezone AS VARCHAR) - INTERVAL 1 MICROSECOND, snapshot_at) AS last_at,
         coalesce(CAST(CAST($since AS DATE) AS TIMESTAMP) AT TIME ZONE CAST($timezone AS VARCHAR),
             last_at - to_hours(24 * $days) + INTERVAL 1 MICROSECOND) AS first_at
@@ -38,32 +38,32 @@ deliveries AS (
         p.started_at,
         p.live_url IS NULL
             AND list_contains(string_split($published || ',' || $ended, ','), p.status_prefix) IS NOT TRUE AS is_open,
-        l.published_at BETWEEN n.first_at AND n.last_at    AS is_recent,
-        epoch_us(l.published_at) - epoch_us(s.paid_at)     AS micros,
-        epoch_us(s.promised_at) - epoch_us(s.paid_at)      AS promised_micros,
-        epoch_us(l.published_at) - epoch_us(s.promised_at) AS late_micros,
-        s.promised_at < n.snapshot_at AND NOT s.is_refunded  AS is_past
+        publications.published_at BETWEEN period.first_at AND period.last_at AS in_period,
+        epoch_us(publications.published_at) - epoch_us(s.paid_at)            AS micros,
+        epoch_us(s.promised_at) - epoch_us(s.paid_at)                        AS promised_micros,
+        epoch_us(publications.published_at) - epoch_us(s.promised_at)        AS late_micros,
+        s.promised_at < period.snapshot_at AND NOT s.is_refunded             AS is_past_promise
     FROM mart.article_progress AS p
-    LEFT JOIN publications AS l USING (article_id)
+    LEFT JOIN publications USING (article_id)
     LEFT JOIN mart.sold_items AS s ON s.order_item_id = p.order_item_id
     LEFT JOIN listing_types AS t ON t.id = s.product_id
     LEFT JOIN first_includes AS f ON f.article_id = p.article_id
-    CROSS JOIN period AS n
+    CROSS JOIN period
 ),
 groups AS (
     SELECT
         group_id,
         CASE WHEN group_id IS NULL THEN '(not stated)'
             ELSE arg_max(group_name, (coalesce(started_at, TIMESTAMPTZ '-infinity'), group_name)) END AS group_name,
-        count(*)                                                     AS articles,
-        count(*) FILTER (is_open)                                    AS open_articles,
-        count(*) FILTER (is_open AND is_past)                        AS open_late,
-        count(*) FILTER (is_recent)                                  AS published,
-        count(late_micros) FILTER (is_recent)                        AS promised,
-        count(*) FILTER (is_recent AND late_micros <= 0)             AS on_time,
-        quantile_disc(promised_micros, 0.5) FILTER (is_recent)                                 AS promised_micros,
-        quantile_disc(micros, [0.5, 0.9]) FILTER (is_recent AND micros >= 0)               AS quantiles,
-        quantile_disc(late_micros, 0.5) FILTER (is_recent AND late_micros > 0)             AS late_micros
+        count(*)                                                               AS articles,
+        count(*) FILTER (is_open)                                              AS open_articles,
+        count(*) FILTER (is_open AND is_past_promise)                          AS open_late,
+        count(*) FILTER (in_period)                                            AS published,
+        count(late_micros) FILTER (in_period)                                  AS promised,
+        count(*) FILTER (in_period AND late_micros <= 0)                       AS on_time,
+        quantile_disc(promised_micros, 0.5) FILTER (in_period)                 AS promised_micros,
+        quantile_disc(micros, [0.5, 0.9]) FILTER (in_period AND micros >= 0)   AS quantiles,
+        quantile_disc(late_micros, 0.5) FILTER (in_period AND late_micros > 0) AS late_micros
     FROM deliveries
     GROUP BY group_id
 )

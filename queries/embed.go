@@ -2,7 +2,7 @@
 // the result and the parameters. The folder checks contains the checks of a night. The folder
 // engines contains the queries and the views of mart for the engines of a lake.
 //
-// It must not know its users: it imports no package of this project.
+// The package imports no package of this project.
 package queries
 
 import "embed"

@@ -1,6 +1,6 @@
 -- subject: placements
 -- title: Find placements
--- grain: one row per listing, tier and currency that fits, best first
+-- grain: one row per matching price of a listing, best first
 -- about: Placements to buy. Within each tier and currency, rank 1 has the lowest price per point of domain authority. Listings without an authority come last, the cheapest first. Amounts of different currencies cannot be compared, so the rows are ordered by rank. The price limits apply to prices of every currency: set currency too. Prices of 0 or less are left out.
 -- param: country VARCHAR NULL -- only outlets of this country
 -- values: SELECT DISTINCT country FROM product_listings
@@ -47,7 +47,7 @@ ranked AS (
     FROM matching_prices
     QUALIFY $top IS NULL OR rank <= $top
 ),
--- Names are joined last, when only few rows are left.
+-- The join with the names is last, because only few rows are left then.
 best AS (
     SELECT * FROM ranked ORDER BY rank, market DESC, pricing_tier, currency LIMIT $top
 )

@@ -19,8 +19,8 @@ import (
 // plantedName begins all texts of the fixture except keys.
 const plantedName = "Planted"
 
-// fixtureWithoutReferences fills each table with two rows that have keys and names, but no ids of other
-// records.
+// fixtureWithoutReferences returns SQL that inserts two rows into each table. They have keys and
+// names, but no ids of other records.
 func fixtureWithoutReferences(t *testing.T) string {
 	t.Helper()
 	defs, _, err := dictionary.Definitions()

@@ -1,7 +1,7 @@
 -- subject: orders
 -- title: Order value by month
 -- grain: one row per month in which orders were paid
--- about: Paid orders and their values. The average is exact and rounded to 2 places, half away from zero; the median is a total that occurs (the lower of two middle values). Orders without a total are counted but not in the amounts; deleted orders are left out. The specification defines no currency for orders: the sums are valid only if all orders have the same currency.
+-- about: Paid orders and their values. The average is exact and rounded to 2 places, half away from zero; the median is a total that occurs (the lower of two middle values). Orders without a total are counted but not included in the amounts; deleted orders are left out. The specification defines no currency for orders: the sums are valid only if all orders have the same currency.
 -- param: timezone TIMEZONE schedule.timezone -- time zone in which months begin, such as America/New_York
 -- param: since DATE NULL -- first month, as any date in that month
 -- param: until DATE NULL -- month after the last month, as any date in that month
@@ -23,9 +23,10 @@ months AS (
         count(*)                   AS orders,
         count(*) - count(total)    AS without_total,
         coalesce(sum(total), 0)    AS totals,
-        -- DuckDB divides decimals as binary floating-point numbers; whole millionths are exact.
+        -- DuckDB divides decimals as floating-point numbers. The average below is exact: it divides
+        -- whole millionths by divisor, which gives hundredths.
         CAST(sum(total) * 1000000 AS HUGEINT) AS millionths,
-        count(total) * 10000                  AS hundredth,
+        count(total) * 10000                  AS divisor,
         quantile_disc(total, 0.5)  AS median,
         max(total)                 AS largest,
         coalesce(sum(discount), 0) AS discounts,
@@ -41,7 +42,7 @@ SELECT
     orders,
     without_total                      AS orders_without_total,
     CAST(totals AS DECIMAL(18, 2))     AS order_total,
-    CAST(sign(millionths) * ((2 * abs(millionths) + hundredth) // (2 * hundredth)) AS DECIMAL(20, 0)) * 0.01 AS average_value,
+    CAST(sign(millionths) * ((2 * abs(millionths) + divisor) // (2 * divisor)) AS DECIMAL(20, 0)) * 0.01 AS average_value,
     CAST(median AS DECIMAL(18, 2))     AS median_value,
     CAST(largest AS DECIMAL(18, 2))    AS largest_value,
     CAST(discounts AS DECIMAL(18, 2))  AS discount_total,

@@ -1,7 +1,7 @@
 -- subject: orders
 -- title: Orders unpaid or pending
 -- grain: one row per order that is unpaid, or paid and not fulfilled, oldest first
--- about: Unpaid and pending orders. An order is unpaid if it has no payment date, and pending if it is paid and not fulfilled. Deleted and ended orders are left out. age_days is the time since the order was created, or since it was paid if it is pending, in whole days of 24 hours at the snapshot. items_without_article counts sold items, not refunded, that have no article. Orders have no currency.
+-- about: Unpaid and pending orders. An order is unpaid if it has no payment date, and pending if it is paid and not fulfilled. Deleted and ended orders are left out. age_days is the time since the order was created, or since it was paid if it is pending, in whole days of 24 hours at the snapshot. items_without_article counts the sold items without an article that are not refunded. Orders have no currency.
 -- param: state unpaid|pending NULL -- only orders in this state
 -- param: since DATE NULL -- only orders created on or after this date
 -- param: until DATE NULL -- only orders created before this date
@@ -40,11 +40,11 @@ SELECT
     o.age_days,
     CAST(o.total AS DECIMAL(18, 2)) AS order_total,
     coalesce(l.line_items, 0)       AS line_items,
-    coalesce(w.items, 0)            AS items_without_article
+    coalesce(u.items, 0)            AS items_without_article
 FROM open_orders AS o
 LEFT JOIN profiles AS p ON p.id = o.profile_id
 LEFT JOIN line_counts AS l ON l.order_id = o.id
-LEFT JOIN unassigned_items AS w ON w.order_id = o.id
+LEFT JOIN unassigned_items AS u ON u.order_id = o.id
 WHERE ($state IS NULL OR o.state = $state)
   AND ($min_days = 0 OR o.age_days >= $min_days)
 ORDER BY o.open_since NULLS LAST, o.id

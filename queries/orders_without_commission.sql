@@ -9,15 +9,15 @@
 WITH item_sums AS (
     SELECT
         order_id,
-        count(*)                                                       AS all_items,
-        count(*) FILTER (counts)                                       AS items,
-        count(*) FILTER (counts AND NOT paying)                        AS lacking,
-        coalesce(sum(sale_price) FILTER (counts AND NOT paying), 0)    AS sales
+        count(*)                                                                AS all_items,
+        count(*) FILTER (is_counted)                                            AS items,
+        count(*) FILTER (is_counted AND NOT has_commission)                     AS lacking,
+        coalesce(sum(sale_price) FILTER (is_counted AND NOT has_commission), 0) AS sales
     FROM (
         SELECT
             *,
-            is_refunded IS NOT TRUE AND refund_date IS NULL AS counts,
-            coalesce(commission_amount, 0) <> 0             AS paying
+            is_refunded IS NOT TRUE AND refund_date IS NULL AS is_counted,
+            coalesce(commission_amount, 0) <> 0             AS has_commission
         FROM order_items
         WHERE deleted_at IS NULL
     )

@@ -1,6 +1,6 @@
 -- subject: throughput
 -- title: Overdue articles
--- grain: one row per article that is past its expected date, longest first
+-- grain: one row per article that is past its expected date, the longest overdue first
 -- about: Articles that were expected before the snapshot and are neither published nor ended. Days have 24 hours and are rounded to 2 places. An article with a live address counts as published.
 -- param: since DATE NULL -- only articles expected on or after this date
 -- param: until DATE NULL -- only articles expected before this date

@@ -1,7 +1,7 @@
 -- subject: placements
 -- title: Placements for a budget
 -- grain: one row per chosen listing, in the order of the choice
--- about: A set of placements that a budget pays for. Each listing has one price: its lowest that matches. The listings with the lowest price per point of domain authority are taken first, or those with the highest authority if prefer is authority. Listings that cost more than the rest of the budget are skipped. A set with more authority may exist. Listings without an authority, and prices of 0 or less, are left out.
+-- about: A set of placements that a budget pays for. Each listing is taken at its lowest matching price. The listings with the lowest price per point of domain authority are taken first, or those with the highest authority if prefer is authority. Listings that cost more than the rest of the budget are skipped. Another set for the same budget may have more authority. Listings without an authority, and prices of 0 or less, are left out.
 -- param: budget DECIMAL REQUIRED -- amount to spend, in the currency
 -- param: currency VARCHAR REQUIRED -- only prices in this currency
 -- values: SELECT DISTINCT currency FROM product_listing_prices
@@ -43,7 +43,7 @@ ranked AS MATERIALIZED (
             domain_authority DESC, amount, listing_id) AS rank
     FROM listing_amounts
 ),
--- Each step takes the next listing that the rest of the budget pays for.
+-- Each step of the recursion takes the next listing that the rest of the budget pays for.
 choices AS (
     SELECT
         CAST(0 AS BIGINT)         AS place,
@@ -52,19 +52,19 @@ choices AS (
         CAST([] AS VARCHAR[])     AS sites
     UNION ALL
     SELECT
-        t.place + 1,
+        c.place + 1,
         min(r.rank),
-        CAST(t.spent + arg_min(r.amount, r.rank) AS DECIMAL(38, 6)),
-        list_append(t.sites, arg_min(r.site, r.rank))
-    FROM choices AS t
-    JOIN ranked AS r ON r.rank > t.rank
-    WHERE t.place < $top
-      AND r.amount <= CAST($budget AS DECIMAL(18, 6)) - t.spent
-      AND NOT ($one_per_outlet AND list_contains(t.sites, r.site))
-    GROUP BY t.place, t.spent, t.sites
+        CAST(c.spent + arg_min(r.amount, r.rank) AS DECIMAL(38, 6)),
+        list_append(c.sites, arg_min(r.site, r.rank))
+    FROM choices AS c
+    JOIN ranked AS r ON r.rank > c.rank
+    WHERE c.place < $top
+      AND r.amount <= CAST($budget AS DECIMAL(18, 6)) - c.spent
+      AND NOT ($one_per_outlet AND list_contains(c.sites, r.site))
+    GROUP BY c.place, c.spent, c.sites
 )
 SELECT
-    t.place,
+    c.place,
     r.listing_id,
     l.name AS listing_name,
     l.outlet_name,
@@ -77,10 +77,10 @@ SELECT
     $currency                                                 AS currency,
     CAST(r.amount AS DECIMAL(18, 2))                          AS price,
     CAST(r.amount / r.domain_authority AS DECIMAL(18, 4))     AS price_per_point,
-    CAST(sum(r.domain_authority) OVER (ORDER BY t.place) AS BIGINT) AS authority_total,
-    CAST(t.spent AS DECIMAL(18, 2))                           AS spent,
-    CAST(CAST($budget AS DECIMAL(18, 6)) - t.spent AS DECIMAL(18, 2)) AS budget_left
-FROM choices AS t
+    CAST(sum(r.domain_authority) OVER (ORDER BY c.place) AS BIGINT) AS authority_total,
+    CAST(c.spent AS DECIMAL(18, 2))                           AS spent,
+    CAST(CAST($budget AS DECIMAL(18, 6)) - c.spent AS DECIMAL(18, 2)) AS budget_left
+FROM choices AS c
 JOIN ranked AS r USING (rank)
 JOIN product_listings AS l ON l.id = r.listing_id
-ORDER BY t.place
+ORDER BY c.place

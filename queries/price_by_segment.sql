@@ -18,11 +18,12 @@ segments AS (
         count(DISTINCT id) AS listings,
         min(unit_amount)   AS lowest,
         max(unit_amount)   AS highest,
-        -- With one list, the amounts are in memory once, not three times.
+        -- One call with a list of quantiles keeps the amounts in memory only once.
         quantile_disc(unit_amount, [0.25, 0.5, 0.75]) AS quartiles,
-        -- DuckDB divides decimals as binary floating-point numbers; whole millionths are exact.
+        -- DuckDB divides decimals as floating-point numbers. The mean below is exact: it divides
+        -- whole millionths by divisor, which gives hundredths.
         CAST(sum(unit_amount) * 1000000 AS HUGEINT) AS millionths,
-        count(*) * 10000                            AS hundredth
+        count(*) * 10000                            AS divisor
     FROM prices
     GROUP BY ALL
 )
@@ -38,7 +39,7 @@ SELECT
     CAST(quartiles[2] AS DECIMAL(18, 2)) AS median_price,
     CAST(quartiles[3] AS DECIMAL(18, 2)) AS p75_price,
     CAST(highest AS DECIMAL(18, 2))      AS max_price,
-    CAST(sign(millionths) * ((2 * abs(millionths) + hundredth) // (2 * hundredth)) AS DECIMAL(20, 0)) * 0.01 AS mean_price
+    CAST(sign(millionths) * ((2 * abs(millionths) + divisor) // (2 * divisor)) AS DECIMAL(20, 0)) * 0.01 AS mean_price
 FROM segments
 WHERE listings >= $min_listings
 ORDER BY country, channel_type, placement_type, pricing_tier, currency

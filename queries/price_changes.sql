@@ -43,6 +43,6 @@ SELECT
 FROM shown_changes AS c
 LEFT JOIN history.product_listings AS l ON l.id = c.listing_id
     AND l.valid_from <= c.changed_at
-    -- With an OR, DuckDB would compare each row with each other row.
+    -- With OR instead of coalesce, DuckDB would compare each change with each row of history.
     AND coalesce(l.valid_to, TIMESTAMPTZ 'infinity') > c.changed_at
 ORDER BY c.changed_at DESC, abs(c.percent) DESC NULLS FIRST, c.listing_id, c.pricing_tier, c.currency, c.old_amount, c.new_amount

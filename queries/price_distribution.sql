@@ -1,7 +1,7 @@
 -- subject: prices
 -- title: Price distribution
 -- grain: one row per tier, currency and price band, including empty bands
--- about: Number of prices in each band. Each power of ten has six bands. They begin at 1, 1.5, 2, 3, 5 and 7, then at 10, 15 and so on; prices below 1 share one band. The bands of a tier and currency reach from the 1st to the 99th percentile. The first and the last band are open: they also count the prices beyond, and have no price_from or price_below. The tier and currency with most prices come first.
+-- about: Number of prices in each band. Each power of ten has six bands. They begin at 1, 1.5, 2, 3, 5 and 7, then at 10, 15 and so on; prices below 1 share one band. The bands of a tier and currency reach from the 1st to the 99th percentile. The first band also counts all lower prices and then has no price_from; the last band also counts all higher prices and then has no price_below. The tier and currency with most prices come first.
 -- param: currency VARCHAR NULL -- only prices in this currency
 -- values: SELECT DISTINCT currency FROM product_listing_prices
 -- param: tier VARCHAR NULL -- only prices of this tier
@@ -18,7 +18,8 @@ price_bands AS (
         pricing_tier,
         currency,
         CASE WHEN unit_amount < 1 THEN 0 ELSE 6 * power + CASE
-            -- Below 1.5 units. Twice the largest price does not fit into its type.
+            -- This means unit_amount < 1.5 * unit. It is written without 2 * unit_amount, because
+            -- twice the largest price does not fit into its type.
             WHEN unit_amount - unit < 2 * unit - unit_amount THEN 1
             WHEN unit_amount < 2 * unit THEN 2
             WHEN unit_amount < 3 * unit THEN 3
@@ -28,6 +29,8 @@ price_bands AS (
         END END AS band
     FROM (SELECT *, CAST(pow(10, power) AS BIGINT) AS unit FROM price_powers)
 ),
+-- There are 73 bands: one below 1, and six for each of the 12 powers of ten of DECIMAL(18, 6).
+-- bound is the lower bound of a band; the last row has the upper bound of the last band.
 bounds AS (
     SELECT band, CASE WHEN band = 0 THEN 0 ELSE [10, 15, 20, 30, 50, 70][1 + (band + 5) % 6] * pow(10, (band - 1) // 6) / 10 END AS bound
     FROM range(74) AS t(band)

@@ -1,7 +1,7 @@
 -- subject: prices
 -- title: Price history of a listing or an outlet
 -- grain: one row per snapshot, tier and currency
--- about: Prices of a listing, or of all listings of an outlet, in each snapshot. The median is a price that occurs (the lower of two middle values). change_percent is the median change since the previous prices of the same listing, tier and currency; compared counts these changes. New and withdrawn listings do not change it. A listing counts if it ever had the name or belonged to the outlet.
+-- about: Prices of a listing, or of all listings of an outlet, in each snapshot. The median is a price that occurs (the lower of two middle values). change_percent is the median change since the previous prices of the same listing, tier and currency; compared counts these changes. New and withdrawn listings do not affect change_percent. A listing counts if it ever had the name or belonged to the outlet.
 -- param: name VARCHAR REQUIRED -- id or name of a listing, or id or name of an outlet
 -- values: SELECT name FROM outlets UNION ALL SELECT outlet_name FROM history.product_listings UNION ALL SELECT name FROM history.product_listings UNION ALL SELECT id FROM outlets UNION ALL SELECT id FROM history.product_listings
 -- param: since DATE? snapshot-90d -- first day
@@ -15,7 +15,7 @@
 WITH listing_ids AS (
     SELECT DISTINCT id FROM history.product_listings WHERE $name IN (id, name, outlet_id, outlet_name)
 ),
--- Materialized: otherwise DuckDB would first compare each price with each snapshot.
+-- Without MATERIALIZED, DuckDB would compare each price of the history with each snapshot.
 prices AS MATERIALIZED (
     SELECT product_listing_id, position, pricing_tier, currency, unit_amount, valid_from, coalesce(valid_to, TIMESTAMPTZ 'infinity') AS valid_to
     FROM history.product_listing_prices
@@ -32,7 +32,7 @@ snapshot_prices AS (
     FROM prices AS p
     JOIN meta.runs AS r ON r.snapshot_at >= p.valid_from AND r.snapshot_at < p.valid_to
 ),
--- These are the pairs of all nights, because the first requested night is compared with the one before it.
+-- This compares all nights, also those before since: the first requested night is compared with the night before it.
 price_pairs AS (
     SELECT *, lag(unit_amount) OVER (PARTITION BY product_listing_id, pricing_tier, currency, nth ORDER BY snapshot_at) AS before
     FROM snapshot_prices

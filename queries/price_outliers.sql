@@ -55,19 +55,19 @@ outliers AS (
     LIMIT $top
 )
 SELECT
-    f.listing_id,
+    o.listing_id,
     l.name AS listing_name,
     l.outlet_name,
-    f.country,
-    f.channel_type,
-    f.authority_band,
-    f.pricing_tier,
-    f.currency,
-    CASE WHEN f.percent > 0 THEN 'over' ELSE 'under' END AS side,
-    CAST(f.amount AS DECIMAL(18, 2))  AS price,
-    CAST(f.median AS DECIMAL(18, 2))  AS median_price,
-    CAST(f.percent AS DECIMAL(38, 1)) AS difference_percent,
-    f.peers
-FROM outliers AS f
-JOIN product_listings AS l ON l.id = f.listing_id
-ORDER BY f.distance DESC, f.listing_id, f.pricing_tier, f.currency
+    o.country,
+    o.channel_type,
+    o.authority_band,
+    o.pricing_tier,
+    o.currency,
+    CASE WHEN o.percent > 0 THEN 'over' ELSE 'under' END AS side,
+    CAST(o.amount AS DECIMAL(18, 2))  AS price,
+    CAST(o.median AS DECIMAL(18, 2))  AS median_price,
+    CAST(o.percent AS DECIMAL(38, 1)) AS difference_percent,
+    o.peers
+FROM outliers AS o
+JOIN product_listings AS l ON l.id = o.listing_id
+ORDER BY o.distance DESC, o.listing_id, o.pricing_tier, o.currency

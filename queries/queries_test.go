@@ -85,29 +85,30 @@ func TestDeclaredParametersAreUsed(t *testing.T) {
 	}
 }
 
-// TestHeadersAreComplete checks that headers have all texts, and that their values queries run.
+// TestHeadersAreComplete checks that each header has all parts, and that the SQL of its values lines
+// runs.
 func TestHeadersAreComplete(t *testing.T) {
 	all, err := query.List()
 	if err != nil {
 		t.Fatal(err)
 	}
 	subjects := []string{"commissions", "margins", "orders", "placements", "prices", "quality", "report", "throughput"}
-	sources := map[string]string{}
+	parameters := map[string]string{} // query and parameter, by the SQL of its values line
 	for _, q := range all {
 		if q.Title == "" || q.Grain == "" || q.About == "" || !slices.Contains(subjects, q.Subject) {
 			t.Errorf("%s: its header needs title, grain, about and one of the subjects %s, not %q", q.Name, strings.Join(subjects, ", "), q.Subject)
 		}
 		for _, p := range q.Params {
-			if free := p.Type == "VARCHAR" && slices.Contains([]string{"currency", "tier", "country", "tag"}, p.Name); free && p.Values == "" {
+			if needsValues := p.Type == "VARCHAR" && slices.Contains([]string{"currency", "tier", "country", "tag"}, p.Name); needsValues && p.Values == "" {
 				t.Errorf("%s: parameter %s has no values line", q.Name, p.Name)
 			}
-			sources[p.Values] = q.Name + " " + p.Name
+			parameters[p.Values] = q.Name + " " + p.Name
 		}
 	}
-	delete(sources, "")
+	delete(parameters, "")
 	db := open(t, "", fixture.NewEmpty(t))
-	for source, of := range sources {
-		if _, _, err := db.ParamValues(t.Context(), query.Param{Name: of, Values: source}, 1); err != nil {
+	for values, name := range parameters {
+		if _, _, err := db.ParamValues(t.Context(), query.Param{Name: name, Values: values}, 1); err != nil {
 			t.Error(err)
 		}
 	}
@@ -168,7 +169,7 @@ func TestQueryOfTheGuide(t *testing.T) {
 	}
 	all, err := query.Load(dir)
 	if err != nil || !found {
-		t.Fatalf("the guide contains %q: %v", text, err)
+		t.Fatalf("load the example query of docs/guide/asking.md: found %t, SQL %q, error %v", found, text, err)
 	}
 	q, ok := all.Find("cheap")
 	db := open(t, `INSERT INTO product_listings (id, name, country) VALUES ('a', 'A', 'Germany'), ('b', 'B', 'France');

@@ -1,6 +1,6 @@
 -- subject: margins
 -- title: Refunds and add-ons by outlet or writer
--- grain: one row per outlet or writer, and one for items without any, the largest refunds first
+-- grain: one row per outlet or writer, as chosen with by, and one for items without a group; the largest refunds first
 -- about: Refunds and add-ons of sold items. An item is refunded if its flag is set or it has a refund date; a refund is due if the item requires one and is not refunded. add_on_items counts items marked as add-ons; add_ons counts the add-ons of articles, which have no amount. Items are dated by the payment of their order. Deleted items are left out. Items have no currency: the sums assume a single one.
 -- param: by outlet|writer outlet -- grouping of the rows
 -- param: since DATE NULL -- only items whose order was paid on or after this date
@@ -17,11 +17,11 @@ WITH items AS (
         s.sale_price,
         s.is_refunded,
         i.refund_required IS TRUE AND NOT s.is_refunded AS is_due,
-        f.is_add_on IS TRUE                             AS is_add_on
+        profile_order_items.is_add_on IS TRUE           AS is_add_on
     FROM mart.sold_items AS s
     JOIN order_items AS i ON i.id = s.order_item_id
     LEFT JOIN mart.article_progress AS p ON p.article_id = s.article_id
-    LEFT JOIN profile_order_items AS f ON f.id = s.order_item_id
+    LEFT JOIN profile_order_items ON profile_order_items.id = s.order_item_id
     WHERE ($since IS NULL OR s.paid_at >= CAST(CAST($since AS DATE) AS TIMESTAMP) AT TIME ZONE CAST($timezone AS VARCHAR))
       AND ($until IS NULL OR s.paid_at < CAST(CAST($until AS DATE) AS TIMESTAMP) AT TIME ZONE CAST($timezone AS VARCHAR))
 ),
@@ -60,9 +60,9 @@ SELECT
     CAST(100 * g.refunded / g.items AS DECIMAL(38, 1))   AS refunded_percent,
     g.add_on_items,
     CAST(g.add_on_sales AS DECIMAL(18, 2))               AS add_on_total,
-    coalesce(n.articles, 0)                              AS articles_with_add_ons,
-    coalesce(n.add_ons, 0)                               AS add_ons
+    coalesce(a.articles, 0)                              AS articles_with_add_ons,
+    coalesce(a.add_ons, 0)                               AS add_ons
 FROM groups AS g
-LEFT JOIN add_on_counts AS n ON n.group_id IS NOT DISTINCT FROM g.group_id
+LEFT JOIN add_on_counts AS a ON a.group_id IS NOT DISTINCT FROM g.group_id
 ORDER BY g.refunded_sales DESC, g.items DESC, g.group_id
 LIMIT $top

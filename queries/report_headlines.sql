@@ -1,8 +1,8 @@
 -- subject: report
 -- title: Headline numbers of the report
 -- grain: one row per figure, and per pricing tier and currency for the median prices
--- about: Numbers at the top of the report; with --as-of, those of an earlier snapshot. Each is a summary of another query: listings and outlets of headline, payables of payables_ageing, overdue articles of overdue_articles, and the margin of margins. Days have 24 hours. Amounts have no currency: the sums assume a single one. reads lists the tables of the figure: without one of them it is not valid. Medians of different listings cannot be compared: with since, change_percent is the median change of a price of the same listing, tier and currency, and compared counts these listings.
--- param: prices COUNT? 3 -- number of tiers and currencies with a median price, those with most prices first
+-- about: Numbers at the top of the report; with --as-of, for an earlier snapshot. They equal the results of other queries: listings and outlets of headline, payables of payables_ageing, overdue articles of overdue_articles, and the margin of margins. Days have 24 hours. Amounts have no currency: the sums assume a single one. reads lists the tables of a figure; if one of them was not read, the figure is not valid. Medians of different listings cannot be compared: with since, change_percent is the median change of a price of the same listing, tier and currency, and compared counts these listings.
+-- param: prices COUNT? 3 -- number of pairs of tier and currency with a median price; pairs with the most prices come first
 -- param: published VARCHAR published,live -- status prefixes of an article that is published, separated by commas
 -- param: ended VARCHAR cancelled,canceled,rejected,archived -- status prefixes of an article that ended unpublished
 -- param: since TIMESTAMPTZ NULL -- time of an earlier snapshot, with whose prices the current ones are compared

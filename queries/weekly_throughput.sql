@@ -1,8 +1,8 @@
 -- subject: throughput
 -- title: Articles by week
--- grain: one row per week from Monday, oldest first
--- about: Articles that began, were first published, or ended without being published in each week. The articles in progress and the backlog are counted at the end of the week; in the week of the snapshot, at the snapshot. The backlog contains paid items, not refunded, without an article that has begun. Articles whose end has no known time are never in progress. Deleted articles and items are left out.
--- param: weeks COUNT 12 -- number of weeks, without since
+-- grain: one row per week, which begins on Monday, oldest first
+-- about: Articles that began, were first published, or ended without being published in each week. The articles in progress and the backlog are counted at the end of the week; in the week of the snapshot, at the snapshot. The backlog contains paid items that are not refunded and have no article that has begun. An article that is published or ended without a known time is never in progress. Deleted articles and items are left out.
+-- param: weeks COUNT 12 -- number of weeks, if since is not set
 -- param: since DATE NULL -- first week, as any date in that week
 -- param: until DATE NULL -- week after the last week, as any date in that week; NULL means up to the snapshot
 -- param: timezone TIMEZONE schedule.timezone -- time zone in which weeks begin, such as America/New_York
@@ -60,11 +60,11 @@ item_starts AS (
     GROUP BY order_item_id
 ),
 waiting_items AS (
-    SELECT i.date_paid AS paid_at, b.started_at
+    SELECT i.date_paid AS paid_at, item_starts.started_at
     FROM order_items AS i
-    LEFT JOIN item_starts AS b ON b.order_item_id = i.id
+    LEFT JOIN item_starts ON item_starts.order_item_id = i.id
     WHERE i.deleted_at IS NULL AND i.is_refunded IS NOT TRUE AND i.refund_date IS NULL
-      AND (b.started_at IS NOT NULL OR (b.order_item_id IS NULL AND i.article_id IS NULL))
+      AND (item_starts.started_at IS NOT NULL OR (item_starts.order_item_id IS NULL AND i.article_id IS NULL))
 ),
 item_counts AS (
     SELECT c.week, count(*) AS backlog

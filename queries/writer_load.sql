@@ -1,8 +1,8 @@
 -- subject: throughput
 -- title: Load of writers
 -- grain: one row per writer, and one for articles without a writer
--- about: Current and recently finished articles of each writer. Open articles are neither published nor ended; in_revision and overdue count open ones. Days to publish run from the start of the article to its first publication, for articles published in the period, and have 24 hours; the median is a duration that occurred.
--- param: days COUNT 30 -- length of the period in days, without since
+-- about: Current and recently finished articles of each writer. Open articles are neither published nor ended; in_revision and overdue count open articles only. Days to publish run from the start of the article to its first publication, for articles published in the period, and have 24 hours; the median is a duration that occurred.
+-- param: days COUNT 30 -- length of the period in days, if since is not set
 -- param: since DATE NULL -- first day of the period
 -- param: until DATE NULL -- day after the last day of the period; NULL means up to the snapshot
 -- param: timezone TIMEZONE schedule.timezone -- time zone in which dates begin, such as America/New_York
@@ -12,7 +12,7 @@
 WITH period AS (
     SELECT
         snapshot_at,
-        -- The last microsecond of the period, and the first one.
+        -- The last and the first microsecond of the period.
         least(CAST(CAST($until AS DATE) AS TIMESTAMP) AT TIME ZONE CAST($timezone AS VARCHAR) - INTERVAL 1 MICROSECOND, snapshot_at) AS last_at,
         coalesce(CAST(CAST($since AS DATE) AS TIMESTAMP) AT TIME ZONE CAST($timezone AS VARCHAR),
             last_at - to_hours(24 * $days) + INTERVAL 1 MICROSECOND) AS first_at
@@ -29,12 +29,12 @@ article_loads AS (
         p.*,
         p.live_url IS NULL
             AND list_contains(string_split($published || ',' || $ended, ','), p.status_prefix) IS NOT TRUE AS is_open,
-        l.published_at BETWEEN s.first_at AND s.last_at          AS is_recent,
-        epoch_us(l.published_at) - epoch_us(p.started_at) AS micros,
-        s.snapshot_at
+        publications.published_at BETWEEN period.first_at AND period.last_at AS in_period,
+        epoch_us(publications.published_at) - epoch_us(p.started_at)         AS micros,
+        period.snapshot_at
     FROM mart.article_progress AS p
-    LEFT JOIN publications AS l USING (article_id)
-    CROSS JOIN period AS s
+    LEFT JOIN publications USING (article_id)
+    CROSS JOIN period
 )
 SELECT
     writer_id,
@@ -44,8 +44,8 @@ SELECT
     count(*) FILTER (is_open)                                                                 AS open_articles,
     count(*) FILTER (is_open AND list_contains(string_split($revision, ','), status_prefix)) AS in_revision,
     count(*) FILTER (is_open AND expected_at < snapshot_at)                                   AS overdue,
-    count(*) FILTER (is_recent)                                                               AS published_recently,
-    CAST(quantile_disc(micros, 0.5) FILTER (is_recent AND micros >= 0) / 86400e6 AS DECIMAL(18, 2)) AS p50_days_to_publish
+    count(*) FILTER (in_period)                                                               AS published_recently,
+    CAST(quantile_disc(micros, 0.5) FILTER (in_period AND micros >= 0) / 86400e6 AS DECIMAL(18, 2)) AS p50_days_to_publish
 FROM article_loads
 GROUP BY writer_id
 ORDER BY open_articles DESC, writer_id

@@ -35,7 +35,7 @@ COMMENT ON COLUMN campaign_articles.order_item_id IS 'Id of the order item: orde
 COMMENT ON COLUMN campaign_articles.created_at IS 'When the record was created, UTC. Spec 2.6 CampaignArticleRow.created_at.';
 COMMENT ON COLUMN campaign_articles.updated_at IS 'When the record was last changed, UTC. Spec 2.6 CampaignArticleRow.updated_at.';
 COMMENT ON COLUMN campaign_articles.deleted_at IS 'When the record was marked deleted, UTC; NULL while it is not deleted. Spec 2.6 CampaignArticleRow.deleted_at.';
-COMMENT ON COLUMN campaign_articles.total_images IS 'How many images the article has. Spec 2.6 CampaignArticleRow.total_images.';
+COMMENT ON COLUMN campaign_articles.total_images IS 'Number of images of the article. Spec 2.6 CampaignArticleRow.total_images.';
 COMMENT ON COLUMN campaign_articles.writer_id IS 'Id of the writer. Spec 2.6 CampaignArticleRow.writer.id.';
 COMMENT ON COLUMN campaign_articles.writer_first_name IS 'First name of the writer. Spec 2.6 CampaignArticleRow.writer.first_name.';
 COMMENT ON COLUMN campaign_articles.writer_last_name IS 'Last name of the writer. Spec 2.6 CampaignArticleRow.writer.last_name.';

@@ -49,7 +49,7 @@ COMMENT ON COLUMN campaigns.target_audience IS 'Target audience. Spec 2.5 Campai
 COMMENT ON COLUMN campaigns.tone IS 'Tone of the texts. Spec 2.5 Campaign.tone.';
 COMMENT ON COLUMN campaigns.writing_samples IS 'Writing samples. Spec 2.5 Campaign.writing_samples.';
 COMMENT ON COLUMN campaigns.file_id IS 'Id of the attached file. Spec 2.5 Campaign.file_id.';
-COMMENT ON COLUMN campaigns.total_articles IS 'How many articles the campaign has. Spec 2.5 Campaign.total_articles.';
+COMMENT ON COLUMN campaigns.total_articles IS 'Number of articles of the campaign. Spec 2.5 Campaign.total_articles.';
 COMMENT ON COLUMN campaigns.profile_name IS 'Name of the client profile. Spec 2.5 Campaign.profile.name.';
 COMMENT ON COLUMN campaigns.profile_logo IS 'Address of the logo of the client profile. Spec 2.5 Campaign.profile.logo.';
 COMMENT ON COLUMN campaigns.articles IS 'List of references to articles, as sent by the service. The articles are in campaign_articles. Spec 2.5 Campaign.articles.';

@@ -6,7 +6,7 @@ CREATE TABLE disclaimers (
     extra       JSON              -- field 4
 );
 
-COMMENT ON TABLE disclaimers IS 'Disclaimers that channels can carry, one row per disclaimer. From GET /outlet-disclaimers.';
+COMMENT ON TABLE disclaimers IS 'Disclaimers that channels can have, one row per disclaimer. From GET /outlet-disclaimers.';
 COMMENT ON COLUMN disclaimers.id IS 'Id of the disclaimer. Spec 2.2 DisclaimerRecord.id.';
 COMMENT ON COLUMN disclaimers.name IS 'Name of the disclaimer. Spec 2.2 DisclaimerRecord.name.';
 COMMENT ON COLUMN disclaimers.description IS 'Text of the disclaimer. Spec 2.2 DisclaimerRecord.description.';

@@ -2,7 +2,7 @@
 // only definition of columns, types and meanings. The files in the top folder are the tables of
 // main, meta describes the nights, and mart contains views for analysis.
 //
-// It must not know its users: it imports no package of this project.
+// The package imports no package of this project.
 package schema
 
 import "embed"

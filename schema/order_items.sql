@@ -53,7 +53,7 @@ CREATE TABLE order_items (
     extra                       JSON              -- field 50
 );
 
-COMMENT ON TABLE order_items IS 'Paid line items with commission, cost and invoice data, one row per item. From GET /order-items. No amount of this table has a currency in the spec.';
+COMMENT ON TABLE order_items IS 'Paid line items with commission, cost and invoice data, one row per item. From GET /order-items. The spec names no currency for the amounts.';
 COMMENT ON COLUMN order_items.id IS 'Id of the order item. Spec 2.4 OrderItem.id.';
 COMMENT ON COLUMN order_items.referrer_id IS 'Id of the referrer. Spec 2.4 OrderItem.referrer_id.';
 COMMENT ON COLUMN order_items.referrer_team_id IS 'Id of the team of the referrer. Spec 2.4 OrderItem.referrer_team_id.';

@@ -1,6 +1,6 @@
 -- Orders, merged from GET /orders and GET /orders/{order_id}. Key: id. Line items are in
--- order_line_items. Only the list has team, and only the detail has name and email. A field that
--- is missing in one of them does not clear its column.
+-- order_line_items. Only the first response has team, and only the second one has name and email.
+-- If a field is missing in one response, the value of the other one is used.
 CREATE TABLE orders (
     id                        VARCHAR NOT NULL, -- field 1
     profile_id                VARCHAR,          -- field 2, references profiles.id
@@ -38,7 +38,7 @@ CREATE TABLE orders (
     extra                     JSON              -- field 34
 );
 
-COMMENT ON TABLE orders IS 'Orders of the team, one row per order, merged from list and detail. From GET /orders and GET /orders/{order_id}.';
+COMMENT ON TABLE orders IS 'Orders of the team, one row per order, merged from GET /orders and GET /orders/{order_id}.';
 COMMENT ON COLUMN orders.id IS 'Id of the order. Spec 2.4 Order.id.';
 COMMENT ON COLUMN orders.profile_id IS 'Id of the client profile that the order is for. Spec 2.4 Order.profile_id.';
 COMMENT ON COLUMN orders.client_id IS 'Id of the client. Spec 2.4 Order.client_id.';
@@ -67,9 +67,9 @@ COMMENT ON COLUMN orders.metadata IS 'Free-form data of the order, any JSON valu
 COMMENT ON COLUMN orders.created_at IS 'When the record was created, UTC. Spec 2.4 Order.created_at.';
 COMMENT ON COLUMN orders.updated_at IS 'When the record was last changed, UTC. Spec 2.4 Order.updated_at.';
 COMMENT ON COLUMN orders.deleted_at IS 'When the record was marked deleted, UTC; NULL while it is not deleted. Spec 2.4 Order.deleted_at.';
-COMMENT ON COLUMN orders.team_name IS 'Name of the team; only in the list. Spec 2.4 Order.team.name.';
-COMMENT ON COLUMN orders.team_contact_email IS 'Contact address of the team; only in the list. Spec 2.4 Order.team.contact_email.';
-COMMENT ON COLUMN orders.name IS 'Name on the order; only in the detail. Spec 2.4 Order.name.';
-COMMENT ON COLUMN orders.email IS 'E-mail address on the order; only in the detail. Spec 2.4 Order.email.';
+COMMENT ON COLUMN orders.team_name IS 'Name of the team; only in GET /orders. Spec 2.4 Order.team.name.';
+COMMENT ON COLUMN orders.team_contact_email IS 'Contact address of the team; only in GET /orders. Spec 2.4 Order.team.contact_email.';
+COMMENT ON COLUMN orders.name IS 'Name on the order; only in GET /orders/{order_id}. Spec 2.4 Order.name.';
+COMMENT ON COLUMN orders.email IS 'E-mail address on the order; only in GET /orders/{order_id}. Spec 2.4 Order.email.';
 COMMENT ON COLUMN orders.checkout_link IS 'Address at which the order can be paid. Spec 2.4 Order.checkout_link.';
 COMMENT ON COLUMN orders.extra IS 'Unknown fields, as one JSON object; NULL if there are none. Spec 2 (conventions).';

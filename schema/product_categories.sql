@@ -5,7 +5,7 @@ CREATE TABLE product_categories (
     extra JSON              -- field 3
 );
 
-COMMENT ON TABLE product_categories IS 'Product types, one row each, with how many products they have. From GET /products/categories.';
+COMMENT ON TABLE product_categories IS 'Product types with the number of their products, one row each. From GET /products/categories.';
 COMMENT ON COLUMN product_categories.type IS 'Product type. Spec 2.3 ProductCategoryCount.type.';
-COMMENT ON COLUMN product_categories.count IS 'How many products have the type. Spec 2.3 ProductCategoryCount.count.';
+COMMENT ON COLUMN product_categories.count IS 'Number of products of the type. Spec 2.3 ProductCategoryCount.count.';
 COMMENT ON COLUMN product_categories.extra IS 'Unknown fields, as one JSON object; NULL if there are none. Spec 2 (conventions).';

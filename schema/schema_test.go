@@ -76,10 +76,10 @@ func TestColumnsOfStreamsExist(t *testing.T) {
 	}
 }
 
-func requireColumn(t *testing.T, defs map[string]stream.Definition, by, table, column string) {
+func requireColumn(t *testing.T, defs map[string]stream.Definition, streamName, table, column string) {
 	t.Helper()
 	if _, ok := defs[table].Column(column); !ok {
-		t.Errorf("stream %s uses %s.%s, which is not in the schema", by, table, column)
+		t.Errorf("stream %s uses %s.%s, which is not in the schema", streamName, table, column)
 	}
 }
 
@@ -129,15 +129,15 @@ func TestReferencesAreKeys(t *testing.T) {
 	for name, def := range meta {
 		keys["meta."+name] = def.Key
 	}
-	relations := 0
-	walk := func(prefix string, defs map[string]stream.Definition) {
+	references := 0
+	checkReferences := func(prefix string, defs map[string]stream.Definition) {
 		for name, def := range defs {
 			for _, c := range def.Columns {
 				to := c.References
 				if to == (stream.Reference{}) {
 					continue
 				}
-				relations++
+				references++
 				target, ok := defs[to.Table].Column(to.Column)
 				switch {
 				case !ok:
@@ -150,9 +150,9 @@ func TestReferencesAreKeys(t *testing.T) {
 			}
 		}
 	}
-	walk("", main)
-	walk("meta.", meta)
-	if relations == 0 {
+	checkReferences("", main)
+	checkReferences("meta.", meta)
+	if references == 0 {
 		t.Error("the schema declares no references")
 	}
 }
@@ -194,15 +194,15 @@ func TestFieldIDsAreStable(t *testing.T) {
 	add := func(table string, columns []stream.Column) {
 		for _, c := range columns {
 			id, column := fmt.Sprintf("%s %d", table, c.FieldID), c.Name+" "+string(c.Type)
-			switch was, old := recorded[id], assigned[table+" "+column]; {
-			case was == "" && old != "":
-				t.Errorf("field %s is %s, which was field %s: a column must keep its id", id, column, old)
-			case was == "" && *update:
+			switch recordedColumn, recordedField := recorded[id], assigned[table+" "+column]; {
+			case recordedColumn == "" && recordedField != "":
+				t.Errorf("field %s is %s, which was field %s: a column must keep its id", id, column, recordedField)
+			case recordedColumn == "" && *update:
 				lines = append(lines, id+" "+column)
-			case was == "":
+			case recordedColumn == "":
 				t.Errorf("field %s (%s) is not recorded: run go test ./schema -update", id, column)
-			case was != column:
-				t.Errorf("field %s is %s, but was assigned to %s: a column that is new or has another type needs a new id", id, column, was)
+			case recordedColumn != column:
+				t.Errorf("field %s is %s, but was assigned to %s: a column that is new or has another type needs a new id", id, column, recordedColumn)
 			}
 		}
 	}

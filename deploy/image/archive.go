@@ -26,7 +26,7 @@ type blob struct {
 	open func() (io.ReadCloser, error)
 }
 
-func blobOf(name string, data []byte) blob {
+func newBlob(name string, data []byte) blob {
 	return blob{name, int64(len(data)), func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(data)), nil }}
 }
 
@@ -85,7 +85,7 @@ func archiveBlobs(o options, img v1.Image) ([]blob, v1.Hash, error) {
 	}
 	tag := notAllowedInTag.ReplaceAllString(o.version, "-")
 	docker := tarball.Descriptor{Config: blobPath(configName), RepoTags: []string{"placementsync:" + tag}}
-	blobs := []blob{blobOf(blobPath(descriptor.Digest), manifest), blobOf(blobPath(configName), config)}
+	blobs := []blob{newBlob(blobPath(descriptor.Digest), manifest), newBlob(blobPath(configName), config)}
 	for _, layer := range layers {
 		digest, digestErr := layer.Digest()
 		size, sizeErr := layer.Size()
@@ -102,6 +102,6 @@ func archiveBlobs(o options, img v1.Image) ([]blob, v1.Hash, error) {
 	}
 	index, indexErr := json.Marshal(v1.IndexManifest{SchemaVersion: 2, MediaType: types.OCIImageIndex, Manifests: []v1.Descriptor{*descriptor}})
 	dockerText, dockerErr := json.Marshal(tarball.Manifest{docker})
-	head := []blob{blobOf("oci-layout", []byte(`{"imageLayoutVersion":"1.0.0"}`)), blobOf("index.json", index), blobOf("manifest.json", dockerText)}
+	head := []blob{newBlob("oci-layout", []byte(`{"imageLayoutVersion":"1.0.0"}`)), newBlob("index.json", index), newBlob("manifest.json", dockerText)}
 	return append(head, blobs...), descriptor.Digest, errors.Join(indexErr, dockerErr)
 }

@@ -59,11 +59,11 @@ func buildImage(o options) (v1.Image, sizes, error) {
 
 // configure sets the command, user, environment and labels of the image.
 func configure(img v1.Image, o options, arch string) (v1.Image, error) {
-	present, err := img.ConfigFile()
+	current, err := img.ConfigFile()
 	if err != nil {
 		return nil, err
 	}
-	file := present.DeepCopy()
+	file := current.DeepCopy()
 	file.OS, file.Architecture, file.Created = "linux", arch, v1.Time{Time: o.created}
 	labels := map[string]string{
 		"org.opencontainers.image.title":       "placementsync",

@@ -3,7 +3,7 @@
 // folders. The file is an archive of the OCI image layout, for docker load, podman load and
 // skopeo copy. The same input gives the same bytes.
 //
-// It is a separate module, so that the program does not depend on its dependencies.
+// The command is a separate module, so that placementsync does not need the modules of the command.
 package main
 
 import (

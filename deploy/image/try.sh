@@ -5,13 +5,13 @@
 #
 #   deploy/image/try.sh ARCHIVE PROGRAM
 #
-# PROGRAM is a placementsync for this machine, for the demo service outside the image.
+# PROGRAM is a placementsync binary of this machine. It runs the demo service outside the image.
 set -euo pipefail
 SECONDS=0
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 project=$(cd "$here/../.." && pwd)
-[ $# = 2 ] || { echo "usage: try.sh ARCHIVE PROGRAM, and one archive" >&2; exit 2; }
+[ $# = 2 ] || { echo "usage: try.sh ARCHIVE PROGRAM" >&2; exit 2; }
 archive=$(realpath "$1")
 service_program=$(realpath "$2")
 
@@ -81,17 +81,17 @@ mapfile -t command < <(skopeo inspect --config --format '{{range .Config.Cmd}}{{
 # The health probe that is tested below.
 expect "\"Test\":[\"CMD\",\"${entrypoint[0]}\",\"serve\",\"--probe\",\"health\",\"--config\",\"${command[2]}\"]" \
 	"$(skopeo inspect --config --raw "oci-archive:$archive")"
-say "skopeo reads it as an archive of OCI and of Docker: user $user, ${entrypoint[*]} ${command[*]}"
+say "skopeo reads the archive as OCI and as Docker: user $user, ${entrypoint[*]} ${command[*]}"
 if command -v podman > /dev/null; then
 	podman=(podman --root "$work/storage" --runroot "$work/runroot" --storage-driver vfs)
 	"${podman[@]}" load --quiet --input "$archive" > "$work/podman.log" 2>&1 || fail "podman load"
 	loaded=$("${podman[@]}" image inspect --format '{{.User}} {{.Config.Entrypoint}} {{.Config.Cmd}} {{.NamesHistory}}' "$(sed -n 's/^Loaded image: //p' "$work/podman.log")")
 	expect "$user" "$loaded"
 	expect "${entrypoint[0]}" "$loaded"
-	say "podman loads it: $loaded"
+	say "podman loads the archive: $loaded"
 	"${podman[@]}" rmi --all --force > "$work/podman.log" 2>&1
 else
-	say "podman is missing, so it was not loaded"
+	say "podman is missing, so the archive was not loaded"
 fi
 
 # The files of the image, and those that every runtime adds.
@@ -101,7 +101,7 @@ for layer in $(skopeo inspect --format '{{range .Layers}}{{.}} {{end}}' "dir:$wo
 	tar -xzpf "$work/layers/${layer#sha256:}" --numeric-owner -C "$root"
 done
 program=$root${entrypoint[0]}
-[ "$(stat -c '%u:%g %a' "$root/warehouse")" = "$user 750" ] || fail "/warehouse is not the user's"
+[ "$(stat -c '%u:%g %a' "$root/warehouse")" = "$user 750" ] || fail "/warehouse does not belong to the user"
 [ "$(stat -c '%a' "$root/tmp")" = 1777 ] || fail "/tmp is not open to all"
 [ -z "$(find "$root" -perm /6000)" ] || fail "a file has the right to change the user"
 [ "$(find "$root" -path "$root/warehouse" -prune -o -path "$root/tmp" -prune -o \( -not -user 0 -o -perm /022 \) -print)" = "" ] ||
@@ -113,12 +113,12 @@ mkdir -p "$root/proc" "$root/dev" "$root/run/secrets"
 touch "$root/etc/hosts"
 
 # The program runs without /proc, /dev and /etc.
-bare=$work/bare
-mkdir -p "$bare/tmp"
-cp "$program" "$bare/placementsync"
-timeout 300 chroot "$bare" /placementsync demo --nights 1 --dir /demo > "$work/bare.log" 2>&1 || fail "the demo with nothing but the program"
-rm -r "$bare"
-say "the program needs no other file: a night of the demo in an empty root"
+empty_root=$work/empty
+mkdir -p "$empty_root/tmp"
+cp "$program" "$empty_root/placementsync"
+timeout 300 chroot "$empty_root" /placementsync demo --nights 1 --dir /demo > "$work/empty.log" 2>&1 || fail "the demo in a root with no other file"
+rm -r "$empty_root"
+say "the program needs no other file: a night of the demo ran in an empty root"
 
 volume=$work/volume secrets=$work/secrets
 install -d -o "${user%:*}" -g "${user#*:}" -m 0750 "$volume"
@@ -142,9 +142,9 @@ set_container
 
 say "$(contain version | head -n 1)"
 contain demo --nights 2 > "$work/demo.log" 2>&1 || fail "the demo"
-[ "$(stat -c '%u:%g' "$volume/demo/warehouse/latest/catalog.duckdb")" = "$user" ] || fail "the demo's files are not the user's"
+[ "$(stat -c '%u:%g' "$volume/demo/warehouse/latest/catalog.duckdb")" = "$user" ] || fail "the files of the demo do not belong to the user"
 rm -r "$volume/demo"
-say "the demo ran as $user, with nothing else to write to than /warehouse and /tmp"
+say "the demo ran as $user and could write only to /warehouse and /tmp"
 
 # A service outside the image.
 "$service_program" demo --nights 1 --keep-serving --dir "$work/service" > "$work/service.log" 2>&1 &
@@ -152,13 +152,13 @@ started+=($!)
 wait_for 120 grep -q 'keeps running at' "$work/service.log"
 url=$(sed -n 's/.*keeps running at \(http:[^ ]*\).*/\1/p' "$work/service.log")
 set_container "PLACEMENTSYNC_BASE_URL=$url"
-contain run --config "${command[2]}" > "$work/run.log" 2>&1 || fail "run against the service outside ended with $?"
-[ "$(stat -c '%u:%g' "$volume/latest/catalog.duckdb")" = "$user" ] || fail "the files of the night are not the user's"
-say "run: a night from a service outside, complete"
+contain run --config "${command[2]}" > "$work/run.log" 2>&1 || fail "run with the service outside the image ended with $?"
+[ "$(stat -c '%u:%g' "$volume/latest/catalog.duckdb")" = "$user" ] || fail "the files of the night do not belong to the user"
+say "run: a complete night from a service outside the image"
 
 # The default command, its health check, and its end.
 if contain serve --probe health --config "${command[2]}" > "$work/probe.log" 2>&1; then
-	fail "a daemon is healthy that does not run"
+	fail "the health probe succeeded without a daemon"
 fi
 "${container[@]}" "${command[@]}" > "$work/serve.log" 2>&1 &
 outside=$!
@@ -167,9 +167,9 @@ wait_for 60 grep -q 'msg=serving' "$work/serve.log"
 grep -q 'Europe/Berlin' "$work/serve.log" || fail "the time zone is not in the schedule"
 expect ok "$(contain serve --probe health --config "${command[2]}")"
 expect ready "$(contain serve --probe ready --config "${command[2]}")"
-[ "$(curl --noproxy '*' -s -o /dev/null -w '%{http_code}' http://127.0.0.1:8080/)" = 401 ] || fail "the status page wants no token"
-[ "$(curl --noproxy '*' -s -o /dev/null -w '%{http_code}' -H 'Authorization: Bearer opensesame' http://127.0.0.1:8080/)" = 200 ] || fail "the status page does not take the token"
-[ "$(curl --noproxy '*' -s -o /dev/null -w '%{http_code}' -H 'Host: evil.example.com' http://127.0.0.1:8080/healthz)" = 421 ] || fail "a strange host is answered"
+[ "$(curl --noproxy '*' -s -o /dev/null -w '%{http_code}' http://127.0.0.1:8080/)" = 401 ] || fail "the status page does not require the token"
+[ "$(curl --noproxy '*' -s -o /dev/null -w '%{http_code}' -H 'Authorization: Bearer opensesame' http://127.0.0.1:8080/)" = 200 ] || fail "the status page rejects the token"
+[ "$(curl --noproxy '*' -s -o /dev/null -w '%{http_code}' -H 'Host: evil.example.com' http://127.0.0.1:8080/healthz)" = 421 ] || fail "a request with an unknown host was not rejected"
 inside=$(< "/proc/$outside/task/$outside/children") # process 1 of its namespace
 before=$(date +%s%N)
 kill -TERM "${inside%% *}"
@@ -191,10 +191,10 @@ if command -v openssl > /dev/null && command -v python3 > /dev/null; then
 	if contain check --config "${command[2]}" > "$work/check.log" 2>&1; then
 		fail "an unknown certificate is trusted"
 	fi
-	grep -q 'certificate signed by unknown authority' "$work/check.log" || fail "check does not say that the certificate is unknown"
+	grep -q 'certificate signed by unknown authority' "$work/check.log" || fail "check does not report the unknown certificate"
 	set_container PLACEMENTSYNC_BASE_URL=https://service.example.test:8443 SSL_CERT_FILE=/run/secrets/ca.pem
 	contain check --config "${command[2]}" > "$work/check.log" 2>&1 || fail "a certificate of SSL_CERT_FILE is not trusted"
-	say "https: a name of /etc/hosts, an unknown certificate refused, and taken with SSL_CERT_FILE"
+	say "https: the name of /etc/hosts was resolved; the certificate was rejected, and accepted with SSL_CERT_FILE"
 else
 	say "openssl or python3 is missing, so certificates were not tried"
 fi
@@ -207,6 +207,6 @@ if [ "${PLACEMENTSYNC_REBUILD:-yes}" = yes ] && command -v go > /dev/null; then
 	make --silent -C "$project" image IMAGE="$work/second.tar" STATIC="$work/second" VERSION="$(label version)" \
 		COMMIT="$(label revision)" SOURCE_DATE_EPOCH="$(date -d "$(label created)" +%s)" > "$work/make.log" 2>&1 || fail "make image"
 	cmp "$work/first.tar" "$work/second.tar" || fail "two builds differ"
-	say "built twice, the same bytes: $(sha256sum < "$archive" | cut -c 1-16)..."
+	say "two builds have the same bytes: $(sha256sum < "$archive" | cut -c 1-16)..."
 fi
 say "passed after $SECONDS s"

@@ -13,7 +13,7 @@ elif command -v go > /dev/null && go run "$kubeconform" -v > /dev/null 2>&1; the
 	check=(go run "$kubeconform")
 else
 	check=()
-	echo "kubernetes: not compared, missing: kubeconform"
+	echo "kubernetes: not validated, missing: kubeconform"
 fi
 if [ ${#check[@]} -gt 0 ]; then
 	"${check[@]}" -strict -summary -schema-location 'schemas/{{ .ResourceKind }}.json' kubernetes/*.yaml
@@ -27,5 +27,5 @@ elif command -v podman-compose > /dev/null; then
 	podman-compose --file compose.yaml config > /dev/null
 	echo "compose: podman-compose reads it"
 else
-	echo "compose: compared with its schema only, missing: docker compose or podman-compose"
+	echo "compose: validated with its schema only, missing: docker compose or podman-compose"
 fi

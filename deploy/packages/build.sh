@@ -18,10 +18,10 @@ rm -f "$DIST"/placementsync[-_]*.{deb,rpm,tar.gz,cdx.json} "$DIST/SHA256SUMS"
 # The oldest library versions that both programs run with, and the Debian release of
 # libstdc++6 that has them.
 symbols=$(objdump -T "$BINARY" "$LAKE")
-# newest PREFIX
+# newest PREFIX: prints the newest version of the symbols with this prefix.
 newest() {
 	grep -o "$1_[0-9.]*" <<< "$symbols" | sed "s/$1_//" | sort -Vu | tail -n 1 ||
-		{ echo "packages: $BINARY and $LAKE want no symbol of $1: are they linked dynamically?" >&2; return 1; }
+		{ echo "packages: $BINARY and $LAKE use no symbol of $1: are they linked dynamically?" >&2; return 1; }
 }
 GLIBC=$(newest GLIBC)
 GLIBCXX=$(newest GLIBCXX)
@@ -34,7 +34,7 @@ case $GLIBCXX in
 esac
 export GLIBC GLIBCXX LIBSTDCXX
 
-# make_install PREFIX DESTDIR
+# make_install PREFIX DESTDIR: runs make install-files.
 make_install() {
 	"${MAKE:-make}" --silent --no-print-directory install-files PREFIX="$1" DESTDIR="$2" \
 		BINARY="$BINARY" LAKE="$LAKE" LICENSES="$LICENSES" VERSION="$VERSION"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Prints the licenses of all modules in both programs, from the sources of the build. A text
-# that several modules share is printed once.
+# Prints the licenses of all modules in both programs, from the sources of the build. A license
+# text that several modules share is printed once.
 #
 #   deploy/packages/licenses.sh TAGS
 set -euo pipefail
@@ -19,7 +19,7 @@ print_terms() {
 	for file; do
 		sum=$(sha256sum < "$file")
 		if [ -n "${printed[$sum]:-}" ]; then
-			printf '\n%s: the text is that of %s, above\n' "${file##*/}" "${printed[$sum]}"
+			printf '\n%s: the same text as for %s, above\n' "${file##*/}" "${printed[$sum]}"
 			continue
 		fi
 		printed[$sum]=$name
@@ -29,9 +29,9 @@ print_terms() {
 }
 
 cat <<'EOF'
-What placementsync and placementsync-lake are made of besides their own code, and the
-terms of each. DuckDB is within github.com/duckdb/duckdb-go-bindings; the libraries that
-its source holds, and their terms, are listed in the folder third_party of that source.
+This file lists the third-party code in placementsync and placementsync-lake, with its
+licenses. DuckDB is part of github.com/duckdb/duckdb-go-bindings; the folder third_party of
+the source of DuckDB contains the libraries in DuckDB and their licenses.
 EOF
 print_terms "Go, runtime and standard library" "$(go env GOROOT)"/LICENSE
 print_terms "Apache ECharts, htmx and CodeMirror, within the pages" internal/page/assets/NOTICE

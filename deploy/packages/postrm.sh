@@ -1,7 +1,7 @@
 #!/bin/sh
 # Runs after files are removed. A purge also removes config.yaml, the token, secrets.env and
-# the links of enabled units. The warehouse stays, and so does the user, so that its files never
-# belong to another user.
+# the links of enabled units. The warehouse and its user are kept, so that the files never belong
+# to another user.
 # dpkg calls this script with remove or purge, rpm with 0.
 set -e
 case "$1" in

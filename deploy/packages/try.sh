@@ -70,7 +70,7 @@ for _ in $(seq 600); do
 	kill -0 "$service" || fail "the demo service"
 	sleep 0.2
 done
-[ -n "$url" ] || fail "the demo service did not begin"
+[ -n "$url" ] || fail "the demo service did not start"
 
 # inside COMMAND: runs a command in the root as root.
 inside() {
@@ -78,8 +78,8 @@ inside() {
 		DEBIAN_FRONTEND=noninteractive URL="$url" /bin/bash -c "$1" < /dev/null 2>&1
 }
 
-# show COMMAND [HEAD TAIL]: runs a command and writes it with its output to the transcript. Of
-# long output it writes the first and the last lines.
+# show COMMAND [HEAD TAIL]: runs a command and writes the command and its output to the
+# transcript. Long output is cut to its first HEAD and last TAIL lines.
 show() {
 	local out status=0 lines head=${2:-12} tail=${3:-8}
 	out=$(inside "$1") || status=$?
@@ -127,24 +127,24 @@ cp "$root/usr/share/placementsync/config.yaml" "$work/example"
 inside 'readlink /var/lib/placementsync/warehouse/latest' > "$work/latest"
 show 'apt-get install --yes --no-install-recommends /srv/placementsync.deb' 6 4
 diff "$work/configuration" <(inside 'sha256sum /etc/placementsync/*; stat -c "%n %a %U:%G" /etc/placementsync/*') || fail "the upgrade changed the configuration"
-! cmp -s "$work/example" "$root/usr/share/placementsync/config.yaml" || fail "both releases have the same example: the upgrade was to meet a changed one"
+! cmp -s "$work/example" "$root/usr/share/placementsync/config.yaml" || fail "both releases have the same example configuration, so the upgrade does not test a changed one"
 diff "$work/latest" <(inside 'readlink /var/lib/placementsync/warehouse/latest') || fail "the upgrade changed the warehouse"
 show 'placementsync version'
 show 'runuser -u placementsync -- placementsync run --quiet --config /etc/placementsync/config.yaml' 6 6
 show 'runuser -u placementsync -- placementsync verify --read-data --config /etc/placementsync/config.yaml'
 show 'RUN=$(ls /var/lib/placementsync/warehouse/raw | tail -n 1); runuser -u placementsync -- placementsync replay "$RUN" --quiet --config /etc/placementsync/config.yaml' 4 4
 show 'runuser -u placementsync -- placementsync runs --config /etc/placementsync/config.yaml'
-strangers=$(inside 'find /var/lib/placementsync /etc/placementsync ! -user placementsync ! -user root -o -perm -o+w ! -type l')
-[ -z "$strangers" ] || fail "files of others, or open to all: $strangers"
+foreign=$(inside 'find /var/lib/placementsync /etc/placementsync ! -user placementsync ! -user root -o -perm -o+w ! -type l')
+[ -z "$foreign" ] || fail "files of another user, or writable by all users: $foreign"
 
 part "Removing"
 show 'apt-get remove --yes placementsync' 2 2
-inside 'test -f /etc/placementsync/config.yaml -a -f /var/lib/placementsync/warehouse/latest/catalog.duckdb' || fail "removing took the configuration or the warehouse"
-[ -z "$(inside 'find /usr -name "*placementsync*"')" ] || fail "removing left files in /usr"
+inside 'test -f /etc/placementsync/config.yaml -a -f /var/lib/placementsync/warehouse/latest/catalog.duckdb' || fail "apt-get remove deleted the configuration or the warehouse"
+[ -z "$(inside 'find /usr -name "*placementsync*"')" ] || fail "apt-get remove left files in /usr"
 show 'ls /etc/placementsync /var/lib/placementsync'
 show 'dpkg --purge placementsync'
 show 'ls /var/lib/placementsync /etc/placementsync || true'
-inside 'test -f /var/lib/placementsync/warehouse/latest/catalog.duckdb' || fail "the purge took the warehouse"
+inside 'test -f /var/lib/placementsync/warehouse/latest/catalog.duckdb' || fail "the purge deleted the warehouse"
 [ ! -e "$root/etc/placementsync" ] || fail "the purge left the configuration"
 
 # The .rpm, with the rpm of this machine. The root has the libraries from Debian packages.
@@ -163,9 +163,9 @@ if command -v rpm > /dev/null; then
 	expect "$(inside 'placementsync version')" "$(bin/placementsync version | head -n 1)"
 	rpm_in --erase placementsync
 	expect "$(cat "$root/etc/placementsync/config.yaml")" '# changed'
-	inside 'test -f /var/lib/placementsync/warehouse/latest/catalog.duckdb' || fail "erasing the .rpm took the warehouse"
+	inside 'test -f /var/lib/placementsync/warehouse/latest/catalog.duckdb' || fail "erasing the .rpm deleted the warehouse"
 	[ -z "$(inside 'find /usr -name "*placementsync*"')" ] || fail "erasing the .rpm left files in /usr"
-	echo "packages: the .rpm was installed, upgraded and erased; configuration and warehouse stayed"
+	echo "packages: the .rpm was installed, upgraded and erased; configuration and warehouse were kept"
 fi
 
 cat "$work/transcript" > deploy/packages/transcript.txt

@@ -1,15 +1,15 @@
 #!/usr/bin/env bash
 # Tests the rules, the dashboard and the metrics with a real Prometheus. promtool checks the
 # rules and runs their tests, Prometheus scrapes a daemon on a warehouse of the demo, and each
-# query of the dashboard must return data. Servers use loopback, files a temporary folder.
-# PLACEMENTSYNC is the path of the program; without it the program is built.
+# query of the dashboard must return data. The servers listen on loopback, and all files are in a
+# temporary folder. PLACEMENTSYNC is the path of the program; if it is not set, the program is built.
 set -euo pipefail
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 root=$(cd "$here/../.." && pwd)
 for tool in promtool prometheus jq curl; do
 	if ! command -v "$tool" >/dev/null; then
-		echo "deploy/prometheus: not tried, there is no $tool: apt-get install prometheus jq curl"
+		echo "deploy/prometheus: not tested, missing: $tool. To install it: apt-get install prometheus jq curl"
 		exit 0
 	fi
 done
@@ -48,15 +48,15 @@ die() {
 cat >>"$work/demo/config.yaml" <<'END'
 schedule: {cron: '0 0 1 1 *', catch_up: false}
 serve: {listen: '127.0.0.1:0', webhook_secrets: [tried]}
-notify: {channels: [{name: deaf, type: webhook, url: 'http://127.0.0.1:9/'}]}
-watch: [{name: orders, query: 'SELECT id FROM orders LIMIT 3', send: [deaf]}]
+notify: {channels: [{name: unreachable, type: webhook, url: 'http://127.0.0.1:9/'}]}
+watch: [{name: orders, query: 'SELECT id FROM orders LIMIT 3', send: [unreachable]}]
 END
 run() { "$program" "$@" --config "$work/demo/config.yaml" --quiet; }
 run verify >/dev/null
 run verify --read-data >/dev/null
 status=0
 run watch >"$work/watch.log" 2>&1 || status=$?
-[ "$status" = 3 ] || die "watch ended with $status, want 3: its receiver is deaf"
+[ "$status" = 3 ] || die "watch ended with $status, want 3: its receiver is unreachable"
 
 : >"$work/serve.log"
 "$program" serve --config "$work/demo/config.yaml" 2>"$work/serve.log" &
@@ -67,12 +67,12 @@ for _ in $(seq 100); do
 	[ -z "$address" ] || break
 	sleep 0.1
 done
-[ -n "$address" ] || die "serve did not begin"
+[ -n "$address" ] || die "serve did not start"
 
 curl -fsS "http://$address/metrics" >"$work/metrics"
 promtool check metrics <"$work/metrics" >"$work/lint" 2>&1 || true
 if grep placementsync_ "$work/lint"; then
-	die "promtool check metrics has found the above"
+	die "promtool check metrics reported the problems above"
 fi
 
 port=$((20000 + RANDOM % 20000))
@@ -97,18 +97,18 @@ asked=0 empty=0
 while IFS=$'\t' read -r title expression; do
 	question=${expression//\$instance/.*}
 	question=${question//\$__rate_interval/15s}
-	answer=$(ask "$question") || die "the panel $title asks what cannot be read: $question"
+	answer=$(ask "$question") || die "a query of the panel $title failed: $question"
 	asked=$((asked + 1))
 	if [ -z "$answer" ]; then
 		[[ $question =~ $may_be_empty ]] || die "the panel $title has no data: $question"
 		empty=$((empty + 1))
 	fi
 done < <(jq -r '.panels[] | select(.targets) | .title as $title | .targets[] | [$title, .expr] | @tsv' "$root/deploy/grafana/placementsync.json")
-[ "$asked" -gt 50 ] || die "only $asked queries were asked"
+[ "$asked" -gt 50 ] || die "the dashboard has $asked queries, want more than 50"
 
 bad=$(curl -fsS "http://127.0.0.1:$port/api/v1/rules" | jq -r '.data.groups[].rules[] | select(.health != "ok") | .name + ": " + .lastError')
 [ -z "$bad" ] || die "rules that cannot be evaluated: $bad"
 pending=$(ask 'ALERTS{alertname!="WatchFailing"}')
-[ -z "$pending" ] || die "alerts on a good warehouse: $pending"
-[ -n "$(ask 'ALERTS{alertname="WatchFailing"}')" ] || die "no alert of the deaf receiver is pending"
-echo "deploy/prometheus: $(grep -c -- '- alert:' rules.yaml) rules, $asked queries of the dashboard, $empty of them empty as they may be"
+[ -z "$pending" ] || die "unexpected alerts: $pending"
+[ -n "$(ask 'ALERTS{alertname="WatchFailing"}')" ] || die "no alert WatchFailing of the unreachable receiver is pending"
+echo "deploy/prometheus: $(grep -c -- '- alert:' rules.yaml) rules, $asked queries of the dashboard, $empty of them without data, as expected"

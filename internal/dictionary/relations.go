@@ -99,7 +99,7 @@ func (all Tables) mermaid() string {
 	if b.Len() == 0 {
 		return ""
 	}
-	return "\nThe columns that contain keys of other tables, by subject:\n" + b.String()
+	return "\nThese drawings show, by subject, the columns that contain keys of other tables:\n" + b.String()
 }
 
 // Macro is a table macro of a catalog.

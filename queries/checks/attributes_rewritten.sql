@@ -2,18 +2,20 @@
 -- severity: hold
 -- title: Many rows changed an attribute that rarely changes
 -- grain: one row per column
--- about: Too many rows of a table have another outlet, parent, type or creation time than in the last snapshot. Reason: two fields or the ids of other records were exchanged, or times were shifted. A hash in place of a value, or a value in place of a hash, comes from a changed `privacy` rule and passes. Only tables in which at least a tenth of the rows changed are compared. Not detected: wrong attributes of new rows, and changes from and to NULL.
+-- about: Too many rows of a table have another outlet, parent, type or creation time than in the last snapshot. Reason: two fields or the ids of other records were exchanged, or times were shifted. Changes from or to a hash pass, because a changed `privacy` rule causes them. Only tables in which at least a tenth of the rows changed are compared. Not detected: wrong attributes of new rows, and changes from and to NULL.
 -- each: table product_listings outlet_listings outlets orders order_items campaigns campaign_articles articles
 -- param: share DECIMAL 0.3 -- allowed share of the rows
 -- param: min_rows COUNT 50 -- leave out changes of fewer rows
 -- param: snapshot TIMESTAMPTZ NULL -- time of the snapshot; the audit sets it
 SELECT {name} AS table_name, column_name, count(*) AS rows_changed, (SELECT count(*) FROM before.{table}) AS rows_before
 FROM (UNPIVOT (
+    -- COLUMNS selects the columns of this list that the table has; "\1" keeps their names.
     SELECT id, CAST(COLUMNS('^(created_at|outlet_id|order_id|product_id|profile_id|campaign_id|channel_type|placement_type)$') AS VARCHAR) AS "\1"
     FROM {table} WHERE valid_from = $snapshot) ON COLUMNS(* EXCLUDE (id)) INTO NAME column_name VALUE value_now) AS n
 JOIN (UNPIVOT (
     SELECT id, CAST(COLUMNS('^(created_at|outlet_id|order_id|product_id|profile_id|campaign_id|channel_type|placement_type)$') AS VARCHAR) AS "\1"
     FROM past.{table} WHERE valid_to = $snapshot) ON COLUMNS(* EXCLUDE (id)) INTO NAME column_name VALUE value_before) AS p USING (id, column_name)
+-- A hash of `privacy` has 64 characters.
 WHERE value_now <> value_before AND length(value_now) <> 64 AND length(value_before) <> 64
 GROUP BY column_name
 HAVING rows_changed >= $min_rows AND rows_changed > rows_before * CAST($share AS DECIMAL(9, 3))

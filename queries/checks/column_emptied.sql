@@ -2,13 +2,15 @@
 -- severity: hold
 -- title: A column lost its values
 -- grain: one row per column
--- about: A column that had values in at least half of the rows is now empty or nearly empty. Or all its values are now the same, and too many of them were different before. Reason: the service left out a field or fills it with a constant. Flags (true or false) may all have the same value. Only tables in which at least a tenth of the rows changed are compared. Not detected: a column that loses its values over several nights, or only a part of them, see nulls_rose.
+-- about: A column that had values in at least half of the rows is now empty or nearly empty. Or all its values are now the same, and too many of them were different before. Reason: the service left out a field or fills it with a constant. Flags (true or false) may all have the same value. Only tables in which at least a tenth of the rows changed are compared. Not detected: a column that loses its values over several nights, and a column that loses only a part of its values, see nulls_rose.
 -- each: table
 -- param: filled DECIMAL 0.05 -- a column with values in a smaller share of the rows is nearly empty
 -- param: share DECIMAL 0.3 -- allowed share of values that were different before
 -- param: min_rows COUNT 50 -- leave out tables with fewer rows, and columns with fewer values before
 -- param: private VARCHAR ',' -- private columns as table.column, each between commas; the audit sets it
 WITH lost AS (
+    -- COLUMNS repeats an expression for each column, and "\1" keeps the name of the column. state is
+    -- 'empty', or = and the only value of the column.
     SELECT column_name, state
     FROM (UNPIVOT (
         SELECT CASE WHEN count(COLUMNS('(.*)')) < count(*) * CAST($filled AS DECIMAL(9, 3)) THEN 'empty'
@@ -21,7 +23,7 @@ WITH lost AS (
 )
 SELECT {name} AS table_name, column_name, 'is empty or nearly empty' AS problem FROM lost WHERE state = 'empty'
 UNION ALL
--- Values are unpivoted only if a column was found above.
+-- The WHERE reads the earlier values only if a column above has one single value.
 SELECT {name}, column_name, 'has one single value'
 FROM (UNPIVOT (
     SELECT CAST(COLUMNS('(.*)') AS VARCHAR) AS "\1"

@@ -2,7 +2,7 @@
 -- severity: warn
 -- title: Live articles that are not published
 -- grain: one row per article
--- about: Articles with a live address whose status is missing or is not a published status. Reason: reports count published articles by their status. Not detected: published articles without an address.
+-- about: Articles with a live address whose status is missing or is not a published status. Reason: reports count published articles by their status, so these articles are missing. Not detected: published articles without an address.
 -- param: published VARCHAR published -- the statuses of published articles, separated by commas
 -- param: private VARCHAR ',' -- private columns as table.column, each between commas; the audit sets it
 SELECT id, name, live_url, status_prefix

@@ -4,8 +4,8 @@
 -- grain: one row per table and kind
 -- about: Tables with more than twice the rejected values of the last snapshot, and tables in which more unknown fields or values appeared tonight than on any earlier night. Reason: the service changed its records. Not detected: values of the right type with another meaning.
 -- param: factor DECIMAL 2 -- largest growth of the rejected values
--- param: min_rejects COUNT 20 -- leave out smaller growth
--- param: min_drift COUNT 5 -- leave out fewer unknown fields or values
+-- param: min_rejects COUNT 20 -- leave out tables with fewer additional rejects
+-- param: min_drift COUNT 5 -- leave out tables with fewer new unknown fields or values
 -- param: run VARCHAR NULL -- run of the snapshot; the audit sets it
 WITH reject_counts AS (SELECT table_name, count(*) AS findings FROM meta.rejects GROUP BY table_name),
 reject_counts_before AS (SELECT table_name, count(*) AS findings FROM before.meta.rejects GROUP BY table_name),

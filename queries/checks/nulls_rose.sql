@@ -9,6 +9,7 @@
 -- param: private VARCHAR ',' -- private columns as table.column, each between commas; the audit sets it
 SELECT {name} AS table_name, column_name, CAST(b.nulls AS DECIMAL(5, 1)) AS null_percent_before, CAST(n.nulls AS DECIMAL(5, 1)) AS null_percent
 FROM (UNPIVOT (
+    -- COLUMNS selects the columns of this list that the table has; "\1" keeps their names.
     SELECT 100 - 100 * count(COLUMNS('^(outlet_id|order_id|unit_amount|currency|status|status_prefix|total|sale_price|commission_amount)$')) / count(*) AS "\1"
     FROM {table} HAVING count(*) >= $min_rows) ON COLUMNS(*) INTO NAME column_name VALUE nulls) AS n
 JOIN (UNPIVOT (

@@ -2,8 +2,8 @@
 -- severity: hold
 -- title: The median price moved
 -- grain: one row per table, currency and tier
--- about: The median price of a currency and tier changed by more than a factor since the last snapshot. Reason: a service that sends cents instead of units, or zeros, may do so for one tier only. Groups in which less than a tenth of the prices are new or changed pass: there a single price between two clusters can move the median. Not detected: smaller changes, groups with few prices, and prices that are exchanged within a group.
--- param: factor DECIMAL 5 -- largest factor, up or down
+-- about: The median price of a currency and tier rose or fell by more than the allowed factor since the last snapshot. Reason: the service sends cents instead of units, or zeros, perhaps for one tier only. Groups in which less than a tenth of the prices are new or changed pass, because a single price between two clusters of prices can move their median. Not detected: smaller changes, groups with few prices, and prices that are exchanged within a group.
+-- param: factor DECIMAL 5 -- allowed factor, up or down
 -- param: min_prices COUNT 50 -- leave out groups with fewer prices in either snapshot
 -- param: snapshot TIMESTAMPTZ NULL -- time of the snapshot; the audit sets it
 WITH current_prices AS (
@@ -20,7 +20,7 @@ earlier_prices AS (
     UNION ALL
     SELECT 'product_prices', currency, pricing_tier, unit_amount FROM before.product_prices
 ),
--- Medians take long, so they are computed for these groups only.
+-- Medians are slow, so they are computed only for groups with enough new prices.
 moved_groups AS (
     SELECT table_name, currency, pricing_tier FROM current_prices GROUP BY ALL HAVING count(*) >= $min_prices AND 10 * count_if(is_new) >= count(*)
 ),

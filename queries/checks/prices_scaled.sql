@@ -2,10 +2,10 @@
 -- severity: hold
 -- title: Many prices changed by the same factor
 -- grain: one row per table and currency
--- about: Too many prices of a currency changed by the same factor since the last snapshot. Reason: cents instead of units, a price per hundred, or another currency under the old name. Factors within about 3 % of a common middle count as the same, because prices are rounded. Factors near 1 pass, because a general price rise has the same effect. Prices whose currency or tier changed too are not compared. Not detected: factors that differ from price to price.
+-- about: Too many prices of a currency changed by the same factor since the last snapshot. Reason: cents instead of units, a price per hundred, or another currency under the old name. Factors that differ by up to about 3 % from a middle factor count as the same, because prices are rounded. Factors near 1 pass, because a general price rise has such a factor. Prices whose currency or tier changed too are not compared. Not detected: factors that differ from price to price.
 -- param: share DECIMAL 0.3 -- allowed share of prices with the same factor
--- param: low DECIMAL 0.8 -- factors from here pass
--- param: high DECIMAL 1.25 -- factors up to here pass
+-- param: low DECIMAL 0.8 -- smallest factor that passes
+-- param: high DECIMAL 1.25 -- largest factor that passes
 -- param: min_prices COUNT 50 -- leave out factors of fewer prices
 -- param: snapshot TIMESTAMPTZ NULL -- time of the snapshot; the audit sets it
 WITH price_changes AS (
@@ -21,7 +21,8 @@ WITH price_changes AS (
     FROM product_prices AS n JOIN past.product_prices AS p USING (product_id, position)
     WHERE n.valid_from = $snapshot AND p.valid_to = $snapshot AND p.unit_amount > 0 AND (n.currency, n.pricing_tier) IS NOT DISTINCT FROM (p.currency, p.pricing_tier)
 ),
--- A step is 2 %. A group is a step and its two neighbours, about 3 % to each side. Prices of zero and below have a step of their own.
+-- Factors are rounded to steps of 2 %. A group is a step with its two neighbours, about 3 % to each
+-- side. Factors of zero and below have a step of their own, -100000, far from all others.
 steps AS (
     SELECT table_name, currency, CASE WHEN factor > 0 THEN CAST(round(50 * ln(factor)) AS INTEGER) ELSE -100000 END AS step, count(*) AS prices, median(factor) AS factor
     FROM price_changes

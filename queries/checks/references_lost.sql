@@ -5,7 +5,7 @@
 -- about: More than half of the references of a column have no record in the referenced table; in the last snapshot less than a tenth had no record. Reason: ids of another kind, or another form of the same ids. The references are defined in the schema files. A reference is compared only if at least a tenth of the rows changed in one of its two tables, and if it had enough references before. Not detected: references to a wrong but existing record, see attributes_rewritten.
 -- each: reference
 -- param: share DECIMAL 0.5 -- allowed share of references without a record
--- param: share_before DECIMAL 0.1 -- leave out columns of which this share or more had no record before
+-- param: share_before DECIMAL 0.1 -- leave out columns in which this share of the references, or more, had no record before
 -- param: min_references COUNT 50 -- leave out columns with fewer references in either snapshot
 SELECT {name} AS reference, {target_name} AS names, b.lost AS lost_before, b.total AS references_before, n.lost, n.total AS references_now
 FROM (SELECT count({column}) AS total, count_if({column} IS NOT NULL AND {column} NOT IN (SELECT {target_column} FROM {target} WHERE {target_column} IS NOT NULL)) AS lost FROM {table}) AS n,

@@ -1,5 +1,5 @@
 -- Article cycle time
--- A stay lasts until the next status. The last stay is still open: its time is not included.
+-- A stay lasts until the next status. The last stay is still open and not included in the days.
 WITH params AS (
     SELECT
         CAST(NULL AS DATE) AS since,

@@ -31,14 +31,14 @@ SELECT
     p.article_name,
     p.writer_name,
     p.status_prefix,
-    coalesce(t.comments, 0)        AS comments,
-    coalesce(t.replies, 0)         AS replies,
-    coalesce(t.commenters, 0)      AS commenters,
+    coalesce(c.comments, 0)        AS comments,
+    coalesce(c.replies, 0)         AS replies,
+    coalesce(c.commenters, 0)      AS commenters,
     coalesce(r.revision_rounds, 0) AS revision_rounds,
-    t.last_comment_at
+    c.last_comment_at
 FROM ${mart}.article_progress AS p
 CROSS JOIN params
-LEFT JOIN comment_counts AS t ON t.article_id = p.article_id
+LEFT JOIN comment_counts AS c ON c.article_id = p.article_id
 LEFT JOIN revision_counts AS r ON r.article_id = p.article_id
 WHERE (NOT params.open_only
     OR (p.live_url IS NULL AND NOT coalesce({{has "split(params.published || ',' || params.ended, ',')" "p.status_prefix"}}, false)))
@@ -46,4 +46,4 @@ WHERE (NOT params.open_only
     OR p.started_at >= {{midnight "params.since" "params.timezone"}})
   AND (params.until IS NULL
     OR p.started_at < {{midnight "params.until" "params.timezone"}})
-ORDER BY coalesce(r.revision_rounds, 0) DESC, coalesce(t.comments, 0) + coalesce(t.replies, 0) DESC, p.article_id
+ORDER BY coalesce(r.revision_rounds, 0) DESC, coalesce(c.comments, 0) + coalesce(c.replies, 0) DESC, p.article_id

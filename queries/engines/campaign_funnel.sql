@@ -31,7 +31,7 @@ article_counts AS (
 item_counts AS (
     SELECT campaign_id, count(*) AS order_items FROM ${current}.profile_order_items GROUP BY campaign_id
 ),
--- A campaign is open if fewer articles are published than were planned or begun. Ended articles do not count.
+-- A campaign is open if fewer articles are published than were planned or begun. Ended articles are not counted.
 campaign_counts AS (
     SELECT
         c.id                              AS campaign_id,
@@ -60,7 +60,7 @@ campaign_counts AS (
       AND (params.until IS NULL
         OR c.created_at < {{midnight "params.until" "params.timezone"}})
 ),
--- Late campaigns come first, then running ones by target date, and finished ones last.
+-- Late campaigns come first, then other unfinished campaigns by target date, and finished campaigns last.
 ordered_campaigns AS (
     SELECT
         *,

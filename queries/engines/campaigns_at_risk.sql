@@ -17,23 +17,25 @@ publications AS (
     GROUP BY s.article_id
 ),
 durations AS (
-    SELECT {{sorted "l.published_us - a.started_us"}} AS sorted
-    FROM publications AS l
-    JOIN (SELECT article_id, {{micros "started_at"}} AS started_us FROM ${mart}.article_progress) AS a ON a.article_id = l.article_id
-    CROSS JOIN (SELECT {{micros "snapshot_at"}} AS now_us FROM ${mart}.snapshot) AS n
+    SELECT {{sorted "publications.published_us - a.started_us"}} AS sorted
+    FROM publications
+    JOIN (SELECT article_id, {{micros "started_at"}} AS started_us FROM ${mart}.article_progress) AS a ON a.article_id = publications.article_id
+    CROSS JOIN (SELECT {{micros "snapshot_at"}} AS now_us FROM ${mart}.snapshot) AS s
     CROSS JOIN params
-    WHERE l.published_us >= a.started_us
-      AND l.published_us > n.now_us - 86400000000 * params.days AND l.published_us <= n.now_us
+    WHERE publications.published_us >= a.started_us
+      AND publications.published_us > s.now_us - 86400000000 * params.days AND publications.published_us <= s.now_us
 ),
--- Without a publication in the window the pace is 0.
+-- The pace is the usual time of an article from start to publication. It is 0 if no article was
+-- published in the last days.
 clock AS (
     SELECT
-        {{micros "n.snapshot_at"}} AS now_us,
+        {{micros "s.snapshot_at"}} AS now_us,
         coalesce({{nth "d.sorted" "0.5" (size "d.sorted")}}, 0) AS pace_us
-    FROM ${mart}.snapshot AS n
+    FROM ${mart}.snapshot AS s
     CROSS JOIN durations AS d
 ),
--- An open article is expected at its start plus the pace, but not before the snapshot.
+-- An open article is expected at its start plus the pace, but not before the snapshot. The sale
+-- price of an item counts for its first article only.
 article_forecasts AS (
     SELECT
         p.campaign_id,
@@ -50,50 +52,50 @@ article_forecasts AS (
 ),
 open_campaigns AS (
     SELECT
-        g.id                             AS campaign_id,
-        g.name                           AS campaign_name,
-        coalesce(p.name, g.profile_name) AS profile_name,
-        g.status                         AS campaign_status,
-        g.target_date,
-        {{micros "g.target_date"}}       AS target_us,
-        g.budget,
-        coalesce(g.total_articles, 0)    AS planned
-    FROM ${current}.campaigns AS g
+        c.id                             AS campaign_id,
+        c.name                           AS campaign_name,
+        coalesce(p.name, c.profile_name) AS profile_name,
+        c.status                         AS campaign_status,
+        c.target_date,
+        {{micros "c.target_date"}}       AS target_us,
+        c.budget,
+        coalesce(c.total_articles, 0)    AS planned
+    FROM ${current}.campaigns AS c
     CROSS JOIN params
-    LEFT JOIN ${current}.profiles AS p ON p.id = g.profile_id
-    WHERE g.deleted_at IS NULL
-      AND NOT coalesce({{has "split(lower(params.over), ',')" "lower(g.status)"}}, false)
-      AND (params.profile IS NULL OR params.profile = g.profile_id OR params.profile = p.name OR params.profile = g.profile_name)
+    LEFT JOIN ${current}.profiles AS p ON p.id = c.profile_id
+    WHERE c.deleted_at IS NULL
+      AND NOT coalesce({{has "split(lower(params.over), ',')" "lower(c.status)"}}, false)
+      AND (params.profile IS NULL OR params.profile = c.profile_id OR params.profile = p.name OR params.profile = c.profile_name)
 ),
 campaign_counts AS (
     SELECT
-        k.campaign_id,
-        greatest(max(k.planned) - count(w.campaign_id), 0)                     AS not_begun,
-        count(*) FILTER (WHERE w.is_open)                                      AS open_articles,
-        count(*) FILTER (WHERE w.is_open AND w.forecast_us > k.target_us)      AS open_late,
-        count(*) FILTER (WHERE w.is_open AND w.forecast_us > w.promised_us)    AS late_for_promise,
-        max(w.forecast_us) FILTER (WHERE w.is_open)                            AS open_forecast_us,
-        coalesce(sum(w.sale_price), 0)                                         AS sales,
-        count(w.sale_price)                                                    AS priced
-    FROM open_campaigns AS k
-    LEFT JOIN article_forecasts AS w ON w.campaign_id = k.campaign_id
-    GROUP BY k.campaign_id
+        o.campaign_id,
+        greatest(max(o.planned) - count(f.campaign_id), 0)                     AS not_begun,
+        count(*) FILTER (WHERE f.is_open)                                      AS open_articles,
+        count(*) FILTER (WHERE f.is_open AND f.forecast_us > o.target_us)      AS open_late,
+        count(*) FILTER (WHERE f.is_open AND f.forecast_us > f.promised_us)    AS late_for_promise,
+        max(f.forecast_us) FILTER (WHERE f.is_open)                            AS open_forecast_us,
+        coalesce(sum(f.sale_price), 0)                                         AS sales,
+        count(f.sale_price)                                                    AS priced
+    FROM open_campaigns AS o
+    LEFT JOIN article_forecasts AS f ON f.campaign_id = o.campaign_id
+    GROUP BY o.campaign_id
 ),
 -- Articles that have not begun are expected at the snapshot plus the pace.
 campaign_forecasts AS (
     SELECT
-        k.*,
-        n.not_begun,
-        n.open_articles,
-        n.late_for_promise,
-        n.open_late + CASE WHEN c.now_us + c.pace_us > k.target_us THEN n.not_begun ELSE 0 END AS late_for_target,
-        n.sales,
-        n.sales + coalesce(CAST(round(CAST(n.sales * n.not_begun AS DOUBLE) / nullif(n.priced, 0) * 1e6) / 1e6 AS DECIMAL(28, 6)), 0) AS projected,
-        CASE WHEN n.not_begun > 0 THEN greatest(c.now_us + c.pace_us, coalesce(n.open_forecast_us, c.now_us)) ELSE n.open_forecast_us END AS forecast_us,
-        c.pace_us
-    FROM open_campaigns AS k
-    JOIN campaign_counts AS n ON n.campaign_id = k.campaign_id
-    CROSS JOIN clock AS c
+        o.*,
+        campaign_counts.not_begun,
+        campaign_counts.open_articles,
+        campaign_counts.late_for_promise,
+        campaign_counts.open_late + CASE WHEN clock.now_us + clock.pace_us > o.target_us THEN campaign_counts.not_begun ELSE 0 END AS late_for_target,
+        campaign_counts.sales,
+        campaign_counts.sales + coalesce(CAST(round(CAST(campaign_counts.sales * campaign_counts.not_begun AS DOUBLE) / nullif(campaign_counts.priced, 0) * 1e6) / 1e6 AS DECIMAL(28, 6)), 0) AS projected,
+        CASE WHEN campaign_counts.not_begun > 0 THEN greatest(clock.now_us + clock.pace_us, coalesce(campaign_counts.open_forecast_us, clock.now_us)) ELSE campaign_counts.open_forecast_us END AS forecast_us,
+        clock.pace_us
+    FROM open_campaigns AS o
+    JOIN campaign_counts ON campaign_counts.campaign_id = o.campaign_id
+    CROSS JOIN clock
 ),
 ranked AS (
     SELECT *, row_number() OVER (ORDER BY target_date NULLS LAST, campaign_id) AS rank

@@ -24,7 +24,7 @@ versions AS (
         l.max_delivery_days IS DISTINCT FROM lag(l.max_delivery_days) OVER of_listing AS days_changed
     FROM listings AS l
     CROSS JOIN params
-    -- The version at the date, and all later versions.
+    -- The row version at the date since, and all later versions.
     WHERE params.since IS NULL
        OR l.valid_to > {{midnight "params.since" "params.timezone"}}
     WINDOW of_listing AS (PARTITION BY l.id ORDER BY l.valid_from)

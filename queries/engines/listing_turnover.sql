@@ -44,20 +44,20 @@ day_counts AS (
     FROM days AS d
     LEFT JOIN events AS e ON e.day = d.day
 ),
--- Days after until are needed to count back from the current listings.
+-- The sum counts back from the current listings, so it needs the days after until too.
 day_totals AS (
     SELECT c.*, l.listings + c.net - sum(c.net) OVER (ORDER BY c.day DESC) AS listings_at_end
     FROM day_counts AS c
     CROSS JOIN (SELECT count(*) AS listings FROM ${current}.product_listings) AS l
 )
 SELECT
-    e.day,
-    e.arrived   AS new_listings,
-    e.returned  AS returned_listings,
-    e.withdrawn AS withdrawn_listings,
-    e.net,
-    e.listings_at_end
-FROM day_totals AS e
+    t.day,
+    t.arrived   AS new_listings,
+    t.returned  AS returned_listings,
+    t.withdrawn AS withdrawn_listings,
+    t.net,
+    t.listings_at_end
+FROM day_totals AS t
 CROSS JOIN params
-WHERE params.until IS NULL OR e.day < params.until
-ORDER BY e.day
+WHERE params.until IS NULL OR t.day < params.until
+ORDER BY t.day

@@ -41,7 +41,7 @@ items AS (
       AND (params.until IS NULL
         OR m.paid_at < {{midnight "params.until" "params.timezone"}})
 ),
--- A group has the name of its last paid item.
+-- The name of a group is taken from its last paid item.
 sums AS (
     SELECT
         group_id,

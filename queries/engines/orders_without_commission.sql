@@ -11,18 +11,18 @@ items AS (
     SELECT
         order_id,
         sale_price,
-        NOT coalesce(is_refunded, false) AND refund_date IS NULL AS counts,
-        coalesce(commission_amount, 0) <> 0                      AS paying
+        NOT coalesce(is_refunded, false) AND refund_date IS NULL AS is_counted,
+        coalesce(commission_amount, 0) <> 0                      AS has_commission
     FROM ${current}.order_items
     WHERE deleted_at IS NULL
 ),
 item_sums AS (
     SELECT
         order_id,
-        count(*)                                                             AS all_items,
-        count(*) FILTER (WHERE counts)                                       AS items,
-        count(*) FILTER (WHERE counts AND NOT paying)                        AS lacking,
-        coalesce(sum(sale_price) FILTER (WHERE counts AND NOT paying), 0)    AS sales
+        count(*)                                                                      AS all_items,
+        count(*) FILTER (WHERE is_counted)                                            AS items,
+        count(*) FILTER (WHERE is_counted AND NOT has_commission)                     AS lacking,
+        coalesce(sum(sale_price) FILTER (WHERE is_counted AND NOT has_commission), 0) AS sales
     FROM items
     GROUP BY order_id
 ),

@@ -13,18 +13,18 @@ publications AS (
     WHERE {{has "split(params.published, ',')" "s.status_prefix"}}
     GROUP BY s.article_id
 ),
--- Articles published before the payment are counted, but their times are not included.
+-- Articles published before the payment are counted but not included in the days.
 spans AS (
     SELECT
-        {{month (local_date "l.published_at" "params.timezone")}} AS month,
+        {{month (local_date "publications.published_at" "params.timezone")}} AS month,
         p.order_paid_at IS NULL          AS unpaid,
-        l.published_at < p.order_paid_at AS early,
-        CASE WHEN l.published_at >= p.order_paid_at THEN {{micros "l.published_at"}} - {{micros "p.order_paid_at"}} END AS micros,
-        CASE WHEN l.published_at >= p.order_paid_at THEN {{micros "p.started_at"}} - {{micros "p.order_paid_at"}} END   AS start_micros,
+        publications.published_at < p.order_paid_at AS early,
+        CASE WHEN publications.published_at >= p.order_paid_at THEN {{micros "publications.published_at"}} - {{micros "p.order_paid_at"}} END AS micros,
+        CASE WHEN publications.published_at >= p.order_paid_at THEN {{micros "p.started_at"}} - {{micros "p.order_paid_at"}} END   AS start_micros,
         params.since,
         params.until
-    FROM publications AS l
-    JOIN ${mart}.article_progress AS p ON p.article_id = l.article_id
+    FROM publications
+    JOIN ${mart}.article_progress AS p ON p.article_id = publications.article_id
     CROSS JOIN params
 ),
 months AS (

@@ -39,15 +39,15 @@ bands AS (
 ),
 sums AS (
     SELECT
-        f.kind,
-        f.band,
-        f.age_band,
-        count(b.amount)                                     AS items,
-        CAST(coalesce(sum(b.amount), 0) AS DECIMAL(18, 2))  AS amount,
-        max(b.days)                                         AS oldest_days
-    FROM bands AS f
-    LEFT JOIN aged_items AS b ON b.kind = f.kind AND b.band = f.band
-    GROUP BY f.kind, f.band, f.age_band
+        b.kind,
+        b.band,
+        b.age_band,
+        count(i.amount)                                     AS items,
+        CAST(coalesce(sum(i.amount), 0) AS DECIMAL(18, 2))  AS amount,
+        max(i.days)                                         AS oldest_days
+    FROM bands AS b
+    LEFT JOIN aged_items AS i ON i.kind = b.kind AND i.band = b.band
+    GROUP BY b.kind, b.band, b.age_band
 )
 SELECT
     kind,

@@ -31,6 +31,8 @@ price_bands AS (
         END END AS INTEGER) AS band
     FROM price_units
 ),
+-- There are 73 bands: one below 1, and six for each of the 12 powers of ten of DECIMAL(18, 6).
+-- The last row has the upper bound of the last band.
 bands AS (
 {{- if spark}}
     SELECT explode(sequence(0, 73)) AS band
@@ -47,7 +49,8 @@ sorted_bands AS (
     FROM price_bands
     GROUP BY pricing_tier, currency
 ),
--- The shown bands reach from the 1st to the 99th percentile. The first and the last one are open.
+-- The shown bands reach from the 1st to the 99th percentile. The first one also counts all lower
+-- prices, and the last one all higher prices.
 spans AS (
     SELECT
         pricing_tier,

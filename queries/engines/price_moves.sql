@@ -1,5 +1,5 @@
 -- Price moves by day
--- Prices that were 0 count in changes and rises only.
+-- A rise from 0 has no percentage: it is counted in changes and rises only.
 WITH params AS (
     SELECT
         {{days_ago "30"}} AS since,

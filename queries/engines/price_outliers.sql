@@ -57,20 +57,20 @@ ranked AS (
     FROM outliers
 )
 SELECT
-    f.listing_id,
+    r.listing_id,
     l.name AS listing_name,
     l.outlet_name,
-    f.country,
-    f.channel_type,
-    f.authority_band,
-    f.pricing_tier,
-    f.currency,
-    CASE WHEN f.percent > 0 THEN 'over' ELSE 'under' END                  AS side,
-    CAST(f.amount AS DECIMAL(18, 2))                                      AS price,
-    CAST(f.median AS DECIMAL(18, 2))                                      AS median_price,
-    CAST(round(f.percent * 10) / 10 AS DECIMAL(38, 1))                    AS difference_percent,
-    f.listings - 1                                                        AS peers
-FROM ranked AS f
-JOIN ${current}.product_listings AS l ON l.id = f.listing_id
-WHERE f.top IS NULL OR f.place <= f.top
-ORDER BY f.place
+    r.country,
+    r.channel_type,
+    r.authority_band,
+    r.pricing_tier,
+    r.currency,
+    CASE WHEN r.percent > 0 THEN 'over' ELSE 'under' END                  AS side,
+    CAST(r.amount AS DECIMAL(18, 2))                                      AS price,
+    CAST(r.median AS DECIMAL(18, 2))                                      AS median_price,
+    CAST(round(r.percent * 10) / 10 AS DECIMAL(38, 1))                    AS difference_percent,
+    r.listings - 1                                                        AS peers
+FROM ranked AS r
+JOIN ${current}.product_listings AS l ON l.id = r.listing_id
+WHERE r.top IS NULL OR r.place <= r.top
+ORDER BY r.place

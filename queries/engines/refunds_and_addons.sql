@@ -17,13 +17,13 @@ items AS (
         s.sale_price,
         s.is_refunded,
         coalesce(i.refund_required, false) AND NOT s.is_refunded AS is_due,
-        coalesce(f.is_add_on, false)                             AS is_add_on,
+        coalesce(profile_order_items.is_add_on, false)           AS is_add_on,
         params.top
     FROM ${mart}.sold_items AS s
     CROSS JOIN params
     JOIN ${current}.order_items AS i ON i.id = s.order_item_id
     LEFT JOIN ${mart}.article_progress AS p ON p.article_id = s.article_id
-    LEFT JOIN ${current}.profile_order_items AS f ON f.id = s.order_item_id
+    LEFT JOIN ${current}.profile_order_items AS profile_order_items ON profile_order_items.id = s.order_item_id
     WHERE (params.since IS NULL
         OR s.paid_at >= {{midnight "params.since" "params.timezone"}})
       AND (params.until IS NULL
@@ -70,9 +70,9 @@ SELECT
     CAST(round(CAST(100 * g.refunded AS DOUBLE) / g.items * 10) / 10 AS DECIMAL(38, 1)) AS refunded_percent,
     g.add_on_items,
     CAST(g.add_on_sales AS DECIMAL(18, 2))               AS add_on_total,
-    coalesce(n.articles, 0)                              AS articles_with_add_ons,
-    coalesce(n.add_ons, 0)                               AS add_ons
+    coalesce(a.articles, 0)                              AS articles_with_add_ons,
+    coalesce(a.add_ons, 0)                               AS add_ons
 FROM ranked AS g
-LEFT JOIN add_on_counts AS n ON n.group_id IS NOT DISTINCT FROM g.group_id
+LEFT JOIN add_on_counts AS a ON a.group_id IS NOT DISTINCT FROM g.group_id
 WHERE g.top IS NULL OR g.rank <= g.top
 ORDER BY g.rank

@@ -57,7 +57,7 @@ ends AS (
     CROSS JOIN params
     GROUP BY s.article_id
 ),
--- Articles whose end has no known time (is_done) are never in progress.
+-- is_done marks articles that are published or ended without a known time. They are never in progress.
 article_dates AS (
     SELECT
         p.started_at,
@@ -87,13 +87,13 @@ item_starts AS (
     WHERE order_item_id IS NOT NULL
     GROUP BY order_item_id
 ),
--- The backlog contains paid items, not refunded, without an article that has begun.
+-- The backlog contains paid items that are not refunded and have no article that has begun.
 waiting_items AS (
-    SELECT i.date_paid AS paid_at, b.started_at
+    SELECT i.date_paid AS paid_at, item_starts.started_at
     FROM ${current}.order_items AS i
-    LEFT JOIN item_starts AS b ON b.order_item_id = i.id
+    LEFT JOIN item_starts ON item_starts.order_item_id = i.id
     WHERE i.deleted_at IS NULL AND NOT coalesce(i.is_refunded, false) AND i.refund_date IS NULL
-      AND (b.started_at IS NOT NULL OR (b.order_item_id IS NULL AND i.article_id IS NULL))
+      AND (item_starts.started_at IS NOT NULL OR (item_starts.order_item_id IS NULL AND i.article_id IS NULL))
 ),
 item_counts AS (
     SELECT c.week, count(*) AS backlog

@@ -35,14 +35,14 @@ article_loads AS (
     SELECT
         p.*,
         p.live_url IS NULL
-            AND NOT coalesce({{has "split(n.published || ',' || n.ended, ',')" "p.status_prefix"}}, false) AS is_open,
-        {{micros "l.published_at"}} BETWEEN n.first_us AND n.last_us AS is_recent,
-        {{micros "l.published_at"}} - {{micros "p.started_at"}}   AS duration_us,
-        {{has "split(n.revision, ',')" "p.status_prefix"}} AS in_revision,
-        n.snapshot_at
+            AND NOT coalesce({{has "split(period.published || ',' || period.ended, ',')" "p.status_prefix"}}, false) AS is_open,
+        {{micros "publications.published_at"}} BETWEEN period.first_us AND period.last_us AS in_period,
+        {{micros "publications.published_at"}} - {{micros "p.started_at"}}                AS duration_us,
+        {{has "split(period.revision, ',')" "p.status_prefix"}} AS in_revision,
+        period.snapshot_at
     FROM ${mart}.article_progress AS p
-    CROSS JOIN period AS n
-    LEFT JOIN publications AS l ON l.article_id = p.article_id
+    CROSS JOIN period
+    LEFT JOIN publications ON publications.article_id = p.article_id
 ),
 writers AS (
     SELECT
@@ -54,8 +54,8 @@ writers AS (
         count(*) FILTER (WHERE is_open)                                    AS open_articles,
         count(*) FILTER (WHERE is_open AND in_revision)                    AS in_revision,
         count(*) FILTER (WHERE is_open AND expected_at < snapshot_at)      AS overdue,
-        count(*) FILTER (WHERE is_recent)                                  AS published_recently,
-        {{sorted_where "duration_us" "is_recent AND duration_us >= 0"}} AS sorted_durations
+        count(*) FILTER (WHERE in_period)                                  AS published_recently,
+        {{sorted_where "duration_us" "in_period AND duration_us >= 0"}} AS sorted_durations
     FROM article_loads
     GROUP BY writer_id
 )

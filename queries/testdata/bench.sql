@@ -1,7 +1,6 @@
--- A warehouse for the benchmark: the number of listings in the variable "listings",
--- two or three prices each, a year of nights in which one listing in a hundred
--- changes its price, one in a thousand is new and one in a thousand withdrawn.
--- Day 0 is the first snapshot, day 365 the newest.
+-- Fills the warehouse of the benchmark. The variable listings is the number of listings; each has
+-- two or three prices. In each night of a year, one listing in a hundred changes its price, one in a
+-- thousand is new and one in a thousand is withdrawn. Day 0 is the first snapshot, day 365 the newest.
 CREATE TEMP MACRO night(day) AS TIMESTAMPTZ '2025-11-20 02:00:00+00' + to_days(CAST(day AS INTEGER));
 CREATE TEMP MACRO pick(words, n) AS words[1 + CAST(n % len(words) AS BIGINT)];
 
@@ -18,7 +17,8 @@ SELECT run_id, n, 'products', n, 'created_at', '"yesterday"', 'is no time' FROM 
 INSERT INTO meta.drift (table_name, path, kind, first_run, last_run, count, sample)
 SELECT 'products', 'field_' || n, 'field', (SELECT min(run_id) FROM meta.runs), (SELECT max(run_id) FROM meta.runs), n, 'x' FROM range(200) AS t(n);
 
--- The days on which each version of each listing begins and ends.
+-- The days on which each version of each listing begins and ends. n is the number of the listing,
+-- and v the number of its version: the price changes every 100 days, so there are up to 5 versions.
 CREATE TEMP TABLE version_days AS
 WITH listings AS (
     SELECT n, size,

@@ -33,34 +33,34 @@ first_status AS (
     SELECT article_id, min(effective_at) AS began_at FROM main.article_statuses GROUP BY article_id
 )
 SELECT
-    k.id                                       AS article_id,
-    k.article_name,
-    k.campaign_id,
-    g.name                                     AS campaign_name,
-    coalesce(k.profile_id, g.profile_id)       AS profile_id,
-    coalesce(p.name, g.profile_name)           AS profile_name,
-    coalesce(k.order_item_id, n.order_item_id) AS order_item_id,
+    f.id                                                      AS article_id,
+    f.article_name,
+    f.campaign_id,
+    c.name                                                    AS campaign_name,
+    coalesce(f.profile_id, c.profile_id)                      AS profile_id,
+    coalesce(p.name, c.profile_name)                          AS profile_name,
+    coalesce(f.order_item_id, items_by_article.order_item_id) AS order_item_id,
     i.outlet_id,
     i.outlet_name,
-    k.writer_id,
-    k.writer_name,
-    CASE WHEN k.status_prefix IS NULL THEN s.status_prefix ELSE k.status_prefix END AS status_prefix,
-    CASE WHEN k.status_prefix IS NULL THEN s.status_name ELSE k.status_name END     AS status_name,
-    CASE WHEN k.status_prefix IS NULL OR k.status_prefix = s.status_prefix THEN s.began_at END AS status_since,
-    coalesce(k.created_at, b.began_at)         AS started_at,
-    coalesce(i.date_paid, o.date_paid)         AS order_paid_at,
-    k.expected_at,
-    k.expected_for,
-    k.live_url,
-    k.brief_doc_url,
-    k.draft_doc_url
-FROM article_facts AS k
-LEFT JOIN mart.article_stays AS s ON s.article_id = k.id AND s.ended_at IS NULL
-LEFT JOIN first_status AS b ON b.article_id = k.id
-LEFT JOIN main.campaigns AS g ON g.id = k.campaign_id
-LEFT JOIN main.profiles AS p ON p.id = coalesce(k.profile_id, g.profile_id)
-LEFT JOIN items_by_article AS n ON n.article_id = k.id
-LEFT JOIN main.order_items AS i ON i.id = coalesce(k.order_item_id, n.order_item_id)
+    f.writer_id,
+    f.writer_name,
+    CASE WHEN f.status_prefix IS NULL THEN s.status_prefix ELSE f.status_prefix END AS status_prefix,
+    CASE WHEN f.status_prefix IS NULL THEN s.status_name ELSE f.status_name END     AS status_name,
+    CASE WHEN f.status_prefix IS NULL OR f.status_prefix = s.status_prefix THEN s.began_at END AS status_since,
+    coalesce(f.created_at, first_status.began_at) AS started_at,
+    coalesce(i.date_paid, o.date_paid)            AS order_paid_at,
+    f.expected_at,
+    f.expected_for,
+    f.live_url,
+    f.brief_doc_url,
+    f.draft_doc_url
+FROM article_facts AS f
+LEFT JOIN mart.article_stays AS s ON s.article_id = f.id AND s.ended_at IS NULL
+LEFT JOIN first_status ON first_status.article_id = f.id
+LEFT JOIN main.campaigns AS c ON c.id = f.campaign_id
+LEFT JOIN main.profiles AS p ON p.id = coalesce(f.profile_id, c.profile_id)
+LEFT JOIN items_by_article ON items_by_article.article_id = f.id
+LEFT JOIN main.order_items AS i ON i.id = coalesce(f.order_item_id, items_by_article.order_item_id)
 LEFT JOIN main.orders AS o ON o.id = i.order_id;
 
 COMMENT ON VIEW mart.article_progress IS 'Articles with campaign, order item, writer, current status and dates, one row per article that is not marked deleted. Values come from the article, or from its row in the campaign if the article has none.';
@@ -81,7 +81,7 @@ COMMENT ON COLUMN mart.article_progress.status_since IS 'When the article entere
 COMMENT ON COLUMN mart.article_progress.started_at IS 'When the article was created, or entered its first status if the creation time is unknown, UTC.'; -- TIMESTAMPTZ
 COMMENT ON COLUMN mart.article_progress.order_paid_at IS 'When the order was paid, UTC.'; -- TIMESTAMPTZ
 COMMENT ON COLUMN mart.article_progress.expected_at IS 'When the article is expected to be done, UTC.'; -- TIMESTAMPTZ
-COMMENT ON COLUMN mart.article_progress.expected_for IS 'Event that is expected on that date, as the service names it.'; -- VARCHAR
+COMMENT ON COLUMN mart.article_progress.expected_for IS 'Event that is expected at expected_at, as the service names it.'; -- VARCHAR
 COMMENT ON COLUMN mart.article_progress.live_url IS 'Address of the published article; NULL until it is published.'; -- VARCHAR
 COMMENT ON COLUMN mart.article_progress.brief_doc_url IS 'Address of the brief.'; -- VARCHAR
 COMMENT ON COLUMN mart.article_progress.draft_doc_url IS 'Address of the draft.'; -- VARCHAR

@@ -36,4 +36,4 @@ COMMENT ON COLUMN mart.price_changes.listing_id IS 'Id of the listing: product_l
 COMMENT ON COLUMN mart.price_changes.pricing_tier IS 'Pricing tier.'; -- VARCHAR
 COMMENT ON COLUMN mart.price_changes.currency IS 'Currency of both amounts; NULL if the service states no currency.'; -- VARCHAR
 COMMENT ON COLUMN mart.price_changes.old_amount IS 'Amount in the previous snapshot, in units of currency.'; -- DECIMAL(18,6)
-COMMENT ON COLUMN mart.price_changes.new_amount IS 'Amount in that snapshot, in units of currency.'; -- DECIMAL(18,6)
+COMMENT ON COLUMN mart.price_changes.new_amount IS 'Amount in the snapshot of changed_at, in units of currency.'; -- DECIMAL(18,6)

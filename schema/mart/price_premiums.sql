@@ -1,6 +1,7 @@
 -- Price premiums of the traits of a placement.
 -- grain: one row per tier, currency, trait and value
 CREATE VIEW mart.price_premiums AS
+-- Each price has a row for each trait. The columns other_* contain the other two traits of the price.
 WITH traits AS (
     SELECT
         t.trait,
@@ -17,35 +18,37 @@ WITH traits AS (
     FROM mart.listing_prices AS p
     CROSS JOIN (VALUES ('channel_type'), ('placement_type'), ('is_do_follow')) AS t(trait)
 ),
-segments AS (
+-- A segment has one country, one authority band and the same other two traits. Each row is one value
+-- of the trait in one segment.
+value_medians AS (
     SELECT trait, value, pricing_tier, currency, country, authority_band, other_channel, other_placement, other_link,
-        count(*) AS own, quantile_disc(unit_amount, 0.5) AS median
+        count(*) AS own_prices, quantile_disc(unit_amount, 0.5) AS median
     FROM traits
     GROUP BY ALL
 ),
--- For each value of the trait: all values of its segment with their medians.
+-- entries contains all values of the same segment with their medians.
 segment_values AS (
     SELECT
         trait,
         value,
         pricing_tier,
         currency,
-        own,
+        own_prices,
         median,
         list({'value': value, 'median': median}) OVER (
             PARTITION BY trait, pricing_tier, currency, country, authority_band, other_channel, other_placement, other_link) AS entries,
         sum(CASE WHEN median > 0 THEN 1 ELSE 0 END) OVER (
             PARTITION BY trait, pricing_tier, currency, country, authority_band, other_channel, other_placement, other_link)
-            - CASE WHEN median > 0 THEN 1 ELSE 0 END AS others
-    FROM segments
+            - CASE WHEN median > 0 THEN 1 ELSE 0 END AS other_values
+    FROM value_medians
 ),
 value_pairs AS (
-    SELECT trait, value, pricing_tier, currency, own, median, unnest(entries) AS other
+    SELECT trait, value, pricing_tier, currency, own_prices, median, unnest(entries) AS other
     FROM segment_values
-    WHERE others > 0
+    WHERE other_values > 0
 ),
 ratios AS (
-    SELECT trait, value, pricing_tier, currency, own, median / other.median AS ratio
+    SELECT trait, value, pricing_tier, currency, own_prices, median / other.median AS ratio
     FROM value_pairs
     WHERE other.median > 0 AND other.value IS DISTINCT FROM value
 ),
@@ -53,25 +56,26 @@ ratios AS (
 running_counts AS (
     SELECT
         *,
-        sum(own) OVER (PARTITION BY trait, value, pricing_tier, currency ORDER BY ratio ROWS UNBOUNDED PRECEDING) AS upto,
-        sum(own) OVER (PARTITION BY trait, value, pricing_tier, currency) AS total
+        sum(own_prices) OVER (PARTITION BY trait, value, pricing_tier, currency ORDER BY ratio ROWS UNBOUNDED PRECEDING) AS running_total,
+        sum(own_prices) OVER (PARTITION BY trait, value, pricing_tier, currency) AS total
     FROM ratios
 ),
-middles AS (
-    SELECT trait, value, pricing_tier, currency, min(ratio) FILTER (2 * upto >= total) AS ratio
+-- The ratio of a value is the weighted median: the lowest ratio whose running total is at least half of the total.
+median_ratios AS (
+    SELECT trait, value, pricing_tier, currency, min(ratio) FILTER (2 * running_total >= total) AS ratio
     FROM running_counts
     GROUP BY ALL
 ),
 like_counts AS (
-    SELECT trait, value, pricing_tier, currency, count(*) AS like_segments, CAST(sum(own) AS BIGINT) AS like_prices
+    SELECT trait, value, pricing_tier, currency, count(*) AS like_segments, CAST(sum(own_prices) AS BIGINT) AS like_prices
     FROM segment_values
-    WHERE others > 0
+    WHERE other_values > 0
     GROUP BY ALL
 ),
 like_premiums AS (
     SELECT c.trait, c.value, c.pricing_tier, c.currency, c.like_segments, c.like_prices, 100 * (m.ratio - 1) AS like_premium
     FROM like_counts AS c
-    JOIN middles AS m ON m.trait = c.trait
+    JOIN median_ratios AS m ON m.trait = c.trait
         AND m.value IS NOT DISTINCT FROM c.value
         AND m.pricing_tier IS NOT DISTINCT FROM c.pricing_tier
         AND m.currency IS NOT DISTINCT FROM c.currency
@@ -95,27 +99,27 @@ SELECT
     m.median AS median_price,
     t.median AS median_all,
     100 * (m.median - t.median) / nullif(t.median, 0) AS premium_percent,
-    coalesce(a.like_segments, 0)                      AS like_segments,
-    coalesce(a.like_prices, 0)                        AS like_prices,
-    a.like_premium                                    AS like_premium_percent,
+    coalesce(l.like_segments, 0)                      AS like_segments,
+    coalesce(l.like_prices, 0)                        AS like_prices,
+    l.like_premium                                    AS like_premium_percent,
     t.prices                                          AS market_prices
 FROM medians AS m
 JOIN totals AS t ON t.pricing_tier IS NOT DISTINCT FROM m.pricing_tier AND t.currency IS NOT DISTINCT FROM m.currency
-LEFT JOIN like_premiums AS a ON a.trait = m.trait
-    AND a.value IS NOT DISTINCT FROM m.value
-    AND a.pricing_tier IS NOT DISTINCT FROM m.pricing_tier
-    AND a.currency IS NOT DISTINCT FROM m.currency;
+LEFT JOIN like_premiums AS l ON l.trait = m.trait
+    AND l.value IS NOT DISTINCT FROM m.value
+    AND l.pricing_tier IS NOT DISTINCT FROM m.pricing_tier
+    AND l.currency IS NOT DISTINCT FROM m.currency;
 
-COMMENT ON VIEW mart.price_premiums IS 'Price premiums of channel type, placement type and do-follow links, one row per value of a trait within a tier and currency. premium_percent compares its median price with the median of all prices. like_premium_percent compares like with like: within each segment, its median with the median of every other value. A segment has one country, one authority band and the same other two traits; segments with one value do not count.';
+COMMENT ON VIEW mart.price_premiums IS 'Price premiums of channel type, placement type and do-follow links, one row per value of a trait within a tier and currency. premium_percent compares the median price of the value with the median of all prices. like_premium_percent compares within segments: the median of the value with the median of every other value in the same segment. The prices of a segment have the same country, authority band and other two traits; segments with only one value are left out.';
 COMMENT ON COLUMN mart.price_premiums.pricing_tier IS 'Pricing tier.'; -- VARCHAR
 COMMENT ON COLUMN mart.price_premiums.currency IS 'Currency as the service writes it; NULL if the service states no currency.'; -- VARCHAR
-COMMENT ON COLUMN mart.price_premiums.trait IS 'Compared column of mart.listing_prices: channel_type, placement_type or is_do_follow. Query one at a time.'; -- VARCHAR
+COMMENT ON COLUMN mart.price_premiums.trait IS 'Compared column of mart.listing_prices: channel_type, placement_type or is_do_follow. Query one trait at a time.'; -- VARCHAR
 COMMENT ON COLUMN mart.price_premiums.value IS 'Value of the trait as text; NULL if unknown.'; -- VARCHAR
 COMMENT ON COLUMN mart.price_premiums.prices IS 'Number of prices with this value.'; -- BIGINT
 COMMENT ON COLUMN mart.price_premiums.median_price IS 'Median of these prices, in units of currency; an even number of prices gives the lower middle price.'; -- DECIMAL(18,6)
 COMMENT ON COLUMN mart.price_premiums.median_all IS 'Median of all prices of the tier and currency, in units of currency.'; -- DECIMAL(18,6)
 COMMENT ON COLUMN mart.price_premiums.premium_percent IS 'Difference of median_price from median_all, in percent of median_all; NULL if median_all is 0.'; -- DOUBLE
 COMMENT ON COLUMN mart.price_premiums.like_segments IS 'Segments in which the trait has another value to compare with.'; -- BIGINT
-COMMENT ON COLUMN mart.price_premiums.like_prices IS 'Prices with this value in those segments.'; -- BIGINT
-COMMENT ON COLUMN mart.price_premiums.like_premium_percent IS 'Median of the differences, in percent, between the median of this value and of another value in the same segment, weighted by prices; NULL without such segments.'; -- DOUBLE
+COMMENT ON COLUMN mart.price_premiums.like_prices IS 'Number of prices with this value in the segments that like_segments counts.'; -- BIGINT
+COMMENT ON COLUMN mart.price_premiums.like_premium_percent IS 'Median of the differences, in percent, between the median of this value and the median of another value in the same segment, weighted by the number of prices; NULL without such segments.'; -- DOUBLE
 COMMENT ON COLUMN mart.price_premiums.market_prices IS 'Number of prices of the tier and currency.'; -- BIGINT

@@ -15,50 +15,50 @@ lines AS (
 ),
 item_facts AS (
     SELECT
-        i.id                                                                        AS order_item_id,
+        i.id                                                                                     AS order_item_id,
         i.order_id,
-        i.date_paid                                                                 AS paid_at,
-        coalesce(o.profile_id, f.profile_id, i.article_campaign_profile_id)         AS profile_id,
+        i.date_paid                                                                              AS paid_at,
+        coalesce(o.profile_id, profile_item.profile_id, i.article_campaign_profile_id)           AS profile_id,
         i.referrer_id,
         i.outlet_id,
         i.outlet_name,
         i.product_id,
         i.product_name,
-        coalesce(i.article_id, w.article_id)                                        AS article_id,
-        coalesce(i.is_refunded, false) OR i.refund_date IS NOT NULL                 AS is_refunded,
-        CASE WHEN n.quantity > 0 THEN n.quantity ELSE 1 END                         AS quantity,
-        i.product_price                                                             AS list_price,
+        coalesce(i.article_id, item_articles.article_id)                                         AS article_id,
+        coalesce(i.is_refunded, false) OR i.refund_date IS NOT NULL                              AS is_refunded,
+        CASE WHEN lines.quantity > 0 THEN lines.quantity ELSE 1 END                              AS quantity,
+        i.product_price                                                                          AS list_price,
         i.sale_price,
-        coalesce(f.max_delivery_days, d.max_delivery_days, l.max_delivery_days)     AS days
+        coalesce(profile_item.max_delivery_days, product.max_delivery_days, l.max_delivery_days) AS days
     FROM main.order_items AS i
     LEFT JOIN main.orders AS o ON o.id = i.order_id
-    LEFT JOIN main.profile_order_items AS f ON f.id = i.id
-    LEFT JOIN main.products AS d ON d.id = i.product_id
+    LEFT JOIN main.profile_order_items AS profile_item ON profile_item.id = i.id
+    LEFT JOIN main.products AS product ON product.id = i.product_id
     LEFT JOIN main.product_listings AS l ON l.id = i.product_id
-    LEFT JOIN lines AS n ON n.order_id = i.order_id AND n.id = i.id
-    LEFT JOIN item_articles AS w ON w.order_item_id = i.id
+    LEFT JOIN lines ON lines.order_id = i.order_id AND lines.id = i.id
+    LEFT JOIN item_articles ON item_articles.order_item_id = i.id
     WHERE i.deleted_at IS NULL
 )
 SELECT
-    k.order_item_id,
-    k.order_id,
-    k.paid_at,
-    k.profile_id,
+    f.order_item_id,
+    f.order_id,
+    f.paid_at,
+    f.profile_id,
     p.name AS profile_name,
-    k.referrer_id,
-    k.outlet_id,
-    k.outlet_name,
-    k.product_id,
-    k.product_name,
-    k.article_id,
-    k.is_refunded,
-    k.quantity,
-    k.list_price,
-    k.sale_price,
-    CASE WHEN k.days BETWEEN 0 AND 3650 THEN k.days END                         AS promised_days,
-    CASE WHEN k.days BETWEEN 0 AND 3650 THEN k.paid_at + to_hours(24 * k.days) END AS promised_at
-FROM item_facts AS k
-LEFT JOIN main.profiles AS p ON p.id = k.profile_id;
+    f.referrer_id,
+    f.outlet_id,
+    f.outlet_name,
+    f.product_id,
+    f.product_name,
+    f.article_id,
+    f.is_refunded,
+    f.quantity,
+    f.list_price,
+    f.sale_price,
+    CASE WHEN f.days BETWEEN 0 AND 3650 THEN f.days END                         AS promised_days,
+    CASE WHEN f.days BETWEEN 0 AND 3650 THEN f.paid_at + to_hours(24 * f.days) END AS promised_at
+FROM item_facts AS f
+LEFT JOIN main.profiles AS p ON p.id = f.profile_id;
 
 COMMENT ON VIEW mart.sold_items IS 'Sold items with client, referrer, article and promised delivery, one row per order item that is not marked deleted. Costs and margin of the same items are in mart.order_item_margins. The specification defines no currency for items.';
 COMMENT ON COLUMN mart.sold_items.order_item_id IS 'Id of the item: order_items.id.'; -- VARCHAR
@@ -71,7 +71,7 @@ COMMENT ON COLUMN mart.sold_items.outlet_id IS 'Id of the outlet: outlets.id.'; 
 COMMENT ON COLUMN mart.sold_items.outlet_name IS 'Name of the outlet.'; -- VARCHAR
 COMMENT ON COLUMN mart.sold_items.product_id IS 'Id of the product: products.id.'; -- VARCHAR
 COMMENT ON COLUMN mart.sold_items.product_name IS 'Name of the product when sold.'; -- VARCHAR
-COMMENT ON COLUMN mart.sold_items.article_id IS 'Id of the article, from the item, else from the article; NULL without an article.'; -- VARCHAR
+COMMENT ON COLUMN mart.sold_items.article_id IS 'Id of the article that the item names, or else of the article that names the item; NULL if there is none.'; -- VARCHAR
 COMMENT ON COLUMN mart.sold_items.is_refunded IS 'Whether the item was refunded, by flag or date.'; -- BOOLEAN
 COMMENT ON COLUMN mart.sold_items.quantity IS 'Number of pieces, from the line item of the order; 1 if the order has no line item.'; -- BIGINT
 COMMENT ON COLUMN mart.sold_items.list_price IS 'Catalog price of one piece, from the item.'; -- DECIMAL(18,6)

@@ -24,7 +24,7 @@ CREATE TABLE streams (
 COMMENT ON TABLE streams IS 'Completeness of each stream in a run, with the numbers that prove it.';
 COMMENT ON COLUMN streams.run_id IS 'Run that the row describes: runs.run_id.';
 COMMENT ON COLUMN streams.stream IS 'Name of the stream.';
-COMMENT ON COLUMN streams.grade IS 'Proof that all rows are present: exact, repaired, bounded, best_effort, carried_forward or skipped.';
+COMMENT ON COLUMN streams.grade IS 'How well it is proven that no row is missing: exact, repaired, bounded, best_effort, carried_forward or skipped.';
 COMMENT ON COLUMN streams.reason IS 'Reason of the grade.';
 COMMENT ON COLUMN streams.pages IS 'Pages of the longest pass; 0 for single records.';
 COMMENT ON COLUMN streams.requests IS 'Requests sent, retries included.';
@@ -35,9 +35,9 @@ COMMENT ON COLUMN streams.distinct_ids IS 'Distinct ids over all passes; for sin
 COMMENT ON COLUMN streams.repeated_ids IS 'Ids seen on more than one page of a pass.';
 COMMENT ON COLUMN streams.rows IS 'Rows of the first table of the stream in the snapshot, counting only rows that this stream fills.';
 COMMENT ON COLUMN streams.rows_old IS 'Number of these rows that this run neither read nor proved; 0 for webhook events.';
-COMMENT ON COLUMN streams.fetched IS 'Details fetched in this run.';
+COMMENT ON COLUMN streams.fetched IS 'Single records fetched in this run.';
 COMMENT ON COLUMN streams.carried IS 'Ids that this run did not need to request; their rows are from an earlier run.';
-COMMENT ON COLUMN streams.rechecked IS 'Settled details that were fetched again, because nothing had shown a change for streams.recheck nights.';
-COMMENT ON COLUMN streams.failed IS 'Details that could not be fetched; their rows are from the previous snapshot.';
+COMMENT ON COLUMN streams.rechecked IS 'Single records that were fetched again without a known change, because they were not read for streams.recheck nights.';
+COMMENT ON COLUMN streams.failed IS 'Single records that could not be fetched; their rows are from the previous snapshot.';
 COMMENT ON COLUMN streams.unread IS 'Ids that this run had no time to read (run.max_duration); their rows are from the previous snapshot, and the next nights read them.';
 COMMENT ON COLUMN streams.age_since IS 'When the oldest of the rows in rows_old was read, UTC; NULL if rows_old is 0.';

@@ -92,7 +92,7 @@ func readLicenses(file string) (l licenses, err error) {
 		}
 	}
 	if len(l.terms) < 50 || len(l.contained) == 0 {
-		return l, fmt.Errorf("read %s: it has %d modules and %d other parts, which cannot be all", file, len(l.terms), len(l.contained))
+		return l, fmt.Errorf("read %s: found %d modules and %d contained libraries, want at least 50 and 1", file, len(l.terms), len(l.contained))
 	}
 	return l, nil
 }
@@ -102,8 +102,8 @@ func licenseChoices(terms string) *cdx.Licenses {
 		return nil
 	}
 	var all cdx.Licenses
-	for one := range strings.SplitSeq(terms, ", ") {
-		all = append(all, cdx.LicenseChoice{License: &cdx.License{ID: one}})
+	for id := range strings.SplitSeq(terms, ", ") {
+		all = append(all, cdx.LicenseChoice{License: &cdx.License{ID: id}})
 	}
 	return &all
 }

@@ -9,7 +9,7 @@ borders AS (
     UNION ALL
     SELECT id, valid_to, -1 FROM versions WHERE valid_to IS NOT NULL
 ),
--- A version that begins when another ends is a change, not a new listing.
+-- A row version that begins when another ends is a change, not a new listing.
 moves AS (
     SELECT id, happened_at, sum(step) AS net
     FROM borders

@@ -1,4 +1,5 @@
 -- Price premiums of the traits of a placement.
+-- Each price has a row for each trait. The columns other_* contain the other two traits of the price.
 WITH traits AS (
     SELECT
         t.trait,
@@ -15,76 +16,79 @@ WITH traits AS (
     FROM ${mart}.listing_prices AS p
     CROSS JOIN (VALUES ('channel_type'), ('placement_type'), ('is_do_follow')) AS t (trait)
 ),
-segments AS (
+-- A segment has one country, one authority band and the same other two traits. Each row is one value
+-- of the trait in one segment.
+value_amounts AS (
     SELECT trait, value, pricing_tier, currency, country, authority_band, other_channel, other_placement, other_link,
-        count(*) AS own, {{sorted "unit_amount"}} AS amounts
+        count(*) AS own_prices, {{sorted "unit_amount"}} AS amounts
     FROM traits
     GROUP BY trait, value, pricing_tier, currency, country, authority_band, other_channel, other_placement, other_link
 ),
-trait_prices AS (
-    SELECT trait, value, pricing_tier, currency, country, authority_band, other_channel, other_placement, other_link, own,
+value_medians AS (
+    SELECT trait, value, pricing_tier, currency, country, authority_band, other_channel, other_placement, other_link, own_prices,
         {{nth "amounts" "0.5" (size "amounts")}} AS median
-    FROM segments
+    FROM value_amounts
 ),
--- For each value of the trait: all values of its segment with their medians.
+-- entries contains all values of the same segment with their medians.
 segment_values AS (
     SELECT
         trait,
         value,
         pricing_tier,
         currency,
-        own,
+        own_prices,
         median,
         {{collect}}({{tuple}}(value, median)) OVER (
             PARTITION BY trait, pricing_tier, currency, country, authority_band, other_channel, other_placement, other_link) AS entries,
         sum(CASE WHEN median > 0 THEN 1 ELSE 0 END) OVER (
             PARTITION BY trait, pricing_tier, currency, country, authority_band, other_channel, other_placement, other_link)
-            - CASE WHEN median > 0 THEN 1 ELSE 0 END AS others
-    FROM trait_prices
+            - CASE WHEN median > 0 THEN 1 ELSE 0 END AS other_values
+    FROM value_medians
 ),
 {{- if spark}}
 value_pairs AS (
-    SELECT trait, value, pricing_tier, currency, own, median, explode(entries) AS other
+    SELECT trait, value, pricing_tier, currency, own_prices, median, explode(entries) AS other
     FROM segment_values
-    WHERE others > 0
+    WHERE other_values > 0
 ),
 {{- end}}
--- DuckDB divides decimals as binary floating-point numbers; so does this query.
+-- The ratios are floating-point numbers, because DuckDB divides decimals in this way.
 ratios AS (
 {{- if spark}}
-    SELECT trait, value, pricing_tier, currency, own, CAST(median AS DOUBLE) / CAST(other.median AS DOUBLE) AS ratio
+    SELECT trait, value, pricing_tier, currency, own_prices, CAST(median AS DOUBLE) / CAST(other.median AS DOUBLE) AS ratio
     FROM value_pairs
     WHERE other.median > 0 AND NOT (other.value <=> value)
 {{- else}}
-    SELECT g.trait, g.value, g.pricing_tier, g.currency, g.own, CAST(g.median AS DOUBLE) / CAST(o.other_median AS DOUBLE) AS ratio
+    SELECT g.trait, g.value, g.pricing_tier, g.currency, g.own_prices, CAST(g.median AS DOUBLE) / CAST(o.other_median AS DOUBLE) AS ratio
     FROM segment_values AS g
     CROSS JOIN UNNEST(g.entries) AS o (other_value, other_median)
-    WHERE g.others > 0 AND o.other_median > 0 AND o.other_value IS DISTINCT FROM g.value
+    WHERE g.other_values > 0 AND o.other_median > 0 AND o.other_value IS DISTINCT FROM g.value
 {{- end}}
 ),
 -- A price counts once for each other value of its segment.
 running_counts AS (
     SELECT
         *,
-        sum(own) OVER (PARTITION BY trait, value, pricing_tier, currency ORDER BY ratio ROWS UNBOUNDED PRECEDING) AS upto,
-        sum(own) OVER (PARTITION BY trait, value, pricing_tier, currency) AS total
+        sum(own_prices) OVER (PARTITION BY trait, value, pricing_tier, currency ORDER BY ratio ROWS UNBOUNDED PRECEDING) AS running_total,
+        sum(own_prices) OVER (PARTITION BY trait, value, pricing_tier, currency) AS total
     FROM ratios
 ),
-middles AS (
-    SELECT trait, value, pricing_tier, currency, min(ratio) FILTER (WHERE 2 * upto >= total) AS ratio
+-- The ratio of a value is the weighted median: the lowest ratio whose running total is at least half of the total.
+median_ratios AS (
+    SELECT trait, value, pricing_tier, currency, min(ratio) FILTER (WHERE 2 * running_total >= total) AS ratio
     FROM running_counts
     GROUP BY trait, value, pricing_tier, currency
 ),
 like_counts AS (
-    SELECT trait, value, pricing_tier, currency, count(*) AS like_segments, CAST(sum(own) AS BIGINT) AS like_prices
+    SELECT trait, value, pricing_tier, currency, count(*) AS like_segments, CAST(sum(own_prices) AS BIGINT) AS like_prices
     FROM segment_values
-    WHERE others > 0
+    WHERE other_values > 0
     GROUP BY trait, value, pricing_tier, currency
 ),
 like_premiums AS (
     SELECT c.trait, c.value, c.pricing_tier, c.currency, c.like_segments, c.like_prices, 100 * (m.ratio - 1) AS like_premium
     FROM like_counts AS c
-    JOIN middles AS m ON m.trait = c.trait
+    JOIN median_ratios AS m ON m.trait = c.trait
         AND m.value IS NOT DISTINCT FROM c.value
         AND m.pricing_tier IS NOT DISTINCT FROM c.pricing_tier
         AND m.currency IS NOT DISTINCT FROM c.currency
@@ -113,20 +117,20 @@ premiums AS (
     JOIN totals AS t ON t.pricing_tier IS NOT DISTINCT FROM m.pricing_tier AND t.currency IS NOT DISTINCT FROM m.currency
 )
 SELECT
-    f.pricing_tier,
-    f.currency,
-    f.trait,
-    f.value,
-    CAST(f.prices AS BIGINT)                          AS prices,
-    f.median                                          AS median_price,
-    f.median_all,
-    CAST(100 * (f.median - f.median_all) AS DOUBLE) / CAST(nullif(f.median_all, 0) AS DOUBLE) AS premium_percent,
-    coalesce(a.like_segments, 0)                      AS like_segments,
-    coalesce(a.like_prices, 0)                        AS like_prices,
-    a.like_premium                                    AS like_premium_percent,
-    CAST(f.market_prices AS BIGINT)                   AS market_prices
-FROM premiums AS f
-LEFT JOIN like_premiums AS a ON a.trait = f.trait
-    AND a.value IS NOT DISTINCT FROM f.value
-    AND a.pricing_tier IS NOT DISTINCT FROM f.pricing_tier
-    AND a.currency IS NOT DISTINCT FROM f.currency
+    p.pricing_tier,
+    p.currency,
+    p.trait,
+    p.value,
+    CAST(p.prices AS BIGINT)                          AS prices,
+    p.median                                          AS median_price,
+    p.median_all,
+    CAST(100 * (p.median - p.median_all) AS DOUBLE) / CAST(nullif(p.median_all, 0) AS DOUBLE) AS premium_percent,
+    coalesce(l.like_segments, 0)                      AS like_segments,
+    coalesce(l.like_prices, 0)                        AS like_prices,
+    l.like_premium                                    AS like_premium_percent,
+    CAST(p.market_prices AS BIGINT)                   AS market_prices
+FROM premiums AS p
+LEFT JOIN like_premiums AS l ON l.trait = p.trait
+    AND l.value IS NOT DISTINCT FROM p.value
+    AND l.pricing_tier IS NOT DISTINCT FROM p.pricing_tier
+    AND l.currency IS NOT DISTINCT FROM p.currency

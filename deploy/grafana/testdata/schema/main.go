@@ -1,5 +1,5 @@
-// Command schema decodes dashboards with Grafana's schema and rejects unknown fields. It is a
-// separate module, so that the program does not depend on it.
+// Command schema decodes dashboards with Grafana's schema and rejects unknown fields. The command is
+// a separate module, so that placementsync does not need the modules of Grafana.
 package main
 
 import (
@@ -28,14 +28,14 @@ func checkDashboards(files []string) error {
 		if err != nil {
 			return err
 		}
-		var read dashboard.Dashboard
-		if err := read.UnmarshalJSONStrict(text); err != nil {
+		var decoded dashboard.Dashboard
+		if err := decoded.UnmarshalJSONStrict(text); err != nil {
 			return fmt.Errorf("%s: %w", file, err)
 		}
-		if err := read.Validate(); err != nil {
+		if err := decoded.Validate(); err != nil {
 			return fmt.Errorf("%s: %w", file, err)
 		}
-		fmt.Printf("%s: %d panels and rows fit the schema\n", file, len(read.Panels))
+		fmt.Printf("%s: %d panels and rows fit the schema\n", file, len(decoded.Panels))
 	}
 	return nil
 }
