@@ -52,7 +52,7 @@ func figuresOf(all map[string]result) map[string]figure {
 }
 
 // fastestSentence compares the program with the fastest mode of DuckDB, which does not keep the
-// order of the input. The comparison is fairer than the one with the default mode, because the
+// order of the input. It is fairer than a comparison with the default mode, because the
 // program does not keep the order either.
 func fastestSentence(all map[string]result) string {
 	figures := figuresOf(all)
