@@ -122,7 +122,7 @@ func (c *checker) addHidingDamage(d Damage) {
 	case inv.hasSnapshot(inv.target):
 		d.Repair.Kind = RebuildCatalog
 	case inv.hasFilesSince(since):
-		d.Repair.Kind, d.Lost = RebuildFromRest, true
+		d.Repair.Kind, d.Lost = RebuildSkippingDamage, true
 	case newest != "":
 		d.Repair, d.Lost = Repair{RollBack, newest}, true
 	default:
@@ -189,7 +189,7 @@ func (c *checker) checkVersion(run string) {
 			if c.inv.hasCopy(m.Meta.FileSum) || !isSuperseded && c.inv.intactCatalogs[run] {
 				repair = MendSeries
 			}
-			report(m.Meta.File, problem, "a copy of the run's changes to meta and past", repair)
+			report(m.Meta.File, problem, "a copy of the run's changes of the schemas meta and past", repair)
 		}
 	}
 	if m.Entry != nil {
@@ -287,7 +287,7 @@ func (c *checker) checkDay(day, run string) {
 		case inv.covers(at.AddDate(0, 0, 1)) || inv.covers(c.lastTimeOf(at)):
 			d.Cost = "the checksums of " + day
 		default:
-			d.Cost, d.Repair.Kind, d.Lost = "all tables of "+day, RebuildFromRest, true
+			d.Cost, d.Repair.Kind, d.Lost = "all tables of "+day, RebuildSkippingDamage, true
 			if len(c.w.Series.DayFiles(day)) == 0 {
 				d.Problem = "the whole day is gone"
 			}
@@ -303,7 +303,7 @@ func (c *checker) checkDay(day, run string) {
 		}
 		d := Damage{File: c.w.Folder.Relative(file), Problem: problem, Cost: costOfTable(t.Name, day), Repair: Repair{Kind: MendSeries}}
 		if !inv.hasCopy(t.FileSum) && !inv.covers(m.SnapshotAt) {
-			d.Repair.Kind, d.Lost = RebuildFromRest, true
+			d.Repair.Kind, d.Lost = RebuildSkippingDamage, true
 		}
 		c.add(d)
 	}
@@ -331,7 +331,7 @@ func (c *checker) checkMetaChanges() {
 	// A broken chain can be written again from a catalog that contains its rows.
 	repair := func(run string) (repair Repair, isLost bool) {
 		if at, ok := inv.timeOf(run); !ok || !inv.covers(at) {
-			return Repair{Kind: RebuildFromRest}, true
+			return Repair{Kind: RebuildSkippingDamage}, true
 		}
 		return Repair{Kind: MendSeries}, false
 	}
@@ -437,12 +437,12 @@ func (c *checker) checkRows(ctx context.Context) {
 // skipLostFiles replaces the repair "rebuild" by "rebuild --skip-damaged" if files are lost: a
 // rebuild without the flag ends with an error at a damaged file.
 func (c *checker) skipLostFiles() {
-	if !slices.ContainsFunc(c.Damage, func(d Damage) bool { return d.Repair.Kind == RebuildFromRest }) {
+	if !slices.ContainsFunc(c.Damage, func(d Damage) bool { return d.Repair.Kind == RebuildSkippingDamage }) {
 		return
 	}
 	for i := range c.Damage {
 		if c.Damage[i].Repair.Kind == RebuildCatalog {
-			c.Damage[i].Repair.Kind = RebuildFromRest
+			c.Damage[i].Repair.Kind = RebuildSkippingDamage
 		}
 	}
 }

@@ -76,19 +76,19 @@ func (d damager) edit(name string, change func(m *warehouse.Manifest)) {
 	must(d.t, errors.Join(err, os.WriteFile(d.path(name), data, 0o600)))
 }
 
-// Names of the files of three nights: the folders of the versions (v), the files of the series (s),
-// the manifests of the days (m), and the files of changes without their extension (c).
+// Names of the files of three nights: the folders of the versions, the files of the series, the
+// manifests of the days, and the files of changes without their extension.
 const (
-	v1, v2, v3 = "versions/" + firstNight + "/", "versions/" + secondNight + "/", "versions/" + thirdNight + "/"
-	tags       = table + ".parquet"
-	s1         = "parquet/" + table + "/snapshot_date=2026-11-01/" + tags
-	s2         = "parquet/" + table + "/snapshot_date=2026-11-02/" + tags
-	s3         = "parquet/" + table + "/snapshot_date=2026-11-03/" + tags
-	m1         = "parquet/.manifests/snapshot_date=2026-11-01.json"
-	m2         = "parquet/.manifests/snapshot_date=2026-11-02.json"
-	m3         = "parquet/.manifests/snapshot_date=2026-11-03.json"
-	index      = "parquet/.manifests/index.json"
-	c2, c3     = "parquet/.meta/" + secondNight, "parquet/.meta/" + thirdNight
+	version1, version2, version3 = "versions/" + firstNight + "/", "versions/" + secondNight + "/", "versions/" + thirdNight + "/"
+	tags                         = table + ".parquet"
+	series1                      = "parquet/" + table + "/snapshot_date=2026-11-01/" + tags
+	series2                      = "parquet/" + table + "/snapshot_date=2026-11-02/" + tags
+	series3                      = "parquet/" + table + "/snapshot_date=2026-11-03/" + tags
+	manifest1                    = "parquet/.manifests/snapshot_date=2026-11-01.json"
+	manifest2                    = "parquet/.manifests/snapshot_date=2026-11-02.json"
+	manifest3                    = "parquet/.manifests/snapshot_date=2026-11-03.json"
+	index                        = "parquet/.manifests/index.json"
+	changes2, changes3           = "parquet/.meta/" + secondNight, "parquet/.meta/" + thirdNight
 )
 
 // describeDamage returns a line for each damage: its file and the arguments of its command.
@@ -120,30 +120,32 @@ func TestDamageIsFoundWithItsRepair(t *testing.T) {
 		"a link to the second night":   {func(d damager) { d.link("versions/"+secondNight, "latest") }, true, []string{"latest" + back + thirdNight}},
 		"a link to no version":         {func(d damager) { d.link("versions/20200101T000000Z", "latest") }, true, []string{"latest" + back + thirdNight}},
 		"no link to the catalog":       {func(d damager) { d.remove("catalog.duckdb") }, true, []string{"catalog.duckdb" + back + thirdNight}},
-		"another link to the catalog":  {func(d damager) { d.link(v2+"catalog.duckdb", "catalog.duckdb") }, true, []string{"catalog.duckdb" + back + thirdNight}},
-		"the catalog":                  {func(d damager) { d.flip(v3 + "catalog.duckdb") }, false, []string{v3 + "catalog.duckdb: rebuild"}},
-		"no link, and the catalog":     {func(d damager) { d.remove("latest"); d.remove(v3 + "catalog.duckdb") }, true, []string{"latest: rebuild", v3 + "catalog.duckdb: prune --version " + thirdNight}},
-		"an earlier catalog":           {func(d damager) { d.flip(v2 + "catalog.duckdb") }, false, []string{v2 + "catalog.duckdb: prune --version " + secondNight}},
-		"a manifest":                   {func(d damager) { d.flip(v3 + "manifest.json") }, true, []string{v3 + "manifest.json" + series}},
-		"an earlier manifest":          {func(d damager) { d.flip(v2 + "manifest.json") }, true, []string{v2 + "manifest.json" + series}},
-		"a file of the series":         {func(d damager) { d.flipOne(s2) }, false, []string{s2 + series}},
-		"a file of a version":          {func(d damager) { d.flipOne(v3 + tags) }, false, []string{v3 + tags + series}},
-		"a file under both names":      {func(d damager) { d.flip(s3) }, false, []string{s3 + series, v3 + tags + series}},
-		"an early file, both names":    {func(d damager) { d.flip(s1) }, false, []string{s1 + series, v1 + tags + series}},
-		"a lost file":                  {func(d damager) { d.remove(s1, v1+tags) }, true, []string{s1 + series, v1 + tags + series}},
-		"changes":                      {func(d damager) { d.flip(v3 + "meta.changes") }, false, []string{v3 + "meta.changes" + series}},
-		"changes in the series":        {func(d damager) { d.flip(c3 + ".changes") }, false, []string{c3 + ".changes" + series}},
-		"both copies of changes":       {func(d damager) { d.flip(c3+".changes", v3+"meta.changes") }, false, []string{c3 + ".changes" + series, v3 + "meta.changes" + series}},
-		"both copies of early changes": {func(d damager) { d.remove(c2+".changes", v2+"meta.changes") }, true, []string{c2 + ".changes" + series, v2 + "meta.changes: prune --version " + secondNight}},
-		"an entry":                     {func(d damager) { d.flip(v3 + "run.json") }, false, []string{v3 + "run.json" + series}},
+		"another link to the catalog":  {func(d damager) { d.link(version2+"catalog.duckdb", "catalog.duckdb") }, true, []string{"catalog.duckdb" + back + thirdNight}},
+		"the catalog":                  {func(d damager) { d.flip(version3 + "catalog.duckdb") }, false, []string{version3 + "catalog.duckdb: rebuild"}},
+		"no link, and the catalog":     {func(d damager) { d.remove("latest"); d.remove(version3 + "catalog.duckdb") }, true, []string{"latest: rebuild", version3 + "catalog.duckdb: prune --version " + thirdNight}},
+		"an earlier catalog":           {func(d damager) { d.flip(version2 + "catalog.duckdb") }, false, []string{version2 + "catalog.duckdb: prune --version " + secondNight}},
+		"a manifest":                   {func(d damager) { d.flip(version3 + "manifest.json") }, true, []string{version3 + "manifest.json" + series}},
+		"an earlier manifest":          {func(d damager) { d.flip(version2 + "manifest.json") }, true, []string{version2 + "manifest.json" + series}},
+		"a file of the series":         {func(d damager) { d.flipOne(series2) }, false, []string{series2 + series}},
+		"a file of a version":          {func(d damager) { d.flipOne(version3 + tags) }, false, []string{version3 + tags + series}},
+		"a file under both names":      {func(d damager) { d.flip(series3) }, false, []string{series3 + series, version3 + tags + series}},
+		"an early file, both names":    {func(d damager) { d.flip(series1) }, false, []string{series1 + series, version1 + tags + series}},
+		"a lost file":                  {func(d damager) { d.remove(series1, version1+tags) }, true, []string{series1 + series, version1 + tags + series}},
+		"changes":                      {func(d damager) { d.flip(version3 + "meta.changes") }, false, []string{version3 + "meta.changes" + series}},
+		"changes in the series":        {func(d damager) { d.flip(changes3 + ".changes") }, false, []string{changes3 + ".changes" + series}},
+		"both copies of changes":       {func(d damager) { d.flip(changes3+".changes", version3+"meta.changes") }, false, []string{changes3 + ".changes" + series, version3 + "meta.changes" + series}},
+		"both copies of early changes": {func(d damager) { d.remove(changes2+".changes", version2+"meta.changes") }, true, []string{changes2 + ".changes" + series, version2 + "meta.changes: prune --version " + secondNight}},
+		"an entry":                     {func(d damager) { d.flip(version3 + "run.json") }, false, []string{version3 + "run.json" + series}},
 		"no index":                     {func(d damager) { d.remove(index) }, true, []string{index + series}},
 		"the index":                    {func(d damager) { d.flip(index) }, true, []string{index + series}},
-		"the manifest of a day":        {func(d damager) { d.flip(m2) }, true, []string{m2 + series}},
-		"the manifest beside changes":  {func(d damager) { d.flip(c2 + ".json") }, true, []string{c2 + ".json" + series}},
-		"a manifest with all copies":   {func(d damager) { d.remove(v2+"manifest.json", c2+".json", m2) }, true, []string{c2 + ".json" + series, m2 + series, v2 + "manifest.json: prune --version " + secondNight}},
-		"a whole earlier day":          {func(d damager) { d.remove(v2, c2+".json", m2, filepath.Dir(s2)) }, true, []string{c2 + ".json" + series, m2 + series}},
+		"the manifest of a day":        {func(d damager) { d.flip(manifest2) }, true, []string{manifest2 + series}},
+		"the manifest beside changes":  {func(d damager) { d.flip(changes2 + ".json") }, true, []string{changes2 + ".json" + series}},
+		"a manifest with all copies":   {func(d damager) { d.remove(version2+"manifest.json", changes2+".json", manifest2) }, true, []string{changes2 + ".json" + series, manifest2 + series, version2 + "manifest.json: prune --version " + secondNight}},
+		"a whole earlier day":          {func(d damager) { d.remove(version2, changes2+".json", manifest2, filepath.Dir(series2)) }, true, []string{changes2 + ".json" + series, manifest2 + series}},
 		"no ledger":                    {func(d damager) { d.remove("state/runs.jsonl") }, true, []string{"state/runs.jsonl: run, lost"}},
-		"all catalogs":                 {func(d damager) { d.flip(v1+"catalog.duckdb", v2+"catalog.duckdb", v3+"catalog.duckdb") }, false, []string{v1 + "catalog.duckdb: prune --version " + firstNight, v2 + "catalog.duckdb: prune --version " + secondNight, v3 + "catalog.duckdb: rebuild"}},
+		"all catalogs": {func(d damager) {
+			d.flip(version1+"catalog.duckdb", version2+"catalog.duckdb", version3+"catalog.duckdb")
+		}, false, []string{version1 + "catalog.duckdb: prune --version " + firstNight, version2 + "catalog.duckdb: prune --version " + secondNight, version3 + "catalog.duckdb: rebuild"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := clone(t, original)
@@ -178,25 +180,28 @@ func TestDamageWithoutCatalogsLosesData(t *testing.T) {
 	original := open(t)
 	publishFull(t, original, firstNight, secondNight, thirdNight)
 	const rest = ": rebuild --skip-damaged, lost"
-	catalogs := []string{v1 + "catalog.duckdb", v2 + "catalog.duckdb", v3 + "catalog.duckdb"}
+	catalogs := []string{version1 + "catalog.duckdb", version2 + "catalog.duckdb", version3 + "catalog.duckdb"}
 	dropped := []string{catalogs[0] + ": prune --version " + firstNight, catalogs[1] + ": prune --version " + secondNight}
 	for name, c := range map[string]struct {
 		damage func(d damager)
 		want   []string
 	}{
-		"a file": {func(d damager) { d.remove(catalogs...); d.flip(s1) },
-			append([]string{s1 + rest, v1 + tags + ": prune --version " + firstNight, catalogs[2] + ": rebuild --skip-damaged"}, dropped...)},
-		"the newest file": {func(d damager) { d.remove(catalogs...); d.flip(s3) },
-			append([]string{s3 + rest, v3 + tags + rest, catalogs[2] + rest}, dropped...)},
-		"the newest catalog and file": {func(d damager) { d.remove(catalogs[2]); d.flip(s3) },
-			[]string{catalogs[2] + ": rollback " + secondNight + ", lost", s3 + rest, v3 + tags + ": rollback " + secondNight + ", lost"}},
-		"all files": {func(d damager) { d.remove(catalogs...); d.remove(s1, s2, s3, v1+tags, v2+tags, v3+tags) },
-			append([]string{s1 + rest, s2 + rest, s3 + rest, v1 + tags + ": prune --version " + firstNight, v2 + tags + ": prune --version " + secondNight,
-				catalogs[2] + ": rebuild --from ADDRESS, lost", v3 + tags + ": rebuild --from ADDRESS, lost"}, dropped...)},
-		"changes": {func(d damager) { d.remove(catalogs...); d.remove(c2+".changes", v2+"meta.changes") },
-			append([]string{c2 + ".changes" + rest, v2 + "meta.changes: prune --version " + secondNight, catalogs[2] + ": rebuild --skip-damaged"}, dropped...)},
-		"a manifest": {func(d damager) { d.remove(catalogs...); d.remove(v2, c2+".json", m2) },
-			[]string{catalogs[0] + ": prune --version " + firstNight, c2 + ".json" + rest, catalogs[2] + ": rebuild --skip-damaged", m2 + rest}},
+		"a file": {func(d damager) { d.remove(catalogs...); d.flip(series1) },
+			append([]string{series1 + rest, version1 + tags + ": prune --version " + firstNight, catalogs[2] + ": rebuild --skip-damaged"}, dropped...)},
+		"the newest file": {func(d damager) { d.remove(catalogs...); d.flip(series3) },
+			append([]string{series3 + rest, version3 + tags + rest, catalogs[2] + rest}, dropped...)},
+		"the newest catalog and file": {func(d damager) { d.remove(catalogs[2]); d.flip(series3) },
+			[]string{catalogs[2] + ": rollback " + secondNight + ", lost", series3 + rest, version3 + tags + ": rollback " + secondNight + ", lost"}},
+		"all files": {func(d damager) {
+			d.remove(catalogs...)
+			d.remove(series1, series2, series3, version1+tags, version2+tags, version3+tags)
+		},
+			append([]string{series1 + rest, series2 + rest, series3 + rest, version1 + tags + ": prune --version " + firstNight, version2 + tags + ": prune --version " + secondNight,
+				catalogs[2] + ": rebuild --from ADDRESS, lost", version3 + tags + ": rebuild --from ADDRESS, lost"}, dropped...)},
+		"changes": {func(d damager) { d.remove(catalogs...); d.remove(changes2+".changes", version2+"meta.changes") },
+			append([]string{changes2 + ".changes" + rest, version2 + "meta.changes: prune --version " + secondNight, catalogs[2] + ": rebuild --skip-damaged"}, dropped...)},
+		"a manifest": {func(d damager) { d.remove(catalogs...); d.remove(version2, changes2+".json", manifest2) },
+			[]string{catalogs[0] + ": prune --version " + firstNight, changes2 + ".json" + rest, catalogs[2] + ": rebuild --skip-damaged", manifest2 + rest}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := clone(t, original)
@@ -221,26 +226,26 @@ func TestIntactCopiesRepairTheirFiles(t *testing.T) {
 		want   []string
 	}{
 		"no damage":                   {func(d damager) {}, nil},
-		"a manifest":                  {func(d damager) { d.flip(v3 + "manifest.json") }, []string{v3 + "manifest.json"}},
-		"a file of the series":        {func(d damager) { d.flipOne(s2) }, []string{s2}},
-		"a file of a version":         {func(d damager) { d.remove(v2 + tags) }, []string{v2 + tags}},
-		"changes of a version":        {func(d damager) { d.flip(v2 + "meta.changes") }, []string{v2 + "meta.changes"}},
-		"changes in the series":       {func(d damager) { d.remove(c2 + ".changes") }, []string{c2 + ".changes"}},
-		"an entry":                    {func(d damager) { d.flip(v2 + "run.json") }, []string{v2 + "run.json"}},
+		"a manifest":                  {func(d damager) { d.flip(version3 + "manifest.json") }, []string{version3 + "manifest.json"}},
+		"a file of the series":        {func(d damager) { d.flipOne(series2) }, []string{series2}},
+		"a file of a version":         {func(d damager) { d.remove(version2 + tags) }, []string{version2 + tags}},
+		"changes of a version":        {func(d damager) { d.flip(version2 + "meta.changes") }, []string{version2 + "meta.changes"}},
+		"changes in the series":       {func(d damager) { d.remove(changes2 + ".changes") }, []string{changes2 + ".changes"}},
+		"an entry":                    {func(d damager) { d.flip(version2 + "run.json") }, []string{version2 + "run.json"}},
 		"no index":                    {func(d damager) { d.remove(index) }, []string{index}},
 		"the index":                   {func(d damager) { d.flip(index) }, []string{index}},
-		"the manifest of a day":       {func(d damager) { d.flip(m1) }, []string{m1}},
-		"the manifest beside changes": {func(d damager) { d.remove(c3 + ".json") }, []string{c3 + ".json"}},
-		"two of three manifests":      {func(d damager) { d.flip(v3+"manifest.json", m3) }, []string{v3 + "manifest.json", m3}},
-		"a day":                       {func(d damager) { d.remove(filepath.Dir(s1), m1) }, []string{s1, m1}},
+		"the manifest of a day":       {func(d damager) { d.flip(manifest1) }, []string{manifest1}},
+		"the manifest beside changes": {func(d damager) { d.remove(changes3 + ".json") }, []string{changes3 + ".json"}},
+		"two of three manifests":      {func(d damager) { d.flip(version3+"manifest.json", manifest3) }, []string{version3 + "manifest.json", manifest3}},
+		"a day":                       {func(d damager) { d.remove(filepath.Dir(series1), manifest1) }, []string{series1, manifest1}},
 		"no series": {func(d damager) { d.remove("parquet/" + table) },
-			[]string{s1, s2, s3}},
-		"no manifests and no index": {func(d damager) { d.remove(m1, m2, m3, index) }, []string{m1, m2, m3, index}},
-		"a day and the index":       {func(d damager) { d.remove(index, m1, filepath.Dir(s1)) }, []string{s1, m1, index}},
-		"the newest day, which the index lacks": {func(d damager) { d.remove(m3, filepath.Dir(s3)); writeIndex(d, firstNight, secondNight) },
-			[]string{s3, m3, index}},
-		"all manifests except the version's": {func(d damager) { d.remove(c2+".json", m2) }, []string{c2 + ".json", m2}},
-		"all manifests except the day's":     {func(d damager) { d.remove(v3+"manifest.json", c3+".json") }, []string{v3 + "manifest.json", c3 + ".json"}},
+			[]string{series1, series2, series3}},
+		"no manifests and no index": {func(d damager) { d.remove(manifest1, manifest2, manifest3, index) }, []string{manifest1, manifest2, manifest3, index}},
+		"a day and the index":       {func(d damager) { d.remove(index, manifest1, filepath.Dir(series1)) }, []string{series1, manifest1, index}},
+		"the newest day, which the index lacks": {func(d damager) { d.remove(manifest3, filepath.Dir(series3)); writeIndex(d, firstNight, secondNight) },
+			[]string{series3, manifest3, index}},
+		"all manifests except the version's": {func(d damager) { d.remove(changes2+".json", manifest2) }, []string{changes2 + ".json", manifest2}},
+		"all manifests except the day's":     {func(d damager) { d.remove(version3+"manifest.json", changes3+".json") }, []string{version3 + "manifest.json", changes3 + ".json"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := clone(t, original)
@@ -268,7 +273,7 @@ func TestIntactCopiesRepairTheirFiles(t *testing.T) {
 			if err != nil || len(found.Damage) > 0 {
 				t.Errorf("after the repair: damage %+v (%v), want none", found.Damage, err)
 			}
-			for _, pair := range [][2]string{{s1, v1 + tags}, {s2, v2 + tags}, {s3, v3 + tags}} {
+			for _, pair := range [][2]string{{series1, version1 + tags}, {series2, version2 + tags}, {series3, version3 + tags}} {
 				a, errA := os.Stat(filepath.Join(w.Folder.Dir(), pair[0]))
 				b, errB := os.Stat(filepath.Join(w.Folder.Dir(), pair[1]))
 				if errA != nil || errB != nil || !os.SameFile(a, b) {
@@ -294,14 +299,19 @@ func TestFilesWithoutACopyAreLeft(t *testing.T) {
 		meta   bool
 		source string
 	}{
-		"a file under both names":  {func(d damager) { d.flip(s2) }, []string{"2026-11-02 " + tags}, nil, false, thirdNight},
-		"two files":                {func(d damager) { d.flip(s1, s3) }, []string{"2026-11-01 " + tags, "2026-11-03 " + tags}, nil, false, thirdNight},
-		"the newest catalog":       {func(d damager) { d.flip(v3 + "catalog.duckdb") }, nil, nil, false, secondNight},
-		"all catalogs":             {func(d damager) { d.remove(v1+"catalog.duckdb", v2+"catalog.duckdb", v3+"catalog.duckdb") }, nil, nil, false, ""},
-		"a manifest":               {func(d damager) { d.remove(v2+"manifest.json", c2+".json", m2) }, nil, []string{"2026-11-02"}, true, thirdNight},
-		"changes":                  {func(d damager) { d.remove(c2+".changes", v2+"meta.changes") }, nil, nil, true, thirdNight},
-		"changes after the source": {func(d damager) { d.remove(c3+".changes", v3+"meta.changes", v3+"catalog.duckdb") }, nil, nil, false, secondNight},
-		"a day that no index names": {func(d damager) { d.remove(v2, c2+".json", m2); writeIndex(d, firstNight, thirdNight) },
+		"a file under both names": {func(d damager) { d.flip(series2) }, []string{"2026-11-02 " + tags}, nil, false, thirdNight},
+		"two files":               {func(d damager) { d.flip(series1, series3) }, []string{"2026-11-01 " + tags, "2026-11-03 " + tags}, nil, false, thirdNight},
+		"the newest catalog":      {func(d damager) { d.flip(version3 + "catalog.duckdb") }, nil, nil, false, secondNight},
+		"all catalogs": {func(d damager) {
+			d.remove(version1+"catalog.duckdb", version2+"catalog.duckdb", version3+"catalog.duckdb")
+		}, nil, nil, false, ""},
+		"a manifest":               {func(d damager) { d.remove(version2+"manifest.json", changes2+".json", manifest2) }, nil, []string{"2026-11-02"}, true, thirdNight},
+		"changes":                  {func(d damager) { d.remove(changes2+".changes", version2+"meta.changes") }, nil, nil, true, thirdNight},
+		"changes after the source": {func(d damager) { d.remove(changes3+".changes", version3+"meta.changes", version3+"catalog.duckdb") }, nil, nil, false, secondNight},
+		"a day that no index names": {func(d damager) {
+			d.remove(version2, changes2+".json", manifest2)
+			writeIndex(d, firstNight, thirdNight)
+		},
 			nil, nil, true, thirdNight},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -353,7 +363,9 @@ func TestTheCheckReportsMoreThanFiles(t *testing.T) {
 		"an unfinished-run file": {func(d damager) { must(d.t, os.WriteFile(d.path("state/unfinished.json"), []byte("{"), 0o600)) },
 			[]string{"state/unfinished.json: run"}, "unexpected end of JSON input", ""},
 		"a draft": {func(d damager) { must(d.t, os.Mkdir(d.path("versions/.a.draft"), 0o700)) }, nil, "", "versions/.a.draft is left over from a killed run: the next run removes it"},
-		"a lost table": {func(d damager) { d.edit(m1, func(m *warehouse.Manifest) { m.Tables, m.Lost = nil, []string{table} }) },
+		"a lost table": {func(d damager) {
+			d.edit(manifest1, func(m *warehouse.Manifest) { m.Tables, m.Lost = nil, []string{table} })
+		},
 			nil, "", "tables of 2026-11-01 that were damaged and are lost: " + table},
 		"files of another day": {func(d damager) {
 			must(d.t, os.MkdirAll(d.path("parquet/"+table+"/snapshot_date=2026-11-04"), 0o700))
@@ -367,9 +379,9 @@ func TestTheCheckReportsMoreThanFiles(t *testing.T) {
 			d.remove("held/20261104T020000Z/" + tags)
 		}, []string{"held/20261104T020000Z/" + tags + ": discard --held"}, "it is gone", ""},
 		"a killed publish of the series": {func(d damager) {
-			d.remove("parquet/"+table+"/snapshot_date=2026-11-03", m3)
+			d.remove("parquet/"+table+"/snapshot_date=2026-11-03", manifest3)
 			writeIndex(d, firstNight, secondNight)
-		}, []string{m3 + ": rebuild --series"}, "run " + thirdNight + " has not completed its day: 1 of 1 tables are missing; the next run completes the day", ""},
+		}, []string{manifest3 + ": rebuild --series"}, "run " + thirdNight + " has not completed its day: 1 of 1 tables are missing; the next run completes the day", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := clone(t, original)

@@ -95,14 +95,14 @@ func publishNights(t *testing.T, w *warehouse.Warehouse, tags ...string) {
 }
 
 // publishFull publishes a version for each run with all kinds of files, including the ledger entry
-// and the changes of meta.
+// and the changes of the schemas meta and past.
 func publishFull(t *testing.T, w *warehouse.Warehouse, runs ...string) {
 	t.Helper()
 	for _, run := range runs {
 		d := beginDraft(t, w, run, run)
 		must(t, d.WriteEntry(ledger.Run{ID: run, Outcome: ledger.Complete, SnapshotAt: d.At, Attempts: 1}))
 		must(t, os.WriteFile(filepath.Join(d.Dir, warehouse.MetaFile), []byte("changes of "+run), 0o600))
-		d.SetMetaBase(d.MetaBase())
+		d.RecordMetaBase(d.MetaBase())
 		publish(t, w, d)
 	}
 }

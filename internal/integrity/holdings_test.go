@@ -43,7 +43,7 @@ func TestHoldingsAreCounted(t *testing.T) {
 // TestLowerCountsAreLosses compares the holdings of two catalogs.
 func TestLowerCountsAreLosses(t *testing.T) {
 	later := night.Add(time.Hour)
-	now := integrity.Holdings{Newest: night, Days: 5, Runs: 7, Main: map[string]int64{"a": 10, "b": 20, "dropped": 1}, Past: map[string]int64{"a": 3, "dropped": 1}}
+	before := integrity.Holdings{Newest: night, Days: 5, Runs: 7, Main: map[string]int64{"a": 10, "b": 20, "dropped": 1}, Past: map[string]int64{"a": 3, "dropped": 1}}
 	for name, c := range map[string]struct {
 		after integrity.Holdings
 		want  []integrity.HoldingLoss
@@ -56,7 +56,7 @@ func TestLowerCountsAreLosses(t *testing.T) {
 		"an earlier snapshot": {integrity.Holdings{Newest: night.Add(-time.Hour), Days: 5, Runs: 7, Main: map[string]int64{"a": 1}, Past: map[string]int64{"a": 3}},
 			[]integrity.HoldingLoss{{"newest snapshot", "2026-11-01T02:00:00Z", "2026-11-01T01:00:00Z"}}},
 	} {
-		if diff := cmp.Diff(c.want, now.Losses(c.after)); diff != "" {
+		if diff := cmp.Diff(c.want, before.Losses(c.after)); diff != "" {
 			t.Errorf("%s: losses (-want +got):\n%s", name, diff)
 		}
 	}

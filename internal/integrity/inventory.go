@@ -25,7 +25,7 @@ type inventory struct {
 	// readData means that checksums are compared, not only sizes.
 	readData bool
 	// manifests are the intact copies of each run's manifest: in the version of the run, beside
-	// its changes of meta, and in its day of the series. The copies can differ, because a repair
+	// its file of changes, and in its day of the series. The copies can differ, because a repair
 	// may have replaced a checksum or removed a lost table.
 	manifests map[string][]warehouse.Manifest
 	// places are the paths, by SHA-256, of the files that should have this checksum.
@@ -38,7 +38,7 @@ type inventory struct {
 	days     map[string]string
 	indexErr error
 	// published is the last published version in the ledger. target is the run that readers
-	// should see. lineage contains target, the runs that it builds on and the runs of days.
+	// should see. lineage contains target, the runs on which target builds and the runs of days.
 	published, target string
 	lineage           map[string]bool
 	// intactCatalogs are the versions with an intact catalog.
@@ -189,7 +189,7 @@ func (inv *inventory) hasCopy(want checksum.FileSum) bool {
 }
 
 // newestCatalog returns the version with the newest intact catalog. It considers the version that
-// readers see and the versions in lineage. run is empty if no catalog of them is intact.
+// readers see and the versions in lineage. run is empty if none of these catalogs is intact.
 func (inv *inventory) newestCatalog() (run string, at time.Time) {
 	for _, kept := range inv.kept {
 		if !inv.intactCatalogs[kept] || !inv.lineage[kept] && kept != inv.latest {

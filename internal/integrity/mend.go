@@ -34,7 +34,8 @@ type Mended struct {
 	Days    []string
 	AllDays bool
 	// Source is the version with the newest intact catalog, or empty. At is its time. Meta means
-	// that the chain of changes is broken: meta and past of Source must be written completely.
+	// that the chain of changes is broken: all rows of the schemas meta and past of Source must be
+	// written again.
 	Source string
 	At     time.Time
 	Meta   bool
@@ -88,7 +89,8 @@ func (m *Mender) begin(ctx context.Context) (*copyRepair, error) {
 }
 
 // daysToMend returns the days that the series must have, each with its run: the expected days and the
-// day of the target. If the index is lost, it adds the days of the versions that the target builds on.
+// day of the target, which is the version that readers should see. If the index is lost, daysToMend
+// adds the days of the versions on which the target builds.
 func (r *copyRepair) daysToMend() map[string]string {
 	days := r.inv.expectedDays()
 	target := r.inv.target
@@ -260,7 +262,7 @@ func restoreManifest(w *warehouse.Warehouse, path string, m warehouse.Manifest) 
 	return true, w.Folder.WriteSealed(path, m)
 }
 
-// mendMetaChanges repairs the chain of changes of meta and past that leads to the target.
+// mendMetaChanges repairs the files of changes that add up to the schemas meta and past of the target.
 func (r *copyRepair) mendMetaChanges() error {
 	if m, ok := r.inv.manifest(r.inv.target); !ok || m.Meta == nil {
 		return nil
@@ -283,7 +285,7 @@ func (r *copyRepair) mendMetaChanges() error {
 }
 
 // ReplaceMeta replaces the changes of a run by the file MetaFile of a draft, which contains all rows
-// of meta and past. The chain of changes then begins with this run.
+// of the schemas meta and past. The chain of changes then begins with this run.
 func (m *Mender) ReplaceMeta(d *warehouse.Draft, run string) (file string, err error) {
 	sum, err := checksum.SumFile(context.Background(), d.Dir, warehouse.MetaFile)
 	if err != nil {
@@ -301,8 +303,8 @@ func (m *Mender) ReplaceMeta(d *warehouse.Draft, run string) (file string, err e
 	return m.w.Folder.Relative(placed), changeManifests(m.w, manifest, func(m *warehouse.Manifest) { m.Meta = meta })
 }
 
-// placeMeta copies a file of changes to its place and into the version, with the manifest beside
-// it.
+// placeMeta copies a file of changes to the path placed in the series and into the version. It writes
+// the copy of the manifest in the series if this copy is not intact.
 func (m *Mender) placeMeta(from, placed string, manifest warehouse.Manifest) error {
 	folder := m.w.Folder
 	if err := folder.SetPublicMode(from); err != nil {
@@ -322,7 +324,8 @@ func (m *Mender) placeMeta(from, placed string, manifest warehouse.Manifest) err
 
 // Replace moves file to the path of a lost file in the series. file contains the rows of the lost
 // file, possibly in another order. If the version of the day still exists, Replace also links file
-// into the version. If file has another checksum than the lost file, the manifests get it.
+// into the version. If file has another checksum than the lost file, Replace writes this checksum into
+// the manifests.
 func (m *Mender) Replace(lost warehouse.SeriesFile, file string) (checksum.FileSum, error) {
 	sum, err := checksum.SumFile(context.Background(), filepath.Dir(file), filepath.Base(file))
 	if err != nil {

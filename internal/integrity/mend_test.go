@@ -25,19 +25,19 @@ func TestAnUnsyncedFileIsNotPlaced(t *testing.T) {
 	placed := filepath.Join(w.Folder.Dir(), "parquet", "product_listing_tags", "snapshot_date=2026-11-01", "product_listing_tags.parquet")
 	before, err := os.ReadFile(placed)
 	must(t, err)
-	again := filepath.Join(t.TempDir(), "again.parquet")
-	must(t, os.WriteFile(again, []byte("other bytes"), 0o600))
-	_, err = integrity.NewMender(openFailingAt(t, w, "before fsync again.parquet")).Replace(warehouse.SeriesFile{Day: m, Table: m.Tables[0]}, again)
+	newFile := filepath.Join(t.TempDir(), "new.parquet")
+	must(t, os.WriteFile(newFile, []byte("other bytes"), 0o600))
+	_, err = integrity.NewMender(openFailingAt(t, w, "before fsync new.parquet")).Replace(warehouse.SeriesFile{Day: m, Table: m.Tables[0]}, newFile)
 	if !errors.Is(err, syscall.EIO) {
 		t.Fatalf("got %v, want EIO", err)
 	}
 	if after, err := os.ReadFile(placed); err != nil || !bytes.Equal(before, after) {
-		t.Errorf("the file of the series was replaced (%v)", err)
+		t.Errorf("the file of the series was replaced (%v), want it unchanged", err)
 	}
 }
 
 // TestAMendedFileMayHaveOtherBytes repairs a file whose replacement has the same rows in another
-// order. The first attempt fails at a step, except for the empty step, and the second must succeed.
+// order. If a disk operation is named, a first attempt fails there. The last attempt must succeed.
 func TestAMendedFileMayHaveOtherBytes(t *testing.T) {
 	for _, step := range []string{"", "after rename product_listing_tags.parquet", "before write manifest.json", "before write of the day"} {
 		w := open(t)
@@ -86,14 +86,14 @@ func TestAReplacedFileIsPlacedAndLinked(t *testing.T) {
 			day, err := w.Series.ReadDayManifest("2026-11-01", firstNight)
 			must(t, err)
 			lost := warehouse.SeriesFile{Day: day, Table: day.Tables[0]}
-			d.remove(filepath.Dir(s1))
+			d.remove(filepath.Dir(series1))
 			if isKnown {
-				d.remove(v1 + tags)
+				d.remove(version1 + tags)
 			} else {
 				lost.Table.SHA256 = ""
 			}
 			file := filepath.Join(t.TempDir(), tags)
-			must(t, os.WriteFile(file, []byte(want[s1]), 0o600))
+			must(t, os.WriteFile(file, []byte(want[series1]), 0o600))
 			sum, err := integrity.NewMender(w).Replace(lost, file)
 			if err != nil || sum.SHA256 != day.Tables[0].SHA256 || sum.File != tags {
 				t.Errorf("Replace returned %+v (%v), want the checksum %s of %s", sum, err, day.Tables[0].SHA256, tags)
@@ -101,8 +101,8 @@ func TestAReplacedFileIsPlacedAndLinked(t *testing.T) {
 			if diff := cmp.Diff(want, contentOf(t, w)); diff != "" {
 				t.Errorf("files (-want +got):\n%s", diff)
 			}
-			a, errA := os.Stat(d.path(s1))
-			b, errB := os.Stat(d.path(v1 + tags))
+			a, errA := os.Stat(d.path(series1))
+			b, errB := os.Stat(d.path(version1 + tags))
 			if errA != nil || errB != nil || os.SameFile(a, b) != isKnown {
 				t.Errorf("the files of series and version are linked: %t (%v, %v), want %t", os.SameFile(a, b), errA, errB, isKnown)
 			}
@@ -116,15 +116,15 @@ func TestAReplacedFileIsPlacedAndLinked(t *testing.T) {
 	d := damager{t, w}
 	day, err := w.Series.ReadDayManifest("2026-11-01", firstNight)
 	must(t, err)
-	d.remove(v1, s1)
+	d.remove(version1, series1)
 	file := filepath.Join(t.TempDir(), tags)
 	must(t, os.WriteFile(file, []byte("other bytes"), 0o600))
 	sum, err := integrity.NewMender(w).Replace(warehouse.SeriesFile{Day: day, Table: day.Tables[0]}, file)
 	must(t, err)
-	if _, err := os.Stat(d.path(v1)); !errors.Is(err, os.ErrNotExist) {
+	if _, err := os.Stat(d.path(version1)); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("the folder of a removed version: got %v, want ErrNotExist", err)
 	}
-	for _, name := range []string{m1, "parquet/.meta/" + firstNight + ".json"} {
+	for _, name := range []string{manifest1, "parquet/.meta/" + firstNight + ".json"} {
 		m, err := w.Versions.ReadManifestFile(d.path(name), firstNight)
 		if err != nil || m.Tables[0].SHA256 != sum.SHA256 || m.Tables[0].Bytes != int64(len("other bytes")) {
 			t.Errorf("%s has %+v (%v), want the new checksum %s", name, m.Tables, err, sum.SHA256)
@@ -137,7 +137,7 @@ func TestTheChainBeginsWithReplacedChanges(t *testing.T) {
 	w := open(t)
 	publishFull(t, w, firstNight, secondNight)
 	dir := damager{t, w}
-	dir.remove("parquet/.meta/"+firstNight+".changes", c2+".changes", c2+".json", v2+"meta.changes")
+	dir.remove("parquet/.meta/"+firstNight+".changes", changes2+".changes", changes2+".json", version2+"meta.changes")
 	d := beginDraft(t, w, thirdNight, "three")
 	defer func() { must(t, d.Discard()) }()
 	if _, err := integrity.NewMender(w).ReplaceMeta(d, secondNight); !errors.Is(err, os.ErrNotExist) {
@@ -148,16 +148,16 @@ func TestTheChainBeginsWithReplacedChanges(t *testing.T) {
 		t.Errorf("ReplaceMeta of a missing version: got %v, want a *DamagedError", err)
 	}
 	file, err := integrity.NewMender(w).ReplaceMeta(d, secondNight)
-	if err != nil || file != c2+".changes" {
-		t.Errorf("ReplaceMeta returned %q (%v), want %s.changes", file, err, c2)
+	if err != nil || file != changes2+".changes" {
+		t.Errorf("ReplaceMeta returned %q (%v), want %s.changes", file, err, changes2)
 	}
 	got := contentOf(t, w)
-	if got[c2+".changes"] != "all rows" || got[v2+"meta.changes"] != "all rows" {
+	if got[changes2+".changes"] != "all rows" || got[version2+"meta.changes"] != "all rows" {
 		t.Error("the files of changes were not replaced")
 	}
-	files, past, damage := integrity.MetaFiles(w, secondNight)
-	if len(files) != 1 || !past || len(damage) > 0 || filepath.Base(files[0]) != secondNight+".changes" {
-		t.Errorf("the chain is %v, past %t, damage %v; want only the file of %s, with past, without damage", files, past, damage, secondNight)
+	files, hasPast, damage := integrity.MetaFiles(w, secondNight)
+	if len(files) != 1 || !hasPast || len(damage) > 0 || filepath.Base(files[0]) != secondNight+".changes" {
+		t.Errorf("the chain is %v, has the schema past: %t, damage %v; want only the file of %s, true, no damage", files, hasPast, damage, secondNight)
 	}
 	failing := openFailingAt(t, w, "before fsync meta.changes")
 	if _, err := integrity.NewMender(failing).ReplaceMeta(d, secondNight); !errors.Is(err, syscall.EIO) {
@@ -171,26 +171,26 @@ func TestOneDayIsRepaired(t *testing.T) {
 	publishFull(t, original, firstNight, secondNight)
 	w := clone(t, original)
 	want, d := contentOf(t, w), damager{t, w}
-	d.remove(filepath.Dir(s1), m1, s2)
+	d.remove(filepath.Dir(series1), manifest1, series2)
 	writeIndex(d, secondNight)
 	done, ok, err := integrity.NewMender(w).MendDay(t.Context(), firstNight)
-	if err != nil || !ok || !slices.Equal(done.Files, []string{s1, m1}) || len(done.Left) > 0 {
-		t.Errorf("MendDay repaired %v, left %v, ok %t (%v); want %s and %s repaired", done.Files, done.Left, ok, err, s1, m1)
+	if err != nil || !ok || !slices.Equal(done.Files, []string{series1, manifest1}) || len(done.Left) > 0 {
+		t.Errorf("MendDay repaired %v, left %v, ok %t (%v); want %s and %s repaired", done.Files, done.Left, ok, err, series1, manifest1)
 	}
-	delete(want, s2)
+	delete(want, series2)
 	if diff := cmp.Diff(want, contentOf(t, w)); diff != "" {
 		t.Errorf("files (-want +got):\n%s", diff)
 	}
 	if _, ok, err := integrity.NewMender(w).MendDay(t.Context(), "20261109T020000Z"); ok || err != nil {
 		t.Errorf("MendDay of an unknown run: got ok %t (%v), want false", ok, err)
 	}
-	d.remove(m2)
+	d.remove(manifest2)
 	writeIndex(d, firstNight)
 	m, err := w.Versions.ReadManifest(secondNight)
 	must(t, err)
 	file, err := integrity.NewMender(w).AddDay(m)
-	if err != nil || file != m2 {
-		t.Errorf("AddDay returned %q (%v), want %s", file, err, m2)
+	if err != nil || file != manifest2 {
+		t.Errorf("AddDay returned %q (%v), want %s", file, err, manifest2)
 	}
 	if diff := cmp.Diff(want, contentOf(t, w)); diff != "" {
 		t.Errorf("files (-want +got):\n%s", diff)
@@ -203,19 +203,19 @@ func TestAnEntryMissingInTheLedgerIsRemoved(t *testing.T) {
 	w := open(t)
 	publishFull(t, w, firstNight, secondNight)
 	d := damager{t, w}
-	d.flip(v2 + "run.json")
+	d.flip(version2 + "run.json")
 	keepLines(d, 1)
 	done, err := integrity.NewMender(w).MendCopies(t.Context())
-	if err != nil || !slices.Equal(done.Files, []string{v2 + "run.json"}) {
-		t.Errorf("MendCopies repaired %v (%v), want only %srun.json", done.Files, err, v2)
+	if err != nil || !slices.Equal(done.Files, []string{version2 + "run.json"}) {
+		t.Errorf("MendCopies repaired %v (%v), want only %srun.json", done.Files, err, version2)
 	}
-	if _, err := os.Stat(d.path(v2 + "run.json")); !errors.Is(err, os.ErrNotExist) {
+	if _, err := os.Stat(d.path(version2 + "run.json")); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("the damaged entry: got %v, want ErrNotExist", err)
 	}
-	for _, name := range []string{v2 + "manifest.json", m2, c2 + ".json"} {
+	for _, name := range []string{version2 + "manifest.json", manifest2, changes2 + ".json"} {
 		m, err := w.Versions.ReadManifestFile(d.path(name), secondNight)
 		if err != nil || m.Entry != nil {
-			t.Errorf("%s has the entry %v (%v), want none", name, m.Entry, err)
+			t.Errorf("%s has the entry %v (%v), want no entry", name, m.Entry, err)
 		}
 	}
 }

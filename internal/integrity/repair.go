@@ -18,8 +18,8 @@ const (
 	MendSeries
 	RollBack
 	RebuildCatalog
-	// RebuildFromRest leaves out the damaged files.
-	RebuildFromRest
+	// RebuildSkippingDamage leaves out the damaged files.
+	RebuildSkippingDamage
 	RunNight
 	// DropVersion removes a version that readers do not see. It must run after other repairs,
 	// because they may copy files of the version.
@@ -48,7 +48,7 @@ func (r Repair) Command() string {
 		return "placementsync rollback " + r.Version
 	case RebuildCatalog:
 		return "placementsync rebuild"
-	case RebuildFromRest:
+	case RebuildSkippingDamage:
 		return "placementsync rebuild --skip-damaged"
 	case RunNight:
 		return "placementsync run"
@@ -80,9 +80,9 @@ func PlanRepairs(damage []Damage) []Repair {
 	has := func(kind RepairKind) bool {
 		return slices.ContainsFunc(plan, func(r Repair) bool { return r.Kind == kind })
 	}
-	fromRest := has(RebuildFromRest)
-	rebuild := fromRest || has(RebuildCatalog)
+	skipsDamage := has(RebuildSkippingDamage)
+	rebuild := skipsDamage || has(RebuildCatalog)
 	return slices.DeleteFunc(plan, func(r Repair) bool {
-		return r.Kind == RebuildCatalog && fromRest || r.Kind == RollBack && rebuild || r.Kind == DropVersion && plan[0].Kind < RunNight
+		return r.Kind == RebuildCatalog && skipsDamage || r.Kind == RollBack && rebuild || r.Kind == DropVersion && plan[0].Kind < RunNight
 	})
 }

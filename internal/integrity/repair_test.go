@@ -23,7 +23,7 @@ func TestRepairsAreOrdered(t *testing.T) {
 		"series before rollback":    {[]integrity.Repair{back, kind(integrity.MendSeries)}, "rebuild --series; rollback b"},
 		"each once":                 {[]integrity.Repair{kind(integrity.MendSeries), kind(integrity.MendSeries)}, "rebuild --series"},
 		"a rebuild sets the links":  {[]integrity.Repair{back, kind(integrity.RebuildCatalog), kind(integrity.RunNight)}, "rebuild; run"},
-		"one rebuild":               {[]integrity.Repair{kind(integrity.RebuildFromRest), kind(integrity.RebuildCatalog)}, "rebuild --skip-damaged"},
+		"one rebuild":               {[]integrity.Repair{kind(integrity.RebuildSkippingDamage), kind(integrity.RebuildCatalog)}, "rebuild --skip-damaged"},
 		"no removal before repairs": {[]integrity.Repair{drop, kind(integrity.RebuildCatalog)}, "rebuild"},
 		"a removal after a run":     {[]integrity.Repair{drop, kind(integrity.RunNight)}, "run; prune --version a"},
 	} {

@@ -18,7 +18,7 @@ import (
 var integritySQL sqltext.File
 
 // compareTables reads every row of a version's catalog and of its Parquet files. It calls report for
-// each table of main whose rows differ or whose Parquet file cannot be read.
+// each table of the schema main whose rows differ or whose Parquet file cannot be read.
 func compareTables(ctx context.Context, w *warehouse.Warehouse, run string, m warehouse.Manifest, report func(table string, err error)) (err error) {
 	version, err := w.OpenUnchecked(ctx, run)
 	if err != nil {
@@ -49,8 +49,9 @@ func compareTables(ctx context.Context, w *warehouse.Warehouse, run string, m wa
 	return nil
 }
 
-// CompareVersions compares all rows of main and past in two published versions, and returns a
-// sentence for each table that differs. It does not read meta, because its rows differ with each run.
+// CompareVersions compares all rows of the schemas main and past in two published versions, and
+// returns a sentence for each table that differs. It does not read the schema meta, whose rows differ
+// with each run.
 func CompareVersions(ctx context.Context, a *warehouse.Warehouse, runA string, b *warehouse.Warehouse, runB string) (differences []string, err error) {
 	versionA, err := a.OpenSealed(ctx, runA)
 	if err != nil {
@@ -82,7 +83,7 @@ func CompareVersions(ctx context.Context, a *warehouse.Warehouse, runA string, b
 	return differences, nil
 }
 
-// rowSum is the number of rows and a checksum that does not depend on their order.
+// rowSum is the number of rows, and a checksum that does not depend on the order of the rows.
 type rowSum struct{ rows, sum string }
 
 // sumTable returns the number and the checksum of the rows of a table in a version, and the columns

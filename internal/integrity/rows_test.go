@@ -19,10 +19,10 @@ func TestRowHashesInParquetAreCompared(t *testing.T) {
 		hash   string
 		damage int
 	}{
-		"signed":      {string(dictionary.SignedHash()), 0},
-		"unsigned":    {"row_hash", 0},
-		"another":     {"18446744073709551614::UBIGINT", 1},
-		"another bit": {"9223372036854775807", 1},
+		"signed":                    {string(dictionary.SignedHash()), 0},
+		"unsigned":                  {"row_hash", 0},
+		"unsigned, another low bit": {"18446744073709551614::UBIGINT", 1},
+		"signed, another sign bit":  {"9223372036854775807", 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := open(t)
@@ -69,7 +69,6 @@ func TestVersionsAreComparedRowByRow(t *testing.T) {
 	other := open(t)
 	d := beginDraft(t, other, firstNight, "another value")
 	publish(t, other, d)
-	secondNight := night.AddDate(0, 0, 1).Format("20060102T150405Z")
 	for _, c := range []struct {
 		second *warehouse.Warehouse
 		run    string

@@ -30,7 +30,7 @@ type seriesReader struct {
 // ReadSeries returns the days of the Parquet series, oldest first, with their intact files, and the
 // missing and damaged files. The files of a day are from one run, even if several runs wrote the
 // day. If a run was writing a day when the warehouse was copied, and no run of the day is complete,
-// the day is left out and returned as Unfinished damage.
+// the day is left out and returned as a Damage with Unfinished set.
 //
 // Early versions of the program wrote no manifests. The files of such a day are not checked. Their
 // run and time are read with db from the metadata of the files.
@@ -112,8 +112,8 @@ func (r *seriesReader) readDay(ctx context.Context, db *sql.DB, day, run string)
 	return nil
 }
 
-// readDayManifest reads the manifest of a day or, if it is damaged, its copy beside the changes of
-// meta or in the version.
+// readDayManifest reads the manifest of a day. If it is damaged, readDayManifest reads the copy beside
+// the run's file of changes, or else the manifest in the version.
 func readDayManifest(w *warehouse.Warehouse, day, run string) (warehouse.Manifest, error) {
 	m, err := w.Series.ReadDayManifest(day, run)
 	if err == nil || run == "" {
@@ -236,11 +236,11 @@ func (r *seriesReader) addUncheckedDay(ctx context.Context, db *sql.DB, day stri
 	return nil
 }
 
-// MetaFiles returns the files of changes that add up to the meta of a version, oldest first, and the
-// missing and damaged files. past means that they also add up to its past.
-func MetaFiles(w *warehouse.Warehouse, run string) (files []string, past bool, damage []Damage) {
+// MetaFiles returns the files of changes that add up to the schema meta of a version, oldest first,
+// and the missing and damaged files. hasPast means that the files also add up to the schema past.
+func MetaFiles(w *warehouse.Warehouse, run string) (files []string, hasPast bool, damage []Damage) {
 	chain, err := w.Series.MetaChain(run)
-	past = len(chain) > 0 && !slices.ContainsFunc(chain, func(m warehouse.Manifest) bool { return !m.Meta.Past })
+	hasPast = len(chain) > 0 && !slices.ContainsFunc(chain, func(m warehouse.Manifest) bool { return !m.Meta.Past })
 	if broken, ok := errors.AsType[*warehouse.DamagedError](err); ok {
 		damage = append(damage, Damage{File: broken.File, Problem: broken.Problem, Cost: costOfMeta(runOf(broken.File)) + " and of earlier runs"})
 	} else if err != nil {
@@ -259,5 +259,5 @@ func MetaFiles(w *warehouse.Warehouse, run string) (files []string, past bool, d
 			damage = append(damage, seriesDamage(w, file, problem, costOfMeta(m.RunID), ""))
 		}
 	}
-	return files, past, damage
+	return files, hasPast, damage
 }

@@ -58,27 +58,34 @@ func TestTheSeriesIsReadFromIntactFiles(t *testing.T) {
 	original := open(t)
 	publishFull(t, original, firstNight, secondNight, thirdNight)
 	const wrongSum = "its checksum differs from its manifest"
-	first, second, third := firstNight+" 11-01 02:00 "+s1, secondNight+" 11-02 02:00 "+s2, thirdNight+" 11-03 02:00 "+s3
+	first, second, third := firstNight+" 11-01 02:00 "+series1, secondNight+" 11-02 02:00 "+series2, thirdNight+" 11-03 02:00 "+series3
 	for name, c := range map[string]struct {
 		damage        func(d damager)
 		want, damaged []string
 	}{
-		"no damage":                  {func(d damager) {}, []string{first, second, third}, nil},
-		"without versions":           {func(d damager) { d.remove("versions", "latest", "catalog.duckdb") }, []string{first, second, third}, nil},
-		"a file with a copy":         {func(d damager) { d.flipOne(s2) }, []string{first, secondNight + " 11-02 02:00 " + v2 + tags, third}, nil},
-		"a file":                     {func(d damager) { d.flip(s2) }, []string{first, third}, []string{s2 + " (2026-11-02): " + wrongSum}},
-		"a manifest with a copy":     {func(d damager) { d.flip(m2) }, []string{first, second, third}, nil},
-		"a manifest without a copy":  {func(d damager) { d.remove(m2, c2+".json", v2+"manifest.json") }, []string{first, third}, []string{m2 + " (2026-11-02): it is gone"}},
-		"a copy of another day":      {func(d damager) { d.remove(m2); d.edit(c2+".json", nextDay); d.edit(v2+"manifest.json", nextDay) }, []string{first, third}, []string{m2 + " (2026-11-02): it is gone"}},
-		"a day":                      {func(d damager) { d.remove(m2, c2+".json", v2, filepath.Dir(s2)) }, []string{first, third}, []string{m2 + " (2026-11-02): the whole day is gone"}},
-		"a day with a version":       {func(d damager) { d.remove(m2, filepath.Dir(s2)) }, []string{first, secondNight + " 11-02 02:00 " + v2 + tags, third}, nil},
+		"no damage":                 {func(d damager) {}, []string{first, second, third}, nil},
+		"without versions":          {func(d damager) { d.remove("versions", "latest", "catalog.duckdb") }, []string{first, second, third}, nil},
+		"a file with a copy":        {func(d damager) { d.flipOne(series2) }, []string{first, secondNight + " 11-02 02:00 " + version2 + tags, third}, nil},
+		"a file":                    {func(d damager) { d.flip(series2) }, []string{first, third}, []string{series2 + " (2026-11-02): " + wrongSum}},
+		"a manifest with a copy":    {func(d damager) { d.flip(manifest2) }, []string{first, second, third}, nil},
+		"a manifest without a copy": {func(d damager) { d.remove(manifest2, changes2+".json", version2+"manifest.json") }, []string{first, third}, []string{manifest2 + " (2026-11-02): it is gone"}},
+		"a copy of another day": {func(d damager) {
+			d.remove(manifest2)
+			d.edit(changes2+".json", nextDay)
+			d.edit(version2+"manifest.json", nextDay)
+		}, []string{first, third}, []string{manifest2 + " (2026-11-02): it is gone"}},
+		"a day":                      {func(d damager) { d.remove(manifest2, changes2+".json", version2, filepath.Dir(series2)) }, []string{first, third}, []string{manifest2 + " (2026-11-02): the whole day is gone"}},
+		"a day with a version":       {func(d damager) { d.remove(manifest2, filepath.Dir(series2)) }, []string{first, secondNight + " 11-02 02:00 " + version2 + tags, third}, nil},
 		"the index":                  {func(d damager) { d.remove(index) }, []string{first, second, third}, []string{index + " (): it is gone"}},
 		"a day that the index lacks": {func(d damager) { writeIndex(d, firstNight, thirdNight) }, []string{first, second, third}, nil},
-		"no manifest, not in index":  {func(d damager) { writeIndex(d, firstNight, thirdNight); d.remove(m2, c2+".json", v2+"manifest.json") }, []string{first, third}, []string{"parquet/*/snapshot_date=2026-11-02 (2026-11-02): it is not complete: it has files and no manifest, unfinished"}},
-		"a run that the ledger lacks": {func(d damager) { keepLines(d, 2); d.remove(v3); d.flip(s3) }, []string{first, second},
+		"no manifest, not in index": {func(d damager) {
+			writeIndex(d, firstNight, thirdNight)
+			d.remove(manifest2, changes2+".json", version2+"manifest.json")
+		}, []string{first, third}, []string{"parquet/*/snapshot_date=2026-11-02 (2026-11-02): it is not complete: it has files and no manifest, unfinished"}},
+		"a run that the ledger lacks": {func(d damager) { keepLines(d, 2); d.remove(version3); d.flip(series3) }, []string{first, second},
 			[]string{"parquet/*/snapshot_date=2026-11-03 (2026-11-03): it is not complete: run " + thirdNight + " was writing it, unfinished"}},
-		"a day that was not added": {func(d damager) { d.remove(m3, filepath.Dir(s3)); writeIndex(d, firstNight, secondNight) },
-			[]string{first, second, thirdNight + " 11-03 02:00 " + v3 + tags}, nil},
+		"a day that was not added": {func(d damager) { d.remove(manifest3, filepath.Dir(series3)); writeIndex(d, firstNight, secondNight) },
+			[]string{first, second, thirdNight + " 11-03 02:00 " + version3 + tags}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := clone(t, original)
@@ -93,7 +100,7 @@ func TestTheSeriesIsReadFromIntactFiles(t *testing.T) {
 		})
 	}
 	w := clone(t, original)
-	damager{t, w}.edit(m2, func(m *warehouse.Manifest) { m.Format++ })
+	damager{t, w}.edit(manifest2, func(m *warehouse.Manifest) { m.Format++ })
 	if _, _, err := integrity.ReadSeries(t.Context(), w, nil); !errors.As(err, new(*warehouse.NewerError)) {
 		t.Errorf("a day of a newer program: got %v, want a *NewerError", err)
 	}
@@ -113,25 +120,25 @@ func TestADayIsReadFromOneRun(t *testing.T) {
 	// was made during the second run.
 	early := func(d damager) {
 		d.remove("versions", "latest", "catalog.duckdb")
-		for _, name := range []string{m1, index} {
+		for _, name := range []string{manifest1, index} {
 			must(d.t, os.WriteFile(d.path(name), []byte(before[name]), 0o600))
 		}
 	}
 	secondChanges := "parquet/.meta/" + secondRun
-	otherSize := fmt.Sprintf("%s (2026-11-01): it has %d bytes, but %d in its manifest", s1, len(contentOf(t, original)[s1]), len(before[s1]))
+	otherSize := fmt.Sprintf("%s (2026-11-01): it has %d bytes, but %d in its manifest", series1, len(contentOf(t, original)[series1]), len(before[series1]))
 	for name, c := range map[string]struct {
 		damage        func(d damager)
 		want, damaged []string
 	}{
-		"complete":                      {func(d damager) { d.remove("versions") }, []string{secondRun + " 11-01 03:00 " + s1}, nil},
-		"the manifest of the first run": {early, []string{secondRun + " 11-01 03:00 " + s1}, nil},
+		"complete":                      {func(d damager) { d.remove("versions") }, []string{secondRun + " 11-01 03:00 " + series1}, nil},
+		"the manifest of the first run": {early, []string{secondRun + " 11-01 03:00 " + series1}, nil},
 		"no manifest of the second run": {func(d damager) { early(d); d.remove(secondChanges + ".json") }, nil, []string{otherSize}},
-		"a file of neither run":         {func(d damager) { early(d); d.flip(s1) }, nil, []string{otherSize}},
+		"a file of neither run":         {func(d damager) { early(d); d.flip(series1) }, nil, []string{otherSize}},
 		"the replaced file": {func(d damager) {
 			early(d)
 			d.remove(secondChanges + ".json")
 			must(d.t, os.MkdirAll(d.path("parquet/.replaced/"+firstNight), 0o700))
-			must(d.t, os.WriteFile(d.path("parquet/.replaced/"+firstNight+"/"+tags), []byte(before[s1]), 0o600))
+			must(d.t, os.WriteFile(d.path("parquet/.replaced/"+firstNight+"/"+tags), []byte(before[series1]), 0o600))
 		}, []string{firstNight + " 11-01 02:00 parquet/.replaced/" + firstNight + "/" + tags}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -198,19 +205,19 @@ func TestDaysOfEarlyProgramsAreRead(t *testing.T) {
 func TestMetaFilesAreCopiesOrOriginals(t *testing.T) {
 	original := open(t)
 	publishFull(t, original, firstNight, secondNight, thirdNight)
-	c1 := "parquet/.meta/" + firstNight
+	changes1 := "parquet/.meta/" + firstNight
 	for name, c := range map[string]struct {
 		damage  func(d damager)
 		want    []string
 		past    bool
 		damaged string
 	}{
-		"no damage":      {func(d damager) {}, []string{c1 + ".changes", c2 + ".changes", c3 + ".changes"}, true, ""},
-		"a file":         {func(d damager) { d.flip(c2 + ".changes") }, []string{c1 + ".changes", v2 + "meta.changes", c3 + ".changes"}, true, ""},
-		"both copies":    {func(d damager) { d.remove(c2+".changes", v2+"meta.changes") }, []string{c1 + ".changes", c3 + ".changes"}, true, c2 + ".changes: it is gone: meta and closed rows of run " + secondNight},
-		"a manifest":     {func(d damager) { d.remove(c2+".json", m2, v2+"manifest.json") }, []string{c3 + ".changes"}, true, c2 + ".json: it is gone: meta and closed rows of run " + secondNight + " and of earlier runs"},
-		"without past":   {func(d damager) { d.edit(c2+".json", func(m *warehouse.Manifest) { m.Meta.Past = false }) }, []string{c1 + ".changes", c2 + ".changes", c3 + ".changes"}, false, ""},
-		"every manifest": {func(d damager) { d.remove("parquet/.meta", "parquet/.manifests", "versions") }, nil, false, c3 + ".json: it is gone: meta and closed rows of run " + thirdNight + " and of earlier runs"},
+		"no damage":      {func(d damager) {}, []string{changes1 + ".changes", changes2 + ".changes", changes3 + ".changes"}, true, ""},
+		"a file":         {func(d damager) { d.flip(changes2 + ".changes") }, []string{changes1 + ".changes", version2 + "meta.changes", changes3 + ".changes"}, true, ""},
+		"both copies":    {func(d damager) { d.remove(changes2+".changes", version2+"meta.changes") }, []string{changes1 + ".changes", changes3 + ".changes"}, true, changes2 + ".changes: it is gone: meta and closed rows of run " + secondNight},
+		"a manifest":     {func(d damager) { d.remove(changes2+".json", manifest2, version2+"manifest.json") }, []string{changes3 + ".changes"}, true, changes2 + ".json: it is gone: meta and closed rows of run " + secondNight + " and of earlier runs"},
+		"without past":   {func(d damager) { d.edit(changes2+".json", func(m *warehouse.Manifest) { m.Meta.Past = false }) }, []string{changes1 + ".changes", changes2 + ".changes", changes3 + ".changes"}, false, ""},
+		"every manifest": {func(d damager) { d.remove("parquet/.meta", "parquet/.manifests", "versions") }, nil, false, changes3 + ".json: it is gone: meta and closed rows of run " + thirdNight + " and of earlier runs"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := clone(t, original)
@@ -243,12 +250,12 @@ func TestSkippedFilesAreSetAside(t *testing.T) {
 		note   string
 		days   []string // the days of the index afterwards
 	}{
-		"a file": {func(d damager) { d.flip(s1) }, []string{s1}, []string{s1},
+		"a file": {func(d damager) { d.flip(series1) }, []string{series1}, []string{series1},
 			"tables of 2026-11-01 that were damaged and are lost: " + table, []string{"2026-11-01", "2026-11-02", "2026-11-03"}},
-		"the newest file":    {func(d damager) { d.flip(s3) }, []string{s3}, []string{s3}, "", []string{"2026-11-01", "2026-11-02", "2026-11-03"}},
-		"a missing file":     {func(d damager) { d.remove(s1) }, []string{s1}, nil, "tables of 2026-11-01 that were damaged and are lost: " + table, []string{"2026-11-01", "2026-11-02", "2026-11-03"}},
-		"a damaged manifest": {func(d damager) { d.flip(m1) }, []string{m1}, []string{m1, s1}, "", []string{"2026-11-02", "2026-11-03"}},
-		"changes":            {func(d damager) { d.flip(c2 + ".changes") }, []string{c2 + ".changes"}, []string{c2 + ".changes"}, "", []string{"2026-11-01", "2026-11-02", "2026-11-03"}},
+		"the newest file":    {func(d damager) { d.flip(series3) }, []string{series3}, []string{series3}, "", []string{"2026-11-01", "2026-11-02", "2026-11-03"}},
+		"a missing file":     {func(d damager) { d.remove(series1) }, []string{series1}, nil, "tables of 2026-11-01 that were damaged and are lost: " + table, []string{"2026-11-01", "2026-11-02", "2026-11-03"}},
+		"a damaged manifest": {func(d damager) { d.flip(manifest1) }, []string{manifest1}, []string{manifest1, series1}, "", []string{"2026-11-02", "2026-11-03"}},
+		"changes":            {func(d damager) { d.flip(changes2 + ".changes") }, []string{changes2 + ".changes"}, []string{changes2 + ".changes"}, "", []string{"2026-11-01", "2026-11-02", "2026-11-03"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := clone(t, original)
@@ -279,16 +286,16 @@ func TestSkippedFilesAreSetAside(t *testing.T) {
 	}
 	w := clone(t, original)
 	must(t, integrity.NewMender(w).SetDayAside(run, "2026-11-02"))
-	if got := contentOf(t, w); got[s2] != "" || got[m2] != "" || got["damaged/"+run+"/"+s2] == "" || got["damaged/"+run+"/"+m2] == "" {
+	if got := contentOf(t, w); got[series2] != "" || got[manifest2] != "" || got["damaged/"+run+"/"+series2] == "" || got["damaged/"+run+"/"+manifest2] == "" {
 		t.Error("the files of the day were not moved")
 	}
-	if _, err := os.Stat(filepath.Join(w.Folder.Dir(), filepath.FromSlash(filepath.Dir(s2)))); !errors.Is(err, os.ErrNotExist) {
+	if _, err := os.Stat(filepath.Join(w.Folder.Dir(), filepath.FromSlash(filepath.Dir(series2)))); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("the empty folder of the day was not removed: %v", err)
 	}
 	// Files from which the run built its version are kept.
 	w = clone(t, original)
-	must(t, integrity.NewMender(w).SetAside(thirdNight, []integrity.Damage{{File: s3}}))
-	if got := contentOf(t, w); got[s3] == "" {
+	must(t, integrity.NewMender(w).SetAside(thirdNight, []integrity.Damage{{File: series3}}))
+	if got := contentOf(t, w); got[series3] == "" {
 		t.Error("a file of the published version was moved")
 	}
 }

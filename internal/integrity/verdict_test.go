@@ -23,7 +23,7 @@ func TestAFullVerifyAlsoChecksSizes(t *testing.T) {
 	must(t, integrity.SaveRecord(w.Folder, integrity.VerifyRecord{At: night, ReadData: true, Result: integrity.Whole}))
 	for _, readData := range []bool{true, false} {
 		if v, ok, err := integrity.LastRecord(w.Folder, readData); err != nil || !ok || v.Result != integrity.Whole || v.ReadData != readData {
-			t.Errorf("readData %t: the record is %+v, stored %t (%v), want the result whole", readData, v, ok, err)
+			t.Errorf("readData %t: the record is %+v, stored %t (%v), want the result \"whole\"", readData, v, ok, err)
 		}
 	}
 }
@@ -37,7 +37,7 @@ func TestOtherRowsAreDescribed(t *testing.T) {
 	publish(t, w, d)
 	found, err := integrity.Check(t.Context(), w, true)
 	must(t, err)
-	want := []integrity.Damage{{File: v1 + tags, Problem: "its rows have other values than the catalog", Cost: "catalog and Parquet disagree on table " + table,
+	want := []integrity.Damage{{File: version1 + tags, Problem: "its rows have other values than the catalog", Cost: "catalog and Parquet disagree on table " + table,
 		Repair: integrity.Repair{Kind: integrity.MendSeries}}}
 	if diff := cmp.Diff(want, found.Damage); diff != "" {
 		t.Errorf("damage (-want +got):\n%s", diff)
@@ -48,7 +48,7 @@ func TestOtherRowsAreDescribed(t *testing.T) {
 func TestAFailedMoveOfADamagedFileIsAnError(t *testing.T) {
 	original := open(t)
 	publishFull(t, original, firstNight, secondNight)
-	for step, file := range map[string]string{"before rename " + tags: s1, "before rename of the day": m1, "before write index.json": m1, "before write of the day": s1} {
+	for step, file := range map[string]string{"before rename " + tags: series1, "before rename of the day": manifest1, "before write index.json": manifest1, "before write of the day": series1} {
 		w := clone(t, original)
 		err := integrity.NewMender(openFailingAt(t, w, step)).SetAside(thirdNight, []integrity.Damage{{File: file}})
 		if !errors.Is(err, syscall.EIO) {
@@ -57,7 +57,7 @@ func TestAFailedMoveOfADamagedFileIsAnError(t *testing.T) {
 	}
 }
 
-// TestALostDayAndALostLineAreNamed damages whole days and the ledger. The check must report the lost
+// TestALostDayAndALostLineAreNamed damages whole days and the lines of the ledger. The check must report the lost
 // file.
 func TestALostDayAndALostLineAreNamed(t *testing.T) {
 	original := open(t)
@@ -67,11 +67,11 @@ func TestALostDayAndALostLineAreNamed(t *testing.T) {
 		file, problem string
 	}{
 		"a whole day without catalogs": {func(d damager) {
-			d.remove(v1+"catalog.duckdb", v2, v3+"catalog.duckdb", c2+".json", m2, filepath.Dir(s2))
-		}, m2, "the whole day is gone"},
+			d.remove(version1+"catalog.duckdb", version2, version3+"catalog.duckdb", changes2+".json", manifest2, filepath.Dir(series2))
+		}, manifest2, "the whole day is gone"},
 		"the manifest of a day without catalogs": {func(d damager) {
-			d.remove(v1+"catalog.duckdb", v2, v3+"catalog.duckdb", c2+".json", m2)
-		}, m2, "it is gone"},
+			d.remove(version1+"catalog.duckdb", version2, version3+"catalog.duckdb", changes2+".json", manifest2)
+		}, manifest2, "it is gone"},
 		"a line of the ledger": {func(d damager) { d.flip("state/runs.jsonl") }, "state/runs.jsonl", "damaged lines: 1"},
 	} {
 		w := clone(t, original)
@@ -88,7 +88,7 @@ func TestALostDayAndALostLineAreNamed(t *testing.T) {
 	keepLines(d, 2)
 	data, err := os.ReadFile(d.path("state/runs.jsonl"))
 	must(t, errors.Join(err, os.WriteFile(d.path("state/runs.jsonl"), append(data, "damaged\n"...), 0o600)))
-	d.remove(m3, filepath.Dir(s3), c3+".json", c3+".changes")
+	d.remove(manifest3, filepath.Dir(series3), changes3+".json", changes3+".changes")
 	writeIndex(d, firstNight, secondNight)
 	found, err := integrity.Check(t.Context(), w, false)
 	must(t, err)

@@ -17,13 +17,13 @@ type publishedState struct {
 	// content is the checksum of the rows. It is empty if another program wrote the snapshot. The
 	// next night then replaces the snapshot.
 	content string
-	// oldContent is true if content is from the summary of the snapshot. Release 1.0.0 wrote the
-	// result of sumBeforeFooter there.
+	// oldContent is true if content is from the summary of the snapshot. There, release 1.0.0 wrote
+	// another checksum, the result of sumBeforeFooter.
 	oldContent bool
 	files      int
 	rows       int64
-	// onMain is true if readers see the published snapshot. It is false if another program
-	// replaced the snapshot.
+	// onMain is true if the branch main, which readers see, is at the published snapshot. It is
+	// false if another program replaced the snapshot.
 	onMain bool
 }
 
@@ -68,7 +68,7 @@ func readPublishedStates(have tables) (map[tableName]publishedState, error) {
 	return all, nil
 }
 
-// newest returns the latest night of any table.
+// newest returns the state of a table with the latest night.
 func newest(all map[tableName]publishedState) publishedState {
 	var last publishedState
 	for _, s := range all {

@@ -69,7 +69,7 @@ func snapshotOf(run string, t *table.Table, last publishedState, isNewest bool) 
 	}
 	tagged, main := t.SnapshotByName(tagOf(run)), t.CurrentSnapshot()
 	if tagged == nil && last.run == run {
-		tagged = main // the catalog drops tags
+		tagged = main // the catalog does not store tags
 	}
 	switch {
 	case isNewest && (last.run != run || !last.onMain || main == nil || tagged != nil && tagged.SnapshotID != main.SnapshotID):
@@ -111,7 +111,7 @@ func (v *Version) verifyTable(ctx context.Context, s source, t *table.Table, las
 	return got.rows, len(paths), nil
 }
 
-// rowSum is the number of rows and a checksum that does not depend on their order.
+// rowSum is the number of rows, and a checksum that does not depend on the order of the rows.
 type rowSum struct {
 	rows int64
 	sum  string

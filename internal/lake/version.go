@@ -42,7 +42,7 @@ type source struct {
 	design design
 	// present are the columns that the version has.
 	present []stream.Column
-	// file is the published Parquet file. It is empty for tables of past and meta.
+	// file is the published Parquet file. It is empty for tables of the schemas past and meta.
 	file warehouse.ManifestTable
 }
 
@@ -98,19 +98,19 @@ func (v *Version) add(s source) {
 	}
 }
 
-// measure contains counts and checksums of the rows of a table of past or meta. If the lake was
-// published from the same history, it already has the rows selected by publishedRows.
+// measure contains counts and checksums of the rows of a table of the schema past or meta. If the lake
+// was published from the same history, the lake already has the rows that publishedRows selects.
 type measure struct {
 	// content and rows are the checksum and the number of all rows.
 	content string
 	rows    int64
-	// published is the checksum of the rows selected by publishedRows. added is the number of
+	// published is the checksum of the rows that publishedRows selects. added is the number of
 	// the other rows.
 	published string
 	added     int64
 }
 
-// measureTables measures the tables of past and meta.
+// measureTables measures the tables of the schemas past and meta.
 func (v *Version) measureTables(ctx context.Context, have map[tableName]publishedState) (map[tableName]measure, error) {
 	var parts []sqltext.SQL
 	for i, s := range v.sources {
@@ -135,8 +135,8 @@ func (v *Version) measureTables(ctx context.Context, have map[tableName]publishe
 	return found, nil
 }
 
-// content returns an expression for the checksum of the rows of past or meta that a condition
-// selects.
+// content returns an expression for the checksum of the rows that a condition selects. The table is of
+// the schema past or meta.
 func (s source) content(condition sqltext.SQL) sqltext.SQL {
 	if s.name.part == past {
 		return versionSQL.Render("content_of_closed", sqltext.Values{"rows": condition})

@@ -24,10 +24,11 @@ func (r Run) LogEnd(log *slog.Logger) {
 }
 
 // Streak counts the consecutive nights up to r with the outcome of r, and returns when the
-// first of them started. Interrupted and killed nights are ignored. past may contain r.
-func (r Run) Streak(past []Run) (nights int, since time.Time) {
+// first of them started. Interrupted and killed nights are ignored. runs are the runs before r, and
+// may contain r.
+func (r Run) Streak(runs []Run) (nights int, since time.Time) {
 	nights, since = 1, r.StartedAt
-	for _, n := range slices.Backward(past) {
+	for _, n := range slices.Backward(runs) {
 		switch {
 		case n.ID == r.ID, !n.IsNight(), n.Outcome == Interrupted, n.Outcome == Killed:
 		case n.Outcome != r.Outcome:

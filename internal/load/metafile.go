@@ -28,7 +28,7 @@ func WriteMeta(ctx context.Context, d *warehouse.Draft, metas []stream.Definitio
 	if err != nil {
 		return fmt.Errorf("write the changes of meta and past: %w", err)
 	}
-	d.SetMetaBase(base)
+	d.RecordMetaBase(base)
 	return nil
 }
 

@@ -108,7 +108,7 @@ func TestBlocksGrowWithTheCatalog(t *testing.T) {
 	if want := fmt.Sprintf("%d %s", rows, sum); !slices.Contains(after, want) {
 		t.Errorf("the content of the catalog lacks the line %q, the number and checksum of the rows", want)
 	}
-	// Between the two limits the block size is kept.
+	// The catalog has more rows than fewRows and fewer than manyRows, so its block size is kept.
 	publish(t, w, "20261104T020000Z", "three")
 	if got := blockSize(t, w); got != 256<<10 {
 		t.Errorf("the catalog of the next night has blocks of %d bytes, want 262144", got)

@@ -15,7 +15,7 @@ import (
 
 // Catalog describes the tables and views that the DuckDB file of a version must have.
 type Catalog struct {
-	tables []stream.Table // of main, in the order of the configuration
+	tables []stream.Table // of the schema main, in the order of the configuration
 	defs   map[string]stream.Definition
 	meta   []stream.Definition
 	mart   []dictionary.MartView
@@ -45,9 +45,9 @@ func (c *Catalog) ensureTables(ctx context.Context, in *Instance, program string
 	return in.Atomically(ctx, append(statements, c.martStatements(have)...))
 }
 
-// martStatements returns the statements that replace all views of mart. The views are replaced
-// together, because a view stores the columns of the views that it reads. A view is left out if one
-// of its tables is not configured.
+// martStatements returns the statements that replace all views of the schema mart. The views are
+// replaced together, because a view stores the columns of the views that it reads. A view is left out
+// if one of its tables is not configured.
 func (c *Catalog) martStatements(have map[string]map[string]stream.Column) []sqltext.SQL {
 	var statements []sqltext.SQL
 	for _, table := range slices.Sorted(maps.Keys(have)) {
@@ -67,8 +67,8 @@ func (c *Catalog) martStatements(have map[string]map[string]stream.Column) []sql
 	return statements
 }
 
-// isCatalogOf reports whether a version has exactly these tables and views. In this case ensureTables
-// is skipped. It would list all columns, which takes as long as reading the file.
+// isCatalogOf reports whether a version has exactly the tables and views of c. ensureTables is then
+// not called, because it would list all columns, which takes as long as reading the file.
 func (c *Catalog) isCatalogOf(m Manifest) bool {
 	return m.Schema == dictionary.SchemaVersion() && slices.EqualFunc(c.tables, m.Tables, func(t stream.Table, published ManifestTable) bool {
 		return t.Name == published.Name
@@ -86,7 +86,7 @@ type StoredTable struct {
 // QualifiedName is the name of the table with its schema.
 func (t StoredTable) QualifiedName() string { return t.Schema + "." + t.Definition.Name }
 
-// StoredTables returns all tables of main, past and meta.
+// StoredTables returns all tables of the schemas main, past and meta.
 func (c *Catalog) StoredTables() []StoredTable {
 	var all []StoredTable
 	for _, t := range c.tables {
@@ -197,7 +197,7 @@ func (in *Instance) Columns(ctx context.Context, database string) (map[string]ma
 	return found, rows.Err()
 }
 
-// MetaDefinitions returns the definitions of the tables of meta.
+// MetaDefinitions returns the definitions of the tables of the schema meta.
 func (c *Catalog) MetaDefinitions() []stream.Definition { return c.meta }
 
 // Tables are the configured tables of main, in order.

@@ -46,10 +46,10 @@ type Draft struct {
 	damaged []*DamagedError
 }
 
-// MetaBase returns the version to which the draft's changes of meta and past are relative. This is
-// Previous if the series contains the changes of Previous. Otherwise MetaBase returns an empty string,
-// and the draft must write all rows of meta and past. This happens on the first night, and on the
-// first night after an older program, which did not record changes of past.
+// MetaBase returns the version to which the draft's changes of the schemas meta and past are relative.
+// This is Previous if the series contains the changes of Previous. Otherwise MetaBase returns an empty
+// string, and the draft must write all rows of both schemas. This happens on the first night, and on
+// the first night after an older program, which did not record changes of the schema past.
 func (d *Draft) MetaBase() string {
 	if _, err := os.Stat(d.w.Folder.ChangesPath(d.Previous)); d.Previous == "" || err != nil {
 		return ""
@@ -61,8 +61,9 @@ func (d *Draft) MetaBase() string {
 	return d.Previous
 }
 
-// SetMetaBase records that MetaFile contains the changes of meta and past relative to base.
-func (d *Draft) SetMetaBase(base string) {
+// RecordMetaBase records for the manifest that MetaFile contains the changes of the schemas meta and
+// past relative to base.
+func (d *Draft) RecordMetaBase(base string) {
 	d.meta = &ManifestMeta{Base: base, Past: true, FileSum: checksum.FileSum{File: MetaFile}}
 }
 

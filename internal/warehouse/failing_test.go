@@ -14,9 +14,9 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// TestDiskErrorsAreReturned runs each command several times. In every run, another step of the disk
-// fails. The command must return the error, or succeed without the failed step. After Recover, no file
-// of the warehouse may be lost.
+// TestDiskErrorsAreReturned repeats each command. Each time, another disk operation fails. The command
+// must return the error, or succeed without the failed operation. After Recover, no file of the
+// warehouse may be lost.
 func TestDiskErrorsAreReturned(t *testing.T) {
 	original := openKeeping(t, 2)
 	publishFull(t, original, firstNight, "one")
@@ -29,7 +29,7 @@ func TestDiskErrorsAreReturned(t *testing.T) {
 	for name, c := range map[string]struct {
 		from *warehouse.Warehouse
 		do   func(w *warehouse.Warehouse) error
-		// tag is the newest tag that readers see after the command.
+		// tag is the tag in the newest row that readers see after the command.
 		tag string
 	}{
 		"rollback": {original, func(w *warehouse.Warehouse) error {

@@ -67,12 +67,12 @@ func (f *Folder) DayManifestPath(day string) string {
 	return f.Path(SeriesDir, manifestsDir, DayPrefix+day+manifestSuffix)
 }
 
-// RunManifestPath is the copy of a run's manifest beside its changes of meta and past.
+// RunManifestPath is the copy of a run's manifest beside the file of ChangesPath.
 func (f *Folder) RunManifestPath(run string) string {
 	return f.Path(SeriesDir, metaDir, run+manifestSuffix)
 }
 
-// ChangesPath is the file with the changes of meta and past of a run.
+// ChangesPath is the file with a run's changes of the schemas meta and past.
 func (f *Folder) ChangesPath(run string) string {
 	return f.Path(SeriesDir, metaDir, run+changesSuffix)
 }

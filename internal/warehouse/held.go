@@ -39,7 +39,7 @@ func (h HeldNight) FailedChecks() (names []string) {
 // HeldCatalog returns the path of the DuckDB file of a held night.
 func (f *Folder) HeldCatalog(run string) string { return f.Path(heldDir, run, CatalogFile) }
 
-// Hold seals and verifies the draft like Publish, with the same tables, but does not publish it. The
+// Hold seals and verifies the draft like Publish, but does not publish it. tables is as in Publish. The
 // draft becomes the held night and replaces an earlier held night.
 func (d *Draft) Hold(ctx context.Context, tables []ManifestTable) (Manifest, error) {
 	m, err := d.seal(ctx, tables)
@@ -144,7 +144,7 @@ func (w *Warehouse) CheckHeld(ctx context.Context, readData bool) (damaged []*Da
 	return damaged, files
 }
 
-// PublishHeld switches readers to the held night. The caller must have the Lock. accepted are the
+// PublishHeld publishes the held night, so that readers see it. The caller must have the Lock. accepted are the
 // names of the failed checks that the user accepted; they are written to the ledger entry with the
 // time. The error is a *ledger.UnknownRunError if no night is held. After an *AfterSwitchError the
 // night is published. After any other error it is still held.
@@ -202,7 +202,7 @@ func describeVersion(run string) string {
 }
 
 // copyHeld creates a version from hard links to the files of the held night, and a new ledger entry
-// with the accepted checks. The files of the held night are kept until readers are switched.
+// with the accepted checks. The files of the held night are kept until readers see the version.
 func (w *Warehouse) copyHeld(h *HeldNight) error {
 	run, disk := h.Manifest.RunID, w.Folder.disk
 	from, draft := w.Folder.Path(heldDir, run), w.Folder.Path(VersionsDir, "."+run+draftSuffix)
@@ -271,8 +271,8 @@ func (w *Warehouse) discardHeld(paths []string) error {
 	return nil
 }
 
-// finishKilledHeld completes a publish of the held night that was killed after readers were switched.
-// If the publish was killed earlier, it removes the new version, so that no rollback can publish it.
+// finishKilledHeld completes a publish of the held night that was killed after it switched the link
+// "latest". If the publish was killed earlier, it removes the new version, so that no rollback can publish it.
 func (w *Warehouse) finishKilledHeld() error {
 	runs, err := listFolders(w.Folder.Path(heldDir))
 	if err != nil || len(runs) == 0 {

@@ -17,7 +17,8 @@ import (
 
 const firstRun, heldRun, laterRun = "20261101T020000Z", "20261102T020000Z", "20261103T020000Z"
 
-// holdNight creates a held night whose check "prices" failed, and its ledger entry.
+// holdNight creates a held night, which is not published because its check "prices" failed, and its
+// ledger entry.
 func holdNight(t *testing.T, w *warehouse.Warehouse, run, tag string) error {
 	t.Helper()
 	d := beginDraft(t, w, run, tag)
@@ -106,7 +107,7 @@ func TestAHeldNightIsDiscarded(t *testing.T) {
 	}
 }
 
-func TestTheNextNightReplacesAHeldOne(t *testing.T) {
+func TestTheNextNightReplacesAHeldNight(t *testing.T) {
 	w := open(t)
 	publish(t, w, firstRun, "one")
 	must(t, holdNight(t, w, heldRun, "two"))
@@ -274,7 +275,8 @@ func TestARollbackDoesNotPublishAHeldNight(t *testing.T) {
 	requireState(t, w, "one", heldRun)
 }
 
-// killStride returns the distance between the steps at which the tests stop. Trials stop at each step.
+// killStride returns the number of disk operations between two kills in the tests below. Trials, which
+// may take long, kill at each operation.
 func killStride() int {
 	if os.Getenv("PLACEMENTSYNC_TRIALS") != "" {
 		return 1
@@ -285,8 +287,8 @@ func killStride() int {
 // errDiskStopped is the error of a disk that no longer changes, as after a kill.
 var errDiskStopped = errors.New("the disk stopped")
 
-// stopDiskAfter opens the warehouse again with a disk on which only the given number of steps
-// succeeds. isStopped is set when a step fails.
+// stopDiskAfter opens the warehouse again with a disk on which only the given number of operations
+// succeeds. isStopped is set when an operation fails.
 func stopDiskAfter(t *testing.T, w *warehouse.Warehouse, steps int) (stopping *warehouse.Warehouse, isStopped *bool) {
 	t.Helper()
 	isStopped = new(bool)

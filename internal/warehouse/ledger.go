@@ -14,18 +14,19 @@ import (
 	"placementsync/internal/ledger"
 )
 
-// Ledger is the list of runs in state/runs.jsonl, and the unfinished-run files.
+// Ledger is the list of runs in state/runs.jsonl, and the unfinished-run files, which describe runs
+// that have not ended.
 type Ledger struct {
 	folder   *Folder
 	versions *Versions
 	program  string // as in Config.Program
 }
 
-// Path is the file of the ledger.
+// Path returns the path of the file with the list of runs.
 func (l *Ledger) Path() string { return l.folder.Path(stateDir, "runs.jsonl") }
 
 // Record adds the entry of a run, or of work after a run, such as a backup. A second entry of a run
-// with the same id is another attempt. Work after a run gets a new id if its id is used.
+// with the same id is another attempt. Work after a run gets a new id if its id is already in the ledger.
 func (l *Ledger) Record(r ledger.Run) error {
 	if r.IsFollow() {
 		entries, err := l.Entries()
@@ -112,8 +113,8 @@ func (l *Ledger) missingRuns() ([]ledger.Run, error) {
 	return missing, nil
 }
 
-// entryOfUnfinished returns the entry of a killed run. If a rollback was killed after it switched
-// readers, the entry has the outcome complete.
+// entryOfUnfinished returns the entry of a killed run. If a rollback was killed after it switched the
+// link "latest" to its version, the entry has the outcome complete.
 func (l *Ledger) entryOfUnfinished(u Unfinished, latest string) ledger.Run {
 	if u.Kind == ledger.Rollback && u.Version == latest {
 		return l.rollbackEntry(u.Run, u.Version, u.StartedAt)
@@ -169,13 +170,13 @@ func ParseLedger(data []byte) (runs []ledger.Run, damaged [][]byte) {
 // AllRuns is like Entries, and also returns the killed runs that the next Recover will record. While
 // another run has the lock, it returns the same as Entries.
 func (l *Ledger) AllRuns() ([]ledger.Run, error) {
-	heldErr := l.folder.CheckUnlocked()
-	isHeld := errors.As(heldErr, new(*LockedError))
-	if heldErr != nil && !isHeld {
-		return nil, heldErr
+	lockErr := l.folder.CheckUnlocked()
+	isLocked := errors.As(lockErr, new(*LockedError))
+	if lockErr != nil && !isLocked {
+		return nil, lockErr
 	}
 	runs, err := l.Entries()
-	if err != nil || isHeld {
+	if err != nil || isLocked {
 		return runs, err
 	}
 	missing, err := l.missingRuns()

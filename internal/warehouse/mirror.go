@@ -29,9 +29,9 @@ type Mirror struct {
 
 // Files lists the files of a backup, relative to the warehouse, with slashes. Files of state/ are
 // first. The ledger is then copied before the series, so it never names a run that the series lacks.
-// Parquet files and changes of meta have the checksum of their manifest, even if they are missing.
-// Manifests and the index have their current checksum. Other files have no checksum. Parquet files
-// that no manifest names yet are not listed, because a night is writing them.
+// Parquet files and files of changes have the checksum that their manifest contains, even if they are
+// missing. Manifests and the index have their current checksum. Other files have no checksum. Parquet
+// files that no manifest names yet are not listed, because a night is writing them.
 func (m *Mirror) Files() ([]checksum.FileSum, error) {
 	// A newer program may have added files in other places.
 	if err := m.versions.CheckFormat(); err != nil {
@@ -101,8 +101,8 @@ func (m *Mirror) listFiles(dir string) (files []string, err error) {
 	return files, nil
 }
 
-// knownSums returns, by file, the checksums in the manifests of days and of changes of meta, and the
-// checksums of these manifests. With them a backup can notice that a run replaced a day during the
+// knownSums returns, by file, the checksums that the manifests of days and of runs contain, and the
+// checksums of these manifests. With these checksums a backup can notice that a run replaced a day during the
 // backup. Damaged manifests are skipped, because verify reports them.
 func (m *Mirror) knownSums() (map[string]checksum.FileSum, error) {
 	days, err := filepath.Glob(m.folder.DayManifestPath("*"))

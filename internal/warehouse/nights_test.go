@@ -17,7 +17,8 @@ const (
 	tagsFile  = tagsTable + ".parquet"
 )
 
-// publishFull publishes a night with a ledger entry and changes of meta.
+// publishFull publishes a night with all its files, including the ledger entry and the changes of the
+// schemas meta and past. tag is the value in the new row.
 func publishFull(t *testing.T, w *warehouse.Warehouse, run, tag string) warehouse.Manifest {
 	t.Helper()
 	d := beginDraft(t, w, run, tag)
@@ -26,13 +27,13 @@ func publishFull(t *testing.T, w *warehouse.Warehouse, run, tag string) warehous
 	return m
 }
 
-// publishDraft publishes a draft with its ledger entry and its changes of meta.
+// publishDraft publishes a draft with its ledger entry and its file of changes.
 func publishDraft(t *testing.T, w *warehouse.Warehouse, d *warehouse.Draft) (warehouse.Manifest, error) {
 	t.Helper()
 	entry := ledger.Run{ID: d.Run, Kind: d.Kind, Outcome: ledger.Complete, SnapshotAt: d.At}
 	must(t, d.WriteEntry(entry))
-	must(t, os.WriteFile(filepath.Join(d.Dir, warehouse.MetaFile), []byte("the changes of meta and past in the run "+d.Run), 0o600))
-	d.SetMetaBase(d.MetaBase())
+	must(t, os.WriteFile(filepath.Join(d.Dir, warehouse.MetaFile), []byte("changes of "+d.Run), 0o600))
+	d.RecordMetaBase(d.MetaBase())
 	m, err := d.Publish(t.Context(), slices.Clone(tableFiles))
 	if err == nil || errors.As(err, new(*warehouse.AfterSwitchError)) {
 		err = errors.Join(err, w.Ledger.Record(entry))
@@ -45,7 +46,7 @@ func path(w *warehouse.Warehouse, names ...string) string {
 	return filepath.Join(append([]string{w.Folder.Dir()}, names...)...)
 }
 
-// seriesFile is the Parquet file of a day.
+// seriesFile returns the path of the Parquet file of a day.
 func seriesFile(w *warehouse.Warehouse, day string) string {
 	return path(w, "parquet", tagsTable, "snapshot_date="+day, tagsFile)
 }
@@ -69,7 +70,7 @@ func exists(t *testing.T, file string) bool {
 	return err == nil
 }
 
-// openRecording opens the same warehouse and records the steps of its disk.
+// openRecording opens the same warehouse and records the names of its disk operations.
 func openRecording(t *testing.T, w *warehouse.Warehouse) (recording *warehouse.Warehouse, steps *[]string) {
 	t.Helper()
 	steps = new([]string)

@@ -59,8 +59,8 @@ func TestRunsOfOneSecondGetDifferentIDs(t *testing.T) {
 	requireNextID("20261101T020000Z-6")
 }
 
-// TestWorkOfOneSecondKeepsItsEntries records two backups that began in the same second.
-func TestWorkOfOneSecondKeepsItsEntries(t *testing.T) {
+// TestBackupsOfOneSecondGetDifferentIDs records two backups that began in the same second.
+func TestBackupsOfOneSecondGetDifferentIDs(t *testing.T) {
 	w := open(t)
 	must(t, os.MkdirAll(filepath.Join(w.Folder.Dir(), "state"), 0o700))
 	for i := range 2 {
@@ -105,7 +105,7 @@ func TestErrorsOfTheFolderNameTheCause(t *testing.T) {
 // TestAFullDiskIsRecognized passes errors of the system and of DuckDB to FullErr.
 func TestAFullDiskIsRecognized(t *testing.T) {
 	f := openWith(t, warehouse.Config{Dir: "/w"}).Folder
-	fullErr := &warehouse.FullError{Dir: "/v", Err: syscall.ENOSPC}
+	existing := &warehouse.FullError{Dir: "/v", Err: syscall.ENOSPC}
 	for name, c := range map[string]struct {
 		err    error
 		isFull bool
@@ -125,7 +125,7 @@ func TestAFullDiskIsRecognized(t *testing.T) {
 			t.Errorf("%s: FullErr returned %v, want a FullError of the folder /w: %t", name, got, c.isFull)
 		}
 	}
-	if got := f.FullErr(fullErr); got != error(fullErr) {
+	if got := f.FullErr(existing); got != error(existing) {
 		t.Errorf("FullErr returned %v for a FullError, want the same error", got)
 	}
 	want := `write into "/w": the disk is full or a quota is used up: free some space, then run again to resume; landed responses and the last snapshot are kept: first`
@@ -171,8 +171,8 @@ func TestAnUnlockedWarehouseStaysUnchanged(t *testing.T) {
 	}
 	lock, err := w.Lock(firstNight, night)
 	must(t, err)
-	var held *warehouse.LockedError
-	if err := w.Folder.CheckUnlocked(); !errors.As(err, &held) || held.PID != os.Getpid() || !strings.Contains(err.Error(), "run "+firstNight+" has been running since 2026-11-01T02:00:00Z") {
+	var locked *warehouse.LockedError
+	if err := w.Folder.CheckUnlocked(); !errors.As(err, &locked) || locked.PID != os.Getpid() || !strings.Contains(err.Error(), "run "+firstNight+" has been running since 2026-11-01T02:00:00Z") {
 		t.Errorf("the error for a locked warehouse is %v, want a LockedError with this process and the run", err)
 	}
 	must(t, lock.Release())

@@ -43,7 +43,7 @@ func (l *Ledger) OneShotPath() string { return l.folder.Path(stateDir, "aside.js
 // Start writes the unfinished-run file of a run that can be resumed. The caller must have the Lock.
 //
 // If the file contains an earlier run, that run is abandoned. Start also removes the version of the
-// abandoned run if readers were not switched to it, because it would look like a published version.
+// abandoned run unless readers see it, because the version would look like a published version.
 func (l *Ledger) Start(u Unfinished) error {
 	last, ok, err := readUnfinished(l.UnfinishedPath())
 	if err != nil {

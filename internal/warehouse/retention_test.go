@@ -95,8 +95,8 @@ func TestPruneKeepsTheNewest(t *testing.T) {
 	if got := readTags(t, w); len(got) != 3 {
 		t.Errorf("readers of the newest snapshot got %v, want three tags", got)
 	}
-	if again, err := w.Pruner.Prune(keep, now, false); err != nil || len(again) != 0 {
-		t.Errorf("a second prune removed %v (error %v), want nothing", again, err)
+	if pruned, err := w.Pruner.Prune(keep, now, false); err != nil || len(pruned) != 0 {
+		t.Errorf("a second prune removed %v (error %v), want no files", pruned, err)
 	}
 }
 
@@ -170,7 +170,7 @@ func TestSpentResponsesAreDiscarded(t *testing.T) {
 			}
 			want = want[2:]
 		} else if len(planned) > 0 {
-			t.Errorf("prune would remove %v, want nothing", prunedPaths(planned))
+			t.Errorf("prune would remove %v, want no files", prunedPaths(planned))
 		}
 		must(t, w.Pruner.DiscardSpent())
 		if got, err := w.Folder.LandedRuns(); err != nil || !cmp.Equal(got, want) {
@@ -195,7 +195,7 @@ func TestDiscardWithoutResponsesChangesNothing(t *testing.T) {
 	}
 }
 
-// TestResponsesAreKeptForTheirDays prunes at the end of raw_days and a second later.
+// TestResponsesAreKeptForTheirDays prunes exactly RawDays after a run, and a second later.
 func TestResponsesAreKeptForTheirDays(t *testing.T) {
 	w := open(t)
 	for _, run := range []string{"20261001T020000Z", "20261002T020000Z", "20261003T020000Z", "notes"} {
@@ -220,8 +220,8 @@ func TestResponsesAreKeptForTheirDays(t *testing.T) {
 	}
 }
 
-// TestAPrunedDayIsNotMissed lets a prune fail before it removes a day. The index must no longer name
-// the day, so that verify does not report it as missing.
+// TestAPrunedDayIsNotMissed makes a prune fail before it removes a day. The index must no longer name
+// the day, so that verify does not report the day as missing.
 func TestAPrunedDayIsNotMissed(t *testing.T) {
 	w := open(t)
 	publishNights(t, w, "one", "two", "three")

@@ -10,7 +10,7 @@ import (
 	"placementsync/internal/ledger"
 )
 
-// Rollback switches readers to another version in one step. An empty run means the version on which
+// Rollback switches the link "latest", and so the readers, to another version in one step. An empty run means the version on which
 // the newest version was built. Rollback repairs a lost or wrong link "latest", and needs only the
 // files of the target. The other versions are kept, as far as keep_versions allows, so that another
 // rollback can undo this one. The caller must have the Lock.
@@ -42,7 +42,7 @@ func (w *Warehouse) Rollback(run string, now time.Time) (Manifest, error) {
 	if err := w.Ledger.StartOneShot(u); err != nil {
 		return m, err
 	}
-	if err := w.Series.removeOthers(target); err != nil {
+	if err := w.Series.removeDaysOutsideLineage(target); err != nil {
 		return m, fmt.Errorf("remove later days from the Parquet series: %w", err)
 	}
 	if err = w.Versions.clearLatest(); err == nil {
@@ -115,8 +115,8 @@ func (w *Warehouse) recordKilledRuns() error {
 	return w.Ledger.FinishOneShot()
 }
 
-// finishKilledRollback completes a rollback that was killed after it switched readers, and undoes a
-// rollback that was killed earlier. In both cases it adds the days of the version that readers see to
+// finishKilledRollback completes a rollback that was killed after it switched the link "latest", and
+// undoes a rollback that was killed earlier. In both cases it adds the days of the version that readers see to
 // the series.
 func (w *Warehouse) finishKilledRollback() error {
 	u, ok, err := w.Ledger.KilledRollback()

@@ -139,7 +139,7 @@ func TestRollbackOfACopiedWarehouseRemovesDays(t *testing.T) {
 
 // TestRollbackRemovesAnUnfinishedDay rolls back a version whose day has Parquet files but no manifest
 // and no entry in the index, because the disk failed between them. No reader of the series may find
-// these files, and undoing the rollback adds them again.
+// these files. When the rollback is undone, the files must be added again.
 func TestRollbackRemovesAnUnfinishedDay(t *testing.T) {
 	w := openKeeping(t, 2)
 	publish(t, w, firstNight, "one")
@@ -163,7 +163,7 @@ func TestRollbackRemovesAnUnfinishedDay(t *testing.T) {
 }
 
 func TestTheLineageOfTheNewestVersionIsKeptFirst(t *testing.T) {
-	w := open(t) // keeps two
+	w := open(t) // keeps two versions
 	publishNights(t, w, "one", "two")
 	rollback(t, w, "")
 	publish(t, w, "20261103T020000Z", "three")

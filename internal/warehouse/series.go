@@ -32,7 +32,7 @@ type Snapshot struct {
 
 // SeriesFile is the Parquet file of a table and day.
 type SeriesFile struct {
-	// Day is the manifest of the day, or a new one if it is lost.
+	// Day is the manifest of the day, or a new manifest if that is lost.
 	Day Manifest
 	// Table is the entry of the file in the manifest. In a new manifest its checksum is empty. A
 	// negative number of rows means that the number is unknown.
@@ -40,16 +40,17 @@ type SeriesFile struct {
 }
 
 // Series are the Parquet files by table and day, with a manifest of each day, an index of the days,
-// and the changes of meta and past of each version.
+// and each version's changes of the schemas meta and past.
 type Series struct {
 	folder   *Folder
 	versions *Versions
 	tables   []stream.Table // as in Config.Tables
 }
 
-// extendSeries adds versions, oldest first, to the series: the manifest and the changes of meta of
-// each version, and the Parquet files of the last version of each day. Manifests and changes are
-// copied, so that a damaged file has an intact copy. Parquet files are linked, because they are large.
+// extendSeries adds versions, oldest first, to the series: the manifest of each version, its changes
+// of the schemas meta and past, and the Parquet files of the last version of each day. Manifests and
+// changes are copied, so that a damaged file has an intact copy. Parquet files are linked, because
+// they are large.
 // If a file is damaged, extendSeries adds all other files and then returns a *DamagedError.
 func (s *Series) extendSeries(versions ...Manifest) error {
 	var damaged []error
@@ -182,8 +183,9 @@ func daysOf(versions []Manifest) []string {
 }
 
 // missingVersions returns the versions that are missing in the series, oldest first. It begins with
-// the version run and continues with the version before it, until a version is in the series or no
-// longer kept. Older versions are not considered, because their days may have been pruned.
+// the version named run and continues with the version on which this version was built, until a
+// version is in the series or no longer kept. Older versions are not considered, because their days
+// may have been pruned.
 func (s *Series) missingVersions(run string) (missing []Manifest, err error) {
 	days, err := s.indexOrManifests()
 	if err != nil {
@@ -232,7 +234,8 @@ func (s *Series) Complete() (days []string, err error) {
 
 // placeFile links or copies a file of a version into the series, unless the series already contains
 // the same file. It first compares the checksum, because a damaged file must not replace an intact
-// copy. Both exist, for example, in a warehouse that was copied without its hard links.
+// copy. A file and its copy can differ, for example, in a warehouse that was copied without its hard
+// links.
 func (s *Series) placeFile(m Manifest, want checksum.FileSum, to string, linkOrCopy func(from, to string) error) error {
 	from := filepath.Join(s.folder.VersionPath(m.RunID), filepath.Base(want.File))
 	if durable.SameFile(from, to) {
@@ -259,9 +262,10 @@ func LastOfDay(versions []Manifest) []Manifest {
 	return last
 }
 
-// removeOthers removes the days of kept versions on which the target does not build. If the version
-// of a day is lost, the day is kept, because a rebuild can restore the version from the day.
-func (s *Series) removeOthers(target string) error {
+// removeDaysOutsideLineage removes the days of kept versions on which the target does not build. If
+// the version of a day is lost, the day is kept, because a rebuild can restore the version from the
+// day.
+func (s *Series) removeDaysOutsideLineage(target string) error {
 	versions, err := s.versions.List()
 	if err != nil {
 		return err
@@ -307,7 +311,7 @@ func (s *Series) removeVersion(run string) error {
 	return nil
 }
 
-// FilePath is the Parquet file of a table and day.
+// FilePath returns the path of the Parquet file of a table and day.
 func (s *Series) FilePath(t ManifestTable, at time.Time) string {
 	return s.folder.Path(SeriesDir, t.Name, DayPrefix+DayOf(at), t.File)
 }

@@ -65,7 +65,7 @@ func TestTheOldFilesOfADayAreKeptWhileItIsReplaced(t *testing.T) {
 			}
 			placed++
 			if got := contentOf(t, replaced); isChanged && got != before || !isChanged && got != "" {
-				t.Errorf("changed %t: the replaced file has %d bytes, want the %d bytes of the first run only if the file changed", isChanged, len(got), len(before))
+				t.Errorf("changed %t: the file in .replaced has %d bytes, want the %d bytes of the first run if the file changed, or else no file", isChanged, len(got), len(before))
 			}
 			if got := w.Series.IntactFile(checksum.NewCache(t.Context()), first, first.Tables[0]); isChanged && got != replaced {
 				t.Errorf("the intact file is %q, want %q", got, replaced)
@@ -84,7 +84,7 @@ func TestTheOldFilesOfADayAreKeptWhileItIsReplaced(t *testing.T) {
 		m, err := d.Publish(t.Context(), slices.Clone(tableFiles))
 		must(t, err)
 		if placed != 1 || exists(t, path(w, "parquet", ".replaced")) {
-			t.Errorf("changed %t: the file was placed %d times, want once, and .replaced removed", isChanged, placed)
+			t.Errorf("changed %t: the file was placed %d times, .replaced exists: %t; want once and false", isChanged, placed, exists(t, path(w, "parquet", ".replaced")))
 		}
 		if got, err := w.Series.ReadDayManifest("2026-11-01", secondRun); err != nil || got.Tables[0].SHA256 != m.Tables[0].SHA256 {
 			t.Errorf("the manifest of the day has %+v (%v), want the tables of run %s", got.Tables, err, secondRun)
@@ -160,8 +160,9 @@ func TestMissingDaysAreAddedLater(t *testing.T) {
 }
 
 // TestALostIndexIsWrittenAgain loses or damages the index. The next draft must write the index again
-// for early warehouses, which have no changes of meta, and after the first night. Otherwise days may be
-// lost with the index, and only a repair of the series may write it.
+// in two cases: after the first night, and in a warehouse of an early program, which has no files with
+// changes of the schema meta. Otherwise days may be lost with the index, and only a repair of the
+// series may write it.
 func TestALostIndexIsWrittenAgain(t *testing.T) {
 	for name, c := range map[string]struct {
 		publish func(*testing.T, *warehouse.Warehouse, string, string) warehouse.Manifest
@@ -169,10 +170,10 @@ func TestALostIndexIsWrittenAgain(t *testing.T) {
 		nights  int
 		want    bool
 	}{
-		"lost, without changes of meta": {publish, os.Remove, 2, true},
-		"lost in the first night":       {publishFull, os.Remove, 1, true},
-		"lost":                          {publishFull, os.Remove, 2, false},
-		"half an index":                 {publishFull, func(file string) error { return os.Truncate(file, 30) }, 2, false},
+		"lost, no files of changes":  {publish, os.Remove, 2, true},
+		"lost after the first night": {publishFull, os.Remove, 1, true},
+		"lost after two nights":      {publishFull, os.Remove, 2, false},
+		"half an index":              {publishFull, func(file string) error { return os.Truncate(file, 30) }, 2, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := openKeeping(t, 3)
@@ -206,7 +207,7 @@ func TestTheIndexIsWrittenOnlyIfItChanges(t *testing.T) {
 	w, steps := openRecording(t, w)
 	must(t, w.Series.ChangeIndex(func(map[string]string) {}))
 	if len(*steps) > 0 {
-		t.Errorf("an unchanged index caused the disk steps %v, want none", *steps)
+		t.Errorf("an unchanged index caused the disk operations %v, want none", *steps)
 	}
 	flipBit(t, w.Series.IndexPath(), 30)
 	must(t, os.Remove(w.Folder.DayManifestPath("2026-11-01")))

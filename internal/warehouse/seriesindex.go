@@ -16,7 +16,8 @@ import (
 
 // The series contains all data of the warehouse, so a rebuild needs no other files. manifestsDir
 // contains a manifest for each day, copied from the last version of the day, and an index of the days
-// that must exist. metaDir contains the manifest and the changes of meta and past of each version.
+// that must exist. metaDir contains, for each version, its manifest and its changes of the schemas meta
+// and past.
 const (
 	manifestsDir   = ".manifests"
 	metaDir        = ".meta"
@@ -25,7 +26,7 @@ const (
 	changesSuffix  = ".changes"
 )
 
-// MetaFile is the file of a version with its changes of meta and past.
+// MetaFile is the file of a version with its changes of the schemas meta and past.
 const MetaFile = "meta.changes"
 
 // DayIn returns the day in the name of a file or folder of the series.
@@ -33,7 +34,7 @@ func DayIn(path string) string {
 	return strings.TrimSuffix(strings.TrimPrefix(filepath.Base(path), DayPrefix), manifestSuffix)
 }
 
-// SplitSeriesFile returns the table and the day of a Parquet file of the series. The file is
+// SplitSeriesFile returns the table and the day of a Parquet file of the series. file is a path
 // relative to the warehouse, with slashes.
 func SplitSeriesFile(file string) (table, day string, ok bool) {
 	parts := strings.Split(file, "/")
@@ -48,7 +49,7 @@ type seriesIndex struct {
 	Days map[string]string `json:"days"`
 }
 
-// IndexPath is the file of the index.
+// IndexPath returns the path of the index.
 func (s *Series) IndexPath() string { return s.folder.Path(SeriesDir, manifestsDir, indexFile) }
 
 // Index returns the days that must exist, each with the run that wrote its files. It returns
@@ -114,8 +115,8 @@ func (s *Series) ManifestDays() (map[string]string, error) {
 	return days, nil
 }
 
-// ReadDayManifest reads the manifest of a day. The run "" accepts any run. It returns a
-// *DamagedError if the manifest is missing, damaged, or of another day or run.
+// ReadDayManifest reads the manifest of a day. It returns a *DamagedError if the manifest is missing,
+// damaged, or of another day or run. If run is empty, the manifest may be of any run.
 func (s *Series) ReadDayManifest(day, run string) (Manifest, error) {
 	path := s.folder.DayManifestPath(day)
 	m, err := s.versions.ReadManifestFile(path, run)
@@ -167,8 +168,8 @@ func (m Manifest) SourceRun() string {
 	return m.RunID
 }
 
-// forgetDays removes days from the index: the days whose manifests are among the paths. Prune calls it
-// before it removes the paths. If the process is killed in between, verify reports no lost day, and the
+// forgetDays removes from the index the days whose manifests are among the paths. Prune calls
+// forgetDays before it removes the paths. If the process is killed in between, verify reports no lost day, and the
 // next prune removes the files.
 func (s *Series) forgetDays(paths []string) error {
 	if _, err := os.Stat(s.IndexPath()); errors.Is(err, fs.ErrNotExist) {

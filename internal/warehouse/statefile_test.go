@@ -10,7 +10,8 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// TestStateFilesAreSealed writes, reads and damages a file below state/.
+// TestStateFilesAreSealed writes, reads and damages a file below state/. A sealed file contains its
+// own checksum, so that Read detects damage.
 func TestStateFilesAreSealed(t *testing.T) {
 	type record struct {
 		Rows int `json:"rows"`

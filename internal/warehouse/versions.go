@@ -44,8 +44,8 @@ func (v *Versions) List() ([]string, error) {
 }
 
 // Lineage returns the manifests of a version and of the kept versions on which it builds, oldest first.
-// If a manifest is missing or damaged, Lineage reads the copy beside the changes of meta. If the copy
-// is damaged too, it returns an error and the later manifests.
+// If a manifest is missing or damaged, Lineage reads its copy in the series. If the copy is damaged
+// too, Lineage returns an error and the later manifests.
 func (v *Versions) Lineage(run string) (lineage []Manifest, err error) {
 	kept, err := v.List()
 	if err != nil || len(kept) == 0 {
@@ -102,9 +102,9 @@ func (v *Versions) CheckCatalog(run string) error {
 	return nil
 }
 
-// place moves the sealed folder of a run to versions/. The folder may exist there already, if the run
-// was killed before it switched readers and was then resumed. place removes this folder, which no
-// reader has seen.
+// place moves the sealed folder of a run to versions/. If the run was killed before it switched the
+// link "latest", and was then resumed, versions/ already contains a folder of the run. place first
+// removes this folder, which no reader has seen.
 func (v *Versions) place(sealed, run string) error {
 	if err := v.folder.disk.RemoveAll(v.folder.VersionPath(run)); err != nil {
 		return err
@@ -119,7 +119,7 @@ func (v *Versions) linkCatalog() error {
 	return nil
 }
 
-// switchTo switches readers to a version in one step.
+// switchTo switches the link "latest" to a version in one step. New readers then see this version.
 func (v *Versions) switchTo(run string) error {
 	return v.folder.disk.SwapLink(filepath.Join(VersionsDir, run), v.folder.Path(LatestLink))
 }

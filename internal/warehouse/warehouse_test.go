@@ -50,7 +50,7 @@ func openWith(t *testing.T, c warehouse.Config) *warehouse.Warehouse {
 		c.Dir = t.TempDir()
 	}
 	if step := c.Step; step != nil {
-		// Files are sealed concurrently.
+		// Step is called concurrently, because files are sealed concurrently.
 		var mu sync.Mutex
 		c.Step = func(name, path string) error {
 			mu.Lock()
@@ -284,11 +284,11 @@ func TestLockIsExclusiveAndNamesItsHolder(t *testing.T) {
 	if err := held.Release(); err != nil {
 		t.Fatal(err)
 	}
-	again, err := w.Lock("20261101T020002Z", night)
+	next, err := w.Lock("20261101T020002Z", night)
 	if err != nil {
 		t.Fatalf("lock after the release: %v", err)
 	}
-	if err := again.Release(); err != nil {
+	if err := next.Release(); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -1,7 +1,7 @@
 -- SQL that reads and counts the rows of versions and Parquet files, to compare them.
 
 -- name: sum_rows
--- The number of rows of a table or file, and a checksum that does not depend on their order.
+-- The number of rows of a table or file, and a checksum that does not depend on the order of the rows.
 SELECT count(*)::VARCHAR, coalesce(sum(hash({columns})::HUGEINT), 0)::VARCHAR FROM {source};
 
 -- name: parquet_file

@@ -21,6 +21,7 @@ CREATE TABLE IF NOT EXISTS iceberg_namespace_properties (
 )
 
 -- name: add_namespace
+-- Iceberg's JDBC catalog stores the property 'exists' for a namespace without other properties.
 INSERT INTO iceberg_namespace_properties (catalog_name, namespace, property_key, property_value)
 VALUES (?, ?, 'exists', 'true')
 ON CONFLICT DO NOTHING

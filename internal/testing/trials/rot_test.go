@@ -388,7 +388,7 @@ func runRepair(ctx context.Context, cfg pipeline.Config, repair integrity.Repair
 		_, err = pipeline.MendSeries(ctx, cfg, warehouse.Retention{Daily: 30})
 	case integrity.RebuildCatalog:
 		_, err = pipeline.Rebuild(ctx, cfg, false)
-	case integrity.RebuildFromRest:
+	case integrity.RebuildSkippingDamage:
 		_, err = pipeline.Rebuild(ctx, cfg, true)
 	case integrity.RollBack:
 		_, err = wh.Rollback(repair.Version, now)

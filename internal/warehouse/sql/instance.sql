@@ -6,8 +6,8 @@ SET GLOBAL temp_directory = {spill};
 -- groups twice and keep more than one row group of a Parquet file in memory.
 SET GLOBAL preserve_insertion_order = false;
 SET GLOBAL autoinstall_known_extensions = false;
--- Publishing a version makes a checkpoint of the catalog. Other databases need none, because they
--- are discarded.
+-- Publishing a version makes a checkpoint of the catalog. Other databases need no checkpoint, because
+-- they are discarded.
 PRAGMA disable_checkpoint_on_shutdown;
 -- Versions of DuckDB before 1.5 cannot read reused metadata ("Failed to load metadata pointer"),
 -- whatever the storage version of the file is.
