@@ -164,8 +164,8 @@ func (j *job) listStored(ctx context.Context) error {
 	return err
 }
 
-// checkStored checks that the bucket has all objects of the manifest, because another
-// program may have removed some meanwhile. If an object is missing, it deletes the manifest.
+// checkStored checks that the bucket has all objects of the manifest, because another program may have
+// removed objects meanwhile. If an object is missing, checkStored deletes the manifest.
 func (j *job) checkStored(ctx context.Context, manifest string) error {
 	if err := j.listStored(ctx); err != nil {
 		return err
@@ -180,9 +180,9 @@ func (j *job) checkStored(ctx context.Context, manifest string) error {
 	return nil
 }
 
-// sendFiles sends the missing files. If a night changed the Parquet series meanwhile, it starts again: a
-// backup must not mix files from before and after a night. It also starts again once if files were
-// damaged, because a night may have been replacing them.
+// sendFiles sends the missing files. If a night changed the Parquet series meanwhile, sendFiles starts
+// again, because a backup must not mix files from before and after a night. It also starts again once
+// if files were damaged, because a night may have been replacing them.
 func (j *job) sendFiles(ctx context.Context) error {
 	const maxAttempts = 5
 	isUnchanged := false
@@ -200,11 +200,11 @@ func (j *job) sendFiles(ctx context.Context) error {
 		if err := group.Wait(); err != nil {
 			return err
 		}
-		again, err := j.Warehouse.Mirror.Files()
+		filesAfter, err := j.Warehouse.Mirror.Files()
 		if err != nil {
 			return err
 		}
-		isUnchanged = slices.Equal(seriesFiles(files), seriesFiles(again))
+		isUnchanged = slices.Equal(seriesFiles(files), seriesFiles(filesAfter))
 		if isUnchanged && (len(j.result.LeftOut) == 0 || attempt > 0) {
 			break
 		}
@@ -314,7 +314,7 @@ func (j *job) leaveOut(file, problem string) {
 // removeOld removes all manifests except the newest two, and then the objects that no manifest
 // lists. own is the name of the manifest that Run wrote. A running restore may use the second newest
 // manifest. If a manifest cannot be read, removeOld removes no object, because the manifest may list
-// any of them.
+// any object.
 //
 // Another machine may use the same prefix, although that is not supported. Therefore removeOld lists
 // the manifests again. It also keeps objects that were stored less than a day before this backup,

@@ -356,8 +356,8 @@ func readScope(ctx context.Context, db *query.DB) (in scope, err error) {
 	return in, nil
 }
 
-// isUnread reports whether q selects from tables of main, but the run fetched no rows of these
-// tables. An earlier run has then audited the same rows.
+// isUnread reports whether q selects from tables of the schema main, but the run fetched no rows of
+// these tables. An earlier run has then audited the same rows.
 func (in scope) isUnread(ctx context.Context, db *query.DB, q query.Query, values map[string]string) (bool, error) {
 	sources, err := db.Sources(ctx, q, values)
 	if err != nil || len(sources) == 0 {

@@ -23,8 +23,9 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// twoNights is SQL that adds the two nights of every fixture. A row of main is from the first night
-// unless its valid_from is tonight(). Rows of past were closed in the second night.
+// twoNights is SQL that adds the two nights of every fixture. A row of the schema main is from the
+// first night unless its valid_from is tonight(). Rows of the schema past were closed in the second
+// night.
 const twoNights = `CREATE TEMP MACRO tonight() AS TIMESTAMPTZ '2026-11-02 02:00:00+00';
 INSERT INTO meta.runs (run_id, snapshot_at, outcome) VALUES ('20261101T020000Z', '2026-11-01 02:00:00+00', 'complete'), ('20261102T020000Z', '2026-11-02 02:00:00+00', 'complete');
 `
@@ -128,14 +129,14 @@ func TestChecks(t *testing.T) {
 func TestOutcomes(t *testing.T) {
 	dir := t.TempDir()
 	for name, text := range map[string]string{
-		"reads_files": "-- title: A\n-- severity: hold\nSELECT * FROM read_csv('/etc/passwd')",
-		"no_column":   "-- title: A\n-- severity: hold\nSELECT nothing FROM orders",
-		"too_slow":    "-- title: A\n-- severity: hold\nSELECT count(*) FROM range(1000000) AS a(x), range(1000000) AS b(x) WHERE sqrt(a.x + b.x) = 0.5",
-		"writes":      "-- title: A\n-- severity: hold\nDELETE FROM orders",
-		"own":         "-- title: A\n-- severity: hold\n-- param: least DECIMAL 5 -- x\nSELECT id, total, repeat('x', 300) AS long FROM orders WHERE total > $least ORDER BY id",
-		"compares":    "-- title: A\n-- severity: warn\nSELECT o.id FROM orders AS o JOIN before.orders AS b USING (id) WHERE b.guest_email IS NOT NULL OR b.total > o.total ORDER BY id",
-		"was":         "-- title: A\n-- severity: warn\nSELECT run_id FROM before.meta.runs",
-		"unread":      "-- title: A\n-- severity: warn\nSELECT id FROM outlets",
+		"reads_files":  "-- title: A\n-- severity: hold\nSELECT * FROM read_csv('/etc/passwd')",
+		"no_column":    "-- title: A\n-- severity: hold\nSELECT nothing FROM orders",
+		"too_slow":     "-- title: A\n-- severity: hold\nSELECT count(*) FROM range(1000000) AS a(x), range(1000000) AS b(x) WHERE sqrt(a.x + b.x) = 0.5",
+		"writes":       "-- title: A\n-- severity: hold\nDELETE FROM orders",
+		"with_params":  "-- title: A\n-- severity: hold\n-- param: least DECIMAL 5 -- x\nSELECT id, total, repeat('x', 300) AS long FROM orders WHERE total > $least ORDER BY id",
+		"compares":     "-- title: A\n-- severity: warn\nSELECT o.id FROM orders AS o JOIN before.orders AS b USING (id) WHERE b.guest_email IS NOT NULL OR b.total > o.total ORDER BY id",
+		"earlier_runs": "-- title: A\n-- severity: warn\nSELECT run_id FROM before.meta.runs",
+		"unread":       "-- title: A\n-- severity: warn\nSELECT id FROM outlets",
 	} {
 		if err := os.WriteFile(filepath.Join(dir, name+".sql"), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
@@ -146,8 +147,8 @@ INSERT INTO past.orders (id, total, guest_email) VALUES ('a', 30, 'x@example.com
 INSERT INTO orders (id, total, valid_from) VALUES ('a', 20, tonight());
 INSERT INTO orders (id, total, guest_email) VALUES ('b', 10, 'y@example.com'), ('c', 10, NULL), ('d', 10, NULL), ('e', 10, NULL);
 INSERT INTO outlets (id) VALUES ('a');`
-	set := load(t, dir, map[string]checks.Rule{"own": {Severity: "warn", Params: map[string]string{"least": "1"}}, "writes": {Severity: "off"}},
-		[]string{"orders.guest_email"}, "compares", "no_column", "own", "reads_files", "too_slow", "unread", "was")
+	set := load(t, dir, map[string]checks.Rule{"with_params": {Severity: "warn", Params: map[string]string{"least": "1"}}, "writes": {Severity: "off"}},
+		[]string{"orders.guest_email"}, "compares", "no_column", "with_params", "reads_files", "too_slow", "unread", "earlier_runs")
 	empty := fixture.NewEmpty(t)
 	runAll := func(db *query.DB) map[string]ledger.Check {
 		t.Helper()
@@ -165,13 +166,13 @@ INSERT INTO outlets (id) VALUES ('a');`
 	got := runAll(db)
 	long := strings.Repeat("x", 200) + "..."
 	for name, want := range map[string]ledger.Check{
-		"compares":    {Severity: "warn", Outcome: ledger.CheckFailed, Rows: 1, Sample: []byte(`[{"id":"a"}]`)},
-		"no_column":   {Severity: "hold", Outcome: ledger.CheckNotRun},
-		"reads_files": {Severity: "hold", Outcome: ledger.CheckNotRun},
-		"too_slow":    {Severity: "hold", Outcome: ledger.CheckNotRun},
-		"unread":      {Severity: "warn", Outcome: ledger.CheckSkipped},
-		"was":         {Severity: "warn", Outcome: ledger.CheckFailed, Rows: 1, Sample: []byte(`[{"run_id":"20261101T020000Z"}]`)},
-		"own": {Severity: "warn", Outcome: ledger.CheckFailed, Rows: 5, Sample: []byte(`[{"id":"a","total":20.000000,"long":"` + long + `"},` +
+		"compares":     {Severity: "warn", Outcome: ledger.CheckFailed, Rows: 1, Sample: []byte(`[{"id":"a"}]`)},
+		"no_column":    {Severity: "hold", Outcome: ledger.CheckNotRun},
+		"reads_files":  {Severity: "hold", Outcome: ledger.CheckNotRun},
+		"too_slow":     {Severity: "hold", Outcome: ledger.CheckNotRun},
+		"unread":       {Severity: "warn", Outcome: ledger.CheckSkipped},
+		"earlier_runs": {Severity: "warn", Outcome: ledger.CheckFailed, Rows: 1, Sample: []byte(`[{"run_id":"20261101T020000Z"}]`)},
+		"with_params": {Severity: "warn", Outcome: ledger.CheckFailed, Rows: 5, Sample: []byte(`[{"id":"a","total":20.000000,"long":"` + long + `"},` +
 			`{"id":"b","total":10.000000,"long":"` + long + `"},{"id":"c","total":10.000000,"long":"` + long + `"}]`)},
 	} {
 		result := got[name]
@@ -304,10 +305,10 @@ func TestSparseTablesAreNoFinding(t *testing.T) {
 	}
 	const tonight = ", tonight() AS valid_from"
 	for name, rows := range map[string]string{
-		"empty":        "",
-		"all NULL":     fill("past", 60, "") + fill("main", 60, tonight),
-		"one row":      fill("past", 1, "") + fill("main", 1, tonight),
-		"one row left": fill("past", 60, "") + fill("main", 1, tonight),
+		"empty":                 "",
+		"all NULL":              fill("past", 60, "") + fill("main", 60, tonight),
+		"one row":               fill("past", 1, "") + fill("main", 1, tonight),
+		"59 of 60 rows removed": fill("past", 60, "") + fill("main", 1, tonight),
 		"one order": `INSERT INTO past.orders (id, total, status, created_at, date_paid) VALUES ('o', 1, 'paid', '2026-01-01 00:00:00+00', '2026-01-02 00:00:00+00');
 INSERT INTO orders (id, total, status, created_at, date_paid, valid_from) VALUES ('o', 100, 'state_paid', '2026-01-03 00:00:00+00', '2026-01-03 00:00:00+00', tonight());
 INSERT INTO past.product_prices (product_id, position, unit_amount, currency, pricing_tier) VALUES ('p', 1, 100, 'USD', 'standard');

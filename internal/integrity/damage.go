@@ -22,7 +22,7 @@ type Damage struct {
 	// files.
 	Day string `json:"-"`
 	// Unfinished means that a run was writing the day when the warehouse was copied. The days of
-	// all runs published before are complete.
+	// all earlier published runs are complete.
 	Unfinished bool `json:"-"`
 }
 

@@ -109,39 +109,39 @@ func describeDamage(damage []integrity.Damage) (lines []string) {
 func TestDamageIsFoundWithItsRepair(t *testing.T) {
 	original := open(t)
 	publishFull(t, original, firstNight, secondNight, thirdNight)
-	const series, back = ": rebuild --series", ": rollback "
+	const rebuildSeries, rollBack = ": rebuild --series", ": rollback "
 	for name, c := range map[string]struct {
 		damage func(d damager)
 		quick  bool
 		want   []string
 	}{
 		"no damage":                    {func(d damager) {}, true, nil},
-		"no link":                      {func(d damager) { d.remove("latest") }, true, []string{"latest" + back + thirdNight}},
-		"a link to the second night":   {func(d damager) { d.link("versions/"+secondNight, "latest") }, true, []string{"latest" + back + thirdNight}},
-		"a link to no version":         {func(d damager) { d.link("versions/20200101T000000Z", "latest") }, true, []string{"latest" + back + thirdNight}},
-		"no link to the catalog":       {func(d damager) { d.remove("catalog.duckdb") }, true, []string{"catalog.duckdb" + back + thirdNight}},
-		"another link to the catalog":  {func(d damager) { d.link(version2+"catalog.duckdb", "catalog.duckdb") }, true, []string{"catalog.duckdb" + back + thirdNight}},
+		"no link":                      {func(d damager) { d.remove("latest") }, true, []string{"latest" + rollBack + thirdNight}},
+		"a link to the second night":   {func(d damager) { d.link("versions/"+secondNight, "latest") }, true, []string{"latest" + rollBack + thirdNight}},
+		"a link to no version":         {func(d damager) { d.link("versions/20200101T000000Z", "latest") }, true, []string{"latest" + rollBack + thirdNight}},
+		"no link to the catalog":       {func(d damager) { d.remove("catalog.duckdb") }, true, []string{"catalog.duckdb" + rollBack + thirdNight}},
+		"another link to the catalog":  {func(d damager) { d.link(version2+"catalog.duckdb", "catalog.duckdb") }, true, []string{"catalog.duckdb" + rollBack + thirdNight}},
 		"the catalog":                  {func(d damager) { d.flip(version3 + "catalog.duckdb") }, false, []string{version3 + "catalog.duckdb: rebuild"}},
 		"no link, and the catalog":     {func(d damager) { d.remove("latest"); d.remove(version3 + "catalog.duckdb") }, true, []string{"latest: rebuild", version3 + "catalog.duckdb: prune --version " + thirdNight}},
 		"an earlier catalog":           {func(d damager) { d.flip(version2 + "catalog.duckdb") }, false, []string{version2 + "catalog.duckdb: prune --version " + secondNight}},
-		"a manifest":                   {func(d damager) { d.flip(version3 + "manifest.json") }, true, []string{version3 + "manifest.json" + series}},
-		"an earlier manifest":          {func(d damager) { d.flip(version2 + "manifest.json") }, true, []string{version2 + "manifest.json" + series}},
-		"a file of the series":         {func(d damager) { d.flipOne(series2) }, false, []string{series2 + series}},
-		"a file of a version":          {func(d damager) { d.flipOne(version3 + tags) }, false, []string{version3 + tags + series}},
-		"a file under both names":      {func(d damager) { d.flip(series3) }, false, []string{series3 + series, version3 + tags + series}},
-		"an early file, both names":    {func(d damager) { d.flip(series1) }, false, []string{series1 + series, version1 + tags + series}},
-		"a lost file":                  {func(d damager) { d.remove(series1, version1+tags) }, true, []string{series1 + series, version1 + tags + series}},
-		"changes":                      {func(d damager) { d.flip(version3 + "meta.changes") }, false, []string{version3 + "meta.changes" + series}},
-		"changes in the series":        {func(d damager) { d.flip(changes3 + ".changes") }, false, []string{changes3 + ".changes" + series}},
-		"both copies of changes":       {func(d damager) { d.flip(changes3+".changes", version3+"meta.changes") }, false, []string{changes3 + ".changes" + series, version3 + "meta.changes" + series}},
-		"both copies of early changes": {func(d damager) { d.remove(changes2+".changes", version2+"meta.changes") }, true, []string{changes2 + ".changes" + series, version2 + "meta.changes: prune --version " + secondNight}},
-		"an entry":                     {func(d damager) { d.flip(version3 + "run.json") }, false, []string{version3 + "run.json" + series}},
-		"no index":                     {func(d damager) { d.remove(index) }, true, []string{index + series}},
-		"the index":                    {func(d damager) { d.flip(index) }, true, []string{index + series}},
-		"the manifest of a day":        {func(d damager) { d.flip(manifest2) }, true, []string{manifest2 + series}},
-		"the manifest beside changes":  {func(d damager) { d.flip(changes2 + ".json") }, true, []string{changes2 + ".json" + series}},
-		"a manifest with all copies":   {func(d damager) { d.remove(version2+"manifest.json", changes2+".json", manifest2) }, true, []string{changes2 + ".json" + series, manifest2 + series, version2 + "manifest.json: prune --version " + secondNight}},
-		"a whole earlier day":          {func(d damager) { d.remove(version2, changes2+".json", manifest2, filepath.Dir(series2)) }, true, []string{changes2 + ".json" + series, manifest2 + series}},
+		"a manifest":                   {func(d damager) { d.flip(version3 + "manifest.json") }, true, []string{version3 + "manifest.json" + rebuildSeries}},
+		"an earlier manifest":          {func(d damager) { d.flip(version2 + "manifest.json") }, true, []string{version2 + "manifest.json" + rebuildSeries}},
+		"a file of the series":         {func(d damager) { d.flipOne(series2) }, false, []string{series2 + rebuildSeries}},
+		"a file of a version":          {func(d damager) { d.flipOne(version3 + tags) }, false, []string{version3 + tags + rebuildSeries}},
+		"a file under both names":      {func(d damager) { d.flip(series3) }, false, []string{series3 + rebuildSeries, version3 + tags + rebuildSeries}},
+		"an early file, both names":    {func(d damager) { d.flip(series1) }, false, []string{series1 + rebuildSeries, version1 + tags + rebuildSeries}},
+		"a lost file":                  {func(d damager) { d.remove(series1, version1+tags) }, true, []string{series1 + rebuildSeries, version1 + tags + rebuildSeries}},
+		"changes":                      {func(d damager) { d.flip(version3 + "meta.changes") }, false, []string{version3 + "meta.changes" + rebuildSeries}},
+		"changes in the series":        {func(d damager) { d.flip(changes3 + ".changes") }, false, []string{changes3 + ".changes" + rebuildSeries}},
+		"both copies of changes":       {func(d damager) { d.flip(changes3+".changes", version3+"meta.changes") }, false, []string{changes3 + ".changes" + rebuildSeries, version3 + "meta.changes" + rebuildSeries}},
+		"both copies of early changes": {func(d damager) { d.remove(changes2+".changes", version2+"meta.changes") }, true, []string{changes2 + ".changes" + rebuildSeries, version2 + "meta.changes: prune --version " + secondNight}},
+		"an entry":                     {func(d damager) { d.flip(version3 + "run.json") }, false, []string{version3 + "run.json" + rebuildSeries}},
+		"no index":                     {func(d damager) { d.remove(index) }, true, []string{index + rebuildSeries}},
+		"the index":                    {func(d damager) { d.flip(index) }, true, []string{index + rebuildSeries}},
+		"the manifest of a day":        {func(d damager) { d.flip(manifest2) }, true, []string{manifest2 + rebuildSeries}},
+		"the manifest beside changes":  {func(d damager) { d.flip(changes2 + ".json") }, true, []string{changes2 + ".json" + rebuildSeries}},
+		"a manifest with all copies":   {func(d damager) { d.remove(version2+"manifest.json", changes2+".json", manifest2) }, true, []string{changes2 + ".json" + rebuildSeries, manifest2 + rebuildSeries, version2 + "manifest.json: prune --version " + secondNight}},
+		"a whole earlier day":          {func(d damager) { d.remove(version2, changes2+".json", manifest2, filepath.Dir(series2)) }, true, []string{changes2 + ".json" + rebuildSeries, manifest2 + rebuildSeries}},
 		"no ledger":                    {func(d damager) { d.remove("state/runs.jsonl") }, true, []string{"state/runs.jsonl: run, lost"}},
 		"all catalogs": {func(d damager) {
 			d.flip(version1+"catalog.duckdb", version2+"catalog.duckdb", version3+"catalog.duckdb")
@@ -179,7 +179,7 @@ func TestDamageIsFoundWithItsRepair(t *testing.T) {
 func TestDamageWithoutCatalogsLosesData(t *testing.T) {
 	original := open(t)
 	publishFull(t, original, firstNight, secondNight, thirdNight)
-	const rest = ": rebuild --skip-damaged, lost"
+	const skipLost = ": rebuild --skip-damaged, lost"
 	catalogs := []string{version1 + "catalog.duckdb", version2 + "catalog.duckdb", version3 + "catalog.duckdb"}
 	dropped := []string{catalogs[0] + ": prune --version " + firstNight, catalogs[1] + ": prune --version " + secondNight}
 	for name, c := range map[string]struct {
@@ -187,21 +187,21 @@ func TestDamageWithoutCatalogsLosesData(t *testing.T) {
 		want   []string
 	}{
 		"a file": {func(d damager) { d.remove(catalogs...); d.flip(series1) },
-			append([]string{series1 + rest, version1 + tags + ": prune --version " + firstNight, catalogs[2] + ": rebuild --skip-damaged"}, dropped...)},
+			append([]string{series1 + skipLost, version1 + tags + ": prune --version " + firstNight, catalogs[2] + ": rebuild --skip-damaged"}, dropped...)},
 		"the newest file": {func(d damager) { d.remove(catalogs...); d.flip(series3) },
-			append([]string{series3 + rest, version3 + tags + rest, catalogs[2] + rest}, dropped...)},
+			append([]string{series3 + skipLost, version3 + tags + skipLost, catalogs[2] + skipLost}, dropped...)},
 		"the newest catalog and file": {func(d damager) { d.remove(catalogs[2]); d.flip(series3) },
-			[]string{catalogs[2] + ": rollback " + secondNight + ", lost", series3 + rest, version3 + tags + ": rollback " + secondNight + ", lost"}},
+			[]string{catalogs[2] + ": rollback " + secondNight + ", lost", series3 + skipLost, version3 + tags + ": rollback " + secondNight + ", lost"}},
 		"all files": {func(d damager) {
 			d.remove(catalogs...)
 			d.remove(series1, series2, series3, version1+tags, version2+tags, version3+tags)
 		},
-			append([]string{series1 + rest, series2 + rest, series3 + rest, version1 + tags + ": prune --version " + firstNight, version2 + tags + ": prune --version " + secondNight,
+			append([]string{series1 + skipLost, series2 + skipLost, series3 + skipLost, version1 + tags + ": prune --version " + firstNight, version2 + tags + ": prune --version " + secondNight,
 				catalogs[2] + ": rebuild --from ADDRESS, lost", version3 + tags + ": rebuild --from ADDRESS, lost"}, dropped...)},
 		"changes": {func(d damager) { d.remove(catalogs...); d.remove(changes2+".changes", version2+"meta.changes") },
-			append([]string{changes2 + ".changes" + rest, version2 + "meta.changes: prune --version " + secondNight, catalogs[2] + ": rebuild --skip-damaged"}, dropped...)},
+			append([]string{changes2 + ".changes" + skipLost, version2 + "meta.changes: prune --version " + secondNight, catalogs[2] + ": rebuild --skip-damaged"}, dropped...)},
 		"a manifest": {func(d damager) { d.remove(catalogs...); d.remove(version2, changes2+".json", manifest2) },
-			[]string{catalogs[0] + ": prune --version " + firstNight, changes2 + ".json" + rest, catalogs[2] + ": rebuild --skip-damaged", manifest2 + rest}},
+			[]string{catalogs[0] + ": prune --version " + firstNight, changes2 + ".json" + skipLost, catalogs[2] + ": rebuild --skip-damaged", manifest2 + skipLost}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := clone(t, original)
@@ -255,11 +255,11 @@ func TestIntactCopiesRepairTheirFiles(t *testing.T) {
 			must(t, err)
 			slices.Sort(c.want)
 			if got := slices.Sorted(slices.Values(done.Files)); !slices.Equal(got, c.want) || len(done.Left)+len(done.Days) > 0 || done.Meta {
-				t.Errorf("repaired %v, left %v and %v, meta %t; want %v", got, done.Left, done.Days, done.Meta, c.want)
+				t.Errorf("repaired %v, left the files %v, the days %v and the changes: %t; want %v repaired, and all else intact", got, done.Left, done.Days, done.Meta, c.want)
 			}
 			allDays := slices.Contains(c.want, index) && name != "the newest day, which the index lacks"
 			if done.Source != thirdNight || !done.At.Equal(night.AddDate(0, 0, 2)) || done.AllDays != allDays {
-				t.Errorf("the newest catalog is %s of %s, all days: %t; want %s of %s, all days: %t",
+				t.Errorf("the newest catalog is %s of %s, AllDays is %t; want %s of %s, and %t",
 					done.Source, done.At, done.AllDays, thirdNight, night.AddDate(0, 0, 2), allDays)
 			}
 			if got := contentOf(t, w); !maps.Equal(want, got) {
@@ -280,9 +280,9 @@ func TestIntactCopiesRepairTheirFiles(t *testing.T) {
 					t.Errorf("%s and %s are not hard links of one file (%v, %v)", pair[0], pair[1], errA, errB)
 				}
 			}
-			again, err := integrity.NewMender(w).MendCopies(t.Context())
-			if err != nil || len(again.Files) > 0 {
-				t.Errorf("a second repair wrote %v (%v), want no file", again.Files, err)
+			second, err := integrity.NewMender(w).MendCopies(t.Context())
+			if err != nil || len(second.Files) > 0 {
+				t.Errorf("a second repair wrote %v (%v), want no file", second.Files, err)
 			}
 		})
 	}
@@ -296,8 +296,8 @@ func TestFilesWithoutACopyAreLeft(t *testing.T) {
 		damage func(d damager)
 		left   []string
 		days   []string
-		meta   bool
-		source string
+		meta   bool   // the changes cannot be repaired
+		source string // the version with the newest intact catalog
 	}{
 		"a file under both names": {func(d damager) { d.flip(series2) }, []string{"2026-11-02 " + tags}, nil, false, thirdNight},
 		"two files":               {func(d damager) { d.flip(series1, series3) }, []string{"2026-11-01 " + tags, "2026-11-03 " + tags}, nil, false, thirdNight},
@@ -324,7 +324,7 @@ func TestFilesWithoutACopyAreLeft(t *testing.T) {
 				left = append(left, warehouse.DayOf(f.Day.SnapshotAt)+" "+f.Table.File)
 			}
 			if !slices.Equal(left, c.left) || !slices.Equal(done.Days, c.days) || done.Meta != c.meta || done.Source != c.source {
-				t.Errorf("left %v and %v, meta %t, source %q; want %+v", left, done.Days, done.Meta, done.Source, c)
+				t.Errorf("left the files %v, the days %v and the changes: %t, source %q; want %v, %v, %t, %q", left, done.Days, done.Meta, done.Source, c.left, c.days, c.meta, c.source)
 			}
 		})
 	}

@@ -87,9 +87,9 @@ func countHoldings(ctx context.Context, in *warehouse.Instance, database string)
 	return h, err
 }
 
-// Losses lists the counts that are lower in after. It compares rows of main only if both have
-// the same newest snapshot. It ignores tables that are missing in after, because this program may
-// not have them.
+// Losses lists the counts that are lower in after. It compares rows of the schema main only if both
+// have the same newest snapshot. It ignores tables that are missing in after, because this program may
+// not have these tables.
 func (h Holdings) Losses(after Holdings) []HoldingLoss {
 	var losses []HoldingLoss
 	compare := func(name string, now, after int64) {

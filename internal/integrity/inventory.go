@@ -157,7 +157,7 @@ func (inv *inventory) findTarget(isLedgerIntact bool) {
 	for run := inv.target; run != "" && !inv.lineage[run]; {
 		inv.lineage[run] = true
 		m, _ := inv.manifest(run)
-		run = cmp.Or(m.Previous, m.Night) // even if Previous is a refresh
+		run = cmp.Or(m.Previous, m.Night) // a rebuilt version has no Previous, only a Night
 	}
 	for _, run := range inv.days {
 		inv.lineage[run] = true

@@ -42,7 +42,7 @@ type Mended struct {
 }
 
 // MendCopies repairs the files that have an intact copy elsewhere: manifests, the index, Parquet
-// files, changes of meta, and copies of ledger lines. The caller must hold the lock of the warehouse.
+// files, files of changes, and copies of ledger lines. The caller must hold the lock of the warehouse.
 func (m *Mender) MendCopies(ctx context.Context) (Mended, error) {
 	r, err := m.begin(ctx)
 	if err != nil {

@@ -30,7 +30,7 @@ type VerifyRecord struct {
 	// the last verify that did not fail.
 	Error    string    `json:"error,omitempty"`
 	FailedAt time.Time `json:"failed_at,omitzero"`
-	// NightDamage is the damage that nights have found since this verify. Nil means none.
+	// NightDamage is the damage that nights have found since this verify. Nil means no damage.
 	NightDamage *NightDamage `json:"met,omitempty"`
 }
 

@@ -22,7 +22,7 @@ func TestFullVerifyKeepsItsOwnResult(t *testing.T) {
 	must(t, integrity.SaveRecord(w.Folder, integrity.VerifyRecord{At: night.AddDate(0, 0, 1), Result: "whole"}))
 	for readData, want := range map[bool]string{true: "damaged", false: "whole"} {
 		if v, ok, err := integrity.LastRecord(w.Folder, readData); !ok || err != nil || v.Result != want || v.ReadData != readData {
-			t.Errorf("read %+v, %v, %v; want %s", v, ok, err, want)
+			t.Errorf("readData %t: got %+v, stored %t (%v), want the result %q", readData, v, ok, err, want)
 		}
 	}
 	failed, err := integrity.SaveFailure(w.Folder, true, night.AddDate(0, 0, 2), errors.New("no disk"))
@@ -32,7 +32,7 @@ func TestFullVerifyKeepsItsOwnResult(t *testing.T) {
 		t.Errorf("after a failure: got %+v, %v, %v; want the earlier result with the error and its time", v, ok, err)
 	}
 	if v, _, err := integrity.LastRecord(w.Folder, false); err != nil || v.Result != "whole" || v.Error != "" {
-		t.Errorf("the other record after the failure: got %+v, %v; want the result whole without an error", v, err)
+		t.Errorf("the other record after the failure: got %+v, %v; want the result \"whole\" without an error", v, err)
 	}
 	must(t, os.WriteFile(filepath.Join(w.Folder.Dir(), "state", "verified.json"), []byte("{"), 0o600))
 	if _, ok, err := integrity.LastRecord(w.Folder, true); ok || err == nil {
@@ -44,7 +44,7 @@ func TestFullVerifyKeepsItsOwnResult(t *testing.T) {
 func TestDamageOfNightsIsAdded(t *testing.T) {
 	t.Parallel()
 	w := open(t)
-	found := func(readData bool) string {
+	describeRecord := func(readData bool) string {
 		t.Helper()
 		v, ok, err := integrity.LastRecord(w.Folder, readData)
 		must(t, err)
@@ -57,10 +57,10 @@ func TestDamageOfNightsIsAdded(t *testing.T) {
 		}
 		return v.Result + " " + v.NightDamage.Run + " " + v.NightDamage.At.Format("01-02") + " " + strings.Join(v.NightDamage.Files, ",")
 	}
-	requireRecords := func(full, structure string) {
+	requireRecords := func(full, sizesOnly string) {
 		t.Helper()
-		if gotFull, gotStructure := found(true), found(false); gotFull != full || gotStructure != structure {
-			t.Errorf("the records are %q and %q, want %q and %q", gotFull, gotStructure, full, structure)
+		if gotFull, gotSizes := describeRecord(true), describeRecord(false); gotFull != full || gotSizes != sizesOnly {
+			t.Errorf("the records with and without ReadData are %q and %q, want %q and %q", gotFull, gotSizes, full, sizesOnly)
 		}
 	}
 	must(t, integrity.SaveNightDamage(w.Folder, firstNight, night, []string{"a", "a"}))

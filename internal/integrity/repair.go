@@ -65,7 +65,8 @@ func (r Repair) Command() string {
 func (r Repair) MarshalText() ([]byte, error) { return []byte(r.Command()), nil }
 
 // PlanRepairs returns the repairs of all damage in the order in which they must run, each once.
-// A rebuild makes a rollback needless, because it publishes a version and sets the links to it.
+// A rebuild makes a rollback needless, because it publishes a version and sets the links to this
+// version.
 // DropVersion is left out if files must be repaired first; the next verify reports the damaged
 // version again.
 func PlanRepairs(damage []Damage) []Repair {

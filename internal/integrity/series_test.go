@@ -164,8 +164,8 @@ func TestDaysOfEarlyProgramsAreRead(t *testing.T) {
 	at := night.Format(time.RFC3339Nano)
 	for name, c := range map[string]struct {
 		runs, times [2]string // of the two tables
-		spoil       bool
-		want        int // number of files
+		truncates   bool      // damages the file of the second table
+		want        int       // number of files
 		damage      string
 	}{
 		"one run":        {[2]string{firstNight, firstNight}, [2]string{at, at}, false, 2, ""},
@@ -184,7 +184,7 @@ func TestDaysOfEarlyProgramsAreRead(t *testing.T) {
 				must(t, os.MkdirAll(filepath.Dir(file), 0o700))
 				_, err := db.ExecContext(t.Context(), "COPY (SELECT 1 AS x) TO "+sqltext.Literal(file)+" (FORMAT parquet, KV_METADATA {run_id: "+sqltext.Literal(c.runs[i])+", snapshot_at: "+sqltext.Literal(c.times[i])+"})")
 				must(t, err)
-				if c.spoil && name == table {
+				if c.truncates && name == table {
 					must(t, os.Truncate(file, 20))
 				}
 			}
@@ -209,20 +209,20 @@ func TestMetaFilesAreCopiesOrOriginals(t *testing.T) {
 	for name, c := range map[string]struct {
 		damage  func(d damager)
 		want    []string
-		past    bool
+		hasPast bool
 		damaged string
 	}{
 		"no damage":      {func(d damager) {}, []string{changes1 + ".changes", changes2 + ".changes", changes3 + ".changes"}, true, ""},
 		"a file":         {func(d damager) { d.flip(changes2 + ".changes") }, []string{changes1 + ".changes", version2 + "meta.changes", changes3 + ".changes"}, true, ""},
 		"both copies":    {func(d damager) { d.remove(changes2+".changes", version2+"meta.changes") }, []string{changes1 + ".changes", changes3 + ".changes"}, true, changes2 + ".changes: it is gone: meta and closed rows of run " + secondNight},
 		"a manifest":     {func(d damager) { d.remove(changes2+".json", manifest2, version2+"manifest.json") }, []string{changes3 + ".changes"}, true, changes2 + ".json: it is gone: meta and closed rows of run " + secondNight + " and of earlier runs"},
-		"without past":   {func(d damager) { d.edit(changes2+".json", func(m *warehouse.Manifest) { m.Meta.Past = false }) }, []string{changes1 + ".changes", changes2 + ".changes", changes3 + ".changes"}, false, ""},
+		"no schema past": {func(d damager) { d.edit(changes2+".json", func(m *warehouse.Manifest) { m.Meta.Past = false }) }, []string{changes1 + ".changes", changes2 + ".changes", changes3 + ".changes"}, false, ""},
 		"every manifest": {func(d damager) { d.remove("parquet/.meta", "parquet/.manifests", "versions") }, nil, false, changes3 + ".json: it is gone: meta and closed rows of run " + thirdNight + " and of earlier runs"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := clone(t, original)
 			c.damage(damager{t, w})
-			files, past, damage := integrity.MetaFiles(w, thirdNight)
+			files, hasPast, damage := integrity.MetaFiles(w, thirdNight)
 			for i := range files {
 				files[i] = w.Folder.Relative(files[i])
 			}
@@ -230,8 +230,8 @@ func TestMetaFilesAreCopiesOrOriginals(t *testing.T) {
 			for _, d := range damage {
 				got += d.File + ": " + d.Problem + ": " + d.Cost
 			}
-			if !slices.Equal(files, c.want) || past != c.past || got != c.damaged {
-				t.Errorf("got %v, past %t, damage %q; want %+v", files, past, got, c)
+			if !slices.Equal(files, c.want) || hasPast != c.hasPast || got != c.damaged {
+				t.Errorf("got the files %v, with the schema past: %t, damage %q; want %v, %t, %q", files, hasPast, got, c.want, c.hasPast, c.damaged)
 			}
 		})
 	}
@@ -270,7 +270,7 @@ func TestSkippedFilesAreSetAside(t *testing.T) {
 			after := contentOf(t, w)
 			for _, file := range c.moved {
 				if _, ok := after[file]; ok || after["damaged/"+run+"/"+file] != before[file] {
-					t.Errorf("%s was not moved", file)
+					t.Errorf("%s was not moved, want it in damaged/%s", file, run)
 				}
 			}
 			found, err := integrity.Check(t.Context(), w, false)

@@ -227,9 +227,9 @@ func expireTable(n tableName, t *table.Table, nights []string) (c change, remove
 // removeFiles removes the files that only the metadata before the expiry refer to, and old files
 // that no metadata refer to. It removes no needed file.
 func (l *Lake) removeFiles(ctx context.Context, before, after *table.Table, needed map[string]bool, e *Expired) (err error) {
-	expired := map[string]bool{}
+	referredBefore := map[string]bool{}
 	if len(before.Metadata().Snapshots()) != len(after.Metadata().Snapshots()) || before.MetadataLocation() != after.MetadataLocation() {
-		if expired, err = referredFiles(ctx, before); err != nil {
+		if referredBefore, err = referredFiles(ctx, before); err != nil {
 			return err
 		}
 	}
@@ -243,7 +243,7 @@ func (l *Lake) removeFiles(ctx context.Context, before, after *table.Table, need
 	}
 	var names []string
 	for _, f := range listed {
-		orphan := !expired[f.name]
+		orphan := !referredBefore[f.name]
 		// A file without a time may be of any age.
 		if needed[f.name] || orphan && (f.at.IsZero() || l.cfg.Now().Sub(f.at) < orphanAge) {
 			continue

@@ -9,9 +9,9 @@ import (
 	"github.com/apache/iceberg-go/table"
 )
 
-// loadForeignTables returns the tables of other namespaces and catalogs in the database whose
-// metadata is in a folder of this lake. For a REST catalog the list is empty, because its other
-// namespaces are not read.
+// loadForeignTables returns the tables that belong to other namespaces or catalogs, although their
+// metadata files are in a folder of this lake. It finds them in the database of an SQL catalog. For a
+// REST catalog it returns no tables, because the program does not read other namespaces of a server.
 func (l *Lake) loadForeignTables(ctx context.Context) (found []*table.Table, err error) {
 	c, ok := l.catalog.(*sqlCatalog)
 	if !ok {
@@ -22,7 +22,7 @@ func (l *Lake) loadForeignTables(ctx context.Context) (found []*table.Table, err
 		return nil, fmt.Errorf("read the catalog of the lake: %w", err)
 	}
 	for _, r := range rows {
-		if !l.isBelow(r.location) {
+		if !l.isInLake(r.location) {
 			continue
 		}
 		t, err := c.open(r)
@@ -34,8 +34,8 @@ func (l *Lake) loadForeignTables(ctx context.Context) (found []*table.Table, err
 	return found, nil
 }
 
-// isBelow reports whether a file is in the folder of a namespace of the lake.
-func (l *Lake) isBelow(address string) bool {
+// isInLake reports whether the file with an address is in the folder of a namespace of the lake.
+func (l *Lake) isInLake(address string) bool {
 	return slices.ContainsFunc(l.cfg.namespaces(), func(namespace string) bool {
 		return strings.HasPrefix(canonicalAddress(address), canonicalAddress(l.files.root)+"/"+namespace+"/")
 	})

@@ -51,8 +51,8 @@ const (
 	RESTful = "rest"
 )
 
-// The parts of the lake. The namespace of a part is the configured prefix, an underscore and
-// the part. The tables of main are in the part current, because some readers do not accept a
+// The parts of the lake. The namespace of a part is the configured prefix, an underscore and the part.
+// The tables of the schema main are in the part "current", because some readers do not accept a
 // namespace called main.
 const (
 	current = "current"
@@ -80,9 +80,9 @@ type catalog interface {
 	// newTable returns a table that commit will create. A catalog that cannot create tables
 	// in a commit creates an empty table here.
 	newTable(ctx context.Context, name tableName, d design) (*table.Table, error)
-	// commit applies all changes in one step. After an *UnknownError or a *NotCommittedError they
-	// may have been applied; after any other error they were not. It returns a *ConflictError if
-	// another publisher changed a table meanwhile.
+	// commit applies all changes in one step. After an *UnknownError or a *NotCommittedError the
+	// changes may have been applied; after any other error they were not applied. commit returns a
+	// *ConflictError if another publisher changed a table meanwhile.
 	commit(ctx context.Context, changes []change) error
 	// reload returns a table after a commit, to compare it with the commit. It returns nil if
 	// the catalog always stores exactly the committed metadata.
@@ -186,7 +186,7 @@ func (e *OlderError) Error() string {
 type OtherError struct {
 	Run, Shown string
 	ShownSince time.Time
-	// Rows is the number of rows of past and meta in the lake.
+	// Rows is the number of rows of the schemas past and meta in the lake.
 	Rows int64
 }
 

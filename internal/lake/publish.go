@@ -127,17 +127,17 @@ type action struct {
 	// file contains rows to write. If it is empty, no rows are written.
 	file string
 	rows int64
-	// replace means that file replaces all files of the table. Otherwise it is added. Without
+	// replace means that file replaces all files of the table. Otherwise file is added. Without
 	// file and replace, the table only gets the tag.
 	replace bool
 }
 
-// maxFiles is the number of files at which the next change of a table of past or meta rewrites the
-// table as one file, because readers open every file.
+// maxFiles is the number of files at which the next change of a table of the schema past or meta
+// rewrites the table as one file, because readers open every file.
 const maxFiles = 64
 
-// plan returns the actions for the tables that do not show the night yet. It checks every
-// file that may be published, and writes the files of past and meta.
+// plan returns the actions for the tables that do not show the night yet. It checks every file that may
+// be published, and writes the files for the schemas past and meta.
 func (l *Lake) plan(ctx context.Context, v *Version, all map[tableName]publishedState) ([]action, error) {
 	var todo []source
 	for _, s := range v.sources {
@@ -166,8 +166,8 @@ func (l *Lake) plan(ctx context.Context, v *Version, all map[tableName]published
 	return plan, nil
 }
 
-// planCurrent returns the action of a table of main. It replaces the table if its published file
-// differs from the file in the lake.
+// planCurrent returns the action of a table of the schema main. It replaces the table if its published
+// file differs from the file in the lake.
 func (v *Version) planCurrent(ctx context.Context, s source, last publishedState) (action, error) {
 	a := action{source: s, rows: s.file.Rows, replace: true, content: "empty"}
 	if a.rows == 0 {
@@ -198,9 +198,9 @@ func (v *Version) planCurrent(ctx context.Context, s source, last publishedState
 	return a, err
 }
 
-// planRows returns the action of a table of past or meta. It adds the rows that the lake lacks. If
-// the rows of the lake differ from the version, as after a rollback or a rebuild, it replaces all
-// rows.
+// planRows returns the action of a table of the schema past or meta. It adds the rows that the lake
+// lacks. If the rows of the lake differ from the version, as after a rollback or a rebuild, it replaces
+// all rows.
 func (v *Version) planRows(ctx context.Context, s source, last publishedState, m measure) (a action, err error) {
 	a = action{source: s, content: m.content}
 	rows := sqltext.SQL("true")

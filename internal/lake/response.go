@@ -23,11 +23,11 @@ type response struct {
 	inProtocol bool
 }
 
-// isRejection reports whether the server certainly did not commit. After any other error response
-// it may have committed: a proxy may time out, or repeat a commit, which then conflicts with
+// isRejection reports whether the server certainly did not commit. After any other error response the
+// server may have committed: a proxy may time out, or repeat a commit, which then conflicts with
 // itself.
 func (r response) isRejection() bool {
-	const expired = 419
+	const expired = 419 // Iceberg's REST protocol uses this status for an expired token
 	return r.inProtocol && slices.Contains([]int{http.StatusBadRequest, http.StatusUnauthorized, http.StatusForbidden,
 		http.StatusNotFound, expired, http.StatusUnprocessableEntity}, r.status)
 }

@@ -41,7 +41,8 @@ func (d design) properties() iceberg.Properties {
 	return iceberg.Properties{
 		commentProperty:                      d.comment,
 		table.MetadataPreviousVersionsMaxKey: fmt.Sprint(keptMetadata),
-		// A night appends to past. Without merging, each night would leave a manifest.
+		// A night appends to tables of the schema past. Without merging, each night would add a
+		// manifest.
 		table.ManifestMergeEnabledKey:     "true",
 		"write.parquet.compression-codec": "zstd",
 	}

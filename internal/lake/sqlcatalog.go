@@ -199,7 +199,7 @@ type swap struct {
 	from, to string
 }
 
-// commit writes the metadata of all tables, then swaps all rows of the catalog in one
+// commit writes the metadata of all tables, and then replaces their addresses in the catalog in one
 // transaction.
 func (c *sqlCatalog) commit(ctx context.Context, changes []change) error {
 	swaps := make([]swap, len(changes))

@@ -26,7 +26,7 @@ type Status struct {
 	Rows   int64         `json:"rows"`
 	Tables []StatusTable `json:"tables"`
 	// Latest is the version of the warehouse that readers see. Behind is true if any table of
-	// the lake does not show it. Kept is true if Latest cannot be published because it is not
+	// the lake does not show Latest. Kept is true if Latest cannot be published because it is not
 	// later than Run, as after a rollback or a rebuild. The next night then updates the lake.
 	Latest string `json:"latest"`
 	Behind bool   `json:"behind"`

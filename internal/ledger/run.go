@@ -123,8 +123,8 @@ func (r Run) IsPublished() bool {
 // Took returns the duration of the run.
 func (r Run) Took() time.Duration { return r.EndedAt.Sub(r.StartedAt) }
 
-// VisibleVersion returns the version that the run gave readers. It is empty when the run
-// did not change it.
+// VisibleVersion returns the version that readers saw after the run published it. It is empty if the
+// run published no version.
 func (r Run) VisibleVersion() string {
 	switch {
 	case !r.IsPublished():

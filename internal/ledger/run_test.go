@@ -81,7 +81,7 @@ func TestUnreadIDs(t *testing.T) {
 	t.Parallel()
 	r := ledger.Run{Streams: []ledger.Stream{{Unread: 3}, {}, {Unread: 1}}}
 	if ids, streams := r.Unread(); ids != 4 || streams != 2 {
-		t.Errorf("%d ids of %d streams are unread, want 4 of 2", ids, streams)
+		t.Errorf("%d ids of %d streams are unread, want 4 ids of 2 streams", ids, streams)
 	}
 }
 
@@ -142,7 +142,7 @@ func TestFollowEntry(t *testing.T) {
 			message = c.err.Error()
 		}
 		if got.Outcome != c.outcome || got.ExitCode != c.code || got.Error != message || got.Took() != time.Minute {
-			t.Errorf("after %v: %+v, want %s", c.err, got, c.outcome)
+			t.Errorf("work that ended with %v: got %+v, want the outcome %s", c.err, got, c.outcome)
 		}
 	}
 	follows := ledger.Follows([]ledger.Run{

@@ -301,7 +301,7 @@ func (f *finisher) judgeError(ctx context.Context, r *streamResult, err error) e
 // skipped, so that it does not look empty.
 func (f *finisher) carryRows(ctx context.Context, r *streamResult) error {
 	n := f.reader.night
-	since, ok, err := n.draft.LastProven(ctx, r.stream.Name)
+	since, ok, err := n.draft.LastRead(ctx, r.stream.Name)
 	if err != nil {
 		return err
 	}

@@ -119,7 +119,7 @@ func (done results) findAges(ctx context.Context, n *night) error {
 			continue
 		}
 		if r.stored.Since = r.since; r.since.IsZero() {
-			if r.stored.Since, _, err = n.draft.LastProven(ctx, r.stream.Name); err != nil {
+			if r.stored.Since, _, err = n.draft.LastRead(ctx, r.stream.Name); err != nil {
 				return err
 			}
 		}

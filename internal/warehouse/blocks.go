@@ -24,8 +24,8 @@ const (
 	compactSize = 8 << 20
 )
 
-// writeCatalog writes the catalog of the draft and closes it. changed reports whether a table of main
-// changed. If the size of blocks must change, writeCatalog copies the catalog to a new file, because
+// writeCatalog writes the catalog of the draft and closes it. changed means that a table of the schema
+// main changed. If the size of blocks must change, writeCatalog copies the catalog to a new file, because
 // DuckDB sets the size when it creates a file.
 func (d *Draft) writeCatalog(ctx context.Context, changed bool) error {
 	path := filepath.Join(d.Dir, CatalogFile)

@@ -200,16 +200,16 @@ func (in *Instance) Columns(ctx context.Context, database string) (map[string]ma
 // MetaDefinitions returns the definitions of the tables of the schema meta.
 func (c *Catalog) MetaDefinitions() []stream.Definition { return c.meta }
 
-// Tables are the configured tables of main, in order.
+// Tables are the configured tables of the schema main, in order.
 func (c *Catalog) Tables() []stream.Table { return c.tables }
 
-// Definition is the definition of a table of main.
+// Definition is the definition of a table of the schema main.
 func (c *Catalog) Definition(table string) stream.Definition { return c.defs[table] }
 
-// Definitions are the definitions of the tables of main by name.
+// Definitions are the definitions of the tables of the schema main by name.
 func (c *Catalog) Definitions() map[string]stream.Definition { return c.defs }
 
-// tableKey returns the key of a table of main. It is nil for any other table.
+// tableKey returns the key of a table of the schema main. It is nil for any other table.
 func (c *Catalog) tableKey(name string) []string {
 	return firstOf(c.tables, func(t stream.Table) bool { return t.Name == name }).Key
 }

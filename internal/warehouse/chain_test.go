@@ -44,20 +44,21 @@ func editManifest(t *testing.T, w *warehouse.Warehouse, file string, change func
 	must(t, errors.Join(err, os.WriteFile(file, data, 0o600)))
 }
 
-// TestChangesOfMetaFormAChain publishes three nights. Each night stores its changes of meta and past
-// relative to the night before; together they are a chain. The test removes the copies of the second
-// manifest one by one. The chain of the third version must use the remaining copies.
+// TestChangesOfMetaFormAChain publishes three nights. Each night stores a file with its changes of the
+// schemas meta and past relative to the night before. The manifests of these files are a chain. The
+// test removes the copies of the second manifest one by one. The chain of the third version must use
+// the remaining copies.
 func TestChangesOfMetaFormAChain(t *testing.T) {
 	w := openKeeping(t, 3)
 	if w.Series.HasMetaChanges() {
-		t.Error("an empty series has changes of meta, want none")
+		t.Error("HasMetaChanges of an empty series is true, want false")
 	}
 	publishThree(t, w)
 	if !w.Series.HasMetaChanges() {
-		t.Error("the series of three nights has no changes of meta, want some")
+		t.Error("HasMetaChanges of a series of three nights is false, want true")
 	}
-	if got := contentOf(t, w.Folder.ChangesPath(secondNight)); got != "the changes of meta and past in the run "+secondNight {
-		t.Errorf("the changes in the series are %q, want those of the run %s", got, secondNight)
+	if got := contentOf(t, w.Folder.ChangesPath(secondNight)); got != "changes of "+secondNight {
+		t.Errorf("the file of changes in the series contains %q, want the changes of run %s", got, secondNight)
 	}
 	inVersion := filepath.Join(w.Folder.VersionPath(secondNight), "manifest.json")
 	all := []string{firstNight, secondNight, thirdNight}
@@ -68,7 +69,7 @@ func TestChangesOfMetaFormAChain(t *testing.T) {
 	}{
 		{"all copies", func() {}, all},
 		{"without the copy beside the changes", func() { must(t, os.Remove(w.Folder.RunManifestPath(secondNight))) }, all},
-		{"with changes only in the copy of the day", func() {
+		{"with the entry of the changes only in the copy of the day", func() {
 			editManifest(t, w, inVersion, func(m *warehouse.Manifest) { m.Meta = nil })
 		}, all},
 		{"without the version", func() { must(t, os.Remove(inVersion)) }, all},
@@ -86,7 +87,7 @@ func TestChangesOfMetaFormAChain(t *testing.T) {
 		}
 	}
 	if chain, err := w.Series.MetaChain(""); err != nil || len(chain) > 0 {
-		t.Errorf("the chain of no version is %v (%v), want none", chain, err)
+		t.Errorf("the chain of the version \"\" is %v (%v), want none", chain, err)
 	}
 }
 
@@ -104,7 +105,7 @@ func TestMetaBaseIsTheLastCompleteVersion(t *testing.T) {
 		"without changes in the manifest": {func(t *testing.T, w *warehouse.Warehouse) {
 			editManifest(t, w, w.Folder.RunManifestPath(firstNight), func(m *warehouse.Manifest) { m.Meta = nil })
 		}, ""},
-		"without changes of past": {func(t *testing.T, w *warehouse.Warehouse) {
+		"without changes of the schema past": {func(t *testing.T, w *warehouse.Warehouse) {
 			editManifest(t, w, w.Folder.RunManifestPath(firstNight), func(m *warehouse.Manifest) { m.Meta.Past = false })
 		}, ""},
 	} {
@@ -112,7 +113,7 @@ func TestMetaBaseIsTheLastCompleteVersion(t *testing.T) {
 			w := open(t)
 			m := publishFull(t, w, firstNight, "one")
 			if m.Meta == nil || m.Meta.Base != "" || !m.Meta.Past {
-				t.Errorf("the first night has the changes %+v, want changes of past without a base", m.Meta)
+				t.Errorf("the manifest of the first night has the entry %+v, want no base, and changes of the schema past", m.Meta)
 			}
 			d, err := w.Begin(t.Context(), secondNight, night.AddDate(0, 0, 1))
 			must(t, err)
@@ -141,14 +142,14 @@ func TestPruneRemovesChangesThatNoVersionNeeds(t *testing.T) {
 		return prunedPaths(pruned)
 	}
 	if got := prune(); len(got) > 0 {
-		t.Errorf("prune removed %v, want nothing, because the second night builds on the first one", got)
+		t.Errorf("prune removed %v, want no files, because the second night builds on the first one", got)
 	}
 	// With a broken chain the needed files are unknown.
 	orphan, manifest := path(w, "parquet", ".meta", "20200101T000000Z.changes"), contentOf(t, w.Folder.RunManifestPath(firstNight))
 	day := w.Folder.DayManifestPath("2026-11-01")
 	must(t, errors.Join(os.WriteFile(orphan, nil, 0o600), os.Remove(w.Folder.RunManifestPath(firstNight)), os.Rename(day, day+"~")))
 	if got := prune(); len(got) > 0 {
-		t.Errorf("with a broken chain prune removed %v, want nothing", got)
+		t.Errorf("with a broken chain prune removed %v, want no files", got)
 	}
 	must(t, errors.Join(os.WriteFile(w.Folder.RunManifestPath(firstNight), []byte(manifest), 0o600), os.Rename(day+"~", day)))
 	if got, want := prune(), []string{"parquet/.meta/20200101T000000Z.changes"}; !slices.Equal(got, want) {
@@ -169,19 +170,19 @@ func TestPruneRemovesChangesThatNoVersionNeeds(t *testing.T) {
 }
 
 // TestTheLineageUsesCopiesOfManifests damages the manifests of three versions. The lineage of the third
-// version consists of this version and the versions that it was built on.
+// version consists of the third version and the versions on which it was built.
 func TestTheLineageUsesCopiesOfManifests(t *testing.T) {
 	w := openKeeping(t, 3)
 	publishThree(t, w)
 	requireLineage := func(name string, isDamaged bool, want ...string) {
 		t.Helper()
-		line, err := w.Versions.Lineage(thirdNight)
-		if diff := cmp.Diff(want, runsOf(line)); diff != "" || (err != nil) != isDamaged {
-			t.Errorf("%s: got error %v, want one: %t; lineage (-want +got):\n%s", name, err, isDamaged, diff)
+		lineage, err := w.Versions.Lineage(thirdNight)
+		if diff := cmp.Diff(want, runsOf(lineage)); diff != "" || (err != nil) != isDamaged {
+			t.Errorf("%s: got error %v, want an error: %t; lineage (-want +got):\n%s", name, err, isDamaged, diff)
 		}
-		for _, m := range line {
+		for _, m := range lineage {
 			if (m.FileErr != nil) != (name == "a damaged manifest with a copy" && m.RunID == secondNight) {
-				t.Errorf("%s: the manifest of %s has the error %v, want one only for the damaged manifest", name, m.RunID, m.FileErr)
+				t.Errorf("%s: the manifest of %s has the error %v, want an error only for the damaged manifest", name, m.RunID, m.FileErr)
 			}
 		}
 	}
@@ -205,8 +206,8 @@ func TestADamagedManifestEndsTheLineage(t *testing.T) {
 	publishThree(t, w)
 	flipBit(t, filepath.Join(w.Folder.VersionPath(secondNight), "manifest.json"), 40)
 	flipBit(t, w.Folder.RunManifestPath(secondNight), 40)
-	line, err := w.Versions.Lineage(thirdNight)
-	if got := runsOf(line); !slices.Equal(got, []string{thirdNight}) || !errors.As(err, new(*warehouse.DamagedError)) || errors.Is(err, fs.ErrNotExist) {
+	lineage, err := w.Versions.Lineage(thirdNight)
+	if got := runsOf(lineage); !slices.Equal(got, []string{thirdNight}) || !errors.As(err, new(*warehouse.DamagedError)) || errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("the lineage is %v (%v), want %s and a DamagedError", got, err, thirdNight)
 	}
 }
@@ -249,7 +250,7 @@ func TestARollbackOfARebuiltVersionPublishesTheNightBefore(t *testing.T) {
 	m, err := publishDraft(t, w, d)
 	must(t, err)
 	if m.Previous != "" || !strings.HasPrefix(m.RunID, "20261103") {
-		t.Errorf("the rebuilt version is %+v, want one of 3 November without a previous version", m)
+		t.Errorf("the rebuilt version is %+v, want a run of 3 November without a previous version", m)
 	}
 	if got := rollback(t, w, ""); got != secondNight {
 		t.Errorf("rolled back to %s, want %s", got, secondNight)

@@ -18,8 +18,8 @@ import (
 	"placementsync/internal/stream"
 )
 
-// Draft is an unpublished version in a private folder. Its catalog is a copy of the catalog of the
-// newest version, to which a run applies its changes. Readers see the draft after Publish.
+// Draft is an unpublished version in a private folder. Its catalog begins as a copy of the catalog of
+// an earlier version. A run changes this copy. Readers see the draft after Publish.
 type Draft struct {
 	*Instance
 	// Run is the id of the run. At is the time of its snapshot.
@@ -181,10 +181,10 @@ func (d *Draft) Cores() int {
 	return runtime.GOMAXPROCS(0)
 }
 
-// Tables are the configured tables of main.
+// Tables are the configured tables of the schema main.
 func (d *Draft) Tables() []stream.Table { return d.w.Catalog.tables }
 
-// Definition is the definition of a table of main.
+// Definition is the definition of a table of the schema main.
 func (d *Draft) Definition(table string) stream.Definition { return d.w.Catalog.defs[table] }
 
 // Discard removes the draft.
@@ -203,8 +203,8 @@ func (d *Draft) WriteEntry(r ledger.Run) error {
 	return err
 }
 
-// finishKilledRuns removes the drafts of killed runs. If a publish was interrupted after readers were
-// switched to the new version, it completes the publish.
+// finishKilledRuns removes the drafts of killed runs. If a publish was interrupted after it switched
+// the link "latest" to the new version, finishKilledRuns completes the publish.
 func (w *Warehouse) finishKilledRuns() error {
 	entries, err := os.ReadDir(w.Folder.Path(VersionsDir))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -244,7 +244,7 @@ func (w *Warehouse) readBase(base string, at time.Time) (m Manifest, err error) 
 		return m, nil
 	}
 	if m, err = w.Versions.ReadManifest(base); err == nil && !at.After(m.SnapshotAt) {
-		err = fmt.Errorf("the snapshot's time %s is not after that of version %s, %s: check the clock; nothing was changed",
+		err = fmt.Errorf("the snapshot's time %s is not after the time of version %s, %s: check the clock; nothing was changed",
 			at.UTC().Format(time.RFC3339), base, m.SnapshotAt.Format(time.RFC3339))
 	}
 	return m, err
@@ -264,13 +264,13 @@ func (d *Draft) LastGrade(ctx context.Context, stream string) (last ledger.Strea
 	return last, true, nil
 }
 
-// LastProven returns the time at which a stream was last read with the grade exact, repaired, bounded
-// or best_effort. ok is false if the stream never had one of these grades.
-func (d *Draft) LastProven(ctx context.Context, stream string) (at time.Time, ok bool, err error) {
+// LastRead returns the time at which a stream was last read with the grade exact, repaired, bounded or
+// best_effort. ok is false if the stream never had one of these grades.
+func (d *Draft) LastRead(ctx context.Context, stream string) (at time.Time, ok bool, err error) {
 	var last sql.NullTime
-	err = d.DB.QueryRowContext(ctx, string(catalogSQL.Render("last_proven", nil)), stream).Scan(&last)
+	err = d.DB.QueryRowContext(ctx, string(catalogSQL.Render("last_read", nil)), stream).Scan(&last)
 	if err != nil {
-		return at, false, fmt.Errorf("find the last proof of %s: %w", stream, err)
+		return at, false, fmt.Errorf("find when %s was last read: %w", stream, err)
 	}
 	return last.Time, last.Valid, nil
 }

@@ -96,7 +96,7 @@ func (i *Identity) accepts(runs []ledger.Run, target, published string) bool {
 }
 
 // hasSnapshots reports whether there are versions or days of the series. It ignores the version of a
-// run that was killed before readers were switched.
+// run that was killed before it switched the link "latest".
 func (i *Identity) hasSnapshots() bool {
 	versions, err := i.versions.List()
 	if u, ok, readErr := readUnfinished(i.ledger.UnfinishedPath()); ok && readErr == nil {

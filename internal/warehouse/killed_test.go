@@ -59,7 +59,7 @@ func TestAKilledRunIsRecorded(t *testing.T) {
 		return w.Ledger.Start(run)
 	}))
 	if temporary, err := filepath.Glob(filepath.Join(w.Folder.Dir(), "state", ".*")); err != nil || len(temporary) > 0 {
-		t.Errorf("after Start there are the temporary files %v (%v), want those of the killed run removed", temporary, err)
+		t.Errorf("after Start there are the temporary files %v (%v), want the files of the killed run removed", temporary, err)
 	}
 	killed := ledger.Run{ID: run.Run, StartedAt: night, Outcome: ledger.Killed, ExitCode: -1, Program: "test", Attempts: 1}
 	requireLedger(t, w.Ledger.AllRuns, killed)
@@ -108,7 +108,7 @@ func requireLedger(t *testing.T, read func() ([]ledger.Run, error), want ...ledg
 }
 
 // TestTheUnpublishedVersionOfAnAbandonedRunIsRemoved abandons a run that was killed after it moved its
-// version to versions/ and before it switched readers. A rollback must not find this version.
+// version to versions/ and before it switched the link "latest". A rollback must not find this version.
 func TestTheUnpublishedVersionOfAnAbandonedRunIsRemoved(t *testing.T) {
 	w := open(t)
 	publish(t, w, "20261101T020000Z", "one")
@@ -160,7 +160,7 @@ func openFailingAt(t *testing.T, w *warehouse.Warehouse, step string) *warehouse
 		}})
 }
 
-// TestRecoverRecordsAnUnrecordedRollback lets a rollback fail when it writes the ledger. Recover must
+// TestRecoverRecordsAnUnrecordedRollback makes a rollback fail when it writes the ledger. Recover must
 // read the unfinished-run file of the rollback and add the ledger entry.
 func TestRecoverRecordsAnUnrecordedRollback(t *testing.T) {
 	w := open(t)
@@ -177,7 +177,7 @@ func TestRecoverRecordsAnUnrecordedRollback(t *testing.T) {
 	must(t, w.Identity.Check())
 }
 
-// TestNextLockFinishesAKilledRollback kills a rollback over two days at each of its steps. After the
+// TestNextLockFinishesAKilledRollback kills a rollback over two days at each disk operation. After the
 // next lock the series must contain the days of the version that readers see, and the ledger must
 // contain the rollback.
 func TestNextLockFinishesAKilledRollback(t *testing.T) {
@@ -190,7 +190,7 @@ func TestNextLockFinishesAKilledRollback(t *testing.T) {
 		before, err := w.Ledger.Runs()
 		must(t, err)
 		steps, wantEntries, last := 0, 0, ""
-		dying := openWith(t, warehouse.Config{Dir: w.Folder.Dir(), Step: func(name, _ string) error {
+		failing := openWith(t, warehouse.Config{Dir: w.Folder.Dir(), Step: func(name, _ string) error {
 			if name == "after rename aside.json" {
 				wantEntries = 1
 			}
@@ -200,7 +200,7 @@ func TestNextLockFinishesAKilledRollback(t *testing.T) {
 			last = name
 			return nil
 		}})
-		_, rollbackErr := dying.Rollback(firstNight, night.AddDate(0, 1, 0))
+		_, rollbackErr := failing.Rollback(firstNight, night.AddDate(0, 1, 0))
 		must(t, withLock(t, w, "prune", func() error { return nil }))
 		if _, err := os.Stat(unfinished); err == nil {
 			t.Errorf("killed after %q: the file of the unfinished rollback exists, want it removed", last)

@@ -35,8 +35,8 @@ type Lock struct {
 	disk durable.Disk
 }
 
-// Lock creates the folders of the warehouse and locks it for a run. It then finishes a rollback or a
-// publish of a held night that was killed. It returns a *LockedError if another run has the lock, and
+// Lock creates the folders of the warehouse and locks the warehouse for a run. It then finishes a
+// killed rollback or a killed publish of a held night. It returns a *LockedError if another run has the lock, and
 // a *NewerError if a newer program wrote the warehouse.
 func (w *Warehouse) Lock(run string, now time.Time) (*Lock, error) {
 	if err := w.Folder.makeFolders(); err != nil {
@@ -86,18 +86,19 @@ func (l *Lock) Name(run string, since time.Time) error {
 }
 
 // lockedBy returns a *LockedError with the content of the lock file. The run that has the lock may not
-// have written the file yet: it is then empty or names a killed run. lockedBy waits for up to a second.
+// have written the file yet: the file is then empty or names a killed run. lockedBy waits for up to a
+// second.
 func lockedBy(path string) error {
 	const attempts, pause = 50, 20 * time.Millisecond
-	held := &LockedError{}
+	holder := &LockedError{}
 	for range attempts {
 		data, err := os.ReadFile(path)
-		if err == nil && json.Unmarshal(data, held) == nil && durable.IsAlive(held.PID) {
+		if err == nil && json.Unmarshal(data, holder) == nil && durable.IsAlive(holder.PID) {
 			break
 		}
 		time.Sleep(pause)
 	}
-	return held
+	return holder
 }
 
 // Release unlocks the warehouse.

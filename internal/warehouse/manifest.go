@@ -14,8 +14,8 @@ import (
 
 // Format is the number of the format of a warehouse. Raise it if an older program would misread or
 // damage the files of this program. Also raise it with the first new column or table after a release:
-// without a new format, an older program would read the lists of a night before it finds the unknown
-// table.
+// without a new format, an older program would read all lists of the service before it finds the
+// unknown table.
 //
 // Releases up to 1.0.1 wrote format 1. Format 2 has the table meta.checks.
 const Format = 2
@@ -85,21 +85,22 @@ type ManifestTable struct {
 	checksum.FileSum
 }
 
-// ManifestMeta describes the file with the changes of meta relative to the version Base. If Base is
-// empty, the file contains all rows. Past means that the file also contains the new rows of past.
-// Releases up to 1.0.0 did not write them.
+// ManifestMeta describes the file with the changes of the schema meta relative to the version Base. If
+// Base is empty, the file contains all rows. Past means that the file also contains the new rows of the
+// schema past. Releases up to 1.0.0 did not write these rows.
 type ManifestMeta struct {
 	Base string `json:"base,omitempty"`
 	Past bool   `json:"past,omitempty"`
 	checksum.FileSum
 }
 
-// Table returns the entry of a table, or an empty one if the manifest does not contain the table.
+// Table returns the entry of a table, or an empty entry if the manifest does not contain the table.
 func (m Manifest) Table(name string) ManifestTable {
 	return firstOf(m.Tables, func(t ManifestTable) bool { return t.Name == name })
 }
 
-// baseRun returns the night on which the version builds. A rollback switches readers to it.
+// baseRun returns the night on which the version builds. A rollback switches readers to
+// this night.
 func (m Manifest) baseRun() string { return cmp.Or(m.Night, m.Previous) }
 
 // ReadManifest reads the manifest of a version. It returns a *DamagedError if the manifest is
@@ -108,8 +109,8 @@ func (v *Versions) ReadManifest(run string) (Manifest, error) {
 	return v.ReadManifestFile(filepath.Join(v.folder.VersionPath(run), ManifestFile), run)
 }
 
-// ReadManifestFile is like ReadManifest, for any copy of a manifest. An empty run accepts the manifest
-// of any run.
+// ReadManifestFile is like ReadManifest, for any copy of a manifest. If run is empty, the manifest may
+// be of any run.
 func (v *Versions) ReadManifestFile(path, run string) (Manifest, error) {
 	m, _, err := v.readManifestSum(path, run)
 	return m, err

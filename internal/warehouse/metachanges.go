@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// MetaChain returns the manifests, oldest first, of the versions whose changes of meta lead to the meta
-// tables of a version. If all copies of a manifest are missing or damaged, MetaChain returns a
-// *DamagedError and the later manifests.
+// MetaChain returns the manifests, oldest first, of the versions whose files of changes add up to the
+// schemas meta and past of a version. If all copies of a manifest are missing or damaged, MetaChain
+// returns a *DamagedError and the later manifests.
 func (s *Series) MetaChain(run string) (chain []Manifest, err error) {
 	for run != "" && err == nil {
 		var m Manifest
@@ -33,15 +33,15 @@ func (s *Series) MetaChain(run string) (chain []Manifest, err error) {
 	return chain, err
 }
 
-// HasMetaChanges reports whether the series contains changes of meta. Early versions of the program
-// did not write them.
+// HasMetaChanges reports whether the series contains files with changes of the schema meta. Early
+// versions of the program did not write such files.
 func (s *Series) HasMetaChanges() bool {
 	found, err := filepath.Glob(s.folder.ChangesPath("*"))
 	return err == nil && len(found) > 0
 }
 
-// oldMetaChanges returns the paths of the changes of meta, and of the manifests beside them, that no
-// kept version needs. It returns no path if a chain is broken.
+// oldMetaChanges returns the paths of the files of changes, and of the manifests beside them, that no
+// kept version needs. It returns no path if the manifests of a kept version are incomplete.
 func (s *Series) oldMetaChanges() ([]string, error) {
 	runs, err := s.versions.List()
 	if err != nil {

@@ -116,7 +116,7 @@ func TestRestoredFilesAppearWhole(t *testing.T) {
 			}))
 			info, err := os.Stat(path(w, filepath.FromSlash(file)))
 			if err != nil || info.Mode().Perm() != mode || contentOf(t, path(w, filepath.FromSlash(file))) != "restored" {
-				t.Errorf("%s has %v, want %v (%v)", file, info, mode, err)
+				t.Errorf("%s has %v (%v), want the mode %v and the content restored", file, info, err, mode)
 			}
 			failed := errors.New("the connection was reset")
 			if err := w.Mirror.Place(file, func(f *os.File) error {
@@ -161,7 +161,7 @@ func TestARestoreDestroysNoWarehouse(t *testing.T) {
 		"a published run":           {[]ledger.Run{published}, false, false, false},
 		"the ledger of the backup":  {[]ledger.Run{published}, false, true, true},
 		"only a failed run":         {[]ledger.Run{{ID: firstNight, Outcome: ledger.Failed}}, false, false, true},
-		"a version and this ledger": {[]ledger.Run{published}, true, true, false},
+		"a version and that ledger": {[]ledger.Run{published}, true, true, false},
 	} {
 		w := open(t)
 		for _, r := range c.runs {

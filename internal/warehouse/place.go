@@ -100,8 +100,8 @@ func (f *Folder) nearestExisting() string {
 	}
 }
 
-// FreeBytes returns the free space on the disk of the warehouse. It is -1 on systems that do not report
-// it.
+// FreeBytes returns the free space on the disk of the warehouse, or -1 on systems that do not report
+// the free space.
 func (f *Folder) FreeBytes() (int64, error) {
 	dir := f.nearestExisting()
 	free, err := freeBytes(dir)

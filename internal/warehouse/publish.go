@@ -187,8 +187,9 @@ func (d *Draft) measureTables(ctx context.Context, tables []ManifestTable) error
 	})
 }
 
-// finishPublish completes a publish after readers were switched. It links catalog.duckdb, extends the
-// series, and removes versions beyond keep_versions and a stale held night. It can be repeated.
+// finishPublish completes a publish after the link "latest" was switched. It links catalog.duckdb,
+// extends the series, and removes versions beyond keep_versions and a stale held night. The call can be
+// repeated.
 func (w *Warehouse) finishPublish(run string) error {
 	if err := w.Versions.linkCatalog(); err != nil {
 		return err

@@ -14,7 +14,8 @@ import (
 )
 
 // TestAnUnrecordedHeldNightIsRecorded holds a night whose run is killed before it writes the ledger.
-// Recover must write the ledger entry. The held night must not be resumed, but a later run must be.
+// Recover must write the ledger entry. The held night must not be resumed. A later unfinished run must
+// be resumed.
 func TestAnUnrecordedHeldNightIsRecorded(t *testing.T) {
 	for _, unfinished := range []string{heldRun, laterRun} {
 		w := open(t)

@@ -36,8 +36,8 @@ type Pruner struct {
 	discardRaw bool // as in Config.DiscardRaw
 }
 
-// Prune removes old landed responses, days of the series, versions, changes of meta and a stale held
-// night, and returns them. With dryRun it does not remove them. The caller must have the Lock.
+// Prune removes old landed responses, days of the series, versions, files of changes and a stale held
+// night, and returns them. With dryRun it only returns them. The caller must have the Lock.
 func (p *Pruner) Prune(r Retention, now time.Time, dryRun bool) ([]Pruned, error) {
 	var old []string
 	for _, find := range []func() ([]string, error){

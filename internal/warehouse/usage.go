@@ -19,10 +19,11 @@ type Usage struct {
 // Measured is the name and the folder of a part that Measure reports.
 type Measured struct{ Part, Dir string }
 
-// Measure returns the disk space of each part of the folder, as du does. The parts are others, the
-// series, the versions, the inbox, stored responses, state, and all remaining files, in this order. A
+// Measure returns the disk space of each part of the folder, as du does. The parts are first the given
+// others, then the series, the versions, the inbox, stored responses, state, and all remaining files. A
 // file with several hard links counts only for the first part that contains it, so most files of a
-// version count for the series. A missing folder of others is left out. ctx cancels Measure.
+// version count for the series. A part of others is left out if its folder is missing. ctx cancels
+// Measure.
 func (f *Folder) Measure(ctx context.Context, others ...Measured) ([]Usage, error) {
 	if _, err := os.Stat(f.dir); err != nil {
 		return nil, fmt.Errorf("measure the warehouse: %w", err)

@@ -68,7 +68,7 @@ func TestThePartsAddUpToTheResultOfDu(t *testing.T) {
 }
 
 // TestAFailedMeasurementIsAnError measures with a cancelled context, and measures a missing warehouse.
-// A missing folder of others is no error.
+// A missing folder of another part, such as a lake, is no error.
 func TestAFailedMeasurementIsAnError(t *testing.T) {
 	t.Parallel()
 	w := open(t)

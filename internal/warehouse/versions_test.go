@@ -89,7 +89,7 @@ func TestATableWithoutAStreamIsNotPublished(t *testing.T) {
 	}
 }
 
-// TestAVersionWithoutTablesIsPublished publishes a draft without tables of main.
+// TestAVersionWithoutTablesIsPublished publishes a draft without tables of the schema main.
 func TestAVersionWithoutTablesIsPublished(t *testing.T) {
 	w := open(t)
 	d, err := w.Begin(t.Context(), firstNight, night)
@@ -152,7 +152,7 @@ func TestPublicFilesGetTheirMode(t *testing.T) {
 			t.Errorf("the error of a missing file is %v, want that it does not exist", err)
 		}
 		if err := w.Folder.WriteSealed(sealed, func() {}); err == nil || !strings.Contains(contentOf(t, sealed), `"a": 1`) {
-			t.Errorf("the error of writing a function is %v, want one, and the file unchanged", err)
+			t.Errorf("the error of writing a function is %v, want an error, and the file unchanged", err)
 		}
 		inbox, err := w.Folder.MakeInbox()
 		if info, statErr := os.Stat(inbox); err != nil || statErr != nil || inbox != path(w, "state", "inbox") || info.Mode().Perm() != 0o700 {

@@ -56,7 +56,7 @@ type Config struct {
 	// DiscardRaw removes the landed (stored) responses of the service when their snapshot or a later
 	// one is published.
 	DiscardRaw bool
-	// Tables are the tables of main with their keys, in a stable order.
+	// Tables are the tables of the schema main with their keys, in a stable order.
 	Tables []stream.Table
 	// Step, if set, is called before and after each change of the disk, see durable.Disk.
 	// Tests use it to kill the process or to simulate a failing disk.

@@ -15,14 +15,14 @@ SELECT run_id FROM sealed.meta.runs
 SELECT {index}, {all}, {old}, count(*), count(*) FILTER (WHERE NOT {published}) FROM sealed.{schema}.{table}
 
 -- name: content_of_closed
--- A checksum of the closed rows that {rows} selects. It does not depend on their order, and reads
--- only three narrow columns: row_hash is a hash of the other values.
+-- A checksum of the closed rows that {rows} selects. It does not depend on the order of the rows. It
+-- reads only three narrow columns, because row_hash is a hash of the other values.
 concat_ws(':', count(*) FILTER (WHERE {rows}), coalesce(sum(row_hash::HUGEINT) FILTER (WHERE {rows}), 0),
     coalesce(sum(epoch_us(valid_from)::HUGEINT) FILTER (WHERE {rows}), 0),
     coalesce(sum(epoch_us(valid_to)::HUGEINT) FILTER (WHERE {rows}), 0))
 
 -- name: content_of_meta
--- The same checksum for a table of meta, from all columns.
+-- A checksum of the rows of a table of the schema meta that {rows} selects. It reads all columns.
 concat_ws(':', count(*) FILTER (WHERE {rows}), coalesce(sum(hash({columns})::HUGEINT) FILTER (WHERE {rows}), 0))
 
 -- name: closed_until

@@ -32,7 +32,7 @@ FROM meta.streams s JOIN meta.runs r USING (run_id)
 WHERE s.stream = ? AND r.snapshot_at IS NOT NULL
 ORDER BY r.snapshot_at DESC LIMIT 1;
 
--- name: last_proven
+-- name: last_read
 -- The time at which a stream was last read with one of these four grades.
 SELECT max(coalesce(s.age_since, r.snapshot_at))
 FROM meta.streams s JOIN meta.runs r USING (run_id)
