@@ -171,7 +171,8 @@ func (r Run) WorstFirst() []Stream {
 }
 
 // IncompleteStreams returns the streams that make a run partial, worst first. A partial run of an
-// older program does not mark them; for such a run, the carried and unproven streams are returned.
+// older program does not mark these streams. For such a run, IncompleteStreams returns the carried and
+// unproven streams.
 func (r Run) IncompleteStreams() []Stream {
 	isMarked := r.Outcome != Partial || slices.ContainsFunc(r.Streams, func(s Stream) bool { return s.Incomplete })
 	return slices.DeleteFunc(r.WorstFirst(), func(s Stream) bool {

@@ -57,7 +57,7 @@ func TestChangesOfMetaFormAChain(t *testing.T) {
 	if !w.Series.HasMetaChanges() {
 		t.Error("HasMetaChanges of a series of three nights is false, want true")
 	}
-	if got := contentOf(t, w.Folder.ChangesPath(secondNight)); got != "changes of "+secondNight {
+	if got := contentOf(t, w.Folder.ChangesPath(secondNight)); got != "changes of the schemas meta and past in run "+secondNight {
 		t.Errorf("the file of changes in the series contains %q, want the changes of run %s", got, secondNight)
 	}
 	inVersion := filepath.Join(w.Folder.VersionPath(secondNight), "manifest.json")

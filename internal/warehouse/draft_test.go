@@ -104,7 +104,7 @@ func TestADraftUsesTheConfiguredLimits(t *testing.T) {
 			t.Errorf("DuckDB uses %s threads, want %d", got, want)
 		}
 		before := queryOne(t, d, "SELECT current_setting('memory_limit')")
-		must(t, d.LimitMemory(t.Context(), true)) // does nothing without a limit in the configuration
+		must(t, d.LimitMemory(t.Context(), true)) // no change without a limit in the configuration
 		if got := queryOne(t, d, "SELECT current_setting('memory_limit')"); got != before {
 			t.Errorf("the memory limit is %s, want %s as before", got, before)
 		}

@@ -246,7 +246,7 @@ func TestAHeldReplayReplacesItsNight(t *testing.T) {
 	_, err = d.Hold(t.Context(), slices.Clone(tableFiles))
 	must(t, errors.Join(err, d.Discard()))
 	if pruned, err := w.Pruner.Prune(warehouse.Retention{RawDays: 99, Daily: 99}, night, false); err != nil || len(pruned) > 0 {
-		t.Errorf("prune removed %v (%v), want nothing removed", pruned, err)
+		t.Errorf("prune removed %v (%v), want no files removed", pruned, err)
 	}
 	_, err = w.PublishHeld(t.Context(), nil, night)
 	must(t, err)
@@ -256,8 +256,8 @@ func TestAHeldReplayReplacesItsNight(t *testing.T) {
 	}
 }
 
-// TestARollbackDoesNotPublishAHeldNight kills PublishHeld before it switches readers. A rollback to
-// the new version must fail, because the night is still held.
+// TestARollbackDoesNotPublishAHeldNight kills PublishHeld before it switches the link "latest". A
+// rollback to the new version must fail, because the night is still held.
 func TestARollbackDoesNotPublishAHeldNight(t *testing.T) {
 	w := open(t)
 	publish(t, w, firstRun, "one")

@@ -28,7 +28,7 @@ func (e *AfterSwitchError) Error() string {
 
 func (e *AfterSwitchError) Unwrap() error { return e.Err }
 
-// Publish seals the draft, verifies it and switches readers to it in one step, by moving the
+// Publish seals the draft, verifies it and switches readers to it in one step, by replacing the
 // symlink "latest". After a crash readers see the last snapshot or the new one, never a mixture.
 //
 // tables contain the name, grade and file of each table. Publish adds the number of rows, the range

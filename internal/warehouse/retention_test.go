@@ -228,13 +228,13 @@ func TestAPrunedDayIsNotMissed(t *testing.T) {
 	failing := openFailingAt(t, w, "before removal of the day")
 	pruned, err := failing.Pruner.Prune(warehouse.Retention{RawDays: 9, Daily: 1}, night, false)
 	if !errors.Is(err, syscall.EIO) || len(pruned) > 0 || !strings.Contains(err.Error(), "prune "+w.Folder.DayManifestPath("2026-11-01")) {
-		t.Errorf("prune removed %v with the error %v, want nothing and the error of the disk", pruned, err)
+		t.Errorf("prune removed %v with the error %v, want no files and the error of the disk", pruned, err)
 	}
 	if index, err := w.Series.Index(); err != nil || len(index) != 1 || index["2026-11-03"] == "" {
 		t.Errorf("the index names %v (%v), want only the kept day", index, err)
 	}
 	if _, err := openFailingAt(t, w, "before removal of the day").Pruner.Prune(warehouse.Retention{RawDays: 9, Daily: 1}, night, true); err != nil {
-		t.Errorf("the error of a dry run is %v, want none, because it removes nothing", err)
+		t.Errorf("the error of a dry run is %v, want none, because a dry run removes no file", err)
 	}
 	pruned, err = w.Pruner.Prune(warehouse.Retention{RawDays: 9, Daily: 1}, night, false)
 	if err != nil || len(pruned) != 4 {
