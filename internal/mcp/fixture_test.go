@@ -105,8 +105,8 @@ type queryResult struct {
 	Rows    []json.RawMessage                                         `json:"rows"`
 }
 
-// call calls a tool and returns the text of its result. failed reports an error of the tool. call
-// also checks that the structured content of the result equals the text.
+// call calls a tool and returns the text of its result. failed is true if the tool returned an error.
+// call also checks that the structured content of the result equals the text.
 func call(t *testing.T, session *sdk.ClientSession, tool string, arguments map[string]any) (text string, failed bool) {
 	t.Helper()
 	got, err := session.CallTool(t.Context(), &sdk.CallToolParams{Name: tool, Arguments: arguments})

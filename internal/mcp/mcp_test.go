@@ -97,10 +97,10 @@ UPDATE main.product_listings SET name = 'renamed', valid_from = '2026-11-03 02:0
 // longer configured.
 func testFailedChecks(t *testing.T, path string) {
 	session := connect(t, config(path))
-	names := map[string]any{"sql": "SELECT name FROM product_listings WHERE id = 'b'", "max_rows": 1}
+	arguments := map[string]any{"sql": "SELECT name FROM product_listings WHERE id = 'b'", "max_rows": 1}
 	const want = `[{"check":"slow","severity":"hold","outcome":"not run","rows":0,"reason":"it took longer than 30s"},` +
 		`{"check":"late","severity":"warn","outcome":"failed","rows":2},{"check":"zero","severity":"warn","outcome":"failed","rows":3}]`
-	if got := callQuery(t, session, "sql", names); string(got.Checks) != want || got.Snapshot.Held {
+	if got := callQuery(t, session, "sql", arguments); string(got.Checks) != want || got.Snapshot.Held {
 		t.Errorf("got the checks %s of %+v, want %s", got.Checks, got.Snapshot, want)
 	}
 	const sample = `{"check":"zero","severity":"warn","outcome":"failed","rows":3,"sample":[{"id":"a","price":0.10}]}]`
@@ -108,16 +108,16 @@ func testFailedChecks(t *testing.T, path string) {
 		t.Errorf("grades: got the checks %s, want the last one %s", got.Checks, sample)
 	}
 	if got := callQuery(t, session, "grades", map[string]any{"as_of": "2026-11-01"}); !strings.Contains(string(got.Checks), `"gone"`) || strings.Contains(string(got.Checks), `"zero"`) {
-		t.Errorf("got the checks %s of the first night, want gone and not zero", got.Checks)
+		t.Errorf("got the checks %s of the first night, want the check \"gone\" and not the check \"zero\"", got.Checks)
 	}
-	names["held"] = true
-	if text, failed := call(t, session, "sql", names); !failed || !strings.Contains(text, "no night is held") {
+	arguments["held"] = true
+	if text, failed := call(t, session, "sql", arguments); !failed || !strings.Contains(text, "no night is held") {
 		t.Errorf("got %s without a held night, want the error \"no night is held\"", text)
 	}
 	cfg := config(path)
 	cfg.Warehouse = testWarehouse{path: path, held: fixture.NewEmpty(t).Fill(t, heldNight)}
 	session = connect(t, cfg)
-	got := callQuery(t, session, "sql", names)
+	got := callQuery(t, session, "sql", arguments)
 	if diff := cmp.Diff([]string{`["renamed"]`}, got.rows()); diff != "" || !got.Snapshot.Held || got.Snapshot.Run != "20261103T020000Z" {
 		t.Errorf("rows of the held night %+v (-want +got):\n%s", got.Snapshot, diff)
 	}
@@ -130,8 +130,8 @@ func testFailedChecks(t *testing.T, path string) {
 	if got := callQuery(t, session, "grades", map[string]any{"held": true}); !got.Snapshot.Held || !strings.Contains(string(got.Checks), `"sample":[{"id":"b"}]`) {
 		t.Errorf("grades with held: got the snapshot %+v and the checks %s, want the held night and the sample b", got.Snapshot, got.Checks)
 	}
-	delete(names, "held")
-	if got := callQuery(t, session, "sql", names); got.rows()[0] != `["B"]` || got.Snapshot.Held {
+	delete(arguments, "held")
+	if got := callQuery(t, session, "sql", arguments); got.rows()[0] != `["B"]` || got.Snapshot.Held {
 		t.Errorf("without held: got %s of %+v, want the published name B", got.rows(), got.Snapshot)
 	}
 }
@@ -380,7 +380,7 @@ func testCancel(t *testing.T, path string) {
 		t.Errorf("got %v, want context.Canceled", err)
 	}
 	<-ended
-	// The cancelled call must have released the turn.
+	// The server runs one query at a time. The cancelled one must not block the next.
 	if got := callQuery(t, session, "sql", map[string]any{"sql": "SELECT 1"}); len(got.Rows) != 1 {
 		t.Errorf("next call: got the rows %s, want one", got.rows())
 	}

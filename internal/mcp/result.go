@@ -17,7 +17,7 @@ import (
 // queryResult is the JSON form of a query result.
 type queryResult struct {
 	Snapshot snapshotInfo `json:"snapshot"`
-	// Warning lists the source tables that may be incomplete. Warning and Cut precede Rows, so
+	// Warning lists reasons for doubt, such as source tables that may be incomplete. Warning and Cut precede Rows, so
 	// that the assistant reads them first.
 	Warning string         `json:"warning,omitempty"`
 	Grades  []query.Source `json:"grades"`
@@ -47,7 +47,7 @@ type failedCheck struct {
 	Outcome  string `json:"outcome"`
 	Rows     int64  `json:"rows"`
 	Reason   string `json:"reason,omitempty"`
-	// Sample contains the first violating rows. Only the tool grades sets it.
+	// Sample contains the first violating rows. Only the tool "grades" sets it.
 	Sample json.RawMessage `json:"sample,omitempty"`
 }
 
@@ -57,7 +57,7 @@ type cut struct {
 	How string `json:"how"`
 }
 
-// ask runs a query on the snapshot that b selects.
+// ask runs a query on the snapshot that the call selects.
 func (s *server) ask(ctx context.Context, q query.Query, values map[string]string, b bounds) (*queryResult, error) {
 	limit := defaultRows
 	if b.MaxRows != nil {
@@ -88,7 +88,7 @@ func (s *server) ask(ctx context.Context, q query.Query, values map[string]strin
 	})
 }
 
-// open waits for s.turn, opens the snapshot that b selects and calls use. maxRows is
+// open waits for s.turn, opens the snapshot that b selects, and passes it to use. maxRows is
 // query.Options.MaxRows. If DuckDB cannot interrupt a query, open returns at the time limit. The
 // turn is released when the query ends.
 func (s *server) open(ctx context.Context, b bounds, maxRows int, use func(*query.DB) error) error {
@@ -160,8 +160,7 @@ func (s *server) fill(ctx context.Context, a *queryResult, db *query.DB, q query
 	return nil
 }
 
-// checksSQL returns the failed checks as one row, because a session returns a limited number of
-// rows. The sample is cast to text, because to_json would shorten its numbers.
+// checksSQL returns the failed checks as one row, because Options.MaxRows limits the rows. The sample is cast to text, because to_json would shorten its numbers.
 const checksSQL = `SELECT to_json(list(c ORDER BY severity, "check")) AS checks
 FROM (SELECT * REPLACE (CAST(sample AS VARCHAR) AS sample) FROM (` + query.FailedChecks + `)) AS c`
 
@@ -177,7 +176,8 @@ func (a *queryResult) addChecks(ctx context.Context, db *query.DB, samples bool)
 	for i := range a.Checks {
 		c, text := &a.Checks[i], ""
 		_ = json.Unmarshal(c.Sample, &text) // a JSON string or null
-		if c.Sample = nil; samples && text != "" {
+		c.Sample = nil
+		if samples && text != "" {
 			c.Sample = json.RawMessage(text)
 		}
 	}

@@ -17,7 +17,7 @@ type listedQuery struct {
 	Title   string `json:"title"`
 	Row     string `json:"row,omitempty"`
 	About   string `json:"about,omitempty"`
-	// Parameters is the JSON Schema of the argument parameters of run_query.
+	// Parameters is the JSON Schema of the argument "parameters" of the tool "run_query".
 	Parameters map[string]any `json:"parameters,omitempty"`
 }
 

@@ -41,7 +41,7 @@ func TestCountEdits(t *testing.T) {
 	for _, c := range cases {
 		t.Run(c.known+" for "+c.misspelt, func(t *testing.T) {
 			if edits, near := nearest.CountEdits(c.known, c.misspelt); edits != c.edits || near != c.near {
-				t.Errorf("%d edits, near %t, want %d and %t", edits, near, c.edits, c.near)
+				t.Errorf("got %d edits, near %t, want %d and %t", edits, near, c.edits, c.near)
 			}
 		})
 	}

@@ -42,7 +42,7 @@ type Message struct {
 func (n *Notifier) Deliver(ctx context.Context, c Channel, m Message) error {
 	switch c.Kind {
 	case Webhook:
-		return n.request(ctx, request{method: http.MethodPost, address: c.URL, body: m.Body, id: m.ID})
+		return n.sendRequest(ctx, request{method: http.MethodPost, address: c.URL, body: m.Body, id: m.ID})
 	case Slack:
 		// Slack interprets links and mentions even with markup disabled. Escaping their characters
 		// prevents that.
@@ -51,7 +51,7 @@ func (n *Notifier) Deliver(ctx context.Context, c Channel, m Message) error {
 		if err != nil {
 			return fmt.Errorf("encode the message for Slack: %w", err)
 		}
-		return n.request(ctx, request{method: http.MethodPost, address: c.URL, body: body, id: m.ID})
+		return n.sendRequest(ctx, request{method: http.MethodPost, address: c.URL, body: body, id: m.ID})
 	case Email:
 		return n.retry(ctx, func(ctx context.Context) (bool, error) { return n.mailOnce(ctx, c.Mail, m) })
 	}

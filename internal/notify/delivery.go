@@ -49,12 +49,12 @@ func (n *Notifier) retry(ctx context.Context, send func(ctx context.Context) (is
 	}
 }
 
-// request sends by HTTP, with retries. The error never contains the address.
-func (n *Notifier) request(ctx context.Context, q request) error {
+// sendRequest sends an HTTP request, with retries. The error never contains the address.
+func (n *Notifier) sendRequest(ctx context.Context, q request) error {
 	return n.retry(ctx, func(ctx context.Context) (bool, error) { return n.requestOnce(ctx, q) })
 }
 
-// requestOnce makes one attempt.
+// requestOnce makes one attempt to send a request.
 func (n *Notifier) requestOnce(ctx context.Context, q request) (isTransient bool, err error) {
 	r, err := http.NewRequestWithContext(ctx, q.method, q.address, bytes.NewReader(q.body))
 	if err != nil {

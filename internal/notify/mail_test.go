@@ -22,7 +22,7 @@ import (
 	"placementsync/internal/notify"
 )
 
-// mailServer is a real SMTP server. It accepts the user robot. It returns the errors in its fields.
+// mailServer is a real SMTP server. It accepts the user "robot". It returns the errors in its fields.
 type mailServer struct {
 	mu       sync.Mutex
 	mailErrs []error          // of successive MAIL commands
@@ -194,7 +194,7 @@ func TestEmailArrives(t *testing.T) {
 				t.Fatal(err)
 			}
 			if len(server.received) != 1 || (len(server.users) == 1) != (m.User != "") {
-				t.Fatalf("received %d e-mails with the logins %q, want one e-mail, with a login unless it is not encrypted", len(server.received), server.users)
+				t.Fatalf("received %d e-mails with the logins %q, want one e-mail, and one login if the connection is encrypted", len(server.received), server.users)
 			}
 			checkMail(t, server.received[0])
 		})
@@ -204,7 +204,7 @@ func TestEmailArrives(t *testing.T) {
 func checkMail(t *testing.T, got receivedMail) {
 	t.Helper()
 	if got.from != "robot@example.com" || strings.Join(got.to, " ") != "a@example.com b@example.com" {
-		t.Errorf("the envelope is from %s to %q, want robot@example.com, a@example.com and b@example.com", got.from, got.to)
+		t.Errorf("the envelope is from %s to %q, want from robot@example.com to a@example.com and b@example.com", got.from, got.to)
 	}
 	m, err := mail.ReadMessage(strings.NewReader(got.text))
 	if err != nil {
@@ -223,7 +223,7 @@ func checkMail(t *testing.T, got receivedMail) {
 		t.Errorf("content type is %s (%v), want text/plain", kind, err)
 	}
 	if at, err := m.Header.Date(); err != nil || time.Since(at).Abs() > time.Hour {
-		t.Errorf("date is %s (%v), want now", at, err)
+		t.Errorf("date is %s (%v), want a time within an hour of now", at, err)
 	}
 	text, err := io.ReadAll(quotedprintable.NewReader(m.Body))
 	if got := strings.TrimSpace(strings.ReplaceAll(string(text), "\r\n", "\n")); err != nil || got != testMessage().Text {

@@ -23,7 +23,7 @@ import (
 // Events of an alert.
 const (
 	Failed     = "failed"     // the night was not published
-	Partial    = "partial"    // published, but some streams have earlier rows or none
+	Partial    = "partial"    // published, but some streams have earlier rows or no rows
 	Gate       = "gate"       // a gate stopped the publishing
 	Held       = "held"       // checks held the night; a person decides
 	Warned     = "warned"     // published, and a check failed that did not fail before
@@ -128,7 +128,7 @@ func (n *Notifier) Alert(ctx context.Context, a Alert) bool {
 	a.Text = a.describe()
 	body, err := json.Marshal(a)
 	if err == nil {
-		err = n.request(ctx, request{method: http.MethodPost, address: n.cfg.FailureURL, body: body})
+		err = n.sendRequest(ctx, request{method: http.MethodPost, address: n.cfg.FailureURL, body: body})
 	}
 	if err == nil {
 		n.log.InfoContext(ctx, "alert sent", "event", a.Event, "run", a.Run)
@@ -143,7 +143,7 @@ func (n *Notifier) Heartbeat(ctx context.Context) {
 	if n.cfg.HeartbeatURL == "" {
 		return
 	}
-	if err := n.request(ctx, request{method: http.MethodGet, address: n.cfg.HeartbeatURL}); err != nil {
+	if err := n.sendRequest(ctx, request{method: http.MethodGet, address: n.cfg.HeartbeatURL}); err != nil {
 		n.log.WarnContext(ctx, "heartbeat not sent", "error", err)
 		return
 	}

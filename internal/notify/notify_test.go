@@ -149,7 +149,8 @@ func TestAlertTexts(t *testing.T) {
 	}
 }
 
-// TestAlertsOfChecks compares the whole texts of alerts about checks. Their rows contain markup.
+// TestAlertsOfChecks compares the whole texts of alerts about checks. The rows of the checks
+// contain markup.
 func TestAlertsOfChecks(t *testing.T) {
 	t.Parallel()
 	at := time.Date(2026, time.November, 20, 2, 0, 0, 0, time.UTC)

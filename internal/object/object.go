@@ -61,7 +61,7 @@ func (c Config) AWS(ctx context.Context) (aws.Config, error) {
 		config.WithLogger(logging.Nop{}), // the default writes to stderr
 		config.WithRetryer(c.newRetryer),
 		config.WithHTTPClient(awshttp.NewBuildableClient().WithTransportOptions(c.setTransport)),
-		// Get verifies the checksum of the caller instead.
+		// Get compares the bytes with the checksum that its caller passes.
 		config.WithResponseChecksumValidation(aws.ResponseChecksumValidationWhenRequired),
 	}
 	if c.Region != "" {

@@ -80,7 +80,8 @@ func TestObjectsReadBackAsWritten(t *testing.T) {
 	}
 }
 
-// TestLargeObjectIsSentInParts sends an object in parts. The connection is reset during the second.
+// TestLargeObjectIsSentInParts sends an object in parts. The connection is reset during the
+// second part.
 func TestLargeObjectIsSentInParts(t *testing.T) {
 	sim, b := open(t, nil)
 	data := bytes.Repeat([]byte("0123456789abcdef"), 70<<20/16)
@@ -129,12 +130,12 @@ func TestLargeObjectIsSentInParts(t *testing.T) {
 		}
 		sim.Fail = nil
 		for _, c := range []struct {
-			begins string
+			prefix string
 			before time.Time
 			want   int
 		}{{"other/", time.Now().Add(time.Hour), 0}, {"bro", time.Now().Add(-time.Hour), 0}, {"bro", time.Now().Add(time.Hour), 1}} {
-			if n, err := b.AbortBefore(t.Context(), c.begins, c.before); n != c.want || err != nil || sim.Uploads("store") != 1-c.want {
-				t.Errorf("%s before %s: removed %d uploads (%v), and %d are left, want %d removed", c.begins, c.before, n, err, sim.Uploads("store"), c.want)
+			if n, err := b.AbortBefore(t.Context(), c.prefix, c.before); n != c.want || err != nil || sim.Uploads("store") != 1-c.want {
+				t.Errorf("%s before %s: removed %d uploads (%v), and %d are left, want %d removed", c.prefix, c.before, n, err, sim.Uploads("store"), c.want)
 			}
 		}
 	})
@@ -223,7 +224,8 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// failTimes makes the next requests of a method fail, as many as left.
+// failTimes returns a function for s3sim.Server.Fail that makes the next requests of a method fail.
+// left is the number of these requests.
 func failTimes(left int, method string, fail func(http.ResponseWriter, *http.Request)) func(http.ResponseWriter, *http.Request) bool {
 	return func(w http.ResponseWriter, r *http.Request) bool {
 		if r.Method != method || left == 0 {

@@ -139,8 +139,8 @@ func (v *Variant) CutOutliers(stacked bool) {
 		". Values over five times the 75th percentile are cut: " + strings.Join(names, "; ") + "."
 }
 
-// bars returns the values other than zero. If stacked, these are the totals of each category,
-// above the axis and below it.
+// bars returns the values other than zero. If stacked is true, it returns the totals of each
+// category instead: one above the axis and one below it.
 func (v *Variant) bars(stacked bool) (bars []bar) {
 	for i, category := range v.Categories {
 		var above, below float64

@@ -34,7 +34,7 @@ func TestCutOutliers(t *testing.T) {
 			note: "The axis ends at 3. Values over five times the 75th percentile are cut: d3, in about in; d4, out about out."},
 		"a stack": {series: []page.Series{series("in", 1, 2, 400, 2), series("out", 1, 2, 500, -3)}, stacked: true, most: 5,
 			note: "The axis ends at 5. Values over five times the 75th percentile are cut: d3 900."},
-		"many": {series: []page.Series{series("a", 1, 1, 1, 1, 1, 1, 1, 1), series("b", 1, 1, 1, 1, 1, 1, 1, 1), series("c", 1, 1, 1, 1, 1, 1, 1, 1),
+		"more outliers than the note lists": {series: []page.Series{series("a", 1, 1, 1, 1, 1, 1, 1, 1), series("b", 1, 1, 1, 1, 1, 1, 1, 1), series("c", 1, 1, 1, 1, 1, 1, 1, 1),
 			series("x", 9, 8, 8, 8, 8, 8, 8, 0)}, most: 1,
 			note: "The axis ends at 1. Values over five times the 75th percentile are cut: d1, x about x; d2, x about x; d3, x about x; d4, x about x; d5, x about x; 2 more are in the table."},
 	} {

@@ -13,9 +13,14 @@
 //	}
 //	err := page.Render(w, templates, statusPage{...})
 //
-// In a template, {{template "table" .}} writes a Table, {{template "cell" .}} a Cell,
-// {{template "chart" .}} a Chart and {{template "tag" WORD}} a state in its color. The content
-// security policy of all pages forbids inline styles and scripts other than the assets.
+// These shared templates write a Table, a Cell, a Chart, and a state in its color:
+//
+//	{{template "table" .}}
+//	{{template "cell" .}}
+//	{{template "chart" .}}
+//	{{template "tag" WORD}}
+//
+// The content security policy of all pages forbids inline styles and scripts other than the assets.
 package page
 
 import (

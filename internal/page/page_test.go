@@ -15,7 +15,7 @@ import (
 	"placementsync/internal/page"
 )
 
-// testPage is the data of a page with one of each part.
+// testPage is the data of a page with a table, a chart and a state.
 type testPage struct {
 	page.Frame
 	Table page.Table

@@ -92,8 +92,8 @@ func (db *DB) scanRows(ctx context.Context, query string, args, variables []any,
 }
 
 // viewSQL returns the statements that create the view of the table and its comments. Views in
-// past get no comments: their columns are described in main, and creating the comments again
-// would double the time.
+// the schema past get no comments: their columns are described in the schema main, and creating the
+// comments again would double the time.
 func (t storedTable) viewSQL(s Snapshot) string {
 	var b strings.Builder
 	name := catalogDB + "." + sqltext.Quote(t.schema) + "." + sqltext.Quote(t.name)
@@ -112,8 +112,8 @@ func (t storedTable) viewSQL(s Snapshot) string {
 	return b.String()
 }
 
-// selectSQL returns a SELECT of the rows that the table had at a snapshot. These rows are in main
-// or, if a later night changed or removed them, in past. Hidden columns are NULL.
+// selectSQL returns a SELECT of the rows that the table had at a snapshot. These rows are in the
+// schema main or, if a later night changed or removed them, in the schema past. Hidden columns are NULL.
 func (t storedTable) selectSQL(s Snapshot, hidden []string) string {
 	at := timeLiteral(s.At)
 	switch {
@@ -126,8 +126,8 @@ func (t storedTable) selectSQL(s Snapshot, hidden []string) string {
 	return fmt.Sprintf("SELECT %s FROM %s%s", t.columnList(nil), t.qualifiedName(t.schema), t.metaFilter(at))
 }
 
-// metaFilter returns a WHERE clause for the rows of a table in meta that existed at a time.
-// Tables whose rows are updated in place (details, drift) show their current values.
+// metaFilter returns a WHERE clause for the rows of a table in the schema meta that existed
+// at a time. Tables whose rows are updated in place ("details", "drift") show their current values.
 func (t storedTable) metaFilter(at string) string {
 	inPublishedRuns := " IN (SELECT run_id FROM " + t.database + ".meta.runs WHERE snapshot_at <= " + at + ")"
 	switch {
@@ -154,8 +154,8 @@ func (t storedTable) qualifiedName(schema string) string {
 	return t.database + "." + sqltext.Quote(schema) + "." + sqltext.Quote(t.name)
 }
 
-// columnList returns the columns for a SELECT. Columns in hidden, named as table.column, are
-// replaced by NULL of the same type.
+// columnList returns the columns for a SELECT. Each column whose name, as table.column, is in
+// hidden is replaced by NULL of the same type.
 func (t storedTable) columnList(hidden []string) string {
 	names := make([]string, len(t.columns))
 	for i, c := range t.columns {

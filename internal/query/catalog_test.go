@@ -21,10 +21,10 @@ func createCatalog(t testing.TB, fixture string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	instance := openDuckDB(t, ":memory:", "ATTACH '"+strings.ReplaceAll(path, "'", "''")+"' AS made; USE made")
-	execute(t, instance, string(listings))
-	execute(t, instance, fixture)
-	if err := instance.Close(); err != nil {
+	db := openDuckDB(t, ":memory:", "ATTACH '"+strings.ReplaceAll(path, "'", "''")+"' AS catalog_file; USE catalog_file")
+	execute(t, db, string(listings))
+	execute(t, db, fixture)
+	if err := db.Close(); err != nil {
 		t.Fatal(err)
 	}
 	return path
@@ -52,11 +52,13 @@ func execute(t testing.TB, db *sql.DB, statements string) {
 	}
 }
 
+// open creates a catalog with the fixture, see createCatalog, and opens it.
 func open(t testing.TB, fixture string) *query.DB {
 	t.Helper()
 	return openAt(t, createCatalog(t, fixture))
 }
 
+// openAt opens the catalog at a path.
 func openAt(t testing.TB, path string) *query.DB {
 	t.Helper()
 	db, err := query.Open(t.Context(), path, query.Options{MemoryLimit: "256MB", Threads: 1})

@@ -26,8 +26,8 @@ import (
 
 // Export specifies the content and the format of an exported folder.
 type Export struct {
-	// Tables are patterns of table names, such as order* for main or mart.* for another schema.
-	// Without patterns and without a Query, all tables of main are exported.
+	// Tables are patterns of table names, such as order* in the schema main, or mart.* in another
+	// schema. Without patterns and without a Query, all tables of the schema main are exported.
 	Tables []string
 	// Query is exported in place of tables. Values are the values of its parameters.
 	Query  *Query
@@ -150,7 +150,7 @@ func (db *DB) listExportItems(ctx context.Context, e Export) ([]exportItem, erro
 // columns except row_hash, which has no meaning outside the catalog.
 func (db *DB) listExportTables(ctx context.Context, patterns []string) ([]exportItem, error) {
 	all := map[string]exportItem{}
-	var names []string // the tables of main or, with patterns, of all schemas
+	var names []string // the tables of the schema main or, with patterns, of all schemas
 	var schema, table, columns string
 	var stored bool
 	err := db.scanRows(ctx, `SELECT c.schema_name, c.table_name, bool_or(t.table_oid IS NOT NULL),

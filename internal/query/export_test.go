@@ -60,8 +60,8 @@ func TestExportDefusesFormulasInCSV(t *testing.T) {
 	}
 }
 
-// TestExportDefusesHiddenFormulas exports texts whose sign follows a space or an invisible
-// character, or is full-width.
+// TestExportDefusesHiddenFormulas exports texts that a spreadsheet may run as formulas although they do
+// not begin with =, +, - or @: the sign follows a space or an invisible character, or is full-width.
 func TestExportDefusesHiddenFormulas(t *testing.T) {
 	selected := query.Text("SELECT * FROM (VALUES (' =1'), (chr(160) || '+1'), (chr(8203) || '@x'), (chr(65279) || '-1'), ('\uff1d1'), (' \uff0b1'), ('\uff0d1'), ('\uff201'), (' a=1'), ('\u2014 x'), ('  '), ('')) AS t(v)")
 	dir := filepath.Join(t.TempDir(), "out")
@@ -84,7 +84,7 @@ func TestExportWritesTablesAndManifest(t *testing.T) {
 	for _, f := range m.Files {
 		got = append(got, f.File)
 		if f.Bytes != int64(len(readFolder(t, dir)[f.File])) || len(f.SHA256) != 64 {
-			t.Errorf("%s: got %d bytes and the checksum %q, want the size and the checksum of the file", f.File, f.Bytes, f.SHA256)
+			t.Errorf("%s: got %d bytes and the checksum %q, want the size of the file and 64 hexadecimal digits", f.File, f.Bytes, f.SHA256)
 		}
 	}
 	if diff := cmp.Diff([]string{"mart.z_names.parquet", "product_listing_prices.parquet", "product_listings.parquet"}, got); diff != "" {
@@ -106,7 +106,7 @@ func TestExportEscapesPartitionValues(t *testing.T) {
 	selected := query.Text("SELECT '../../' || range AS part, range AS n FROM range(2)")
 	m, err := open(t, "").Export(t.Context(), filepath.Join(parent, "out"), query.Export{Query: &selected, Format: query.Parquet, PartitionBy: "part"})
 	if err != nil || len(m.Files) != 2 || m.Files[0].File != "answer/part=..%2F..%2F0/data_0.parquet" {
-		t.Errorf("got files %+v, %v, want two with escaped slashes", m.Files, err)
+		t.Errorf("got files %+v, %v, want two files with escaped slashes in their paths", m.Files, err)
 	}
 	if entries, err := os.ReadDir(parent); err != nil || len(entries) != 1 {
 		t.Errorf("the parent folder contains %v, %v, want only the export", entries, err)
@@ -165,7 +165,7 @@ func TestInvalidExportsAreUsageErrors(t *testing.T) {
 		}
 	}
 	if _, err := db.Export(t.Context(), filepath.Join(parent, "no", "such"), query.Export{Format: query.CSV}); !errors.As(err, &misuse) {
-		t.Errorf("unknown parent folder: got %v, want a usage error", err)
+		t.Errorf("missing parent folder: got %v, want a usage error", err)
 	}
 	if entries, err := os.ReadDir(parent); err != nil || len(entries) != 0 {
 		t.Errorf("the parent folder contains %v, %v, want no files", entries, err)

@@ -20,7 +20,7 @@ import (
 //	-- values: SELECT DISTINCT currency FROM product_listing_prices
 //
 // A values line belongs to the parameter above it. Other comments are ignored. The header of a
-// check also has a line severity, and may have a line each; see [LoadChecks] and [EachTable].
+// check also has the line "severity", and may have the line "each"; see [LoadChecks] and [EachTable].
 
 var (
 	headerLine = regexp.MustCompile(`^--\s*(\w+):\s*(.*)$`)

@@ -171,7 +171,7 @@ func Work(ctx context.Context, in io.Reader, out io.Writer) error {
 	if err := limitFiles(j.DiskLimit); err != nil {
 		return fmt.Errorf("limit the size of files: %w", err)
 	}
-	got, err := j.work(ctx)
+	got, err := j.runInChild(ctx)
 	switch {
 	case err == nil:
 	case exceedsDisk(err):
@@ -182,7 +182,7 @@ func Work(ctx context.Context, in io.Reader, out io.Writer) error {
 	return json.NewEncoder(out).Encode(got)
 }
 
-func (j Job) work(ctx context.Context) (got jobResult, err error) {
+func (j Job) runInChild(ctx context.Context) (got jobResult, err error) {
 	q, err := ParseText("the statement", j.SQL)
 	if err != nil {
 		return got, err
@@ -245,8 +245,8 @@ func explainStatement(text string, err error) *StatementError {
 }
 
 // findPosition returns the position of an error in the SQL in text. DuckDB prints the line of the
-// error, with a caret below the position. The printed line may be shortened at both ends. Its number
-// is one too high if limitRows added a line above the SQL.
+// error, with a caret below the position. The printed line may be shortened at both ends. The
+// printed line number is one too high if limitRows added a line above the SQL.
 func findPosition(text, problem string) (line, column int) {
 	m := errorLine.FindStringSubmatchIndex(problem)
 	if m == nil {

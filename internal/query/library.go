@@ -42,22 +42,22 @@ const (
 )
 
 // Load returns the built-in queries and the user's own queries in the folder dir. If dir is
-// empty, it returns only the built-in ones. With a *FilesError, the library contains all queries
-// without mistakes.
+// empty, it returns only the built-in ones. If Load returns a *FilesError, the library still
+// contains the queries without mistakes.
 func Load(dir string) (Library, error) {
 	builtIn, err := List()
 	return queryKind{folder: "queries", key: "queries.dir"}.load(builtIn, err, dir)
 }
 
-// queryKind describes the named queries, or the checks.
+// queryKind describes one of the two kinds of queries: named queries or checks.
 type queryKind struct {
 	folder  string // folder of the built-in files in this repository
 	key     string // configuration key of the user's folder
 	isCheck bool
 }
 
-// load adds the user's queries in dir to the built-in queries. err is the error of listing the
-// built-in queries; load returns it unchanged.
+// load adds the user's queries in dir to the built-in queries. err is the error of the call
+// that returned builtIn; load returns it unchanged.
 func (k queryKind) load(builtIn []Query, err error, dir string) (Library, error) {
 	l := Library{queries: builtIn}
 	if err != nil || dir == "" {
@@ -87,13 +87,13 @@ func (k queryKind) load(builtIn []Query, err error, dir string) (Library, error)
 	return l, nil
 }
 
-var nameOnly = regexp.MustCompile(`^\w+$`)
+var simpleName = regexp.MustCompile(`^\w+$`)
 
 // readOwn reads one of the user's files.
 func (l Library) readOwn(k queryKind, file string) (Query, []fault) {
 	base := filepath.Base(file)
 	name := base[:len(base)-len(ending)]
-	if !nameOnly.MatchString(name) {
+	if !simpleName.MatchString(name) {
 		return Query{}, []fault{{0, "has an invalid name: use only letters, digits and _"}}
 	}
 	i := slices.IndexFunc(l.queries, func(q Query) bool { return strings.EqualFold(q.Name, name) })
@@ -195,9 +195,9 @@ func Resolve(text string) (Query, error) {
 
 // IsName reports whether a text has the form of a name, optionally with a schema. Any other text is
 // SQL.
-func IsName(text string) bool { return wordOnly.MatchString(strings.TrimSpace(text)) }
+func IsName(text string) bool { return qualifiedName.MatchString(strings.TrimSpace(text)) }
 
-var wordOnly = regexp.MustCompile(`^\w+(?:\.\w+)?$`)
+var qualifiedName = regexp.MustCompile(`^\w+(?:\.\w+)?$`)
 
 // Resolve returns the query for a text of the user, which is the name of a query or SQL. An
 // unknown name is a *UsageError. If it is the name of a table, the error explains how to query it.

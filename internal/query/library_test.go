@@ -29,7 +29,7 @@ func writeQueryFiles(t *testing.T, files map[string]string) string {
 const listingsOfCountry = `-- subject: buying
 -- title: Listings of a country
 -- grain: one row per listing
--- about: Those with enough authority.
+-- about: Listings with enough authority.
 -- param: country VARCHAR DE -- where
 -- values: SELECT country FROM product_listings
 -- param: least COUNT 10 -- authority
@@ -61,7 +61,7 @@ func TestLoadAddsOwnQueries(t *testing.T) {
 	}
 	want := query.Query{
 		Name: "listings_of", File: filepath.Join(dir, "listings_of.sql"), Subject: "buying", Title: "Listings of a country",
-		Grain: "one row per listing", About: "Those with enough authority.", SQL: q.SQL,
+		Grain: "one row per listing", About: "Listings with enough authority.", SQL: q.SQL,
 		Params: []query.Param{
 			{Name: "country", Type: "VARCHAR", Default: "DE", About: "where", Values: "SELECT country FROM product_listings"},
 			{Name: "least", Type: "COUNT", Default: "10", About: "authority"},
@@ -245,7 +245,7 @@ func TestUnknownValues(t *testing.T) {
 			t.Errorf("%q: got %q, %v, want %q", given, got, err, want)
 		}
 	}
-	for given, count := range map[string]int{"99": 0, "100": 1} { // number has more values than a message lists
+	for given, count := range map[string]int{"99": 0, "100": 1} { // the parameter "number" has more values than a message lists
 		if unknown, err := db.UnknownValues(t.Context(), q, map[string]string{"number": given}); err != nil || len(unknown) != count {
 			t.Errorf("%s: got %v, %v, want %d unknown values", given, unknown, err, count)
 		}

@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// WriteList lists queries by subject. Format Table has one line per query. CSV and JSON contain
+// WriteList lists queries by subject. In the format Table, each query is one line. CSV and JSON contain
 // all fields of the headers.
 func WriteList(w io.Writer, f Format, all []Query) error {
 	all = slices.Clone(all)
@@ -53,7 +53,7 @@ var (
 	martName = regexp.MustCompile(`\bmart\.(\w+)`)
 )
 
-// Marts lists the views of mart that the SQL reads. It leaves out mart.snapshot, which contains only
+// Marts lists the views in the schema mart that the SQL reads. It leaves out mart.snapshot, which contains only
 // the time of the snapshot.
 func (q Query) Marts() []string {
 	var names []string
@@ -120,7 +120,7 @@ type listedQuery struct {
 	Grain   string        `json:"grain"`
 	About   string        `json:"about"`
 	Params  []listedParam `json:"params"`
-	// Marts are the views of mart that the query reads.
+	// Marts are the views in the schema mart that the query reads.
 	Marts []string `json:"marts"`
 	// File is empty for a built-in query.
 	File string `json:"file"`

@@ -37,7 +37,7 @@ func TestFindWords(t *testing.T) {
 	}
 }
 
-func TestListNamesMarts(t *testing.T) {
+func TestListShowsMarts(t *testing.T) {
 	q := query.Query{Name: "a", Title: "A", Subject: "s", SQL: "-- FROM mart.comment\nFROM mart.sold_items JOIN mart.payables, mart.snapshot, mart.payables -- mart.tail"}
 	if want := []string{"payables", "sold_items"}; !slices.Equal(q.Marts(), want) {
 		t.Errorf("marts are %q, want %q", q.Marts(), want)

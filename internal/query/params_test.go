@@ -25,7 +25,7 @@ func typedQuery() query.Query {
 	}
 }
 
-func TestParametersHaveTheirType(t *testing.T) {
+func TestParametersKeepTheirTypes(t *testing.T) {
 	db := open(t, "")
 	cases := map[string]struct {
 		values map[string]string
@@ -58,26 +58,26 @@ func TestWrongParametersAreUsageErrors(t *testing.T) {
 		values map[string]string
 		want   string
 	}{
-		"unknown":            {typedQuery(), map[string]string{"txt": "x"}, `query "typed": unknown parameter "txt"; parameter`},
-		"not a number":       {typedQuery(), map[string]string{"n": "7.5"}, `parameter "n": "7.5" is not a whole number`},
-		"number too big":     {typedQuery(), map[string]string{"n": "9223372036854775808"}, "is not a whole number"},
-		"not a boolean":      {typedQuery(), map[string]string{"yes": "1"}, `"1" is not true or false`},
-		"not a date":         {typedQuery(), map[string]string{"day": "2026-02-30"}, `"2026-02-30" is not a date`},
-		"not a time":         {typedQuery(), map[string]string{"at": "yesterday"}, `"yesterday" is not a time`},
-		"not an amount":      {typedQuery(), map[string]string{"amount": "1e3"}, `"1e3" is not a number`},
-		"SQL, unknown":       {query.Text("SELECT $a AS a"), map[string]string{"a": "1", "b": "2"}, `unknown parameter "b"; parameter:` + "\n  a VARCHAR"},
-		"SQL, missing":       {query.Text("SELECT $a AS a"), nil, `parameter "a" has no value; parameter:` + "\n  a VARCHAR"},
-		"SQL, no parameters": {query.Text("SELECT 1"), map[string]string{"a": "1"}, `unknown parameter "a"; the query has none`},
-		"negative count":     {periodQuery(), map[string]string{"since": "2026-01-01", "top": "-1"}, `"-1" is not a whole number from 0 on`},
-		"not a time zone":    {periodQuery(), map[string]string{"since": "2026-01-01", "timezone": "Mars/Olympus"}, `"Mars/Olympus" is not a time zone`},
-		"the local zone":     {periodQuery(), map[string]string{"since": "2026-01-01", "timezone": "Local"}, `"Local" is not a time zone`},
-		"not a relative day": {periodQuery(), map[string]string{"since": "snapshot-x"}, `"snapshot-x" is not a date such as 2026-11-01 or snapshot-7d, or a month such as 2026-11`},
-		"not a month":        {periodQuery(), map[string]string{"since": "2026-13"}, `"2026-13" is not a date`},
-		"count too big":      {periodQuery(), map[string]string{"since": "2026-01-01", "top": "2147483648"}, `"2147483648" is not a whole number from 0 on`},
-		"amount too big":     {typedQuery(), map[string]string{"amount": "1234567890123"}, "is not a number"},
-		"not a choice":       {periodQuery(), map[string]string{"since": "2026-01-01", "kind": "bye"}, `parameter "kind": "bye" is not buy or sell; parameter:`},
-		"NULL":               {periodQuery(), map[string]string{"since": "2026-01-01", "timezone": "NULL"}, `parameter "timezone": it cannot be NULL`},
-		"several statements": {query.Text("SELECT 1; SELECT $a"), map[string]string{"a": "1"}, "several statements take no parameters"},
+		"unknown":                       {typedQuery(), map[string]string{"txt": "x"}, `query "typed": unknown parameter "txt"; parameter`},
+		"not a number":                  {typedQuery(), map[string]string{"n": "7.5"}, `parameter "n": "7.5" is not a whole number`},
+		"number too big":                {typedQuery(), map[string]string{"n": "9223372036854775808"}, "is not a whole number"},
+		"not a boolean":                 {typedQuery(), map[string]string{"yes": "1"}, `"1" is not true or false`},
+		"not a date":                    {typedQuery(), map[string]string{"day": "2026-02-30"}, `"2026-02-30" is not a date`},
+		"not a time":                    {typedQuery(), map[string]string{"at": "yesterday"}, `"yesterday" is not a time`},
+		"not an amount":                 {typedQuery(), map[string]string{"amount": "1e3"}, `"1e3" is not a number`},
+		"SQL with an unknown parameter": {query.Text("SELECT $a AS a"), map[string]string{"a": "1", "b": "2"}, `unknown parameter "b"; parameter:` + "\n  a VARCHAR"},
+		"SQL without a value":           {query.Text("SELECT $a AS a"), nil, `parameter "a" has no value; parameter:` + "\n  a VARCHAR"},
+		"SQL without parameters":        {query.Text("SELECT 1"), map[string]string{"a": "1"}, `unknown parameter "a"; the query has none`},
+		"negative count":                {periodQuery(), map[string]string{"since": "2026-01-01", "top": "-1"}, `"-1" is not a whole number from 0 on`},
+		"not a time zone":               {periodQuery(), map[string]string{"since": "2026-01-01", "timezone": "Mars/Olympus"}, `"Mars/Olympus" is not a time zone`},
+		"the local zone":                {periodQuery(), map[string]string{"since": "2026-01-01", "timezone": "Local"}, `"Local" is not a time zone`},
+		"not a relative day":            {periodQuery(), map[string]string{"since": "snapshot-x"}, `"snapshot-x" is not a date such as 2026-11-01 or snapshot-7d, or a month such as 2026-11`},
+		"not a month":                   {periodQuery(), map[string]string{"since": "2026-13"}, `"2026-13" is not a date`},
+		"count too big":                 {periodQuery(), map[string]string{"since": "2026-01-01", "top": "2147483648"}, `"2147483648" is not a whole number from 0 on`},
+		"amount too big":                {typedQuery(), map[string]string{"amount": "1234567890123"}, "is not a number"},
+		"not a choice":                  {periodQuery(), map[string]string{"since": "2026-01-01", "kind": "bye"}, `parameter "kind": "bye" is not buy or sell; parameter:`},
+		"NULL":                          {periodQuery(), map[string]string{"since": "2026-01-01", "timezone": "NULL"}, `parameter "timezone": it cannot be NULL`},
+		"several statements":            {query.Text("SELECT 1; SELECT $a"), map[string]string{"a": "1"}, "several statements take no parameters"},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -114,7 +114,7 @@ func TestRelativeDates(t *testing.T) {
 		"by default":        {view + "TIMESTAMPTZ '2026-03-03 00:30:00+01' AS snapshot_at", nil, `{"since":"2026-02-23","timezone":"UTC","top":null,"kind":null}`},
 		"as given":          {view + "TIMESTAMPTZ '2024-03-01 00:00:00+00' AS snapshot_at", map[string]string{"since": "snapshot-1d", "top": "0", "kind": "sell"}, `{"since":"2024-02-29","timezone":"UTC","top":0,"kind":"sell"}`},
 		"without snapshots": {view + "NULL::TIMESTAMPTZ AS snapshot_at", nil, `{"since":null,"timezone":"UTC","top":null,"kind":null}`},
-		"NULL, for all":     {"", map[string]string{"since": "NULL", "top": "NULL"}, `{"since":null,"timezone":"UTC","top":null,"kind":null}`},
+		"explicit NULL":     {"", map[string]string{"since": "NULL", "top": "NULL"}, `{"since":null,"timezone":"UTC","top":null,"kind":null}`},
 		"a month":           {"", map[string]string{"since": "2026-02"}, `{"since":"2026-02-01","timezone":"UTC","top":null,"kind":null}`},
 		"an absolute date":  {"", map[string]string{"since": "2026-01-31", "timezone": "Asia/Tokyo"}, `{"since":"2026-01-31","timezone":"Asia/Tokyo","top":null,"kind":null}`},
 	} {
@@ -127,7 +127,7 @@ func TestRelativeDates(t *testing.T) {
 	}
 }
 
-// TestScheduleTimezone checks that the value schedule.timezone means the time zone of the options.
+// TestScheduleTimezone checks that the value schedule.timezone means Options.Timezone.
 func TestScheduleTimezone(t *testing.T) {
 	q := query.Query{Name: "zone", SQL: "SELECT $timezone AS timezone", Params: []query.Param{{Name: "timezone", Type: "TIMEZONE", Default: "schedule.timezone", About: "zone"}}}
 	for _, c := range []struct{ option, value, want string }{

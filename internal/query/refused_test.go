@@ -117,7 +117,7 @@ func TestReadingStatementsRun(t *testing.T) {
 		"SELECT 1;", "SELECT 1 ; \n", ";SELECT 1;; -- end", "VALUES (1), (2)", "TABLE product_listings", "(SELECT 1)",
 		"EXPLAIN ANALYZE SELECT 1", "EXPLAIN/**/SELECT 1", "/* a */ EXPLAIN SELECT 1", "-- a\r\nEXPLAIN(FORMAT json) SELECT 1", ";EXPLAIN /* a */ ANALYZE SELECT 1", ";SELECT 1 AS query", "explain (analyze, format json) SELECT 1", "EXPLAIN (FORMAT graphviz) FROM product_listings", "EXPLAIN\n(ANALYZE) SELECT 1",
 		"UNPIVOT (SELECT 1 AS a, 2 AS b) ON a, b", "SHOW ALL TABLES", "SHOW DATABASES", "PRAGMA show_tables", "PRAGMA table_info('product_listings')",
-		// The function query, and names of refused functions that are not called.
+		// The function "query", and names of refused functions that are not called.
 		`SELECT 'checkpoint' AS query, "query" FROM (SELECT 1 AS "query")`, "FROM query('SELECT 42 AS a')", "FROM query_table('product_listings')",
 		"SELECT function_name FROM duckdb_functions() WHERE function_name = 'enable_logging'",
 		// PIVOT with and without values.

@@ -16,7 +16,7 @@ type Result struct {
 	Rows []Record
 	// Total counts all rows of the result.
 	Total int64
-	// Sources are the source tables, those with the worst grade first. Only Ask sets them.
+	// Sources are the source tables, the worst grade first. Only Ask sets them.
 	Sources []Source
 	// NoPlan is true if Ask could not determine the sources, see ErrNoPlan.
 	NoPlan bool

@@ -27,7 +27,7 @@ type Output struct {
 }
 
 // Save writes the result of a query to a file of any format. The file is written
-// atomically and replaces an earlier one. Save returns the number of rows.
+// atomically and replaces an earlier file. Save returns the number of rows.
 func (db *DB) Save(ctx context.Context, q Query, values map[string]string, o Output, file string) (int64, error) {
 	if info, err := os.Stat(file); err == nil && !info.Mode().IsRegular() {
 		return 0, &UsageError{Problem: fmt.Sprintf("%q is not a regular file: omit -o to write to the terminal or a pipe", file)}

@@ -119,6 +119,7 @@ func TestSaveRejectsFolders(t *testing.T) {
 func TestSaveIsSandboxed(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "out.parquet")
 	var refused *query.RefusedError
+	// Save registers a view named result in the DuckDB instance that writes Parquet.
 	for _, sql := range []string{"FROM read_parquet('" + file + "')", "COPY (SELECT 1) TO '" + file + "'", "FROM result"} {
 		_, err := open(t, "").Save(t.Context(), query.Text(sql), nil, query.Output{Format: query.Parquet}, file)
 		if err == nil || strings.HasPrefix(sql, "COPY") && !errors.As(err, &refused) {

@@ -24,10 +24,11 @@ import (
 // expressions. The optimizer is disabled for this plan, because it would leave out empty tables, such
 // as tables that no night could read.
 
-// Source is a source table of a result with its grade. Tables of meta are not sources. However,
-// meta.tables counts the rows of all tables, so all tables are sources of a result from meta.tables.
+// Source is a source table of a result with its grade. Tables in the schema meta are not
+// sources. However, meta.tables counts the rows of all tables, so all tables are sources of a result from meta.tables.
 type Source struct {
-	// Table is the name of the table in main. Its rows in past and history have the same grade.
+	// Table is the name of the table in the schema main. Its rows in the schemas past and history
+	// have the same grade.
 	Table string `json:"table"`
 	// Standing is the grade in plain words.
 	Standing ledger.Standing `json:"standing"`
@@ -109,7 +110,8 @@ func (db *DB) openPlanner(ctx context.Context) (*planner, error) {
 	return &planner{db: db, conn: conn}, nil
 }
 
-// findTables returns the sorted names of the tables in main and past that a query reads.
+// findTables returns the sorted names of the tables in the schemas main and past that a query
+// reads.
 func (p *planner) findTables(ctx context.Context, q Query, values map[string]string) (tables []string, abandoned <-chan struct{}, err error) {
 	ctx, cancel, explain := withTimeout(ctx, p.db.opts.Timeout)
 	defer cancel()
@@ -170,7 +172,7 @@ func readPlan(ctx context.Context, conn *duckdb.Conn, text string, args []any) (
 // because no name in the catalog contains a dot.
 func (p planStep) collectTables(found map[string]bool) {
 	if name, ok := p.Extra["Table"].(string); ok {
-		name = strings.ReplaceAll(name, `"`, "") // DuckDB quotes keywords, such as tables
+		name = strings.ReplaceAll(name, `"`, "") // DuckDB quotes keywords, such as "tables"
 		parts := strings.Split(name, ".")
 		switch {
 		case strings.HasSuffix(name, "meta.tables"):

@@ -7,8 +7,8 @@ import (
 	"placementsync/internal/query"
 )
 
-// TestSpoolingDoesNotChangeResults runs statements that are spooled and statements that cannot be
-// spooled.
+// TestSpoolingDoesNotChangeResults runs statements whose results are spooled, that is written to a
+// temporary table first, and statements whose results cannot be spooled.
 func TestSpoolingDoesNotChangeResults(t *testing.T) {
 	db := open(t, "")
 	for name, c := range map[string]struct{ text, want string }{

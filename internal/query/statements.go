@@ -51,8 +51,8 @@ func prepareStatement(conn *duckdb.Conn, text string) (s statement, err error) {
 	return s, err
 }
 
-// isStorable reports whether a statement is a SELECT whose columns have different names and types
-// other than NULL. CREATE TABLE AS would rename equal names, and give a type to NULL.
+// isStorable reports whether a statement is a SELECT without duplicate column names and without
+// columns of type NULL. CREATE TABLE AS would rename equal names, and give a type to NULL.
 func isStorable(stmt *duckdb.Stmt, kind duckdb.StmtType) (bool, error) {
 	if kind != duckdb.STATEMENT_TYPE_SELECT {
 		return false, nil
@@ -139,12 +139,12 @@ const sideEffects = `enable_logging|disable_logging|enable_profiling|disable_pro
 	`checkpoint|force_checkpoint|truncate_duckdb_logs|json_execute_serialized_sql`
 
 var (
-	// mayHaveSideEffect matches SQL whose plan must be checked. It also matches the function query,
-	// which runs the SQL in its argument.
+	// mayHaveSideEffect matches SQL whose plan must be checked. It also matches the function
+	// "query", which runs the SQL in its argument.
 	mayHaveSideEffect = regexp.MustCompile(`(?i)` + sideEffects + `|\bquery\b`)
 	// sideEffectCall matches a call of a function in sideEffects. Its name may be quoted.
 	sideEffectCall = regexp.MustCompile(`(?i)(?:` + sideEffects + `)"?` + gap + `*\(`)
-	// queryCall matches the beginning of a call of query. plainText matches its argument if that is
+	// queryCall matches the beginning of a call of the function "query". plainText matches its argument if that is
 	// a single literal.
 	queryCall = regexp.MustCompile(`(?i)\bquery"?` + gap + `*\(`)
 	plainText = regexp.MustCompile(`^` + gap + `*'((?:[^']|'')*)'` + gap + `*\)`)
@@ -153,8 +153,8 @@ var (
 )
 
 // callsSideEffect reports whether a text contains a call of a function with side effects. A call of
-// query counts as one if its argument contains one, or is an expression and not a literal. The value
-// of an expression could be different at run time than in the plan.
+// the function "query" counts as such a call if its argument contains such a call or is not a
+// literal. The value of an expression could be different at run time than in the plan.
 func callsSideEffect(text string) bool {
 	if sideEffectCall.MatchString(text) {
 		return true

@@ -151,8 +151,8 @@ func (w *tableWriter) plainLine(cells []string) error {
 
 // fitColumns returns the width of each column and the indexes of the shown columns. It cuts texts at
 // the largest limit at which all columns fit. If there is no such limit, it hides columns, the least
-// important first. The key columns and the most important number are needed: before it hides one of
-// them, it cuts texts further. ok is false if the needed columns do not fit.
+// important first. The key columns and the most important number are needed: before fitColumns
+// hides one of them, it cuts texts further. ok is false if the needed columns do not fit.
 func (w *tableWriter) fitColumns() (widths, shown []int, ok bool) {
 	const gutter = 3 // a rule and two spaces
 	all := make([]int, len(w.columns))

@@ -10,7 +10,7 @@ import (
 	"placementsync/internal/nearest"
 )
 
-// ParamValues lists the values of a parameter. With a values line in the header, these are the first
+// ParamValues lists the values of a parameter. With a line "values" in the header, these are the first
 // values in the data, up to limit; more is true if the data has further values. Otherwise these are
 // the values that the type of the parameter allows. The list is empty if any value is accepted.
 func (db *DB) ParamValues(ctx context.Context, p Param, limit int) (values []string, more bool, err error) {
@@ -62,7 +62,7 @@ func (u UnknownValue) String() string {
 }
 
 // UnknownValues returns the given values that do not exist in the data, which may explain an
-// empty result. It checks only parameters with a values line.
+// empty result. It checks only parameters with a line "values" in the header.
 func (db *DB) UnknownValues(ctx context.Context, q Query, values map[string]string) ([]UnknownValue, error) {
 	const limit = 30
 	var unknown []UnknownValue

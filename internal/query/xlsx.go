@@ -26,7 +26,7 @@ var excelBegin = time.Date(1900, time.March, 1, 0, 0, 0, 0, time.UTC)
 const aboutSheet = "About"
 
 // NewExcelWriter returns a Writer of an Excel workbook with two sheets. The first contains the rows.
-// The sheet About contains the query, the snapshot and the grades. Numbers, dates and booleans are
+// The sheet "About" contains the query, the snapshot and the grades. Numbers, dates and booleans are
 // typed cells. DECIMALs and integers of more than 15 significant digits and dates before March
 // 1900 are texts, because Excel would change them. A text is never a formula.
 //
@@ -152,7 +152,7 @@ func (w *excelWriter) discard() {
 	}
 }
 
-// writeAbout writes the sheet About: a label and a value in each row.
+// writeAbout writes the sheet "About": a label and a value in each row.
 func (w *excelWriter) writeAbout() error {
 	if _, err := w.file.NewSheet(aboutSheet); err != nil {
 		return err

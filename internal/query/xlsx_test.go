@@ -79,7 +79,7 @@ func TestExcelCellsAreTyped(t *testing.T) {
 	}
 }
 
-func TestExcelHasAHeaderWithAFilterAndASheetAbout(t *testing.T) {
+func TestExcelHasHeaderFilterAndAboutSheet(t *testing.T) {
 	t.Parallel()
 	db := openAt(t, fixture.NewEmpty(t).Fill(t, poorNights))
 	q, err := query.ParseText("own.sql", "-- subject: tests\n-- title: Two tags\n-- param: rows BIGINT 2 -- the number of rows\nSELECT name, id FROM product_listings LIMIT $rows")

@@ -86,7 +86,7 @@ func (b *builder) findUnprovenStreams() (notices []Notice, ok bool, err error) {
 	}
 	partial := Notice{Title: "This snapshot is partial. Some streams were not read, or not completely:", Alarm: true, Source: b.sourceOf(q)}
 	missing := Notice{Title: "These streams were never read. Their numbers are missing:", Source: b.sourceOf(q)}
-	unsure := Notice{Title: "Rows of these streams may be old or missing:", Source: b.sourceOf(q)}
+	unproven := Notice{Title: "Rows of these streams may be old or missing:", Source: b.sourceOf(q)}
 	for _, row := range a.Rows {
 		s := ledger.Stream{Stream: row.Get("stream").Text, Grade: row.Get("grade").Text, Reason: clipText(row.Get("reason").Text)}
 		s.AgeSince, _ = time.Parse(time.RFC3339Nano, row.Get("oldest_at").Text) // not every stream has an age
@@ -103,10 +103,10 @@ func (b *builder) findUnprovenStreams() (notices []Notice, ok bool, err error) {
 		case standing == ledger.NotRead:
 			missing.Lines = append(missing.Lines, line)
 		default:
-			unsure.Lines = append(unsure.Lines, line)
+			unproven.Lines = append(unproven.Lines, line)
 		}
 	}
-	return slices.DeleteFunc([]Notice{partial, missing, unsure}, func(n Notice) bool {
+	return slices.DeleteFunc([]Notice{partial, missing, unproven}, func(n Notice) bool {
 		return len(n.Lines) == 0 && !(n.Alarm && b.now.outcome == string(ledger.Partial))
 	}), true, nil
 }

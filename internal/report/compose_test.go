@@ -20,7 +20,8 @@ import (
 
 // newBuilder returns a builder with results from texts, see parseResult. The key of a text is the
 // name of its query, such as "freshness", and for an earlier snapshot also its day, such as
-// "freshness@08". A query without a text is reported as one whose table the snapshot lacks.
+// "freshness@08". For a query without a
+// text, ask returns false: the snapshot lacks a table of the query.
 func newBuilder(texts map[string]string) *builder {
 	return &builder{ctx: context.Background(), opts: Options{Program: "ps query"}, ask: func(_ context.Context, q Question) (query.Result, bool, error) {
 		text, ok := texts[q.Query]
@@ -46,20 +47,20 @@ func requireErr(t *testing.T, name string, err error, want string) {
 func TestAttentionListsUnprovenStreams(t *testing.T) {
 	const head = "stream|grade|reason|oldest_at|failed\n"
 	partial := "This snapshot is partial. Some streams were not read, or not completely:"
-	missing, unsure := "These streams were never read. Their numbers are missing:", "Rows of these streams may be old or missing:"
+	missing, unproven := "These streams were never read. Their numbers are missing:", "Rows of these streams may be old or missing:"
 	for name, c := range map[string]struct {
 		grades, outcome string
 		want            []Notice
 	}{
-		"all proven": {"orders|exact|whole|2026-11-09T02:00:00Z|0\noutlets|bounded|b|2026-11-02T02:00:00Z|0", "complete", []Notice{}},
-		"partial":    {"orders|exact|whole|2026-11-09T02:00:00Z|0", "partial", []Notice{{Title: partial, Alarm: true}}},
-		"not chosen": {"orders|carried_forward|not chosen|2026-11-07T02:00:00Z|0", "complete", []Notice{{Title: unsure, Lines: []string{"orders is carried since 2026-11-07 02:00 UTC: not chosen"}}}},
-		"not proven": {"orders|best_effort|moved|2026-11-09T02:00:00Z|0", "complete", []Notice{{Title: unsure, Lines: []string{"orders is not proven: moved"}}}},
-		"by choice":  {"articles|skipped|not chosen||0\nfiles|skipped|streams.details is none: 0 rows||0\narticle_status_events|skipped|no webhook delivery was received yet||0", "complete", []Notice{}},
-		"never read": {"articles|skipped|missing scope||0", "complete", []Notice{{Title: missing, Lines: []string{"articles was not read: missing scope"}}}},
-		"not shown":  {"article_status_events|skipped|no delivery||0\narticle_comment_events|best_effort|deliveries||0", "complete", []Notice{}},
-		"some ids":   {"files|best_effort|3 of 9 ids failed||3", "partial", []Notice{{Title: partial, Lines: []string{"files is not proven: 3 of 9 ids failed"}, Alarm: true}}},
-		"both": {"orders|carried_forward|late|2026-11-07T02:00:00Z|0\narticles|skipped|scope||0", "partial",
+		"all proven":                          {"orders|exact|whole|2026-11-09T02:00:00Z|0\noutlets|bounded|b|2026-11-02T02:00:00Z|0", "complete", []Notice{}},
+		"partial":                             {"orders|exact|whole|2026-11-09T02:00:00Z|0", "partial", []Notice{{Title: partial, Alarm: true}}},
+		"not chosen":                          {"orders|carried_forward|not chosen|2026-11-07T02:00:00Z|0", "complete", []Notice{{Title: unproven, Lines: []string{"orders is carried since 2026-11-07 02:00 UTC: not chosen"}}}},
+		"not proven":                          {"orders|best_effort|moved|2026-11-09T02:00:00Z|0", "complete", []Notice{{Title: unproven, Lines: []string{"orders is not proven: moved"}}}},
+		"skipped by configuration":            {"articles|skipped|not chosen||0\nfiles|skipped|streams.details is none: 0 rows||0\narticle_status_events|skipped|no webhook delivery was received yet||0", "complete", []Notice{}},
+		"never read":                          {"articles|skipped|missing scope||0", "complete", []Notice{{Title: missing, Lines: []string{"articles was not read: missing scope"}}}},
+		"streams without numbers on the page": {"article_status_events|skipped|no delivery||0\narticle_comment_events|best_effort|deliveries||0", "complete", []Notice{}},
+		"some ids failed":                     {"files|best_effort|3 of 9 ids failed||3", "partial", []Notice{{Title: partial, Lines: []string{"files is not proven: 3 of 9 ids failed"}, Alarm: true}}},
+		"partial, and a stream was never read": {"orders|carried_forward|late|2026-11-07T02:00:00Z|0\narticles|skipped|scope||0", "partial",
 			[]Notice{{Title: partial, Lines: []string{"orders is carried since 2026-11-07 02:00 UTC: late"}, Alarm: true}, {Title: missing, Lines: []string{"articles was not read: scope"}}}},
 	} {
 		b := newBuilder(map[string]string{"stream_grades": head + c.grades})
@@ -81,14 +82,14 @@ func TestAttentionListsChecksAndLateArticles(t *testing.T) {
 	const checks = "check_name|severity|outcome|rows|reason|sample\n"
 	const late = "article_name|campaign_name|days_overdue\n"
 	const grades = "stream|grade|reason|oldest_at|failed\n"
-	held := Notice{Title: "A night is held:", Lines: []string{"check a failed in 2 rows"}, Alarm: true}
+	heldNight := Notice{Title: "A night is held:", Lines: []string{"check a failed in 2 rows"}, Alarm: true}
 	for name, c := range map[string]struct {
 		texts map[string]string
-		held  []Notice
+		given []Notice // Options.Notices
 		want  []Notice
 		empty string
 	}{
-		"nothing": {texts: map[string]string{"check_results": checks + "a|hold|passed|0||\nb|warn|skipped|0|too few rows|", "stream_grades": grades + "orders|exact|whole||0", "overdue_articles": late[:len(late)-1]},
+		"no notices": {texts: map[string]string{"check_results": checks + "a|hold|passed|0||\nb|warn|skipped|0|too few rows|", "stream_grades": grades + "orders|exact|whole||0", "overdue_articles": late[:len(late)-1]},
 			empty: "No check failed. All streams behind these numbers are proven. No article is overdue."},
 		"without checks": {texts: map[string]string{"check_results": checks[:len(checks)-1], "stream_grades": grades + "orders|exact|whole||0"},
 			empty: "All streams behind these numbers are proven."},
@@ -96,8 +97,8 @@ func TestAttentionListsChecksAndLateArticles(t *testing.T) {
 			"check_results":    checks + `a|hold|failed|7||[{"host":"x.com","outlets":2},{"host":"y.com","outlets":null},{"host":"z.com"},{"host":"w.com"}]` + "\nb|warn|not run||it ran for 30 s|\nc|warn|passed|0||",
 			"stream_grades":    grades + "orders|best_effort|moved||0",
 			"overdue_articles": late + "A|X|9.50\nB||3.00\nC|X|2.00\nD|X|1.00\nE|X|0.10"},
-			held: []Notice{held},
-			want: []Notice{held,
+			given: []Notice{heldNight},
+			want: []Notice{heldNight,
 				{Title: "Checks of this snapshot failed or did not run:", Alarm: true, Source: Source{Command: "ps query check_results"},
 					Lines: []string{"check a failed in 7 rows: host x.com, outlets 2; host y.com; host z.com", "check b did not run: it ran for 30 s"}},
 				{Title: "Rows of these streams may be old or missing:", Source: Source{Command: "ps query stream_grades"}, Lines: []string{"orders is not proven: moved"}},
@@ -106,7 +107,7 @@ func TestAttentionListsChecksAndLateArticles(t *testing.T) {
 			}},
 	} {
 		b := newBuilder(c.texts)
-		b.opts.Notices, b.now.outcome = c.held, "complete"
+		b.opts.Notices, b.now.outcome = c.given, "complete"
 		got, err := b.buildAttention()
 		if diff := cmp.Diff(c.want, got.Notices); err != nil || diff != "" || got.Empty != c.empty {
 			t.Errorf("%s: %v, %q (-want +got):\n%s", name, err, got.Empty, diff)
@@ -118,8 +119,8 @@ func TestAttentionListsChecksAndLateArticles(t *testing.T) {
 	}
 }
 
-// TestUnusedStreamsAreNamedOnce checks that an unused stream is in the note of the panel "grades", and
-// in no table.
+// TestUnusedStreamsAreNamedOnce checks that a stream that is skipped by configuration is in the note
+// of the panel "grades", and in no table.
 func TestUnusedStreamsAreNamedOnce(t *testing.T) {
 	const grades = "stream|grade|reason|rows|rows_old|fetched|carried|failed|oldest_at|oldest_days\n"
 	b := newBuilder(map[string]string{
@@ -282,7 +283,7 @@ func TestEmptyPanelsHaveAReason(t *testing.T) {
 	}
 }
 
-// withProblems adds sources that are not proven to all results of a builder.
+// withProblems adds the tables of problems, as sources, to each result of a builder.
 func withProblems(b *builder, problems ...ledger.Problem) *builder {
 	ask := b.ask
 	b.ask = func(ctx context.Context, q Question) (query.Result, bool, error) {
@@ -316,14 +317,14 @@ func TestPanelsOfUnreadTablesHaveNoNumbers(t *testing.T) {
 			{Note: "orders is carried since 2026-11-07 02:00 UTC: answered 500"}}},
 	} {
 		got, err := withProblems(newBuilder(texts), c.problems...).buildSection(s)
-		var texts []Panel
+		var shown []Panel
 		for _, p := range got.Panels {
-			texts = append(texts, Panel{Empty: p.Empty, Note: p.Note})
+			shown = append(shown, Panel{Empty: p.Empty, Note: p.Note})
 			if p.Table != nil && p.Empty != "" {
 				t.Errorf("%s: panel %s has a table and the text %q, want only one of them", name, p.ID, p.Empty)
 			}
 		}
-		if diff := cmp.Diff(c.panels, texts); err != nil || got.Empty != c.empty || diff != "" {
+		if diff := cmp.Diff(c.panels, shown); err != nil || got.Empty != c.empty || diff != "" {
 			t.Errorf("%s: %v, %q (-want +got):\n%s", name, err, got.Empty, diff)
 		}
 	}
@@ -353,11 +354,11 @@ func TestTilesOfUnreadTablesHaveNoNumber(t *testing.T) {
 func TestFirstSnapshotHasNoComparison(t *testing.T) {
 	p := panel{id: "p", query: "moves", shown: 9, compares: true, empty: "No price moved.", fields: []field{{column: "x"}}}
 	b := newBuilder(map[string]string{"moves": "x\n0"})
-	first, err := b.buildPanel(p)
+	first, firstErr := b.buildPanel(p)
 	b.now.previous = time.Date(2026, time.November, 8, 2, 0, 0, 0, time.UTC)
-	second, again := b.buildPanel(p)
-	if err != nil || again != nil || first.Empty != "This is the first snapshot. Changes are shown from the second one on." || first.Table != nil || second.Empty != "" || second.Table == nil {
-		t.Errorf("got %+v, %v for the first snapshot, want a reason without a table; got %+v, %v for the second, want a table", first, err, second, again)
+	second, secondErr := b.buildPanel(p)
+	if firstErr != nil || secondErr != nil || first.Empty != "This is the first snapshot. Changes are shown from the second one on." || first.Table != nil || second.Empty != "" || second.Table == nil {
+		t.Errorf("got %+v, %v for the first snapshot, want a reason without a table; got %+v, %v for the second, want a table", first, firstErr, second, secondErr)
 	}
 }
 
@@ -393,10 +394,10 @@ func TestSectionsMatchQueries(t *testing.T) {
 				}
 			}
 			if len(p.needs) == 0 && s.id != "quality" {
-				t.Errorf("panel %s: needs is empty, want the tables of its numbers", p.id)
+				t.Errorf("panel %s: needs is empty, want the tables that its numbers come from", p.id)
 			}
 			if p.title == "" || p.empty == "" || p.shown == 0 || p.plot != nil && p.read == 0 || max(p.read, p.shown) > maxRows {
-				t.Errorf("panel %s: got %+v, want a title, the text empty, and shown and read from 1 to %d", p.id, p, maxRows)
+				t.Errorf("panel %s: got %+v, want a title, a text in the field \"empty\", shown from 1 to %d, and read up to the same limit (with a plot at least 1)", p.id, p, maxRows)
 			}
 		}
 	}

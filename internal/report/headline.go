@@ -85,7 +85,8 @@ func newTile(a queryResult, row query.Record, before []earlierFigures) Tile {
 	return t
 }
 
-// isMedianPrice reports whether a figure is a median price. In other figures, compared is NULL.
+// isMedianPrice reports whether a figure is a median price. In other figures, the
+// column "compared" is NULL.
 func isMedianPrice(row query.Record) bool { return !row.Get("compared").Null }
 
 func unknownChange(since string) Change {

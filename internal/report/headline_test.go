@@ -110,14 +110,14 @@ func TestReadMoments(t *testing.T) {
 		snapshots      []string
 		previous, week string
 	}{
-		"the first":            {[]string{"2026-11-09T02:00:00Z"}, "", ""},
-		"two nights":           {[]string{"2026-11-09T02:00:00Z", "2026-11-08T02:00:00Z"}, "2026-11-08T02:00:00Z", ""},
-		"a week":               {[]string{"2026-11-09T02:00:00Z", "2026-11-08T02:00:00Z", "2026-11-02T02:00:30Z", "2026-11-01T02:00:00Z"}, "2026-11-08T02:00:00Z", "2026-11-02T02:00:30Z"},
-		"six and a half days":  {[]string{"2026-11-09T02:00:00Z", "2026-11-02T14:00:00Z"}, "2026-11-02T14:00:00Z", "2026-11-02T14:00:00Z"},
-		"less than that":       {[]string{"2026-11-09T02:00:00Z", "2026-11-02T14:00:01Z"}, "2026-11-02T14:00:01Z", ""},
-		"much older":           {[]string{"2026-11-09T02:00:00Z", "2026-01-01T00:00:00Z"}, "2026-01-01T00:00:00Z", "2026-01-01T00:00:00Z"},
-		"hourly":               {[]string{"2026-11-09T02:00:00Z", "2026-11-09T01:00:00Z", "2026-11-02T02:00:00Z", "2026-11-02T01:00:00Z"}, "2026-11-09T01:00:00Z", "2026-11-02T02:00:00Z"},
-		"fractions of seconds": {[]string{"2026-11-09T02:00:00.5Z", "2026-11-08T02:00:00.25Z"}, "2026-11-08T02:00:00.25Z", ""},
+		"only one snapshot":             {[]string{"2026-11-09T02:00:00Z"}, "", ""},
+		"two nights":                    {[]string{"2026-11-09T02:00:00Z", "2026-11-08T02:00:00Z"}, "2026-11-08T02:00:00Z", ""},
+		"a week":                        {[]string{"2026-11-09T02:00:00Z", "2026-11-08T02:00:00Z", "2026-11-02T02:00:30Z", "2026-11-01T02:00:00Z"}, "2026-11-08T02:00:00Z", "2026-11-02T02:00:30Z"},
+		"six and a half days":           {[]string{"2026-11-09T02:00:00Z", "2026-11-02T14:00:00Z"}, "2026-11-02T14:00:00Z", "2026-11-02T14:00:00Z"},
+		"less than six and a half days": {[]string{"2026-11-09T02:00:00Z", "2026-11-02T14:00:01Z"}, "2026-11-02T14:00:01Z", ""},
+		"much older":                    {[]string{"2026-11-09T02:00:00Z", "2026-01-01T00:00:00Z"}, "2026-01-01T00:00:00Z", "2026-01-01T00:00:00Z"},
+		"hourly":                        {[]string{"2026-11-09T02:00:00Z", "2026-11-09T01:00:00Z", "2026-11-02T02:00:00Z", "2026-11-02T01:00:00Z"}, "2026-11-09T01:00:00Z", "2026-11-02T02:00:00Z"},
+		"fractions of seconds":          {[]string{"2026-11-09T02:00:00.5Z", "2026-11-08T02:00:00.25Z"}, "2026-11-08T02:00:00.25Z", ""},
 	} {
 		text := "run_id|snapshot_at|outcome"
 		for _, s := range c.snapshots {
@@ -130,7 +130,7 @@ func TestReadMoments(t *testing.T) {
 			continue
 		}
 		if !m.at.Equal(at(c.snapshots[0])) || !m.previous.Equal(at(c.previous)) || !m.week.Equal(at(c.week)) || m.run != "r"+c.snapshots[0] || m.outcome != "partial" {
-			t.Errorf("%s: got %+v, want the snapshots %v and %q, previous %q, week %q", name, m, c.snapshots[0], "partial", c.previous, c.week)
+			t.Errorf("%s: got %+v, want the snapshot of %s with the outcome %q, the previous snapshot %q and the snapshot a week ago %q", name, m, c.snapshots[0], "partial", c.previous, c.week)
 		}
 		var compared []string
 		for _, e := range m.comparedSnapshots() {
@@ -144,7 +144,7 @@ func TestReadMoments(t *testing.T) {
 			want = append(want, "last week")
 		}
 		if diff := cmp.Diff(want, compared); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", name, diff)
+			t.Errorf("%s: labels of the compared snapshots (-want +got):\n%s", name, diff)
 		}
 	}
 }

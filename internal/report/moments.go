@@ -31,8 +31,8 @@ func (b *builder) readMoments() (moments, error) {
 	if !ok || len(a.Rows) == 0 {
 		return moments{}, fmt.Errorf("read the snapshots: the warehouse has none")
 	}
-	first := a.Rows[0]
-	m := moments{run: first.Get("run_id").Text, outcome: first.Get("outcome").Text}
+	newest := a.Rows[0]
+	m := moments{run: newest.Get("run_id").Text, outcome: newest.Get("outcome").Text}
 	const week, slack = 7 * 24 * time.Hour, 12 * time.Hour
 	for i, row := range a.Rows {
 		at, err := time.Parse(time.RFC3339Nano, row.Get("snapshot_at").Text)

@@ -31,7 +31,8 @@ type panel struct {
 	plot        *plot
 	fields      []field
 	wide        bool
-	// byStream reports that each row is a stream. Unused streams are left out.
+	// byStream is true if each row is about one stream. Rows of the streams in builder.unused are
+	// left out.
 	byStream bool
 	// needs lists the tables without which there are no numbers. It is empty for panels that read
 	// only meta. A test compares it with the query.

@@ -8,7 +8,7 @@ import (
 )
 
 // files contains the templates and the script of the page. report.html is the content of the
-// page, file.html the footer of the offline file.
+// page. file.html is the footer of the offline file.
 //
 //go:embed assets
 var files embed.FS

@@ -136,8 +136,7 @@ func TestPageOfAPartialNightHasNotices(t *testing.T) {
 }
 
 func TestTextsOfTheServiceAreEscaped(t *testing.T) {
-	const evil = `</script><script>alert(1)</script><img src=x onerror=alert(2)>{{.}} =cmd()|' /C calc'!A0`
-	hostile := strings.ReplaceAll(evil, "|", "/") // a bar would end a field of resultTexts
+	hostile := strings.ReplaceAll(`</script><script>alert(1)</script><img src=x onerror=alert(2)>{{.}} =cmd()|' /C calc'!A0`, "|", "/") // a bar would end a field of resultTexts
 	content := writePage(t, resultTexts{
 		"snapshots": nights,
 		"articles_by_status": "status_prefix|status_name|articles|p50_days_in_status|oldest_days\n" +
@@ -218,7 +217,7 @@ func columnNames() []string {
 
 func TestPageIsReproducible(t *testing.T) {
 	a := resultTexts{"snapshots": nights, "report_headlines": headlines}
-	if once, again := writePage(t, a), writePage(t, a); once != again {
+	if first, second := writePage(t, a), writePage(t, a); first != second {
 		t.Error("two pages of the same snapshot differ, want the same bytes")
 	}
 }

@@ -18,9 +18,9 @@ type SQL string
 // Name is an identifier; see [Quote].
 type Name string
 
-// Values contains the values of the parameters of a statement. A string becomes a string literal, a
-// Name an identifier, []string a list of string literals and a time.Time a TIMESTAMPTZ. SQL, numbers
-// and booleans are written as they are.
+// Values contains the values of the parameters of a statement. A string becomes a string literal. A
+// Name becomes an identifier. A []string becomes a list of string literals. A time.Time becomes a
+// TIMESTAMPTZ. SQL, numbers and booleans are written as they are.
 type Values map[string]any
 
 var parameter = regexp.MustCompile(`\{[a-z_]+\}`)

@@ -26,7 +26,8 @@ const (
 type collector struct {
 	watch Watch
 	now   query.Snapshot
-	// previous is the state of earlier nights. A finding is new if base did not have it.
+	// previous is the state of earlier nights. base is the earlier evaluation with which this one is
+	// compared: a finding is new if base did not have it.
 	previous *state
 	base     evaluation
 
@@ -50,7 +51,7 @@ func (c *collector) Begin(columns []query.Column) error {
 			return err
 		}
 		if c.condition = at[0]; !columns[c.condition].Numeric {
-			return fmt.Errorf("the column %q of the condition is not numeric: cast it to DECIMAL, or name another one", name)
+			return fmt.Errorf("the column %q of the condition is not numeric: cast it to DECIMAL, or name another column", name)
 		}
 	}
 	var errKey, errShow error

@@ -7,8 +7,8 @@ import (
 	"placementsync/internal/query"
 )
 
-// Condition selects the rows that are findings. The zero Condition selects every row; matches must
-// not be called on it.
+// Condition selects the rows that are findings. The zero Condition selects every row; its
+// method matches must not be called.
 type Condition struct {
 	// Column is compared with a number.
 	Column string
@@ -27,7 +27,7 @@ func NewCondition(column string, over bool, number string) (Condition, error) {
 }
 
 // matches compares a value exactly. NULL, NaN and infinities are not numbers and never match.
-func (c Condition) matches(v query.Value) (matches, isNumber bool) {
+func (c Condition) matches(v query.Value) (isMatch, isNumber bool) {
 	if v.Null {
 		return false, false
 	}

@@ -35,7 +35,7 @@ type fixture struct {
 	nights     int
 	clockError time.Duration
 	snapshots  []query.Snapshot
-	// columns are the names of the columns. Those that end with # are numeric.
+	// columns are the names of the columns. A name that ends with # is of a numeric column.
 	columns []string
 	// rows are the rows of every query. Values are separated by bars. The text NULL means NULL.
 	rows        []string

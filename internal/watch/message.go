@@ -24,7 +24,7 @@ type Message struct {
 	// Since is the time of the earlier snapshot with which Snapshot was compared. Zero means
 	// that this is the first evaluation.
 	Since time.Time `json:"since,omitzero"`
-	// Found is the number of all findings, and New the number of new findings. More is the
+	// Found is the number of all findings. New is the number of new findings. More is the
 	// number of findings that Findings omits to keep the message short.
 	Found    int       `json:"found"`
 	New      int       `json:"new"`

@@ -81,7 +81,7 @@ func TestEvaluationErrors(t *testing.T) {
 		want   string
 	}{
 		"unknown column in when": {number("amont"), `evaluate the watch bills: the query returns no column "amont" for when: use one of id, amount`},
-		"text column in when":    {number("id"), `the column "id" of the condition is not numeric: cast it to DECIMAL, or name another one`},
+		"text column in when":    {number("id"), `the column "id" of the condition is not numeric: cast it to DECIMAL, or name another column`},
 		"unknown column in key":  {func(w *watch.Watch, _ *fixture) { w.Key = []string{"nr"} }, `no column "nr" for key`},
 		"unknown column in show": {func(w *watch.Watch, _ *fixture) { w.Show = []string{"nr"} }, `no column "nr" for show`},
 		"failing query":          {func(_ *watch.Watch, f *fixture) { f.runQuery = func(context.Context) error { return errReceiver } }, "evaluate the watch bills: the receiver answered 500"},

@@ -18,7 +18,7 @@ const (
 	// maxEvaluations is the number of remembered evaluations. After a rollback over more nights,
 	// findings may be reported as new again.
 	maxEvaluations = 5
-	// maxPending limits the messages kept for a receiver that accepts none.
+	// maxPending limits the messages that are kept if a receiver accepts no messages.
 	maxPending = 100
 )
 
@@ -28,7 +28,7 @@ type state struct {
 	Watch  string `json:"watch"`
 	// Definition is the digest of the watch when it was last evaluated, see Watch.digest.
 	Definition string `json:"definition"`
-	// Evaluations are the last maxEvaluations, oldest first. They are ordered by number and not
+	// Evaluations are the last evaluations, at most maxEvaluations, oldest first. They are ordered by number and not
 	// by time, because the clock may have been wrong.
 	Evaluations []evaluation `json:"looked"`
 	// Findings are the findings of Evaluations, by the hash of their key columns.
@@ -47,7 +47,7 @@ type Status struct {
 	Watch string
 	// Evaluated is the snapshot of the last evaluation. Zero means that there was none.
 	Evaluated query.Snapshot
-	// Found counts the findings of that evaluation. Pending counts the undelivered messages.
+	// Found counts the findings of the last evaluation. Pending counts the undelivered messages.
 	Found, Pending int
 	// Sent is the time when a message last reached all its channels, or zero.
 	Sent time.Time
@@ -115,8 +115,8 @@ func readState(from *warehouse.Folder, w Watch) (*state, error) {
 		"or remove it to send all findings once more", w.Name, err)
 }
 
-// digest is a hash of the parts of a watch that decide which findings it has. The findings of two
-// digests cannot be compared.
+// digest is a hash of the parts of a watch that decide which findings it has. Findings of
+// watches with different digests cannot be compared.
 func (w Watch) digest() string {
 	limit := ""
 	if w.When.number != nil {
@@ -153,7 +153,7 @@ func (s *state) chooseBase(w Watch, ancestors []query.Snapshot) evaluation {
 }
 
 // knownSince returns the time of the first snapshot with a finding. ok is false if neither base nor
-// a later evaluation, which was rolled back, had the finding.
+// a later evaluation had the finding. Later evaluations were at snapshots that were rolled back.
 func (s *state) knownSince(id string, base evaluation) (since time.Time, ok bool) {
 	f, found := s.Findings[id]
 	return f.Since, found && f.Last >= base.Number

@@ -79,7 +79,7 @@ type Result struct {
 	Unread []string
 	// Doubt describes, in one line, tables that were read but are not proven to be complete.
 	Doubt string
-	// Found is the number of all findings, and New the number of new findings. NoNumber is the
+	// Found is the number of all findings. New is the number of new findings. NoNumber is the
 	// number of skipped rows, which have NULL or NaN in the column of the condition.
 	Found, New, NoNumber int
 	// SeenBefore is set if the watch was already evaluated at this snapshot.

@@ -17,7 +17,8 @@ import (
 )
 
 // TestEachFindingIsSentOnce evaluates watches on several nights. A step has the rows of a new
-// snapshot and the expected deliveries. The step "again" evaluates the same snapshot once
+// snapshot and the expected deliveries: chat(a b*) is a message to the channel chat with the findings
+// a and b, and the star marks a new finding. The step "again" evaluates the same snapshot once
 // more. The step "back" rolls back to the previous snapshot.
 func TestEachFindingIsSentOnce(t *testing.T) {
 	t.Parallel()
@@ -448,8 +449,9 @@ func TestUnreadTablesKeepFindings(t *testing.T) {
 	}
 }
 
-// TestFindingsAreSentAgainAfterAChangedQuery changes the definition of a watch. Its findings must
-// be sent again, because findings of two queries cannot be compared.
+// TestFindingsAreSentAgainAfterAChangedQuery changes the advice of a watch, its query, and the SQL
+// of the query. After a change of the query or its SQL, findings must be sent again, because findings
+// of two queries cannot be compared.
 func TestFindingsAreSentAgainAfterAChangedQuery(t *testing.T) {
 	t.Parallel()
 	f, w := newFixture(t), billsWatch()
