@@ -68,7 +68,8 @@ type slackText struct {
 }
 
 // breakMentions inserts zero-width spaces after the @ of a mention and between the brackets
-// of a link or an image. Mattermost interprets both even with markup disabled.
+// of a link or an image. Mattermost interprets mentions and links
+// even with markup disabled.
 func breakMentions(text string) string {
 	const zeroWidthSpace = '\u200b'
 	var b strings.Builder

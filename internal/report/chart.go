@@ -10,8 +10,8 @@ import (
 	"placementsync/internal/query"
 )
 
-// plot specifies how a result is drawn. The chart consists of boxes, of one series for each value of
-// the column series, or of one series for each measure.
+// plot specifies how a result is drawn. The chart consists of boxes, of one series for each
+// measure, or of one series for each value of a column.
 type plot struct {
 	kind page.Kind
 	// across, stacked and log are described in page.Chart.
@@ -32,8 +32,8 @@ type plot struct {
 	most int
 
 	measures []measure
-	// If series is set, each value of this column has its own series in the chart. The numbers of
-	// the series are in the column value.
+	// series is a column. If it is set, each value of this column has its own series in the chart, and
+	// value names the column with the numbers.
 	series, value string
 	// drawnIf is a column of a result that is sorted newest first. If it is set, the rows are drawn
 	// oldest first, except for rows in which the column is NULL. This leaves out the first night, in
@@ -154,7 +154,7 @@ type measure struct {
 	as    shape
 }
 
-// drawMeasures converts each measure to a series. It skips rows without any measure.
+// drawMeasures converts each measure to a series. It skips rows in which all measures are NULL.
 func (p plot) drawMeasures(a queryResult) page.Variant {
 	var v page.Variant
 	a = a.filterRows(func(row query.Record) bool {
@@ -188,7 +188,7 @@ func (m measure) addTo(s *page.Series, c query.Value) {
 	}
 }
 
-// drawValues returns one series for each value of the column series, in the order of the rows.
+// drawValues returns one series for each value of the column p.series, in the order of the rows.
 func (p plot) drawValues(a queryResult) page.Variant {
 	name := func(row query.Record) string { return rowLabel(row, p.series) }
 	categories := a.distinctLabels(func(row query.Record) string { return p.category(a, row) })
