@@ -48,7 +48,7 @@ var instructions string
 // server handles the calls of one client.
 type server struct {
 	cfg Config
-	// turn is a mutex: only one query runs at a time, because each may use the whole memory
+	// turn is a mutex: only one query runs at a time, because each query may use the whole memory
 	// limit, and a client may send many calls concurrently.
 	turn chan struct{}
 }

@@ -27,8 +27,8 @@ func FindNear(known []string, misspelt string) (near []string) {
 	return near
 }
 
-// FindSuggestions returns the known words that are near to a misspelt word. If there are none, it
-// returns the known words that begin with the misspelt word, if it has at least two bytes.
+// FindSuggestions returns the known words that are near to a misspelt word. If there are none
+// and the misspelt word has at least two bytes, it returns the known words that begin with it.
 func FindSuggestions(known []string, misspelt string) []string {
 	if near := FindNear(known, misspelt); len(near) > 0 || len(misspelt) < 2 {
 		return near

@@ -65,7 +65,7 @@ func TestPolicyAllowsOnlyInlineAssets(t *testing.T) {
 		t.Errorf("the page with %d scripts lacks the policy %q", len(scripts), want)
 	}
 	if strings.Contains(text, "<link") || strings.Contains(text, " src=") {
-		t.Error("the page loads another file")
+		t.Error("the page loads another file, want only inline assets")
 	}
 }
 

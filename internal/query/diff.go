@@ -51,7 +51,7 @@ type Diff struct {
 
 // Changes returns the query for the changes between two snapshots. Its result has one row per
 // changed field, and one row per new or deleted record, ordered by table, key and field. If
-// exact is true, the columns old and new are JSON; otherwise texts are unquoted.
+// exact is true, the columns "old" and "new" are JSON; otherwise texts are unquoted.
 func (db *DB) Changes(ctx context.Context, d Diff, exact bool) (Query, error) {
 	oldValue, newValue := `"old"`, `"new"`
 	if !exact {

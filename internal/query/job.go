@@ -60,7 +60,7 @@ func (e *CrashError) Error() string {
 	return fmt.Sprintf("the process that ran the statement ended without a result (%s): it used too much memory, or DuckDB crashed; other pages and nights are not affected", e.State)
 }
 
-// jobResult is the JSON that a child writes. It contains a Result or a Problem.
+// jobResult is the JSON that a child writes. It contains either the fields of a Result or a Problem.
 type jobResult struct {
 	Columns []Column
 	Numeric []bool

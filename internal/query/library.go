@@ -200,7 +200,7 @@ func IsName(text string) bool { return qualifiedName.MatchString(strings.TrimSpa
 var qualifiedName = regexp.MustCompile(`^\w+(?:\.\w+)?$`)
 
 // Resolve returns the query for a text of the user, which is the name of a query or SQL. An
-// unknown name is a *UsageError. If it is the name of a table, the error explains how to query it.
+// unknown name is a *UsageError. If a table has the name, the error explains how to query the table.
 func (l Library) Resolve(text string) (Query, error) {
 	text = strings.TrimSpace(text)
 	if text == "" {

@@ -14,8 +14,9 @@ import (
 	"placementsync/internal/testing/fixture"
 )
 
-// poorNights inserts the snapshots of two nights. The token may not read order_details and, on the
-// second night, no orders. On the second night, outlet_listings failed and campaigns were not proven.
+// poorNights inserts the snapshots of two nights. The token may not read order_details. On the
+// second night, it may not read orders and order_items either, outlet_listings failed, and campaigns
+// were not proven.
 const poorNights = `
 INSERT INTO meta.runs (run_id, snapshot_at, outcome) VALUES
 	('20261101T020000Z', '2026-11-01 02:00:00+00', 'complete'), ('20261102T020000Z', '2026-11-02 02:00:00+00', 'partial');

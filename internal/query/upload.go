@@ -127,9 +127,9 @@ func uploadFiles(ctx context.Context, b *object.Bucket, dir string, m BucketMani
 		}
 		// The files are removed even if ctx is cancelled.
 		const timeout = 3 * time.Second
-		removing, cancel := context.WithTimeout(context.WithoutCancel(ctx), timeout)
+		cleanup, cancel := context.WithTimeout(context.WithoutCancel(ctx), timeout)
 		defer cancel()
-		if removeErr := b.Delete(removing, names...); removeErr != nil {
+		if removeErr := b.Delete(cleanup, names...); removeErr != nil {
 			err = errors.Join(err, fmt.Errorf("remove the uploaded files of the export from %s, which still contains them: %w", b.Address(m.Folder), removeErr))
 		}
 		return err
@@ -138,8 +138,8 @@ func uploadFiles(ctx context.Context, b *object.Bucket, dir string, m BucketMani
 }
 
 // removeOldExports removes the files of old, which is the export before the previous one, and the
-// folders of interrupted exports. A folder that m does not name may belong to a running export.
-// It is removed once its files are a day older than the files of m, by the clock of the server.
+// folders of interrupted exports. A folder that m does not name may belong to a running export. Such a
+// folder is removed once its files are a day older than the files of m, by the clock of the server.
 func removeOldExports(ctx context.Context, b *object.Bucket, m BucketManifest, old *PreviousExport) error {
 	const folderPrefix, minAge = "2", 24 * time.Hour // folder names begin with a year
 	objects, err := b.List(ctx, folderPrefix)

@@ -20,8 +20,7 @@ import (
 
 // newBuilder returns a builder with results from texts, see parseResult. The key of a text is the
 // name of its query, such as "freshness", and for an earlier snapshot also its day, such as
-// "freshness@08". For a query without a
-// text, ask returns false: the snapshot lacks a table of the query.
+// "freshness@08". For a query without a text, ask reports that the snapshot lacks a table.
 func newBuilder(texts map[string]string) *builder {
 	return &builder{ctx: context.Background(), opts: Options{Program: "ps query"}, ask: func(_ context.Context, q Question) (query.Result, bool, error) {
 		text, ok := texts[q.Query]
@@ -54,7 +53,7 @@ func TestAttentionListsUnprovenStreams(t *testing.T) {
 	}{
 		"all proven":                          {"orders|exact|whole|2026-11-09T02:00:00Z|0\noutlets|bounded|b|2026-11-02T02:00:00Z|0", "complete", []Notice{}},
 		"partial":                             {"orders|exact|whole|2026-11-09T02:00:00Z|0", "partial", []Notice{{Title: partial, Alarm: true}}},
-		"not chosen":                          {"orders|carried_forward|not chosen|2026-11-07T02:00:00Z|0", "complete", []Notice{{Title: unproven, Lines: []string{"orders is carried since 2026-11-07 02:00 UTC: not chosen"}}}},
+		"carried":                             {"orders|carried_forward|not chosen|2026-11-07T02:00:00Z|0", "complete", []Notice{{Title: unproven, Lines: []string{"orders is carried since 2026-11-07 02:00 UTC: not chosen"}}}},
 		"not proven":                          {"orders|best_effort|moved|2026-11-09T02:00:00Z|0", "complete", []Notice{{Title: unproven, Lines: []string{"orders is not proven: moved"}}}},
 		"skipped by configuration":            {"articles|skipped|not chosen||0\nfiles|skipped|streams.details is none: 0 rows||0\narticle_status_events|skipped|no webhook delivery was received yet||0", "complete", []Notice{}},
 		"never read":                          {"articles|skipped|missing scope||0", "complete", []Notice{{Title: missing, Lines: []string{"articles was not read: missing scope"}}}},

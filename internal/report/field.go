@@ -22,7 +22,7 @@ const (
 	asTag
 	// asGrade shows the standing of a grade, such as "proven", and the grade in a second line.
 	asGrade
-	asYes
+	asYes // a BOOLEAN as "yes" or "no"
 )
 
 // field is one column of a table.

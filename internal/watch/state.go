@@ -28,8 +28,8 @@ type state struct {
 	Watch  string `json:"watch"`
 	// Definition is the digest of the watch when it was last evaluated, see Watch.digest.
 	Definition string `json:"definition"`
-	// Evaluations are the last evaluations, at most maxEvaluations, oldest first. They are ordered by number and not
-	// by time, because the clock may have been wrong.
+	// Evaluations are the last evaluations, at most maxEvaluations, oldest first. They are ordered by
+	// number and not by time, because the clock may have been wrong.
 	Evaluations []evaluation `json:"looked"`
 	// Findings are the findings of Evaluations, by the hash of their key columns.
 	Findings map[string]span `json:"findings"`

@@ -268,8 +268,8 @@ func TestChangedDefinitionIsEvaluatedAgain(t *testing.T) {
 		}
 	}
 	for name, c := range map[string]struct {
-		change func(*watch.Watch, *fixture)
-		again  bool
+		change    func(*watch.Watch, *fixture)
+		evaluated bool // whether the query runs again
 	}{
 		"no change":       {func(*watch.Watch, *fixture) {}, false},
 		"other channels":  {func(w *watch.Watch, _ *fixture) { w.Channels = []string{"chat", "mail"} }, false},
@@ -291,8 +291,8 @@ func TestChangedDefinitionIsEvaluatedAgain(t *testing.T) {
 			f.publish("a|1")
 			f.evaluate(t, w)
 			c.change(&w, f)
-			if res, _ := f.evaluate(t, w); res.SeenBefore == c.again {
-				t.Errorf("SeenBefore is %v, want %v", res.SeenBefore, !c.again)
+			if res, _ := f.evaluate(t, w); res.SeenBefore == c.evaluated {
+				t.Errorf("SeenBefore is %v, want %v", res.SeenBefore, !c.evaluated)
 			}
 		})
 	}
