@@ -23,8 +23,8 @@ type count struct {
 const maxValues = 100
 
 // countStatement returns the statement that counts the listings and the values of all facets.
-// The table found contains the listings that match the search and the ranges. It has a boolean
-// column for each chosen facet, which the counts of the other facets filter by.
+// The common table expression "found" contains the listings that match the search and the ranges. It
+// has a boolean column for each chosen facet. The counts of the other facets filter by this column.
 func (s *catalogState) countStatement(b *binder) string {
 	t := derivedTables()
 	columns := []string{"l.id"}

@@ -23,8 +23,8 @@ type catalogView struct {
 	// Columns are the columns that can be hidden.
 	Columns []option
 	Table   page.Table
-	// Sources is a note if listings may be missing.
-	Sources string
+	// SourceNote is a note if listings may be missing.
+	SourceNote string
 	// Outlets are some outlets whose name or address contains the words of the search.
 	Outlets []page.Cell
 	// First and Last are the positions of the first and the last row among the Total listings.
@@ -96,7 +96,7 @@ func showCatalog(v *visit) (reply, error) {
 	if err != nil {
 		return nil, err
 	}
-	view.Sources = query.DescribeSources(sources)
+	view.SourceNote = query.DescribeSources(sources)
 	view.fill(c, rows)
 	return newPage("Catalog", "catalog", view), nil
 }
@@ -120,8 +120,8 @@ func (s *catalogState) findOutlets(v *visit) ([]page.Cell, error) {
 	return outlets, err
 }
 
-// refuse shows the form with the mistake in the address, so that the user can correct it. The form
-// has counts, for example of the currencies to choose from.
+// refuse shows the form with the values of the address and a description of the mistake, so that the
+// user can correct it. The form has counts, for example of the currencies to choose from.
 func (view *catalogView) refuse(v *visit, err error) (reply, error) {
 	wrong, ok := errors.AsType[*statusError](err)
 	if !ok {
@@ -207,34 +207,34 @@ func (s *catalogState) dropPrices() {
 // chips returns the active filters. The link of a chip removes its filter.
 func (s *catalogState) chips() []chip {
 	var all []chip
-	add := func(text string, rest catalogState) {
-		rest.Page = 1
-		all = append(all, chip{Text: text, Link: rest.link()})
+	add := func(text string, remaining catalogState) {
+		remaining.Page = 1
+		all = append(all, chip{Text: text, Link: remaining.link()})
 	}
-	if rest := *s; s.Search != "" {
-		rest.Search = ""
-		add("Search: "+s.Search, rest)
+	if remaining := *s; s.Search != "" {
+		remaining.Search = ""
+		add("Search: "+s.Search, remaining)
 	}
 	for _, f := range facets() {
 		for i, c := range s.Chosen[f.key] {
-			rest := *s
-			rest.Chosen, rest.Ranges = maps.Clone(s.Chosen), maps.Clone(s.Ranges)
-			rest.Chosen[f.key] = slices.Delete(slices.Clone(s.Chosen[f.key]), i, i+1)
+			remaining := *s
+			remaining.Chosen, remaining.Ranges = maps.Clone(s.Chosen), maps.Clone(s.Ranges)
+			remaining.Chosen[f.key] = slices.Delete(slices.Clone(s.Chosen[f.key]), i, i+1)
 			text := f.label + ": " + newValueView(f, count{choice: c}, true, false).Label
 			if f.key == "currency" && s.Assumed {
 				text += ", the most frequent"
 			}
-			if f.key == "currency" && len(rest.Chosen[f.key]) == 0 {
-				rest.dropPrices()
+			if f.key == "currency" && len(remaining.Chosen[f.key]) == 0 {
+				remaining.dropPrices()
 			}
-			add(text, rest)
+			add(text, remaining)
 		}
 	}
-	for _, r := range spans() {
+	for _, r := range rangeFilters() {
 		if l, ok := s.Ranges[r.key]; ok {
-			rest := *s
-			rest.Ranges = maps.Clone(s.Ranges)
-			delete(rest.Ranges, r.key)
+			remaining := *s
+			remaining.Ranges = maps.Clone(s.Ranges)
+			delete(remaining.Ranges, r.key)
 			text := r.label
 			if l.Min != "" {
 				text += " from " + l.Min
@@ -242,7 +242,7 @@ func (s *catalogState) chips() []chip {
 			if l.Max != "" {
 				text += " to " + l.Max
 			}
-			add(text, rest)
+			add(text, remaining)
 		}
 	}
 	return all
@@ -250,11 +250,12 @@ func (s *catalogState) chips() []chip {
 
 func (s *catalogState) link() string { return catalogPath + "?" + s.encode() }
 
-// listing is a row of the table by column. It includes tags and prices.
+// listing contains the values of a row by column name, including tags and prices.
 type listing map[string]query.Value
 
-// readRows reads one page of listings. It finds them in the index, where the id of a listing is its
-// rank, and reads their columns from main by rowid.
+// readRows reads one page of listings. It finds them in the index, which numbers the listings (rank)
+// and contains their rowid in main.product_listings (source). It reads the other columns from main
+// by rowid.
 func (s *catalogState) readRows(v *visit) ([]listing, error) {
 	b := &binder{}
 	text := s.statement(derivedTables(), b, []string{"l.id AS rank", "l.source", "l.outlet_name"}) + fmt.Sprintf(" LIMIT %d OFFSET %d", pageRows, (s.Page-1)*pageRows)
@@ -262,22 +263,22 @@ func (s *catalogState) readRows(v *visit) ([]listing, error) {
 	if err != nil || len(found.Rows) == 0 {
 		return nil, err
 	}
-	columns, sources, ids := []string{"l.rowid AS source"}, []string{}, []string{}
+	columns, rowids, ranks := []string{"l.rowid AS source"}, []string{}, []string{}
 	for _, c := range s.shownColumns() {
 		for _, name := range c.names {
 			switch name {
-			case "price", "tier", "tags", "outlet_name": // main.product_listings lacks these, or some outlet names
+			case "price", "tier", "tags", "outlet_name": // not in main.product_listings; outlet_name may be NULL there, so the index provides it
 			default:
 				columns = append(columns, "l."+name)
 			}
 		}
 	}
 	for _, r := range found.Rows {
-		sources, ids = append(sources, r.Get("source").Text), append(ids, r.Get("rank").Text)
+		rowids, ranks = append(rowids, r.Get("source").Text), append(ranks, r.Get("rank").Text)
 	}
-	// With a subquery, unlike a list, DuckDB skips blocks that contain none of the rows.
+	// With a subquery, unlike with a list, DuckDB skips blocks that contain none of the rows.
 	full, err := v.run(query.Query{Name: "catalog", SQL: "SELECT " + strings.Join(columns, ", ") + " FROM main.product_listings AS l WHERE l.rowid IN (SELECT unnest([" +
-		strings.Join(sources, ", ") + "]))"}, nil)
+		strings.Join(rowids, ", ") + "]))"}, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -294,7 +295,7 @@ func (s *catalogState) readRows(v *visit) ([]listing, error) {
 		}
 		byRank[r.Get("rank").Text] = rows[i]
 	}
-	return rows, s.addLists(v, byRank, "product_listing_id IN (SELECT unnest(["+strings.Join(ids, ", ")+"]))")
+	return rows, s.addLists(v, byRank, "product_listing_id IN (SELECT unnest(["+strings.Join(ranks, ", ")+"]))")
 }
 
 // addLists adds the tags and the lowest price in each currency, with its tier, to the listings of a
@@ -344,7 +345,7 @@ func (view *catalogView) addForm(c counts) {
 	for _, f := range facets() {
 		view.Facets = append(view.Facets, s.viewFacet(f, c))
 	}
-	for _, r := range spans() {
+	for _, r := range rangeFilters() {
 		view.Ranges = append(view.Ranges, rangeView{Label: r.label, MinKey: r.key + "_min", MaxKey: r.key + "_max", Min: s.Ranges[r.key].Min, Max: s.Ranges[r.key].Max})
 	}
 	shown := s.shownColumns()

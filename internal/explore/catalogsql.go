@@ -16,7 +16,7 @@ type catalogTables struct {
 	listings, prices, tags string
 	// search is the expression that must contain the words of a search.
 	search string
-	// isDerived means that these are the tables of the index. Then prices has one row for each
+	// isDerived means that these are the tables of the index. Then the table prices has one row for each
 	// listing, currency and tier, and additional rows for any_currency and any_tier.
 	isDerived bool
 }
@@ -108,7 +108,7 @@ func (s *catalogState) conditions(t catalogTables, b *binder) []condition {
 		}
 		all = append(all, condition{priceFacet, "l.id IN (" + found + ")"})
 	}
-	for _, r := range spans() {
+	for _, r := range rangeFilters() {
 		if r.column != "" {
 			for _, text := range s.Ranges[r.key].conditions("l." + r.column) {
 				all = append(all, condition{"", text})
@@ -164,7 +164,7 @@ func (l limits) conditions(expression string) []string {
 }
 
 // statement returns the statement that selects columns of the listings that match the address, in
-// its order. The table of listings has the alias l. If one currency is chosen, p.price is the lowest
+// the order of the address. The table of listings has the alias l. If one currency is chosen, p.price is the lowest
 // price.
 func (s *catalogState) statement(t catalogTables, b *binder, columns []string) string {
 	text := "SELECT " + strings.Join(columns, ", ") + "\nFROM " + t.listings + " AS l"

@@ -21,7 +21,7 @@ type facet struct {
 	column string
 }
 
-// facets lists the facets in the order of the page.
+// facets returns the facets in the order in which the page shows them.
 func facets() []facet {
 	return []facet{
 		{"country", "Country", "country"}, {"state", "State", "state"}, {"channel", "Channel type", "channel_type"},
@@ -30,16 +30,16 @@ func facets() []facet {
 	}
 }
 
-// span is a number that can be filtered by a range.
-type span struct {
+// rangeFilter is a number of listings that can be filtered by a range.
+type rangeFilter struct {
 	key, label string
 	// column is a column of product_listings. It is empty for the price, which is in another
 	// table.
 	column string
 }
 
-func spans() []span {
-	return []span{
+func rangeFilters() []rangeFilter {
+	return []rangeFilter{
 		{"price", "Price", ""}, {"authority", "Domain authority", "domain_authority"},
 		{"ranking", "Domain ranking", "domain_ranking"}, {"days", "Delivery days at most", "max_delivery_days"},
 	}
@@ -152,9 +152,9 @@ func (s *catalogState) assumeCurrency(v *visit) error {
 	if len(s.Chosen["currency"]) > 0 || !s.comparesPrices() {
 		return nil
 	}
-	usual, err := v.run(query.Query{Name: "catalog", SQL: "SELECT currency FROM main.product_listing_prices WHERE currency IS NOT NULL AND unit_amount IS NOT NULL " +
+	mostFrequent, err := v.run(query.Query{Name: "catalog", SQL: "SELECT currency FROM main.product_listing_prices WHERE currency IS NOT NULL AND unit_amount IS NOT NULL " +
 		"GROUP BY currency ORDER BY count(*) DESC, currency LIMIT 1"}, nil)
-	for _, r := range usual.Rows {
+	for _, r := range mostFrequent.Rows {
 		s.Chosen["currency"], s.Assumed = []choice{{Text: r.Get("currency").Text}}, true
 	}
 	return err
@@ -166,7 +166,7 @@ const (
 )
 
 // readState parses an address. Invalid parameters are errors and are never ignored. With an error,
-// the state contains all valid parameters for the form.
+// the state still contains the valid parameters, so that the form can show them.
 func readState(values url.Values) (catalogState, error) {
 	s := catalogState{Chosen: map[string][]choice{}, Ranges: map[string]limits{}, Page: 1, Sort: strings.TrimPrefix(usualSort, "-"), Down: true}
 	var problem error // the first error
@@ -183,23 +183,23 @@ func readState(values url.Values) (catalogState, error) {
 	return s, problem
 }
 
-// apply parses one parameter. It ignores the parameter of an empty field of the form.
+// apply parses one parameter. It ignores empty parameters, which the form sends for empty fields.
 func (s *catalogState) apply(key, text string) error {
 	isFacet := slices.ContainsFunc(facets(), func(f facet) bool { return f.key == key })
 	stem, end, _ := strings.Cut(key, "_")
-	isSpan := slices.ContainsFunc(spans(), func(r span) bool { return r.key == stem }) && (end == "min" || end == "max")
+	isLimit := slices.ContainsFunc(rangeFilters(), func(r rangeFilter) bool { return r.key == stem }) && (end == "min" || end == "max")
 	if err := checkText(key, text); err != nil {
 		return err
 	}
 	switch {
-	case text == "" && (isFacet || isSpan || key == "q" || key == "sort" || key == "page"):
+	case text == "" && (isFacet || isLimit || key == "q" || key == "sort" || key == "page"):
 	case key == "q":
 		s.Search = strings.TrimSpace(text)
 	case isFacet:
 		if c := decodeChoice(text); !slices.Contains(s.Chosen[key], c) {
 			s.Chosen[key] = append(s.Chosen[key], c)
 		}
-	case isSpan:
+	case isLimit:
 		return s.applyLimit(stem, end, text)
 	case key == "sort":
 		return s.applySort(text)

@@ -55,7 +55,7 @@ type Warehouse interface {
 	// Queries returns the named queries. It is called for each request that needs them. With a
 	// *query.FilesError, the library contains the valid queries.
 	Queries() (query.Library, error)
-	// Notices returns the findings that the report shows first, such as a held night.
+	// Notices returns the findings that the report shows first, such as a night that was not published.
 	Notices() ([]report.Notice, error)
 }
 

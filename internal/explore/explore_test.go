@@ -44,9 +44,9 @@ func TestErrorPages(t *testing.T) {
 	wantTexts(t, s.get(t, "/snapshot?as_of=2026-11-01", http.StatusOK), "This is the snapshot of 2026-11-01 02:00 UTC. Show the newest")
 	s.publish(explore.Version{})
 	wantTexts(t, s.get(t, "/snapshot", http.StatusServiceUnavailable), "nothing is published yet: start a night")
-	gone, stop := context.WithCancel(t.Context())
+	cancelled, stop := context.WithCancel(t.Context())
 	stop()
-	if _, _, err := s.fetch(gone, "/snapshot"); err == nil {
+	if _, _, err := s.fetch(cancelled, "/snapshot"); err == nil {
 		t.Error("a cancelled request returned a response")
 	}
 }

@@ -16,8 +16,8 @@ type fieldsView struct {
 	// Folded hides the fields behind a summary.
 	Folded bool
 	Fields []fieldView
-	// Never lists fields that never had a value.
-	Never string
+	// NeverSet contains the names of the fields that never had a value.
+	NeverSet string
 	// Gone is the time when the row was deleted. Empty means that it exists.
 	Gone string
 	// More is a note if not all versions were read.
@@ -140,7 +140,7 @@ func (b *recordBuilder) buildFields(t fieldTable, all query.Result, versions []q
 		}
 		v.Fields = append(v.Fields, f)
 	}
-	v.Never = strings.Join(never, ", ")
+	v.NeverSet = strings.Join(never, ", ")
 	return v, presence
 }
 

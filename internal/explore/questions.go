@@ -241,8 +241,8 @@ func (q *question) addResult() error {
 	}
 	shown := rows.Rows
 	if t != nil && rows.Total > int64(len(rows.Rows)) && rows.Total <= maxRows { // a chart shows all pages
-		around, values := t.allRows()
-		if rows.Result, err = q.run(around, values); err != nil {
+		all, values := t.allRows()
+		if rows.Result, err = q.run(all, values); err != nil {
 			return err
 		}
 	}

@@ -14,7 +14,7 @@ import (
 // snapshotView is the page of the snapshot.
 type snapshotView struct {
 	Grades *page.Table
-	// Checks is nil if the snapshot was not audited. Samples contains the first violating rows of
+	// Checks is nil if no check was run on the snapshot. Samples contains the first violating rows of
 	// each failed check.
 	Checks  *page.Table
 	Samples []*page.Table

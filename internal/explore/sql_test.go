@@ -108,13 +108,13 @@ func testStatements(t *testing.T, s *site) {
 	wantTexts(t, s.runSQL(t, "SELECT run_id FROM mart.snapshot", http.StatusOK, "as_of", "2026-11-01"), run)
 	wantTexts(t, s.runSQL(t, "SELECT 1", http.StatusBadRequest, "colour", "red"), `unknown parameter "colour"`)
 	// The page of a statement allows the styles of the editor by a nonce that changes.
-	res, _, err := s.fetch(t.Context(), "/sql")
+	first, _, err := s.fetch(t.Context(), "/sql")
 	must(t, err)
-	again, _, err := s.fetch(t.Context(), "/sql")
+	second, _, err := s.fetch(t.Context(), "/sql")
 	must(t, err)
-	policy := res.Header.Get("Content-Security-Policy")
-	if !regexp.MustCompile(`script-src 'self'; style-src 'self' 'nonce-\w{20,}';`).MatchString(policy) || policy == again.Header.Get("Content-Security-Policy") {
-		t.Errorf("the policies of two pages are %s and %s, want a different nonce in each", policy, again.Header.Get("Content-Security-Policy"))
+	policy := first.Header.Get("Content-Security-Policy")
+	if !regexp.MustCompile(`script-src 'self'; style-src 'self' 'nonce-\w{20,}';`).MatchString(policy) || policy == second.Header.Get("Content-Security-Policy") {
+		t.Errorf("the policies of two pages are %s and %s, want a different nonce in each", policy, second.Header.Get("Content-Security-Policy"))
 	}
 	var words struct {
 		Schemas map[string][]struct{ Name string }
@@ -248,7 +248,7 @@ func TestTypedSQLCanBeOff(t *testing.T) {
 		t.Errorf("a statement: got %v (%v), want status 405:\n%s", res.Status, err, body)
 	}
 	if body := s.get(t, "/schema", http.StatusOK); strings.Contains(body, "/explore/sql") {
-		t.Error("a page links to the editor")
+		t.Error("the page /schema links to the editor, although SQL is disabled")
 	}
 }
 
@@ -272,21 +272,21 @@ func testEscapes(t *testing.T, most int) {
 	before := sums(t, filepath.Dir(s.version.Catalog), outside)
 	words := strings.NewReplacer("DIR", outside, "CATALOG", s.version.Catalog)
 	token := s.token(t)
-	refused := func(text, reason string) {
+	checkRefused := func(text, reason string) {
 		t.Helper()
 		res, body, err := s.post(t.Context(), url.Values{"sql": {words.Replace(text)}, "token": {token}}, nil)
 		must(t, err)
 		if _, result, _ := strings.Cut(body, `<section id="result"`); res.StatusCode != http.StatusBadRequest || !strings.Contains(textOf(result), reason) || strings.Contains(result, "root:") {
-			t.Errorf("%s: got %d, want %q:\n%s", text, res.StatusCode, reason, textOf(result))
+			t.Errorf("%s: got status %d, want 400 with %q:\n%s", text, res.StatusCode, reason, textOf(result))
 		}
 	}
 	for reason, texts := range escapes.Refused() {
 		for _, text := range texts[:min(most, len(texts))] {
-			refused(text, reason)
+			checkRefused(text, reason)
 		}
 	}
 	for _, text := range escapes.TwoStatements()[:min(most, len(escapes.TwoStatements()))] {
-		refused(strings.Replace(text, "%s", escapes.Destructive, 1), "refused ")
+		checkRefused(strings.Replace(text, "%s", escapes.Destructive, 1), "refused ")
 	}
 	for _, text := range escapes.OneStatement()[:min(most, len(escapes.OneStatement()))] {
 		_, _, err := s.post(t.Context(), url.Values{"sql": {words.Replace(strings.Replace(text, "%s", escapes.Destructive, 1))}, "token": {token}}, nil)

@@ -163,7 +163,7 @@ func TestFilterChipsRemoveTheirFilter(t *testing.T) {
 			}
 		}
 		if len(left) != len(set) || left.Get("sort") != "-total" {
-			t.Errorf("a chip leads to %v, want one filter less", left)
+			t.Errorf("the link of a chip has the parameters %v, want sort and all filters but one", left)
 		}
 		s.get(t, "/orders"+html.UnescapeString(m[1]), http.StatusOK)
 	}

@@ -110,11 +110,11 @@ func Test429PausesWorkersAndLowersRate(t *testing.T) {
 		}
 		after := countBetween(service.served, resumed, resumed.Add(time.Second))
 		if after < 60 || after > 85 {
-			t.Errorf("%d requests in the second after the pause, want about 70 to 80", after)
+			t.Errorf("%d requests in the second after the pause, want 60 to 85", after)
 		}
 		later := countBetween(service.served, resumed.Add(5*time.Second), resumed.Add(6*time.Second))
 		if later < 97 {
-			t.Errorf("%d requests in the sixth second after the pause, want the full rate again", later)
+			t.Errorf("%d requests in the sixth second after the pause, want at least 97 of 100", later)
 		}
 		if m := c.Telemetry()[0]; m.TooMany != 1 || m.Retries != 1 || m.RetryWait < 3*time.Second || m.RateWait == 0 {
 			t.Errorf("telemetry is %+v, want one 429, one retry, and waits for the retry and the rate", m)

@@ -115,9 +115,10 @@ func (a *Answers) Close() error { return a.landing.landingErr(a.landing.closeFil
 
 // LandingCheck counts the intact and damaged parts of a landing.
 type LandingCheck struct {
-	// Answers counts the answers read, and Bytes their stored bytes.
+	// Answers counts the answers read.
 	Answers int
-	Bytes   int64
+	// Bytes is the size of the stored bodies. A body that several answers share counts once.
+	Bytes int64
 	// Damaged counts damaged lines of the journal and damaged bodies.
 	Damaged int
 }

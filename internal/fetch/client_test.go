@@ -56,6 +56,8 @@ func truncatedBody(w http.ResponseWriter, _ *http.Request) {
 
 func resetConnection(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }
 
+// getToken requests /auth/token with the secret query parameter access_token=hidden. Errors must not
+// contain "hidden".
 func getToken(t *testing.T, c *fetch.Client) error {
 	t.Helper()
 	var got collector
@@ -208,8 +210,8 @@ func TestEmptyTokenIsAuthError(t *testing.T) {
 	}
 }
 
-// TestUnreadableTokenError checks the error if the token cannot be read. It must not report that
-// the service rejected the token, unless it did.
+// TestUnreadableTokenError checks the error if the token cannot be read. The error must mention a
+// 401 only if the service answered 401.
 func TestUnreadableTokenError(t *testing.T) {
 	cfg := testConfig(statusOnly(401))
 	reads := 0

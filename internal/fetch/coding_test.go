@@ -201,7 +201,7 @@ func TestDecompressionBombsExceedTheLimit(t *testing.T) {
 	copy(statesOneByte[len(statesOneByte)-4:], []byte{1, 0, 0, 0})
 	for name, h := range map[string]http.HandlerFunc{
 		"gzip":                            encodedBody(bomb, "gzip"),
-		"gzip that states less":           encodedBody(statesOneByte, "gzip"),
+		"gzip that states one byte":       encodedBody(statesOneByte, "gzip"),
 		"gzip of many members":            encodedBody(bytes.Repeat(compressGzip(blank[:1<<18], ""), 100), "gzip"),
 		"zstd":                            encodedBody(compressZstd(blank), "zstd"),
 		"zstd without a size":             encodedBody(compressZstdUnsized(blank), "zstd"),
@@ -307,9 +307,9 @@ func TestCorruptionIsFoundInEveryByte(t *testing.T) {
 			t.Fatal(err)
 		}
 		for at := range whole {
-			rotten := bytes.Clone(whole)
-			rotten[at] ^= 1 << (at % 8)
-			if err := os.WriteFile(path, rotten, 0o600); err != nil {
+			changed := bytes.Clone(whole)
+			changed[at] ^= 1 << (at % 8)
+			if err := os.WriteFile(path, changed, 0o600); err != nil {
 				t.Fatal(err)
 			}
 			if _, found := l.Lookup(pageRequest(1, 1)); found {

@@ -29,7 +29,7 @@ type Details struct {
 	Asked int
 	// Found counts the ids with an answer other than a 404.
 	Found int
-	// Gone are the ids answered 404, sorted: evidence that they were deleted.
+	// Gone are the ids answered 404, sorted. A 404 is evidence that the record was deleted.
 	Gone []string
 	// Failed counts the ids that failed after all retries.
 	Failed int

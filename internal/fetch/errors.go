@@ -109,7 +109,7 @@ func (e *AuthError) Error() string {
 func (e *AuthError) Unwrap() error { return &e.StatusError }
 
 // ScopeError is a 403: the token lacks the scope of the route (spec 5). The stream is
-// skipped, and the others are read.
+// skipped, and the other streams are read.
 type ScopeError struct{ StatusError }
 
 // Error describes the request and how to fix the scope.

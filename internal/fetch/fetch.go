@@ -132,8 +132,8 @@ type Request struct {
 	Pass int
 	// Page is the page number, counted from 1. 0 means that the request has none.
 	Page int
-	// Fresh sends the request although its answer has landed, for answers that must be
-	// current. It does not identify the request, and is ignored offline.
+	// Fresh means that the request is sent even if its answer has landed, for answers that must
+	// be current. It does not identify the request, and is ignored offline.
 	Fresh bool
 }
 

@@ -89,18 +89,18 @@ func FuzzTornLanding(f *testing.F) {
 	f.Add(uint(len(journal)), uint(len(segment)-9), false, uint(len(journal)/2), byte(0x20))
 	f.Fuzz(func(t *testing.T, journalCut, segmentCut uint, inSegment bool, at uint, change byte) {
 		damage := landingDamage{journal: min(journalCut, uint(len(journal))), segment: min(segmentCut, uint(len(segment)))}
-		torn, spoiled := bytes.Clone(journal), bytes.Clone(segment)
+		changedJournal, changedSegment := bytes.Clone(journal), bytes.Clone(segment)
 		if inSegment {
 			at %= uint(len(segment))
-			spoiled[at] ^= change
+			changedSegment[at] ^= change
 			damage.frame = change != 0
 		} else {
 			at %= uint(len(journal))
-			torn[at] ^= change
+			changedJournal[at] ^= change
 			damage.line = change != 0
 		}
 		damage.at = at
-		dir := writeLanding(t, torn[:damage.journal], spoiled[:damage.segment])
+		dir := writeLanding(t, changedJournal[:damage.journal], changedSegment[:damage.segment])
 		l := openLanding(t, dir, withoutSync())
 		for i := 1; i <= n; i++ {
 			r, ok := l.Lookup(testRequest(i))

@@ -13,9 +13,9 @@ import (
 	"github.com/zeebo/xxh3"
 )
 
-// line is a line of the journal, a JSON object about one answer. Its last member, sum, is
-// the checksum of the text before it: after a power cut a complete line can have wrong
-// bytes.
+// line is a line of the journal, a JSON object about one answer. Its last member, "sum",
+// is not a field of line. It is the checksum of the text before it, because after a power cut a
+// complete line can have wrong bytes.
 type line struct {
 	Seq     uint64 `json:"seq"`
 	Stream  string `json:"stream"`

@@ -71,7 +71,8 @@ type Landing struct {
 
 // entry is the location of an answer and its checksums. The index keeps it in memory.
 type entry struct {
-	seq     uint64
+	seq uint64
+	// same is the seq of the first answer with the same body, or 0.
 	same    uint64
 	offset  int64
 	stored  uint32

@@ -150,7 +150,7 @@ func TestLastAnswerToARequestCounts(t *testing.T) {
 	}
 }
 
-// copyDir copies a flat folder.
+// copyDir copies a folder and returns the path of the copy.
 func copyDir(t *testing.T, from string) string {
 	t.Helper()
 	to := t.TempDir()
@@ -176,11 +176,11 @@ func TestTruncatedLandingLosesOnlyItsEnd(t *testing.T) {
 		}
 		t.Run(name, func(t *testing.T) {
 			for cut := range len(whole) {
-				torn := copyDir(t, dir)
-				if err := os.WriteFile(filepath.Join(torn, name), whole[:cut], 0o600); err != nil {
+				copied := copyDir(t, dir)
+				if err := os.WriteFile(filepath.Join(copied, name), whole[:cut], 0o600); err != nil {
 					t.Fatal(err)
 				}
-				checkRepair(t, torn, n)
+				checkRepair(t, copied, n)
 			}
 		})
 	}
@@ -202,7 +202,7 @@ func checkRepair(t *testing.T, dir string, n int) {
 	l = openLanding(t, dir, withoutSync())
 	defer closeLanding(t, l)
 	if again := lookupAll(t, l, n); len(again) != n {
-		t.Fatalf("found answers %v before the missing answers were added and %v after it, want all %d", found, again, n)
+		t.Fatalf("found answers %v before the missing answers were added and %v afterwards, want all %d", found, again, n)
 	}
 	last := uint64(0)
 	for r, err := range l.Replay() {
@@ -228,11 +228,11 @@ func TestDamagedLandingReturnsNoWrongBody(t *testing.T) {
 		for at := 0; at < len(whole); at += 2 {
 			damaged := bytes.Clone(whole)
 			damaged[at] ^= byte(1 + rng.IntN(255))
-			torn := copyDir(t, dir)
-			if err := os.WriteFile(filepath.Join(torn, name), damaged, 0o600); err != nil {
+			copied := copyDir(t, dir)
+			if err := os.WriteFile(filepath.Join(copied, name), damaged, 0o600); err != nil {
 				t.Fatal(err)
 			}
-			l := openLanding(t, torn, withoutSync())
+			l := openLanding(t, copied, withoutSync())
 			if found := lookupAll(t, l, n); len(found) < n-2 {
 				t.Errorf("after damage of byte %d of %s only answers %v are left, want at least %d of %d", at, name, found, n-2, n)
 			}
@@ -281,9 +281,9 @@ func TestUnusableFolderIsLandingError(t *testing.T) {
 	}
 }
 
-// TestUnreadableSegmentIsNotTheEnd checks that an error other than a missing file does not
+// TestUnreadableSegmentDoesNotTruncateLanding checks that an error other than a missing file does not
 // truncate the landing.
-func TestUnreadableSegmentIsNotTheEnd(t *testing.T) {
+func TestUnreadableSegmentDoesNotTruncateLanding(t *testing.T) {
 	dir := t.TempDir()
 	l := openLanding(t, dir, fetch.LandingOptions{SegmentBytes: 1})
 	landAnswers(t, l, 3, 5)
@@ -303,7 +303,7 @@ func TestUnreadableSegmentIsNotTheEnd(t *testing.T) {
 	checkLines(t, dir, 3)
 }
 
-// checkLines compares the number of lines in the journal of a landing.
+// checkLines checks the number of lines in the journal of a landing.
 func checkLines(t *testing.T, dir string, want int) {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(dir, "journal.jsonl"))
@@ -431,7 +431,7 @@ func TestTelemetryCounts(t *testing.T) {
 		t.Errorf("telemetry is %+v, want 2 requests, 1 retry and 2 hits of the stream token", m)
 	}
 	if m[0].Bytes == 0 || m[0].P50 == 0 || m[0].P50 > m[0].P95 || m[0].P95 > m[0].Max || m[0].First.IsZero() {
-		t.Errorf("telemetry is %+v, want bytes, ascending latencies and a first time", m)
+		t.Errorf("telemetry is %+v, want bytes, ascending latencies and a time of the first request", m)
 	}
 }
 

@@ -293,16 +293,16 @@ func (p *pass) isUnchanged() bool {
 	if p.moving || p.bounded || p.repeated > 0 {
 		return false
 	}
-	return p.total < 0 || int64(p.countDistinct()) == p.total
+	return p.total < 0 || int64(p.countRecords()) == p.total
 }
 
-// countDistinct counts records as total_records does, which includes copies within an
+// countRecords counts records as total_records does, which includes copies within an
 // answer.
-func (p *pass) countDistinct() int { return len(p.ids) + p.copies + p.anonymous }
+func (p *pass) countRecords() int { return len(p.ids) + p.copies + p.anonymous }
 
-// hasOnePage reports whether page 1 contains as many records as the total. Then the list is
+// hasTotalOnPage1 reports whether page 1 contains as many records as the total. Then the list is
 // complete, because a single answer shows one state of the service.
-func (p *pass) hasOnePage() bool {
+func (p *pass) hasTotalOnPage1() bool {
 	first := p.pages[0]
 	return p.total >= 0 && first.Next <= 0 && int64(first.Records) == p.total &&
 		len(slices.Compact(slices.Clone(p.firstIDs)))+p.copies+p.anonymous == first.Records
@@ -327,14 +327,14 @@ func (p *pass) isUnpaged() bool {
 	return p.fillsNoPage() || p.pages[0].Records == 0 || len(p.pages) == 2 && p.pages[1].repeats
 }
 
-// isSinglePage reports whether a list without totals had one page followed by an empty page.
-func (p *pass) isSinglePage() bool {
+// hasEmptyPage2 reports whether a list without totals had one page followed by an empty page.
+func (p *pass) hasEmptyPage2() bool {
 	return p.total < 0 && p.isUnchanged() && len(p.pages) == 2 && p.pages[1].Records == 0
 }
 
 // isConfirmable reports whether reading page 1 again can complete the proof.
 func (p *pass) isConfirmable() bool {
-	return p.isSinglePage() || p.total >= 0 && p.isUnchanged() && p.isNewestFirst()
+	return p.hasEmptyPage2() || p.total >= 0 && p.isUnchanged() && p.isNewestFirst()
 }
 
 // minFalls is the number of descending steps of created_at that prove the order: nine records
@@ -376,7 +376,7 @@ func (p *pass) countFilled() int {
 
 // whyUnproven returns the reason why the pass proves nothing.
 func (p *pass) whyUnproven() string {
-	switch distinct := p.countDistinct(); {
+	switch distinct := p.countRecords(); {
 	case p.bounded:
 		return fmt.Sprintf("the page limit was reached at page %d", len(p.pages))
 	case p.moving:

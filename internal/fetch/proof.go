@@ -16,8 +16,8 @@ import (
 // a list that grows only at its head is proven by reading page 1 again. Records inserted
 // during the pass, if they still exist, are at the top of page 1; the same ids there show
 // that no record was inserted. Without inserts, an equal total shows that no older record
-// was deleted. The same holds at the time of each earlier answer with that total. So all
-// answers show one state, and all its records were counted.
+// was deleted. The same argument applies to each earlier answer with that total.
+// So all answers show one state, and all records of this state were counted.
 //
 // In any other order an unchanged pass proves nothing. If a record is deleted from a page
 // that was already read and another record is inserted on a later page, the total does not change,
@@ -36,8 +36,8 @@ import (
 // earlier page. The deleted record was read, and the next pass lacks it. The exception is a
 // record that was inserted and deleted between two pages.
 
-// sightings are the ids read so far, sorted, with the first and the last pass that
-// contained each. The id existed between the two.
+// sightings are the ids read so far, sorted, with the first and the last pass that contained
+// each id. The id existed from its first to its last pass.
 type sightings struct {
 	ids         []uint64
 	first, last []uint8
@@ -103,7 +103,7 @@ func (w *walk) evaluateFirstPage(last, p *pass) bool {
 	w.firstPages = append(w.firstPages, firstPage{p.total, p.firstIDs})
 	confirmed := last != nil && last.total == p.total && slices.Equal(last.firstIDs, p.firstIDs)
 	switch {
-	case confirmed && last.isSinglePage():
+	case confirmed && last.hasEmptyPage2():
 		w.gradeProven(last.rejected, "page 2 is empty and page 1 did not change")
 		return true
 	case confirmed && last.isConfirmable():
@@ -111,7 +111,7 @@ func (w *walk) evaluateFirstPage(last, p *pass) bool {
 		return true
 	}
 	w.moved = w.moved || last != nil && !confirmed
-	if !p.hasOnePage() {
+	if !p.hasTotalOnPage1() {
 		return false
 	}
 	p.sortIDs()

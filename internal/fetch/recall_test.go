@@ -120,7 +120,7 @@ func TestPageThatChangesBackIsReadAgain(t *testing.T) {
 	}
 }
 
-// overwrite overwrites a text that occurs once in a file.
+// overwrite replaces a text that occurs once in a file by question marks.
 func overwrite(t *testing.T, path, text string) {
 	t.Helper()
 	data, err := os.ReadFile(path)

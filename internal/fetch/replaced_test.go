@@ -32,15 +32,15 @@ func TestReplacedAnswerIsNotUsedAgain(t *testing.T) {
 	lines := bytes.SplitAfter(journal, []byte("\n"))
 	for i, want := range [][]string{{"first", "second", "third", "fourth"}, {"first", "second", "third", "fourth"}, {"first", "second", "", "fourth"},
 		{"", "second", "third", "fourth"}, {"first", "", "third", "fourth"}, {"first", "second", "third", ""}} {
-		spoiled := slices.Clone(lines)
-		spoiled[i] = append([]byte("!"), lines[i][1:]...)
-		torn := copyDir(t, dir)
-		if err := os.WriteFile(filepath.Join(torn, "journal.jsonl"), bytes.Join(spoiled, nil), 0o600); err != nil {
+		damaged := slices.Clone(lines)
+		damaged[i] = append([]byte("!"), lines[i][1:]...)
+		copied := copyDir(t, dir)
+		if err := os.WriteFile(filepath.Join(copied, "journal.jsonl"), bytes.Join(damaged, nil), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		checkLatest(t, torn, i+1)
+		checkLatest(t, copied, i+1)
 		for range 2 { // the first opening removes the damaged line
-			l := openLanding(t, torn, withoutSync())
+			l := openLanding(t, copied, withoutSync())
 			for q, body := range want {
 				r, _ := l.Lookup(testRequest(q + 1))
 				if string(r.Body) != body {

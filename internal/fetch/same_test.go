@@ -55,14 +55,14 @@ func TestIdenticalBodiesAreStoredOnce(t *testing.T) {
 		t.Errorf("the second copy has seq %d and is the same as %d, want 4 and 2", got.Seq, got.Same)
 	}
 	if after := storedBytes(t, dir); after != before {
-		t.Errorf("a second copy takes %d bytes, want none", after-before)
+		t.Errorf("the second copy takes %d bytes, want none", after-before)
 	}
 	closeLanding(t, l)
 
 	l = openLanding(t, dir, fetch.LandingOptions{})
 	for number := 1; number <= 3; number++ {
 		if got, ok := l.Lookup(pageRequest(1, number)); !ok || got.Same != 0 {
-			t.Errorf("page %d: found %v, same as %d, want a first copy", number, ok, got.Same)
+			t.Errorf("page %d: found %v, same as %d, want no earlier answer", number, ok, got.Same)
 		}
 	}
 	if got, ok := l.Lookup(pageRequest(2, 1)); !ok || got.Seq != 4 || got.Same != 2 || string(got.Body) != text(41) {
@@ -74,7 +74,7 @@ func TestIdenticalBodiesAreStoredOnce(t *testing.T) {
 	var same []uint64
 	for r, err := range l.Replay() {
 		if err != nil || string(r.Body) != text(int([]int{0, 40, 41, 42, 41, 42}[r.Seq])) {
-			t.Errorf("replayed answer %d as %q (%v), want another body", r.Seq, r.Body, err)
+			t.Errorf("replayed answer %d as %q (%v), want the body that was stored", r.Seq, r.Body, err)
 		}
 		same = append(same, r.Same)
 	}
@@ -98,7 +98,7 @@ func TestOnlyPagesOfOneListShareBodies(t *testing.T) {
 		single, single,
 	} {
 		if got := appendBody(t, l, r, text(9)); got.Same != 0 {
-			t.Errorf("the answer to %+v is the same as %d, want a first copy", r, got.Same)
+			t.Errorf("the answer to %+v is the same as %d, want no earlier answer", r, got.Same)
 		}
 	}
 }
@@ -114,7 +114,7 @@ func TestDamagedBodyIsNotShared(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(files[0], []byte("rot"), 0o600); err != nil {
+	if err := os.WriteFile(files[0], []byte("damaged"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	for pass := 1; pass <= 2; pass++ {
@@ -123,7 +123,7 @@ func TestDamagedBodyIsNotShared(t *testing.T) {
 		}
 	}
 	if got := appendBody(t, l, pageRequest(1, 1), text(50)); got.Same != 0 {
-		t.Errorf("the new copy is the same as the damaged answer %d, want a first copy", got.Same)
+		t.Errorf("the new copy is the same as the damaged answer %d, want no earlier answer", got.Same)
 	}
 	if got := appendBody(t, l, pageRequest(2, 1), text(50)); got.Same != 3 {
 		t.Errorf("the next copy is the same as %d, want 3", got.Same)

@@ -30,7 +30,7 @@ type movingList struct {
 	born     int64
 	requests int
 	phases   [2]int // positions of the insert and the delete among changeEvery requests
-	// permanent contains the ids of the first records that were not deleted.
+	// permanent contains the ids of the initial records that have not been deleted.
 	permanent map[string]bool
 	// states contains a checksum of the ids in each answered state.
 	states map[uint64]bool

@@ -39,8 +39,8 @@ func failingDNS(t *testing.T, code byte) http.RoundTripper {
 	return &http.Transport{DialContext: (&net.Dialer{Resolver: resolver}).DialContext}
 }
 
-// TestUnreachableService checks the retries if the host has no address or does not listen,
-// with and without FailUnreachable.
+// TestUnreachableService checks the retries if the name of the host has no address or
+// its port is closed, with and without FailUnreachable.
 func TestUnreachableService(t *testing.T) {
 	const noSuchName, refusedByServer = 3, 5
 	closed, err := net.Listen("tcp", "127.0.0.1:0")

@@ -160,7 +160,7 @@ func (w *walk) readPage(ctx context.Context, p *pass, number int) error {
 		return err
 	}
 	if number == 1 {
-		w.c.sizes.learn(facts)
+		w.c.sizes.addFirstPage(facts)
 	}
 	p.addPage(number, facts, answer)
 	return nil
@@ -175,13 +175,13 @@ type pageSizes struct {
 	mu sync.Mutex
 	// shortestFull is the length of the shortest page that was followed by another page, or 0.
 	shortestFull int
-	// longestOnly is the length of the longest page that contained a complete list.
-	longestOnly int
+	// longestComplete is the length of the longest page that contained a complete list.
+	longestComplete int
 }
 
-// learn evaluates page 1 of a list with a total. If more records follow, the length of page 1 is
+// addFirstPage evaluates page 1 of a list with a total. If more records follow, the length of page 1 is
 // a page size of the service. Otherwise the pages of the service have at least this length.
-func (p *pageSizes) learn(facts stream.PageFacts) {
+func (p *pageSizes) addFirstPage(facts stream.PageFacts) {
 	n := facts.Records
 	if !facts.Paginated || facts.Total < 0 || n == 0 {
 		return
@@ -190,7 +190,7 @@ func (p *pageSizes) learn(facts stream.PageFacts) {
 	defer p.mu.Unlock()
 	switch {
 	case facts.Total <= int64(n):
-		p.longestOnly = max(p.longestOnly, n)
+		p.longestComplete = max(p.longestComplete, n)
 	case p.shortestFull == 0 || n < p.shortestFull:
 		p.shortestFull = n
 	}
@@ -200,7 +200,7 @@ func (p *pageSizes) learn(facts stream.PageFacts) {
 func (p *pageSizes) shortest() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return cmp.Or(p.shortestFull, max(defaultPageSize, p.longestOnly))
+	return cmp.Or(p.shortestFull, max(defaultPageSize, p.longestComplete))
 }
 
 // readPages reads the next n pages in parallel, because a shorter walk gives the list less

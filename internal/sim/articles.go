@@ -45,7 +45,7 @@ type article struct {
 	n, campaign, profile, item uint32
 	created, updated           int64
 	history                    []statusStep
-	next                       int      // day of the next status change
+	nextDay                    int      // day of the next status change
 	edits                      int      // changes after publishing that no list shows
 	files                      []uint32 // attached files
 	comments                   []comment
@@ -70,7 +70,7 @@ func (s *articles) newArticle(r *rand.Rand, c *campaign, itemNumber uint32) uint
 	at := s.calendar.drawLater(r, c.created)
 	s.all = append(s.all, article{
 		n: n, campaign: c.n, profile: c.profile, item: itemNumber, created: at, updated: at,
-		history: []statusStep{{status: stepAssigned, at: at}}, next: s.calendar.drawDay(r, 1, 3),
+		history: []statusStep{{status: stepAssigned, at: at}}, nextDay: s.calendar.drawDay(r, 1, 3),
 		files: s.files.useNewest(int(n % 3)),
 	})
 	s.items.assignArticle(itemNumber, &s.all[n])
@@ -84,7 +84,7 @@ func (s *articles) stepDay(r *rand.Rand) {
 	s.open = slices.DeleteFunc(s.open, func(n uint32) bool {
 		a := &s.all[n]
 		s.discussArticle(r, a)
-		if a.next <= s.calendar.day {
+		if a.nextDay <= s.calendar.day {
 			s.advanceArticle(r, a)
 		}
 		if a.isPublished() {
@@ -115,7 +115,7 @@ func (s *articles) advanceArticle(r *rand.Rand, a *article) {
 	}
 	a.updated = s.calendar.drawLater(r, a.updated)
 	a.history = append(a.history, statusStep{next, a.updated, note})
-	a.next = s.calendar.drawDay(r, 1, 5)
+	a.nextDay = s.calendar.drawDay(r, 1, 5)
 }
 
 // articleName depends only on the numbers, so that a name never changes.

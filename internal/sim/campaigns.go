@@ -71,7 +71,7 @@ func (s *campaigns) stepDay(r *rand.Rand) {
 	})
 }
 
-// beginArticles starts up to two articles for waiting items of the profile.
+// beginArticles starts up to two articles for items of the profile without an article.
 func (s *campaigns) beginArticles(r *rand.Rand, c *campaign) {
 	for range 2 {
 		if len(c.articles) >= c.planned || len(s.items.unassigned[c.profile]) == 0 || s.calendar.day > c.ends {
@@ -112,7 +112,7 @@ func campaignName(s seed, n, profile uint32) string {
 	return profileName(profile) + ": " + pick(topics(), h)
 }
 
-// renderRow writes an item of the lists, without the questionnaire.
+// renderRow writes a campaign of the lists, without the questionnaire.
 func (s *campaigns) renderRow(e *enc, n uint32) {
 	e.begin(kindCampaign, n)
 	s.writeFields(e, &s.all[n])
@@ -236,8 +236,8 @@ func (s *campaigns) renderStatusCounts(e *enc, n uint32) {
 	e.end()
 }
 
-func (s *campaigns) profileView(n uint32) view {
-	return view{order: s.list.newestFirst(s.byProfile[n]), kind: kindCampaign, render: s.renderRow}
+func (s *campaigns) profileView(profile uint32) view {
+	return view{order: s.list.newestFirst(s.byProfile[profile]), kind: kindCampaign, render: s.renderRow}
 }
 
 // articleView returns the articles of a campaign, newest first.

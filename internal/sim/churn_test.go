@@ -69,7 +69,7 @@ func TestChurnPerList(t *testing.T) {
 	}
 	for path, want := range map[string]int{"/orders": 10, "/campaigns": 0, "/tags": 0} {
 		if inserted, deleted := s.service.Churned(path); inserted != want || deleted != want {
-			t.Errorf("%s: %d inserted, %d deleted, want %d", path, inserted, deleted, want)
+			t.Errorf("%s: %d inserted, %d deleted, want %d of both", path, inserted, deleted, want)
 		}
 	}
 }

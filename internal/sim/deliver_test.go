@@ -53,7 +53,7 @@ func TestDeliveriesMatchTheRecords(t *testing.T) {
 	}
 	again, err := s.CommentChange("comment.archived", article, 0)
 	if err != nil || again.ID != comment.ID || status.ID == comment.ID {
-		t.Errorf("the id of the comment event is %q and then %q (%v), want the same twice, and not that of the status event, %q", comment.ID, again.ID, err, status.ID)
+		t.Errorf("the id of the comment event is %q and then %q (%v), want the same id twice, and another id than %q of the status event", comment.ID, again.ID, err, status.ID)
 	}
 	var body struct {
 		ID      string `json:"id"`

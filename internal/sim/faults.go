@@ -76,7 +76,7 @@ type Fault struct {
 
 // faults chooses the fault of each request.
 type faults struct {
-	mu       sync.Mutex // guards the rest
+	mu       sync.Mutex // guards the fields below
 	rules    []Fault    // never modified, because replies refer to them
 	matched  []int      // number of requests that each rule matched
 	affected []int      // number of requests that each rule affected
@@ -141,8 +141,8 @@ func (f *Fault) replaceAnswer() (reply, bool) {
 	return reply{}, false
 }
 
-// spoilReply applies the fault to a reply of the service.
-func (f *Fault) spoilReply(out reply) reply {
+// applyTo applies the fault to a reply of the service and returns the changed reply.
+func (f *Fault) applyTo(out reply) reply {
 	switch f.Kind {
 	case FaultResetBody:
 		out.cut = cutReset

@@ -51,7 +51,7 @@ type items struct {
 func (s *items) newItem(r *rand.Rand, o *order, lineIndex int, at int64) uint32 {
 	n := uint32(len(s.all))
 	l := o.lines[lineIndex]
-	commission := l.salePrice().share(100) + l.salePrice()/100_000*567 // 10.567 %
+	commission := l.salePrice().perMille(100) + l.salePrice()/100_000*567 // 10.567 %
 	if oneIn(s.seed.roll(kindOrder, o.n, commissionRoll), 40) {
 		commission = 0
 	}
@@ -191,13 +191,13 @@ func (it *item) writeVendor(e *enc, l line) {
 	if vendor%16 == 0 {
 		vendor += 500
 	}
-	e.optMoney("internal_cost", l.salePrice().share(85))
+	e.optMoney("internal_cost", l.salePrice().perMille(85))
 	if it.isResold(e.s) {
-		e.optMoney("reseller_price", l.salePrice().share(120))
+		e.optMoney("reseller_price", l.salePrice().perMille(120))
 	} else if e.hasValue("reseller_price") {
 		e.null("reseller_price")
 	}
-	e.optMoney("vendor_cost", l.salePrice().share(vendor))
+	e.optMoney("vendor_cost", l.salePrice().perMille(vendor))
 	if it.accounted == 0 {
 		return
 	}
@@ -280,5 +280,5 @@ func (s *items) payOrder(r *rand.Rand, o *order, at int64) {
 		o.lines[i].item = int64(n)
 		made = append(made, n)
 	}
-	s.list.addTied(made, s.seed, kindItem)
+	s.list.addSimultaneous(made, s.seed, kindItem)
 }

@@ -40,8 +40,9 @@ func (l *list) add(n uint32) {
 	l.order = slices.Insert(l.order, l.rng.IntN(len(l.order)+1), n)
 }
 
-// addTied adds records with the same created_at, in the order of their ids.
-func (l *list) addTied(numbers []uint32, s seed, k kind) {
+// addSimultaneous adds records with the same created_at. The endpoint lists them in ascending order
+// of their ids.
+func (l *list) addSimultaneous(numbers []uint32, s seed, k kind) {
 	numbers = slices.Clone(numbers)
 	slices.SortFunc(numbers, func(a, b uint32) int { return cmp.Compare(s.id(k, b), s.id(k, a)) })
 	for _, n := range numbers {

@@ -32,7 +32,7 @@ func newListings(w *world) *listings {
 		for i++; i < count && all[i].created == all[i-1].created; i++ {
 			tied = append(tied, uint32(i))
 		}
-		s.onSale.addTied(tied, s.seed, kindProduct)
+		s.onSale.addSimultaneous(tied, s.seed, kindProduct)
 	}
 	s.products.all = all
 	for _, n := range s.onSale.order {

@@ -106,7 +106,7 @@ func (s *outlets) renderParts(o *outlet) {
 			e.str("channel_type", c.kind)
 			e.str("placement_type", c.placement)
 			c.writeMeasures(e)
-			c.writeDisclaimer(e)
+			c.writeFlatDisclaimer(e)
 			e.end()
 		}
 		e.close(']')
@@ -175,8 +175,8 @@ func (c *channel) writeMeasures(e *enc) {
 	e.num("domain_ranking", c.ranking)
 }
 
-// writeDisclaimer writes the disclaimer as two flat fields of a channel.
-func (c *channel) writeDisclaimer(e *enc) {
+// writeFlatDisclaimer writes the disclaimer as two flat fields of a channel.
+func (c *channel) writeFlatDisclaimer(e *enc) {
 	d := disclaimers()[c.disclaimer]
 	e.str("disclaimer_name", d.name)
 	e.strOrNull("disclaimer_description", d.description)
@@ -272,7 +272,7 @@ func (c *channel) writeDetail(e *enc, o *outlet) {
 	if shape := pick(shapes, e.s.roll(kindChannel, c.n, 3)); shape != "" {
 		e.raw("do_follow_links_allowed", shape)
 	}
-	c.writeDisclaimer(e)
+	c.writeFlatDisclaimer(e)
 	e.end()
 }
 

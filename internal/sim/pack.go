@@ -23,7 +23,7 @@ type packer struct {
 	limit int64
 	zstd  *zstd.Encoder
 
-	mu     sync.Mutex // guards the rest
+	mu     sync.Mutex // guards the fields below
 	stored map[storedKey][]byte
 	size   int64
 }

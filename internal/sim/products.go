@@ -158,14 +158,14 @@ func (s *products) writePrices(e *enc, n uint32, t traits) {
 	}
 	e.arr("prices")
 	writeTier(e, base, currency, "standard", t.roll)
-	writeTier(e, base.share(900), currency, "pro", t.roll>>3)
+	writeTier(e, base.perMille(900), currency, "pro", t.roll>>3)
 	switch t.roll >> 24 % 16 {
 	case 0:
-		writeTier(e, base.share(920), "EUR", "standard", t.roll>>6)
+		writeTier(e, base.perMille(920), "EUR", "standard", t.roll>>6)
 	case 1:
-		writeTier(e, base.share(500), currency, "black_friday_2026", t.roll>>6)
+		writeTier(e, base.perMille(500), currency, "black_friday_2026", t.roll>>6)
 	case 2, 3, 4, 5, 6, 7:
-		writeTier(e, base.share(775), currency, "enterprise", t.roll>>6)
+		writeTier(e, base.perMille(775), currency, "enterprise", t.roll>>6)
 	}
 	e.close(']')
 }
@@ -245,7 +245,7 @@ func (s *products) priceOf(n uint32) micros {
 		base *= 10
 	}
 	drift := s.seed.roll(kindProduct, n, 1000+uint64(s.all[n].version))
-	m := dollars(int64(base)).share(900 + int64(drift%200))
+	m := dollars(int64(base)).perMille(900 + int64(drift%200))
 	switch drift >> 20 % 8 {
 	case 0:
 		return m + micros(drift>>30%100_000)*10 // long decimals such as 239.86784

@@ -252,8 +252,8 @@ type micros int64
 // dollars returns an amount of n whole units.
 func dollars(n int64) micros { return micros(n) * 1_000_000 }
 
-// share returns a part of an amount, rounded down to the millionth.
-func (m micros) share(perMille int64) micros { return m / 1000 * micros(perMille) }
+// perMille returns n thousandths of an amount, rounded down to the millionth.
+func (m micros) perMille(n int64) micros { return m / 1000 * micros(n) }
 
 // appendMoney appends an amount as a JSON number. Some numbers have the noise of binary floating
 // point, some have trailing zeros, and some have an exponent. Rounded to six decimals, each number is

@@ -57,7 +57,7 @@ func (s *Service) answerRequest(r *http.Request, rt *route, id string, fault *Fa
 			s.mu.Unlock()
 		}
 	}
-	return fault.spoilReply(out)
+	return fault.applyTo(out)
 }
 
 // reserveTurn counts a request towards the rate limit. If the limit is reached, it returns the

@@ -83,7 +83,7 @@ func (s *Service) Now() time.Time {
 // TeamID returns the id of the partner's team, as in GET /auth/token.
 func (s *Service) TeamID() string { return seed(s.opts.Seed).id(kindTeam, 0) }
 
-// SetToken rotates the token. Requests with the old one get a 401.
+// SetToken rotates the token. Requests with the old token get a 401.
 func (s *Service) SetToken(token string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

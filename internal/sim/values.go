@@ -81,7 +81,7 @@ func (w *world) distort(document []byte, rt *route) []byte {
 	for _, record := range records {
 		for _, f := range today {
 			if object, ok := record.(map[string]any); ok && f.affects(object) {
-				f.spoil(w, rt.pattern, "", object)
+				f.distortObject(w, rt.pattern, "", object)
 			}
 		}
 	}
@@ -105,9 +105,9 @@ func (f ValueFault) affects(record map[string]any) bool {
 	return float64(mix(sum.Sum64())) < f.Share*math.MaxUint64
 }
 
-// spoil changes an object and its nested objects. within is the name of the field that contains the
+// distortObject applies the fault to an object and its nested objects. within is the name of the field that contains the
 // object, or empty for a record.
-func (f ValueFault) spoil(w *world, pattern, within string, object map[string]any) {
+func (f ValueFault) distortObject(w *world, pattern, within string, object map[string]any) {
 	if f.Kind == ValueField {
 		delete(object, f.Field)
 	}
@@ -117,11 +117,11 @@ func (f ValueFault) spoil(w *world, pattern, within string, object map[string]an
 	for key, value := range object {
 		switch v := value.(type) {
 		case map[string]any:
-			f.spoil(w, pattern, key, v)
+			f.distortObject(w, pattern, key, v)
 		case []any:
 			for i, element := range v {
 				if inner, ok := element.(map[string]any); ok {
-					f.spoil(w, pattern, key, inner)
+					f.distortObject(w, pattern, key, inner)
 				} else {
 					v[i] = f.change(w, pattern, within, key, element)
 				}

@@ -141,7 +141,7 @@ func TestValueFaultsAreExact(t *testing.T) {
 		ID   string     `json:"id"`
 		Paid *time.Time `json:"date_paid"`
 	}
-	before, after := map[string]time.Time{}, 0
+	paidWithoutFault, compared := map[string]time.Time{}, 0
 	read := func(each func(item orderItem)) {
 		for _, raw := range service.Records("/order-items") {
 			var item orderItem
@@ -151,14 +151,14 @@ func TestValueFaultsAreExact(t *testing.T) {
 		}
 	}
 	service.SetValueFaults()
-	read(func(item orderItem) { before[item.ID] = *item.Paid })
+	read(func(item orderItem) { paidWithoutFault[item.ID] = *item.Paid })
 	service.SetValueFaults(sim.ValueFault{Kind: sim.ValueDates})
 	read(func(item orderItem) {
-		if after++; !item.Paid.Equal(before[item.ID].AddDate(0, 0, 1)) {
-			t.Errorf("order item %s was paid %v, want a day after %v", item.ID, item.Paid, before[item.ID])
+		if compared++; !item.Paid.Equal(paidWithoutFault[item.ID].AddDate(0, 0, 1)) {
+			t.Errorf("order item %s was paid %v, want a day after %v", item.ID, item.Paid, paidWithoutFault[item.ID])
 		}
 	})
-	if after == 0 || after != len(before) {
-		t.Errorf("%d items have a date_paid with the fault and %d without, want equal numbers", after, len(before))
+	if compared == 0 || compared != len(paidWithoutFault) {
+		t.Errorf("%d items have a date_paid with the fault and %d without, want equal numbers", compared, len(paidWithoutFault))
 	}
 }

@@ -25,6 +25,7 @@ LEFT JOIN main.profiles AS p ON p.id = o.profile_id
 ORDER BY o.rank, o.valid_from DESC LIMIT 1;
 
 -- name: lines
+-- The ordered line items.
 SELECT
     coalesce(l.name, t.name) AS product, l.product_id,
     l.outlet_name AS outlet, l.outlet_id,
@@ -63,6 +64,7 @@ WHERE i.order_id = $id
 ORDER BY i.created_at, i.id;
 
 -- name: owed
+-- Open and paid commissions and shares of publishers and resellers.
 SELECT p.kind, p.product_name AS product, i.product_id, p.amount, p.is_settled AS settled, p.settled_at,
     CASE p.kind WHEN 'commission' THEN i.commission_status END AS status
 FROM mart.payables AS p
