@@ -19,7 +19,7 @@ type catalogIndex struct {
 	recent map[string]counts
 }
 
-// indexAttempt is a creation of the tables, which may still be running.
+// indexAttempt is an attempt to create the tables. It may still be running.
 type indexAttempt struct {
 	cancel context.CancelFunc
 	// done is closed when the attempt has ended, with err if it failed.
@@ -27,7 +27,7 @@ type indexAttempt struct {
 	err  error
 }
 
-// maxRecent is the number of cached filters at which the cache is emptied.
+// maxRecent is the maximum number of filters in the cache. The next filter empties the cache.
 const maxRecent = 32
 
 var errNotReady = errors.New("the catalog of the snapshot is being prepared")
@@ -49,7 +49,7 @@ func (ix *catalogIndex) wait(ctx context.Context, db *query.DB, limit time.Durat
 }
 
 // start returns the current attempt, or begins one. The attempt continues if the request ends,
-// because a search while typing cancels most of its requests.
+// because the page cancels the previous request at each typed character.
 func (ix *catalogIndex) start(ctx context.Context, db *query.DB) *indexAttempt {
 	ix.mu.Lock()
 	defer ix.mu.Unlock()

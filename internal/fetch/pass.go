@@ -38,7 +38,7 @@ type pass struct {
 	lastTotal    int64 // total of the last answer
 	moving       bool  // the total changed
 	end          bool  // this wave has an empty or repeated page
-	bounded      bool  // the page limit was reached
+	atPageLimit  bool  // the page limit was reached
 }
 
 // pageState is the state of one page.
@@ -167,8 +167,8 @@ func (p *pass) pageBound() int64 {
 
 // nextWave starts a wave and returns its number of pages. All pages that the total implies
 // are requested at once; total_pages can only reduce their number. Further pages are
-// requested in growing waves. Without a total they are requested one at a time, because
-// only then two passes with the same ids prove anything.
+// requested in growing waves. Without a total, all pages are requested one at a time,
+// because otherwise two passes with the same ids would prove nothing.
 func (p *pass) nextWave() int {
 	p.end = false
 	read := int64(len(p.pages))
@@ -186,15 +186,15 @@ func (p *pass) nextWave() int {
 }
 
 // hasEnded reports whether the pass is at the end of the list. The length of a page with an
-// envelope does not show the end, since the service may cap or filter pages. Agreement of
-// the total and next_page does. A service whose total, pages and next_page consistently
-// state a wrong end cannot be detected.
+// envelope does not show the end, since the service may cap or filter pages. The
+// total and next_page show it if they agree. A wrong end that the total, the pages and next_page
+// all state cannot be detected.
 func (p *pass) hasEnded() bool {
 	if p.reachedEnd() {
 		return true
 	}
-	p.bounded = int64(len(p.pages)) >= p.pageBound()
-	return p.bounded
+	p.atPageLimit = int64(len(p.pages)) >= p.pageBound()
+	return p.atPageLimit
 }
 
 func (p *pass) reachedEnd() bool {
@@ -231,8 +231,9 @@ func (p *pass) emptyTail() bool {
 	return !slices.ContainsFunc(tail, func(f pageState) bool { return f.Records > 0 })
 }
 
-// sortIDs sorts the ids and counts repeated ids. The ids of a repeated page count if a later
-// page of the list has other ids, but not beyond the end of the list.
+// sortIDs sorts the ids and counts repeated ids. The ids of a page that repeats an
+// earlier page count as repeated if a later page has other records. Otherwise the page is beyond
+// the end of the list, and its ids do not count.
 func (p *pass) sortIDs() {
 	if p.previous == nil || len(p.ids) > 0 || !p.recallAll() {
 		p.gatherIDs()
@@ -252,7 +253,8 @@ func (p *pass) sortIDs() {
 	}
 }
 
-// recallAll shares the ids of the previous pass if all its pages were recalled.
+// recallAll shares the ids of the previous pass if all its pages were recalled, and reports whether
+// they were.
 func (p *pass) recallAll() bool {
 	n := 0
 	for _, f := range p.pages {
@@ -290,7 +292,7 @@ func (p *pass) gatherIDs() {
 // isUnchanged reports whether no change was seen: the total was the same in all answers, no
 // id was repeated, and the number of ids equals the total, if there is one.
 func (p *pass) isUnchanged() bool {
-	if p.moving || p.bounded || p.repeated > 0 {
+	if p.moving || p.atPageLimit || p.repeated > 0 {
 		return false
 	}
 	return p.total < 0 || int64(p.countRecords()) == p.total
@@ -376,15 +378,15 @@ func (p *pass) countFilled() int {
 
 // whyUnproven returns the reason why the pass proves nothing.
 func (p *pass) whyUnproven() string {
-	switch distinct := p.countRecords(); {
-	case p.bounded:
+	switch records := p.countRecords(); {
+	case p.atPageLimit:
 		return fmt.Sprintf("the page limit was reached at page %d", len(p.pages))
 	case p.moving:
 		return fmt.Sprintf("total_records changed from %d to %d", p.total, p.lastTotal)
 	case p.repeated > 0:
 		return fmt.Sprintf("%s occurred more than once", plural.Count(p.repeated, "id"))
-	case p.total >= 0 && int64(distinct) != p.total:
-		return fmt.Sprintf("total_records is %d, but the pages contain %s", p.total, plural.Count(distinct, "record"))
+	case p.total >= 0 && int64(records) != p.total:
+		return fmt.Sprintf("total_records is %d, but the pages contain %s", p.total, plural.Count(records, "record"))
 	case p.number == 1:
 		return "the list is not sorted newest first, so one pass proves nothing"
 	}

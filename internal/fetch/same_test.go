@@ -47,7 +47,7 @@ func TestIdenticalBodiesAreStoredOnce(t *testing.T) {
 	l := openLanding(t, dir, fetch.LandingOptions{SegmentBytes: 40})
 	for number, body := range []string{text(40), text(41), text(42)} {
 		if got := appendBody(t, l, pageRequest(1, number+1), body); got.Seq != uint64(number+1) || got.Same != 0 {
-			t.Errorf("page %d has seq %d and is the same as %d, want seq %[1]d and a first copy", number+1, got.Seq, got.Same)
+			t.Errorf("page %d has seq %d and is the same as %d, want seq %[1]d and no earlier answer", number+1, got.Seq, got.Same)
 		}
 	}
 	before := storedBytes(t, dir)

@@ -56,8 +56,8 @@ func TestScopesGrantTheirRoutesOnly(t *testing.T) {
 	slices.Sort(all)
 	all = slices.Compact(all)
 	for _, missing := range all {
-		rest := slices.DeleteFunc(slices.Clone(all), func(scope string) bool { return scope == missing })
-		s := serve(t, sim.Options{Scopes: rest, TokenType: "custom"})
+		others := slices.DeleteFunc(slices.Clone(all), func(scope string) bool { return scope == missing })
+		s := serve(t, sim.Options{Scopes: others, TokenType: "custom"})
 		for pattern, needed := range scopesOf() {
 			want := http.StatusOK
 			if slices.Contains(needed, missing) {

@@ -18,7 +18,7 @@ type file struct {
 type folder struct {
 	n                uint32
 	created, updated int64
-	renamed          int
+	renamed          int // number of renames
 }
 
 // files contains the uploads and their folders.

@@ -15,7 +15,7 @@ const (
 	commissionRefunded = "refunded"
 )
 
-// Salts for the rolls of an item and its order.
+// Salts that make the rolls of an item and of its order differ.
 const (
 	commissionRoll = 21 + iota
 	vendorRoll
@@ -29,9 +29,9 @@ type item struct {
 	created, updated int64
 	commission       micros
 	status           string
-	commissionPaid   int64 // Unix time, or 0 before the event, like the next two fields
-	accounted        int64
-	refunded         int64
+	commissionPaidAt int64 // Unix time, or 0 before the event, like the next two fields
+	accountedAt      int64
+	refundedAt       int64
 	article          int64  // -1 if there is none
 	campaign         uint32 // campaign of the article
 	next             int    // day of the next event
@@ -80,8 +80,8 @@ func (s *items) assignArticle(n uint32, a *article) {
 	it.article, it.campaign, it.updated = int64(a.n), a.campaign, max(a.created, it.updated+1)
 }
 
-// stepDay advances the commissions that are due: pending, possibly on hold, approved, paid,
-// accounted. A few are refunded instead.
+// stepDay advances the commissions that are due. A commission is pending, on hold in some cases,
+// then approved, paid and accounted. A few commissions are refunded instead.
 func (s *items) stepDay(r *rand.Rand) {
 	s.open = slices.DeleteFunc(s.open, func(n uint32) bool {
 		it := &s.all[n]
@@ -99,7 +99,7 @@ func (s *items) advanceItem(r *rand.Rand, it *item) bool {
 		// Approve the commission, hold it once, or refund the sale.
 		switch chance := r.IntN(20); {
 		case chance == 0:
-			it.status, it.refunded = commissionRefunded, at
+			it.status, it.refundedAt = commissionRefunded, at
 			return false
 		case chance <= 2 && it.status == commissionPending:
 			it.status = commissionOnHold
@@ -108,10 +108,10 @@ func (s *items) advanceItem(r *rand.Rand, it *item) bool {
 		}
 		return true
 	case commissionApproved:
-		it.status, it.commissionPaid = commissionPaid, at
+		it.status, it.commissionPaidAt = commissionPaid, at
 		return true
 	}
-	it.accounted = at
+	it.accountedAt = at
 	return false
 }
 
@@ -157,39 +157,39 @@ func (s *items) renderRow(e *enc, n uint32) {
 // writeCommission writes the fields that change with the commission.
 func (it *item) writeCommission(e *enc) {
 	e.money("commission_amount", it.commission)
-	e.when("commission_date_paid", it.commissionPaid)
+	e.when("commission_date_paid", it.commissionPaidAt)
 	e.str("commission_status", it.status)
-	e.flag("is_accounting_completed", it.accounted != 0)
-	e.flag("is_publisher_paid", it.accounted != 0)
+	e.flag("is_accounting_completed", it.accountedAt != 0)
+	e.flag("is_publisher_paid", it.accountedAt != 0)
 	resellerPaid := int64(0)
 	if it.isResold(e.s) {
-		resellerPaid = it.commissionPaid
+		resellerPaid = it.commissionPaidAt
 	}
 	e.optFlag("is_reseller_paid", resellerPaid != 0)
-	e.flag("refund_required", it.refunded != 0)
-	e.flag("is_refunded", it.refunded != 0)
-	e.when("refund_date", it.refunded)
-	if it.refunded != 0 {
+	e.flag("refund_required", it.refundedAt != 0)
+	e.flag("is_refunded", it.refundedAt != 0)
+	e.when("refund_date", it.refundedAt)
+	if it.refundedAt != 0 {
 		e.optStr("refund_method", "credit_card")
 		e.optStr("refund_reference", "re_"+strconv.Itoa(int(it.n)))
 	}
 	if e.hasValue("accounting_completion_date") {
-		e.when("accounting_completion_date", it.accounted)
+		e.when("accounting_completion_date", it.accountedAt)
 	}
 	if e.hasValue("publisher_paid_date") {
-		e.when("publisher_paid_date", it.accounted)
+		e.when("publisher_paid_date", it.accountedAt)
 	}
 	if e.hasValue("reseller_paid_date") {
 		e.when("reseller_paid_date", resellerPaid)
 	}
 }
 
-// writeVendor writes the costs, and the invoice after the accounting. Most items have a positive
-// margin. A few vendors cost more than the sale price.
+// writeVendor writes the costs. For an accounted item it also writes the invoice. Most items have a
+// positive margin. A few vendors cost more than the sale price.
 func (it *item) writeVendor(e *enc, l line) {
-	vendor := int64(420 + e.s.roll(kindItem, it.n, vendorRoll)%200)
-	if vendor%16 == 0 {
-		vendor += 500
+	vendorShare := int64(420 + e.s.roll(kindItem, it.n, vendorRoll)%200)
+	if vendorShare%16 == 0 {
+		vendorShare += 500
 	}
 	e.optMoney("internal_cost", l.salePrice().perMille(85))
 	if it.isResold(e.s) {
@@ -197,13 +197,13 @@ func (it *item) writeVendor(e *enc, l line) {
 	} else if e.hasValue("reseller_price") {
 		e.null("reseller_price")
 	}
-	e.optMoney("vendor_cost", l.salePrice().perMille(vendor))
-	if it.accounted == 0 {
+	e.optMoney("vendor_cost", l.salePrice().perMille(vendorShare))
+	if it.accountedAt == 0 {
 		return
 	}
 	e.optStr("vendor_invoice_id", "v-"+strconv.Itoa(int(it.n)))
-	e.when("vendor_invoice_date", it.commissionPaid)
-	e.when("vendor_paid_date", it.accounted)
+	e.when("vendor_invoice_date", it.commissionPaidAt)
+	e.when("vendor_paid_date", it.accountedAt)
 	e.optStr("vendor_invoice_url", "https://billing.example.com/v/"+strconv.Itoa(int(it.n)))
 }
 
@@ -265,12 +265,12 @@ func (s *items) renderProfileRow(e *enc, n uint32) {
 	e.end()
 }
 
-// profileView returns items in the form ProfileOrderItem of the spec.
-func (s *items) profileView(n uint32) view {
-	return view{order: s.list.newestFirst(s.byProfile[n]), kind: kindItem, render: s.renderProfileRow}
+// profileView returns the items of a profile in the form ProfileOrderItem of the spec.
+func (s *items) profileView(profile uint32) view {
+	return view{order: s.list.newestFirst(s.byProfile[profile]), kind: kindItem, render: s.renderProfileRow}
 }
 
-// payOrder creates the order items, with the time of the payment.
+// payOrder marks an order as paid at the given time or later, and creates its items.
 func (s *items) payOrder(r *rand.Rand, o *order, at int64) {
 	at = s.list.stamp(at)
 	o.status, o.paid, o.updated = orderPaid, at, at

@@ -263,8 +263,8 @@ func (s *orders) newSingleLine(r *rand.Rand, earliest int64) *order {
 	return o
 }
 
-func (s *orders) profileView(n uint32) view {
-	return view{order: s.list.newestFirst(s.byProfile[n]), kind: kindOrder, render: s.renderRow}
+func (s *orders) profileView(profile uint32) view {
+	return view{order: s.list.newestFirst(s.byProfile[profile]), kind: kindOrder, render: s.renderRow}
 }
 
 func (s *orders) hasOrder(n uint32) bool { return int(n) < len(s.all) && !s.list.removed[n] }

@@ -22,6 +22,7 @@ LEFT JOIN main.profiles AS p ON p.id = c.profile_id
 ORDER BY c.rank, c.valid_from DESC LIMIT 1;
 
 -- name: counts
+-- The number of articles in each status, as counted by the service.
 SELECT coalesce(name, prefix, id) AS status, prefix, count AS articles
 FROM main.campaign_status_counts WHERE campaign_id = $id ORDER BY count DESC, 1;
 

@@ -5,6 +5,8 @@
 -- table and column names of main, so that the same filters work on both. The id of a listing is its
 -- rank among the ids in main, so that joins and sorts compare integers. {names} is the statement
 -- outlet_names of record.sql.
+
+-- The rank (id) and the rowid (source) of each listing.
 CREATE OR REPLACE TABLE derived.ranks AS
 SELECT id AS listing_id, rowid AS source, CAST(row_number() OVER (ORDER BY id) AS INTEGER) AS id
 FROM main.product_listings;

@@ -144,6 +144,7 @@ WHERE i.product_id = $id
 ORDER BY a.order_paid_at DESC NULLS LAST, a.article_id;
 
 -- name: beside
+-- The other listings of the outlet.
 -- Prices are filtered before the join, so that the join does not hash all prices.
 WITH listed AS MATERIALIZED (
     SELECT id, name, channel_type, placement_type, is_do_follow, domain_authority

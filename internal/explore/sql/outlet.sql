@@ -82,6 +82,7 @@ QUALIFY row_number() OVER (PARTITION BY h.id ORDER BY max(h.valid_to) DESC) = 1
 ORDER BY vanished DESC, h.id;
 
 -- name: items
+-- Sold items of the outlet, newest first.
 SELECT
     coalesce(o.reference_number, m.order_id) AS "order", m.order_id,
     m.paid_at AS paid, m.product_name AS product, m.product_id,
@@ -92,6 +93,7 @@ WHERE m.outlet_id = $id
 ORDER BY m.paid_at DESC NULLS LAST, m.order_item_id;
 
 -- name: owed
+-- Unpaid commissions and shares of the items that the outlet sold, oldest first.
 SELECT p.kind, coalesce(o.reference_number, p.order_id) AS "order", p.order_id, p.product_name AS product, p.order_paid_at AS order_paid, p.amount
 FROM mart.payables AS p
 LEFT JOIN main.orders AS o ON o.id = p.order_id

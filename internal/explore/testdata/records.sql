@@ -55,8 +55,8 @@ INSERT INTO main.article_statuses (article_id, position, effective_at, name, pre
 INSERT INTO main.article_comments (article_id, id, content, author_name, created_at, parent_comment_id) VALUES
 	('A1', 'k1', 'First <i>draft</i>', 'Ann', '2026-10-03 10:00:00+00', NULL), ('A1', 'k2', 'Another', 'Bob', '2026-10-04 10:00:00+00', NULL), ('A1', 'k3', 'A reply to the first', 'Bob', '2026-10-05 10:00:00+00', 'k1');
 INSERT INTO main.article_files (article_id, position, id, name, file_url, size) VALUES ('A1', 1, 'F1', 'facts.docx', 'https://files.example/facts.docx', 12345), ('A1', 2, 'F2', 'evil', 'javascript:alert(3)', 1);
--- A profile with an order that is only in the list of its orders, and with an order and a
--- campaign that have deleted_at.
+-- A profile whose order R2 is only in profile_orders. Its order R3 and its campaign C2 have
+-- deleted_at.
 INSERT INTO main.profiles (id, name) VALUES ('P2', 'Binder');
 INSERT INTO main.profile_orders (profile_id, order_id) VALUES ('P2', 'R2'), ('P2', 'R3');
 INSERT INTO main.orders (id, profile_id, reference_number, deleted_at) VALUES ('R3', 'P2', 'PO-DELETED', '2026-10-02 10:00:00+00');
