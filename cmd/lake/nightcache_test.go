@@ -11,7 +11,7 @@ import (
 	"sync"
 )
 
-// nightCache contains copies of an undisturbed warehouse, one after each night. Each night then runs
+// nightCache contains a copy of a warehouse for each number of nights, so that each night runs only
 // once for all tests.
 type nightCache struct {
 	mu     sync.Mutex // guards nights
@@ -99,7 +99,7 @@ func (h *fixture) applyNight(before, after string) {
 	}
 	h.must(filepath.WalkDir(before, func(path string, e fs.DirEntry, err error) error {
 		name, _ := filepath.Rel(before, path)
-		if _, gone := os.Lstat(filepath.Join(after, name)); errors.Is(gone, fs.ErrNotExist) && err == nil && !e.IsDir() {
+		if _, statErr := os.Lstat(filepath.Join(after, name)); errors.Is(statErr, fs.ErrNotExist) && err == nil && !e.IsDir() {
 			return removeAny(filepath.Join(dir, name))
 		}
 		return err

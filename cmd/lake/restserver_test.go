@@ -20,8 +20,8 @@ import (
 type restServer struct {
 	mu     sync.Mutex // guards the other fields
 	tables map[string]table.Metadata
-	// missing is a part of the endpoints that the server does not have. Empty means that it has
-	// all endpoints.
+	// missing selects the endpoints that the server does not offer: all endpoints that contain this
+	// text. Empty means that the server offers all endpoints.
 	missing string
 	// commit, if set, replaces the handling of a commit. put applies the commit to the given number
 	// of tables, or with -1 to all tables.

@@ -10,8 +10,8 @@ import (
 )
 
 // TestTrialAnswersInTheWorkbench checks that each answer of the guide has one command and the
-// address of a page with the same parameters, and that the list of questions links the page. The
-// samples test runs the commands.
+// address of a page with the same parameters, and that the list of questions links to the page.
+// TestTrialSamples runs the commands.
 func TestTrialAnswersInTheWorkbench(t *testing.T) {
 	requireTrials(t)
 	site := exploreDemo(t)

@@ -225,7 +225,7 @@ func imageUser(t *testing.T) int {
 	t.Helper()
 	found := regexp.MustCompile(`(?m)^const user = (\d+)$`).FindStringSubmatch(read(t, imageSource+"layers.go"))
 	if found == nil {
-		t.Fatal("the image names no user")
+		t.Fatal("layers.go defines no user")
 	}
 	n, err := strconv.Atoi(found[1])
 	if err != nil {
@@ -269,7 +269,7 @@ func TestKubernetesFiles(t *testing.T) {
 				template = m.Spec.Job.Spec.Template
 			}
 			for _, c := range template.Spec.Containers {
-				p := kubernetesPod{t: t, file: file + " " + m.Metadata.Name, pod: template, container: c, configs: configs, secrets: secrets, claims: claims}
+				p := podContainer{t: t, file: file + " " + m.Metadata.Name, pod: template, container: c, configs: configs, secrets: secrets, claims: claims}
 				commands[p.check()]++
 			}
 		}
@@ -281,8 +281,8 @@ func TestKubernetesFiles(t *testing.T) {
 	}
 }
 
-// kubernetesPod is a container with the volumes and settings of its pod.
-type kubernetesPod struct {
+// podContainer is a container with the volumes and settings of its pod.
+type podContainer struct {
 	t         *testing.T
 	file      string
 	pod       pod
@@ -293,10 +293,10 @@ type kubernetesPod struct {
 }
 
 // check checks the container and returns the name of its command.
-func (p kubernetesPod) check() string {
+func (p podContainer) check() string {
 	t, security := p.t, p.pod.Spec.Security
 	if user := imageUser(t); security.User != user || security.Group != user || !security.NonRoot {
-		t.Errorf("%s runs as %d:%d, want %d:%[4]d as the image", p.file, security.User, security.Group, user)
+		t.Errorf("%s runs as %d:%d, want %d:%[4]d as in the image", p.file, security.User, security.Group, user)
 	}
 	if version := newestRelease(t); version != "" && !strings.HasSuffix(p.container.Image, "placementsync:"+version) {
 		t.Errorf("%s runs %s, want the newest release %s", p.file, p.container.Image, version)
@@ -330,7 +330,7 @@ func (p kubernetesPod) check() string {
 	return name
 }
 
-func (p kubernetesPod) checkProbe(probe probe, cfg config.Config) {
+func (p podContainer) checkProbe(probe probe, cfg config.Config) {
 	_, listened, err := net.SplitHostPort(cfg.Serve.Listen)
 	if err != nil {
 		p.t.Errorf("%s: %v", p.file, err)
@@ -356,7 +356,7 @@ func (p kubernetesPod) checkProbe(probe probe, cfg config.Config) {
 }
 
 // fileInVolume returns the path of a file within its volume.
-func (p kubernetesPod) fileInVolume(file string) (inside string, ok bool) {
+func (p podContainer) fileInVolume(file string) (inside string, ok bool) {
 	for _, mount := range p.container.Mounts {
 		rest, below := strings.CutPrefix(file+"/", mount.Path+"/")
 		for _, volume := range p.pod.Spec.Volumes {
@@ -370,7 +370,7 @@ func (p kubernetesPod) fileInVolume(file string) (inside string, ok bool) {
 }
 
 // readMounted reads a file of a ConfigMap or a Secret.
-func (p kubernetesPod) readMounted(file string) (text string, ok bool) {
+func (p podContainer) readMounted(file string) (text string, ok bool) {
 	inside, _ := p.fileInVolume(file)
 	for _, mount := range p.container.Mounts {
 		if mount.Path != path.Dir(file) {
@@ -460,7 +460,7 @@ func TestServeProbe(t *testing.T) {
 	}{
 		{"health", 0, "ok\n", ""},
 		{"ready", 1, "", "answers 503: not ready: no night has succeeded yet"},
-		{"wealth", 2, "", `--probe is "wealth": use health or ready`},
+		{"live", 2, "", `--probe is "live": use health or ready`},
 		{"", 2, "", `--probe is "": use health or ready`},
 	} {
 		var stdout, stderr bytes.Buffer

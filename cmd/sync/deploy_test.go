@@ -137,7 +137,7 @@ func metricsIn(text string) []string {
 }
 
 // TestVersionOfShallowClone checks that deploy/version.sh does not report the last commit of a
-// shallow clone as a release, and that it reports repositories that git rejects.
+// shallow clone as a release, and that it fails in a repository that git rejects.
 func TestVersionOfShallowClone(t *testing.T) {
 	t.Parallel()
 	if _, err := exec.LookPath("git"); err != nil {
@@ -165,8 +165,8 @@ echo broken > ../shallow/.git/HEAD
 	}
 }
 
-// TestPackageTranscript checks that the transcript of the packages, which make ship writes, contains
-// the commands of deploy/packages/try.sh in their order.
+// TestPackageTranscript checks that deploy/packages/transcript.txt contains the commands of
+// deploy/packages/try.sh in their order. "make ship" writes the transcript.
 func TestPackageTranscript(t *testing.T) {
 	t.Parallel()
 	transcript := read(t, "../../deploy/packages/transcript.txt")

@@ -51,7 +51,7 @@ func TestTrialExploreInChromium(t *testing.T) {
 	}
 }
 
-// demoSite serves the pages of a demo as the command explore does.
+// demoSite serves the pages of a demo as the command "explore" does.
 type demoSite struct {
 	url, config string
 	// axe is the source of axe-core, or "" if it is not available.

@@ -102,9 +102,9 @@ func runPublishHeld(ctx context.Context, g *globals, held bool, accept []string)
 	return withFollow(ctx, err, g.followPublish(ctx, cfg))
 }
 
-// namesMissing returns the names in all that are not in others.
-func namesMissing(all, others []string) []string {
-	return slices.DeleteFunc(slices.Clone(all), func(name string) bool { return slices.Contains(others, name) })
+// namesMissing returns the wanted names that are not given.
+func namesMissing(wanted, given []string) []string {
+	return slices.DeleteFunc(slices.Clone(wanted), func(name string) bool { return slices.Contains(given, name) })
 }
 
 func discardCommand(g *globals) *cobra.Command {

@@ -99,6 +99,6 @@ watch: [{name: nights, query: "SELECT run_id FROM meta.runs", key: [run_id], sen
 		t.Fatalf("publish ended with %v, want the outcome partial", err)
 	}
 	if got := listFollows(); !slices.Equal(got[len(got)-3:], []string{"watch " + held, "lake", "backup " + held}) || len(messages) != 2 {
-		t.Errorf("after the publish: the work is %q and %d messages were sent, want watch, lake and backup of %s and 2", got, len(messages), held)
+		t.Errorf("after the publish: the work is %q and %d messages were sent, want watch, lake and backup of %s, and 2 messages", got, len(messages), held)
 	}
 }

@@ -41,8 +41,8 @@ func (s *service) newJobs(cfg config.Config, night pipeline.Config) (*jobs, erro
 	return &jobs{inspector, s, cfg, night, wh}, nil
 }
 
-// Night implements daemon.Jobs. It also prunes the warehouse, because the operating system
-// account of the unit may exist only while serve runs.
+// Night implements daemon.Jobs. It also prunes the warehouse, because no other
+// program may be able to: under systemd, the account of serve may exist only while serve runs.
 func (j *jobs) Night(ctx context.Context) (ledger.Run, error) {
 	var res pipeline.Result
 	err := j.s.hooks.runInTurn(ctx, func() (err error) {
@@ -51,7 +51,7 @@ func (j *jobs) Night(ctx context.Context) (ledger.Run, error) {
 			return err
 		}
 		if res, err = j.s.g.runAndNotify(ctx, j.cfg, j.night); err == nil {
-			j.prune() // inside the turn, because a refresh would hold the lock
+			j.prune() // before the turn ends, because a refresh could then take the lock
 		}
 		return err
 	})

@@ -53,7 +53,7 @@ func TestTrialInspection(t *testing.T) {
 			t.Errorf("%s has %d rows in the inspection, want %s as in a query", table.Name, table.Rows, want)
 		}
 	}
-	// The next inspection returns the results of the command verify.
+	// The next inspection returns the results of the command "verify".
 	mustRun(t, "verify", "--config", d.g.Config)
 	mustRun(t, "verify", "--config", d.g.Config, "--read-data")
 	if got = j.Inspect(t.Context()); len(got.Verified) != 2 || got.Verified[0].ReadData || !got.Verified[1].ReadData ||

@@ -42,7 +42,7 @@ func TestLedgerFitsTerminal(t *testing.T) {
 	}
 	// Empty columns are omitted first, so that the ledger of complete nights shows changes.
 	if text := listRuns([]ledger.Run{good, good}, good.ID).render(80); !strings.Contains(text, "changed") || strings.Contains(text, "why") {
-		t.Errorf("the ledger of complete nights is\n%s\nwant the column changed, and not the empty column why", text)
+		t.Errorf("the ledger of complete nights is\n%s\nwant the column \"changed\" and no column \"why\", which is empty", text)
 	}
 }
 

@@ -17,8 +17,8 @@ import (
 
 // delivery is one webhook delivery of a load test.
 type delivery struct {
-	delivery sim.Delivery
-	secrets  []string
+	event   sim.Delivery
+	secrets []string
 	// wantStatus is the expected status of the response.
 	wantStatus int
 	// isRepeated is set if the event was sent before.
@@ -63,7 +63,7 @@ func newDelivery(i int, article string) delivery {
 	}
 	body := fmt.Sprintf(`{"article_id":%q,"status":{"id":"st-%d","prefix":"published"},"effective_at":"2026-11-20T02:00:00Z","notes":%q}`,
 		article, event, strings.Repeat("note ", 40))
-	d.delivery = sim.Delivery{ID: fmt.Sprintf("evt-%07d", event), Topic: "article.status_changed", Source: "trial", Body: []byte(body)}
+	d.event = sim.Delivery{ID: fmt.Sprintf("evt-%07d", event), Topic: "article.status_changed", Source: "trial", Body: []byte(body)}
 	return d
 }
 
@@ -85,8 +85,8 @@ func (s *senders) send(ctx context.Context) deliveryResults {
 }
 
 func (d *delivery) send(ctx context.Context, s *senders, due time.Time) {
-	d.delivery.SentAt = due
-	d.status, d.err = sim.Deliver(ctx, s.client, s.url, d.delivery, d.secrets...)
+	d.event.SentAt = due
+	d.status, d.err = sim.Deliver(ctx, s.client, s.url, d.event, d.secrets...)
 	d.latency = time.Since(due)
 }
 
@@ -119,7 +119,7 @@ func (s *senders) summarize(took time.Duration) deliveryResults {
 			f.Problems = appendProblem(f.Problems, d.err.Error())
 		case d.status != d.wantStatus:
 			f.Wrong++
-			f.Problems = appendProblem(f.Problems, fmt.Sprintf("%s: got status %d, want %d", d.delivery.ID, d.status, d.wantStatus))
+			f.Problems = appendProblem(f.Problems, fmt.Sprintf("%s: got status %d, want %d", d.event.ID, d.status, d.wantStatus))
 		case d.status == http.StatusNoContent:
 			f.Accepted++
 		default:
@@ -156,7 +156,7 @@ func (s *senders) acknowledgedEvents() map[string]bool {
 	ids := map[string]bool{}
 	for _, d := range s.all {
 		if d.status == http.StatusNoContent {
-			ids[d.delivery.ID] = true
+			ids[d.event.ID] = true
 		}
 	}
 	return ids
@@ -179,7 +179,7 @@ func (s *senders) wantCounts() map[string]int {
 }
 
 // holdConnections keeps n connections open, each with an incomplete large delivery. A
-// connection that serve closes is replaced.
+// connection that serve closes is replaced. wait waits until all are closed after the end of ctx.
 func holdConnections(ctx context.Context, t *testing.T, url string, n int) (wait func()) {
 	t.Helper()
 	address := strings.TrimPrefix(url, "http://")

@@ -119,7 +119,7 @@ func (f loadResults) check(t *testing.T) {
 		t.Errorf("%d deliveries had an unexpected response, and %d had none: %q", f.Deliveries.Wrong, f.Deliveries.Broken, f.Deliveries.Problems)
 	}
 	if f.Pages.Failed > 0 || f.Pages.Pages == 0 || f.Pages.Metrics == 0 {
-		t.Errorf("%d of %d requests for the page and %d for the metrics failed: %q; want some requests and no failure", f.Pages.Failed, f.Pages.Pages, f.Pages.Metrics, f.Pages.Problems)
+		t.Errorf("of %d requests for the page and %d for the metrics, %d failed: %q; want requests for both and no failure", f.Pages.Pages, f.Pages.Metrics, f.Pages.Failed, f.Pages.Problems)
 	}
 	if f.Nights == 0 {
 		t.Error("no night began under the load")

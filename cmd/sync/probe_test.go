@@ -25,7 +25,7 @@ func TestHealthProbeNeedsOnlyAddress(t *testing.T) {
 		g := &globals{process: process{Host: command.Host{LookupEnv: func(string) (string, bool) { return "", false }}}, Flags: command.Flags{Config: file}}
 		listen, _, err := findDaemon(g, c.kind)
 		if listen != c.listen || (err == nil) != (c.problem == "") || err != nil && !strings.Contains(err.Error(), c.problem) {
-			t.Errorf("%s: found %q, %v; want %q, %q", name, listen, err, c.listen, c.problem)
+			t.Errorf("%s: got the address %q and the error %v, want %q and %q", name, listen, err, c.listen, c.problem)
 		}
 	}
 }

@@ -285,7 +285,7 @@ func (f writerFunc) Write(p []byte) (int, error) { return f(p) }
 
 // TestTrialContinueReleaseWarehouses resumes the interrupted night and runs more nights. The
 // history must equal the history of a warehouse in which this program ran all nights. Only the
-// command run gets the token.
+// command "run" gets the token.
 func TestTrialContinueReleaseWarehouses(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()

@@ -88,8 +88,8 @@ func checkCharts(t *testing.T, b *browser) {
 	}
 }
 
-// checkPaper prints the page. Charts fill their cards, and their titles have the label and the
-// unit, because the selectors are not printed.
+// checkPaper prints the page. A printed chart must fill its card and must have a heading, because
+// the selectors are not printed.
 func checkPaper(t *testing.T, b *browser, file string) {
 	t.Helper()
 	b.visit(file, 1400, 900, "light")
@@ -120,7 +120,7 @@ func checkPaper(t *testing.T, b *browser, file string) {
 	}
 }
 
-// checkWidth checks that only the frames of tables scroll horizontally.
+// checkWidth checks that the page does not scroll horizontally.
 func checkWidth(t *testing.T, b *browser, width int) {
 	t.Helper()
 	var got int

@@ -81,8 +81,8 @@ func listRuns(runs []ledger.Run, current string) *listing {
 	return l
 }
 
-// readersMark marks the current version, the target of a rollback, and the source of a
-// backup or of the lake.
+// readersMark returns the cell of the column "readers". It marks the current version, the target
+// of a rollback, and the version that a backup or the lake contains.
 func readersMark(r ledger.Run, current string) string {
 	switch {
 	case r.ID == current:

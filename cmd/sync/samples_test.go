@@ -25,8 +25,8 @@ var updateSamples = flag.Bool("update", false, "write the samples of the documen
 //	...             any number of lines, including 0
 //
 // The blocks of one document run in order in one folder, which contains the demo in demo/. On the
-// day after the demo the service sends prices in cents, for the guide to checks. Variable parts of
-// the output are masked, see masks.
+// day after the demo the service sends prices in cents, because docs/guide/checks.md shows a check that finds
+// them. Variable parts of the output are masked, see masks.
 func TestTrialSamples(t *testing.T) {
 	requireTrials(t)
 	documents := documentsWithSamples(t)
@@ -245,11 +245,11 @@ func TestSamplesAreCompared(t *testing.T) {
 		updated string
 	}{
 		"whole":           {"head|a 1|b 2|c 3|end", true, "head|a 1|b 2|c 3|end"},
-		"nothing":         {"", false, "head|a 1|b 2|c 3|end"},
+		"empty":           {"", false, "head|a 1|b 2|c 3|end"},
 		"the head":        {"head|...", true, "head|..."},
 		"the end":         {"...|c 3|end", true, "...|c 3|end"},
 		"elided":          {"head|...|b 2|...|end", true, "head|...|b 2|...|end"},
-		"nothing elided":  {"head|a 1|b 2|...|c 3|end", true, "head|a 1|b 2|...|c 3|end"},
+		"no line elided":  {"head|a 1|b 2|...|c 3|end", true, "head|a 1|b 2|...|c 3|end"},
 		"cut off":         {"head|a 1", false, "head|a 1|b 2|c 3|end"},
 		"stale":           {"head|...|b 7|...|END", false, "head|...|b 2|...|end"},
 		"stale beginning": {"Head|a 1|...", false, "head|a 1|..."},

@@ -70,12 +70,12 @@ func mainPausedInMerge(hold func(ctx context.Context)) {
 //	hangup                      send SIGHUP to this program
 //	deliver SECRET ID TOPIC BODY STATUS  send a webhook to this program and check the status
 //	get PATH [TOKEN [HOST]]     get a page from this program
-//	statement SQL               run SQL on the page SQL of this program
+//	statement SQL               run SQL on the page "SQL" of this program
 //	receive                     start a receiver of notifications, and set RECEIVER_URL
 //	received REGEXP             check that the receiver got a matching request
 //	ended CODE [WITHIN]         wait for the end of this program; check its exit code and the time since the first signal
 //	hold-lock DIR               take the lock of a warehouse until the script ends
-//	leaves-no SECRET DIR...     check that no file below the folders contains a secret, not even in unpacked answers
+//	leaves-no SECRET DIR...     check that no file below the folders contains a secret, not even in decompressed responses
 //	sim-serve [FLAG...]         start a demo service, and set SIM_URL
 //	sim-fault [KIND[@ROUTE]...] replace the faults of this service; without arguments, remove them
 //	sim-advance DAYS            advance this service by days

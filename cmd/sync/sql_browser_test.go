@@ -9,8 +9,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestTrialSQLInChromium types statements on the page SQL of a demo: it completes
-// names, runs, corrects and cancels statements, and opens a table of the page Schema.
+// TestTrialSQLInChromium completes, runs, corrects and cancels statements on the page "SQL" of a
+// demo. It also opens a table from the page "Schema".
 func TestTrialSQLInChromium(t *testing.T) {
 	requireTrials(t)
 	if chromium() == "" {
@@ -33,7 +33,7 @@ func (w *recordBrowser) waitFor(expression string) {
 	w.eval(fmt.Sprintf(`new Promise((done) => { const look = () => { if (%s) return done(true); requestAnimationFrame(look); }; look(); })`, expression), nil)
 }
 
-// openEditor opens the page SQL with a statement and waits for the editor.
+// openEditor opens the page "SQL" with a statement and waits for the editor.
 func (w *recordBrowser) openEditor(query string, width int, scheme string) {
 	w.t.Helper()
 	w.visitPage(w.base+"sql"+query, width, 900, scheme)
@@ -156,8 +156,8 @@ func (w *recordBrowser) openTable(t *testing.T) {
 	w.waitFor(`document.querySelectorAll("#result tbody tr").length > 10`)
 }
 
-// checkSQLLayouts checks the width and the accessibility of the pages SQL and Schema, and that the
-// page SQL works without a script.
+// checkSQLLayouts checks the width and the accessibility of the pages "SQL" and "Schema", and that the
+// page "SQL" works without a script.
 func (w *recordBrowser) checkSQLLayouts(t *testing.T) {
 	for _, view := range []struct {
 		scheme string

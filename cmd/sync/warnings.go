@@ -18,7 +18,7 @@ import (
 // begin with an underscore.
 const warningsName = "_checks"
 
-// warningsSQL omits failed checks of severity hold, because a person has accepted them.
+// warningsSQL omits failed checks of severity "hold", because a person has accepted them.
 const warningsSQL = `SELECT "check", run FROM (` + query.FailedChecks + `) WHERE severity = 'warn' OR outcome = 'not run'`
 
 // sendWarnings sends an alert about the checks with a warning that earlier snapshots did not

@@ -19,7 +19,7 @@ import (
 func TestOutcomeOf(t *testing.T) {
 	stopped, stop := context.WithCancel(t.Context())
 	stop()
-	failed, held := errors.New("disk"), fmt.Errorf("lock: %w", &warehouse.LockedError{})
+	failed, locked := errors.New("disk"), fmt.Errorf("lock: %w", &warehouse.LockedError{})
 	for name, c := range map[string]struct {
 		ctx  context.Context
 		err  error
@@ -35,12 +35,12 @@ func TestOutcomeOf(t *testing.T) {
 		"a wrong TMPDIR":       {t.Context(), &workError{fmt.Errorf("report: %w", &durable.TempError{Dir: "/none", Err: fs.ErrNotExist})}, ledger.Misused},
 		"a full TMPDIR":        {t.Context(), &workError{&durable.TempError{Dir: "/tmp", Err: syscall.ENOSPC}}, ledger.Failed},
 		"a refused query":      {t.Context(), &workError{&query.RefusedError{}}, ledger.Failed},
-		"locked":               {t.Context(), &workError{held}, ledger.Locked},
-		"locked, then stopped": {stopped, &workError{held}, ledger.Locked},
+		"locked":               {t.Context(), &workError{locked}, ledger.Locked},
+		"locked, then stopped": {stopped, &workError{locked}, ledger.Locked},
 		"failed work":          {t.Context(), &workError{failed}, ledger.Failed},
 		"stopped work":         {stopped, &workError{failed}, ledger.Interrupted},
 		"a partial night":      {t.Context(), &workError{EndWith(ledger.Partial, nil)}, ledger.Partial},
-		"an explicit outcome":  {stopped, &workError{EndWith(ledger.Failed, held)}, ledger.Failed},
+		"an explicit outcome":  {stopped, &workError{EndWith(ledger.Failed, locked)}, ledger.Failed},
 	} {
 		if got := OutcomeOf(c.ctx, c.err); got != c.want {
 			t.Errorf("%s: got %s, want %s", name, got, c.want)

@@ -1,6 +1,6 @@
 // Package command has the parts that the programs below cmd share: the flags of every
-// command, errors and exit codes, signals, the log, and the options of packages built from
-// the configuration. It must not know any command.
+// command, errors and exit codes, signals, the log, and functions that convert the configuration
+// to the options of other packages. It must not depend on a single command.
 package command
 
 import (

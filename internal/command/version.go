@@ -34,7 +34,7 @@ type Build struct {
 	Schema  string `json:"schema"`
 }
 
-// AddVersion adds the command version and the flag --version to a program. An empty commit
+// AddVersion adds the command "version" and the flag --version to a program. An empty commit
 // is replaced by the version that Go recorded in the build.
 func AddVersion(root *cobra.Command, version, commit string) {
 	commit = cmp.Or(commit, readCommit())

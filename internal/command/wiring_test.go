@@ -19,7 +19,7 @@ func TestChooseProxy(t *testing.T) {
 		"http":              {map[string]string{"HTTP_PROXY": proxy.URL}, "http://api.example.com/v1", proxy.URL},
 		"https":             {map[string]string{"HTTPS_PROXY": proxy.URL}, "https://api.example.com/v1", proxy.URL},
 		"lower case":        {map[string]string{"https_proxy": proxy.URL}, "https://api.example.com/v1", proxy.URL},
-		"http proxy, https": {map[string]string{"HTTP_PROXY": proxy.URL}, "https://api.example.com/v1", ""},
+		"only HTTP_PROXY":   {map[string]string{"HTTP_PROXY": proxy.URL}, "https://api.example.com/v1", ""},
 		"host in NO_PROXY":  {map[string]string{"HTTPS_PROXY": proxy.URL, "NO_PROXY": ".example.com"}, "https://api.example.com/v1", ""},
 		"loopback":          {map[string]string{"HTTP_PROXY": proxy.URL}, "http://127.0.0.1:8080/v1", ""},
 		"no proxy set":      {nil, "https://api.example.com/v1", ""},
