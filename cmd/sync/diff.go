@@ -62,7 +62,7 @@ func runDiff(ctx context.Context, g *globals, o diffOptions, names []string) err
 		return err
 	}
 	for i, name := range names {
-		// The name may be a run without a snapshot of its own, such as a rollback.
+		// A rollback, for example, is a run without a snapshot of its own.
 		if !slices.ContainsFunc(all, func(s query.Snapshot) bool { return s.Run == name }) {
 			names[i] = snapshotOfRun(wh, name)
 		}

@@ -60,7 +60,7 @@ func runInit(ctx context.Context, g *globals, o initOptions) error {
 	if g.Config == "" {
 		return command.UsageErr("--config is empty: give the path of the file to write")
 	}
-	d := draft{g: g, o: o, values: map[string]string{}}
+	d := configDraft{g: g, o: o, values: map[string]string{}}
 	if err := d.readOld(); err != nil {
 		return err
 	}
@@ -83,8 +83,8 @@ func runInit(ctx context.Context, g *globals, o initOptions) error {
 	return err
 }
 
-// draft is a configuration before it is written.
-type draft struct {
+// configDraft is a configuration before it is written.
+type configDraft struct {
 	g *globals
 	o initOptions
 	// text is the configuration without the values: the example, or the existing file of a
@@ -105,7 +105,7 @@ type draft struct {
 
 // readOld reads the existing file. If its address differs from the address in the example, the
 // file has been edited and is not changed.
-func (d *draft) readOld() error {
+func (d *configDraft) readOld() error {
 	data, err := os.ReadFile(d.g.Config)
 	d.target = d.g.Config
 	if errors.Is(err, fs.ErrNotExist) {
@@ -140,7 +140,7 @@ func (d *draft) readOld() error {
 	}
 }
 
-func (d *draft) chooseService(ctx context.Context) error {
+func (d *configDraft) chooseService(ctx context.Context) error {
 	check := func(address string) error {
 		err := config.API{BaseURL: address, AllowInsecure: d.o.allowInsecure || d.old.API.AllowInsecure}.CheckBaseURL()
 		if err != nil && (config.API{BaseURL: address, AllowInsecure: true}).CheckBaseURL() == nil {
@@ -175,7 +175,7 @@ func (d *draft) chooseService(ctx context.Context) error {
 }
 
 // askFor asks until an answer passes the check.
-func (d *draft) askFor(ctx context.Context, question string, secret bool, check func(answer string) error) (string, error) {
+func (d *configDraft) askFor(ctx context.Context, question string, secret bool, check func(answer string) error) (string, error) {
 	for {
 		answer, err := d.g.ask(ctx, question, secret)
 		if err != nil {
@@ -191,7 +191,7 @@ func (d *draft) askFor(ctx context.Context, question string, secret bool, check 
 
 // chooseToken chooses the place of the token: the place in a flag, the place in the existing
 // file, the usual environment variable, or a new file with a token that the user types.
-func (d *draft) chooseToken(ctx context.Context) error {
+func (d *configDraft) chooseToken(ctx context.Context) error {
 	file, env := d.o.tokenFile, d.o.tokenEnv
 	if file != "" && env != "" {
 		return command.UsageErr("--token-file and --token-env are both given: keep one of the two")
@@ -229,7 +229,7 @@ func (d *draft) chooseToken(ctx context.Context) error {
 	return d.useFile(ctx, file)
 }
 
-func (d *draft) useVariable(name string) error {
+func (d *configDraft) useVariable(name string) error {
 	isToken := config.TokenWarning(config.Secret(name)) == ""
 	if !config.IsVariable(name) || isToken {
 		return command.UsageErr("--token-env is not the name of an environment variable: write one such as %s; if a token was given there, renew it, because every user of this machine could see it", usualTokenEnv)
@@ -239,7 +239,7 @@ func (d *draft) useVariable(name string) error {
 }
 
 // useFile uses the file of a token. If the file does not exist, useFile asks for a token.
-func (d *draft) useFile(ctx context.Context, file string) error {
+func (d *configDraft) useFile(ctx context.Context, file string) error {
 	if _, err := (config.API{TokenFile: file}).ReadToken(); errors.Is(err, fs.ErrNotExist) {
 		if err := d.askToken(ctx, file); err != nil {
 			return err
@@ -258,7 +258,7 @@ func (d *draft) useFile(ctx context.Context, file string) error {
 
 // privateWriteHint returns a command to create a token file with the access of the
 // configuration.
-func (d *draft) privateWriteHint(file string) string {
+func (d *configDraft) privateWriteHint(file string) string {
 	if group := sharedGroup(d.info); group != "" {
 		return "install -m 0640 -g " + group + " /dev/stdin " + config.QuoteWord(file)
 	}
@@ -267,7 +267,7 @@ func (d *draft) privateWriteHint(file string) string {
 
 // pathInFile converts a path of the command line to a value of the configuration. A path below
 // the folder of the configuration becomes relative to this folder. Any other path becomes absolute.
-func (d *draft) pathInFile(path string) (string, error) {
+func (d *configDraft) pathInFile(path string) (string, error) {
 	if path == "~" || strings.HasPrefix(path, "~/") {
 		return "", command.UsageErr("%q begins with ~, which only a shell expands: write the path without it", path)
 	}
@@ -286,7 +286,7 @@ func (d *draft) pathInFile(path string) (string, error) {
 }
 
 // askToken asks for the token, after it has checked that its file can be created.
-func (d *draft) askToken(ctx context.Context, file string) error {
+func (d *configDraft) askToken(ctx context.Context, file string) error {
 	if config.TokenWarning(config.Secret(filepath.Base(file))) == "" {
 		return command.UsageErr("--token-file is not the name of a file, but looks like a token: write the token into a file, and give its name; renew the token that was given there, because every user of this machine could see it")
 	}
@@ -335,7 +335,7 @@ func checkFolder(dir string) error {
 }
 
 // write writes the typed token, then the configuration.
-func (d *draft) write() error {
+func (d *configDraft) write() error {
 	const folder, closed, shared, others = 0o755, 0o600, 0o640, 0o007
 	filled, err := config.Fill(d.text, d.values)
 	if err != nil {
@@ -371,10 +371,10 @@ func (d *draft) write() error {
 	return nil
 }
 
-// findAccess returns the access of new files. It is the same as for an existing configuration.
-// Without one, if root runs init, the group of the owner of the warehouse may read the files. Nil
+// findAccess returns the access of new files. It is the access of an existing configuration. If
+// there is none and root runs init, the group of the owner of the warehouse may read the files. Nil
 // means the access of the current user.
-func (d *draft) findAccess(filled []byte, mode fs.FileMode) *durable.Access {
+func (d *configDraft) findAccess(filled []byte, mode fs.FileMode) *durable.Access {
 	if d.info != nil {
 		access := durable.AccessOf(d.info)
 		return &access
@@ -392,7 +392,7 @@ func (d *draft) findAccess(filled []byte, mode fs.FileMode) *durable.Access {
 }
 
 // keptErr adds two facts to the error of the check: the configuration was kept, and the next step.
-func (d *draft) keptErr(ctx context.Context, err error) error {
+func (d *configDraft) keptErr(ctx context.Context, err error) error {
 	advice := "correct the cause"
 	status, answered := errors.AsType[*fetch.StatusError](err)
 	switch {

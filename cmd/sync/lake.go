@@ -137,21 +137,21 @@ type lakeLog struct {
 	to io.Writer
 	// journal is set if to is connected to journald.
 	journal bool
-	rest    []byte // an incomplete line
+	partial []byte // an incomplete line
 	problem strings.Builder
 	crashed bool
 }
 
 // Write implements io.Writer.
 func (l *lakeLog) Write(p []byte) (int, error) {
-	l.rest = append(l.rest, p...)
+	l.partial = append(l.partial, p...)
 	for {
-		end := bytes.IndexByte(l.rest, '\n') + 1
+		end := bytes.IndexByte(l.partial, '\n') + 1
 		if end == 0 {
 			return len(p), nil
 		}
-		l.addLine(l.rest[:end])
-		l.rest = l.rest[end:]
+		l.addLine(l.partial[:end])
+		l.partial = l.partial[end:]
 	}
 }
 
@@ -186,8 +186,8 @@ var loggedLevel = regexp.MustCompile(`^time=\S+ level=(\w+) `)
 
 // end returns the error message of the lake program, or "".
 func (l *lakeLog) end() string {
-	if len(l.rest) > 0 {
-		l.addLine(append(l.rest, '\n'))
+	if len(l.partial) > 0 {
+		l.addLine(append(l.partial, '\n'))
 	}
 	return strings.TrimSpace(strings.TrimPrefix(l.problem.String(), lakeProgram+": "))
 }
@@ -224,7 +224,7 @@ func (g *globals) publishToLake(ctx context.Context, _ config.Config) (ledger.Ru
 	return entry.EndFollow(ctx, g.Now(), err), err
 }
 
-// checkLake checks that the lake can be written. It leaves no files in it.
+// checkLake checks that the lake can be written. It leaves no files in the lake.
 func (g *globals) checkLake(ctx context.Context, cfg config.Config) error {
 	if cfg.Lake.Catalog == "" {
 		return nil

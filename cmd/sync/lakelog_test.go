@@ -25,7 +25,7 @@ func TestLakeError(t *testing.T) {
 		for part := range strings.SplitSeq(c.lines, " ") { // in parts, as from a pipe
 			fmt.Fprint(l, part+" ")
 		}
-		l.rest = bytes.TrimSuffix(l.rest, []byte(" ")) // the loop added a space at the end
+		l.partial = bytes.TrimSuffix(l.partial, []byte(" ")) // the loop added a space at the end
 		if got := l.end(); got != c.problem {
 			t.Errorf("%q: the error is %q, want %q", c.lines, got, c.problem)
 		}

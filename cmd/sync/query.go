@@ -179,7 +179,7 @@ func openCatalog(ctx context.Context, g *globals, opts query.Options) (*query.DB
 	}
 	db, err := query.Open(ctx, wh.Folder.CatalogPath(), opts)
 	if misuse := (*query.UsageError)(nil); errors.As(err, &misuse) && opts.AsOf != "" {
-		// The run may have no snapshot of its own, such as a rollback.
+		// A rollback, for example, is a run without a snapshot of its own.
 		if at := snapshotOfRun(wh, opts.AsOf); at != opts.AsOf {
 			opts.AsOf = at
 			db, err = query.Open(ctx, wh.Folder.CatalogPath(), opts)

@@ -131,7 +131,7 @@ func TestTrialWatchesOfTheExample(t *testing.T) {
 	d.g.stdout = &out
 	must(t, checkWatches(t.Context(), d.g, mustLoad(t, d.g)))
 	must(t, runWatch(t.Context(), d.g, nil, false))
-	must(t, runWatch(t.Context(), d.g, nil, false)) // sends no message again
+	must(t, runWatch(t.Context(), d.g, nil, false)) // must not repeat a message
 
 	arrived := map[string]string{}
 	for _, text := range chat {
@@ -158,7 +158,7 @@ func TestTrialWatchesOfTheExample(t *testing.T) {
 		t.Errorf("findings (-want +got):\n%s\nall: %v\n%s", diff, arrived, &out)
 	}
 	if len(box.got) != 1 || !strings.Contains(box.got[0], "Subject: placementsync: payables: ") || arrived["payables"] == "" {
-		t.Errorf("the mail server got %q and the chat %v, want the watch payables once in each", box.got, arrived)
+		t.Errorf("the mail server got %q and the chat %v, want the watch \"payables\" once in each", box.got, arrived)
 	}
 }
 

@@ -16,13 +16,13 @@ func TestChooseProxy(t *testing.T) {
 		env           map[string]string
 		address, want string
 	}{
-		"http":              {map[string]string{"HTTP_PROXY": proxy.URL}, "http://api.example.com/v1", proxy.URL},
-		"https":             {map[string]string{"HTTPS_PROXY": proxy.URL}, "https://api.example.com/v1", proxy.URL},
-		"lower case":        {map[string]string{"https_proxy": proxy.URL}, "https://api.example.com/v1", proxy.URL},
-		"only HTTP_PROXY":   {map[string]string{"HTTP_PROXY": proxy.URL}, "https://api.example.com/v1", ""},
-		"host in NO_PROXY":  {map[string]string{"HTTPS_PROXY": proxy.URL, "NO_PROXY": ".example.com"}, "https://api.example.com/v1", ""},
-		"loopback":          {map[string]string{"HTTP_PROXY": proxy.URL}, "http://127.0.0.1:8080/v1", ""},
-		"no proxy set":      {nil, "https://api.example.com/v1", ""},
+		"http":             {map[string]string{"HTTP_PROXY": proxy.URL}, "http://api.example.com/v1", proxy.URL},
+		"https":            {map[string]string{"HTTPS_PROXY": proxy.URL}, "https://api.example.com/v1", proxy.URL},
+		"lower case":       {map[string]string{"https_proxy": proxy.URL}, "https://api.example.com/v1", proxy.URL},
+		"only HTTP_PROXY":  {map[string]string{"HTTP_PROXY": proxy.URL}, "https://api.example.com/v1", ""},
+		"host in NO_PROXY": {map[string]string{"HTTPS_PROXY": proxy.URL, "NO_PROXY": ".example.com"}, "https://api.example.com/v1", ""},
+		"loopback":         {map[string]string{"HTTP_PROXY": proxy.URL}, "http://127.0.0.1:8080/v1", ""},
+		"no proxy set":     {nil, "https://api.example.com/v1", ""},
 	} {
 		choose := command.ChooseProxy(func(name string) (string, bool) { v, ok := c.env[name]; return v, ok })
 		r := httptest.NewRequest(http.MethodGet, c.address, nil)
