@@ -6,7 +6,7 @@ import (
 	"placementsync/internal/command"
 )
 
-// docsCommand returns the hidden command docs, with which make install writes the manual pages.
+// docsCommand returns the hidden command "docs", with which "make install" writes the manual pages.
 func docsCommand() *cobra.Command {
 	docs := &cobra.Command{Use: "docs", Short: "Write the manual pages", Hidden: true, Args: cobra.NoArgs}
 	docs.AddCommand(command.ManualCommand(command.Manual{

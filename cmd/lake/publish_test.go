@@ -47,7 +47,7 @@ func TestEveryNightIsPublished(t *testing.T) {
 }
 
 // TestPublishAfterSkippedNights publishes only the last of several nights. The tables of the
-// schema past must be the same as if every night had been published.
+// schema "past" must be the same as if every night had been published.
 func TestPublishAfterSkippedNights(t *testing.T) {
 	h := newFixture(t, 1)
 	h.publish()
@@ -75,12 +75,13 @@ func TestPublishAllPublishesEveryKeptNight(t *testing.T) {
 
 // TestOlderNightIsRefused publishes a night that is earlier than the night in the lake, once by its
 // run id and once from a warehouse without the later night. The next night must then replace the
-// history, because the lake and the warehouse contain different rows of past.
+// history, because the lake and the warehouse contain different rows of the
+// schema "past".
 func TestOlderNightIsRefused(t *testing.T) {
 	h := newFixture(t, 3)
 	all := h.publish("--all")
 	h.fail(1, "the lake shows "+all[2].Run, "publish", all[0].Run)
-	// The warehouse forgets the last night, as if it were another warehouse.
+	// Remove the last night from the warehouse, as if this were another warehouse.
 	h.must(os.RemoveAll(h.path("warehouse/versions/" + all[2].Run)))
 	h.must(os.RemoveAll(h.path("warehouse/latest")))
 	h.must(os.Symlink("versions/"+all[1].Run, h.path("warehouse/latest")))
@@ -209,8 +210,8 @@ func TestDamagedFileIsRefused(t *testing.T) {
 	}
 }
 
-// TestDamagedCatalogIsRefused damages the published catalog, which contains the rows of past and
-// meta.
+// TestDamagedCatalogIsRefused damages the published catalog, which contains the rows of the
+// schemas "past" and "meta".
 func TestDamagedCatalogIsRefused(t *testing.T) {
 	h := newFixture(t, 1)
 	first := h.publish()[0].Run

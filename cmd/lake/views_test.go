@@ -9,14 +9,14 @@ import (
 	"placementsync/internal/dialect"
 )
 
-// newViewsFixture returns a fixture with only a configuration. The command views needs no more.
+// newViewsFixture returns a fixture with only a configuration. The command "views" needs no more.
 func newViewsFixture(t *testing.T) *fixture {
 	h := &fixture{T: t, dir: t.TempDir()}
 	h.write("config.yaml", "warehouse: {dir: ./warehouse}\nlake: {catalog: sqlite, warehouse: ./lake, namespace: acme}\n")
 	return h
 }
 
-// printViews returns the output of views and checks that it contains no placeholder.
+// printViews returns the output of the command "views". The output must contain no placeholder.
 func (h *fixture) printViews(args ...string) string {
 	h.Helper()
 	got := h.run(append([]string{"views"}, args...)...)
@@ -56,7 +56,7 @@ func TestViewsAreStatements(t *testing.T) {
 		t.Error("the default is not the SQL of Spark")
 	}
 	if _, err := os.Stat(h.path("lake")); err == nil {
-		t.Error("views created a lake")
+		t.Error("the command created a lake")
 	}
 }
 
@@ -89,7 +89,7 @@ func TestViewsRefusesInvalidFlags(t *testing.T) {
 	h.fail(2, "--markers needs --queries", "views", "--markers")
 	h.fail(2, "unknown command", "views", "trino")
 	if got := h.run("views", "--dialect", "snowflake"); got.stdout != "" {
-		t.Errorf("views printed %s, want no output", got.stdout)
+		t.Errorf("the command printed %s, want no output", got.stdout)
 	}
 }
 

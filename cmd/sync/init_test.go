@@ -28,7 +28,7 @@ type initRun struct {
 	screen         bytes.Buffer // the questions and the echo
 }
 
-// initWith runs init with typed answers.
+// initWith runs the command "init" with typed answers.
 func initWith(t *testing.T, answers string, args ...string) *initRun {
 	t.Helper()
 	var run initRun
@@ -169,7 +169,7 @@ func TestInitFillsInPackageExample(t *testing.T) {
 func TestInitByRootSetsGroup(t *testing.T) {
 	t.Parallel()
 	if os.Geteuid() != 0 {
-		t.Skip("only root can give a folder away")
+		t.Skip("only root can change the owner of a folder")
 	}
 	const daemon = 1
 	base, dir := smallService(t), t.TempDir()
@@ -179,7 +179,7 @@ func TestInitByRootSetsGroup(t *testing.T) {
 	file := filepath.Join(dir, "config.yaml")
 	run := initWith(t, "pc_demo\r", "--config", file, "--base-url", base, "--dir", filepath.Join(state, "warehouse"))
 	if run.code != 0 || !strings.Contains(run.stdout.String(), "next: runuser -u daemon -- placementsync run") {
-		t.Fatalf("init ended with %d, want 0 and the command for the user daemon:\n%s%s", run.code, &run.stdout, &run.stderr)
+		t.Fatalf("init ended with %d, want 0 and the command for the user \"daemon\":\n%s%s", run.code, &run.stdout, &run.stderr)
 	}
 	for _, name := range []string{file, filepath.Join(dir, "token")} {
 		info, err := os.Stat(name)
@@ -261,11 +261,11 @@ func TestInitLineEndings(t *testing.T) {
 }
 
 // TestInitAdvisesRootToUseRunuser checks the command that init advises to root. Runs of root
-// would create files that the user of the service cannot write.
+// would create files that the user of the daemon cannot write.
 func TestInitAdvisesRootToUseRunuser(t *testing.T) {
 	t.Parallel()
 	if os.Geteuid() != 0 {
-		t.Skip("only root can give a folder away")
+		t.Skip("only root can change the owner of a folder")
 	}
 	dir := t.TempDir()
 	file := filepath.Join(dir, "config.yaml")
@@ -280,7 +280,7 @@ func TestInitAdvisesRootToUseRunuser(t *testing.T) {
 		t.Errorf("with a space in the path: got %s, want %s", got, want)
 	}
 	g.Config = file
-	const daemon = 1 // the user daemon of every Unix system
+	const daemon = 1 // the user "daemon" of every Unix system
 	must(t, os.Mkdir(filepath.Join(dir, "a"), 0o700))
 	must(t, os.Chown(filepath.Join(dir, "a"), daemon, daemon))
 	if got, want := g.commandLine("run"), "runuser -u daemon -- placementsync run --config "+file; got != want {
@@ -289,13 +289,13 @@ func TestInitAdvisesRootToUseRunuser(t *testing.T) {
 }
 
 // TestInitWarnsOfUnreadableToken runs init with a token file of root and a configuration for the
-// group of the service.
+// group of the daemon.
 func TestInitWarnsOfUnreadableToken(t *testing.T) {
 	t.Parallel()
 	if os.Geteuid() != 0 {
-		t.Skip("only root can give a folder away")
+		t.Skip("only root can change the owner of a folder")
 	}
-	const daemon = 1 // the user daemon of every Unix system
+	const daemon = 1 // the user "daemon" of every Unix system
 	dir := t.TempDir()
 	file, token := filepath.Join(dir, "config.yaml"), filepath.Join(dir, "the token")
 	text, err := config.Fill(placementsync.ExampleConfig, map[string]string{"api.token": "", "api.token_file": token})

@@ -68,7 +68,7 @@ func (g *globals) printSQL(args []string) error {
 }
 
 // listQueries lists the queries that contain all words. If the only word is the name of a query,
-// it lists only that query. The format table then also shows the description and the parameters.
+// it lists only that query. The format "table" then also shows the description and the parameters.
 func (g *globals) listQueries(format string, words []string) error {
 	all, err := g.loadQueries()
 	if err != nil {

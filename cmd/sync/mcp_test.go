@@ -81,10 +81,10 @@ func (a mcpProgram) testGuideCommands(t *testing.T) {
 			must(t, err)
 			text := got.Content[0].(*sdk.TextContent).Text
 			if got.IsError || !strings.Contains(text, `["listings",10,`) {
-				t.Errorf("the query headline returned %s, want 10 listings", text)
+				t.Errorf("the query \"headline\" returned %s, want 10 listings", text)
 			}
 			if !strings.Contains(text, `"grades":[{"table":`) || !strings.Contains(text, `{"table":"campaigns","standing":"proven",`) {
-				t.Errorf("the query headline returned no grades of its tables: %s", text)
+				t.Errorf("the query \"headline\" returned %s, want the grades of its tables", text)
 			}
 			if err := session.Close(); err != nil {
 				t.Errorf("the program ended with %v after the end of its input, want no error", err)
@@ -152,7 +152,7 @@ func (a mcpProgram) testRejections(t *testing.T) {
 	got, err = session.CallTool(t.Context(), &sdk.CallToolParams{Name: "sql", Arguments: map[string]any{"sql": "SELECT 1"}})
 	must(t, err)
 	if text := got.Content[0].(*sdk.TextContent).Text; !got.IsError || !strings.Contains(text, "nothing is published yet") {
-		t.Errorf("without a night, sql returned %s, want an error", text)
+		t.Errorf("without a night, the tool \"sql\" returned %s, want an error", text)
 	}
 	must(t, session.Close())
 }

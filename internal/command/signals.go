@@ -20,20 +20,20 @@ const gracePeriod = 4 * time.Second
 
 // RunInterruptible runs work and returns its exit code. SIGINT and SIGTERM cancel the
 // context of the work. RunInterruptible then waits until the work ends, until the grace period
-// is over, or until a second signal. In the last two cases it prints the message abandoned and
+// is over, or until a second signal. In the last two cases it prints the text in abandoned, and
 // returns while the work is still running. That is safe because the program may be killed at
 // any instruction without losing data. Work that may need longer to end calls waitForWork,
 // which disables the grace period.
 func RunInterruptible(stderr io.Writer, abandoned string, work func(ctx context.Context, waitForWork func()) int) int {
 	endCrashesBySignal()
-	var isPatient atomic.Bool
+	var hasNoLimit atomic.Bool
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
 	defer signal.Stop(signals)
 	ctx, cancel := context.WithCancelCause(context.Background())
 	defer cancel(nil)
 	done := make(chan int, 1)
-	go func() { done <- work(ctx, func() { isPatient.Store(true) }) }()
+	go func() { done <- work(ctx, func() { hasNoLimit.Store(true) }) }()
 	select {
 	case code := <-done:
 		return code
@@ -42,7 +42,7 @@ func RunInterruptible(stderr io.Writer, abandoned string, work func(ctx context.
 	}
 	timer := time.NewTimer(gracePeriod)
 	defer timer.Stop()
-	if isPatient.Load() {
+	if hasNoLimit.Load() {
 		timer.Stop()
 	}
 	select {

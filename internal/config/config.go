@@ -115,7 +115,7 @@ const (
 // Run limits one night.
 type Run struct {
 	// ResumeMaxAge is the age up to which an interrupted night is resumed. An older
-	// one is dropped and a new night begins. 0 means never resume.
+	// night is dropped and a new night begins. 0 means never resume.
 	ResumeMaxAge time.Duration `yaml:"resume_max_age"`
 	// MaxDuration limits the time in which a night sends requests. After that the night publishes
 	// the records read so far. The following nights read the rest. 0 means no limit.
@@ -206,7 +206,7 @@ type Serve struct {
 	SQL bool `yaml:"sql"`
 }
 
-// Notify has the addresses to call when a night ends and the receivers of findings. The
+// Notify has the addresses to call when a night ends, and the receivers of findings. The
 // addresses are secrets because such services put the credential into the path. An empty
 // address is not called.
 type Notify struct {
@@ -232,7 +232,7 @@ type Privacy struct {
 	HashKey Secret `yaml:"-"`
 }
 
-// Checks audit a night before it is published.
+// Checks contains the settings of the checks that audit a night before it is published.
 type Checks struct {
 	// Dir is a folder of the user's own checks, in the format of queries/checks. It is relative to
 	// the folder of the config file. Empty means no own checks.

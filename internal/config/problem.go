@@ -46,8 +46,8 @@ func (e *Error) Error() string {
 func (e *Error) Unwrap() error { return e.cause }
 
 // Within returns an error with the problems of the named sections. Problems outside of all
-// sections are included, such as a syntax error or an unknown section. If there are none,
-// Within returns nil. An analyst's query, for example, needs the warehouse but not the token.
+// sections are included, such as a syntax error or an unknown section. Within
+// returns nil if no problem remains. An analyst's query, for example, needs the warehouse but not the token.
 func (e *Error) Within(sections ...string) error {
 	known := keysOf(reflect.TypeFor[Config]())
 	remaining := slices.DeleteFunc(slices.Clone(e.Problems), func(p Problem) bool {

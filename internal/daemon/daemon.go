@@ -1,6 +1,6 @@
 // Package daemon starts the nightly runs, called nights, by a schedule. It reports on them in a
-// status page, metrics and health checks. Reading order: Run in this file, then nights, state
-// and server.
+// status page, metrics and health checks. Reading order: Run in this file, then nights.go,
+// state.go and server.go.
 //
 // The package must not know how a night works, nor the format of the configuration. It
 // runs nights and reads the configuration through interfaces.

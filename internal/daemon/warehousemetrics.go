@@ -49,7 +49,7 @@ func hookMetrics() []metric {
 	}
 }
 
-// verifyMetrics returns metrics of verifications, including verifications by the command verify.
+// verifyMetrics returns metrics of verifications, including verifications by the command "verify".
 func verifyMetrics() []metric {
 	depthLabel := []string{"depth"}
 	each := func(collect func(v integrity.VerifyRecord, depth string, emit emitter)) func(scrape, emitter) {

@@ -14,7 +14,7 @@ func words() map[string]map[string]string {
 		"int":     {Spark: "INT", Trino: "INTEGER"},
 		"instant": {Spark: "TIMESTAMP", Trino: "TIMESTAMP(6) WITH TIME ZONE"},
 
-		// The name of the parameter by. Trino reserves this word.
+		// The name of the parameter "by". Trino reserves this word.
 		"by": {Spark: "by", Trino: `"by"`},
 
 		// Numbers and lists.

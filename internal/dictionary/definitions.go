@@ -26,7 +26,8 @@ var (
 	parquetSQL sqltext.File
 )
 
-// Definitions returns the tables of main by name, and the tables of meta sorted by name.
+// Definitions returns the tables of the schema main by name, and the tables of the schema meta
+// sorted by name.
 func Definitions() (main map[string]stream.Definition, meta []stream.Definition, err error) {
 	main = map[string]stream.Definition{}
 	err = fs.WalkDir(schema.FS, ".", func(file string, entry fs.DirEntry, err error) error {

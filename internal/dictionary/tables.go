@@ -11,7 +11,7 @@ import (
 	"placementsync/internal/stream"
 )
 
-// Tables are tables of main and meta and views of mart.
+// Tables are tables of the schemas main and meta, and views of the schema mart.
 type Tables []Table
 
 // Table is one table or view.
