@@ -122,7 +122,7 @@ func (v *Variant) CutOutliers(stacked bool) {
 		return
 	}
 	slices.SortStableFunc(bars, func(a, b bar) int { return cmp.Compare(b.size, a.size) })
-	limit := outlierFactor * bars[len(bars)/4].size // the largest value is the first
+	limit := outlierFactor * bars[len(bars)/4].size // the 75th percentile, because the largest value is first
 	kept := slices.IndexFunc(bars, func(b bar) bool { return b.size <= limit })
 	if kept == 0 {
 		return

@@ -20,7 +20,7 @@ import (
 // texts.
 const excelDigits = 15
 
-var excelBegin = time.Date(1900, time.March, 1, 0, 0, 0, 0, time.UTC)
+var firstExactDate = time.Date(1900, time.March, 1, 0, 0, 0, 0, time.UTC)
 
 // aboutSheet is the second sheet of a workbook.
 const aboutSheet = "About"
@@ -247,7 +247,7 @@ func cellValue(c Column, text string) any {
 		return text == "true"
 	case c.Type == "DATE" || strings.HasPrefix(c.Type, "TIMESTAMP"):
 		for _, layout := range []string{time.DateOnly, time.RFC3339Nano, "2006-01-02T15:04:05.999999999"} {
-			if at, err := time.Parse(layout, text); err == nil && !at.Before(excelBegin) && at.Year() <= 9999 {
+			if at, err := time.Parse(layout, text); err == nil && !at.Before(firstExactDate) && at.Year() <= 9999 {
 				return at.UTC()
 			}
 		}

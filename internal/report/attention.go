@@ -25,7 +25,7 @@ func (b *builder) buildAttention() (Section, error) {
 	if err != nil {
 		return s, err
 	}
-	late, measured, err := b.findLateArticles()
+	late, articlesRead, err := b.findLateArticles()
 	if err != nil {
 		return s, err
 	}
@@ -37,7 +37,7 @@ func (b *builder) buildAttention() (Section, error) {
 	for _, result := range []struct {
 		ok   bool
 		text string
-	}{{checked, "No check failed."}, {graded, "All streams behind these numbers are proven."}, {measured, "No article is overdue."}} {
+	}{{checked, "No check failed."}, {graded, "All streams behind these numbers are proven."}, {articlesRead, "No article is overdue."}} {
 		if result.ok {
 			good = append(good, result.text)
 		}

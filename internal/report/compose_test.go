@@ -81,25 +81,25 @@ func TestAttentionListsChecksAndLateArticles(t *testing.T) {
 	const checks = "check_name|severity|outcome|rows|reason|sample\n"
 	const late = "article_name|campaign_name|days_overdue\n"
 	const grades = "stream|grade|reason|oldest_at|failed\n"
-	heldNight := Notice{Title: "A night is held:", Lines: []string{"check a failed in 2 rows"}, Alarm: true}
+	heldNight := Notice{Title: "A night is held:", Lines: []string{"check price_jumps failed in 2 rows"}, Alarm: true}
 	for name, c := range map[string]struct {
 		texts map[string]string
 		given []Notice // Options.Notices
 		want  []Notice
 		empty string
 	}{
-		"no notices": {texts: map[string]string{"check_results": checks + "a|hold|passed|0||\nb|warn|skipped|0|too few rows|", "stream_grades": grades + "orders|exact|whole||0", "overdue_articles": late[:len(late)-1]},
+		"no notices": {texts: map[string]string{"check_results": checks + "price_jumps|hold|passed|0||\nslow_hosts|warn|skipped|0|too few rows|", "stream_grades": grades + "orders|exact|whole||0", "overdue_articles": late[:len(late)-1]},
 			empty: "No check failed. All streams behind these numbers are proven. No article is overdue."},
 		"without checks": {texts: map[string]string{"check_results": checks[:len(checks)-1], "stream_grades": grades + "orders|exact|whole||0"},
 			empty: "All streams behind these numbers are proven."},
 		"all": {texts: map[string]string{
-			"check_results":    checks + `a|hold|failed|7||[{"host":"x.com","outlets":2},{"host":"y.com","outlets":null},{"host":"z.com"},{"host":"w.com"}]` + "\nb|warn|not run||it ran for 30 s|\nc|warn|passed|0||",
+			"check_results":    checks + `repeated_hosts|hold|failed|7||[{"host":"x.com","outlets":2},{"host":"y.com","outlets":null},{"host":"z.com"},{"host":"w.com"}]` + "\nslow_hosts|warn|not run||it ran for 30 s|\nprice_jumps|warn|passed|0||",
 			"stream_grades":    grades + "orders|best_effort|moved||0",
 			"overdue_articles": late + "A|X|9.50\nB||3.00\nC|X|2.00\nD|X|1.00\nE|X|0.10"},
 			given: []Notice{heldNight},
 			want: []Notice{heldNight,
 				{Title: "Checks of this snapshot failed or did not run:", Alarm: true, Source: Source{Command: "ps query check_results"},
-					Lines: []string{"check a failed in 7 rows: host x.com, outlets 2; host y.com; host z.com", "check b did not run: it ran for 30 s"}},
+					Lines: []string{"check repeated_hosts failed in 7 rows: host x.com, outlets 2; host y.com; host z.com", "check slow_hosts did not run: it ran for 30 s"}},
 				{Title: "Rows of these streams may be old or missing:", Source: Source{Command: "ps query stream_grades"}, Lines: []string{"orders is not proven: moved"}},
 				{Title: "5 overdue articles:", Source: Source{Command: "ps query overdue_articles"},
 					Lines: []string{"A · X · 9.50" + page.Thin + "d overdue", "B · (campaign name unknown) · 3.00" + page.Thin + "d overdue", "C · X · 2.00" + page.Thin + "d overdue", "2 more"}},

@@ -128,7 +128,7 @@ var pricesSection = section{
 		},
 		{
 			id: "do-follow", title: "Price of a do-follow link",
-			about: "Premium compares the median price of these listings with the median price of the tier. Like with like compares it with the median price of similar listings (same country, authority, channel and placement) with the other kind of link.",
+			about: "The column Premium compares the median price of the row with the median price of the tier. The column Like with like compares the same price with the median price of similar listings (same country, authority, channel and placement) that have the other kind of link.",
 			query: "premium_do_follow", shown: tableRows,
 			fields: []field{
 				{column: "pricing_tier", label: "Tier"}, {column: "is_do_follow", label: "Do-follow", as: asYes},

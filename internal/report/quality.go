@@ -8,7 +8,7 @@ var qualitySection = section{
 	panels: []panel{
 		{
 			id: "grades", title: "Grades of the streams", wide: true,
-			about: "Proven: complete. The grade is exact; repaired if the service changed during the read; or bounded if settled records were last read some nights ago. Not proven: rows may be missing. Carried: rows are from an earlier night. Not read: there are no rows.",
+			about: "Proven means that no row is missing: the grade is exact, repaired (the service changed during the read) or bounded (some records that showed no change were last read some nights ago). Not proven means that rows may be missing. Carried means that the rows are from an earlier night. Not read means that there are no rows.",
 			query: "stream_grades", shown: 60, byStream: true,
 			fields: []field{
 				{column: "stream", label: "Stream"}, {column: "grade", label: "Rows are", as: asGrade}, {column: "rows", label: "Rows", as: asNumber},
