@@ -30,7 +30,7 @@ func facets() []facet {
 	}
 }
 
-// rangeFilter is a number of listings that can be filtered by a range.
+// rangeFilter is a numeric property of listings. The page filters it by a range.
 type rangeFilter struct {
 	key, label string
 	// column is a column of product_listings. It is empty for the price, which is in another

@@ -86,11 +86,11 @@ type route struct {
 	tab string
 	// show handles a request.
 	show func(v *visit) (reply, error)
-	// slow routes have a time limit of at least a minute.
+	// slow means that the time limit is at least a minute.
 	slow bool
-	// newest routes read only the newest snapshot.
+	// newest means that the route reads only the newest snapshot.
 	newest bool
-	// ownKeys routes check the parameters of the address themselves.
+	// ownKeys means that show checks the parameters of the address.
 	ownKeys bool
 	// keys lists the parameters of the address besides as_of. A key that ends with a dot means
 	// all parameters that begin with it.

@@ -61,12 +61,12 @@ func TestOwnQueries(t *testing.T) {
 	mixed := s.get(t, "/questions/mixed", http.StatusOK)
 	wantTexts(t, mixed, "No chart: the result has several currencies.")
 	if strings.Contains(mixed, `class="share"`) {
-		t.Error("amounts of two currencies have bars in the same column")
+		t.Error("amounts of two currencies have bars in the same column, want no bars")
 	}
 	zero := s.get(t, "/questions/zero", http.StatusOK)
 	wantTexts(t, zero, "No chart: paid total has no value other than 0.")
 	if strings.Contains(zero, "data-chart") {
-		t.Error("a chart without values is drawn")
+		t.Error("the page has a chart without values, want no chart")
 	}
 	// The chart shows the amounts of all pages of the table by month. Each bar links to its row.
 	sales := html.UnescapeString(s.get(t, "/questions/sales", http.StatusOK))
@@ -82,7 +82,7 @@ func TestOwnQueries(t *testing.T) {
 	}
 	wantTexts(t, s.get(t, "/questions/lines?is.outlet=site+1&max.month=2026-09-01&min.month=2026-09-01", http.StatusOK), "1 row", "2026-09 site 1 3")
 	if late := s.get(t, "/questions/late", http.StatusOK); strings.Contains(late, "negative values") {
-		t.Error("a first page of zeros is shown as negative values")
+		t.Error("the page reports negative values, but the first rows are 0 and the later rows are positive")
 	}
 	long := s.get(t, "/questions/long", http.StatusOK)
 	wantTexts(t, long, "2,500 rows, 1 to 100")
@@ -107,7 +107,7 @@ func testEarlierSnapshotsAreLimited(t *testing.T, s *site) {
 	}
 	defer slow.Wait()
 	defer stop()
-	wantTexts(t, s.askUntil(t, "/snapshot?as_of=2026-11-03", http.StatusServiceUnavailable, "open another snapshot: requests for 2 earlier ones are in progress"),
+	wantTexts(t, s.askUntil(t, "/snapshot?as_of=2026-11-03", http.StatusServiceUnavailable, "open another snapshot: requests for 2 earlier snapshots are in progress"),
 		"Try again in a moment.")
 	s.get(t, "/snapshot", http.StatusOK)
 	stop()

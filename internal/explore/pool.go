@@ -145,7 +145,7 @@ func (p *pool) findReplaced(asOf string) (*openSnapshot, error) {
 	}
 	idle := slices.IndexFunc(earlier, func(s *openSnapshot) bool { return s.borrowed == 0 })
 	if idle < 0 {
-		return nil, &statusError{http.StatusServiceUnavailable, fmt.Sprintf("open another snapshot: requests for %d earlier ones are in progress", maxEarlier), "Try again in a moment."}
+		return nil, &statusError{http.StatusServiceUnavailable, fmt.Sprintf("open another snapshot: requests for %d earlier snapshots are in progress", maxEarlier), "Try again in a moment."}
 	}
 	return earlier[idle], nil
 }

@@ -101,7 +101,7 @@ type point struct {
 	at time.Time
 	// value is the exact value.
 	value query.Value
-	// date is the formatted date, link the address of its rows.
+	// date is the formatted date. link is the address of the rows with this date.
 	date, link string
 }
 

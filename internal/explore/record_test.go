@@ -87,7 +87,7 @@ func testDeletedRecords(t *testing.T, s *site) {
 	wantTexts(t, s.get(t, "/listings/L3", http.StatusOK), "In snapshots since 2020-07-19 02:00 or earlier", "Only the newest 1,000 versions are shown",
 		"Name Restless 2020-07-19 02:00 or earlier", "Domain ranking 1,199 2023-04-14 02:00 999 earlier")
 	if early := textOf(s.get(t, "/listings/L4", http.StatusOK)); !strings.Contains(early, "Early bird") || strings.Contains(early, "−8.0") {
-		t.Errorf("an article that was live before its payment has a negative time:\n%s", early)
+		t.Errorf("want the article \"Early bird\", which was published before its payment, without the negative time -8.0:\n%s", early)
 	}
 	before := s.get(t, "/listings/L2?as_of=2026-11-02", http.StatusOK)
 	if strings.Contains(textOf(before), "Deleted") {
@@ -196,7 +196,7 @@ func testLists(t *testing.T, s *site) {
 		}
 	}
 	if strings.Contains(textOf(s.get(t, "/orders/R9", http.StatusOK)), "Items without an article") {
-		t.Error("an unpaid item is shown as a paid one")
+		t.Error("the page of the unpaid order R9 has the section of paid items without an article")
 	}
 }
 

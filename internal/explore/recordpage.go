@@ -16,7 +16,7 @@ import (
 
 // recordKind specifies the page of a kind of record.
 type recordKind struct {
-	// name is the kind in addresses, label on pages.
+	// name is the name of the kind in addresses. label is its name on pages.
 	name, label string
 	sql         sqltext.File
 	// order describes the list of all records. Empty means that there is no list.
@@ -31,7 +31,7 @@ type fieldTable struct {
 	// key is the column with the id of the page's record. name is a column that distinguishes
 	// several rows.
 	table, key, title, name string
-	// open tables are not folded. The first table is always open.
+	// open means that the table is not folded. The first table is never folded.
 	open bool
 }
 

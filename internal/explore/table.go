@@ -21,9 +21,9 @@ type columnRole struct {
 	id, kind string
 	// unit is the column with the currency of an amount.
 	unit string
-	// money columns contain amounts. summed amounts have a total.
+	// money means that the column contains amounts. summed means that the table shows their total.
 	money, summed bool
-	// coded columns contain values of an enumeration.
+	// coded means that the column contains values of an enumeration.
 	coded bool
 }
 

@@ -137,7 +137,7 @@ func TestTablesAreFiltered(t *testing.T) {
 		}
 	}
 	if data := s.get(t, "/orders.parquet?"+address, http.StatusOK); !strings.HasPrefix(data, "PAR1") || !strings.HasSuffix(data, "PAR1") {
-		t.Error("the Parquet file is incomplete")
+		t.Error("the Parquet file does not begin and end with PAR1")
 	}
 }
 

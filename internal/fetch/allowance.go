@@ -11,7 +11,7 @@ import (
 const (
 	// usedShare is the share of the configured rate that is used. Requests can arrive at the
 	// service closer together than they were sent, and the service measures their arrival.
-	// The unused share of the rate and one token of the burst allow for that.
+	// The unused share of the rate and one token of the burst allow for this difference.
 	usedShare = 0.995
 	// rateAfter429 is the share of the rate that remains after a 429.
 	rateAfter429 = 0.7

@@ -243,7 +243,7 @@ func TestRedirects(t *testing.T) {
 	t.Run("a redirect to another host is not followed", func(t *testing.T) {
 		checkError(t, getToken(t, newClient(t, serverConfig(t, to(other.URL+"/?token="+token)), nil)), "it would receive the token")
 		if elsewhere.n.Load() != 0 {
-			t.Error("the other host received a request")
+			t.Error("the other host received a request, want none")
 		}
 	})
 	t.Run("a redirect within the host is followed", func(t *testing.T) {

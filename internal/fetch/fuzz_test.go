@@ -201,7 +201,8 @@ func FuzzCompressedBodies(f *testing.F) {
 }
 
 // FuzzErrorsTellNoSecret sends arbitrary responses that contain the token. Errors must
-// contain neither the token nor control characters.
+// contain neither the token, nor control characters, nor the secret "hidden" in the query of
+// getToken.
 func FuzzErrorsTellNoSecret(f *testing.F) {
 	f.Add(403, "https://other.test/?key=", []byte("<html>\x1b[31m"), 3)
 	f.Add(302, "http://service.test/v1?a=%zz&token=", []byte("{"), 0)

@@ -369,7 +369,7 @@ func TestOfflineClientSendsNoRequests(t *testing.T) {
 	cfg.Offline = true
 	checkError(t, getToken(t, newClient(t, cfg, testLanding(t, t.TempDir()))), "not landed")
 	if service.n.Load() != 0 {
-		t.Error("a request was sent")
+		t.Error("the offline client sent a request, want none")
 	}
 }
 

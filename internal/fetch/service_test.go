@@ -203,19 +203,19 @@ type listService struct {
 	// shape is "" for the paginated envelope, "array", "records", or "fixed" for an array
 	// that ignores page and limit.
 	shape string
-	// dated adds a descending created_at.
+	// dated means that records have a descending created_at.
 	dated bool
 	// totalError is added to total_records.
 	totalError int
-	// correctNext computes next_page from the number of records instead of total_records.
+	// correctNext means that next_page depends on the number of records, and not on total_records.
 	correctNext bool
-	// endless always states a next page.
+	// endless means that every page states a next page.
 	endless bool
-	// clamp answers requests beyond the end with the last page.
+	// clamp means that requests beyond the end return the last page.
 	clamp bool
-	// noNext omits next_page.
+	// noNext means that next_page is absent.
 	noNext bool
-	// noTotal omits total_records and total_pages.
+	// noTotal means that total_records and total_pages are absent.
 	noTotal bool
 
 	mu    sync.Mutex

@@ -43,7 +43,7 @@ func (t *tokens) currentToken(ctx context.Context) (string, int, error) {
 }
 
 // renewToken reads the token again, unless it has changed since this generation, and reports
-// whether it has changed. So workers that are rejected together read the source once.
+// whether it has changed. So if several workers get a 401 at the same time, the source is read once.
 func (t *tokens) renewToken(ctx context.Context, generation int) (bool, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -119,7 +119,7 @@ func TestWorseGrade(t *testing.T) {
 	for i, worse := range grades {
 		for _, better := range grades[:i] {
 			if better.Worse(worse) != worse || worse.Worse(better) != worse {
-				t.Errorf("%q is not worse than %q", worse, better)
+				t.Errorf("the worse grade of %[2]q and %[1]q is not %[1]q", worse, better)
 			}
 		}
 	}

@@ -149,10 +149,10 @@ func TestFaultProbabilityDependsOnTheSeed(t *testing.T) {
 		t.Errorf("%d of 200 requests failed, want about 60, as the probability is 0.3", failed)
 	}
 	if !slices.Equal(first, run(7)) {
-		t.Error("a second run with the same seed fails other requests, want the same ones")
+		t.Error("a second run with the same seed fails other requests, want the same requests")
 	}
 	if slices.Equal(first, run(8)) {
-		t.Error("a run with another seed fails the same requests, want other ones")
+		t.Error("a run with another seed fails the same requests, want other requests")
 	}
 }
 

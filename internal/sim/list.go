@@ -19,7 +19,8 @@ type list struct {
 
 	removed map[uint32]bool // deleted records
 	marked  map[uint32]bool // records that existed when mark was called
-	// requests counts the requests of the list. inserted and deleted count the changes by churn.
+	// requests is the number of requests of the list. inserted and deleted are the numbers of records
+	// that churn inserted and deleted.
 	requests          int
 	inserted, deleted int
 }

@@ -19,7 +19,7 @@ const minPacked = 256
 // packer compresses responses, and caches them up to a limit.
 type packer struct {
 	codings []string
-	// limit is the maximal size of stored, in bytes.
+	// limit is the maximal size of the stored bodies, in bytes.
 	limit int64
 	zstd  *zstd.Encoder
 

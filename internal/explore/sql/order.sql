@@ -64,7 +64,7 @@ WHERE i.order_id = $id
 ORDER BY i.created_at, i.id;
 
 -- name: owed
--- Open and paid commissions and shares of publishers and resellers.
+-- The commissions, and the shares of publishers and resellers, the unpaid amounts first.
 SELECT p.kind, p.product_name AS product, i.product_id, p.amount, p.is_settled AS settled, p.settled_at,
     CASE p.kind WHEN 'commission' THEN i.commission_status END AS status
 FROM mart.payables AS p
