@@ -66,7 +66,7 @@ func drawPanel(b *strings.Builder, days []day, title string, top int, value func
 	}
 	y := func(v float64) float64 { return float64(top) + panelHeight*(1-v/high) }
 	fmt.Fprintf(b, `<text class="title" x="%d" y="%d">%s</text>`+"\n", leftMargin, top-14, title)
-	for v := 0.0; v <= high*1.001; v += step {
+	for v := 0.0; v <= high*1.001; v += step { // the factor allows for rounding errors of v
 		fmt.Fprintf(b, `<path class="grid" d="M%d %.1fH%d"/><text x="%d" y="%.1f" text-anchor="end">%.4g</text>`+"\n",
 			leftMargin, y(v), chartWidth-rightMargin, leftMargin-8, y(v)+4, v)
 	}

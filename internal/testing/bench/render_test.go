@@ -89,7 +89,7 @@ func TestMainFiguresAreMeasured(t *testing.T) {
 			t.Errorf("the figure %q is no main figure: add it to OtherFigures", f.Name)
 		}
 	}
-	for _, m := range mainFigures()[:8] { // the figures of the sections nights and wire
+	for _, m := range mainFigures()[:8] { // the figures of the sections "nights" and "wire"
 		if !measured[m.Name] {
 			t.Errorf("no section measures %q", m.Name)
 		}

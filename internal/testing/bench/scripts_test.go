@@ -93,13 +93,13 @@ func TestScriptLoadsAllRecords(t *testing.T) {
 }
 
 // TestPeersNameMissingPrograms installs the peers with an empty PATH. The error must name the
-// missing program.
+// peer and report a missing program.
 func TestPeersNameMissingPrograms(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
 	for _, p := range peers() {
 		err := p.install(t.Context(), t.TempDir())
 		if !errors.Is(err, pinned.ErrLacking) || !strings.Contains(err.Error(), p.name) || !strings.Contains(err.Error(), "is not on the PATH") {
-			t.Errorf("%s: got the error %v, want the name of the missing program", p.name, err)
+			t.Errorf("%s: got the error %v, want an ErrLacking with the name of the peer and \"is not on the PATH\"", p.name, err)
 		}
 	}
 }

@@ -67,7 +67,7 @@ func requestAllPages(t *testing.T, s *service, coding string, pages int) {
 			}
 			defer res.Body.Close()
 			if got := res.Header.Get("Content-Encoding"); res.StatusCode != http.StatusOK || got != coding {
-				return fmt.Errorf("page %d: status %s, encoding %q, want %q", page+1, res.Status, got, coding)
+				return fmt.Errorf("page %d: got status %s and encoding %q, want 200 and %q", page+1, res.Status, got, coding)
 			}
 			_, err = io.Copy(io.Discard, res.Body)
 			return err

@@ -96,7 +96,7 @@ const queriesDir = "../../../queries"
 
 // fixtureCases returns a case for each test of the named queries that the engine supports. dir is
 // the scratch folder of the job.
-func fixtureCases(t *testing.T, e dialect.Engine, catalog, dir string) []sqlCase {
+func fixtureCases(t *testing.T, e dialect.Engine, engineCatalog, dir string) []sqlCase {
 	t.Helper()
 	empty := fixture.NewEmpty(t)
 	var cases []sqlCase
@@ -112,7 +112,7 @@ func fixtureCases(t *testing.T, e dialect.Engine, catalog, dir string) []sqlCase
 			}
 			name := q.Name + "_" + strings.TrimSuffix(filepath.Base(file), ".test")
 			path := empty.Fill(t, contents["fixture.sql"])
-			cases = append(cases, newCase(t, e, catalog, caseSpec{name: name, catalog: path, dir: filepath.Join(dir, name), query: q.Name, params: contents["params"]}))
+			cases = append(cases, newCase(t, e, engineCatalog, caseSpec{name: name, catalog: path, dir: filepath.Join(dir, name), query: q.Name, params: contents["params"]}))
 		}
 	}
 	return cases
@@ -132,9 +132,9 @@ type caseSpec struct {
 }
 
 // newCase runs the queries in DuckDB, and exports the tables that they read.
-func newCase(t *testing.T, e dialect.Engine, catalog string, spec caseSpec) sqlCase {
+func newCase(t *testing.T, e dialect.Engine, engineCatalog string, spec caseSpec) sqlCase {
 	t.Helper()
-	names := dialect.Names{Catalog: catalog, Prefix: spec.name}
+	names := dialect.Names{Catalog: engineCatalog, Prefix: spec.name}
 	if spec.lake != "" {
 		names.Prefix = spec.lake
 	}
@@ -261,12 +261,12 @@ func engineQueries(t *testing.T, e dialect.Engine, names dialect.Names) []dialec
 
 // benchCase fills a catalog with generated data, by the SQL of the benchmark of the named queries.
 // dir is the scratch folder of the job.
-func benchCase(t *testing.T, e dialect.Engine, catalog, dir string, listings int) sqlCase {
+func benchCase(t *testing.T, e dialect.Engine, engineCatalog, dir string, listings int) sqlCase {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(queriesDir, "testdata", "bench.sql"))
 	must(t, err)
 	path := fixture.NewEmpty(t).Fill(t, fmt.Sprintf("SET VARIABLE listings = %d; %s; CHECKPOINT", listings, text))
-	return newCase(t, e, catalog, caseSpec{name: "bench", catalog: path, dir: filepath.Join(dir, e.Name)})
+	return newCase(t, e, engineCatalog, caseSpec{name: "bench", catalog: path, dir: filepath.Join(dir, e.Name)})
 }
 
 func execute(t *testing.T, path, text string) {

@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// startServer starts a server, and sends it the signal stop at the end of the test.
+// startServer starts a server. At the end of the test, it stops the server with a signal.
 func startServer(t *testing.T, cmd *exec.Cmd, stop os.Signal) {
 	t.Helper()
 	cmd.Cancel = func() error { return cmd.Process.Signal(stop) }
@@ -52,8 +52,8 @@ func freePort(t *testing.T) string {
 type postgresServer struct{ address, user, password string }
 
 // startPostgres creates a database with a password in a temporary folder, and serves it on
-// loopback. It also looks for the programs of Postgres where Debian installs them, which is not in
-// PATH.
+// loopback. It also looks for the programs of Postgres in the folder in which Debian installs them,
+// because PATH does not contain this folder.
 func startPostgres(t *testing.T) postgresServer {
 	t.Helper()
 	s := postgresServer{user: "placementsync", password: "of-the-test"}

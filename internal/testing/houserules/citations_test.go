@@ -18,7 +18,7 @@ import (
 const servicePage = "docs/service.md"
 
 // checkCitations checks three rules. Each section, type and field that a citation names must be on
-// servicePage. Each "section N" must follow the word spec. Each named .md file must be in the
+// servicePage. Each "section N" must follow the word "spec". Each named .md file must be in the
 // repository.
 func checkCitations(t tree) []finding {
 	service := readServicePage(t)

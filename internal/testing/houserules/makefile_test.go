@@ -36,8 +36,8 @@ func TestMakefileSetsEachVariableOnce(t *testing.T) {
 }
 
 // TestConcurrentPackagesAreRaced checks that each package that starts goroutines is in one of two
-// lists of the Makefile. All tests of the packages in the first list run with the race detector,
-// and some tests of those in the second list.
+// lists of the Makefile. All tests of the packages in the first list run with the race detector.
+// Only some tests of the packages in the second list do.
 func TestConcurrentPackagesAreRaced(t *testing.T) {
 	project := projectTree(t)
 	var concurrent []string

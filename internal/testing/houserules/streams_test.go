@@ -29,8 +29,8 @@ type streamSources struct {
 }
 
 const (
-	literals = "internal/stream/all.go"
-	routes   = "internal/sim/routes.go"
+	literalsFile = "internal/stream/all.go"
+	routesFile   = "internal/sim/routes.go"
 )
 
 // lineWith finds the first line that contains text in the files that match a pattern. If there is
@@ -52,7 +52,7 @@ func (p streamSources) findLiteral(s stream.Stream) (file string, line int) {
 	if s.Path == "" {
 		text = fmt.Sprintf("Name: %q, Topics: ", s.Name)
 	}
-	return lineWith(p.code, "internal/stream/*.go", text, literals)
+	return lineWith(p.code, "internal/stream/*.go", text, literalsFile)
 }
 
 // findMissing returns findings for missing and wrong definitions of all streams.
@@ -64,7 +64,7 @@ func (p streamSources) findMissing() []finding {
 			found = append(found, p.checkTable(s, t)...)
 		}
 		if !s.IsEvents() && !slices.Contains(p.routes, s.Path) {
-			file, line := lineWith(p.code, routes, ") routes() []route {", routes)
+			file, line := lineWith(p.code, routesFile, ") routes() []route {", routesFile)
 			found = append(found, finding{file, line, fmt.Sprintf("no route serves %s of stream %q", s.Path, s.Name),
 				"add a route with its scopes and a handler to one of the functions that routes calls"})
 		}
@@ -184,8 +184,8 @@ func TestIncompleteStreamsAreFound(t *testing.T) {
 			routes: []string{"/pets"},
 			cases:  fstest.MapFS{"pets/record.json": file("{}"), "pets/record.want": file("")},
 			code: fstest.MapFS{
-				literals: file("package stream\n\nvar all = []Stream{\n\t{Name: \"pets\", Path: \"/pets\"},\n}\n"),
-				routes:   file("package sim\n\nfunc (w *world) routes() []route {\n"),
+				literalsFile: file("package stream\n\nvar all = []Stream{\n\t{Name: \"pets\", Path: \"/pets\"},\n}\n"),
+				routesFile:   file("package sim\n\nfunc (w *world) routes() []route {\n"),
 			},
 		}
 	}

@@ -10,7 +10,7 @@ import (
 )
 
 // equivalent is a mutant that no test can notice, because the program behaves the same with it. The
-// text of the line identifies it, because line numbers change.
+// text of the line identifies the mutant, because line numbers change.
 type equivalent struct {
 	// File is the path below the project.
 	File string `json:"file"`

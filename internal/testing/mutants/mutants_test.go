@@ -259,18 +259,18 @@ func TestDrawFiles(t *testing.T) {
 	}{{0, 100, 100}, {1, 10, 40}, {41, 41, 80}, {100, 100, 100}, {1000, 100, 100}} {
 		for seed := range uint64(20) {
 			files, drawn := drawFiles(all, c.covered, seed)
-			_, again := drawFiles(all, c.covered, seed)
+			_, redrawn := drawFiles(all, c.covered, seed)
 			covered := 0
 			for _, m := range all {
-				if drawn[m.File] != again[m.File] {
-					t.Fatalf("seed %d draws %v and then %v, want the same files", seed, drawn, again)
+				if drawn[m.File] != redrawn[m.File] {
+					t.Fatalf("seed %d draws %v and then %v, want the same files", seed, drawn, redrawn)
 				}
 				if drawn[m.File] && m.Status == runnable {
 					covered++
 				}
 			}
 			if covered < c.least || covered > c.most || len(files) != 4 {
-				t.Errorf("seed %d, at least %d mutants: drew %d of %d files with %d covered mutants, want a draw of 4 files with %d to %d mutants", seed, c.covered, len(drawn), len(files), covered, c.least, c.most)
+				t.Errorf("seed %d, at least %d mutants: drew %d of %d files with %d covered mutants, want %d to %d covered mutants in files drawn from 4", seed, c.covered, len(drawn), len(files), covered, c.least, c.most)
 			}
 		}
 	}

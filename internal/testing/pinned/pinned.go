@@ -34,7 +34,7 @@ func InstallNode(ctx context.Context, folder string) error {
 }
 
 // FindGo returns the path of a program of a Go module, such as example.com/m/cmd/p@v1.2.3. If the
-// PATH contains a program of that name, FindGo returns its path, with any version. Else it builds
+// PATH contains a program of that name, in any version, FindGo returns its path. Otherwise it builds
 // the program in the folder. The current module has no effect on the build.
 func FindGo(ctx context.Context, folder, program string) (string, error) {
 	name, _, _ := strings.Cut(path.Base(program), "@")

@@ -30,7 +30,7 @@ const enginesVar = "PLACEMENTSYNC_ENGINES"
 type Gateway struct {
 	// URL is the address of the proxy.
 	URL string
-	// Files is a folder. It has a subfolder with the objects of each bucket.
+	// Files is a folder with one subfolder for each bucket. The subfolder contains the objects.
 	Files string
 
 	mu       sync.Mutex

@@ -36,12 +36,12 @@ func TestTrialNightRequestsOnlyPossibleChanges(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t, settledWorld(20))
 	ref := newReference(t, h.service, h.cfg.Streams)
-	last := compareRequestCounts(t, h, func() { ref.currentRows() }) // ref collects the ids that the lists of that night contain
+	last := compareRequestCounts(t, h, func() { ref.currentRows() }) // after each night, ref collects the ids in the lists
 	h.requireValues(ref)
 	for _, s := range h.cfg.Streams {
 		n := streamOf(t, last.Run, s.Name)
 		if s.IsDetail() && s.Life != stream.AsProfile && n.Carried == 0 || !s.IsDetail() && n.Carried+n.Fetched+n.Rechecked > 0 {
-			t.Errorf("%s: fetched %d, carried %d, rechecked %d, want carried details, and no details of a list", s.Name, n.Fetched, n.Carried, n.Rechecked)
+			t.Errorf("%s: fetched %d, carried %d, rechecked %d, want some carried details for a stream of details, and only zeros for a list", s.Name, n.Fetched, n.Carried, n.Rechecked)
 		}
 	}
 }
@@ -83,10 +83,10 @@ func compareRequestCounts(t *testing.T, h *harness, everyNight func()) (last pip
 		n, res := h.countRequests()
 		everyNight()
 		share := changedShare(res, "product_listings")
-		t.Logf("re-check %d: %d requests, %.1f %% of the full night; %.2f %% of the listings changed", recheck, n,
+		t.Logf("recheck %d: %d requests, %.1f %% of the full night; %.2f %% of the listings changed", recheck, n,
 			100*float64(n)/float64(full), 100*share)
 		if n > most {
-			t.Errorf("re-check %d took %d requests, want at most %d\n%s", recheck, n, most, requestSummary(res))
+			t.Errorf("recheck %d took %d requests, want at most %d\n%s", recheck, n, most, requestSummary(res))
 		}
 		if share == 0 || share > 0.03 {
 			t.Errorf("%.2f %% of the listings changed, want more than 0 and at most 3 %%", 100*share)
@@ -116,7 +116,7 @@ func changedShare(res pipeline.Result, table string) float64 {
 func requestSummary(res pipeline.Result) string {
 	var b strings.Builder
 	for _, s := range res.Run.Streams {
-		fmt.Fprintf(&b, "%s: %d requests, fetched %d, carried %d, re-checked %d\n", s.Stream, s.Requests, s.Fetched, s.Carried, s.Rechecked)
+		fmt.Fprintf(&b, "%s: %d requests, fetched %d, carried %d, rechecked %d\n", s.Stream, s.Requests, s.Fetched, s.Carried, s.Rechecked)
 	}
 	return b.String()
 }

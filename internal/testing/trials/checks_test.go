@@ -97,8 +97,8 @@ func valueCases() []valueCase {
 }
 
 // TestFalseValuesAreHeld makes the service return wrong values. If the check that finds a fault has
-// the severity hold, the night must not be published, and the next good night must be published. If
-// its severity is warn, the night must be published, and meta.checks must contain the failure. Each
+// the severity "hold", the night must not be published, and the next good night must be published. If
+// its severity is "warn", the night must be published, and meta.checks must contain the failure. Each
 // fault occurs without other changes of the data, with the changes of a day, or, in make torture,
 // both ways.
 func TestFalseValuesAreHeld(t *testing.T) {
@@ -145,7 +145,7 @@ func TestFalseValuesAreHeld(t *testing.T) {
 				t.Errorf("%s, alone %t: held %t and found %t, want held %t and found by %s (%v), checks %+v", c.name, alone, held, found, c.holds, c.check, err, res.Run.Checks)
 			}
 			if c.holds && (h.latestRun() != before || !maps.Equal(seen, h.rowCounts()) || res.Run.Outcome != ledger.Failed || res.Run.ExitCode != 1) {
-				t.Errorf("%s, alone %t: the night ended %s with %d and latest is %s, want failed with 1 and %s", c.name, alone, res.Run.Outcome, res.Run.ExitCode, h.latestRun(), before)
+				t.Errorf("%s, alone %t: the night ended %s with exit code %d and latest is %s, want failed with exit code 1 and %s", c.name, alone, res.Run.Outcome, res.Run.ExitCode, h.latestRun(), before)
 			}
 			if held, ok, err := warehouseOf(t, h.cfg).Held(); err != nil || ok != c.holds || ok && (held.Manifest.RunID != res.Run.ID || !slices.Contains(held.FailedChecks(), c.check)) {
 				t.Errorf("%s, alone %t: a held night exists: %t, run %q (%v), want %t", c.name, alone, ok, held.Manifest.RunID, err, c.holds)
@@ -191,9 +191,9 @@ func TestPublishedHeldNightEqualsAnUncheckedNight(t *testing.T) {
 	}
 	parquet := open(t, "")
 	for i, table := range want.Manifest.Tables {
-		one := fmt.Sprintf("(FROM read_parquet('%s'))", filepath.Join(unchecked.Warehouse.Dir, "latest", table.File))
-		two := fmt.Sprintf("(FROM read_parquet('%s'))", h.path("latest", table.File))
-		rows := query(t, parquet, fmt.Sprintf("SELECT count(*)::VARCHAR FROM ((%[1]s EXCEPT ALL %[2]s) UNION ALL (%[2]s EXCEPT ALL %[1]s))", one, two))
+		uncheckedRows := fmt.Sprintf("(FROM read_parquet('%s'))", filepath.Join(unchecked.Warehouse.Dir, "latest", table.File))
+		publishedRows := fmt.Sprintf("(FROM read_parquet('%s'))", h.path("latest", table.File))
+		rows := query(t, parquet, fmt.Sprintf("SELECT count(*)::VARCHAR FROM ((%[1]s EXCEPT ALL %[2]s) UNION ALL (%[2]s EXCEPT ALL %[1]s))", uncheckedRows, publishedRows))
 		if rows[0][0].String != "0" || got.Tables[i].Rows != table.Rows || got.Tables[i].Grade != table.Grade {
 			t.Errorf("%s: %s rows differ; got %d rows graded %s, want %d graded %s", table.Name, rows[0][0].String, got.Tables[i].Rows, got.Tables[i].Grade, table.Rows, table.Grade)
 		}

@@ -144,7 +144,7 @@ func TestWithdrawnProductIsClosed(t *testing.T) {
 		if !found {
 			h.requireDeletion(res, "products", id, "404 from /products/{product_id}")
 		} else if h.count("products", "id = ? AND deleted_at IS NOT NULL AND NOT active", id) != 1 {
-			t.Errorf("the row of the withdrawn product %s is not inactive with deleted_at", id)
+			t.Errorf("got no row of the withdrawn product %s with a deleted_at and active false, want one", id)
 		}
 	}
 	if seen[true] == 0 || seen[false] == 0 {

@@ -31,9 +31,9 @@ func (h *harness) blockSeries(table string) (unblock func()) {
 }
 
 // TestTrialUnwritableSeriesMakesTheNightPartial runs nights that cannot write a table to parquet/.
-// They must end with exit code 3 and the reason. The command verify must report the incomplete
-// days, and retention must keep the versions of these days. The next night or rebuild --series must
-// write the missing files.
+// They must end with exit code 3 and the reason. The command "verify" must report the incomplete
+// days, and retention must keep the versions of these days. The next night, or the
+// command "rebuild --series", must write the missing files.
 func TestTrialUnwritableSeriesMakesTheNightPartial(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()

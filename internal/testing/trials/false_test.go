@@ -22,8 +22,8 @@ import (
 )
 
 // falsification is a kind of well-formed but false response. falsify derives a status and a body
-// from the true body of a response and from the body of another response of the stream, which may
-// be nil. ok is false if the falsification does not apply to the endpoint.
+// from the true body of a response. other is the body of another response of the stream, or nil. ok
+// is false if the falsification does not apply to the endpoint.
 type falsification struct {
 	name    string
 	falsify func(s stream.Stream, body, other []byte) (status int, falseBody []byte, ok bool)

@@ -134,14 +134,14 @@ func TestLedgerAndCheckShowTheGate(t *testing.T) {
 	plan, err := pipeline.Check(t.Context(), h.cfg)
 	must(t, err)
 	if plan.Stopped == nil || plan.Stopped.ID != stopped.Run.ID || plan.Stopped.Losses[0].Table != "product_listings" {
-		t.Errorf("check reports the stopped run %+v, want %s with its losses", plan.Stopped, stopped.Run.ID)
+		t.Errorf("Check returned the stopped run %+v, want %s with its losses", plan.Stopped, stopped.Run.ID)
 	}
 	if !strings.Contains(stopped.Run.Error, "read a second time") || stopped.Run.Outcome != ledger.Failed {
 		t.Errorf("the ledger has %s: %s, want failed after a second reading", stopped.Run.Outcome, stopped.Run.Error)
 	}
 	h.goodNight()
 	if plan, err = pipeline.Check(t.Context(), h.cfg); err != nil || plan.Stopped != nil {
-		t.Errorf("after a complete night check reports the stopped run %+v (%v), want none", plan.Stopped, err)
+		t.Errorf("after a complete night: Check returned the stopped run %+v (%v), want none", plan.Stopped, err)
 	}
 }
 

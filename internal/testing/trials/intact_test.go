@@ -145,7 +145,7 @@ func requireSameWarehouse(t *testing.T, want, got string) {
 	}
 }
 
-// attachBoth attaches the catalogs of two warehouses as want and got.
+// attachBoth attaches the catalogs of two warehouses as "want" and "got".
 func attachBoth(t *testing.T, want, got string) *sql.DB {
 	t.Helper()
 	db := openUnmanaged(t, "")
@@ -156,7 +156,7 @@ func attachBoth(t *testing.T, want, got string) *sql.DB {
 	return db
 }
 
-// requireSameRows compares a table of the attached databases want and got.
+// requireSameRows compares a table of the attached databases "want" and "got".
 func requireSameRows(t *testing.T, db *sql.DB, table, columns string) {
 	t.Helper()
 	for _, side := range [][2]string{{"want", "got"}, {"got", "want"}} {
