@@ -113,11 +113,11 @@ func shortenList(s stream.Stream, body []byte, part func([]any) []any) (int, []b
 type falsifier struct {
 	service *sim.Service
 
-	mu      sync.Mutex
-	stream  stream.Stream
-	change  *falsification
-	bodies  map[string][]byte // responses of the stream by path
-	changed int
+	mu        sync.Mutex
+	stream    stream.Stream
+	kind      *falsification
+	bodies    map[string][]byte // responses of the stream by path
+	falsified int
 }
 
 var parameter = regexp.MustCompile(`\{[^}]*\}`)
@@ -127,10 +127,10 @@ func (l *falsifier) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 	l.service.ServeHTTP(recorder, r)
 	status, body := recorder.Code, recorder.Body.Bytes()
 	l.mu.Lock()
-	if matches, _ := path.Match(parameter.ReplaceAllString(l.stream.Path, "*"), r.URL.Path); matches && l.change != nil && status == http.StatusOK {
-		if code, falseBody, ok := l.change.falsify(l.stream, body, l.other(r.URL.Path, body)); ok {
+	if matches, _ := path.Match(parameter.ReplaceAllString(l.stream.Path, "*"), r.URL.Path); matches && l.kind != nil && status == http.StatusOK {
+		if code, falseBody, ok := l.kind.falsify(l.stream, body, l.other(r.URL.Path, body)); ok {
 			status, body = code, falseBody
-			l.changed++
+			l.falsified++
 		}
 	}
 	l.mu.Unlock()
@@ -151,11 +151,11 @@ func (l *falsifier) other(path string, body []byte) []byte {
 	return nil
 }
 
-// setStream starts falsifying a stream. A nil change stops it.
-func (l *falsifier) setStream(s stream.Stream, change *falsification) {
+// setStream starts falsifying a stream. A nil kind stops it.
+func (l *falsifier) setStream(s stream.Stream, kind *falsification) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.stream, l.change, l.bodies, l.changed = s, change, map[string][]byte{}, 0
+	l.stream, l.kind, l.bodies, l.falsified = s, kind, map[string][]byte{}, 0
 }
 
 // falseTrial is a harness with a falsifier in front of the service. The data of the service does
@@ -187,15 +187,15 @@ func newFalseTrial(t *testing.T, streams ...string) *falseTrial {
 
 // runFalsified runs a night with a falsified stream. Tables whose streams are graded exact or
 // repaired must equal the service. runFalsified reports whether any response was falsified.
-func (f *falseTrial) runFalsified(t *testing.T, s stream.Stream, change falsification) bool {
+func (f *falseTrial) runFalsified(t *testing.T, s stream.Stream, kind falsification) bool {
 	t.Helper()
 	before := f.latestRun()
-	f.falsifier.setStream(s, &change)
+	f.falsifier.setStream(s, &kind)
 	f.at = f.at.Add(time.Hour)
 	res, err := pipeline.Run(t.Context(), f.cfg)
-	changed := f.falsifier.changed
+	falsified := f.falsifier.falsified
 	f.falsifier.setStream(s, nil)
-	if changed == 0 {
+	if falsified == 0 {
 		return false
 	}
 	if err != nil {
@@ -212,7 +212,7 @@ func (f *falseTrial) runFalsified(t *testing.T, s stream.Stream, change falsific
 		reported = reported || !proven[read.Stream]
 	}
 	switch {
-	case change.laterOnly && before == "":
+	case kind.laterOnly && before == "":
 		f.outcomes["accepted without an earlier list to compare with"]++
 		return true
 	case reported:
@@ -253,13 +253,13 @@ func (f *falseTrial) requireUnharmed(t *testing.T, checkHistory bool) {
 // falsified. If checkEach is set, a normal night with checks follows each falsified night.
 // Otherwise it follows only the last one, which still detects wrongly closed rows, because the
 // history keeps them.
-func falsifyLaterNights(t *testing.T, change falsification, checkEach bool, names ...string) (nights int, outcomes map[string]int) {
+func falsifyLaterNights(t *testing.T, kind falsification, checkEach bool, names ...string) (nights int, outcomes map[string]int) {
 	f := newFalseTrial(t, names...)
 	f.sameDayNight()
 	for _, s := range f.cfg.Streams {
 		t.Run("later night/"+s.Name, func(t *testing.T) {
 			f.t = t
-			if !f.runFalsified(t, s, change) {
+			if !f.runFalsified(t, s, kind) {
 				return
 			}
 			if nights++; checkEach {
@@ -275,12 +275,12 @@ func falsifyLaterNights(t *testing.T, change falsification, checkEach bool, name
 
 // falsifyFirstNights falsifies each of the streams in the first night of a new warehouse. names are
 // the streams that the nights read.
-func falsifyFirstNights(t *testing.T, change falsification, streams []stream.Stream, names ...string) (nights int, outcomes map[string]int) {
+func falsifyFirstNights(t *testing.T, kind falsification, streams []stream.Stream, names ...string) (nights int, outcomes map[string]int) {
 	outcomes = map[string]int{}
 	for _, s := range streams {
 		t.Run("first night/"+s.Name, func(t *testing.T) {
 			f := newFalseTrial(t, names...)
-			if f.runFalsified(t, s, change) {
+			if f.runFalsified(t, s, kind) {
 				nights++
 				f.requireUnharmed(t, false)
 			}
@@ -297,13 +297,13 @@ func falsifyFirstNights(t *testing.T, change falsification, streams []stream.Str
 func TestTrialFalseResponses(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
-	for _, change := range falsifications() {
-		t.Run(change.name, func(t *testing.T) {
+	for _, kind := range falsifications() {
+		t.Run(kind.name, func(t *testing.T) {
 			t.Parallel()
 			names := []string{"cities", "campaigns", "campaign_details", "campaign_articles", "campaign_status_counts"}
-			falsifyLaterNights(t, change, false, names...)
+			falsifyLaterNights(t, kind, false, names...)
 			counts, _ := stream.Find(stream.All(), "campaign_status_counts")
-			falsifyFirstNights(t, change, []stream.Stream{counts}, names...)
+			falsifyFirstNights(t, kind, []stream.Stream{counts}, names...)
 		})
 	}
 }
@@ -313,18 +313,18 @@ func TestTrialFalseResponses(t *testing.T) {
 // After the next normal night, the warehouse must have the values of the service.
 func TestTortureFalseAnswers(t *testing.T) {
 	requireTorture(t)
-	for _, change := range falsifications() {
-		t.Run(change.name, func(t *testing.T) {
+	for _, kind := range falsifications() {
+		t.Run(kind.name, func(t *testing.T) {
 			var nights [2]int
 			var outcomes [2]map[string]int
 			defer recordTrial(t, time.Now(), func() torture.Trial {
-				return torture.Trial{Name: "False answers: " + change.name, Runs: nights[0] + nights[1],
+				return torture.Trial{Name: "False answers: " + kind.name, Runs: nights[0] + nights[1],
 					Fault: fmt.Sprintf("each endpoint that can send this answer, for a whole night: %d first and %d later nights, each followed by a normal night", nights[0], nights[1]),
 					Outcome: "later nights: " + formatOutcomes(outcomes[1]) + "; 0 rows lost or changed without a lower grade, 0 tables wrongly graded exact; first nights: " +
 						formatOutcomes(outcomes[0])}
 			})
-			nights[1], outcomes[1] = falsifyLaterNights(t, change, true)
-			nights[0], outcomes[0] = falsifyFirstNights(t, change, stream.All())
+			nights[1], outcomes[1] = falsifyLaterNights(t, kind, true)
+			nights[0], outcomes[0] = falsifyFirstNights(t, kind, stream.All())
 		})
 	}
 }

@@ -42,17 +42,17 @@ func TestTrialOtherRunsBesideAHeldNight(t *testing.T) {
 	replay := func() (pipeline.Result, error) { return pipeline.Replay(t.Context(), m.cfg, held) }
 	for _, c := range []besideHeld{
 		{name: "night", do: run, left: noneHeld, audited: true},
-		{name: "night with wrong values", faults: faults, do: run, left: otherHeld, seen: second},
+		{name: "night with wrong values", faults: faults, do: run, left: otherHeld, published: second},
 		{name: "night of other streams", faults: faults, set: func(cfg *pipeline.Config) { cfg.Chosen = []string{"tags"} }, do: run, left: noneHeld, audited: true},
-		{name: "night of the same streams", faults: faults, set: func(cfg *pipeline.Config) { cfg.Chosen = []string{"product_listings"} }, do: run, left: otherHeld, seen: second},
-		{name: "dry run", faults: faults, set: func(cfg *pipeline.Config) { cfg.DryRun = true }, do: run, left: sameHeld, seen: second},
+		{name: "night of the same streams", faults: faults, set: func(cfg *pipeline.Config) { cfg.Chosen = []string{"product_listings"} }, do: run, left: otherHeld, published: second},
+		{name: "dry run", faults: faults, set: func(cfg *pipeline.Config) { cfg.DryRun = true }, do: run, left: sameHeld, published: second},
 		{name: "refresh", do: func() (res pipeline.Result, err error) {
 			if res, err = pipeline.Refresh(t.Context(), m.cfg, pipeline.Targets{}); errors.Is(err, pipeline.ErrPending) {
 				err = nil
 			}
 			return res, err
-		}, left: sameHeld, seen: second},
-		{name: "replay", do: replay, left: otherHeld, seen: second},
+		}, left: sameHeld, published: second},
+		{name: "replay", do: replay, left: otherHeld, published: second},
 		{name: "replay with other rules", set: func(cfg *pipeline.Config) { cfg.Checks = lenient }, do: replay, left: noneHeld, audited: true},
 		{name: "rebuild", do: func() (res pipeline.Result, err error) {
 			rebuilt, err := pipeline.Rebuild(t.Context(), m.cfg, false)
@@ -62,7 +62,7 @@ func TestTrialOtherRunsBesideAHeldNight(t *testing.T) {
 		{name: "rollback", do: func() (res pipeline.Result, err error) {
 			_, err = warehouseOf(t, m.cfg).Rollback(first, m.at)
 			return res, err
-		}, left: sameHeld, seen: first},
+		}, left: sameHeld, published: first},
 		{name: "publish", do: func() (res pipeline.Result, err error) {
 			h, err := warehouseOf(t, m.cfg).PublishHeld(t.Context(), []string{"prices_scaled", "price_median_moved"}, m.at)
 			return pipeline.Result{Run: h.Entry}, err
@@ -70,7 +70,7 @@ func TestTrialOtherRunsBesideAHeldNight(t *testing.T) {
 		{name: "discard", do: func() (res pipeline.Result, err error) {
 			_, err = warehouseOf(t, m.cfg).DiscardHeld()
 			return res, err
-		}, left: noneHeld, seen: second},
+		}, left: noneHeld, published: second},
 	} {
 		m.cfg, m.at = original, heldAt.Add(time.Hour)
 		m.cfg.Warehouse.Dir = t.TempDir()
@@ -82,7 +82,7 @@ func TestTrialOtherRunsBesideAHeldNight(t *testing.T) {
 		res, err := c.do()
 		isHeld := errors.As(err, new(*pipeline.HoldError))
 		if isHeld != (c.left == otherHeld) || err != nil && !isHeld {
-			t.Errorf("%s: got the error %v, want that %s", c.name, err, c.left)
+			t.Errorf("%s: got the error %v, want the state %q", c.name, err, c.left)
 			continue
 		}
 		c.check(t, m.harness, held, res.Run.ID)
@@ -121,8 +121,8 @@ type besideHeld struct {
 	do  func() (pipeline.Result, error)
 	// left is sameHeld, otherHeld or noneHeld.
 	left string
-	// seen is the run that must be published. Empty means the run of the operation.
-	seen string
+	// published is the run that must be published. Empty means the run of the operation.
+	published string
 	// audited means that meta.checks must have results of the published run.
 	audited bool
 }
@@ -142,19 +142,19 @@ func (c besideHeld) check(t *testing.T, m *harness, held, run string) {
 		left = otherHeld
 	}
 	if left != c.left {
-		t.Errorf("%s: %s (%q), want that %s", c.name, left, h.Manifest.RunID, c.left)
+		t.Errorf("%s: got the state %q with the held run %q, want the state %q", c.name, left, h.Manifest.RunID, c.left)
 	}
-	seen := c.seen
-	if seen == "" {
-		seen = run
+	published := c.published
+	if published == "" {
+		published = run
 	}
-	if got := m.latestRun(); got != seen {
-		t.Errorf("%s: latest is %s, want %s", c.name, got, seen)
+	if got := m.latestRun(); got != published {
+		t.Errorf("%s: latest is %s, want %s", c.name, got, published)
 	}
 	if found, err := integrity.Check(t.Context(), w, true); err != nil || len(found.Damage) > 0 {
 		t.Errorf("%s: integrity.Check found %+v (%v), want no damage", c.name, found.Damage, err)
 	}
-	if c.seen == "" {
+	if c.published == "" {
 		if got := m.count("meta.checks", "run_id = ?", run) > 0; got != c.audited {
 			t.Errorf("%s: meta.checks has results of the run: %t, want %t", c.name, got, c.audited)
 		}
@@ -168,7 +168,7 @@ func (c besideHeld) check(t *testing.T, m *harness, held, run string) {
 // heldJob is an operation on a held night in a child process.
 type heldJob struct {
 	job
-	// Do is hold, publish or discard.
+	// Do is "hold", "publish" or "discard".
 	Do string
 }
 
@@ -305,11 +305,11 @@ func requireOldOrNewState(t *testing.T, j heldJob, do, first, held string) {
 	j.KillAt = stepCall{}
 	cfg := j.mustConfig(t)
 	w := warehouseOf(t, cfg)
-	seen := requireIntact(t, j.Dir)
+	published := requireIntact(t, j.Dir)
 	h, ok, err := w.Held()
 	must(t, err)
-	if seen != first && !(seen == held && do == "publish") || ok && (h.Manifest.RunID != held || seen == held) {
-		t.Errorf("%s: latest is %s and %q is held, want the state before or after the operation", at, seen, h.Manifest.RunID)
+	if published != first && !(published == held && do == "publish") || ok && (h.Manifest.RunID != held || published == held) {
+		t.Errorf("%s: latest is %s and %q is held, want the state before or after the operation", at, published, h.Manifest.RunID)
 	}
 	if damaged, _ := w.CheckHeld(t.Context(), true); len(damaged) > 0 {
 		t.Errorf("%s: the held night has the damage %v, want none", at, damaged)
@@ -322,7 +322,7 @@ func requireOldOrNewState(t *testing.T, j heldJob, do, first, held string) {
 		j.At = j.At.Add(time.Hour)
 		res, err = pipeline.Run(t.Context(), j.mustConfig(t))
 	}
-	if hold := (*pipeline.HoldError)(nil); errors.As(err, &hold) && do == "publish" && seen == held {
+	if hold := (*pipeline.HoldError)(nil); errors.As(err, &hold) && do == "publish" && published == held {
 		// Wrong prices are published, so a check holds the night with the correct prices too.
 		_, err = warehouseOf(t, cfg).PublishHeld(t.Context(), []string{"prices_scaled"}, j.At)
 		res.Run.ID = hold.Run
@@ -337,7 +337,7 @@ func requireOldOrNewState(t *testing.T, j heldJob, do, first, held string) {
 		t.Errorf("%s: integrity.Check found %+v (%v), want no damage", at, found.Damage, err)
 	}
 	versions, err := w.Versions.List()
-	if want := []string{first, held, res.Run.ID}; err != nil || slices.ContainsFunc(versions, func(v string) bool { return !slices.Contains(want, v) }) || slices.Contains(versions, held) != (seen == held) && held != res.Run.ID {
+	if want := []string{first, held, res.Run.ID}; err != nil || slices.ContainsFunc(versions, func(v string) bool { return !slices.Contains(want, v) }) || slices.Contains(versions, held) != (published == held) && held != res.Run.ID {
 		t.Errorf("%s: got the versions %v (%v), want some of %v", at, versions, err, want)
 	}
 }
