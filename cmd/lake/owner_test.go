@@ -12,7 +12,7 @@ import (
 	"placementsync/internal/lake"
 )
 
-// configure writes the section lake of the configuration.
+// configure writes the section "lake" of the configuration.
 func (h *fixture) configure(section string) {
 	h.Helper()
 	h.write("config.yaml", "warehouse: {dir: ./warehouse, keep_versions: 9, memory_limit: 256MB, threads: 1}\nlake: {"+section+"}\n")

@@ -82,7 +82,7 @@ func printQueries(g *globals, engine dialect.Engine, names dialect.Names, marker
 	return nil
 }
 
-// installViews installs the views of mart in the catalog, each with the SQL of every engine.
+// installViews installs the views of the schema mart in the catalog, each with the SQL of every engine.
 // Spark resolves tables in the catalog of the view. Trino needs the name of the catalog in the SQL,
 // so the catalog must have the name lake.name in Trino.
 func installViews(ctx context.Context, g *globals, l *lake.Lake) error {

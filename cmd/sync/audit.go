@@ -153,7 +153,7 @@ func loadChecks(cfg config.Config) (checks.Set, error) {
 	return loaded, err
 }
 
-// privateColumns returns the columns whose values privacy drops or hashes.
+// privateColumns returns the columns whose values are dropped or hashed.
 func privateColumns(cfg config.Config) []string {
 	return slices.Concat(cfg.Privacy.Drop, cfg.Privacy.Hash)
 }

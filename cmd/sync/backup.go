@@ -37,7 +37,7 @@ func backupCommand(g *globals) *cobra.Command {
 			"needs free space for a second warehouse. Run it monthly.\n\n" +
 			command.Meanings{Complete: "the backup is complete, or no damage was found",
 				Failed:  "the backup failed and the previous backup was kept, or damage was found",
-				Partial: "complete except for damaged files of the warehouse", Held: "another backup is running"}.Table(),
+				Partial: "complete except for damaged files of the warehouse", Locked: "another backup is running"}.Table(),
 		Args: cobra.NoArgs,
 		RunE: command.MarkWork(func(cmd *cobra.Command, _ []string) error { return runBackup(cmd.Context(), g, o) }),
 	}

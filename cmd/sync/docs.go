@@ -17,8 +17,8 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// docsCommand returns the hidden command docs, which writes the generated pages of docs/. Only make
-// docs and the test of these pages use it.
+// docsCommand returns the hidden command "docs", which writes the generated pages of docs/. Only
+// "make docs" and the test of these pages use this command.
 func docsCommand(g *globals) *cobra.Command {
 	docs := &cobra.Command{Use: "docs", Short: "Write the generated pages of docs/", Hidden: true, Args: cobra.NoArgs}
 	docs.AddCommand(&cobra.Command{
@@ -60,7 +60,7 @@ func metricsMarkdown(g *globals) error {
 		"[Operations](operations.md#metrics) explains how to read them and which alerts use them.\n\n" +
 		"| metric | labels | meaning |\n|---|---|---|\n"
 	registry := prometheus.NewRegistry()
-	daemon.New(daemon.Config{Program: &service{}, Metrics: registry, Log: g.newLogger(), Now: g.Now}, daemon.Settings{})
+	daemon.New(daemon.Config{Program: &serveProgram{}, Metrics: registry, Log: g.newLogger(), Now: g.Now}, daemon.Settings{})
 	described := make(chan *prometheus.Desc, 1000)
 	registry.Describe(described)
 	close(described)

@@ -52,7 +52,7 @@ func publishCommand(g *globals) *cobra.Command {
 		Long: "Publish the held night unchanged, without new requests to the service. --accept names each failed\n" +
 			"check that holds the night; the ledger records these names. The next night builds on this night.\n\n" +
 			command.Meanings{Complete: "published", Failed: "failed, the night is still held", Partial: "published, but a later step failed; the next run completes it",
-				Held: "another run holds the lock"}.Table(),
+				Locked: "another run holds the lock"}.Table(),
 		Args: cobra.NoArgs,
 		RunE: command.MarkWork(func(cmd *cobra.Command, _ []string) error { return runPublishHeld(cmd.Context(), g, held, accept) }),
 	}

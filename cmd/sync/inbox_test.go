@@ -35,7 +35,7 @@ func TestDefaultInboxLimit(t *testing.T) {
 	}
 }
 
-// TestConfiguredInboxLimit checks that serve.inbox_max is used unchanged, and that without it
+// TestConfiguredInboxLimit checks that serve.inbox_max is used unchanged, and that without this key
 // the limit on an unreadable disk is 1 GB.
 func TestConfiguredInboxLimit(t *testing.T) {
 	t.Parallel()

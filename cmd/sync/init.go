@@ -41,7 +41,7 @@ func initCommand(g *globals) *cobra.Command {
 			"The check may end with exit code 2 after the configuration was written, for example if the environment\n" +
 			"variable of --token-env is not set.\n\n" +
 			command.Meanings{Complete: "written, and a night can start", Failed: "not written; or written, and the check failed",
-				Held: "written; a run holds the lock"}.Table(),
+				Locked: "written; a run holds the lock"}.Table(),
 		Args: cobra.NoArgs,
 		RunE: command.MarkWork(func(cmd *cobra.Command, _ []string) error { return runInit(cmd.Context(), g, o) }),
 	}

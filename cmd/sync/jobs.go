@@ -21,7 +21,7 @@ import (
 // jobs are the jobs of the daemon under one configuration.
 type jobs struct {
 	*daemon.Inspector
-	s     *service
+	s     *serveProgram
 	cfg   config.Config
 	night pipeline.Config
 	wh    *warehouse.Warehouse
@@ -29,7 +29,7 @@ type jobs struct {
 
 var _ daemon.Jobs = (*jobs)(nil)
 
-func (s *service) newJobs(cfg config.Config, night pipeline.Config) (*jobs, error) {
+func (s *serveProgram) newJobs(cfg config.Config, night pipeline.Config) (*jobs, error) {
 	wh, err := warehouse.Open(command.WarehouseConfig(cfg, version))
 	if err != nil {
 		return nil, err

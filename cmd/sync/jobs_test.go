@@ -17,12 +17,12 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// newTestJobs returns the service and the jobs of the current configuration.
-func newTestJobs(t *testing.T, g *globals) (*service, *jobs) {
+// newTestJobs returns the program and the jobs of the current configuration.
+func newTestJobs(t *testing.T, g *globals) (*serveProgram, *jobs) {
 	t.Helper()
 	cfg, err := g.loadConfig()
 	must(t, err)
-	s, err := newService(g, cfg)
+	s, err := newServeProgram(g, cfg)
 	must(t, err)
 	settings, err := s.newSettings(cfg)
 	must(t, err)

@@ -41,7 +41,7 @@ func runMCP(ctx context.Context, g *globals, timeout time.Duration) error {
 	if err := durable.CheckTemp(); err != nil {
 		return err
 	}
-	// After the end of the input, calls may run until the timeout, or for 25 seconds without one. A
+	// After the end of the input, calls may run until the timeout, or for 25 seconds without a timeout. A
 	// stopped query then has 5 seconds to end.
 	drain := cmp.Or(timeout, 25*time.Second) + 5*time.Second
 	return mcp.Run(ctx, mcp.Config{

@@ -37,10 +37,10 @@ const (
 	ledgerFile    = "runs.json"
 )
 
-// TestWriteFixture makes the fixture of a release; make fixture calls it.
+// TestWriteFixture makes the fixture of a release. "make fixture" runs this test.
 func TestWriteFixture(t *testing.T) {
 	if *fixtureRelease == "" {
-		t.Skip("writes the fixture of a release: make fixture")
+		t.Skip("writes the fixture of a release: run make fixture")
 	}
 	if version != *fixtureRelease {
 		t.Fatalf("this program is version %s, want %s: run make fixture", version, *fixtureRelease)

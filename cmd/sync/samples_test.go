@@ -25,8 +25,8 @@ var updateSamples = flag.Bool("update", false, "write the samples of the documen
 //	...             any number of lines, including 0
 //
 // The blocks of one document run in order in one folder, which contains the demo in demo/. On the
-// day after the demo the service sends prices in cents, because docs/guide/checks.md shows a check that finds
-// them. Variable parts of the output are masked, see masks.
+// day after the demo the service sends prices in cents, because docs/guide/checks.md shows a check
+// that finds them. Variable parts of the output are masked, see masks.
 func TestTrialSamples(t *testing.T) {
 	requireTrials(t)
 	documents := documentsWithSamples(t)

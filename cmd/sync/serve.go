@@ -50,8 +50,8 @@ func serveCommand(g *globals) *cobra.Command {
 	return cmd
 }
 
-// service implements daemon.Program.
-type service struct {
+// serveProgram is the command "serve". It implements daemon.Program.
+type serveProgram struct {
 	g *globals
 	// first is the configuration at the start. Some of its keys cannot change later.
 	first config.Config
@@ -63,10 +63,10 @@ type service struct {
 	queries atomic.Pointer[string]
 }
 
-var _ daemon.Program = (*service)(nil)
+var _ daemon.Program = (*serveProgram)(nil)
 
-func newService(g *globals, cfg config.Config) (s *service, err error) {
-	s = &service{g: g, first: cfg, log: g.newLogger()}
+func newServeProgram(g *globals, cfg config.Config) (s *serveProgram, err error) {
+	s = &serveProgram{g: g, first: cfg, log: g.newLogger()}
 	if s.wh, err = warehouse.Open(command.WarehouseConfig(cfg, version)); err != nil {
 		return nil, err
 	}
@@ -82,7 +82,7 @@ func runServe(ctx context.Context, g *globals) error {
 	if err != nil {
 		return err
 	}
-	s, err := newService(g, cfg)
+	s, err := newServeProgram(g, cfg)
 	if err != nil {
 		return err
 	}
@@ -132,7 +132,7 @@ func (g *globals) watchdogInterval() time.Duration {
 }
 
 // newSettings maps the keys of the configuration that may change while serve runs.
-func (s *service) newSettings(cfg config.Config) (daemon.Settings, error) {
+func (s *serveProgram) newSettings(cfg config.Config) (daemon.Settings, error) {
 	zone, err := time.LoadLocation(cfg.Schedule.Timezone)
 	if err != nil {
 		return daemon.Settings{}, fmt.Errorf("read schedule.timezone: %w", err)
@@ -172,7 +172,7 @@ func (s *service) newSettings(cfg config.Config) (daemon.Settings, error) {
 func reportFile(dir string) string { return filepath.Join(dir, "report.html") }
 
 // Runs implements daemon.Program. An unmounted disk is an error, not an empty ledger.
-func (s *service) Runs() ([]ledger.Run, error) {
+func (s *serveProgram) Runs() ([]ledger.Run, error) {
 	if err := s.wh.Folder.Exists(); err != nil {
 		return nil, err
 	}
@@ -180,13 +180,13 @@ func (s *service) Runs() ([]ledger.Run, error) {
 }
 
 // Progress implements daemon.Program.
-func (s *service) Progress() (ledger.Progress, bool) { return s.watch.Progress() }
+func (s *serveProgram) Progress() (ledger.Progress, bool) { return s.watch.Progress() }
 
 // HookResults implements daemon.Program.
-func (s *service) HookResults() map[string]uint64 { return s.hooks.receiver.Counts() }
+func (s *serveProgram) HookResults() map[string]uint64 { return s.hooks.receiver.Counts() }
 
 // Reload implements daemon.Program. Keys that cannot change keep their values.
-func (s *service) Reload() (daemon.Settings, error) {
+func (s *serveProgram) Reload() (daemon.Settings, error) {
 	cfg, err := s.g.loadConfig()
 	if err != nil {
 		return daemon.Settings{}, err

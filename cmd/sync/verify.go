@@ -35,7 +35,7 @@ func verifyCommand(g *globals) *cobra.Command {
 			"verify prints the affected data and the command for the repair. verify writes only its result,\n" +
 			"for the metrics and the status page of serve, and finishes a killed rollback.\n\n" +
 			command.Meanings{Complete: "whole", Failed: "damaged, and some data is lost",
-				Partial: "damaged, and all of it can be rebuilt", Held: "another run holds the lock"}.Table(),
+				Partial: "damaged, and all of it can be rebuilt", Locked: "another run holds the lock"}.Table(),
 		Args: cobra.NoArgs,
 		RunE: command.MarkWork(func(cmd *cobra.Command, _ []string) error { return runVerify(cmd.Context(), g, o) }),
 	}

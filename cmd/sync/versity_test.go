@@ -37,16 +37,16 @@ func (d *bucketHarness) readFewStreams(t *testing.T) {
 // servers of providers do.
 func TestBackupOnServer(t *testing.T) {
 	t.Parallel()
-	gate := s3sim.StartGateway(t, os.Getenv, "store")
+	gateway := s3sim.StartGateway(t, os.Getenv, "store")
 	d := newBucketHarness(t)
-	d.useServer(t, gate.URL)
+	d.useServer(t, gateway.URL)
 	d.readFewStreams(t)
 
 	must(t, d.night(t))
 	must(t, runBackup(t.Context(), d.g, backupOptions{verify: true, readData: true}))
 
 	slow := 5
-	gate.SetFailure(func(w http.ResponseWriter, r *http.Request) bool {
+	gateway.SetFailure(func(w http.ResponseWriter, r *http.Request) bool {
 		if r.Method == http.MethodPut && slow > 0 {
 			slow--
 			s3sim.Refuse(w, http.StatusServiceUnavailable, "SlowDown")
@@ -60,7 +60,7 @@ func TestBackupOnServer(t *testing.T) {
 	}
 
 	resets := 0
-	gate.SetFailure(func(_ http.ResponseWriter, r *http.Request) bool {
+	gateway.SetFailure(func(_ http.ResponseWriter, r *http.Request) bool {
 		if r.Method == http.MethodPut && resets < 3 {
 			resets++
 			_, _ = io.CopyN(io.Discard, r.Body, 100)
@@ -74,7 +74,7 @@ func TestBackupOnServer(t *testing.T) {
 	}
 	must(t, runBackup(t.Context(), d.g, backupOptions{verify: true, readData: true}))
 
-	d.failBackups(t, gate)
+	d.failBackups(t, gateway)
 	must(t, runBackup(t.Context(), d.g, backupOptions{}))
 
 	prices := d.prices(t)
@@ -82,7 +82,7 @@ func TestBackupOnServer(t *testing.T) {
 	later := d.g.Now().Add(time.Hour)
 	d.g.Now = func() time.Time { return later }
 	truncations := 3
-	gate.SetFailure(func(w http.ResponseWriter, r *http.Request) bool {
+	gateway.SetFailure(func(w http.ResponseWriter, r *http.Request) bool {
 		if r.Method == http.MethodGet && strings.Contains(r.URL.Path, "/data/") && truncations > 0 {
 			truncations--
 			w.Header().Set("Content-Length", "100000")
@@ -96,7 +96,7 @@ func TestBackupOnServer(t *testing.T) {
 		t.Errorf("the restored warehouse returns\n%s\nwant\n%s", got, prices)
 	}
 	must(t, runVerify(t.Context(), d.g, verifyOptions{readData: true, format: "text"}))
-	gate.SetFailure(nil)
+	gateway.SetFailure(nil)
 	must(t, runExport(t.Context(), d.g, exportOptions{to: "s3://store/export", format: "parquet"}, []string{"product_listings"}))
 	if strings.Contains(d.out.String(), s3sim.SecretKey) || strings.Contains(d.out.String(), "another-secret") {
 		t.Error("the output contains a key")
@@ -104,26 +104,26 @@ func TestBackupOnServer(t *testing.T) {
 }
 
 // failBackups runs nights with wrong keys and with a missing bucket.
-func (d *bucketHarness) failBackups(t *testing.T, gate *s3sim.Gateway) {
+func (d *bucketHarness) failBackups(t *testing.T, gateway *s3sim.Gateway) {
 	t.Helper()
 	secret := filepath.Join(d.root, "secret")
 	must(t, os.WriteFile(secret, []byte("another-secret"), 0o600))
-	gate.SetFailure(nil)
+	gateway.SetFailure(nil)
 	err := d.night(t)
 	if exitCodeOf(t, err) != ledger.Partial.ExitCode() || !strings.Contains(err.Error(), "does not accept the keys") || strings.Contains(err.Error(), "another-secret") {
 		t.Errorf("the night with a wrong key ended with %d: %v; want the outcome partial, and the reason without the key", exitCodeOf(t, err), err)
 	}
-	if n := gate.CountRequests(http.MethodGet); n > 2 {
+	if n := gateway.CountRequests(http.MethodGet); n > 2 {
 		t.Errorf("the wrong key was tried %d times, want at most 2", n)
 	}
 	must(t, os.WriteFile(secret, []byte(s3sim.SecretKey), 0o600))
 
-	must(t, os.Rename(filepath.Join(gate.Files, "store"), filepath.Join(gate.Files, "gone")))
+	must(t, os.Rename(filepath.Join(gateway.Files, "store"), filepath.Join(gateway.Files, "gone")))
 	err = d.night(t)
 	if exitCodeOf(t, err) != ledger.Partial.ExitCode() || !strings.Contains(err.Error(), "the bucket does not exist") {
 		t.Errorf("the night without a bucket ended with %d: %v; want the outcome partial, and the reason", exitCodeOf(t, err), err)
 	}
-	must(t, os.Rename(filepath.Join(gate.Files, "gone"), filepath.Join(gate.Files, "store")))
+	must(t, os.Rename(filepath.Join(gateway.Files, "gone"), filepath.Join(gateway.Files, "store")))
 }
 
 // TestTrialKilledBackupContinues kills the program during uploads, and runs it again.

@@ -16,9 +16,9 @@ type sealedValue struct {
 	Rows int    `json:"rows"`
 }
 
-// TestAFlippedBitBreaksTheSeal flips every bit of a sealed object and of a sealed line, and
-// truncates them at every byte. Unsealing fails or returns the same value.
-func TestAFlippedBitBreaksTheSeal(t *testing.T) {
+// TestSealDetectsChangedBytes flips every bit of a sealed object and of a sealed line, and
+// truncates them at every byte. Unsealing must fail or return the same value.
+func TestSealDetectsChangedBytes(t *testing.T) {
 	want := sealedValue{"20261101T020000Z", 1234567}
 	for name, form := range map[string]struct {
 		seal   func(any) ([]byte, error)
@@ -53,7 +53,7 @@ func TestFilesAreReadOnceAndCompared(t *testing.T) {
 	}
 	want, err := checksum.SumFile(t.Context(), dir, "a")
 	if err != nil || want.Bytes != 3 || want.SHA256 != checksum.Hex([]byte("123")) {
-		t.Fatalf("got %+v, error %v", want, err)
+		t.Fatalf("SumFile returned %+v (%v), want 3 bytes and their SHA-256", want, err)
 	}
 	other := want
 	other.SHA256 = checksum.Hex([]byte("124"))

@@ -83,8 +83,8 @@ func NewCache(ctx context.Context) *Cache {
 // WrongSum is the problem that Compare returns for a wrong checksum.
 const WrongSum = "its checksum differs from its manifest"
 
-// Compare returns the problem of a file, or "" if it is intact. With readData it compares the
-// checksum, without it only the size.
+// Compare returns the problem of a file, or "" if it is intact. If readData is true, Compare
+// compares the size and the checksum. Otherwise it compares only the size.
 func (c *Cache) Compare(path string, want FileSum, readData bool) (problem string) {
 	info, err := os.Stat(path)
 	switch {

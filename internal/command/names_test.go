@@ -60,9 +60,9 @@ F:3: verify.cron: "soon" is not a schedule *`},
 					t.Errorf("got  %s\nwant %s", got[i], want[i])
 				}
 			}
-			// A command that uses only the section warehouse ignores these problems.
+			// A command that uses only the section "warehouse" ignores these problems.
 			if _, err := f.LoadConfig(nil, "warehouse"); err != nil {
-				t.Errorf("LoadConfig for the section warehouse returned %v, want no error", err)
+				t.Errorf("LoadConfig for the section \"warehouse\" returned %v, want no error", err)
 			}
 		})
 	}

@@ -21,7 +21,7 @@ import (
 // Meanings explains the outcomes of a command. An empty field means that the command never has
 // this outcome. Misused and Interrupted mean the same for every command.
 type Meanings struct {
-	Complete, Failed, Partial, Held string
+	Complete, Failed, Partial, Locked string
 }
 
 // Table returns the exit codes for a help text.
@@ -35,7 +35,7 @@ func (m Meanings) Table() string {
 		{ledger.Failed, m.Failed},
 		{ledger.Misused, "wrong usage or configuration, or an unknown name"},
 		{ledger.Partial, m.Partial},
-		{ledger.Locked, m.Held},
+		{ledger.Locked, m.Locked},
 		{ledger.Interrupted, "interrupted"},
 	} {
 		if row.meaning != "" {

@@ -17,7 +17,7 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// TestVersion covers --version and both formats of the command version.
+// TestVersion covers --version and both formats of the command "version".
 func TestVersion(t *testing.T) {
 	run := func(args ...string) string {
 		var f command.Flags
@@ -26,12 +26,12 @@ func TestVersion(t *testing.T) {
 		f.AddTo(root)
 		command.AddVersion(root, "1.0.0", "0123456789ab")
 		if code := f.Execute(t.Context(), root, args, &out, &problems); code != 0 {
-			t.Fatalf("%q: exit code %d: %s", args, code, &problems)
+			t.Fatalf("%q ended with %d, want 0: %s", args, code, &problems)
 		}
 		return out.String()
 	}
-	if got := run("--version"); got != "program 1.0.0 (0123456789ab)\n" {
-		t.Errorf("--version prints %q", got)
+	if got, want := run("--version"), "program 1.0.0 (0123456789ab)\n"; got != want {
+		t.Errorf("--version prints %q, want %q", got, want)
 	}
 	var build command.Build
 	if err := json.Unmarshal([]byte(run("version", "--format", "json")), &build); err != nil {

@@ -15,7 +15,7 @@ import (
 	"github.com/goccy/go-yaml/parser"
 )
 
-// binder decodes a YAML document into a Config. The decoder of the library stops at
+// binder decodes a YAML document into a Config. The decoder of go-yaml stops at
 // the first problem and quotes the surrounding source, which may contain a token.
 // binder reports all problems with lines and paths, and no secrets.
 type binder struct {

@@ -52,7 +52,7 @@ func (b *binder) checkFile(file string, c *Config) {
 
 // checkSecretFiles checks the modes of the secret files and of the files of NAME_FILE variables.
 // A file without a secret must not be writable by others either, because a changed address would
-// send the token elsewhere. The group may read secrets, because the service may run as a user of
+// send the token elsewhere. The group may read secrets, because the daemon may run as a user of
 // that group.
 func (b *binder) checkSecretFiles(c *Config) {
 	files := b.files

@@ -36,7 +36,8 @@ const (
 // SMTP is the mail server.
 type SMTP struct {
 	Host string `yaml:"host"`
-	// Port 0 means 587 with starttls, 465 with tls and 25 with none.
+	// Port is 587 by default if TLS is "starttls", 465 if it is "tls", and 25 if it is "none". 0
+	// means the default.
 	Port int     `yaml:"port"`
 	TLS  MailTLS `yaml:"tls"`
 	// User and Password are the login. An empty User means no login.
@@ -125,7 +126,7 @@ func (v *validator) checkName(path, name string, earlier []string) {
 	}
 }
 
-// checkChannels returns the names of all channels, including those with problems.
+// checkChannels returns the names of all channels, even of channels with problems.
 func (v *validator) checkChannels(channels []Channel) []string {
 	var names []string
 	for i, c := range channels {

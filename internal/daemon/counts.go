@@ -23,7 +23,7 @@ type streamCounts struct {
 }
 
 // newCounts sets every known counter to zero. If a series appeared only with its first event,
-// the function rate of Prometheus would miss that event.
+// the function rate() of Prometheus would miss that event.
 func newCounts(streams []string) counts {
 	c := counts{seen: map[string]bool{}, runs: map[ledger.Outcome]int{}, refreshes: map[ledger.Outcome]int{},
 		streams: map[string]streamCounts{}, readErrors: map[string]int{}}

@@ -231,7 +231,7 @@ func TestReport(t *testing.T) {
 		t.Errorf("without a report GET /report answers %d, want 404", res.StatusCode)
 	}
 	if _, page := ask(t, http.MethodGet, base+"/", ""); strings.Contains(page, `href="report"`) {
-		t.Error("the page links a missing report")
+		t.Error("the page links to a missing report")
 	}
 	if err := os.WriteFile(file, []byte("<!doctype html><title>prices</title>"), 0o600); err != nil {
 		t.Fatal(err)
@@ -241,7 +241,7 @@ func TestReport(t *testing.T) {
 		t.Errorf("GET /report answers %d %q with the policy %q, want 200, the report, and a policy that allows its scripts", res.StatusCode, body, res.Header.Get("Content-Security-Policy"))
 	}
 	if _, page := ask(t, http.MethodGet, base+"/", ""); !strings.Contains(page, `href="report"`) {
-		t.Error("the page does not link the report")
+		t.Error("the page does not link to the report")
 	}
 }
 
@@ -264,7 +264,7 @@ func TestReadiness(t *testing.T) {
 		{"before the first night", nil, 503, "no night has succeeded yet"},
 		{"after a success", []ledger.Run{night(ledger.Complete, 10*time.Hour)}, 200, "ready"},
 		{"after a partial night", []ledger.Run{night(ledger.Partial, 10*time.Hour)}, 200, "ready"},
-		{"one night failed since", []ledger.Run{night(ledger.Complete, 34*time.Hour), night(ledger.Failed, 10*time.Hour)}, 200, "ready"},
+		{"a failure after a success", []ledger.Run{night(ledger.Complete, 34*time.Hour), night(ledger.Failed, 10*time.Hour)}, 200, "ready"},
 		{"no success for two intervals", []ledger.Run{night(ledger.Complete, 58*time.Hour), night(ledger.Failed, 10*time.Hour)}, 503,
 			"the last success complete ended 2 d 10 h ago, more than twice the interval of the schedule (1 d 0 h)"},
 		{"only failures", []ledger.Run{night(ledger.Failed, time.Hour)}, 503, "no night has succeeded yet"},
@@ -278,7 +278,7 @@ func TestReadiness(t *testing.T) {
 				t.Errorf("/readyz answers %d %q, want %d %q", w.Code, w.Body, c.code, c.body)
 			}
 			if got := h.metric("ready") == "1"; got != (c.code == 200) {
-				t.Errorf("the metric ready is %v, want %v", got, c.code == 200)
+				t.Errorf("the metric \"ready\" is %v, want %v", got, c.code == 200)
 			}
 		})
 	}

@@ -73,7 +73,7 @@ func (s status) StreamTable() page.Table {
 	return t
 }
 
-// checkTable lists the checks of a night that failed or did not run. Checks of severity hold are
+// checkTable lists the checks of a night that failed or did not run. Checks of severity "hold" are
 // first.
 func checkTable(night ledger.Run) page.Table {
 	t := page.Table{Caption: "Checks that failed or did not run", RowHeads: true,

@@ -42,7 +42,7 @@ func (s *scheduler) scheduleVerify(now time.Time) {
 	s.d.state.update(func(st *state) { st.NextVerify = s.verifyAt })
 }
 
-// startVerify starts a verification if it is due and none runs.
+// startVerify starts a verification if it is due and no other verification runs.
 func (s *scheduler) startVerify(ctx context.Context, now time.Time) {
 	isRetry := !s.verifyRetryAt.IsZero() && !now.Before(s.verifyRetryAt)
 	if s.verifyAt.IsZero() || now.Before(s.verifyAt) && !isRetry {

@@ -1,5 +1,5 @@
-// Package dialect returns the views of mart and the named queries in the SQL of the engines that
-// read a lake, the published tables in Iceberg format.
+// Package dialect returns the views of the schema mart and the named queries in the SQL of the
+// engines that read a lake, the published tables in Iceberg format.
 // The package must not know how a lake is written or reached: it only returns text.
 package dialect
 
@@ -106,7 +106,7 @@ func (e Engine) fill(text string, n Names) string {
 	return strings.NewReplacer(pairs...).Replace(text)
 }
 
-// View is a view of mart.
+// View is a view of the schema mart.
 type View struct {
 	Name, About string
 	// Columns have the types of DuckDB.
@@ -115,7 +115,7 @@ type View struct {
 	Select string
 }
 
-// Views returns the views of mart in the order of their dependencies.
+// Views returns the views of the schema mart in the order of their dependencies.
 func (e Engine) Views(n Names) ([]View, error) {
 	originals, err := dictionary.MartViews()
 	if err != nil {

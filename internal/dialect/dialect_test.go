@@ -117,7 +117,7 @@ func outputColumns(t *testing.T, sql string) (names []string) {
 	t.Helper()
 	at := strings.LastIndex(sql, "\nSELECT\n")
 	if at < 0 {
-		t.Fatalf("found no line SELECT in %s", sql)
+		t.Fatalf("found no line \"SELECT\" in %s", sql)
 	}
 	list, _, ok := strings.Cut(sql[at+len("\nSELECT\n"):], "\nFROM ")
 	if !ok {

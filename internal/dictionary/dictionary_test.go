@@ -12,7 +12,7 @@ import (
 func TestViewsOfMartComeAfterTheViewsThatTheyRead(t *testing.T) {
 	views, err := dictionary.MartViews()
 	if err != nil || len(views) == 0 {
-		t.Fatalf("got %d views, error %v", len(views), err)
+		t.Fatalf("got %d views (%v), want at least one", len(views), err)
 	}
 	var before []string
 	for _, v := range views {

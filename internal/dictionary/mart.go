@@ -19,11 +19,11 @@ type MartView struct {
 	// SQL is CREATE VIEW mart.<name> and its comments. It names every table with its schema
 	// and without a database, so that it works in any catalog, under any attached name.
 	SQL string
-	// Reads are the tables of main that the view reads, in main or in history.
+	// Reads are the tables of the schema main that the view reads, directly or in the schema history.
 	Reads []string
-	// On are the views of mart that the view reads.
+	// On are the views of the schema mart that the view reads.
 	On []string
-	// Meta are the tables of meta that the view reads.
+	// Meta are the tables of the schema meta that the view reads.
 	Meta []string
 	// Grain describes one row. About describes the view.
 	Grain, About string
@@ -31,7 +31,7 @@ type MartView struct {
 	Columns []stream.Column
 }
 
-// MartViews returns the views of mart, each after the views that it reads.
+// MartViews returns the views of the schema mart, each after the views that it reads.
 func MartViews() ([]MartView, error) {
 	files, err := fs.Glob(schema.FS, martFiles)
 	if err != nil {

@@ -31,8 +31,9 @@ func (all Tables) Relations() []Relation {
 	return relations
 }
 
-// Subject returns the group of a table. For a table of main it is the first word of its name, such
-// as orders, or shared if several subjects use the table. For any other table it is the schema.
+// Subject returns the group of a table. For a table of the schema main it is the first word of
+// the table's name in the plural, such as "orders", or "shared" if several subjects use the table.
+// For any other table it is the name of the schema.
 func (t Table) Subject() string {
 	first, _, _ := strings.Cut(t.Table, "_")
 	first = strings.TrimSuffix(first, "s")
@@ -54,8 +55,8 @@ type Map struct {
 	Relations []Relation
 }
 
-// Maps returns the maps of the subjects with relations, in the order of the tables. The maps of
-// shared tables and of meta are the last.
+// Maps returns the maps of the subjects with relations, in the order of the tables. The maps
+// "shared" and "meta" are the last.
 func (all Tables) Maps() []Map {
 	var maps []Map
 	relations := all.Relations()
@@ -110,7 +111,7 @@ type Macro struct {
 	About     string
 }
 
-// Macros returns the macros of the tables of main, sorted by name.
+// Macros returns the macros of the tables of the schema main, sorted by name.
 func (all Tables) Macros() []Macro {
 	between := []string{"from_time", "to_time"}
 	macros := []Macro{{"changes", between, "The changes of all tables between two times."}}
@@ -124,14 +125,15 @@ func (all Tables) Macros() []Macro {
 	return macros
 }
 
-// InPast returns the table of past with the closed rows of a table of main.
+// InPast returns the table of the schema past with the closed rows of a table of the schema main.
 func (t Table) InPast() Table {
 	t.Schema, t.About = "past", "Closed rows. "+t.About
 	t.Columns = slices.Concat(t.Columns, describeColumns("", stream.ClosedColumns()))
 	return t
 }
 
-// InHistory returns the view of history with the current and closed rows of a table of main.
+// InHistory returns the view of the schema history with the current and closed rows of a table of
+// the schema main.
 func (t Table) InHistory() Table {
 	t.Schema, t.About = "history", "Current and closed rows. "+t.About
 	t.Columns = slices.DeleteFunc(slices.Clone(t.Columns), func(c Column) bool { return c.Name == stream.RowHash })

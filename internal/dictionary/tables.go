@@ -23,7 +23,7 @@ type Table struct {
 	// Key lists the columns that identify a row of a table. Grain describes a row of a view.
 	Key   []string `json:"key"`
 	Grain string   `json:"grain,omitempty"`
-	// Streams are the endpoints and topics that fill a table of main. Reads are the
+	// Streams are the endpoints and topics that fill a table of the schema main. Reads are the
 	// tables and views that a view reads.
 	Streams []string `json:"streams"`
 	Reads   []string `json:"reads,omitempty"`
@@ -186,7 +186,7 @@ func (t Table) RowIdentity(quote string) (label, text string) {
 }
 
 // Sources returns the endpoints and topics that fill a table, or the tables that a view reads.
-// Tables of meta have no sources: each night writes them.
+// Tables of the schema meta have no sources: each night writes them.
 func (t Table) Sources() []string { return slices.Concat(t.Streams, t.Reads) }
 
 func (t Table) sourcesText(quote string) string {

@@ -56,8 +56,8 @@ func (d Disk) Do(step, path string, change func() error) error {
 	return d.Step("after "+name, path)
 }
 
-// WriteInHalves calls write with data and offset 0. If Step is set, it calls write once for each
-// half of data, and Step between the two calls, where a full disk or a kill could interrupt the write.
+// WriteInHalves calls write with data and offset 0. If Step is set, it calls write twice, once
+// for each half of data, and calls Step in between, as if a full disk or a kill interrupted the write.
 func (d Disk) WriteInHalves(name string, data []byte, write func(part []byte, offset int) error) error {
 	half := 0
 	if d.Step != nil {

@@ -245,7 +245,7 @@ func TestRemoveWithEmptyParentsStopsAtNonEmptyFolder(t *testing.T) {
 	}
 	must(t, durable.Disk{}.RemoveWithEmptyParents(filepath.Join(root, "table/other/file"), root))
 	if _, err := os.Stat(root); err != nil {
-		t.Error(err)
+		t.Errorf("the root was removed: %v", err)
 	}
 }
 
@@ -269,7 +269,7 @@ func TestFilesOfKilledProcessesAreRemoved(t *testing.T) {
 		if strings.HasSuffix(name, ".8") {
 			lock := flock.New(filepath.Join(dir, name), flock.SetFlag(os.O_RDONLY))
 			if ok, err := lock.TryLock(); err != nil || !ok {
-				t.Fatal(ok, err)
+				t.Fatalf("lock %s: got %t (%v), want true", name, ok, err)
 			}
 			t.Cleanup(func() { _ = lock.Unlock() })
 		}

@@ -20,7 +20,7 @@ func (d Disk) SwapLink(target, link string) error {
 }
 
 // Link creates a hard link to a file, or a copy if that fails, as on file systems without
-// hard links. It replaces an existing file atomically. The folder of to must exist.
+// hard links. It replaces an existing file atomically. The folder of the new path must exist.
 func (d Disk) Link(from, to string) error {
 	return d.replacePath(to, func(next string) error {
 		if d.Do("link", to, func() error { return os.Link(from, next) }) == nil {
@@ -30,7 +30,8 @@ func (d Disk) Link(from, to string) error {
 	})
 }
 
-// Copy copies a file and replaces an existing file atomically. The folder of to must exist.
+// Copy copies a file and replaces an existing file atomically. The folder of the new path must
+// exist.
 func (d Disk) Copy(from, to string) error {
 	return d.replacePath(to, func(next string) error { return d.copyWithTime(from, next) })
 }
@@ -66,8 +67,8 @@ func (d Disk) copyWithTime(from, to string) error {
 	return os.Chtimes(to, time.Time{}, info.ModTime())
 }
 
-// CopyWith creates the file to, calls copyTo to copy the content and syncs the file. After an
-// error the file may exist.
+// CopyWith creates a file with the path in to, calls copyTo, which copies the content, and syncs the
+// new file. After an error the new file may exist.
 func (d Disk) CopyWith(from, to string, copyTo func(dst, src *os.File) error) (err error) {
 	const public = 0o644
 	src, err := os.Open(from)

@@ -25,7 +25,7 @@ func TestAbandonedScratchIsRemoved(t *testing.T) {
 		if locked {
 			lock := flock.New(filepath.Join(path, "lock"))
 			if ok, err := lock.TryLock(); err != nil || !ok {
-				t.Fatal(ok, err)
+				t.Fatalf("lock %s: got %t (%v), want true", path, ok, err)
 			}
 			t.Cleanup(func() { _ = lock.Unlock() })
 		}

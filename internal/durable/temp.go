@@ -21,8 +21,8 @@ import (
 // processPrefix appends the id of this process to a prefix.
 func processPrefix(prefix string) string { return prefix + strconv.Itoa(os.Getpid()) + "." }
 
-// findProcessFiles returns the files and folders whose names are prefix, a process id, a point
-// and any text. It returns the process ids by path.
+// findProcessFiles returns the files and folders whose names consist of prefix, a process id, a
+// dot and any text. It returns the process ids by path.
 func findProcessFiles(dir, prefix string) map[string]int {
 	found := map[string]int{}
 	entries, _ := os.ReadDir(cmp.Or(dir, ".")) // the caller gets the same error when it uses the folder
