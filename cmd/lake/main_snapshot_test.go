@@ -31,16 +31,16 @@ func TestSnapshotOfAnotherProgramIsReported(t *testing.T) {
 	if got := h.run("verify"); got.code != 3 {
 		t.Errorf("verify: got %+v, want exit code 3", got)
 	}
-	if again := h.publish(); again[0].Already || again[0].Run != p[1].Run {
-		t.Errorf("published %+v, want %s again", again, p[1].Run)
+	if repaired := h.publish(); repaired[0].Already || repaired[0].Run != p[1].Run {
+		t.Errorf("published %+v, want %s again", repaired, p[1].Run)
 	}
 	h.requireEqualTables(p[0].Run)
 	h.requireEqualTables(h.readRun())
 	if s := h.status(); s.Behind {
 		t.Errorf("the lake is still behind: %+v", s)
 	}
-	if again := h.publish(); !again[0].Already {
-		t.Errorf("the second publish committed again: %+v", again)
+	if third := h.publish(); !third[0].Already {
+		t.Errorf("a publish after the repair returned %+v, want already published", third)
 	}
 }
 

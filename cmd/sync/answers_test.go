@@ -43,7 +43,7 @@ func TestTrialAnswersInTheWorkbench(t *testing.T) {
 			}
 		}
 		if diff := cmp.Diff(given, shown); diff != "" || args[4] != name {
-			t.Errorf("%s: the command asks %s, the page %s, with the parameters (-command +page):\n%s", title, args[4], name, diff)
+			t.Errorf("%s: the command runs the query %s and the page shows %s, want the same query and parameters (-command +page):\n%s", title, args[4], name, diff)
 		}
 		if !strings.Contains(list, `href="/explore/questions/`+name+`"`) {
 			t.Errorf("%s: the list of questions has no link to %s", title, name)

@@ -104,7 +104,7 @@ func TestTrialJobsOnUnmountedDisk(t *testing.T) {
 		t.Errorf("the verification ended with %v: %+v; want a result with the error", err, v)
 	}
 	if _, err := pastRuns(command.WarehouseConfig(j.cfg, version)); err == nil {
-		t.Error("the runs on an unmounted disk could be listed")
+		t.Error("the runs on an unmounted disk could be listed, want an error")
 	}
 	if entries, err := os.ReadDir(dir); err != nil || len(entries) > 0 {
 		t.Errorf("the mount point contains %v (%v), want no files", entries, err)

@@ -51,43 +51,43 @@ func runPrune(g *globals, o pruneOptions) error {
 			_, err := fmt.Fprintln(g.stdout, "removed version", o.version)
 			return err
 		}
-		gone, err := wh.Pruner.Prune(retentionOf(cfg), g.Now(), o.dryRun)
+		removed, err := wh.Pruner.Prune(retentionOf(cfg), g.Now(), o.dryRun)
 		if err != nil {
 			return err
 		}
-		return g.showPruned(gone, o.dryRun)
+		return g.showPruned(removed, o.dryRun)
 	})
 }
 
 // pruneAfterNight removes all expired files from the warehouse of a configuration.
-func (g *globals) pruneAfterNight(c config.Config, now time.Time) (gone []warehouse.Pruned, err error) {
+func (g *globals) pruneAfterNight(c config.Config, now time.Time) (removed []warehouse.Pruned, err error) {
 	wh, err := warehouse.Open(command.WarehouseConfig(c, version))
 	if err != nil {
 		return nil, err
 	}
 	err = g.withLock(wh, "prune", func() (err error) {
-		gone, err = wh.Pruner.Prune(retentionOf(c), now, false)
+		removed, err = wh.Pruner.Prune(retentionOf(c), now, false)
 		return err
 	})
-	return gone, err
+	return removed, err
 }
 
-func (g *globals) showPruned(gone []warehouse.Pruned, dryRun bool) error {
+func (g *globals) showPruned(removed []warehouse.Pruned, dryRun bool) error {
 	action := "removed"
 	if dryRun {
 		action = "would remove"
 	}
-	if len(gone) == 0 {
+	if len(removed) == 0 {
 		_, err := fmt.Fprintln(g.stdout, action, "nothing")
 		return err
 	}
 	t := listing{columns: []column{{name: action}, {name: "size", isNumber: true}}}
 	var sum int64
-	for _, p := range gone {
+	for _, p := range removed {
 		t.addRow(p.Path, plural.FormatBytes(p.Bytes))
 		sum += p.Bytes
 	}
-	_, err := fmt.Fprintf(g.stdout, "%s\n\n%d in total, %s\n", t.render(g.width), len(gone), plural.FormatBytes(sum))
+	_, err := fmt.Fprintf(g.stdout, "%s\n\n%d in total, %s\n", t.render(g.width), len(removed), plural.FormatBytes(sum))
 	return err
 }
 

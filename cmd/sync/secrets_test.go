@@ -69,7 +69,7 @@ func TestNoFlagTakesSecret(t *testing.T) {
 	look = func(c *cobra.Command) {
 		check := func(f *pflag.Flag) {
 			if !slices.Contains(allowed, f.Name) && (secret.MatchString(f.Name) || secret.MatchString(f.Usage)) {
-				t.Errorf("%s has the flag --%s: %s", c.CommandPath(), f.Name, f.Usage)
+				t.Errorf("%s has the flag --%s (%s), want no flag that takes a secret", c.CommandPath(), f.Name, f.Usage)
 			}
 		}
 		c.LocalFlags().VisitAll(check)

@@ -21,8 +21,8 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// This file maps the configuration to the settings of each package. The packages do not know the
-// format of the configuration.
+// This file maps the configuration to the settings of each package. The packages do not depend
+// on the format of the configuration.
 
 // loadConfig reads the given sections of the configuration, or all sections.
 func (g *globals) loadConfig(sections ...string) (config.Config, error) {

@@ -202,7 +202,7 @@ func (e Engine) Queries(n Names) ([]Query, error) {
 		o.Params = slices.Clone(o.Params)
 		for i, p := range o.Params {
 			if p.Type == "TIMEZONE" {
-				o.Params[i].Default = "UTC" // an engine does not know the schedule
+				o.Params[i].Default = "UTC" // an engine cannot read the time zone of the schedule
 			}
 		}
 		found = append(found, Query{Query: o, SQL: e.fill(text, n), engine: e})
