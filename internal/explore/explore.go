@@ -71,8 +71,8 @@ type Explorer struct {
 	pool      *pool
 	templates templates
 	assets    page.Assets
-	// token is a secret of this process. The HTML form of the SQL page contains it, and pages of
-	// other sites cannot read it.
+	// token is a secret of this process. The HTML form of the SQL page contains the token. Pages
+	// of other sites cannot read the token.
 	token string
 	// running limits the processes of typed SQL.
 	running chan struct{}

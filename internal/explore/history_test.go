@@ -23,7 +23,7 @@ func TestMergePeriods(t *testing.T) {
 		name          string
 		periods, want []period
 	}{
-		{"none", nil, nil},
+		{"no periods", nil, nil},
 		{"adjacent, equal", []period{{query.Value{Text: "a"}, at(1), at(2)}, {query.Value{Text: "a"}, at(2), at(0)}}, []period{{query.Value{Text: "a"}, at(1), at(0)}}},
 		{"adjacent, different", []period{{query.Value{Text: "a"}, at(1), at(2)}, {query.Value{Text: "b"}, at(2), at(0)}}, []period{{query.Value{Text: "a"}, at(1), at(2)}, {query.Value{Text: "b"}, at(2), at(0)}}},
 		{"changed and reverted", []period{{query.Value{Text: "a"}, at(1), at(2)}, {query.Value{Text: "b"}, at(2), at(3)}, {query.Value{Text: "a"}, at(3), at(0)}}, []period{{query.Value{Text: "a"}, at(1), at(2)}, {query.Value{Text: "b"}, at(2), at(3)}, {query.Value{Text: "a"}, at(3), at(0)}}},

@@ -81,14 +81,14 @@ func oneOf(expression string, values []*string) string {
 
 // lowestPrice returns the expression for the lowest price of the chosen currencies and tiers.
 func (a search) lowestPrice() string {
-	kept := "true"
+	condition := "true"
 	if c := a.facets["currency"]; len(c) > 0 {
-		kept += " AND " + oneOf("x.currency", c)
+		condition += " AND " + oneOf("x.currency", c)
 	}
 	if c := a.facets["tier"]; len(c) > 0 {
-		kept += " AND " + oneOf("x.tier", c)
+		condition += " AND " + oneOf("x.tier", c)
 	}
-	return "list_min([x.amount FOR x IN prices IF " + kept + "])"
+	return "list_min([x.amount FOR x IN prices IF " + condition + "])"
 }
 
 // where returns the condition for flat.
@@ -261,15 +261,15 @@ func TestCatalogEqualsReferenceQueries(t *testing.T) {
 		}
 
 		rows, shown := [][]string{}, [][]string{}
-		kept := "true"
+		condition := "true"
 		if c := a.facets["currency"]; len(c) > 0 {
-			kept = oneOf("x.currency", c)
+			condition = oneOf("x.currency", c)
 		}
 		if c := a.facets["tier"]; len(c) > 0 {
-			kept += " AND " + oneOf("x.tier", c)
+			condition += " AND " + oneOf("x.tier", c)
 		}
 		for _, r := range ask(listingRows + "SELECT id, (SELECT string_agg(text, ' ' ORDER BY currency NULLS LAST) FROM (SELECT u.x.currency AS currency, printf('%.2f', min(u.x.amount)::DOUBLE) || ' ' || coalesce(u.x.currency, '(no currency)') AS text " +
-			"FROM (SELECT unnest([x FOR x IN prices IF " + kept + "]) AS x) AS u GROUP BY u.x.currency)) AS prices, list_aggregate(tags, 'string_agg', ', ') AS tags FROM flat WHERE " + a.where() +
+			"FROM (SELECT unnest([x FOR x IN prices IF " + condition + "]) AS x) AS u GROUP BY u.x.currency)) AS prices, list_aggregate(tags, 'string_agg', ', ') AS tags FROM flat WHERE " + a.where() +
 			" ORDER BY " + a.order() + fmt.Sprintf(" LIMIT 50 OFFSET %d", 50*(a.page-1))) {
 			rows = append(rows, []string{r[0], orDash(r[1]), orDash(r[2])})
 		}

@@ -28,7 +28,8 @@ const (
 // published, its snapshot replaces the newest snapshot.
 type pool struct {
 	cfg Config
-	// turn is a mutex for open and for the counts of requests. Waiting for it can be cancelled.
+	// turn guards open, and borrowed and dropped of each snapshot. It is a channel, so that
+	// waiting for it can be cancelled.
 	turn chan struct{}
 	open []*openSnapshot // the most recently used is last
 	// stuck counts the queries that DuckDB cannot interrupt and that are still running.

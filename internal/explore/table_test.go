@@ -146,28 +146,28 @@ func TestTablesAreFiltered(t *testing.T) {
 func TestFilterChipsRemoveTheirFilter(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, "tables.sql")
-	set := url.Values{"q": {"po"}, "is.status": {"pending_payment"}, "min.paid": {"2026-09-01"}, "max.total": {"300"}}
-	body := s.get(t, "/orders?sort=-total&"+set.Encode(), http.StatusOK)
+	filters := url.Values{"q": {"po"}, "is.status": {"pending_payment"}, "min.paid": {"2026-09-01"}, "max.total": {"300"}}
+	body := s.get(t, "/orders?sort=-total&"+filters.Encode(), http.StatusOK)
 	wantTexts(t, body, "Search: po", "Status: Pending payment", "Paid from 2026-09-01", "Total to 300")
 	chips := regexp.MustCompile(`class="button chip" href="([^"]*)"`).FindAllStringSubmatch(body, -1)
-	if len(chips) != len(set) {
-		t.Fatalf("the page has %d chips, want %d", len(chips), len(set))
+	if len(chips) != len(filters) {
+		t.Fatalf("the page has %d chips, want %d", len(chips), len(filters))
 	}
 	removed := map[string]bool{}
 	for _, m := range chips {
-		left, err := url.ParseQuery(strings.TrimPrefix(html.UnescapeString(m[1]), "?"))
+		params, err := url.ParseQuery(strings.TrimPrefix(html.UnescapeString(m[1]), "?"))
 		must(t, err)
-		for key := range set {
-			if !left.Has(key) {
+		for key := range filters {
+			if !params.Has(key) {
 				removed[key] = true
 			}
 		}
-		if len(left) != len(set) || left.Get("sort") != "-total" {
-			t.Errorf("the link of a chip has the parameters %v, want sort and all filters but one", left)
+		if len(params) != len(filters) || params.Get("sort") != "-total" {
+			t.Errorf("the link of a chip has the parameters %v, want sort and all filters but one", params)
 		}
 		s.get(t, "/orders"+html.UnescapeString(m[1]), http.StatusOK)
 	}
-	if len(removed) != len(set) {
+	if len(removed) != len(filters) {
 		t.Errorf("the chips remove %v, want each filter once", removed)
 	}
 	wantLinks(t, body, "?sort=-total")

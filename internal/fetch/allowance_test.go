@@ -48,7 +48,7 @@ func fetchIDs(t *testing.T, c *fetch.Client, n int) time.Duration {
 	t.Helper()
 	start := time.Now()
 	var got collector
-	d, err := c.Details(t.Context(), detail, numberedIDs(n), got.read)
+	d, err := c.Details(t.Context(), outletDetail, numberedIDs(n), got.read)
 	if err != nil || d.Found != n {
 		t.Fatalf("found %d ids (%v), want %d", d.Found, err, n)
 	}
@@ -241,7 +241,7 @@ func TestDetails(t *testing.T) {
 			}
 		}))
 		var got collector
-		d, err := newClient(t, cfg, nil).Details(t.Context(), detail, numberedIDs(10), got.read)
+		d, err := newClient(t, cfg, nil).Details(t.Context(), outletDetail, numberedIDs(10), got.read)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -262,7 +262,7 @@ func TestDetails(t *testing.T) {
 				}
 			}
 		}
-		d, err := newClient(t, testConfig(service), nil).Details(t.Context(), detail, ids, got.read)
+		d, err := newClient(t, testConfig(service), nil).Details(t.Context(), outletDetail, ids, got.read)
 		if err != nil || d.Failed != 6 || service.n.Load() != 0 {
 			t.Errorf("got %+v and %v after %d requests, want 6 failed ids and no request", d, err, service.n.Load())
 		}
@@ -280,7 +280,7 @@ func TestDetails(t *testing.T) {
 		c := newClient(t, testConfig(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			services[r.URL.Path].ServeHTTP(w, r)
 		})), nil)
-		d, err := c.Details(t.Context(), rows, numberedIDs(3), got.read)
+		d, err := c.Details(t.Context(), articleLists, numberedIDs(3), got.read)
 		if err != nil || d.Found != 3 || d.Grade != fetch.BestEffort || len(got.ids) != 25 {
 			t.Errorf("got %+v, %d ids and %v, want best_effort with 3 found, and 25 ids", d, len(got.ids), err)
 		}
@@ -293,7 +293,7 @@ func checkStops[E error](t *testing.T, answer http.HandlerFunc, most int64) {
 	t.Helper()
 	service := newScript(answer)
 	var got collector
-	d, err := newClient(t, testConfig(service), nil).Details(t.Context(), detail, numberedIDs(1000), got.read)
+	d, err := newClient(t, testConfig(service), nil).Details(t.Context(), outletDetail, numberedIDs(1000), got.read)
 	if !isError[E](err) || d.Grade != fetch.BestEffort {
 		t.Errorf("got %+v and the error %v, want best_effort and an error of type %T", d, err, *new(E))
 	}

@@ -94,7 +94,7 @@ func TestRetries(t *testing.T) {
 		{"404 is final", []http.HandlerFunc{statusOnly(404), good}, 1, "does not exist"},
 		{"501 is final", []http.HandlerFunc{statusOnly(501), good}, 1, "answered 501 Not Implemented"},
 		{"505 is final", []http.HandlerFunc{statusOnly(505), good}, 1, "answered 505"},
-		{"retries are bounded", []http.HandlerFunc{statusOnly(503)}, 3, "after 3 attempts"},
+		{"retries are limited", []http.HandlerFunc{statusOnly(503)}, 3, "after 3 attempts"},
 		{"persistent HTML is reported", []http.HandlerFunc{textBody("<html>\x1b[31m")}, 3, `body begins "<html>[31m"`},
 		{"a body beyond the limit is final", []http.HandlerFunc{textBody(strings.Repeat("x", 5000))}, 1, "exceeds the limit"},
 	}

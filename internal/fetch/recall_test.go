@@ -51,7 +51,7 @@ func TestIdenticalPagesAreRecalled(t *testing.T) {
 		"the last page is repeated":               {func() http.Handler { return &listService{n: 35, shape: "array", clamp: true} }, 10, 0},
 		"one page changes":                        {func() http.Handler { return &passes{pages: [][]string{six, {"a b", "c g", "e f"}}, total: 6} }, 4, 5},
 		"a record occurs twice":                   {func() http.Handler { return &passes{pages: [][]string{six, moved, six}, total: 6} }, 9, 2},
-		"the end is missing":                      {func() http.Handler { return &passes{pages: [][]string{six, six[:2], six}, total: 6} }, 0, 0},
+		"the second pass lacks the last page":     {func() http.Handler { return &passes{pages: [][]string{six, six[:2], six}, total: 6} }, 0, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			walk := func(read fetch.Reader, l *fetch.Landing) fetch.Evidence {

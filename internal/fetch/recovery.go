@@ -54,7 +54,7 @@ func (l *Landing) restore() error {
 type restoreState struct {
 	l        *Landing
 	sizes    []int64
-	doubtful int64   // offset in all segments together from which bodies are verified
+	doubtful int64   // bodies from this offset on are verified; it counts the bytes of all segments
 	ends     []int64 // end of the last valid frame of each segment
 	end      int64   // end of the last valid line of the journal
 	replaced map[uint64]bool

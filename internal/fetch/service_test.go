@@ -77,11 +77,11 @@ func testLanding(t *testing.T, dir string) *fetch.Landing {
 var (
 	ordersStream  = stream.Stream{Name: "orders", Path: "/orders", Envelope: stream.Paginated}
 	sniffedStream = stream.Stream{Name: "items", Path: "/items", Envelope: stream.Sniffed}
-	detail        = stream.Stream{
+	outletDetail  = stream.Stream{
 		Name: "outlets", Path: "/outlets/{outlet_id}", Envelope: stream.Object,
 		Parents: []stream.Ref{{Table: "listings", Column: "outlet_id"}},
 	}
-	rows = stream.Stream{
+	articleLists = stream.Stream{
 		Name: "rows", Path: "/campaigns/{id}/articles", Envelope: stream.Sniffed,
 		Parents: []stream.Ref{{Table: "campaigns", Column: "id"}},
 	}

@@ -48,8 +48,8 @@ func TestUnreachableService(t *testing.T) {
 		t.Fatal(err)
 	}
 	closed.Close()
-	refusing := testConfig(nil)
-	refusing.BaseURL, refusing.Transport = "http://"+closed.Addr().String(), nil
+	closedPort := testConfig(nil)
+	closedPort.BaseURL, closedPort.Transport = "http://"+closed.Addr().String(), nil
 	unknown, failing := testConfig(nil), testConfig(nil)
 	unknown.BaseURL, unknown.Transport = "http://nosuch.example.", failingDNS(t, noSuchName)
 	failing.BaseURL, failing.Transport = "http://failing.example.", failingDNS(t, refusedByServer)
@@ -62,8 +62,8 @@ func TestUnreachableService(t *testing.T) {
 	}{
 		"unknown name":                {unknown, false, "after 3 attempts: dial tcp: lookup nosuch.example.", true, 2},
 		"unknown name, fail fast":     {unknown, true, "no such host; the service cannot be reached: correct api.base_url if it is wrong", true, 0},
-		"closed port":                 {refusing, false, "after 3 attempts: dial tcp " + closed.Addr().String(), true, 2},
-		"closed port, fail fast":      {refusing, true, "connection refused; the service cannot be reached", true, 0},
+		"closed port":                 {closedPort, false, "after 3 attempts: dial tcp " + closed.Addr().String(), true, 2},
+		"closed port, fail fast":      {closedPort, true, "connection refused; the service cannot be reached", true, 0},
 		"failing resolver, fail fast": {failing, true, "after 3 attempts: dial tcp: lookup failing.example.", false, 2},
 		"failing service, fail fast":  {serverConfig(t, newScript(statusOnly(503))), true, "answered 503", false, 2},
 		"connection reset, fail fast": {serverConfig(t, newScript(resetConnection)), true, "after 3 attempts", false, 2},

@@ -102,7 +102,7 @@ func TestWalkStopsAnEndlessList(t *testing.T) {
 
 func TestWalkSendsFixedQueryAndParameter(t *testing.T) {
 	s := &listService{n: 3, shape: "array"}
-	fixed := rows
+	fixed := articleLists
 	fixed.Query = "include_outlets_data=true"
 	var got collector
 	if _, err := newClient(t, testConfig(s), nil).Walk(t.Context(), fixed, "a/b ?", got.read); err != nil {

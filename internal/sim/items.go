@@ -28,8 +28,8 @@ type item struct {
 	line             int // position of the line in the order
 	created, updated int64
 	commission       micros
-	status           string
-	commissionPaidAt int64 // Unix time, or 0 before the event, like the next two fields
+	status           string // status of the commission
+	commissionPaidAt int64  // Unix time, or 0 before the event, like the next two fields
 	accountedAt      int64
 	refundedAt       int64
 	article          int64  // -1 if there is none

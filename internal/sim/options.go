@@ -84,8 +84,8 @@ type Options struct {
 	// Scopes are the scopes of the token. Nil means the scopes of all routes. With an empty
 	// list the token has no scopes.
 	Scopes []string
-	// ArticleNeedsFullAccess restricts GET /articles/{id} to full_access tokens; the spec
-	// does not show its scope. Otherwise articles.read is enough.
+	// ArticleNeedsFullAccess restricts GET /articles/{id} to full_access tokens, because the
+	// spec does not show the scope of this route. Otherwise articles.read is enough.
 	ArticleNeedsFullAccess bool
 
 	// PageCap is the maximal page size. Higher limits are lowered silently. Defaults to

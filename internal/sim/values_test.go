@@ -124,13 +124,13 @@ func TestValueFaultsAreExact(t *testing.T) {
 		return all
 	}
 	right := prices()
-	cents, some := prices(sim.ValueFault{Kind: sim.ValueCents}), prices(sim.ValueFault{Kind: sim.ValueZeroPrices, Share: 0.1})
+	cents, partlyZero := prices(sim.ValueFault{Kind: sim.ValueCents}), prices(sim.ValueFault{Kind: sim.ValueZeroPrices, Share: 0.1})
 	zeros := 0
 	for i, price := range right {
 		if want := new(big.Rat).Mul(price, big.NewRat(100, 1)).FloatString(4); cents[i].FloatString(4) != want {
 			t.Errorf("price %s became %s, want %s", price.FloatString(6), cents[i].FloatString(6), want)
 		}
-		if some[i].Sign() == 0 {
+		if partlyZero[i].Sign() == 0 {
 			zeros++
 		}
 	}
