@@ -44,8 +44,8 @@ func scriptFigure(name, size, clock string) string {
 // peer is another program that loads the same records into DuckDB.
 type peer struct {
 	name string
-	// file is the prefix of the peer's files in peers/, such as _requirements.txt and
-	// _count.sql.
+	// file is the beginning of the names of the peer's files in peers/. It is followed by
+	// _requirements.txt, _count.sql and other endings.
 	file string
 	// command runs in peers/ with the service's address and a folder as arguments.
 	command []string
@@ -217,7 +217,8 @@ func (p peer) startCommand(t *testing.T, environments, url, dir string) *exec.Cm
 	return cmd
 }
 
-// count counts the loaded rows in a DuckDB file. file is the prefix of the peer's statement.
+// count counts the loaded rows in a DuckDB file. file is the beginning of the name
+// of the SQL file with the statement.
 func count(t *testing.T, path, file string) (c counts) {
 	t.Helper()
 	statement, err := scripts.ReadFile("peers/" + file + "_count.sql")

@@ -138,7 +138,7 @@ func formatTable(f findings) string {
 // announce logs the start of a section and its expected duration.
 func (sec section) announce(t *testing.T, s settings) {
 	t.Helper()
-	duration := fmt.Sprintf("about %s with the default settings", formatMinutes(sec.about))
+	duration := fmt.Sprintf("about %s with the default settings", formatMinutes(sec.expectedSeconds))
 	if s.docs != "" {
 		if r := readResults(t, filepath.Join(s.docs, "performance.json"))[sec.name]; r.Seconds > 0 {
 			duration = fmt.Sprintf("the last measurement of %d listings and %d runs took %s", r.Listings, r.Runs, formatMinutes(r.Seconds))

@@ -17,8 +17,8 @@ type section struct {
 	long bool
 	// divisor divides the number of listings. 0 means that it is not divided.
 	divisor int
-	// about is the expected duration in seconds, with the default settings on two cores.
-	about float64
+	// expectedSeconds is the expected duration, with the default settings on two cores.
+	expectedSeconds float64
 }
 
 // scaleSettings returns the settings of one section.
@@ -35,21 +35,21 @@ func (sec section) scaleSettings(s settings) settings {
 // sections returns all sections in the order of the page.
 func sections() []section {
 	return []section{
-		{name: "nights", measure: measureNights, about: 440},
-		{name: "wire", measure: measureWire, about: 480},
-		{name: "passes", measure: measurePasses, divisor: 4, about: 120},
-		{name: "large", measure: measureLarge, long: true, about: 180},
-		{name: peersSmall, measure: measurePeers(small), divisor: smallDivisor, about: 420},
-		{name: peersLarge, measure: measurePeers(large), long: true, about: 360},
-		{name: "limited", measure: measureLimited, about: 45},
-		{name: "tiny", measure: measureTiny, about: 30},
-		{name: "demo", measure: measureDemo, about: 30},
-		{name: "lake", measure: measureLake, long: true, about: 100},
-		{name: "explore", measure: measureExplore, about: 90},
-		{name: "decode", measure: measureDecode, about: 20},
-		{name: "audit", measure: measureAudit, long: true, about: 300},
-		{name: "stages", measure: measureStages, about: 50},
-		{name: "year", measure: measureYear, divisor: 10, about: 1200},
+		{name: "nights", measure: measureNights, expectedSeconds: 440},
+		{name: "wire", measure: measureWire, expectedSeconds: 480},
+		{name: "passes", measure: measurePasses, divisor: 4, expectedSeconds: 120},
+		{name: "large", measure: measureLarge, long: true, expectedSeconds: 180},
+		{name: peersSmall, measure: measurePeers(small), divisor: smallDivisor, expectedSeconds: 420},
+		{name: peersLarge, measure: measurePeers(large), long: true, expectedSeconds: 360},
+		{name: "limited", measure: measureLimited, expectedSeconds: 45},
+		{name: "tiny", measure: measureTiny, expectedSeconds: 30},
+		{name: "demo", measure: measureDemo, expectedSeconds: 30},
+		{name: "lake", measure: measureLake, long: true, expectedSeconds: 100},
+		{name: "explore", measure: measureExplore, expectedSeconds: 90},
+		{name: "decode", measure: measureDecode, expectedSeconds: 20},
+		{name: "audit", measure: measureAudit, long: true, expectedSeconds: 300},
+		{name: "stages", measure: measureStages, expectedSeconds: 50},
+		{name: "year", measure: measureYear, divisor: 10, expectedSeconds: 1200},
 	}
 }
 

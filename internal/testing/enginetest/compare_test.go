@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// plantedResult is a result for the comparison with DuckDB's result. It is equal to it, or differs
-// in a known way.
+// plantedResult is a result that compare.py compares with DuckDB's result. The two results are
+// equal, or differ in a known way.
 type plantedResult struct {
 	Name    string `json:"name"`
 	Catalog string `json:"catalog"`

@@ -11,7 +11,7 @@ import (
 
 var update = flag.Bool("update", false, "write the generated pages instead of comparing them")
 
-// page is a generated file of docs. The program writes its content if it runs with args.
+// page is a generated file of docs. The program prints the content of the page when it runs with args.
 type page struct {
 	file string
 	args []string

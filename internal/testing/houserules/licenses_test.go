@@ -13,7 +13,7 @@ import (
 )
 
 // TestDocsLicenses compares docs/licenses.md with the licenses of all modules, so that the license
-// of each new dependency is reviewed. It reads them from the module cache, without network access.
+// of each new dependency is reviewed. It reads the licenses from the module cache, without network access.
 func TestDocsLicenses(t *testing.T) {
 	if runtime.GOOS+runtime.GOARCH != "linuxamd64" {
 		t.Skip("the page lists the modules for linux on amd64")

@@ -28,9 +28,8 @@ const survivorsVar = "PLACEMENTSYNC_MUTANTS_SURVIVORS"
 const docsVar = "PLACEMENTSYNC_MUTANTS_DOCS"
 
 // TestSQLMutants runs the tests of each SQL file once for each mutant of the file, and stores the
-// mutants that no test notices. The test programs contain the SQL file, so a mutant is written over
-// it in the compiled program. Linking a program for each mutant would take much longer than most
-// tests.
+// mutants that no test notices. A mutant is written over the SQL file inside the compiled test
+// program, because linking a program for each mutant would take much longer than most tests.
 func TestSQLMutants(t *testing.T) {
 	docs := os.Getenv(docsVar)
 	if docs == "" {

@@ -98,7 +98,7 @@ func TestTokenWithoutScopesPublishesNoNight(t *testing.T) {
 			world := smallWorld()
 			world.TokenType, world.Scopes = "custom", []string{}
 			h := newHarness(t, world, streams...)
-			// The stream token needs no scope, so it would be read. It is left out.
+			// The stream "token" needs no scope, so it would be read. It is left out.
 			h.cfg.Chosen = slices.DeleteFunc(h.cfg.Chosen, func(name string) bool { return name == "token" })
 			_, err := h.badNight(t.Context(), 1)
 			noData, ok := errors.AsType[*pipeline.NoDataError](err)

@@ -13,7 +13,7 @@ import (
 	"placementsync/internal/pipeline"
 )
 
-// TestCheckPlansTheNight compares the plan of the command check with the night that follows.
+// TestCheckPlansTheNight compares the plan of the command "check" with the night that follows.
 func TestCheckPlansTheNight(t *testing.T) {
 	t.Parallel()
 	world := smallWorld()
@@ -24,7 +24,7 @@ func TestCheckPlansTheNight(t *testing.T) {
 	plan, err := pipeline.Check(t.Context(), h.cfg)
 	must(t, err)
 	if _, err := os.Stat(h.path()); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("check created the warehouse folder: %v", err)
+		t.Errorf("Check created the warehouse folder, want none (%v)", err)
 	}
 	if plan.Latest != "" || plan.Requests != 0 || plan.Locked != nil || plan.Token.TeamID != h.service.TeamID() {
 		t.Errorf("the plan before the first night is %+v, want the team, but no version, requests or lock", plan)
@@ -57,7 +57,7 @@ func planned(t *testing.T, p pipeline.Plan, name string) pipeline.Planned {
 	return p.Streams[i]
 }
 
-// TestCheckShowsARunningNight calls check while a night waits at its first list.
+// TestCheckShowsARunningNight calls Check while a night waits at its first list.
 func TestCheckShowsARunningNight(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t, smallWorld(), fewStreams()...)
@@ -82,7 +82,7 @@ func TestCheckShowsARunningNight(t *testing.T) {
 	}
 }
 
-// TestTrialCheckReportsDamage calls check for copies of a warehouse, each with another kind of
+// TestTrialCheckReportsDamage calls Check for copies of a warehouse, each with another kind of
 // damage.
 func TestTrialCheckReportsDamage(t *testing.T) {
 	requireTrials(t)
@@ -100,7 +100,7 @@ func TestTrialCheckReportsDamage(t *testing.T) {
 		"a lost manifest":     {func() error { return os.Remove(h.path("latest", "manifest.json")) }, "/manifest.json", "placementsync rebuild"},
 		"a truncated catalog": {func() error { return os.Truncate(h.path("latest", "catalog.duckdb"), 99) }, "/catalog.duckdb", "placementsync rebuild"},
 		"a lost version":      {func() error { return os.RemoveAll(h.path("versions", h.latestRun())) }, "latest", "placementsync rebuild"},
-		"a file of a day": {func() error {
+		"a lost file of a day": {func() error {
 			return os.Remove(h.path("parquet", "orders", "snapshot_date=2026-11-02", "orders.parquet"))
 		}, "/orders.parquet", "placementsync rebuild --series"},
 		"no damage":           {func() error { return nil }, "", ""},

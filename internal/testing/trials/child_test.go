@@ -147,7 +147,7 @@ type job struct {
 	// LimitedDetail is n > 0, the limit applies only while the n-th order detail is stored.
 	MaxFileBytes  int64
 	LimitedDetail int
-	// DryRun makes it a dry run.
+	// DryRun makes the night a dry run.
 	DryRun bool
 	// DiscardRaw removes the stored responses of a published night.
 	DiscardRaw bool

@@ -85,7 +85,7 @@ func (c *crashTrial) job(agent, dir string) job {
 type requestCounter struct {
 	mu      sync.Mutex
 	byAgent map[string]map[string]int
-	// left is the number of requests of the run to be killed until reached is closed.
+	// left counts down the requests of the run to be killed. At 0, reached is closed.
 	left    int
 	reached chan struct{}
 }
@@ -216,7 +216,7 @@ func (c *crashTrial) requireComplete(t *testing.T, p *child) {
 	p.readReport(t, &end)
 	night := cmp.Or(c.night, c.published)
 	if end.Run != night || end.Code != 0 || end.Outcome != ledger.Complete {
-		t.Fatalf("try %d: run %s ended %s with %d, want run %s complete with 0: %s", c.tries, end.Run, end.Outcome, end.Code, night, end.Error)
+		t.Fatalf("try %d: run %s ended %s with exit code %d, want run %s complete with exit code 0: %s", c.tries, end.Run, end.Outcome, end.Code, night, end.Error)
 	}
 }
 

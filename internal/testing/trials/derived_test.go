@@ -11,7 +11,8 @@ import (
 
 // derivedTables returns entries for tables of simple streams that have no entry in tables_test.go.
 // Each column of such a table is expected to contain the field of the same name. The trials
-// therefore compare a new endpoint before its hand-written entry exists.
+// therefore compare a new endpoint before its hand-written entry exists. The comment of expected
+// explains the notation of columns.
 func derivedTables(listed []expected) []expected {
 	var all []expected
 	for _, s := range stream.All() {

@@ -273,7 +273,7 @@ func TestPrivateColumnsAreRemovedFromEvents(t *testing.T) {
 }
 
 // TestFirstDeliveryOfAnEventIsStored puts two deliveries with the same id into the inbox, which
-// happens if the receiver has forgotten the first. The night must store the first delivery, for
+// happens if the receiver no longer has the id of the first. The night must store the first delivery, for
 // each order of the event streams.
 func TestFirstDeliveryOfAnEventIsStored(t *testing.T) {
 	t.Parallel()
@@ -293,7 +293,7 @@ func TestFirstDeliveryOfAnEventIsStored(t *testing.T) {
 			segments, err := filepath.Glob(later.path("state", "inbox", "2*.log"))
 			must(t, err)
 			if len(segments) != 1 {
-				t.Fatalf("%d segments are sealed, want 1, which contains the later delivery of a", len(segments))
+				t.Fatalf("%d segments are sealed, want 1, which contains the second delivery of the event a", len(segments))
 			}
 			text, err := os.ReadFile(segments[0])
 			must(t, err)

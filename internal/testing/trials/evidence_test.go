@@ -44,7 +44,7 @@ func TestGradesFollowFromEvidence(t *testing.T) {
 			h := newHarness(t, world, "product_listings")
 			h.cfg.Fetch.PageSize = c.limit
 			c.fault.Path = "/products/listings"
-			if c.fault.Kind != sim.FaultStatus {
+			if c.fault.Kind != sim.FaultStatus { // the zero value, which is set in cases without a fault
 				h.service.SetFaults(c.fault)
 			}
 			res := h.goodNight()

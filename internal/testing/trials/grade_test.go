@@ -211,9 +211,9 @@ func TestGradeOfAListWithForbiddenDetails(t *testing.T) {
 		"product_listings":         "skipped: ",
 	}
 	for _, table := range res.Manifest.Tables {
-		want, ok := want[table.Name]
-		if got := table.Grade + ": " + table.Note; ok && got != want {
-			t.Errorf("grade and note of %s are %q, want %q", table.Name, got, want)
+		wantNote, ok := want[table.Name]
+		if got := table.Grade + ": " + table.Note; ok && got != wantNote {
+			t.Errorf("grade and note of %s are %q, want %q", table.Name, got, wantNote)
 		}
 	}
 }

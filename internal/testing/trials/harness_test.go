@@ -122,7 +122,7 @@ func (h *harness) sameDayNight() pipeline.Result {
 func (h *harness) mustComplete(res pipeline.Result, err error) pipeline.Result {
 	h.t.Helper()
 	if err != nil || res.Run.Outcome != ledger.Complete || res.Run.ExitCode != 0 {
-		h.t.Fatalf("night %s ended %s with %d, want complete with 0: %v\n%s", res.Run.ID, res.Run.Outcome, res.Run.ExitCode, err, reasons(res.Run))
+		h.t.Fatalf("night %s ended %s with exit code %d, want complete with 0: %v\n%s", res.Run.ID, res.Run.Outcome, res.Run.ExitCode, err, reasons(res.Run))
 	}
 	return res
 }
@@ -167,7 +167,7 @@ func (h *harness) partialNight() pipeline.Result {
 	h.t.Helper()
 	res, err := h.night()
 	if err != nil || res.Run.Outcome != ledger.Partial || res.Run.ExitCode != 3 {
-		h.t.Fatalf("night %s ended %s with %d, want partial with 3: %v\n%s", res.Run.ID, res.Run.Outcome, res.Run.ExitCode, err, reasons(res.Run))
+		h.t.Fatalf("night %s ended %s with exit code %d, want partial with 3: %v\n%s", res.Run.ID, res.Run.Outcome, res.Run.ExitCode, err, reasons(res.Run))
 	}
 	if h.latestRun() != res.Run.ID {
 		h.t.Errorf("version %q is published, want %q", h.latestRun(), res.Run.ID)

@@ -153,7 +153,7 @@ func (w walker) read(s stream.Stream, r fetch.Response, rows map[string]bool) (s
 
 // checkGrade reads a changing list and checks its grade. With the grade exact, the ids must be a
 // state of the list. With any grade above best_effort, they must include all records that existed
-// all the time.
+// during the whole walk.
 func (w walker) checkGrade(service *sim.Service, s stream.Stream, pageSize int) fetch.Grade {
 	w.t.Helper()
 	list := recordService(service, s.Path)
@@ -167,7 +167,7 @@ func (w walker) checkGrade(service *sim.Service, s stream.Stream, pageSize int) 
 	}
 	for _, id := range service.Survivors(s.Path) {
 		if !rows[id] && evidence.Grade != fetch.BestEffort {
-			w.t.Errorf("%s lacks the record %s, which existed all the time, want the grade best_effort: %+v", s.Name, id, evidence)
+			w.t.Errorf("%s lacks the record %s, which existed during the whole walk, want the grade best_effort: %+v", s.Name, id, evidence)
 		}
 	}
 	return evidence.Grade
@@ -248,7 +248,7 @@ func (h *harness) requireSurvivors(grade fetch.Grade, s stream.Stream) {
 	}
 	for _, id := range h.service.Survivors(s.Path) {
 		if !rows[id] && grade != fetch.BestEffort {
-			h.t.Errorf("%s is graded %s but lacks the record %s, which existed all the time", s.Name, grade, id)
+			h.t.Errorf("%s is graded %s but lacks the record %s, which existed during the whole night", s.Name, grade, id)
 		}
 	}
 }

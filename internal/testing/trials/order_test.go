@@ -89,8 +89,8 @@ func shuffledConfig(cfg pipeline.Config, random *rand.Rand) pipeline.Config {
 	return cfg
 }
 
-// compareAnyOrder runs two nights in two warehouses. In the first, a night uses sequentialConfig.
-// In the second, it uses shuffledConfig, is interrupted at random requests, and is resumed with
+// compareAnyOrder runs two nights in two warehouses. In the first warehouse, a night uses
+// sequentialConfig. In the second warehouse, it uses shuffledConfig, is interrupted at random requests, and is resumed with
 // another shuffledConfig. All values must be equal. compareAnyOrder returns the number of
 // interruptions.
 func compareAnyOrder(t *testing.T, seed uint64, streams []string) (interruptions int) {
@@ -114,7 +114,7 @@ func compareAnyOrder(t *testing.T, seed uint64, streams []string) (interruptions
 				ctx, cancel := context.WithCancel(t.Context())
 				defer cancel()
 				transport.cut, transport.left = cancel, 1+random.IntN(80>>tries)
-				if tries == 3 {
+				if tries == 3 { // the fourth try is not interrupted
 					transport.left = -1
 				}
 				code = requireCode(t, ctx, cfg, 0, 130)

@@ -89,8 +89,8 @@ func newPrivateHarness(t *testing.T, p transform.Privacy, wanted func(name strin
 }
 
 // runMarkedNights runs two nights with marked values, in the responses and in webhook events. In
-// the first night the values are strings, in the second lists. Without privacy rules, main, past
-// and meta then contain the mark.
+// the first night the values are strings, in the second night lists. Without privacy rules, the
+// schemas main, past and meta then contain the mark.
 func (m webhookHarness) runMarkedNights() {
 	m.t.Helper()
 	for i, mark := range []func(string) any{markedString, markedList} {

@@ -34,7 +34,7 @@ func TestTrialRebuildGivesTheSameHistory(t *testing.T) {
 		t.Errorf("the rebuilt history differs (-before +after):\n%s", diff)
 	}
 	if got := h.queryOne("SELECT string_agg(stream || id || coalesce(fingerprint, ''), ',' ORDER BY stream, id) FROM meta.details"); got != details {
-		t.Errorf("after the rebuild meta.details is %s, want %s", got, details)
+		t.Errorf("meta.details after the rebuild: got %s, want %s", got, details)
 	}
 	h.cfg.Details = "changed"
 	res := h.goodNight()

@@ -47,7 +47,7 @@ func TestResumedNightRepeatsNoRequests(t *testing.T) {
 	}
 }
 
-// storedRequests returns the path and query of each request of a run whose response is stored.
+// storedRequests returns the path and query of each request whose response the run stored.
 func (h *harness) storedRequests(run string) map[string]bool {
 	h.t.Helper()
 	l, err := fetch.OpenLanding(h.path("raw", run), fetch.LandingOptions{})

@@ -63,10 +63,10 @@ type season struct {
 	// requests counts the requests of the current attempt. repeated counts them by path and query.
 	requests int
 	repeated map[string]int
-	// attempt contains the data of the service during the current attempt, and churned the
+	// attemptStates contains the data of the service during the current attempt. churned is the
 	// number of changes of its lists.
-	attempt []serviceState
-	churned int
+	attemptStates []serviceState
+	churned       int
 	// nightIDs contains the ids that the lists contained at any time of a night with moving lists.
 	nightIDs map[string]map[string]bool
 }
@@ -165,7 +165,7 @@ func (s *season) observe(*http.Request) {
 	s.requests++
 	if churned := s.countChurned(); s.tonight.moving && churned != s.churned {
 		s.churned = churned
-		s.attempt = append(s.attempt, s.readService())
+		s.attemptStates = append(s.attemptStates, s.readService())
 	}
 }
 
@@ -226,7 +226,7 @@ func (s *season) tryNight(accident seasonEvent) (published bool) {
 	s.t.Helper()
 	s.mu.Lock()
 	s.requests, s.repeated, s.churned = 0, map[string]int{}, s.countChurned()
-	s.attempt = []serviceState{s.readService()}
+	s.attemptStates = []serviceState{s.readService()}
 	s.mu.Unlock()
 	s.setConfig(s.job())
 	end, stopped := s.runWith(accident)
@@ -234,25 +234,25 @@ func (s *season) tryNight(accident seasonEvent) (published bool) {
 	s.service.SetToken(token)
 	s.mu.Lock()
 	if churned := s.countChurned(); churned != s.churned {
-		s.attempt = append(s.attempt, s.readService())
+		s.attemptStates = append(s.attemptStates, s.readService())
 	}
-	attempt := s.attempt
+	attemptStates := s.attemptStates
 	s.mu.Unlock()
-	for _, state := range attempt {
+	for _, state := range attemptStates {
 		s.seen.addRows(s.ref, state.rows)
 	}
 	if stopped {
 		s.counts[accident.Kind]++
 	}
-	seen := publishedRun(s.t, s.cfg.Warehouse.Dir)
+	latest := publishedRun(s.t, s.cfg.Warehouse.Dir)
 	if end.Run == "" { // the process was killed
-		end.Run = s.killedRun(seen)
+		end.Run = s.killedRun(latest)
 	}
-	s.states[end.Run] = append(s.states[end.Run], attempt...)
+	s.states[end.Run] = append(s.states[end.Run], attemptStates...)
 	s.wrong[end.Run], s.end = cmp.Or(s.tonight.values, s.wrong[end.Run]), end
-	s.t.Logf("day %d, %s, %v: run %s ended with %d, latest is %s: %.200s", s.service.Day(), s.at.Format(time.RFC3339), accident, end.Run, end.Code, seen, end.Error)
-	if seen != s.version {
-		s.takeSnapshot(seen, stopped)
+	s.t.Logf("day %d, %s, %v: run %s ended with exit code %d, latest is %s: %.200s", s.service.Day(), s.at.Format(time.RFC3339), accident, end.Run, end.Code, latest, end.Error)
+	if latest != s.version {
+		s.takeSnapshot(latest, stopped)
 		return true
 	}
 	if run := s.heldRun(); run != "" && run == end.Run {
@@ -264,15 +264,15 @@ func (s *season) tryNight(accident seasonEvent) (published bool) {
 	return false
 }
 
-// killedRun returns the run of a killed process. If the process has published it, seen is the run.
-// Otherwise it is the unfinished run or the held night.
-func (s *season) killedRun(seen string) string {
+// killedRun returns the run of a killed process. If the process has published it, the
+// run is latest. Otherwise it is the unfinished run or the held night.
+func (s *season) killedRun(latest string) string {
 	s.t.Helper()
 	u, ok, err := warehouseOf(s.t, s.cfg).Ledger.Unfinished()
 	must(s.t, err)
 	switch {
-	case seen != s.version:
-		return seen
+	case latest != s.version:
+		return latest
 	case ok:
 		return u.Run
 	}
@@ -297,7 +297,7 @@ func (s *season) requireReason(end nightEnd) {
 		s.counts["failed"]++
 		return
 	}
-	s.t.Errorf("day %d: night %s was not published although there was no reason: it ended with %d: %s", s.service.Day(), end.Run, end.Code, end.Error)
+	s.t.Errorf("day %d: night %s was not published although there was no reason: it ended with exit code %d: %s", s.service.Day(), end.Run, end.Code, end.Error)
 }
 
 // finish runs two normal nights. After them, the warehouse must have the data of the service, equal
@@ -315,7 +315,7 @@ func (s *season) finish() {
 			return
 		}
 		if n == 1 && (s.end.Run != s.version || s.end.Code != 0) {
-			s.t.Errorf("day %d: a normal night %s ended with %d: %s", s.service.Day(), s.end.Run, s.end.Code, s.end.Error)
+			s.t.Errorf("day %d: the normal night %s ended with exit code %d, want 0 and a published night: %s", s.service.Day(), s.end.Run, s.end.Code, s.end.Error)
 		}
 	}
 	proven := s.provenStreams(s.version)
@@ -383,8 +383,8 @@ func runSeason(t *testing.T, plan seasonPlan) map[string]int {
 }
 
 // nightSteps returns the names of the steps at which a night can be stopped. Of the steps that
-// write the Parquet file of a table, it returns only those for orders. It returns no names with the
-// id of a run.
+// write the Parquet file of a table, it returns only the steps for the table orders. It returns
+// no names with the id of a run.
 func nightSteps(t *testing.T) []string {
 	t.Helper()
 	h := newHarness(t, trialWorld(1))

@@ -156,7 +156,7 @@ func (u *upgrade) rollBack(run string) {
 	u.mustExecute(u.current, "rollback", run)
 }
 
-// requireVerified checks that verify of a program finds no damage.
+// requireVerified checks that the command "verify" of a program finds no damage.
 func (u *upgrade) requireVerified(p builtProgram) {
 	u.t.Helper()
 	u.mustExecute(p, "verify", "--read-data")
@@ -206,7 +206,7 @@ func (u *upgrade) requireRefused(p builtProgram, commands ...[]string) {
 	for _, args := range commands {
 		code, _, stderr := u.execute(p, args...)
 		if code != 1 || strings.Count(strings.TrimSpace(stderr), "\n") != 0 || !strings.Contains(stderr, want) || !strings.Contains(stderr, "nothing was changed") {
-			u.t.Errorf("%q of %s ended with %d, want 1 and one line with %q and \"nothing was changed\":\n%s", args, p.version, code, want, stderr)
+			u.t.Errorf("%q of %s ended with exit code %d, want 1 and one line with %q and \"nothing was changed\":\n%s", args, p.version, code, want, stderr)
 		}
 		if n := requests.Load(); n > 0 {
 			u.t.Errorf("%q of %s sent %d requests, want none", args, p.version, n)
@@ -332,7 +332,7 @@ func heldNightInTurn(u *upgrade) {
 	u.service.SetValueFaults(sim.ValueFault{Kind: sim.ValueCents, Day: u.service.Day() + 1})
 	u.advance()
 	if code, _, stderr := u.execute(u.current, "run"); code != 1 || !strings.Contains(stderr, "prices_scaled") {
-		u.t.Fatalf("the night ended with %d, want 1 and prices_scaled in the error:\n%s", code, stderr)
+		u.t.Fatalf("the night ended with exit code %d, want 1 and prices_scaled in the error:\n%s", code, stderr)
 	}
 	u.runs++
 	u.service.SetValueFaults()
@@ -387,8 +387,8 @@ func backupInTurn(u *upgrade) {
 	u.mustExecute(u.current, "backup", "--rehearse")
 	u.mustExecute(u.earlier, "runs")
 	u.nextNight(u.earlier)
-	// A rehearsal restores a backup for a test. Releases up to 1.0.1 do not have rehearsals. They
-	// store them in meta.runs as runs without a snapshot.
+	// A rehearsal restores a backup for a test. Releases up to 1.0.1 do not have rehearsals. A
+	// night of such a release records a rehearsal in meta.runs as a run without a snapshot.
 	if n := u.count("meta.runs", "snapshot_at IS NULL AND kind <> 'rehearsal'"); n > 0 {
 		u.t.Errorf("meta.runs has %d other runs without a snapshot, want none", n)
 	}

@@ -11,8 +11,8 @@ import (
 	"placementsync/internal/sim"
 )
 
-// BenchmarkVerify measures a full verify of a warehouse of two nights. For comparison it measures
-// sha256sum of the same files.
+// BenchmarkVerify measures a full verification of a warehouse of two nights. For comparison it
+// measures sha256sum of the same files.
 func BenchmarkVerify(b *testing.B) {
 	service := sim.New(sim.Options{Seed: 1, Token: token, Outlets: 20, Listings: 40_000, Profiles: 3, Campaigns: 5, Orders: 50, Files: 5, Folders: 2})
 	base, stop, err := service.Serve(b.Context(), "")
