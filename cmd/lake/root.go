@@ -29,7 +29,7 @@ func newRoot(g *globals) *cobra.Command {
 		Use:   "placementsync-lake",
 		Short: "Publish nights as Apache Iceberg tables",
 		Long: "placementsync-lake publishes the nights of a warehouse as Apache Iceberg tables, into the\n" +
-			"catalog in the section lake of the configuration. \"placementsync lake\" runs this program.\n\n" +
+			"catalog in the section \"lake\" of the configuration. \"placementsync lake\" runs this program.\n\n" +
 			command.Meanings{Complete: "complete", Failed: "failed, readers see no part of the night", Partial: "done in part"}.Table(),
 		PersistentPreRunE: func(*cobra.Command, []string) error { return cmp.Or(g.Check(), g.checkCaller()) },
 	}

@@ -26,9 +26,9 @@ func backupCommand(g *globals) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "backup",
 		Short: "Bring the backup in object storage up to date, or check it",
-		Long: "Mirror parquet/ and state/ to the bucket of the key backup. Only missing objects are sent.\n" +
-			"The previous backup is kept until the new backup is complete. run and serve make a backup\n" +
-			"after each night. rebuild --from restores it.\n\n" +
+		Long: "Mirror parquet/ and state/ to the bucket in the key \"backup\" of the configuration. Only missing\n" +
+			"objects are sent. The previous backup is kept until the new backup is complete. The commands\n" +
+			"\"run\" and \"serve\" make a backup after each night. \"rebuild --from\" restores a backup.\n\n" +
 			"--verify compares the objects of the newest backup with its manifest: their sizes, and with\n" +
 			"--read-data every byte. It changes nothing. If the newest manifest cannot be read,\n" +
 			"the command fails; --older checks the newest readable backup.\n\n" +

@@ -86,7 +86,7 @@ func manual() command.Manual {
 			{Name: "placementsync check --config /etc/placementsync/config.yaml", Meaning: "Show the scopes of the token, the plan of a night, and the free disk space."},
 			{Name: "runuser -u placementsync -- placementsync run --config /etc/placementsync/config.yaml", Meaning: "Run one night by hand, as the user of a package."},
 			{Name: "placementsync query --list", Meaning: "List the named queries."},
-			{Name: "placementsync query headline", Meaning: "Run the query headline on the newest snapshot."},
+			{Name: "placementsync query headline", Meaning: "Run the query \"headline\" on the newest snapshot."},
 			{Name: "placementsync demo", Meaning: "Sync several nights of a demo service, without an account."},
 		},
 		Environment: append(command.Environment(),

@@ -31,8 +31,8 @@ func exploreCommand(g *globals) *cobra.Command {
 		Short: "Show the newest snapshot in the browser: catalog, records, questions",
 		Long: "Serve pages of the newest snapshot until the command is stopped: search and filter the\n" +
 			"catalog, follow a listing, an order or an article, run the named queries and SQL. The command\n" +
-			"prints the address. The pages are read only and for this machine only. serve has the same\n" +
-			"pages below /explore.",
+			"prints the address. The pages are read only and for this machine only. The command \"serve\"\n" +
+			"has the same pages below /explore.",
 		Args: cobra.NoArgs,
 		RunE: command.MarkWork(func(cmd *cobra.Command, _ []string) error { return runExplore(cmd.Context(), g, listen) }),
 	}

@@ -33,10 +33,10 @@ func lakeCommand(*globals) *cobra.Command {
 		Use:   "lake publish|status|verify|expire|check|views [FLAG ...]",
 		Short: "Publish nights as Apache Iceberg tables, and maintain them",
 		Long: "Run the program placementsync-lake. It publishes nights as Apache Iceberg tables to the\n" +
-			"catalog in the section lake of the configuration. placementsync-lake must be in the folder of\n" +
-			"placementsync or in PATH; make lake builds it. run and serve start it after each night.\n" +
-			"lake --help lists its commands, and lake COMMAND --help lists the flags of a command. Both\n" +
-			"programs have the same exit codes.",
+			"catalog in the section \"lake\" of the configuration. placementsync-lake must be in the folder of\n" +
+			"placementsync or in PATH; \"make lake\" builds it. The commands \"run\" and \"serve\" start it after\n" +
+			"each night. \"lake --help\" lists its commands, and \"lake COMMAND --help\" lists the flags of a\n" +
+			"command. Both programs have the same exit codes.",
 		// The other program parses all flags, even the global flags.
 		DisableFlagParsing: true,
 		ValidArgs:          []string{"publish", "status", "verify", "expire", "check", "views"},

@@ -35,8 +35,8 @@ func watchCommand(g *globals) *cobra.Command {
 		Use:   "watch [NAME ...]",
 		Short: "Run the watches of the configuration, and send new findings",
 		Long: "Run the queries of the watches on the newest snapshot. Send new findings, and messages that could\n" +
-			"not be sent before. run and serve run all watches after each night. A finding is sent once; a\n" +
-			"finding that ended and returns is new again. NAME selects watches.\n\n" +
+			"not be sent before. The commands \"run\" and \"serve\" run all watches after each night. A finding is\n" +
+			"sent once; a finding that ended and returns is new again. NAME selects watches.\n\n" +
 			"--dry-run shows the messages. It sends and records nothing.\n\n" +
 			command.Meanings{Complete: "complete: all new findings were sent", Failed: "failed, no watch ran",
 				Partial: "a watch failed, or a message could not be sent and was kept", Locked: "another process runs the watches"}.Table(),

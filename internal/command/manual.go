@@ -27,7 +27,7 @@ func Environment() []Fact {
 	return []Fact{
 		{"NAME", "The value of ${NAME} in the configuration, such as PLACEMENTSYNC_TOKEN."},
 		{"NAME_FILE", "The path of a file with this value, used if NAME is not set. Other users may see the environment of the program, but not the content of the file."},
-		{"AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_REGION, AWS_PROFILE", "The access to object storage, used for settings that the section s3 of the configuration leaves empty."},
+		{"AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_REGION, AWS_PROFILE", "The access to object storage, used for settings that are empty in the section \"s3\" of the configuration."},
 		{"HTTPS_PROXY, HTTP_PROXY, NO_PROXY", "The proxy for requests to the service and for alerts, and the hosts reached without it. No proxy is used for this machine itself."},
 		{"TMPDIR", "The folder for temporary files, by default /tmp."},
 	}
