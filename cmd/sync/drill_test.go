@@ -21,7 +21,7 @@ import (
 
 // TestTrialRestoreDrill runs the commands of "Backup and restore" in docs/guide/recovery.md.
 // The restored warehouse must give the same results as the lost warehouse: for all named queries on
-// the newest and on an earlier snapshot, for the report, and for diff.
+// the newest and on an earlier snapshot, for the report, and for the command "diff".
 func TestTrialRestoreDrill(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()

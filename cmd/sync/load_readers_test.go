@@ -34,9 +34,9 @@ type readers struct {
 	seen  readerResults
 }
 
-// readAll runs n readers until ctx ends. Each sends one request a second, evenly spread. The
-// returned function waits for the last response.
-func readAll(ctx context.Context, url string, n int) func() readerResults {
+// startReaders starts n readers, which end with ctx. Each sends one request a second, evenly spread.
+// The returned function waits for the last response and returns the results.
+func startReaders(ctx context.Context, url string, n int) func() readerResults {
 	r := &readers{url: url, client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: n}}}
 	var all sync.WaitGroup
 	for i := range n {

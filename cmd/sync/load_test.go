@@ -87,7 +87,7 @@ func (b loadPlan) run(t *testing.T) loadResults {
 	f.Memory.Before = memory.endPhase([2]float64{0, 1})[0]
 	loadCtx, stopLoad := context.WithCancel(ctx)
 	defer stopLoad()
-	waitForReaders := readAll(loadCtx, p.url, b.Readers)
+	waitForReaders := startReaders(loadCtx, p.url, b.Readers)
 	waitForConnections := holdConnections(loadCtx, t, p.url, b.Stallers)
 	senders := newSenders(b, p.url, b.World.articles(t))
 	f.Deliveries = senders.send(t.Context())

@@ -38,7 +38,7 @@ func reportCommand(g *globals) *cobra.Command {
 	return cmd
 }
 
-// runReport writes the page of the newest snapshot, or of asOf. questions is the path below which
+// runReport writes the page of the newest snapshot, or of the earlier snapshot asOf. questions is the path below which
 // a server has a page for each named query. It is empty for a standalone file.
 func runReport(ctx context.Context, g *globals, out, asOf, questions string) (err error) {
 	// The page reads several snapshots. Their times are not printed.

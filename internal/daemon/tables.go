@@ -16,7 +16,7 @@ const shownNights = 14
 // stamp formats a time in its own zone.
 func stamp(t time.Time) string { return t.Format("2006-01-02 15:04 MST") }
 
-// stampOr returns the cell of a time, or of word for the zero time.
+// stampOr returns a cell with a time, or with word if t is the zero time.
 func stampOr(t time.Time, word string) page.Cell {
 	if t.IsZero() {
 		return page.Cell{Text: word}
