@@ -40,7 +40,7 @@ func mainTable(all map[string]result) string {
 }
 
 // figuresOf returns all figures by name. If Figures and OtherFigures of a section contain the same
-// name, the map contains the one of Figures.
+// name, the map contains the figure in Figures.
 func figuresOf(all map[string]result) map[string]figure {
 	figures := map[string]figure{}
 	for _, sec := range sections() {
@@ -52,7 +52,7 @@ func figuresOf(all map[string]result) map[string]figure {
 }
 
 // fastestSentence compares the program with the fastest mode of DuckDB, which does not keep the
-// order of the input. It is fairer than a comparison with the default mode, because the
+// order of the input. This is fairer than a comparison with the default mode, because the
 // program does not keep the order either.
 func fastestSentence(all map[string]result) string {
 	figures := figuresOf(all)

@@ -50,7 +50,7 @@ func (c *crashTrial) requireDiskFull(t *testing.T, j job, step string) {
 	var end nightEnd
 	p.readReport(t, &end)
 	if published || end.Code != 1 {
-		t.Errorf("with a limit of %d bytes the run ended %s with %d, published: %t, want exit code 1, published: false", j.MaxFileBytes, end.Outcome, end.Code, published)
+		t.Errorf("with a limit of %d bytes the run ended %s with exit code %d, published: %t, want exit code 1, published: false", j.MaxFileBytes, end.Outcome, end.Code, published)
 	}
 	for _, part := range []string{step, "the disk is full", "run again", "last snapshot"} {
 		if !strings.Contains(end.Error, part) {

@@ -58,7 +58,7 @@ func moveLinkStepsFirst(all []stepCall) []stepCall {
 	return append(slices.DeleteFunc(all, func(s stepCall) bool { return !isLink(s) }), others...)
 }
 
-// failAll runs one night for each step, which fails at the step. failed counts the nights without a
+// failAll runs one night for each step, with an error at the step. failed counts the nights without a
 // published version, and late the nights that had published before the error.
 func (c *crashTrial) failAll(t *testing.T, all []stepCall) (failed, late int) {
 	t.Helper()
@@ -90,7 +90,7 @@ func (c *crashTrial) failOnce(t *testing.T, s stepCall, cause syscall.Errno) (pu
 		cfg.Warehouse.Step = s.hook(func() error { reached = true; return fmt.Errorf("injected at %s: %w", s, cause) })
 		end = runNight(t.Context(), cfg)
 	})
-	t.Logf("%v: reached %t, run %s ended %s with %d, published %t", s, reached, night, end.Outcome, end.Code, published)
+	t.Logf("%v: reached %t, run %s ended %s with exit code %d, published %t", s, reached, night, end.Outcome, end.Code, published)
 	switch {
 	case !reached && strings.HasSuffix(s.Step, " catalog.duckdb"):
 		// An existing link is not created again.
@@ -99,7 +99,7 @@ func (c *crashTrial) failOnce(t *testing.T, s stepCall, cause syscall.Errno) (pu
 	case published:
 		c.requirePublished(t, s, night, end)
 	case end.Code != 1 || end.Outcome != ledger.Failed || !strings.Contains(end.Error, cause.Error()):
-		t.Errorf("%v: the run published no version and ended %s with %d, want failed with 1 and the error %q: %s", s, end.Outcome, end.Code, cause, end.Error)
+		t.Errorf("%v: the run published no version and ended %s with exit code %d, want failed with exit code 1 and the error %q: %s", s, end.Outcome, end.Code, cause, end.Error)
 	default:
 		c.requireNoSuccess(t, night)
 	}
@@ -116,7 +116,7 @@ func (c *crashTrial) requirePublished(t *testing.T, s stepCall, night string, en
 	complete := end.Code == 0 && end.Outcome == ledger.Complete
 	partial := end.Code == 3 && end.Outcome == ledger.Partial && strings.Contains(end.Error, "injected at")
 	if durable && !complete && !partial || !durable && !warned {
-		t.Errorf("%v: the published run %s ended %s with %d, want complete or partial if latest is durable (%t), else the warning that readers see it: %s", s, night, end.Outcome, end.Code, durable, end.Error)
+		t.Errorf("%v: the published run %s ended %s with exit code %d, want complete or partial if latest is durable (%t), else the warning that readers see it: %s", s, night, end.Outcome, end.Code, durable, end.Error)
 	}
 }
 

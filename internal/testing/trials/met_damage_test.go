@@ -45,7 +45,7 @@ func TestNightReportsDamage(t *testing.T) {
 
 			second := h.sameDayNight()
 			if h.count("tags", "true") != before || h.count("read_parquet('"+h.path("latest", "tags.parquet")+"')", "true") != before {
-				t.Errorf("the catalog or the file of the night has not the expected %d rows", before)
+				t.Errorf("the catalog or the file of the night has another number of rows, want %d in both", before)
 			}
 			if text := log.String(); !strings.Contains(text, "level=WARN") || !strings.Contains(text, "files="+damaged) || !strings.Contains(text, c.problem) {
 				t.Errorf("the log lacks a warning about %s with %q:\n%s", damaged, c.problem, text)
@@ -80,6 +80,6 @@ func TestDamageWithoutAVerifyIsRecorded(t *testing.T) {
 	h.sameDayNight()
 	wh := warehouseOf(t, h.cfg)
 	if v, ok, err := integrity.LastRecord(wh.Folder, true); err != nil || !ok || !v.At.IsZero() || v.NightDamage == nil || v.Result != integrity.Rebuildable {
-		t.Errorf("the record is %+v (%v), want the damage of the night without a time of verify", v, err)
+		t.Errorf("the record is %+v (%v), want the damage of the night, and no time of a verification", v, err)
 	}
 }

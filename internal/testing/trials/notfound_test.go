@@ -76,11 +76,11 @@ func TestTrialListedArticlesWith404AreKept(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
 	for _, c := range []struct {
-		missing int // articles with status 404
-		partial bool
+		notFoundCount int // articles with status 404
+		partial       bool
 	}{{1, false}, {3, false}, {4, true}, {16, true}} {
 		for _, first := range []bool{true, false} {
-			t.Run(fmt.Sprintf("%d articles, first night %v", c.missing, first), func(t *testing.T) {
+			t.Run(fmt.Sprintf("%d articles, first night %v", c.notFoundCount, first), func(t *testing.T) {
 				t.Parallel()
 				h := newArticleHarness(t, 1)
 				if !first {
@@ -92,15 +92,15 @@ func TestTrialListedArticlesWith404AreKept(t *testing.T) {
 				if len(all) < 100 || len(all) >= 300 {
 					t.Fatalf("the world has %d articles, want 100 to 299, for which the limit is three", len(all))
 				}
-				missing := all[:c.missing]
+				missing := all[:c.notFoundCount]
 				if !first {
-					for i, row := range query(t, h.catalog(), "SELECT id FROM articles ORDER BY id LIMIT ?", c.missing) {
+					for i, row := range query(t, h.catalog(), "SELECT id FROM articles ORDER BY id LIMIT ?", c.notFoundCount) {
 						missing[i] = row[0].String
 					}
 				}
 				before := 0
 				if !first {
-					before = c.missing
+					before = c.notFoundCount
 				}
 				h.service.SetFaults(notFound("/articles/", missing...)...)
 				res, err := h.night()
@@ -112,7 +112,7 @@ func TestTrialListedArticlesWith404AreKept(t *testing.T) {
 				if res.Run.ExitCode != want {
 					t.Errorf("the night ended with exit code %d, want %d", res.Run.ExitCode, want)
 				}
-				h.requireStream(res.Run, "articles", grade, fmt.Sprintf("%d of ", c.missing))
+				h.requireStream(res.Run, "articles", grade, fmt.Sprintf("%d of ", c.notFoundCount))
 				h.requireStream(res.Run, "articles", grade, "were answered 404 although a list contains them; their rows are kept")
 				s := streamOf(t, res.Run, "articles")
 				if int(s.Fetched) != h.count("articles", "TRUE")-before || s.Incomplete != c.partial {

@@ -30,8 +30,8 @@ func entryFiles(t *testing.T, dir string) []string {
 	return names
 }
 
-// TestTrialSkippedRecordsGiveSameRows runs the same nights in two warehouses. In one, each night
-// decodes all records. In the other, a night skips unchanged records. All values and counts must be
+// TestTrialSkippedRecordsGiveSameRows runs the same nights in two warehouses. In one warehouse,
+// each night decodes all records. In the other warehouse, a night skips unchanged records. All values and counts must be
 // equal, even after entry files were damaged or lost.
 func TestTrialSkippedRecordsGiveSameRows(t *testing.T) {
 	requireTrials(t)

@@ -56,7 +56,7 @@ func TestTrialRestoreEqualsTheOriginal(t *testing.T) {
 	if diff := cmp.Diff(earlierResults, h.queryResults("2026-11-04")); diff != "" {
 		t.Errorf("results of named queries as of an earlier night differ (-before +after):\n%s", diff)
 	}
-	// Lose and rebuild the rebuilt warehouse too.
+	// Remove the versions of the rebuilt warehouse, and rebuild it again.
 	must(t, os.RemoveAll(h.path("versions")))
 	h.at = h.at.Add(time.Hour)
 	_, err = pipeline.Rebuild(t.Context(), h.cfg, false)

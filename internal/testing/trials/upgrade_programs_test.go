@@ -137,15 +137,15 @@ func (u *upgrade) mustExecute(p builtProgram, args ...string) string {
 	u.t.Helper()
 	code, stdout, stderr := u.execute(p, args...)
 	if code != 0 {
-		u.t.Fatalf("%q of %s ended with %d, want 0:\n%s%s", args, p.version, code, stdout, stderr)
+		u.t.Fatalf("%q of %s ended with exit code %d, want 0:\n%s%s", args, p.version, code, stdout, stderr)
 	}
 	return stdout
 }
 
-// servingLine matches the log message in which serve reports its address.
+// servingLine matches the log message in which the command "serve" reports its address.
 var servingLine = regexp.MustCompile(`msg=serving address=(\S+)`)
 
-// receive runs the command serve, sends the events to it, and stops it.
+// receive runs the command "serve", sends the events to it, and stops it.
 func (u *upgrade) receive(p builtProgram, events ...sim.Delivery) {
 	u.t.Helper()
 	cmd := u.command(p, "--verbose", "serve")

@@ -47,14 +47,15 @@ func requireChanges(t *testing.T, nights []nightData) {
 	}
 }
 
-// checkTable reads the table e from the table expression from, and compares its rows with the
-// expected rows.
+// checkTable reads the rows of the table e, and compares them with the expected rows. from is the
+// SQL table expression to read.
 func checkTable(t *testing.T, e expected, current map[string][]textRow, db *sql.DB, from string) {
 	t.Helper()
 	compareRows(t, e, current, readTable(t, e, db, from), from)
 }
 
-// compareRows compares rows of the table e with the expected rows. from is its name in failures.
+// compareRows compares rows of the table e with the expected rows. from is the name of the table in
+// messages.
 func compareRows(t *testing.T, e expected, current map[string][]textRow, rows []textRow, from string) {
 	t.Helper()
 	want := rowsByKey(e, current[e.table])
@@ -147,7 +148,8 @@ func readTexts(t *testing.T, e expected, db *sql.DB, from string, types map[stri
 	return all
 }
 
-// validTypes returns the types that are valid in from. In Parquet files, JSON has the type VARCHAR.
+// validTypes returns the valid types of a column in the table expression from. In Parquet files,
+// JSON has the type VARCHAR.
 func validTypes(wanted []string, from string) []string {
 	if strings.Contains(from, ".parquet") && slices.Contains(wanted, "JSON") {
 		return []string{"VARCHAR"}
