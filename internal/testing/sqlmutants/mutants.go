@@ -295,7 +295,7 @@ func (m Mutant) spare(sql string) []int {
 		case t.kind == comment:
 			begin = t.from + len("-- ")
 		case t.kind == headerField && strings.HasPrefix(t.text, "-- about: "):
-			begin = t.from + len("-- about: A text.")
+			begin = t.from + len("-- about: A text.") // the field "about" must keep a text
 		}
 		for i := t.to - 1; i >= begin && (i >= m.To || i < m.From); i-- {
 			comments = append(comments, i)

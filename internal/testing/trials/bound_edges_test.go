@@ -49,7 +49,7 @@ func TestTimeEndsBeforeTheFirstList(t *testing.T) {
 		latestBefore := h.latestRun()
 		res, err := h.boundedNight(time.Second)
 		if _, noData := errors.AsType[*pipeline.NoDataError](err); !noData || res.Run.ExitCode != 1 || h.latestRun() != latestBefore {
-			t.Fatalf("the night ended with %d and %v and latest is %q, want 1, a NoDataError and %q", res.Run.ExitCode, err, h.latestRun(), latestBefore)
+			t.Fatalf("the night ended with exit code %d and %v and latest is %q, want 1, a NoDataError and %q", res.Run.ExitCode, err, h.latestRun(), latestBefore)
 		}
 		if !strings.Contains(err.Error(), "orders: the list was not read within run.max_duration (1s): it was not begun, its last rows are kept") || h.requestCount != 1 {
 			t.Errorf("got %d requests and the error %v, want 1 request and an error about the unread list of orders", h.requestCount, err)
@@ -70,16 +70,16 @@ func TestUnreadListsAreCarried(t *testing.T) {
 	res := h.nightCarryingLists(t, 1500*time.Millisecond)
 	begun := res.Run.Streams[0]
 	for i, s := range res.Run.Streams {
-		before := first.Run.Streams[i]
+		inFirst := first.Run.Streams[i]
 		switch {
 		case s.Stream == begun.Stream:
 			h.requireStream(res.Run, s.Stream, fetch.Exact, "")
-		case before.Fetched == 0: // a list
+		case inFirst.Fetched == 0: // a list
 			h.requireStream(res.Run, s.Stream, fetch.CarriedForward, "was not read within run.max_duration (1.5s)")
 		default:
 			h.requireStream(res.Run, s.Stream, fetch.BestEffort, "ids were not read within run.max_duration (1.5s)")
-			if s.Unread != before.Fetched || s.Fetched != 0 {
-				t.Errorf("%s: fetched %d, unread %d, want all %d unread", s.Stream, s.Fetched, s.Unread, before.Fetched)
+			if s.Unread != inFirst.Fetched || s.Fetched != 0 {
+				t.Errorf("%s: fetched %d, unread %d, want all %d unread", s.Stream, s.Fetched, s.Unread, inFirst.Fetched)
 			}
 		}
 	}
@@ -97,7 +97,7 @@ func (h *boundedHarness) nightCarryingLists(t *testing.T, bound time.Duration) p
 	res, err := h.boundedNight(bound)
 	must(t, err)
 	if res.Run.Outcome != ledger.Partial || res.Run.ExitCode != 3 {
-		t.Fatalf("the night ended %s with %d, want partial with 3\n%s", res.Run.Outcome, res.Run.ExitCode, reasons(res.Run))
+		t.Fatalf("the night ended %s with exit code %d, want partial with 3\n%s", res.Run.Outcome, res.Run.ExitCode, reasons(res.Run))
 	}
 	return res
 }
@@ -124,8 +124,8 @@ func TestTrialTimeEndsAtTheLastID(t *testing.T) {
 			t.Errorf("limit %v: got %d requests in %v and %d unread ids, want %d requests and unread ids together, at most 2 s over the limit", bound, h.requestCount, h.duration, left, unbounded.requestCount)
 		}
 		// The next night reads only the unread ids.
-		again := h.publishedNight(0)
-		if rest, _ := again.Run.Unread(); rest != 0 {
+		next := h.publishedNight(0)
+		if rest, _ := next.Run.Unread(); rest != 0 {
 			t.Errorf("a night without a limit left %d ids unread, want none", rest)
 		}
 		for path := range h.requestedDetails() {
@@ -200,7 +200,7 @@ func (h *boundedHarness) interruptedBoundedNight(n int, bound time.Duration) pip
 		return pipeline.Run(ctx, h.cfg)
 	})
 	if err == nil || res.Run.ExitCode != 130 {
-		h.t.Fatalf("the interrupted night ended with %d, want 130: %v", res.Run.ExitCode, err)
+		h.t.Fatalf("the interrupted night ended with exit code %d, want 130: %v", res.Run.ExitCode, err)
 	}
 	// From now on, the request for the token takes longer than a limit of 1 ns.
 	h.cfg.Fetch.Transport = slowTransport{&randomTransport{service: h.service}, time.Millisecond}
@@ -249,7 +249,7 @@ func TestTrialReplayOfABoundedNight(t *testing.T) {
 		before, details := h.historySums(), h.detailRows()
 		h.service.ResetRequests()
 		h.cfg.MaxDuration = 0 // a replay reads nothing from the service
-		again, err := h.bubble(func(ctx context.Context) (pipeline.Result, error) {
+		replayed, err := h.bubble(func(ctx context.Context) (pipeline.Result, error) {
 			return pipeline.Replay(ctx, h.cfg, res.Run.ID)
 		})
 		must(t, err)
@@ -259,7 +259,7 @@ func TestTrialReplayOfABoundedNight(t *testing.T) {
 		if diff := cmp.Diff(details, h.detailRows()); diff != "" {
 			t.Errorf("the replay of night %d has other rows in meta.details (-before +after):\n%s", night, diff)
 		}
-		for i, s := range again.Run.Streams {
+		for i, s := range replayed.Run.Streams {
 			want := res.Run.Streams[i]
 			if s.Grade != want.Grade || s.Unread != want.Unread || s.Fetched != want.Fetched || s.Carried != want.Carried || s.Failed != 0 {
 				t.Errorf("night %d: the replay has %+v, want %+v as in the night", night, s, want)
@@ -268,9 +268,9 @@ func TestTrialReplayOfABoundedNight(t *testing.T) {
 				t.Errorf("night %d: %s has the reason %q in the replay, want that ids were not read", night, s.Stream, s.Reason)
 			}
 		}
-		if again.Run.Outcome != res.Run.Outcome || again.Run.NightsLeft != res.Run.NightsLeft {
+		if replayed.Run.Outcome != res.Run.Outcome || replayed.Run.NightsLeft != res.Run.NightsLeft {
 			t.Errorf("night %d ended %s with %d nights left, its replay %s with %d", night, res.Run.Outcome, res.Run.NightsLeft,
-				again.Run.Outcome, again.Run.NightsLeft)
+				replayed.Run.Outcome, replayed.Run.NightsLeft)
 		}
 		if left, _ = res.Run.Unread(); night > 8 {
 			t.Fatalf("%d ids are unread after %d nights", left, night)
@@ -355,6 +355,6 @@ func TestTrialDryRunAndRefreshKeepTheirTimeLimit(t *testing.T) {
 	res, err := h.boundedNight(4 * time.Second)
 	must(t, err)
 	if left, _ := res.Run.Unread(); res.Run.ExitCode != 3 || left == 0 || h.latestRun() != "" {
-		t.Errorf("the dry run ended with %d, left %d ids unread and published %q, want exit code 3, unread ids and no version", res.Run.ExitCode, left, h.latestRun())
+		t.Errorf("the dry run ended with exit code %d, left %d ids unread and published %q, want exit code 3, unread ids and no version", res.Run.ExitCode, left, h.latestRun())
 	}
 }

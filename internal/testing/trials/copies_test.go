@@ -40,8 +40,9 @@ func copyBackup(t *testing.T, from, to string) {
 	}
 }
 
-// fingerprintCopy returns a text that is equal for two copies with the same files.
-func fingerprintCopy(t *testing.T, dir string) string {
+// describeFiles returns the names, sizes and times of the files in a folder. The text is equal for
+// two copies with the same files.
+func describeFiles(t *testing.T, dir string) string {
 	t.Helper()
 	var b strings.Builder
 	must(t, filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
@@ -69,8 +70,8 @@ func (h *harness) copyEveryStep(at time.Time) (copies []string) {
 		}
 		to := filepath.Join(dir, fmt.Sprintf("%03d", len(copies)))
 		copyBackup(h.t, h.path(""), to)
-		if fingerprint := fingerprintCopy(h.t, to); fingerprint != last {
-			last, copies = fingerprint, append(copies, to)
+		if files := describeFiles(h.t, to); files != last {
+			last, copies = files, append(copies, to)
 			return nil
 		}
 		return os.RemoveAll(to)
@@ -167,8 +168,7 @@ func TestTrialCopiesOfTheSeriesContainOneNight(t *testing.T) {
 	}
 }
 
-// restoreMixedCopies rebuilds from copies that combine files of two steps, as a copy does that
-// takes long. The rebuild must fail or restore one of the nights. After a failure it is repeated
+// restoreMixedCopies rebuilds from copies that combine files of two steps, as a slow copy does. The rebuild must fail or restore one of the nights. After a failure it is repeated
 // with --skip-damaged, which may restore older tables with the grade carried_forward.
 func (h *harness) restoreMixedCopies(copies []string, nights map[time.Time]map[string][]string) {
 	h.t.Helper()

@@ -31,8 +31,8 @@ func entryFiles(t *testing.T, dir string) []string {
 }
 
 // TestTrialSkippedRecordsGiveSameRows runs the same nights in two warehouses. In one warehouse,
-// each night decodes all records. In the other warehouse, a night skips unchanged records. All values and counts must be
-// equal, even after entry files were damaged or lost.
+// each night decodes all records. In the other warehouse, a night skips unchanged records. All
+// values and counts must be equal, even after entry files were damaged or lost.
 func TestTrialSkippedRecordsGiveSameRows(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()

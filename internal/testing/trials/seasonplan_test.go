@@ -184,7 +184,7 @@ func seasonFaults() []faultKind {
 	})
 }
 
-// removeUnneeded removes elements as long as the rest still fails. It first tries to remove halves,
+// removeUnneeded removes elements as long as the remaining elements still fail. It first tries to remove halves,
 // and at last single elements.
 func removeUnneeded[T any](all []T, fails func([]T) bool) []T {
 	for size := (len(all) + 1) / 2; size > 0; size /= 2 {

@@ -28,7 +28,7 @@ func stepCalls(steps []string) []stepCall {
 	seen := map[string]bool{}
 	published := slices.Index(steps, "after rename latest")
 	for i, step := range steps {
-		// Of the steps that write the Parquet file of a table, select only those of orders.
+		// Of the steps that write the Parquet file of a table, select only the steps of the table orders.
 		if seen[step] || strings.HasSuffix(step, ".parquet") && !strings.HasSuffix(step, " orders.parquet") {
 			continue
 		}
@@ -130,7 +130,7 @@ func TestKilledRunIsInTheLedger(t *testing.T) {
 }
 
 // TestTrialKilledDryRunIsInTheLedger kills a run, and then a dry run. The ledger must contain both,
-// and the next run must resume the first.
+// and the next run must resume the first run.
 func TestTrialKilledDryRunIsInTheLedger(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
@@ -234,7 +234,7 @@ func (c *crashTrial) killOnce(t *testing.T, random *rand.Rand) (killed, publishe
 // the warehouse.
 func TestTortureCrash(t *testing.T) {
 	requireTorture(t)
-	for name, storm := range map[string]struct {
+	for name, params := range map[string]struct {
 		seed    uint64
 		nights  int
 		streams []string
@@ -242,7 +242,7 @@ func TestTortureCrash(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			start := time.Now()
-			c := newCrashTrial(t, storm.seed, storm.streams...)
+			c := newCrashTrial(t, params.seed, params.streams...)
 			var s stormCounts
 			var rounds int
 			defer recordTrial(t, start, func() torture.Trial {
@@ -251,7 +251,7 @@ func TestTortureCrash(t *testing.T) {
 			})
 			c.publishUndisturbed(t)
 			stopReading := c.startReading(t)
-			s = c.storm(t, rand.New(rand.NewPCG(storm.seed, 1)), storm.nights)
+			s = c.storm(t, rand.New(rand.NewPCG(params.seed, 1)), params.nights)
 			rounds = stopReading()
 			c.finish(t)
 			t.Logf("%d nights, %d kills, %d runs that ended before the kill, %d nights published before the last kill, %d readings, in %v",
