@@ -268,8 +268,8 @@ func TestInterruptedNightIsNotPublished(t *testing.T) {
 	h.goodNight()
 }
 
-// TestSecondRunFindsTheLockHeld starts a run while another run waits at its first request.
-func TestSecondRunFindsTheLockHeld(t *testing.T) {
+// TestSecondRunFailsWithALockedError starts a run while another run waits at its first request.
+func TestSecondRunFailsWithALockedError(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t, smallWorld(), fewStreams()...)
 	arrived, proceed := make(chan struct{}), make(chan struct{})
@@ -287,7 +287,7 @@ func TestSecondRunFindsTheLockHeld(t *testing.T) {
 	res, err := pipeline.Run(t.Context(), h.cfg)
 	close(proceed)
 	wg.Wait()
-	if held, ok := errors.AsType[*warehouse.LockedError](err); !ok || held.PID != os.Getpid() {
+	if locked, ok := errors.AsType[*warehouse.LockedError](err); !ok || locked.PID != os.Getpid() {
 		t.Errorf("got %v, want a LockedError of this process", err)
 	}
 	if code := exitCode(t.Context(), res, err); code != 4 {

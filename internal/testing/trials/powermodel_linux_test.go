@@ -117,7 +117,8 @@ func newDiskTrace(t *testing.T, root string) *diskTrace {
 	return d
 }
 
-// list lists the folder. It does not read files that have the same size and time as in before.
+// list returns the current state of the folder. It does not read files that have the same size and
+// time as in the state before.
 func (d *diskTrace) list(before diskState) diskState {
 	s := diskState{map[entryKey]object{}, map[object]content{}}
 	d.names = map[string]object{d.root: rootObject}

@@ -86,8 +86,8 @@ type rotTrial struct {
 	byKind map[string]*rotCounts
 }
 
-// rotCounts counts damages and their results. refused means that the next night failed, and wrong
-// that it published wrong rows.
+// rotCounts counts damages and their results. refused counts the next nights that failed. wrong
+// counts the next nights that published wrong rows.
 type rotCounts struct{ damaged, harmless, found, refused, published, repaired, lost, wrong int }
 
 func (f rotCounts) String() string {
@@ -349,8 +349,8 @@ func (r *rotTrial) verifyAndRepair(t *testing.T, cfg pipeline.Config, kind, desc
 	r.count(kind, func(f *rotCounts) *int { return &f.repaired })
 }
 
-// requireUnchanged checks that the rows of the catalog are unchanged, and the bytes of the
-// catalogs, Parquet files and files of changes.
+// requireUnchanged checks that the rows of the catalog are unchanged. It also checks that the bytes
+// of the catalogs, Parquet files and files of changes are unchanged.
 func (r *rotTrial) requireUnchanged(t *testing.T, cfg pipeline.Config, description string) {
 	t.Helper()
 	if got := tableSums(t, filepath.Join(cfg.Warehouse.Dir, "catalog.duckdb"), true); !maps.Equal(r.publishedSums, got) {

@@ -27,8 +27,8 @@ type serviceState struct {
 type seasonSnapshot struct {
 	at   time.Time
 	rows map[string][]textRow
-	// sinceWrong counts the nights since wrong values were published. If there were none, it begins
-	// at taintedNights+1.
+	// sinceWrong counts the nights since wrong values were published. If no wrong values were
+	// published, it begins at taintedNights+1.
 	sinceWrong int
 	// isTorn means that the run was stopped after it was published. parquet/ may lack its day until
 	// the next run adds the day.
@@ -251,9 +251,8 @@ func (s *season) compareTable(e expected, states []serviceState, rows []textRow,
 	return problems[:min(len(problems), 5)]
 }
 
-// isMassDelete reports whether a night was right to stop because of too many deletions. It was
-// right if the service has deleted more than a fifth of the rows of each table in the error
-// message.
+// isMassDelete reports whether a night had to stop because of too many deletions: the service has
+// deleted more than a fifth of the rows of each table in the error message.
 func (s *season) isMassDelete(message string) bool {
 	if !strings.Contains(message, "would vanish in one night") || len(s.snapshots) == 0 {
 		return false
@@ -333,7 +332,7 @@ func (s *season) requireRows(after string) {
 	want, got := s.last().rows, s.readRows()
 	for _, e := range s.ref.distinctTables() {
 		if diff := gocmp.Diff(rowsByKey(e, want[e.table]), rowsByKey(e, got[e.table])); diff != "" {
-			s.t.Errorf("day %d: after %s %s differs (-published +now):\n%.2000s", s.service.Day(), after, e.table, diff)
+			s.t.Errorf("day %d: after %s, %s differs (-published +now):\n%.2000s", s.service.Day(), after, e.table, diff)
 		}
 	}
 }
