@@ -253,7 +253,8 @@ func (r *repairs) table(name string) stream.Table {
 }
 
 // rowFacts returns a query for the facts of the rows in source. suffix is SQL that is appended to
-// each fact. The query converts row_hash to an unsigned number. It is signed in Parquet files.
+// each fact. The query converts row_hash to an unsigned number,
+// because row_hash is signed in Parquet files.
 func rowFacts(table stream.Table, source, suffix string) string {
 	key := "concat_ws('/', " + strings.Join(table.Key, ", ") + ")"
 	return "SELECT '" + table.Name + " ' || " + key + " || ' ' || row_hash::HUGEINT::VARCHAR || ' since ' || epoch_us(valid_from)" + suffix +
@@ -423,7 +424,7 @@ func (r *repairs) runCombination(t *testing.T, db *sql.DB, number int) (o repair
 	case e.refused:
 		o.Result = outRefused
 	case len(unrecoverable) == 0 && !r.sameContent(t, cfg.Warehouse.Dir):
-		return fail(outLost, "the values differ from those before the damage")
+		return fail(outLost, "the values differ from the values before the damage")
 	case e.commands == 0:
 		o.Result = outHarmless
 	case len(unrecoverable) == 0:
@@ -675,21 +676,21 @@ func (r *repairs) damage(t *testing.T, random *rand.Rand, dir string) string {
 	if _, err := os.Lstat(other); err != nil {
 		other = path
 	}
-	switch kind := random.IntN(5); {
-	case kind == 0 && info.Size() > 0:
+	switch method := random.IntN(5); {
+	case method == 0 && info.Size() > 0:
 		must(t, os.Truncate(path, random.Int64N(info.Size())))
 		return name + " truncated"
-	case kind == 1 && info.Size() > 0:
+	case method == 1 && info.Size() > 0:
 		bit := random.Int64N(info.Size() * 8)
 		flipBit(t, path, bit)
 		if random.IntN(2) == 0 {
 			keepTime()
 		}
 		return fmt.Sprintf("%s: bit %d flipped", name, bit)
-	case kind == 2 && other != path:
+	case method == 2 && other != path:
 		must(t, errors.Join(os.Rename(path, path+"~"), os.Rename(other, path), os.Rename(path+"~", other)))
 		return name + " swapped with " + strings.TrimPrefix(other, dir)
-	case kind == 3 && other != path:
+	case method == 3 && other != path:
 		must(t, copyFile(other, path))
 		return name + " replaced by " + strings.TrimPrefix(other, dir)
 	}
