@@ -67,7 +67,7 @@ func (h *fixture) open(program string) {
 		return nil
 	}
 	var err error
-	h.w, err = warehouse.Open(warehouse.Config{Dir: h.dir, KeepVersions: 2, MemoryLimit: "270MB", Threads: 1,
+	h.w, err = warehouse.Open(warehouse.Config{Dir: h.dir, KeepVersions: 2, MemoryLimit: "270MB", Threads: 2,
 		Program: program, Tables: stream.Tables(h.streams), Step: step})
 	must(h.t, err)
 }
