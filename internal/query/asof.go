@@ -33,44 +33,39 @@ func (db *DB) createSnapshotViews(ctx context.Context, s Snapshot) error {
 		fmt.Fprintf(&text, "CREATE SCHEMA IF NOT EXISTS %s.%s;\n", catalogDB, schema)
 	}
 	for _, t := range tables {
-		text.WriteString(t.viewSQL(s))
+		fmt.Fprintf(&text, "CREATE VIEW %s.%s.%s AS %s;\n", catalogDB, sqltext.Quote(t.schema), sqltext.Quote(t.name), t.selectSQL(s, nil))
 	}
 	if err := db.execAll(ctx, "BEGIN", text.String(), "COMMIT"); err != nil {
 		return err
 	}
-	definitions, err := db.readStatements(ctx, definitionsSQL())
+	var definition string
+	var definitions []string
+	err = db.scanRows(ctx, definitionsSQL(), []any{newestDB}, []any{&definition}, func() { definitions = append(definitions, definition) })
 	if err != nil {
 		return err
 	}
-	if err := db.execInAnyOrder(ctx, definitions); err != nil {
-		return err
-	}
-	comments, err := db.readStatements(ctx, viewCommentsSQL())
-	if err != nil {
-		return err
-	}
-	return db.execAll(ctx, comments...)
+	return db.execInAnyOrder(ctx, definitions)
 }
 
-// storedTable is a table of the file. columns are pairs of name and comment.
+// storedTable is a table of a file.
 type storedTable struct {
-	database, schema, name, comment string
-	columns                         [][2]string
+	database, schema, name string
+	columns                []string
 }
 
 func (db *DB) storedTables(ctx context.Context, database string) ([]storedTable, error) {
-	const query = `SELECT c.schema_name, c.table_name, coalesce(t.comment, ''), c.column_name, coalesce(c.comment, '')
+	const query = `SELECT schema_name, table_name, list(c.column_name ORDER BY c.column_index)
 		FROM duckdb_columns() c JOIN duckdb_tables() t USING (database_name, schema_name, table_name)
-		WHERE database_name = ? ORDER BY c.schema_name, c.table_name, c.column_index`
+		WHERE database_name = ? GROUP BY ALL ORDER BY ALL`
 	var tables []storedTable
-	t := storedTable{database: database}
-	var column [2]string
-	err := db.scanRows(ctx, query, []any{database}, []any{&t.schema, &t.name, &t.comment, &column[0], &column[1]}, func() {
-		if n := len(tables); n == 0 || tables[n-1].schema != t.schema || tables[n-1].name != t.name {
-			tables = append(tables, t)
+	var schema, name string
+	var columns []any
+	err := db.scanRows(ctx, query, []any{database}, []any{&schema, &name, &columns}, func() {
+		t := storedTable{database: database, schema: schema, name: name}
+		for _, c := range columns {
+			t.columns = append(t.columns, fmt.Sprint(c))
 		}
-		last := &tables[len(tables)-1]
-		last.columns = append(last.columns, column)
+		tables = append(tables, t)
 	})
 	return tables, err
 }
@@ -91,62 +86,32 @@ func (db *DB) scanRows(ctx context.Context, query string, args, variables []any,
 	return rows.Err()
 }
 
-// viewSQL returns the statements that create the view of the table and its comments. Views in
-// the schema past get no comments: their columns are described in the schema main, and creating the
-// comments again would double the time.
-func (t storedTable) viewSQL(s Snapshot) string {
-	var b strings.Builder
-	name := catalogDB + "." + sqltext.Quote(t.schema) + "." + sqltext.Quote(t.name)
-	fmt.Fprintf(&b, "CREATE VIEW %s AS %s;\n", name, t.selectSQL(s, nil))
-	if t.schema == "past" {
-		return b.String()
-	}
-	if t.comment != "" {
-		fmt.Fprintf(&b, "COMMENT ON VIEW %s IS %s;\n", name, sqltext.Literal(t.comment))
-	}
-	for _, c := range t.columns {
-		if c[1] != "" {
-			fmt.Fprintf(&b, "COMMENT ON COLUMN %s.%s IS %s;\n", name, sqltext.Quote(c[0]), sqltext.Literal(c[1]))
-		}
-	}
-	return b.String()
-}
-
 // selectSQL returns a SELECT of the rows that the table had at a snapshot. These rows are in the
-// schema main or, if a later night changed or removed them, in the schema past. Hidden columns are NULL.
+// schema main or, if a later night changed or removed them, in the schema past. Tables in the schema
+// meta whose rows are updated in place ("details", "drift") show their current values. Hidden columns
+// are NULL.
 func (t storedTable) selectSQL(s Snapshot, hidden []string) string {
 	at := timeLiteral(s.At)
+	has := func(column string) bool { return slices.Contains(t.columns, column) }
+	inPublishedRuns := " IN (SELECT run_id FROM " + t.database + ".meta.runs WHERE snapshot_at <= " + at + ")"
+	where := ""
 	switch {
-	case t.schema == "main" && t.hasColumn("valid_from"):
+	case t.schema == "main" && has("valid_from"):
 		return fmt.Sprintf("SELECT %[1]s FROM %[2]s WHERE valid_from <= %[3]s UNION ALL SELECT %[1]s FROM %[4]s WHERE valid_from <= %[3]s AND valid_to > %[3]s",
 			t.columnList(hidden), t.qualifiedName("main"), at, t.qualifiedName("past"))
 	case t.schema == "past":
-		return fmt.Sprintf("SELECT %s FROM %s WHERE valid_to <= %s", t.columnList(hidden), t.qualifiedName("past"), at)
-	}
-	return fmt.Sprintf("SELECT %s FROM %s%s", t.columnList(nil), t.qualifiedName(t.schema), t.metaFilter(at))
-}
-
-// metaFilter returns a WHERE clause for the rows of a table in the schema meta that existed
-// at a time. Tables whose rows are updated in place ("details", "drift") show their current values.
-func (t storedTable) metaFilter(at string) string {
-	inPublishedRuns := " IN (SELECT run_id FROM " + t.database + ".meta.runs WHERE snapshot_at <= " + at + ")"
-	switch {
+		where = " WHERE valid_to <= " + at
 	case t.schema != "meta":
-		return ""
-	case t.hasColumn("read_at"):
-		return " WHERE read_at <= " + at
-	case t.hasColumn("run_id"):
-		return " WHERE run_id" + inPublishedRuns
-	case t.hasColumn("first_run"):
-		return " WHERE first_run" + inPublishedRuns
-	case t.hasColumn("received_at"):
-		return " WHERE received_at <= " + at
+	case has("read_at"):
+		where = " WHERE read_at <= " + at
+	case has("run_id"):
+		where = " WHERE run_id" + inPublishedRuns
+	case has("first_run"):
+		where = " WHERE first_run" + inPublishedRuns
+	case has("received_at"):
+		where = " WHERE received_at <= " + at
 	}
-	return ""
-}
-
-func (t storedTable) hasColumn(column string) bool {
-	return slices.ContainsFunc(t.columns, func(c [2]string) bool { return c[0] == column })
+	return fmt.Sprintf("SELECT %s FROM %s%s", t.columnList(hidden), t.qualifiedName(t.schema), where)
 }
 
 // qualifiedName returns the name of the table in a schema of its file.
@@ -159,8 +124,8 @@ func (t storedTable) qualifiedName(schema string) string {
 func (t storedTable) columnList(hidden []string) string {
 	names := make([]string, len(t.columns))
 	for i, c := range t.columns {
-		names[i] = sqltext.Quote(c[0])
-		if t.schema != "meta" && slices.Contains(hidden, t.name+"."+c[0]) {
+		names[i] = sqltext.Quote(c)
+		if t.schema != "meta" && slices.Contains(hidden, t.name+"."+c) {
 			names[i] = "CASE WHEN FALSE THEN " + names[i] + " END AS " + names[i]
 		}
 	}
@@ -180,24 +145,6 @@ func definitionsSQL() string {
 			'(', array_to_string(parameters, ', '), ') AS ', CASE function_type WHEN 'table_macro' THEN 'TABLE ' ELSE '' END, macro_definition)
 		FROM duckdb_functions() WHERE database_name = $1 AND NOT internal AND function_type IN ('macro', 'table_macro')
 			AND function_name <> 'changes' AND NOT ends_with(function_name, ` + sqltext.Literal(dictionary.ChangesSuffix) + `)`
-}
-
-// viewCommentsSQL returns a query for the statements that create the comments of views. The
-// definition of a view does not contain its comments.
-func viewCommentsSQL() string {
-	view := sqltext.QuoteSQL("schema_name") + `, '.', ` + sqltext.QuoteSQL("view_name")
-	return `SELECT concat('COMMENT ON VIEW ', ` + view + `, ' IS ', ` + sqltext.LiteralSQL("comment") + `)
-		FROM duckdb_views() WHERE database_name = $1 AND NOT internal AND comment IS NOT NULL
-		UNION ALL SELECT concat('COMMENT ON COLUMN ', ` + view + `, '.', ` + sqltext.QuoteSQL("column_name") + `, ' IS ', ` + sqltext.LiteralSQL("c.comment") + `)
-		FROM duckdb_columns() c JOIN duckdb_views() v USING (database_name, schema_name)
-		WHERE database_name = $1 AND v.view_name = c.table_name AND NOT v.internal AND c.comment IS NOT NULL`
-}
-
-// readStatements runs a query that selects statements from the file's system tables.
-func (db *DB) readStatements(ctx context.Context, query string) (statements []string, err error) {
-	var text string
-	err = db.scanRows(ctx, query, []any{newestDB}, []any{&text}, func() { statements = append(statements, text) })
-	return statements, err
 }
 
 // execInAnyOrder executes statements that may depend on each other in an unknown order. It

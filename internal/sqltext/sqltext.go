@@ -24,12 +24,6 @@ func QuoteSQL(expression string) string {
 	return `'"' || replace(` + expression + `, '"', '""') || '"'`
 }
 
-// LiteralSQL returns an SQL expression. Its value is the value of another expression, quoted as a
-// string literal.
-func LiteralSQL(expression string) string {
-	return `'''' || replace(` + expression + `, '''', '''''') || ''''`
-}
-
 // Names returns names as a list of SQL identifiers.
 func Names(names []string) SQL { return Join(names, ", ", Quote) }
 
