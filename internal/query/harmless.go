@@ -7,7 +7,6 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf16"
-	"unicode/utf8"
 )
 
 // escapeForScreen escapes the characters of a text that would move the cursor of a terminal,
@@ -83,49 +82,22 @@ func WrapLines(text string, width int) string {
 	return strings.Join(lines, "\n")
 }
 
-// screenWriter writes to a terminal and escapes control characters, except for line ends.
+// screenWriter writes complete lines to a terminal and escapes their control characters. Lines may
+// end with \n or \r\n.
 type screenWriter struct {
-	to io.Writer
-	// pending contains the bytes of a rune or line end whose other bytes are not written yet.
-	pending []byte
+	to   io.Writer
+	line []byte // the beginning of a line whose end is not written yet
 }
 
 func (s *screenWriter) Write(p []byte) (int, error) {
-	text := append(s.pending, p...)
-	var shown bytes.Buffer
-	for len(text) > 0 {
-		end, size := lineEnd(text), 0
-		switch {
-		case end < 0 || !utf8.FullRune(text):
-			s.pending = bytes.Clone(text)
-			_, err := s.to.Write(shown.Bytes())
-			return len(p), err
-		case end > 0:
-			size = end
-			shown.Write(text[:size])
-		default:
-			_, size = utf8.DecodeRune(text)
-			shown.WriteString(escapeForScreen(string(text[:size])))
-		}
-		text = text[size:]
+	s.line = append(s.line, p...)
+	complete := string(s.line[:bytes.LastIndexByte(s.line, '\n')+1])
+	s.line = s.line[len(complete):]
+	var shown strings.Builder
+	for line := range strings.Lines(complete) {
+		text := strings.TrimSuffix(strings.TrimSuffix(line, "\n"), "\r")
+		shown.WriteString(escapeForScreen(text) + line[len(text):])
 	}
-	s.pending = nil
-	_, err := s.to.Write(shown.Bytes())
+	_, err := io.WriteString(s.to, shown.String())
 	return len(p), err
-}
-
-// lineEnd returns the length of the line end at the beginning of a text. It returns 0 if the text
-// does not begin with a line end, and -1 if the next byte decides that.
-func lineEnd(text []byte) int {
-	switch {
-	case text[0] == '\n':
-		return 1
-	case text[0] != '\r':
-		return 0
-	case len(text) == 1:
-		return -1
-	case text[1] == '\n':
-		return 2
-	}
-	return 0
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 
 	"github.com/apache/arrow-go/v18/arrow/array"
 	duckdb "github.com/duckdb/duckdb-go/v2"
@@ -97,7 +98,7 @@ func (db *DB) writeParquet(ctx context.Context, r array.RecordReader, path strin
 	err = writer.conn.Raw(func(raw any) error {
 		arrow, err := duckdb.NewArrowFromConn(raw.(*duckdb.Conn))
 		if err == nil {
-			release, err = arrow.RegisterView(newExactReader(r, o.plainJSON), "result")
+			release, err = arrow.RegisterView(r, "result")
 		}
 		return err
 	})
@@ -105,11 +106,32 @@ func (db *DB) writeParquet(ctx context.Context, r array.RecordReader, path strin
 		return 0, fmt.Errorf("write parquet: %w", err)
 	}
 	defer release()
-	// DuckDB supports only SELECT * on a view of Arrow batches.
-	result, err := writer.conn.ExecContext(ctx, "COPY (SELECT * FROM result) TO "+sqltext.Literal(path)+
+	result, err := writer.conn.ExecContext(ctx, "COPY ("+selectForParquet(columnsOf(r.Schema()), o.plainJSON)+") TO "+sqltext.Literal(path)+
 		" (FORMAT parquet, COMPRESSION zstd, ROW_GROUP_SIZE 122880, "+layout+")")
 	if err != nil {
 		return 0, fmt.Errorf("write parquet: %w", err)
 	}
 	return result.RowsAffected()
+}
+
+// selectForParquet returns a SELECT of all columns of the view "result" in their order, because DuckDB
+// supports no other SELECT on a view of Arrow batches. HUGEINT columns, for example the sum of a
+// BIGINT, become DECIMAL(38,0): Parquet has no HUGEINT, and DuckDB would write DOUBLE.
+func selectForParquet(columns []Column, plainJSON bool) string {
+	parquetTypes := map[string]string{"HUGEINT": "DECIMAL(38,0)"}
+	if plainJSON {
+		parquetTypes["JSON"] = "VARCHAR"
+	}
+	var casts []string
+	names := uniqueNames(columns)
+	for i, c := range columns {
+		if t, ok := parquetTypes[c.Type]; ok {
+			name := sqltext.Quote(names[i])
+			casts = append(casts, fmt.Sprintf("CAST(%[1]s AS %[2]s) AS %[1]s", name, t))
+		}
+	}
+	if len(casts) == 0 {
+		return "SELECT * FROM result"
+	}
+	return "SELECT * REPLACE (" + strings.Join(casts, ", ") + ") FROM result"
 }
