@@ -9,12 +9,10 @@ import (
 type kind int
 
 const (
-	word        kind = iota // a keyword or a name
-	operator                // <, ||, (, comma
-	value                   // a literal, a quoted name, a parameter such as $since or {columns}
-	border                  // a comment "-- name: x", which begins a statement
-	comment                 // a comment of any other form
-	headerField             // a comment "-- key: value"
+	word     kind = iota // a keyword or a name
+	operator             // <, ||, (, comma
+	value                // a literal, a quoted name, a parameter such as $since or {columns}
+	border               // a comment "-- name: x", which begins a statement
 )
 
 // token is a part of an SQL file. Depth is the number of parentheses, brackets and CASE expressions
@@ -34,9 +32,7 @@ var lexeme = regexp.MustCompile(`(?s)^(?:` + strings.Join([]string{
 	`(<=|>=|<>|!=|<<|>>|->>|->|=>|:=|==|\|\||::|.)`,
 }, "|") + `)`)
 
-var headerLine = regexp.MustCompile(`^-- [a-z]+: `)
-
-// tokens returns the tokens of a file, including comments.
+// tokens returns the tokens of a file. Of the comments, it returns only the borders.
 func tokens(sql string) (all []token) {
 	depth, cases := 0, []int{} // cases contains the depths of the open CASE expressions
 	for at := 0; at < len(sql); {
@@ -49,10 +45,11 @@ func tokens(sql string) (all []token) {
 		at = t.to
 		switch {
 		case match[2] >= 0:
-			t.kind = commentKind(t.text)
-			if t.kind == border {
-				depth, t.depth, cases = 0, 0, nil
+			if !strings.HasPrefix(t.text, "-- name: ") {
+				continue
 			}
+			t.kind, t.depth = border, 0
+			depth, cases = 0, nil
 		case match[4] >= 0:
 			t.kind = value
 		case match[6] >= 0:
@@ -76,24 +73,4 @@ func tokens(sql string) (all []token) {
 		all = append(all, t)
 	}
 	return all
-}
-
-func commentKind(text string) kind {
-	switch {
-	case strings.HasPrefix(text, "-- name: "):
-		return border
-	case headerLine.MatchString(text):
-		return headerField
-	}
-	return comment
-}
-
-// code returns the tokens without comments.
-func code(all []token) (kept []token) {
-	for _, t := range all {
-		if t.kind != comment && t.kind != headerField {
-			kept = append(kept, t)
-		}
-	}
-	return kept
 }

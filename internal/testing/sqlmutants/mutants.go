@@ -21,7 +21,7 @@ type Mutant struct {
 // Find returns the mutants of a file, in the order of their places. Mutants replace comparisons,
 // aggregates and joins, exchange AND and OR, drop predicates, and reverse orders of sorting.
 func Find(sql string) []Mutant {
-	f := &finder{sql: sql, tokens: code(tokens(sql))}
+	f := &finder{sql: sql, tokens: tokens(sql)}
 	joining := map[int]bool{} // by depth: the token is after JOIN and before the condition of the join
 	between := map[int]bool{} // by depth: the token is after BETWEEN and before its AND
 	assigning := false        // the token is in the assignments of UPDATE
@@ -242,65 +242,5 @@ func (m Mutant) Lines(sql string) (before, after string) {
 	return oneLine(sql[begin:end]), oneLine(sql[begin:m.From] + m.Text + sql[m.To:end])
 }
 
-// Apply returns the mutated file with the length of the original, so that it can replace the
-// embedded original in a test program. If the new text is shorter, spaces follow it. If it is
-// longer, indentation and then ends of comments are removed. ok is false if too little can be
-// removed.
-func (m Mutant) Apply(sql string) (mutated string, ok bool) {
-	text := m.Text
-	if missing := m.To - m.From - len(text); missing >= 0 {
-		return sql[:m.From] + text + strings.Repeat(" ", missing) + sql[m.To:], true
-	}
-	spare := m.spare(sql)
-	if need := len(text) - (m.To - m.From); need <= len(spare) {
-		spare = spare[:need]
-	} else {
-		return "", false
-	}
-	removed := map[int]bool{}
-	for _, i := range spare {
-		removed[i] = true
-	}
-	var b strings.Builder
-	for i := range len(sql) + 1 {
-		if i == m.From {
-			b.WriteString(text)
-		}
-		if i < len(sql) && (i < m.From || i >= m.To) && !removed[i] {
-			b.WriteByte(sql[i])
-		}
-	}
-	return b.String(), true
-}
-
-// spare returns the places of bytes that can be removed, in the order of removal.
-func (m Mutant) spare(sql string) []int {
-	var after, before, comments []int
-	at := 0
-	for _, t := range tokens(sql) {
-		gap := sql[at:t.from]
-		for i := range gap {
-			if gap[i] != ' ' || i == 0 && !strings.Contains(gap, "\n") {
-				continue
-			}
-			switch place := at + i; {
-			case place >= m.To:
-				after = append(after, place)
-			case place < m.From:
-				before = append(before, place)
-			}
-		}
-		begin := t.to
-		switch {
-		case t.kind == comment:
-			begin = t.from + len("-- ")
-		case t.kind == headerField && strings.HasPrefix(t.text, "-- about: "):
-			begin = t.from + len("-- about: A text.") // the field "about" must keep a text
-		}
-		for i := t.to - 1; i >= begin && (i >= m.To || i < m.From); i-- {
-			comments = append(comments, i)
-		}
-		at = t.to
-	}
-	return slices.Concat(after, before, comments)
-}
+// Apply returns the mutated file.
+func (m Mutant) Apply(sql string) string { return sql[:m.From] + m.Text + sql[m.To:] }

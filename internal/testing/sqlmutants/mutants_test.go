@@ -1,7 +1,6 @@
 package sqlmutants_test
 
 import (
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -44,25 +43,5 @@ func TestFind(t *testing.T) {
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("mutants of %s (-want +got):\n%s", sql, diff)
 		}
-	}
-}
-
-// TestApply checks that the mutated file has the length of the original. Outside of the change,
-// only spaces and comments may differ.
-func TestApply(t *testing.T) {
-	const sql = "-- A comment.\nSELECT a\nFROM t\n    JOIN u ON t.id < $id\n"
-	for _, m := range sqlmutants.Find(sql) {
-		got, ok := m.Apply(sql)
-		_, line := m.Lines(sql)
-		if !ok || len(got) != len(sql) {
-			t.Errorf("%s: got %d bytes, %t, want %d, true:\n%s", line, len(got), ok, len(sql), got)
-		}
-		if want := "SELECT a FROM t " + line; !strings.HasSuffix(strings.Join(strings.Fields(got), " "), want) {
-			t.Errorf("got\n%s\nwant the end\n%s", got, want)
-		}
-	}
-	const short = "SELECT 1 WHERE a < b"
-	if _, ok := sqlmutants.Find(short)[1].Apply(short); ok {
-		t.Error("Apply returned true for a longer mutant of a file without removable bytes, want false")
 	}
 }

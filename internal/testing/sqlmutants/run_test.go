@@ -3,6 +3,7 @@ package sqlmutants_test
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"os"
 	"os/exec"
@@ -10,6 +11,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -27,9 +29,14 @@ const survivorsVar = "PLACEMENTSYNC_MUTANTS_SURVIVORS"
 // it.
 const docsVar = "PLACEMENTSYNC_MUTANTS_DOCS"
 
+// padding follows each SQL file in the compiled test programs. It is longer than the difference in
+// length between any mutant and its file.
+const padding = "                                "
+
 // TestSQLMutants runs the tests of each SQL file once for each mutant of the file, and stores the
-// mutants that no test notices. A mutant is written over the SQL file inside the compiled test
-// program, because linking a program for each mutant would take much longer than most tests.
+// mutants that no test notices. A mutant is written over the SQL file and its padding inside the
+// compiled test program, because linking a program for each mutant would take much longer than most
+// tests.
 func TestSQLMutants(t *testing.T) {
 	docs := os.Getenv(docsVar)
 	if docs == "" {
@@ -38,6 +45,7 @@ func TestSQLMutants(t *testing.T) {
 	stored, err := sqlmutants.Read(docs)
 	must(t, err)
 	programs := &programs{dir: t.TempDir(), baselines: map[suite]time.Duration{}}
+	programs.padFiles(t)
 	var storing sync.Mutex
 	for _, name := range sqlFiles(t) {
 		t.Run(name, func(t *testing.T) {
@@ -147,6 +155,26 @@ type programs struct {
 	baselines map[suite]time.Duration // the durations of suites without a mutant
 }
 
+// padFiles writes copies of the SQL files that end with padding, and the overlay with which the go
+// command compiles the copies in place of the files.
+func (p *programs) padFiles(t *testing.T) {
+	t.Helper()
+	copies := map[string]string{}
+	for i, name := range sqlFiles(t) {
+		sql, err := os.ReadFile(inRoot(name))
+		must(t, err)
+		file, err := filepath.Abs(inRoot(name))
+		must(t, err)
+		copies[file] = filepath.Join(p.dir, strconv.Itoa(i)+".sql")
+		must(t, os.WriteFile(copies[file], append(sql, padding...), 0o600))
+	}
+	overlay, err := json.Marshal(map[string]any{"Replace": copies})
+	must(t, err)
+	must(t, os.WriteFile(p.overlay(), overlay, 0o600))
+}
+
+func (p *programs) overlay() string { return filepath.Join(p.dir, "overlay.json") }
+
 // content returns the bytes of the test program of a suite.
 func (p *programs) content(t *testing.T, s suite) []byte {
 	t.Helper()
@@ -158,7 +186,7 @@ func (p *programs) content(t *testing.T, s suite) []byte {
 		if s.cacheCatalog {
 			link += " -X placementsync/internal/testing/fixture.cacheFile=" + file + ".duckdb"
 		}
-		cmd := exec.CommandContext(t.Context(), "go", "test", "-c", "-tags", "duckdb_arrow", "-vet=off", "-ldflags", link, "-o", file, "./"+s.pkg)
+		cmd := exec.CommandContext(t.Context(), "go", "test", "-c", "-tags", "duckdb_arrow", "-vet=off", "-overlay", p.overlay(), "-ldflags", link, "-o", file, "./"+s.pkg)
 		cmd.Dir = inRoot(".")
 		if out, err := cmd.CombinedOutput(); err != nil {
 			t.Fatalf("build the tests of %s: %v\n%s", s.pkg, err, out)
@@ -188,22 +216,24 @@ func (p *programs) limit(t *testing.T, s suite, c *carrier) time.Duration {
 }
 
 // carrier is a copy of a test program into which the mutants of one SQL file are written. places
-// are the offsets of the SQL file in the program.
+// are the offsets of the SQL file in the program. size is its length with the padding.
 type carrier struct {
 	path   string
 	places []int64
+	size   int
 }
 
 func newCarrier(t *testing.T, content []byte, sql string) *carrier {
 	t.Helper()
-	c := &carrier{path: filepath.Join(t.TempDir(), "program")}
+	padded := []byte(sql + padding)
+	c := &carrier{path: filepath.Join(t.TempDir(), "program"), size: len(padded)}
 	for at := 0; ; {
-		i := bytes.Index(content[at:], []byte(sql))
+		i := bytes.Index(content[at:], padded)
 		if i < 0 {
 			break
 		}
 		c.places = append(c.places, int64(at+i))
-		at += i + len(sql)
+		at += i + len(padded)
 	}
 	if len(c.places) == 0 {
 		t.Fatal("the test program does not contain the SQL file")
@@ -221,8 +251,9 @@ func (c *carrier) write(t *testing.T, sql string) {
 	defer syscall.ForkLock.RUnlock()
 	f, err := os.OpenFile(c.path, os.O_WRONLY, 0)
 	must(t, err)
+	padded := sql + strings.Repeat(" ", c.size-len(sql))
 	for _, place := range c.places {
-		_, writeErr := f.WriteAt([]byte(sql), place)
+		_, writeErr := f.WriteAt([]byte(padded), place)
 		err = errors.Join(err, writeErr)
 	}
 	must(t, errors.Join(err, f.Close()))
@@ -275,11 +306,6 @@ func tryMutants(t *testing.T, programs *programs, name string, last *sqlmutants.
 		if last != nil && !slices.ContainsFunc(last.Survivors, func(l sqlmutants.Survivor) bool { return l.Before == s.Before && l.After == s.After }) {
 			continue
 		}
-		mutated, ok := m.Apply(sql)
-		if !ok {
-			t.Errorf("%s:%d: the mutant %s is too long for the file", name, s.Line, s.New)
-			continue
-		}
 		outcome := "not noticed"
 		for _, suite := range suites {
 			c := carriers[suite.program()]
@@ -289,7 +315,7 @@ func tryMutants(t *testing.T, programs *programs, name string, last *sqlmutants.
 			}
 			c.write(t, sql)
 			limit := programs.limit(t, suite, c)
-			c.write(t, mutated)
+			c.write(t, m.Apply(sql))
 			out, err := c.test(t, suite, limit)
 			switch found := failure.FindAllStringSubmatch(out, -1); {
 			case err == nil:
