@@ -19,18 +19,16 @@ const (
 	stepPublished
 )
 
-// articleStatuses returns the statuses in the usual order. The spec names four of them as
+// articleStatuses are the statuses in the usual order. The spec names four of them as
 // examples.
-func articleStatuses() []articleStatus {
-	return []articleStatus{
-		{"writer_assigned", "Writer assigned", "#9aa0a6"},
-		{"brief_submitted", "Brief submitted", "#1a73e8"},
-		{"draft_submitted", "Draft submitted", "#fbbc04"},
-		{"revision_requested", "Revision requested", "#ea4335"},
-		{"draft_approved", "Draft <approved>", "#34a853"},
-		{"pending_publishing", "Pending publishing ⏳", "orange"},
-		{"published", "Published", ""},
-	}
+var articleStatuses = []articleStatus{
+	{"writer_assigned", "Writer assigned", "#9aa0a6"},
+	{"brief_submitted", "Brief submitted", "#1a73e8"},
+	{"draft_submitted", "Draft submitted", "#fbbc04"},
+	{"revision_requested", "Revision requested", "#ea4335"},
+	{"draft_approved", "Draft <approved>", "#34a853"},
+	{"pending_publishing", "Pending publishing ⏳", "orange"},
+	{"published", "Published", ""},
 }
 
 // statusStep is an entry of an article's status history. Entries are never removed or changed.
@@ -111,7 +109,7 @@ func (s *articles) advanceArticle(r *rand.Rand, a *article) {
 	}
 	note := ""
 	if next == stepRevision {
-		note = pick(remarks(), r.Uint64())
+		note = pick(remarks, r.Uint64())
 	}
 	a.updated = s.calendar.drawLater(r, a.updated)
 	a.history = append(a.history, statusStep{next, a.updated, note})
@@ -122,18 +120,18 @@ func (s *articles) advanceArticle(r *rand.Rand, a *article) {
 func articleName(s seed, n, profile uint32) string {
 	h := s.roll(kindArticle, n, 2)
 	if oneIn(h, 9) {
-		return pick(oddNames(), mix(h))
+		return pick(oddNames, mix(h))
 	}
-	return pick(topics(), h) + " of " + profileName(profile)
+	return pick(topics, h) + " of " + profileName(profile)
 }
 
 // writeWriter writes the writer of an article, who may have no last name.
 func writeWriter(e *enc, article uint32) {
-	n := uint32(e.s.roll(kindArticle, article, 3) % uint64(len(people())))
+	n := uint32(e.s.roll(kindArticle, article, 3) % uint64(len(people)))
 	e.obj("writer")
 	e.id("id", kindPerson, n)
-	e.str("first_name", people()[n].first)
-	e.strOrNull("last_name", people()[n].last)
+	e.str("first_name", people[n].first)
+	e.strOrNull("last_name", people[n].last)
 	e.end()
 }
 
@@ -150,12 +148,12 @@ func (s *articles) renderDetail(e *enc, n uint32) {
 	e.id("profile_id", kindProfile, a.profile)
 	e.when("updated_at", a.updated)
 	writeWriter(e, n)
-	switch p := pick(people(), e.s.roll(kindArticle, n, 4)); n % 4 { // text, object, null or absent
+	switch p := pick(people, e.s.roll(kindArticle, n, 4)); n % 4 { // text, object, null or absent
 	case 0:
 		e.str("support_agent", fullName(p))
 	case 1:
 		e.obj("support_agent")
-		e.id("id", kindPerson, uint32(slices.Index(people(), p)))
+		e.id("id", kindPerson, uint32(slices.Index(people, p)))
 		e.str("first_name", p.first)
 		e.str("last_name", p.last)
 		e.end()
@@ -163,7 +161,7 @@ func (s *articles) renderDetail(e *enc, n uint32) {
 		e.null("support_agent")
 	}
 	e.obj("status")
-	status := articleStatuses()[a.status()]
+	status := articleStatuses[a.status()]
 	e.str("name", status.name)
 	e.str("prefix", status.prefix)
 	e.strOrNull("color", status.color)
@@ -227,7 +225,7 @@ func (s *articles) renderRow(e *enc, n uint32) {
 	writeWriter(e, n)
 	e.arr("status")
 	for _, step := range a.history {
-		status := articleStatuses()[step.status]
+		status := articleStatuses[step.status]
 		e.b = append(e.b, '{')
 		e.when("effective_at", step.at)
 		e.strOrNull("notes", step.note)

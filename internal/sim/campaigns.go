@@ -32,10 +32,9 @@ type campaign struct {
 // campaigns contains the campaigns and creates their articles.
 type campaigns struct {
 	*world
-	all       []campaign
-	list      list       // GET /campaigns
-	byProfile [][]uint32 // campaigns of each profile, oldest first
-	open      []uint32   // campaigns that are not completed
+	all  []campaign
+	list list     // GET /campaigns
+	open []uint32 // campaigns that are not completed
 }
 
 // newCampaign creates a campaign for a random profile. Its created_at is earliest or later. Three of
@@ -43,7 +42,7 @@ type campaigns struct {
 func (s *campaigns) newCampaign(r *rand.Rand, earliest int64) uint32 {
 	n := uint32(len(s.all))
 	c := campaign{
-		n: n, profile: uint32(r.IntN(len(s.byProfile))), status: campaignDraft,
+		n: n, profile: uint32(r.IntN(len(s.profiles.all))), status: campaignDraft,
 		created: s.list.stamp(earliest), planned: 3 + r.IntN(6),
 		ends: s.calendar.day + campaignDays, file: -1,
 	}
@@ -53,7 +52,6 @@ func (s *campaigns) newCampaign(r *rand.Rand, earliest int64) uint32 {
 	}
 	s.all = append(s.all, c)
 	s.list.add(n)
-	s.byProfile[c.profile] = append(s.byProfile[c.profile], n)
 	s.open = append(s.open, n)
 	return n
 }
@@ -107,9 +105,9 @@ func (s *campaigns) completeOrPause(r *rand.Rand, c *campaign) bool {
 func campaignName(s seed, n, profile uint32) string {
 	h := s.roll(kindCampaign, n, 2)
 	if oneIn(h, 9) {
-		return pick(oddNames(), mix(h))
+		return pick(oddNames, mix(h))
 	}
-	return profileName(profile) + ": " + pick(topics(), h)
+	return profileName(profile) + ": " + pick(topics, h)
 }
 
 // renderRow writes a campaign of the lists, without the questionnaire.
@@ -162,7 +160,7 @@ func (s *campaigns) renderDetail(e *enc, n uint32) {
 func (s *campaigns) writeFields(e *enc, c *campaign) {
 	e.id("id", kindCampaign, c.n)
 	e.str("name", campaignName(e.s, c.n, c.profile))
-	e.optStr("description", "Campaign no. "+strconv.Itoa(int(c.n))+" — see \"brief\".\n"+pick(remarks(), e.record))
+	e.optStr("description", "Campaign no. "+strconv.Itoa(int(c.n))+" — see \"brief\".\n"+pick(remarks, e.record))
 	e.optStr("reference", "CMP-"+strconv.Itoa(1000+int(c.n)))
 	e.id("profile_id", kindProfile, c.profile)
 	if c.n%5 == 0 {
@@ -208,7 +206,7 @@ func (s *campaigns) writeArticles(e *enc, c *campaign) {
 // as an object with a list.
 func (s *campaigns) renderStatusCounts(e *enc, n uint32) {
 	c := &s.all[n]
-	counts := make([]int64, len(articleStatuses()))
+	counts := make([]int64, len(articleStatuses))
 	for _, a := range c.articles {
 		counts[s.articles.all[a].status()]++
 	}
@@ -218,7 +216,7 @@ func (s *campaigns) renderStatusCounts(e *enc, n uint32) {
 		e.num("total", int64(len(c.articles)))
 		e.arr("statuses")
 	}
-	for i, status := range articleStatuses() {
+	for i, status := range articleStatuses {
 		if byPrefix {
 			e.obj(status.prefix)
 		} else {
@@ -237,7 +235,8 @@ func (s *campaigns) renderStatusCounts(e *enc, n uint32) {
 }
 
 func (s *campaigns) profileView(profile uint32) view {
-	return view{order: s.list.newestFirst(s.byProfile[profile]), kind: kindCampaign, render: s.renderRow}
+	order := s.list.newestFirst(len(s.all), func(n uint32) bool { return s.all[n].profile == profile })
+	return view{order: order, kind: kindCampaign, render: s.renderRow}
 }
 
 // articleView returns the articles of a campaign, newest first.

@@ -44,7 +44,7 @@ func (s *articles) newComment(r *rand.Rand, a *article) comment {
 	at := s.calendar.drawLater(r, a.created)
 	a.commentCount++
 	return comment{
-		n: a.commentCount, author: r.IntN(len(people())), text: pick(remarks(), r.Uint64()),
+		n: a.commentCount, author: r.IntN(len(people)), text: pick(remarks, r.Uint64()),
 		created: at, updated: at,
 	}
 }
@@ -70,7 +70,7 @@ func (s *articles) commentView(n uint32) view {
 
 // writeComment writes a comment. parent is the number of the comment to which it replies, or 0.
 func writeComment(e *enc, a *article, c *comment, parent uint32) {
-	p := people()[c.author]
+	p := people[c.author]
 	e.b = append(e.b, '{')
 	e.str("id", commentRef(e.s, a.n, c.n))
 	e.str("content", c.text)

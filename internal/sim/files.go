@@ -86,7 +86,7 @@ func (s *files) stepDay(r *rand.Rand) {
 
 func fileName(s seed, n uint32) string {
 	if h := s.roll(kindFile, n, 2); oneIn(h, 6) {
-		return pick(oddNames(), mix(h)) + ".docx"
+		return pick(oddNames, mix(h)) + ".docx"
 	}
 	return "brief " + strconv.Itoa(int(n)) + " (final).pdf"
 }
@@ -111,7 +111,7 @@ func (s *files) renderFile(e *enc, n uint32) {
 	} else {
 		e.id("folder_id", kindFolder, uint32(f.folder))
 	}
-	e.id("uploaded_by", kindPerson, n%uint32(len(people())))
+	e.id("uploaded_by", kindPerson, n%uint32(len(people)))
 	e.when("created_at", f.created)
 	e.when("updated_at", f.updated)
 	e.null("deleted_at")
@@ -131,7 +131,7 @@ func (s *files) renderFolder(e *enc, n uint32) {
 	e.id("id", kindFolder, n)
 	e.str("name", "Folder "+strconv.Itoa(int(n))+pick([]string{"", " / 2026", " “Ω”"}, e.record)+"."+strconv.Itoa(f.renamed))
 	e.id("team_id", kindTeam, 0)
-	e.id("created_by", kindPerson, n%uint32(len(people())))
+	e.id("created_by", kindPerson, n%uint32(len(people)))
 	e.when("created_at", f.created)
 	e.when("updated_at", f.updated)
 	if e.hasValue("deleted_at") {

@@ -42,7 +42,6 @@ type items struct {
 	*world
 	all        []item
 	list       list       // GET /order-items
-	byProfile  [][]uint32 // items of each profile, oldest first
 	unassigned [][]uint32 // items without an article, by profile
 	open       []uint32   // items with a future event
 }
@@ -59,7 +58,6 @@ func (s *items) newItem(r *rand.Rand, o *order, lineIndex int, at int64) uint32 
 		n: n, order: o.n, line: lineIndex, created: at, updated: at, article: -1,
 		commission: commission, status: commissionPending, next: s.calendar.drawDay(r, 2, 7),
 	})
-	s.byProfile[o.profile] = append(s.byProfile[o.profile], n)
 	if !l.addOn {
 		s.unassigned[o.profile] = append(s.unassigned[o.profile], n)
 	}
@@ -140,10 +138,10 @@ func (s *items) renderRow(e *enc, n uint32) {
 	e.key("product_name")
 	s.products.writeName(e, l.product, t)
 	e.money("product_price", l.price)
-	e.str("product_type", s.products.words.types[t.kind].name)
+	e.str("product_type", productTypes[t.kind].name)
 	it.writeArticle(e, o.profile)
 	if e.hasValue("client") { // the contact of the profile
-		p := pick(people(), e.s.roll(kindPerson, 100+o.profile, 2))
+		p := pick(people, e.s.roll(kindPerson, 100+o.profile, 2))
 		e.obj("client")
 		e.str("first_name", p.first)
 		e.str("last_name", p.last)
@@ -249,7 +247,7 @@ func (s *items) renderProfileRow(e *enc, n uint32) {
 	}
 	e.flag("is_add_on", l.addOn)
 	e.id("profile_id", kindProfile, o.profile)
-	e.str("type", s.products.words.types[t.kind].name)
+	e.str("type", productTypes[t.kind].name)
 	if it.article >= 0 {
 		e.id("campaign_id", kindCampaign, it.campaign)
 	} else {
@@ -267,7 +265,8 @@ func (s *items) renderProfileRow(e *enc, n uint32) {
 
 // profileView returns the items of a profile in the form ProfileOrderItem of the spec.
 func (s *items) profileView(profile uint32) view {
-	return view{order: s.list.newestFirst(s.byProfile[profile]), kind: kindItem, render: s.renderProfileRow}
+	order := s.list.newestFirst(len(s.all), func(n uint32) bool { return s.orders.all[s.all[n].order].profile == profile })
+	return view{order: order, kind: kindItem, render: s.renderProfileRow}
 }
 
 // payOrder marks an order as paid at the given time or later, and creates its items.

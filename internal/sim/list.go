@@ -63,15 +63,12 @@ func (l *list) remove(n uint32) {
 	l.removed[n] = true
 }
 
-// newestFirst reverses numbers, which are in ascending order, and leaves out deleted records.
-func (l *list) newestFirst(numbers []uint32) []uint32 {
-	var out []uint32
-	for _, n := range slices.Backward(numbers) {
-		if !l.removed[n] {
-			out = append(out, n)
-		}
-	}
-	return out
+// newestFirst returns the numbers below count that keep selects, newest first. It leaves out deleted
+// records.
+func (l *list) newestFirst(count int, keep func(n uint32) bool) []uint32 {
+	numbers := slices.DeleteFunc(countTo(count), func(n uint32) bool { return l.removed[n] || !keep(n) })
+	slices.Reverse(numbers)
+	return numbers
 }
 
 // scatter puts the list into a stable pseudorandom order.

@@ -129,7 +129,7 @@ func (s *listings) renderOutletRow(e *enc, n uint32) {
 
 // categoryView returns the items of GET /products/categories.
 func (s *listings) categoryView() view {
-	counts := make([]int64, len(s.products.words.types))
+	counts := make([]int64, len(productTypes))
 	for _, n := range s.onSale.order {
 		counts[s.products.traitsOf(n).kind]++
 	}
@@ -137,7 +137,7 @@ func (s *listings) categoryView() view {
 		order: countTo(len(counts)),
 		render: func(e *enc, n uint32) {
 			e.begin(kindProductType, n)
-			e.str("type", s.products.words.types[n].name)
+			e.str("type", productTypes[n].name)
 			e.num("count", counts[n])
 			e.end()
 		},

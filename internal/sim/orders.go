@@ -41,17 +41,16 @@ func (l line) salePrice() micros { return l.price * micros(l.quantity) }
 // orders contains the orders.
 type orders struct {
 	*world
-	all       []order
-	list      list       // GET /orders
-	byProfile [][]uint32 // orders of each profile, oldest first
-	open      []uint32   // orders with a future event
+	all  []order
+	list list     // GET /orders
+	open []uint32 // orders with a future event
 }
 
 // newOrder creates an order. Its created_at is earliest or later.
 func (s *orders) newOrder(r *rand.Rand, earliest int64) uint32 {
 	n := uint32(len(s.all))
 	o := order{
-		n: n, profile: uint32(r.IntN(len(s.byProfile))), status: orderPending,
+		n: n, profile: uint32(r.IntN(len(s.profiles.all))), status: orderPending,
 		created: s.list.stamp(earliest), next: s.calendar.drawDay(r, 0, 3), pays: r.IntN(12) > 0,
 	}
 	if oneIn(s.seed.roll(kindOrder, n, 2), 9) {
@@ -76,7 +75,6 @@ func (s *orders) newOrder(r *rand.Rand, earliest int64) uint32 {
 	o.computeAmounts(s.seed.roll(kindOrder, n, 3))
 	s.all = append(s.all, o)
 	s.list.add(n)
-	s.byProfile[o.profile] = append(s.byProfile[o.profile], n)
 	s.open = append(s.open, n)
 	return n
 }
@@ -203,7 +201,7 @@ func (o *order) writeFields(e *enc) {
 		e.optStr("guest_payment_customer_id", "cus_"+short[:6])
 	}
 	e.optStr("account_owner_email", "owner@example.com")
-	if shape := pick(metadataShapes(), e.record); !oneIn(e.record>>5, 6) {
+	if shape := pick(metadataShapes, e.record); !oneIn(e.record>>5, 6) {
 		e.raw("metadata", shape)
 	}
 	e.when("created_at", o.created)
@@ -219,7 +217,7 @@ func (s *orders) writeLines(e *enc, o *order, lean bool) {
 	e.arr("line_items")
 	for _, l := range o.lines {
 		t := s.products.traitsOf(l.product)
-		kind := s.products.words.types[t.kind]
+		kind := productTypes[t.kind]
 		e.b = append(e.b, '{')
 		if l.item >= 0 {
 			e.id("id", kindItem, uint32(l.item))
@@ -239,11 +237,12 @@ func (s *orders) writeLines(e *enc, o *order, lean bool) {
 		e.str("product_type_name", kind.name)
 		e.id("type_id", kindProductType, uint32(t.kind))
 		e.str("product_type_prefix", kind.prefix)
+		e.obj("outlet")
+		s.outlets.writeRefFields(e, t.outlet, lean)
 		if s.opts.HiddenDetail && !lean {
-			s.outlets.writeRevisedRef(e, t.outlet)
-		} else {
-			s.outlets.writeRef(e, t.outlet, lean)
+			e.num("revision", int64(s.outlets.all[t.outlet].edits)) // no list contains it
 		}
+		e.end()
 		s.products.writeIncludes(e, t.roll)
 		e.when("created_at", o.created)
 		e.when("updated_at", max(o.created, o.paid))
@@ -264,7 +263,8 @@ func (s *orders) newSingleLine(r *rand.Rand, earliest int64) *order {
 }
 
 func (s *orders) profileView(profile uint32) view {
-	return view{order: s.list.newestFirst(s.byProfile[profile]), kind: kindOrder, render: s.renderRow}
+	order := s.list.newestFirst(len(s.all), func(n uint32) bool { return s.all[n].profile == profile })
+	return view{order: order, kind: kindOrder, render: s.renderRow}
 }
 
 func (s *orders) hasOrder(n uint32) bool { return int(n) < len(s.all) && !s.list.removed[n] }

@@ -56,28 +56,28 @@ const maxChannels = 4
 func (s *outlets) newOutlet(n uint32) outlet {
 	h := s.seed.roll(kindOutlet, n, 2)
 	o := outlet{
-		n: n, place: pick(cities(), s.seed.roll(kindOutlet, n, 3)),
+		n: n, place: pick(cities, s.seed.roll(kindOutlet, n, 3)),
 		created: s.calendar.birth + int64(h%(365*daySeconds)),
 	}
 	// A generated name, or one with special characters.
 	if name := s.seed.roll(kindOutlet, n, 4); oneIn(name, 7) {
-		o.name = pick(oddNames(), mix(name))
+		o.name = pick(oddNames, mix(name))
 	} else {
-		o.name = o.place.name + " " + pick(beats(), mix(name)) + " " + pick(mastheads(), mix(name+1))
+		o.name = o.place.name + " " + pick(beats, mix(name)) + " " + pick(mastheads, mix(name+1))
 	}
 	if oneIn(h, 20) {
 		o.place = city{}
 	}
 	for i := range h % 4 {
-		o.tags = append(o.tags, int(s.seed.roll(kindOutlet, n, 10+i)%uint64(len(tagNames()))))
+		o.tags = append(o.tags, int(s.seed.roll(kindOutlet, n, 10+i)%uint64(len(tagNames))))
 	}
 	for i := range 1 + h>>32%3 {
 		number := n*maxChannels + uint32(i)
 		c := s.seed.roll(kindChannel, number, 2)
 		o.channels = append(o.channels, channel{
-			n: number, kind: pick(channelTypes(), mix(c)), placement: pick(placementTypes(), mix(c+1)),
+			n: number, kind: pick(channelTypes, mix(c)), placement: pick(placementTypes, mix(c+1)),
 			authority: int64(10 + c%85), ranking: int64(5 + c>>8%90), doFollow: c>>16%3 > 0,
-			disclaimer: int(c >> 24 % uint64(len(disclaimers()))),
+			disclaimer: int(c >> 24 % uint64(len(disclaimers))),
 		})
 	}
 	o.updated = o.created
@@ -127,7 +127,7 @@ func (s *outlets) renderParts(o *outlet) {
 				writeDisclaimer(e, uint32(c.disclaimer))
 				e.end()
 			default:
-				e.str("disclaimer", disclaimers()[c.disclaimer].name)
+				e.str("disclaimer", disclaimers[c.disclaimer].name)
 			}
 			e.fragment(o.tagList)
 		})
@@ -152,7 +152,7 @@ func (o *outlet) writePlace(e *enc) {
 func (o *outlet) writeTags(e *enc) {
 	e.arr("tags")
 	for i, tag := range o.tags {
-		name := tagNames()[tag]
+		name := tagNames[tag]
 		if form := o.n % 4; form == 1 || form == 2 && i%2 == 1 {
 			e.b = append(e.b, '{')
 			e.str("name", name)
@@ -177,14 +177,14 @@ func (c *channel) writeMeasures(e *enc) {
 
 // writeFlatDisclaimer writes the disclaimer as two flat fields of a channel.
 func (c *channel) writeFlatDisclaimer(e *enc) {
-	d := disclaimers()[c.disclaimer]
+	d := disclaimers[c.disclaimer]
 	e.str("disclaimer_name", d.name)
 	e.strOrNull("disclaimer_description", d.description)
 }
 
 // writeDisclaimer writes the fields of a disclaimer record.
 func writeDisclaimer(e *enc, n uint32) {
-	d := disclaimers()[n]
+	d := disclaimers[n]
 	e.id("id", kindDisclaimer, n)
 	e.str("name", d.name)
 	e.strOrNull("description", d.description)
@@ -194,14 +194,6 @@ func writeDisclaimer(e *enc, n uint32) {
 func (s *outlets) writeRef(e *enc, n uint32, lean bool) {
 	e.obj("outlet")
 	s.writeRefFields(e, n, lean)
-	e.end()
-}
-
-// writeRevisedRef is like writeRef, and adds the number of edits, which no list contains.
-func (s *outlets) writeRevisedRef(e *enc, n uint32) {
-	e.obj("outlet")
-	s.writeRefFields(e, n, false)
-	e.num("revision", int64(s.all[n].edits))
 	e.end()
 }
 
@@ -324,16 +316,16 @@ func (s *outlets) locationsOf(key string, of func(city) string) func(*enc, strin
 
 // tagView returns the tags, which have no id, in a fixed order.
 func tagView() view {
-	return view{order: countTo(len(tagNames())), render: func(e *enc, n uint32) {
+	return view{order: countTo(len(tagNames)), render: func(e *enc, n uint32) {
 		e.b = append(e.b, '{')
-		e.str("name", tagNames()[n])
+		e.str("name", tagNames[n])
 		e.end()
 	}}
 }
 
 // disclaimerView returns the items of GET /outlet-disclaimers.
 func disclaimerView() view {
-	return view{order: countTo(len(disclaimers())), kind: kindDisclaimer, render: func(e *enc, n uint32) {
+	return view{order: countTo(len(disclaimers)), kind: kindDisclaimer, render: func(e *enc, n uint32) {
 		e.begin(kindDisclaimer, n)
 		writeDisclaimer(e, n)
 		e.end()

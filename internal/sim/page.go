@@ -12,21 +12,6 @@ const defaultLimit = 25
 // errBadQuery causes a response with status 400.
 var errBadQuery = errors.New("limit and page must be whole numbers from 1")
 
-// page is the requested part of a list.
-type page struct {
-	limit, number int
-}
-
-// parsePage parses limit and page. A limit above the cap becomes the cap.
-func parsePage(query url.Values, limitCap int) (page, error) {
-	limit, err := parsePositive(query.Get("limit"), defaultLimit)
-	if err != nil {
-		return page{}, err
-	}
-	number, err := parsePositive(query.Get("page"), 1)
-	return page{limit: min(limit, limitCap), number: number}, err
-}
-
 // parsePositive parses a positive integer. An empty text means the default.
 func parsePositive(text string, fallback int) (int, error) {
 	if text == "" {
@@ -39,18 +24,14 @@ func parsePositive(text string, fallback int) (int, error) {
 	return n, nil
 }
 
-// bounds returns the half-open range of the page within total records.
-func (p page) bounds(total int) (from, to int) {
-	if p.number > total/p.limit+1 {
-		return total, total
-	}
-	from = min((p.number-1)*p.limit, total)
-	return from, min(from+p.limit, total)
-}
-
-// writeList writes the response to a list request.
+// writeList writes the response to a list request. A limit above the cap becomes the cap.
 func (rt *route) writeList(e *enc, v view, query url.Values, fault *Fault, opts *Options) error {
-	p, err := parsePage(query, opts.PageCap)
+	limit, err := parsePositive(query.Get("limit"), defaultLimit)
+	if err != nil {
+		return err
+	}
+	limit = min(limit, opts.PageCap)
+	page, err := parsePositive(query.Get("page"), 1)
 	if err != nil {
 		return err
 	}
@@ -58,12 +39,14 @@ func (rt *route) writeList(e *enc, v view, query url.Values, fault *Fault, opts 
 	if rt.unspecified && opts.Envelope != EnvelopeMixed {
 		shape = opts.Envelope
 	}
-	from, to := p.bounds(v.len())
-	switch {
-	case shape != EnvelopePaginated && !(rt.unspecified && opts.PageUntotalled):
-		from, to = 0, v.len()
-	case fault.Kind == FaultSamePage:
-		from, to = page{p.limit, 1}.bounds(v.len())
+	from, to := 0, v.len()
+	if shape == EnvelopePaginated || rt.unspecified && opts.PageUntotalled {
+		sent := page
+		if fault.Kind == FaultSamePage {
+			sent = 1
+		}
+		from = min(min(sent-1, v.len())*limit, v.len())
+		to = min(from+limit, v.len())
 	}
 	// Worlds with odd seeds have the totals before the records, because the spec does not define
 	// the order of fields.
@@ -73,7 +56,7 @@ func (rt *route) writeList(e *enc, v view, query url.Values, fault *Fault, opts 
 	} else {
 		e.b = append(e.b, '{')
 		if shape == EnvelopePaginated && numbersFirst {
-			writeNumbers(e, v.len(), p, fault)
+			writeNumbers(e, v.len(), limit, page, fault)
 		}
 		e.arr("records")
 	}
@@ -82,7 +65,7 @@ func (rt *route) writeList(e *enc, v view, query url.Values, fault *Fault, opts 
 	}
 	e.close(']')
 	if shape == EnvelopePaginated && !numbersFirst {
-		writeNumbers(e, v.len(), p, fault)
+		writeNumbers(e, v.len(), limit, page, fault)
 	}
 	if shape != EnvelopeArray {
 		e.end()
@@ -91,22 +74,21 @@ func (rt *route) writeList(e *enc, v view, query url.Values, fault *Fault, opts 
 }
 
 // writeNumbers writes the totals and page numbers.
-func writeNumbers(e *enc, records int, p page, fault *Fault) {
-	total := records
+func writeNumbers(e *enc, total, limit, page int, fault *Fault) {
 	if fault.Kind == FaultTotals {
-		total = max(0, records+fault.Delta)
+		total = max(0, total+fault.Delta)
 	}
-	pages := (total + p.limit - 1) / p.limit
+	pages := (total + limit - 1) / limit
 	e.num("total_records", int64(total))
 	e.num("total_pages", int64(pages))
-	e.num("current_page", int64(p.number))
-	if p.number < pages || fault.Kind == FaultEndlessPages || fault.Kind == FaultSamePage {
-		e.num("next_page", int64(p.number)+1)
+	e.num("current_page", int64(page))
+	if page < pages || fault.Kind == FaultEndlessPages || fault.Kind == FaultSamePage {
+		e.num("next_page", int64(page)+1)
 	} else {
 		e.null("next_page")
 	}
-	if p.number > 1 {
-		e.num("previous_page", int64(p.number)-1)
+	if page > 1 {
+		e.num("previous_page", int64(page)-1)
 	} else {
 		e.null("previous_page")
 	}

@@ -2,13 +2,6 @@ package sim
 
 import "strconv"
 
-// words contains parts of the vocabulary. The functions in vocab.go would create new slices for each
-// listing.
-type words struct {
-	placements, sentences, requirements []string
-	types                               []productType
-}
-
 // product is the state of a product. All other properties are derived from the seed and the number of
 // the product, so a listing takes only 16 bytes: 12 here and 4 in list.order.
 type product struct {
@@ -30,8 +23,7 @@ type traits struct {
 // products contains all products that were ever on sale.
 type products struct {
 	*world
-	words words
-	all   []product
+	all []product
 }
 
 // addProduct adds a product created at a Unix time.
@@ -79,7 +71,7 @@ func (s *products) renderDetail(e *enc, n uint32) {
 // writeName writes the name: the type and the outlet's name.
 func (s *products) writeName(e *enc, n uint32, t traits) {
 	e.b = append(e.b, '"')
-	e.b = append(e.b, s.words.types[t.kind].label...)
+	e.b = append(e.b, productTypes[t.kind].label...)
 	e.b = append(e.b, " in "...)
 	e.b = append(e.b, s.outlets.all[t.outlet].nameText...)
 	if round := n / uint32(len(s.outlets.all)); round > 0 {
@@ -99,7 +91,7 @@ func (s *products) writeHead(e *enc, n uint32, t traits) {
 		s.writeDescription(e, t)
 	}
 	if e.hasValue("requirements") {
-		e.raw("requirements", pick(s.words.requirements, mix(t.roll)))
+		e.raw("requirements", pick(requirements, mix(t.roll)))
 	}
 	minimum := int64(1 + t.roll>>12%10)
 	e.optNum("min_delivery_days", minimum)
@@ -110,7 +102,7 @@ func (s *products) writeHead(e *enc, n uint32, t traits) {
 // writeDescription writes a unique sentence about the placement, and then two to five stock
 // sentences.
 func (s *products) writeDescription(e *enc, t traits) {
-	facts, sentences := mix(t.roll), uint64(len(s.words.sentences))
+	facts := mix(t.roll)
 	e.b = append(e.b, '"')
 	e.b = append(e.b, s.outlets.all[t.outlet].nameText...)
 	e.b = append(e.b, " counted "...)
@@ -122,7 +114,7 @@ func (s *products) writeDescription(e *enc, t traits) {
 	e.b = append(e.b, ". "...)
 	for i := range 2 + t.roll>>44%4 {
 		// A stride of 3 through ten sentences never repeats one.
-		e.b = append(e.b, s.words.sentences[(t.roll>>12+3*i)%sentences]...)
+		e.b = append(e.b, sentences[(t.roll>>12+3*i)%uint64(len(sentences))]...)
 	}
 	e.b = append(e.b, '"', ',')
 }
@@ -216,7 +208,7 @@ func (s *products) writeIncludeList(e *enc, roll uint64) {
 		} else {
 			e.str("channel_type", "NEWSLETTER")
 		}
-		e.str("placement_type", pick(s.words.placements, roll>>i))
+		e.str("placement_type", pick(placementTypes, roll>>i))
 		e.end()
 	}
 	e.close(']')
@@ -229,7 +221,7 @@ func (s *products) traitsOf(n uint32) traits {
 	o := n % outlets
 	return traits{
 		roll: h, outlet: o, channel: int(n/outlets) % len(s.outlets.all[o].channels),
-		placement: pick(s.words.placements, h), kind: int(h >> 40 % uint64(len(s.words.types))),
+		placement: pick(placementTypes, h), kind: int(h >> 40 % uint64(len(productTypes))),
 	}
 }
 

@@ -36,7 +36,7 @@ func newProfiles(w *world) *profiles {
 // profileName returns the name of a company, with a number if there are more profiles than
 // names.
 func profileName(n uint32) string {
-	names := companies()
+	names := companies
 	name := names[int(n)%len(names)]
 	if round := int(n) / len(names); round > 0 {
 		name += " " + strconv.Itoa(round+1)
@@ -63,7 +63,7 @@ func (s *profiles) renderRow(e *enc, n uint32) {
 	e.optStr("legal_company_name", profileName(n)+" Holdings Ltd.")
 	e.optStr("type", pick([]string{"company", "person", "nonprofit", "dao"}, e.record))
 	e.optStr("logo", "https://cdn.example.com/profiles/"+strconv.Itoa(int(n))+".svg")
-	switch place := pick(cities(), e.s.roll(kindProfile, n, 3)); n % 4 { // text, object, null or absent
+	switch place := pick(cities, e.s.roll(kindProfile, n, 3)); n % 4 { // text, object, null or absent
 	case 0:
 		e.str("location", place.name+", "+place.country)
 	case 1:

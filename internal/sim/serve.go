@@ -115,7 +115,7 @@ func (s *Service) renderAnswer(query url.Values, rt *route, id string, fault *Fa
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	out := reply{status: http.StatusOK, mime: jsonMime}
-	e := &enc{s: s.world.seed, fullOutlets: wantsFullOutlets(query)}
+	e := &enc{s: s.world.seed, fullOutlets: slices.Contains([]string{"true", "1"}, query.Get("include_outlets_data"))}
 	if rt.object != nil {
 		if !rt.object(e, id) {
 			return errorReply(http.StatusNotFound, "no such record")
@@ -135,11 +135,6 @@ func (s *Service) renderAnswer(query url.Values, rt *route, id string, fault *Fa
 	e.trim()
 	out.body = s.world.distort(e.b, rt)
 	return out
-}
-
-// wantsFullOutlets reports whether the query requests all fields of the outlets in an order.
-func wantsFullOutlets(query url.Values) bool {
-	return slices.Contains([]string{"true", "1"}, query.Get("include_outlets_data"))
 }
 
 // errNotLoopback is the error for an address that other machines can reach.

@@ -9,6 +9,7 @@ package sim
 
 import (
 	"encoding/json"
+	"net/http"
 	"net/url"
 	"slices"
 	"strings"
@@ -150,14 +151,8 @@ func (s *Service) Object(path string) (json.RawMessage, bool) {
 	if rt == nil || rt.object == nil || err != nil {
 		return nil, false
 	}
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	e := enc{s: s.world.seed, fullOutlets: wantsFullOutlets(query)}
-	if !rt.object(&e, id) {
-		return nil, false
-	}
-	e.trim()
-	return s.world.distort(e.b, rt), true
+	out := s.renderAnswer(query, rt, id, &Fault{})
+	return out.body, out.status == http.StatusOK
 }
 
 // MarkStart stores the current records of the top-level lists for Survivors.

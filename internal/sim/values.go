@@ -150,7 +150,7 @@ func (f ValueFault) change(w *world, pattern, within, key string, value any) any
 			return "EUR"
 		}
 	case ValueAmounts:
-		if number != "" && slices.Contains(orderAmounts(), key) {
+		if number != "" && slices.Contains(orderAmounts, key) {
 			return scale(number.String(), 100, 1)
 		}
 	case ValueStatuses:
@@ -177,12 +177,10 @@ func (f ValueFault) change(w *world, pattern, within, key string, value any) any
 	return value
 }
 
-// orderAmounts returns the amount fields of orders and order items.
-func orderAmounts() []string {
-	return []string{
-		"total", "subtotal", "processing_fee", "discount", "credits_applied", "price", "sale_price", "product_price",
-		"commission_amount", "internal_cost", "reseller_price", "vendor_cost",
-	}
+// orderAmounts are the amount fields of orders and order items.
+var orderAmounts = []string{
+	"total", "subtotal", "processing_fee", "discount", "credits_applied", "price", "sale_price", "product_price",
+	"commission_amount", "internal_cost", "reseller_price", "vendor_cost",
 }
 
 // scale multiplies an amount and rounds it to the millionth.

@@ -1,172 +1,145 @@
 package sim
 
-// The vocabulary of the world. It consists of functions instead of variables, because callers could
-// change a variable.
+// The vocabulary of the world. No code changes it.
 
 // oddNames are names with markup, spreadsheet formulas, quotes, line breaks, emoji and
 // foreign scripts, as people enter them.
-func oddNames() []string {
-	return []string{
-		`<b>Bold</b> & "Quoted" Weekly`,
-		`=SUM(1)`,
-		`=HYPERLINK("http://example.com","click")`,
-		`+49 Berlin`, `-Minus-`, `@handle`,
-		`O'Brien's "Daily"`,
-		"Two\nLines\tand a tab",
-		`Back\slash Review`,
-		`Zażółć gęślą jaźń`,
-		`東京タイムズ`,
-		`صحيفة اليوم`,
-		`Rocket 🚀 Post 👩‍💻`,
-		`<script>alert(1)</script>`,
-		`'; DROP TABLE outlets; --`,
-		`  padded  `,
-		`null`, `N/A`, `1e5`, `Comma, Semi; Pipe|`,
-	}
+var oddNames = []string{
+	`<b>Bold</b> & "Quoted" Weekly`,
+	`=SUM(1)`,
+	`=HYPERLINK("http://example.com","click")`,
+	`+49 Berlin`, `-Minus-`, `@handle`,
+	`O'Brien's "Daily"`,
+	"Two\nLines\tand a tab",
+	`Back\slash Review`,
+	`Zażółć gęślą jaźń`,
+	`東京タイムズ`,
+	`صحيفة اليوم`,
+	`Rocket 🚀 Post 👩‍💻`,
+	`<script>alert(1)</script>`,
+	`'; DROP TABLE outlets; --`,
+	`  padded  `,
+	`null`, `N/A`, `1e5`, `Comma, Semi; Pipe|`,
 }
 
 type city struct{ country, code, state, name string }
 
 // cities are locations of outlets. Some countries have no states.
-func cities() []city {
-	return []city{
-		{"United States", "US", "New York", "New York"},
-		{"United States", "US", "California", "San Francisco"},
-		{"United States", "US", "Texas", "Austin"},
-		{"United States", "US", "Illinois", "Chicago"},
-		{"United Kingdom", "GB", "England", "London"},
-		{"United Kingdom", "GB", "Scotland", "Edinburgh"},
-		{"Germany", "DE", "Bayern", "München"},
-		{"Germany", "DE", "Berlin", "Berlin"},
-		{"France", "FR", "Île-de-France", "Paris"},
-		{"Canada", "CA", "Ontario", "Toronto"},
-		{"Côte d'Ivoire", "CI", "", "Abidjan"},
-		{"日本", "JP", "東京都", "東京"},
-		{"Singapore", "SG", "", "Singapore"},
-		{"Australia", "AU", "New South Wales", "Sydney"},
-		{"Brazil", "BR", "São Paulo", "São Paulo"},
-		{"India", "IN", "Maharashtra", "Mumbai"},
-	}
+var cities = []city{
+	{"United States", "US", "New York", "New York"},
+	{"United States", "US", "California", "San Francisco"},
+	{"United States", "US", "Texas", "Austin"},
+	{"United States", "US", "Illinois", "Chicago"},
+	{"United Kingdom", "GB", "England", "London"},
+	{"United Kingdom", "GB", "Scotland", "Edinburgh"},
+	{"Germany", "DE", "Bayern", "München"},
+	{"Germany", "DE", "Berlin", "Berlin"},
+	{"France", "FR", "Île-de-France", "Paris"},
+	{"Canada", "CA", "Ontario", "Toronto"},
+	{"Côte d'Ivoire", "CI", "", "Abidjan"},
+	{"日本", "JP", "東京都", "東京"},
+	{"Singapore", "SG", "", "Singapore"},
+	{"Australia", "AU", "New South Wales", "Sydney"},
+	{"Brazil", "BR", "São Paulo", "São Paulo"},
+	{"India", "IN", "Maharashtra", "Mumbai"},
 }
 
 // mastheads and beats are combined into names of outlets.
-func mastheads() []string {
-	return []string{
-		"Times", "Herald", "Post", "Chronicle", "Gazette", "Tribune", "Journal",
-		"Observer", "Ledger", "Wire", "Insider", "Review", "Dispatch", "Signal",
-	}
+var mastheads = []string{
+	"Times", "Herald", "Post", "Chronicle", "Gazette", "Tribune", "Journal",
+	"Observer", "Ledger", "Wire", "Insider", "Review", "Dispatch", "Signal",
 }
 
-func beats() []string {
-	return []string{
-		"Daily", "Tech", "Business", "Health", "Finance", "Culture", "Startup",
-		"Green", "Sports", "Travel", "Legal", "Crypto",
-	}
+var beats = []string{
+	"Daily", "Tech", "Business", "Health", "Finance", "Culture", "Startup",
+	"Green", "Sports", "Travel", "Legal", "Crypto",
 }
 
 // tagNames are the records of GET /tags.
-func tagNames() []string {
-	return []string{
-		"Technology", "Finance", "Health & Wellness", "Startups", "Crypto/Web3",
-		"Lifestyle", "Travel", "Sports", "B2B", "Künstliche Intelligenz",
-		"<i>Luxury</i>", "Food", "Education", "Real Estate", "=Politics", "🌱 Climate",
-	}
+var tagNames = []string{
+	"Technology", "Finance", "Health & Wellness", "Startups", "Crypto/Web3",
+	"Lifestyle", "Travel", "Sports", "B2B", "Künstliche Intelligenz",
+	"<i>Luxury</i>", "Food", "Education", "Real Estate", "=Politics", "🌱 Climate",
 }
 
 // channelTypes are the types of spec 2.7 and an unlisted type. Frequent types are repeated.
-func channelTypes() []string {
-	return []string{
-		"WEBSITE", "WEBSITE", "WEBSITE", "WEBSITE", "NEWSLETTER", "PHOTO_SOCIAL",
-		"PROFESSIONAL_SOCIAL", "VIDEO_SHARING", "SHORT_VIDEO", "MICROBLOG",
-		"PODCAST", "OTHER", "AUDIO_ROOM",
-	}
+var channelTypes = []string{
+	"WEBSITE", "WEBSITE", "WEBSITE", "WEBSITE", "NEWSLETTER", "PHOTO_SOCIAL",
+	"PROFESSIONAL_SOCIAL", "VIDEO_SHARING", "SHORT_VIDEO", "MICROBLOG",
+	"PODCAST", "OTHER", "AUDIO_ROOM",
 }
 
 // placementTypes are the types of spec 2.7 and an unlisted type. Frequent types are repeated.
-func placementTypes() []string {
-	return []string{
-		"FULL_FEATURE", "FULL_FEATURE", "PRESS_RELEASE", "PRESS_RELEASE",
-		"MENTION", "QUOTE", "LISTICLE", "LISTICLE", "VIDEO_SPOTLIGHT",
-	}
+var placementTypes = []string{
+	"FULL_FEATURE", "FULL_FEATURE", "PRESS_RELEASE", "PRESS_RELEASE",
+	"MENTION", "QUOTE", "LISTICLE", "LISTICLE", "VIDEO_SPOTLIGHT",
 }
 
 type disclaimer struct{ name, description string }
 
 // disclaimers are the records of GET /outlet-disclaimers. One has no description.
-func disclaimers() []disclaimer {
-	return []disclaimer{
-		{"Sponsored", "Marked as sponsored content above the headline."},
-		{"Partner Content", "Carries the line \"in partnership with\"."},
-		{"None", ""},
-		{"Advertorial", "<p>Labelled <em>Advertorial</em> in the footer.</p>"},
-		{"Affiliate", "Links may pay the publisher."},
-		{"Anzeige", "Als Anzeige gekennzeichnet."},
-	}
+var disclaimers = []disclaimer{
+	{"Sponsored", "Marked as sponsored content above the headline."},
+	{"Partner Content", "Carries the line \"in partnership with\"."},
+	{"None", ""},
+	{"Advertorial", "<p>Labelled <em>Advertorial</em> in the footer.</p>"},
+	{"Affiliate", "Links may pay the publisher."},
+	{"Anzeige", "Als Anzeige gekennzeichnet."},
 }
 
 type productType struct{ name, prefix, label string }
 
 // productTypes are the records of GET /products/categories.
-func productTypes() []productType {
-	return []productType{
-		{"article", "ART", "Full feature"},
-		{"press_release", "PR", "Press release"},
-		{"social_post", "SOC", "Social post"},
-		{"newsletter", "NWS", "Newsletter slot"},
-		{"listicle", "LST", "Listicle entry"},
-		{"interview", "INT", "Q&A interview"},
-	}
+var productTypes = []productType{
+	{"article", "ART", "Full feature"},
+	{"press_release", "PR", "Press release"},
+	{"social_post", "SOC", "Social post"},
+	{"newsletter", "NWS", "Newsletter slot"},
+	{"listicle", "LST", "Listicle entry"},
+	{"interview", "INT", "Q&A interview"},
 }
 
 // requirements are JSON strings, including their quotes.
-func requirements() []string {
-	return []string{
-		`"No gambling, CBD or adult topics. Two do-follow links at most. Images must be at least 1200x675 pixels and free of text."`,
-		`"Draft in English, 600 to 900 words, third person. The editor may change the headline."`,
-		`"<ul><li>Founder quote</li><li>Headshot</li><li>Company boilerplate</li></ul>"`,
-		`"Requires an \"about\" paragraph.\nNo superlatives.\nNo price claims."`,
-		`null`,
-		`""`,
-		`"Nur deutschsprachige Texte; Veröffentlichung nach redaktioneller Prüfung."`,
-		`"Company must be older than one year \u2014 proof of registration on request."`,
-	}
+var requirements = []string{
+	`"No gambling, CBD or adult topics. Two do-follow links at most. Images must be at least 1200x675 pixels and free of text."`,
+	`"Draft in English, 600 to 900 words, third person. The editor may change the headline."`,
+	`"<ul><li>Founder quote</li><li>Headshot</li><li>Company boilerplate</li></ul>"`,
+	`"Requires an \"about\" paragraph.\nNo superlatives.\nNo price claims."`,
+	`null`,
+	`""`,
+	`"Nur deutschsprachige Texte; Veröffentlichung nach redaktioneller Prüfung."`,
+	`"Company must be older than one year \u2014 proof of registration on request."`,
 }
 
 // sentences are parts of descriptions: JSON text without quotes.
-func sentences() []string {
-	return []string{
-		`A dedicated piece written by the editorial desk and published on the main site, with an author page, a permanent address and indexing by the major search engines. `,
-		`The story stays online for at least twelve months and is shared once on every social account of the publication; reach differs by season. `,
-		`Includes one round of revisions. Turnaround starts when the questionnaire is complete and the images have arrived. `,
-		`Readers are mostly founders, investors and engineers between 25 and 54; about a third of them are outside the country. `,
-		`<p>Featured in the <strong>weekly digest</strong> &amp; pinned to the section front for 24&nbsp;hours.</p> `,
-		`The desk keeps the right to decline topics that do not fit. Declined orders are refunded in full. `,
-		`Bullet points:\n- headline of up to 70 characters\n- two images\n- one video embed\n- \"as seen on\" badge\n`,
-		`Sehr gefragt bei Gründern \ud83d\ude80 und im Mittelstand; Veröffentlichung werktags zwischen 8 und 16 Uhr. `,
-		`Syndicated to partner sites where available, without a guarantee as to number, place or time of the copies. `,
-		`Links are placed in the body, never in the footer. Anchor texts must be brand names or plain addresses. `,
-	}
+var sentences = []string{
+	`A dedicated piece written by the editorial desk and published on the main site, with an author page, a permanent address and indexing by the major search engines. `,
+	`The story stays online for at least twelve months and is shared once on every social account of the publication; reach differs by season. `,
+	`Includes one round of revisions. Turnaround starts when the questionnaire is complete and the images have arrived. `,
+	`Readers are mostly founders, investors and engineers between 25 and 54; about a third of them are outside the country. `,
+	`<p>Featured in the <strong>weekly digest</strong> &amp; pinned to the section front for 24&nbsp;hours.</p> `,
+	`The desk keeps the right to decline topics that do not fit. Declined orders are refunded in full. `,
+	`Bullet points:\n- headline of up to 70 characters\n- two images\n- one video embed\n- \"as seen on\" badge\n`,
+	`Sehr gefragt bei Gründern \ud83d\ude80 und im Mittelstand; Veröffentlichung werktags zwischen 8 und 16 Uhr. `,
+	`Syndicated to partner sites where available, without a guarantee as to number, place or time of the copies. `,
+	`Links are placed in the body, never in the footer. Anchor texts must be brand names or plain addresses. `,
 }
 
 // metadataShapes are all shapes of the metadata of orders.
-func metadataShapes() []string {
-	return []string{
-		`null`, `{}`, `{"source":"partner-portal","utm":{"campaign":"q4","ids":[1,2.5,"3"]}}`,
-		`[]`, `["a",1,null,{"b":false}]`, `"{\"nested\":\"json text\"}"`, `""`, `42`,
-		`0.1`, `true`, `{"":"empty key","a.b":"dotted","emoji":"🎯"}`,
-	}
+var metadataShapes = []string{
+	`null`, `{}`, `{"source":"partner-portal","utm":{"campaign":"q4","ids":[1,2.5,"3"]}}`,
+	`[]`, `["a",1,null,{"b":false}]`, `"{\"nested\":\"json text\"}"`, `""`, `42`,
+	`0.1`, `true`, `{"":"empty key","a.b":"dotted","emoji":"🎯"}`,
 }
 
 type person struct{ first, last string }
 
 // people are writers, commenters and buyers. One has no last name.
-func people() []person {
-	return []person{
-		{"Ana", "García Márquez"}, {"Bo", "Li"}, {"Chidi", "Okafor"},
-		{"Dörte", "Müller-Lüdenscheidt"}, {"Eve", "O'Neil"}, {"佐藤", "花子"},
-		{"Greta", ""}, {"Hassan", "al-Rashid"}, {"=cmd|' /C calc'!A0", "Smith"},
-		{"Ivy", "\"The Pen\" Jones"},
-	}
+var people = []person{
+	{"Ana", "García Márquez"}, {"Bo", "Li"}, {"Chidi", "Okafor"},
+	{"Dörte", "Müller-Lüdenscheidt"}, {"Eve", "O'Neil"}, {"佐藤", "花子"},
+	{"Greta", ""}, {"Hassan", "al-Rashid"}, {"=cmd|' /C calc'!A0", "Smith"},
+	{"Ivy", "\"The Pen\" Jones"},
 }
 
 // fullName joins the first and last name.
@@ -178,28 +151,22 @@ func fullName(p person) string {
 }
 
 // companies are used as names of profiles.
-func companies() []string {
-	return []string{
-		"Northwind Robotics", "Blue Fjord Energy", "Kumo Analytics", "Acme & Söhne GmbH",
-		"Tiny Giants, Inc.", "<Null> Labs", "Ōkami Games", "Vela Health", "Solstice \"Sun\" Foods",
-		"Parallel Finance", "Harbor & Pine", "Quantum Lift 🛗",
-	}
+var companies = []string{
+	"Northwind Robotics", "Blue Fjord Energy", "Kumo Analytics", "Acme & Söhne GmbH",
+	"Tiny Giants, Inc.", "<Null> Labs", "Ōkami Games", "Vela Health", "Solstice \"Sun\" Foods",
+	"Parallel Finance", "Harbor & Pine", "Quantum Lift 🛗",
 }
 
 // topics are the beginnings of the names of campaigns and articles.
-func topics() []string {
-	return []string{
-		"Launch", "Series A", "Founder story", "Product update", "Year in review",
-		"Market report", "Hiring push", "Expansion", "Award", "Opinion",
-	}
+var topics = []string{
+	"Launch", "Series A", "Founder story", "Product update", "Year in review",
+	"Market report", "Hiring push", "Expansion", "Award", "Opinion",
 }
 
 // remarks are the texts of comments and of notes on statuses.
-func remarks() []string {
-	return []string{
-		"Please use the new logo.", "Looks good to me 👍",
-		"The second paragraph needs a source:\nhttps://example.com/report?a=1&b=2",
-		"=IMPORTXML(\"http://example.com\")", "Can we move <b>publication</b> to Monday?",
-		"Ça marche, merci !", "\"Quote\" is wrong, it was 'said' by Bo.", "…", "了解しました。",
-	}
+var remarks = []string{
+	"Please use the new logo.", "Looks good to me 👍",
+	"The second paragraph needs a source:\nhttps://example.com/report?a=1&b=2",
+	"=IMPORTXML(\"http://example.com\")", "Can we move <b>publication</b> to Monday?",
+	"Ça marche, merci !", "\"Quote\" is wrong, it was 'said' by Bo.", "…", "了解しました。",
 }

@@ -25,14 +25,14 @@ type world struct {
 func newWorld(opts Options) *world {
 	w := &world{opts: opts, seed: seed(opts.Seed), calendar: newCalendar(opts)}
 	w.outlets = newOutlets(w)
-	w.products = &products{world: w, words: words{placementTypes(), sentences(), requirements(), productTypes()}}
+	w.products = &products{world: w}
 	w.listings = newListings(w)
 	w.files = newFiles(w)
 	w.profiles = newProfiles(w)
-	w.orders = &orders{world: w, byProfile: make([][]uint32, opts.Profiles)}
-	w.items = &items{world: w, byProfile: make([][]uint32, opts.Profiles), unassigned: make([][]uint32, opts.Profiles)}
+	w.orders = &orders{world: w}
+	w.items = &items{world: w, unassigned: make([][]uint32, opts.Profiles)}
 	w.articles = &articles{world: w}
-	w.campaigns = &campaigns{world: w, byProfile: make([][]uint32, opts.Profiles)}
+	w.campaigns = &campaigns{world: w}
 	for w.calendar.day < 0 {
 		w.stepDay()
 	}
