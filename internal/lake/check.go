@@ -19,7 +19,7 @@ func (l *Lake) Check(ctx context.Context) error {
 	}
 	have, err := l.catalog.load(ctx)
 	if err == nil {
-		err = l.checkOwner(have)
+		_, err = l.checkOwner(have)
 	}
 	if err == nil {
 		err = l.catalog.checkAccess(ctx)

@@ -64,7 +64,7 @@ func (l *Lake) Expire(ctx context.Context, keep int, dryRun bool) (e Expired, er
 		changes, e.Snapshots = append(changes, c), e.Snapshots+removed
 	}
 	if len(changes) > 0 && !dryRun {
-		if err := l.catalog.commit(ctx, changes); err != nil {
+		if _, err := l.catalog.commit(ctx, changes); err != nil {
 			return e, err
 		}
 		// The tables are loaded again, so that the files of this commit are kept.
@@ -83,10 +83,11 @@ func (l *Lake) Expire(ctx context.Context, keep int, dryRun bool) (e Expired, er
 // the lake.
 func (l *Lake) loadOwned(ctx context.Context) (tables, error) {
 	have, err := l.catalog.load(ctx)
+	isMarked := false
 	if err == nil {
-		err = l.checkOwner(have)
+		isMarked, err = l.checkOwner(have)
 	}
-	if err == nil && !l.isMarked && len(l.ownTables(have)) > 0 {
+	if err == nil && !isMarked && len(l.ownTables(have)) > 0 {
 		err = fmt.Errorf("expire the lake: the owner file %s is missing; nothing was changed: "+
 			"run \"placementsync lake publish\", which writes it", l.ownerFile())
 	}

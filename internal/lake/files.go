@@ -35,37 +35,28 @@ type files struct {
 
 // madeFiles are the created files that are not committed yet.
 type madeFiles struct {
-	mu     sync.Mutex // guards names and stores
-	names  []string
-	stores []icebergio.WriteFileIO // the storage of each file
+	mu    sync.Mutex // guards files
+	files []madeFile
+}
+
+type madeFile struct {
+	name  string
+	store icebergio.WriteFileIO
 }
 
 func (m *madeFiles) add(name string, store icebergio.WriteFileIO) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.names, m.stores = append(m.names, name), append(m.stores, store)
+	m.files = append(m.files, madeFile{name, store})
 }
 
 // drain returns the recorded files and forgets them.
-func (m *madeFiles) drain() ([]string, []icebergio.WriteFileIO) {
+func (m *madeFiles) drain() []madeFile {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	names, stores := m.names, m.stores
-	m.names, m.stores = nil, nil
-	return names, stores
-}
-
-// folders returns the folders of the files and their parents up to root.
-func (m *madeFiles) folders(root string) map[string]bool {
-	dirs := map[string]bool{}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	for _, name := range m.names {
-		for dir := path.Dir(localPath(name)); !dirs[dir] && strings.HasPrefix(dir, root); dir = path.Dir(dir) {
-			dirs[dir] = true
-		}
-	}
-	return dirs
+	files := m.files
+	m.files = nil
+	return files
 }
 
 // openFiles opens the storage of Config.Warehouse. It creates no file.
@@ -163,12 +154,19 @@ func (w *durableWriter) Close() error {
 	})
 }
 
-// syncFolders syncs the local folders of all created files.
+// syncFolders syncs the local folders of all created files, and their parents in the lake. All files
+// must be complete.
 func (f *files) syncFolders() error {
 	if !f.local {
 		return nil
 	}
-	folders := slices.Sorted(maps.Keys(f.made.folders(localPath(f.root))))
+	isAdded := map[string]bool{}
+	for _, made := range f.made.files {
+		for dir := path.Dir(localPath(made.name)); !isAdded[dir] && strings.HasPrefix(dir, localPath(f.root)); dir = path.Dir(dir) {
+			isAdded[dir] = true
+		}
+	}
+	folders := slices.Sorted(maps.Keys(isAdded))
 	return eachIndex(f.workers(), len(folders), func(i int) error { return f.disk.Sync(folders[i]) })
 }
 
@@ -179,13 +177,13 @@ const removalTimeout = 10 * time.Second
 // removeMade removes the files that were not committed. If a removal fails, Expire removes the file
 // later.
 func (f *files) removeMade() {
-	names, stores := f.made.drain()
+	made := f.made.drain()
 	ctx, cancel := context.WithTimeout(context.Background(), removalTimeout)
 	go func() {
 		defer cancel()
-		_ = eachIndex(f.workers(), len(names), func(i int) error {
+		_ = eachIndex(f.workers(), len(made), func(i int) error {
 			if ctx.Err() == nil {
-				_ = stores[i].Remove(names[i])
+				_ = made[i].store.Remove(made[i].name)
 			}
 			return nil
 		})

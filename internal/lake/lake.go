@@ -68,8 +68,6 @@ type Lake struct {
 
 	// id identifies the lake. checkOwner sets it.
 	id string
-	// isMarked is true if the owner file exists or is not needed.
-	isMarked bool
 }
 
 // catalog registers tables. A commit applies to all of its tables or to none.
@@ -82,11 +80,9 @@ type catalog interface {
 	newTable(ctx context.Context, name tableName, d design) (*table.Table, error)
 	// commit applies all changes in one step. After an *UnknownError or a *NotCommittedError the
 	// changes may have been applied; after any other error they were not applied. commit returns a
-	// *ConflictError if another publisher changed a table meanwhile.
-	commit(ctx context.Context, changes []change) error
-	// reload returns a table after a commit, to compare it with the commit. It returns nil if
-	// the catalog always stores exactly the committed metadata.
-	reload(ctx context.Context, name tableName) (*table.Table, error)
+	// *ConflictError if another publisher changed a table meanwhile. keepsTags is false if the catalog
+	// dropped a committed tag.
+	commit(ctx context.Context, changes []change) (keepsTags bool, err error)
 	// checkAccess makes a change and undoes it.
 	checkAccess(ctx context.Context) error
 	close() error
@@ -170,38 +166,9 @@ func (e *ConflictError) Error() string {
 
 func (e *ConflictError) Unwrap() error { return e.Err }
 
-// OlderError means that the lake already shows a later night, or another night of the same
-// time.
-type OlderError struct {
-	Run, Shown     string
-	At, ShownSince time.Time
-}
-
-func (e *OlderError) Error() string {
-	return fmt.Sprintf("publish %s of %s: the lake shows %s of %s, which is not earlier; nothing was changed: "+
-		"wait for the next night, which replaces that night in the lake; this is also normal after a rollback", e.Run, e.At.Format(time.RFC3339), e.Shown, e.ShownSince.Format(time.RFC3339))
-}
-
-// OtherError means that the lake shows a night that is not in the ledger of the warehouse.
-type OtherError struct {
-	Run, Shown string
-	ShownSince time.Time
-	// Rows is the number of rows of the schemas past and meta in the lake.
-	Rows int64
-}
-
-func (e *OtherError) Error() string {
-	return fmt.Sprintf("publish %s: the lake shows %s of %s, which this warehouse does not know; nothing was changed: "+
-		"this warehouse would replace the %d rows of history in the lake: restore the warehouse with \"placementsync rebuild\", "+
-		"set another lake.namespace, or replace the history with \"placementsync lake publish --replace\"",
-		e.Run, e.Shown, e.ShownSince.Format(time.RFC3339), e.Rows)
-}
-
-// DamagedError means that a file of the published version is damaged.
-type DamagedError struct{ File, Problem string }
-
-func (e *DamagedError) Error() string {
-	return fmt.Sprintf("publish %s: %s; the night was not published: run \"placementsync verify --read-data\"", e.File, e.Problem)
+// damagedErr returns the error for a damaged file of a published version.
+func damagedErr(file, problem string) error {
+	return fmt.Errorf("publish %s: %s; the night was not published: run \"placementsync verify --read-data\"", file, problem)
 }
 
 // tagOf returns the name of the tag of a night.

@@ -30,24 +30,6 @@ const (
 	tableProperty = "placementsync.table"
 )
 
-// OwnerError means that the tables in the folder belong to another catalog.
-type OwnerError struct {
-	// File is the owner file. Catalog is the name of the other catalog in it.
-	File, Catalog string
-	// IsEmpty is true if this catalog has no tables. It may be the owner, and its tables may be
-	// lost.
-	IsEmpty bool
-}
-
-func (e *OwnerError) Error() string {
-	if e.IsEmpty {
-		return fmt.Sprintf("open the lake: %s names the catalog %q as the owner of its tables, and this catalog has no tables; nothing was changed: "+
-			"restore the catalog (catalog.db), set another lake.namespace or lake.warehouse, or remove that file if the old tables are not needed", e.File, e.Catalog)
-	}
-	return fmt.Sprintf("open the lake: %s names another catalog, %q, as the owner of its tables; nothing was changed: "+
-		"set another lake.namespace or lake.warehouse for one of the two", e.File, e.Catalog)
-}
-
 // ownerFile returns the address of the owner file. It is empty if a server chooses the
 // folders of tables.
 func (l *Lake) ownerFile() string {
@@ -104,8 +86,9 @@ func canonicalAddress(address string) string {
 }
 
 // checkOwner sets the id of the lake. It reads the id from the tables, or creates an id before the
-// first night. It returns an *OwnerError if another catalog owns the tables in the folder.
-func (l *Lake) checkOwner(have tables) error {
+// first night. It returns an error if another catalog owns the tables in the folder. isMarked is true
+// if the owner file exists or is not needed.
+func (l *Lake) checkOwner(have tables) (isMarked bool, err error) {
 	var ids []string
 	for n, t := range have {
 		if hasOwnName(n, t) {
@@ -116,9 +99,12 @@ func (l *Lake) checkOwner(have tables) error {
 	o, err := l.readOwner()
 	switch {
 	case err != nil:
-		return err
+		return false, err
+	case o.ID != "" && len(ids) == 0: // this catalog may be the owner, and its tables may be lost
+		return false, fmt.Errorf("open the lake: %s names the catalog %q as the owner of its tables, and this catalog has no tables; nothing was changed: "+
+			"restore the catalog (catalog.db), set another lake.namespace or lake.warehouse, or remove that file if the old tables are not needed", l.ownerFile(), o.Catalog)
 	case o.ID != "" && !slices.Contains(ids, o.ID):
-		return &OwnerError{l.ownerFile(), o.Catalog, len(ids) == 0}
+		return false, l.otherOwnerErr(o)
 	case o.ID != "":
 		l.id = o.ID
 	case len(ids) > 0:
@@ -126,8 +112,12 @@ func (l *Lake) checkOwner(have tables) error {
 	default:
 		l.id = uuid.NewString()
 	}
-	l.isMarked = o.ID != "" || l.ownerFile() == ""
-	return nil
+	return o.ID != "" || l.ownerFile() == "", nil
+}
+
+func (l *Lake) otherOwnerErr(o owner) error {
+	return fmt.Errorf("open the lake: %s names another catalog, %q, as the owner of its tables; nothing was changed: "+
+		"set another lake.namespace or lake.warehouse for one of the two", l.ownerFile(), o.Catalog)
 }
 
 // readOwner reads the owner file. It returns the zero value if the file does not exist.
@@ -155,15 +145,12 @@ func (l *Lake) readOwner() (o owner, err error) {
 
 // markOwner writes the owner file, if it is missing.
 func (l *Lake) markOwner() error {
-	if l.isMarked {
-		return nil
-	}
 	o, err := l.readOwner()
-	if err != nil {
+	if err != nil || o.ID == l.id || l.ownerFile() == "" {
 		return err
 	}
-	if o.ID != "" && o.ID != l.id { // two catalogs published their first night at the same time
-		return &OwnerError{l.ownerFile(), o.Catalog, false}
+	if o.ID != "" { // two catalogs published their first night at the same time
+		return l.otherOwnerErr(o)
 	}
 	text, err := json.MarshalIndent(owner{l.id, l.cfg.Name, l.cfg.Namespace, l.cfg.Program}, "", "  ")
 	if err != nil {
@@ -179,6 +166,5 @@ func (l *Lake) markOwner() error {
 	if err != nil {
 		return fmt.Errorf("write the owner file %s: %w; the night is published: run \"placementsync lake publish\" again", l.ownerFile(), err)
 	}
-	l.isMarked = true
 	return nil
 }

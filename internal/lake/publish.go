@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
-	"slices"
 	"sync"
 	"time"
 
@@ -41,19 +40,15 @@ func (e *UnknownError) Error() string {
 func (e *UnknownError) Unwrap() error { return e.Err }
 
 // Publish commits all tables of a version in one step. It does nothing if the lake already
-// shows the night, and returns an *OlderError if the lake shows a later night.
+// shows the night, and returns an error if the lake shows a later night.
 func (l *Lake) Publish(ctx context.Context, v *Version) (p Published, err error) {
 	begun := l.cfg.Now()
 	p = Published{Run: v.Run, SnapshotAt: v.At, Tables: len(v.sources)}
 	defer func() { p.Seconds = l.cfg.Now().Sub(begun).Seconds() }()
-	have, err := l.catalog.load(ctx)
+	have, all, err := l.loadStates(ctx)
 	if err == nil {
-		err = l.checkOwner(have)
+		_, err = l.checkOwner(have)
 	}
-	if err != nil {
-		return p, err
-	}
-	all, err := readPublishedStates(have)
 	if err != nil {
 		return p, err
 	}
@@ -71,8 +66,9 @@ func (l *Lake) Publish(ctx context.Context, v *Version) (p Published, err error)
 		return p, l.markOwner()
 	}
 	changes, err := l.stageAll(ctx, v, have, todo, &p)
+	keepsTags := false
 	if err == nil {
-		err = l.catalog.commit(ctx, changes)
+		keepsTags, err = l.catalog.commit(ctx, changes)
 	}
 	if err != nil {
 		if !errors.As(err, new(*UnknownError)) && !errors.As(err, new(*NotCommittedError)) {
@@ -81,21 +77,18 @@ func (l *Lake) Publish(ctx context.Context, v *Version) (p Published, err error)
 		return p, err
 	}
 	l.files.made.drain()
-	if err := l.markOwner(); err != nil {
-		return p, err
-	}
-	kept, err := l.keepsTags(ctx, v, todo)
-	p.TagsDropped = err == nil && !kept
-	return p, err
+	p.TagsDropped = !keepsTags
+	return p, l.markOwner()
 }
 
-// checkOrder returns an *OlderError if the lake shows a later night, or another night of the
-// same time.
+// checkOrder returns an error if the lake shows a later night, or another night of the same time.
 func checkOrder(v *Version, last publishedState) error {
 	if !isNotLater(v.Run, v.At, last.run, last.at) {
 		return nil
 	}
-	return &OlderError{v.Run, last.run, v.At, last.at}
+	return fmt.Errorf("publish %s of %s: the lake shows %s of %s, which is not earlier; nothing was changed: "+
+		"wait for the next night, which replaces that night in the lake; this is also normal after a rollback",
+		v.Run, v.At.Format(time.RFC3339), last.run, last.at.Format(time.RFC3339))
 }
 
 // isNotLater reports whether a night differs from the night of the lake and is not later.
@@ -103,20 +96,23 @@ func isNotLater(run string, at time.Time, shownRun string, shownAt time.Time) bo
 	return shownRun != "" && shownRun != run && !shownAt.Before(at)
 }
 
-// checkHistory returns an *OtherError if the lake was published from another warehouse. A new
-// warehouse must not replace the history of a lost warehouse, because the lake may have the only copy.
+// checkHistory returns an error if the lake was published from another warehouse. A new warehouse must
+// not replace the history of a lost warehouse, because the lake may have the only copy.
 func (l *Lake) checkHistory(v *Version, all map[tableName]publishedState) error {
 	last := newest(all)
 	if last.run == "" || v.known[last.run] || v.Replace {
 		return nil
 	}
-	e := &OtherError{Run: v.Run, Shown: last.run, ShownSince: last.at}
+	var rows int64 // of history
 	for n, s := range all {
 		if n.part != current {
-			e.Rows += s.rows
+			rows += s.rows
 		}
 	}
-	return e
+	return fmt.Errorf("publish %s: the lake shows %s of %s, which this warehouse does not know; nothing was changed: "+
+		"this warehouse would replace the %d rows of history in the lake: restore the warehouse with \"placementsync rebuild\", "+
+		"set another lake.namespace, or replace the history with \"placementsync lake publish --replace\"",
+		v.Run, last.run, last.at.Format(time.RFC3339), rows)
 }
 
 // action is the change of one table by a night.
@@ -183,15 +179,6 @@ func (v *Version) planCurrent(ctx context.Context, s source, last publishedState
 	if err != nil {
 		return a, err
 	}
-	if last.oldContent {
-		before, err := sumBeforeFooter(a.file)
-		if err != nil {
-			return a, &DamagedError{a.file, err.Error()}
-		}
-		if before == last.content {
-			return action{source: s, content: a.content}, nil
-		}
-	}
 	if !hasIDs { // an earlier program wrote the file
 		a.file, err = v.writeFile(ctx, s, "true")
 	}
@@ -255,13 +242,4 @@ func (l *Lake) stageAll(ctx context.Context, v *Version, have tables, plan []act
 		return nil
 	})
 	return changes, err
-}
-
-// keepsTags reports whether the catalog stored the tag of the night.
-func (l *Lake) keepsTags(ctx context.Context, v *Version, plan []action) (bool, error) {
-	t, err := l.catalog.reload(ctx, plan[0].source.name)
-	if err != nil {
-		return false, &UnknownError{fmt.Errorf("read back %s: %w", plan[0].source.name, err)}
-	}
-	return t == nil || slices.Contains(taggedNights(t), v.Run), nil
 }

@@ -2,6 +2,7 @@ package lake
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"strconv"
 	"time"
@@ -14,14 +15,11 @@ import (
 type publishedState struct {
 	run string
 	at  time.Time
-	// content is the checksum of the rows. It is empty if another program wrote the snapshot. The
-	// next night then replaces the snapshot.
+	// content is the checksum of the rows. It is empty if another program changed the snapshot, or if
+	// release 1.0.0 wrote it. The next night then writes all rows again.
 	content string
-	// oldContent is true if content is from the summary of the snapshot. There, release 1.0.0 wrote
-	// another checksum, the result of sumBeforeFooter.
-	oldContent bool
-	files      int
-	rows       int64
+	files   int
+	rows    int64
 	// onMain is true if the branch main, which readers see, is at the published snapshot. It is
 	// false if another program replaced the snapshot.
 	onMain bool
@@ -45,9 +43,8 @@ func readPublishedState(n tableName, t *table.Table) (publishedState, error) {
 	s.onMain = cmp.Or(properties[snapshotProperty], main) == main // earlier programs did not write the property
 	if snapshot := t.CurrentSnapshot(); snapshot != nil && snapshot.Summary != nil {
 		summary := snapshot.Summary.Properties
-		s.content = properties[contentProperty]
-		if s.content == "" || !s.onMain {
-			s.content, s.oldContent = summary[contentProperty], true
+		if s.onMain {
+			s.content = properties[contentProperty]
 		}
 		s.files, _ = strconv.Atoi(summary["total-data-files"])
 		s.rows, _ = strconv.ParseInt(summary["total-records"], 10, 64)
@@ -66,6 +63,16 @@ func readPublishedStates(have tables) (map[tableName]publishedState, error) {
 		all[n] = s
 	}
 	return all, nil
+}
+
+// loadStates loads all tables and reads their published states.
+func (l *Lake) loadStates(ctx context.Context) (tables, map[tableName]publishedState, error) {
+	have, err := l.catalog.load(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	all, err := readPublishedStates(have)
+	return have, all, err
 }
 
 // newest returns the state of a table with the latest night.

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/apache/iceberg-go/table"
@@ -70,32 +71,43 @@ func (r recorder) RoundTrip(req *http.Request) (*http.Response, error) {
 // did not answer the commit may not answer at all.
 const readBackTimeout = 30 * time.Second
 
-// checkCommit reads the tables after a commit. It returns nil if they show the commit. commitErr is
-// the error of the commit, or nil if the server confirmed it.
-func (c *restCatalog) checkCommit(ctx context.Context, changes []change, got response, commitErr error) error {
+// checkCommit reads the tables after a commit. It returns no error if they show the commit. commitErr
+// is the error of the commit, or nil if the server confirmed it.
+func (c *restCatalog) checkCommit(ctx context.Context, changes []change, got response, commitErr error) (keepsTags bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, readBackTimeout)
 	defer cancel()
-	missing, begun, readErr := c.compare(ctx, changes)
+	after, readErr := c.compare(ctx, changes)
 	switch {
 	case readErr != nil && commitErr == nil:
-		return &UnknownError{fmt.Errorf("the server confirmed the commit, but its tables cannot be read: %w", readErr)}
+		return false, &UnknownError{fmt.Errorf("the server confirmed the commit, but its tables cannot be read: %w", readErr)}
 	case readErr != nil:
-		return &UnknownError{errors.Join(commitErr, readErr)}
-	case len(missing) == 0:
-		return nil // also if a proxy lost the response
+		return false, &UnknownError{errors.Join(commitErr, readErr)}
+	case len(after.missing) == 0:
+		return after.keepsTags, nil // also if a proxy lost the response
 	case commitErr == nil:
-		return &NotCommittedError{missing}
-	case got.status == http.StatusConflict && !begun:
-		return &ConflictError{"a table", commitErr}
+		return false, &NotCommittedError{after.missing}
+	case got.status == http.StatusConflict && !after.begun:
+		return false, &ConflictError{"a table", commitErr}
 	}
 	// A server that has not answered yet may still commit.
-	return &UnknownError{commitErr}
+	return false, &UnknownError{commitErr}
 }
 
-// compare returns the tables that do not show their change. begun reports whether any table
-// contains its new snapshot, even if another publisher committed after this commit.
-func (c *restCatalog) compare(ctx context.Context, changes []change) (missing []string, begun bool, err error) {
-	shows, contains := make([]bool, len(changes)), make([]bool, len(changes))
+// commitState is the state of the tables of a commit in the catalog.
+type commitState struct {
+	// missing are the tables that do not show their change.
+	missing []string
+	// begun is true if any table contains its new snapshot, even if another publisher committed
+	// after this commit.
+	begun bool
+	// keepsTags is true if each table has the tags of its change.
+	keepsTags bool
+}
+
+// compare reads the tables and compares them with their changes.
+func (c *restCatalog) compare(ctx context.Context, changes []change) (after commitState, err error) {
+	after.keepsTags = true
+	var mu sync.Mutex // guards after
 	err = eachIndex(maxRequests, len(changes), func(i int) error {
 		t, err := c.inner.LoadTable(ctx, c.cfg.identifier(changes[i].name))
 		if err != nil {
@@ -106,17 +118,19 @@ func (c *restCatalog) compare(ctx context.Context, changes []change) (missing []
 		if err != nil {
 			return fmt.Errorf("%s: %w", changes[i].name, err)
 		}
-		shows[i] = isShown(base.Metadata(), want, current)
-		contains[i] = mainOf(want) != mainOf(base.Metadata()) && current.SnapshotByID(mainOf(want)) != nil
+		mu.Lock()
+		defer mu.Unlock()
+		if !isShown(base.Metadata(), want, current) {
+			after.missing = append(after.missing, changes[i].name.String())
+		}
+		after.begun = after.begun || mainOf(want) != mainOf(base.Metadata()) && current.SnapshotByID(mainOf(want)) != nil
+		for name := range refNames(want) {
+			after.keepsTags = after.keepsTags && refNames(current)[name]
+		}
 		return nil
 	})
-	for i, ch := range changes {
-		if !shows[i] {
-			missing = append(missing, ch.name.String())
-		}
-		begun = begun || contains[i]
-	}
-	return missing, begun, err
+	slices.Sort(after.missing)
+	return after, err
 }
 
 // isShown reports whether a table has the current snapshot and the night of a change, and lacks

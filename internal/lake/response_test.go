@@ -56,7 +56,7 @@ func commitTo(t *testing.T, done bool, serve http.HandlerFunc) error {
 	if err != nil {
 		t.Fatal(err)
 	}
-	err = c.commit(t.Context(), []change{ch})
+	_, err = c.commit(t.Context(), []change{ch})
 	return errors.Join(err, c.close())
 }
 

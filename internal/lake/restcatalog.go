@@ -126,7 +126,7 @@ func (c *restCatalog) load(ctx context.Context) (tables, error) {
 	found := tables{}
 	var mu sync.Mutex // guards found
 	return found, eachIndex(maxRequests, len(names), func(i int) error {
-		t, err := c.reload(ctx, names[i])
+		t, err := c.loadTable(ctx, names[i])
 		if err != nil {
 			return fmt.Errorf("read %s: %w", names[i], err)
 		}
@@ -137,7 +137,7 @@ func (c *restCatalog) load(ctx context.Context) (tables, error) {
 	})
 }
 
-func (c *restCatalog) reload(ctx context.Context, n tableName) (*table.Table, error) {
+func (c *restCatalog) loadTable(ctx context.Context, n tableName) (*table.Table, error) {
 	t, err := c.inner.LoadTable(ctx, c.cfg.identifier(n))
 	if err != nil {
 		return nil, err
@@ -158,7 +158,7 @@ func (c *restCatalog) newTable(ctx context.Context, n tableName, d design) (*tab
 	}
 	t, err := c.inner.CreateTable(ctx, c.cfg.identifier(n), iceberg.NewSchema(0, d.fields()...), options...)
 	if errors.Is(err, icebergcatalog.ErrTableAlreadyExists) {
-		return c.reload(ctx, n) // another publisher created the table; the commit detects conflicts
+		return c.loadTable(ctx, n) // another publisher created the table; the commit detects conflicts
 	}
 	if err != nil {
 		return nil, err
@@ -166,20 +166,20 @@ func (c *restCatalog) newTable(ctx context.Context, n tableName, d design) (*tab
 	return c.wrap(t)
 }
 
-func (c *restCatalog) commit(ctx context.Context, changes []change) error {
+func (c *restCatalog) commit(ctx context.Context, changes []change) (keepsTags bool, err error) {
 	commits := make([]table.TableCommit, len(changes))
 	for i, ch := range changes {
 		commits[i] = table.TableCommit{Identifier: c.cfg.identifier(ch.name), Requirements: ch.requirements, Updates: ch.updates}
 	}
 	if err := c.files.syncFolders(); err != nil {
-		return fmt.Errorf("write the files: %w", err)
+		return false, fmt.Errorf("write the files: %w", err)
 	}
 	var got response
-	err := c.files.disk.Do("commit", "catalog", func() error {
+	err = c.files.disk.Do("commit", "catalog", func() error {
 		return c.inner.CommitTransaction(context.WithValue(ctx, responseKey{}, &got), commits)
 	})
 	if err != nil && got.isRejection() {
-		return fmt.Errorf("commit to the lake: the server rejected the commit with status %d: %w", got.status, err)
+		return false, fmt.Errorf("commit to the lake: the server rejected the commit with status %d: %w", got.status, err)
 	}
 	if got.status != 0 && err != nil {
 		err = fmt.Errorf("the server answered with status %d: %w", got.status, err)

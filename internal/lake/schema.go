@@ -24,8 +24,7 @@ const (
 	commentProperty = "comment"
 	runProperty     = "placementsync.run-id"
 	timeProperty    = "placementsync.snapshot-at"
-	// contentProperty is the checksum of the published rows. Release 1.0.0 wrote it only
-	// into the summaries of snapshots.
+	// contentProperty is the checksum of the published rows.
 	contentProperty = "placementsync.content"
 	programProperty = "placementsync.program"
 	// snapshotProperty is the id of the published snapshot.

@@ -201,9 +201,9 @@ type swap struct {
 
 // commit writes the metadata of all tables, and then replaces their addresses in the catalog in one
 // transaction.
-func (c *sqlCatalog) commit(ctx context.Context, changes []change) error {
+func (c *sqlCatalog) commit(ctx context.Context, changes []change) (keepsTags bool, err error) {
 	swaps := make([]swap, len(changes))
-	err := eachIndex(c.files.workers(), len(changes), func(i int) error {
+	err = eachIndex(c.files.workers(), len(changes), func(i int) error {
 		to, err := c.writeMetadata(changes[i])
 		swaps[i] = swap{changes[i].name, changes[i].base.MetadataLocation(), to}
 		return err
@@ -212,10 +212,10 @@ func (c *sqlCatalog) commit(ctx context.Context, changes []change) error {
 		err = c.files.syncFolders()
 	}
 	if err != nil {
-		return fmt.Errorf("write the metadata: %w", err)
+		return false, fmt.Errorf("write the metadata: %w", err)
 	}
 	if err := c.create(); err != nil {
-		return err
+		return false, err
 	}
 	committed := false
 	err = c.files.disk.Do("commit", "catalog", func() error {
@@ -224,9 +224,9 @@ func (c *sqlCatalog) commit(ctx context.Context, changes []change) error {
 		return err
 	})
 	if err != nil && committed {
-		return &UnknownError{err}
+		err = &UnknownError{err}
 	}
-	return err
+	return true, err
 }
 
 // writeMetadata applies a change and writes the new metadata file.
@@ -339,8 +339,6 @@ func (c *sqlCatalog) swapOne(ctx context.Context, tx *sql.Tx, s swap) error {
 	}
 	return nil
 }
-
-func (c *sqlCatalog) reload(context.Context, tableName) (*table.Table, error) { return nil, nil }
 
 // checkAccess adds a table to the catalog and rolls back. A new database stays empty.
 func (c *sqlCatalog) checkAccess(ctx context.Context) (err error) {

@@ -58,24 +58,26 @@ func (l *Lake) stage(ctx context.Context, v *Version, base *table.Table, a actio
 func (l *Lake) writeSnapshot(ctx context.Context, v *Version, t *table.Table, tx *table.Transaction, a action) (int64, error) {
 	summary := iceberg.Properties{runProperty: v.Run, timeProperty: v.At.Format(time.RFC3339Nano),
 		contentProperty: a.content, programProperty: l.cfg.Program}
-	var added []iceberg.DataFile
+	var before, added []iceberg.DataFile
+	var written int64
 	if a.file != "" {
 		file, err := l.addFile(ctx, v, t, a)
 		if err != nil {
 			return 0, err
 		}
-		added = []iceberg.DataFile{file}
+		added, written = []iceberg.DataFile{file}, file.FileSizeBytes()
 	}
-	written := sizeOf(added)
-	// Field ids identify the columns. Some catalogs reject a mapping by name.
-	options := []table.WriteOption{table.WithoutAutoNameMapping(), table.WithoutDuplicateCheck()}
-	var before []iceberg.DataFile
-	if a.replace {
-		var err error
-		if before, err = dataFiles(ctx, t); err != nil {
+	if current := t.CurrentSnapshot(); a.replace && current != nil {
+		tasks, err := planFiles(ctx, t, current.SnapshotID)
+		if err != nil {
 			return written, err
 		}
+		for _, task := range tasks {
+			before = append(before, task.File)
+		}
 	}
+	// Field ids identify the columns. Some catalogs reject a mapping by name.
+	options := []table.WriteOption{table.WithoutAutoNameMapping(), table.WithoutDuplicateCheck()}
 	switch {
 	case len(before) > 0:
 		return written, tx.ReplaceDataFilesWithDataFiles(ctx, before, added, summary, options...)
@@ -100,32 +102,21 @@ func (l *Lake) addFile(ctx context.Context, v *Version, t *table.Table, a action
 		return nil, fmt.Errorf("describe %s: %w", a.file, err)
 	}
 	if file.Count() != a.rows {
-		return nil, &DamagedError{a.file, fmt.Sprintf("it has %d rows and the version has %d", file.Count(), a.rows)}
+		return nil, damagedErr(a.file, fmt.Sprintf("it has %d rows and the version has %d", file.Count(), a.rows))
 	}
 	return file, nil
 }
 
-// dataFiles lists the data files of the current snapshot.
-func dataFiles(ctx context.Context, t *table.Table) ([]iceberg.DataFile, error) {
-	if t.CurrentSnapshot() == nil {
-		return nil, nil
-	}
-	tasks, err := t.Scan().PlanFiles(ctx)
+// planFiles returns a task for each data file of a snapshot. Iceberg plans several for a large file.
+func planFiles(ctx context.Context, t *table.Table, snapshot int64) ([]table.FileScanTask, error) {
+	tasks, err := t.Scan(table.WithSnapshotID(snapshot)).PlanFiles(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("list its files: %w", err)
 	}
-	var found []iceberg.DataFile
-	for _, task := range tasks { // a large file has several tasks
-		if !slices.ContainsFunc(found, func(f iceberg.DataFile) bool { return f.FilePath() == task.File.FilePath() }) {
-			found = append(found, task.File)
-		}
-	}
-	return found, nil
-}
-
-func sizeOf(list []iceberg.DataFile) (bytes int64) {
-	for _, f := range list {
-		bytes += f.FileSizeBytes()
-	}
-	return bytes
+	seen := map[string]bool{}
+	return slices.DeleteFunc(tasks, func(task table.FileScanTask) bool {
+		again := seen[task.File.FilePath()]
+		seen[task.File.FilePath()] = true
+		return again
+	}), nil
 }

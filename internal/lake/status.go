@@ -48,11 +48,7 @@ type StatusTable struct {
 // Status reads the state of the lake.
 func (l *Lake) Status(ctx context.Context) (Status, error) {
 	s := Status{Warehouse: cmp.Or(l.cfg.Warehouse, l.cfg.REST.URI), Namespace: l.cfg.Namespace, Nights: []string{}, Tables: []StatusTable{}}
-	have, err := l.catalog.load(ctx)
-	if err != nil {
-		return s, err
-	}
-	all, err := readPublishedStates(have)
+	have, all, err := l.loadStates(ctx)
 	if err != nil {
 		return s, err
 	}

@@ -38,11 +38,7 @@ type Difference struct {
 func (l *Lake) Verify(ctx context.Context, v *Version) (found Verified, err error) {
 	begun := l.cfg.Now()
 	found = Verified{Run: v.Run, Differences: []Difference{}}
-	have, err := l.catalog.load(ctx)
-	if err != nil {
-		return found, err
-	}
-	all, err := readPublishedStates(have)
+	have, all, err := l.loadStates(ctx)
 	if err != nil {
 		return found, err
 	}
@@ -91,7 +87,7 @@ func (v *Version) verifyTable(ctx context.Context, s source, t *table.Table, las
 	if err != nil {
 		return 0, 0, err
 	}
-	defer v.removeFetched(paths)
+	defer func() { _ = os.RemoveAll(v.fetchedDir()) }()
 	expected, err := v.sum(ctx, s, sqltext.SQL("sealed."+sqltext.Quote(s.schema)+"."+sqltext.Quote(s.name.name)), columnValues(s.present))
 	if err != nil {
 		return 0, len(paths), err
@@ -139,34 +135,33 @@ func filesByID(paths []string, columns []stream.Column) sqltext.SQL {
 	return versionSQL.Render("files_by_id", sqltext.Values{"files": paths, "fields": fields})
 }
 
-// fetchFiles returns the paths of a snapshot's data files. It downloads objects to a folder of v.
-func (v *Version) fetchFiles(ctx context.Context, t *table.Table, snapshot int64) ([]string, error) {
-	tasks, err := t.Scan(table.WithSnapshotID(snapshot)).PlanFiles(ctx)
-	if err != nil {
-		return nil, fmt.Errorf("list its files: %w", err)
-	}
-	store, err := t.FS(ctx)
+// fetchedDir is the folder of downloaded data files.
+func (v *Version) fetchedDir() string { return filepath.Join(v.Scratch, "fetched") }
+
+// fetchFiles returns the paths of a snapshot's data files. It downloads objects to v.fetchedDir().
+func (v *Version) fetchFiles(ctx context.Context, t *table.Table, snapshot int64) (paths []string, err error) {
+	tasks, err := planFiles(ctx, t, snapshot)
 	if err != nil {
 		return nil, err
 	}
-	var paths []string
-	known := map[string]bool{}
+	fileIO, err := t.FS(ctx)
+	if err != nil {
+		return nil, err
+	}
+	store := fileIO.(*files)
+	if err := os.MkdirAll(v.fetchedDir(), 0o700); err != nil {
+		return nil, err
+	}
 	for i, task := range tasks {
 		if len(task.DeleteFiles)+len(task.EqualityDeleteFiles)+len(task.DeletionVectorFiles) > 0 {
-			return nil, fmt.Errorf("another program deleted rows")
+			return nil, errors.New("another program deleted rows")
 		}
-		name := task.File.FilePath()
-		if known[name] {
-			continue
-		}
-		known[name] = true
-		if f := store.(*files); f.local {
-			paths = append(paths, localPath(name))
-			continue
-		}
-		path := filepath.Join(v.Scratch, fmt.Sprintf("fetched-%d.parquet", i))
-		if err := fetch(store.(*files), name, path); err != nil {
-			return nil, err
+		path := localPath(task.File.FilePath())
+		if !store.local {
+			path = filepath.Join(v.fetchedDir(), fmt.Sprintf("%d.parquet", i))
+			if err := fetch(store, task.File.FilePath(), path); err != nil {
+				return nil, err
+			}
 		}
 		paths = append(paths, path)
 	}
@@ -187,13 +182,4 @@ func fetch(from *files, name, to string) error {
 	defer w.Close()
 	_, err = io.Copy(w, r)
 	return err
-}
-
-// removeFetched removes the downloaded files among paths.
-func (v *Version) removeFetched(paths []string) {
-	for _, path := range paths {
-		if filepath.Dir(path) == v.Scratch {
-			_ = os.Remove(path)
-		}
-	}
 }
