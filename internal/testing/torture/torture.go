@@ -211,9 +211,6 @@ func (b Book) KeepSeason(s Season) error {
 func (b Book) Seasons() ([]Season, error) {
 	var all []Season
 	err := b.readFile(seasonsFile, &all)
-	if errors.Is(err, fs.ErrNotExist) {
-		err = nil
-	}
 	return all, err
 }
 
@@ -230,9 +227,6 @@ func (b Book) KeepTrial(t Trial) error {
 func (b Book) Rows() ([]Row, error) {
 	var all []Row
 	err := b.readFile(matrixFile, &all)
-	if errors.Is(err, fs.ErrNotExist) {
-		err = nil
-	}
 	return all, err
 }
 
@@ -273,8 +267,12 @@ func readFiles[T any](b Book, pattern string) ([]T, error) {
 	return all, nil
 }
 
+// readFile reads a file of results. It changes nothing if the file does not exist.
 func (b Book) readFile(name string, into any) error {
 	data, err := os.ReadFile(filepath.Join(b.Docs, Folder, name))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
 	if err != nil {
 		return fmt.Errorf("read the results: %w", err)
 	}
