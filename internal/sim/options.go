@@ -102,9 +102,6 @@ type Options struct {
 	// Encodings are the supported content encodings, zstd or gzip, in order of preference.
 	// Others are ignored. Empty means that all responses are plain.
 	Encodings []string
-	// PackedBytes is the maximal size of a cache of compressed responses, in bytes. With the
-	// cache, benchmarks do not measure how fast the service compresses. 0 means no cache.
-	PackedBytes int64
 
 	// Order is the default order of lists. Defaults to NewestFirst.
 	Order ListOrder

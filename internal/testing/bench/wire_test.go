@@ -1,16 +1,9 @@
 package bench_test
 
-import (
-	"fmt"
-	"io"
-	"net/http"
-	"testing"
+import "testing"
 
-	"golang.org/x/sync/errgroup"
-)
-
-// measureWire compares nights with compressed responses and nights with plain ones. Each service
-// compresses its pages before the first night, so that the compression is not measured.
+// measureWire compares nights with compressed responses and nights with plain ones. It does not
+// compare their wall time, which includes the compression by the service.
 func measureWire(t *testing.T, s settings) findings {
 	t.Helper()
 	codings := []string{"", "gzip", "zstd"}
@@ -18,7 +11,6 @@ func measureWire(t *testing.T, s settings) findings {
 	for _, coding := range codings {
 		services[coding] = serve(t, world{Listings: s.listings, CatalogOnly: true, Coding: coding})
 		defer services[coding].stop(t)
-		requestAllPages(t, services[coding], coding, (s.listings+99)/100)
 	}
 	nights := map[string][]outcome{}
 	for i := range s.runs {
@@ -40,38 +32,7 @@ func wireFindings(nights map[string][]outcome) (found findings) {
 		found.OtherFigures = append(found.OtherFigures,
 			figure{Name: "answers over " + coding, Unit: "MB", Runs: valuesOf(compressed, wireOf)},
 			figure{Name: "landed over " + coding, Unit: "MB", Runs: valuesOf(compressed, func(o outcome) float64 { return o.Landed / megabyte })},
-			figure{Name: "first night over " + coding + ", CPU time", Unit: "s", Runs: valuesOf(compressed, cpuOf)},
-			figure{Name: "first night over " + coding + ", wall time", Unit: "s", Runs: valuesOf(compressed, wallOf)})
+			figure{Name: "first night over " + coding + ", CPU time", Unit: "s", Runs: valuesOf(compressed, cpuOf)})
 	}
 	return found
-}
-
-// requestAllPages requests all pages of the listings, so that the service caches them.
-func requestAllPages(t *testing.T, s *service, coding string, pages int) {
-	t.Helper()
-	client := http.Client{Transport: &http.Transport{DisableCompression: true, MaxIdleConnsPerHost: 8}}
-	defer client.CloseIdleConnections()
-	group, ctx := errgroup.WithContext(t.Context())
-	group.SetLimit(8)
-	for page := range pages {
-		group.Go(func() error {
-			r, err := http.NewRequestWithContext(ctx, http.MethodGet, fmt.Sprintf("%s/products/listings?limit=100&page=%d", s.url, page+1), nil)
-			if err != nil {
-				return err
-			}
-			r.Header.Set("Authorization", "Bearer pc_demo")
-			r.Header.Set("Accept-Encoding", coding)
-			res, err := client.Do(r)
-			if err != nil {
-				return err
-			}
-			defer res.Body.Close()
-			if got := res.Header.Get("Content-Encoding"); res.StatusCode != http.StatusOK || got != coding {
-				return fmt.Errorf("page %d: got status %s and encoding %q, want 200 and %q", page+1, res.Status, got, coding)
-			}
-			_, err = io.Copy(io.Discard, res.Body)
-			return err
-		})
-	}
-	must(t, group.Wait())
 }
