@@ -17,19 +17,11 @@ type Findings struct {
 	mu      sync.Mutex
 	// records contains the records that are not staged yet. Decoders report a few at a time,
 	// so an INSERT for each report would be slow.
-	records []DriftRecord
+	records []stream.DriftRecord
 }
 
 // driftBatch is the number of records that are staged at once.
 const driftBatch = 8_192
-
-// DriftRecord is a record with a drift entry.
-type DriftRecord struct {
-	// Entry is an index into [Summary.Drift].
-	Entry int
-	// Record is a hash of the key of the record.
-	Record uint64
-}
 
 // driftEntry is one entry of [Summary.Drift] with its index.
 type driftEntry struct {
@@ -68,9 +60,9 @@ var (
 		textColumn("sample", func(d driftEntry) string { return d.Sample }),
 		textOrNull("key", func(d driftEntry) string { return d.Key }),
 	}
-	driftRecordColumns = []stagingColumn[DriftRecord]{
-		intColumn("entry", func(r DriftRecord) int64 { return int64(r.Entry) }),
-		uintColumn("record", func(r DriftRecord) uint64 { return r.Record }),
+	driftRecordColumns = []stagingColumn[stream.DriftRecord]{
+		intColumn("entry", func(r stream.DriftRecord) int64 { return int64(r.Entry) }),
+		uintColumn("record", func(r stream.DriftRecord) uint64 { return r.Record }),
 	}
 )
 
@@ -80,10 +72,10 @@ func (f *Findings) AddRejects(ctx context.Context, rejects []stream.Reject) erro
 }
 
 // AddDriftRecords stages records with drift.
-func (f *Findings) AddDriftRecords(ctx context.Context, records []DriftRecord) error {
+func (f *Findings) AddDriftRecords(ctx context.Context, records []stream.DriftRecord) error {
 	f.mu.Lock()
 	f.records = append(f.records, records...)
-	var full []DriftRecord
+	var full []stream.DriftRecord
 	if len(f.records) >= driftBatch {
 		full, f.records = f.records, nil
 	}

@@ -194,7 +194,7 @@ func runAllQueries(t *testing.T, h *fixture, s *load.Stage, d *warehouse.Draft) 
 	}
 	must(t, s.Findings.AddRejects(ctx, []stream.Reject{{Stream: "products", Table: "products", Key: "p0001", Raw: "x", Seq: 1},
 		{Stream: "orders", Table: "order_line_items", Key: "a/1", Column: "c", Raw: "x", Seq: 2}}))
-	must(t, s.Findings.AddDriftRecords(ctx, []load.DriftRecord{{Record: 7}}))
+	must(t, s.Findings.AddDriftRecords(ctx, []stream.DriftRecord{{Record: 7}}))
 }
 
 // writeAllMeta writes all tables of meta.

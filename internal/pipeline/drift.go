@@ -3,7 +3,6 @@ package pipeline
 import (
 	"sync"
 
-	"placementsync/internal/load"
 	"placementsync/internal/stream"
 	"placementsync/internal/transform"
 )
@@ -26,20 +25,17 @@ type driftKey struct{ table, path, kind string }
 func newDrift() *drift { return &drift{numbers: map[driftKey]int{}} }
 
 // addFindings merges the drift that one decoder found. It returns the records with drift.
-func (d *drift) addFindings(found transform.Findings) []load.DriftRecord {
+func (d *drift) addFindings(found transform.Findings) []stream.DriftRecord {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	numbers := make([]int, len(found.Drift))
 	for i, entry := range found.Drift {
 		numbers[i] = d.entryNumber(entry)
 	}
-	var records []load.DriftRecord
-	for _, c := range found.Carriers { // records with drift
-		for _, i := range found.Sets[c.Set] {
-			records = append(records, load.DriftRecord{Entry: numbers[i], Record: c.Record})
-		}
+	for i := range found.Records {
+		found.Records[i].Entry = numbers[found.Records[i].Entry]
 	}
-	return records
+	return found.Records
 }
 
 // entryNumber returns the index of an entry in d.entries. It adds the entry if it is new. Beyond

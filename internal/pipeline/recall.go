@@ -34,14 +34,14 @@ const minSkipRecords = 1_000
 // unchanged records.
 func (k *sink) recallRecords() {
 	n := k.night
-	known := transform.NewMemory(n.seedOf(k.stream))
-	err := n.readEntries(known, k.stream.Name, n.draft.Previous)
+	entries, err := n.readEntries(k.stream.Name, n.draft.Previous)
 	switch {
 	case err == nil:
 		n.stage.Rows.SkipUnchanged(k.stream)
 	case !errors.Is(err, fs.ErrNotExist):
 		n.cfg.Log.Warn("unchanged records cannot be skipped: all records are decoded", "stream", k.stream.Name, "error", err)
 	}
+	known := transform.NewMemory(n.seedOf(k.stream), entries)
 	for _, d := range k.all {
 		d.Remember(known)
 	}
@@ -88,19 +88,22 @@ func (n *night) entriesPath(stream, run string) string {
 	return filepath.Join(n.wh.Folder.SeenPath(), stream+"."+run)
 }
 
-// readEntries adds the entries that a run wrote for a stream to known.
-func (n *night) readEntries(known *transform.Memory, stream, run string) error {
+// readEntries returns the entries that a run wrote for a stream. A program with entries of
+// another size wrote entries that do not match.
+func (n *night) readEntries(stream, run string) ([]byte, error) {
 	path := n.entriesPath(stream, run)
 	text, err := os.ReadFile(path)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	end := len(text) - digestSize
-	if end < 0 || end%transform.EntrySize != 0 || xxh3.Hash128(text[:end]).Bytes() != [digestSize]byte(text[end:]) {
-		return fmt.Errorf("read %s: wrong checksum", path)
+	if end < 0 || xxh3.Hash128(text[:end]).Bytes() != [digestSize]byte(text[end:]) {
+		return nil, fmt.Errorf("read %s: wrong checksum", path)
 	}
-	known.Add(text[:end])
-	return nil
+	if end%transform.EntrySize != 0 {
+		return nil, fs.ErrNotExist
+	}
+	return text[:end], nil
 }
 
 // carryEntries links the entries of carried lists under the name of this run.

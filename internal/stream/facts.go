@@ -85,11 +85,11 @@ type Drift struct {
 	Sample, Key string
 }
 
-// DriftCarrier links a record to its drift. A record that is read several times has several
-// carriers. Set is an index into the list of distinct sets of drift. Record is a hash of the
-// record's key, or of the request if the drift is in the envelope.
-type DriftCarrier struct {
-	Set    int
+// DriftRecord is a record with drift. A record that is read several times occurs several times.
+type DriftRecord struct {
+	// Entry is an index into the list of drift entries.
+	Entry int
+	// Record is a hash of the record's key, or of the request if the drift is in the envelope.
 	Record uint64
 }
 

@@ -215,7 +215,7 @@ func TestListedFieldPrecedesOtherFields(t *testing.T) {
 }
 
 // TestDriftCountsRecords checks that each record counts once for each kind of drift, also if it
-// is decoded twice, and that the carriers name the records.
+// is decoded twice, and that the records with drift are named.
 func TestDriftCountsRecords(t *testing.T) {
 	d := decoderOf(t, "things")
 	for i, body := range []string{`[{"id":"a","x":1,"parts":[{"n":1},{"n":2}]},{"id":"b","x":2},{"id":"c"},{"x":1}]`,
@@ -224,15 +224,13 @@ func TestDriftCountsRecords(t *testing.T) {
 	}
 	found := d.Findings()
 	records := map[string]map[uint64]bool{}
-	for _, c := range found.Carriers {
-		for _, i := range found.Sets[c.Set] {
-			f := found.Drift[i]
-			path := f.Kind + " " + f.Path + " " + f.Key
-			if records[path] == nil {
-				records[path] = map[uint64]bool{}
-			}
-			records[path][c.Record] = true
+	for _, r := range found.Records {
+		f := found.Drift[r.Entry]
+		path := f.Kind + " " + f.Path + " " + f.Key
+		if records[path] == nil {
+			records[path] = map[uint64]bool{}
 		}
+		records[path][r.Record] = true
 	}
 	got := map[string]int{}
 	for path, ids := range records {

@@ -102,14 +102,13 @@ func BenchmarkDecode(b *testing.B) {
 func BenchmarkRecall(b *testing.B) {
 	s, _ := stream.Find(stream.All(), "product_listings")
 	binding, body := compile(b, s), listingsPage()
-	first, known := binding.NewDecoder(), transform.NewMemory(1)
-	first.Remember(transform.NewMemory(1))
+	first := binding.NewDecoder()
+	first.Remember(transform.NewMemory(1, nil))
 	if _, err := first.Decode(body, transform.Origin{Seq: 1}); err != nil {
 		b.Fatal(err)
 	}
-	known.Add(first.Entries())
 	d := binding.NewDecoder()
-	d.Remember(known)
+	d.Remember(transform.NewMemory(1, first.Entries()))
 	b.SetBytes(int64(len(body)))
 	b.ReportAllocs()
 	for b.Loop() {

@@ -73,9 +73,8 @@ func (r *recordReader) dropCopy(since findingsMark, raw []byte) bool {
 		return false
 	}
 	raw = r.report.redactPath(root, "", raw)
-	key := validText([]byte(root.keyText(last)))
 	r.report.count(root.name, Duplicate, []byte("$record"), raw)
-	r.report.addCarrier(since, id, func() string { return key })
+	r.report.assignDrift(since, root)
 	r.page.Copies++
 	root.dropLast()
 	return true

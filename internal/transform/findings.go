@@ -2,8 +2,6 @@ package transform
 
 import (
 	"cmp"
-	"encoding/binary"
-	"fmt"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -21,30 +19,28 @@ const (
 	maxSample = 200
 )
 
-// findings collects rejects and drift. It can discard the findings of a body or record that
-// is not kept.
+// findings collects rejects and drift. The findings of a body or record that is not kept can be
+// removed again.
 type findings struct {
 	rejects []pendingReject
 	drift   []Drift
 	index   map[string]int
-	// carrier numbers the records. last is, for each drift entry, the last record counted
-	// for it, so that each record counts once.
-	carrier uint64
-	last    []uint64
-	// at is the place of the current record.
-	at Place
-	// journal contains the drift entry of each count since the beginning of the body. samples
-	// contains their values.
-	journal  []int
-	samples  [][]byte
-	carriers []stream.DriftCarrier
-	sets     [][]int
-	setIndex map[string]int
-	// classes are the numbers of the sets within the night, or 0 if not assigned yet.
-	// byClass maps the numbers of the last night to sets.
-	classes []uint16
-	byClass map[uint16]int
+	records []stream.DriftRecord
+	// pending is the drift of the current body. pending[record:] is the drift of the current
+	// record, whose place is at.
+	pending []pendingDrift
+	record  int
+	at      Place
 	key     []byte
+}
+
+// pendingDrift is drift of one record. The record is set when the whole record was read.
+type pendingDrift struct {
+	entry  int // index in findings.drift
+	at     Place
+	sample []byte
+	record uint64 // hash of the key
+	key    string
 }
 
 // pendingReject is a reject whose key and parent may be set when its row is complete.
@@ -54,32 +50,30 @@ type pendingReject struct {
 }
 
 // findingsMark is a state that undoTo can restore.
-type findingsMark struct{ rejects, counts, carriers int }
+type findingsMark struct{ rejects, pending int }
 
-func (f *findings) mark() findingsMark {
-	return findingsMark{len(f.rejects), len(f.journal), len(f.carriers)}
-}
+func (f *findings) mark() findingsMark { return findingsMark{len(f.rejects), len(f.pending)} }
 
 func (f *findings) undoTo(m findingsMark) {
-	f.rejects, f.carriers = f.rejects[:m.rejects], f.carriers[:m.carriers]
-	for _, i := range f.journal[m.counts:] {
-		f.drift[i].Count--
-		f.last[i] = 0
-	}
-	f.journal, f.samples = f.journal[:m.counts], f.samples[:m.counts]
+	f.rejects, f.pending = f.rejects[:m.rejects], f.pending[:m.pending]
 }
 
-// commit discards the data for undoTo.
+// commit adds the drift of the current body to the entries. It can then no longer be undone.
 func (f *findings) commit() {
-	clear(f.samples)
-	f.journal, f.samples = f.journal[:0], f.samples[:0]
+	for _, p := range f.pending {
+		d := &f.drift[p.entry]
+		if d.Count == 0 || p.at.Before(d.First) {
+			d.Sample, d.Key, d.First = clipSample(p.sample), p.key, p.at
+		}
+		d.Count++
+		f.records = append(f.records, stream.DriftRecord{Entry: p.entry, Record: p.record})
+	}
+	clear(f.pending)
+	f.pending = f.pending[:0]
 }
 
 // startCounting starts a record at a place. Each kind of drift in it counts once.
-func (f *findings) startCounting(at Place) {
-	f.carrier++
-	f.at = at
-}
+func (f *findings) startCounting(at Place) { f.record, f.at = len(f.pending), at }
 
 // count counts drift of the current record, unless it was already counted.
 func (f *findings) count(table, kind string, path, sample []byte) {
@@ -88,12 +82,9 @@ func (f *findings) count(table, kind string, path, sample []byte) {
 	if !ok {
 		i = f.addDrift(table, kind, string(path))
 	}
-	if f.last[i] == f.carrier {
-		return
+	if !slices.ContainsFunc(f.pending[f.record:], func(p pendingDrift) bool { return p.entry == i }) {
+		f.pending = append(f.pending, pendingDrift{entry: i, at: f.at, sample: sample})
 	}
-	f.last[i] = f.carrier
-	f.drift[i].Count++
-	f.journal, f.samples = append(f.journal, i), append(f.samples, sample)
 }
 
 // addDrift returns a new entry, or the common entry for all paths beyond the limit.
@@ -106,68 +97,9 @@ func (f *findings) addDrift(table, kind, path string) int {
 			return i
 		}
 	}
-	f.drift, f.last = append(f.drift, Drift{Drift: stream.Drift{Table: table, Kind: kind, Path: strings.ToValidUTF8(path, "\uFFFD")}}), append(f.last, 0)
+	f.drift = append(f.drift, Drift{Drift: stream.Drift{Table: table, Kind: kind, Path: strings.ToValidUTF8(path, "\uFFFD")}})
 	f.index[key] = len(f.drift) - 1
 	return len(f.drift) - 1
-}
-
-// addCarrier assigns the drift counted since a mark to a record. Most records have the same
-// drift, so a set of drift is stored once, and records refer to it. It returns the index of
-// the set, or -1 if there was no drift.
-func (f *findings) addCarrier(since findingsMark, record uint64, key func() string) int {
-	if len(f.journal) == since.counts {
-		return -1
-	}
-	own := slices.Clone(f.journal[since.counts:])
-	for n, i := range own {
-		if d := &f.drift[i]; d.Count == 1 || f.at.Before(d.First) {
-			d.Sample, d.Key, d.First = clipSample(f.samples[since.counts+n]), key(), f.at
-		}
-	}
-	slices.Sort(own)
-	f.key = f.key[:0]
-	for _, i := range own {
-		f.key = binary.AppendUvarint(f.key, uint64(i))
-	}
-	set, ok := f.setIndex[string(f.key)]
-	if !ok {
-		set = len(f.sets)
-		f.sets, f.classes = append(f.sets, own), append(f.classes, 0)
-		f.setIndex[string(f.key)] = set
-	}
-	f.carriers = append(f.carriers, stream.DriftCarrier{Set: set, Record: record})
-	return set
-}
-
-// recount counts a set of drift for a record that is not decoded. It returns false if the
-// sample of that record could be the first one.
-func (f *findings) recount(set int, record uint64) bool {
-	for _, i := range f.sets[set] {
-		if d := &f.drift[i]; d.Count == 0 || f.at.Before(d.First) {
-			return false
-		}
-	}
-	for _, i := range f.sets[set] {
-		f.drift[i].Count++
-		f.journal, f.samples = append(f.journal, i), append(f.samples, nil)
-	}
-	f.carriers = append(f.carriers, stream.DriftCarrier{Set: set, Record: record})
-	return true
-}
-
-// classKey returns a key with the content of a set. It returns false if the set contains
-// the common entry of several paths.
-func (f *findings) classKey(set int) (string, bool) {
-	f.key = f.key[:0]
-	for _, i := range f.sets[set] {
-		d := &f.drift[i]
-		if d.Path == manyPaths || strings.Contains(d.Path, "\uFFFD") {
-			return "", false
-		}
-		// Paths come from the service and may contain any byte, so they are quoted.
-		f.key = fmt.Appendf(f.key, "%q %q %q ", d.Table, d.Kind, d.Path)
-	}
-	return string(f.key), true
 }
 
 func clipSample(sample []byte) string {
@@ -195,7 +127,7 @@ func (f *findings) takeAll() Findings {
 		x, y := &f.drift[a], &f.drift[b]
 		return cmp.Or(strings.Compare(x.Table, y.Table), strings.Compare(x.Path, y.Path), strings.Compare(x.Kind, y.Kind))
 	})
-	out := Findings{Carriers: f.carriers, Sets: f.sets}
+	out := Findings{Records: f.records}
 	for _, r := range f.rejects {
 		out.Rejects = append(out.Rejects, r.Reject)
 	}
@@ -204,18 +136,14 @@ func (f *findings) takeAll() Findings {
 		out.Drift = append(out.Drift, f.drift[i])
 		place[i] = n
 	}
-	for _, set := range out.Sets {
-		for n, i := range set {
-			set[n] = place[i]
-		}
+	for i := range out.Records {
+		out.Records[i].Entry = place[out.Records[i].Entry]
 	}
 	*f = newFindings()
 	return out
 }
 
-func newFindings() findings {
-	return findings{index: map[string]int{}, setIndex: map[string]int{}, byClass: map[uint16]int{}, carrier: 1}
-}
+func newFindings() findings { return findings{index: map[string]int{}} }
 
 // reporter records values that do not fit the current row, without private parts.
 type reporter struct {
@@ -229,6 +157,17 @@ type reporter struct {
 	extras []extraValue
 	json   jsonWriter
 	label  []byte
+}
+
+// assignDrift assigns the drift counted since a mark to the last row of a table.
+func (p *reporter) assignDrift(since findingsMark, t *table) {
+	for i := since.pending; i < len(p.pending); i++ {
+		one := &p.pending[i]
+		one.record = t.keyHash(t.rows - 1)
+		if d := &p.drift[one.entry]; d.Count == 0 || one.at.Before(d.First) { // otherwise the key is not used
+			one.key = validText([]byte(t.keyText(t.rows - 1)))
+		}
+	}
 }
 
 // redactPath returns a raw text of a table without its private parts. path is relative to

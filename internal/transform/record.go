@@ -96,9 +96,9 @@ func (r *recordReader) readRecord(prefix []byte) error {
 	last := root.rows - 1
 	created, dated := root.createdAt(last)
 	r.addToPage(root.keyHash(last), created, dated)
-	set := r.report.addCarrier(mark, root.keyHash(last), func() string { return validText([]byte(root.keyText(last))) })
+	r.report.assignDrift(mark, root)
 	if r.memory != nil {
-		r.remember(r.in.buf[start:r.in.pos], set, len(r.report.rejects) > mark.rejects)
+		r.remember(r.in.buf[start:r.in.pos], r.report.mark() != mark)
 	}
 	return nil
 }

@@ -32,8 +32,6 @@ type table struct {
 	// of rows of each when the current row began.
 	inner      []*table
 	rowsBefore []int
-	// createdPos is the offset of the last created_at in the body.
-	createdPos int
 }
 
 func newTable(l *layout) *table {

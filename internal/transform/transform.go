@@ -102,8 +102,7 @@ func (p Place) Before(o Place) bool {
 type Findings struct {
 	Rejects []stream.Reject
 	Drift   []Drift
-	// Carriers contains one element for each reading of a record with drift. It names one of
-	// Sets, which are sets of indexes into Drift.
-	Carriers []stream.DriftCarrier
-	Sets     [][]int
+	// Records has an element for each entry of Drift in each reading of a record. Its Entry is an
+	// index into Drift.
+	Records []stream.DriftRecord
 }

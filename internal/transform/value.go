@@ -122,9 +122,6 @@ func (v *valueReader) parseTyped(t *table, c *column, name string, raw []byte, f
 		if n, rounded, zoneless, ok = parseInstant(inner); !ok {
 			return "want an ISO 8601 date and time"
 		}
-		if t.created >= 0 && c == &t.cols[t.created] {
-			t.createdPos = v.in.pos - len(raw)
-		}
 	case money:
 		if n, rounded, ok = parseAmount(inner); !ok {
 			return "want an amount of at most 12 digits before the point"

@@ -1,0 +1,177 @@
+package transform
+
+import (
+	"bytes"
+	"encoding/binary"
+	"math"
+	"slices"
+
+	"placementsync/internal/stream"
+
+	"github.com/zeebo/xxh3"
+)
+
+// Most records of a list have the same bytes as in the night before. For each record the
+// decoder makes an entry with a hash of its bytes (remember). The next night skips records that
+// match their entries (skipSame).
+
+// Memory contains the entries of the last night. The decoders of a stream share it.
+type Memory struct {
+	// seed is the seed for hashes of texts.
+	seed uint64
+	// entries contains the entries by the hash of the record's key.
+	entries map[uint64]entry
+}
+
+// entry describes one record.
+type entry struct {
+	// sum is the hash of the record's text. size is its length. 0 means that the record must
+	// be decoded each night.
+	sum  uint64
+	size uint32
+	// created is created_at in microseconds, or undated.
+	created int64
+}
+
+const undated = math.MinInt64
+
+// EntrySize is the size of an encoded entry in bytes.
+const EntrySize = 28
+
+// appendTo appends the encoded entry of a record. id is the hash of its key.
+func (e entry) appendTo(dst []byte, id uint64) []byte {
+	dst = binary.LittleEndian.AppendUint64(dst, id)
+	dst = binary.LittleEndian.AppendUint64(dst, e.sum)
+	dst = binary.LittleEndian.AppendUint64(dst, uint64(e.created))
+	return binary.LittleEndian.AppendUint32(dst, e.size)
+}
+
+// NewMemory returns a Memory with the encoded entries of decoders, in any order. A record with
+// different entries must be decoded, because the landing order decides which copy of it was
+// stored. The seed must change whenever the same text may be decoded differently.
+func NewMemory(seed uint64, entries []byte) *Memory {
+	m := &Memory{seed, make(map[uint64]entry, len(entries)/EntrySize)}
+	for b := range slices.Chunk(entries, EntrySize) {
+		id := binary.LittleEndian.Uint64(b)
+		e := entry{sum: binary.LittleEndian.Uint64(b[8:]), created: int64(binary.LittleEndian.Uint64(b[16:])), size: binary.LittleEndian.Uint32(b[24:])}
+		if known, found := m.entries[id]; found && known != e {
+			e = entry{}
+		}
+		m.entries[id] = e
+	}
+	return m
+}
+
+// CanRecall reports whether unchanged records of this stream can be skipped: every table is
+// keyed by the record's key, which is one text; its rows depend only on the record's own
+// JSON; and no private value can be guessed from a hash.
+func (b *Binding) CanRecall() bool {
+	root := b.tables[0]
+	if b.guessable || b.raw || b.object || root.param >= 0 || len(root.keys) != 1 || root.cols[root.keys[0]].kind != text {
+		return false
+	}
+	for _, t := range b.tables[1:] {
+		if t.enclosing != 0 || len(t.parents) != 1 || t.keys[0] != t.parents[0].col || t.name == root.name {
+			return false
+		}
+	}
+	return true
+}
+
+// recaller makes the entries of a decoder and skips unchanged records.
+type recaller struct {
+	*Memory
+	// key is the quoted name of the key, with the colon.
+	key []byte
+	// same contains the keys of the skipped records.
+	same *table
+	// made contains the encoded entries since the last call of Entries. before is its length
+	// when the body began.
+	made   []byte
+	before int
+}
+
+// Remember makes the decoder create entries, and omit the rows of unchanged records. The keys
+// of unchanged records are listed in [stream.SameTable]. [Binding.CanRecall] must be true, and
+// the decoder must not contain rows.
+func (d *Decoder) Remember(shared *Memory) {
+	root := d.records.root
+	m := &recaller{Memory: shared, key: []byte(`"` + root.layout.cols[root.keys[0]].name + `":`)}
+	l := &layout{name: stream.SameTable, cols: []columnLayout{{name: "id", kind: text}, {name: stream.Seq, kind: unsigned}}}
+	l.setSchema()
+	m.same = newTable(l)
+	d.records.memory = m
+	d.rows.tables, d.records.rowsBefore = append(d.rows.tables, m.same), append(d.records.rowsBefore, 0)
+}
+
+// Entries returns the entries since the last call, for [NewMemory] in the next night. They
+// are valid until the next body is decoded.
+func (d *Decoder) Entries() []byte {
+	m := d.records.memory
+	if m == nil {
+		return nil
+	}
+	entries := m.made
+	m.made, m.before = m.made[:0], 0
+	return entries
+}
+
+// maxKeySearch limits the text in which the key is searched: most records begin with it.
+const maxKeySearch = 4 << 10
+
+// findKey finds the key of the record at the beginning of a text: the first member with its
+// name, at any depth, if it is a string without escapes. This may be another member, so an
+// entry is made only if the found key is right.
+func (m *recaller) findKey(text []byte) ([]byte, bool) {
+	text = text[:min(len(text), maxKeySearch)]
+	at := bytes.Index(text, m.key)
+	if at < 0 {
+		return nil, false
+	}
+	s := scanner{buf: text, pos: at + len(m.key)}
+	if s.peek() != '"' {
+		return nil, false
+	}
+	start := s.pos + 1
+	f, err := s.text()
+	return text[start:max(start, s.pos-1)], err == nil && f == plain
+}
+
+// skipSame skips the record at the position if its text has not changed, with the same
+// effect on the page as decoding it.
+func (r *recordReader) skipSame() bool {
+	m, rest := r.memory, r.in.buf[r.in.pos:]
+	key, ok := m.findKey(rest)
+	if !ok {
+		return false
+	}
+	id := xxh3.Hash(key)
+	e := m.entries[id]
+	if e.size == 0 || int(e.size) > len(rest) || xxh3.HashSeed(rest[:e.size], m.seed) != e.sum {
+		return false
+	}
+	r.in.pos += int(e.size)
+	r.page.Records++
+	r.addToPage(id, e.created, e.created != undated)
+	m.made = e.appendTo(m.made, id)
+	m.same.cols[0].data = append(m.same.cols[0].data, key...)
+	m.same.cols[0].endText()
+	m.same.cols[1].appendInt(int64(r.in.seq))
+	m.same.rows++
+	return true
+}
+
+// remember adds the entry of the last record. The entry is empty if the record has findings,
+// which each night must report, or if skipSame would not find the right key. An empty entry is
+// needed because NewMemory must see that the entries of a record differ.
+func (r *recordReader) remember(raw []byte, hasFindings bool) {
+	m, root, last := r.memory, r.root, r.root.rows-1
+	var e entry
+	if key, ok := m.findKey(raw); ok && !hasFindings && bytes.Equal(key, root.cols[root.keys[0]].bytes(last)) {
+		e = entry{sum: xxh3.HashSeed(raw, m.seed), size: uint32(len(raw)), created: undated}
+		if at, dated := root.createdAt(last); dated {
+			e.created = at
+		}
+	}
+	m.made = e.appendTo(m.made, root.keyHash(last))
+}
