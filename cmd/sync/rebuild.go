@@ -136,7 +136,7 @@ func showRebuilt(g *globals, r pipeline.RebuildResult) error {
 		fmt.Fprintf(g.stdout, "%d more snapshots of that time are not in the series: a row that began and ended between two kept days is not in history\n", r.Between)
 	}
 	if !r.Meta {
-		fmt.Fprintln(g.stdout, "meta is empty: the program that wrote the series did not store it")
+		fmt.Fprintln(g.stdout, "meta is empty: all files with its changes are damaged or missing")
 	}
 	for _, d := range r.Unfinished {
 		fmt.Fprintf(g.stdout, "not used: the day %s: %s; its files are in damaged/%s of the warehouse\n", d.Day, query.OnScreen(d.Problem), r.Manifest.RunID)

@@ -21,6 +21,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/klauspost/compress/zstd"
 
+	"placementsync/internal/checksum"
 	"placementsync/internal/dictionary"
 	testfixture "placementsync/internal/testing/fixture"
 	"placementsync/internal/warehouse"
@@ -360,7 +361,7 @@ func TestTrialNewerWarehouseIsRejected(t *testing.T) {
 		must(t, json.Unmarshal([]byte(read(t, file)), &manifest))
 		delete(manifest, "seal")
 		manifest["format"], manifest["program_version"] = warehouse.Format+1, "9.1.0"
-		text, err := json.Marshal(manifest)
+		text, err := checksum.Seal(manifest)
 		must(t, errors.Join(err, os.Remove(file))) // the file may have a hard link
 		must(t, os.WriteFile(file, text, 0o600))
 	}

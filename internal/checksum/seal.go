@@ -29,14 +29,10 @@ func Seal(value any) ([]byte, error) {
 	return append(text, sealPrefix+Hex(text)+sealSuffix...), nil
 }
 
-// Unseal decodes a text that Seal returned. It also decodes objects without a checksum, which
-// earlier releases wrote. It returns ErrSeal if the checksum is wrong.
+// Unseal decodes a text that Seal returned. It returns ErrSeal if the checksum is wrong or missing.
 func Unseal(text []byte, into any) error {
-	if at := len(text) - len(sealPrefix) - 2*sha256.Size - len(sealSuffix); at >= 0 && bytes.HasPrefix(text[at:], []byte(sealPrefix)) {
-		if string(text[at:]) != sealPrefix+Hex(text[:at])+sealSuffix {
-			return ErrSeal
-		}
-	} else if bytes.Contains(text, []byte(`"seal"`)) {
+	at := len(text) - len(sealPrefix) - 2*sha256.Size - len(sealSuffix)
+	if at < 0 || string(text[at:]) != sealPrefix+Hex(text[:at])+sealSuffix {
 		return ErrSeal
 	}
 	return json.Unmarshal(text, into)
@@ -62,16 +58,11 @@ func SealLine(value any) ([]byte, error) {
 	return fmt.Appendf(text, lineSum, crc32c(text)), nil
 }
 
-// UnsealLine decodes a line that SealLine returned. It also decodes lines without a checksum,
-// which earlier releases wrote. It returns ErrSeal if the checksum is wrong.
+// UnsealLine decodes a line that SealLine returned. It returns ErrSeal if the checksum is wrong or
+// missing.
 func UnsealLine(line []byte, into any) error {
 	at := len(line) - len(fmt.Sprintf(lineSum, 0))
-	prefix := []byte(lineSum[:len(`,"sum":"`)])
-	if at >= 0 && bytes.HasPrefix(line[at:], prefix) {
-		if string(line[at:]) != fmt.Sprintf(lineSum, crc32c(line[:at])) {
-			return ErrSeal
-		}
-	} else if bytes.Contains(line, prefix) {
+	if at < 0 || string(line[at:]) != fmt.Sprintf(lineSum, crc32c(line[:at])) {
 		return ErrSeal
 	}
 	return json.Unmarshal(line, into)

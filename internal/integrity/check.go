@@ -247,14 +247,10 @@ func (c *checker) checkMissingDays() map[string]bool {
 }
 
 // indexProblem returns the problem of the index of the series, or "" if it is intact. days are the
-// expected days. Early versions of the program wrote neither manifests nor an index.
+// expected days.
 func (c *checker) indexProblem(days map[string]string) string {
-	hasManifests := c.manifest.Meta != nil || len(c.inv.manifests) > len(c.inv.kept)
-	if c.inv.indexErr != nil {
-		if hasManifests {
-			return warehouse.ProblemOf(c.inv.indexErr)
-		}
-		return ""
+	if c.inv.indexErr != nil && len(days)+len(c.inv.kept) > 0 {
+		return warehouse.ProblemOf(c.inv.indexErr)
 	}
 	for day, run := range days {
 		if c.inv.days[day] == "" && run != "" {
@@ -278,12 +274,9 @@ func (c *checker) checkDay(day, run string) {
 		d := Damage{File: c.w.Folder.Relative(path), Problem: warehouse.ProblemOf(err), Cost: "the checksums of " + day + "; its copy is intact", Repair: Repair{Kind: MendSeries}}
 		switch {
 		case hasCopy:
-		case run == "" && inv.indexErr == nil && !c.w.Series.PredatesManifests(day):
+		case run == "" && inv.indexErr == nil:
 			d.Problem, d.Repair.Kind = "it is gone, and the index does not name the day", RebuildCatalog
 			d.Cost = "the files of " + day + " in Parquet, which cannot be checked; the catalog does not need them"
-		case run == "" && len(inv.days) == 0 && inv.indexErr != nil && c.manifest.Meta == nil:
-			c.Notes = append(c.Notes, "the files of "+day+" have no manifest: an earlier program wrote them, and they cannot be checked")
-			return
 		case inv.covers(at.AddDate(0, 0, 1)) || inv.covers(c.lastTimeOf(at)):
 			d.Cost = "the checksums of " + day
 		default:

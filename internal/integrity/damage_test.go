@@ -1,7 +1,6 @@
 package integrity_test
 
 import (
-	"encoding/json"
 	"errors"
 	"maps"
 	"os"
@@ -72,7 +71,7 @@ func (d damager) edit(name string, change func(m *warehouse.Manifest)) {
 	m, err := d.w.Versions.ReadManifestFile(d.path(name), "")
 	must(d.t, err)
 	change(&m)
-	data, err := json.Marshal(m)
+	data, err := checksum.Seal(m)
 	must(d.t, errors.Join(err, os.WriteFile(d.path(name), data, 0o600)))
 }
 
@@ -361,7 +360,7 @@ func TestTheCheckReportsMoreThanFiles(t *testing.T) {
 		"the ledger lacks the newest run": {func(d damager) { keepLines(d, 2) },
 			[]string{"state/runs.jsonl: run"}, "it has no line of the version that readers see", ""},
 		"an unfinished-run file": {func(d damager) { must(d.t, os.WriteFile(d.path("state/unfinished.json"), []byte("{"), 0o600)) },
-			[]string{"state/unfinished.json: run"}, "unexpected end of JSON input", ""},
+			[]string{"state/unfinished.json: run"}, "its own checksum is wrong: the content was changed", ""},
 		"a draft": {func(d damager) { must(d.t, os.Mkdir(d.path("versions/.a.draft"), 0o700)) }, nil, "", "versions/.a.draft is left over from a killed run: the next run removes it"},
 		"a lost table": {func(d damager) {
 			d.edit(manifest1, func(m *warehouse.Manifest) { m.Tables, m.Lost = nil, []string{table} })

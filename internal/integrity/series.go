@@ -3,13 +3,10 @@ package integrity
 import (
 	"cmp"
 	"context"
-	"database/sql"
 	"errors"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
-	"time"
 
 	"placementsync/internal/checksum"
 	"placementsync/internal/ledger"
@@ -31,10 +28,7 @@ type seriesReader struct {
 // missing and damaged files. The files of a day are from one run, even if several runs wrote the
 // day. If a run was writing a day when the warehouse was copied, and no run of the day is complete,
 // the day is left out and returned as a Damage with Unfinished set.
-//
-// Early versions of the program wrote no manifests. The files of such a day are not checked. Their
-// run and time are read with db from the metadata of the files.
-func ReadSeries(ctx context.Context, w *warehouse.Warehouse, db *sql.DB) ([]warehouse.Snapshot, []Damage, error) {
+func ReadSeries(ctx context.Context, w *warehouse.Warehouse) ([]warehouse.Snapshot, []Damage, error) {
 	runs, err := w.Ledger.Runs()
 	if err != nil {
 		return nil, nil, err
@@ -53,7 +47,7 @@ func ReadSeries(ctx context.Context, w *warehouse.Warehouse, db *sql.DB) ([]ware
 	for _, day := range slices.Sorted(maps.Keys(days)) {
 		if m, ok := unadded[day]; ok && r.isComplete(m) {
 			r.addDay(m)
-		} else if err := r.readDay(ctx, db, day, days[day]); err != nil {
+		} else if err := r.readDay(day, days[day]); err != nil {
 			return nil, nil, err
 		}
 	}
@@ -66,10 +60,7 @@ func ReadSeries(ctx context.Context, w *warehouse.Warehouse, db *sql.DB) ([]ware
 func (r *seriesReader) expectedDays() map[string]string {
 	days, err := r.w.Series.Index()
 	if err != nil && len(r.w.Series.Days()) > 0 {
-		path := r.w.Series.IndexPath()
-		if _, statErr := os.Stat(filepath.Dir(path)); statErr == nil {
-			r.damage = append(r.damage, seriesDamage(r.w, path, warehouse.ProblemOf(err), costOfIndex, ""))
-		}
+		r.damage = append(r.damage, seriesDamage(r.w, r.w.Series.IndexPath(), warehouse.ProblemOf(err), costOfIndex, ""))
 	}
 	for _, day := range r.w.Series.Days() {
 		if _, ok := days[day]; !ok {
@@ -80,7 +71,7 @@ func (r *seriesReader) expectedDays() map[string]string {
 }
 
 // readDay adds the files of a day. run is the run in the index, or empty.
-func (r *seriesReader) readDay(ctx context.Context, db *sql.DB, day, run string) error {
+func (r *seriesReader) readDay(day, run string) error {
 	m, err := readDayManifest(r.w, day, run)
 	if err == nil && m.Format > warehouse.Format {
 		return &warehouse.NewerError{Run: m.RunID, Program: m.Program, Format: m.Format}
@@ -104,10 +95,8 @@ func (r *seriesReader) readDay(ctx context.Context, db *sql.DB, day, run string)
 			problem = "the whole day is gone"
 		}
 		r.damage = append(r.damage, seriesDamage(r.w, r.w.Folder.DayManifestPath(day), problem, "all tables of "+day, day))
-	case !r.w.Series.PredatesManifests(day):
-		r.damage = append(r.damage, unfinishedDay(day, ""))
 	default:
-		return r.addUncheckedDay(ctx, db, day)
+		r.damage = append(r.damage, unfinishedDay(day, ""))
 	}
 	return nil
 }
@@ -202,38 +191,6 @@ func (r *seriesReader) snapshot(m warehouse.Manifest) warehouse.Snapshot {
 		r.byRun[m.RunID] = s
 	}
 	return s
-}
-
-// addUncheckedDay adds the files of a day without a manifest if one run wrote them all. Programs
-// up to 1.0.0 wrote the run into every file.
-func (r *seriesReader) addUncheckedDay(ctx context.Context, db *sql.DB, day string) error {
-	var m warehouse.Manifest
-	files := map[string]string{}
-	var damage []Damage
-	for table, file := range r.w.Series.DayFiles(day) {
-		var run, at sql.NullString
-		if err := db.QueryRowContext(ctx, string(integritySQL.Render("run_of_parquet_file", nil)), file).Scan(&run, &at); err != nil {
-			if ctx.Err() != nil {
-				return ctx.Err()
-			}
-			damage = append(damage, seriesDamage(r.w, file, "read its metadata: "+err.Error(), costOfTable(table, day), day))
-			continue
-		}
-		snapshotAt, err := time.Parse(time.RFC3339Nano, at.String)
-		if err != nil || m.RunID != "" && m.RunID != run.String {
-			r.damage = append(r.damage, unfinishedDay(day, ""))
-			return nil
-		}
-		if m.RunID == "" {
-			m.RunID, m.SnapshotAt = run.String, snapshotAt
-		}
-		files[table] = file
-	}
-	r.damage = append(r.damage, damage...)
-	if m.RunID != "" {
-		maps.Copy(r.snapshot(m).Files, files)
-	}
-	return nil
 }
 
 // MetaFiles returns the files of changes that add up to the schema meta of a version, oldest first,

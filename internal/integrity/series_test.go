@@ -1,7 +1,6 @@
 package integrity_test
 
 import (
-	"database/sql"
 	"errors"
 	"fmt"
 	"maps"
@@ -10,13 +9,10 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"placementsync/internal/integrity"
-	"placementsync/internal/sqltext"
-	"placementsync/internal/stream"
 	"placementsync/internal/warehouse"
 )
 
@@ -24,10 +20,7 @@ import (
 // a line for each damaged file.
 func readSeries(t *testing.T, w *warehouse.Warehouse) (files, damage []string) {
 	t.Helper()
-	db, err := sql.Open("duckdb", "")
-	must(t, err)
-	defer db.Close()
-	snapshots, damaged, err := integrity.ReadSeries(t.Context(), w, db)
+	snapshots, damaged, err := integrity.ReadSeries(t.Context(), w)
 	must(t, err)
 	for _, s := range snapshots {
 		line := s.Version + " " + s.At.UTC().Format("01-02 15:04")
@@ -101,7 +94,7 @@ func TestTheSeriesIsReadFromIntactFiles(t *testing.T) {
 	}
 	w := clone(t, original)
 	damager{t, w}.edit(manifest2, func(m *warehouse.Manifest) { m.Format++ })
-	if _, _, err := integrity.ReadSeries(t.Context(), w, nil); !errors.As(err, new(*warehouse.NewerError)) {
+	if _, _, err := integrity.ReadSeries(t.Context(), w); !errors.As(err, new(*warehouse.NewerError)) {
 		t.Errorf("a day of a newer program: got %v, want a *NewerError", err)
 	}
 }
@@ -155,48 +148,6 @@ func TestADayIsReadFromOneRun(t *testing.T) {
 	}
 	if files, damage := readSeries(t, firstOnly); len(files) != 1 || len(damage) > 0 {
 		t.Errorf("a series of one run: got snapshots %v and damage %v, want one snapshot without damage", files, damage)
-	}
-}
-
-// TestDaysOfEarlyProgramsAreRead reads files without manifests. Their metadata name the run.
-func TestDaysOfEarlyProgramsAreRead(t *testing.T) {
-	tables := slices.DeleteFunc(stream.Tables(stream.All()), func(x stream.Table) bool { return x.Name != table && x.Name != "tags" })
-	at := night.Format(time.RFC3339Nano)
-	for name, c := range map[string]struct {
-		runs, times [2]string // of the two tables
-		truncates   bool      // damages the file of the second table
-		want        int       // number of files
-		damage      string
-	}{
-		"one run":        {[2]string{firstNight, firstNight}, [2]string{at, at}, false, 2, ""},
-		"two runs":       {[2]string{firstNight, secondNight}, [2]string{at, at}, false, 0, "it is not complete: it has files and no manifest"},
-		"no time":        {[2]string{firstNight, firstNight}, [2]string{at, "yesterday"}, false, 0, "it is not complete: it has files and no manifest"},
-		"a damaged file": {[2]string{firstNight, firstNight}, [2]string{at, at}, true, 1, "read its metadata: "},
-	} {
-		t.Run(name, func(t *testing.T) {
-			w, err := warehouse.Open(warehouse.Config{Dir: t.TempDir(), KeepVersions: 1, Tables: tables})
-			must(t, err)
-			db, err := sql.Open("duckdb", "")
-			must(t, err)
-			defer db.Close()
-			for i, name := range []string{"tags", table} {
-				file := filepath.Join(w.Folder.Dir(), "parquet", name, "snapshot_date=2026-11-01", name+".parquet")
-				must(t, os.MkdirAll(filepath.Dir(file), 0o700))
-				_, err := db.ExecContext(t.Context(), "COPY (SELECT 1 AS x) TO "+sqltext.Literal(file)+" (FORMAT parquet, KV_METADATA {run_id: "+sqltext.Literal(c.runs[i])+", snapshot_at: "+sqltext.Literal(c.times[i])+"})")
-				must(t, err)
-				if c.truncates && name == table {
-					must(t, os.Truncate(file, 20))
-				}
-			}
-			snapshots, damage, err := integrity.ReadSeries(t.Context(), w, db)
-			must(t, err)
-			if c.want == 0 != (len(snapshots) == 0) || c.want > 0 && (len(snapshots) != 1 || len(snapshots[0].Files) != c.want || snapshots[0].Run != firstNight || !snapshots[0].At.Equal(night)) {
-				t.Errorf("got snapshots %+v, want one of %s with %d files, or none for 0 files", snapshots, firstNight, c.want)
-			}
-			if c.damage == "" != (len(damage) == 0) || c.damage != "" && (len(damage) != 1 || !strings.HasPrefix(damage[0].Problem, c.damage) || damage[0].Unfinished != (c.want == 0)) {
-				t.Errorf("got damage %+v, want %q", damage, c.damage)
-			}
-		})
 	}
 }
 

@@ -1,7 +1,6 @@
 package load_test
 
 import (
-	"encoding/json"
 	"fmt"
 	"maps"
 	"os"
@@ -12,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"placementsync/internal/checksum"
 	"placementsync/internal/integrity"
 	"placementsync/internal/ledger"
 	"placementsync/internal/load"
@@ -101,7 +101,7 @@ func (h *fixture) changeSchemaVersion() {
 	m, err := h.w.Versions.ReadManifest(run)
 	must(h.t, err)
 	m.Schema = "another"
-	data, err := json.Marshal(m)
+	data, err := checksum.Seal(m)
 	must(h.t, err)
 	must(h.t, os.WriteFile(filepath.Join(h.w.Folder.VersionPath(run), warehouse.ManifestFile), data, 0o600))
 }

@@ -37,7 +37,7 @@ type RebuildResult struct {
 	// Between counts the snapshots in meta, from First to Last, that have no day in the
 	// series. Where they are missing, the history is less exact.
 	Between int
-	// Meta is set if the tables of meta were restored.
+	// Meta is set if the tables of meta were restored. It is not set if all changes are lost.
 	Meta bool
 	// Runs is the number of runs from whose closed rows history was restored. Zero means that
 	// history was copied from the catalog or restored by comparing the snapshots.
@@ -179,7 +179,7 @@ func (b *rebuild) publish(ctx context.Context) (err error) {
 
 // replaySeries fills main and past from the series.
 func (b *rebuild) replaySeries(ctx context.Context) error {
-	snapshots, damaged, err := integrity.ReadSeries(ctx, b.wh, b.draft.DB)
+	snapshots, damaged, err := integrity.ReadSeries(ctx, b.wh)
 	if err != nil {
 		return err
 	}
@@ -277,7 +277,7 @@ func (b *rebuild) restorePast(ctx context.Context) (known bool, err error) {
 		}
 		b.cfg.Log.Warn("closed rows not copied from the catalog", "run", latest, "error", err)
 	}
-	if b.wh.Series.HasMetaChanges() && len(damaged) > 0 && !b.skip {
+	if len(damaged) > 0 && !b.skip {
 		return false, &SeriesError{damaged, false}
 	}
 	return false, nil
@@ -310,15 +310,15 @@ func (b *rebuild) restoreMeta(ctx context.Context) error {
 		}
 		b.cfg.Log.Warn("meta not copied from the catalog; restoring it from the series", "run", latest, "error", err)
 	}
-	if !b.wh.Series.HasMetaChanges() {
-		b.cfg.Log.Warn("meta not restored: an older program wrote the versions and kept no copy of meta")
-		return nil
-	}
 	files, _, damaged := integrity.MetaFiles(b.wh, b.last.Version)
 	if len(damaged) > 0 && !b.skip {
 		return &SeriesError{damaged, false}
 	}
-	b.Skipped, b.Meta = append(b.Skipped, damaged...), true
+	b.Skipped = append(b.Skipped, damaged...)
+	if len(files) == 0 {
+		return nil // all changes are lost
+	}
+	b.Meta = true
 	if err := load.RestoreMeta(ctx, b.draft, b.wh.Catalog.MetaDefinitions(), files); err != nil {
 		return err
 	}

@@ -5,7 +5,6 @@ import (
 	"database/sql"
 	"encoding/binary"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -16,6 +15,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"placementsync/internal/checksum"
 	"placementsync/internal/integrity"
 	"placementsync/internal/ledger"
 	"placementsync/internal/sqltext"
@@ -139,7 +139,7 @@ func TestCatalogOfAnEarlierProgramGetsSmallBlocks(t *testing.T) {
 	must(t, os.WriteFile(file, data, 0o600))
 	sum := sha256.Sum256(data)
 	m.Catalog.Bytes, m.Catalog.SHA256 = int64(len(data)), hex.EncodeToString(sum[:])
-	text, err := json.Marshal(m)
+	text, err := checksum.Seal(m)
 	must(t, err)
 	must(t, os.WriteFile(filepath.Join(w.Folder.VersionPath(m.RunID), warehouse.ManifestFile), text, 0o600))
 	if got := blockSize(t, w); got != 256<<10 {

@@ -71,9 +71,11 @@ func TestOtherFilesAreNotCarried(t *testing.T) {
 		"a missing file":  {func(t *testing.T, v string) { must(t, os.Remove(filepath.Join(v, tagsFile))) }, "", tagsTable, "it is gone"},
 		"another schema": {func(t *testing.T, v string) {
 			file := filepath.Join(v, warehouse.ManifestFile)
-			text := strings.Replace(contentOf(t, file), `"schema_version": "`, `"schema_version": "other`, 1)
-			text = text[:strings.Index(text, ",\n  \"seal\"")] + "\n}\n"
-			must(t, os.WriteFile(file, []byte(text), 0o600))
+			var m warehouse.Manifest
+			must(t, checksum.Unseal([]byte(contentOf(t, file)), &m))
+			m.Schema = "other"
+			data, err := checksum.Seal(m)
+			must(t, errors.Join(err, os.WriteFile(file, data, 0o600)))
 		}, "", tagsTable, ""},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -1,7 +1,6 @@
 package warehouse_test
 
 import (
-	"encoding/json"
 	"errors"
 	"os"
 	"path/filepath"
@@ -11,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"placementsync/internal/checksum"
 	"placementsync/internal/sqltext"
 	"placementsync/internal/stream"
 	"placementsync/internal/warehouse"
@@ -143,7 +143,7 @@ func publishByOther(t *testing.T, w *warehouse.Warehouse, d *warehouse.Draft) {
 	m, err := d.Publish(t.Context(), slices.Clone(tableFiles))
 	must(t, err)
 	m.Schema = "another"
-	data, err := json.Marshal(m)
+	data, err := checksum.Seal(m)
 	must(t, err)
 	must(t, os.WriteFile(filepath.Join(w.Folder.VersionPath(m.RunID), warehouse.ManifestFile), data, 0o600))
 }

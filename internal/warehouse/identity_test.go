@@ -161,7 +161,7 @@ func TestADamagedBaseIsReportedWithARemedy(t *testing.T) {
 			}
 			d, err := w.BeginFrom(t.Context(), thirdNight, night.AddDate(0, 0, 2), "")
 			must(t, err)
-			snapshots, damagedFiles, err := integrity.ReadSeries(t.Context(), w, d.DB)
+			snapshots, damagedFiles, err := integrity.ReadSeries(t.Context(), w)
 			must(t, errors.Join(err, d.Discard()))
 			if len(snapshots) != 2 || len(damagedFiles) != 0 {
 				t.Errorf("a rebuild finds %d snapshots and the damage %v, want 2 and none", len(snapshots), damagedFiles)

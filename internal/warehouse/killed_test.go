@@ -1,7 +1,6 @@
 package warehouse_test
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -13,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"placementsync/internal/checksum"
 	"placementsync/internal/integrity"
 	"placementsync/internal/ledger"
 	"placementsync/internal/warehouse"
@@ -31,7 +31,7 @@ func TestTrialNewerWarehouseIsRejected(t *testing.T) {
 	}
 	must(t, withLock(t, w, "20261101T020000Z", w.Recover))
 	m.Format, m.Program = warehouse.Format+1, "v9.1.0"
-	data, err := json.Marshal(m)
+	data, err := checksum.Seal(m)
 	must(t, err)
 	must(t, os.WriteFile(path, data, 0o600))
 	lockFile := filepath.Join(w.Folder.Dir(), "state", "lock")

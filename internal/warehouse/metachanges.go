@@ -33,13 +33,6 @@ func (s *Series) MetaChain(run string) (chain []Manifest, err error) {
 	return chain, err
 }
 
-// HasMetaChanges reports whether the series contains files with changes of the schema meta. Early
-// versions of the program did not write such files.
-func (s *Series) HasMetaChanges() bool {
-	found, err := filepath.Glob(s.folder.ChangesPath("*"))
-	return err == nil && len(found) > 0
-}
-
 // oldMetaChanges returns the paths of the files of changes, and of the manifests beside them, that no
 // kept version needs. It returns no path if the manifests of a kept version are incomplete.
 func (s *Series) oldMetaChanges() ([]string, error) {

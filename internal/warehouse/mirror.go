@@ -56,15 +56,15 @@ func (m *Mirror) Files() ([]checksum.FileSum, error) {
 	series = slices.DeleteFunc(series, func(file string) bool {
 		parts := strings.Split(file, "/")
 		_, day, isParquet := SplitSeriesFile(file)
-		switch _, known := sums[file]; {
-		case known:
+		switch _, isKnown := sums[file]; {
+		case isKnown:
 			return false
-		case len(parts) > 2 && (parts[1] == replacedDir || parts[1] == metaDir && path.Ext(file) == changesSuffix):
-			return true
 		case isParquet:
-			return !m.series.PredatesManifests(day)
+			// A night adds its changes before its Parquet files. Without them, the manifest of the day is lost.
+			changes, err := filepath.Glob(m.folder.ChangesPath(strings.ReplaceAll(day, "-", "") + "T*"))
+			return err == nil && len(changes) > 0
 		}
-		return false
+		return len(parts) > 2 && (parts[1] == replacedDir || parts[1] == metaDir && path.Ext(file) == changesSuffix)
 	})
 	var all []checksum.FileSum
 	for _, file := range append(state, series...) {

@@ -32,7 +32,7 @@ func TestABackupHasTheFilesOfTheSeriesAndTheState(t *testing.T) {
 	first := publishFull(t, w, firstNight, "one")
 	second := publishFull(t, w, secondNight, "two")
 	writeFiles(t, w, "state/inbox/a.log", "state/seen/orders", "state/lock", "state/.temporary",
-		"parquet/product_listing_tags/snapshot_date=2026-10-31/product_listing_tags.parquet", // of an early program
+		"parquet/product_listing_tags/snapshot_date=2026-10-31/product_listing_tags.parquet", // of a day whose manifest is lost
 		"parquet/product_listing_tags/snapshot_date=2026-11-03/product_listing_tags.parquet", // of a night that has no manifest yet
 		"parquet/.replaced/"+firstNight+"/product_listing_tags.parquet", "parquet/.meta/20261103T020000Z.changes", "parquet/notes.txt",
 		"versions/notes.txt", "raw/"+firstNight+"/journal.jsonl")

@@ -1,7 +1,6 @@
 package warehouse_test
 
 import (
-	"encoding/json"
 	"errors"
 	"io/fs"
 	"os"
@@ -11,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"placementsync/internal/checksum"
 	"placementsync/internal/warehouse"
 )
 
@@ -179,7 +179,7 @@ func TestAVersionBuiltOnItselfEndsTheLineage(t *testing.T) {
 	w := open(t)
 	m := publish(t, w, "20261101T020000Z", "one")
 	m.Night = m.RunID
-	data, err := json.Marshal(m)
+	data, err := checksum.Seal(m)
 	must(t, err)
 	must(t, os.WriteFile(filepath.Join(w.Folder.VersionPath(m.RunID), warehouse.ManifestFile), data, 0o600))
 	publish(t, w, "20261102T020000Z", "two")

@@ -240,20 +240,6 @@ func TestDaysAreFoundByTheirFiles(t *testing.T) {
 	if got := w.Series.DayFiles("2026-10-30"); len(got) > 0 {
 		t.Errorf("the files of a day without files are %v, want none", got)
 	}
-	for day, want := range map[string]bool{"2026-10-31": true, "2026-11-01": false, "2026-11-03": false} {
-		if got := w.Series.PredatesManifests(day); got != want {
-			t.Errorf("%s predates the manifests: %t, want %t", day, got, want)
-		}
-	}
-	// A manifest of a run matters only for its own day and later days.
-	run := "20261030T020000Z"
-	must(t, os.MkdirAll(filepath.Dir(w.Folder.RunManifestPath(run)), 0o700))
-	must(t, os.WriteFile(w.Folder.RunManifestPath(run), nil, 0o600))
-	for day, want := range map[string]bool{"2026-10-29": true, "2026-10-30": false, "2026-10-31": false} {
-		if got := w.Series.PredatesManifests(day); got != want {
-			t.Errorf("with a run of 2026-10-30, %s predates the manifests: %t, want %t", day, got, want)
-		}
-	}
 }
 
 // TestADayManifestIsOfItsDayAndRun reads the manifest of a day for other days and runs. This must be a

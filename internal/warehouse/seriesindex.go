@@ -7,7 +7,6 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"placementsync/internal/checksum"
@@ -124,27 +123,6 @@ func (s *Series) ReadDayManifest(day, run string) (Manifest, error) {
 		err = s.folder.DamagedErr(path, "it is the manifest of "+DayOf(m.SnapshotAt), nil)
 	}
 	return m, err
-}
-
-// PredatesManifests reports whether a day without a manifest is older than all days and runs that
-// have a manifest. Early versions of the program wrote no manifests.
-func (s *Series) PredatesManifests(day string) bool {
-	days, err := s.ManifestDays()
-	if err != nil {
-		return false
-	}
-	indexed, _ := s.Index()
-	maps.Copy(days, indexed)
-	for other := range days {
-		if other <= day {
-			return false
-		}
-	}
-	found, err := filepath.Glob(s.folder.RunManifestPath("*"))
-	return err == nil && !slices.ContainsFunc(found, func(path string) bool {
-		at, ok := RunTime(strings.TrimSuffix(filepath.Base(path), manifestSuffix))
-		return ok && DayOf(at) <= day
-	})
 }
 
 // DayFiles returns the Parquet files of a day by table.

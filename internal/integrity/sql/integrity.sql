@@ -12,9 +12,3 @@ SELECT {schema}, {name}, count(*) FROM {table};
 
 -- name: count_runs
 SELECT count(DISTINCT run_id), count(DISTINCT snapshot_at::DATE), max(snapshot_at) FROM {runs};
-
--- name: run_of_parquet_file
--- The run and the snapshot time in the metadata of a Parquet file. Releases after 1.0.0 do not write
--- them.
-SELECT max(value::VARCHAR) FILTER (key = 'run_id'), max(value::VARCHAR) FILTER (key = 'snapshot_at')
-FROM parquet_kv_metadata(?);
