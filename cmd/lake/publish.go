@@ -36,7 +36,7 @@ func publishCommand(g *globals) *cobra.Command {
 			"--all commits each kept night that is missing in the lake, so that readers can select\n" +
 			"each night by its tag.",
 		Args: cobra.MaximumNArgs(1),
-		RunE: command.MarkWork(func(cmd *cobra.Command, args []string) error { return runPublish(cmd.Context(), g, o, args) }),
+		RunE: func(cmd *cobra.Command, args []string) error { return runPublish(cmd.Context(), g, o, args) },
 	}
 	cmd.Flags().BoolVar(&o.all, "all", false, "commit each kept night that is missing in the lake, oldest first")
 	cmd.Flags().BoolVar(&o.replace, "replace", false, "replace the history of another warehouse, as after a loss without a backup")

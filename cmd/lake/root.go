@@ -31,9 +31,9 @@ func newRoot(g *globals) *cobra.Command {
 		Long: "placementsync-lake publishes the nights of a warehouse as Apache Iceberg tables, into the\n" +
 			"catalog in the section \"lake\" of the configuration. \"placementsync lake\" runs this program.\n\n" +
 			command.Meanings{Complete: "complete", Failed: "failed, readers see no part of the night", Partial: "done in part"}.Table(),
-		PersistentPreRunE: func(*cobra.Command, []string) error { return cmp.Or(g.Check(), g.checkCaller()) },
 	}
 	g.AddTo(root)
+	root.PersistentPreRunE = func(*cobra.Command, []string) error { return cmp.Or(g.checkCaller(), g.Check()) }
 	root.AddCommand(publishCommand(g), statusCommand(g), verifyCommand(g), expireCommand(g), checkCommand(g),
 		viewsCommand(g), docsCommand())
 	command.AddVersion(root, version, commit)
@@ -70,7 +70,7 @@ func (g *globals) showResult(format string, r result) error {
 // and the lake, calls run and prints the result. run may return both a result and an error.
 func (g *globals) lakeCommand(cmd *cobra.Command, run func(ctx context.Context, wh *warehouse.Warehouse, l *lake.Lake, args []string) (result, error)) *cobra.Command {
 	format := formatFlag(cmd)
-	cmd.RunE = command.MarkWork(func(cmd *cobra.Command, args []string) (err error) {
+	cmd.RunE = func(cmd *cobra.Command, args []string) (err error) {
 		if err := checkFormat(*format); err != nil {
 			return err
 		}
@@ -84,7 +84,7 @@ func (g *globals) lakeCommand(cmd *cobra.Command, run func(ctx context.Context, 
 			return err
 		}
 		return errors.Join(err, g.showResult(*format, found))
-	})
+	}
 	return cmd
 }
 

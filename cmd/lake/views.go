@@ -30,7 +30,7 @@ func viewsCommand(g *globals) *cobra.Command {
 		Example: "  placementsync-lake views --dialect trino --catalog lake > views.sql\n" +
 			"  placementsync-lake views --dialect spark --queries --markers",
 		Args: cobra.NoArgs,
-		RunE: command.MarkWork(func(*cobra.Command, []string) error { return runViews(g, o) }),
+		RunE: func(*cobra.Command, []string) error { return runViews(g, o) },
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&o.dialect, "dialect", "spark", "spark or trino")

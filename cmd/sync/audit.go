@@ -35,7 +35,7 @@ func auditCommand(g *globals) *cobra.Command {
 			"folder of your own checks, and checks.rules changes severities and parameters.\n\n" +
 			command.Meanings{Complete: "every check passed, or had nothing to compare", Failed: "a check of severity \"hold\" failed",
 				Partial: "a check of severity \"warn\" failed, or a check did not run"}.Table(),
-		RunE: command.MarkWork(func(cmd *cobra.Command, args []string) error { return runAudit(cmd.Context(), g, o, args) }),
+		RunE: func(cmd *cobra.Command, args []string) error { return runAudit(cmd.Context(), g, o, args) },
 		ValidArgsFunction: func(_ *cobra.Command, _ []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
 			all, _ := query.LoadChecks("")
 			var names []string

@@ -39,7 +39,7 @@ func backupCommand(g *globals) *cobra.Command {
 				Failed:  "the backup failed and the previous backup was kept, or damage was found",
 				Partial: "complete except for damaged files of the warehouse", Locked: "another backup is running"}.Table(),
 		Args: cobra.NoArgs,
-		RunE: command.MarkWork(func(cmd *cobra.Command, _ []string) error { return runBackup(cmd.Context(), g, o) }),
+		RunE: func(cmd *cobra.Command, _ []string) error { return runBackup(cmd.Context(), g, o) },
 	}
 	cmd.Flags().BoolVar(&o.verify, "verify", false, "check the backup; send nothing")
 	cmd.Flags().BoolVar(&o.readData, "read-data", false, "with --verify: read every byte, not only names and sizes")

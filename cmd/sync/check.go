@@ -11,7 +11,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"placementsync/internal/command"
 	"placementsync/internal/config"
 	"placementsync/internal/ledger"
 	"placementsync/internal/pipeline"
@@ -25,7 +24,7 @@ func checkCommand(g *globals) *cobra.Command {
 		Use:   "check",
 		Short: "Check configuration, token, scopes, disk, lock and warehouse, and show the plan of a night",
 		Args:  cobra.NoArgs,
-		RunE:  command.MarkWork(func(cmd *cobra.Command, _ []string) error { return runCheck(cmd.Context(), g, offline) }),
+		RunE:  func(cmd *cobra.Command, _ []string) error { return runCheck(cmd.Context(), g, offline) },
 	}
 	cmd.Flags().BoolVar(&offline, "offline", false, "check the configuration only; send no request")
 	return cmd

@@ -41,7 +41,7 @@ func demoCommand(g *globals) *cobra.Command {
 		Long: "Start the embedded demo service on a loopback address, sync several simulated nights into\n" +
 			"a new warehouse, and show the result.",
 		Args: cobra.NoArgs,
-		RunE: command.MarkWork(func(cmd *cobra.Command, _ []string) error { return runDemo(cmd.Context(), g, o) }),
+		RunE: func(cmd *cobra.Command, _ []string) error { return runDemo(cmd.Context(), g, o) },
 	}
 	f := cmd.Flags()
 	f.StringVar(&o.dir, "dir", "demo", "`folder` for the demo's configuration and warehouse; an earlier demo there is replaced")

@@ -7,7 +7,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"placementsync/internal/command"
 	"placementsync/internal/query"
 )
 
@@ -30,7 +29,7 @@ func diffCommand(g *globals) *cobra.Command {
 			"record is one row with the whole record as JSON. In json and jsonl, values are JSON with\n" +
 			"all digits.",
 		Args: cobra.MaximumNArgs(2),
-		RunE: command.MarkWork(func(cmd *cobra.Command, args []string) error { return runDiff(cmd.Context(), g, o, args) }),
+		RunE: func(cmd *cobra.Command, args []string) error { return runDiff(cmd.Context(), g, o, args) },
 	}
 	cmd.Flags().StringSliceVar(&o.tables, "table", nil, "compare only these `tables`, separated by commas; * matches any text")
 	cmd.Flags().StringVar(&o.outlet, "outlet", "", "compare only the outlet with this `id` and its channels, listings, products and prices")

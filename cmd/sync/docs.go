@@ -25,13 +25,13 @@ func docsCommand(g *globals) *cobra.Command {
 		Use:   "cli",
 		Short: "Write the reference of all commands as markdown",
 		Args:  cobra.NoArgs,
-		RunE:  command.MarkWork(func(cmd *cobra.Command, _ []string) error { return cliMarkdown(g.stdout, cmd.Root()) }),
+		RunE:  func(cmd *cobra.Command, _ []string) error { return cliMarkdown(g.stdout, cmd.Root()) },
 	})
 	docs.AddCommand(&cobra.Command{
 		Use:   "metrics",
 		Short: "Write the reference of all metrics as markdown",
 		Args:  cobra.NoArgs,
-		RunE:  command.MarkWork(func(*cobra.Command, []string) error { return metricsMarkdown(g) }),
+		RunE:  func(*cobra.Command, []string) error { return metricsMarkdown(g) },
 	})
 	docs.AddCommand(command.ManualCommand(manual()))
 	return docs

@@ -34,7 +34,7 @@ func exploreCommand(g *globals) *cobra.Command {
 			"prints the address. The pages are read only and for this machine only. The command \"serve\"\n" +
 			"has the same pages below /explore.",
 		Args: cobra.NoArgs,
-		RunE: command.MarkWork(func(cmd *cobra.Command, _ []string) error { return runExplore(cmd.Context(), g, listen) }),
+		RunE: func(cmd *cobra.Command, _ []string) error { return runExplore(cmd.Context(), g, listen) },
 	}
 	cmd.Flags().StringVar(&listen, "listen", listen, "loopback `address` to serve on; port 0 means any free port")
 	heldFlag(cmd, g)
@@ -99,10 +99,10 @@ func statementCommand(g *globals) *cobra.Command {
 		Short:  "Run one statement from stdin for the workbench",
 		Hidden: true,
 		Args:   cobra.NoArgs,
-		RunE: command.MarkWork(func(cmd *cobra.Command, _ []string) error {
+		RunE: func(cmd *cobra.Command, _ []string) error {
 			command.LimitMemory(memory)
 			return query.Work(cmd.Context(), g.stdin, g.stdout)
-		}),
+		},
 	}
 	cmd.Flags().Uint64Var(&memory, "memory", 0, "limit the memory of the process to this number of `bytes`")
 	return cmd

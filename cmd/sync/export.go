@@ -36,7 +36,7 @@ func exportCommand(g *globals) *cobra.Command {
 			"Leftovers of an interrupted export are removed by a later export, after a day.\n\n" +
 			"With -o, one table or query is written to a file, whose extension chooses the format: .parquet,\n" +
 			".csv, .xlsx, .json, .jsonl, .md or .txt.",
-		RunE: command.MarkWork(func(cmd *cobra.Command, args []string) error { return runExport(cmd.Context(), g, o, args) }),
+		RunE: func(cmd *cobra.Command, args []string) error { return runExport(cmd.Context(), g, o, args) },
 	}
 	f := cmd.Flags()
 	f.StringVar(&o.to, "to", "", "output `folder`, whose parent must exist, or s3://bucket/prefix")

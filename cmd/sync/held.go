@@ -54,7 +54,7 @@ func publishCommand(g *globals) *cobra.Command {
 			command.Meanings{Complete: "published", Failed: "failed, the night is still held", Partial: "published, but a later step failed; the next run completes it",
 				Locked: "another run holds the lock"}.Table(),
 		Args: cobra.NoArgs,
-		RunE: command.MarkWork(func(cmd *cobra.Command, _ []string) error { return runPublishHeld(cmd.Context(), g, held, accept) }),
+		RunE: func(cmd *cobra.Command, _ []string) error { return runPublishHeld(cmd.Context(), g, held, accept) },
 	}
 	cmd.Flags().BoolVar(&held, "held", false, "publish the held night; required")
 	cmd.Flags().StringSliceVar(&accept, "accept", nil, "the failed checks that are accepted: `names` separated by commas")
@@ -113,7 +113,7 @@ func discardCommand(g *globals) *cobra.Command {
 		Use:   "discard --held",
 		Short: "Drop the held night; readers keep the last snapshot",
 		Args:  cobra.NoArgs,
-		RunE: command.MarkWork(func(*cobra.Command, []string) error {
+		RunE: func(*cobra.Command, []string) error {
 			if !held {
 				return command.UsageErr("discard needs --held")
 			}
@@ -128,7 +128,7 @@ func discardCommand(g *globals) *cobra.Command {
 				}
 				return err
 			})
-		}),
+		},
 	}
 	cmd.Flags().BoolVar(&held, "held", false, "drop the held night; required")
 	return cmd

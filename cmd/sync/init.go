@@ -43,7 +43,7 @@ func initCommand(g *globals) *cobra.Command {
 			command.Meanings{Complete: "written, and a night can start", Failed: "not written; or written, and the check failed",
 				Locked: "written; a run holds the lock"}.Table(),
 		Args: cobra.NoArgs,
-		RunE: command.MarkWork(func(cmd *cobra.Command, _ []string) error { return runInit(cmd.Context(), g, o) }),
+		RunE: func(cmd *cobra.Command, _ []string) error { return runInit(cmd.Context(), g, o) },
 	}
 	f := cmd.Flags()
 	f.StringVar(&o.baseURL, "base-url", "", "`address` of the service, such as https://api.example.com")

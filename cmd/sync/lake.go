@@ -40,7 +40,7 @@ func lakeCommand(*globals) *cobra.Command {
 		// The other program parses all flags, even the global flags.
 		DisableFlagParsing: true,
 		ValidArgs:          []string{"publish", "status", "verify", "expire", "check", "views"},
-		RunE:               command.MarkWork(func(_ *cobra.Command, args []string) error { return execLake(args) }),
+		RunE:               func(_ *cobra.Command, args []string) error { return execLake(args) },
 	}
 }
 

@@ -49,7 +49,6 @@ func newRoot(g *globals) *cobra.Command {
 		Short: "Sync a media placement marketplace into DuckDB and Parquet",
 		Long: "placementsync reads every endpoint of the service, proves that nothing is missing,\n" +
 			"and publishes one consistent snapshot as a DuckDB file and as Parquet.\n\n" + exitCodes(),
-		PersistentPreRunE: func(*cobra.Command, []string) error { return g.Check() },
 	}
 	g.AddTo(root)
 	root.AddCommand(demoCommand(g), initCommand(g), checkCommand(g), runCommand(g), serveCommand(g), runsCommand(g), queryCommand(g), mcpCommand(g),

@@ -25,7 +25,7 @@ func mcpCommand(g *globals) *cobra.Command {
 			"catalog. The assistant's program starts the command and ends it by closing stdin; stderr is\n" +
 			"the log. docs/guide/assistants.md shows how to add the command to common programs.",
 		Args: cobra.NoArgs,
-		RunE: command.MarkWork(func(cmd *cobra.Command, _ []string) error { return runMCP(cmd.Context(), g, timeout) }),
+		RunE: func(cmd *cobra.Command, _ []string) error { return runMCP(cmd.Context(), g, timeout) },
 	}
 	cmd.Flags().DurationVar(&timeout, "timeout", 30*time.Second, "stop a query after this `duration`; 0 means never")
 	return cmd

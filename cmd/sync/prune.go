@@ -26,7 +26,7 @@ func pruneCommand(g *globals) *cobra.Command {
 			"retention and keep_versions in the configuration, and a held night that can no longer be\n" +
 			"published. The newest answers, day and version are never removed.",
 		Args: cobra.NoArgs,
-		RunE: command.MarkWork(func(*cobra.Command, []string) error { return runPrune(g, o) }),
+		RunE: func(*cobra.Command, []string) error { return runPrune(g, o) },
 	}
 	cmd.Flags().BoolVar(&o.dryRun, "dry-run", false, "list the files to remove; remove nothing")
 	cmd.Flags().StringVar(&o.version, "version", "", "remove only the version of this `run`, for example a damaged one")

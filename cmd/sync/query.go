@@ -36,7 +36,7 @@ func queryCommand(g *globals) *cobra.Command {
 			"query reads the catalog only: no files and no network.",
 		Args:              atMostOneQuery,
 		ValidArgsFunction: g.completeQuery,
-		RunE:              command.MarkWork(func(cmd *cobra.Command, args []string) error { return runQuery(cmd.Context(), g, o, args) }),
+		RunE:              func(cmd *cobra.Command, args []string) error { return runQuery(cmd.Context(), g, o, args) },
 	}
 	f := cmd.Flags()
 	f.StringVarP(&o.file, "file", "f", "", "read the SQL from a `file`; its header may declare parameters as in named queries")

@@ -41,7 +41,7 @@ func rawCommand(g *globals) *cobra.Command {
 			"answer is printed: its body is unpacked and otherwise unchanged, but on a terminal control\n" +
 			"characters are escaped. Several answers are listed. --format always lists.",
 		Args: cobra.MaximumNArgs(1),
-		RunE: command.MarkWork(func(cmd *cobra.Command, args []string) error {
+		RunE: func(cmd *cobra.Command, args []string) error {
 			o.list = cmd.Flags().Changed("format")
 			if cmd.Flags().Changed("seq") && o.seq == 0 {
 				return command.UsageErr("--seq is 0: answers are counted from 1")
@@ -53,7 +53,7 @@ func rawCommand(g *globals) *cobra.Command {
 				return command.UsageErr("--pass is %d: passes over a list are counted from 1", o.pass)
 			}
 			return runRaw(g, o, args)
-		}),
+		},
 	}
 	f := cmd.Flags()
 	f.StringVar(&o.stream, "stream", "", "only answers of this `stream`, such as orders")

@@ -46,7 +46,7 @@ func rebuildCommand(g *globals) *cobra.Command {
 			"interrupted restore continues. If the newest backup cannot be read, the command fails; --older\n" +
 			"restores the newest readable backup.\n\n" + exitCodes(),
 		Args: cobra.NoArgs,
-		RunE: command.MarkWork(func(cmd *cobra.Command, _ []string) error { return runRebuild(cmd.Context(), g, o) }),
+		RunE: func(cmd *cobra.Command, _ []string) error { return runRebuild(cmd.Context(), g, o) },
 	}
 	cmd.Flags().BoolVar(&o.skipDamaged, "skip-damaged", false, "leave out damaged files, and list them")
 	cmd.Flags().BoolVar(&o.acceptLoss, "accept-loss", false, "publish even if data of the current catalog is lost")

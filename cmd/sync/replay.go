@@ -19,7 +19,7 @@ func replayCommand(g *globals) *cobra.Command {
 			"to it.\n\n" + exitCodes(),
 		Args:              exactlyOneRun,
 		ValidArgsFunction: g.completeRun(landedRuns),
-		RunE:              command.MarkWork(func(cmd *cobra.Command, args []string) error { return runReplay(cmd.Context(), g, args[0]) }),
+		RunE:              func(cmd *cobra.Command, args []string) error { return runReplay(cmd.Context(), g, args[0]) },
 	}
 }
 

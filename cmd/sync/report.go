@@ -30,7 +30,7 @@ func reportCommand(g *globals) *cobra.Command {
 			"the data. The page is a single file without external resources. Every number is shown with its\n" +
 			"query.",
 		Args: cobra.NoArgs,
-		RunE: command.MarkWork(func(cmd *cobra.Command, _ []string) error { return runReport(cmd.Context(), g, out, asOf, "") }),
+		RunE: func(cmd *cobra.Command, _ []string) error { return runReport(cmd.Context(), g, out, asOf, "") },
 	}
 	asOfFlag(cmd, g, &asOf)
 	cmd.Flags().StringVarP(&out, "output", "o", out, "`file` to write atomically; - is stdout")

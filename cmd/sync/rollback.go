@@ -21,13 +21,13 @@ func rollbackCommand(g *globals) *cobra.Command {
 			"night builds on the current version.",
 		Args:              atMostOneRun,
 		ValidArgsFunction: g.completeRun(keptVersions),
-		RunE: command.MarkWork(func(_ *cobra.Command, args []string) error {
+		RunE: func(_ *cobra.Command, args []string) error {
 			run := "" // the version before the newest
 			if len(args) > 0 {
 				run = args[0]
 			}
 			return runRollback(g, run)
-		}),
+		},
 	}
 }
 

@@ -29,7 +29,7 @@ func runCommand(g *globals) *cobra.Command {
 		Long: "Run one night. The new snapshot becomes visible in one step at the end. If the night fails\n" +
 			"before this step, readers keep the last snapshot.\n\n" + exitCodes(),
 		Args: cobra.NoArgs,
-		RunE: command.MarkWork(func(cmd *cobra.Command, _ []string) error { return runNight(cmd.Context(), g, o) }),
+		RunE: func(cmd *cobra.Command, _ []string) error { return runNight(cmd.Context(), g, o) },
 	}
 	f := cmd.Flags()
 	f.BoolVar(&o.full, "full", false, "read every single record again, even unchanged records")

@@ -22,7 +22,7 @@ func runsCommand(g *globals) *cobra.Command {
 		Use:   "runs",
 		Short: "Show the ledger: nights and other work, including failures",
 		Args:  cobra.NoArgs,
-		RunE:  command.MarkWork(func(*cobra.Command, []string) error { return runRuns(g, format) }),
+		RunE:  func(*cobra.Command, []string) error { return runRuns(g, format) },
 	}
 	cmd.Flags().StringVar(&format, "format", "table", "table or json; json includes the streams")
 	return cmd

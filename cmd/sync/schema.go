@@ -21,7 +21,7 @@ func schemaCommand(g *globals) *cobra.Command {
 			"schema lists them. With names or --all it also prints their columns, types, keys, meaning, and\n" +
 			"source in the specification of the service. Names may contain *. Names of meta and mart have a prefix,\n" +
 			"as in meta.runs and mart.payables.",
-		RunE: command.MarkWork(func(_ *cobra.Command, args []string) error { return runSchema(g, o, args) }),
+		RunE: func(_ *cobra.Command, args []string) error { return runSchema(g, o, args) },
 	}
 	cmd.Flags().BoolVar(&o.all, "all", false, "print all tables with their columns")
 	command.AddFormat(cmd, &o.format, "text", "markdown", "json")

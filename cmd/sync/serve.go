@@ -38,12 +38,12 @@ func serveCommand(g *globals) *cobra.Command {
 			"SIGHUP reads the configuration again. If the configuration has errors, the old settings remain\n" +
 			"in use.",
 		Args: cobra.NoArgs,
-		RunE: command.MarkWork(func(cmd *cobra.Command, _ []string) error {
+		RunE: func(cmd *cobra.Command, _ []string) error {
 			if cmd.Flags().Changed("probe") {
 				return probeDaemon(cmd.Context(), g, probe)
 			}
 			return runServe(cmd.Context(), g)
-		}),
+		},
 	}
 	cmd.Flags().StringVar(&probe, "probe", "", "probe the running daemon of this configuration for `health|ready` (/healthz or /readyz), and end with 0 or 1")
 	completeFlag(cmd, "probe", cobra.FixedCompletions([]cobra.Completion{daemon.ProbeHealth, daemon.ProbeReady}, cobra.ShellCompDirectiveNoFileComp))

@@ -37,7 +37,7 @@ func verifyCommand(g *globals) *cobra.Command {
 			command.Meanings{Complete: "whole", Failed: "damaged, and some data is lost",
 				Partial: "damaged, and all of it can be rebuilt", Locked: "another run holds the lock"}.Table(),
 		Args: cobra.NoArgs,
-		RunE: command.MarkWork(func(cmd *cobra.Command, _ []string) error { return runVerify(cmd.Context(), g, o) }),
+		RunE: func(cmd *cobra.Command, _ []string) error { return runVerify(cmd.Context(), g, o) },
 	}
 	cmd.Flags().BoolVar(&o.readData, "read-data", false, "read every byte, not only names and sizes")
 	cmd.Flags().StringVar(&o.format, "format", "text", "text or json")

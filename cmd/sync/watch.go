@@ -40,7 +40,7 @@ func watchCommand(g *globals) *cobra.Command {
 			"--dry-run shows the messages. It sends and records nothing.\n\n" +
 			command.Meanings{Complete: "complete: all new findings were sent", Failed: "failed, no watch ran",
 				Partial: "a watch failed, or a message could not be sent and was kept", Locked: "another process runs the watches"}.Table(),
-		RunE: command.MarkWork(func(cmd *cobra.Command, args []string) error { return runWatch(cmd.Context(), g, args, dryRun) }),
+		RunE: func(cmd *cobra.Command, args []string) error { return runWatch(cmd.Context(), g, args, dryRun) },
 	}
 	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "show the messages; send and record nothing")
 	return cmd

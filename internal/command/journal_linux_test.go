@@ -85,7 +85,7 @@ func TestJournalLinesBeginWithTheirPriority(t *testing.T) {
 		f := command.Flags{Journal: command.FeedsJournal(stderr, func(string) (string, bool) { return variable, true })}
 		root := &cobra.Command{Use: "program"}
 		f.AddTo(root)
-		root.AddCommand(&cobra.Command{Use: "work", RunE: command.MarkWork(func(*cobra.Command, []string) error {
+		root.AddCommand(&cobra.Command{Use: "work", RunE: func(*cobra.Command, []string) error {
 			log := f.NewLogger(stderr)
 			with := log.With("run", 1)
 			with.Debug("a")
@@ -93,7 +93,7 @@ func TestJournalLinesBeginWithTheirPriority(t *testing.T) {
 			with.WithGroup("g").Warn("c\nd", "stream", "orders")
 			log.Log(t.Context(), slog.LevelError, "e")
 			return errors.New("it answered\ntwo lines")
-		})})
+		}})
 		if code := f.Execute(context.Background(), root, []string{"work", "--verbose", "--log-format", format}, io.Discard, stderr); code != 1 {
 			t.Errorf("exit code is %d, want 1", code)
 		}

@@ -40,7 +40,7 @@ func ManualCommand(m Manual) *cobra.Command {
 		Use:   "man FOLDER",
 		Short: "Write the manual pages into a folder",
 		Args:  cobra.ExactArgs(1),
-		RunE: MarkWork(func(cmd *cobra.Command, args []string) error {
+		RunE: func(cmd *cobra.Command, args []string) error {
 			root := cmd.Root()
 			root.DisableAutoGenTag = true // the tag would put the date of the build into each page
 			if completion, _, err := root.Find([]string{"completion"}); err == nil && completion != root {
@@ -53,7 +53,7 @@ func ManualCommand(m Manual) *cobra.Command {
 				return err
 			}
 			return disableHyphenation(args[0])
-		}),
+		},
 	}
 }
 

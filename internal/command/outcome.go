@@ -8,8 +8,6 @@ import (
 	"slices"
 	"syscall"
 
-	"github.com/spf13/cobra"
-
 	"placementsync/internal/config"
 	"placementsync/internal/dictionary"
 	"placementsync/internal/durable"
@@ -45,28 +43,10 @@ func (m Meanings) Table() string {
 	return text
 }
 
-// workError is an error of a command that has started.
-type workError struct{ error }
-
-func (e *workError) Unwrap() error { return e.error }
-
-// MarkWork wraps the errors of run in a workError. Every other error comes from cobra, which
-// parses the command line.
-func MarkWork(run func(cmd *cobra.Command, args []string) error) func(*cobra.Command, []string) error {
-	return func(cmd *cobra.Command, args []string) error {
-		if err := run(cmd, args); err != nil {
-			return &workError{err}
-		}
-		return nil
-	}
-}
-
-type usageError struct{ error }
-
-func (e *usageError) Unwrap() error { return e.error }
-
 // UsageErr returns the error of a wrong use that cobra does not detect.
-func UsageErr(format string, args ...any) error { return &usageError{fmt.Errorf(format, args...)} }
+func UsageErr(format string, args ...any) error {
+	return &outcomeError{ledger.Misused, fmt.Errorf(format, args...)}
+}
 
 // outcomeError overrides the outcome of its error.
 type outcomeError struct {
@@ -95,7 +75,7 @@ func isInvalidTemp(err error) bool {
 		func(cause error) bool { return errors.Is(temp, cause) })
 }
 
-// OutcomeOf returns the outcome of a program that ends with err.
+// OutcomeOf returns the outcome of a command whose work ends with err.
 func OutcomeOf(ctx context.Context, err error) ledger.Outcome {
 	var known *outcomeError
 	switch {
@@ -103,9 +83,8 @@ func OutcomeOf(ctx context.Context, err error) ledger.Outcome {
 		return ledger.Complete
 	case errors.As(err, &known):
 		return known.outcome
-	case errors.As(err, new(*usageError)), errors.As(err, new(*config.Error)), errors.As(err, new(*query.UsageError)), errors.As(err, new(*dictionary.UnknownError)),
-		errors.As(err, new(*ledger.UnknownRunError)), isInvalidTemp(err),
-		!errors.As(err, new(*workError)):
+	case errors.As(err, new(*config.Error)), errors.As(err, new(*query.UsageError)), errors.As(err, new(*dictionary.UnknownError)),
+		errors.As(err, new(*ledger.UnknownRunError)), isInvalidTemp(err):
 		return ledger.Misused
 	case errors.As(err, new(*warehouse.LockedError)):
 		return ledger.Locked

@@ -5,7 +5,6 @@ package command
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -30,10 +29,15 @@ type Flags struct {
 	// Journal means that stderr is connected to journald, see FeedsJournal. It is not a
 	// flag; the caller sets it.
 	Journal bool
+
+	// checked is set by Check. Errors after that come from the work of the command, and all others
+	// from the command line.
+	checked bool
 }
 
-// AddTo adds the flags to the root command.
+// AddTo adds the flags to the root command, which checks them before the work of each command.
 func (f *Flags) AddTo(root *cobra.Command) {
+	root.PersistentPreRunE = func(*cobra.Command, []string) error { return f.Check() }
 	flags := root.PersistentFlags()
 	flags.StringVar(&f.Config, "config", DefaultConfig, "configuration `file`")
 	flags.StringVar(&f.LogFormat, "log-format", "text", "format of the log on stderr: text or json")
@@ -49,6 +53,7 @@ func (f *Flags) Check() error {
 	if f.Quiet && f.Verbose {
 		return UsageErr("--quiet and --verbose exclude each other: use one of them")
 	}
+	f.checked = true
 	return nil
 }
 
@@ -117,12 +122,15 @@ func (f *Flags) Execute(ctx context.Context, root *cobra.Command, args []string,
 	root.SetOut(stdout)
 	root.SetErr(stderr)
 	explainUnknown(root)
-	err := addAdvice(joinSuggestions(root.ExecuteContext(ctx)))
+	err := root.ExecuteContext(ctx)
+	if err != nil && !f.checked {
+		err = UsageErr("%w\nsee %s --help", joinSuggestions(err), root.Name())
+	}
+	err = addAdvice(err)
 	code := OutcomeOf(ctx, err).ExitCode()
-	isWork := errors.As(err, new(*workError))
 	switch {
 	case err == nil || err.Error() == "": // no error, or EndWith without an error
-	case isWork && f.LogFormat == "json": // log collectors need the error as JSON too
+	case f.checked && f.LogFormat == "json": // log collectors need the error as JSON too
 		name := ""
 		if cmd, _, err := root.Find(args); err == nil {
 			name = cmd.Name()
@@ -131,9 +139,6 @@ func (f *Flags) Execute(ctx context.Context, root *cobra.Command, args []string,
 		log.Error("command failed", "command", name, "exit_code", code, "error", err)
 	default:
 		text := fmt.Sprintf("%s: %s\n", root.Name(), query.OnScreen(err.Error()))
-		if !isWork {
-			text += fmt.Sprintf("see %s --help\n", root.Name())
-		}
 		if f.Journal {
 			text = PrefixLines(slog.LevelError, text)
 		}

@@ -41,7 +41,7 @@ func TestExecutePrintsErrors(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var f command.Flags
-			root := &cobra.Command{Use: "program", PersistentPreRunE: func(*cobra.Command, []string) error { return f.Check() }}
+			root := &cobra.Command{Use: "program"}
 			f.AddTo(root)
 			command.AddVersion(root, "1.0.0", "")
 			docs := &cobra.Command{Use: "docs", Hidden: true}
@@ -49,7 +49,7 @@ func TestExecutePrintsErrors(t *testing.T) {
 			root.AddCommand(docs)
 			for name, err := range map[string]error{"work": errors.New("it answered \x1b]0;title\x07\n\u202etxt.exe"),
 				"misuse": command.UsageErr("name a %s", "table"), "silent": command.EndWith("partial", nil)} {
-				root.AddCommand(&cobra.Command{Use: name, RunE: command.MarkWork(func(*cobra.Command, []string) error { return err })})
+				root.AddCommand(&cobra.Command{Use: name, RunE: func(*cobra.Command, []string) error { return err }})
 			}
 			var out, problems bytes.Buffer
 			if code := f.Execute(t.Context(), root, c.args, &out, &problems); code != c.code || out.Len() > 0 {

@@ -83,11 +83,8 @@ func suggestFlag(cmd *cobra.Command, err error) error {
 // joinSuggestions rewrites cobra's multi-line suggestions for an unknown command to one
 // line, like all other suggestions.
 func joinSuggestions(err error) error {
-	if err == nil {
-		return nil
-	}
 	text, similar, ok := strings.Cut(err.Error(), "\n\nDid you mean this?\n")
-	if !ok || errors.As(err, new(*workError)) {
+	if !ok {
 		return err
 	}
 	return fmt.Errorf("%s: did you mean %s?", text, strings.Join(strings.Fields(similar), " or "))

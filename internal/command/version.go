@@ -53,7 +53,7 @@ func AddVersion(root *cobra.Command, version, commit string) {
 			"files, the format of the warehouse, and the schema of the tables. Every later DuckDB can open\n" +
 			"the DuckDB files.",
 		Args: cobra.NoArgs,
-		RunE: MarkWork(func(cmd *cobra.Command, _ []string) error {
+		RunE: func(cmd *cobra.Command, _ []string) error {
 			if format != "text" && format != "json" {
 				return UsageErr("--format is %q: use text or json", format)
 			}
@@ -62,7 +62,7 @@ func AddVersion(root *cobra.Command, version, commit string) {
 				return err
 			}
 			return build.write(cmd.OutOrStdout(), format)
-		}),
+		},
 	}
 	AddFormat(cmd, &format, "text", "json")
 	root.AddCommand(cmd)
