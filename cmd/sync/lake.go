@@ -8,11 +8,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"syscall"
 	"time"
@@ -112,7 +110,7 @@ func (g *globals) runLake(ctx context.Context, args ...string) ([]byte, error) {
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	cmd.WaitDelay = lakeStopTime
 	var out bytes.Buffer
-	log := &lakeLog{to: g.stderr, journal: g.Journal}
+	log := &lakeLog{to: g.LogWriter(g.stderr)}
 	cmd.Stdout, cmd.Stderr = &out, log
 	err = cmd.Run()
 	problem := log.end()
@@ -134,9 +132,7 @@ func (g *globals) runLake(ctx context.Context, args ...string) ([]byte, error) {
 // lakeLog copies the log of the lake program. It does not copy the final error, because this program
 // reports that error itself.
 type lakeLog struct {
-	to io.Writer
-	// journal is set if to is connected to journald.
-	journal bool
+	to      io.Writer
 	partial []byte // an incomplete line
 	problem strings.Builder
 	crashed bool
@@ -156,14 +152,10 @@ func (l *lakeLog) Write(p []byte) (int, error) {
 }
 
 func (l *lakeLog) addLine(line []byte) {
-	var logged struct{ Level, Msg, Error string }
-	if json.Unmarshal(line, &logged) != nil { // --log-format text
-		if found := loggedLevel.FindSubmatch(line); found != nil {
-			logged.Level = string(found[1])
-		}
-	}
+	var logged struct{ Msg, Error string }
+	isJSON := json.Unmarshal(line, &logged) == nil
 	switch {
-	case logged.Msg == "command failed" && logged.Error != "": // with --log-format json
+	case isJSON && logged.Msg == "command failed":
 		l.problem.WriteString(logged.Error)
 	case l.crashed:
 		_, _ = l.to.Write(line) // the stack trace
@@ -173,16 +165,9 @@ func (l *lakeLog) addLine(line []byte) {
 	case l.problem.Len() > 0, bytes.HasPrefix(line, []byte(lakeProgram+": ")):
 		l.problem.Write(line)
 	default:
-		if l.journal {
-			var level slog.Level
-			_ = level.UnmarshalText([]byte(logged.Level)) // the zero level is info
-			line = []byte(command.PrefixLines(level, string(line)))
-		}
 		_, _ = l.to.Write(line) // a failed write must not stop the work
 	}
 }
-
-var loggedLevel = regexp.MustCompile(`^time=\S+ level=(\w+) `)
 
 // end returns the error message of the lake program, or "".
 func (l *lakeLog) end() string {

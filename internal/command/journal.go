@@ -1,13 +1,13 @@
 package command
 
 import (
-	"context"
 	"fmt"
 	"io"
 	"log/slog"
 	"os"
+	"regexp"
+	"slices"
 	"strings"
-	"sync"
 )
 
 // FeedsJournal reports whether f is the stream to journald. It compares device and inode
@@ -22,9 +22,35 @@ func FeedsJournal(f *os.File, lookupEnv func(string) (string, bool)) bool {
 	return ok && stream == fmt.Sprintf("%d:%d", device, inode)
 }
 
-// PrefixLines puts the priority of a level before each line of a text, as described in
+// LogWriter returns the writer for lines of a log. If stderr is connected to journald, it puts the
+// priority of each line before the line.
+func (f *Flags) LogWriter(w io.Writer) io.Writer {
+	if f.Journal {
+		return journalWriter{w}
+	}
+	return w
+}
+
+type journalWriter struct{ w io.Writer }
+
+// levelOfLine matches the level at the beginning of a line in either format of the log.
+var levelOfLine = regexp.MustCompile(`^(?:time=\S+ )?level=(\w+)|^\{(?:"time":"[^"]*",)?"level":"(\w+)"`)
+
+// Write writes priority and line at once, so that no other output comes between them.
+func (j journalWriter) Write(line []byte) (int, error) {
+	level := slog.LevelInfo
+	if found := levelOfLine.FindSubmatch(line); found != nil {
+		_ = level.UnmarshalText(slices.Concat(found[1:]...)) // after an error the level is still info
+	}
+	if _, err := io.WriteString(j.w, prefixLines(level, string(line))); err != nil {
+		return 0, err
+	}
+	return len(line), nil
+}
+
+// prefixLines puts the priority of a level before each line of a text, as described in
 // sd-daemon(3). journald strips the prefix and stores the priority for journalctl -p.
-func PrefixLines(level slog.Level, text string) string {
+func prefixLines(level slog.Level, text string) string {
 	priority := "<7>"
 	switch {
 	case level >= slog.LevelError:
@@ -39,42 +65,4 @@ func PrefixLines(level slog.Level, text string) string {
 		b.WriteString(priority + line)
 	}
 	return b.String()
-}
-
-// journalHandler prefixes each line of a record with the priority of the record.
-type journalHandler struct {
-	slog.Handler // writes to out
-	out          *journalWriter
-}
-
-var _ slog.Handler = journalHandler{}
-
-func (h journalHandler) Handle(ctx context.Context, r slog.Record) error {
-	h.out.mu.Lock()
-	defer h.out.mu.Unlock()
-	h.out.level = r.Level
-	return h.Handler.Handle(ctx, r)
-}
-
-func (h journalHandler) WithAttrs(attrs []slog.Attr) slog.Handler {
-	return journalHandler{h.Handler.WithAttrs(attrs), h.out}
-}
-
-func (h journalHandler) WithGroup(name string) slog.Handler {
-	return journalHandler{h.Handler.WithGroup(name), h.out}
-}
-
-// journalWriter prefixes the lines of one record at a time.
-type journalWriter struct {
-	w     io.Writer
-	mu    sync.Mutex // held by journalHandler while it handles a record
-	level slog.Level // of that record
-}
-
-// Write writes priority and line at once, so that no other output comes between them.
-func (l *journalWriter) Write(p []byte) (int, error) {
-	if _, err := io.WriteString(l.w, PrefixLines(l.level, string(p))); err != nil {
-		return 0, err
-	}
-	return len(p), nil
 }

@@ -70,19 +70,12 @@ func (f *Flags) NewLogger(w io.Writer) *slog.Logger {
 
 // NewLoggerOf returns a logger of lines with at least the given level.
 func (f *Flags) NewLoggerOf(level slog.Level, w io.Writer) *slog.Logger {
-	journal := &journalWriter{w: w}
-	if f.Journal {
-		w = journal
-	}
+	w = f.LogWriter(w)
 	options := &slog.HandlerOptions{Level: level, ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr { return f.formatAttr(a) }}
-	var handler slog.Handler = slog.NewTextHandler(w, options)
 	if f.LogFormat == "json" {
-		handler = slog.NewJSONHandler(w, options)
+		return slog.New(slog.NewJSONHandler(w, options))
 	}
-	if f.Journal {
-		handler = journalHandler{handler, journal}
-	}
-	return slog.New(handler)
+	return slog.New(slog.NewTextHandler(w, options))
 }
 
 // formatAttr omits empty attributes and rounds durations to milliseconds. In JSON, a duration is a
@@ -140,7 +133,7 @@ func (f *Flags) Execute(ctx context.Context, root *cobra.Command, args []string,
 	default:
 		text := fmt.Sprintf("%s: %s\n", root.Name(), query.OnScreen(err.Error()))
 		if f.Journal {
-			text = PrefixLines(slog.LevelError, text)
+			text = prefixLines(slog.LevelError, text)
 		}
 		_, _ = io.WriteString(stderr, text)
 	}
