@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"fmt"
 	"io"
+	"net/http"
 	"os"
 	"runtime/debug"
 	"strings"
@@ -40,13 +41,13 @@ func (g *globals) openWarehouse() (*warehouse.Warehouse, config.Config, error) {
 	return wh, cfg, err
 }
 
-func fetchConfig(c config.Config, lookupEnv func(string) (string, bool)) fetch.Config {
+func fetchConfig(c config.Config) fetch.Config {
 	a := c.API
 	agent := a.UserAgent
 	if agent == "" {
 		agent = "placementsync/" + version
 	}
-	return fetch.Config{BaseURL: a.BaseURL, UserAgent: agent, Proxy: command.ChooseProxy(lookupEnv),
+	return fetch.Config{BaseURL: a.BaseURL, UserAgent: agent, Proxy: http.ProxyFromEnvironment,
 		Token: func(context.Context) (string, error) {
 			token, err := a.ReadToken()
 			return token.Reveal(), err
@@ -73,7 +74,7 @@ func (g *globals) nightConfig(c config.Config) (pipeline.Config, error) {
 		return pipeline.Config{}, err
 	}
 	return pipeline.Config{
-		Warehouse: whConfig, Build: nameBuild(), Fetch: fetchConfig(c, g.LookupEnv), Streams: stream.AllWithEvents(), Chosen: streams,
+		Warehouse: whConfig, Build: nameBuild(), Fetch: fetchConfig(c), Streams: stream.AllWithEvents(), Chosen: streams,
 		TeamID: c.API.TeamID,
 		Checks: audit, CheckTimeout: c.Checks.Timeout,
 		Privacy: private, ResumeMaxAge: c.Run.ResumeMaxAge, MaxDuration: c.Run.MaxDuration,

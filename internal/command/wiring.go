@@ -5,10 +5,6 @@ import (
 	"io/fs"
 	"log/slog"
 	"net/http"
-	"net/url"
-	"strings"
-
-	"golang.org/x/net/http/httpproxy"
 
 	"placementsync/internal/config"
 	"placementsync/internal/notify"
@@ -42,20 +38,6 @@ func BucketConfig(s3 config.S3) (object.Config, error) {
 	access, secret, err := s3.ReadKeys()
 	return object.Config{Endpoint: s3.Endpoint, Region: s3.Region, PathStyle: s3.PathStyle,
 		AccessKey: access.Reveal(), SecretKey: secret.Reveal()}, err
-}
-
-// ChooseProxy returns a function for http.Transport.Proxy that uses HTTP_PROXY, HTTPS_PROXY
-// and NO_PROXY, in upper or lower case. That function returns nil for a request without a proxy.
-func ChooseProxy(lookupEnv func(string) (string, bool)) func(*http.Request) (*url.URL, error) {
-	read := func(name string) string {
-		value, _ := lookupEnv(name)
-		if value == "" {
-			value, _ = lookupEnv(strings.ToLower(name))
-		}
-		return value
-	}
-	choose := (&httpproxy.Config{HTTPProxy: read("HTTP_PROXY"), HTTPSProxy: read("HTTPS_PROXY"), NoProxy: read("NO_PROXY")}).ProxyFunc()
-	return func(r *http.Request) (*url.URL, error) { return choose(r.URL) }
 }
 
 // NewNotifier returns a notifier for the configured addresses. The notifier uses the proxies of
