@@ -122,6 +122,7 @@ vuln: ## look for known vulnerabilities in what is called (asks the Go vulnerabi
 .PHONY: docs
 docs: ## write the generated pages under docs/ again
 	go test -tags $(TAGS) ./internal/testing/houserules -run TestDocs -update
+	go test -tags $(TAGS) ./internal/daemon -run TestMetricsPage -update
 
 # The newest release of the changelog.
 RELEASE ?= $(shell sed -n 's/^## \([0-9][0-9.]*\) - .*/\1/p' CHANGELOG.md | head -n 1)

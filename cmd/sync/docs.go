@@ -1,79 +1,18 @@
 package main
 
 import (
-	"cmp"
-	"fmt"
-	"io"
-	"regexp"
-	"slices"
-	"strings"
-
-	"github.com/prometheus/client_golang/prometheus"
 	"github.com/spf13/cobra"
 
 	"placementsync/internal/command"
 	"placementsync/internal/config"
-	"placementsync/internal/daemon"
 	"placementsync/internal/warehouse"
 )
 
-// docsCommand returns the hidden command "docs", which writes the generated pages of docs/. Only
-// "make docs" and the test of these pages use this command.
-func docsCommand(g *globals) *cobra.Command {
-	docs := &cobra.Command{Use: "docs", Short: "Write the generated pages of docs/", Hidden: true, Args: cobra.NoArgs}
-	docs.AddCommand(&cobra.Command{
-		Use:   "cli",
-		Short: "Write the reference of all commands as markdown",
-		Args:  cobra.NoArgs,
-		RunE:  func(cmd *cobra.Command, _ []string) error { return cliMarkdown(g.stdout, cmd.Root()) },
-	})
-	docs.AddCommand(&cobra.Command{
-		Use:   "metrics",
-		Short: "Write the reference of all metrics as markdown",
-		Args:  cobra.NoArgs,
-		RunE:  func(*cobra.Command, []string) error { return metricsMarkdown(g) },
-	})
+// docsCommand returns the hidden command "docs", with which "make install" writes the manual pages.
+func docsCommand() *cobra.Command {
+	docs := &cobra.Command{Use: "docs", Short: "Write the manual pages", Hidden: true, Args: cobra.NoArgs}
 	docs.AddCommand(command.ManualCommand(manual()))
 	return docs
-}
-
-func cliMarkdown(w io.Writer, root *cobra.Command) error {
-	const head = "# Commands\n\nThis page contains the help of every command. `make docs` generates it from the program.\n"
-	var b strings.Builder
-	b.WriteString(head)
-	for _, cmd := range append([]*cobra.Command{root}, root.Commands()...) {
-		if cmd != root && (!cmd.IsAvailableCommand() || cmd.Name() == "completion") {
-			continue
-		}
-		// Cobra adds --help only to the executed command.
-		cmd.InitDefaultHelpFlag()
-		fmt.Fprintf(&b, "\n## %s\n\n```text\n%s\n\n%s```\n", cmd.CommandPath(), cmp.Or(cmd.Long, cmd.Short), cmd.UsageString())
-	}
-	_, err := io.WriteString(w, b.String())
-	return err
-}
-
-// metricsMarkdown writes the descriptions that the daemon registers. It parses the text of
-// prometheus.Desc, because that type has no exported fields.
-func metricsMarkdown(g *globals) error {
-	const head = "# Metrics\n\nThis page lists the metrics of `/metrics`. `make docs` generates it from the program. " +
-		"[Operations](operations.md#metrics) explains how to read them and which alerts use them.\n\n" +
-		"| metric | labels | meaning |\n|---|---|---|\n"
-	registry := prometheus.NewRegistry()
-	daemon.New(daemon.Config{Program: &serveProgram{}, Metrics: registry, Log: g.newLogger(), Now: g.Now}, daemon.Settings{})
-	described := make(chan *prometheus.Desc, 1000)
-	registry.Describe(described)
-	close(described)
-	pattern := regexp.MustCompile(`fqName: "(placementsync_[a-z_]+)", help: "(.*?)",.* variableLabels: \{([^}]*)\}`)
-	var rows []string
-	for d := range described {
-		if m := pattern.FindStringSubmatch(d.String()); m != nil {
-			rows = append(rows, fmt.Sprintf("| `%s` | %s | %s |\n", m[1], strings.ReplaceAll(m[3], ",", ", "), m[2]))
-		}
-	}
-	slices.Sort(rows)
-	_, err := io.WriteString(g.stdout, head+strings.Join(rows, ""))
-	return err
 }
 
 // manual returns the content of the manual page besides the help of the commands. Tests compare

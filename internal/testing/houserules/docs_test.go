@@ -3,27 +3,15 @@ package houserules_test
 import (
 	"bytes"
 	"flag"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"testing"
 )
 
 var update = flag.Bool("update", false, "write the generated pages instead of comparing them")
-
-// page is a generated file of docs. The program prints the content of the page when it runs with args.
-type page struct {
-	file string
-	args []string
-}
-
-func pages() []page {
-	return []page{
-		{"docs/tables.md", []string{"schema", "--all", "--format", "markdown"}},
-		{"docs/cli.md", []string{"docs", "cli"}},
-		{"docs/metrics.md", []string{"docs", "metrics"}},
-	}
-}
 
 // TestDocs compares the generated pages with the output of the binary.
 func TestDocs(t *testing.T) {
@@ -32,18 +20,38 @@ func TestDocs(t *testing.T) {
 	}
 	binary := filepath.Join(t.TempDir(), "placementsync")
 	run(t, "go", "build", "-tags", "duckdb_arrow", "-o", binary, module+"/cmd/sync")
-	for _, p := range pages() {
-		want := run(t, binary, p.args...)
-		file := filepath.Join("..", "..", "..", filepath.FromSlash(p.file))
+	for name, want := range map[string][]byte{
+		"docs/tables.md": run(t, binary, "schema", "--all", "--format", "markdown"),
+		"docs/cli.md":    helpPage(t, binary),
+	} {
+		file := filepath.Join("..", "..", "..", filepath.FromSlash(name))
 		if *update {
 			if err := os.WriteFile(file, want, 0o644); err != nil {
 				t.Fatal(err)
 			}
 		}
 		if got, err := os.ReadFile(file); err != nil || !bytes.Equal(got, want) {
-			t.Errorf("%s:1: the page differs from the output of placementsync %v (%v): run make docs", p.file, p.args, err)
+			t.Errorf("%s:1: the page differs from the output of placementsync (%v): run make docs", name, err)
 		}
 	}
+}
+
+// commandName matches a command in the list of "placementsync help".
+var commandName = regexp.MustCompile(`(?m)^  ([a-z]+)  +[A-Z]`)
+
+// helpPage returns the help of all commands as Markdown.
+func helpPage(t *testing.T, binary string) []byte {
+	t.Helper()
+	var page bytes.Buffer
+	page.WriteString("# Commands\n\nThis page contains the help of every command. `make docs` generates it from the program.\n")
+	root := run(t, binary, "help")
+	fmt.Fprintf(&page, "\n## placementsync\n\n```text\n%s```\n", root)
+	for _, match := range commandName.FindAllSubmatch(root, -1) {
+		if name := string(match[1]); name != "help" && name != "completion" { // written by cobra
+			fmt.Fprintf(&page, "\n## placementsync %s\n\n```text\n%s```\n", name, run(t, binary, "help", name))
+		}
+	}
+	return page.Bytes()
 }
 
 func run(t *testing.T, name string, args ...string) []byte {
