@@ -73,9 +73,9 @@ func TestHeadDoesNotRunTheQuery(t *testing.T) {
 	}
 }
 
-// TestFailedIndexIsBuiltAgain creates a view with the name of a table of the index, so that the
-// first attempt to build the index fails.
-func TestFailedIndexIsBuiltAgain(t *testing.T) {
+// TestCatalogTablesAreCreatedAgain creates a view with the name of a table of the catalog page, so that
+// the first attempt to create these tables fails.
+func TestCatalogTablesAreCreatedAgain(t *testing.T) {
 	t.Parallel()
 	s, pages := newOwnSite(t, 3*time.Second, nil)
 	s.get(t, "/snapshot", http.StatusOK)

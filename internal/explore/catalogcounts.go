@@ -85,12 +85,8 @@ func (s *catalogState) countStatement(b *binder) string {
 		strings.Join(parts, "\nUNION ALL ")
 }
 
-// countListings returns the counts of an address, from the cache if possible.
+// countListings returns the counts of an address.
 func countListings(v *visit, s *catalogState) (counts, error) {
-	ix, filter := &v.snapshot.index, s.filters().Encode()
-	if known, ok := ix.cachedCounts(filter); ok {
-		return known, nil
-	}
 	b := &binder{}
 	rows, err := v.runWhole(b.query(s.countStatement(b)))
 	if err != nil {
@@ -108,6 +104,5 @@ func countListings(v *visit, s *catalogState) (counts, error) {
 			c.Facets[key] = append(c.Facets[key], count{choice{r.Get("value").Text, r.Get("value").Null}, n})
 		}
 	}
-	ix.cacheCounts(filter, c)
 	return c, nil
 }

@@ -2,13 +2,12 @@ package explore
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"maps"
-	"net/http"
 	"slices"
 	"strings"
-	"time"
 
 	"placementsync/internal/page"
 	"placementsync/internal/query"
@@ -16,6 +15,7 @@ import (
 
 // catalogView is the data of catalog.html.
 type catalogView struct {
+	*visit
 	State           *catalogState
 	Problem, Advice string
 	Facets          []facetView
@@ -57,28 +57,35 @@ type valueView struct {
 	Counted bool
 }
 
-// indexWait is the time that a page waits for the index.
-const indexWait = 4 * time.Second
+// prepareCatalog creates the in-memory tables of the page unless they exist. The tables have only the
+// columns to search, filter and sort by, and count towards the memory limit of the snapshot. They are
+// created even if the request ends meanwhile, so that the next request finds them.
+func (s *openSnapshot) prepareCatalog(ctx context.Context) error {
+	select {
+	case s.preparing <- struct{}{}:
+		defer func() { <-s.preparing }()
+	case <-ctx.Done():
+		return fmt.Errorf("wait for the tables of the catalog: %w", ctx.Err())
+	}
+	if s.isPrepared {
+		return nil
+	}
+	err := s.db.Derive(context.WithoutCancel(ctx), string(catalogSQL.Render("tables", outletNames())))
+	s.isPrepared = err == nil
+	return err
+}
 
 // showCatalog shows the listings that match the address.
 func showCatalog(v *visit) (reply, error) {
 	s, err := readState(v.params)
-	view := catalogView{State: &s, Program: v.program, Clear: catalogPath, Order: s.order()}
+	view := catalogView{visit: v, State: &s, Program: v.program, Clear: catalogPath, Order: v.params.Get(sortKey)}
 	if err == nil {
 		err = s.assumeCurrency(v)
 	}
 	if err != nil {
-		return view.refuse(v, err)
+		return view.refuse(err)
 	}
-	err = v.snapshot.index.wait(v.Context(), v.snapshot.db, indexWait)
-	if errors.Is(err, errNotReady) {
-		view.Problem, view.Advice = "The catalog of this snapshot is being prepared.", "The page reloads automatically."
-		view.addForm(counts{})
-		p := newPage("Catalog", "catalog", view)
-		p.Status, p.Refresh = http.StatusServiceUnavailable, 2
-		return p, nil
-	}
-	if err != nil {
+	if err := v.snapshot.prepareCatalog(v.Context()); err != nil {
 		return nil, err
 	}
 	c, err := countListings(v, &s)
@@ -122,25 +129,31 @@ func (s *catalogState) findOutlets(v *visit) ([]page.Cell, error) {
 
 // refuse shows the form with the values of the address and a description of the mistake, so that the
 // user can correct it. The form has counts, for example of the currencies to choose from.
-func (view *catalogView) refuse(v *visit, err error) (reply, error) {
+func (view *catalogView) refuse(err error) (reply, error) {
 	wrong, ok := errors.AsType[*statusError](err)
 	if !ok {
 		return nil, err
 	}
-	s, c := view.State, counts{}
-	withoutPrices := *s
-	withoutPrices.Ranges = maps.Clone(s.Ranges)
-	withoutPrices.dropPrices()
-	if err := v.snapshot.index.wait(v.Context(), v.snapshot.db, indexWait); err == nil && withoutPrices.check() == nil {
-		if c, err = countListings(v, &withoutPrices); err != nil {
+	counted := *view.State
+	counted.Ranges = maps.Clone(counted.Ranges)
+	counted.dropPrices()
+	var c counts
+	if counted.check() == nil {
+		if err := view.snapshot.prepareCatalog(view.Context()); err != nil {
+			return nil, err
+		}
+		if c, err = countListings(view.visit, &counted); err != nil {
 			return nil, err
 		}
 	}
 	view.Problem, view.Advice = wrong.problem, wrong.advice
+	if strings.TrimPrefix(view.Order, "-") != view.State.Sort { // the sort order of the address is invalid
+		view.Order = ""
+	}
 	view.addForm(c)
 	for i := range view.Ranges { // keep the typed texts, even if they are not numbers
 		r := &view.Ranges[i]
-		r.Min, r.Max = v.params.Get(r.MinKey), v.params.Get(r.MaxKey)
+		r.Min, r.Max = view.params.Get(r.MinKey), view.params.Get(r.MaxKey)
 	}
 	p := newPage("Catalog", "catalog", *view)
 	p.Status = wrong.status
@@ -164,10 +177,10 @@ func (view *catalogView) fill(c counts, rows []listing) {
 	s := view.State
 	view.Total = c.Total
 	view.addForm(c)
-	view.Chips = s.chips()
+	view.Chips = view.chips()
 	view.Table = page.Table{ID: "listings", Caption: "Listings", Swap: "catalog", Stacked: true}
 	for _, col := range s.shownColumns() {
-		view.Table.Heads = append(view.Table.Heads, s.head(col))
+		view.Table.Heads = append(view.Table.Heads, view.head(col))
 	}
 	for _, r := range rows {
 		var cells []page.Cell
@@ -180,18 +193,14 @@ func (view *catalogView) fill(c counts, rows []listing) {
 		view.First = int64(s.Page-1)*pageRows + 1
 		view.Last = view.First + int64(len(rows)) - 1
 	}
-	other := *s // the state of the linked address
 	if s.Page > 1 {
-		other.Page = min(s.Page-1, max(1, int((c.Total+pageRows-1)/pageRows)))
-		view.Previous = other.link()
+		view.Previous = view.linkPage(min(s.Page-1, max(1, int((c.Total+pageRows-1)/pageRows))))
 	}
 	if view.Last > 0 && view.Last < c.Total {
-		other.Page = s.Page + 1
-		view.Next = other.link()
+		view.Next = view.linkPage(s.Page + 1)
 	}
-	other.Page = 1
 	for _, f := range downloadFormats() {
-		view.Downloads = append(view.Downloads, pair{f.label, catalogPath + "." + string(f.format) + "?" + other.encode()})
+		view.Downloads = append(view.Downloads, pair{f.label, catalogPath + "." + string(f.format) + view.addressWith()})
 	}
 	view.SQL = s.asSQL()
 }
@@ -204,37 +213,35 @@ func (s *catalogState) dropPrices() {
 	}
 }
 
+// linkPage returns the address of another page of the listings.
+func (view *catalogView) linkPage(n int) string {
+	return catalogPath + view.addressWith(pair{pageKey, fmt.Sprint(n)})
+}
+
 // chips returns the active filters. The link of a chip removes its filter.
-func (s *catalogState) chips() []chip {
+func (view *catalogView) chips() []chip {
 	var all []chip
-	add := func(text string, remaining catalogState) {
-		remaining.Page = 1
-		all = append(all, chip{Text: text, Link: remaining.link()})
+	s := view.State
+	add := func(text string, removed ...pair) {
+		all = append(all, chip{Text: text, Link: catalogPath + view.addressWithout(removed...)})
 	}
-	if remaining := *s; s.Search != "" {
-		remaining.Search = ""
-		add("Search: "+s.Search, remaining)
+	if s.Search != "" {
+		add("Search: "+s.Search, pair{Key: searchKey})
 	}
 	for _, f := range facets() {
-		for i, c := range s.Chosen[f.key] {
-			remaining := *s
-			remaining.Chosen, remaining.Ranges = maps.Clone(s.Chosen), maps.Clone(s.Ranges)
-			remaining.Chosen[f.key] = slices.Delete(slices.Clone(s.Chosen[f.key]), i, i+1)
-			text := f.label + ": " + newValueView(f, count{choice: c}, true, false).Label
+		for _, c := range s.Chosen[f.key] {
+			text, removed := f.label+": "+newValueView(f, count{choice: c}, true, false).Label, []pair{{f.key, c.encode()}}
 			if f.key == "currency" && s.Assumed {
 				text += ", the most frequent"
 			}
-			if f.key == "currency" && len(remaining.Chosen[f.key]) == 0 {
-				remaining.dropPrices()
+			if f.key == "currency" && len(s.Chosen[f.key]) == 1 && s.comparesPrices() { // without a currency, prices are not compared
+				removed = append(removed, pair{Key: "price_min"}, pair{Key: "price_max"}, pair{sortKey, "price"}, pair{sortKey, "-price"})
 			}
-			add(text, remaining)
+			add(text, removed...)
 		}
 	}
 	for _, r := range rangeFilters() {
 		if l, ok := s.Ranges[r.key]; ok {
-			remaining := *s
-			remaining.Ranges = maps.Clone(s.Ranges)
-			delete(remaining.Ranges, r.key)
 			text := r.label
 			if l.Min != "" {
 				text += " from " + l.Min
@@ -242,19 +249,17 @@ func (s *catalogState) chips() []chip {
 			if l.Max != "" {
 				text += " to " + l.Max
 			}
-			add(text, remaining)
+			add(text, pair{Key: r.key + "_min"}, pair{Key: r.key + "_max"})
 		}
 	}
 	return all
 }
 
-func (s *catalogState) link() string { return catalogPath + "?" + s.encode() }
-
 // listing contains the values of a row by column name, including tags and prices.
 type listing map[string]query.Value
 
-// readRows reads one page of listings. It finds them in the index, which numbers the listings (rank)
-// and contains their rowid in main.product_listings (source). It reads the other columns from main
+// readRows reads one page of listings. It finds them in the in-memory table, which numbers the listings
+// (rank) and contains their rowid in main.product_listings (source). It reads the other columns from main
 // by rowid.
 func (s *catalogState) readRows(v *visit) ([]listing, error) {
 	b := &binder{}
@@ -267,7 +272,7 @@ func (s *catalogState) readRows(v *visit) ([]listing, error) {
 	for _, c := range s.shownColumns() {
 		for _, name := range c.names {
 			switch name {
-			case "price", "tier", "tags", "outlet_name": // not in main.product_listings; outlet_name may be NULL there, so the index provides it
+			case "price", "tier", "tags", "outlet_name": // not in main.product_listings; outlet_name may be NULL there
 			default:
 				columns = append(columns, "l."+name)
 			}
@@ -403,18 +408,18 @@ func newValueView(f facet, c count, chosen, counted bool) valueView {
 
 // head returns the header of a column. Its link sorts by the column: authority, ranking and date of
 // creation begin with the highest value. The link of the sorted column reverses the order.
-func (s *catalogState) head(c catalogColumn) page.Head {
+func (view *catalogView) head(c catalogColumn) page.Head {
+	s := view.State
 	h := page.Head{Label: c.label, Numeric: slices.Contains([]string{"authority", "ranking", "days", "price"}, c.key)}
 	if c.sort == "" || c.key == "price" && len(s.Chosen["currency"]) > 1 {
 		return h
 	}
-	next := *s
-	next.Page, next.Sort, next.Down = 1, c.key, c.key == "authority" || c.key == "ranking" || c.key == "created"
+	down := c.key == "authority" || c.key == "ranking" || c.key == "created"
 	if s.Sort == c.key {
-		next.Down = !s.Down
+		down = !s.Down
 		h.Sorted = map[bool]string{true: "descending", false: "ascending"}[s.Down]
 	}
-	h.Link = next.link()
+	h.Link = catalogPath + view.addressWith(pair{sortKey, map[bool]string{true: "-", false: ""}[down] + c.key})
 	return h
 }
 

@@ -10,13 +10,13 @@ import (
 )
 
 // catalogTables are the tables that a statement of the catalog reads. Downloads and the shown
-// statement read the tables of main. The page reads the in-memory tables of the index. Both have
+// statement read the tables of main. The page reads in-memory tables, see prepareCatalog. Both have
 // the same column names, so that each filter is written once.
 type catalogTables struct {
 	listings, prices, tags string
 	// search is the expression that must contain the words of a search.
 	search string
-	// isDerived means that these are the tables of the index. Then the table prices has one row for each
+	// isDerived means that these are the in-memory tables. Then the table prices has one row for each
 	// listing, currency and tier, and additional rows for any_currency and any_tier.
 	isDerived bool
 }

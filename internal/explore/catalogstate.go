@@ -6,7 +6,6 @@ import (
 	"net/url"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 
 	"placementsync/internal/query"
@@ -160,15 +159,13 @@ func (s *catalogState) assumeCurrency(v *visit) error {
 	return err
 }
 
-const (
-	usualSort = "-authority"
-	pageRows  = 50
-)
+// pageRows is the number of listings of one page.
+const pageRows = 50
 
 // readState parses an address. Invalid parameters are errors and are never ignored. With an error,
 // the state still contains the valid parameters, so that the form can show them.
 func readState(values url.Values) (catalogState, error) {
-	s := catalogState{Chosen: map[string][]choice{}, Ranges: map[string]limits{}, Page: 1, Sort: strings.TrimPrefix(usualSort, "-"), Down: true}
+	s := catalogState{Chosen: map[string][]choice{}, Ranges: map[string]limits{}, Page: 1, Sort: "authority", Down: true}
 	var problem error // the first error
 	for _, key := range slices.Sorted(maps.Keys(values)) {
 		for _, text := range values[key] {
@@ -266,55 +263,6 @@ func (s *catalogState) check() error {
 }
 
 func (s *catalogState) words() []string { return strings.Fields(s.Search) }
-
-// encode returns the address in a canonical form, without default values.
-func (s *catalogState) encode() string {
-	v := s.filters()
-	if order := s.order(); order != "" {
-		v.Set("sort", order)
-	}
-	if s.Page > 1 {
-		v.Set("page", strconv.Itoa(s.Page))
-	}
-	if len(s.Columns) > 0 {
-		v["col"] = s.Columns
-	}
-	return v.Encode()
-}
-
-// order returns the parameter sort. It is empty for the default order.
-func (s *catalogState) order() string {
-	text := s.Sort
-	if s.Down {
-		text = "-" + text
-	}
-	if text == usualSort {
-		return ""
-	}
-	return text
-}
-
-// filters returns the parameters that choose rows. They determine the counts.
-func (s *catalogState) filters() url.Values {
-	v := url.Values{}
-	if s.Search != "" {
-		v.Set("q", s.Search)
-	}
-	for key, all := range s.Chosen {
-		for _, c := range all {
-			v.Add(key, c.encode())
-		}
-	}
-	for key, l := range s.Ranges {
-		if l.Min != "" {
-			v.Set(key+"_min", l.Min)
-		}
-		if l.Max != "" {
-			v.Set(key+"_max", l.Max)
-		}
-	}
-	return v
-}
 
 // shownColumns returns the shown columns in the order of the page.
 func (s *catalogState) shownColumns() []catalogColumn {

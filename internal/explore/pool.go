@@ -52,7 +52,9 @@ type openSnapshot struct {
 	file    os.FileInfo // the opened file of version
 	db      *query.DB
 	idle    chan *query.DB // the handles that no request uses
-	index   catalogIndex
+	// preparing guards isPrepared, which means that the in-memory tables of the catalog page exist.
+	preparing  chan struct{}
+	isPrepared bool
 	// borrowed counts requests. A dropped snapshot is closed when its last request ends.
 	borrowed int
 	dropped  bool
@@ -159,7 +161,7 @@ func openVersion(ctx context.Context, cfg Config, v Version, file os.FileInfo, a
 	if err != nil {
 		return nil, err
 	}
-	s := &openSnapshot{version: v, asOf: asOf, file: file, db: db, idle: make(chan *query.DB, sessions)}
+	s := &openSnapshot{version: v, asOf: asOf, file: file, db: db, idle: make(chan *query.DB, sessions), preparing: make(chan struct{}, 1)}
 	if err := s.readFacts(ctx); err != nil {
 		return nil, errors.Join(fmt.Errorf("open snapshot %s: %w", v.Run, err), db.Close())
 	}
@@ -238,7 +240,6 @@ func (p *pool) closeUnused(s *openSnapshot) {
 	if !s.dropped || s.borrowed > 0 {
 		return
 	}
-	s.index.stop()
 	if err := s.db.Close(); err != nil {
 		p.cfg.Log.Warn("snapshot not closed", "run", s.Run, "error", err)
 	}

@@ -3,6 +3,7 @@ package explore
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"net/url"
 	"slices"
 	"strings"
@@ -57,6 +58,19 @@ func (v *visit) addressWith(changes ...pair) string {
 		}
 	}
 	return "?" + params.Encode()
+}
+
+// addressWithout returns the address of the page without some values of parameters. An empty value
+// means all values. The address has no page number.
+func (v *visit) addressWithout(removed ...pair) string {
+	remaining := visit{params: maps.Clone(v.params)}
+	for _, r := range removed {
+		kept := slices.DeleteFunc(slices.Clone(remaining.params[r.Key]), func(text string) bool { return r.Value == "" || decodeChoice(text) == decodeChoice(r.Value) })
+		if remaining.params[r.Key] = kept; len(kept) == 0 {
+			delete(remaining.params, r.Key)
+		}
+	}
+	return remaining.addressWith()
 }
 
 // show reads one page of the table. files is the address of a download without its format.
