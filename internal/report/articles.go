@@ -10,7 +10,7 @@ var articlesSection = section{
 		{
 			id: "articles-by-status", title: "Where the articles are",
 			about: "Articles in each status.",
-			query: "articles_by_status", read: 40, shown: 40,
+			query: "articles_by_status", shown: 40,
 			plot: &plot{kind: page.Bars, across: true, unit: "articles", labels: []string{"status_name"}, most: 40,
 				measures: []measure{{column: "articles", name: "articles"}}},
 			fields: []field{
@@ -23,7 +23,7 @@ var articlesSection = section{
 		{
 			id: "weekly-throughput", title: "Started and published by week",
 			about: "Weeks begin on Monday. The last week may be incomplete.",
-			query: "weekly_throughput", read: weeksDrawn, shown: weeksDrawn,
+			query: "weekly_throughput", shown: weeksDrawn,
 			plot: &plot{kind: page.Bars, unit: "articles", labels: []string{"week"}, most: weeksDrawn,
 				measures: []measure{{column: "started", name: "started", colour: 5}, {column: "published", name: "published", colour: 2}}},
 			fields: []field{
@@ -37,7 +37,7 @@ var articlesSection = section{
 		{
 			id: "cycle-time", title: "Time in each status",
 			about: "Days from one status to the next, without articles that are still in the status.",
-			query: "article_cycle_time", read: 40, shown: 40,
+			query: "article_cycle_time", shown: 40,
 			plot: &plot{kind: page.Bars, across: true, unit: "days", labels: []string{"status_name"}, most: 40,
 				measures: []measure{{column: "p50_days", name: "median", as: asDays}, {column: "p90_days", name: "90th percentile", colour: 1, as: asDays}}},
 			fields: []field{
@@ -51,7 +51,7 @@ var articlesSection = section{
 		{
 			id: "paid-to-live", title: "From paid order to live",
 			about: "Days from payment to publication, by the month of publication.",
-			query: "paid_to_live", read: monthsDrawn, shown: monthsDrawn,
+			query: "paid_to_live", shown: monthsDrawn,
 			plot: &plot{kind: page.Lines, unit: "days", labels: []string{"month"}, most: monthsDrawn,
 				measures: []measure{{column: "p50_days", name: "median", as: asDays}, {column: "p90_days", name: "90th percentile", colour: 1, as: asDays}}},
 			fields: []field{

@@ -49,7 +49,7 @@ func (b *builder) buildAttention() (Section, error) {
 // findFailedChecks returns the checks that failed or did not run. ok is false if no check audited
 // the snapshot.
 func (b *builder) findFailedChecks() (notices []Notice, ok bool, err error) {
-	q := Question{Query: "check_results", Rows: maxRows}
+	q := Question{Query: "check_results"}
 	a, ok, err := b.askQuery(q)
 	if err != nil || !ok || len(a.Rows) == 0 {
 		return nil, false, err
@@ -79,7 +79,7 @@ func (b *builder) findFailedChecks() (notices []Notice, ok bool, err error) {
 // A night is partial if a stream was not read, or not completely, for a reason that the operator can
 // remove. A night is complete even if the token may not read a stream or a stream could not be proven.
 func (b *builder) findUnprovenStreams() (notices []Notice, ok bool, err error) {
-	q := Question{Query: "stream_grades", Rows: maxRows}
+	q := Question{Query: "stream_grades"}
 	a, ok, err := b.askQuery(q)
 	if err != nil || !ok {
 		return nil, false, err
@@ -114,7 +114,7 @@ func (b *builder) findUnprovenStreams() (notices []Notice, ok bool, err error) {
 // findLateArticles lists the articles that are overdue the longest. ok is false if the articles
 // were not read.
 func (b *builder) findLateArticles() (notices []Notice, ok bool, err error) {
-	q := Question{Query: "overdue_articles", Rows: linesShown}
+	q := Question{Query: "overdue_articles"}
 	a, ok, err := b.askQuery(q)
 	if missing, _ := a.splitProblems([]string{"articles"}); err != nil || !ok || len(missing) > 0 {
 		return nil, false, err
@@ -123,7 +123,7 @@ func (b *builder) findLateArticles() (notices []Notice, ok bool, err error) {
 		return nil, true, nil
 	}
 	n := Notice{Title: plural.Count(a.Total, "overdue article") + ":", Source: b.sourceOf(q)}
-	for _, row := range a.Rows {
+	for _, row := range a.Rows[:min(len(a.Rows), linesShown)] {
 		n.Lines = append(n.Lines, rowLabel(row, "article_name", "campaign_name")+separator+
 			field{as: asDays}.formatCell(row.Get("days_overdue"))+" overdue")
 	}

@@ -10,7 +10,7 @@ var commissionsSection = section{
 		{
 			id: "payables-ageing", title: "Payables by age",
 			about: "Unpaid commissions and amounts owed to publishers and resellers, by the days since the order was paid.",
-			query: "payables_ageing", read: maxRows, shown: tableRows,
+			query: "payables_ageing", shown: tableRows,
 			plot: &plot{kind: page.Bars, across: true, stacked: true, unit: amounts, labels: []string{"kind"}, series: "age_band", value: "amount", most: 8},
 			fields: []field{
 				{column: "kind", label: "Owed to"}, {column: "age_band", label: "Age"},
@@ -23,7 +23,7 @@ var commissionsSection = section{
 		{
 			id: "commissions-by-month", title: "Commissions by month and status",
 			about: "By the month in which the order was paid.",
-			query: "commissions_by_month", read: maxRows, shown: 60,
+			query: "commissions_by_month", shown: 60,
 			plot: &plot{kind: page.Bars, stacked: true, unit: amounts, labels: []string{"month"}, series: "commission_status", value: "commission_total", most: 8},
 			fields: []field{
 				{column: "month", label: "Month", as: asMonth}, {column: "commission_status", label: "Status"},
@@ -38,7 +38,7 @@ var commissionsSection = section{
 		{
 			id: "margin-by-month", title: "Sales and margin by month",
 			about: "The margin is the sale price minus vendor cost, internal cost, reseller price and commission.",
-			query: "margins", read: maxRows, shown: monthsDrawn,
+			query: "margins", shown: monthsDrawn,
 			plot: &plot{kind: page.Bars, unit: amounts, labels: []string{"group_name"}, most: monthsDrawn,
 				measures: []measure{{column: "sale_total", name: "sales", colour: 5}, {column: "margin_total", name: "margin", colour: 2}}},
 			fields: append([]field{{column: "group_name", label: "Month"}}, marginFields()...),
@@ -48,7 +48,7 @@ var commissionsSection = section{
 		{
 			id: "refunds", title: "Refunds by month",
 			about: "By the month in which the order was paid.",
-			query: "refunds_by_month", read: maxRows, shown: monthsDrawn,
+			query: "refunds_by_month", shown: monthsDrawn,
 			plot: &plot{kind: page.Bars, stacked: true, unit: amounts, labels: []string{"month"}, most: monthsDrawn,
 				measures: []measure{{column: "refunded_total", name: "refunded", colour: 3}, {column: "refund_due_total", name: "still due", colour: 1}}},
 			fields: []field{
@@ -63,7 +63,7 @@ var commissionsSection = section{
 		{
 			id: "margin-by-outlet", title: "Margin by outlet", wide: true,
 			about: "Outlets with the largest margin, all time, without refunded items.",
-			query: "margins", params: map[string]string{"by": "outlet"}, read: chartBars, shown: tableRows,
+			query: "margins", params: map[string]string{"by": "outlet"}, shown: tableRows,
 			plot: &plot{kind: page.Bars, across: true, unit: amounts, labels: []string{"group_name"}, most: chartBars,
 				measures: []measure{{column: "margin_total", name: "margin", colour: 2}}},
 			fields: append([]field{{column: "group_name", label: "Outlet"}}, marginFields()...),

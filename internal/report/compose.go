@@ -49,14 +49,11 @@ func isShownStream(stream string) bool {
 	return slices.ContainsFunc(allSections(), func(s section) bool { return slices.Contains(s.streams, stream) })
 }
 
-// maxRows limits the rows of a result.
-const maxRows = 2000
-
 // buildHeadlines compares the numbers of the report's snapshot with the numbers of up to two earlier
 // snapshots. The query itself compares prices, with its parameter since.
 func (b *builder) buildHeadlines() (Section, error) {
 	out := Section{ID: "headlines", Title: "Headlines"}
-	now := Question{Query: "report_headlines", Rows: maxRows}
+	now := Question{Query: "report_headlines"}
 	a, ok, err := b.askQuery(now)
 	if err != nil {
 		return out, err

@@ -30,9 +30,7 @@ func newBuilder(texts map[string]string) *builder {
 		if !ok {
 			return query.Result{}, false, nil
 		}
-		r := parseResult(text).Result
-		r.Rows = r.Rows[:min(len(r.Rows), q.Rows)]
-		return r, true, nil
+		return parseResult(text).Result, true, nil
 	}}
 }
 
@@ -235,7 +233,7 @@ func TestErrorsOfQueriesAreReturned(t *testing.T) {
 }
 
 func TestBuildPanel(t *testing.T) {
-	p := panel{id: "p", title: "Prices", about: "All.", query: "prices", params: map[string]string{"top": "2", "name": "it's"}, read: 3, shown: 2, wide: true, empty: "None.",
+	p := panel{id: "p", title: "Prices", about: "All.", query: "prices", params: map[string]string{"top": "2", "name": "it's"}, shown: 2, wide: true, empty: "None.",
 		plot: &plot{kind: page.Bars, stacked: true, choice: "Tier", split: []string{"tier"}, unit: "price", labels: []string{"name"}, most: 9, measures: []measure{{column: "price", name: "price"}}},
 		fields: []field{{column: "name", label: "Name", sub: "tier"}, {column: "price", label: "Price", as: asNumber, unit: "currency", about: "Net"},
 			{column: "grade", label: "Grade", as: asTag}, {column: "grade", label: "Rows are", as: asGrade}, {column: "at", label: "At", as: asMoment}}}
@@ -248,7 +246,7 @@ func TestBuildPanel(t *testing.T) {
 	}
 	chart := &page.Chart{Title: "Prices", Kind: page.Bars, Stacked: true, Choice: "Tier", Variants: []page.Variant{
 		{Label: "pro", Heading: "pro · price", Currency: "USD", Categories: []string{"A"}, Series: []page.Series{{Name: "price", Values: []any{1000.5}, Texts: []string{"1,000.50"}}}},
-		{Label: "basic", Heading: "basic · price", Currency: "(no currency)", Categories: []string{"C"}, Series: []page.Series{{Name: "price", Values: []any{3.0}, Texts: []string{"3"}}}},
+		{Label: "basic", Heading: "basic · price", Currency: "(no currency)", Categories: []string{"C", "D"}, Series: []page.Series{{Name: "price", Values: []any{3.0, 4.0}, Texts: []string{"3", "4"}}}},
 	}}
 	want := Panel{ID: "p", Chart: chart, Title: "Prices", About: "All.", Wide: true,
 		Source: Source{Command: `ps query prices --param 'name=it'\''s' --param top=2`},
@@ -395,8 +393,8 @@ func TestSectionsMatchQueries(t *testing.T) {
 			if len(p.needs) == 0 && s.id != "quality" {
 				t.Errorf("panel %s: needs is empty, want the tables that its numbers come from", p.id)
 			}
-			if p.title == "" || p.empty == "" || p.shown == 0 || p.plot != nil && p.read == 0 || max(p.read, p.shown) > maxRows {
-				t.Errorf("panel %s: got %+v, want a title, a text in the field \"empty\", shown from 1 to %d, and read up to the same limit (with a plot at least 1)", p.id, p, maxRows)
+			if p.title == "" || p.empty == "" || p.shown == 0 || p.shown > maxRows {
+				t.Errorf("panel %s: got %+v, want a title, a text in the field \"empty\", and shown from 1 to %d", p.id, p, maxRows)
 			}
 		}
 	}

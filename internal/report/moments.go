@@ -23,7 +23,7 @@ const maxSnapshots = 400
 // readMoments finds the snapshots to compare. Nights start at slightly different times, so six and
 // a half days count as a week.
 func (b *builder) readMoments() (moments, error) {
-	q := Question{Query: "snapshots", Params: map[string]string{"top": fmt.Sprint(maxSnapshots)}, Rows: maxSnapshots}
+	q := Question{Query: "snapshots", Params: map[string]string{"top": fmt.Sprint(maxSnapshots)}}
 	a, ok, err := b.ask(b.ctx, q)
 	if err != nil {
 		return moments{}, err

@@ -25,12 +25,11 @@ type panel struct {
 	id, title, about string
 	query            string
 	params           map[string]string
-	// read is the maximum number of rows in the chart. shown is the maximum number of rows in the
-	// table.
-	read, shown int
-	plot        *plot
-	fields      []field
-	wide        bool
+	// shown is the maximum number of rows in the table.
+	shown  int
+	plot   *plot
+	fields []field
+	wide   bool
 	// byStream is true if each row is about one stream. Rows of the streams in builder.unused are
 	// left out.
 	byStream bool
@@ -66,7 +65,7 @@ func notReadText(missing []ledger.Problem) string {
 }
 
 func (b *builder) buildPanel(p panel) (Panel, error) {
-	q := Question{Query: p.query, Params: p.params, Rows: max(p.read, p.shown)}
+	q := Question{Query: p.query, Params: p.params}
 	out := Panel{ID: p.id, Title: p.title, About: p.about, Wide: p.wide, Source: b.sourceOf(q)}
 	a, ok, err := b.askQuery(q)
 	if err != nil {

@@ -24,7 +24,7 @@ var pricesSection = section{
 		{
 			id: "price-spread", title: "Price by segment", wide: true,
 			about: "Lowest price, quartiles and highest price on a logarithmic scale. The segments with the most prices are first.",
-			query: "report_price_spread", read: maxRows, shown: 60,
+			query: "report_price_spread", shown: 60,
 			plot: &plot{kind: page.Boxes, across: true, log: true, choice: "Segment", split: []string{"segment_by", "pricing_tier", "currency"},
 				labels: []string{"segment"}, most: chartBars, unit: "price"},
 			fields: []field{
@@ -40,7 +40,7 @@ var pricesSection = section{
 		{
 			id: "price-distribution", title: "Price distribution",
 			about: "The number of prices in each band. Bands are wider for higher prices; the first and the last band may be open.",
-			query: "price_distribution", read: maxRows, shown: 60,
+			query: "price_distribution", shown: 60,
 			plot: &plot{kind: page.Bars, choice: perTierAndCurrency, split: []string{"pricing_tier", "currency"}, weigh: "prices",
 				labels: []string{"price_from"}, most: 60, unit: "number of prices", measures: []measure{{column: "prices", name: "prices"}}},
 			fields: []field{
@@ -54,7 +54,7 @@ var pricesSection = section{
 		{
 			id: "price-authority", title: "Price by domain authority",
 			about: "Median price in each band of ten points.",
-			query: "price_by_authority", read: maxRows, shown: 60,
+			query: "price_by_authority", shown: 60,
 			plot: &plot{kind: page.Bars, choice: perTierAndCurrency, split: []string{"pricing_tier", "currency"}, weigh: "prices",
 				labels: []string{"authority_band"}, most: chartBars, unit: "median price", measures: []measure{{column: "median_price", name: "median price"}}},
 			fields: []field{
@@ -69,7 +69,7 @@ var pricesSection = section{
 		{
 			id: "price-moves", title: "Price moves by day",
 			about: "Prices that rose or fell since the previous snapshot, in the last 30 days.",
-			query: "price_moves", read: maxRows, shown: 60,
+			query: "price_moves", shown: 60,
 			plot: &plot{kind: page.Bars, stacked: true, choice: perTierAndCurrency, split: []string{"pricing_tier", "currency"}, weigh: "changes",
 				labels: []string{"day"}, most: daysDrawn, unit: "number of prices",
 				measures: []measure{{column: "rises", name: "risen", colour: 1}, {column: "falls", name: "fallen", colour: 0, below: true}}},
@@ -85,7 +85,7 @@ var pricesSection = section{
 		{
 			id: "listing-turnover", title: "Listing turnover",
 			about: "New, returned and withdrawn listings on days with a snapshot.",
-			query: "listing_turnover", read: daysDrawn, shown: daysDrawn,
+			query: "listing_turnover", shown: daysDrawn,
 			plot: &plot{kind: page.Bars, stacked: true, labels: []string{"day"}, most: daysDrawn, unit: "listings", measures: []measure{
 				{column: "new_listings", name: "new", colour: 2}, {column: "returned_listings", name: "returned", colour: 7},
 				{column: "withdrawn_listings", name: "withdrawn", colour: 3, below: true}}},

@@ -31,7 +31,7 @@ var qualitySection = section{
 		{
 			id: "nights", title: "Changes by night", wide: true,
 			about: "New, changed and deleted rows of all tables. The table has the newest night first.",
-			query: "snapshots", read: 30, shown: 30,
+			query: "snapshots", shown: 30,
 			plot: &plot{kind: page.Bars, stacked: true, unit: "rows", labels: []string{"snapshot_at"}, most: 30, drawnIf: "hours_since_previous", measures: []measure{
 				{column: "rows_new", name: "new", colour: 2}, {column: "rows_changed", name: "changed", colour: 0},
 				{column: "rows_gone", name: "gone", colour: 3, below: true}}},

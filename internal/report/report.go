@@ -23,9 +23,10 @@ type Question struct {
 	Params map[string]string
 	// AsOf is the time of the snapshot. Zero means the snapshot of the report.
 	AsOf time.Time
-	// Rows limits the rows of the result.
-	Rows int
 }
+
+// maxRows limits the rows of a result.
+const maxRows = 2000
 
 // Ask runs a query and returns its result with sources. ok is false if the snapshot lacks a
 // table or column that the query reads. This can happen with a snapshot of an older program version.
@@ -69,13 +70,13 @@ func Write(ctx context.Context, w io.Writer, ask Ask, opts Options) error {
 	return nil
 }
 
-// AskDB runs a query on an open snapshot. It ignores q.AsOf, which must be the snapshot's time.
+// AskDB runs a query on an open snapshot and keeps at most 2,000 rows. It ignores q.AsOf, which must be the snapshot's time.
 func AskDB(ctx context.Context, db *query.DB, q Question) (r query.Result, ok bool, err error) {
 	named, err := query.Resolve(q.Query)
 	if err != nil {
 		return r, false, err
 	}
-	if r, err = db.Ask(ctx, named, q.Params, q.Rows); query.IsMissing(err) {
+	if r, err = db.Ask(ctx, named, q.Params, maxRows); query.IsMissing(err) {
 		return r, false, nil
 	}
 	return r, err == nil, err
