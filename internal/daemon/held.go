@@ -7,21 +7,12 @@ import (
 	"html/template"
 	"log/slog"
 	"net/http"
-	"strings"
 	"time"
 
 	"placementsync/internal/page"
 	"placementsync/internal/query"
 	"placementsync/internal/warehouse"
 )
-
-// heldNight adds the methods that the page templates call to a held night.
-type heldNight struct{ warehouse.HeldNight }
-
-func (h heldNight) CheckTable() page.Table { return checkTable(h.Entry) }
-
-// Accept returns the value of the flag --accept.
-func (h heldNight) Accept() string { return strings.Join(h.FailedChecks(), ",") }
 
 // HeldPage serves the failed checks and the changes of the held night. A held night is not
 // published until an operator accepts its failed checks.
@@ -44,7 +35,7 @@ const (
 // heldData is the data of held.html.
 type heldData struct {
 	page.Frame
-	Held heldNight
+	Held warehouse.HeldNight
 	// From is the time of the snapshot that the held night is compared with.
 	From           time.Time
 	Counts, Fields page.Table
@@ -65,7 +56,7 @@ func (p *HeldPage) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		writeText(w, http.StatusNotFound, "no night is held")
 		return
 	}
-	data := heldData{Held: heldNight{held}, Frame: page.Frame{Title: "held night - placementsync", Name: "status",
+	data := heldData{Held: held, Frame: page.Frame{Title: "held night - placementsync", Name: "status",
 		Tabs: []page.Tab{{Name: "Status", Link: "."}, {Name: "Held night", Link: "held", Current: true}}}}
 	if err := p.readChanges(r.Context(), &data); err != nil {
 		p.Log.Warn("changes of the held night not read", "run", held.Entry.ID, "error", err)
@@ -140,4 +131,4 @@ func collectTable(ctx context.Context, db *query.DB, q query.Query, caption stri
 	return t, nil
 }
 
-var heldTemplate = template.Must(page.Parse(pageFiles, template.FuncMap{"stamp": stamp}, "held.html", "heldnight.html"))
+var heldTemplate = template.Must(page.Parse(pageFiles, pageFuncs(), "held.html", "heldnight.html"))

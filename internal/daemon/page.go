@@ -28,8 +28,6 @@ type statusPage struct {
 	LastGood, Seen *ledger.Run
 	Progress       *ledger.Progress
 	Hooks          bool
-	// Held is the held night. Nil means that no night is held.
-	Held *heldNight
 	// Full is the last verification of every byte. Structure is a later verification of
 	// names and sizes. Nil means that there was none, or that it could not be read.
 	Full, Structure *integrity.VerifyRecord
@@ -61,9 +59,6 @@ func (d *Daemon) newPage() statusPage {
 	}
 	if v, ok := p.Inspection.lastVerified(false); ok && (p.Full == nil || v.At.After(p.Full.At)) {
 		p.Structure = &v
-	}
-	if held := p.Inspection.Held; held != nil {
-		p.Held = &heldNight{*held}
 	}
 	var unreadable []string
 	for _, name := range sources() {
@@ -102,7 +97,7 @@ func (p statusPage) State() string {
 	switch {
 	case len(p.Unready) > 0:
 		return "not ready"
-	case p.Held != nil:
+	case p.Inspection.Held != nil:
 		return "held"
 	case ok && last.Outcome != ledger.Complete:
 		return string(last.Outcome)
@@ -110,13 +105,14 @@ func (p statusPage) State() string {
 	return "ready"
 }
 
-var pageTemplate = template.Must(page.Parse(pageFiles, template.FuncMap{
-	"line":    firstLine,
-	"checks":  checkTable,
-	"stamp":   stamp,
-	"rate":    func(r float64) string { return strconv.FormatFloat(r, 'f', 1, 64) },
-	"verdict": func(v *integrity.VerifyRecord) string { return verdict(*v) },
-}, "page.html", "heldnight.html"))
+var pageTemplate = template.Must(page.Parse(pageFiles, pageFuncs(), "page.html", "heldnight.html"))
+
+func pageFuncs() template.FuncMap {
+	return template.FuncMap{"line": firstLine, "checks": checkTable, "stamp": stamp, "join": strings.Join,
+		"rate":    func(r float64) string { return strconv.FormatFloat(r, 'f', 1, 64) },
+		"verdict": func(v *integrity.VerifyRecord) string { return verdict(*v) },
+	}
+}
 
 func firstLine(s string) string {
 	line, _, _ := strings.Cut(s, "\n")
