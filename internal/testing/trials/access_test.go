@@ -33,7 +33,7 @@ func TestRevokedTokenFailsTheNight(t *testing.T) {
 	h.goodNight()
 	h.service.SetFaults(sim.Fault{Route: "/orders/{order_id}", Skip: 2, Kind: sim.FaultStatus, Status: http.StatusUnauthorized})
 	_, err := h.badNight(t.Context(), 1)
-	if refused, ok := errors.AsType[*fetch.AuthError](err); !ok || refused.Stream != "order_details" {
+	if authErr, ok := errors.AsType[*fetch.AuthError](err); !ok || authErr.Stream != "order_details" {
 		t.Errorf("got %v, want an AuthError of order_details", err)
 	}
 }
@@ -46,9 +46,9 @@ func TestRotatedTokenIsReadAgain(t *testing.T) {
 	setToken := func(value string) { current.Store(&value) }
 	setToken(token)
 	h.cfg.Fetch.Token = func(context.Context) (string, error) { return *current.Load(), nil }
-	var seen atomic.Int32
+	var requestCount atomic.Int32
 	h.onRequest(func(*http.Request) {
-		if seen.Add(1) == 5 {
+		if requestCount.Add(1) == 5 {
 			setToken("pc_rotated")
 			h.service.SetToken("pc_rotated")
 		}
@@ -57,8 +57,8 @@ func TestRotatedTokenIsReadAgain(t *testing.T) {
 	h.requireValues(ref)
 }
 
-// TestForbiddenStreamIsSkippedOrCarried returns status 403 for a stream. A carried stream is one
-// that keeps the rows of the last night.
+// TestForbiddenStreamIsSkippedOrCarried lets the service return status 403 for one stream. A carried
+// stream keeps the rows of the night before.
 func TestForbiddenStreamIsSkippedOrCarried(t *testing.T) {
 	forbid := func(route string) sim.Fault {
 		return sim.Fault{Route: route, Kind: sim.FaultStatus, Status: http.StatusForbidden}
@@ -70,14 +70,14 @@ func TestForbiddenStreamIsSkippedOrCarried(t *testing.T) {
 		res := h.partialNight()
 		h.requireStream(res.Run, "product_listings", fetch.Skipped, "403")
 	})
-	t.Run("a stream without a known scope is skipped", func(t *testing.T) {
+	t.Run("before the first night, a stream without a documented scope is skipped", func(t *testing.T) {
 		t.Parallel()
 		h := newHarness(t, smallWorld(), "campaigns", "campaign_articles", "articles")
 		h.service.SetFaults(forbid("/articles/{id}"))
 		res := h.goodNight()
 		h.requireStream(res.Run, "articles", fetch.Skipped, "403")
 	})
-	t.Run("a forbidden stream keeps its last rows", func(t *testing.T) {
+	t.Run("after a night, a stream without a documented scope keeps its rows", func(t *testing.T) {
 		t.Parallel()
 		h := newHarness(t, smallWorld(), "campaigns", "campaign_articles", "articles")
 		h.goodNight()
@@ -112,7 +112,7 @@ func TestTokenWithoutScopesPublishesNoNight(t *testing.T) {
 	}
 }
 
-func TestUnselectedStreamsKeepTheirRows(t *testing.T) {
+func TestUnchosenStreamsKeepTheirRows(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t, smallWorld(), fewStreams()...)
 	h.goodNight()
@@ -125,8 +125,9 @@ func TestUnselectedStreamsKeepTheirRows(t *testing.T) {
 	}
 }
 
-// TestErrorObjectIsNotReadAsTokenInfo returns an error object instead of the description of the
-// token. The night must repeat the request. It must not read the object as a token without scopes.
+// TestErrorObjectIsNotReadAsTokenInfo lets the service return an error object instead of the
+// description of the token, once and then always. The night must repeat the request. It must not
+// read the object as a token without scopes.
 func TestErrorObjectIsNotReadAsTokenInfo(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t, smallWorld(), append(fewStreams(), "token")...)

@@ -10,7 +10,7 @@ import (
 )
 
 // valueKind describes the columns with one type of values. write converts a JSON value to exact
-// text. Its result ok is false for a value of another type.
+// text. ok is false if the value has another type.
 type valueKind struct {
 	columns string   // separated by spaces, as in expected
 	types   []string // the valid DuckDB types
@@ -65,7 +65,7 @@ func (e expected) types() map[string][]string {
 	return all
 }
 
-// row converts the item to a row of table e. nested contains the paths of the fields that other
+// row converts the item to a row of the table e. nested contains the paths of the fields that other
 // tables store.
 func (it item) row(e expected, nested []string) textRow {
 	c := textRow{}
@@ -83,8 +83,8 @@ func (it item) row(e expected, nested []string) textRow {
 		used = append(used, e.capacity+"allowed")
 		it.splitCapacity(e.capacity, c)
 	}
-	if left := leftover(it.value, used, ""); left != nil && !e.link {
-		c["extra"] = canonical(left)
+	if unstored := leftover(it.value, used, ""); unstored != nil && !e.link {
+		c["extra"] = canonical(unstored)
 	}
 	return c
 }
@@ -106,16 +106,17 @@ func (it item) firstValue(sources []string, bare bool) any {
 	return v
 }
 
-// leftover returns the members of an object that no column and no table stores. Nested objects are
-// reduced to such members too. It returns nil if there are none.
+// leftover returns the members of an object that no column and no table stores, or nil if all are
+// stored. used contains the paths of the stored members. A nested object is reduced to its own
+// leftover.
 func leftover(v any, used []string, prefix string) map[string]any {
 	object, _ := v.(map[string]any)
-	var left map[string]any
+	var unstored map[string]any
 	add := func(name string, v any) {
-		if left == nil {
-			left = map[string]any{}
+		if unstored == nil {
+			unstored = map[string]any{}
 		}
-		left[name] = v
+		unstored[name] = v
 	}
 	for name, v := range object {
 		path := prefix + name
@@ -127,14 +128,14 @@ func leftover(v any, used []string, prefix string) map[string]any {
 		// The whole object is stored, as JSON or as a row of another table.
 		case nested && (isUsed || hasUsedMember):
 			// A text column stores the name of an object.
-			if rest := leftover(inner, append(slices.Clone(used), path+".name"), path+"."); rest != nil {
-				add(name, rest)
+			if unstored := leftover(inner, append(slices.Clone(used), path+".name"), path+"."); unstored != nil {
+				add(name, unstored)
 			}
 		case !isUsed && !(hasUsedMember && v == nil):
 			add(name, v)
 		}
 	}
-	return left
+	return unstored
 }
 
 // isNamed reports whether an object has a name, like the people and places in support_agent and
@@ -226,9 +227,9 @@ func decode(text string) any {
 	return v
 }
 
-// splitCapacity fills the four columns for a field such as do_follow_links_allowed. stem is the
-// prefix of their names. The field is a boolean, a number, or a string such as "2 links" or
-// "unlimited".
+// splitCapacity fills the four columns for the field stem+"allowed", such as do_follow_links_allowed.
+// The names of the columns begin with stem. The field is a boolean, a number, or a string such as
+// "2 links" or "unlimited".
 func (it item) splitCapacity(stem string, c textRow) {
 	object, _ := it.value.(map[string]any)
 	v, ok := object[stem+"allowed"]

@@ -20,9 +20,9 @@ func (h *harness) readChangedDetails(liveDays, recheck int) {
 	h.cfg.Details, h.cfg.LiveDays, h.cfg.Recheck = "changed", liveDays, recheck
 }
 
-// settledWorld has data of 2000 days. About one campaign in twenty is live, which means that its
-// records may still change. The records of the others are settled. About one row in a hundred
-// changes per day. The numbers of records are divided by divisor.
+// settledWorld has data of 2000 days. About one campaign in twenty is live: its records may still
+// change. The records of the other campaigns are settled. About one row in a hundred changes per
+// day. A larger divisor makes a smaller world.
 func settledWorld(divisor int) sim.Options {
 	return sim.Options{Seed: 3, Token: token, HistoryDays: 2000, Outlets: 2000 / divisor, Listings: 5000 / divisor, Orders: 3000 / divisor,
 		Campaigns: 500 / divisor, Profiles: 3 + 9/divisor, ListingChange: 0.008, ListingTurnover: 0.001, SilentChange: -1}
@@ -39,9 +39,9 @@ func TestTrialNightRequestsOnlyPossibleChanges(t *testing.T) {
 	last := compareRequestCounts(t, h, func() { ref.currentRows() }) // after each night, ref collects the ids in the lists
 	h.requireValues(ref)
 	for _, s := range h.cfg.Streams {
-		n := streamOf(t, last.Run, s.Name)
-		if s.IsDetail() && s.Life != stream.AsProfile && n.Carried == 0 || !s.IsDetail() && n.Carried+n.Fetched+n.Rechecked > 0 {
-			t.Errorf("%s: fetched %d, carried %d, rechecked %d, want some carried details for a stream of details, and only zeros for a list", s.Name, n.Fetched, n.Carried, n.Rechecked)
+		counts := streamOf(t, last.Run, s.Name)
+		if s.IsDetail() && s.Life != stream.AsProfile && counts.Carried == 0 || !s.IsDetail() && counts.Carried+counts.Fetched+counts.Rechecked > 0 {
+			t.Errorf("%s: fetched %d, carried %d, rechecked %d, want some carried details for a stream of details, and only zeros for a list", s.Name, counts.Fetched, counts.Carried, counts.Rechecked)
 		}
 	}
 }
@@ -62,31 +62,31 @@ func requireTorture(t *testing.T) {
 }
 
 // compareRequestCounts compares the number of requests of later nights with the number of a full
-// night. It calls everyNight after each night, and returns the result of the last night.
-func compareRequestCounts(t *testing.T, h *harness, everyNight func()) (last pipeline.Result) {
+// night. It calls afterNight after each night, and returns the result of the last night.
+func compareRequestCounts(t *testing.T, h *harness, afterNight func()) (last pipeline.Result) {
 	t.Helper()
 	h.cfg.Fetch.PageSize = 100
 	h.readChangedDetails(45, 7)
 	full, _ := h.countRequests()
-	everyNight()
+	afterNight()
 	live := h.count("campaigns", "updated_at >= (SELECT max(snapshot_at) FROM meta.runs) - INTERVAL 45 DAY")
-	all := h.count("campaigns", "TRUE")
-	t.Logf("full night: %d requests; %d of %d campaigns changed within 45 days", full, live, all)
-	if share := float64(live) / float64(all); share < 0.02 || share > 0.09 {
-		t.Errorf("%.1f %% of the campaigns are live, want 2 to 9 %%", 100*share)
+	campaigns := h.count("campaigns", "TRUE")
+	t.Logf("full night: %d requests; %d of %d campaigns changed within 45 days", full, live, campaigns)
+	if liveShare := float64(live) / float64(campaigns); liveShare < 0.02 || liveShare > 0.09 {
+		t.Errorf("%.1f %% of the campaigns are live, want 2 to 9 %%", 100*liveShare)
 	}
-	// With rechecks, a later night may make a quarter of the requests of a full night, else a
-	// tenth.
+	// A later night may make a quarter of the requests of a full night if it has rechecks, and a
+	// tenth if it has none.
 	for _, c := range []struct{ recheck, divisor int }{{7, 4}, {0, 10}} {
-		recheck, most := c.recheck, full/c.divisor
+		recheck, maxRequests := c.recheck, full/c.divisor
 		h.readChangedDetails(45, recheck)
 		n, res := h.countRequests()
-		everyNight()
+		afterNight()
 		share := changedShare(res, "product_listings")
 		t.Logf("recheck %d: %d requests, %.1f %% of the full night; %.2f %% of the listings changed", recheck, n,
 			100*float64(n)/float64(full), 100*share)
-		if n > most {
-			t.Errorf("recheck %d took %d requests, want at most %d\n%s", recheck, n, most, requestSummary(res))
+		if n > maxRequests {
+			t.Errorf("recheck %d took %d requests, want at most %d\n%s", recheck, n, maxRequests, requestSummary(res))
 		}
 		if share == 0 || share > 0.03 {
 			t.Errorf("%.2f %% of the listings changed, want more than 0 and at most 3 %%", 100*share)
@@ -221,16 +221,16 @@ func (h *harness) countStaleRows(ref *reference) map[string]int {
 	return stale
 }
 
-// requireRechecks checks that the nights together read each settled detail once, and that
-// meta.streams and the ledger contain the same counts. The world must not change between the
-// nights.
-func (h *harness) requireRechecks(nights []pipeline.Result, name string, all int) {
+// requireRechecks checks that the nights together recheck each settled detail of a stream once, and
+// that meta.streams and the ledger contain the same counts. details is the number of all details.
+// The world must not change between the nights.
+func (h *harness) requireRechecks(nights []pipeline.Result, name string, details int) {
 	h.t.Helper()
 	rechecked, settled := int64(0), int64(0)
 	for _, res := range nights {
 		s := streamOf(h.t, res.Run, name)
-		if s.Fetched+s.Carried != int64(all) {
-			h.t.Errorf("%s: fetched %d, carried %d, want %d together", name, s.Fetched, s.Carried, all)
+		if s.Fetched+s.Carried != int64(details) {
+			h.t.Errorf("%s: fetched %d, carried %d, want %d together", name, s.Fetched, s.Carried, details)
 		}
 		settled = s.Rechecked + s.Carried
 		rechecked += s.Rechecked
@@ -266,8 +266,8 @@ func TestTrialUnchangedNightWritesNoHistory(t *testing.T) {
 	}
 }
 
-// TestDetailsOfAnUnreadListAreRead returns HTML instead of the list that shows which details
-// changed. All details must then be read.
+// TestDetailsOfAnUnreadListAreRead lets the service return HTML instead of the list that shows which
+// details changed. The night must read all details.
 func TestDetailsOfAnUnreadListAreRead(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t, smallWorld(), "product_listings", "products")
@@ -292,7 +292,7 @@ func TestLostFileOfUnchangedTableIsRestored(t *testing.T) {
 	must(t, os.Remove(file))
 	h.goodNight()
 	if diff := cmp.Diff(before, rows()); diff != "" || len(before) == 0 {
-		t.Errorf("rows of the file (-before +after):\n%s", diff)
+		t.Errorf("the file had %d rows, want at least 1, and the same rows after the night (-before +after):\n%s", len(before), diff)
 	}
 }
 

@@ -22,12 +22,13 @@ import (
 func newCheckedHarness(t *testing.T) *harness {
 	t.Helper()
 	h := newHarness(t, sim.Options{Seed: 1, Token: token})
-	auditNights(t, h)
+	runBuiltInChecks(t, h)
 	return h
 }
 
-// auditNights configures the nights of a harness with the default settings and the built-in checks.
-func auditNights(t *testing.T, h *harness) {
+// runBuiltInChecks makes the nights of a harness run the built-in checks. It also sets the default
+// values of the configuration.
+func runBuiltInChecks(t *testing.T, h *harness) {
 	t.Helper()
 	builtIn, err := checks.Load("", nil, nil)
 	must(t, err)
@@ -43,8 +44,7 @@ func TestTrialBusyNightsAreNotHeld(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
 	h := newHarness(t, sim.Options{Seed: 3, Token: token, ListingChange: 0.1, ListingTurnover: 0.05})
-	h.cfg = newCheckedHarness(t).cfg
-	h.cfg.Fetch.BaseURL, h.cfg.Now = h.server.URL, func() time.Time { return h.at }
+	runBuiltInChecks(t, h)
 	nights := 8
 	if os.Getenv("PLACEMENTSYNC_TORTURE") != "" {
 		nights = 20
@@ -56,8 +56,8 @@ func TestTrialBusyNightsAreNotHeld(t *testing.T) {
 	}
 }
 
-// TestTrialUnknownOutletsStopTheNight serves ids of outlets that do not exist. The service returns
-// 404 for their details, which must stop the night before its checks.
+// TestTrialUnknownOutletsStopTheNight lets the service list ids of outlets that do not exist, and
+// return 404 for their details. The gate must stop the night before the checks run.
 func TestTrialUnknownOutletsStopTheNight(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
@@ -96,12 +96,12 @@ func valueCases() []valueCase {
 	}
 }
 
-// TestFalseValuesAreHeld makes the service return wrong values. If the check that finds a fault has
-// the severity "hold", the night must not be published, and the next good night must be published. If
-// its severity is "warn", the night must be published, and meta.checks must contain the failure. Each
-// fault occurs without other changes of the data, with the changes of a day, or, in make torture,
-// both ways.
-func TestFalseValuesAreHeld(t *testing.T) {
+// TestNightsWithFalseValuesAreHeld makes the service return wrong values. If the check that finds a
+// fault has the severity "hold", the night must not be published, and the next good night must be
+// published. If the severity is "warn", the night must be published, and meta.checks must contain
+// the failure. Half of the faults occur alone, without other changes of the data. The other half
+// occur together with the changes of a day. In make torture, each fault occurs in both ways.
+func TestNightsWithFalseValuesAreHeld(t *testing.T) {
 	t.Parallel()
 	cases := valueCases()
 	if os.Getenv("PLACEMENTSYNC_TRIALS") == "" {
@@ -111,7 +111,8 @@ func TestFalseValuesAreHeld(t *testing.T) {
 	h.goodNight()
 	runGoodNight := func() {
 		t.Helper()
-		// Details that were read with a wrong price keep it until they are read again.
+		// Details that were read with a wrong amount keep it until they are read again, so these
+		// two checks can still fail.
 		for _, c := range h.goodNight().Run.Checks {
 			if c.Name != "prices_not_positive" && c.Name != "commission_above_sale" {
 				t.Errorf("a good night failed the check %s in %d rows: %s", c.Name, c.Rows, c.Sample)
@@ -134,7 +135,7 @@ func TestFalseValuesAreHeld(t *testing.T) {
 			if !alone {
 				h.at = h.service.Now().Add(2 * time.Hour)
 			}
-			before, seen := h.latestRun(), h.rowCounts()
+			latestBefore, countsBefore := h.latestRun(), h.rowCounts()
 			res, err := pipeline.Run(t.Context(), h.cfg)
 			h.service.SetValueFaults()
 			found := slices.ContainsFunc(res.Run.Checks, func(k ledger.Check) bool {
@@ -144,8 +145,8 @@ func TestFalseValuesAreHeld(t *testing.T) {
 			if held := errors.As(err, &hold); !found || held != c.holds {
 				t.Errorf("%s, alone %t: held %t and found %t, want held %t and found by %s (%v), checks %+v", c.name, alone, held, found, c.holds, c.check, err, res.Run.Checks)
 			}
-			if c.holds && (h.latestRun() != before || !maps.Equal(seen, h.rowCounts()) || res.Run.Outcome != ledger.Failed || res.Run.ExitCode != 1) {
-				t.Errorf("%s, alone %t: the night ended %s with exit code %d and latest is %s, want failed with exit code 1 and %s", c.name, alone, res.Run.Outcome, res.Run.ExitCode, h.latestRun(), before)
+			if c.holds && (h.latestRun() != latestBefore || !maps.Equal(countsBefore, h.rowCounts()) || res.Run.Outcome != ledger.Failed || res.Run.ExitCode != 1) {
+				t.Errorf("%s, alone %t: the night ended %s with exit code %d and latest is %s, want failed with exit code 1 and %s", c.name, alone, res.Run.Outcome, res.Run.ExitCode, h.latestRun(), latestBefore)
 			}
 			if held, ok, err := warehouseOf(t, h.cfg).Held(); err != nil || ok != c.holds || ok && (held.Manifest.RunID != res.Run.ID || !slices.Contains(held.FailedChecks(), c.check)) {
 				t.Errorf("%s, alone %t: a held night exists: %t, run %q (%v), want %t", c.name, alone, ok, held.Manifest.RunID, err, c.holds)

@@ -18,8 +18,8 @@ import (
 	"placementsync/internal/pipeline"
 )
 
-// copyBackup copies parquet/ and state/ of a warehouse, like cp. It only links the files of
-// parquet/, because the program replaces these files and never modifies them.
+// copyBackup copies parquet/ and state/ of a warehouse, like cp. For files of parquet/ it makes hard
+// links, because the program replaces these files and never modifies them.
 func copyBackup(t *testing.T, from, to string) {
 	t.Helper()
 	for _, top := range []string{"state", "parquet"} {
@@ -40,8 +40,8 @@ func copyBackup(t *testing.T, from, to string) {
 	}
 }
 
-// describeFiles returns the names, sizes and times of the files in a folder. The text is equal for
-// two copies with the same files.
+// describeFiles returns the names, sizes and times of the files in a folder as text, so that two
+// copies can be compared.
 func describeFiles(t *testing.T, dir string) string {
 	t.Helper()
 	var b strings.Builder
@@ -62,7 +62,7 @@ func describeFiles(t *testing.T, dir string) string {
 // copies that equal the previous one.
 func (h *harness) copyEveryStep(at time.Time) (copies []string) {
 	h.t.Helper()
-	switched, dir, last := false, h.t.TempDir(), ""
+	switched, dir, previous := false, h.t.TempDir(), ""
 	h.cfg.Warehouse.Step = func(name, _ string) error {
 		switched = switched || name == "after rename latest"
 		if !switched || !strings.HasPrefix(name, "after ") {
@@ -70,8 +70,8 @@ func (h *harness) copyEveryStep(at time.Time) (copies []string) {
 		}
 		to := filepath.Join(dir, fmt.Sprintf("%03d", len(copies)))
 		copyBackup(h.t, h.path(""), to)
-		if files := describeFiles(h.t, to); files != last {
-			last, copies = files, append(copies, to)
+		if files := describeFiles(h.t, to); files != previous {
+			previous, copies = files, append(copies, to)
 			return nil
 		}
 		return os.RemoveAll(to)
@@ -81,21 +81,21 @@ func (h *harness) copyEveryStep(at time.Time) (copies []string) {
 	return copies
 }
 
-// restoreCopy rebuilds a catalog from a copy. skip means --skip-damaged.
-func (h *harness) restoreCopy(copied string, skip bool) (dir string, r pipeline.RebuildResult, err error) {
+// restoreCopy rebuilds a catalog from a copy, in the new warehouse dir.
+func (h *harness) restoreCopy(copied string, skipDamaged bool) (dir string, r pipeline.RebuildResult, err error) {
 	h.t.Helper()
 	dir = h.t.TempDir()
 	copyBackup(h.t, copied, dir)
 	cfg := h.cfg
 	cfg.Warehouse.Dir = dir
 	h.at = h.at.Add(time.Hour)
-	r, err = pipeline.Rebuild(h.t.Context(), cfg, skip)
+	r, err = pipeline.Rebuild(h.t.Context(), cfg, skipDamaged)
 	return dir, r, err
 }
 
 // TestTrialCopiesOfTheSeriesContainOneNight copies parquet/ and state/ at every step in which a
-// night extends parquet/. It does so for the first and the second night of a day. The catalog
-// rebuilt from a copy must have all values of this night or all values of the previous night.
+// night extends parquet/, for the first and for the second night of a day. The catalog rebuilt from a
+// copy must have all values of this night or all values of the previous night.
 func TestTrialCopiesOfTheSeriesContainOneNight(t *testing.T) {
 	requireTrials(t)
 	first := time.Date(2026, 11, 20, 2, 0, 0, 0, time.UTC)
@@ -125,7 +125,7 @@ func TestTrialCopiesOfTheSeriesContainOneNight(t *testing.T) {
 			if changed < 3 {
 				t.Fatalf("the night changed %d tables, want at least 3", changed)
 			}
-			used := map[time.Time]int{}
+			copiesByNight := map[time.Time]int{} // numbers of copies by the time of the restored night
 			for i, copied := range copies {
 				if i%3 != 0 && i != len(copies)-1 {
 					continue // most steps only change the name of a temporary file
@@ -135,7 +135,7 @@ func TestTrialCopiesOfTheSeriesContainOneNight(t *testing.T) {
 					t.Errorf("rebuild from copy %d of %d: %v", i, len(copies), err)
 					continue
 				}
-				used[r.Last]++
+				copiesByNight[r.Last]++
 				want := after
 				if r.Last.Equal(first.Add(times[len(times)-2] * time.Hour)) {
 					want = before
@@ -159,24 +159,25 @@ func TestTrialCopiesOfTheSeriesContainOneNight(t *testing.T) {
 				}
 				must(t, os.RemoveAll(dir))
 			}
-			t.Logf("copies: %d, restored to %v", len(copies), used)
-			if len(used) != 2 || len(copies) < 15 {
-				t.Errorf("%d copies were restored to the nights %v, want at least 15 copies and two nights", len(copies), used)
+			t.Logf("copies: %d, restored to %v", len(copies), copiesByNight)
+			if len(copiesByNight) != 2 || len(copies) < 15 {
+				t.Errorf("%d copies were restored to the nights %v, want at least 15 copies and both nights", len(copies), copiesByNight)
 			}
 			h.restoreMixedCopies(copies, contentsAt)
 		})
 	}
 }
 
-// restoreMixedCopies rebuilds from copies that combine files of two steps, as a slow copy does. The rebuild must fail or restore one of the nights. After a failure it is repeated
-// with --skip-damaged, which may restore older tables with the grade carried_forward.
+// restoreMixedCopies rebuilds from copies that combine files of two steps, as a slow copy does. The
+// rebuild must fail or restore one of the nights. A failed rebuild is repeated with --skip-damaged.
+// It may then restore older tables, with the grade carried_forward.
 func (h *harness) restoreMixedCopies(copies []string, nights map[time.Time]map[string][]string) {
 	h.t.Helper()
-	const tries = 8
+	const mixedCopies = 8
 	newest := slices.MaxFunc(slices.Collect(maps.Keys(nights)), time.Time.Compare)
 	random := rand.New(rand.NewPCG(1, 2))
 	refused := 0
-	for range tries {
+	for range mixedCopies {
 		from := random.IntN(len(copies) - 1)
 		to := from + 1 + random.IntN(len(copies)-1-from)
 		mixed := h.t.TempDir()
@@ -192,7 +193,7 @@ func (h *harness) restoreMixedCopies(copies []string, nights map[time.Time]map[s
 				if len(parts) > 1 && folder == "parquet" {
 					folder = filepath.Join(parts[:2]...)
 				}
-				if _, chosen := isEarly[folder]; !chosen {
+				if _, isDecided := isEarly[folder]; !isDecided {
 					isEarly[folder] = folder == "state" || random.IntN(2) == 0
 				}
 				if isEarly[folder] != (copied == copies[from]) {
@@ -220,9 +221,9 @@ func (h *harness) restoreMixedCopies(copies []string, nights map[time.Time]map[s
 		}
 		// If the ledger contains a later night than the restored one, the rebuild must report
 		// the loss of that night.
-		ledger, err := os.ReadFile(filepath.Join(copies[from], "state", "runs.jsonl"))
+		ledgerText, err := os.ReadFile(filepath.Join(copies[from], "state", "runs.jsonl"))
 		must(h.t, err)
-		if hasNewest := strings.Contains(string(ledger), newest.Format("20060102T150405Z")); hasNewest && r.Last.Before(newest) && r.Lost == "" {
+		if hasNewest := strings.Contains(string(ledgerText), newest.Format("20060102T150405Z")); hasNewest && r.Last.Before(newest) && r.Lost == "" {
 			h.t.Errorf("steps %d and %d: restored to %s, but the loss of the night of %s is not reported", from, to, r.Last, newest)
 		}
 		for _, m := range r.Manifest.Tables {
@@ -232,5 +233,5 @@ func (h *harness) restoreMixedCopies(copies []string, nights map[time.Time]map[s
 		}
 		must(h.t, os.RemoveAll(dir))
 	}
-	h.t.Logf("mixed copies: %d, refused without --skip-damaged: %d", tries, refused)
+	h.t.Logf("mixed copies: %d, refused without --skip-damaged: %d", mixedCopies, refused)
 }

@@ -48,8 +48,8 @@ type crashTrial struct {
 	tries int
 	// undisturbed counts the requests of the night without a kill, by path and query.
 	undisturbed map[string]int
-	// took is the duration of the night without a kill.
-	took time.Duration
+	// undisturbedDuration is the duration of the night without a kill.
+	undisturbedDuration time.Duration
 	// steps are the steps of the night without a kill, in order.
 	steps []string
 	// killsAt counts the kills by step. Kills after a delay have no step.
@@ -132,7 +132,7 @@ func (c *crashTrial) beginNight(t *testing.T) {
 	night.Warehouse.Step = recorder.record
 	res, err := pipeline.Run(t.Context(), night)
 	c.mustComplete(res, err)
-	c.night, c.undisturbed, c.tries, c.took = res.Run.ID, c.counter.countsOf(undisturbedAgent), 0, time.Since(start)
+	c.night, c.undisturbed, c.tries, c.undisturbedDuration = res.Run.ID, c.counter.countsOf(undisturbedAgent), 0, time.Since(start)
 	c.steps = recorder.steps
 }
 
@@ -183,14 +183,14 @@ func (c *crashTrial) attempt(t *testing.T, j job, requests int, control func(t *
 func (c *crashTrial) runOnce(t *testing.T, requests int, run func(night job, reached <-chan struct{})) (published bool) {
 	t.Helper()
 	night := c.night
-	before := countStoredResponses(t, filepath.Join(c.dir, "raw", night, "journal.jsonl"))
+	stored := countStoredResponses(t, filepath.Join(c.dir, "raw", night, "journal.jsonl"))
 	c.tries++
 	reached := c.counter.reset(requests)
 	j := c.job(killedAgent, c.dir)
 	j.At = c.startTime(t)
 	run(j, reached)
 	published = requireIntact(t, c.dir) == night
-	c.requireNoRepeats(t, before)
+	c.requireNoRepeats(t, stored)
 	if published {
 		c.published, c.night = night, ""
 		requireSameWarehouse(t, c.cfg.Warehouse.Dir, c.dir)
@@ -226,8 +226,8 @@ func (c *crashTrial) requireComplete(t *testing.T, p *child) {
 func (c *crashTrial) requireNoRepeats(t *testing.T, stored map[string]int) {
 	t.Helper()
 	for path, n := range c.counter.countsOf(killedAgent) {
-		again := n+stored[path] > c.undisturbed[path]
-		if again && !strings.HasSuffix(path, "page=1") && path != "/auth/token" {
+		isRepeated := n+stored[path] > c.undisturbed[path]
+		if isRepeated && !strings.HasSuffix(path, "page=1") && path != "/auth/token" {
 			t.Errorf("%s: try %d made %d requests after %d stored responses, want at most the %d requests of a night without a kill together", path, c.tries, n,
 				stored[path], c.undisturbed[path])
 		}
@@ -237,10 +237,10 @@ func (c *crashTrial) requireNoRepeats(t *testing.T, stored map[string]int) {
 // countStoredResponses counts the responses in the journal of a run by path and query.
 func countStoredResponses(t *testing.T, journal string) map[string]int {
 	t.Helper()
-	all := map[string]int{}
+	counts := map[string]int{}
 	f, err := os.Open(journal)
 	if errors.Is(err, fs.ErrNotExist) {
-		return all
+		return counts
 	}
 	must(t, err)
 	defer f.Close()
@@ -253,16 +253,16 @@ func countStoredResponses(t *testing.T, journal string) map[string]int {
 		if json.Unmarshal(lines.Bytes(), &line) != nil {
 			continue
 		}
-		if before, after, found := strings.Cut(line.Path, "{"); found {
-			_, rest, _ := strings.Cut(after, "}")
-			line.Path = before + url.PathEscape(line.Param) + rest
+		if before, fromName, hasParam := strings.Cut(line.Path, "{"); hasParam {
+			_, after, _ := strings.Cut(fromName, "}")
+			line.Path = before + url.PathEscape(line.Param) + after
 		}
 		if line.Page > 0 {
 			line.Query = strings.TrimPrefix(line.Query+"&page="+strconv.Itoa(line.Page), "&")
 		}
-		all[strings.TrimSuffix(line.Path+"?"+line.Query, "?")]++
+		counts[strings.TrimSuffix(line.Path+"?"+line.Query, "?")]++
 	}
-	return all
+	return counts
 }
 
 // publishUndisturbed runs the current or the next night without a kill.
@@ -276,8 +276,8 @@ func (c *crashTrial) publishUndisturbed(t *testing.T) {
 // waitForExit waits for the normal end of a run.
 func waitForExit(_ *testing.T, p *child, _ <-chan struct{}) { <-p.exited }
 
-// killAfter returns a control function for try. It waits until reached is closed, and kills the run
-// after the delay.
+// killAfter returns a control function for try, which waits until reached is closed, and kills the
+// run after the delay.
 func killAfter(delay time.Duration) func(*testing.T, *child, <-chan struct{}) {
 	return func(t *testing.T, p *child, reached <-chan struct{}) {
 		select {
@@ -313,7 +313,7 @@ func (c *crashTrial) finish(t *testing.T) {
 	requireReadable(t, filepath.Join(c.dir, "parquet", "*", "*", "*.parquet"))
 }
 
-// ledgerLines returns the outcome, exit code and rows of every night in the ledger.
+// ledgerLines returns the outcome, exit code and number of rows of every night in the ledger.
 func ledgerLines(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	wh, err := warehouse.Open(warehouse.Config{Dir: dir})

@@ -37,24 +37,25 @@ func (h *harness) requireClosed(res pipeline.Result, table, column, key string) 
 	}
 }
 
-// orderDeletionFaults returns faults that remove an order from the list of orders and return 404
-// for its id. The list of order items still contains the items of the order.
+// orderDeletionFaults are the deletionFaults of an order. The list of order items still contains the
+// items of the order.
 func orderDeletionFaults(id string) []sim.Fault { return deletionFaults("/orders", id) }
 
-// deletionFaults returns faults that remove a record from a list and return 404 for its id.
+// deletionFaults returns faults with which the service omits a record from a list and returns 404
+// for its id.
 func deletionFaults(route, id string) []sim.Fault {
 	return []sim.Fault{
 		{Path: route + "/" + id, Kind: sim.FaultStatus, Status: http.StatusNotFound},
 		{Route: route, Kind: sim.FaultRewrite, Rewrite: func(body []byte) []byte {
 			envelope, _ := decode(string(body)).(map[string]any)
 			records, _ := envelope["records"].([]any)
-			var left []any
+			var others []any
 			for _, r := range records {
 				if dig(r, "id") != id {
-					left = append(left, r)
+					others = append(others, r)
 				}
 			}
-			envelope["records"], envelope["total_records"] = left, len(left)
+			envelope["records"], envelope["total_records"] = others, len(others)
 			return []byte(canonical(envelope))
 		}},
 	}
@@ -118,10 +119,10 @@ func TestArticlesOfDeletedCampaignAreClosed(t *testing.T) {
 	h.requireDeletion(h.sameDayNight(), "campaign_articles", article, "absent from a proven walk of campaign_articles")
 }
 
-// TestWithdrawnProductIsClosed runs a night after products were withdrawn. Their listings must be
-// closed, because the list does not contain them. A product for which the service returns 404 must
-// be closed too. The service still returns products that were sold before; their rows must be
-// updated.
+// TestWithdrawnProductIsClosed runs a night after products were withdrawn. The rows of their listings
+// must be closed, because the list does not contain them. For some withdrawn products the service
+// returns 404; the rows of these products must be closed too. For the others it returns a record
+// with a time of deletion; their rows must be updated.
 func TestWithdrawnProductIsClosed(t *testing.T) {
 	t.Parallel()
 	world := richWorld()
@@ -133,22 +134,22 @@ func TestWithdrawnProductIsClosed(t *testing.T) {
 	listed := recordIDs(h.service, "/products/listings")
 	res := h.goodNight()
 	listedLater := recordIDs(h.service, "/products/listings")
-	seen := map[bool]int{}
+	countByFound := map[bool]int{} // number of withdrawn products that the service returns or not
 	for id := range listed {
 		if listedLater[id] {
 			continue
 		}
 		h.requireDeletion(res, "product_listings", id, "absent from a proven walk of product_listings")
 		_, found := h.service.Object("/products/" + id)
-		seen[found]++
+		countByFound[found]++
 		if !found {
 			h.requireDeletion(res, "products", id, "404 from /products/{product_id}")
 		} else if h.count("products", "id = ? AND deleted_at IS NOT NULL AND NOT active", id) != 1 {
 			t.Errorf("got no row of the withdrawn product %s with a deleted_at and active false, want one", id)
 		}
 	}
-	if seen[true] == 0 || seen[false] == 0 {
-		t.Errorf("the service returned %d withdrawn products and 404 for %d, want at least 1 of each", seen[true], seen[false])
+	if countByFound[true] == 0 || countByFound[false] == 0 {
+		t.Errorf("the service returned %d withdrawn products and 404 for %d, want at least 1 of each", countByFound[true], countByFound[false])
 	}
 	sold := `id IN (SELECT product_id FROM order_items) AND id NOT IN (SELECT id FROM history.product_listings)`
 	if h.count("products", sold+" AND deleted_at IS NOT NULL") == 0 {

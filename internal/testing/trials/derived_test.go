@@ -9,16 +9,16 @@ import (
 	"placementsync/schema"
 )
 
-// derivedTables returns entries for tables of simple streams that have no entry in tables_test.go.
-// Each column of such a table is expected to contain the field of the same name. The trials
-// therefore compare a new endpoint before its hand-written entry exists. The comment of expected
-// explains the notation of columns.
-func derivedTables(listed []expected) []expected {
+// derivedTables returns the tables of simple streams that are not in handWritten. Each column of
+// these tables is expected to contain the field of the same name. The trials therefore compare a new
+// endpoint before its table is described in tables_test.go. The comment of expected explains the
+// notation of columns.
+func derivedTables(handWritten []expected) []expected {
 	var all []expected
 	for _, s := range stream.All() {
 		for _, t := range s.Tables {
-			known := func(e expected) bool { return e.table == t.Name }
-			if slices.ContainsFunc(listed, known) || s.Completes != "" || s.Query != "" || strings.Contains(t.At, ".") || len(t.Parents) > 1 {
+			isThisTable := func(e expected) bool { return e.table == t.Name }
+			if slices.ContainsFunc(handWritten, isThisTable) || s.Completes != "" || s.Query != "" || strings.Contains(t.At, ".") || len(t.Parents) > 1 {
 				continue
 			}
 			if e, ok := derivedTable(s, t); ok {

@@ -94,8 +94,8 @@ func TestReplayDiscardsPublishedResponses(t *testing.T) {
 	requireRaw(t, h.path("raw"))
 }
 
-// TestKilledDiscardIsFinished kills a night after the link latest is switched, before or during the
-// removal of its stored responses. Prune or the next night must remove them.
+// TestKilledDiscardIsFinished kills a night before or during the removal of its stored responses,
+// after the link latest is switched. Prune or the next night must remove the responses.
 func TestKilledDiscardIsFinished(t *testing.T) {
 	for step, finish := range map[string]func(*testing.T, *harness, *warehouse.Warehouse){
 		"after rename latest":              pruneRaw,
@@ -142,8 +142,8 @@ func pruneRaw(t *testing.T, h *harness, wh *warehouse.Warehouse) {
 	}
 }
 
-// startNextNight runs a night that is interrupted at its first request. Until then it can only
-// finish the removal of the stored responses.
+// startNextNight runs a night that is interrupted at its first request. Before this request it
+// must finish the removal of the stored responses.
 func startNextNight(t *testing.T, h *harness, _ *warehouse.Warehouse) {
 	t.Helper()
 	h.at = h.at.Add(time.Hour)

@@ -7,9 +7,9 @@ import (
 	"testing"
 )
 
-// TestTrialFullDiskKeepsTheLastSnapshot limits the size of files, so that each run fails at another
-// step as with a full disk. The error must name the cause, and the last snapshot must be kept. A
-// run with enough space must resume the night.
+// TestTrialFullDiskKeepsTheLastSnapshot simulates a full disk by a limit for the size of files. Each
+// limit makes the run fail at another step. The error must name the cause, and the last snapshot
+// must be kept. A run without a limit must resume the night.
 func TestTrialFullDiskKeepsTheLastSnapshot(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
@@ -17,7 +17,7 @@ func TestTrialFullDiskKeepsTheLastSnapshot(t *testing.T) {
 	c.publishUndisturbed(t)
 	catalog, err := os.Stat(filepath.Join(c.dir, "catalog.duckdb"))
 	must(t, err)
-	for _, full := range []struct {
+	for _, limited := range []struct {
 		step         string
 		maxFileBytes int64
 	}{
@@ -25,14 +25,14 @@ func TestTrialFullDiskKeepsTheLastSnapshot(t *testing.T) {
 		{"begin version", catalog.Size() / 2},
 		{"publish version", catalog.Size() + 8<<10},
 	} {
-		c.requireDiskFull(t, job{MaxFileBytes: full.maxFileBytes}, full.step)
+		c.requireDiskFull(t, job{MaxFileBytes: limited.maxFileBytes}, limited.step)
 	}
 	c.publishUndisturbed(t)
 	requireNoTemporaryFiles(t, c.dir)
 }
 
 // TestTrialDiskFullDuringOneWriteEndsTheNight simulates a full disk while one detail is stored. The
-// night must stop, whereas after an error of the service it would continue.
+// night must stop. (After an error of the service it would continue.)
 func TestTrialDiskFullDuringOneWriteEndsTheNight(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()

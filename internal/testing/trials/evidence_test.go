@@ -13,28 +13,28 @@ import (
 func TestGradesFollowFromEvidence(t *testing.T) {
 	unchanged := "sorted newest first; totals and page 1 did not change"
 	for name, c := range map[string]struct {
-		fault   sim.Fault
-		pageCap int
-		limit   int // page size of the requests
-		records int
-		grade   fetch.Grade
-		reason  string
+		fault    sim.Fault
+		pageCap  int
+		pageSize int
+		records  int // -1 means none
+		grade    fetch.Grade
+		reason   string
 		// numbers is a pattern of path.Match for: pages, requests, passes, first total, last
 		// total, distinct ids, repeated ids.
 		numbers string
 	}{
-		"a total that is a multiple of the page size": {limit: 7, records: 21, grade: fetch.Exact, reason: unchanged, numbers: "3 4 1 21 21 21 0"},
-		"a service with smaller pages":                {limit: 7, pageCap: 5, records: 21, grade: fetch.Exact, reason: unchanged, numbers: "5 6 1 21 21 21 0"},
-		"a page that is not full":                     {limit: 8, records: 21, grade: fetch.Exact, reason: unchanged, numbers: "3 4 1 21 21 21 0"},
-		"one full page":                               {limit: 21, records: 21, grade: fetch.Exact, reason: "one response", numbers: "1 1 1 21 21 21 0"},
-		"an empty list":                               {limit: 7, records: -1, grade: fetch.Exact, reason: "one response", numbers: "1 1 1 0 0 0 0"},
-		"a next_page that never ends": {fault: sim.Fault{Kind: sim.FaultEndlessPages}, limit: 7, records: 21, grade: fetch.Exact,
+		"a total that is a multiple of the page size": {pageSize: 7, records: 21, grade: fetch.Exact, reason: unchanged, numbers: "3 4 1 21 21 21 0"},
+		"a service with smaller pages":                {pageSize: 7, pageCap: 5, records: 21, grade: fetch.Exact, reason: unchanged, numbers: "5 6 1 21 21 21 0"},
+		"a page that is not full":                     {pageSize: 8, records: 21, grade: fetch.Exact, reason: unchanged, numbers: "3 4 1 21 21 21 0"},
+		"one full page":                               {pageSize: 21, records: 21, grade: fetch.Exact, reason: "one response", numbers: "1 1 1 21 21 21 0"},
+		"an empty list":                               {pageSize: 7, records: -1, grade: fetch.Exact, reason: "one response", numbers: "1 1 1 0 0 0 0"},
+		"a next_page that never ends": {fault: sim.Fault{Kind: sim.FaultEndlessPages}, pageSize: 7, records: 21, grade: fetch.Exact,
 			reason: unchanged, numbers: "3 5 1 21 21 21 0"},
-		"the same page again and again": {fault: sim.Fault{Kind: sim.FaultSamePage}, limit: 7, records: 21, grade: fetch.BestEffort,
+		"the same page again and again": {fault: sim.Fault{Kind: sim.FaultSamePage}, pageSize: 7, records: 21, grade: fetch.BestEffort,
 			reason: "total_records is 21, but the pages contain 7 records", numbers: "1 [3-6] 2 21 21 7 0"},
-		"a total that is too high": {fault: sim.Fault{Kind: sim.FaultTotals, Delta: 5}, limit: 7, records: 21, grade: fetch.BestEffort,
+		"a total that is too high": {fault: sim.Fault{Kind: sim.FaultTotals, Delta: 5}, pageSize: 7, records: 21, grade: fetch.BestEffort,
 			reason: "total_records is 26, but the pages contain 21 records", numbers: "3 8 2 26 26 21 0"},
-		"a total that is too low": {fault: sim.Fault{Kind: sim.FaultTotals, Delta: -5}, limit: 7, records: 21, grade: fetch.BestEffort,
+		"a total that is too low": {fault: sim.Fault{Kind: sim.FaultTotals, Delta: -5}, pageSize: 7, records: 21, grade: fetch.BestEffort,
 			reason: "total_records is 16, but the pages contain 21 records", numbers: "3 8 2 16 16 21 0"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -42,9 +42,9 @@ func TestGradesFollowFromEvidence(t *testing.T) {
 			world := smallWorld()
 			world.Listings, world.ListingTurnover, world.PageCap = c.records, -1, c.pageCap
 			h := newHarness(t, world, "product_listings")
-			h.cfg.Fetch.PageSize = c.limit
+			h.cfg.Fetch.PageSize = c.pageSize
 			c.fault.Path = "/products/listings"
-			if c.fault.Kind != sim.FaultStatus { // the zero value, which is set in cases without a fault
+			if c.fault.Kind != sim.FaultStatus { // the zero value, so the case has no fault
 				h.service.SetFaults(c.fault)
 			}
 			res := h.goodNight()
@@ -58,8 +58,8 @@ func TestGradesFollowFromEvidence(t *testing.T) {
 	}
 }
 
-// TestIncompleteListDeletesNoRows serves only a third of the records of a list. The night must keep
-// the rows of the other records.
+// TestIncompleteListDeletesNoRows lets the service return only a third of the records of a list. The
+// night must keep the rows of the other records.
 func TestIncompleteListDeletesNoRows(t *testing.T) {
 	t.Parallel()
 	world := smallWorld()
@@ -76,7 +76,7 @@ func TestIncompleteListDeletesNoRows(t *testing.T) {
 	}
 }
 
-// TestTrialListsWithoutAnEnvelopeAreRequestedOnce counts the requests of lists without pages.
+// TestTrialListsWithoutAnEnvelopeAreRequestedOnce counts the requests for lists that have no pages.
 func TestTrialListsWithoutAnEnvelopeAreRequestedOnce(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()

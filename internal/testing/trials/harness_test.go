@@ -40,7 +40,7 @@ type harness struct {
 	// requestHook is set by onRequest. It is atomic because a request of an interrupted
 	// night may arrive while the next night is prepared.
 	requestHook atomic.Pointer[func(r *http.Request)]
-	// at is the time of the current or the last night.
+	// at is the time of the current night, or of the previous one between nights.
 	at time.Time
 	// catalogDB is the open catalog. catalogFile describes the file that was opened.
 	catalogDB   *sql.DB
@@ -118,7 +118,7 @@ func (h *harness) sameDayNight() pipeline.Result {
 	return h.mustComplete(pipeline.Run(h.t.Context(), h.cfg))
 }
 
-// mustComplete takes the results of a run and fails the test unless the run is complete.
+// mustComplete ends the test if the run is not complete. It takes the results of a run.
 func (h *harness) mustComplete(res pipeline.Result, err error) pipeline.Result {
 	h.t.Helper()
 	if err != nil || res.Run.Outcome != ledger.Complete || res.Run.ExitCode != 0 {
@@ -141,11 +141,11 @@ func exitCode(ctx context.Context, res pipeline.Result, err error) int {
 	return outcome.ExitCode()
 }
 
-// badNight advances the world by a day and runs a night that must fail with this exit code. The
-// last snapshot must remain readable and unchanged.
+// badNight advances the world by a day and runs a night that must fail with the exit code. The last
+// snapshot must remain readable and unchanged.
 func (h *harness) badNight(ctx context.Context, code int) (pipeline.Result, error) {
 	h.t.Helper()
-	before, counts := h.latestRun(), h.rowCounts()
+	latestBefore, countsBefore := h.latestRun(), h.rowCounts()
 	res, err := h.nightWithContext(ctx)
 	if err == nil {
 		h.t.Fatalf("night %s ended %s, want an error\n%s", res.Run.ID, res.Run.Outcome, reasons(res.Run))
@@ -153,10 +153,10 @@ func (h *harness) badNight(ctx context.Context, code int) (pipeline.Result, erro
 	if got := exitCode(ctx, res, err); got != code {
 		h.t.Errorf("got exit code %d, want %d: %v", got, code, err)
 	}
-	if after := h.latestRun(); after != before {
-		h.t.Errorf("version %q was published, want still %q", after, before)
+	if latest := h.latestRun(); latest != latestBefore {
+		h.t.Errorf("latest is version %q, want still %q", latest, latestBefore)
 	}
-	if diff := cmp.Diff(counts, h.rowCounts()); diff != "" {
+	if diff := cmp.Diff(countsBefore, h.rowCounts()); diff != "" {
 		h.t.Errorf("the last snapshot changed (-before +after):\n%s", diff)
 	}
 	return res, err
@@ -170,7 +170,7 @@ func (h *harness) partialNight() pipeline.Result {
 		h.t.Fatalf("night %s ended %s with exit code %d, want partial with 3: %v\n%s", res.Run.ID, res.Run.Outcome, res.Run.ExitCode, err, reasons(res.Run))
 	}
 	if h.latestRun() != res.Run.ID {
-		h.t.Errorf("version %q is published, want %q", h.latestRun(), res.Run.ID)
+		h.t.Errorf("latest is version %q, want %q", h.latestRun(), res.Run.ID)
 	}
 	return res
 }
@@ -189,8 +189,8 @@ func (h *harness) rowCounts() map[string]string {
 	return counts
 }
 
-// queryOne runs a query on the published catalog. The result must have one row. queryOne returns
-// its first column.
+// queryOne runs a query on the published catalog. The result must have one row. queryOne returns the
+// first column of the row.
 func (h *harness) queryOne(text string, args ...any) string {
 	h.t.Helper()
 	rows := query(h.t, h.catalog(), text, args...)
@@ -208,7 +208,7 @@ func (h *harness) count(table, condition string, args ...any) int {
 	return n
 }
 
-// streamOf returns the entry of a stream in the ledger entry of a night.
+// streamOf returns the stream with this name in the ledger line of a run.
 func streamOf(t *testing.T, r ledger.Run, name string) ledger.Stream {
 	t.Helper()
 	i := slices.IndexFunc(r.Streams, func(s ledger.Stream) bool { return s.Stream == name })
@@ -218,8 +218,8 @@ func streamOf(t *testing.T, r ledger.Run, name string) ledger.Stream {
 	return r.Streams[i]
 }
 
-// requireStream checks the grade of a stream and a part of the reason of the grade, in the ledger
-// entry and in meta.streams.
+// requireStream checks the grade of a stream, and that the reason of the grade contains a text, in
+// the ledger line r and in meta.streams.
 func (h *harness) requireStream(r ledger.Run, name string, grade fetch.Grade, reason string) {
 	h.t.Helper()
 	s := streamOf(h.t, r, name)

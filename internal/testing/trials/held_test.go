@@ -24,7 +24,7 @@ func TestTrialOtherRunsBesideAHeldNight(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
 	m := newWebhookHarness(t, sim.Options{Seed: 1, Token: token})
-	auditNights(t, m.harness)
+	runBuiltInChecks(t, m.harness)
 	m.cfg.Warehouse.DiscardRaw = true
 	first := m.goodNight().Run.ID
 	second := m.goodNight().Run.ID

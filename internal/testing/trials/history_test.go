@@ -12,9 +12,9 @@ type nightData struct {
 	rows map[string][]textRow
 }
 
-// checkHistory compares every table with its expected rows as of every night, and as of the last
-// microsecond before the next night. valid_from is inclusive and valid_to exclusive, so both times
-// have the same rows. Before the first night, a table must be empty.
+// checkHistory compares every table with its expected rows at the time of every night, and in the
+// last microsecond before the next night. valid_from is inclusive and valid_to exclusive, so both
+// times have the same rows. Before the first night, a table must be empty.
 func checkHistory(t *testing.T, h *harness, ref *reference, nights []nightData) {
 	catalog := h.catalog()
 	for n, night := range nights {

@@ -28,31 +28,31 @@ type reference struct {
 	service *sim.Service
 	tables  []expected
 	paths   map[string]bool // endpoints of the streams
-	// rewrite makes the same changes to a record as the faults of the service.
+	// rewrite changes a record as the faults of the service do.
 	rewrite func(record any) any
-	// requestedIDs contains all ids that records of this or earlier nights contained, by
-	// expected.ids.
+	// requestedIDs contains the ids of details, by expected.ids. They are the ids in the records of
+	// this night and of all earlier nights.
 	requestedIDs map[string]map[string]bool
 }
 
 func newReference(t *testing.T, service *sim.Service, streams []stream.Stream) *reference {
 	t.Helper()
 	r := &reference{t: t, service: service, rewrite: func(v any) any { return v }, paths: map[string]bool{}, requestedIDs: map[string]map[string]bool{}}
-	wanted := map[string]bool{}
+	tableNames := map[string]bool{}
 	for _, s := range streams {
 		r.paths[s.Path] = true
 		for _, table := range s.Tables {
-			wanted[table.Name] = true
+			tableNames[table.Name] = true
 		}
 	}
 	for _, e := range tables() {
-		if wanted[e.table] && r.paths[e.path] {
+		if tableNames[e.table] && r.paths[e.path] {
 			r.tables = append(r.tables, e)
 		}
 	}
-	for name := range wanted {
+	for name := range tableNames {
 		if !slices.ContainsFunc(r.tables, func(e expected) bool { return e.table == name }) {
-			t.Errorf("the table %s has no entry: add it to tables() in internal/testing/trials/tables_test.go", name)
+			t.Errorf("tables() lacks the table %s: add it in internal/testing/trials/tables_test.go", name)
 		}
 	}
 	return r
@@ -65,33 +65,33 @@ func (r *reference) distinctTables() []expected {
 
 // currentRows returns the rows of every table according to the current responses of the service.
 func (r *reference) currentRows() map[string][]textRow {
-	found := map[string][]row{}
+	derived := map[string][]row{}
 	for _, e := range r.tables {
-		before := found[e.table]
-		rows, _ := r.derive(e, e.path, "", found)
+		fromOtherEndpoints := derived[e.table]
+		rows, _ := r.derive(e, e.path, "", derived)
 		if r.paths[e.detail] {
-			found[e.table] = rows // derive reads the ids of the details from these rows
-			details, hasDetail := r.derive(e, e.detail, e.query, found)
+			derived[e.table] = rows // derive reads the ids of the details from these rows
+			details, hasDetail := r.derive(e, e.detail, e.query, derived)
 			rows = mergeDetails(e, rows, details, hasDetail)
 		}
-		found[e.table] = append(before, rows...)
+		derived[e.table] = append(fromOtherEndpoints, rows...)
 	}
-	all := map[string][]textRow{}
-	for table, rows := range found {
-		all[table] = make([]textRow, len(rows))
+	current := map[string][]textRow{}
+	for table, rows := range derived {
+		current[table] = make([]textRow, len(rows))
 		for i := range rows {
-			all[table][i] = rows[i].texts
+			current[table][i] = rows[i].texts
 		}
 	}
-	return all
+	return current
 }
 
 // derive returns the rows of a table from the responses of one endpoint, and the ids of the records
-// in these responses. found contains the rows that are derived already.
-func (r *reference) derive(e expected, path, query string, found map[string][]row) (rows []row, recordIDs map[string]bool) {
+// in these responses. derived contains the rows of the tables so far.
+func (r *reference) derive(e expected, path, query string, derived map[string][]row) (rows []row, recordIDs map[string]bool) {
 	recordIDs = map[string]bool{}
 	nested := nestedPaths(e)
-	for _, param := range r.params(e, path, found) {
+	for _, param := range r.params(e, path, derived) {
 		for _, record := range r.records(e, fillPath(path, param)+query) {
 			recordIDs[item{value: record}.id()] = true
 			for _, it := range items(e, record, param) {
@@ -102,9 +102,9 @@ func (r *reference) derive(e expected, path, query string, found map[string][]ro
 	return rows, recordIDs
 }
 
-// params returns the values for the parameter of a path: all ids that records of this or earlier
-// nights contained. It returns "" for a path without a parameter.
-func (r *reference) params(e expected, path string, found map[string][]row) []string {
+// params returns the values for the parameter of a path: all ids in the records of this night and of
+// earlier nights. For a path without a parameter it returns one empty value.
+func (r *reference) params(e expected, path string, derived map[string][]row) []string {
 	switch {
 	case !strings.Contains(path, "{"):
 		return []string{""}
@@ -116,7 +116,7 @@ func (r *reference) params(e expected, path string, found map[string][]row) []st
 	}
 	for _, ref := range strings.Fields(e.ids) {
 		table, column, _ := strings.Cut(ref, ".")
-		for _, row := range found[table] {
+		for _, row := range derived[table] {
 			if id := row.texts[column]; id != "" {
 				r.requestedIDs[e.ids][id] = true
 			}
@@ -126,11 +126,11 @@ func (r *reference) params(e expected, path string, found map[string][]row) []st
 }
 
 func fillPath(path, param string) string {
-	before, rest, found := strings.Cut(path, "{")
-	if !found {
+	before, fromName, hasParam := strings.Cut(path, "{")
+	if !hasParam {
 		return path
 	}
-	_, after, _ := strings.Cut(rest, "}")
+	_, after, _ := strings.Cut(fromName, "}")
 	return before + param + after
 }
 
@@ -160,15 +160,15 @@ func statusCounts(v any) []any {
 	var all []any
 	switch v := v.(type) {
 	case []any:
-		for _, one := range v {
-			all = append(all, statusCounts(one)...)
+		for _, element := range v {
+			all = append(all, statusCounts(element)...)
 		}
 	case map[string]any:
 		if v["count"] != nil && v["prefix"] != nil {
 			return []any{v}
 		}
-		for _, one := range v {
-			all = append(all, statusCounts(one)...)
+		for _, element := range v {
+			all = append(all, statusCounts(element)...)
 		}
 	}
 	return all
@@ -189,8 +189,8 @@ func nestedPaths(e expected) []string {
 }
 
 // mergeDetails combines the rows from details with the rows from their list. A record without a
-// detail has the rows from the list. A record with a detail has the rows from the detail. Its empty
-// columns are filled from the list, except in rows of nested items.
+// detail has the rows from the list. A record with a detail has the rows from the detail. In the row
+// of the record itself, empty columns are filled from the list; in rows of nested items they are not.
 func mergeDetails(e expected, list, details []row, hasDetail map[string]bool) []row {
 	byRecord := map[string]row{}
 	for _, d := range details {
@@ -275,8 +275,8 @@ func (it item) children(name string) []item {
 		return []item{{v, ancestors, it.positions, it.param}}
 	case []any:
 		var all []item
-		for i, one := range v {
-			all = append(all, item{one, ancestors, append(slices.Clone(it.positions), i+1), it.param})
+		for i, element := range v {
+			all = append(all, item{element, ancestors, append(slices.Clone(it.positions), i+1), it.param})
 		}
 		return all
 	}

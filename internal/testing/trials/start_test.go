@@ -19,14 +19,14 @@ func TestOneOfTenConcurrentRunsStarts(t *testing.T) {
 	h.onRequest(func(*http.Request) { <-proceed })
 	h.service.Advance(1)
 	at := h.service.Now()
-	ends := make(chan *child, processes)
+	exits := make(chan *child, processes)
 	var starters []*child
 	for range processes {
 		p := job{URL: h.server.URL, Dir: h.cfg.Warehouse.Dir, Streams: fewStreams(), At: at, WaitForInput: true}.start(t)
 		starters = append(starters, p)
 		go func() {
 			<-p.exited
-			ends <- p
+			exits <- p
 		}()
 	}
 	for _, p := range starters {
@@ -41,14 +41,14 @@ func TestOneOfTenConcurrentRunsStarts(t *testing.T) {
 	}
 	refused := map[*child]bool{}
 	for range processes - 1 {
-		refused[<-ends] = true
+		refused[<-exits] = true
 	}
 	close(proceed)
 	h.requireOneRan(starters, refused)
 }
 
-// requireOneRan checks that one process has published its run, and that the errors of the refused
-// processes name this process and its run.
+// requireOneRan checks that the one process that was not refused has published its run, and that the
+// errors of the refused processes name this process and its run.
 func (h *harness) requireOneRan(starters []*child, refused map[*child]bool) {
 	h.t.Helper()
 	var worker *child
@@ -57,12 +57,12 @@ func (h *harness) requireOneRan(starters []*child, refused map[*child]bool) {
 			worker = p
 		}
 	}
-	var complete nightEnd
-	worker.readReport(h.t, &complete)
-	if complete.Code != 0 || h.latestRun() != complete.Run {
-		h.t.Errorf("the run %s with the lock ended with exit code %d and latest is %s, want 0 and the run as latest: %s", complete.Run, complete.Code, h.latestRun(), complete.Error)
+	var workerEnd nightEnd
+	worker.readReport(h.t, &workerEnd)
+	if workerEnd.Code != 0 || h.latestRun() != workerEnd.Run {
+		h.t.Errorf("the run %s with the lock ended with exit code %d and latest is %s, want 0 and the run as latest: %s", workerEnd.Run, workerEnd.Code, h.latestRun(), workerEnd.Error)
 	}
-	want := &warehouse.LockedError{PID: worker.cmd.Process.Pid, Run: complete.Run, Since: h.service.Now().UTC()}
+	want := &warehouse.LockedError{PID: worker.cmd.Process.Pid, Run: workerEnd.Run, Since: h.service.Now().UTC()}
 	for p := range refused {
 		var end nightEnd
 		p.readReport(h.t, &end)

@@ -226,7 +226,7 @@ func (c *crashTrial) killOnce(t *testing.T, random *rand.Rand) (killed, publishe
 	}
 	// A resumed run makes fewer requests, so kill it earlier.
 	requests := random.IntN(max(1, len(c.undisturbed)>>(2*c.tries)))
-	delay := time.Duration(random.Int64N(int64(cmp.Or(c.took, time.Second))))
+	delay := time.Duration(random.Int64N(int64(cmp.Or(c.undisturbedDuration, time.Second))))
 	return c.try(t, stepCall{}, requests, killAfter(delay))
 }
 

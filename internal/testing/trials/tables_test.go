@@ -47,8 +47,7 @@ const (
 	productText = "name description requirements image logo example_screenshot type_id"
 )
 
-// tables returns the entries of all tables. An entry whose ids name columns of a table is behind
-// the entry of that table.
+// tables returns all tables. A table whose ids name columns of another table is behind that table.
 func tables() []expected {
 	var all []expected
 	for _, part := range [][]expected{listingTables(), orderTables(), campaignTables(), outletTables(), productTables(),

@@ -37,25 +37,25 @@ func TestTrialEveryValueIsStored(t *testing.T) {
 	checkSeries(t, h, ref, nights)
 }
 
-// requireChanges checks that some tables changed between the first and the last night.
+// requireChanges checks that some tables changed between the first and the lastRows night.
 func requireChanges(t *testing.T, nights []nightData) {
-	last := nights[len(nights)-1].rows
+	lastRows := nights[len(nights)-1].rows
 	for _, name := range []string{"product_listings", "product_listing_prices", "orders", "article_statuses", "outlets"} {
-		if cmp.Equal(nights[0].rows[name], last[name]) {
+		if cmp.Equal(nights[0].rows[name], lastRows[name]) {
 			t.Errorf("%s did not change in %d nights, want changed rows", name, len(nights))
 		}
 	}
 }
 
-// checkTable reads the rows of the table e, and compares them with the expected rows. from is the
+// checkTable reads the rows of the table e, and compares them with the rows in current. from is the
 // SQL table expression to read.
 func checkTable(t *testing.T, e expected, current map[string][]textRow, db *sql.DB, from string) {
 	t.Helper()
 	compareRows(t, e, current, readTable(t, e, db, from), from)
 }
 
-// compareRows compares rows of the table e with the expected rows. from is the name of the table in
-// messages.
+// compareRows compares rows of the table e with the rows in current. from is the name of the table
+// in messages.
 func compareRows(t *testing.T, e expected, current map[string][]textRow, rows []textRow, from string) {
 	t.Helper()
 	want := rowsByKey(e, current[e.table])
@@ -107,13 +107,13 @@ func systemColumns() []string { return []string{"valid_from", "valid_to", "row_h
 func readTable(t *testing.T, e expected, db *sql.DB, from string) []textRow {
 	t.Helper()
 	types := columnTypes(t, db, from)
-	wanted := e.types()
+	wantTypes := e.types()
 	for name := range types {
-		if valid := validTypes(wanted[name], from); !slices.Contains(systemColumns(), name) && !slices.Contains(valid, types[name]) {
+		if valid := validTypes(wantTypes[name], from); !slices.Contains(systemColumns(), name) && !slices.Contains(valid, types[name]) {
 			t.Errorf("the type of %s.%s is %s, want one of %q", from, name, types[name], valid)
 		}
 	}
-	for name := range wanted {
+	for name := range wantTypes {
 		if types[name] == "" {
 			t.Errorf("%s lacks the column %s", from, name)
 		}
@@ -125,7 +125,7 @@ func readTable(t *testing.T, e expected, db *sql.DB, from string) []textRow {
 // adds.
 func readTexts(t *testing.T, e expected, db *sql.DB, from string, types map[string]string) []textRow {
 	t.Helper()
-	wanted := e.types()
+	wantTypes := e.types()
 	var names, exprs []string
 	for _, name := range slices.Sorted(maps.Keys(types)) {
 		if !slices.Contains(systemColumns(), name) {
@@ -140,7 +140,7 @@ func readTexts(t *testing.T, e expected, db *sql.DB, from string, types map[stri
 			if !v.Valid {
 				continue
 			}
-			if all[i][names[n]] = v.String; slices.Contains(wanted[names[n]], "JSON") {
+			if all[i][names[n]] = v.String; slices.Contains(wantTypes[names[n]], "JSON") {
 				all[i][names[n]] = canonical(decode(v.String))
 			}
 		}
@@ -148,13 +148,13 @@ func readTexts(t *testing.T, e expected, db *sql.DB, from string, types map[stri
 	return all
 }
 
-// validTypes returns the valid types of a column in the table expression from. In Parquet files,
-// JSON has the type VARCHAR.
-func validTypes(wanted []string, from string) []string {
-	if strings.Contains(from, ".parquet") && slices.Contains(wanted, "JSON") {
+// validTypes returns the valid types of a column in the table expression from. types are the valid
+// types in DuckDB. In Parquet files, JSON has the type VARCHAR.
+func validTypes(types []string, from string) []string {
+	if strings.Contains(from, ".parquet") && slices.Contains(types, "JSON") {
 		return []string{"VARCHAR"}
 	}
-	return wanted
+	return types
 }
 
 func columnTypes(t *testing.T, db *sql.DB, from string) map[string]string {
@@ -166,10 +166,10 @@ func columnTypes(t *testing.T, db *sql.DB, from string) map[string]string {
 	return types
 }
 
-// exactTextSQL returns the SQL expression that converts a column to text without loss. Times are in
-// UTC, for any time zone of the session.
-func exactTextSQL(name, kind string) string {
-	if kind == "TIMESTAMP WITH TIME ZONE" {
+// exactTextSQL returns the SQL expression that converts a column to text without loss. Times are
+// written in UTC, whatever the time zone of the session is.
+func exactTextSQL(name, columnType string) string {
+	if columnType == "TIMESTAMP WITH TIME ZONE" {
 		return fmt.Sprintf("strftime(make_timestamp(epoch_us(%s)), '%%Y-%%m-%%d %%H:%%M:%%S.%%f')", strconv.Quote(name))
 	}
 	return strconv.Quote(name) + "::VARCHAR"

@@ -43,8 +43,8 @@ func TestCheckPlansTheNight(t *testing.T) {
 	if plan.NeedBytes <= 0 || plan.FreeBytes <= 0 || plan.Unknown != 0 {
 		t.Errorf("the plan needs %d of %d free bytes and has %d unknown streams, want positive numbers and no unknown stream", plan.NeedBytes, plan.FreeBytes, plan.Unknown)
 	}
-	if one := planned(t, plan, "orders"); one.Skip != "" || one.LastRequests <= 0 {
-		t.Errorf("the plan of orders is %+v, want requests and no reason to skip", one)
+	if orders := planned(t, plan, "orders"); orders.Skip != "" || orders.LastRequests <= 0 {
+		t.Errorf("the plan of orders is %+v, want requests and no reason to skip", orders)
 	}
 }
 
@@ -69,21 +69,21 @@ func TestCheckShowsARunningNight(t *testing.T) {
 			<-proceed
 		}
 	})
-	var night error
+	var nightErr error
 	var wg sync.WaitGroup
-	wg.Go(func() { _, night = h.night() })
+	wg.Go(func() { _, nightErr = h.night() })
 	<-arrived
 	plan, err := pipeline.Check(t.Context(), h.cfg)
 	close(proceed)
 	wg.Wait()
-	must(t, errors.Join(err, night))
+	must(t, errors.Join(err, nightErr))
 	if plan.Locked == nil || plan.Locked.PID != os.Getpid() {
 		t.Errorf("the plan shows the lock holder %+v, want this process", plan.Locked)
 	}
 }
 
-// TestTrialCheckReportsDamage calls Check for copies of a warehouse, each with another kind of
-// damage.
+// TestTrialCheckReportsDamage calls Check for copies of a warehouse. Each copy has another kind of
+// damage. At the end it replaces the folder raw by a file. The next night must report this.
 func TestTrialCheckReportsDamage(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
@@ -96,16 +96,16 @@ func TestTrialCheckReportsDamage(t *testing.T) {
 		file   string
 		repair string
 	}{
-		"a lost link":         {func() error { return os.Remove(h.path("latest")) }, "latest", "placementsync rollback "},
-		"a lost manifest":     {func() error { return os.Remove(h.path("latest", "manifest.json")) }, "/manifest.json", "placementsync rebuild"},
-		"a truncated catalog": {func() error { return os.Truncate(h.path("latest", "catalog.duckdb"), 99) }, "/catalog.duckdb", "placementsync rebuild"},
-		"a lost version":      {func() error { return os.RemoveAll(h.path("versions", h.latestRun())) }, "latest", "placementsync rebuild"},
+		"no link to the version": {func() error { return os.Remove(h.path("latest")) }, "latest", "placementsync rollback "},
+		"a lost manifest":        {func() error { return os.Remove(h.path("latest", "manifest.json")) }, "/manifest.json", "placementsync rebuild"},
+		"a truncated catalog":    {func() error { return os.Truncate(h.path("latest", "catalog.duckdb"), 99) }, "/catalog.duckdb", "placementsync rebuild"},
+		"a lost version":         {func() error { return os.RemoveAll(h.path("versions", h.latestRun())) }, "latest", "placementsync rebuild"},
 		"a lost file of a day": {func() error {
 			return os.Remove(h.path("parquet", "orders", "snapshot_date=2026-11-02", "orders.parquet"))
 		}, "/orders.parquet", "placementsync rebuild --series"},
-		"no damage":           {func() error { return nil }, "", ""},
-		"a truncated ledger":  {func() error { return os.Truncate(h.path("state", "runs.jsonl"), 9) }, "state/runs.jsonl", "placementsync run"},
-		"the link at the top": {func() error { return os.Remove(h.path("catalog.duckdb")) }, "catalog.duckdb", "placementsync rollback "},
+		"no damage":              {func() error { return nil }, "", ""},
+		"a truncated ledger":     {func() error { return os.Truncate(h.path("state", "runs.jsonl"), 9) }, "state/runs.jsonl", "placementsync run"},
+		"no link to the catalog": {func() error { return os.Remove(h.path("catalog.duckdb")) }, "catalog.duckdb", "placementsync rollback "},
 	} {
 		h.cfg.Warehouse.Dir = t.TempDir()
 		must(t, exec.CommandContext(t.Context(), "cp", "-a", undamaged+"/.", h.cfg.Warehouse.Dir).Run())
@@ -125,6 +125,6 @@ func TestTrialCheckReportsDamage(t *testing.T) {
 	h.cfg.Warehouse.Dir = undamaged
 	must(t, errors.Join(os.RemoveAll(h.path("raw")), os.WriteFile(h.path("raw"), nil, 0o600)))
 	if _, err := pipeline.Run(t.Context(), h.cfg); err == nil || strings.Count(err.Error(), "is a file, not a folder") != 1 {
-		t.Errorf("raw is a file: got the error %v, want \"is a file, not a folder\" once", err)
+		t.Errorf("a night with the file raw returned the error %v, want \"is a file, not a folder\" once", err)
 	}
 }

@@ -10,25 +10,25 @@ import (
 
 // TestTrialEveryEnvelopeIsRead reads lists in every envelope and with every type of token. An
 // envelope is the JSON around the records of a response. The spec does not show the envelopes of
-// some endpoints; in each subtest, all these endpoints have the same envelope.
+// some endpoints. In each subtest, these endpoints have the envelope of the case.
 func TestTrialEveryEnvelopeIsRead(t *testing.T) {
 	requireTrials(t)
 	for name, c := range map[string]struct {
-		envelope sim.Envelope
-		token    string
-		paged    bool
-		streams  []string
+		envelope  sim.Envelope
+		tokenType string
+		paged     bool
+		streams   []string
 	}{
-		"paginated":       {envelope: sim.EnvelopePaginated, token: "full_access"},
-		"bare arrays":     {envelope: sim.EnvelopeArray, token: "read_only"},
-		"records only":    {envelope: sim.EnvelopeRecords, token: "custom"},
+		"paginated":       {envelope: sim.EnvelopePaginated, tokenType: "full_access"},
+		"bare arrays":     {envelope: sim.EnvelopeArray, tokenType: "read_only"},
+		"records only":    {envelope: sim.EnvelopeRecords, tokenType: "custom"},
 		"arrays in pages": {sim.EnvelopeArray, "read_only", true, append(streamsWithUnknownEnvelope(), "outlet_listings", "outlets")},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			world := smallWorld()
-			world.Envelope, world.PageUntotalled, world.TokenType = c.envelope, c.paged, c.token
-			if c.token == "full_access" {
+			world.Envelope, world.PageUntotalled, world.TokenType = c.envelope, c.paged, c.tokenType
+			if c.tokenType == "full_access" {
 				world.Scopes, world.ArticleNeedsFullAccess = []string{}, true
 			}
 			h := newHarness(t, world, c.streams...)

@@ -22,11 +22,11 @@ import (
 // take time.
 const perSecond = 10
 
-// boundedHarness runs nights with a time limit, on the virtual clock of synctest.
-type boundedHarness struct {
+// limitedHarness runs nights with a time limit, on the virtual clock of synctest.
+type limitedHarness struct {
 	*harness
 	// requestsByPath counts the requests of the last night by path and query. It leaves out
-	// requests with status 404. A night repeats them as long as a list contains their id.
+	// requests with status 404, because each night repeats them while a list contains their id.
 	requestsByPath map[string]int
 	// requestCount is the number of all requests of the last night.
 	requestCount int
@@ -34,7 +34,7 @@ type boundedHarness struct {
 	duration time.Duration
 }
 
-func newBoundedHarness(t *testing.T, world sim.Options, names ...string) *boundedHarness {
+func newLimitedHarness(t *testing.T, world sim.Options, names ...string) *limitedHarness {
 	t.Helper()
 	h := newHarness(t, world, names...)
 	h.readChangedDetails(45, 0)
@@ -43,30 +43,30 @@ func newBoundedHarness(t *testing.T, world sim.Options, names ...string) *bounde
 	h.cfg.Fetch.Transport = &randomTransport{service: h.service}
 	h.service.Advance(1)
 	h.at = h.service.Now().Add(2 * time.Hour)
-	return &boundedHarness{harness: h}
+	return &limitedHarness{harness: h}
 }
 
 // otherWarehouse returns another warehouse of the same service.
-func (h *boundedHarness) otherWarehouse() *boundedHarness {
+func (h *limitedHarness) otherWarehouse() *limitedHarness {
 	other := &harness{t: h.t, service: h.service, server: h.server, cfg: h.cfg, at: h.at}
 	other.cfg.Warehouse.Dir = h.t.TempDir()
 	other.cfg.Now = func() time.Time { return other.at }
-	return &boundedHarness{harness: other}
+	return &limitedHarness{harness: other}
 }
 
 // timeForRequests returns the time needed for n requests.
 func timeForRequests(n int) time.Duration { return time.Duration(n) * time.Second / perSecond }
 
-// boundedNight runs a night an hour later with the time limit bound. 0 means no limit.
-func (h *boundedHarness) boundedNight(bound time.Duration) (pipeline.Result, error) {
+// limitedNight runs a night an hour later with the time limit timeLimit. 0 means no limit.
+func (h *limitedHarness) limitedNight(timeLimit time.Duration) (pipeline.Result, error) {
 	h.t.Helper()
 	h.at = h.at.Add(time.Hour)
-	h.cfg.MaxDuration = bound
+	h.cfg.MaxDuration = timeLimit
 	return h.bubble(func(ctx context.Context) (pipeline.Result, error) { return pipeline.Run(ctx, h.cfg) })
 }
 
 // bubble runs a night in a bubble of synctest, which has a virtual clock, and counts its requests.
-func (h *boundedHarness) bubble(run func(ctx context.Context) (pipeline.Result, error)) (res pipeline.Result, err error) {
+func (h *limitedHarness) bubble(run func(ctx context.Context) (pipeline.Result, error)) (res pipeline.Result, err error) {
 	h.t.Helper()
 	h.service.ResetRequests()
 	synctest.Test(h.t, func(t *testing.T) {
@@ -84,38 +84,38 @@ func (h *boundedHarness) bubble(run func(ctx context.Context) (pipeline.Result, 
 	return res, err
 }
 
-// publishedNight runs a night that must publish. The outcome must be partial if ids are unread,
-// else complete.
-func (h *boundedHarness) publishedNight(bound time.Duration) pipeline.Result {
+// publishedNight runs a night that must publish. If ids remain unread, the outcome must be partial,
+// otherwise complete.
+func (h *limitedHarness) publishedNight(timeLimit time.Duration) pipeline.Result {
 	h.t.Helper()
-	res, err := h.boundedNight(bound)
+	res, err := h.limitedNight(timeLimit)
 	must(h.t, err)
-	left, _ := res.Run.Unread()
-	if want := map[bool]ledger.Outcome{false: ledger.Complete, true: ledger.Partial}[left > 0]; res.Run.Outcome != want {
-		h.t.Fatalf("night %s left %d ids unread and ended %s, want %s\n%s", res.Run.ID, left, res.Run.Outcome, want, reasons(res.Run))
+	unread, _ := res.Run.Unread()
+	if want := map[bool]ledger.Outcome{false: ledger.Complete, true: ledger.Partial}[unread > 0]; res.Run.Outcome != want {
+		h.t.Fatalf("night %s left %d ids unread and ended %s, want %s\n%s", res.Run.ID, unread, res.Run.Outcome, want, reasons(res.Run))
 	}
 	return res
 }
 
-// requestedDetails counts the requests of the last night that are not for lists, by path and query.
-func (h *boundedHarness) requestedDetails() map[string]int {
+// requestedDetails counts the requests for details in the last night, by path and query.
+func (h *limitedHarness) requestedDetails() map[string]int {
 	lists := map[string]bool{"/auth/token": true}
 	for _, s := range h.cfg.Streams {
 		if !s.IsDetail() {
 			lists[strings.Replace(s.Path, "{team_id}", h.service.TeamID(), 1)] = true
 		}
 	}
-	found := map[string]int{}
+	details := map[string]int{}
 	for path, n := range h.requestsByPath {
 		if withoutQuery, _, _ := strings.Cut(path, "?"); !lists[withoutQuery] {
-			found[path] = n
+			details[path] = n
 		}
 	}
-	return found
+	return details
 }
 
 // requireLists compares tables with the service. It leaves out tables that streams of details fill.
-func (h *boundedHarness) requireLists(ref *reference) {
+func (h *limitedHarness) requireLists(ref *reference) {
 	h.t.Helper()
 	var names []string
 	for _, t := range stream.Tables(h.cfg.Streams) {
@@ -139,16 +139,16 @@ func largeWorld() sim.Options { return settledWorld(40) }
 func TestTrialLargeCatalogIsCompleteAfterFiveNights(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
-	h := newBoundedHarness(t, largeWorld())
-	unbounded := h.otherWarehouse()
-	unbounded.publishedNight(0)
-	details, firstRequests := unbounded.requestedDetails(), unbounded.requestCount
-	unbounded.publishedNight(0)
-	live, liveRequests := unbounded.requestedDetails(), unbounded.requestCount
+	h := newLimitedHarness(t, largeWorld())
+	unlimited := h.otherWarehouse()
+	unlimited.publishedNight(0)
+	details, firstRequests := unlimited.requestedDetails(), unlimited.requestCount
+	unlimited.publishedNight(0)
+	live, liveRequests := unlimited.requestedDetails(), unlimited.requestCount
 	backlog := firstRequests - liveRequests
 	ref := newReference(t, h.service, h.cfg.Streams)
-	total := map[string]int{}
-	h.cfg.Recheck = 7 // but there is no time for rechecks
+	requestsInAll := map[string]int{} // requests of all nights, by path and query
+	h.cfg.Recheck = 7                 // but there is no time for rechecks
 	for night := 1; night <= 5; night++ {
 		if night == 5 {
 			h.cfg.Recheck = 0 // because the last night has time left
@@ -162,49 +162,49 @@ func TestTrialLargeCatalogIsCompleteAfterFiveNights(t *testing.T) {
 			}
 		}
 		for path, n := range h.requestedDetails() {
-			total[path] += n
+			requestsInAll[path] += n
 		}
-		left, _ := res.Run.Unread()
-		if recorded := h.queryOne("SELECT sum(unread)::VARCHAR FROM meta.streams WHERE run_id = ?", res.Run.ID); recorded != strconv.FormatInt(left, 10) {
-			t.Errorf("night %d: meta.streams has %s unread ids, want %d as in the ledger", night, recorded, left)
+		unread, _ := res.Run.Unread()
+		if recorded := h.queryOne("SELECT sum(unread)::VARCHAR FROM meta.streams WHERE run_id = ?", res.Run.ID); recorded != strconv.FormatInt(unread, 10) {
+			t.Errorf("night %d: meta.streams has %s unread ids, want %d as in the ledger", night, recorded, unread)
 		}
 		if predicted := res.Run.NightsLeft; predicted < int64(4-night) || predicted > int64(6-night) {
 			t.Errorf("night %d predicts %d more nights, want about %d", night, predicted, 5-night)
 		}
-		if (left == 0) != (night == 5) {
-			t.Fatalf("night %d left %d ids unread, want none only in night 5", night, left)
+		if (unread == 0) != (night == 5) {
+			t.Fatalf("night %d left %d ids unread, want unread ids before night 5 and none in night 5", night, unread)
 		}
 	}
 	h.requireValues(ref)
-	for path, n := range total {
+	for path, n := range requestsInAll {
 		if want := max(details[path], 5*live[path]); n != want {
 			t.Errorf("%s was requested %d times in five nights, want %d", path, n, want)
 		}
 	}
-	if len(total) != len(details) {
-		t.Errorf("%d different details were requested, want %d", len(total), len(details))
+	if len(requestsInAll) != len(details) {
+		t.Errorf("%d different details were requested, want %d", len(requestsInAll), len(details))
 	}
 }
 
-// TestTrialBoundedNightsFollowAChangingWorld runs nights with a time limit while orders, prices and
-// articles change. Each night must read all lists completely, including lists of records with
-// unread details. It must have the current values of all articles in progress. When no ids are
-// unread, all values must be current.
-func TestTrialBoundedNightsFollowAChangingWorld(t *testing.T) {
+// TestTrialTimeLimitedNightsFollowAChangingWorld runs nights with a time limit while orders, prices
+// and articles change. Each night must read all lists completely, also if details of their records
+// remain unread, and must read all articles in progress. When no ids are unread, all values must be
+// current.
+func TestTrialTimeLimitedNightsFollowAChangingWorld(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
-	h := newBoundedHarness(t, largeWorld())
+	h := newLimitedHarness(t, largeWorld())
 	ref := newReference(t, h.service, h.cfg.Streams)
-	nights, left := 0, int64(1)
-	for ; left > 0; nights++ {
+	nights, unread := 0, int64(1)
+	for ; unread > 0; nights++ {
 		if nights > 12 {
-			t.Fatalf("%d ids are unread after %d nights", left, nights)
+			t.Fatalf("%d ids are unread after %d nights", unread, nights)
 		}
 		h.service.Advance(1)
 		h.at = h.service.Now().Add(time.Hour)
 		res := h.publishedNight(timeForRequests(200))
-		left, _ = res.Run.Unread()
-		t.Logf("night %d: %d requests in %v, %d ids unread, for %d nights more", nights+1, h.requestCount, h.duration, left, res.Run.NightsLeft)
+		unread, _ = res.Run.Unread()
+		t.Logf("night %d: %d requests in %v, %d ids unread, %d more nights predicted", nights+1, h.requestCount, h.duration, unread, res.Run.NightsLeft)
 		h.requireLists(ref)
 		h.requireListValues("/orders", "orders", "status", "reference_number")
 		h.requireListValues("/campaigns", "campaigns", "name")
@@ -217,7 +217,7 @@ func TestTrialBoundedNightsFollowAChangingWorld(t *testing.T) {
 }
 
 // requireListValues compares some columns of a table with the records of its list.
-func (h *boundedHarness) requireListValues(path, table string, columns ...string) {
+func (h *limitedHarness) requireListValues(path, table string, columns ...string) {
 	h.t.Helper()
 	records := h.service.Records(path)
 	if n := h.count(table, "TRUE"); n < len(records) || len(records) == 0 {
@@ -237,7 +237,7 @@ func (h *boundedHarness) requireListValues(path, table string, columns ...string
 
 // requireArticlesInProgress checks that the values of articles in progress are current. An
 // article is in progress if it has no live URL and its campaign changed recently.
-func (h *boundedHarness) requireArticlesInProgress(ref *reference) {
+func (h *limitedHarness) requireArticlesInProgress(ref *reference) {
 	h.t.Helper()
 	current := ref.currentRows()
 	changedRecently := map[string]bool{}
@@ -272,46 +272,46 @@ func (h *boundedHarness) requireArticlesInProgress(ref *reference) {
 }
 
 // TestTrialDetailsGetAQuarterOfTheTime runs nights whose time limit is only long enough for their
-// lists. A quarter of the time must be spent on details. Every id must be read within some nights,
-// and no list may remain unread for two nights.
+// lists. The nights must spend a quarter of the time on details, so that all ids are read within
+// maxNights. Each list must be read at least every second night.
 func TestTrialDetailsGetAQuarterOfTheTime(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
-	h := newBoundedHarness(t, settledWorld(160))
+	h := newLimitedHarness(t, settledWorld(160))
 	h.cfg.Fetch.PageSize = 3
-	unbounded := h.otherWarehouse()
-	unbounded.publishedNight(0)
-	wanted := unbounded.requestedDetails()
-	lists := unbounded.requestCount
-	for _, n := range wanted {
+	unlimited := h.otherWarehouse()
+	unlimited.publishedNight(0)
+	details := unlimited.requestedDetails()
+	lists := unlimited.requestCount
+	for _, n := range details {
 		lists -= n
 	}
 	ref := newReference(t, h.service, h.cfg.Streams)
-	read, carried := map[string]bool{}, map[string]int{}
-	maxNights := 2*(4*len(wanted)/lists) + 3 // every second night may read only live details
-	for night := 1; len(read) < len(wanted); night++ {
+	readDetails, nightsUnread := map[string]bool{}, map[string]int{} // by path, by list
+	maxNights := 2*(4*len(details)/lists) + 3                        // every second night may read only live details
+	for night := 1; len(readDetails) < len(details); night++ {
 		if night > maxNights {
-			t.Fatalf("after %d nights %d of %d ids were read", night-1, len(read), len(wanted))
+			t.Fatalf("after %d nights %d of %d ids were read", night-1, len(readDetails), len(details))
 		}
-		res, err := h.boundedNight(timeForRequests(lists))
+		res, err := h.limitedNight(timeForRequests(lists))
 		must(t, err)
-		before := len(read)
+		readBefore := len(readDetails)
 		for path := range h.requestedDetails() {
-			read[path] = true
+			readDetails[path] = true
 		}
 		for _, s := range res.Run.Streams {
 			if def, _ := stream.Find(h.cfg.Streams, s.Stream); !def.IsDetail() {
-				carried[s.Stream]++
+				nightsUnread[s.Stream]++
 				if ledger.WasRead(s.Grade) {
-					carried[s.Stream] = 0
+					nightsUnread[s.Stream] = 0
 				}
-				if carried[s.Stream] > 1 {
-					t.Errorf("night %d: the list %s was not read for %d nights", night, s.Stream, carried[s.Stream])
+				if nightsUnread[s.Stream] > 1 {
+					t.Errorf("night %d: the list %s was not read for %d nights, want at most 1", night, s.Stream, nightsUnread[s.Stream])
 				}
 			}
 		}
-		left, _ := res.Run.Unread()
-		t.Logf("night %d: %d requests in %v, %d ids read for the first time, %d unread", night, h.requestCount, h.duration, len(read)-before, left)
+		unread, _ := res.Run.Unread()
+		t.Logf("night %d: %d requests in %v, %d ids read for the first time, %d unread", night, h.requestCount, h.duration, len(readDetails)-readBefore, unread)
 		if limit := timeForRequests(lists) * 3 / 2; h.duration > limit {
 			t.Errorf("night %d took %v, want at most %v", night, h.duration, limit)
 		}

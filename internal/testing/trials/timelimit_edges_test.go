@@ -32,9 +32,9 @@ func (s slowTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 
 // newSlowHarness returns a harness of a small world in which requests run one at a time and
 // take a second each.
-func newSlowHarness(t *testing.T) *boundedHarness {
+func newSlowHarness(t *testing.T) *limitedHarness {
 	t.Helper()
-	h := newBoundedHarness(t, smallWorld(), fewStreams()...)
+	h := newLimitedHarness(t, smallWorld(), fewStreams()...)
 	h.cfg.Fetch.RequestsPerSecond = 0
 	h.cfg.Fetch.Transport = slowTransport{h.cfg.Fetch.Transport, time.Second}
 	return h
@@ -47,11 +47,11 @@ func TestTimeEndsBeforeTheFirstList(t *testing.T) {
 	h := newSlowHarness(t)
 	for range 2 {
 		latestBefore := h.latestRun()
-		res, err := h.boundedNight(time.Second)
+		res, err := h.limitedNight(time.Second)
 		if _, noData := errors.AsType[*pipeline.NoDataError](err); !noData || res.Run.ExitCode != 1 || h.latestRun() != latestBefore {
 			t.Fatalf("the night ended with exit code %d and %v and latest is %q, want 1, a NoDataError and %q", res.Run.ExitCode, err, h.latestRun(), latestBefore)
 		}
-		if !strings.Contains(err.Error(), "orders: the list was not read within run.max_duration (1s): it was not begun, its last rows are kept") || h.requestCount != 1 {
+		if !strings.Contains(err.Error(), "orders: the list was not read within run.max_duration (1s): it was not firstList, its last rows are kept") || h.requestCount != 1 {
 			t.Errorf("got %d requests and the error %v, want 1 request and an error about the unread list of orders", h.requestCount, err)
 		}
 		h.publishedNight(0)
@@ -68,18 +68,18 @@ func TestUnreadListsAreCarried(t *testing.T) {
 	// Each request takes a second. The requests for the token and for page 1 of the first list
 	// begin within the limit.
 	res := h.nightCarryingLists(t, 1500*time.Millisecond)
-	begun := res.Run.Streams[0]
+	firstList := res.Run.Streams[0]
 	for i, s := range res.Run.Streams {
-		inFirst := first.Run.Streams[i]
+		inFirstNight := first.Run.Streams[i]
 		switch {
-		case s.Stream == begun.Stream:
+		case s.Stream == firstList.Stream:
 			h.requireStream(res.Run, s.Stream, fetch.Exact, "")
-		case inFirst.Fetched == 0: // a list
+		case inFirstNight.Fetched == 0: // a list
 			h.requireStream(res.Run, s.Stream, fetch.CarriedForward, "was not read within run.max_duration (1.5s)")
 		default:
 			h.requireStream(res.Run, s.Stream, fetch.BestEffort, "ids were not read within run.max_duration (1.5s)")
-			if s.Unread != inFirst.Fetched || s.Fetched != 0 {
-				t.Errorf("%s: fetched %d, unread %d, want all %d unread", s.Stream, s.Fetched, s.Unread, inFirst.Fetched)
+			if s.Unread != inFirstNight.Fetched || s.Fetched != 0 {
+				t.Errorf("%s: fetched %d, unread %d, want all %d unread", s.Stream, s.Fetched, s.Unread, inFirstNight.Fetched)
 			}
 		}
 	}
@@ -91,10 +91,11 @@ func TestUnreadListsAreCarried(t *testing.T) {
 	}
 }
 
-// nightCarryingLists runs a night that does not read all lists. The outcome must be partial.
-func (h *boundedHarness) nightCarryingLists(t *testing.T, bound time.Duration) pipeline.Result {
+// nightCarryingLists runs a night whose time limit is too short for all lists. The outcome must be
+// partial.
+func (h *limitedHarness) nightCarryingLists(t *testing.T, timeLimit time.Duration) pipeline.Result {
 	t.Helper()
-	res, err := h.boundedNight(bound)
+	res, err := h.limitedNight(timeLimit)
 	must(t, err)
 	if res.Run.Outcome != ledger.Partial || res.Run.ExitCode != 3 {
 		t.Fatalf("the night ended %s with exit code %d, want partial with 3\n%s", res.Run.Outcome, res.Run.ExitCode, reasons(res.Run))
@@ -102,41 +103,41 @@ func (h *boundedHarness) nightCarryingLists(t *testing.T, bound time.Duration) p
 	return res
 }
 
-// TestTrialTimeEndsAtTheLastID runs nights whose time limit is up to three seconds shorter than a
+// TestTrialTimeEndsAtTheLastID runs nights whose time limit is 0 to 3 seconds shorter than a
 // full night. An id that was requested within the limit must be read completely. The next id must
 // remain unread.
 func TestTrialTimeEndsAtTheLastID(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
-	unbounded := newSlowHarness(t)
-	unbounded.publishedNight(0)
-	if unbounded.duration != time.Duration(unbounded.requestCount)*time.Second {
-		t.Fatalf("%d requests took %v, want a second each", unbounded.requestCount, unbounded.duration)
+	unlimited := newSlowHarness(t)
+	unlimited.publishedNight(0)
+	if unlimited.duration != time.Duration(unlimited.requestCount)*time.Second {
+		t.Fatalf("%d requests took %v, want a second each", unlimited.requestCount, unlimited.duration)
 	}
-	var unread []int64
-	for _, less := range []time.Duration{0, time.Second, 2*time.Second - 1, 2 * time.Second, 3 * time.Second} {
-		h := unbounded.otherWarehouse()
-		bound := unbounded.duration - less
-		res := h.publishedNight(bound)
-		left, _ := res.Run.Unread()
-		unread = append(unread, left)
-		if h.duration > bound+2*time.Second || h.requestCount != unbounded.requestCount-int(left) {
-			t.Errorf("limit %v: got %d requests in %v and %d unread ids, want %d requests and unread ids together, at most 2 s over the limit", bound, h.requestCount, h.duration, left, unbounded.requestCount)
+	var unreadCounts []int64
+	for _, shorterBy := range []time.Duration{0, time.Second, 2*time.Second - 1, 2 * time.Second, 3 * time.Second} {
+		h := unlimited.otherWarehouse()
+		timeLimit := unlimited.duration - shorterBy
+		res := h.publishedNight(timeLimit)
+		unread, _ := res.Run.Unread()
+		unreadCounts = append(unreadCounts, unread)
+		if h.duration > timeLimit+2*time.Second || h.requestCount != unlimited.requestCount-int(unread) {
+			t.Errorf("limit %v: got %d requests in %v and %d unread ids, want %d requests and unread ids together, at most 2 s over the limit", timeLimit, h.requestCount, h.duration, unread, unlimited.requestCount)
 		}
 		// The next night reads only the unread ids.
 		next := h.publishedNight(0)
-		if rest, _ := next.Run.Unread(); rest != 0 {
-			t.Errorf("a night without a limit left %d ids unread, want none", rest)
+		if n, _ := next.Run.Unread(); n != 0 {
+			t.Errorf("a night without a limit left %d ids unread, want none", n)
 		}
 		for path := range h.requestedDetails() {
-			if strings.HasPrefix(path, "/orders/") && left == 0 {
+			if strings.HasPrefix(path, "/orders/") && unread == 0 {
 				t.Errorf("%s was requested again", path)
 			}
 		}
 	}
 	// The limit is checked for the next id while the previous request is in progress.
-	if want := []int64{0, 0, 0, 1, 2}; !slices.Equal(unread, want) {
-		t.Errorf("got unread ids %v, want %v", unread, want)
+	if want := []int64{0, 0, 0, 1, 2}; !slices.Equal(unreadCounts, want) {
+		t.Errorf("the nights left %v ids unread, want %v", unreadCounts, want)
 	}
 }
 
@@ -146,11 +147,11 @@ func TestTrialTimeEndsAtTheLastID(t *testing.T) {
 func TestTrialInterruptedNightPublishesStoredResponses(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
-	h := newBoundedHarness(t, largeWorld())
+	h := newLimitedHarness(t, largeWorld())
 	h.cfg.ResumeMaxAge = 3 * time.Hour
 	ref := newReference(t, h.service, h.cfg.Streams)
 	for night := 1; ; night++ {
-		interrupted := h.interruptedBoundedNight(150, timeForRequests(200))
+		interrupted := h.interruptedLimitedNight(150, timeForRequests(200))
 		stored := h.storedRequests(interrupted.Run.ID)
 		res := h.publishedNight(time.Nanosecond)
 		t.Logf("night %d: %d stored responses, then %d requests", night, len(stored), h.requestCount)
@@ -178,20 +179,20 @@ func TestTrialInterruptedNightPublishesStoredResponses(t *testing.T) {
 			break
 		}
 	}
-	for left, nights := int64(1), 0; left > 0; nights++ {
+	for unread, nights := int64(1), 0; unread > 0; nights++ {
 		res := h.publishedNight(timeForRequests(300))
-		if left, _ = res.Run.Unread(); nights > 6 {
-			t.Fatalf("%d ids are unread after %d nights", left, nights+1)
+		if unread, _ = res.Run.Unread(); nights > 6 {
+			t.Fatalf("%d ids are unread after %d nights", unread, nights+1)
 		}
 	}
 	h.requireValues(ref)
 }
 
-// interruptedBoundedNight runs a night that is interrupted at its n-th request.
-func (h *boundedHarness) interruptedBoundedNight(n int, bound time.Duration) pipeline.Result {
+// interruptedLimitedNight runs a night that is interrupted at its n-th request.
+func (h *limitedHarness) interruptedLimitedNight(n int, timeLimit time.Duration) pipeline.Result {
 	h.t.Helper()
 	transport := &randomTransport{service: h.service, left: n}
-	h.cfg.Fetch.Transport, h.cfg.MaxDuration = transport, bound
+	h.cfg.Fetch.Transport, h.cfg.MaxDuration = transport, timeLimit
 	h.at = h.at.Add(time.Hour)
 	res, err := h.bubble(func(ctx context.Context) (pipeline.Result, error) {
 		ctx, cancel := context.WithCancel(ctx)
@@ -207,11 +208,11 @@ func (h *boundedHarness) interruptedBoundedNight(n int, bound time.Duration) pip
 	return res
 }
 
-// TestInterruptedRunCountsReadRecords interrupts a night while it reads details. The entry of the
-// run in the ledger must count the records of the lists that were read before.
+// TestInterruptedRunCountsReadRecords interrupts a night while it reads details. The ledger line of
+// the run must count the records of the lists, which the night reads before the details.
 func TestInterruptedRunCountsReadRecords(t *testing.T) {
 	t.Parallel()
-	h := newBoundedHarness(t, smallWorld(), fewStreams()...)
+	h := newLimitedHarness(t, smallWorld(), fewStreams()...)
 	complete := h.publishedNight(0)
 	listRequests := 1 // the token
 	for _, s := range complete.Run.Streams {
@@ -219,32 +220,32 @@ func TestInterruptedRunCountsReadRecords(t *testing.T) {
 			listRequests += int(s.Requests)
 		}
 	}
-	interrupted := h.otherWarehouse().interruptedBoundedNight(listRequests+2, 0)
-	counted := 0
+	interrupted := h.otherWarehouse().interruptedLimitedNight(listRequests+2, 0)
+	comparedLists := 0
 	for _, s := range interrupted.Run.Streams {
 		want := streamOf(t, complete.Run, s.Stream)
 		if want.Fetched > 0 {
 			continue
 		}
-		counted++
+		comparedLists++
 		if s.Rows != want.Rows || s.Rows == 0 {
 			t.Errorf("%s (%s): got %d rows, want %d as in a complete night", s.Stream, s.Grade, s.Rows, want.Rows)
 		}
 	}
-	if counted == 0 {
+	if comparedLists == 0 {
 		t.Errorf("no list was read before the interruption:\n%s", reasons(interrupted.Run))
 	}
 }
 
-// TestTrialReplayOfABoundedNight replays each night of a warehouse until no ids are unread. The
-// next night continues with the version that the replay published.
-func TestTrialReplayOfABoundedNight(t *testing.T) {
+// TestTrialReplayOfATimeLimitedNight runs nights with a time limit until no ids are unread, and
+// replays each of them. The next night continues with the version that the replay published.
+func TestTrialReplayOfATimeLimitedNight(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
-	h := newBoundedHarness(t, largeWorld())
+	h := newLimitedHarness(t, largeWorld())
 	ref := newReference(t, h.service, h.cfg.Streams)
-	left := int64(1)
-	for night := 1; left > 0; night++ {
+	unread := int64(1)
+	for night := 1; unread > 0; night++ {
 		res := h.publishedNight(timeForRequests(250))
 		before, details := h.historySums(), h.detailRows()
 		h.service.ResetRequests()
@@ -254,7 +255,7 @@ func TestTrialReplayOfABoundedNight(t *testing.T) {
 		})
 		must(t, err)
 		if diff := cmp.Diff(before, h.historySums()); diff != "" || h.requestCount > 0 {
-			t.Fatalf("the replay of night %d made %d requests, want none, or has other rows (-before +after):\n%s", night, h.requestCount, diff)
+			t.Fatalf("the replay of night %d made %d requests, want 0 and no changed rows (-before +after):\n%s", night, h.requestCount, diff)
 		}
 		if diff := cmp.Diff(details, h.detailRows()); diff != "" {
 			t.Errorf("the replay of night %d has other rows in meta.details (-before +after):\n%s", night, diff)
@@ -272,21 +273,21 @@ func TestTrialReplayOfABoundedNight(t *testing.T) {
 			t.Errorf("night %d ended %s with %d nights left, its replay %s with %d", night, res.Run.Outcome, res.Run.NightsLeft,
 				replayed.Run.Outcome, replayed.Run.NightsLeft)
 		}
-		if left, _ = res.Run.Unread(); night > 8 {
-			t.Fatalf("%d ids are unread after %d nights", left, night)
+		if unread, _ = res.Run.Unread(); night > 8 {
+			t.Fatalf("%d ids are unread after %d nights", unread, night)
 		}
 	}
 	h.requireValues(ref)
 }
 
 // detailRows returns the rows of meta.details.
-func (h *boundedHarness) detailRows() []string {
+func (h *limitedHarness) detailRows() []string {
 	h.t.Helper()
-	var all []string
+	var rows []string
 	for _, row := range query(h.t, h.catalog(), "SELECT concat_ws(' ', stream, id, fingerprint, read_at) FROM meta.details ORDER BY ALL") {
-		all = append(all, row[0].String)
+		rows = append(rows, row[0].String)
 	}
-	return all
+	return rows
 }
 
 // TestTrialOverdueSettledDetailsAreRead runs nights that have no time for rechecks. Settled
@@ -299,7 +300,7 @@ func TestTrialOverdueSettledDetailsAreRead(t *testing.T) {
 	h := newSlowHarness(t)
 	h.cfg.Recheck = recheck
 	first := h.publishedNight(0)
-	all, listRequests := streamOf(t, first.Run, "order_details").Fetched, int64(1)
+	detailCount, listRequests := streamOf(t, first.Run, "order_details").Fetched, int64(1)
 	for _, s := range first.Run.Streams {
 		if s.Stream != "order_details" {
 			listRequests += s.Requests
@@ -307,24 +308,24 @@ func TestTrialOverdueSettledDetailsAreRead(t *testing.T) {
 	}
 	for night := 2; night <= recheck+1; night++ {
 		res := h.publishedNight(time.Duration(listRequests) * time.Second)
-		s, due := streamOf(t, res.Run, "order_details"), night > recheck
-		left := int64(0)
-		if due {
-			left = all
+		s, isOverdue := streamOf(t, res.Run, "order_details"), night > recheck
+		wantUnread := int64(0)
+		if isOverdue {
+			wantUnread = detailCount
 		}
-		if s.Unread != left || s.Carried != all-left || s.Fetched+s.Rechecked+s.Failed != 0 {
-			t.Errorf("night %d: got %+v, want %d of %d unread", night, s, left, all)
+		if s.Unread != wantUnread || s.Carried != detailCount-wantUnread || s.Fetched+s.Rechecked+s.Failed != 0 {
+			t.Errorf("night %d: got %+v, want %d of %d details unread and the others carried", night, s, wantUnread, detailCount)
 		}
-		if !due {
+		if !isOverdue {
 			h.requireStream(res.Run, "order_details", fetch.Bounded, "last read at most "+plural.Count(int64(night-1), "night")+" ago")
 		}
 	}
 	res := h.publishedNight(0)
-	if s := streamOf(t, res.Run, "order_details"); s.Rechecked != all || s.Fetched != all || s.Unread+s.Carried != 0 {
-		t.Errorf("a night without a time limit: got %+v, want all %d read again", s, all)
+	if s := streamOf(t, res.Run, "order_details"); s.Rechecked != detailCount || s.Fetched != detailCount || s.Unread+s.Carried != 0 {
+		t.Errorf("a night without a time limit: got %+v, want all %d details read again", s, detailCount)
 	}
-	if s := streamOf(t, h.publishedNight(0).Run, "order_details"); s.Rechecked == all {
-		t.Errorf("the next night: got %+v, want only some of them read again", s)
+	if s := streamOf(t, h.publishedNight(0).Run, "order_details"); s.Rechecked == detailCount {
+		t.Errorf("the next night: got %+v, want only some of the %d details read again", s, detailCount)
 	}
 }
 
@@ -352,9 +353,9 @@ func TestTrialDryRunAndRefreshKeepTheirTimeLimit(t *testing.T) {
 
 	h := newSlowHarness(t)
 	h.cfg.DryRun = true
-	res, err := h.boundedNight(4 * time.Second)
+	res, err := h.limitedNight(4 * time.Second)
 	must(t, err)
-	if left, _ := res.Run.Unread(); res.Run.ExitCode != 3 || left == 0 || h.latestRun() != "" {
-		t.Errorf("the dry run ended with exit code %d, left %d ids unread and published %q, want exit code 3, unread ids and no version", res.Run.ExitCode, left, h.latestRun())
+	if unread, _ := res.Run.Unread(); res.Run.ExitCode != 3 || unread == 0 || h.latestRun() != "" {
+		t.Errorf("the dry run ended with exit code %d, left %d ids unread and published %q, want exit code 3, unread ids and no version", res.Run.ExitCode, unread, h.latestRun())
 	}
 }

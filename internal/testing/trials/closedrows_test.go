@@ -13,7 +13,7 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// nightAt advances the world by a day and runs a night at the given time. It must be complete.
+// nightAt advances the world by a day and runs a night at the given time. The night must be complete.
 func (h *harness) nightAt(at time.Time) pipeline.Result {
 	h.t.Helper()
 	h.service.Advance(1)
@@ -48,15 +48,14 @@ func storedRows(t *testing.T, file string) map[string][]string {
 // TestTrialRestoreHasTheClosedRowsOfEveryRun checks the closed rows after a rebuild. A closed row
 // is an earlier version of a row, in the schema past. The test runs nights on several days, four of
 // them on the same day. One night is rolled back, and old days are pruned. A rebuild from parquet/
-// and state/ must restore all closed rows. So must a second rebuild, and a rebuild after another
-// night.
+// and state/, a second rebuild, and a rebuild after another night must restore all closed rows.
 func TestTrialRestoreHasTheClosedRowsOfEveryRun(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
 	h := newHarness(t, trialWorld(4), someStreams()...)
 	first := time.Date(2026, 11, 20, 2, 0, 0, 0, time.UTC)
-	for _, at := range []time.Duration{0, 24, 48, 72, 75} {
-		h.nightAt(first.Add(at * time.Hour))
+	for _, hours := range []time.Duration{0, 24, 48, 72, 75} {
+		h.nightAt(first.Add(hours * time.Hour))
 	}
 	h.nightAt(first.Add(78 * time.Hour))
 	wh := warehouseOf(t, h.cfg)
@@ -86,7 +85,7 @@ func TestTrialRestoreHasTheClosedRowsOfEveryRun(t *testing.T) {
 		}
 	}
 	if closed < 50 {
-		t.Errorf("%d rows were closed, want at least 50", closed)
+		t.Errorf("past has %d closed rows, want at least 50", closed)
 	}
 	h.rebuildFromSeries()
 	if diff := cmp.Diff(before, storedRows(t, h.path("catalog.duckdb"))); diff != "" {
@@ -94,17 +93,17 @@ func TestTrialRestoreHasTheClosedRowsOfEveryRun(t *testing.T) {
 	}
 }
 
-// TestTrialLostFileOfChangesLosesOnlyItsRows damages the file with the changes of one run. If the
+// TestTrialDamagedFileOfChangesLosesOnlyItsRows damages the file with the changes of one run. If the
 // catalog is intact, a rebuild must restore the whole history. Without a catalog, it must restore
 // the rows that all other runs closed, and no two versions of a row may be valid at the same time.
-func TestTrialLostFileOfChangesLosesOnlyItsRows(t *testing.T) {
+func TestTrialDamagedFileOfChangesLosesOnlyItsRows(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
 	h := newHarness(t, trialWorld(4), someStreams()...)
 	first := time.Date(2026, 11, 20, 2, 0, 0, 0, time.UTC)
 	var damaged string
-	for i, at := range []time.Duration{0, 3, 24, 27, 30} {
-		res := h.nightAt(first.Add(at * time.Hour))
+	for i, hours := range []time.Duration{0, 3, 24, 27, 30} {
+		res := h.nightAt(first.Add(hours * time.Hour))
 		if i == 3 {
 			damaged = res.Run.ID
 		}

@@ -18,29 +18,29 @@ func TestRunOfAnotherTeamIsNotResumed(t *testing.T) {
 	h.cfg.ResumeMaxAge = time.Hour
 	h.service.Advance(1)
 	h.at = h.service.Now().Add(2 * time.Hour)
-	first := h.interruptedNight(5)
+	interrupted := h.interruptedNight(5)
 	h.cfg.TeamID = "another"
 	h.at = h.at.Add(time.Minute)
 	res, err := pipeline.Run(t.Context(), h.cfg)
 	must(t, err)
-	if res.Run.ID == first.Run.ID || !res.Run.SnapshotAt.Equal(h.at) {
+	if res.Run.ID == interrupted.Run.ID || !res.Run.SnapshotAt.Equal(h.at) {
 		t.Errorf("run %s of %s was resumed, want a new run", res.Run.ID, res.Run.SnapshotAt)
 	}
 }
 
 // TestInterruptedRunOfTheFutureIsNotResumed interrupts a run whose clock is three days ahead. The
-// next run a day later has the right clock. It must not use the stored responses of the first run.
+// next run, a day later, has the right clock. It must not use the stored responses of the first run.
 func TestInterruptedRunOfTheFutureIsNotResumed(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t, smallWorld(), fewStreams()...)
 	h.cfg.ResumeMaxAge = 6 * time.Hour
 	h.service.Advance(1)
 	h.at = h.service.Now().Add(72 * time.Hour)
-	first := h.interruptedNight(5)
+	interrupted := h.interruptedNight(5)
 	h.service.Advance(1)
 	h.at = h.service.Now().Add(2 * time.Hour)
 	res := h.mustComplete(pipeline.Run(t.Context(), h.cfg))
-	if res.Run.ID == first.Run.ID || !res.Run.SnapshotAt.Equal(h.at) {
+	if res.Run.ID == interrupted.Run.ID || !res.Run.SnapshotAt.Equal(h.at) {
 		t.Errorf("run %s of %s was resumed, want a new run", res.Run.ID, res.Run.SnapshotAt)
 	}
 }
@@ -61,7 +61,7 @@ func TestTrialReplayedRunIsNotResumed(t *testing.T) {
 	res, err := pipeline.Run(t.Context(), h.cfg)
 	must(t, err)
 	if res.Run.ID == stopped.Run.ID {
-		t.Errorf("run %s, which a replay had published, was resumed, want a new run", stopped.Run.ID)
+		t.Errorf("the stopped run %s was resumed although a replay had published it, want a new run", stopped.Run.ID)
 	}
 }
 

@@ -32,19 +32,19 @@ func (j job) limitDisk(cfg *pipeline.Config) (restore func() error, err error) {
 	if j.LimitedDetail == 0 {
 		return restore, limit()
 	}
-	// The transport removes the limit at the next request. Requests run one at a time, so only the
-	// response of the limited request is stored with the limit.
+	// The transport removes the limit at the next request. Requests run one at a time, so the limit
+	// applies only while the response of this detail is stored.
 	cfg.Fetch.Concurrency = 1
 	cfg.Fetch.Transport = &limitingTransport{left: j.LimitedDetail, limit: limit, restore: restore,
 		inner: &http.Transport{DisableKeepAlives: true}}
 	return restore, nil
 }
 
-// limitingTransport sets the limit when an order detail was received, and removes it at the next
-// request. The night writes no other files between these requests.
+// limitingTransport sets the limit after it has received a number of order details, and removes the
+// limit at the next request. Between these requests, the night writes only the response.
 type limitingTransport struct {
 	mu sync.Mutex
-	// left is the number of order details until the limit is set.
+	// left is the number of order details to receive until the limit is set.
 	left           int
 	limit, restore func() error
 	inner          http.RoundTripper

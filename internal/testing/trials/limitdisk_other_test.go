@@ -12,7 +12,7 @@ import (
 // of files.
 func (j job) limitDisk(*pipeline.Config) (restore func() error, err error) {
 	if j.MaxFileBytes > 0 {
-		return nil, errors.New("limit the size of files: this system cannot do so")
+		return nil, errors.New("limit the size of files: not possible on this system")
 	}
 	return func() error { return nil }, nil
 }
