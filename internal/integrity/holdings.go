@@ -18,10 +18,9 @@ import (
 type Holdings struct {
 	// Newest is the time of the newest snapshot.
 	Newest time.Time
-	// Days and Runs are the numbers of days and runs in meta.runs.
-	Days, Runs int64
-	// Main and Past are the numbers of rows by table.
-	Main, Past map[string]int64
+	// Counts are the numbers of days and runs in meta.runs, and the numbers of rows of the tables of
+	// main and past. Their names are the names of HoldingLoss.
+	Counts map[string]int64
 }
 
 // HoldingLoss is a count that is lower after a rebuild.
@@ -51,7 +50,7 @@ func CountDraft(ctx context.Context, d *warehouse.Draft) (Holdings, error) {
 }
 
 func countHoldings(ctx context.Context, in *warehouse.Instance, database string) (Holdings, error) {
-	h := Holdings{Main: map[string]int64{}, Past: map[string]int64{}}
+	h := Holdings{Counts: map[string]int64{}}
 	columns, err := in.Columns(ctx, database)
 	if err != nil {
 		return h, err
@@ -61,26 +60,23 @@ func countHoldings(ctx context.Context, in *warehouse.Instance, database string)
 		schema, table, _ := strings.Cut(name, ".")
 		if schema == "main" || schema == "past" {
 			place := sqltext.Quote(database) + "." + sqltext.Quote(schema) + "." + sqltext.Quote(table)
-			counts = append(counts, integritySQL.Render("count_table", sqltext.Values{"schema": schema, "name": table, "table": sqltext.SQL(place)}))
+			counts = append(counts, integritySQL.Render("count_table", sqltext.Values{"name": "rows of " + name, "table": sqltext.SQL(place)}))
 		}
 	}
 	err = in.EachRow(ctx, counts, func(scan func(...any) error) error {
-		var schema, table string
+		var name string
 		var rows int64
-		err := scan(&schema, &table, &rows)
-		if schema == "main" {
-			h.Main[table] = rows
-		} else {
-			h.Past[table] = rows
-		}
+		err := scan(&name, &rows)
+		h.Counts[name] = rows
 		return err
 	})
-	if err != nil || columns["meta.runs"] == nil {
-		return h, err
-	}
-	query := integritySQL.Render("count_runs", sqltext.Values{"runs": sqltext.SQL(sqltext.Quote(database) + ".meta.runs")})
+	var runs, days int64
 	var newest *time.Time
-	err = in.DB.QueryRowContext(ctx, string(query)).Scan(&h.Runs, &h.Days, &newest)
+	if err == nil && columns["meta.runs"] != nil {
+		query := integritySQL.Render("count_runs", sqltext.Values{"runs": sqltext.SQL(sqltext.Quote(database) + ".meta.runs")})
+		err = in.DB.QueryRowContext(ctx, string(query)).Scan(&runs, &days, &newest)
+	}
+	h.Counts["runs in meta.runs"], h.Counts["days in meta.runs"] = runs, days
 	if newest != nil {
 		h.Newest = newest.UTC()
 	}
@@ -92,26 +88,16 @@ func countHoldings(ctx context.Context, in *warehouse.Instance, database string)
 // not have these tables.
 func (h Holdings) Losses(after Holdings) []HoldingLoss {
 	var losses []HoldingLoss
-	compare := func(name string, now, after int64) {
-		if after < now {
-			losses = append(losses, HoldingLoss{name, fmt.Sprint(now), fmt.Sprint(after)})
+	for _, name := range slices.Sorted(maps.Keys(h.Counts)) {
+		now := h.Counts[name]
+		rebuilt, ok := after.Counts[name]
+		isOfOtherTime := strings.HasPrefix(name, "rows of main.") && !h.Newest.Equal(after.Newest)
+		if ok && rebuilt < now && !isOfOtherTime {
+			losses = append(losses, HoldingLoss{name, fmt.Sprint(now), fmt.Sprint(rebuilt)})
 		}
 	}
-	compare("days in meta.runs", h.Days, after.Days)
-	compare("runs in meta.runs", h.Runs, after.Runs)
 	if after.Newest.Before(h.Newest) {
 		losses = append(losses, HoldingLoss{"newest snapshot", h.Newest.Format(time.RFC3339), after.Newest.Format(time.RFC3339)})
-	}
-	compareTables := func(schema string, now, after map[string]int64) {
-		for _, name := range slices.Sorted(maps.Keys(now)) {
-			if rows, ok := after[name]; ok {
-				compare(fmt.Sprintf("rows of %s.%s", schema, name), now[name], rows)
-			}
-		}
-	}
-	compareTables("past", h.Past, after.Past)
-	if h.Newest.Equal(after.Newest) {
-		compareTables("main", h.Main, after.Main)
 	}
 	return losses
 }

@@ -8,7 +8,7 @@ SELECT count(*)::VARCHAR, coalesce(sum(hash({columns})::HUGEINT), 0)::VARCHAR FR
 read_parquet({file}, hive_partitioning = false)
 
 -- name: count_table
-SELECT {schema}, {name}, count(*) FROM {table};
+SELECT {name}, count(*) FROM {table};
 
 -- name: count_runs
 SELECT count(DISTINCT run_id), count(DISTINCT snapshot_at::DATE), max(snapshot_at) FROM {runs};
