@@ -19,9 +19,9 @@ type seriesReader struct {
 	known *checksum.Cache
 	// runs are the runs of the ledger.
 	runs []ledger.Run
-	// byRun are the snapshots of the result.
-	byRun  map[string]warehouse.Snapshot
-	damage []Damage
+	// snapshots and damage are the result.
+	snapshots []warehouse.Snapshot
+	damage    []Damage
 }
 
 // ReadSeries returns the days of the Parquet series, oldest first, with their intact files, and the
@@ -33,7 +33,7 @@ func ReadSeries(ctx context.Context, w *warehouse.Warehouse) ([]warehouse.Snapsh
 	if err != nil {
 		return nil, nil, err
 	}
-	r := &seriesReader{w: w, known: checksum.NewCache(ctx), runs: runs, byRun: map[string]warehouse.Snapshot{}}
+	r := &seriesReader{w: w, known: checksum.NewCache(ctx), runs: runs}
 	days := r.expectedDays()
 	missing, err := w.Series.Missing()
 	if err != nil {
@@ -51,8 +51,7 @@ func ReadSeries(ctx context.Context, w *warehouse.Warehouse) ([]warehouse.Snapsh
 			return nil, nil, err
 		}
 	}
-	all := slices.SortedFunc(maps.Values(r.byRun), func(a, b warehouse.Snapshot) int { return a.At.Compare(b.At) })
-	return all, r.damage, ctx.Err()
+	return r.snapshots, r.damage, ctx.Err()
 }
 
 // expectedDays returns the days of the index and days with any file, each with its run in the
@@ -170,6 +169,8 @@ func (r *seriesReader) otherManifests(day, run string) (others []warehouse.Manif
 
 // addDay adds the intact files of a day, and reports the damaged files.
 func (r *seriesReader) addDay(m warehouse.Manifest) {
+	s := warehouse.Snapshot{Run: m.SourceRun(), At: m.SnapshotAt, Version: m.RunID, Program: m.Program, Schema: m.Schema,
+		Files: map[string]string{}, Tables: map[string]warehouse.ManifestTable{}}
 	for _, t := range m.Tables {
 		file := r.w.Series.IntactFile(r.known, m, t)
 		if file == "" {
@@ -177,20 +178,11 @@ func (r *seriesReader) addDay(m warehouse.Manifest) {
 			r.damage = append(r.damage, seriesDamage(r.w, path, r.known.Compare(path, t.FileSum, true), costOfTable(t.Name, day), day))
 			continue
 		}
-		s := r.snapshot(m)
 		s.Files[t.Name], s.Tables[t.Name] = file, t
 	}
-}
-
-// snapshot returns the snapshot of a run. It creates it on the first call.
-func (r *seriesReader) snapshot(m warehouse.Manifest) warehouse.Snapshot {
-	s, ok := r.byRun[m.RunID]
-	if !ok {
-		s = warehouse.Snapshot{Run: m.SourceRun(), At: m.SnapshotAt, Version: m.RunID, Program: m.Program, Schema: m.Schema,
-			Files: map[string]string{}, Tables: map[string]warehouse.ManifestTable{}}
-		r.byRun[m.RunID] = s
+	if len(s.Files) > 0 {
+		r.snapshots = append(r.snapshots, s)
 	}
-	return s
 }
 
 // MetaFiles returns the files of changes that add up to the schema meta of a version, oldest first,
