@@ -9,8 +9,6 @@ package backup
 import (
 	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -267,17 +265,16 @@ func (j *job) sendFrom(ctx context.Context, path string, want checksum.FileSum) 
 		return "", fmt.Errorf("back up %s: %w", want.File, err)
 	}
 	defer f.Close()
-	sum, err := sumFile(ctx, f)
+	sent, err := sumFile(ctx, want.File, f)
 	if err != nil {
 		return "", fmt.Errorf("back up %s: %w", want.File, err)
 	}
-	if want.SHA256 != "" && sum.SHA256 != want.SHA256 {
+	if want.SHA256 != "" && sent.SHA256 != want.SHA256 {
 		return checksum.WrongSum, nil
 	}
-	sent := checksum.FileSum{File: want.File, Bytes: sum.Bytes, SHA256: sum.SHA256}
 	isNew := !j.isStored(sent)
 	if isNew {
-		if err := j.Bucket.Put(ctx, dataName(sent), f, sum); err != nil {
+		if err := j.Bucket.Put(ctx, dataName(sent), f, objectSum(sent)); err != nil {
 			return "", err
 		}
 	}
@@ -365,18 +362,10 @@ func (j *job) removeOld(ctx context.Context, own string) error {
 }
 
 // sumFile returns the checksum of a file up to its current size, because a journal may grow meanwhile.
-func sumFile(ctx context.Context, f *os.File) (object.Sum, error) {
+func sumFile(ctx context.Context, name string, f *os.File) (checksum.FileSum, error) {
 	info, err := f.Stat()
 	if err != nil {
-		return object.Sum{}, err
+		return checksum.FileSum{}, err
 	}
-	h := sha256.New()
-	content := io.NewSectionReader(f, 0, info.Size())
-	for err == nil && ctx.Err() == nil {
-		_, err = io.CopyN(h, content, 1<<20)
-	}
-	if err == io.EOF {
-		err = nil
-	}
-	return object.Sum{Bytes: info.Size(), SHA256: hex.EncodeToString(h.Sum(nil))}, errors.Join(err, ctx.Err())
+	return checksum.Sum(ctx, name, io.NewSectionReader(f, 0, info.Size()))
 }

@@ -77,11 +77,11 @@ func (c Config) isInPlace(ctx context.Context, f checksum.FileSum) (bool, error)
 		return false, err
 	}
 	defer file.Close()
-	sum, err := sumFile(ctx, file)
-	if err == nil && sum != objectSum(f) && strings.HasPrefix(f.File, "state/") {
+	sum, err := sumFile(ctx, f.File, file)
+	if err == nil && sum != f && strings.HasPrefix(f.File, "state/") {
 		return false, nil
 	}
-	if err == nil && sum != objectSum(f) {
+	if err == nil && sum != f {
 		err = fmt.Errorf("restore %s: a different file exists and was kept: set warehouse.dir to an empty folder", f.File)
 	}
 	return err == nil, err

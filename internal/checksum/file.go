@@ -29,9 +29,14 @@ func SumFile(ctx context.Context, dir, name string) (sum FileSum, err error) {
 		return sum, err
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
+	return Sum(ctx, name, f)
+}
+
+// Sum returns the FileSum of a file with the content of r. ctx cancels it.
+func Sum(ctx context.Context, name string, r io.Reader) (FileSum, error) {
 	h := sha256.New()
 	// The struct hides other methods, so that CopyBuffer uses the buffer.
-	n, err := io.CopyBuffer(struct{ io.Writer }{h}, cancelableReader{f, ctx}, make([]byte, 256<<10))
+	n, err := io.CopyBuffer(struct{ io.Writer }{h}, cancelableReader{r, ctx}, make([]byte, 256<<10))
 	return FileSum{name, n, hex.EncodeToString(h.Sum(nil))}, err
 }
 
