@@ -45,7 +45,7 @@ func (s *Scratch) Remove() error { return errors.Join(s.lock.Unlock(), os.Remove
 func isAbandoned(path string, pid int) bool {
 	file := filepath.Join(path, scratchLock)
 	if _, err := os.Stat(file); err != nil {
-		return !IsAlive(pid)
+		return !isAlive(pid)
 	}
 	lock := flock.New(file)
 	ok, err := lock.TryLock()

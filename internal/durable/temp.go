@@ -47,13 +47,13 @@ func removeUnlocked(path string, pid int) {
 	}
 	defer func() { _ = f.Close() }() // releases the lock
 	locked, err := tryLock(f)
-	if locked || err != nil && !IsAlive(pid) {
+	if locked || err != nil && !isAlive(pid) {
 		_ = os.RemoveAll(path)
 	}
 }
 
-// IsAlive reports whether a process exists, even if it belongs to another user.
-func IsAlive(pid int) bool {
+// isAlive reports whether a process exists, even if it belongs to another user.
+func isAlive(pid int) bool {
 	p, err := os.FindProcess(pid)
 	if err != nil {
 		return false

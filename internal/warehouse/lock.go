@@ -85,18 +85,12 @@ func (l *Lock) Name(run string, since time.Time) error {
 	return nil
 }
 
-// lockedBy returns a *LockedError with the content of the lock file. The run that has the lock may not
-// have written the file yet: the file is then empty or names a killed run. lockedBy waits for up to a
-// second.
+// lockedBy returns a *LockedError with the content of the lock file. For a moment the file may be empty
+// or name the previous run, because a run writes it after it has taken the lock.
 func lockedBy(path string) error {
-	const attempts, pause = 50, 20 * time.Millisecond
 	holder := &LockedError{}
-	for range attempts {
-		data, err := os.ReadFile(path)
-		if err == nil && json.Unmarshal(data, holder) == nil && durable.IsAlive(holder.PID) {
-			break
-		}
-		time.Sleep(pause)
+	if data, err := os.ReadFile(path); err != nil || json.Unmarshal(data, holder) != nil {
+		return &LockedError{}
 	}
 	return holder
 }
