@@ -328,9 +328,6 @@ func (d decimal) withSign(v uint64) int64 {
 
 // parseAmount parses an amount as millionths.
 func parseAmount(b []byte) (v int64, rounded, ok bool) {
-	if v, ok := shortAmount(b); ok {
-		return v, false, true
-	}
 	d, ok := splitDecimal(b)
 	if !ok {
 		return 0, false, false
@@ -342,35 +339,9 @@ func parseAmount(b []byte) (v int64, rounded, ok bool) {
 	return d.withSign(u), inexact, true
 }
 
-// shortAmount parses the usual amounts: few digits, and at most six after the point.
-func shortAmount(b []byte) (v int64, ok bool) {
-	point := len(b)
-	for i, c := range b {
-		switch c -= '0'; {
-		case c <= 9:
-			v = v*10 + int64(c)
-		case b[i] == '.' && i > 0 && point == len(b):
-			point = i
-		default:
-			return 0, false
-		}
-	}
-	places := max(0, len(b)-point-1)
-	if point == 0 || point == len(b)-1 || point > moneyDigits-moneyPlaces || places > moneyPlaces {
-		return 0, false
-	}
-	for range moneyPlaces - places {
-		v *= 10
-	}
-	return v, true
-}
-
 // wholeNumber parses an integer. converted means that it was written with a point, an
 // exponent or leading zeros.
 func wholeNumber(b []byte) (v int64, converted, ok bool) {
-	if v, ok := shortInteger(b); ok {
-		return v, false, true
-	}
 	d, ok := splitDecimal(b)
 	if !ok {
 		return 0, false, false
@@ -385,18 +356,4 @@ func wholeNumber(b []byte) (v int64, converted, ok bool) {
 	}
 	leading := d.whole[0] == '0' && len(d.whole) > 1
 	return d.withSign(u), leading || bytes.ContainsAny(b, ".eE"), true
-}
-
-// shortInteger parses the usual integers: few digits without a sign.
-func shortInteger(b []byte) (v int64, ok bool) {
-	if len(b) == 0 || len(b) > 18 || b[0] == '0' && len(b) > 1 {
-		return 0, false
-	}
-	for _, c := range b {
-		if c -= '0'; c > 9 {
-			return 0, false
-		}
-		v = v*10 + int64(c)
-	}
-	return v, true
 }
