@@ -47,13 +47,15 @@ func leavesNo(ts *testscript.TestScript, neg bool, args []string) {
 }
 
 func searchResponses(ts *testscript.TestScript, dir, secret string) (answers int) {
-	l, err := fetch.OpenLanding(dir, fetch.LandingOptions{})
+	stored, err := fetch.OpenAnswers(dir)
 	ts.Check(err)
-	defer l.Close()
-	for r, err := range l.Replay() {
+	defer stored.Close()
+	for a, err := range stored.All() {
 		ts.Check(err)
-		if bytes.Contains(r.Body, []byte(secret)) {
-			ts.Fatalf("stored response %[2]d of %[3]s contains the secret %[1]q: %[4]s", secret, r.Seq, r.Stream, r.Body)
+		body, err := stored.Body(a)
+		ts.Check(err)
+		if bytes.Contains(body, []byte(secret)) {
+			ts.Fatalf("stored response %[2]d of %[3]s contains the secret %[1]q: %[4]s", secret, a.Seq, a.Stream, body)
 		}
 		answers++
 	}

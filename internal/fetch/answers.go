@@ -88,15 +88,10 @@ func (a *Answers) All() iter.Seq2[Answer, error] {
 }
 
 func (a *Answers) describe(n line) Answer {
-	e := n.toEntry()
-	encoding := e.coding
-	if encoding == codedOlder {
-		encoding = codedZstd
-	}
 	return Answer{
-		Request: n.toRequest(), Seq: n.Seq, Same: n.Same, Status: n.Status, Encoding: encoding.String(),
+		Request: n.toRequest(), Seq: n.Seq, Same: n.Same, Status: n.Status, Encoding: n.Encoding,
 		Stored: int64(n.Stored), Size: int64(n.Size), At: n.At, Took: time.Duration(n.Millis * float64(time.Millisecond)),
-		Replaced: !a.landing.isLatest(&n), place: e,
+		Replaced: !a.landing.isLatest(&n), place: n.toEntry(),
 	}
 }
 

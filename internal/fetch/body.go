@@ -86,7 +86,7 @@ func (s *sender) scrubAnswer(q *call) {
 		_, inCompressed = s.tokens.scrubBody(q.compressed)
 	}
 	if inBody || inCompressed {
-		q.coding = plain
+		q.compressed, q.coding = nil, plain
 	}
 }
 

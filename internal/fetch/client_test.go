@@ -281,17 +281,3 @@ func TestCancelAbortsRequestsInFlight(t *testing.T) {
 		t.Errorf("got %v, want the cause of the cancellation", err)
 	}
 }
-
-func TestNewRejectsInvalidConfig(t *testing.T) {
-	bad := testConfig(nil)
-	bad.BaseURL, bad.PageSize, bad.Retry.Jitter, bad.RequestsPerSecond = "ftp://u:pw@host", -1, 2, -1
-	_, err := fetch.New(bad, nil, nil)
-	if err == nil || strings.Contains(err.Error(), "pw") {
-		t.Fatalf("got %v, want an error without the password", err)
-	}
-	for _, want := range []string{"base URL", "page size is -1", "jitter", "requests per second"} {
-		if !strings.Contains(err.Error(), want) {
-			t.Errorf("error %q does not mention %q", err, want)
-		}
-	}
-}

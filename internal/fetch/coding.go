@@ -12,32 +12,13 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// coding is a content encoding, on the wire or in a landing.
-type coding uint8
-
+// Names of content encodings, in HTTP and in the journal.
 const (
-	plain coding = iota
-	codedZstd
-	codedGzip
-	codedS2    // an S2 block without a checksum of its own
-	codedOlder // a zstd frame with its own checksum, in landings of older versions
-	codedUnknown
+	plain     = ""
+	codedZstd = "zstd"
+	codedGzip = "gzip"
+	codedS2   = "s2" // only in the journal: an S2 block without a checksum of its own
 )
-
-// String returns the name of a coding in HTTP and in the journal.
-func (c coding) String() string {
-	return [...]string{"identity", "zstd", "gzip", "s2", "", "unknown"}[c]
-}
-
-// parseCoding returns the coding with the given name in the journal.
-func parseCoding(name string) coding {
-	for c := codedZstd; c < codedUnknown; c++ {
-		if c.String() == name {
-			return c
-		}
-	}
-	return codedUnknown
-}
 
 // acceptedCodings is the Accept-Encoding of requests. zstd is first because it decodes four
 // times as fast as gzip.
@@ -49,7 +30,7 @@ var errDecompress = errors.New("the compressed body cannot be read")
 // codingOf returns the coding of a response. Nested codings are not supported, because the
 // client does not accept them. The error does not quote the header, which may contain a
 // part of the token.
-func codingOf(h http.Header) (coding, error) {
+func codingOf(h http.Header) (string, error) {
 	switch strings.ToLower(strings.TrimSpace(strings.Join(h.Values("Content-Encoding"), ", "))) {
 	case "", "identity":
 		return plain, nil
@@ -58,7 +39,7 @@ func codingOf(h http.Header) (coding, error) {
 	case "gzip", "x-gzip":
 		return codedGzip, nil
 	default:
-		return codedUnknown, fmt.Errorf("%w: it has a content encoding that was not requested", errDecompress)
+		return plain, fmt.Errorf("%w: it has a content encoding that was not requested", errDecompress)
 	}
 }
 
@@ -82,9 +63,9 @@ var errFull = errors.New("the body is larger than the limit")
 
 // decompress decodes a body into the buffer b, which grows if needed. With an error it returns
 // the part that could be decoded.
-func (u *decompressor) decompress(c coding, compressed, b []byte) (_ []byte, err error) {
-	switch c {
-	case codedZstd, codedOlder:
+func (u *decompressor) decompress(coding string, compressed, b []byte) (_ []byte, err error) {
+	switch coding {
+	case codedZstd:
 		b, err = u.zstd.DecodeAll(compressed, b[:0])
 		if errors.Is(err, zstd.ErrDecoderSizeExceeded) {
 			err = errFull

@@ -25,8 +25,8 @@ import (
 	"placementsync/internal/stream"
 )
 
-// Config is the configuration of a [Client]. Zero values mean the documented defaults.
-// [New] rejects invalid values.
+// Config is the configuration of a [Client]. Zero values mean the documented defaults. The
+// caller has checked the values.
 type Config struct {
 	// BaseURL is absolute and has no credentials. It may have a path prefix.
 	BaseURL string
@@ -86,35 +86,6 @@ func (c Config) withDefaults() Config {
 		c.Allowance = NewAllowance(c.RequestsPerSecond, c.Burst)
 	}
 	return c
-}
-
-func (c Config) validate() error {
-	var problems []error
-	check := func(bad bool, format string, args ...any) {
-		if bad {
-			problems = append(problems, fmt.Errorf(format, args...))
-		}
-	}
-	base, err := url.Parse(c.BaseURL)
-	if err != nil || (base.Scheme != "http" && base.Scheme != "https") || base.Host == "" {
-		// The URL is not quoted, because it may contain a password.
-		problems = append(problems, errors.New("base URL is not an absolute http or https address"))
-	} else {
-		check(base.User != nil, "base URL of host %q contains credentials: use the token", base.Host)
-		check(base.RawQuery != "" || base.Fragment != "", "base URL of host %q has a query or fragment: remove it", base.Host)
-	}
-	check(c.Token == nil, "no token source given")
-	check(c.RequestsPerSecond < 0, "requests per second is %v: use 0 for no limit", c.RequestsPerSecond)
-	check(c.Concurrency < 1, "concurrency is %d: at least 1 is needed", c.Concurrency)
-	check(c.PageSize < 1, "page size is %d: at least 1 is needed", c.PageSize)
-	check(c.MaxPasses < 1 || c.MaxPasses > 250, "pass limit is %d: use 1 to 250", c.MaxPasses)
-	check(c.MaxPages < 1, "page limit is %d: at least 1 is needed", c.MaxPages)
-	check(c.MaxBody < 1 || c.MaxBody > maxLanded, "body limit is %d: use 1 byte to 2 GiB", c.MaxBody)
-	check(c.Timeout < 0, "timeout is %v: it cannot be negative", c.Timeout)
-	r := c.Retry
-	check(r.MaxRetries < 0 || r.Base < 0 || r.Max < 0 || r.Jitter < 0 || r.Jitter > 1,
-		"retry rule %+v is out of range: values must not be negative, and jitter must be at most 1", r)
-	return errors.Join(problems...)
 }
 
 // Request identifies a request within a run. Equal requests have the same answer, and a
@@ -209,9 +180,6 @@ type Client struct {
 // New does no I/O. The caller closes the landing.
 func New(cfg Config, landing *Landing, log *slog.Logger) (*Client, error) {
 	cfg = cfg.withDefaults()
-	if err := cfg.validate(); err != nil {
-		return nil, fmt.Errorf("configure the client: %w", err)
-	}
 	base, err := url.Parse(strings.TrimRight(cfg.BaseURL, "/"))
 	if err != nil {
 		return nil, fmt.Errorf("configure the client: base URL is not an address: %w", errors.Unwrap(err))

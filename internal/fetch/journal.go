@@ -34,8 +34,7 @@ type line struct {
 	Sum    uint32    `json:"crc32c"`
 	At     time.Time `json:"at"`
 	Millis float64   `json:"ms"`
-	// Encoding is the coding of the stored bytes. StoredSum is their checksum. Lines of
-	// older versions have neither.
+	// Encoding is the coding of the stored bytes. StoredSum is their checksum.
 	Encoding  string `json:"encoding,omitempty"`
 	StoredSum uint32 `json:"stored_crc32c,omitempty"`
 	// Same is the seq of the first answer with this body. Segment and Offset are then the
@@ -75,7 +74,7 @@ func (n *line) toRequest() Request {
 func (n *line) toEntry() entry {
 	return entry{
 		seq: n.Seq, same: n.Same, offset: n.Offset, stored: n.Stored, size: n.Size, sum: n.Sum,
-		storedSum: n.StoredSum, segment: n.Segment, status: uint16(n.Status), coding: parseCoding(n.Encoding),
+		storedSum: n.StoredSum, segment: n.Segment, status: uint16(n.Status), coding: n.Encoding,
 	}
 }
 
@@ -120,33 +119,6 @@ type scannedLine struct {
 // isTorn reports whether the line is the incomplete last line of a journal of the size end.
 func (s scannedLine) isTorn(end int64) bool {
 	return s.end == end && len(s.text) > 0 && s.text[len(s.text)-1] != '\n'
-}
-
-// Replay yields the landed answers in order of Seq. Of several answers to a request it yields
-// only the last, because the earlier answers were doubtful. A damaged body is yielded as an
-// error with its request, and the iteration can continue.
-func (l *Landing) Replay() iter.Seq2[Response, error] {
-	return func(yield func(Response, error) bool) {
-		l.mu.Lock()
-		end := l.end
-		l.mu.Unlock()
-		for s, err := range l.readLines(end) {
-			if err != nil {
-				yield(Response{}, l.landingErr(err))
-				return
-			}
-			if !s.ok || !l.isLatest(&s.line) {
-				continue
-			}
-			r := Response{Request: s.toRequest(), Seq: s.Seq, Same: s.Same, Status: s.Status}
-			if r.Body, err = l.loadBody(s.toEntry()); err != nil {
-				err = l.landingErr(fmt.Errorf("replay answer %d of stream %q: %w", s.Seq, s.Stream, err))
-			}
-			if !yield(r, err) {
-				return
-			}
-		}
-	}
 }
 
 // forgetReplaced removes an answer from the index if it was replaced and the disk lost the later

@@ -82,7 +82,7 @@ type entry struct {
 	// storedSum is the checksum of the stored bytes. sum is the checksum of the body.
 	storedSum uint32
 	status    uint16
-	coding    coding
+	coding    string
 }
 
 // OpenLanding opens the landing in dir, or creates it. Incomplete answers of an interrupted
@@ -110,11 +110,7 @@ func OpenLanding(dir string, options LandingOptions) (_ *Landing, err error) {
 	if err = l.restore(); err != nil {
 		return nil, err
 	}
-	// The name of a segment of an older version implies its format, so it is not extended.
-	if last := len(l.segments); filepath.Base(l.segments[last-1].Name()) == fmt.Sprintf(olderName, last) {
-		err = l.addSegment()
-	}
-	return l, err
+	return l, nil
 }
 
 func (l *Landing) landingErr(err error) error {
@@ -127,8 +123,6 @@ func (l *Landing) landingErr(err error) error {
 const (
 	journalName = "journal.jsonl"
 	segmentName = "%06d.bodies"
-	// olderName is the name of segments with zstd frames only.
-	olderName = "%06d.zst"
 )
 
 // openFiles opens the journal and the existing segments.
@@ -137,10 +131,7 @@ func (l *Landing) openFiles(flag int) (err error) {
 		return err
 	}
 	for {
-		f, err := l.openSegment(segmentName, flag&^os.O_CREATE)
-		if errors.Is(err, fs.ErrNotExist) {
-			f, err = l.openSegment(olderName, flag&^os.O_CREATE)
-		}
+		f, err := l.openSegment(flag &^ os.O_CREATE)
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil
 		}
@@ -152,13 +143,13 @@ func (l *Landing) openFiles(flag int) (err error) {
 }
 
 // openSegment opens the next segment file. Segments are numbered from 1.
-func (l *Landing) openSegment(name string, flag int) (*os.File, error) {
-	return os.OpenFile(filepath.Join(l.dir, fmt.Sprintf(name, len(l.segments)+1)), flag, 0o600)
+func (l *Landing) openSegment(flag int) (*os.File, error) {
+	return os.OpenFile(filepath.Join(l.dir, fmt.Sprintf(segmentName, len(l.segments)+1)), flag, 0o600)
 }
 
 // addSegment creates the next segment file. Its folder is synced with the next sync.
 func (l *Landing) addSegment() error {
-	f, err := l.openSegment(segmentName, os.O_RDWR|os.O_CREATE)
+	f, err := l.openSegment(os.O_RDWR | os.O_CREATE)
 	if err != nil {
 		return err
 	}
@@ -192,7 +183,7 @@ func (l *Landing) Append(r Response, at time.Time, took time.Duration) (Response
 			buffer := l.frames.Get().(*[]byte)
 			defer l.frames.Put(buffer)
 			*buffer = s2.Encode((*buffer)[:cap(*buffer)], r.Body)
-			frame, n.Encoding = *buffer, codedS2.String()
+			frame, n.Encoding = *buffer, codedS2
 		}
 		n.Stored, n.StoredSum, n.Sum = uint32(len(frame)), checksumOf(frame), checksumOf(r.Body)
 	}
@@ -317,7 +308,7 @@ func (l *Landing) loadBody(e entry) ([]byte, error) {
 	if _, err := segment.ReadAt(compressed, e.offset); err != nil {
 		return nil, err
 	}
-	if e.coding != codedOlder && checksumOf(compressed) != e.storedSum {
+	if checksumOf(compressed) != e.storedSum {
 		return nil, errDamagedBody
 	}
 	// Extra capacity lets gzip detect the end without a reallocation.
@@ -339,9 +330,6 @@ func (l *Landing) segmentFile(e entry) (*os.File, error) {
 	}
 	return l.segments[e.segment], nil
 }
-
-// Sync syncs all answers stored so far.
-func (l *Landing) Sync() error { return l.landingErr(l.sync()) }
 
 // sync syncs bodies before the journal, so that the body of each line on disk is on disk
 // too. Other answers can be stored at the same time.

@@ -20,7 +20,7 @@ func bodyKey(r Response) xxh3.Uint128 {
 // body.
 func (n *line) copyPlace(first entry) {
 	n.Same, n.Segment, n.Offset, n.Stored, n.Sum = first.seq, first.segment, first.offset, first.stored, first.sum
-	n.Encoding, n.StoredSum = first.coding.String(), first.storedSum
+	n.Encoding, n.StoredSum = first.coding, first.storedSum
 }
 
 // findBody returns the first answer with a body.

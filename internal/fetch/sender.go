@@ -28,7 +28,7 @@ type call struct {
 	// compressed is the body as received, if it was compressed. received counts the bytes
 	// received.
 	compressed []byte
-	coding     coding
+	coding     string
 	received   int64
 	sent       time.Time
 	took       time.Duration
@@ -124,10 +124,7 @@ func (s *sender) landAndRead(next step) step {
 		if err := next(ctx, q); err != nil {
 			return err
 		}
-		r := Response{Request: q.Request, Status: q.status, Body: q.body}
-		if q.coding != plain {
-			r.Compressed, r.Encoding = q.compressed, q.coding.String()
-		}
+		r := Response{Request: q.Request, Status: q.status, Body: q.body, Compressed: q.compressed, Encoding: q.coding}
 		if s.landing != nil {
 			var err error
 			if r, err = s.landing.Append(r, q.sent, q.took); err != nil {

@@ -73,13 +73,15 @@ func requireNoToken(t *testing.T, dir, text string) {
 
 func requireNoStoredToken(t *testing.T, dir string) {
 	t.Helper()
-	l, err := fetch.OpenLanding(dir, fetch.LandingOptions{})
+	stored, err := fetch.OpenAnswers(dir)
 	must(t, err)
-	defer l.Close()
-	for r, err := range l.Replay() {
+	defer stored.Close()
+	for a, err := range stored.All() {
 		must(t, err)
-		if bytes.Contains(r.Body, []byte(token)) {
-			t.Errorf("a stored response of %s contains the token", r.Stream)
+		body, err := stored.Body(a)
+		must(t, err)
+		if bytes.Contains(body, []byte(token)) {
+			t.Errorf("a stored response of %s contains the token", a.Stream)
 		}
 	}
 }

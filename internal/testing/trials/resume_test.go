@@ -50,11 +50,11 @@ func TestResumedNightRepeatsNoRequests(t *testing.T) {
 // storedRequests returns the path and query of each request whose response the run stored.
 func (h *harness) storedRequests(run string) map[string]bool {
 	h.t.Helper()
-	l, err := fetch.OpenLanding(h.path("raw", run), fetch.LandingOptions{})
+	stored, err := fetch.OpenAnswers(h.path("raw", run))
 	must(h.t, err)
-	defer l.Close()
+	defer stored.Close()
 	all := map[string]bool{}
-	for r, err := range l.Replay() {
+	for r, err := range stored.All() {
 		must(h.t, err)
 		path, _, _ := strings.Cut(r.Path, "{")
 		if path != r.Path {
