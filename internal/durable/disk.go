@@ -305,13 +305,17 @@ func (d Disk) RemoveAll(path string) error {
 }
 
 // Discard removes a folder that other processes may read. It first renames the folder to a
-// hidden name, so that a kill never leaves a partial folder under the visible name.
+// hidden name and syncs the rename, so that neither a kill nor a power cut leaves a partial folder
+// under the visible name.
 func (d Disk) Discard(path string) error {
 	gone := filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+".gone")
 	if err := os.RemoveAll(gone); err != nil {
 		return err
 	}
 	if err := d.Do("removal", path, func() error { return os.Rename(path, gone) }); err != nil {
+		return err
+	}
+	if err := d.Sync(filepath.Dir(path)); err != nil {
 		return err
 	}
 	return d.Do("emptying", path, func() error { return os.RemoveAll(gone) })

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -211,6 +212,11 @@ func TestDiscardRenamesBeforeItRemoves(t *testing.T) {
 		}
 		if len(f.steps) < n {
 			must(t, err)
+			synced := slices.IndexFunc(f.steps, func(step string) bool { return strings.HasPrefix(step, "after fsync") })
+			emptied := slices.Index(f.steps, "before emptying version")
+			if synced < 0 || emptied < synced {
+				t.Errorf("the steps are %q, want an fsync of the rename before the folder is emptied", f.steps)
+			}
 			return
 		}
 	}
