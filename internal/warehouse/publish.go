@@ -114,21 +114,10 @@ func (d *Draft) unpublishedErr(verb string, err error) error {
 }
 
 // sealFiles writes and closes the catalog, makes all files public and syncs them. It adds their
-// checksums to the manifest, except for the catalog.
+// checksums to the manifest, except for the catalog. The other files are synced and read while the
+// catalog is written.
 func (d *Draft) sealFiles(ctx context.Context, m *Manifest, mode fs.FileMode) error {
 	if err := d.measureTables(ctx, m.Tables); err != nil {
-		return err
-	}
-	if err := d.Step("before checkpoint"); err != nil {
-		return err
-	}
-	if err := d.writeCatalog(ctx, len(d.carried) < len(m.Tables)); err != nil {
-		return err
-	}
-	if err := d.Step("after checkpoint"); err != nil {
-		return err
-	}
-	if err := d.w.Folder.setModeAndSync(filepath.Join(d.Dir, CatalogFile), mode); err != nil {
 		return err
 	}
 	var sums []*checksum.FileSum
@@ -141,6 +130,7 @@ func (d *Draft) sealFiles(ctx context.Context, m *Manifest, mode fs.FileMode) er
 	const parallel = 8
 	var group errgroup.Group
 	group.SetLimit(parallel)
+	group.Go(func() error { return d.sealCatalog(ctx, len(d.carried) < len(m.Tables), mode) })
 	for _, sum := range sums {
 		group.Go(func() (err error) {
 			if err := d.w.Folder.setModeAndSync(filepath.Join(d.Dir, sum.File), mode); err != nil {
@@ -159,6 +149,20 @@ func (d *Draft) sealFiles(ctx context.Context, m *Manifest, mode fs.FileMode) er
 	}
 	m.Entry = &entry
 	return err
+}
+
+// sealCatalog writes and closes the catalog, makes it public and syncs it.
+func (d *Draft) sealCatalog(ctx context.Context, changed bool, mode fs.FileMode) error {
+	if err := d.Step("before checkpoint"); err != nil {
+		return err
+	}
+	if err := d.writeCatalog(ctx, changed); err != nil {
+		return err
+	}
+	if err := d.Step("after checkpoint"); err != nil {
+		return err
+	}
+	return d.w.Folder.setModeAndSync(filepath.Join(d.Dir, CatalogFile), mode)
 }
 
 // measureTables counts the rows of every table and finds the range of its key, in one statement.

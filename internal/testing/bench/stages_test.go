@@ -46,8 +46,7 @@ func sequentialStages(t *testing.T, steps []timedStep) []stage {
 		{"compare and merge", "stream staged", "merged"},
 		{"notes and Parquet", "merged", "parquet written"},
 		{"close the stage, count", "parquet written", "before checkpoint"},
-		{"checkpoint", "before checkpoint", "after checkpoint"},
-		{"fsync, checksums of Parquet", "after checkpoint", "before verify"},
+		{"checkpoint, fsync, checksums of Parquet", "before checkpoint", "before verify"},
 		{"verify, checksum of the catalog", "before verify", "before rename of the version"},
 		{"switch and series", "before rename of the version", "ended"},
 	} {
