@@ -61,7 +61,7 @@ func newTestWarehouse(t *testing.T, dir string) *testWarehouse {
 	return l
 }
 
-func (l *testWarehouse) countRequest(r *http.Request, _ int) *sim.Fault {
+func (l *testWarehouse) countRequest(r *http.Request) *sim.Fault {
 	l.requestCount.Add(1)
 	if interrupt := l.interrupt.Load(); interrupt != nil && strings.HasPrefix(r.URL.Path, "/campaigns/") {
 		(*interrupt)()

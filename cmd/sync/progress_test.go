@@ -51,7 +51,7 @@ func TestProgressIsLogged(t *testing.T) {
 		t.Errorf("without a night the log is %q, want it empty", got)
 	}
 	service := sim.New(sim.Options{Seed: 1, Outlets: 6, Listings: 60, Profiles: 2, Campaigns: 3, Orders: 8, Token: demoToken,
-		FaultFunc: func(r *http.Request, _ int) *sim.Fault {
+		FaultFunc: func(r *http.Request) *sim.Fault {
 			if r.URL.Path == "/orders" {
 				logProgress(log, watch)
 			}

@@ -37,7 +37,7 @@ func (s *scriptEnv) requested(path string) chan struct{} {
 }
 
 // recordRequest records a request. It is a sim.Options.FaultFunc that returns no faults.
-func (s *scriptEnv) recordRequest(r *http.Request, _ int) *sim.Fault {
+func (s *scriptEnv) recordRequest(r *http.Request) *sim.Fault {
 	asked := s.requested(r.URL.Path)
 	select {
 	case <-asked:

@@ -43,7 +43,7 @@ func (s *campaigns) newCampaign(r *rand.Rand, earliest int64) uint32 {
 	n := uint32(len(s.all))
 	c := campaign{
 		n: n, profile: uint32(r.IntN(len(s.profiles.all))), status: campaignDraft,
-		created: s.list.stamp(earliest), planned: 3 + r.IntN(6),
+		created: s.list.nextCreatedAt(earliest), planned: 3 + r.IntN(6),
 		ends: s.calendar.day + campaignDays, file: -1,
 	}
 	c.updated = c.created

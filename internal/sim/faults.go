@@ -80,7 +80,6 @@ type faults struct {
 	rules    []Fault    // never modified, because replies refer to them
 	matched  []int      // number of requests that each rule matched
 	affected []int      // number of requests that each rule affected
-	seen     int        // number of all requests
 }
 
 // setRules replaces the rules and resets the counts.
@@ -96,9 +95,8 @@ func (f *faults) setRules(rules []Fault) {
 func (f *faults) chooseFault(opts Options, r *http.Request, rt *route) *Fault {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.seen++
 	if opts.FaultFunc != nil {
-		if fault := opts.FaultFunc(r, f.seen); fault != nil {
+		if fault := opts.FaultFunc(r); fault != nil {
 			return fault
 		}
 	}
@@ -121,9 +119,9 @@ func (f *faults) chooseFault(opts Options, r *http.Request, rt *route) *Fault {
 	return nil
 }
 
-// replaceAnswer returns the reply of a fault that replaces the reply of the service. The token of
-// such a request is not checked. For other faults, replaceAnswer returns false.
-func (f *Fault) replaceAnswer() (reply, bool) {
+// replaceReply returns the reply of a fault that replaces the reply of the service. The token of
+// such a request is not checked. For other faults, replaceReply returns false.
+func (f *Fault) replaceReply() (reply, bool) {
 	switch f.Kind {
 	case FaultReset:
 		return reply{cut: cutBefore}, true

@@ -157,15 +157,15 @@ func TestFaultProbabilityDependsOnTheSeed(t *testing.T) {
 }
 
 func TestFaultFuncPrecedesRules(t *testing.T) {
-	s := serve(t, sim.Options{FaultFunc: func(r *http.Request, n int) *sim.Fault {
-		if n == 2 && r.URL.Path == "/tags" {
+	s := serve(t, sim.Options{Faults: []sim.Fault{{Status: 500}}, FaultFunc: func(r *http.Request) *sim.Fault {
+		if r.URL.Path == "/tags" {
 			return &sim.Fault{Status: http.StatusTeapot}
 		}
 		return nil
 	}})
-	for i, want := range []int{200, http.StatusTeapot, 200} {
-		if got := s.get("/tags").status; got != want {
-			t.Errorf("request %d: status %d, want %d", i+1, got, want)
+	for path, want := range map[string]int{"/tags": http.StatusTeapot, "/orders": 500} {
+		if got := s.get(path).status; got != want {
+			t.Errorf("%s: status %d, want %d", path, got, want)
 		}
 	}
 }

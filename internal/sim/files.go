@@ -41,7 +41,7 @@ func newFiles(w *world) *files {
 // newFolder creates a folder. Its created_at is earliest or later.
 func (s *files) newFolder(earliest int64) {
 	n := uint32(len(s.folders))
-	at := s.folderList.stamp(earliest)
+	at := s.folderList.nextCreatedAt(earliest)
 	s.folders = append(s.folders, folder{n: n, created: at, updated: at})
 	s.folderList.add(n)
 }
@@ -49,7 +49,7 @@ func (s *files) newFolder(earliest int64) {
 // newFile uploads a file. Its created_at is earliest or later.
 func (s *files) newFile(r *rand.Rand, earliest int64) {
 	n := uint32(len(s.all))
-	at := s.list.stamp(earliest)
+	at := s.list.nextCreatedAt(earliest)
 	s.all = append(s.all, file{
 		n: n, size: r.Int64N(20_000_000), folder: s.drawFolder(r), created: at, updated: at,
 	})

@@ -271,7 +271,7 @@ func (s *items) profileView(profile uint32) view {
 
 // payOrder marks an order as paid at the given time or later, and creates its items.
 func (s *items) payOrder(r *rand.Rand, o *order, at int64) {
-	at = s.list.stamp(at)
+	at = s.list.nextCreatedAt(at)
 	o.status, o.paid, o.updated = orderPaid, at, at
 	var made []uint32
 	for i := range o.lines {

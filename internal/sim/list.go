@@ -25,9 +25,9 @@ type list struct {
 	inserted, deleted int
 }
 
-// stamp returns the created_at of the next record: earliest, or the second after the newest
+// nextCreatedAt returns the created_at of the next record: earliest, or the second after the newest
 // record if that is later.
-func (l *list) stamp(earliest int64) int64 {
+func (l *list) nextCreatedAt(earliest int64) int64 {
 	l.newest = max(earliest, l.newest+1)
 	return l.newest
 }
@@ -71,8 +71,8 @@ func (l *list) newestFirst(count int, keep func(n uint32) bool) []uint32 {
 	return numbers
 }
 
-// scatter puts the list into a stable pseudorandom order.
-func (l *list) scatter(r *rand.Rand) {
+// shuffle puts the list into a stable pseudorandom order.
+func (l *list) shuffle(r *rand.Rand) {
 	l.rng = r
 	r.Shuffle(len(l.order), func(i, j int) { l.order[i], l.order[j] = l.order[j], l.order[i] })
 }

@@ -65,7 +65,7 @@ func (s *listings) stepDay(r *rand.Rand) {
 	s.onSale.order = slices.DeleteFunc(s.onSale.order, s.products.isWithdrawn)
 	s.outletRows.order = slices.DeleteFunc(s.outletRows.order, s.products.isWithdrawn)
 	for _, earliest := range s.calendar.drawSeconds(r, turnover) {
-		n := s.products.addProduct(s.onSale.stamp(earliest))
+		n := s.products.addProduct(s.onSale.nextCreatedAt(earliest))
 		s.onSale.add(n)
 		if s.products.isOutletRow(n) {
 			s.outletRows.add(n)

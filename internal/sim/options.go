@@ -121,9 +121,9 @@ type Options struct {
 
 	// Faults are rules for broken responses. The first matching rule applies.
 	Faults []Fault
-	// FaultFunc takes precedence over Faults; n counts all requests from 1. If it returns
-	// nil, the rules apply. Calls are serialized and must not call the service.
-	FaultFunc func(r *http.Request, n int) *Fault
+	// FaultFunc takes precedence over Faults. If it returns nil, the rules apply. Calls are
+	// serialized and must not call the service.
+	FaultFunc func(r *http.Request) *Fault
 }
 
 // withDefaults returns the options with the defaults filled in.

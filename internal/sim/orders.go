@@ -51,7 +51,7 @@ func (s *orders) newOrder(r *rand.Rand, earliest int64) uint32 {
 	n := uint32(len(s.all))
 	o := order{
 		n: n, profile: uint32(r.IntN(len(s.profiles.all))), status: orderPending,
-		created: s.list.stamp(earliest), next: s.calendar.drawDay(r, 0, 3), pays: r.IntN(12) > 0,
+		created: s.list.nextCreatedAt(earliest), next: s.calendar.drawDay(r, 0, 3), pays: r.IntN(12) > 0,
 	}
 	if oneIn(s.seed.roll(kindOrder, n, 2), 9) {
 		o.status = orderOnHold

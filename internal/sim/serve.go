@@ -24,8 +24,8 @@ func (s *Service) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 	}
 	rt, id := s.findRoute(r.URL.Path)
 	fault := s.faults.chooseFault(s.opts, r, rt)
-	out := s.answerRequest(r, rt, id, fault)
-	out = s.packer.pack(out, s.packer.choose(r.Header.Values("Accept-Encoding")))
+	out := s.respond(r, rt, id, fault)
+	out = s.compressor.compress(out, r.Header.Values("Accept-Encoding"))
 	request := Request{Method: r.Method, Path: r.URL.RequestURI(), Status: out.status}
 	if rt != nil {
 		request.Route = rt.pattern
@@ -34,23 +34,23 @@ func (s *Service) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 	out.send(rw, r)
 }
 
-func (s *Service) answerRequest(r *http.Request, rt *route, id string, fault *Fault) reply {
+func (s *Service) respond(r *http.Request, rt *route, id string, fault *Fault) reply {
 	if r.Method != http.MethodGet {
 		return errorReply(http.StatusMethodNotAllowed, "this service is read only")
 	}
 	if fault == nil {
 		fault = &Fault{}
-	} else if out, ok := fault.replaceAnswer(); ok {
+	} else if out, ok := fault.replaceReply(); ok {
 		return out
 	}
-	if retry, limited := s.reserveTurn(); limited {
+	if retry, limited := s.checkRateLimit(); limited {
 		out := errorReply(http.StatusTooManyRequests, "slow down")
 		out.retryAfter = retry
 		return out
 	}
 	out, rejected := s.rejectRequest(r, rt)
 	if !rejected {
-		out = s.renderAnswer(r.URL.Query(), rt, id, fault)
+		out = s.renderReply(r.URL.Query(), rt, id, fault)
 		if rt.top != nil {
 			s.mu.Lock()
 			s.world.churn(rt.top)
@@ -60,9 +60,9 @@ func (s *Service) answerRequest(r *http.Request, rt *route, id string, fault *Fa
 	return fault.applyTo(out)
 }
 
-// reserveTurn counts a request towards the rate limit. If the limit is reached, it returns the
+// checkRateLimit counts a request towards the rate limit. If the limit is reached, it returns the
 // waiting time in whole seconds and true.
-func (s *Service) reserveTurn() (retryAfter string, limited bool) {
+func (s *Service) checkRateLimit() (retryAfter string, limited bool) {
 	if s.limiter == nil {
 		return "", false
 	}
@@ -109,9 +109,9 @@ func (s *Service) isAllowed(rt *route) bool {
 	return true
 }
 
-// renderAnswer renders the response of an endpoint while the world is locked. The response is sent
+// renderReply renders the response of an endpoint while the world is locked. The response is sent
 // later, so that slow clients do not block the world.
-func (s *Service) renderAnswer(query url.Values, rt *route, id string, fault *Fault) reply {
+func (s *Service) renderReply(query url.Values, rt *route, id string, fault *Fault) reply {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	out := reply{status: http.StatusOK, mime: jsonMime}

@@ -23,11 +23,11 @@ import (
 // for concurrent use.
 type Service struct {
 	requestLog
-	opts    Options
-	routes  []route
-	faults  faults
-	limiter *rate.Limiter
-	packer  *packer
+	opts       Options
+	routes     []route
+	faults     faults
+	limiter    *rate.Limiter
+	compressor *compressor
 
 	mu    sync.RWMutex // guards token and world
 	token string
@@ -38,7 +38,7 @@ type Service struct {
 func New(opts Options) *Service {
 	opts = opts.withDefaults()
 	w := newWorld(opts)
-	s := &Service{opts: opts, routes: w.routes(), token: opts.Token, world: w, packer: newPacker(opts.Encodings)}
+	s := &Service{opts: opts, routes: w.routes(), token: opts.Token, world: w, compressor: newCompressor(opts.Encodings)}
 	if opts.Scopes == nil {
 		for _, rt := range s.routes {
 			for _, scope := range rt.scopes {
@@ -151,7 +151,7 @@ func (s *Service) Object(path string) (json.RawMessage, bool) {
 	if rt == nil || rt.object == nil || err != nil {
 		return nil, false
 	}
-	out := s.renderAnswer(query, rt, id, &Fault{})
+	out := s.renderReply(query, rt, id, &Fault{})
 	return out.body, out.status == http.StatusOK
 }
 

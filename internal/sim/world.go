@@ -38,7 +38,7 @@ func newWorld(opts Options) *world {
 	}
 	if opts.Order == Unordered {
 		for i, l := range w.topLists() {
-			l.scatter(w.seed.rng(i, kindRoute))
+			l.shuffle(w.seed.rng(i, kindRoute))
 		}
 	}
 	return w
@@ -102,9 +102,9 @@ func (w *world) insertRecord(l *list, r *rand.Rand) {
 	canOrder := hasBuyers && len(w.products.all) > 0
 	switch {
 	case l == &w.listings.onSale: // the new product is not in GET /outlets
-		l.add(w.products.addProduct(l.stamp(now)))
+		l.add(w.products.addProduct(l.nextCreatedAt(now)))
 	case l == &w.listings.outletRows: // the new product is only in GET /outlets
-		l.newest = max(l.stamp(now), w.listings.onSale.newest+1)
+		l.newest = max(l.nextCreatedAt(now), w.listings.onSale.newest+1)
 		l.add(w.products.addProduct(l.newest))
 	case l == &w.orders.list && canOrder:
 		w.orders.newOrder(r, now)

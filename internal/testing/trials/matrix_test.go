@@ -107,7 +107,7 @@ func newMatrixCell(t *testing.T, seed uint64, kind faultKind, streams ...string)
 	t.Helper()
 	c := &matrixCell{kind: kind, faultSelector: &faultSelector{random: rand.New(rand.NewPCG(seed, 8))}}
 	world := trialWorld(seed)
-	world.FaultFunc = func(r *http.Request, _ int) *sim.Fault {
+	world.FaultFunc = func(r *http.Request) *sim.Fault {
 		if kind.fault == nil || !c.faultSelector.affects(r) {
 			return nil
 		}

@@ -135,7 +135,7 @@ func (s *season) setConfig(j seasonJob) {
 // chooseFault decides whether the fault of the night affects a request. The decision depends on
 // path and query and on the number of earlier equal requests. It does not depend on the order of
 // other requests.
-func (s *season) chooseFault(r *http.Request, _ int) *sim.Fault {
+func (s *season) chooseFault(r *http.Request) *sim.Fault {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.tonight.fault == nil {
