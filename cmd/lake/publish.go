@@ -161,8 +161,7 @@ func publishRun(ctx context.Context, wh *warehouse.Warehouse, l *lake.Lake, run 
 		return p, err
 	}
 	defer func() { err = errors.Join(err, v.Close()) }()
-	v.Replace = replace
-	return l.Publish(ctx, v)
+	return l.Publish(ctx, v, replace)
 }
 
 func describePublished(done []lake.Published) string {

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	icebergio "github.com/apache/iceberg-go/io"
+	"golang.org/x/sync/errgroup"
 
 	"placementsync/internal/durable"
 	"placementsync/internal/object"
@@ -202,6 +203,22 @@ func (f *files) workers() int {
 		return folder
 	}
 	return network
+}
+
+// eachIndex calls do with the numbers below n, several at a time. After an error it starts no more
+// calls.
+func eachIndex(workers, n int, do func(i int) error) error {
+	g, ctx := errgroup.WithContext(context.Background())
+	g.SetLimit(workers)
+	for i := range n {
+		g.Go(func() error {
+			if ctx.Err() != nil {
+				return nil
+			}
+			return do(i)
+		})
+	}
+	return g.Wait()
 }
 
 // copyIn copies a local file to a new file of the lake.

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"placementsync/internal/checksum"
 	"placementsync/internal/sqltext"
 )
 
@@ -40,8 +41,9 @@ func (e *UnknownError) Error() string {
 func (e *UnknownError) Unwrap() error { return e.Err }
 
 // Publish commits all tables of a version in one step. It does nothing if the lake already
-// shows the night, and returns an error if the lake shows a later night.
-func (l *Lake) Publish(ctx context.Context, v *Version) (p Published, err error) {
+// shows the night, and returns an error if the lake shows a later night. With replace it replaces the
+// history of another warehouse.
+func (l *Lake) Publish(ctx context.Context, v *Version, replace bool) (p Published, err error) {
 	begun := l.cfg.Now()
 	p = Published{Run: v.Run, SnapshotAt: v.At, Tables: len(v.sources)}
 	defer func() { p.Seconds = l.cfg.Now().Sub(begun).Seconds() }()
@@ -55,8 +57,10 @@ func (l *Lake) Publish(ctx context.Context, v *Version) (p Published, err error)
 	if err := checkOrder(v, newest(all)); err != nil {
 		return p, err
 	}
-	if err := l.checkHistory(v, all); err != nil {
-		return p, err
+	if !replace {
+		if err := checkHistory(v, all); err != nil {
+			return p, err
+		}
 	}
 	todo, err := l.plan(ctx, v, all)
 	if err != nil {
@@ -98,9 +102,9 @@ func isNotLater(run string, at time.Time, shownRun string, shownAt time.Time) bo
 
 // checkHistory returns an error if the lake was published from another warehouse. A new warehouse must
 // not replace the history of a lost warehouse, because the lake may have the only copy.
-func (l *Lake) checkHistory(v *Version, all map[tableName]publishedState) error {
+func checkHistory(v *Version, all map[tableName]publishedState) error {
 	last := newest(all)
-	if last.run == "" || v.known[last.run] || v.Replace {
+	if last.run == "" || v.known[last.run] {
 		return nil
 	}
 	var rows int64 // of history
@@ -175,14 +179,10 @@ func (v *Version) planCurrent(ctx context.Context, s source, last publishedState
 		return action{source: s, content: a.content}, nil
 	}
 	a.file = filepath.Join(v.Dir, s.file.File)
-	hasIDs, err := checkFile(ctx, a.file, s.file.FileSum)
-	if err != nil {
-		return a, err
+	if problem := checksum.NewCache(ctx).Compare(a.file, s.file.FileSum, true); problem != "" {
+		return a, damagedErr(a.file, problem)
 	}
-	if !hasIDs { // an earlier program wrote the file
-		a.file, err = v.writeFile(ctx, s, "true")
-	}
-	return a, err
+	return a, nil
 }
 
 // planRows returns the action of a table of the schema past or meta. It adds the rows that the lake

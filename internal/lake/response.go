@@ -86,7 +86,7 @@ func (c *restCatalog) checkCommit(ctx context.Context, changes []change, got res
 		return after.keepsTags, nil // also if a proxy lost the response
 	case commitErr == nil:
 		return false, &NotCommittedError{after.missing}
-	case got.status == http.StatusConflict && !after.begun:
+	case got.status == http.StatusConflict && !after.isAnyApplied:
 		return false, &ConflictError{"a table", commitErr}
 	}
 	// A server that has not answered yet may still commit.
@@ -97,9 +97,9 @@ func (c *restCatalog) checkCommit(ctx context.Context, changes []change, got res
 type commitState struct {
 	// missing are the tables that do not show their change.
 	missing []string
-	// begun is true if any table contains its new snapshot, even if another publisher committed
+	// isAnyApplied is true if any table contains its new snapshot, even if another publisher committed
 	// after this commit.
-	begun bool
+	isAnyApplied bool
 	// keepsTags is true if each table has the tags of its change.
 	keepsTags bool
 }
@@ -123,7 +123,7 @@ func (c *restCatalog) compare(ctx context.Context, changes []change) (after comm
 		if !isShown(base.Metadata(), want, current) {
 			after.missing = append(after.missing, changes[i].name.String())
 		}
-		after.begun = after.begun || mainOf(want) != mainOf(base.Metadata()) && current.SnapshotByID(mainOf(want)) != nil
+		after.isAnyApplied = after.isAnyApplied || mainOf(want) != mainOf(base.Metadata()) && current.SnapshotByID(mainOf(want)) != nil
 		for name := range refNames(want) {
 			after.keepsTags = after.keepsTags && refNames(current)[name]
 		}

@@ -6,7 +6,6 @@ import (
 
 	"github.com/apache/iceberg-go"
 	"github.com/apache/iceberg-go/table"
-	"github.com/google/uuid"
 
 	"placementsync/internal/stream"
 )
@@ -73,30 +72,10 @@ func icebergType(t stream.Type) iceberg.Type {
 	return iceberg.PrimitiveTypes.String // text, and JSON as text
 }
 
-// newMetadata returns the metadata of a table without a snapshot. table.NewMetadata would
-// replace the field ids. The id -1 means the schema, partition spec or sort order added last.
+// newMetadata returns the metadata of a table without a snapshot. Its columns have other field ids than
+// the design; the first change of the table replaces them.
 func (d design) newMetadata(location string) (table.Metadata, error) {
-	b, err := table.NewMetadataBuilder(table.DefaultFormatVersion)
-	if err != nil {
-		return nil, err
-	}
-	spec, order := *iceberg.UnpartitionedSpec, table.UnsortedSortOrder
-	for _, set := range []func() error{
-		func() error { return b.SetUUID(uuid.New()) },
-		func() error { return b.AddSchema(iceberg.NewSchema(0, d.fields()...)) },
-		func() error { return b.SetCurrentSchemaID(-1) },
-		func() error { return b.AddPartitionSpec(&spec, true) },
-		func() error { return b.SetDefaultSpecID(-1) },
-		func() error { return b.AddSortOrder(&order) },
-		func() error { return b.SetDefaultSortOrderID(-1) },
-		func() error { return b.SetLoc(location) },
-		func() error { return b.SetProperties(d.properties()) },
-	} {
-		if err := set(); err != nil {
-			return nil, err
-		}
-	}
-	return b.Build()
+	return table.NewMetadata(iceberg.NewSchema(0, d.fields()...), iceberg.UnpartitionedSpec, table.UnsortedSortOrder, location, d.properties())
 }
 
 // evolve returns the updates that change the schema of a table to the design, if it differs.
@@ -106,7 +85,7 @@ func (d design) evolve(m table.Metadata) ([]table.Update, error) {
 	current, wanted := m.CurrentSchema(), d.fields()
 	for _, old := range current.Fields() {
 		if len(m.Snapshots()) == 0 && m.Properties()[runProperty] == "" {
-			break // a server created the table with its own field ids
+			break // a new table has other field ids
 		}
 		i := slices.IndexFunc(wanted, func(f iceberg.NestedField) bool { return f.ID == old.ID })
 		if i < 0 {

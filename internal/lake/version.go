@@ -24,8 +24,6 @@ type Version struct {
 	// Run and At are the run and the time of the snapshot.
 	Run string
 	At  time.Time
-	// Replace makes Publish replace the history of a lake whose night is not in known.
-	Replace bool
 
 	// known are the runs in the ledger and in meta.runs of the version.
 	known   map[string]bool
@@ -167,4 +165,23 @@ func (v *Version) writeFile(ctx context.Context, s source, condition sqltext.SQL
 		"schema": sqltext.Name(s.schema), "table": sqltext.Name(s.name.name), "file": file,
 		"ids": dictionary.FieldIDs(s.present), "bytes": v.maxGroupBytes}))
 	return file, err
+}
+
+// columnNames returns a list of columns for SQL.
+func columnNames(columns []stream.Column) sqltext.SQL {
+	return sqltext.Join(columns, ", ", func(c stream.Column) string { return sqltext.Quote(c.Name) })
+}
+
+// columnValues returns a list of columns with the values that the published Parquet files
+// contain: JSON is text, and row_hash is a signed number.
+func columnValues(columns []stream.Column) sqltext.SQL {
+	return sqltext.Join(columns, ", ", func(c stream.Column) string {
+		switch {
+		case c.Type == stream.JSON:
+			return sqltext.Quote(c.Name) + "::VARCHAR AS " + sqltext.Quote(c.Name)
+		case c.Name == stream.RowHash:
+			return string(dictionary.SignedHash()) + " AS " + sqltext.Quote(c.Name)
+		}
+		return sqltext.Quote(c.Name)
+	})
 }
