@@ -69,12 +69,10 @@ func (s *Service) StatusChange(article string) (Delivery, error) {
 		} `json:"status"`
 		Updated string `json:"updated_at"`
 	}
-	if err := json.Unmarshal(raw, &a); err != nil {
-		return Delivery{}, fmt.Errorf("make an event of article %q: %w", article, err)
-	}
+	_ = json.Unmarshal(raw, &a) // this service wrote the record
 	body := map[string]any{"article_id": article, "campaign_id": a.Campaign, "profile_id": a.Profile,
 		"status": map[string]string{"id": "st-" + a.Status.Prefix, "prefix": a.Status.Prefix}, "effective_at": a.Updated, "changed_at": a.Updated}
-	return s.newDelivery("article.status_changed", article+a.Status.Prefix, body)
+	return s.newDelivery("article.status_changed", article+a.Status.Prefix, body), nil
 }
 
 // CommentChange returns a delivery about comment n of an article, counted from 0. topic is
@@ -95,12 +93,10 @@ func (s *Service) CommentChange(topic, article string, n int) (Delivery, error) 
 			Name string `json:"name"`
 		} `json:"author"`
 	}
-	if err := json.Unmarshal(records[n], &c); err != nil {
-		return Delivery{}, fmt.Errorf("make an event of comment %d of article %q: %w", n, article, err)
-	}
+	_ = json.Unmarshal(records[n], &c) // this service wrote the record
 	body := map[string]any{"id": c.ID, "content": richText(c.Content), "author": map[string]string{"name": c.Author.Name},
 		"created_at": c.Created, "updated_at": c.Updated, "parent_comment_id": c.Parent}
-	return s.newDelivery(topic, c.ID+c.Updated+topic, body)
+	return s.newDelivery(topic, c.ID+c.Updated+topic, body), nil
 }
 
 // richText returns a text in the rich text format of comments.
@@ -114,11 +110,8 @@ func richText(text string) any {
 }
 
 // newDelivery returns a delivery. Its id is a hash of identity. The same event always has the same id.
-func (s *Service) newDelivery(topic, identity string, body any) (Delivery, error) {
-	raw, err := json.Marshal(body)
-	if err != nil {
-		return Delivery{}, fmt.Errorf("make a delivery: %w", err)
-	}
+func (s *Service) newDelivery(topic, identity string, body map[string]any) Delivery {
+	raw, _ := json.Marshal(body) // maps, texts and nil
 	sum := sha256.Sum256([]byte(identity))
-	return Delivery{ID: fmt.Sprintf("evt_%x", sum[:12]), Topic: topic, Source: "demo", SentAt: s.Now(), Body: raw}, nil
+	return Delivery{ID: fmt.Sprintf("evt_%x", sum[:12]), Topic: topic, Source: "demo", SentAt: s.Now(), Body: raw}
 }

@@ -54,9 +54,7 @@ func (l *list) addSimultaneous(numbers []uint32, s seed, k kind) {
 // remove deletes a record from the list, if the list contains it. Other records may still refer to
 // the record, as if it had been deleted between two requests.
 func (l *list) remove(n uint32) {
-	if i := slices.Index(l.order, n); i >= 0 {
-		l.order = slices.Delete(l.order, i, i+1)
-	}
+	l.order = slices.DeleteFunc(l.order, func(m uint32) bool { return m == n })
 	if l.removed == nil {
 		l.removed = map[uint32]bool{}
 	}
