@@ -10,6 +10,7 @@ import (
 	"context"
 	_ "embed"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"time"
@@ -56,7 +57,7 @@ type server struct {
 // Run serves a client over in and out. It returns when in has ended and all calls have
 // responses, or when ctx ends.
 func Run(ctx context.Context, cfg Config, in io.ReadCloser, out io.WriteCloser) error {
-	return Serve(ctx, cfg, &lineTransport{in: in, out: out, drain: cfg.Drain})
+	return Serve(ctx, cfg, lineTransport{in: in, out: out, drain: cfg.Drain})
 }
 
 // Serve is like Run, for any transport.
@@ -67,7 +68,10 @@ func Serve(ctx context.Context, cfg Config, transport sdk.Transport) error {
 	if errors.Is(err, io.EOF) {
 		return nil
 	}
-	return err
+	if err != nil {
+		return fmt.Errorf("serve the client: %w", err)
+	}
+	return nil
 }
 
 func newServer(cfg Config) *sdk.Server {

@@ -2,16 +2,12 @@ package query
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"regexp"
-	"strconv"
 	"strings"
 
 	duckdb "github.com/duckdb/duckdb-go/v2"
 
-	"placementsync/internal/sqltext"
 	"placementsync/internal/stream"
 )
 
@@ -45,11 +41,11 @@ func (l Library) CheckOwn(ctx context.Context, db *DB) (err error) {
 					q = parts[0]
 				}
 			}
-			if problem := checkText(ctx, conn, q.SQL, bind); problem != "" {
+			if problem := checkText(conn, q.SQL, bind); problem != "" {
 				problems = append(problems, q.File+problem)
 			}
 			for _, p := range q.Params {
-				if problem := checkText(ctx, conn, p.Values, hasCatalog); p.Values != "" && problem != "" {
+				if problem := checkText(conn, p.Values, hasCatalog); p.Values != "" && problem != "" {
 					problems = append(problems, q.File+": the values of parameter "+p.Name+problem)
 				}
 			}
@@ -71,56 +67,22 @@ func tableNames() (names []string) {
 
 // checkText returns the first problem of a query as ":line:column: problem", or an empty string
 // for a valid query. If bind is true, its tables and columns must exist.
-func checkText(ctx context.Context, conn *duckdb.Conn, text string, bind bool) string {
+func checkText(conn *duckdb.Conn, text string, bind bool) string {
 	s, err := prepareStatement(conn, text)
-	de, isDuckDB := errors.AsType[*duckdb.Error](err)
 	switch {
-	case isDuckDB && de.Type == duckdb.ErrorTypeParser:
-		return describeSyntaxError(ctx, conn, text, err)
 	case err != nil && !bind && IsMissing(err):
 		return ""
 	case err != nil:
-		return describeError(err)
+		problem, _, _ := strings.Cut(err.Error(), "\n")
+		problem = ": " + strings.TrimPrefix(problem, "Parser Error: ")
+		if line, column := findPosition(text, err.Error()); line > 0 {
+			return fmt.Sprintf(":%d:%d%s", line, column, problem)
+		}
+		return problem
 	case s.several && !isPivot(conn, text):
 		return ": " + refusedSeveral
 	case !s.several && s.kind != duckdb.STATEMENT_TYPE_SELECT && s.kind != duckdb.STATEMENT_TYPE_EXPLAIN:
 		return ": " + refusalOf(s.kind)
 	}
 	return ""
-}
-
-// errorLine finds the line number in an error of DuckDB.
-var errorLine = regexp.MustCompile(`\nLINE (\d+):`)
-
-// describeError returns the first line of an error of DuckDB as ":line: problem", or
-// ": problem" if the error has no line number.
-func describeError(err error) string {
-	problem, _, _ := strings.Cut(err.Error(), "\n")
-	if m := errorLine.FindStringSubmatch(err.Error()); m != nil {
-		return ":" + m[1] + ": " + problem
-	}
-	return ": " + problem
-}
-
-// describeSyntaxError returns parseErr as ":line:column: problem". The position is read from the
-// result of json_serialize_sql. If that result has no position, describeError is used.
-func describeSyntaxError(ctx context.Context, conn *duckdb.Conn, text string, parseErr error) string {
-	var result struct {
-		Type     string `json:"error_type"`
-		Message  string `json:"error_message"`
-		Position string `json:"position"`
-	}
-	// The argument must be a constant, so it cannot be a parameter.
-	serialized, err := queryValue(ctx, conn, "SELECT CAST(json_serialize_sql("+sqltext.Literal(text)+") AS VARCHAR)", nil)
-	if err == nil {
-		err = json.Unmarshal([]byte(fmt.Sprint(serialized)), &result)
-	}
-	at, numberErr := strconv.Atoi(result.Position)
-	characters := []rune(text)
-	if err != nil || numberErr != nil || result.Type != "parser" || at > len(characters) {
-		return describeError(parseErr)
-	}
-	before := string(characters[:at])
-	column := at - len([]rune(before[:strings.LastIndex(before, "\n")+1])) + 1
-	return fmt.Sprintf(":%d:%d: %s", 1+strings.Count(before, "\n"), column, result.Message)
 }

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"syscall"
@@ -243,6 +244,9 @@ func explainStatement(text string, err error) *StatementError {
 	e.Line, e.Column = findPosition(text, err.Error())
 	return e
 }
+
+// errorLine finds the line number in an error of DuckDB.
+var errorLine = regexp.MustCompile(`\nLINE (\d+):`)
 
 // findPosition returns the position of an error in the SQL in text. DuckDB prints the line of the
 // error, with a caret below the position. The printed line may be shortened at both ends. The

@@ -300,14 +300,14 @@ func TestCheckOwn(t *testing.T) {
 		t.Fatal(err)
 	}
 	withoutCatalog := []string{
-		`ends.sql:2:10: syntax error at end of input`,
+		`ends.sql: syntax error at end of input`,
 		`insert.sql:2:20: syntax error at or near "VALUE"`,
-		`quote.sql:2:13: unterminated quoted string at or near "'x"`,
+		`quote.sql:2:12: unterminated quoted string at or near "'x"`,
 		`two.sql: refused to run several statements: run one query for each statement`,
 		`typo.sql:3:8: syntax error at or near "orders"`,
 		`values.sql: the values of parameter id:1:1: syntax error at or near "SELEC"`,
 	}
-	withCatalog := append(slices.Clone(withoutCatalog), `column.sql:3: Binder Error: Referenced column "nosuch" not found in FROM clause!`,
+	withCatalog := append(slices.Clone(withoutCatalog), `column.sql:3:3: Binder Error: Referenced column "nosuch" not found in FROM clause!`,
 		`deletes.sql: refused to write: query opens the catalog read-only`)
 	slices.Sort(withCatalog)
 	for name, c := range map[string]struct {

@@ -3,6 +3,7 @@ package mcp_test
 import (
 	"bufio"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -69,7 +70,6 @@ func TestInvalidMessagesDoNotEndTheSession(t *testing.T) {
 		"a string":            {`"ping"`, "<nil> -32600"},
 		"an empty batch":      {`[]`, "<nil> -32600"},
 		"another version":     {`{"jsonrpc":"1.0","id":9,"method":"ping"}`, "<nil> -32600"},
-		"longer than 16 MB":   {`{"jsonrpc":"2.0","id":9,"method":"` + strings.Repeat("x", 17<<20) + `"}`, "<nil> -32600"},
 		"an unknown method":   {`{"jsonrpc":"2.0","id":9,"method":"nosuch"}`, "9 -32601"},
 		"space around a call": {"  " + `{"jsonrpc":"2.0","id":9,"method":"ping"}` + " \r", "9 answered"},
 	} {
@@ -107,6 +107,15 @@ func TestRunCancelsCallsAfterDrain(t *testing.T) {
 	cfg.Timeout, cfg.Drain = 0, time.Second
 	if lines := exchange(t, cfg, initialize+"\n"+endlessCall+"\n"); summarize(t, lines[0]) != "1 answered" || len(lines) > 2 {
 		t.Errorf("got %q, want the result of initialize and at most one more line", lines)
+	}
+}
+
+func TestTooLongMessagesEndTheSession(t *testing.T) {
+	var out strings.Builder
+	long := `{"jsonrpc":"2.0","id":9,"method":"` + strings.Repeat("x", 17<<20) + `"}`
+	err := mcp.Run(t.Context(), config(""), io.NopCloser(strings.NewReader(long+"\n")), nopCloseWriter{&out})
+	if !errors.Is(err, bufio.ErrTooLong) {
+		t.Errorf("Run returned %v, want bufio.ErrTooLong; output: %s", err, out.String())
 	}
 }
 

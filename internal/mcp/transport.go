@@ -1,0 +1,126 @@
+package mcp
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"sync"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// maxLine is the maximum length of a message in bytes. A longer message ends the session.
+const maxLine = 16 << 20
+
+// lineTransport is the SDK's transport over standard input and output, with two differences. After
+// an invalid message, the SDK ends the session, but lineTransport responds with a JSON-RPC error and
+// continues. At the end of the input, the SDK cancels running calls, but lineTransport waits for
+// them.
+type lineTransport struct {
+	in  io.ReadCloser
+	out io.WriteCloser
+	// drain limits the time of running calls after the end of the input.
+	drain time.Duration
+}
+
+func (t lineTransport) Connect(ctx context.Context) (sdk.Connection, error) {
+	valid, pipe := io.Pipe()
+	conn, err := (&sdk.IOTransport{Reader: valid, Writer: t.out, MaxLineLength: -1}).Connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	c := &lineConn{Connection: conn, drain: t.drain, idle: make(chan struct{})}
+	go c.copyLines(ctx, pipe, t.in)
+	return c, nil
+}
+
+type lineConn struct {
+	sdk.Connection
+	drain time.Duration
+
+	lock    sync.Mutex    // guards running and ended
+	running int           // calls without a response
+	ended   bool          // the input has ended
+	idle    chan struct{} // closed when the input has ended and no call is running
+}
+
+// inputError is an I/O error of the input, which ends the session.
+type inputError struct{ error }
+
+func (e inputError) Unwrap() error { return e.error }
+
+// copyLines copies the lines that are valid JSON, and responds to other lines with an error.
+func (c *lineConn) copyLines(ctx context.Context, to *io.PipeWriter, from io.Reader) {
+	lines := bufio.NewScanner(from)
+	lines.Buffer(nil, maxLine)
+	var err error
+	for err == nil && lines.Scan() {
+		line := bytes.TrimSpace(lines.Bytes())
+		switch {
+		case len(line) == 0:
+		case json.Valid(line):
+			_, err = to.Write(append(line, '\n'))
+		default:
+			err = c.sendError(ctx, jsonrpc.CodeParseError, "the line is not valid JSON: write each message as one line of JSON")
+		}
+	}
+	if err = errors.Join(err, lines.Err()); err != nil {
+		err = inputError{err}
+	}
+	to.CloseWithError(err) // nil means io.EOF
+}
+
+// sendError responds to an invalid message, whose id is unknown.
+func (c *lineConn) sendError(ctx context.Context, code int64, text string) error {
+	return c.Connection.Write(ctx, &jsonrpc.Response{Error: &jsonrpc.Error{Code: code, Message: text}})
+}
+
+func (c *lineConn) Read(ctx context.Context) (jsonrpc.Message, error) {
+	for {
+		message, err := c.Connection.Read(ctx)
+		switch {
+		case err == nil:
+			if call, ok := message.(*jsonrpc.Request); ok && call.IsCall() {
+				c.count(1, false)
+			}
+			return message, nil
+		case errors.Is(err, io.EOF):
+			c.count(0, true)
+			select {
+			case <-c.idle:
+			case <-time.After(c.drain):
+			case <-ctx.Done():
+			}
+			return nil, err
+		case ctx.Err() != nil || errors.As(err, new(inputError)):
+			return nil, err
+		}
+		if err := c.sendError(ctx, jsonrpc.CodeInvalidRequest, err.Error()); err != nil {
+			return nil, err
+		}
+	}
+}
+
+func (c *lineConn) Write(ctx context.Context, message jsonrpc.Message) error {
+	err := c.Connection.Write(ctx, message)
+	if _, ok := message.(*jsonrpc.Response); ok {
+		c.count(-1, false)
+	}
+	return err
+}
+
+// count changes the number of running calls.
+func (c *lineConn) count(calls int, ended bool) {
+	c.lock.Lock()
+	defer c.lock.Unlock()
+	c.running += calls
+	c.ended = c.ended || ended
+	if c.ended && c.running == 0 {
+		close(c.idle)
+	}
+}
