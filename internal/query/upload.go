@@ -92,18 +92,6 @@ func readBucketManifest(ctx context.Context, b *object.Bucket) (m BucketManifest
 	if json.Unmarshal(text, &m) != nil || m.Kind != exportKind || m.Folder == "" {
 		return m, &UsageError{Problem: b.Address(exportManifestFile) + " was not written by an export: name another prefix"}
 	}
-	// Later exports delete these files, so their names must be below the prefix.
-	exports := []PreviousExport{{m.Folder, m.paths()}}
-	if m.Previous != nil {
-		exports = append(exports, *m.Previous)
-	}
-	for _, e := range exports {
-		for _, file := range e.Files {
-			if !filepath.IsLocal(e.Folder) || !filepath.IsLocal(file) {
-				return m, &UsageError{Problem: b.Address(exportManifestFile) + " names files outside of its prefix: name another prefix"}
-			}
-		}
-	}
 	return m, nil
 }
 
@@ -138,8 +126,8 @@ func uploadFiles(ctx context.Context, b *object.Bucket, dir string, m BucketMani
 }
 
 // removeOldExports removes the files of old, which is the export before the previous one, and the
-// folders of interrupted exports. A folder that m does not name may belong to a running export. Such a
-// folder is removed once its files are a day older than the files of m, by the clock of the server.
+// folders of interrupted exports. A folder that m does not name may belong to a running export.
+// Such a folder is removed once its files are a day older than the files of m, by the clock of the server.
 func removeOldExports(ctx context.Context, b *object.Bucket, m BucketManifest, old *PreviousExport) error {
 	const folderPrefix, minAge = "2", 24 * time.Hour // folder names begin with a year
 	objects, err := b.List(ctx, folderPrefix)
@@ -157,15 +145,11 @@ func removeOldExports(ctx context.Context, b *object.Bucket, m BucketManifest, o
 		}
 	}
 	var obsolete []string
-	if old != nil {
-		for _, file := range old.Files {
-			obsolete = append(obsolete, path.Join(old.Folder, file))
-		}
-	}
 	for _, o := range objects {
 		folder, _, _ := strings.Cut(o.Name, "/")
 		_, err := time.Parse(exportFolder, folder)
-		if err == nil && !slices.Contains(named, folder) && !o.StoredAt.IsZero() && o.StoredAt.Before(now.Add(-minAge)) {
+		isStale := !o.StoredAt.IsZero() && o.StoredAt.Before(now.Add(-minAge))
+		if err == nil && !slices.Contains(named, folder) && (old != nil && folder == old.Folder || isStale) {
 			obsolete = append(obsolete, o.Name)
 		}
 	}
