@@ -89,7 +89,7 @@ func runQuery(ctx context.Context, g *globals, o queryOptions, args []string) er
 	}
 	defer func() {
 		// Close would wait for a query that DuckDB cannot stop. The end of the process stops it.
-		if db.Abandoned() == nil {
+		if len(db.Abandoned()) == 0 {
 			_ = db.Close()
 		}
 	}()

@@ -200,14 +200,16 @@ func (s *openSnapshot) readFacts(ctx context.Context) error {
 // release ends the use of a snapshot and a handle by a request. If a query of the handle is still
 // running, other requests get the handle when the query has ended.
 func (p *pool) release(s *openSnapshot, db *query.DB) {
-	if db == nil || db.Abandoned() == nil {
+	if db == nil || len(db.Abandoned()) == 0 {
 		p.giveBack(s, db)
 		return
 	}
 	p.stuck.Add(1)
 	p.cfg.Log.Warn("query of a page still running after its time limit", "run", s.Run)
 	go func() {
-		<-db.Abandoned()
+		for _, ended := range db.Abandoned() {
+			<-ended
+		}
 		p.stuck.Add(-1)
 		p.giveBack(s, db)
 	}()

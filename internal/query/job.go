@@ -1,7 +1,9 @@
 package query
 
 import (
+	"bytes"
 	"context"
+	"encoding/gob"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -61,14 +63,9 @@ func (e *CrashError) Error() string {
 	return fmt.Sprintf("the process that ran the statement ended without a result (%s): it used too much memory, or DuckDB crashed; other pages and nights are not affected", e.State)
 }
 
-// jobResult is the JSON that a child writes. It contains either the fields of a Result or a Problem.
+// jobResult is the output of a child: a result, whose records have no Columns, or a problem.
 type jobResult struct {
-	Columns []Column
-	Numeric []bool
-	Rows    [][]Value
-	Total   int64
-	Sources []Source
-	NoPlan  bool
+	Result
 	Problem *StatementError
 }
 
@@ -84,7 +81,7 @@ const (
 // TMPDIR, a private folder that is removed afterwards. The process is killed if ctx ends. With a
 // Format, the complete file is copied to w. Errors are *StatementError, *CrashError, the cause of
 // ctx, or errors of the system.
-func (j Job) Run(ctx context.Context, command []string, w io.Writer) (r Result, err error) {
+func (j Job) Run(ctx context.Context, command []string, w io.Writer) (_ Result, err error) {
 	dir, err := durable.MakeTemp("placementsync-sql-")
 	if err != nil {
 		return Result{}, err
@@ -115,21 +112,17 @@ func (j Job) Run(ctx context.Context, command []string, w io.Writer) (r Result, 
 		return Result{}, context.Cause(ctx)
 	case out.cut:
 		return Result{}, &StatementError{Problem: fmt.Sprintf("the first %d rows have more than %d MB: select fewer columns, or download the result", j.MaxRows, maxJobResult>>20)}
-	case err != nil || json.Unmarshal(out.kept, &got) != nil:
+	case err != nil || gob.NewDecoder(bytes.NewReader(out.kept)).Decode(&got) != nil:
 		return Result{}, &CrashError{cmd.ProcessState.String(), string(errOut.kept)}
 	case got.Problem != nil:
 		return Result{}, got.Problem
 	case j.Format != "":
 		return Result{}, copyFile(w, filepath.Join(dir.Dir, jobFile))
 	}
-	r = Result{Columns: got.Columns, Total: got.Total, Sources: got.Sources, NoPlan: got.NoPlan}
-	for i := range r.Columns {
-		r.Columns[i].Numeric = got.Numeric[i]
+	for i := range got.Rows {
+		got.Rows[i].Columns = got.Columns
 	}
-	for _, values := range got.Rows {
-		r.Rows = append(r.Rows, Record{r.Columns, values})
-	}
-	return r, nil
+	return got.Result, nil
 }
 
 func copyFile(w io.Writer, file string) error {
@@ -180,7 +173,7 @@ func Work(ctx context.Context, in io.Reader, out io.Writer) error {
 	default:
 		got = jobResult{Problem: explainStatement(j.SQL, err)}
 	}
-	return json.NewEncoder(out).Encode(got)
+	return gob.NewEncoder(out).Encode(got)
 }
 
 func (j Job) runInChild(ctx context.Context) (got jobResult, err error) {
@@ -202,7 +195,7 @@ func (j Job) runInChild(ctx context.Context) (got jobResult, err error) {
 	}
 	defer func() {
 		// Close would wait for a query that DuckDB cannot interrupt. Such a query ends with the process.
-		if db.Abandoned() == nil {
+		if len(db.Abandoned()) == 0 {
 			err = errors.Join(err, db.Close())
 		}
 	}()
@@ -210,13 +203,9 @@ func (j Job) runInChild(ctx context.Context) (got jobResult, err error) {
 		got.Total, err = db.Save(ctx, q, nil, Output{Format: j.Format, Defuse: true}, jobFile)
 		return got, err
 	}
-	r, err := db.Ask(ctx, q, nil, j.MaxRows)
-	got = jobResult{Columns: r.Columns, Total: r.Total, Sources: r.Sources, NoPlan: r.NoPlan}
-	for _, c := range r.Columns {
-		got.Numeric = append(got.Numeric, c.Numeric)
-	}
-	for _, row := range r.Rows {
-		got.Rows = append(got.Rows, row.Values)
+	got.Result, err = db.Ask(ctx, q, nil, j.MaxRows)
+	for i := range got.Rows {
+		got.Rows[i].Columns = nil // the parent sets them again
 	}
 	return got, err
 }

@@ -6,7 +6,6 @@
 package query
 
 import (
-	"cmp"
 	"context"
 	"database/sql"
 	"database/sql/driver"
@@ -15,6 +14,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"time"
 
@@ -63,9 +63,9 @@ type DB struct {
 	spill     *durable.Scratch
 	asOf      *Snapshot
 	sessions  []*DB
-	hasBefore bool            // see HasBefore
-	abandoned <-chan struct{} // see Abandoned
-	planner   *planner        // nil if no catalog is attached
+	hasBefore bool              // see HasBefore
+	abandoned []<-chan struct{} // see Abandoned
+	planner   *planner          // nil if no catalog is attached
 }
 
 // AsOf returns the snapshot that Options.AsOf chose. ok is false if Options.AsOf was empty.
@@ -212,7 +212,7 @@ func (db *DB) execAll(ctx context.Context, statements ...string) error {
 // statement. With Options.Unsafe, several statements are allowed, and Run writes the result of the
 // last one. Run returns a *UsageError for wrong parameters, a *RefusedError for a statement that does
 // more than read, and otherwise an error of DuckDB. After a *TimeoutError, the query may still write
-// to w until Abandoned is closed.
+// to w, see Abandoned.
 func (db *DB) Run(ctx context.Context, q Query, values map[string]string, w Writer) (int64, error) {
 	var rows int64
 	_, isShort := w.(*collector) // for few rows, a temporary table takes longer than the query
@@ -261,32 +261,27 @@ func (db *DB) readResult(ctx context.Context, q Query, values map[string]string,
 	return explain(err)
 }
 
-// addAbandoned adds work to db.abandoned, which may contain earlier work that is still running.
-// Nil means no work.
+// addAbandoned adds work that is still running. Nil means no work.
 func (db *DB) addAbandoned(work <-chan struct{}) {
-	before := db.abandoned
-	select {
-	case <-before:
-		before = nil
-	default: // still running, or nil
+	if work != nil {
+		db.abandoned = append(db.abandoned, work)
 	}
-	if before == nil || work == nil {
-		db.abandoned = cmp.Or(work, before)
-		return
-	}
-	both := make(chan struct{})
-	go func() {
-		<-before
-		<-work
-		close(both)
-	}()
-	db.abandoned = both
 }
 
-// Abandoned returns a channel for the queries that DuckDB could not interrupt at their time limit.
-// The channel is closed when all of them have ended. Until then, Close and the next query wait. If
-// there are no such queries, Abandoned returns nil.
-func (db *DB) Abandoned() <-chan struct{} { return db.abandoned }
+// Abandoned returns a channel for each query that DuckDB could not interrupt at its time limit and
+// that is still running. The channel is closed when the query ends. Until then, Close and the next
+// query wait.
+func (db *DB) Abandoned() []<-chan struct{} {
+	db.abandoned = slices.DeleteFunc(db.abandoned, func(work <-chan struct{}) bool {
+		select {
+		case <-work:
+			return true
+		default:
+			return false
+		}
+	})
+	return db.abandoned
+}
 
 // admitQuery prepares the statement and the arguments of a query. It returns a *RefusedError for a
 // user's query that does more than read. Built-in queries are trusted; their statement is prepared
