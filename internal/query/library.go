@@ -231,11 +231,7 @@ func (l Library) Resolve(text string) (Query, error) {
 // findTable finds the table or view named word. table is its name in SQL, and entry is its name in
 // the data dictionary. Both are empty if there is no such table or view.
 func findTable(word string) (table, entry string, err error) {
-	main, meta, err := dictionary.Definitions()
-	if err != nil {
-		return "", "", err
-	}
-	views, err := dictionary.MartViews()
+	all, err := dictionary.Read(nil)
 	if err != nil {
 		return "", "", err
 	}
@@ -243,19 +239,13 @@ func findTable(word string) (table, entry string, err error) {
 	if !ok {
 		schema, name = "", word
 	}
-	if _, ok := main[name]; ok && slices.Contains([]string{"", "main", "past", "history"}, schema) {
-		return word, name, nil
-	}
-	var others []string
-	for _, v := range views {
-		others = append(others, "mart."+v.Name)
-	}
-	for _, d := range meta {
-		others = append(others, "meta."+d.Name)
-	}
-	for _, other := range others {
-		if word == other || schema == "" && strings.HasSuffix(other, "."+name) {
-			return other, other, nil
+	for _, t := range all {
+		switch {
+		case t.Table != name:
+		case t.Schema == "main" && slices.Contains([]string{"", "main", "past", "history"}, schema):
+			return word, t.Name(), nil
+		case schema == "" || schema == t.Schema:
+			return t.Name(), t.Name(), nil
 		}
 	}
 	return "", "", nil

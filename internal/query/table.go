@@ -150,45 +150,30 @@ func (w *tableWriter) plainLine(cells []string) error {
 }
 
 // fitColumns returns the width of each column and the indexes of the shown columns. It cuts texts at
-// the largest limit at which all columns fit. If there is no such limit, it hides columns, the least
-// important first. The key columns and the most important number are needed: before fitColumns
-// hides one of them, it cuts texts further. ok is false if the needed columns do not fit.
+// the largest limit at which all columns fit. Texts cut to 20 or fewer characters are hard to read, so
+// from this limit on it hides columns, the least important first. The columns of Screen.First, or else
+// the key columns and the most important number, are needed: before fitColumns hides one of them, it
+// cuts texts further. ok is false if the needed columns do not fit.
 func (w *tableWriter) fitColumns() (widths, shown []int, ok bool) {
 	const gutter = 3 // a rule and two spaces
-	all := make([]int, len(w.columns))
-	for i := range all {
-		all[i] = i
-	}
-	limits, narrowLimits := []int{80, 60, 40, 30, 20}, []int{20, 16, 13, 10}
-	if len(w.screen.First) > 0 {
-		limits, narrowLimits = append(limits, 16, 13, 10), []int{10}
-	}
-	for _, limit := range limits {
-		widths = w.columnWidths(limit, true)
-		total := 1
-		for _, n := range widths {
-			total += n + gutter
-		}
-		if w.screen.Width == 0 || total <= w.screen.Width {
-			return widths, all, true
-		}
-	}
 	needed := w.findKeys()
 	order := w.rankColumns(needed)
-	if i := slices.IndexFunc(order, func(i int) bool { return w.columns[i].Numeric }); i >= 0 {
+	if len(w.screen.First) > 0 {
+		needed = slices.DeleteFunc(slices.Clone(order), func(i int) bool { return !slices.Contains(w.screen.First, w.columns[i].Name) })
+	} else if i := slices.IndexFunc(order, func(i int) bool { return w.columns[i].Numeric }); i >= 0 {
 		needed = append(needed, order[i])
 	}
-	for _, limit := range narrowLimits {
+	for _, limit := range []int{80, 60, 40, 30, 20, 16, 13, 10} {
 		widths, shown = w.columnWidths(limit, true), nil
 		total := 1
 		for _, i := range order {
-			if n := widths[i] + gutter; len(shown) == 0 || total+n <= w.screen.Width {
+			if n := widths[i] + gutter; w.screen.Width == 0 || len(shown) == 0 || total+n <= w.screen.Width {
 				total += n
 				shown = append(shown, i)
 			}
 		}
 		lacks := func(i int) bool { return !slices.Contains(shown, i) }
-		if ok = !slices.ContainsFunc(needed, lacks); ok {
+		if ok = len(shown) == len(order) || limit <= 20 && !slices.ContainsFunc(needed, lacks); ok {
 			break
 		}
 	}

@@ -49,21 +49,17 @@ func ParseFormat(name string) (Format, error) {
 // FormatOf returns the format of a file by the extension of its name. An unknown extension
 // is a *UsageError.
 func FormatOf(file string) (Format, error) {
-	switch strings.ToLower(filepath.Ext(file)) {
+	extension := strings.ToLower(filepath.Ext(file))
+	switch extension {
 	case ".txt":
 		return Table, nil
-	case ".csv":
-		return CSV, nil
-	case ".json":
-		return JSON, nil
-	case ".jsonl":
-		return JSONL, nil
 	case ".md":
 		return Markdown, nil
-	case ".parquet":
-		return Parquet, nil
-	case ".xlsx":
-		return Excel, nil
+	}
+	for _, f := range []Format{CSV, JSON, JSONL, Parquet, Excel} {
+		if extension == "."+string(f) {
+			return f, nil
+		}
 	}
 	return "", &UsageError{Problem: fmt.Sprintf("the extension of %q names no format: use .txt, .csv, .json, .jsonl, .md, .parquet or .xlsx, or choose one with --format", file)}
 }
