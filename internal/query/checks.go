@@ -46,13 +46,11 @@ ORDER BY severity, check_name`
 // name means no user-defined checks. A check is a query for the violating rows; its header also has
 // a severity. LoadChecks returns the same errors as [Load].
 func LoadChecks(dir string) (Library, error) {
-	k := queryKind{folder: "queries/checks", key: "checks.dir", isCheck: true}
 	files, err := fs.Sub(queries.Checks, "checks")
 	if err != nil {
 		return Library{}, err
 	}
-	builtIn, err := k.list(files)
-	return k.load(builtIn, err, dir)
+	return queryKind{files: files, folder: "queries/checks", key: "checks.dir", isCheck: true}.load(dir)
 }
 
 // checkFaults returns the mistakes in the header of a check.

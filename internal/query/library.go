@@ -44,21 +44,23 @@ const (
 // Load returns the built-in queries and the user's own queries in the folder dir. If dir is
 // empty, it returns only the built-in ones. If Load returns a *FilesError, the library still
 // contains the queries without mistakes.
-func Load(dir string) (Library, error) {
-	builtIn, err := List()
-	return queryKind{folder: "queries", key: "queries.dir"}.load(builtIn, err, dir)
-}
+func Load(dir string) (Library, error) { return namedQueries().load(dir) }
 
 // queryKind describes one of the two kinds of queries: named queries or checks.
 type queryKind struct {
-	folder  string // folder of the built-in files in this repository
+	files   fs.FS  // the built-in files
+	folder  string // their folder in this repository
 	key     string // configuration key of the user's folder
 	isCheck bool
 }
 
-// load adds the user's queries in dir to the built-in queries. err is the error of the call
-// that returned builtIn; load returns it unchanged.
-func (k queryKind) load(builtIn []Query, err error, dir string) (Library, error) {
+func namedQueries() queryKind {
+	return queryKind{files: queries.FS, folder: "queries", key: "queries.dir"}
+}
+
+// load returns the built-in queries and the user's queries in dir.
+func (k queryKind) load(dir string) (Library, error) {
+	builtIn, err := k.list()
 	l := Library{queries: builtIn}
 	if err != nil || dir == "" {
 		return l, err
@@ -144,18 +146,16 @@ func ReadText(file string) (string, error) {
 }
 
 // List returns the built-in queries, sorted by name.
-func List() ([]Query, error) {
-	return queryKind{folder: "queries"}.list(queries.FS)
-}
+func List() ([]Query, error) { return namedQueries().list() }
 
-func (k queryKind) list(dir fs.FS) ([]Query, error) {
-	files, err := fs.Glob(dir, "*"+ending)
+func (k queryKind) list() ([]Query, error) {
+	files, err := fs.Glob(k.files, "*"+ending)
 	if err != nil {
 		return nil, fmt.Errorf("list %s: %w", k.folder, err)
 	}
 	var all []Query
 	for _, file := range files {
-		text, err := fs.ReadFile(dir, file)
+		text, err := fs.ReadFile(k.files, file)
 		if err != nil {
 			return nil, fmt.Errorf("list %s: %w", k.folder, err)
 		}
