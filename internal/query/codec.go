@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	"github.com/apache/arrow-go/v18/arrow"
-	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/go-json-experiment/json/jsontext"
 )
 
@@ -78,33 +77,33 @@ func newNumberCodec(name string, text appender) codec {
 // extensionCodecs are the codecs of Arrow extension types, by DuckDB's type name.
 var extensionCodecs = map[string]codec{
 	"bool8":   {name: "BOOLEAN", text: appendBool8, form: validJSON},
-	"json":    {name: "JSON", anyText: true, text: appendString, form: documentText},
+	"json":    {name: "JSON", anyText: true, text: appendText, form: documentText},
 	"uuid":    {name: "UUID", text: appendUUID},
 	"hugeint": newNumberCodec("HUGEINT", appendHugeint),
 }
 
 // plainCodecs are the codecs of the Arrow types without parameters.
 var plainCodecs = map[arrow.Type]codec{
-	arrow.INT8:                    newNumberCodec("TINYINT", appendInt[int8]),
-	arrow.INT16:                   newNumberCodec("SMALLINT", appendInt[int16]),
-	arrow.INT32:                   newNumberCodec("INTEGER", appendInt[int32]),
-	arrow.INT64:                   newNumberCodec("BIGINT", appendInt[int64]),
-	arrow.UINT8:                   newNumberCodec("UTINYINT", appendUint[uint8]),
-	arrow.UINT16:                  newNumberCodec("USMALLINT", appendUint[uint16]),
-	arrow.UINT32:                  newNumberCodec("UINTEGER", appendUint[uint32]),
-	arrow.UINT64:                  newNumberCodec("UBIGINT", appendUint[uint64]),
+	arrow.INT8:                    newNumberCodec("TINYINT", appendText),
+	arrow.INT16:                   newNumberCodec("SMALLINT", appendText),
+	arrow.INT32:                   newNumberCodec("INTEGER", appendText),
+	arrow.INT64:                   newNumberCodec("BIGINT", appendText),
+	arrow.UINT8:                   newNumberCodec("UTINYINT", appendText),
+	arrow.UINT16:                  newNumberCodec("USMALLINT", appendText),
+	arrow.UINT32:                  newNumberCodec("UINTEGER", appendText),
+	arrow.UINT64:                  newNumberCodec("UBIGINT", appendText),
 	arrow.FLOAT32:                 {name: "FLOAT", numeric: true, text: appendFloat[float32], form: floatText},
 	arrow.FLOAT64:                 {name: "DOUBLE", numeric: true, text: appendFloat[float64], form: floatText},
 	arrow.DATE32:                  {name: "DATE", text: appendDate},
 	arrow.INTERVAL_MONTH_DAY_NANO: {name: "INTERVAL", text: appendInterval},
-	arrow.STRING:                  {name: "VARCHAR", anyText: true, text: appendString},
-	arrow.LARGE_STRING:            {name: "VARCHAR", anyText: true, text: appendString},
-	arrow.STRING_VIEW:             {name: "VARCHAR", anyText: true, text: appendString},
+	arrow.STRING:                  {name: "VARCHAR", anyText: true, text: appendText},
+	arrow.LARGE_STRING:            {name: "VARCHAR", anyText: true, text: appendText},
+	arrow.STRING_VIEW:             {name: "VARCHAR", anyText: true, text: appendText},
 	arrow.BINARY:                  {name: "BLOB", text: appendBase64},
 	arrow.LARGE_BINARY:            {name: "BLOB", text: appendBase64},
 	arrow.BINARY_VIEW:             {name: "BLOB", text: appendBase64},
-	arrow.BOOL:                    {name: "BOOLEAN", text: appendBool, form: validJSON},
-	arrow.DICTIONARY:              {name: "ENUM", anyText: true, text: appendEnum},
+	arrow.BOOL:                    {name: "BOOLEAN", text: appendText, form: validJSON},
+	arrow.DICTIONARY:              {name: "ENUM", anyText: true, text: appendText},
 }
 
 // codecOf returns the codec of a field, by its extension type if it has one or else by its
@@ -152,9 +151,4 @@ func codecsOf(fields []arrow.Field) []codec {
 		}
 	}
 	return codecs
-}
-
-func appendEnum(dst []byte, a arrow.Array, i int) []byte {
-	d := a.(*array.Dictionary)
-	return append(dst, d.Dictionary().ValueStr(d.GetValueIndex(i))...)
 }

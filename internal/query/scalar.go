@@ -19,13 +19,8 @@ type valuer[T any] interface{ Value(i int) T }
 
 func valueAt[T any](a arrow.Array, i int) T { return a.(valuer[T]).Value(i) }
 
-func appendInt[T int8 | int16 | int32 | int64](dst []byte, a arrow.Array, i int) []byte {
-	return strconv.AppendInt(dst, int64(valueAt[T](a, i)), 10)
-}
-
-func appendUint[T uint8 | uint16 | uint32 | uint64](dst []byte, a arrow.Array, i int) []byte {
-	return strconv.AppendUint(dst, uint64(valueAt[T](a, i)), 10)
-}
+// appendText appends the text that the Arrow library gives to a value. It has all digits of integers.
+func appendText(dst []byte, a arrow.Array, i int) []byte { return append(dst, a.ValueStr(i)...) }
 
 // appendFloat appends the shortest digits that parse to the same number. Like encoding/json, it
 // uses an exponent only for very small and very large numbers.
@@ -80,16 +75,8 @@ func appendHugeint(dst []byte, a arrow.Array, i int) []byte {
 	return n.Add(n, new(big.Int).SetUint64(low)).Append(dst, 10)
 }
 
-func appendBool(dst []byte, a arrow.Array, i int) []byte {
-	return strconv.AppendBool(dst, valueAt[bool](a, i))
-}
-
 func appendBool8(dst []byte, a arrow.Array, i int) []byte {
 	return strconv.AppendBool(dst, valueAt[int8](a, i) != 0)
-}
-
-func appendString(dst []byte, a arrow.Array, i int) []byte {
-	return append(dst, valueAt[string](a, i)...)
 }
 
 func appendBase64(dst []byte, a arrow.Array, i int) []byte {
