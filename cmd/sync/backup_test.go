@@ -343,7 +343,7 @@ func (d *bucketHarness) checkLeftovers(t *testing.T, export func() error, advanc
 		}
 		return puts > 1
 	}
-	if err := export(); err == nil || !strings.Contains(err.Error(), "from s3://store/for/them/2, which still contains them") {
+	if err := export(); err == nil || !strings.Contains(err.Error(), "from s3://store/for/them/2026") || !strings.Contains(err.Error(), ", which still contains them") {
 		t.Errorf("export ended with %v, want an error that names the kept objects", err)
 	}
 	d.store.Fail = nil
