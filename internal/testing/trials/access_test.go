@@ -131,7 +131,7 @@ func TestUnchosenStreamsKeepTheirRows(t *testing.T) {
 func TestErrorObjectIsNotReadAsTokenInfo(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t, smallWorld(), append(fewStreams(), "token")...)
-	fault := rewrite("/auth/token", `{"error":"temporary failure","code":500}`)
+	fault := replaceBody("/auth/token", `{"error":"temporary failure","code":500}`)
 	fault.Times = 1
 	h.service.SetFaults(fault)
 	h.goodNight()

@@ -85,9 +85,9 @@ func (m webhookHarness) someArticle() string {
 	return m.queryOne("SELECT min(article_id) FROM article_comments WHERE parent_comment_id IS NULL")
 }
 
-// TestTrialEventsJoinTheNextSnapshot delivers valid and invalid events, and checks their rows in
+// TestTrialEventsAreInTheNextSnapshot delivers valid and invalid events, and checks their rows in
 // the next snapshots.
-func TestTrialEventsJoinTheNextSnapshot(t *testing.T) {
+func TestTrialEventsAreInTheNextSnapshot(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
 	m := newWebhookHarness(t, richWorld(), eventStreams()...)
@@ -121,17 +121,17 @@ func TestTrialEventsJoinTheNextSnapshot(t *testing.T) {
 		t.Errorf("parquet/ lacks article_status_events of the night: %v", err)
 	}
 
-	before := m.lines("SELECT event_id || run_id || coalesce(body, '') FROM meta.webhook_events ORDER BY 1")
-	rows := m.rowCounts()
+	eventsBefore := m.lines("SELECT event_id || run_id || coalesce(body, '') FROM meta.webhook_events ORDER BY 1")
+	countsBefore := m.rowCounts()
 	m.sameDayNight()
 	m.deliver(rawDelivery("odd", "order.paid", `{"order": 1}`))
 	m.goodNight()
-	if diff := cmp.Diff(before, m.lines("SELECT event_id || run_id || coalesce(body, '') FROM meta.webhook_events ORDER BY 1")); diff != "" {
+	if diff := cmp.Diff(eventsBefore, m.lines("SELECT event_id || run_id || coalesce(body, '') FROM meta.webhook_events ORDER BY 1")); diff != "" {
 		t.Errorf("later nights changed the events (-before +after):\n%s", diff)
 	}
 	for _, table := range []string{"article_status_events", "article_comment_events"} {
-		if got := m.rowCounts()[table]; got != rows[table] {
-			t.Errorf("%s has %s rows, want %s as before", table, got, rows[table])
+		if got := m.rowCounts()[table]; got != countsBefore[table] {
+			t.Errorf("%s has %s rows, want %s as before", table, got, countsBefore[table])
 		}
 	}
 	if got := m.count("meta.rejects", "table_name LIKE '%events'"); got != 3 {
@@ -243,16 +243,17 @@ func TestTrialEventsOutliveRollbackReplayAndRebuild(t *testing.T) {
 
 func TestPrivateColumnsAreRemovedFromEvents(t *testing.T) {
 	t.Parallel()
-	for name, rules := range map[string][2][]string{
-		"dropped in the event table": {{"article_comment_events.content", "article_comment_events.author_name", "article_comment_events.extra"}, nil},
-		"dropped in the other table": {{"article_comments.content", "article_comments.author_name", "article_comments.author_email"}, nil},
-		"hashed in the other table":  {nil, {"article_comments.content", "article_comments.author_name", "article_comments.author_email"}},
-		"one of each kind":           {{"article_comments.content", "article_comments.author_email"}, {"article_comment_events.author_name"}},
+	for name, rules := range map[string]struct{ drop, hash []string }{
+		"dropped in the table of events":  {[]string{"article_comment_events.content", "article_comment_events.author_name", "article_comment_events.extra"}, nil},
+		"dropped in the table of records": {[]string{"article_comments.content", "article_comments.author_name", "article_comments.author_email"}, nil},
+		"hashed in the table of records":  {nil, []string{"article_comments.content", "article_comments.author_name", "article_comments.author_email"}},
+		"dropped in the table of records and hashed in the table of events": {[]string{"article_comments.content", "article_comments.author_email"},
+			[]string{"article_comment_events.author_name"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			m := newWebhookHarness(t, smallWorld(), eventStreams()...)
-			m.cfg.Privacy.Drop, m.cfg.Privacy.Hash, m.cfg.Privacy.Key = rules[0], rules[1], []byte("key")
+			m.cfg.Privacy.Drop, m.cfg.Privacy.Hash, m.cfg.Privacy.Key = rules.drop, rules.hash, []byte("key")
 			m.deliver(rawDelivery("c", webhook.CommentCreated, `{"id":"c1","content":{"type":"doc","content":[{"type":"text","text":"s3cret"}]},
 				"author":{"name":"s3cret","email":"s3cret@example.com"}}`))
 			m.deliver(rawDelivery("bad", webhook.CommentCreated, `{"content":"s3cret"}`))
@@ -272,9 +273,9 @@ func TestPrivateColumnsAreRemovedFromEvents(t *testing.T) {
 	}
 }
 
-// TestFirstDeliveryOfAnEventIsStored puts two deliveries with the same id into the inbox, which
-// happens if the receiver no longer has the id of the first. The night must store the first delivery, for
-// each order of the event streams.
+// TestFirstDeliveryOfAnEventIsStored puts two deliveries with one id into the inbox, as a receiver
+// does that no longer has the id of the first delivery. The night must store the first delivery,
+// also if the streams of events are in reverse order.
 func TestFirstDeliveryOfAnEventIsStored(t *testing.T) {
 	t.Parallel()
 	for _, reversed := range []bool{false, true} {
@@ -282,7 +283,7 @@ func TestFirstDeliveryOfAnEventIsStored(t *testing.T) {
 			t.Parallel()
 			later := newWebhookHarness(t, smallWorld(), eventStreams()...)
 			later.deliver(rawDelivery("a", webhook.StatusChanged, `{"article_id":"2"}`))
-			later.deliver(rawDelivery("b", webhook.StatusChanged, `{"article_id":"4"}`)) // seals the segment of a
+			later.deliver(rawDelivery("b", webhook.StatusChanged, `{"article_id":"4"}`)) // seals the segment of the event a
 
 			m := newWebhookHarness(t, smallWorld(), eventStreams()...)
 			if reversed {
@@ -293,7 +294,7 @@ func TestFirstDeliveryOfAnEventIsStored(t *testing.T) {
 			segments, err := filepath.Glob(later.path("state", "inbox", "2*.log"))
 			must(t, err)
 			if len(segments) != 1 {
-				t.Fatalf("%d segments are sealed, want 1, which contains the second delivery of the event a", len(segments))
+				t.Fatalf("%d segments are sealed, want 1 with the second delivery of the event a", len(segments))
 			}
 			text, err := os.ReadFile(segments[0])
 			must(t, err)

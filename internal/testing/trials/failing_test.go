@@ -58,8 +58,8 @@ func moveLinkStepsFirst(all []stepCall) []stepCall {
 	return append(slices.DeleteFunc(all, func(s stepCall) bool { return !isLink(s) }), others...)
 }
 
-// failAll runs one night for each step, with an error at the step. failed counts the nights without a
-// published version, and late the nights that had published before the error.
+// failAll runs one night for each step, with an error at this step. failed is the number of nights
+// that published no version. late is the number of nights that had published before the error.
 func (c *crashTrial) failAll(t *testing.T, all []stepCall) (failed, late int) {
 	t.Helper()
 	for i, s := range all {
@@ -106,17 +106,18 @@ func (c *crashTrial) failOnce(t *testing.T, s stepCall, cause syscall.Errno) (pu
 	return published
 }
 
-// requirePublished checks the result of a night that was published although a step failed. The
-// night must be complete or partial. If the failed step makes the switch of the link latest
-// durable, the run must fail with a warning that readers see the night.
+// requirePublished checks the result of a night that was published although a step failed. If this
+// step is the rename or the fsync of the link latest, the switch of the link is not durable. The run
+// must then end with an error which says that readers see the night. Otherwise the night must be
+// complete or partial.
 func (c *crashTrial) requirePublished(t *testing.T, s stepCall, night string, end nightEnd) {
 	t.Helper()
-	durable := !strings.HasSuffix(s.Step, "rename latest") && !strings.HasSuffix(s.Step, "fsync beside latest")
-	warned := end.Code == 1 && strings.Contains(end.Error, "readers see it")
-	complete := end.Code == 0 && end.Outcome == ledger.Complete
-	partial := end.Code == 3 && end.Outcome == ledger.Partial && strings.Contains(end.Error, "injected at")
-	if durable && !complete && !partial || !durable && !warned {
-		t.Errorf("%v: the published run %s ended %s with exit code %d, want complete or partial if latest is durable (%t), else the warning that readers see it: %s", s, night, end.Outcome, end.Code, durable, end.Error)
+	isDurable := !strings.HasSuffix(s.Step, "rename latest") && !strings.HasSuffix(s.Step, "fsync beside latest")
+	hasWarning := end.Code == 1 && strings.Contains(end.Error, "readers see it")
+	isComplete := end.Code == 0 && end.Outcome == ledger.Complete
+	isPartial := end.Code == 3 && end.Outcome == ledger.Partial && strings.Contains(end.Error, "injected at")
+	if isDurable && !isComplete && !isPartial || !isDurable && !hasWarning {
+		t.Errorf("%v: the published run %s ended %s with exit code %d, want complete or partial if the switch of latest is durable (%t), otherwise an error with \"readers see it\": %s", s, night, end.Outcome, end.Code, isDurable, end.Error)
 	}
 }
 

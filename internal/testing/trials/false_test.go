@@ -78,11 +78,11 @@ func nullList(_ stream.Stream, body, _ []byte) (int, []byte, bool) {
 	return http.StatusOK, []byte("null"), true
 }
 
-// otherResponse returns the response to a request for another id. It does not apply to streams
-// whose records do not contain the requested id, because a night cannot detect it there.
+// otherResponse returns the response to a request for another id. It does not apply to streams whose
+// records do not contain the requested id, because a night cannot detect a wrong id there.
 func otherResponse(s stream.Stream, _, other []byte) (int, []byte, bool) {
-	withoutID := slices.Contains([]string{"campaign_status_counts", "article_comments", "outlet_products"}, s.Name)
-	return http.StatusOK, other, other != nil && !withoutID
+	lacksID := slices.Contains([]string{"campaign_status_counts", "article_comments", "outlet_products"}, s.Name)
+	return http.StatusOK, other, other != nil && !lacksID
 }
 
 // shortenList keeps a part of the list and adjusts the total.
@@ -116,7 +116,7 @@ type falsifier struct {
 	mu        sync.Mutex
 	stream    stream.Stream
 	kind      *falsification
-	bodies    map[string][]byte // responses of the stream by path
+	bodies    map[string][]byte // bodies of the responses of the stream, by path
 	falsified int
 }
 
@@ -128,7 +128,7 @@ func (l *falsifier) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 	status, body := recorder.Code, recorder.Body.Bytes()
 	l.mu.Lock()
 	if matches, _ := path.Match(parameter.ReplaceAllString(l.stream.Path, "*"), r.URL.Path); matches && l.kind != nil && status == http.StatusOK {
-		if code, falseBody, ok := l.kind.falsify(l.stream, body, l.other(r.URL.Path, body)); ok {
+		if code, falseBody, ok := l.kind.falsify(l.stream, body, l.storeAndGetOther(r.URL.Path, body)); ok {
 			status, body = code, falseBody
 			l.falsified++
 		}
@@ -139,9 +139,9 @@ func (l *falsifier) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 	_, _ = rw.Write(body) // the client may disconnect
 }
 
-// other stores the response to a path, and returns the response to another path of the stream. It
-// returns nil if there is none.
-func (l *falsifier) other(path string, body []byte) []byte {
+// storeAndGetOther stores the body of a path, and returns the body of another path of the stream. It
+// returns nil if no other path was requested before.
+func (l *falsifier) storeAndGetOther(path string, body []byte) []byte {
 	l.bodies[path] = slices.Clone(body)
 	for p, b := range l.bodies {
 		if p != path {
@@ -230,13 +230,13 @@ func (f *falseTrial) runFalsified(t *testing.T, s stream.Stream, kind falsificat
 }
 
 // requireUnharmed runs a normal night. After it, the warehouse must have the values of the service.
-// If checkHistory is set, the history must contain no closed row and no deletion.
-func (f *falseTrial) requireUnharmed(t *testing.T, checkHistory bool) {
+// If withHistory is set, the history must contain no closed row and no deletion.
+func (f *falseTrial) requireUnharmed(t *testing.T, withHistory bool) {
 	t.Helper()
 	f.t = t
 	f.sameDayNight()
 	f.requireValues(f.ref)
-	if !checkHistory {
+	if !withHistory {
 		return
 	}
 	for _, table := range f.cfg.Warehouse.Tables {
@@ -250,9 +250,9 @@ func (f *falseTrial) requireUnharmed(t *testing.T, checkHistory bool) {
 }
 
 // falsifyLaterNights runs a normal night, and then for each stream a night in which the stream is
-// falsified. If checkEach is set, a normal night with checks follows each falsified night.
-// Otherwise it follows only the last one, which still detects wrongly closed rows, because the
-// history keeps them.
+// falsified. If checkEach is set, requireUnharmed follows each falsified night. Otherwise it follows
+// only the last of them. It still detects wrongly closed rows of the others, because the history
+// keeps closed rows.
 func falsifyLaterNights(t *testing.T, kind falsification, checkEach bool, names ...string) (nights int, outcomes map[string]int) {
 	f := newFalseTrial(t, names...)
 	f.sameDayNight()
@@ -292,7 +292,7 @@ func falsifyFirstNights(t *testing.T, kind falsification, streams []stream.Strea
 	return nights, outcomes
 }
 
-// TestTrialFalseResponses is the short form of TestTortureFalseAnswers. It falsifies only a list, a
+// TestTrialFalseResponses is the short form of TestTortureFalseResponses. It falsifies only a list, a
 // single record, a list of a parent record, and status counts.
 func TestTrialFalseResponses(t *testing.T) {
 	requireTrials(t)
@@ -308,10 +308,10 @@ func TestTrialFalseResponses(t *testing.T) {
 	}
 }
 
-// TestTortureFalseAnswers falsifies every endpoint in every way, in the first night and in a later
+// TestTortureFalseResponses falsifies every endpoint in every way, in the first night and in a later
 // night. Rows may be lost or changed only in tables with a lower grade than exact or repaired.
 // After the next normal night, the warehouse must have the values of the service.
-func TestTortureFalseAnswers(t *testing.T) {
+func TestTortureFalseResponses(t *testing.T) {
 	requireTorture(t)
 	for _, kind := range falsifications() {
 		t.Run(kind.name, func(t *testing.T) {

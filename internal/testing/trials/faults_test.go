@@ -29,7 +29,7 @@ func fewStreams() []string { return []string{"product_listings", "orders", "orde
 func TestDeadServerKeepsTheLastSnapshot(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t, smallWorld(), fewStreams()...)
-	var log lockedBuffer
+	var log syncBuffer
 	h.cfg.Log = slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	good := h.goodNight()
 	h.server.Close()
@@ -43,9 +43,9 @@ func TestDeadServerKeepsTheLastSnapshot(t *testing.T) {
 		t.Errorf("the night ended %s and latest is %s, want failed and %s", res.Run.Outcome, h.latestRun(), good.Run.ID)
 	}
 	requireNoToken(t, h.path(), err.Error()+log.String())
-	entries := ledgerRuns(t, h)
-	if last := entries[len(entries)-1]; last.ID != res.Run.ID || last.Error == "" || last.ExitCode != 1 {
-		t.Errorf("the last ledger entry is %+v, want the failed night with an error and exit code 1", last)
+	runs := ledgerRuns(t, h)
+	if newest := runs[len(runs)-1]; newest.ID != res.Run.ID || newest.Error == "" || newest.ExitCode != 1 {
+		t.Errorf("the newest run in the ledger is %+v, want the failed night with an error and exit code 1", newest)
 	}
 }
 
@@ -86,19 +86,19 @@ func requireNoStoredToken(t *testing.T, dir string) {
 	}
 }
 
-// lockedBuffer is a log buffer that is safe for concurrent use.
-type lockedBuffer struct {
+// syncBuffer is a log buffer that is safe for concurrent use.
+type syncBuffer struct {
 	mu sync.Mutex
 	b  bytes.Buffer
 }
 
-func (l *lockedBuffer) Write(p []byte) (int, error) {
+func (l *syncBuffer) Write(p []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.b.Write(p)
 }
 
-func (l *lockedBuffer) String() string {
+func (l *syncBuffer) String() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.b.String()
@@ -112,7 +112,7 @@ func ledgerRuns(t *testing.T, h *harness) []ledger.Run {
 	return all
 }
 
-func TestDeadServerOnTheFirstNight(t *testing.T) {
+func TestDeadServerOnTheFirstNightPublishesNoVersion(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t, smallWorld(), fewStreams()...)
 	h.server.Close()
@@ -173,7 +173,7 @@ func TestBrokenListOnTheFirstNightIsSkipped(t *testing.T) {
 	}
 }
 
-// TestColumnsOfABrokenEndpointAreKept returns HTML from one of the two endpoints of orders. The
+// TestColumnsOfABrokenEndpointAreKept lets one of the two endpoints of orders return HTML. The
 // columns that only this endpoint fills must keep their last values.
 func TestColumnsOfABrokenEndpointAreKept(t *testing.T) {
 	for _, c := range []struct{ name, route, stream, column string }{
@@ -184,16 +184,16 @@ func TestColumnsOfABrokenEndpointAreKept(t *testing.T) {
 			t.Parallel()
 			h := newHarness(t, smallWorld(), fewStreams()...)
 			h.goodNight()
-			filled, linked := c.column+" <> ''", "outlet_website_url IS NOT NULL"
-			before, links := h.count("orders", filled), h.count("order_line_items", linked)
+			hasValue, hasWebsite := c.column+" <> ''", "outlet_website_url IS NOT NULL" // SQL conditions
+			values, websites := h.count("orders", hasValue), h.count("order_line_items", hasWebsite)
 			h.service.SetFaults(sim.Fault{Route: c.route, Kind: sim.FaultHTML})
 			res := h.partialNight()
 			h.requireStream(res.Run, c.stream, fetch.CarriedForward, "Sign in")
-			if after := h.count("orders", filled); after < before || before == 0 {
-				t.Errorf("%d orders have a value of %s, want %d as before the fault, and at least 1", after, c.column, before)
+			if got := h.count("orders", hasValue); got < values || values == 0 {
+				t.Errorf("%d orders have a value of %s, want at least %d as before the fault, and at least 1", got, c.column, values)
 			}
-			if after := h.count("order_line_items", linked); after < links || links == 0 {
-				t.Errorf("%d line items have the website of the outlet, want %d as before the fault, and at least 1", after, links)
+			if got := h.count("order_line_items", hasWebsite); got < websites || websites == 0 {
+				t.Errorf("%d line items have the website of the outlet, want at least %d as before the fault, and at least 1", got, websites)
 			}
 		})
 	}
@@ -239,11 +239,11 @@ func TestTrialUnreliableNetworkLosesNoRows(t *testing.T) {
 // networkFaults returns seven kinds of faults. The first affects a fifth of the responses. Each of
 // the others affects a twentieth of the responses that the kinds before it do not affect.
 func networkFaults() []sim.Fault {
-	rules := []sim.Fault{{Probability: 0.2, Kind: sim.FaultStatus, Status: http.StatusInternalServerError}}
+	faults := []sim.Fault{{Probability: 0.2, Kind: sim.FaultStatus, Status: http.StatusInternalServerError}}
 	for _, kind := range []sim.FaultKind{sim.FaultReset, sim.FaultResetBody, sim.FaultTruncate, sim.FaultBrokenJSON, sim.FaultEmpty, sim.FaultHTML} {
-		rules = append(rules, sim.Fault{Probability: 0.05, Kind: kind})
+		faults = append(faults, sim.Fault{Probability: 0.05, Kind: kind})
 	}
-	return rules
+	return faults
 }
 
 func TestInterruptedNightIsNotPublished(t *testing.T) {
@@ -252,9 +252,9 @@ func TestInterruptedNightIsNotPublished(t *testing.T) {
 	h.goodNight()
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	var seen atomic.Int32
+	var requestCount atomic.Int32
 	h.onRequest(func(*http.Request) {
-		if seen.Add(1) == 6 {
+		if requestCount.Add(1) == 6 {
 			cancel()
 		}
 	})
@@ -263,7 +263,7 @@ func TestInterruptedNightIsNotPublished(t *testing.T) {
 		t.Errorf("the night ended %s with %v, want interrupted with context.Canceled", res.Run.Outcome, err)
 	}
 	// Requests that were already sent may still arrive. Eight requests run concurrently.
-	if late := seen.Load() - 6; late >= 8 {
+	if late := requestCount.Load() - 6; late >= 8 {
 		t.Errorf("%d requests arrived after the interruption, want fewer than 8", late)
 	}
 	h.requestHook.Store(nil)
@@ -282,9 +282,9 @@ func TestSecondRunFailsWithALockedError(t *testing.T) {
 	})
 	h.service.Advance(1)
 	h.at = h.service.Now()
-	var first error
+	var firstErr error
 	var wg sync.WaitGroup
-	wg.Go(func() { _, first = pipeline.Run(t.Context(), h.cfg) })
+	wg.Go(func() { _, firstErr = pipeline.Run(t.Context(), h.cfg) })
 	<-arrived
 	res, err := pipeline.Run(t.Context(), h.cfg)
 	close(proceed)
@@ -295,8 +295,8 @@ func TestSecondRunFailsWithALockedError(t *testing.T) {
 	if code := exitCode(t.Context(), res, err); code != 4 {
 		t.Errorf("got exit code %d, want 4", code)
 	}
-	if first != nil || h.latestRun() == "" {
-		t.Errorf("the first run ended with %v and latest is %q, want a published night", first, h.latestRun())
+	if firstErr != nil || h.latestRun() == "" {
+		t.Errorf("the first run ended with %v and latest is %q, want no error and a published night", firstErr, h.latestRun())
 	}
 }
 

@@ -16,7 +16,8 @@ import (
 // noRecords is a well-formed page of a list without records.
 const noRecords = `{"records":[],"total_records":0,"total_pages":0,"current_page":1,"next_page":null,"previous_page":null}`
 
-// emptyList makes a list return no records the given number of times. 0 means always.
+// emptyList returns a fault with which a list has no records, the given number of times. 0 means
+// always.
 func emptyList(route string, times int) sim.Fault {
 	return sim.Fault{Route: route, Times: times, Kind: sim.FaultRewrite, Rewrite: func([]byte) []byte { return []byte(noRecords) }}
 }
@@ -43,8 +44,8 @@ func (h *harness) stoppedNight(table string) pipeline.Result {
 	return res
 }
 
-// TestGateReadsListsAgain returns an empty list once. The night must read this list a second time,
-// and only this list.
+// TestGateReadsListsAgain lets the service return an empty list once. The night must read this list a
+// second time, and no other list.
 func TestGateReadsListsAgain(t *testing.T) {
 	t.Parallel()
 	h := newGatedHarness(t, fewStreams()...)
@@ -74,7 +75,7 @@ func changeOf(res pipeline.Result, table string) load.Change {
 func TestTrialRunStoppedByAGateIsNotResumed(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
-	for _, allow := range []bool{false, true} {
+	for _, isAccepted := range []bool{false, true} {
 		h := newGatedHarness(t, fewStreams()...)
 		ref := newReference(t, h.service, h.cfg.Streams)
 		h.service.SetFaults(emptyList("/products/listings", 0))
@@ -82,7 +83,7 @@ func TestTrialRunStoppedByAGateIsNotResumed(t *testing.T) {
 		// Now the service returns the complete list. The next run must not use the stored
 		// false responses, even if the operator has accepted the loss.
 		h.service.SetFaults()
-		h.cfg.AllowMassDelete = allow
+		h.cfg.AllowMassDelete = isAccepted
 		h.at = h.at.Add(time.Minute)
 		res := h.mustComplete(pipeline.Run(t.Context(), h.cfg))
 		if res.Run.ID == stopped.Run.ID {
@@ -108,8 +109,9 @@ func TestTrialMassDeletionIsAcceptedAfterASecondReading(t *testing.T) {
 	}
 }
 
-// TestTrialGateReadsDetailsAgain returns 404 for all products. The night must stop. The next run
-// must request each product again.
+// TestTrialGateReadsDetailsAgain lets the service return 404 for all products. The night must stop.
+// In the next run, only the first request for each product gets a 404. The run must request each
+// product a second time.
 func TestTrialGateReadsDetailsAgain(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
@@ -125,7 +127,7 @@ func TestTrialGateReadsDetailsAgain(t *testing.T) {
 	h.requireValues(ref)
 }
 
-func TestLedgerAndCheckShowTheGate(t *testing.T) {
+func TestLedgerAndCheckShowTheStoppedRun(t *testing.T) {
 	t.Parallel()
 	h := newGatedHarness(t, fewStreams()...)
 	h.service.SetFaults(emptyList("/products/listings", 0))

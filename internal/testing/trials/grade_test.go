@@ -56,7 +56,7 @@ func (r lastReads) oldest(stream string, at time.Time) string {
 
 // requireStreamCounts compares rows, rows_old and age_since of every stream in meta.streams with
 // the tables and with the times of the responses.
-func (h *harness) requireStreamCounts(res pipeline.Result, seen lastReads) {
+func (h *harness) requireStreamCounts(res pipeline.Result, reads lastReads) {
 	h.t.Helper()
 	for _, s := range h.cfg.Streams {
 		root := s.Root()
@@ -69,11 +69,11 @@ func (h *harness) requireStreamCounts(res pipeline.Result, seen lastReads) {
 		if s.IsDetail() {
 			old := 0
 			for _, row := range query(h.t, h.catalog(), "SELECT "+s.Param+" FROM main."+root.Name) {
-				if seen[s.Name][row[0].String].Before(res.Run.SnapshotAt) {
+				if reads[s.Name][row[0].String].Before(res.Run.SnapshotAt) {
 					old++
 				}
 			}
-			want["rows_old"], want["age_since"] = fmt.Sprint(old), seen.oldest(s.Name, res.Run.SnapshotAt)
+			want["rows_old"], want["age_since"] = fmt.Sprint(old), reads.oldest(s.Name, res.Run.SnapshotAt)
 		}
 		rows := query(h.t, h.catalog(), `SELECT rows::VARCHAR, rows_old::VARCHAR, epoch_us(age_since)::VARCHAR FROM meta.streams
 			WHERE run_id = ? AND stream = ?`, res.Run.ID, s.Name)
@@ -96,8 +96,8 @@ func (h *harness) requireStreamCounts(res pipeline.Result, seen lastReads) {
 }
 
 // TestTrialMetaStreamsIsCorrectAfterEveryNight checks rows, rows_old and age_since of meta.streams
-// after nights of several kinds. They read all streams, keep the rows of most details, fail in
-// part, or read only some streams.
+// after nights of several kinds: nights that read all streams, keep the rows of most details, are
+// partial, or read only some streams.
 func TestTrialMetaStreamsIsCorrectAfterEveryNight(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
@@ -106,11 +106,11 @@ func TestTrialMetaStreamsIsCorrectAfterEveryNight(t *testing.T) {
 	h := newHarness(t, world)
 	h.cfg.Fetch.PageSize = 100
 	h.readChangedDetails(45, 4)
-	seen := lastReads{}
+	reads := lastReads{}
 	checkNight := func(res pipeline.Result) {
 		t.Helper()
-		seen.record(h, res.Run.SnapshotAt)
-		h.requireStreamCounts(res, seen)
+		reads.record(h, res.Run.SnapshotAt)
+		h.requireStreamCounts(res, reads)
 	}
 	checkNight(h.goodNight())
 	checkNight(h.goodNight())
@@ -120,10 +120,10 @@ func TestTrialMetaStreamsIsCorrectAfterEveryNight(t *testing.T) {
 		sim.Fault{Route: "/profiles/{id}/orders", Kind: sim.FaultStatus, Status: 500})
 	checkNight(h.partialNight())
 	h.service.SetFaults()
-	all := h.cfg.Chosen
+	allStreams := h.cfg.Chosen
 	h.cfg.Chosen = []string{"token", "campaigns", "campaign_details", "campaign_articles", "orders"}
 	checkNight(h.goodNight())
-	h.cfg.Chosen = all
+	h.cfg.Chosen = allStreams
 	checkNight(h.goodNight())
 	h.cfg.Details = "all"
 	checkNight(h.goodNight())
@@ -163,8 +163,8 @@ func TestTrialExactStreamsEqualTheService(t *testing.T) {
 	}
 }
 
-// TestTrialBoundedGradeNeedsRechecks checks when details are graded bounded: all of them must have
-// been read within streams.recheck nights. Otherwise they are graded best_effort.
+// TestTrialBoundedGradeNeedsRechecks checks that details are graded bounded if all of them were read
+// within streams.recheck nights. Otherwise they are graded best_effort.
 func TestTrialBoundedGradeNeedsRechecks(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
@@ -230,22 +230,22 @@ func TestTrialWithdrawnListingWithoutOutlet(t *testing.T) {
 	h.cfg.Fetch.PageSize = 100
 	h.readChangedDetails(45, 0)
 	withdrawn := ""
-	removeOutlet := func(body []byte) []byte {
+	rewriteListings := func(body []byte) []byte {
 		envelope, _ := decode(string(body)).(map[string]any)
-		var left []any
+		var listed []any
 		for _, r := range envelope["records"].([]any) {
 			record := r.(map[string]any)
 			if record["id"] == withdrawn {
 				continue
 			}
 			record["outlet_id"] = nil
-			left = append(left, record)
+			listed = append(listed, record)
 		}
-		envelope["records"], envelope["total_records"] = left, len(left)
+		envelope["records"], envelope["total_records"] = listed, len(listed)
 		return []byte(canonical(envelope))
 	}
-	faults := []sim.Fault{{Route: "/outlets", Kind: sim.FaultRewrite, Rewrite: removeOutlet},
-		{Route: "/products/listings", Kind: sim.FaultRewrite, Rewrite: removeOutlet}}
+	faults := []sim.Fault{{Route: "/outlets", Kind: sim.FaultRewrite, Rewrite: rewriteListings},
+		{Route: "/products/listings", Kind: sim.FaultRewrite, Rewrite: rewriteListings}}
 	// Listings contain the ids of their outlets only in the first night.
 	h.goodNight()
 	h.service.SetFaults(faults...)
@@ -260,6 +260,6 @@ func TestTrialWithdrawnListingWithoutOutlet(t *testing.T) {
 	h.sameDayNight()
 	requested := slices.ContainsFunc(h.service.Requests(), func(r sim.Request) bool { return strings.HasPrefix(r.Path, "/outlets/"+outlet+"/products") })
 	if n := h.service.Stats().Routes["/outlets/{id}/products"]; !requested || n != 1 {
-		t.Errorf("the night requested the products of %d outlets, want only of outlet %s (requested: %t)", n, outlet, requested)
+		t.Errorf("the night requested the products of %d outlets, want 1, outlet %s (requested: %t)", n, outlet, requested)
 	}
 }

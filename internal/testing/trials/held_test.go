@@ -19,7 +19,7 @@ import (
 
 // TestTrialOtherRunsBesideAHeldNight checks the effect of other runs on a held night, as described
 // by the table in docs/guide/checks.md. A held night has failed a check and is not published. The
-// webhook events and stored responses of a night must be removed when it is published.
+// next night must store the webhook event, and must remove all stored responses.
 func TestTrialOtherRunsBesideAHeldNight(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
@@ -41,36 +41,36 @@ func TestTrialOtherRunsBesideAHeldNight(t *testing.T) {
 	run := func() (pipeline.Result, error) { return pipeline.Run(t.Context(), m.cfg) }
 	replay := func() (pipeline.Result, error) { return pipeline.Replay(t.Context(), m.cfg, held) }
 	for _, c := range []besideHeld{
-		{name: "night", do: run, left: noneHeld, audited: true},
-		{name: "night with wrong values", faults: faults, do: run, left: otherHeld, published: second},
-		{name: "night of other streams", faults: faults, set: func(cfg *pipeline.Config) { cfg.Chosen = []string{"tags"} }, do: run, left: noneHeld, audited: true},
-		{name: "night of the same streams", faults: faults, set: func(cfg *pipeline.Config) { cfg.Chosen = []string{"product_listings"} }, do: run, left: otherHeld, published: second},
-		{name: "dry run", faults: faults, set: func(cfg *pipeline.Config) { cfg.DryRun = true }, do: run, left: sameHeld, published: second},
+		{name: "night", do: run, heldAfter: noneHeld, isChecked: true},
+		{name: "night with wrong values", faults: faults, do: run, heldAfter: otherHeld, published: second},
+		{name: "night of other streams", faults: faults, set: func(cfg *pipeline.Config) { cfg.Chosen = []string{"tags"} }, do: run, heldAfter: noneHeld, isChecked: true},
+		{name: "night of the same streams", faults: faults, set: func(cfg *pipeline.Config) { cfg.Chosen = []string{"product_listings"} }, do: run, heldAfter: otherHeld, published: second},
+		{name: "dry run", faults: faults, set: func(cfg *pipeline.Config) { cfg.DryRun = true }, do: run, heldAfter: sameHeld, published: second},
 		{name: "refresh", do: func() (res pipeline.Result, err error) {
 			if res, err = pipeline.Refresh(t.Context(), m.cfg, pipeline.Targets{}); errors.Is(err, pipeline.ErrPending) {
 				err = nil
 			}
 			return res, err
-		}, left: sameHeld, published: second},
-		{name: "replay", do: replay, left: otherHeld, published: second},
-		{name: "replay with other rules", set: func(cfg *pipeline.Config) { cfg.Checks = lenient }, do: replay, left: noneHeld, audited: true},
+		}, heldAfter: sameHeld, published: second},
+		{name: "replay", do: replay, heldAfter: otherHeld, published: second},
+		{name: "replay with other rules", set: func(cfg *pipeline.Config) { cfg.Checks = lenient }, do: replay, heldAfter: noneHeld, isChecked: true},
 		{name: "rebuild", do: func() (res pipeline.Result, err error) {
 			rebuilt, err := pipeline.Rebuild(t.Context(), m.cfg, false)
 			res.Run.ID = rebuilt.Manifest.RunID
 			return res, err
-		}, left: noneHeld},
+		}, heldAfter: noneHeld},
 		{name: "rollback", do: func() (res pipeline.Result, err error) {
 			_, err = warehouseOf(t, m.cfg).Rollback(first, m.at)
 			return res, err
-		}, left: sameHeld, published: first},
+		}, heldAfter: sameHeld, published: first},
 		{name: "publish", do: func() (res pipeline.Result, err error) {
 			h, err := warehouseOf(t, m.cfg).PublishHeld(t.Context(), []string{"prices_scaled", "price_median_moved"}, m.at)
 			return pipeline.Result{Run: h.Entry}, err
-		}, left: noneHeld, audited: true},
+		}, heldAfter: noneHeld, isChecked: true},
 		{name: "discard", do: func() (res pipeline.Result, err error) {
 			_, err = warehouseOf(t, m.cfg).DiscardHeld()
 			return res, err
-		}, left: noneHeld, published: second},
+		}, heldAfter: noneHeld, published: second},
 	} {
 		m.cfg, m.at = original, heldAt.Add(time.Hour)
 		m.cfg.Warehouse.Dir = t.TempDir()
@@ -81,8 +81,8 @@ func TestTrialOtherRunsBesideAHeldNight(t *testing.T) {
 		m.service.SetValueFaults(c.faults...)
 		res, err := c.do()
 		isHeld := errors.As(err, new(*pipeline.HoldError))
-		if isHeld != (c.left == otherHeld) || err != nil && !isHeld {
-			t.Errorf("%s: got the error %v, want the state %q", c.name, err, c.left)
+		if isHeld != (c.heldAfter == otherHeld) || err != nil && !isHeld {
+			t.Errorf("%s: got the error %v, want the state %q", c.name, err, c.heldAfter)
 			continue
 		}
 		c.check(t, m.harness, held, res.Run.ID)
@@ -119,12 +119,12 @@ type besideHeld struct {
 	// set changes the configuration before the operation. Nil means no change.
 	set func(cfg *pipeline.Config)
 	do  func() (pipeline.Result, error)
-	// left is sameHeld, otherHeld or noneHeld.
-	left string
+	// heldAfter is sameHeld, otherHeld or noneHeld.
+	heldAfter string
 	// published is the run that must be published. Empty means the run of the operation.
 	published string
-	// audited means that meta.checks must have results of the published run.
-	audited bool
+	// isChecked means that meta.checks must have results of the published run.
+	isChecked bool
 }
 
 // check compares the warehouse after the operation with the expected state. run is the run of the
@@ -134,15 +134,15 @@ func (c besideHeld) check(t *testing.T, m *harness, held, run string) {
 	w := warehouseOf(t, m.cfg)
 	h, ok, err := w.Held()
 	must(t, err)
-	left := noneHeld
+	heldAfter := noneHeld
 	switch {
 	case ok && h.Manifest.RunID == held:
-		left = sameHeld
+		heldAfter = sameHeld
 	case ok:
-		left = otherHeld
+		heldAfter = otherHeld
 	}
-	if left != c.left {
-		t.Errorf("%s: got the state %q with the held run %q, want the state %q", c.name, left, h.Manifest.RunID, c.left)
+	if heldAfter != c.heldAfter {
+		t.Errorf("%s: got the state %q with the held run %q, want the state %q", c.name, heldAfter, h.Manifest.RunID, c.heldAfter)
 	}
 	published := c.published
 	if published == "" {
@@ -155,12 +155,12 @@ func (c besideHeld) check(t *testing.T, m *harness, held, run string) {
 		t.Errorf("%s: integrity.Check found %+v (%v), want no damage", c.name, found.Damage, err)
 	}
 	if c.published == "" {
-		if got := m.count("meta.checks", "run_id = ?", run) > 0; got != c.audited {
-			t.Errorf("%s: meta.checks has results of the run: %t, want %t", c.name, got, c.audited)
+		if got := m.count("meta.checks", "run_id = ?", run) > 0; got != c.isChecked {
+			t.Errorf("%s: meta.checks has results of the run: %t, want %t", c.name, got, c.isChecked)
 		}
 	}
 	_, err = os.Stat(w.Folder.RawPath(held))
-	if isKept := err == nil; !isKept && c.left == sameHeld {
+	if isKept := err == nil; !isKept && c.heldAfter == sameHeld {
 		t.Errorf("%s: the stored responses of the held night are missing: %v", c.name, err)
 	}
 }
@@ -222,17 +222,17 @@ func (j heldJob) run(ctx context.Context) error {
 	return writeReport(j.Report, nil)
 }
 
-// TestTrialKilledOperationsOnAHeldNight kills three operations at each of their steps: the night
-// that is held, from its merge on; the publish of the held night; and its removal. After each kill,
-// the old or the new snapshot must be published, at most one complete night may be held, and the
-// next night must publish.
+// TestTrialKilledOperationsOnAHeldNight kills three operations at several of their steps: a night
+// that a check holds, after its merge; the publish of the held night; and the discard of the held
+// night. After each kill, the old or the new snapshot must be published. If a night is held, it must
+// be undamaged. The next night must publish.
 func TestTrialKilledOperationsOnAHeldNight(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
 	h := newHarness(t, trialWorld(1))
-	before := t.TempDir()
+	original := t.TempDir() // the warehouse before the operation
 	h.service.Advance(1)
-	j := heldJob{job: job{URL: h.server.URL, Dir: before, At: h.service.Now().Add(2 * time.Hour)}}
+	j := heldJob{job: job{URL: h.server.URL, Dir: original, At: h.service.Now().Add(2 * time.Hour)}}
 	first := h.mustComplete(pipeline.Run(t.Context(), j.mustConfig(t))).Run.ID
 	h.service.Advance(1)
 	j.At = h.service.Now().Add(2 * time.Hour)
@@ -241,7 +241,7 @@ func TestTrialKilledOperationsOnAHeldNight(t *testing.T) {
 	for _, do := range []string{"hold", "publish", "discard"} {
 		h.service.SetValueFaults(fault)
 		j.Do, j.KillAt = do, stepCall{}
-		start := before
+		start := original
 		recorded := copyWarehouse(t, start)
 		j.Dir = recorded
 		cfg := j.mustConfig(t)
@@ -255,17 +255,17 @@ func TestTrialKilledOperationsOnAHeldNight(t *testing.T) {
 			if err != nil || !ok {
 				t.Fatalf("no night is held (%v)", err)
 			}
-			held, before = night.Manifest.RunID, recorded
+			held, original = night.Manifest.RunID, recorded
 		}
-		from := max(0, slices.Index(recorder.steps, "merged"))
-		seenSteps := map[string]int{}
+		firstKill := max(0, slices.Index(recorder.steps, "merged"))
+		calls := map[string]int{} // calls of each step so far
 		kills := 0
 		for i, step := range recorder.steps {
-			seenSteps[step]++
-			if i < from || (i-from)%killStride(len(recorder.steps)-from) != 0 {
+			calls[step]++
+			if i < firstKill || (i-firstKill)%killStride(len(recorder.steps)-firstKill) != 0 {
 				continue
 			}
-			j.Dir, j.KillAt = copyWarehouse(t, start), stepCall{Step: step, Nth: seenSteps[step]}
+			j.Dir, j.KillAt = copyWarehouse(t, start), stepCall{Step: step, Nth: calls[step]}
 			h.service.SetValueFaults(fault)
 			j.Report = filepath.Join(t.TempDir(), "report.json")
 			if spawn(t, "held", j.Report, j).wasKilled() {
@@ -274,7 +274,7 @@ func TestTrialKilledOperationsOnAHeldNight(t *testing.T) {
 			h.service.SetValueFaults()
 			requireOldOrNewState(t, j, do, first, held)
 		}
-		t.Logf("%s: %d kills at %d steps", do, kills, len(recorder.steps)-from)
+		t.Logf("%s: %d kills at %d steps", do, kills, len(recorder.steps)-firstKill)
 		if kills == 0 {
 			t.Errorf("%s was not killed at any step, want at least one kill", do)
 		}
@@ -301,7 +301,7 @@ func copyWarehouse(t *testing.T, from string) string {
 // runs the next night, which must publish.
 func requireOldOrNewState(t *testing.T, j heldJob, do, first, held string) {
 	t.Helper()
-	at := do + ", killed at " + j.KillAt.String()
+	description := do + ", killed at " + j.KillAt.String()
 	j.KillAt = stepCall{}
 	cfg := j.mustConfig(t)
 	w := warehouseOf(t, cfg)
@@ -309,10 +309,10 @@ func requireOldOrNewState(t *testing.T, j heldJob, do, first, held string) {
 	h, ok, err := w.Held()
 	must(t, err)
 	if published != first && !(published == held && do == "publish") || ok && (h.Manifest.RunID != held || published == held) {
-		t.Errorf("%s: latest is %s and %q is held, want the state before or after the operation", at, published, h.Manifest.RunID)
+		t.Errorf("%s: latest is %s and %q is held, want the state before or after the operation", description, published, h.Manifest.RunID)
 	}
 	if damaged, _ := w.CheckHeld(t.Context(), true); len(damaged) > 0 {
-		t.Errorf("%s: the held night has the damage %v, want none", at, damaged)
+		t.Errorf("%s: the held night has the damage %v, want none", description, damaged)
 	}
 	j.At = j.At.Add(time.Hour)
 	res, err := pipeline.Run(t.Context(), j.mustConfig(t))
@@ -328,16 +328,16 @@ func requireOldOrNewState(t *testing.T, j heldJob, do, first, held string) {
 		res.Run.ID = hold.Run
 	}
 	if err != nil || requireIntact(t, j.Dir) != res.Run.ID {
-		t.Errorf("%s: the next night %s is not published: %v", at, res.Run.ID, err)
+		t.Errorf("%s: the next night %s is not published: %v", description, res.Run.ID, err)
 	}
-	if left, err := os.ReadDir(filepath.Join(j.Dir, "held")); err != nil && !errors.Is(err, fs.ErrNotExist) || len(left) > 0 {
-		t.Errorf("%s: held/ has %v (%v), want no files", at, left, err)
+	if files, err := os.ReadDir(filepath.Join(j.Dir, "held")); err != nil && !errors.Is(err, fs.ErrNotExist) || len(files) > 0 {
+		t.Errorf("%s: held/ has %v (%v), want no files", description, files, err)
 	}
 	if found, err := integrity.Check(t.Context(), w, true); err != nil || len(found.Damage) > 0 {
-		t.Errorf("%s: integrity.Check found %+v (%v), want no damage", at, found.Damage, err)
+		t.Errorf("%s: integrity.Check found %+v (%v), want no damage", description, found.Damage, err)
 	}
 	versions, err := w.Versions.List()
 	if want := []string{first, held, res.Run.ID}; err != nil || slices.ContainsFunc(versions, func(v string) bool { return !slices.Contains(want, v) }) || slices.Contains(versions, held) != (published == held) && held != res.Run.ID {
-		t.Errorf("%s: got the versions %v (%v), want some of %v", at, versions, err, want)
+		t.Errorf("%s: got the versions %v (%v), want some of %v", description, versions, err, want)
 	}
 }

@@ -89,13 +89,13 @@ func requireRowCounts(t *testing.T, dir string, m warehouse.Manifest) {
 	}
 }
 
-// requireCatalogOf checks that the newest run in the published catalog is run.
+// requireCatalogOf checks that the newest run in the published catalog is the given one.
 func requireCatalogOf(t *testing.T, dir, run string) {
 	t.Helper()
 	db := openUnmanaged(t, filepath.Join(dir, "catalog.duckdb")+"?access_mode=read_only&threads=1")
 	defer db.Close()
-	if last := query(t, db, "SELECT max(run_id) FROM meta.runs"); last[0][0].String != run {
-		t.Errorf("the newest run in the catalog is %s, want %s", last[0][0].String, run)
+	if newest := query(t, db, "SELECT max(run_id) FROM meta.runs"); newest[0][0].String != run {
+		t.Errorf("the newest run in the catalog is %s, want %s", newest[0][0].String, run)
 	}
 }
 

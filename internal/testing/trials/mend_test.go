@@ -15,9 +15,9 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// TestTrialSeriesIsWrittenFromTheCatalog removes the Parquet series, which is the folder parquet/,
-// or parts of it. The catalog is intact, so verify must propose only the repair MendSeries, and
-// this repair must restore the series.
+// TestTrialSeriesIsWrittenFromTheCatalog removes the Parquet series (the folder parquet/) or some of
+// its files. The catalog is intact, so verify must propose only the repair MendSeries, and this repair
+// must restore the series.
 func TestTrialSeriesIsWrittenFromTheCatalog(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
@@ -66,7 +66,7 @@ func TestTrialSeriesIsWrittenFromTheCatalog(t *testing.T) {
 }
 
 // TestTrialRebuildRequiresConsentToALoss removes the newest day from the Parquet series. A rebuild
-// must fail and publish no version unless AcceptLoss is set.
+// must fail and publish no version. With AcceptLoss it must publish a version.
 func TestTrialRebuildRequiresConsentToALoss(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()

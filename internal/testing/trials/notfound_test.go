@@ -13,7 +13,7 @@ import (
 	"placementsync/internal/sim"
 )
 
-// notFound returns faults that return status 404 for some records of an endpoint.
+// notFound returns faults with which the service returns status 404 for some records of an endpoint.
 func notFound(prefix string, ids ...string) (faults []sim.Fault) {
 	for _, id := range ids {
 		faults = append(faults, sim.Fault{Path: prefix + id, Kind: sim.FaultStatus, Status: http.StatusNotFound})
@@ -46,8 +46,8 @@ func (h *harness) listedArticles() (ids []string) {
 	return ids
 }
 
-// TestGateStopsAnEndpointOf404s returns 404 for every article in a first night, although the lists
-// of campaigns contain the articles. The night must stop.
+// TestGateStopsAnEndpointOf404s lets the service return 404 for every article in a first night,
+// although the lists of campaigns contain the articles. The night must stop.
 func TestGateStopsAnEndpointOf404s(t *testing.T) {
 	t.Parallel()
 	h := newArticleHarness(t, 7)
@@ -69,9 +69,9 @@ func TestGateStopsAnEndpointOf404s(t *testing.T) {
 	}
 }
 
-// TestTrialListedArticlesWith404AreKept returns 404 for some articles, in the first night or in a
-// later night. Up to three such articles are accepted, and more make the night partial. No article
-// may be deleted as long as the list of its campaign contains it.
+// TestTrialListedArticlesWith404AreKept lets the service return 404 for some articles, in the first
+// night or in a later night. With up to three of these articles the night is complete, and with more
+// it is partial. A later night must keep their rows, because the lists of campaigns contain them.
 func TestTrialListedArticlesWith404AreKept(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
@@ -79,48 +79,48 @@ func TestTrialListedArticlesWith404AreKept(t *testing.T) {
 		notFoundCount int // articles with status 404
 		partial       bool
 	}{{1, false}, {3, false}, {4, true}, {16, true}} {
-		for _, first := range []bool{true, false} {
-			t.Run(fmt.Sprintf("%d articles, first night %v", c.notFoundCount, first), func(t *testing.T) {
+		for _, isFirst := range []bool{true, false} {
+			t.Run(fmt.Sprintf("%d articles, first night %v", c.notFoundCount, isFirst), func(t *testing.T) {
 				t.Parallel()
 				h := newArticleHarness(t, 1)
-				if !first {
+				if !isFirst {
 					h.goodNight()
 				} else {
 					h.service.Advance(1)
 				}
-				all := h.listedArticles()
-				if len(all) < 100 || len(all) >= 300 {
-					t.Fatalf("the world has %d articles, want 100 to 299, for which the limit is three", len(all))
+				articles := h.listedArticles()
+				if len(articles) < 100 || len(articles) >= 300 {
+					t.Fatalf("the world has %d articles, want 100 to 299, for which the limit is three", len(articles))
 				}
-				missing := all[:c.notFoundCount]
-				if !first {
+				missing := articles[:c.notFoundCount]
+				if !isFirst {
 					for i, row := range query(t, h.catalog(), "SELECT id FROM articles ORDER BY id LIMIT ?", c.notFoundCount) {
 						missing[i] = row[0].String
 					}
 				}
-				before := 0
-				if !first {
-					before = c.notFoundCount
+				keptRows := 0
+				if !isFirst {
+					keptRows = c.notFoundCount
 				}
 				h.service.SetFaults(notFound("/articles/", missing...)...)
 				res, err := h.night()
 				must(t, err)
-				want, grade := 0, fetch.Repaired
+				code, grade := 0, fetch.Repaired
 				if c.partial {
-					want, grade = 3, fetch.BestEffort
+					code, grade = 3, fetch.BestEffort
 				}
-				if res.Run.ExitCode != want {
-					t.Errorf("the night ended with exit code %d, want %d", res.Run.ExitCode, want)
+				if res.Run.ExitCode != code {
+					t.Errorf("the night ended with exit code %d, want %d", res.Run.ExitCode, code)
 				}
 				h.requireStream(res.Run, "articles", grade, fmt.Sprintf("%d of ", c.notFoundCount))
 				h.requireStream(res.Run, "articles", grade, "were answered 404 although a list contains them; their rows are kept")
 				s := streamOf(t, res.Run, "articles")
-				if int(s.Fetched) != h.count("articles", "TRUE")-before || s.Incomplete != c.partial {
-					t.Errorf("fetched %d articles with Incomplete %t, want %d and %t", s.Fetched, s.Incomplete, h.count("articles", "TRUE")-before, c.partial)
+				if int(s.Fetched) != h.count("articles", "TRUE")-keptRows || s.Incomplete != c.partial {
+					t.Errorf("fetched %d articles with Incomplete %t, want %d and %t", s.Fetched, s.Incomplete, h.count("articles", "TRUE")-keptRows, c.partial)
 				}
 				for _, id := range missing {
-					if n := h.count("articles", "id = ?", id); (n == 1) != !first {
-						t.Errorf("article %s has %d rows, want none in a first night (%t), else 1", id, n, first)
+					if n := h.count("articles", "id = ?", id); (n == 1) != !isFirst {
+						t.Errorf("article %s has %d rows, want none in a first night (%t), else 1", id, n, isFirst)
 					}
 					if n := h.count("meta.deletions", "key LIKE ?", "%"+id+"%"); n != 0 {
 						t.Errorf("meta.deletions has %d rows of article %s, want none", n, id)
@@ -140,8 +140,8 @@ func TestTrialListedArticlesWith404AreKept(t *testing.T) {
 	}
 }
 
-// TestOrderIsDeletedWhenNoListContainsIt returns 404 for the detail of an order. The order must be
-// kept as long as the list of orders contains it, and must be deleted after that.
+// TestOrderIsDeletedWhenNoListContainsIt lets the service return 404 for the detail of an order. The
+// order must be kept while the list of orders contains its id, and must be deleted after that.
 func TestOrderIsDeletedWhenNoListContainsIt(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t, smallWorld(), "orders", "order_items", "order_details")
@@ -159,9 +159,9 @@ func TestOrderIsDeletedWhenNoListContainsIt(t *testing.T) {
 	h.requireDeletion(h.sameDayNight(), "orders", id, "404 from /orders/{order_id}")
 }
 
-// TestTrialArticleOfACarriedCampaignIsKept returns 404 for articles of campaigns that the night
-// does not request again. The rows of these campaigns from earlier nights contain the articles, so
-// the articles must be kept.
+// TestTrialArticleOfACarriedCampaignIsKept lets the service return 404 for articles of campaigns that
+// the night does not request again. The rows of these campaigns from earlier nights contain the
+// articles, so the articles must be kept.
 func TestTrialArticleOfACarriedCampaignIsKept(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()

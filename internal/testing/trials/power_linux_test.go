@@ -30,7 +30,8 @@ type powerTrial struct {
 	*harness
 	// before is the folder of the warehouse before the operation.
 	before string
-	// versions are the runs that may be published after a power cut. "" means none.
+	// versions are the runs that may be published after a power cut. An empty run means that no
+	// version may be published.
 	versions []string
 	// trace contains the recorded changes of the disk.
 	trace *diskTrace
@@ -137,11 +138,11 @@ func (p *powerTrial) cutPower(t *testing.T, seed uint64, limit int, check func(t
 // complete. It returns the published run.
 func (p *powerTrial) requireSnapshot(t *testing.T, dir string) string {
 	t.Helper()
-	seen := publishedRun(t, dir)
-	if !slices.Contains(p.versions, seen) {
-		t.Errorf("the published run is %q, want one of %q", seen, p.versions)
+	published := publishedRun(t, dir)
+	if !slices.Contains(p.versions, published) {
+		t.Errorf("the published run is %q, want one of %q", published, p.versions)
 	}
-	if seen == "" {
+	if published == "" {
 		return ""
 	}
 	for _, version := range versionFolders(t, dir) {
@@ -150,7 +151,7 @@ func (p *powerTrial) requireSnapshot(t *testing.T, dir string) string {
 	m := readManifest(t, filepath.Join(dir, "latest"))
 	requireRowCounts(t, dir, m)
 	requireReadable(t, filepath.Join(dir, "parquet", "*", "snapshot_date="+m.SnapshotAt.Format("2006-01-02"), "*.parquet"))
-	return seen
+	return published
 }
 
 func versionFolders(t *testing.T, dir string) []string {
@@ -160,9 +161,9 @@ func versionFolders(t *testing.T, dir string) []string {
 	return all
 }
 
-// requireNextNight runs the night after a power cut. It must publish the rows of the warehouse
-// reference (empty means any rows), and there must be no damage after it. repeat is called after
-// the night and may be nil.
+// requireNextNight runs the night after a power cut. The night must publish the rows of the warehouse
+// reference, or any rows if reference is empty. Then it calls repeat, if repeat is not nil. At the
+// end the warehouse must have no damage.
 func (p *powerTrial) requireNextNight(t *testing.T, dir, reference string, repeat func(cfg pipeline.Config) error) {
 	t.Helper()
 	cfg := p.configFor(dir)
@@ -212,9 +213,10 @@ func TestTrialPowerCut(t *testing.T) {
 	}
 }
 
-// TestTorturePowerCut simulates a power cut at every change of the disk. Any subset of the changes
-// since the last fsync is lost. The snapshot from before or after the operation must be published.
-// The next night must succeed, must contain all acknowledged events, and must find no damage.
+// TestTorturePowerCut simulates power cuts at every change of the disk. Each loses another subset of
+// the changes since the last fsync. The snapshot from before or after the operation must be
+// published. The next night must succeed and must contain all acknowledged events. After it, the
+// warehouse must have no damage.
 func TestTorturePowerCut(t *testing.T) {
 	requireTorture(t)
 	for name, cut := range powerCuts() {
@@ -230,15 +232,15 @@ func TestTorturePowerCut(t *testing.T) {
 	}
 }
 
-// powerCuts returns the operations by name. The function of an operation checks up to limit states
-// after a power cut, and returns the number of checked states.
+// powerCuts returns a function for each operation, by name. The function cuts the power during the
+// operation, checks up to limit states that can be left, and returns the number of checked states.
 func powerCuts() map[string]func(t *testing.T, seed uint64, limit int) int {
 	return map[string]func(t *testing.T, seed uint64, limit int) int{
 		"first night": func(t *testing.T, seed uint64, limit int) int { return cutNight(t, seed, limit, 0) },
 		"later night": func(t *testing.T, seed uint64, limit int) int { return cutNight(t, seed, limit, 3) },
 		"rollback": func(t *testing.T, seed uint64, limit int) int {
 			return cutOperation(t, seed, limit, func(cfg pipeline.Config) error {
-				return locked(cfg, "rollback", func(w *warehouse.Warehouse) error {
+				return withLock(cfg, "rollback", func(w *warehouse.Warehouse) error {
 					all, err := w.Versions.List()
 					if err == nil {
 						_, err = w.Rollback(slices.Min(all), cfg.Now())
@@ -273,14 +275,14 @@ func powerCuts() map[string]func(t *testing.T, seed uint64, limit int) int {
 
 // prune removes old files with a short retention.
 func prune(cfg pipeline.Config) error {
-	return locked(cfg, "prune", func(w *warehouse.Warehouse) error {
+	return withLock(cfg, "prune", func(w *warehouse.Warehouse) error {
 		_, err := w.Pruner.Prune(warehouse.Retention{RawDays: 1, Daily: 1}, cfg.Now().Add(72*time.Hour), false)
 		return err
 	})
 }
 
-// locked calls an operation while it has the lock of the warehouse.
-func locked(cfg pipeline.Config, name string, operate func(w *warehouse.Warehouse) error) error {
+// withLock calls an operation while it holds the lock of the warehouse.
+func withLock(cfg pipeline.Config, name string, operate func(w *warehouse.Warehouse) error) error {
 	w, err := warehouse.Open(cfg.Warehouse)
 	if err != nil {
 		return err
@@ -309,8 +311,8 @@ func cutNight(t *testing.T, seed uint64, limit, nights int) int {
 	})
 }
 
-// cutOperation simulates power cuts during an operation after three nights. repeat is called after
-// the next night and may be nil.
+// cutOperation simulates power cuts during an operation after three nights. requireNextNight
+// describes repeat.
 func cutOperation(t *testing.T, seed uint64, limit int, operate, repeat func(cfg pipeline.Config) error) int {
 	t.Helper()
 	p := newPowerTrial(t, 3)
@@ -347,7 +349,7 @@ func cutHeld(t *testing.T, seed uint64, limit int, decide func(w *warehouse.Ware
 		p.before = p.record(t, hold)
 		p.versions = nil
 		operate = func(cfg pipeline.Config) error {
-			return locked(cfg, "decision", func(w *warehouse.Warehouse) error { return decide(w, cfg.Now()) })
+			return withLock(cfg, "decision", func(w *warehouse.Warehouse) error { return decide(w, cfg.Now()) })
 		}
 	}
 	reference := t.TempDir()
@@ -355,12 +357,12 @@ func cutHeld(t *testing.T, seed uint64, limit int, decide func(w *warehouse.Ware
 	p.requireNextNight(t, reference, "", nil)
 	p.record(t, operate)
 	return p.cutPower(t, seed, limit, func(t *testing.T, dir string, _ tracePoint) {
-		seen := p.requireSnapshot(t, dir)
+		published := p.requireSnapshot(t, dir)
 		w := warehouseOf(t, p.configFor(dir))
 		h, ok, err := w.Held()
 		must(t, err)
-		if damaged, _ := w.CheckHeld(t.Context(), true); ok && (h.Manifest.RunID == seen || len(damaged) > 0) {
-			t.Errorf("run %s is held with the damaged files %v and %s is published, want another undamaged run", h.Manifest.RunID, damaged, seen)
+		if damaged, _ := w.CheckHeld(t.Context(), true); ok && (h.Manifest.RunID == published || len(damaged) > 0) {
+			t.Errorf("run %s is held with the damaged files %v and %s is published, want another undamaged run", h.Manifest.RunID, damaged, published)
 		}
 		p.requireNextNight(t, dir, reference, nil)
 	})

@@ -93,13 +93,14 @@ type diskTrace struct {
 	kinds  map[object]fs.FileMode
 	links  map[object]string
 	// names contains the object at each path in the last listing.
-	names        map[string]object
-	last, synced diskState
+	names map[string]object
+	// newest is the state in the last listing.
+	newest, synced diskState
 	// written is the newest content of all files, including removed files.
 	written map[object]content
 	pending []entryChange
-	// syncing contains the objects of each running fsync, with their content at its beginning. The
-	// key consists of step and path.
+	// syncing contains the objects of each running fsync, with their content when the fsync began.
+	// The key consists of the rest of the step's name and the path.
 	syncing      map[string]map[object]content
 	acknowledged []string
 	points       []tracePoint
@@ -112,14 +113,14 @@ func newDiskTrace(t *testing.T, root string) *diskTrace {
 	t.Helper()
 	d := &diskTrace{t: t, root: root, bodies: t.TempDir(), kinds: map[object]fs.FileMode{rootObject: fs.ModeDir | 0o755},
 		ids: map[inode]object{}, links: map[object]string{}, written: map[object]content{}, syncing: map[string]map[object]content{}}
-	d.last = d.list(diskState{})
-	d.synced = d.last.clone()
+	d.newest = d.list(diskState{})
+	d.synced = d.newest.clone()
 	return d
 }
 
 // list returns the current state of the folder. It does not read files that have the same size and
-// time as in the state before.
-func (d *diskTrace) list(before diskState) diskState {
+// time as in the previous state.
+func (d *diskTrace) list(previous diskState) diskState {
 	s := diskState{map[entryKey]object{}, map[object]content{}}
 	d.names = map[string]object{d.root: rootObject}
 	err := filepath.WalkDir(d.root, func(path string, entry fs.DirEntry, err error) error {
@@ -156,7 +157,7 @@ func (d *diskTrace) list(before diskState) diskState {
 		s.entries[entryKey{parent, filepath.Base(path)}] = id
 		switch {
 		case info.Mode().IsRegular():
-			known, ok := before.files[id]
+			known, ok := previous.files[id]
 			if !ok || !known.at.Equal(info.ModTime()) || d.sizeOf(known) != info.Size() {
 				known = content{d.storeBody(path), info.ModTime(), info.Mode()}
 			}
@@ -206,16 +207,16 @@ func (d *diskTrace) sizeOf(c content) int64 {
 func (d *diskTrace) step(name, path string) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	before := d.last
-	d.last = d.list(before)
-	d.pending = append(d.pending, entryChanges(before.entries, d.last.entries)...)
+	previous := d.newest
+	d.newest = d.list(previous)
+	d.pending = append(d.pending, entryChanges(previous.entries, d.newest.entries)...)
 	if strings.HasPrefix(name, "after fsync above ") {
 		parent := d.names[filepath.Dir(path)]
 		d.markSynced(map[object]content{parent: {}})
-	} else if begin, ok := strings.CutPrefix(name, "before fsync"); ok {
-		d.syncing[begin+path] = d.toSync(begin, path)
-	} else if end, ok := strings.CutPrefix(name, "after fsync"); ok {
-		d.markSynced(d.syncing[end+path])
+	} else if place, ok := strings.CutPrefix(name, "before fsync"); ok {
+		d.syncing[place+path] = d.toSync(place, path)
+	} else if place, ok := strings.CutPrefix(name, "after fsync"); ok {
+		d.markSynced(d.syncing[place+path])
 	}
 	d.points = append(d.points, tracePoint{name, d.synced.clone(), slices.Clone(d.pending), maps.Clone(d.written), slices.Clone(d.acknowledged)})
 	return nil
@@ -232,19 +233,20 @@ func (d *diskTrace) acknowledge(event string) {
 }
 
 // toSync returns the objects that an fsync of a path writes, with their content. For a temporary
-// file, path may be the name to which the file will be renamed.
-func (d *diskTrace) toSync(step, path string) map[object]content {
-	if strings.HasPrefix(step, " beside ") {
+// file, path may be the name to which the file will be renamed. place is the rest of the name of the
+// step after "before fsync".
+func (d *diskTrace) toSync(place, path string) map[object]content {
+	if strings.HasPrefix(place, " beside ") {
 		path = filepath.Dir(path)
 	}
-	found := map[object]content{}
+	objects := map[object]content{}
 	for name, id := range d.names {
 		isTemp := filepath.Dir(name) == filepath.Dir(path) && strings.HasPrefix(filepath.Base(name), "."+filepath.Base(path)+".")
 		if name == path || isTemp && d.kinds[id].IsRegular() {
-			found[id] = d.last.files[id]
+			objects[id] = d.newest.files[id]
 		}
 	}
-	return found
+	return objects
 }
 
 // markSynced adds the content of files and the names in folders to the synced state. After a rename
@@ -253,16 +255,16 @@ func (d *diskTrace) toSync(step, path string) map[object]content {
 func (d *diskTrace) markSynced(synced map[object]content) {
 	var pending []entryChange
 	for _, change := range d.pending {
-		rest := entryChange{}
+		unsynced := entryChange{}
 		for key, id := range change {
 			if _, ok := synced[key.dir]; ok {
 				set(d.synced.entries, key, id)
 			} else {
-				rest[key] = id
+				unsynced[key] = id
 			}
 		}
-		if len(rest) > 0 {
-			pending = append(pending, rest)
+		if len(unsynced) > 0 {
+			pending = append(pending, unsynced)
 		}
 	}
 	d.pending = pending
@@ -350,8 +352,8 @@ func outages(random *rand.Rand, count int) []outage {
 	list := []outage{{forAllNames(false), forAllFiles(oldContent)}, {forAllNames(true), forAllFiles(oldContent)},
 		{forAllNames(true), forAllFiles(zeroContent)}, {forAllNames(true), forAllFiles(halfContent)}, {forAllNames(false), forAllFiles(newContent)}}
 	for len(list) < count {
-		one := rand.New(rand.NewPCG(random.Uint64(), 1))
-		list = append(list, outage{func(int) bool { return one.IntN(2) == 0 }, func(object) fate { return fate(one.IntN(4)) }})
+		choices := rand.New(rand.NewPCG(random.Uint64(), 1))
+		list = append(list, outage{func(int) bool { return choices.IntN(2) == 0 }, func(object) fate { return fate(choices.IntN(4)) }})
 	}
 	return list
 }
@@ -386,7 +388,7 @@ func (d *diskTrace) write(t *testing.T, p tracePoint, o outage, to string) (sum 
 		children[key.dir] = append(children[key.dir], key.name)
 	}
 	hash := sha256.New()
-	written := map[object]string{}
+	firstPath := map[object]string{} // the first of the names of a file, for hard links
 	var fill func(dir object, path string)
 	fill = func(dir object, path string) {
 		slices.Sort(children[dir])
@@ -400,15 +402,15 @@ func (d *diskTrace) write(t *testing.T, p tracePoint, o outage, to string) (sum 
 			case kind&fs.ModeSymlink != 0:
 				must(t, os.Symlink(d.links[id], target))
 				fmt.Fprintln(hash, d.links[id])
-			case written[id] != "":
-				must(t, os.Link(written[id], target))
+			case firstPath[id] != "":
+				must(t, os.Link(firstPath[id], target))
 			default:
 				f, unsynced := fates[id]
 				data := d.bytesOf(t, p, id, f, unsynced, name)
 				must(t, os.WriteFile(target, data, s.files[id].mode.Perm()))
 				must(t, os.Chtimes(target, time.Time{}, s.files[id].at))
 				fmt.Fprintf(hash, "%x\n", sha256.Sum256(data))
-				written[id] = target
+				firstPath[id] = target
 			}
 		}
 	}
@@ -469,21 +471,21 @@ func TestPowerModel(t *testing.T) {
 			trace := newDiskTrace(t, dir)
 			must(t, c.replace(durable.Disk{Step: trace.step}, path))
 			must(t, trace.step("end", ""))
-			left := map[string]bool{}
+			contents := map[string]bool{}
 			for _, point := range trace.points {
 				for _, o := range outages(rand.New(rand.NewPCG(1, 1)), 50) {
 					to := t.TempDir()
 					trace.write(t, point, o, to)
 					data, err := os.ReadFile(filepath.Join(to, "file"))
 					must(t, err)
-					left[string(data)] = true
+					contents[string(data)] = true
 				}
 			}
-			if got := slices.Sorted(maps.Keys(left)); !slices.Equal(got, c.want) {
+			if got := slices.Sorted(maps.Keys(contents)); !slices.Equal(got, c.want) {
 				t.Errorf("the possible contents after a power cut are %q, want %q", got, c.want)
 			}
-			if last := trace.points[len(trace.points)-1]; name == "durable" && len(last.pending) > 0 {
-				t.Errorf("got the unsynced names %v after the last change, want none", last.pending)
+			if newest := trace.points[len(trace.points)-1]; name == "durable" && len(newest.pending) > 0 {
+				t.Errorf("got the unsynced names %v after the last change, want none", newest.pending)
 			}
 		})
 	}

@@ -23,12 +23,12 @@ import (
 	"placementsync/internal/webhook"
 )
 
-// canary is a mark that is added to the strings in responses, to find them in the warehouse.
-const canary = "s3cret"
+// privateMark is a mark that is added to the strings in responses, to find them in the warehouse.
+const privateMark = "s3cret"
 
-// plainKeys matches the fields that are not marked. Ids cannot be private. Marked times and amounts
-// would be rejected, and meta.rejects would contain the mark.
-var plainKeys = regexp.MustCompile(`^(id|prefix|type|token_type|scopes|.*_ids?|.*_at|.*_date|date_paid|deadline|unit_amount)$`)
+// unmarkedFields matches the fields that are not marked. Ids cannot be private. Marked times and
+// amounts would be rejected, and meta.rejects would contain the mark.
+var unmarkedFields = regexp.MustCompile(`^(id|prefix|type|token_type|scopes|.*_ids?|.*_at|.*_date|date_paid|deadline|unit_amount)$`)
 
 // markStrings replaces the strings of a body by the results of mark.
 func markStrings(body []byte, mark func(text string) any) []byte {
@@ -56,17 +56,17 @@ func markValue(key string, value any, mark func(text string) any) any {
 			v[i] = markValue(key, inner, mark)
 		}
 	case string:
-		if !plainKeys.MatchString(key) {
+		if !unmarkedFields.MatchString(key) {
 			return mark(v)
 		}
 	}
 	return value
 }
 
-func markedString(v string) any { return canary + " " + v }
+func markedString(v string) any { return privateMark + " " + v }
 
-// markedList returns a list instead of a string. It has the wrong type for its column, so the value
-// is rejected.
+// markedList returns a list instead of a string. A list has the wrong type for the column, so it is
+// rejected.
 func markedList(v string) any { return []any{markedString(v)} }
 
 // streamsWithNameKeys returns the streams whose records have a name as key. A key cannot be
@@ -119,7 +119,7 @@ func (m webhookHarness) markedColumns() []string {
 	var found []string
 	for _, table := range m.cfg.Warehouse.Tables {
 		for _, column := range m.lines(fmt.Sprintf(`SELECT column_name FROM (UNPIVOT (SELECT max((COLUMNS(*)::VARCHAR LIKE '%%%s%%')::INT) FROM history.%s)
-			ON COLUMNS(*) INTO NAME column_name VALUE hit) WHERE hit = 1 ORDER BY 1`, canary, sqltext.Quote(table.Name))) {
+			ON COLUMNS(*) INTO NAME column_name VALUE hit) WHERE hit = 1 ORDER BY 1`, privateMark, sqltext.Quote(table.Name))) {
 			found = append(found, table.Name+"."+column)
 		}
 	}
@@ -131,9 +131,9 @@ func TestTrialPrivateValuesAreNowhere(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
 	names := append(fewStreams(), "profiles", "campaigns", "campaign_articles", "articles", "article_comments", "article_comment_events", "article_status_events")
-	requirePrivate(t, 45, func(name string) bool { return slices.Contains(names, name) }, func(hashable, rest []string) []transform.Privacy {
+	requirePrivate(t, 45, func(name string) bool { return slices.Contains(names, name) }, func(hashable, others []string) []transform.Privacy {
 		half := len(hashable) / 2
-		return []transform.Privacy{{Hash: hashable[:half], Drop: slices.Concat(hashable[half:], rest), Key: []byte("key")}}
+		return []transform.Privacy{{Hash: hashable[:half], Drop: slices.Concat(hashable[half:], others), Key: []byte("key")}}
 	})
 }
 
@@ -141,19 +141,19 @@ func TestTrialPrivateValuesAreNowhere(t *testing.T) {
 // hashing them.
 func TestTorturePrivateValuesAreNowhere(t *testing.T) {
 	requireTorture(t)
-	requirePrivate(t, 100, func(name string) bool { return !slices.Contains(streamsWithNameKeys(), name) }, func(hashable, rest []string) []transform.Privacy {
-		return []transform.Privacy{{Drop: slices.Concat(hashable, rest)}, {Hash: hashable, Drop: rest, Key: []byte("key")}}
+	requirePrivate(t, 100, func(name string) bool { return !slices.Contains(streamsWithNameKeys(), name) }, func(hashable, others []string) []transform.Privacy {
+		return []transform.Privacy{{Drop: slices.Concat(hashable, others)}, {Hash: hashable, Drop: others, Key: []byte("key")}}
 	})
 }
 
-// requirePrivate runs nights without privacy rules and finds the columns that contain the mark.
-// There must be at least minColumns. It then makes these columns private and runs the nights again
-// in another warehouse. The published files and the ledger must not contain the mark.
-func requirePrivate(t *testing.T, minColumns int, wanted func(name string) bool, rules func(hashable, rest []string) []transform.Privacy) {
+// requirePrivate runs nights without privacy rules and finds the columns that contain the mark, at
+// least minColumns. It then makes these columns private and runs the nights again in another
+// warehouse. The published files and the ledger must not contain the mark.
+func requirePrivate(t *testing.T, minColumns int, wanted func(name string) bool, rules func(hashable, others []string) []transform.Privacy) {
 	t.Helper()
 	public := newPrivateHarness(t, transform.Privacy{}, wanted)
 	public.runMarkedNights()
-	columns, places := public.markedColumns(), public.findMark(canary)
+	columns, places := public.markedColumns(), public.findMark(privateMark)
 	if len(columns) < minColumns || !slices.Contains(places, "past.orders") || !slices.Contains(places, "meta.rejects") {
 		t.Fatalf("without rules the mark is in %d columns and in %q, want at least %d columns, and past.orders and meta.rejects", len(columns), places, minColumns)
 	}
@@ -162,7 +162,7 @@ func requirePrivate(t *testing.T, minColumns int, wanted func(name string) bool,
 			t.Parallel()
 			m := newPrivateHarness(t, p, wanted)
 			m.runMarkedNights()
-			if diff := cmp.Diff([]string(nil), m.findMark(canary)); diff != "" {
+			if diff := cmp.Diff([]string(nil), m.findMark(privateMark)); diff != "" {
 				t.Errorf("tables and files with the mark (-want +got):\n%s", diff)
 			}
 			if n := m.count("orders", "true"); n == 0 {
@@ -173,24 +173,24 @@ func requirePrivate(t *testing.T, minColumns int, wanted func(name string) bool,
 }
 
 // splitHashable returns the columns that can be hashed, and the columns that can only be dropped.
-func splitHashable(t *testing.T, streams []stream.Stream, columns []string) (can, cannot []string) {
+func splitHashable(t *testing.T, streams []stream.Stream, columns []string) (hashable, others []string) {
 	t.Helper()
 	defs, _, err := dictionary.Definitions()
 	must(t, err)
 	for _, column := range columns {
-		refused := false
+		isRefused := false
 		for _, s := range streams {
 			b, err := transform.Compile(s, defs)
 			must(t, err)
-			refused = refused || b.Protect(transform.Privacy{Hash: []string{column}, Key: []byte("key")}) != nil
+			isRefused = isRefused || b.Protect(transform.Privacy{Hash: []string{column}, Key: []byte("key")}) != nil
 		}
-		if refused {
-			cannot = append(cannot, column)
+		if isRefused {
+			others = append(others, column)
 		} else {
-			can = append(can, column)
+			hashable = append(hashable, column)
 		}
 	}
-	return can, cannot
+	return hashable, others
 }
 
 // findMark returns the tables and files that contain the mark. It searches the values of all tables
@@ -225,9 +225,9 @@ func (m webhookHarness) findMark(mark string) []string {
 	return found
 }
 
-// TestTrialUnpublishedFilesArePrivate checks that only the owner can read stored responses, the
+// TestTrialOnlyTheOwnerReadsUnpublishedFiles checks that only the owner can read stored responses, the
 // inbox and the other files of state/.
-func TestTrialUnpublishedFilesArePrivate(t *testing.T) {
+func TestTrialOnlyTheOwnerReadsUnpublishedFiles(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
 	m := newWebhookHarness(t, smallWorld())

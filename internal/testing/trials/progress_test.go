@@ -40,11 +40,11 @@ func TestProgressOfANight(t *testing.T) {
 	for _, s := range seen.Streams {
 		states[s.Name] = s
 	}
-	if one := states["orders"]; one.State != ledger.Reading || one.Total != 2 || one.Done != 1 || one.Rows != 7 || one.Pass != 1 {
-		t.Errorf("the progress of orders is %+v, want 1 page of 2 with 7 rows in pass 1", one)
+	if orders := states["orders"]; orders.State != ledger.Reading || orders.Total != 2 || orders.Done != 1 || orders.Rows != 7 || orders.Pass != 1 {
+		t.Errorf("the progress of orders is %+v, want the state reading, and 1 page of 2 with 7 rows in pass 1", orders)
 	}
-	if one := states["order_details"]; one.State != ledger.Waiting {
-		t.Errorf("the progress of order_details is %+v, want the state waiting", one)
+	if details := states["order_details"]; details.State != ledger.Waiting {
+		t.Errorf("the progress of order_details is %+v, want the state waiting", details)
 	}
 	if seen.Expected <= seen.Requests || seen.Requests < 2 {
 		t.Errorf("the progress has %d of %d expected requests, want at least 2, and fewer than expected", seen.Requests, seen.Expected)
@@ -52,7 +52,7 @@ func TestProgressOfANight(t *testing.T) {
 }
 
 // TestStoppingFinishesTheCommit cancels the context of a night during the merge or earlier. If
-// FinishCommit is set, a night that merges must continue until it is published.
+// FinishCommit is set, a night that is cancelled during the merge must continue until it is published.
 func TestStoppingFinishesTheCommit(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

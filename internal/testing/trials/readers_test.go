@@ -43,8 +43,8 @@ func (v readerConfig) String() string {
 // observations is the report of a reader.
 type observations struct {
 	Rounds int
-	// Last contains the start of the last round that saw a run, by run.
-	Last map[string]time.Time
+	// LastSeen contains the start of the last round that saw a run, by run.
+	LastSeen map[string]time.Time
 	// Problems are the first five errors and inconsistencies. ProblemCount counts all.
 	Problems     []string
 	ProblemCount int
@@ -53,7 +53,7 @@ type observations struct {
 // run reads repeatedly until its input is closed. It writes observations as report.
 func (v readerConfig) run(ctx context.Context) error {
 	closed := waitForClosedInput()
-	r := &reader{readerConfig: v, seen: observations{Last: map[string]time.Time{}}}
+	r := &reader{readerConfig: v, seen: observations{LastSeen: map[string]time.Time{}}}
 	for {
 		select {
 		case <-closed:
@@ -81,7 +81,7 @@ func (r *reader) runRound(ctx context.Context) {
 	}
 	r.seen.Rounds++
 	if err == nil {
-		r.seen.Last[run] = began
+		r.seen.LastSeen[run] = began
 		return
 	}
 	if r.seen.ProblemCount++; r.seen.ProblemCount <= 5 {
@@ -118,18 +118,18 @@ func (r *reader) readCatalog(ctx context.Context) (run string, err error) {
 		return "", err
 	}
 	var tablesRun string
-	var listings, orders int64
+	var extraListings, extraOrders int64 // rows beyond the count in meta.tables
 	var listingsAreNewest bool
 	err = r.db.QueryRowContext(ctx, `WITH newest AS (SELECT run_id, snapshot_at FROM meta.runs ORDER BY run_id DESC LIMIT 1),
-		noted_tables AS (SELECT t.* FROM meta.tables t SEMI JOIN newest USING (run_id))
+		newest_tables AS (SELECT t.* FROM meta.tables t SEMI JOIN newest USING (run_id))
 		SELECT run_id, (SELECT max(run_id) FROM meta.tables),
-			(SELECT count(*) FROM main.product_listings) - (SELECT max(rows) FROM noted_tables WHERE table_name = 'product_listings'),
-			(SELECT count(*) FROM main.orders) - (SELECT max(rows) FROM noted_tables WHERE table_name = 'orders'),
+			(SELECT count(*) FROM main.product_listings) - (SELECT max(rows) FROM newest_tables WHERE table_name = 'product_listings'),
+			(SELECT count(*) FROM main.orders) - (SELECT max(rows) FROM newest_tables WHERE table_name = 'orders'),
 			(SELECT max(valid_from) FROM main.product_listings) = snapshot_at
-		FROM newest`).Scan(&run, &tablesRun, &listings, &orders, &listingsAreNewest)
-	if err == nil && (run != tablesRun || listings != 0 || orders != 0 || !listingsAreNewest) {
+		FROM newest`).Scan(&run, &tablesRun, &extraListings, &extraOrders, &listingsAreNewest)
+	if err == nil && (run != tablesRun || extraListings != 0 || extraOrders != 0 || !listingsAreNewest) {
 		err = fmt.Errorf("mixed: the newest run is %s, meta.tables is of %s, rows beyond the count in meta.tables: %d listings, %d orders; listings are of the newest run: %t",
-			run, tablesRun, listings, orders, listingsAreNewest)
+			run, tablesRun, extraListings, extraOrders, listingsAreNewest)
 	}
 	return run, err
 }
@@ -206,7 +206,7 @@ func TestTortureReadersDuringPublishes(t *testing.T) {
 
 // readDuringPublishes starts readers and publishes nights. Each reader must see complete and
 // current snapshots. It returns the number of rounds of all readers.
-func readDuringPublishes(t *testing.T, processes, nights int) (readings int) {
+func readDuringPublishes(t *testing.T, processes, nights int) (rounds int) {
 	t.Helper()
 	h := newHarness(t, trialWorld(5), fewStreams()...)
 	published := []publication{h.publishNight()}
@@ -217,16 +217,16 @@ func readDuringPublishes(t *testing.T, processes, nights int) (readings int) {
 	for _, p := range readers {
 		must(t, p.input.Close())
 	}
-	rounds := map[string]int{}
+	roundsByKind := map[string]int{}
 	for v, p := range readers {
 		var seen observations
 		p.readReport(t, &seen)
-		rounds[v.String()] += seen.Rounds
-		readings += seen.Rounds
+		roundsByKind[v.String()] += seen.Rounds
+		rounds += seen.Rounds
 		requireConsistent(t, v.readerConfig, seen, published)
 	}
-	t.Logf("%d nights, rounds: %v", nights, rounds)
-	return readings
+	t.Logf("%d nights, rounds: %v", nights, roundsByKind)
+	return rounds
 }
 
 // publication is a run and the time when its publish returned.
@@ -281,17 +281,17 @@ func requireConsistent(t *testing.T, v readerConfig, seen observations, publishe
 		t.Errorf("%s: %d of %d rounds had problems, want at least 1 round and no problems: %q", v, seen.ProblemCount, seen.Rounds, seen.Problems)
 	}
 	if v.KeepOpen && !v.Parquet {
-		if len(seen.Last) != 1 {
-			t.Errorf("%s: the connection saw %d runs, want 1: %v", v, len(seen.Last), seen.Last)
+		if len(seen.LastSeen) != 1 {
+			t.Errorf("%s: the connection saw %d runs, want 1: %v", v, len(seen.LastSeen), seen.LastSeen)
 		}
 		return
 	}
-	if len(seen.Last) < 2 {
-		t.Errorf("%s: the rounds saw the runs %v, want at least 2 runs", v, seen.Last)
+	if len(seen.LastSeen) < 2 {
+		t.Errorf("%s: the rounds saw the runs %v, want at least 2 runs", v, seen.LastSeen)
 	}
 	for i, p := range published[:len(published)-1] {
 		next := published[i+1]
-		if last, ok := seen.Last[p.run]; ok && last.After(next.at) {
+		if last, ok := seen.LastSeen[p.run]; ok && last.After(next.at) {
 			t.Errorf("%s: a round that began %[4]v after the publish of %[3]s saw %[2]s, want %[3]s or later", v, p.run, next.run, last.Sub(next.at))
 		}
 	}

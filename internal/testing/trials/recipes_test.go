@@ -56,9 +56,9 @@ func recipes() []recipe {
 // catalog.
 func TestTortureRecipesOfBITools(t *testing.T) {
 	requireTorture(t)
-	run := 0
+	recipesRun := 0
 	defer recordTrial(t, time.Now(), func() torture.Trial {
-		return torture.Trial{Name: "recipes of the page on BI tools", Fault: "none: each recipe for Python and JavaScript in docs/bi.md is run unchanged", Runs: run,
+		return torture.Trial{Name: "recipes of the page on BI tools", Fault: "none: each recipe for Python and JavaScript in docs/bi.md is run unchanged", Runs: recipesRun,
 			Outcome: "all values equal those of the catalog, with every digit"}
 	})
 	page, err := os.ReadFile(filepath.Join("..", "..", "..", "docs", "bi.md"))
@@ -82,7 +82,7 @@ func TestTortureRecipesOfBITools(t *testing.T) {
 				if got := r.runCode(t, string(page), folder, program); got != want {
 					t.Errorf("%s: the recipe printed %q, want %q as in the catalog", r.heading, got, want)
 				}
-				run++
+				recipesRun++
 			}
 		})
 	}

@@ -20,7 +20,8 @@ import (
 	"placementsync/internal/sim"
 )
 
-// refresh advances the world by a day and runs a refresh with a time an hour after the last run.
+// refresh advances the world by a day and runs a refresh. The clock of the refresh is one hour after
+// the previous run.
 func (m webhookHarness) refresh(targets pipeline.Targets) pipeline.Result {
 	m.t.Helper()
 	m.service.Advance(1)
@@ -100,8 +101,8 @@ func TestTrialStoppedRefreshErrorNamesNextNight(t *testing.T) {
 	}
 }
 
-// TestTrialRefreshDoesNotCountAsNight checks that a refresh does not count as a night for the
-// number of kept versions, and cannot be replayed. A rollback goes to the night before.
+// TestTrialRefreshDoesNotCountAsNight checks that refreshes do not count as nights for the number of
+// kept versions, and that a refresh cannot be replayed. A rollback must go to the previous night.
 func TestTrialRefreshDoesNotCountAsNight(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
@@ -124,10 +125,10 @@ func TestTrialRefreshDoesNotCountAsNight(t *testing.T) {
 	if versions, _ := wh.Versions.List(); !slices.Equal(versions, []string{second.Run.ID, third.Run.ID}) {
 		t.Errorf("versions %v are kept, want the nights %s and %s", versions, second.Run.ID, third.Run.ID)
 	}
-	back, err := wh.Rollback("", m.at)
+	restored, err := wh.Rollback("", m.at)
 	must(t, err)
-	if back.RunID != second.Run.ID {
-		t.Errorf("the rollback went to %s, want %s, the night before", back.RunID, second.Run.ID)
+	if restored.RunID != second.Run.ID {
+		t.Errorf("the rollback went to %s, want %s, the night before", restored.RunID, second.Run.ID)
 	}
 	if _, err := pipeline.Replay(t.Context(), m.cfg, m.refresh(targets).Run.ID); err == nil {
 		t.Error("the replay of a refresh returned no error, want one")

@@ -12,9 +12,9 @@ import (
 	"placementsync/internal/sim"
 )
 
-// TestRejectedValuesAreKept serves listings with wrong values. Their rows must be stored without
-// these values. meta.rejects must contain the values, and meta.drift must count unknown fields and
-// values.
+// TestRejectedValuesAreKept lets the service return listings with wrong values. The rows must be
+// stored without these values. meta.rejects must contain the wrong values, and meta.drift must count
+// unknown fields and values.
 func TestRejectedValuesAreKept(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t, smallWorld(), "product_listings")
@@ -52,14 +52,14 @@ func TestRejectedValuesAreKept(t *testing.T) {
 		`placement_type=HOLOGRAM unknown_enum x2 "HOLOGRAM" second`, `surprise unknown_field x4 {"a": 1} second`)
 }
 
-// TestIdenticalRejectedRecordsAreSeparateRejects serves identical invalid orders in a list that is
-// read in several passes. meta.rejects must contain each order once, with its page, position and
-// JSON.
+// TestIdenticalRejectedRecordsAreSeparateRejects lets the service return identical invalid orders in a
+// list that is read in several passes. meta.rejects must contain each order once, with its page,
+// position and JSON.
 func TestIdenticalRejectedRecordsAreSeparateRejects(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t, smallWorld(), "orders", "profiles", "profile_orders")
 	invalid := `{"records":[{"total":1},{"id":"kept","line_items":[7,7]},{"total":1},{"id":"..","total":1},{"total":1}],"total_records":9}`
-	h.service.SetFaults(rewrite("/orders", invalid), rewrite("/profiles/", `[{"id":null},{"id":null},{"id":"x","profile_id":"other"}]`))
+	h.service.SetFaults(replaceBody("/orders", invalid), replaceBody("/profiles/", `[{"id":null},{"id":null},{"id":"x","profile_id":"other"}]`))
 	for range 2 {
 		_, _ = h.night()
 		h.requireLines(`SELECT concat_ws(' ', table_name, coalesce(key, '-'), coalesce(parent, '-'), coalesce(column_name, '-'), page, position, raw)
@@ -76,8 +76,8 @@ func TestIdenticalRejectedRecordsAreSeparateRejects(t *testing.T) {
 	h.requireRejects()
 }
 
-// TestDriftCountsRecords serves a list with a wrong total, which is read in several passes.
-// meta.drift must count each record with an unknown field once per night.
+// TestDriftCountsRecords lets the service return a list with a wrong total, so that it is read in
+// several passes. meta.drift must count each record with an unknown field once per night.
 func TestDriftCountsRecords(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t, smallWorld(), "orders", "order_details")
@@ -86,7 +86,7 @@ func TestDriftCountsRecords(t *testing.T) {
 	for i := range 12 {
 		records = append(records, fmt.Sprintf(`{"id":"o%02d","colour":%d,"line_items":[{"size":1},{"size":2}]}`, i, i))
 	}
-	h.service.SetFaults(rewrite("/orders", `{"records":[`+strings.Join(records, ",")+`],"total_records":30,"hint":1}`))
+	h.service.SetFaults(replaceBody("/orders", `{"records":[`+strings.Join(records, ",")+`],"total_records":30,"hint":1}`))
 	for night := 1; night <= 2; night++ {
 		_, err := h.night()
 		must(t, err)
@@ -95,8 +95,8 @@ func TestDriftCountsRecords(t *testing.T) {
 	}
 }
 
-// rewrite returns a fault that returns the given body for all requests whose path begins with path.
-func rewrite(path, body string) sim.Fault {
+// replaceBody returns a fault that replaces the bodies of all responses whose path begins with path.
+func replaceBody(path, body string) sim.Fault {
 	return sim.Fault{Path: path, Kind: sim.FaultRewrite, Rewrite: func([]byte) []byte { return []byte(body) }}
 }
 

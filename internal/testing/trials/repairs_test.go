@@ -35,10 +35,10 @@ func TestRepairsRestoreAllIntactData(t *testing.T) {
 }
 
 // TestTortureRepairs damages one or two files, folders or links of a warehouse and runs the
-// commands that verify proposes, in the given order. Unless a command fails, all rows, closed rows
-// and runs in intact files must then be published. The number of a combination is the seed that
-// selects the damage. Successful combinations are recorded in a file, so that an interrupted trial
-// continues with the others.
+// commands that verify proposes, in the given order. If no command fails, all rows, closed rows and
+// runs in intact files must then be published. The number of a combination is the seed that selects
+// the damage. The results of successful combinations are recorded in a file. After an interruption,
+// the trial continues with the other combinations.
 func TestTortureRepairs(t *testing.T) {
 	requireTorture(t)
 	const combinations, workers = 1000, 3
@@ -116,8 +116,8 @@ const (
 type repairCounts map[string]int
 
 func (c repairCounts) total() (n int) {
-	for _, one := range c {
-		n += one
+	for _, count := range c {
+		n += count
 	}
 	return n
 }
@@ -156,9 +156,9 @@ func newRepairs(t *testing.T) *repairs {
 		r.baseRuns = append(r.baseRuns, run)
 		data, err := os.ReadFile(h.path("parquet", ".meta", run+".json"))
 		must(t, err)
-		var one struct{ Previous string }
-		must(t, json.Unmarshal(data, &one))
-		run = one.Previous
+		var record struct{ Previous string }
+		must(t, json.Unmarshal(data, &record))
+		run = record.Previous
 	}
 	db := open(t, "?threads=1")
 	for path := range r.files {
@@ -253,8 +253,7 @@ func (r *repairs) table(name string) stream.Table {
 }
 
 // rowFacts returns a query for the facts of the rows in source. suffix is SQL that is appended to
-// each fact. The query converts row_hash to an unsigned number,
-// because row_hash is signed in Parquet files.
+// each fact. The query converts row_hash to an unsigned number, because it is signed in Parquet files.
 func rowFacts(table stream.Table, source, suffix string) string {
 	key := "concat_ws('/', " + strings.Join(table.Key, ", ") + ")"
 	return "SELECT '" + table.Name + " ' || " + key + " || ' ' || row_hash::HUGEINT::VARCHAR || ' since ' || epoch_us(valid_from)" + suffix +
@@ -266,19 +265,20 @@ func execute(db *sql.DB, text string) error {
 	return err
 }
 
-// target is a kind of files, folders or links that can be damaged. Files have neither field set.
+// target is a kind of files, folders or links that can be damaged.
 type target struct {
-	kind         string
-	paths        []string
-	folder, link bool
+	kind  string
+	paths []string
+	// isFolder and isLink are both false for files.
+	isFolder, isLink bool
 }
 
 func (r *repairs) listTargets() []target {
 	latest := r.latestRun()
 	kinds := map[string]*target{}
-	add := func(kind, path string, folder, link bool) {
+	add := func(kind, path string, isFolder, isLink bool) {
 		if kinds[kind] == nil {
-			kinds[kind] = &target{kind: kind, folder: folder, link: link}
+			kinds[kind] = &target{kind: kind, isFolder: isFolder, isLink: isLink}
 		}
 		if !slices.Contains(kinds[kind].paths, path) {
 			kinds[kind].paths = append(kinds[kind].paths, path)
@@ -458,7 +458,7 @@ func (r *repairs) repairAll(t *testing.T, cfg pipeline.Config) (e repairEffect) 
 	t.Helper()
 	const rounds = 6
 	files, links := readTree(t, cfg.Warehouse.Dir)
-	damaged := r.mustBeReported(files) || !maps.Equal(links, r.links)
+	damaged := r.damageMustBeReported(files) || !maps.Equal(links, r.links)
 	for round := range rounds {
 		v, err := pipeline.Verify(t.Context(), cfg, true)
 		if err != nil {
@@ -477,7 +477,7 @@ func (r *repairs) repairAll(t *testing.T, cfg pipeline.Config) (e repairEffect) 
 		if len(plan) == 0 {
 			return e
 		}
-		first, firstLinks := readTree(t, cfg.Warehouse.Dir)
+		filesAtStart, linksAtStart := readTree(t, cfg.Warehouse.Dir)
 		for _, repair := range plan {
 			before, beforeLinks := readTree(t, cfg.Warehouse.Dir)
 			err := r.run(t, cfg, repair)
@@ -492,9 +492,9 @@ func (r *repairs) repairAll(t *testing.T, cfg pipeline.Config) (e repairEffect) 
 			}
 			return e
 		}
-		if last, lastLinks := readTree(t, cfg.Warehouse.Dir); maps.Equal(first, last) && maps.Equal(firstLinks, lastLinks) {
-			// The repair RunNight runs only the start of a night here, so it may have no effect. A
-			// complete night would add a line to the ledger.
+		if filesAtEnd, linksAtEnd := readTree(t, cfg.Warehouse.Dir); maps.Equal(filesAtStart, filesAtEnd) && maps.Equal(linksAtStart, linksAtEnd) {
+			// The plan has changed no file. Only RunNight may do that: run executes only the start
+			// of the night, and a complete night would add a line to the ledger.
 			e.refused = slices.ContainsFunc(plan, func(repair integrity.Repair) bool { return repair.Kind != integrity.RunNight })
 			return e
 		}
@@ -524,10 +524,10 @@ func (r *repairs) run(t *testing.T, cfg pipeline.Config, repair integrity.Repair
 	return runRepair(t.Context(), cfg, repair, now)
 }
 
-// mustBeReported reports whether verify must report damage for a warehouse with these files. It
-// need not report a lost version other than the newest, a lost file of state/ other than the
-// ledger, or lost metadata of a run that was rolled back.
-func (r *repairs) mustBeReported(got map[string]string) bool {
+// damageMustBeReported reports whether verify must report damage for a warehouse with these files.
+// verify need not report three losses: a version other than the newest, a file of state/ other than
+// the ledger, and metadata of a run that was rolled back.
+func (r *repairs) damageMustBeReported(got map[string]string) bool {
 	for path, sum := range r.files {
 		parts := strings.Split(path, "/")
 		switch {
@@ -560,42 +560,42 @@ func (r *repairs) sameContent(t *testing.T, dir string) bool {
 func (r *repairs) intactFacts(t *testing.T, dir string) facts {
 	t.Helper()
 	files, _ := readTree(t, dir)
-	intact := func(path string) bool { return files[path] != "" && files[path] == r.files[path] }
+	isIntact := func(path string) bool { return files[path] != "" && files[path] == r.files[path] }
 	// hasManifest contains the runs with an intact manifest. inChain contains a run if that run and
 	// all later runs have an intact manifest.
 	hasManifest, inChain := map[string]bool{}, map[string]bool{}
-	unbroken := true
+	isUnbroken := true
 	for _, run := range r.baseRuns {
 		day, err := time.Parse("20060102T150405Z", run)
 		must(t, err)
-		ofDay := filepath.Join("parquet", ".manifests", "snapshot_date="+day.Format(time.DateOnly)+".json")
-		hasManifest[run] = intact(filepath.Join("versions", run, "manifest.json")) || intact(filepath.Join("parquet", ".meta", run+".json")) ||
-			intact(ofDay) && r.isDayOf(t, ofDay, run)
-		unbroken = unbroken && hasManifest[run]
-		inChain[run] = unbroken
+		dayManifest := filepath.Join("parquet", ".manifests", "snapshot_date="+day.Format(time.DateOnly)+".json")
+		hasManifest[run] = isIntact(filepath.Join("versions", run, "manifest.json")) || isIntact(filepath.Join("parquet", ".meta", run+".json")) ||
+			isIntact(dayManifest) && r.isDayOf(t, dayManifest, run)
+		isUnbroken = isUnbroken && hasManifest[run]
+		inChain[run] = isUnbroken
 	}
 	all := facts{}
 	for path, contained := range r.factsByPath {
-		if !intact(path) {
+		if !isIntact(path) {
 			continue
 		}
 		parts := strings.Split(path, "/")
-		ok := false
+		isUsable := false
 		switch {
 		case parts[0] == "versions" && parts[2] == "meta.changes":
-			ok = inChain[parts[1]]
+			isUsable = inChain[parts[1]]
 		case parts[0] == "versions":
-			ok = hasManifest[parts[1]]
+			isUsable = hasManifest[parts[1]]
 		case parts[0] == "parquet" && parts[1] == ".meta":
-			ok = inChain[strings.TrimSuffix(parts[2], ".changes")]
+			isUsable = inChain[strings.TrimSuffix(parts[2], ".changes")]
 		case parts[0] == "parquet" && len(parts) == 4:
 			day := strings.TrimPrefix(parts[2], "snapshot_date=")
-			ok = slices.ContainsFunc(r.baseRuns, func(run string) bool {
+			isUsable = slices.ContainsFunc(r.baseRuns, func(run string) bool {
 				return hasManifest[run] && r.isDayOf(t, filepath.Join("parquet", ".manifests", "snapshot_date="+day+".json"), run)
 			})
 		}
 		for fact := range contained {
-			if ok {
+			if isUsable {
 				all[fact] = true
 			}
 		}
@@ -667,7 +667,7 @@ func (r *repairs) damage(t *testing.T, random *rand.Rand, dir string) string {
 		return name + " was already missing"
 	}
 	must(t, err)
-	if target.folder || target.link {
+	if target.isFolder || target.isLink {
 		must(t, os.RemoveAll(path))
 		return name + " removed"
 	}

@@ -44,8 +44,8 @@ func TestTrialReplayGivesIdenticalTablesWithoutTheNetwork(t *testing.T) {
 	}
 }
 
-// TestTrialReplayPublishesAStoppedRun serves an empty list, so that the night stops because of too
-// many deletions. A replay that allows the deletions must publish the run.
+// TestTrialReplayPublishesAStoppedRun lets the service return an empty list, so that the night stops
+// because of too many deletions. A replay that allows the deletions must publish the run.
 func TestTrialReplayPublishesAStoppedRun(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
@@ -120,9 +120,9 @@ func TestTrialReplayAfterTheAdvisedRollback(t *testing.T) {
 	}
 }
 
-// TestReplayAfterAKilledRollback simulates a rollback that was killed before its ledger entry was
-// written. Only the file state/unfinished.json then contains the published version. A replay must
-// still find it.
+// TestReplayAfterAKilledRollback simulates a rollback that was killed before its ledger line was
+// written. Only the file state/unfinished.json then names the published version. A replay must build
+// on this version. It must fail because of too many deletions.
 func TestReplayAfterAKilledRollback(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t, smallWorld(), fewStreams()...)

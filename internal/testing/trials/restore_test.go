@@ -20,9 +20,9 @@ import (
 )
 
 // TestTrialRestoreEqualsTheOriginal removes all files except parquet/ and state/, which the backup
-// in recovery.md contains, and rebuilds the warehouse. All rows of all tables and views must be the
-// same as before. So must the results of all named queries, now and as of an earlier night, and the
-// differences between two nights.
+// in recovery.md contains, and rebuilds the warehouse. After the rebuild, three things must be the
+// same as before: all rows of all tables and views; the results of all named queries, for the newest
+// and for an earlier night; and the differences between two nights.
 func TestTrialRestoreEqualsTheOriginal(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
@@ -106,8 +106,8 @@ func contents(t *testing.T, file string) map[string][]string {
 		UNION ALL SELECT schema_name || '.' || view_name FROM duckdb_views() WHERE NOT internal`) {
 		name := row[0].String
 		rows := []string{}
-		for _, one := range query(t, db, fmt.Sprintf("SELECT to_json(x)::VARCHAR FROM (SELECT * FROM %s) x ORDER BY 1", name)) {
-			rows = append(rows, one[0].String)
+		for _, result := range query(t, db, fmt.Sprintf("SELECT to_json(x)::VARCHAR FROM (SELECT * FROM %s) x ORDER BY 1", name)) {
+			rows = append(rows, result[0].String)
 		}
 		all[name] = rows
 	}

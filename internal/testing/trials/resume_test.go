@@ -25,14 +25,14 @@ func TestResumedNightRepeatsNoRequests(t *testing.T) {
 			h.cfg.ResumeMaxAge = time.Hour
 			h.service.Advance(1)
 			h.at = h.service.Now().Add(2 * time.Hour)
-			first := h.interruptedNight(request)
-			stored := h.storedRequests(first.Run.ID)
+			interrupted := h.interruptedNight(request)
+			stored := h.storedRequests(interrupted.Run.ID)
 			h.service.ResetRequests()
 			h.at = h.at.Add(10 * time.Minute)
 			res, err := pipeline.Run(t.Context(), h.cfg)
 			must(t, err)
-			if res.Run.ID != first.Run.ID {
-				t.Errorf("got run %s, want the resumed run %s", res.Run.ID, first.Run.ID)
+			if res.Run.ID != interrupted.Run.ID {
+				t.Errorf("got run %s, want the resumed run %s", res.Run.ID, interrupted.Run.ID)
 			}
 			for _, r := range h.service.Requests() {
 				if stored[r.Path] && !strings.HasSuffix(r.Path, "page=1") && r.Path != "/auth/token" {
@@ -58,8 +58,8 @@ func (h *harness) storedRequests(run string) map[string]bool {
 		must(h.t, err)
 		path, _, _ := strings.Cut(r.Path, "{")
 		if path != r.Path {
-			_, rest, _ := strings.Cut(r.Path, "}")
-			path += r.Param + rest
+			_, after, _ := strings.Cut(r.Path, "}")
+			path += r.Param + after
 		}
 		query := r.Query
 		if r.Page > 0 {
@@ -78,9 +78,9 @@ func (h *harness) interruptedNight(n int32) pipeline.Result {
 	h.t.Helper()
 	ctx, cancel := context.WithCancel(h.t.Context())
 	defer cancel()
-	var seen atomic.Int32
+	var requests atomic.Int32
 	h.onRequest(func(*http.Request) {
-		if seen.Add(1) == n {
+		if requests.Add(1) == n {
 			cancel()
 		}
 	})
@@ -106,12 +106,12 @@ func TestOldOrForeignRunIsNotResumed(t *testing.T) {
 			h.cfg.ResumeMaxAge = time.Hour
 			h.service.Advance(1)
 			h.at = h.service.Now().Add(2 * time.Hour)
-			first := h.interruptedNight(5)
+			interrupted := h.interruptedNight(5)
 			change(h)
 			res, err := pipeline.Run(t.Context(), h.cfg)
 			must(t, err)
-			if res.Run.ID == first.Run.ID {
-				t.Errorf("run %s was resumed, want a new run", first.Run.ID)
+			if res.Run.ID == interrupted.Run.ID {
+				t.Errorf("run %s was resumed, want a new run", interrupted.Run.ID)
 			}
 		})
 	}

@@ -34,10 +34,9 @@ func TestTrialRotIsFound(t *testing.T) {
 }
 
 // TestTortureRot damages files of every kind in copies of a warehouse of ten nights. It flips a bit
-// of a file, truncates it, removes it or swaps it with another file. verify must report the damage
-// unless all values are still the same. The repair that verify proposes must restore the data,
-// unless verify reports a loss. The next night must fail or publish the same rows as with an
-// undamaged warehouse.
+// of a file, truncates it, removes it or swaps it with another file. If verify reports no damage, all
+// values must be unchanged. If verify reports damage but no loss, the proposed repairs must restore
+// the data. The next night must fail, or publish the same rows as with an undamaged warehouse.
 func TestTortureRot(t *testing.T) {
 	requireTorture(t)
 	r := newRotTrial(t, 10)
@@ -86,8 +85,8 @@ type rotTrial struct {
 	byKind map[string]*rotCounts
 }
 
-// rotCounts counts damages and their results. refused counts the next nights that failed. wrong
-// counts the next nights that published wrong rows.
+// rotCounts counts damages and their results. Of the next nights, refused counts the failed ones,
+// and wrong those that published wrong rows.
 type rotCounts struct{ damaged, harmless, found, refused, published, repaired, lost, wrong int }
 
 func (f rotCounts) String() string {
@@ -128,9 +127,9 @@ func newRotTrial(t *testing.T, nights int) *rotTrial {
 	return r
 }
 
-// tableSums returns a checksum of the rows of every table. If meta is false, it leaves out the
+// tableSums returns a checksum of the rows of every table. If withTimes is false, it leaves out the
 // tables of meta that contain times.
-func tableSums(t *testing.T, file string, meta bool) map[string]string {
+func tableSums(t *testing.T, file string, withTimes bool) map[string]string {
 	t.Helper()
 	db := openUnmanaged(t, file+"?access_mode=read_only&threads=1")
 	defer db.Close()
@@ -138,7 +137,7 @@ func tableSums(t *testing.T, file string, meta bool) map[string]string {
 	var parts []string
 	for _, row := range query(t, db, "SELECT schema_name || '.' || table_name FROM duckdb_tables() WHERE NOT internal") {
 		name := row[0].String
-		if meta || !strings.HasPrefix(name, "meta.") || name == "meta.deletions" || name == "meta.details" || name == "meta.tables" {
+		if withTimes || !strings.HasPrefix(name, "meta.") || name == "meta.deletions" || name == "meta.details" || name == "meta.tables" {
 			parts = append(parts, fmt.Sprintf("SELECT '%s', count(*) || ' ' || coalesce(sum(hash(to_json(x)::VARCHAR)::HUGEINT), 0) FROM %[1]s x", name))
 		}
 	}
@@ -186,28 +185,28 @@ func (r *rotTrial) kinds() []string {
 		"raw/*/journal.jsonl", "raw/*/*.bodies", "state/runs.jsonl", "state/unfinished.json", "state/lock", "latest", "catalog.duckdb"}
 }
 
-// damageAndCompare damages two copies of the warehouse in the same way. It verifies and repairs the
-// first copy, and runs the next night in the second.
+// damageAndCompare damages two copies of the warehouse in the same way. It verifies and repairs one
+// copy, and runs the next night in the other.
 func (r *rotTrial) damageAndCompare(t *testing.T, seed uint64, i int) {
 	t.Helper()
 	kinds := r.kinds()
 	kind := kinds[i%len(kinds)]
-	first, second := r.copyWarehouse(t), r.copyWarehouse(t)
-	description := r.damage(t, rand.New(rand.NewPCG(seed, 99)), first.Warehouse.Dir, kind)
-	r.damage(t, rand.New(rand.NewPCG(seed, 99)), second.Warehouse.Dir, kind)
+	toRepair, toContinue := r.copyWarehouse(t), r.copyWarehouse(t)
+	description := r.damage(t, rand.New(rand.NewPCG(seed, 99)), toRepair.Warehouse.Dir, kind)
+	r.damage(t, rand.New(rand.NewPCG(seed, 99)), toContinue.Warehouse.Dir, kind)
 	r.count(kind, func(f *rotCounts) *int { return &f.damaged })
 	defer func() {
 		if t.Failed() {
 			t.Logf("damage %d: %s: %s", i, kind, description)
 		}
 	}()
-	r.verifyAndRepair(t, first, kind, description)
-	r.runNextNight(t, second, kind, description)
-	must(t, errors.Join(os.RemoveAll(first.Warehouse.Dir), os.RemoveAll(second.Warehouse.Dir)))
+	r.verifyAndRepair(t, toRepair, kind, description)
+	r.runNextNight(t, toContinue, kind, description)
+	must(t, errors.Join(os.RemoveAll(toRepair.Warehouse.Dir), os.RemoveAll(toContinue.Warehouse.Dir)))
 }
 
-// damage damages one file of a kind and returns a description. A change of bytes applies to all
-// hard links of the file in this copy of the warehouse, and to no other copy.
+// damage damages one file of a kind and returns a description. Changed bytes appear in all hard links
+// of the file in this copy of the warehouse, and in no other copy.
 func (r *rotTrial) damage(t *testing.T, random *rand.Rand, dir, kind string) string {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(dir, kind))
@@ -226,13 +225,13 @@ func (r *rotTrial) damage(t *testing.T, random *rand.Rand, dir, kind string) str
 	size := separateFromOriginal(t, dir, file)
 	switch n := random.IntN(8); {
 	case n < 4 && size > 0:
-		at := random.Int64N(size * 8)
-		flipBit(t, file, at)
-		return fmt.Sprintf("%s: bit %d flipped", name, at)
+		bit := random.Int64N(size * 8)
+		flipBit(t, file, bit)
+		return fmt.Sprintf("%s: bit %d flipped", name, bit)
 	case n < 5 && size > 0:
-		to := random.Int64N(size)
-		must(t, os.Truncate(file, to))
-		return fmt.Sprintf("%s: truncated to %d bytes", name, to)
+		newSize := random.Int64N(size)
+		must(t, os.Truncate(file, newSize))
+		return fmt.Sprintf("%s: truncated to %d bytes", name, newSize)
 	case n < 7 && len(files) > 1:
 		other := files[random.IntN(len(files))]
 		if other == file {
@@ -300,8 +299,8 @@ func flipBit(t *testing.T, file string, bit int64) {
 	must(t, errors.Join(err, f.Close()))
 }
 
-// verifyAndRepair runs verify. If it finds no damage, all values must be unchanged. If it finds
-// damage, the repairs that it proposes must restore the data, unless it reports a loss.
+// verifyAndRepair runs verify and the proposed repairs, and checks the results as TestTortureRot
+// describes.
 func (r *rotTrial) verifyAndRepair(t *testing.T, cfg pipeline.Config, kind, description string) {
 	t.Helper()
 	v, err := pipeline.Verify(t.Context(), cfg, true)

@@ -13,8 +13,9 @@ import (
 	"placementsync/internal/stream"
 )
 
-// scopes returns the paths that each scope allows, from the table in spec section 5. Scopes for
-// writing are left out. So is /articles/{id}, whose scope the spec does not show.
+// scopes returns the paths that each scope allows, from the table in spec section 5. It leaves out
+// scopes for writing, and the path /articles/{id}, because the spec does not show the scope of this
+// path.
 func scopes() map[string]string {
 	return map[string]string{
 		"outlets.lists":   "/outlets",
@@ -47,13 +48,13 @@ func missingScopes(s stream.Stream, granted []string) []string {
 	return missing
 }
 
-// readableStreams returns the streams from which a token can read records. Details that complete
-// the records of a list are only readable if the list is. The demo service requires articles.read
-// for an article.
+// readableStreams returns the streams from which a token can read records. To read the details that
+// complete a list, the token also needs the scopes of the list. The demo service requires
+// articles.read for an article.
 func readableStreams(streams []stream.Stream, granted []string) []stream.Stream {
 	return slices.DeleteFunc(slices.Clone(streams), func(s stream.Stream) bool {
-		list, completes := stream.Find(streams, s.Completes)
-		return len(missingScopes(s, granted)) > 0 || completes && len(missingScopes(list, granted)) > 0 ||
+		list, hasList := stream.Find(streams, s.Completes)
+		return len(missingScopes(s, granted)) > 0 || hasList && len(missingScopes(list, granted)) > 0 ||
 			s.Path == "/articles/{id}" && !slices.Contains(granted, "articles.read")
 	})
 }
@@ -76,8 +77,8 @@ func TestTrialCustomTokenReadsAllowedStreams(t *testing.T) {
 	}
 }
 
-// requireAllowedValues checks that the tables contain exactly the values that a token may read. It
-// also checks that the plan, the ledger and meta.streams contain the missing scopes.
+// requireAllowedValues checks that the tables contain exactly the values that a token allows to read.
+// It also checks that the plan, the ledger and meta.streams contain the missing scopes.
 func (h *harness) requireAllowedValues(res pipeline.Result, granted []string) {
 	h.t.Helper()
 	plan, err := pipeline.Check(h.t.Context(), h.cfg)
@@ -113,8 +114,8 @@ func (h *harness) requireOnlyStreams(read []stream.Stream) {
 	}
 }
 
-// TestTokenOfAnUnknownTypeTriesAllStreams uses a token type that is not in the spec. Its scopes may
-// mean something else, so the night must request all streams.
+// TestTokenOfAnUnknownTypeTriesAllStreams uses a token type that is not in the spec. The scopes of
+// such a token may have another meaning, so the night must request all streams.
 func TestTokenOfAnUnknownTypeTriesAllStreams(t *testing.T) {
 	t.Parallel()
 	world := smallWorld()
@@ -137,28 +138,28 @@ func TestTrialLostScopesKeepRows(t *testing.T) {
 	ref := newReference(t, h.service, h.cfg.Streams)
 	first := h.goodNight()
 	before := ref.currentRows()
-	left := slices.DeleteFunc(slices.Sorted(maps.Keys(scopes())), func(scope string) bool {
+	remaining := slices.DeleteFunc(slices.Sorted(maps.Keys(scopes())), func(scope string) bool {
 		return slices.Contains([]string{"products.read", "campaigns.read", "articles.lists", "files.lists"}, scope)
 	})
 	h.service.SetFaults(sim.Fault{Path: "/auth/token", Kind: sim.FaultRewrite, Rewrite: func([]byte) []byte {
-		return []byte(canonical(map[string]any{"token_type": "custom", "scopes": left, "team_id": h.service.TeamID()}))
+		return []byte(canonical(map[string]any{"token_type": "custom", "scopes": remaining, "team_id": h.service.TeamID()}))
 	}})
 	res := h.goodNight()
-	lost := map[string]bool{"token": true}
+	isLost := map[string]bool{"token": true} // by table
 	for _, s := range h.cfg.Streams {
-		if len(missingScopes(s, left)) == 0 {
+		if len(missingScopes(s, remaining)) == 0 {
 			continue
 		}
 		h.requireCarried(first.Run, res.Run, s.Name)
 		for _, table := range s.Tables {
-			lost[table.Name] = s.Completes == ""
+			isLost[table.Name] = s.Completes == ""
 		}
 	}
 	after, catalog := ref.currentRows(), h.catalog()
 	for _, e := range ref.distinctTables() {
 		switch {
 		case e.table == "token":
-		case lost[e.table]:
+		case isLost[e.table]:
 			checkTable(t, e, before, catalog, "main."+e.table)
 		case e.table != "campaigns" && e.table != "questionnaires": // two streams fill these tables, and one of them is not read
 			checkTable(t, e, after, catalog, "main."+e.table)

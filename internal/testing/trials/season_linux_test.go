@@ -40,8 +40,8 @@ type season struct {
 	versions  map[string][]seasonSnapshot
 	// states contains the data of the service during each run of the day.
 	states map[string][]serviceState
-	// wrong contains the kind of the wrong values that each run of the day has read.
-	wrong map[string]string
+	// wrongKind contains the kind of wrong values that each run of the day has read, or "".
+	wrongKind map[string]string
 	// end is the result of the last attempt.
 	end  nightEnd
 	seen seenTexts
@@ -77,22 +77,22 @@ type conditions struct {
 	clock time.Duration
 	// accidents are kills, power cuts and disk errors. Each occurs in a separate attempt.
 	accidents []seasonEvent
-	// again means that the night is tried again without faults if it is not published.
-	again bool
+	// isRepeated means that the night is tried again without faults if it is not published.
+	isRepeated bool
 	// fault affects a share of the requests, or all requests that match pattern.
 	fault   *sim.Fault
 	share   float64
 	pattern string
-	// moving means that lists change while they are read.
-	moving bool
+	// isMoving means that lists change while they are read.
+	isMoving bool
 	// values is the kind of wrong values, or "".
 	values string
-	// decision says whether to publish or discard the night if a check holds it because of wrong
-	// values, or to leave it held.
+	// decision is what happens to the night if a check holds it because of wrong values. See
+	// decisions.
 	decision string
-	// revoked means that the token is revoked before the request with the number revokeAt.
-	revoked  bool
-	revokeAt int
+	// isRevoked means that the token is revoked before the request with the number revokeAt.
+	isRevoked bool
+	revokeAt  int
 }
 
 // newSeason returns a season with an empty warehouse, or with a warehouse that release 1.0.0 wrote.
@@ -159,11 +159,11 @@ func (s *season) chooseFault(r *http.Request) *sim.Fault {
 func (s *season) observe(*http.Request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.tonight.revoked && s.requests == s.tonight.revokeAt {
+	if s.tonight.isRevoked && s.requests == s.tonight.revokeAt {
 		s.service.SetToken("pc_another")
 	}
 	s.requests++
-	if churned := s.countChurned(); s.tonight.moving && churned != s.churned {
+	if churned := s.countChurned(); s.tonight.isMoving && churned != s.churned {
 		s.churned = churned
 		s.attemptStates = append(s.attemptStates, s.readService())
 	}
@@ -183,13 +183,13 @@ func (s *season) runNight(n seasonNight) {
 	s.t.Helper()
 	s.service.Advance(n.Day - s.service.Day())
 	s.at = s.service.Now().Add(time.Hour)
-	s.states, s.wrong, s.tonight = map[string][]serviceState{}, map[string]string{}, conditions{}
+	s.states, s.wrongKind, s.tonight = map[string][]serviceState{}, map[string]string{}, conditions{}
 	s.setConfig(s.job())
 	s.t.Logf("day %d: %v", n.Day, n.Events)
 	for _, e := range n.Events {
 		s.begin(e)
 	}
-	if s.nightIDs = nil; s.tonight.moving {
+	if s.nightIDs = nil; s.tonight.isMoving {
 		s.nightIDs = map[string]map[string]bool{}
 	}
 	s.at = s.service.Now().Add(2*time.Hour + s.tonight.clock)
@@ -205,7 +205,7 @@ func (s *season) runNight(n seasonNight) {
 		s.at = s.at.Add(10 * time.Minute)
 	}
 	s.endFaults()
-	if !published && s.tonight.again {
+	if !published && s.tonight.isRepeated {
 		s.tryNight(seasonEvent{})
 	}
 	s.checkReader()
@@ -217,7 +217,7 @@ func (s *season) endFaults() {
 	s.service.SetChurn(0)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.tonight.fault, s.tonight.moving, s.tonight.revoked, s.tonight.values = nil, false, false, ""
+	s.tonight.fault, s.tonight.isMoving, s.tonight.isRevoked, s.tonight.values = nil, false, false, ""
 	s.service.SetToken(token)
 }
 
@@ -249,7 +249,7 @@ func (s *season) tryNight(accident seasonEvent) (published bool) {
 		end.Run = s.killedRun(latest)
 	}
 	s.states[end.Run] = append(s.states[end.Run], attemptStates...)
-	s.wrong[end.Run], s.end = cmp.Or(s.tonight.values, s.wrong[end.Run]), end
+	s.wrongKind[end.Run], s.end = cmp.Or(s.tonight.values, s.wrongKind[end.Run]), end
 	s.t.Logf("day %d, %s, %v: run %s ended with exit code %d, latest is %s: %.200s", s.service.Day(), s.at.Format(time.RFC3339), accident, end.Run, end.Code, latest, end.Error)
 	if latest != s.version {
 		s.takeSnapshot(latest, stopped)
@@ -264,8 +264,8 @@ func (s *season) tryNight(accident seasonEvent) (published bool) {
 	return false
 }
 
-// killedRun returns the run of a killed process. If the process has published it, the
-// run is latest. Otherwise it is the unfinished run or the held night.
+// killedRun returns the run of a killed process. A published run is the parameter latest. Any other
+// run is unfinished or held.
 func (s *season) killedRun(latest string) string {
 	s.t.Helper()
 	u, ok, err := warehouseOf(s.t, s.cfg).Ledger.Unfinished()
@@ -282,7 +282,7 @@ func (s *season) killedRun(latest string) string {
 // requireReason checks that there was a reason not to publish a night without an accident.
 func (s *season) requireReason(end nightEnd) {
 	s.t.Helper()
-	isFaulty := s.tonight.fault != nil || s.tonight.revoked
+	isFaulty := s.tonight.fault != nil || s.tonight.isRevoked
 	isEarly := len(s.snapshots) > 0 && !s.at.After(s.last().at)
 	switch {
 	case end.Code != 1:
@@ -293,7 +293,7 @@ func (s *season) requireReason(end nightEnd) {
 	case isEarly && strings.Contains(end.Error, "check the clock"):
 		s.counts["refused"]++
 		return
-	case isFaulty && (strings.HasPrefix(end.Error, "check the token:") || strings.Contains(end.Error, "no stream could be read") || s.tonight.revoked):
+	case isFaulty && (strings.HasPrefix(end.Error, "check the token:") || strings.Contains(end.Error, "no stream could be read") || s.tonight.isRevoked):
 		s.counts["failed"]++
 		return
 	}
@@ -355,14 +355,14 @@ func (s *season) requireNewWarehouse() {
 	current := s.ref.currentRows()
 	db := open(s.t, filepath.Join(fresh.Dir, "catalog.duckdb")+"?access_mode=read_only&threads=1")
 	for _, e := range s.ref.distinctTables() {
-		listed := rowsByKey(e, current[e.table])
+		currentByKey := rowsByKey(e, current[e.table])
 		rows := readTable(s.t, e, db, "main."+e.table)
 		compareRows(s.t, e, current, rows, "the new warehouse: "+e.table)
-		both := slices.DeleteFunc(slices.Clone(s.last().rows[e.table]), func(r textRow) bool {
-			_, ok := listed[keyOf(e, r)]
+		comparable := slices.DeleteFunc(slices.Clone(s.last().rows[e.table]), func(r textRow) bool {
+			_, ok := currentByKey[keyOf(e, r)]
 			return !ok
 		})
-		compareRows(s.t, e, map[string][]textRow{e.table: rows}, both, "compared with a new warehouse: "+e.table)
+		compareRows(s.t, e, map[string][]textRow{e.table: rows}, comparable, "compared with a new warehouse: "+e.table)
 	}
 }
 
@@ -382,9 +382,8 @@ func runSeason(t *testing.T, plan seasonPlan) map[string]int {
 	return s.counts
 }
 
-// nightSteps returns the names of the steps at which a night can be stopped. Of the steps that
-// write the Parquet file of a table, it returns only the steps for the table orders. It returns
-// no names with the id of a run.
+// nightSteps returns the names of the steps at which a night can be stopped. It leaves out the steps
+// that write the Parquet files of tables other than orders, and names with the id of a run.
 func nightSteps(t *testing.T) []string {
 	t.Helper()
 	h := newHarness(t, trialWorld(1))
@@ -414,13 +413,13 @@ func TestTrialSeason(t *testing.T) {
 
 // Environment variables that make torture sets.
 const (
-	// seedsVariable is the last seed, such as 40, or a range of seeds, such as 5-12.
+	// seedsVariable is the last seed (40) or a range of seeds (5-12).
 	seedsVariable = "PLACEMENTSYNC_SEEDS"
 	// seasonVariable is a plan as JSON, which TestTortureSeasonReplay runs.
 	seasonVariable = "PLACEMENTSYNC_SEASON"
 )
 
-// chosenSeeds returns the first and the last seed.
+// chosenSeeds returns the first and the last seed in seedsVariable. The default is 1 to 40.
 func chosenSeeds(t *testing.T) (from, to uint64) {
 	t.Helper()
 	from, to = 1, 40
@@ -437,14 +436,14 @@ func chosenSeeds(t *testing.T) (from, to uint64) {
 }
 
 // TestTortureSeason runs 30 nights of one warehouse for each seed. seasonplan_test.go lists the
-// events of a season. After each night, every published value must equal the service, or its table
-// must have a lower grade. After two normal nights at the end, the warehouse must equal a new one,
-// and its history must equal the published nights. A seed is skipped if it has a result of the same
-// program. The plan of a failing seed is reduced.
+// events of a season. After each night, the values of tables that are graded exact or repaired must
+// equal the service. After two normal nights at the end, the warehouse must equal a new one, and its
+// history must equal the published nights. A seed that has passed with this program is skipped. The
+// plan of a failing seed is reduced.
 func TestTortureSeason(t *testing.T) {
 	requireTorture(t)
-	book, state := torture.Open(os.Getenv), programState(t)
-	recorded, err := book.Seasons()
+	results, state := torture.Open(os.Getenv), programState(t)
+	recorded, err := results.Seasons()
 	must(t, err)
 	steps := nightSteps(t)
 	var mu sync.Mutex
@@ -462,7 +461,7 @@ func TestTortureSeason(t *testing.T) {
 				result.Passed, result.Took = !t.Failed(), time.Since(begun).Seconds()
 				mu.Lock()
 				defer mu.Unlock()
-				must(t, book.KeepSeason(result))
+				must(t, results.KeepSeason(result))
 			}()
 			if !t.Run("nights", func(t *testing.T) { result.Counts = runSeason(t, plan) }) {
 				logReduced(t, plan)
@@ -484,7 +483,7 @@ func TestTortureSeasonReplay(t *testing.T) {
 }
 
 // logReduced reduces a failing plan to the nights and events that are needed for the failure, and
-// logs it. Each try runs in a new process.
+// logs the reduced plan. Each try runs in a new process.
 func logReduced(t *testing.T, plan seasonPlan) {
 	t.Helper()
 	fails := func(p seasonPlan) bool {

@@ -50,7 +50,7 @@ func (s *season) begin(e seasonEvent) {
 	case endpointEvent:
 		s.tonight.fault, s.tonight.pattern = faultNamed(e.Name), endpoints()[e.Number]
 	case movingEvent:
-		s.tonight.moving = true
+		s.tonight.isMoving = true
 		s.service.SetChurn(e.Number)
 	case valueEvent:
 		fault := wrongValues()[e.Name]
@@ -58,12 +58,12 @@ func (s *season) begin(e seasonEvent) {
 		s.tonight.values, s.tonight.decision = e.Name, decisions()[e.Number]
 		s.service.SetValueFaults(fault)
 	case tokenEvent:
-		s.tonight.revoked, s.tonight.revokeAt = true, e.Number
+		s.tonight.isRevoked, s.tonight.revokeAt = true, e.Number
 	case killEvent, powerEvent, diskEvent:
 		s.tonight.accidents = append(s.tonight.accidents, e)
 		return // tryNight counts it if it takes effect
 	case againEvent:
-		s.tonight.again = true
+		s.tonight.isRepeated = true
 		return
 	default:
 		s.t.Fatalf("there is no event %q", e.Kind)
@@ -133,10 +133,10 @@ func (s *season) cutPower(e seasonEvent) nightEnd {
 	}
 	random := rand.New(rand.NewPCG(s.plan.Seed, uint64(e.Number)))
 	all := outages(random, 10)
-	left := s.t.TempDir()
-	trace.write(s.t, trace.points[len(trace.points)-1], all[random.IntN(len(all))], left)
+	afterCut := s.t.TempDir()
+	trace.write(s.t, trace.points[len(trace.points)-1], all[random.IntN(len(all))], afterCut)
 	must(s.t, os.RemoveAll(dir))
-	must(s.t, os.Rename(left, dir))
+	must(s.t, os.Rename(afterCut, dir))
 	return end
 }
 
@@ -152,13 +152,12 @@ func (s *season) heldRun() string {
 }
 
 // decideHeld publishes, discards or keeps the night that a check held in this attempt. A night with
-// correct values is published. A check may hold such a night only if wrong values were published
-// before.
+// correct values is published; a check may hold it only if wrong values were published before.
 func (s *season) decideHeld(run string) (published bool) {
 	s.t.Helper()
 	s.counts["held"]++
 	decision := s.tonight.decision
-	if s.wrong[run] == "" {
+	if s.wrongKind[run] == "" {
 		decision = "publish"
 		if len(s.snapshots) == 0 || s.last().sinceWrong > taintedNights {
 			s.t.Errorf("day %d: night %s was held although no value was wrong", s.service.Day(), run)
@@ -185,7 +184,7 @@ func (s *season) decideHeld(run string) (published bool) {
 // mustOperate runs an operation of the warehouse, which must succeed.
 func (s *season) mustOperate(name string, operate func(w *warehouse.Warehouse) error) {
 	s.t.Helper()
-	if err := locked(s.cfg, name, operate); err != nil {
+	if err := withLock(s.cfg, name, operate); err != nil {
 		s.t.Fatalf("day %d: %s: %v", s.service.Day(), name, err)
 	}
 }
@@ -220,8 +219,8 @@ func (s *season) rebuild() {
 	if err != nil {
 		s.t.Fatalf("day %d: rebuild: %v", s.service.Day(), err)
 	}
-	if last := len(s.snapshots) - 1; r.Lost != "" && s.snapshots[last].isTorn && last > 0 {
-		s.snapshots = s.snapshots[:last] // the backup does not contain the last day in parquet/
+	if newest := len(s.snapshots) - 1; r.Lost != "" && s.snapshots[newest].isTorn && newest > 0 {
+		s.snapshots = s.snapshots[:newest] // parquet/ does not contain the day of this snapshot
 	}
 	if !r.Last.Equal(s.last().at) {
 		s.t.Errorf("day %d: the rebuild restored the night of %s, want %s", s.service.Day(), r.Last, s.last().at)
@@ -284,7 +283,7 @@ func (s *season) restore() {
 	s.rebuild()
 }
 
-// deliver sends webhook events, each of which must be acknowledged.
+// deliver sends webhook events. The receiver must acknowledge each of them.
 func (s *season) deliver(count int) {
 	s.t.Helper()
 	w := warehouseOf(s.t, s.cfg)

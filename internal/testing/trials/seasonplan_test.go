@@ -104,8 +104,8 @@ func seasonDraws() [][]draw {
 	}
 }
 
-// wrongValues returns the faults of values by name. A check holds nights with prices in cents or
-// hundredths. Another check reports zero prices without holding the night. The nights of a season
+// wrongValues returns the faults in values, by name. A check holds nights with prices in cents or
+// hundredths. Another check reports zero prices and does not hold the night. The nights of a season
 // have no check for amounts.
 func wrongValues() map[string]sim.ValueFault {
 	return map[string]sim.ValueFault{
@@ -184,14 +184,14 @@ func seasonFaults() []faultKind {
 	})
 }
 
-// removeUnneeded removes elements as long as the remaining elements still fail. It first tries to remove halves,
-// and at last single elements.
+// removeUnneeded removes elements as long as the remaining elements still fail. It tries to remove
+// halves, then quarters, and so on to single elements.
 func removeUnneeded[T any](all []T, fails func([]T) bool) []T {
 	for size := (len(all) + 1) / 2; size > 0; size /= 2 {
 		for from := 0; from < len(all); {
-			rest := slices.Delete(slices.Clone(all), from, min(from+size, len(all)))
-			if fails(rest) {
-				all = rest
+			others := slices.Delete(slices.Clone(all), from, min(from+size, len(all)))
+			if fails(others) {
+				all = others
 			} else {
 				from += size
 			}
@@ -200,23 +200,23 @@ func removeUnneeded[T any](all []T, fails func([]T) bool) []T {
 	return all
 }
 
-// reduce returns the nights and events of a failing plan that are needed for the failure.
+// reduce returns a failing plan with only the nights and events that are needed for the failure.
 func (p seasonPlan) reduce(fails func(seasonPlan) bool) seasonPlan {
-	all := p
-	all.Nights = slices.Clone(removeUnneeded(p.Nights, func(nights []seasonNight) bool {
-		part := p
-		part.Nights = nights
-		return fails(part)
+	reduced := p
+	reduced.Nights = slices.Clone(removeUnneeded(p.Nights, func(nights []seasonNight) bool {
+		candidate := p
+		candidate.Nights = nights
+		return fails(candidate)
 	}))
-	for i := range all.Nights {
-		all.Nights[i].Events = removeUnneeded(all.Nights[i].Events, func(events []seasonEvent) bool {
-			part := all
-			part.Nights = slices.Clone(all.Nights)
-			part.Nights[i].Events = events
-			return fails(part)
+	for i := range reduced.Nights {
+		reduced.Nights[i].Events = removeUnneeded(reduced.Nights[i].Events, func(events []seasonEvent) bool {
+			candidate := reduced
+			candidate.Nights = slices.Clone(reduced.Nights)
+			candidate.Nights[i].Events = events
+			return fails(candidate)
 		})
 	}
-	return all
+	return reduced
 }
 
 // TestReducedSeasonKeepsItsCause reduces a plan that fails because of two events. The reduced plan

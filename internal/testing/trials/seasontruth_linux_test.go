@@ -35,8 +35,8 @@ type seasonSnapshot struct {
 	isTorn bool
 }
 
-// taintedNights is the number of nights after wrong values were published in which values can
-// change back.
+// taintedNights is the number of nights in which wrong values can change back to correct ones, after
+// the wrong values were published.
 const taintedNights = 8
 
 func (s *season) last() seasonSnapshot { return s.snapshots[len(s.snapshots)-1] }
@@ -142,8 +142,8 @@ func (s *season) addIDs(ids map[string]bool, table, column string) {
 	}
 }
 
-// paramColumn returns the column with the value of the path parameter. If no column is filled from
-// the parameter, it is the key.
+// paramColumn returns the column with the value of the path parameter. Without such a column, the
+// parameter is the key of the table.
 func paramColumn(e expected) string {
 	for _, spec := range strings.Fields(e.text) {
 		if name, sources := column(spec); slices.Contains(sources, "?") {
@@ -153,8 +153,8 @@ func paramColumn(e expected) string {
 	return e.key
 }
 
-// takeSnapshot compares a newly published version with the service, and adds it to the snapshots.
-// isTorn means that its run was stopped.
+// takeSnapshot compares a newly published version with the service, and adds its snapshot. isTorn
+// means that its run was stopped after the publish.
 func (s *season) takeSnapshot(run string, isTorn bool) {
 	s.t.Helper()
 	requireChecksums(s.t, s.path("latest"))
@@ -175,7 +175,7 @@ func (s *season) takeSnapshot(run string, isTorn bool) {
 	if len(s.snapshots) > 0 {
 		next.sinceWrong = s.last().sinceWrong + 1
 	}
-	if s.wrong[run] != "" {
+	if s.wrongKind[run] != "" {
 		s.requireAudit(run, proven)
 		next.sinceWrong = 0
 	}
@@ -207,13 +207,13 @@ func (s *season) provenStreams(run string) map[string]bool {
 }
 
 // compareTable compares a published table with the states of the service during the run. isProven
-// means that all streams of the table are graded exact or repaired. In such a table, a record that
-// existed during the whole run must be published, with values that it had during the run. Values of
-// other records, and of tables that are not proven, may also be empty or come from an earlier
-// night. No published row may be removed if its record existed during the whole run.
+// means that all streams of the table are graded exact or repaired. In a proven table, a record that
+// existed during the whole run must be published, with values that it had during the run. Other
+// values, in proven and unproven tables, may also be empty or come from an earlier night. A row that
+// was published before must still be published if its record existed during the whole run.
 func (s *season) compareTable(e expected, states []serviceState, rows []textRow, isProven bool) (problems []string) {
 	got := rowsByKey(e, rows)
-	var all, named []map[string]textRow
+	var all, named []map[string]textRow // the rows of each state, by key
 	for _, state := range states {
 		all, named = append(all, rowsByKey(e, state.rows[e.table])), append(named, rowsByKey(e, state.named[e.table]))
 	}
@@ -312,7 +312,7 @@ func (s *season) requireEvents() {
 func (s *season) requireAudit(run string, proven map[string]bool) {
 	s.t.Helper()
 	isRead := proven["product_listings"] && proven["outlet_listings"]
-	switch s.wrong[run] {
+	switch s.wrongKind[run] {
 	case "zero prices":
 		zero := s.count("product_listing_prices", "unit_amount <= 0")
 		if n := s.count("meta.checks", "run_id = ? AND check_name = 'prices_not_positive' AND outcome = 'failed'", run); zero > 0 && isRead && n != 1 {

@@ -16,28 +16,28 @@ import (
 	"placementsync/internal/testing/torture"
 )
 
-// stepCalls selects calls of all steps of a night, in order. Of a frequent step it selects the
-// first call and a call in the middle. A trial kills a run at each selected call. Each run resumes
-// the killed run before it.
+// stepCalls selects calls from the steps of a night, in order. Of a repeated step it selects the
+// first call and a call in the middle. A trial kills one run at each selected call. The next run
+// resumes the killed one.
 func stepCalls(steps []string) []stepCall {
 	var all []stepCall
-	count := map[string]int{}
+	counts := map[string]int{}
 	for _, step := range steps {
-		count[step]++
+		counts[step]++
 	}
-	seen := map[string]bool{}
+	isSelected := map[string]bool{}
 	published := slices.Index(steps, "after rename latest")
 	for i, step := range steps {
 		// Of the steps that write the Parquet file of a table, select only the steps of the table orders.
-		if seen[step] || strings.HasSuffix(step, ".parquet") && !strings.HasSuffix(step, " orders.parquet") {
+		if isSelected[step] || strings.HasSuffix(step, ".parquet") && !strings.HasSuffix(step, " orders.parquet") {
 			continue
 		}
-		seen[step] = true
+		isSelected[step] = true
 		all = append(all, stepCall{Step: step})
 		// A resumed run stores fewer responses, so it may not reach the middle call of a step that
 		// stores responses.
-		if count[step] > 1 && !strings.HasPrefix(step, "mid write of a ") {
-			all = append(all, stepCall{Step: step, Nth: 1 + count[step]/2})
+		if counts[step] > 1 && !strings.HasPrefix(step, "mid write of a ") {
+			all = append(all, stepCall{Step: step, Nth: 1 + counts[step]/2})
 		}
 		if i > published && published >= 0 {
 			// The first call of the step may belong to the previous night, which the run
@@ -104,8 +104,8 @@ func (c *crashTrial) killAll(t *testing.T, all []stepCall) {
 	}
 }
 
-// TestKilledRunIsInTheLedger kills a run that is not resumed. The ledger must contain the run, and
-// so must meta.runs after the next publish.
+// TestKilledRunIsInTheLedger kills a run that is not resumed. The ledger must contain the run. After
+// the next publish, meta.runs must contain it too.
 func TestKilledRunIsInTheLedger(t *testing.T) {
 	t.Parallel()
 	c := newCrashTrial(t, 5, fewStreams()...)
@@ -125,7 +125,7 @@ func TestKilledRunIsInTheLedger(t *testing.T) {
 	got := query(t, db, `SELECT started_at = ?::TIMESTAMPTZ AND ended_at IS NULL AND snapshot_at IS NULL AND exit_code IS NULL
 		AND error LIKE '%killed%' FROM meta.runs WHERE run_id = ? AND outcome = 'killed'`, c.at.Format(time.RFC3339), c.night)
 	if len(got) != 1 || got[0][0].String != "true" {
-		t.Errorf("the expected values of the killed run in meta.runs: got %v, want one row with true", got)
+		t.Errorf("meta.runs has the killed run with the expected values: %v, want one row with true", got)
 	}
 }
 
@@ -142,20 +142,20 @@ func TestTrialKilledDryRunIsInTheLedger(t *testing.T) {
 		t.Fatalf("the dry run was not killed:\n%s", p.output)
 	}
 	wh := warehouseOf(t, dry.config())
-	killed := dry.At.UTC().Format("20060102T150405Z")
+	dryRun := dry.At.UTC().Format("20060102T150405Z")
 	requireKilled(t, wh.Ledger.AllRuns, c.night)
-	requireKilled(t, wh.Ledger.AllRuns, killed)
+	requireKilled(t, wh.Ledger.AllRuns, dryRun)
 	j := c.job(killedAgent, c.dir)
 	j.At = c.at.Add(2 * time.Minute)
 	if res := c.mustComplete(pipeline.Run(t.Context(), j.config())); res.Run.ID != c.night {
 		t.Errorf("got run %s, want the resumed run %s", res.Run.ID, c.night)
 	}
-	requireKilled(t, wh.Ledger.Runs, killed)
+	requireKilled(t, wh.Ledger.Runs, dryRun)
 	dry.At, dry.KillAt = c.at.Add(time.Hour), stepCall{}
 	c.mustComplete(pipeline.Run(t.Context(), dry.config()))
 	runs, err := wh.Ledger.AllRuns()
 	must(t, err)
-	if last := runs[len(runs)-1]; last.Outcome != ledger.Complete || !last.SnapshotAt.IsZero() || len(runs) != 3 {
+	if newest := runs[len(runs)-1]; newest.Outcome != ledger.Complete || !newest.SnapshotAt.IsZero() || len(runs) != 3 {
 		t.Errorf("the ledger has %+v, want 3 runs, the last a complete dry run", runs)
 	}
 }

@@ -27,14 +27,14 @@ func TestTortureFullDisk(t *testing.T) {
 	})
 	for range 3 {
 		published := false
-		for room := uint64(0); !published; room = max(2*room, 64<<10) {
-			d.setFree(room)
+		for free := uint64(0); !published; free = max(2*free, 64<<10) {
+			d.setFree(free)
 			var p *child
 			p, published = c.attempt(t, job{}, 0, waitForExit)
 			var end nightEnd
 			p.readReport(t, &end)
-			if ok := end.Code == 0; ok != published || !ok && (end.Code != 1 || !strings.Contains(end.Error, "the disk is full")) {
-				t.Errorf("%d free bytes: the run ended with exit code %d, published: %t; want 0 and published, or 1 and the error \"the disk is full\": %s", room, end.Code, published, end.Error)
+			if isComplete := end.Code == 0; isComplete != published || !isComplete && (end.Code != 1 || !strings.Contains(end.Error, "the disk is full")) {
+				t.Errorf("%d free bytes: the run ended with exit code %d, published: %t; want 0 and published, or 1 and the error \"the disk is full\": %s", free, end.Code, published, end.Error)
 			}
 			if !published {
 				failed++
@@ -53,7 +53,8 @@ type tmpfs struct {
 	size uint64
 }
 
-// mountTmpfs mounts a file system on a folder. It skips the test if the process may not mount.
+// mountTmpfs mounts a file system on a folder. It skips the test if the process is not allowed to
+// mount one.
 func mountTmpfs(t *testing.T, dir string) tmpfs {
 	t.Helper()
 	m := tmpfs{t, dir, 256 << 20}

@@ -33,8 +33,8 @@ func earlierReleases() []release {
 // currentVersion is the version of the program that is built from the source of this test.
 const currentVersion = "9.9.9"
 
-// clockVariable is an environment variable with a time. The programs that these trials build use it
-// as their current time.
+// clockVariable is an environment variable with a time. The programs that these trials build use this
+// time as the current time.
 const clockVariable = "PLACEMENTSYNC_TRIAL_CLOCK"
 
 // builtProgram is an executable of the current or of an earlier version.

@@ -39,9 +39,9 @@ type upgrade struct {
 
 // TestUpgrade runs the program of an earlier release and the current program in turn on the same
 // warehouse. After each night, it compares all values and the whole history with the service. After
-// a night of the current program, the earlier program must refuse to run, with one line of error
-// and without changing a file. After a rollback to a version of the earlier program, that program
-// must continue.
+// a night of the current program, the earlier program must refuse to run: it prints one line of error
+// and changes no file. After a rollback to a version of the earlier program, the earlier program must
+// continue.
 func TestUpgrade(t *testing.T) {
 	if os.Getenv(upgradeVariable) == "" {
 		t.Skipf("builds earlier releases: run make upgrade-test, or set %s=1", upgradeVariable)
@@ -137,8 +137,7 @@ func (u *upgrade) unchangedNight(p builtProgram) {
 	}
 }
 
-// requireHistory compares each table as of each published night with the expected rows of that
-// night.
+// requireHistory compares the history of each table with the expected rows of each published night.
 func (u *upgrade) requireHistory() {
 	u.t.Helper()
 	catalog := u.catalog()
@@ -221,7 +220,7 @@ func (u *upgrade) requireRefused(p builtProgram, commands ...[]string) {
 func nightsInTurn(u *upgrade) {
 	u.nextNight(u.earlier)
 	u.nextNight(u.earlier)
-	last := u.latestRun()
+	earlierRun := u.latestRun()
 	received := u.events()
 	u.receive(u.earlier, received...)
 
@@ -237,11 +236,11 @@ func nightsInTurn(u *upgrade) {
 	out := u.t.TempDir()
 	u.requireRefused(u.earlier, []string{"run"}, []string{"run", "--dry-run"}, []string{"query", "SELECT 1"}, []string{"query", "headline"},
 		[]string{"report", "-o", filepath.Join(out, "report.html")}, []string{"diff"}, []string{"export", "--to", out}, []string{"explore", "--listen", "127.0.0.1:0"},
-		[]string{"rollback"}, []string{"rollback", last}, []string{"prune"}, []string{"replay", night}, []string{"rebuild"}, []string{"rebuild", "--series"},
+		[]string{"rollback"}, []string{"rollback", earlierRun}, []string{"prune"}, []string{"replay", night}, []string{"rebuild"}, []string{"rebuild", "--series"},
 		[]string{"verify"}, []string{"verify", "--read-data"})
 
 	// After a rollback to a version of the earlier release, that release continues.
-	u.rollBack(last)
+	u.rollBack(earlierRun)
 	u.nights = u.nights[:2]
 	u.requireHistory()
 	u.requireVerified(u.earlier)
@@ -340,8 +339,8 @@ func heldNightInTurn(u *upgrade) {
 	u.requireVerified(u.earlier)
 	u.nextNight(u.current)
 	u.requireVerified(u.current)
-	if left, err := os.ReadDir(u.path("held")); err != nil || len(left) > 0 {
-		u.t.Errorf("held contains %v after the next nights (%v), want no files", left, err)
+	if files, err := os.ReadDir(u.path("held")); err != nil || len(files) > 0 {
+		u.t.Errorf("held contains %v after the next nights (%v), want no files", files, err)
 	}
 }
 
@@ -360,12 +359,12 @@ func privateNightsInTurn(u *upgrade) {
 	}
 	u.advance()
 	u.mustExecute(u.earlier, "run")
-	last := u.latestRun()
+	earlierRun := u.latestRun()
 	requireHidden("earlier release")
 	u.unchangedNight(u.current)
 	requireHidden("this program")
 	u.requireRefused(u.earlier, []string{"run"})
-	u.rollBack(last)
+	u.rollBack(earlierRun)
 	u.unchangedNight(u.earlier)
 	requireHidden("earlier release again")
 	u.unchangedNight(u.current)

@@ -42,12 +42,12 @@ func BenchmarkVerify(b *testing.B) {
 	b.Run("sha256sum", func(b *testing.B) {
 		// The other files of parquet/ are hard links to files of versions/.
 		var files []string
-		var bytes int64
+		var size int64
 		for _, pattern := range []string{"versions/*/*", "raw/*/*", "parquet/.meta/*", "parquet/.manifests/*"} {
 			found, _ := filepath.Glob(filepath.Join(cfg.Warehouse.Dir, pattern))
 			for _, file := range found {
 				if info, err := os.Stat(file); err == nil && info.Mode().IsRegular() {
-					files, bytes = append(files, file), bytes+info.Size()
+					files, size = append(files, file), size+info.Size()
 				}
 			}
 		}
@@ -55,7 +55,7 @@ func BenchmarkVerify(b *testing.B) {
 			if err := exec.CommandContext(b.Context(), "sha256sum", files...).Run(); err != nil {
 				b.Skip("sha256sum is not available:", err)
 			}
-			b.SetBytes(bytes)
+			b.SetBytes(size)
 		}
 	})
 }

@@ -80,6 +80,6 @@ func TestDamageWithoutAVerifyIsRecorded(t *testing.T) {
 	h.sameDayNight()
 	wh := warehouseOf(t, h.cfg)
 	if v, ok, err := integrity.LastRecord(wh.Folder, true); err != nil || !ok || !v.At.IsZero() || v.NightDamage == nil || v.Result != integrity.Rebuildable {
-		t.Errorf("the record is %+v (%v), want the damage of the night, and no time of a verification", v, err)
+		t.Errorf("the record is %+v (%v), want the damage of the night, and no time of a verify", v, err)
 	}
 }

@@ -28,8 +28,8 @@ type randomTransport struct {
 	// random is the source of all random choices. If it is nil, responses take no time and are
 	// neither encoded nor replaced.
 	random *rand.Rand
-	// left is the number of requests until the transport calls cut, which interrupts the run. It
-	// never does so if left is 0 or less at the beginning.
+	// left is the number of requests until the transport calls cut, which interrupts the run. If
+	// left is 0 or less at the beginning, the transport never calls cut.
 	left int
 	cut  context.CancelFunc
 }
@@ -90,9 +90,8 @@ func shuffledConfig(cfg pipeline.Config, random *rand.Rand) pipeline.Config {
 }
 
 // compareAnyOrder runs two nights in two warehouses. In the first warehouse, a night uses
-// sequentialConfig. In the second warehouse, it uses shuffledConfig, is interrupted at random requests, and is resumed with
-// another shuffledConfig. All values must be equal. compareAnyOrder returns the number of
-// interruptions.
+// sequentialConfig. In the second warehouse, it uses shuffledConfig, is interrupted at random
+// requests, and is resumed with another shuffledConfig. All values of the warehouses must be equal.
 func compareAnyOrder(t *testing.T, seed uint64, streams []string) (interruptions int) {
 	t.Helper()
 	random := rand.New(rand.NewPCG(seed, 3))
@@ -105,7 +104,7 @@ func compareAnyOrder(t *testing.T, seed uint64, streams []string) (interruptions
 		at := service.Now().Add(2 * time.Hour)
 		transport := &randomTransport{service: service, random: random}
 		synctest.Test(t, func(t *testing.T) {
-			requireCode(t, t.Context(), sequentialConfig(t, service, want, at, streams), 0)
+			requireExitCode(t, t.Context(), sequentialConfig(t, service, want, at, streams), 0)
 		})
 		for tries, code := 0, 130; code != 0; tries++ {
 			cfg := shuffledConfig(sequentialConfig(t, service, got, at.Add(time.Duration(tries)*time.Minute), streams), random)
@@ -117,7 +116,7 @@ func compareAnyOrder(t *testing.T, seed uint64, streams []string) (interruptions
 				if tries == 3 { // the fourth try is not interrupted
 					transport.left = -1
 				}
-				code = requireCode(t, ctx, cfg, 0, 130)
+				code = requireExitCode(t, ctx, cfg, 0, 130)
 			})
 			if code != 0 {
 				interruptions++
@@ -128,8 +127,8 @@ func compareAnyOrder(t *testing.T, seed uint64, streams []string) (interruptions
 	return interruptions
 }
 
-// requireCode runs a night that must end with one of these exit codes.
-func requireCode(t *testing.T, ctx context.Context, cfg pipeline.Config, codes ...int) int {
+// requireExitCode runs a night that must end with one of these exit codes.
+func requireExitCode(t *testing.T, ctx context.Context, cfg pipeline.Config, codes ...int) int {
 	t.Helper()
 	res, err := pipeline.Run(ctx, cfg)
 	for _, code := range codes {

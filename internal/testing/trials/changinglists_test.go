@@ -43,7 +43,7 @@ func changingWorld(seed uint64, interval int, order sim.ListOrder) sim.Options {
 }
 
 // recordedService is a service that records every state of one list. A state is the sum of the
-// hashes of all ids, which does not depend on their order.
+// hashes of all ids, so it does not depend on the order of the list.
 type recordedService struct {
 	service *sim.Service
 	path    string
@@ -158,11 +158,11 @@ func (w walker) checkGrade(service *sim.Service, s stream.Stream, pageSize int) 
 	w.t.Helper()
 	list := recordService(service, s.Path)
 	evidence, rows := w.walk(s, fetch.Config{Transport: list, PageSize: pageSize})
-	var read uint64
+	var readState uint64
 	for id := range rows {
-		read += idHash(id)
+		readState += idHash(id)
 	}
-	if evidence.Grade == fetch.Exact && !list.states[read] {
+	if evidence.Grade == fetch.Exact && !list.states[readState] {
 		w.t.Errorf("%s is graded exact, but the list never had exactly these ids: %+v", s.Name, evidence)
 	}
 	for _, id := range service.Survivors(s.Path) {
@@ -173,14 +173,14 @@ func (w walker) checkGrade(service *sim.Service, s stream.Stream, pageSize int) 
 	return evidence.Grade
 }
 
-// TestTrialChangingListsAreNotGradedTooHigh is the short form of TestTortureMovingLists.
+// TestTrialChangingListsAreNotGradedTooHigh is the short form of TestTortureChangingLists.
 func TestTrialChangingListsAreNotGradedTooHigh(t *testing.T) {
 	requireTrials(t)
 	readChangingLists(t, 2)
 }
 
-// TestTortureMovingLists reads lists that change while they are read, and checks their grades.
-func TestTortureMovingLists(t *testing.T) {
+// TestTortureChangingLists reads lists that change while they are read, and checks their grades.
+func TestTortureChangingLists(t *testing.T) {
 	requireTorture(t)
 	readChangingLists(t, 200)
 }
@@ -200,19 +200,19 @@ func readChangingLists(t *testing.T, seeds uint64) {
 						percent(total[fetch.Exact], walks), percent(total[fetch.Repaired], walks), percent(total[fetch.BestEffort], walks))}
 			})
 			for _, interval := range intervals() {
-				grades, all := map[fetch.Grade]int{}, 0
+				grades, intervalWalks := map[fetch.Grade]int{}, 0
 				for seed := range seeds {
 					service := sim.New(changingWorld(seed, interval, order))
 					for _, s := range w.streams {
 						grade := w.checkGrade(service, s, 4+int(seed%9))
 						grades[grade]++
 						total[grade]++
-						all++
+						intervalWalks++
 						walks++
 					}
 				}
 				t.Logf("one insert and one delete per %2d requests: exact %5.1f %%, repaired %5.1f %%, best_effort %5.1f %% of %d walks",
-					interval, percent(grades[fetch.Exact], all), percent(grades[fetch.Repaired], all), percent(grades[fetch.BestEffort], all), all)
+					interval, percent(grades[fetch.Exact], intervalWalks), percent(grades[fetch.Repaired], intervalWalks), percent(grades[fetch.BestEffort], intervalWalks), intervalWalks)
 			}
 		})
 	}
@@ -265,10 +265,10 @@ func TestRequestsForAnUnchangedList(t *testing.T) {
 			service := sim.New(world)
 			for _, s := range w.streams {
 				records := len(service.Records(s.Path))
-				for _, limit := range []int{4, 7, records} {
+				for _, pageSize := range []int{4, 7, records} {
 					service.ResetRequests()
-					evidence, _ := w.walk(s, fetch.Config{Transport: recordService(service, s.Path), PageSize: limit})
-					pages := (records + limit - 1) / limit
+					evidence, _ := w.walk(s, fetch.Config{Transport: recordService(service, s.Path), PageSize: pageSize})
+					pages := (records + pageSize - 1) / pageSize
 					want := 2 * pages
 					switch {
 					case pages == 1:

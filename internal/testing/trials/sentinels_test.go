@@ -13,9 +13,9 @@ import (
 	"placementsync/internal/webhook"
 )
 
-// sentinel is the beginning of the values that the test gives to private fields. The name of the
-// field follows it. These values are called sentinels.
-const sentinel = "sentinel-of-"
+// sentinelPrefix is the beginning of a sentinel: a value that the test gives to a private field. The
+// rest of a sentinel is the name of the field.
+const sentinelPrefix = "sentinel-of-"
 
 // privateFields returns the private fields of each kind of record, as dotted paths.
 func privateFields() map[string][]string {
@@ -48,8 +48,8 @@ func sentinelRules() transform.Privacy {
 	return p
 }
 
-// recordPaths returns the places of records in the responses of each route. For each path in a
-// response it contains the kind of record.
+// recordPaths returns the kinds of records by route and by path in the response of the route. The
+// path of the main record is empty.
 func recordPaths() map[string]map[string]string {
 	campaign := map[string]string{"": "campaigns", "profile": "profiles", "articles": "articles"}
 	order := map[string]string{"": "orders", "line_items": "order_line_items", "line_items.outlet": "outlets"}
@@ -72,12 +72,12 @@ func recordPaths() map[string]map[string]string {
 
 // sentinelWriter adds sentinels to the responses of one route.
 type sentinelWriter struct {
-	// kinds are the kinds of records by path, as in recordPaths.
+	// kinds are the kinds of records by path. See recordPaths.
 	kinds map[string]string
-	// poisoned means that it also adds values of wrong types and invalid records.
-	poisoned bool
-	// n counts the added sentinels.
-	n int
+	// withWrongTypes means that the writer also adds values of wrong types and invalid records.
+	withWrongTypes bool
+	// count is the number of added sentinels.
+	count int
 }
 
 func (p *sentinelWriter) rewrite(body []byte) []byte {
@@ -94,7 +94,7 @@ func (p *sentinelWriter) rewrite(body []byte) []byte {
 	return marked
 }
 
-// addToBody adds sentinels to all records of a response, in any envelope. If p.poisoned is set, it
+// addToBody adds sentinels to all records of a response, in any envelope. If withWrongTypes is set, it
 // appends four elements to each list: two records without a valid key, a string, and a duplicate of
 // the first record.
 func (p *sentinelWriter) addToBody(v any) any {
@@ -111,9 +111,9 @@ func (p *sentinelWriter) addToBody(v any) any {
 			list[i] = p.addToRecord(record)
 		}
 	}
-	if p.poisoned && len(list) > 0 {
+	if p.withWrongTypes && len(list) > 0 {
 		withoutKey := map[string]any{"id": nil, "date_paid": "soon"}
-		list = append(list, p.addToRecord(withoutKey), p.addToRecord(map[string]any{"id": "..", "total": []any{1}}), sentinel+"text", list[0])
+		list = append(list, p.addToRecord(withoutKey), p.addToRecord(map[string]any{"id": "..", "total": []any{1}}), sentinelPrefix+"text", list[0])
 	}
 	if isBareArray {
 		return list
@@ -129,7 +129,7 @@ func (p *sentinelWriter) addToRecord(record map[string]any) map[string]any {
 			if at != "" {
 				path = at + "." + field
 			}
-			p.setValue(record, strings.Split(path, "."), sentinel+table+"."+field)
+			p.setValue(record, strings.Split(path, "."), sentinelPrefix+table+"."+field)
 		}
 	}
 	return record
@@ -151,7 +151,7 @@ func (p *sentinelWriter) setValue(in map[string]any, path []string, text string)
 				p.setValue(object, path[1:], text)
 			}
 		}
-		if p.poisoned {
+		if p.withWrongTypes {
 			withoutKey := map[string]any{"id": nil}
 			p.setValue(withoutKey, path[1:], text)
 			in[path[0]] = append(next, withoutKey)
@@ -163,13 +163,13 @@ func (p *sentinelWriter) setValue(in map[string]any, path []string, text string)
 	}
 }
 
-// sentinelValue returns text as a JSON value. If p.poisoned is set, most of its values have another
-// type than string.
+// sentinelValue returns text as a JSON value. If withWrongTypes is set, four of five values are not
+// strings.
 func (p *sentinelWriter) sentinelValue(text string) any {
-	if p.n++; !p.poisoned {
+	if p.count++; !p.withWrongTypes {
 		return text
 	}
-	switch p.n % 5 {
+	switch p.count % 5 {
 	case 0:
 		return []any{text}
 	case 1:
@@ -183,10 +183,10 @@ func (p *sentinelWriter) sentinelValue(text string) any {
 }
 
 // sentinelFaults returns faults that add sentinels to the responses of every route.
-func sentinelFaults(poisoned bool) []sim.Fault {
+func sentinelFaults(withWrongTypes bool) []sim.Fault {
 	var faults []sim.Fault
 	for route, kinds := range recordPaths() {
-		p := &sentinelWriter{kinds: kinds, poisoned: poisoned}
+		p := &sentinelWriter{kinds: kinds, withWrongTypes: withWrongTypes}
 		var mu sync.Mutex
 		faults = append(faults, sim.Fault{Route: route, Kind: sim.FaultRewrite, Rewrite: func(body []byte) []byte {
 			mu.Lock()
@@ -205,12 +205,12 @@ func TestTrialNoSentinelIsPublished(t *testing.T) {
 	t.Parallel()
 	public := newPrivateHarness(t, transform.Privacy{}, func(string) bool { return true })
 	public.runSentinelNights()
-	if found := public.findMark(sentinel); len(found) < 10 {
+	if found := public.findMark(sentinelPrefix); len(found) < 10 {
 		t.Fatalf("without privacy rules: sentinels are in %q, want at least 10 tables and files", found)
 	}
 	m := newPrivateHarness(t, sentinelRules(), func(string) bool { return true })
 	m.runSentinelNights()
-	if found := m.findMark(sentinel); len(found) > 0 {
+	if found := m.findMark(sentinelPrefix); len(found) > 0 {
 		t.Errorf("with privacy rules: sentinels are in %q, want none", found)
 	}
 	for _, table := range []string{"meta.rejects", "past.orders", "orders", "profile_orders", "campaign_articles"} {
@@ -227,11 +227,11 @@ func TestTrialNoSentinelIsPublished(t *testing.T) {
 // wrong types too. Without privacy rules, main, past and meta then contain sentinels.
 func (m webhookHarness) runSentinelNights() {
 	m.t.Helper()
-	for i, poisoned := range []bool{true, false, true} {
-		m.deliver(rawDelivery(fmt.Sprint("c", i), webhook.CommentCreated, `{"id":"c1","content":{"type":"doc","content":[{"type":"text","text":"`+sentinel+`event"}]},
-			"author":{"name":"x","email":"`+sentinel+`event"}}`))
-		m.deliver(rawDelivery(fmt.Sprint("b", i), webhook.CommentCreated, `{"content":"`+sentinel+`event"}`))
-		m.deliver(rawDelivery(fmt.Sprint("s", i), webhook.StatusChanged, `{"article_id":"a1","status":{"id":"1","prefix":"x"},"writer":{"last_name":"`+sentinel+`event"}}`))
-		m.runNextDay(sentinelFaults(poisoned)...)
+	for i, withWrongTypes := range []bool{true, false, true} {
+		m.deliver(rawDelivery(fmt.Sprint("c", i), webhook.CommentCreated, `{"id":"c1","content":{"type":"doc","content":[{"type":"text","text":"`+sentinelPrefix+`event"}]},
+			"author":{"name":"x","email":"`+sentinelPrefix+`event"}}`))
+		m.deliver(rawDelivery(fmt.Sprint("b", i), webhook.CommentCreated, `{"content":"`+sentinelPrefix+`event"}`))
+		m.deliver(rawDelivery(fmt.Sprint("s", i), webhook.StatusChanged, `{"article_id":"a1","status":{"id":"1","prefix":"x"},"writer":{"last_name":"`+sentinelPrefix+`event"}}`))
+		m.runNextDay(sentinelFaults(withWrongTypes)...)
 	}
 }

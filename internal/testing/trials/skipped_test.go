@@ -17,8 +17,8 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// entryFiles returns the files of the latest version with an entry for each record. With them, the
-// next night skips unchanged records.
+// entryFiles returns the files with the entries of the latest version. The next night skips the
+// records whose hashes equal their entry.
 func entryFiles(t *testing.T, dir string) []string {
 	t.Helper()
 	wh, err := warehouse.Open(warehouse.Config{Dir: dir})
@@ -45,9 +45,9 @@ func TestTrialSkippedRecordsGiveSameRows(t *testing.T) {
 }
 
 func compareSkipping(t *testing.T, order sim.ListOrder) {
-	o := trialWorld(5)
-	o.Listings, o.Order = 150, order
-	h := newHarness(t, o, "product_listings", "outlet_listings", "files", "tags")
+	world := trialWorld(5)
+	world.Listings, world.Order = 150, order
+	h := newHarness(t, world, "product_listings", "outlet_listings", "files", "tags")
 	decoding := h.cfg
 	decoding.Warehouse.Dir, decoding.MinSkipRecords = t.TempDir(), math.MaxInt
 	h.cfg.BatchRows = 20
@@ -77,13 +77,13 @@ func compareSkipping(t *testing.T, order sim.ListOrder) {
 	}
 	night()
 	night()
-	all, files := h.cfg.Chosen, len(entryFiles(t, h.cfg.Warehouse.Dir))
+	allStreams, fileCount := h.cfg.Chosen, len(entryFiles(t, h.cfg.Warehouse.Dir))
 	h.cfg.Chosen, decoding.Chosen = []string{"files"}, []string{"files"}
 	night()
-	if n := len(entryFiles(t, h.cfg.Warehouse.Dir)); n != files {
-		t.Errorf("the version has %d entry files after a night with one stream, want %d", n, files)
+	if n := len(entryFiles(t, h.cfg.Warehouse.Dir)); n != fileCount {
+		t.Errorf("the version has %d entry files after a night with one stream, want %d", n, fileCount)
 	}
-	h.cfg.Chosen, decoding.Chosen = all, all
+	h.cfg.Chosen, decoding.Chosen = allStreams, allStreams
 	night() // the previous night did not read the other lists
 	for _, path := range entryFiles(t, h.cfg.Warehouse.Dir) {
 		data, err := os.ReadFile(path)
@@ -122,8 +122,8 @@ func compareSkipping(t *testing.T, order sim.ListOrder) {
 	night()
 }
 
-// TestNewPrivacyRuleAppliesToUnchangedRecords changes the privacy rules, but not their key,
-// between nights without changed records.
+// TestNewPrivacyRuleAppliesToUnchangedRecords changes the privacy rules, but not the key of the
+// hashes, between nights without changed records.
 func TestNewPrivacyRuleAppliesToUnchangedRecords(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t, trialWorld(3), "product_listings", "token")
@@ -149,8 +149,8 @@ func TestNewPrivacyRuleAppliesToUnchangedRecords(t *testing.T) {
 }
 
 // TestStoppedNightRemovesItsEntryFiles stops a night while it reads a list. After that, the folder
-// must contain only the entry files of the published version. Files of the stopped night, of
-// earlier unpublished runs and of version 1.0.0 of the program must be removed.
+// must contain only the entry files of the published version. Files of the stopped night, of earlier
+// unpublished runs and of release 1.0.0 must be removed.
 func TestStoppedNightRemovesItsEntryFiles(t *testing.T) {
 	h := newHarness(t, trialWorld(3), "product_listings", "token")
 	h.cfg.BatchRows = 1
@@ -172,9 +172,9 @@ func TestStoppedNightRemovesItsEntryFiles(t *testing.T) {
 	if _, err := h.nightWithContext(ctx); err == nil {
 		t.Fatal("the night ended without an error, want it stopped")
 	}
-	left, err := filepath.Glob(h.path("state", "seen", "*"))
+	files, err := filepath.Glob(h.path("state", "seen", "*"))
 	must(t, err)
-	if want := entryFiles(t, h.cfg.Warehouse.Dir); len(want) != 1 || !slices.Equal(left, want) {
-		t.Errorf("state/seen contains %q, want only the entry file of the published version, %q", left, want)
+	if want := entryFiles(t, h.cfg.Warehouse.Dir); len(want) != 1 || !slices.Equal(files, want) {
+		t.Errorf("state/seen contains %q, want only the entry file of the published version, %q", files, want)
 	}
 }
