@@ -422,15 +422,13 @@ const (
 // chosenSeeds returns the first and the last seed in seedsVariable. The default is 1 to 40.
 func chosenSeeds(t *testing.T) (from, to uint64) {
 	t.Helper()
-	from, to = 1, 40
-	text := os.Getenv(seedsVariable)
-	if text == "" {
-		return from, to
+	first, last, isRange := strings.Cut(cmp.Or(os.Getenv(seedsVariable), "40"), "-")
+	if !isRange {
+		first, last = "1", first
 	}
-	if _, err := fmt.Sscanf(text, "%d-%d", &from, &to); err == nil {
-		return from, to
-	}
-	_, err := fmt.Sscan(text, &to)
+	_, err := fmt.Sscan(first, &from)
+	must(t, err)
+	_, err = fmt.Sscan(last, &to)
 	must(t, err)
 	return from, to
 }
