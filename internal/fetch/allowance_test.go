@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -248,8 +249,8 @@ func TestDetails(t *testing.T) {
 		if d.Asked != 10 || d.Found != 7 || fmt.Sprint(d.Gone) != "[id1 id3]" || d.Failed != 1 {
 			t.Errorf("got %+v, want 10 ids asked, 7 found, id1 and id3 gone, 1 failed", d)
 		}
-		if d.Grade != fetch.BestEffort || d.Failures[0].ID != "id7" || !isError[*fetch.StatusError](d.Failures[0].Err) {
-			t.Errorf("got grade %q and failures %+v, want best_effort and a StatusError of id7", d.Grade, d.Failures)
+		if d.Grade != fetch.BestEffort || !isError[*fetch.StatusError](d.FirstFailure) || !strings.Contains(d.FirstFailure.Error(), "id7") {
+			t.Errorf("got grade %q and the failure %v, want best_effort and a StatusError of id7", d.Grade, d.FirstFailure)
 		}
 	})
 	t.Run("ids that change the path fail without a request", func(t *testing.T) {

@@ -14,13 +14,9 @@ import (
 	"placementsync/internal/stream"
 )
 
-const (
-	// maxFailures limits the failures that are reported individually.
-	maxFailures = 100
-	// maxFailuresInARow is the number of consecutive failures that end a stream, so that an
-	// endpoint that is down costs a bounded time.
-	maxFailuresInARow = 5
-)
+// maxFailuresInARow is the number of consecutive failures that end a stream, so that an
+// endpoint that is down costs a bounded time.
+const maxFailuresInARow = 5
 
 // Details is the result of requesting the ids of a stream.
 type Details struct {
@@ -33,8 +29,8 @@ type Details struct {
 	Gone []string
 	// Failed counts the ids that failed after all retries.
 	Failed int
-	// Failures are the first failures, at most maxFailures.
-	Failures []Failure
+	// FirstFailure is the error of the first failed id.
+	FirstFailure error
 	// Unproven are the ids whose records may be incomplete: the request failed, the walk
 	// did not prove completeness, or records were rejected.
 	Unproven []string
@@ -53,12 +49,6 @@ type Details struct {
 	Requests int
 	// Repeated counts ids that occurred more than once in a pass over a list.
 	Repeated int
-}
-
-// Failure is an id that failed after all retries.
-type Failure struct {
-	ID  string
-	Err error
 }
 
 // Details reads a stream for each id: an object with one request, a list with a walk. A 404
@@ -165,8 +155,8 @@ func (d *detailWalk) addFailure(id string, err error) error {
 	r := &d.result
 	r.Failed++
 	r.Unproven = append(r.Unproven, id)
-	if len(r.Failures) < maxFailures {
-		r.Failures = append(r.Failures, Failure{id, err})
+	if r.FirstFailure == nil {
+		r.FirstFailure = err
 	}
 	// An id that was not even requested proves nothing about the endpoint.
 	if failed, ok := errors.AsType[*StatusError](err); ok && failed.Attempts == 0 {

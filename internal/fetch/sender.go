@@ -216,7 +216,7 @@ func sameOrigin(r *http.Request, via []*http.Request) error {
 // sendOnce sends a request and stores status and body in q. It succeeds if the answer can
 // be stored: a 200 with its complete body, or a 404.
 func (s *sender) sendOnce(ctx context.Context, q *call) error {
-	token, _, err := s.tokens.currentToken(ctx)
+	token, err := s.tokens.currentToken(ctx)
 	if err != nil {
 		return &AuthError{*s.unsentErr(q, err)}
 	}
@@ -329,7 +329,7 @@ func (s *sender) unsentErr(q *call, err error) *StatusError {
 // source.
 func (s *sender) retryWithNewToken(next step) step {
 	return func(ctx context.Context, q *call) error {
-		_, generation, err := s.tokens.currentToken(ctx)
+		token, err := s.tokens.currentToken(ctx)
 		if err != nil {
 			return &AuthError{*s.unsentErr(q, err)}
 		}
@@ -338,7 +338,7 @@ func (s *sender) retryWithNewToken(next step) step {
 		if !ok {
 			return err
 		}
-		renewed, readErr := s.tokens.renewToken(ctx, generation)
+		renewed, readErr := s.tokens.renewToken(ctx, token)
 		if readErr != nil {
 			authErr.Err = s.tokens.scrubErr(readErr)
 		}

@@ -26,28 +26,26 @@ type tokens struct {
 	known []string
 	// forms are the known tokens in all supported encodings.
 	forms []string
-	// generation counts the reads that returned another token.
-	generation int
 }
 
-// currentToken returns the token and its generation, and reads it on the first call.
-func (t *tokens) currentToken(ctx context.Context) (string, int, error) {
+// currentToken returns the token, and reads it on the first call.
+func (t *tokens) currentToken(ctx context.Context) (string, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.generation == 0 {
+	if len(t.known) == 0 {
 		if _, err := t.readToken(ctx); err != nil {
-			return "", 0, err
+			return "", err
 		}
 	}
-	return t.known[len(t.known)-1], t.generation, nil
+	return t.known[len(t.known)-1], nil
 }
 
-// renewToken reads the token again, unless it has changed since this generation, and reports
-// whether it has changed. So if several workers get a 401 at the same time, the source is read once.
-func (t *tokens) renewToken(ctx context.Context, generation int) (bool, error) {
+// renewToken reads the token again, unless it is no longer the rejected one, and reports whether
+// it has changed. So if several workers get a 401 at the same time, the source is read once.
+func (t *tokens) renewToken(ctx context.Context, rejected string) (bool, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.generation != generation {
+	if t.known[len(t.known)-1] != rejected {
 		return true, nil
 	}
 	return t.readToken(ctx)
@@ -67,7 +65,6 @@ func (t *tokens) readToken(ctx context.Context) (bool, error) {
 	}
 	t.known = append(slices.DeleteFunc(t.known, func(k string) bool { return k == token }), token)
 	t.forms = append(t.forms, tokenForms(token)...)
-	t.generation++
 	return true, nil
 }
 

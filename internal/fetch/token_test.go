@@ -12,7 +12,7 @@ func TestScrubTokenForms(t *testing.T) {
 	t.Parallel()
 	var known tokens
 	known.read = func(context.Context) (string, error) { return `pc_Ab9+/"xYz=0123`, nil }
-	if _, _, err := known.currentToken(t.Context()); err != nil {
+	if _, err := known.currentToken(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	for name, c := range map[string]struct {
@@ -45,7 +45,7 @@ func TestShortTokenIsNotScrubbedInBodies(t *testing.T) {
 	t.Parallel()
 	var known tokens
 	known.read = func(context.Context) (string, error) { return "price", nil }
-	if _, _, err := known.currentToken(t.Context()); err != nil {
+	if _, err := known.currentToken(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if got, found := known.scrubBody([]byte(`{"price":1}`)); found {

@@ -124,7 +124,9 @@ func addDetails(a, b fetch.Details) fetch.Details {
 	b.Repeated += a.Repeated
 	b.Rejected += a.Rejected
 	b.Gone = append(a.Gone, b.Gone...)
-	b.Failures = append(a.Failures, b.Failures...)
+	if a.FirstFailure != nil {
+		b.FirstFailure = a.FirstFailure
+	}
 	b.Unproven = append(a.Unproven, b.Unproven...)
 	if b.Grade == fetch.Exact {
 		b.Reason = b.DescribeAnswers(b.Asked)

@@ -150,7 +150,7 @@ func (done results) gradeDetails(r *streamResult, d fetch.Details) {
 		r.evidence.Grade = fetch.Skipped
 	}
 	if d.Failed > 0 {
-		r.failed = &PartError{Stream: r.stream.Name, Failed: d.Failed, Asked: d.Asked, First: d.Failures[0].Err}
+		r.failed = &PartError{Stream: r.stream.Name, Failed: d.Failed, Asked: d.Asked, First: d.FirstFailure}
 		r.evidence.Reason = r.failed.Error()
 	}
 }

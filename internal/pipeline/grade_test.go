@@ -1,6 +1,7 @@
 package pipeline
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -149,7 +150,7 @@ func TestGradeDetails(t *testing.T) {
 		}
 	}
 	r := resultOf(t, "order_details", fetch.BestEffort, load.ByID)
-	results{}.gradeDetails(&r, fetch.Details{Asked: 9, Failed: 2, Failures: []fetch.Failure{{ID: "a", Err: errors.New("broken")}}})
+	results{}.gradeDetails(&r, fetch.Details{Asked: 9, Failed: 2, FirstFailure: errors.New("broken")})
 	part, ok := errors.AsType[*PartError](r.failed)
 	if !ok || part.Failed != 2 || part.Asked != 9 || r.evidence.Reason != "read order_details: 2 of 9 ids failed, their last rows are kept; first: broken" {
 		t.Errorf("a stream with two failed ids: got %v with the reason %s, want a PartError with 2 of 9", r.failed, r.evidence.Reason)
@@ -243,10 +244,10 @@ func TestRequireAny(t *testing.T) {
 
 // TestAddDetails adds up the results of two rounds.
 func TestAddDetails(t *testing.T) {
-	a := fetch.Details{Stream: "s", Asked: 3, Found: 1, Gone: []string{"a"}, Failed: 1, Failures: []fetch.Failure{{ID: "b"}}, Unproven: []string{"b"},
+	a := fetch.Details{Stream: "s", Asked: 3, Found: 1, Gone: []string{"a"}, Failed: 1, FirstFailure: context.DeadlineExceeded, Unproven: []string{"b"},
 		Distinct: 1, Requests: 4, Repeated: 1, Rejected: 1, Grade: fetch.BestEffort, Reason: "first"}
 	b := fetch.Details{Stream: "s", Asked: 5, Found: 4, Gone: []string{"c"}, Unproven: []string{"d"}, Distinct: 4, Requests: 5, Repeated: 2, Rejected: 2, Grade: fetch.Exact, Reason: "second"}
-	want := fetch.Details{Stream: "s", Asked: 8, Found: 5, Gone: []string{"a", "c"}, Failed: 1, Failures: []fetch.Failure{{ID: "b"}}, Unproven: []string{"b", "d"},
+	want := fetch.Details{Stream: "s", Asked: 8, Found: 5, Gone: []string{"a", "c"}, Failed: 1, FirstFailure: context.DeadlineExceeded, Unproven: []string{"b", "d"},
 		Distinct: 5, Requests: 9, Repeated: 3, Rejected: 3, Grade: fetch.BestEffort, Reason: "first"}
 	if diff := cmp.Diff(want, addDetails(a, b)); diff != "" {
 		t.Errorf("the first is worse (-want +got):\n%s", diff)
