@@ -101,7 +101,7 @@ func Test429PausesWorkersAndLowersRate(t *testing.T) {
 			}
 			service.ServeHTTP(w, r)
 		}))
-		cfg.RequestsPerSecond, cfg.Retry = 100, fetch.DefaultRetry()
+		cfg.RequestsPerSecond, cfg.Retry = 100, fetch.Retry{MaxRetries: 5, Jitter: 0.1}
 		c := newClient(t, cfg, nil)
 		fetchIDs(t, c, 1500)
 
@@ -147,7 +147,7 @@ func TestRateAdaptsToSlowerService(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				service := &limitedService{limiter: rate.NewLimiter(20, 20), latency: 50 * time.Millisecond, retryAfter: "1"}
 				cfg := testConfig(service)
-				cfg.RequestsPerSecond, cfg.Burst, cfg.Retry = configured, 10, fetch.DefaultRetry()
+				cfg.RequestsPerSecond, cfg.Burst, cfg.Retry = configured, 10, fetch.Retry{MaxRetries: 5, Jitter: 0.1}
 				cfg.Retry.MaxRetries = 20
 				took := fetchIDs(t, newClient(t, cfg, nil), 1000)
 				t.Logf("took %v, %d answered 429", took, service.tooMany)
@@ -191,7 +191,7 @@ func TestDelays(t *testing.T) {
 					w.Header().Set("Retry-After", tc.retryAfter)
 					w.WriteHeader(tc.code)
 				}))
-				cfg.Retry = fetch.DefaultRetry()
+				cfg.Retry = fetch.Retry{MaxRetries: 5, Jitter: 0.1}
 				cfg.Retry.MaxRetries, cfg.Retry.Jitter = len(tc.want), tc.jitter
 				checkError(t, getToken(t, newClient(t, cfg, nil)), "after 7 attempts")
 				if tc.retryAfter != "" {

@@ -80,8 +80,8 @@ func (c Config) withDefaults() Config {
 	c.MaxPages = cmp.Or(c.MaxPages, 100_000)
 	c.Timeout = cmp.Or(c.Timeout, 30*time.Second)
 	c.MaxBody = cmp.Or(c.MaxBody, 64_000_000)
-	c.Retry.Base = cmp.Or(c.Retry.Base, DefaultRetry().Base)
-	c.Retry.Max = cmp.Or(c.Retry.Max, DefaultRetry().Max)
+	c.Retry.Base = cmp.Or(c.Retry.Base, 250*time.Millisecond)
+	c.Retry.Max = cmp.Or(c.Retry.Max, 4*time.Second)
 	if c.Allowance == nil {
 		c.Allowance = NewAllowance(c.RequestsPerSecond, c.Burst)
 	}

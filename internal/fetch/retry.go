@@ -23,11 +23,6 @@ type Retry struct {
 	Jitter float64
 }
 
-// DefaultRetry returns the rule with the values of the spec and 5 retries.
-func DefaultRetry() Retry {
-	return Retry{MaxRetries: 5, Base: 250 * time.Millisecond, Max: 4 * time.Second, Jitter: 0.1}
-}
-
 // delayAfter returns the delay after an attempt, counted from 0.
 func (r Retry) delayAfter(attempt int, retryAfter string) time.Duration {
 	if after, ok := r.parseRetryAfter(retryAfter); ok {
