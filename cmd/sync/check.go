@@ -46,7 +46,7 @@ func runCheck(ctx context.Context, g *globals, offline bool) error {
 		return err
 	}
 	fmt.Fprintf(g.stdout, "configuration  %s is valid\n", g.Config)
-	if warning := unreadableTokenWarning(g.Config, cfg); warning != "" {
+	if warning := unreadableTokenWarning(cfg); warning != "" {
 		warnings = append(warnings, warning)
 	}
 	for _, warning := range warnings {

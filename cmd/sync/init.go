@@ -64,9 +64,6 @@ func runInit(ctx context.Context, g *globals, o initOptions) error {
 	if err := d.readOld(); err != nil {
 		return err
 	}
-	if err := checkFolder(filepath.Dir(d.target)); err != nil {
-		return fmt.Errorf("%w: name another file with --config; nothing was written", err)
-	}
 	if err := d.chooseService(ctx); err != nil {
 		return err
 	}
@@ -92,8 +89,6 @@ type configDraft struct {
 	text []byte
 	info fs.FileInfo
 	old  config.Config
-	// target is the file to write, after links were resolved.
-	target string
 	// inline is a token in the existing file.
 	inline config.Secret
 	// values are the values to fill in, by YAML path.
@@ -107,16 +102,12 @@ type configDraft struct {
 // file has been edited and is not changed.
 func (d *configDraft) readOld() error {
 	data, err := os.ReadFile(d.g.Config)
-	d.target = d.g.Config
 	if errors.Is(err, fs.ErrNotExist) {
 		d.text = placementsync.ExampleConfig
 		return nil
 	}
 	if err == nil {
 		d.info, err = os.Stat(d.g.Config)
-	}
-	if err == nil {
-		d.target, err = filepath.EvalSymlinks(d.g.Config)
 	}
 	if err != nil {
 		return command.UsageErr("%w: name another file with --config", err)
@@ -256,15 +247,6 @@ func (d *configDraft) useFile(ctx context.Context, file string) error {
 	return err
 }
 
-// privateWriteHint returns a command to create a token file with the access of the
-// configuration.
-func (d *configDraft) privateWriteHint(file string) string {
-	if group := sharedGroup(d.info); group != "" {
-		return "install -m 0640 -g " + group + " /dev/stdin " + config.QuoteWord(file)
-	}
-	return "umask 077"
-}
-
 // pathInFile converts a path of the command line to a value of the configuration. A path below
 // the folder of the configuration becomes relative to this folder. Any other path becomes absolute.
 func (d *configDraft) pathInFile(path string) (string, error) {
@@ -285,7 +267,7 @@ func (d *configDraft) pathInFile(path string) (string, error) {
 	return config.EscapeValue(absolute), nil
 }
 
-// askToken asks for the token, after it has checked that its file can be created.
+// askToken asks for the token, after it has checked the name of its file.
 func (d *configDraft) askToken(ctx context.Context, file string) error {
 	if config.TokenWarning(config.Secret(filepath.Base(file))) == "" {
 		return command.UsageErr("--token-file is not the name of a file, but looks like a token: write the token into a file, and give its name; renew the token that was given there, because every user of this machine could see it")
@@ -295,10 +277,7 @@ func (d *configDraft) askToken(ctx context.Context, file string) error {
 		return command.UsageErr("the folder %q for the token does not exist: create it, or name another file with --token-file", dir)
 	}
 	if d.g.ask == nil {
-		return command.UsageErr("%s does not exist: write the token into it so that others cannot read it (%s), or run init on a terminal, where it asks", file, d.privateWriteHint(file))
-	}
-	if err := checkFolder(dir); err != nil {
-		return fmt.Errorf("%w: name another file for the token with --token-file; nothing was written", err)
+		return command.UsageErr("%s does not exist: write the token into it so that others cannot read it, or run init on a terminal, where it asks", file)
 	}
 	answer, err := d.askFor(ctx, "token (not shown; it is written to a separate file): ", true, func(answer string) error {
 		_, err := config.API{Token: config.Secret(answer)}.ReadToken()
@@ -306,32 +285,6 @@ func (d *configDraft) askToken(ctx context.Context, file string) error {
 	})
 	d.typed = config.Secret(answer)
 	return err
-}
-
-// checkFolder returns an error if no file can be created in a folder, or in its nearest
-// existing parent.
-func checkFolder(dir string) error {
-	info, err := os.Stat(dir)
-	for errors.Is(err, fs.ErrNotExist) && dir != filepath.Dir(dir) {
-		dir = filepath.Dir(dir)
-		info, err = os.Stat(dir)
-	}
-	if err == nil && !info.IsDir() {
-		err = errors.New("it is not a folder")
-	}
-	if err == nil {
-		var f *os.File
-		if f, err = os.CreateTemp(dir, ".init-*"); err == nil {
-			err = errors.Join(f.Close(), os.Remove(f.Name()))
-		}
-	}
-	if inner, ok := errors.AsType[*fs.PathError](err); ok {
-		err = inner.Err // without the name of the temporary file
-	}
-	if err != nil {
-		return fmt.Errorf("no file can be created in %q: %w", dir, err)
-	}
-	return nil
 }
 
 // write writes the typed token, then the configuration.

@@ -35,31 +35,9 @@ func ownerOf(dir string) *user.User {
 	return owner
 }
 
-// sharedGroup returns the group that may read a file, if it is neither root's group nor the
-// primary group of the owner. Otherwise, or if info is nil, it returns "".
-func sharedGroup(info fs.FileInfo) string {
-	const groupReads = 0o040
-	if info == nil || info.Mode()&groupReads == 0 {
-		return ""
-	}
-	uid, gid, known := durable.Owner(info)
-	owner, err := user.LookupId(strconv.Itoa(uid))
-	if !known || gid == 0 || err == nil && owner.Gid == strconv.Itoa(gid) {
-		return ""
-	}
-	return groupName(strconv.Itoa(gid))
-}
-
-func groupName(gid string) string {
-	if group, err := user.LookupGroupId(gid); err == nil {
-		return group.Name
-	}
-	return gid
-}
-
 // unreadableTokenWarning warns root that the owner of the warehouse cannot read the token file.
 // It returns "" if there is no such problem, or if it cannot be determined.
-func unreadableTokenWarning(configFile string, cfg config.Config) string {
+func unreadableTokenWarning(cfg config.Config) string {
 	owner := ownerOf(cfg.Warehouse.Dir)
 	if os.Geteuid() != 0 || owner == nil || owner.Uid == "0" || cfg.API.TokenFile == "" {
 		return ""
@@ -68,9 +46,9 @@ func unreadableTokenWarning(configFile string, cfg config.Config) string {
 	if err != nil || mayRead(owner, info) {
 		return ""
 	}
-	group := groupName(owner.Gid)
-	if configInfo, err := os.Stat(configFile); err == nil && sharedGroup(configInfo) != "" {
-		group = sharedGroup(configInfo)
+	group := owner.Gid
+	if found, err := user.LookupGroupId(group); err == nil {
+		group = found.Name
 	}
 	return fmt.Sprintf("api.token_file %q cannot be read by %s, the owner of the warehouse: chgrp %s %s && chmod 640 %[4]s",
 		cfg.API.TokenFile, owner.Username, group, config.QuoteWord(cfg.API.TokenFile))
