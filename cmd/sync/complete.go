@@ -150,13 +150,9 @@ func completeStreams(_ *cobra.Command, _ []string, typed string) ([]cobra.Comple
 // completeRun proposes runs, newest first.
 func (g *globals) completeRun(list func(*warehouse.Warehouse) ([]string, error)) cobra.CompletionFunc {
 	return func(_ *cobra.Command, _ []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
-		wh, _, err := g.silent().openWarehouse()
-		if err != nil {
-			return nil, cobra.ShellCompDirectiveNoFileComp
-		}
-		runs, err := list(wh)
-		if err != nil {
-			return nil, cobra.ShellCompDirectiveNoFileComp
+		var runs []string
+		if wh, _, err := g.silent().openWarehouse(); err == nil {
+			runs, _ = list(wh)
 		}
 		slices.Sort(runs)
 		slices.Reverse(runs)

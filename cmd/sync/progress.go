@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -187,30 +188,18 @@ const (
 	barWidth  = 12
 )
 
-// joinFacts joins the facts that fit beside name and bar. The most important facts are first.
+// joinFacts joins the facts and cuts them to the width beside name and bar. The most important facts
+// are first.
 func (b *bars) joinFacts(facts ...string) string {
-	return joinFitting(b.width-nameWidth-barWidth-1, ", ", facts)
-}
-
-func joinFitting(width int, between string, facts []string) string {
-	text := ""
-	for _, fact := range facts {
-		if text != "" && fact != "" {
-			fact = between + fact
-		}
-		if len(text)+len(fact) > width {
-			break
-		}
-		text += fact
-	}
-	return text
+	facts = slices.DeleteFunc(facts, func(fact string) bool { return fact == "" })
+	return cutCell(strings.Join(facts, ", "), b.width-nameWidth-barWidth-1)
 }
 
 // describeStream returns the line of a stream that has been read.
 func (b *bars) describeStream(s ledger.StreamProgress) string {
-	return joinFitting(b.width, "", []string{fmt.Sprintf("%-*s%-10s", nameWidth, s.Name, ledger.StandingOf(s.Grade)),
-		fmt.Sprintf("%15s", plural.Count(s.Rows, "row")), fmt.Sprintf("%18s", plural.Count(s.Requests, "request")),
-		strings.TrimSuffix(", "+retriesText(s.Retries), ", ")})
+	line := fmt.Sprintf("%-*s%-10s%15s%18s, %s", nameWidth, s.Name, ledger.StandingOf(s.Grade), plural.Count(s.Rows, "row"),
+		plural.Count(s.Requests, "request"), retriesText(s.Retries))
+	return cutCell(strings.TrimSuffix(line, ", "), b.width)
 }
 
 // outOf formats a number and its total. A total of 0 is unknown and left out.

@@ -43,15 +43,6 @@ func rawCommand(g *globals) *cobra.Command {
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.list = cmd.Flags().Changed("format")
-			if cmd.Flags().Changed("seq") && o.seq == 0 {
-				return command.UsageErr("--seq is 0: answers are counted from 1")
-			}
-			if cmd.Flags().Changed("page") && o.page < 1 {
-				return command.UsageErr("--page is %d: pages are counted from 1", o.page)
-			}
-			if cmd.Flags().Changed("pass") && o.pass < 1 {
-				return command.UsageErr("--pass is %d: passes over a list are counted from 1", o.pass)
-			}
 			return runRaw(g, o, args)
 		},
 	}
