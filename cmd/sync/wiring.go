@@ -7,8 +7,6 @@ import (
 	"io"
 	"net/http"
 	"os"
-	"runtime/debug"
-	"strings"
 
 	"github.com/zeebo/xxh3"
 
@@ -99,14 +97,8 @@ func chosenStreams(c config.Streams) ([]string, error) {
 	return chosen, nil
 }
 
-// nameBuild returns a text that identifies this binary: its revision and modules. If the source had
-// local changes, nameBuild returns a checksum of the binary, or a random text if the binary cannot
-// be read.
+// nameBuild returns a checksum of this binary, or a random text if the binary cannot be read.
 func nameBuild() string {
-	info, _ := debug.ReadBuildInfo()
-	if text := fmt.Sprint(info); strings.Contains(text, "vcs.modified=false") {
-		return text
-	}
 	// On Linux this opens the running binary even after its file was replaced.
 	f, err := os.Open("/proc/self/exe")
 	if path, pathErr := os.Executable(); err != nil && pathErr == nil {
