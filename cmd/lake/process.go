@@ -13,13 +13,10 @@ import (
 type process struct {
 	stdout, stderr io.Writer
 	command.Host
-	// journal is true if stderr is connected to journald.
-	journal bool
 }
 
 func hostProcess() process {
-	return process{stdout: os.Stdout, stderr: os.Stderr, Host: command.Host{LookupEnv: os.LookupEnv, Now: time.Now},
-		journal: command.FeedsJournal(os.Stderr, os.LookupEnv)}
+	return process{stdout: os.Stdout, stderr: os.Stderr, Host: command.Host{LookupEnv: os.LookupEnv, Now: time.Now}}
 }
 
 // globals are the environment, the flags and the configuration of every command.

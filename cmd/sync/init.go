@@ -289,20 +289,20 @@ func (d *configDraft) askToken(ctx context.Context, file string) error {
 
 // write writes the typed token, then the configuration.
 func (d *configDraft) write() error {
-	const folder, closed, shared, others = 0o755, 0o600, 0o640, 0o007
+	const folderMode, ownerMode, groupMode, othersMask = 0o755, 0o600, 0o640, 0o007
 	filled, err := config.Fill(d.text, d.values)
 	if err != nil {
 		return err
 	}
-	if err := os.MkdirAll(filepath.Dir(d.g.Config), folder); err != nil {
+	if err := os.MkdirAll(filepath.Dir(d.g.Config), folderMode); err != nil {
 		return err
 	}
 	var disk durable.Disk
-	access := d.findAccess(filled, shared)
+	access := d.findAccess(filled, groupMode)
 	if d.typed != "" {
-		mode, readers := fs.FileMode(closed), "its owner"
-		if access != nil && access.Mode&others == 0 {
-			mode, readers = shared, "its owner and the group of the configuration"
+		mode, readers := fs.FileMode(ownerMode), "its owner"
+		if access != nil && access.Mode&othersMask == 0 {
+			mode, readers = groupMode, "its owner and the group of the configuration"
 		}
 		if err := disk.CreateFile(d.tokenFile, []byte(d.typed.Reveal()+"\n"), mode, access); err != nil {
 			return err
@@ -310,7 +310,7 @@ func (d *configDraft) write() error {
 		fmt.Fprintf(d.g.stdout, "token          %s is written, readable only by %s\n", d.tokenFile, readers)
 	}
 	if d.info == nil {
-		err = disk.CreateFile(d.g.Config, filled, shared, access)
+		err = disk.CreateFile(d.g.Config, filled, groupMode, access)
 	} else {
 		err = disk.RewriteFile(d.g.Config, filled)
 	}

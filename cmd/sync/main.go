@@ -33,7 +33,7 @@ func main() {
 
 // executeArgs runs one command and returns the exit code.
 func executeArgs(ctx context.Context, args []string, p process) int {
-	g := &globals{process: p, Flags: command.Flags{Journal: p.journal}}
+	g := &globals{process: p, Flags: command.Flags{Journal: command.FeedsJournal(p.stderr, p.LookupEnv)}}
 	return g.Execute(ctx, newRoot(g), args, p.stdout, p.stderr)
 }
 

@@ -19,8 +19,6 @@ type process struct {
 	// width and stderrWidth are the widths of the terminals on stdout and stderr. Zero means that
 	// the stream is not a terminal.
 	width, stderrWidth int
-	// journal is set if stderr is connected to journald.
-	journal bool
 	// executable is the path of this program, which starts itself for typed SQL. If it is
 	// empty, typed SQL is off.
 	executable string
@@ -36,7 +34,6 @@ type process struct {
 func hostProcess() process {
 	p := process{stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr,
 		Host: command.Host{LookupEnv: os.LookupEnv, Now: time.Now}}
-	p.journal = command.FeedsJournal(os.Stderr, p.LookupEnv)
 	if w, _, err := term.GetSize(int(os.Stdout.Fd())); err == nil {
 		p.width = w
 	}

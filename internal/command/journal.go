@@ -10,12 +10,13 @@ import (
 	"strings"
 )
 
-// FeedsJournal reports whether f is the stream to journald. It compares device and inode
+// FeedsJournal reports whether stderr is the stream to journald. It compares device and inode
 // with JOURNAL_STREAM, because a child inherits the variable even if its stderr is
 // redirected.
-func FeedsJournal(f *os.File, lookupEnv func(string) (string, bool)) bool {
-	stream, ok := lookupEnv("JOURNAL_STREAM")
-	if !ok {
+func FeedsJournal(stderr io.Writer, lookupEnv func(string) (string, bool)) bool {
+	stream, isSet := lookupEnv("JOURNAL_STREAM")
+	f, isFile := stderr.(*os.File)
+	if !isSet || !isFile {
 		return false
 	}
 	device, inode, ok := identifyFile(f)

@@ -15,6 +15,16 @@ import (
 	"placementsync/internal/query"
 )
 
+// Host contains the functions that tests of both programs replace.
+type Host struct {
+	// LookupEnv is os.LookupEnv.
+	LookupEnv func(name string) (string, bool)
+	// Now is time.Now.
+	Now func() time.Time
+	// Step, if set, is called before and after each change of the storage.
+	Step func(name, path string) error
+}
+
 // DefaultConfig is the default of the flag --config.
 const DefaultConfig = "config.yaml"
 
@@ -26,7 +36,7 @@ type Flags struct {
 	LogFormat string
 	// Quiet logs only warnings and errors. Verbose also logs debug lines.
 	Quiet, Verbose bool
-	// Journal means that stderr is connected to journald, see FeedsJournal. It is not a
+	// Journal means that stderr is connected to journald, see [FeedsJournal]. It is not a
 	// flag; the caller sets it.
 	Journal bool
 
