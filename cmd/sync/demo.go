@@ -9,7 +9,6 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
-	"slices"
 	"sync"
 	"time"
 
@@ -153,14 +152,10 @@ func showDemo(ctx context.Context, g *globals, last pipeline.Result) error {
 		return err
 	}
 	defer db.Close()
-	queries, err := query.List()
-	if err != nil {
-		return err
-	}
-	for _, q := range queries {
-		// query --list lists the other queries.
-		if !slices.Contains([]string{"article_cycle_time", "commissions_by_month", "price_by_segment"}, q.Name) {
-			continue
+	for _, name := range []string{"article_cycle_time", "commissions_by_month", "price_by_segment"} { // query --list lists the others
+		q, err := query.Resolve(name)
+		if err != nil {
+			return err
 		}
 		fmt.Fprintf(g.stdout, "\n%s (first rows of placementsync query %s)\n", q.Title, q.Name)
 		const rows = 6

@@ -155,16 +155,13 @@ func (o exportOptions) newExport(g *globals, tables []string) (query.Export, err
 
 // showExport prints one line for each exported table or query.
 func showExport(g *globals, dir string, m query.ExportManifest) error {
-	bytes := map[string]int64{}
-	for _, f := range m.Files {
-		bytes[f.Source] += f.Bytes
-	}
 	t := listing{columns: []column{{name: "source"}, {name: "rows", isNumber: true}, {name: "size", isNumber: true}}}
-	seen := map[string]bool{}
-	for _, f := range m.Files {
-		if !seen[f.Source] {
-			seen[f.Source] = true
-			t.addRow(f.Source, f.Rows, plural.FormatBytes(bytes[f.Source]))
+	var bytes int64 // of all files of a source, which are next to each other
+	for i, f := range m.Files {
+		bytes += f.Bytes
+		if i == len(m.Files)-1 || m.Files[i+1].Source != f.Source {
+			t.addRow(f.Source, f.Rows, plural.FormatBytes(bytes))
+			bytes = 0
 		}
 	}
 	_, err := fmt.Fprintf(g.stdout, "%s\n\nsnapshot %s in %s: %s and manifest.json\n", t.render(g.width), m.RunID, dir, plural.Count(len(m.Files), "file"))
