@@ -206,8 +206,8 @@ func (g *globals) newSender(cfg config.Config) func(ctx context.Context, channel
 
 func newChannel(c config.Channel) (notify.Channel, error) {
 	password, err := c.SMTP.ReadPassword()
-	return notify.Channel{Kind: string(c.Type), URL: c.URL.Reveal(), Mail: notify.Mail{
-		Host: c.SMTP.Host, Port: c.SMTP.Port, TLS: string(c.SMTP.TLS), User: c.SMTP.User.Reveal(), Password: password.Reveal(), From: c.From, To: c.To,
+	return notify.Channel{Kind: c.Type, URL: c.URL.Reveal(), Mail: notify.Mail{
+		Host: c.SMTP.Host, Port: c.SMTP.Port, TLS: c.SMTP.TLS, User: c.SMTP.User.Reveal(), Password: password.Reveal(), From: c.From, To: c.To,
 	}}, err
 }
 

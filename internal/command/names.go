@@ -58,7 +58,7 @@ func refuseUnknownChecks(c config.Config, refuse func(path string, value any, me
 func CheckRules(c config.Checks) map[string]checks.Rule {
 	rules := map[string]checks.Rule{}
 	for name, r := range c.Rules {
-		rules[name] = checks.Rule{Severity: string(r.Severity), Params: r.Params}
+		rules[name] = checks.Rule(r)
 	}
 	return rules
 }

@@ -87,8 +87,9 @@ type Streams struct {
 	Include []string `yaml:"include"`
 	// Exclude lists names or patterns that are removed from Include.
 	Exclude []string `yaml:"exclude"`
-	// Details selects the single records that a night requests.
-	Details Details `yaml:"details"`
+	// Details selects the single records that a night requests: "changed" (new, changed and live
+	// records, and a rotating share of the rest), "all", or "none".
+	Details string `yaml:"details"`
 	// LiveDays is the number of days for which the articles of a changed campaign count as live.
 	LiveDays int `yaml:"live_days"`
 	// Recheck is the number of nights within which each single record is requested again, even
@@ -101,16 +102,6 @@ type Streams struct {
 	// reports. A list that reaches the limit is graded best_effort.
 	MaxPages int `yaml:"max_pages"`
 }
-
-// Details selects the single records that a night requests.
-type Details string
-
-// The values of streams.details.
-const (
-	DetailsChanged Details = "changed" // new, changed and live records, and a rotating share of the rest
-	DetailsAll     Details = "all"     // every record, every night
-	DetailsNone    Details = "none"    // lists only
-)
 
 // Run limits one night.
 type Run struct {
@@ -224,8 +215,9 @@ type Privacy struct {
 	Hash []string `yaml:"hash"`
 	// Drop lists columns (table.column) set to NULL.
 	Drop []string `yaml:"drop"`
-	// Raw decides whether raw response bodies are kept after publishing.
-	Raw Raw `yaml:"raw"`
+	// Raw decides whether raw response bodies are kept after publishing: "keep", until
+	// retention.raw_days, or [RawDiscard].
+	Raw string `yaml:"raw"`
 	// HashKey is read from the environment variable [HashKeyVar], or from the file
 	// named by the variable [HashKeyVar]_FILE, never from config.yaml. It is set
 	// if Hash is not empty.
@@ -245,21 +237,12 @@ type Checks struct {
 
 // CheckRule changes a check.
 type CheckRule struct {
-	// Severity is hold, warn or off. Empty means the severity of the check.
-	Severity CheckSeverity `yaml:"severity"`
+	// Severity is the effect of a failed check: "hold" (the night is not published), "warn", or "off"
+	// (the check is not run). Empty means the severity of the check.
+	Severity string `yaml:"severity"`
 	// Params are the values of the check's parameters by name, as text.
 	Params map[string]string `yaml:"params"`
 }
-
-// CheckSeverity is the effect of a failed check.
-type CheckSeverity string
-
-// The values of checks.rules.NAME.severity.
-const (
-	CheckHold CheckSeverity = "hold" // the night is not published
-	CheckWarn CheckSeverity = "warn" // the night is published and the rows are reported
-	CheckOff  CheckSeverity = "off"  // the check is not run
-)
 
 // Queries are the user's own named queries.
 type Queries struct {
@@ -287,14 +270,9 @@ type S3 struct {
 // HashKeyVar is the environment variable with the key of the hashes of privacy.hash.
 const HashKeyVar = "PLACEMENTSYNC_HASH_KEY"
 
-// Raw decides whether raw response bodies are kept once a night is published.
-type Raw string
-
-// The values of privacy.raw.
-const (
-	RawKeep    Raw = "keep"    // until retention.raw_days
-	RawDiscard Raw = "discard" // deleted as soon as the night is published
-)
+// RawDiscard is the value of privacy.raw for which raw response bodies are deleted as soon as a night
+// is published.
+const RawDiscard = "discard"
 
 // Default returns the configuration of an empty file. It is not valid: the two keys
 // without a default, api.base_url and the token, are missing.
@@ -311,7 +289,7 @@ func Default() Config {
 		},
 		Streams: Streams{
 			Include: []string{}, Exclude: []string{},
-			Details: DetailsChanged, LiveDays: 45, Recheck: 7, MaxPasses: 4, MaxPages: 100_000,
+			Details: "changed", LiveDays: 45, Recheck: 7, MaxPasses: 4, MaxPages: 100_000,
 		},
 		Run:       Run{ResumeMaxAge: 6 * time.Hour, MaxDuration: 6 * time.Hour, MassDeleteShare: 0.2, MassDeleteRows: 50},
 		Warehouse: Warehouse{Dir: "./warehouse", KeepVersions: 3, MemoryLimit: "512MB"},
@@ -321,7 +299,7 @@ func Default() Config {
 		Checks:    Checks{Timeout: 30 * time.Second, Rules: map[string]CheckRule{}},
 		Serve:     Serve{Listen: "127.0.0.1:8080", Hosts: []string{}, WebhookSecrets: []Secret{}, WebhookMaxAge: 5 * time.Minute, SQL: true},
 		Notify:    Notify{Channels: []Channel{}},
-		Privacy:   Privacy{Hash: []string{}, Drop: []string{"orders.client_secret"}, Raw: RawKeep},
+		Privacy:   Privacy{Hash: []string{}, Drop: []string{"orders.client_secret"}, Raw: "keep"},
 		Lake:      Lake{Namespace: "placements", Name: "placementsync", KeepNights: 30},
 		Watch:     []Watch{},
 	}

@@ -143,7 +143,7 @@ func TestFullFile(t *testing.T) {
 		},
 		Streams: config.Streams{
 			Include: []string{"outlet*", "orders"}, Exclude: []string{"outlet_products"},
-			Details: config.DetailsAll, MaxPasses: 1, MaxPages: 500,
+			Details: "all", MaxPasses: 1, MaxPages: 500,
 		},
 		Run:       config.Run{MassDeleteShare: 1},
 		Warehouse: config.Warehouse{Dir: "testdata/data", KeepVersions: 1, MemoryLimit: "0.5 GiB", Threads: 2, PublishedMode: "0640"},
@@ -151,18 +151,18 @@ func TestFullFile(t *testing.T) {
 		Schedule:  config.Schedule{Cron: "@hourly", Timezone: "Europe/Berlin"},
 		Verify:    config.Verify{Cron: "@weekly"},
 		Checks: config.Checks{Dir: "testdata/good/own-checks", Timeout: 2 * time.Minute, Rules: map[string]config.CheckRule{
-			"prices_scaled": {Severity: config.CheckWarn, Params: map[string]string{"share": "0.5"}}, "host_listed_twice": {Severity: config.CheckOff}}},
+			"prices_scaled": {Severity: "warn", Params: map[string]string{"share": "0.5"}}, "host_listed_twice": {Severity: "off"}}},
 		Serve: config.Serve{
 			Listen: "[::]:9090", Hosts: []string{"status.example.com", "Warehouse_1.", "10.0.0.5"}, AuthToken: "5$-a:b#c",
 			WebhookSecrets: []config.Secret{"whsec-hunter2", "plain$text"},
 			WebhookMaxAge:  time.Hour, InboxMax: "16 MB", RefreshOnEvent: true,
 		},
 		Notify: config.Notify{FailureURL: "https://hooks.example.com/whsec-hunter2", HeartbeatURL: "http://127.0.0.1/beat", Channels: []config.Channel{
-			{Name: "chat", Type: config.ChannelSlack, URL: "https://chat.example.com/whsec-hunter2", To: []string{}, SMTP: config.SMTP{TLS: config.MailStartTLS}},
-			{Name: "mail", Type: config.ChannelEmail, From: "Robot <a@example.com>", To: []string{"b@example.com"}, SMTP: config.SMTP{
-				Host: "mail.example.com", Port: 2525, TLS: config.MailFullTLS, User: "robot", PasswordFile: "testdata/good/secrets/mail"}},
-			{Name: "local", Type: config.ChannelEmail, From: "a@example.com", To: []string{"b@example.com", "c@example.com"}, SMTP: config.SMTP{
-				Host: "localhost", TLS: config.MailPlain}},
+			{Name: "chat", Type: "slack", URL: "https://chat.example.com/whsec-hunter2", To: []string{}, SMTP: config.SMTP{TLS: "starttls"}},
+			{Name: "mail", Type: "email", From: "Robot <a@example.com>", To: []string{"b@example.com"}, SMTP: config.SMTP{
+				Host: "mail.example.com", Port: 2525, TLS: "tls", User: "robot", PasswordFile: "testdata/good/secrets/mail"}},
+			{Name: "local", Type: "email", From: "a@example.com", To: []string{"b@example.com", "c@example.com"}, SMTP: config.SMTP{
+				Host: "localhost", TLS: "none"}},
 		}},
 		Watch: []config.Watch{
 			{Name: "drops_1", Query: "SELECT 1 AS \"a b\"\n", When: "a b under -10.5", Key: []string{"a"}, Show: []string{"a", "b"}, Advice: "Look.", Send: []string{"chat", "mail"},

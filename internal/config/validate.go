@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"path"
@@ -68,7 +69,7 @@ func (v *validator) checkConfig(c Config) {
 	v.checkAPI(c.API)
 	v.checkPatterns("streams.include", c.Streams.Include)
 	v.checkPatterns("streams.exclude", c.Streams.Exclude)
-	checkOneOf(v, "streams.details", c.Streams.Details, DetailsChanged, DetailsAll, DetailsNone)
+	v.checkOneOf("streams.details", c.Streams.Details, "changed", "all", "none")
 	checkBetween(v, "streams.live_days", c.Streams.LiveDays, 0, 3650)
 	checkBetween(v, "streams.recheck", c.Streams.Recheck, 0, 365)
 	checkBetween(v, "streams.max_passes", c.Streams.MaxPasses, 1, 20)
@@ -91,7 +92,7 @@ func (v *validator) checkConfig(c Config) {
 	}
 	checkBetween(v, "checks.timeout", c.Checks.Timeout, time.Second, time.Hour)
 	for name, rule := range c.Checks.Rules {
-		checkOneOf(v, "checks.rules."+name+".severity", rule.Severity, "", CheckHold, CheckWarn, CheckOff)
+		v.checkOneOf("checks.rules."+name+".severity", rule.Severity, "", "hold", "warn", "off")
 	}
 	v.checkServe(c.Serve)
 	v.checkNotifyURL("notify.failure_url", c.Notify.FailureURL)
@@ -192,7 +193,7 @@ func (v *validator) checkWarehouse(w Warehouse) {
 		v.refuse("warehouse.memory_limit", w.MemoryLimit, "is too little for a night, even with a small catalog: write "+minMemory+" or more")
 	}
 	checkBetween(v, "warehouse.threads", w.Threads, 0, 1024)
-	checkOneOf(v, "warehouse.published_mode", w.PublishedMode, "", "0600", "0640", "0644")
+	v.checkOneOf("warehouse.published_mode", w.PublishedMode, "", "0600", "0640", "0644")
 }
 
 var columnPath = regexp.MustCompile(`^[a-z][a-z0-9_]*\.[a-z][a-z0-9_]*$`)
@@ -209,7 +210,7 @@ func (v *validator) checkPrivacy(p Privacy) {
 	if len(p.Hash) > 0 && p.HashKey == "" {
 		v.addProblem("privacy.hash", "needs a key: set the environment variable %s and never change it, because another key gives other hashes", HashKeyVar)
 	}
-	checkOneOf(v, "privacy.raw", p.Raw, RawKeep, RawDiscard)
+	v.checkOneOf("privacy.raw", p.Raw, "keep", RawDiscard)
 }
 
 func (v *validator) checkColumns(at string, names []string) {
@@ -237,15 +238,12 @@ func checkAtLeast(v *validator, path string, value, low int) {
 	}
 }
 
-func checkOneOf[T ~string](v *validator, path string, value T, known ...T) {
+func (v *validator) checkOneOf(path, value string, known ...string) {
 	if slices.Contains(known, value) {
 		return
 	}
-	names := make([]string, len(known))
 	for i, k := range known {
-		if names[i] = string(k); k == "" {
-			names[i] = `""`
-		}
+		known[i] = cmp.Or(k, `""`)
 	}
-	v.refuse(path, string(value), "is not allowed: use one of "+strings.Join(names, ", "))
+	v.refuse(path, value, "is not allowed: use one of "+strings.Join(known, ", "))
 }

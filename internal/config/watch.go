@@ -12,8 +12,9 @@ import (
 type Channel struct {
 	// Name is the name used in Watch.Send.
 	Name string `yaml:"name"`
-	// Type is the message format.
-	Type ChannelType `yaml:"type"`
+	// Type is "webhook" (a JSON object), "slack" (a JSON object with a text, for Slack, Mattermost and
+	// others) or "email".
+	Type string `yaml:"type"`
 	// URL is the address for webhook and slack. It is a secret because such services put
 	// the credential into the path.
 	URL Secret `yaml:"url"`
@@ -23,39 +24,21 @@ type Channel struct {
 	SMTP SMTP     `yaml:"smtp"`
 }
 
-// ChannelType is the format of a message.
-type ChannelType string
-
-// The values of notify.channels.type.
-const (
-	ChannelWebhook ChannelType = "webhook" // a JSON object
-	ChannelSlack   ChannelType = "slack"   // a JSON object with a text, for Slack, Mattermost and others
-	ChannelEmail   ChannelType = "email"
-)
-
 // SMTP is the mail server.
 type SMTP struct {
 	Host string `yaml:"host"`
 	// Port is 587 by default if TLS is "starttls", 465 if it is "tls", and 25 if it is "none". 0
 	// means the default.
-	Port int     `yaml:"port"`
-	TLS  MailTLS `yaml:"tls"`
+	Port int `yaml:"port"`
+	// TLS is "starttls" (required), "tls" (encrypted from the first byte) or "none" (for a server on
+	// this machine only).
+	TLS string `yaml:"tls"`
 	// User and Password are the login. An empty User means no login.
 	User     Secret `yaml:"user"`
 	Password Secret `yaml:"password"`
 	// PasswordFile replaces Password. It is read for each message.
 	PasswordFile string `yaml:"password_file"`
 }
-
-// MailTLS is the encryption of the connection to a mail server.
-type MailTLS string
-
-// The values of notify.channels.smtp.tls.
-const (
-	MailStartTLS MailTLS = "starttls" // STARTTLS is required
-	MailFullTLS  MailTLS = "tls"      // encrypted from the first byte
-	MailPlain    MailTLS = "none"     // for a server on this machine only
-)
 
 // ReadPassword returns the content of PasswordFile, or Password.
 func (s SMTP) ReadPassword() (Secret, error) {
@@ -110,7 +93,7 @@ func (w *Watch) setDefaults() {
 	*w = Watch{Params: map[string]string{}, When: whenRows, Key: []string{}, Show: []string{}, NewOnly: true, Send: []string{}}
 }
 
-func (c *Channel) setDefaults() { *c = Channel{To: []string{}, SMTP: SMTP{TLS: MailStartTLS}} }
+func (c *Channel) setDefaults() { *c = Channel{To: []string{}, SMTP: SMTP{TLS: "starttls"}} }
 
 // itemName matches the name of a channel or a watch. Such a name cannot be mistaken for a
 // flag or lead out of a folder.
@@ -133,15 +116,15 @@ func (v *validator) checkChannels(channels []Channel) []string {
 		at := fmt.Sprintf("notify.channels[%d]", i)
 		v.checkName(at+".name", c.Name, names)
 		names = append(names, c.Name)
-		checkOneOf(v, at+".type", c.Type, ChannelWebhook, ChannelSlack, ChannelEmail)
+		v.checkOneOf(at+".type", c.Type, "webhook", "slack", "email")
 		switch c.Type {
-		case ChannelWebhook, ChannelSlack:
+		case "webhook", "slack":
 			v.checkAddress(webAddress{path: at + ".url", text: c.URL.Reveal(), example: "https://hooks.example.com/abc",
 				plainProblem: "would send findings unencrypted: use https"})
 			if c.SMTP.Host != "" {
 				v.addProblem(at+".smtp.host", "is for type: email: remove it, or correct the type")
 			}
-		case ChannelEmail:
+		case "email":
 			if c.URL != "" {
 				v.addProblem(at+".url", "is for the types webhook and slack: remove it, or correct the type")
 			}
@@ -173,11 +156,11 @@ func (v *validator) checkSMTP(at string, s SMTP) {
 	}
 	v.checkPrintable(at+".host", s.Host)
 	checkBetween(v, at+".port", s.Port, 0, 1<<16-1)
-	checkOneOf(v, at+".tls", s.TLS, MailStartTLS, MailFullTLS, MailPlain)
+	v.checkOneOf(at+".tls", s.TLS, "starttls", "tls", "none")
 	switch {
-	case s.TLS == MailPlain && !isLoopback(s.Host):
+	case s.TLS == "none" && !isLoopback(s.Host):
 		v.addProblem(at+".tls", "none is allowed only for a mail server on this machine: use starttls or tls")
-	case s.TLS == MailPlain && s.User != "":
+	case s.TLS == "none" && s.User != "":
 		v.addProblem(at+".user", "would be sent unencrypted: use starttls or tls, or remove it")
 	}
 	hasPassword := s.Password != "" || s.PasswordFile != ""
