@@ -19,16 +19,14 @@ import (
 // the first problem and quotes the surrounding source, which may contain a token.
 // binder reports all problems with lines and paths, and no secrets.
 type binder struct {
+	validator
 	lookupEnv func(string) (string, bool)
-	problems  []Problem
-	lines     map[string]int    // line of each key in the file, by path
-	broken    map[string]bool   // paths whose value could not be bound
-	written   map[string]string // source text of each expanded value, by path
-	secrets   []string          // paths of secrets written in the file itself
-	files     []variableFile    // files named by NAME_FILE variables
+	secrets   []string       // paths of secrets written in the file itself
+	files     []variableFile // files named by NAME_FILE variables
 }
 
-func (b *binder) addProblem(line int, path, format string, args ...any) {
+// addBroken adds a problem in a line. The value at path is not validated.
+func (b *binder) addBroken(line int, path, format string, args ...any) {
 	b.broken[path] = true
 	b.problems = append(b.problems, Problem{Line: line, Path: path, Message: fmt.Sprintf(format, args...)})
 }
@@ -37,14 +35,14 @@ func (b *binder) addProblem(line int, path, format string, args ...any) {
 // read. Missing keys must not be reported in this case.
 func (b *binder) bindDocument(data []byte, cfg *Config) bool {
 	if len(data) > maxFileSize {
-		b.addProblem(0, "", "is larger than %d KiB: give the path of a configuration file", maxFileSize>>10)
+		b.addBroken(0, "", "is larger than %d KiB: give the path of a configuration file", maxFileSize>>10)
 		return false
 	}
 	line := 0
 	for text := range bytes.Lines(data) {
 		line++
 		if !utf8.Valid(text) || bytes.IndexByte(text, 0) >= 0 {
-			b.addProblem(line, "", "is not UTF-8 text: give the path of a configuration file")
+			b.addBroken(line, "", "is not UTF-8 text: give the path of a configuration file")
 			return false
 		}
 	}
@@ -52,15 +50,15 @@ func (b *binder) bindDocument(data []byte, cfg *Config) bool {
 	file, err := parser.ParseBytes(data, 0, parser.AllowDuplicateMapKey())
 	if syntax, ok := errors.AsType[yaml.Error](err); ok {
 		// Error() quotes the source, GetMessage does not.
-		b.addProblem(lineOfToken(syntax.GetToken()), "", "is not valid YAML: %s", syntax.GetMessage())
+		b.addBroken(lineOfToken(syntax.GetToken()), "", "is not valid YAML: %s", syntax.GetMessage())
 		return false
 	}
 	if err != nil {
-		b.addProblem(0, "", "is not valid YAML: cannot be parsed")
+		b.addBroken(0, "", "is not valid YAML: cannot be parsed")
 		return false
 	}
 	if len(file.Docs) > 1 {
-		b.addProblem(lineOfToken(file.Docs[1].Start), "", "contains %d YAML documents: keep one and remove the --- between them", len(file.Docs))
+		b.addBroken(lineOfToken(file.Docs[1].Start), "", "contains %d YAML documents: keep one and remove the --- between them", len(file.Docs))
 	}
 	if len(file.Docs) > 0 {
 		b.bindSection(file.Docs[0].Body, "", reflect.ValueOf(cfg).Elem())
@@ -90,7 +88,7 @@ func (b *binder) bindSection(node ast.Node, path string, v reflect.Value) {
 	}
 	mapping, ok := node.(ast.MapNode)
 	if !ok {
-		b.addProblem(lineOf(node), path, "is %s, not a section: write keys below it, such as %s", shapeName(node), keysOf(v.Type())[0])
+		b.addBroken(lineOf(node), path, "is %s, not a section: write keys below it, such as %s", shapeName(node), keysOf(v.Type())[0])
 		return
 	}
 	known := map[string]reflect.Value{}
@@ -103,7 +101,7 @@ func (b *binder) bindSection(node ast.Node, path string, v reflect.Value) {
 		key := keyText(entry.Key)
 		keyPath, line := joinPath(path, key), lineOf(entry.Key)
 		if field, ok := known[key]; !ok {
-			b.addProblem(line, keyPath, "unknown key: %s", keyHint(path, v.Type(), key))
+			b.addBroken(line, keyPath, "unknown key: %s", keyHint(path, v.Type(), key))
 		} else if b.addKey(keyPath, line) {
 			b.bindValue(entry.Value, keyPath, field)
 		}
@@ -114,7 +112,7 @@ func (b *binder) bindSection(node ast.Node, path string, v reflect.Value) {
 func (b *binder) addKey(path string, line int) bool {
 	first, seen := b.lines[path]
 	if seen {
-		b.addProblem(line, path, "appears twice, first in line %d: keep one", first)
+		b.addBroken(line, path, "appears twice, first in line %d: keep one", first)
 		return false
 	}
 	b.lines[path] = line
@@ -124,7 +122,7 @@ func (b *binder) addKey(path string, line int) bool {
 func (b *binder) bindList(node ast.Node, path string, v reflect.Value) {
 	sequence, ok := node.(*ast.SequenceNode)
 	if !ok {
-		b.addProblem(lineOf(node), path, "is %s, not a list: write [] for none, or [a, b]", shapeName(node))
+		b.addBroken(lineOf(node), path, "is %s, not a list: write [] for none, or [a, b]", shapeName(node))
 		return
 	}
 	list := reflect.MakeSlice(v.Type(), len(sequence.Values), len(sequence.Values))
@@ -149,7 +147,7 @@ func (b *binder) bindMap(node ast.Node, path string, v reflect.Value) {
 	}
 	mapping, ok := node.(ast.MapNode)
 	if !ok {
-		b.addProblem(lineOf(node), path, "is %s, not a section: write lines such as name: value below it", shapeName(node))
+		b.addBroken(lineOf(node), path, "is %s, not a section: write lines such as name: value below it", shapeName(node))
 		return
 	}
 	values := reflect.MakeMap(v.Type())
@@ -171,7 +169,7 @@ func (b *binder) bindScalar(node ast.Node, path string, v reflect.Value) {
 	text, plain, ok := scalarText(node)
 	want, example := describeKind(v)
 	if !ok {
-		b.addProblem(lineOf(node), path, "is %s, not %s: write %s", shapeName(node), want, example)
+		b.addBroken(lineOf(node), path, "is %s, not %s: write %s", shapeName(node), want, example)
 		return
 	}
 	isSecret := v.Type() == reflect.TypeFor[Secret]()
@@ -190,7 +188,7 @@ func (b *binder) bindScalar(node ast.Node, path string, v reflect.Value) {
 		b.secrets = append(b.secrets, path)
 	}
 	if !setValue(v, expanded, plain) {
-		b.addProblem(lineOf(node), path, "%s is not %s: write %s", shown, want, example)
+		b.addBroken(lineOf(node), path, "%s is not %s: write %s", shown, want, example)
 	}
 }
 

@@ -24,16 +24,16 @@ func (b *binder) expandVariables(text string, line int, path string, isSecret bo
 		name, closed := strings.CutSuffix(strings.TrimPrefix(match, "${"), "}")
 		if !closed || !variableName.MatchString(name) {
 			// The text is not shown: it may be a secret that contains a dollar sign.
-			b.addProblem(line, path, "contains ${ without the name of a variable: write ${NAME}, or $$ for a dollar sign")
+			b.addBroken(line, path, "contains ${ without the name of a variable: write ${NAME}, or $$ for a dollar sign")
 			ok = false
 			return ""
 		}
-		value, isSet, err := b.readVariable(name, variableFile{line: line, key: path, isSecret: isSecret})
+		value, isSet, err := b.readVariable(name, variableFile{key: path, isSecret: isSecret})
 		if err == nil && !isSet {
 			err = fmt.Errorf("the environment variable %s is not set: set it, or write the value here", name)
 		}
 		if err != nil {
-			b.addProblem(line, path, "%v", err)
+			b.addBroken(line, path, "%v", err)
 			ok = false
 		}
 		return value

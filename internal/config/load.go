@@ -48,18 +48,17 @@ func parse(name string, data []byte, lookupEnv func(string) (string, bool), isFi
 	if lookupEnv == nil {
 		lookupEnv = func(string) (string, bool) { return "", false }
 	}
-	b := &binder{lookupEnv: lookupEnv, lines: map[string]int{}, broken: map[string]bool{}, written: map[string]string{}}
+	b := &binder{lookupEnv: lookupEnv, validator: validator{lines: map[string]int{}, broken: map[string]bool{}, written: map[string]string{}}}
 	cfg := Default()
 	if !b.bindDocument(data, &cfg) {
 		return Default(), newError(name, b.problems)
 	}
 	key, _, err := b.readVariable(HashKeyVar, variableFile{key: "privacy.hash", isSecret: true})
 	if err != nil {
-		b.addProblem(0, "privacy.hash", "%v", err)
+		b.addBroken(b.lines["privacy.hash"], "privacy.hash", "%v", err)
 	}
 	cfg.Privacy.HashKey = Secret(key)
-	v := validator{broken: b.broken, written: b.written}
-	v.checkConfig(cfg)
+	b.checkConfig(cfg)
 	// Under cron or systemd the working directory is not the folder of the file.
 	paths := []*string{&cfg.Warehouse.Dir, &cfg.Queries.Dir, &cfg.Checks.Dir, &cfg.Lake.Warehouse}
 	for _, f := range cfg.secretFiles() {
@@ -72,20 +71,13 @@ func parse(name string, data []byte, lookupEnv func(string) (string, bool), isFi
 	}
 	cfg.Lake.joinSQLite(filepath.Dir(name))
 	for _, rule := range rules {
-		rule(cfg, v.refuse)
+		rule(cfg, b.refuse)
 	}
 	if isFile {
 		b.checkFile(name, &cfg)
 		b.checkSecretFiles(&cfg)
 	}
-	// A problem is reported at the line of its key or, if the file does not have the key,
-	// at the line of its section.
-	for i, p := range v.problems {
-		for path := p.Path; path != "" && v.problems[i].Line == 0; path = parentPath(path) {
-			v.problems[i].Line = b.lines[path]
-		}
-	}
-	return cfg, newError(name, append(b.problems, v.problems...))
+	return cfg, newError(name, b.problems)
 }
 
 func parentPath(path string) string {

@@ -22,7 +22,6 @@ type secretFile struct {
 
 // variableFile is a file named by a NAME_FILE variable, and the key that uses the variable.
 type variableFile struct {
-	line      int
 	key, path string
 	isSecret  bool
 }
@@ -44,7 +43,7 @@ func (c *Config) secretFiles() []secretFile {
 func (b *binder) checkFile(file string, c *Config) {
 	switch mode := permissions(file); {
 	case mode&othersWrite != 0:
-		b.addProblem(0, "", "can be written by every user of this machine, who could send the token elsewhere: run chmod o-w on it")
+		b.addProblem("", "can be written by every user of this machine, who could send the token elsewhere: run chmod o-w on it")
 	case mode&othersRead != 0 && len(b.secrets) > 0:
 		c.Warnings = append(c.Warnings, fmt.Sprintf("%s can be read by every user of this machine, and contains %s: run chmod o-rwx on it, or write ${NAME} for the value", file, b.secrets[0]))
 	}
@@ -58,13 +57,13 @@ func (b *binder) checkSecretFiles(c *Config) {
 	files := b.files
 	for _, f := range c.secretFiles() {
 		if *f.path != "" {
-			files = append(files, variableFile{b.lines[f.key], f.key, *f.path, true})
+			files = append(files, variableFile{f.key, *f.path, true})
 		}
 	}
 	for _, f := range files {
 		switch mode := permissions(f.path); {
 		case mode&othersWrite != 0:
-			b.addProblem(f.line, f.key, "%q can be written by every user of this machine: run chmod g-w,o-rwx on it, and replace its content", f.path)
+			b.addProblem(f.key, "%q can be written by every user of this machine: run chmod g-w,o-rwx on it, and replace its content", f.path)
 		case f.isSecret && mode&(othersRead|groupWrites) != 0:
 			c.Warnings = append(c.Warnings, fmt.Sprintf("%s %q can be read by every user of this machine or written by its group: run chmod g-w,o-rwx on it", f.key, f.path))
 		}

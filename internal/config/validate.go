@@ -20,22 +20,25 @@ func (c Config) Validate() error {
 	return newError("", v.problems)
 }
 
-// validator collects problems. Its maps come from the binder and may be nil: paths in
-// broken are not checked again, and an expanded value is shown as written in the file.
+// validator collects problems. The binder fills its maps; they are nil for a Config built in code.
 type validator struct {
 	problems []Problem
-	broken   map[string]bool
-	written  map[string]string
+	lines    map[string]int    // line of each key in the file, by path
+	broken   map[string]bool   // paths whose value could not be bound; they are not validated
+	written  map[string]string // source text of each expanded value, by path; shown instead of the value
 }
 
-// addProblem adds a problem unless the value at path could not be bound.
+// addProblem adds a problem unless the value at path could not be bound. If the file does not have
+// the key, the line is that of its section.
 func (v *validator) addProblem(path, format string, args ...any) {
+	line := 0
 	for at := path; at != ""; at = parentPath(at) {
 		if v.broken[at] {
 			return
 		}
+		line = cmp.Or(line, v.lines[at])
 	}
-	v.problems = append(v.problems, Problem{Path: path, Message: fmt.Sprintf(format, args...)})
+	v.problems = append(v.problems, Problem{Line: line, Path: path, Message: fmt.Sprintf(format, args...)})
 }
 
 // refuse adds a problem. A value other than nil is put before the message. refuse is also the
