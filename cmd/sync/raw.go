@@ -43,6 +43,12 @@ func rawCommand(g *globals) *cobra.Command {
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.list = cmd.Flags().Changed("format")
+			for _, flag := range []string{"seq", "page", "pass"} {
+				value := cmd.Flags().Lookup(flag).Value.String()
+				if cmd.Flags().Changed(flag) && (value == "0" || value[0] == '-') {
+					return command.UsageErr("--%s is %s: use 1 or more", flag, value)
+				}
+			}
 			return runRaw(g, o, args)
 		},
 	}
