@@ -24,38 +24,27 @@ const pastPrefix = "past."
 // WriteMeta writes a file with the changes of meta and past into the draft's folder. These are the
 // changes since the version on which the draft is based.
 func WriteMeta(ctx context.Context, d *warehouse.Draft, metas []stream.Definition, tables []stream.Table) error {
-	base, err := writeMetaFile(ctx, d, d.MetaBase(), metas, tables)
-	if err != nil {
+	base := d.MetaBase()
+	if err := writeMetaFile(ctx, d, base, metas, tables); err != nil {
 		return fmt.Errorf("write the changes of meta and past: %w", err)
 	}
 	d.RecordMetaBase(base)
 	return nil
 }
 
-// writeMetaFile returns the base version of the file, or "" if the file begins a chain. The file
-// also begins a chain if past lacks rows of the base version, because a file cannot remove rows of
-// past.
-func writeMetaFile(ctx context.Context, d *warehouse.Draft, base string, metas []stream.Definition, tables []stream.Table) (_ string, failed error) {
-	before := map[string][]string{}
+// writeMetaFile writes the changes since the version base, or all rows if base is empty.
+func writeMetaFile(ctx context.Context, d *warehouse.Draft, base string, metas []stream.Definition, tables []stream.Table) (failed error) {
+	before, newInPast := map[string][]string{}, sqlText("TRUE")
 	if base != "" {
 		detach, err := attachCatalog(ctx, d, "before", d.Catalog(base))
 		if err != nil {
-			return "", err
+			return err
 		}
 		defer func() { failed = errors.Join(failed, detach()) }()
 		if before, err = columnsBefore(ctx, d); err != nil {
-			return "", err
+			return err
 		}
-	}
-	added, onlyAdded, err := countPast(ctx, d, tables, before)
-	if err != nil {
-		return "", err
-	}
-	if base != "" && !onlyAdded {
-		base, before = "", nil
-		if added, _, err = countPast(ctx, d, tables, nil); err != nil {
-			return "", err
-		}
+		newInPast = metaFileSQL.Render("closed_by_run", values{"run": d.Run}) // rows of past are never removed
 	}
 	var parts []sqlText
 	for _, def := range metas {
@@ -69,50 +58,27 @@ func writeMetaFile(ctx context.Context, d *warehouse.Draft, base string, metas [
 		parts = append(parts, metaFileSQL.Render("changed_rows", values{"name": def.Name, "texts": sqltext.Join(def.Columns, ", ", valueAsText),
 			"columns": columns, "rows": unionAll(rows)}))
 	}
+	counts := make([]sqlText, len(tables))
 	for i, t := range tables {
-		if added[i] == 0 {
+		counts[i] = metaFileSQL.Render("count_past", values{"name": t.Name, "past": pastTable(t.Name), "which": newInPast})
+	}
+	added, err := queryMap[int64](ctx, d, counts...)
+	if err != nil {
+		return err
+	}
+	for _, t := range tables {
+		if added[t.Name] == 0 {
 			continue
 		}
-		condition := sqlText("TRUE")
-		if base != "" {
-			condition = metaFileSQL.Render("closed_by_run", values{"run": d.Run})
-		}
 		def := pastDefinition(d, t)
-		parts = append(parts, metaFileSQL.Render("past_rows", values{"name": pastPrefix + t.Name, "past": pastTable(t.Name), "which": condition,
+		parts = append(parts, metaFileSQL.Render("past_rows", values{"name": pastPrefix + t.Name, "past": pastTable(t.Name), "which": newInPast,
 			"names": sqltext.Join(def.Columns, ", ", func(c stream.Column) sqlText { return sqlText(sqltext.Literal(c.Name)) }),
 			"values": sqltext.Join(def.Columns, ", ", func(c stream.Column) sqlText {
 				return metaFileSQL.Render("text", values{"column": sqltext.Name(c.Name)})
 			})}))
 	}
-	return base, d.Exec(ctx, metaFileSQL.Render("write_meta_file",
+	return d.Exec(ctx, metaFileSQL.Render("write_meta_file",
 		values{"rows": sqltext.JoinSQL(parts, " UNION ALL BY NAME "), "file": filepath.Join(d.Dir, warehouse.MetaFile)}))
-}
-
-// countPast counts the rows that this run added to each table of past, or all rows if before is
-// empty. onlyAdded reports whether each table has as many rows as the base version and the added rows
-// together.
-func countPast(ctx context.Context, d *warehouse.Draft, tables []stream.Table, before map[string][]string) (added []int64, onlyAdded bool, err error) {
-	added, onlyAdded = make([]int64, len(tables)), true
-	var counts []sqlText
-	for i, t := range tables {
-		past, earlier := pastTable(t.Name), sqlText("0")
-		condition := metaFileSQL.Render("closed_by_run", values{"run": d.Run})
-		if len(before) == 0 {
-			condition = "TRUE"
-		}
-		if len(before[string(past)]) > 0 {
-			earlier = metaFileSQL.Render("count_rows", values{"table": "before." + past})
-		}
-		counts = append(counts, metaFileSQL.Render("count_past", values{"index": i, "past": past, "which": condition, "earlier": earlier}))
-	}
-	return added, onlyAdded, d.EachRow(ctx, counts, func(scan func(...any) error) error {
-		var i int
-		var n, all, earlier int64
-		err := scan(&i, &n, &all, &earlier)
-		added[i] = n
-		onlyAdded = onlyAdded && all == earlier+n
-		return err
-	})
 }
 
 // pastDefinition returns the definition of a table of past.

@@ -202,27 +202,3 @@ func TestPastIsTheSumOfItsChanges(t *testing.T) {
 		}
 	}
 }
-
-// TestChainRestartsWhenPastLosesRows removes rows of past. A file of changes cannot record this,
-// so the next file must begin a new chain.
-func TestChainRestartsWhenPastLosesRows(t *testing.T) {
-	t.Parallel()
-	wh, tables := pastWarehouse(t)
-	begun := time.Date(2026, 11, 1, 2, 0, 0, 0, time.UTC)
-	const row = `INSERT INTO past.orders (id, valid_from, row_hash, valid_to, run_id) VALUES ('%s', TIMESTAMPTZ '2026-11-01 02:00:00+00', 1, TIMESTAMPTZ '2026-11-01 03:00:00+00', '$run')`
-	for i, change := range []string{fmt.Sprintf(row, "a"), fmt.Sprintf(row, "b"), "DELETE FROM past.orders WHERE id = 'a'", fmt.Sprintf(row, "c")} {
-		at := begun.Add(time.Duration(i) * time.Hour)
-		run, want := publishPast(t, wh, tables, at, change)
-		files, past, damaged := integrity.MetaFiles(wh, run)
-		if n := []int{1, 2, 1, 2}[i]; len(files) != n || !past || len(damaged) > 0 {
-			t.Errorf("past of version %d is in %d files, want %d (%v, damaged %v)", i, len(files), n, past, damaged)
-		}
-		again, err := wh.BeginFrom(t.Context(), run+"-2", at.AddDate(0, 0, 1), "")
-		must(t, err)
-		must(t, load.RestorePast(t.Context(), again, tables, files, at.AddDate(1, 0, 0)))
-		if diff := cmp.Diff(want, pastRows(t, again, tables)); diff != "" {
-			t.Errorf("restored past after change %d (-want +got):\n%s", i, diff)
-		}
-		must(t, again.Discard())
-	}
-}

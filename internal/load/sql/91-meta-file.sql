@@ -23,14 +23,10 @@ SELECT {columns}, {side} AS meta_side FROM {table}
 NULL AS {column}
 
 -- name: count_past
--- Counts the rows that this run added, all rows, and the rows in the base version.
-SELECT {index}, count(*) FILTER ({which}), count(*), {earlier} FROM {past}
+SELECT {name}, count(*) FROM {past} WHERE {which}
 
 -- name: closed_by_run
 run_id = {run}
-
--- name: count_rows
-(SELECT count(*) FROM {table})
 
 -- name: past_rows
 -- The values are in a map, because the tables have a thousand columns together.
