@@ -77,11 +77,11 @@ SLOW_PACKAGES := cmd/lake internal/lake internal/testing/trials
 # These packages start goroutines. Their tests run with the race detector, which triples the time.
 CONCURRENT_PACKAGES := backup command daemon durable fetch mcp notify transform webhook
 # In these packages, only the tests of CONCURRENT_TESTS run with the race detector: commands with
-# several processes, the inbox, progress, jobs, the indexes of the workbench, the feeds of a table,
-# and nights.
+# several processes, the inbox, progress, jobs, the indexes of the workbench, the
+# batches of a table, and nights.
 PARTLY_CONCURRENT := cmd/sync internal/explore internal/load internal/pipeline internal/query internal/sim internal/warehouse
 CONCURRENT_TESTS := TestScripts/(hooks|serve|serve_drain|terminated)$$|Inbox|Progress|Bars|ConcurrentUse|Jobs|Cancelled|$\
-	FilesAreCarried|PublishSwitches|AreOpened|IsBuiltAgain|RareChosen|FailedFeed|FailedBatch|RejectsAreKept|EventsAreKnown|$\
+	FilesAreCarried|PublishSwitches|AreOpened|IsBuiltAgain|RareChosen|FailedLargeBatch|FailedBatch|RejectsAreKept|EventsAreKnown|$\
 	NightsFollow|Interrupted|Stop|Refresh|EventsOutlive|ChangedDetails
 .PHONY: test
 test: ## run the fast tests, those of concurrent packages with the race detector

@@ -3,6 +3,7 @@ package load
 import (
 	"context"
 	"database/sql"
+	"database/sql/driver"
 	"fmt"
 	"iter"
 
@@ -23,25 +24,12 @@ const (
 	Missed Outcome = "missed"
 )
 
-// askedID is a requested id of a detail stream.
-type askedID struct {
-	id      string
-	outcome Outcome
-}
-
 // askedColumns are the columns of an [askedTable].
-var askedColumns = []stagingColumn[askedID]{
-	textColumn("id", func(a askedID) string { return a.id }),
-	textColumn("outcome", func(a askedID) string { return string(a.outcome) }),
-}
+const askedColumns sqlText = "id VARCHAR, outcome VARCHAR"
 
 // AddAsked stages the outcome of requested ids.
 func (p *Details) AddAsked(ctx context.Context, st string, ids []string, outcome Outcome) error {
-	rows := make([]askedID, len(ids))
-	for i, id := range ids {
-		rows[i] = askedID{id, outcome}
-	}
-	return insertRows(ctx, p.staging, askedTable(st), askedColumns, rows)
+	return appendRows(ctx, p.staging, st, askedName, ids, func(id string) []driver.Value { return []driver.Value{id, string(outcome)} })
 }
 
 // IDsToAsk returns the planned ids of a stream that were not requested yet, up to a priority.
@@ -82,7 +70,7 @@ func (p *Details) IDsToAsk(ctx context.Context, st stream.Stream, upTo Priority)
 // plan. Rechecks that are not overdue are marked as carried instead. The rows of unread and of
 // carried ids are kept.
 func (p *Details) MarkUnread(ctx context.Context, st stream.Stream) (Plan, error) {
-	if err := p.staging.flush(ctx); err != nil {
+	if err := p.staging.flush(ctx, allStreams); err != nil {
 		return Plan{}, err
 	}
 	args := values{"plan": planTable(st.Name), "asked": askedTable(st.Name)}
@@ -96,7 +84,7 @@ func (p *Details) MarkUnread(ctx context.Context, st stream.Stream) (Plan, error
 // of the record are then kept. For a list that was not read in this run, KeepNamed uses the rows
 // in main. It returns the number of changed outcomes.
 func (p *Details) KeepNamed(ctx context.Context, st stream.Stream, wasRead func(string) bool) (n int64, err error) {
-	if err := p.staging.flush(ctx); err != nil {
+	if err := p.staging.flush(ctx, allStreams); err != nil {
 		return 0, err
 	}
 	var named []sqlText
@@ -151,7 +139,7 @@ func (p *Details) CountCaughtUp(ctx context.Context) (n int64, err error) {
 // KnownParams returns the known ids of a detail stream. An id is known if the stream has rows of
 // it in main, or if the column st.HasEntries contains it, staged or stored.
 func (p *Details) KnownParams(ctx context.Context, st stream.Stream) (map[string]bool, error) {
-	if err := p.staging.flush(ctx); err != nil {
+	if err := p.staging.flush(ctx, allStreams); err != nil {
 		return nil, err
 	}
 	param := sqltext.Names([]string{st.Param})

@@ -3,6 +3,7 @@ package load
 import (
 	"bytes"
 	"context"
+	"database/sql/driver"
 	"fmt"
 	"maps"
 	"slices"
@@ -108,10 +109,7 @@ func joinedRowHash(def stream.Definition) sqlText {
 type mergedExtra struct{ id, extra string }
 
 // extraColumns are the columns of an [extraTable].
-var extraColumns = []stagingColumn[mergedExtra]{
-	textColumn("id", func(e mergedExtra) string { return e.id }),
-	textColumn("extra", func(e mergedExtra) string { return e.extra }),
-}
+const extraColumns sqlText = "id VARCHAR, extra VARCHAR"
 
 // extraBatch is the number of merged records that are staged at once.
 const extraBatch = 4096
@@ -120,10 +118,16 @@ const extraBatch = 4096
 // into doubles and treat null as a deletion.
 func (m *merge) mergeExtras(ctx context.Context, detail stream.Stream) error {
 	root := detail.Root()
-	if err := m.staging.draft.Exec(ctx, createTable(extraTable(root.Name), extraColumns)); err != nil {
+	create := stageSQL.Render("create_table", values{"table": extraTable(root.Name), "columns": extraColumns})
+	if err := m.staging.draft.Exec(ctx, create); err != nil {
 		return err
 	}
 	var batch []mergedExtra
+	stage := func() error {
+		return appendRows(ctx, m.staging, desiredSchema, extraPrefix+root.Name, batch, func(e mergedExtra) []driver.Value {
+			return []driver.Value{e.id, e.extra}
+		})
+	}
 	query := desiredSQL.Render("different_extras", values{"key": sqltext.Name(root.Key[0]), "main": mainTable(root.Name),
 		"detail": stagedTable(detail.Name, root.Name), "list_rows": listRows(detail)})
 	err := m.staging.draft.EachRow(ctx, []sqlText{query}, func(scan func(...any) error) error {
@@ -138,17 +142,17 @@ func (m *merge) mergeExtras(ctx context.Context, detail stream.Stream) error {
 		if batch = append(batch, mergedExtra{id, object}); len(batch) < extraBatch {
 			return nil
 		}
-		err = insertRows(ctx, m.staging, extraTable(root.Name), extraColumns, batch)
+		err = stage()
 		batch = batch[:0]
 		return err
 	})
 	if err == nil {
-		err = insertRows(ctx, m.staging, extraTable(root.Name), extraColumns, batch)
+		err = stage()
 	}
 	if err != nil {
 		return err
 	}
-	return m.staging.flush(ctx)
+	return m.staging.flush(ctx, allStreams)
 }
 
 // mergeObjects merges two JSON objects. A member of over replaces the member of under with the same

@@ -18,7 +18,7 @@ func (s *staging) deduplicate(ctx context.Context, st stream.Stream, distinct bo
 		if distinct && containsOnlyRecords(st, t) {
 			continue
 		}
-		table, key := s.feeds.tableOf(st.Name, t.Name), sqltext.Names(t.Key)
+		table, key := s.tableOf(st.Name, t.Name), sqltext.Names(t.Key)
 		var hasDuplicates bool
 		err := queryRow(ctx, s.draft, duplicatesSQL.Render("has_duplicates", values{"key": key, "table": table})).Scan(&hasDuplicates)
 		if err != nil {
@@ -32,7 +32,7 @@ func (s *staging) deduplicate(ctx context.Context, st stream.Stream, distinct bo
 			if inner.Name == t.Name || !isInside(inner, t) {
 				continue
 			}
-			innerTable := s.feeds.tableOf(st.Name, inner.Name)
+			innerTable := s.tableOf(st.Name, inner.Name)
 			if enclosingTable(st, inner).Name != t.Name {
 				statements = append(statements, duplicatesSQL.Render("drop_rows_of_duplicates", values{"table": innerTable}))
 				continue

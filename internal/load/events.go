@@ -2,6 +2,7 @@ package load
 
 import (
 	"context"
+	"database/sql/driver"
 	"fmt"
 
 	"placementsync/internal/stream"
@@ -25,20 +26,6 @@ const (
 	EventUnknown  = "unknown_topic" // no stream has its topic
 )
 
-const eventTable sqlText = "stage.events"
-
-var eventColumns = []stagingColumn[EventRow]{
-	textColumn("event_id", func(e EventRow) string { return e.ID }),
-	textOrNull("topic", func(e EventRow) string { return e.Topic }),
-	textOrNull("source", func(e EventRow) string { return e.Source }),
-	textOrNull("sent_at", func(e EventRow) string { return e.Sent }),
-	intColumn("received_at", func(e EventRow) int64 { return e.Received.UnixMicro() }),
-	textColumn("outcome", func(e EventRow) string { return e.Outcome }),
-	orNull(textColumn("body", func(e EventRow) string { return string(e.Body) }), func(e EventRow) bool { return e.Withheld }),
-	textColumn("body_sha256", func(e EventRow) string { return e.BodySum }),
-	uintColumn(stream.Seq, func(e EventRow) uint64 { return e.Seq }),
-}
-
 // Events stages webhook events.
 type Events struct{ staging *staging }
 
@@ -47,7 +34,7 @@ func (e *Events) Known(ctx context.Context, ids []string) (map[string]bool, erro
 	if len(ids) == 0 {
 		return nil, nil
 	}
-	if err := e.staging.flush(ctx); err != nil {
+	if err := e.staging.flush(ctx, allStreams); err != nil {
 		return nil, err
 	}
 	known, err := queryTextSet(ctx, e.staging.draft, eventsSQL.Render("known_events", values{"ids": ids}))
@@ -59,12 +46,15 @@ func (e *Events) Known(ctx context.Context, ids []string) (map[string]bool, erro
 
 // Add stages new events for meta.webhook_events.
 func (e *Events) Add(ctx context.Context, events []EventRow) error {
-	return insertRows(ctx, e.staging, eventTable, eventColumns, events)
+	return appendRows(ctx, e.staging, "main", "events", events, func(e EventRow) []driver.Value {
+		return []driver.Value{e.ID, textOrNull(e.Topic), textOrNull(e.Source), textOrNull(e.Sent), e.Received.UnixMicro(), e.Outcome,
+			nullIf(e.Withheld, string(e.Body)), e.BodySum, e.Seq}
+	})
 }
 
 // Write writes the staged events into meta.webhook_events, in the order of the inbox.
 func (e *Events) Write(ctx context.Context) error {
-	if err := e.staging.flush(ctx); err != nil {
+	if err := e.staging.flush(ctx, allStreams); err != nil {
 		return err
 	}
 	if err := e.staging.draft.Exec(ctx, eventsSQL.Render("write_events", values{"run": e.staging.draft.Run})); err != nil {

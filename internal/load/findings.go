@@ -2,6 +2,7 @@ package load
 
 import (
 	"context"
+	"database/sql/driver"
 	"fmt"
 	"slices"
 	"sync"
@@ -29,46 +30,12 @@ type driftEntry struct {
 	stream.Drift
 }
 
-const (
-	rejectTable      sqlText = "stage.rejects"
-	driftTable       sqlText = "stage.drift"
-	driftRecordTable sqlText = "stage.drift_records"
-)
-
-// A record with drift is found again in each pass over a list and in its detail. Therefore such
-// records are staged and counted at the end, so that memory does not limit their number.
-var (
-	rejectColumns = []stagingColumn[stream.Reject]{
-		textOrNull("table_name", func(r stream.Reject) string { return r.Table }),
-		textOrNull("key", func(r stream.Reject) string { return r.Key }),
-		textOrNull("parent", func(r stream.Reject) string { return r.Parent }),
-		textOrNull("column_name", func(r stream.Reject) string { return r.Column }),
-		textOrNull("raw", func(r stream.Reject) string { return r.Raw }),
-		textOrNull("reason", func(r stream.Reject) string { return r.Reason }),
-		textOrNull("stream", func(r stream.Reject) string { return r.Stream }),
-		intOrNull("pass", func(r stream.Reject) int64 { return int64(r.Pass) }),
-		intOrNull("page", func(r stream.Reject) int64 { return int64(r.Page) }),
-		intOrNull("position", func(r stream.Reject) int64 { return int64(r.Position) }),
-		uintColumn("answer", func(r stream.Reject) uint64 { return r.Answer }),
-		uintColumn(stream.Seq, func(r stream.Reject) uint64 { return r.Seq }),
-	}
-	driftColumns = []stagingColumn[driftEntry]{
-		intColumn("entry", func(d driftEntry) int64 { return int64(d.index) }),
-		textColumn("table_name", func(d driftEntry) string { return d.Table }),
-		textColumn("path", func(d driftEntry) string { return d.Path }),
-		textColumn("kind", func(d driftEntry) string { return d.Kind }),
-		textColumn("sample", func(d driftEntry) string { return d.Sample }),
-		textOrNull("key", func(d driftEntry) string { return d.Key }),
-	}
-	driftRecordColumns = []stagingColumn[stream.DriftRecord]{
-		intColumn("entry", func(r stream.DriftRecord) int64 { return int64(r.Entry) }),
-		uintColumn("record", func(r stream.DriftRecord) uint64 { return r.Record }),
-	}
-)
-
 // AddRejects stages rejected values.
 func (f *Findings) AddRejects(ctx context.Context, rejects []stream.Reject) error {
-	return insertRows(ctx, f.staging, rejectTable, rejectColumns, rejects)
+	return appendRows(ctx, f.staging, "main", "rejects", rejects, func(r stream.Reject) []driver.Value {
+		return []driver.Value{textOrNull(r.Table), textOrNull(r.Key), textOrNull(r.Parent), textOrNull(r.Column), textOrNull(r.Raw),
+			textOrNull(r.Reason), textOrNull(r.Stream), intOrNull(r.Pass), intOrNull(r.Page), intOrNull(r.Position), r.Answer, r.Seq}
+	})
 }
 
 // AddDriftRecords stages records with drift.
@@ -80,7 +47,13 @@ func (f *Findings) AddDriftRecords(ctx context.Context, records []stream.DriftRe
 		full, f.records = f.records, nil
 	}
 	f.mu.Unlock()
-	return insertRows(ctx, f.staging, driftRecordTable, driftRecordColumns, full)
+	return f.stageDriftRecords(ctx, full)
+}
+
+func (f *Findings) stageDriftRecords(ctx context.Context, records []stream.DriftRecord) error {
+	return appendRows(ctx, f.staging, "main", "drift_records", records, func(r stream.DriftRecord) []driver.Value {
+		return []driver.Value{int64(r.Entry), r.Record}
+	})
 }
 
 // countDrift stages the drift entries, and counts the records of each entry.
@@ -89,13 +62,16 @@ func (f *Findings) countDrift(ctx context.Context, drift []stream.Drift) error {
 	for i, d := range drift {
 		entries[i] = driftEntry{i, d}
 	}
-	if err := insertRows(ctx, f.staging, driftTable, driftColumns, entries); err != nil {
+	err := appendRows(ctx, f.staging, "main", "drift", entries, func(d driftEntry) []driver.Value {
+		return []driver.Value{int64(d.index), d.Table, d.Path, d.Kind, d.Sample, textOrNull(d.Key)}
+	})
+	if err != nil {
 		return err
 	}
-	if err := insertRows(ctx, f.staging, driftRecordTable, driftRecordColumns, f.records); err != nil {
+	if err := f.stageDriftRecords(ctx, f.records); err != nil {
 		return err
 	}
-	if err := f.staging.flush(ctx); err != nil {
+	if err := f.staging.flush(ctx, allStreams); err != nil {
 		return err
 	}
 	if err := f.staging.draft.Exec(ctx, metaSQL.Render("count_drift", nil)); err != nil {
@@ -107,7 +83,7 @@ func (f *Findings) countDrift(ctx context.Context, drift []stream.Drift) error {
 // WriteRejects replaces the rejects of every table that was read tonight, so that meta.rejects
 // does not grow by the same values every night. It returns the number of written rows.
 func (f *Findings) WriteRejects(ctx context.Context, cover map[string]Coverage) (int64, error) {
-	if err := f.staging.flush(ctx); err != nil {
+	if err := f.staging.flush(ctx, allStreams); err != nil {
 		return 0, err
 	}
 	// The keys of a table are compared only if the table has earlier rejects.

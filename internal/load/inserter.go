@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql/driver"
 	"errors"
+	"fmt"
 	"sync"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -49,8 +50,26 @@ func newInserter(ctx context.Context, d *warehouse.Draft, view, catalog string) 
 	return ins, nil
 }
 
-// insert registers batches as a view and copies its rows into a table by one statement.
-func (ins *inserter) insert(ctx context.Context, table sqlText, rows ...arrow.RecordBatch) (err error) {
+// insert registers batches as a view, and runs a statement that copies the rows of the view into a
+// table.
+func (ins *inserter) insert(ctx context.Context, statement sqlText, rows []arrow.RecordBatch) error {
+	return ins.inTransaction(ctx, func() error {
+		reader, err := array.NewRecordReader(rows[0].Schema(), rows)
+		if err != nil {
+			return err
+		}
+		defer reader.Release()
+		release, err := ins.arrow.RegisterView(reader, ins.view)
+		if err != nil {
+			return err
+		}
+		defer release()
+		return ins.execute(ctx, statement)
+	})
+}
+
+// inTransaction calls write in the transaction of the inserter.
+func (ins *inserter) inTransaction(ctx context.Context, write func() error) (err error) {
 	ins.mu.Lock()
 	defer ins.mu.Unlock()
 	if ins.broken != nil {
@@ -63,21 +82,7 @@ func (ins *inserter) insert(ctx context.Context, table sqlText, rows ...arrow.Re
 		}
 		ins.open = true
 	}
-	reader, err := array.NewRecordReader(rows[0].Schema(), rows)
-	if err != nil {
-		return err
-	}
-	defer reader.Release()
-	release, err := ins.arrow.RegisterView(reader, ins.view)
-	if err != nil {
-		return err
-	}
-	defer release()
-	return ins.execute(ctx, ins.insertView(table))
-}
-
-func (ins *inserter) insertView(table sqlText) sqlText {
-	return stageSQL.Render("insert_batch", values{"table": table, "view": sqltext.Name(ins.view)})
+	return write()
 }
 
 func (ins *inserter) execute(ctx context.Context, statement sqlText) error {
@@ -92,8 +97,30 @@ func (ins *inserter) commit(ctx context.Context) error {
 		return ins.broken
 	}
 	ins.open = false
-	ins.broken = ins.execute(ctx, "COMMIT")
+	ins.broken = ins.execute(ctx, stageSQL.Render("commit_batches", values{"view": sqltext.Name(ins.view)}))
 	return ins.broken
 }
 
-func (ins *inserter) close() error { return ins.conn.Close() }
+// appendRows inserts rows, whose values are in the order of the columns, into a table of the stage.
+func appendRows[R any](ctx context.Context, s *staging, schema, table string, rows []R, values func(R) []driver.Value) error {
+	if len(rows) == 0 {
+		return nil
+	}
+	err := s.shared.inTransaction(ctx, func() (err error) {
+		to, err := duckdb.NewAppender(s.shared.conn, stageName, schema, table)
+		if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, to.Close()) }()
+		for _, row := range rows {
+			if err := to.AppendRow(values(row)...); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("stage %d rows of %s.%s: %w", len(rows), schema, table, err)
+	}
+	return nil
+}

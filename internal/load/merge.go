@@ -33,7 +33,7 @@ type merge struct {
 func (m *merge) compare(ctx context.Context, tables []stream.Table) ([]Change, error) {
 	// A directly filled table was empty before tonight.
 	before, err := countTables(ctx, m.staging.draft, slices.DeleteFunc(slices.Clone(tables),
-		func(t stream.Table) bool { return m.staging.feeds.direct.has(t.Name) })...)
+		func(t stream.Table) bool { return m.staging.direct.has(t.Name) })...)
 	if err != nil {
 		return nil, err
 	}
@@ -103,7 +103,7 @@ func (m *merge) write(ctx context.Context, changes []Change) error {
 	if err != nil {
 		return err
 	}
-	return m.staging.feeds.endDirect(ctx)
+	return m.staging.endDirect(ctx)
 }
 
 // writeTable moves changed and deleted rows to past, and inserts new versions and new rows.
@@ -119,7 +119,7 @@ func (m *merge) writeTable(ctx context.Context, tx *sql.Tx, t stream.Table, c *C
 			return err
 		}
 	}
-	if !m.staging.feeds.direct.has(t.Name) && (c.Before == 0 || c.New+c.Changed > 0) {
+	if !m.staging.direct.has(t.Name) && (c.Before == 0 || c.New+c.Changed > 0) {
 		_, desired := m.rows.mergeSides(t)
 		args := values{"main": mainTable(t.Name), "columns": columns, "now": m.staging.draft.At, "desired": desired}
 		insert := mergeSQL.Render("insert_all", args)

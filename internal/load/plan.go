@@ -104,7 +104,7 @@ const planColumns sqlText = "id VARCHAR, fingerprint VARCHAR, why VARCHAR, prior
 // a list was read tonight. If a list that shows changes of the details was not read, all details
 // are requested.
 func (p *Details) Plan(ctx context.Context, st stream.Stream, r Rereading, wasRead func(string) bool) (Plan, error) {
-	if err := p.staging.flush(ctx); err != nil {
+	if err := p.staging.flush(ctx, allStreams); err != nil {
 		return Plan{}, err
 	}
 	earlier, err := p.readEarlier(ctx)
@@ -125,29 +125,9 @@ func (p *Details) Plan(ctx context.Context, st stream.Stream, r Rereading, wasRe
 	return p.storePlan(ctx, st, planSQL.Render("create_plan", args))
 }
 
-// PlanAgain updates the plan of tonight. A plan with the rule ByRow is kept, unless records that
-// were staged after it contain other ids.
-func (p *Details) PlanAgain(ctx context.Context, st stream.Stream, r Rereading, wasRead func(string) bool) (Plan, error) {
-	if st.Rule != stream.ByRow {
-		return p.Plan(ctx, st, r, wasRead)
-	}
-	if err := p.staging.flush(ctx); err != nil {
-		return Plan{}, err
-	}
-	var unplanned bool
-	query := planSQL.Render("has_unplanned", values{"named_ids": p.namedIDs(st), "plan": planTable(st.Name)})
-	if err := queryRow(ctx, p.staging.draft, query).Scan(&unplanned); err != nil {
-		return Plan{}, fmt.Errorf("plan %s again: %w", st.Name, err)
-	}
-	if unplanned {
-		return p.Plan(ctx, st, r, wasRead)
-	}
-	return p.countPlan(ctx, st)
-}
-
 // PlanOnly plans to request the given ids, known or not, and to carry all others.
 func (p *Details) PlanOnly(ctx context.Context, st stream.Stream, ids []string) (Plan, error) {
-	if err := p.staging.flush(ctx); err != nil {
+	if err := p.staging.flush(ctx, allStreams); err != nil {
 		return Plan{}, err
 	}
 	return p.storePlan(ctx, st, planSQL.Render("create_refresh_plan",

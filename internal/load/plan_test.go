@@ -325,7 +325,7 @@ func TestSecondPlanKeepsSettledDetails(t *testing.T) {
 				_, err := s.Details.Plan(t.Context(), products, load.Rereading{}, wasRead)
 				must(t, err)
 				must(t, s.Rows.Add(t.Context(), "order_items", "order_items", h.batch("order_items", c.late)))
-				plan, err := s.Details.PlanAgain(t.Context(), products, load.Rereading{}, wasRead)
+				plan, err := s.Details.Plan(t.Context(), products, load.Rereading{}, wasRead)
 				must(t, err)
 				if plan.Fetch != c.want {
 					t.Errorf("the plan is %+v, want %d ids to fetch", plan, c.want)

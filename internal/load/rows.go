@@ -21,24 +21,7 @@ type Rows struct {
 // keeps decoders from filling the memory.
 func (r *Rows) Add(ctx context.Context, st, table string, rows ...arrow.RecordBatch) error {
 	defer ReleaseBatches(rows)
-	var count int64
-	for _, b := range rows {
-		count += b.NumRows()
-	}
-	f, err := r.staging.feeds.find(ctx, st, table, count, rows[0])
-	switch {
-	case err != nil:
-	case f == nil:
-		err = r.staging.inserter.insert(ctx, stagedTable(st, table), rows...)
-	default:
-		for i := 0; i < len(rows) && err == nil; i++ {
-			err = r.staging.feeds.send(ctx, f, table, rows[i])
-		}
-	}
-	if err != nil {
-		return fmt.Errorf("stage %d rows of %s.%s: %w", count, st, table, err)
-	}
-	return nil
+	return r.staging.insert(ctx, stagingTable{st, table}, rows)
 }
 
 // ReleaseBatches releases the memory of batches.
@@ -52,20 +35,20 @@ func ReleaseBatches(rows []arrow.RecordBatch) {
 // record. It deletes all staged rows of a carried stream. distinct means that no record was read
 // twice. Finish then omits the search for duplicates, which takes most of its time.
 func (r *Rows) Finish(ctx context.Context, st stream.Stream, c Coverage, distinct bool) error {
-	if err := r.staging.flushStream(ctx, st.Name); err != nil {
+	if err := r.staging.flush(ctx, st.Name); err != nil {
 		return err
 	}
 	var err error
 	if c == Carried {
 		var deletes []sqlText
 		for _, t := range tablesOf(st) {
-			deletes = append(deletes, duplicatesSQL.Render("delete_all", values{"table": r.staging.feeds.tableOf(st.Name, t.Name)}))
+			deletes = append(deletes, duplicatesSQL.Render("delete_all", values{"table": r.staging.tableOf(st.Name, t.Name)}))
 		}
 		err = r.staging.draft.Atomically(ctx, deletes)
 	} else {
 		err = r.staging.deduplicate(ctx, st, distinct)
 		if err == nil && r.skipped.has(st.Name) {
-			err = r.addStoredRows(ctx, st, distinct)
+			err = r.addStoredRows(ctx, st)
 		}
 	}
 	if err != nil {

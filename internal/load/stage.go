@@ -2,7 +2,7 @@
 // into staging tables, checks the limits on deletions, merges them into main and past, and
 // writes Parquet files. Its SQL is in the folder sql, in the order of first use.
 //
-// A row reaches main in one of two ways. Most rows are staged (rows.go, inserter.go, feed.go)
+// A row reaches main in one of two ways. Most rows are staged (rows.go, staging.go, inserter.go)
 // and merged (merge.go). A large list fills empty tables of main directly (direct.go). Rows that
 // the decoder recognizes as unchanged remain in main: only their keys are staged (stored.go).
 //
@@ -49,7 +49,7 @@ func (s *Stage) Close(ctx context.Context) error { return s.staging.close(ctx) }
 // the limits are in a *MassDeleteError.
 func (s *Stage) Merge(ctx context.Context, cover map[string]Coverage, limits Limits) ([]Change, error) {
 	m := &merge{staging: s.staging, rows: s.Rows, details: s.Details, cover: cover, limits: limits}
-	if err := m.staging.flush(ctx); err != nil {
+	if err := m.staging.flush(ctx, allStreams); err != nil {
 		return nil, err
 	}
 	if err := m.staging.draft.LimitMemory(ctx, false); err != nil {

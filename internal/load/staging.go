@@ -6,6 +6,10 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"sync"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"golang.org/x/sync/errgroup"
 
 	"placementsync/internal/sqltext"
 	"placementsync/internal/stream"
@@ -16,22 +20,30 @@ import (
 // because deleted rows would leave unused blocks in the catalog.
 const stageFile = "stage.duckdb"
 
-// staging is the file of the stage and the connections that fill it.
+// staging is the file of the stage, and the connections that fill it and, for large lists, main.
 type staging struct {
 	streamSet
 	draft *warehouse.Draft
-	feeds feeds
-	// inserter inserts the batches of tables without a feed.
-	inserter *inserter
 	// threads is the number of DuckDB threads before the stage set it to 1.
 	threads int
+	// direct contains the tables of main that are filled directly.
+	direct names
+	// shared inserts into all tables without an own inserter.
+	shared *inserter
+
+	mu  sync.Mutex // guards the fields below
+	own map[stagingTable]*inserter
+	// decided contains the streams of earlier calls of chooseDirect.
+	decided map[string]bool
 }
+
+// stagingTable is a table that a stream fills.
+type stagingTable struct{ stream, table string }
 
 // openStaging attaches the file to a draft and creates a staging table for each stream and
 // table, with the columns of schema/, row_hash and seq.
 func openStaging(ctx context.Context, d *warehouse.Draft, of streamSet) (*staging, error) {
-	s := &staging{streamSet: of, draft: d,
-		feeds: feeds{directLoad: directLoad{streamSet: of, draft: d}, open: map[feedTarget]*feed{}}}
+	s := &staging{streamSet: of, draft: d, own: map[stagingTable]*inserter{}, decided: map[string]bool{}}
 	err := s.create(ctx)
 	if err == nil {
 		err = d.LimitMemory(ctx, true)
@@ -40,7 +52,7 @@ func openStaging(ctx context.Context, d *warehouse.Draft, of streamSet) (*stagin
 		s.threads, err = setThreads(ctx, d, 1)
 	}
 	if err == nil {
-		s.inserter, err = newInserter(ctx, d, "batch", stageName)
+		s.shared, err = newInserter(ctx, d, "batch", stageName)
 	}
 	return s, err
 }
@@ -50,13 +62,11 @@ func (s *staging) create(ctx context.Context) error {
 	if err := s.draft.Exec(ctx, stageSQL.Render("attach", values{"file": path})); err != nil {
 		return err
 	}
-	statements := []sqlText{createSchema(desiredSchema), createSchema(changedKeysSchema),
-		createTable(rejectTable, rejectColumns), createTable(eventTable, eventColumns),
-		createTable(driftTable, driftColumns), createTable(driftRecordTable, driftRecordColumns)}
+	statements := []sqlText{createSchema(desiredSchema), createSchema(changedKeysSchema), stageSQL.Render("create_findings", nil)}
 	for _, st := range s.streams {
 		statements = append(statements, createSchema(st.Name))
 		if st.IsDetail() {
-			statements = append(statements, createTable(askedTable(st.Name), askedColumns),
+			statements = append(statements, stageSQL.Render("create_table", values{"table": askedTable(st.Name), "columns": askedColumns}),
 				stageSQL.Render("create_table", values{"table": planTable(st.Name), "columns": planColumns}))
 		}
 		if s.fillsAlone(st) {
@@ -80,23 +90,75 @@ func createSchema(name string) sqlText {
 	return stageSQL.Render("create_schema", values{"schema": sqlText(stageName + "." + sqltext.Quote(name))})
 }
 
-// flush makes all added rows visible to queries.
-func (s *staging) flush(ctx context.Context) error {
-	return s.flushStream(ctx, allStreams)
+// largeBatch is the number of rows in a batch from which its table gets its own inserter, so that the
+// tables of a large list are filled at the same time.
+const largeBatch = 1_024
+
+// insert inserts batches of one table. It waits while DuckDB is busy with the table.
+func (s *staging) insert(ctx context.Context, to stagingTable, rows []arrow.RecordBatch) error {
+	var count int64
+	for _, b := range rows {
+		count += b.NumRows()
+	}
+	ins, err := s.findInserter(ctx, to, count)
+	if err == nil {
+		err = ins.insert(ctx, s.insertBatch(to, ins.view), rows)
+	}
+	if err != nil {
+		return fmt.Errorf("stage %d rows of %s.%s: %w", count, to.stream, to.table, err)
+	}
+	return nil
 }
 
-// flushStream makes the rows of a stream visible. Rows of other streams may be added meanwhile.
-func (s *staging) flushStream(ctx context.Context, st string) error {
-	if err := errors.Join(s.feeds.closeFeeds(st), s.inserter.commit(ctx)); err != nil {
+// findInserter returns the inserter of a table for batches with count rows.
+func (s *staging) findInserter(ctx context.Context, to stagingTable, count int64) (*inserter, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if own := s.own[to]; own != nil {
+		return own, nil
+	}
+	if err := s.chooseDirect(ctx, to.stream, count); err != nil {
+		return nil, err
+	}
+	catalog := stageName
+	if s.direct.has(to.table) {
+		catalog = catalogName
+	} else if count < largeBatch {
+		return s.shared, nil
+	}
+	own, err := newInserter(ctx, s.draft, fmt.Sprintf("batch%d", len(s.own)), catalog)
+	if err == nil {
+		s.own[to] = own
+	}
+	return own, err
+}
+
+// allStreams is the argument of flush for all streams.
+const allStreams = ""
+
+// flush makes the added rows of a stream, or of allStreams, visible to queries. Rows of other streams
+// may be added meanwhile.
+func (s *staging) flush(ctx context.Context, st string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var committing errgroup.Group
+	committing.Go(func() error { return s.shared.commit(ctx) })
+	for to, own := range s.own {
+		if st == allStreams || st == to.stream {
+			committing.Go(func() error { return own.commit(ctx) })
+		}
+	}
+	if err := committing.Wait(); err != nil {
 		return fmt.Errorf("commit the staged rows: %w", err)
 	}
 	return nil
 }
 
 func (s *staging) close(ctx context.Context) error {
-	// Errors of feeds were reported by flush or Add.
-	_ = s.feeds.closeFeeds(allStreams)
-	err := s.inserter.close()
+	err := s.shared.conn.Close()
+	for _, own := range s.own {
+		err = errors.Join(err, own.conn.Close())
+	}
 	if s.draft.Instance != nil {
 		err = errors.Join(err, s.draft.Exec(ctx, stageSQL.Render("detach", values{"catalog": sqltext.Name(stageName)})))
 	}
@@ -104,10 +166,9 @@ func (s *staging) close(ctx context.Context) error {
 	return errors.Join(err, os.RemoveAll(path), os.RemoveAll(path+".wal"))
 }
 
-// setThreads sets the number of DuckDB's threads and returns the number before. Rows are loaded
-// with one thread. Each statement also runs on the thread of its caller, so several feeds use all
-// cores. With a second thread an INSERT leaves unfinished row groups inside the table, and a later
-// checkpoint writes a quarter of the table again to fill them.
+// setThreads sets the number of DuckDB's threads and returns the number before. Rows are loaded with
+// one thread. Each statement also runs on the thread of its caller, so several tables are filled at
+// once. With two threads a first night takes half more CPU time.
 func setThreads(ctx context.Context, d *warehouse.Draft, threads int) (before int, err error) {
 	err = queryRow(ctx, d, stageSQL.Render("thread_count", nil)).Scan(&before)
 	if err != nil || before == threads {

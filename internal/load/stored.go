@@ -25,24 +25,20 @@ const sameColumns sqlText = "id VARCHAR, " + stream.Seq + " UBIGINT"
 // their keys are staged.
 func (r *Rows) SkipUnchanged(st stream.Stream) { r.skipped.add(st.Name) }
 
-// addStoredRows adds the stored rows of skipped records to the staged rows. If distinct is false,
-// records may have been read twice, so addStoredRows first finds the last copy of each record.
-func (r *Rows) addStoredRows(ctx context.Context, st stream.Stream, distinct bool) error {
+// addStoredRows adds the stored rows of skipped records to the staged rows. Of a record that was read
+// several times, the last copy counts.
+func (r *Rows) addStoredRows(ctx context.Context, st stream.Stream) error {
 	root, unchanged, candidates := stagedTable(st.Name, st.Root().Name), unchangedTable(st.Name), candidatesTable(st.Name)
 	main := catalogName + "." + mainTable(st.Root().Name)
 	key := sqltext.Name(st.Root().Key[0])
-	same := stagedTable(st.Name, stream.SameTable)
-	statements := []sqlText{storedRowsSQL.Render("view_unchanged", values{"unchanged": unchanged, "same": same})}
-	if !distinct {
-		statements = []sqlText{
-			storedRowsSQL.Render("create_unchanged", values{"unchanged": unchanged, "same": same}),
-			storedRowsSQL.Render("find_outdated", values{"root": root, "unchanged": unchanged, "key": key}),
-		}
-		for _, t := range tablesOf(st) {
-			statements = append(statements, storedRowsSQL.Render("drop_outdated", values{"staged": stagedTable(st.Name, t.Name)}))
-		}
-		statements = append(statements, storedRowsSQL.Render("drop_changed", values{"unchanged": unchanged, "key": key, "root": root}))
+	statements := []sqlText{
+		storedRowsSQL.Render("create_unchanged", values{"unchanged": unchanged, "same": stagedTable(st.Name, stream.SameTable)}),
+		storedRowsSQL.Render("find_outdated", values{"root": root, "unchanged": unchanged, "key": key}),
 	}
+	for _, t := range tablesOf(st) {
+		statements = append(statements, storedRowsSQL.Render("drop_outdated", values{"staged": stagedTable(st.Name, t.Name)}))
+	}
+	statements = append(statements, storedRowsSQL.Render("drop_changed", values{"unchanged": unchanged, "key": key, "root": root}))
 	statements = append(statements, storedRowsSQL.Render("create_candidates", values{"candidates": candidates, "key": key, "main": main, "unchanged": unchanged}))
 	for _, t := range tablesOf(st) {
 		columns := sqltext.Join(r.staging.defs[t.Name].Columns, ", ", func(c stream.Column) sqlText {

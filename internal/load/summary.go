@@ -149,3 +149,7 @@ func nullIf(unknown bool, value any) any {
 	}
 	return value
 }
+
+func textOrNull(text string) any { return nullIf(text == "", text) }
+
+func intOrNull(n int) any { return nullIf(n == 0, int64(n)) }

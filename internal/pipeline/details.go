@@ -15,7 +15,7 @@ import (
 // read in an earlier round.
 func (r *reader) readDetails(ctx context.Context, result *received, upTo load.Priority) error {
 	s, stage := result.stream, r.night.stage
-	plan, err := r.planDetails(ctx, s, result.details.Stream != "")
+	plan, err := r.planDetails(ctx, s)
 	if err != nil {
 		return stageErr(err)
 	}
@@ -78,18 +78,15 @@ func (r *reader) readDetails(ctx context.Context, result *received, upTo load.Pr
 	return stageErr(err)
 }
 
-// planDetails decides which details are read in this run. again is set for later rounds.
-func (r *reader) planDetails(ctx context.Context, s stream.Stream, again bool) (load.Plan, error) {
+// planDetails decides which details are read in this run. Each round plans again, because the records
+// of the last round may contain new ids.
+func (r *reader) planDetails(ctx context.Context, s stream.Stream) (load.Plan, error) {
 	n := r.night
 	if n.mode.isRefresh() {
 		return n.stage.Details.PlanOnly(ctx, s, n.mode.targetIDs(s))
 	}
-	decide := n.stage.Details.Plan
-	if again {
-		decide = n.stage.Details.PlanAgain
-	}
 	rereading := load.Rereading{All: n.cfg.Details != ChangedDetails, LiveDays: n.cfg.LiveDays, Recheck: n.cfg.Recheck}
-	return decide(ctx, s, rereading, r.done.wasRead)
+	return n.stage.Details.Plan(ctx, s, rereading, r.done.wasRead)
 }
 
 // judgeEmptyAnswers rejects an empty object as the answer for an id that is known to have records. The

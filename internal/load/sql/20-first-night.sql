@@ -9,5 +9,8 @@ DROP TABLE {staged}
 -- Shows the rows of the table under the name of the staging table.
 CREATE OR REPLACE VIEW {staged} AS SELECT {columns}, row_hash, {seq} FROM {table}
 
+-- name: insert_direct
+INSERT INTO {table} BY NAME SELECT *, {now} AS valid_from FROM {view}
+
 -- name: end_direct
 ALTER TABLE {table} DROP COLUMN seq

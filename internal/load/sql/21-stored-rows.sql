@@ -5,10 +5,6 @@
 -- record was staged.
 CREATE TABLE {unchanged} AS SELECT id, max(seq) AS seq FROM {same} GROUP BY id
 
--- name: view_unchanged
--- The keys of unchanged records, if no record was read twice.
-CREATE VIEW {unchanged} AS SELECT id, seq FROM {same}
-
 -- name: find_outdated
 -- Staged copies of a record that was recognized as unchanged in a later pass.
 CREATE OR REPLACE TABLE stage.stale AS

@@ -80,10 +80,6 @@ SELECT i.id, d.fingerprint, CASE WHEN i.id IN ({targets}) THEN 'event' ELSE 'car
 FROM (SELECT id FROM ({named_ids}) UNION SELECT unnest([{targets}])) i
 LEFT JOIN meta.details d ON d.stream = {stream} AND d.id = i.id
 
--- name: has_unplanned
--- True if records that were staged after the last plan contain ids that are not in the plan.
-SELECT EXISTS (SELECT 1 FROM ({named_ids}) ANTI JOIN {plan} USING (id))
-
 -- name: count_plan
 SELECT count(*) FILTER (why <> 'carried' AND NOT unread), count(*) FILTER (why = 'recheck' AND NOT unread),
     count(*) FILTER (why = 'carried'), count(*) FILTER (unread), min(read_at) FILTER (why = 'carried')

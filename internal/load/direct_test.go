@@ -45,8 +45,9 @@ func TestTrialManyRowsFillAnEmptyTableDirectly(t *testing.T) {
 	h.requireRows("SELECT name, valid_to IS NULL FROM history.product_listings WHERE id = 'id0001' ORDER BY valid_from", "old false", "new true")
 }
 
-// TestFailedFeedPreventsTheMerge checks that a stage with a failed feed cannot be merged.
-func TestFailedFeedPreventsTheMerge(t *testing.T) {
+// TestFailedLargeBatchPreventsTheMerge makes the INSERT of a directly filled table fail. The stage must
+// report the failure.
+func TestFailedLargeBatchPreventsTheMerge(t *testing.T) {
 	const many = 3_000
 	h := newFixture(t, "product_listings")
 	ctx := t.Context()
@@ -56,8 +57,9 @@ func TestFailedFeedPreventsTheMerge(t *testing.T) {
 	s, err := load.Open(ctx, d, h.w.Catalog.Definitions(), h.streams)
 	must(t, err)
 	bad := strings.Repeat(`{"name":"no id","row_hash":1,"seq":1},`, many)
-	// DuckDB converts the batch later, so only the end of the feed returns the error.
-	_ = s.Rows.Add(ctx, "product_listings", "product_listings", h.batch("product_listings", strings.TrimSuffix(bad, ",")))
+	if err := s.Rows.Add(ctx, "product_listings", "product_listings", h.batch("product_listings", strings.TrimSuffix(bad, ","))); err == nil {
+		t.Error("Add accepted rows without ids")
+	}
 	if _, err := s.Merge(ctx, map[string]load.Coverage{"product_listings": load.Whole}, load.Limits{}); err == nil {
 		t.Error("Merge succeeded without the lost rows")
 	}
