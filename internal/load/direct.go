@@ -20,7 +20,7 @@ func (s *staging) chooseDirect(ctx context.Context, name string, rows int64) err
 	}
 	s.decided[name] = true
 	st, _ := stream.Find(s.streams, name)
-	if rows < largeBatch || !s.fillsAlone(st) {
+	if rows < largeBatch || !FillsAlone(s.streams, st) {
 		return nil
 	}
 	tables := tablesOf(st)

@@ -81,15 +81,15 @@ func (f *Findings) countDrift(ctx context.Context, drift []stream.Drift) error {
 }
 
 // WriteRejects replaces the rejects of every table that was read tonight, so that meta.rejects
-// does not grow by the same values every night. It returns the number of written rows.
-func (f *Findings) WriteRejects(ctx context.Context, cover map[string]Coverage) (int64, error) {
+// does not grow by the same values every night.
+func (f *Findings) WriteRejects(ctx context.Context, cover map[string]Coverage) error {
 	if err := f.staging.flush(ctx, allStreams); err != nil {
-		return 0, err
+		return err
 	}
 	// The keys of a table are compared only if the table has earlier rejects.
 	known, err := queryTextSet(ctx, f.staging.draft, metaSQL.Render("rejected_tables", nil))
 	if err != nil {
-		return 0, fmt.Errorf("read the rejects: %w", err)
+		return fmt.Errorf("read the rejects: %w", err)
 	}
 	var drops []sqlText
 	read := []string{""} // an empty list would be invalid SQL
@@ -106,13 +106,12 @@ func (f *Findings) WriteRejects(ctx context.Context, cover map[string]Coverage) 
 		read = append(read, t.Name)
 	}
 	if err := f.staging.draft.Atomically(ctx, drops); err != nil {
-		return 0, fmt.Errorf("replace the rejects: %w", err)
+		return fmt.Errorf("replace the rejects: %w", err)
 	}
-	res, err := f.staging.draft.DB.ExecContext(ctx, string(metaSQL.Render("write_rejects", values{"run": f.staging.draft.Run, "tables": read})))
-	if err != nil {
-		return 0, fmt.Errorf("write the rejects: %w", err)
+	if err := f.staging.draft.Exec(ctx, metaSQL.Render("write_rejects", values{"run": f.staging.draft.Run, "tables": read})); err != nil {
+		return fmt.Errorf("write the rejects: %w", err)
 	}
-	return res.RowsAffected()
+	return nil
 }
 
 // dropRejects returns SQL that removes the rejects of a table. It keeps the rejects of a row if the

@@ -22,7 +22,7 @@ func (h *fixture) addFindings(rejects []stream.Reject, records []stream.DriftRec
 		must(h.t, s.Findings.AddDriftRecords(h.t.Context(), records))
 	}
 	h.afterMerge = func(s *load.Stage, d *warehouse.Draft, cover map[string]load.Coverage, changes []load.Change) {
-		_, err := s.Findings.WriteRejects(h.t.Context(), cover)
+		err := s.Findings.WriteRejects(h.t.Context(), cover)
 		must(h.t, err)
 		must(h.t, s.Findings.WriteSummary(h.t.Context(), load.Summary{Drift: drift, Changes: changes,
 			Run: ledger.Run{ID: d.Run, StartedAt: d.At, SnapshotAt: d.At}}))

@@ -192,7 +192,7 @@ func writeAllMeta(t *testing.T, h *fixture, s *load.Stage, d *warehouse.Draft, c
 		cover["products"] = load.ByID // means that it was read, so that its rejects are replaced
 		defer func() { cover["products"] = load.Carried }()
 	}
-	_, err := s.Findings.WriteRejects(ctx, cover)
+	err := s.Findings.WriteRejects(ctx, cover)
 	must(t, err)
 	must(t, s.Events.Write(ctx))
 	must(t, s.Findings.WriteSummary(ctx, load.Summary{Run: ledger.Run{ID: d.Run, StartedAt: d.At, SnapshotAt: d.At, Streams: []ledger.Stream{{Stream: "orders"}}},

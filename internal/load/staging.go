@@ -69,7 +69,7 @@ func (s *staging) create(ctx context.Context) error {
 			statements = append(statements, stageSQL.Render("create_table", values{"table": askedTable(st.Name), "columns": askedColumns}),
 				stageSQL.Render("create_table", values{"table": planTable(st.Name), "columns": planColumns}))
 		}
-		if s.fillsAlone(st) {
+		if FillsAlone(s.streams, st) {
 			statements = append(statements, stageSQL.Render("create_table", values{"table": stagedTable(st.Name, stream.SameTable), "columns": sameColumns}))
 		}
 		for _, t := range tablesOf(st) {

@@ -3,6 +3,7 @@ package load
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"placementsync/internal/sqltext"
 	"placementsync/internal/stream"
@@ -15,7 +16,9 @@ import (
 // FillsAlone reports whether no other stream fills or completes the tables of a list. Its
 // unchanged records can then be skipped.
 func FillsAlone(streams []stream.Stream, st stream.Stream) bool {
-	return streamSet{streams: streams}.fillsAlone(st)
+	completed := slices.ContainsFunc(streams, func(o stream.Stream) bool { return o.Completes == st.Name })
+	shared := slices.ContainsFunc(tablesOf(st), func(t stream.Table) bool { return len(stream.FilledBy(streams, t.Name)) > 1 })
+	return !completed && !shared && st.Completes == "" && !st.IsDetail()
 }
 
 // sameColumns are the columns of stream.SameTable.

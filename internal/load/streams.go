@@ -28,13 +28,6 @@ func (s streamSet) sources(table string) (lists []stream.Stream, detail stream.S
 	return lists, detail
 }
 
-// fillsAlone reports whether no other stream fills or completes the tables of a list.
-func (s streamSet) fillsAlone(st stream.Stream) bool {
-	completed := slices.ContainsFunc(s.streams, func(o stream.Stream) bool { return o.Completes == st.Name })
-	shared := slices.ContainsFunc(tablesOf(st), func(t stream.Table) bool { return len(stream.FilledBy(s.streams, t.Name)) > 1 })
-	return !completed && !shared && st.Completes == "" && !st.IsDetail()
-}
-
 // knownRows returns SQL that selects columns of the staged and stored rows of a table. A table that
 // no stream fills has no rows.
 func (s streamSet) knownRows(table string, cols ...string) sqlText {

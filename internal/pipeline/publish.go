@@ -182,7 +182,7 @@ func (n *night) reportDamage() {
 // runs, which until then are only in the ledger.
 func (r *runner) writeEvidence(ctx context.Context, cover map[string]load.Coverage, changes []load.Change) error {
 	n := r.night
-	if _, err := n.stage.Findings.WriteRejects(ctx, cover); err != nil {
+	if err := n.stage.Findings.WriteRejects(ctx, cover); err != nil {
 		return err
 	}
 	if err := n.stage.Events.Write(ctx); err != nil {
