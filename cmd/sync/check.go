@@ -136,8 +136,8 @@ func showPlan(w io.Writer, p pipeline.Plan, cfg config.Config) error {
 		t.addRow(s.Name, action, requests, leastTime(s.LastRequests, cfg.API.RequestsPerSecond))
 	}
 	fmt.Fprintf(w, "\n%s\n\n%s\n", t.render(0), expectedCost(p, cfg.API.RequestsPerSecond))
-	if p.Unread > 0 {
-		fmt.Fprintf(w, "not read by the last night: %s\n", unreadText(p.Unread, p.UnreadStreams, p.NightsLeft))
+	if ids, streams := p.Last.Unread(); ids > 0 {
+		fmt.Fprintf(w, "not read by the last night: %s\n", unreadText(ids, streams, p.Last.NightsLeft))
 	}
 	return planErr(p)
 }

@@ -54,8 +54,8 @@ func TestUnreadRowsAreKept(t *testing.T) {
 	}
 	plan, err := pipeline.Check(t.Context(), h.cfg)
 	must(t, err)
-	if plan.Unread != details || plan.UnreadStreams != 1 {
-		t.Errorf("the plan has %d unread ids of %d streams, want %d of 1", plan.Unread, plan.UnreadStreams, details)
+	if ids, streams := plan.Last.Unread(); ids != details || streams != 1 {
+		t.Errorf("the plan has %d unread ids of %d streams, want %d of 1", ids, streams, details)
 	}
 	h.requireIDs("orders", "/orders")
 }

@@ -38,11 +38,8 @@ type Plan struct {
 	// that were never read before. They do not add to Requests.
 	Requests int64
 	Unknown  int
-	// Unread counts the ids that the last night had no time for. UnreadStreams counts their
-	// streams. NightsLeft estimates the number of nights until they are read. It is 0 if unknown.
-	Unread        int64
-	UnreadStreams int
-	NightsLeft    int64
+	// Last is the newest night with a snapshot. It has no id before the first night.
+	Last ledger.Run
 }
 
 // Planned is the plan for one stream.
@@ -115,10 +112,7 @@ func (p *Plan) planStreams(cfg Config, wh *warehouse.Warehouse) error {
 	if n := len(runs); n > 0 && len(runs[n-1].Losses) > 0 {
 		p.Stopped = &runs[n-1]
 	}
-	if last, ok := lastSnapshot(runs); ok {
-		p.Unread, p.UnreadStreams = last.Unread()
-		p.NightsLeft = last.NightsLeft
-	}
+	p.Last, _ = lastSnapshot(runs)
 	for _, s := range cfg.Streams {
 		if s.IsEvents() {
 			continue // events need no requests

@@ -4,9 +4,6 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"os"
-	"path/filepath"
-	"strings"
 	"testing"
 	"time"
 
@@ -18,27 +15,13 @@ import (
 )
 
 // idleConfig returns the configuration of a night whose service does not answer.
-func idleConfig(t *testing.T, details pipeline.Details) pipeline.Config {
+func idleConfig(t *testing.T) pipeline.Config {
 	t.Helper()
 	return pipeline.Config{
 		Warehouse: warehouse.Config{Dir: t.TempDir(), KeepVersions: 3, MemoryLimit: "256MB", Threads: 1, Program: "test",
 			Tables: stream.Tables(stream.All())},
 		Fetch:   fetch.Config{BaseURL: "http://127.0.0.1:1", PageSize: 7, Token: func(context.Context) (string, error) { return "pc_test", nil }},
-		Streams: stream.All(), Details: details, Now: time.Now, Log: slog.New(slog.DiscardHandler),
-	}
-}
-
-func TestUnknownDetailsAreRejected(t *testing.T) {
-	t.Parallel()
-	for _, details := range []pipeline.Details{"", "chnaged", "ALL"} {
-		cfg := idleConfig(t, details)
-		_, err := pipeline.Run(t.Context(), cfg)
-		if err == nil || !strings.Contains(err.Error(), "use changed, all or none") {
-			t.Errorf("details %q: got %v, want an error that lists the values", details, err)
-		}
-		if _, err := os.Stat(filepath.Join(cfg.Warehouse.Dir, "state")); err == nil {
-			t.Errorf("details %q: the run created the folder state, want no change", details)
-		}
+		Streams: stream.All(), Details: pipeline.ChangedDetails, Now: time.Now, Log: slog.New(slog.DiscardHandler),
 	}
 }
 
@@ -55,7 +38,7 @@ func TestStopMessage(t *testing.T) {
 		{true, cause, "stopped by an interrupt (SIGINT); readers keep the last snapshot: begin again"},
 		{false, nil, "stopped before its end; the stored answers are kept: run again to resume"},
 	} {
-		cfg := idleConfig(t, pipeline.ChangedDetails)
+		cfg := idleConfig(t)
 		cfg.DryRun = c.dry
 		ctx, cancel := context.WithCancelCause(t.Context())
 		cancel(c.cause)

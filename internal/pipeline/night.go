@@ -15,10 +15,8 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"runtime/debug"
-	"slices"
 	"strings"
 	"time"
 
@@ -210,10 +208,6 @@ func snapshotTime(cfg Config) time.Time { return cfg.Now().UTC().Truncate(time.M
 // startRun takes the lock, and chooses the id of a run that builds the snapshot of the given
 // time.
 func startRun(cfg Config, wh *warehouse.Warehouse, mode runMode, now, snapshot time.Time) (*runner, error) {
-	// Any other value would silently read all details or none.
-	if !slices.Contains([]Details{ChangedDetails, AllDetails, NoDetails}, cfg.Details) {
-		return nil, fmt.Errorf("begin a run: details to read are %q: use changed, all or none", cfg.Details)
-	}
 	cfg.Fetch.Offline = !mode.asksService()
 	lock, err := wh.Lock(mode.kind, now)
 	if err != nil {
