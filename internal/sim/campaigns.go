@@ -235,8 +235,8 @@ func (s *campaigns) renderStatusCounts(e *enc, n uint32) {
 }
 
 func (s *campaigns) profileView(profile uint32) view {
-	order := s.list.newestFirst(len(s.all), func(n uint32) bool { return s.all[n].profile == profile })
-	return view{order: order, kind: kindCampaign, render: s.renderRow}
+	order := s.list.selectBelow(len(s.all), func(n uint32) bool { return s.all[n].profile == profile })
+	return view{order: order, reversed: true, kind: kindCampaign, render: s.renderRow}
 }
 
 // articleView returns the articles of a campaign, newest first.

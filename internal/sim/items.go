@@ -265,8 +265,8 @@ func (s *items) renderProfileRow(e *enc, n uint32) {
 
 // profileView returns the items of a profile in the form ProfileOrderItem of the spec.
 func (s *items) profileView(profile uint32) view {
-	order := s.list.newestFirst(len(s.all), func(n uint32) bool { return s.orders.all[s.all[n].order].profile == profile })
-	return view{order: order, kind: kindItem, render: s.renderProfileRow}
+	order := s.list.selectBelow(len(s.all), func(n uint32) bool { return s.orders.all[s.all[n].order].profile == profile })
+	return view{order: order, reversed: true, kind: kindItem, render: s.renderProfileRow}
 }
 
 // payOrder marks an order as paid at the given time or later, and creates its items.

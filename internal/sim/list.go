@@ -61,12 +61,9 @@ func (l *list) remove(n uint32) {
 	l.removed[n] = true
 }
 
-// newestFirst returns the numbers below count that keep selects, newest first. It leaves out deleted
-// records.
-func (l *list) newestFirst(count int, keep func(n uint32) bool) []uint32 {
-	numbers := slices.DeleteFunc(countTo(count), func(n uint32) bool { return l.removed[n] || !keep(n) })
-	slices.Reverse(numbers)
-	return numbers
+// selectBelow returns the numbers below count that keep selects, without deleted records.
+func (l *list) selectBelow(count int, keep func(n uint32) bool) []uint32 {
+	return slices.DeleteFunc(countTo(count), func(n uint32) bool { return l.removed[n] || !keep(n) })
 }
 
 // shuffle puts the list into a stable pseudorandom order.

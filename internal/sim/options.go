@@ -116,9 +116,6 @@ type Options struct {
 	// at least 1.
 	RateBurst int
 
-	// ValueFaults are wrong values in records. Each applies on its day.
-	ValueFaults []ValueFault
-
 	// Faults are rules for broken responses. The first matching rule applies.
 	Faults []Fault
 	// FaultFunc takes precedence over Faults. If it returns nil, the rules apply. Calls are

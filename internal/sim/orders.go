@@ -263,8 +263,8 @@ func (s *orders) newSingleLine(r *rand.Rand, earliest int64) *order {
 }
 
 func (s *orders) profileView(profile uint32) view {
-	order := s.list.newestFirst(len(s.all), func(n uint32) bool { return s.all[n].profile == profile })
-	return view{order: order, kind: kindOrder, render: s.renderRow}
+	order := s.list.selectBelow(len(s.all), func(n uint32) bool { return s.all[n].profile == profile })
+	return view{order: order, reversed: true, kind: kindOrder, render: s.renderRow}
 }
 
 func (s *orders) hasOrder(n uint32) bool { return int(n) < len(s.all) && !s.list.removed[n] }

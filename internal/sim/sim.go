@@ -94,11 +94,11 @@ func (s *Service) SetToken(token string) {
 // SetFaults replaces Options.Faults and resets their counts.
 func (s *Service) SetFaults(rules ...Fault) { s.faults.setRules(rules) }
 
-// SetValueFaults replaces Options.ValueFaults.
+// SetValueFaults sets the wrong values in records. Each applies on its day.
 func (s *Service) SetValueFaults(faults ...ValueFault) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.world.opts.ValueFaults = slices.Clone(faults)
+	s.world.valueFaults = faults
 }
 
 // SetChurn replaces Options.ChurnEvery.

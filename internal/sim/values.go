@@ -57,7 +57,7 @@ type ValueFault struct {
 // distort applies the value faults of the current day to a response of a route.
 func (w *world) distort(document []byte, rt *route) []byte {
 	var today []ValueFault
-	for _, f := range w.opts.ValueFaults {
+	for _, f := range w.valueFaults {
 		if f.Day == w.calendar.day {
 			today = append(today, f)
 		}

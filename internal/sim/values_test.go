@@ -68,7 +68,8 @@ func TestValueFaults(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			c.fault.Day = 1
-			right, wrong := sim.New(sim.Options{}), sim.New(sim.Options{ValueFaults: []sim.ValueFault{c.fault}})
+			right, wrong := sim.New(sim.Options{}), sim.New(sim.Options{})
+			wrong.SetValueFaults(c.fault)
 			for day := range 3 {
 				differing := map[string]bool{}
 				for _, path := range []string{"/products/listings", "/outlets", "/orders", "/order-items"} {

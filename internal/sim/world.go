@@ -9,6 +9,8 @@ type world struct {
 	opts     Options
 	seed     seed
 	calendar *calendar
+	// valueFaults are set by Service.SetValueFaults.
+	valueFaults []ValueFault
 
 	outlets   *outlets
 	products  *products
