@@ -5,18 +5,11 @@ import (
 	"slices"
 )
 
-// listings contains the products on sale and the two lists with them.
-type listings struct {
-	*world
-	onSale     list // GET /products/listings
-	outletRows list // GET /outlets
-}
-
-// newListings creates the products that are older than the first day, spread over two years. One in
+// newProducts creates the products that are older than the first day, spread over two years. One in
 // 64 has the same created_at as the product before. Products with the same created_at are sorted by
 // id.
-func newListings(w *world) *listings {
-	s := &listings{world: w}
+func newProducts(w *world) *products {
+	s := &products{world: w}
 	count := w.opts.Listings
 	all := make([]product, 0, count+count/8)
 	s.onSale.order = make([]uint32, 0, count+count/8)
@@ -34,9 +27,9 @@ func newListings(w *world) *listings {
 		}
 		s.onSale.addSimultaneous(tied, s.seed, kindProduct)
 	}
-	s.products.all = all
+	s.all = all
 	for _, n := range s.onSale.order {
-		if s.products.isOutletRow(n) {
+		if s.isOutletRow(n) {
 			s.outletRows.order = append(s.outletRows.order, n)
 		}
 	}
@@ -46,38 +39,38 @@ func newListings(w *world) *listings {
 
 // stepDay changes prices, and withdraws and adds listings. It also changes the authority of outlets,
 // which causes a fifth of the changed rows.
-func (s *listings) stepDay(r *rand.Rand) {
+func (s *products) stepDay(r *rand.Rand) {
 	onSale := len(s.onSale.order)
 	if onSale == 0 {
 		return
 	}
 	changes := s.opts.ListingChange * float64(onSale)
 	for range roundByChance(r, changes*4/5) {
-		s.products.changePrice(s.drawOnSale(r))
+		s.changePrice(s.drawOnSale(r))
 	}
 	perOutlet := max(1, float64(onSale)/float64(len(s.outlets.all)))
 	s.outlets.stepDay(r, roundByChance(r, changes/5/perOutlet))
 
 	turnover := min(roundByChance(r, s.opts.ListingTurnover*float64(onSale)), onSale-1)
 	for range turnover {
-		s.products.withdrawProduct(s.drawOnSale(r))
+		s.withdrawProduct(s.drawOnSale(r))
 	}
-	s.onSale.order = slices.DeleteFunc(s.onSale.order, s.products.isWithdrawn)
-	s.outletRows.order = slices.DeleteFunc(s.outletRows.order, s.products.isWithdrawn)
+	s.onSale.order = slices.DeleteFunc(s.onSale.order, s.isWithdrawn)
+	s.outletRows.order = slices.DeleteFunc(s.outletRows.order, s.isWithdrawn)
 	for _, earliest := range s.calendar.drawSeconds(r, turnover) {
-		n := s.products.addProduct(s.onSale.nextCreatedAt(earliest))
+		n := s.addProduct(s.onSale.nextCreatedAt(earliest))
 		s.onSale.add(n)
-		if s.products.isOutletRow(n) {
+		if s.isOutletRow(n) {
 			s.outletRows.add(n)
 		}
 	}
 }
 
 // drawOnSale returns a random listed product, or any product if none is listed.
-func (s *listings) drawOnSale(r *rand.Rand) uint32 {
+func (s *products) drawOnSale(r *rand.Rand) uint32 {
 	for {
-		n := uint32(r.IntN(len(s.products.all)))
-		if !s.products.isWithdrawn(n) || len(s.onSale.order) == 0 {
+		n := uint32(r.IntN(len(s.all)))
+		if !s.isWithdrawn(n) || len(s.onSale.order) == 0 {
 			return n
 		}
 	}
@@ -85,53 +78,53 @@ func (s *listings) drawOnSale(r *rand.Rand) uint32 {
 
 // outletProductView returns the products on sale of an outlet. Product n belongs to outlet n modulo
 // the number of outlets.
-func (s *listings) outletProductView(outlet uint32) view {
+func (s *products) outletProductView(outlet uint32) view {
 	var order []uint32
-	for n := int(outlet); n < len(s.products.all); n += len(s.outlets.all) {
-		if !s.products.isWithdrawn(uint32(n)) {
+	for n := int(outlet); n < len(s.all); n += len(s.outlets.all) {
+		if !s.isWithdrawn(uint32(n)) {
 			order = append(order, uint32(n))
 		}
 	}
-	return view{order: order, reversed: true, kind: kindProduct, render: s.products.renderDetail}
+	return view{order: order, reversed: true, kind: kindProduct, render: s.renderDetail}
 }
 
 // renderListing writes an item of GET /products/listings.
-func (s *listings) renderListing(e *enc, n uint32) {
-	t := s.products.traitsOf(n)
+func (s *products) renderListing(e *enc, n uint32) {
+	t := s.traitsOf(n)
 	e.begin(kindProduct, n)
 	e.escape = false // the texts of listings are already escaped
-	s.products.writeHead(e, n, t)
+	s.writeHead(e, n, t)
 	writeExampleLinks(e, n, t)
-	e.when("created_at", s.products.createdAt(n))
+	e.when("created_at", s.createdAt(n))
 	e.fragment(s.outlets.all[t.outlet].channels[t.channel].listing)
 	e.str("placement_type", t.placement)
-	s.products.writePrices(e, n, t)
-	s.products.writeIncludes(e, t.roll)
+	s.writePrices(e, n, t)
+	s.writeIncludes(e, t.roll)
 	e.writeUnknown()
 	e.end()
 }
 
 // renderOutletRow writes an item of GET /outlets. Its id is the id of a product.
-func (s *listings) renderOutletRow(e *enc, n uint32) {
-	t := s.products.traitsOf(n)
+func (s *products) renderOutletRow(e *enc, n uint32) {
+	t := s.traitsOf(n)
 	o := &s.outlets.all[t.outlet]
 	e.begin(kindProduct, n)
 	e.escape = false
-	s.products.writeHead(e, n, t)
-	e.when("created_at", s.products.createdAt(n))
+	s.writeHead(e, n, t)
+	e.when("created_at", s.createdAt(n))
 	e.fragment(o.listing)
 	e.fragment(o.summaries)
 	e.fragment(o.tagList)
-	s.products.writePrices(e, n, t)
+	s.writePrices(e, n, t)
 	e.writeUnknown()
 	e.end()
 }
 
 // categoryView returns the items of GET /products/categories.
-func (s *listings) categoryView() view {
+func (s *products) categoryView() view {
 	counts := make([]int64, len(productTypes))
 	for _, n := range s.onSale.order {
-		counts[s.products.traitsOf(n).kind]++
+		counts[s.traitsOf(n).kind]++
 	}
 	return view{
 		order: countTo(len(counts)),

@@ -62,7 +62,7 @@ func (s *orders) newOrder(r *rand.Rand, earliest int64) uint32 {
 	o.updated = o.created
 	// One to four listed products, some as add-ons.
 	for i := range 1 + r.IntN(4) {
-		p := s.listings.drawOnSale(r)
+		p := s.products.drawOnSale(r)
 		l := line{product: p, quantity: 1, price: s.products.priceOf(p), linked: -1, item: -1}
 		if r.IntN(8) == 0 {
 			l.quantity = 2
@@ -97,7 +97,7 @@ func (o *order) computeAmounts(roll uint64) {
 // stepDay creates the orders of the day. It also advances open orders: they are paid, fulfilled or,
 // if unpaid, cancelled.
 func (s *orders) stepDay(r *rand.Rand) {
-	if len(s.listings.onSale.order) > 0 {
+	if len(s.products.onSale.order) > 0 {
 		for _, earliest := range s.calendar.drawSeconds(r, s.calendar.dueToday(s.opts.Orders)-len(s.all)) {
 			s.newOrder(r, earliest)
 		}

@@ -20,10 +20,12 @@ type traits struct {
 	kind      int
 }
 
-// products contains all products that were ever on sale.
+// products contains all products that were ever on sale, and the two lists of those on sale.
 type products struct {
 	*world
-	all []product
+	all        []product
+	onSale     list // GET /products/listings
+	outletRows list // GET /outlets
 }
 
 // addProduct adds a product created at a Unix time.

@@ -41,7 +41,7 @@ func (w *world) marketRoutes() []route {
 		{pattern: "/auth/token", object: w.renderToken},
 		{
 			pattern: "/outlets", scopes: []string{"outlets.lists"}, shape: EnvelopePaginated,
-			list: wholeList(&w.listings.outletRows, kindProduct, w.listings.renderOutletRow), top: &w.listings.outletRows,
+			list: wholeList(&w.products.outletRows, kindProduct, w.products.renderOutletRow), top: &w.products.outletRows,
 		},
 		{
 			pattern: "/outlets/locations/countries", scopes: read,
@@ -52,7 +52,7 @@ func (w *world) marketRoutes() []route {
 		{pattern: "/outlets/{outlet_id}", scopes: read, object: w.byID(kindOutlet, w.outlets.hasOutlet, w.outlets.renderDetail)},
 		{
 			pattern: "/outlets/{id}/products", scopes: read, shape: EnvelopeRecords, unspecified: true,
-			list: w.listBelow(kindOutlet, w.outlets.hasOutlet, w.listings.outletProductView),
+			list: w.listBelow(kindOutlet, w.outlets.hasOutlet, w.products.outletProductView),
 		},
 		{pattern: "/tags", scopes: []string{"tags.lists"}, shape: EnvelopeArray, unspecified: true, list: withoutParent(tagView)},
 		{
@@ -61,9 +61,9 @@ func (w *world) marketRoutes() []route {
 		},
 		{
 			pattern: "/products/listings", scopes: readProducts, shape: EnvelopePaginated,
-			list: wholeList(&w.listings.onSale, kindProduct, w.listings.renderListing), top: &w.listings.onSale,
+			list: wholeList(&w.products.onSale, kindProduct, w.products.renderListing), top: &w.products.onSale,
 		},
-		{pattern: "/products/categories", scopes: readProducts, shape: EnvelopeArray, list: withoutParent(w.listings.categoryView)},
+		{pattern: "/products/categories", scopes: readProducts, shape: EnvelopeArray, list: withoutParent(w.products.categoryView)},
 		{pattern: "/products/{product_id}", scopes: readProducts, object: w.byID(kindProduct, w.products.hasProduct, w.products.renderDetail)},
 	}
 }

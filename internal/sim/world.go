@@ -14,7 +14,6 @@ type world struct {
 
 	outlets   *outlets
 	products  *products
-	listings  *listings
 	files     *files
 	profiles  *profiles
 	orders    *orders
@@ -27,8 +26,7 @@ type world struct {
 func newWorld(opts Options) *world {
 	w := &world{opts: opts, seed: seed(opts.Seed), calendar: newCalendar(opts)}
 	w.outlets = newOutlets(w)
-	w.products = &products{world: w}
-	w.listings = newListings(w)
+	w.products = newProducts(w)
 	w.files = newFiles(w)
 	w.profiles = newProfiles(w)
 	w.orders = &orders{world: w}
@@ -49,7 +47,7 @@ func newWorld(opts Options) *world {
 // topLists returns the lists of endpoints without a parent, except for lists of constant records.
 func (w *world) topLists() []*list {
 	return []*list{
-		&w.listings.outletRows, &w.listings.onSale, &w.orders.list, &w.items.list,
+		&w.products.outletRows, &w.products.onSale, &w.orders.list, &w.items.list,
 		&w.campaigns.list, &w.files.list, &w.files.folderList,
 	}
 }
@@ -58,7 +56,7 @@ func (w *world) topLists() []*list {
 func (w *world) stepDay() {
 	w.calendar.day++
 	day := w.calendar.day
-	w.listings.stepDay(w.seed.rng(day, kindProduct))
+	w.products.stepDay(w.seed.rng(day, kindProduct))
 	w.files.stepDay(w.seed.rng(day, kindFile))
 	w.profiles.stepDay(w.seed.rng(day, kindProfile))
 	w.orders.stepDay(w.seed.rng(day, kindOrder))
@@ -85,10 +83,10 @@ func (w *world) churn(l *list) {
 	}
 	if phase == w.seed.roll(kindRoute, 0, 2)%interval && len(l.order) > 1 {
 		n := l.order[source().IntN(len(l.order))]
-		if l == &w.listings.onSale || l == &w.listings.outletRows {
+		if l == &w.products.onSale || l == &w.products.outletRows {
 			w.products.withdrawProduct(n)
-			w.listings.onSale.remove(n)
-			w.listings.outletRows.remove(n)
+			w.products.onSale.remove(n)
+			w.products.outletRows.remove(n)
 		} else {
 			l.remove(n)
 		}
@@ -103,10 +101,10 @@ func (w *world) insertRecord(l *list, r *rand.Rand) {
 	hasBuyers := len(w.profiles.all) > 0
 	canOrder := hasBuyers && len(w.products.all) > 0
 	switch {
-	case l == &w.listings.onSale: // the new product is not in GET /outlets
+	case l == &w.products.onSale: // the new product is not in GET /outlets
 		l.add(w.products.addProduct(l.nextCreatedAt(now)))
-	case l == &w.listings.outletRows: // the new product is only in GET /outlets
-		l.newest = max(l.nextCreatedAt(now), w.listings.onSale.newest+1)
+	case l == &w.products.outletRows: // the new product is only in GET /outlets
+		l.newest = max(l.nextCreatedAt(now), w.products.onSale.newest+1)
 		l.add(w.products.addProduct(l.newest))
 	case l == &w.orders.list && canOrder:
 		w.orders.newOrder(r, now)
