@@ -106,8 +106,6 @@ func showPlan(w io.Writer, p pipeline.Plan, cfg config.Config) error {
 	free, need := plural.FormatBytes(p.FreeBytes), plural.FormatBytes(p.NeedBytes)
 	room := fmt.Sprintf("%s free, a night may need %s", free, need)
 	switch {
-	case p.FreeBytes < 0:
-		room = "free space is not known"
 	case p.NeedBytes == 0:
 		room = free + " free"
 	case p.FreeBytes < p.NeedBytes:

@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"syscall"
 )
 
 // Disk changes files and folders. The zero Disk calls no hook.
@@ -199,6 +200,15 @@ func AccessOf(info fs.FileInfo) Access {
 		access.UID, access.GID = uid, gid
 	}
 	return access
+}
+
+// Owner returns the numeric owner and group of a file.
+func Owner(info fs.FileInfo) (uid, gid int, ok bool) {
+	s, ok := info.Sys().(*syscall.Stat_t)
+	if !ok {
+		return 0, 0, false
+	}
+	return int(s.Uid), int(s.Gid), true
 }
 
 func (a Access) apply(f *os.File) error {

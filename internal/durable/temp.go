@@ -52,6 +52,23 @@ func removeUnlocked(path string, pid int) {
 	}
 }
 
+// tryLock locks an open file or folder until it is closed. It returns false if another
+// open file has locked it, in this process or another, and an error if the file system has
+// no locks.
+func tryLock(f *os.File) (bool, error) {
+	for {
+		err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+		switch {
+		case err == nil:
+			return true, nil
+		case errors.Is(err, syscall.EWOULDBLOCK):
+			return false, nil
+		case !errors.Is(err, syscall.EINTR):
+			return false, err
+		}
+	}
+}
+
 // isAlive reports whether a process exists, even if it belongs to another user.
 func isAlive(pid int) bool {
 	p, err := os.FindProcess(pid)

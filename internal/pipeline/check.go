@@ -19,7 +19,7 @@ type Plan struct {
 	Took time.Duration
 	// Latest is the run that readers see. It is empty before the first night.
 	Latest string
-	// FreeBytes is the free space on the warehouse's disk, or -1 if unknown. NeedBytes is
+	// FreeBytes is the free space on the warehouse's disk. NeedBytes is
 	// the space that a night may need: twice the size of the newest version. It is 0
 	// before the first version.
 	FreeBytes, NeedBytes int64
@@ -100,7 +100,7 @@ func Check(ctx context.Context, cfg Config) (Plan, error) {
 // smallest first night.
 func (p Plan) TooFull() bool {
 	const minBytes = 16 << 20
-	return p.FreeBytes >= 0 && p.FreeBytes < max(minBytes, p.NeedBytes/2)
+	return p.FreeBytes < max(minBytes, p.NeedBytes/2)
 }
 
 // planStreams sets Stopped, Streams and the numbers after them.

@@ -122,7 +122,7 @@ func TestTooFull(t *testing.T) {
 		free, need int64
 		want       bool
 	}{
-		{-1, 0, false}, {0, 0, true}, {16<<20 - 1, 0, true}, {16 << 20, 0, false}, {16 << 20, 32 << 20, false},
+		{0, 0, true}, {16<<20 - 1, 0, true}, {16 << 20, 0, false}, {16 << 20, 32 << 20, false},
 		{1 << 30, 2 << 30, false}, {1<<30 - 1, 2 << 30, true},
 	} {
 		if got := (Plan{FreeBytes: c.free, NeedBytes: c.need}).TooFull(); got != c.want {

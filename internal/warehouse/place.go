@@ -6,9 +6,10 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"syscall"
+
+	"golang.org/x/sys/unix"
 )
 
 // NoWarehouseError means that the folder contains no warehouse.
@@ -100,15 +101,14 @@ func (f *Folder) nearestExisting() string {
 	}
 }
 
-// FreeBytes returns the free space on the disk of the warehouse, or -1 on systems that do not report
-// the free space.
+// FreeBytes returns the space that an unprivileged user can still use on the disk of the warehouse.
 func (f *Folder) FreeBytes() (int64, error) {
 	dir := f.nearestExisting()
-	free, err := freeBytes(dir)
-	if err != nil {
+	var stat unix.Statfs_t
+	if err := unix.Statfs(dir, &stat); err != nil {
 		return 0, fmt.Errorf("read the free space on the disk of %s: %w", dir, err)
 	}
-	return free, nil
+	return int64(stat.Bavail) * int64(stat.Bsize), nil
 }
 
 // FullError means that the disk of the warehouse is full.
@@ -134,8 +134,7 @@ func (f *Folder) FullErr(err error) error {
 		return err
 	}
 	for _, cause := range []syscall.Errno{syscall.ENOSPC, syscall.EDQUOT, syscall.EFBIG} {
-		words := []string{cause.Error(), strings.ToUpper(cause.Error()[:1]) + cause.Error()[1:]}
-		if errors.Is(err, cause) || slices.ContainsFunc(words, func(text string) bool { return strings.Contains(err.Error(), ": "+text) }) {
+		if errors.Is(err, cause) || strings.Contains(strings.ToLower(err.Error()), ": "+cause.Error()) {
 			return &FullError{f.dir, err}
 		}
 	}

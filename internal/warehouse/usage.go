@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"syscall"
 )
 
 // Usage is the disk usage of one part of the folder.
@@ -80,6 +81,19 @@ func (f *Folder) Measure(ctx context.Context, others ...Measured) ([]Usage, erro
 		all = append(all, Usage{part.Part, bytes})
 	}
 	return all, nil
+}
+
+// fileID identifies a file. All hard links to a file have the same fileID.
+type fileID struct{ device, inode uint64 }
+
+// diskUse returns the id and the disk space of a file. shared reports whether the file has other hard
+// links. The system counts disk space in blocks of 512 bytes.
+func diskUse(info fs.FileInfo) (id fileID, bytes int64, shared bool) {
+	stat, ok := info.Sys().(*syscall.Stat_t)
+	if !ok {
+		return id, info.Size(), false
+	}
+	return fileID{uint64(stat.Dev), uint64(stat.Ino)}, int64(stat.Blocks) * 512, stat.Nlink > 1
 }
 
 // MeasureNext returns the disk space that the next night may need. This is twice the size of the newest
