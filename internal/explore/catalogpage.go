@@ -59,20 +59,30 @@ type valueView struct {
 
 // prepareCatalog creates the in-memory tables of the page unless they exist. The tables have only the
 // columns to search, filter and sort by, and count towards the memory limit of the snapshot. They are
-// created even if the request ends meanwhile, so that the next request finds them.
+// created even if the request ends meanwhile, so that a later request finds them.
 func (s *openSnapshot) prepareCatalog(ctx context.Context) error {
 	select {
 	case s.preparing <- struct{}{}:
-		defer func() { <-s.preparing }()
 	case <-ctx.Done():
 		return fmt.Errorf("wait for the tables of the catalog: %w", ctx.Err())
 	}
 	if s.isPrepared {
+		<-s.preparing
 		return nil
 	}
-	err := s.db.Derive(context.WithoutCancel(ctx), string(catalogSQL.Render("tables", outletNames())))
-	s.isPrepared = err == nil
-	return err
+	created := make(chan error, 1)
+	go func() {
+		err := s.db.Derive(context.WithoutCancel(ctx), string(catalogSQL.Render("tables", outletNames())))
+		s.isPrepared = err == nil
+		created <- err
+		<-s.preparing
+	}()
+	select {
+	case err := <-created:
+		return err
+	case <-ctx.Done():
+		return fmt.Errorf("create the tables of the catalog: %w", ctx.Err())
+	}
 }
 
 // showCatalog shows the listings that match the address.

@@ -242,6 +242,7 @@ func (p *pool) closeUnused(s *openSnapshot) {
 	if !s.dropped || s.borrowed > 0 {
 		return
 	}
+	s.preparing <- struct{}{} // wait until the tables of the catalog are created
 	if err := s.db.Close(); err != nil {
 		p.cfg.Log.Warn("snapshot not closed", "run", s.Run, "error", err)
 	}
