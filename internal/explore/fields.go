@@ -125,20 +125,13 @@ func (b *recordBuilder) buildFields(t fieldTable, all query.Result, versions []q
 			never = append(never, strings.ReplaceAll(r.Name, "_", " "))
 			continue
 		}
-		f := fieldView{Label: labelOf(r.Name), About: about[r.Name]}
-		for i := len(periods) - 1; i >= 0; i-- {
-			s := periods[i]
-			d, since := r.showField(s.value, b.links()), clockOf(s.from)
-			if i == 0 {
-				since += earlier
-			}
-			if i == len(periods)-1 {
-				f.Now, f.Since = d, since
-				continue
-			}
-			f.Before = append(f.Before, periodView{d, since, clockOf(s.to)})
+		now, before := viewPeriods(periods, func(value query.Value) page.Cell { return r.showField(value, b.links()) })
+		if n := len(before); n > 0 {
+			before[n-1].Since += earlier
+		} else {
+			now.Since += earlier
 		}
-		v.Fields = append(v.Fields, f)
+		v.Fields = append(v.Fields, fieldView{Label: labelOf(r.Name), About: about[r.Name], Now: now.Value, Since: now.Since, Before: before})
 	}
 	v.NeverSet = strings.Join(never, ", ")
 	return v, presence

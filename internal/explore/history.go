@@ -1,6 +1,7 @@
 package explore
 
 import (
+	"slices"
 	"time"
 
 	"placementsync/internal/page"
@@ -54,6 +55,19 @@ func groupRecords(records []query.Record, label func(r query.Record) string) (la
 		groups[l] = append(groups[l], r)
 	}
 	return labels, groups
+}
+
+// viewPeriods formats periods: the last one, and the earlier ones with the latest first.
+func viewPeriods(periods []period, format func(v query.Value) page.Cell) (now periodView, before []periodView) {
+	for i, p := range slices.Backward(periods) {
+		view := periodView{format(p.value), clockOf(p.from), clockOf(p.to)}
+		if i == len(periods)-1 {
+			now = view
+		} else {
+			before = append(before, view)
+		}
+	}
+	return now, before
 }
 
 // instantOf parses a time. It is zero for NULL and for other texts.

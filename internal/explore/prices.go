@@ -67,20 +67,15 @@ func nameTier(r query.Record) string {
 }
 
 func newPriceRow(tier string, colour int, currency string, periods []period) priceRow {
-	show := func(s period) periodView {
-		d := page.Cell{Text: page.Unknown, Class: "none"}
-		if !s.value.Null {
-			d = page.MoneyCell(s.value.Text)
-			d.Unit = currency
+	now, before := viewPeriods(periods, func(v query.Value) page.Cell {
+		if v.Null {
+			return page.Cell{Text: page.Unknown, Class: "none"}
 		}
-		return periodView{d, clockOf(s.from), clockOf(s.to)}
-	}
-	now := show(periods[len(periods)-1])
-	row := priceRow{Tier: tier, Colour: colour, Now: now.Value, Since: now.Since, Gone: now.Till}
-	for i := len(periods) - 2; i >= 0; i-- {
-		row.Before = append(row.Before, show(periods[i]))
-	}
-	return row
+		cell := page.MoneyCell(v.Text)
+		cell.Unit = currency
+		return cell
+	})
+	return priceRow{Tier: tier, Colour: colour, Now: now.Value, Since: now.Since, Gone: now.Till, Before: before}
 }
 
 // chartPrices returns the chart of a currency. It is nil without a known price, and before the
