@@ -87,10 +87,9 @@ func (q Query) splitEach() (kind string, tables []string) {
 }
 
 // Expand returns the queries of a check with Each: one for each of the tables, or one for each
-// reference from or to one of the tables. References from or to a private column, and
-// references of nested rows to their own record, are left out. The names in private have the form
-// table.column. For a check without
-// Each, Expand returns only q.
+// reference from or to one of the tables. References from or to a private column, and references of
+// nested rows to their own record, are left out. The names in private have the form table.column. For
+// a check without Each, Expand returns only q.
 func (q Query) Expand(tables, private []string) (parts []Query, err error) {
 	kind, only := q.splitEach()
 	if kind == "" {

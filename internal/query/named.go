@@ -49,13 +49,10 @@ func (q Query) Param(name string) (Param, bool) {
 
 // wrapErr adds the name of the query to an error.
 func (q Query) wrapErr(err error) error {
-	switch {
-	case q.Name == "" && q.File == "":
-		return fmt.Errorf("run query: %w", err)
-	case q.File != "":
-		return fmt.Errorf("run query %q: %w", q.File, err)
+	if name := cmp.Or(q.File, q.Name); name != "" {
+		return fmt.Errorf("run query %q: %w", name, err)
 	}
-	return fmt.Errorf("run query %q: %w", q.Name, err)
+	return fmt.Errorf("run query: %w", err)
 }
 
 func (q Query) errPrefix() string {

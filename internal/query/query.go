@@ -8,7 +8,6 @@ package query
 import (
 	"context"
 	"database/sql"
-	"database/sql/driver"
 	"errors"
 	"fmt"
 	"net/url"
@@ -251,10 +250,7 @@ func (db *DB) readResult(ctx context.Context, q Query, values map[string]string,
 			if spooled && !q.stored && s.storable && spoolResult(ctx, conn, q, args) {
 				q.SQL, q.stored = "SELECT * FROM "+spool, true
 			}
-			if q.stored {
-				return readStored(ctx, conn, q, use)
-			}
-			return readArrow(ctx, conn, q, args, use)
+			return readBatches(ctx, conn, q, args, use)
 		})
 	})
 	db.addAbandoned(abandoned)
@@ -311,12 +307,17 @@ func (db *DB) admitQuery(ctx context.Context, conn *duckdb.Conn, q Query, values
 	return s, args, nil
 }
 
-func readArrow(ctx context.Context, conn driver.Conn, q Query, args []any, use func(array.RecordReader) error) error {
+func readBatches(ctx context.Context, conn *duckdb.Conn, q Query, args []any, use func(array.RecordReader) error) error {
 	arrow, err := duckdb.NewArrowFromConn(conn)
 	if err != nil {
 		return fmt.Errorf("run query: %w", err)
 	}
-	reader, err := arrow.QueryContext(ctx, q.SQL, args...)
+	var reader array.RecordReader
+	if q.stored {
+		reader, err = openPieces(ctx, arrow, q.SQL)
+	} else {
+		reader, err = arrow.QueryContext(ctx, q.SQL, args...)
+	}
 	if err != nil {
 		return q.wrapErr(asRefusal(err))
 	}
@@ -329,6 +330,9 @@ func readArrow(ctx context.Context, conn driver.Conn, q Query, args []any, use f
 	}
 	if err := reader.Err(); err != nil {
 		return q.wrapErr(asRefusal(err))
+	}
+	if q.stored {
+		return execOn(ctx, conn, "DROP TABLE IF EXISTS "+spool)
 	}
 	return nil
 }

@@ -24,8 +24,8 @@ import (
 // expressions. The optimizer is disabled for this plan, because it would leave out empty tables, such
 // as tables that no night could read.
 
-// Source is a source table of a result with its grade. Tables in the schema meta are not
-// sources. However, meta.tables counts the rows of all tables, so all tables are sources of a result from meta.tables.
+// Source is a source table of a result with its grade. Tables in the schema meta are not sources.
+// However, meta.tables counts the rows of all tables, so a result from it has all tables as sources.
 type Source struct {
 	// Table is the name of the table in the schema main. Its rows in the schemas past and history
 	// have the same grade.

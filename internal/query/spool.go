@@ -4,7 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"database/sql/driver"
-	"errors"
 	"fmt"
 	"regexp"
 	"strings"
@@ -21,27 +20,6 @@ const (
 	// pieceRows is the number of rows of a piece.
 	pieceRows = 40_960
 )
-
-// readStored is like readArrow, for a query of the form SELECT columns FROM table. It reads the table
-// in pieces.
-func readStored(ctx context.Context, conn *duckdb.Conn, q Query, use func(array.RecordReader) error) error {
-	arrow, err := duckdb.NewArrowFromConn(conn)
-	if err != nil {
-		return fmt.Errorf("run query: %w", err)
-	}
-	r := &pieceReader{ctx: ctx, arrow: arrow, text: q.SQL}
-	defer r.Release()
-	if err := r.openFirst(); err != nil {
-		return q.wrapErr(asRefusal(err))
-	}
-	if err := use(r); err != nil {
-		return err
-	}
-	if r.err != nil {
-		return q.wrapErr(asRefusal(r.err))
-	}
-	return execOn(ctx, conn, "DROP TABLE IF EXISTS "+spool)
-}
 
 // spoolable matches the first word of a statement that can follow CREATE TABLE AS, and the comments
 // before it. It does not match DESCRIBE, which DuckDB classifies as SELECT.
@@ -83,17 +61,22 @@ type pieceReader struct {
 	array.RecordReader // the current piece, or nil
 }
 
-func (p *pieceReader) openFirst() error {
-	_, table, _ := strings.Cut(p.text, " FROM ")
-	last, err := p.arrow.QueryContext(p.ctx, "SELECT coalesce(max(rowid) + 1, 0)::BIGINT FROM "+table)
+// openPieces reads a table with a query of the form SELECT columns FROM table.
+func openPieces(ctx context.Context, arrow *duckdb.Arrow, text string) (array.RecordReader, error) {
+	p := &pieceReader{ctx: ctx, arrow: arrow, text: text}
+	_, table, _ := strings.Cut(text, " FROM ")
+	last, err := arrow.QueryContext(ctx, "SELECT coalesce(max(rowid) + 1, 0)::BIGINT FROM "+table)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer last.Release()
 	if last.Next() {
 		p.end = last.RecordBatch().Column(0).(*array.Int64).Value(0)
 	}
-	return errors.Join(last.Err(), p.openNext())
+	if err := last.Err(); err != nil {
+		return nil, err
+	}
+	return p, p.openNext()
 }
 
 func (p *pieceReader) openNext() error {
