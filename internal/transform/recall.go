@@ -50,7 +50,7 @@ func (e entry) appendTo(dst []byte, id uint64) []byte {
 // different entries must be decoded, because the landing order decides which copy of it was
 // stored. The seed must change whenever the same text may be decoded differently.
 func NewMemory(seed uint64, entries []byte) *Memory {
-	m := &Memory{seed, make(map[uint64]entry, len(entries)/EntrySize)}
+	m := &Memory{seed, map[uint64]entry{}}
 	for b := range slices.Chunk(entries, EntrySize) {
 		id := binary.LittleEndian.Uint64(b)
 		e := entry{sum: binary.LittleEndian.Uint64(b[8:]), created: int64(binary.LittleEndian.Uint64(b[16:])), size: binary.LittleEndian.Uint32(b[24:])}

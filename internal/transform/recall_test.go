@@ -262,6 +262,7 @@ func TestUnchangedRecordsAreSkipped(t *testing.T) {
 		"a child removed":                  {`[{"id":"a","label":"x","parts":[{"name":"1"}]}]`, nil, []string{"a"}},
 		"children swap a value":            {`[{"id":"a","label":"x","parts":[{"name":"2"},{"name":"1"}]}]`, nil, []string{"a"}},
 		"a record is new":                  {`[{"id":"d","label":"x"},{"id":"b","label":"y"}]`, []string{"b"}, []string{"d"}},
+		"the body is a single record":      {`{"id":"b","label":"y"}`, []string{"b"}, nil},
 		"another record has the same text": {`[{"id":"z","label":"y"}]`, nil, []string{"z"}},
 	} {
 		t.Run(name, func(t *testing.T) {

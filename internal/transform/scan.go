@@ -28,9 +28,8 @@ const (
 //
 // It exists for two reasons. Positions are plain offsets, so a value can be read again later,
 // such as lists before the key of their record. And it is faster: in BenchmarkScan it reads 1,005
-// MB/s and jsontext 673 MB/s (on one core, best of 42 runs; the medians are 596 and 373). The
-// whole decoder reads 336 MB/s in BenchmarkDecode. Escapes and quoting, which are rare, are left
-// to jsontext.
+// MB/s and jsontext 673 MB/s (on one core, best of 42 runs; the medians are 596 and 373).
+// Escapes and quoting, which are rare, are left to jsontext.
 type scanner struct {
 	buf   []byte
 	pos   int
