@@ -21,8 +21,8 @@ import (
 type binder struct {
 	validator
 	lookupEnv func(string) (string, bool)
-	secrets   []string       // paths of secrets written in the file itself
-	files     []variableFile // files named by NAME_FILE variables
+	secrets   []string    // paths of secrets written in the file itself
+	files     []valueFile // files named by NAME_FILE variables
 }
 
 // addBroken adds a problem in a line. The value at path is not validated.

@@ -28,7 +28,7 @@ func (b *binder) expandVariables(text string, line int, path string, isSecret bo
 			ok = false
 			return ""
 		}
-		value, isSet, err := b.readVariable(name, variableFile{key: path, isSecret: isSecret})
+		value, isSet, err := b.readVariable(name, valueFile{key: path, isSecret: isSecret})
 		if err == nil && !isSet {
 			err = fmt.Errorf("the environment variable %s is not set: set it, or write the value here", name)
 		}
@@ -48,7 +48,7 @@ const fileSuffix = "_FILE"
 // readVariable returns the value of NAME, or the trimmed content of the file named by
 // NAME_FILE. It adds that file to b.files; use contains the key that uses the variable. The
 // error never quotes the content.
-func (b *binder) readVariable(name string, use variableFile) (value string, isSet bool, err error) {
+func (b *binder) readVariable(name string, use valueFile) (value string, isSet bool, err error) {
 	value, isSet = b.lookupEnv(name)
 	path, named := b.lookupEnv(name + fileSuffix)
 	if !named || path == "" || strings.HasSuffix(name, fileSuffix) {
@@ -57,7 +57,7 @@ func (b *binder) readVariable(name string, use variableFile) (value string, isSe
 	if isSet {
 		return "", false, fmt.Errorf("the environment has both %s and %s%s: keep one of the two", name, name, fileSuffix)
 	}
-	use.path = path
+	use.path = &path
 	b.files = append(b.files, use)
 	data, err := os.ReadFile(path)
 	if err != nil {

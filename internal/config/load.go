@@ -53,7 +53,7 @@ func parse(name string, data []byte, lookupEnv func(string) (string, bool), isFi
 	if !b.bindDocument(data, &cfg) {
 		return Default(), newError(name, b.problems)
 	}
-	key, _, err := b.readVariable(HashKeyVar, variableFile{key: "privacy.hash", isSecret: true})
+	key, _, err := b.readVariable(HashKeyVar, valueFile{key: "privacy.hash", isSecret: true})
 	if err != nil {
 		b.addBroken(b.lines["privacy.hash"], "privacy.hash", "%v", err)
 	}

@@ -14,26 +14,22 @@ const (
 	othersWrite fs.FileMode = 0o002
 )
 
-// secretFile is a file with a secret and the configuration key of its path.
-type secretFile struct {
-	key  string
-	path *string
+// valueFile is a file that contains the value of a key, or a part of it. The key itself or a NAME_FILE
+// variable names the file.
+type valueFile struct {
+	key      string
+	path     *string // empty if the key names no file
+	isSecret bool
 }
 
-// variableFile is a file named by a NAME_FILE variable, and the key that uses the variable.
-type variableFile struct {
-	key, path string
-	isSecret  bool
-}
-
-func (c *Config) secretFiles() []secretFile {
-	all := []secretFile{
-		{"api.token_file", &c.API.TokenFile}, {"s3.access_key_file", &c.S3.AccessKeyFile}, {"s3.secret_key_file", &c.S3.SecretKeyFile},
-		{"lake.postgres_password_file", &c.Lake.PostgresPasswordFile},
-		{"lake.rest.token_file", &c.Lake.REST.TokenFile}, {"lake.rest.credential_file", &c.Lake.REST.CredentialFile},
+func (c *Config) secretFiles() []valueFile {
+	all := []valueFile{
+		{"api.token_file", &c.API.TokenFile, true}, {"s3.access_key_file", &c.S3.AccessKeyFile, true}, {"s3.secret_key_file", &c.S3.SecretKeyFile, true},
+		{"lake.postgres_password_file", &c.Lake.PostgresPasswordFile, true},
+		{"lake.rest.token_file", &c.Lake.REST.TokenFile, true}, {"lake.rest.credential_file", &c.Lake.REST.CredentialFile, true},
 	}
 	for i := range c.Notify.Channels {
-		all = append(all, secretFile{fmt.Sprintf("notify.channels[%d].smtp.password_file", i), &c.Notify.Channels[i].SMTP.PasswordFile})
+		all = append(all, valueFile{fmt.Sprintf("notify.channels[%d].smtp.password_file", i), &c.Notify.Channels[i].SMTP.PasswordFile, true})
 	}
 	return all
 }
@@ -54,18 +50,12 @@ func (b *binder) checkFile(file string, c *Config) {
 // send the token elsewhere. The group may read secrets, because the daemon may run as a user of
 // that group.
 func (b *binder) checkSecretFiles(c *Config) {
-	files := b.files
-	for _, f := range c.secretFiles() {
-		if *f.path != "" {
-			files = append(files, variableFile{f.key, *f.path, true})
-		}
-	}
-	for _, f := range files {
-		switch mode := permissions(f.path); {
+	for _, f := range append(b.files, c.secretFiles()...) {
+		switch mode := permissions(*f.path); {
 		case mode&othersWrite != 0:
-			b.addProblem(f.key, "%q can be written by every user of this machine: run chmod g-w,o-rwx on it, and replace its content", f.path)
+			b.addProblem(f.key, "%q can be written by every user of this machine: run chmod g-w,o-rwx on it, and replace its content", *f.path)
 		case f.isSecret && mode&(othersRead|groupWrites) != 0:
-			c.Warnings = append(c.Warnings, fmt.Sprintf("%s %q can be read by every user of this machine or written by its group: run chmod g-w,o-rwx on it", f.key, f.path))
+			c.Warnings = append(c.Warnings, fmt.Sprintf("%s %q can be read by every user of this machine or written by its group: run chmod g-w,o-rwx on it", f.key, *f.path))
 		}
 	}
 }
