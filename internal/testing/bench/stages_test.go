@@ -61,7 +61,7 @@ func sequentialStages(t *testing.T, steps []timedStep) []stage {
 func concurrentStages(t *testing.T, profile string) []stage {
 	t.Helper()
 	byFunction := []struct{ name, focus string }{
-		{"staging in DuckDB, on our threads", `load\.\(\*(lane|arrivals)\)|load\.\(\*Stage\)\.(Add|Reject|Finish|Settle|Plan)`},
+		{"staging in DuckDB, on our threads", `load\.\(\*(Rows|Events|Details|Findings)\)\.`},
 		{"decode", `internal/transform\.`},
 		{"land (pack, checksum, journal)", `fetch\.\(\*Landing\)`},
 		{"HTTP", `net/http\.|fetch\.\(\*Client\)`},
