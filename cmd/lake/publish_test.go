@@ -2,7 +2,10 @@ package main
 
 import (
 	"bytes"
+	"crypto/sha256"
+	"encoding/binary"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -122,23 +125,73 @@ func (h *fixture) removeFromLedger(run string) {
 	h.must(os.WriteFile(path, []byte(strings.Join(lines, "")), 0o600))
 }
 
-// TestUpgradeFrom1_0_0 publishes over tables of release 1.0.0, which have no checksum of their rows
-// in their properties. The next night must write each of them again.
-func TestUpgradeFrom1_0_0(t *testing.T) {
+// TestUpgradeFrom1_0_0RewritesNoTable publishes over tables of release 1.0.0. That release
+// recorded a different checksum of a file, and only in the summary of the snapshot. The first
+// night after the upgrade writes all Parquet files of the warehouse again, but the lake must
+// not rewrite unchanged tables.
+func TestUpgradeFrom1_0_0RewritesNoTable(t *testing.T) {
 	h := newFixture(t, 1)
-	first := h.publish()[0]
-	for _, table := range h.status().Tables {
-		namespace, name, _ := strings.Cut(table.Table, ".")
-		m := h.readMetadata(h.metadataFile(namespace, name))
-		delete(m["properties"].(map[string]any), "placementsync.content")
-		h.writeMetadata(h.metadataFile(namespace, name), m)
+	first := h.publish()[0].Run
+	before := map[string]any{}
+	for _, table := range h.tablesOf(first) {
+		if table.Rows > 0 {
+			before[table.Name] = h.downgradeMetadata(table.Name, h.sumBeforeFooter(first, table.File))
+		}
 	}
-	second := h.night()
-	if p := h.publish(); p[0].Replaced != p[0].Tables {
-		t.Errorf("published %+v, want all tables written again", p)
-	}
-	h.requireEqualTables(first.Run)
+	h.cfg.Warehouse.Program = "newer"
+	second := h.runNight()
+	h.publish()
 	h.requireEqualTables(second)
+	kept := 0
+	for _, table := range h.tablesOf(second) {
+		if before[table.Name] == nil || h.sumBeforeFooter(first, table.File) != h.sumBeforeFooter(second, table.File) {
+			continue
+		}
+		kept++
+		metadata := h.readMetadata(h.metadataFile("placements_current", table.Name))
+		if metadata["current-snapshot-id"] != before[table.Name] {
+			t.Errorf("the lake wrote the unchanged table %s again", table.Name)
+		}
+		if got := metadata["properties"].(map[string]any)["placementsync.content"]; got != table.SHA256 {
+			t.Errorf("the recorded checksum of %s is %v, want %s, the checksum of its file", table.Name, got, table.SHA256)
+		}
+	}
+	if kept == 0 {
+		t.Fatal("every table changed, so no table was compared")
+	}
+	third := h.runNight()
+	h.publish()
+	h.requireEqualTables(third)
+}
+
+func (h *fixture) tablesOf(run string) []warehouse.ManifestTable {
+	h.Helper()
+	data, err := os.ReadFile(h.path("warehouse/versions/" + run + "/manifest.json"))
+	h.must(err)
+	var m warehouse.Manifest
+	h.must(json.Unmarshal(data, &m))
+	return m.Tables
+}
+
+// sumBeforeFooter returns the checksum of a Parquet file without its footer.
+func (h *fixture) sumBeforeFooter(run, file string) string {
+	h.Helper()
+	data, err := os.ReadFile(h.path("warehouse/versions/" + run + "/" + file))
+	h.must(err)
+	footer := int(binary.LittleEndian.Uint32(data[len(data)-8:]))
+	return fmt.Sprintf("%x", sha256.Sum256(data[:len(data)-8-footer]))
+}
+
+// downgradeMetadata changes the metadata of a table to the form of release 1.0.0, and returns the
+// id of the current snapshot.
+func (h *fixture) downgradeMetadata(table, content string) any {
+	h.Helper()
+	m := h.readMetadata(h.metadataFile("placements_current", table))
+	delete(m["properties"].(map[string]any), "placementsync.content")
+	snapshots := m["snapshots"].([]any)
+	snapshots[len(snapshots)-1].(map[string]any)["summary"].(map[string]any)["placementsync.content"] = content
+	h.writeMetadata(h.metadataFile("placements_current", table), m)
+	return m["current-snapshot-id"]
 }
 
 // TestDamagedFileIsRefused damages a file. The publish must fail before the night is visible.

@@ -2,8 +2,13 @@ package lake
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
+	"os"
 	"path/filepath"
 	"sync"
 	"time"
@@ -182,7 +187,36 @@ func (v *Version) planCurrent(ctx context.Context, s source, last publishedState
 	if problem := checksum.NewCache(ctx).Compare(a.file, s.file.FileSum, true); problem != "" {
 		return a, damagedErr(a.file, problem)
 	}
-	return a, nil
+	if !last.withoutFooter {
+		return a, nil
+	}
+	content, err := sumBeforeFooter(a.file)
+	if err == nil && content == last.content {
+		return action{source: s, content: a.content}, nil
+	}
+	return a, err
+}
+
+// sumBeforeFooter returns the checksum of a Parquet file without its footer. Release 1.0.0 recorded
+// this checksum for the rows of a table, because each footer contained the id of the run.
+func sumBeforeFooter(path string) (string, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	const tail = 8 // the length of the footer in four bytes, and PAR1
+	end, err := f.Seek(-tail, io.SeekEnd)
+	if err != nil {
+		return "", err
+	}
+	var footer uint32
+	if err := binary.Read(f, binary.LittleEndian, &footer); err != nil {
+		return "", err
+	}
+	h := sha256.New()
+	_, err = io.Copy(h, io.NewSectionReader(f, 0, end-int64(footer)))
+	return hex.EncodeToString(h.Sum(nil)), err
 }
 
 // planRows returns the action of a table of the schema past or meta. It adds the rows that the lake

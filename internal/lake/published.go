@@ -15,11 +15,14 @@ import (
 type publishedState struct {
 	run string
 	at  time.Time
-	// content is the checksum of the rows. It is empty if another program changed the snapshot, or if
-	// release 1.0.0 wrote it. The next night then writes all rows again.
+	// content is the checksum of the rows. It is empty if another program changed the snapshot. The
+	// next night then writes all rows again.
 	content string
-	files   int
-	rows    int64
+	// withoutFooter is true if release 1.0.0 wrote the snapshot. For a table of the schema main,
+	// content is then the result of sumBeforeFooter.
+	withoutFooter bool
+	files         int
+	rows          int64
 	// onMain is true if the branch main, which readers see, is at the published snapshot. It is
 	// false if another program replaced the snapshot.
 	onMain bool
@@ -45,6 +48,9 @@ func readPublishedState(n tableName, t *table.Table) (publishedState, error) {
 		summary := snapshot.Summary.Properties
 		if s.onMain {
 			s.content = properties[contentProperty]
+			if s.content == "" { // release 1.0.0 wrote it only in the summary
+				s.content, s.withoutFooter = summary[contentProperty], true
+			}
 		}
 		s.files, _ = strconv.Atoi(summary["total-data-files"])
 		s.rows, _ = strconv.ParseInt(summary["total-records"], 10, 64)
