@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// Names of two figures. Only the first is a main figure. An audit compares whole columns of a table only
-// if at least a tenth of its rows changed, so 20 % is measured too.
+// Names of two figures. Only the first is a main figure. An audit compares whole columns of a table
+// only if at least a tenth of the rows of the table changed, so 20 % is measured too.
 const (
 	auditShare     = "audit of a night, 1 % changed, share of its CPU time"
 	busyAuditShare = "audit of a night, 20 % changed, share of its CPU time"
@@ -18,13 +18,13 @@ func measureAudit(t *testing.T, s settings) findings {
 	t.Helper()
 	nights, audits := auditedNights(t, s, world{Listings: s.listings, CatalogOnly: true})
 	busyNights, busyAudits := auditedNights(t, s, world{Listings: s.listings, CatalogOnly: true, Change: 0.2})
-	share := func(audits, nights []float64) []float64 {
+	percentages := func(audits, nights []float64) []float64 {
 		return valuesOf(pairedRatios(audits, nights), func(ratio float64) float64 { return 100 * ratio })
 	}
 	return findings{
-		Figures: []figure{{Name: auditShare, Unit: "%", Runs: share(audits, nights)}},
+		Figures: []figure{{Name: auditShare, Unit: "%", Runs: percentages(audits, nights)}},
 		OtherFigures: []figure{
-			{Name: busyAuditShare, Unit: "%", Runs: share(busyAudits, busyNights)},
+			{Name: busyAuditShare, Unit: "%", Runs: percentages(busyAudits, busyNights)},
 			{Name: "audit of a night, 1 % changed, CPU time", Unit: "s", Runs: audits},
 			{Name: "audited night, 1 % changed, CPU time", Unit: "s", Runs: nights},
 			{Name: "audit of a night, 20 % changed, CPU time", Unit: "s", Runs: busyAudits},

@@ -41,10 +41,10 @@ func listKinds() []string { return []string{"tags", "example_links", "prices", "
 // slower.
 func (b baseline) statements() []string {
 	file := func(name string) string { return "'" + filepath.Join(b.Dir, name) + "'" }
-	item := `CREATE TABLE product_listing_%[1]s AS SELECT product_listing_id, position,
+	itemsSQL := `CREATE TABLE product_listing_%[1]s AS SELECT product_listing_id, position,
 		CASE json_type(item) WHEN 'OBJECT' THEN item->>'%[2]s' ELSE item->>'$' END AS %[2]s
 		FROM (SELECT id AS product_listing_id, generate_subscripts(%[1]s, 1) AS position, unnest(%[1]s) AS item FROM product_listings)`
-	object := `CREATE TABLE product_listing_%[1]s AS
+	objectsSQL := `CREATE TABLE product_listing_%[1]s AS
 		SELECT id AS product_listing_id, generate_subscripts(%[1]s, 1) AS position, unnest(%[1]s, recursive := true)
 		FROM product_listings`
 	statements := []string{
@@ -55,8 +55,8 @@ func (b baseline) statements() []string {
 		"USE made",
 		fmt.Sprintf("CREATE TABLE product_listings AS SELECT * FROM read_json('%s/*.ndjson', format = 'newline_delimited', columns = %s)",
 			b.NDJSON, listingColumns),
-		fmt.Sprintf(item, "tags", "name"), fmt.Sprintf(item, "example_links", "url"),
-		fmt.Sprintf(object, "prices"), fmt.Sprintf(object, "includes"),
+		fmt.Sprintf(itemsSQL, "tags", "name"), fmt.Sprintf(itemsSQL, "example_links", "url"),
+		fmt.Sprintf(objectsSQL, "prices"), fmt.Sprintf(objectsSQL, "includes"),
 		"CHECKPOINT",
 		fmt.Sprintf("COPY (SELECT * EXCLUDE (%s) FROM product_listings) TO %s (FORMAT parquet, COMPRESSION zstd)",
 			strings.Join(listKinds(), ", "), file("product_listings.parquet")),

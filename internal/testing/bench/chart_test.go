@@ -55,18 +55,18 @@ func chart(days []day) string {
 }
 
 func drawPanel(b *strings.Builder, days []day, title string, top int, value func(day) float64) {
-	high := 0.0
+	highest := 0.0
 	for _, d := range days {
-		high = max(high, value(d))
+		highest = max(highest, value(d))
 	}
-	step := tick(high / 3)
-	high = step * max(1, math.Ceil(high/step))
+	step := tick(highest / 3)
+	highest = step * max(1, math.Ceil(highest/step))
 	x := func(number int) float64 {
 		return leftMargin + float64(number)/float64(max(1, len(days)))*(chartWidth-leftMargin-rightMargin)
 	}
-	y := func(v float64) float64 { return float64(top) + panelHeight*(1-v/high) }
+	y := func(v float64) float64 { return float64(top) + panelHeight*(1-v/highest) }
 	fmt.Fprintf(b, `<text class="title" x="%d" y="%d">%s</text>`+"\n", leftMargin, top-14, title)
-	for v := 0.0; v <= high*1.001; v += step { // the factor allows for rounding errors of v
+	for v := 0.0; v <= highest*1.001; v += step { // the factor allows for rounding errors of v
 		fmt.Fprintf(b, `<path class="grid" d="M%d %.1fH%d"/><text x="%d" y="%.1f" text-anchor="end">%.4g</text>`+"\n",
 			leftMargin, y(v), chartWidth-rightMargin, leftMargin-8, y(v)+4, v)
 	}

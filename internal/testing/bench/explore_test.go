@@ -24,7 +24,7 @@ type interaction struct {
 
 // interactions returns a search while typing, filters, sorting and paging.
 func interactions() []interaction {
-	search, facet, price, sort, page := interaction{kind: "search"}, interaction{kind: "facet"}, interaction{kind: "price range"},
+	search, facet, price, sorting, paging := interaction{kind: "search"}, interaction{kind: "facet"}, interaction{kind: "price range"},
 		interaction{kind: "sort"}, interaction{kind: "page"}
 	for _, text := range []string{"newsletter", "paris tech", "outlet-12", "münchen sports", "press release wire"} {
 		typed := []rune(text)
@@ -33,8 +33,8 @@ func interactions() []interaction {
 		}
 	}
 	for _, country := range []string{"Germany", "France", "Brazil", "Canada", "India", "Australia", "(none)"} {
-		for _, more := range []string{"", "&dofollow=true", "&tag=Finance", "&currency=USD&tier=pro"} {
-			facet.queries = append(facet.queries, "country="+country+more)
+		for _, otherFilters := range []string{"", "&dofollow=true", "&tag=Finance", "&currency=USD&tier=pro"} {
+			facet.queries = append(facet.queries, "country="+country+otherFilters)
 		}
 	}
 	for maxPrice := 100; maxPrice <= 3000; maxPrice += 100 {
@@ -42,10 +42,10 @@ func interactions() []interaction {
 	}
 	for n := range 30 {
 		key := []string{"name", "outlet", "ranking", "days", "authority", "-name"}[n%6]
-		sort.queries = append(sort.queries, fmt.Sprintf("sort=%s&page=%d", key, n+2))
-		page.queries = append(page.queries, fmt.Sprintf("page=%d", (n+1)*(n+1)*20))
+		sorting.queries = append(sorting.queries, fmt.Sprintf("sort=%s&page=%d", key, n+2))
+		paging.queries = append(paging.queries, fmt.Sprintf("page=%d", (n+1)*(n+1)*20))
 	}
-	return []interaction{search, facet, price, sort, page}
+	return []interaction{search, facet, price, sorting, paging}
 }
 
 // measureExplore measures the catalog with a tenth of the listings and with all of them.
@@ -80,15 +80,15 @@ func measureCatalog(t *testing.T, s settings, listings int, size string) finding
 	for requestPage(t, url) == http.StatusServiceUnavailable { // until the catalog is prepared
 	}
 	seconds := time.Since(begun).Seconds()
-	before := residentBytes(t, cmd.Process.Pid)
+	residentBefore := residentBytes(t, cmd.Process.Pid)
 	found := findings{OtherFigures: []figure{
 		{Name: "explore, catalog prepared after, " + size, Unit: "s", Runs: []float64{seconds}},
-		{Name: "explore, resident memory when prepared, " + size, Unit: "MiB", Runs: []float64{before / mebibyte}},
+		{Name: "explore, resident memory when prepared, " + size, Unit: "MiB", Runs: []float64{residentBefore / mebibyte}},
 	}}
 	var all []float64
-	for _, one := range interactions() {
+	for _, kind := range interactions() {
 		var milliseconds []float64
-		for _, query := range one.queries {
+		for _, query := range kind.queries {
 			begun := time.Now()
 			if status := requestPage(t, url+query); status != http.StatusOK {
 				t.Fatalf("%s returned status %d, want 200", query, status)
@@ -96,11 +96,11 @@ func measureCatalog(t *testing.T, s settings, listings int, size string) finding
 			milliseconds = append(milliseconds, 1000*time.Since(begun).Seconds())
 		}
 		all = append(all, milliseconds...)
-		found.OtherFigures = append(found.OtherFigures, figure{Name: "explore, " + one.kind + ", 95 of 100 within, " + size, Unit: "ms", Runs: []float64{percentile95(milliseconds)}})
+		found.OtherFigures = append(found.OtherFigures, figure{Name: "explore, " + kind.kind + ", 95 of 100 within, " + size, Unit: "ms", Runs: []float64{percentile95(milliseconds)}})
 	}
 	found.Figures = []figure{
 		{Name: exploreInteraction(size), Unit: "ms", Runs: []float64{percentile95(all)}},
-		{Name: exploreMemory(size), Unit: "x", Runs: []float64{residentBytes(t, cmd.Process.Pid) / before}},
+		{Name: exploreMemory(size), Unit: "x", Runs: []float64{residentBytes(t, cmd.Process.Pid) / residentBefore}},
 	}
 	return found
 }

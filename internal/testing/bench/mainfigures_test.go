@@ -13,14 +13,14 @@ type mainFigure struct {
 	Limit *limit
 }
 
-// limit is an upper bound, or a lower bound if Least is set.
+// limit is an upper bound, or a lower bound if IsLower is set.
 type limit struct {
-	Bound float64
-	Least bool
+	Bound   float64
+	IsLower bool
 }
 
 func atMost(bound float64) *limit  { return &limit{Bound: bound} }
-func atLeast(bound float64) *limit { return &limit{Bound: bound, Least: true} }
+func atLeast(bound float64) *limit { return &limit{Bound: bound, IsLower: true} }
 
 // mainFigures returns the main figures in the order of the page. "DuckDB alone" is DuckDB's default
 // mode, which keeps the order of the input. Ratios to DuckDB's fastest mode are among the other
@@ -70,7 +70,7 @@ func (m mainFigure) limitText() string {
 	switch {
 	case m.Limit == nil:
 		return ""
-	case m.Limit.Least:
+	case m.Limit.IsLower:
 		return "at least " + formatFigure(m.Limit.Bound, m.Unit)
 	}
 	return "at most " + formatFigure(m.Limit.Bound, m.Unit)
@@ -87,7 +87,7 @@ func (m mainFigure) compare(f figure) string {
 		return ""
 	}
 	excess := value - m.Limit.Bound
-	if m.Limit.Least {
+	if m.Limit.IsLower {
 		excess = -excess
 	}
 	switch {

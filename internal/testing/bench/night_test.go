@@ -20,8 +20,8 @@ type job struct {
 	extraConfig string
 	// rate is api.requests_per_second. 0 means no limit.
 	rate int
-	// page is api.page_size. 0 means the default.
-	page int
+	// pageSize is api.page_size. 0 means the default.
+	pageSize int
 }
 
 // outcome contains the time, memory, requests and file sizes of a night.
@@ -41,12 +41,12 @@ func (j job) warehouse() string { return filepath.Join(j.dir, "warehouse") }
 // writeConfig writes the configuration of the night and returns its path.
 func (j job) writeConfig(t *testing.T) (config string) {
 	t.Helper()
-	if j.page == 0 {
-		j.page = 100
+	if j.pageSize == 0 {
+		j.pageSize = 100
 	}
 	config = filepath.Join(j.dir, "config.yaml")
 	text := fmt.Sprintf("api: {base_url: %q, token: pc_demo, requests_per_second: %d, page_size: %d}\nwarehouse: {dir: %q}\n%s",
-		j.service.url, j.rate, j.page, j.warehouse(), j.extraConfig)
+		j.service.url, j.rate, j.pageSize, j.warehouse(), j.extraConfig)
 	must(t, os.WriteFile(config, []byte(text), 0o600))
 	return config
 }
@@ -55,7 +55,7 @@ func (j job) writeConfig(t *testing.T) (config string) {
 func (j job) run(t *testing.T) outcome {
 	t.Helper()
 	config := j.writeConfig(t)
-	j.service.stats(t) // discards the statistics until now
+	j.service.stats(t) // discards the statistics so far
 	o := outcome{usage: measure(t, exec.CommandContext(t.Context(), j.binary, "run", "--config", config))}
 	o.requestStats = j.service.stats(t)
 	latest := filepath.Join(j.warehouse(), "latest")

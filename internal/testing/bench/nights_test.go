@@ -14,9 +14,9 @@ func writeListings(t *testing.T, w world) (ndjson string, remove func()) {
 	return w.Dump, remove
 }
 
-// runNights runs the first nights of a warehouse, on consecutive days. It calls after when a night
-// has ended, for further measurements.
-func runNights(t *testing.T, s settings, w world, nights int, after func(night job)) (all []outcome) {
+// runNights runs the first nights of a warehouse, on consecutive days. It calls afterNight after each
+// night, for further measurements.
+func runNights(t *testing.T, s settings, w world, nights int, afterNight func(night job)) (all []outcome) {
 	t.Helper()
 	service := serve(t, w)
 	defer service.stop(t)
@@ -31,7 +31,7 @@ func runNights(t *testing.T, s settings, w world, nights int, after func(night j
 			service.advance(t, 1)
 		}
 		all = append(all, night.run(t))
-		after(night)
+		afterNight(night)
 	}
 	return all
 }
@@ -131,24 +131,24 @@ const largeFactor = 4
 // measureLarge compares nights with the normal number of listings and with four times as many.
 func measureLarge(t *testing.T, s settings) findings {
 	t.Helper()
-	var one, four []outcome
+	var normal, fourfold []outcome
 	for i := range s.runs {
-		one = append(one, oneNight(t, s, s.listings))
-		four = append(four, oneNight(t, s, largeFactor*s.listings))
+		normal = append(normal, oneNight(t, s, s.listings))
+		fourfold = append(fourfold, oneNight(t, s, largeFactor*s.listings))
 		t.Logf("run %d: %.1f s and %.0f MiB, %.1f s and %.0f MiB", i+1,
-			one[i].Wall, peakOf(one[i]), four[i].Wall, peakOf(four[i]))
+			normal[i].Wall, peakOf(normal[i]), fourfold[i].Wall, peakOf(fourfold[i]))
 	}
 	return findings{
 		Figures: []figure{
-			{Name: "four times the listings, wall time", Unit: "x", Runs: pairedRatios(valuesOf(four, wallOf), valuesOf(one, wallOf))},
-			{Name: "four times the listings, peak resident memory", Unit: "x", Runs: pairedRatios(valuesOf(four, peakOf), valuesOf(one, peakOf))},
+			{Name: "four times the listings, wall time", Unit: "x", Runs: pairedRatios(valuesOf(fourfold, wallOf), valuesOf(normal, wallOf))},
+			{Name: "four times the listings, peak resident memory", Unit: "x", Runs: pairedRatios(valuesOf(fourfold, peakOf), valuesOf(normal, peakOf))},
 		},
 		OtherFigures: []figure{
-			{Name: "once the listings, wall time", Unit: "s", Runs: valuesOf(one, wallOf)},
-			{Name: "once the listings, peak resident memory", Unit: "MiB", Runs: valuesOf(one, peakOf)},
-			{Name: "four times the listings, wall time", Unit: "s", Runs: valuesOf(four, wallOf)},
-			{Name: "four times the listings, CPU time", Unit: "s", Runs: valuesOf(four, cpuOf)},
-			{Name: "four times the listings, peak resident memory", Unit: "MiB", Runs: valuesOf(four, peakOf)},
+			{Name: "once the listings, wall time", Unit: "s", Runs: valuesOf(normal, wallOf)},
+			{Name: "once the listings, peak resident memory", Unit: "MiB", Runs: valuesOf(normal, peakOf)},
+			{Name: "four times the listings, wall time", Unit: "s", Runs: valuesOf(fourfold, wallOf)},
+			{Name: "four times the listings, CPU time", Unit: "s", Runs: valuesOf(fourfold, cpuOf)},
+			{Name: "four times the listings, peak resident memory", Unit: "MiB", Runs: valuesOf(fourfold, peakOf)},
 		},
 	}
 }

@@ -14,9 +14,9 @@ import (
 var pageTemplate string
 
 // writePage combines the hand-written parts with the measurements.
-func writePage(all map[string]result) string {
-	parts := map[string]string{"main": mainTable(all), "numbers": otherTable(all), "stages": stageTable(all["stages"]),
-		"fastest": fastestSentence(all), "peers": peerTables(all), "measured": describeMeasurements(all)}
+func writePage(results map[string]result) string {
+	parts := map[string]string{"main": mainTable(results), "numbers": otherTable(results), "stages": stageTable(results["stages"]),
+		"fastest": fastestSentence(results), "peers": peerTables(results), "measured": describeMeasurements(results)}
 	text := pageTemplate
 	for name, part := range parts {
 		text = strings.ReplaceAll(text, "<!-- "+name+" -->\n", part)
@@ -25,8 +25,8 @@ func writePage(all map[string]result) string {
 }
 
 // mainTable compares the main figures with their limits, and marks figures that were not measured.
-func mainTable(all map[string]result) string {
-	figures := figuresOf(all)
+func mainTable(results map[string]result) string {
+	figures := figuresOf(results)
 	var b strings.Builder
 	b.WriteString("| figure | limit | measured | lowest to highest | result |\n|---|---|---|---|---|\n")
 	for _, m := range mainFigures() {
@@ -41,30 +41,29 @@ func mainTable(all map[string]result) string {
 
 // figuresOf returns all figures by name. If Figures and OtherFigures of a section contain the same
 // name, the map contains the figure in Figures.
-func figuresOf(all map[string]result) map[string]figure {
+func figuresOf(results map[string]result) map[string]figure {
 	figures := map[string]figure{}
 	for _, sec := range sections() {
-		for _, f := range slices.Concat(all[sec.name].OtherFigures, all[sec.name].Figures) {
+		for _, f := range slices.Concat(results[sec.name].OtherFigures, results[sec.name].Figures) {
 			figures[f.Name] = f
 		}
 	}
 	return figures
 }
 
-// fastestSentence compares the program with the fastest mode of DuckDB, which does not keep the
-// order of the input. This is fairer than a comparison with the default mode, because the
-// program does not keep the order either.
-func fastestSentence(all map[string]result) string {
-	figures := figuresOf(all)
+// fastestSentence compares the program with the fastest mode of DuckDB. Neither of them keeps the
+// order of the input, so this is fairer than a comparison with the default mode of DuckDB.
+func fastestSentence(results map[string]result) string {
+	figures := figuresOf(results)
 	var parts []string
-	for _, one := range []struct{ against, wall, cpu string }{
+	for _, comparison := range []struct{ against, wall, cpu string }{
 		{"DuckDB alone", fastestFigure("wall"), fastestFigure("CPU")},
 		{script + ", " + small, scriptFigure(fastScript, small, "wall"), scriptFigure(fastScript, small, "CPU")},
 		{script + ", " + large, scriptFigure(fastScript, large, "wall"), scriptFigure(fastScript, large, "CPU")},
 	} {
-		if wall, cpu := figures[one.wall], figures[one.cpu]; len(wall.Runs) > 0 && len(cpu.Runs) > 0 {
+		if wall, cpu := figures[comparison.wall], figures[comparison.cpu]; len(wall.Runs) > 0 && len(cpu.Runs) > 0 {
 			parts = append(parts, fmt.Sprintf("%s times the wall time and %s times the CPU time of %s",
-				formatFigure(wall.median(), "x"), formatFigure(cpu.median(), "x"), one.against))
+				formatFigure(wall.median(), "x"), formatFigure(cpu.median(), "x"), comparison.against))
 		}
 	}
 	if len(parts) == 0 {
@@ -73,18 +72,18 @@ func fastestSentence(all map[string]result) string {
 	return "Compared with DuckDB at its fastest, a first night takes\n\n- " + strings.Join(parts, "\n- ") + "\n"
 }
 
-func otherTable(all map[string]result) string {
+func otherTable(results map[string]result) string {
 	var b strings.Builder
 	b.WriteString("| figure | median | lowest to highest |\n|---|---|---|\n")
 	for _, sec := range sections() {
-		for _, f := range all[sec.name].OtherFigures {
+		for _, f := range results[sec.name].OtherFigures {
 			fmt.Fprintf(&b, "| %s | %s | %s |\n", f.Name, formatFigure(f.median(), f.Unit), f.spread())
 		}
 	}
 	return b.String()
 }
 
-// spread returns the lowest and the highest value of the runs, or "" for less than two runs.
+// spread returns the lowest and the highest value of the runs, or "" for fewer than two runs.
 func (f figure) spread() string {
 	if len(f.Runs) < 2 {
 		return ""
@@ -114,11 +113,11 @@ func stageTable(r result) string {
 }
 
 // describeMeasurements returns a table with the date and machine of each section.
-func describeMeasurements(all map[string]result) string {
+func describeMeasurements(results map[string]result) string {
 	var b strings.Builder
 	b.WriteString("| section | listings | runs | date | commit | machine | load before | took | Go | DuckDB |\n|---|---|---|---|---|---|---|---|---|---|\n")
 	for _, sec := range sections() {
-		if r, ok := all[sec.name]; ok {
+		if r, ok := results[sec.name]; ok {
 			fmt.Fprintf(&b, "| %s | %d | %d | %s | %s | %s, %d cores, %s, %s | %s | %s | %s | %s |\n", sec.name, r.Listings, r.Runs, r.Date,
 				r.Commit, r.CPU, r.Cores, formatMemory(r.RAM), r.System, r.Load, formatMinutes(r.Seconds), strings.TrimPrefix(r.Go, "go"), r.DuckDB)
 		}
@@ -145,9 +144,9 @@ func formatMemory(text string) string {
 }
 
 // peerTables returns a table for each size that compares the peers with this program.
-func peerTables(all map[string]result) string {
+func peerTables(results map[string]result) string {
 	var b strings.Builder
-	for _, r := range []result{all[peersSmall], all[peersLarge]} {
+	for _, r := range []result{results[peersSmall], results[peersLarge]} {
 		if len(r.Peers) == 0 {
 			continue
 		}

@@ -150,12 +150,13 @@ func limitedNight(t *testing.T, s settings) outcome {
 	defer service.stop(t)
 	dir, remove := scratch(t)
 	defer remove()
-	return job{binary: s.binary, dir: dir, service: service, extraConfig: catalogOnly, rate: limitedRate, page: 10}.run(t)
+	return job{binary: s.binary, dir: dir, service: service, extraConfig: catalogOnly, rate: limitedRate, pageSize: 10}.run(t)
 }
 
 // measureTiny runs nights without changes and measures the time without a request in progress.
-// The demo's world has about 14,000 rows, the tiny world fewer than half of that. If nights of both
-// take the same time, the time depends on the number of tables instead of the number of rows.
+// The demo's world has about 14,000 rows, and the tiny world fewer than half as many. If nights of
+// both worlds take the same time, this time depends on the number of tables and not on the number of
+// rows.
 func measureTiny(t *testing.T, s settings) findings {
 	t.Helper()
 	runs, rows := quietNights(t, s, world{})

@@ -19,15 +19,15 @@ func measurePasses(t *testing.T, s settings) findings {
 	requestAllPages(t, service, s.listings)
 	var first, second, requests []float64
 	for i := range s.runs {
-		once, onceRequests := passNight(t, service, 1)
-		twice, twiceRequests := passNight(t, service, 0)
-		if pages := s.listings / 100; twiceRequests < onceRequests+pages {
-			t.Fatalf("the normal night made %d requests, want at least %d of one pass and %d of a second pass", twiceRequests, onceRequests, pages)
+		onePass, onePassRequests := passNight(t, service, 1)
+		twoPasses, twoPassRequests := passNight(t, service, 0)
+		if pages := s.listings / 100; twoPassRequests < onePassRequests+pages {
+			t.Fatalf("the normal night made %d requests, want at least %d of one pass and %d of a second pass", twoPassRequests, onePassRequests, pages)
 		}
-		begun := once[slices.IndexFunc(once, func(s timedStep) bool { return s.Name == "mid stage" })].CPU
-		first = append(first, lastStep(t, once, "stream staged").CPU-begun)
-		second = append(second, lastStep(t, twice, "stream staged").CPU-lastStep(t, once, "stream staged").CPU)
-		requests = append(requests, float64(twiceRequests))
+		begun := onePass[slices.IndexFunc(onePass, func(s timedStep) bool { return s.Name == "mid stage" })].CPU
+		first = append(first, lastStep(t, onePass, "stream staged").CPU-begun)
+		second = append(second, lastStep(t, twoPasses, "stream staged").CPU-lastStep(t, onePass, "stream staged").CPU)
+		requests = append(requests, float64(twoPassRequests))
 		t.Logf("run %d: first pass %.1f CPU s, second %.1f", i+1, first[i], second[i])
 	}
 	return findings{
@@ -47,7 +47,7 @@ func passNight(t *testing.T, service *service, passes int) (steps []timedStep, r
 	dir, remove := scratch(t)
 	defer remove()
 	in := nightTask{URL: service.url, Dir: dir, Passes: passes, Report: filepath.Join(dir, "steps.json")}
-	service.stats(t) // discards the statistics until now
+	service.stats(t) // discards the statistics so far
 	measure(t, childCommand(t, "night", in))
 	readReport(t, in.Report, &steps)
 	return steps, service.stats(t).Requests

@@ -44,8 +44,8 @@ func scriptFigure(name, size, clock string) string {
 // peer is another program that loads the same records into DuckDB.
 type peer struct {
 	name string
-	// file is the beginning of the names of the peer's files in peers/. It is followed by
-	// _requirements.txt, _count.sql and other endings.
+	// file is the beginning of the names of the peer's files in peers/. The rest of a name is
+	// _requirements.txt, _count.sql or another ending.
 	file string
 	// command runs in peers/ with the service's address and a folder as arguments.
 	command []string
@@ -53,16 +53,16 @@ type peer struct {
 	variables []string
 	// needs are the required programs.
 	needs []string
-	// smallOnly excludes the peer from the large comparison unless settings.allPeers is set.
-	smallOnly bool
+	// isSlow means that the peer is in the large comparison only if settings.allPeers is set.
+	isSlow bool
 }
 
 // Names of the peers on the page.
 const (
-	ours      = "this program"
-	dlt       = "dlt"
-	pyAirbyte = "PyAirbyte"
-	script    = "curl and DuckDB"
+	thisProgram = "this program"
+	dlt         = "dlt"
+	pyAirbyte   = "PyAirbyte"
+	script      = "curl and DuckDB"
 	// fastScript allows DuckDB to write rows in any order, as the performance guide of DuckDB
 	// recommends. By default DuckDB keeps the order.
 	fastScript = "curl and DuckDB at its fastest"
@@ -71,7 +71,7 @@ const (
 func peers() []peer {
 	return []peer{
 		{name: dlt, file: "dlt", command: []string{"python", "dlt_listings.py"}},
-		{name: pyAirbyte, file: "airbyte", command: []string{"python", "airbyte_listings.py"}, smallOnly: true},
+		{name: pyAirbyte, file: "airbyte", command: []string{"python", "airbyte_listings.py"}, isSlow: true},
 		{name: script, file: "listings", command: []string{"bash", "listings.sh"}, needs: scriptNeeds()},
 		{name: fastScript, file: "listings", command: []string{"bash", "listings.sh"}, needs: scriptNeeds(), variables: []string{"ANY_ORDER=1"}},
 	}
@@ -128,7 +128,7 @@ func measurePeers(size string) func(t *testing.T, s settings) findings {
 
 // peerFigures returns the ratios that are main figures.
 func peerFigures(size string, all []peerResult) []figure {
-	own, peer := resultOf(ours, all), resultOf(dlt, all)
+	own, peer := resultOf(thisProgram, all), resultOf(dlt, all)
 	return append([]figure{
 		{Name: dltFigure(size, "wall"), Unit: "x", Runs: pairedRatios(peer.Wall, own.Wall)},
 		{Name: dltFigure(size, "CPU"), Unit: "x", Runs: pairedRatios(peer.CPU, own.CPU)},
@@ -137,7 +137,7 @@ func peerFigures(size string, all []peerResult) []figure {
 
 // scriptFigures returns the ratios of this program to one of the two variants of the script.
 func scriptFigures(name, size string, all []peerResult) []figure {
-	own, peer := resultOf(ours, all), resultOf(name, all)
+	own, peer := resultOf(thisProgram, all), resultOf(name, all)
 	return []figure{
 		{Name: scriptFigure(name, size, "wall"), Unit: "x", Runs: pairedRatios(own.Wall, peer.Wall)},
 		{Name: scriptFigure(name, size, "CPU"), Unit: "x", Runs: pairedRatios(own.CPU, peer.CPU)},
@@ -162,9 +162,9 @@ func comparePeers(t *testing.T, s settings, environments, size string) []peerRes
 	service := serve(t, world{Listings: s.listings, CatalogOnly: true})
 	defer service.stop(t)
 	requestAllPages(t, service, s.listings)
-	all := []peerResult{{Name: ours, Listings: s.listings}}
+	all := []peerResult{{Name: thisProgram, Listings: s.listings}}
 	for _, p := range peers() {
-		if size == small || !p.smallOnly || s.allPeers {
+		if size == small || !p.isSlow || s.allPeers {
 			all = append(all, peerResult{Name: p.name, Version: p.version(t), Listings: s.listings})
 		}
 	}
@@ -182,13 +182,12 @@ func comparePeers(t *testing.T, s settings, environments, size string) []peerRes
 	return all
 }
 
-// runPeer measures one run of a program, which loads into an empty folder. It counts the loaded
-// rows.
+// runPeer measures one run of a program that loads into an empty folder, and counts the loaded rows.
 func runPeer(t *testing.T, s settings, environments, name string, service *service) (usage, counts) {
 	t.Helper()
 	dir, remove := scratch(t)
 	defer remove()
-	if name == ours {
+	if name == thisProgram {
 		night := job{binary: s.binary, dir: dir, service: service, extraConfig: catalogOnly}
 		u := measureTree(t, exec.CommandContext(t.Context(), s.binary, "run", "--config", night.writeConfig(t)))
 		return u, count(t, filepath.Join(night.warehouse(), "latest", "catalog.duckdb"), "placementsync")
@@ -217,8 +216,8 @@ func (p peer) startCommand(t *testing.T, environments, url, dir string) *exec.Cm
 	return cmd
 }
 
-// count counts the loaded rows in a DuckDB file. file is the beginning of the name
-// of the SQL file with the statement.
+// count counts the loaded rows in a DuckDB file. file is the beginning of the name of the SQL file
+// with the statement.
 func count(t *testing.T, path, file string) (c counts) {
 	t.Helper()
 	statement, err := scripts.ReadFile("peers/" + file + "_count.sql")
@@ -244,8 +243,8 @@ func truthOf(t *testing.T, listings int) (truth items) {
 	return truth
 }
 
-// version returns the pinned version of the peer. Its package has the same name as its files, or
-// is duckdb-cli for the script.
+// version returns the pinned version of the peer's package. The package has the same name as the
+// peer's files. For the script it is duckdb-cli.
 func (p peer) version(t *testing.T) string {
 	t.Helper()
 	data, err := scripts.ReadFile("peers/" + p.file + "_requirements.txt")
@@ -259,8 +258,8 @@ func (p peer) version(t *testing.T) string {
 	return ""
 }
 
-// equip installs the environments of all peers unless another section has installed them. If a
-// required program is missing, equip skips the section.
+// equip returns a folder with the environments of all peers. It installs them if no other section has
+// done so. If a required program is missing, it skips the section.
 func equip(t *testing.T, s settings) (dir string) {
 	t.Helper()
 	dir = filepath.Join(s.shared, "environments")
@@ -288,11 +287,11 @@ func (p peer) install(ctx context.Context, dir string) error {
 			return fmt.Errorf("%w: %s needs %s, which is not on the PATH", pinned.ErrLacking, p.name, program)
 		}
 	}
-	at := filepath.Join(dir, p.file)
-	if _, err := os.Stat(at); err == nil {
+	environment := filepath.Join(dir, p.file)
+	if _, err := os.Stat(environment); err == nil {
 		return nil // another peer has installed the same environment
 	}
-	if err := pinned.InstallPython(ctx, at, filepath.Join(dir, "peers", p.file+"_requirements.txt")); err != nil {
+	if err := pinned.InstallPython(ctx, environment, filepath.Join(dir, "peers", p.file+"_requirements.txt")); err != nil {
 		return fmt.Errorf("%s: %w", p.name, err)
 	}
 	return nil

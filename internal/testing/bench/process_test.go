@@ -51,8 +51,8 @@ func measure(t *testing.T, cmd *exec.Cmd) usage {
 	return measureWith(t, cmd, func(int, <-chan struct{}) float64 { return 0 })
 }
 
-// measureWith measures a command and runs watch concurrently. watch returns the peak memory of the
-// process in bytes after done is closed, which happens when the process ends.
+// measureWith measures a command and runs watch concurrently. done is closed when the process ends.
+// watch then returns the peak memory of the process in bytes.
 func measureWith(t *testing.T, cmd *exec.Cmd, watch func(pid int, done <-chan struct{}) float64) usage {
 	t.Helper()
 	var output bytes.Buffer

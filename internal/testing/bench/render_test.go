@@ -36,11 +36,11 @@ func TestPageWithoutMeasurements(t *testing.T) {
 
 func TestPageWithMeasurements(t *testing.T) {
 	all := []peerResult{
-		{Name: ours, Listings: 1000, Wall: []float64{4, 5, 6}, CPU: []float64{6, 6, 6}, Peak: []float64{400 * mebibyte, 0, 500 * mebibyte}, counts: counts{Tables: 5, Rows: 7000}},
+		{Name: thisProgram, Listings: 1000, Wall: []float64{4, 5, 6}, CPU: []float64{6, 6, 6}, Peak: []float64{400 * mebibyte, 0, 500 * mebibyte}, counts: counts{Tables: 5, Rows: 7000}},
 		{Name: dlt, Version: "1.31.0", Listings: 1000, Wall: []float64{40, 45, 72}, CPU: []float64{24, 24, 30}, Peak: []float64{600 * mebibyte}, counts: counts{Tables: 6, Rows: 7100}},
 		{Name: script, Listings: 1000, Wall: []float64{4, 5, 8}, CPU: []float64{6, 6, 6}, Peak: []float64{600 * mebibyte}, counts: counts{Tables: 1, Rows: 1000}},
 		{Name: fastScript, Listings: 1000, Wall: []float64{2, 2, 2}, CPU: []float64{2, 2, 2}, counts: counts{Tables: 1, Rows: 1000}},
-		{Name: ours, Listings: 10000, Wall: []float64{30}, CPU: []float64{40}, Peak: []float64{700 * mebibyte}, counts: counts{Tables: 5, Rows: 70000}},
+		{Name: thisProgram, Listings: 10000, Wall: []float64{30}, CPU: []float64{40}, Peak: []float64{700 * mebibyte}, counts: counts{Tables: 5, Rows: 70000}},
 	}
 	page := writePage(map[string]result{
 		"nights": {findings: findings{OtherFigures: []figure{{Name: fastestFigure("wall"), Unit: "x", Runs: []float64{1.5}},
@@ -78,15 +78,15 @@ func TestPageWithMeasurements(t *testing.T) {
 func TestMainFiguresAreMeasured(t *testing.T) {
 	measured := map[string]bool{}
 	night := outcome{usage: usage{Wall: 1}}
-	found := nightFindings([]usage{{Wall: 1}}, []usage{{Wall: 1}}, []outcome{night}, []outcome{night}).Figures
-	found = append(found, wireFindings(map[string][]outcome{"": {night}, "gzip": {night}, "zstd": {night}}).Figures...)
-	found = append(found, peerFigures(small, nil)...)
-	found = append(found, peerFigures(large, nil)...)
-	found = append(found, lakeFindings(nil, nil, nil).Figures...)
-	for _, f := range found {
+	figures := nightFindings([]usage{{Wall: 1}}, []usage{{Wall: 1}}, []outcome{night}, []outcome{night}).Figures
+	figures = append(figures, wireFindings(map[string][]outcome{"": {night}, "gzip": {night}, "zstd": {night}}).Figures...)
+	figures = append(figures, peerFigures(small, nil)...)
+	figures = append(figures, peerFigures(large, nil)...)
+	figures = append(figures, lakeFindings(nil, nil, nil).Figures...)
+	for _, f := range figures {
 		measured[f.Name] = true
 		if _, ok := mainFigureOf(f.Name); !ok {
-			t.Errorf("the figure %q is no main figure: add it to OtherFigures", f.Name)
+			t.Errorf("the figure %q is not a main figure: add it to OtherFigures", f.Name)
 		}
 	}
 	for _, m := range mainFigures()[:8] { // the figures of the sections "nights" and "wire"

@@ -111,8 +111,8 @@ func TestRenderPerformance(t *testing.T) {
 func renderPage(t *testing.T, docs string, all map[string]result) {
 	t.Helper()
 	must(t, os.WriteFile(filepath.Join(docs, "performance.md"), []byte(writePage(all)), 0o644))
-	if y, ok := all["year"]; ok {
-		must(t, os.WriteFile(filepath.Join(docs, "performance-year.svg"), []byte(chart(y.Days)), 0o644))
+	if result, ok := all["year"]; ok {
+		must(t, os.WriteFile(filepath.Join(docs, "performance-year.svg"), []byte(chart(result.Days)), 0o644))
 	}
 }
 

@@ -13,9 +13,9 @@ import (
 type section struct {
 	name    string
 	measure func(t *testing.T, s settings) findings
-	// long means that a run takes minutes, so the section runs settings.longRuns times.
-	long bool
-	// divisor divides the number of listings. 0 means that it is not divided.
+	// isLong means that a run takes minutes, so the section runs settings.longRuns times.
+	isLong bool
+	// divisor divides the number of listings. 0 means all listings.
 	divisor int
 	// expectedSeconds is the expected duration, with the default settings on two cores.
 	expectedSeconds float64
@@ -23,7 +23,7 @@ type section struct {
 
 // scaleSettings returns the settings of one section.
 func (sec section) scaleSettings(s settings) settings {
-	if sec.long {
+	if sec.isLong {
 		s.runs = s.longRuns
 	}
 	if sec.divisor > 0 {
@@ -38,16 +38,16 @@ func sections() []section {
 		{name: "nights", measure: measureNights, expectedSeconds: 440},
 		{name: "wire", measure: measureWire, expectedSeconds: 480},
 		{name: "passes", measure: measurePasses, divisor: 4, expectedSeconds: 120},
-		{name: "large", measure: measureLarge, long: true, expectedSeconds: 180},
+		{name: "large", measure: measureLarge, isLong: true, expectedSeconds: 180},
 		{name: peersSmall, measure: measurePeers(small), divisor: smallDivisor, expectedSeconds: 420},
-		{name: peersLarge, measure: measurePeers(large), long: true, expectedSeconds: 360},
+		{name: peersLarge, measure: measurePeers(large), isLong: true, expectedSeconds: 360},
 		{name: "limited", measure: measureLimited, expectedSeconds: 45},
 		{name: "tiny", measure: measureTiny, expectedSeconds: 30},
 		{name: "demo", measure: measureDemo, expectedSeconds: 30},
-		{name: "lake", measure: measureLake, long: true, expectedSeconds: 100},
+		{name: "lake", measure: measureLake, isLong: true, expectedSeconds: 100},
 		{name: "explore", measure: measureExplore, expectedSeconds: 90},
 		{name: "decode", measure: measureDecode, expectedSeconds: 20},
-		{name: "audit", measure: measureAudit, long: true, expectedSeconds: 300},
+		{name: "audit", measure: measureAudit, isLong: true, expectedSeconds: 300},
 		{name: "stages", measure: measureStages, expectedSeconds: 50},
 		{name: "year", measure: measureYear, divisor: 10, expectedSeconds: 1200},
 	}

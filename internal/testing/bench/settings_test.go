@@ -19,7 +19,7 @@ const (
 	// longRunsVar is the number of runs of long sections.
 	longRunsVar = "PLACEMENTSYNC_BENCH_LONG_RUNS"
 	daysVar     = "PLACEMENTSYNC_BENCH_DAYS"
-	// peersVar is "all" to include the slowest peer at full size.
+	// peersVar is "all" to include the slow peers in the large comparison.
 	peersVar = "PLACEMENTSYNC_BENCH_PEERS"
 	// docsVar is the folder for performance.json, performance.md and the chart. If it is empty,
 	// results are only printed.
@@ -38,7 +38,7 @@ type settings struct {
 	runs, longRuns int
 	// days is the number of nights of the section "year".
 	days int
-	// allPeers includes the slowest peer in the large comparison.
+	// allPeers includes the slow peers in the large comparison.
 	allPeers bool
 	// shared is a folder used by several sections.
 	shared string

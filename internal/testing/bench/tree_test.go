@@ -19,15 +19,15 @@ const sampleEvery = 250 * time.Millisecond
 // samples the memory of all processes, with shared pages counted once, and uses the highest sum.
 func measureTree(t *testing.T, cmd *exec.Cmd) usage {
 	t.Helper()
-	return measureWith(t, cmd, func(pid int, done <-chan struct{}) (most float64) {
+	return measureWith(t, cmd, func(pid int, done <-chan struct{}) (peak float64) {
 		ticker := time.NewTicker(sampleEvery)
 		defer ticker.Stop()
 		for {
 			select {
 			case <-done:
-				return most
+				return peak
 			case <-ticker.C:
-				most = max(most, residentTree(pid))
+				peak = max(peak, residentTree(pid))
 			}
 		}
 	})

@@ -2,8 +2,8 @@ package bench_test
 
 import "testing"
 
-// measureWire compares nights with compressed responses and nights with plain ones. It does not
-// compare their wall time, which includes the compression by the service.
+// measureWire compares nights with compressed responses and nights with plain responses. It does not
+// compare wall times, because they include the compression by the service.
 func measureWire(t *testing.T, s settings) findings {
 	t.Helper()
 	codings := []string{"", "gzip", "zstd"}
