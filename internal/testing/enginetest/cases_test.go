@@ -125,7 +125,7 @@ type caseSpec struct {
 	// because Trino reads no files outside of that folder.
 	dir string
 	// query selects one query. Empty selects all queries and all views. params are lines of
-	// name=value. A required parameter that they do not contain gets the first value in the data.
+	// name=value. A required parameter without a line gets the first value in the data.
 	query, params string
 	// lake is the prefix of the namespaces if the tables are in a lake.
 	lake string
@@ -167,12 +167,12 @@ func (c *sqlCase) runQueries(t *testing.T, all []dialect.Query, spec caseSpec) (
 		name, text, _ := strings.Cut(strings.TrimSpace(line), "=")
 		given[name] = text
 	}
-	wants := t.TempDir()
+	resultsDir := t.TempDir()
 	for _, q := range all {
 		if spec.query != "" && q.Name != spec.query {
 			continue
 		}
-		r := queryResult{Name: q.Name, Params: []value{}, Want: filepath.Join(wants, q.Name+".parquet")}
+		r := queryResult{Name: q.Name, Params: []value{}, Want: filepath.Join(resultsDir, q.Name+".parquet")}
 		var marked []string
 		values := maps.Clone(given)
 		for _, p := range q.Params {
@@ -206,17 +206,17 @@ func exportNeeded(t *testing.T, e dialect.Engine, names dialect.Names, sqlTexts 
 	must(t, err)
 	statements, err := e.Statements(names)
 	must(t, err)
-	found := map[[2]string]bool{}
+	isRead := map[[2]string]bool{} // by part and name
 	for len(sqlTexts) > 0 {
 		text := sqlTexts[0]
 		sqlTexts = sqlTexts[1:]
 		for _, m := range tableReference.FindAllStringSubmatch(text, -1) {
 			key := [2]string{m[1], m[2]}
 			i := slices.IndexFunc(views, func(v dialect.View) bool { return m[1] == dialect.Mart && v.Name == m[2] })
-			if i >= 0 && !found[key] {
+			if i >= 0 && !isRead[key] {
 				sqlTexts = append(sqlTexts, views[i].Select)
 			}
-			found[key] = true
+			isRead[key] = true
 		}
 	}
 	if spec.lake != "" {
@@ -224,7 +224,7 @@ func exportNeeded(t *testing.T, e dialect.Engine, names dialect.Names, sqlTexts 
 	}
 	var files []tableFile
 	var copies []string
-	for key := range found {
+	for key := range isRead {
 		if key[0] == dialect.Mart {
 			continue
 		}
@@ -234,7 +234,7 @@ func exportNeeded(t *testing.T, e dialect.Engine, names dialect.Names, sqlTexts 
 		if schema == "" {
 			schema = f.Part
 		}
-		columns := "* EXCLUDE (row_hash)" // a lake does not contain it
+		columns := "* EXCLUDE (row_hash)" // a lake has no row_hash
 		if f.Part == "meta" {
 			columns = "*"
 		}
@@ -242,14 +242,14 @@ func exportNeeded(t *testing.T, e dialect.Engine, names dialect.Names, sqlTexts 
 		files = append(files, f)
 	}
 	execute(t, spec.catalog, "SET TimeZone = 'UTC';"+strings.Join(copies, ";"))
-	wanted := []string{statements[0]} // creates the namespace of the views
+	needed := []string{statements[0]} // creates the namespace of the views
 	for _, s := range statements[1:] {
 		m := tableReference.FindStringSubmatch(s)
-		if m != nil && found[[2]string{m[1], m[2]}] {
-			wanted = append(wanted, s)
+		if m != nil && isRead[[2]string{m[1], m[2]}] {
+			needed = append(needed, s)
 		}
 	}
-	return files, wanted
+	return files, needed
 }
 
 func engineQueries(t *testing.T, e dialect.Engine, names dialect.Names) []dialect.Query {

@@ -34,9 +34,9 @@ const createPrices = `CREATE TABLE prices AS SELECT * FROM (VALUES
 	('b', 2::BIGINT, 2.50::DECIMAL(18, 2), TIMESTAMPTZ '2026-11-01 02:00:00+00', NULL, 0.25::DOUBLE),
 	('c', NULL, NULL, NULL, false, NULL)) AS t(id, place, amount, seen_at, is_kept, share);`
 
-// TestComparisonFindsDifferences compares the table prices with results that differ from it in one
-// way each. The difference must be reported with its column and row. Irrelevant differences, such
-// as the order of unordered rows, must not be reported.
+// TestComparisonFindsDifferences compares the table prices with planted results. Each of them equals
+// the table or differs from it in one way. A difference must be reported with its column and row.
+// Differences without meaning, such as the order of unordered rows, must not be reported.
 func TestComparisonFindsDifferences(t *testing.T) {
 	e, dir := findPython(t), t.TempDir()
 	catalog := filepath.Join(dir, "catalog.duckdb")
@@ -52,9 +52,9 @@ func TestComparisonFindsDifferences(t *testing.T) {
 		}
 		wants[c.Name] = c.reported
 	}
-	found := map[string]bool{}
+	isCompared := map[string]bool{}
 	e.runScript(t, "compare_files.py", dir, map[string]any{"planted": cases}, func(r result) {
-		found[r.What] = true
+		isCompared[r.What] = true
 		all := strings.Join(r.Differences, "\n")
 		if len(wants[r.What]) == 0 && all != "" {
 			t.Errorf("%s: got differences, want none\n%s", r.What, all)
@@ -65,8 +65,8 @@ func TestComparisonFindsDifferences(t *testing.T) {
 			}
 		}
 	})
-	if len(found) != len(cases) {
-		t.Errorf("compared %d results, want all %d", len(found), len(cases))
+	if len(isCompared) != len(cases) {
+		t.Errorf("compared %d results, want all %d", len(isCompared), len(cases))
 	}
 }
 

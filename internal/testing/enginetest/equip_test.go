@@ -65,7 +65,7 @@ func (e equipment) writeScripts(t *testing.T) {
 	}
 }
 
-// installPython creates the Python environment, unless it has the pinned versions already.
+// installPython creates the Python environment. An environment with the pinned versions is kept.
 func (e equipment) installPython(t *testing.T) {
 	t.Helper()
 	pins := e.path("requirements.txt")
@@ -94,7 +94,7 @@ func (e equipment) installJars(t *testing.T) string {
 		}
 		markInstalled(t, pins)
 	}
-	if found, _ := filepath.Glob(e.path("trino-server-*", "lib")); len(found) == 0 {
+	if unpacked, _ := filepath.Glob(e.path("trino-server-*", "lib")); len(unpacked) == 0 {
 		archives, err := filepath.Glob(e.path("jars", "trino-server-*.tar.gz"))
 		must(t, err)
 		e.install(t, "tar", "xzf", archives[0], "-C", e.path())
@@ -135,7 +135,7 @@ func markInstalled(t *testing.T, pins string) {
 	must(t, os.WriteFile(pins+".installed", text, 0o644))
 }
 
-// install runs a package client. If that fails, the test is skipped.
+// install runs a package client. If the client fails, install skips the test.
 func (e equipment) install(t *testing.T, name string, args ...string) {
 	t.Helper()
 	if out, err := exec.CommandContext(t.Context(), name, args...).CombinedOutput(); err != nil {

@@ -15,8 +15,8 @@ import (
 )
 
 const (
-	namespaces  = "placements"
-	catalogName = "placementsync"
+	namespacePrefix = "placements"
+	catalogName     = "placementsync"
 )
 
 // TestEnginesReadALake publishes the nights of the demo into one catalog after another. Each engine
@@ -33,7 +33,7 @@ func TestEnginesReadALake(t *testing.T) {
 
 func (d demo) readOverSQLite(t *testing.T, e equipment) {
 	folder := filepath.Join(d.dir, "lake")
-	d.publish(t, e, "sqlite", fmt.Sprintf("lake: {catalog: sqlite, warehouse: ./lake, name: %s, namespace: %s}\n", catalogName, namespaces))
+	d.publish(t, e, "sqlite", fmt.Sprintf("lake: {catalog: sqlite, warehouse: ./lake, name: %s, namespace: %s}\n", catalogName, namespacePrefix))
 	j := d.job("SQLite", catalogName)
 	j.PyIceberg = map[string]string{"type": "sql", "uri": "sqlite:///" + filepath.Join(folder, "catalog.db"), "warehouse": "file://" + folder}
 	e.run(t, "read_lake.py", j)
@@ -51,7 +51,7 @@ func (d demo) readOverPostgres(t *testing.T, e equipment) {
 	server := startPostgres(t)
 	must(t, os.WriteFile(filepath.Join(d.dir, "password"), []byte(server.password), 0o600))
 	d.publish(t, e, "postgres", fmt.Sprintf("lake: {catalog: %q, postgres_password_file: password, warehouse: ./lake-postgres, name: %s, namespace: %s}\n",
-		"postgres://"+server.user+"@"+server.address+"/postgres", catalogName, namespaces))
+		"postgres://"+server.user+"@"+server.address+"/postgres", catalogName, namespacePrefix))
 	j := d.job("Postgres", catalogName)
 	j.PyIceberg = map[string]string{"type": "sql", "uri": "postgresql+psycopg2://" + server.user + ":" + server.password + "@" + server.address + "/postgres",
 		"warehouse": "file://" + filepath.Join(d.dir, "lake-postgres")}
@@ -63,7 +63,7 @@ func (d demo) readFromS3(t *testing.T, e equipment) {
 	for name, text := range map[string]string{"access": s3sim.AccessKey, "secret": s3sim.SecretKey} {
 		must(t, os.WriteFile(filepath.Join(d.dir, name), []byte(text), 0o600))
 	}
-	d.publish(t, e, "s3", fmt.Sprintf("lake: {catalog: 'sqlite:bucket.db', warehouse: s3://nights/lake, name: %s, namespace: %s}\n", catalogName, namespaces)+
+	d.publish(t, e, "s3", fmt.Sprintf("lake: {catalog: 'sqlite:bucket.db', warehouse: s3://nights/lake, name: %s, namespace: %s}\n", catalogName, namespacePrefix)+
 		fmt.Sprintf("s3: {endpoint: %q, region: %s, path_style: true, access_key_file: access, secret_key_file: secret}\n", server.URL, s3sim.Region))
 	j := d.job("S3", catalogName)
 	j.PyIceberg = map[string]string{"type": "sql", "uri": "sqlite:///" + filepath.Join(d.dir, "bucket.db"), "warehouse": "s3://nights/lake",
@@ -79,7 +79,7 @@ func (d demo) readOverREST(t *testing.T, e equipment) {
 	const catalog = "lake"
 	address := serveREST(t, e, filepath.Join(d.dir, "rest"))
 	publish := func() {
-		d.publish(t, e, "rest", fmt.Sprintf("lake: {catalog: rest, name: %s, namespace: %s, rest: {uri: %q}}\n", catalog, namespaces, address), "--views")
+		d.publish(t, e, "rest", fmt.Sprintf("lake: {catalog: rest, name: %s, namespace: %s, rest: {uri: %q}}\n", catalog, namespacePrefix, address), "--views")
 	}
 	publish()
 	t.Run("spark", func(t *testing.T) {
@@ -88,7 +88,7 @@ func (d demo) readOverREST(t *testing.T, e equipment) {
 		j.Cases = d.cases(t, "spark", catalog)
 		e.run(t, "spark_lake.py", j)
 	})
-	publish() // creates the views again, which Spark has removed
+	publish() // creates the views again, because Spark has removed them
 	t.Run("trino", func(t *testing.T) {
 		j := d.job("REST", catalog)
 		j.Trino = "connector.name=iceberg\niceberg.catalog.type=rest\niceberg.rest-catalog.uri=" + address + "\nfs.hadoop.enabled=true\n"
@@ -101,7 +101,7 @@ func (d demo) readOverREST(t *testing.T, e equipment) {
 // of dialect.Engine create.
 func (d demo) cases(t *testing.T, engine, catalog string) []sqlCase {
 	t.Helper()
-	created := newCase(t, mustFind(t, engine), catalog, caseSpec{name: "lake", catalog: d.nights[len(d.nights)-1].Catalog, lake: namespaces})
+	created := newCase(t, mustFind(t, engine), catalog, caseSpec{name: "lake", catalog: d.nights[len(d.nights)-1].Catalog, lake: namespacePrefix})
 	published := created
 	published.Name, published.Views, published.Queries = "published views", []string{}, []queryResult{}
 	return []sqlCase{published, created}
@@ -147,8 +147,8 @@ func makeDemo(t *testing.T, e equipment) demo {
 	return d
 }
 
-// publish publishes all nights into a lake. section is the part of the configuration that describes
-// the lake, and name the name of the configuration file.
+// publish publishes all nights into a lake. name is the name of the configuration file. section is the
+// part of the configuration that describes the lake.
 func (d demo) publish(t *testing.T, e equipment, name, section string, args ...string) {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(d.dir, "config.yaml"))
@@ -160,7 +160,7 @@ func (d demo) publish(t *testing.T, e equipment, name, section string, args ...s
 
 // job returns a job that reads all nights with an engine.
 func (d demo) job(engine, catalog string) job {
-	return job{Engine: engine, Catalog: catalog, Prefix: namespaces, Nights: d.nights, Scratch: d.dir, Cases: []sqlCase{}}
+	return job{Engine: engine, Catalog: catalog, Prefix: namespacePrefix, Nights: d.nights, Scratch: d.dir, Cases: []sqlCase{}}
 }
 
 // serveREST runs the REST catalog until the test ends. The catalog comes from the tests of the

@@ -95,8 +95,8 @@ func startPostgres(t *testing.T) postgresServer {
 }
 
 // asPostgresUser returns the first words of a command that runs a program as the user postgres, and
-// makes that user the owner of the paths. Postgres does not run as root. For any other user than
-// root, asPostgresUser returns nil.
+// makes this user the owner of the paths. It does so only for root, because Postgres does not run as
+// root. For other users it returns nil.
 func asPostgresUser(t *testing.T, paths ...string) []string {
 	t.Helper()
 	if os.Geteuid() != 0 {

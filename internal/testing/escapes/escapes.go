@@ -1,11 +1,11 @@
-// Package escapes contains SQL that tries to do more than read a catalog. It is used by the tests
-// of all packages that run SQL of users. It must not import these packages.
+// Package escapes contains SQL that tries to do more than read a catalog. The tests of all packages
+// that run SQL of users use this package. It must not import those packages.
 package escapes
 
 // Refused returns statements that must be refused. The keys of the map are the first words of the
-// expected errors. In a statement, DIR is to be replaced by a folder with the file x.csv, and
-// CATALOG by the file of the catalog. DuckDB's own sandbox would let some statements overwrite that
-// file.
+// expected errors. The caller replaces DIR in a statement by a folder with the file x.csv, and
+// CATALOG by the file of the catalog. DuckDB's own sandbox would let some statements overwrite the
+// catalog.
 func Refused() map[string][]string {
 	return map[string][]string{
 		"refused to write": {
@@ -79,9 +79,8 @@ func Refused() map[string][]string {
 	}
 }
 
-// TwoStatements returns SQL with a second statement, %s, which follows the end of a literal or
-// comment. The end is easily missed, so that the second statement looks like a part of the literal
-// or comment.
+// TwoStatements returns SQL with a second statement, %s, after the end of a literal or comment. A
+// parser that misses this end takes the second statement for a part of the literal or comment.
 func TwoStatements() []string {
 	return []string{
 		"SELECT 1;%s", "/* a /* b */ c */ %s", "-- a\n%s", "-- a\r%s", `SELECT E'a\''; %s --'`, `SELECT 'a\'; %s --'`, `SELECT e'\\'; %s`,

@@ -70,12 +70,12 @@ type serviceSpec struct {
 
 func readServicePage(t tree) serviceSpec {
 	page := serviceSpec{map[string]*section{}, map[string]map[string]string{}}
-	at := slices.IndexFunc(t.textFiles, func(f textFile) bool { return f.path == servicePage })
-	if at < 0 {
+	i := slices.IndexFunc(t.textFiles, func(f textFile) bool { return f.path == servicePage })
+	if i < 0 {
 		return page
 	}
 	current, record := &section{}, ""
-	for line := range strings.Lines(t.textFiles[at].content) {
+	for line := range strings.Lines(t.textFiles[i].content) {
 		if number := serviceHeading.FindStringSubmatch(line); number != nil {
 			current, record = &section{}, ""
 			page.sections[number[1]] = current
@@ -106,24 +106,25 @@ func (p serviceSpec) missingCitations(citing string) []string {
 				found = append(found, "there is no section "+number+" of the service")
 			}
 		}
-		within, rest := p.sections[match[2]], match[4]
-		if within == nil || match[3] != "" {
+		cited, afterNumber := p.sections[match[2]], match[4]
+		if cited == nil || match[3] != "" {
 			continue
 		}
-		field, verbatim := citedField.FindStringSubmatch(rest), citedVerbatim.FindString(rest)
+		field, verbatim := citedField.FindStringSubmatch(afterNumber), citedVerbatim.FindString(afterNumber)
 		switch {
 		case field != nil && field[1] != "GET":
-			if !slices.Contains(within.types, field[1]) || !p.hasField(field[1], strings.TrimPrefix(field[2], ".")) {
+			if !slices.Contains(cited.types, field[1]) || !p.hasField(field[1], strings.TrimPrefix(field[2], ".")) {
 				found = append(found, fmt.Sprintf("section %s of the service does not name %s", match[2], field[0]))
 			}
-		case verbatim != "" && match[1] == "S" && !strings.Contains(within.text, "`"+verbatim):
+		case verbatim != "" && match[1] == "S" && !strings.Contains(cited.text, "`"+verbatim):
 			found = append(found, fmt.Sprintf("section %s of the service does not name %s", match[2], verbatim))
 		}
 	}
 	return found
 }
 
-// hasField reports whether a record has a field. A dotted name leads through the types of fields.
+// hasField reports whether a record has a field. A dotted name such as owner.age means the field age
+// of the record that is the type of owner.
 func (p serviceSpec) hasField(record, dotted string) bool {
 	fields := p.fields[record]
 	if _, ok := fields[dotted]; ok || dotted == "" {

@@ -162,15 +162,15 @@ func (r row) findForbidden(s source) []finding {
 	for importPath, pos := range s.imports() {
 		ours, ok := ourFolder(importPath)
 		if ok && !slices.Contains(may, ours) && !slices.Contains(may, everything) {
-			found = append(found, s.find(pos, "move the code to the package that may, or pass it in from above",
+			found = append(found, s.find(pos, "move the code to a package that may import it, or take the value as an argument",
 				"%s must not import %s (%s)", r.dir, ours, r.why))
 		}
 	}
 	return found
 }
 
-// findUnusedImports finds entries of importTable that no code uses, and entries for packages whose
-// own row is further down. In a package that has only tests, the tests count as code.
+// findUnusedImports finds permissions in importTable that no code uses, and permissions to import a
+// package whose row is further down. In a package that has only tests, the tests count as code.
 func findUnusedImports(t tree) []finding {
 	used, usedByTests := map[[2]string]bool{}, map[string]bool{}
 	table := importTable()
@@ -181,16 +181,16 @@ func findUnusedImports(t tree) []finding {
 			if !ok || at < 0 {
 				continue
 			}
-			allowed := slices.Contains(table[at].may, ours)
+			isAllowed := slices.Contains(table[at].may, ours)
 			used[[2]string{s.dir(), ours}] = used[[2]string{s.dir(), ours}] || !s.isTest() || !hasCode(t, s.dir())
-			usedByTests[ours] = usedByTests[ours] || s.isTest() && !allowed && ours != s.dir()
+			usedByTests[ours] = usedByTests[ours] || s.isTest() && !isAllowed && ours != s.dir()
 		}
 	}
 	var found []finding
 	for at, r := range table {
 		for _, may := range r.may {
-			above := slices.ContainsFunc(table[:at], func(other row) bool { return other.dir == may })
-			if may != everything && !above {
+			isAbove := slices.ContainsFunc(table[:at], func(other row) bool { return other.dir == may })
+			if may != everything && !isAbove {
 				found = append(found, finding{importsFile, 1, r.dir + " may import " + may + ", whose row is below", "move that row up, or remove the import from the table"})
 			}
 			if may != everything && !used[[2]string{r.dir, may}] {
@@ -215,8 +215,8 @@ func hasCode(t tree, dir string) bool {
 	})
 }
 
-// TestUnusedImportsAreFound checks one entry of importTable. It is unused if no file imports the
-// package, or only a test.
+// TestUnusedImportsAreFound checks one permission in importTable. The permission is unused if no file
+// imports the package, and also if only a test imports the package.
 func TestUnusedImportsAreFound(t *testing.T) {
 	const unused = "internal/config may import internal/nearest, but does not"
 	isWanted := func(f finding) bool { return f.violation == unused }
@@ -276,7 +276,7 @@ func checkForeignImports(t tree) []finding {
 		for importPath, pos := range s.imports() {
 			for _, d := range dependencies() {
 				if isWithin(importPath, []string{d.path}) && importPath != "log/slog" && !d.allows(s) {
-					found = append(found, s.find(pos, "move the code to a package that may",
+					found = append(found, s.find(pos, "move the code to a package that may import it",
 						"%s must not import %s (%s)", s.dir(), importPath, d.why))
 				}
 			}

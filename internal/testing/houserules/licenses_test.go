@@ -13,7 +13,7 @@ import (
 )
 
 // TestDocsLicenses compares docs/licenses.md with the licenses of all modules, so that the license
-// of each new dependency is reviewed. It reads the licenses from the module cache, without network access.
+// of each new dependency is reviewed. It reads the licenses from the module cache and needs no network.
 func TestDocsLicenses(t *testing.T) {
 	if runtime.GOOS+runtime.GOARCH != "linuxamd64" {
 		t.Skip("the page lists the modules for linux on amd64")
@@ -39,7 +39,7 @@ func TestDocsLicenses(t *testing.T) {
 
 const licensesHead = `# Licenses
 
-The modules of placementsync for linux on amd64. On other systems, the DuckDB library is another module. ` + "`make docs`" + ` writes this page from the module cache, and a test compares them. The texts of the licenses are in THIRD-PARTY-LICENSES, which is installed by ` + "`make install`" + ` and by the packages. placementsync itself is licensed under [LICENSE](../LICENSE).
+The modules of placementsync for linux on amd64. On other systems, the DuckDB library is another module. ` + "`make docs`" + ` writes this page from the module cache, and a test compares the page with the modules. The texts of the licenses are in THIRD-PARTY-LICENSES, which is installed by ` + "`make install`" + ` and by the packages. placementsync itself is licensed under [LICENSE](../LICENSE).
 
 ## In the program
 

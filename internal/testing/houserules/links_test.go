@@ -31,7 +31,7 @@ func checkLinks(t tree) []finding {
 	var found []finding
 	for _, file := range t.textFiles {
 		if path.Ext(file.path) != ".md" || strings.HasSuffix(file.path, ".tmpl.md") {
-			continue // its links are relative to the folder of the generated page
+			continue // the links of a template are relative to the folder of the generated page
 		}
 		number, inCode := 0, false
 		for line := range strings.Lines(file.content) {

@@ -36,8 +36,8 @@ func TestMakefileSetsEachVariableOnce(t *testing.T) {
 }
 
 // TestConcurrentPackagesAreRaced checks that each package that starts goroutines is in one of two
-// lists of the Makefile. All tests of the packages in the first list run with the race detector.
-// Only some tests of the packages in the second list do.
+// lists of the Makefile. For the packages in the first list, all tests run with the race detector.
+// For the packages in the second list, only some tests run with it.
 func TestConcurrentPackagesAreRaced(t *testing.T) {
 	project := projectTree(t)
 	var concurrent []string

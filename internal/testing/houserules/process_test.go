@@ -13,7 +13,7 @@ type ban struct {
 	importPath string
 	names      []string
 	except     []string // folders or files where the names are allowed
-	tests      bool     // tests may not use the names either
+	coverTests bool     // the names are forbidden in tests too
 	remedy     string
 }
 
@@ -50,8 +50,8 @@ func findForbiddenNames(t tree) []finding {
 					found = append(found, s.find(selector.Pos(), b.remedy, "%s.%s is used", selector.X, name[1]))
 				}
 			}
-			clock := name[0] == "time" && slices.Contains([]string{"Now", "Since", "Until", "After", "Sleep"}, name[1])
-			if clock && s.dir() == "internal/transform" && !s.isTest() {
+			isClock := name[0] == "time" && slices.Contains([]string{"Now", "Since", "Until", "After", "Sleep"}, name[1])
+			if isClock && s.dir() == "internal/transform" && !s.isTest() {
 				found = append(found, s.find(selector.Pos(), "take the time as an argument", "time.%s is used in a pure package", name[1]))
 			}
 		}
@@ -60,7 +60,7 @@ func findForbiddenNames(t tree) []finding {
 }
 
 func (b ban) covers(s source) bool {
-	return (b.tests || !s.isTest()) && !isWithin(s.path, b.except)
+	return (b.coverTests || !s.isTest()) && !isWithin(s.path, b.except)
 }
 
 // findSleeps finds time.Sleep in tests. In a bubble of testing/synctest it is allowed, because the

@@ -137,9 +137,9 @@ func findWrites(s source, names map[string]bool) []finding {
 		local := declaredIn(f)
 		for node := range ast.Preorder(f) {
 			for _, target := range targets(node) {
-				root, qualified := rootOf(target)
-				foreign := qualified && strings.HasPrefix(imports[root.Name], module+"/")
-				if (foreign || names[root.Name]) && !local[root.Name] {
+				root, isQualified := rootOf(target)
+				isForeign := isQualified && strings.HasPrefix(imports[root.Name], module+"/")
+				if (isForeign || names[root.Name]) && !local[root.Name] {
 					found = append(found, s.find(target.Pos(), "pass the value instead",
 						"%s writes to a package variable through %s", f.Name.Name, root.Name))
 				}
@@ -203,9 +203,9 @@ func targets(node ast.Node) []ast.Expr {
 	return nil
 }
 
-// rootOf reduces x[i], x.f and *x to x. qualified means that x is the operand of a selector,
+// rootOf reduces x[i], x.f and *x to x. isQualified means that x is the operand of a selector,
 // so it may be the name of a package.
-func rootOf(expr ast.Expr) (root *ast.Ident, qualified bool) {
+func rootOf(expr ast.Expr) (root *ast.Ident, isQualified bool) {
 	switch e := expr.(type) {
 	case *ast.Ident:
 		return e, false

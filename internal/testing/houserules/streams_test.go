@@ -80,8 +80,8 @@ func (p streamSources) findMissing() []finding {
 func (p streamSources) checkLiteral(s stream.Stream) []finding {
 	var found []finding
 	file, line := p.findLiteral(s)
-	reject := func(bad bool, remedy, format string, args ...any) {
-		if bad {
+	rejectIf := func(isWrong bool, remedy, format string, args ...any) {
+		if isWrong {
 			found = append(found, finding{file, line, fmt.Sprintf("stream %q ", s.Name) + fmt.Sprintf(format, args...), remedy})
 		}
 	}
@@ -91,15 +91,15 @@ func (p streamSources) checkLiteral(s stream.Stream) []finding {
 			namesakes++
 		}
 	}
-	_, known := stream.Find(p.streams, s.Completes)
-	reject(s.Name == "" || strings.HasPrefix(s.Path, "/") == s.IsEvents() || s.Spec == "", "set the field", "lacks name, path or spec")
-	reject(len(s.Tables) == 0, "add the table of its records", "has no table")
-	reject(namesakes > 1, "rename one", "is defined twice")
-	reject(s.IsDetail() && (s.Param == "" || !strings.Contains(s.Path, "{")), "set Param, and the place of the id in the path", "has parents, but no parameter")
-	reject(s.Completes != "" && !known, "name the stream whose rows it completes", "completes %q, which does not exist", s.Completes)
+	_, isKnown := stream.Find(p.streams, s.Completes)
+	rejectIf(s.Name == "" || strings.HasPrefix(s.Path, "/") == s.IsEvents() || s.Spec == "", "set the field", "lacks name, path or spec")
+	rejectIf(len(s.Tables) == 0, "add the table of its records", "has no table")
+	rejectIf(namesakes > 1, "rename one", "is defined twice")
+	rejectIf(s.IsDetail() && (s.Param == "" || !strings.Contains(s.Path, "{")), "set Param, and the place of the id in the path", "has parents, but no parameter")
+	rejectIf(s.Completes != "" && !isKnown, "name the stream whose rows it completes", "completes %q, which does not exist", s.Completes)
 	for _, ref := range s.Parents {
-		_, named := p.columns(ref.Table)[ref.Column]
-		reject(!named, "name a column of a table that a stream fills", "takes its ids from the missing column %s.%s", ref.Table, ref.Column)
+		_, hasColumn := p.columns(ref.Table)[ref.Column]
+		rejectIf(!hasColumn, "name a column of a table that a stream fills", "takes its ids from the missing column %s.%s", ref.Table, ref.Column)
 	}
 	return found
 }
@@ -227,8 +227,8 @@ func TestIncompleteStreamsAreFound(t *testing.T) {
 }
 
 // TestOnlyInDetailNamesTheRightTables checks OnlyInDetail of the streams that request the details
-// of the records of a list. It must name exactly the tables with a column that no record of the
-// list contains. Columns without a field in the specification, such as extra, are such columns.
+// of the records of a list. OnlyInDetail must name exactly the tables with a column for which no
+// record of the list has a value. The column extra counts as such a column.
 func TestOnlyInDetailNamesTheRightTables(t *testing.T) {
 	t.Parallel()
 	service := sim.New(sim.Options{HiddenDetail: true})
@@ -256,8 +256,8 @@ func TestOnlyInDetailNamesTheRightTables(t *testing.T) {
 					hidden = append(hidden, name)
 				}
 			}
-			if named := slices.Contains(s.OnlyInDetail, table.Name); named != (len(hidden) > 0) {
-				t.Errorf("stream %s: OnlyInDetail contains table %s: got %t, want %t; columns that the list %q does not contain: %q", s.Name, table.Name, named, !named, s.Completes, hidden)
+			if isNamed := slices.Contains(s.OnlyInDetail, table.Name); isNamed != (len(hidden) > 0) {
+				t.Errorf("stream %s: OnlyInDetail contains table %s: got %t, want %t; columns that the list %q does not contain: %q", s.Name, table.Name, isNamed, !isNamed, s.Completes, hidden)
 			}
 			if s.Completes == "orders" && table.Name == "orders" && !slices.Equal(hidden, []string{"email", "extra", "name"}) {
 				t.Errorf("columns of orders that the list does not contain: got %q, want email, extra and name", hidden)

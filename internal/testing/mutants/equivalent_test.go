@@ -36,9 +36,9 @@ func addReasons(result *torture.Mutation, reasons []equivalent) {
 	for i := range result.Survivors {
 		s := &result.Survivors[i]
 		s.Reason = ""
-		at := slices.IndexFunc(reasons, func(e equivalent) bool { return e.File == s.File && e.Line == s.Text && e.Kind == s.Kind })
-		if at >= 0 {
-			s.Reason = reasons[at].Reason
+		n := slices.IndexFunc(reasons, func(e equivalent) bool { return e.File == s.File && e.Line == s.Text && e.Kind == s.Kind })
+		if n >= 0 {
+			s.Reason = reasons[n].Reason
 		}
 	}
 }
@@ -49,10 +49,10 @@ func TestReasonsNameExistingLines(t *testing.T) {
 		data, err := os.ReadFile(projectPath(e.File))
 		exists := err == nil && slices.ContainsFunc(strings.Split(string(data), "\n"), func(line string) bool { return strings.TrimSpace(line) == e.Line })
 		if !exists {
-			t.Errorf("equivalent.json: %s does not contain the line %q (%v): remove or correct the entry", e.File, e.Line, err)
+			t.Errorf("equivalent.json: %s does not contain the line %q (%v): remove or correct this mutant", e.File, e.Line, err)
 		}
 		if e.Kind == "" || e.Reason == "" {
-			t.Errorf("equivalent.json: the entry for the line %q of %s has no kind or no reason", e.Line, e.File)
+			t.Errorf("equivalent.json: the mutant of the line %q of %s has no kind or no reason, want both", e.Line, e.File)
 		}
 	}
 }

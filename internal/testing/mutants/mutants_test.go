@@ -49,19 +49,19 @@ const (
 	timedOut   = "TIMED OUT"
 )
 
-// TestMutants measures the packages. It stores the result of each package when it has been
-// measured, so that an interruption loses the result of only one package.
+// TestMutants measures the packages. It stores the result of each package before it measures the next
+// one, so that an interruption loses the result of only one package.
 func TestMutants(t *testing.T) {
 	if *packages == "" {
 		t.Skip("takes hours: run make mutants")
 	}
-	book := torture.Open(os.Getenv)
+	store := torture.Open(os.Getenv)
 	reasons := readEquivalents(t)
 	for name := range strings.FieldsSeq(*packages) {
 		t.Run(name, func(t *testing.T) {
 			result := measurePackage(t, name)
 			addReasons(&result, reasons)
-			if err := book.KeepMutation(result); err != nil {
+			if err := store.KeepMutation(result); err != nil {
 				t.Fatal(err)
 			}
 			t.Logf("%s: %d mutants, %d covered, %d tested, %d noticed", name, result.Mutants, result.Covered, result.Tested, result.Noticed)
@@ -77,11 +77,11 @@ func TestMutants(t *testing.T) {
 func measurePackage(t *testing.T, name string) torture.Mutation {
 	t.Helper()
 	begun, dir := time.Now(), projectPath("internal", name)
-	before := sourceSum(t, dir)
+	sumBefore := sourceSum(t, dir)
 	all := dropInvalid(t, name, runGremlins(t, dir, "--dry-run"))
 	files, drawn := drawFiles(all, *sample, *seed)
 	tested := dropInvalid(t, name, runGremlins(t, dir, "--exclude-files", otherFiles(files, drawn)))
-	if sourceSum(t, dir) != before {
+	if sourceSum(t, dir) != sumBefore {
 		t.Fatalf("the files of %s changed while they were measured: the result is not stored", dir)
 	}
 	result := torture.Mutation{Package: name, Mutants: len(all), Files: len(files), Drawn: len(drawn), Seed: *seed}
@@ -169,10 +169,10 @@ func runGremlins(t *testing.T, dir string, args ...string) []mutant {
 }
 
 // drawFiles returns the sorted files of the mutants, and a random draw of these files. The drawn
-// files have at least the given number of covered mutants together. If covered is 0, all files are
+// files have at least minCovered covered mutants together. If minCovered is 0, all files are
 // drawn.
-func drawFiles(all []mutant, covered int, seed uint64) (files []string, drawn map[string]bool) {
-	count := map[string]int{}
+func drawFiles(all []mutant, minCovered int, seed uint64) (files []string, drawn map[string]bool) {
+	count := map[string]int{} // covered mutants by file
 	for _, m := range all {
 		if _, known := count[m.File]; !known {
 			files = append(files, m.File)
@@ -188,7 +188,7 @@ func drawFiles(all []mutant, covered int, seed uint64) (files []string, drawn ma
 	drawn = map[string]bool{}
 	drawnMutants := 0
 	for _, f := range shuffled {
-		if covered > 0 && drawnMutants >= covered {
+		if minCovered > 0 && drawnMutants >= minCovered {
 			break
 		}
 		drawn[f] = true

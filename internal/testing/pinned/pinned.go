@@ -1,4 +1,4 @@
-// Package pinned installs tools of other projects in pinned versions, for tests. Such tools are
+// Package pinned installs tools of other projects in pinned versions, for tests. The tools are
 // programs that do the same work as this project, and programs that read the published data.
 //
 // Only tests import the package. It must not depend on the use of a tool.
@@ -22,7 +22,7 @@ var ErrLacking = errors.New("it cannot be installed here")
 // requirements file, which must also list all dependencies. The programs are then in the subfolder
 // bin.
 func InstallPython(ctx context.Context, folder, requirements string) error {
-	return install(ctx, place{}, []string{"python3", "-m", "venv", folder},
+	return install(ctx, commandSettings{}, []string{"python3", "-m", "venv", folder},
 		[]string{filepath.Join(folder, "bin", "python"), "-m", "pip", "install", "--quiet", "--no-deps", "--requirement", requirements})
 }
 
@@ -30,7 +30,7 @@ func InstallPython(ctx context.Context, folder, requirements string) error {
 // package-lock.json. It does not use "npm ci", which rejects a lock file that lacks the native
 // packages of a system.
 func InstallNode(ctx context.Context, folder string) error {
-	return install(ctx, place{folder: folder}, []string{"npm", "install", "--no-save", "--silent", "--no-audit", "--no-fund"})
+	return install(ctx, commandSettings{folder: folder}, []string{"npm", "install", "--no-save", "--silent", "--no-audit", "--no-fund"})
 }
 
 // FindGo returns the path of a program of a Go module, such as example.com/m/cmd/p@v1.2.3. If the
@@ -41,26 +41,26 @@ func FindGo(ctx context.Context, folder, program string) (string, error) {
 	if found, err := exec.LookPath(name); err == nil {
 		return found, nil
 	}
-	at := place{env: []string{"GOBIN=" + folder, "GOFLAGS="}}
-	return filepath.Join(folder, name), install(ctx, at, []string{"go", "install", program})
+	settings := commandSettings{env: []string{"GOBIN=" + folder, "GOFLAGS="}}
+	return filepath.Join(folder, name), install(ctx, settings, []string{"go", "install", program})
 }
 
-// place is the working folder of commands, and additions to their environment. Empty means the
-// current folder.
-type place struct {
+// commandSettings are the working folder of commands, and additions to their environment variables.
+// An empty folder means the current folder.
+type commandSettings struct {
 	folder string
 	env    []string
 }
 
 // install runs commands. The error of a failed command contains the last line of its output.
-func install(ctx context.Context, at place, commands ...[]string) error {
+func install(ctx context.Context, settings commandSettings, commands ...[]string) error {
 	for _, args := range commands {
 		if _, err := exec.LookPath(args[0]); err != nil {
 			return fmt.Errorf("%w: %s is not on the PATH", ErrLacking, args[0])
 		}
 		cmd := exec.CommandContext(ctx, args[0], args[1:]...)
-		cmd.Dir = at.folder
-		cmd.Env = append(cmd.Environ(), at.env...)
+		cmd.Dir = settings.folder
+		cmd.Env = append(cmd.Environ(), settings.env...)
 		if out, err := cmd.CombinedOutput(); err != nil {
 			lines := strings.Split(strings.TrimSpace(string(out)), "\n")
 			return fmt.Errorf("%w: %s: %w: %s", ErrLacking, strings.Join(args, " "), err, lines[len(lines)-1])

@@ -1,8 +1,9 @@
 // Package s3sim provides two S3 servers for tests. [Server] runs in the process of the test and
-// stores objects in memory. [Gateway] runs a real S3 server in a separate process. Tests can make
-// requests to both fail.
+// stores objects in memory. [Gateway] runs a real S3 server in a separate process. A test can let
+// requests to either server fail.
 //
-// The package must not share code with internal/object, whose tests use it.
+// The package must not share code with internal/object, because the tests of internal/object use this
+// package.
 package s3sim
 
 import (
@@ -34,7 +35,7 @@ const (
 // Server is the S3 server of gofakes3 with two additional checks: the access key, and the SHA-256
 // of each upload. Unlike [Gateway], it does not check signatures.
 type Server struct {
-	// Fail, if set, is called for each request. If it responds to the request itself, it returns
+	// Fail, if set, is called for each request. If Fail responds to the request itself, it returns
 	// true, and the server does not handle the request. Calls do not overlap.
 	Fail func(w http.ResponseWriter, r *http.Request) bool
 	// PageSize is the maximum number of objects in a page of a list. It defaults to 1000.

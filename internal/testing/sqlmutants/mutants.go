@@ -162,17 +162,17 @@ func (f *finder) end(i int) int {
 
 var parameter = regexp.MustCompile(`\$\w+|\{[a-z_]+\}`)
 
-// dropPredicates replaces each of the predicates that AND combines by true. If the condition that
-// begins with token i contains OR outside of parentheses, it is replaced as a whole. DuckDB
-// requires that a statement uses each of its parameters, so a predicate p with a parameter becomes
-// p OR true.
+// dropPredicates changes the condition that begins with token i. It splits the condition at AND into
+// predicates, and replaces each predicate by true. A condition with OR outside of parentheses is
+// replaced as a whole. DuckDB requires that a statement uses each of its parameters, so a predicate p
+// with a parameter becomes p OR true.
 func (f *finder) dropPredicates(i int) {
 	if i >= len(f.tokens) {
 		return
 	}
 	end, depth := f.end(i), f.tokens[i].depth
 	between := false
-	var parts [][2]int
+	var predicates [][2]int
 	begin, hasOr := i, false
 	for j := i; j < end; j++ {
 		switch t := f.tokens[j]; {
@@ -183,17 +183,17 @@ func (f *finder) dropPredicates(i int) {
 			hasOr = true
 		case t.text == "and":
 			if !between {
-				parts = append(parts, [2]int{begin, j})
+				predicates = append(predicates, [2]int{begin, j})
 				begin = j + 1
 			}
 			between = false
 		}
 	}
-	parts = append(parts, [2]int{begin, end})
+	predicates = append(predicates, [2]int{begin, end})
 	if hasOr {
-		parts = [][2]int{{i, end}}
+		predicates = [][2]int{{i, end}}
 	}
-	for _, p := range parts {
+	for _, p := range predicates {
 		if p[0] >= p[1] {
 			continue
 		}

@@ -14,8 +14,8 @@ import (
 	"strings"
 )
 
-// File is the result of the mutants of one file.
-type File struct {
+// FileResult is the result of the mutants of one file.
+type FileResult struct {
 	// Name is the path of the file from the root of the repository.
 	Name string `json:"name"`
 	// Mutants counts the mutants that DuckDB accepts as SQL.
@@ -79,13 +79,13 @@ func ParseReasons(text string) (all []Reason, err error) {
 	return all, nil
 }
 
-// Stale returns the reasons that explain no survivor.
-func Stale(reasons []Reason, files []File) (stale []Reason) {
+// StaleReasons returns the reasons that explain no survivor.
+func StaleReasons(reasons []Reason, files []FileResult) (stale []Reason) {
 	for _, r := range reasons {
-		used := slices.ContainsFunc(files, func(f File) bool {
+		isUsed := slices.ContainsFunc(files, func(f FileResult) bool {
 			return slices.ContainsFunc(f.Survivors, func(s Survivor) bool { return r.explains(f.Name, s) })
 		})
-		if !used {
+		if !isUsed {
 			stale = append(stale, r)
 		}
 	}
@@ -95,8 +95,8 @@ func Stale(reasons []Reason, files []File) (stale []Reason) {
 // resultsPath returns the path of the stored results. docs is the folder docs of the project.
 func resultsPath(docs string) string { return filepath.Join(docs, "reliability", "sql-mutants.json") }
 
-// Read returns the stored results, sorted by name.
-func Read(docs string) (files []File, err error) {
+// ReadResults returns the stored results, sorted by name.
+func ReadResults(docs string) (files []FileResult, err error) {
 	data, err := os.ReadFile(resultsPath(docs))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -110,16 +110,16 @@ func Read(docs string) (files []File, err error) {
 	return files, nil
 }
 
-// Keep stores the result of a file and replaces its earlier result. It removes the results of files
-// for which exists returns false.
-func Keep(docs string, f File, exists func(name string) bool) error {
-	files, err := Read(docs)
+// StoreResult stores the result of a file and replaces its earlier result. It removes the results of
+// files for which exists returns false.
+func StoreResult(docs string, f FileResult, exists func(name string) bool) error {
+	files, err := ReadResults(docs)
 	if err != nil {
 		return err
 	}
-	files = slices.DeleteFunc(files, func(old File) bool { return old.Name == f.Name || !exists(old.Name) })
+	files = slices.DeleteFunc(files, func(old FileResult) bool { return old.Name == f.Name || !exists(old.Name) })
 	files = append(files, f)
-	slices.SortFunc(files, func(a, b File) int { return cmp.Compare(a.Name, b.Name) })
+	slices.SortFunc(files, func(a, b FileResult) int { return cmp.Compare(a.Name, b.Name) })
 	data, err := json.MarshalIndent(files, "", "  ")
 	if err == nil {
 		err = os.WriteFile(resultsPath(docs), append(data, '\n'), 0o644)
@@ -132,7 +132,7 @@ func Keep(docs string, f File, exists func(name string) bool) error {
 
 // Tables returns two tables as Markdown: the results by folder, and the survivors with their
 // reasons.
-func Tables(files []File, reasons []Reason) (folders, survivors string) {
+func Tables(files []FileResult, reasons []Reason) (folders, survivors string) {
 	type sums struct {
 		folder                                string
 		files, mutants, equivalent, unnoticed int

@@ -17,21 +17,21 @@ func TestTables(t *testing.T) {
 	docs := t.TempDir()
 	must(t, os.Mkdir(filepath.Join(docs, "reliability"), 0o755))
 	exists := func(name string) bool { return name != "q/gone.sql" }
-	for _, f := range []sqlmutants.File{
+	for _, f := range []sqlmutants.FileResult{
 		{Name: "q/gone.sql", Mutants: 1},
 		{Name: "q/b.sql", Mutants: 1},
 		{Name: "q/a.sql", Mutants: 9, Date: "2026-11-01"},
 		{Name: "q/a.sql", Mutants: 4, Survivors: []sqlmutants.Survivor{found[0].Survivor(sql), found[1].Survivor(sql)}, Date: "2026-11-02"},
 	} {
-		must(t, sqlmutants.Keep(docs, f, exists))
+		must(t, sqlmutants.StoreResult(docs, f, exists))
 	}
-	files, err := sqlmutants.Read(docs)
+	files, err := sqlmutants.ReadResults(docs)
 	must(t, err)
 	reasons, err := sqlmutants.ParseReasons("q/a.sql\n- FROM t WHERE a < 1 AND b\n+ FROM t WHERE a <= 1 AND b\nNo a is 1.\n\n" +
 		"q/a.sql\n- FROM t WHERE a < 2 AND b\n+ FROM t WHERE true AND b\nThe line has\nchanged.\n")
 	must(t, err)
 	stale := []sqlmutants.Reason{{File: "q/a.sql", Before: "FROM t WHERE a < 2 AND b", After: "FROM t WHERE true AND b", Text: "The line has changed."}}
-	if diff := cmp.Diff(stale, sqlmutants.Stale(reasons, files)); diff != "" {
+	if diff := cmp.Diff(stale, sqlmutants.StaleReasons(reasons, files)); diff != "" {
 		t.Errorf("stale reasons (-want +got):\n%s", diff)
 	}
 	folders, survivors := sqlmutants.Tables(files, reasons)

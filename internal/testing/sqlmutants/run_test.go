@@ -21,8 +21,8 @@ import (
 	"placementsync/internal/testing/sqlmutants"
 )
 
-// survivorsVar is the environment variable that restricts the trial to mutants that the last trial
-// did not notice. "make mutants-sql SURVIVORS=1" sets it.
+// survivorsVar is the environment variable that restricts the trial to mutants that were not noticed
+// in the previous trial. "make mutants-sql SURVIVORS=1" sets it.
 const survivorsVar = "PLACEMENTSYNC_MUTANTS_SURVIVORS"
 
 // docsVar is the environment variable with the folder docs of the project. "make mutants-sql" sets
@@ -42,7 +42,7 @@ func TestSQLMutants(t *testing.T) {
 	if docs == "" {
 		t.Skip("takes hours: run make mutants-sql")
 	}
-	stored, err := sqlmutants.Read(docs)
+	stored, err := sqlmutants.ReadResults(docs)
 	must(t, err)
 	programs := &programs{dir: t.TempDir(), baselines: map[suite]time.Duration{}}
 	programs.padFiles(t)
@@ -50,15 +50,15 @@ func TestSQLMutants(t *testing.T) {
 	for _, name := range sqlFiles(t) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			i := slices.IndexFunc(stored, func(f sqlmutants.File) bool { return f.Name == name })
-			var last *sqlmutants.File
+			i := slices.IndexFunc(stored, func(f sqlmutants.FileResult) bool { return f.Name == name })
+			var previous *sqlmutants.FileResult
 			if i >= 0 && os.Getenv(survivorsVar) != "" {
-				last = &stored[i]
+				previous = &stored[i]
 			}
-			result := tryMutants(t, programs, name, last)
+			result := tryMutants(t, programs, name, previous)
 			storing.Lock()
 			defer storing.Unlock()
-			must(t, sqlmutants.Keep(docs, result, func(name string) bool {
+			must(t, sqlmutants.StoreResult(docs, result, func(name string) bool {
 				_, err := os.Stat(inRoot(name))
 				return err == nil
 			}))
@@ -113,7 +113,7 @@ func suitesOf(t *testing.T, name string) []suite {
 	case "queries/checks":
 		return []suite{{pkg: "internal/checks", run: "^TestChecks$/^" + base + "$", cacheCatalog: true}}
 	case "schema/mart":
-		return []suite{{pkg: "queries", run: "^TestQueries$/^(" + strings.Join(readers(t, base), "|") + ")$"}}
+		return []suite{{pkg: "queries", run: "^TestQueries$/^(" + strings.Join(queriesReading(t, base), "|") + ")$"}}
 	case "internal/load/sql":
 		// The skipped test compares executed statements with the files, and would notice every
 		// mutant.
@@ -122,8 +122,8 @@ func suitesOf(t *testing.T, name string) []suite {
 	return []suite{{pkg: path.Dir(path.Dir(name))}}
 }
 
-// readers returns the queries that read a view of mart, directly or through another view.
-func readers(t *testing.T, view string) (names []string) {
+// queriesReading returns the queries that read a view of mart, directly or through another view.
+func queriesReading(t *testing.T, view string) (names []string) {
 	t.Helper()
 	views := []string{view}
 	reads := func(file string) bool {
@@ -199,7 +199,7 @@ func (p *programs) content(t *testing.T, s suite) []byte {
 
 // limit returns the time limit of a suite with a mutant: ten times the duration without a mutant,
 // plus ten seconds. The test fails if the suite fails without a mutant.
-func (p *programs) limit(t *testing.T, s suite, c *carrier) time.Duration {
+func (p *programs) limit(t *testing.T, s suite, c *patchedProgram) time.Duration {
 	t.Helper()
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
@@ -215,18 +215,19 @@ func (p *programs) limit(t *testing.T, s suite, c *carrier) time.Duration {
 	return 10*took + 10*time.Second
 }
 
-// carrier is a copy of a test program into which the mutants of one SQL file are written. places
-// are the offsets of the SQL file in the program. size is its length with the padding.
-type carrier struct {
+// patchedProgram is a copy of a test program into which the mutants of one SQL file are written.
+// places are the offsets of the SQL file in the program. size is the length of the file with the
+// padding.
+type patchedProgram struct {
 	path   string
 	places []int64
 	size   int
 }
 
-func newCarrier(t *testing.T, content []byte, sql string) *carrier {
+func newPatchedProgram(t *testing.T, content []byte, sql string) *patchedProgram {
 	t.Helper()
 	padded := []byte(sql + padding)
-	c := &carrier{path: filepath.Join(t.TempDir(), "program"), size: len(padded)}
+	c := &patchedProgram{path: filepath.Join(t.TempDir(), "program"), size: len(padded)}
 	for at := 0; ; {
 		i := bytes.Index(content[at:], padded)
 		if i < 0 {
@@ -242,10 +243,10 @@ func newCarrier(t *testing.T, content []byte, sql string) *carrier {
 	return c
 }
 
-// write writes an SQL file, original or mutated, into the program. The lock prevents that a process
-// is started meanwhile. The new process would inherit the open file, and a program that is open for
+// write writes an SQL file, original or mutated, into the program. Meanwhile the lock prevents the
+// start of a process: the new process would inherit the open file, and a program that is open for
 // writing cannot be executed.
-func (c *carrier) write(t *testing.T, sql string) {
+func (c *patchedProgram) write(t *testing.T, sql string) {
 	t.Helper()
 	syscall.ForkLock.RLock()
 	defer syscall.ForkLock.RUnlock()
@@ -259,8 +260,8 @@ func (c *carrier) write(t *testing.T, sql string) {
 	must(t, errors.Join(err, f.Close()))
 }
 
-// test runs a suite with the program as last written, until the first failure.
-func (c *carrier) test(t *testing.T, s suite, limit time.Duration) (output string, err error) {
+// test runs a suite with the SQL file that was written last, until the first failure.
+func (c *patchedProgram) test(t *testing.T, s suite, limit time.Duration) (output string, err error) {
 	t.Helper()
 	dir, err := os.MkdirTemp(filepath.Dir(c.path), "run")
 	must(t, err)
@@ -291,27 +292,27 @@ var invalidSQL = regexp.MustCompile(`(Parser|Binder) Error`)
 
 var failure = regexp.MustCompile(`--- FAIL: (\S+)`)
 
-// tryMutants runs the tests of an SQL file with each of its mutants. If last is not nil, it runs
+// tryMutants runs the tests of an SQL file with each of its mutants. If previous is not nil, it runs
 // them only with the survivors of that result.
-func tryMutants(t *testing.T, programs *programs, name string, last *sqlmutants.File) sqlmutants.File {
+func tryMutants(t *testing.T, programs *programs, name string, previous *sqlmutants.FileResult) sqlmutants.FileResult {
 	t.Helper()
 	text, err := os.ReadFile(inRoot(name))
 	must(t, err)
 	sql := string(text)
-	result := sqlmutants.File{Name: name, Date: time.Now().UTC().Format(time.DateOnly)}
+	result := sqlmutants.FileResult{Name: name, Date: time.Now().UTC().Format(time.DateOnly)}
 	suites := suitesOf(t, name)
-	carriers := map[string]*carrier{}
+	patched := map[string]*patchedProgram{}
 	for _, m := range sqlmutants.Find(sql) {
 		s := m.Survivor(sql)
-		if last != nil && !slices.ContainsFunc(last.Survivors, func(l sqlmutants.Survivor) bool { return l.Before == s.Before && l.After == s.After }) {
+		if previous != nil && !slices.ContainsFunc(previous.Survivors, func(l sqlmutants.Survivor) bool { return l.Before == s.Before && l.After == s.After }) {
 			continue
 		}
 		outcome := "not noticed"
 		for _, suite := range suites {
-			c := carriers[suite.program()]
+			c := patched[suite.program()]
 			if c == nil {
-				c = newCarrier(t, programs.content(t, suite), sql)
-				carriers[suite.program()] = c
+				c = newPatchedProgram(t, programs.content(t, suite), sql)
+				patched[suite.program()] = c
 			}
 			c.write(t, sql)
 			limit := programs.limit(t, suite, c)
@@ -337,8 +338,8 @@ func tryMutants(t *testing.T, programs *programs, name string, last *sqlmutants.
 		}
 		t.Logf("%s:%d: %s -> %s: %s", name, s.Line, s.Old, s.New, outcome)
 	}
-	if last != nil {
-		result.Mutants = last.Mutants
+	if previous != nil {
+		result.Mutants = previous.Mutants
 	}
 	return result
 }
@@ -347,9 +348,9 @@ func tryMutants(t *testing.T, programs *programs, name string, last *sqlmutants.
 func TestReasons(t *testing.T) {
 	reasons, err := sqlmutants.Reasons()
 	must(t, err)
-	files, err := sqlmutants.Read(inRoot("docs"))
+	files, err := sqlmutants.ReadResults(inRoot("docs"))
 	must(t, err)
-	for _, r := range sqlmutants.Stale(reasons, files) {
+	for _, r := range sqlmutants.StaleReasons(reasons, files) {
 		t.Errorf("equivalent.txt: this mutant is not among the stored survivors: remove its reason\n%s\n- %s\n+ %s", r.File, r.Before, r.After)
 	}
 }

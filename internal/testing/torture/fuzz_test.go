@@ -29,25 +29,25 @@ func TestFuzzTargets(t *testing.T) {
 	if duration == "" {
 		t.Skip("run make fuzz")
 	}
-	for _, one := range targets(t) {
-		t.Run(one.name, func(t *testing.T) {
+	for _, fuzz := range targets(t) {
+		t.Run(fuzz.name, func(t *testing.T) {
 			begun := time.Now()
-			out, err := one.run(t, duration)
+			out, err := fuzz.run(t, duration)
 			inputs, ok := executions(out)
 			if err != nil || !ok {
-				t.Errorf("%s in %s: %v\n%s", one.name, one.folder, err, out)
+				t.Errorf("%s in %s: %v\n%s", fuzz.name, fuzz.folder, err, out)
 			}
 			must(t, torture.Open(os.Getenv).EndTrial(begun, t.Failed(), torture.Trial{
-				Name: "fuzz " + one.name, Fault: "generated inputs for " + one.folder + ", " + duration, Runs: inputs,
+				Name: "fuzz " + fuzz.name, Fault: "generated inputs for " + fuzz.folder + ", " + duration, Runs: inputs,
 				Outcome: "no failure"}))
 		})
 	}
 }
 
-func (one target) run(t *testing.T, duration string) (out []byte, err error) {
+func (fuzz target) run(t *testing.T, duration string) (out []byte, err error) {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), "go", "test", "-tags", "duckdb_arrow", "-run", "^$", "-fuzz", "^"+one.name+"$",
-		"-fuzztime", duration, "-timeout", "0", "./"+one.folder)
+	cmd := exec.CommandContext(t.Context(), "go", "test", "-tags", "duckdb_arrow", "-run", "^$", "-fuzz", "^"+fuzz.name+"$",
+		"-fuzztime", duration, "-timeout", "0", "./"+fuzz.folder)
 	cmd.Dir = filepath.Join("..", "..", "..")
 	return cmd.CombinedOutput()
 }

@@ -26,16 +26,16 @@ var pageTemplate string
 // TestReliabilityPage compares docs/reliability.md with the stored results.
 func TestReliabilityPage(t *testing.T) {
 	docs := filepath.Join("..", "..", "..", "docs")
-	book := torture.Book{Docs: docs}
-	rows, err := book.Rows()
+	store := torture.Store{Docs: docs}
+	rows, err := store.Rows()
 	must(t, err)
-	trials, err := book.Trials()
+	trials, err := store.Trials()
 	must(t, err)
-	mutations, err := book.Mutations()
+	mutations, err := store.Mutations()
 	must(t, err)
-	sqlFiles, err := sqlmutants.Read(docs)
+	sqlFiles, err := sqlmutants.ReadResults(docs)
 	must(t, err)
-	seasons, err := book.Seasons()
+	seasons, err := store.Seasons()
 	must(t, err)
 	want := page(t, rows, trials, mutations, sqlFiles, seasons)
 	file := filepath.Join(docs, "reliability.md")
@@ -49,22 +49,22 @@ func TestReliabilityPage(t *testing.T) {
 
 // TestStoredResultsPassed checks that no stored result is a failure.
 func TestStoredResultsPassed(t *testing.T) {
-	book := torture.Book{Docs: filepath.Join("..", "..", "..", "docs")}
-	rows, err := book.Rows()
+	store := torture.Store{Docs: filepath.Join("..", "..", "..", "docs")}
+	rows, err := store.Rows()
 	must(t, err)
 	for _, r := range rows {
 		if r.Wrong+r.Lost > 0 || r.Exact+r.Partial+r.Failed != r.Runs {
 			t.Errorf("row %q at rate %q: got %+v, want no wrong night, no lost row, and each night counted once", r.Fault, r.Rate, r)
 		}
 	}
-	trials, err := book.Trials()
+	trials, err := store.Trials()
 	must(t, err)
 	for _, trial := range trials {
 		if !trial.Passed {
 			t.Errorf("the stored result of trial %q is a failure: %s", trial.Name, trial.Outcome)
 		}
 	}
-	seasons, err := book.Seasons()
+	seasons, err := store.Seasons()
 	must(t, err)
 	for _, s := range seasons {
 		if !s.Passed {
@@ -74,7 +74,7 @@ func TestStoredResultsPassed(t *testing.T) {
 }
 
 // page combines the hand-written parts with the results.
-func page(t *testing.T, rows []torture.Row, trials []torture.Trial, mutations []torture.Mutation, sqlFiles []sqlmutants.File, seasons []torture.Season) string {
+func page(t *testing.T, rows []torture.Row, trials []torture.Trial, mutations []torture.Mutation, sqlFiles []sqlmutants.FileResult, seasons []torture.Season) string {
 	t.Helper()
 	text := pageTemplate
 	reasons, err := sqlmutants.Reasons()
@@ -205,10 +205,10 @@ func bounds() []bound {
 		{"api.max_body", "the size of a decompressed body; bodies larger than 8 MiB are decoded one at a time"},
 		{"streams.max_passes", "the number of passes over a list that changes while it is read"},
 		{"streams.max_pages", "the number of pages of one list; if the service returns the total of a list, the limit is at most twice the expected number plus 16"},
-		{"run.resume_max_age", "the age at which an unpublished run can still be resumed"},
-		{"run.max_duration", "the reading time of a run; then no new request is started, the records read so far are published, and the following nights read the rest"},
+		{"run.resume_max_age", "the age up to which an unpublished run can be resumed"},
+		{"run.max_duration", "the reading time of a run; after this time no new request is started, the records read so far are published, and the following nights read the other records"},
 		{"warehouse.memory_limit", "the memory of DuckDB; the process needs up to 480 MiB more"},
-		{"serve.webhook_max_age", "the age of a delivery that is accepted"},
+		{"serve.webhook_max_age", "the age of accepted deliveries"},
 	}
 }
 

@@ -1,5 +1,5 @@
 // Package torture stores the results of long tests, which are called trials. The trials of all
-// packages write their results to a [Book]. A test of this package generates docs/reliability.md
+// packages write their results to a [Store]. A test of this package generates docs/reliability.md
 // from the results.
 //
 // Only tests import the package. It does not depend on the subject of a trial.
@@ -122,8 +122,8 @@ type Season struct {
 	Date string `json:"date"`
 }
 
-// Book is a folder of results. The zero value stores nothing.
-type Book struct {
+// Store is a folder of results. The zero value stores nothing.
+type Store struct {
 	// Docs is the folder of the page. If it is empty, no results are stored.
 	Docs string
 	// Now is the clock for the dates.
@@ -142,7 +142,7 @@ const trialsVar = "PLACEMENTSYNC_TRIALS"
 // them.
 func TrialsWanted(getenv func(name string) string) bool { return getenv(trialsVar) != "" }
 
-// RequireTrials skips a test of more than a few seconds unless such tests are enabled.
+// RequireTrials skips a test of more than a few seconds if such tests are not enabled.
 func RequireTrials(t testing.TB, getenv func(name string) string) {
 	t.Helper()
 	if !TrialsWanted(getenv) {
@@ -150,11 +150,11 @@ func RequireTrials(t testing.TB, getenv func(name string) string) {
 	}
 }
 
-// Open returns the book in the folder of docsVar. If docsVar is not set, the book stores nothing.
-func Open(getenv func(name string) string) Book { return Book{Docs: getenv(docsVar), Now: time.Now} }
+// Open returns the store in the folder of docsVar. If docsVar is not set, it stores nothing.
+func Open(getenv func(name string) string) Store { return Store{Docs: getenv(docsVar), Now: time.Now} }
 
 // EndTrial stores the result of a trial that passed or failed.
-func (b Book) EndTrial(begun time.Time, failed bool, t Trial) error {
+func (b Store) EndTrial(begun time.Time, failed bool, t Trial) error {
 	t.Passed, t.Seconds = !failed, time.Since(begun).Seconds()
 	return b.KeepTrial(t)
 }
@@ -170,7 +170,7 @@ const Folder = "reliability"
 
 // KeepRows stores rows, and replaces stored rows with the same fault and rate. Only one process may
 // call it at a time.
-func (b Book) KeepRows(rows ...Row) error {
+func (b Store) KeepRows(rows ...Row) error {
 	if b.Docs == "" {
 		return nil
 	}
@@ -193,7 +193,7 @@ func (b Book) KeepRows(rows ...Row) error {
 
 // KeepSeason stores a season, and replaces a stored season with the same seed. Only one goroutine
 // of one process may call it at a time.
-func (b Book) KeepSeason(s Season) error {
+func (b Store) KeepSeason(s Season) error {
 	if b.Docs == "" {
 		return nil
 	}
@@ -208,14 +208,14 @@ func (b Book) KeepSeason(s Season) error {
 }
 
 // Seasons returns the stored seasons, sorted by seed.
-func (b Book) Seasons() ([]Season, error) {
+func (b Store) Seasons() ([]Season, error) {
 	var all []Season
 	err := b.readFile(seasonsFile, &all)
 	return all, err
 }
 
 // KeepTrial stores a trial, and replaces a stored trial with the same name.
-func (b Book) KeepTrial(t Trial) error {
+func (b Store) KeepTrial(t Trial) error {
 	if b.Docs == "" {
 		return nil
 	}
@@ -224,14 +224,14 @@ func (b Book) KeepTrial(t Trial) error {
 }
 
 // Rows returns the stored rows, sorted by place.
-func (b Book) Rows() ([]Row, error) {
+func (b Store) Rows() ([]Row, error) {
 	var all []Row
 	err := b.readFile(matrixFile, &all)
 	return all, err
 }
 
 // KeepMutation stores the result of a package, and replaces its stored result.
-func (b Book) KeepMutation(m Mutation) error {
+func (b Store) KeepMutation(m Mutation) error {
 	if b.Docs == "" {
 		return nil
 	}
@@ -240,20 +240,20 @@ func (b Book) KeepMutation(m Mutation) error {
 }
 
 // Trials returns the stored trials, sorted by name.
-func (b Book) Trials() ([]Trial, error) {
+func (b Store) Trials() ([]Trial, error) {
 	all, err := readFiles[Trial](b, "trial-*.json")
 	slices.SortFunc(all, func(a, b Trial) int { return cmp.Compare(a.Name, b.Name) })
 	return all, err
 }
 
 // Mutations returns the stored results of packages, sorted by package.
-func (b Book) Mutations() ([]Mutation, error) {
+func (b Store) Mutations() ([]Mutation, error) {
 	all, err := readFiles[Mutation](b, "mutants-*.json")
 	slices.SortFunc(all, func(a, b Mutation) int { return cmp.Compare(a.Package, b.Package) })
 	return all, err
 }
 
-func readFiles[T any](b Book, pattern string) ([]T, error) {
+func readFiles[T any](b Store, pattern string) ([]T, error) {
 	paths, err := filepath.Glob(filepath.Join(b.Docs, Folder, pattern))
 	if err != nil {
 		return nil, err
@@ -268,7 +268,7 @@ func readFiles[T any](b Book, pattern string) ([]T, error) {
 }
 
 // readFile reads a file of results. It changes nothing if the file does not exist.
-func (b Book) readFile(name string, into any) error {
+func (b Store) readFile(name string, into any) error {
 	data, err := os.ReadFile(filepath.Join(b.Docs, Folder, name))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -282,7 +282,7 @@ func (b Book) readFile(name string, into any) error {
 	return nil
 }
 
-func (b Book) writeFile(name string, results any) error {
+func (b Store) writeFile(name string, results any) error {
 	data, err := json.MarshalIndent(results, "", "  ")
 	if err != nil {
 		return fmt.Errorf("write the results in %q: %w", name, err)
@@ -297,7 +297,7 @@ func (b Book) writeFile(name string, results any) error {
 	return nil
 }
 
-func (b Book) currentDate() string { return b.Now().UTC().Format(time.DateOnly) }
+func (b Store) currentDate() string { return b.Now().UTC().Format(time.DateOnly) }
 
 // fileName converts the name of a trial to a file name: its words in lower case, joined by hyphens.
 func fileName(name string) string {

@@ -12,13 +12,13 @@ import (
 func today() time.Time { return time.Date(2026, time.November, 1, 12, 0, 0, 0, time.UTC) }
 
 func TestRowReplacesRowOfSameName(t *testing.T) {
-	book := torture.Book{Docs: t.TempDir(), Now: today}
+	store := torture.Store{Docs: t.TempDir(), Now: today}
 	a := torture.Row{Fault: "500", Rate: "1 %", Runs: 1, Date: "2026-11-01"}
 	b := torture.Row{Fault: "500", Rate: "5 %", Place: 1, Runs: 2, Date: "2026-11-01"}
-	must(t, book.KeepRows(b, a))
+	must(t, store.KeepRows(b, a))
 	a.Runs = 3
-	must(t, book.KeepRows(a))
-	got, err := book.Rows()
+	must(t, store.KeepRows(a))
+	got, err := store.Rows()
 	must(t, err)
 	if diff := cmp.Diff([]torture.Row{a, b}, got); diff != "" {
 		t.Errorf("the rows differ (-want +got):\n%s", diff)
@@ -26,11 +26,11 @@ func TestRowReplacesRowOfSameName(t *testing.T) {
 }
 
 func TestTrialReplacesTrialOfSameName(t *testing.T) {
-	book := torture.Book{Docs: t.TempDir(), Now: today}
+	store := torture.Store{Docs: t.TempDir(), Now: today}
 	for _, trial := range []torture.Trial{{Name: "Full disk", Runs: 1}, {Name: "Storm/all streams"}, {Name: "Full disk", Runs: 2}} {
-		must(t, book.KeepTrial(trial))
+		must(t, store.KeepTrial(trial))
 	}
-	got, err := book.Trials()
+	got, err := store.Trials()
 	must(t, err)
 	want := []torture.Trial{{Name: "Full disk", Runs: 2, Date: "2026-11-01"}, {Name: "Storm/all streams", Date: "2026-11-01"}}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -39,27 +39,27 @@ func TestTrialReplacesTrialOfSameName(t *testing.T) {
 }
 
 func TestMutationReplacesMutationOfSamePackage(t *testing.T) {
-	book := torture.Book{Docs: t.TempDir(), Now: today}
+	store := torture.Store{Docs: t.TempDir(), Now: today}
 	for _, m := range []torture.Mutation{{Package: "load", Tested: 1}, {Package: "fetch"}, {Package: "load", Tested: 2}} {
-		must(t, book.KeepMutation(m))
+		must(t, store.KeepMutation(m))
 	}
-	got, err := book.Mutations()
+	got, err := store.Mutations()
 	must(t, err)
 	want := []torture.Mutation{{Package: "fetch", Date: "2026-11-01"}, {Package: "load", Tested: 2, Date: "2026-11-01"}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("the results differ (-want +got):\n%s", diff)
 	}
-	if trials, err := book.Trials(); err != nil || len(trials) > 0 {
+	if trials, err := store.Trials(); err != nil || len(trials) > 0 {
 		t.Errorf("got the trials %v (%v), want none", trials, err)
 	}
 }
 
 func TestSeasonReplacesSeasonOfSameSeed(t *testing.T) {
-	book := torture.Book{Docs: t.TempDir(), Now: today}
+	store := torture.Store{Docs: t.TempDir(), Now: today}
 	for _, one := range []torture.Season{{Seed: 10}, {Seed: 2, Nights: 1}, {Seed: 2, Nights: 2, Counts: map[string]int{"kill": 1}}} {
-		must(t, book.KeepSeason(one))
+		must(t, store.KeepSeason(one))
 	}
-	got, err := book.Seasons()
+	got, err := store.Seasons()
 	must(t, err)
 	want := []torture.Season{{Seed: 2, Nights: 2, Counts: map[string]int{"kill": 1}, Date: "2026-11-01"}, {Seed: 10, Date: "2026-11-01"}}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -68,7 +68,7 @@ func TestSeasonReplacesSeasonOfSameSeed(t *testing.T) {
 }
 
 func TestBookWithoutFolder(t *testing.T) {
-	must(t, torture.Book{}.KeepRows(torture.Row{Fault: "500"}))
-	must(t, torture.Book{}.KeepTrial(torture.Trial{Name: "Storm"}))
-	must(t, torture.Book{}.KeepMutation(torture.Mutation{Package: "load"}))
+	must(t, torture.Store{}.KeepRows(torture.Row{Fault: "500"}))
+	must(t, torture.Store{}.KeepTrial(torture.Trial{Name: "Storm"}))
+	must(t, torture.Store{}.KeepMutation(torture.Mutation{Package: "load"}))
 }
