@@ -115,7 +115,7 @@ func TestNightsWithFalseValuesAreHeld(t *testing.T) {
 		// two checks can still fail.
 		for _, c := range h.goodNight().Run.Checks {
 			if c.Name != "prices_not_positive" && c.Name != "commission_above_sale" {
-				t.Errorf("a good night failed the check %s in %d rows: %s", c.Name, c.Rows, c.Sample)
+				t.Errorf("in a night with correct values, the check %s failed in %d rows, want no failure: %s", c.Name, c.Rows, c.Sample)
 			}
 		}
 	}

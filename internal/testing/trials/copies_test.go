@@ -62,10 +62,10 @@ func describeFiles(t *testing.T, dir string) string {
 // copies that equal the previous one.
 func (h *harness) copyEveryStep(at time.Time) (copies []string) {
 	h.t.Helper()
-	switched, dir, previous := false, h.t.TempDir(), ""
+	isSwitched, dir, previous := false, h.t.TempDir(), ""
 	h.cfg.Warehouse.Step = func(name, _ string) error {
-		switched = switched || name == "after rename latest"
-		if !switched || !strings.HasPrefix(name, "after ") {
+		isSwitched = isSwitched || name == "after rename latest"
+		if !isSwitched || !strings.HasPrefix(name, "after ") {
 			return nil
 		}
 		to := filepath.Join(dir, fmt.Sprintf("%03d", len(copies)))
@@ -116,14 +116,14 @@ func TestTrialCopiesOfTheSeriesContainOneNight(t *testing.T) {
 				contentsAt[first.Add(at*time.Hour)] = nights[i]
 			}
 			before, after := nights[len(nights)-2], nights[len(nights)-1]
-			changed := 0
+			changedTables := 0
 			for table := range after {
 				if strings.HasPrefix(table, "main.") && !cmp.Equal(before[table], after[table]) {
-					changed++
+					changedTables++
 				}
 			}
-			if changed < 3 {
-				t.Fatalf("the night changed %d tables, want at least 3", changed)
+			if changedTables < 3 {
+				t.Fatalf("the night changed %d tables, want at least 3", changedTables)
 			}
 			copiesByNight := map[time.Time]int{} // numbers of copies by the time of the restored night
 			for i, copied := range copies {
@@ -147,7 +147,7 @@ func TestTrialCopiesOfTheSeriesContainOneNight(t *testing.T) {
 						t.Errorf("copy %d of %d, restored to %s: %s differs from the table of that night", i, len(copies), r.Last, table)
 					}
 				}
-				if i%9 != 0 {
+				if i%9 != 0 { // verify only some of the restored copies
 					must(t, os.RemoveAll(dir))
 					continue
 				}
@@ -203,19 +203,19 @@ func (h *harness) restoreMixedCopies(copies []string, nights map[time.Time]map[s
 			}))
 		}
 		_, _, err := h.restoreCopy(mixed, false)
-		skip := err != nil
-		if skip {
+		skipDamaged := err != nil
+		if skipDamaged {
 			refused++
 			if !errors.As(err, new(*pipeline.SeriesError)) {
 				h.t.Errorf("steps %d and %d: got %v, want a SeriesError", from, to, err)
 				continue
 			}
 		}
-		dir, r, err := h.restoreCopy(mixed, skip)
+		dir, r, err := h.restoreCopy(mixed, skipDamaged)
 		must(h.t, err)
 		got := contents(h.t, filepath.Join(dir, "catalog.duckdb"))
-		night, known := nights[r.Last]
-		if !known {
+		night, isKnown := nights[r.Last]
+		if !isKnown {
 			h.t.Errorf("steps %d and %d: restored to %s, want the time of a night", from, to, r.Last)
 			continue
 		}
@@ -227,7 +227,7 @@ func (h *harness) restoreMixedCopies(copies []string, nights map[time.Time]map[s
 			h.t.Errorf("steps %d and %d: restored to %s, but the loss of the night of %s is not reported", from, to, r.Last, newest)
 		}
 		for _, m := range r.Manifest.Tables {
-			if table := "main." + m.Name; !cmp.Equal(got[table], night[table]) && (!skip || m.Grade != "carried_forward") {
+			if table := "main." + m.Name; !cmp.Equal(got[table], night[table]) && (!skipDamaged || m.Grade != "carried_forward") {
 				h.t.Errorf("steps %d and %d: %s differs from the night of %s and has the grade %s, want carried_forward", from, to, m.Name, r.Last, m.Grade)
 			}
 		}

@@ -22,8 +22,8 @@ func emptyList(route string, times int) sim.Fault {
 	return sim.Fault{Route: route, Times: times, Kind: sim.FaultRewrite, Rewrite: func([]byte) []byte { return []byte(noRecords) }}
 }
 
-// newGatedHarness returns a harness with one published night. The next nights stop if a table would
-// lose more than three rows. This limit is called the gate.
+// newGatedHarness returns a harness with one published night. Its nights have a gate: they stop if a
+// table would lose more than three rows and more than a fifth of its rows.
 func newGatedHarness(t *testing.T, streams ...string) *harness {
 	t.Helper()
 	h := newHarness(t, smallWorld(), streams...)

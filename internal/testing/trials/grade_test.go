@@ -39,8 +39,8 @@ func (r lastReads) record(h *harness, at time.Time) {
 	h.service.ResetRequests()
 }
 
-// oldest returns the oldest time of all ids that were last read before at, in RFC 3339 format. It
-// returns "" if there are no such ids.
+// oldest returns the earliest time in the map for a stream, in RFC 3339 format. It returns "" if no
+// time is before the time at.
 func (r lastReads) oldest(stream string, at time.Time) string {
 	var oldest time.Time
 	for _, read := range r[stream] {
@@ -65,15 +65,15 @@ func (h *harness) requireStreamCounts(res pipeline.Result, reads lastReads) {
 			where = fmt.Sprintf("%s = '%s'", column, value)
 		}
 		want := map[string]string{"rows": fmt.Sprint(h.count("main."+root.Name, where)), "rows_old": "0", "age_since": ""}
-		carried := streamOf(h.t, res.Run, s.Name).Grade == string(fetch.CarriedForward)
+		isCarried := streamOf(h.t, res.Run, s.Name).Grade == string(fetch.CarriedForward)
 		if s.IsDetail() {
-			old := 0
+			oldRows := 0
 			for _, row := range query(h.t, h.catalog(), "SELECT "+s.Param+" FROM main."+root.Name) {
 				if reads[s.Name][row[0].String].Before(res.Run.SnapshotAt) {
-					old++
+					oldRows++
 				}
 			}
-			want["rows_old"], want["age_since"] = fmt.Sprint(old), reads.oldest(s.Name, res.Run.SnapshotAt)
+			want["rows_old"], want["age_since"] = fmt.Sprint(oldRows), reads.oldest(s.Name, res.Run.SnapshotAt)
 		}
 		rows := query(h.t, h.catalog(), `SELECT rows::VARCHAR, rows_old::VARCHAR, epoch_us(age_since)::VARCHAR FROM meta.streams
 			WHERE run_id = ? AND stream = ?`, res.Run.ID, s.Name)
@@ -84,7 +84,7 @@ func (h *harness) requireStreamCounts(res pipeline.Result, reads lastReads) {
 			must(h.t, err)
 			got["age_since"] = time.UnixMicro(us).UTC().Format(time.RFC3339Nano)
 		}
-		if carried && !s.IsDetail() {
+		if isCarried && !s.IsDetail() {
 			want["rows_old"] = want["rows"]
 			delete(want, "age_since")
 			delete(got, "age_since")

@@ -31,7 +31,8 @@ import (
 )
 
 // harness is the fixture of the trials. It has a demo service behind an HTTP server, and the
-// configuration of nights that read the service into a warehouse.
+// configuration of nights that read the service into a warehouse. The data of the service is called
+// its world.
 type harness struct {
 	t       *testing.T
 	service *sim.Service
@@ -127,7 +128,7 @@ func (h *harness) mustComplete(res pipeline.Result, err error) pipeline.Result {
 	return res
 }
 
-// exitCode returns the exit code that the program has after a run.
+// exitCode returns the exit code of the program after a run.
 func exitCode(ctx context.Context, res pipeline.Result, err error) int {
 	outcome := res.Run.Outcome
 	switch _, locked := errors.AsType[*warehouse.LockedError](err); {
@@ -232,7 +233,8 @@ func (h *harness) requireStream(r ledger.Run, name string, grade fetch.Grade, re
 	}
 }
 
-// requireValues compares tables with the current data of the service. No names mean all tables.
+// requireValues compares the named tables, or all tables if no names are given, with the current data
+// of the service.
 func (h *harness) requireValues(ref *reference, tables ...string) {
 	h.t.Helper()
 	current, catalog := ref.currentRows(), h.catalog()

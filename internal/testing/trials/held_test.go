@@ -43,9 +43,9 @@ func TestTrialOtherRunsBesideAHeldNight(t *testing.T) {
 	for _, c := range []besideHeld{
 		{name: "night", do: run, heldAfter: noneHeld, isChecked: true},
 		{name: "night with wrong values", faults: faults, do: run, heldAfter: otherHeld, published: second},
-		{name: "night of other streams", faults: faults, set: func(cfg *pipeline.Config) { cfg.Chosen = []string{"tags"} }, do: run, heldAfter: noneHeld, isChecked: true},
-		{name: "night of the same streams", faults: faults, set: func(cfg *pipeline.Config) { cfg.Chosen = []string{"product_listings"} }, do: run, heldAfter: otherHeld, published: second},
-		{name: "dry run", faults: faults, set: func(cfg *pipeline.Config) { cfg.DryRun = true }, do: run, heldAfter: sameHeld, published: second},
+		{name: "night of other streams", faults: faults, configure: func(cfg *pipeline.Config) { cfg.Chosen = []string{"tags"} }, do: run, heldAfter: noneHeld, isChecked: true},
+		{name: "night of the same streams", faults: faults, configure: func(cfg *pipeline.Config) { cfg.Chosen = []string{"product_listings"} }, do: run, heldAfter: otherHeld, published: second},
+		{name: "dry run", faults: faults, configure: func(cfg *pipeline.Config) { cfg.DryRun = true }, do: run, heldAfter: sameHeld, published: second},
 		{name: "refresh", do: func() (res pipeline.Result, err error) {
 			if res, err = pipeline.Refresh(t.Context(), m.cfg, pipeline.Targets{}); errors.Is(err, pipeline.ErrPending) {
 				err = nil
@@ -53,7 +53,7 @@ func TestTrialOtherRunsBesideAHeldNight(t *testing.T) {
 			return res, err
 		}, heldAfter: sameHeld, published: second},
 		{name: "replay", do: replay, heldAfter: otherHeld, published: second},
-		{name: "replay with other rules", set: func(cfg *pipeline.Config) { cfg.Checks = lenient }, do: replay, heldAfter: noneHeld, isChecked: true},
+		{name: "replay with other rules", configure: func(cfg *pipeline.Config) { cfg.Checks = lenient }, do: replay, heldAfter: noneHeld, isChecked: true},
 		{name: "rebuild", do: func() (res pipeline.Result, err error) {
 			rebuilt, err := pipeline.Rebuild(t.Context(), m.cfg, false)
 			res.Run.ID = rebuilt.Manifest.RunID
@@ -75,8 +75,8 @@ func TestTrialOtherRunsBesideAHeldNight(t *testing.T) {
 		m.cfg, m.at = original, heldAt.Add(time.Hour)
 		m.cfg.Warehouse.Dir = t.TempDir()
 		must(t, os.CopyFS(m.cfg.Warehouse.Dir, os.DirFS(original.Warehouse.Dir)))
-		if c.set != nil {
-			c.set(&m.cfg)
+		if c.configure != nil {
+			c.configure(&m.cfg)
 		}
 		m.service.SetValueFaults(c.faults...)
 		res, err := c.do()
@@ -116,9 +116,9 @@ const (
 type besideHeld struct {
 	name   string
 	faults []sim.ValueFault
-	// set changes the configuration before the operation. Nil means no change.
-	set func(cfg *pipeline.Config)
-	do  func() (pipeline.Result, error)
+	// configure changes the configuration before the operation. Nil means no change.
+	configure func(cfg *pipeline.Config)
+	do        func() (pipeline.Result, error)
 	// heldAfter is sameHeld, otherHeld or noneHeld.
 	heldAfter string
 	// published is the run that must be published. Empty means the run of the operation.
@@ -165,7 +165,7 @@ func (c besideHeld) check(t *testing.T, m *harness, held, run string) {
 	}
 }
 
-// heldJob is an operation on a held night in a child process.
+// heldJob is an operation in a child process that creates, publishes or discards a held night.
 type heldJob struct {
 	job
 	// Do is "hold", "publish" or "discard".

@@ -29,7 +29,7 @@ func TestRunOfAnotherTeamIsNotResumed(t *testing.T) {
 }
 
 // TestInterruptedRunOfTheFutureIsNotResumed interrupts a run whose clock is three days ahead. The
-// next run, a day later, has the right clock. It must not use the stored responses of the first run.
+// next run, a day later, has the right clock. It must not use the stored responses of the interrupted run.
 func TestInterruptedRunOfTheFutureIsNotResumed(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t, smallWorld(), fewStreams()...)

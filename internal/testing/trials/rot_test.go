@@ -85,8 +85,9 @@ type rotTrial struct {
 	byKind map[string]*rotCounts
 }
 
-// rotCounts counts damages and their results. Of the next nights, refused counts the failed ones,
-// and wrong those that published wrong rows.
+// rotCounts counts damages and their results. Three counts are for the nights after a damage: refused
+// counts failed nights, published counts published nights, and wrong counts nights that published wrong
+// rows.
 type rotCounts struct{ damaged, harmless, found, refused, published, repaired, lost, wrong int }
 
 func (f rotCounts) String() string {

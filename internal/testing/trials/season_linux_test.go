@@ -358,15 +358,15 @@ func (s *season) requireNewWarehouse() {
 		currentByKey := rowsByKey(e, current[e.table])
 		rows := readTable(s.t, e, db, "main."+e.table)
 		compareRows(s.t, e, current, rows, "the new warehouse: "+e.table)
-		comparable := slices.DeleteFunc(slices.Clone(s.last().rows[e.table]), func(r textRow) bool {
+		sharedRows := slices.DeleteFunc(slices.Clone(s.last().rows[e.table]), func(r textRow) bool {
 			_, ok := currentByKey[keyOf(e, r)]
 			return !ok
 		})
-		compareRows(s.t, e, map[string][]textRow{e.table: rows}, comparable, "compared with a new warehouse: "+e.table)
+		compareRows(s.t, e, map[string][]textRow{e.table: rows}, sharedRows, "compared with a new warehouse: "+e.table)
 	}
 }
 
-// runSeason runs a plan and returns the number of events that took effect.
+// runSeason runs a plan and returns the counts of the season.
 func runSeason(t *testing.T, plan seasonPlan) map[string]int {
 	t.Helper()
 	s := newSeason(t, plan)
@@ -440,8 +440,8 @@ func chosenSeeds(t *testing.T) (from, to uint64) {
 // plan of a failing seed is reduced.
 func TestTortureSeason(t *testing.T) {
 	requireTorture(t)
-	results, state := torture.Open(os.Getenv), programState(t)
-	recorded, err := results.Seasons()
+	store, state := torture.Open(os.Getenv), programState(t)
+	recorded, err := store.Seasons()
 	must(t, err)
 	steps := nightSteps(t)
 	var mu sync.Mutex
@@ -459,7 +459,7 @@ func TestTortureSeason(t *testing.T) {
 				result.Passed, result.Took = !t.Failed(), time.Since(begun).Seconds()
 				mu.Lock()
 				defer mu.Unlock()
-				must(t, results.KeepSeason(result))
+				must(t, store.KeepSeason(result))
 			}()
 			if !t.Run("nights", func(t *testing.T) { result.Counts = runSeason(t, plan) }) {
 				logReduced(t, plan)

@@ -306,9 +306,9 @@ func (s *season) requireEvents() {
 	}
 }
 
-// requireAudit checks a published night that has read wrong values. Prices in cents or hundredths
-// must have been held and then accepted, unless wrong values were published before or the lists
-// were not read. Zero prices must be reported.
+// requireAudit checks a published night that has read wrong values. A night with prices in cents or
+// hundredths must have been held and then accepted. It need not be held if wrong values were published
+// before, or if the lists of listings were not read. Zero prices must be reported.
 func (s *season) requireAudit(run string, proven map[string]bool) {
 	s.t.Helper()
 	isRead := proven["product_listings"] && proven["outlet_listings"]

@@ -41,7 +41,7 @@ func newSlowHarness(t *testing.T) *limitedHarness {
 }
 
 // TestTimeEndsBeforeTheFirstList runs nights whose time limit is over before the first list is
-// read. They must fail and publish no version.
+// read, before and after the first published night. They must fail and publish no version.
 func TestTimeEndsBeforeTheFirstList(t *testing.T) {
 	t.Parallel()
 	h := newSlowHarness(t)
@@ -51,7 +51,7 @@ func TestTimeEndsBeforeTheFirstList(t *testing.T) {
 		if _, noData := errors.AsType[*pipeline.NoDataError](err); !noData || res.Run.ExitCode != 1 || h.latestRun() != latestBefore {
 			t.Fatalf("the night ended with exit code %d and %v and latest is %q, want 1, a NoDataError and %q", res.Run.ExitCode, err, h.latestRun(), latestBefore)
 		}
-		if !strings.Contains(err.Error(), "orders: the list was not read within run.max_duration (1s): it was not firstList, its last rows are kept") || h.requestCount != 1 {
+		if !strings.Contains(err.Error(), "orders: the list was not read within run.max_duration (1s): it was not begun, its last rows are kept") || h.requestCount != 1 {
 			t.Errorf("got %d requests and the error %v, want 1 request and an error about the unread list of orders", h.requestCount, err)
 		}
 		h.publishedNight(0)
@@ -290,9 +290,9 @@ func (h *limitedHarness) detailRows() []string {
 	return rows
 }
 
-// TestTrialOverdueSettledDetailsAreRead runs nights that have no time for rechecks. Settled
-// details, which are not expected to change, keep their rows for streams.recheck nights. After that
-// they count as unread until a night reads them again.
+// TestTrialOverdueSettledDetailsAreRead runs nights that have no time for rechecks. Settled details
+// keep their rows for streams.recheck nights. After that they count as unread until a night reads
+// them again.
 func TestTrialOverdueSettledDetailsAreRead(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()

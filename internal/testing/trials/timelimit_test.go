@@ -287,8 +287,10 @@ func TestTrialDetailsGetAQuarterOfTheTime(t *testing.T) {
 		lists -= n
 	}
 	ref := newReference(t, h.service, h.cfg.Streams)
-	readDetails, nightsUnread := map[string]bool{}, map[string]int{} // by path, by list
-	maxNights := 2*(4*len(details)/lists) + 3                        // every second night may read only live details
+	readDetails := map[string]bool{} // by path
+	nightsUnread := map[string]int{} // nights since a list was read, by list
+	// Every second night may read only live details.
+	maxNights := 2*(4*len(details)/lists) + 3
 	for night := 1; len(readDetails) < len(details); night++ {
 		if night > maxNights {
 			t.Fatalf("after %d nights %d of %d ids were read", night-1, len(readDetails), len(details))

@@ -37,7 +37,7 @@ func TestTrialEveryValueIsStored(t *testing.T) {
 	checkSeries(t, h, ref, nights)
 }
 
-// requireChanges checks that some tables changed between the first and the lastRows night.
+// requireChanges checks that some tables changed between the first and the last night.
 func requireChanges(t *testing.T, nights []nightData) {
 	lastRows := nights[len(nights)-1].rows
 	for _, name := range []string{"product_listings", "product_listing_prices", "orders", "article_statuses", "outlets"} {
