@@ -102,14 +102,14 @@ func (g *globals) recordPublish(ctx context.Context, wh *warehouse.Warehouse, be
 	if readErr != nil || !ok || len(args) > 0 && args[0] != latest {
 		return readErr
 	}
-	entry := ledger.BeginFollow(ledger.Lake, version, began)
+	entry := ledger.BeginFollowUp(ledger.Lake, version, began)
 	for _, p := range done {
 		entry.Version, entry.Rows, entry.Bytes = p.Run, entry.Rows+p.Rows, entry.Bytes+p.Bytes
 	}
 	// The user sees a failure on the terminal. An alert is sent only if the lake was behind and
 	// is up to date again.
 	sender := command.NewNotifier(g.cfg.Notify, version, g.NewLogger(g.stderr))
-	return command.RecordFollow(ctx, wh, sender, entry.EndFollow(ctx, g.Now(), err), notify.Recovered)
+	return command.RecordFollowUp(ctx, wh, sender, entry.EndFollowUp(ctx, g.Now(), err), notify.Recovered)
 }
 
 // runsToPublish returns the nights to publish, oldest first: the newest night and, with all,

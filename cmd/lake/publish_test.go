@@ -412,13 +412,13 @@ func (h *fixture) receiveAlerts() *[]string {
 }
 
 // lakeState returns the state of the lake in the ledger.
-func (h *fixture) lakeState() ledger.Follow {
+func (h *fixture) lakeState() ledger.FollowUp {
 	h.Helper()
 	wh, err := warehouse.Open(h.cfg.Warehouse)
 	h.must(err)
 	entries, err := wh.Ledger.Entries()
 	h.must(err)
-	all := ledger.Follows(entries)
+	all := ledger.FollowUps(entries)
 	if len(all) != 1 || all[0].Last.Kind != ledger.Lake {
 		h.Fatalf("the ledger has %+v, want one kind of work, the lake", all)
 	}

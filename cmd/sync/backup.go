@@ -68,7 +68,7 @@ func runBackup(ctx context.Context, g *globals, o backupOptions) error {
 	}
 	entry, err := g.backUp(ctx, cfg)
 	if !errors.As(err, new(*warehouse.LockedError)) {
-		err = errors.Join(err, g.recordFollow(ctx, cfg, entry))
+		err = errors.Join(err, g.recordFollowUp(ctx, cfg, entry))
 	}
 	if err == nil || entry.Outcome == ledger.Partial {
 		fmt.Fprintf(g.stdout, "%s is in %s: %s sent\n", entry.Version, cfg.Backup, plural.FormatBytes(entry.Bytes))
@@ -104,7 +104,7 @@ func (g *globals) backupConfig(ctx context.Context, cfg config.Config, address s
 
 // backUp brings the backup up to date. It returns the ledger entry even with an error.
 func (g *globals) backUp(ctx context.Context, cfg config.Config) (ledger.Run, error) {
-	entry := ledger.BeginFollow(ledger.Backup, version, g.Now())
+	entry := ledger.BeginFollowUp(ledger.Backup, version, g.Now())
 	c, err := g.backupConfig(ctx, cfg, cfg.Backup)
 	var res backup.Result
 	if err == nil {
@@ -112,9 +112,9 @@ func (g *globals) backUp(ctx context.Context, cfg config.Config) (ledger.Run, er
 	}
 	entry.Version, entry.Bytes = res.Run, res.SentBytes
 	if err != nil {
-		return entry.EndFollow(ctx, g.Now(), err), err
+		return entry.EndFollowUp(ctx, g.Now(), err), err
 	}
-	entry = entry.EndFollow(ctx, g.Now(), nil)
+	entry = entry.EndFollowUp(ctx, g.Now(), nil)
 	if len(res.LeftOut) > 0 {
 		first := res.LeftOut[0]
 		err = fmt.Errorf("back up to %s: %s damaged here and left out, such as %s (%s): run placementsync verify --read-data, which names the repair",

@@ -173,7 +173,7 @@ func (d *bucketHarness) loseBucket(t *testing.T) {
 	must(t, runBackup(t.Context(), d.g, backupOptions{verify: true, readData: true}))
 	wh, _, err := d.g.openWarehouse()
 	must(t, err)
-	follows := command.LastFollows(wh)
+	follows := command.LatestFollowUps(wh)
 	if len(follows) != 1 || !follows[0].IsBehind() || follows[0].Last.Outcome != ledger.Failed || follows[0].Succeeded.IsZero() {
 		t.Errorf("the ledger contains %+v, want one failed backup after a complete one", follows)
 	}

@@ -16,13 +16,13 @@ import (
 // backup. It does not take the lock of the warehouse or change snapshots. A failure is
 // reported, and the next night tries again.
 
-// followWork is one kind of work after a night. It returns its ledger entry even with an
+// followUpWork is one kind of work after a night. It returns its ledger entry even with an
 // error.
-type followWork func(ctx context.Context, cfg config.Config) (ledger.Run, error)
+type followUpWork func(ctx context.Context, cfg config.Config) (ledger.Run, error)
 
 // followers returns the configured work after nights, in the order in which it runs.
-func (g *globals) followers(cfg config.Config) []followWork {
-	var all []followWork
+func (g *globals) followers(cfg config.Config) []followUpWork {
+	var all []followUpWork
 	if len(cfg.Watch) > 0 { // first, so that the backup contains the state of the watches
 		all = append(all, g.followWatches)
 	}
@@ -69,25 +69,25 @@ func (g *globals) followPublish(ctx context.Context, cfg config.Config) error {
 		default:
 			log.Info("work after the night is done", "work", entry.Kind, "run", entry.Version, "bytes", entry.Bytes, "took", entry.Took())
 		}
-		if err := command.RecordFollow(ctx, wh, sender, entry, notify.Behind, notify.Recovered); err != nil {
+		if err := command.RecordFollowUp(ctx, wh, sender, entry, notify.Behind, notify.Recovered); err != nil {
 			log.Warn("ledger entry not written", "work", entry.Kind, "error", err)
 		}
 	}
 	return errors.Join(problems...)
 }
 
-// recordFollow writes the ledger entry of work that an operator started. The operator sees
+// recordFollowUp writes the ledger entry of work that an operator started. The operator sees
 // a failure, so only a recovery from an earlier failure is sent.
-func (g *globals) recordFollow(ctx context.Context, cfg config.Config, entry ledger.Run) error {
+func (g *globals) recordFollowUp(ctx context.Context, cfg config.Config, entry ledger.Run) error {
 	wh, err := warehouse.Open(command.WarehouseConfig(cfg, version))
 	if err != nil {
 		return err
 	}
-	return command.RecordFollow(ctx, wh, command.NewNotifier(cfg.Notify, version, g.newLogger()), entry, notify.Recovered)
+	return command.RecordFollowUp(ctx, wh, command.NewNotifier(cfg.Notify, version, g.newLogger()), entry, notify.Recovered)
 }
 
-// withFollow joins the error of a night and the error of the work after it.
-func withFollow(ctx context.Context, night, follow error) error {
+// withFollowUp joins the error of a night and the error of the work after it.
+func withFollowUp(ctx context.Context, night, follow error) error {
 	if follow == nil {
 		return night
 	}

@@ -99,7 +99,7 @@ func runPublishHeld(ctx context.Context, g *globals, held bool, accept []string)
 	if after != nil {
 		err = command.EndWith(ledger.Partial, err)
 	}
-	return withFollow(ctx, err, g.followPublish(ctx, cfg))
+	return withFollowUp(ctx, err, g.followPublish(ctx, cfg))
 }
 
 // namesMissing returns the wanted names that are not given.

@@ -42,14 +42,14 @@ watch: [{name: nights, query: "SELECT run_id FROM meta.runs", key: [run_id], sen
 	must(t, os.Mkdir(filepath.Join(d.root, "checks"), 0o700))
 	must(t, os.WriteFile(filepath.Join(d.root, "checks", "two_nights.sql"), []byte("-- title: Two nights\n-- severity: hold\n"+
 		"SELECT run_id FROM meta.runs WHERE snapshot_at IS NOT NULL AND (SELECT count(*) FROM meta.runs WHERE snapshot_at IS NOT NULL) > 1 ORDER BY 1"), 0o600))
-	// listFollows returns the kinds and versions of the work in the ledger.
-	listFollows := func() (all []string) {
+	// listFollowUps returns the kinds and versions of the work in the ledger.
+	listFollowUps := func() (all []string) {
 		wh, _, err := d.g.openWarehouse()
 		must(t, err)
 		entries, err := wh.Ledger.Entries()
 		must(t, err)
 		for _, r := range entries {
-			if r.IsFollow() {
+			if r.IsFollowUp() {
 				all = append(all, strings.TrimSpace(r.Kind+" "+r.Version))
 			}
 		}
@@ -62,7 +62,7 @@ watch: [{name: nights, query: "SELECT run_id FROM meta.runs", key: [run_id], sen
 	must(t, err)
 	first, _, err := wh.Versions.Latest()
 	must(t, err)
-	afterFirst := listFollows()
+	afterFirst := listFollowUps()
 	if want := []string{"watch " + first, "lake", "backup " + first}; !slices.Equal(afterFirst, want) || len(messages) != 1 {
 		t.Fatalf("work after the first night: %q, %d messages, want %q and one", afterFirst, len(messages), want)
 	}
@@ -73,7 +73,7 @@ watch: [{name: nights, query: "SELECT run_id FROM meta.runs", key: [run_id], sen
 	h, err := findHeld(wh)
 	must(t, err)
 	held := h.Manifest.RunID
-	if got := listFollows(); !slices.Equal(got, afterFirst) || len(messages) != 1 {
+	if got := listFollowUps(); !slices.Equal(got, afterFirst) || len(messages) != 1 {
 		t.Errorf("the held night was followed by new work or a message: the work is %q, want %q; the messages are %q, want one", got, afterFirst, messages)
 	}
 	must(t, runWatch(t.Context(), d.g, nil, false))
@@ -98,7 +98,7 @@ watch: [{name: nights, query: "SELECT run_id FROM meta.runs", key: [run_id], sen
 	if err := runPublishHeld(t.Context(), d.g, true, []string{"two_nights"}); command.OutcomeOf(t.Context(), err) != ledger.Partial {
 		t.Fatalf("publish ended with %v, want the outcome partial", err)
 	}
-	if got := listFollows(); !slices.Equal(got[len(got)-3:], []string{"watch " + held, "lake", "backup " + held}) || len(messages) != 2 {
+	if got := listFollowUps(); !slices.Equal(got[len(got)-3:], []string{"watch " + held, "lake", "backup " + held}) || len(messages) != 2 {
 		t.Errorf("after the publish: the work is %q and %d messages were sent, want watch, lake and backup of %s, and 2 messages", got, len(messages), held)
 	}
 }

@@ -101,8 +101,8 @@ func (j *jobs) writeReport(ctx context.Context) {
 	}
 }
 
-// Follow implements daemon.Jobs.
-func (j *jobs) Follow(ctx context.Context) {
+// FollowUp implements daemon.Jobs.
+func (j *jobs) FollowUp(ctx context.Context) {
 	began := time.Now()
 	err := j.s.g.followPublish(ctx, j.cfg) // followPublish logs errors
 	if err == nil && j.cfg.Lake.Catalog != "" {

@@ -179,7 +179,7 @@ func (l *lakeLog) end() string {
 
 // publishToLake commits the nights that are missing in the lake.
 func (g *globals) publishToLake(ctx context.Context, _ config.Config) (ledger.Run, error) {
-	entry := ledger.BeginFollow(ledger.Lake, version, g.Now())
+	entry := ledger.BeginFollowUp(ledger.Lake, version, g.Now())
 	out, err := g.runLake(ctx, "publish", "--all", "--unrecorded", "--format", "json")
 	var result struct {
 		Published []struct {
@@ -206,7 +206,7 @@ func (g *globals) publishToLake(ctx context.Context, _ config.Config) (ledger.Ru
 	if err != nil {
 		err = fmt.Errorf("publish to the lake: %w", err)
 	}
-	return entry.EndFollow(ctx, g.Now(), err), err
+	return entry.EndFollowUp(ctx, g.Now(), err), err
 }
 
 // checkLake checks that the lake can be written. It leaves no files in the lake.

@@ -31,18 +31,18 @@ func runRehearsal(ctx context.Context, g *globals, cfg config.Config) error {
 	if err != nil {
 		return err
 	}
-	entry := ledger.BeginFollow(ledger.Rehearsal, version, g.Now())
+	entry := ledger.BeginFollowUp(ledger.Rehearsal, version, g.Now())
 	res, err := g.rehearse(ctx, cfg, wh)
 	if err != nil {
 		err = fmt.Errorf("rehearse the restore: %w", err)
 	}
 	entry.Version, entry.Bytes = res.Run, res.Bytes
-	entry = entry.EndFollow(ctx, g.Now(), err)
+	entry = entry.EndFollowUp(ctx, g.Now(), err)
 	if err == nil {
 		fmt.Fprintf(g.stdout, "%s of %s can be restored: %s, %s, every row equal\n", query.OnScreen(res.Run), res.At.Format(time.DateTime),
 			plural.Count(len(res.Files), "file"), plural.FormatBytes(res.Bytes))
 	}
-	return errors.Join(err, g.recordFollow(ctx, cfg, entry))
+	return errors.Join(err, g.recordFollowUp(ctx, cfg, entry))
 }
 
 // rehearse restores the newest backup into a folder beside the warehouse, builds the catalog and

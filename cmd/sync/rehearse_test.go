@@ -59,15 +59,15 @@ func TestRehearsal(t *testing.T) {
 	}
 }
 
-func (d *bucketHarness) lastRehearsal(t *testing.T) ledger.Follow {
+func (d *bucketHarness) lastRehearsal(t *testing.T) ledger.FollowUp {
 	t.Helper()
 	wh, _, err := d.g.openWarehouse()
 	must(t, err)
-	for _, f := range command.LastFollows(wh) {
+	for _, f := range command.LatestFollowUps(wh) {
 		if f.Last.Kind == ledger.Rehearsal {
 			return f
 		}
 	}
 	t.Fatal("the ledger has no rehearsal")
-	return ledger.Follow{}
+	return ledger.FollowUp{}
 }

@@ -75,7 +75,7 @@ func runNight(ctx context.Context, g *globals, o runOptions) error {
 	if o.dryRun || !res.Run.IsPublished() {
 		return err
 	}
-	return withFollow(ctx, err, g.followPublish(ctx, cfg))
+	return withFollowUp(ctx, err, g.followPublish(ctx, cfg))
 }
 
 // endNight prints the result of a night. The returned error contains its exit code.

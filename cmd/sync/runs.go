@@ -89,7 +89,7 @@ func readersMark(r ledger.Run, current string) string {
 		return "see this"
 	case r.Kind == ledger.Rollback:
 		return "to " + r.Version
-	case r.IsFollow() && r.Version != "":
+	case r.IsFollowUp() && r.Version != "":
 		return "of " + r.Version
 	}
 	return ""

@@ -163,7 +163,7 @@ func (s *serveProgram) newSettings(cfg config.Config) (daemon.Settings, error) {
 		return daemon.Settings{}, err
 	}
 	return daemon.Settings{
-		Jobs: jobs, Schedule: schedule, VerifySchedule: verifySchedule, CatchUp: cfg.Schedule.CatchUp, Follows: followKinds(cfg),
+		Jobs: jobs, Schedule: schedule, VerifySchedule: verifySchedule, CatchUp: cfg.Schedule.CatchUp, FollowUpKinds: followUpKinds(cfg),
 		AuthToken: cfg.Serve.AuthToken.Reveal(), Hosts: daemon.NewHostList(cfg.Serve.Listen, cfg.Serve.Hosts), Hooks: s.hooks.httpHandler(cfg),
 	}, nil
 }
@@ -213,8 +213,8 @@ func (s *serveProgram) Reload() (daemon.Settings, error) {
 	return s.newSettings(cfg)
 }
 
-// followKinds returns the configured kinds of work after nights.
-func followKinds(cfg config.Config) (kinds []string) {
+// followUpKinds returns the configured kinds of work after nights.
+func followUpKinds(cfg config.Config) (kinds []string) {
 	if len(cfg.Watch) > 0 {
 		kinds = append(kinds, ledger.Watch)
 	}

@@ -54,12 +54,12 @@ func runWatch(ctx context.Context, g *globals, names []string, dryRun bool) erro
 	if err != nil {
 		return err
 	}
-	entry := ledger.BeginFollow(ledger.Watch, version, g.Now())
+	entry := ledger.BeginFollowUp(ledger.Watch, version, g.Now())
 	results, err := g.runWatches(ctx, cfg, dryRun)
 	showWatches(g.stdout, cfg.Watch, results, dryRun)
 	// The ledger only records work on all watches.
 	if !dryRun && len(names) == 0 && !errors.As(err, new(*warehouse.LockedError)) {
-		err = errors.Join(err, g.recordFollow(ctx, cfg, endWatches(ctx, g.Now(), entry, results, err)))
+		err = errors.Join(err, g.recordFollowUp(ctx, cfg, endWatches(ctx, g.Now(), entry, results, err)))
 	}
 	if len(results) > 0 && err != nil && ctx.Err() == nil {
 		return command.EndWith(ledger.Partial, err)
@@ -91,7 +91,7 @@ func chosenWatches(all []config.Watch, names []string, file string) ([]config.Wa
 
 // followWatches runs the watches after a night.
 func (g *globals) followWatches(ctx context.Context, cfg config.Config) (ledger.Run, error) {
-	entry := ledger.BeginFollow(ledger.Watch, version, g.Now())
+	entry := ledger.BeginFollowUp(ledger.Watch, version, g.Now())
 	results, err := g.runWatches(ctx, cfg, false)
 	log := g.newLogger()
 	for _, r := range results {
@@ -104,7 +104,7 @@ func (g *globals) followWatches(ctx context.Context, cfg config.Config) (ledger.
 
 // endWatches completes the ledger entry.
 func endWatches(ctx context.Context, now time.Time, entry ledger.Run, results []watch.Result, err error) ledger.Run {
-	entry = entry.EndFollow(ctx, now, err)
+	entry = entry.EndFollowUp(ctx, now, err)
 	if len(results) > 0 {
 		entry.Version = results[0].At.Run
 		if entry.Outcome == ledger.Failed {

@@ -9,13 +9,13 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// RecordFollow writes the ledger entry of work that followed a publish, such as a backup.
+// RecordFollowUp writes the ledger entry of work that followed a publish, such as a backup.
 // It sends an alert if the entry causes one of the given events. It does not wait for the
 // warehouse lock, because another run may hold the lock for hours. The entry is appended in
 // a single write, which needs no lock.
-func RecordFollow(ctx context.Context, wh *warehouse.Warehouse, sender *notify.Notifier, entry ledger.Run, events ...string) error {
-	var previous ledger.Follow
-	for _, f := range LastFollows(wh) {
+func RecordFollowUp(ctx context.Context, wh *warehouse.Warehouse, sender *notify.Notifier, entry ledger.Run, events ...string) error {
+	var previous ledger.FollowUp
+	for _, f := range LatestFollowUps(wh) {
 		if f.Last.Kind == entry.Kind {
 			previous = f
 		}
@@ -44,12 +44,12 @@ func RecordFollow(ctx context.Context, wh *warehouse.Warehouse, sender *notify.N
 	return err
 }
 
-// LastFollows returns the last results of each kind of work that follows a publish. It returns
+// LatestFollowUps returns the last results of each kind of work that follows a publish. It returns
 // nil if the ledger cannot be read. The next write to the ledger then returns the error.
-func LastFollows(wh *warehouse.Warehouse) []ledger.Follow {
+func LatestFollowUps(wh *warehouse.Warehouse) []ledger.FollowUp {
 	entries, err := wh.Ledger.Entries()
 	if err != nil {
 		return nil
 	}
-	return ledger.Follows(entries)
+	return ledger.FollowUps(entries)
 }

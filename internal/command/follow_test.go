@@ -52,9 +52,9 @@ func TestAlertsOfFollowingWork(t *testing.T) {
 		{ledger.Failed, nightEvents, notify.Behind, ledger.Partial.ExitCode()},
 		{ledger.Complete, nightEvents, notify.Recovered, 0},
 	} {
-		entry := ledger.BeginFollow(ledger.Lake, "test", time.Unix(int64(i), 0)).EndFollow(t.Context(), time.Unix(int64(i), 5), nil)
+		entry := ledger.BeginFollowUp(ledger.Lake, "test", time.Unix(int64(i), 0)).EndFollowUp(t.Context(), time.Unix(int64(i), 5), nil)
 		entry.Outcome, entry.Version = step.outcome, "night"
-		if err := command.RecordFollow(t.Context(), wh, sender, entry, step.events...); err != nil {
+		if err := command.RecordFollowUp(t.Context(), wh, sender, entry, step.events...); err != nil {
 			t.Fatal(err)
 		}
 		var got notify.Alert

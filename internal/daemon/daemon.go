@@ -56,7 +56,7 @@ type Config struct {
 type Program interface {
 	// Runs returns the entries of the ledger, oldest first, including entries of other
 	// processes and of the work after nights. It is called at most twice a minute,
-	// and after each night and its Follow.
+	// and after each night and its FollowUp.
 	Runs() ([]ledger.Run, error)
 	// Progress returns the progress of the running night, or false if no night runs.
 	Progress() (ledger.Progress, bool)
@@ -73,8 +73,8 @@ type Settings struct {
 	// CatchUp starts one night at once if slots were missed while the daemon was down.
 	CatchUp bool
 	Jobs    Jobs
-	// Follows are the configured kinds of work after nights. Other kinds are not shown.
-	Follows []string
+	// FollowUpKinds are the configured kinds of work after nights. Other kinds are not shown.
+	FollowUpKinds []string
 	// VerifySchedule is the schedule of Verify. The zero Schedule means never.
 	VerifySchedule Schedule
 	// AuthToken is required by all endpoints but /hooks and /healthz. Empty means that no
@@ -92,9 +92,9 @@ type Jobs interface {
 	// night that is publishing finishes. A night that is reading stops, and the next night
 	// resumes it. A *warehouse.LockedError means that the night did not start.
 	Night(ctx context.Context) (ledger.Run, error)
-	// Follow runs the work after a published night, such as backups. The next night does
+	// FollowUp runs the work after a published night, such as backups. The next night does
 	// not wait for this work. After ctx ends the work stops, and continues after the next night.
-	Follow(ctx context.Context)
+	FollowUp(ctx context.Context)
 	// Verify checks every byte of the warehouse and records the result. It returns only a
 	// *warehouse.LockedError or the error of ctx. Other errors are part of the result.
 	Verify(ctx context.Context) (integrity.VerifyRecord, error)

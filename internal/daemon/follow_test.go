@@ -11,9 +11,9 @@ import (
 	"placementsync/internal/ledger"
 )
 
-// TestFollowDoesNotDelayNights runs four nights. The work after a night takes a day and a half.
+// TestFollowUpDoesNotDelayNights runs four nights. The work after a night takes a day and a half.
 // It starts after the first night and then twice when the earlier work ends.
-func TestFollowDoesNotDelayNights(t *testing.T) {
+func TestFollowUpDoesNotDelayNights(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHarness(t, nil)
 		var mu sync.Mutex
@@ -65,14 +65,14 @@ func TestFollowDoesNotDelayNights(t *testing.T) {
 	})
 }
 
-// TestUnconfiguredFollowIsHidden checks that the page omits a failed backup that is no longer
+// TestUnconfiguredFollowUpIsHidden checks that the page omits a failed backup that is no longer
 // configured.
-func TestUnconfiguredFollowIsHidden(t *testing.T) {
+func TestUnconfiguredFollowUpIsHidden(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t, nil)
 	now := time.Now()
 	h.record(ledger.Run{ID: "b", Kind: ledger.Backup, Outcome: ledger.Failed, StartedAt: now, EndedAt: now})
-	h.settings.Follows = []string{ledger.Lake}
+	h.settings.FollowUpKinds = []string{ledger.Lake}
 	if text := h.get("/").Body.String(); strings.Contains(text, "Last backup") || h.findMetric(`follow_behind{kind="backup"}`) != "" {
 		t.Errorf("the page or the metrics show a backup that is not configured:\n%s", text)
 	}

@@ -84,7 +84,7 @@ func newHarness(t *testing.T, run func(ctx context.Context) (ledger.Run, error))
 		Now:     time.Now,
 		Log:     slog.New(slog.NewTextHandler(&h.log, nil)),
 	}
-	h.settings = daemon.Settings{Schedule: parseSchedule(t, "0 2 * * *", "UTC"), CatchUp: true, Jobs: h, Follows: []string{ledger.Watch, ledger.Lake, ledger.Backup}}
+	h.settings = daemon.Settings{Schedule: parseSchedule(t, "0 2 * * *", "UTC"), CatchUp: true, Jobs: h, FollowUpKinds: []string{ledger.Watch, ledger.Lake, ledger.Backup}}
 	h.night, h.runs = h.recordNight(run), h.readLedger
 	return h
 }
@@ -92,8 +92,8 @@ func newHarness(t *testing.T, run func(ctx context.Context) (ledger.Run, error))
 // Night implements daemon.Jobs.
 func (h *harness) Night(ctx context.Context) (ledger.Run, error) { return h.night(ctx) }
 
-// Follow implements daemon.Jobs.
-func (h *harness) Follow(ctx context.Context) {
+// FollowUp implements daemon.Jobs.
+func (h *harness) FollowUp(ctx context.Context) {
 	if h.follow != nil {
 		h.follow(ctx)
 	}

@@ -77,8 +77,8 @@ func TestHeldNight(t *testing.T) {
 	})
 }
 
-// TestHeldNightStartsNoFollow runs a held night between two published nights.
-func TestHeldNightStartsNoFollow(t *testing.T) {
+// TestHeldNightStartsNoFollowUp runs a held night between two published nights.
+func TestHeldNightStartsNoFollowUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		nights := 0
 		h := newHarness(t, func(context.Context) (ledger.Run, error) {
@@ -88,7 +88,7 @@ func TestHeldNightStartsNoFollow(t *testing.T) {
 			return ledger.Run{Outcome: ledger.Complete}, nil
 		})
 		followed := make(chan int, 10)
-		h.settings.Follows = nil // Follow runs even if no such work is configured, because it also sends warnings
+		h.settings.FollowUpKinds = nil // FollowUp runs even if no such work is configured, because it also sends warnings
 		h.follow = func(context.Context) { followed <- nights }
 		h.start()
 		time.Sleep(3 * 24 * time.Hour)

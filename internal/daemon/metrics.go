@@ -40,7 +40,7 @@ type collector struct {
 func newCollector(d *Daemon) collector {
 	c := collector{d: d}
 	for _, group := range [][]metric{runMetrics(), nightMetrics(), streamMetrics(), refreshMetrics(), diskMetrics(), hookMetrics(),
-		verifyMetrics(), followMetrics(), watchMetrics(), scheduleMetrics()} {
+		verifyMetrics(), followUpMetrics(), watchMetrics(), scheduleMetrics()} {
 		c.metrics = append(c.metrics, group...)
 	}
 	return c

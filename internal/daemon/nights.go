@@ -39,9 +39,9 @@ type scheduler struct {
 	// attempt to verify it, or zero.
 	verifyAt, verifyRetryAt time.Time
 	verifying               bool
-	// followAgain is set when a night was published while the work after an earlier night
+	// followUpPending is set when a night was published while the work after an earlier night
 	// was running.
-	following, followAgain bool
+	followUpRunning, followUpPending bool
 	// inspectingSince is the start of the running inspection, or zero.
 	inspectingSince time.Time
 }
@@ -217,6 +217,6 @@ func (s *scheduler) endNight(ctx context.Context, night ledger.Run, err error) {
 	}
 	s.startInspect(ctx)
 	if night.IsPublished() {
-		s.startFollow(ctx)
+		s.startFollowUp(ctx)
 	}
 }

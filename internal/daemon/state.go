@@ -58,14 +58,14 @@ type entries struct {
 	// since the last success.
 	LastRefresh     ledger.Run
 	RefreshFailures int
-	// Follows contains the state of each kind of work after nights, such as backups.
-	Follows []ledger.Follow
+	// FollowUps contains the state of each kind of work after nights, such as backups.
+	FollowUps []ledger.FollowUp
 }
 
 func newEntries(all []ledger.Run) entries {
-	e := entries{Follows: ledger.Follows(all)}
+	e := entries{FollowUps: ledger.FollowUps(all)}
 	for _, r := range all {
-		if r.IsFollow() {
+		if r.IsFollowUp() {
 			continue
 		}
 		if r.IsNight() {
@@ -100,8 +100,8 @@ func (s *state) read() status {
 	if now.Sub(s.Inspection.At) >= inspectionAge {
 		copied.Inspection = Inspection{}
 	}
-	kinds := s.d.settings().Follows
-	copied.Follows = slices.DeleteFunc(slices.Clone(s.Follows), func(f ledger.Follow) bool { return !slices.Contains(kinds, f.Last.Kind) })
+	kinds := s.d.settings().FollowUpKinds
+	copied.FollowUps = slices.DeleteFunc(slices.Clone(s.FollowUps), func(f ledger.FollowUp) bool { return !slices.Contains(kinds, f.Last.Kind) })
 	return copied
 }
 

@@ -92,23 +92,23 @@ func verifyMetrics() []metric {
 	}
 }
 
-func followMetrics() []metric {
-	each := func(value func(ledger.Follow) float64) func(scrape, emitter) {
+func followUpMetrics() []metric {
+	each := func(value func(ledger.FollowUp) float64) func(scrape, emitter) {
 		return ifRead(SourceLedger, func(s scrape, emit emitter) {
-			for _, f := range s.Follows {
+			for _, f := range s.FollowUps {
 				emit(value(f), f.Last.Kind)
 			}
 		})
 	}
 	kind := []string{"kind"}
 	return []metric{
-		{"follow_last_success_timestamp_seconds", "Time of the last success of this post-publish task (watch, lake, backup, rehearsal). 0 before the first success.", kind, false, each(func(f ledger.Follow) float64 { return unixSeconds(f.Succeeded) })},
-		{"follow_last_duration_seconds", "Duration of the last run of this post-publish task.", kind, false, each(func(f ledger.Follow) float64 { return f.Last.Took().Seconds() })},
-		{"follow_failures", "Consecutive failures of this post-publish task.", kind, false, each(func(f ledger.Follow) float64 { return float64(f.Failures) })},
-		{"follow_behind", "1 if this post-publish task failed since its last success.", kind, false, each(func(f ledger.Follow) float64 { return boolValue(f.IsBehind()) })},
+		{"follow_last_success_timestamp_seconds", "Time of the last success of this post-publish task (watch, lake, backup, rehearsal). 0 before the first success.", kind, false, each(func(f ledger.FollowUp) float64 { return unixSeconds(f.Succeeded) })},
+		{"follow_last_duration_seconds", "Duration of the last run of this post-publish task.", kind, false, each(func(f ledger.FollowUp) float64 { return f.Last.Took().Seconds() })},
+		{"follow_failures", "Consecutive failures of this post-publish task.", kind, false, each(func(f ledger.FollowUp) float64 { return float64(f.Failures) })},
+		{"follow_behind", "1 if this post-publish task failed since its last success.", kind, false, each(func(f ledger.FollowUp) float64 { return boolValue(f.IsBehind()) })},
 		{"follow_info", "The night that this post-publish task processed last, always 1.", []string{"kind", "run"}, false,
 			ifRead(SourceLedger, func(s scrape, emit emitter) {
-				for _, f := range s.Follows {
+				for _, f := range s.FollowUps {
 					emit(1, f.Last.Kind, f.Last.Version)
 				}
 			})},

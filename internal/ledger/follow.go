@@ -8,15 +8,15 @@ import (
 	"time"
 )
 
-// BeginFollow returns the ledger entry of work after a publish. The work starts now.
-func BeginFollow(kind, program string, now time.Time) Run {
+// BeginFollowUp returns the ledger entry of work after a publish. The work starts now.
+func BeginFollowUp(kind, program string, now time.Time) Run {
 	now = now.UTC()
 	return Run{ID: now.Format("20060102T150405Z") + "-" + kind, Kind: kind, StartedAt: now, Program: program}
 }
 
-// EndFollow returns the entry with its end time and outcome. An error counts as an
+// EndFollowUp returns the entry with its end time and outcome. An error counts as an
 // interruption if ctx has ended.
-func (r Run) EndFollow(ctx context.Context, now time.Time, err error) Run {
+func (r Run) EndFollowUp(ctx context.Context, now time.Time, err error) Run {
 	r.EndedAt, r.Outcome = now.UTC(), Complete
 	if err != nil {
 		r.Error, r.Outcome = err.Error(), Failed
@@ -28,8 +28,8 @@ func (r Run) EndFollow(ctx context.Context, now time.Time, err error) Run {
 	return r
 }
 
-// Follow is the state of one kind of work after publishes, such as backups.
-type Follow struct {
+// FollowUp is the state of one kind of work after publishes, such as backups.
+type FollowUp struct {
 	// Last is the newest entry.
 	Last Run
 	// Succeeded is the end of the last complete attempt. Zero means that no attempt was complete.
@@ -42,13 +42,13 @@ type Follow struct {
 
 // IsBehind reports any failure since the last full success. An interrupted attempt is not a
 // failure, because the next attempt continues it.
-func (f Follow) IsBehind() bool { return f.Failures > 0 }
+func (f FollowUp) IsBehind() bool { return f.Failures > 0 }
 
-// Follows returns the state of each kind of work in the entries of a ledger, sorted by kind.
-func Follows(entries []Run) []Follow {
-	byKind := map[string]Follow{}
+// FollowUps returns the state of each kind of work in the entries of a ledger, sorted by kind.
+func FollowUps(entries []Run) []FollowUp {
+	byKind := map[string]FollowUp{}
 	for _, r := range entries {
-		if !r.IsFollow() {
+		if !r.IsFollowUp() {
 			continue
 		}
 		f := byKind[r.Kind]
@@ -65,6 +65,6 @@ func Follows(entries []Run) []Follow {
 		byKind[r.Kind] = f
 	}
 	all := slices.Collect(maps.Values(byKind))
-	slices.SortFunc(all, func(a, b Follow) int { return strings.Compare(a.Last.Kind, b.Last.Kind) })
+	slices.SortFunc(all, func(a, b FollowUp) int { return strings.Compare(a.Last.Kind, b.Last.Kind) })
 	return all
 }

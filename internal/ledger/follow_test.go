@@ -17,7 +17,7 @@ func TestInterruptedWorkIsNotBehind(t *testing.T) {
 		behind  bool
 	}{{ledger.Interrupted, false}, {ledger.Complete, false}, {ledger.Interrupted, false}, {ledger.Failed, true}, {ledger.Interrupted, true}, {ledger.Complete, false}} {
 		entries = append(entries, ledger.Run{Kind: ledger.Backup, Outcome: step.outcome, StartedAt: at, EndedAt: at})
-		if f := ledger.Follows(entries)[0]; f.IsBehind() != step.behind {
+		if f := ledger.FollowUps(entries)[0]; f.IsBehind() != step.behind {
 			t.Errorf("step %d: IsBehind is %v after %s, want %v", i, f.IsBehind(), step.outcome, step.behind)
 		}
 	}

@@ -109,9 +109,9 @@ type Run struct {
 // IsNight reports whether the run is a night, read or replayed.
 func (r Run) IsNight() bool { return r.Kind == "" || r.Kind == Night || r.Kind == Replay }
 
-// IsFollow reports whether the entry is about work after a publish. The Bytes of such an entry are
+// IsFollowUp reports whether the entry is about work after a publish. The Bytes of such an entry are
 // the sent bytes or, for a rehearsal, the fetched bytes.
-func (r Run) IsFollow() bool {
+func (r Run) IsFollowUp() bool {
 	return r.Kind == Backup || r.Kind == Lake || r.Kind == Watch || r.Kind == Rehearsal
 }
 

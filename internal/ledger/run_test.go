@@ -33,8 +33,8 @@ func TestKindsOfRuns(t *testing.T) {
 		ledger.Refresh: {}, ledger.Rebuild: {}, ledger.Rollback: {},
 		ledger.Backup: {follow: true}, ledger.Lake: {follow: true}, ledger.Watch: {follow: true}, ledger.Rehearsal: {follow: true},
 	} {
-		if r := (ledger.Run{Kind: kind}); r.IsNight() != want.night || r.IsFollow() != want.follow {
-			t.Errorf("%q: is a night %v, is work after a publish %v, want %+v", kind, r.IsNight(), r.IsFollow(), want)
+		if r := (ledger.Run{Kind: kind}); r.IsNight() != want.night || r.IsFollowUp() != want.follow {
+			t.Errorf("%q: is a night %v, is work after a publish %v, want %+v", kind, r.IsNight(), r.IsFollowUp(), want)
 		}
 	}
 }
@@ -118,12 +118,12 @@ func TestLogEnd(t *testing.T) {
 	}
 }
 
-// TestFollowEntry checks the entry of work after a publish, and the state after several
+// TestFollowUpEntry checks the entry of work after a publish, and the state after several
 // attempts.
-func TestFollowEntry(t *testing.T) {
+func TestFollowUpEntry(t *testing.T) {
 	t.Parallel()
 	begun := time.Date(2026, time.November, 20, 3, 0, 0, 0, time.FixedZone("", 3600))
-	r := ledger.BeginFollow(ledger.Backup, "1.2", begun)
+	r := ledger.BeginFollowUp(ledger.Backup, "1.2", begun)
 	want := ledger.Run{ID: "20261120T020000Z-backup", Kind: ledger.Backup, StartedAt: begun.UTC(), Program: "1.2"}
 	if diff := cmp.Diff(want, r); diff != "" {
 		t.Errorf("the entry (-want +got):\n%s", diff)
@@ -136,7 +136,7 @@ func TestFollowEntry(t *testing.T) {
 		outcome ledger.Outcome
 		code    int
 	}{{t.Context(), nil, ledger.Complete, 0}, {t.Context(), errors.New("no"), ledger.Failed, 1}, {stopped, errors.New("no"), ledger.Interrupted, 130}, {stopped, nil, ledger.Complete, 0}} {
-		got := r.EndFollow(c.ctx, begun.Add(time.Minute), c.err)
+		got := r.EndFollowUp(c.ctx, begun.Add(time.Minute), c.err)
 		message := ""
 		if c.err != nil {
 			message = c.err.Error()
@@ -145,13 +145,13 @@ func TestFollowEntry(t *testing.T) {
 			t.Errorf("work that ended with %v: got %+v, want the outcome %s", c.err, got, c.outcome)
 		}
 	}
-	follows := ledger.Follows([]ledger.Run{
+	follows := ledger.FollowUps([]ledger.Run{
 		{Kind: ledger.Night, Outcome: ledger.Failed, StartedAt: nightAt(0)},
 		{Kind: ledger.Watch, Outcome: ledger.Failed, StartedAt: nightAt(1)},
 		{Kind: ledger.Backup, Outcome: ledger.Complete, StartedAt: nightAt(1), EndedAt: nightAt(2)},
 		{Kind: ledger.Watch, Outcome: ledger.Partial, StartedAt: nightAt(3)},
 	})
-	wanted := []ledger.Follow{
+	wanted := []ledger.FollowUp{
 		{Last: ledger.Run{Kind: ledger.Backup, Outcome: ledger.Complete, StartedAt: nightAt(1), EndedAt: nightAt(2)}, Succeeded: nightAt(2)},
 		{Last: ledger.Run{Kind: ledger.Watch, Outcome: ledger.Partial, StartedAt: nightAt(3)}, Failures: 2, Since: nightAt(1)},
 	}

@@ -28,7 +28,7 @@ func (l *Ledger) Path() string { return l.folder.Path(stateDir, "runs.jsonl") }
 // Record adds the entry of a run, or of work after a run, such as a backup. A second entry of a run
 // with the same id is another attempt. Work after a run gets a new id if its id is already in the ledger.
 func (l *Ledger) Record(r ledger.Run) error {
-	if r.IsFollow() {
+	if r.IsFollowUp() {
 		entries, err := l.Entries()
 		if err != nil {
 			return fmt.Errorf("record %s: %w", r.ID, err)
@@ -137,7 +137,7 @@ func (l *Ledger) readEntry(dir, run string) (r ledger.Run, ok bool) {
 // Runs returns only the last one. It skips damaged and unfinished lines.
 func (l *Ledger) Runs() ([]ledger.Run, error) {
 	entries, err := l.Entries()
-	return slices.DeleteFunc(entries, ledger.Run.IsFollow), err
+	return slices.DeleteFunc(entries, ledger.Run.IsFollowUp), err
 }
 
 // Entries is like Runs, and also returns work after runs, such as backups.

@@ -64,8 +64,8 @@ func TestBackupsOfOneSecondGetDifferentIDs(t *testing.T) {
 	w := open(t)
 	must(t, os.MkdirAll(filepath.Join(w.Folder.Dir(), "state"), 0o700))
 	for i := range 2 {
-		entry := ledger.BeginFollow(ledger.Backup, "test", night.Add(time.Duration(i)*time.Millisecond))
-		must(t, w.Ledger.Record(entry.EndFollow(t.Context(), night.Add(time.Second), nil)))
+		entry := ledger.BeginFollowUp(ledger.Backup, "test", night.Add(time.Duration(i)*time.Millisecond))
+		must(t, w.Ledger.Record(entry.EndFollowUp(t.Context(), night.Add(time.Second), nil)))
 	}
 	entries, err := w.Ledger.Entries()
 	if err != nil || len(entries) != 2 || entries[0].ID != "20261101T020000Z-backup" || entries[1].ID != "20261101T020000Z-backup-2" || entries[1].Attempts != 1 {

@@ -138,7 +138,7 @@ func TestBackupsOfTheSameSecondHaveTheirOwnEntries(t *testing.T) {
 	w := open(t)
 	var got []string
 	for range 3 {
-		must(t, w.Ledger.Record(ledger.BeginFollow(ledger.Backup, "test", night).EndFollow(t.Context(), night.Add(time.Second), nil)))
+		must(t, w.Ledger.Record(ledger.BeginFollowUp(ledger.Backup, "test", night).EndFollowUp(t.Context(), night.Add(time.Second), nil)))
 	}
 	entries, err := w.Ledger.Entries()
 	must(t, err)
