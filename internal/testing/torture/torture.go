@@ -154,9 +154,9 @@ func RequireTrials(t testing.TB, getenv func(name string) string) {
 func Open(getenv func(name string) string) Store { return Store{Docs: getenv(docsVar), Now: time.Now} }
 
 // EndTrial stores the result of a trial that passed or failed.
-func (b Store) EndTrial(begun time.Time, failed bool, t Trial) error {
+func (st Store) EndTrial(begun time.Time, failed bool, t Trial) error {
 	t.Passed, t.Seconds = !failed, time.Since(begun).Seconds()
-	return b.KeepTrial(t)
+	return st.KeepTrial(t)
 }
 
 // matrixFile contains all rows, and seasonsFile all seasons. Each trial has a separate file.
@@ -170,16 +170,16 @@ const Folder = "reliability"
 
 // KeepRows stores rows, and replaces stored rows with the same fault and rate. Only one process may
 // call it at a time.
-func (b Store) KeepRows(rows ...Row) error {
-	if b.Docs == "" {
+func (st Store) KeepRows(rows ...Row) error {
+	if st.Docs == "" {
 		return nil
 	}
-	all, err := b.Rows()
+	all, err := st.Rows()
 	if err != nil {
 		return err
 	}
 	for _, r := range rows {
-		r.Date = b.currentDate()
+		r.Date = st.currentDate()
 		i := slices.IndexFunc(all, func(o Row) bool { return o.Fault == r.Fault && o.Rate == r.Rate })
 		if i < 0 {
 			all = append(all, r)
@@ -188,79 +188,79 @@ func (b Store) KeepRows(rows ...Row) error {
 		all[i] = r
 	}
 	slices.SortStableFunc(all, func(a, b Row) int { return cmp.Compare(a.Place, b.Place) })
-	return b.writeFile(matrixFile, all)
+	return st.writeFile(matrixFile, all)
 }
 
 // KeepSeason stores a season, and replaces a stored season with the same seed. Only one goroutine
 // of one process may call it at a time.
-func (b Store) KeepSeason(s Season) error {
-	if b.Docs == "" {
+func (st Store) KeepSeason(s Season) error {
+	if st.Docs == "" {
 		return nil
 	}
-	all, err := b.Seasons()
+	all, err := st.Seasons()
 	if err != nil {
 		return err
 	}
-	s.Date = b.currentDate()
+	s.Date = st.currentDate()
 	all = append(slices.DeleteFunc(all, func(o Season) bool { return o.Seed == s.Seed }), s)
 	slices.SortFunc(all, func(a, b Season) int { return cmp.Compare(a.Seed, b.Seed) })
-	return b.writeFile(seasonsFile, all)
+	return st.writeFile(seasonsFile, all)
 }
 
 // Seasons returns the stored seasons, sorted by seed.
-func (b Store) Seasons() ([]Season, error) {
+func (st Store) Seasons() ([]Season, error) {
 	var all []Season
-	err := b.readFile(seasonsFile, &all)
+	err := st.readFile(seasonsFile, &all)
 	return all, err
 }
 
 // KeepTrial stores a trial, and replaces a stored trial with the same name.
-func (b Store) KeepTrial(t Trial) error {
-	if b.Docs == "" {
+func (st Store) KeepTrial(t Trial) error {
+	if st.Docs == "" {
 		return nil
 	}
-	t.Date = b.currentDate()
-	return b.writeFile("trial-"+fileName(t.Name)+".json", t)
+	t.Date = st.currentDate()
+	return st.writeFile("trial-"+fileName(t.Name)+".json", t)
 }
 
 // Rows returns the stored rows, sorted by place.
-func (b Store) Rows() ([]Row, error) {
+func (st Store) Rows() ([]Row, error) {
 	var all []Row
-	err := b.readFile(matrixFile, &all)
+	err := st.readFile(matrixFile, &all)
 	return all, err
 }
 
 // KeepMutation stores the result of a package, and replaces its stored result.
-func (b Store) KeepMutation(m Mutation) error {
-	if b.Docs == "" {
+func (st Store) KeepMutation(m Mutation) error {
+	if st.Docs == "" {
 		return nil
 	}
-	m.Date = b.currentDate()
-	return b.writeFile("mutants-"+fileName(m.Package)+".json", m)
+	m.Date = st.currentDate()
+	return st.writeFile("mutants-"+fileName(m.Package)+".json", m)
 }
 
 // Trials returns the stored trials, sorted by name.
-func (b Store) Trials() ([]Trial, error) {
-	all, err := readFiles[Trial](b, "trial-*.json")
+func (st Store) Trials() ([]Trial, error) {
+	all, err := readFiles[Trial](st, "trial-*.json")
 	slices.SortFunc(all, func(a, b Trial) int { return cmp.Compare(a.Name, b.Name) })
 	return all, err
 }
 
 // Mutations returns the stored results of packages, sorted by package.
-func (b Store) Mutations() ([]Mutation, error) {
-	all, err := readFiles[Mutation](b, "mutants-*.json")
+func (st Store) Mutations() ([]Mutation, error) {
+	all, err := readFiles[Mutation](st, "mutants-*.json")
 	slices.SortFunc(all, func(a, b Mutation) int { return cmp.Compare(a.Package, b.Package) })
 	return all, err
 }
 
-func readFiles[T any](b Store, pattern string) ([]T, error) {
-	paths, err := filepath.Glob(filepath.Join(b.Docs, Folder, pattern))
+func readFiles[T any](st Store, pattern string) ([]T, error) {
+	paths, err := filepath.Glob(filepath.Join(st.Docs, Folder, pattern))
 	if err != nil {
 		return nil, err
 	}
 	all := make([]T, len(paths))
 	for i, path := range paths {
-		if err := b.readFile(filepath.Base(path), &all[i]); err != nil {
+		if err := st.readFile(filepath.Base(path), &all[i]); err != nil {
 			return nil, err
 		}
 	}
@@ -268,8 +268,8 @@ func readFiles[T any](b Store, pattern string) ([]T, error) {
 }
 
 // readFile reads a file of results. It changes nothing if the file does not exist.
-func (b Store) readFile(name string, into any) error {
-	data, err := os.ReadFile(filepath.Join(b.Docs, Folder, name))
+func (st Store) readFile(name string, into any) error {
+	data, err := os.ReadFile(filepath.Join(st.Docs, Folder, name))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
@@ -282,12 +282,12 @@ func (b Store) readFile(name string, into any) error {
 	return nil
 }
 
-func (b Store) writeFile(name string, results any) error {
+func (st Store) writeFile(name string, results any) error {
 	data, err := json.MarshalIndent(results, "", "  ")
 	if err != nil {
 		return fmt.Errorf("write the results in %q: %w", name, err)
 	}
-	folder := filepath.Join(b.Docs, Folder)
+	folder := filepath.Join(st.Docs, Folder)
 	if err := os.MkdirAll(folder, 0o755); err != nil {
 		return fmt.Errorf("write the results in %q: %w", name, err)
 	}
@@ -297,7 +297,7 @@ func (b Store) writeFile(name string, results any) error {
 	return nil
 }
 
-func (b Store) currentDate() string { return b.Now().UTC().Format(time.DateOnly) }
+func (st Store) currentDate() string { return st.Now().UTC().Format(time.DateOnly) }
 
 // fileName converts the name of a trial to a file name: its words in lower case, joined by hyphens.
 func fileName(name string) string {

@@ -56,8 +56,8 @@ func TestMutationReplacesMutationOfSamePackage(t *testing.T) {
 
 func TestSeasonReplacesSeasonOfSameSeed(t *testing.T) {
 	store := torture.Store{Docs: t.TempDir(), Now: today}
-	for _, one := range []torture.Season{{Seed: 10}, {Seed: 2, Nights: 1}, {Seed: 2, Nights: 2, Counts: map[string]int{"kill": 1}}} {
-		must(t, store.KeepSeason(one))
+	for _, season := range []torture.Season{{Seed: 10}, {Seed: 2, Nights: 1}, {Seed: 2, Nights: 2, Counts: map[string]int{"kill": 1}}} {
+		must(t, store.KeepSeason(season))
 	}
 	got, err := store.Seasons()
 	must(t, err)
@@ -67,7 +67,7 @@ func TestSeasonReplacesSeasonOfSameSeed(t *testing.T) {
 	}
 }
 
-func TestBookWithoutFolder(t *testing.T) {
+func TestStoreWithoutFolder(t *testing.T) {
 	must(t, torture.Store{}.KeepRows(torture.Row{Fault: "500"}))
 	must(t, torture.Store{}.KeepTrial(torture.Trial{Name: "Storm"}))
 	must(t, torture.Store{}.KeepMutation(torture.Mutation{Package: "load"}))

@@ -176,20 +176,20 @@ func TestTrialEventMakesItsRecordsLive(t *testing.T) {
 // since the last call of the function. The ids are replaced by A and C.
 func (m webhookHarness) watchRequests(article, campaign string) func() []string {
 	var mu sync.Mutex
-	var seen []string
+	var requestedPaths []string
 	m.onRequest(func(r *http.Request) {
 		mu.Lock()
 		defer mu.Unlock()
 		if strings.Contains(r.URL.Path, article) || strings.Contains(r.URL.Path, campaign) {
-			seen = append(seen, strings.NewReplacer(article, "A", campaign, "C").Replace(r.URL.Path))
+			requestedPaths = append(requestedPaths, strings.NewReplacer(article, "A", campaign, "C").Replace(r.URL.Path))
 		}
 	})
 	return func() []string {
 		mu.Lock()
 		defer mu.Unlock()
-		slices.Sort(seen)
-		paths := slices.Compact(seen)
-		seen = nil
+		slices.Sort(requestedPaths)
+		paths := slices.Compact(requestedPaths)
+		requestedPaths = nil
 		return paths
 	}
 }
@@ -273,17 +273,17 @@ func TestPrivateColumnsAreRemovedFromEvents(t *testing.T) {
 	}
 }
 
-// TestFirstDeliveryOfAnEventIsStored puts two deliveries with one id into the inbox, as a receiver
-// does that no longer has the id of the first delivery. The night must store the first delivery,
+// TestFirstDeliveryOfAnEventIsStored puts two deliveries with one id into the inbox. A receiver stores
+// both of them if it no longer has the id of the first one. The night must store the first delivery,
 // also if the streams of events are in reverse order.
 func TestFirstDeliveryOfAnEventIsStored(t *testing.T) {
 	t.Parallel()
 	for _, reversed := range []bool{false, true} {
 		t.Run(fmt.Sprintf("reversed %v", reversed), func(t *testing.T) {
 			t.Parallel()
-			later := newWebhookHarness(t, smallWorld(), eventStreams()...)
-			later.deliver(rawDelivery("a", webhook.StatusChanged, `{"article_id":"2"}`))
-			later.deliver(rawDelivery("b", webhook.StatusChanged, `{"article_id":"4"}`)) // seals the segment of the event a
+			otherReceiver := newWebhookHarness(t, smallWorld(), eventStreams()...)
+			otherReceiver.deliver(rawDelivery("a", webhook.StatusChanged, `{"article_id":"2"}`))
+			otherReceiver.deliver(rawDelivery("b", webhook.StatusChanged, `{"article_id":"4"}`)) // seals the segment of the event a
 
 			m := newWebhookHarness(t, smallWorld(), eventStreams()...)
 			if reversed {
@@ -291,7 +291,7 @@ func TestFirstDeliveryOfAnEventIsStored(t *testing.T) {
 			}
 			m.deliver(rawDelivery("a", webhook.StatusChanged, `{"article_id":"1"}`))
 			m.deliver(rawDelivery("c", webhook.CommentCreated, `{"id":"c1"}`))
-			segments, err := filepath.Glob(later.path("state", "inbox", "2*.log"))
+			segments, err := filepath.Glob(otherReceiver.path("state", "inbox", "2*.log"))
 			must(t, err)
 			if len(segments) != 1 {
 				t.Fatalf("%d segments are sealed, want 1 with the second delivery of the event a", len(segments))

@@ -77,7 +77,7 @@ func TestTrialRebuildRequiresConsentToALoss(t *testing.T) {
 	must(t, err)
 	h.goodNight()
 	latest := h.latestRun()
-	must(t, os.WriteFile(indexFile, index, 0o600))
+	must(t, os.WriteFile(indexFile, index, 0o600)) // this index does not contain the newest day
 	must(t, os.Remove(h.path("parquet", ".manifests", "snapshot_date=2026-11-03.json")))
 	days, err := filepath.Glob(h.path("parquet", "*", "snapshot_date=2026-11-03"))
 	must(t, err)

@@ -28,8 +28,8 @@ import (
 // powerTrial simulates power cuts during an operation on a warehouse.
 type powerTrial struct {
 	*harness
-	// before is the folder of the warehouse before the operation.
-	before string
+	// original is the folder of the warehouse before the operation.
+	original string
 	// versions are the runs that may be published after a power cut. An empty run means that no
 	// version may be published.
 	versions []string
@@ -55,7 +55,7 @@ func newPowerTrial(t *testing.T, nights int, chosen ...string) *powerTrial {
 	}
 	p.service.Advance(1)
 	p.at = p.service.Now().Add(2 * time.Hour)
-	p.before = p.cfg.Warehouse.Dir
+	p.original = p.cfg.Warehouse.Dir
 	return p
 }
 
@@ -71,7 +71,7 @@ func (p *powerTrial) configFor(dir string) pipeline.Config {
 func (p *powerTrial) record(t *testing.T, operate func(cfg pipeline.Config) error) (dir string) {
 	t.Helper()
 	dir = t.TempDir()
-	copyWithLinks(t, p.before, dir)
+	copyWithLinks(t, p.original, dir)
 	p.trace = newDiskTrace(t, dir)
 	p.versions = append(p.versions, publishedRun(t, dir))
 	cfg := p.configFor(dir)
@@ -273,7 +273,7 @@ func powerCuts() map[string]func(t *testing.T, seed uint64, limit int) int {
 	}
 }
 
-// prune removes old files with a short retention.
+// prune prunes the warehouse with a short retention.
 func prune(cfg pipeline.Config) error {
 	return withLock(cfg, "prune", func(w *warehouse.Warehouse) error {
 		_, err := w.Pruner.Prune(warehouse.Retention{RawDays: 1, Daily: 1}, cfg.Now().Add(72*time.Hour), false)
@@ -317,7 +317,7 @@ func cutOperation(t *testing.T, seed uint64, limit int, operate, repeat func(cfg
 	t.Helper()
 	p := newPowerTrial(t, 3)
 	reference := t.TempDir()
-	copyWithLinks(t, p.before, reference)
+	copyWithLinks(t, p.original, reference)
 	p.requireNextNight(t, reference, "", nil)
 	p.record(t, operate)
 	return p.cutPower(t, seed, limit, func(t *testing.T, dir string, _ tracePoint) {
@@ -346,14 +346,14 @@ func cutHeld(t *testing.T, seed uint64, limit int, decide func(w *warehouse.Ware
 	}
 	operate := hold
 	if decide != nil {
-		p.before = p.record(t, hold)
+		p.original = p.record(t, hold)
 		p.versions = nil
 		operate = func(cfg pipeline.Config) error {
 			return withLock(cfg, "decision", func(w *warehouse.Warehouse) error { return decide(w, cfg.Now()) })
 		}
 	}
 	reference := t.TempDir()
-	copyWithLinks(t, p.before, reference)
+	copyWithLinks(t, p.original, reference)
 	p.requireNextNight(t, reference, "", nil)
 	p.record(t, operate)
 	return p.cutPower(t, seed, limit, func(t *testing.T, dir string, _ tracePoint) {
@@ -374,7 +374,7 @@ func cutInbox(t *testing.T, seed uint64, limit int) int {
 	t.Helper()
 	m := newWebhookHarness(t, richWorld(), eventStreams()...)
 	m.goodNight()
-	p := &powerTrial{harness: m.harness, before: t.TempDir()}
+	p := &powerTrial{harness: m.harness, original: t.TempDir()}
 	p.record(t, func(cfg pipeline.Config) error {
 		w, err := warehouse.Open(cfg.Warehouse)
 		if err != nil {

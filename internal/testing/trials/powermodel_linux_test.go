@@ -48,8 +48,8 @@ type content struct {
 	mode fs.FileMode
 }
 
-// entryKey is a name in a folder.
-type entryKey struct {
+// folderName is a name in a folder.
+type folderName struct {
 	dir  object
 	name string
 }
@@ -57,17 +57,17 @@ type entryKey struct {
 // diskState is the state of the folder at one time: the object of each name, and the content of
 // each file.
 type diskState struct {
-	entries map[entryKey]object
+	objects map[folderName]object
 	files   map[object]content
 }
 
 func (s diskState) clone() diskState {
-	return diskState{maps.Clone(s.entries), maps.Clone(s.files)}
+	return diskState{maps.Clone(s.objects), maps.Clone(s.files)}
 }
 
-// entryChange is one creation, rename or removal. It contains the new object of each changed name.
+// nameChange is one creation, rename or removal. It contains the new object of each changed name.
 // A removed name has object 0.
-type entryChange map[entryKey]object
+type nameChange map[folderName]object
 
 // tracePoint is a time at which the power could fail.
 type tracePoint struct {
@@ -75,7 +75,7 @@ type tracePoint struct {
 	// synced is the state that survives every power cut.
 	synced diskState
 	// pending are the changes of names that are not synced, oldest first.
-	pending []entryChange
+	pending []nameChange
 	// written is the newest content of all files.
 	written map[object]content
 	// acknowledged are the ids of the webhook events that were acknowledged before this time.
@@ -98,7 +98,7 @@ type diskTrace struct {
 	newest, synced diskState
 	// written is the newest content of all files, including removed files.
 	written map[object]content
-	pending []entryChange
+	pending []nameChange
 	// syncing contains the objects of each running fsync, with their content when the fsync began.
 	// The key consists of the rest of the step's name and the path.
 	syncing      map[string]map[object]content
@@ -121,7 +121,7 @@ func newDiskTrace(t *testing.T, root string) *diskTrace {
 // list returns the current state of the folder. It does not read files that have the same size and
 // time as in the previous state.
 func (d *diskTrace) list(previous diskState) diskState {
-	s := diskState{map[entryKey]object{}, map[object]content{}}
+	s := diskState{map[folderName]object{}, map[object]content{}}
 	d.names = map[string]object{d.root: rootObject}
 	err := filepath.WalkDir(d.root, func(path string, entry fs.DirEntry, err error) error {
 		if os.IsNotExist(err) {
@@ -154,7 +154,7 @@ func (d *diskTrace) list(previous diskState) diskState {
 			return nil
 		}
 		d.names[path], d.kinds[id] = id, info.Mode()
-		s.entries[entryKey{parent, filepath.Base(path)}] = id
+		s.objects[folderName{parent, filepath.Base(path)}] = id
 		switch {
 		case info.Mode().IsRegular():
 			known, ok := previous.files[id]
@@ -209,7 +209,7 @@ func (d *diskTrace) step(name, path string) error {
 	defer d.mu.Unlock()
 	previous := d.newest
 	d.newest = d.list(previous)
-	d.pending = append(d.pending, entryChanges(previous.entries, d.newest.entries)...)
+	d.pending = append(d.pending, nameChanges(previous.objects, d.newest.objects)...)
 	if strings.HasPrefix(name, "after fsync above ") {
 		parent := d.names[filepath.Dir(path)]
 		d.markSynced(map[object]content{parent: {}})
@@ -253,18 +253,18 @@ func (d *diskTrace) toSync(place, path string) map[object]content {
 // from one folder to another, the new name is synced with its folder. The old name remains until
 // the other folder is synced.
 func (d *diskTrace) markSynced(synced map[object]content) {
-	var pending []entryChange
+	var pending []nameChange
 	for _, change := range d.pending {
-		unsynced := entryChange{}
+		unsyncedNames := nameChange{}
 		for key, id := range change {
 			if _, ok := synced[key.dir]; ok {
-				set(d.synced.entries, key, id)
+				set(d.synced.objects, key, id)
 			} else {
-				unsynced[key] = id
+				unsyncedNames[key] = id
 			}
 		}
-		if len(unsynced) > 0 {
-			pending = append(pending, unsynced)
+		if len(unsyncedNames) > 0 {
+			pending = append(pending, unsyncedNames)
 		}
 	}
 	d.pending = pending
@@ -275,18 +275,18 @@ func (d *diskTrace) markSynced(synced map[object]content) {
 	}
 }
 
-func set(entries map[entryKey]object, key entryKey, id object) {
+func set(objects map[folderName]object, key folderName, id object) {
 	if id == 0 {
-		delete(entries, key)
+		delete(objects, key)
 	} else {
-		entries[key] = id
+		objects[key] = id
 	}
 }
 
-// entryChanges compares two listings. The changed names of one object, such as the old and the new
+// nameChanges compares two listings. The changed names of one object, such as the old and the new
 // name of a rename, belong to one change.
-func entryChanges(before, after map[entryKey]object) []entryChange {
-	var changed []entryKey
+func nameChanges(before, after map[folderName]object) []nameChange {
+	var changed []folderName
 	for key := range after {
 		if before[key] != after[key] {
 			changed = append(changed, key)
@@ -297,13 +297,13 @@ func entryChanges(before, after map[entryKey]object) []entryChange {
 			changed = append(changed, key)
 		}
 	}
-	slices.SortFunc(changed, func(a, b entryKey) int {
+	slices.SortFunc(changed, func(a, b folderName) int {
 		return cmp.Or(cmp.Compare(a.dir, b.dir), strings.Compare(a.name, b.name))
 	})
-	var all []entryChange
+	var all []nameChange
 	for _, key := range changed {
-		merged := entryChange{key: after[key]}
-		all = slices.DeleteFunc(all, func(other entryChange) bool {
+		merged := nameChange{key: after[key]}
+		all = slices.DeleteFunc(all, func(other nameChange) bool {
 			for k := range other {
 				if sharesObject(k, key, before, after) {
 					maps.Copy(merged, other)
@@ -318,7 +318,7 @@ func entryChanges(before, after map[entryKey]object) []entryChange {
 }
 
 // sharesObject reports whether two names had or have an object in common.
-func sharesObject(a, b entryKey, before, after map[entryKey]object) bool {
+func sharesObject(a, b folderName, before, after map[folderName]object) bool {
 	for _, x := range []object{before[a], after[a]} {
 		if x != 0 && (x == before[b] || x == after[b]) {
 			return true
@@ -365,7 +365,7 @@ func (p tracePoint) stateAfter(o outage) (s diskState, fates map[object]fate) {
 	for i, change := range p.pending {
 		if o.keeps(i) {
 			for key, id := range change {
-				set(s.entries, key, id)
+				set(s.objects, key, id)
 			}
 		}
 	}
@@ -384,7 +384,7 @@ func (d *diskTrace) write(t *testing.T, p tracePoint, o outage, to string) (sum 
 	t.Helper()
 	s, fates := p.stateAfter(o)
 	children := map[object][]string{}
-	for key := range s.entries {
+	for key := range s.objects {
 		children[key.dir] = append(children[key.dir], key.name)
 	}
 	hash := sha256.New()
@@ -393,7 +393,7 @@ func (d *diskTrace) write(t *testing.T, p tracePoint, o outage, to string) (sum 
 	fill = func(dir object, path string) {
 		slices.Sort(children[dir])
 		for _, name := range children[dir] {
-			id, target := s.entries[entryKey{dir, name}], filepath.Join(path, name)
+			id, target := s.objects[folderName{dir, name}], filepath.Join(path, name)
 			fmt.Fprintln(hash, strings.TrimPrefix(target, to))
 			switch kind := d.kinds[id]; {
 			case kind.IsDir():
@@ -405,8 +405,8 @@ func (d *diskTrace) write(t *testing.T, p tracePoint, o outage, to string) (sum 
 			case firstPath[id] != "":
 				must(t, os.Link(firstPath[id], target))
 			default:
-				f, unsynced := fates[id]
-				data := d.bytesOf(t, p, id, f, unsynced, name)
+				f, isUnsynced := fates[id]
+				data := d.bytesOf(t, p, id, f, isUnsynced, name)
 				must(t, os.WriteFile(target, data, s.files[id].mode.Perm()))
 				must(t, os.Chtimes(target, time.Time{}, s.files[id].at))
 				fmt.Fprintf(hash, "%x\n", sha256.Sum256(data))
@@ -419,7 +419,7 @@ func (d *diskTrace) write(t *testing.T, p tracePoint, o outage, to string) (sum 
 }
 
 // bytesOf returns the bytes of a file after an outage. f applies only if the file is unsynced.
-func (d *diskTrace) bytesOf(t *testing.T, p tracePoint, id object, f fate, unsynced bool, name string) []byte {
+func (d *diskTrace) bytesOf(t *testing.T, p tracePoint, id object, f fate, isUnsynced bool, name string) []byte {
 	t.Helper()
 	read := func(c content, ok bool) []byte {
 		if !ok {
@@ -431,7 +431,7 @@ func (d *diskTrace) bytesOf(t *testing.T, p tracePoint, id object, f fate, unsyn
 	}
 	synced, ok := p.synced.files[id]
 	old, newest := read(synced, ok), read(p.written[id], true)
-	if !unsynced || f == newContent {
+	if !isUnsynced || f == newContent {
 		return newest
 	}
 	if f == oldContent || strings.Contains(name, ".duckdb") {

@@ -168,7 +168,7 @@ func TestTrialRemainingEventsAreStoredOnce(t *testing.T) {
 	targets := pipeline.Targets{Articles: m.lines("SELECT min(id) FROM articles")}
 	m.deliver(rawDelivery("a", "article.status_changed", `{"article_id":"1"}`))
 	m.deliver(rawDelivery("b", "article.status_changed", `{"article_id":"2"}`))
-	m.deliver(rawDelivery("c", "other.topic", `{}`)) // closes the segment of b
+	m.deliver(rawDelivery("c", "other.topic", `{}`)) // seals the segment of the event b
 	saved := t.TempDir()
 	must(t, os.CopyFS(saved, os.DirFS(m.path("state", "inbox"))))
 	restoreSegments := func() {
@@ -176,7 +176,7 @@ func TestTrialRemainingEventsAreStoredOnce(t *testing.T) {
 		segments, err := filepath.Glob(filepath.Join(saved, "*.log"))
 		must(t, err)
 		if len(segments) != 2 {
-			t.Fatalf("%d closed segments were saved, want 2", len(segments))
+			t.Fatalf("%d sealed segments were saved, want 2", len(segments))
 		}
 		for _, s := range segments {
 			path := m.path("state", "inbox", filepath.Base(s))

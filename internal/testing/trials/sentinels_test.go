@@ -48,9 +48,9 @@ func sentinelRules() transform.Privacy {
 	return p
 }
 
-// recordPaths returns the kinds of records by route and by path in the response of the route. The
+// recordKinds returns the kinds of records by route and by path in the response of the route. The
 // path of the main record is empty.
-func recordPaths() map[string]map[string]string {
+func recordKinds() map[string]map[string]string {
 	campaign := map[string]string{"": "campaigns", "profile": "profiles", "articles": "articles"}
 	order := map[string]string{"": "orders", "line_items": "order_line_items", "line_items.outlet": "outlets"}
 	return map[string]map[string]string{
@@ -72,7 +72,7 @@ func recordPaths() map[string]map[string]string {
 
 // sentinelWriter adds sentinels to the responses of one route.
 type sentinelWriter struct {
-	// kinds are the kinds of records by path. See recordPaths.
+	// kinds are the kinds of records by path. See recordKinds.
 	kinds map[string]string
 	// withWrongTypes means that the writer also adds values of wrong types and invalid records.
 	withWrongTypes bool
@@ -185,7 +185,7 @@ func (p *sentinelWriter) sentinelValue(text string) any {
 // sentinelFaults returns faults that add sentinels to the responses of every route.
 func sentinelFaults(withWrongTypes bool) []sim.Fault {
 	var faults []sim.Fault
-	for route, kinds := range recordPaths() {
+	for route, kinds := range recordKinds() {
 		p := &sentinelWriter{kinds: kinds, withWrongTypes: withWrongTypes}
 		var mu sync.Mutex
 		faults = append(faults, sim.Fault{Route: route, Kind: sim.FaultRewrite, Rewrite: func(body []byte) []byte {
