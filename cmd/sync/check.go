@@ -63,7 +63,7 @@ func runCheck(ctx context.Context, g *globals, offline bool) error {
 	// retries are logged.
 	night.Fetch.FailUnreachable = true
 	if !g.Quiet {
-		night.Log = g.NewLoggerOf(slog.LevelDebug, g.stderr)
+		night.Log = g.NewLoggerAt(slog.LevelDebug, g.stderr)
 	}
 	plan, err := pipeline.Check(ctx, night)
 	if err != nil {

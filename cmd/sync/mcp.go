@@ -45,7 +45,7 @@ func runMCP(ctx context.Context, g *globals, timeout time.Duration) error {
 	// stopped query then has 5 seconds to end.
 	drain := cmp.Or(timeout, 25*time.Second) + 5*time.Second
 	return mcp.Run(ctx, mcp.Config{
-		Warehouse: mcpWarehouse{g}, Timeout: timeout, Drain: drain, Version: version, Now: g.Now, Log: g.NewLoggerOf(slog.LevelWarn, g.stderr),
+		Warehouse: mcpWarehouse{g}, Timeout: timeout, Drain: drain, Version: version, Now: g.Now, Log: g.NewLoggerAt(slog.LevelWarn, g.stderr),
 	}, io.NopCloser(g.stdin), nopCloseWriter{g.stdout})
 }
 

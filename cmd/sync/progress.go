@@ -43,7 +43,7 @@ func (g *globals) showProgress(watch *pipeline.Watch) (log *slog.Logger, stop fu
 	}
 	b := newBars(g.stderr, g.stderrWidth)
 	stopDrawing := callEvery(redrawInterval, func() { b.drawProgress(watch) })
-	return g.NewLoggerOf(slog.LevelWarn, b), func() {
+	return g.NewLoggerAt(slog.LevelWarn, b), func() {
 		stopDrawing()
 		b.close()
 	}

@@ -39,8 +39,8 @@ func addAdvice(err error) error {
 	return err
 }
 
-// permissionAdvice names the owner of a path or, if the path is not accessible, of the
-// nearest accessible folder above it.
+// permissionAdvice names the owner of a path, or of the nearest accessible folder above it.
+// If this user is the owner, or the owner is unknown, it recommends to check the permissions.
 func permissionAdvice(path string) string {
 	info, err := os.Lstat(path)
 	for err != nil && path != filepath.Dir(path) {

@@ -18,34 +18,34 @@ import (
 // the read-only file system and, for root, the missing permission.
 func TestAddAdvice(t *testing.T) {
 	t.Parallel()
-	first, err := net.Listen("tcp", "127.0.0.1:0")
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = first.Close() })
-	_, inUse := net.Listen("tcp", first.Addr().String())
-	_, foreign := net.Listen("tcp", "192.0.2.1:8080") // an address reserved for documentation
-	closed := filepath.Join(t.TempDir(), "closed")
-	if err := os.Mkdir(closed, 0o000); err != nil {
+	t.Cleanup(func() { _ = listener.Close() })
+	_, errInUse := net.Listen("tcp", listener.Addr().String())
+	_, errForeign := net.Listen("tcp", "192.0.2.1:8080") // an address reserved for documentation
+	unreadable := filepath.Join(t.TempDir(), "unreadable")
+	if err := os.Mkdir(unreadable, 0o000); err != nil {
 		t.Fatal(err)
 	}
-	file := filepath.Join(closed, "lock")
-	_, denied := os.Open(file)
-	advice := "check the permissions of " + closed
+	file := filepath.Join(unreadable, "lock")
+	_, errDenied := os.Open(file)
+	advice := "check the permissions of " + unreadable
 	if os.Geteuid() == 0 { // root may open the file
-		denied = &fs.PathError{Op: "open", Path: file, Err: syscall.EACCES}
-		if err := os.Chown(closed, 65534, 65534); err != nil {
+		errDenied = &fs.PathError{Op: "open", Path: file, Err: syscall.EACCES}
+		if err := os.Chown(unreadable, 65534, 65534); err != nil {
 			t.Fatal(err)
 		}
-		advice = closed + " belongs to "
+		advice = unreadable + " belongs to "
 	}
 	for name, c := range map[string]struct {
 		err  error
 		want string
 	}{
-		"port in use":                {inUse, "another process already listens on this port, perhaps an instance of this program"},
-		"address of another machine": {foreign, "this machine does not have the address"},
-		"permission denied":          {fmt.Errorf("take the lock: %w", denied), advice},
+		"port in use":                {errInUse, "another process already listens on this port, perhaps an instance of this program"},
+		"address of another machine": {errForeign, "this machine does not have the address"},
+		"permission denied":          {fmt.Errorf("take the lock: %w", errDenied), advice},
 		"read-only file system":      {&fs.PathError{Op: "open", Path: file, Err: syscall.EROFS}, "mounted read-only"},
 	} {
 		got := addAdvice(c.err)
@@ -53,7 +53,7 @@ func TestAddAdvice(t *testing.T) {
 			t.Errorf("%s: got %q, want the error followed by %q", name, got, c.want)
 		}
 	}
-	for _, err := range []error{nil, errors.New("disk"), fs.ErrPermission, &warehouse.PlaceError{Dir: closed, Err: denied}} {
+	for _, err := range []error{nil, errors.New("disk"), fs.ErrPermission, &warehouse.PlaceError{Dir: unreadable, Err: errDenied}} {
 		if got := addAdvice(err); !errors.Is(got, err) || got != nil && got.Error() != err.Error() {
 			t.Errorf("got %q, want %q unchanged", got, err)
 		}

@@ -9,10 +9,10 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// RecordFollowUp writes the ledger entry of work that followed a publish, such as a backup.
-// It sends an alert if the entry causes one of the given events. It does not wait for the
-// warehouse lock, because another run may hold the lock for hours. The entry is appended in
-// a single write, which needs no lock.
+// RecordFollowUp writes the ledger entry of work after a publish, such as a backup. It sends an
+// alert if the entry causes one of the given events. It does not wait for the warehouse lock,
+// because another run may hold the lock for hours. A single write appends the entry, so no lock
+// is needed.
 func RecordFollowUp(ctx context.Context, wh *warehouse.Warehouse, sender *notify.Notifier, entry ledger.Run, events ...string) error {
 	var previous ledger.FollowUp
 	for _, f := range LatestFollowUps(wh) {
@@ -44,8 +44,8 @@ func RecordFollowUp(ctx context.Context, wh *warehouse.Warehouse, sender *notify
 	return err
 }
 
-// LatestFollowUps returns the last results of each kind of work that follows a publish. It returns
-// nil if the ledger cannot be read. The next write to the ledger then returns the error.
+// LatestFollowUps returns the state of each kind of work after publishes. It returns nil if the
+// ledger cannot be read. The next write to the ledger then returns the error.
 func LatestFollowUps(wh *warehouse.Warehouse) []ledger.FollowUp {
 	entries, err := wh.Ledger.Entries()
 	if err != nil {

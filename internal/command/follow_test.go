@@ -40,7 +40,7 @@ func TestAlertsOfFollowingWork(t *testing.T) {
 	for i, step := range []struct {
 		outcome ledger.Outcome
 		events  []string
-		want    string
+		want    string // the event of the alert
 		code    int
 	}{
 		{ledger.Complete, nightEvents, "", 0},
@@ -53,7 +53,7 @@ func TestAlertsOfFollowingWork(t *testing.T) {
 		{ledger.Complete, nightEvents, notify.Recovered, 0},
 	} {
 		entry := ledger.BeginFollowUp(ledger.Lake, "test", time.Unix(int64(i), 0)).EndFollowUp(t.Context(), time.Unix(int64(i), 5), nil)
-		entry.Outcome, entry.Version = step.outcome, "night"
+		entry.Outcome, entry.Version = step.outcome, "20261118T020000Z"
 		if err := command.RecordFollowUp(t.Context(), wh, sender, entry, step.events...); err != nil {
 			t.Fatal(err)
 		}
@@ -62,7 +62,7 @@ func TestAlertsOfFollowingWork(t *testing.T) {
 		case got = <-alerts:
 		default:
 		}
-		if got.Event != step.want || got.ExitCode != step.code || step.want != "" && (got.Work != ledger.Lake || got.Run != "night") {
+		if got.Event != step.want || got.ExitCode != step.code || step.want != "" && (got.Work != ledger.Lake || got.Run != "20261118T020000Z") {
 			t.Errorf("step %d, outcome %s, events %v: got alert %+v, want event %q with exit code %d", i, step.outcome, step.events, got, step.want, step.code)
 		}
 	}

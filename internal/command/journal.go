@@ -23,8 +23,8 @@ func FeedsJournal(stderr io.Writer, lookupEnv func(string) (string, bool)) bool 
 	return ok && stream == fmt.Sprintf("%d:%d", device, inode)
 }
 
-// LogWriter returns the writer for lines of a log. If stderr is connected to journald, it puts the
-// priority of each line before the line.
+// LogWriter returns w. If stderr is connected to journald, it returns a writer to w that puts the
+// priority of each log line before the line.
 func (f *Flags) LogWriter(w io.Writer) io.Writer {
 	if f.Journal {
 		return journalWriter{w}
@@ -37,11 +37,11 @@ type journalWriter struct{ w io.Writer }
 // levelOfLine matches the level at the beginning of a line in either format of the log.
 var levelOfLine = regexp.MustCompile(`^(?:time=\S+ )?level=(\w+)|^\{(?:"time":"[^"]*",)?"level":"(\w+)"`)
 
-// Write writes priority and line at once, so that no other output comes between them.
+// Write writes priority and line in one call, so that no other output comes between them.
 func (j journalWriter) Write(line []byte) (int, error) {
 	level := slog.LevelInfo
-	if found := levelOfLine.FindSubmatch(line); found != nil {
-		_ = level.UnmarshalText(slices.Concat(found[1:]...)) // after an error the level is still info
+	if match := levelOfLine.FindSubmatch(line); match != nil {
+		_ = level.UnmarshalText(slices.Concat(match[1:]...)) // after an error the level is still info
 	}
 	if _, err := io.WriteString(j.w, prefixLines(level, string(line))); err != nil {
 		return 0, err

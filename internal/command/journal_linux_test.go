@@ -18,8 +18,8 @@ import (
 	"placementsync/internal/command"
 )
 
-// journalStream opens a stream like the stderr of a systemd service. variable is the value of
-// JOURNAL_STREAM for it. read closes the stream and returns the text written to it.
+// journalStream opens a stream like the stderr of a systemd service. variable is the value that
+// JOURNAL_STREAM has for this stream. read closes the stream and returns the written text.
 func journalStream(t *testing.T) (stderr *os.File, variable string, read func() string) {
 	t.Helper()
 	fds, err := syscall.Socketpair(syscall.AF_UNIX, syscall.SOCK_STREAM, 0)
@@ -76,10 +76,10 @@ func TestJournalLinesBeginWithTheirPriority(t *testing.T) {
 	t.Parallel()
 	for format, want := range map[string]string{
 		"text": "<7>level=DEBUG msg=a run=1\n<6>level=INFO msg=b run=1 took=1.235s\n<4>level=WARN msg=\"c\\nd\" run=1 g.stream=orders\n<3>level=ERROR msg=e\n" +
-			"<3>program: it answered\n<3>two lines\n",
+			"<3>program: the service answered\n<3>two lines\n",
 		"json": `<7>{"level":"DEBUG","msg":"a","run":1}` + "\n" + `<6>{"level":"INFO","msg":"b","run":1,"took":1.235}` + "\n" +
 			`<4>{"level":"WARN","msg":"c\nd","run":1,"g":{"stream":"orders"}}` + "\n" + `<3>{"level":"ERROR","msg":"e"}` + "\n" +
-			`<3>{"level":"ERROR","msg":"command failed","command":"work","exit_code":1,"error":"it answered\ntwo lines"}` + "\n",
+			`<3>{"level":"ERROR","msg":"command failed","command":"work","exit_code":1,"error":"the service answered\ntwo lines"}` + "\n",
 	} {
 		stderr, variable, read := journalStream(t)
 		f := command.Flags{Journal: command.FeedsJournal(stderr, func(string) (string, bool) { return variable, true })}
@@ -87,15 +87,15 @@ func TestJournalLinesBeginWithTheirPriority(t *testing.T) {
 		f.AddTo(root)
 		root.AddCommand(&cobra.Command{Use: "work", RunE: func(*cobra.Command, []string) error {
 			log := f.NewLogger(stderr)
-			with := log.With("run", 1)
-			with.Debug("a")
-			with.Info("b", "took", 1234567*time.Microsecond, "reason", "", "error", nil)
-			with.WithGroup("g").Warn("c\nd", "stream", "orders")
+			runLog := log.With("run", 1)
+			runLog.Debug("a")
+			runLog.Info("b", "took", 1234567*time.Microsecond, "reason", "", "error", nil)
+			runLog.WithGroup("g").Warn("c\nd", "stream", "orders")
 			log.Log(t.Context(), slog.LevelError, "e")
-			return errors.New("it answered\ntwo lines")
+			return errors.New("the service answered\ntwo lines")
 		}})
 		if code := f.Execute(context.Background(), root, []string{"work", "--verbose", "--log-format", format}, io.Discard, stderr); code != 1 {
-			t.Errorf("exit code is %d, want 1", code)
+			t.Errorf("the exit code is %d, want 1", code)
 		}
 		got := read()
 		if format == "json" { // JSON lines keep the time for log collectors

@@ -19,7 +19,7 @@ type Manual struct {
 	Examples, Environment, Files []Fact
 }
 
-// Fact explains a command line, a variable or a file.
+// Fact is the meaning of a command line, a variable or a file.
 type Fact struct{ Name, Meaning string }
 
 // Environment lists the variables that both programs read.
@@ -46,7 +46,7 @@ func ManualCommand(m Manual) *cobra.Command {
 			if completion, _, err := root.Find([]string{"completion"}); err == nil && completion != root {
 				root.RemoveCommand(completion) // its help is about shells, not about this program
 			}
-			helpAsMarkdown(root)
+			convertHelp(root)
 			root.Long += factsAsMarkdown("ENVIRONMENT", m.Environment) + factsAsMarkdown("FILES", m.Files) + factsAsMarkdown("EXAMPLES", m.Examples)
 			header := &doc.GenManHeader{Source: root.Name() + " " + m.Version, Manual: "User Commands"}
 			if err := doc.GenManTree(root, header, args[0]); err != nil {
@@ -71,33 +71,35 @@ func disableHyphenation(dir string) error {
 	return err
 }
 
-// helpAsMarkdown converts the help of all commands to Markdown, the input of cobra/doc.
-func helpAsMarkdown(cmd *cobra.Command) {
-	text, codes, found := strings.Cut(cmp.Or(cmd.Long, cmd.Short), "\n\nExit codes:\n")
+// convertHelp converts the help of a command and its subcommands to Markdown, the input of
+// cobra/doc.
+func convertHelp(cmd *cobra.Command) {
+	text, exitCodes, hasCodes := strings.Cut(cmp.Or(cmd.Long, cmd.Short), "\n\nExit codes:\n")
 	cmd.Long = asMarkdown(text)
-	if found {
-		cmd.Long += "\n\n# EXIT STATUS\n\n" + asMarkdown(codes)
+	if hasCodes {
+		cmd.Long += "\n\n# EXIT STATUS\n\n" + asMarkdown(exitCodes)
 	}
 	for _, child := range cmd.Commands() {
-		helpAsMarkdown(child)
+		convertHelp(child)
 	}
 }
 
-// asMarkdown puts indented lines, which are tables and commands, into code blocks.
+// asMarkdown escapes a help text, and puts its indented lines (tables and commands) into code
+// blocks.
 func asMarkdown(help string) string {
 	var b strings.Builder
-	code := false
+	inCode := false
 	for line := range strings.Lines(help + "\n") {
-		if indented := strings.HasPrefix(line, "  "); indented != code {
+		if indented := strings.HasPrefix(line, "  "); indented != inCode {
 			b.WriteString("\n```\n")
-			code = indented
+			inCode = indented
 		}
-		if !code {
+		if !inCode {
 			line = escapeMarkdown(line)
 		}
 		b.WriteString(line)
 	}
-	if code {
+	if inCode {
 		b.WriteString("```\n")
 	}
 	return b.String()

@@ -16,8 +16,8 @@ import (
 	"placementsync/internal/stream"
 )
 
-// RefuseUnknownNames is a [config.Rule]: streams and columns in the configuration must
-// exist. A misspelt name would skip a stream or publish private data.
+// RefuseUnknownNames is a [config.Validation]. Streams, columns and checks in the configuration
+// must exist: a misspelt name would skip a stream or publish private data.
 func RefuseUnknownNames(c config.Config, refuse func(path string, value any, message string)) {
 	for _, list := range []struct {
 		path     string
@@ -45,11 +45,11 @@ func RefuseUnknownNames(c config.Config, refuse func(path string, value any, mes
 // refuseUnknownChecks refuses names in checks.rules that are not checks or parameters. Damaged
 // files in checks.dir are reported when the checks run.
 func refuseUnknownChecks(c config.Config, refuse func(path string, value any, message string)) {
-	all, err := query.LoadChecks(c.Checks.Dir)
-	if faulty := (*query.FilesError)(nil); err != nil && !errors.As(err, &faulty) {
+	loaded, err := query.LoadChecks(c.Checks.Dir)
+	if damaged := (*query.FilesError)(nil); err != nil && !errors.As(err, &damaged) {
 		refuse("checks", nil, err.Error())
 	}
-	for _, f := range checks.FindFaults(all.List(), CheckRules(c.Checks)) {
+	for _, f := range checks.FindFaults(loaded.List(), CheckRules(c.Checks)) {
 		refuse("checks.rules."+f.Path, f.Value, f.Message)
 	}
 }
@@ -63,11 +63,11 @@ func CheckRules(c config.Checks) map[string]checks.Rule {
 	return rules
 }
 
-// ChooseStreams returns the names of the streams that match the patterns of
-// streams.include and do not match streams.exclude.
+// ChooseStreams returns the names of the streams that match a pattern of streams.include and no
+// pattern of streams.exclude. An empty include matches every stream.
 func ChooseStreams(include, exclude []string) (chosen []string) {
 	for _, name := range streamNames() {
-		if (len(include) == 0 || fitsPattern(name, include)) && !fitsPattern(name, exclude) {
+		if (len(include) == 0 || matchesAny(name, include)) && !matchesAny(name, exclude) {
 			chosen = append(chosen, name)
 		}
 	}
@@ -79,7 +79,7 @@ func ChooseStreams(include, exclude []string) (chosen []string) {
 func SuggestStream(pattern string) string {
 	names := streamNames()
 	_, err := path.Match(pattern, "")
-	if err != nil || pattern == "" || slices.ContainsFunc(names, func(name string) bool { return fitsPattern(name, []string{pattern}) }) {
+	if err != nil || pattern == "" || slices.ContainsFunc(names, func(name string) bool { return matchesAny(name, []string{pattern}) }) {
 		return ""
 	}
 	if near := nearest.FindNearest(names, pattern); near != "" {
@@ -95,8 +95,8 @@ func streamNames() (names []string) {
 	return names
 }
 
-// fitsPattern reports whether a name matches at least one pattern, such as outlet*.
-func fitsPattern(name string, patterns []string) bool {
+// matchesAny reports whether a name matches at least one pattern, such as outlet*.
+func matchesAny(name string, patterns []string) bool {
 	return slices.ContainsFunc(patterns, func(p string) bool {
 		ok, err := path.Match(p, name)
 		return ok && err == nil
@@ -107,13 +107,13 @@ func fitsPattern(name string, patterns []string) bool {
 // "" for a column. It also returns "" for a name without a dot, because package config reports
 // it.
 func suggestColumn(name string) string {
-	table, column, ok := strings.Cut(name, ".")
+	table, column, hasDot := strings.Cut(name, ".")
 	tables, _, err := dictionary.Definitions()
 	if err != nil {
 		return err.Error()
 	}
 	def, known := tables[table]
-	if _, found := def.Column(column); found || !ok {
+	if _, exists := def.Column(column); exists || !hasDot {
 		return ""
 	}
 	var names []string

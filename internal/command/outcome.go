@@ -17,7 +17,7 @@ import (
 )
 
 // Meanings explains the outcomes of a command. An empty field means that the command never has
-// this outcome. Misused and Interrupted mean the same for every command.
+// this outcome. Misused and Interrupted have one meaning for all commands.
 type Meanings struct {
 	Complete, Failed, Partial, Locked string
 }
@@ -43,7 +43,7 @@ func (m Meanings) Table() string {
 	return text
 }
 
-// UsageErr returns the error of a wrong use that cobra does not detect.
+// UsageErr returns an error about wrong usage that cobra does not detect.
 func UsageErr(format string, args ...any) error {
 	return &outcomeError{ledger.Misused, fmt.Errorf(format, args...)}
 }
@@ -77,12 +77,12 @@ func isInvalidTemp(err error) bool {
 
 // OutcomeOf returns the outcome of a command whose work ends with err.
 func OutcomeOf(ctx context.Context, err error) ledger.Outcome {
-	var known *outcomeError
+	var explicit *outcomeError
 	switch {
 	case err == nil:
 		return ledger.Complete
-	case errors.As(err, &known):
-		return known.outcome
+	case errors.As(err, &explicit):
+		return explicit.outcome
 	case errors.As(err, new(*config.Error)), errors.As(err, new(*query.UsageError)), errors.As(err, new(*dictionary.UnknownError)),
 		errors.As(err, new(*ledger.UnknownRunError)), isInvalidTemp(err):
 		return ledger.Misused

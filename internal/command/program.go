@@ -1,6 +1,6 @@
 // Package command has the parts that the programs below cmd share: the flags of every
 // command, errors and exit codes, signals, the log, and functions that convert the configuration
-// to the options of other packages. It must not depend on a single command.
+// to the options of other packages. It must not depend on any command.
 package command
 
 import (
@@ -40,8 +40,8 @@ type Flags struct {
 	// flag; the caller sets it.
 	Journal bool
 
-	// checked is set by Check. Errors after that come from the work of the command, and all others
-	// from the command line.
+	// checked is set by Check. Earlier errors are about the command line, later ones about the work
+	// of the command.
 	checked bool
 }
 
@@ -71,15 +71,15 @@ func (f *Flags) Check() error {
 func (f *Flags) NewLogger(w io.Writer) *slog.Logger {
 	switch {
 	case f.Quiet:
-		return f.NewLoggerOf(slog.LevelWarn, w)
+		return f.NewLoggerAt(slog.LevelWarn, w)
 	case f.Verbose:
-		return f.NewLoggerOf(slog.LevelDebug, w)
+		return f.NewLoggerAt(slog.LevelDebug, w)
 	}
-	return f.NewLoggerOf(slog.LevelInfo, w)
+	return f.NewLoggerAt(slog.LevelInfo, w)
 }
 
-// NewLoggerOf returns a logger of lines with at least the given level.
-func (f *Flags) NewLoggerOf(level slog.Level, w io.Writer) *slog.Logger {
+// NewLoggerAt returns a logger that omits lines below the given level.
+func (f *Flags) NewLoggerAt(level slog.Level, w io.Writer) *slog.Logger {
 	w = f.LogWriter(w)
 	options := &slog.HandlerOptions{Level: level, ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr { return f.formatAttr(a) }}
 	if f.LogFormat == "json" {
@@ -133,7 +133,7 @@ func (f *Flags) Execute(ctx context.Context, root *cobra.Command, args []string,
 	code := OutcomeOf(ctx, err).ExitCode()
 	switch {
 	case err == nil || err.Error() == "": // no error, or EndWith without an error
-	case f.checked && f.LogFormat == "json": // log collectors need the error as JSON too
+	case f.checked && f.LogFormat == "json": // log collectors expect JSON for the error too
 		name := ""
 		if cmd, _, err := root.Find(args); err == nil {
 			name = cmd.Name()

@@ -19,8 +19,8 @@ func TestExecutePrintsErrors(t *testing.T) {
 		code int
 		want []string
 	}{
-		"work":                          {[]string{"work"}, 1, []string{`program: it answered \x1b]0;title\x07` + "\n" + `\u202etxt.exe` + "\n"}},
-		"work, as JSON":                 {[]string{"work", "--log-format", "json"}, 1, []string{`"msg":"command failed","command":"work","exit_code":1,"error":"it answered \u001b]0;`}},
+		"work":                          {[]string{"work"}, 1, []string{`program: the service answered \x1b]0;title\x07` + "\n" + `\u202etxt.exe` + "\n"}},
+		"work, as JSON":                 {[]string{"work", "--log-format", "json"}, 1, []string{`"msg":"command failed","command":"work","exit_code":1,"error":"the service answered \u001b]0;`}},
 		"wrong use":                     {[]string{"misuse"}, 2, []string{"program: name a table\n"}},
 		"unknown flag":                  {[]string{"work", "--\x1b[2J"}, 2, []string{"program: unknown flag: ", "\nsee program --help\n"}},
 		"misspelt flag":                 {[]string{"work", "--quit"}, 2, []string{"program: unknown flag: --quit: did you mean --quiet?\nsee"}},
@@ -47,21 +47,21 @@ func TestExecutePrintsErrors(t *testing.T) {
 			docs := &cobra.Command{Use: "docs", Hidden: true}
 			docs.AddCommand(command.ManualCommand(command.Manual{}))
 			root.AddCommand(docs)
-			for name, err := range map[string]error{"work": errors.New("it answered \x1b]0;title\x07\n\u202etxt.exe"),
+			for name, err := range map[string]error{"work": errors.New("the service answered \x1b]0;title\x07\n\u202etxt.exe"),
 				"misuse": command.UsageErr("name a %s", "table"), "silent": command.EndWith("partial", nil)} {
 				root.AddCommand(&cobra.Command{Use: name, RunE: func(*cobra.Command, []string) error { return err }})
 			}
-			var out, problems bytes.Buffer
-			if code := f.Execute(t.Context(), root, c.args, &out, &problems); code != c.code || out.Len() > 0 {
-				t.Errorf("exit code %d, stdout %q; want %d and empty stdout", code, &out, c.code)
+			var stdout, stderr bytes.Buffer
+			if code := f.Execute(t.Context(), root, c.args, &stdout, &stderr); code != c.code || stdout.Len() > 0 {
+				t.Errorf("the exit code is %d and stdout %q, want %d and an empty stdout", code, &stdout, c.code)
 			}
 			for _, want := range c.want {
-				if !strings.Contains(problems.String(), want) {
-					t.Errorf("stderr is %q, want %q", &problems, want)
+				if !strings.Contains(stderr.String(), want) {
+					t.Errorf("stderr is %q, want %q", &stderr, want)
 				}
 			}
-			if strings.ContainsAny(problems.String(), "\x1b\a") || c.want == nil && problems.Len() > 0 {
-				t.Errorf("stderr is %q, want no control characters, and no text for an outcome without an error", &problems)
+			if strings.ContainsAny(stderr.String(), "\x1b\a") || c.want == nil && stderr.Len() > 0 {
+				t.Errorf("stderr is %q, want no control characters, and no text for an outcome without an error", &stderr)
 			}
 		})
 	}

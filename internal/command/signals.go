@@ -14,26 +14,26 @@ import (
 	"placementsync/internal/ledger"
 )
 
-// gracePeriod is the time that a command has to end after the first signal, unless it
-// called waitForWork. The documentation promises 5 s.
+// gracePeriod is the time between the first signal and the end of the program, if the work does
+// not end earlier. The documentation promises 5 s.
 const gracePeriod = 4 * time.Second
 
 // RunInterruptible runs work and returns its exit code. SIGINT and SIGTERM cancel the
 // context of the work. RunInterruptible then waits until the work ends, until the grace period
-// is over, or until a second signal. In the last two cases it prints the text in abandoned, and
-// returns while the work is still running. That is safe because the program may be killed at
-// any instruction without losing data. Work that may need longer to end calls waitForWork,
-// which disables the grace period.
-func RunInterruptible(stderr io.Writer, abandoned string, work func(ctx context.Context, waitForWork func()) int) int {
+// is over, or until a second signal. In the last two cases it prints the text in abandonment,
+// and returns the exit code of an interruption while the work is still running. That is safe
+// because the program can be killed at any instruction without losing data. Work that can need
+// longer to end calls waitForWork when it begins: then there is no grace period.
+func RunInterruptible(stderr io.Writer, abandonment string, work func(ctx context.Context, waitForWork func()) int) int {
 	endCrashesBySignal()
-	var hasNoLimit atomic.Bool
+	var waits atomic.Bool
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
 	defer signal.Stop(signals)
 	ctx, cancel := context.WithCancelCause(context.Background())
 	defer cancel(nil)
 	done := make(chan int, 1)
-	go func() { done <- work(ctx, func() { hasNoLimit.Store(true) }) }()
+	go func() { done <- work(ctx, func() { waits.Store(true) }) }()
 	select {
 	case code := <-done:
 		return code
@@ -42,7 +42,7 @@ func RunInterruptible(stderr io.Writer, abandoned string, work func(ctx context.
 	}
 	timer := time.NewTimer(gracePeriod)
 	defer timer.Stop()
-	if hasNoLimit.Load() {
+	if waits.Load() {
 		timer.Stop()
 	}
 	select {
@@ -51,7 +51,7 @@ func RunInterruptible(stderr io.Writer, abandoned string, work func(ctx context.
 	case <-signals:
 	case <-timer.C:
 	}
-	fmt.Fprintln(stderr, abandoned)
+	fmt.Fprintln(stderr, abandonment)
 	return ledger.Interrupted.ExitCode()
 }
 

@@ -17,9 +17,9 @@ import (
 func explainUnknown(root *cobra.Command) {
 	root.SetFlagErrorFunc(suggestFlag)
 	root.InitDefaultHelpCmd()
-	all := root.Commands()
-	if i := slices.IndexFunc(all, func(cmd *cobra.Command) bool { return cmd.Name() == "help" }); i >= 0 {
-		all[i].Args = checkTopic
+	commands := root.Commands()
+	if i := slices.IndexFunc(commands, func(cmd *cobra.Command) bool { return cmd.Name() == "help" }); i >= 0 {
+		commands[i].Args = checkTopic
 	}
 	root.InitDefaultCompletionCmd()
 	for _, cmd := range root.Commands() {

@@ -21,7 +21,7 @@ import (
 type Build struct {
 	Program string `json:"program"`
 	Version string `json:"version"`
-	// Commit ends with +dirty if the source had changes after it. Empty means unknown.
+	// Commit ends with +dirty if the source differed from the commit. Empty means unknown.
 	Commit   string `json:"commit"`
 	DuckDB   string `json:"duckdb"`
 	Arrow    string `json:"arrow"`
@@ -35,7 +35,7 @@ type Build struct {
 }
 
 // AddVersion adds the command "version" and the flag --version to a program. An empty commit
-// is replaced by the version that Go recorded in the build.
+// is replaced by the commit that Go recorded in the build.
 func AddVersion(root *cobra.Command, version, commit string) {
 	commit = cmp.Or(commit, readCommit())
 	root.Version = version
@@ -69,7 +69,7 @@ func AddVersion(root *cobra.Command, version, commit string) {
 }
 
 // AddFormat adds the flag --format with its values, which the shell completes. The first
-// is the default.
+// value is the default.
 func AddFormat(cmd *cobra.Command, format *string, values ...string) {
 	last := len(values) - 1
 	cmd.Flags().StringVar(format, "format", values[0], strings.Join(values[:last], ", ")+" or "+values[last])
@@ -83,19 +83,19 @@ func readCommit() string {
 	if !ok {
 		return ""
 	}
-	commit, changed := "", ""
+	commit, suffix := "", ""
 	for _, setting := range info.Settings {
 		switch {
 		case setting.Key == "vcs.revision":
 			commit = setting.Value
 		case setting.Key == "vcs.modified" && setting.Value == "true":
-			changed = "+dirty"
+			suffix = "+dirty"
 		}
 	}
 	if commit == "" {
 		return ""
 	}
-	return commit + changed
+	return commit + suffix
 }
 
 func readBuild(ctx context.Context, program, version, commit string) (Build, error) {

@@ -21,14 +21,14 @@ import (
 func TestVersion(t *testing.T) {
 	run := func(args ...string) string {
 		var f command.Flags
-		var out, problems bytes.Buffer
+		var stdout, stderr bytes.Buffer
 		root := &cobra.Command{Use: "program"}
 		f.AddTo(root)
 		command.AddVersion(root, "1.0.0", "0123456789ab")
-		if code := f.Execute(t.Context(), root, args, &out, &problems); code != 0 {
-			t.Fatalf("%q ended with %d, want 0: %s", args, code, &problems)
+		if code := f.Execute(t.Context(), root, args, &stdout, &stderr); code != 0 {
+			t.Fatalf("the exit code of %q is %d, want 0: %s", args, code, &stderr)
 		}
-		return out.String()
+		return stdout.String()
 	}
 	if got, want := run("--version"), "program 1.0.0 (0123456789ab)\n"; got != want {
 		t.Errorf("--version prints %q, want %q", got, want)

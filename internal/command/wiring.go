@@ -14,13 +14,13 @@ import (
 )
 
 // LoadConfig reads the configuration. If sections are given, problems of other sections are
-// ignored. For example, a command that needs no token runs although the variable of the token
-// is not set.
+// ignored. For example, a command that needs no token runs even if the variable of the token is
+// not set.
 func (f *Flags) LoadConfig(lookupEnv func(string) (string, bool), sections ...string) (config.Config, error) {
 	cfg, err := config.Load(f.Config, lookupEnv, RefuseUnknownNames)
-	var bad *config.Error
-	if len(sections) > 0 && errors.As(err, &bad) && !errors.Is(err, fs.ErrNotExist) {
-		err = bad.Within(sections...)
+	var problems *config.Error
+	if len(sections) > 0 && errors.As(err, &problems) && !errors.Is(err, fs.ErrNotExist) {
+		err = problems.Within(sections...)
 	}
 	return cfg, err
 }

@@ -91,24 +91,24 @@ func (b *binder) bindSection(node ast.Node, path string, v reflect.Value) {
 		b.addBroken(lineOf(node), path, "is %s, not a section: write keys below it, such as %s", shapeName(node), keysOf(v.Type())[0])
 		return
 	}
-	known := map[string]reflect.Value{}
+	fields := map[string]reflect.Value{}
 	for field, value := range v.Fields() {
-		known[field.Tag.Get("yaml")] = value
+		fields[field.Tag.Get("yaml")] = value
 	}
-	delete(known, "-")
-	for entries := mapping.MapRange(); entries.Next(); {
-		entry := entries.KeyValue()
-		key := keyText(entry.Key)
-		keyPath, line := joinPath(path, key), lineOf(entry.Key)
-		if field, ok := known[key]; !ok {
+	delete(fields, "-")
+	for pairs := mapping.MapRange(); pairs.Next(); {
+		pair := pairs.KeyValue()
+		key := keyText(pair.Key)
+		keyPath, line := joinPath(path, key), lineOf(pair.Key)
+		if field, ok := fields[key]; !ok {
 			b.addBroken(line, keyPath, "unknown key: %s", keyHint(path, v.Type(), key))
 		} else if b.addKey(keyPath, line) {
-			b.bindValue(entry.Value, keyPath, field)
+			b.bindValue(pair.Value, keyPath, field)
 		}
 	}
 }
 
-// addKey records the line of a key. It returns false if the key appeared before.
+// addKey records the line of a key. It returns false if the key appears a second time.
 func (b *binder) addKey(path string, line int) bool {
 	first, seen := b.lines[path]
 	if seen {
@@ -151,13 +151,13 @@ func (b *binder) bindMap(node ast.Node, path string, v reflect.Value) {
 		return
 	}
 	values := reflect.MakeMap(v.Type())
-	for entries := mapping.MapRange(); entries.Next(); {
-		entry := entries.KeyValue()
-		key := keyText(entry.Key)
+	for pairs := mapping.MapRange(); pairs.Next(); {
+		pair := pairs.KeyValue()
+		key := keyText(pair.Key)
 		keyPath := joinPath(path, key)
-		if b.addKey(keyPath, lineOf(entry.Key)) {
+		if b.addKey(keyPath, lineOf(pair.Key)) {
 			value := reflect.New(v.Type().Elem()).Elem()
-			b.bindValue(entry.Value, keyPath, value)
+			b.bindValue(pair.Value, keyPath, value)
 			values.SetMapIndex(reflect.ValueOf(key), value)
 		}
 	}
@@ -166,7 +166,7 @@ func (b *binder) bindMap(node ast.Node, path string, v reflect.Value) {
 
 // bindScalar binds text, a number, true or false, or a duration.
 func (b *binder) bindScalar(node ast.Node, path string, v reflect.Value) {
-	text, plain, ok := scalarText(node)
+	text, isNumberOrBool, ok := scalarText(node)
 	want, example := describeKind(v)
 	if !ok {
 		b.addBroken(lineOf(node), path, "is %s, not %s: write %s", shapeName(node), want, example)
@@ -178,23 +178,23 @@ func (b *binder) bindScalar(node ast.Node, path string, v reflect.Value) {
 		return
 	}
 	shown := strconv.Quote(text)
-	if plain {
+	if isNumberOrBool {
 		shown = text
 	} else if expanded != text {
-		shown, plain = text, true // the value of a variable may be a number
+		shown, isNumberOrBool = text, true // the value of a variable may be a number
 		b.written[path] = text
 	}
 	if isSecret && expanded == text && text != "" {
 		b.secrets = append(b.secrets, path)
 	}
-	if !setValue(v, expanded, plain) {
+	if !setValue(v, expanded, isNumberOrBool) {
 		b.addBroken(lineOf(node), path, "%s is not %s: write %s", shown, want, example)
 	}
 }
 
-// setValue parses text into v. plain means that YAML reads the text as a number or a
-// boolean; the quoted "50" is a string and is rejected for a number.
-func setValue(v reflect.Value, text string, plain bool) bool {
+// setValue parses text into v. A number or boolean is accepted only if isNumberOrBool is set,
+// because YAML reads the quoted "50" as a string.
+func setValue(v reflect.Value, text string, isNumberOrBool bool) bool {
 	if v.Type() == reflect.TypeFor[time.Duration]() {
 		d, err := time.ParseDuration(text)
 		v.SetInt(int64(d))
@@ -206,15 +206,15 @@ func setValue(v reflect.Value, text string, plain bool) bool {
 		return true
 	case reflect.Bool:
 		v.SetBool(text == "true")
-		return plain && (text == "true" || text == "false")
+		return isNumberOrBool && (text == "true" || text == "false")
 	case reflect.Int:
 		n, err := strconv.Atoi(text)
 		v.SetInt(int64(n))
-		return plain && err == nil
+		return isNumberOrBool && err == nil
 	case reflect.Float64:
 		f, err := strconv.ParseFloat(text, 64)
 		v.SetFloat(f)
-		return plain && err == nil && !math.IsInf(f, 0) && !math.IsNaN(f)
+		return isNumberOrBool && err == nil && !math.IsInf(f, 0) && !math.IsNaN(f)
 	}
 	panic("config: a field of kind " + v.Kind().String() + " cannot be bound")
 }

@@ -2,8 +2,8 @@
 // and reports all problems at once. Secrets are hidden wherever a configuration is shown.
 //
 // The package defines the file format and the bounds of the values. It must not know the
-// components that use the values, nor the names of streams and columns, which a [Rule] of
-// internal/command checks.
+// components that use the values. It does not know the names of streams and columns either: a
+// [Validation] of internal/command checks them.
 package config
 
 import (
@@ -70,8 +70,9 @@ type API struct {
 	Retry   Retry  `yaml:"retry"`
 }
 
-// Retry is the retry rule (spec section 8). Retry n, counted from 0, waits min(Max, Base*2^n) plus
-// a random share of this time, at most Jitter. Max also caps Retry-After.
+// Retry is the retry policy (spec section 8). Before retry n, counted from 0, the client waits
+// min(Max, Base*2^n), and in addition a random share of this time of at most Jitter. Max also
+// caps Retry-After.
 type Retry struct {
 	// MaxRetries is the number of attempts after the first.
 	MaxRetries int           `yaml:"max_retries"`
@@ -193,7 +194,7 @@ type Serve struct {
 	// RefreshOnEvent reads the records of a status change at once and publishes a version
 	// with them.
 	RefreshOnEvent bool `yaml:"refresh_on_event"`
-	// SQL allows typed SQL in the workbench of serve and explore.
+	// SQL allows users to write SQL in the browser pages of serve and explore.
 	SQL bool `yaml:"sql"`
 }
 
@@ -219,7 +220,7 @@ type Privacy struct {
 	// retention.raw_days, or [RawDiscard].
 	Raw string `yaml:"raw"`
 	// HashKey is read from the environment variable [HashKeyVar], or from the file
-	// named by the variable [HashKeyVar]_FILE, never from config.yaml. It is set
+	// named by the variable [HashKeyVar]_FILE, never from config.yaml. It must be set
 	// if Hash is not empty.
 	HashKey Secret `yaml:"-"`
 }
@@ -229,7 +230,7 @@ type Checks struct {
 	// Dir is a folder of the user's own checks, in the format of queries/checks. It is relative to
 	// the folder of the config file. Empty means no own checks.
 	Dir string `yaml:"dir"`
-	// Timeout is how long one check may run.
+	// Timeout limits the time of one check.
 	Timeout time.Duration `yaml:"timeout"`
 	// Rules change checks. The keys are names of checks.
 	Rules map[string]CheckRule `yaml:"rules"`
@@ -261,8 +262,8 @@ type S3 struct {
 	Region string `yaml:"region"`
 	// PathStyle puts the bucket into the path instead of the host name.
 	PathStyle bool `yaml:"path_style"`
-	// AccessKeyFile and SecretKeyFile contain one key each; see [S3.ReadKeys]. Empty
-	// means the AWS environment, profile or instance role.
+	// AccessKeyFile and SecretKeyFile are the paths of files with one key each; see
+	// [S3.ReadKeys]. Empty means the AWS environment, profile or instance role.
 	AccessKeyFile string `yaml:"access_key_file"`
 	SecretKeyFile string `yaml:"secret_key_file"`
 }

@@ -29,7 +29,7 @@ func env(name string) (string, bool) {
 	return value, ok
 }
 
-// envWithHashKey looks up the same variables and the hash key.
+// envWithHashKey looks up the variables of env and the hash key.
 func envWithHashKey(name string) (string, bool) {
 	if name == config.HashKeyVar {
 		return "hash-hunter2", true
@@ -115,11 +115,11 @@ func TestExampleShowsEveryKey(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	all, err := yaml.Marshal(config.Default())
+	defaults, err := yaml.Marshal(config.Default())
 	if err != nil {
 		t.Fatal(err)
 	}
-	for line := range strings.Lines(string(all)) {
+	for line := range strings.Lines(string(defaults)) {
 		key, _, ok := strings.Cut(line, ":")
 		if key = strings.TrimSpace(key); ok && !strings.Contains(string(example), key+":") {
 			t.Errorf("config.example.yaml does not show %s", key)
@@ -225,12 +225,12 @@ streams:
 // problemPlaces returns lines and paths of the problems of err.
 func problemPlaces(t *testing.T, err error) []config.Problem {
 	t.Helper()
-	report, ok := errors.AsType[*config.Error](err)
+	configErr, ok := errors.AsType[*config.Error](err)
 	if !ok {
 		t.Fatalf("got %v, want a *config.Error", err)
 	}
 	var problems []config.Problem
-	for _, p := range report.Problems {
+	for _, p := range configErr.Problems {
 		problems = append(problems, config.Problem{Line: p.Line, Path: p.Path})
 	}
 	return problems
@@ -331,7 +331,7 @@ func TestLoopbackHostsNeedNoEncryption(t *testing.T) {
 
 func TestWithin(t *testing.T) {
 	_, err := config.Parse("f", []byte("api: {page_size: 0}\nwarehouse: {threads: -1}\n"), env)
-	report, _ := errors.AsType[*config.Error](err)
+	configErr, _ := errors.AsType[*config.Error](err)
 	for name, test := range map[string]struct {
 		sections []string
 		want     []config.Problem
@@ -340,7 +340,7 @@ func TestWithin(t *testing.T) {
 		"no section":   {nil, nil},
 		"two sections": {[]string{"api", "warehouse"}, problemPlaces(t, err)},
 	} {
-		remaining := report.Within(test.sections...)
+		remaining := configErr.Within(test.sections...)
 		if remaining == nil && test.want == nil {
 			continue
 		}
@@ -349,8 +349,8 @@ func TestWithin(t *testing.T) {
 		}
 	}
 	_, err = config.Parse("f", minimalFile("warehose: {}\n"), env)
-	report, _ = errors.AsType[*config.Error](err)
-	if report.Within("warehouse") == nil {
+	configErr, _ = errors.AsType[*config.Error](err)
+	if configErr.Within("warehouse") == nil {
 		t.Error("Within(warehouse) omits the unknown section warehose, which may be a misspelt warehouse")
 	}
 }

@@ -41,24 +41,24 @@ func (b *binder) expandVariables(text string, line int, path string, isSecret bo
 	return dollars.ReplaceAllStringFunc(text, replace), ok
 }
 
-// fileSuffix marks a variable that contains the path of a file with the value. Other users may
-// see the environment of this process, but not the content of the file.
+// fileSuffix marks a variable that contains the path of a file with the value. On some systems
+// other users can read the environment of this process, but not the content of the file.
 const fileSuffix = "_FILE"
 
 // readVariable returns the value of NAME, or the trimmed content of the file named by
-// NAME_FILE. It adds that file to b.files; use contains the key that uses the variable. The
-// error never quotes the content.
-func (b *binder) readVariable(name string, use valueFile) (value string, isSet bool, err error) {
+// NAME_FILE. It adds this file to b.files, with the key that contains ${NAME}. For a NAME that
+// already ends with _FILE, it reads only the variable. The error never quotes the content.
+func (b *binder) readVariable(name string, file valueFile) (value string, isSet bool, err error) {
 	value, isSet = b.lookupEnv(name)
-	path, named := b.lookupEnv(name + fileSuffix)
-	if !named || path == "" || strings.HasSuffix(name, fileSuffix) {
+	path, hasFile := b.lookupEnv(name + fileSuffix)
+	if !hasFile || path == "" || strings.HasSuffix(name, fileSuffix) {
 		return value, isSet, nil
 	}
 	if isSet {
 		return "", false, fmt.Errorf("the environment has both %s and %s%s: keep one of the two", name, name, fileSuffix)
 	}
-	use.path = &path
-	b.files = append(b.files, use)
+	file.path = &path
+	b.files = append(b.files, file)
 	data, err := os.ReadFile(path)
 	if err != nil {
 		return "", false, fmt.Errorf("the file that %s%s names cannot be read: %w: give the path of a file that this user can read", name, fileSuffix, err)

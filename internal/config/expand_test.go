@@ -10,22 +10,23 @@ import (
 )
 
 // writeCredentials writes files into a $CREDENTIALS_DIRECTORY as systemd does. The returned
-// environment has this variable, a variable NAME_FILE for each file, and the variables in more.
+// environment has $CREDENTIALS_DIRECTORY, a variable NAME_FILE for each file, and the variables in
+// more.
 func writeCredentials(t *testing.T, files, more map[string]string) func(string) (string, bool) {
 	t.Helper()
-	all := map[string]string{"CREDENTIALS_DIRECTORY": t.TempDir()}
+	variables := map[string]string{"CREDENTIALS_DIRECTORY": t.TempDir()}
 	for name, text := range files {
-		path := filepath.Join(all["CREDENTIALS_DIRECTORY"], name)
+		path := filepath.Join(variables["CREDENTIALS_DIRECTORY"], name)
 		if err := os.WriteFile(path, []byte(text), 0o400); err != nil {
 			t.Fatal(err)
 		}
-		all[name+"_FILE"] = path
+		variables[name+"_FILE"] = path
 	}
 	for name, value := range more {
-		all[name] = value
+		variables[name] = value
 	}
 	return func(name string) (string, bool) {
-		value, ok := all[name]
+		value, ok := variables[name]
 		return value, ok
 	}
 }

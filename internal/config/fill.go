@@ -13,9 +13,9 @@ import (
 	"github.com/goccy/go-yaml/parser"
 )
 
-// Fill replaces the values at the given paths in the text of a configuration. Everything
-// else is unchanged, including comments. In values, ${NAME} is a variable; see
-// [EscapeValue].
+// Fill replaces the values at the given paths in the text of a configuration. Everything else is
+// unchanged, except for the space between a new value and the comment after it. In values,
+// ${NAME} is a variable; see [EscapeValue].
 func Fill(data []byte, values map[string]string) ([]byte, error) {
 	lines := bytes.SplitAfter(data, []byte("\n"))
 	for _, path := range slices.Sorted(maps.Keys(values)) {
@@ -83,9 +83,9 @@ func scalarAt(data []byte, path string) (text string, line int) {
 			return "", 0
 		}
 		node, line = nil, 0
-		for entries := mapping.MapRange(); entries.Next(); {
-			if entry := entries.KeyValue(); keyText(entry.Key) == key {
-				node, line = entry.Value, lineOf(entry.Key)
+		for pairs := mapping.MapRange(); pairs.Next(); {
+			if pair := pairs.KeyValue(); keyText(pair.Key) == key {
+				node, line = pair.Value, lineOf(pair.Key)
 			}
 		}
 	}

@@ -13,19 +13,19 @@ import (
 // probably wrong.
 const maxFileSize = 64 << 10
 
-// A Rule checks values that this package cannot check, such as names of streams. It calls
+// A Validation checks values that this package cannot check, such as names of streams. It calls
 // refuse for each invalid value, with the YAML path of the value and a message that contains
 // the fault and the fix. A value other than nil is printed before the message.
-type Rule func(c Config, refuse func(path string, value any, message string))
+type Validation func(c Config, refuse func(path string, value any, message string))
 
-// Load reads, expands, decodes and validates the file at path, and applies the rules of
+// Load reads, expands, decodes and validates the file at path, and runs the validations of
 // the caller. It returns an *Error with all problems; errors.Is(err, fs.ErrNotExist) means
 // that the file is missing. After an error, only sections for which [Error.Within] returns
 // nil may be used.
-func Load(path string, lookupEnv func(string) (string, bool), rules ...Rule) (Config, error) {
+func Load(path string, lookupEnv func(string) (string, bool), validations ...Validation) (Config, error) {
 	data, err := os.ReadFile(path)
 	if err == nil {
-		return parse(path, data, lookupEnv, true, rules)
+		return parse(path, data, lookupEnv, true, validations)
 	}
 	message := fmt.Sprintf("cannot be read: %v: give the path of a readable file", errors.Unwrap(err))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -34,17 +34,18 @@ func Load(path string, lookupEnv func(string) (string, bool), rules ...Rule) (Co
 	return Default(), &Error{File: path, Problems: []Problem{{Message: message}}, cause: err}
 }
 
-// Parse is like [Load] for data in memory. name is the file name in problems, and relative
-// paths are resolved against its folder. ${VAR} in a scalar value is replaced through
-// lookupEnv after the YAML was parsed, so that no value can add keys. $$ means a dollar sign.
-// If VAR_FILE is set instead of VAR, the value is the content of that file. If neither is
-// set, Parse reports a problem even for an optional key, because the name may be misspelt.
+// Parse is like [Load] for data in memory. name is the path of the file in problems, and
+// relative paths are resolved against the folder of this path. ${VAR} in a scalar value is
+// replaced through lookupEnv after the YAML was parsed, so that no variable can add keys. $$
+// means a dollar sign. If VAR_FILE is set instead of VAR, the value is the content of the file
+// that it names. If neither is set, Parse reports a problem even for an optional key, because
+// VAR may be misspelt.
 func Parse(name string, data []byte, lookupEnv func(string) (string, bool)) (Config, error) {
 	return parse(name, data, lookupEnv, false, nil)
 }
 
 // parse checks file modes only if name is the path of a file.
-func parse(name string, data []byte, lookupEnv func(string) (string, bool), isFile bool, rules []Rule) (Config, error) {
+func parse(name string, data []byte, lookupEnv func(string) (string, bool), isFile bool, validations []Validation) (Config, error) {
 	if lookupEnv == nil {
 		lookupEnv = func(string) (string, bool) { return "", false }
 	}
@@ -70,8 +71,8 @@ func parse(name string, data []byte, lookupEnv func(string) (string, bool), isFi
 		}
 	}
 	cfg.Lake.joinSQLite(filepath.Dir(name))
-	for _, rule := range rules {
-		rule(cfg, b.refuse)
+	for _, validate := range validations {
+		validate(cfg, b.refuse)
 	}
 	if isFile {
 		b.checkFile(name, &cfg)

@@ -18,7 +18,7 @@ const (
 // variable names the file.
 type valueFile struct {
 	key      string
-	path     *string // empty if the key names no file
+	path     *string // points to "" if the key names no file
 	isSecret bool
 }
 
@@ -34,8 +34,8 @@ func (c *Config) secretFiles() []valueFile {
 	return all
 }
 
-// checkFile rejects a configuration file that every user may write, because a changed
-// base_url would send the token elsewhere.
+// checkFile rejects a configuration file that every user can write, because a changed
+// base_url would send the token elsewhere. It warns about secrets that every user can read.
 func (b *binder) checkFile(file string, c *Config) {
 	switch mode := permissions(file); {
 	case mode&othersWrite != 0:
@@ -47,8 +47,8 @@ func (b *binder) checkFile(file string, c *Config) {
 
 // checkSecretFiles checks the modes of the secret files and of the files of NAME_FILE variables.
 // A file without a secret must not be writable by others either, because a changed address would
-// send the token elsewhere. The group may read secrets, because the daemon may run as a user of
-// that group.
+// send the token elsewhere. The group is allowed to read secrets, because the daemon can run as a
+// user of that group.
 func (b *binder) checkSecretFiles(c *Config) {
 	for _, f := range append(b.files, c.secretFiles()...) {
 		switch mode := permissions(*f.path); {

@@ -42,13 +42,13 @@ func TestModesOfFilesWithSecrets(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
-			file, token := filepath.Join(dir, "config.yaml"), filepath.Join(dir, "token")
-			if err := errors.Join(os.WriteFile(file, []byte(c.text), 0o600), os.WriteFile(token, []byte("pc_hunter2"), 0o600), os.Chmod(file, c.configMode), os.Chmod(token, c.tokenMode)); err != nil {
+			file, tokenPath := filepath.Join(dir, "config.yaml"), filepath.Join(dir, "token")
+			if err := errors.Join(os.WriteFile(file, []byte(c.text), 0o600), os.WriteFile(tokenPath, []byte("pc_hunter2"), 0o600), os.Chmod(file, c.configMode), os.Chmod(tokenPath, c.tokenMode)); err != nil {
 				t.Fatal(err)
 			}
 			got, err := config.Load(file, func(name string) (string, bool) {
 				if name == "TOKEN_FILE" {
-					return token, true
+					return tokenPath, true
 				}
 				return "", false
 			})
@@ -58,7 +58,7 @@ func TestModesOfFilesWithSecrets(t *testing.T) {
 			case c.warning == "" && warnings != "", !strings.Contains(warnings, c.warning):
 				t.Errorf("warnings %q, want %q", warnings, c.warning)
 			case strings.Contains(warnings, "hunter2"):
-				t.Errorf("a secret is shown: %s", warnings)
+				t.Errorf("the warnings contain a secret: %s", warnings)
 			}
 		})
 	}

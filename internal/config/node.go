@@ -32,8 +32,8 @@ func lineOfToken(t *token.Token) int {
 }
 
 // scalarText returns the source text of a scalar, because an id such as 0123 must keep its
-// zeros. plain reports whether YAML reads the scalar as a number or a boolean.
-func scalarText(node ast.Node) (text string, plain, ok bool) {
+// zeros. isNumberOrBool reports how YAML reads the scalar. ok is false if node is not a scalar.
+func scalarText(node ast.Node) (text string, isNumberOrBool, ok bool) {
 	switch n := node.(type) {
 	case *ast.StringNode:
 		return n.Value, false, true

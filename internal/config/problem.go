@@ -45,9 +45,9 @@ func (e *Error) Error() string {
 // Unwrap returns the error of reading the file, or nil.
 func (e *Error) Unwrap() error { return e.cause }
 
-// Within returns an error with the problems of the named sections. Problems outside of all
-// sections are included, such as a syntax error or an unknown section. Within
-// returns nil if no problem remains. An analyst's query, for example, needs the warehouse but not the token.
+// Within returns an error with the problems of the named sections, and with problems outside of
+// all sections: a syntax error, or an unknown section. It returns nil if no problem remains. For
+// example, a query of an analyst needs the section warehouse, but no token.
 func (e *Error) Within(sections ...string) error {
 	known := keysOf(reflect.TypeFor[Config]())
 	remaining := slices.DeleteFunc(slices.Clone(e.Problems), func(p Problem) bool {

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// Validate returns an *Error with every rule that c breaks, without line numbers, or nil.
+// Validate returns an *Error with one problem for each broken rule, without line numbers, or nil.
 // [Load] and [Parse] check the same rules; Validate is for a Config built in code.
 func (c Config) Validate() error {
 	var v validator
@@ -28,8 +28,9 @@ type validator struct {
 	written  map[string]string // source text of each expanded value, by path; shown instead of the value
 }
 
-// addProblem adds a problem unless the value at path could not be bound. If the file does not have
-// the key, the line is that of its section.
+// addProblem adds a problem, with the line of the key or, if the file does not contain the key, of
+// its section. It does nothing if the value at path, or a section around it, could not be bound,
+// because the report already contains a problem of it.
 func (v *validator) addProblem(path, format string, args ...any) {
 	line := 0
 	for at := path; at != ""; at = parentPath(at) {
@@ -42,7 +43,7 @@ func (v *validator) addProblem(path, format string, args ...any) {
 }
 
 // refuse adds a problem. A value other than nil is put before the message. refuse is also the
-// callback of a [Rule].
+// callback of a [Validation].
 func (v *validator) refuse(path string, value any, message string) {
 	if value != nil {
 		message = v.showValue(path, value) + " " + message

@@ -10,10 +10,10 @@ import (
 	"placementsync/internal/config"
 )
 
-// TestProblemsOfRules checks that the problems of a rule have a line and a value, and are sorted
-// together with all other problems. A value from the environment is shown as written in the
-// file. Only the first problem of a value is reported.
-func TestProblemsOfRules(t *testing.T) {
+// TestProblemsOfValidations checks that the problems that a [config.Validation] adds have a line
+// and a value, and are sorted together with all other problems. A value with a variable is shown
+// as it is written in the file. Only the first problem of a value is reported.
+func TestProblemsOfValidations(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "config.yaml")
 	const text = "api:\n  base_url: https://api.example.com\n  token: ${PLACEMENTSYNC_TOKEN}\n  page_size: 0\nstreams:\n  include: [orders, odrers, \"${CONCURRENCY}\"]\n  exclude: [\"${UNSET}\"]\n"
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
