@@ -10,8 +10,8 @@ import (
 // counts are the values of the counters since the start of the process. Runs are counted
 // from the ledger, so that runs of other processes are included.
 type counts struct {
-	since           time.Time // first reading of the ledger
-	seen            map[string]bool
+	since           time.Time       // first reading of the ledger
+	seen            map[string]bool // ends of runs that must not be counted again, by endKey
 	runs, refreshes map[ledger.Outcome]int
 	streams         map[string]streamCounts
 	readErrors      map[string]int
@@ -22,7 +22,7 @@ type streamCounts struct {
 	throttledSeconds           float64
 }
 
-// newCounts sets every known counter to zero. If a series appeared only with its first event,
+// newCounts sets every known counter to zero. If a time series appeared only with its first event,
 // the function rate() of Prometheus would miss that event.
 func newCounts(streams []string) counts {
 	c := counts{seen: map[string]bool{}, runs: map[ledger.Outcome]int{}, refreshes: map[ledger.Outcome]int{},
@@ -40,7 +40,7 @@ func newCounts(streams []string) counts {
 	return c
 }
 
-// runOutcomes returns the outcomes of runs in the ledger.
+// runOutcomes returns the possible outcomes of a run in the ledger.
 func runOutcomes() []ledger.Outcome {
 	return []ledger.Outcome{ledger.Complete, ledger.Partial, ledger.Failed, ledger.Interrupted, ledger.Killed}
 }
@@ -64,7 +64,7 @@ func (c counts) skipKilled(runs []ledger.Run) {
 	}
 }
 
-// addRun counts each run once, and only if it ended after the start of this process. A run
+// addRun counts each end of a run once, if it is later than the start of this process. A run
 // without an id is not in the ledger and is always counted.
 func (c counts) addRun(r ledger.Run) {
 	if !r.EndedAt.IsZero() && r.EndedAt.Before(c.since) {

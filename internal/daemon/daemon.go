@@ -24,7 +24,7 @@ import (
 	"placementsync/internal/ledger"
 )
 
-// Config contains the settings that cannot change while the daemon runs.
+// Config contains the options that cannot change while the daemon runs.
 type Config struct {
 	Program Program
 	// ReportFile is the path of the newest report. The file may not exist yet.
@@ -56,7 +56,7 @@ type Config struct {
 type Program interface {
 	// Runs returns the entries of the ledger, oldest first, including entries of other
 	// processes and of the work after nights. It is called at most twice a minute,
-	// and after each night and its FollowUp.
+	// and after each night and each call of FollowUp.
 	Runs() ([]ledger.Run, error)
 	// Progress returns the progress of the running night, or false if no night runs.
 	Progress() (ledger.Progress, bool)
@@ -67,7 +67,7 @@ type Program interface {
 	Reload() (Settings, error)
 }
 
-// Settings may change with a Reload.
+// Settings are the options that a Reload can change.
 type Settings struct {
 	Schedule Schedule
 	// CatchUp starts one night at once if slots were missed while the daemon was down.
@@ -93,7 +93,8 @@ type Jobs interface {
 	// resumes it. A *warehouse.LockedError means that the night did not start.
 	Night(ctx context.Context) (ledger.Run, error)
 	// FollowUp runs the work after a published night, such as backups. The next night does
-	// not wait for this work. After ctx ends the work stops, and continues after the next night.
+	// not wait for this work. After ctx ends the work stops. The call after the next night
+	// continues it.
 	FollowUp(ctx context.Context)
 	// Verify checks every byte of the warehouse and records the result. It returns only a
 	// *warehouse.LockedError or the error of ctx. Other errors are part of the result.
@@ -112,7 +113,7 @@ type Daemon struct {
 	server  *http.Server
 }
 
-// New returns a daemon that is idle until Run.
+// New returns a daemon that does nothing until Run is called.
 func New(cfg Config, settings Settings) *Daemon {
 	if cfg.Notify == nil {
 		cfg.Notify = func(string) error { return nil }

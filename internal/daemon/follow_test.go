@@ -12,15 +12,15 @@ import (
 )
 
 // TestFollowUpDoesNotDelayNights runs four nights. The work after a night takes a day and a half.
-// It starts after the first night and then twice when the earlier work ends.
+// The work starts after the first night, and two more times when the earlier work ends.
 func TestFollowUpDoesNotDelayNights(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHarness(t, nil)
 		var mu sync.Mutex
-		began, running, mostRunning := 0, 0, 0
+		started, running, mostRunning := 0, 0, 0
 		h.follow = func(ctx context.Context) {
 			mu.Lock()
-			began, running = began+1, running+1
+			started, running = started+1, running+1
 			mostRunning = max(mostRunning, running)
 			mu.Unlock()
 			select {
@@ -42,8 +42,8 @@ func TestFollowUpDoesNotDelayNights(t *testing.T) {
 			t.Errorf("%d nights in four days, want 4", n)
 		}
 		mu.Lock()
-		if began != 3 || mostRunning != 1 {
-			t.Errorf("the work started %d times, at most %d at the same time; want 3 times, one at a time", began, mostRunning)
+		if started != 3 || mostRunning != 1 {
+			t.Errorf("the work started %d times, at most %d at the same time; want 3 times, one at a time", started, mostRunning)
 		}
 		mu.Unlock()
 		if text := h.get("/").Body.String(); !strings.Contains(text, "<dt>Last backup</dt><dd>failed<small>1 h 1 min ago, of 20260101T020000Z, put s3://store/a: no</small>") {

@@ -67,8 +67,8 @@ func (l *logBuffer) String() string {
 	return l.text.String()
 }
 
-// newHarness returns a harness whose daemon starts a night at 02:00 UTC. If run is nil, each
-// night takes ten minutes and is complete.
+// newHarness returns a harness whose daemon starts a night each day at 02:00 UTC. If run is nil,
+// each night takes ten minutes and is complete.
 func newHarness(t *testing.T, run func(ctx context.Context) (ledger.Run, error)) *harness {
 	t.Helper()
 	h := &harness{t: t}
@@ -137,7 +137,8 @@ func (h *harness) HookResults() map[string]uint64 {
 // Reload implements daemon.Program.
 func (h *harness) Reload() (daemon.Settings, error) { return h.reload() }
 
-// nightOf returns a complete night of the given duration, which can be interrupted.
+// nightOf returns a complete night of the given duration. If its context ends earlier, the night
+// is interrupted.
 func nightOf(d time.Duration) func(ctx context.Context) (ledger.Run, error) {
 	return func(ctx context.Context) (ledger.Run, error) {
 		select {
@@ -149,8 +150,8 @@ func nightOf(d time.Duration) func(ctx context.Context) (ledger.Run, error) {
 	}
 }
 
-// recordNight wraps a night. It records the start time and, unless the warehouse was locked, a
-// ledger entry.
+// recordNight wraps a night. The returned function records the start time and, if the warehouse
+// was not locked, a ledger entry.
 func (h *harness) recordNight(run func(ctx context.Context) (ledger.Run, error)) func(ctx context.Context) (ledger.Run, error) {
 	return func(ctx context.Context) (ledger.Run, error) {
 		began := time.Now().UTC()
@@ -220,7 +221,7 @@ func (h *harness) get(path string) *httptest.ResponseRecorder {
 	return w
 }
 
-// metric returns the value of an existing series.
+// metric returns the value of an existing time series.
 func (h *harness) metric(series string) string {
 	h.t.Helper()
 	value := h.findMetric(series)
@@ -230,7 +231,7 @@ func (h *harness) metric(series string) string {
 	return value
 }
 
-// findMetric returns the value of a series, or "" for a missing series.
+// findMetric returns the value of a time series, or "" for a missing one.
 func (h *harness) findMetric(series string) string {
 	h.t.Helper()
 	for line := range strings.Lines(h.get("/metrics").Body.String()) {

@@ -9,21 +9,21 @@ import (
 	"placementsync/internal/page"
 )
 
-// stalledAfter is the longest time between two checks of the schedule in a healthy process.
+// stalledAfter is the longest time between two calls of checkClock in a healthy process.
 const stalledAfter = 3 * checkEvery
 
 // serveHealthz reports whether the process works. Supervisors restart an unhealthy process.
 func (d *Daemon) serveHealthz(w http.ResponseWriter, _ *http.Request) {
-	seen := d.state.read()
-	if sinceCheck := seen.At.Sub(seen.CheckedAt); !seen.CheckedAt.IsZero() && !seen.Stopping && sinceCheck > stalledAfter {
+	st := d.state.read()
+	if sinceCheck := st.At.Sub(st.CheckedAt); !st.CheckedAt.IsZero() && !st.Stopping && sinceCheck > stalledAfter {
 		writeText(w, http.StatusServiceUnavailable, fmt.Sprintf("the schedule has not been checked for %s", sinceCheck.Round(time.Second)))
 		return
 	}
 	writeText(w, http.StatusOK, "ok")
 }
 
-// serveReadyz reports whether readers find recent data. If not, it returns the reasons, which a
-// restart would not remove.
+// serveReadyz reports whether readers find recent data. A process that is not ready can still be
+// healthy: a restart would not help.
 func (d *Daemon) serveReadyz(w http.ResponseWriter, _ *http.Request) {
 	if reasons := d.unreadyReasons(d.state.read()); len(reasons) > 0 {
 		writeText(w, http.StatusServiceUnavailable, "not ready: "+strings.Join(reasons, "; "))
@@ -33,23 +33,23 @@ func (d *Daemon) serveReadyz(w http.ResponseWriter, _ *http.Request) {
 }
 
 // unreadyReasons returns the reasons why the daemon is not ready, or none if it is ready.
-func (d *Daemon) unreadyReasons(seen status) []string {
+func (d *Daemon) unreadyReasons(st status) []string {
 	var reasons []string
-	if seen.Stopping {
+	if st.Stopping {
 		reasons = append(reasons, "the process is stopping")
 	}
-	if seen.LedgerErr != nil {
+	if st.LedgerErr != nil {
 		// The error contains paths, and probes may be public.
 		reasons = append(reasons, "the ledger cannot be read: see the log")
 	}
-	good, ok := seen.lastPublished()
+	published, ok := st.lastPublished()
 	if !ok {
 		return append(reasons, "no night has succeeded yet")
 	}
-	limit := 2 * d.settings().Schedule.Interval(good.StartedAt)
-	if age := seen.At.Sub(good.EndedAt); age > limit {
+	limit := 2 * d.settings().Schedule.Interval(published.StartedAt)
+	if age := st.At.Sub(published.EndedAt); age > limit {
 		reasons = append(reasons, fmt.Sprintf("the last success %s ended %s ago, more than twice the interval of the schedule (%s)",
-			good.ID, page.Duration(age), page.Duration(limit/2)))
+			published.ID, page.Duration(age), page.Duration(limit/2)))
 	}
 	return reasons
 }

@@ -78,7 +78,7 @@ func (p *HeldPage) readChanges(ctx context.Context, data *heldData) (err error) 
 		return err
 	}
 	if len(snapshots) < 2 {
-		data.Problem = "It is the first night, so there is no snapshot to compare it with."
+		data.Problem = "The held night is the first night, so there is no snapshot to compare it with."
 		return nil
 	}
 	var d query.Diff
@@ -101,7 +101,7 @@ func (p *HeldPage) readChanges(ctx context.Context, data *heldData) (err error) 
 	return err
 }
 
-// collectTable runs a query and shows its first rows.
+// collectTable runs a query and returns a table of its first rows.
 func collectTable(ctx context.Context, db *query.DB, q query.Query, caption string) (page.Table, error) {
 	result, err := db.Collect(ctx, q, nil, heldRows)
 	if err != nil {

@@ -14,20 +14,20 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// TestHeldNight compares the page and the metrics before, while and after a night is held by two
-// failed checks. An earlier night was published with a failed check.
+// TestHeldNight compares the page and the metrics before, while and after two failed checks hold a
+// night. An earlier night was published with a failed check.
 func TestHeldNight(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		found := daemon.Inspection{}
-		h := newInspectedHarness(t, &found)
+		inspection := daemon.Inspection{}
+		h := newInspectedHarness(t, &inspection)
 		defer h.shutDown()
 		h.wantMetrics(map[string]string{`held_since_timestamp_seconds`: "0", `last_run_held`: "", `last_audit_checks{outcome="failed",severity="hold"}`: ""})
 		at := time.Now()
-		h.record(ledger.Run{ID: "first", StartedAt: at, EndedAt: at, SnapshotAt: at, Outcome: ledger.Complete, Checks: []ledger.Check{
+		h.record(ledger.Run{ID: "20000101T000000Z", StartedAt: at, EndedAt: at, SnapshotAt: at, Outcome: ledger.Complete, Checks: []ledger.Check{
 			{Name: "hosts_twice", Title: "The same host twice", Severity: "warn", Outcome: ledger.CheckFailed, Rows: 1234, Sample: []byte(`[{"host":"a.example","id":"<b>"},{"host":"c.example"}]`)},
 			{Name: "slow", Title: "Too slow", Severity: "hold", Outcome: ledger.CheckNotRun, Reason: "it took longer than 30s"}}})
 		time.Sleep(time.Minute)
-		h.wantPage("<title>ready", "<h2>Checks of first</h2>",
+		h.wantPage("<title>ready", "<h2>Checks of 20000101T000000Z</h2>",
 			`<th scope="row"><bdi>hosts_twice</bdi><small>The same host twice</small></th><td><bdi>warn</bdi></td><td><span class="tag bad">failed</span></td>`,
 			"<td class=\"n\"><bdi>1,234</bdi></td><td class=\"why\"><bdi>host a.example, id &lt;b&gt;\nhost c.example</bdi></td>",
 			`<td class="why"><bdi>it took longer than 30s</bdi></td>`)
@@ -36,42 +36,42 @@ func TestHeldNight(t *testing.T) {
 			`last_audit_checks{outcome="not_run",severity="hold"}`: "1", `last_audit_checks{outcome="not_run",severity="warn"}`: "0"})
 
 		end := time.Now()
-		held := ledger.Run{ID: "second", StartedAt: end.Add(-time.Minute), EndedAt: end, SnapshotAt: end, Outcome: ledger.Complete, Checks: []ledger.Check{
+		held := ledger.Run{ID: "20000101T000100Z", StartedAt: end.Add(-time.Minute), EndedAt: end, SnapshotAt: end, Outcome: ledger.Complete, Checks: []ledger.Check{
 			{Name: "prices_scaled", Title: "Prices moved", Severity: "hold", Outcome: ledger.CheckFailed, Rows: 40, Sample: []byte(`[{"currency":"EUR","factor":100.00}]`)},
 			{Name: "column_emptied", Title: "A column is empty", Severity: "hold", Outcome: ledger.CheckFailed, Rows: 1}}}
 		failed := held
-		failed.Outcome, failed.SnapshotAt, failed.Held, failed.Error = ledger.Failed, time.Time{}, true, "audit run second: 2 checks failed"
+		failed.Outcome, failed.SnapshotAt, failed.Held, failed.Error = ledger.Failed, time.Time{}, true, "audit run 20000101T000100Z: 2 checks failed"
 		h.record(failed)
 		h.mu.Lock()
-		found.Held = &warehouse.HeldNight{Entry: held}
+		inspection.Held = &warehouse.HeldNight{Entry: held}
 		h.mu.Unlock()
 		time.Sleep(90 * time.Second)
-		h.wantPage("<title>held", "<h2>Night second is held</h2>", "Held since 2000-01-01 00:01 UTC. Readers keep the last snapshot",
+		h.wantPage("<title>held", "<h2>Night 20000101T000100Z is held</h2>", "Held since 2000-01-01 00:01 UTC. Readers keep the last snapshot",
 			`<th scope="row"><bdi>prices_scaled</bdi><small>Prices moved</small></th>`, "<bdi>currency EUR, factor 100.00</bdi>",
 			"<code>placementsync publish --held --accept prices_scaled,column_emptied</code>", "<code>placementsync discard --held</code>", `<a href="held">`,
-			`<span class="tag poor">held</span>`, "<h2>Checks of first</h2>")
+			`<span class="tag poor">held</span>`, "<h2>Checks of 20000101T000000Z</h2>")
 		h.wantMetrics(map[string]string{`held_since_timestamp_seconds`: "9.4668486e+08", `last_run_held`: "1", `last_run_outcome{outcome="failed"}`: "1",
 			`last_audit_checks{outcome="failed",severity="hold"}`: "2", `last_audit_checks{outcome="failed",severity="warn"}`: "0",
 			`last_audit_checks{outcome="not_run",severity="hold"}`: "0"})
 
 		held.Accepted, held.AcceptedAt = []string{"prices_scaled"}, time.Now()
 		h.mu.Lock()
-		h.ledger[1], found.Held = held, nil
+		h.ledger[1], inspection.Held = held, nil
 		h.mu.Unlock()
 		time.Sleep(90 * time.Second)
-		h.wantPage("<title>ready", "<h2>Checks of second</h2>", "<td><bdi>hold</bdi><small>accepted 2000-01-01 00:02 UTC</small></td>")
+		h.wantPage("<title>ready", "<h2>Checks of 20000101T000100Z</h2>", "<td><bdi>hold</bdi><small>accepted 2000-01-01 00:02 UTC</small></td>")
 		if text := h.get("/").Body.String(); strings.Contains(text, "is held") || strings.Contains(text, "discard") {
-			t.Errorf("the page still has a held night:\n%s", text)
+			t.Errorf("the page still shows a held night:\n%s", text)
 		}
 		h.wantMetrics(map[string]string{`held_since_timestamp_seconds`: "0", `last_run_held`: "0", `last_audit_checks{outcome="failed",severity="hold"}`: "2"})
 
 		h.mu.Lock()
-		found.Errors = map[string]error{daemon.SourceHeld: errors.New("damaged")}
+		inspection.Errors = map[string]error{daemon.SourceHeld: errors.New("damaged")}
 		h.mu.Unlock()
 		time.Sleep(90 * time.Second)
 		h.wantPage("Unknown because it cannot be read: the held night.")
 		h.wantMetrics(map[string]string{`held_since_timestamp_seconds`: ""})
-		if n := strings.Count(h.log.String(), `msg="a night is held" run=second check=prices_scaled,column_emptied`); n != 1 {
+		if n := strings.Count(h.log.String(), `msg="a night is held" run=20000101T000100Z check=prices_scaled,column_emptied`); n != 1 {
 			t.Errorf("the log reports the held night %d times, want once:\n%s", n, &h.log)
 		}
 	})
@@ -88,7 +88,7 @@ func TestHeldNightStartsNoFollowUp(t *testing.T) {
 			return ledger.Run{Outcome: ledger.Complete}, nil
 		})
 		followed := make(chan int, 10)
-		h.settings.FollowUpKinds = nil // FollowUp runs even if no such work is configured, because it also sends warnings
+		h.settings.FollowUpKinds = nil // FollowUp is called even if no work is configured, because it also sends warnings
 		h.follow = func(context.Context) { followed <- nights }
 		h.start()
 		time.Sleep(3 * 24 * time.Hour)
@@ -99,7 +99,7 @@ func TestHeldNightStartsNoFollowUp(t *testing.T) {
 			got = append(got, n)
 		}
 		if len(got) != 2 || got[0] != 1 || got[1] != 3 {
-			t.Errorf("work ran after the nights %v, want 1 and 3", got)
+			t.Errorf("FollowUp was called after the nights %v, want 1 and 3", got)
 		}
 	})
 }

@@ -61,7 +61,7 @@ func normalize(host string) string {
 //
 // Rejected requests are logged, because the name of a proxy may be missing in the list. At most
 // one a minute is logged, so that clients cannot fill the log. GuardHosts calls list for each
-// request, because the configuration may be reloaded.
+// request, because a reload of the configuration can change the list.
 func GuardHosts(next http.Handler, list func() HostList, log *slog.Logger) http.Handler {
 	logLimit := rate.Sometimes{Interval: time.Minute}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

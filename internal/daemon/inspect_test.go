@@ -17,12 +17,12 @@ func TestReadErrorsAreLoggedOnce(t *testing.T) {
 		h := newHarness(t, nil)
 		began := time.Now()
 		h.inspect = func(context.Context) daemon.Inspection {
-			found := daemon.Inspection{At: time.Now()}
+			inspection := daemon.Inspection{At: time.Now()}
 			if time.Since(began) < 10*time.Minute {
 				noDisk := errors.New("no disk")
-				found.Errors = map[string]error{daemon.SourceFree: noDisk, daemon.SourceInbox: noDisk}
+				inspection.Errors = map[string]error{daemon.SourceFree: noDisk, daemon.SourceInbox: noDisk}
 			}
-			return found
+			return inspection
 		}
 		h.start()
 		if text := h.get("/").Body.String(); !strings.Contains(text, "Unknown because it cannot be read: the free disk space, the webhook inbox. See the log.") {

@@ -37,13 +37,13 @@ func describeSource(name string) string {
 		SourceWatches: "the state of the watches", SourceHeld: "the held night"}[name]
 }
 
-// inspectionAge is how long an inspection is shown. A new inspection starts every checkEvery, so
-// an older inspection means that the disk does not respond.
-const inspectionAge = 15 * time.Minute
+// maxInspectionAge is the age up to which an inspection is shown. A new inspection starts every
+// checkEvery, so an older inspection means that the disk does not respond.
+const maxInspectionAge = 15 * time.Minute
 
-// usageAge is how long a measurement of the disk usage is used for the same version. A
-// measurement walks the whole folder.
-const usageAge = 10 * time.Minute
+// maxUsageAge is the age up to which a measurement of the disk usage is used, if the version is
+// still the same. A measurement walks the whole folder.
+const maxUsageAge = 10 * time.Minute
 
 // Inspection is the state of the warehouse at one time. A source that could not be read has
 // an error, and its fields are not shown.
@@ -59,9 +59,9 @@ type Inspection struct {
 	UsageAt time.Time
 	// Tables are the tables of the current version.
 	Tables []warehouse.ManifestTable
-	// SeriesMissing is the number of days that are missing in the Parquet series, because
-	// a run could not write them.
-	SeriesMissing int
+	// MissingDays is the number of days that are missing in the Parquet series, because a run
+	// could not write them.
+	MissingDays int
 	// InboxBytes is the size of the events that no night has published yet. Inbox contains
 	// the limit of the inbox.
 	InboxBytes int64
@@ -146,7 +146,7 @@ func (i *Inspector) readVersion(result *Inspection) error {
 	}
 	result.Tables = m.Tables
 	missing, err := i.Warehouse.Series.MissingDays()
-	result.SeriesMissing = len(missing)
+	result.MissingDays = len(missing)
 	return err
 }
 
@@ -201,7 +201,7 @@ func (i *Inspector) readUsage(ctx context.Context, result *Inspection) error {
 	if err != nil {
 		return err
 	}
-	if now := i.Now(); i.usage == nil || version != i.usageVersion || now.Sub(i.usageAt) >= usageAge || now.Before(i.usageAt) {
+	if now := i.Now(); i.usage == nil || version != i.usageVersion || now.Sub(i.usageAt) >= maxUsageAge || now.Before(i.usageAt) {
 		var others []warehouse.Measured
 		if i.LakeDir != "" {
 			others = append(others, warehouse.Measured{Part: "lake", Dir: i.LakeDir})
@@ -216,15 +216,16 @@ func (i *Inspector) readUsage(ctx context.Context, result *Inspection) error {
 	return nil
 }
 
-// startInspect starts an inspection unless one is running. Pages and scrapes use the last
-// result, so they do not depend on the speed of the disk.
+// startInspect starts an inspection. If the previous inspection is still running, it starts none,
+// and reports an inspection that has been running for maxInspectionAge. Pages and scrapes use the
+// last result, so they do not depend on the speed of the disk.
 func (s *scheduler) startInspect(ctx context.Context) {
 	now := s.d.cfg.Now()
 	switch {
 	case ctx.Err() != nil:
 		return
 	case !s.inspectingSince.IsZero():
-		if now.Sub(s.inspectingSince) >= inspectionAge {
+		if now.Sub(s.inspectingSince) >= maxInspectionAge {
 			s.recordStuck()
 		}
 		return
@@ -237,35 +238,36 @@ func (s *scheduler) startInspect(ctx context.Context) {
 	})
 }
 
-// endInspect stores an inspection, unless the end of ctx interrupted it.
+// endInspect stores the result of an inspection. If the end of ctx interrupted the inspection, it
+// drops the result.
 func (s *scheduler) endInspect(ctx context.Context, result Inspection) {
 	s.inspectingSince = time.Time{}
 	if ctx.Err() != nil {
 		return
 	}
-	var before Inspection
+	var previous Inspection
 	s.d.state.update(func(st *state) {
 		for name := range result.Errors {
 			st.counts.readErrors[name]++
 		}
-		before, st.Inspection, st.StuckSince = st.Inspection, result, time.Time{}
+		previous, st.Inspection, st.StuckSince = st.Inspection, result, time.Time{}
 	})
-	s.logReadErrors(before.Errors, result.Errors)
-	if held := result.Held; held != nil && (before.Held == nil || before.Held.Entry.ID != held.Entry.ID) {
+	s.logReadErrors(previous.Errors, result.Errors)
+	if held := result.Held; held != nil && (previous.Held == nil || previous.Held.Entry.ID != held.Entry.ID) {
 		s.d.cfg.Log.Warn("a night is held", "run", held.Entry.ID, "check", strings.Join(held.FailedChecks(), ","))
 	}
 }
 
 // logReadErrors logs sources that became unreadable, in one line for each cause, and
 // sources that became readable again.
-func (s *scheduler) logReadErrors(before, now map[string]error) {
+func (s *scheduler) logReadErrors(previous, current map[string]error) {
 	lost := map[string][]string{} // by cause
 	var recovered []string
 	for _, name := range sources() {
-		switch err := now[name]; {
-		case err != nil && before[name] == nil:
+		switch err := current[name]; {
+		case err != nil && previous[name] == nil:
 			lost[err.Error()] = append(lost[err.Error()], name)
-		case err == nil && before[name] != nil:
+		case err == nil && previous[name] != nil:
 			recovered = append(recovered, name)
 		}
 	}
@@ -277,8 +279,8 @@ func (s *scheduler) logReadErrors(before, now map[string]error) {
 	}
 }
 
-// recordStuck counts a read error for each source but the ledger while an inspection does not end.
-// The first call for such an inspection logs a line.
+// recordStuck counts a read error for each source but the ledger, because the running inspection
+// does not end. The first call for an inspection logs a line.
 func (s *scheduler) recordStuck() {
 	isNew := false
 	s.d.state.update(func(st *state) {

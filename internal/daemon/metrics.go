@@ -13,12 +13,12 @@ type metric struct {
 	name, help string
 	labels     []string
 	isCounter  bool
-	// collect emits the values. An unknown value is not emitted, because zero would be
-	// taken for the value.
+	// collect emits the values. An unknown value is not emitted, because zero would look like a
+	// known value.
 	collect func(s scrape, emit emitter)
 }
 
-// emitter takes a value and the values of the labels.
+// emitter takes the value of a metric and the values of its labels.
 type emitter func(value float64, labels ...string)
 
 // scrape is the state that one scrape reports.

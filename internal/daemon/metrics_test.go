@@ -24,7 +24,7 @@ import (
 	"placementsync/internal/webhook"
 )
 
-// wantMetrics compares the values of series. "" means that the series must not exist.
+// wantMetrics compares the values of time series. "" means that the time series must not exist.
 func (h *harness) wantMetrics(want map[string]string) {
 	h.t.Helper()
 	for series, value := range want {
@@ -59,7 +59,7 @@ func TestMetricsAtStart(t *testing.T) {
 		`webhook_results_total{result="stored"}`:           "7",
 		`webhook_results_total{result="unsigned"}`:         "0",
 		`build_info{version="v1.2.3"}`:                     "1",
-		// Unknown values have no series.
+		// Unknown values have no time series.
 		`last_run_duration_seconds`:                         "",
 		`last_run_new_rows`:                                 "",
 		`disk_free_bytes`:                                   "",
@@ -85,8 +85,8 @@ func TestMetricsAtStart(t *testing.T) {
 // TestConcurrentScrapes checks that scrapes above the limit wait.
 func TestConcurrentScrapes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h, slow := newHarness(t, nil), make(chan struct{})
-		h.hookResults = func() map[string]uint64 { <-slow; return nil }
+		h, release := newHarness(t, nil), make(chan struct{})
+		h.hookResults = func() map[string]uint64 { <-release; return nil }
 		handler := h.sharedDaemon().Handler()
 		statuses := make([]int, 20)
 		var scrapes sync.WaitGroup
@@ -98,7 +98,7 @@ func TestConcurrentScrapes(t *testing.T) {
 			})
 		}
 		synctest.Wait()
-		close(slow)
+		close(release)
 		scrapes.Wait()
 		if slices.ContainsFunc(statuses, func(status int) bool { return status != http.StatusOK }) {
 			t.Errorf("the statuses are %v, want 200 for each", statuses)
@@ -153,12 +153,16 @@ func TestNightMetrics(t *testing.T) {
 // days from Friday to Monday.
 func TestIntervalMetrics(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		friday, found := time.Now().Add(-22*time.Hour), fullInspection()
-		found.Verified = []integrity.VerifyRecord{{ReadData: true, At: friday.Add(3 * time.Hour), Result: integrity.Whole}}
+		friday, inspection := time.Now().Add(-22*time.Hour), fullInspection()
+		inspection.Verified = []integrity.VerifyRecord{{ReadData: true, At: friday.Add(3 * time.Hour), Result: integrity.Whole}}
 		h := newHarness(t, nil)
 		h.settings.Schedule, h.settings.VerifySchedule = parseSchedule(t, "0 2 * * 1-5", "UTC"), parseSchedule(t, "0 5 * * 1-5", "UTC")
 		h.verify = func(context.Context) (integrity.VerifyRecord, error) { return integrity.VerifyRecord{}, nil }
-		h.inspect = func(context.Context) daemon.Inspection { found := found; found.At = time.Now(); return found }
+		h.inspect = func(context.Context) daemon.Inspection {
+			inspection := inspection
+			inspection.At = time.Now()
+			return inspection
+		}
 		h.record(ledger.Run{ID: "friday", Outcome: ledger.Complete, StartedAt: friday, EndedAt: friday.Add(time.Minute), SnapshotAt: friday})
 		h.start()
 		defer h.shutDown()
@@ -311,7 +315,7 @@ func fullInspection() daemon.Inspection {
 	now := time.Now()
 	return daemon.Inspection{At: now, Free: 1 << 30, Needed: 50 << 20,
 		Usage: []warehouse.Usage{{Part: "parquet", Bytes: 3 << 20}, {Part: "versions", Bytes: 1 << 20}}, UsageAt: now.Add(-2 * time.Minute),
-		Tables: []warehouse.ManifestTable{{Name: "orders", Rows: 60}, {Name: "tags", Rows: 0}}, SeriesMissing: 2,
+		Tables: []warehouse.ManifestTable{{Name: "orders", Rows: 60}, {Name: "tags", Rows: 0}}, MissingDays: 2,
 		InboxBytes: 5 << 20, Inbox: webhook.InboxState{Limit: 20 << 20, FullSince: now.Add(-130 * time.Minute)},
 		Verified: []integrity.VerifyRecord{
 			{At: now.Add(-time.Hour), Seconds: 2, Result: integrity.Whole},
@@ -320,8 +324,9 @@ func fullInspection() daemon.Inspection {
 	}
 }
 
-// newInspectedHarness returns a harness with a running daemon. Its inspections return found.
-func newInspectedHarness(t *testing.T, found *daemon.Inspection) *harness {
+// newInspectedHarness returns a harness with a running daemon. The daemon's inspections return
+// *inspection with the current time.
+func newInspectedHarness(t *testing.T, inspection *daemon.Inspection) *harness {
 	t.Helper()
 	h := newHarness(t, nil)
 	h.hookResults = func() map[string]uint64 { return nil }
@@ -329,8 +334,8 @@ func newInspectedHarness(t *testing.T, found *daemon.Inspection) *harness {
 	h.inspect = func(context.Context) daemon.Inspection {
 		h.mu.Lock()
 		defer h.mu.Unlock()
-		found.At = time.Now()
-		return *found
+		inspection.At = time.Now()
+		return *inspection
 	}
 	h.start()
 	return h
@@ -349,8 +354,8 @@ func (h *harness) wantPage(parts ...string) {
 
 func TestWarehouseMetrics(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		found := fullInspection()
-		h := newInspectedHarness(t, &found)
+		inspection := fullInspection()
+		h := newInspectedHarness(t, &inspection)
 		defer h.shutDown()
 		h.wantMetrics(map[string]string{
 			`disk_free_bytes`:                                      "1.073741824e+09",
@@ -390,16 +395,16 @@ func TestWarehouseMetrics(t *testing.T) {
 }
 
 // TestUnreadableSourcesHaveNoMetrics runs an inspection without errors. Later inspections find too
-// little disk space and cannot read most other sources.
+// little disk space, and cannot read five other sources.
 func TestUnreadableSourcesHaveNoMetrics(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		found := fullInspection()
-		h := newInspectedHarness(t, &found)
+		inspection := fullInspection()
+		h := newInspectedHarness(t, &inspection)
 		defer h.shutDown()
 		h.mu.Lock()
-		found = daemon.Inspection{Free: 1 << 20, Needed: 50 << 20, Errors: map[string]error{}}
+		inspection = daemon.Inspection{Free: 1 << 20, Needed: 50 << 20, Errors: map[string]error{}}
 		for _, name := range []string{daemon.SourceUsage, daemon.SourceVersion, daemon.SourceInbox, daemon.SourceVerified, daemon.SourceWatches} {
-			found.Errors[name] = errors.New(name + " is damaged")
+			inspection.Errors[name] = errors.New(name + " is damaged")
 		}
 		h.mu.Unlock()
 		time.Sleep(2*time.Minute + time.Second)
@@ -446,7 +451,7 @@ func TestStuckDiskExpiresInspection(t *testing.T) {
 		time.Sleep(10 * time.Minute)
 		h.wantMetrics(map[string]string{`table_rows{table="orders"}`: "", `disk_free_bytes`: "", `ready`: "0"})
 		if n := inspections.Load(); n != 2 {
-			t.Errorf("%d inspections started, want 2: none may start until the second one ends", n)
+			t.Errorf("%d inspections started, want 2: a third must not start before the second ends", n)
 		}
 	})
 }
@@ -459,13 +464,13 @@ func TestUnreadableLedgerHasNoMetrics(t *testing.T) {
 		began := time.Now().Add(-time.Hour)
 		h.record(ledger.Run{ID: "earlier", Outcome: ledger.Complete, StartedAt: began, EndedAt: began.Add(time.Minute), SnapshotAt: began, New: 3})
 		readRuns := h.runs
-		var broken error
+		var readErr error
 		var mu sync.Mutex
 		h.runs = func() ([]ledger.Run, error) {
 			mu.Lock()
 			defer mu.Unlock()
-			if broken != nil {
-				return nil, broken
+			if readErr != nil {
+				return nil, readErr
 			}
 			return readRuns()
 		}
@@ -473,7 +478,7 @@ func TestUnreadableLedgerHasNoMetrics(t *testing.T) {
 		defer h.shutDown()
 		h.wantMetrics(map[string]string{`last_run_new_rows`: "3", `read_errors_total{source="ledger"}`: "0"})
 		mu.Lock()
-		broken = errors.New("read the ledger: input/output error")
+		readErr = errors.New("read the ledger: input/output error")
 		mu.Unlock()
 		time.Sleep(time.Minute)
 		h.wantMetrics(map[string]string{`last_run_new_rows`: "", `last_success_timestamp_seconds`: "", `snapshot_timestamp_seconds`: "",

@@ -12,7 +12,7 @@ import (
 // Reasons of a missed slot. A slot is a time at which the schedule starts a night.
 const (
 	missedRunning  = "running"  // the previous night was still running
-	missedHeld     = "held"     // another process held the lock until the next slot
+	missedLocked   = "held"     // another process held the lock until the next slot
 	missedDowntime = "downtime" // the daemon or the machine was down
 )
 
@@ -20,25 +20,25 @@ const (
 // or the machine may have been suspended, and a timer notices neither.
 const checkEvery = time.Minute
 
-// heldRetry is the time until the next attempt when another run holds the lock.
-const heldRetry = 5 * time.Minute
+// lockRetry is the time between two attempts while another run holds the lock.
+const lockRetry = 5 * time.Minute
 
 // scheduler is the loop that starts the jobs and handles their results. All fields belong to
 // the goroutine of the loop.
 type scheduler struct {
 	d *Daemon
 	// done receives the function that handles the result of a finished job.
-	done    chan func()
-	running int // number of running jobs
+	done        chan func()
+	runningJobs int
 	// next is the next slot. retryAt is the time of the next attempt if the warehouse was locked
 	// at the last attempt to start a night, or zero.
 	next, retryAt time.Time
-	working       bool // a night is running
+	nightRunning  bool
 	// verifyAt is the time of the next verification, or zero without a schedule.
 	// verifyRetryAt is the time of the next attempt if the warehouse was locked at the last
 	// attempt to verify it, or zero.
 	verifyAt, verifyRetryAt time.Time
-	verifying               bool
+	verifyRunning           bool
 	// followUpPending is set when a night was published while the work after an earlier night
 	// was running.
 	followUpRunning, followUpPending bool
@@ -48,12 +48,12 @@ type scheduler struct {
 
 // runJob runs a job in the background. The loop calls the function that the job returns.
 func (s *scheduler) runJob(job func() (finish func())) {
-	s.running++
+	s.runningJobs++
 	go func() { s.done <- job() }()
 }
 
-// runNights starts a night at each slot until ctx ends, one at a time. It returns after the
-// end of all jobs.
+// runNights starts a night at each slot until ctx ends. Nights do not overlap. It returns after
+// the end of all jobs.
 func (d *Daemon) runNights(ctx context.Context) {
 	s := &scheduler{d: d, done: make(chan func())}
 	s.scheduleNext()
@@ -65,7 +65,7 @@ func (d *Daemon) runNights(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 		case finish := <-s.done:
-			s.running--
+			s.runningJobs--
 			finish()
 		case <-d.cfg.Hangups:
 			d.reloadSettings()
@@ -76,10 +76,10 @@ func (d *Daemon) runNights(ctx context.Context) {
 		timer.Reset(s.untilDue())
 	}
 	d.state.update(func(st *state) { st.Stopping = true })
-	if s.working {
+	if s.nightRunning {
 		d.cfg.Log.Info("stopping: waiting for the night that runs", "reason", context.Cause(ctx))
 	}
-	for ; s.running > 0; s.running-- { // the jobs end soon, because their context has ended
+	for ; s.runningJobs > 0; s.runningJobs-- { // the jobs end soon, because their context has ended
 		(<-s.done)()
 	}
 }
@@ -126,38 +126,38 @@ func (s *scheduler) checkClock(ctx context.Context) {
 	}
 }
 
-// runSlot starts the night of a slot, unless one is still running. Slots that passed while
-// the machine was suspended share one night.
+// runSlot starts the night of a slot. If the previous night is still running, the slot is missed.
+// Slots that passed while the machine was suspended share one night.
 func (s *scheduler) runSlot(ctx context.Context, now time.Time) {
 	s.recordMissed(missedDowntime, s.d.settings().Schedule.countPassed(s.next, now))
 	if !s.retryAt.IsZero() {
 		s.retryAt = time.Time{}
-		s.recordMissed(missedHeld, 1)
+		s.recordMissed(missedLocked, 1)
 	}
 	slot := s.next
 	s.scheduleNext()
-	if s.working {
+	if s.nightRunning {
 		s.recordMissed(missedRunning, 1)
 		return
 	}
 	s.startNight(ctx, "slot "+slot.Format(time.RFC3339))
 }
 
-// catchUp starts one night for all slots that passed while the daemon was down, or to
-// resume an interrupted night.
+// catchUp starts one night for all slots that passed while the daemon was down, or to resume an
+// interrupted night. If schedule.catch_up is false, it only counts the missed slots.
 func (s *scheduler) catchUp(ctx context.Context) {
-	settings, seen := s.d.settings(), s.d.state.read()
-	if seen.LedgerErr != nil {
-		s.d.cfg.Log.Error("ledger not read, missed nights are not caught up", "error", seen.LedgerErr)
+	settings, st := s.d.settings(), s.d.state.read()
+	if st.LedgerErr != nil {
+		s.d.cfg.Log.Error("ledger not read, missed nights are not caught up", "error", st.LedgerErr)
 		return
 	}
-	last, ok := seen.lastNight()
+	last, ok := st.lastNight()
 	if !ok {
 		return
 	}
 	passed := 0
-	if published, ok := seen.lastPublished(); ok {
-		passed = settings.Schedule.countPassed(published.StartedAt, seen.At)
+	if published, ok := st.lastPublished(); ok {
+		passed = settings.Schedule.countPassed(published.StartedAt, st.At)
 	}
 	switch {
 	case passed == 0 && last.Outcome != ledger.Interrupted && last.Outcome != ledger.Killed:
@@ -179,7 +179,7 @@ func (s *scheduler) recordMissed(reason string, n int) {
 
 func (s *scheduler) startNight(ctx context.Context, reason string) {
 	now := s.d.cfg.Now()
-	s.working = true
+	s.nightRunning = true
 	s.d.state.update(func(st *state) { st.Running = now })
 	s.d.cfg.Log.Debug("night started", "reason", reason)
 	jobs := s.d.settings().Jobs
@@ -189,14 +189,14 @@ func (s *scheduler) startNight(ctx context.Context, reason string) {
 	})
 }
 
-// endNight records a night and starts the work after it. If the warehouse was locked, endNight
-// schedules a retry.
+// endNight records a night. After a published night it starts the follow-up work. If the warehouse
+// was locked, it schedules a retry.
 func (s *scheduler) endNight(ctx context.Context, night ledger.Run, err error) {
-	s.working = false
+	s.nightRunning = false
 	now := s.d.cfg.Now()
 	if errors.As(err, new(*warehouse.LockedError)) {
 		night.Outcome = ledger.Locked
-		s.retryAt = now.Add(heldRetry)
+		s.retryAt = now.Add(lockRetry)
 		s.d.cfg.Log.Warn("night waits for another run", "until", s.retryAt, "error", err)
 	}
 	s.d.state.update(func(st *state) {

@@ -96,7 +96,7 @@ func TestCatchUp(t *testing.T) {
 	}
 }
 
-func TestNightRetriesHeldLock(t *testing.T) {
+func TestNightRetriesLockedWarehouse(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tries := 0
 		h := newHarness(t, func(context.Context) (ledger.Run, error) {
@@ -110,7 +110,7 @@ func TestNightRetriesHeldLock(t *testing.T) {
 		h.shutDown()
 		wantNights(t, h, "01-01 02:00", "01-01 02:05", "01-01 02:10")
 		if got := h.metric(`runs_total{outcome="held"}`); got != "2" {
-			t.Errorf("%s nights are counted as held, want 2", got)
+			t.Errorf("%s nights are counted as locked out, want 2", got)
 		}
 	})
 }
@@ -218,8 +218,8 @@ func TestServiceManagerIsNotified(t *testing.T) {
 func TestUnreadableLedgerIsReported(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHarness(t, nil)
-		broken := errors.New("read /secret/path: broken")
-		h.runs = func() ([]ledger.Run, error) { return nil, broken }
+		readErr := errors.New("read /secret/path: broken")
+		h.runs = func() ([]ledger.Run, error) { return nil, readErr }
 		h.start()
 		defer h.shutDown()
 		time.Sleep(time.Minute)
@@ -230,7 +230,7 @@ func TestUnreadableLedgerIsReported(t *testing.T) {
 		if w := h.get("/readyz"); w.Code != 503 || !strings.Contains(w.Body.String(), "ledger") || strings.Contains(w.Body.String(), "/secret") {
 			t.Errorf("/readyz answers %d %q, want 503 and the ledger without its path", w.Code, w.Body)
 		}
-		broken = nil
+		readErr = nil
 		time.Sleep(time.Minute)
 		h.get("/")
 		if !strings.Contains(h.log.String(), "the ledger can be read again") {

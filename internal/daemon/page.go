@@ -23,11 +23,11 @@ type statusPage struct {
 	Version  string
 	Schedule string
 	Unready  []string
-	// LastGood is the newest published night. Seen is the run of the current snapshot: that
-	// night or a later refresh.
-	LastGood, Seen *ledger.Run
-	Progress       *ledger.Progress
-	Hooks          bool
+	// LastPublished is the newest published night. SnapshotRun is the run of the current
+	// snapshot, such as this night or a later refresh. Nil means that there is none.
+	LastPublished, SnapshotRun *ledger.Run
+	Progress                   *ledger.Progress
+	Hooks                      bool
 	// Full is the last verification of every byte. Structure is a later verification of
 	// names and sizes. Nil means that there was none, or that it could not be read.
 	Full, Structure *integrity.VerifyRecord
@@ -42,14 +42,14 @@ func (d *Daemon) serveStatus(w http.ResponseWriter, _ *http.Request) {
 }
 
 func (d *Daemon) newPage() statusPage {
-	settings, seen := d.settings(), d.state.read()
-	p := statusPage{status: seen, Version: d.cfg.Version, Schedule: settings.Schedule.String(),
-		Unready: d.unreadyReasons(seen), Hooks: settings.Hooks != nil}
-	if good, ok := p.lastPublished(); ok {
-		p.LastGood = &good
+	settings, st := d.settings(), d.state.read()
+	p := statusPage{status: st, Version: d.cfg.Version, Schedule: settings.Schedule.String(),
+		Unready: d.unreadyReasons(st), Hooks: settings.Hooks != nil}
+	if night, ok := p.lastPublished(); ok {
+		p.LastPublished = &night
 	}
 	if p.Current.IsPublished() {
-		p.Seen = &p.Current
+		p.SnapshotRun = &p.Current
 	}
 	if progress, ok := d.cfg.Program.Progress(); ok {
 		p.Progress = &progress

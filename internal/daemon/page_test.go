@@ -9,7 +9,8 @@ import (
 	"placementsync/internal/ledger"
 )
 
-// newBusyHarness returns a harness whose daemon runs a night, after nights of every outcome.
+// newBusyHarness returns a harness whose daemon runs a night, after five nights with different
+// outcomes.
 func newBusyHarness(t *testing.T) *harness {
 	t.Helper()
 	h := newHarness(t, nil)

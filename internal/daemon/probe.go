@@ -23,13 +23,14 @@ const (
 	// probeTimeout is shorter than the timeout of most supervisors, which kill the probe
 	// without an error message.
 	probeTimeout = 4 * time.Second
-	// maxResponse is more than the daemon sends. Another server may send more.
+	// maxResponse limits the response in bytes. The daemon sends less, but another server can
+	// send more.
 	maxResponse = 4096
 )
 
-// Probe probes the daemon with an address (serve.listen) and returns its response. It
+// Probe probes the daemon that listens on an address (serve.listen), and returns its response. It
 // returns an error if the daemon is unhealthy or not ready, if it does not respond, or if
-// another program responds. The token may be empty.
+// another program responds. An empty token is not sent.
 func Probe(ctx context.Context, listen, kind, token string) (string, error) {
 	path, want := "/healthz", "ok"
 	if kind == ProbeReady {
@@ -42,7 +43,7 @@ func Probe(ctx context.Context, listen, kind, token string) (string, error) {
 	case port == "0":
 		return "", errors.New("probe the daemon: serve.listen has port 0, so only its log contains the port: set a port")
 	}
-	// As the address of a server, 0.0.0.0 means this machine.
+	// A connection to 0.0.0.0 reaches this machine.
 	address := url.URL{Scheme: "http", Host: net.JoinHostPort(cmp.Or(host, "0.0.0.0"), port), Path: path}
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()

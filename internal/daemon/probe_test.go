@@ -9,8 +9,8 @@ import (
 	"placementsync/internal/daemon"
 )
 
-// TestProbe checks all forms of serve.listen. The daemon requires a token and allows no host
-// names.
+// TestProbe checks all forms of serve.listen. The daemon requires a token. It allows only requests
+// to IP addresses and localhost.
 func TestProbe(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t, nil)
@@ -22,7 +22,7 @@ func TestProbe(t *testing.T) {
 		{"health needs no token", "127.0.0.1:" + port, daemon.ProbeHealth, "", "ok", ""},
 		{"all addresses", "0.0.0.0:" + port, daemon.ProbeHealth, "", "ok", ""},
 		{"no host", ":" + port, daemon.ProbeHealth, "", "ok", ""},
-		{"a name", "localhost:" + port, daemon.ProbeHealth, "", "ok", ""},
+		{"localhost", "localhost:" + port, daemon.ProbeHealth, "", "ok", ""},
 		{"readiness before a night", "0.0.0.0:" + port, daemon.ProbeReady, "opensesame", "", "answers 503: not ready: no night has succeeded yet"},
 		{"readiness with another token", "0.0.0.0:" + port, daemon.ProbeReady, "sesame", "", "answers 401: send serve.auth_token"},
 		{"port 0", "127.0.0.1:0", daemon.ProbeHealth, "", "", "set a port"},

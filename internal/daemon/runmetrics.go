@@ -84,7 +84,7 @@ func nightMetrics() []metric {
 			})},
 		{"last_audit_checks", "Checks that failed or did not run (not_run) in the last audited night, published or held.", []string{"severity", "outcome"}, false,
 			ifRead(SourceLedger, func(s scrape, emit emitter) {
-				// Other nights may have ended before all checks were run.
+				// A night that was neither published nor held can have ended before all checks ran.
 				night, ok := s.findLast(func(r ledger.Run) bool { return r.Held || r.IsPublished() })
 				if !ok {
 					return
@@ -137,7 +137,7 @@ func streamMetrics() []metric {
 			})},
 		{"stream_left_out", "1 for a stream that the configuration left out of the last published night, 0 for the others.", []string{"stream"}, false,
 			ofStreams(func(s ledger.Stream, emit emitter) { emit(boolValue(s.IsLeftOut()), s.Stream) })},
-		{"streams", "Streams of the last published night by the meaning of their grade. Streams of webhooks and left out streams are not counted.", []string{"standing"}, false,
+		{"streams", "Streams of the last published night by the meaning of their grade. Streams of webhooks and streams that the configuration leaves out are not counted.", []string{"standing"}, false,
 			ifRead(SourceLedger, func(s scrape, emit emitter) {
 				night, ok := s.lastPublished()
 				counts := map[ledger.Standing]int{}
@@ -159,7 +159,7 @@ func streamMetrics() []metric {
 				}
 			})},
 		{"series_missing", "Days of published snapshots that are missing in the Parquet series, because a run could not write them.", nil, false,
-			ifRead(SourceVersion, func(s scrape, emit emitter) { emit(float64(s.Inspection.SeriesMissing)) })},
+			ifRead(SourceVersion, func(s scrape, emit emitter) { emit(float64(s.Inspection.MissingDays)) })},
 	}
 }
 
@@ -204,7 +204,7 @@ func scheduleMetrics() []metric {
 	return []metric{
 		{"build_info", "The version, always 1.", []string{"version"}, false, func(s scrape, emit emitter) { emit(1, s.d.cfg.Version) }},
 		{"missed_slots_total", "Missed slots of the schedule.", []string{"reason"}, true, func(s scrape, emit emitter) {
-			for _, reason := range []string{missedRunning, missedHeld, missedDowntime} {
+			for _, reason := range []string{missedRunning, missedLocked, missedDowntime} {
 				emit(float64(s.Missed[reason]), reason)
 			}
 		}},
@@ -217,8 +217,8 @@ func scheduleMetrics() []metric {
 		{"next_run_timestamp_seconds", "Time of the next night.", nil, false, timestamp(func(s scrape) time.Time { return s.Next })},
 		{"schedule_interval_seconds", "Time from the last published night to the next night by the schedule.", nil, false, func(s scrape, emit emitter) {
 			after := s.At
-			if good, ok := s.lastPublished(); ok {
-				after = good.StartedAt
+			if night, ok := s.lastPublished(); ok {
+				after = night.StartedAt
 			}
 			interval(s.d.settings().Schedule, after, emit)
 		}},

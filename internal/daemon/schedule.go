@@ -77,19 +77,19 @@ func wallOf(t time.Time) time.Time {
 func (s Schedule) instantOf(onWall time.Time) time.Time {
 	year, month, day := onWall.Date()
 	at := time.Date(year, month, day, onWall.Hour(), onWall.Minute(), onWall.Second(), 0, s.zone)
-	begun, ends := at.ZoneBounds()
+	begin, end := at.ZoneBounds() // the clock changes before and after at
 	switch shown := wallOf(at); {
 	case shown.After(onWall): // onWall is in a skipped hour, and at is after the change
-		return begun
+		return begin
 	case shown.Before(onWall): // onWall is in a skipped hour, and at is before the change
-		return ends
-	case begun.IsZero(): // there is no earlier change
+		return end
+	case begin.IsZero(): // there is no earlier change
 		return at
 	}
 	// In a repeated hour, the offset before the change gives the first instant.
 	_, offset := at.Zone()
-	_, earlier := begun.Add(-time.Second).Zone()
-	if first := at.Add(time.Duration(offset-earlier) * time.Second); first.Before(begun) {
+	_, earlier := begin.Add(-time.Second).Zone()
+	if first := at.Add(time.Duration(offset-earlier) * time.Second); first.Before(begin) {
 		return first
 	}
 	return at

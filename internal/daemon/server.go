@@ -43,8 +43,8 @@ func NewServer(handler http.Handler, log *slog.Logger) *http.Server {
 	}
 }
 
-// StopServer stops a server. Running requests have the given time to end. Then their
-// connections are closed, so that clients notice incomplete responses.
+// StopServer stops a server. It waits for running requests until the timeout. It then closes
+// their connections, so that clients notice incomplete responses.
 func StopServer(server *http.Server, timeout time.Duration) error {
 	ctx, cancel := context.WithTimeout(context.Background(), timeout)
 	defer cancel()

@@ -78,16 +78,16 @@ func TestTokenIsRequired(t *testing.T) {
 		{"wrong token", "/metrics", "Bearer opensesam", 401},
 		{"empty token", "/metrics", "Bearer ", 401},
 		{"wrong password", "/", basic("sesame"), 401},
-		{"no token for the workbench", "/explore", "", 401},
-		{"no token for a page of the workbench", "/explore/catalog.csv", "", 401},
-		{"the workbench with a wrong password", "/explore/", basic("sesame"), 401},
-		{"the workbench", "/explore/catalog.csv", basic("opensesame"), 202},
+		{"no token for explore", "/explore", "", 401},
+		{"no token for a page of explore", "/explore/catalog.csv", "", 401},
+		{"a wrong password for explore", "/explore/", basic("sesame"), 401},
+		{"a page of explore", "/explore/catalog.csv", basic("opensesame"), 202},
 		{"as a bearer token", "/metrics", "Bearer opensesame", 200},
 		{"as a password", "/", basic("opensesame"), 200},
 		{"in lower case", "/", "bearer opensesame", 200},
 		{"health needs no token", "/healthz", "", 200},
 		{"readiness needs a token", "/readyz", "", 401},
-		{"missing hooks need no token", "/hooks", "", 404},
+		{"no token for hooks without a receiver", "/hooks", "", 404},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			res, _ := ask(t, http.MethodGet, base+c.path, c.authorization)
@@ -249,7 +249,8 @@ func TestReadiness(t *testing.T) {
 	t.Parallel()
 	now := parseTime(t, "2026-11-20T12:00:00Z")
 	night := func(outcome ledger.Outcome, ago time.Duration) ledger.Run {
-		entry := ledger.Run{ID: string(outcome), Outcome: outcome, StartedAt: now.Add(-ago), EndedAt: now.Add(-ago)}
+		entry := ledger.Run{Outcome: outcome, StartedAt: now.Add(-ago), EndedAt: now.Add(-ago)}
+		entry.ID = entry.StartedAt.Format("20060102T150405Z")
 		if outcome != ledger.Failed {
 			entry.SnapshotAt = entry.StartedAt
 		}
@@ -266,7 +267,7 @@ func TestReadiness(t *testing.T) {
 		{"after a partial night", []ledger.Run{night(ledger.Partial, 10*time.Hour)}, 200, "ready"},
 		{"a failure after a success", []ledger.Run{night(ledger.Complete, 34*time.Hour), night(ledger.Failed, 10*time.Hour)}, 200, "ready"},
 		{"no success for two intervals", []ledger.Run{night(ledger.Complete, 58*time.Hour), night(ledger.Failed, 10*time.Hour)}, 503,
-			"the last success complete ended 2 d 10 h ago, more than twice the interval of the schedule (1 d 0 h)"},
+			"the last success 20261118T020000Z ended 2 d 10 h ago, more than twice the interval of the schedule (1 d 0 h)"},
 		{"only failures", []ledger.Run{night(ledger.Failed, time.Hour)}, 503, "no night has succeeded yet"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

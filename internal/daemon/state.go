@@ -9,8 +9,9 @@ import (
 	"placementsync/internal/ledger"
 )
 
-// ledgerAge is how long a reading of the ledger is used. Other processes write to it too.
-const ledgerAge = 30 * time.Second
+// maxLedgerAge is the age up to which a reading of the ledger is used. Other processes write to
+// the ledger too.
+const maxLedgerAge = 30 * time.Second
 
 // state is shared by the scheduler, the page, the metrics and the probes.
 type state struct {
@@ -38,17 +39,16 @@ type status struct {
 	// ReloadRefused reports whether the last reload was refused.
 	ReloadRefused bool
 	counts        counts
-	entries
+	ledgerSummary
 	LedgerErr error
-	// Inspection is zero in a copy if it is older than inspectionAge.
+	// Inspection is zero in a copy if it is older than maxInspectionAge.
 	Inspection Inspection
 	// StuckSince is the start of an inspection that has been running for too long, or
 	// zero.
 	StuckSince time.Time
 }
 
-// entries is a summary of the ledger.
-type entries struct {
+type ledgerSummary struct {
 	// Nights are oldest first. The slice is shared and must not be changed.
 	Nights []ledger.Run
 	// Current is the run of the current snapshot: a night, a refresh, a rollback or a
@@ -62,8 +62,8 @@ type entries struct {
 	FollowUps []ledger.FollowUp
 }
 
-func newEntries(all []ledger.Run) entries {
-	e := entries{FollowUps: ledger.FollowUps(all)}
+func summarizeLedger(all []ledger.Run) ledgerSummary {
+	e := ledgerSummary{FollowUps: ledger.FollowUps(all)}
 	for _, r := range all {
 		if r.IsFollowUp() {
 			continue
@@ -87,17 +87,17 @@ func newEntries(all []ledger.Run) entries {
 	return e
 }
 
-// read copies the status. It reads the ledger if the last reading is older than ledgerAge.
+// read copies the status. It reads the ledger if the last reading is older than maxLedgerAge.
 func (s *state) read() status {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := s.d.cfg.Now()
-	if s.readAt.IsZero() || now.Sub(s.readAt) >= ledgerAge || now.Before(s.readAt) {
+	if s.readAt.IsZero() || now.Sub(s.readAt) >= maxLedgerAge || now.Before(s.readAt) {
 		s.readLedger(now)
 	}
 	copied := s.status
 	copied.At, copied.Missed, copied.counts = now, maps.Clone(s.Missed), s.counts.clone()
-	if now.Sub(s.Inspection.At) >= inspectionAge {
+	if now.Sub(s.Inspection.At) >= maxInspectionAge {
 		copied.Inspection = Inspection{}
 	}
 	kinds := s.d.settings().FollowUpKinds
@@ -105,19 +105,19 @@ func (s *state) read() status {
 	return copied
 }
 
-// readLedger reads the ledger and counts new entries. After an error the last reading is
-// kept.
+// readLedger reads the ledger and counts new runs. After an error the summary of the last reading
+// is kept.
 func (s *state) readLedger(now time.Time) {
 	all, err := s.d.cfg.Program.Runs()
-	before := s.LedgerErr
+	previousErr := s.LedgerErr
 	if s.readAt, s.LedgerErr = now, err; err != nil {
 		s.counts.readErrors[SourceLedger]++
-		if before == nil {
+		if previousErr == nil {
 			s.d.cfg.Log.Warn("the ledger cannot be read", "error", err)
 		}
 		return
 	}
-	if before != nil {
+	if previousErr != nil {
 		s.d.cfg.Log.Info("the ledger can be read again")
 	}
 	if s.counts.since.IsZero() {
@@ -127,7 +127,7 @@ func (s *state) readLedger(now time.Time) {
 	for _, r := range all {
 		s.counts.addRun(r)
 	}
-	s.entries = newEntries(all)
+	s.ledgerSummary = summarizeLedger(all)
 	if own := s.lastOwn; !own.StartedAt.IsZero() && !slices.ContainsFunc(s.Nights, s.supersedesOwn) {
 		at := slices.IndexFunc(s.Nights, func(r ledger.Run) bool { return r.StartedAt.After(own.StartedAt) })
 		if at < 0 {

@@ -10,10 +10,10 @@ import (
 	"placementsync/internal/page"
 )
 
-// shownNights is the length of the table of nights.
+// shownNights is the largest number of nights in the table.
 const shownNights = 14
 
-// stamp formats a time in its own zone.
+// stamp formats a time together with its time zone.
 func stamp(t time.Time) string { return t.Format("2006-01-02 15:04 MST") }
 
 // stampOr returns a cell with a time, or with word if t is the zero time.

@@ -21,8 +21,8 @@ func depth(readData bool) string {
 	return "structure"
 }
 
-// verdict returns the result of the last verification in one word. If the last verification could
-// not finish, v.Result is still the result of an earlier verification.
+// verdict returns the result of the last verification in one word. It returns "failed" if the last
+// verification could not finish. v.Result is then still the result of an earlier verification.
 func verdict(v integrity.VerifyRecord) string {
 	if !v.FailedAt.IsZero() {
 		return string(ledger.Failed)
@@ -30,8 +30,8 @@ func verdict(v integrity.VerifyRecord) string {
 	return v.Result
 }
 
-// scheduleVerify computes the time of the next verification. A verification that waits for
-// another run keeps its retry.
+// scheduleVerify computes the time of the next verification. A planned retry keeps its time, and is
+// dropped if there is no schedule anymore.
 func (s *scheduler) scheduleVerify(now time.Time) {
 	s.verifyAt = time.Time{}
 	if schedule := s.d.settings().VerifySchedule; schedule.IsNever() {
@@ -50,23 +50,23 @@ func (s *scheduler) startVerify(ctx context.Context, now time.Time) {
 	}
 	s.verifyRetryAt = time.Time{}
 	s.scheduleVerify(now)
-	if s.verifying {
+	if s.verifyRunning {
 		return
 	}
-	s.verifying = true
+	s.verifyRunning = true
 	s.d.cfg.Log.Debug("verify started")
 	jobs := s.d.settings().Jobs
 	s.runJob(func() func() {
-		found, err := jobs.Verify(ctx)
-		return func() { s.endVerify(ctx, found, err) }
+		record, err := jobs.Verify(ctx)
+		return func() { s.endVerify(ctx, record, err) }
 	})
 }
 
-func (s *scheduler) endVerify(ctx context.Context, found integrity.VerifyRecord, err error) {
-	s.verifying = false
+func (s *scheduler) endVerify(ctx context.Context, record integrity.VerifyRecord, err error) {
+	s.verifyRunning = false
 	log := s.d.cfg.Log
 	if errors.As(err, new(*warehouse.LockedError)) {
-		s.verifyRetryAt = s.d.cfg.Now().Add(heldRetry)
+		s.verifyRetryAt = s.d.cfg.Now().Add(lockRetry)
 		log.Warn("verify waits for another run", "until", s.verifyRetryAt, "error", err)
 		return
 	}
@@ -76,15 +76,15 @@ func (s *scheduler) endVerify(ctx context.Context, found integrity.VerifyRecord,
 		return
 	}
 	level := slog.LevelInfo
-	if verdict(found) != integrity.Whole {
+	if verdict(record) != integrity.Whole {
 		level = slog.LevelError
 	}
-	log = log.With("result", verdict(found))
-	if found.FailedAt.IsZero() {
-		took := time.Duration(found.Seconds * float64(time.Second))
-		log = log.With("damaged", len(found.Damaged), "files", firstFiles(found.Damaged), "took", took)
+	log = log.With("result", verdict(record))
+	if record.FailedAt.IsZero() {
+		took := time.Duration(record.Seconds * float64(time.Second))
+		log = log.With("damaged", len(record.Damaged), "files", firstFiles(record.Damaged), "took", took)
 	}
-	log.Log(ctx, level, "verify ended", "error", found.Error, "next", s.verifyAt)
+	log.Log(ctx, level, "verify ended", "error", record.Error, "next", s.verifyAt)
 }
 
 // firstFiles lists the first files and the number of the other files.

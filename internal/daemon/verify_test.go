@@ -20,25 +20,25 @@ func TestScheduledVerify(t *testing.T) {
 		h := newHarness(t, nil)
 		var mu sync.Mutex
 		var starts []string
-		last := integrity.VerifyRecord{}
+		record := integrity.VerifyRecord{}
 		h.settings.VerifySchedule = parseSchedule(t, "0 5 * * 0", "UTC")
 		h.verify = func(context.Context) (integrity.VerifyRecord, error) {
 			mu.Lock()
 			defer mu.Unlock()
-			last = integrity.VerifyRecord{ReadData: true, At: time.Now(), Seconds: 1, Result: integrity.Whole}
+			record = integrity.VerifyRecord{ReadData: true, At: time.Now(), Seconds: 1, Result: integrity.Whole}
 			if starts = append(starts, time.Now().UTC().Format("01-02 15:04")); len(starts) == 2 {
-				last.Result, last.Damaged = "rebuildable", []string{"latest", "parquet/orders/x"}
+				record.Result, record.Damaged = "rebuildable", []string{"latest", "parquet/orders/x"}
 			}
-			return last, nil
+			return record, nil
 		}
 		h.inspect = func(context.Context) daemon.Inspection {
 			mu.Lock()
 			defer mu.Unlock()
-			found := daemon.Inspection{At: time.Now()}
-			if !last.At.IsZero() {
-				found.Verified = []integrity.VerifyRecord{last}
+			inspection := daemon.Inspection{At: time.Now()}
+			if !record.At.IsZero() {
+				inspection.Verified = []integrity.VerifyRecord{record}
 			}
-			return found
+			return inspection
 		}
 		h.start()
 		if text := h.get("/").Body.String(); !strings.Contains(text, "<dt>Verified</dt><dd>not yet") || h.metric(`last_verify_timestamp_seconds{depth="full"}`) != "0" {
@@ -65,9 +65,9 @@ func TestScheduledVerify(t *testing.T) {
 	})
 }
 
-// TestVerifyRetriesHeldLock starts a verification three times. The warehouse is locked at the first
+// TestVerifyRetriesLockedWarehouse starts a verification three times. The warehouse is locked at the first
 // two attempts, and the third attempt fails. The failure must not hide earlier damage.
-func TestVerifyRetriesHeldLock(t *testing.T) {
+func TestVerifyRetriesLockedWarehouse(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHarness(t, nil)
 		var starts []string

@@ -7,7 +7,7 @@ import (
 )
 
 func diskMetrics() []metric {
-	// The system may not report the free space.
+	// Free is -1 on a system that does not report the free space.
 	ifKnown := func(value func(Inspection) int64) func(scrape, emitter) {
 		return ifRead(SourceFree, func(s scrape, emit emitter) {
 			if n := value(s.Inspection); n >= 0 {
