@@ -83,11 +83,11 @@ func spentCPU() float64 {
 
 // config returns the default configuration of the program, without requests for the details of
 // single records. It leaves out the stream outlet_listings, as catalogOnly does.
-func (in nightTask) config(now func() time.Time, step func(name, path string) error) pipeline.Config {
+func (task nightTask) config(now func() time.Time, step func(name, path string) error) pipeline.Config {
 	cfg := pipeline.Config{
-		Warehouse: warehouse.Config{Dir: filepath.Join(in.Dir, "warehouse"), KeepVersions: 3, MemoryLimit: "512MB",
+		Warehouse: warehouse.Config{Dir: filepath.Join(task.Dir, "warehouse"), KeepVersions: 3, MemoryLimit: "512MB",
 			Program: "bench", Tables: stream.Tables(stream.All()), Step: step},
-		Fetch: fetch.Config{BaseURL: in.URL, UserAgent: "bench", Burst: 10, Concurrency: 8, PageSize: 100, MaxPasses: cmp.Or(in.Passes, 4),
+		Fetch: fetch.Config{BaseURL: task.URL, UserAgent: "bench", Burst: 10, Concurrency: 8, PageSize: 100, MaxPasses: cmp.Or(task.Passes, 4),
 			Timeout: 30 * time.Second, Token: func(context.Context) (string, error) { return "pc_demo", nil }},
 		Streams: stream.All(), Details: "none", LiveDays: 45, Recheck: 7, Limits: load.Limits{Share: 0.2, Rows: 50},
 		Now: now, Log: slog.New(slog.DiscardHandler),
@@ -101,9 +101,9 @@ func (in nightTask) config(now func() time.Time, step func(name, path string) er
 }
 
 // run runs the night and writes its steps into the report.
-func (in nightTask) run(ctx context.Context) error {
-	if in.Profile != "" {
-		f, err := os.Create(in.Profile)
+func (task nightTask) run(ctx context.Context) error {
+	if task.Profile != "" {
+		f, err := os.Create(task.Profile)
 		if err != nil {
 			return err
 		}
@@ -114,9 +114,9 @@ func (in nightTask) run(ctx context.Context) error {
 		defer pprof.StopCPUProfile()
 	}
 	r := newRecorder()
-	if _, err := pipeline.Run(ctx, in.config(time.Now, r.step)); err != nil {
+	if _, err := pipeline.Run(ctx, task.config(time.Now, r.step)); err != nil {
 		return err
 	}
 	r.step("ended", "")
-	return writeReport(in.Report, r.steps)
+	return writeReport(task.Report, r.steps)
 }

@@ -46,9 +46,9 @@ func passNight(t *testing.T, service *service, passes int) (steps []timedStep, r
 	t.Helper()
 	dir, remove := scratch(t)
 	defer remove()
-	in := nightTask{URL: service.url, Dir: dir, Passes: passes, Report: filepath.Join(dir, "steps.json")}
+	task := nightTask{URL: service.url, Dir: dir, Passes: passes, Report: filepath.Join(dir, "steps.json")}
 	service.stats(t) // discards the statistics so far
-	measure(t, childCommand(t, "night", in))
-	readReport(t, in.Report, &steps)
+	measure(t, childCommand(t, "night", task))
+	readReport(t, task.Report, &steps)
 	return steps, service.stats(t).Requests
 }

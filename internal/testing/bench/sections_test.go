@@ -134,7 +134,7 @@ func TestPerformance(t *testing.T) {
 	s.shared, _ = scratch(t)
 	for _, sec := range sections() {
 		t.Run(sec.name, func(t *testing.T) {
-			if !s.wants(sec.name) {
+			if !s.selects(sec.name) {
 				t.Skip("not selected")
 			}
 			s := sec.scaleSettings(s)

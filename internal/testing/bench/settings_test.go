@@ -73,7 +73,7 @@ func readSettings(t *testing.T) settings {
 	return s
 }
 
-func (s settings) wants(section string) bool {
+func (s settings) selects(section string) bool {
 	return slices.ContainsFunc(s.sections, func(name string) bool { return isSelectedBy(name, section) })
 }
 

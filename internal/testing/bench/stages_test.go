@@ -27,11 +27,11 @@ func measureStages(t *testing.T, s settings) findings {
 	defer service.stop(t)
 	dir, remove := scratch(t)
 	defer remove()
-	in := nightTask{URL: service.url, Dir: dir, Profile: filepath.Join(dir, "cpu.pprof"), Report: filepath.Join(dir, "steps.json")}
-	measure(t, childCommand(t, "night", in))
+	task := nightTask{URL: service.url, Dir: dir, Profile: filepath.Join(dir, "cpu.pprof"), Report: filepath.Join(dir, "steps.json")}
+	measure(t, childCommand(t, "night", task))
 	var steps []timedStep
-	readReport(t, in.Report, &steps)
-	stages := append(concurrentStages(t, in.Profile), sequentialStages(t, steps)...)
+	readReport(t, task.Report, &steps)
+	stages := append(concurrentStages(t, task.Profile), sequentialStages(t, steps)...)
 	slices.SortStableFunc(stages, func(a, b stage) int { return cmp.Compare(b.CPU, a.CPU) })
 	return findings{Stages: stages}
 }

@@ -47,10 +47,10 @@ func (y year) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	in := nightTask{URL: url, Dir: y.Dir}
+	task := nightTask{URL: url, Dir: y.Dir}
 	nights, begun := make([]yearNight, y.Days), time.Now()
 	for i := range nights {
-		if nights[i], err = y.night(ctx, in, service.Now); err != nil {
+		if nights[i], err = y.night(ctx, task, service.Now); err != nil {
 			return err
 		}
 		if (i+1)%25 == 0 {
@@ -63,9 +63,9 @@ func (y year) run(ctx context.Context) error {
 
 // night runs one night. It then removes the stored responses and the Parquet files of earlier
 // nights, as retention does.
-func (y year) night(ctx context.Context, in nightTask, now func() time.Time) (yearNight, error) {
+func (y year) night(ctx context.Context, task nightTask, now func() time.Time) (yearNight, error) {
 	r := newRecorder()
-	res, err := pipeline.Run(ctx, in.config(now, r.step))
+	res, err := pipeline.Run(ctx, task.config(now, r.step))
 	if err != nil {
 		return yearNight{}, err
 	}

@@ -73,7 +73,7 @@ func StartGateway(t testing.TB, getenv func(name string) string, buckets ...stri
 		r.Out.Host = r.In.Host // the signature covers the host
 	}}
 	front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if !g.fails(w, r) {
+		if !g.countAndFail(w, r) {
 			proxy.ServeHTTP(w, r)
 		}
 	}))
@@ -121,7 +121,8 @@ func (g *Gateway) CountRequests(method string) int {
 	return g.requests[method]
 }
 
-func (g *Gateway) fails(w http.ResponseWriter, r *http.Request) bool {
+// countAndFail counts a request and reports whether the function of SetFailure has responded to it.
+func (g *Gateway) countAndFail(w http.ResponseWriter, r *http.Request) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock() // also when fail panics, which resets the connection
 	g.requests[r.Method]++
