@@ -31,7 +31,7 @@ type Message struct {
 	ID string
 	// Subject is one line.
 	Subject string
-	// Text is the readable message. It may contain untrusted text of the service.
+	// Text is the message for people. It can contain untrusted text of the service.
 	Text string
 	// Body is a JSON object for programs.
 	Body []byte
@@ -68,8 +68,7 @@ type slackText struct {
 }
 
 // breakMentions inserts zero-width spaces after the @ of a mention and between the brackets
-// of a link or an image. Mattermost interprets mentions and links
-// even with markup disabled.
+// of a link or an image. Mattermost interprets mentions and links even with markup disabled.
 func breakMentions(text string) string {
 	const zeroWidthSpace = '\u200b'
 	var b strings.Builder

@@ -32,7 +32,8 @@ func newClient(cfg Config) *http.Client {
 	}
 }
 
-// retry calls send up to maxAttempts times, until it succeeds or returns a permanent error.
+// retry calls send up to maxAttempts times. It ends earlier if send succeeds or returns a permanent
+// error, or if ctx ends.
 func (n *Notifier) retry(ctx context.Context, send func(ctx context.Context) (isTransient bool, err error)) error {
 	wait := n.cfg.Backoff
 	for attempt := 1; ; attempt++ {
@@ -88,7 +89,7 @@ func (n *Notifier) requestOnce(ctx context.Context, q request) (isTransient bool
 	return false, &RefusedError{reason}
 }
 
-// RefusedError means that a receiver responded and rejected the message. It may accept
+// RefusedError means that a receiver responded and rejected the message. The receiver may accept
 // other messages.
 type RefusedError struct{ Reason string }
 

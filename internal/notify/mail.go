@@ -38,8 +38,8 @@ type Mail struct {
 // servers before it accepts a message.
 const mailTimeoutFactor = 3
 
-// mailOnce makes one attempt. The error contains the code of the server's reply, but not its text,
-// because the text may repeat the password.
+// mailOnce makes one attempt to send an e-mail. The error contains the code of the server's reply,
+// but not the text of the reply, because a server can repeat the password in it.
 func (n *Notifier) mailOnce(ctx context.Context, c Mail, m Message) (isTransient bool, err error) {
 	message, err := newMail(c, m)
 	if err != nil {

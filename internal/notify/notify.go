@@ -1,11 +1,10 @@
-// Package notify sends an alert if a night failed, was partial, was stopped by a gate or was
-// held, if its checks found new faults, or if work after it failed. It sends a heartbeat if the
-// night was complete. It also delivers messages of other packages to channels: a webhook, a chat
-// or e-mail.
+// Package notify sends alerts about nights, the work after nights, verifications and the webhook
+// inbox, and a heartbeat after each complete night. It also delivers messages of other packages to
+// channels: a webhook, a chat or e-mail.
 //
-// It must not know nights or watches: the caller fills alerts and messages. A failed alert
-// is logged and is not an error of the night. A failed message is returned as an error; the
-// caller sends it again.
+// It must not know nights or watches: the caller fills alerts and messages. If an alert cannot be
+// sent, the error is logged and the night does not fail. If a message cannot be delivered, the
+// error is returned, and the caller sends the message again.
 package notify
 
 import (
@@ -111,8 +110,8 @@ func New(cfg Config, log *slog.Logger) *Notifier {
 	return &Notifier{cfg: cfg, log: log, http: newClient(cfg)}
 }
 
-// Alert sets the text and the defaults of an alert, and posts it to the failure address, if one
-// is configured. It returns false if the alert has to be sent again.
+// Alert sets the text and the defaults of an alert, and posts it to the failure address. It returns
+// false if the alert has to be sent again. If no address is configured, it does nothing.
 func (n *Notifier) Alert(ctx context.Context, a Alert) bool {
 	if n.cfg.FailureURL == "" {
 		return true
@@ -138,7 +137,7 @@ func (n *Notifier) Alert(ctx context.Context, a Alert) bool {
 	return false
 }
 
-// Heartbeat calls the heartbeat address, if one is configured.
+// Heartbeat calls the heartbeat address. If no address is configured, it does nothing.
 func (n *Notifier) Heartbeat(ctx context.Context) {
 	if n.cfg.HeartbeatURL == "" {
 		return

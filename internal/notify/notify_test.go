@@ -22,12 +22,12 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// receiver is a real server that responds with the given statuses in turn and then repeats
-// the last one.
+// receiver is a real server that responds with the given statuses in turn, and then always with
+// the last status.
 type receiver struct {
 	mu          sync.Mutex
 	statuses    []int
-	got         []string // method, path and body
+	requests    []string // method, path and body
 	contentType string   // of the last request
 }
 
@@ -37,7 +37,7 @@ func (r *receiver) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 	body, _ := io.ReadAll(q.Body)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.got = append(r.got, q.Method+" "+q.URL.Path+" "+string(body))
+	r.requests = append(r.requests, q.Method+" "+q.URL.Path+" "+string(body))
 	r.contentType = q.Header.Get("Content-Type")
 	status := r.statuses[0]
 	if len(r.statuses) > 1 {
@@ -65,12 +65,12 @@ func TestAlertBody(t *testing.T) {
 	at := time.Date(2026, time.November, 20, 2, 0, 0, 0, time.UTC)
 	notifier.Alert(t.Context(), notify.Alert{Event: notify.Partial, Run: "20261120T020000Z", ExitCode: 3, StartedAt: at, EndedAt: at.Add(time.Minute), Since: at.AddDate(0, 0, -2), Times: 3,
 		Streams: []notify.Stream{{Stream: "orders", Grade: "carried_forward", Standing: "carried", Reason: "GET /orders answered 503\nmore"}}, Program: "v1"})
-	if len(r.got) != 1 || r.contentType != "application/json" {
-		t.Fatalf("the receiver got %q with content type %s, want one JSON request", r.got, r.contentType)
+	if len(r.requests) != 1 || r.contentType != "application/json" {
+		t.Fatalf("the receiver got %q with content type %s, want one JSON request", r.requests, r.contentType)
 	}
-	body, ok := strings.CutPrefix(r.got[0], "POST /T0/s3cret ")
+	body, ok := strings.CutPrefix(r.requests[0], "POST /T0/s3cret ")
 	if !ok {
-		t.Fatalf("the receiver got %q, want a POST to /T0/s3cret", r.got[0])
+		t.Fatalf("the receiver got %q, want a POST to /T0/s3cret", r.requests[0])
 	}
 	var got map[string]any
 	if err := json.Unmarshal([]byte(body), &got); err != nil {
@@ -95,7 +95,7 @@ func TestAlertBody(t *testing.T) {
 func TestAlertTexts(t *testing.T) {
 	t.Parallel()
 	at := time.Date(2026, time.November, 20, 2, 0, 0, 0, time.UTC)
-	long := strings.Repeat(`it answered "{\"ä\":\"\\n\"}" `, 100) + "\nand more"
+	long := strings.Repeat(`the service answered "{\"ä\":\"\\n\"}" `, 100) + "\nand more"
 	streams := make([]notify.Stream, 30)
 	for i := range streams {
 		streams[i] = notify.Stream{Stream: "campaign_status_counts", Standing: "not proven", Reason: long}
@@ -109,17 +109,17 @@ func TestAlertTexts(t *testing.T) {
 		"not started":      {notify.Alert{Event: notify.Failed, Error: "no disk", StartedAt: at}, "a night could not start: no disk", "Since 2026-11-20 02:00 UTC. Readers have no snapshot yet.", "repair the cause"},
 		"unknown snapshot": {notify.Alert{Event: notify.Failed, Error: "no disk", StartedAt: at, SnapshotUnknown: true}, "a night could not start: no disk", "Since 2026-11-20 02:00 UTC.", "repair the cause"},
 		"unverified":       {notify.Alert{Event: notify.Unverified, Error: "no disk", StartedAt: at}, "the verification of the warehouse failed: no disk", "Since 2026-11-20 02:00 UTC. The result of the last complete verification is kept.", "repair the cause"},
-		"long error":       {notify.Alert{Event: notify.Failed, Run: "r1", Error: long, Since: at, Times: 1000, SnapshotAt: at}, `night r1 failed: it answered "{"ä":"\n"}"`, ", 1000 nights in a row. Readers have", "repair"},
-		"partial":          {notify.Alert{Event: notify.Partial, Run: "r1", Streams: streams, Since: at}, "night r1 is published, but partial: campaign_status_counts is not proven: it answered", "Readers see tonight's rows", "nothing, if"},
+		"long error":       {notify.Alert{Event: notify.Failed, Run: "r1", Error: long, Since: at, Times: 1000, SnapshotAt: at}, `night r1 failed: the service answered "{"ä":"\n"}"`, ", 1000 nights in a row. Readers have", "repair"},
+		"partial":          {notify.Alert{Event: notify.Partial, Run: "r1", Streams: streams, Since: at}, "night r1 is published, but partial: campaign_status_counts is not proven: the service answered", "Readers see tonight's rows", "nothing, if"},
 		"a failed step after the publish": {notify.Alert{Event: notify.Partial, Run: "r1", Error: "extend the Parquet series by 2026-11-20: it is a file", Since: at},
 			"night r1 is published, but partial: extend the Parquet series by 2026-11-20: it is a file", "Readers of the catalog see tonight's rows.", "repair the cause; the next night completes the failed step."},
 		"two streams": {notify.Alert{Event: notify.Partial, Run: "r1", Streams: []notify.Stream{{Stream: "orders", Standing: "carried"}, {Stream: "outlets", Standing: "not read", Reason: "403"}}},
 			"partial: orders is carried; outlets is not read: 403", "Since ", "nothing, if"},
 		"four streams": {notify.Alert{Event: notify.Partial, Run: "r1", Streams: []notify.Stream{{}, {}, {}, {}}}, "and 1 more stream", "Since ", "nothing, if"},
-		"gate":         {notify.Alert{Event: notify.Gate, Run: "r1", Error: long, Since: at}, "a gate stopped the publishing of night r1: it answered", "Readers have", "check the service. If it lost the records for good, run placementsync run --allow-mass-delete"},
+		"gate":         {notify.Alert{Event: notify.Gate, Run: "r1", Error: long, Since: at}, "a gate stopped the publishing of night r1: the service answered", "Readers have", "check the service. If it lost the records for good, run placementsync run --allow-mass-delete"},
 		"own advice":   {notify.Alert{Event: notify.Gate, Run: "r1", Advice: "check the disk."}, "a gate stopped the publishing of night r1", "Readers have", "check the disk."},
 		"damaged":      {notify.Alert{Event: notify.Damaged, Error: "2 files: a, b", StartedAt: at}, "the warehouse is damaged: 2 files: a, b", "Found on 2026-11-20 02:00 UTC.", "run placementsync verify --read-data"},
-		"behind":       {notify.Alert{Event: notify.Behind, Work: "backup", Run: "r1", Error: long, Since: at, Times: 2}, "the backup after night r1 failed: it answered", "2 attempts in a row. Readers see the night.", "repair the cause; the next night tries again, or run placementsync backup now."},
+		"behind":       {notify.Alert{Event: notify.Behind, Work: "backup", Run: "r1", Error: long, Since: at, Times: 2}, "the backup after night r1 failed: the service answered", "2 attempts in a row. Readers see the night.", "repair the cause; the next night tries again, or run placementsync backup now."},
 		"lake":         {notify.Alert{Event: notify.Behind, Work: "lake", Run: "r1", Since: at}, "the lake after night r1 failed", "Since ", "repair the cause; the next night tries again, or run placementsync lake publish --all now."},
 		"recovered":    {notify.Alert{Event: notify.Recovered, Work: "watch", Run: "r1", Since: at}, "the watch has caught up with night r1", "It was behind since 2026-11-20 02:00 UTC.", "nothing."},
 		"markup in the error": {notify.Alert{Event: notify.Failed, Run: "r1", Error: "answered 500: <!channel> <https://evil.example|log in> @all"},
@@ -131,11 +131,11 @@ func TestAlertTexts(t *testing.T) {
 			r := &receiver{statuses: []int{200}}
 			notifier, _ := newLoggedNotifier(t, r)
 			notifier.Alert(t.Context(), c.alert)
-			if len(r.got) != 1 {
-				t.Fatalf("the receiver got %q, want one request", r.got)
+			if len(r.requests) != 1 {
+				t.Fatalf("the receiver got %q, want one request", r.requests)
 			}
 			var got notify.Alert
-			if err := json.Unmarshal([]byte(r.got[0][strings.Index(r.got[0], "{"):]), &got); err != nil {
+			if err := json.Unmarshal([]byte(r.requests[0][strings.Index(r.requests[0], "{"):]), &got); err != nil {
 				t.Fatal(err)
 			}
 			lines := strings.Split(got.Text, "\n")
@@ -154,12 +154,12 @@ func TestAlertTexts(t *testing.T) {
 func TestAlertsOfChecks(t *testing.T) {
 	t.Parallel()
 	at := time.Date(2026, time.November, 20, 2, 0, 0, 0, time.UTC)
-	failed := func(name, title, sample string) ledger.Check {
+	failedCheck := func(name, title, sample string) ledger.Check {
 		return ledger.Check{Name: name, Title: title, Severity: "hold", Outcome: ledger.CheckFailed, Rows: 40, Sample: []byte(sample)}
 	}
-	scaled := failed("prices_scaled", "Prices moved", `[{"currency":"EUR","factor":100.00,"list":null},{"currency":"<!here>","factor":3}]`)
+	scaled := failedCheck("prices_scaled", "Prices moved", `[{"currency":"EUR","factor":100.00,"list":null},{"currency":"<!here>","factor":3}]`)
 	slow := ledger.Check{Name: "slow", Title: "Too slow", Severity: "warn", Outcome: ledger.CheckNotRun, Reason: "it took longer than 30s"}
-	long := failed("long", "Long", `[{"text":"`+strings.Repeat("x", 1000)+`"}]`)
+	long := failedCheck("long", "Long", `[{"text":"`+strings.Repeat("x", 1000)+`"}]`)
 	for name, c := range map[string]struct {
 		alert notify.Alert
 		want  string
@@ -182,11 +182,11 @@ func TestAlertsOfChecks(t *testing.T) {
 			t.Parallel()
 			r := &receiver{statuses: []int{200}}
 			notifier, _ := newLoggedNotifier(t, r)
-			if !notifier.Alert(t.Context(), c.alert) || len(r.got) != 1 {
-				t.Fatalf("the receiver got %q, want one request", r.got)
+			if !notifier.Alert(t.Context(), c.alert) || len(r.requests) != 1 {
+				t.Fatalf("the receiver got %q, want one request", r.requests)
 			}
 			var got notify.Alert
-			if err := json.Unmarshal([]byte(r.got[0][strings.Index(r.got[0], "{"):]), &got); err != nil {
+			if err := json.Unmarshal([]byte(r.requests[0][strings.Index(r.requests[0], "{"):]), &got); err != nil {
 				t.Fatal(err)
 			}
 			if diff := cmp.Diff(c.want, got.Text); diff != "" {
@@ -220,8 +220,8 @@ func TestHeartbeatIsRetried(t *testing.T) {
 			r := &receiver{statuses: c.statuses}
 			notifier, log := newLoggedNotifier(t, r)
 			notifier.Heartbeat(t.Context())
-			if len(r.got) != c.requests || !strings.HasPrefix(r.got[0], "GET /beat-s3cret") {
-				t.Errorf("the receiver got %q, want %d requests", r.got, c.requests)
+			if len(r.requests) != c.requests || !strings.HasPrefix(r.requests[0], "GET /beat-s3cret") {
+				t.Errorf("the receiver got %q, want %d requests", r.requests, c.requests)
 			}
 			if !strings.Contains(log.String(), c.logged) || strings.Contains(log.String(), "s3cret") {
 				t.Errorf("log is %s, want %q and no secret", log, c.logged)

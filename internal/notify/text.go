@@ -10,7 +10,7 @@ import (
 	"placementsync/internal/plural"
 )
 
-// describe returns the value of Text. Its lines are short enough for a telephone.
+// describe returns the value of Text. The lines are short enough for a telephone.
 func (a Alert) describe() string {
 	const maxEvent, maxRows, maxAdvice = 300, 300, 300 // characters
 	lines := []string{"placementsync: " + sanitizeText(a.describeEvent(), maxEvent)}
@@ -79,7 +79,7 @@ func (a Alert) describeStreams() string {
 	return strings.Join(parts, "; ")
 }
 
-// describeEffect returns the start of the problem and its effect on readers.
+// describeEffect returns the start of the problem and the effect of the problem on readers.
 func (a Alert) describeEffect() string {
 	since := "Since " + formatTime(a.Since)
 	if noun := map[bool]string{true: "attempt", false: "night"}[a.Event == Behind]; a.Times > 1 {

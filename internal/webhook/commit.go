@@ -18,11 +18,12 @@ import (
 type delivery struct {
 	event stream.Event
 	mark  mark
-	// stale deliveries are rejected, unless their event is known.
+	// stale means that the timestamp is too far from now. A stale delivery of an unknown event is
+	// rejected.
 	stale bool
 	// window is the time within which the same topic and body mean the same event.
 	window time.Duration
-	// result is the result of the delivery, unless the batch cannot be written.
+	// result is the result of the delivery if its group can be written.
 	result string
 	// done receives one outcome.
 	done chan outcome
@@ -39,21 +40,21 @@ type outcome struct {
 type committer struct {
 	cfg   Config
 	queue chan *delivery
-	// closed is closed when run ends. It unblocks the senders that wait for an outcome.
+	// closed is closed when run ends. It unblocks the goroutines that wait for an outcome.
 	closed chan struct{}
 
 	lock   *flock.Flock
 	memory memory
 	open   *segment
-	batch  []*delivery
-	lines  []byte
+	group  []*delivery // deliveries that share a sync
+	lines  []byte      // the new events of the group
 	inbox  gauge
 }
 
 const (
 	queueLength   = 1024
-	maxBatchCount = 512
-	maxBatchBytes = 4 << 20
+	maxGroupCount = 512
+	maxGroupBytes = 4 << 20
 	// segmentAge is the interval at which the open segment is sealed, so that the next night
 	// can remove it.
 	segmentAge = 15 * time.Minute
@@ -94,22 +95,22 @@ func openCommitter(cfg Config, window time.Duration, state *atomic.Pointer[Inbox
 // run commits deliveries until ctx is done. Then it commits the queued deliveries and seals the
 // segment.
 func (c *committer) run(ctx context.Context) error {
-	age, measure := time.NewTicker(segmentAge), time.NewTicker(measureEvery)
-	defer age.Stop()
-	defer measure.Stop()
+	sealTicker, measureTicker := time.NewTicker(segmentAge), time.NewTicker(measureEvery)
+	defer sealTicker.Stop()
+	defer measureTicker.Stop()
 	for {
 		select {
 		case d := <-c.queue:
-			c.commitBatch(d)
-		case <-age.C:
+			c.commitGroup(d)
+		case <-sealTicker.C:
 			c.sealOpen()
-		case <-measure.C:
+		case <-measureTicker.C:
 			if err := c.inbox.measure(); err != nil {
 				c.cfg.log.Warn("inbox not measured", "error", err)
 			}
 		case <-ctx.Done():
 			for len(c.queue) > 0 {
-				c.commitBatch(<-c.queue)
+				c.commitGroup(<-c.queue)
 			}
 			close(c.closed)
 			c.sealOpen()
@@ -118,16 +119,16 @@ func (c *committer) run(ctx context.Context) error {
 	}
 }
 
-// commitBatch writes the first delivery and the queued deliveries with one sync.
-func (c *committer) commitBatch(first *delivery) {
-	c.batch, c.lines = c.batch[:0], c.lines[:0]
-	c.addToBatch(first)
-	for len(c.queue) > 0 && len(c.batch) < maxBatchCount && len(c.lines) < maxBatchBytes {
-		c.addToBatch(<-c.queue)
+// commitGroup writes the first delivery and the queued deliveries with one sync.
+func (c *committer) commitGroup(first *delivery) {
+	c.group, c.lines = c.group[:0], c.lines[:0]
+	c.addToGroup(first)
+	for len(c.queue) > 0 && len(c.group) < maxGroupCount && len(c.lines) < maxGroupBytes {
+		c.addToGroup(<-c.queue)
 	}
 	if len(c.lines) > 0 {
 		err := c.writeLines()
-		for _, d := range c.batch {
+		for _, d := range c.group {
 			if err == nil {
 				d.done <- outcome{result: d.result}
 				continue
@@ -138,13 +139,13 @@ func (c *committer) commitBatch(first *delivery) {
 			d.done <- outcome{Unavailable, err}
 		}
 	}
-	clear(c.batch)
+	clear(c.group)
 }
 
-// addToBatch adds a delivery to the batch, or sends its outcome at once. A known event is not
-// written again. Its delivery nevertheless waits for a batch that is not empty, because the batch
-// may contain the first delivery of the event, which is not on disk yet.
-func (c *committer) addToBatch(d *delivery) {
+// addToGroup adds a delivery to the group, or sends its outcome at once. A known event is not
+// written again. If the group is not empty, the delivery of a known event waits for it, because the
+// group may contain the first delivery of the event, which is not on disk yet.
+func (c *committer) addToGroup(d *delivery) {
 	d.result = c.memory.classify(d.mark, d.stale, d.window)
 	switch {
 	case d.result == Stored:
@@ -160,16 +161,16 @@ func (c *committer) addToBatch(d *delivery) {
 		}
 		c.lines = lines
 		c.memory.addEvent(d.mark, d.window)
-	case len(c.batch) == 0:
+	case len(c.group) == 0:
 		d.done <- outcome{result: d.result}
 		return
 	}
-	c.batch = append(c.batch, d)
+	c.group = append(c.group, d)
 }
 
-// writeLines appends the lines to the segment and syncs it. After a failed write the segment is
-// sealed, because it may end in a torn line. A segment without acknowledged lines is removed instead.
-// Otherwise a full disk would leave a segment for each batch.
+// writeLines appends the lines to the segment and syncs the segment. After a failed write it seals
+// the segment, because the segment may end in a torn line. A segment without acknowledged lines is
+// removed instead. Otherwise a full disk would leave a segment for each group.
 func (c *committer) writeLines() error {
 	if c.open != nil && c.open.size >= c.cfg.SegmentBytes {
 		c.sealOpen()
@@ -181,11 +182,11 @@ func (c *committer) writeLines() error {
 		}
 		c.open = next
 	}
-	empty := c.open.size == 0
+	wasEmpty := c.open.size == 0
 	c.open.size += int64(len(c.lines))
 	c.inbox.grow(int64(len(c.lines)))
 	if err := c.cfg.Disk.Append(c.open.file, c.lines); err != nil {
-		if empty && c.open.discard() == nil {
+		if wasEmpty && c.open.discard() == nil {
 			c.inbox.grow(-int64(len(c.lines)))
 			c.open = nil
 		}

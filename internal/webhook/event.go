@@ -53,9 +53,9 @@ func boundedHeader(text string) string {
 	return strings.ToValidUTF8(text[:min(len(text), maxHeader)], "\uFFFD")
 }
 
-// isFresh reports whether the timestamp of the envelope differs from now by at most maxAge.
-// A timestamp in the future is limited too, because it would be accepted for longer than maxAge.
-// An event without a valid timestamp is not fresh.
+// isFresh reports whether the timestamp of the envelope differs from the time of receipt by at most
+// maxAge. A timestamp in the future is limited too, because it would be accepted for longer than
+// maxAge. An event without a valid timestamp is not fresh. If maxAge is 0, every event is fresh.
 func isFresh(e stream.Event, maxAge time.Duration) bool {
 	if maxAge <= 0 {
 		return true

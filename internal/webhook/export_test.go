@@ -19,11 +19,11 @@ type MemoryBudget struct{ budget *memoryBudget }
 func NewMemoryBudget(bytes int64) MemoryBudget { return MemoryBudget{&memoryBudget{free: bytes}} }
 
 func (b MemoryBudget) NewBody(from io.Reader, conn readDeadliner) Body {
-	return Body{&body{budget: b.budget, from: from, conn: conn}}
+	return Body{&bodyReader{budget: b.budget, from: from, conn: conn}}
 }
 
-// Body exports body.
-type Body struct{ *body }
+// Body exports bodyReader.
+type Body struct{ *bodyReader }
 
 func (b Body) Complete() bool { return b.complete() }
 

@@ -108,7 +108,7 @@ func TestJournalRemembersBodies(t *testing.T) {
 	}
 }
 
-// TestUnwrittenEventsAreNotRemembered checks that an event whose write failed is stored when
+// TestUnwrittenEventsAreNotRemembered checks that an event that could not be written is stored when
 // it is sent again, even under another id.
 func TestUnwrittenEventsAreNotRemembered(t *testing.T) {
 	disk := &faultyDisk{}

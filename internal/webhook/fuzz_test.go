@@ -122,8 +122,8 @@ func members(t *testing.T, object []byte) map[string]any {
 // hasSignature is a second implementation of the signature check (spec 6.4).
 func hasSignature(header string, body []byte) bool {
 	want := strings.TrimPrefix(sign(secret, string(body)), "v0=")
-	for _, entry := range strings.Split(header, ",") {
-		m := regexp.MustCompile(`^v0=([0-9A-Fa-f]{64})$`).FindStringSubmatch(strings.TrimSpace(entry))
+	for _, signature := range strings.Split(header, ",") {
+		m := regexp.MustCompile(`^v0=([0-9A-Fa-f]{64})$`).FindStringSubmatch(strings.TrimSpace(signature))
 		if m != nil && strings.EqualFold(m[1], want) {
 			return len(header) <= 4096
 		}
@@ -147,8 +147,9 @@ func FuzzSignature(f *testing.F) {
 	})
 }
 
-// FuzzReceiver sends any delivery to a running receiver. A signed delivery must get 204 if it is
-// fresh or known, unless its body was sent with many topics. Other deliveries must get 401 or 413.
+// FuzzReceiver sends arbitrary deliveries to a running receiver. A signed delivery that is fresh or
+// known must get 204, or 401 if its body was sent under too many topics. Other deliveries must get
+// 401 or 413.
 func FuzzReceiver(f *testing.F) {
 	f.Add("", "e1", "t", "2026-11-20T01:58:00Z", []byte("{}"), true)
 	f.Add("v0=00", "", "t", "2026-11-20T02:05:00.5", []byte("{"), false)
@@ -213,18 +214,18 @@ func FuzzJournal(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		dir := t.TempDir()
 		must(t, os.WriteFile(filepath.Join(dir, "20261120T020000.000000000Z.open"), data, 0o600))
-		before := storedIDs(t, dir)
+		want := storedIDs(t, dir)
 		folder := filepath.Join(t.TempDir(), "landed")
 		_, err := webhook.Land(durable.Disk{}, dir, folder)
 		must(t, err)
-		if diff := gocmp.Diff(before, storedIDs(t, folder)); diff != "" {
-			t.Errorf("landing changed the events (-before +after):\n%s", diff)
+		if diff := gocmp.Diff(want, storedIDs(t, folder)); diff != "" {
+			t.Errorf("landed ids (-want +got):\n%s", diff)
 		}
 	})
 }
 
-// FuzzTornJournal changes a byte of a segment and replaces its end. Intact lines must be
-// read, and no line may yield a changed event.
+// FuzzTornJournal changes a byte of a segment and replaces the end of the segment. Intact lines must
+// be read, and no changed event must be read.
 func FuzzTornJournal(f *testing.F) {
 	segment, data := writeSegment(f, 4)
 	written := map[string]stream.Event{}

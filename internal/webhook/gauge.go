@@ -12,7 +12,7 @@ import (
 
 // InboxState describes how full the inbox is.
 type InboxState struct {
-	// Bytes is the size of all segments. Limit is its maximum. 0 means no maximum.
+	// Bytes is the size of all segments. Limit is the largest allowed size. 0 means no limit.
 	Bytes, Limit int64
 	// FullSince is the time when the inbox became full. It is zero while there is room.
 	FullSince time.Time
@@ -34,8 +34,8 @@ type gauge struct {
 }
 
 // measure reads the sizes from the disk. It clears FullSince only if there is room for the longest
-// possible line. If it cleared FullSince earlier, a short delivery would be accepted and the next
-// long one would set FullSince again.
+// possible line. Otherwise FullSince would be cleared for a short delivery, and set again by the
+// next long one.
 func (g *gauge) measure() error {
 	bytes, err := sumSegments(g.dir, func(_ string, size int64) int64 { return size })
 	if err != nil {
@@ -45,7 +45,7 @@ func (g *gauge) measure() error {
 	if g.current.Limit <= 0 || bytes+g.maxLine <= g.current.Limit {
 		g.current.FullSince = time.Time{}
 	}
-	g.publish()
+	g.storeState()
 	return nil
 }
 
@@ -58,7 +58,7 @@ func (g *gauge) hasRoom(n int64, at time.Time) bool {
 	}
 	if g.current.FullSince.IsZero() {
 		g.current.FullSince = at
-		g.publish()
+		g.storeState()
 	}
 	return false
 }
@@ -67,10 +67,10 @@ func (g *gauge) hasRoom(n int64, at time.Time) bool {
 // have written a part of the bytes.
 func (g *gauge) grow(n int64) {
 	g.current.Bytes += n
-	g.publish()
+	g.storeState()
 }
 
-func (g *gauge) publish() {
+func (g *gauge) storeState() {
 	state := g.current
 	g.state.Store(&state)
 }

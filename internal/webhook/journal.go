@@ -50,8 +50,8 @@ func appendLine(to []byte, e stream.Event) ([]byte, error) {
 	return fmt.Appendf(append(to, text...), lineSum, lineDigest(text)), nil
 }
 
-// parseLine parses a line with its newline. ok is false if the checksum does not match.
-func parseLine(text []byte) (e stream.Event, ok bool) {
+// parseLine parses a line with its newline. isIntact is false if the checksum or the JSON is wrong.
+func parseLine(text []byte) (e stream.Event, isIntact bool) {
 	cut := len(text) - len(fmt.Sprintf(lineSum, 0))
 	if cut < 0 || string(text[cut:]) != fmt.Sprintf(lineSum, lineDigest(text[:cut])) {
 		return e, false
@@ -65,7 +65,7 @@ func parseLine(text []byte) (e stream.Event, ok bool) {
 func Read(dir string) iter.Seq2[stream.Event, error] {
 	return func(yield func(stream.Event, error) bool) {
 		for line, err := range folderLines(dir) {
-			if (err != nil || line.ok) && !yield(line.event, err) {
+			if (err != nil || line.isIntact) && !yield(line.event, err) {
 				return
 			}
 		}
@@ -79,7 +79,7 @@ func CountEvents(dir string) (events, damaged int, err error) {
 		switch {
 		case err != nil:
 			return events, damaged, err
-		case line.ok:
+		case line.isIntact:
 			events++
 		default:
 			damaged++
@@ -92,7 +92,8 @@ func CountEvents(dir string) (events, damaged int, err error) {
 type journalLine struct {
 	text  []byte // valid until the next line is read
 	event stream.Event
-	ok    bool // false means damaged
+	// isIntact is false for a damaged line, which has no event.
+	isIntact bool
 }
 
 func folderLines(dir string) iter.Seq2[journalLine, error] {
@@ -129,8 +130,8 @@ func segmentLines(path string) iter.Seq2[journalLine, error] {
 		lines.Buffer(make([]byte, 0, 64<<10), maxLine)
 		lines.Split(splitLines)
 		for lines.Scan() {
-			event, ok := parseLine(lines.Bytes())
-			if !yield(journalLine{lines.Bytes(), event, ok}, nil) {
+			event, isIntact := parseLine(lines.Bytes())
+			if !yield(journalLine{lines.Bytes(), event, isIntact}, nil) {
 				return
 			}
 		}

@@ -19,7 +19,8 @@ import (
 	"placementsync/internal/webhook"
 )
 
-// writeSegment writes an inbox of one segment with n events.
+// writeSegment writes an inbox of one segment. The segment contains the event that start sends, and
+// n more events.
 func writeSegment(t testing.TB, n int) (segment string, data []byte) {
 	t.Helper()
 	d := newFixture(t, webhook.Config{Secrets: []string{secret}}).start()
@@ -108,8 +109,8 @@ func TestEmptyKeepsTheOpenSegment(t *testing.T) {
 	if got := storedIDs(t, d.dir); !cmp.Equal(got, []string{"b", "c"}) {
 		t.Errorf("the inbox has %v, want b, which was in the open segment, and c", got)
 	}
-	if waiting, all := waitingIn(t, d.dir); waiting*2 != all {
-		t.Errorf("%d of %d bytes wait, want the half with c", waiting, all)
+	if waiting, total := waitingIn(t, d.dir); waiting*2 != total {
+		t.Errorf("%d of %d bytes wait, want the half with c", waiting, total)
 	}
 	if batch, err = webhook.Land(durable.Disk{}, d.dir, folder); err != nil {
 		t.Fatal(err)
@@ -118,18 +119,18 @@ func TestEmptyKeepsTheOpenSegment(t *testing.T) {
 	if diff := cmp.Diff([]string{"a", "b", "c"}, storedIDs(t, folder)); diff != "" {
 		t.Errorf("ids landed the second time (-want +got):\n%s", diff)
 	}
-	if waiting, all := waitingIn(t, d.dir); waiting != 0 || all == 0 {
-		t.Errorf("%d of %d bytes wait, want none: all events were published", waiting, all)
+	if waiting, total := waitingIn(t, d.dir); waiting != 0 || total == 0 {
+		t.Errorf("%d of %d bytes wait, want none: all events were published", waiting, total)
 	}
 	d.send(eventOf("d"))
-	if waiting, all := waitingIn(t, d.dir); waiting*2 != all {
-		t.Errorf("%d of %d bytes wait, want the half with d", waiting, all)
+	if waiting, total := waitingIn(t, d.dir); waiting*2 != total {
+		t.Errorf("%d of %d bytes wait, want the half with d", waiting, total)
 	}
 	if _, err = webhook.Land(durable.Disk{}, d.dir, folder); err != nil {
 		t.Fatal(err)
 	}
-	if waiting, all := waitingIn(t, d.dir); waiting*2 != all {
-		t.Errorf("%d of %d bytes wait after landing without a publish, want the half with d", waiting, all)
+	if waiting, total := waitingIn(t, d.dir); waiting*2 != total {
+		t.Errorf("%d of %d bytes wait after landing without a publish, want the half with d", waiting, total)
 	}
 }
 
@@ -140,7 +141,7 @@ func TestWaitingBytesOfAMissingInbox(t *testing.T) {
 }
 
 // waitingIn returns the waiting bytes of an inbox and the size of its segments.
-func waitingIn(t *testing.T, dir string) (waiting, all int64) {
+func waitingIn(t *testing.T, dir string) (waiting, total int64) {
 	t.Helper()
 	waiting, err := webhook.WaitingBytes(dir)
 	must(t, err)
@@ -150,10 +151,10 @@ func waitingIn(t *testing.T, dir string) (waiting, all int64) {
 		if ext := filepath.Ext(e.Name()); ext == ".log" || ext == ".open" {
 			info, err := e.Info()
 			must(t, err)
-			all += info.Size()
+			total += info.Size()
 		}
 	}
-	return waiting, all
+	return waiting, total
 }
 
 func TestLandWithoutInboxCreatesNoFolder(t *testing.T) {

@@ -26,23 +26,23 @@ const (
 // windowOf returns the window for the given limit of timestamps.
 func windowOf(maxAge time.Duration) time.Duration { return max(minWindow, 2*maxAge) }
 
-// fingerprint is the beginning of a SHA-256 hash.
-type fingerprint [16]byte
+// shortHash is the beginning of a SHA-256 hash.
+type shortHash [16]byte
 
-func fingerprintOf(text []byte) fingerprint {
+func shortHashOf(text []byte) shortHash {
 	sum := sha256.Sum256(text)
-	return fingerprint(sum[:])
+	return shortHash(sum[:])
 }
 
 // mark identifies an event by its id, and by its topic and body. At is the time of its receipt
 // in nanoseconds since 1970. Files of marks contain these fields in big-endian order.
 type mark struct {
-	ID, Topic, Body fingerprint
+	ID, Topic, Body shortHash
 	At              int64
 }
 
 func markOf(e stream.Event) mark {
-	return mark{fingerprintOf([]byte(e.ID)), fingerprintOf([]byte(e.Topic)), fingerprintOf(e.Body), e.Received.UnixNano()}
+	return mark{shortHashOf([]byte(e.ID)), shortHashOf([]byte(e.Topic)), shortHashOf(e.Body), e.Received.UnixNano()}
 }
 
 // memory contains the ids, topics and bodies of recent events. The signature covers only the body,
@@ -54,12 +54,12 @@ type memory struct {
 
 // storedTopic is a topic under which a body was stored.
 type storedTopic struct {
-	topic fingerprint
+	topic shortHash
 	at    int64
 }
 
 // classify returns Replayed, Stale, Repeated or Relabeled, or Stored for a new event. A stale
-// retry of a known event is accepted.
+// delivery of a known id is Replayed, because the service can retry late.
 func (m *memory) classify(event mark, stale bool, window time.Duration) string {
 	if _, known := m.ids.lookUp(event.ID); known {
 		return Replayed
@@ -102,10 +102,10 @@ func (m *memory) removeEvent(event mark) {
 // generations is a map of limited size. When the young generation is full, it becomes the
 // old generation, and the previous old generation is dropped.
 type generations[V any] struct {
-	young, old map[fingerprint]V
+	young, old map[shortHash]V
 }
 
-func (g *generations[V]) lookUp(key fingerprint) (V, bool) {
+func (g *generations[V]) lookUp(key shortHash) (V, bool) {
 	value, ok := g.young[key]
 	if !ok {
 		value, ok = g.old[key]
@@ -113,14 +113,14 @@ func (g *generations[V]) lookUp(key fingerprint) (V, bool) {
 	return value, ok
 }
 
-func (g *generations[V]) setValue(key fingerprint, value V) {
+func (g *generations[V]) setValue(key shortHash, value V) {
 	if g.young == nil || len(g.young) >= generationSize {
-		g.old, g.young = g.young, map[fingerprint]V{}
+		g.old, g.young = g.young, map[shortHash]V{}
 	}
 	g.young[key] = value
 }
 
-func (g *generations[V]) removeKey(key fingerprint) {
+func (g *generations[V]) removeKey(key shortHash) {
 	delete(g.young, key)
 	delete(g.old, key)
 }

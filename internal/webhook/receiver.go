@@ -95,9 +95,9 @@ const (
 type Receiver struct {
 	cfg    Config
 	policy atomic.Pointer[policy]
-	bodies *memoryBudget
+	budget *memoryBudget
 	counts map[string]*atomic.Uint64
-	// committer is nil unless Run runs.
+	// committer is nil while Run does not run.
 	committer atomic.Pointer[committer]
 	inbox     atomic.Pointer[InboxState]
 	ready     chan struct{}
@@ -121,7 +121,7 @@ func New(cfg Config, log *slog.Logger, now func() time.Time) (*Receiver, error) 
 		cfg.Owner = noOwner{}
 	}
 	cfg.log, cfg.now = log, now
-	r := &Receiver{cfg: cfg, bodies: &memoryBudget{free: cfg.MaxInFlight}, ready: make(chan struct{}),
+	r := &Receiver{cfg: cfg, budget: &memoryBudget{free: cfg.MaxInFlight}, ready: make(chan struct{}),
 		counts: map[string]*atomic.Uint64{}, logLimits: map[string]*rate.Sometimes{}}
 	for _, result := range Results() {
 		r.counts[result], r.logLimits[result] = new(atomic.Uint64), &rate.Sometimes{Interval: time.Minute}
@@ -155,8 +155,8 @@ func (r *Receiver) Counts() map[string]uint64 {
 func (r *Receiver) Inbox() InboxState { return *r.inbox.Load() }
 
 // Run writes to the inbox until ctx is done, and then commits the queued deliveries. Stop the
-// HTTP server first: without Run, deliveries get 503. Run must not be called twice. It returns
-// an error if another process has the lock of the inbox.
+// HTTP server before ctx is done, because deliveries get 503 while Run does not run. Run must not
+// be called twice. It returns an error if another process has the lock of the inbox.
 func (r *Receiver) Run(ctx context.Context) error {
 	c, err := openCommitter(r.cfg, windowOf(r.policy.Load().maxAge), &r.inbox)
 	if err != nil {
@@ -204,7 +204,7 @@ func (r *Receiver) receiveDelivery(w http.ResponseWriter, req *http.Request, p *
 		return stream.Event{}, outcome{result: Unsigned}
 	}
 	control := http.NewResponseController(w)
-	reader := &body{budget: r.bodies, from: http.MaxBytesReader(w, req.Body, r.cfg.MaxBody), conn: control}
+	reader := &bodyReader{budget: r.budget, from: http.MaxBytesReader(w, req.Body, r.cfg.MaxBody), conn: control}
 	defer reader.release()
 	// An httptest.ResponseRecorder does not support deadlines.
 	if err := control.SetReadDeadline(time.Now().Add(readTimeout)); err != nil && !errors.Is(err, http.ErrNotSupported) {
@@ -226,8 +226,8 @@ func (r *Receiver) receiveDelivery(w http.ResponseWriter, req *http.Request, p *
 	return e, r.awaitCommit(req.Context(), &delivery{event: e, mark: markOf(e), stale: !isFresh(e, p.maxAge), window: windowOf(p.maxAge), done: make(chan outcome, 1)})
 }
 
-// awaitCommit waits until a delivery is on disk. After a timeout the delivery may still be stored. Its
-// retry is then a known event.
+// awaitCommit waits until a delivery is on disk. After a timeout the delivery may still be stored.
+// When the service sends it again, the event is then known.
 func (r *Receiver) awaitCommit(ctx context.Context, d *delivery) outcome {
 	c := r.committer.Load()
 	if c == nil {

@@ -35,7 +35,8 @@ type fixture struct {
 	stop     func()
 }
 
-// owner is a webhook.Owner that calls the functions in its fields. Nil means no limit and no call.
+// owner is a webhook.Owner that calls the functions in its fields. If limit is nil, there is no
+// limit.
 type owner struct {
 	limit  func(bytes int64) int64
 	stored func(stream.Event)
@@ -98,7 +99,7 @@ func (d *fixture) start() *fixture {
 	return d
 }
 
-// delivery is one request. An empty method means POST, and an empty signature means the valid one.
+// delivery is one request. An empty method means POST. An empty signature means a valid signature.
 // Other empty headers are omitted.
 type delivery struct {
 	method, id, topic, body string
@@ -289,7 +290,7 @@ func TestMethodsAndBodies(t *testing.T) {
 func TestTimestamps(t *testing.T) {
 	d := newFixture(t, webhook.Config{Secrets: []string{secret}, MaxAge: 5 * time.Minute})
 	d.startStrict(5 * time.Minute)
-	at := func(off time.Duration) string { return d.now.Add(off).Format(time.RFC3339Nano) }
+	at := func(offset time.Duration) string { return d.now.Add(offset).Format(time.RFC3339Nano) }
 	cases := []struct {
 		name, timestamp string
 		want            int
@@ -361,15 +362,15 @@ func TestConcurrentReplaysAreStoredOnce(t *testing.T) {
 		defer mu.Unlock()
 		stored[e.ID]++
 	}}}).start()
-	var all sync.WaitGroup
+	var senders sync.WaitGroup
 	for i := range 200 {
-		all.Go(func() {
+		senders.Go(func() {
 			if got := d.send(eventOf(fmt.Sprint("e", i%20))); got != http.StatusNoContent {
 				t.Errorf("got status %d, want 204", got)
 			}
 		})
 	}
-	all.Wait()
+	senders.Wait()
 	d.stop()
 	http.DefaultClient.CloseIdleConnections()
 	if got := storedIDs(t, d.dir); len(got) != 20 {

@@ -19,8 +19,8 @@ const (
 
 // PlainText converts the rich text of a comment (spec 6.3). Paragraphs and other blocks
 // become lines, breaks become line ends, and list items become lines with a bullet or a number.
-// Mentions keep their names and links their addresses. Unknown nodes are replaced by the text in
-// them. The text of a JSON string is the string. Numbers, booleans and null have an empty text.
+// Mentions keep their names, and links keep their addresses. An unknown node is replaced by its
+// text. The text of a JSON string is the string. Numbers, booleans and null have an empty text.
 func PlainText(document []byte) string {
 	var root any
 	if json.Unmarshal(document, &root) != nil {
@@ -129,7 +129,7 @@ func (f *flattener) writeList(n map[string]any, ordered bool, depth int) {
 	f.indent, f.bullet = outer, ""
 }
 
-// endLine begins a new line, unless the current line is empty.
+// endLine begins a new line if the current line is not empty.
 func (f *flattener) endLine() {
 	if !f.atLineStart {
 		f.breakLine()

@@ -28,7 +28,7 @@ func TestRichTextBecomesPlain(t *testing.T) {
 		{"an image", doc(`{"type":"image","attrs":{"src":"https://example.com/i.png","alt":"the chart"}}`), "the chart"},
 		{"an unknown block", doc(`{"type":"panel","content":[{"type":"paragraph","content":[{"type":"text","text":"inside"}]}]}`), "inside"},
 		{"an unknown inline node", doc(`{"type":"paragraph","content":[{"type":"text","text":"a"},{"type":"date","text":"1 May"}]}`), "a1 May"},
-		{"a rule", doc(`{"type":"paragraph","content":[{"type":"text","text":"a"}]},{"type":"horizontalRule"},{"type":"paragraph","content":[{"type":"text","text":"b"}]}`), "a\n---\nb"},
+		{"a horizontal rule", doc(`{"type":"paragraph","content":[{"type":"text","text":"a"}]},{"type":"horizontalRule"},{"type":"paragraph","content":[{"type":"text","text":"b"}]}`), "a\n---\nb"},
 		{"an empty document", doc(``), ""},
 		{"an empty paragraph", doc(`{"type":"paragraph"},{"type":"paragraph","content":[{"type":"text","text":"b"}]}`), "b"},
 		{"a JSON string", `"as the endpoint has it"`, "as the endpoint has it"},

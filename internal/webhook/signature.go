@@ -12,7 +12,8 @@ import (
 // scheme begins every signature (spec 6.4).
 const scheme = "v0="
 
-// maxSignature limits the header in bytes. It allows about sixty entries. A rotation needs two.
+// maxSignature limits the header in bytes. It allows about sixty signatures. A rotation of secrets
+// needs two.
 const maxSignature = 4096
 
 func signingKeys(secrets []string) ([][]byte, error) {
@@ -27,12 +28,12 @@ func signingKeys(secrets []string) ([][]byte, error) {
 	return keys, nil
 }
 
-// isSigned reports whether any entry of the signature header is the HMAC-SHA256 of the body
-// under any key. It compares all entries with all keys in constant time, so that the time depends
-// only on the number of entries and keys.
+// isSigned reports whether any signature in the header is the HMAC-SHA256 of the body under any
+// key. It checks all signatures with all keys in constant time, so that the time depends only on
+// the number of signatures and keys.
 func isSigned(keys [][]byte, header string, body []byte) bool {
-	entries := parseSignatures(header)
-	if len(entries) == 0 {
+	signatures := parseSignatures(header)
+	if len(signatures) == 0 {
 		return false
 	}
 	match := 0
@@ -40,22 +41,22 @@ func isSigned(keys [][]byte, header string, body []byte) bool {
 		mac := hmac.New(sha256.New, key)
 		mac.Write(body)
 		want := mac.Sum(nil)
-		for _, got := range entries {
+		for _, got := range signatures {
 			match |= subtle.ConstantTimeCompare(want, got)
 		}
 	}
 	return match == 1
 }
 
-// parseSignatures returns the bytes of the entries "v0=<hex>" of a header. It skips other entries,
-// which may belong to a later scheme.
+// parseSignatures returns the bytes of the signatures "v0=<hex>" in a header. It skips signatures of
+// other schemes, such as a later one.
 func parseSignatures(header string) [][]byte {
 	if len(header) > maxSignature {
 		return nil
 	}
 	var signatures [][]byte
-	for entry := range strings.SplitSeq(header, ",") {
-		digits, ok := strings.CutPrefix(strings.TrimSpace(entry), scheme)
+	for text := range strings.SplitSeq(header, ",") {
+		digits, ok := strings.CutPrefix(strings.TrimSpace(text), scheme)
 		if !ok || len(digits) != hex.EncodedLen(sha256.Size) {
 			continue
 		}

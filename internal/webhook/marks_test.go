@@ -47,10 +47,10 @@ func TestAPublishedEventIsKnownAfterARestart(t *testing.T) {
 		next := newFixture(t, webhook.Config{Dir: first.dir, Secrets: []string{secret}})
 		next.now = next.now.Add(c.after)
 		next.startStrict(c.maxAge)
-		before := next.receiver.Counts()[c.want]
+		countBefore := next.receiver.Counts()[c.want]
 		hook.id, hook.timestamp = c.id, next.now.Format(time.RFC3339)
 		next.send(hook)
-		if next.receiver.Counts()[c.want] != before+1 {
+		if next.receiver.Counts()[c.want] != countBefore+1 {
 			t.Errorf("id %q: counts are %v, want one more %s", c.id, next.receiver.Counts(), c.want)
 		}
 		next.stop()

@@ -75,7 +75,7 @@ func (b *Batch) copyLines(from, to string) error {
 			return err
 		}
 		size += int64(len(line.text))
-		if line.ok {
+		if line.isIntact {
 			intact.Write(line.text)
 		}
 	}

@@ -11,34 +11,35 @@ import (
 // errEvicted is the error of a body that was evicted before it was complete.
 var errEvicted = errors.New("receive a webhook: too many deliveries at once")
 
-// memoryBudget limits the memory of all pending deliveries. A body reserves memory as its
+// memoryBudget limits the memory of all pending deliveries. A request body reserves memory as its
 // bytes arrive, regardless of its Content-Length. When the budget is used up, the incomplete
 // body that started first is evicted. A real delivery arrives within milliseconds, so a
 // stalled sender cannot block others.
 type memoryBudget struct {
 	mu   sync.Mutex
 	free int64
-	// incomplete is a list of *body, in the order of their first bytes.
+	// incomplete contains a *bodyReader for each incomplete body, in the order of their first
+	// bytes.
 	incomplete list.List
 }
 
 // readDeadliner is implemented by *http.ResponseController.
 type readDeadliner interface{ SetReadDeadline(time.Time) error }
 
-// body reserves memory for the bytes of a request body while they are read. The caller calls
-// complete after the last Read, and release when the bytes are no longer needed.
-type body struct {
+// bodyReader reads a request body and reserves memory for the bytes. The caller calls complete
+// after the last Read, and release when the bytes are no longer needed.
+type bodyReader struct {
 	budget *memoryBudget
 	from   io.Reader
 	conn   readDeadliner
 
-	held    int64         // reserved bytes
-	element *list.Element // nil before the first byte, and when complete or evicted
-	evicted bool
+	reserved int64         // bytes
+	element  *list.Element // nil before the first byte, and when complete or evicted
+	evicted  bool
 }
 
 // Read returns errEvicted after the body was evicted.
-func (b *body) Read(p []byte) (int, error) {
+func (b *bodyReader) Read(p []byte) (int, error) {
 	n, err := b.from.Read(p)
 	if !b.reserve(int64(n)) {
 		return 0, errEvicted
@@ -46,52 +47,52 @@ func (b *body) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// reserve takes memory for n more bytes. It returns false if the body is evicted.
-func (b *body) reserve(n int64) bool {
+// reserve takes memory for n more bytes from the budget. It returns false if the body is evicted.
+func (b *bodyReader) reserve(n int64) bool {
 	b.budget.mu.Lock()
 	defer b.budget.mu.Unlock()
 	if !b.evicted && b.element == nil && n > 0 {
 		b.element = b.budget.incomplete.PushBack(b)
 	}
 	for !b.evicted && b.budget.free < n {
-		b.budget.incomplete.Front().Value.(*body).evict()
+		b.budget.incomplete.Front().Value.(*bodyReader).evict()
 	}
 	if b.evicted {
 		return false
 	}
 	b.budget.free -= n
-	b.held += n
+	b.reserved += n
 	return true
 }
 
 // evict returns the memory of an incomplete body to the budget, and ends a pending Read. The
 // process frees the memory shortly afterwards.
-func (b *body) evict() {
+func (b *bodyReader) evict() {
 	b.budget.incomplete.Remove(b.element)
-	b.budget.free += b.held
-	b.held, b.element, b.evicted = 0, nil, true
+	b.budget.free += b.reserved
+	b.reserved, b.element, b.evicted = 0, nil, true
 	_ = b.conn.SetReadDeadline(time.Unix(0, 0)) // if that fails, the next Read returns errEvicted
 }
 
-// complete protects a body from eviction until release. It returns false if the body was
-// evicted before.
-func (b *body) complete() bool {
+// complete protects a body from eviction until release. It returns false if the body was already
+// evicted.
+func (b *bodyReader) complete() bool {
 	b.budget.mu.Lock()
 	defer b.budget.mu.Unlock()
 	b.unlist()
 	return !b.evicted
 }
 
-func (b *body) release() {
+func (b *bodyReader) release() {
 	b.budget.mu.Lock()
 	defer b.budget.mu.Unlock()
 	b.unlist()
-	b.budget.free += b.held
-	b.held = 0
+	b.budget.free += b.reserved
+	b.reserved = 0
 }
 
-// unlist removes a body from budget.incomplete.
-func (b *body) unlist() {
+// unlist removes b from budget.incomplete.
+func (b *bodyReader) unlist() {
 	if b.element != nil {
 		b.budget.incomplete.Remove(b.element)
 		b.element = nil

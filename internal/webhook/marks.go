@@ -15,8 +15,8 @@ import (
 // "seen". A mark consists of hashes and a time, and contains no other data of the event.
 const (
 	marksDir = "seen"
-	// marksKept is how long marks are kept. The configuration does not allow a longer window.
-	marksKept = 14 * 24 * time.Hour
+	// maxMarksAge is how long marks are kept. The configuration does not allow a longer window.
+	maxMarksAge = 14 * 24 * time.Hour
 )
 
 // keepMarks writes the marks of the events that Empty is about to remove, and removes files
@@ -32,7 +32,7 @@ func (b Batch) keepMarks() error {
 			if err != nil {
 				return fmt.Errorf("write the marks of received events: %w", err)
 			}
-			if line.ok {
+			if line.isIntact {
 				marks, _ = binary.Append(marks, binary.BigEndian, markOf(line.event)) // no error: a mark has a fixed size
 			}
 		}
@@ -40,7 +40,7 @@ func (b Batch) keepMarks() error {
 	old, err := listFiles(dir)
 	for _, name := range old {
 		path := filepath.Join(dir, name)
-		if info, statErr := os.Stat(path); statErr == nil && time.Since(info.ModTime()) > marksKept {
+		if info, statErr := os.Stat(path); statErr == nil && time.Since(info.ModTime()) > maxMarksAge {
 			err = errors.Join(err, b.disk.Remove(path))
 		}
 	}
@@ -87,7 +87,7 @@ func (m *memory) restore(dir string, window time.Duration) error {
 	return nil
 }
 
-// restoreEvent adds an event that may be known already.
+// restoreEvent adds an event from disk. If the event is a repetition, it adds only the id.
 func (m *memory) restoreEvent(event mark, window time.Duration) {
 	const stale = false
 	if m.classify(event, stale, window) == Stored {
