@@ -57,9 +57,9 @@ func describeFiles(t *testing.T, dir string) string {
 	return b.String()
 }
 
-// copyEveryStep runs a night. From the moment when the link latest is switched, it copies the
-// warehouse after each step that changes files. It returns the folders of the copies, without
-// copies that equal the previous one.
+// copyEveryStep runs a night. From the moment when the link latest is switched, it calls copyBackup
+// after each step that changes files. It returns the folders of the copies, without copies that equal
+// the previous one.
 func (h *harness) copyEveryStep(at time.Time) (copies []string) {
 	h.t.Helper()
 	isSwitched, dir, previous := false, h.t.TempDir(), ""
@@ -106,14 +106,14 @@ func TestTrialCopiesOfTheSeriesContainOneNight(t *testing.T) {
 			var copies []string
 			var nights []map[string][]string
 			contentsAt := map[time.Time]map[string][]string{}
-			for i, at := range times {
+			for i, hours := range times {
 				if i < len(times)-1 {
-					h.nightAt(first.Add(at * time.Hour))
+					h.nightAt(first.Add(hours * time.Hour))
 				} else {
-					copies = h.copyEveryStep(first.Add(at * time.Hour))
+					copies = h.copyEveryStep(first.Add(hours * time.Hour))
 				}
 				nights = append(nights, contents(t, h.path("catalog.duckdb")))
-				contentsAt[first.Add(at*time.Hour)] = nights[i]
+				contentsAt[first.Add(hours*time.Hour)] = nights[i]
 			}
 			before, after := nights[len(nights)-2], nights[len(nights)-1]
 			changedTables := 0
@@ -170,7 +170,7 @@ func TestTrialCopiesOfTheSeriesContainOneNight(t *testing.T) {
 
 // restoreMixedCopies rebuilds from copies that combine files of two steps, as a slow copy does. The
 // rebuild must fail or restore one of the nights. A failed rebuild is repeated with --skip-damaged.
-// It may then restore older tables, with the grade carried_forward.
+// The repeated rebuild may restore older tables, with the grade carried_forward.
 func (h *harness) restoreMixedCopies(copies []string, nights map[time.Time]map[string][]string) {
 	h.t.Helper()
 	const mixedCopies = 8

@@ -47,18 +47,18 @@ func derivedTable(s stream.Stream, t stream.Table) (expected, bool) {
 		stream.Money: &e.money, stream.Instant: &e.instant, stream.JSON: &e.json,
 	}
 	for _, c := range def.Columns {
-		source := c.Name
+		spec := c.Name
 		switch {
 		case c.Name == "extra":
 			continue
 		case slices.Contains(t.Parents, c.Name):
-			source += "=/id"
+			spec += "=/id"
 		case c.Name == "position" && t.At != "":
-			source += "=#1"
+			spec += "=#1"
 		case c.Name == s.Param && t.At == "" && s.Envelope != stream.Object:
-			source += "=" + c.Name + "|?"
+			spec += "=" + c.Name + "|?"
 		}
-		*kinds[c.Type] += " " + source
+		*kinds[c.Type] += " " + spec
 	}
 	return e, true
 }

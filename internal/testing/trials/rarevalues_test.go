@@ -85,7 +85,7 @@ func enrichFields(v map[string]any) {
 		v["deleted_at"] = when
 	}
 	if v["channel_handle"] != nil {
-		v["do_follow_links_allowed"] = decode(pick(id, capacities()))
+		v["do_follow_links_allowed"] = decode(pick(id, linkLimits()))
 	}
 	if v["total_articles"] != nil {
 		v["questionnaire"] = filledObject("id campaign_id objectives keywords target_audience tone writing_samples file_id file_name "+
@@ -99,8 +99,8 @@ func enrichFields(v map[string]any) {
 	}
 }
 
-// capacities returns the forms of do_follow_links_allowed.
-func capacities() []string {
+// linkLimits returns the forms of do_follow_links_allowed.
+func linkLimits() []string {
 	return []string{"true", "false", "null", "0", "3", `"Unlimited"`, `"unlimited"`, `"5"`, `" 10 "`, `"2 links"`, `"1 link"`,
 		`"0"`, `"No"`, `"yes"`, `"None"`, `""`, `"up to 4"`, `"Unlimited links"`, "-1", "2.5", "4294967296", `[1]`, `{"max":2}`}
 }

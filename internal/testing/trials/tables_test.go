@@ -30,8 +30,9 @@ type expected struct {
 	bare string
 	// The columns, grouped by the type of their values and separated by spaces.
 	text, integer, flag, money, instant, json string
-	// capacity is the prefix of the four columns for do_follow_links_allowed.
-	capacity string
+	// linkLimit is the prefix of the four columns for do_follow_links_allowed. The field limits the
+	// number of links.
+	linkLimit string
 	// replies is a list in an item. Its items are rows of the same table.
 	replies string
 	// link means that the table has no columns but its key. Another table contains the other fields
@@ -212,7 +213,7 @@ func outletTables() []expected {
 			table: "outlet_channels", key: "id", path: path, ids: ids, at: "outlet_channels",
 			text: "id outlet_id=outlet_id|/id channel_type placement_type channel_handle channel_url disclaimer_name " +
 				"disclaimer_description",
-			integer: "domain_authority domain_ranking", flag: "is_do_follow", capacity: "do_follow_links_",
+			integer: "domain_authority domain_ranking", flag: "is_do_follow", linkLimit: "do_follow_links_",
 		},
 		{
 			table: "outlet_channel_social_links", key: "outlet_channel_id position", path: path, ids: ids,

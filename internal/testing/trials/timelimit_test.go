@@ -18,9 +18,9 @@ import (
 	"placementsync/internal/stream"
 )
 
-// perSecond is the request rate of nights with a time limit. On the virtual clock, only requests
-// take time.
-const perSecond = 10
+// requestsPerSecond is the request rate of nights with a time limit. On the virtual clock, only
+// requests take time.
+const requestsPerSecond = 10
 
 // limitedHarness runs nights with a time limit, on the virtual clock of synctest.
 type limitedHarness struct {
@@ -39,7 +39,7 @@ func newLimitedHarness(t *testing.T, world sim.Options, names ...string) *limite
 	h := newHarness(t, world, names...)
 	h.readChangedDetails(45, 0)
 	h.cfg.Fetch.BaseURL, h.cfg.Fetch.PageSize, h.cfg.Fetch.Concurrency = "http://127.0.0.1/", 20, 1
-	h.cfg.Fetch.RequestsPerSecond, h.cfg.Fetch.Burst = perSecond, 1
+	h.cfg.Fetch.RequestsPerSecond, h.cfg.Fetch.Burst = requestsPerSecond, 1
 	h.cfg.Fetch.Transport = &randomTransport{service: h.service}
 	h.service.Advance(1)
 	h.at = h.service.Now().Add(2 * time.Hour)
@@ -55,7 +55,7 @@ func (h *limitedHarness) otherWarehouse() *limitedHarness {
 }
 
 // timeForRequests returns the time needed for n requests.
-func timeForRequests(n int) time.Duration { return time.Duration(n) * time.Second / perSecond }
+func timeForRequests(n int) time.Duration { return time.Duration(n) * time.Second / requestsPerSecond }
 
 // limitedNight runs a night an hour later with the time limit timeLimit. 0 means no limit.
 func (h *limitedHarness) limitedNight(timeLimit time.Duration) (pipeline.Result, error) {
@@ -235,8 +235,8 @@ func (h *limitedHarness) requireListValues(path, table string, columns ...string
 	}
 }
 
-// requireArticlesInProgress checks that the values of articles in progress are current. An
-// article is in progress if it has no live URL and its campaign changed recently.
+// requireArticlesInProgress checks that the values of articles in progress are current. An article
+// is in progress if it has no live URL and its campaign changed within 44 days.
 func (h *limitedHarness) requireArticlesInProgress(ref *reference) {
 	h.t.Helper()
 	current := ref.currentRows()
@@ -282,20 +282,20 @@ func TestTrialDetailsGetAQuarterOfTheTime(t *testing.T) {
 	unlimited := h.otherWarehouse()
 	unlimited.publishedNight(0)
 	details := unlimited.requestedDetails()
-	lists := unlimited.requestCount
+	listRequests := unlimited.requestCount
 	for _, n := range details {
-		lists -= n
+		listRequests -= n
 	}
 	ref := newReference(t, h.service, h.cfg.Streams)
 	readDetails := map[string]bool{} // by path
 	nightsUnread := map[string]int{} // nights since a list was read, by list
 	// Every second night may read only live details.
-	maxNights := 2*(4*len(details)/lists) + 3
+	maxNights := 2*(4*len(details)/listRequests) + 3
 	for night := 1; len(readDetails) < len(details); night++ {
 		if night > maxNights {
 			t.Fatalf("after %d nights %d of %d ids were read", night-1, len(readDetails), len(details))
 		}
-		res, err := h.limitedNight(timeForRequests(lists))
+		res, err := h.limitedNight(timeForRequests(listRequests))
 		must(t, err)
 		readBefore := len(readDetails)
 		for path := range h.requestedDetails() {
@@ -314,7 +314,7 @@ func TestTrialDetailsGetAQuarterOfTheTime(t *testing.T) {
 		}
 		unread, _ := res.Run.Unread()
 		t.Logf("night %d: %d requests in %v, %d ids read for the first time, %d unread", night, h.requestCount, h.duration, len(readDetails)-readBefore, unread)
-		if limit := timeForRequests(lists) * 3 / 2; h.duration > limit {
+		if limit := timeForRequests(listRequests) * 3 / 2; h.duration > limit {
 			t.Errorf("night %d took %v, want at most %v", night, h.duration, limit)
 		}
 	}

@@ -18,10 +18,10 @@ type valueKind struct {
 }
 
 func (e expected) kinds() []valueKind {
-	var capacity [4]string
-	if e.capacity != "" {
+	var linkLimit [4]string
+	if e.linkLimit != "" {
 		for i, name := range []string{"allowed", "unlimited", "limit", "raw"} {
-			capacity[i] = e.capacity + name
+			linkLimit[i] = e.linkLimit + name
 		}
 	}
 	never := func(any) (string, bool) { return "", false }
@@ -37,9 +37,9 @@ func (e expected) kinds() []valueKind {
 		{e.instant, []string{"TIMESTAMP WITH TIME ZONE"}, instant},
 		{e.json, []string{"JSON"}, document},
 		{extra, []string{"JSON"}, never},
-		{capacity[0] + " " + capacity[1], []string{"BOOLEAN"}, never},
-		{capacity[2], []string{"INTEGER"}, never},
-		{capacity[3], []string{"VARCHAR"}, never},
+		{linkLimit[0] + " " + linkLimit[1], []string{"BOOLEAN"}, never},
+		{linkLimit[2], []string{"INTEGER"}, never},
+		{linkLimit[3], []string{"VARCHAR"}, never},
 	}
 }
 
@@ -68,31 +68,31 @@ func (e expected) types() map[string][]string {
 // row converts the item to a row of the table e. nested contains the paths of the fields that other
 // tables store.
 func (it item) row(e expected, nested []string) textRow {
-	c := textRow{}
+	texts := textRow{}
 	used := slices.Clone(nested)
 	for _, k := range e.kinds() {
 		for _, spec := range strings.Fields(k.columns) {
 			name, sources := column(spec)
 			used = append(used, sources...)
 			if text, ok := k.write(it.firstValue(sources, e.bare == name)); ok {
-				c[name] = text
+				texts[name] = text
 			}
 		}
 	}
-	if e.capacity != "" {
-		used = append(used, e.capacity+"allowed")
-		it.splitCapacity(e.capacity, c)
+	if e.linkLimit != "" {
+		used = append(used, e.linkLimit+"allowed")
+		it.splitLinkLimit(e.linkLimit, texts)
 	}
 	if unstored := leftover(it.value, used, ""); unstored != nil && !e.link {
-		c["extra"] = canonical(unstored)
+		texts["extra"] = canonical(unstored)
 	}
-	return c
+	return texts
 }
 
-// firstValue returns the first non-empty value of the sources. If bare is true and the item is not
+// firstValue returns the first non-empty value of the sources. If isBare is true and the item is not
 // an object, the item is the value.
-func (it item) firstValue(sources []string, bare bool) any {
-	if _, object := it.value.(map[string]any); !object && bare {
+func (it item) firstValue(sources []string, isBare bool) any {
+	if _, isObject := it.value.(map[string]any); !isObject && isBare {
 		return it.value
 	}
 	var v any
@@ -120,13 +120,13 @@ func leftover(v any, used []string, prefix string) map[string]any {
 	}
 	for name, v := range object {
 		path := prefix + name
-		inner, nested := v.(map[string]any)
+		inner, isObject := v.(map[string]any)
 		isUsed := slices.Contains(used, path)
 		hasUsedMember := slices.ContainsFunc(used, func(u string) bool { return strings.HasPrefix(u, path+".") })
 		switch {
-		case nested && isUsed && !hasUsedMember && !isNamed(inner):
+		case isObject && isUsed && !hasUsedMember && !isNamed(inner):
 		// The whole object is stored, as JSON or as a row of another table.
-		case nested && (isUsed || hasUsedMember):
+		case isObject && (isUsed || hasUsedMember):
 			// A text column stores the name of an object.
 			if unstored := leftover(inner, append(slices.Clone(used), path+".name"), path+"."); unstored != nil {
 				add(name, unstored)
@@ -227,30 +227,30 @@ func decode(text string) any {
 	return v
 }
 
-// splitCapacity fills the four columns for the field stem+"allowed", such as do_follow_links_allowed.
+// splitLinkLimit fills the four columns for the field stem+"allowed", such as do_follow_links_allowed.
 // The names of the columns begin with stem. The field is a boolean, a number, or a string such as
 // "2 links" or "unlimited".
-func (it item) splitCapacity(stem string, c textRow) {
+func (it item) splitLinkLimit(stem string, texts textRow) {
 	object, _ := it.value.(map[string]any)
 	v, ok := object[stem+"allowed"]
 	if !ok {
 		return
 	}
-	c[stem+"raw"] = canonical(v)
+	texts[stem+"raw"] = canonical(v)
 	setLimit := func(n int64) {
-		c[stem+"allowed"], c[stem+"limit"] = strconv.FormatBool(n > 0), strconv.FormatInt(n, 10)
-		c[stem+"unlimited"] = "false"
+		texts[stem+"allowed"], texts[stem+"limit"] = strconv.FormatBool(n > 0), strconv.FormatInt(n, 10)
+		texts[stem+"unlimited"] = "false"
 	}
-	word := strings.ToLower(strings.TrimSpace(strings.Trim(c[stem+"raw"], `"`)))
+	word := strings.ToLower(strings.TrimSpace(strings.Trim(texts[stem+"raw"], `"`)))
 	count := strings.TrimSuffix(strings.TrimSuffix(word, " links"), " link")
 	n, err := strconv.ParseInt(count, 10, 32)
 	switch {
 	case word == "true" || word == "yes":
-		c[stem+"allowed"] = "true"
+		texts[stem+"allowed"] = "true"
 	case word == "false" || word == "no" || word == "none":
 		setLimit(0)
 	case count == "unlimited":
-		c[stem+"allowed"], c[stem+"unlimited"] = "true", "true"
+		texts[stem+"allowed"], texts[stem+"unlimited"] = "true", "true"
 	case err == nil && n >= 0:
 		setLimit(n)
 	}
