@@ -17,17 +17,17 @@ type Chart struct {
 	Title string `json:"title"`
 	Kind  Kind   `json:"kind"`
 	// Unit is the unit of all values, such as a currency. It is empty if the values have no
-	// unit or if Series.Texts contain it.
+	// unit, or if Series.Texts contain the unit.
 	Unit string `json:"unit,omitempty"`
 	// Across draws horizontal bars.
 	Across bool `json:"across,omitempty"`
-	// Stacked draws the series on top of one another.
+	// Stacked draws the bars of the series on top of one another.
 	Stacked bool `json:"stacked,omitempty"`
 	// Log draws the values on a logarithmic axis.
 	Log bool `json:"log,omitempty"`
 	// Choice is the label of the control that chooses a variant.
 	Choice string `json:"-"`
-	// Variants are alternatives. The page draws the chosen one.
+	// Variants are alternatives. The page draws the variant that the user chooses.
 	Variants []Variant `json:"variants"`
 }
 
@@ -45,8 +45,8 @@ const (
 // MostSeries is the number of series colors in the style sheet.
 const MostSeries = 8
 
-// Variant is one alternative of a chart. Either it has Categories, one for each value of a
-// series, or its series have Times.
+// Variant is one alternative of a chart. If it has Categories, each series has one value for each
+// category. Otherwise its series have Times.
 type Variant struct {
 	Label string `json:"label,omitempty"`
 	// Heading follows the title of the chart: the label and the unit.
@@ -54,8 +54,8 @@ type Variant struct {
 	Currency   string   `json:"currency,omitempty"`
 	Categories []string `json:"categories,omitempty"`
 	Series     []Series `json:"series"`
-	// Most is the end of the value axis. An axis with negative values begins at -Most. Zero
-	// means no limit. Note lists the values outside the axis.
+	// Most is the end of the value axis. An axis with negative values begins at -Most. If Most is
+	// zero, all values fit the axis. Note lists the values that do not fit.
 	Most float64 `json:"most,omitempty"`
 	Note string  `json:"note,omitempty"`
 }
@@ -75,8 +75,8 @@ type Series struct {
 	Times []time.Time `json:"times,omitempty"`
 }
 
-// Add appends a value: digits place it in the chart, text is its exact form for the tooltip.
-// Digits that are not a finite number leave a gap.
+// Add appends a value. digits is the value in the chart; if it is not a finite number, Add leaves a gap.
+// text is the exact value for the tooltip.
 func (s *Series) Add(digits, text string) {
 	if n, err := strconv.ParseFloat(digits, 64); err == nil && !math.IsNaN(n) && !math.IsInf(n, 0) {
 		s.Values = append(s.Values, n)
@@ -86,7 +86,7 @@ func (s *Series) Add(digits, text string) {
 	s.Texts = append(s.Texts, text)
 }
 
-// AddAt is like Add, for a series with a time axis.
+// AddAt appends a value like Add, and its position on the time axis.
 func (s *Series) AddAt(at time.Time, digits, text string) {
 	s.Add(digits, text)
 	s.Times = append(s.Times, at.UTC())
@@ -103,44 +103,45 @@ func (c Chart) JSON() (string, error) {
 
 // Limits of CutOutliers.
 const (
-	outlierFactor = 5 // outliers exceed the 75th percentile by this factor
-	outlierValues = 4 // fewer values have no outliers
-	namedOutliers = 5 // the note lists no more outliers than this
+	outlierFactor = 5 // an outlier is more than this factor times the 75th percentile
+	outlierValues = 4 // a chart with fewer values has no outliers
+	namedOutliers = 5 // the maximum number of outliers that the note lists
 )
 
-// bar is a value of a chart, or the total of a stack above or below the axis.
+// bar is a value of a chart, or the total of the stacked values above or below the axis.
 type bar struct {
 	name, text string
 	size       float64
 }
 
-// CutOutliers limits the value axis if a few values would flatten the others. An outlier is more
-// than five times the 75th percentile. Signs are ignored, and zeros are left out.
+// CutOutliers limits the value axis if a few values, the outliers, would flatten the others. An outlier
+// is more than five times the 75th percentile. Negative values count without their sign, and zeros do
+// not count.
 func (v *Variant) CutOutliers(stacked bool) {
 	bars := v.bars(stacked)
 	if len(bars) < outlierValues {
 		return
 	}
 	slices.SortStableFunc(bars, func(a, b bar) int { return cmp.Compare(b.size, a.size) })
-	limit := outlierFactor * bars[len(bars)/4].size // the 75th percentile, because the largest value is first
-	kept := slices.IndexFunc(bars, func(b bar) bool { return b.size <= limit })
-	if kept == 0 {
+	limit := outlierFactor * bars[len(bars)/4].size                                 // the 75th percentile, because the largest value is first
+	outliers := slices.IndexFunc(bars, func(b bar) bool { return b.size <= limit }) // their number
+	if outliers == 0 {
 		return
 	}
-	v.Most = roundUp(bars[kept].size)
+	v.Most = roundUp(bars[outliers].size)
 	var names []string
-	for _, b := range bars[:min(kept, namedOutliers)] {
+	for _, b := range bars[:min(outliers, namedOutliers)] {
 		names = append(names, b.name+" "+b.text)
 	}
-	if more := kept - len(names); more > 0 {
+	if more := outliers - len(names); more > 0 {
 		names = append(names, strconv.Itoa(more)+" more are in the table")
 	}
 	v.Note = "The axis ends at " + Decimal(strconv.FormatFloat(v.Most, 'f', -1, 64)) +
 		". Values over five times the 75th percentile are cut: " + strings.Join(names, "; ") + "."
 }
 
-// bars returns the values other than zero. If stacked is true, it returns the totals of each
-// category instead: one above the axis and one below it.
+// bars returns the values other than zero. If stacked is true, it returns two totals of each category
+// instead: of the values above the axis and of the values below the axis.
 func (v *Variant) bars(stacked bool) (bars []bar) {
 	for i, category := range v.Categories {
 		var above, below float64
@@ -165,7 +166,7 @@ func (v *Variant) bars(stacked bool) (bars []bar) {
 	return bars
 }
 
-// roundUp returns the next number of 1, 1.5, 2, 3, 5 or 7 times a power of ten.
+// roundUp rounds n up to 1, 1.5, 2, 3, 5, 7 or 10 times a power of ten.
 func roundUp(n float64) float64 {
 	power := math.Pow(10, math.Floor(math.Log10(n)))
 	for _, multiple := range []float64{1, 1.5, 2, 3, 5, 7} {

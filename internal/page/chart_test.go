@@ -21,7 +21,7 @@ func TestCutOutliers(t *testing.T) {
 		most    float64
 		note    string
 	}{
-		"no outlier": {series: []page.Series{series("n", 10, 20, 30, 100, 5, 1, 20, 20)}}, // the 75th percentile is 20, and 100 is not over 100
+		"no outlier": {series: []page.Series{series("n", 10, 20, 30, 100, 5, 1, 20, 20)}}, // the limit is 100, five times the 75th percentile of 20
 		"an outlier": {series: []page.Series{series("n", 10, 20, 30, 101, 5, 1, 20, 20)}, most: 30,
 			note: "The axis ends at 30. Values over five times the 75th percentile are cut: d4 about n."},
 		"below the axis": {series: []page.Series{series("n", 1, -2, 3, -900, 0, 0, 0, 0)}, most: 3,
@@ -41,7 +41,7 @@ func TestCutOutliers(t *testing.T) {
 		v := page.Variant{Series: c.series, Categories: days[:len(c.series[0].Values)]}
 		v.CutOutliers(c.stacked)
 		if v.Most != c.most || v.Note != c.note {
-			t.Errorf("%s: the axis ends at %v, note %q; want %v, %q", name, v.Most, v.Note, c.most, c.note)
+			t.Errorf("%s: the axis ends at %v with the note %q, want %v with the note %q", name, v.Most, v.Note, c.most, c.note)
 		}
 	}
 }

@@ -19,8 +19,8 @@ const (
 	Thin = "\u202f"
 )
 
-// Decimal adds thousands separators to a decimal text and keeps all its digits. In any other
-// text it changes only a leading minus.
+// Decimal adds thousands separators to a decimal number and keeps all its digits. In a text that is not
+// a decimal number, it changes only a minus at the beginning.
 func Decimal(digits string) string {
 	sign := ""
 	if rest, ok := strings.CutPrefix(digits, "-"); ok {
@@ -42,7 +42,7 @@ func Percent(fraction float64) string {
 	return strconv.FormatFloat(100*fraction, 'f', 2, 64) + "%"
 }
 
-// Clock returns a time in UTC, to the minute.
+// Clock formats a time in UTC, without its seconds.
 func Clock(t time.Time) string { return t.UTC().Format("2006-01-02 15:04") }
 
 // Moment formats an RFC 3339 time like Clock. It returns any other text unchanged.
@@ -82,8 +82,8 @@ func Clip(text string, maxChars int) string {
 	return string(runes[:maxChars]) + "\u2026"
 }
 
-// ShellWord quotes a word for a command that the reader copies, if a shell would split or
-// expand the word.
+// ShellWord returns a word for a shown command that the user copies. It quotes the word if a shell would
+// split or expand it.
 func ShellWord(word string) string {
 	const plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.,:/=+@%"
 	if word != "" && strings.Trim(word, plain) == "" {

@@ -62,7 +62,7 @@ func TestDurationsHaveTwoUnits(t *testing.T) {
 		}
 	}
 	if a, b := page.Share(1, 3), page.Share(1, 0); a != "33 %" || b != "0 %" {
-		t.Errorf("Share = %q, %q, want 33 %% and 0 %%", a, b)
+		t.Errorf("Share(1, 3) = %q and Share(1, 0) = %q, want 33 %% and 0 %%", a, b)
 	}
 }
 

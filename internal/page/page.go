@@ -1,7 +1,7 @@
 // Package page contains the parts of this program's HTML pages: layout, style sheet, scripts,
 // tables, charts and value formats. The report, the workbench and the status page are built
-// with it. It must not know where a value comes from or which page shows it. Package plural
-// formats the counts and sizes that also appear in logs and messages.
+// with it. The package must not know where a value comes from or which page shows the value. Package
+// plural formats the counts and sizes that also appear in logs and messages.
 //
 // A package with pages parses its templates with Parse. One template defines "content". Other
 // templates are optional: "head" (elements for the document head), "tools" (controls in the
@@ -60,8 +60,8 @@ type Frame struct {
 	Scripts []string
 	// AssetPath is the URL path of the assets, such as "/explore/assets/".
 	AssetPath string
-	// Inline contains the assets of a single-file page. If it is nil, the page links to the
-	// assets below AssetPath.
+	// Inline contains the assets of a single-file page. Nil means that the page links to the assets
+	// below AssetPath.
 	Inline Assets
 }
 
@@ -106,8 +106,8 @@ func hashSource(text string) string {
 // ChartScripts returns the names of the assets that draw charts.
 func ChartScripts() []string { return []string{"echarts.min.js", "charts.js"} }
 
-// Parse parses the layout, the shared templates and the named files. extra adds template
-// functions for the named files.
+// Parse parses the layout and the shared templates of this package, and the named files of from. extra
+// contains more template functions for the named files.
 func Parse(from fs.FS, extra template.FuncMap, names ...string) (*template.Template, error) {
 	t, err := template.New("layout").Funcs(funcs()).Funcs(extra).ParseFS(files, "assets/*.html")
 	if err != nil {
@@ -130,8 +130,8 @@ func funcs() template.FuncMap {
 	}
 }
 
-// Tone returns the CSS class for an outcome, a standing or a grade. It returns "" for any other
-// word, so that text from the service is never used as a class name.
+// Tone returns the CSS class of the color for an outcome, a standing, a grade or another state. It
+// returns "" for any other word, so that text from the service is never used as a class name.
 func Tone(word any) string {
 	switch fmt.Sprint(word) {
 	case string(ledger.Complete), string(ledger.Proven), "exact", "ready", "passed":
@@ -148,7 +148,7 @@ func Tone(word any) string {
 	return ""
 }
 
-// Assets are the files that pages load or include, by name.
+// Assets contains the style sheets, scripts and licenses that pages load or include, by file name.
 type Assets map[string]Asset
 
 // Asset is an http.Handler that serves one file.
@@ -160,10 +160,11 @@ func NewAsset(mediaType, text string) Asset {
 	return Asset{mediaType + "; charset=utf-8", `"` + hex.EncodeToString(sum[:8]) + `"`, strings.TrimSpace(text)}
 }
 
-// StyleSheet returns the style sheet, which is the only asset of a page without scripts.
+// StyleSheet returns the style sheet of all pages. A page without scripts needs no other asset.
 func StyleSheet() Asset { return NewAsset("text/css", styleText) }
 
-// ReadAssets reads the folder "assets" of this package and of other packages.
+// ReadAssets reads the assets in the folder "assets" of this package and of other packages. It skips
+// templates and the sources of bundles.
 func ReadAssets(more ...fs.FS) (Assets, error) {
 	all := Assets{}
 	for _, from := range append([]fs.FS{files}, more...) {
@@ -173,7 +174,7 @@ func ReadAssets(more ...fs.FS) (Assets, error) {
 		}
 		for _, name := range names {
 			mediaType := map[string]string{".css": "text/css", ".js": "text/javascript", "": "text/plain"}[path.Ext(name)]
-			if mediaType == "" || strings.HasSuffix(name, ".entry.js") { // .entry.js is the source of a bundle
+			if mediaType == "" || strings.HasSuffix(name, ".entry.js") {
 				continue
 			}
 			text, err := fs.ReadFile(from, name)
@@ -186,7 +187,7 @@ func ReadAssets(more ...fs.FS) (Assets, error) {
 	return all, nil
 }
 
-// ServeHTTP serves the file. The browser may cache the file, but must revalidate it for each page.
+// ServeHTTP serves the file. The browser can cache the file, but must revalidate it for each page.
 func (a Asset) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Cache-Control", "no-cache")
 	w.Header().Set("ETag", a.etag)

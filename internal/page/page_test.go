@@ -15,7 +15,7 @@ import (
 	"placementsync/internal/page"
 )
 
-// testPage is the data of a page with a table, a chart and a state.
+// testPage is the data of a page with a table, a chart and the word of a state.
 type testPage struct {
 	page.Frame
 	Table page.Table
@@ -84,14 +84,14 @@ func TestLinkedPageHasNoInlineAssets(t *testing.T) {
 		}
 	}
 	if static := render(t, testPage{Frame: page.Frame{AssetPath: "/a/"}}); strings.Contains(static, "<script") || strings.Contains(static, "theme") || strings.Contains(static, "refresh") {
-		t.Error("a page without scripts contains a script or a control that needs one")
+		t.Error("the page without scripts contains a script, or a control that needs a script")
 	}
 }
 
 func TestAssetsAreRevalidated(t *testing.T) {
 	assets := readAssets(t)
 	for _, name := range []string{"page.html", "layout.html", "echarts.entry.js"} {
-		if _, there := assets[name]; there {
+		if _, found := assets[name]; found {
 			t.Errorf("the assets contain %s, want only style sheets, scripts and licenses", name)
 		}
 	}
@@ -101,10 +101,10 @@ func TestAssetsAreRevalidated(t *testing.T) {
 		if got := w.Header().Get("Content-Type"); w.Code != http.StatusOK || got != mediaType+"; charset=utf-8" || w.Body.Len() == 0 {
 			t.Errorf("%s: got status %d and %d bytes of %s, want 200 and %s", name, w.Code, w.Body.Len(), got, mediaType)
 		}
-		again := httptest.NewRequest(http.MethodGet, "/", nil)
-		again.Header.Set("If-None-Match", w.Header().Get("ETag"))
+		revalidation := httptest.NewRequest(http.MethodGet, "/", nil)
+		revalidation.Header.Set("If-None-Match", w.Header().Get("ETag"))
 		w = httptest.NewRecorder()
-		assets[name].ServeHTTP(w, again)
+		assets[name].ServeHTTP(w, revalidation)
 		if w.Code != http.StatusNotModified || w.Body.Len() > 0 {
 			t.Errorf("%s with its ETag: got status %d and %d bytes, want 304 and none", name, w.Code, w.Body.Len())
 		}
@@ -136,7 +136,7 @@ func TestTablesShowTheirCells(t *testing.T) {
 		t.Error("the text of a cell is not escaped")
 	}
 	if empty := render(t, testPage{Table: page.Table{Empty: "No order was paid."}}); strings.Contains(empty, "<table") || !strings.Contains(empty, "No order was paid.") {
-		t.Error("an empty table lacks its reason")
+		t.Error("the page with an empty table lacks the text Empty, or contains the table")
 	}
 }
 

@@ -17,33 +17,33 @@ type Table struct {
 	Rows    []Row
 	// Foot contains totals, below the rows.
 	Foot []Row
-	// RowHeads makes the first cell of each row a row header.
+	// RowHeads makes the first cell of each row the header of the row.
 	RowHeads bool
 	// Empty is shown in place of a table without rows.
 	Empty string
 	// Stacked shows each row as a block of lines where the table is wider than the page.
 	Stacked bool
-	// Folded hides the table behind a summary, as below a chart.
+	// Folded hides the table behind a summary. Tables below a chart are folded.
 	Folded bool
-	// Swap is the id of the element that htmx replaces when the reader sorts. If it is empty,
-	// the browser loads the whole page.
+	// Swap is the id of the element that htmx replaces when the user sorts the table. If it is
+	// empty, the browser loads the whole page.
 	Swap string
 	// More explains how to get the rows that are not shown.
 	More string
-	// Blank lists the omitted columns, which have no value in any row.
+	// Blank lists the columns that are left out because they have no value in any row.
 	Blank []string
 }
 
 // Head is a column header.
 type Head struct {
-	// Name is the column of the query result. Label is the shown text.
+	// Name is the name of the column in the query result. Label is the shown text.
 	Name, Label string
 	// About explains the label in a tooltip.
 	About string
 	// Numeric columns are aligned to the right.
 	Numeric bool
-	// Link is the address of the table sorted by this column. Sorted is ascending or descending
-	// if the table is sorted by this column now.
+	// Link is the address of the table sorted by this column. Sorted is "ascending" or "descending"
+	// if the shown table is sorted by this column, and otherwise empty.
 	Link, Sorted string
 }
 
@@ -58,16 +58,16 @@ type Row struct {
 // Cell is one formatted value.
 type Cell struct {
 	Text string
-	// Unit follows the value, such as a currency.
+	// Unit is shown after the value, for example a currency.
 	Unit string
 	// Class is the CSS class: "n" for a number, "t" for a time, "s" for a short text, "w" for a
 	// long text, and "none" for a missing value.
 	Class string
-	// Folded is the summary behind which the text is hidden. Empty means that it is shown.
+	// Folded is the summary behind which the text is hidden. Empty means that the text is shown.
 	Folded string
 	// Exact is the full value if Text is a shorter form.
 	Exact string
-	// Sort is the sort key. Empty means Text.
+	// Sort is the value to sort by. Empty means Text.
 	Sort string
 	// Link is a page of this program. Address is a page of another host.
 	Link, Address string
@@ -82,8 +82,8 @@ type Cell struct {
 // CountCell returns a cell with a count.
 func CountCell(n int64) Cell { return Cell{Text: plural.Number(n), Class: "n"} }
 
-// MoneyCell returns a cell with an amount of two places, rounded half away from zero. Exact is the
-// amount if it has more places.
+// MoneyCell returns a cell with an amount, rounded half away from zero to two decimals. Exact is the
+// amount before rounding, if rounding changed it.
 func MoneyCell(digits string) Cell {
 	amount, ok := new(big.Rat), false
 	if strings.Trim(digits, "-.0123456789") == "" {
