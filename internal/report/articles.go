@@ -4,7 +4,7 @@ import "placementsync/internal/page"
 
 var articlesSection = section{
 	id: "articles", title: "Articles",
-	lead:    "A day has 24 hours. Medians and 90th percentiles are observed values.",
+	lead:    "A day has 24 hours. Medians and 90th percentiles are not interpolated.",
 	streams: []string{"campaigns", "campaign_articles", "articles"},
 	panels: []panel{
 		{
@@ -43,7 +43,7 @@ var articlesSection = section{
 			fields: []field{
 				{column: "status_name", label: "Status", sub: "status_prefix"}, {column: "finished_stays", label: "Ended stays", as: asNumber},
 				{column: "p50_days", label: "Median", as: asDays}, {column: "p90_days", label: "90th percentile", as: asDays},
-				{column: "mean_days", label: "Mean", as: asDays}, {column: "open_articles", label: "Still in it", as: asNumber},
+				{column: "mean_days", label: "Mean", as: asDays}, {column: "open_articles", label: "Still in the status", as: asNumber},
 			},
 			needs: []string{"article_statuses"},
 			empty: "This snapshot has no statuses with a time.",
@@ -88,7 +88,7 @@ var articlesSection = section{
 			empty: "This snapshot has no articles.",
 		},
 		{
-			id: "campaigns", title: "Campaigns", about: "How far the articles of each campaign are.",
+			id: "campaigns", title: "Campaigns", about: "The numbers of drafted and published articles of each campaign.",
 			query: "campaign_funnel", shown: 40,
 			fields: []field{
 				{column: "campaign_name", label: "Campaign", sub: "profile_name"}, {column: "campaign_status", label: "Status"},

@@ -11,43 +11,43 @@ import (
 	"placementsync/internal/query"
 )
 
-// linesShown limits the lines of a notice. The query of the notice returns all findings.
+// linesShown limits the findings in the lines of a notice. The command of the notice prints all findings.
 const linesShown = 3
 
 // buildAttention lists held nights, failed checks, unproven streams and late articles.
 func (b *builder) buildAttention() (Section, error) {
 	s := Section{ID: "attention", Title: "Needs attention", Notices: b.opts.Notices}
-	checks, checked, err := b.findFailedChecks()
+	checks, hasChecks, err := b.findFailedChecks()
 	if err != nil {
 		return s, err
 	}
-	streams, graded, err := b.findUnprovenStreams()
+	streams, hasGrades, err := b.findUnprovenStreams()
 	if err != nil {
 		return s, err
 	}
-	late, articlesRead, err := b.findLateArticles()
+	articles, hasArticles, err := b.findLateArticles()
 	if err != nil {
 		return s, err
 	}
-	s.Notices = slices.Concat(s.Notices, checks, streams, late)
+	s.Notices = slices.Concat(s.Notices, checks, streams, articles)
 	if len(s.Notices) > 0 {
 		return s, nil
 	}
-	var good []string
-	for _, result := range []struct {
-		ok   bool
-		text string
-	}{{checked, "No check failed."}, {graded, "All streams behind these numbers are proven."}, {articlesRead, "No article is overdue."}} {
-		if result.ok {
-			good = append(good, result.text)
+	var goodNews []string
+	for _, subject := range []struct {
+		isKnown bool
+		text    string
+	}{{hasChecks, "No check failed."}, {hasGrades, "All streams behind these numbers are proven."}, {hasArticles, "No article is overdue."}} {
+		if subject.isKnown {
+			goodNews = append(goodNews, subject.text)
 		}
 	}
-	s.Empty = strings.Join(good, " ")
+	s.Empty = strings.Join(goodNews, " ")
 	return s, nil
 }
 
-// findFailedChecks returns the checks that failed or did not run. ok is false if no check audited
-// the snapshot.
+// findFailedChecks returns a notice with the checks that failed or did not run. ok is false if the
+// snapshot has no results of checks.
 func (b *builder) findFailedChecks() (notices []Notice, ok bool, err error) {
 	q := Question{Query: "check_results"}
 	a, ok, err := b.askQuery(q)
@@ -75,9 +75,10 @@ func (b *builder) findFailedChecks() (notices []Notice, ok bool, err error) {
 	return []Notice{n}, true, nil
 }
 
-// findUnprovenStreams lists the streams that are not proven, that is, whose rows may be missing or old.
-// A night is partial if a stream was not read, or not completely, for a reason that the operator can
-// remove. A night is complete even if the token may not read a stream or a stream could not be proven.
+// findUnprovenStreams returns notices with the streams of which rows may be missing or old. A night is
+// partial if a stream was not read, or not completely, for a reason that the operator can remove. Two
+// other reasons do not make a night partial: the token has no scope for a stream, or a list changed so
+// much that it could not be proven. ok is false if the snapshot lacks the table with the grades.
 func (b *builder) findUnprovenStreams() (notices []Notice, ok bool, err error) {
 	q := Question{Query: "stream_grades"}
 	a, ok, err := b.askQuery(q)
@@ -89,15 +90,15 @@ func (b *builder) findUnprovenStreams() (notices []Notice, ok bool, err error) {
 	unproven := Notice{Title: "Rows of these streams may be old or missing:", Source: b.sourceOf(q)}
 	for _, row := range a.Rows {
 		s := ledger.Stream{Stream: row.Get("stream").Text, Grade: row.Get("grade").Text, Reason: clipText(row.Get("reason").Text)}
-		s.AgeSince, _ = time.Parse(time.RFC3339Nano, row.Get("oldest_at").Text) // not every stream has an age
-		failed, _ := row.Get("failed").Number()
-		standing := s.Problem().Standing
+		s.AgeSince, _ = time.Parse(time.RFC3339Nano, row.Get("oldest_at").Text) // streams without rows have no age
+		failedIDs, _ := row.Get("failed").Number()
+		standing := ledger.StandingOf(s.Grade)
 		line := ledger.DescribeProblems([]ledger.Problem{s.Problem()})
 		switch {
 		case s.IsUnused():
 			b.unused = append(b.unused, s.Problem())
 		case standing == ledger.Proven:
-		case standing == ledger.Carried && b.now.outcome == string(ledger.Partial), failed > 0:
+		case standing == ledger.Carried && b.now.outcome == string(ledger.Partial), failedIDs > 0:
 			partial.Lines = append(partial.Lines, line)
 		case !isShownStream(s.Stream):
 		case standing == ledger.NotRead:
@@ -111,8 +112,8 @@ func (b *builder) findUnprovenStreams() (notices []Notice, ok bool, err error) {
 	}), true, nil
 }
 
-// findLateArticles lists the articles that are overdue the longest. ok is false if the articles
-// were not read.
+// findLateArticles returns a notice with the articles that have been overdue longest. ok is false if the
+// articles were not read.
 func (b *builder) findLateArticles() (notices []Notice, ok bool, err error) {
 	q := Question{Query: "overdue_articles"}
 	a, ok, err := b.askQuery(q)

@@ -10,8 +10,8 @@ import (
 	"placementsync/internal/query"
 )
 
-// plot specifies how a result is drawn. The chart consists of boxes, of one series for each
-// measure, or of one series for each value of a column.
+// plot specifies how a result is drawn: as boxes, with a series for each measure, or with a series for
+// each value of the column series.
 type plot struct {
 	kind page.Kind
 	// across, stacked and log are described in page.Chart.
@@ -20,29 +20,29 @@ type plot struct {
 	unit string
 	// choice is the label of the control that chooses a variant.
 	choice string
-	// split are columns. Each combination of their values is a variant of the chart. Empty means a
-	// single variant.
+	// split are columns. Each combination of their values is a variant of the chart. Without split,
+	// the chart has one variant.
 	split []string
-	// weigh is a column. Variants are ordered by the sum of this column, the largest first. Empty
-	// means the order of the rows.
+	// weigh is a column. The variant with the largest sum of this column is first. Without weigh, the
+	// variants are in the order of the rows.
 	weigh string
-	// labels are the columns that name a category.
+	// labels are the columns whose values name a category.
 	labels []string
-	// most limits the categories, or the series if series is set.
+	// most is the maximum number of categories, or of series if series is set.
 	most int
 
 	measures []measure
 	// series is a column. If it is set, each value of this column has its own series in the chart, and
 	// value names the column with the numbers.
 	series, value string
-	// drawnIf is a column of a result that is sorted newest first. If it is set, the rows are drawn
-	// oldest first, except for rows in which the column is NULL. This leaves out the first night, in
-	// which all rows are new: its bar would be far longer than the others.
+	// drawnIf is set for a result that is sorted newest first. The rows are then drawn oldest first.
+	// Rows in which the column drawnIf is NULL are not drawn. In this way, the first night is left
+	// out: all its rows are new, so its bar would be far longer than the others.
 	drawnIf string
 }
 
 const (
-	// maxVariants limits the variants of a chart and the choice of currencies. It keeps the page
+	// maxVariants limits the variants of a chart and the currencies of the page, so that the page stays
 	// small for any number of currencies and tiers.
 	maxVariants = 24
 	// maxCategories limits the categories of a chart.
@@ -109,7 +109,7 @@ func (p plot) category(a queryResult, row query.Record) string {
 	return rowLabel(row, p.labels...)
 }
 
-// snapshotLabel returns the day of a snapshot, with its time if the day has several snapshots.
+// snapshotLabel returns the day of a snapshot, and also its time if the day has several snapshots.
 func snapshotLabel(a queryResult, row query.Record) string {
 	const day = len("2006-01-02")
 	at := page.Moment(row.Get("snapshot_at").Text)
@@ -125,8 +125,8 @@ func snapshotLabel(a queryResult, row query.Record) string {
 // separator joins the parts of a label.
 const separator = " \u00b7 "
 
-// rowLabel joins the values of columns. A missing value of the column writer_name becomes
-// "(writer name unknown)".
+// rowLabel joins the values of columns. A missing value becomes "(no currency)" in the column currency,
+// and a text such as "(writer name unknown)" in the column writer_name.
 func rowLabel(row query.Record, columns ...string) string {
 	parts := make([]string, len(columns))
 	for i, name := range columns {
@@ -145,7 +145,7 @@ func rowLabel(row query.Record, columns ...string) string {
 	return strings.Join(parts, separator)
 }
 
-// measure is a column that is drawn as one series.
+// measure is a column whose values are drawn as one series. name is the label of the series.
 type measure struct {
 	column, name string
 	colour       int
@@ -212,12 +212,12 @@ func (p plot) drawValues(a queryResult) page.Variant {
 	return v
 }
 
-// boxColumns returns the columns of a box from its lowest to its highest value.
+// boxColumns returns the columns of the five numbers of a box in ascending order.
 func boxColumns() [5]string {
 	return [5]string{"min_price", "p25_price", "median_price", "p75_price", "max_price"}
 }
 
-// drawBoxes converts each row to a box. It skips rows with a missing value.
+// drawBoxes converts each row to a box. It skips rows in which one of the five numbers is missing.
 func (p plot) drawBoxes(a queryResult) page.Variant {
 	s := page.Series{Name: "prices"}
 	var v page.Variant
@@ -233,7 +233,7 @@ func (p plot) drawBoxes(a queryResult) page.Variant {
 		}
 		v.Categories = append(v.Categories, p.category(a, row))
 		s.Values = append(s.Values, box)
-		s.Texts = append(s.Texts, fmt.Sprintf("median %s, half of them %s to %s, all %s to %s",
+		s.Texts = append(s.Texts, fmt.Sprintf("median %s, middle half %s to %s, all prices %s to %s",
 			texts[2], texts[1], texts[3], texts[0], texts[4]))
 	}
 	v.Series = []page.Series{s}

@@ -28,7 +28,7 @@ func TestSeriesByMeasure(t *testing.T) {
 		{column: "published", name: "published", colour: 2, below: true, as: asDays}}}
 	requireVariants(t, []page.Variant{{
 		Heading:    "articles",
-		Categories: []string{"W1", "W2", "W4"}, // W3 has neither started nor published
+		Categories: []string{"W1", "W2", "W4"}, // in W3, both measures are NULL
 		Series: []page.Series{
 			{Name: "started", Colour: 5, Values: []any{12.0, 1234.0, 0.0}, Texts: []string{"12", "1,234", "0"}},
 			{Name: "published", Colour: 2, Values: []any{-3.0, nil, -7.5}, Texts: []string{"3" + page.Thin + "d", "–", "7.50" + page.Thin + "d"}},
@@ -56,20 +56,20 @@ func TestSeriesByValue(t *testing.T) {
 		2026-11-01|due|7.00
 		2026-11-01||1.00
 		2026-12-01|paid|`)
-	want := func(kept int) []page.Variant {
+	want := func(most int) []page.Variant {
 		all := []page.Series{
 			{Name: "paid", Colour: 0, Values: []any{1000.0, nil, nil}, Texts: []string{"1,000.00", "–", "–"}},
 			{Name: "due", Colour: 1, Values: []any{5.0, 7.0, nil}, Texts: []string{"5.00", "7.00", "–"}},
 			{Name: "(status unknown)", Colour: 2, Values: []any{nil, 1.0, nil}, Texts: []string{"–", "1.00", "–"}},
 		}
-		v := page.Variant{Categories: []string{"2026-10", "2026-11", "2026-12"}, Series: all[:kept]}
-		if kept == 3 {
+		v := page.Variant{Categories: []string{"2026-10", "2026-11", "2026-12"}, Series: all[:most]}
+		if most == 3 {
 			v.Most, v.Note = 7, "The axis ends at 7. Values over five times the 75th percentile are cut: 2026-10, paid 1,000.00."
 		}
 		return []page.Variant{v}
 	}
-	for _, kept := range []int{3, 2, 1} {
-		requireVariants(t, want(kept), plot{labels: []string{"month"}, series: "status", value: "total", most: kept}.drawVariants(a))
+	for _, most := range []int{3, 2, 1} {
+		requireVariants(t, want(most), plot{labels: []string{"month"}, series: "status", value: "total", most: most}.drawVariants(a))
 	}
 }
 
@@ -83,11 +83,11 @@ func TestBoxByRowSkipsIncompleteRows(t *testing.T) {
 	requireVariants(t, []page.Variant{{
 		Categories: []string{"US", "FR"},
 		Series: []page.Series{{Name: "prices", Values: []any{[5]float64{1, 2, 3000, 4000, 5000.5}, [5]float64{1, 1, 1, 1, 1}},
-			Texts: []string{"median 3,000, half of them 2 to 4,000, all 1 to 5,000.50", "median 1, half of them 1 to 1, all 1 to 1"}}},
+			Texts: []string{"median 3,000, middle half 2 to 4,000, all prices 1 to 5,000.50", "median 1, middle half 1 to 1, all prices 1 to 1"}}},
 	}}, plot{kind: page.Boxes, labels: []string{"segment"}, most: 3}.drawVariants(a))
 }
 
-func TestOldestFirst(t *testing.T) {
+func TestNightsAreDrawnOldestFirst(t *testing.T) {
 	a := parseResult(`
 		snapshot_at|rows_new|hours_since_previous
 		2026-11-04T14:30:00Z|4|12.50
@@ -95,12 +95,12 @@ func TestOldestFirst(t *testing.T) {
 		2026-11-02T02:00:00Z|2|24.00
 		2026-11-01T02:00:00Z|9000|`)
 	requireVariants(t, []page.Variant{{
-		// The first night, in which all rows are new, is left out. Only a day with two snapshots has times.
+		// The first night is left out. Labels have a time only on the day with two snapshots.
 		Categories: []string{"2026-11-02", "2026-11-04 02:00", "2026-11-04 14:30"},
 		Series:     []page.Series{{Name: "new", Values: []any{2.0, 3.0, 4.0}, Texts: []string{"2", "3", "4"}}},
 	}}, plot{labels: []string{"snapshot_at"}, most: 9, drawnIf: "hours_since_previous", measures: []measure{{column: "rows_new", name: "new"}}}.drawVariants(a))
 	if a.Rows[0].Get("rows_new").Text != "4" {
-		t.Error("drawVariants changed the order of the given rows, want them unchanged")
+		t.Error("drawVariants changed the order of its argument's rows")
 	}
 }
 
@@ -113,19 +113,19 @@ func TestVariantsAreSplitAndOrderedByWeight(t *testing.T) {
 		basic|USD|b|20
 		basic||a|30`)
 	p := plot{split: []string{"tier", "currency"}, unit: "number of prices", labels: []string{"band"}, most: 9, measures: []measure{{column: "prices", name: "prices"}}}
-	labels := func(all []page.Variant) []string {
-		var found []string
-		for _, v := range all {
-			found = append(found, v.Label)
+	labelsOf := func(variants []page.Variant) []string {
+		var labels []string
+		for _, v := range variants {
+			labels = append(labels, v.Label)
 		}
-		return found
+		return labels
 	}
-	if diff := cmp.Diff([]string{"pro · EUR", "basic · USD", "basic · (no currency)"}, labels(p.drawVariants(a))); diff != "" {
+	if diff := cmp.Diff([]string{"pro · EUR", "basic · USD", "basic · (no currency)"}, labelsOf(p.drawVariants(a))); diff != "" {
 		t.Errorf("labels in the order of the rows (-want +got):\n%s", diff)
 	}
 	p.weigh = "prices"
 	got := p.drawVariants(a)
-	if diff := cmp.Diff([]string{"basic · USD", "basic · (no currency)", "pro · EUR"}, labels(got)); diff != "" {
+	if diff := cmp.Diff([]string{"basic · USD", "basic · (no currency)", "pro · EUR"}, labelsOf(got)); diff != "" {
 		t.Errorf("labels by weight (-want +got):\n%s", diff)
 	}
 	requireVariants(t, []page.Variant{{Label: "pro · EUR", Heading: "pro · EUR · number of prices", Currency: "EUR", Categories: []string{"a", "b"},

@@ -4,12 +4,12 @@ import "placementsync/internal/page"
 
 var commissionsSection = section{
 	id: "commissions", title: "Commissions and margin",
-	lead:    "The service sends no currency for orders and their items. The sums are correct only if the team uses a single currency.",
+	lead:    "The service sends no currency for orders and order items. The sums are correct only if the team uses a single currency.",
 	streams: []string{"order_items", "orders"},
 	panels: []panel{
 		{
 			id: "payables-ageing", title: "Payables by age",
-			about: "Unpaid commissions and amounts owed to publishers and resellers, by the days since the order was paid.",
+			about: "Unpaid commissions, and unpaid shares of publishers and resellers, by the days since the order was paid.",
 			query: "payables_ageing", shown: tableRows,
 			plot: &plot{kind: page.Bars, across: true, stacked: true, unit: amounts, labels: []string{"kind"}, series: "age_band", value: "amount", most: 8},
 			fields: []field{
@@ -55,14 +55,14 @@ var commissionsSection = section{
 				{column: "month", label: "Month", as: asMonth}, {column: "items", label: "Items", as: asNumber},
 				{column: "refunded", label: "Refunded", as: asNumber}, {column: "refunded_total", label: "Amount", as: asNumber},
 				{column: "refund_due", label: "Due", as: asNumber}, {column: "refund_due_total", label: "Amount due", as: asNumber},
-				{column: "refunded_percent", label: "Of items", as: asPercent}, {column: "p50_days_to_refund", label: "Median time", as: asDays},
+				{column: "refunded_percent", label: "Share of items", as: asPercent}, {column: "p50_days_to_refund", label: "Median time", as: asDays},
 			},
 			needs: []string{"order_items"},
 			empty: "This snapshot has no paid order items.",
 		},
 		{
 			id: "margin-by-outlet", title: "Margin by outlet", wide: true,
-			about: "Outlets with the largest margin, all time, without refunded items.",
+			about: "The outlets with the largest margin of all time. Refunded items are not included.",
 			query: "margins", params: map[string]string{"by": "outlet"}, shown: tableRows,
 			plot: &plot{kind: page.Bars, across: true, unit: amounts, labels: []string{"group_name"}, most: chartBars,
 				measures: []measure{{column: "margin_total", name: "margin", colour: 2}}},
@@ -72,7 +72,7 @@ var commissionsSection = section{
 		},
 		{
 			id: "payables-open", title: "Oldest open payables", wide: true,
-			about: "Commissions, publishers and resellers, the oldest paid order first.",
+			about: "Unpaid commissions, and unpaid shares of publishers and resellers. The oldest paid order is first.",
 			query: "payables_open", params: map[string]string{"top": "25"}, shown: tableRows,
 			fields: []field{
 				{column: "kind", label: "Owed to"}, {column: "outlet_name", label: "Outlet", sub: "product_name"},
@@ -84,12 +84,12 @@ var commissionsSection = section{
 		},
 		{
 			id: "orders-without-commission", title: "Paid orders without a commission", wide: true,
-			about: "The newest first, with the reason.",
+			about: "The column Reason explains why there is no commission. The newest order is first.",
 			query: "orders_without_commission", shown: tableRows,
 			fields: []field{
 				{column: "reference_number", label: "Order", sub: "order_status"}, {column: "paid_at", label: "Paid", as: asMoment},
 				{column: "order_total", label: "Total", as: asNumber}, {column: "items", label: "Items", as: asNumber},
-				{column: "sale_without_commission", label: "Sales without", as: asNumber}, {column: "reason", label: "Reason"},
+				{column: "sale_without_commission", label: "Sales without commission", as: asNumber}, {column: "reason", label: "Reason"},
 			},
 			needs: []string{"orders", "order_items"},
 			empty: "Every paid order has a commission.",
@@ -105,7 +105,7 @@ func marginFields() []field {
 		{column: "items", label: "Items", as: asNumber}, {column: "sale_total", label: "Sales", as: asNumber},
 		{column: "vendor_cost_total", label: "Vendor", as: asNumber}, {column: "internal_cost_total", label: "Internal", as: asNumber},
 		{column: "reseller_total", label: "Resellers", as: asNumber}, {column: "commission_total", label: "Commission", as: asNumber},
-		{column: "margin_total", label: "Margin", as: asNumber}, {column: "margin_percent", label: "Of sales", as: asPercent},
+		{column: "margin_total", label: "Margin", as: asNumber}, {column: "margin_percent", label: "Share of sales", as: asPercent},
 		{column: "items_without_vendor_cost", label: "Cost unknown", as: asNumber, about: "Items with an unknown vendor cost, which is counted as zero"},
 	}
 }

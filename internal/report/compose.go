@@ -43,18 +43,18 @@ func allSections() []section {
 	return []section{pricesSection, commissionsSection, articlesSection, qualitySection}
 }
 
-// isShownStream reports whether the page shows numbers from a stream. The page shows no numbers from
-// webhook events.
+// isShownStream reports whether the page shows numbers from a stream. For example, the page shows none
+// from webhook events.
 func isShownStream(stream string) bool {
 	return slices.ContainsFunc(allSections(), func(s section) bool { return slices.Contains(s.streams, stream) })
 }
 
-// buildHeadlines compares the numbers of the report's snapshot with the numbers of up to two earlier
-// snapshots. The query itself compares prices, with its parameter since.
+// buildHeadlines compares the headline numbers of the report's snapshot with those of up to two earlier
+// snapshots. Changes of prices come from the query itself: its parameter since is the earlier snapshot.
 func (b *builder) buildHeadlines() (Section, error) {
 	out := Section{ID: "headlines", Title: "Headlines"}
-	now := Question{Query: "report_headlines"}
-	a, ok, err := b.askQuery(now)
+	current := Question{Query: "report_headlines"}
+	a, ok, err := b.askQuery(current)
 	if err != nil {
 		return out, err
 	}
@@ -62,23 +62,23 @@ func (b *builder) buildHeadlines() (Section, error) {
 		out.Empty = "This snapshot lacks a table that the headlines need."
 		return out, nil
 	}
-	out.Sources = []Source{b.sourceOf(now)}
-	var before []earlierFigures
+	out.Sources = []Source{b.sourceOf(current)}
+	var earlier []earlierFigures
 	for _, e := range []earlierFigures{{since: "vs last", at: b.now.previous}, {since: "vs week", at: b.now.week}} {
 		if e.at.IsZero() {
 			continue
 		}
-		q := now
+		q := current
 		q.AsOf = e.at
-		old, ok, err := b.askQuery(q)
+		figures, ok, err := b.askQuery(q)
 		if err != nil {
 			return out, err
 		}
 		if !ok {
 			continue
 		}
-		e.values = figuresByLabel(old)
-		compared := now
+		e.values = figuresByLabel(figures)
+		compared := current
 		compared.Params = map[string]string{"since": e.at.UTC().Format(momentLayout)}
 		prices, ok, err := b.askQuery(compared)
 		if err != nil {
@@ -89,10 +89,10 @@ func (b *builder) buildHeadlines() (Section, error) {
 		}
 		source, priceSource := b.sourceOf(q), b.sourceOf(compared)
 		source.Label, priceSource.Label = e.since, "prices "+e.since
-		out.Sources, before = append(out.Sources, source, priceSource), append(before, e)
+		out.Sources, earlier = append(out.Sources, source, priceSource), append(earlier, e)
 	}
 	for _, row := range a.Rows {
-		out.Tiles = append(out.Tiles, newTile(a, row, before))
+		out.Tiles = append(out.Tiles, newTile(a, row, earlier))
 	}
 	return out, nil
 }

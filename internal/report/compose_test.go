@@ -19,8 +19,8 @@ import (
 )
 
 // newBuilder returns a builder with results from texts, see parseResult. The key of a text is the
-// name of its query, such as "freshness", and for an earlier snapshot also its day, such as
-// "freshness@08". For a query without a text, ask reports that the snapshot lacks a table.
+// name of its query, such as "freshness". For an earlier snapshot, the key also contains the day of the
+// snapshot: "freshness@08". For a query without a text, ask reports that the snapshot lacks a table.
 func newBuilder(texts map[string]string) *builder {
 	return &builder{ctx: context.Background(), opts: Options{Program: "ps query"}, ask: func(_ context.Context, q Question) (query.Result, bool, error) {
 		text, ok := texts[q.Query]
@@ -90,7 +90,7 @@ func TestAttentionListsChecksAndLateArticles(t *testing.T) {
 			empty: "No check failed. All streams behind these numbers are proven. No article is overdue."},
 		"without checks": {texts: map[string]string{"check_results": checks[:len(checks)-1], "stream_grades": grades + "orders|exact|whole||0"},
 			empty: "All streams behind these numbers are proven."},
-		"all": {texts: map[string]string{
+		"notices of all kinds": {texts: map[string]string{
 			"check_results":    checks + `repeated_hosts|hold|failed|7||[{"host":"x.com","outlets":2},{"host":"y.com","outlets":null},{"host":"z.com"},{"host":"w.com"}]` + "\nslow_hosts|warn|not run||it ran for 30 s|\nprice_jumps|warn|passed|0||",
 			"stream_grades":    grades + "orders|best_effort|moved||0",
 			"overdue_articles": late + "A|X|9.50\nB||3.00\nC|X|2.00\nD|X|1.00\nE|X|0.10"},
@@ -116,8 +116,8 @@ func TestAttentionListsChecksAndLateArticles(t *testing.T) {
 	}
 }
 
-// TestUnusedStreamsAreNamedOnce checks that a stream that is skipped by configuration is in the note
-// of the panel "grades", and in no table.
+// TestUnusedStreamsAreNamedOnce checks that a stream without webhook deliveries is in the note of the
+// panel "grades" and in no table.
 func TestUnusedStreamsAreNamedOnce(t *testing.T) {
 	const grades = "stream|grade|reason|rows|rows_old|fetched|carried|failed|oldest_at|oldest_days\n"
 	b := newBuilder(map[string]string{
@@ -142,8 +142,8 @@ func TestUnusedStreamsAreNamedOnce(t *testing.T) {
 	}
 }
 
-// TestCommandsOfAnEarlierReport checks the commands and links of a report of an earlier snapshot. They
-// must read that snapshot, and not the newest.
+// TestCommandsOfAnEarlierReport checks that the commands and links in a report of an earlier snapshot
+// read that snapshot and not the newest.
 func TestCommandsOfAnEarlierReport(t *testing.T) {
 	b := newBuilder(nil)
 	b.opts.Questions, b.opts.Earlier = "/q/", true
@@ -198,7 +198,8 @@ func TestHeadlinesHaveSourcesAndChanges(t *testing.T) {
 	}
 }
 
-// TestErrorsOfQueriesAreReturned builds a page several times. Each time another query fails.
+// TestErrorsOfQueriesAreReturned builds the page once for each of its queries. Each time another query
+// fails, and the error must be returned.
 func TestErrorsOfQueriesAreReturned(t *testing.T) {
 	results := map[string]string{"snapshots": "run_id|snapshot_at|outcome|rows|rows_new|rows_changed|rows_gone|requests|minutes|hours_since_previous\n" +
 		"r2|2026-11-09T02:00:00Z|complete|1|1|1|1|1|1|24\nr1|2026-11-08T02:00:00Z|complete|1|1|1|1|1|1|",
@@ -280,7 +281,7 @@ func TestEmptyPanelsHaveAReason(t *testing.T) {
 	}
 }
 
-// withProblems adds the tables of problems, as sources, to each result of a builder.
+// withProblems adds sources with the given problems to each result of a builder.
 func withProblems(b *builder, problems ...ledger.Problem) *builder {
 	ask := b.ask
 	b.ask = func(ctx context.Context, q Question) (query.Result, bool, error) {
@@ -331,9 +332,9 @@ func TestTilesOfUnreadTablesHaveNoNumber(t *testing.T) {
 	const text = "figure|unit|value|reads\nMargin|amount|0.00|order_items\nMedian price|EUR|5.00|product_listings,product_listing_prices\nOutlets||3.00|outlets"
 	b := newBuilder(map[string]string{"report_headlines": text, "report_headlines@08": text})
 	b.now.previous = time.Date(2026, time.November, 8, 2, 0, 0, 0, time.UTC)
-	now := withProblems(b, ledger.Problem{Name: "order_items", Standing: ledger.NotRead, Reason: "missing scope orders.lists"},
+	unread := withProblems(b, ledger.Problem{Name: "order_items", Standing: ledger.NotRead, Reason: "missing scope orders.lists"},
 		ledger.Problem{Name: "outlets", Standing: ledger.NotProven, Reason: "moved"}, ledger.Problem{Name: "files", Standing: ledger.NotRead})
-	got, err := now.buildHeadlines()
+	got, err := unread.buildHeadlines()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -348,7 +349,7 @@ func TestTilesOfUnreadTablesHaveNoNumber(t *testing.T) {
 	}
 }
 
-func TestFirstSnapshotHasNoComparison(t *testing.T) {
+func TestPanelOfTheFirstSnapshotHasNoChanges(t *testing.T) {
 	p := panel{id: "p", query: "moves", shown: 9, compares: true, empty: "No price moved.", fields: []field{{column: "x"}}}
 	b := newBuilder(map[string]string{"moves": "x\n0"})
 	first, firstErr := b.buildPanel(p)

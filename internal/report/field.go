@@ -19,7 +19,7 @@ const (
 	asDays
 	asMoment
 	asMonth
-	asTag
+	asTag // a word in the color of its tone, see page.Tone
 	// asGrade shows the standing of a grade, such as "proven", and the grade in a second line.
 	asGrade
 	asYes // a BOOLEAN as "yes" or "no"
@@ -48,57 +48,57 @@ func (f field) isNumeric() bool {
 }
 
 func (f field) tableCell(row query.Record) page.Cell {
-	c := row.Get(f.column)
-	d := page.Cell{Text: clipText(f.formatCell(c))}
+	v := row.Get(f.column)
+	cell := page.Cell{Text: clipText(f.formatCell(v))}
 	switch {
 	case f.as == asTag:
-		d.Tag, d.Text = page.Tone(c.Text), strings.ReplaceAll(d.Text, "_", " ")
+		cell.Tag, cell.Text = page.Tone(v.Text), strings.ReplaceAll(cell.Text, "_", " ")
 	case f.as == asGrade:
-		d.Tag, d.Text, d.Sub = page.Tone(c.Text), string(ledger.StandingOf(c.Text)), clipText(c.Text)
+		cell.Tag, cell.Text, cell.Sub = page.Tone(v.Text), string(ledger.StandingOf(v.Text)), clipText(v.Text)
 	}
 	if f.sub != "" {
-		d.Sub = clipText(row.Get(f.sub).Text)
+		cell.Sub = clipText(row.Get(f.sub).Text)
 	}
-	if f.unit != "" && !c.Null {
-		d.Text += page.Thin + clipText(unitName(row.Get(f.unit)))
+	if f.unit != "" && !v.Null {
+		cell.Text += page.Thin + clipText(unitName(row.Get(f.unit)))
 	}
 	const wide = 24 // bytes
 	switch {
 	case f.isNumeric():
-		d.Class, d.Sort = "n", c.Text
+		cell.Class, cell.Sort = "n", v.Text
 	case f.as == asMoment:
-		d.Class, d.Sort = "t", c.Text
-	case f.sub != "" || len(d.Text) > wide:
-		d.Class = "w"
+		cell.Class, cell.Sort = "t", v.Text
+	case f.sub != "" || len(cell.Text) > wide:
+		cell.Class = "w"
 	}
-	return d
+	return cell
 }
 
 // formatCell formats a value. Numbers keep all digits.
-func (f field) formatCell(c query.Value) string {
-	if c.Null {
+func (f field) formatCell(v query.Value) string {
+	if v.Null {
 		return page.Unknown
 	}
 	switch f.as {
 	case asNumber:
-		return page.Decimal(c.Text)
+		return page.Decimal(v.Text)
 	case asPercent:
-		return page.Decimal(c.Text) + page.Thin + "%"
+		return page.Decimal(v.Text) + page.Thin + "%"
 	case asChange:
-		return formatSigned(c.Text) + page.Thin + "%"
+		return formatSigned(v.Text) + page.Thin + "%"
 	case asDays:
-		return page.Decimal(c.Text) + page.Thin + "d"
+		return page.Decimal(v.Text) + page.Thin + "d"
 	case asMoment:
-		return page.Moment(c.Text)
+		return page.Moment(v.Text)
 	case asMonth:
-		return formatMonth(c.Text)
+		return formatMonth(v.Text)
 	case asYes:
-		return map[string]string{"true": "yes", "false": "no"}[c.Text]
+		return map[string]string{"true": "yes", "false": "no"}[v.Text]
 	}
-	return c.Text
+	return v.Text
 }
 
-// formatSigned formats a number with its sign.
+// formatSigned formats a number with its sign. Zero has no sign.
 func formatSigned(digits string) string {
 	if strings.HasPrefix(digits, "-") || strings.Trim(digits, "0.") == "" {
 		return page.Decimal(digits)
@@ -112,10 +112,10 @@ func formatMonth(date string) string {
 	return date[:min(len(date), yearAndMonth)]
 }
 
-// unitName returns a currency, or "(no currency)".
-func unitName(c query.Value) string {
-	if c.Null || c.Text == "" {
+// unitName returns a currency, or "(no currency)" for a missing one.
+func unitName(v query.Value) string {
+	if v.Null || v.Text == "" {
 		return "(no currency)"
 	}
-	return c.Text
+	return v.Text
 }

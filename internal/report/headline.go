@@ -14,24 +14,24 @@ import (
 
 // earlierFigures contains the headline numbers of an earlier snapshot.
 type earlierFigures struct {
-	// since is the label of the snapshot, such as "vs week".
+	// since is the label of a comparison with the snapshot, such as "vs week".
 	since  string
 	at     time.Time
 	values map[string]query.Value
-	// prices contains the changes of the prices since the snapshot, by the label of the median price.
+	// prices contains the change of each median price since the snapshot, by the label of the price.
 	prices map[string]Change
 }
 
 // Units in report_headlines besides currencies.
 const (
-	// noCurrency is the unit of amounts for which the service never sends a currency.
-	noCurrency = "amount"
-	// unnamedCurrency is the unit of prices whose currency is missing.
-	unnamedCurrency = "no currency"
+	// unitAmount is the unit of amounts for which the service never sends a currency.
+	unitAmount = "amount"
+	// unitNoCurrency is the unit of prices that the service sent without a currency.
+	unitNoCurrency = "no currency"
 )
 
-// figuresByLabel returns the values of a result by their labels. Values that need an unread
-// table are NULL.
+// figuresByLabel returns the headline numbers of a result by label. A number that needs an unread table
+// is NULL.
 func figuresByLabel(a queryResult) map[string]query.Value {
 	values := map[string]query.Value{}
 	for _, row := range a.Rows {
@@ -43,7 +43,7 @@ func figuresByLabel(a queryResult) map[string]query.Value {
 	return values
 }
 
-// tablesOf lists the tables that a figure needs.
+// tablesOf lists the tables that a headline number needs.
 func tablesOf(row query.Record) []string {
 	return strings.Split(row.Get("reads").Text, ",")
 }
@@ -52,14 +52,14 @@ func figureLabel(row query.Record) string {
 	return rowLabel(row, "figure", "unit")
 }
 
-func newTile(a queryResult, row query.Record, before []earlierFigures) Tile {
+func newTile(a queryResult, row query.Record, earlier []earlierFigures) Tile {
 	value, unit := row.Get("value"), row.Get("unit").Text
 	t := Tile{Label: clipText(row.Get("figure").Text), Value: figureText(value, unit), Unit: clipText(unit)}
 	switch unit {
-	case noCurrency:
+	case unitAmount:
 		t.Unit = ""
 	case "":
-	case unnamedCurrency:
+	case unitNoCurrency:
 		t.Currency = unitName(query.Value{Null: true})
 	default:
 		t.Currency = t.Unit
@@ -72,9 +72,9 @@ func newTile(a queryResult, row query.Record, before []earlierFigures) Tile {
 	}
 	others = slices.DeleteFunc(others, func(p ledger.Problem) bool { return !slices.Contains(tables, p.Name) })
 	t.Note = clipText(ledger.DescribeProblems(others))
-	for _, e := range before {
+	for _, e := range earlier {
 		change := compareFigures(value, e.values[figureLabel(row)], unit, e.since)
-		if isMedianPrice(row) { // medians of different listings cannot be compared
+		if isMedianPrice(row) { // the two snapshots can have different listings, so their medians are not compared
 			change = unknownChange(e.since)
 			if priceChange, ok := e.prices[figureLabel(row)]; ok {
 				change = priceChange
@@ -85,7 +85,7 @@ func newTile(a queryResult, row query.Record, before []earlierFigures) Tile {
 	return t
 }
 
-// isMedianPrice reports whether a figure is a median price. In other figures, the
+// isMedianPrice reports whether a headline number is a median price. In the rows of other numbers, the
 // column "compared" is NULL.
 func isMedianPrice(row query.Record) bool { return !row.Get("compared").Null }
 
@@ -93,22 +93,22 @@ func unknownChange(since string) Change {
 	return Change{Direction: "none", Text: "not known", Since: since}
 }
 
-// priceChanges returns the median changes of the prices of listings that are in both snapshots, by
-// the label of the median price.
+// priceChanges returns the change of each median price, by the label of the price. It is the median
+// change of the prices of listings that are in both snapshots.
 func priceChanges(a queryResult, since string) map[string]Change {
 	changes := map[string]Change{}
 	for _, row := range a.Rows {
-		share := row.Get("change_percent")
-		n, ok := share.Number()
+		percent := row.Get("change_percent")
+		n, ok := percent.Number()
 		if !ok {
 			continue
 		}
 		c := Change{Direction: "same", Text: "no change", Since: since}
 		switch {
 		case n > 0:
-			c.Direction, c.Text = "up", upArrow+formatSigned(share.Text)+page.Thin+"%"
+			c.Direction, c.Text = "up", upArrow+formatSigned(percent.Text)+page.Thin+"%"
 		case n < 0:
-			c.Direction, c.Text = "down", downArrow+formatSigned(share.Text)+page.Thin+"%"
+			c.Direction, c.Text = "down", downArrow+formatSigned(percent.Text)+page.Thin+"%"
 		}
 		listings, _ := row.Get("compared").Number()
 		c.Text += " (same " + plural.Number(int64(listings)) + " " + plural.Noun(int64(listings), "listing") + ")"
@@ -117,8 +117,8 @@ func priceChanges(a queryResult, since string) map[string]Change {
 	return changes
 }
 
-// figureText formats a headline number. Counts and amounts are in the same decimal column, so it
-// removes the decimals of a count.
+// figureText formats a headline number. Counts and amounts are in one decimal column, so it removes the
+// decimals of a count, which has no unit.
 func figureText(c query.Value, unit string) string {
 	text := field{as: asNumber}.formatCell(c)
 	if unit == "" {
@@ -133,8 +133,8 @@ const (
 	downArrow = "\u25bc\u00a0"
 )
 
-// compareFigures compares two decimals exactly, so that the difference of two amounts is not
-// rounded.
+// compareFigures compares two decimal numbers without rounding, so that the difference of two amounts is
+// exact.
 func compareFigures(now, then query.Value, unit, since string) Change {
 	n, nowOK := new(big.Rat).SetString(now.Text)
 	t, thenOK := new(big.Rat).SetString(then.Text)
@@ -145,7 +145,7 @@ func compareFigures(now, then query.Value, unit, since string) Change {
 	if difference.Sign() == 0 {
 		return Change{Direction: "same", Text: "no change", Since: since}
 	}
-	const cents, tenths = 2, 1
+	const cents, tenths = 2, 1 // decimals
 	c := Change{Direction: "up", Text: upArrow, Since: since}
 	if difference.Sign() < 0 {
 		c.Direction, c.Text = "down", downArrow

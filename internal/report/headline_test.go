@@ -66,16 +66,16 @@ func TestTileHasChangesToEachSnapshot(t *testing.T) {
 		Listings||1234.00
 		Unpaid|amount|9000.10
 		Median price|USD|50.00`)
-	last := figuresByLabel(parseResult("figure|unit|value\nListings||1200.00\nUnpaid|amount|9000.10\nMedian price|EUR|1.00"))
+	previous := figuresByLabel(parseResult("figure|unit|value\nListings||1200.00\nUnpaid|amount|9000.10\nMedian price|EUR|1.00"))
 	week := figuresByLabel(parseResult("figure|unit|value\nListings||1234.00"))
-	before := []earlierFigures{{since: "vs last", values: last}, {since: "vs week", values: week}}
+	earlier := []earlierFigures{{since: "vs last", values: previous}, {since: "vs week", values: week}}
 	want := []Tile{
 		{Label: "Listings", Value: "1,234", Changes: []Change{{"up", "▲\u00a0+34 (+2.8 %)", "vs last"}, {"same", "no change", "vs week"}}},
 		{Label: "Unpaid", Value: "9,000.10", Changes: []Change{{"same", "no change", "vs last"}, {"none", "not known", "vs week"}}},
 		{Label: "Median price", Value: "50.00", Unit: "USD", Currency: "USD", Changes: []Change{{"none", "not known", "vs last"}, {"none", "not known", "vs week"}}},
 	}
 	for i, row := range now.Rows {
-		got := newTile(now, row, before)
+		got := newTile(now, row, earlier)
 		for k := range got.Changes {
 			got.Changes[k].Text = plainSpaces(got.Changes[k].Text)
 		}

@@ -9,9 +9,9 @@ import (
 
 // moments contains the times of the compared snapshots.
 type moments struct {
-	// at is the time of the snapshot of the report. previous is the time of the snapshot before it.
-	// week is the time of the newest snapshot that is at least six and a half days older. previous
-	// and week are zero if there is no such snapshot.
+	// at is the time of the snapshot of the report. previous is the time of the snapshot before. week
+	// is the time of the newest snapshot that is at least six and a half days older than at. If there
+	// is no previous snapshot or none that old, the field is zero.
 	at, previous, week time.Time
 	// run and outcome describe the snapshot of the report.
 	run, outcome string
@@ -20,7 +20,7 @@ type moments struct {
 // maxSnapshots limits the snapshots that are read. A week of hourly snapshots has 168.
 const maxSnapshots = 400
 
-// readMoments finds the snapshots to compare. Nights start at slightly different times, so six and
+// readMoments finds the snapshots to compare. Nights do not start at the same time each day, so six and
 // a half days count as a week.
 func (b *builder) readMoments() (moments, error) {
 	q := Question{Query: "snapshots", Params: map[string]string{"top": fmt.Sprint(maxSnapshots)}}

@@ -8,8 +8,8 @@ import (
 // Page is the data of the template report.html.
 type Page struct {
 	Snapshot, Run, Outcome string
-	// AsOf is a value for --as-of. After the next night, the shown commands need it to read this
-	// snapshot. It is empty if the commands already name the snapshot.
+	// AsOf is the value of --as-of with which the shown commands read this snapshot after the next
+	// night. It is empty if the commands already contain --as-of or --held.
 	AsOf string
 	// Since lists the compared snapshots.
 	Since    []Earlier
@@ -36,9 +36,9 @@ type Section struct {
 	Notices         []Notice
 	Tiles           []Tile
 	Panels          []Panel
-	// Empty is shown in place of the notices or panels if there are none.
+	// Empty is shown if there are no notices, tiles or panels.
 	Empty string
-	// Sources are the commands for the tiles and for their earlier values.
+	// Sources are the commands that print the numbers of the tiles and the earlier numbers.
 	Sources []Source
 }
 
@@ -46,7 +46,7 @@ type Section struct {
 type Tile struct {
 	Label, Value, Unit string
 	Changes            []Change
-	// NotRead reports that a needed table was not read, so that there is no number.
+	// NotRead means that a needed table was not read, so that there is no number.
 	NotRead bool
 	// Note lists the needed tables that are not proven to be complete.
 	Note string
@@ -56,7 +56,7 @@ type Tile struct {
 
 // Change is the difference of a headline number to an earlier snapshot.
 type Change struct {
-	// Direction is "up", "down" or "same", or "none" if a number is unknown.
+	// Direction is "up", "down", "same", or "none" if one of the two numbers is unknown.
 	Direction, Text, Since string
 }
 

@@ -15,7 +15,7 @@ import (
 // section specifies one subject of the page.
 type section struct {
 	id, title, lead string
-	// streams are the streams of the service that the numbers are computed from.
+	// streams are the streams from which the numbers of the section are computed.
 	streams []string
 	panels  []panel
 }
@@ -30,13 +30,13 @@ type panel struct {
 	plot   *plot
 	fields []field
 	wide   bool
-	// byStream is true if each row is about one stream. Rows of the streams in builder.unused are
+	// byStream means that each row is about one stream. The rows of streams in builder.unused are
 	// left out.
 	byStream bool
-	// needs lists the tables without which there are no numbers. It is empty for panels that read
-	// only meta. A test compares it with the query.
+	// needs lists the tables that must have been read. If one was not, the panel shows no numbers. needs
+	// is empty for panels that read only meta. A test compares needs with the query.
 	needs []string
-	// compares is true if the query compares snapshots.
+	// compares means that the query compares snapshots, so that it has no result for the first one.
 	compares bool
 	// empty is shown for a result without rows.
 	empty string
@@ -101,8 +101,8 @@ func (b *builder) buildPanel(p panel) (Panel, error) {
 	return out, nil
 }
 
-// addCurrencies adds the currencies of a result in the order of its rows. The rows of the first
-// panel are sorted by the number of prices, so the most frequent currency is first.
+// addCurrencies adds the currencies of a result in the order of its rows. The rows of the first panel
+// begin with the tier and currency that have the most prices, so this currency is the first.
 func (b *builder) addCurrencies(a queryResult) {
 	for _, currency := range a.distinctLabels(a.currencyOf) {
 		if currency != "" && !slices.Contains(b.currencies, currency) && len(b.currencies) < maxVariants {

@@ -128,13 +128,13 @@ var pricesSection = section{
 		},
 		{
 			id: "do-follow", title: "Price of a do-follow link",
-			about: "The column Premium compares the median price of the row with the median price of the tier. The column Like with like compares the same price with the median price of similar listings (same country, authority, channel and placement) that have the other kind of link.",
+			about: "The column Premium compares the median price of the row with the median price of the tier. The column Similar listings compares the prices of the row with those of similar listings (same country, authority, channel and placement) with another kind of link.",
 			query: "premium_do_follow", shown: tableRows,
 			fields: []field{
 				{column: "pricing_tier", label: "Tier"}, {column: "is_do_follow", label: "Do-follow", as: asYes},
 				{column: "median_price", label: "Median", as: asNumber, unit: "currency"},
 				{column: "premium_percent", label: "Premium", as: asChange},
-				{column: "like_premium_percent", label: "Like with like", as: asChange},
+				{column: "like_premium_percent", label: "Similar listings", as: asChange},
 			},
 			needs: []string{"product_listings", "product_listing_prices"},
 			empty: "No listing of this snapshot has a price.",
@@ -154,7 +154,8 @@ var pricesSection = section{
 	},
 }
 
-// priceBand labels a price band. The first band may have no lower bound, the last no upper bound.
+// priceBand returns the label of a price band. The first band can have no lower bound, and the last no
+// upper bound.
 func priceBand(row query.Record) string {
 	from, below := row.Get("price_from"), row.Get("price_below")
 	switch {

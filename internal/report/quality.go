@@ -65,7 +65,7 @@ var qualitySection = section{
 		},
 		{
 			id: "drift", wide: true, title: "Unknown fields and values",
-			about: "The fields are stored in the column extra and counted over all runs. New ones are first.",
+			about: "Unknown fields are stored in the column extra. Fields and values are counted over all runs. New ones are first.",
 			query: "schema_drift", shown: 40,
 			fields: []field{
 				{column: "table_name", label: "Table"}, {column: "path", label: "Field or value"}, {column: "kind", label: "Kind"},

@@ -17,7 +17,7 @@ var files embed.FS
 // the script assets/report.js.
 func Files() embed.FS { return files }
 
-// Scripts lists the scripts of the page, without the script that all pages have.
+// Scripts lists the scripts of the page, except for page.js, which all pages have.
 func Scripts() []string { return append(page.ChartScripts(), "report.js") }
 
 func renderFile(w io.Writer, content Page) error {

@@ -37,8 +37,8 @@ type Options struct {
 	// Program is the beginning of shown commands, such as
 	// "placementsync --config demo/config.yaml". It is never run.
 	Program string
-	// Earlier reports that the snapshot is not the newest, so that commands need --as-of. Held
-	// reports that the snapshot is not published. The caller then adds --held to Program.
+	// Earlier means that the snapshot is not the newest, so that commands need --as-of. Held means
+	// that the snapshot is a held night. The caller then adds --held to Program.
 	Earlier, Held bool
 	// Notices are shown first, such as a held night.
 	Notices []Notice
@@ -70,7 +70,8 @@ func Write(ctx context.Context, w io.Writer, ask Ask, opts Options) error {
 	return nil
 }
 
-// AskDB runs a query on an open snapshot and keeps at most 2,000 rows. It ignores q.AsOf, which must be the snapshot's time.
+// AskDB runs a query on an open snapshot and keeps at most maxRows rows. It ignores q.AsOf: the caller has
+// opened the snapshot of that time.
 func AskDB(ctx context.Context, db *query.DB, q Question) (r query.Result, ok bool, err error) {
 	named, err := query.Resolve(q.Query)
 	if err != nil {
@@ -91,7 +92,7 @@ type builder struct {
 	// unused are the streams that the configuration excludes, and webhook streams without a
 	// delivery.
 	unused []ledger.Problem
-	// currencies are the currencies in the results so far.
+	// currencies are the currencies in the results of the panels that are built.
 	currencies []string
 }
 

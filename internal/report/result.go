@@ -10,8 +10,8 @@ import (
 // queryResult is the result of a query.
 type queryResult struct{ query.Result }
 
-// splitProblems returns the needed tables that were not read, and all other tables that are not
-// proven. If a needed table is missing, no numbers are shown.
+// splitProblems returns the problems of the sources. missing are needed tables that were not read: no
+// numbers are shown. others are all other tables that are not proven.
 func (a queryResult) splitProblems(needs []string) (missing, others []ledger.Problem) {
 	for _, p := range query.FindProblems(a.Sources) {
 		if p.Standing == ledger.NotRead && slices.Contains(needs, p.Name) {
@@ -31,7 +31,7 @@ func (a queryResult) currencyOf(row query.Record) string {
 	return clipText(unitName(row.Get("currency")))
 }
 
-// filterRows keeps the rows for which keep is true, in their order.
+// filterRows returns the result with only the rows for which keep is true. Total is unchanged.
 func (a queryResult) filterRows(keep func(row query.Record) bool) queryResult {
 	kept := a
 	kept.Rows = nil
@@ -45,13 +45,13 @@ func (a queryResult) filterRows(keep func(row query.Record) bool) queryResult {
 
 // distinctLabels returns the distinct labels of the rows, in the order of the rows.
 func (a queryResult) distinctLabels(label func(row query.Record) string) []string {
-	var found []string
+	var labels []string
 	seen := map[string]bool{}
 	for _, row := range a.Rows {
 		if l := label(row); !seen[l] {
 			seen[l] = true
-			found = append(found, l)
+			labels = append(labels, l)
 		}
 	}
-	return found
+	return labels
 }

@@ -63,8 +63,8 @@ func TestNeededTablesAreSources(t *testing.T) {
 	}
 }
 
-// TestReadColumnsExist checks that each query returns the columns that the page reads.
-func TestReadColumnsExist(t *testing.T) {
+// TestQueriesHaveTheColumnsOfThePage checks that each query returns the columns that the page reads.
+func TestQueriesHaveTheColumnsOfThePage(t *testing.T) {
 	db, err := query.Open(t.Context(), fixture.NewEmpty(t).Fill(t, ""), query.Options{Threads: 1})
 	if err != nil {
 		t.Fatal(err)
