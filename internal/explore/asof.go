@@ -12,7 +12,7 @@ import (
 // asOfView is the form that chooses the snapshot of a page.
 type asOfView struct {
 	Options []option
-	// Others are the other parameters of the address, which the form keeps.
+	// Others are the parameters of the address besides as_of. The form keeps them.
 	Others []pair
 }
 
@@ -22,8 +22,9 @@ type pair struct{ Key, Value string }
 // maxSnapshots limits the options of the form to the newest snapshots.
 const maxSnapshots = 1000
 
-// listSnapshots lists the newest snapshots, including snapshots later than the shown snapshot.
-func (v *visit) listSnapshots() (asOfView, error) {
+// snapshotForm returns the form with the newest snapshots. It also contains snapshots that are later
+// than the snapshot of the page.
+func (v *visit) snapshotForm() (asOfView, error) {
 	database := sqltext.Name("catalog")
 	if v.snapshot.Earlier {
 		database = "newest" // "catalog" then contains only the runs up to the earlier snapshot

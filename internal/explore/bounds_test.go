@@ -14,14 +14,14 @@ import (
 	"placementsync/internal/testing/torture"
 )
 
-// newOwnSite serves the pages of a catalog with the given user queries.
-func newOwnSite(t *testing.T, timeout time.Duration, own map[string]string) (*site, *explore.Explorer) {
+// newSiteWithQueries serves the pages of a catalog. queries contains the user's queries by name.
+func newSiteWithQueries(t *testing.T, timeout time.Duration, queries map[string]string) (*site, *explore.Explorer) {
 	t.Helper()
 	dir := t.TempDir()
-	for name, text := range own {
+	for name, text := range queries {
 		must(t, os.WriteFile(filepath.Join(dir, name+".sql"), []byte(text), 0o600))
 	}
-	s := &site{version: explore.Version{Run: run, Catalog: newCatalog(t, "records.sql")}, queries: dir}
+	s := &site{version: explore.Version{Run: firstRun, Catalog: newCatalog(t, "records.sql")}, queries: dir}
 	pages, err := explore.New(explore.Config{Warehouse: s, MemoryLimit: "512MB", Threads: 1, Program: "placementsync query",
 		Timeout: timeout, Log: slog.New(slog.NewTextHandler(s, nil))})
 	must(t, err)
@@ -31,26 +31,27 @@ func newOwnSite(t *testing.T, timeout time.Duration, own map[string]string) (*si
 }
 
 // TestTrialUninterruptibleQueriesAreLimited runs a query that DuckDB cannot interrupt. The page must
-// respond at its time limit. While four such queries are running, all requests must be rejected.
+// respond at its time limit. While four of these queries are running, all requests must be rejected.
+// Requests must succeed again when the queries have ended.
 func TestTrialUninterruptibleQueriesAreLimited(t *testing.T) {
 	torture.RequireTrials(t, os.Getenv)
-	s, explorer := newOwnSite(t, 3*time.Second, map[string]string{
+	s, explorer := newSiteWithQueries(t, 3*time.Second, map[string]string{
 		"runaway": "-- title: Runaway\nSELECT levenshtein(repeat('a', 30000), repeat('b', 30000)) AS n"})
 	s.get(t, "/snapshot", http.StatusOK)
-	var pages sync.WaitGroup
+	var requests sync.WaitGroup
 	for range 4 {
-		pages.Go(func() {
+		requests.Go(func() {
 			began := time.Now()
 			res, _, err := s.fetch(t.Context(), "/questions/runaway")
 			if err != nil || res.StatusCode != http.StatusServiceUnavailable {
 				t.Errorf("uninterruptible query: got %v, %v, want status 503", res, err)
 			}
 			if took := time.Since(began); took > 10*time.Second {
-				t.Errorf("uninterruptible query: the response took %s, want at most 10s", took)
+				t.Errorf("uninterruptible query: the response took %s, want at most 10 s", took)
 			}
 		})
 	}
-	pages.Wait()
+	requests.Wait()
 	wantTexts(t, s.get(t, "/snapshot", http.StatusServiceUnavailable), "4 queries are still running after their time limit")
 	for explorer.Stuck() > 0 {
 		_, _, err := s.fetch(t.Context(), "/snapshot")
@@ -63,21 +64,21 @@ func TestTrialUninterruptibleQueriesAreLimited(t *testing.T) {
 // its query, which would exceed the time limit.
 func TestHeadDoesNotRunTheQuery(t *testing.T) {
 	t.Parallel()
-	s, _ := newOwnSite(t, 3*time.Second, map[string]string{
+	s, _ := newSiteWithQueries(t, 3*time.Second, map[string]string{
 		"slow": "-- title: Slow\nSELECT count(*) FROM range(1000000000000) AS t(i) WHERE i % 7 = 3"})
 	res, err := s.Client().Head(s.URL + "/explore/questions/slow/csv")
 	must(t, err)
 	must(t, res.Body.Close())
 	if res.StatusCode != http.StatusOK || res.Header.Get("Content-Disposition") != `attachment; filename="slow.csv"` {
-		t.Errorf("got status %d with %v, want 200 and the headers of the file", res.StatusCode, res.Header)
+		t.Errorf("HEAD returned the status %d and the headers %v, want 200 and the headers of the file", res.StatusCode, res.Header)
 	}
 }
 
-// TestCatalogTablesAreCreatedAgain creates a view with the name of a table of the catalog page, so that
-// the first attempt to create these tables fails.
+// TestCatalogTablesAreCreatedAgain creates a view with the name of an in-memory table of the catalog
+// page, so that the tables cannot be created. After the view is removed, a request must create them.
 func TestCatalogTablesAreCreatedAgain(t *testing.T) {
 	t.Parallel()
-	s, pages := newOwnSite(t, 3*time.Second, nil)
+	s, pages := newSiteWithQueries(t, 3*time.Second, nil)
 	s.get(t, "/snapshot", http.StatusOK)
 	must(t, pages.DeriveNow(t.Context(), "CREATE VIEW derived.ranks AS SELECT 1 AS id"))
 	s.get(t, "/catalog", http.StatusInternalServerError)

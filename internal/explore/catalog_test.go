@@ -17,11 +17,11 @@ import (
 var (
 	statementPattern = regexp.MustCompile(`(?s)<pre id="statement"[^>]*>(.*?)</pre>`)
 	totalPattern     = regexp.MustCompile(`(\d[\d,]*) listings`)
-	linkPattern      = regexp.MustCompile(`<td[^>]*><a href="/explore/listings/([^"]*)">`)
+	listingLink      = regexp.MustCompile(`<td[^>]*><a href="/explore/listings/([^"]*)">`)
 )
 
-// filterAddresses returns filters of the fixture with the equivalent SQL conditions.
-func filterAddresses() map[string]string {
+// catalogFilters maps parameters of the catalog to equivalent SQL conditions on product_listings.
+func catalogFilters() map[string]string {
 	return map[string]string{
 		"":                                     "true",
 		"q=MORNING":                            "outlet_name = 'Morning News'",
@@ -57,9 +57,10 @@ func filterAddresses() map[string]string {
 	}
 }
 
-// testFilters compares the page, the download and the statement on the page with SQL of the test.
+// testFilters compares the rows of the page, of the download and of the statement on the page with the
+// rows of SQL in this test.
 func testFilters(t *testing.T, s *site) {
-	for address, where := range filterAddresses() {
+	for address, where := range catalogFilters() {
 		t.Run(address, func(t *testing.T) {
 			want := column(s.sql(t, "SELECT id FROM main.product_listings WHERE "+where+" ORDER BY domain_authority DESC NULLS LAST, id"), 0)
 			body := s.get(t, "/catalog?"+address, http.StatusOK)
@@ -84,7 +85,7 @@ func testFilters(t *testing.T, s *site) {
 func listedIDs(t *testing.T, body string) []string {
 	t.Helper()
 	ids := []string{}
-	for _, m := range linkPattern.FindAllStringSubmatch(body, -1) {
+	for _, m := range listingLink.FindAllStringSubmatch(body, -1) {
 		id, err := url.PathUnescape(html.UnescapeString(m[1]))
 		must(t, err)
 		ids = append(ids, id)
@@ -101,16 +102,17 @@ func shownStatement(t *testing.T, body string) string {
 	return html.UnescapeString(m[1])
 }
 
-// column returns the values of one column, without its name.
-func column(records [][]string, at int) []string {
+// column returns the values of one column, without its name in the first row.
+func column(rows [][]string, index int) []string {
 	values := []string{}
-	for _, r := range records[1:] {
-		values = append(values, r[at])
+	for _, r := range rows[1:] {
+		values = append(values, r[index])
 	}
 	return values
 }
 
-// testSort sorts by each column in both directions and compares with the statement on the page.
+// testSort sorts by each column in both directions, and compares the order with the statement on the
+// page.
 func testSort(t *testing.T, s *site) {
 	for _, key := range []string{"name", "outlet", "authority", "ranking", "days", "price", "created"} {
 		for _, sign := range []string{"", "-"} {
@@ -122,14 +124,14 @@ func testSort(t *testing.T, s *site) {
 		}
 	}
 	want := []string{"80.500000", "99.999999", "200.000000", "300.250000"}
-	records := s.csv(t, "/catalog.csv?currency=USD&sort=price")
-	if got := column(records, slices.Index(records[0], "price")); !slices.Equal(got, want) {
-		t.Errorf("ascending prices: got %v, want %v", got, want)
+	rows := s.csv(t, "/catalog.csv?currency=USD&sort=price")
+	if got := column(rows, slices.Index(rows[0], "price")); !slices.Equal(got, want) {
+		t.Errorf("the prices in ascending order are %v, want %v", got, want)
 	}
 }
 
-// testPricesOfDownloads checks that the download contains the lowest price of the chosen tiers and
-// currencies, as the page does.
+// testPricesOfDownloads checks that the download and the page contain the lowest price in each currency.
+// Only prices of the chosen tiers and currencies count.
 func testPricesOfDownloads(t *testing.T, s *site) {
 	for address, want := range map[string]string{
 		"q=guest":                           `[{"currency":"EUR","price":90.000000,"tier":"standard"},{"currency":"USD","price":80.500000,"tier":"pro"}]`,
@@ -137,9 +139,9 @@ func testPricesOfDownloads(t *testing.T, s *site) {
 		"q=guest&tier=pro":                  `[{"currency":"USD","price":80.500000,"tier":"pro"}]`,
 		"q=guest&currency=EUR&currency=GBP": `[{"currency":"EUR","price":90.000000,"tier":"standard"}]`,
 	} {
-		records := s.csv(t, "/catalog.csv?col=price&"+address)
-		if got := column(records, slices.Index(records[0], "prices")); !slices.Equal(got, []string{want}) {
-			t.Errorf("%s: the CSV has %v, want %s", address, got, want)
+		rows := s.csv(t, "/catalog.csv?col=price&"+address)
+		if got := column(rows, slices.Index(rows[0], "prices")); !slices.Equal(got, []string{want}) {
+			t.Errorf("%s: the CSV has the prices %v, want %s", address, got, want)
 		}
 	}
 	wantTexts(t, s.get(t, "/catalog?col=price&q=guest&tier=standard", http.StatusOK), "90.00 EUR 100.00 USD")
@@ -147,18 +149,18 @@ func testPricesOfDownloads(t *testing.T, s *site) {
 	// Without a currency in the address, the page compares prices in the most frequent currency.
 	for _, address := range []string{"sort=price", "sort=-price&price_min=90", "price_max=100"} {
 		if diff := cmp.Diff(s.csv(t, "/catalog.csv?currency=USD&"+address), s.csv(t, "/catalog.csv?"+address)); diff != "" {
-			t.Errorf("%s: the CSV differs from the CSV in USD (-USD +assumed):\n%s", address, diff)
+			t.Errorf("%s: the CSV differs from the CSV with currency=USD (-USD +no currency):\n%s", address, diff)
 		}
 		body := s.get(t, "/catalog?"+address, http.StatusOK)
 		wantTexts(t, body, "Currency: USD, the most frequent")
 		if diff := cmp.Diff(listedIDs(t, s.get(t, "/catalog?currency=USD&"+address, http.StatusOK)), listedIDs(t, body)); diff != "" {
-			t.Errorf("%s: the page differs from the page in USD (-USD +assumed):\n%s", address, diff)
+			t.Errorf("%s: the page differs from the page with currency=USD (-USD +no currency):\n%s", address, diff)
 		}
 	}
 }
 
-// TestRareChosenValuesAreCounted chooses the rarest value of a facet that has more values than the
-// page counts.
+// TestRareChosenValuesAreCounted chooses a rare value of a facet that has more values than the page
+// counts. The chosen value must be counted.
 func TestRareChosenValuesAreCounted(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, "states.sql")
@@ -188,12 +190,12 @@ func testInvalidAddresses(t *testing.T, s *site) {
 	}
 	s.get(t, "/catalog?as_of=2026-11-01", http.StatusBadRequest)
 	if body := s.get(t, "/catalog?price_min=1&currency=USD&currency=EUR&q=news", http.StatusBadRequest); !strings.Contains(body, `name="currency" value="USD"`) {
-		t.Error("the form has no currencies to choose")
+		t.Error("the form has no choice of currencies")
 	}
-	typing := s.get(t, "/catalog?authority_min=5.&q=news&country=United+States&ranking_max=9&sort=name&col=city", http.StatusBadRequest)
+	form := s.get(t, "/catalog?authority_min=5.&q=news&country=United+States&ranking_max=9&sort=name&col=city", http.StatusBadRequest)
 	for _, kept := range []string{`name="authority_min" id="authority_min" value="5."`, `name="q" id="q" value="news"`, `value="United States" checked`,
 		`id="ranking_max" value="9"`, `name="sort" value="name"`, `name="col" value="city"`} {
-		if !strings.Contains(typing, kept) {
+		if !strings.Contains(form, kept) {
 			t.Errorf("the form lacks the given value %s", kept)
 		}
 	}
@@ -213,25 +215,24 @@ func testHostileNames(t *testing.T, s *site) {
 	wantTexts(t, body, "<script>alert(1)</script>", "javascript:alert(1)", "שלום עולם", "not stated")
 	for _, m := range regexp.MustCompile(`<a [^>]*href="https?:[^>]*>`).FindAllString(body, -1) {
 		if !strings.Contains(m, `rel="noopener noreferrer nofollow"`) {
-			t.Errorf("an external link lacks its rel: %s", m)
+			t.Errorf("an external link lacks the attribute rel: %s", m)
 		}
 	}
 	wantTexts(t, s.get(t, "/catalog?q=star", http.StatusOK), "No listing matches.", "Outlets: Morning <i>Star</i>")
-	records, err := csv.NewReader(strings.NewReader(s.get(t, "/catalog.csv?q=hyperlink", http.StatusOK))).ReadAll()
+	rows, err := csv.NewReader(strings.NewReader(s.get(t, "/catalog.csv?q=hyperlink", http.StatusOK))).ReadAll()
 	must(t, err)
-	if got := records[1][1]; got != `'=HYPERLINK("http://evil")` {
+	if got := rows[1][1]; got != `'=HYPERLINK("http://evil")` {
 		t.Errorf("a formula in the CSV is %q, want an apostrophe before it", got)
 	}
 }
 
-// TestEmptyCatalog checks that the page distinguishes a list that was never read from an empty
-// list.
+// TestEmptyCatalog checks that the page reports whether a catalog without listings was read.
 func TestEmptyCatalog(t *testing.T) {
 	t.Parallel()
 	wantTexts(t, newSite(t, "unread.sql").get(t, "/catalog", http.StatusOK), "No listings found.", "not read", "missing scope products.read")
 	s := newSite(t)
 	wantTexts(t, s.get(t, "/catalog", http.StatusOK), "No listing", "streams: unknown")
 	if got := s.csv(t, "/catalog.csv"); len(got) != 1 {
-		t.Errorf("the CSV has %d lines, want 1", len(got))
+		t.Errorf("the CSV has %d lines, want only the header", len(got))
 	}
 }

@@ -6,8 +6,9 @@ import (
 	"strings"
 )
 
-// counts contains the number of listings of a filter. For each value of a facet, Facets contains the
-// number of listings if this value replaced the chosen values of the facet.
+// counts contains the number of listings that match an address. For each value of a facet, Facets
+// contains the number of listings that would match if this value replaced the chosen values of the
+// facet.
 type counts struct {
 	Total  int64
 	Facets map[string][]count
@@ -24,7 +25,8 @@ const maxValues = 100
 
 // countStatement returns the statement that counts the listings and the values of all facets.
 // The common table expression "found" contains the listings that match the search and the ranges. It
-// has a boolean column for each chosen facet. The counts of the other facets filter by this column.
+// has a boolean column for each facet with chosen values. The values of a facet are counted in the
+// listings for which the columns of all other facets are true.
 func (s *catalogState) countStatement(b *binder) string {
 	t := derivedTables()
 	columns := []string{"l.id"}
@@ -33,37 +35,37 @@ func (s *catalogState) countStatement(b *binder) string {
 			columns = append(columns, "l."+f.column)
 		}
 	}
-	var always []string
-	var chosen []condition
+	var rangeConds []string // conditions of the search and of the ranges
+	var facetConds []condition
 	for _, c := range s.conditions(t, b) {
 		if c.facet == "" {
-			always = append(always, c.text)
+			rangeConds = append(rangeConds, c.text)
 		} else {
-			chosen = append(chosen, c)
+			facetConds = append(facetConds, c)
 			columns = append(columns, "("+c.text+") AS in_"+c.facet)
 		}
 	}
-	foundWithout := func(facet string) string {
+	whereOthers := func(facet string) string { // the columns of the other facets are true
 		var others []string
-		for _, c := range chosen {
+		for _, c := range facetConds {
 			if c.facet != facet {
 				others = append(others, "f.in_"+c.facet)
 			}
 		}
 		return whereAll(others)
 	}
-	parts := []string{"SELECT 'total' AS facet, NULL AS value, count(*) AS n FROM found AS f" + foundWithout("")}
+	parts := []string{"SELECT 'total' AS facet, NULL AS value, count(*) AS n FROM found AS f" + whereOthers("")}
 	for _, f := range facets() {
 		var values string // a row for each listing and value
 		switch f.key {
 		case "tag":
-			values = "SELECT t.name AS value FROM found AS f LEFT JOIN " + t.tags + " AS t ON t.product_listing_id = f.id" + foundWithout("tag")
+			values = "SELECT t.name AS value FROM found AS f LEFT JOIN " + t.tags + " AS t ON t.product_listing_id = f.id" + whereOthers("tag")
 		case "currency", "tier":
 			other := map[string]string{"currency": "tier", "tier": "currency"}[f.key]
-			where := append(s.priceConditions(t, b, f.key), "product_listing_id IN (SELECT f.id FROM found AS f"+foundWithout(priceFacet)+")")
+			where := append(s.priceConditions(t, b, f.key), "product_listing_id IN (SELECT f.id FROM found AS f"+whereOthers(priceFacet)+")")
 			bounds := s.Ranges["price"]
 			values = "SELECT " + map[string]string{"currency": "currency", "tier": "pricing_tier"}[f.key] + " AS value FROM " + t.prices
-			if len(s.Chosen[other]) > 1 { // a listing can have several rows with the same value
+			if len(s.Chosen[other]) > 1 { // a listing can have a row for each chosen value of the other facet
 				values += whereAll(where) + " GROUP BY product_listing_id, value"
 				if having := bounds.conditions("min(unit_amount)"); len(having) > 0 {
 					values += " HAVING " + strings.Join(having, " AND ")
@@ -72,28 +74,28 @@ func (s *catalogState) countStatement(b *binder) string {
 				values += whereAll(append(where, bounds.conditions("unit_amount")...))
 			}
 		default:
-			values = "SELECT CAST(f." + f.column + " AS VARCHAR) AS value FROM found AS f" + foundWithout(f.key)
+			values = "SELECT CAST(f." + f.column + " AS VARCHAR) AS value FROM found AS f" + whereOthers(f.key)
 		}
-		chosenFirst := "" // an expression to order by
+		chosenFirst := "" // the first expression of ORDER BY
 		if all := s.Chosen[f.key]; len(all) > 0 {
 			chosenFirst = "coalesce(" + b.anyOf("value", all) + ", false) DESC, "
 		}
 		parts = append(parts, fmt.Sprintf("(SELECT '%s', value, count(*) AS n FROM (%s) GROUP BY value ORDER BY %sn DESC, value LIMIT %d)",
 			f.key, values, chosenFirst, max(maxValues, len(s.Chosen[f.key]))))
 	}
-	return "WITH found AS MATERIALIZED (SELECT " + strings.Join(columns, ", ") + " FROM " + t.listings + " AS l" + whereAll(always) + ")\n" +
+	return "WITH found AS MATERIALIZED (SELECT " + strings.Join(columns, ", ") + " FROM " + t.listings + " AS l" + whereAll(rangeConds) + ")\n" +
 		strings.Join(parts, "\nUNION ALL ")
 }
 
 // countListings returns the counts of an address.
 func countListings(v *visit, s *catalogState) (counts, error) {
 	b := &binder{}
-	rows, err := v.runWhole(b.query(s.countStatement(b)))
+	result, err := v.runWhole(b.query(s.countStatement(b)))
 	if err != nil {
 		return counts{}, err
 	}
 	c := counts{Facets: map[string][]count{}}
-	for _, r := range rows.Rows {
+	for _, r := range result.Rows {
 		n, err := strconv.ParseInt(r.Get("n").Text, 10, 64)
 		if err != nil {
 			return counts{}, fmt.Errorf("count listings: %w", err)

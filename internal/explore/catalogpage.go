@@ -25,21 +25,23 @@ type catalogView struct {
 	Table   page.Table
 	// SourceNote is a note if listings may be missing.
 	SourceNote string
-	// Outlets are some outlets whose name or address contains the words of the search.
+	// Outlets are some outlets whose name or website contains the words of the search.
 	Outlets []page.Cell
 	// First and Last are the positions of the first and the last row among the Total listings.
 	Total, First, Last int64
-	Previous, Next     string
-	Downloads          []pair
-	SQL, Program       string
-	Chips              []chip
-	Clear              string
+	// Previous and Next are the addresses of the neighboring pages. Empty means none.
+	Previous, Next string
+	Downloads      []pair
+	SQL, Program   string
+	Chips          []chip
+	// Clear is the address without filters.
+	Clear string
 	// Order is the sort order of the address, for a hidden field of the form.
 	Order string
 }
 
-// facetView is a facet with its counts. More contains the values after the first few. Cut is true
-// if not all values were counted.
+// facetView is a facet with its counts. Values contains the first few values, More the others. Cut
+// means that maxValues values were counted, so that rarer ones may be missing.
 type facetView struct {
 	Key, Label   string
 	Values, More []valueView
@@ -48,7 +50,8 @@ type facetView struct {
 	Empty string
 }
 
-// valueView is one value of a facet. Key and Value are its parameter in the address.
+// valueView is one value of a facet. Key and Value are its parameter in the address. N is the number of
+// listings with the value.
 type valueView struct {
 	Key, Value, Label string
 	N                 int64
@@ -57,9 +60,9 @@ type valueView struct {
 	Counted bool
 }
 
-// prepareCatalog creates the in-memory tables of the page unless they exist. The tables have only the
-// columns to search, filter and sort by, and count towards the memory limit of the snapshot. They are
-// created even if the request ends meanwhile, so that a later request finds them.
+// prepareCatalog creates the in-memory tables of the page if they do not exist. The tables have only the
+// columns to search, filter and sort by. They count towards the memory limit of the snapshot. If the
+// request ends during the creation, the creation continues, and later requests use the tables.
 func (s *openSnapshot) prepareCatalog(ctx context.Context) error {
 	select {
 	case s.preparing <- struct{}{}:
@@ -87,7 +90,7 @@ func (s *openSnapshot) prepareCatalog(ctx context.Context) error {
 
 // showCatalog shows the listings that match the address.
 func showCatalog(v *visit) (reply, error) {
-	s, err := readState(v.params)
+	s, err := readCatalogState(v.params)
 	view := catalogView{visit: v, State: &s, Program: v.program, Clear: catalogPath, Order: v.params.Get(sortKey)}
 	if err == nil {
 		err = s.assumeCurrency(v)
@@ -138,25 +141,27 @@ func (s *catalogState) findOutlets(v *visit) ([]page.Cell, error) {
 }
 
 // refuse shows the form with the values of the address and a description of the mistake, so that the
-// user can correct it. The form has counts, for example of the currencies to choose from.
+// user can correct the mistake. The counts of the form ignore the price range and the order by price, so
+// that the user can still choose a currency. The form has no counts if the address has too many words or
+// choices.
 func (view *catalogView) refuse(err error) (reply, error) {
-	wrong, ok := errors.AsType[*statusError](err)
+	mistake, ok := errors.AsType[*statusError](err)
 	if !ok {
 		return nil, err
 	}
-	counted := *view.State
-	counted.Ranges = maps.Clone(counted.Ranges)
-	counted.dropPrices()
+	withoutPrices := *view.State
+	withoutPrices.Ranges = maps.Clone(withoutPrices.Ranges)
+	withoutPrices.dropPrices()
 	var c counts
-	if counted.check() == nil {
+	if withoutPrices.check() == nil {
 		if err := view.snapshot.prepareCatalog(view.Context()); err != nil {
 			return nil, err
 		}
-		if c, err = countListings(view.visit, &counted); err != nil {
+		if c, err = countListings(view.visit, &withoutPrices); err != nil {
 			return nil, err
 		}
 	}
-	view.Problem, view.Advice = wrong.problem, wrong.advice
+	view.Problem, view.Advice = mistake.problem, mistake.advice
 	if strings.TrimPrefix(view.Order, "-") != view.State.Sort { // the sort order of the address is invalid
 		view.Order = ""
 	}
@@ -166,13 +171,13 @@ func (view *catalogView) refuse(err error) (reply, error) {
 		r.Min, r.Max = view.params.Get(r.MinKey), view.params.Get(r.MaxKey)
 	}
 	p := newPage("Catalog", "catalog", *view)
-	p.Status = wrong.status
+	p.Status = mistake.status
 	return p, nil
 }
 
 // sendCatalog sends all rows of an address as a file.
 func sendCatalog(v *visit) (reply, error) {
-	s, err := readState(v.params)
+	s, err := readCatalogState(v.params)
 	if err != nil {
 		return nil, err
 	}
@@ -241,10 +246,10 @@ func (view *catalogView) chips() []chip {
 	for _, f := range facets() {
 		for _, c := range s.Chosen[f.key] {
 			text, removed := f.label+": "+newValueView(f, count{choice: c}, true, false).Label, []pair{{f.key, c.encode()}}
-			if f.key == "currency" && s.Assumed {
+			if f.key == "currency" && s.CurrencyAssumed {
 				text += ", the most frequent"
 			}
-			if f.key == "currency" && len(s.Chosen[f.key]) == 1 && s.comparesPrices() { // without a currency, prices are not compared
+			if f.key == "currency" && len(s.Chosen[f.key]) == 1 && s.comparesPrices() { // otherwise assumeCurrency would choose a currency again
 				removed = append(removed, pair{Key: "price_min"}, pair{Key: "price_max"}, pair{sortKey, "price"}, pair{sortKey, "-price"})
 			}
 			add(text, removed...)
@@ -265,12 +270,12 @@ func (view *catalogView) chips() []chip {
 	return all
 }
 
-// listing contains the values of a row by column name, including tags and prices.
+// listing contains the values of one listing by column name. Tags and prices are texts with all values.
 type listing map[string]query.Value
 
-// readRows reads one page of listings. It finds them in the in-memory table, which numbers the listings
-// (rank) and contains their rowid in main.product_listings (source). It reads the other columns from main
-// by rowid.
+// readRows reads one page of listings. It selects the listings in the in-memory table, which contains
+// the number of each listing (rank) and its rowid in main.product_listings (source). It reads all columns
+// but outlet_name from main, by rowid.
 func (s *catalogState) readRows(v *visit) ([]listing, error) {
 	b := &binder{}
 	text := s.statement(derivedTables(), b, []string{"l.id AS rank", "l.source", "l.outlet_name"}) + fmt.Sprintf(" LIMIT %d OFFSET %d", pageRows, (s.Page-1)*pageRows)
@@ -313,29 +318,29 @@ func (s *catalogState) readRows(v *visit) ([]listing, error) {
 	return rows, s.addLists(v, byRank, "product_listing_id IN (SELECT unnest(["+strings.Join(ranks, ", ")+"]))")
 }
 
-// addLists adds the tags and the lowest price in each currency, with its tier, to the listings of a
-// page. byRank contains these listings, and picked is the condition that selects them.
-func (s *catalogState) addLists(v *visit, byRank map[string]listing, picked string) error {
+// addLists adds the tags, and the lowest price in each currency with its tier, to the listings of a
+// page. byRank contains these listings. isOnPage is the condition that selects their tags and prices.
+func (s *catalogState) addLists(v *visit, byRank map[string]listing, isOnPage string) error {
 	b := &binder{}
 	t := derivedTables()
-	where := []string{"NOT any_currency AND NOT any_tier", picked}
+	where := []string{"NOT any_currency AND NOT any_tier", isOnPage}
 	for facet, column := range map[string]string{"currency": "currency", "tier": "pricing_tier"} {
 		if chosen := s.Chosen[facet]; len(chosen) > 0 {
 			where = append(where, b.anyOf(column, chosen))
 		}
 	}
-	prices, err := v.runWhole(b.query("SELECT product_listing_id AS rank, currency, min(unit_amount) AS price, " + lowestTier + " AS tier FROM " + t.prices + whereAll(where) +
+	prices, err := v.runWhole(b.query("SELECT product_listing_id AS rank, currency, min(unit_amount) AS price, " + tierOfLowestPrice + " AS tier FROM " + t.prices + whereAll(where) +
 		" GROUP BY rank, currency ORDER BY currency NULLS LAST"))
 	if err != nil {
 		return err
 	}
-	tags, err := v.runWhole(query.Query{Name: "catalog", SQL: "SELECT product_listing_id AS rank, name FROM " + t.tags + " WHERE " + picked + " ORDER BY name"}, nil)
+	tags, err := v.runWhole(query.Query{Name: "catalog", SQL: "SELECT product_listing_id AS rank, name FROM " + t.tags + " WHERE " + isOnPage + " ORDER BY name"}, nil)
 	if err != nil {
 		return err
 	}
 	add := func(rank, key, separator, text string) {
-		if before, ok := byRank[rank][key]; ok {
-			text = before.Text + separator + text
+		if earlier, ok := byRank[rank][key]; ok {
+			text = earlier.Text + separator + text
 		}
 		byRank[rank][key] = query.Value{Text: text}
 	}
@@ -365,32 +370,31 @@ func (view *catalogView) addForm(c counts) {
 	}
 	shown := s.shownColumns()
 	for _, c := range catalogColumns()[1:] { // the first column is always shown
-		view.Columns = append(view.Columns, option{c.key, c.label, slices.ContainsFunc(shown, func(one catalogColumn) bool { return one.key == c.key })})
+		view.Columns = append(view.Columns, option{c.key, c.label, slices.ContainsFunc(shown, func(s catalogColumn) bool { return s.key == c.key })})
 	}
 }
 
-// viewFacet combines counts and chosen values. A chosen value that no listing has is shown with
-// the count 0.
+// viewFacet returns the values of a facet: chosen values, then the others. A chosen value that no
+// listing has gets the count 0.
 func (s *catalogState) viewFacet(f facet, c counts) facetView {
 	const few = 8
 	isCounted := c.Facets != nil
-	chosen := slices.Clone(s.Chosen[f.key])
+	uncounted := slices.Clone(s.Chosen[f.key]) // chosen values without a count
 	view := facetView{Key: f.key, Label: f.label, Cut: len(c.Facets[f.key]) >= maxValues, Empty: "none"}
 	if !isCounted {
 		view.Empty = "not counted"
 	}
-	// Chosen values are first, so that they can be removed easily.
 	var others []valueView
-	for _, one := range c.Facets[f.key] {
-		if at := slices.Index(chosen, one.choice); at >= 0 {
-			chosen = slices.Delete(chosen, at, at+1)
-			view.Values = append(view.Values, newValueView(f, one, true, true))
+	for _, n := range c.Facets[f.key] {
+		if at := slices.Index(uncounted, n.choice); at >= 0 {
+			uncounted = slices.Delete(uncounted, at, at+1)
+			view.Values = append(view.Values, newValueView(f, n, true, true))
 		} else {
-			others = append(others, newValueView(f, one, false, true))
+			others = append(others, newValueView(f, n, false, true))
 		}
 	}
-	for _, missing := range chosen {
-		view.Values = append(view.Values, newValueView(f, count{missing, 0}, true, isCounted))
+	for _, value := range uncounted {
+		view.Values = append(view.Values, newValueView(f, count{value, 0}, true, isCounted))
 	}
 	view.Values = append(view.Values, others...)
 	first := min(few, len(view.Values))
@@ -416,8 +420,9 @@ func newValueView(f facet, c count, chosen, counted bool) valueView {
 	return valueView{f.key, c.encode(), label, c.N, chosen, counted}
 }
 
-// head returns the header of a column. Its link sorts by the column: authority, ranking and date of
-// creation begin with the highest value. The link of the sorted column reverses the order.
+// head returns the header of a column. Its link sorts by the column. Authority, ranking and date of
+// creation are sorted in descending order first. The link of the sorted column reverses the order. A
+// column that cannot be sorted has no link, nor has the price if several currencies are chosen.
 func (view *catalogView) head(c catalogColumn) page.Head {
 	s := view.State
 	h := page.Head{Label: c.label, Numeric: slices.Contains([]string{"authority", "ranking", "days", "price"}, c.key)}

@@ -16,14 +16,14 @@ type catalogTables struct {
 	listings, prices, tags string
 	// search is the expression that must contain the words of a search.
 	search string
-	// isDerived means that these are the in-memory tables. Then the table prices has one row for each
-	// listing, currency and tier, and additional rows for any_currency and any_tier.
+	// isDerived means that these are the in-memory tables. Their table of prices has the lowest price
+	// of a listing for each currency and tier, and additional rows for any currency and for any tier.
 	isDerived bool
 }
 
 func mainTables() catalogTables {
-	named := "(\n" + string(catalogSQL.Render("named_listings", outletNames())) + "\n)"
-	return catalogTables{named, "main.product_listing_prices", "main.product_listing_tags",
+	listings := "(\n" + string(catalogSQL.Render("named_listings", outletNames())) + "\n)"
+	return catalogTables{listings, "main.product_listing_prices", "main.product_listing_tags",
 		"lower(concat_ws(chr(10), l.name, l.outlet_name, l.website_url))", false}
 }
 
@@ -81,8 +81,8 @@ func (b *binder) anyOf(expression string, chosen []choice) string {
 	return "(" + strings.Join(parts, " OR ") + ")"
 }
 
-// condition is one filter of an address. facet is the key of its facet. facet is priceFacet for the
-// common condition of currency, tier and price range, and empty for the search and other ranges.
+// condition is one filter of an address. facet is the key of its facet. Currency, tier and price range
+// share one condition, whose facet is priceFacet. facet is empty for the search and the other ranges.
 type condition struct{ facet, text string }
 
 const priceFacet = "price"
@@ -102,11 +102,11 @@ func (s *catalogState) conditions(t catalogTables, b *binder) []condition {
 		all = append(all, condition{"tag", tagCondition(t, b, chosen)})
 	}
 	if len(s.Chosen["currency"])+len(s.Chosen["tier"]) > 0 {
-		found := "SELECT product_listing_id FROM " + t.prices + " WHERE " + strings.Join(s.priceConditions(t, b, ""), " AND ")
+		priced := "SELECT product_listing_id FROM " + t.prices + " WHERE " + strings.Join(s.priceConditions(t, b, ""), " AND ")
 		if bounds := s.Ranges["price"].conditions("min(unit_amount)"); len(bounds) > 0 {
-			found += " GROUP BY product_listing_id HAVING " + strings.Join(bounds, " AND ")
+			priced += " GROUP BY product_listing_id HAVING " + strings.Join(bounds, " AND ")
 		}
-		all = append(all, condition{priceFacet, "l.id IN (" + found + ")"})
+		all = append(all, condition{priceFacet, "l.id IN (" + priced + ")"})
 	}
 	for _, r := range rangeFilters() {
 		if r.column != "" {
@@ -118,40 +118,40 @@ func (s *catalogState) conditions(t catalogTables, b *binder) []condition {
 	return all
 }
 
-// tagCondition returns the condition that a listing has one of the tags. The NULL choice means no
-// tag.
+// tagCondition returns the condition that a listing has one of the chosen tags. NULL means a listing
+// without tags.
 func tagCondition(t catalogTables, b *binder, chosen []choice) string {
 	tagged := "SELECT product_listing_id FROM " + t.tags + " WHERE "
 	var parts []string
-	named := slices.DeleteFunc(slices.Clone(chosen), func(c choice) bool { return c.Null })
-	if len(named) < len(chosen) {
+	names := slices.DeleteFunc(slices.Clone(chosen), func(c choice) bool { return c.Null })
+	if len(names) < len(chosen) {
 		parts = append(parts, "l.id NOT IN ("+tagged+"name IS NOT NULL)")
 	}
-	if len(named) > 0 {
-		parts = append(parts, "l.id IN ("+tagged+b.anyOf("name", named)+")")
+	if len(names) > 0 {
+		parts = append(parts, "l.id IN ("+tagged+b.anyOf("name", names)+")")
 	}
 	return "(" + strings.Join(parts, " OR ") + ")"
 }
 
-// priceConditions returns the conditions that a price must meet. If counted is "currency" or
-// "tier", the statement counts the values of this facet, and the conditions ignore its chosen values.
-func (s *catalogState) priceConditions(t catalogTables, b *binder, counted string) []string {
+// priceConditions returns the conditions that a price must meet. The conditions ignore the chosen values
+// of countedFacet, which is "currency", "tier" or empty: the statement counts all values of this facet.
+func (s *catalogState) priceConditions(t catalogTables, b *binder, countedFacet string) []string {
 	currencies, tiers := s.Chosen["currency"], s.Chosen["tier"]
 	all := []string{"unit_amount IS NOT NULL"}
 	if t.isDerived {
-		all = []string{fmt.Sprintf("any_currency = %t AND any_tier = %t", len(currencies) == 0 && counted != "currency", len(tiers) == 0 && counted != "tier")}
+		all = []string{fmt.Sprintf("any_currency = %t AND any_tier = %t", len(currencies) == 0 && countedFacet != "currency", len(tiers) == 0 && countedFacet != "tier")}
 	}
-	if len(currencies) > 0 && counted != "currency" {
+	if len(currencies) > 0 && countedFacet != "currency" {
 		all = append(all, b.anyOf("currency", currencies))
 	}
-	if len(tiers) > 0 && counted != "tier" {
+	if len(tiers) > 0 && countedFacet != "tier" {
 		all = append(all, b.anyOf("pricing_tier", tiers))
 	}
 	return all
 }
 
-// conditions returns the conditions that an expression is within the limits. The limits must be
-// valid numbers, because they are not bound.
+// conditions returns the conditions that an expression is within the limits. The limits become part of
+// the SQL and are not bound, so they must match numberPattern.
 func (l limits) conditions(expression string) []string {
 	var all []string
 	if l.Min != "" {
@@ -164,12 +164,12 @@ func (l limits) conditions(expression string) []string {
 }
 
 // statement returns the statement that selects columns of the listings that match the address, in
-// the order of the address. The table of listings has the alias l. If one currency is chosen, p.price is the lowest
-// price.
+// the order of the address. The table of listings has the alias l. If exactly one currency is chosen,
+// the columns and the order can use p.price and p.tier: the lowest price and its tier.
 func (s *catalogState) statement(t catalogTables, b *binder, columns []string) string {
 	text := "SELECT " + strings.Join(columns, ", ") + "\nFROM " + t.listings + " AS l"
 	if _, ok := s.currency(); ok && (s.Sort == "price" || slices.Contains(columns, "p.price")) {
-		text += "\nLEFT JOIN (\n    SELECT product_listing_id, min(unit_amount) AS price, " + lowestTier + " AS tier\n    FROM " + t.prices + "\n    WHERE " +
+		text += "\nLEFT JOIN (\n    SELECT product_listing_id, min(unit_amount) AS price, " + tierOfLowestPrice + " AS tier\n    FROM " + t.prices + "\n    WHERE " +
 			strings.Join(s.priceConditions(t, b, ""), " AND ") + "\n    GROUP BY product_listing_id\n) AS p ON p.product_listing_id = l.id"
 	}
 	var where []string
@@ -179,9 +179,9 @@ func (s *catalogState) statement(t catalogTables, b *binder, columns []string) s
 	if len(where) > 0 {
 		text += "\nWHERE " + strings.Join(where, "\n    AND ")
 	}
-	by, _ := columnOf(s.Sort)
-	key, direction := "l."+by.sort, ""
-	if by.key == "price" {
+	sorted, _ := findColumn(s.Sort)
+	key, direction := "l."+sorted.sort, ""
+	if sorted.key == "price" {
 		key = "p.price"
 	}
 	if s.Down {
@@ -215,7 +215,7 @@ func (s *catalogState) downloadColumns(name string, b *binder) []string {
 			}
 			return []string{"p.price", currency + "::VARCHAR AS currency", "p.tier"}
 		}
-		return []string{"(SELECT list({'currency': currency, 'price': price, 'tier': tier} ORDER BY currency NULLS LAST) FROM (SELECT currency, min(unit_amount) AS price, " + lowestTier + " AS tier " +
+		return []string{"(SELECT list({'currency': currency, 'price': price, 'tier': tier} ORDER BY currency NULLS LAST) FROM (SELECT currency, min(unit_amount) AS price, " + tierOfLowestPrice + " AS tier " +
 			"FROM main.product_listing_prices WHERE product_listing_id = l.id AND " + strings.Join(s.priceConditions(mainTables(), b, ""), " AND ") + " GROUP BY currency)) AS prices"}
 	}
 	if name == "tier" { // selected with the price
@@ -224,9 +224,9 @@ func (s *catalogState) downloadColumns(name string, b *binder) []string {
 	return []string{"l." + name}
 }
 
-// lowestTier is the expression for the tier of the lowest price of a group. An empty text means
-// that the price has no tier.
-const lowestTier = "arg_min(coalesce(pricing_tier, ''), (unit_amount, coalesce(pricing_tier, '')))"
+// tierOfLowestPrice is the expression for the tier of the lowest price of a group. Its value is an empty
+// text if the price has no tier.
+const tierOfLowestPrice = "arg_min(coalesce(pricing_tier, ''), (unit_amount, coalesce(pricing_tier, '')))"
 
 // whereAll returns a WHERE clause. It is empty without conditions.
 func whereAll(conditions []string) string {

@@ -15,8 +15,8 @@ import (
 type facet struct {
 	// key is its parameter in the address.
 	key, label string
-	// column is a column of product_listings. It is empty for a property in another table. A
-	// listing can have several values of such a property.
+	// column is a column of product_listings. It is empty if another table contains the property.
+	// A listing can then have several values.
 	column string
 }
 
@@ -51,8 +51,8 @@ type catalogColumn struct {
 	names []string
 	// sort is the column to sort by. Empty means that the header does not sort.
 	sort string
-	// usual means that the column is shown unless the address chooses columns.
-	usual bool
+	// isDefault means that the column is shown if the address chooses no columns.
+	isDefault bool
 }
 
 func catalogColumns() []catalogColumn {
@@ -77,7 +77,7 @@ func catalogColumns() []catalogColumn {
 	}
 }
 
-func columnOf(key string) (catalogColumn, bool) {
+func findColumn(key string) (catalogColumn, bool) {
 	i := slices.IndexFunc(catalogColumns(), func(c catalogColumn) bool { return c.key == key })
 	if i < 0 {
 		return catalogColumn{}, false
@@ -91,9 +91,9 @@ type choice struct {
 	Null bool
 }
 
-// notStated means NULL in an address. emptyText means an empty text, because an empty parameter is
-// ignored. A text that begins with a parenthesis gets a second parenthesis in front, to differ from
-// these two.
+// In an address, notStated means NULL, and emptyText means an empty text: an empty parameter would be
+// ignored. A text that begins with a parenthesis gets a second one in front, so that it differs from
+// notStated and emptyText.
 const (
 	notStated = "(none)"
 	emptyText = "(empty)"
@@ -135,8 +135,9 @@ type catalogState struct {
 	Down    bool   // descending
 	Page    int
 	Columns []string
-	// Assumed means that the address has no currency and that assumeCurrency has chosen one.
-	Assumed bool
+	// CurrencyAssumed means that assumeCurrency has chosen the currency, because the address has
+	// none.
+	CurrencyAssumed bool
 }
 
 // comparesPrices reports whether the address sorts or filters by price.
@@ -145,7 +146,7 @@ func (s *catalogState) comparesPrices() bool {
 	return priced || s.Sort == "price"
 }
 
-// assumeCurrency chooses the most frequent currency if the address compares prices without a
+// assumeCurrency chooses the most frequent currency if the address compares prices and has no
 // currency.
 func (s *catalogState) assumeCurrency(v *visit) error {
 	if len(s.Chosen["currency"]) > 0 || !s.comparesPrices() {
@@ -154,7 +155,7 @@ func (s *catalogState) assumeCurrency(v *visit) error {
 	mostFrequent, err := v.run(query.Query{Name: "catalog", SQL: "SELECT currency FROM main.product_listing_prices WHERE currency IS NOT NULL AND unit_amount IS NOT NULL " +
 		"GROUP BY currency ORDER BY count(*) DESC, currency LIMIT 1"}, nil)
 	for _, r := range mostFrequent.Rows {
-		s.Chosen["currency"], s.Assumed = []choice{{Text: r.Get("currency").Text}}, true
+		s.Chosen["currency"], s.CurrencyAssumed = []choice{{Text: r.Get("currency").Text}}, true
 	}
 	return err
 }
@@ -162,22 +163,22 @@ func (s *catalogState) assumeCurrency(v *visit) error {
 // pageRows is the number of listings of one page.
 const pageRows = 50
 
-// readState parses an address. Invalid parameters are errors and are never ignored. With an error,
-// the state still contains the valid parameters, so that the form can show them.
-func readState(values url.Values) (catalogState, error) {
+// readCatalogState parses an address. Invalid parameters are errors and are never ignored. If it returns
+// an error, the state contains the valid parameters, so that the form can show them.
+func readCatalogState(values url.Values) (catalogState, error) {
 	s := catalogState{Chosen: map[string][]choice{}, Ranges: map[string]limits{}, Page: 1, Sort: "authority", Down: true}
-	var problem error // the first error
+	var firstErr error
 	for _, key := range slices.Sorted(maps.Keys(values)) {
 		for _, text := range values[key] {
-			if err := s.apply(key, text); err != nil && problem == nil {
-				problem = err
+			if err := s.apply(key, text); err != nil && firstErr == nil {
+				firstErr = err
 			}
 		}
 	}
-	if problem == nil {
-		problem = s.check()
+	if firstErr == nil {
+		firstErr = s.check()
 	}
-	return s, problem
+	return s, firstErr
 }
 
 // apply parses one parameter. It ignores empty parameters, which the form sends for empty fields.
@@ -205,7 +206,7 @@ func (s *catalogState) apply(key, text string) error {
 		s.Page = n
 		return err
 	case key == "col":
-		if _, ok := columnOf(text); !ok {
+		if _, ok := findColumn(text); !ok {
 			var keys []string
 			for _, c := range catalogColumns() {
 				keys = append(keys, c.key)
@@ -219,7 +220,7 @@ func (s *catalogState) apply(key, text string) error {
 	return nil
 }
 
-// numberPattern matches the limits of a range.
+// numberPattern matches a valid limit of a range.
 var numberPattern = regexp.MustCompile(`^-?\d{1,12}(\.\d{1,6})?$`)
 
 func (s *catalogState) applyLimit(stem, end, text string) error {
@@ -239,22 +240,23 @@ func (s *catalogState) applyLimit(stem, end, text string) error {
 
 func (s *catalogState) applySort(text string) error {
 	key, down := strings.CutPrefix(text, "-")
-	if c, ok := columnOf(key); !ok || c.sort == "" {
+	if c, ok := findColumn(key); !ok || c.sort == "" {
 		return usageErr(fmt.Sprintf("the catalog cannot be sorted by %q", text), "Click the header of a column.")
 	}
 	s.Sort, s.Down = key, down
 	return nil
 }
 
-// check checks the combination of parameters.
+// check returns an error if there are too many parameters, or if prices of several currencies would be
+// compared.
 func (s *catalogState) check() error {
-	chosen := 0
-	for _, all := range s.Chosen {
-		chosen += len(all)
+	choices := 0
+	for _, chosen := range s.Chosen {
+		choices += len(chosen)
 	}
 	currencies := len(s.Chosen["currency"])
 	switch {
-	case len(s.words()) > maxWords || chosen > maxChoices:
+	case len(s.words()) > maxWords || choices > maxChoices:
 		return usageErr(fmt.Sprintf("the address has more than %d words or %d choices", maxWords, maxChoices), "Choose fewer.")
 	case s.comparesPrices() && currencies > 1:
 		return usageErr("prices of different currencies cannot be compared", "Choose one currency, then sort by price or choose a range.")
@@ -268,14 +270,14 @@ func (s *catalogState) words() []string { return strings.Fields(s.Search) }
 func (s *catalogState) shownColumns() []catalogColumn {
 	var shown []catalogColumn
 	for _, c := range catalogColumns() {
-		if c.key == "name" || slices.Contains(s.Columns, c.key) || len(s.Columns) == 0 && c.usual {
+		if c.key == "name" || slices.Contains(s.Columns, c.key) || len(s.Columns) == 0 && c.isDefault {
 			shown = append(shown, c)
 		}
 	}
 	return shown
 }
 
-// currency returns the chosen currency. ok is false unless exactly one currency is chosen.
+// currency returns the chosen currency. ok is true if exactly one currency is chosen.
 func (s *catalogState) currency() (c choice, ok bool) {
 	if len(s.Chosen["currency"]) != 1 {
 		return c, false

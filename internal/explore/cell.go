@@ -37,41 +37,42 @@ func buildCell(c query.Column, v query.Value) page.Cell {
 	if c.Type == "JSON" {
 		return page.Cell{Text: v.Text, Class: "long", Folded: "JSON, " + plural.Number(len(v.Text)) + " bytes"}
 	}
-	d := page.Cell{Text: page.Clip(v.Text, maxCellText), Class: "s"}
-	if len(d.Text) > wideText {
-		d.Class = "w"
+	cell := page.Cell{Text: page.Clip(v.Text, maxCellText), Class: "s"}
+	if len(cell.Text) > wideText {
+		cell.Class = "w"
 	}
 	if isAddressColumn(c.Name) {
-		d.Address = webLink(v.Text)
+		cell.Address = webLink(v.Text)
 	}
-	return d
+	return cell
 }
 
 // buildCell formats a value of the column by its meaning.
 func (r columnRole) buildCell(v query.Value) page.Cell {
-	d := buildCell(r.Column, v)
+	cell := buildCell(r.Column, v)
 	switch {
 	case v.Null:
 	case r.Name == promiseColumn:
-		d = page.TagCell(v.Text)
+		cell = page.TagCell(v.Text)
 	case r.money:
-		d = page.MoneyCell(v.Text)
+		cell = page.MoneyCell(v.Text)
 	case r.coded:
 		if text := wordsOf(v.Text); text != v.Text {
-			d.Text, d.Exact = text, v.Text
+			cell.Text, cell.Exact = text, v.Text
 		}
 	}
-	return d
+	return cell
 }
 
-// promiseColumn is a column with states of a promised delivery, such as "past its promise".
+// promiseColumn compares the promised delivery of an item with the publication of its article. Its
+// values are kept, published late, past its promise and due.
 const promiseColumn = "promise"
 
 // codePattern matches a value of an enumeration: FULL_FEATURE, on_hold_review.
 var codePattern = regexp.MustCompile(`^([A-Z][A-Z0-9]*(_[A-Z0-9]+)*|[a-z][a-z0-9]*([_-][a-z0-9]+)*)$`)
 
-// wordsOf returns a value of an enumeration as words: Full feature, On hold review. Other texts are
-// unchanged, except for lists of values.
+// wordsOf returns a value of an enumeration as words: Full feature, On hold review. In a list
+// of values, it converts each value. It returns other texts unchanged.
 func wordsOf(text string) string {
 	for _, separator := range []string{"; ", ", "} {
 		if first, rest, ok := strings.Cut(text, separator); ok {

@@ -1,8 +1,8 @@
 // Package explore is the workbench: web pages to search the catalog, to inspect listings, orders
-// and other records with their history, and to run the named queries. It only reads, through the
-// sandbox of package query, and its pages load no files from other hosts.
+// and other records with their history, and to run the named queries. All queries run in the
+// sandbox of package query and only read. The pages load no files from other hosts.
 //
-// Typed SQL runs in a child process, see sqlpage.go.
+// SQL that a user types runs in a child process, see sqlpage.go.
 //
 // The package must not know the configuration, the warehouse folder or how the folder is filled: a
 // Warehouse returns the newest version. Reading order: explore.go (routes), pool.go (snapshots),
@@ -10,8 +10,9 @@
 //
 // # How to add a page
 //
-// Write a function from a visit to a reply in a new file, such as showSnapshot. It runs a
-// query with v.run, or a named query with v.runNamed. Values are bound as parameters, and at most
+// Write a function such as showSnapshot in a new file. Its argument is a visit (the request with its
+// snapshot), its result a reply (the response). It runs a query with v.run, or a named query with
+// v.runNamed. Values are bound as parameters, and at most
 // 1,000 rows are kept. Parameters of the address are in v.PathValue("id") and v.params; the route
 // lists the allowed parameters. The function returns newPage with a title, the name of a template, its
 // data and its scripts, or it returns a download.
@@ -25,8 +26,8 @@
 //
 // Return errors: usageErr and *query.UsageError become pages with status 400, a statusError has
 // its own status, an exceeded time limit has status 503. Other errors have status 500 and are
-// logged. All pages accept ?as_of=TIME for an earlier snapshot, unless their route has newest
-// set. Create links with v.links() or, in a template, with {{$.Link PATH}}, which keep as_of.
+// logged. Pages accept ?as_of=TIME for an earlier snapshot, except for pages whose route sets
+// newestOnly. Links from v.links() and from {{$.Link PATH}} in a template keep as_of.
 //
 // Test it over HTTP with newSite(t), see main_test.go.
 package explore

@@ -25,7 +25,8 @@ var (
 	profileSQL sqltext.File
 )
 
-// outletNames fills {names} of a statement with the names of outlets from all tables.
+// outletNames returns the placeholder {names} with its SQL, which reads the names of outlets from all
+// tables that contain them.
 func outletNames() sqltext.Values {
 	return sqltext.Values{"names": recordSQL.Render("outlet_names", nil)}
 }

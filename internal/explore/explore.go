@@ -36,7 +36,7 @@ type Config struct {
 	Threads     int
 	// Timezone is the default time zone of questions, see query.Options.
 	Timezone string
-	// Program is the beginning of the shown commands.
+	// Program is the beginning of the shown commands, such as "placementsync query".
 	Program string
 	// Timeout is the time limit of a page. Downloads, the report and typed SQL have at least a
 	// minute. Defaults to 20 seconds.
@@ -52,8 +52,8 @@ type Warehouse interface {
 	// Newest returns the newest published version. It is called for each request. Its error is
 	// shown and should contain advice for the user.
 	Newest() (Version, error)
-	// Queries returns the named queries. It is called for each request that needs them. With a
-	// *query.FilesError, the library contains the valid queries.
+	// Queries returns the named queries. It is called for each request that needs them. If
+	// the error is a *query.FilesError, the library contains the valid queries.
 	Queries() (query.Library, error)
 	// Notices returns the findings that the report shows first, such as a night that was not published.
 	Notices() ([]report.Notice, error)
@@ -61,7 +61,7 @@ type Warehouse interface {
 
 // Version is a published version of the catalog.
 type Version struct {
-	// Run is the id of its run. Catalog is the path of its DuckDB file.
+	// Run is the id of the run that published it. Catalog is the path of its DuckDB file.
 	Run, Catalog string
 }
 
@@ -74,7 +74,7 @@ type Explorer struct {
 	// token is a secret of this process. The HTML form of the SQL page contains the token. Pages
 	// of other sites cannot read the token.
 	token string
-	// running limits the processes of typed SQL.
+	// running has an element for each running process of typed SQL. Its capacity is their limit.
 	running chan struct{}
 }
 
@@ -88,28 +88,28 @@ type route struct {
 	show func(v *visit) (reply, error)
 	// slow means that the time limit is at least a minute.
 	slow bool
-	// newest means that the route reads only the newest snapshot.
-	newest bool
-	// ownKeys means that show checks the parameters of the address.
-	ownKeys bool
+	// newestOnly means that the route rejects as_of and always reads the newest snapshot.
+	newestOnly bool
+	// checksParams means that show itself checks the parameters of the address.
+	checksParams bool
 	// keys lists the parameters of the address besides as_of. A key that ends with a dot means
 	// all parameters that begin with it.
 	keys []string
 }
 
 func routes() []route {
-	catalog := route{path: "/catalog", tab: "Catalog", show: showCatalog, newest: true, ownKeys: true}
+	catalog := route{path: "/catalog", tab: "Catalog", show: showCatalog, newestOnly: true, checksParams: true}
 	all := append(fileRoutes(catalog, sendCatalog), catalog,
 		route{path: "/questions", tab: "Questions", show: showQuestions},
 		route{path: "/questions/{name}", tab: "Questions", show: showQuestion, keys: tableKeys(paramKey, chartKey)},
 		route{path: "/questions/{name}/{format}", tab: "Questions", show: sendResult, keys: tableKeys(paramKey), slow: true},
-		route{path: "/report", tab: "Report", show: showReport, newest: true, slow: true},
+		route{path: "/report", tab: "Report", show: showReport, newestOnly: true, slow: true},
 		route{path: "/snapshot", tab: "Snapshot", show: showSnapshot},
 		route{path: "/schema", tab: "Schema", show: showSchema},
 	)
 	for _, kind := range []recordKind{listingKind(), outletKind(), orderKind(), campaignKind(), articleKind(), profileKind()} {
 		list := route{path: "/" + kind.name + "s", tab: kind.label + "s", show: showRecords(kind), keys: tableKeys()}
-		if kind.order == "" { // the catalog lists these records
+		if kind.aboutList == "" { // the catalog lists these records
 			list.tab = "Catalog"
 		} else {
 			all = append(append(all, list), fileRoutes(list, sendRecords(kind))...)
@@ -122,11 +122,11 @@ func routes() []route {
 }
 
 // fileRoutes returns the routes that send the table of a page as a file, such as /orders.csv.
-func fileRoutes(list route, send func(v *visit) (reply, error)) []route {
+func fileRoutes(pageRoute route, send func(v *visit) (reply, error)) []route {
 	var all []route
 	for _, f := range downloadFormats() {
-		file := list
-		file.path, file.show, file.slow = list.path+"."+string(f.format), send, true
+		file := pageRoute
+		file.path, file.show, file.slow = pageRoute.path+"."+string(f.format), send, true
 		all = append(all, file)
 	}
 	return all
@@ -207,7 +207,7 @@ func (e *Explorer) serve(w http.ResponseWriter, req *http.Request, r route) {
 	if r.slow {
 		limit = max(limit, downloadTime)
 	}
-	// An error means that the server has no write deadlines, as in tests.
+	// An error means that the connection has no write deadline, as in tests.
 	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(limit + sendGrace))
 	ctx, cancel := context.WithTimeoutCause(req.Context(), limit, errTooSlow)
 	defer cancel()
@@ -245,25 +245,25 @@ func (e *Explorer) begin(ctx context.Context, req *http.Request, r route) (*visi
 	return v, err
 }
 
-// checkAddress returns an error for unknown and for repeated parameters: a misspelled parameter must
-// not be ignored.
-func (r route) checkAddress(asked url.Values) error {
-	for _, key := range slices.Sorted(maps.Keys(asked)) {
+// checkAddress returns an error for unknown and for repeated parameters, so that a misspelled
+// parameter is not ignored. It ignores the parameters of an address without a page.
+func (r route) checkAddress(params url.Values) error {
+	for _, key := range slices.Sorted(maps.Keys(params)) {
 		isKnown := slices.ContainsFunc(r.keys, func(known string) bool {
 			return key == known || strings.HasSuffix(known, ".") && strings.HasPrefix(key, known)
 		})
 		switch {
-		case r.newest && key == asOfKey:
+		case r.newestOnly && key == asOfKey:
 			return usageErr("as_of is not supported: this page shows only the newest snapshot", "Remove as_of from the address.")
-		case r.ownKeys || r.path == "":
+		case r.checksParams || r.path == "":
 		case key != asOfKey && !isKnown:
 			advice := "Remove it from the address."
 			if slices.Contains(r.keys, paramKey) {
 				advice = "Parameters of the query are written as " + paramKey + "NAME=value."
 			}
 			return usageErr(fmt.Sprintf("unknown parameter %q", key), advice)
-		case len(asked[key]) > 1:
-			return usageErr(fmt.Sprintf("the parameter %q is given %d times", key, len(asked[key])), "Give it once.")
+		case len(params[key]) > 1:
+			return usageErr(fmt.Sprintf("the parameter %q is given %d times", key, len(params[key])), "Give it once.")
 		}
 	}
 	return nil
@@ -272,7 +272,8 @@ func (r route) checkAddress(asked url.Values) error {
 const (
 	// downloadTime is the minimum time limit of slow routes.
 	downloadTime = time.Minute
-	// sendGrace is the time after the time limit to stop DuckDB and to send an error page.
+	// sendGrace is the additional time, after the time limit, for stopping DuckDB and sending an
+	// error page.
 	sendGrace = 15 * time.Second
 )
 

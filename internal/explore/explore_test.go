@@ -19,12 +19,12 @@ func testLayout(t *testing.T, s *site) {
 		"Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'",
 	} {
 		if got := res.Header.Get(name); got != want {
-			t.Errorf("%s is %q, want %q", name, got, want)
+			t.Errorf("the header %s is %q, want %q", name, got, want)
 		}
 	}
 	wantTexts(t, body, "Snapshot of 2026-11-01 02:00 UTC , run 20261101T020000Z , complete", "1 not read , 1 proven", "missing scope", "proven (exact)", "not read (skipped)")
 	if res, _, err = s.fetch(t.Context(), "/"); err != nil || res.StatusCode != http.StatusSeeOther {
-		t.Errorf("start page: got %v, %v, want a redirect", res.Status, err)
+		t.Errorf("the start page returned %v (%v), want a redirect", res.Status, err)
 	}
 	for _, name := range []string{"page.css", "page.js", "charts.js", "echarts.min.js", "htmx.min.js", "editor.min.js", "sql.js", "NOTICE"} {
 		s.get(t, "/assets/"+name, http.StatusOK)
@@ -51,8 +51,8 @@ func TestErrorPages(t *testing.T) {
 	}
 }
 
-// testUnknownParameters checks that unknown parameters are errors. If as_of were ignored, for
-// example, a page would show the newest instead of an earlier snapshot.
+// testUnknownParameters checks that unknown, repeated and unreadable parameters are errors. For example,
+// a page that ignored as_of would show the newest snapshot instead of an earlier one.
 func testUnknownParameters(t *testing.T, s *site) {
 	for address, want := range map[string]string{
 		"/orders?as_of=2026-10-01;x":                                    "read the address: invalid semicolon",
@@ -69,7 +69,8 @@ func testUnknownParameters(t *testing.T, s *site) {
 	s.get(t, "/nothing?x=1", http.StatusNotFound)
 }
 
-// TestNewVersionsAreOpened publishes another version while the first is open.
+// TestNewVersionsAreOpened publishes a second version while the first is open. Requests must read the
+// second version, and the file of the first must be closed.
 func TestNewVersionsAreOpened(t *testing.T) {
 	t.Parallel()
 	first := newCatalog(t, "listings.sql")
@@ -88,13 +89,13 @@ func TestNewVersionsAreOpened(t *testing.T) {
 	}
 }
 
-// TestEarlierSnapshotsAreReadFromTheNewestVersion requests an earlier snapshot that only the second
-// version contains, before any request for the newest snapshot.
+// TestEarlierSnapshotsAreReadFromTheNewestVersion publishes a second version and then requests a snapshot
+// by a time. The snapshot must come from the second version, although no request has opened it before.
 func TestEarlierSnapshotsAreReadFromTheNewestVersion(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, "listings.sql")
-	const later = "/snapshot?as_of=2026-11-30"
-	wantTexts(t, s.get(t, later, http.StatusOK), "This is the snapshot of 2026-11-01 02:00 UTC")
+	const atEndOfMonth = "/snapshot?as_of=2026-11-30"
+	wantTexts(t, s.get(t, atEndOfMonth, http.StatusOK), "This is the snapshot of 2026-11-01 02:00 UTC")
 	s.publish(explore.Version{Run: "20261103T020000Z", Catalog: newCatalog(t, "records.sql")})
-	wantTexts(t, s.get(t, later, http.StatusOK), "This is the snapshot of 2026-11-03 02:00 UTC")
+	wantTexts(t, s.get(t, atEndOfMonth, http.StatusOK), "This is the snapshot of 2026-11-03 02:00 UTC")
 }

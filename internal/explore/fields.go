@@ -18,9 +18,9 @@ type fieldsView struct {
 	Fields []fieldView
 	// NeverSet contains the names of the fields that never had a value.
 	NeverSet string
-	// Gone is the time when the row was deleted. Empty means that it exists.
+	// Gone is the time when the row was deleted. Empty means that the row exists.
 	Gone string
-	// More is a note if not all versions were read.
+	// More is a note if not all versions of the row were read.
 	More string
 }
 
@@ -32,11 +32,11 @@ type fieldView struct {
 	Before       []periodView
 }
 
-// orEarlier is appended to the time of the oldest read version if not all versions were read.
+// orEarlier is appended to the time of the oldest row version that was read, if not all were read.
 const orEarlier = " or earlier"
 
-// addFields adds the fields of the record from all its tables. The first table that contains the
-// record determines when it appeared and when it was deleted.
+// addFields adds the fields of the record from all its tables. The times at which the record appeared
+// and was deleted are those of its row in the first table that contains the record.
 func (b *recordBuilder) addFields(view *recordView) error {
 	begin, err := b.runStatement(recordSQL.Render("begin", nil), nil)
 	if err != nil {
@@ -81,9 +81,9 @@ func (b *recordBuilder) readFields(t fieldTable) (views []fieldsView, presence [
 	for i, r := range columns.Rows {
 		name := r.Get("column_name").Text
 		names[i] = sqltext.Quote(name)
-		about[name], _, _ = strings.Cut(r.Get("comment").Text, " Spec ") // a section of the service's specification
+		about[name], _, _ = strings.Cut(r.Get("comment").Text, " Spec ") // "Spec" begins the number of a section of the service's specification
 	}
-	// Of more than maxRows versions, the newest are read.
+	// If there are more than maxRows row versions, the newest are read.
 	versions, err := b.runStatement(recordSQL.Render("versions", sqltext.Values{"table": sqltext.Name(t.table), "key": sqltext.Name(t.key),
 		"columns": sqltext.SQL(strings.Join(names, ", ")), "most": maxRows}), map[string]string{"id": b.id})
 	if query.IsMissing(err) {
@@ -103,51 +103,52 @@ func (b *recordBuilder) readFields(t fieldTable) (views []fieldsView, presence [
 	return views, presence, nil
 }
 
-// buildFields returns the fields of one row from its versions.
+// buildFields returns the fields of one row from its versions. all is the result with the versions of
+// all rows of the table.
 func (b *recordBuilder) buildFields(t fieldTable, all query.Result, versions []query.Record, about map[string]string) (v fieldsView, presence []period) {
 	v.Title = t.title
-	earlier := ""
+	oldestSuffix := ""
 	if len(all.Rows) == maxRows {
-		earlier, v.More = orEarlier, "Only the newest "+plural.Number(maxRows)+" versions are shown."
+		oldestSuffix, v.More = orEarlier, "Only the newest "+plural.Number(maxRows)+" versions are shown."
 	}
 	if t.name != "" {
 		v.Title += ": " + page.Clip(versions[len(versions)-1].Get(t.name).Or(page.Unknown), maxText)
 	}
 	presence = periodsOf(versions, "")
 	v.Gone = clockOf(presence[len(presence)-1].to)
-	var never []string
+	var neverSet []string
 	for _, r := range rolesOf(all.Columns) {
 		if r.Name == "valid_from" || r.Name == "valid_to" {
 			continue
 		}
 		periods := periodsOf(versions, r.Name)
 		if len(periods) == 1 && periods[0].value.Null {
-			never = append(never, strings.ReplaceAll(r.Name, "_", " "))
+			neverSet = append(neverSet, strings.ReplaceAll(r.Name, "_", " "))
 			continue
 		}
 		now, before := viewPeriods(periods, func(value query.Value) page.Cell { return r.showField(value, b.links()) })
 		if n := len(before); n > 0 {
-			before[n-1].Since += earlier
+			before[n-1].Since += oldestSuffix
 		} else {
-			now.Since += earlier
+			now.Since += oldestSuffix
 		}
 		v.Fields = append(v.Fields, fieldView{Label: labelOf(r.Name), About: about[r.Name], Now: now.Value, Since: now.Since, Before: before})
 	}
-	v.NeverSet = strings.Join(never, ", ")
+	v.NeverSet = strings.Join(neverSet, ", ")
 	return v, presence
 }
 
 // showField formats a value of a field. A text may be longer than in a table.
 func (r columnRole) showField(v query.Value, l links) page.Cell {
 	const most = 5000
-	d := r.buildCell(v)
-	if d.Class == "w" {
-		d.Text = page.Clip(v.Text, most)
+	cell := r.buildCell(v)
+	if cell.Class == "w" {
+		cell.Text = page.Clip(v.Text, most)
 	}
 	if r.id == r.Name && !v.Null {
-		d.Link = l.linkRecord(r.kind, v.Text)
+		cell.Link = l.linkRecord(r.kind, v.Text)
 	}
-	return d
+	return cell
 }
 
 // readEvidence returns the reason why the record counts as deleted.

@@ -44,7 +44,7 @@ func periodsOf(records []query.Record, column string) []period {
 	return mergePeriods(periods)
 }
 
-// groupRecords groups records by a label. labels are in the order of their first records.
+// groupRecords groups records by a label. labels is sorted by the first record of each label.
 func groupRecords(records []query.Record, label func(r query.Record) string) (labels []string, groups map[string][]query.Record) {
 	groups = map[string][]query.Record{}
 	for _, r := range records {
@@ -57,7 +57,7 @@ func groupRecords(records []query.Record, label func(r query.Record) string) (la
 	return labels, groups
 }
 
-// viewPeriods formats periods: the last one, and the earlier ones with the latest first.
+// viewPeriods formats periods. now is the last period. before contains the others, the latest first.
 func viewPeriods(periods []period, format func(v query.Value) page.Cell) (now periodView, before []periodView) {
 	for i, p := range slices.Backward(periods) {
 		view := periodView{format(p.value), clockOf(p.from), clockOf(p.to)}
@@ -70,16 +70,16 @@ func viewPeriods(periods []period, format func(v query.Value) page.Cell) (now pe
 	return now, before
 }
 
-// instantOf parses a time. It is zero for NULL and for other texts.
-func instantOf(c query.Value) time.Time {
-	at, err := time.Parse(time.RFC3339Nano, c.Text)
+// instantOf parses a time. It returns the zero time for NULL and for texts that are not a time.
+func instantOf(v query.Value) time.Time {
+	at, err := time.Parse(time.RFC3339Nano, v.Text)
 	if err != nil {
 		return time.Time{}
 	}
 	return at
 }
 
-// clockOf formats a time. It is empty for the zero time.
+// clockOf formats a time. It returns an empty text for the zero time.
 func clockOf(at time.Time) string {
 	if at.IsZero() {
 		return ""

@@ -29,7 +29,7 @@ func TestMergePeriods(t *testing.T) {
 		{"changed and reverted", []period{{query.Value{Text: "a"}, at(1), at(2)}, {query.Value{Text: "b"}, at(2), at(3)}, {query.Value{Text: "a"}, at(3), at(0)}}, []period{{query.Value{Text: "a"}, at(1), at(2)}, {query.Value{Text: "b"}, at(2), at(3)}, {query.Value{Text: "a"}, at(3), at(0)}}},
 		{"equal after a gap", []period{{query.Value{Text: "a"}, at(1), at(2)}, {query.Value{Text: "a"}, at(3), at(0)}}, []period{{query.Value{Text: "a"}, at(1), at(2)}, {query.Value{Text: "a"}, at(3), at(0)}}},
 		{"NULL and an empty text", []period{{null, at(1), at(2)}, {query.Value{}, at(2), at(0)}}, []period{{null, at(1), at(2)}, {query.Value{}, at(2), at(0)}}},
-		{"contained, such as a tag at two positions", []period{{query.Value{Text: "a"}, at(1), at(0)}, {query.Value{Text: "a"}, at(2), at(3)}}, []period{{query.Value{Text: "a"}, at(1), at(0)}}},
+		{"contained in the first, as for a tag at two positions", []period{{query.Value{Text: "a"}, at(1), at(0)}, {query.Value{Text: "a"}, at(2), at(3)}}, []period{{query.Value{Text: "a"}, at(1), at(0)}}},
 		{"overlapping", []period{{query.Value{Text: "a"}, at(1), at(3)}, {query.Value{Text: "a"}, at(2), at(5)}}, []period{{query.Value{Text: "a"}, at(1), at(5)}}},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -31,7 +31,7 @@ func listingKind() recordKind {
 }
 
 func outletKind() recordKind {
-	return recordKind{name: "outlet", label: "Outlet", sql: outletSQL, order: "By name.",
+	return recordKind{name: "outlet", label: "Outlet", sql: outletSQL, aboutList: "By name.",
 		tables: []fieldTable{{table: "outlets", key: "id", title: "Outlet"}},
 		sections: []section{
 			{statement: "listings", title: "Listings",
@@ -49,7 +49,7 @@ func outletKind() recordKind {
 }
 
 func orderKind() recordKind {
-	return recordKind{name: "order", label: "Order", sql: orderSQL, order: "Newest first. The service sends no currency for them.",
+	return recordKind{name: "order", label: "Order", sql: orderSQL, aboutList: "Newest first. The service sends no currency for them.",
 		tables: []fieldTable{
 			{table: "orders", key: "id", title: "Order"},
 			{table: "order_items", key: "order_id", title: "Sold item", name: "product_name"},
@@ -58,7 +58,7 @@ func orderKind() recordKind {
 			{statement: "lines", title: "Line items",
 				about: "The ordered items. The service sends no currency for them.", empty: "No line items."},
 			{statement: "items", title: "Sold items and commissions",
-				about: "An order has sold items once it is paid. An item is past its promise if the promised delivery is over and its article is not published. Margin is the sale price minus all known costs.", empty: "No sold items: the order is not paid, or the service does not list them yet."},
+				about: "An order has sold items once it is paid. An item is \"past its promise\" if the promised time of delivery has passed and its article is not published yet. Margin is the sale price minus all known costs.", empty: "No sold items: the order is not paid, or the service does not list them yet."},
 			{statement: "owed", title: "Payables", about: "Open and paid commissions and shares of publishers and resellers."},
 			{statement: "articles", title: "Articles", empty: "No articles."},
 			{statement: "waiting", title: "Items without an article", about: "Paid items for which no article exists."},
@@ -66,7 +66,7 @@ func orderKind() recordKind {
 }
 
 func campaignKind() recordKind {
-	return recordKind{name: "campaign", label: "Campaign", sql: campaignSQL, order: "Newest first.",
+	return recordKind{name: "campaign", label: "Campaign", sql: campaignSQL, aboutList: "Newest first.",
 		tables: []fieldTable{
 			{table: "campaigns", key: "id", title: "Campaign"},
 			{table: "questionnaires", key: "campaign_id", title: "Questionnaire", open: true},
@@ -79,7 +79,7 @@ func campaignKind() recordKind {
 }
 
 func articleKind() recordKind {
-	return recordKind{name: "article", label: "Article", sql: articleSQL, order: "The latest change of status first.",
+	return recordKind{name: "article", label: "Article", sql: articleSQL, aboutList: "The latest change of status first.",
 		tables: []fieldTable{
 			{table: "articles", key: "id", title: "Article"},
 			{table: "campaign_articles", key: "id", title: "Row in the campaign"},
@@ -97,7 +97,7 @@ func articleKind() recordKind {
 }
 
 func profileKind() recordKind {
-	return recordKind{name: "profile", label: "Profile", sql: profileSQL, order: "By name.",
+	return recordKind{name: "profile", label: "Profile", sql: profileSQL, aboutList: "By name.",
 		tables: []fieldTable{{table: "profiles", key: "id", title: "Profile"}},
 		sections: []section{
 			{statement: "goals", title: "Goals", form: asPeriods, empty: "No goals."},

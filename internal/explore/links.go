@@ -5,7 +5,8 @@ import (
 	"strings"
 )
 
-// links creates links to pages of the same snapshot. AsOf is the parameter as_of of the address.
+// links creates links to pages that show the snapshot of the current page. AsOf is the parameter as_of
+// of the address.
 type links struct{ AsOf string }
 
 func (v *visit) links() links { return links{v.params.Get(asOfKey)} }
@@ -21,7 +22,8 @@ func (l links) linkWriter(name string) string {
 	return l.keepAsOf(base + "/articles?" + url.Values{isKey + "writer": {choice{Text: name}.encode()}}.Encode())
 }
 
-// keepAsOf adds as_of to an address, unless its page shows only the newest snapshot.
+// keepAsOf adds as_of to an address. The catalog and the report show only the newest snapshot, so their
+// addresses are unchanged.
 func (l links) keepAsOf(address string) string {
 	if l.AsOf == "" || address == catalogPath || address == reportPath {
 		return address
@@ -33,18 +35,19 @@ func (l links) keepAsOf(address string) string {
 	return address + separator + url.Values{asOfKey: {l.AsOf}}.Encode()
 }
 
-// linkTo returns the address of a record. It escapes the id, which may be any text, as one segment of
-// the path. It also escapes the dots of an id such as "..", because the path would be relative.
-func linkTo(kind, id string) string {
+// linkTo returns the address of a record or query in a folder such as outlets. The id can be any text
+// and is escaped as one segment of the path. The dots of an id such as ".." are escaped too: a browser
+// would resolve them as a relative path.
+func linkTo(folder, id string) string {
 	segment := url.PathEscape(id)
 	if strings.Trim(segment, ".") == "" {
 		segment = strings.ReplaceAll(segment, ".", "%2E")
 	}
-	return base + "/" + kind + "/" + segment
+	return base + "/" + folder + "/" + segment
 }
 
 // webLink returns an external address that is safe to link to: http or https, with a host and
-// without user information. It is empty for other texts.
+// without user information. It returns an empty text for all other texts.
 func webLink(text string) string {
 	u, err := url.Parse(strings.TrimSpace(text))
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil {
@@ -53,7 +56,7 @@ func webLink(text string) string {
 	return u.String()
 }
 
-// domainOf returns the host of an address without www. It is empty for invalid addresses.
+// domainOf returns the host of an address without www. It returns an empty text if webLink does.
 func domainOf(text string) string {
 	u, err := url.Parse(webLink(text))
 	if err != nil {

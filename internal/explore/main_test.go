@@ -27,8 +27,8 @@ import (
 	"placementsync/internal/testing/torture"
 )
 
-// statementWord is the first argument of this test program when it is the child process of a
-// statement. The second argument is the file in which the child writes its process id.
+// If the first argument is statementWord, this test program runs as the child process of a statement.
+// The second argument is the file into which the child writes its process id.
 const statementWord = "statement"
 
 func TestMain(m *testing.M) {
@@ -51,13 +51,13 @@ func requireTrials(t *testing.T) {
 	torture.RequireTrials(t, os.Getenv)
 }
 
-// run is the run id of the first snapshot in the fixtures.
-const run = "20261101T020000Z"
+// firstRun is the run id of the first snapshot in the fixtures.
+const firstRun = "20261101T020000Z"
 
 // newCatalog creates a DuckDB file with the rows of fixtures in testdata.
 func newCatalog(t testing.TB, fixtures ...string) string {
 	t.Helper()
-	rows := "INSERT INTO meta.runs (run_id, snapshot_at, outcome) VALUES ('" + run + "', '2026-11-01 02:00:00+00', 'complete');\n"
+	rows := "INSERT INTO meta.runs (run_id, snapshot_at, outcome) VALUES ('" + firstRun + "', '2026-11-01 02:00:00+00', 'complete');\n"
 	for _, name := range fixtures {
 		text, err := os.ReadFile(filepath.Join("testdata", name))
 		must(t, err)
@@ -82,9 +82,9 @@ type site struct {
 	queries string
 	// notices are shown in the report.
 	notices []report.Notice
-	// child is the file with the process id of the last child.
-	child string
-	log   strings.Builder
+	// pidFile contains the process id of the newest child process.
+	pidFile string
+	log     strings.Builder
 }
 
 // newSite serves the pages of a catalog with the rows of fixtures in testdata.
@@ -97,9 +97,9 @@ func newSiteOf(t testing.TB, catalog string) *site {
 	t.Helper()
 	self, err := os.Executable()
 	must(t, err)
-	s := &site{version: explore.Version{Run: run, Catalog: catalog}, child: filepath.Join(t.TempDir(), "child")}
+	s := &site{version: explore.Version{Run: firstRun, Catalog: catalog}, pidFile: filepath.Join(t.TempDir(), "child")}
 	pages, err := explore.New(explore.Config{Warehouse: s, MemoryLimit: "512MB", Threads: 2, Program: "placementsync query",
-		Child: []string{self, statementWord, s.child}, Log: slog.New(slog.NewTextHandler(s, nil))})
+		Child: []string{self, statementWord, s.pidFile}, Log: slog.New(slog.NewTextHandler(s, nil))})
 	must(t, err)
 	s.Server = httptest.NewServer(pages.Handler())
 	t.Cleanup(func() {
@@ -116,7 +116,6 @@ func (s *site) Write(p []byte) (int, error) {
 	return s.log.Write(p)
 }
 
-// logText returns the log.
 func (s *site) logText() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -168,15 +167,15 @@ func (s *site) get(t testing.TB, path string, status int) string {
 	return body
 }
 
-// csv requests a download and returns its records.
+// csv requests a download and returns its rows. The first row has the names of the columns.
 func (s *site) csv(t testing.TB, path string) [][]string {
 	t.Helper()
-	records, err := csv.NewReader(strings.NewReader(s.get(t, path, http.StatusOK))).ReadAll()
+	rows, err := csv.NewReader(strings.NewReader(s.get(t, path, http.StatusOK))).ReadAll()
 	must(t, err)
-	return records
+	return rows
 }
 
-// sql runs a query on the catalog and returns the records of its CSV.
+// sql runs a query on the catalog and returns the rows of its CSV, like csv.
 func (s *site) sql(t testing.TB, text string) [][]string {
 	t.Helper()
 	db, err := query.Open(t.Context(), s.version.Catalog, query.Options{MemoryLimit: "512MB", Threads: 1})
@@ -185,9 +184,9 @@ func (s *site) sql(t testing.TB, text string) [][]string {
 	var out strings.Builder
 	_, err = db.Run(t.Context(), query.Text(text), nil, query.NewSpreadsheetWriter(&out))
 	must(t, err)
-	records, err := csv.NewReader(strings.NewReader(out.String())).ReadAll()
+	rows, err := csv.NewReader(strings.NewReader(out.String())).ReadAll()
 	must(t, err)
-	return records
+	return rows
 }
 
 var (

@@ -18,15 +18,16 @@ import (
 	"placementsync/internal/query"
 )
 
-// listingRows is a common table expression for the reference queries: one row per listing, with
-// lists of its prices and tags. It uses no derived tables and no statements of the program.
-const listingRows = `WITH flat AS (SELECT l.*,
+// flatListings is a common table expression of the reference queries, with the name flat. It has one row
+// per listing, with lists of the prices and tags of the listing. It uses no in-memory tables and no
+// statements of the program.
+const flatListings = `WITH flat AS (SELECT l.*,
 	coalesce((SELECT list(DISTINCT t.name ORDER BY t.name) FROM main.product_listing_tags AS t WHERE t.product_listing_id = l.id AND t.name IS NOT NULL), []) AS tags,
 	coalesce((SELECT list({'amount': p.unit_amount, 'currency': p.currency, 'tier': p.pricing_tier}) FROM main.product_listing_prices AS p
 		WHERE p.product_listing_id = l.id AND p.unit_amount IS NOT NULL), []) AS prices
 	FROM main.product_listings AS l) `
 
-// search contains the parameters of a catalog address. In a facet, nil means NULL.
+// search contains the parameters of a catalog address. A nil value of a facet means NULL.
 type search struct {
 	words  []string
 	facets map[string][]*string
@@ -91,7 +92,7 @@ func (a search) lowestPrice() string {
 	return "list_min([x.amount FOR x IN prices IF " + condition + "])"
 }
 
-// where returns the condition for flat.
+// where returns the condition for rows of flat.
 func (a search) where() string {
 	all := []string{"true"}
 	for _, w := range a.words {
@@ -138,8 +139,8 @@ func (a search) withFacet(facet string, value *string) search {
 	return b
 }
 
-// order returns the ORDER BY expressions for flat.
-func (a search) order() string {
+// orderBy returns the ORDER BY expressions for rows of flat.
+func (a search) orderBy() string {
 	key, down := strings.CutPrefix(a.sort, "-")
 	name := map[string]string{"name": "name", "outlet": "outlet_name", "authority": "domain_authority", "ranking": "domain_ranking",
 		"days": "max_delivery_days", "created": "created_at", "price": a.lowestPrice()}[key]
@@ -188,12 +189,12 @@ func randomSearch(r *rand.Rand, values map[string][]*string) search {
 
 var (
 	countedChoice = regexp.MustCompile(`<input type="checkbox" name="(\w+)" value="([^"]*)"(?: checked)?> <bdi>[^<]*</bdi> <span class="count">(\d+)</span>`)
-	listingRow    = regexp.MustCompile(`(?s)<tr><td[^>]*><a href="/explore/listings/([^"]*)"><bdi>[^<]*</bdi></a></td><td class="n lines(?: none)?"[^>]*>(.*?)</td><td[^>]*>(.*?)</td></tr>`)
+	shownRow      = regexp.MustCompile(`(?s)<tr><td[^>]*><a href="/explore/listings/([^"]*)"><bdi>[^<]*</bdi></a></td><td class="n lines(?: none)?"[^>]*>(.*?)</td><td[^>]*>(.*?)</td></tr>`)
 )
 
 // TestCatalogEqualsReferenceQueries requests random addresses and compares total, facet counts,
-// order, page, prices and tags with independent queries on main. The catalog has so many
-// combinations of currency and tier that a BIGINT cannot have a bit for each.
+// order, rows, prices and tags with independent queries on main. The fixture has more combinations of
+// currency and tier than a BIGINT has bits.
 func TestCatalogEqualsReferenceQueries(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, "combinations.sql")
@@ -205,9 +206,9 @@ func TestCatalogEqualsReferenceQueries(t *testing.T) {
 		var out strings.Builder
 		_, err := db.Run(t.Context(), query.Text(text), nil, query.NewSpreadsheetWriter(&out))
 		must(t, err)
-		records, err := csv.NewReader(strings.NewReader(out.String())).ReadAll()
+		rows, err := csv.NewReader(strings.NewReader(out.String())).ReadAll()
 		must(t, err)
-		return records[1:]
+		return rows[1:]
 	}
 	if n := len(ask("SELECT DISTINCT currency, pricing_tier FROM main.product_listing_prices WHERE unit_amount IS NOT NULL")); n <= 62 {
 		t.Fatalf("the fixture has %d combinations of currency and tier, want more than 62", n)
@@ -219,7 +220,7 @@ func TestCatalogEqualsReferenceQueries(t *testing.T) {
 		sources[key] = "SELECT DISTINCT CAST(" + name + " AS VARCHAR) AS value FROM flat"
 	}
 	for key, text := range sources {
-		for _, r := range ask(listingRows + "SELECT value IS NULL, 'x' || coalesce(value, '') FROM (" + text + ") ORDER BY ALL") {
+		for _, r := range ask(flatListings + "SELECT value IS NULL, 'x' || coalesce(value, '') FROM (" + text + ") ORDER BY ALL") {
 			if text := strings.TrimPrefix(r[1], "x"); r[0] == "true" {
 				values[key] = append(values[key], nil)
 			} else {
@@ -227,9 +228,9 @@ func TestCatalogEqualsReferenceQueries(t *testing.T) {
 			}
 		}
 	}
-	chance, pages, found := rand.New(rand.NewPCG(1, 2)), 0, 0
+	random, pagesWithRows, rowCount := rand.New(rand.NewPCG(1, 2)), 0, 0
 	for range 30 {
-		a := randomSearch(chance, values)
+		a := randomSearch(random, values)
 		address := a.address().Encode()
 		body := s.get(t, "/catalog?"+address, http.StatusOK)
 
@@ -243,7 +244,7 @@ func TestCatalogEqualsReferenceQueries(t *testing.T) {
 			}
 		}
 		want, got := map[string]string{}, map[string]string{"total": "0"}
-		for i, n := range ask(listingRows + "SELECT " + strings.Join(counts, ", ") + " FROM flat")[0] {
+		for i, n := range ask(flatListings + "SELECT " + strings.Join(counts, ", ") + " FROM flat")[0] {
 			if n != "0" || i == 0 {
 				want[names[i]] = n
 			}
@@ -260,7 +261,7 @@ func TestCatalogEqualsReferenceQueries(t *testing.T) {
 			t.Errorf("%s: counts (-reference +page):\n%s", address, diff)
 		}
 
-		rows, shown := [][]string{}, [][]string{}
+		wantRows, gotRows := [][]string{}, [][]string{}
 		condition := "true"
 		if c := a.facets["currency"]; len(c) > 0 {
 			condition = oneOf("x.currency", c)
@@ -268,28 +269,29 @@ func TestCatalogEqualsReferenceQueries(t *testing.T) {
 		if c := a.facets["tier"]; len(c) > 0 {
 			condition += " AND " + oneOf("x.tier", c)
 		}
-		for _, r := range ask(listingRows + "SELECT id, (SELECT string_agg(text, ' ' ORDER BY currency NULLS LAST) FROM (SELECT u.x.currency AS currency, printf('%.2f', min(u.x.amount)::DOUBLE) || ' ' || coalesce(u.x.currency, '(no currency)') AS text " +
+		for _, r := range ask(flatListings + "SELECT id, (SELECT string_agg(text, ' ' ORDER BY currency NULLS LAST) FROM (SELECT u.x.currency AS currency, printf('%.2f', min(u.x.amount)::DOUBLE) || ' ' || coalesce(u.x.currency, '(no currency)') AS text " +
 			"FROM (SELECT unnest([x FOR x IN prices IF " + condition + "]) AS x) AS u GROUP BY u.x.currency)) AS prices, list_aggregate(tags, 'string_agg', ', ') AS tags FROM flat WHERE " + a.where() +
-			" ORDER BY " + a.order() + fmt.Sprintf(" LIMIT 50 OFFSET %d", 50*(a.page-1))) {
-			rows = append(rows, []string{r[0], orDash(r[1]), orDash(r[2])})
+			" ORDER BY " + a.orderBy() + fmt.Sprintf(" LIMIT 50 OFFSET %d", 50*(a.page-1))) {
+			wantRows = append(wantRows, []string{r[0], orDash(r[1]), orDash(r[2])})
 		}
-		for _, m := range listingRow.FindAllStringSubmatch(body, -1) {
-			shown = append(shown, []string{m[1], orDash(textOf(m[2])), orDash(textOf(m[3]))})
+		for _, m := range shownRow.FindAllStringSubmatch(body, -1) {
+			gotRows = append(gotRows, []string{m[1], orDash(textOf(m[2])), orDash(textOf(m[3]))})
 		}
-		if diff := cmp.Diff(rows, shown); diff != "" {
+		if diff := cmp.Diff(wantRows, gotRows); diff != "" {
 			t.Errorf("%s: rows (-reference +page):\n%s", address, diff)
 		}
-		if len(rows) > 0 {
-			pages++
-			found += len(rows)
+		if len(wantRows) > 0 {
+			pagesWithRows++
+			rowCount += len(wantRows)
 		}
 	}
-	if pages < 10 {
-		t.Errorf("compared only %d pages with %d rows, want at least 10 pages", pages, found)
+	if pagesWithRows < 10 {
+		t.Errorf("the test compared %d pages with rows (%d rows), want at least 10 pages", pagesWithRows, rowCount)
 	}
 }
 
-// orDash normalizes the spaces of a cell. An empty cell becomes a dash.
+// orDash normalizes the spaces of a cell and removes the apostrophe before a formula. An empty cell
+// becomes a dash.
 func orDash(text string) string {
 	if text = strings.Join(strings.Fields(strings.TrimPrefix(text, "'")), " "); text == "" {
 		return "–"

@@ -17,7 +17,8 @@ import (
 )
 
 // TestOwnQueries checks that queries of the user are listed and run, and that their texts are
-// escaped. A query must be stopped at the time limit, and rejected if it does more than read.
+// escaped. A query must be stopped at the time limit. A query that writes or reads files must be
+// rejected.
 func TestOwnQueries(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -37,7 +38,7 @@ func TestOwnQueries(t *testing.T) {
 	} {
 		must(t, os.WriteFile(filepath.Join(dir, name+".sql"), []byte(text), 0o600))
 	}
-	s := &site{version: explore.Version{Run: run, Catalog: newCatalog(t, "records.sql")}, queries: dir}
+	s := &site{version: explore.Version{Run: firstRun, Catalog: newCatalog(t, "records.sql")}, queries: dir}
 	pages, err := explore.New(explore.Config{Warehouse: s, MemoryLimit: "512MB", Threads: 1, Program: "placementsync query",
 		Timeout: 3 * time.Second, Log: slog.New(slog.NewTextHandler(s, nil))})
 	must(t, err)
@@ -68,7 +69,7 @@ func TestOwnQueries(t *testing.T) {
 	if strings.Contains(zero, "data-chart") {
 		t.Error("the page has a chart without values, want no chart")
 	}
-	// The chart shows the amounts of all pages of the table by month. Each bar links to its row.
+	// The chart shows the rows of all pages of the table. Each bar links to its row in the table.
 	sales := html.UnescapeString(s.get(t, "/questions/sales", http.StatusOK))
 	for _, want := range []string{"Sale total by month", `"2026-08","2026-09"`, `"1,000.13","2,000.25"`, `"texts":["0.00"`, `"2039-01"]`, `"?max.month=2026-09-01&min.month=2026-09-01#table"`} {
 		if !strings.Contains(sales, want) {
@@ -82,7 +83,7 @@ func TestOwnQueries(t *testing.T) {
 	}
 	wantTexts(t, s.get(t, "/questions/lines?is.outlet=site+1&max.month=2026-09-01&min.month=2026-09-01", http.StatusOK), "1 row", "2026-09 site 1 3")
 	if late := s.get(t, "/questions/late", http.StatusOK); strings.Contains(late, "negative values") {
-		t.Error("the page reports negative values, but the first rows are 0 and the later rows are positive")
+		t.Error("the page reports negative values, want none: the first rows are 0 and the later rows are positive")
 	}
 	long := s.get(t, "/questions/long", http.StatusOK)
 	wantTexts(t, long, "2,500 rows, 1 to 100")
@@ -94,7 +95,8 @@ func TestOwnQueries(t *testing.T) {
 	testEarlierSnapshotsAreLimited(t, s)
 }
 
-// testEarlierSnapshotsAreLimited keeps two earlier snapshots in use and requests a third.
+// testEarlierSnapshotsAreLimited keeps two earlier snapshots in use. A request for a third must be
+// rejected until the others end.
 func testEarlierSnapshotsAreLimited(t *testing.T, s *site) {
 	ctx, stop := context.WithCancel(t.Context())
 	var slow sync.WaitGroup

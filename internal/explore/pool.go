@@ -28,39 +28,41 @@ const (
 // published, its snapshot replaces the newest snapshot.
 type pool struct {
 	cfg Config
-	// turn guards open, and borrowed and dropped of each snapshot. It is a channel, so that
-	// waiting for it can be cancelled.
+	// turn guards open, and the fields borrowed and dropped of each snapshot. It is a channel and
+	// not a mutex, so that waiting for it can be cancelled.
 	turn chan struct{}
-	open []*openSnapshot // the most recently used is last
+	open []*openSnapshot // the most recently borrowed is last
 	// stuck counts the queries that DuckDB cannot interrupt and that are still running.
 	stuck atomic.Int32
 }
 
 // openSnapshot is an open snapshot.
 type openSnapshot struct {
+	// Run and At are the id of the run and the time of the snapshot.
 	Run string
 	At  time.Time
 	// Earlier is true if as_of chose the snapshot.
 	Earlier bool
-	// Outcome is the outcome of its run. Standings counts its streams by standing, the worst
-	// first.
+	// Outcome is the outcome of the run. Standings counts the streams of the snapshot by standing,
+	// the worst standing first.
 	Outcome   string
 	Standings []standingCount
 
 	version Version
-	asOf    string      // the parameter of the address
-	file    os.FileInfo // the opened file of version
+	asOf    string      // as_of in the address. Empty means the newest snapshot.
+	file    os.FileInfo // the catalog file of version when it was opened
 	db      *query.DB
 	idle    chan *query.DB // the handles that no request uses
-	// preparing guards isPrepared, which means that the in-memory tables of the catalog page exist.
+	// isPrepared means that the in-memory tables of the catalog page exist. preparing guards it.
 	preparing  chan struct{}
 	isPrepared bool
-	// borrowed counts requests. A dropped snapshot is closed when its last request ends.
+	// borrowed counts the requests that use the snapshot. If the snapshot is dropped, it is closed
+	// when borrowed becomes 0.
 	borrowed int
 	dropped  bool
 }
 
-// standingCount is the number of streams with a standing.
+// standingCount is the number of streams with a standing, that is, with grades of one meaning.
 type standingCount struct {
 	Standing ledger.Standing
 	Streams  int
@@ -96,7 +98,7 @@ func (p *pool) borrow(ctx context.Context, asOf string) (*openSnapshot, *query.D
 	}
 }
 
-// find returns a snapshot and counts the request. It opens the snapshot if necessary.
+// find returns a snapshot and adds 1 to its field borrowed. It opens the snapshot if necessary.
 func (p *pool) find(ctx context.Context, asOf string) (*openSnapshot, error) {
 	if err := p.lock(ctx); err != nil {
 		return nil, err
@@ -110,7 +112,7 @@ func (p *pool) find(ctx context.Context, asOf string) (*openSnapshot, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open snapshot %s: %w", v.Run, err)
 	}
-	// A rebuilt version has the same run id.
+	// A rebuild keeps the run id of a version, so the files are compared too.
 	if slices.ContainsFunc(p.open, func(s *openSnapshot) bool { return s.version != v || !os.SameFile(s.file, file) }) {
 		p.dropAll()
 		p.cfg.Log.Info("snapshot replaced", "run", v.Run)
@@ -138,9 +140,9 @@ func (p *pool) find(ctx context.Context, asOf string) (*openSnapshot, error) {
 	return s, nil
 }
 
-// findReplaced returns the earlier snapshot to close when another has been opened, or nil. It
-// returns an error if maxEarlier snapshots are in use: a snapshot in use is not closed, and each open
-// snapshot needs its own memory.
+// findReplaced returns the earlier snapshot that must be closed for the snapshot of asOf. Nil means
+// none. It returns an error if requests use maxEarlier earlier snapshots: none of them can be closed,
+// and each open snapshot needs its own memory.
 func (p *pool) findReplaced(asOf string) (*openSnapshot, error) {
 	earlier := slices.DeleteFunc(slices.Clone(p.open), func(s *openSnapshot) bool { return s.asOf == "" })
 	if asOf == "" || len(earlier) < maxEarlier {
@@ -171,7 +173,7 @@ func openVersion(ctx context.Context, cfg Config, v Version, file os.FileInfo, a
 	return s, nil
 }
 
-// readFacts reads the fields for the footer of all pages.
+// readFacts reads the fields that the footer of all pages shows.
 func (s *openSnapshot) readFacts(ctx context.Context) error {
 	facts, err := s.db.Collect(ctx, query.Text(string(recordSQL.Render("facts", nil))), nil, maxRows)
 	if err != nil {
@@ -197,8 +199,8 @@ func (s *openSnapshot) readFacts(ctx context.Context) error {
 	return nil
 }
 
-// release ends the use of a snapshot and a handle by a request. If a query of the handle is still
-// running, other requests get the handle when the query has ended.
+// release returns the snapshot and the handle of a request. If a query of the handle is still running,
+// other requests get the handle when the query has ended. db is nil if the request got no handle.
 func (p *pool) release(s *openSnapshot, db *query.DB) {
 	if db == nil || len(db.Abandoned()) == 0 {
 		p.giveBack(s, db)
@@ -225,7 +227,7 @@ func (p *pool) giveBack(s *openSnapshot, db *query.DB) {
 	p.closeUnused(s)
 }
 
-// drop closes a snapshot when its last request has ended.
+// drop closes a snapshot at once, or when the last of its requests ends.
 func (p *pool) drop(s *openSnapshot) {
 	s.dropped = true
 	p.closeUnused(s)

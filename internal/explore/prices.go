@@ -19,7 +19,8 @@ type priceView struct {
 
 // priceRow is one price with its current and its earlier amounts.
 type priceRow struct {
-	Tier   string
+	Tier string
+	// Colour is the index of a series color, see page.Series.
 	Colour int
 	Now    page.Cell
 	Since  string
@@ -54,7 +55,7 @@ func buildPrices(records []query.Record, end time.Time) []priceView {
 	return views
 }
 
-// nameTier returns the tier of a price, with a number if the tier has several prices.
+// nameTier returns the name of a price: its tier, and a number from the second price of the tier on.
 func nameTier(r query.Record) string {
 	name := r.Get("tier").Text
 	if name == "" {
@@ -78,16 +79,16 @@ func newPriceRow(tier string, colour int, currency string, periods []period) pri
 	return priceRow{Tier: tier, Colour: colour, Now: now.Value, Since: now.Since, Gone: now.Till, Before: before}
 }
 
-// chartPrices returns the chart of a currency. It is nil without a known price, and before the
-// second snapshot.
+// chartPrices returns the chart of a currency. It is nil if no amount is known, or if the first price
+// is not older than end.
 func chartPrices(tiers []string, series [][]period, currency string, end time.Time) *page.Chart {
-	first, hasValue := end, false
+	start, hasValue := end, false
 	var v page.Variant
 	for i, periods := range series[:min(len(series), page.MostSeries)] {
 		s := page.Series{Name: tiers[i], Colour: i}
 		for n, p := range periods {
-			if p.from.Before(first) {
-				first = p.from
+			if p.from.Before(start) {
+				start = p.from
 			}
 			_, isNumber := p.value.Number()
 			hasValue = hasValue || isNumber
@@ -102,7 +103,7 @@ func chartPrices(tiers []string, series [][]period, currency string, end time.Ti
 		}
 		v.Series = append(v.Series, s)
 	}
-	if !hasValue || !end.After(first) {
+	if !hasValue || !end.After(start) {
 		return nil
 	}
 	return &page.Chart{Title: "Price history in " + currency, Kind: page.Steps, Unit: currency, Variants: []page.Variant{v}}

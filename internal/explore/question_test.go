@@ -26,7 +26,7 @@ func testQuestionsAreListed(t *testing.T, s *site) {
 	}
 }
 
-// testQuestionResult compares the table of a page and its CSV with SQL of the test.
+// testQuestionResult compares the CSV and the table of a question with the rows of SQL in this test.
 func testQuestionResult(t *testing.T, s *site) {
 	const address = "/questions/price_by_segment?p.currency=USD&p.min_listings=1"
 	want := s.sql(t, `SELECT l.country, l.channel_type, l.placement_type, p.pricing_tier, p.currency, count(DISTINCT l.id), min(unit_amount)::DECIMAL(18,2)
@@ -76,8 +76,8 @@ func testQuestionsAsOf(t *testing.T, s *site) {
 	}
 }
 
-// testQuestionCharts checks that dates are drawn as a chart and texts with bars, and that results
-// with several currencies are not drawn.
+// testQuestionCharts checks that a result by date has a chart, that a result by text has bars in its
+// table, and that a result with several currencies or one row has neither.
 func testQuestionCharts(t *testing.T, s *site) {
 	for _, c := range []struct{ path, has, lacks string }{
 		{"/questions/weekly_throughput?chart=started", `class="chart"`, "No chart"},

@@ -14,11 +14,12 @@ import (
 // maxPoints is the maximum number of dates in a chart.
 const maxPoints = 400
 
-// addChart draws the chosen column, or else the first amount or number: as a chart if the first
-// column contains dates or months, or as bars in the table if it contains texts. Results with
-// several currencies are not drawn. The page shows the reason if there is no chart. onPage are the
-// rows in the table.
-func (q *question) addChart(result query.Result, onPage []query.Record) {
+// addChart draws the column that the address chooses. Without a choice, it draws the first amount, or
+// the first number if there is no amount. If the first column of the result contains dates or months,
+// it draws a chart. If the first column contains texts, it draws bars in the table. Results with
+// several currencies are not drawn. The page shows why a column is not drawn. rowsInTable are the rows
+// in the table.
+func (q *question) addChart(result query.Result, rowsInTable []query.Record) {
 	shown := slices.DeleteFunc(rolesOf(result.Columns), func(r columnRole) bool { return r.hidden })
 	numbers := slices.DeleteFunc(slices.Clone(shown), func(r columnRole) bool { return !r.Numeric })
 	if len(result.Rows) == 0 || len(numbers) == 0 || shown[0].Numeric {
@@ -30,7 +31,7 @@ func (q *question) addChart(result query.Result, onPage []query.Record) {
 			chosen = r
 		}
 	}
-	if q.view.NoChart = q.draw(result, onPage, shown[0], chosen); q.view.NoChart != "" {
+	if q.view.NoChart = q.draw(result, rowsInTable, shown[0], chosen); q.view.NoChart != "" {
 		q.view.NoChart = "No chart: " + q.view.NoChart
 	}
 	for _, r := range numbers {
@@ -38,8 +39,8 @@ func (q *question) addChart(result query.Result, onPage []query.Record) {
 	}
 }
 
-// draw draws a column, or returns the reason why it cannot be drawn.
-func (q *question) draw(result query.Result, onPage []query.Record, first, chosen columnRole) (reason string) {
+// draw draws a column. If the column cannot be drawn, draw returns the reason.
+func (q *question) draw(result query.Result, rowsInTable []query.Record, first, chosen columnRole) (reason string) {
 	for _, c := range result.Columns {
 		if isCurrency := c.Name == "currency" || strings.HasSuffix(c.Name, "_currency"); isCurrency && countValues(result.Rows, c.Name) > 1 {
 			return "the result has several currencies. Choose one."
@@ -59,7 +60,7 @@ func (q *question) draw(result query.Result, onPage []query.Record, first, chose
 		return reason
 	case first.Type != "VARCHAR":
 		return "the first column is neither a date nor a text."
-	case !addBars(q.view.Table.Table, onPage, chosen.Name):
+	case !addBars(q.view.Table.Table, rowsInTable, chosen.Name):
 		return strings.ToLower(labelOf(chosen.Name)) + " has negative values."
 	}
 	return ""
@@ -73,8 +74,8 @@ func countValues(records []query.Record, column string) int {
 	return len(values)
 }
 
-// addBars adds a bar to each value of a column, with a length relative to the largest value. It
-// returns false without adding bars if a value is negative.
+// addBars adds a bar to each value of a column. The length of a bar is relative to the largest value.
+// If a value is negative, addBars returns false and adds no bars.
 func addBars(t *page.Table, records []query.Record, column string) bool {
 	largest := 0.0
 	for _, r := range records {
@@ -101,13 +102,13 @@ type point struct {
 	at time.Time
 	// value is the exact value.
 	value query.Value
-	// date is the formatted date. link is the address of the rows with this date.
+	// date is the formatted date. link is the address of the rows that the point shows.
 	date, link string
 }
 
-// drawDates draws a column against the dates of the first column. If dates repeat, each value of the
-// second column becomes a line. It returns the reason if the result cannot be drawn. A click on a
-// value shows its rows.
+// drawDates draws a column by the dates of the first column. If a date has several rows, each value of
+// the second column becomes a line. A click on a value shows its rows. If the result cannot be drawn,
+// drawDates returns the reason.
 func (q *question) drawDates(result query.Result, first, column columnRole) (_ *page.Chart, reason string) {
 	names, series := q.splitSeries(result, first, column)
 	if len(names) == 0 {
@@ -148,8 +149,8 @@ func (q *question) drawDates(result query.Result, first, column columnRole) (_ *
 	return c, ""
 }
 
-// splitSeries returns the points of each line, sorted by time. It returns nil if a line has
-// several values for a date.
+// splitSeries returns the names of the lines and their points, sorted by time. It returns nil if a
+// line has several values for a date.
 func (q *question) splitSeries(result query.Result, first, column columnRole) (names []string, series [][]point) {
 	var second columnRole
 	if i := slices.IndexFunc(result.Columns, func(c query.Column) bool { return c.Name == first.Name }); i+1 < len(result.Columns) && result.Columns[i+1].Type == "VARCHAR" && countValues(result.Rows, first.Name) < len(result.Rows) {
@@ -181,8 +182,8 @@ func (q *question) splitSeries(result query.Result, first, column columnRole) (n
 	return names, series
 }
 
-// linkToRows returns the address of the table, filtered by the date in row. If the chart has several
-// lines, the address also filters by the value of the second column in row.
+// linkToRows returns the address of the table, filtered by the date of a row. If the chart has several
+// lines, the address also filters by the second column of the row.
 func (q *question) linkToRows(first, second columnRole, row query.Record) string {
 	date := row.Get(first.Name).Text
 	filters := []pair{{isKey + first.Name, date}}

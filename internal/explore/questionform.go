@@ -16,7 +16,8 @@ type formField struct {
 	Hint string
 	// Numeric fields show a numeric keyboard on phones.
 	Numeric bool
-	// Options are the values of a selection. Known are suggestions for a text field.
+	// Options are the values of a selection. Known are suggestions for a text field, if there are no
+	// Options.
 	Options []option
 	Known   []string
 	// Problem describes a mistake in the value.
@@ -43,7 +44,7 @@ func (q *question) buildForm() ([]formField, error) {
 		}
 		switch value {
 		case "NULL":
-		case query.ScheduleTimezone: // the reader does not know the configuration, so the value is shown
+		case query.ScheduleTimezone: // the form shows the time zone instead of the name of its setting
 			f.Value = cmp.Or(q.pool.cfg.Timezone, "UTC")
 		default:
 			f.Value = value
@@ -56,7 +57,8 @@ func (q *question) buildForm() ([]formField, error) {
 	return fields, nil
 }
 
-// addChoices adds the values of a parameter: few as a selection, many as suggestions.
+// addChoices adds the known values of a parameter. Few values become a selection, many become
+// suggestions.
 func (q *question) addChoices(f *formField, p query.Param) error {
 	const few, many = 40, 500
 	if p.Type == "DATE" {
@@ -85,7 +87,7 @@ func (q *question) addChoices(f *formField, p query.Param) error {
 	return nil
 }
 
-// hintOf returns the meaning of an empty field.
+// hintOf returns what an empty field means: any value, the default, or a missing required value.
 func hintOf(p query.Param) string {
 	switch {
 	case p.TakesNull():

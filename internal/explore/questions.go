@@ -14,13 +14,13 @@ import (
 	"placementsync/internal/query"
 )
 
-// subjectView lists the named queries of one subject.
+// subjectView lists the named queries of one subject, such as prices.
 type subjectView struct {
 	Subject string
-	Queries []queryEntry
+	Queries []queryItem
 }
 
-type queryEntry struct {
+type queryItem struct {
 	Title, About, Link string
 	// Own marks the user's own queries.
 	Own bool
@@ -29,22 +29,22 @@ type queryEntry struct {
 // questionsView is the list of named queries.
 type questionsView struct {
 	Subjects []subjectView
-	// Problems are the mistakes in the user's files.
+	// Problems describes the mistakes in the user's query files.
 	Problems []string
 }
 
 // showQuestions lists the named queries by subject.
 func showQuestions(v *visit) (reply, error) {
 	var subjects []subjectView
-	at := map[string]int{}
+	indexes := map[string]int{} // in subjects
 	library, err := v.pool.cfg.Queries()
 	for _, q := range library.List() {
-		if _, known := at[q.Subject]; !known {
-			at[q.Subject] = len(subjects)
+		if _, known := indexes[q.Subject]; !known {
+			indexes[q.Subject] = len(subjects)
 			subjects = append(subjects, subjectView{Subject: labelOf(q.Subject)})
 		}
-		s := &subjects[at[q.Subject]]
-		s.Queries = append(s.Queries, queryEntry{Title: q.Title, About: firstSentence(q.About), Link: v.links().linkQuestion(q.Name), Own: q.IsOwn()})
+		s := &subjects[indexes[q.Subject]]
+		s.Queries = append(s.Queries, queryItem{Title: q.Title, About: firstSentence(q.About), Link: v.links().linkQuestion(q.Name), Own: q.IsOwn()})
 	}
 	slices.SortStableFunc(subjects, func(a, b subjectView) int { return strings.Compare(a.Subject, b.Subject) })
 	view := questionsView{Subjects: subjects}
@@ -69,7 +69,7 @@ type questionView struct {
 	// Problem explains why there is no result.
 	Problem string
 	Table   *tableView
-	// Empty lists possible reasons for a result without rows.
+	// Empty lists parameter values that may be the reason for a result without rows.
 	Empty []string
 	Chart *page.Chart
 	// Choices are the columns that the chart can show.
@@ -80,7 +80,7 @@ type questionView struct {
 	AsOf    asOfView
 }
 
-// sentenceOf converts a text of a header to a sentence.
+// sentenceOf converts a text from the header of a query to a sentence.
 func sentenceOf(text string) string {
 	if text == "" {
 		return ""
@@ -106,7 +106,7 @@ func showQuestion(v *visit) (reply, error) {
 		return nil, err
 	}
 	q.view = questionView{Name: q.query.Name, Title: q.query.Title, About: q.query.About, Grain: sentenceOf(q.query.Grain), SQL: strings.TrimSpace(q.query.SQL), Own: q.query.IsOwn()}
-	if q.view.AsOf, err = v.listSnapshots(); err != nil {
+	if q.view.AsOf, err = v.snapshotForm(); err != nil {
 		return nil, err
 	}
 	if q.view.Fields, err = q.buildForm(); err != nil {
@@ -155,20 +155,19 @@ func (v *visit) findQuestion() (*question, error) {
 		return nil, &statusError{http.StatusNotFound, fmt.Sprintf("no query is named %q", name), "The page Questions lists all queries."}
 	}
 	q := &question{visit: v, query: found, values: map[string]string{}}
-	asked := v.params
 	for _, p := range found.Params {
-		text := strings.TrimSpace(asked.Get(paramKey + p.Name))
+		text := strings.TrimSpace(v.params.Get(paramKey + p.Name))
 		switch {
 		case text != "":
 			q.values[p.Name] = text
-		case asked.Has(paramKey+p.Name) && p.TakesNull():
+		case v.params.Has(paramKey+p.Name) && p.TakesNull():
 			q.values[p.Name] = "NULL"
 		}
 	}
-	for key := range asked {
+	for key := range v.params {
 		name, isParam := strings.CutPrefix(key, paramKey)
 		if isParam && !slices.ContainsFunc(found.Params, func(p query.Param) bool { return p.Name == name }) {
-			q.values[name] = asked.Get(key) // running the query reports the unknown parameter
+			q.values[name] = v.params.Get(key) // running the query reports the unknown parameter
 		}
 	}
 	return q, nil
@@ -177,8 +176,8 @@ func (v *visit) findQuestion() (*question, error) {
 // paramKey is the prefix of query parameters in an address.
 const paramKey = "p."
 
-// runForm runs the query and adds its result or a problem to the view. It returns the HTTP
-// status.
+// runForm runs the query and adds its result, or a problem that the user can solve, to the view. It
+// returns the HTTP status of the page.
 func (q *question) runForm() (status int, err error) {
 	for _, p := range q.query.Params {
 		if _, given := q.values[p.Name]; p.Default == "" && !given {
@@ -239,14 +238,14 @@ func (q *question) addResult() error {
 		}
 		return err
 	}
-	shown := rows.Rows
-	if t != nil && rows.Total > int64(len(rows.Rows)) && rows.Total <= maxRows { // a chart shows all pages
+	rowsInTable := rows.Rows
+	if t != nil && rows.Total > int64(len(rows.Rows)) && rows.Total <= maxRows { // a chart shows the rows of all pages
 		all, values := t.allRows()
 		if rows.Result, err = q.run(all, values); err != nil {
 			return err
 		}
 	}
-	q.addChart(rows.Result, shown)
+	q.addChart(rows.Result, rowsInTable)
 	return nil
 }
 
@@ -263,7 +262,7 @@ func (q *question) groupKind() string {
 	return ""
 }
 
-// placeProblem adds a problem to its field in the form.
+// placeProblem adds a problem to the field of the parameter that it names, or else to the page.
 func (q *question) placeProblem(problem string) {
 	for i := range q.view.Fields {
 		f := &q.view.Fields[i]
@@ -276,7 +275,7 @@ func (q *question) placeProblem(problem string) {
 	q.view.Problem = problem
 }
 
-// commandLine returns the command that runs the same query.
+// commandLine returns the command that runs the query with the parameters of the address.
 func (q *question) commandLine() string {
 	words := []string{q.program}
 	if asOf := q.links().AsOf; asOf != "" {

@@ -19,21 +19,21 @@ func TestPages(t *testing.T) {
 		tests   map[string]func(t *testing.T, s *site)
 	}{
 		{"records.sql", map[string]func(t *testing.T, s *site){
-			"history of a listing":          testListingHistory,
-			"deleted records":               testDeletedRecords,
-			"links between records":         testLinksBetweenRecords,
-			"records known from references": testReferencedRecords,
-			"records as of a snapshot":      testRecordsAsOf,
-			"texts of records are escaped":  testHostileRecords,
-			"threads of comments":           testThreads,
-			"lists of records":              testLists,
-			"checks of the snapshot":        testChecks,
-			"folded and flagged fields":     testFlags,
-			"questions are listed":          testQuestionsAreListed,
-			"questions as of a snapshot":    testQuestionsAsOf,
-			"charts of questions":           testQuestionCharts,
-			"links of groups":               testGroupLinks,
-			"report equals its file":        testReportEqualsFile,
+			"history of a listing":              testListingHistory,
+			"deleted records":                   testDeletedRecords,
+			"links between records":             testLinksBetweenRecords,
+			"records that only others refer to": testReferencedRecords,
+			"records as of a snapshot":          testRecordsAsOf,
+			"texts of records are escaped":      testHostileRecords,
+			"threads of comments":               testThreads,
+			"lists of records":                  testLists,
+			"checks of the snapshot":            testChecks,
+			"folded and flagged fields":         testFlags,
+			"questions are listed":              testQuestionsAreListed,
+			"questions as of a snapshot":        testQuestionsAsOf,
+			"charts of questions":               testQuestionCharts,
+			"links of groups":                   testGroupLinks,
+			"report equals its file":            testReportEqualsFile,
 		}},
 		{"listings.sql", map[string]func(t *testing.T, s *site){
 			"unread tables are not empty":      testUnreadTables,
@@ -89,8 +89,8 @@ func testDeletedRecords(t *testing.T, s *site) {
 	if early := textOf(s.get(t, "/listings/L4", http.StatusOK)); !strings.Contains(early, "Early bird") || strings.Contains(early, "−8.0") {
 		t.Errorf("want the article \"Early bird\", which was published before its payment, without the negative time -8.0:\n%s", early)
 	}
-	before := s.get(t, "/listings/L2?as_of=2026-11-02", http.StatusOK)
-	if strings.Contains(textOf(before), "Deleted") {
+	beforeDeletion := s.get(t, "/listings/L2?as_of=2026-11-02", http.StatusOK)
+	if strings.Contains(textOf(beforeDeletion), "Deleted") {
 		t.Error("the listing is shown as deleted before its deletion")
 	}
 	wantTexts(t, s.get(t, "/listings/none", http.StatusNotFound), `this snapshot has no listing with the id "none"`)
@@ -118,8 +118,8 @@ func testLinksBetweenRecords(t *testing.T, s *site) {
 	}
 }
 
-// testReferencedRecords checks that a record has a page if other records refer to it, even if no
-// list contains it.
+// testReferencedRecords checks that a record that no list contains has a page if other records refer to
+// it.
 func testReferencedRecords(t *testing.T, s *site) {
 	const hint = "No list contains this record."
 	wantTexts(t, s.get(t, "/orders/R9", http.StatusOK), "Order R9", hint, "Unlisted 5.00")
@@ -154,14 +154,14 @@ func testHostileRecords(t *testing.T, s *site) {
 		}
 		for _, a := range regexp.MustCompile(`<a [^>]*href="https?:[^>]*>`).FindAllString(body, -1) {
 			if !strings.Contains(a, `rel="noopener noreferrer nofollow"`) {
-				t.Errorf("%s: an external link lacks its rel: %s", path, a)
+				t.Errorf("%s: an external link lacks the attribute rel: %s", path, a)
 			}
 		}
 	}
 	wantTexts(t, s.get(t, "/listings/"+url.PathEscape("x/../y?#%"), http.StatusOK), "<script>alert(1)</script>", "<u>tag</u>")
 }
 
-// testUnreadTables checks that a section without rows has a note if its tables were not read.
+// testUnreadTables checks that a section without rows shows why its tables were not read.
 func testUnreadTables(t *testing.T, s *site) {
 	text := textOf(s.get(t, "/listings/a", http.StatusOK))
 	if !strings.Contains(text, "missing scope orders.read") || strings.Contains(text, "No orders.") {
@@ -170,7 +170,7 @@ func testUnreadTables(t *testing.T, s *site) {
 	wantTexts(t, s.get(t, "/orders/R1", http.StatusNotFound), `this snapshot has no order with the id "R1"`, "missing scope orders.read")
 }
 
-// testThreads checks that replies follow their comments.
+// testThreads checks that each reply follows the comment that it answers.
 func testThreads(t *testing.T, s *site) {
 	text := textOf(s.get(t, "/articles/A1", http.StatusOK))
 	want := []string{"First <i>draft</i>", "A reply to the first", "Another"}
@@ -219,7 +219,7 @@ func testChecks(t *testing.T, s *site) {
 	}
 }
 
-// testFlags checks that JSON is folded, files have names, and items past their promise are flagged.
+// testFlags checks that JSON is folded, that files have names, and that late items are flagged.
 func testFlags(t *testing.T, s *site) {
 	if body := s.get(t, "/campaigns/C1", http.StatusOK); !strings.Contains(body, "<details><summary>JSON, 27 bytes</summary><bdi>{&#34;legacy&#34;") {
 		t.Errorf("the JSON of the campaign is not folded:\n%s", textOf(body))

@@ -12,7 +12,7 @@ import (
 // listView is a page with a table: the list of all records of a kind, or a table of a record's page.
 type listView struct {
 	Title, About string
-	// Of is a link to the record whose page contains the table. It is nil in a list.
+	// Of is a link to the record whose page contains the table. It is nil for a list of all records.
 	Of    *page.Cell
 	Table *tableView
 	AsOf  asOfView
@@ -35,21 +35,21 @@ func showRecords(kind recordKind) func(v *visit) (reply, error) {
 		if err != nil {
 			return nil, err
 		}
-		return t.showList(listView{Title: kind.label + "s", About: kind.order}, "No records found.", base+"/"+kind.name+"s.")
+		return t.showList(listView{Title: kind.label + "s", About: kind.aboutList}, "No records found.", base+"/"+kind.name+"s.")
 	}
 }
 
-// showList shows the table on a page of its own. empty is shown if it has no rows. files is the
-// address of a download without its format.
+// showList shows the table on a page of its own. The text empty is shown if the table has no rows. files
+// is the address of a download without its format.
 func (t *table) showList(view listView, empty, files string) (reply, error) {
 	var err error
 	if view.Table, _, err = t.show(view.Title, files); err != nil {
 		return nil, err
 	}
 	if view.Table.Empty = empty; view.Table.Sources != "" && len(view.Table.Chips) == 0 {
-		view.Table.Empty = "" // unread records may exist
+		view.Table.Empty = "" // the service may have records that were not read
 	}
-	if view.AsOf, err = t.listSnapshots(); err != nil {
+	if view.AsOf, err = t.snapshotForm(); err != nil {
 		return nil, err
 	}
 	return newPage(view.Title, "records", view), nil

@@ -19,8 +19,8 @@ type recordKind struct {
 	// name is the name of the kind in addresses. label is its name on pages.
 	name, label string
 	sql         sqltext.File
-	// order describes the list of all records. Empty means that there is no list.
-	order string
+	// aboutList describes the list of all records. Empty means that the kind has no list.
+	aboutList string
 	// tables contain the record's fields. The record itself is in the first table.
 	tables   []fieldTable
 	sections []section
@@ -28,21 +28,21 @@ type recordKind struct {
 
 // fieldTable is a table whose rows a page shows with the history of their fields.
 type fieldTable struct {
-	// key is the column with the id of the page's record. name is a column that distinguishes
-	// several rows.
+	// key is the column with the id of the page's record. name is a column that distinguishes the
+	// rows if a record has several.
 	table, key, title, name string
 	// open means that the table is not folded. The first table is never folded.
 	open bool
 }
 
-// section specifies one query of a page.
+// section specifies one query of a page and how its result is shown.
 type section struct {
 	// statement is the name of the statement in sql, and the anchor on the page.
 	statement, title, about string
 	// empty is shown for a result without rows. If it is empty, the section is left out.
 	empty string
 	form  sectionForm
-	// bars is the column with bars. Empty means none.
+	// bars is the column whose values get bars. Empty means none.
 	bars string
 }
 
@@ -51,9 +51,9 @@ type sectionForm int
 
 const (
 	asTable    sectionForm = iota
-	asPeriods              // one value per row, with valid_from and valid_to
+	asPeriods              // a list of values with their periods
 	asPrices               // amounts by tier and currency, with a chart
-	asComments             // comments
+	asComments             // threads of comments
 )
 
 const (
@@ -70,7 +70,8 @@ type recordView struct {
 	// Gone is the time when the record was deleted. Evidence is the reason why the record counts
 	// as deleted.
 	Gone, Evidence string
-	// First is the first snapshot with the record. Begin is the first snapshot of all.
+	// First is the time of the first snapshot with the record. It is empty if no list contains the
+	// record. Begin is the time of the first snapshot in the catalog.
 	First, Begin string
 	Sections     []sectionView
 	Fields       []fieldsView
@@ -87,13 +88,13 @@ type fact struct {
 type sectionView struct {
 	ID, Title, About string
 	Table            *page.Table
-	// Link is the address of the page of the table, which sorts and filters it.
+	// Link is the address of the page on which the table can be sorted and filtered.
 	Link    string
 	Periods []periodView
 	Prices  []priceView
 	Talk    []comment
-	// Empty is shown if there are no rows. Sources is a note about source tables in which rows may
-	// be missing.
+	// Empty is shown if there are no rows. Sources is a note that names the source tables in which
+	// rows may be missing.
 	Empty, Sources string
 	// More is a note if the page does not show all rows.
 	More string
@@ -130,7 +131,7 @@ func (b *recordBuilder) buildRecord() (recordView, error) {
 		return view, err
 	}
 	view.Title, view.Facts = head.Rows[0].Get("title").Text, factsOf(head, b.links())
-	if view.AsOf, err = b.listSnapshots(); err != nil {
+	if view.AsOf, err = b.snapshotForm(); err != nil {
 		return view, err
 	}
 	if err := b.addFields(&view); err != nil {
@@ -165,13 +166,13 @@ func (b *recordBuilder) readHead() (query.Result, error) {
 	return head, b.fillOutletNames(rolesOf(head.Columns), head.Rows)
 }
 
-// runStatement runs a statement and binds all values.
+// runStatement runs a statement. It binds all values as texts.
 func (b *recordBuilder) runStatement(statement sqltext.SQL, values map[string]string) (query.Result, error) {
 	return b.run(b.queryOf(statement, values))
 }
 
-// queryOf returns the query of a trusted statement, and the values. Errors contain the name of the
-// query.
+// queryOf returns a query with the statement and parameters for the values. It also returns the
+// values, so that both can be passed to run. Errors contain the name of the query.
 func (b *recordBuilder) queryOf(statement sqltext.SQL, values map[string]string) (query.Query, map[string]string) {
 	q := query.Query{Name: "page of one " + b.kind.name, SQL: string(statement)}
 	for _, name := range slices.Sorted(maps.Keys(values)) {
@@ -180,7 +181,7 @@ func (b *recordBuilder) queryOf(statement sqltext.SQL, values map[string]string)
 	return q, values
 }
 
-// queryByID returns a query of the kind with the id of the record.
+// queryByID returns the query of a statement, with the id of the record as its value.
 func (b *recordBuilder) queryByID(statement string) (query.Query, map[string]string) {
 	return b.queryOf(b.kind.sql.Render(statement, nil), map[string]string{"id": b.id})
 }
@@ -250,7 +251,8 @@ func (b *recordBuilder) buildSection(s section) (*sectionView, error) {
 	return v, nil
 }
 
-// linkTable links the headers of a table to the page of the table, sorted by the column.
+// linkTable links each header of a table to the page of the table, sorted by the column of the header.
+// Tables with one row get no links.
 func (b *recordBuilder) linkTable(v *sectionView, roles []columnRole) {
 	if len(v.Table.Rows) < 2 {
 		return
@@ -280,42 +282,42 @@ func (b *recordBuilder) addRejects(view *recordView) error {
 	return nil
 }
 
-// comment is a comment on an article.
+// comment is a comment on an article. Reply means that it answers another comment.
 type comment struct {
 	Author, Written, Edited, Text string
 	Reply                         bool
 }
 
 func buildComments(records []query.Record) []comment {
-	var talk []comment
+	var comments []comment
 	for _, r := range records {
-		one := comment{Author: r.Get("author").Or(page.Unknown), Written: page.Moment(r.Get("written").Text), Edited: page.Moment(r.Get("edited").Text),
+		c := comment{Author: r.Get("author").Or(page.Unknown), Written: page.Moment(r.Get("written").Text), Edited: page.Moment(r.Get("edited").Text),
 			Text: r.Get("text").Text, Reply: r.Get("reply").Text == "true"}
-		talk = append(talk, one)
+		comments = append(comments, c)
 	}
-	return talk
+	return comments
 }
 
-// periodView is a value with its period, such as an earlier value of a field or a tag.
+// periodView is a value with its period, for example a tag or an earlier value of a field.
 type periodView struct {
 	Value       page.Cell
 	Since, Till string
 }
 
-// buildPeriods returns the entries of a list with their periods, the current entries first.
+// buildPeriods returns the values of a list with their periods. Current values are first.
 func buildPeriods(result query.Result, l links) []periodView {
 	column := result.Columns[0]
-	var now, was []periodView
+	var current, former []periodView
 	labels, groups := groupRecords(result.Rows, func(r query.Record) string { return r.Get(column.Name).Text })
 	for _, label := range labels {
-		for _, s := range periodsOf(groups[label], column.Name) {
-			v := periodView{buildCell(column, s.value), clockOf(s.from), clockOf(s.to)}
-			if s.isOpen() {
-				now = append(now, v)
+		for _, p := range periodsOf(groups[label], column.Name) {
+			v := periodView{buildCell(column, p.value), clockOf(p.from), clockOf(p.to)}
+			if p.isOpen() {
+				current = append(current, v)
 			} else {
-				was = append(was, v)
+				former = append(former, v)
 			}
 		}
 	}
-	return append(now, was...)
+	return append(current, former...)
 }

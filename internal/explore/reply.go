@@ -42,11 +42,11 @@ type htmlPage struct {
 	// Nonce allows styles that a script adds with this nonce. Empty means that scripts cannot add
 	// styles.
 	Nonce string
-	// Links creates links to pages of the same snapshot.
+	// Links creates links to other pages of Snapshot.
 	Links links
 	// Snapshot is the snapshot of the page. It is nil if the snapshot could not be opened.
 	Snapshot *openSnapshot
-	// Newest is the address of the page for the newest snapshot.
+	// Newest is the address of this page without as_of.
 	Newest string
 }
 
@@ -66,7 +66,7 @@ type download struct {
 	Format query.Format
 }
 
-// sentError is an error after the beginning of the response, when no error page can be sent.
+// sentError is an error that occurred after the response had begun. An error page can no longer be sent.
 type sentError struct{ err error }
 
 func (e *sentError) Error() string { return e.err.Error() }
@@ -122,9 +122,9 @@ func (d download) send(e *Explorer, w http.ResponseWriter, v *visit) error {
 	return err
 }
 
-// downloadWriter writes the headers of a file before its first byte, so that an earlier error can be
-// shown as a page. After end it rejects writes: a query that DuckDB cannot interrupt may still write
-// when the connection is used for another request.
+// downloadWriter sends the headers of a file only with the first byte of the file: after an error before
+// that, a page can be sent. After end, it rejects writes: a query that DuckDB cannot interrupt may still
+// write when the connection is used for another request.
 type downloadWriter struct {
 	mu              sync.Mutex // guards hasBegun and hasEnded
 	w               http.ResponseWriter
@@ -159,7 +159,7 @@ func (b *downloadWriter) end() (hasBegun bool) {
 	return b.hasBegun
 }
 
-// Link returns the address of another page for the same snapshot.
+// Link returns the address of another page for the snapshot of this page.
 func (p htmlPage) Link(to string) string { return p.Links.keepAsOf(to) }
 
 func (p htmlPage) send(e *Explorer, w http.ResponseWriter, v *visit) error {

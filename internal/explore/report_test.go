@@ -13,7 +13,7 @@ import (
 	"placementsync/internal/report"
 )
 
-// testReportEqualsFile compares the content of the report page with the content of the offline file.
+// testReportEqualsFile compares the report page with the offline file: their contents must be equal.
 func testReportEqualsFile(t *testing.T, s *site) {
 	ask := func(ctx context.Context, q report.Question) (query.Result, bool, error) {
 		opts := query.Options{MemoryLimit: "512MB", Threads: 1}

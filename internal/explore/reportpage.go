@@ -8,7 +8,7 @@ import (
 	"placementsync/internal/report"
 )
 
-// showReport shows the report, which placementsync report writes to a file.
+// showReport shows the report. The command "placementsync report" writes the same content to a file.
 func showReport(v *visit) (reply, error) {
 	notices, err := v.pool.cfg.Notices()
 	if err != nil {

@@ -12,24 +12,24 @@ import (
 	"placementsync/internal/query"
 )
 
-// subjectTables are the tables of one subject of the page Schema.
+// subjectTables are the tables of one subject, such as orders or mart, on the page Schema.
 type subjectTables struct {
 	Subject, Title string
-	Tables         []tableEntry
+	Tables         []schemaTable
 	// Map is the drawing of the relations. It is nil without relations.
 	Map *relationMap
 }
 
-// tableEntry is a table with its state in the snapshot.
-type tableEntry struct {
+// schemaTable is a table with the number and the standing of its rows in the snapshot.
+type schemaTable struct {
 	dictionary.Table
 	// Link opens the table in the editor. It is empty if there is no editor.
 	Link string
-	// Row describes a row.
+	// Row is the grain of the table, or its key if the grain is not described.
 	Row string
 	// Rows is the number of rows. It is empty if the snapshot does not count them.
 	Rows string
-	// Standing is the grade. Reason explains it.
+	// Standing is the meaning of the grade of the table. Reason explains the grade.
 	Standing ledger.Standing
 	Reason   string
 }
@@ -48,7 +48,7 @@ func showSchema(v *visit) (reply, error) {
 	for _, r := range counts.Rows {
 		rows[r.Get("table_name").Text] = r.Get("rows").Text
 	}
-	// The sources of meta.tables are all tables.
+	// The query of meta.tables has all tables of main as its sources.
 	sources, err := v.db.Sources(v.Context(), query.Text("FROM meta.tables"), nil)
 	if err != nil {
 		return nil, err
@@ -64,22 +64,21 @@ func showSchema(v *visit) (reply, error) {
 				subjects[i].Map = drawMap(maps[at])
 			}
 		}
-		entry := tableEntry{Table: t, Link: v.editorLink(t.Name())}
-		entry.Row = t.Grain
+		shown := schemaTable{Table: t, Link: v.editorLink(t.Name()), Row: t.Grain}
 		if t.Grain == "" {
-			_, entry.Row = t.RowIdentity("")
+			_, shown.Row = t.RowIdentity("")
 		}
 		if t.Schema == "main" {
-			entry.Rows = rows[t.Table]
+			shown.Rows = rows[t.Table]
 			if at := slices.IndexFunc(sources, func(s query.Source) bool { return s.Table == t.Table }); at >= 0 {
-				entry.Standing, entry.Reason = sources[at].Standing, sentenceOf(sources[at].Reason)
+				shown.Standing, shown.Reason = sources[at].Standing, sentenceOf(sources[at].Reason)
 			}
 		}
-		subjects[i].Tables = append(subjects[i].Tables, entry)
+		subjects[i].Tables = append(subjects[i].Tables, shown)
 	}
-	last := []string{"shared", "mart", "meta"} // the index of other subjects is -1
+	lastSubjects := []string{"shared", "mart", "meta"} // slices.Index returns -1 for the others, so they are first
 	slices.SortStableFunc(subjects, func(a, b subjectTables) int {
-		return cmp.Compare(slices.Index(last, a.Subject), slices.Index(last, b.Subject))
+		return cmp.Compare(slices.Index(lastSubjects, a.Subject), slices.Index(lastSubjects, b.Subject))
 	})
 	for i := range subjects {
 		m := subjects[i].Map
@@ -151,14 +150,14 @@ func drawMap(m dictionary.Map) *relationMap {
 	}
 	d := &relationMap{BoxWidth: boxWidth, BoxHeight: boxHeight}
 	boxes := map[string]mapBox{}
-	heights := map[int]int{} // boxes of each column
+	boxCounts := map[int]int{} // by column
 	for _, t := range m.Tables {
 		if !slices.ContainsFunc(m.Relations, func(r dictionary.Relation) bool { return r.From == t.Name() || r.To == t.Name() }) {
 			continue
 		}
 		at := place(t.Name(), nil)
-		b := mapBox{Name: t.Name(), Other: t.Subject() != m.Subject, X: mapMargin + at*(boxWidth+columnGap), Y: mapMargin + heights[at]*(boxHeight+rowGap)}
-		heights[at]++
+		b := mapBox{Name: t.Name(), Other: t.Subject() != m.Subject, X: mapMargin + at*(boxWidth+columnGap), Y: mapMargin + boxCounts[at]*(boxHeight+rowGap)}
+		boxCounts[at]++
 		boxes[b.Name] = b
 		d.Boxes = append(d.Boxes, b)
 		d.Width, d.Height = max(d.Width, b.X+boxWidth+mapMargin), max(d.Height, b.Y+boxHeight+mapMargin)

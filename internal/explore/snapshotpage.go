@@ -42,7 +42,7 @@ func showSnapshot(v *visit) (reply, error) {
 	return newPage("Snapshot", "snapshot", view), err
 }
 
-// addChecks adds the results of the checks, with the samples in tables of their own.
+// addChecks adds the table with the results of the checks, and a table for each sample.
 func (view *snapshotView) addChecks(checks query.Result, l links) error {
 	for _, r := range checks.Rows {
 		sample := &r.Values[slices.IndexFunc(checks.Columns, func(c query.Column) bool { return c.Name == "sample" })]

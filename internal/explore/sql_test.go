@@ -61,7 +61,8 @@ func (s *site) post(ctx context.Context, form url.Values, headers map[string]str
 	return res, string(body), err
 }
 
-// runSQL runs a statement through the page. more are names and values of further form fields.
+// runSQL runs a statement through the page. more contains alternating names and values of other form
+// fields.
 func (s *site) runSQL(t testing.TB, text string, status int, more ...string) string {
 	t.Helper()
 	form := url.Values{"sql": {text}, "token": {s.token(t)}}
@@ -105,7 +106,7 @@ func testStatements(t *testing.T, s *site) {
 	body = s.runSQL(t, "SELECT 1,\n nam FROM product_listings", http.StatusBadRequest)
 	wantTexts(t, body, `Referenced column "nam" not found`, "Line 2, column 2")
 	wantTexts(t, s.runSQL(t, "SELECT '<script>' AS \"<b>\"", http.StatusOK), "<script>")
-	wantTexts(t, s.runSQL(t, "SELECT run_id FROM mart.snapshot", http.StatusOK, "as_of", "2026-11-01"), run)
+	wantTexts(t, s.runSQL(t, "SELECT run_id FROM mart.snapshot", http.StatusOK, "as_of", "2026-11-01"), firstRun)
 	wantTexts(t, s.runSQL(t, "SELECT 1", http.StatusBadRequest, "colour", "red"), `unknown parameter "colour"`)
 	// The page of a statement allows the styles of the editor by a nonce that changes.
 	first, _, err := s.fetch(t.Context(), "/sql")
@@ -116,37 +117,38 @@ func testStatements(t *testing.T, s *site) {
 	if !regexp.MustCompile(`script-src 'self'; style-src 'self' 'nonce-\w{20,}';`).MatchString(policy) || policy == second.Header.Get("Content-Security-Policy") {
 		t.Errorf("the policies of two pages are %s and %s, want a different nonce in each", policy, second.Header.Get("Content-Security-Policy"))
 	}
-	var words struct {
+	var completion struct {
 		Schemas map[string][]struct{ Name string }
 		Macros  []struct{ Name string }
 	}
-	must(t, json.Unmarshal([]byte(s.get(t, "/assets/completion.json", http.StatusOK)), &words))
+	must(t, json.Unmarshal([]byte(s.get(t, "/assets/completion.json", http.StatusOK)), &completion))
 	for _, row := range s.sql(t, "SELECT DISTINCT schema_name, table_name FROM duckdb_columns() WHERE database_name = 'catalog' AND NOT internal")[1:] {
-		if !slices.ContainsFunc(words.Schemas[row[0]], func(w struct{ Name string }) bool { return w.Name == row[1] }) {
+		if !slices.ContainsFunc(completion.Schemas[row[0]], func(w struct{ Name string }) bool { return w.Name == row[1] }) {
 			t.Errorf("the completion lacks the table %s.%s", row[0], row[1])
 		}
 	}
 	for _, row := range s.sql(t, "SELECT DISTINCT function_name FROM duckdb_functions() WHERE database_name = 'catalog'")[1:] {
-		if !slices.ContainsFunc(words.Macros, func(m struct{ Name string }) bool { return m.Name == row[0] }) {
+		if !slices.ContainsFunc(completion.Macros, func(m struct{ Name string }) bool { return m.Name == row[0] }) {
 			t.Errorf("the completion lacks the macro %s", row[0])
 		}
 	}
 }
 
 func testStatementFiles(t *testing.T, s *site) {
-	for format, begin := range map[string]string{"csv": "a\r\n'=1\r\n", "xlsx": "PK", "parquet": "PAR1"} {
-		if body := s.runSQL(t, "SELECT '=1' AS a", http.StatusOK, "format", format); !strings.HasPrefix(body, begin) {
-			t.Errorf("the file in %s begins with %.20q, want %q", format, body, begin)
+	for format, prefix := range map[string]string{"csv": "a\r\n'=1\r\n", "xlsx": "PK", "parquet": "PAR1"} {
+		if body := s.runSQL(t, "SELECT '=1' AS a", http.StatusOK, "format", format); !strings.HasPrefix(body, prefix) {
+			t.Errorf("the file in %s begins with %.20q, want %q", format, body, prefix)
 		}
 	}
 	wantTexts(t, s.runSQL(t, "SELECT nam", http.StatusBadRequest, "format", "csv"), `Referenced column "nam"`)
 	wantTexts(t, s.runSQL(t, "SELECT 1", http.StatusBadRequest, "format", "exe"), "unknown format")
 }
 
-// testForgedStatements checks that a statement of another site, or without the token, is not run.
+// testForgedStatements checks that a statement is not run if another site sent it, or if it has no valid
+// token.
 func testForgedStatements(t *testing.T, s *site) {
 	token := s.token(t)
-	must(t, os.WriteFile(s.child, []byte("no child"), 0o600))
+	must(t, os.WriteFile(s.pidFile, []byte("no child"), 0o600))
 	for _, c := range []struct {
 		name, token string
 		headers     map[string]string
@@ -166,7 +168,7 @@ func testForgedStatements(t *testing.T, s *site) {
 			t.Errorf("%s: got status %d, want %d and no result:\n%s", c.name, res.StatusCode, c.status, textOf(body))
 		}
 	}
-	if pid, err := os.ReadFile(s.child); err != nil || string(pid) != "no child" {
+	if pid, err := os.ReadFile(s.pidFile); err != nil || string(pid) != "no child" {
 		t.Errorf("a process was started: the file of its id contains %s (%v), want no child", pid, err)
 	}
 	if res, _, err := s.post(t.Context(), url.Values{"sql": {"SELECT " + strings.Repeat("1", 300<<10)}, "token": {token}}, nil); err != nil || res.StatusCode != http.StatusBadRequest {
@@ -179,11 +181,11 @@ func testForgedStatements(t *testing.T, s *site) {
 
 const endless = "SELECT count(*) FROM range(1000000000000) AS t(i) WHERE i % 7 = 3"
 
-// childOf waits for the child of a statement and returns its process.
-func (s *site) childOf(t *testing.T) *os.Process {
+// waitForChild waits until the child process of a statement has started, and returns the process.
+func (s *site) waitForChild(t *testing.T) *os.Process {
 	t.Helper()
 	for begun := time.Now(); time.Since(begun) < time.Minute; {
-		text, err := os.ReadFile(s.child)
+		text, err := os.ReadFile(s.pidFile)
 		if pid, numberErr := strconv.Atoi(string(text)); err == nil && numberErr == nil {
 			child, err := os.FindProcess(pid)
 			must(t, err)
@@ -197,18 +199,18 @@ func (s *site) childOf(t *testing.T) *os.Process {
 // testCrashedStatement kills the process of a statement and checks that the server continues.
 func testCrashedStatement(t *testing.T, s *site) {
 	form := url.Values{"sql": {endless}, "token": {s.token(t)}}
-	_ = os.Remove(s.child)
-	answer := make(chan string, 1)
+	_ = os.Remove(s.pidFile)
+	shown := make(chan string, 1)
 	go func() {
 		_, body, err := s.post(t.Context(), form, nil)
-		answer <- textOf(body)
+		shown <- textOf(body)
 		if err != nil {
 			t.Error(err)
 		}
 	}()
-	must(t, s.childOf(t).Signal(syscall.SIGSEGV))
-	if got := <-answer; !strings.Contains(got, "ended without a result (") || !strings.Contains(s.logText(), "process of a statement ended") {
-		t.Errorf("the page does not show, or the log does not contain, the end of the process: %s\n%s", got, s.logText())
+	must(t, s.waitForChild(t).Signal(syscall.SIGSEGV))
+	if got := <-shown; !strings.Contains(got, "ended without a result (") || !strings.Contains(s.logText(), "process of a statement ended") {
+		t.Errorf("the page is %q and the log is %q, want the end of the process in both", got, s.logText())
 	}
 	wantTexts(t, s.runSQL(t, "SELECT 42 AS answer", http.StatusOK), "42")
 	s.get(t, "/snapshot", http.StatusOK)
@@ -217,28 +219,28 @@ func testCrashedStatement(t *testing.T, s *site) {
 // testCancelledStatement closes the connection of a statement and checks that its process ends.
 func testCancelledStatement(t *testing.T, s *site) {
 	form := url.Values{"sql": {endless}, "token": {s.token(t)}}
-	_ = os.Remove(s.child)
+	_ = os.Remove(s.pidFile)
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() {
 		_, _, err := s.post(ctx, form, nil)
 		ended <- err
 	}()
-	child := s.childOf(t)
+	child := s.waitForChild(t)
 	cancel()
 	if err := <-ended; err == nil {
 		t.Error("the cancelled request has a result")
 	}
 	for begun := time.Now(); child.Signal(syscall.Signal(0)) == nil; {
 		if time.Since(begun) > time.Minute {
-			t.Fatal("the process runs after its cancellation")
+			t.Fatal("the process is still running a minute after the request was cancelled")
 		}
 	}
 }
 
 func TestTypedSQLCanBeOff(t *testing.T) {
 	t.Parallel()
-	s := &site{version: explore.Version{Run: run, Catalog: newCatalog(t, "records.sql")}}
+	s := &site{version: explore.Version{Run: firstRun, Catalog: newCatalog(t, "records.sql")}}
 	pages, err := explore.New(explore.Config{Warehouse: s, MemoryLimit: "512MB", Threads: 1, Log: slog.New(slog.NewTextHandler(s, nil))})
 	must(t, err)
 	s.Server = httptest.NewServer(pages.Handler())
@@ -264,17 +266,18 @@ func TestTrialTypedSQLOnlyReads(t *testing.T) {
 	testEscapes(t, math.MaxInt)
 }
 
-// testEscapes sends up to most escaping statements of each kind. Each runs in its own process.
+// testEscapes sends up to most escaping statements of each kind, each to its own process. Statements of
+// escapes.OneStatement may succeed. No statement may change a file.
 func testEscapes(t *testing.T, most int) {
 	outside := t.TempDir()
 	must(t, os.WriteFile(filepath.Join(outside, "x.csv"), []byte("a\nroot:\n"), 0o600))
 	s := newSite(t, "records.sql")
 	before := sums(t, filepath.Dir(s.version.Catalog), outside)
-	words := strings.NewReplacer("DIR", outside, "CATALOG", s.version.Catalog)
+	placeholders := strings.NewReplacer("DIR", outside, "CATALOG", s.version.Catalog)
 	token := s.token(t)
 	checkRefused := func(text, reason string) {
 		t.Helper()
-		res, body, err := s.post(t.Context(), url.Values{"sql": {words.Replace(text)}, "token": {token}}, nil)
+		res, body, err := s.post(t.Context(), url.Values{"sql": {placeholders.Replace(text)}, "token": {token}}, nil)
 		must(t, err)
 		if _, result, _ := strings.Cut(body, `<section id="result"`); res.StatusCode != http.StatusBadRequest || !strings.Contains(textOf(result), reason) || strings.Contains(result, "root:") {
 			t.Errorf("%s: got status %d, want 400 with %q:\n%s", text, res.StatusCode, reason, textOf(result))
@@ -289,7 +292,7 @@ func testEscapes(t *testing.T, most int) {
 		checkRefused(strings.Replace(text, "%s", escapes.Destructive, 1), "refused ")
 	}
 	for _, text := range escapes.OneStatement()[:min(most, len(escapes.OneStatement()))] {
-		_, _, err := s.post(t.Context(), url.Values{"sql": {words.Replace(strings.Replace(text, "%s", escapes.Destructive, 1))}, "token": {token}}, nil)
+		_, _, err := s.post(t.Context(), url.Values{"sql": {placeholders.Replace(strings.Replace(text, "%s", escapes.Destructive, 1))}, "token": {token}}, nil)
 		must(t, err)
 	}
 	if diff := cmp.Diff(before, sums(t, filepath.Dir(s.version.Catalog), outside)); diff != "" {
@@ -297,7 +300,7 @@ func testEscapes(t *testing.T, most int) {
 	}
 }
 
-// sums returns the SHA-256 of the files in folders.
+// sums returns the SHA-256 of each file in the folders.
 func sums(t *testing.T, dirs ...string) map[string][32]byte {
 	t.Helper()
 	found := map[string][32]byte{}

@@ -19,12 +19,12 @@ import (
 
 const (
 	sqlPath = base + "/sql"
-	// maxChildren is the number of statements that run at a time. Other statements wait.
+	// maxChildren is the maximum number of statements that run at a time. Other statements wait.
 	maxChildren = 2
-	// maxFiles limits the file of a statement and its temporary files, in bytes.
-	maxFiles = 2 << 30
-	// maxForm limits the form of the page, in bytes.
-	maxForm = 256 << 10
+	// maxFileBytes limits the result file of a statement, and the sum of its temporary files.
+	maxFileBytes = 2 << 30
+	// maxFormBytes limits the form of the page.
+	maxFormBytes = 256 << 10
 	// completionFile is the asset with the words that the editor completes.
 	completionFile = "completion.json"
 )
@@ -36,7 +36,7 @@ const (
 	formatKey = "format"
 )
 
-// sqlView is the page of the editor, with the result or the problem of a statement.
+// sqlView is the page of the editor. After a statement has run, it has a result or a problem.
 type sqlView struct {
 	questionView
 	Token, Nonce, Completion string
@@ -52,7 +52,7 @@ func (e *Explorer) sqlRoute(show func(v *visit) (reply, error)) route {
 	return route{path: "/sql", tab: "SQL", show: show, slow: true, keys: []string{sqlKey, formatKey, chartKey}}
 }
 
-// serveStatement runs the statement of a form. It accepts only forms of its own page: the browser
+// serveStatement runs the statement of a form. It accepts only the form of the page SQL: the browser
 // sends the origin of the form, and the form contains the token of this process.
 func (e *Explorer) serveStatement(w http.ResponseWriter, req *http.Request) {
 	refuse := func(status int, problem string) {
@@ -62,7 +62,7 @@ func (e *Explorer) serveStatement(w http.ResponseWriter, req *http.Request) {
 		refuse(http.StatusForbidden, "the statement was not run: another site sent it")
 		return
 	}
-	req.Body = http.MaxBytesReader(w, req.Body, maxForm)
+	req.Body = http.MaxBytesReader(w, req.Body, maxFormBytes)
 	if err := req.ParseForm(); err != nil {
 		refuse(http.StatusBadRequest, fmt.Sprintf("the statement was not run: %v", err))
 		return
@@ -77,8 +77,8 @@ func (e *Explorer) serveStatement(w http.ResponseWriter, req *http.Request) {
 	e.serve(w, req, e.sqlRoute(e.runSQL))
 }
 
-// showSQL shows the editor. It does not run the statement of the address, which another site may
-// have written.
+// showSQL shows the editor with the statement of the address. It does not run the statement, because
+// the address may come from another site.
 func (e *Explorer) showSQL(v *visit) (reply, error) {
 	view, err := e.newSQLView(v)
 	return view.page(http.StatusOK), err
@@ -88,7 +88,7 @@ func (e *Explorer) newSQLView(v *visit) (sqlView, error) {
 	view := sqlView{Token: e.token, Nonce: rand.Text(), Completion: assetFolder + completionFile}
 	view.SQL = v.params.Get(sqlKey)
 	var err error
-	view.AsOf, err = v.listSnapshots()
+	view.AsOf, err = v.snapshotForm()
 	return view, err
 }
 
@@ -105,7 +105,7 @@ func (e *Explorer) runSQL(v *visit) (reply, error) {
 		return nil, err
 	}
 	v.free() // the child opens the snapshot itself
-	job := query.Job{Catalog: v.snapshot.version.Catalog, AsOf: v.snapshot.asOf, SQL: view.SQL, MaxRows: maxRows, DiskLimit: maxFiles,
+	job := query.Job{Catalog: v.snapshot.version.Catalog, AsOf: v.snapshot.asOf, SQL: view.SQL, MaxRows: maxRows, DiskLimit: maxFileBytes,
 		MemoryLimit: e.cfg.MemoryLimit, Threads: e.cfg.Threads, Timeout: e.cfg.Timeout}
 	view.HasRun = true
 	if format := query.Format(v.params.Get(formatKey)); format != "" {
@@ -130,9 +130,9 @@ func (e *Explorer) runSQL(v *visit) (reply, error) {
 	}
 	q.addChart(result, result.Rows)
 	if q.view.Chart != nil {
-		for _, one := range q.view.Chart.Variants {
-			for i := range one.Series {
-				one.Series[i].Links = nil // a statement has no filters
+		for _, variant := range q.view.Chart.Variants {
+			for i := range variant.Series {
+				variant.Series[i].Links = nil // the page has no filters for the rows of a point
 			}
 		}
 	}
@@ -144,7 +144,7 @@ func (e *Explorer) runSQL(v *visit) (reply, error) {
 	return view.page(http.StatusOK), nil
 }
 
-// runJob runs a job when fewer than maxChildren other jobs are running.
+// runJob waits until fewer than maxChildren other jobs are running, and runs the job.
 func (e *Explorer) runJob(ctx context.Context, job query.Job, w io.Writer) (query.Result, error) {
 	select {
 	case e.running <- struct{}{}:
@@ -205,10 +205,10 @@ func buildWholeTable(result query.Result, l links) *page.Table {
 		}
 		t.Heads = append(t.Heads, page.Head{Name: r.Name, Label: r.Name, Numeric: r.Numeric})
 	}
-	for _, one := range result.Rows {
+	for _, row := range result.Rows {
 		var cells []page.Cell
 		for _, r := range roles {
-			cells = append(cells, r.showValue(one, l))
+			cells = append(cells, r.showValue(row, l))
 		}
 		t.Rows = append(t.Rows, page.Row{Cells: cells})
 	}

@@ -11,15 +11,17 @@ import (
 	"placementsync/internal/sqltext"
 )
 
-// columnRole is the meaning of a column of a result, from its name, its type and its neighbors.
+// columnRole is the meaning of a column of a result. It is derived from the name and type of the column
+// and from the names of the other columns.
 type columnRole struct {
 	query.Column
+	// hidden means that the table does not show the column.
 	hidden bool
-	// id is the column with the id of the record whose name this column contains. If this column
-	// contains ids, id is the column itself. kind is the kind of record, or "writer". Values of a
-	// known kind are links.
+	// id is set if this column contains names or ids of records. It is the name of the column with
+	// their ids, which can be this column. kind is the kind of the records, or "writer". If kind is
+	// set, the values are links.
 	id, kind string
-	// unit is the column with the currency of an amount.
+	// unit is the name of the column with the currency of the amounts. Empty means none.
 	unit string
 	// money means that the column contains amounts. summed means that the table shows their total.
 	money, summed bool
@@ -29,32 +31,33 @@ type columnRole struct {
 
 // hasWord reports whether the name of a column, such as order_status, has one of the words.
 func hasWord(column string, words ...string) bool {
-	return slices.ContainsFunc(strings.Split(column, "_"), func(one string) bool { return slices.Contains(words, one) })
+	return slices.ContainsFunc(strings.Split(column, "_"), func(word string) bool { return slices.Contains(words, word) })
 }
 
-// choosable reports whether the page has a selection with the values of the column.
-func (r columnRole) choosable() bool {
+// hasSelection reports whether the form has a selection with the values of the column.
+func (r columnRole) hasSelection() bool {
 	return r.Type == "BOOLEAN" || r.coded && !hasWord(r.Name, "includes", "included") || r.Type == "VARCHAR" && hasWord(r.Name, "currency", "country", "grade", "outcome", "state")
 }
 
-// kindOf returns the kind of record to which an id column refers. It is empty for other columns.
-// A product has the id of its listing.
+// kindOf returns the kind of record whose ids a column contains, or an empty text. A product and its
+// listing have the same id.
 func kindOf(column string) string {
-	base, ok := strings.CutSuffix(column, "_id")
+	stem, ok := strings.CutSuffix(column, "_id")
 	if !ok || column == "v1_campaign_id" {
 		return ""
 	}
-	switch last := base[strings.LastIndex(base, "_")+1:]; last {
+	switch word := stem[strings.LastIndex(stem, "_")+1:]; word {
 	case "product":
 		return "listing"
 	case "listing", "outlet", "order", "campaign", "article", "profile":
-		return last
+		return word
 	}
 	return ""
 }
 
-// rolesOf finds the meaning of the columns. A name column, such as outlet or outlet_name, links to
-// the id in outlet_id. Columns with ids of names and with currencies of amounts are hidden.
+// rolesOf returns the meanings of the columns. A column with names, such as outlet or outlet_name, links
+// to the records with the ids in outlet_id. The columns with these ids, and the currencies of amounts,
+// are hidden.
 func rolesOf(columns []query.Column) []columnRole {
 	roles := make([]columnRole, len(columns))
 	byName := map[string]*columnRole{}
@@ -65,12 +68,12 @@ func rolesOf(columns []query.Column) []columnRole {
 	currency := byName["currency"]
 	for i := range roles {
 		r := &roles[i]
-		if base, ok := strings.CutSuffix(r.Name, "_id"); ok {
+		if stem, ok := strings.CutSuffix(r.Name, "_id"); ok {
 			kind := kindOf(r.Name)
 			if kind != "" {
 				r.id, r.kind = r.Name, kind
 			}
-			for _, name := range []string{base, base + "_name"} {
+			for _, name := range []string{stem, stem + "_name"} {
 				if named := byName[name]; named != nil {
 					named.id, named.kind, r.hidden = r.Name, kind, true
 				}
@@ -90,12 +93,13 @@ func rolesOf(columns []query.Column) []columnRole {
 }
 
 // buildTable returns the table of a result. Ids become links of names, and currencies become units
-// of amounts. If the result is complete, columns without values are left out and listed in Blank.
+// of amounts. If the result has no more rows than the table, columns without values are left out and
+// listed in Blank.
 func buildTable(caption string, roles []columnRole, result query.Result, l links) *page.Table {
 	t := &page.Table{Caption: caption, Empty: "No rows.", Stacked: true}
 	n := int64(len(result.Rows))
 	roles = slices.DeleteFunc(slices.Clone(roles), func(r columnRole) bool {
-		blank := n > 0 && n == result.Total && !slices.ContainsFunc(result.Rows, func(one query.Record) bool { return !one.Get(r.Name).Null || r.id != "" && !one.Get(r.id).Null })
+		blank := n > 0 && n == result.Total && !slices.ContainsFunc(result.Rows, func(row query.Record) bool { return !row.Get(r.Name).Null || r.id != "" && !row.Get(r.id).Null })
 		if blank && !r.hidden {
 			t.Blank = append(t.Blank, strings.ToLower(labelOf(r.Name)))
 		}
@@ -104,10 +108,10 @@ func buildTable(caption string, roles []columnRole, result query.Result, l links
 	for _, r := range roles {
 		t.Heads = append(t.Heads, page.Head{Name: r.Name, Label: labelOf(r.Name), Numeric: r.Numeric})
 	}
-	for _, one := range result.Rows {
+	for _, row := range result.Rows {
 		cells := make([]page.Cell, len(roles))
 		for i, r := range roles {
-			cells[i] = r.showValue(one, l)
+			cells[i] = r.showValue(row, l)
 		}
 		t.Rows = append(t.Rows, page.Row{Cells: cells})
 	}
@@ -117,34 +121,35 @@ func buildTable(caption string, roles []columnRole, result query.Result, l links
 	return t
 }
 
-// showValue formats the value of the column in a record. If a name is missing, it shows the id.
-func (r columnRole) showValue(one query.Record, l links) page.Cell {
-	v := one.Get(r.Name)
-	d := r.buildCell(v)
-	if r.id != "" && !one.Get(r.id).Null {
+// showValue formats the value of the column in a row. If the name of a record is missing, it shows the
+// id.
+func (r columnRole) showValue(row query.Record, l links) page.Cell {
+	v := row.Get(r.Name)
+	cell := r.buildCell(v)
+	if r.id != "" && !row.Get(r.id).Null {
 		if v.Null {
-			d = buildCell(r.Column, one.Get(r.id))
+			cell = buildCell(r.Column, row.Get(r.id))
 		}
 		switch {
 		case r.kind == "writer" && !v.Null:
-			d.Link = l.linkWriter(v.Text)
+			cell.Link = l.linkWriter(v.Text)
 		case r.kind != "" && r.kind != "writer":
-			d.Link = l.linkRecord(r.kind, one.Get(r.id).Text)
+			cell.Link = l.linkRecord(r.kind, row.Get(r.id).Text)
 		}
 	}
 	if r.unit != "" && !v.Null {
-		if d.Unit = one.Get(r.unit).Text; d.Unit == "" {
-			d.Unit = noCurrency
+		if cell.Unit = row.Get(r.unit).Text; cell.Unit == "" {
+			cell.Unit = noCurrency
 		}
 	}
-	return d
+	return cell
 }
 
 // noCurrency is the unit of an amount without a currency.
 const noCurrency = "(no currency)"
 
-// fillOutletNames fills in the missing names of outlets from all tables that contain names. A row
-// must have the id of the outlet, or the id of a listing of the outlet.
+// fillOutletNames fills in the missing names of outlets from all tables that contain names of outlets.
+// It finds the outlet of a row by the id of the outlet, or else by the id of a listing of the outlet.
 func (v *visit) fillOutletNames(roles []columnRole, rows []query.Record) error {
 	indexOf := func(matches func(r columnRole) bool) int { return slices.IndexFunc(roles, matches) }
 	name := indexOf(func(r columnRole) bool {
@@ -162,9 +167,9 @@ func (v *visit) fillOutletNames(roles []columnRole, rows []query.Record) error {
 	b := &binder{}
 	var ids []string
 	var missing []query.Record
-	for _, one := range rows {
-		if id >= 0 && one.Values[name].Null && !one.Values[id].Null {
-			missing, ids = append(missing, one), append(ids, b.bind(one.Values[id].Text))
+	for _, row := range rows {
+		if id >= 0 && row.Values[name].Null && !row.Values[id].Null {
+			missing, ids = append(missing, row), append(ids, b.bind(row.Values[id].Text))
 		}
 	}
 	if len(missing) == 0 {
@@ -177,9 +182,9 @@ func (v *visit) fillOutletNames(roles []columnRole, rows []query.Record) error {
 		return nil
 	}
 	for _, r := range found.Rows {
-		for _, one := range missing {
-			if r.Get("id").Text == one.Values[id].Text {
-				one.Values[name] = r.Get("name")
+		for _, row := range missing {
+			if r.Get("id").Text == row.Values[id].Text {
+				row.Values[name] = r.Get("name")
 			}
 		}
 	}

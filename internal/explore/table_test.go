@@ -16,7 +16,7 @@ import (
 	"github.com/xuri/excelize/v2"
 )
 
-// ordersList is a query of the orders that uses no statement of the program.
+// ordersList is a query for the list of orders. It uses no statement of the program.
 const ordersList = `SELECT o.id AS order_id, p.name AS profile, o.status, o.created_at AS ordered, o.date_paid AS paid, o.total
 	FROM main.orders AS o LEFT JOIN main.profiles AS p ON p.id = o.profile_id`
 
@@ -34,17 +34,17 @@ func orderIDs(body string) []string {
 }
 
 // TestTablesAreSorted sorts the orders by each column in both directions and reads all pages. Rows
-// with equal values must have the usual order of the list.
+// with equal values must be in the default order of the list.
 func TestTablesAreSorted(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, "tables.sql")
-	const usual = "ordered DESC NULLS LAST, order_id"
+	const defaultOrder = "ordered DESC NULLS LAST, order_id"
 	for key, by := range map[string]string{"": "", "order": "coalesce((SELECT reference_number FROM main.orders AS n WHERE n.id = order_id), order_id)", "profile": "profile",
 		"status": "status", "ordered": "ordered", "paid": "paid", "total": "total"} {
 		for _, sign := range []string{"", "-"} {
-			order := usual
+			order := defaultOrder
 			if by != "" {
-				order = by + map[string]string{"-": " DESC", "": ""}[sign] + " NULLS LAST, " + usual
+				order = by + map[string]string{"-": " DESC", "": ""}[sign] + " NULLS LAST, " + defaultOrder
 			}
 			want := column(s.sql(t, "SELECT order_id FROM ("+ordersList+") ORDER BY "+order), 0)
 			var got []string
@@ -68,7 +68,7 @@ func TestTablesAreSorted(t *testing.T) {
 	}
 }
 
-// tableFilters returns filters of the orders with the equivalent SQL conditions.
+// tableFilters maps parameters of the list of orders to equivalent SQL conditions on ordersList.
 func tableFilters() map[string]string {
 	return map[string]string{
 		"":                      "true",
@@ -197,24 +197,24 @@ func TestWrongTableAddresses(t *testing.T) {
 	wantTexts(t, s.get(t, "/orders?page=9", http.StatusOK), "250 rows: this page does not exist")
 }
 
-// TestQuestionTables sorts and filters the result of a question, whose amounts have currencies, and
-// compares it with independent SQL.
+// TestQuestionTables sorts and filters the result of a question with prices in several currencies, and
+// compares the rows with independent SQL.
 func TestQuestionTables(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, "tables.sql")
 	const found = `(SELECT l.id, pricing_tier, currency, unit_amount AS price FROM main.product_listing_prices AS p JOIN main.product_listings AS l ON l.id = product_listing_id
 		WHERE l.domain_authority > 0) WHERE price <= 20 AND pricing_tier = 'pro'`
 	const address = "p.top=1000&is.pricing_tier=pro&max.price=20&sort=-price"
-	records := s.csv(t, "/questions/find_placements/csv?"+address)
-	id, price, currency := slices.Index(records[0], "listing_id"), slices.Index(records[0], "price"), slices.Index(records[0], "currency")
+	rows := s.csv(t, "/questions/find_placements/csv?"+address)
+	id, price, currency := slices.Index(rows[0], "listing_id"), slices.Index(rows[0], "price"), slices.Index(rows[0], "currency")
 	count := map[string]int{}
-	last := map[string]string{}
-	for _, r := range records[1:] {
+	previous := map[string]string{} // price by currency
+	for _, r := range rows[1:] {
 		count[r[currency]]++
-		if before := last[r[currency]]; before != "" && len(before) == len(r[price]) && before < r[price] {
-			t.Errorf("listing %s with the price %s %s follows the price %s, want descending prices", r[id], r[price], r[currency], before)
+		if p := previous[r[currency]]; p != "" && len(p) == len(r[price]) && p < r[price] {
+			t.Errorf("listing %s with the price %s %s follows the price %s, want descending prices", r[id], r[price], r[currency], p)
 		}
-		last[r[currency]] = r[price]
+		previous[r[currency]] = r[price]
 	}
 	for _, r := range s.sql(t, "SELECT coalesce(currency, ''), count(DISTINCT id) FROM "+found+" GROUP BY ALL")[1:] {
 		if fmt.Sprint(count[r[0]]) != r[1] {
@@ -226,8 +226,8 @@ func TestQuestionTables(t *testing.T) {
 	testOutletNames(t, s)
 }
 
-// testOutletNames checks that all pages and the download of the catalog show the name of an outlet
-// even if only another table contains the name.
+// testOutletNames checks that pages and the download of the catalog show the name of an outlet that only
+// another table contains.
 func testOutletNames(t *testing.T, s *site) {
 	t.Helper()
 	for address, want := range map[string]string{
@@ -242,11 +242,11 @@ func testOutletNames(t *testing.T, s *site) {
 	} {
 		wantTexts(t, s.get(t, address, http.StatusOK), want)
 	}
-	records := s.csv(t, "/catalog.csv?q=only+in+orders&col=outlet")
-	if want := [][]string{{"id", "name", "outlet_id", "outlet_name"}, {"LX", "Unnamed", "OX", "Only in orders"}}; !cmp.Equal(want, records) {
-		t.Errorf("the CSV has %v, want %v", records, want)
+	rows := s.csv(t, "/catalog.csv?q=only+in+orders&col=outlet")
+	if want := [][]string{{"id", "name", "outlet_id", "outlet_name"}, {"LX", "Unnamed", "OX", "Only in orders"}}; !cmp.Equal(want, rows) {
+		t.Errorf("the CSV has %v, want %v", rows, want)
 	}
-	if diff := cmp.Diff(records, s.sql(t, shownStatement(t, s.get(t, "/catalog?q=only+in+orders&col=outlet", http.StatusOK)))); diff != "" {
+	if diff := cmp.Diff(rows, s.sql(t, shownStatement(t, s.get(t, "/catalog?q=only+in+orders&col=outlet", http.StatusOK)))); diff != "" {
 		t.Errorf("the statement of the page has other rows (-CSV +SQL):\n%s", diff)
 	}
 }

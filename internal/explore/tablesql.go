@@ -12,29 +12,30 @@ import (
 	"placementsync/internal/sqltext"
 )
 
-// table is the result of a query that the reader sorts, filters and pages. SQL around the query
-// does this, with bound values.
+// table is the result of a query that the user can sort, filter and read page by page. The query becomes
+// a subquery of SQL that sorts, filters and limits its rows, with bound values.
 type table struct {
 	*visit
-	base   query.Query
-	values map[string]string
+	inner  query.Query
+	values map[string]string // of the parameters of inner
 	roles  []columnRole
 	state  tableState
-	// textColumn is the last column of the query. It contains the text to search and is not shown.
-	// If the query has no such column, textColumn is empty and the search covers all text columns.
+	// textColumn is the name of the last column of the query, if that column contains the text to
+	// search. The column is not shown. If textColumn is empty, all text columns are searched.
 	textColumn string
 }
 
 // tableRows are the rows of one page of a table.
 type tableRows struct {
 	query.Result // Total counts the rows of all pages
-	// Sums contains the total of each summed column, one entry per currency.
+	// Sums contains, for each currency, the totals of the summed columns.
 	Sums []currencySums
-	// Choices contains the values of the columns with a selection, without the filters.
+	// Choices contains the values of each column with a selection. They are not filtered. The first
+	// list is empty, see choicesSQL.
 	Choices [][]string
 }
 
-// currencySums are the totals of amounts in one currency.
+// currencySums are the totals in one currency, in the order of the summed columns.
 type currencySums struct {
 	Currency string    `json:"currency"`
 	Sums     []*string `json:"sums"`
@@ -47,12 +48,13 @@ const (
 	mostChoices = 100
 )
 
-// positionColumn is the column with the position of a row in the query. It makes each order unique.
+// positionColumn contains the position of a row in the result of the query. Rows are finally sorted by
+// it, so that their order never depends on chance.
 const positionColumn = `"row of the query"`
 
 // openTable reads the columns of a query and the state in the address.
 func (v *visit) openTable(q query.Query, values map[string]string, textColumn string) (*table, error) {
-	t := &table{visit: v, base: q, values: values, textColumn: textColumn}
+	t := &table{visit: v, inner: q, values: values, textColumn: textColumn}
 	around := q
 	around.SQL = "SELECT * FROM (\n" + t.innerSQL() + "\n) LIMIT 0"
 	result, err := v.run(around, values)
@@ -68,9 +70,9 @@ func (v *visit) openTable(q query.Query, values map[string]string, textColumn st
 }
 
 // innerSQL returns the SQL of the query without the semicolon at its end.
-func (t *table) innerSQL() string { return strings.TrimRight(t.base.SQL, "; \t\r\n") }
+func (t *table) innerSQL() string { return strings.TrimRight(t.inner.SQL, "; \t\r\n") }
 
-// where returns the WHERE clause of the state. It binds the values.
+// where returns the WHERE clause for the search and the filters of the address.
 func (t *table) where(b *binder) string {
 	var all []string
 	if words := strings.Fields(t.state.Search); len(words) > 0 {
@@ -91,13 +93,13 @@ func (t *table) where(b *binder) string {
 	for _, f := range t.state.Filters {
 		column := sqltext.Quote(f.column.Name)
 		switch {
-		case f.key == isKey:
+		case f.prefix == isKey:
 			all = append(all, b.anyOf("CAST("+column+" AS VARCHAR)", []choice{decodeChoice(f.text)}))
-		case f.key == minKey && isTime(f.column):
+		case f.prefix == minKey && isTime(f.column):
 			all = append(all, column+" >= CAST("+b.bind(f.text)+" AS DATE)")
-		case f.key == maxKey && isTime(f.column):
+		case f.prefix == maxKey && isTime(f.column):
 			all = append(all, column+" < CAST("+b.bind(f.text)+" AS DATE) + INTERVAL 1 DAY")
-		case f.key == minKey:
+		case f.prefix == minKey:
 			all = append(all, column+" >= CAST("+b.bind(f.text)+" AS DECIMAL(18, 6))")
 		default:
 			all = append(all, column+" <= CAST("+b.bind(f.text)+" AS DECIMAL(18, 6))")
@@ -106,7 +108,7 @@ func (t *table) where(b *binder) string {
 	return whereAll(all)
 }
 
-// orderBy returns the order of the state. Amounts are sorted within their currency.
+// orderBy returns the ORDER BY clause for the address. Amounts are sorted within their currency.
 func (t *table) orderBy() string {
 	text := " ORDER BY "
 	for _, r := range t.roles {
@@ -120,10 +122,11 @@ func (t *table) orderBy() string {
 	return text + positionColumn
 }
 
-// queryAround returns a query around the query of the table, with the values of both.
+// queryAround returns a query with SQL that contains the query of the table as a subquery. It has the
+// parameters and values of the table's query and of the binder.
 func (t *table) queryAround(text string, b *binder) (query.Query, map[string]string) {
 	around, values := b.query(text)
-	q := t.base
+	q := t.inner
 	q.SQL, q.Params = text, slices.Concat(q.Params, around.Params)
 	all := map[string]string{}
 	maps.Copy(all, t.values)
@@ -141,12 +144,12 @@ func (t *table) allRows() (query.Query, map[string]string) {
 	b := t.newBinder()
 	where := t.where(b)
 	if where == "" && t.state.Sort == "" && t.textColumn == "" {
-		return t.base, t.values
+		return t.inner, t.values
 	}
 	return t.queryAround("SELECT * EXCLUDE "+t.excludedColumns(positionColumn)+" FROM (SELECT row_number() OVER () AS "+positionColumn+", * FROM (\n"+t.innerSQL()+"\n))"+where+t.orderBy(), b)
 }
 
-// sendFile returns all rows that match the filters as a file.
+// sendFile returns the download of all rows that match the filters.
 func (t *table) sendFile(name string) download {
 	q, values := t.allRows()
 	return download{Query: q, Values: values, Name: name, Format: t.format()}
@@ -155,7 +158,7 @@ func (t *table) sendFile(name string) download {
 // read reads one page of the table, its totals and its choices with one statement.
 func (t *table) read() (tableRows, error) {
 	b := t.newBinder()
-	// Without a search, DuckDB does not build the text to search.
+	// Without a search, the column with the text to search is excluded, so DuckDB does not compute it.
 	resultExclude, shownExclude := "", t.excludedColumns(positionColumn)
 	if t.textColumn != "" && t.state.Search == "" {
 		resultExclude, shownExclude = " EXCLUDE "+t.excludedColumns(), "("+positionColumn+")"
@@ -168,7 +171,7 @@ func (t *table) read() (tableRows, error) {
 	if err != nil {
 		return tableRows{}, err
 	}
-	const facts = 4 // the count, the totals, the choices and the position
+	const facts = 4 // the columns before those of the table: the count, the totals, the choices and the position
 	r := tableRows{Result: query.Result{Columns: result.Columns[facts:]}}
 	first := result.Rows[0].Values
 	if r.Total, err = strconv.ParseInt(first[0].Text, 10, 64); err != nil {
@@ -188,7 +191,7 @@ func (t *table) read() (tableRows, error) {
 	return r, nil
 }
 
-// excludedColumns returns the list of columns that are not part of the result.
+// excludedColumns returns the list of an EXCLUDE clause: the given columns and textColumn, if it is set.
 func (t *table) excludedColumns(others ...string) string {
 	if t.textColumn != "" {
 		others = append(others, sqltext.Quote(t.textColumn))
@@ -218,7 +221,7 @@ func (t *table) sumsSQL() string {
 func (t *table) choicesSQL() string {
 	lists := []string{"CAST([] AS VARCHAR[])"} // sets the type if there are no other lists
 	for _, r := range t.roles {
-		if r.choosable() {
+		if r.hasSelection() {
 			column := sqltext.Quote(r.Name)
 			lists = append(lists, fmt.Sprintf("(SELECT coalesce(list(value ORDER BY value), []) FROM (SELECT DISTINCT CAST(%s AS VARCHAR) AS value FROM result WHERE %[1]s IS NOT NULL LIMIT %d))", column, mostChoices))
 		}

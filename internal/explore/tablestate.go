@@ -13,8 +13,8 @@ import (
 	"placementsync/internal/query"
 )
 
-// Parameters of an address that search, sort, page and filter a table. A filter is one of the
-// prefixes with the name of a column, such as min.paid=2026-10-01.
+// Parameters of an address that search, sort, page and filter a table. The key of a filter is a prefix
+// that ends with a dot and the name of a column, as in min.paid=2026-10-01.
 const (
 	searchKey = "q"
 	sortKey   = "sort"
@@ -24,7 +24,7 @@ const (
 	maxKey    = "max."
 )
 
-// tableKeys returns the parameters of a table and the given others.
+// tableKeys returns the parameters of a table after the given parameters.
 func tableKeys(others ...string) []string {
 	return append(others, searchKey, sortKey, pageKey, isKey, minKey, maxKey)
 }
@@ -38,9 +38,9 @@ type tableState struct {
 	Filters []columnFilter
 }
 
-// columnFilter compares a column with a value. key is isKey, minKey or maxKey.
+// columnFilter compares a column with a value. prefix is isKey, minKey or maxKey.
 type columnFilter struct {
-	key    string
+	prefix string
 	column query.Column
 	text   string
 }
@@ -53,8 +53,8 @@ const (
 	maxPage    = 1_000_000
 )
 
-// readTableState parses the parameters of a table with these columns. Empty parameters are empty
-// fields of the form. Unknown columns and invalid values are errors.
+// readTableState parses the parameters of a table with these columns. The form sends empty parameters
+// for its empty fields. They are ignored. Unknown columns and invalid values are errors.
 func readTableState(params url.Values, columns []query.Column) (tableState, error) {
 	s := tableState{Search: strings.TrimSpace(params.Get(searchKey)), Page: 1}
 	var err error
@@ -68,12 +68,12 @@ func readTableState(params url.Values, columns []query.Column) (tableState, erro
 	}
 	for _, key := range slices.Sorted(maps.Keys(params)) {
 		text := strings.TrimSpace(params.Get(key))
-		kind, name := filterOf(key)
+		prefix, name := splitFilterKey(key)
 		if key == sortKey {
 			name, s.Down = strings.CutPrefix(text, "-")
 			s.Sort = name
 		}
-		if text == "" || kind == "" && key != sortKey && key != searchKey {
+		if text == "" || prefix == "" && key != sortKey && key != searchKey {
 			continue
 		}
 		if err := checkText(key, text); err != nil {
@@ -84,8 +84,8 @@ func readTableState(params url.Values, columns []query.Column) (tableState, erro
 		case key == searchKey:
 		case at < 0:
 			return s, usageErr(fmt.Sprintf("%s: the table has no column %q", key, name), "Click the header of a column, or use the filters of the page.")
-		case kind != "":
-			f := columnFilter{kind, columns[at], text}
+		case prefix != "":
+			f := columnFilter{prefix, columns[at], text}
 			if err := f.check(); err != nil {
 				return s, err
 			}
@@ -95,17 +95,17 @@ func readTableState(params url.Values, columns []query.Column) (tableState, erro
 	return s, nil
 }
 
-// filterOf splits the parameter of a filter. kind is empty for other parameters.
-func filterOf(key string) (kind, column string) {
-	for _, kind := range []string{isKey, minKey, maxKey} {
-		if column, ok := strings.CutPrefix(key, kind); ok {
-			return kind, column
+// splitFilterKey splits the key of a filter. prefix is empty if key does not belong to a filter.
+func splitFilterKey(key string) (prefix, column string) {
+	for _, prefix := range []string{isKey, minKey, maxKey} {
+		if column, ok := strings.CutPrefix(key, prefix); ok {
+			return prefix, column
 		}
 	}
 	return "", ""
 }
 
-// checkText rejects texts that DuckDB cannot bind or that are too long.
+// checkText rejects texts that are too long, and texts that DuckDB cannot bind.
 func checkText(key, text string) error {
 	if !utf8.ValidString(text) || strings.ContainsRune(text, 0) || len(text) > maxText {
 		return usageErr(fmt.Sprintf("the parameter %q is not a text of up to %d bytes", key, maxText), "Change the address.")
@@ -123,19 +123,19 @@ func parsePage(text string) (int, error) {
 
 func isTime(c query.Column) bool { return c.Type == "DATE" || strings.HasPrefix(c.Type, "TIMESTAMP") }
 
-// check checks that the limit of a range has the type of its column.
+// check returns an error if the filter is a range and its limit does not have the type of the column.
 func (f columnFilter) check() error {
 	advice := "Change it in the form or the address."
 	switch {
-	case f.key == isKey:
+	case f.prefix == isKey:
 	case isTime(f.column):
 		if _, err := time.Parse(time.DateOnly, f.text); err != nil {
-			return usageErr(fmt.Sprintf("%s%s %q is not a date such as 2026-11-01", f.key, f.column.Name, f.text), advice)
+			return usageErr(fmt.Sprintf("%s%s %q is not a date such as 2026-11-01", f.prefix, f.column.Name, f.text), advice)
 		}
 	case !f.column.Numeric:
-		return usageErr(fmt.Sprintf("%s%s: only dates and numbers have ranges", f.key, f.column.Name), "Remove it from the address.")
+		return usageErr(fmt.Sprintf("%s%s: only dates and numbers have ranges", f.prefix, f.column.Name), "Remove it from the address.")
 	case !numberPattern.MatchString(f.text):
-		return usageErr(fmt.Sprintf("%s%s %q is not a number such as 12.50", f.key, f.column.Name, f.text), advice)
+		return usageErr(fmt.Sprintf("%s%s %q is not a number such as 12.50", f.prefix, f.column.Name, f.text), advice)
 	}
 	return nil
 }

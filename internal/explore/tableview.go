@@ -16,11 +16,13 @@ import (
 // tableView shows one page of a table with its filters, totals and downloads.
 type tableView struct {
 	*page.Table
+	// Search and Order are the parameters searchKey and sortKey of the address.
 	Search, Order string
 	Chips         []chip
-	Clear         string
-	Selections    []formField
-	// Ranges are folded unless Open is set.
+	// Clear is the address without filters. Empty means that the table cannot be filtered.
+	Clear      string
+	Selections []formField
+	// Ranges are shown if Open is set. Otherwise they are folded.
 	Ranges []rangeView
 	Open   bool
 	// Count is the number of rows and the positions of the shown rows.
@@ -29,7 +31,7 @@ type tableView struct {
 	Downloads      []pair
 	// Note explains the totals.
 	Note string
-	// Sources is a note if rows may be missing.
+	// Sources is a note that names the source tables in which rows may be missing.
 	Sources string
 }
 
@@ -43,7 +45,7 @@ type rangeView struct {
 }
 
 // addressWith returns the address of the page with some parameters changed. An empty value removes
-// a parameter. The address has a page number only if the changes contain one.
+// a parameter. The page number is removed, except if it is among the changes.
 func (v *visit) addressWith(changes ...pair) string {
 	params := url.Values{}
 	for key, all := range v.params {
@@ -60,8 +62,8 @@ func (v *visit) addressWith(changes ...pair) string {
 	return "?" + params.Encode()
 }
 
-// addressWithout returns the address of the page without some values of parameters. An empty value
-// means all values. The address has no page number.
+// addressWithout returns the address of the page without some values of parameters and without the page
+// number. An empty value removes all values of a parameter.
 func (v *visit) addressWithout(removed ...pair) string {
 	remaining := visit{params: maps.Clone(v.params)}
 	for _, r := range removed {
@@ -82,7 +84,7 @@ func (t *table) show(caption, files string) (*tableView, tableRows, error) {
 	if err := t.fillOutletNames(t.roles, rows.Rows); err != nil {
 		return nil, rows, err
 	}
-	rows.Sources, err = t.db.Sources(t.Context(), t.base, t.values)
+	rows.Sources, err = t.db.Sources(t.Context(), t.inner, t.values)
 	if err != nil {
 		return nil, rows, err
 	}
@@ -108,8 +110,8 @@ func (r columnRole) usualOrder() string {
 	return r.Name
 }
 
-// addOrder links each header to the table sorted by its column. The link of the sorted column
-// reverses the order.
+// addOrder links each header to the table sorted by the column of the header. The link of the sorted
+// column reverses the order.
 func (t *table) addOrder(shown *page.Table) {
 	for i := range shown.Heads {
 		h := &shown.Heads[i]
@@ -135,15 +137,15 @@ func (t *table) addTotals(view *tableView, sums []currencySums) {
 	if len(summed) == 0 || len(view.Rows) < 2 {
 		return
 	}
-	for _, one := range sums {
+	for _, s := range sums {
 		row := page.Row{Cells: make([]page.Cell, len(view.Heads))}
 		for i, h := range view.Heads {
 			at := slices.IndexFunc(summed, func(r columnRole) bool { return r.Name == h.Name })
 			switch {
-			case at >= 0 && one.Sums[at] != nil:
-				row.Cells[i] = page.MoneyCell(*one.Sums[at])
+			case at >= 0 && s.Sums[at] != nil:
+				row.Cells[i] = page.MoneyCell(*s.Sums[at])
 				if summed[at].unit != "" {
-					row.Cells[i].Unit = cmp.Or(one.Currency, noCurrency)
+					row.Cells[i].Unit = cmp.Or(s.Currency, noCurrency)
 				}
 			case i == 0:
 				row.Cells[i].Text = "Total"
@@ -163,34 +165,34 @@ func (t *table) addFilters(view *tableView, choices [][]string) {
 	}
 	cleared := []pair{{searchKey, ""}}
 	for _, f := range t.state.Filters {
-		key := f.key + f.column.Name
+		key := f.prefix + f.column.Name
 		r := t.roles[slices.IndexFunc(t.roles, func(r columnRole) bool { return r.Name == f.column.Name })]
-		word := map[string]string{isKey: ": ", minKey: " from ", maxKey: " to "}[f.key]
+		word := map[string]string{isKey: ": ", minKey: " from ", maxKey: " to "}[f.prefix]
 		text := r.optionLabel(f.text)
-		if f.key != isKey && r.Numeric {
+		if f.prefix != isKey && r.Numeric {
 			text = page.Decimal(f.text)
 		}
 		view.Chips = append(view.Chips, chip{labelOf(f.column.Name) + word + text, f.text, t.addressWith(pair{key, ""})})
 		cleared = append(cleared, pair{key, ""})
 	}
 	view.Clear = t.addressWith(cleared...)
-	next := 1 // the first list is empty, see choicesSQL
+	next := 1 // index in choices. The first list is empty, see choicesSQL.
 	for _, r := range t.roles {
-		if r.choosable() {
+		if r.hasSelection() {
 			if f := t.selection(r, choices[next]); f != nil {
 				view.Selections = append(view.Selections, *f)
 			}
 			next++
 		}
 		if (isTime(r.Column) || r.Numeric) && !r.hidden {
-			one := rangeView{labelOf(r.Name), minKey + r.Name, maxKey + r.Name, t.params.Get(minKey + r.Name), t.params.Get(maxKey + r.Name), isTime(r.Column)}
-			view.Ranges, view.Open = append(view.Ranges, one), view.Open || one.Min+one.Max != ""
+			limits := rangeView{labelOf(r.Name), minKey + r.Name, maxKey + r.Name, t.params.Get(minKey + r.Name), t.params.Get(maxKey + r.Name), isTime(r.Column)}
+			view.Ranges, view.Open = append(view.Ranges, limits), view.Open || limits.Min+limits.Max != ""
 		}
 	}
 }
 
 // selection returns the field that chooses a value of a column. It is nil if the column has fewer than
-// two values and the address chooses none of them.
+// two values and the address chooses none.
 func (t *table) selection(r columnRole, values []string) *formField {
 	key := isKey + r.Name
 	chosen := t.params.Get(key)
@@ -198,13 +200,13 @@ func (t *table) selection(r columnRole, values []string) *formField {
 		return nil
 	}
 	f := &formField{Key: key, Label: labelOf(r.Name), Options: []option{{"", "any", chosen == ""}}}
-	known := false
+	isListed := false // the chosen value is among values
 	for _, value := range values {
 		encoded := choice{Text: value}.encode()
 		f.Options = append(f.Options, option{encoded, r.optionLabel(encoded), chosen == encoded})
-		known = known || chosen == encoded
+		isListed = isListed || chosen == encoded
 	}
-	if f.Options = append(f.Options, option{notStated, "not stated", chosen == notStated}); !known && chosen != notStated && chosen != "" {
+	if f.Options = append(f.Options, option{notStated, "not stated", chosen == notStated}); !isListed && chosen != notStated && chosen != "" {
 		f.Options = append(f.Options, option{chosen, r.optionLabel(chosen), true})
 	}
 	return f

@@ -23,7 +23,7 @@ type visit struct {
 	pool     *pool
 	snapshot *openSnapshot
 	db       *query.DB
-	program  string
+	program  string // see Config.Program
 }
 
 // format returns the format of a download, from the last part of the path.
@@ -45,12 +45,12 @@ func (v *visit) run(q query.Query, values map[string]string) (query.Result, erro
 	return v.db.Collect(v.Context(), q, values, maxRows)
 }
 
-// runWhole runs a query and keeps all rows, for statements with their own limit.
+// runWhole runs a query and keeps all rows. The statement must limit its rows itself.
 func (v *visit) runWhole(q query.Query, values map[string]string) (query.Result, error) {
 	return v.db.Collect(v.Context(), q, values, math.MaxInt)
 }
 
-// free returns the snapshot to the pool. serve calls it at the end of a request. A page may call it
+// free returns the snapshot to the pool. serve calls it at the end of a request. A page can call it
 // earlier, before work that does not read the snapshot.
 func (v *visit) free() {
 	if v.db != nil {

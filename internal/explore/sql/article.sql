@@ -1,8 +1,7 @@
 -- The page of an article.
 
 -- name: head
--- An article that is not in the list of articles may be known from its campaign or from an order
--- item.
+-- Some articles are not in the table articles, but in campaign_articles or order_items.
 WITH sources AS (
     SELECT 1 AS rank, id, name, campaign_id, status_name, expected_completion_date AS expected_at, live_url, draft_doc_url, brief_doc_url,
         writer_first_name, writer_last_name, valid_from
@@ -47,7 +46,7 @@ SELECT status_prefix AS status, effective_at AS effective, changed_at AS changed
 FROM main.article_status_events WHERE article_id = $id ORDER BY coalesce(effective_at, changed_at, received_at), event_id;
 
 -- name: comments
--- Comments, each followed by its replies.
+-- The comments of an article. Each comment is followed by its replies.
 WITH threads AS (
     SELECT c.*, coalesce(t.created_at, c.created_at) AS thread_at, coalesce(c.parent_comment_id, c.id) AS thread
     FROM main.article_comments AS c
@@ -66,7 +65,8 @@ WHERE e.topic <> 'comment.created' AND e.comment_id IN (SELECT id FROM history.a
 ORDER BY e.received_at, e.event_id;
 
 -- name: files
--- A file may be only an id. Its name is then in the files of the team, or of another article.
+-- A row of article_files may contain only the id of a file. The name is then taken from the table files
+-- or from another row of article_files.
 WITH named AS (
     SELECT id, arg_min(name, rank) AS name
     FROM (

@@ -1,7 +1,7 @@
 -- The page of a campaign.
 
 -- name: head
--- A campaign that is not in the list of campaigns may be known from its items, articles or profile.
+-- Some campaigns are not in the table campaigns, but in order_items, articles or profile_campaigns.
 WITH sources AS (
     SELECT 1 AS rank, id, name, profile_id, profile_name, status, reference, target_date, budget, total_articles, valid_from
     FROM history.campaigns WHERE id = $id

@@ -2,7 +2,7 @@
 
 -- name: tables
 -- The in-memory tables of the page, with the columns to search, filter and sort by. They have the
--- table and column names of main, so that the same filters work on both. The id of a listing is its
+-- table and column names of main, so that one filter works on both. The column id of a listing is its
 -- rank among the ids in main, so that joins and sorts compare integers. {names} is the statement
 -- outlet_names of record.sql.
 
@@ -63,7 +63,7 @@ DROP TABLE derived.outlet_names;
 CHECKPOINT derived;
 
 -- name: named_listings
--- main.product_listings with the names of outlets from other tables.
+-- main.product_listings, with missing names of outlets from other tables.
 SELECT l.* REPLACE (coalesce(l.outlet_name, o.name) AS outlet_name)
 FROM main.product_listings AS l
 LEFT JOIN (SELECT id, arg_min(name, rank) AS name FROM ({names}) GROUP BY id) AS o ON o.id = l.outlet_id;

@@ -1,9 +1,8 @@
--- The page of a listing. A listing has the same id as its product, in both lists of listings and in
--- all references to products.
+-- The page of a listing. A listing and its product have the same id. The tables product_listings and
+-- outlet_listings contain listings.
 
 -- name: head
--- A listing that is not in the product list may be known from the outlet catalog, from its product
--- or from an order item.
+-- Some listings are not in product_listings, but in outlet_listings, products or order_items.
 WITH sources AS (
     SELECT 1 AS rank, name, outlet_id, outlet_name, website_url, country, state, city, channel_type, placement_type, domain_authority,
         domain_ranking, is_do_follow, disclaimer, min_delivery_days, max_delivery_days, valid_from
@@ -41,9 +40,10 @@ ORDER BY rank, valid_from DESC
 LIMIT 1;
 
 -- name: prices
--- The history of each price of the listing, from the first table that contains it. The history is
--- split at each change of any price. In each of these spans, nth numbers the prices of one tier and
--- currency by their position: the position itself may change when the service inserts a price.
+-- The history of the prices of a listing. All prices are taken from the first of three tables that has
+-- prices of the listing. The history is split into spans at each change of a price. The column nth is
+-- the number of a price among the prices of the same span, tier and currency, in the order of position.
+-- It identifies the price, because the service can change the position when it inserts a price.
 WITH versions AS (
     SELECT 1 AS rank, position, pricing_tier, currency, unit_amount, valid_from, valid_to
     FROM history.product_listing_prices WHERE product_listing_id = $id
@@ -144,8 +144,8 @@ WHERE i.product_id = $id
 ORDER BY a.order_paid_at DESC NULLS LAST, a.article_id;
 
 -- name: beside
--- The other listings of the outlet.
--- Prices are filtered before the join, so that the join does not hash all prices.
+-- The other listings of the outlet. Prices are filtered before the join, so that the join does not hash
+-- the prices of all listings.
 WITH listed AS MATERIALIZED (
     SELECT id, name, channel_type, placement_type, is_do_follow, domain_authority
     FROM main.product_listings

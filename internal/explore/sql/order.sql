@@ -1,7 +1,7 @@
 -- The page of an order.
 
 -- name: head
--- An order that is not in the list of orders may be known from its items or its profile.
+-- Some orders are not in the table orders, but in order_items, order_line_items or profile_orders.
 WITH sources AS (
     SELECT 1 AS rank, id, reference_number, profile_id, status, created_at, date_paid, total, checkout_link, valid_from
     FROM history.orders WHERE id = $id
@@ -25,7 +25,6 @@ LEFT JOIN main.profiles AS p ON p.id = o.profile_id
 ORDER BY o.rank, o.valid_from DESC LIMIT 1;
 
 -- name: lines
--- The ordered line items.
 SELECT
     coalesce(l.name, t.name) AS product, l.product_id,
     l.outlet_name AS outlet, l.outlet_id,
@@ -39,7 +38,8 @@ WHERE l.order_id = $id
 ORDER BY l.position;
 
 -- name: items
--- The promise of an item ends with the first publication of its article.
+-- The sold items of the order. An item is delivered when its article is first published. The column
+-- promise compares this time, or the time of the snapshot, with the promised time.
 WITH first_published AS (
     SELECT article_id, min(began_at) AS published_at FROM mart.article_stays WHERE status_prefix IN ('published', 'live') GROUP BY article_id
 )
@@ -64,7 +64,7 @@ WHERE i.order_id = $id
 ORDER BY i.created_at, i.id;
 
 -- name: owed
--- The commissions, and the shares of publishers and resellers, the unpaid amounts first.
+-- Commissions and shares of publishers and resellers. Unpaid amounts are first.
 SELECT p.kind, p.product_name AS product, i.product_id, p.amount, p.is_settled AS settled, p.settled_at,
     CASE p.kind WHEN 'commission' THEN i.commission_status END AS status
 FROM mart.payables AS p
@@ -84,7 +84,7 @@ WHERE i.order_id = $id AND coalesce(a.article_id, i.article_id) IS NOT NULL
 ORDER BY a.started_at NULLS LAST, i.id;
 
 -- name: waiting
--- Paid items of the order without an article.
+-- Paid items of the order that have no article and are not refunded.
 SELECT product_name AS product, product_id, outlet_name AS outlet, outlet_id, paid_at AS paid, promised_at AS promised
 FROM mart.sold_items
 WHERE order_id = $id AND article_id IS NULL AND NOT is_refunded AND paid_at IS NOT NULL

@@ -1,7 +1,8 @@
 -- The page of an outlet.
 
 -- name: head
--- An outlet that is not in the list of outlets may be known from its listings or from orders.
+-- Some outlets are not in the table outlets, but in product_listings, outlet_listings, order_items or
+-- order_line_items.
 WITH sources AS (
     SELECT 1 AS rank, name, website_url, country, state, city, is_indexed, valid_from FROM history.outlets WHERE id = $id
     UNION ALL
@@ -44,8 +45,8 @@ WHERE c.outlet_id = $id
 ORDER BY c.channel_type, c.id, s.position;
 
 -- name: listings
--- Listings of both lists. Prices are filtered before the join, so that the join does not hash all
--- prices.
+-- The listings of product_listings, and those that only outlet_listings contains. Prices are filtered
+-- before the join, so that the join does not hash the prices of all outlets.
 WITH listed AS MATERIALIZED (
     SELECT id, name, channel_type, placement_type, is_do_follow, domain_authority, min_delivery_days, max_delivery_days, true AS is_product_listing
     FROM main.product_listings WHERE outlet_id = $id
@@ -73,7 +74,7 @@ SELECT name AS product, product_id, active, min_delivery_days, max_delivery_days
 FROM main.outlet_products WHERE outlet_id = $id ORDER BY name, product_id;
 
 -- name: gone
--- Former listings of the outlet.
+-- Listings that belonged to the outlet in an earlier snapshot, but do not now.
 SELECT h.name AS listing, h.id AS listing_id, h.channel_type, h.placement_type, max(h.valid_to) AS vanished
 FROM history.product_listings AS h
 WHERE h.outlet_id = $id AND h.id NOT IN (SELECT id FROM main.product_listings WHERE outlet_id = $id)
@@ -93,7 +94,7 @@ WHERE m.outlet_id = $id
 ORDER BY m.paid_at DESC NULLS LAST, m.order_item_id;
 
 -- name: owed
--- Unpaid commissions and shares of the items that the outlet sold, oldest first.
+-- Unpaid commissions and shares for sold items of the outlet. The oldest paid orders are first.
 SELECT p.kind, coalesce(o.reference_number, p.order_id) AS "order", p.order_id, p.product_name AS product, p.order_paid_at AS order_paid, p.amount
 FROM mart.payables AS p
 LEFT JOIN main.orders AS o ON o.id = p.order_id

@@ -1,8 +1,7 @@
 -- The page of a client profile.
 
 -- name: head
--- A profile that is not in the list of profiles may be known from its campaigns, orders or
--- articles.
+-- Some profiles are not in the table profiles, but in campaigns, orders or articles.
 WITH sources AS (
     SELECT 1 AS rank, id, name, legal_company_name, type, location, website_url, drive_link, valid_from FROM history.profiles WHERE id = $id
     UNION ALL
@@ -55,7 +54,7 @@ FROM mart.article_progress WHERE profile_id = $id
 ORDER BY coalesce(status_since, started_at) DESC NULLS LAST, article_id;
 
 -- name: list
--- The counts equal the numbers of rows on the page of the profile.
+-- The counts equal the numbers of rows in the tables Orders and Campaigns on the page of the profile.
 WITH ordered AS (
     SELECT k.profile_id, count(*) AS orders
     FROM (SELECT profile_id, id FROM main.orders UNION SELECT profile_id, order_id FROM main.profile_orders) AS k

@@ -1,5 +1,6 @@
--- Statements for several pages. {table} is a table of main. {key} is the column of this table with
--- the id of the record. {columns} are all columns of this table.
+-- Statements for several pages. {table} is a table of main. {key} is the column of {table} with the id
+-- of the record. {columns} are the columns of {table}. {database} is the database with all runs. {most}
+-- is the maximum number of rows.
 
 -- name: facts
 -- The snapshot and the grades of its streams, the worst grade first.
@@ -10,12 +11,12 @@ LEFT JOIN meta.streams AS s ON s.run_id = n.run_id
 ORDER BY coalesce(list_position(['skipped', 'carried_forward', 'best_effort', 'bounded', 'repaired', 'exact'], s.grade), 0);
 
 -- name: versions
--- The newest versions of one record, oldest first.
+-- The newest row versions of one record. The oldest of them is first.
 SELECT * FROM (SELECT {columns}, valid_from, valid_to FROM history.{table} WHERE {key} = $id ORDER BY valid_from DESC LIMIT {most})
 ORDER BY valid_from;
 
 -- name: columns
--- The columns of a table with their comments, without columns of the history.
+-- The columns of a table with their comments, without valid_from, valid_to and row_hash.
 SELECT column_name, coalesce(comment, '') AS comment
 FROM duckdb_columns()
 WHERE database_name = current_database() AND schema_name = 'main' AND table_name = $table
@@ -31,7 +32,7 @@ WHERE d.table_name = $table AND d."key" = $id
 ORDER BY r.snapshot_at DESC LIMIT 1;
 
 -- name: rejects
--- Values that did not fit their column in any run.
+-- The values of one record that did not fit their columns, from all runs.
 SELECT r.snapshot_at AS read_at, j.table_name AS "table", j.column_name AS "column", j.raw AS "as sent", j.reason
 FROM meta.rejects AS j
 JOIN meta.runs AS r USING (run_id)
@@ -47,8 +48,8 @@ SELECT min(snapshot_at) AS first_at FROM meta.runs WHERE snapshot_at IS NOT NULL
 SELECT run_id, snapshot_at FROM {database}.meta.runs WHERE snapshot_at IS NOT NULL ORDER BY snapshot_at DESC, run_id DESC LIMIT {most};
 
 -- name: outlet_names
--- The names of outlets in all tables that contain names. If an outlet has several names, pages show
--- the name with the lowest rank.
+-- The names of outlets in all tables that contain names of outlets. If an outlet has several names,
+-- pages show the name with the lowest rank.
 SELECT 1 AS rank, id, name FROM main.outlets
 UNION ALL
 SELECT 2, outlet_id, outlet_name FROM main.product_listings
@@ -60,8 +61,8 @@ UNION ALL
 SELECT 5, outlet_id, outlet_name FROM main.order_line_items;
 
 -- name: names_of
--- The names of some outlets. {wanted} selects ids of records, each with the id of its outlet.
--- {names} is the statement outlet_names.
+-- The names of the outlets of some records. The statement {wanted} selects the id of each record and
+-- the id of its outlet. {names} is the statement outlet_names.
 SELECT w.id, arg_min(n.name, n.rank) AS name
 FROM ({wanted}) AS w
 JOIN ({names}) AS n ON n.id = w.outlet_id
