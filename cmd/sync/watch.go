@@ -96,7 +96,7 @@ func (g *globals) followWatches(ctx context.Context, cfg config.Config) (ledger.
 	log := g.newLogger()
 	for _, r := range results {
 		if r.Err == nil {
-			log.Info("watch has run", "watch", r.Watch, "found", r.Found, "new", r.New, "not_read", len(r.Unread), "not_judged", r.NoNumber, "sent", len(r.Messages))
+			log.Info("watch has run", "watch", r.Watch, "found", r.Found, "new", r.New, "not_read", len(r.Unread), "not_judged", r.Skipped, "sent", len(r.Messages))
 		}
 	}
 	return endWatches(ctx, g.Now(), entry, results, err), err
@@ -106,7 +106,7 @@ func (g *globals) followWatches(ctx context.Context, cfg config.Config) (ledger.
 func endWatches(ctx context.Context, now time.Time, entry ledger.Run, results []watch.Result, err error) ledger.Run {
 	entry = entry.EndFollowUp(ctx, now, err)
 	if len(results) > 0 {
-		entry.Version = results[0].At.Run
+		entry.Version = results[0].Snapshot.Run
 		if entry.Outcome == ledger.Failed {
 			entry.Outcome, entry.ExitCode = ledger.Partial, ledger.Partial.ExitCode()
 		}
@@ -295,8 +295,8 @@ func showWatches(w io.Writer, watches []config.Watch, results []watch.Result, dr
 		if r.Doubt != "" {
 			fmt.Fprintf(w, "  possibly incomplete: %s\n", query.OnScreen(r.Doubt))
 		}
-		if r.NoNumber > 0 {
-			fmt.Fprintf(w, "  skipped: %s without a number in the column of the condition\n", plural.Count(r.NoNumber, "row"))
+		if r.Skipped > 0 {
+			fmt.Fprintf(w, "  skipped: %s without a number in the column of the condition\n", plural.Count(r.Skipped, "row"))
 		}
 		for _, m := range r.Messages {
 			action := "sent"
@@ -309,12 +309,12 @@ func showWatches(w io.Writer, watches []config.Watch, results []watch.Result, dr
 }
 
 func describeResult(r watch.Result) string {
-	text := fmt.Sprintf("%d new, %d in all in %s", r.New, r.Found, r.At.Run)
+	text := fmt.Sprintf("%d new, %d in all in %s", r.New, r.Found, r.Snapshot.Run)
 	switch {
 	case len(r.Unread) > 0:
 		text = "not read: " + strings.Join(r.Unread, "; ")
-	case r.SeenBefore:
-		text = r.At.Run + " was already checked"
+	case r.WasEvaluated:
+		text = r.Snapshot.Run + " was already checked"
 	case r.Err != nil && r.Pending == 0:
 		text = "failed"
 	}

@@ -15,8 +15,8 @@ import (
 	"placementsync/internal/query"
 )
 
-// twoNights inserts snapshots of 1 and 2 November. On 2 November, listing a is renamed to a prompt
-// injection. Its price is the largest possible one.
+// twoNights inserts snapshots of 1 and 2 November. On 2 November, the new name of listing a is a
+// prompt injection. The price of listing a is the largest possible price.
 const twoNights = `
 INSERT INTO meta.runs (run_id, snapshot_at, outcome) VALUES
 	('20261101T020000Z', '2026-11-01 02:00:00+00', 'complete'), ('20261102T020000Z', '2026-11-02 02:00:00+00', 'partial');

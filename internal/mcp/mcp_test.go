@@ -232,20 +232,20 @@ func TestListQueriesAndDescribeTables(t *testing.T) {
 	if strings.Contains(all, `"about":`) || !strings.HasPrefix(all, `{"queries":[{"subject":"`) {
 		t.Errorf("got %s without arguments, want only subjects, names and titles", all)
 	}
-	var found struct {
+	var listed struct {
 		Queries []struct {
 			Name, Row, About string
 			Parameters       json.RawMessage
 		}
 	}
 	text, _ := call(t, session, "list_queries", map[string]any{"name": "price_by_segment"})
-	if err := json.Unmarshal([]byte(text), &found); err != nil || len(found.Queries) != 1 {
+	if err := json.Unmarshal([]byte(text), &listed); err != nil || len(listed.Queries) != 1 {
 		t.Fatalf("got %s (%v), want one query", text, err)
 	}
 	const schema = `{"additionalProperties":false,"properties":{` +
 		`"currency":{"default":null,"description":"only prices in this currency","type":["string","null"]},` +
 		`"min_listings":{"default":1,"description":"leave out segments with fewer listings","minimum":0,"type":"integer"}},"type":"object"}`
-	if diff := cmp.Diff(schema, string(found.Queries[0].Parameters)); diff != "" {
+	if diff := cmp.Diff(schema, string(listed.Queries[0].Parameters)); diff != "" {
 		t.Errorf("schema (-want +got):\n%s", diff)
 	}
 	if text, failed := call(t, session, "list_queries", map[string]any{"name": "nosuch"}); !failed || !strings.Contains(text, `no query is named "nosuch"`) {
@@ -380,7 +380,7 @@ func testCancel(t *testing.T, path string) {
 		t.Errorf("got %v, want context.Canceled", err)
 	}
 	<-ended
-	// The server runs one query at a time. The cancelled one must not block the next.
+	// The server runs one query at a time. The cancelled query must not block the next query.
 	if got := callQuery(t, session, "sql", map[string]any{"sql": "SELECT 1"}); len(got.Rows) != 1 {
 		t.Errorf("next call: got the rows %s, want one", got.rows())
 	}

@@ -17,8 +17,8 @@ import (
 // queryResult is the JSON form of a query result.
 type queryResult struct {
 	Snapshot snapshotInfo `json:"snapshot"`
-	// Warning lists reasons for doubt, such as source tables that may be incomplete. Warning and Cut precede Rows, so
-	// that the assistant reads them first.
+	// Warning lists reasons for doubt, such as source tables that may be incomplete. Warning and
+	// Cut precede Rows, so that the assistant reads them first.
 	Warning string         `json:"warning,omitempty"`
 	Grades  []query.Source `json:"grades"`
 	// Checks are the checks of the snapshot that failed or did not run.
@@ -58,20 +58,20 @@ type cut struct {
 }
 
 // ask runs a query on the snapshot that the call selects.
-func (s *server) ask(ctx context.Context, q query.Query, values map[string]string, b bounds) (*queryResult, error) {
+func (s *server) ask(ctx context.Context, q query.Query, values map[string]string, args queryArguments) (*queryResult, error) {
 	limit := defaultRows
-	if b.MaxRows != nil {
-		limit = *b.MaxRows
+	if args.MaxRows != nil {
+		limit = *args.MaxRows
 	}
 	if limit < 1 || limit > maxRows {
 		return nil, fmt.Errorf("max_rows is %d: use 1 to %d, or aggregate in SQL", limit, maxRows)
 	}
 	a := &queryResult{Grades: []query.Source{}, Rows: []json.RawMessage{}}
-	a.Snapshot.Held = b.Held
-	err := s.open(ctx, b, limit+1, func(db *query.DB) error {
+	a.Snapshot.Held = args.Held
+	err := s.open(ctx, args, limit+1, func(db *query.DB) error {
 		err := s.fill(ctx, a, db, q, values, limit)
 		if err == nil {
-			a.addChecks(ctx, db, b.samples)
+			a.addChecks(ctx, db, args.samples)
 		}
 		return err
 	})
@@ -79,7 +79,7 @@ func (s *server) ask(ctx context.Context, q query.Query, values map[string]strin
 		return a, err
 	}
 	// The result is empty. A parameter value that does not exist in the data may explain it.
-	return a, s.open(ctx, b, 0, func(db *query.DB) error {
+	return a, s.open(ctx, args, 0, func(db *query.DB) error {
 		unknown, err := db.UnknownValues(ctx, q, values)
 		for _, u := range unknown {
 			a.warn(u.String())
@@ -88,15 +88,15 @@ func (s *server) ask(ctx context.Context, q query.Query, values map[string]strin
 	})
 }
 
-// open waits for s.turn, opens the snapshot that b selects, and passes it to use. maxRows is
+// open waits for s.turn, opens the snapshot that args select, and passes it to use. maxRows is
 // query.Options.MaxRows. If DuckDB cannot interrupt a query, open returns at the time limit. The
 // turn is released when the query ends.
-func (s *server) open(ctx context.Context, b bounds, maxRows int, use func(*query.DB) error) error {
+func (s *server) open(ctx context.Context, args queryArguments, maxRows int, use func(*query.DB) error) error {
 	if err := s.waitForTurn(ctx); err != nil {
 		return err
 	}
-	opts := query.Options{AsOf: b.AsOf, MaxRows: maxRows, Timeout: s.cfg.Timeout, SpillLimit: spillLimit}
-	db, err := s.cfg.Open(ctx, opts, b.Held)
+	opts := query.Options{AsOf: args.AsOf, MaxRows: maxRows, Timeout: s.cfg.Timeout, SpillLimit: spillLimit}
+	db, err := s.cfg.Open(ctx, opts, args.Held)
 	if err != nil {
 		<-s.turn
 		return err
@@ -119,7 +119,8 @@ func (s *server) open(ctx context.Context, b bounds, maxRows int, use func(*quer
 	return nil
 }
 
-// waitForTurn waits for s.turn, but no longer than the time limit of the previous query.
+// waitForTurn waits for s.turn. It returns an error if the previous query still runs after the time
+// limit of a query and turnGrace.
 func (s *server) waitForTurn(ctx context.Context) error {
 	var timeout <-chan time.Time
 	if s.cfg.Timeout > 0 {
@@ -160,11 +161,13 @@ func (s *server) fill(ctx context.Context, a *queryResult, db *query.DB, q query
 	return nil
 }
 
-// checksSQL returns the failed checks as one row, because Options.MaxRows limits the rows. The sample is cast to text, because to_json would shorten its numbers.
+// checksSQL returns the failed checks as one row, because Options.MaxRows limits the rows. The
+// sample is cast to text, because to_json would shorten its numbers.
 const checksSQL = `SELECT to_json(list(c ORDER BY severity, "check")) AS checks
 FROM (SELECT * REPLACE (CAST(sample AS VARCHAR) AS sample) FROM (` + query.FailedChecks + `)) AS c`
 
-// addChecks adds the failed checks. A snapshot of an earlier program may have no results of checks.
+// addChecks adds the failed checks, with their first violating rows if samples is set. If the checks
+// cannot be read, as in a snapshot of an earlier program, it adds a warning.
 func (a *queryResult) addChecks(ctx context.Context, db *query.DB, samples bool) {
 	r, err := db.Collect(ctx, query.Text(checksSQL), nil, 1)
 	if err == nil && !r.Rows[0].Values[0].Null {

@@ -10,7 +10,7 @@ import (
 	"placementsync/internal/query"
 )
 
-// listedQuery is a query in a list. Short lists have only the first three fields.
+// listedQuery is a query in a list. The list of all queries has only the first three fields.
 type listedQuery struct {
 	Subject string `json:"subject"`
 	Name    string `json:"name"`
@@ -29,28 +29,28 @@ func (s *server) listQueries(ctx context.Context, asked struct {
 	if err != nil {
 		return nil, err
 	}
-	all := library.List()
+	queries := library.List()
 	if asked.Name != "" {
 		q, err := s.findQuery(asked.Name)
 		if err != nil {
 			return nil, err
 		}
-		all = []query.Query{q}
+		queries = []query.Query{q}
 	}
 	var list struct {
 		Queries []listedQuery `json:"queries"`
 	}
 	var subjects []string
-	for _, q := range all {
-		entry := listedQuery{Subject: q.Subject, Name: q.Name, Title: q.Title}
-		subjects = append(subjects, entry.Subject)
-		if asked.Subject != "" && !strings.EqualFold(asked.Subject, entry.Subject) {
+	for _, q := range queries {
+		listed := listedQuery{Subject: q.Subject, Name: q.Name, Title: q.Title}
+		subjects = append(subjects, listed.Subject)
+		if asked.Subject != "" && !strings.EqualFold(asked.Subject, listed.Subject) {
 			continue
 		}
 		if asked.Subject != "" || asked.Name != "" {
-			entry.Row, entry.About, entry.Parameters = q.Grain, q.About, parameterSchema(q.Params)
+			listed.Row, listed.About, listed.Parameters = q.Grain, q.About, parameterSchema(q.Params)
 		}
-		list.Queries = append(list.Queries, entry)
+		list.Queries = append(list.Queries, listed)
 	}
 	if len(list.Queries) == 0 {
 		slices.Sort(subjects)
@@ -58,20 +58,20 @@ func (s *server) listQueries(ctx context.Context, asked struct {
 	}
 	slices.SortStableFunc(list.Queries, func(a, b listedQuery) int { return strings.Compare(a.Subject, b.Subject) })
 	if asked.Name != "" {
-		s.addExamples(ctx, all[0].Params, list.Queries[0].Parameters)
+		s.addExamples(ctx, queries[0].Params, list.Queries[0].Parameters)
 	}
 	return list, nil
 }
 
-// addExamples adds values from the data to the schema of parameters. Without a snapshot it logs a
-// warning and leaves the schema unchanged.
+// addExamples adds values from the data to the schema of parameters. If the values cannot be read, it
+// logs a warning. A schema without examples is valid too.
 func (s *server) addExamples(ctx context.Context, params []query.Param, schema map[string]any) {
 	const maxExamples = 50
 	params = slices.DeleteFunc(slices.Clone(params), func(p query.Param) bool { return p.Values == "" })
 	if len(params) == 0 {
 		return
 	}
-	err := s.open(ctx, bounds{}, 0, func(db *query.DB) error {
+	err := s.open(ctx, queryArguments{}, 0, func(db *query.DB) error {
 		for _, p := range params {
 			values, more, err := db.ParamValues(ctx, p, maxExamples)
 			if err != nil {

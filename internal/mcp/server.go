@@ -35,7 +35,7 @@ type Config struct {
 // Warehouse opens snapshots and lists queries.
 type Warehouse interface {
 	// Open opens the newest or an earlier snapshot, or the held night. Each tool call opens a
-	// snapshot, so that a call after a night reads the new one.
+	// snapshot, so that a call after a night reads the snapshot of that night.
 	Open(ctx context.Context, opts query.Options, held bool) (*query.DB, error)
 	// Queries loads the built-in and the user's named queries.
 	Queries() (query.Library, error)

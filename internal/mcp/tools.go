@@ -120,8 +120,8 @@ func withArguments[T any](call func(ctx context.Context, asked T) (any, error)) 
 	}
 }
 
-// bounds are the common arguments of the tools that run a query.
-type bounds struct {
+// queryArguments select the snapshot and the number of rows. All tools that run a query have them.
+type queryArguments struct {
 	AsOf    string `json:"as_of"`
 	Held    bool   `json:"held"`
 	MaxRows *int   `json:"max_rows"`
@@ -132,7 +132,7 @@ type bounds struct {
 func (s *server) runQuery(ctx context.Context, asked struct {
 	Name       string         `json:"name"`
 	Parameters map[string]any `json:"parameters"`
-	bounds
+	queryArguments
 }) (any, error) {
 	q, err := s.findQuery(asked.Name)
 	if err != nil {
@@ -142,7 +142,7 @@ func (s *server) runQuery(ctx context.Context, asked struct {
 	if err != nil {
 		return nil, err
 	}
-	return s.ask(ctx, q, values, asked.bounds)
+	return s.ask(ctx, q, values, asked.queryArguments)
 }
 
 // findQuery returns the query with a name. The error for an unknown name suggests known names.
@@ -150,11 +150,11 @@ func (s *server) findQuery(name string) (query.Query, error) {
 	if !query.IsName(name) {
 		return query.Query{}, fmt.Errorf("%q is not the name of a query: list_queries lists the names, and sql runs SQL", name)
 	}
-	all, err := s.cfg.Queries()
+	library, err := s.cfg.Queries()
 	if err != nil {
 		return query.Query{}, err
 	}
-	return all.Resolve(name)
+	return library.Resolve(name)
 }
 
 // valuesOf converts the values of parameters from JSON to strings.
@@ -182,12 +182,12 @@ func valuesOf(q query.Query, parameters map[string]any) (map[string]string, erro
 
 func (s *server) runSQL(ctx context.Context, asked struct {
 	SQL string `json:"sql"`
-	bounds
+	queryArguments
 }) (any, error) {
 	if strings.TrimSpace(asked.SQL) == "" {
 		return nil, errors.New("sql is empty: write one SELECT")
 	}
-	return s.ask(ctx, query.Text(asked.SQL), nil, asked.bounds)
+	return s.ask(ctx, query.Text(asked.SQL), nil, asked.queryArguments)
 }
 
 func (s *server) listGrades(ctx context.Context, asked struct {
@@ -198,8 +198,8 @@ func (s *server) listGrades(ctx context.Context, asked struct {
 	if err != nil {
 		return nil, err
 	}
-	all := maxRows
-	return s.ask(ctx, q, nil, bounds{AsOf: asked.AsOf, Held: asked.Held, MaxRows: &all, samples: true})
+	limit := maxRows
+	return s.ask(ctx, q, nil, queryArguments{AsOf: asked.AsOf, Held: asked.Held, MaxRows: &limit, samples: true})
 }
 
 func (s *server) listSnapshots(ctx context.Context, asked struct {
@@ -209,7 +209,7 @@ func (s *server) listSnapshots(ctx context.Context, asked struct {
 	if err != nil {
 		return nil, err
 	}
-	return s.ask(ctx, q, map[string]string{"top": "NULL"}, bounds{MaxRows: asked.MaxRows})
+	return s.ask(ctx, q, map[string]string{"top": "NULL"}, queryArguments{MaxRows: asked.MaxRows})
 }
 
 func (s *server) describeTables(_ context.Context, asked struct {

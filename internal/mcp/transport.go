@@ -114,7 +114,7 @@ func (c *lineConn) Write(ctx context.Context, message jsonrpc.Message) error {
 	return err
 }
 
-// count changes the number of running calls.
+// count adds to the number of running calls. ended records that the input has ended.
 func (c *lineConn) count(calls int, ended bool) {
 	c.lock.Lock()
 	defer c.lock.Unlock()

@@ -24,10 +24,10 @@ const (
 // collector is a query.Writer that evaluates the condition for each row and collects the
 // findings. It does not keep other rows, of which there may be millions.
 type collector struct {
-	watch Watch
-	now   query.Snapshot
-	// previous is the state of earlier nights. base is the earlier evaluation with which this one is
-	// compared: a finding is new if base did not have it.
+	watch   Watch
+	current query.Snapshot
+	// previous is the state of earlier nights. base is the earlier evaluation with which the current
+	// evaluation is compared, see state.knownSince.
 	previous *state
 	base     evaluation
 
@@ -40,7 +40,7 @@ type collector struct {
 	newCount int
 	shown    []Finding
 	lines    []string // texts of shown
-	noNumber int      // rows without a number in the column of the condition
+	skipped  int      // number of rows without a number in the column of the condition
 }
 
 func (c *collector) Begin(columns []query.Column) error {
@@ -63,18 +63,18 @@ func (c *collector) Begin(columns []query.Column) error {
 // indexesOf returns the indexes of the named columns. Without names it returns all indexes. key is
 // the configuration key of the names, for the error.
 func (c *collector) indexesOf(key string, names []string) ([]int, error) {
-	var all []string
+	var columnNames []string
 	var indexes []int
 	for i, column := range c.columns {
-		all = append(all, column.Name)
+		columnNames = append(columnNames, column.Name)
 		if len(names) == 0 {
 			indexes = append(indexes, i)
 		}
 	}
 	for _, name := range names {
-		i := slices.Index(all, name)
+		i := slices.Index(columnNames, name)
 		if i < 0 {
-			return nil, fmt.Errorf("the query returns no column %q for %s: use one of %s", name, key, strings.Join(all, ", "))
+			return nil, fmt.Errorf("the query returns no column %q for %s: use one of %s", name, key, strings.Join(columnNames, ", "))
 		}
 		indexes = append(indexes, i)
 	}
@@ -85,14 +85,14 @@ func (c *collector) Row(row query.Row) error {
 	if c.watch.When.Column != "" {
 		matches, isNumber := c.watch.When.matches(row.Value(c.condition))
 		if !isNumber {
-			c.noNumber++
+			c.skipped++
 		}
 		if !matches {
 			return nil
 		}
 	}
 	id := hashKey(c.key, row)
-	if _, duplicate := c.since[id]; duplicate {
+	if _, isDuplicate := c.since[id]; isDuplicate {
 		return nil
 	}
 	if len(c.since) == maxFindings {
@@ -100,7 +100,7 @@ func (c *collector) Row(row query.Row) error {
 	}
 	since, known := c.previous.knownSince(id, c.base)
 	if !known {
-		c.newCount, since = c.newCount+1, c.now.At
+		c.newCount, since = c.newCount+1, c.current.At
 	}
 	c.since[id] = since
 	if (!known || !c.watch.NewOnly) && len(c.shown) < maxShown {

@@ -7,8 +7,8 @@ import (
 	"placementsync/internal/query"
 )
 
-// Condition selects the rows that are findings. The zero Condition selects every row; its
-// method matches must not be called.
+// Condition selects the rows that are findings. The zero Condition selects every row. The method
+// matches must not be called on the zero Condition.
 type Condition struct {
 	// Column is compared with a number.
 	Column string

@@ -13,11 +13,11 @@ import (
 // because of a value in it. The receiver may accept other messages, so later messages are still sent.
 var ErrRefused = errors.New("refused")
 
-// runner runs watches one after the other. After a channel could not be reached, runner sends it no
-// more messages. Messages to other channels then need not wait for timeouts.
+// runner runs watches one after the other. After a failed delivery to a channel, it sends no more
+// messages to this channel, so that messages to other channels need not wait for timeouts.
 type runner struct {
 	Config
-	failed map[string]error // channels that could not be reached
+	unreachable map[string]error // by channel
 }
 
 // sendPending sends the pending messages, oldest first. It records each delivery before it sends the
@@ -47,7 +47,7 @@ func (r runner) sendPending(ctx context.Context, name string, s *state, res *Res
 }
 
 func (r runner) sendTo(ctx context.Context, channel string, m Message) error {
-	if err := r.failed[channel]; err != nil {
+	if err := r.unreachable[channel]; err != nil {
 		return err
 	}
 	err := ctx.Err()
@@ -57,7 +57,7 @@ func (r runner) sendTo(ctx context.Context, channel string, m Message) error {
 	if err != nil {
 		err = fmt.Errorf("to %s: %w", channel, err)
 		if !errors.Is(err, ErrRefused) {
-			r.failed[channel] = err
+			r.unreachable[channel] = err
 		}
 	}
 	return err

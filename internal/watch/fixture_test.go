@@ -35,7 +35,7 @@ type fixture struct {
 	nights     int
 	clockError time.Duration
 	snapshots  []query.Snapshot
-	// columns are the names of the columns. A name that ends with # is of a numeric column.
+	// columns are the names of the columns. The name of a numeric column is followed by #.
 	columns []string
 	// rows are the rows of every query. Values are separated by bars. The text NULL means NULL.
 	rows        []string
@@ -71,7 +71,7 @@ func unreadTable(table, reason string) []query.Source {
 	return []query.Source{{Table: table, Standing: ledger.NotRead, Reason: reason}}
 }
 
-// publish adds a snapshot, a day after the last one, and sets the rows of the query.
+// publish adds a snapshot, a day after the previous snapshot, and sets the rows of the query.
 func (f *fixture) publish(rows ...string) {
 	f.nights++
 	at := time.Date(2026, time.November, f.nights, 2, 0, 0, 0, time.UTC).Add(f.clockError)
@@ -141,10 +141,10 @@ func (f *fixture) send(_ context.Context, channel string, m watch.Message) error
 // evaluate runs one watch and returns its result and the messages that it delivered.
 func (f *fixture) evaluate(t *testing.T, w watch.Watch) (watch.Result, []delivery) {
 	t.Helper()
-	before := len(f.delivered)
+	countBefore := len(f.delivered)
 	results, err := watch.Run(t.Context(), f.config(t), []watch.Watch{w})
 	must(t, err)
-	return results[0], f.delivered[before:]
+	return results[0], f.delivered[countBefore:]
 }
 
 func billsWatch() watch.Watch {

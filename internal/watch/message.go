@@ -12,7 +12,7 @@ import (
 	"placementsync/internal/query"
 )
 
-// Message is the JSON body of a message. Text is the readable message.
+// Message is the JSON body of a message. Text is the same message for people.
 type Message struct {
 	// ID is the same each time that this message is sent.
 	ID    string `json:"id"`
@@ -58,8 +58,8 @@ const (
 )
 
 // newMessage returns the message about the findings of a collector.
-func newMessage(program string, w Watch, now, base query.Snapshot, c *collector, doubt string) Message {
-	m := Message{ID: messageID(w, now, "found"), Watch: w.Name, Snapshot: now, Since: base.At, Found: len(c.since), New: c.newCount,
+func newMessage(program string, w Watch, current, base query.Snapshot, c *collector, doubt string) Message {
+	m := Message{ID: messageID(w, current, "found"), Watch: w.Name, Snapshot: current, Since: base.At, Found: len(c.since), New: c.newCount,
 		More: c.newCount - len(c.shown), Findings: c.shown, Unread: []string{}, Doubt: cutText(doubt, maxLine), Program: program}
 	counts := plural.Count(m.New, "new finding")
 	switch {
@@ -71,7 +71,7 @@ func newMessage(program string, w Watch, now, base query.Snapshot, c *collector,
 	}
 	m.Subject = fmt.Sprintf("placementsync: %s: %s", w.Name, counts)
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s: %s in the snapshot of %s\n", w.Name, counts, timeText(now.At))
+	fmt.Fprintf(&b, "%s: %s in the snapshot of %s\n", w.Name, counts, timeText(current.At))
 	if base.At.IsZero() {
 		b.WriteString("This is the first check, so every finding is new.\n")
 	} else {
@@ -84,8 +84,8 @@ func newMessage(program string, w Watch, now, base query.Snapshot, c *collector,
 	if more := m.More + len(c.lines) - len(listed); more > 0 {
 		fmt.Fprintf(&b, "and %d more\n", more)
 	}
-	if c.noNumber > 0 {
-		fmt.Fprintf(&b, "Skipped: %s without a number in %s.\n", plural.Count(c.noNumber, "row"), cleanText(w.When.Column))
+	if c.skipped > 0 {
+		fmt.Fprintf(&b, "Skipped: %s without a number in %s.\n", plural.Count(c.skipped, "row"), cleanText(w.When.Column))
 	}
 	if doubt != "" {
 		fmt.Fprintf(&b, "Possibly incomplete: %s.\n", cleanText(m.Doubt))
@@ -95,13 +95,12 @@ func newMessage(program string, w Watch, now, base query.Snapshot, c *collector,
 	return m
 }
 
-// newUnreadMessage returns a message for the case that tables of the query were not read. The query
-// then does not run.
-func newUnreadMessage(program string, w Watch, now query.Snapshot, unread []string) Message {
-	m := Message{ID: messageID(w, now, "unread"), Watch: w.Name, Snapshot: now, Findings: []Finding{}, Unread: unread, Program: program,
+// newUnreadMessage returns a message about tables of the query that were not read.
+func newUnreadMessage(program string, w Watch, current query.Snapshot, unread []string) Message {
+	m := Message{ID: messageID(w, current, "unread"), Watch: w.Name, Snapshot: current, Findings: []Finding{}, Unread: unread, Program: program,
 		Subject: fmt.Sprintf("placementsync: %s: not read", w.Name)}
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s: not checked, because tables are missing from the snapshot of %s\n", w.Name, timeText(now.At))
+	fmt.Fprintf(&b, "%s: not checked, because tables are missing from the snapshot of %s\n", w.Name, timeText(current.At))
 	for i, line := range unread {
 		if i == maxLines {
 			fmt.Fprintf(&b, "and %d more\n", len(unread)-maxLines)
@@ -116,9 +115,9 @@ func newUnreadMessage(program string, w Watch, now query.Snapshot, unread []stri
 
 // messageID returns the id of a message. Each evaluation of a watch at the same snapshot gives the
 // same id.
-func messageID(w Watch, now query.Snapshot, kind string) string {
+func messageID(w Watch, current query.Snapshot, kind string) string {
 	const size = 16
-	sum := sha256.Sum256([]byte(strings.Join([]string{w.Name, w.digest(), now.Run, now.At.UTC().Format(time.RFC3339Nano), kind}, "\n")))
+	sum := sha256.Sum256([]byte(strings.Join([]string{w.Name, w.digest(), current.Run, current.At.UTC().Format(time.RFC3339Nano), kind}, "\n")))
 	return hex.EncodeToString(sum[:size])
 }
 

@@ -45,8 +45,8 @@ func TestMessagesAreBounded(t *testing.T) {
 }
 
 // TestMessageTextIsSanitized evaluates a value with line ends, control characters and marks of the
-// writing direction. The text of the message must not contain them. The JSON object must contain
-// the unchanged value.
+// writing direction. The text of the message must not contain these characters. The JSON object
+// must contain the unchanged value.
 func TestMessageTextIsSanitized(t *testing.T) {
 	t.Parallel()
 	f, w := newFixture(t), billsWatch()
@@ -140,8 +140,8 @@ func TestNumbersAreComparedExactly(t *testing.T) {
 		must(t, err)
 		f.publish("a|" + c.value)
 		res, _ := f.evaluate(t, w)
-		if (res.Found == 1) != c.isFinding || (res.NoNumber == 0) != c.isNumber || res.Err != nil {
-			t.Errorf("value %s, limit %s, over %t: got %d findings and %d rows without a number (%v), want a finding: %t, a number: %t", c.value, c.limit, c.over, res.Found, res.NoNumber, res.Err, c.isFinding, c.isNumber)
+		if (res.Found == 1) != c.isFinding || (res.Skipped == 0) != c.isNumber || res.Err != nil {
+			t.Errorf("value %s, limit %s, over %t: got %d findings and %d rows without a number (%v), want a finding: %t, a number: %t", c.value, c.limit, c.over, res.Found, res.Skipped, res.Err, c.isFinding, c.isNumber)
 		}
 	}
 	if _, err := watch.NewCondition("amount", true, "many"); err == nil {

@@ -130,15 +130,15 @@ func (w Watch) digest() string {
 
 // isEvaluated reports whether the watch was evaluated at a snapshot with its present
 // definition.
-func (s *state) isEvaluated(w Watch, now query.Snapshot) bool {
-	return s.Definition == w.digest() && slices.ContainsFunc(s.Evaluations, func(e evaluation) bool { return e.isAt(now) })
+func (s *state) isEvaluated(w Watch, current query.Snapshot) bool {
+	return s.Definition == w.digest() && slices.ContainsFunc(s.Evaluations, func(e evaluation) bool { return e.isAt(current) })
 }
 
 func (e evaluation) isAt(s query.Snapshot) bool { return e.Run == s.Run && e.At.Equal(s.At) }
 
-// chooseBase returns the evaluation to compare with: the newest one at an ancestor of the present
-// snapshot, or zero. An evaluation at a snapshot that was rolled back is not chosen, but its
-// findings still count as known. If the definition of the watch has changed, chooseBase first
+// chooseBase returns the evaluation to compare with: the newest evaluation at an ancestor of the
+// current snapshot, or zero. An evaluation at a snapshot that was rolled back is not chosen, but
+// its findings still count as known. If the definition of the watch has changed, chooseBase first
 // removes all evaluations and findings.
 func (s *state) chooseBase(w Watch, ancestors []query.Snapshot) evaluation {
 	if digest := w.digest(); s.Definition != digest {
@@ -152,22 +152,22 @@ func (s *state) chooseBase(w Watch, ancestors []query.Snapshot) evaluation {
 	return evaluation{}
 }
 
-// knownSince returns the time of the first snapshot with a finding. ok is false if neither base nor
-// a later evaluation had the finding. Later evaluations were at snapshots that were rolled back.
-func (s *state) knownSince(id string, base evaluation) (since time.Time, ok bool) {
-	f, found := s.Findings[id]
-	return f.Since, found && f.Last >= base.Number
+// knownSince returns the time of the first snapshot with a finding. isKnown is false if neither base
+// nor a later evaluation had the finding. Later evaluations were at snapshots that were rolled back.
+func (s *state) knownSince(id string, base evaluation) (since time.Time, isKnown bool) {
+	f, exists := s.Findings[id]
+	return f.Since, exists && f.Last >= base.Number
 }
 
 // addEvaluation records the findings of an evaluation, and removes the oldest evaluation if there
 // are too many.
-func (s *state) addEvaluation(now query.Snapshot, findings map[string]time.Time) {
+func (s *state) addEvaluation(current query.Snapshot, findings map[string]time.Time) {
 	number := 1
 	if n := len(s.Evaluations); n > 0 {
 		number = s.Evaluations[n-1].Number + 1
 	}
 	s.Unread = false
-	s.Evaluations = append(s.Evaluations, evaluation{number, now})
+	s.Evaluations = append(s.Evaluations, evaluation{number, current})
 	s.Evaluations = s.Evaluations[max(0, len(s.Evaluations)-maxEvaluations):]
 	for id, since := range findings {
 		s.Findings[id] = span{Since: since, Last: number}
@@ -183,12 +183,13 @@ func (s *state) addPending(m Message, channels []string) {
 	s.Pending = append(s.Pending, pendingMessage{Channels: slices.Clone(channels), Message: m})
 }
 
-// keepChannels removes all channels except the given ones from the pending messages.
+// keepChannels removes all channels except the given channels from the pending messages. It also
+// removes messages without channels.
 func (s *state) keepChannels(channels []string) (changed bool) {
 	for i := range s.Pending {
-		before := len(s.Pending[i].Channels)
+		countBefore := len(s.Pending[i].Channels)
 		s.Pending[i].Channels = slices.DeleteFunc(s.Pending[i].Channels, func(c string) bool { return !slices.Contains(channels, c) })
-		changed = changed || len(s.Pending[i].Channels) < before
+		changed = changed || len(s.Pending[i].Channels) < countBefore
 	}
 	s.Pending = slices.DeleteFunc(s.Pending, func(p pendingMessage) bool { return len(p.Channels) == 0 })
 	return changed

@@ -55,9 +55,9 @@ type Config struct {
 	Queries query.Library
 	// Folder contains the state files.
 	Folder *warehouse.Folder
-	// Send delivers a message. After an error, the message is sent again by a later Run, with
-	// the same ID; the receiver may therefore get it twice. After an error other than
-	// ErrRefused, the same Run does not call Send again for this channel.
+	// Send delivers a message. After an error, a later Run sends the message again with the same
+	// ID, so the receiver can get the message twice. After an error other than ErrRefused, Run does
+	// not call Send again for this channel.
 	Send func(ctx context.Context, channel string, m Message) error
 	// Program is the version of the running program.
 	Program string
@@ -65,25 +65,25 @@ type Config struct {
 	DryRun bool
 	// Timeout limits the query of one watch. Defaults to 2 minutes.
 	Timeout time.Duration
-	// Now returns the time to record for a delivery.
+	// Now returns the current time, which is recorded for a delivery.
 	Now func() time.Time
 }
 
 // Result is the result of one watch.
 type Result struct {
 	Watch string
-	// At is the evaluated snapshot.
-	At query.Snapshot
+	// Snapshot is the evaluated snapshot.
+	Snapshot query.Snapshot
 	// Unread describes each table of the query that was not read. If it is not empty, the
 	// query did not run.
 	Unread []string
 	// Doubt describes, in one line, tables that were read but are not proven to be complete.
 	Doubt string
-	// Found is the number of all findings. New is the number of new findings. NoNumber is the
-	// number of skipped rows, which have NULL or NaN in the column of the condition.
-	Found, New, NoNumber int
-	// SeenBefore is set if the watch was already evaluated at this snapshot.
-	SeenBefore bool
+	// Found is the number of all findings. New is the number of new findings. Skipped is the
+	// number of rows without a number in the column of the condition, such as NULL.
+	Found, New, Skipped int
+	// WasEvaluated is set if an earlier Run already evaluated the watch at this snapshot.
+	WasEvaluated bool
 	// Messages are the messages that were delivered to all their channels. With DryRun, they are
 	// the messages that would be sent.
 	Messages []Message
@@ -106,7 +106,7 @@ func Run(ctx context.Context, cfg Config, watches []Watch) ([]Result, error) {
 	if len(snapshots) == 0 {
 		return nil, errors.New("run watches: the catalog has no snapshot: start a night with placementsync run")
 	}
-	r := runner{Config: cfg, failed: map[string]error{}}
+	r := runner{Config: cfg, unreachable: map[string]error{}}
 	results := make([]Result, len(watches))
 	for i, w := range watches {
 		results[i] = r.runWatch(ctx, w, snapshots)
@@ -118,7 +118,7 @@ func Run(ctx context.Context, cfg Config, watches []Watch) ([]Result, error) {
 // sent, and removed from the state afterwards. If the process is killed, no message is lost, and at
 // most one delivery is repeated.
 func (r runner) runWatch(ctx context.Context, w Watch, snapshots []query.Snapshot) Result {
-	res := Result{Watch: w.Name, At: snapshots[len(snapshots)-1]}
+	res := Result{Watch: w.Name, Snapshot: snapshots[len(snapshots)-1]}
 	s, err := readState(r.Folder, w)
 	if err != nil {
 		res.Err = err
@@ -147,10 +147,11 @@ func (r runner) runWatch(ctx context.Context, w Watch, snapshots []query.Snapsho
 	return res
 }
 
-// evaluate runs the query, unless it already ran at this snapshot. It adds the findings, and a
-// message about them, to the state. After an error the state is unchanged.
+// evaluate runs the query, and adds the findings and a message about them to the state. If the watch
+// was already evaluated at this snapshot, it does nothing. If tables of the query were not read, it
+// adds a message about these tables instead. After an error the state is unchanged.
 func (cfg Config) evaluate(ctx context.Context, w Watch, snapshots []query.Snapshot, s *state, res *Result) (changed bool, err error) {
-	now := res.At
+	current := res.Snapshot
 	q, err := cfg.Queries.Resolve(w.Query)
 	if err != nil {
 		return false, err
@@ -158,8 +159,8 @@ func (cfg Config) evaluate(ctx context.Context, w Watch, snapshots []query.Snaps
 	if q.File != "" {
 		w.text = q.SQL
 	}
-	if s.isEvaluated(w, now) {
-		res.SeenBefore = true
+	if s.isEvaluated(w, current) {
+		res.WasEvaluated = true
 		return false, nil
 	}
 	if len(s.Pending) >= maxPending {
@@ -177,24 +178,24 @@ func (cfg Config) evaluate(ctx context.Context, w Watch, snapshots []query.Snaps
 			return false, nil
 		}
 		next.Unread = true
-		next.addPending(newUnreadMessage(cfg.Program, w, now, res.Unread), w.Channels)
+		next.addPending(newUnreadMessage(cfg.Program, w, current, res.Unread), w.Channels)
 		*s = next
 		return true, nil
 	}
-	c := &collector{watch: w, now: now, previous: &next, base: base, since: map[string]time.Time{}}
+	c := &collector{watch: w, current: current, previous: &next, base: base, since: map[string]time.Time{}}
 	if _, err := cfg.Catalog.Run(ctx, q, w.Params, c); err != nil {
 		return false, causeErr(ctx, err)
 	}
-	res.Found, res.New, res.NoNumber = len(c.since), c.newCount, c.noNumber
+	res.Found, res.New, res.Skipped = len(c.since), c.newCount, c.skipped
 	if c.newCount > 0 || !w.NewOnly && res.Found > 0 {
-		next.addPending(newMessage(cfg.Program, w, now, base.Snapshot, c, res.Doubt), w.Channels)
+		next.addPending(newMessage(cfg.Program, w, current, base.Snapshot, c, res.Doubt), w.Channels)
 	}
-	next.addEvaluation(now, c.since)
+	next.addEvaluation(current, c.since)
 	*s = next
 	return true, nil
 }
 
-// Check plans the query of a watch and checks the columns of its result without running it.
+// Check plans the query of a watch, and checks the columns of the result. It does not run the query.
 func Check(ctx context.Context, db *query.DB, q query.Query, w Watch) error {
 	if _, err := db.Sources(ctx, q, w.Params); err != nil && !errors.Is(err, query.ErrNoPlan) {
 		return err

@@ -90,18 +90,18 @@ func TestRollbackOfANightInTheFuture(t *testing.T) {
 	}
 }
 
-// TestKillRepeatsAtMostOneDelivery kills a run at each step and starts another one. Every message
-// must be delivered. At most one of them may be delivered twice, unchanged. No message of the night
-// before may be repeated.
+// TestKillRepeatsAtMostOneDelivery kills a run at each step and starts another run. Every message
+// must be delivered. At most one message may be delivered twice, unchanged. No message of the
+// earlier night may be repeated.
 func TestKillRepeatsAtMostOneDelivery(t *testing.T) {
 	t.Parallel()
-	before, w := newFixture(t), billsWatch()
+	earlier, w := newFixture(t), billsWatch()
 	w.Channels = []string{"chat", "mail"}
-	before.publish("a|1")
-	before.evaluate(t, w)
+	earlier.publish("a|1")
+	earlier.evaluate(t, w)
 	for n := 1; ; n++ {
 		f := newFixture(t)
-		must(t, os.CopyFS(filepath.Join(f.dir, "state"), os.DirFS(filepath.Join(before.dir, "state"))))
+		must(t, os.CopyFS(filepath.Join(f.dir, "state"), os.DirFS(filepath.Join(earlier.dir, "state"))))
 		f.publish("a|1") // the night whose state was copied
 		step, killed := 0, false
 		f.failAt = func(string, string) error {
@@ -196,7 +196,7 @@ func TestUndeliveredMessagesAreSentAgain(t *testing.T) {
 	}
 	delete(f.channelErrs, "chat")
 	res, got = f.evaluate(t, w)
-	if formatDeliveries(got) != "chat(a*) chat(b*)" || got[0].message.ID != id || res.Pending != 0 || len(res.Messages) != 2 || !res.SeenBefore {
+	if formatDeliveries(got) != "chat(a*) chat(b*)" || got[0].message.ID != id || res.Pending != 0 || len(res.Messages) != 2 || !res.WasEvaluated {
 		t.Errorf("delivered %s with %d pending, want chat(a*) chat(b*) with 0: %v", formatDeliveries(got), res.Pending, res.Err)
 	}
 	res, got = f.evaluate(t, w)
@@ -269,7 +269,7 @@ func TestChangedDefinitionIsEvaluatedAgain(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		change    func(*watch.Watch, *fixture)
-		evaluated bool // whether the query runs again
+		runsAgain bool
 	}{
 		"no change":       {func(*watch.Watch, *fixture) {}, false},
 		"other channels":  {func(w *watch.Watch, _ *fixture) { w.Channels = []string{"chat", "mail"} }, false},
@@ -291,8 +291,8 @@ func TestChangedDefinitionIsEvaluatedAgain(t *testing.T) {
 			f.publish("a|1")
 			f.evaluate(t, w)
 			c.change(&w, f)
-			if res, _ := f.evaluate(t, w); res.SeenBefore == c.evaluated {
-				t.Errorf("SeenBefore is %v, want %v", res.SeenBefore, !c.evaluated)
+			if res, _ := f.evaluate(t, w); res.WasEvaluated == c.runsAgain {
+				t.Errorf("WasEvaluated is %v, want %v", res.WasEvaluated, !c.runsAgain)
 			}
 		})
 	}
@@ -373,13 +373,13 @@ func TestDamagedStateStopsTheWatch(t *testing.T) {
 		flipped[i] ^= 4
 		damaged[fmt.Sprintf("byte %d", i)] = flipped
 	}
-	for name, text := range damaged {
-		must(t, os.WriteFile(path, text, 0o600))
+	for name, damagedText := range damaged {
+		must(t, os.WriteFile(path, damagedText, 0o600))
 		res, got := f.evaluate(t, w)
 		if len(got) != 0 || res.Err == nil || !strings.Contains(res.Err.Error(), "restore state/watches/bills.json from a backup, or remove it") {
 			t.Errorf("%s: delivered %s with the error %v, want nothing and an error", name, formatDeliveries(got), res.Err)
 		}
-		if after, err := os.ReadFile(path); err != nil || string(after) != string(text) {
+		if kept, err := os.ReadFile(path); err != nil || string(kept) != string(damagedText) {
 			t.Errorf("%s: the damaged state was overwritten (%v), want it kept", name, err)
 		}
 	}
