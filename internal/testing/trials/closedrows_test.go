@@ -101,15 +101,15 @@ func TestTrialDamagedFileOfChangesLosesOnlyItsRows(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t, trialWorld(4), someStreams()...)
 	first := time.Date(2026, 11, 20, 2, 0, 0, 0, time.UTC)
-	var damaged string
+	var damagedRun string
 	for i, hours := range []time.Duration{0, 3, 24, 27, 30} {
 		res := h.nightAt(first.Add(hours * time.Hour))
 		if i == 3 {
-			damaged = res.Run.ID
+			damagedRun = res.Run.ID
 		}
 	}
 	before := storedRows(t, h.path("catalog.duckdb"))
-	file := h.path("parquet", ".meta", damaged+".changes")
+	file := h.path("parquet", ".meta", damagedRun+".changes")
 	must(t, os.WriteFile(file, []byte("PAR1"), 0o600))
 	h.at = h.at.Add(time.Hour)
 	_, err := pipeline.Rebuild(t.Context(), h.cfg, false)
@@ -118,16 +118,16 @@ func TestTrialDamagedFileOfChangesLosesOnlyItsRows(t *testing.T) {
 
 	// The rebuild has replaced the damaged file. Damage the file of the next night, and remove the
 	// catalogs.
-	damaged = h.nightAt(first.Add(54 * time.Hour)).Run.ID
+	damagedRun = h.nightAt(first.Add(54 * time.Hour)).Run.ID
 	h.nightAt(first.Add(57 * time.Hour))
 	before = storedRows(t, h.path("catalog.duckdb"))
-	must(t, os.WriteFile(h.path("parquet", ".meta", damaged+".changes"), []byte("PAR1"), 0o600))
+	must(t, os.WriteFile(h.path("parquet", ".meta", damagedRun+".changes"), []byte("PAR1"), 0o600))
 	for _, name := range []string{"versions", "latest"} {
 		must(t, os.RemoveAll(h.path(name)))
 	}
 	h.at = h.at.Add(time.Hour)
 	if _, err := pipeline.Rebuild(t.Context(), h.cfg, false); !errors.As(err, new(*pipeline.SeriesError)) {
-		t.Fatalf("a rebuild without the changes of %s returned %v, want a SeriesError", damaged, err)
+		t.Fatalf("a rebuild without the changes of %s returned %v, want a SeriesError", damagedRun, err)
 	}
 	r, err := pipeline.Rebuild(t.Context(), h.cfg, true)
 	must(t, err)
@@ -135,7 +135,7 @@ func TestTrialDamagedFileOfChangesLosesOnlyItsRows(t *testing.T) {
 		t.Errorf("the rebuild returned %+v, want one skipped file and no restored run", r)
 	}
 	after := storedRows(t, h.path("catalog.duckdb"))
-	kept := 0
+	closedByOthers := 0
 	for name, rows := range before {
 		if strings.HasPrefix(name, "main.") {
 			requireContents(t, map[string][]string{name: rows}, map[string][]string{name: after[name]})
@@ -146,16 +146,16 @@ func TestTrialDamagedFileOfChangesLosesOnlyItsRows(t *testing.T) {
 			restored[row] = true
 		}
 		for _, row := range rows {
-			if strings.Contains(row, damaged) {
+			if strings.Contains(row, damagedRun) {
 				continue
 			}
-			if kept++; !restored[row] {
+			if closedByOthers++; !restored[row] {
 				t.Errorf("%s has lost %s", name, row)
 			}
 		}
 	}
-	if kept < 20 {
-		t.Errorf("other runs closed %d rows, want at least 20", kept)
+	if closedByOthers < 20 {
+		t.Errorf("other runs closed %d rows, want at least 20", closedByOthers)
 	}
 	for _, table := range h.cfg.Warehouse.Tables {
 		key := strings.Join(table.Key, ", ")

@@ -302,7 +302,7 @@ func (c *crashTrial) finish(t *testing.T) {
 	c.publishUndisturbed(t)
 	c.publishUndisturbed(t)
 	requireNoTemporaryFiles(t, c.dir)
-	if diff := gocmp.Diff(ledgerLines(t, c.cfg.Warehouse.Dir), ledgerLines(t, c.dir)); diff != "" {
+	if diff := gocmp.Diff(ledgerResults(t, c.cfg.Warehouse.Dir), ledgerResults(t, c.dir)); diff != "" {
 		t.Errorf("the ledgers differ (-undisturbed +killed):\n%s", diff)
 	}
 	for _, folder := range []string{"parquet", "versions"} {
@@ -313,8 +313,8 @@ func (c *crashTrial) finish(t *testing.T) {
 	requireReadable(t, filepath.Join(c.dir, "parquet", "*", "*", "*.parquet"))
 }
 
-// ledgerLines returns the outcome, exit code and number of rows of every night in the ledger.
-func ledgerLines(t *testing.T, dir string) map[string]string {
+// ledgerResults returns the outcome, exit code and number of rows of every night in the ledger.
+func ledgerResults(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	wh, err := warehouse.Open(warehouse.Config{Dir: dir})
 	must(t, err)

@@ -39,13 +39,13 @@ func TestNightReportsDamage(t *testing.T) {
 			first := h.goodNight()
 			wh := warehouseOf(t, h.cfg)
 			must(t, integrity.SaveRecord(wh.Folder, integrity.VerifyRecord{At: h.at, ReadData: true, Result: integrity.Whole}))
-			before := h.count("tags", "true")
+			rows := h.count("tags", "true")
 			damaged := "versions/" + first.Run.ID + "/tags.parquet"
 			must(t, c.damage(h.path(damaged)))
 
 			second := h.sameDayNight()
-			if h.count("tags", "true") != before || h.count("read_parquet('"+h.path("latest", "tags.parquet")+"')", "true") != before {
-				t.Errorf("the catalog or the file of the night has another number of rows, want %d in both", before)
+			if h.count("tags", "true") != rows || h.count("read_parquet('"+h.path("latest", "tags.parquet")+"')", "true") != rows {
+				t.Errorf("the catalog or the file of the night has another number of rows, want %d in both", rows)
 			}
 			if text := log.String(); !strings.Contains(text, "level=WARN") || !strings.Contains(text, "files="+damaged) || !strings.Contains(text, c.problem) {
 				t.Errorf("the log lacks a warning about %s with %q:\n%s", damaged, c.problem, text)

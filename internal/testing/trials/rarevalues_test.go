@@ -57,8 +57,8 @@ func enrichBody(v any) any {
 	return enrich(v)
 }
 
-// unlisted is the value of an unknown field. A program that reads its numbers as floating point, or
-// drops null, would change it.
+// unlisted is the value of an unknown field. A program that reads the numbers in it as floating point,
+// or drops null, would change this value.
 const unlisted = `{"big":12345678901234567890123,"exact":0.1000000000000000055511151231257827,"none":null,"deep":[{"text":"é \u2028 \u0000"}]}`
 
 // enrich adds rare values to an object and all nested objects.

@@ -31,9 +31,9 @@ func (h *harness) blockSeries(table string) (unblock func()) {
 }
 
 // TestTrialUnwritableSeriesMakesTheNightPartial runs nights that cannot write a table to parquet/.
-// They must end with exit code 3 and the reason. The command "verify" must report the incomplete
-// days, and retention must keep the versions of these days. The next night, or the
-// command "rebuild --series", must write the missing files.
+// The nights must end with exit code 3 and the reason. The command "verify" must report the
+// incomplete days, and retention must keep the versions of these days. The next night, or the command
+// "rebuild --series", must write the missing files.
 func TestTrialUnwritableSeriesMakesTheNightPartial(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
@@ -64,7 +64,7 @@ func TestTrialUnwritableSeriesMakesTheNightPartial(t *testing.T) {
 				t.Error(err)
 			}
 			if runs := ledgerRuns(t, h); runs[len(runs)-1].Outcome != ledger.Partial {
-				t.Errorf("the last ledger entry is %+v, want the outcome partial", runs[len(runs)-1])
+				t.Errorf("the newest run in the ledger is %+v, want the outcome partial", runs[len(runs)-1])
 			}
 			missing, err := wh.Series.MissingDays()
 			must(t, err)
