@@ -60,9 +60,10 @@ type season struct {
 
 	mu      sync.Mutex // guards the fields below, which the server uses
 	tonight conditions
-	// requests counts the requests of the current attempt. repeated counts them by path and query.
-	requests int
-	repeated map[string]int
+	// requests counts the requests of the current attempt. requestsByPath counts them by path and
+	// query.
+	requests       int
+	requestsByPath map[string]int
 	// attemptStates contains the data of the service during the current attempt. churned is the
 	// number of changes of its lists.
 	attemptStates []serviceState
@@ -85,8 +86,8 @@ type conditions struct {
 	pattern string
 	// isMoving means that lists change while they are read.
 	isMoving bool
-	// values is the kind of wrong values, or "".
-	values string
+	// wrongKind is the kind of wrong values, or "".
+	wrongKind string
 	// decision is what happens to the night if a check holds it because of wrong values. See
 	// decisions.
 	decision string
@@ -143,9 +144,9 @@ func (s *season) chooseFault(r *http.Request) *sim.Fault {
 	}
 	hit, _ := path.Match(s.tonight.pattern, r.URL.Path)
 	if s.tonight.pattern == "" {
-		s.repeated[r.RequestURI]++
+		s.requestsByPath[r.RequestURI]++
 		sum := fnv.New64a()
-		fmt.Fprint(sum, s.plan.Seed, s.at, r.RequestURI, s.repeated[r.RequestURI])
+		fmt.Fprint(sum, s.plan.Seed, s.at, r.RequestURI, s.requestsByPath[r.RequestURI])
 		hit = rand.New(rand.NewPCG(sum.Sum64(), 0)).Float64() < s.tonight.share
 	}
 	if !hit {
@@ -217,7 +218,7 @@ func (s *season) endFaults() {
 	s.service.SetChurn(0)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.tonight.fault, s.tonight.isMoving, s.tonight.isRevoked, s.tonight.values = nil, false, false, ""
+	s.tonight.fault, s.tonight.isMoving, s.tonight.isRevoked, s.tonight.wrongKind = nil, false, false, ""
 	s.service.SetToken(token)
 }
 
@@ -225,7 +226,7 @@ func (s *season) endFaults() {
 func (s *season) tryNight(accident seasonEvent) (published bool) {
 	s.t.Helper()
 	s.mu.Lock()
-	s.requests, s.repeated, s.churned = 0, map[string]int{}, s.countChurned()
+	s.requests, s.requestsByPath, s.churned = 0, map[string]int{}, s.countChurned()
 	s.attemptStates = []serviceState{s.readService()}
 	s.mu.Unlock()
 	s.setConfig(s.job())
@@ -249,7 +250,7 @@ func (s *season) tryNight(accident seasonEvent) (published bool) {
 		end.Run = s.killedRun(latest)
 	}
 	s.states[end.Run] = append(s.states[end.Run], attemptStates...)
-	s.wrongKind[end.Run], s.end = cmp.Or(s.tonight.values, s.wrongKind[end.Run]), end
+	s.wrongKind[end.Run], s.end = cmp.Or(s.tonight.wrongKind, s.wrongKind[end.Run]), end
 	s.t.Logf("day %d, %s, %v: run %s ended with exit code %d, latest is %s: %.200s", s.service.Day(), s.at.Format(time.RFC3339), accident, end.Run, end.Code, latest, end.Error)
 	if latest != s.version {
 		s.takeSnapshot(latest, stopped)
@@ -340,8 +341,9 @@ func (s *season) finish() {
 	s.closeReader()
 }
 
-// requireNewWarehouse compares the tables with the tables of a new warehouse. The new warehouse may
-// only lack records that the service still returns by id although no list contains them.
+// requireNewWarehouse compares the tables with the tables of a new warehouse. The only difference may
+// be that the new warehouse lacks records that the service returns by id although no list contains
+// them.
 func (s *season) requireNewWarehouse() {
 	s.t.Helper()
 	s.checkReader()

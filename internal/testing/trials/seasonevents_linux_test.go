@@ -55,7 +55,7 @@ func (s *season) begin(e seasonEvent) {
 	case valueEvent:
 		fault := wrongValues()[e.Name]
 		fault.Day = s.service.Day()
-		s.tonight.values, s.tonight.decision = e.Name, decisions()[e.Number]
+		s.tonight.wrongKind, s.tonight.decision = e.Name, decisions()[e.Number]
 		s.service.SetValueFaults(fault)
 	case tokenEvent:
 		s.tonight.isRevoked, s.tonight.revokeAt = true, e.Number

@@ -320,7 +320,7 @@ func (s *season) requireAudit(run string, proven map[string]bool) {
 		}
 	case "cents", "hundredths":
 		if isRead && s.accepted != run && len(s.snapshots) > 0 && s.last().sinceWrong > taintedNights {
-			s.t.Errorf("day %d: prices in %s were published, want the night held", s.service.Day(), s.tonight.values)
+			s.t.Errorf("day %d: prices in %s were published, want the night held", s.service.Day(), s.tonight.wrongKind)
 		}
 	}
 }
