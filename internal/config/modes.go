@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"runtime"
 )
 
 // Permissions of users other than the owner of a file.
@@ -60,11 +59,11 @@ func (b *binder) checkSecretFiles(c *Config) {
 	}
 }
 
-// permissions returns the permission bits of a file, or 0 on Windows and for a file that
-// is missing or not regular. A missing file is reported when it is read.
+// permissions returns the permission bits of a file, or 0 for a file that is missing or not
+// regular. A missing file is reported when it is read.
 func permissions(file string) fs.FileMode {
 	info, err := os.Stat(file)
-	if err != nil || runtime.GOOS == "windows" || !info.Mode().IsRegular() {
+	if err != nil || !info.Mode().IsRegular() {
 		return 0
 	}
 	return info.Mode().Perm()

@@ -5,7 +5,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"testing"
 
@@ -13,9 +12,7 @@ import (
 )
 
 func TestModesOfFilesWithSecrets(t *testing.T) {
-	if runtime.GOOS == "windows" {
-		t.Skip("Windows file modes do not show the rights of other users")
-	}
+
 	const inlineToken, tokenFile = "api: {base_url: https://api.example.com, token: pc_hunter2}\n", "api: {base_url: https://api.example.com, token_file: token}\n"
 	const variable = "api:\n  base_url: https://api.example.com\n  token: ${TOKEN}\n"
 	const mail = "api: {base_url: https://api.example.com, token: pc_hunter2}\nnotify: {channels: [{name: mail, type: email, to: [a@example.com], from: b@example.com,\n  smtp: {host: smtp.example.com, user: u, password_file: token}}]}\n"

@@ -64,8 +64,9 @@ func (c counts) skipKilled(runs []ledger.Run) {
 	}
 }
 
-// addRun counts each end of a run once, if it is later than the start of this process. A run
-// without an id is not in the ledger and is always counted.
+// addRun counts each end of a run once. Ends before the start of this process are not counted. The
+// entry of a killed run has no end time and is counted once too. A run without an id is not in the
+// ledger and is always counted.
 func (c counts) addRun(r ledger.Run) {
 	if !r.EndedAt.IsZero() && r.EndedAt.Before(c.since) {
 		return

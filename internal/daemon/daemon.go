@@ -36,7 +36,7 @@ type Config struct {
 	Held http.Handler
 	// Streams are the names of all streams, so that their metrics exist from the start.
 	Streams []string
-	// Hangups requests a Reload with each signal. Nil means never.
+	// Hangups receives a signal for each requested Reload. Nil means that there is no Reload.
 	Hangups <-chan os.Signal
 	// Notify sends a state such as READY=1 to the service manager. Nil means that there is
 	// no service manager. Watchdog is the interval at which the service manager expects

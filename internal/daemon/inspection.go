@@ -51,8 +51,8 @@ type Inspection struct {
 	At time.Time
 	// Errors contains the sources that could not be read.
 	Errors map[string]error
-	// Free is the free disk space in bytes, or -1 if the system does not report it. Needed is
-	// the space in bytes that the next night may need.
+	// Free is the free disk space in bytes. Needed is the space in bytes that the next night may
+	// need.
 	Free, Needed int64
 	// Usage is the disk usage at UsageAt.
 	Usage   []warehouse.Usage
@@ -77,7 +77,8 @@ type Inspection struct {
 // Has reports whether a source was read.
 func (i Inspection) Has(source string) bool { return !i.At.IsZero() && i.Errors[source] == nil }
 
-// lastVerified returns the last verification with or without readData.
+// lastVerified returns the last verification of every byte or, if readData is false, of names and
+// sizes only.
 func (i Inspection) lastVerified(readData bool) (v integrity.VerifyRecord, ok bool) {
 	for _, v = range i.Verified {
 		if v.ReadData == readData {

@@ -86,9 +86,9 @@ func (d *Daemon) tabs() []page.Tab {
 	return append(tabs, page.Tab{Name: "Metrics", Link: "metrics"})
 }
 
-// IsTight reports whether the next night may need more disk space than is free.
-func (p statusPage) IsTight() bool {
-	return p.Inspection.Has(SourceFree) && p.Inspection.Free >= 0 && p.Inspection.Free < p.Inspection.Needed
+// IsDiskTight reports whether the next night may need more disk space than is free.
+func (p statusPage) IsDiskTight() bool {
+	return p.Inspection.Has(SourceFree) && p.Inspection.Free < p.Inspection.Needed
 }
 
 // State returns the state of the daemon in one or two words.

@@ -19,8 +19,8 @@ type state struct {
 
 	mu sync.Mutex
 	status
-	// lastOwn is the last night of this process. It is shown even if its ledger entry could not
-	// be written, for example on a full disk.
+	// lastOwn is the last night of this process. The page shows this night even if the ledger entry
+	// could not be written, for example on a full disk.
 	lastOwn ledger.Run
 	readAt  time.Time // last reading of the ledger
 }

@@ -7,17 +7,11 @@ import (
 )
 
 func diskMetrics() []metric {
-	// Free is -1 on a system that does not report the free space.
-	ifKnown := func(value func(Inspection) int64) func(scrape, emitter) {
-		return ifRead(SourceFree, func(s scrape, emit emitter) {
-			if n := value(s.Inspection); n >= 0 {
-				emit(float64(n))
-			}
-		})
-	}
 	return []metric{
-		{"disk_free_bytes", "Free space on the disk of the warehouse.", nil, false, ifKnown(func(i Inspection) int64 { return i.Free })},
-		{"disk_needed_bytes", "Disk space that the next night may need: twice the newest version.", nil, false, ifKnown(func(i Inspection) int64 { return i.Needed })},
+		{"disk_free_bytes", "Free space on the disk of the warehouse.", nil, false,
+			ifRead(SourceFree, func(s scrape, emit emitter) { emit(float64(s.Inspection.Free)) })},
+		{"disk_needed_bytes", "Disk space that the next night may need: twice the newest version.", nil, false,
+			ifRead(SourceFree, func(s scrape, emit emitter) { emit(float64(s.Inspection.Needed)) })},
 		{"disk_used_bytes", "Disk usage of a part of the warehouse. A file with several names counts once.", []string{"part"}, false,
 			ifRead(SourceUsage, func(s scrape, emit emitter) {
 				for _, u := range s.Inspection.Usage {

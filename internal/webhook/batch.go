@@ -35,7 +35,7 @@ func Land(disk durable.Disk, inbox, folder string) (Batch, error) {
 		if err = disk.MakeFolder(folder, privateDir); err == nil {
 			err = b.landSegments(names)
 		}
-		// A segment that the receiver renamed after it was listed is missing.
+		// The receiver can seal a listed segment, and the listed name is then missing.
 		if errors.Is(err, fs.ErrNotExist) && attempt < 5 {
 			continue
 		}

@@ -55,9 +55,9 @@ const (
 	queueLength   = 1024
 	maxGroupCount = 512
 	maxGroupBytes = 4 << 20
-	// segmentAge is the interval at which the open segment is sealed, so that the next night
+	// sealEvery is the interval at which the open segment is sealed, so that the next night
 	// can remove it.
-	segmentAge = 15 * time.Minute
+	sealEvery = 15 * time.Minute
 	// measureEvery is the interval at which the size of the inbox is measured, because
 	// nights of other processes empty it.
 	measureEvery = 10 * time.Second
@@ -95,7 +95,7 @@ func openCommitter(cfg Config, window time.Duration, state *atomic.Pointer[Inbox
 // run commits deliveries until ctx is done. Then it commits the queued deliveries and seals the
 // segment.
 func (c *committer) run(ctx context.Context) error {
-	sealTicker, measureTicker := time.NewTicker(segmentAge), time.NewTicker(measureEvery)
+	sealTicker, measureTicker := time.NewTicker(sealEvery), time.NewTicker(measureEvery)
 	defer sealTicker.Stop()
 	defer measureTicker.Stop()
 	for {

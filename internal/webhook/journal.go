@@ -19,9 +19,9 @@ import (
 	"placementsync/internal/stream"
 )
 
-// The journal is a folder of segments, which are files of lines. The name of the open segment ends
-// in ".open". The names of sealed segments end in ".log". A process appends only to its own segment,
-// and never after a failed write, so only the last line of a segment can be torn.
+// The journal of an inbox is a folder of segments, which are files of lines. The name of the open
+// segment ends in ".open". The names of sealed segments end in ".log". A process appends only to its
+// own segment, and never after a failed write, so only the last line of a segment can be torn.
 const (
 	openSuffix   = ".open"
 	sealedSuffix = ".log"

@@ -10,8 +10,8 @@ import (
 
 const (
 	// generationSize is the minimum number of remembered events. The maximum is twice as
-	// many, about 20 MB. A repetition of an older event is stored again, and the night
-	// recognizes it by its id.
+	// many, about 20 MB. If an older event is repeated, it is stored again, and the night
+	// recognizes the repetition by its id.
 	generationSize = 1 << 16
 	// minWindow is the shortest window. Within the window, a repeated topic and body mean the
 	// same event, regardless of the id. Real events differ, because their bodies contain times.

@@ -328,7 +328,7 @@ func (d *fixture) startStrict(maxAge time.Duration) {
 	must(d.t, d.receiver.Reload([]string{secret}, maxAge))
 }
 
-func TestAReplayIsStoredOnce(t *testing.T) {
+func TestARepeatedDeliveryIsStoredOnce(t *testing.T) {
 	d := newFixture(t, webhook.Config{Secrets: []string{secret}}).start()
 	hook := delivery{id: "e1", topic: "x", body: `{"n": 1}`}
 	for range 3 {
@@ -354,7 +354,7 @@ func TestAReplayIsStoredOnce(t *testing.T) {
 	}
 }
 
-func TestConcurrentReplaysAreStoredOnce(t *testing.T) {
+func TestConcurrentRepetitionsAreStoredOnce(t *testing.T) {
 	var mu sync.Mutex
 	stored := map[string]int{}
 	d := newFixture(t, webhook.Config{Secrets: []string{secret}, Owner: owner{stored: func(e stream.Event) {
