@@ -15,37 +15,38 @@ import (
 func TestTrialAnswersInTheWorkbench(t *testing.T) {
 	requireTrials(t)
 	site := exploreDemo(t)
-	list := fetchText(t, site.url+"/explore/questions")
+	questionsPage := fetchText(t, site.url+"/explore/questions")
 	answers := strings.Split(read(t, "../../docs/guide/answers.md"), "\n## ")[1:]
 	const questions = 10
 	if len(answers) != questions {
 		t.Errorf("the guide answers %d questions, want %d", len(answers), questions)
 	}
-	command, address := regexp.MustCompile(`(?m)^\$ (.+)$`), regexp.MustCompile("`(/explore/questions/[^`]+)`")
+	commandPattern, addressPattern := regexp.MustCompile(`(?m)^\$ (.+)$`), regexp.MustCompile("`(/explore/questions/[^`]+)`")
 	for _, answer := range answers {
 		title, _, _ := strings.Cut(answer, "\n")
-		commands, addresses := command.FindAllStringSubmatch(answer, -1), address.FindAllStringSubmatch(answer, -1)
+		commands, addresses := commandPattern.FindAllStringSubmatch(answer, -1), addressPattern.FindAllStringSubmatch(answer, -1)
 		if len(commands) != 1 || len(addresses) != 1 {
 			t.Errorf("%s: got %d commands and %d addresses, want one each", title, len(commands), len(addresses))
 			continue
 		}
 		page, err := url.Parse(addresses[0][1])
 		must(t, err)
-		shown := map[string]string{}
+		pageParams := map[string]string{}
 		for key := range page.Query() {
-			shown[strings.TrimPrefix(key, "p.")] = page.Query().Get(key)
+			pageParams[strings.TrimPrefix(key, "p.")] = page.Query().Get(key)
 		}
-		// args are bin/placementsync query --config FILE NAME and flags.
-		args, given, name := words(commands[0][1], `"'`), map[string]string{}, page.Path[strings.LastIndex(page.Path, "/")+1:]
+		// args are bin/placementsync query --config FILE NAME and flags. The addresses do not
+		// contain the parameter top.
+		args, commandParams, name := splitWords(commands[0][1], `"'`), map[string]string{}, page.Path[strings.LastIndex(page.Path, "/")+1:]
 		for i, arg := range args {
 			if param, value, ok := strings.Cut(arg, "="); ok && args[i-1] == "--param" && param != "top" {
-				given[param] = value
+				commandParams[param] = value
 			}
 		}
-		if diff := cmp.Diff(given, shown); diff != "" || args[4] != name {
+		if diff := cmp.Diff(commandParams, pageParams); diff != "" || args[4] != name {
 			t.Errorf("%s: the command runs the query %s and the page shows %s, want the same query and parameters (-command +page):\n%s", title, args[4], name, diff)
 		}
-		if !strings.Contains(list, `href="/explore/questions/`+name+`"`) {
+		if !strings.Contains(questionsPage, `href="/explore/questions/`+name+`"`) {
 			t.Errorf("%s: the list of questions has no link to %s", title, name)
 		}
 		if text := fetchText(t, site.url+addresses[0][1]); !strings.Contains(text, `>Run</button>`) {

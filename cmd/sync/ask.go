@@ -25,15 +25,15 @@ func hostAsker() asker {
 		return nil
 	}
 	return newAsker(os.Stdin, os.Stderr, func() (restore func(), err error) {
-		before, err := term.MakeRaw(fd)
-		// An error is ignored: the program could not correct it.
-		return func() { _ = term.Restore(fd, before) }, err
+		savedMode, err := term.MakeRaw(fd)
+		// An error of Restore is ignored, because the program could not correct it.
+		return func() { _ = term.Restore(fd, savedMode) }, err
 	})
 }
 
-// newAsker reads answers from in and writes questions to out. While it waits, the terminal
-// is in raw mode, so that the asker controls the echo. The mode is restored afterwards, even
-// after a signal.
+// newAsker returns an asker that reads answers from in and writes questions to out. While the asker
+// waits for an answer, the terminal is in raw mode, so that the asker controls the echo. The asker
+// restores the mode afterwards, even after a signal.
 func newAsker(in io.Reader, out io.Writer, makeRaw func() (restore func(), err error)) asker {
 	lines := term.NewTerminal(struct {
 		io.Reader
@@ -49,7 +49,7 @@ func newAsker(in io.Reader, out io.Writer, makeRaw func() (restore func(), err e
 			text string
 			err  error
 		}
-		given := make(chan answer, 1)
+		answered := make(chan answer, 1)
 		go func() {
 			var a answer
 			if secret {
@@ -58,12 +58,12 @@ func newAsker(in io.Reader, out io.Writer, makeRaw func() (restore func(), err e
 				lines.SetPrompt(question)
 				a.text, a.err = lines.ReadLine()
 			}
-			given <- a
+			answered <- a
 		}()
 		select {
 		case <-ctx.Done():
 			return "", context.Cause(ctx)
-		case a := <-given:
+		case a := <-answered:
 			if errors.Is(a.err, io.EOF) { // also after Ctrl-C, which sends no signal in raw mode
 				fmt.Fprint(out, "\r\n")
 				return "", command.EndWith(ledger.Interrupted, errors.New("no answer was given: nothing was written"))

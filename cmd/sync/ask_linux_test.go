@@ -13,13 +13,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// terminal is a pseudo terminal with a running program.
+// terminal is a pseudo terminal on which a program runs.
 type terminal struct {
 	control *os.File
-	shown   bytes.Buffer
+	output  bytes.Buffer
 }
 
-// startOnTerminal starts the program in a folder on a new terminal.
+// startOnTerminal starts the program in the folder dir, on a new terminal.
 func startOnTerminal(t *testing.T, dir string, args ...string) (*terminal, *exec.Cmd) {
 	t.Helper()
 	control, tty := openTerminal(t, 80)
@@ -36,28 +36,29 @@ func startOnTerminal(t *testing.T, dir string, args ...string) (*terminal, *exec
 	return &terminal{control: control}, cmd
 }
 
-// readUntil reads the output until it contains a text or the program has ended.
+// readUntil reads the output until it contains the text or the program has ended. If the text is
+// empty, it reads until the end.
 func (s *terminal) readUntil(text string) {
-	part := make([]byte, 4<<10)
-	for text == "" || !strings.Contains(s.shown.String(), text) {
-		n, err := s.control.Read(part)
-		s.shown.Write(part[:n])
+	buffer := make([]byte, 4<<10)
+	for text == "" || !strings.Contains(s.output.String(), text) {
+		n, err := s.control.Read(buffer)
+		s.output.Write(buffer[:n])
 		if err != nil { // EIO: the program closed the terminal
 			return
 		}
 	}
 }
 
-// TestTypedTokenIsNotEchoed types a token on a pseudo terminal, or ends the program there by a
-// key or a signal. The terminal must not show the token, and must echo input afterwards.
+// TestTypedTokenIsNotEchoed types a token on a pseudo terminal, or ends the program there with
+// Ctrl-C or a signal. The terminal must not show the token, and must echo input afterwards.
 func TestTypedTokenIsNotEchoed(t *testing.T) {
 	t.Parallel()
 	base := smallService(t)
 	for name, c := range map[string]struct {
-		typed  string
-		signal os.Signal
-		code   int
-		shown  string
+		typed    string
+		signal   os.Signal
+		exitCode int
+		want     string // in the output
 	}{
 		"a token": {"pc_demo\r", nil, 0, "next: placementsync run"},
 		"Ctrl-C":  {"pc_\x03", nil, 130, "no answer was given: nothing was written"},
@@ -73,20 +74,20 @@ func TestTypedTokenIsNotEchoed(t *testing.T) {
 			_, err := screen.control.WriteString(c.typed)
 			must(t, err)
 			screen.readUntil("")
-			ended, _ := errors.AsType[*exec.ExitError](cmd.Wait())
-			if code := cmd.ProcessState.ExitCode(); code != c.code {
-				t.Errorf("the program ended with %d (%v), want %d", code, ended, c.code)
+			exitErr, _ := errors.AsType[*exec.ExitError](cmd.Wait())
+			if code := cmd.ProcessState.ExitCode(); code != c.exitCode {
+				t.Errorf("the exit code is %d (%v), want %d", code, exitErr, c.exitCode)
 			}
-			if shown := screen.shown.String(); !strings.Contains(shown, c.shown) || strings.Contains(shown, "pc_") {
-				t.Errorf("the terminal must show %q and no token, but shows:\n%s", c.shown, shown)
+			if output := screen.output.String(); !strings.Contains(output, c.want) || strings.Contains(output, "pc_") {
+				t.Errorf("the terminal shows:\n%s\nwant %q and no token", output, c.want)
 			}
-			state, err := unix.IoctlGetTermios(int(screen.control.Fd()), unix.TCGETS)
+			mode, err := unix.IoctlGetTermios(int(screen.control.Fd()), unix.TCGETS)
 			must(t, err)
-			if state.Lflag&unix.ECHO == 0 || state.Lflag&unix.ICANON == 0 {
+			if mode.Lflag&unix.ECHO == 0 || mode.Lflag&unix.ICANON == 0 {
 				t.Error("the terminal no longer echoes input")
 			}
-			if _, err := os.Stat(filepath.Join(dir, "config.yaml")); (err == nil) != (c.code == 0) {
-				t.Errorf("init ended with %d; config.yaml exists: %t (%v), want it only after success", c.code, err == nil, err)
+			if _, err := os.Stat(filepath.Join(dir, "config.yaml")); (err == nil) != (c.exitCode == 0) {
+				t.Errorf("init ended with %d; config.yaml exists: %t (%v), want it only after success", c.exitCode, err == nil, err)
 			}
 		})
 	}

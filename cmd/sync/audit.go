@@ -59,7 +59,7 @@ func runAudit(ctx context.Context, g *globals, o auditOptions, names []string) (
 	if err != nil {
 		return err
 	}
-	chosen, err := loadChecks(cfg)
+	set, err := loadChecks(cfg)
 	if err != nil {
 		return err
 	}
@@ -67,12 +67,12 @@ func runAudit(ctx context.Context, g *globals, o auditOptions, names []string) (
 	if err != nil {
 		return err
 	}
-	if chosen, err = chosen.Choose(names); err != nil {
+	if set, err = set.Choose(names); err != nil {
 		return err
 	}
 	switch {
 	case o.list:
-		return g.writeHarmless(func(w io.Writer) error { return listChecks(w, chosen.List(), len(names) > 0, g.width) })
+		return g.writeHarmless(func(w io.Writer) error { return listChecks(w, set.List(), len(names) > 0, g.width) })
 	case o.show && len(names) != 1:
 		return command.UsageErr("--show needs the name of one check: see --list")
 	case !o.show && (format != query.Table && format != query.JSON || o.output.out != ""):
@@ -90,7 +90,7 @@ func runAudit(ctx context.Context, g *globals, o auditOptions, names []string) (
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
 	if o.show {
-		q, values, skipped, err := chosen.Prepare(ctx, db, names[0])
+		q, values, skipped, err := set.Prepare(ctx, db, names[0])
 		if err == nil && skipped != "" {
 			fmt.Fprintf(g.stderr, "check %s was skipped: %s\n", names[0], skipped)
 			return nil
@@ -100,7 +100,7 @@ func runAudit(ctx context.Context, g *globals, o auditOptions, names []string) (
 		}
 		return explainDamage(g, err)
 	}
-	results, err := chosen.Run(ctx, db)
+	results, err := set.Run(ctx, db)
 	if err != nil {
 		return explainDamage(g, err)
 	}
@@ -121,8 +121,8 @@ func runAudit(ctx context.Context, g *globals, o auditOptions, names []string) (
 }
 
 // previousCatalog returns the catalog of the version before the newest version or, with --held,
-// before the held night. It returns "" if that version is not kept. The previous rows are then read
-// from the history.
+// of the version before the held night. It returns "" if that version is missing or damaged. The
+// previous rows are then read from the history.
 func previousCatalog(g *globals) (string, error) {
 	wh, _, err := g.openWarehouse()
 	if err != nil {
@@ -139,7 +139,7 @@ func previousCatalog(g *globals) (string, error) {
 		m = h.Manifest
 	}
 	if err != nil || m.Previous == "" || wh.Versions.CheckCatalog(m.Previous) != nil {
-		return "", nil // opening the snapshot reports its damage
+		return "", nil // a damaged manifest is reported when the snapshot is opened
 	}
 	return wh.Folder.VersionCatalog(m.Previous), nil
 }
@@ -158,14 +158,15 @@ func privateColumns(cfg config.Config) []string {
 	return slices.Concat(cfg.Privacy.Drop, cfg.Privacy.Hash)
 }
 
-// showChecks prints the results of an audit, with the first violating rows below.
+// showChecks prints the results of an audit. Below them it prints the first violating rows of each
+// failed check.
 func showChecks(w io.Writer, results []ledger.Check, width int) error {
-	l := &listing{columns: []column{{name: "check"}, {name: "severity", drop: 2}, {name: "outcome"}, {name: "rows", isNumber: true},
+	t := &textTable{columns: []column{{name: "check"}, {name: "severity", drop: 2}, {name: "outcome"}, {name: "rows", isNumber: true},
 		{name: "seconds", isNumber: true, drop: 3}, {name: "why", drop: 1, minWidth: 24}}}
 	for _, r := range results {
-		l.addRow(r.Name, r.Severity, r.Outcome, r.Rows, fmt.Sprintf("%.2f", r.Seconds), r.Reason)
+		t.addRow(r.Name, r.Severity, r.Outcome, r.Rows, fmt.Sprintf("%.2f", r.Seconds), r.Reason)
 	}
-	if _, err := fmt.Fprintln(w, l.render(width)); err != nil {
+	if _, err := fmt.Fprintln(w, t.render(width)); err != nil {
 		return err
 	}
 	for _, r := range results {
@@ -183,12 +184,12 @@ func showChecks(w io.Writer, results []ledger.Check, width int) error {
 	return nil
 }
 
-// listChecks lists checks, or explains each.
+// listChecks prints one line for each check or, if explain is set, an explanation of each.
 func listChecks(w io.Writer, all []query.Query, explain bool, width int) error {
-	l := &listing{columns: []column{{name: "check"}, {name: "severity"}, {name: "title", drop: 1, minWidth: 24}, {name: "file", drop: 2}}}
+	t := &textTable{columns: []column{{name: "check"}, {name: "severity"}, {name: "title", drop: 1, minWidth: 24}, {name: "file", drop: 2}}}
 	for i, q := range all {
 		if !explain {
-			l.addRow(q.Name, q.Severity, q.Title, q.File)
+			t.addRow(q.Name, q.Severity, q.Title, q.File)
 			continue
 		}
 		if i > 0 {
@@ -201,12 +202,13 @@ func listChecks(w io.Writer, all []query.Query, explain bool, width int) error {
 	if explain {
 		return nil
 	}
-	_, err := fmt.Fprintln(w, l.render(width))
+	_, err := fmt.Fprintln(w, t.render(width))
 	return err
 }
 
-// checkAudit returns an error for user-defined checks that cannot run.
-func checkAudit(ctx context.Context, g *globals, cfg config.Config) (err error) {
+// checkOwnChecks prepares the user-defined checks on the newest snapshot and prints their number. It
+// returns an error if one of them cannot run.
+func checkOwnChecks(ctx context.Context, g *globals, cfg config.Config) (err error) {
 	if cfg.Checks.Dir == "" {
 		return nil
 	}
@@ -218,7 +220,7 @@ func checkAudit(ctx context.Context, g *globals, cfg config.Config) (err error) 
 		defer func() { err = errors.Join(err, db.Close()) }()
 	}
 	all, err := query.LoadChecks(cfg.Checks.Dir)
-	if err := ownFaults(ctx, "checks", all, err, db); err != nil {
+	if err := ownFilesErr(ctx, "checks", all, err, db); err != nil {
 		return err
 	}
 	own := slices.DeleteFunc(all.List(), func(q query.Query) bool { return !q.IsOwn() })

@@ -19,15 +19,15 @@ type background struct {
 	cmd            *exec.Cmd
 	stdout, stderr output
 	done           chan struct{} // closed when the program ends
-	firstSignalAt  time.Time     // when the first signal was sent
-	endedAt        time.Time     // valid after done is closed
+	firstSignalAt  time.Time
+	endedAt        time.Time // valid after done is closed
 }
 
-// output collects the output of a program, and sends a notice for each write.
+// output collects the output of a program. After a write, the channel more contains a notice.
 type output struct {
 	mu   sync.Mutex
 	text bytes.Buffer
-	more chan struct{} // contains at most one notice
+	more chan struct{} // has room for one notice
 }
 
 func (o *output) Write(p []byte) (int, error) {
@@ -66,7 +66,7 @@ func start(ts *testscript.TestScript, neg bool, args []string) {
 		b.endedAt = time.Now()
 	}()
 	s.program = b
-	ts.Defer(func() { // if the script fails
+	ts.Defer(func() { // a failed script leaves the program running
 		_ = b.cmd.Process.Kill()
 		<-b.done
 	})
@@ -104,6 +104,8 @@ func sendSignal(s os.Signal) func(*testscript.TestScript, bool, []string) {
 	}
 }
 
+// checkEnd implements the script command "ended". It waits for the end of the program, and compares
+// its exit code and, if WITHIN is given, the time since the first signal.
 func checkEnd(ts *testscript.TestScript, neg bool, args []string) {
 	s := scriptEnvOf(ts)
 	requireUsage(ts, !neg && (len(args) == 1 || len(args) == 2) && s.program != nil, "ended CODE [WITHIN] (after start)")
@@ -114,7 +116,7 @@ func checkEnd(ts *testscript.TestScript, neg bool, args []string) {
 	_, errErr := io.WriteString(ts.Stderr(), b.stderr.String())
 	ts.Check(errors.Join(outErr, errErr))
 	if code := b.cmd.ProcessState.ExitCode(); args[0] != strconv.Itoa(code) {
-		ts.Fatalf("exit code is %d, want %s", code, args[0])
+		ts.Fatalf("the exit code is %d, want %s", code, args[0])
 	}
 	if len(args) == 2 {
 		within, err := time.ParseDuration(args[1])

@@ -26,8 +26,8 @@ func backupCommand(g *globals) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "backup",
 		Short: "Bring the backup in object storage up to date, or check it",
-		Long: "Mirror parquet/ and state/ to the bucket in the key \"backup\" of the configuration. Only missing\n" +
-			"objects are sent. The previous backup is kept until the new backup is complete. The commands\n" +
+		Long: "Mirror parquet/ and state/ to the bucket that the key \"backup\" of the configuration names. Only\n" +
+			"missing objects are sent. The previous backup is kept until the new backup is complete. The commands\n" +
 			"\"run\" and \"serve\" make a backup after each night. \"rebuild --from\" restores a backup.\n\n" +
 			"--verify compares the objects of the newest backup with its manifest: their sizes, and with\n" +
 			"--read-data every byte. It changes nothing. If the newest manifest cannot be read,\n" +
@@ -117,7 +117,7 @@ func (g *globals) backUp(ctx context.Context, cfg config.Config) (ledger.Run, er
 	entry = entry.EndFollowUp(ctx, g.Now(), nil)
 	if len(res.LeftOut) > 0 {
 		first := res.LeftOut[0]
-		err = fmt.Errorf("back up to %s: %s damaged here and left out, such as %s (%s): run placementsync verify --read-data, which names the repair",
+		err = fmt.Errorf("back up to %s: %s damaged in the warehouse and left out, such as %s (%s): placementsync verify --read-data shows the repair",
 			cfg.Backup, plural.Count(len(res.LeftOut), "file"), first.File, first.Problem)
 		entry.Outcome, entry.ExitCode, entry.Error = ledger.Partial, ledger.Partial.ExitCode(), err.Error()
 		return entry, err
@@ -142,15 +142,15 @@ func verifyBackup(ctx context.Context, g *globals, cfg config.Config, o backupOp
 	for _, p := range v.Damaged {
 		fmt.Fprintf(g.stdout, "%s: %s\n", query.OnScreen(p.File), query.OnScreen(p.Problem))
 	}
-	read := "names and sizes; --read-data reads every byte"
+	extent := "names and sizes; --read-data reads every byte"
 	if o.readData {
-		read = plural.FormatBytes(v.Bytes) + " read"
+		extent = plural.FormatBytes(v.Bytes) + " read"
 	}
-	verdict := "whole"
+	result := "whole"
 	if len(v.Damaged) > 0 {
-		verdict = "damaged"
+		result = "damaged"
 	}
-	fmt.Fprintf(g.stdout, "%s: %s of %s (%s, %s)\n", verdict, query.OnScreen(v.Run), v.At.Format("2006-01-02 15:04:05"), plural.Count(len(v.Files), "file"), read)
+	fmt.Fprintf(g.stdout, "%s: %s of %s (%s, %s)\n", result, query.OnScreen(v.Run), v.At.Format("2006-01-02 15:04:05"), plural.Count(len(v.Files), "file"), extent)
 	if len(v.Damaged) > 0 {
 		return command.EndWith(ledger.Failed, nil)
 	}

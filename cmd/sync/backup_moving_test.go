@@ -23,7 +23,7 @@ import (
 func TestTrialBackupDuringNights(t *testing.T) {
 	torture.RequireTrials(t, os.Getenv)
 	t.Parallel()
-	for name, later := range map[string]time.Duration{"of the same day": 3 * time.Hour, "of the next day": 24 * time.Hour} {
+	for name, interval := range map[string]time.Duration{"of the same day": 3 * time.Hour, "of the next day": 24 * time.Hour} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			d := newBucketHarness(t)
@@ -33,39 +33,40 @@ func TestTrialBackupDuringNights(t *testing.T) {
 			noBackup.stdout, noBackup.stderr = &bytes.Buffer{}, &bytes.Buffer{}
 			must(t, os.WriteFile(noBackup.Config, bytes.ReplaceAll(text, []byte("backup: s3://store/night\n"), nil), 0o600))
 			at := time.Date(2026, 11, 20, 2, 0, 0, 0, time.UTC)
-			runAt := func(after time.Duration) string {
+			runAfter := func(wait time.Duration) string {
 				d.service.Advance(1)
-				at = at.Add(after)
+				at = at.Add(wait)
 				now := at
 				noBackup.Now = func() time.Time { return now }
 				d.g.Now = noBackup.Now
 				must(t, runNight(t.Context(), noBackup, runOptions{}))
-				return d.history(t)
+				return d.historyChecksums(t)
 			}
-			states := []string{runAt(0), runAt(later), runAt(later)}
-			ran := 0
+			histories := []string{runAfter(0), runAfter(interval), runAfter(interval)}
+			nightsDuringBackup := 0
 			d.store.Fail = func(_ http.ResponseWriter, r *http.Request) bool {
-				if ran < 2 && r.Method == http.MethodPut && strings.Contains(r.URL.Path, "/data/") {
-					ran++
-					states = append(states, runAt(later))
+				if nightsDuringBackup < 2 && r.Method == http.MethodPut && strings.Contains(r.URL.Path, "/data/") {
+					nightsDuringBackup++
+					histories = append(histories, runAfter(interval))
 				}
 				return false
 			}
 			must(t, runBackup(t.Context(), d.g, backupOptions{}))
 			d.store.Fail = nil
-			if ran != 2 {
-				t.Fatalf("%d nights ran during the backup, want 2", ran)
+			if nightsDuringBackup != 2 {
+				t.Fatalf("%d nights ran during the backup, want 2", nightsDuringBackup)
 			}
 			must(t, os.RemoveAll(d.dir()))
 			must(t, runRebuild(t.Context(), d.g, rebuildOptions{from: "s3://store/night"}))
-			got, index := d.history(t), -1
-			for i, state := range states {
-				if got == state {
+			restored, index := d.historyChecksums(t), -1
+			for i, history := range histories {
+				if restored == history {
 					index = i
 				}
 			}
-			if index < 2 {
-				t.Errorf("the restored warehouse equals state %d of %d, want state 2, from before the backup, or a later state", index, len(states))
+			const nightsBeforeBackup = 3
+			if index+1 < nightsBeforeBackup {
+				t.Errorf("the restored warehouse has the rows of night %d of %d (0 means no night), want night %d or later", index+1, len(histories), nightsBeforeBackup)
 			}
 			must(t, runVerify(t.Context(), d.g, verifyOptions{readData: true, format: "text"}))
 		})
@@ -82,9 +83,9 @@ func TestBackupOfChangingSeriesFails(t *testing.T) {
 	if len(before) != 1 {
 		t.Fatalf("the bucket has %d backups after a night, want 1", len(before))
 	}
-	found, err := filepath.Glob(filepath.Join(d.dir(), "parquet", ".meta", "*.json"))
+	manifests, err := filepath.Glob(filepath.Join(d.dir(), "parquet", ".meta", "*.json"))
 	must(t, err)
-	manifest, err := os.ReadFile(found[0])
+	manifest, err := os.ReadFile(manifests[0])
 	must(t, err)
 	stateFile := func(n int) string { return filepath.Join(d.dir(), "state", fmt.Sprintf("note%d.json", n)) }
 	manifestFile := func(n int) string {
@@ -117,12 +118,13 @@ func TestBackupOfChangingSeriesFails(t *testing.T) {
 	}
 }
 
-// history returns counts and checksums of all rows of the tables with the most changes.
-func (d *bucketHarness) history(t *testing.T) string {
+// historyChecksums returns the number and a checksum of the current and closed rows of each of the
+// tables with the most changes.
+func (d *bucketHarness) historyChecksums(t *testing.T) string {
 	t.Helper()
-	var parts []string
+	var selects []string
 	for _, table := range []string{"product_listings", "product_listing_prices", "orders", "order_line_items", "campaigns", "articles"} {
-		parts = append(parts, fmt.Sprintf("select '%s', count(*), sum(hash(x::varchar)::hugeint) from history.%[1]s x", table))
+		selects = append(selects, fmt.Sprintf("select '%s', count(*), sum(hash(x::varchar)::hugeint) from history.%[1]s x", table))
 	}
-	return d.queryCSV(t, strings.Join(parts, " union all ")+" order by 1")
+	return d.queryCSV(t, strings.Join(selects, " union all ")+" order by 1")
 }

@@ -47,10 +47,10 @@ func TestTrialBackupLeavesUploadsOfOthers(t *testing.T) {
 // verifyBackup returns the output of backup --verify.
 func (d *bucketHarness) verifyBackup(t *testing.T, o backupOptions) (string, error) {
 	t.Helper()
-	at := d.out.Len()
+	start := d.out.Len()
 	o.verify, o.readData = true, true
 	err := runBackup(t.Context(), d.g, o)
-	return d.out.String()[at:], err
+	return d.out.String()[start:], err
 }
 
 // currentRun returns the run of the current version.
@@ -64,8 +64,8 @@ func (d *bucketHarness) currentRun(t *testing.T) string {
 }
 
 // TestTrialUnreadableNewestManifest makes the manifest of the newest backup unreadable. The older
-// backup must be used only with --older. No object may be removed, because the unreadable manifest
-// may name it.
+// backup must be used only with --older. While the manifest is unreadable, backups must remove no
+// object, because the manifest may name it.
 func TestTrialUnreadableNewestManifest(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
@@ -125,8 +125,10 @@ func TestTrialUnreadableNewestManifest(t *testing.T) {
 	}
 }
 
-// TestTrialTwoMachinesWithOnePrefix runs the backup of a second machine after the first has sent
-// its files and before it sends its manifest.
+// TestTrialTwoMachinesWithOnePrefix makes two machines back up to the same prefix. The second machine
+// runs its backup after the first has sent its files and before the first sends its manifest. The
+// backup of the first must be whole. If objects are removed during a backup, this backup must fail,
+// and the next backup must send them again.
 func TestTrialTwoMachinesWithOnePrefix(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
@@ -135,15 +137,15 @@ func TestTrialTwoMachinesWithOnePrefix(t *testing.T) {
 	first.service.Advance(3)
 	store.Now = func() time.Time { return first.g.Now() }
 	var meanwhile func()
-	front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if work := meanwhile; work != nil && r.Method == http.MethodPut && strings.Contains(r.URL.Path, "/manifests/") {
 			meanwhile = nil
 			work()
 		}
 		store.ServeHTTP(w, r)
 	}))
-	t.Cleanup(front.Close)
-	first.useServer(t, front.URL)
+	t.Cleanup(proxy.Close)
+	first.useServer(t, proxy.URL)
 	meanwhile = func() {
 		if err := errors.Join(second.night(t), runBackup(t.Context(), second.g, backupOptions{})); err != nil {
 			t.Errorf("the backup of the second machine: %v", err)

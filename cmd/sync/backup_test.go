@@ -126,16 +126,16 @@ func TestTrialBackupFailures(t *testing.T) {
 	t.Logf("objects after a night: %d, after two: %d", first, len(d.store.Objects("store")))
 
 	t.Run("the bucket is lost during a backup", d.loseBucket)
-	t.Run("wrong keys", d.useWrongKeys)
-	t.Run("a file damaged after its backup is intact in the bucket", d.damageAfterBackup)
-	t.Run("a file damaged before its backup is omitted and named", d.damageBeforeBackup)
+	t.Run("wrong keys are reported", d.useWrongKeys)
+	t.Run("a backup does not copy damage over an intact object", d.damageAfterBackup)
+	t.Run("a damaged file is left out and named", d.damageBeforeBackup)
 
-	want, prices := d.files(t), d.prices(t)
+	files, prices := d.files(t), d.prices(t)
 	lost := d.dir() + ".lost"
 	must(t, os.Rename(d.dir(), lost))
 
-	t.Run("a new warehouse does not replace the backup of the lost one", d.replaceWarehouse)
-	t.Run("an interrupted restore continues", func(t *testing.T) { d.interruptRestore(t, len(want), prices) })
+	t.Run("a new warehouse does not replace the backup of the lost warehouse", d.replaceWarehouse)
+	t.Run("an interrupted restore continues", func(t *testing.T) { d.interruptRestore(t, len(files), prices) })
 	t.Run("damage in the bucket is found", d.damageBucket)
 
 	for _, key := range []string{s3sim.SecretKey, s3sim.AccessKey} {
@@ -173,9 +173,9 @@ func (d *bucketHarness) loseBucket(t *testing.T) {
 	must(t, runBackup(t.Context(), d.g, backupOptions{verify: true, readData: true}))
 	wh, _, err := d.g.openWarehouse()
 	must(t, err)
-	follows := command.LatestFollowUps(wh)
-	if len(follows) != 1 || !follows[0].IsBehind() || follows[0].Last.Outcome != ledger.Failed || follows[0].Succeeded.IsZero() {
-		t.Errorf("the ledger contains %+v, want one failed backup after a complete one", follows)
+	followUps := command.LatestFollowUps(wh)
+	if len(followUps) != 1 || !followUps[0].IsBehind() || followUps[0].Last.Outcome != ledger.Failed || followUps[0].Succeeded.IsZero() {
+		t.Errorf("the ledger contains %+v, want one failed backup after a complete one", followUps)
 	}
 	if n := d.queryCSV(t, "select count(*) from meta.runs where snapshot_at is not null"); strings.Join(strings.Fields(n), " ") != "count_star() 3" {
 		t.Errorf("readers do not see the last night: %s", n)
@@ -215,33 +215,33 @@ func (d *bucketHarness) damageBeforeBackup(t *testing.T) {
 		t.Fatalf("the night ended with %v, want the outcome partial", err)
 	}
 	d.store.Fail = nil
-	// The backup sends only files that the night changed. The bucket contains the other files.
-	last, good := "", []byte(nil)
+	// Find a file that the night changed. The bucket already contains the other files.
+	changedFile, good := "", []byte(nil)
 	tables, err := filepath.Glob(filepath.Join(d.dir(), "parquet/[a-z]*"))
 	must(t, err)
 	for _, table := range tables {
 		days, err := filepath.Glob(filepath.Join(table, "*/*.parquet"))
 		must(t, err)
-		before, err := os.ReadFile(days[len(days)-2])
+		previous, err := os.ReadFile(days[len(days)-2])
 		must(t, err)
-		last = days[len(days)-1]
-		if good, err = os.ReadFile(last); err != nil || !bytes.Equal(good, before) {
+		changedFile = days[len(days)-1]
+		if good, err = os.ReadFile(changedFile); err != nil || !bytes.Equal(good, previous) {
 			must(t, err)
 			break
 		}
 	}
-	// The version has a hard link to the file, which the backup could send instead.
-	versions, err := filepath.Glob(filepath.Join(d.dir(), "versions/*", filepath.Base(last)))
+	// Damage the hard links in the versions too. Otherwise the backup could send one of them instead.
+	versions, err := filepath.Glob(filepath.Join(d.dir(), "versions/*", filepath.Base(changedFile)))
 	must(t, err)
 	intact := map[string][]byte{}
-	for _, file := range append(versions, last) {
+	for _, file := range append(versions, changedFile) {
 		intact[file], err = os.ReadFile(file)
 		must(t, err)
 		must(t, os.Remove(file))
 		must(t, os.WriteFile(file, good[:len(good)/2], 0o600))
 	}
 	err = runBackup(t.Context(), d.g, backupOptions{})
-	if exitCodeOf(t, err) != ledger.Partial.ExitCode() || !strings.Contains(err.Error(), filepath.Base(last)) {
+	if exitCodeOf(t, err) != ledger.Partial.ExitCode() || !strings.Contains(err.Error(), filepath.Base(changedFile)) {
 		t.Errorf("the backup ended with %d: %v; want the outcome partial and the name of the damaged file", exitCodeOf(t, err), err)
 	}
 	for file, data := range intact {
@@ -307,7 +307,7 @@ func (d *bucketHarness) damageBucket(t *testing.T) {
 		}
 	})
 	if err := runBackup(t.Context(), d.g, backupOptions{verify: true, readData: true}); exitCodeOf(t, err) != ledger.Failed.ExitCode() {
-		t.Errorf("the verify ended with %v, want the outcome failed", err)
+		t.Errorf("backup --verify ended with %v, want the outcome failed", err)
 	}
 }
 
@@ -322,9 +322,10 @@ func manifestsIn(objects map[string][]byte) []string {
 	return names
 }
 
-// checkLeftovers creates files of killed exports and of other programs, on the disk and in the
-// bucket. The next export must remove the files of killed exports. In the bucket they must first be
-// a day old. advance advances the clock.
+// checkLeftovers checks which files the next export removes. On the disk it must remove the temporary
+// folder of a killed export, but not of a running export. In the bucket it must remove the folder of
+// a failed export when the folder is a day old, but not the files of another program. advance
+// advances the clock.
 func (d *bucketHarness) checkLeftovers(t *testing.T, export func() error, advance func(hours int)) {
 	t.Helper()
 	const dead = 1<<31 - 2 // no process has this id
@@ -353,7 +354,7 @@ func (d *bucketHarness) checkLeftovers(t *testing.T, export func() error, advanc
 	if _, err := os.Stat(running); err != nil {
 		t.Errorf("the temporary folder of a running export was removed: %v", err)
 	}
-	exports := func() (folders []string) {
+	exportFolders := func() (folders []string) {
 		for name := range d.store.Objects("store") {
 			if name, ok := strings.CutPrefix(name, "for/them/2"); ok {
 				folders = append(folders, "2"+path.Dir(name))
@@ -364,14 +365,14 @@ func (d *bucketHarness) checkLeftovers(t *testing.T, export func() error, advanc
 	}
 	d.store.Change("store", func(objects map[string][]byte) { objects["for/them/20251101/theirs.parquet"] = []byte("x") })
 	must(t, export())
-	young := exports()
-	if len(young) != 4 {
-		t.Errorf("an hour later the bucket has %v, want the folders of two exports, of the failed export and of another program", young)
+	afterAnHour := exportFolders()
+	if len(afterAnHour) != 4 {
+		t.Errorf("an hour later the bucket has %v, want the folders of two exports, of the failed export and of another program", afterAnHour)
 	}
 	advance(48)
 	must(t, export())
-	if old := exports(); len(old) != 3 || slices.Contains(old, young[2]) || !slices.Contains(old, "20251101") {
-		t.Errorf("two days later the bucket has %v, want three of %v without %s", old, young, young[2])
+	if afterTwoDays := exportFolders(); len(afterTwoDays) != 3 || slices.Contains(afterTwoDays, afterAnHour[2]) || !slices.Contains(afterTwoDays, "20251101") {
+		t.Errorf("two days later the bucket has %v, want three of %v without %s", afterTwoDays, afterAnHour, afterAnHour[2])
 	}
 }
 
@@ -386,10 +387,10 @@ func TestTrialExportToBucketIsAtomic(t *testing.T) {
 	must(t, err)
 	must(t, os.WriteFile(d.g.Config, bytes.Replace(text, []byte("backup: s3://store/night"), nil, 1), 0o600))
 	must(t, d.night(t))
-	step := 0
+	hour := 0
 	export := func() error {
-		step++
-		at := d.service.Now().Add(time.Duration(step) * time.Hour)
+		hour++
+		at := d.service.Now().Add(time.Duration(hour) * time.Hour)
 		d.g.Now = func() time.Time { return at }
 		return runExport(t.Context(), d.g, exportOptions{to: "s3://store/for/them", format: "parquet"}, []string{"outlets", "product_listing_prices"})
 	}
@@ -409,7 +410,7 @@ func TestTrialExportToBucketIsAtomic(t *testing.T) {
 		return files
 	}
 	must(t, export())
-	first, count := published(), len(d.store.Objects("store"))
+	first, objectCount := published(), len(d.store.Objects("store"))
 	puts := 0
 	d.store.Fail = func(w http.ResponseWriter, r *http.Request) bool {
 		if r.Method == http.MethodPut {
@@ -428,8 +429,8 @@ func TestTrialExportToBucketIsAtomic(t *testing.T) {
 	if diff := cmp.Diff(first, published()); diff != "" {
 		t.Errorf("readers do not see the previous export:\n%s", diff)
 	}
-	if n := len(d.store.Objects("store")); n != count {
-		t.Errorf("the bucket has %d objects after a failed export, want %d", n, count)
+	if n := len(d.store.Objects("store")); n != objectCount {
+		t.Errorf("the bucket has %d objects after a failed export, want %d", n, objectCount)
 	}
 	must(t, export())
 	for name := range first {
@@ -443,7 +444,7 @@ func TestTrialExportToBucketIsAtomic(t *testing.T) {
 			t.Errorf("%s was not removed by two more exports", name)
 		}
 	}
-	d.checkLeftovers(t, export, func(hours int) { step += hours })
+	d.checkLeftovers(t, export, func(hours int) { hour += hours })
 	published()
 	d.store.Change("store", func(objects map[string][]byte) { objects["for/them/manifest.json"] = []byte(`{"kind": "other"}`) })
 	if err := export(); exitCodeOf(t, err) != ledger.Misused.ExitCode() {

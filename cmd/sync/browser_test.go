@@ -30,7 +30,7 @@ type browser struct {
 	problems []string
 }
 
-// startBrowser starts Chromium. It skips the test if there is none.
+// startBrowser starts Chromium. If Chromium is not installed, it skips the test.
 func startBrowser(t *testing.T) *browser {
 	t.Helper()
 	program := chromium()
@@ -159,8 +159,8 @@ func (b *browser) isAllowed(url string) bool {
 		b.origin == "" && strings.HasPrefix(url, "file:") || b.origin != "" && strings.HasPrefix(url, b.origin+"/")
 }
 
-// visitPage opens a URL in a window of the given size and color scheme.
-func (b *browser) visitPage(url string, width, height int, scheme string) {
+// visitURL opens a URL in a window of the given size and color scheme.
+func (b *browser) visitURL(url string, width, height int, scheme string) {
 	b.t.Helper()
 	b.call("Emulation.setDeviceMetricsOverride", map[string]any{"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 500}, nil)
 	b.call("Emulation.setEmulatedMedia", map[string]any{"features": []map[string]string{{"name": "prefers-color-scheme", "value": scheme}}}, nil)
@@ -169,10 +169,10 @@ func (b *browser) visitPage(url string, width, height int, scheme string) {
 	}
 }
 
-// visit opens a file like visitPage, and waits until the page has drawn its charts.
-func (b *browser) visit(file string, width, height int, scheme string) {
+// visitReport opens the file of a report like visitURL, and waits until the page has drawn its charts.
+func (b *browser) visitReport(file string, width, height int, scheme string) {
 	b.t.Helper()
-	b.visitPage("file://"+filepath.ToSlash(file), width, height, scheme)
+	b.visitURL("file://"+filepath.ToSlash(file), width, height, scheme)
 	b.eval(`new Promise((done) => {
 		const root = document.documentElement, drawn = () => "drawn" in root.dataset && done(true);
 		new MutationObserver(drawn).observe(root, {attributes: true});
@@ -209,9 +209,9 @@ func (b *browser) saveScreenshots(name string, width int) {
 	}
 	var height int
 	b.eval("document.documentElement.scrollHeight", &height)
-	const slice = 1500
-	for i := 0; i*slice < height; i++ {
-		clip := map[string]int{"x": 0, "y": i * slice, "width": width, "height": min(slice, height-i*slice), "scale": 1}
+	const sliceHeight = 1500
+	for i := 0; i*sliceHeight < height; i++ {
+		clip := map[string]int{"x": 0, "y": i * sliceHeight, "width": width, "height": min(sliceHeight, height-i*sliceHeight), "scale": 1}
 		b.save("Page.captureScreenshot", map[string]any{"captureBeyondViewport": true, "clip": clip}, filepath.Join(dir, fmt.Sprintf("%s-%d.png", name, i)))
 	}
 	b.save("Page.printToPDF", map[string]any{"printBackground": true}, filepath.Join(dir, name+".pdf"))
@@ -219,9 +219,9 @@ func (b *browser) saveScreenshots(name string, width int) {
 
 func (b *browser) save(method string, params map[string]any, file string) {
 	b.t.Helper()
-	var shot struct{ Data string }
-	b.call(method, params, &shot)
-	data, err := base64.StdEncoding.DecodeString(shot.Data)
+	var result struct{ Data string }
+	b.call(method, params, &result)
+	data, err := base64.StdEncoding.DecodeString(result.Data)
 	if err == nil {
 		err = os.WriteFile(file, data, 0o644)
 	}

@@ -33,8 +33,8 @@ func checkCommand(g *globals) *cobra.Command {
 func runCheck(ctx context.Context, g *globals, offline bool) error {
 	cfg, err := g.loadConfig()
 	if invalid := (*config.Error)(nil); errors.As(err, &invalid) && invalid.Within("queries", "checks", "warehouse", "retention") == nil {
-		// Also check the queries, so that one call reports all problems.
-		return errors.Join(err, checkWatches(ctx, g.silent(), cfg), checkAudit(ctx, g.silent(), cfg))
+		// Also check the SQL of watches and checks, so that one call reports all problems.
+		return errors.Join(err, checkWatches(ctx, g.silent(), cfg), checkOwnChecks(ctx, g.silent(), cfg))
 	}
 	if err != nil {
 		return err
@@ -52,11 +52,11 @@ func runCheck(ctx context.Context, g *globals, offline bool) error {
 	for _, warning := range warnings {
 		fmt.Fprintf(g.stdout, "warning        %s\n", warning)
 	}
-	// The first request reports a file that cannot be read.
+	// If the token file cannot be read, the first request reports it.
 	if token, err := cfg.API.ReadToken(); err == nil && config.TokenWarning(token) != "" {
 		fmt.Fprintf(g.stdout, "token          %s\n", config.TokenWarning(token))
 	}
-	if err := errors.Join(checkWatches(ctx, g, cfg), checkAudit(ctx, g, cfg)); err != nil || offline {
+	if err := errors.Join(checkWatches(ctx, g, cfg), checkOwnChecks(ctx, g, cfg)); err != nil || offline {
 		return err
 	}
 	// The user waits for the result, so an unreachable service is reported at once and
@@ -91,7 +91,7 @@ func checkBucket(ctx context.Context, g *globals, cfg config.Config) error {
 	}
 	got, err := b.Read(ctx, name, maxBytes)
 	if err = errors.Join(err, b.Delete(ctx, name)); err == nil && string(got) != string(text) {
-		err = fmt.Errorf("check %s: an object was read with another content than it was written", cfg.Backup)
+		err = fmt.Errorf("check %s: a test object had another content when it was read again", cfg.Backup)
 	}
 	if err == nil {
 		fmt.Fprintf(g.stdout, "backup         %s can be written\n", cfg.Backup)
@@ -122,7 +122,7 @@ func showPlan(w io.Writer, p pipeline.Plan, cfg config.Config) error {
 		fmt.Fprintf(w, "gate           stopped run %s: %s; the next run starts from the beginning; "+
 			"if the service really deleted these rows, use --allow-mass-delete\n", p.Stopped.ID, ledger.DescribeLosses(p.Stopped.Losses))
 	}
-	t := listing{columns: []column{{name: "stream"}, {name: "plan"}, {name: "requests last time", isNumber: true}, {name: "at the configured rate", isNumber: true}}}
+	t := textTable{columns: []column{{name: "stream"}, {name: "plan"}, {name: "requests last time", isNumber: true}, {name: "at the configured rate", isNumber: true}}}
 	for _, s := range p.Streams {
 		action, requests := "run", "not read yet"
 		if s.Skip != "" {
@@ -131,7 +131,7 @@ func showPlan(w io.Writer, p pipeline.Plan, cfg config.Config) error {
 		if s.LastRequests >= 0 {
 			requests = fmt.Sprint(s.LastRequests)
 		}
-		t.addRow(s.Name, action, requests, leastTime(s.LastRequests, cfg.API.RequestsPerSecond))
+		t.addRow(s.Name, action, requests, minTime(s.LastRequests, cfg.API.RequestsPerSecond))
 	}
 	fmt.Fprintf(w, "\n%s\n\n%s\n", t.render(0), expectedCost(p, cfg.API.RequestsPerSecond))
 	if ids, streams := p.Last.Unread(); ids > 0 {
@@ -171,7 +171,7 @@ func expectedCost(p pipeline.Plan, perSecond float64) string {
 	}
 	text := "about " + plural.Count(p.Requests, "request")
 	if perSecond > 0 {
-		text += fmt.Sprintf(", %s at %g a second", leastTime(p.Requests, perSecond), perSecond)
+		text += fmt.Sprintf(", %s at %g a second", minTime(p.Requests, perSecond), perSecond)
 	}
 	if p.Unknown > 0 {
 		text += fmt.Sprintf("; more requests for %s not read yet", plural.Count(p.Unknown, "stream"))
@@ -179,17 +179,17 @@ func expectedCost(p pipeline.Plan, perSecond float64) string {
 	return text
 }
 
-// leastTime returns how long a number of requests takes at least at a rate. It returns "" if the
-// number is negative or the rate is unlimited.
-func leastTime(requests int64, perSecond float64) string {
+// minTime returns the minimum time of a number of requests at a rate. It returns "" if the number is
+// negative or the rate is unlimited.
+func minTime(requests int64, perSecond float64) string {
 	if perSecond <= 0 || requests < 0 {
 		return ""
 	}
-	least := time.Duration(float64(requests) / perSecond * float64(time.Second))
-	if least < time.Minute {
-		return fmt.Sprintf("%.0f s", least.Seconds())
+	shortest := time.Duration(float64(requests) / perSecond * float64(time.Second))
+	if shortest < time.Minute {
+		return fmt.Sprintf("%.0f s", shortest.Seconds())
 	}
-	return fmt.Sprintf("%.1f min", least.Minutes())
+	return fmt.Sprintf("%.1f min", shortest.Minutes())
 }
 
 func orNone(s string) string { return cmp.Or(s, "(none)") }

@@ -64,7 +64,7 @@ func (g *globals) completeParam(cmd *cobra.Command, args []string, typed string)
 	return found, directive | cobra.ShellCompDirectiveNoSpace
 }
 
-// chosenQuery returns the query of the command line so far.
+// chosenQuery returns the query that the incomplete command line names.
 func (g *globals) chosenQuery(cmd *cobra.Command, args []string) (q query.Query, ok bool) {
 	name := ""
 	if flag := cmd.Flags().Lookup("query"); flag != nil {
@@ -121,7 +121,8 @@ func isShellSyntax(r rune) bool {
 	return !unicode.IsLetter(r) && !unicode.IsMark(r) && !unicode.IsDigit(r) && !strings.ContainsRune(" _-.,:/+@%=", r)
 }
 
-// completeTable proposes all tables and views. Names in meta and mart begin with the schema.
+// completeTable proposes the tables and views that args does not name yet. Names in meta and mart begin
+// with the schema.
 func completeTable(_ *cobra.Command, args []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	var names []string
 	if tables, err := dictionary.Read(nil); err == nil {
@@ -136,11 +137,11 @@ func completeTable(_ *cobra.Command, args []string, typed string) ([]cobra.Compl
 
 // completeStreams completes a list of streams that are separated by commas.
 func completeStreams(_ *cobra.Command, _ []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
-	before := typed[:strings.LastIndex(typed, ",")+1]
+	finished := typed[:strings.LastIndex(typed, ",")+1]
 	var lists []string
 	for _, name := range streamNames(stream.All()) {
-		if !slices.Contains(strings.Split(before, ","), name) {
-			lists = append(lists, before+name)
+		if !slices.Contains(strings.Split(finished, ","), name) {
+			lists = append(lists, finished+name)
 		}
 	}
 	found, directive := propose(lists, typed)
@@ -165,7 +166,7 @@ func (g *globals) completeRun(list func(*warehouse.Warehouse) ([]string, error))
 func publishedRuns(wh *warehouse.Warehouse) (runs []string, err error) {
 	all, err := wh.Ledger.Runs()
 	if err != nil {
-		return keptVersions(wh) // some users may read snapshots but not the ledger
+		return keptVersions(wh) // some users have access to snapshots but not to the ledger
 	}
 	for _, r := range all {
 		if r.IsPublished() && r.Kind != ledger.Rollback {

@@ -35,8 +35,8 @@ const (
 	composeFile    = "../../deploy/compose.yaml"
 )
 
-// manifest contains the tested fields of a file for Kubernetes.
-type manifest struct {
+// kubernetesObject contains the tested fields of an object in a file for Kubernetes.
+type kubernetesObject struct {
 	Kind     string
 	Metadata struct{ Name string }
 	Data     map[string]string
@@ -49,8 +49,8 @@ type manifest struct {
 
 type pod struct {
 	Spec struct {
-		Shared   bool `yaml:"shareProcessNamespace"`
-		Security struct {
+		SharesProcesses bool `yaml:"shareProcessNamespace"`
+		Security        struct {
 			User    int  `yaml:"runAsUser"`
 			Group   int  `yaml:"runAsGroup"`
 			NonRoot bool `yaml:"runAsNonRoot"`
@@ -150,8 +150,8 @@ func TestContainerFileSchemas(t *testing.T) {
 			t.Errorf("%s: %s: %v", file, schema, err)
 		}
 	}
-	for file, parts := range readKubernetes[map[string]any](t) {
-		for _, part := range parts {
+	for file, objects := range readKubernetes[map[string]any](t) {
+		for _, part := range objects {
 			check(file, strings.ToLower(part["kind"].(string)), part)
 		}
 	}
@@ -180,7 +180,8 @@ func (idleProgram) Progress() (ledger.Progress, bool) { return ledger.Progress{}
 func (idleProgram) HookResults() map[string]uint64    { return nil }
 func (idleProgram) Reload() (daemon.Settings, error)  { return daemon.Settings{}, nil }
 
-// readCommand checks a command line of a container, and returns the file of its --config.
+// readCommand checks a command line of a container. It returns the name of the command and the file
+// of --config.
 func readCommand(t *testing.T, file string, args []string) (name, configFile string) {
 	t.Helper()
 	g := &globals{}
@@ -200,7 +201,8 @@ func readCommand(t *testing.T, file string, args []string) (name, configFile str
 	return cmd.Name(), g.Config
 }
 
-// parseConfig parses the configuration of a container, with a secret file of the test.
+// parseConfig parses the configuration of a container. The file of the variable with the suffix
+// AUTH_TOKEN_FILE is replaced by a file of the test.
 func parseConfig(t *testing.T, file, text string, env map[string]string) config.Config {
 	t.Helper()
 	secret := filepath.Join(t.TempDir(), "secret")
@@ -249,8 +251,8 @@ func newestRelease(t *testing.T) string {
 func TestKubernetesFiles(t *testing.T) {
 	t.Parallel()
 	configs, secrets, claims := map[string]map[string]string{}, map[string]map[string]string{}, map[string]bool{}
-	for _, parts := range readKubernetes[manifest](t) {
-		for _, m := range parts {
+	for _, objects := range readKubernetes[kubernetesObject](t) {
+		for _, m := range objects {
 			switch m.Kind {
 			case "ConfigMap":
 				configs[m.Metadata.Name] = m.Data
@@ -262,8 +264,8 @@ func TestKubernetesFiles(t *testing.T) {
 		}
 	}
 	commands := map[string]int{}
-	for file, parts := range readKubernetes[manifest](t) {
-		for _, m := range parts {
+	for file, objects := range readKubernetes[kubernetesObject](t) {
+		for _, m := range objects {
 			template := m.Spec.Template
 			if m.Kind == "CronJob" {
 				template = m.Spec.Job.Spec.Template
@@ -281,7 +283,7 @@ func TestKubernetesFiles(t *testing.T) {
 	}
 }
 
-// podContainer is a container with the volumes and settings of its pod.
+// podContainer is a container with its pod, and with the ConfigMaps, Secrets and claims of all files.
 type podContainer struct {
 	t         *testing.T
 	file      string
@@ -301,8 +303,8 @@ func (p podContainer) check() string {
 	if version := newestRelease(t); version != "" && !strings.HasSuffix(p.container.Image, "placementsync:"+version) {
 		t.Errorf("%s runs %s, want the newest release %s", p.file, p.container.Image, version)
 	}
-	if !p.pod.Spec.Shared {
-		t.Errorf("%s runs as process 1, in which a crash ends with exit code 2: set shareProcessNamespace", p.file)
+	if !p.pod.Spec.SharesProcesses {
+		t.Errorf("%s runs as process 1: a crash would end with exit code 2; set shareProcessNamespace", p.file)
 	}
 	name, configFile := readCommand(t, p.file, p.container.Args)
 	text, ok := p.readMounted(configFile)
@@ -355,7 +357,8 @@ func (p podContainer) checkProbe(probe probe, cfg config.Config) {
 	}
 }
 
-// fileInVolume returns the path of a file within its volume.
+// fileInVolume returns the path of a file within its volume. ok is false if the file is on no volume or
+// the claim of the volume is not defined.
 func (p podContainer) fileInVolume(file string) (inside string, ok bool) {
 	for _, mount := range p.container.Mounts {
 		rest, below := strings.CutPrefix(file+"/", mount.Path+"/")
@@ -409,7 +412,7 @@ func TestComposeFile(t *testing.T) {
 		t.Fatalf("the services are %v, want only serve", file.Services)
 	}
 	if !s.Init {
-		t.Error("the program runs as process 1, in which a crash ends with exit code 2: set init")
+		t.Error("the program runs as process 1: a crash would end with exit code 2; set init")
 	}
 	env := map[string]string{"PLACEMENTSYNC_BASE_URL": "https://api.example.com"}
 	if len(s.Environment) != 1 || s.Environment["PLACEMENTSYNC_BASE_URL"] == "" {
@@ -442,7 +445,7 @@ func TestComposeFile(t *testing.T) {
 	}
 }
 
-// TestServeProbe checks serve --probe with incomplete configurations.
+// TestServeProbe checks serve --probe with a configuration that has only the section "serve".
 func TestServeProbe(t *testing.T) {
 	t.Parallel()
 	server := httptest.NewServer(newProbedDaemon("opensesame").Handler())

@@ -16,7 +16,7 @@ import (
 	"placementsync/internal/command"
 )
 
-// mainCrash runs a program that crashes. Its argument selects the kind of crash.
+// mainCrash is a program that crashes. The argument of the program selects the kind of crash.
 func mainCrash() {
 	how := os.Args[1]
 	os.Exit(command.RunInterruptible(os.Stderr, "", func(context.Context, func()) int {
@@ -46,7 +46,7 @@ func crash(how string) {
 		}
 		db.SetMaxOpenConns(1)
 		for _, text := range abortingSQL() {
-			_, _ = db.Exec(text) // even the last statement fails
+			_, _ = db.Exec(text) // the last statement fails, and Close crashes
 		}
 		_ = db.Close()
 	case "abort from outside": // as the watchdog of systemd does
@@ -89,16 +89,16 @@ func TestCrashExitCode(t *testing.T) {
 			cmd.Dir = t.TempDir()
 			var stderr strings.Builder
 			cmd.Stderr = &stderr
-			ended, ok := errors.AsType[*exec.ExitError](cmd.Run())
+			exitErr, ok := errors.AsType[*exec.ExitError](cmd.Run())
 			if !ok {
 				t.Fatal("the program did not crash")
 			}
-			status := ended.Sys().(syscall.WaitStatus)
+			status := exitErr.Sys().(syscall.WaitStatus)
 			// Go sends SIGQUIT to its other threads to get their stacks. If a thread of DuckDB
 			// receives it first, the process ends with that signal instead.
 			expected := status.Signal() == syscall.SIGABRT || how == "abort in C" && status.Signal() == syscall.SIGQUIT
 			if !status.Signaled() || !expected || status.CoreDump() {
-				t.Errorf("the program ended with %v, want SIGABRT without a core file", ended)
+				t.Errorf("the program ended with %v, want SIGABRT without a core file", exitErr)
 			}
 			if !strings.Contains(stderr.String(), want) {
 				t.Errorf("stderr is\n%.2000s\nwant %q", stderr.String(), want)

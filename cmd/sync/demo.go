@@ -113,7 +113,7 @@ func runDemoNights(ctx context.Context, g *globals, o demoOptions, service *sim.
 		return pipeline.Result{}, err
 	}
 	night.Log = slog.New(slog.DiscardHandler)
-	t := listing{columns: []column{{name: "night"}, {name: "outcome"}, {name: "rows", isNumber: true}, {name: "new", isNumber: true},
+	t := textTable{columns: []column{{name: "night"}, {name: "outcome"}, {name: "rows", isNumber: true}, {name: "new", isNumber: true},
 		{name: "changed", isNumber: true}, {name: "gone", isNumber: true}, {name: "requests", isNumber: true}, {name: "received", isNumber: true},
 		{name: "took", isNumber: true}}}
 	var last pipeline.Result
@@ -134,7 +134,7 @@ func runDemoNights(ctx context.Context, g *globals, o demoOptions, service *sim.
 	return last, err
 }
 
-// clockFrom returns a clock that starts at the simulated time when it is first read, so that each
+// clockFrom returns a clock that shows the simulated time when it is first read, so that each
 // night starts exactly at its simulated time.
 func clockFrom(simulated time.Time) func() time.Time {
 	begun := sync.OnceValue(time.Now)

@@ -19,7 +19,7 @@ import (
 // program.
 func TestUnitsAreValid(t *testing.T) {
 	t.Parallel()
-	analyze, err := exec.LookPath("systemd-analyze")
+	program, err := exec.LookPath("systemd-analyze")
 	if err != nil {
 		t.Skip("systemd-analyze is not installed")
 	}
@@ -34,18 +34,18 @@ func TestUnitsAreValid(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	systemd := func(args ...string) {
-		cmd := exec.CommandContext(t.Context(), analyze, args...)
+	runAnalyze := func(args ...string) {
+		cmd := exec.CommandContext(t.Context(), program, args...)
 		cmd.Dir = dir
 		// Documentation= is not checked, because the man page is not installed.
 		if out, err := cmd.CombinedOutput(); err != nil {
 			t.Errorf("systemd-analyze %s: %v\n%s", strings.Join(args, " "), err, out)
 		}
 	}
-	systemd("verify", "--man=no", "./placementsync.service", "./placementsync-run.service", "./placementsync-run.timer")
+	runAnalyze("verify", "--man=no", "./placementsync.service", "./placementsync-run.service", "./placementsync-run.timer")
 	// The threshold 20 is the exposure level 2.0 on a scale from 0 (safe) to 10. A program that needs
 	// the network cannot have the level 0.
-	systemd("security", "--offline=true", "--threshold=20", "--no-pager", "./placementsync.service", "./placementsync-run.service")
+	runAnalyze("security", "--offline=true", "--threshold=20", "--no-pager", "./placementsync.service", "./placementsync-run.service")
 }
 
 // TestDeployedCommands checks that units and crontab call existing commands with existing
@@ -70,8 +70,9 @@ func TestDeployedCommands(t *testing.T) {
 	}
 }
 
-// TestOperationsAreCurrent checks that docs/operations.md has a section for each exit code,
-// alert and gate, and names no unknown metric.
+// TestOperationsAreCurrent checks that docs/operations.md has a section for each exit code, alert
+// and gate, that the section of a gate quotes its error message, and that the page names no unknown
+// metric.
 func TestOperationsAreCurrent(t *testing.T) {
 	t.Parallel()
 	text := read(t, "../../docs/operations.md")
@@ -116,19 +117,19 @@ func textAfter(text, mark string) string {
 // compareNames compares the names in the code with the names on the page, in any order.
 func compareNames(t *testing.T, subject string, code, page []string) {
 	t.Helper()
-	missing := func(from, in []string, complaint string) {
-		has := map[string]bool{}
-		for _, name := range in {
-			has[name] = true
+	reportMissing := func(names, others []string, complaint string) {
+		isKnown := map[string]bool{}
+		for _, name := range others {
+			isKnown[name] = true
 		}
-		for _, name := range from {
-			if !has[name] {
+		for _, name := range names {
+			if !isKnown[name] {
 				t.Errorf("docs/operations.md, %s: %s %s", subject, complaint, name)
 			}
 		}
 	}
-	missing(code, page, "the page lacks")
-	missing(page, code, "the code lacks")
+	reportMissing(code, page, "the page lacks")
+	reportMissing(page, code, "the code lacks")
 }
 
 // metricsIn returns the names of metrics in a text.
@@ -173,7 +174,7 @@ func TestPackageTranscript(t *testing.T) {
 	shown := regexp.MustCompile(`(?m)^# (.*)$`).FindAllStringSubmatch(transcript, -1)
 	typed := regexp.MustCompile(`(?m)^\t?show '(.*)'`).FindAllStringSubmatch(read(t, "../../deploy/packages/try.sh"), -1)
 	if len(shown) < 10 || len(shown) != len(typed) {
-		t.Errorf("the transcript has %d commands, want %d as the script: run make ship", len(shown), len(typed))
+		t.Errorf("the transcript has %d commands, want %d (at least 10) as in the script: run make ship", len(shown), len(typed))
 	}
 	at := 0
 	for _, command := range shown {

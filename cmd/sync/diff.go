@@ -61,7 +61,8 @@ func runDiff(ctx context.Context, g *globals, o diffOptions, names []string) err
 		return err
 	}
 	for i, name := range names {
-		// A rollback, for example, is a run without a snapshot of its own.
+		// A run without its own snapshot, for example a rollback, selects the snapshot
+		// that readers saw after the run.
 		if !slices.ContainsFunc(all, func(s query.Snapshot) bool { return s.Run == name }) {
 			names[i] = snapshotOfRun(wh, name)
 		}
@@ -85,7 +86,7 @@ func runDiff(ctx context.Context, g *globals, o diffOptions, names []string) err
 	return explainDamage(g, err)
 }
 
-// showCounts prints the summary, for --summary and above a table of the changes.
+// showCounts prints the summary if --summary is set, and above a table of the changes.
 func (o diffOptions) showCounts(ctx context.Context, g *globals, db *query.DB, d query.Diff, f query.Format) error {
 	isAboveTable := f == query.Table && o.output.out == ""
 	if !o.summary && !isAboveTable {

@@ -34,10 +34,10 @@ func manual() command.Manual {
 		Files: []command.Fact{
 			{Name: command.DefaultConfig, Meaning: "The configuration, unless --config names another file."},
 			{Name: "/etc/placementsync/config.yaml", Meaning: "The configuration of a package and of the units of systemd."},
-			{Name: "/etc/placementsync/token", Meaning: "The token of a package; the user placementsync may read it."},
+			{Name: "/etc/placementsync/token", Meaning: "The token of a package. The user placementsync can read it."},
 			{Name: "/var/lib/placementsync/warehouse", Meaning: "The warehouse of a package. The names below are within warehouse.dir."},
 			{Name: warehouse.CatalogFile, Meaning: "The newest snapshot, for DuckDB: current rows, history and evidence."},
-			{Name: "latest/", Meaning: "The same as one Parquet file for each table, with manifest.json."},
+			{Name: "latest/", Meaning: "The newest snapshot as one Parquet file for each table, with manifest.json."},
 			{Name: "parquet/", Meaning: "One Parquet file for each table and day."},
 			{Name: "versions/", Meaning: "The kept snapshots. latest/ is a link to the newest."},
 			{Name: "raw/", Meaning: "The unchanged responses of the service; not readable by other users."},

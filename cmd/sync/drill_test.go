@@ -26,20 +26,20 @@ func TestTrialRestoreDrill(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
 	d := newRestoreMachine(t)
-	before := map[string]string{}
+	resultsBeforeLoss := map[string]string{}
 	for _, line := range d.commands(t) {
 		if strings.HasPrefix(line, "rm ") {
-			before = d.queryResults(t)
+			resultsBeforeLoss = d.queryResults(t)
 		}
 		if strings.HasPrefix(line, "placementsync run ") {
-			if diff := cmp.Diff(before, d.queryResults(t)); diff != "" {
-				t.Errorf("the restored warehouse has other results (-before +after):\n%s", diff)
+			if diff := cmp.Diff(resultsBeforeLoss, d.queryResults(t)); diff != "" {
+				t.Errorf("the results of the restored warehouse differ (-lost +restored):\n%s", diff)
 			}
 		}
 		d.run(t, line)
 	}
-	if len(before) < 70 {
-		t.Errorf("%d results were compared, want at least 70", len(before))
+	if len(resultsBeforeLoss) < 70 {
+		t.Errorf("%d results were compared, want at least 70", len(resultsBeforeLoss))
 	}
 }
 
@@ -110,10 +110,10 @@ func (d restoreMachine) run(t *testing.T, line string) {
 	}
 	cmd := exec.CommandContext(t.Context(), "sh", "-c", line)
 	cmd.Env = append(os.Environ(), "PATH="+d.bin+":"+os.Getenv("PATH"))
-	var out, problems bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &out, &problems
+	var out, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &stderr
 	if err := cmd.Run(); err != nil {
-		t.Fatalf("%s: %v\n%s%s", line, err, &out, &problems)
+		t.Fatalf("%s: %v\n%s%s", line, err, &out, &stderr)
 	}
 }
 
@@ -136,12 +136,12 @@ func (d restoreMachine) queryResults(t *testing.T) map[string]string {
 		}
 		must(t, db.Close())
 	}
-	quiet := *d.g
+	g := *d.g
 	var report, diff bytes.Buffer
-	quiet.stdout = &report
-	must(t, runReport(t.Context(), &quiet, "-", "", ""))
-	quiet.stdout = &diff
-	must(t, runDiff(t.Context(), &quiet, diffOptions{output: outputOptions{format: "jsonl"}}, nil))
+	g.stdout = &report
+	must(t, runReport(t.Context(), &g, "-", "", ""))
+	g.stdout = &diff
+	must(t, runDiff(t.Context(), &g, diffOptions{output: outputOptions{format: "jsonl"}}, nil))
 	all["report"], all["diff"] = report.String(), diff.String()
 	return all
 }

@@ -59,9 +59,9 @@ func runExplore(ctx context.Context, g *globals, listen string) (err error) {
 	} else if err := checkPublished(wh); err != nil {
 		return err
 	}
-	var queries atomic.Pointer[string]
-	queries.Store(&cfg.Queries.Dir)
-	pages, err := newExplorer(g, cfg, exploreWarehouse{wh, &queries, g.held})
+	var queriesDir atomic.Pointer[string]
+	queriesDir.Store(&cfg.Queries.Dir)
+	pages, err := newExplorer(g, cfg, exploreWarehouse{wh, &queriesDir, g.held})
 	if err != nil {
 		return err
 	}
@@ -83,20 +83,20 @@ func newExplorer(g *globals, cfg config.Config, wh exploreWarehouse) (*explore.E
 	c := explore.Config{Warehouse: wh, MemoryLimit: cfg.Warehouse.MemoryLimit, Threads: cfg.Warehouse.Threads, Timezone: cfg.Schedule.Timezone, Program: program, Log: g.newLogger()}
 	if cfg.Serve.SQL && g.executable != "" {
 		const otherMemory = 2 << 30 // Go, threads and the result file
-		c.Child = []string{g.executable, statementName, "--memory", strconv.FormatInt(2*cfg.Warehouse.MemoryBytes()+otherMemory, 10)}
+		c.Child = []string{g.executable, statementCommandName, "--memory", strconv.FormatInt(2*cfg.Warehouse.MemoryBytes()+otherMemory, 10)}
 	}
 	return explore.New(c)
 }
 
-const statementName = "statement"
+const statementCommandName = "statement"
 
-// statementCommand returns the hidden command that the workbench starts as a child process for
-// typed SQL, see [query.Job].
+// statementCommand returns the hidden command that the pages start as a child process to run SQL that
+// a user typed, see [query.Job].
 func statementCommand(g *globals) *cobra.Command {
 	var memory uint64
 	cmd := &cobra.Command{
-		Use:    statementName,
-		Short:  "Run one statement from stdin for the workbench",
+		Use:    statementCommandName,
+		Short:  "Run one SQL statement from stdin for the pages of explore",
 		Hidden: true,
 		Args:   cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -111,9 +111,9 @@ func statementCommand(g *globals) *cobra.Command {
 // exploreWarehouse implements explore.Warehouse.
 type exploreWarehouse struct {
 	wh *warehouse.Warehouse
-	// queries is the folder of user-defined queries. A reload may change it.
-	queries *atomic.Pointer[string]
-	// held shows the held night.
+	// queriesDir is the folder of user-defined queries. A reload may change it.
+	queriesDir *atomic.Pointer[string]
+	// held selects the held night instead of the newest version.
 	held bool
 }
 
@@ -131,7 +131,7 @@ func (p exploreWarehouse) Newest() (explore.Version, error) {
 }
 
 // Queries implements explore.Warehouse.
-func (p exploreWarehouse) Queries() (query.Library, error) { return query.Load(*p.queries.Load()) }
+func (p exploreWarehouse) Queries() (query.Library, error) { return query.Load(*p.queriesDir.Load()) }
 
 // Notices implements explore.Warehouse.
 func (p exploreWarehouse) Notices() ([]report.Notice, error) { return heldNotices(p.wh, p.held) }
@@ -144,14 +144,14 @@ func servePages(ctx context.Context, log *slog.Logger, listener net.Listener, pa
 	mux.Handle("GET /{$}", http.RedirectHandler("/explore/", http.StatusSeeOther))
 	allowed := daemon.NewHostList(listener.Addr().String(), nil)
 	server := daemon.NewServer(daemon.GuardHosts(mux, func() daemon.HostList { return allowed }, log), log)
-	broken := make(chan error, 1)
-	go func() { broken <- server.Serve(listener) }()
+	served := make(chan error, 1)
+	go func() { served <- server.Serve(listener) }()
 	select {
-	case err := <-broken:
+	case err := <-served:
 		return fmt.Errorf("serve pages: %w", err)
 	case <-ctx.Done():
 	}
-	_ = daemon.StopServer(server, 2*time.Second) // clients notice a closed connection
-	<-broken
+	_ = daemon.StopServer(server, 2*time.Second) // an error is ignored: clients notice the closed connection
+	<-served
 	return nil
 }

@@ -19,8 +19,8 @@ import (
 	"placementsync/internal/testing/pinned"
 )
 
-// TestTrialExploreInChromium uses the catalog page of a demo in a browser: it types, filters,
-// sorts and turns pages, in both themes and on wide and narrow screens.
+// TestTrialExploreInChromium opens the catalog page of a demo in a browser. It checks the layout in
+// both color schemes on wide and narrow screens. Then it searches, filters, sorts and turns pages.
 func TestTrialExploreInChromium(t *testing.T) {
 	requireTrials(t)
 	if chromium() == "" {
@@ -38,7 +38,7 @@ func TestTrialExploreInChromium(t *testing.T) {
 	} {
 		t.Run(view.name, func(t *testing.T) {
 			b.t = t
-			b.visitPage(site.url+"/explore/catalog", view.width, view.height, view.scheme)
+			b.visitURL(site.url+"/explore/catalog", view.width, view.height, view.scheme)
 			checkWidth(t, b, view.width)
 			checkAccessibility(t, b, site)
 			b.saveScreenshots(view.name, view.width)
@@ -47,7 +47,7 @@ func TestTrialExploreInChromium(t *testing.T) {
 	t.Run("steps", func(t *testing.T) { b.t = t; checkCatalog(t, b, site) })
 	b.t = t
 	if len(b.problems) > 0 {
-		t.Errorf("the pages violated their policy or logged errors:\n%q", b.problems)
+		t.Errorf("the pages violated their content security policy or logged errors:\n%q", b.problems)
 	}
 }
 
@@ -71,9 +71,9 @@ func exploreDemo(t *testing.T) demoSite {
 	g.executable = program
 	wh, cfg, err := g.openWarehouse()
 	must(t, err)
-	var queries atomic.Pointer[string]
-	queries.Store(&cfg.Queries.Dir)
-	pages, err := newExplorer(g, cfg, exploreWarehouse{wh, &queries, false})
+	var queriesDir atomic.Pointer[string]
+	queriesDir.Store(&cfg.Queries.Dir)
+	pages, err := newExplorer(g, cfg, exploreWarehouse{wh, &queriesDir, false})
 	must(t, err)
 	done := make(chan error, 1)
 	go func() { done <- servePages(t.Context(), slog.New(slog.DiscardHandler), listener, pages.Handler()) }()
@@ -107,16 +107,16 @@ func checkAccessibility(t *testing.T, b *browser, site demoSite) {
 		return
 	}
 	b.eval(site.axe+";true", nil)
-	var found []struct{ ID, Impact, Help, HTML string }
+	var violations []struct{ ID, Impact, Help, HTML string }
 	b.eval(`axe.run(document, {resultTypes: ["violations"]}).then((r) => r.violations.filter((v) => v.impact === "serious" || v.impact === "critical")
-		.map((v) => ({id: v.id, impact: v.impact, help: v.help, html: v.nodes.slice(0, 3).map((n) => n.html).join(" ")})))`, &found)
-	for _, f := range found {
-		t.Errorf("axe-core finds %s (%s): %s: %s", f.ID, f.Impact, f.Help, f.HTML)
+		.map((v) => ({id: v.id, impact: v.impact, help: v.help, html: v.nodes.slice(0, 3).map((n) => n.html).join(" ")})))`, &violations)
+	for _, v := range violations {
+		t.Errorf("axe-core finds %s (%s): %s: %s", v.ID, v.Impact, v.Help, v.HTML)
 	}
 }
 
-// waitForResult waits until the address of the page contains the text %q and no request is running.
-// Its value is the text of the summary.
+// waitForResult is a script that waits until the address of the page contains the text %q and no
+// request is running. The result of the script is the summary of the page.
 const waitForResult = `new Promise((done) => {
 	const look = () => {
 		const status = document.querySelector("[role=status]");
@@ -127,15 +127,15 @@ const waitForResult = `new Promise((done) => {
 })`
 
 // checkCatalog searches, filters, sorts and turns pages in the catalog page. After each step, the
-// page, the command line that it shows and the CSV must have the same rows.
+// page, the SQL statement on the page and the CSV must have the same rows.
 func checkCatalog(t *testing.T, b *browser, site demoSite) {
 	t.Helper()
-	b.visitPage(site.url+"/explore/catalog", 1400, 900, "light")
-	step := func(name, script, address string) {
+	b.visitURL(site.url+"/explore/catalog", 1400, 900, "light")
+	step := func(name, script, wantInAddress string) {
 		t.Helper()
 		b.eval(script, nil)
 		var status string
-		b.eval(fmt.Sprintf(waitForResult, address), &status)
+		b.eval(fmt.Sprintf(waitForResult, wantInAddress), &status)
 		var shown, sql, search string
 		b.eval(`document.querySelector("#statement").textContent`, &sql)
 		b.eval("location.search", &search)
@@ -144,8 +144,8 @@ func checkCatalog(t *testing.T, b *browser, site demoSite) {
 		if len(records) < 2 || !strings.HasPrefix(fmt.Sprintf("%d listings", len(records)-1), strings.Fields(status)[0]) {
 			t.Errorf("%s: the page shows %q, want %d records", name, status, len(records)-1)
 		}
-		page := strings.Split(shown, "\n")
-		for i, host := range page {
+		hosts := strings.Split(shown, "\n")
+		for i, host := range hosts {
 			if records[i+1][1] != host && records[i+1][1] != "" && !strings.Contains(search, "page=") {
 				t.Fatalf("%s: row %d is %q, want %q as in the statement", name, i+1, host, records[i+1][1])
 			}

@@ -24,7 +24,7 @@ func exportCommand(g *globals) *cobra.Command {
 	var o exportOptions
 	cmd := &cobra.Command{
 		Use:   "export {--to DIR|s3://BUCKET/PREFIX [TABLE ...] | -o FILE TABLE}",
-		Short: "Write tables or a query as Parquet or CSV into a folder or a bucket, or one of them to a file",
+		Short: "Write tables or a query result as Parquet or CSV into a folder or a bucket, or to one file",
 		Long: "Write tables, or the result of a query, as Parquet or CSV into a folder, with a manifest of\n" +
 			"rows, sizes and checksums. The folder is written atomically: an earlier export there is\n" +
 			"replaced in one step; any other folder that is not empty is refused. Without names, all\n" +
@@ -155,7 +155,7 @@ func (o exportOptions) newExport(g *globals, tables []string) (query.Export, err
 
 // showExport prints one line for each exported table or query.
 func showExport(g *globals, dir string, m query.ExportManifest) error {
-	t := listing{columns: []column{{name: "source"}, {name: "rows", isNumber: true}, {name: "size", isNumber: true}}}
+	t := textTable{columns: []column{{name: "source"}, {name: "rows", isNumber: true}, {name: "size", isNumber: true}}}
 	var bytes int64 // of all files of a source, which are next to each other
 	for i, f := range m.Files {
 		bytes += f.Bytes

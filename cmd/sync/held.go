@@ -16,7 +16,7 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// heldFlag adds the flag that shows the held night.
+// heldFlag adds the flag --held of commands that show a snapshot.
 func heldFlag(cmd *cobra.Command, g *globals) {
 	cmd.Flags().BoolVar(&g.held, "held", false, "show the held night, which is not published")
 }
@@ -81,30 +81,30 @@ func runPublishHeld(ctx context.Context, g *globals, held bool, accept []string)
 	}
 	failed := h.FailedChecks()
 	slices.Sort(accept)
-	if missing := namesMissing(failed, accept); len(missing) > 0 {
+	if missing := without(failed, accept); len(missing) > 0 {
 		return command.UsageErr("publish the held night %s: --accept lacks the failed checks %s; nothing was changed: add them, or drop the night with placementsync discard --held", h.Manifest.RunID, strings.Join(missing, ", "))
 	}
-	if extra := namesMissing(accept, failed); len(extra) > 0 {
+	if extra := without(accept, failed); len(extra) > 0 {
 		return command.UsageErr("publish the held night %s: --accept names checks that do not hold this night: %s; nothing was changed: leave them out", h.Manifest.RunID, strings.Join(extra, ", "))
 	}
 	err = g.withLock(wh, "publish", func() (err error) {
 		h, err = wh.PublishHeld(ctx, slices.Compact(accept), g.Now())
 		return err
 	})
-	var after *warehouse.AfterSwitchError
-	if err != nil && !errors.As(err, &after) {
+	var afterSwitch *warehouse.AfterSwitchError
+	if err != nil && !errors.As(err, &afterSwitch) {
 		return err
 	}
 	fmt.Fprintf(g.stdout, "published %s, the snapshot of %s; accepted: %s\n", h.Manifest.RunID, h.Manifest.SnapshotAt.Format(time.RFC3339), strings.Join(accept, ", "))
-	if after != nil {
+	if afterSwitch != nil {
 		err = command.EndWith(ledger.Partial, err)
 	}
-	return withFollowUp(ctx, err, g.followPublish(ctx, cfg))
+	return withFollowUp(ctx, err, g.runFollowUps(ctx, cfg))
 }
 
-// namesMissing returns the wanted names that are not given.
-func namesMissing(wanted, given []string) []string {
-	return slices.DeleteFunc(slices.Clone(wanted), func(name string) bool { return slices.Contains(given, name) })
+// without returns the names that are not excluded.
+func without(names, excluded []string) []string {
+	return slices.DeleteFunc(slices.Clone(names), func(name string) bool { return slices.Contains(excluded, name) })
 }
 
 func discardCommand(g *globals) *cobra.Command {

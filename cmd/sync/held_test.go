@@ -16,24 +16,25 @@ import (
 	"placementsync/internal/ledger"
 )
 
-// TestHeldNightIsNotFollowed holds the second of two nights. Watches, lake and backup must not use
-// the held night, even if a person starts them. After the night is published, all three run.
-func TestHeldNightIsNotFollowed(t *testing.T) {
+// TestHeldNightHasNoFollowUp holds the second of two nights. Watches, lake and backup must not use the
+// held night. This also holds for a watch and a backup that an operator starts. After the night is
+// published, all three must run.
+func TestHeldNightHasNoFollowUp(t *testing.T) {
 	t.Parallel()
 	d := newBucketHarness(t)
 	var mu sync.Mutex
 	var messages []string
 	chat := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-		body, _ := io.ReadAll(r.Body) // the received part is enough
+		body, _ := io.ReadAll(r.Body) // an error is ignored: the test only counts messages
 		mu.Lock()
 		messages = append(messages, string(body))
 		mu.Unlock()
 	}))
 	t.Cleanup(chat.Close)
-	before, err := os.ReadFile(d.g.Config)
+	text, err := os.ReadFile(d.g.Config)
 	must(t, err)
 	// The lake program does not exist, so each attempt is a failure in the ledger.
-	must(t, os.WriteFile(d.g.Config, fmt.Appendf(before, `
+	must(t, os.WriteFile(d.g.Config, fmt.Appendf(text, `
 lake: {catalog: sqlite, warehouse: ./lake}
 checks: {dir: checks, rules: {dates_implausible: {severity: off}}}
 notify: {channels: [{name: chat, type: webhook, url: "%s"}]}
@@ -42,7 +43,7 @@ watch: [{name: nights, query: "SELECT run_id FROM meta.runs", key: [run_id], sen
 	must(t, os.Mkdir(filepath.Join(d.root, "checks"), 0o700))
 	must(t, os.WriteFile(filepath.Join(d.root, "checks", "two_nights.sql"), []byte("-- title: Two nights\n-- severity: hold\n"+
 		"SELECT run_id FROM meta.runs WHERE snapshot_at IS NOT NULL AND (SELECT count(*) FROM meta.runs WHERE snapshot_at IS NOT NULL) > 1 ORDER BY 1"), 0o600))
-	// listFollowUps returns the kinds and versions of the work in the ledger.
+	// listFollowUps returns the kind and the version of each follow-up in the ledger.
 	listFollowUps := func() (all []string) {
 		wh, _, err := d.g.openWarehouse()
 		must(t, err)
@@ -74,7 +75,7 @@ watch: [{name: nights, query: "SELECT run_id FROM meta.runs", key: [run_id], sen
 	must(t, err)
 	held := h.Manifest.RunID
 	if got := listFollowUps(); !slices.Equal(got, afterFirst) || len(messages) != 1 {
-		t.Errorf("the held night was followed by new work or a message: the work is %q, want %q; the messages are %q, want one", got, afterFirst, messages)
+		t.Errorf("after the held night the work is %q, want %q; the messages are %q, want one", got, afterFirst, messages)
 	}
 	must(t, runWatch(t.Context(), d.g, nil, false))
 	must(t, runBackup(t.Context(), d.g, backupOptions{}))

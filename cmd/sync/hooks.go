@@ -29,8 +29,8 @@ type hooks struct {
 	// turn contains a value while a night, refresh or verification runs. A night waits the few
 	// seconds of a refresh instead of failing because the warehouse is locked.
 	turn chan struct{}
-	// night is the current configuration of refreshes. Nil means that they are off.
-	night atomic.Pointer[pipeline.Config]
+	// refreshConfig is the current configuration of refreshes. Nil means that refreshes are off.
+	refreshConfig atomic.Pointer[pipeline.Config]
 	// inboxMax is serve.inbox_max in bytes. Zero means the default.
 	inboxMax atomic.Int64
 	alerts   *inboxAlerts
@@ -59,10 +59,10 @@ func (h *hooks) applyConfig(cfg config.Config, night pipeline.Config) error {
 	h.inboxMax.Store(cfg.Serve.InboxMaxBytes())
 	h.alerts.sender.Store(command.NewNotifier(cfg.Notify, version, h.log))
 	if !cfg.Serve.RefreshOnEvent {
-		h.night.Store(nil)
+		h.refreshConfig.Store(nil)
 		return nil
 	}
-	h.night.Store(&night)
+	h.refreshConfig.Store(&night)
 	return nil
 }
 
@@ -88,13 +88,13 @@ func (h *hooks) httpHandler(cfg config.Config) http.Handler {
 
 // EventStored implements webhook.Owner. It queues a refresh if refresh_on_event is set.
 func (h *hooks) EventStored(e stream.Event) {
-	if h.night.Load() != nil {
+	if h.refreshConfig.Load() != nil {
 		h.refresher.Add(webhook.EventTargets(e))
 	}
 }
 
 func (h *hooks) refreshTargets(ctx context.Context, t pipeline.Targets) error {
-	night := h.night.Load()
+	night := h.refreshConfig.Load()
 	if night == nil { // switched off by a reload
 		return nil
 	}
@@ -134,24 +134,24 @@ func (h *hooks) runInTurn(ctx context.Context, do func() error) error {
 	return do()
 }
 
-// runAround runs serve while the receiver runs. The receiver starts first, and serve does
-// not run if another process has locked the inbox. The receiver stops last, because serve
-// accepts events until its end.
+// runAround runs serve while the receiver runs. The receiver starts first. If another process has
+// locked the inbox, serve is not run. The receiver stops last, because serve accepts events until it
+// ends.
 func (h *hooks) runAround(ctx context.Context, serve func(context.Context) error) error {
 	inner, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
-	receiving, end := context.WithCancel(context.WithoutCancel(ctx))
-	defer end()
-	received := make(chan error, 1)
+	receiving, stopReceiver := context.WithCancel(context.WithoutCancel(ctx))
+	defer stopReceiver()
+	receiverEnded := make(chan error, 1)
 	go func() {
 		err := h.receiver.Run(receiving)
 		stop(err)
-		received <- err
+		receiverEnded <- err
 	}()
-	refreshed := make(chan struct{})
+	refresherEnded := make(chan struct{})
 	go func() {
 		h.refresher.Run(inner, h.refreshTargets)
-		close(refreshed)
+		close(refresherEnded)
 	}()
 	stopAlerts := callEvery(inboxAlertInterval, func() { h.alerts.send(inner, h.receiver.Inbox()) })
 	defer stopAlerts()
@@ -162,7 +162,7 @@ func (h *hooks) runAround(ctx context.Context, serve func(context.Context) error
 	case <-inner.Done():
 	}
 	stop(nil)
-	<-refreshed
-	end()
-	return errors.Join(err, <-received)
+	<-refresherEnded
+	stopReceiver()
+	return errors.Join(err, <-receiverEnded)
 }

@@ -16,33 +16,33 @@ const inboxAlertInterval = 10 * time.Second
 // disk space that would be free without the inbox, at most 1 GB. size is the size of the inbox. All
 // values are in bytes. free is negative if the free space is unknown.
 func defaultInboxLimit(size, free int64) int64 {
-	const share, maxLimit = 10, 1_000_000_000
+	const divisor, maxLimit = 10, 1_000_000_000
 	if free < 0 {
 		return maxLimit
 	}
-	return max(1, min(maxLimit, (free+size)/share))
+	return max(1, min(maxLimit, (free+size)/divisor))
 }
 
 // inboxAlerts sends an alert when the inbox becomes full, and another when it has room again.
 type inboxAlerts struct {
 	now    func() time.Time
 	sender atomic.Pointer[notify.Notifier]
-	// reported is InboxState.FullSince of the last alert. Zero means that the last alert reported
-	// room, or that no alert was sent.
-	reported time.Time
+	// reportedFullSince is InboxState.FullSince of the newest sent alert. Zero means that this alert
+	// reported room, or that no alert was sent.
+	reportedFullSince time.Time
 	// retryAt delays the next attempt after an alert that could not be sent.
 	retryAt time.Time
 }
 
-// send sends an alert if the state of the inbox differs from the last alert.
+// send sends an alert if the state of the inbox differs from the newest sent alert.
 func (a *inboxAlerts) send(ctx context.Context, inbox webhook.InboxState) {
 	const retryAfter = 5 * time.Minute
 	alert := notify.Alert{Work: notify.Inbox, EndedAt: a.now(), Program: version}
 	switch {
-	case a.reported.IsZero() && !inbox.FullSince.IsZero():
+	case a.reportedFullSince.IsZero() && !inbox.FullSince.IsZero():
 		alert.Event, alert.StartedAt = notify.Full, inbox.FullSince
-	case !a.reported.IsZero() && inbox.FullSince.IsZero():
-		alert.Event, alert.StartedAt = notify.Recovered, a.reported
+	case !a.reportedFullSince.IsZero() && inbox.FullSince.IsZero():
+		alert.Event, alert.StartedAt = notify.Recovered, a.reportedFullSince
 	default:
 		return
 	}
@@ -53,5 +53,5 @@ func (a *inboxAlerts) send(ctx context.Context, inbox webhook.InboxState) {
 		a.retryAt = a.now().Add(retryAfter)
 		return
 	}
-	a.reported = inbox.FullSince
+	a.reportedFullSince = inbox.FullSince
 }

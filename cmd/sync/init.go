@@ -26,7 +26,7 @@ type initOptions struct {
 	allowInsecure                     bool
 }
 
-// usualTokenEnv is the variable of the example configuration.
+// usualTokenEnv is the environment variable of the token in the example configuration.
 const usualTokenEnv = "PLACEMENTSYNC_TOKEN"
 
 func initCommand(g *globals) *cobra.Command {
@@ -89,17 +89,17 @@ type configDraft struct {
 	text []byte
 	info fs.FileInfo
 	old  config.Config
-	// inline is a token in the existing file.
-	inline config.Secret
+	// oldToken is api.token of the existing file, without expanded variables.
+	oldToken config.Secret
 	// values are the values to fill in, by YAML path.
 	values map[string]string
-	// typed is a token to write to tokenFile, or "".
+	// typed is a token that the user typed. It is written to tokenFile. Empty means that no token was typed.
 	typed     config.Secret
 	tokenFile string
 }
 
-// readOld reads the existing file. If its address differs from the address in the example, the
-// file has been edited and is not changed.
+// readOld reads the existing file. If its api.base_url differs from the example, the file has been
+// edited, and readOld returns an error.
 func (d *configDraft) readOld() error {
 	data, err := os.ReadFile(d.g.Config)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -118,7 +118,7 @@ func (d *configDraft) readOld() error {
 	example, _ := config.Parse("", placementsync.ExampleConfig, d.g.LookupEnv)
 	d.text = data
 	unexpanded, _ := config.Parse(d.g.Config, data, nil) // without environment variables
-	d.inline = unexpanded.API.Token
+	d.oldToken = unexpanded.API.Token
 	d.old, _ = config.Parse(d.g.Config, data, d.g.LookupEnv)
 	switch d.old.API.BaseURL {
 	case example.API.BaseURL:
@@ -187,20 +187,20 @@ func (d *configDraft) chooseToken(ctx context.Context) error {
 	if file != "" && env != "" {
 		return command.UsageErr("--token-file and --token-env are both given: keep one of the two")
 	}
-	flagged := file != "" || env != ""
-	if _, err := (config.API{Token: d.inline}).ReadToken(); err == nil && flagged {
+	hasFlag := file != "" || env != ""
+	if _, err := (config.API{Token: d.oldToken}).ReadToken(); err == nil && hasFlag {
 		return command.UsageErr("%s has a token in api.token: nothing was changed; leave out --token-file and --token-env, or remove that token first", d.g.Config)
 	}
-	if _, err := (config.API{Token: d.old.API.Token}).ReadToken(); err == nil && !flagged && d.old.API.TokenFile == "" {
+	if _, err := (config.API{Token: d.old.API.Token}).ReadToken(); err == nil && !hasFlag && d.old.API.TokenFile == "" {
 		return nil
 	}
-	if !flagged {
+	if !hasFlag {
 		file = d.old.API.TokenFile
 	}
 	if file == "" && env == "" {
-		_, set := d.g.LookupEnv(usualTokenEnv)
-		_, named := d.g.LookupEnv(usualTokenEnv + "_FILE")
-		if set || named {
+		_, isSet := d.g.LookupEnv(usualTokenEnv)
+		_, isFileSet := d.g.LookupEnv(usualTokenEnv + "_FILE")
+		if isSet || isFileSet {
 			env = usualTokenEnv
 		}
 	}
@@ -267,7 +267,7 @@ func (d *configDraft) pathInFile(path string) (string, error) {
 	return config.EscapeValue(absolute), nil
 }
 
-// askToken asks for the token, after it has checked the name of its file.
+// askToken checks the name of the token file, then asks for the token.
 func (d *configDraft) askToken(ctx context.Context, file string) error {
 	if config.TokenWarning(config.Secret(filepath.Base(file))) == "" {
 		return command.UsageErr("--token-file is not the name of a file, but looks like a token: write the token into a file, and give its name; renew the token that was given there, because every user of this machine could see it")
@@ -324,9 +324,9 @@ func (d *configDraft) write() error {
 	return nil
 }
 
-// findAccess returns the access of new files. It is the access of an existing configuration. If
-// there is none and root runs init, the group of the owner of the warehouse may read the files. Nil
-// means the access of the current user.
+// findAccess returns the access of new files. It is the access of the existing configuration. If no
+// configuration exists and root runs init, the group of the owner of the warehouse is allowed to read
+// the files. Nil means the access of the current user.
 func (d *configDraft) findAccess(filled []byte, mode fs.FileMode) *durable.Access {
 	if d.info != nil {
 		access := durable.AccessOf(d.info)

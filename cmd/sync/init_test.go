@@ -21,21 +21,21 @@ import (
 	"placementsync/internal/sim"
 )
 
-// initRun is the result of a run of init.
-type initRun struct {
+// initResult is the result of the command "init".
+type initResult struct {
 	code           int
 	stdout, stderr bytes.Buffer
 	screen         bytes.Buffer // the questions and the echo
 }
 
-// initWith runs the command "init" with typed answers.
-func initWith(t *testing.T, answers string, args ...string) *initRun {
+// executeInit executes the command "init" with typed answers.
+func executeInit(t *testing.T, answers string, args ...string) *initResult {
 	t.Helper()
-	var run initRun
-	p := process{stdout: &run.stdout, stderr: &run.stderr, Host: command.Host{LookupEnv: func(string) (string, bool) { return "", false }, Now: time.Now},
-		ask: newAsker(strings.NewReader(answers), &run.screen, func() (func(), error) { return func() {}, nil })}
-	run.code = executeArgs(t.Context(), append([]string{"init"}, args...), p)
-	return &run
+	var result initResult
+	p := process{stdout: &result.stdout, stderr: &result.stderr, Host: command.Host{LookupEnv: func(string) (string, bool) { return "", false }, Now: time.Now},
+		ask: newAsker(strings.NewReader(answers), &result.screen, func() (func(), error) { return func() {}, nil })}
+	result.code = executeArgs(t.Context(), append([]string{"init"}, args...), p)
+	return &result
 }
 
 // smallService starts a small demo service and returns its address.
@@ -47,7 +47,7 @@ func smallService(t *testing.T) (base string) {
 	return base
 }
 
-// changedLines returns the lines of a file that are not in the example.
+// changedLines returns the lines of a file that are not in the example, without indentation and comments.
 func changedLines(t *testing.T, file string) []string {
 	t.Helper()
 	example := map[string]bool{}
@@ -71,14 +71,15 @@ func modeOf(t *testing.T, file string) fs.FileMode {
 	return info.Mode()
 }
 
-// TestInitRepeatsQuestions types wrong addresses and tokens before a valid address and token.
+// TestInitRepeatsQuestions types two wrong addresses before a valid address, and two wrong tokens
+// before a valid token. After each wrong answer, init must ask again.
 func TestInitRepeatsQuestions(t *testing.T) {
 	t.Parallel()
 	base, dir := smallService(t), t.TempDir()
 	file, token := filepath.Join(dir, "config.yaml"), filepath.Join(dir, "token")
-	run := initWith(t, "ftp://x\rhttp://api.example.com\r "+base+" \r\rpc demo\rpc_demo\r", "--config", file)
-	if run.code != 0 {
-		t.Fatalf("init ended with %d, want 0:\n%s", run.code, &run.stderr)
+	result := executeInit(t, "ftp://x\rhttp://api.example.com\r "+base+" \r\rpc demo\rpc_demo\r", "--config", file)
+	if result.code != 0 {
+		t.Fatalf("init ended with %d, want 0:\n%s", result.code, &result.stderr)
 	}
 	if diff := cmp.Diff([]string{"base_url: " + base, `token: ""`, `token_file: "token"`}, changedLines(t, file)); diff != "" {
 		t.Errorf("the configuration (-want +got):\n%s", diff)
@@ -96,18 +97,18 @@ func TestInitRepeatsQuestions(t *testing.T) {
 	if runtime.GOOS != "windows" && (modeOf(t, token) != 0o600 || modeOf(t, file)&^0o640 != 0) {
 		t.Errorf("the token has the mode %v, want 0600, and the configuration %v, want at most 0640", modeOf(t, token), modeOf(t, file))
 	}
-	screen := run.screen.String()
+	screen := result.screen.String()
 	for text, times := range map[string]int{"service, such as ": 3, "token (not shown; it is written to a separate file): ": 3, base: 1, "pc": 0, "demo": 0} {
 		if got := strings.Count(screen, text); got != times {
 			t.Errorf("the screen shows %q %d times, want %d:\n%s", text, got, times, screen)
 		}
 	}
 	for _, want := range []string{"is not an absolute http or https address", "with --allow-insecure", "api.token is empty", "api.token contains white space"} {
-		if strings.Count(run.stderr.String(), want) != 1 {
-			t.Errorf("stderr must contain %q once:\n%s", want, &run.stderr)
+		if strings.Count(result.stderr.String(), want) != 1 {
+			t.Errorf("stderr must contain %q once:\n%s", want, &result.stderr)
 		}
 	}
-	if all := run.stdout.String() + run.stderr.String(); strings.Contains(all, "pc_demo") || strings.Contains(all, "pc demo") {
+	if all := result.stdout.String() + result.stderr.String(); strings.Contains(all, "pc_demo") || strings.Contains(all, "pc demo") {
 		t.Errorf("the output contains the token:\n%s", all)
 	}
 }
@@ -117,9 +118,9 @@ func TestInitWithoutAnswer(t *testing.T) {
 	t.Parallel()
 	for name, answers := range map[string]string{"at once": "", "after the address": "https://api.example.com\r", "by Ctrl-C": "https://api.example.com\rpc_\x03"} {
 		dir := filepath.Join(t.TempDir(), "etc")
-		run := initWith(t, answers, "--config", filepath.Join(dir, "config.yaml"))
-		if run.code != 130 || !strings.Contains(run.stderr.String(), "no answer was given: nothing was written") {
-			t.Errorf("%s: ended with %d, want 130 and nothing written: %s", name, run.code, &run.stderr)
+		result := executeInit(t, answers, "--config", filepath.Join(dir, "config.yaml"))
+		if result.code != 130 || !strings.Contains(result.stderr.String(), "no answer was given: nothing was written") {
+			t.Errorf("%s: ended with %d, want 130 and nothing written: %s", name, result.code, &result.stderr)
 		}
 		if _, err := os.Stat(dir); !os.IsNotExist(err) {
 			t.Errorf("%s: a file was written (%v)", name, err)
@@ -145,8 +146,8 @@ func TestInitFillsInPackageExample(t *testing.T) {
 	}
 	must(t, os.Chmod(file, 0o640))
 
-	if run := initWith(t, "pc_demo\r", "--config", file, "--base-url", base); run.code != 0 {
-		t.Fatalf("init ended with %d, want 0:\n%s", run.code, &run.stderr)
+	if result := executeInit(t, "pc_demo\r", "--config", file, "--base-url", base); result.code != 0 {
+		t.Fatalf("init ended with %d, want 0:\n%s", result.code, &result.stderr)
 	}
 	want := []string{"base_url: " + base, `token: ""`, fmt.Sprintf("token_file: %q", token), fmt.Sprintf("dir: %q", filepath.Join(dir, "state/warehouse")), "# added by somebody"}
 	if diff := cmp.Diff(want, changedLines(t, file)); diff != "" {
@@ -159,8 +160,8 @@ func TestInitFillsInPackageExample(t *testing.T) {
 			t.Errorf("%s has the mode %v and the group %d, want 0640 and the group of the example", name, info.Mode(), gid)
 		}
 	}
-	if run := initWith(t, "", "--config", file, "--base-url", base); run.code != 2 || !strings.Contains(run.stderr.String(), "is already filled in") {
-		t.Errorf("a second init ended with %d, want 2: %s", run.code, &run.stderr)
+	if result := executeInit(t, "", "--config", file, "--base-url", base); result.code != 2 || !strings.Contains(result.stderr.String(), "is already filled in") {
+		t.Errorf("a second init ended with %d, want 2: %s", result.code, &result.stderr)
 	}
 }
 
@@ -171,26 +172,26 @@ func TestInitByRootSetsGroup(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("only root can change the owner of a folder")
 	}
-	const daemon = 1
+	const otherUser = 1 // the user "daemon" of every Unix system
 	base, dir := smallService(t), t.TempDir()
 	state := filepath.Join(dir, "state")
 	must(t, os.Mkdir(state, 0o700))
-	must(t, os.Chown(state, daemon, daemon))
+	must(t, os.Chown(state, otherUser, otherUser))
 	file := filepath.Join(dir, "config.yaml")
-	run := initWith(t, "pc_demo\r", "--config", file, "--base-url", base, "--dir", filepath.Join(state, "warehouse"))
-	if run.code != 0 || !strings.Contains(run.stdout.String(), "next: runuser -u daemon -- placementsync run") {
-		t.Fatalf("init ended with %d, want 0 and the command for the user \"daemon\":\n%s%s", run.code, &run.stdout, &run.stderr)
+	result := executeInit(t, "pc_demo\r", "--config", file, "--base-url", base, "--dir", filepath.Join(state, "warehouse"))
+	if result.code != 0 || !strings.Contains(result.stdout.String(), "next: runuser -u daemon -- placementsync run") {
+		t.Fatalf("init ended with %d, want 0 and the command for the user \"daemon\":\n%s%s", result.code, &result.stdout, &result.stderr)
 	}
 	for _, name := range []string{file, filepath.Join(dir, "token")} {
 		info, err := os.Stat(name)
 		must(t, err)
-		if uid, gid, _ := durable.Owner(info); info.Mode() != 0o640 || uid != 0 || gid != daemon {
-			t.Errorf("%s has the mode %v, the owner %d and the group %d, want 0640, 0 and %d", name, info.Mode(), uid, gid, daemon)
+		if uid, gid, _ := durable.Owner(info); info.Mode() != 0o640 || uid != 0 || gid != otherUser {
+			t.Errorf("%s has the mode %v, the owner %d and the group %d, want 0640, 0 and %d", name, info.Mode(), uid, gid, otherUser)
 		}
 	}
 }
 
-// TestInitKeepsInlineToken checks that a token in the example is kept.
+// TestInitKeepsInlineToken checks that a token in the existing configuration is kept.
 func TestInitKeepsInlineToken(t *testing.T) {
 	t.Parallel()
 	base, dir := smallService(t), t.TempDir()
@@ -200,13 +201,13 @@ func TestInitKeepsInlineToken(t *testing.T) {
 	must(t, os.WriteFile(file, text, 0o600))
 	must(t, os.WriteFile(other, []byte("pc_other"), 0o600))
 	for _, flag := range []string{"--token-file=" + other, "--token-env=OTHER"} {
-		run := initWith(t, "", "--config", file, "--base-url", base, flag)
-		if run.code != 2 || !strings.Contains(run.stderr.String(), "has a token in api.token") || read(t, file) != string(text) {
-			t.Errorf("%s: ended with %d, want 2 and an unchanged file: %s", flag, run.code, &run.stderr)
+		result := executeInit(t, "", "--config", file, "--base-url", base, flag)
+		if result.code != 2 || !strings.Contains(result.stderr.String(), "has a token in api.token") || read(t, file) != string(text) {
+			t.Errorf("%s: ended with %d, want 2 and an unchanged file: %s", flag, result.code, &result.stderr)
 		}
 	}
-	if run := initWith(t, "", "--config", file, "--base-url", base); run.code != 0 {
-		t.Fatalf("init ended with %d, want 0:\n%s", run.code, &run.stderr)
+	if result := executeInit(t, "", "--config", file, "--base-url", base); result.code != 0 {
+		t.Fatalf("init ended with %d, want 0:\n%s", result.code, &result.stderr)
 	}
 	if diff := cmp.Diff([]string{"base_url: " + base, `token: "pc_demo"`}, changedLines(t, file)); diff != "" {
 		t.Errorf("the configuration (-want +got):\n%s", diff)
@@ -219,25 +220,25 @@ func TestInitChecksFolderBeforeQuestions(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	file := filepath.Join(dir, "config.yaml")
-	run := initWith(t, "pc_demo\r", "--config", file, "--base-url=https://api.example.com", "--token-file", filepath.Join(dir, "none", "token"))
-	if run.code != 2 || !strings.Contains(run.stderr.String(), "for the token does not exist") || run.screen.Len() > 0 {
-		t.Errorf("init ended with %d: %s\non the screen: %s\nwant 2, the missing folder and no question", run.code, &run.stderr, &run.screen)
+	result := executeInit(t, "pc_demo\r", "--config", file, "--base-url=https://api.example.com", "--token-file", filepath.Join(dir, "none", "token"))
+	if result.code != 2 || !strings.Contains(result.stderr.String(), "for the token does not exist") || result.screen.Len() > 0 {
+		t.Errorf("init ended with %d: %s\non the screen: %s\nwant 2, the missing folder and no question", result.code, &result.stderr, &result.screen)
 	}
 	if _, err := os.Stat(file); !os.IsNotExist(err) {
 		t.Errorf("a file was written (%v)", err)
 	}
 }
 
-// TestInitInUnwritableFolder checks that a configuration that cannot be written leaves no token.
+// TestInitInUnwritableFolder checks that init writes no token file if it cannot write the configuration.
 func TestInitInUnwritableFolder(t *testing.T) {
 	t.Parallel()
 	if runtime.GOOS != "linux" {
 		t.Skip("needs a folder in which even root can create no file")
 	}
 	token := filepath.Join(t.TempDir(), "token")
-	run := initWith(t, "pc_demo\r", "--config", "/proc/none/config.yaml", "--base-url=https://api.example.com", "--token-file", token)
-	if run.code != 1 || !strings.Contains(run.stderr.String(), "/proc/none") || !strings.Contains(run.stderr.String(), "the configuration was not changed") {
-		t.Errorf("init ended with %d: %s; want 1 and the folder", run.code, &run.stderr)
+	result := executeInit(t, "pc_demo\r", "--config", "/proc/none/config.yaml", "--base-url=https://api.example.com", "--token-file", token)
+	if result.code != 1 || !strings.Contains(result.stderr.String(), "/proc/none") || !strings.Contains(result.stderr.String(), "the configuration was not changed") {
+		t.Errorf("init ended with %d: %s; want 1 and the folder", result.code, &result.stderr)
 	}
 	if _, err := os.Stat(token); !os.IsNotExist(err) {
 		t.Errorf("a token was written (%v)", err)
@@ -250,15 +251,15 @@ func TestInitLineEndings(t *testing.T) {
 	t.Parallel()
 	base, dir := smallService(t), t.TempDir()
 	file := filepath.Join(dir, "config.yaml")
-	marked := "\ufeff" + string(placementsync.ExampleConfig)
-	must(t, os.WriteFile(file, []byte(marked), 0o600))
-	run := initWith(t, "pc_demo\r", "--config", file, "--base-url", base)
-	if run.code != 2 || !strings.Contains(run.stderr.String(), "begins with a byte order mark") || read(t, file) != marked {
-		t.Errorf("with a byte order mark: ended with %d, want 2 and an unchanged file: %s", run.code, &run.stderr)
+	withBOM := "\ufeff" + string(placementsync.ExampleConfig)
+	must(t, os.WriteFile(file, []byte(withBOM), 0o600))
+	result := executeInit(t, "pc_demo\r", "--config", file, "--base-url", base)
+	if result.code != 2 || !strings.Contains(result.stderr.String(), "begins with a byte order mark") || read(t, file) != withBOM {
+		t.Errorf("with a byte order mark: ended with %d, want 2 and an unchanged file: %s", result.code, &result.stderr)
 	}
 	must(t, os.WriteFile(file, []byte(strings.ReplaceAll(string(placementsync.ExampleConfig), "\n", "\r\n")), 0o600))
-	if run := initWith(t, "pc_demo\r", "--config", file, "--base-url", base); run.code != 0 {
-		t.Fatalf("with \\r\\n: ended with %d, want 0:\n%s", run.code, &run.stderr)
+	if result := executeInit(t, "pc_demo\r", "--config", file, "--base-url", base); result.code != 0 {
+		t.Fatalf("with \\r\\n: ended with %d, want 0:\n%s", result.code, &result.stderr)
 	}
 	text := read(t, file)
 	must(t, os.WriteFile(file, []byte(strings.ReplaceAll(text, "\r\n", "\n")), 0o600))
@@ -267,8 +268,8 @@ func TestInitLineEndings(t *testing.T) {
 	}
 }
 
-// TestInitAdvisesRootToUseRunuser checks the command that init advises to root. Runs of root
-// would create files that the user of the daemon cannot write.
+// TestInitAdvisesRootToUseRunuser checks the command that init recommends to root. If root ran the
+// program, the owner of the warehouse could not write the new files.
 func TestInitAdvisesRootToUseRunuser(t *testing.T) {
 	t.Parallel()
 	if os.Geteuid() != 0 {
@@ -287,37 +288,38 @@ func TestInitAdvisesRootToUseRunuser(t *testing.T) {
 		t.Errorf("with a space in the path: got %s, want %s", got, want)
 	}
 	g.Config = file
-	const daemon = 1 // the user "daemon" of every Unix system
+	const otherUser = 1 // the user "daemon" of every Unix system
 	must(t, os.Mkdir(filepath.Join(dir, "a"), 0o700))
-	must(t, os.Chown(filepath.Join(dir, "a"), daemon, daemon))
+	must(t, os.Chown(filepath.Join(dir, "a"), otherUser, otherUser))
 	if got, want := g.commandLine("run"), "runuser -u daemon -- placementsync run --config "+file; got != want {
 		t.Errorf("in a folder of another user: got %s, want %s", got, want)
 	}
 }
 
-// TestInitWarnsOfUnreadableToken runs init with a token file of root and a configuration for the
-// group of the daemon.
-func TestInitWarnsOfUnreadableToken(t *testing.T) {
+// TestRootIsWarnedOfUnreadableToken uses a warehouse of the user "daemon" and a token file of root.
+// If the token file is missing, init must report this. If the owner of the warehouse cannot read the
+// file, check must warn.
+func TestRootIsWarnedOfUnreadableToken(t *testing.T) {
 	t.Parallel()
 	if os.Geteuid() != 0 {
 		t.Skip("only root can change the owner of a folder")
 	}
-	const daemon = 1 // the user "daemon" of every Unix system
+	const otherUser = 1 // the user "daemon" of every Unix system
 	dir := t.TempDir()
 	file, token := filepath.Join(dir, "config.yaml"), filepath.Join(dir, "the token")
 	text, err := config.Fill(placementsync.ExampleConfig, map[string]string{"api.token": "", "api.token_file": token})
 	must(t, err)
 	must(t, os.WriteFile(file, text, 0o640))
 	must(t, os.Chmod(file, 0o640))
-	must(t, os.Chown(file, 0, daemon))
+	must(t, os.Chown(file, 0, otherUser))
 	must(t, os.Mkdir(filepath.Join(dir, "warehouse"), 0o700))
-	must(t, os.Chown(filepath.Join(dir, "warehouse"), daemon, daemon))
+	must(t, os.Chown(filepath.Join(dir, "warehouse"), otherUser, otherUser))
 
-	var out, problems bytes.Buffer
-	p := process{stdout: &out, stderr: &problems, Host: command.Host{LookupEnv: func(string) (string, bool) { return "", false }, Now: time.Now}}
+	var out, stderr bytes.Buffer
+	p := process{stdout: &out, stderr: &stderr, Host: command.Host{LookupEnv: func(string) (string, bool) { return "", false }, Now: time.Now}}
 	executeArgs(t.Context(), []string{"init", "--config", file, "--base-url", "https://api.example.com"}, p)
-	if want := token + " does not exist: write the token into it"; !strings.Contains(problems.String(), want) {
-		t.Errorf("init prints %s, want %s", &problems, want)
+	if want := token + " does not exist: write the token into it"; !strings.Contains(stderr.String(), want) {
+		t.Errorf("init prints %s, want %s", &stderr, want)
 	}
 	must(t, os.WriteFile(token, []byte("pc_demo"), 0o600))
 	const warning = "cannot be read by daemon, the owner of the warehouse: chgrp daemon '"
@@ -325,7 +327,7 @@ func TestInitWarnsOfUnreadableToken(t *testing.T) {
 		mode  fs.FileMode
 		group int
 		warns bool
-	}{{0o600, 0, true}, {0o640, 0, true}, {0o640, daemon, false}} {
+	}{{0o600, 0, true}, {0o640, 0, true}, {0o640, otherUser, false}} {
 		must(t, os.Chown(token, 0, c.group))
 		must(t, os.Chmod(token, c.mode))
 		out.Reset()

@@ -41,8 +41,8 @@ func (s *serveProgram) newJobs(cfg config.Config, night pipeline.Config) (*jobs,
 	return &jobs{inspector, s, cfg, night, wh}, nil
 }
 
-// Night implements daemon.Jobs. It also prunes the warehouse, because no other
-// program may be able to: under systemd, the account of serve may exist only while serve runs.
+// Night implements daemon.Jobs. It also prunes the warehouse. Under systemd, the account of serve can
+// exist only while serve runs, so a separate program could not prune it.
 func (j *jobs) Night(ctx context.Context) (ledger.Run, error) {
 	var res pipeline.Result
 	err := j.s.hooks.runInTurn(ctx, func() (err error) {
@@ -51,28 +51,28 @@ func (j *jobs) Night(ctx context.Context) (ledger.Run, error) {
 			return err
 		}
 		if res, err = j.s.g.runAndNotify(ctx, j.cfg, j.night); err == nil {
-			j.prune() // before the turn ends, because a refresh could then take the lock
+			j.pruneWarehouse() // before the turn ends: a later refresh could take the lock
 		}
 		return err
 	})
 	if err == nil {
 		j.writeReport(ctx)
 	}
-	night := res.Run
+	run := res.Run
 	switch {
-	case night.Outcome != "":
+	case run.Outcome != "":
 	case errors.Is(err, context.Canceled): // the daemon stopped while the night waited for its turn
-		night.Outcome = ledger.Interrupted
+		run.Outcome = ledger.Interrupted
 	default:
-		night.Outcome = ledger.Failed
+		run.Outcome = ledger.Failed
 	}
 	if err != nil {
-		night.Error = err.Error()
+		run.Error = err.Error()
 	}
-	return night, err
+	return run, err
 }
 
-func (j *jobs) prune() {
+func (j *jobs) pruneWarehouse() {
 	removed, err := j.s.g.pruneAfterNight(j.cfg, j.s.g.Now())
 	if err != nil {
 		j.s.log.Warn("prune failed, the next night tries again", "error", err)
@@ -104,7 +104,7 @@ func (j *jobs) writeReport(ctx context.Context) {
 // FollowUp implements daemon.Jobs.
 func (j *jobs) FollowUp(ctx context.Context) {
 	began := time.Now()
-	err := j.s.g.followPublish(ctx, j.cfg) // followPublish logs errors
+	err := j.s.g.runFollowUps(ctx, j.cfg) // runFollowUps logs errors
 	if err == nil && j.cfg.Lake.Catalog != "" {
 		if _, err := j.s.g.runLake(ctx, "expire", "--format", "json"); err != nil && ctx.Err() == nil {
 			j.s.log.Warn("old nights of the lake not removed, the next night tries again", "error", err)
@@ -116,9 +116,9 @@ func (j *jobs) FollowUp(ctx context.Context) {
 // Verify implements daemon.Jobs. It sends an alert if it finds damage or fails.
 func (j *jobs) Verify(ctx context.Context) (integrity.VerifyRecord, error) {
 	at := j.s.g.Now()
-	var found pipeline.VerifyReport
+	var report pipeline.VerifyReport
 	err := j.s.hooks.runInTurn(ctx, func() (err error) {
-		found, err = pipeline.Verify(ctx, j.night, true)
+		report, err = pipeline.Verify(ctx, j.night, true)
 		return err
 	})
 	switch {
@@ -127,7 +127,7 @@ func (j *jobs) Verify(ctx context.Context) (integrity.VerifyRecord, error) {
 	case errors.As(err, new(*warehouse.LockedError)):
 		return integrity.VerifyRecord{}, err
 	}
-	result := found.Record(at)
+	result := report.Record(at)
 	if err != nil {
 		return j.recordFailure(ctx, result, err), nil
 	}
@@ -141,17 +141,17 @@ func (j *jobs) Verify(ctx context.Context) (integrity.VerifyRecord, error) {
 }
 
 // recordFailure stores the failure of a verification next to the result of the last
-// successful verification. found contains the damage that was found before the failure.
-func (j *jobs) recordFailure(ctx context.Context, found integrity.VerifyRecord, cause error) integrity.VerifyRecord {
-	stored, err := integrity.SaveFailure(j.wh.Folder, true, found.At, cause)
+// successful verification. record contains the damage that was found before the failure.
+func (j *jobs) recordFailure(ctx context.Context, record integrity.VerifyRecord, cause error) integrity.VerifyRecord {
+	stored, err := integrity.SaveFailure(j.wh.Folder, true, record.At, cause)
 	if err != nil {
 		j.s.log.Warn("result of verify not stored", "error", err)
 	}
 	alert := notify.Alert{Event: notify.Unverified, ExitCode: ledger.Failed.ExitCode(), Error: ledger.ShortenError(cause.Error()),
-		StartedAt: found.At, EndedAt: j.s.g.Now().UTC(), Program: version}
-	if len(found.Damaged) > 0 {
-		found.Error = cause.Error()
-		alert = damageAlert(found)
+		StartedAt: record.At, EndedAt: j.s.g.Now().UTC(), Program: version}
+	if len(record.Damaged) > 0 {
+		record.Error = cause.Error()
+		alert = damageAlert(record)
 	}
 	j.alert(ctx, alert)
 	return stored
@@ -162,14 +162,14 @@ func (j *jobs) alert(ctx context.Context, a notify.Alert) {
 	command.NewNotifier(j.cfg.Notify, version, j.s.log).Alert(context.WithoutCancel(ctx), a)
 }
 
-func damageAlert(found integrity.VerifyRecord) notify.Alert {
-	a := notify.Alert{Event: notify.Damaged, ExitCode: ledger.Failed.ExitCode(), Error: found.Error, StartedAt: found.At,
-		EndedAt: found.At.Add(time.Duration(found.Seconds * float64(time.Second))), Program: version}
-	if found.Result == integrity.Rebuildable {
+func damageAlert(record integrity.VerifyRecord) notify.Alert {
+	a := notify.Alert{Event: notify.Damaged, ExitCode: ledger.Failed.ExitCode(), Error: record.Error, StartedAt: record.At,
+		EndedAt: record.At.Add(time.Duration(record.Seconds * float64(time.Second))), Program: version}
+	if record.Result == integrity.Rebuildable {
 		a.ExitCode = ledger.Partial.ExitCode()
 	}
-	if n := len(found.Damaged); n > 0 {
-		a.Error = strings.TrimPrefix(a.Error+"; "+plural.Count(n, "file")+": "+strings.Join(found.Damaged, ", "), "; ")
+	if n := len(record.Damaged); n > 0 {
+		a.Error = strings.TrimPrefix(a.Error+"; "+plural.Count(n, "file")+": "+strings.Join(record.Damaged, ", "), "; ")
 	}
 	return a
 }

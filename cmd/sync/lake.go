@@ -82,7 +82,8 @@ const lakeStopTime = 3 * time.Second
 // not block the work after nights.
 const lakeTimeout = 30 * time.Minute
 
-// versionVar passes the version of this program. The lake program requires the same version.
+// versionVar is the environment variable that passes the version of this program to the lake program.
+// The lake program requires the same version.
 const versionVar = "PLACEMENTSYNC_VERSION"
 
 // runLake runs the lake program and returns its standard output. Its log is added to the log of
@@ -103,9 +104,9 @@ func (g *globals) runLake(ctx context.Context, args ...string) ([]byte, error) {
 		flags = append(flags, "--verbose")
 	}
 	timeout := cmp.Or(g.lakeTimeout, lakeTimeout)
-	bounded, cancel := context.WithTimeout(ctx, timeout)
+	limitedCtx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	cmd := exec.CommandContext(bounded, path, append(flags, args...)...)
+	cmd := exec.CommandContext(limitedCtx, path, append(flags, args...)...)
 	cmd.Env = append(os.Environ(), versionVar+"="+version)
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	cmd.WaitDelay = lakeStopTime
@@ -113,16 +114,16 @@ func (g *globals) runLake(ctx context.Context, args ...string) ([]byte, error) {
 	log := &lakeLog{to: g.LogWriter(g.stderr)}
 	cmd.Stdout, cmd.Stderr = &out, log
 	err = cmd.Run()
-	problem := log.end()
+	message := log.errorMessage()
 	switch {
 	case err == nil:
-	case bounded.Err() != nil && ctx.Err() == nil:
+	case limitedCtx.Err() != nil && ctx.Err() == nil:
 		err = fmt.Errorf("%s %s did not end within %s and was stopped: check whether the catalog and the bucket respond; "+
 			"\"placementsync lake %[2]s\" has no time limit", path, args[0], timeout)
-	case problem != "" && cmd.ProcessState.ExitCode() == ledger.Misused.ExitCode():
-		err = command.UsageErr("%s", problem)
-	case problem != "":
-		err = errors.New(problem)
+	case message != "" && cmd.ProcessState.ExitCode() == ledger.Misused.ExitCode():
+		err = command.UsageErr("%s", message)
+	case message != "":
+		err = errors.New(message)
 	default:
 		err = fmt.Errorf("%s %s failed without an error message: %w", path, args[0], err)
 	}
@@ -133,8 +134,8 @@ func (g *globals) runLake(ctx context.Context, args ...string) ([]byte, error) {
 // reports that error itself.
 type lakeLog struct {
 	to      io.Writer
-	partial []byte // an incomplete line
-	problem strings.Builder
+	partial []byte          // an incomplete line
+	message strings.Builder // the final error
 	crashed bool
 }
 
@@ -156,25 +157,25 @@ func (l *lakeLog) addLine(line []byte) {
 	isJSON := json.Unmarshal(line, &logged) == nil
 	switch {
 	case isJSON && logged.Msg == "command failed":
-		l.problem.WriteString(logged.Error)
+		l.message.WriteString(logged.Error)
 	case l.crashed:
 		_, _ = l.to.Write(line) // the stack trace
 	case bytes.HasPrefix(line, []byte("panic: ")), bytes.HasPrefix(line, []byte("fatal error: ")), bytes.HasPrefix(line, []byte("SIGABRT: ")):
 		l.crashed = true
-		l.problem.Write(line)
-	case l.problem.Len() > 0, bytes.HasPrefix(line, []byte(lakeProgram+": ")):
-		l.problem.Write(line)
+		l.message.Write(line)
+	case l.message.Len() > 0, bytes.HasPrefix(line, []byte(lakeProgram+": ")):
+		l.message.Write(line)
 	default:
 		_, _ = l.to.Write(line) // a failed write must not stop the work
 	}
 }
 
-// end returns the error message of the lake program, or "".
-func (l *lakeLog) end() string {
+// errorMessage returns the final error of the lake program, or "". It is called after the last Write.
+func (l *lakeLog) errorMessage() string {
 	if len(l.partial) > 0 {
 		l.addLine(append(l.partial, '\n'))
 	}
-	return strings.TrimSpace(strings.TrimPrefix(l.problem.String(), lakeProgram+": "))
+	return strings.TrimSpace(strings.TrimPrefix(l.message.String(), lakeProgram+": "))
 }
 
 // publishToLake commits the nights that are missing in the lake.

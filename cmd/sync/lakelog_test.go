@@ -13,7 +13,7 @@ import (
 // and after a crash. All other lines must be copied.
 func TestLakeError(t *testing.T) {
 	const line = "time=x level=INFO msg=\"a night\"\n"
-	for _, c := range []struct{ lines, problem, log string }{
+	for _, c := range []struct{ lines, message, copied string }{
 		{line + "placementsync-lake: publish x: it has 3 bytes\nsee placementsync-lake --help\n", "publish x: it has 3 bytes\nsee placementsync-lake --help", line},
 		{`{"level":"INFO","msg":"a night","error":""}` + "\n" + `{"level":"ERROR","msg":"command failed","exit_code":1,"error":"publish x: it has \"3\" bytes"}` + "\n",
 			`publish x: it has "3" bytes`, `{"level":"INFO","msg":"a night","error":""}` + "\n"},
@@ -28,11 +28,11 @@ func TestLakeError(t *testing.T) {
 			fmt.Fprint(l, part+" ")
 		}
 		l.partial = bytes.TrimSuffix(l.partial, []byte(" ")) // the loop added a space at the end
-		if got := l.end(); got != c.problem {
-			t.Errorf("%q: the error is %q, want %q", c.lines, got, c.problem)
+		if got := l.errorMessage(); got != c.message {
+			t.Errorf("%q: the error is %q, want %q", c.lines, got, c.message)
 		}
-		if out.String() != c.log {
-			t.Errorf("%q: copied %q, want %q", c.lines, out.String(), c.log)
+		if out.String() != c.copied {
+			t.Errorf("%q: the copied lines are %q, want %q", c.lines, out.String(), c.copied)
 		}
 	}
 }
@@ -44,6 +44,6 @@ func TestLakeLogPriorities(t *testing.T) {
 	fmt.Fprint(l, "time=x level=WARN msg=slow\n{\"level\":\"ERROR\",\"msg\":\"no\"}\nplain\n")
 	const want = "<4>time=x level=WARN msg=slow\n<3>{\"level\":\"ERROR\",\"msg\":\"no\"}\n<6>plain\n"
 	if got := out.String(); got != want {
-		t.Errorf("copied %q, want %q", got, want)
+		t.Errorf("the copied lines are %q, want %q", got, want)
 	}
 }

@@ -16,12 +16,12 @@ import (
 // queries.dir are reported on stderr and left out.
 func (g *globals) loadQueries() (query.Library, error) {
 	cfg, err := g.loadConfig()
-	var bad *config.Error
+	var invalid *config.Error
 	switch {
 	case g.Config == command.DefaultConfig && errors.Is(err, os.ErrNotExist):
 		cfg, err = config.Config{}, nil // the built-in queries need no configuration
-	case errors.As(err, &bad) && !errors.Is(err, os.ErrNotExist):
-		err = bad.Within("queries")
+	case errors.As(err, &invalid) && !errors.Is(err, os.ErrNotExist):
+		err = invalid.Within("queries")
 	}
 	if err != nil {
 		return query.Library{}, err
@@ -36,7 +36,7 @@ func (g *globals) loadQueries() (query.Library, error) {
 	return all, err
 }
 
-// resolveQuery returns the query that text names, or parses text as SQL.
+// resolveQuery returns the named query if text is a name. Otherwise it parses text as SQL.
 func (g *globals) resolveQuery(text string) (query.Query, error) {
 	if !query.IsName(text) {
 		return query.Resolve(text)

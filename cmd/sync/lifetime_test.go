@@ -30,8 +30,8 @@ import (
 // interrupted.
 const fixtureNights = 3
 
-// testWarehouse is a warehouse with nights of a demo service. The data depends only on the day.
-// Commands run with the configuration and the clock of the warehouse.
+// testWarehouse is a warehouse with nights of a demo service. The data of the service depends only on
+// the day. Commands run with the configuration and the clock of the warehouse.
 type testWarehouse struct {
 	*testing.T
 	service *sim.Service
@@ -151,7 +151,7 @@ func (l *testWarehouse) deliver(events ...sim.Delivery) {
 	must(l.T, <-ended)
 }
 
-// interruptNight advances the clock by a day and interrupts a night while it reads records.
+// interruptNight advances the clock by a day, starts a night, and interrupts it at a request for a campaign.
 func (l *testWarehouse) interruptNight() {
 	l.Helper()
 	l.advance(1)

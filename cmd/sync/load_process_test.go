@@ -32,8 +32,8 @@ func (w worldSize) service() *sim.Service {
 		Start: time.Now().UTC().Truncate(24*time.Hour).AddDate(0, 0, -7)})
 }
 
-// articles returns the ids of the articles of the first day. The events refer to them.
-func (w worldSize) articles(t *testing.T) []string {
+// articleIDs returns the ids of the articles of the first day. The events refer to these articles.
+func (w worldSize) articleIDs(t *testing.T) []string {
 	t.Helper()
 	type record struct {
 		ID string `json:"id"`
@@ -54,8 +54,8 @@ func (w worldSize) articles(t *testing.T) []string {
 	return ids
 }
 
-// mainService runs the demo service as a separate process. It prints its address, advances by
-// a day for each line of its input, and ends when its input ends.
+// mainService is a program that runs the demo service. It prints the address of the service. Each line
+// on standard input advances the service by a day. The program ends when its input ends.
 func mainService() {
 	var size worldSize
 	err := json.Unmarshal([]byte(os.Args[1]), &size)
@@ -70,7 +70,7 @@ func mainService() {
 		os.Exit(ledger.Failed.ExitCode())
 	}
 	fmt.Println(url)
-	for lines := bufio.NewScanner(os.Stdin); lines.Scan(); { // each line advances the clock by a day
+	for lines := bufio.NewScanner(os.Stdin); lines.Scan(); {
 		service.Advance(1)
 	}
 	_ = stop() // the parent has closed the input
@@ -111,7 +111,7 @@ func startService(t *testing.T, size worldSize) *demoService {
 // when no more days will be added.
 func (s *demoService) advanceRepeatedly(ctx context.Context, every time.Duration) (wait func()) {
 	return runUntilDone(ctx, func(ctx context.Context) {
-		repeat(ctx, every, func() { _, _ = fmt.Fprintln(s.input) }) // if the service has ended, the nights fail
+		repeat(ctx, every, func() { _, _ = fmt.Fprintln(s.input) }) // an error is ignored: if the service has ended, the nights fail
 	})
 }
 
@@ -164,7 +164,7 @@ func startServe(t *testing.T, service string) *serveProcess {
 		defer close(p.done)
 		_ = p.cmd.Wait() // stop checks the exit code
 	}()
-	t.Cleanup(func() { // if the test failed before stop
+	t.Cleanup(func() { // a test that failed before stop leaves serve running
 		_ = p.cmd.Process.Kill()
 		<-p.done
 	})
@@ -213,8 +213,9 @@ func (p *serveProcess) waitUntil(t *testing.T, condition string, isMet func(log 
 	}
 }
 
-// nights returns the number of started nights.
-func (p *serveProcess) nights() int { return strings.Count(p.stderr.String(), `msg="night started"`) }
+func (p *serveProcess) startedNights() int {
+	return strings.Count(p.stderr.String(), `msg="night started"`)
+}
 
 // checkCounts compares the metrics of serve with the sent deliveries.
 func (p *serveProcess) checkCounts(t *testing.T, s *senders) {
@@ -258,8 +259,8 @@ func (p *serveProcess) run(t *testing.T, args ...string) []byte {
 	return stdout.Bytes()
 }
 
-// events counts the rows of each event in the warehouse.
-func (p *serveProcess) events(t *testing.T) map[string]int {
+// eventRows returns the number of rows of each event in the warehouse.
+func (p *serveProcess) eventRows(t *testing.T) map[string]int {
 	t.Helper()
 	text := p.run(t, "query", "--format", "csv", "SELECT event_id, count(*) FROM meta.webhook_events GROUP BY 1")
 	records, err := csv.NewReader(bytes.NewReader(text)).ReadAll()

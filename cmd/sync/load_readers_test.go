@@ -29,18 +29,19 @@ type readers struct {
 	url    string
 	client *http.Client
 
-	mu    sync.Mutex
-	times []time.Duration
-	seen  readerResults
+	mu      sync.Mutex
+	times   []time.Duration
+	results readerResults
 }
 
-// startReaders starts n readers, which end with ctx. Each sends one request a second, evenly spread.
-// The returned function waits for the last response and returns the results.
+// startReaders starts n readers, which end with ctx. Each reader sends one request a second. The readers
+// start one after the other, evenly spread over a second.
+// The returned function waits for the final response and returns the results.
 func startReaders(ctx context.Context, url string, n int) func() readerResults {
 	r := &readers{url: url, client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: n}}}
-	var all sync.WaitGroup
+	var running sync.WaitGroup
 	for i := range n {
-		all.Go(func() {
+		running.Go(func() {
 			select {
 			case <-time.After(time.Duration(i) * time.Second / time.Duration(n)):
 			case <-ctx.Done():
@@ -50,37 +51,37 @@ func startReaders(ctx context.Context, url string, n int) func() readerResults {
 		})
 	}
 	return func() readerResults {
-		all.Wait()
+		running.Wait()
 		r.client.CloseIdleConnections()
-		r.seen.P50, r.seen.P99, r.seen.Longest = latencyPercentiles(r.times)
-		return r.seen
+		r.results.P50, r.results.P99, r.results.Longest = latencyPercentiles(r.times)
+		return r.results
 	}
 }
 
-// read requests the page and the metrics in turn.
+// read requests the status page if turn is even, and the metrics if it is odd.
 func (r *readers) read(turn int) {
 	path, mark := "/", []byte("Last nights")
 	if turn%2 == 1 {
 		path, mark = "/metrics", []byte("placementsync_webhook_results_total")
 	}
 	start := time.Now()
-	err := r.ask(path, mark)
+	err := r.request(path, mark)
 	took := time.Since(start)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.times = append(r.times, took)
 	if path == "/" {
-		r.seen.Pages++
+		r.results.Pages++
 	} else {
-		r.seen.Metrics++
+		r.results.Metrics++
 	}
 	if err != nil {
-		r.seen.Failed++
-		r.seen.Problems = appendProblem(r.seen.Problems, err.Error())
+		r.results.Failed++
+		r.results.Problems = appendProblem(r.results.Problems, err.Error())
 	}
 }
 
-func (r *readers) ask(path string, mark []byte) error {
+func (r *readers) request(path string, mark []byte) error {
 	response, err := r.client.Get(r.url + path)
 	if err != nil {
 		return err
@@ -99,8 +100,8 @@ type memorySampler struct {
 	samples []float64
 }
 
-// watchMemory samples the memory of a process until ctx ends.
-func watchMemory(ctx context.Context, pid int) *memorySampler {
+// startMemorySampler samples the memory of a process until ctx ends.
+func startMemorySampler(ctx context.Context, pid int) *memorySampler {
 	m := &memorySampler{}
 	runUntilDone(ctx, func(ctx context.Context) {
 		repeat(ctx, 100*time.Millisecond, func() {
@@ -116,16 +117,16 @@ func watchMemory(ctx context.Context, pid int) *memorySampler {
 // between nights, the maximum during a night.
 type memoryRange struct{ Low, High float64 }
 
-// endPhase ends the current phase and returns the memory in parts of the phase. shares contains the
-// beginning and the end of each part, as shares of the phase.
-func (m *memorySampler) endPhase(shares ...[2]float64) []memoryRange {
+// endPhase ends the current phase and returns the memory in periods of the phase. periods contains the
+// beginning and the end of each period, from 0 for the beginning of the phase to 1 for its end.
+func (m *memorySampler) endPhase(periods ...[2]float64) []memoryRange {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	ranges := make([]memoryRange, len(shares))
-	for i, s := range shares {
+	ranges := make([]memoryRange, len(periods))
+	for i, period := range periods {
 		n := float64(len(m.samples))
-		if part := m.samples[int(n*s[0]):int(n*s[1])]; len(part) > 0 {
-			ranges[i] = memoryRange{slices.Min(part), slices.Max(part)}
+		if samples := m.samples[int(n*period[0]):int(n*period[1])]; len(samples) > 0 {
+			ranges[i] = memoryRange{slices.Min(samples), slices.Max(samples)}
 		}
 	}
 	m.samples = nil

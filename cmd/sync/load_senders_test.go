@@ -33,21 +33,22 @@ type delivery struct {
 type senders struct {
 	url    string
 	client *http.Client
-	gap    time.Duration
-	all    []delivery
+	// interval is the time between two deliveries.
+	interval   time.Duration
+	deliveries []delivery
 }
 
 func newSenders(b loadPlan, url string, articles []string) *senders {
-	s := &senders{url: url + "/hooks", gap: time.Second / time.Duration(b.Rate),
+	s := &senders{url: url + "/hooks", interval: time.Second / time.Duration(b.Rate),
 		client: &http.Client{Timeout: 30 * time.Second, Transport: &http.Transport{MaxIdleConnsPerHost: 1024}}}
-	for i := range int(b.Lasts / s.gap) {
-		s.all = append(s.all, newDelivery(i, articles[i%len(articles)]))
+	for i := range int(b.Duration / s.interval) {
+		s.deliveries = append(s.deliveries, newDelivery(i, articles[i%len(articles)]))
 	}
 	return s
 }
 
-// newDelivery returns the i-th delivery. Of each hundred deliveries, two have an invalid signature,
-// one repeats a recent event, and one repeats an older event.
+// newDelivery returns the i-th delivery. Of each hundred deliveries, one has no signature, one is signed
+// with a wrong secret, one repeats the previous event, and one repeats an older event.
 func newDelivery(i int, article string) delivery {
 	d := delivery{secrets: []string{loadSecret}, wantStatus: http.StatusNoContent}
 	event := i
@@ -70,13 +71,13 @@ func newDelivery(i int, article string) delivery {
 // send sends all deliveries and waits for the responses.
 func (s *senders) send(ctx context.Context) deliveryResults {
 	defer s.client.CloseIdleConnections()
-	tick := time.NewTicker(max(s.gap, 2*time.Millisecond))
+	tick := time.NewTicker(max(s.interval, 2*time.Millisecond))
 	defer tick.Stop()
 	var requests sync.WaitGroup
 	start := time.Now()
-	for next := 0; next < len(s.all); <-tick.C {
-		for ; next < len(s.all) && time.Since(start) >= time.Duration(next)*s.gap; next++ {
-			d, due := &s.all[next], start.Add(time.Duration(next)*s.gap)
+	for next := 0; next < len(s.deliveries); <-tick.C {
+		for ; next < len(s.deliveries) && time.Since(start) >= time.Duration(next)*s.interval; next++ {
+			d, due := &s.deliveries[next], start.Add(time.Duration(next)*s.interval)
 			requests.Go(func() { d.send(ctx, s, due) })
 		}
 	}
@@ -109,9 +110,9 @@ type deliveryResults struct {
 }
 
 func (s *senders) summarize(took time.Duration) deliveryResults {
-	f := deliveryResults{Sent: len(s.all), Rate: float64(len(s.all)) / took.Seconds()}
+	f := deliveryResults{Sent: len(s.deliveries), Rate: float64(len(s.deliveries)) / took.Seconds()}
 	var times []time.Duration
-	for _, d := range s.all {
+	for _, d := range s.deliveries {
 		times = append(times, d.latency)
 		switch {
 		case d.err != nil:
@@ -133,7 +134,7 @@ func (s *senders) summarize(took time.Duration) deliveryResults {
 	return f
 }
 
-// appendProblem appends a problem unless there are already five.
+// appendProblem appends a problem if there are fewer than five.
 func appendProblem(known []string, problem string) []string {
 	if len(known) < 5 {
 		known = append(known, problem)
@@ -147,14 +148,14 @@ func latencyPercentiles(times []time.Duration) (p50, p99, longest time.Duration)
 		return 0, 0, 0
 	}
 	slices.Sort(times)
-	at := func(share float64) time.Duration { return times[int(math.Ceil(share*float64(len(times))))-1] }
+	at := func(quantile float64) time.Duration { return times[int(math.Ceil(quantile*float64(len(times))))-1] }
 	return at(0.5), at(0.99), at(1)
 }
 
 // acknowledgedEvents returns the events with a successful response.
 func (s *senders) acknowledgedEvents() map[string]bool {
 	ids := map[string]bool{}
-	for _, d := range s.all {
+	for _, d := range s.deliveries {
 		if d.status == http.StatusNoContent {
 			ids[d.event.ID] = true
 		}
@@ -165,7 +166,7 @@ func (s *senders) acknowledgedEvents() map[string]bool {
 // wantCounts returns the expected metrics of serve, by result.
 func (s *senders) wantCounts() map[string]int {
 	count := map[string]int{"unavailable": 0, "stale": 0, "too_large": 0}
-	for _, d := range s.all {
+	for _, d := range s.deliveries {
 		switch {
 		case d.wantStatus == http.StatusUnauthorized:
 			count["unsigned"]++
@@ -178,8 +179,8 @@ func (s *senders) wantCounts() map[string]int {
 	return count
 }
 
-// holdConnections keeps n connections open, each with an incomplete large delivery. A
-// connection that serve closes is replaced. wait waits until all are closed after the end of ctx.
+// holdConnections keeps n connections open until ctx ends, each with an incomplete large delivery. A
+// connection that serve closes is replaced. wait returns when all connections are closed.
 func holdConnections(ctx context.Context, t *testing.T, url string, n int) (wait func()) {
 	t.Helper()
 	address := strings.TrimPrefix(url, "http://")
@@ -203,5 +204,5 @@ func holdConnection(ctx context.Context, address string) {
 	defer context.AfterFunc(ctx, func() { _ = conn.Close() })()
 	_, _ = fmt.Fprintf(conn, "POST /hooks HTTP/1.1\r\nHost: %s\r\nContent-Length: %d\r\nX-Hook-Signature: v0=%s\r\n\r\n{",
 		address, 1<<20, strings.Repeat("0", 64))
-	_, _ = conn.Read(make([]byte, 1)) // returns at the response or when serve closes
+	_, _ = conn.Read(make([]byte, 1)) // returns when serve responds or closes the connection
 }

@@ -15,15 +15,14 @@ type loadPlan struct {
 	World worldSize
 	// Rate is the number of deliveries a second. They are sent on time, without waiting for
 	// earlier responses.
-	Rate int
-	// Lasts is the duration of the load.
-	Lasts time.Duration
+	Rate     int
+	Duration time.Duration
 	// Readers is the number of readers. Each requests the status page and the metrics in
 	// turn, once a second.
 	Readers int
-	// Before and After are the numbers of nights before and after the load. The first night
-	// needs less memory than later nights, because it closes no rows.
-	Before, After int
+	// NightsBefore and NightsAfter are the numbers of nights before and after the load. The first
+	// night needs less memory than later nights, because it closes no rows.
+	NightsBefore, NightsAfter int
 	// Stallers is the number of unsigned connections with an incomplete large delivery.
 	Stallers int
 }
@@ -32,7 +31,7 @@ type loadPlan struct {
 func TestTrialLoad(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
-	f := loadPlan{World: worldSize{Listings: 60, Campaigns: 3, Orders: 8}, Rate: 100, Lasts: 2 * time.Second, Readers: 10, Stallers: 40, Before: 1}.run(t)
+	f := loadPlan{World: worldSize{Listings: 60, Campaigns: 3, Orders: 8}, Rate: 100, Duration: 2 * time.Second, Readers: 10, Stallers: 40, NightsBefore: 1}.run(t)
 	f.check(t)
 }
 
@@ -43,7 +42,7 @@ func TestTortureLoad(t *testing.T) {
 		t.Skip("takes minutes: run by make torture")
 	}
 	begun := time.Now()
-	f := loadPlan{World: worldSize{Listings: 2_000, Campaigns: 60, Orders: 300}, Rate: 1000, Lasts: time.Minute, Readers: 50, Stallers: 100, Before: 4, After: 2}.run(t)
+	f := loadPlan{World: worldSize{Listings: 2_000, Campaigns: 60, Orders: 300}, Rate: 1000, Duration: time.Minute, Readers: 50, Stallers: 100, NightsBefore: 4, NightsAfter: 2}.run(t)
 	f.check(t)
 	t.Log(f)
 	f.checkMemory(t)
@@ -81,23 +80,23 @@ func (b loadPlan) run(t *testing.T) loadResults {
 	defer stop()
 	waitForService := service.advanceRepeatedly(ctx, 5*time.Second)
 	p.awaitNights(t, 1)
-	memory := watchMemory(ctx, p.cmd.Process.Pid)
-	p.awaitNights(t, b.Before)
-	before := p.nights()
+	memory := startMemorySampler(ctx, p.cmd.Process.Pid)
+	p.awaitNights(t, b.NightsBefore)
+	nightsBeforeLoad := p.startedNights()
 	f.Memory.Before = memory.endPhase([2]float64{0, 1})[0]
 	loadCtx, stopLoad := context.WithCancel(ctx)
 	defer stopLoad()
 	waitForReaders := startReaders(loadCtx, p.url, b.Readers)
 	waitForConnections := holdConnections(loadCtx, t, p.url, b.Stallers)
-	senders := newSenders(b, p.url, b.World.articles(t))
+	senders := newSenders(b, p.url, b.World.articleIDs(t))
 	f.Deliveries = senders.send(t.Context())
-	f.Nights = p.nights() - before
+	f.Nights = p.startedNights() - nightsBeforeLoad
 	thirds := memory.endPhase([2]float64{0, 1. / 3}, [2]float64{2. / 3, 1})
 	f.Memory.First, f.Memory.Last = thirds[0], thirds[1]
 	stopLoad()
 	f.Pages = waitForReaders()
 	waitForConnections()
-	p.awaitNights(t, before+f.Nights+b.After)
+	p.awaitNights(t, nightsBeforeLoad+f.Nights+b.NightsAfter)
 	f.Memory.After = memory.endPhase([2]float64{0, 1})[0]
 	stop()
 	waitForService()
@@ -106,7 +105,7 @@ func (b loadPlan) run(t *testing.T) loadResults {
 	}
 	p.stop(t)
 	p.run(t, "run", "--quiet")
-	f.compare(senders.acknowledgedEvents(), p.events(t))
+	f.compare(senders.acknowledgedEvents(), p.eventRows(t))
 	return f
 }
 
@@ -126,16 +125,16 @@ func (f loadResults) check(t *testing.T) {
 	}
 }
 
-// checkMemory compares the memory during and after the load with the memory before it. The memory
-// of a night varies with its changes and with the caches of DuckDB, within the configured limit.
+// checkMemory compares the memory during and after the load with the memory before the load. The
+// memory of a night varies with the changes of the night and with the caches of DuckDB.
 func (f loadResults) checkMemory(t *testing.T) {
 	t.Helper()
 	// The bound is the default memory limit of DuckDB plus the memory of the rest of the process.
-	const share, slack, bound = 1.25, 64 << 20, (512 + 480) << 20
+	const factor, slack, bound = 1.25, 64 << 20, (512 + 480) << 20
 	m := f.Memory
 	highest := max(m.First.High, m.Last.High, m.After.High)
-	if m.After.Low > share*m.Before.Low+slack || highest > share*m.Before.High+slack || highest > bound {
-		t.Errorf("the memory grew: %v; want at most %v times the memory before the load plus %d bytes, and at most %d bytes", m, share, slack, bound)
+	if m.After.Low > factor*m.Before.Low+slack || highest > factor*m.Before.High+slack || highest > bound {
+		t.Errorf("the memory grew: %v; want at most %v times the memory before the load plus %d bytes, and at most %d bytes", m, factor, slack, bound)
 	}
 }
 

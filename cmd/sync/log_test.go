@@ -46,28 +46,28 @@ func logLines(t *testing.T, text string) (lines []map[string]any) {
 	t.Helper()
 	_, section, _ := strings.Cut(read(t, "../../docs/operations.md"), "\n### Log keys\n")
 	section, _, _ = strings.Cut(section, "\n#")
-	listed := []string{"time", "level", "msg"}
+	documentedKeys := []string{"time", "level", "msg"}
 	for _, row := range regexp.MustCompile("(?m)^\\| `([a-z_]+)` \\|").FindAllStringSubmatch(section, -1) {
-		listed = append(listed, row[1])
+		documentedKeys = append(documentedKeys, row[1])
 	}
 	for line := range strings.Lines(text) {
-		var entry map[string]any
-		if err := json.Unmarshal([]byte(line), &entry); err != nil || !strings.HasSuffix(line, "}\n") {
+		var fields map[string]any
+		if err := json.Unmarshal([]byte(line), &fields); err != nil || !strings.HasSuffix(line, "}\n") {
 			t.Errorf("the line is not a JSON object (%v): %s", err, line)
 			continue
 		}
-		if at, err := time.Parse(time.RFC3339Nano, fmt.Sprint(entry["time"])); err != nil || time.Since(at).Abs() > time.Hour {
-			t.Errorf("the time is %v, want a time of the last hour: %s", entry["time"], line)
+		if at, err := time.Parse(time.RFC3339Nano, fmt.Sprint(fields["time"])); err != nil || time.Since(at).Abs() > time.Hour {
+			t.Errorf("the time is %v, want a time of the last hour: %s", fields["time"], line)
 		}
-		if level := fmt.Sprint(entry["level"]); entry["msg"] == nil || !slices.Contains([]string{"DEBUG", "INFO", "WARN", "ERROR"}, level) {
+		if level := fmt.Sprint(fields["level"]); fields["msg"] == nil || !slices.Contains([]string{"DEBUG", "INFO", "WARN", "ERROR"}, level) {
 			t.Errorf("the line has no level or no message: %s", line)
 		}
-		for key, value := range entry {
-			if !slices.Contains(listed, key) || value == "" || value == nil {
+		for key, value := range fields {
+			if !slices.Contains(documentedKeys, key) || value == "" || value == nil {
 				t.Errorf("the key %q is undocumented or empty: %s", key, line)
 			}
 		}
-		lines = append(lines, entry)
+		lines = append(lines, fields)
 	}
 	return lines
 }
@@ -87,8 +87,8 @@ func TestLogOfPartialNight(t *testing.T) {
 		alerts <- body
 	}))
 	defer receiver.Close()
-	var shown, log bytes.Buffer
-	g := newLoggingGlobals(t, &shown, &log, "notify: {failure_url: '"+receiver.URL+"'}\n")
+	var stdout, log bytes.Buffer
+	g := newLoggingGlobals(t, &stdout, &log, "notify: {failure_url: '"+receiver.URL+"'}\n")
 	if err := runNight(t.Context(), g, runOptions{}); command.OutcomeOf(t.Context(), err) != ledger.Partial {
 		t.Fatalf("the night ended with %v, want the outcome partial", err)
 	}
@@ -115,10 +115,10 @@ func TestLogOfPartialNight(t *testing.T) {
 	}
 	checkAlert(t, <-alerts)
 	// The ledger contains the whole reason.
-	shown.Reset()
+	stdout.Reset()
 	must(t, runRuns(g, "json"))
-	if !strings.Contains(shown.String(), "body begins") {
-		t.Errorf("the ledger does not show the beginning of the body:\n%s", &shown)
+	if !strings.Contains(stdout.String(), "body begins") {
+		t.Errorf("the ledger does not show the beginning of the body:\n%s", &stdout)
 	}
 }
 
@@ -150,14 +150,14 @@ func TestTrialLogOfServeIsJSON(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- runServe(ctx, g) }()
-	for asked := false; strings.Count(log.String(), `"night ended"`) < 2; {
+	for isRequested := false; strings.Count(log.String(), `"night ended"`) < 2; {
 		select {
 		case <-log.more:
 		case err := <-ended:
 			t.Fatalf("serve ended with %v:\n%s", err, log)
 		}
-		if at := regexp.MustCompile(`"address":"([^"]+)"`).FindStringSubmatch(log.String()); at != nil && !asked {
-			asked = true
+		if at := regexp.MustCompile(`"address":"([^"]+)"`).FindStringSubmatch(log.String()); at != nil && !isRequested {
+			isRequested = true
 			request, err := http.NewRequest(http.MethodGet, "http://"+at[1]+"/healthz", nil)
 			must(t, err)
 			request.Host = "evil.example.com"

@@ -25,10 +25,10 @@ func TestManualIsCurrent(t *testing.T) {
 			}
 		}
 	}
-	layout, err := filepath.Glob("../../internal/warehouse/*.go")
+	files, err := filepath.Glob("../../internal/warehouse/*.go")
 	must(t, err)
 	var code strings.Builder
-	for _, file := range layout {
+	for _, file := range files {
 		code.WriteString(read(t, file))
 	}
 	for _, f := range m.Files {
@@ -60,7 +60,7 @@ func TestManualIsFormatted(t *testing.T) {
 	root := newRoot(&globals{})
 	root.SetArgs([]string{"docs", "man", dir})
 	must(t, root.ExecuteContext(t.Context()))
-	shown := map[string]string{}
+	formatted := map[string]string{}
 	pages, err := filepath.Glob(filepath.Join(dir, "*.1"))
 	must(t, err)
 	for _, page := range pages {
@@ -75,7 +75,7 @@ func TestManualIsFormatted(t *testing.T) {
 		if strings.Contains(text.String(), "‐\n") {
 			t.Errorf("%s contains hyphenated words", filepath.Base(page))
 		}
-		shown[filepath.Base(page)] = text.String()
+		formatted[filepath.Base(page)] = text.String()
 	}
 	for page, parts := range map[string][]string{
 		"placementsync.1": {"\nNAME\n", "\nSYNOPSIS\n", "\nEXIT STATUS\n", "\nENVIRONMENT\n", "\nFILES\n", "\nEXAMPLES\n",
@@ -83,8 +83,8 @@ func TestManualIsFormatted(t *testing.T) {
 		"placementsync-verify.1": {"\nEXIT STATUS\n", "  3    damaged, and all of it can be rebuilt\n", "--read-data"},
 	} {
 		for _, part := range parts {
-			if !strings.Contains(shown[page], part) {
-				t.Errorf("%s does not show %q:\n%s", page, part, shown[page])
+			if !strings.Contains(formatted[page], part) {
+				t.Errorf("%s does not show %q:\n%s", page, part, formatted[page])
 			}
 		}
 	}

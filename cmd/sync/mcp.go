@@ -54,7 +54,7 @@ type mcpWarehouse struct{ g *globals }
 
 // Open implements mcp.Warehouse.
 func (a mcpWarehouse) Open(ctx context.Context, opts query.Options, held bool) (*query.DB, error) {
-	silent := a.g.silent() // no line about the snapshot, because each result contains it
+	silent := a.g.silent() // no line about the snapshot, because each result names the snapshot
 	silent.held = held
 	return openCatalog(ctx, silent, opts)
 }

@@ -53,7 +53,7 @@ func (a mcpProgram) connect(t *testing.T, args []string) *sdk.ClientSession {
 	return session
 }
 
-// TestAssistants queries one night over standard input and output of the program.
+// TestAssistants talks to the program over standard input and output, as assistants do.
 func TestAssistants(t *testing.T) {
 	a := newMCPProgram(t)
 	t.Run("command lines of the guide", a.testGuideCommands)
@@ -123,7 +123,8 @@ func guideCommandLines(t *testing.T) [][]string {
 	return lines
 }
 
-// testRejections sends queries that the sandbox rejects, and queries an empty warehouse.
+// testRejections sends queries that the sandbox rejects. The program must still describe tables after
+// them. Without a published night, a query must return an error.
 func (a mcpProgram) testRejections(t *testing.T) {
 	session := a.connect(t, []string{"mcp", "--timeout", "500ms", "--config", a.config})
 	for sql, want := range map[string]string{

@@ -36,15 +36,15 @@ func metricLabels(t *testing.T) map[string][]string {
 }
 
 var (
-	selector   = regexp.MustCompile(`(placementsync_[a-z_]+)(?:\{([^}]*)\})?`)
-	matcher    = regexp.MustCompile(`(\w+)\s*(?:=~|!~|!=|=)\s*"`)
-	grouping   = regexp.MustCompile(`\b(?:by|on|ignoring|without) ?\(([^)]*)\)`)
-	labelShown = regexp.MustCompile(`\$labels\.(\w+)|\{\{(\w+)\}\}`)
+	selector      = regexp.MustCompile(`(placementsync_[a-z_]+)(?:\{([^}]*)\})?`)
+	matcher       = regexp.MustCompile(`(\w+)\s*(?:=~|!~|!=|=)\s*"`)
+	grouping      = regexp.MustCompile(`\b(?:by|on|ignoring|without) ?\(([^)]*)\)`)
+	templateLabel = regexp.MustCompile(`\$labels\.(\w+)|\{\{(\w+)\}\}`)
 )
 
 // checkExpression checks that all metrics and labels of an expression exist, and returns the
-// names of the metrics. shown are texts, such as a legend, that use labels of the result.
-func checkExpression(t *testing.T, where, expr string, known map[string][]string, shown ...string) (used []string) {
+// names of the metrics. texts use labels of the result, for example a legend.
+func checkExpression(t *testing.T, where, expr string, known map[string][]string, texts ...string) (used []string) {
 	t.Helper()
 	allowed := []string{"instance", "job"}
 	for _, m := range selector.FindAllStringSubmatch(expr, -1) {
@@ -60,16 +60,16 @@ func checkExpression(t *testing.T, where, expr string, known map[string][]string
 			}
 		}
 	}
-	var named []string
+	var usedLabels []string
 	for _, m := range grouping.FindAllStringSubmatch(expr, -1) {
-		named = append(named, strings.FieldsFunc(m[1], func(r rune) bool { return r == ',' || r == ' ' })...)
+		usedLabels = append(usedLabels, strings.FieldsFunc(m[1], func(r rune) bool { return r == ',' || r == ' ' })...)
 	}
-	for _, text := range shown {
-		for _, m := range labelShown.FindAllStringSubmatch(text, -1) {
-			named = append(named, m[1]+m[2])
+	for _, text := range texts {
+		for _, m := range templateLabel.FindAllStringSubmatch(text, -1) {
+			usedLabels = append(usedLabels, m[1]+m[2])
 		}
 	}
-	for _, label := range named {
+	for _, label := range usedLabels {
 		if !slices.Contains(allowed, label) {
 			t.Errorf("%s: no metric in %q has the label %s", where, expr, label)
 		}
@@ -86,15 +86,16 @@ type dashboardPanel struct {
 	GridPos                  struct{ X, Y, W, H int }
 }
 
-// TestDashboardMetrics checks that the dashboard shows all metrics of the daemon.
+// TestDashboardMetrics checks that the dashboard shows all metrics of the daemon, that each panel is
+// complete, and that no two panels overlap.
 func TestDashboardMetrics(t *testing.T) {
 	t.Parallel()
 	var dashboard struct{ Panels []dashboardPanel }
 	must(t, json.Unmarshal([]byte(read(t, "../../deploy/grafana/placementsync.json")), &dashboard))
 	known := metricLabels(t)
-	unshown := map[string]bool{}
+	missing := map[string]bool{}
 	for name := range known {
-		unshown[name] = true
+		missing[name] = true
 	}
 	taken := map[[2]int]string{}
 	for _, p := range dashboard.Panels {
@@ -115,11 +116,11 @@ func TestDashboardMetrics(t *testing.T) {
 		}
 		for _, target := range p.Targets {
 			for _, name := range checkExpression(t, "the panel "+p.Title, target.Expr, known, target.LegendFormat) {
-				delete(unshown, name)
+				delete(missing, name)
 			}
 		}
 	}
-	for name := range unshown {
+	for name := range missing {
 		t.Errorf("no panel of deploy/grafana/placementsync.json shows %s", name)
 	}
 }

@@ -27,7 +27,7 @@ func notifyOfNight(ctx context.Context, cfg config.Config, night pipeline.Config
 	sender := command.NewNotifier(cfg.Notify, version, night.Log)
 	// The result is sent even while the program is being stopped.
 	ctx = context.WithoutCancel(ctx)
-	if event := eventOf(r, err); event != "" {
+	if event := alertEvent(r, err); event != "" {
 		past, pastErr := pastRuns(night.Warehouse) // optional details of the alert
 		a := newAlert(event, r, err, past, now)
 		a.SnapshotUnknown = pastErr != nil
@@ -49,9 +49,9 @@ func pastRuns(cfg warehouse.Config) ([]ledger.Run, error) {
 	return wh.Ledger.Runs()
 }
 
-// eventOf returns the kind of alert for a finished night. It is empty after a success, if
-// another run holds the lock, and after a stop by the operator.
-func eventOf(r ledger.Run, err error) string {
+// alertEvent returns the event of the alert for a finished night. It returns "" if the night was
+// complete, if another run held the lock, or if the operator stopped the night.
+func alertEvent(r ledger.Run, err error) string {
 	switch {
 	case errors.As(err, new(*warehouse.LockedError)) || r.Outcome == ledger.Interrupted:
 		return ""
@@ -79,8 +79,8 @@ func newAlert(event string, r ledger.Run, err error, past []ledger.Run, now time
 	if err != nil {
 		a.Error, a.ExitCode = ledger.ShortenError(err.Error()), cmp.Or(r.ExitCode, ledger.Failed.ExitCode())
 	}
-	if held, ok := errors.AsType[*pipeline.HoldError](err); ok {
-		a.Error, a.Checks = ledger.DescribeChecks(held.Checks), held.Checks
+	if hold, ok := errors.AsType[*pipeline.HoldError](err); ok {
+		a.Error, a.Checks = ledger.DescribeChecks(hold.Checks), hold.Checks
 	}
 	if event == notify.Partial {
 		a.Error = ledger.ShortenError(r.Error)

@@ -77,11 +77,11 @@ func demoOfThreeNights(t *testing.T) (config string) {
 
 // copyTree copies a folder with its symbolic and hard links.
 func copyTree(from, to string) error {
-	type copied struct {
+	type copiedFile struct {
 		info fs.FileInfo
 		path string
 	}
-	made := map[string][]copied{} // by base name, which hard links share
+	copies := map[string][]copiedFile{} // by base name, which hard links share
 	return filepath.WalkDir(from, func(path string, e fs.DirEntry, err error) error {
 		name, relErr := filepath.Rel(from, path)
 		if err := errors.Join(err, relErr); err != nil {
@@ -98,12 +98,12 @@ func copyTree(from, to string) error {
 			link, err := os.Readlink(path)
 			return errors.Join(err, os.Symlink(link, target))
 		}
-		for _, c := range made[e.Name()] {
+		for _, c := range copies[e.Name()] {
 			if os.SameFile(c.info, info) {
 				return os.Link(c.path, target)
 			}
 		}
-		made[e.Name()] = append(made[e.Name()], copied{info, target})
+		copies[e.Name()] = append(copies[e.Name()], copiedFile{info, target})
 		data, err := os.ReadFile(path)
 		return errors.Join(err, os.WriteFile(target, data, info.Mode().Perm()))
 	})

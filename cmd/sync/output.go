@@ -18,7 +18,7 @@ import (
 
 // outputOptions are the flags of commands that print rows.
 type outputOptions struct {
-	// format may be empty. Then the extension of the file of -o decides.
+	// format is the flag --format. If it is empty, the extension of the file of -o selects the format.
 	format   string
 	bom      bool
 	vertical bool
@@ -162,7 +162,7 @@ func (o outputOptions) writeGradedJSON(ctx context.Context, g *globals, db *quer
 	if info, err := os.Stat(o.out); err == nil && !info.Mode().IsRegular() {
 		return 0, command.UsageErr("%q is not a regular file; omit -o to write to the terminal or a pipe", o.out)
 	}
-	const public = 0o644
-	err = durable.Disk{}.WriteAtomically(o.out, public, func(f *os.File) error { return write(f, query.Screen{}) })
+	const fileMode = 0o644
+	err = durable.Disk{}.WriteAtomically(o.out, fileMode, func(f *os.File) error { return write(f, query.Screen{}) })
 	return rows, err
 }

@@ -35,15 +35,15 @@ func ownerOf(dir string) *user.User {
 	return owner
 }
 
-// unreadableTokenWarning warns root that the owner of the warehouse cannot read the token file.
-// It returns "" if there is no such problem, or if it cannot be determined.
+// unreadableTokenWarning returns a warning for root if the owner of the warehouse cannot read the
+// token file. It returns "" for other users, and if the owner or the token file is unknown.
 func unreadableTokenWarning(cfg config.Config) string {
 	owner := ownerOf(cfg.Warehouse.Dir)
 	if os.Geteuid() != 0 || owner == nil || owner.Uid == "0" || cfg.API.TokenFile == "" {
 		return ""
 	}
 	info, err := os.Stat(cfg.API.TokenFile)
-	if err != nil || mayRead(owner, info) {
+	if err != nil || canRead(owner, info) {
 		return ""
 	}
 	group := owner.Gid
@@ -54,8 +54,9 @@ func unreadableTokenWarning(cfg config.Config) string {
 		cfg.API.TokenFile, owner.Username, group, config.QuoteWord(cfg.API.TokenFile))
 }
 
-// mayRead reports whether a user may read a file, by its owner, group and mode.
-func mayRead(u *user.User, info fs.FileInfo) bool {
+// canRead reports whether the owner, group and mode of a file allow a user to read it. If the owner of
+// the file is unknown, it returns true.
+func canRead(u *user.User, info fs.FileInfo) bool {
 	const ownerReads, groupReads, othersRead = 0o400, 0o040, 0o004
 	uid, gid, known := durable.Owner(info)
 	groups, err := u.GroupIds()

@@ -26,11 +26,11 @@ func TestTrialRecordsInChromium(t *testing.T) {
 	t.Run("layouts", w.checkLayouts)
 	w.t = t
 	// The page with the invalid parameter has the status 400.
-	expected := func(problem string) bool {
+	isExpected := func(problem string) bool {
 		return strings.Contains(problem, "status of 400") && strings.Contains(problem, "p.min_listings=few")
 	}
-	if bad := slices.DeleteFunc(w.problems, expected); len(bad) > 0 {
-		t.Errorf("the pages violated their policy or logged errors:\n%q", bad)
+	if bad := slices.DeleteFunc(w.problems, isExpected); len(bad) > 0 {
+		t.Errorf("the pages violated their content security policy or logged errors:\n%q", bad)
 	}
 }
 
@@ -68,8 +68,8 @@ func (w *recordBrowser) waitForPage() {
 	w.t.Helper()
 	for {
 		m := w.next()
-		kept := m.Method == "Page.frameNavigated" && strings.Contains(string(m.Params), `"BackForwardCacheRestore"`)
-		if kept || m.Method == "Page.loadEventFired" {
+		isFromCache := m.Method == "Page.frameNavigated" && strings.Contains(string(m.Params), `"BackForwardCacheRestore"`)
+		if isFromCache || m.Method == "Page.loadEventFired" {
 			return
 		}
 	}
@@ -98,7 +98,7 @@ func (w *recordBrowser) requirePage(path, heading string) {
 
 func (w *recordBrowser) drillDown(t *testing.T) {
 	w.t = t
-	w.visitPage(w.base+"listings/"+w.listing, 1400, 900, "light")
+	w.visitURL(w.base+"listings/"+w.listing, 1400, 900, "light")
 	var title string
 	w.eval(`document.querySelector("h1").textContent.trim()`, &title)
 	w.runAndWait(`document.querySelector('a[href="/explore/orders/` + w.order + `"]').click()`)
@@ -113,7 +113,7 @@ func (w *recordBrowser) drillDown(t *testing.T) {
 
 func (w *recordBrowser) showEarlierSnapshot(t *testing.T) {
 	w.t = t
-	w.visitPage(w.base+"listings/"+w.listing, 1400, 900, "light")
+	w.visitURL(w.base+"listings/"+w.listing, 1400, 900, "light")
 	w.runAndWait(`(() => { const choice = document.getElementById("as_of"); choice.selectedIndex = choice.length - 1; choice.form.requestSubmit(); })()`)
 	runs := strings.Split(w.sql(t, "SELECT run_id FROM meta.runs ORDER BY snapshot_at"), "\r\n")
 	w.requirePage("listings/"+w.listing+"?as_of="+runs[1], "")
@@ -132,13 +132,13 @@ func (w *recordBrowser) showEarlierSnapshot(t *testing.T) {
 
 func (w *recordBrowser) askQuestion(t *testing.T) {
 	w.t = t
-	w.visitPage(w.base+"questions", 1400, 900, "light")
+	w.visitURL(w.base+"questions", 1400, 900, "light")
 	w.runAndWait(`document.querySelector('a[href="/explore/questions/price_by_segment"]').click()`)
 	w.runAndWait(`(() => { const choice = document.getElementById("p.currency"); choice.value = "EUR"; choice.form.requestSubmit(); })()`)
 	var at string
 	w.eval("location.search", &at)
-	asked, err := url.ParseQuery(strings.TrimPrefix(at, "?"))
-	if err != nil || asked.Get("p.currency") != "EUR" {
+	params, err := url.ParseQuery(strings.TrimPrefix(at, "?"))
+	if err != nil || params.Get("p.currency") != "EUR" {
 		t.Errorf("the address does not contain the values of the form: %s", at)
 	}
 	var csv string
@@ -153,7 +153,7 @@ func (w *recordBrowser) askQuestion(t *testing.T) {
 	}
 }
 
-// checkLayouts opens each kind of page at three widths and in both themes. No table may be wider
+// checkLayouts opens each kind of page at three widths and in both color schemes. No table must be wider
 // than its page.
 func (w *recordBrowser) checkLayouts(t *testing.T) {
 	row := strings.Split(strings.Split(w.sql(t, "SELECT c.campaign_id, g.profile_id, i.outlet_id FROM campaign_articles c JOIN campaigns g ON g.id = c.campaign_id JOIN order_items i ON i.id = c.order_item_id WHERE c.id = '"+w.article+"'"), "\r\n")[1], ",")
@@ -165,7 +165,7 @@ func (w *recordBrowser) checkLayouts(t *testing.T) {
 			width  int
 		}{{"light", 1280}, {"dark", 1280}, {"light", 768}, {"dark", 768}, {"light", 390}, {"dark", 390}} {
 			w.t = t
-			w.visitPage(w.base+path, view.width, 900, view.scheme)
+			w.visitURL(w.base+path, view.width, 900, view.scheme)
 			checkWidth(t, w.browser, view.width)
 			checkAccessibility(t, w.browser, w.site)
 			var clipped []string
@@ -173,10 +173,10 @@ func (w *recordBrowser) checkLayouts(t *testing.T) {
 			if len(clipped) > 0 && path != "report" {
 				t.Errorf("%s: these tables are clipped at %d pixels: %q", path, view.width, clipped)
 			}
-			var bad int
-			w.eval(`document.querySelectorAll("main script, main img, main style, main [style]:not(.chart, .chart *), main [onclick]").length`, &bad)
-			if bad > 0 {
-				t.Errorf("%s has %d unexpected elements, want none", path, bad)
+			var unexpected int
+			w.eval(`document.querySelectorAll("main script, main img, main style, main [style]:not(.chart, .chart *), main [onclick]").length`, &unexpected)
+			if unexpected > 0 {
+				t.Errorf("%s has %d unexpected elements, want none", path, unexpected)
 			}
 			name, _, _ := strings.Cut(strings.ReplaceAll(path, "/", "-"), "?")
 			w.saveScreenshots(fmt.Sprintf("%s-%s-%d", name, view.scheme, view.width), view.width)
@@ -196,7 +196,7 @@ func (b *browser) typeKey(key, text string, code int) {
 func (w *recordBrowser) useKeys(t *testing.T) {
 	w.t = t
 	for _, path := range []string{"catalog", "orders", "questions/margins"} {
-		w.visitPage(w.base+path, 1280, 900, "light")
+		w.visitURL(w.base+path, 1280, 900, "light")
 		const maxKeys = 10
 		var at string
 		for keys := 1; keys <= maxKeys && !strings.HasSuffix(at, "-rows"); keys++ {
@@ -222,7 +222,7 @@ func (w *recordBrowser) useKeys(t *testing.T) {
 // clickChart clicks on the last bar of a chart. The page must then show only the row of this bar.
 func (w *recordBrowser) clickChart(t *testing.T) {
 	w.t = t
-	w.visitPage(w.base+"questions/order_value_by_month", 1280, 900, "light")
+	w.visitURL(w.base+"questions/order_value_by_month", 1280, 900, "light")
 	var at []float64
 	w.eval(`new Promise((done) => {
 		const look = () => {

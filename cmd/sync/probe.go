@@ -21,11 +21,11 @@ func probeDaemon(ctx context.Context, g *globals, kind string) error {
 	if err != nil {
 		return err
 	}
-	answer, err := daemon.Probe(ctx, listen, kind, token)
+	response, err := daemon.Probe(ctx, listen, kind, token)
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintln(g.stdout, answer)
+	_, err = fmt.Fprintln(g.stdout, response)
 	return err
 }
 
@@ -37,10 +37,10 @@ func findDaemon(g *globals, kind string) (listen, token string, err error) {
 	if kind == daemon.ProbeReady {
 		return cfg.Serve.Listen, cfg.Serve.AuthToken.Reveal(), err
 	}
-	if bad, ok := errors.AsType[*config.Error](err); ok {
-		for _, p := range bad.Problems {
+	if invalid, ok := errors.AsType[*config.Error](err); ok {
+		for _, p := range invalid.Problems {
 			if slices.Contains([]string{"", "serve", "serve.listen"}, p.Path) {
-				return "", "", fmt.Errorf("find the address of the daemon: %s", bad.Error())
+				return "", "", fmt.Errorf("find the address of the daemon: %s", invalid.Error())
 			}
 		}
 		err = nil

@@ -11,7 +11,7 @@ import (
 )
 
 // TestHealthProbeNeedsOnlyAddress checks a health probe with errors in other keys of the
-// configuration. The daemon may run with an earlier version of the file.
+// configuration. The daemon may still run with an earlier, valid configuration.
 func TestHealthProbeNeedsOnlyAddress(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ text, kind, listen, problem string }{

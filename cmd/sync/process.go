@@ -19,13 +19,13 @@ type process struct {
 	// width and stderrWidth are the widths of the terminals on stdout and stderr. Zero means that
 	// the stream is not a terminal.
 	width, stderrWidth int
-	// executable is the path of this program, which starts itself for typed SQL. If it is
-	// empty, typed SQL is off.
+	// executable is the path of this program. The pages of explore start it as a child process to run
+	// SQL that a user typed. If the path is empty, the pages accept no SQL.
 	executable string
 	// lakeTimeout replaces the constant of the same name. Zero means the constant.
 	lakeTimeout time.Duration
 	// waitForWork is called by a command that may need more time to stop after the first signal
-	// than other commands. A second signal still ends it at once.
+	// than other commands. A second signal still ends the command at once.
 	waitForWork func()
 	// ask is nil if stdin is not a terminal.
 	ask asker

@@ -103,9 +103,9 @@ type bars struct {
 	progress      *mpb.Progress
 	stream, total *mpb.Bar
 
-	// last is the last progress. mpb reads it in goroutines of its own.
-	last  atomic.Value
-	ended atomic.Bool
+	// latest is the newest progress. mpb reads it in goroutines of its own.
+	latest atomic.Value
+	ended  atomic.Bool
 	// printed are the streams with a line above the bars.
 	printed map[string]bool
 }
@@ -130,7 +130,7 @@ func (b *bars) drawProgress(watch *pipeline.Watch) {
 	if !ok {
 		return
 	}
-	b.last.Store(p)
+	b.latest.Store(p)
 	current, read := currentStream(p)
 	b.stream.SetTotal(max(current.Total, current.Done+1), false)
 	b.stream.SetCurrent(current.Done)
@@ -149,14 +149,14 @@ func (b *bars) drawProgress(watch *pipeline.Watch) {
 	}
 }
 
-// lastProgress returns the last progress, or an empty value before the first.
-func (b *bars) lastProgress() ledger.Progress {
-	p, _ := b.last.Load().(ledger.Progress)
+// latestProgress returns the newest progress, or an empty value if there is none yet.
+func (b *bars) latestProgress() ledger.Progress {
+	p, _ := b.latest.Load().(ledger.Progress)
 	return p
 }
 
 func (b *bars) streamName() string {
-	p := b.lastProgress()
+	p := b.latestProgress()
 	if current, _ := currentStream(p); current.Name != "" {
 		return current.Name
 	}
@@ -164,7 +164,7 @@ func (b *bars) streamName() string {
 }
 
 func (b *bars) streamFacts() string {
-	current, _ := currentStream(b.lastProgress())
+	current, _ := currentStream(b.latestProgress())
 	if current.Name == "" {
 		return ""
 	}
@@ -172,7 +172,7 @@ func (b *bars) streamFacts() string {
 }
 
 func (b *bars) totalFacts() string {
-	p := b.lastProgress()
+	p := b.latestProgress()
 	_, read := currentStream(p)
 	rate := fmt.Sprintf("%.1f a second", p.PerSecond)
 	if p.Allowed > 0 {
@@ -202,7 +202,7 @@ func (b *bars) describeStream(s ledger.StreamProgress) string {
 	return cutCell(strings.TrimSuffix(line, ", "), b.width)
 }
 
-// outOf formats a number and its total. A total of 0 is unknown and left out.
+// outOf formats a number and its total. A total of 0 means that the total is unknown and left out.
 func outOf(n, total int64) string {
 	if total == 0 {
 		return strconv.FormatInt(n, 10)

@@ -21,7 +21,7 @@ import (
 func TestProgressBars(t *testing.T) {
 	t.Parallel()
 	b := &bars{width: 120}
-	b.last.Store(ledger.Progress{Phase: "reading orders", Requests: 51, Retries: 2, Expected: 90, PerSecond: 9.81, Allowed: 10, Left: 4 * time.Second,
+	b.latest.Store(ledger.Progress{Phase: "reading orders", Requests: 51, Retries: 2, Expected: 90, PerSecond: 9.81, Allowed: 10, Left: 4 * time.Second,
 		Streams: []ledger.StreamProgress{{Name: "token", State: ledger.Read},
 			{Name: "orders", State: ledger.Reading, Done: 3, Total: 7, Rows: 300, Retries: 2, Left: 1500 * time.Millisecond}}})
 	for got, want := range map[string]string{
@@ -33,7 +33,7 @@ func TestProgressBars(t *testing.T) {
 			t.Errorf("the progress shows %q, want %q", got, want)
 		}
 	}
-	b.last.Store(ledger.Progress{Phase: "merging"})
+	b.latest.Store(ledger.Progress{Phase: "merging"})
 	if b.streamName() != "merging" || b.streamFacts() != "" {
 		t.Errorf("without a stream the progress shows %q %q, want only the phase", b.streamName(), b.streamFacts())
 	}
@@ -117,7 +117,7 @@ func TestProgressIsLoggedUnlessQuiet(t *testing.T) {
 	} {
 		log, stop := g.showProgress(&pipeline.Watch{})
 		if log.Enabled(t.Context(), slog.LevelInfo) == g.Quiet {
-			t.Errorf("with quiet %v, progress is logged: %v, want %v", g.Quiet, g.Quiet, !g.Quiet)
+			t.Errorf("with Quiet %v, the level Info is enabled: %v, want %v", g.Quiet, g.Quiet, !g.Quiet)
 		}
 		stop()
 	}

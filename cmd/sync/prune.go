@@ -29,7 +29,7 @@ func pruneCommand(g *globals) *cobra.Command {
 		RunE: func(*cobra.Command, []string) error { return runPrune(g, o) },
 	}
 	cmd.Flags().BoolVar(&o.dryRun, "dry-run", false, "list the files to remove; remove nothing")
-	cmd.Flags().StringVar(&o.version, "version", "", "remove only the version of this `run`, for example a damaged one")
+	cmd.Flags().StringVar(&o.version, "version", "", "remove only the version of this `run`, for example a damaged version")
 	completeFlag(cmd, "version", g.completeRun(keptVersions))
 	return cmd
 }
@@ -81,7 +81,7 @@ func (g *globals) showPruned(removed []warehouse.Pruned, dryRun bool) error {
 		_, err := fmt.Fprintln(g.stdout, action, "nothing")
 		return err
 	}
-	t := listing{columns: []column{{name: action}, {name: "size", isNumber: true}}}
+	t := textTable{columns: []column{{name: action}, {name: "size", isNumber: true}}}
 	var sum int64
 	for _, p := range removed {
 		t.addRow(p.Path, plural.FormatBytes(p.Bytes))

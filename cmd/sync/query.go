@@ -40,7 +40,7 @@ func queryCommand(g *globals) *cobra.Command {
 	}
 	f := cmd.Flags()
 	f.StringVarP(&o.file, "file", "f", "", "read the SQL from a `file`; its header may declare parameters as in named queries")
-	f.BoolVar(&o.list, "list", false, "list the named queries by subject (as table, csv or json): all, or those that contain all given words; a single\nname explains that query")
+	f.BoolVar(&o.list, "list", false, "list the named queries by subject (as table, csv or json), or only those that contain all given\nwords. With the name of a query, explain this query")
 	f.BoolVar(&o.sql, "sql", false, "print the SQL of the named query")
 	f.StringArrayVar(&o.params, "param", nil, "set a parameter: `name=value`; may be repeated")
 	f.DurationVar(&o.timeout, "timeout", 0, "stop the query after this `duration`, such as 30s; 0 means never")
@@ -110,8 +110,8 @@ func explainEmpty(ctx context.Context, g *globals, db *query.DB, q query.Query, 
 	return err
 }
 
-// explainDamage checks the catalog after an error that damage may have caused, and returns
-// the damage with its repair if there is any.
+// explainDamage checks the catalog after an error that damage may have caused. If the catalog is
+// damaged, it returns the damage with its repair, otherwise err.
 func explainDamage(g *globals, err error) error {
 	if !query.IsUnreadable(err) {
 		return err
@@ -155,7 +155,7 @@ func paramValues(params []string) (map[string]string, error) {
 		if !ok {
 			return nil, command.UsageErr("--param is %q: use name=value", p)
 		}
-		if _, twice := values[name]; twice {
+		if _, isRepeated := values[name]; isRepeated {
 			return nil, command.UsageErr("--param sets %q twice: a parameter has one value", name)
 		}
 		values[name] = value
@@ -179,7 +179,8 @@ func openCatalog(ctx context.Context, g *globals, opts query.Options) (*query.DB
 	}
 	db, err := query.Open(ctx, wh.Folder.CatalogPath(), opts)
 	if misuse := (*query.UsageError)(nil); errors.As(err, &misuse) && opts.AsOf != "" {
-		// A rollback, for example, is a run without a snapshot of its own.
+		// A run without its own snapshot, for example a rollback, selects the snapshot
+		// that readers saw after the run.
 		if at := snapshotOfRun(wh, opts.AsOf); at != opts.AsOf {
 			opts.AsOf = at
 			db, err = query.Open(ctx, wh.Folder.CatalogPath(), opts)
@@ -218,7 +219,7 @@ func checkPublished(wh *warehouse.Warehouse) error {
 func snapshotOfRun(wh *warehouse.Warehouse, text string) string {
 	runs, err := wh.Ledger.Runs()
 	if err != nil {
-		return text // some users may read snapshots but not the ledger
+		return text // some users have access to snapshots but not to the ledger
 	}
 	var current time.Time
 	for _, r := range runs {

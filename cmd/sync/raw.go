@@ -256,7 +256,7 @@ func numberText[N int | uint64](n N) string {
 }
 
 func rawTable(w io.Writer, all []fetch.Answer) error {
-	t := listing{columns: []column{{name: "seq", isNumber: true}, {name: "stream"}, {name: "param"}, {name: "page", isNumber: true}, {name: "pass", isNumber: true},
+	t := textTable{columns: []column{{name: "seq", isNumber: true}, {name: "stream"}, {name: "param"}, {name: "page", isNumber: true}, {name: "pass", isNumber: true},
 		{name: "status", isNumber: true}, {name: "encoding"}, {name: "stored", isNumber: true}, {name: "body", isNumber: true}, {name: "at"},
 		{name: "took", isNumber: true}, {name: ""}}}
 	for _, a := range all {

@@ -31,20 +31,20 @@ func TestShownCommandsAreTested(t *testing.T) {
 		{"the end of the demo", strings.Split(hints.String(), "\n"), 5},
 	} {
 		t.Run(place.name, func(t *testing.T) {
-			shown := 0
+			commandCount := 0
 			for _, line := range place.lines {
-				command := words(strings.TrimSpace(line), `"'`)
+				command := splitWords(strings.TrimSpace(line), `"'`)
 				if len(command) == 0 || !slices.Contains([]string{"placementsync", "make"}, filepath.Base(command[0])) {
 					continue
 				}
-				shown++
+				commandCount++
 				command[0] = filepath.Base(command[0])
 				if !slices.ContainsFunc(tested, func(other []string) bool { return slices.Equal(command, other) }) {
 					t.Errorf("the command is not tested: %s\nadd it to cmd/sync/testdata/script or trials, word for word", line)
 				}
 			}
-			if shown < place.minCommands {
-				t.Errorf("found %d commands, want %d or more", shown, place.minCommands)
+			if commandCount < place.minCommands {
+				t.Errorf("found %d commands, want %d or more", commandCount, place.minCommands)
 			}
 		})
 	}
@@ -55,16 +55,16 @@ func TestShownCommandsAreTested(t *testing.T) {
 func TestGitIgnoresShownFiles(t *testing.T) {
 	pages, err := filepath.Glob("../../docs/guide/*.md")
 	must(t, err)
-	target := regexp.MustCompile(`(?:\s-o|--output|--to|--token-file|--dir|>>?) ([a-z][\w./-]*)(?:\s|$)`)
+	outputPattern := regexp.MustCompile(`(?:\s-o|--output|--to|--token-file|--dir|>>?) ([a-z][\w./-]*)(?:\s|$)`)
 	written := []string{"config.yaml", "warehouse/catalog.duckdb", "demo/config.yaml", "report.html", "bin/placementsync"}
 	for _, page := range append(pages, "../../README.md") {
-		inside := false
+		inBlock := false
 		for line := range strings.Lines(read(t, page)) {
 			if strings.HasPrefix(strings.TrimSpace(line), "```") {
-				inside = !inside
+				inBlock = !inBlock
 			}
-			for _, found := range target.FindAllStringSubmatch(line, -1) {
-				if inside {
+			for _, found := range outputPattern.FindAllStringSubmatch(line, -1) {
+				if inBlock {
 					written = append(written, found[1])
 				}
 			}
@@ -112,13 +112,13 @@ func TestExitCodesAreDocumented(t *testing.T) {
 func shellLines(t *testing.T, file string) []string {
 	t.Helper()
 	var lines []string
-	inside := false
+	inBlock := false
 	for line := range strings.Lines(read(t, file)) {
 		line = strings.TrimSpace(line)
 		switch {
 		case strings.HasPrefix(line, "```"):
-			inside = line == "```sh"
-		case inside:
+			inBlock = line == "```sh"
+		case inBlock:
 			lines = append(lines, line)
 		}
 	}
@@ -128,13 +128,13 @@ func shellLines(t *testing.T, file string) []string {
 // scriptCommands returns the command lines of the program in all scripts.
 func scriptCommands(t *testing.T) [][]string {
 	t.Helper()
-	run := regexp.MustCompile(`^(?:exec|start|exits \d+) (placementsync\b.*)$`)
+	programLine := regexp.MustCompile(`^(?:exec|start|exits \d+) (placementsync\b.*)$`)
 	var commands [][]string
 	for _, script := range scriptFiles(t) {
 		for line := range strings.Lines(read(t, script)) {
-			if m := run.FindStringSubmatch(strings.TrimSpace(line)); m != nil {
+			if m := programLine.FindStringSubmatch(strings.TrimSpace(line)); m != nil {
 				// The documentation and the scripts use different services.
-				commands = append(commands, words(strings.ReplaceAll(m[1], "$SIM_URL", "https://api.example.com"), "'"))
+				commands = append(commands, splitWords(strings.ReplaceAll(m[1], "$SIM_URL", "https://api.example.com"), "'"))
 			}
 		}
 	}
@@ -169,9 +169,9 @@ func read(t *testing.T, file string) string {
 	return string(text)
 }
 
-// words splits a line like a shell with simple quotes and comments. A doubled quote between quotes
+// splitWords splits a line like a shell with simple quotes and comments. A doubled quote between quotes
 // counts as one, as in a script.
-func words(line, quotes string) []string {
+func splitWords(line, quotes string) []string {
 	var found []string
 	var word strings.Builder
 	begun, quote := false, rune(0)
@@ -213,8 +213,8 @@ func TestSplitWords(t *testing.T) {
 		{`query 'select ''a'' from b' --x=1`, `'`, []string{"query", "select 'a' from b", "--x=1"}},
 		{`# all of it`, `"'`, nil},
 	} {
-		if got := words(c.line, c.quotes); !slices.Equal(got, c.want) {
-			t.Errorf("words of %s: got %q, want %q", c.line, got, c.want)
+		if got := splitWords(c.line, c.quotes); !slices.Equal(got, c.want) {
+			t.Errorf("the words of %s: got %q, want %q", c.line, got, c.want)
 		}
 	}
 }

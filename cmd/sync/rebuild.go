@@ -31,9 +31,9 @@ func rebuildCommand(g *globals) *cobra.Command {
 		Use:   "rebuild",
 		Short: "Build the catalog with its history again from the Parquet series",
 		Long: "Build the catalog again from parquet/ and publish it: current rows from the newest day, closed\n" +
-			"rows and meta from the recorded changes of each run. For runs of earlier programs, which did\n" +
+			"rows and meta from the recorded changes of each run. For runs of an earlier release that did\n" +
 			"not record closed rows, the history is computed by comparing days. Use rebuild if the catalog\n" +
-			"is lost, or if this program cannot read the catalog of another version. Every file is compared\n" +
+			"is lost, or if this program cannot read the catalog of another release. Every file is compared\n" +
 			"with its checksum. A needed file that is damaged or missing ends the command; --skip-damaged\n" +
 			"leaves out such a file, moves it to damaged/ and records it in meta.runs.\n\n" +
 			"Before the command publishes, it compares days, runs and closed rows with the current catalog.\n" +
@@ -142,7 +142,7 @@ func showRebuilt(g *globals, r pipeline.RebuildResult) error {
 		fmt.Fprintf(g.stdout, "not used: the day %s: %s; its files are in damaged/%s of the warehouse\n", d.Day, query.OnScreen(d.Problem), r.Manifest.RunID)
 	}
 	if r.Lost != "" {
-		fmt.Fprintf(g.stdout, "lost: run %s, which the ledger names as published: the series has no complete day of it\n", query.OnScreen(r.Lost))
+		fmt.Fprintf(g.stdout, "lost: run %s: the ledger names it as published, but the series has no complete day of this run\n", query.OnScreen(r.Lost))
 	}
 	for _, d := range r.Unused {
 		fmt.Fprintf(g.stdout, "not needed, and still damaged: %s: %s; placementsync rebuild --series writes it again\n", query.OnScreen(d.File), query.OnScreen(d.Problem))

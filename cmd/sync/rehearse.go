@@ -67,7 +67,7 @@ func (g *globals) rehearse(ctx context.Context, cfg config.Config, published *wa
 		return res, err
 	}
 	if len(res.LeftOut) > 0 {
-		return res, fmt.Errorf("the backup lacks %s, such as %s (%s): run placementsync verify --read-data, which names the repair",
+		return res, fmt.Errorf("the backup lacks %s, such as %s (%s): placementsync verify --read-data shows the repair",
 			plural.Count(len(res.LeftOut), "file"), res.LeftOut[0].File, res.LeftOut[0].Problem)
 	}
 	rebuilt, err := pipeline.Rebuild(ctx, pipeline.Config{Warehouse: command.WarehouseConfig(cfg, version), Streams: stream.AllWithEvents(),

@@ -17,15 +17,15 @@ func TestRehearsal(t *testing.T) {
 	d := newBucketHarness(t)
 	must(t, d.night(t))
 	must(t, d.night(t))
-	before := d.files(t)
+	filesBefore := d.files(t)
 	d.out.Reset()
 	must(t, runBackup(t.Context(), d.g, backupOptions{rehearse: true}))
 	if !strings.Contains(d.out.String(), " can be restored: ") {
 		t.Errorf("the rehearsal printed %q, want that the backup can be restored", d.out)
 	}
-	good := d.lastRehearsal(t)
-	if good.Last.Outcome != ledger.Complete || good.Last.Bytes == 0 || good.Succeeded.IsZero() {
-		t.Errorf("the ledger contains %+v, want a complete rehearsal with its bytes and time", good)
+	success := d.lastRehearsal(t)
+	if success.Last.Outcome != ledger.Complete || success.Last.Bytes == 0 || success.Succeeded.IsZero() {
+		t.Errorf("the ledger contains %+v, want a complete rehearsal with its bytes and time", success)
 	}
 
 	// The largest object is a Parquet file or the ledger, which a restore needs.
@@ -42,8 +42,8 @@ func TestRehearsal(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), filepath.Base(truncated)) {
 		t.Errorf("the rehearsal with the truncated object %s ended with %v, want an error with its name", truncated, err)
 	}
-	if bad := d.lastRehearsal(t); bad.Last.Outcome != ledger.Failed || !bad.IsBehind() || bad.Succeeded != good.Succeeded {
-		t.Errorf("after a failure the ledger contains %+v, want a failed rehearsal and the time of the earlier success", bad)
+	if failure := d.lastRehearsal(t); failure.Last.Outcome != ledger.Failed || !failure.IsBehind() || failure.Succeeded != success.Succeeded {
+		t.Errorf("after a failure the ledger contains %+v, want a failed rehearsal and the time of the earlier success", failure)
 	}
 
 	entries, err := os.ReadDir(d.root)
@@ -51,9 +51,9 @@ func TestRehearsal(t *testing.T) {
 	if slices.ContainsFunc(entries, func(e os.DirEntry) bool { return strings.Contains(e.Name(), "rehearsal") }) {
 		t.Errorf("a rehearsal did not remove its folder: %v", entries)
 	}
-	after := d.files(t)
-	for name, text := range before {
-		if after[name] != text && name != "state/runs.jsonl" {
+	filesAfter := d.files(t)
+	for name, text := range filesBefore {
+		if filesAfter[name] != text && name != "state/runs.jsonl" {
 			t.Errorf("a rehearsal changed %s", name)
 		}
 	}

@@ -50,10 +50,10 @@ func TestWriteFixture(t *testing.T) {
 	l := newTestWarehouse(t, filepath.Join(root, "warehouse"))
 	l.runFixtureNights()
 	l.interruptNight()
-	answers := l.readHistory()
-	answers[ledgerFile] = l.mustRun(false, "runs", "--format", "json")
+	printed := l.readHistory()
+	printed[ledgerFile] = l.mustRun(false, "runs", "--format", "json")
 	must(t, os.Mkdir(filepath.Join(root, "answers"), 0o755))
-	for name, text := range answers {
+	for name, text := range printed {
 		must(t, os.WriteFile(filepath.Join(root, "answers", name), []byte(text), 0o644))
 	}
 	file := filepath.Join(releasesDir, version+fixtureSuffix)
@@ -125,7 +125,7 @@ func sizeOf(info fs.FileInfo) int64 {
 	return 0
 }
 
-// releases returns the versions that have a fixture.
+// releases returns the releases that have a fixture.
 func releases(t *testing.T) []string {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(releasesDir, "*"+fixtureSuffix))
@@ -152,9 +152,9 @@ func openFixture(t *testing.T, release string) fixture {
 	root := t.TempDir()
 	must(t, testfixture.Unpack(filepath.Join(releasesDir, release+fixtureSuffix), root))
 	f := fixture{dir: filepath.Join(root, "warehouse"), history: map[string]string{}}
-	answers, err := os.ReadDir(filepath.Join(root, "answers"))
+	printed, err := os.ReadDir(filepath.Join(root, "answers"))
 	must(t, err)
-	for _, a := range answers {
+	for _, a := range printed {
 		f.history[a.Name()] = read(t, filepath.Join(root, "answers", a.Name()))
 	}
 	f.ledger = f.history[ledgerFile]
@@ -231,11 +231,11 @@ func TestTrialReadReleaseWarehouses(t *testing.T) {
 			if diff := cmp.Diff(want, got); diff != "" || len(got) != fixtureNights+1 {
 				t.Errorf("the ledger differs (-want +got):\n%s", diff)
 			}
-			watching := filepath.Join(t.TempDir(), "config.yaml")
-			must(t, os.WriteFile(watching, []byte(read(t, f.config)+"notify: {channels: [{name: chat, type: webhook, url: 'http://127.0.0.1:1/'}]}\n"+
+			watchConfig := filepath.Join(t.TempDir(), "config.yaml")
+			must(t, os.WriteFile(watchConfig, []byte(read(t, f.config)+"notify: {channels: [{name: chat, type: webhook, url: 'http://127.0.0.1:1/'}]}\n"+
 				"watch: [{name: orders, query: SELECT id FROM orders, send: [chat]}]\n"), 0o600))
 			for _, args := range [][]string{
-				{"watch", "--dry-run", "--config", watching}, {"query", "SELECT count(*) FROM orders"}, {"query", "--as-of", got[0].ID, "headline"}, {"query", "--list"},
+				{"watch", "--dry-run", "--config", watchConfig}, {"query", "SELECT count(*) FROM orders"}, {"query", "--as-of", got[0].ID, "headline"}, {"query", "--list"},
 				{"verify"}, {"verify", "--read-data"}, {"diff"}, {"schema", "orders"}, {"runs"}, {"version"}, {"prune", "--dry-run"},
 				{"raw"}, {"raw", got[0].ID, "--stream", "orders", "--pass", "1", "--page", "1"}, {"mcp"},
 				{"export", "--to", filepath.Join(t.TempDir(), "out"), "orders"},
@@ -284,9 +284,9 @@ type writerFunc func(p []byte) (int, error)
 
 func (f writerFunc) Write(p []byte) (int, error) { return f(p) }
 
-// TestTrialContinueReleaseWarehouses resumes the interrupted night and runs more nights. The
-// history must equal the history of a warehouse in which this program ran all nights. Only the
-// command "run" gets the token.
+// TestTrialContinueReleaseWarehouses resumes the interrupted night of each release and runs more
+// nights. The rows of the release must be kept. If the schema is the same, the history must equal the
+// history of a warehouse in which this program ran all nights. Only the command "run" gets the token.
 func TestTrialContinueReleaseWarehouses(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
@@ -294,10 +294,10 @@ func TestTrialContinueReleaseWarehouses(t *testing.T) {
 		t.Run(release, func(t *testing.T) {
 			t.Parallel()
 			f := openFixture(t, release)
-			last, columns := f.latest(), f.columnNames()
+			oldManifest, columns := f.latest(), f.columnNames()
 			// With a new schema, rows that get a value in a new column are closed, so the histories
 			// differ.
-			sameSchema := last.Schema == dictionary.SchemaVersion()
+			hasSameSchema := oldManifest.Schema == dictionary.SchemaVersion()
 			reference := newTestWarehouse(t, filepath.Join(t.TempDir(), "warehouse"))
 			reference.runFixtureNights()
 			var want map[string]string
@@ -305,11 +305,11 @@ func TestTrialContinueReleaseWarehouses(t *testing.T) {
 				t.Helper()
 				got := f.readHistory()
 				f.requireRowsKept(when, got)
-				if sameSchema {
+				if hasSameSchema {
 					f.requireHistory(when, want, got)
 				}
 			}
-			if sameSchema {
+			if hasSameSchema {
 				f.requireHistory("the same nights by this program", f.history, reference.readHistory())
 			}
 			reference.night()
@@ -327,9 +327,9 @@ func TestTrialContinueReleaseWarehouses(t *testing.T) {
 			f.requireGrade("orders", "bounded")
 			f.mustRun(false, "replay", run)
 			compare("replayed")
-			// Other tables or columns need another format, because the release would detect them only
-			// after it has sent requests to the service.
-			if got := f.latest().Format; got == last.Format && f.columnNames() != columns {
+			// If tables or columns differ, the format must differ too. Otherwise the old release would
+			// detect the difference only after it has sent requests to the service.
+			if got := f.latest().Format; got == oldManifest.Format && f.columnNames() != columns {
 				t.Errorf("the format is still %d, although the tables differ from the tables of release %s", got, release)
 			}
 			reference.night()
@@ -340,7 +340,7 @@ func TestTrialContinueReleaseWarehouses(t *testing.T) {
 			compare("rebuilt")
 			f.mustRun(false, "report", "-o", filepath.Join(t.TempDir(), "report.html"))
 			f.mustRun(false, "verify", "--read-data")
-			f.mustRun(false, "rollback", last.RunID)
+			f.mustRun(false, "rollback", oldManifest.RunID)
 			f.requireHistory("rolled back", f.history, f.readHistory())
 			f.mustRun(false, "prune")
 		})

@@ -26,7 +26,7 @@ func replayCommand(g *globals) *cobra.Command {
 func exactlyOneRun(cmd *cobra.Command, args []string) error {
 	switch len(args) {
 	case 0:
-		return command.UsageErr("%s needs a RUN: placementsync runs lists them", cmd.Name())
+		return command.UsageErr("%s needs a RUN: placementsync runs lists the runs", cmd.Name())
 	case 1:
 		return nil
 	}

@@ -38,8 +38,9 @@ func reportCommand(g *globals) *cobra.Command {
 	return cmd
 }
 
-// runReport writes the page of the newest snapshot, or of the earlier snapshot asOf. questions is the path below which
-// a server has a page for each named query. It is empty for a standalone file.
+// runReport writes the page of the newest snapshot, of the earlier snapshot asOf or, with --held, of
+// the held night. questions is the path below which a server has a page for each named query, or empty
+// for a standalone file.
 func runReport(ctx context.Context, g *globals, out, asOf, questions string) (err error) {
 	// The page reads several snapshots. Their times are not printed.
 	s := &openSnapshots{g: g.silent(), asOf: asOf, dbs: map[time.Time]*query.DB{}}
@@ -67,8 +68,8 @@ func runReport(ctx context.Context, g *globals, out, asOf, questions string) (er
 	if info, err := os.Stat(out); err == nil && !info.Mode().IsRegular() {
 		return command.UsageErr("%q is not a regular file: use -o - to write to the terminal or a pipe", out)
 	}
-	const public = 0o644
-	if err := (durable.Disk{}).WriteAtomically(out, public, func(f *os.File) error { return report.Write(ctx, f, s.ask, opts) }); err != nil {
+	const fileMode = 0o644
+	if err := (durable.Disk{}).WriteAtomically(out, fileMode, func(f *os.File) error { return report.Write(ctx, f, s.ask, opts) }); err != nil {
 		return err
 	}
 	_, err = fmt.Fprintf(g.stdout, "wrote %s: open it in a browser\n", out)

@@ -29,7 +29,7 @@ func TestTrialReportInChromium(t *testing.T) {
 	} {
 		t.Run(view.name, func(t *testing.T) {
 			b.t = t
-			b.visit(file, view.width, view.height, view.scheme)
+			b.visitReport(file, view.width, view.height, view.scheme)
 			checkCharts(t, b)
 			checkWidth(t, b, view.width)
 			b.saveScreenshots(view.name, view.width)
@@ -40,7 +40,7 @@ func TestTrialReportInChromium(t *testing.T) {
 	t.Run("paint", func(t *testing.T) { b.t = t; checkPaint(t, b, file) })
 	b.t = t
 	if len(b.problems) > 0 {
-		t.Errorf("the page violated its policy or logged errors:\n%q", b.problems)
+		t.Errorf("the page violated its content security policy or logged errors:\n%q", b.problems)
 	}
 }
 
@@ -58,10 +58,10 @@ func demoReport(t *testing.T) string {
 // mustRun runs the program in this process and returns its standard output.
 func mustRun(t *testing.T, args ...string) string {
 	t.Helper()
-	var out, problems bytes.Buffer
-	p := process{stdout: &out, stderr: &problems, Host: command.Host{LookupEnv: func(string) (string, bool) { return "", false }, Now: time.Now}}
+	var out, stderr bytes.Buffer
+	p := process{stdout: &out, stderr: &stderr, Host: command.Host{LookupEnv: func(string) (string, bool) { return "", false }, Now: time.Now}}
 	if code := executeArgs(t.Context(), args, p); code != 0 {
-		t.Fatalf("placementsync %q ended with %d, want 0:\n%s", args, code, problems.String())
+		t.Fatalf("placementsync %q ended with %d, want 0:\n%s", args, code, stderr.String())
 	}
 	return out.String()
 }
@@ -88,35 +88,35 @@ func checkCharts(t *testing.T, b *browser) {
 	}
 }
 
-// checkPaper prints the page. A printed chart must fill its card and must have a heading, because
-// the selectors are not printed.
+// checkPaper prints the page. A printed chart must fill its panel. It must have a heading, because the
+// menu that chooses the chart is not printed.
 func checkPaper(t *testing.T, b *browser, file string) {
 	t.Helper()
-	b.visit(file, 1400, 900, "light")
+	b.visitReport(file, 1400, 900, "light")
 	var pdf struct{ Data []byte }
 	b.call("Page.printToPDF", map[string]any{}, &pdf)
-	const leastPages, mostPages, leastCharts = 5, 14, 5
-	if pages := bytes.Count(pdf.Data, []byte("/Type /Page\n")); pages < leastPages || pages > mostPages {
-		t.Errorf("the report has %d pages on paper, want %d to %d", pages, leastPages, mostPages)
+	const minPages, maxPages, minCharts = 5, 14, 5
+	if pages := bytes.Count(pdf.Data, []byte("/Type /Page\n")); pages < minPages || pages > maxPages {
+		t.Errorf("the report has %d pages on paper, want %d to %d", pages, minPages, maxPages)
 	}
 	var charts []struct {
 		ID, Heading string
-		Share       float64
+		WidthRatio  float64
 	}
 	b.eval(`(() => {
 		dispatchEvent(new Event("beforeprint"));
 		const found = [...document.querySelectorAll(".panel:has(.chart)")].map((p) => ({ id: p.id, heading: p.querySelector(".heading").textContent,
-			share: p.querySelector("svg").getBoundingClientRect().width / p.clientWidth }));
+			widthRatio: p.querySelector("svg").getBoundingClientRect().width / p.clientWidth }));
 		dispatchEvent(new Event("afterprint"));
 		return found;
 	})()`, &charts)
 	for _, c := range charts {
-		if c.Share < 0.9 || c.Share > 1 || c.Heading == "" {
-			t.Errorf("%s fills %.2f of its card on paper with the heading %q, want 0.90 to 1.00 and a heading", c.ID, c.Share, c.Heading)
+		if c.WidthRatio < 0.9 || c.WidthRatio > 1 || c.Heading == "" {
+			t.Errorf("%s fills %.2f of its panel on paper and has the heading %q, want 0.90 to 1.00 and a heading", c.ID, c.WidthRatio, c.Heading)
 		}
 	}
-	if len(charts) < leastCharts {
-		t.Errorf("the page has %d charts on paper, want at least %d", len(charts), leastCharts)
+	if len(charts) < minCharts {
+		t.Errorf("the page has %d charts on paper, want at least %d", len(charts), minCharts)
 	}
 }
 
@@ -188,19 +188,19 @@ func checkControls(t *testing.T, b *browser) {
 	}
 }
 
-// firstPaint is a promise of the time of the first paint, in milliseconds.
+// firstPaint is a script with the time of the first paint in milliseconds as its result.
 const firstPaint = `new Promise((done) => new PerformanceObserver((list) => {
 	for (const e of list.getEntries()) if (e.name === "first-contentful-paint") done(e.startTime);
 }).observe({type: "paint", buffered: true}))`
 
-// checkPaint measures the time of the first paint, the best of three. It checks the limit only
+// checkPaint measures the time of the first paint three times. It checks the limit for the best time only
 // if PLACEMENTSYNC_BENCH is set, because times on a busy machine are not reliable.
 func checkPaint(t *testing.T, b *browser, file string) {
 	t.Helper()
 	const tries, maxMilliseconds = 3, 1000.0
 	best := math.Inf(1)
 	for range tries {
-		b.visit(file, 1400, 900, "light")
+		b.visitReport(file, 1400, 900, "light")
 		var milliseconds float64
 		b.eval(firstPaint, &milliseconds)
 		best = min(best, milliseconds)

@@ -32,7 +32,7 @@ func runCommand(g *globals) *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error { return runNight(cmd.Context(), g, o) },
 	}
 	f := cmd.Flags()
-	f.BoolVar(&o.full, "full", false, "read every single record again, even unchanged records")
+	f.BoolVar(&o.full, "full", false, "read the details of all records again, even of unchanged records")
 	f.StringVar(&o.streams, "streams", "", "read only these streams, `names` separated by commas; other streams keep their rows")
 	completeFlag(cmd, "streams", completeStreams)
 	f.BoolVar(&o.dryRun, "dry-run", false, "extract and check, publish nothing")
@@ -67,15 +67,15 @@ func runNight(ctx context.Context, g *globals, o runOptions) error {
 	res, err := g.runAndNotify(ctx, cfg, night)
 	stop()
 	if res.Run.ID != "" && !g.showsBars() { // a terminal shows the summary
-		ended := res.Run
-		ended.Error = "" // the command itself prints the error
-		ended.LogEnd(log)
+		loggedRun := res.Run
+		loggedRun.Error = "" // the command itself prints the error
+		loggedRun.LogEnd(log)
 	}
 	err = g.endNight(res, err, o.dryRun)
 	if o.dryRun || !res.Run.IsPublished() {
 		return err
 	}
-	return withFollowUp(ctx, err, g.followPublish(ctx, cfg))
+	return withFollowUp(ctx, err, g.runFollowUps(ctx, cfg))
 }
 
 // endNight prints the result of a night. The returned error contains its exit code.

@@ -55,30 +55,30 @@ func runRuns(g *globals, format string) error {
 		_, err := fmt.Fprintln(g.stderr, "no run yet: start one with placementsync run")
 		return err
 	}
-	_, err = fmt.Fprintln(g.stdout, listRuns(runs, current).render(g.width))
+	_, err = fmt.Fprintln(g.stdout, ledgerTable(runs, current).render(g.width))
 	return err
 }
 
 // runJSON is the JSON form of a run.
 type runJSON struct {
 	ledger.Run
-	// Seen is set for the current version.
-	Seen bool `json:"seen"`
+	// IsCurrent is set for the version that readers see.
+	IsCurrent bool `json:"seen"`
 }
 
-// listRuns returns the table of the ledger. Less important columns are left out on a narrow
+// ledgerTable returns the table of the ledger. Less important columns are left out on a narrow
 // terminal.
-func listRuns(runs []ledger.Run, current string) *listing {
-	l := &listing{columns: []column{{name: "run"}, {name: "kind", drop: 6}, {name: "readers", drop: 2}, {name: "started", drop: 9},
+func ledgerTable(runs []ledger.Run, current string) *textTable {
+	t := &textTable{columns: []column{{name: "run"}, {name: "kind", drop: 6}, {name: "readers", drop: 2}, {name: "started", drop: 9},
 		{name: "took", isNumber: true, drop: 3}, {name: "attempts", isNumber: true, drop: 12}, {name: "outcome"}, {name: "exit", isNumber: true, drop: 10},
 		{name: "requests", isNumber: true, drop: 7}, {name: "received", isNumber: true, drop: 11}, {name: "retries", isNumber: true, drop: 13},
 		{name: "rows", isNumber: true, drop: 5}, {name: "new", isNumber: true, drop: 4}, {name: "changed", isNumber: true, drop: 4},
 		{name: "gone", isNumber: true, drop: 4}, {name: "streams", drop: 8}, {name: "why", drop: 1, minWidth: 24}}}
 	for _, r := range runs {
-		l.addRow(r.ID, cmp.Or(r.Kind, ledger.Night), readersMark(r, current), r.StartedAt.Format(time.DateTime), durationText(r),
+		t.addRow(r.ID, cmp.Or(r.Kind, ledger.Night), readersMark(r, current), r.StartedAt.Format(time.DateTime), durationText(r),
 			r.Attempts, r.Outcome, exitCodeText(r), r.Requests, plural.FormatBytes(r.Bytes), r.Retries, r.Rows, r.New, r.Changed, r.Gone, countStandings(r), r.Why())
 	}
-	return l
+	return t
 }
 
 // readersMark returns the cell of the column "readers". It marks the current version, the target

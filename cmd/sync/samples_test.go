@@ -51,9 +51,9 @@ func TestTrialSamples(t *testing.T) {
 			must(t, os.WriteFile(config, []byte(url.ReplaceAllString(read(t, config), base)), 0o600))
 			must(t, os.Chmod(config, 0o600)) // the copy is readable by others
 			lines := strings.Split(read(t, document), "\n")
-			var written []string
+			var newLines []string
 			for at := 0; at < len(lines); at++ {
-				written = append(written, lines[at])
+				newLines = append(newLines, lines[at])
 				for inBlock := lines[at] == "```console"; inBlock && strings.HasPrefix(lines[at+1], "$ "); {
 					command := lines[at+1]
 					end := at + 2
@@ -61,7 +61,7 @@ func TestTrialSamples(t *testing.T) {
 						end++
 					}
 					shown, got := lines[at+2:end], demo
-					if args := words(command[2:], `"'`); !slices.Equal(args[1:], []string{"demo"}) {
+					if args := splitWords(command[2:], `"'`); !slices.Equal(args[1:], []string{"demo"}) {
 						got = runSample(t, dir, args)
 					}
 					if !matchesSample(maskLines(t, dir, shown), maskLines(t, dir, got)) {
@@ -71,12 +71,12 @@ func TestTrialSamples(t *testing.T) {
 						}
 						shown = updatedSample(shown, got)
 					}
-					written = append(append(written, command), shown...)
+					newLines = append(append(newLines, command), shown...)
 					at = end - 1
 				}
 			}
 			if *updateSamples {
-				must(t, os.WriteFile(document, []byte(strings.Join(written, "\n")), 0o644))
+				must(t, os.WriteFile(document, []byte(strings.Join(newLines, "\n")), 0o644))
 			}
 		})
 	}
@@ -98,11 +98,11 @@ func checkDemoRetention(t *testing.T, dir string) {
 	if len(days) == 0 {
 		t.Fatal("no night has stored answers")
 	}
-	last, err := time.Parse(time.DateOnly, days[len(days)-1])
+	newest, err := time.Parse(time.DateOnly, days[len(days)-1])
 	must(t, err)
 	var want []string
 	for i := 6; i >= 0; i-- {
-		want = append(want, last.AddDate(0, 0, -i).Format(time.DateOnly))
+		want = append(want, newest.AddDate(0, 0, -i).Format(time.DateOnly))
 	}
 	if !slices.Equal(days, want) {
 		t.Errorf("the demo has stored answers of %q, want %q", days, want)
@@ -136,7 +136,7 @@ func runSample(t *testing.T, dir string, args []string) []string {
 	cmd.Args[0] = "placementsync" // with this name, the test binary runs the program; see TestMain
 	cmd.Dir = dir
 	out, err := cmd.CombinedOutput()
-	if _, ended := err.(*exec.ExitError); err != nil && !ended {
+	if _, isExit := err.(*exec.ExitError); err != nil && !isExit {
 		t.Fatal(err)
 	}
 	if len(out) == 0 {

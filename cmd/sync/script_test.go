@@ -96,7 +96,7 @@ func runScripts(t *testing.T, dir string) {
 	testscript.Run(t, testscript.Params{
 		Dir: dir,
 		Setup: func(env *testscript.Env) error {
-			env.Values[scriptEnvKey{}] = &scriptEnv{seen: map[string]chan struct{}{}}
+			env.Values[scriptEnvKey{}] = &scriptEnv{requestSignals: map[string]chan struct{}{}}
 			env.Setenv("STREAMS", strconv.Itoa(len(stream.All())))
 			// By default a program with the race detector waits a second at its end for
 			// races of remaining goroutines. These programs have no remaining goroutines.
@@ -125,7 +125,7 @@ type scriptEnvKey struct{}
 
 func scriptEnvOf(ts *testscript.TestScript) *scriptEnv { return ts.Value(scriptEnvKey{}).(*scriptEnv) }
 
-// requireUsage ends the script unless the command has valid arguments.
+// requireUsage ends the script with the usage of a command if ok is false.
 func requireUsage(ts *testscript.TestScript, ok bool, usage string) {
 	if !ok {
 		ts.Fatalf("usage: %s", usage)
@@ -136,13 +136,13 @@ func exits(ts *testscript.TestScript, neg bool, args []string) {
 	requireUsage(ts, !neg && len(args) >= 2, "exits CODE PROGRAM ARG...")
 	err := ts.Exec(args[1], args[2:]...)
 	code := 0
-	if failed, ok := errors.AsType[*exec.ExitError](err); ok {
-		code = failed.ExitCode()
+	if exitErr, ok := errors.AsType[*exec.ExitError](err); ok {
+		code = exitErr.ExitCode()
 	} else {
 		ts.Check(err)
 	}
 	if args[0] != strconv.Itoa(code) {
-		ts.Fatalf("exit code is %d, want %s", code, args[0])
+		ts.Fatalf("the exit code is %d, want %s", code, args[0])
 	}
 }
 

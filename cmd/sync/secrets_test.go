@@ -63,21 +63,21 @@ func searchResponses(ts *testscript.TestScript, dir, secret string) (answers int
 }
 
 // TestNoFlagTakesSecret checks that no flag takes a secret, because all users can read the
-// list of processes. A flag may name the file of a secret.
+// list of processes. The flags in allowed take the name of a file or of an environment variable.
 func TestNoFlagTakesSecret(t *testing.T) {
 	allowed := []string{"token-file", "token-env"}
-	secret := regexp.MustCompile(`token|secret|key|passw|credential|auth`)
-	var look func(c *cobra.Command)
-	look = func(c *cobra.Command) {
+	secretPattern := regexp.MustCompile(`token|secret|key|passw|credential|auth`)
+	var visit func(c *cobra.Command)
+	visit = func(c *cobra.Command) {
 		check := func(f *pflag.Flag) {
-			if !slices.Contains(allowed, f.Name) && (secret.MatchString(f.Name) || secret.MatchString(f.Usage)) {
+			if !slices.Contains(allowed, f.Name) && (secretPattern.MatchString(f.Name) || secretPattern.MatchString(f.Usage)) {
 				t.Errorf("%s has the flag --%s (%s), want no flag that takes a secret", c.CommandPath(), f.Name, f.Usage)
 			}
 		}
 		c.LocalFlags().VisitAll(check)
 		for _, inner := range c.Commands() {
-			look(inner)
+			visit(inner)
 		}
 	}
-	look(newRoot(&globals{}))
+	visit(newRoot(&globals{}))
 }

@@ -53,20 +53,20 @@ func serveCommand(g *globals) *cobra.Command {
 // serveProgram is the command "serve". It implements daemon.Program.
 type serveProgram struct {
 	g *globals
-	// first is the configuration at the start. Some of its keys cannot change later.
-	first config.Config
-	wh    *warehouse.Warehouse
-	log   *slog.Logger
-	watch pipeline.Watch
-	hooks *hooks
-	// queries is queries.dir of the current configuration.
-	queries atomic.Pointer[string]
+	// startConfig is the configuration at the start. Some of its keys cannot change later.
+	startConfig config.Config
+	wh          *warehouse.Warehouse
+	log         *slog.Logger
+	watch       pipeline.Watch
+	hooks       *hooks
+	// queriesDir is queries.dir of the current configuration.
+	queriesDir atomic.Pointer[string]
 }
 
 var _ daemon.Program = (*serveProgram)(nil)
 
 func newServeProgram(g *globals, cfg config.Config) (s *serveProgram, err error) {
-	s = &serveProgram{g: g, first: cfg, log: g.newLogger()}
+	s = &serveProgram{g: g, startConfig: cfg, log: g.newLogger()}
 	if s.wh, err = warehouse.Open(command.WarehouseConfig(cfg, version)); err != nil {
 		return nil, err
 	}
@@ -102,7 +102,7 @@ func runServe(ctx context.Context, g *globals) error {
 	if g.waitForWork != nil {
 		g.waitForWork()
 	}
-	pages, err := newExplorer(g, cfg, exploreWarehouse{s.wh, &s.queries, false})
+	pages, err := newExplorer(g, cfg, exploreWarehouse{s.wh, &s.queriesDir, false})
 	if err != nil {
 		return err
 	}
@@ -121,7 +121,8 @@ func runServe(ctx context.Context, g *globals) error {
 	return err
 }
 
-// watchdogInterval returns the interval at which systemd expects a message, or 0.
+// watchdogInterval returns the interval at which systemd expects a message. 0 means that systemd
+// expects no messages.
 func (g *globals) watchdogInterval() time.Duration {
 	text, _ := g.LookupEnv("WATCHDOG_USEC")
 	microseconds, err := strconv.ParseInt(text, 10, 64)
@@ -131,7 +132,7 @@ func (g *globals) watchdogInterval() time.Duration {
 	return time.Duration(microseconds) * time.Microsecond
 }
 
-// newSettings maps the keys of the configuration that may change while serve runs.
+// newSettings maps the keys of the configuration that can change while serve runs.
 func (s *serveProgram) newSettings(cfg config.Config) (daemon.Settings, error) {
 	zone, err := time.LoadLocation(cfg.Schedule.Timezone)
 	if err != nil {
@@ -157,7 +158,7 @@ func (s *serveProgram) newSettings(cfg config.Config) (daemon.Settings, error) {
 		return daemon.Settings{}, err
 	}
 	night.Watch = &s.watch // after applyConfig: refreshes are not shown as running nights
-	s.queries.Store(&cfg.Queries.Dir)
+	s.queriesDir.Store(&cfg.Queries.Dir)
 	jobs, err := s.newJobs(cfg, night)
 	if err != nil {
 		return daemon.Settings{}, err
@@ -195,18 +196,18 @@ func (s *serveProgram) Reload() (daemon.Settings, error) {
 		key               string
 		inUse, configured *string
 	}{
-		{"warehouse.dir", &s.first.Warehouse.Dir, &cfg.Warehouse.Dir},
-		{"serve.listen", &s.first.Serve.Listen, &cfg.Serve.Listen},
+		{"warehouse.dir", &s.startConfig.Warehouse.Dir, &cfg.Warehouse.Dir},
+		{"serve.listen", &s.startConfig.Serve.Listen, &cfg.Serve.Listen},
 	} {
 		if *fixed.inUse != *fixed.configured {
 			s.log.Warn("changed setting needs a restart", "setting", fixed.key, "in_use", *fixed.inUse, "configured", *fixed.configured)
 			*fixed.configured = *fixed.inUse
 		}
 	}
-	if s.first.Serve.SQL != cfg.Serve.SQL {
-		s.log.Warn("changed setting needs a restart", "setting", "serve.sql", "in_use", s.first.Serve.SQL, "configured", cfg.Serve.SQL)
+	if s.startConfig.Serve.SQL != cfg.Serve.SQL {
+		s.log.Warn("changed setting needs a restart", "setting", "serve.sql", "in_use", s.startConfig.Serve.SQL, "configured", cfg.Serve.SQL)
 	}
-	// The old address may be public and require a token, which the new configuration may not have.
+	// The address in use may be public. It then needs a token, which the new configuration may lack.
 	if err := cfg.Validate(); err != nil {
 		return daemon.Settings{}, err
 	}

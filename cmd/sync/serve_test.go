@@ -18,13 +18,13 @@ import (
 	"placementsync/internal/sim"
 )
 
-// get requests a page from the daemon in the background, at the address in its log.
+// get requests a page from serve in the background. The log of serve contains the address.
 func get(ts *testscript.TestScript, neg bool, args []string) {
 	b := scriptEnvOf(ts).program
 	requireUsage(ts, !neg && len(args) >= 1 && len(args) <= 3 && b != nil, "get PATH [TOKEN [HOST]] (after start)")
-	at := regexp.MustCompile(`msg=serving address=(\S+)`).FindStringSubmatch(b.stderr.String())
-	requireUsage(ts, at != nil, "get PATH (after await serving)")
-	r, err := http.NewRequest(http.MethodGet, "http://"+at[1]+args[0], nil)
+	address := regexp.MustCompile(`msg=serving address=(\S+)`).FindStringSubmatch(b.stderr.String())
+	requireUsage(ts, address != nil, "get PATH (after await serving)")
+	r, err := http.NewRequest(http.MethodGet, "http://"+address[1]+args[0], nil)
 	ts.Check(err)
 	if len(args) > 1 {
 		r.Header.Set("Authorization", "Bearer "+args[1])
@@ -40,13 +40,13 @@ func get(ts *testscript.TestScript, neg bool, args []string) {
 	fmt.Fprintf(ts.Stdout(), "%d\n%s", res.StatusCode, body)
 }
 
-// statement runs SQL on the page of the daemon in the background.
+// statement runs SQL on the page "SQL" of serve in the background.
 func statement(ts *testscript.TestScript, neg bool, args []string) {
 	b := scriptEnvOf(ts).program
 	requireUsage(ts, !neg && len(args) == 1 && b != nil, "statement SQL (after start)")
-	at := regexp.MustCompile(`msg=serving address=(\S+)`).FindStringSubmatch(b.stderr.String())
-	requireUsage(ts, at != nil, "statement SQL (after await serving)")
-	page := "http://" + at[1] + "/explore/sql"
+	address := regexp.MustCompile(`msg=serving address=(\S+)`).FindStringSubmatch(b.stderr.String())
+	requireUsage(ts, address != nil, "statement SQL (after await serving)")
+	page := "http://" + address[1] + "/explore/sql"
 	res, err := http.Get(page)
 	ts.Check(err)
 	body, err := io.ReadAll(res.Body)
@@ -102,14 +102,14 @@ func received(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// deliver sends a webhook to the daemon in the background and checks the status.
+// deliver sends a webhook to serve in the background and checks the status.
 func deliver(ts *testscript.TestScript, neg bool, args []string) {
 	b := scriptEnvOf(ts).program
 	requireUsage(ts, !neg && len(args) == 5 && b != nil, "deliver SECRET ID TOPIC BODY STATUS (after start)")
-	at := regexp.MustCompile(`msg=serving address=(\S+)`).FindStringSubmatch(b.stderr.String())
-	requireUsage(ts, at != nil, "deliver ... (after await serving)")
+	address := regexp.MustCompile(`msg=serving address=(\S+)`).FindStringSubmatch(b.stderr.String())
+	requireUsage(ts, address != nil, "deliver ... (after await serving)")
 	d := sim.Delivery{ID: args[1], Topic: args[2], SentAt: time.Now(), Body: []byte(args[3])}
-	status, err := sim.Deliver(context.Background(), http.DefaultClient, "http://"+at[1]+"/hooks", d, args[0])
+	status, err := sim.Deliver(context.Background(), http.DefaultClient, "http://"+address[1]+"/hooks", d, args[0])
 	ts.Check(err)
 	if got := fmt.Sprint(status); got != args[4] {
 		ts.Fatalf("the status is %s, want %s", got, args[4])

@@ -22,27 +22,27 @@ type scriptEnv struct {
 	receiver *receiver
 	token    string // the token of the service
 
-	mu   sync.Mutex // guards seen
-	seen map[string]chan struct{}
+	mu             sync.Mutex               // guards requestSignals
+	requestSignals map[string]chan struct{} // by path; closed at the first request
 }
 
 // requested returns a channel that is closed when the path is requested.
 func (s *scriptEnv) requested(path string) chan struct{} {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.seen[path] == nil {
-		s.seen[path] = make(chan struct{})
+	if s.requestSignals[path] == nil {
+		s.requestSignals[path] = make(chan struct{})
 	}
-	return s.seen[path]
+	return s.requestSignals[path]
 }
 
 // recordRequest records a request. It is a sim.Options.FaultFunc that returns no faults.
 func (s *scriptEnv) recordRequest(r *http.Request) *sim.Fault {
-	asked := s.requested(r.URL.Path)
+	requestSignal := s.requested(r.URL.Path)
 	select {
-	case <-asked:
+	case <-requestSignal:
 	default:
-		close(asked)
+		close(requestSignal)
 	}
 	return nil
 }
@@ -74,21 +74,21 @@ func simServe(ts *testscript.TestScript, neg bool, args []string) {
 func simFault(ts *testscript.TestScript, neg bool, args []string) {
 	s := scriptEnvOf(ts)
 	requireUsage(ts, !neg && s.service != nil, "sim-fault [KIND[@ROUTE]...] (after sim-serve)")
-	var rules []sim.Fault
+	var faults []sim.Fault
 	for _, arg := range args {
 		name, route, _ := strings.Cut(arg, "@")
-		rule, ok := faultRule(name)
+		fault, ok := parseFault(name)
 		if name == "echo" {
-			rule, ok = sim.Fault{Kind: sim.FaultRewrite, Rewrite: s.echoToken}, true
+			fault, ok = sim.Fault{Kind: sim.FaultRewrite, Rewrite: s.echoToken}, true
 		}
 		requireUsage(ts, ok, "sim-fault html|truncate|broken|slow|echo|STATUS")
-		rule.Route = route
-		rules = append(rules, rule)
+		fault.Route = route
+		faults = append(faults, fault)
 	}
-	s.service.SetFaults(rules...)
+	s.service.SetFaults(faults...)
 }
 
-func faultRule(name string) (sim.Fault, bool) {
+func parseFault(name string) (sim.Fault, bool) {
 	switch name {
 	case "html":
 		return sim.Fault{Kind: sim.FaultHTML}, true

@@ -21,9 +21,9 @@ func TestTrialSQLInChromium(t *testing.T) {
 	t.Run("type and run", w.typeSQL)
 	t.Run("schema", w.openTable)
 	w.t = t
-	expected := func(problem string) bool { return strings.Contains(problem, "status of 400") }
-	if bad := slices.DeleteFunc(w.problems, expected); len(bad) > 0 {
-		t.Errorf("the pages violated their policy or logged errors:\n%q", bad)
+	isExpected := func(problem string) bool { return strings.Contains(problem, "status of 400") }
+	if bad := slices.DeleteFunc(w.problems, isExpected); len(bad) > 0 {
+		t.Errorf("the pages violated their content security policy or logged errors:\n%q", bad)
 	}
 }
 
@@ -36,7 +36,7 @@ func (w *recordBrowser) waitFor(expression string) {
 // openEditor opens the page "SQL" with a statement and waits for the editor.
 func (w *recordBrowser) openEditor(query string, width int, scheme string) {
 	w.t.Helper()
-	w.visitPage(w.base+"sql"+query, width, 900, scheme)
+	w.visitURL(w.base+"sql"+query, width, 900, scheme)
 	w.waitFor(`"editor" in document.documentElement.dataset`)
 }
 
@@ -95,10 +95,10 @@ func (w *recordBrowser) typeSQL(t *testing.T) {
 	if diff := cmp.Diff(want[1:], got); diff != "" {
 		t.Errorf("the page differs from the command (-want +got):\n%s", diff)
 	}
-	var address string
-	w.eval(`new URLSearchParams(location.search).get("sql")`, &address)
-	if address != text {
-		t.Errorf("the address has the statement %q, want %q", address, text)
+	var sqlInAddress string
+	w.eval(`new URLSearchParams(location.search).get("sql")`, &sqlInAddress)
+	if sqlInAddress != text {
+		t.Errorf("the address has the statement %q, want %q", sqlInAddress, text)
 	}
 	var csv string
 	w.eval(`(() => { const asked = new URLSearchParams(new FormData(document.getElementById("statement"))); asked.set("format", "csv");
@@ -134,17 +134,17 @@ func (w *recordBrowser) typeSQL(t *testing.T) {
 	w.eval(`document.querySelector("#statement .main").click()`, nil)
 	w.waitFor(`document.querySelector("#result .chart svg")`)
 	w.saveScreenshots("sql-chart-light-1280", 1280)
-	var kept []string
-	w.eval(`[...document.querySelectorAll("#history li")].map((l) => l.textContent)`, &kept)
-	if len(kept) < 5 || kept[4] != text {
-		t.Errorf("the history is %q, want %q in the fifth place", kept, text)
+	var history []string
+	w.eval(`[...document.querySelectorAll("#history li")].map((l) => l.textContent)`, &history)
+	if len(history) < 5 || history[4] != text {
+		t.Errorf("the history is %q, want %q in the fifth place", history, text)
 	}
 }
 
 // openTable clicks on a table in the map, and runs the statement of the editor.
 func (w *recordBrowser) openTable(t *testing.T) {
 	w.t = t
-	w.visitPage(w.base+"schema", 1280, 900, "light")
+	w.visitURL(w.base+"schema", 1280, 900, "light")
 	w.runAndWait(`[...document.querySelectorAll(".map a")].find((a) => a.textContent.trim() === "order_items").dispatchEvent(new MouseEvent("click", {bubbles: true, cancelable: true}))`)
 	w.waitFor(`"editor" in document.documentElement.dataset`)
 	var text string
@@ -173,7 +173,7 @@ func (w *recordBrowser) checkSQLLayouts(t *testing.T) {
 		checkWidth(t, w.browser, view.width)
 		checkAccessibility(t, w.browser, w.site)
 		w.saveScreenshots("sql"+name, view.width)
-		w.visitPage(w.base+"schema", view.width, 900, view.scheme)
+		w.visitURL(w.base+"schema", view.width, 900, view.scheme)
 		w.eval(`document.querySelector("#order_items, details").open = true`, nil)
 		checkWidth(t, w.browser, view.width)
 		checkAccessibility(t, w.browser, w.site)
@@ -181,7 +181,7 @@ func (w *recordBrowser) checkSQLLayouts(t *testing.T) {
 	}
 	// Without scripts the text area is the editor, and the form opens a new page.
 	w.call("Emulation.setScriptExecutionDisabled", map[string]any{"value": true}, nil)
-	w.visitPage(w.base+"sql?sql=SELECT+42+AS+n", 1280, 900, "light")
+	w.visitURL(w.base+"sql?sql=SELECT+42+AS+n", 1280, 900, "light")
 	w.runAndWait(`document.querySelector("#statement .main").click()`)
 	w.call("Emulation.setScriptExecutionDisabled", map[string]any{"value": false}, nil)
 	var shown string

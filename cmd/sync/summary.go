@@ -12,20 +12,20 @@ import (
 	"placementsync/internal/query"
 )
 
-// showNight prints the result of a night: one line for each stream with its grade and cost,
+// showNight prints the result of a night: one line for each stream with its grade and requests,
 // then the changes. A night without a snapshot has no rows, so its lines count records.
 func showNight(g *globals, res pipeline.Result, dryRun bool) error {
-	isUnpublished := res.Run.Outcome != ledger.Complete && res.Run.Outcome != ledger.Partial
+	isPublished := res.Run.Outcome == ledger.Complete || res.Run.Outcome == ledger.Partial
 	rowsHead, standingHead := "rows", "rows are"
-	if isUnpublished {
+	if !isPublished {
 		rowsHead, standingHead = "records", "records are"
 	}
-	t := listing{columns: []column{{name: "stream"}, {name: standingHead}, {name: rowsHead, isNumber: true}, {name: "requests", isNumber: true, drop: 2},
+	t := textTable{columns: []column{{name: "stream"}, {name: standingHead}, {name: rowsHead, isNumber: true}, {name: "requests", isNumber: true, drop: 2},
 		{name: "passes", isNumber: true, drop: 3}, {name: "why", drop: 1, minWidth: 24}}}
 	for _, s := range res.Run.Streams {
 		standing := ledger.StandingOf(s.Grade)
-		if isUnpublished && standing == ledger.Carried {
-			standing = ledger.NotRead // there is no snapshot with carried rows
+		if !isPublished && standing == ledger.Carried {
+			standing = ledger.NotRead // without a snapshot, no rows are carried
 		}
 		t.addRow(s.Stream, standing, s.Rows, s.Requests, s.Passes, firstLine(s.Reason))
 	}
@@ -40,7 +40,7 @@ func showNight(g *globals, res pipeline.Result, dryRun bool) error {
 
 // showChanges prints the tables with changes.
 func showChanges(g *globals, changes []load.Change) error {
-	t := listing{columns: []column{{name: "table", minWidth: 20}, {name: "rows", isNumber: true, drop: 1}, {name: "new", isNumber: true},
+	t := textTable{columns: []column{{name: "table", minWidth: 20}, {name: "rows", isNumber: true, drop: 1}, {name: "new", isNumber: true},
 		{name: "changed", isNumber: true}, {name: "gone", isNumber: true}}}
 	for _, c := range changes {
 		if c.New+c.Changed+c.Gone > 0 {
@@ -56,19 +56,19 @@ func showChanges(g *globals, changes []load.Change) error {
 
 func showOutcome(g *globals, res pipeline.Result, dryRun bool) error {
 	r := res.Run
-	verdict := "published"
+	outcome := "published"
 	switch {
 	case dryRun && r.Outcome == ledger.Complete:
-		verdict = "dry run, nothing published"
+		outcome = "dry run, nothing published"
 	case r.Outcome == ledger.Partial:
-		verdict = "published, partial: " + query.OnScreen(r.Why())
+		outcome = "published, partial: " + query.OnScreen(r.Why())
 	case r.Held:
-		verdict = "held by its checks, nothing published; readers keep the last snapshot"
+		outcome = "held by its checks, nothing published; readers keep the last snapshot"
 	case r.Outcome != ledger.Complete:
-		verdict = "nothing published; readers keep the last snapshot"
+		outcome = "nothing published; readers keep the last snapshot"
 	}
 	text := fmt.Sprintf("run %s: %s\n%s, %d new, %d changed, %d gone; %s, %s, %s, %s",
-		r.ID, verdict, plural.Count(r.Rows, "row"), r.New, r.Changed, r.Gone, plural.Count(r.Requests, "request"), plural.FormatBytes(r.Bytes),
+		r.ID, outcome, plural.Count(r.Rows, "row"), r.New, r.Changed, r.Gone, plural.Count(r.Requests, "request"), plural.FormatBytes(r.Bytes),
 		plural.Count(r.Retries, "retry"), r.EndedAt.Sub(r.StartedAt).Round(time.Millisecond))
 	if ids, streams := r.Unread(); ids > 0 {
 		text += "\nnot read within run.max_duration: " + unreadText(ids, streams, r.NightsLeft)

@@ -47,26 +47,26 @@ func runOnTerminal(t *testing.T, width int, dir string, args ...string) string {
 	must(t, err)
 	cmd := exec.CommandContext(t.Context(), path, args...)
 	cmd.Dir, cmd.Stdin, cmd.Stdout, cmd.Stderr = dir, tty, tty, tty
-	var sent bytes.Buffer
-	copied := make(chan struct{})
+	var output bytes.Buffer
+	copyEnded := make(chan struct{})
 	must(t, errors.Join(cmd.Start(), tty.Close()))
 	go func() {
-		defer close(copied)
-		_, _ = io.Copy(&sent, control) // an error means that the program has ended
+		defer close(copyEnded)
+		_, _ = io.Copy(&output, control) // an error means that the program has ended
 	}()
 	err = cmd.Wait()
-	<-copied
+	<-copyEnded
 	_ = control.Close()
-	if failed := new(exec.ExitError); err != nil && (!errors.As(err, &failed) || failed.ExitCode() != 3) {
-		t.Fatalf("%v ended with %v, want exit code 0 or 3\n%s", args, err, &sent)
+	if exitErr := new(exec.ExitError); err != nil && (!errors.As(err, &exitErr) || exitErr.ExitCode() != 3) {
+		t.Fatalf("%v ended with %v, want exit code 0 or 3\n%s", args, err, &output)
 	}
-	plain := regexp.MustCompile(`\x1b\[[0-9;?]*[A-Za-z]`).ReplaceAllString(sent.String(), "")
+	plain := regexp.MustCompile(`\x1b\[[0-9;?]*[A-Za-z]`).ReplaceAllString(output.String(), "")
 	checkWidths(t, fmt.Sprintf("%v at %d", args, width), strings.ReplaceAll(plain, "\r", "\n"), width)
-	return sent.String()
+	return output.String()
 }
 
-// TestOutputFitsTerminal runs nights on terminals of several widths. No line of the progress, the
-// summary, the ledger or the changes may wrap.
+// TestOutputFitsTerminal runs nights on terminals of several widths. Lines of the progress, the
+// summary, the ledger and the changes must not wrap.
 func TestOutputFitsTerminal(t *testing.T) {
 	t.Parallel()
 	service := sim.New(sim.Options{Seed: 1, Outlets: 6, Listings: 60, Profiles: 2, Campaigns: 3, Orders: 8, HistoryDays: 30, Token: demoToken})
@@ -121,8 +121,8 @@ func TestJournalPriorities(t *testing.T) {
 	cmd := exec.CommandContext(t.Context(), path, "check", "--config", "nosuch.yaml")
 	cmd.Dir, cmd.Stderr = t.TempDir(), write
 	cmd.Env = append(os.Environ(), fmt.Sprintf("JOURNAL_STREAM=%d:%d", stat.Dev, stat.Ino))
-	failed := new(exec.ExitError)
-	if err := cmd.Run(); !errors.As(err, &failed) {
+	exitErr := new(exec.ExitError)
+	if err := cmd.Run(); !errors.As(err, &exitErr) {
 		t.Errorf("the program ended with %v, want an exit code", err)
 	}
 	must(t, write.Close())

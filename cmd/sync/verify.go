@@ -32,8 +32,8 @@ func verifyCommand(g *globals) *cobra.Command {
 		Long: "Check the whole warehouse for damage: links, ledger, manifests and the sizes of all files,\n" +
 			"in seconds. --read-data reads every byte of versions, Parquet series, stored answers and\n" +
 			"webhook events, and compares the catalog with its Parquet files. For each damaged file,\n" +
-			"verify prints the affected data and the command for the repair. verify writes only its result,\n" +
-			"for the metrics and the status page of serve, and finishes a killed rollback.\n\n" +
+			"verify prints the affected data and the command for the repair. verify records its result for\n" +
+			"the metrics and the status page of serve, and finishes a killed rollback. It changes nothing else.\n\n" +
 			command.Meanings{Complete: "whole", Failed: "damaged, and some data is lost",
 				Partial: "damaged, and all of it can be rebuilt", Locked: "another run holds the lock"}.Table(),
 		Args: cobra.NoArgs,
@@ -97,7 +97,7 @@ func showVerified(w io.Writer, v pipeline.VerifyReport) error {
 		commands = append(commands, r.Command())
 	}
 	if len(commands) > 1 {
-		fmt.Fprintf(w, "run these in this order, then verify again: %s\n", strings.Join(commands, "; "))
+		fmt.Fprintf(w, "run these commands in this order, then verify again: %s\n", strings.Join(commands, "; "))
 	}
 	for _, n := range v.Notes {
 		fmt.Fprintf(w, "note: %s\n", query.OnScreen(n))

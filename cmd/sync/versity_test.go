@@ -45,18 +45,18 @@ func TestBackupOnServer(t *testing.T) {
 	must(t, d.night(t))
 	must(t, runBackup(t.Context(), d.g, backupOptions{verify: true, readData: true}))
 
-	slow := 5
+	throttlesLeft := 5
 	gateway.SetFailure(func(w http.ResponseWriter, r *http.Request) bool {
-		if r.Method == http.MethodPut && slow > 0 {
-			slow--
+		if r.Method == http.MethodPut && throttlesLeft > 0 {
+			throttlesLeft--
 			s3sim.Refuse(w, http.StatusServiceUnavailable, "SlowDown")
 			return true
 		}
 		return false
 	})
 	must(t, d.night(t))
-	if slow > 0 {
-		t.Errorf("the night got %d throttled responses, want 5", 5-slow)
+	if throttlesLeft > 0 {
+		t.Errorf("the night got %d throttled responses, want 5", 5-throttlesLeft)
 	}
 
 	resets := 0
@@ -131,13 +131,13 @@ func TestTrialKilledBackupContinues(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
 	d := newBucketHarness(t)
-	sent := make(chan struct{}, 100)
+	reached := make(chan struct{}, 100)
 	puts := 0
 	d.store.Fail = func(_ http.ResponseWriter, r *http.Request) bool {
 		if r.Method == http.MethodPut {
 			if puts++; puts > 10 {
 				select {
-				case sent <- struct{}{}:
+				case reached <- struct{}{}:
 				default:
 				}
 				panic(http.ErrAbortHandler) // drops the connection
@@ -158,7 +158,7 @@ func TestTrialKilledBackupContinues(t *testing.T) {
 	var out strings.Builder
 	cmd.Stdout, cmd.Stderr = &out, &out
 	must(t, cmd.Start())
-	<-sent
+	<-reached
 	must(t, cmd.Process.Kill())
 	_ = cmd.Wait() // returns an error, because the process was killed
 	d.store.Fail = nil
@@ -171,9 +171,9 @@ func TestTrialKilledBackupContinues(t *testing.T) {
 	}
 	putsBefore := d.store.Requests()[http.MethodPut]
 	must(t, runBackup(t.Context(), d.g, backupOptions{}))
-	all := len(d.store.Objects("store"))
-	if n := d.store.Requests()[http.MethodPut] - putsBefore; n != all-uploaded {
-		t.Errorf("the second backup sent %d objects, want the %d missing objects", n, all-uploaded)
+	total := len(d.store.Objects("store"))
+	if n := d.store.Requests()[http.MethodPut] - putsBefore; n != total-uploaded {
+		t.Errorf("the second backup sent %d objects, want the %d missing objects", n, total-uploaded)
 	}
 	must(t, runBackup(t.Context(), d.g, backupOptions{verify: true, readData: true}))
 }

@@ -18,11 +18,11 @@ import (
 // begin with an underscore.
 const warningsName = "_checks"
 
-// warningsSQL omits failed checks of severity "hold", because a person has accepted them.
+// warningsSQL omits failed checks of severity "hold": an operator accepted them to publish the night.
 const warningsSQL = `SELECT "check", run FROM (` + query.FailedChecks + `) WHERE severity = 'warn' OR outcome = 'not run'`
 
-// sendWarnings sends an alert about the checks with a warning that earlier snapshots did not
-// have. An alert that cannot be sent is kept for the next night.
+// sendWarnings sends an alert about checks that warn now and did not warn before. An alert that cannot
+// be sent is kept for the next night.
 func (g *globals) sendWarnings(ctx context.Context, cfg config.Config) error {
 	if cfg.Notify.FailureURL.Reveal() == "" {
 		return nil
@@ -40,9 +40,9 @@ func (g *globals) sendWarnings(ctx context.Context, cfg config.Config) error {
 		night := ledger.Find(runs, m.Run)
 		a := notify.Alert{Event: notify.Warned, Run: m.Run, StartedAt: night.StartedAt, EndedAt: night.EndedAt, ExitCode: night.ExitCode, Program: version}
 		for _, f := range m.Findings {
-			audited := ledger.Find(runs, *f.Values["run"]).Checks
-			if i := slices.IndexFunc(audited, func(c ledger.Check) bool { return c.Name == *f.Values["check"] }); i >= 0 {
-				a.Checks = append(a.Checks, audited[i])
+			auditedChecks := ledger.Find(runs, *f.Values["run"]).Checks
+			if i := slices.IndexFunc(auditedChecks, func(c ledger.Check) bool { return c.Name == *f.Values["check"] }); i >= 0 {
+				a.Checks = append(a.Checks, auditedChecks[i])
 			}
 		}
 		a.Error = ledger.DescribeChecks(a.Checks)

@@ -89,8 +89,8 @@ func chosenWatches(all []config.Watch, names []string, file string) ([]config.Wa
 	return slices.DeleteFunc(slices.Clone(all), func(w config.Watch) bool { return len(names) > 0 && !slices.Contains(names, w.Name) }), nil
 }
 
-// followWatches runs the watches after a night.
-func (g *globals) followWatches(ctx context.Context, cfg config.Config) (ledger.Run, error) {
+// runWatchesAfterNight is the follow-up that runs the watches.
+func (g *globals) runWatchesAfterNight(ctx context.Context, cfg config.Config) (ledger.Run, error) {
 	entry := ledger.BeginFollowUp(ledger.Watch, version, g.Now())
 	results, err := g.runWatches(ctx, cfg, false)
 	log := g.newLogger()
@@ -102,7 +102,7 @@ func (g *globals) followWatches(ctx context.Context, cfg config.Config) (ledger.
 	return endWatches(ctx, g.Now(), entry, results, err), err
 }
 
-// endWatches completes the ledger entry.
+// endWatches completes the ledger entry. If only some watches failed, the outcome is partial.
 func endWatches(ctx context.Context, now time.Time, entry ledger.Run, results []watch.Result, err error) ledger.Run {
 	entry = entry.EndFollowUp(ctx, now, err)
 	if len(results) > 0 {
@@ -156,10 +156,10 @@ func (g *globals) runWatchList(ctx context.Context, cfg config.Config, watches [
 		return nil, wh.ExplainErr(err)
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
-	bounded, stop := context.WithTimeoutCause(ctx, watchTimeout, fmt.Errorf("the watches took longer than %s", watchTimeout))
+	limitedCtx, stop := context.WithTimeoutCause(ctx, watchTimeout, fmt.Errorf("the watches took longer than %s", watchTimeout))
 	defer stop()
 	env.Catalog, env.Folder, env.Program, env.Now = db, wh.Folder, version, g.Now
-	results, err = watch.Run(bounded, env, watches)
+	results, err = watch.Run(limitedCtx, env, watches)
 	problems := []error{err}
 	for _, r := range results {
 		problems = append(problems, r.Err)
@@ -226,7 +226,7 @@ func checkWatches(ctx context.Context, g *globals, cfg config.Config) (err error
 		defer func() { err = errors.Join(err, db.Close()) }()
 	}
 	queries, err := query.Load(cfg.Queries.Dir)
-	problems := ownFaults(ctx, "queries", queries, err, db)
+	problems := ownFilesErr(ctx, "queries", queries, err, db)
 	if own := slices.DeleteFunc(queries.List(), func(q query.Query) bool { return !q.IsOwn() }); cfg.Queries.Dir != "" && problems == nil {
 		fmt.Fprintf(g.stdout, "queries        %d of your own in %s\n", len(own), cfg.Queries.Dir)
 	}
@@ -256,9 +256,9 @@ func checkWatches(ctx context.Context, g *globals, cfg config.Config) (err error
 	return problems
 }
 
-// ownFaults returns an error with all user-defined queries or checks that cannot run. loadErr
-// is the error of loading them.
-func ownFaults(ctx context.Context, kind string, queries query.Library, loadErr error, db *query.DB) error {
+// ownFilesErr returns an error with all user-defined queries or checks that cannot run. loadErr is the
+// error of loading the files. Without a db the columns are not checked.
+func ownFilesErr(ctx context.Context, kind string, queries query.Library, loadErr error, db *query.DB) error {
 	var faulty *query.FilesError
 	var problems []string
 	for _, err := range []error{loadErr, queries.CheckOwn(ctx, db)} {

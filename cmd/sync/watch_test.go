@@ -103,14 +103,14 @@ func TestTrialWatchesOfTheExample(t *testing.T) {
 		chat = append(chat, m.Text)
 	}))
 	defer server.Close()
-	box := &mailServer{}
+	mail := &mailServer{}
 	base := regexp.MustCompile(`base_url: (\S+),`).FindStringSubmatch(read(t, d.g.Config))[1]
 	text := exampleText(t)
 	for _, c := range [][2]string{
 		{"https://api.example.com", base},
 		{"dir: ./warehouse", "dir: " + filepath.Join(d.root, "var/lib/placementsync/warehouse")},
 		{"host: smtp.example.com", "host: 127.0.0.1"},
-		{"port: 0  ", fmt.Sprintf("port: %d  ", box.serve(t))},
+		{"port: 0  ", fmt.Sprintf("port: %d  ", mail.serve(t))},
 		{"tls: starttls ", "tls: none "},
 		{"IN ('Example News', 'Example Weekly')", "IN (SELECT outlet_name FROM product_listings)"},
 		{"amount over 10000", "amount over 1"},
@@ -133,10 +133,10 @@ func TestTrialWatchesOfTheExample(t *testing.T) {
 	must(t, runWatch(t.Context(), d.g, nil, false))
 	must(t, runWatch(t.Context(), d.g, nil, false)) // must not repeat a message
 
-	arrived := map[string]string{}
+	receivedLines := map[string]string{}
 	for _, text := range chat {
 		name, _, _ := strings.Cut(text, ":")
-		arrived[name] += firstLine(text)
+		receivedLines[name] += firstLine(text)
 	}
 	d.g.stdout = io.Discard
 	want := map[string]string{}
@@ -149,16 +149,16 @@ func TestTrialWatchesOfTheExample(t *testing.T) {
 		}
 	}
 	got := map[string]string{}
-	for name, line := range arrived {
+	for name, line := range receivedLines {
 		if _, ok := want[name]; ok || name == "price-drops" || name == "overdue-articles" {
 			got[name] = regexp.MustCompile(`\d+`).FindString(strings.TrimPrefix(line, name))
 		}
 	}
 	if diff := cmp.Diff(want, got); diff != "" || len(want) == 0 {
-		t.Errorf("findings (-want +got):\n%s\nall: %v\n%s", diff, arrived, &out)
+		t.Errorf("findings (-want +got):\n%s\nall: %v\n%s", diff, receivedLines, &out)
 	}
-	if len(box.got) != 1 || !strings.Contains(box.got[0], "Subject: placementsync: payables: ") || arrived["payables"] == "" {
-		t.Errorf("the mail server got %q and the chat %v, want the watch \"payables\" once in each", box.got, arrived)
+	if len(mail.got) != 1 || !strings.Contains(mail.got[0], "Subject: placementsync: payables: ") || receivedLines["payables"] == "" {
+		t.Errorf("the mail server got %q and the chat %v, want the watch \"payables\" once in each", mail.got, receivedLines)
 	}
 }
 

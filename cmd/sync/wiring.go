@@ -64,18 +64,18 @@ func (g *globals) nightConfig(c config.Config) (pipeline.Config, error) {
 	if err != nil {
 		return pipeline.Config{}, err
 	}
-	private := transform.Privacy{Drop: c.Privacy.Drop, Hash: c.Privacy.Hash, Key: []byte(c.Privacy.HashKey.Reveal())}
+	privacy := transform.Privacy{Drop: c.Privacy.Drop, Hash: c.Privacy.Hash, Key: []byte(c.Privacy.HashKey.Reveal())}
 	whConfig := command.WarehouseConfig(c, version)
 	whConfig.Step = g.Step
-	audit, err := loadChecks(c)
+	checkSet, err := loadChecks(c)
 	if err != nil {
 		return pipeline.Config{}, err
 	}
 	return pipeline.Config{
-		Warehouse: whConfig, Build: nameBuild(), Fetch: fetchConfig(c), Streams: stream.AllWithEvents(), Chosen: streams,
+		Warehouse: whConfig, Build: buildID(), Fetch: fetchConfig(c), Streams: stream.AllWithEvents(), Chosen: streams,
 		TeamID: c.API.TeamID,
-		Checks: audit, CheckTimeout: c.Checks.Timeout,
-		Privacy: private, ResumeMaxAge: c.Run.ResumeMaxAge, MaxDuration: c.Run.MaxDuration,
+		Checks: checkSet, CheckTimeout: c.Checks.Timeout,
+		Privacy: privacy, ResumeMaxAge: c.Run.ResumeMaxAge, MaxDuration: c.Run.MaxDuration,
 		Details: pipeline.Details(c.Streams.Details), LiveDays: c.Streams.LiveDays, Recheck: c.Streams.Recheck,
 		Limits: load.Limits{Share: c.Run.MassDeleteShare, Rows: int64(c.Run.MassDeleteRows)},
 		Now:    g.Now, Log: g.newLogger(),
@@ -97,8 +97,8 @@ func chosenStreams(c config.Streams) ([]string, error) {
 	return chosen, nil
 }
 
-// nameBuild returns a checksum of this binary, or a random text if the binary cannot be read.
-func nameBuild() string {
+// buildID returns a checksum of this binary, or a random text if the binary cannot be read.
+func buildID() string {
 	// On Linux this opens the running binary even after its file was replaced.
 	f, err := os.Open("/proc/self/exe")
 	if path, pathErr := os.Executable(); err != nil && pathErr == nil {

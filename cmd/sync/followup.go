@@ -12,19 +12,17 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// Work after a night sends a published night elsewhere: to receivers, to the lake, to the
-// backup. It does not take the lock of the warehouse or change snapshots. A failure is
-// reported, and the next night tries again.
+// followUp is one kind of work after a night. It sends a published night elsewhere: to receivers, to
+// the lake or to the backup. It neither takes the lock of the warehouse nor changes snapshots. A
+// failure is reported, and the next night tries again. A follow-up returns its ledger entry even with
+// an error.
+type followUp func(ctx context.Context, cfg config.Config) (ledger.Run, error)
 
-// followUpWork is one kind of work after a night. It returns its ledger entry even with an
-// error.
-type followUpWork func(ctx context.Context, cfg config.Config) (ledger.Run, error)
-
-// followers returns the configured work after nights, in the order in which it runs.
-func (g *globals) followers(cfg config.Config) []followUpWork {
-	var all []followUpWork
+// configuredFollowUps returns the configured follow-ups in the order in which they run.
+func (g *globals) configuredFollowUps(cfg config.Config) []followUp {
+	var all []followUp
 	if len(cfg.Watch) > 0 { // first, so that the backup contains the state of the watches
-		all = append(all, g.followWatches)
+		all = append(all, g.runWatchesAfterNight)
 	}
 	if cfg.Lake.Catalog != "" {
 		all = append(all, g.publishToLake)
@@ -35,14 +33,14 @@ func (g *globals) followers(cfg config.Config) []followUpWork {
 	return all
 }
 
-// followPublish sends new warnings of the published night. It then runs all configured work after
-// nights, even if one kind of work fails. Unsent warnings are only logged.
-func (g *globals) followPublish(ctx context.Context, cfg config.Config) error {
+// runFollowUps sends new warnings of checks on the published night. Then it runs each configured
+// follow-up, even if an earlier one fails. Unsent warnings are only logged.
+func (g *globals) runFollowUps(ctx context.Context, cfg config.Config) error {
 	if err := g.sendWarnings(ctx, cfg); err != nil {
 		g.newLogger().Warn("warnings of checks not sent, the next night tries again", "error", err)
 	}
-	works := g.followers(cfg)
-	if len(works) == 0 {
+	followUps := g.configuredFollowUps(cfg)
+	if len(followUps) == 0 {
 		return nil
 	}
 	wh, err := warehouse.Open(command.WarehouseConfig(cfg, version))
@@ -52,8 +50,8 @@ func (g *globals) followPublish(ctx context.Context, cfg config.Config) error {
 	log := g.newLogger()
 	sender := command.NewNotifier(cfg.Notify, version, log)
 	var problems []error
-	for _, work := range works {
-		entry, err := work(ctx, cfg)
+	for _, run := range followUps {
+		entry, err := run(ctx, cfg)
 		if errors.As(err, new(*warehouse.LockedError)) {
 			log.Info("work after the night runs in another process", "work", entry.Kind)
 			continue
@@ -76,8 +74,8 @@ func (g *globals) followPublish(ctx context.Context, cfg config.Config) error {
 	return errors.Join(problems...)
 }
 
-// recordFollowUp writes the ledger entry of work that an operator started. The operator sees
-// a failure, so only a recovery from an earlier failure is sent.
+// recordFollowUp writes the ledger entry of a follow-up that an operator started. The operator sees a
+// failure on the terminal, so an alert is sent only for a recovery from an earlier failure.
 func (g *globals) recordFollowUp(ctx context.Context, cfg config.Config, entry ledger.Run) error {
 	wh, err := warehouse.Open(command.WarehouseConfig(cfg, version))
 	if err != nil {
@@ -86,14 +84,14 @@ func (g *globals) recordFollowUp(ctx context.Context, cfg config.Config, entry l
 	return command.RecordFollowUp(ctx, wh, command.NewNotifier(cfg.Notify, version, g.newLogger()), entry, notify.Recovered)
 }
 
-// withFollowUp joins the error of a night and the error of the work after it.
-func withFollowUp(ctx context.Context, night, follow error) error {
-	if follow == nil {
-		return night
+// withFollowUp joins the error of a night and the error of its follow-ups.
+func withFollowUp(ctx context.Context, nightErr, followUpErr error) error {
+	if followUpErr == nil {
+		return nightErr
 	}
-	follow = fmt.Errorf("%w: the night is published, the next night tries again", follow)
-	if night == nil || command.OutcomeOf(ctx, night) == ledger.Partial {
-		return command.EndWith(ledger.Partial, errors.Join(night, follow))
+	followUpErr = fmt.Errorf("%w: the night is published, the next night tries again", followUpErr)
+	if nightErr == nil || command.OutcomeOf(ctx, nightErr) == ledger.Partial {
+		return command.EndWith(ledger.Partial, errors.Join(nightErr, followUpErr))
 	}
-	return errors.Join(night, follow)
+	return errors.Join(nightErr, followUpErr)
 }

@@ -30,7 +30,7 @@ func TestLedgerFitsTerminal(t *testing.T) {
 		if width == 0 {
 			runs = append(runs, backup)
 		}
-		text := listRuns(runs, good.ID).render(width)
+		text := ledgerTable(runs, good.ID).render(width)
 		if width > 0 {
 			checkWidths(t, fmt.Sprintf("runs at %d", width), text, width)
 		}
@@ -41,7 +41,7 @@ func TestLedgerFitsTerminal(t *testing.T) {
 		}
 	}
 	// Empty columns are omitted first, so that the ledger of complete nights shows changes.
-	if text := listRuns([]ledger.Run{good, good}, good.ID).render(80); !strings.Contains(text, "changed") || strings.Contains(text, "why") {
+	if text := ledgerTable([]ledger.Run{good, good}, good.ID).render(80); !strings.Contains(text, "changed") || strings.Contains(text, "why") {
 		t.Errorf("the ledger of complete nights is\n%s\nwant the column \"changed\" and no column \"why\", which is empty", text)
 	}
 }
