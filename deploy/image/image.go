@@ -25,28 +25,28 @@ func buildImage(o options) (v1.Image, sizes, error) {
 	if err != nil {
 		return nil, total, err
 	}
-	system, err := systemEntries(o)
+	system, err := systemFiles(o)
 	if err != nil {
 		return nil, total, err
 	}
 	img := mutate.ConfigMediaType(mutate.MediaType(empty.Image, types.OCIManifestSchema1), types.OCIConfigJSON)
-	for _, part := range []struct {
+	for _, contents := range []struct {
 		comment string
-		entries []entry
+		files   []layerFile
 	}{
 		{"users, root certificates, the configuration of containers, licenses", system},
-		{"placementsync " + o.version, []entry{{program[1:], 0o755, 0, content}}},
+		{"placementsync " + o.version, []layerFile{{program[1:], 0o755, 0, content}}},
 	} {
-		layer, unpacked, err := newLayer(part.entries, o.created)
+		layer, unpacked, err := newLayer(contents.files, o.created)
 		if err != nil {
-			return nil, total, fmt.Errorf("pack %s: %w", part.comment, err)
+			return nil, total, fmt.Errorf("pack %s: %w", contents.comment, err)
 		}
 		packed, err := layer.Size()
 		if err != nil {
 			return nil, total, err
 		}
 		total.unpacked, total.packed = total.unpacked+int64(unpacked), total.packed+packed
-		history := v1.History{Created: v1.Time{Time: o.created}, CreatedBy: "make image", Comment: part.comment}
+		history := v1.History{Created: v1.Time{Time: o.created}, CreatedBy: "make image", Comment: contents.comment}
 		if img, err = mutate.Append(img, mutate.Addendum{Layer: layer, History: history}); err != nil {
 			return nil, total, err
 		}

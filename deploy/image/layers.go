@@ -18,28 +18,28 @@ import (
 	"golang.org/x/crypto/x509roots/fallback/bundle"
 )
 
-// user is the id of the user and group of the program. Few machines use this id, and user
-// namespaces, which have ids below 65536, contain it.
+// user is the id of the user and group of the program. Few machines use this id for another user. It
+// is below 65536, so user namespaces contain it.
 const user = 65532
 
-// Display names of users. The image uses a numeric user, because otherwise Kubernetes cannot
-// check that it is not root.
+// Display names of users. The image names its user by the numeric id, because otherwise Kubernetes
+// cannot check that the user is not root.
 const (
 	passwd = "root:x:0:0:root:/:/sbin/nologin\nplacementsync:x:65532:65532:placementsync:/warehouse:/sbin/nologin\n"
 	group  = "root:x:0:\nplacementsync:x:65532:\n"
 )
 
-// entry is a file of a layer, or a folder if its name ends with a slash.
-type entry struct {
+// layerFile is a file of a layer, or a folder if its name ends with a slash.
+type layerFile struct {
 	name    string
 	mode    int64
 	owner   int
 	content []byte
 }
 
-// systemEntries are the files that programs expect on any machine. Time zones are embedded in
+// systemFiles returns the files that programs expect on any machine. Time zones are embedded in
 // the program.
-func systemEntries(o options) ([]entry, error) {
+func systemFiles(o options) ([]layerFile, error) {
 	config, err := os.ReadFile(filepath.Join(o.root, "deploy", "image", "config.yaml"))
 	if err != nil {
 		return nil, err
@@ -56,7 +56,7 @@ func systemEntries(o options) ([]entry, error) {
 	if err != nil {
 		return nil, err
 	}
-	return []entry{
+	return []layerFile{
 		{"etc/", 0o755, 0, nil},
 		{"etc/group", 0o644, 0, []byte(group)},
 		{"etc/passwd", 0o644, 0, []byte(passwd)},
@@ -78,7 +78,7 @@ func systemEntries(o options) ([]entry, error) {
 
 // rootCertificates returns the root certificates of Mozilla as published by the Go project and
 // pinned by go.sum. It omits roots that Mozilla trusts only for certificates issued before a
-// date: a file of certificates cannot express that, and those certificates have expired.
+// date. A file of certificates cannot express this condition, and these certificates have expired.
 func rootCertificates() ([]byte, error) {
 	var b bytes.Buffer
 	for root := range bundle.Roots() {
@@ -92,11 +92,12 @@ func rootCertificates() ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// newLayer packs entries with the same time.
-func newLayer(entries []entry, created time.Time) (v1.Layer, int, error) {
+// newLayer packs files into a layer. All files get the time created. It also returns the unpacked size
+// in bytes.
+func newLayer(files []layerFile, created time.Time) (v1.Layer, int, error) {
 	var b bytes.Buffer
 	w := tar.NewWriter(&b)
-	for _, e := range entries {
+	for _, e := range files {
 		h := tar.Header{Typeflag: tar.TypeReg, Name: e.name, Mode: e.mode, Uid: e.owner, Gid: e.owner,
 			Size: int64(len(e.content)), ModTime: created, Format: tar.FormatUSTAR}
 		if e.name[len(e.name)-1] == '/' {
@@ -129,11 +130,11 @@ func readProgram(path string) (content []byte, arch string, err error) {
 	}
 	for _, p := range f.Progs {
 		if p.Type == elf.PT_INTERP {
-			return nil, "", fmt.Errorf("%s needs a dynamic linker, which the image does not have: link it statically", path)
+			return nil, "", fmt.Errorf("%s needs a dynamic linker, but the image has none: link the program statically", path)
 		}
 	}
 	if libraries, err := f.ImportedLibraries(); err == nil && len(libraries) > 0 {
-		return nil, "", fmt.Errorf("%s needs %v, which the image does not have: link it statically", path, libraries)
+		return nil, "", fmt.Errorf("%s needs the libraries %v, but the image has none: link the program statically", path, libraries)
 	}
 	switch f.Machine {
 	case elf.EM_X86_64:
@@ -141,5 +142,5 @@ func readProgram(path string) (content []byte, arch string, err error) {
 	case elf.EM_AARCH64:
 		return content, "arm64", nil
 	}
-	return nil, "", fmt.Errorf("%s is for %s, which this command does not support", path, f.Machine)
+	return nil, "", fmt.Errorf("%s is for the architecture %s: build it for amd64 or arm64", path, f.Machine)
 }

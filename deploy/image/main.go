@@ -1,7 +1,7 @@
 // Command image writes the container image of placementsync to a file, without a container
-// daemon or a base image. The image contains a static program, root certificates, a user and two
-// folders. The file is an archive of the OCI image layout, for docker load, podman load and
-// skopeo copy. The same input gives the same bytes.
+// daemon or a base image. The image contains a static program, a configuration, root certificates,
+// licenses, a user, and the folders /tmp and /warehouse. The file is an archive of the OCI image
+// layout, for docker load, podman load and skopeo copy. The same input gives the same bytes.
 //
 // The command is a separate module, so that placementsync does not need the modules of the command.
 package main

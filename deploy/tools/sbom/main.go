@@ -32,35 +32,35 @@ func main() {
 }
 
 func writeBOM(w io.Writer, licensesFile, version string, programs []string) error {
-	known, err := readLicenses(licensesFile)
+	allLicenses, err := readLicenses(licensesFile)
 	if err != nil {
 		return err
 	}
 	product := cdx.Component{Type: cdx.ComponentTypeApplication, BOMRef: "placementsync", Name: "placementsync", Version: version, Licenses: licenseChoices("Apache-2.0")}
-	parts := map[string]cdx.Component{}
-	needs := map[string][]string{}
+	componentsByRef := map[string]cdx.Component{}
+	dependencyRefs := map[string][]string{}
 	for _, program := range programs {
-		c, modules, err := readProgram(program, version, known)
+		c, modules, err := readProgram(program, version, allLicenses)
 		if err != nil {
 			return err
 		}
-		parts[c.BOMRef] = c
-		needs[product.BOMRef] = append(needs[product.BOMRef], c.BOMRef)
+		componentsByRef[c.BOMRef] = c
+		dependencyRefs[product.BOMRef] = append(dependencyRefs[product.BOMRef], c.BOMRef)
 		for _, m := range modules {
-			parts[m.BOMRef] = m
-			needs[c.BOMRef] = append(needs[c.BOMRef], m.BOMRef)
+			componentsByRef[m.BOMRef] = m
+			dependencyRefs[c.BOMRef] = append(dependencyRefs[c.BOMRef], m.BOMRef)
 		}
 	}
 	bom := cdx.NewBOM()
 	bom.Metadata = &cdx.Metadata{Component: &product}
 	var components []cdx.Component
 	var dependencies []cdx.Dependency
-	for _, c := range parts {
+	for _, c := range componentsByRef {
 		components = append(components, c)
 	}
-	for ref, on := range needs {
-		slices.Sort(on)
-		dependencies = append(dependencies, cdx.Dependency{Ref: ref, Dependencies: &on})
+	for ref, refs := range dependencyRefs {
+		slices.Sort(refs)
+		dependencies = append(dependencies, cdx.Dependency{Ref: ref, Dependencies: &refs})
 	}
 	slices.SortFunc(components, func(a, b cdx.Component) int { return strings.Compare(a.BOMRef, b.BOMRef) })
 	slices.SortFunc(dependencies, func(a, b cdx.Dependency) int { return strings.Compare(a.Ref, b.Ref) })
@@ -68,10 +68,11 @@ func writeBOM(w io.Writer, licensesFile, version string, programs []string) erro
 	return cdx.NewBOMEncoder(w, cdx.BOMFileFormatJSON).SetPretty(true).EncodeVersion(bom, cdx.SpecVersion1_6)
 }
 
-// licenses maps the names of modules and libraries to the names of their licenses.
+// licenses are the licenses in docs/licenses.md.
 type licenses struct {
+	// terms contains the license of each module, by path.
 	terms map[string]string
-	// contained has the rows of libraries within modules: name, version, license.
+	// contained has a row for each library that a module contains: name, version, license.
 	contained [][3]string
 }
 
@@ -108,8 +109,8 @@ func licenseChoices(terms string) *cdx.Licenses {
 	return &all
 }
 
-// readProgram returns the components of a program.
-func readProgram(file, version string, known licenses) (program cdx.Component, parts []cdx.Component, err error) {
+// readProgram returns the component of a program, and the components that the program contains.
+func readProgram(file, version string, allLicenses licenses) (program cdx.Component, parts []cdx.Component, err error) {
 	info, err := buildinfo.ReadFile(file)
 	if err != nil {
 		return program, nil, err
@@ -127,9 +128,9 @@ func readProgram(file, version string, known licenses) (program cdx.Component, p
 		if m.Replace != nil {
 			m = m.Replace
 		}
-		parts = append(parts, library(m.Path, m.Version, "pkg:golang/"+m.Path+"@", known.terms[m.Path]))
+		parts = append(parts, library(m.Path, m.Version, "pkg:golang/"+m.Path+"@", allLicenses.terms[m.Path]))
 	}
-	for _, part := range known.contained {
+	for _, part := range allLicenses.contained {
 		parts = append(parts, library(part[0], part[1], "pkg:generic/"+strings.ToLower(strings.ReplaceAll(part[0], " ", "-"))+"@", part[2]))
 	}
 	return program, parts, nil
