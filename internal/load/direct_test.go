@@ -57,9 +57,8 @@ func TestFailedLargeBatchPreventsTheMerge(t *testing.T) {
 	s, err := load.Open(ctx, d, h.w.Catalog.Definitions(), h.streams)
 	must(t, err)
 	bad := strings.Repeat(`{"name":"no id","row_hash":1,"seq":1},`, many)
-	if err := s.Rows.Add(ctx, "product_listings", "product_listings", h.batch("product_listings", strings.TrimSuffix(bad, ","))); err == nil {
-		t.Error("Add accepted rows without ids")
-	}
+	// DuckDB converts the batch later, so the error may be returned only when the feed is closed.
+	_ = s.Rows.Add(ctx, "product_listings", "product_listings", h.batch("product_listings", strings.TrimSuffix(bad, ",")))
 	if _, err := s.Merge(ctx, map[string]load.Coverage{"product_listings": load.Whole}, load.Limits{}); err == nil {
 		t.Error("Merge succeeded without the lost rows")
 	}

@@ -9,7 +9,6 @@ import (
 	"sync"
 
 	"github.com/apache/arrow-go/v18/arrow"
-	"golang.org/x/sync/errgroup"
 
 	"placementsync/internal/sqltext"
 	"placementsync/internal/stream"
@@ -28,11 +27,16 @@ type staging struct {
 	threads int
 	// direct contains the tables of main that are filled directly.
 	direct names
-	// shared inserts into all tables without an own inserter.
+	// shared inserts into all tables without a feed.
 	shared *inserter
 
-	mu  sync.Mutex // guards the fields below
-	own map[stagingTable]*inserter
+	mu sync.Mutex // guards the fields below
+	// feeds contains the open feeds. feedCount counts all feeds so far, because each needs a view
+	// with a unique name.
+	feeds     map[stagingTable]*feed
+	feedCount int
+	// failed contains the errors of feeds. Their rows are lost, so the stage cannot be merged.
+	failed error
 	// decided contains the streams of earlier calls of chooseDirect.
 	decided map[string]bool
 }
@@ -43,7 +47,7 @@ type stagingTable struct{ stream, table string }
 // openStaging attaches the file to a draft and creates a staging table for each stream and
 // table, with the columns of schema/, row_hash and seq.
 func openStaging(ctx context.Context, d *warehouse.Draft, of streamSet) (*staging, error) {
-	s := &staging{streamSet: of, draft: d, own: map[stagingTable]*inserter{}, decided: map[string]bool{}}
+	s := &staging{streamSet: of, draft: d, feeds: map[stagingTable]*feed{}, decided: map[string]bool{}}
 	err := s.create(ctx)
 	if err == nil {
 		err = d.LimitMemory(ctx, true)
@@ -90,8 +94,8 @@ func createSchema(name string) sqlText {
 	return stageSQL.Render("create_schema", values{"schema": sqlText(stageName + "." + sqltext.Quote(name))})
 }
 
-// largeBatch is the number of rows in a batch from which its table gets its own inserter, so that the
-// tables of a large list are filled at the same time.
+// largeBatch is the number of rows in a batch from which its table gets a feed. More large batches
+// are expected, and the tables of a large list are then filled at the same time.
 const largeBatch = 1_024
 
 // insert inserts batches of one table. It waits while DuckDB is busy with the table.
@@ -100,9 +104,13 @@ func (s *staging) insert(ctx context.Context, to stagingTable, rows []arrow.Reco
 	for _, b := range rows {
 		count += b.NumRows()
 	}
-	ins, err := s.findInserter(ctx, to, count)
-	if err == nil {
-		err = ins.insert(ctx, s.insertBatch(to, ins.view), rows)
+	tableFeed, err := s.findFeed(ctx, to, rows[0].Schema(), count)
+	switch {
+	case err != nil:
+	case tableFeed == nil:
+		err = s.shared.insert(ctx, s.insertBatch(to, s.shared.view), rows)
+	default:
+		err = tableFeed.send(ctx, rows)
 	}
 	if err != nil {
 		return fmt.Errorf("stage %d rows of %s.%s: %w", count, to.stream, to.table, err)
@@ -110,27 +118,25 @@ func (s *staging) insert(ctx context.Context, to stagingTable, rows []arrow.Reco
 	return nil
 }
 
-// findInserter returns the inserter of a table for batches with count rows.
-func (s *staging) findInserter(ctx context.Context, to stagingTable, count int64) (*inserter, error) {
+// findFeed returns the feed of a table, and opens it for batches with many rows. It returns nil if the
+// table needs no feed.
+func (s *staging) findFeed(ctx context.Context, to stagingTable, schema *arrow.Schema, rows int64) (*feed, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if own := s.own[to]; own != nil {
-		return own, nil
+	if open := s.feeds[to]; open != nil || s.failed != nil {
+		return open, s.failed
 	}
-	if err := s.chooseDirect(ctx, to.stream, count); err != nil {
+	if err := s.chooseDirect(ctx, to.stream, rows); err != nil {
 		return nil, err
 	}
-	catalog := stageName
-	if s.direct.has(to.table) {
-		catalog = catalogName
-	} else if count < largeBatch {
-		return s.shared, nil
+	if rows < largeBatch && !s.direct.has(to.table) {
+		return nil, nil
 	}
-	own, err := newInserter(ctx, s.draft, fmt.Sprintf("batch%d", len(s.own)), catalog)
+	opened, err := s.openFeed(ctx, to, schema)
 	if err == nil {
-		s.own[to] = own
+		s.feeds[to] = opened
 	}
-	return own, err
+	return opened, err
 }
 
 // allStreams is the argument of flush for all streams.
@@ -141,24 +147,37 @@ const allStreams = ""
 func (s *staging) flush(ctx context.Context, st string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	var committing errgroup.Group
-	committing.Go(func() error { return s.shared.commit(ctx) })
-	for to, own := range s.own {
-		if st == allStreams || st == to.stream {
-			committing.Go(func() error { return own.commit(ctx) })
-		}
-	}
-	if err := committing.Wait(); err != nil {
+	err := errors.Join(s.closeFeeds(st), s.shared.commit(ctx))
+	if err != nil {
 		return fmt.Errorf("commit the staged rows: %w", err)
 	}
 	return nil
 }
 
-func (s *staging) close(ctx context.Context) error {
-	err := s.shared.conn.Close()
-	for _, own := range s.own {
-		err = errors.Join(err, own.conn.Close())
+// closeFeeds closes the feeds of a stream, or of allStreams, and waits until their rows are inserted.
+func (s *staging) closeFeeds(st string) error {
+	closing := map[stagingTable]*feed{}
+	for to, f := range s.feeds {
+		if st == allStreams || st == to.stream {
+			closing[to] = f
+			close(f.closed)
+		}
 	}
+	for to, f := range closing {
+		<-f.ended
+		if f.err != nil {
+			s.failed = errors.Join(s.failed, fmt.Errorf("stage rows of %s.%s: %w", to.stream, to.table, f.err))
+		}
+		delete(s.feeds, to)
+	}
+	return s.failed
+}
+
+func (s *staging) close(ctx context.Context) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	_ = s.closeFeeds(allStreams) // flush or Add has reported the error
+	err := s.shared.conn.Close()
 	if s.draft.Instance != nil {
 		err = errors.Join(err, s.draft.Exec(ctx, stageSQL.Render("detach", values{"catalog": sqltext.Name(stageName)})))
 	}

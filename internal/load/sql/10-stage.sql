@@ -34,6 +34,9 @@ CREATE TABLE stage.events (event_id VARCHAR, topic VARCHAR, source VARCHAR, sent
 -- returns wrong columns for a list of columns of such a view and ignores filters.
 INSERT INTO {table} SELECT * FROM {view}
 
+-- name: drop_view
+DROP VIEW {view}
+
 -- name: commit_batches
 DROP VIEW IF EXISTS {view};
 COMMIT

@@ -1,0 +1,101 @@
+package load
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"placementsync/internal/sqltext"
+)
+
+// feed inserts the batches of one table by a single INSERT, which reads them from a channel until
+// the feed is closed. DuckDB then writes each row once. With an INSERT for each batch, DuckDB writes
+// each row twice: into the transaction, and into the table at the commit.
+type feed struct {
+	batches chan arrow.RecordBatch
+	// closed is closed after the last batch, and ended after the INSERT.
+	closed, ended chan struct{}
+	// err is the error of the INSERT. It may be read once ended is closed.
+	err error
+}
+
+// openFeed starts the INSERT of a table on a connection of its own. The INSERT also reads the batches
+// of later calls, so the end of ctx must not cancel it.
+func (s *staging) openFeed(ctx context.Context, to stagingTable, schema *arrow.Schema) (*feed, error) {
+	ctx = context.WithoutCancel(ctx)
+	catalog := stageName
+	if s.direct.has(to.table) {
+		catalog = catalogName
+	}
+	s.feedCount++
+	ins, err := newInserter(ctx, s.draft, fmt.Sprintf("feed%d", s.feedCount), catalog)
+	if err != nil {
+		return nil, err
+	}
+	f := &feed{batches: make(chan arrow.RecordBatch), closed: make(chan struct{}), ended: make(chan struct{})}
+	reader := &feedReader{feed: f, schema: schema}
+	release, err := ins.arrow.RegisterView(reader, ins.view)
+	if err != nil {
+		return nil, errors.Join(err, ins.conn.Close())
+	}
+	go func() {
+		defer close(f.ended)
+		err := ins.execute(ctx, s.insertBatch(to, ins.view))
+		release()
+		reader.releaseBatch()
+		drop := stageSQL.Render("drop_view", values{"view": sqltext.Name(ins.view)})
+		f.err = errors.Join(err, ins.execute(ctx, drop), ins.conn.Close())
+	}()
+	return f, nil
+}
+
+// send passes batches to the INSERT, and waits while DuckDB is busy with earlier batches.
+func (f *feed) send(ctx context.Context, rows []arrow.RecordBatch) error {
+	for _, batch := range rows {
+		batch.Retain() // feedReader releases it
+		select {
+		case f.batches <- batch:
+		case <-f.ended:
+			batch.Release()
+			return errors.Join(errors.New("the INSERT ended before its last batch"), f.err)
+		case <-ctx.Done():
+			batch.Release()
+			return context.Cause(ctx)
+		}
+	}
+	return nil
+}
+
+// feedReader passes the batches of a feed to DuckDB. It implements array.RecordReader.
+type feedReader struct {
+	feed   *feed
+	schema *arrow.Schema
+	batch  arrow.RecordBatch
+}
+
+func (r *feedReader) Retain()                        {}
+func (r *feedReader) Release()                       {}
+func (r *feedReader) Schema() *arrow.Schema          { return r.schema }
+func (r *feedReader) Err() error                     { return nil }
+func (r *feedReader) RecordBatch() arrow.RecordBatch { return r.batch }
+func (r *feedReader) Record() arrow.RecordBatch      { return r.batch }
+
+// Next waits for a batch. DuckDB calls it from one thread at a time.
+func (r *feedReader) Next() bool {
+	r.releaseBatch()
+	select {
+	case r.batch = <-r.feed.batches:
+		return true
+	case <-r.feed.closed:
+		return false
+	}
+}
+
+func (r *feedReader) releaseBatch() {
+	if r.batch != nil {
+		r.batch.Release()
+		r.batch = nil
+	}
+}
