@@ -171,8 +171,8 @@ func (h *fixture) status() (s lake.Status) {
 	return s
 }
 
-// requireEqualTables checks that every table of a night in the lake equals the version in the
-// warehouse.
+// requireEqualTables checks that every table of a night in the lake equals the table of the published
+// version in the warehouse.
 func (h *fixture) requireEqualTables(run string) {
 	h.Helper()
 	var v lake.Verified
@@ -189,7 +189,7 @@ func (h *fixture) readRun() (run string) {
 	s := h.status()
 	for _, t := range s.Tables {
 		if t.Run != s.Run {
-			h.Fatalf("table %s shows the night %q, want %q as the lake", t.Table, t.Run, s.Run)
+			h.Fatalf("table %s shows the night %q, want %q, the night of the lake", t.Table, t.Run, s.Run)
 		}
 	}
 	if s.Run != "" {

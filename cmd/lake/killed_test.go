@@ -58,12 +58,12 @@ func (h *fixture) kill(step string, nth int) {
 	out, err := cmd.CombinedOutput()
 	var ended *exec.ExitError
 	if !errors.As(err, &ended) || ended.ExitCode() != -1 {
-		h.Fatalf("the process was not killed at %s (%d): %v\n%s", step, nth, err, out)
+		h.Fatalf("the process was not killed at call %d of the step %q: %v\n%s", nth, step, err, out)
 	}
 }
 
-// countSteps returns the number of calls of each step of an undisturbed publish, and then restores
-// the lake.
+// countSteps runs a publish without faults, restores the lake, and returns the number of calls of each
+// step.
 func (h *fixture) countSteps() map[string]int {
 	h.Helper()
 	var mu sync.Mutex
@@ -82,9 +82,9 @@ func (h *fixture) countSteps() map[string]int {
 	return counts
 }
 
-// TestTrialKilledPublishIsAllOrNothing kills a publish once at each kind of step, at the middle one
-// of its calls. All tables must then show the same readable night, and the next publish must publish
-// the new night.
+// TestTrialKilledPublishIsAllOrNothing kills one publish per step, at the middle call of the step.
+// All tables must then show the same readable night: the new night after the commit, the earlier night
+// before the commit. After the next publish they must show the new night.
 func TestTrialKilledPublishIsAllOrNothing(t *testing.T) {
 	torture.RequireTrials(t, os.Getenv)
 	h := newFixture(t, 1)
@@ -101,13 +101,13 @@ func TestTrialKilledPublishIsAllOrNothing(t *testing.T) {
 			want = second
 		}
 		if run := h.readRun(); run != want {
-			t.Errorf("killed at %s (%d): the lake shows %s, want %s", step, nth, run, want)
+			t.Errorf("killed at call %d of the step %q: the lake shows %s, want %s", nth, step, run, want)
 		}
 		if p := h.publish(); p[0].Already != committed {
-			t.Errorf("killed at %s (%d): the next publish returned %+v, want already published: %v", step, nth, p, committed)
+			t.Errorf("killed at call %d of the step %q: the next publish returned %+v, want already published: %v", nth, step, p, committed)
 		}
 		if run := h.readRun(); run != second {
-			t.Errorf("killed at %s (%d), then published: the lake shows %s, want %s", step, nth, run, second)
+			t.Errorf("killed at call %d of the step %q, then published: the lake shows %s, want %s", nth, step, run, second)
 		}
 		h.must(os.RemoveAll(h.path("lake")))
 		h.must(os.Rename(h.path("before"), h.path("lake")))
@@ -158,10 +158,10 @@ func TestFailedPublishIsAllOrNothing(t *testing.T) {
 // TestSimultaneousPublishFails starts a second publish before the commit of the first. The first
 // publish must fail and remove its files.
 func TestSimultaneousPublishFails(t *testing.T) {
-	for name, published := range map[string]int{"the first night": 0, "a later night": 1} {
+	for name, hasEarlierNight := range map[string]bool{"the first night": false, "a later night": true} {
 		t.Run(name, func(t *testing.T) {
 			h := newFixture(t, 1)
-			if published > 0 {
+			if hasEarlierNight {
 				h.publish()
 				h.night()
 			}
@@ -177,7 +177,7 @@ func TestSimultaneousPublishFails(t *testing.T) {
 			h.fail(1, "another publisher changed", "publish")
 			h.requireEqualTables(h.readRun())
 			if got := h.filesOfLake(); len(got) >= len(files) {
-				t.Errorf("the files of the failed publish were not removed: %d files before its end, %d after", len(files), len(got))
+				t.Errorf("the files of the failed publish were not removed: the lake has %d files, want fewer than the %d during the publish", len(got), len(files))
 			}
 			if p := h.publish(); !p[0].Already {
 				t.Errorf("the next publish returned %+v, want already published", p)

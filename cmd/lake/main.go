@@ -11,7 +11,7 @@ import (
 	"placementsync/internal/command"
 )
 
-// The build sets version, and sets commit if the sources have no repository, such as a tarball.
+// The build sets version, and sets commit if the sources are not in a repository, as in a tarball.
 var (
 	version = "dev"
 	commit  = ""

@@ -39,8 +39,8 @@ func TestSnapshotOfAnotherProgramIsReported(t *testing.T) {
 	if s := h.status(); s.Behind {
 		t.Errorf("the lake is still behind: %+v", s)
 	}
-	if third := h.publish(); !third[0].Already {
-		t.Errorf("a publish after the repair returned %+v, want already published", third)
+	if again := h.publish(); !again[0].Already {
+		t.Errorf("a publish after the repair returned %+v, want already published", again)
 	}
 }
 

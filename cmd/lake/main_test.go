@@ -7,7 +7,7 @@ import (
 	"go.uber.org/goleak"
 )
 
-// TestMain also checks that commands do not leak goroutines.
+// TestMain creates the folder of sharedNights and checks that commands do not leak goroutines.
 func TestMain(m *testing.M) {
 	var err error
 	if os.Getenv(killEnv) == "" { // child processes need no nights

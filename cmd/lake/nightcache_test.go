@@ -11,8 +11,8 @@ import (
 	"sync"
 )
 
-// nightCache contains a copy of a warehouse for each number of nights, so that each night runs only
-// once for all tests.
+// nightCache contains a copy of a warehouse after one night, after two nights and so on. Each night
+// runs only once for all tests.
 type nightCache struct {
 	mu     sync.Mutex // guards nights
 	dir    string
@@ -27,7 +27,7 @@ func (c *nightCache) folderAfter(nights int) string {
 	return filepath.Join(c.dir, strconv.Itoa(nights), "warehouse")
 }
 
-// addNights runs nights until the cache has this number.
+// addNights runs nights until the cache has the given number of nights.
 func (c *nightCache) addNights(h *fixture, nights int) {
 	h.Helper()
 	c.mu.Lock()
@@ -90,7 +90,7 @@ func (h *fixture) applyNight(before, after string) {
 			target, err := os.Readlink(path)
 			return errors.Join(err, removeAny(to), os.Symlink(target, to))
 		case strings.HasPrefix(name, "state"+string(filepath.Separator)):
-			return continueFile(filepath.Join(before, name), path, to)
+			return updateStateFile(filepath.Join(before, name), path, to)
 		}
 		return errors.Join(removeAny(to), os.Link(path, to))
 	}))
@@ -106,9 +106,9 @@ func (h *fixture) applyNight(before, after string) {
 	}))
 }
 
-// continueFile updates a state file. Lines that were added to runs.jsonl are appended. Any
-// other file is replaced.
-func continueFile(before, after, to string) error {
+// updateStateFile applies the difference between two versions of a state file to the file of the
+// warehouse. Lines that were added to runs.jsonl are appended. Any other file is replaced.
+func updateStateFile(before, after, to string) error {
 	data, err := os.ReadFile(after)
 	if err != nil {
 		return err

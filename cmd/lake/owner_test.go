@@ -18,7 +18,8 @@ func (h *fixture) configure(section string) {
 	h.write("config.yaml", "warehouse: {dir: ./warehouse, keep_versions: 9, memory_limit: 256MB, threads: 1}\nlake: {"+section+"}\n")
 }
 
-// makeFilesOld sets the times of all files of the lake, so that expire removes orphans.
+// makeFilesOld sets the times of all files of the lake to four days ago, so that expire removes
+// unreferenced files.
 func (h *fixture) makeFilesOld() {
 	h.Helper()
 	for _, file := range h.filesOfLake() {
@@ -103,8 +104,8 @@ func TestLostCatalogIsReported(t *testing.T) {
 	h.requireEqualTables(second)
 }
 
-// TestOwnerFileIsWrittenAfterTheCommit makes a publish fail before it writes the owner file.
-// The next publish must write it.
+// TestOwnerFileIsWrittenAfterTheCommit makes one publish fail before the commit and one between the
+// commit and the writing of the owner file. The next publish must write the owner file.
 func TestOwnerFileIsWrittenAfterTheCommit(t *testing.T) {
 	h := newFixture(t, 1)
 	for _, at := range []string{"before commit catalog", "after commit catalog"} {

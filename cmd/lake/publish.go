@@ -31,8 +31,9 @@ func publishCommand(g *globals) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "publish [RUN]",
 		Short: "Commit a published night to the lake",
-		Long: "Commit all tables of a night to the lake in one step: the latest night, or RUN. It does\n" +
-			"nothing if the lake already shows the night, and fails if the lake shows a later night.\n" +
+		Long: "Commit all tables of a night to the lake in one step: the latest night, or RUN. If the\n" +
+			"lake already shows the night, nothing is changed. If the lake shows a later night, the\n" +
+			"command fails.\n" +
 			"--all commits each kept night that is missing in the lake, so that readers can select\n" +
 			"each night by its tag.",
 		Args: cobra.MaximumNArgs(1),
@@ -95,21 +96,21 @@ func publishRuns(ctx context.Context, wh *warehouse.Warehouse, l *lake.Lake, o p
 	return done, err
 }
 
-// recordPublish records a publish in the ledger, for the status page, metrics and alerts. A publish
-// of any other night than the newest night is not recorded.
+// recordPublish records a publish in the ledger, for the status page, metrics and alerts. With the
+// argument RUN, only a publish of the newest night is recorded.
 func (g *globals) recordPublish(ctx context.Context, wh *warehouse.Warehouse, began time.Time, args []string, done []lake.Published, err error) error {
 	latest, ok, readErr := wh.Versions.Latest()
 	if readErr != nil || !ok || len(args) > 0 && args[0] != latest {
 		return readErr
 	}
-	entry := ledger.BeginFollowUp(ledger.Lake, version, began)
+	followUp := ledger.BeginFollowUp(ledger.Lake, version, began)
 	for _, p := range done {
-		entry.Version, entry.Rows, entry.Bytes = p.Run, entry.Rows+p.Rows, entry.Bytes+p.Bytes
+		followUp.Version, followUp.Rows, followUp.Bytes = p.Run, followUp.Rows+p.Rows, followUp.Bytes+p.Bytes
 	}
 	// The user sees a failure on the terminal. An alert is sent only if the lake was behind and
 	// is up to date again.
 	sender := command.NewNotifier(g.cfg.Notify, version, g.NewLogger(g.stderr))
-	return command.RecordFollowUp(ctx, wh, sender, entry.EndFollowUp(ctx, g.Now(), err), notify.Recovered)
+	return command.RecordFollowUp(ctx, wh, sender, followUp.EndFollowUp(ctx, g.Now(), err), notify.Recovered)
 }
 
 // runsToPublish returns the nights to publish, oldest first: the newest night and, with all,

@@ -74,9 +74,8 @@ func TestPublishAllPublishesEveryKeptNight(t *testing.T) {
 }
 
 // TestOlderNightIsRefused publishes a night that is earlier than the night in the lake, once by its
-// run id and once from a warehouse without the later night. The next night must then replace the
-// history, because the lake and the warehouse contain different rows of the
-// schema "past".
+// run id and once from a warehouse without the later night. The next night must then require
+// --replace, because the lake and the warehouse contain different rows of the schema "past".
 func TestOlderNightIsRefused(t *testing.T) {
 	h := newFixture(t, 3)
 	all := h.publish("--all")
@@ -132,31 +131,31 @@ func (h *fixture) removeFromLedger(run string) {
 func TestUpgradeFrom1_0_0RewritesNoTable(t *testing.T) {
 	h := newFixture(t, 1)
 	first := h.publish()[0].Run
-	before := map[string]any{}
+	snapshotIDs := map[string]any{}
 	for _, table := range h.tablesOf(first) {
 		if table.Rows > 0 {
-			before[table.Name] = h.downgradeMetadata(table.Name, h.sumBeforeFooter(first, table.File))
+			snapshotIDs[table.Name] = h.downgradeMetadata(table.Name, h.sumBeforeFooter(first, table.File))
 		}
 	}
 	h.cfg.Warehouse.Program = "newer"
 	second := h.runNight()
 	h.publish()
 	h.requireEqualTables(second)
-	kept := 0
+	unchanged := 0
 	for _, table := range h.tablesOf(second) {
-		if before[table.Name] == nil || h.sumBeforeFooter(first, table.File) != h.sumBeforeFooter(second, table.File) {
+		if snapshotIDs[table.Name] == nil || h.sumBeforeFooter(first, table.File) != h.sumBeforeFooter(second, table.File) {
 			continue
 		}
-		kept++
+		unchanged++
 		metadata := h.readMetadata(h.metadataFile("placements_current", table.Name))
-		if metadata["current-snapshot-id"] != before[table.Name] {
+		if metadata["current-snapshot-id"] != snapshotIDs[table.Name] {
 			t.Errorf("the lake wrote the unchanged table %s again", table.Name)
 		}
 		if got := metadata["properties"].(map[string]any)["placementsync.content"]; got != table.SHA256 {
 			t.Errorf("the recorded checksum of %s is %v, want %s, the checksum of its file", table.Name, got, table.SHA256)
 		}
 	}
-	if kept == 0 {
+	if unchanged == 0 {
 		t.Fatal("every table changed, so no table was compared")
 	}
 	third := h.runNight()
@@ -182,14 +181,14 @@ func (h *fixture) sumBeforeFooter(run, file string) string {
 	return fmt.Sprintf("%x", sha256.Sum256(data[:len(data)-8-footer]))
 }
 
-// downgradeMetadata changes the metadata of a table to the form of release 1.0.0, and returns the
-// id of the current snapshot.
-func (h *fixture) downgradeMetadata(table, content string) any {
+// downgradeMetadata changes the metadata of a table to the form of release 1.0.0, with the checksum
+// sum. It returns the id of the current snapshot.
+func (h *fixture) downgradeMetadata(table, sum string) any {
 	h.Helper()
 	m := h.readMetadata(h.metadataFile("placements_current", table))
 	delete(m["properties"].(map[string]any), "placementsync.content")
 	snapshots := m["snapshots"].([]any)
-	snapshots[len(snapshots)-1].(map[string]any)["summary"].(map[string]any)["placementsync.content"] = content
+	snapshots[len(snapshots)-1].(map[string]any)["summary"].(map[string]any)["placementsync.content"] = sum
 	h.writeMetadata(h.metadataFile("placements_current", table), m)
 	return m["current-snapshot-id"]
 }
@@ -318,8 +317,8 @@ func (h *fixture) columnsOf(namespace, table string) (names []string) {
 	return names
 }
 
-// TestOldNightsExpire checks that expire removes old nights, the files that only they use, and
-// old orphans.
+// TestOldNightsExpire checks that expire removes old nights, the files that only the old nights use,
+// and old orphans.
 func TestOldNightsExpire(t *testing.T) {
 	h := newFixture(t, 4)
 	all := h.publish("--all")
@@ -351,7 +350,7 @@ func TestOldNightsExpire(t *testing.T) {
 	}
 }
 
-// TestVerifyFindsADifference replaces a data file by the file of another table.
+// TestVerifyFindsADifference overwrites a data file with the data of another table.
 func TestVerifyFindsADifference(t *testing.T) {
 	h := newFixture(t, 1)
 	run := h.publish()[0].Run
@@ -411,7 +410,7 @@ func (h *fixture) receiveAlerts() *[]string {
 	return &got
 }
 
-// lakeState returns the state of the lake in the ledger.
+// lakeState returns the summary of the publishes in the ledger.
 func (h *fixture) lakeState() ledger.FollowUp {
 	h.Helper()
 	wh, err := warehouse.Open(h.cfg.Warehouse)

@@ -19,8 +19,8 @@ func TestPyIcebergReadsEveryNight(t *testing.T) {
 	h.compareWithPyIceberg(python, 3*len(published), map[string]string{"uri": "sqlite:///" + h.path("lake/catalog.db"), "warehouse": "file://" + h.path("lake")})
 }
 
-// findPyIceberg returns the path of the Python that "make lake-test" installed. If there is none, it
-// skips the test.
+// findPyIceberg returns the path of the Python that "make lake-test" installed. It skips the test if
+// PyIceberg is not installed.
 func findPyIceberg(t *testing.T) string {
 	t.Helper()
 	python := filepath.Join(os.Getenv("PLACEMENTSYNC_ENGINES"), "venv", "bin", "python")
@@ -30,8 +30,8 @@ func findPyIceberg(t *testing.T) string {
 	return python
 }
 
-// compareWithPyIceberg checks that PyIceberg reads the rows of the Parquet files from every table of
-// every kept night. It must compare at least minTables tables, summed over all nights.
+// compareWithPyIceberg checks that PyIceberg reads every table of every kept night with the rows of
+// the Parquet file in the warehouse. It must compare at least minTables tables, summed over all nights.
 func (h *fixture) compareWithPyIceberg(python string, minTables int, properties map[string]string) {
 	h.Helper()
 	text, err := json.Marshal(properties)

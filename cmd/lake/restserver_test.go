@@ -23,10 +23,10 @@ type restServer struct {
 	// missing selects the endpoints that the server does not offer: all endpoints that contain this
 	// text. Empty means that the server offers all endpoints.
 	missing string
-	// commit, if set, replaces the handling of a commit. put applies the commit to the given number
-	// of tables, or with -1 to all tables.
-	commit func(w http.ResponseWriter, put func(tables int))
-	// load, if set, is called when a table is loaded. It returns false if it has not responded.
+	// commit, if set, handles a commit in place of the server. apply applies the commit to the given
+	// number of tables, or to all tables if the number is -1.
+	commit func(w http.ResponseWriter, apply func(tables int))
+	// load, if set, is called when a table is loaded. It returns true if it has responded.
 	load func(w http.ResponseWriter) bool
 }
 
@@ -133,7 +133,7 @@ func (s *restServer) serveCommit(w http.ResponseWriter, r *http.Request) {
 	if err := json.NewDecoder(r.Body).Decode(&in); err != nil {
 		panic(err)
 	}
-	put := func(tables int) {
+	apply := func(tables int) {
 		for i, c := range in.Changes {
 			if i == tables {
 				return
@@ -147,10 +147,10 @@ func (s *restServer) serveCommit(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	if s.commit != nil {
-		s.commit(w, put)
+		s.commit(w, apply)
 		return
 	}
-	put(-1)
+	apply(-1)
 	w.WriteHeader(http.StatusNoContent)
 }
 
@@ -162,8 +162,8 @@ func TestUnexpectedCommitResponses(t *testing.T) {
 	first := h.publish()[0].Run
 	h.requireEqualTables(first)
 	proxy := func(status, tables int) func(http.ResponseWriter, func(int)) {
-		return func(w http.ResponseWriter, put func(int)) {
-			put(tables)
+		return func(w http.ResponseWriter, apply func(int)) {
+			apply(tables)
 			w.WriteHeader(status)
 			fmt.Fprint(w, "<html>proxy</html>")
 		}
@@ -224,23 +224,23 @@ func TestSimultaneousPublishToServerFails(t *testing.T) {
 	}
 }
 
-// TestFalseCommitConfirmations confirms commits that the server did not apply or applied in
-// part, or whose tables cannot be read back. The publish must fail.
+// TestFalseCommitConfirmations confirms a commit that was not applied, a commit that was applied to
+// some of its tables, and a commit whose tables cannot be read back. The publish must fail.
 func TestFalseCommitConfirmations(t *testing.T) {
 	h := newFixture(t, 1)
 	s := h.moveToRESTServer()
 	h.publish()
 	h.night()
 	for _, tables := range []int{0, 3} {
-		s.commit = func(w http.ResponseWriter, put func(int)) { put(tables); w.WriteHeader(http.StatusNoContent) }
+		s.commit = func(w http.ResponseWriter, apply func(int)) { apply(tables); w.WriteHeader(http.StatusNoContent) }
 		h.fail(1, "the server confirmed the commit, but ", "publish")
 	}
 	s.commit = nil
 	h.publish()
 	h.requireEqualTables(h.readRun())
 	h.night()
-	s.commit = func(w http.ResponseWriter, put func(int)) {
-		put(-1)
+	s.commit = func(w http.ResponseWriter, apply func(int)) {
+		apply(-1)
 		w.WriteHeader(http.StatusNoContent)
 		s.load = func(w http.ResponseWriter) bool { writeError(w, http.StatusForbidden); return true }
 	}

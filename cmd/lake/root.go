@@ -79,11 +79,11 @@ func (g *globals) lakeCommand(cmd *cobra.Command, run func(ctx context.Context, 
 			return err
 		}
 		defer func() { err = errors.Join(err, l.Close()) }()
-		found, err := run(cmd.Context(), wh, l, args)
-		if found.value == nil {
+		r, err := run(cmd.Context(), wh, l, args)
+		if r.value == nil {
 			return err
 		}
-		return errors.Join(err, g.showResult(*format, found))
+		return errors.Join(err, g.showResult(*format, r))
 	}
 	return cmd
 }

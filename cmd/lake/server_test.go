@@ -11,7 +11,7 @@ import (
 )
 
 // TestLakeOnAServer publishes nights to an S3 server that checks signatures and checksums, and
-// reads them back.
+// compares the tables with the warehouse.
 func TestLakeOnAServer(t *testing.T) {
 	server := s3sim.StartGateway(t, os.Getenv, "nights")
 	h := newFixture(t, 1)
@@ -22,10 +22,10 @@ func TestLakeOnAServer(t *testing.T) {
 	first := h.publish()[0]
 	h.requireEqualTables(first.Run)
 
-	slow := 5
+	slowDowns := 5
 	server.SetFailure(func(w http.ResponseWriter, r *http.Request) bool {
-		if r.Method == http.MethodPut && slow > 0 {
-			slow--
+		if r.Method == http.MethodPut && slowDowns > 0 {
+			slowDowns--
 			s3sim.Refuse(w, http.StatusServiceUnavailable, "SlowDown")
 			return true
 		}
@@ -34,8 +34,8 @@ func TestLakeOnAServer(t *testing.T) {
 	second := h.night()
 	h.publish()
 	h.requireEqualTables(second)
-	if slow > 0 {
-		t.Errorf("the publish got %d responses to slow down, want 5", 5-slow)
+	if slowDowns > 0 {
+		t.Errorf("the publish got %d SlowDown responses, want 5", 5-slowDowns)
 	}
 
 	server.SetFailure(func(w http.ResponseWriter, r *http.Request) bool {

@@ -39,7 +39,7 @@ func readStatus(ctx context.Context, wh *warehouse.Warehouse, l *lake.Lake, _ []
 	}
 	switch {
 	case s.Kept:
-		text += fmt.Sprintf("the warehouse is at %s, which is not later, as after a rollback or rebuild. The next night updates the lake: run \"placementsync run\"\n", latest)
+		text += fmt.Sprintf("the warehouse is at %s, which is not later than the night of the lake, as after a rollback or rebuild. The next night updates the lake: run \"placementsync run\"\n", latest)
 	case s.Behind && s.Run == latest:
 		text += "some tables do not show this night: run \"placementsync lake publish\"\n"
 	case s.Behind:

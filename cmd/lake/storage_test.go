@@ -53,9 +53,9 @@ func TestObjectStorage(t *testing.T) {
 	h.requireEqualTables(h.readRun())
 }
 
-// TestBucketFailsDuringPublish rejects all writes of a publish from the ninth on. The night must not
-// be visible, and the next publish must complete it. The error of a missing bucket must name
-// lake.warehouse.
+// TestBucketFailsDuringPublish rejects all writes of a publish from the ninth on. The lake must still
+// show the earlier night, and the next publish must succeed. The error of a missing bucket must
+// name lake.warehouse.
 func TestBucketFailsDuringPublish(t *testing.T) {
 	h := newFixture(t, 1)
 	server := s3sim.New("nights")

@@ -25,8 +25,8 @@ func viewsCommand(g *globals) *cobra.Command {
 		Use:   "views",
 		Short: "Print the views of mart, or the named queries, in the SQL of an engine",
 		Long: "Print the statements that install the views of mart in an engine, in the namespace\n" +
-			"<namespace>_mart beside the tables, or the named queries that the engine can run. Nothing\n" +
-			"is executed.",
+			"<namespace>_mart beside the tables, or the named queries that the engine can run. The\n" +
+			"command executes no SQL.",
 		Example: "  placementsync-lake views --dialect trino --catalog lake > views.sql\n" +
 			"  placementsync-lake views --dialect spark --queries --markers",
 		Args: cobra.NoArgs,
@@ -34,7 +34,7 @@ func viewsCommand(g *globals) *cobra.Command {
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&o.dialect, "dialect", "spark", "spark or trino")
-	flags.StringVar(&o.catalog, "catalog", "", "`name` of the catalog in the engine (default: its current catalog)")
+	flags.StringVar(&o.catalog, "catalog", "", "`name` of the catalog in the engine (default: the engine's current catalog)")
 	flags.BoolVar(&o.queries, "queries", false, "print the named queries instead of the views")
 	flags.BoolVar(&o.markers, "markers", false, "write parameters (:name in Spark, ? in Trino) instead of their defaults")
 	return cmd
@@ -92,11 +92,11 @@ func installViews(ctx context.Context, g *globals, l *lake.Lake) error {
 		if e.Name == dialect.Trino {
 			names.Catalog = g.cfg.Lake.Name
 		}
-		ofEngine, err := e.Views(names)
+		engineViews, err := e.Views(names)
 		if err != nil {
 			return err
 		}
-		for i, v := range ofEngine {
+		for i, v := range engineViews {
 			if len(views) == i {
 				views = append(views, lake.View{Name: v.Name, About: v.About, Columns: v.Columns, SQL: map[string]string{}})
 			}

@@ -131,7 +131,7 @@ func verifyBackup(ctx context.Context, g *globals, cfg config.Config, o backupOp
 	if err != nil {
 		return err
 	}
-	c.Older = o.older
+	c.UseOlder = o.older
 	v, err := backup.Verify(ctx, c, o.readData)
 	if err != nil {
 		return err

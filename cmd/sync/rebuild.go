@@ -107,7 +107,7 @@ func restoreBackup(ctx context.Context, g *globals, cfg config.Config, o rebuild
 	if err != nil {
 		return err
 	}
-	c.Older = o.older
+	c.UseOlder = o.older
 	res, err := backup.Restore(ctx, c)
 	if err != nil && res.Fetched > 0 {
 		err = fmt.Errorf("%w; %s restored so far: run the same command again to continue", err, plural.Count(res.Fetched, "file"))

@@ -1,8 +1,9 @@
 // Package backup mirrors parquet/ and state/ of a warehouse to a bucket and restores them.
 //
-// The name of an object is the SHA-256 of its bytes, so the same bytes are sent only once and
-// never overwritten. A manifest lists all files of a backup. It is written last, so every manifest
-// describes a complete backup. An interrupted backup leaves objects without a manifest.
+// The content of a file is stored as an object below data/, named by the SHA-256 of its bytes. So equal
+// content is sent only once, and no object is overwritten. A manifest lists all files of a backup. It
+// is written last, so every manifest describes a complete backup. An interrupted backup leaves objects
+// without a manifest.
 // The package must not know the meaning of the files, or when backups run.
 package backup
 
@@ -37,11 +38,11 @@ type Config struct {
 	Bucket    *object.Bucket
 	// Program is the version to record in manifests.
 	Program string
-	// Older makes Restore and Verify use an earlier backup if the newest manifest cannot be
+	// UseOlder makes Restore and Verify use an earlier backup if the newest manifest cannot be
 	// read.
-	Older bool
-	Now   func() time.Time
-	Log   *slog.Logger
+	UseOlder bool
+	Now      func() time.Time
+	Log      *slog.Logger
 }
 
 // Result is the result of Run.
@@ -64,10 +65,10 @@ type Problem struct {
 	Problem string `json:"problem"`
 }
 
-// OtherError means that the bucket contains the backup of another warehouse.
-type OtherError struct{ Address, Run string }
+// OtherWarehouseError means that the bucket contains the backup of another warehouse.
+type OtherWarehouseError struct{ Address, Run string }
 
-func (e *OtherError) Error() string {
+func (e *OtherWarehouseError) Error() string {
 	return fmt.Sprintf("back up to %s: the existing backup belongs to another warehouse, with run %s; nothing was changed: "+
 		"restore it with placementsync rebuild --from, or set another prefix for this warehouse", e.Address, e.Run)
 }
@@ -95,18 +96,18 @@ func Run(ctx context.Context, c Config) (res Result, err error) {
 	if j.result.Run, _, err = c.Warehouse.Versions.Latest(); err != nil {
 		return res, err
 	}
-	kept, err := j.checkOwner(ctx)
+	existing, err := j.checkOwner(ctx)
 	if err != nil {
 		return res, err
 	}
-	c.warnFuture(kept.last)
+	c.warnFuture(existing.newestAt)
 	if err := j.listStored(ctx); err != nil {
 		return res, err
 	}
 	if err := j.sendFiles(ctx); err != nil {
 		return j.result, err
 	}
-	m := Manifest{Kind: manifestKind, Format: manifestFormat, Run: j.result.Run, At: timeAfter(c.Now(), kept.last), Program: c.Program, Files: j.files, LeftOut: j.result.LeftOut}
+	m := Manifest{Kind: manifestKind, Format: manifestFormat, Run: j.result.Run, At: timeAfter(c.Now(), existing.newestAt), Program: c.Program, Files: j.files, LeftOut: j.result.LeftOut}
 	name, err := writeManifest(ctx, c.Bucket, m)
 	if err != nil {
 		return j.result, err
@@ -125,32 +126,32 @@ func Run(ctx context.Context, c Config) (res Result, err error) {
 	return j.result, nil
 }
 
-// timeAfter returns now, or a time after last if the clock was set back. The name of a
+// timeAfter returns now, or a time after previous if the clock was set back. The name of a
 // manifest begins with its time, and the newest backup is found by the name.
-func timeAfter(now, last time.Time) time.Time {
+func timeAfter(now, previous time.Time) time.Time {
 	now = now.UTC().Truncate(time.Millisecond)
-	if next := last.Add(time.Millisecond); now.Before(next) {
+	if next := previous.Add(time.Millisecond); now.Before(next) {
 		return next
 	}
 	return now
 }
 
-// checkOwner returns the manifests in the bucket. It returns an *OtherError if the run of the newest
+// checkOwner returns the manifests in the bucket. It returns an *OtherWarehouseError if the run of the newest
 // manifest is not in the ledger: a new warehouse must not replace the backup of a lost warehouse.
 func (j *job) checkOwner(ctx context.Context) (manifests, error) {
-	kept, err := listManifests(ctx, j.Bucket)
-	if err != nil || len(kept.readable) == 0 {
-		return kept, err
+	existing, err := listManifests(ctx, j.Bucket)
+	if err != nil || len(existing.readable) == 0 {
+		return existing, err
 	}
-	newest := kept.readable[len(kept.readable)-1].Run
+	newest := existing.readable[len(existing.readable)-1].Run
 	runs, err := j.Warehouse.Ledger.AllRuns()
 	if err != nil {
-		return kept, err
+		return existing, err
 	}
 	if newest == "" || newest == j.result.Run || ledger.Find(runs, newest).ID != "" {
-		return kept, nil
+		return existing, nil
 	}
-	return kept, &OtherError{j.Bucket.Address(""), newest}
+	return existing, &OtherWarehouseError{j.Bucket.Address(""), newest}
 }
 
 func (j *job) listStored(ctx context.Context) error {
@@ -242,11 +243,11 @@ func (j *job) sendFile(ctx context.Context, want checksum.FileSum) error {
 	}
 	problem := ""
 	for _, path := range append([]string{path}, j.Warehouse.Mirror.Copies(want.File)...) {
-		found, err := j.sendFrom(ctx, path, want)
-		if err != nil || found == "" {
+		pathProblem, err := j.sendFrom(ctx, path, want)
+		if err != nil || pathProblem == "" {
 			return err
 		}
-		problem = cmp.Or(problem, found)
+		problem = cmp.Or(problem, pathProblem)
 	}
 	if want.SHA256 != "" {
 		j.leaveOut(want.File, problem)
@@ -315,23 +316,23 @@ func (j *job) leaveOut(file, problem string) {
 //
 // Another machine may use the same prefix, although that is not supported. Therefore removeOld lists
 // the manifests again. It also keeps objects that were stored less than a day before this backup,
-// because their manifest may not be written yet.
+// because their manifest is possibly not written yet.
 func (j *job) removeOld(ctx context.Context, own string) error {
 	const keep = 2
-	kept, err := listManifests(ctx, j.Bucket)
+	existing, err := listManifests(ctx, j.Bucket)
 	if err != nil {
 		return err
 	}
-	if len(kept.unreadable) > 0 {
-		return fmt.Errorf("%w; no object is removed until this manifest can be read or is deleted", kept.unreadable[0].err)
+	if len(existing.unreadable) > 0 {
+		return fmt.Errorf("%w; no object is removed until this manifest can be read or is deleted", existing.unreadable[0].err)
 	}
-	all := kept.readable
+	all := existing.readable
 	at := slices.IndexFunc(all, func(m storedManifest) bool { return m.name == own })
 	if at < 0 {
 		return fmt.Errorf("find the backup %s: it is missing; no object was removed", j.Bucket.Address(own))
 	}
-	before := all[at].storedAt.Add(-24 * time.Hour)
-	if n, err := j.Bucket.AbortBefore(ctx, dataDir, before); err != nil {
+	cutoff := all[at].storedAt.Add(-24 * time.Hour)
+	if n, err := j.Bucket.AbortBefore(ctx, dataDir, cutoff); err != nil {
 		j.Log.Warn("parts of interrupted uploads not removed, the next backup tries again", "error", err)
 	} else if n > 0 {
 		j.Log.Info("parts of interrupted uploads removed", "uploads", n)
@@ -352,7 +353,7 @@ func (j *job) removeOld(ctx context.Context, own string) error {
 	}
 	old = nil
 	for name, o := range j.stored {
-		if !needed[name] && !o.StoredAt.IsZero() && o.StoredAt.Before(before) {
+		if !needed[name] && !o.StoredAt.IsZero() && o.StoredAt.Before(cutoff) {
 			old = append(old, name)
 		}
 	}
@@ -361,7 +362,8 @@ func (j *job) removeOld(ctx context.Context, own string) error {
 	return j.Bucket.Delete(ctx, old...)
 }
 
-// sumFile returns the checksum of a file up to its current size, because a journal may grow meanwhile.
+// sumFile returns the checksum of a file up to its current size, because a journal may grow while it is
+// read.
 func sumFile(ctx context.Context, name string, f *os.File) (checksum.FileSum, error) {
 	info, err := f.Stat()
 	if err != nil {

@@ -68,8 +68,8 @@ type unreadableManifest struct {
 type manifests struct {
 	readable   []storedManifest // oldest first
 	unreadable []unreadableManifest
-	// last is the time in the name of the newest manifest, readable or not.
-	last time.Time
+	// newestAt is the time in the name of the newest manifest, readable or not.
+	newestAt time.Time
 }
 
 func writeManifest(ctx context.Context, b *object.Bucket, m Manifest) (name string, err error) {
@@ -81,8 +81,8 @@ func writeManifest(ctx context.Context, b *object.Bucket, m Manifest) (name stri
 	return name, b.PutBytes(ctx, name, text)
 }
 
-// listManifests reads the manifests in a bucket. It ignores objects with other names. It
-// returns an error if there are only unreadable manifests.
+// listManifests reads the manifests in a bucket. It ignores objects without the name of a manifest. It
+// returns an error if there are manifests and all of them are unreadable.
 func listManifests(ctx context.Context, b *object.Bucket) (all manifests, err error) {
 	objects, err := b.List(ctx, manifestsDir)
 	if err != nil {
@@ -107,8 +107,8 @@ func listManifests(ctx context.Context, b *object.Bucket) (all manifests, err er
 		default:
 			all.readable = append(all.readable, storedManifest{o.Name, o.StoredAt, m})
 		}
-		if at.After(all.last) {
-			all.last = at
+		if at.After(all.newestAt) {
+			all.newestAt = at
 		}
 	}
 	if len(all.readable) == 0 {
@@ -119,9 +119,9 @@ func listManifests(ctx context.Context, b *object.Bucket) (all manifests, err er
 }
 
 // warnFuture logs a warning if the newest backup has a time in the future.
-func (c Config) warnFuture(last time.Time) {
-	if last.Sub(c.Now()) > time.Minute {
-		c.Log.Warn("the newest backup has a time in the future, so the clock is or was wrong; new backups get later times", "at", last)
+func (c Config) warnFuture(newestAt time.Time) {
+	if newestAt.Sub(c.Now()) > time.Minute {
+		c.Log.Warn("the newest backup has a time in the future, so the clock is or was wrong; new backups get later times", "at", newestAt)
 	}
 }
 
@@ -158,7 +158,7 @@ func readManifest(ctx context.Context, b *object.Bucket, name, sum string) (m Ma
 }
 
 // readNewest returns the newest manifest. If it is unreadable, readNewest returns an error or, with
-// c.Older, the newest readable manifest.
+// c.UseOlder, the newest readable manifest.
 func (c Config) readNewest(ctx context.Context) (Manifest, error) {
 	all, err := listManifests(ctx, c.Bucket)
 	if err != nil {
@@ -167,12 +167,12 @@ func (c Config) readNewest(ctx context.Context) (Manifest, error) {
 	if len(all.readable) == 0 {
 		return Manifest{}, fmt.Errorf("find a backup in %s: there is none: check bucket and prefix, or run placementsync backup", c.Bucket.Address(""))
 	}
-	c.warnFuture(all.last)
+	c.warnFuture(all.newestAt)
 	newest := all.readable[len(all.readable)-1]
 	for _, m := range all.unreadable {
 		switch {
 		case m.name < newest.name:
-		case c.Older:
+		case c.UseOlder:
 			c.Log.Warn("the newest backup cannot be read, an earlier one is used", "error", m.err, "run", newest.Run, "at", newest.At)
 		default:
 			return Manifest{}, fmt.Errorf("%w; nothing was changed: --older uses the newest readable backup, of run %s at %s",

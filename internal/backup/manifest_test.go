@@ -12,7 +12,7 @@ import (
 	"placementsync/internal/testing/s3sim"
 )
 
-// TestManifestsThatCannotBeRead checks the errors of unreadable manifests. manifests.last must be
+// TestManifestsThatCannotBeRead checks the errors of unreadable manifests. manifests.newestAt must be
 // the time of the newest manifest, although it is unreadable.
 func TestManifestsThatCannotBeRead(t *testing.T) {
 	server := httptest.NewServer(s3sim.New("store"))
@@ -41,8 +41,8 @@ func TestManifestsThatCannotBeRead(t *testing.T) {
 		}
 	}
 	all, err := listManifests(t.Context(), b)
-	if err != nil || len(all.readable) != 1 || !all.readable[0].At.Equal(at) || !all.last.Equal(at.AddDate(0, 0, 3)) {
-		t.Fatalf("got %+v (%v), want one readable manifest of %s, and %s as last", all, err, at, at.AddDate(0, 0, 3))
+	if err != nil || len(all.readable) != 1 || !all.readable[0].At.Equal(at) || !all.newestAt.Equal(at.AddDate(0, 0, 3)) {
+		t.Fatalf("got %+v (%v), want one readable manifest of %s, and %s as newestAt", all, err, at, at.AddDate(0, 0, 3))
 	}
 	want := []string{"placementsync v9 wrote it in format 2", `it lists "parquet/a" twice`, "it is not a backup manifest"}
 	if len(all.unreadable) != len(want) {
@@ -57,14 +57,14 @@ func TestManifestsThatCannotBeRead(t *testing.T) {
 
 func TestBackupTimesIncrease(t *testing.T) {
 	at := time.Date(2026, 11, 20, 2, 0, 0, 0, time.UTC)
-	for _, c := range []struct{ now, last, want time.Time }{
+	for _, c := range []struct{ now, previous, want time.Time }{
 		{at, time.Time{}, at},
 		{at.Add(900 * time.Microsecond), at.AddDate(0, 0, -1), at},
 		{at, at, at.Add(time.Millisecond)},
 		{at, at.AddDate(1, 0, 0), at.AddDate(1, 0, 0).Add(time.Millisecond)},
 	} {
-		if got := timeAfter(c.now, c.last); !got.Equal(c.want) {
-			t.Errorf("timeAfter(%s, %s) = %s, want %s", c.now, c.last, got, c.want)
+		if got := timeAfter(c.now, c.previous); !got.Equal(c.want) {
+			t.Errorf("timeAfter(%s, %s) = %s, want %s", c.now, c.previous, got, c.want)
 		}
 	}
 }

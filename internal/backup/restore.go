@@ -61,9 +61,9 @@ func Restore(ctx context.Context, c Config) (res Restored, err error) {
 	return res, err
 }
 
-// isInPlace reports whether the local file equals the file of the backup. It returns an error if a
-// file below parquet/ differs. A file below state/ may differ: a night that failed during an earlier
-// restore may have written it.
+// isInPlace reports whether the local file exists and equals the file of the backup. It returns an
+// error if a file outside state/ differs. A file below state/ is allowed to differ, because a night
+// that failed during an earlier restore may have written the file.
 func (c Config) isInPlace(ctx context.Context, f checksum.FileSum) (bool, error) {
 	path, err := c.Warehouse.Mirror.Path(f.File)
 	if err != nil {
@@ -119,7 +119,8 @@ func eachFile(ctx context.Context, files []checksum.FileSum, work func(ctx conte
 	return group.Wait()
 }
 
-// Verified describes a verified backup. Fetched and Bytes count the verified objects.
+// Verified describes a verified backup. Fetched and Bytes count the objects whose bytes were compared
+// and match.
 type Verified struct {
 	Restored
 	// Damaged are the files whose objects are missing or damaged.

@@ -24,7 +24,7 @@ type Engine struct {
 	Name string
 
 	quote   string
-	escaped *strings.Replacer
+	escaper *strings.Replacer
 	// namedParameters is true if a parameter is written :name, and false if it is written ?.
 	namedParameters bool
 	// inlineComments is true if CREATE VIEW accepts column comments. Otherwise separate
@@ -43,12 +43,12 @@ func Engines() []Engine {
 	return []Engine{
 		{
 			Name: Spark, quote: "`", inlineComments: true,
-			escaped:         strings.NewReplacer(`\`, `\\`, `'`, `\'`),
+			escaper:         strings.NewReplacer(`\`, `\\`, `'`, `\'`),
 			namedParameters: true,
 		},
 		{
 			Name: Trino, quote: `"`,
-			escaped: strings.NewReplacer(`'`, `''`),
+			escaper: strings.NewReplacer(`'`, `''`),
 		},
 	}
 }
@@ -73,16 +73,17 @@ type Names struct {
 	Prefix string
 }
 
-// Mart is the namespace of the views. It follows the prefix and an underscore.
+// Mart is the suffix of the namespace of the views.
 const Mart = "mart"
 
-// Place returns the qualified name of a namespace.
-func (e Engine) Place(n Names, part string) string {
-	place := e.identifier(n.Prefix + "_" + part)
+// Namespace returns the name of a namespace of the lake in the engine. suffix follows the prefix and an
+// underscore.
+func (e Engine) Namespace(n Names, suffix string) string {
+	name := e.identifier(n.Prefix + "_" + suffix)
 	if n.Catalog != "" {
-		place = e.identifier(n.Catalog) + "." + place
+		name = e.identifier(n.Catalog) + "." + name
 	}
-	return place
+	return name
 }
 
 var plainName = regexp.MustCompile(`^[a-z_][a-z0-9_]*$`)
@@ -95,13 +96,13 @@ func (e Engine) identifier(name string) string {
 	return e.quote + strings.ReplaceAll(name, e.quote, e.quote+e.quote) + e.quote
 }
 
-func (e Engine) literal(text string) string { return "'" + e.escaped.Replace(text) + "'" }
+func (e Engine) literal(text string) string { return "'" + e.escaper.Replace(text) + "'" }
 
 // fill replaces the placeholders of a text by the names of a lake.
 func (e Engine) fill(text string, n Names) string {
 	var pairs []string
-	for _, part := range []string{"current", "past", "meta", Mart} { // the placeholders in the files
-		pairs = append(pairs, "${"+part+"}", e.Place(n, part))
+	for _, suffix := range []string{"current", "past", "meta", Mart} { // the placeholders in the files
+		pairs = append(pairs, "${"+suffix+"}", e.Namespace(n, suffix))
 	}
 	return strings.NewReplacer(pairs...).Replace(text)
 }
@@ -153,32 +154,32 @@ func (e Engine) Statements(n Names) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	statements := []string{"CREATE SCHEMA IF NOT EXISTS " + e.Place(n, Mart)}
+	statements := []string{"CREATE SCHEMA IF NOT EXISTS " + e.Namespace(n, Mart)}
 	for _, v := range views {
-		statements = append(statements, e.create(v, n)...)
+		statements = append(statements, e.createView(v, n)...)
 	}
 	return statements, nil
 }
 
-// create returns the statements of one view.
-func (e Engine) create(v View, n Names) []string {
-	name := e.Place(n, Mart) + "." + e.identifier(v.Name)
-	var head, after []string
+// createView returns the statements that create one view with its comments.
+func (e Engine) createView(v View, n Names) []string {
+	name := e.Namespace(n, Mart) + "." + e.identifier(v.Name)
+	var columns, comments []string
 	for _, c := range v.Columns {
-		head = append(head, fmt.Sprintf("    %s COMMENT %s", e.identifier(c.Name), e.literal(c.Comment)))
-		after = append(after, fmt.Sprintf("COMMENT ON COLUMN %s.%s IS %s", name, e.identifier(c.Name), e.literal(c.Comment)))
+		columns = append(columns, fmt.Sprintf("    %s COMMENT %s", e.identifier(c.Name), e.literal(c.Comment)))
+		comments = append(comments, fmt.Sprintf("COMMENT ON COLUMN %s.%s IS %s", name, e.identifier(c.Name), e.literal(c.Comment)))
 	}
 	begin := "CREATE OR REPLACE VIEW " + name
 	if e.inlineComments {
-		begin, after = begin+" (\n"+strings.Join(head, ",\n")+"\n)", nil
+		begin, comments = begin+" (\n"+strings.Join(columns, ",\n")+"\n)", nil
 	}
-	return append([]string{begin + "\nCOMMENT " + e.literal(v.About) + " AS\n" + strings.TrimSuffix(v.Select, "\n")}, after...)
+	return append([]string{begin + "\nCOMMENT " + e.literal(v.About) + " AS\n" + strings.TrimSuffix(v.Select, "\n")}, comments...)
 }
 
 // Query is a named query.
 type Query struct {
 	query.Query
-	// SQL is the query for the lake, with default values instead of parameters.
+	// SQL is the text of the query for the lake, with default values instead of parameters.
 	SQL string
 
 	engine Engine
@@ -190,7 +191,7 @@ func (e Engine) Queries(n Names) ([]Query, error) {
 	if err != nil {
 		return nil, err
 	}
-	var found []Query
+	var supported []Query
 	for _, o := range originals {
 		if _, err := fs.Stat(queries.Engines, path.Join("engines", o.Name+".sql")); err != nil {
 			continue // written for DuckDB only
@@ -205,9 +206,9 @@ func (e Engine) Queries(n Names) ([]Query, error) {
 				o.Params[i].Default = "UTC" // an engine cannot read the time zone of the schedule
 			}
 		}
-		found = append(found, Query{Query: o, SQL: e.fill(text, n), engine: e})
+		supported = append(supported, Query{Query: o, SQL: e.fill(text, n), engine: e})
 	}
-	return found, nil
+	return supported, nil
 }
 
 // Marked returns the SQL with a marker instead of the default value of each parameter in names.

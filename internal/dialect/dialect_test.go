@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"unicode"
 
 	gocmp "github.com/google/go-cmp/cmp"
 
@@ -18,11 +19,11 @@ import (
 
 func lakeNames() dialect.Names { return dialect.Names{Catalog: "lake", Prefix: "placementsync"} }
 
-// leastQueries is the minimum number of named queries of an engine.
-const leastQueries = 12
+// minQueries is the minimum number of named queries of an engine.
+const minQueries = 12
 
-// TestEachFileIsViewOrQuery checks that each file belongs to a DuckDB view or query with the
-// same name.
+// TestEachFileIsViewOrQuery checks that each file has the name of a DuckDB view or query and begins with
+// the title of that view or query.
 func TestEachFileIsViewOrQuery(t *testing.T) {
 	views, err := dictionary.MartViews()
 	if err != nil {
@@ -49,8 +50,8 @@ func TestEachFileIsViewOrQuery(t *testing.T) {
 			t.Errorf("%s begins with %q, want %q as in DuckDB", name, firstLine(string(text)), want)
 		}
 	}
-	if n := len(all) - len(views); n < leastQueries {
-		t.Errorf("the engines have %d named queries, want at least %d", n, leastQueries)
+	if n := len(all) - len(views); n < minQueries {
+		t.Errorf("the engines have %d named queries, want at least %d", n, minQueries)
 	}
 }
 
@@ -153,7 +154,7 @@ func TestViewsHaveColumnsOfDuckDBViews(t *testing.T) {
 	}
 }
 
-// TestQueriesMatchDuckDB compares the columns and parameters with the queries for DuckDB.
+// TestQueriesMatchDuckDB checks that each query has the columns and the parameters of the DuckDB query.
 func TestQueriesMatchDuckDB(t *testing.T) {
 	for _, e := range dialect.Engines() {
 		found, err := e.Queries(lakeNames())
@@ -205,14 +206,12 @@ func checkParams(t *testing.T, engine string, q dialect.Query) {
 			value = "'" + value + "'"
 		}
 		days := daysBefore.FindStringSubmatch(p.Default)
-		isRelative := days != nil && strings.Contains(m[1], "snapshot_at") && slices.Contains(strings.FieldsFunc(m[1], isNoDigit), days[1])
+		isRelative := days != nil && strings.Contains(m[1], "snapshot_at") && slices.Contains(strings.FieldsFunc(m[1], func(r rune) bool { return !unicode.IsDigit(r) }), days[1])
 		if m[2] != want || m[1] != value && !isRelative {
 			t.Errorf("%s: query %s: parameter %s is %s of type %s, want %s of type %s", engine, q.Name, p.Name, m[1], m[2], p.Default, want)
 		}
 	}
 }
-
-func isNoDigit(r rune) bool { return r < '0' || r > '9' }
 
 func TestMarkersReplaceDefaults(t *testing.T) {
 	for _, e := range dialect.Engines() {
@@ -242,8 +241,8 @@ func TestMarkersReplaceDefaults(t *testing.T) {
 	}
 }
 
-// TestNamesAreFilledIn checks that all placeholders are replaced, even by names that need quotes,
-// and that quotes in comments are escaped.
+// TestNamesAreFilledIn checks that all placeholders are replaced, that a catalog name with a hyphen is
+// quoted, and that quotes in comments are escaped.
 func TestNamesAreFilledIn(t *testing.T) {
 	wants := map[string][]string{
 		"spark": {"CREATE SCHEMA IF NOT EXISTS `My-Lake`.acme_mart", "FROM `My-Lake`.acme_current.article_statuses", `the profile\'s order items`},
@@ -267,7 +266,7 @@ func TestNamesAreFilledIn(t *testing.T) {
 	if _, err := dialect.Find("oracle"); err == nil || !strings.Contains(err.Error(), "spark, trino") {
 		t.Errorf("unknown engine: got %v, want an error with the known engines", err)
 	}
-	if got := mustFind(t, "trino").Place(dialect.Names{Prefix: "acme"}, "past"); got != "acme_past" {
+	if got := mustFind(t, "trino").Namespace(dialect.Names{Prefix: "acme"}, "past"); got != "acme_past" {
 		t.Errorf("without a catalog the namespace is %q, want acme_past", got)
 	}
 }

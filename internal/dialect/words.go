@@ -52,7 +52,7 @@ func words() map[string]map[string]string {
 	}
 }
 
-// functions returns the words of an engine as functions of a template. The function spark
+// functions returns the words of an engine as functions of a template, and the function "spark". It
 // reports whether the engine is Spark, for statements that differ in structure.
 func (e Engine) functions() template.FuncMap {
 	all := template.FuncMap{"spark": func() bool { return e.Name == Spark }}

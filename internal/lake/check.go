@@ -17,9 +17,9 @@ func (l *Lake) Check(ctx context.Context) error {
 			return fmt.Errorf("check the lake: write to %s: %w", l.cfg.Warehouse, err)
 		}
 	}
-	have, err := l.catalog.load(ctx)
+	loaded, err := l.catalog.load(ctx)
 	if err == nil {
-		_, err = l.checkOwner(have)
+		_, err = l.checkOwner(loaded)
 	}
 	if err == nil {
 		err = l.catalog.checkAccess(ctx)

@@ -36,31 +36,31 @@ const orphanAge = 72 * time.Hour
 // files that they refer to are not changed.
 func (l *Lake) Expire(ctx context.Context, keep int, dryRun bool) (e Expired, err error) {
 	e = Expired{DryRun: dryRun, Nights: []string{}, Shared: []string{}}
-	have, err := l.loadOwned(ctx)
+	loaded, err := l.loadOwned(ctx)
 	if err != nil {
 		return e, err
 	}
-	own := l.ownTables(have)
+	own := l.ownTables(loaded)
 	if len(own) == 0 {
 		return e, nil
 	}
-	all, err := readPublishedStates(own)
+	states, err := readPublishedStates(own)
 	if err != nil {
 		return e, err
 	}
-	e.Nights = oldNights(own, all, keep)
-	after := maps.Clone(have)
+	e.Nights = oldNights(own, states, keep)
+	after := maps.Clone(loaded)
 	var changes []change
 	for _, n := range sortedNames(own) {
-		c, removed := expireTable(n, have[n], e.Nights)
+		c, removed := expireTable(n, loaded[n], e.Nights)
 		if removed == 0 && len(c.updates) == 0 {
 			continue
 		}
-		m, err := table.UpdateTableMetadata(have[n].Metadata(), c.updates, have[n].MetadataLocation())
+		m, err := table.UpdateTableMetadata(loaded[n].Metadata(), c.updates, loaded[n].MetadataLocation())
 		if err != nil {
 			return e, fmt.Errorf("expire %s: %w", n, err)
 		}
-		after[n] = table.New(have[n].Identifier(), m, have[n].MetadataLocation(), have[n].FS, nil)
+		after[n] = table.New(loaded[n].Identifier(), m, loaded[n].MetadataLocation(), loaded[n].FS, nil)
 		changes, e.Snapshots = append(changes, c), e.Snapshots+removed
 	}
 	if len(changes) > 0 && !dryRun {
@@ -74,29 +74,29 @@ func (l *Lake) Expire(ctx context.Context, keep int, dryRun bool) (e Expired, er
 	}
 	err = l.removeUnneeded(ctx, own, after, &e)
 	if err != nil && len(changes) > 0 && !dryRun {
-		err = fmt.Errorf("%w; the nights were removed, some of their files were not: run \"placementsync lake expire\" again", err)
+		err = fmt.Errorf("%w; the nights were removed, some of the files of these nights were not: run \"placementsync lake expire\" again", err)
 	}
 	return e, err
 }
 
-// loadOwned loads all tables. It returns an error if this catalog does not own the files of
-// the lake.
+// loadOwned loads all tables. It returns an error if the owner file names another catalog, or if it is
+// missing although the lake has tables.
 func (l *Lake) loadOwned(ctx context.Context) (tables, error) {
-	have, err := l.catalog.load(ctx)
-	isMarked := false
+	loaded, err := l.catalog.load(ctx)
+	hasOwnerFile := false
 	if err == nil {
-		isMarked, err = l.checkOwner(have)
+		hasOwnerFile, err = l.checkOwner(loaded)
 	}
-	if err == nil && !isMarked && len(l.ownTables(have)) > 0 {
+	if err == nil && !hasOwnerFile && len(l.ownTables(loaded)) > 0 {
 		err = fmt.Errorf("expire the lake: the owner file %s is missing; nothing was changed: "+
-			"run \"placementsync lake publish\", which writes it", l.ownerFile())
+			"run \"placementsync lake publish\" to write the file", l.ownerFile())
 	}
-	return have, err
+	return loaded, err
 }
 
-// removeUnneeded removes the files in the folders of own tables that no table refers to. own are
-// the tables before the expiry, and after are the tables of the lake after it. The references of
-// all tables are collected before the first file is removed.
+// removeUnneeded removes the files to which no table refers from the folders of own tables. own are the
+// tables before the expiry, and after are the tables of the lake after the expiry. The references of all
+// tables are collected before the first file is removed.
 func (l *Lake) removeUnneeded(ctx context.Context, own, after tables, e *Expired) error {
 	foreign, err := l.loadForeignTables(ctx)
 	if err != nil {
@@ -131,7 +131,7 @@ func (l *Lake) removeUnneeded(ctx context.Context, own, after tables, e *Expired
 	return err
 }
 
-// collectNeeded returns the files that any of the tables refers to.
+// collectNeeded returns the files to which the tables refer.
 func (l *Lake) collectNeeded(ctx context.Context, all []*table.Table) (map[string]bool, error) {
 	found := make([]map[string]bool, len(all))
 	err := eachIndex(l.files.workers(), len(all), func(i int) (err error) {
@@ -156,9 +156,9 @@ func isShared(t *table.Table, all []*table.Table) bool {
 	})
 }
 
-func sortedNames(have tables) []tableName {
+func sortedNames(loaded tables) []tableName {
 	var names []tableName
-	for n := range have {
+	for n := range loaded {
 		names = append(names, n)
 	}
 	slices.SortFunc(names, func(a, b tableName) int { return strings.Compare(a.String(), b.String()) })
@@ -177,14 +177,14 @@ func taggedNights(t *table.Table) (runs []string) {
 
 // oldNights returns the tagged nights to remove, oldest first. keep is the number of newest nights to
 // keep. Sorted run ids are in the order of their times.
-func oldNights(have tables, all map[tableName]publishedState, keep int) []string {
+func oldNights(loaded tables, states map[tableName]publishedState, keep int) []string {
 	nights := map[string]bool{}
-	for _, t := range have {
+	for _, t := range loaded {
 		for _, run := range taggedNights(t) {
 			nights[run] = true
 		}
 	}
-	for _, s := range all {
+	for _, s := range states {
 		delete(nights, s.run) // the current night of a table is one of the kept nights
 	}
 	sorted := slices.Sorted(maps.Keys(nights))
@@ -225,8 +225,8 @@ func expireTable(n tableName, t *table.Table, nights []string) (c change, remove
 	return c, len(gone)
 }
 
-// removeFiles removes the files that only the metadata before the expiry refer to, and old files
-// that no metadata refer to. It removes no needed file.
+// removeFiles removes the files to which only the metadata before the expiry refer, and old files to
+// which no metadata refer. It removes no needed file, and adds the counts to e.
 func (l *Lake) removeFiles(ctx context.Context, before, after *table.Table, needed map[string]bool, e *Expired) (err error) {
 	referredBefore := map[string]bool{}
 	if len(before.Metadata().Snapshots()) != len(after.Metadata().Snapshots()) || before.MetadataLocation() != after.MetadataLocation() {
@@ -234,44 +234,44 @@ func (l *Lake) removeFiles(ctx context.Context, before, after *table.Table, need
 			return err
 		}
 	}
-	store, err := after.FS(ctx)
+	fileIO, err := after.FS(ctx)
 	if err != nil {
 		return err
 	}
-	listed, err := store.(*files).list(ctx, canonicalAddress(after.Location()))
+	store := fileIO.(*files)
+	listed, err := store.list(ctx, canonicalAddress(after.Location()))
 	if err != nil {
 		return err
 	}
 	var names []string
 	for _, f := range listed {
-		orphan := !referredBefore[f.name]
+		isOrphan := !referredBefore[f.name]
 		// A file without a time may be of any age.
-		if needed[f.name] || orphan && (f.at.IsZero() || l.cfg.Now().Sub(f.at) < orphanAge) {
+		if needed[f.name] || isOrphan && (f.at.IsZero() || l.cfg.Now().Sub(f.at) < orphanAge) {
 			continue
 		}
 		names = append(names, f.name)
 		e.Files, e.Bytes = e.Files+1, e.Bytes+f.bytes
-		if orphan {
+		if isOrphan {
 			e.Orphans++
 		}
 	}
 	if e.DryRun {
 		return nil
 	}
-	own := store.(*files)
-	return eachIndex(own.workers(), len(names), func(i int) error { return own.remove(names[i]) })
+	return eachIndex(store.workers(), len(names), func(i int) error { return store.remove(names[i]) })
 }
 
-// referredFiles returns all files that any snapshot of a table refers to, as addresses in
-// the form of canonicalAddress.
+// referredFiles returns all files to which a table and its snapshots refer, as addresses in the form of
+// canonicalAddress.
 func referredFiles(ctx context.Context, t *table.Table) (map[string]bool, error) {
 	store, err := t.FS(ctx)
 	if err != nil {
 		return nil, err
 	}
 	found := map[string]bool{canonicalAddress(t.MetadataLocation()): true}
-	for entry := range t.Metadata().PreviousFiles() {
-		found[canonicalAddress(entry.MetadataFile)] = true
+	for previous := range t.Metadata().PreviousFiles() {
+		found[canonicalAddress(previous.MetadataFile)] = true
 	}
 	for _, s := range t.Metadata().Snapshots() {
 		found[canonicalAddress(s.ManifestList)] = true
@@ -284,12 +284,12 @@ func referredFiles(ctx context.Context, t *table.Table) (map[string]bool, error)
 				continue
 			}
 			found[canonicalAddress(m.FilePath())] = true
-			for entry, err := range m.Entries(store, false) {
+			for dataFile, err := range m.Entries(store, false) {
 				if err != nil {
 					return nil, fmt.Errorf("read %s: %w", m.FilePath(), err)
 				}
-				if entry.Status() != iceberg.EntryStatusDELETED {
-					found[canonicalAddress(entry.DataFile().FilePath())] = true
+				if dataFile.Status() != iceberg.EntryStatusDELETED {
+					found[canonicalAddress(dataFile.DataFile().FilePath())] = true
 				}
 			}
 		}

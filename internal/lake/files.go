@@ -86,7 +86,8 @@ func openFiles(ctx context.Context, cfg Config) (*files, error) {
 	return f, nil
 }
 
-// withStorage returns files in the storage that a REST catalog configured for a table.
+// withStorage returns a copy of f for the storage that a REST catalog configured for a table. The copy
+// records created files in the same list as f.
 func (f *files) withStorage(store icebergio.WriteFileIO) *files {
 	_, local := store.(icebergio.LocalFS)
 	return &files{WriteFileIO: store, disk: f.disk, local: local, root: f.root, made: f.made, s3: f.s3}
@@ -205,7 +206,7 @@ func (f *files) workers() int {
 	return network
 }
 
-// eachIndex calls do with the numbers below n, several at a time. After an error it starts no more
+// eachIndex calls do with the numbers from 0 to n-1, several at a time. After an error it starts no more
 // calls.
 func eachIndex(workers, n int, do func(i int) error) error {
 	g, ctx := errgroup.WithContext(context.Background())
@@ -243,7 +244,7 @@ type listedFile struct {
 	at    time.Time
 }
 
-// list lists the files below an address. The list is empty if the folder does not exist.
+// list returns the files below an address, and no files if the folder does not exist.
 func (f *files) list(ctx context.Context, root string) (found []listedFile, err error) {
 	if !f.local {
 		return f.listObjects(ctx, root)
@@ -288,8 +289,8 @@ func (f *files) listObjects(ctx context.Context, root string) ([]listedFile, err
 	return found, nil
 }
 
-// localView opens the local copy of a file for any name, so that iceberg-go does not download
-// the file of the lake.
+// localView opens the local copy of a file of the lake, whatever name is passed to Open. So iceberg-go does
+// not download the file.
 type localView struct {
 	icebergio.IO
 	local string

@@ -34,7 +34,7 @@ func (l *Lake) loadForeignTables(ctx context.Context) (found []*table.Table, err
 	return found, nil
 }
 
-// isInLake reports whether the file with an address is in the folder of a namespace of the lake.
+// isInLake reports whether an address is in the folder of a namespace of the lake.
 func (l *Lake) isInLake(address string) bool {
 	return slices.ContainsFunc(l.cfg.namespaces(), func(namespace string) bool {
 		return strings.HasPrefix(canonicalAddress(address), canonicalAddress(l.files.root)+"/"+namespace+"/")

@@ -83,7 +83,7 @@ type catalog interface {
 	// *ConflictError if another publisher changed a table meanwhile. keepsTags is false if the catalog
 	// dropped a committed tag.
 	commit(ctx context.Context, changes []change) (keepsTags bool, err error)
-	// checkAccess makes a change and undoes it.
+	// checkAccess adds a table and removes it, or does not commit it.
 	checkAccess(ctx context.Context) error
 	close() error
 }

@@ -12,10 +12,10 @@ func TestOnlyALaterNightIsPublished(t *testing.T) {
 	const night, other = "20261120T020000Z", "20261121T090000Z"
 	at := time.Date(2026, time.November, 20, 2, 0, 0, 0, time.UTC)
 	for name, c := range map[string]struct {
-		run     string
-		at      time.Time
-		last    publishedState
-		refused bool
+		run       string
+		at        time.Time
+		shown     publishedState
+		isRefused bool
 	}{
 		"an empty lake":                {night, at, publishedState{}, false},
 		"the same night again":         {night, at, publishedState{run: night, at: at}, false},
@@ -23,8 +23,8 @@ func TestOnlyALaterNightIsPublished(t *testing.T) {
 		"an earlier night":             {night, at, publishedState{run: other, at: at.Add(time.Microsecond)}, true},
 		"another run of the same time": {night, at, publishedState{run: other, at: at}, true},
 	} {
-		if err := checkOrder(&Version{Run: c.run, At: c.at}, c.last); (err != nil) != c.refused {
-			t.Errorf("%s: got %v, want an error: %t", name, err, c.refused)
+		if err := checkOrder(&Version{Run: c.run, At: c.at}, c.shown); (err != nil) != c.isRefused {
+			t.Errorf("%s: got %v, want an error: %t", name, err, c.isRefused)
 		}
 	}
 }

@@ -45,8 +45,8 @@ func (c Config) tableFolder(root string, n tableName) string {
 	return root + "/" + c.namespace(n.part) + "/" + n.name
 }
 
-// nameOwner returns the update that records the owner in a table.
-func (l *Lake) nameOwner(n tableName) table.Update {
+// ownerUpdate returns the update of a table that records its lake and its own name.
+func (l *Lake) ownerUpdate(n tableName) table.Update {
 	return table.NewSetPropertiesUpdate(iceberg.Properties{lakeProperty: l.id, tableProperty: n.String()})
 }
 
@@ -58,9 +58,9 @@ func hasOwnName(n tableName, t *table.Table) bool {
 
 // ownTables returns the tables that a publish created, at their original location. The
 // namespaces may also contain copies that share files, and tables of other programs.
-func (l *Lake) ownTables(have tables) tables {
+func (l *Lake) ownTables(loaded tables) tables {
 	own := tables{}
-	for n, t := range have {
+	for n, t := range loaded {
 		isInPlace := l.cfg.Catalog == RESTful || canonicalAddress(t.Location()) == canonicalAddress(l.cfg.tableFolder(l.files.root, n))
 		if isInPlace && hasOwnName(n, t) {
 			own[n] = t
@@ -85,12 +85,12 @@ func canonicalAddress(address string) string {
 	return address
 }
 
-// checkOwner sets the id of the lake. It reads the id from the tables, or creates an id before the
-// first night. It returns an error if another catalog owns the tables in the folder. isMarked is true
-// if the owner file exists or is not needed.
-func (l *Lake) checkOwner(have tables) (isMarked bool, err error) {
+// checkOwner sets the id of the lake. It reads the id from the owner file or from the tables, or creates
+// an id before the first night. It returns an error if the owner file names another catalog, or if it
+// exists and this catalog has no tables. hasOwnerFile is true if the owner file exists or is not needed.
+func (l *Lake) checkOwner(loaded tables) (hasOwnerFile bool, err error) {
 	var ids []string
-	for n, t := range have {
+	for n, t := range loaded {
 		if hasOwnName(n, t) {
 			ids = append(ids, t.Metadata().Properties()[lakeProperty])
 		}
@@ -102,7 +102,7 @@ func (l *Lake) checkOwner(have tables) (isMarked bool, err error) {
 		return false, err
 	case o.ID != "" && len(ids) == 0: // this catalog may be the owner, and its tables may be lost
 		return false, fmt.Errorf("open the lake: %s names the catalog %q as the owner of its tables, and this catalog has no tables; nothing was changed: "+
-			"restore the catalog (catalog.db), set another lake.namespace or lake.warehouse, or remove that file if the old tables are not needed", l.ownerFile(), o.Catalog)
+			"restore the catalog (catalog.db), set another lake.namespace or lake.warehouse, or remove %[1]s if the old tables are not needed", l.ownerFile(), o.Catalog)
 	case o.ID != "" && !slices.Contains(ids, o.ID):
 		return false, l.otherOwnerErr(o)
 	case o.ID != "":
@@ -138,13 +138,13 @@ func (l *Lake) readOwner() (o owner, err error) {
 	}
 	if err != nil {
 		err = fmt.Errorf("read the owner file %s: %w; nothing was changed: "+
-			"restore it, or remove it if no other catalog has tables there: the next publish writes it again", file, err)
+			"restore the file, or remove the file if no other catalog has tables there: the next publish writes it again", file, err)
 	}
 	return o, err
 }
 
-// markOwner writes the owner file, if it is missing.
-func (l *Lake) markOwner() error {
+// writeOwnerFile writes the owner file if it is missing.
+func (l *Lake) writeOwnerFile() error {
 	o, err := l.readOwner()
 	if err != nil || o.ID == l.id || l.ownerFile() == "" {
 		return err

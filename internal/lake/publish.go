@@ -40,41 +40,41 @@ type Published struct {
 type UnknownError struct{ Err error }
 
 func (e *UnknownError) Error() string {
-	return fmt.Sprintf("commit to the lake: %v; the commit was applied as a whole or not at all: publish again, which checks it", e.Err)
+	return fmt.Sprintf("commit to the lake: %v; the commit was applied as a whole or not at all, and an applied commit is not repeated: publish again", e.Err)
 }
 
 func (e *UnknownError) Unwrap() error { return e.Err }
 
-// Publish commits all tables of a version in one step. It does nothing if the lake already
-// shows the night, and returns an error if the lake shows a later night. With replace it replaces the
-// history of another warehouse.
+// Publish commits all tables of a version in one step. It commits nothing if the lake already shows the
+// night, and returns an error if the lake shows a later night. If the lake shows the history of another
+// warehouse, Publish replaces it if replace is true, and otherwise returns an error.
 func (l *Lake) Publish(ctx context.Context, v *Version, replace bool) (p Published, err error) {
-	begun := l.cfg.Now()
+	startedAt := l.cfg.Now()
 	p = Published{Run: v.Run, SnapshotAt: v.At, Tables: len(v.sources)}
-	defer func() { p.Seconds = l.cfg.Now().Sub(begun).Seconds() }()
-	have, all, err := l.loadStates(ctx)
+	defer func() { p.Seconds = l.cfg.Now().Sub(startedAt).Seconds() }()
+	loaded, states, err := l.loadStates(ctx)
 	if err == nil {
-		_, err = l.checkOwner(have)
+		_, err = l.checkOwner(loaded)
 	}
 	if err != nil {
 		return p, err
 	}
-	if err := checkOrder(v, newest(all)); err != nil {
+	if err := checkOrder(v, newest(states)); err != nil {
 		return p, err
 	}
 	if !replace {
-		if err := checkHistory(v, all); err != nil {
+		if err := checkHistory(v, states); err != nil {
 			return p, err
 		}
 	}
-	todo, err := l.plan(ctx, v, all)
+	actions, err := l.plan(ctx, v, states)
 	if err != nil {
 		return p, err
 	}
-	if p.Already = len(todo) == 0; p.Already {
-		return p, l.markOwner()
+	if p.Already = len(actions) == 0; p.Already {
+		return p, l.writeOwnerFile()
 	}
-	changes, err := l.stageAll(ctx, v, have, todo, &p)
+	changes, err := l.writeTables(ctx, v, loaded, actions, &p)
 	keepsTags := false
 	if err == nil {
 		keepsTags, err = l.catalog.commit(ctx, changes)
@@ -87,41 +87,42 @@ func (l *Lake) Publish(ctx context.Context, v *Version, replace bool) (p Publish
 	}
 	l.files.made.drain()
 	p.TagsDropped = !keepsTags
-	return p, l.markOwner()
+	return p, l.writeOwnerFile()
 }
 
 // checkOrder returns an error if the lake shows a later night, or another night of the same time.
-func checkOrder(v *Version, last publishedState) error {
-	if !isNotLater(v.Run, v.At, last.run, last.at) {
+func checkOrder(v *Version, shown publishedState) error {
+	if mayFollow(shown.run, shown.at, v.Run, v.At) {
 		return nil
 	}
-	return fmt.Errorf("publish %s of %s: the lake shows %s of %s, which is not earlier; nothing was changed: "+
-		"wait for the next night, which replaces that night in the lake; this is also normal after a rollback",
-		v.Run, v.At.Format(time.RFC3339), last.run, last.at.Format(time.RFC3339))
+	return fmt.Errorf("publish %s of %s: the lake shows %s of %s, which is not earlier; nothing was changed; "+
+		"this error is normal after a rollback: wait for the next night, which updates the lake",
+		v.Run, v.At.Format(time.RFC3339), shown.run, shown.at.Format(time.RFC3339))
 }
 
-// isNotLater reports whether a night differs from the night of the lake and is not later.
-func isNotLater(run string, at time.Time, shownRun string, shownAt time.Time) bool {
-	return shownRun != "" && shownRun != run && !shownAt.Before(at)
+// mayFollow reports whether a night may be published to a lake that shows another night: the lake is
+// empty, both are the same night, or the night is later.
+func mayFollow(shownRun string, shownAt time.Time, run string, at time.Time) bool {
+	return shownRun == "" || shownRun == run || at.After(shownAt)
 }
 
 // checkHistory returns an error if the lake was published from another warehouse. A new warehouse must
 // not replace the history of a lost warehouse, because the lake may have the only copy.
-func checkHistory(v *Version, all map[tableName]publishedState) error {
-	last := newest(all)
-	if last.run == "" || v.known[last.run] {
+func checkHistory(v *Version, states map[tableName]publishedState) error {
+	shown := newest(states)
+	if shown.run == "" || v.knownRuns[shown.run] {
 		return nil
 	}
-	var rows int64 // of history
-	for n, s := range all {
+	var historyRows int64
+	for n, s := range states {
 		if n.part != current {
-			rows += s.rows
+			historyRows += s.rows
 		}
 	}
 	return fmt.Errorf("publish %s: the lake shows %s of %s, which this warehouse does not know; nothing was changed: "+
 		"this warehouse would replace the %d rows of history in the lake: restore the warehouse with \"placementsync rebuild\", "+
 		"set another lake.namespace, or replace the history with \"placementsync lake publish --replace\"",
-		v.Run, last.run, last.at.Format(time.RFC3339), rows)
+		v.Run, shown.run, shown.at.Format(time.RFC3339), historyRows)
 }
 
 // action is the change of one table by a night.
@@ -129,11 +130,11 @@ type action struct {
 	source source
 	// content is the checksum of all rows after the action.
 	content string
-	// file contains rows to write. If it is empty, no rows are written.
+	// file is the path of a Parquet file with the rows to write. If the path is "", no rows are written.
 	file string
 	rows int64
-	// replace means that file replaces all files of the table. Otherwise file is added. Without
-	// file and replace, the table only gets the tag.
+	// replace means that file, or no file if the path is "", replaces all files of the table.
+	// Otherwise file is added. Without file and replace, the table only gets the tag.
 	replace bool
 }
 
@@ -143,26 +144,26 @@ const maxFiles = 64
 
 // plan returns the actions for the tables that do not show the night yet. It checks every file that may
 // be published, and writes the files for the schemas past and meta.
-func (l *Lake) plan(ctx context.Context, v *Version, all map[tableName]publishedState) ([]action, error) {
+func (l *Lake) plan(ctx context.Context, v *Version, states map[tableName]publishedState) ([]action, error) {
 	var todo []source
 	for _, s := range v.sources {
-		if last := all[s.name]; last.run != v.Run || !last.onMain {
+		if state := states[s.name]; state.run != v.Run || !state.onMain {
 			todo = append(todo, s)
 		}
 	}
 	if len(todo) == 0 {
 		return nil, nil
 	}
-	measured, err := v.measureTables(ctx, all)
+	measured, err := v.measureTables(ctx, states)
 	if err != nil {
 		return nil, err
 	}
 	plan := make([]action, len(todo))
 	for i, s := range todo {
 		if s.name.part == current {
-			plan[i], err = v.planCurrent(ctx, s, all[s.name])
+			plan[i], err = v.planCurrent(ctx, s, states[s.name])
 		} else {
-			plan[i], err = v.planRows(ctx, s, all[s.name], measured[s.name])
+			plan[i], err = v.planRows(ctx, s, states[s.name], measured[s.name])
 		}
 		if err != nil {
 			return nil, err
@@ -171,27 +172,27 @@ func (l *Lake) plan(ctx context.Context, v *Version, all map[tableName]published
 	return plan, nil
 }
 
-// planCurrent returns the action of a table of the schema main. It replaces the table if its published
-// file differs from the file in the lake.
-func (v *Version) planCurrent(ctx context.Context, s source, last publishedState) (action, error) {
+// planCurrent returns the action of a table of the schema main. It replaces the rows of the table if
+// they are not the rows of the version.
+func (v *Version) planCurrent(ctx context.Context, s source, state publishedState) (action, error) {
 	a := action{source: s, rows: s.file.Rows, replace: true, content: "empty"}
 	if a.rows == 0 {
-		a.replace = last.content != a.content
+		a.replace = state.content != a.content
 		return a, nil
 	}
 	a.content = s.file.SHA256
-	if last.content == a.content {
+	if state.content == a.content {
 		return action{source: s, content: a.content}, nil
 	}
 	a.file = filepath.Join(v.Dir, s.file.File)
 	if problem := checksum.NewCache(ctx).Compare(a.file, s.file.FileSum, true); problem != "" {
 		return a, damagedErr(a.file, problem)
 	}
-	if !last.withoutFooter {
+	if !state.hasContentOfV1 {
 		return a, nil
 	}
 	content, err := sumBeforeFooter(a.file)
-	if err == nil && content == last.content {
+	if err == nil && content == state.content {
 		return action{source: s, content: a.content}, nil
 	}
 	return a, err
@@ -222,45 +223,45 @@ func sumBeforeFooter(path string) (string, error) {
 // planRows returns the action of a table of the schema past or meta. It adds the rows that the lake
 // lacks. If the rows of the lake differ from the version, as after a rollback or a rebuild, it replaces
 // all rows.
-func (v *Version) planRows(ctx context.Context, s source, last publishedState, m measure) (a action, err error) {
+func (v *Version) planRows(ctx context.Context, s source, state publishedState, m measure) (a action, err error) {
 	a = action{source: s, content: m.content}
-	rows := sqltext.SQL("true")
+	condition := sqltext.SQL("true")
 	switch {
-	case last.content == m.content:
+	case state.content == m.content:
 		return a, nil
-	case last.content == m.published && last.files < maxFiles:
-		rows, a.rows = "NOT "+s.publishedRows(last), m.added
+	case state.content == m.published && state.files < maxFiles:
+		condition, a.rows = "NOT "+s.publishedRows(state), m.added
 	default:
 		a.replace, a.rows = true, m.rows
 	}
 	if a.rows > 0 {
-		a.file, err = v.writeFile(ctx, s, rows)
+		a.file, err = v.writeFile(ctx, s, condition)
 	}
 	return a, err
 }
 
-// stageAll writes the files of all tables and returns the changes to commit.
-func (l *Lake) stageAll(ctx context.Context, v *Version, have tables, plan []action, p *Published) ([]change, error) {
+// writeTables writes the files of all tables and returns the changes to commit.
+func (l *Lake) writeTables(ctx context.Context, v *Version, loaded tables, actions []action, p *Published) ([]change, error) {
 	// Tables are created one after the other, because some servers reject simultaneous requests.
-	for _, a := range plan {
-		if have[a.source.name] != nil {
+	for _, a := range actions {
+		if loaded[a.source.name] != nil {
 			continue
 		}
 		t, err := l.catalog.newTable(ctx, a.source.name, a.source.design)
 		if err != nil {
 			return nil, fmt.Errorf("create %s: %w", a.source.name, err)
 		}
-		have[a.source.name] = t
+		loaded[a.source.name] = t
 	}
-	changes := make([]change, len(plan))
+	changes := make([]change, len(actions))
 	var mu sync.Mutex // guards p
-	err := eachIndex(l.files.workers(), len(plan), func(i int) error {
-		a := plan[i]
-		c, bytes, err := l.stage(ctx, v, have[a.source.name], a)
+	err := eachIndex(l.files.workers(), len(actions), func(i int) error {
+		a := actions[i]
+		c, bytes, err := l.writeTable(ctx, v, loaded[a.source.name], a)
 		if err != nil {
 			return fmt.Errorf("write %s: %w", a.source.name, err)
 		}
-		c.updates = append(c.updates, l.nameOwner(c.name))
+		c.updates = append(c.updates, l.ownerUpdate(c.name))
 		changes[i] = c
 		mu.Lock()
 		defer mu.Unlock()

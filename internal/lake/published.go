@@ -10,19 +10,20 @@ import (
 	"github.com/apache/iceberg-go/table"
 )
 
-// publishedState is the published state of a table: its last night and the checksum of its rows.
-// Both are stored as properties of the table, because a catalog may drop tags.
+// publishedState describes the published rows of a table. The night and the checksum of the rows are
+// stored as properties of the table, because a catalog may drop tags.
 type publishedState struct {
+	// run and at are the newest published night and the time of its snapshot.
 	run string
 	at  time.Time
 	// content is the checksum of the rows. It is empty if another program changed the snapshot. The
 	// next night then writes all rows again.
 	content string
-	// withoutFooter is true if release 1.0.0 wrote the snapshot. For a table of the schema main,
+	// hasContentOfV1 is true if release 1.0.0 recorded content. For a table of the schema main,
 	// content is then the result of sumBeforeFooter.
-	withoutFooter bool
-	files         int
-	rows          int64
+	hasContentOfV1 bool
+	files          int
+	rows           int64
 	// onMain is true if the branch main, which readers see, is at the published snapshot. It is
 	// false if another program replaced the snapshot.
 	onMain bool
@@ -38,18 +39,18 @@ func readPublishedState(n tableName, t *table.Table) (publishedState, error) {
 	}
 	at, err := time.Parse(time.RFC3339Nano, properties[timeProperty])
 	if err != nil {
-		return s, fmt.Errorf("read %s: its property %s is not a time: %w; another program changed the table: restore the property, or drop the table, which the next night publishes again",
+		return s, fmt.Errorf("read %s: its property %s is not a time: %w; another program changed the table: restore the property, or drop the table and publish again",
 			n, timeProperty, err)
 	}
 	s.at = at.UTC()
-	main := strconv.FormatInt(mainOf(t.Metadata()), 10)
-	s.onMain = cmp.Or(properties[snapshotProperty], main) == main // earlier programs did not write the property
+	snapshotID := strconv.FormatInt(currentSnapshotID(t.Metadata()), 10)
+	s.onMain = cmp.Or(properties[snapshotProperty], snapshotID) == snapshotID // earlier programs did not write the property
 	if snapshot := t.CurrentSnapshot(); snapshot != nil && snapshot.Summary != nil {
 		summary := snapshot.Summary.Properties
 		if s.onMain {
 			s.content = properties[contentProperty]
-			if s.content == "" { // release 1.0.0 wrote it only in the summary
-				s.content, s.withoutFooter = summary[contentProperty], true
+			if s.content == "" { // release 1.0.0 wrote the checksum only in the summary
+				s.content, s.hasContentOfV1 = summary[contentProperty], true
 			}
 		}
 		s.files, _ = strconv.Atoi(summary["total-data-files"])
@@ -59,35 +60,35 @@ func readPublishedState(n tableName, t *table.Table) (publishedState, error) {
 }
 
 // readPublishedStates reads the published state of all tables.
-func readPublishedStates(have tables) (map[tableName]publishedState, error) {
-	all := map[tableName]publishedState{}
-	for n, t := range have {
+func readPublishedStates(loaded tables) (map[tableName]publishedState, error) {
+	states := map[tableName]publishedState{}
+	for n, t := range loaded {
 		s, err := readPublishedState(n, t)
 		if err != nil {
 			return nil, err
 		}
-		all[n] = s
+		states[n] = s
 	}
-	return all, nil
+	return states, nil
 }
 
 // loadStates loads all tables and reads their published states.
 func (l *Lake) loadStates(ctx context.Context) (tables, map[tableName]publishedState, error) {
-	have, err := l.catalog.load(ctx)
+	loaded, err := l.catalog.load(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
-	all, err := readPublishedStates(have)
-	return have, all, err
+	states, err := readPublishedStates(loaded)
+	return loaded, states, err
 }
 
-// newest returns the state of a table with the latest night.
-func newest(all map[tableName]publishedState) publishedState {
-	var last publishedState
-	for _, s := range all {
-		if s.at.After(last.at) {
-			last = s
+// newest returns the state of a table with the newest night.
+func newest(states map[tableName]publishedState) publishedState {
+	var found publishedState
+	for _, s := range states {
+		if s.at.After(found.at) {
+			found = s
 		}
 	}
-	return last
+	return found
 }

@@ -36,8 +36,8 @@ func (r response) isRejection() bool {
 // responseKey is the key of the *response in a context.
 type responseKey struct{}
 
-// recorder stores the response of a request in the *response of its context, because the errors
-// of iceberg-go do not contain the status.
+// recorder stores the response to a request in the *response in the context of the request, because the
+// errors of iceberg-go do not contain the status.
 type recorder struct{ http.RoundTripper }
 
 // RoundTrip implements http.RoundTripper.
@@ -68,11 +68,11 @@ func (r recorder) RoundTrip(req *http.Request) (*http.Response, error) {
 }
 
 // readBackTimeout limits the time for reading the tables after a commit, because a server that
-// did not answer the commit may not answer at all.
+// did not answer the commit will possibly not answer at all.
 const readBackTimeout = 30 * time.Second
 
-// checkCommit reads the tables after a commit. It returns no error if they show the commit. commitErr
-// is the error of the commit, or nil if the server confirmed it.
+// checkCommit reads the tables after a commit. It returns no error if the tables show the
+// commit. commitErr is the error of the commit, or nil if the server confirmed the commit.
 func (c *restCatalog) checkCommit(ctx context.Context, changes []change, got response, commitErr error) (keepsTags bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, readBackTimeout)
 	defer cancel()
@@ -123,7 +123,7 @@ func (c *restCatalog) compare(ctx context.Context, changes []change) (after comm
 		if !isShown(base.Metadata(), want, current) {
 			after.missing = append(after.missing, changes[i].name.String())
 		}
-		after.isAnyApplied = after.isAnyApplied || mainOf(want) != mainOf(base.Metadata()) && current.SnapshotByID(mainOf(want)) != nil
+		after.isAnyApplied = after.isAnyApplied || currentSnapshotID(want) != currentSnapshotID(base.Metadata()) && current.SnapshotByID(currentSnapshotID(want)) != nil
 		for name := range refNames(want) {
 			after.keepsTags = after.keepsTags && refNames(current)[name]
 		}
@@ -133,21 +133,22 @@ func (c *restCatalog) compare(ctx context.Context, changes []change) (after comm
 	return after, err
 }
 
-// isShown reports whether a table has the current snapshot and the night of a change, and lacks
-// the tags that the change removes. A catalog may also drop other tags.
+// isShown reports whether a table shows a change: it has the current snapshot and the night of the
+// change, and lacks the tags that the change removes. base and want are the table before and after the
+// change, and got is the table in the catalog. A catalog may also drop other tags.
 func isShown(base, want, got table.Metadata) bool {
 	for _, name := range []string{runProperty, timeProperty, snapshotProperty} {
 		if got.Properties()[name] != want.Properties()[name] {
 			return false
 		}
 	}
-	before, after := refNames(base), refNames(want)
+	refsBefore, refsAfter := refNames(base), refNames(want)
 	for name := range refNames(got) {
-		if before[name] && !after[name] {
+		if refsBefore[name] && !refsAfter[name] {
 			return false
 		}
 	}
-	return mainOf(got) == mainOf(want)
+	return currentSnapshotID(got) == currentSnapshotID(want)
 }
 
 func refNames(m table.Metadata) map[string]bool {
@@ -158,8 +159,8 @@ func refNames(m table.Metadata) map[string]bool {
 	return names
 }
 
-// mainOf returns the id of the snapshot that readers see, or 0.
-func mainOf(m table.Metadata) int64 {
+// currentSnapshotID returns the id of the snapshot that readers see, or 0.
+func currentSnapshotID(m table.Metadata) int64 {
 	if s := m.CurrentSnapshot(); s != nil {
 		return s.SnapshotID
 	}

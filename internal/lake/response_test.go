@@ -17,9 +17,9 @@ import (
 	"placementsync/internal/object"
 )
 
-// commitTo commits a change of one table to a server. serve handles the commit. The server
-// then shows the table before the change or, if done is set, after it.
-func commitTo(t *testing.T, done bool, serve http.HandlerFunc) error {
+// commitTo commits a change of one table to a server. serve handles the commit. When the table is read
+// back, the server shows the table after the change if isApplied is set, and otherwise before the change.
+func commitTo(t *testing.T, isApplied bool, serve http.HandlerFunc) error {
 	t.Helper()
 	m, err := design{}.newMetadata("file:///x/p_current/a")
 	if err != nil {
@@ -27,7 +27,7 @@ func commitTo(t *testing.T, done bool, serve http.HandlerFunc) error {
 	}
 	ch := change{name: tableName{current, "a"}, base: table.New(table.Identifier{"p_current", "a"}, m, "x", nil, nil),
 		updates: []table.Update{table.NewSetPropertiesUpdate(iceberg.Properties{runProperty: "20261101T020000Z"})}}
-	if done {
+	if isApplied {
 		if m, err = table.UpdateTableMetadata(m, ch.updates, "x"); err != nil {
 			t.Fatal(err)
 		}
@@ -60,9 +60,10 @@ func commitTo(t *testing.T, done bool, serve http.HandlerFunc) error {
 	return errors.Join(err, c.close())
 }
 
-// TestOnlyCatalogErrorsAreRejections checks the errors of failed commits. Only an error of the
-// catalog's own protocol is a rejection. After any other status the commit may have been
-// applied: the error is UnknownError, unless the tables show the commit.
+// TestOnlyCatalogErrorsAreRejections checks the errors of failed commits. Only an error of the REST
+// protocol is a rejection. After any other status the commit may have been applied. If the tables show
+// the commit, there is no error. Otherwise the error is ConflictError for status 409, and UnknownError for
+// all other statuses.
 func TestOnlyCatalogErrorsAreRejections(t *testing.T) {
 	for _, status := range []int{400, 401, 403, 404, 408, 409, 419, 422, 429, 499, 500, 501, 502, 503, 504, 507, 520, 522, 524} {
 		for _, inProtocol := range []bool{false, true} {
@@ -74,16 +75,16 @@ func TestOnlyCatalogErrorsAreRejections(t *testing.T) {
 					fmt.Fprint(w, "<html>proxy</html>")
 				}
 			}
-			refused := inProtocol && (response{status, true}).isRejection()
+			isRejection := inProtocol && (response{status, true}).isRejection()
 			err := commitTo(t, false, serve)
 			unknown, conflict := errors.As(err, new(*UnknownError)), errors.As(err, new(*ConflictError))
-			if err == nil || unknown == (refused || status == http.StatusConflict) || conflict != (status == http.StatusConflict) ||
+			if err == nil || unknown == (isRejection || status == http.StatusConflict) || conflict != (status == http.StatusConflict) ||
 				!strings.Contains(err.Error(), fmt.Sprint("status ", status)) {
 				t.Errorf("status %d, protocol error %v: got %v (UnknownError %v, ConflictError %v), want a plain error for a rejection, ConflictError for 409, UnknownError for others",
 					status, inProtocol, err, unknown, conflict)
 			}
-			if err := commitTo(t, true, serve); (err == nil) == refused {
-				t.Errorf("status %d after an applied commit: got %v, want an error: %v", status, err, refused)
+			if err := commitTo(t, true, serve); (err == nil) == isRejection {
+				t.Errorf("status %d after an applied commit: got %v, want an error: %v", status, err, isRejection)
 			}
 		}
 	}
@@ -99,7 +100,6 @@ func TestAConfirmationIsReadBack(t *testing.T) {
 	}
 }
 
-// TestCommitWithoutResponseIsUnknown checks that a commit without a response is an UnknownError.
 func TestCommitWithoutResponseIsUnknown(t *testing.T) {
 	err := commitTo(t, false, func(_ http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body) // the server notices a closed connection only after it has read the body

@@ -29,7 +29,7 @@ type REST struct {
 // maxRequests is the number of tables that are requested at the same time.
 const maxRequests = 8
 
-// restCatalog is a server with Iceberg's REST protocol.
+// restCatalog is a catalog on a server with Iceberg's REST protocol.
 type restCatalog struct {
 	cfg   Config
 	inner *rest.Catalog
@@ -146,7 +146,7 @@ func (c *restCatalog) loadTable(ctx context.Context, n tableName) (*table.Table,
 }
 
 // newTable creates the table, because a commit of several tables cannot create a table. The server
-// assigns its own field ids, which the first night replaces.
+// assigns field ids of its own. The first night replaces these ids.
 func (c *restCatalog) newTable(ctx context.Context, n tableName, d design) (*table.Table, error) {
 	namespace := table.Identifier{c.cfg.namespace(n.part)}
 	if err := c.inner.CreateNamespace(ctx, namespace, nil); err != nil && !errors.Is(err, icebergcatalog.ErrNamespaceAlreadyExists) {

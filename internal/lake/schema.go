@@ -46,8 +46,8 @@ func (d design) properties() iceberg.Properties {
 	}
 }
 
-// fields returns the columns for Iceberg. All are optional: a column that a later version
-// does not have is read as NULL.
+// fields returns the columns for Iceberg. All columns are optional: if a later version lacks a column,
+// the column is read as NULL.
 func (d design) fields() []iceberg.NestedField {
 	fields := make([]iceberg.NestedField, len(d.columns))
 	for i, c := range d.columns {
@@ -78,9 +78,9 @@ func (d design) newMetadata(location string) (table.Metadata, error) {
 	return table.NewMetadata(iceberg.NewSchema(0, d.fields()...), iceberg.UnpartitionedSpec, table.UnsortedSortOrder, location, d.properties())
 }
 
-// evolve returns the updates that change the schema of a table to the design, if it differs.
-// Columns that the design lacks are kept and are NULL in new rows. If a new column has the name of
-// such a column, the old column is removed. Earlier snapshots still have it.
+// evolve returns the updates that change the schema of a table to the design, or no updates if both are
+// equal. Columns that the design lacks are kept and are NULL in new rows. If a new column has the name of
+// a kept column, the kept column is removed from the schema. Earlier snapshots still have it.
 func (d design) evolve(m table.Metadata) ([]table.Update, error) {
 	current, wanted := m.CurrentSchema(), d.fields()
 	for _, old := range current.Fields() {

@@ -47,8 +47,8 @@ const databaseTimeout = 90 * time.Second
 type dialect struct {
 	// hasTables is a query that returns whether the tables of the catalog exist.
 	hasTables string
-	// numbered is true if parameters are $1 and $2 instead of question marks.
-	numbered bool
+	// numberedParameters is true if parameters are written $1 and $2, and false if they are written ?.
+	numberedParameters bool
 	// setTimeout, if set, is a statement that limits the waiting times of its transaction.
 	setTimeout string
 }
@@ -98,7 +98,7 @@ func (c *sqlCatalog) close() error {
 // statement returns the named statement of sql/catalog.sql in the dialect of the database.
 func (c *sqlCatalog) statement(name string) string {
 	text := string(catalogSQL.Render(name, nil))
-	if !c.dialect.numbered {
+	if !c.dialect.numberedParameters {
 		return text
 	}
 	for n := 1; strings.Contains(text, "?"); n++ {
@@ -259,7 +259,7 @@ func nextVersion(location string) int {
 }
 
 // swapAll sets the new metadata files of all tables in one transaction. It returns a
-// *ConflictError if a table changed since it was loaded. If keep is false, it rolls back.
+// *ConflictError if a table changed since it was loaded. If keep is false, the transaction is rolled back.
 func (c *sqlCatalog) swapAll(ctx context.Context, swaps []swap, keep bool) (err error) {
 	// All publishers use the same order, so that they do not deadlock.
 	slices.SortFunc(swaps, func(a, b swap) int { return strings.Compare(a.name.String(), b.name.String()) })
@@ -330,17 +330,17 @@ func (c *sqlCatalog) swapOne(ctx context.Context, tx *sql.Tx, s swap) error {
 		_, err := tx.ExecContext(ctx, c.statement("add_table"), c.cfg.Name, namespace, s.name.name, s.to)
 		return err
 	}
-	done, err := tx.ExecContext(ctx, c.statement("swap_table"), s.to, s.from, c.cfg.Name, namespace, s.name.name, s.from)
+	result, err := tx.ExecContext(ctx, c.statement("swap_table"), s.to, s.from, c.cfg.Name, namespace, s.name.name, s.from)
 	if err != nil {
 		return err
 	}
-	if n, err := done.RowsAffected(); err != nil || n != 1 {
+	if n, err := result.RowsAffected(); err != nil || n != 1 {
 		return errors.Join(&ConflictError{Table: s.name.String()}, err)
 	}
 	return nil
 }
 
-// checkAccess adds a table to the catalog and rolls back. A new database stays empty.
+// checkAccess adds a table to the catalog and rolls back. A database that checkAccess creates stays empty.
 func (c *sqlCatalog) checkAccess(ctx context.Context) (err error) {
 	if err := c.create(); err != nil {
 		return err

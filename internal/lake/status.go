@@ -48,27 +48,27 @@ type StatusTable struct {
 // Status reads the state of the lake.
 func (l *Lake) Status(ctx context.Context) (Status, error) {
 	s := Status{Warehouse: cmp.Or(l.cfg.Warehouse, l.cfg.REST.URI), Namespace: l.cfg.Namespace, Nights: []string{}, Tables: []StatusTable{}}
-	have, all, err := l.loadStates(ctx)
+	loaded, states, err := l.loadStates(ctx)
 	if err != nil {
 		return s, err
 	}
-	last := newest(all)
-	s.Run, s.SnapshotAt = last.run, last.at
+	shown := newest(states)
+	s.Run, s.SnapshotAt = shown.run, shown.at
 	nights := map[string]bool{}
-	for n, t := range have {
-		s.Tables = append(s.Tables, StatusTable{l.cfg.namespace(n.part) + "." + n.name, all[n].run, all[n].onMain, all[n].rows, all[n].files,
+	for n, t := range loaded {
+		s.Tables = append(s.Tables, StatusTable{l.cfg.namespace(n.part) + "." + n.name, states[n].run, states[n].onMain, states[n].rows, states[n].files,
 			len(t.Metadata().Snapshots()), t.Location()})
-		s.Rows += all[n].rows
+		s.Rows += states[n].rows
 		for _, run := range taggedNights(t) {
 			nights[run] = true
 		}
 	}
 	slices.SortFunc(s.Tables, func(a, b StatusTable) int { return strings.Compare(a.Table, b.Table) })
 	// Readers can select a night only if every table that existed in that night has its tag.
-	for n, t := range have {
+	for n, t := range loaded {
 		first, tagged := firstRun(t), taggedNights(t)
 		for run := range nights {
-			if first <= run && run <= all[n].run && !slices.Contains(tagged, run) {
+			if first <= run && run <= states[n].run && !slices.Contains(tagged, run) {
 				delete(nights, run)
 			}
 		}
@@ -99,21 +99,21 @@ func (s *Status) Compare(wh *warehouse.Warehouse, run string) error {
 		return err
 	}
 	s.Latest, s.Behind = run, s.Run != run
-	s.Kept = isNotLater(run, m.SnapshotAt, s.Run, s.SnapshotAt)
+	s.Kept = !mayFollow(s.Run, s.SnapshotAt, run, m.SnapshotAt)
 	shows := map[string]bool{}
 	for _, t := range s.Tables {
 		shows[t.Table] = t.Run == run && t.OnMain
 	}
-	check := func(part, name string, needed bool) {
+	compareTable := func(part, name string, isRequired bool) {
 		isShown, exists := shows[s.Namespace+"_"+part+"."+name]
-		s.Behind = s.Behind || !isShown && (exists || needed)
+		s.Behind = s.Behind || !isShown && (exists || isRequired)
 	}
 	for _, t := range m.Tables {
-		check(current, t.Name, true)
-		check(past, t.Name, false)
+		compareTable(current, t.Name, true)
+		compareTable(past, t.Name, false)
 	}
 	for _, def := range wh.Catalog.MetaDefinitions() {
-		check(meta, def.Name, false)
+		compareTable(meta, def.Name, false)
 	}
 	return nil
 }

@@ -36,15 +36,15 @@ type Difference struct {
 // checksum of all values. Like other engines, DuckDB reads the files to which the metadata of the
 // lake refer, and finds columns by their field ids.
 func (l *Lake) Verify(ctx context.Context, v *Version) (found Verified, err error) {
-	begun := l.cfg.Now()
+	startedAt := l.cfg.Now()
 	found = Verified{Run: v.Run, Differences: []Difference{}}
-	have, all, err := l.loadStates(ctx)
+	loaded, states, err := l.loadStates(ctx)
 	if err != nil {
 		return found, err
 	}
-	isNewest := newest(all).run == v.Run
+	isNewest := newest(states).run == v.Run
 	for _, s := range v.sources {
-		rows, files, err := v.verifyTable(ctx, s, have[s.name], all[s.name], isNewest)
+		rows, files, err := v.verifyTable(ctx, s, loaded[s.name], states[s.name], isNewest)
 		if ctx.Err() != nil {
 			return found, ctx.Err()
 		}
@@ -53,24 +53,24 @@ func (l *Lake) Verify(ctx context.Context, v *Version) (found Verified, err erro
 		}
 		found.Tables, found.Files, found.Rows = found.Tables+1, found.Files+files, found.Rows+rows
 	}
-	found.Seconds = l.cfg.Now().Sub(begun).Round(time.Millisecond).Seconds()
+	found.Seconds = l.cfg.Now().Sub(startedAt).Round(time.Millisecond).Seconds()
 	return found, nil
 }
 
 // snapshotOf returns the snapshot of a night in a table. isNewest means that the night is the newest
 // in the lake: its snapshot must then be the current snapshot.
-func snapshotOf(run string, t *table.Table, last publishedState, isNewest bool) (*table.Snapshot, error) {
+func snapshotOf(run string, t *table.Table, state publishedState, isNewest bool) (*table.Snapshot, error) {
 	if t == nil {
 		return nil, errors.New("it is missing in the lake")
 	}
-	tagged, main := t.SnapshotByName(tagOf(run)), t.CurrentSnapshot()
-	if tagged == nil && last.run == run {
-		tagged = main // the catalog does not store tags
+	tagged, shown := t.SnapshotByName(tagOf(run)), t.CurrentSnapshot()
+	if tagged == nil && state.run == run {
+		tagged = shown // the catalog does not store tags
 	}
 	switch {
-	case isNewest && (last.run != run || !last.onMain || main == nil || tagged != nil && tagged.SnapshotID != main.SnapshotID):
+	case isNewest && (state.run != run || !state.onMain || shown == nil || tagged != nil && tagged.SnapshotID != shown.SnapshotID):
 		return nil, fmt.Errorf("readers see snapshot %d of another program instead of the night: "+
-			"run \"placementsync lake publish\", which replaces it", mainOf(t.Metadata()))
+			"run \"placementsync lake publish\" to show the night again", currentSnapshotID(t.Metadata()))
 	case tagged == nil:
 		return nil, fmt.Errorf("it has no tag %s", tagOf(run))
 	}
@@ -78,8 +78,8 @@ func snapshotOf(run string, t *table.Table, last publishedState, isNewest bool) 
 }
 
 // verifyTable compares one table. It returns the numbers of rows and files of the table in the lake.
-func (v *Version) verifyTable(ctx context.Context, s source, t *table.Table, last publishedState, isNewest bool) (rows int64, files int, err error) {
-	snapshot, err := snapshotOf(v.Run, t, last, isNewest)
+func (v *Version) verifyTable(ctx context.Context, s source, t *table.Table, state publishedState, isNewest bool) (rows int64, files int, err error) {
+	snapshot, err := snapshotOf(v.Run, t, state, isNewest)
 	if err != nil {
 		return 0, 0, err
 	}

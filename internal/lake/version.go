@@ -25,9 +25,9 @@ type Version struct {
 	Run string
 	At  time.Time
 
-	// known are the runs in the ledger and in meta.runs of the version.
-	known   map[string]bool
-	sources []source
+	// knownRuns are the runs in the ledger and in meta.runs of the version.
+	knownRuns map[string]bool
+	sources   []source
 	// maxGroupBytes limits the row groups of the files that writeFile writes.
 	maxGroupBytes int64
 }
@@ -64,26 +64,25 @@ func OpenVersion(ctx context.Context, wh *warehouse.Warehouse, run string) (*Ver
 	for _, def := range wh.Catalog.MetaDefinitions() {
 		v.add(source{name: tableName{meta, def.Name}, schema: meta, design: design{def.Columns, def.Comment}})
 	}
-	if err := v.readKnown(ctx, wh); err != nil {
+	if err := v.readKnownRuns(ctx, wh); err != nil {
 		return nil, errors.Join(fmt.Errorf("open version %s: %w", run, err), v.Close())
 	}
 	return v, nil
 }
 
-// readKnown sets v.known.
-func (v *Version) readKnown(ctx context.Context, wh *warehouse.Warehouse) error {
+func (v *Version) readKnownRuns(ctx context.Context, wh *warehouse.Warehouse) error {
 	runs, err := wh.Ledger.AllRuns()
 	if err != nil {
 		return err
 	}
-	v.known = map[string]bool{}
+	v.knownRuns = map[string]bool{}
 	for _, r := range runs {
-		v.known[r.ID] = true
+		v.knownRuns[r.ID] = true
 	}
 	return v.EachRow(ctx, []sqltext.SQL{versionSQL.Render("published_runs", nil)}, func(scan func(...any) error) error {
 		var run string
 		err := scan(&run)
-		v.known[run] = true
+		v.knownRuns[run] = true
 		return err
 	})
 }
@@ -109,15 +108,15 @@ type measure struct {
 }
 
 // measureTables measures the tables of the schemas past and meta.
-func (v *Version) measureTables(ctx context.Context, have map[tableName]publishedState) (map[tableName]measure, error) {
+func (v *Version) measureTables(ctx context.Context, states map[tableName]publishedState) (map[tableName]measure, error) {
 	var parts []sqltext.SQL
 	for i, s := range v.sources {
 		if s.name.part == current {
 			continue
 		}
-		old := s.publishedRows(have[s.name])
-		parts = append(parts, versionSQL.Render("measure_table", sqltext.Values{"index": i, "all": s.content("true"),
-			"old": s.content(old), "published": old, "schema": sqltext.Name(s.schema), "table": sqltext.Name(s.name.name)}))
+		published := s.publishedRows(states[s.name])
+		parts = append(parts, versionSQL.Render("measure_table", sqltext.Values{"index": i, "content": s.content("true"),
+			"published_content": s.content(published), "published": published, "schema": sqltext.Name(s.schema), "table": sqltext.Name(s.name.name)}))
 	}
 	found := map[tableName]measure{}
 	err := v.EachRow(ctx, parts, func(scan func(...any) error) error {
@@ -133,8 +132,8 @@ func (v *Version) measureTables(ctx context.Context, have map[tableName]publishe
 	return found, nil
 }
 
-// content returns an expression for the checksum of the rows that a condition selects. The table is of
-// the schema past or meta.
+// content returns an expression for the checksum of the rows that a condition selects. The table must be
+// in the schema past or meta.
 func (s source) content(condition sqltext.SQL) sqltext.SQL {
 	if s.name.part == past {
 		return versionSQL.Render("content_of_closed", sqltext.Values{"rows": condition})

@@ -48,7 +48,8 @@ func (l *Lake) InstallViews(ctx context.Context, part string, views []View) (wri
 	return written, nil
 }
 
-// installView writes a view unless it exists with the same queries and columns.
+// installView writes a view, and reports whether it wrote. A view with the same queries and columns is not
+// written again.
 func (c *restCatalog) installView(ctx context.Context, namespace table.Identifier, v View) (bool, error) {
 	name := append(slices.Clone(namespace), v.Name)
 	columns := iceberg.NewSchema(0, viewFields(v.Columns)...)
@@ -60,23 +61,23 @@ func (c *restCatalog) installView(ctx context.Context, namespace table.Identifie
 	if err != nil {
 		return false, err
 	}
-	have, err := c.inner.LoadView(ctx, name)
+	existing, err := c.inner.LoadView(ctx, name)
 	if errors.Is(err, icebergcatalog.ErrNoSuchView) {
-		have, err = c.inner.CreateView(ctx, name, next, columns, icebergcatalog.WithViewProperties(iceberg.Properties{commentProperty: v.About}))
+		existing, err = c.inner.CreateView(ctx, name, next, columns, icebergcatalog.WithViewProperties(iceberg.Properties{commentProperty: v.About}))
 	}
 	if err != nil {
 		return false, err
 	}
-	current := have.Metadata().CurrentVersion()
+	current := existing.Metadata().CurrentVersion()
 	// CreateView records the name that this program uses for the catalog. Spark has its own name for
 	// the catalog and uses it if no name is recorded. So the update below removes the recorded name.
-	isSame := have.Metadata().CurrentSchema().Equals(columns)
+	isSame := existing.Metadata().CurrentSchema().Equals(columns)
 	if current.DefaultCatalog == "" && slices.Equal(current.Representations, texts) && isSame {
 		return false, nil
 	}
 	updates := []view.Update{view.NewSetPropertiesUpdate(iceberg.Properties{commentProperty: v.About})}
 	const lastAdded = -1
-	next.VersionID, next.SchemaID = current.VersionID+1, have.Metadata().CurrentSchemaID()
+	next.VersionID, next.SchemaID = current.VersionID+1, existing.Metadata().CurrentSchemaID()
 	if !isSame {
 		updates, next.SchemaID = append(updates, view.NewAddSchemaUpdate(columns)), lastAdded
 	}

@@ -112,7 +112,8 @@ func reasonOf(err error) error {
 	return nil
 }
 
-// lastCause returns the text of the innermost error, without signed addresses.
+// lastCause returns a short text of an error without signed addresses: the code and the status of an error
+// response, or the text of the innermost error.
 func lastCause(err error) string {
 	if api, ok := errors.AsType[smithy.APIError](err); ok {
 		text := "the server answered " + cleanCode(api.ErrorCode())

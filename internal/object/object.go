@@ -1,8 +1,7 @@
 // Package object reads and writes objects in S3 storage. It writes each object atomically, with
 // its checksum and a limited number of retries.
 //
-// It must not know warehouses, days or backups. The caller passes the access keys. Errors never
-// contain them.
+// The package must not know warehouses, days or backups. Errors never contain the access keys.
 package object
 
 import (
@@ -104,13 +103,13 @@ func (c Config) setTransport(t *http.Transport) {
 		if err != nil {
 			return nil, err
 		}
-		return &stallingConn{conn, c.Stall}, nil
+		return &limitedConn{conn, c.Stall}, nil
 	}
 	t.ResponseHeaderTimeout = c.Stall
 	t.MaxIdleConnsPerHost = 16
 }
 
-// Transport returns a transport with the same time limits, for servers other than object storage.
+// Transport returns a transport with the time limits of c, for servers other than object storage.
 func (c Config) Transport() *http.Transport {
 	c.Stall = cmp.Or(c.Stall, time.Minute)
 	t := http.DefaultTransport.(*http.Transport).Clone()
@@ -118,20 +117,20 @@ func (c Config) Transport() *http.Transport {
 	return t
 }
 
-// stallingConn is a connection with a limit for the time of one Read or Write.
-type stallingConn struct {
+// limitedConn is a connection with a limit for the time of one Read or Write.
+type limitedConn struct {
 	net.Conn
 	limit time.Duration
 }
 
-func (c *stallingConn) Read(p []byte) (int, error) {
+func (c *limitedConn) Read(p []byte) (int, error) {
 	if err := c.SetReadDeadline(time.Now().Add(c.limit)); err != nil {
 		return 0, err
 	}
 	return c.Conn.Read(p)
 }
 
-func (c *stallingConn) Write(p []byte) (int, error) {
+func (c *limitedConn) Write(p []byte) (int, error) {
 	// This also extends the deadline of a Read that waits for the response.
 	if err := c.SetDeadline(time.Now().Add(c.limit)); err != nil {
 		return 0, err
@@ -184,7 +183,7 @@ func SumOf(data []byte) Sum {
 	return Sum{int64(len(data)), hex.EncodeToString(sum[:])}
 }
 
-// Object is an entry of a list.
+// Object describes a stored object.
 type Object struct {
 	Name     string
 	Bytes    int64
@@ -231,7 +230,7 @@ func (b *Bucket) Delete(ctx context.Context, names ...string) error {
 	return nil
 }
 
-// Read returns an object of at most limit bytes.
+// Read returns the bytes of an object. A size above limit is an error.
 func (b *Bucket) Read(ctx context.Context, name string, limit int64) (data []byte, err error) {
 	err = b.getBody(ctx, name, func(body io.Reader, size int64) (err error) {
 		if size > limit {
@@ -274,11 +273,11 @@ func (b *Bucket) getBody(ctx context.Context, name string, read func(body io.Rea
 		err = errors.Join(read(res.Body, aws.ToInt64(res.ContentLength)), res.Body.Close())
 		// Wrong bytes may be an error of the transfer. If they are wrong twice, the stored object
 		// is damaged.
-		final := errors.As(err, new(*localError)) || errors.As(err, new(*sizeError)) || errors.Is(err, ErrDiffers) && attempt > 1
+		isFinal := errors.As(err, new(*localError)) || errors.As(err, new(*sizeError)) || errors.Is(err, ErrDiffers) && attempt > 1
 		if err == nil {
 			return nil
 		}
-		if final || attempt == b.retries.MaxAttempts() || ctx.Err() != nil {
+		if isFinal || attempt == b.retries.MaxAttempts() || ctx.Err() != nil {
 			return b.newError("get", name, &retry.MaxAttemptsError{Attempt: attempt, Err: err})
 		}
 		if err := b.wait(ctx, attempt, err); err != nil {

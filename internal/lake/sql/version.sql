@@ -10,9 +10,9 @@ SELECT parse_formatted_bytes(current_setting('memory_limit')) // current_setting
 SELECT run_id FROM sealed.meta.runs
 
 -- name: measure_table
--- The checksums of all rows of a table and of the rows that the lake already has, the number of all
--- rows, and the number of rows that the lake lacks.
-SELECT {index}, {all}, {old}, count(*), count(*) FILTER (WHERE NOT {published}) FROM sealed.{schema}.{table}
+-- Checksums of all rows of a table and of the rows that the lake already has, the number of all rows,
+-- and the number of rows that the lake lacks. {published} is the condition for rows that the lake has.
+SELECT {index}, {content}, {published_content}, count(*), count(*) FILTER (WHERE NOT {published}) FROM sealed.{schema}.{table}
 
 -- name: content_of_closed
 -- A checksum of the closed rows that {rows} selects. It does not depend on the order of the rows. It

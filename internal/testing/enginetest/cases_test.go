@@ -138,7 +138,7 @@ func newCase(t *testing.T, e dialect.Engine, engineCatalog string, spec caseSpec
 	if spec.lake != "" {
 		names.Prefix = spec.lake
 	}
-	c := sqlCase{Name: spec.name, Prefix: spec.name, Mart: e.Place(names, dialect.Mart), Catalog: spec.catalog}
+	c := sqlCase{Name: spec.name, Prefix: spec.name, Mart: e.Namespace(names, dialect.Mart), Catalog: spec.catalog}
 	sqlTexts := c.runQueries(t, engineQueries(t, e, names), spec)
 	views, err := e.Views(names)
 	must(t, err)

@@ -14,9 +14,9 @@ import (
 	"github.com/google/uuid"
 )
 
-// stage writes the files of one table and returns its change. written counts the bytes of data
+// writeTable writes the files of one table and returns its change. written counts the bytes of data
 // files.
-func (l *Lake) stage(ctx context.Context, v *Version, base *table.Table, a action) (c change, written int64, err error) {
+func (l *Lake) writeTable(ctx context.Context, v *Version, base *table.Table, a action) (c change, written int64, err error) {
 	c = change{name: a.source.name, base: base}
 	evolution, err := a.source.design.evolve(base.Metadata())
 	if err != nil {
@@ -58,7 +58,7 @@ func (l *Lake) stage(ctx context.Context, v *Version, base *table.Table, a actio
 func (l *Lake) writeSnapshot(ctx context.Context, v *Version, t *table.Table, tx *table.Transaction, a action) (int64, error) {
 	summary := iceberg.Properties{runProperty: v.Run, timeProperty: v.At.Format(time.RFC3339Nano),
 		contentProperty: a.content, programProperty: l.cfg.Program}
-	var before, added []iceberg.DataFile
+	var replaced, added []iceberg.DataFile
 	var written int64
 	if a.file != "" {
 		file, err := l.addFile(ctx, v, t, a)
@@ -73,21 +73,21 @@ func (l *Lake) writeSnapshot(ctx context.Context, v *Version, t *table.Table, tx
 			return written, err
 		}
 		for _, task := range tasks {
-			before = append(before, task.File)
+			replaced = append(replaced, task.File)
 		}
 	}
 	// Field ids identify the columns. Some catalogs reject a mapping by name.
 	options := []table.WriteOption{table.WithoutAutoNameMapping(), table.WithoutDuplicateCheck()}
 	switch {
-	case len(before) > 0:
-		return written, tx.ReplaceDataFilesWithDataFiles(ctx, before, added, summary, options...)
+	case len(replaced) > 0:
+		return written, tx.ReplaceDataFilesWithDataFiles(ctx, replaced, added, summary, options...)
 	case len(added) > 0:
 		return written, tx.AddDataFiles(ctx, added, summary, options...)
 	}
 	return written, tx.AddFiles(ctx, nil, maps.Clone(summary), false)
 }
 
-// addFile copies a file into the lake and returns its entry for a manifest.
+// addFile copies a file into the lake and returns its description for a manifest.
 func (l *Lake) addFile(ctx context.Context, v *Version, t *table.Table, a action) (iceberg.DataFile, error) {
 	store, err := t.FS(ctx)
 	if err != nil {
@@ -107,7 +107,8 @@ func (l *Lake) addFile(ctx context.Context, v *Version, t *table.Table, a action
 	return file, nil
 }
 
-// planFiles returns a task for each data file of a snapshot. Iceberg plans several for a large file.
+// planFiles returns one task for each data file of a snapshot. PlanFiles of iceberg-go returns several tasks
+// for a large file.
 func planFiles(ctx context.Context, t *table.Table, snapshot int64) ([]table.FileScanTask, error) {
 	tasks, err := t.Scan(table.WithSnapshotID(snapshot)).PlanFiles(ctx)
 	if err != nil {
@@ -115,8 +116,8 @@ func planFiles(ctx context.Context, t *table.Table, snapshot int64) ([]table.Fil
 	}
 	seen := map[string]bool{}
 	return slices.DeleteFunc(tasks, func(task table.FileScanTask) bool {
-		again := seen[task.File.FilePath()]
+		isRepeated := seen[task.File.FilePath()]
 		seen[task.File.FilePath()] = true
-		return again
+		return isRepeated
 	}), nil
 }
