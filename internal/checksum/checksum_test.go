@@ -45,7 +45,7 @@ func TestSealDetectsChangedBytes(t *testing.T) {
 	}
 }
 
-func TestFilesAreReadOnceAndCompared(t *testing.T) {
+func TestFileWithTwoLinksIsReadOnceAndCompared(t *testing.T) {
 	dir := t.TempDir()
 	file, link := filepath.Join(dir, "a"), filepath.Join(dir, "b")
 	if err := errors.Join(os.WriteFile(file, []byte("123"), 0o600), os.Link(file, link)); err != nil {
@@ -55,10 +55,10 @@ func TestFilesAreReadOnceAndCompared(t *testing.T) {
 	if err != nil || want.Bytes != 3 || want.SHA256 != checksum.Hex([]byte("123")) {
 		t.Fatalf("SumFile returned %+v (%v), want 3 bytes and their SHA-256", want, err)
 	}
-	other := want
-	other.SHA256 = checksum.Hex([]byte("124"))
-	longer := want
-	longer.Bytes = 4
+	otherSum := want
+	otherSum.SHA256 = checksum.Hex([]byte("124"))
+	otherSize := want
+	otherSize.Bytes = 4
 	cache := checksum.NewCache(t.Context())
 	for name, c := range map[string]struct {
 		path     string
@@ -66,11 +66,11 @@ func TestFilesAreReadOnceAndCompared(t *testing.T) {
 		readData bool
 		problem  string
 	}{
-		"intact":           {file, want, true, ""},
-		"another name":     {link, want, true, ""},
-		"another checksum": {file, other, true, checksum.WrongSum},
-		"another checksum, only the size compared": {file, other, false, ""},
-		"another size": {file, longer, false, "it has 3 bytes, but 4 in its manifest"},
+		"intact":             {file, want, true, ""},
+		"a second hard link": {link, want, true, ""},
+		"another checksum":   {file, otherSum, true, checksum.WrongSum},
+		"another checksum, without reading the data": {file, otherSum, false, ""},
+		"another size": {file, otherSize, false, "it has 3 bytes, but 4 in its manifest"},
 		"missing":      {file + "c", want, false, "it is gone"},
 		"a folder":     {dir, want, false, "it is not a regular file"},
 	} {
@@ -79,11 +79,11 @@ func TestFilesAreReadOnceAndCompared(t *testing.T) {
 		}
 	}
 	if cache.Bytes != 3 {
-		t.Errorf("read %d bytes, want 3: a file with two names is read once", cache.Bytes)
+		t.Errorf("the cache has read %d bytes, want 3: a file with two hard links is read once", cache.Bytes)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := checksum.SumFile(ctx, dir, "a"); !errors.Is(err, context.Canceled) {
-		t.Errorf("after cancellation: got %v, want context.Canceled", err)
+		t.Errorf("SumFile after cancellation: got the error %v, want context.Canceled", err)
 	}
 }

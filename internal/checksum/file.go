@@ -35,7 +35,7 @@ func SumFile(ctx context.Context, dir, name string) (sum FileSum, err error) {
 // Sum returns the FileSum of a file with the content of r. ctx cancels it.
 func Sum(ctx context.Context, name string, r io.Reader) (FileSum, error) {
 	h := sha256.New()
-	// The struct hides other methods, so that CopyBuffer uses the buffer.
+	// The struct has only the method Write, so that CopyBuffer uses the buffer.
 	n, err := io.CopyBuffer(struct{ io.Writer }{h}, cancelableReader{r, ctx}, make([]byte, 256<<10))
 	return FileSum{name, n, hex.EncodeToString(h.Sum(nil))}, err
 }
@@ -58,19 +58,19 @@ func (r cancelableReader) Read(p []byte) (int, error) {
 	return r.Reader.Read(p)
 }
 
-// Copy copies src to dst and returns the SHA-256 of the copied bytes.
+// Copy copies src to dst and returns the SHA-256 of the copied bytes in hexadecimal digits.
 func Copy(dst io.Writer, src io.Reader) (string, error) {
 	h := sha256.New()
-	// The structs hide other methods, so that CopyBuffer uses the buffer.
+	// The structs have only the methods Write and Read, so that CopyBuffer uses the buffer.
 	_, err := io.CopyBuffer(struct{ io.Writer }{io.MultiWriter(dst, h)}, struct{ io.Reader }{src}, make([]byte, 1<<20))
 	return hex.EncodeToString(h.Sum(nil)), err
 }
 
 // Cache compares files with recorded checksums. It reads a file with several hard links only
-// once.
+// once, if the file does not change.
 type Cache struct {
 	ctx context.Context
-	// Bytes counts the bytes that were read.
+	// Bytes is the number of bytes that were read.
 	Bytes  int64
 	bySize map[int64][]summedFile
 }
@@ -114,7 +114,7 @@ func (c *Cache) Compare(path string, want FileSum, readData bool) (problem strin
 	return ""
 }
 
-// IsIntact reports whether a file has the recorded checksum.
+// IsIntact reports whether a file has the recorded size and checksum.
 func (c *Cache) IsIntact(path string, want FileSum) bool { return c.Compare(path, want, true) == "" }
 
 func (c *Cache) sum(path string, info fs.FileInfo) (string, error) {

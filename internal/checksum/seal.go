@@ -44,8 +44,8 @@ func Hex(text []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// lineSum is the end of a sealed line, with the CRC-32C of the text before it.
-const lineSum = `,"sum":"%08x"}`
+// lineEnd is the format of the end of a sealed line, with the CRC-32C of the text before the end.
+const lineEnd = `,"sum":"%08x"}`
 
 // SealLine returns a struct or map as one line of JSON that ends with its checksum, without the
 // line break.
@@ -55,14 +55,14 @@ func SealLine(value any) ([]byte, error) {
 		return nil, err
 	}
 	text = text[:len(text)-1]
-	return fmt.Appendf(text, lineSum, crc32c(text)), nil
+	return fmt.Appendf(text, lineEnd, crc32c(text)), nil
 }
 
 // UnsealLine decodes a line that SealLine returned. It returns ErrSeal if the checksum is wrong or
 // missing.
 func UnsealLine(line []byte, into any) error {
-	at := len(line) - len(fmt.Sprintf(lineSum, 0))
-	if at < 0 || string(line[at:]) != fmt.Sprintf(lineSum, crc32c(line[:at])) {
+	at := len(line) - len(fmt.Sprintf(lineEnd, 0))
+	if at < 0 || string(line[at:]) != fmt.Sprintf(lineEnd, crc32c(line[:at])) {
 		return ErrSeal
 	}
 	return json.Unmarshal(line, into)

@@ -56,8 +56,8 @@ func Definitions() (main map[string]stream.Definition, meta []stream.Definition,
 // AllChangesStatement return other SQL for the same schema files.
 const generatedVersion = 2
 
-// SchemaVersion returns a hash of the schema files and of the generated views. It changes when a
-// catalog of an earlier version of the program needs new tables, columns or views.
+// SchemaVersion returns a hash of the schema files, generatedVersion and the columns that the program
+// adds. A catalog with another hash gets the missing tables and columns, and new views.
 func SchemaVersion() string {
 	h := sha256.New()
 	fmt.Fprintf(h, "generated %d %+v %+v\n", generatedVersion, stream.SystemColumns(), stream.ClosedColumns())
@@ -77,7 +77,7 @@ func ColumnNames(prefix string, def stream.Definition) sqltext.SQL {
 	return sqltext.Join(def.Columns, ", ", func(c stream.Column) string { return prefix + sqltext.Quote(c.Name) })
 }
 
-// FieldIDs returns the value of FIELD_IDS, the option of COPY that writes the field ids of
+// FieldIDs returns the value of FIELD_IDS, an option of COPY. The option writes the field ids of
 // columns into a Parquet file.
 func FieldIDs(columns []stream.Column) sqltext.SQL {
 	return "{" + sqltext.Join(columns, ", ", func(c stream.Column) string {
@@ -89,5 +89,5 @@ func FieldIDs(columns []stream.Column) sqltext.SQL {
 func SignedHash() sqltext.SQL { return parquetSQL.Render("signed_hash", nil) }
 
 // StoredHash returns the expression that converts row_hash of a Parquet file to its form in the
-// catalog. It also accepts the unsigned form of earlier versions of the program.
+// catalog. It also accepts the unsigned form of earlier releases.
 func StoredHash() sqltext.SQL { return parquetSQL.Render("stored_hash", nil) }

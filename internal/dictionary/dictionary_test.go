@@ -14,14 +14,14 @@ func TestViewsOfMartComeAfterTheViewsThatTheyRead(t *testing.T) {
 	if err != nil || len(views) == 0 {
 		t.Fatalf("got %d views (%v), want at least one", len(views), err)
 	}
-	var before []string
+	var earlier []string
 	for _, v := range views {
-		for _, on := range v.On {
-			if !slices.Contains(before, on) {
-				t.Errorf("%s comes before %s, which it reads", v.Name, on)
+		for _, read := range v.MartReads {
+			if !slices.Contains(earlier, read) {
+				t.Errorf("%s reads %s, but comes before it", v.Name, read)
 			}
 		}
-		before = append(before, v.Name)
+		earlier = append(earlier, v.Name)
 	}
 }
 
@@ -57,13 +57,13 @@ func TestMapsHaveEveryReferenceOfTheSchema(t *testing.T) {
 		for _, r := range m.Relations {
 			got = append(got, r.From+"."+r.Column+" "+r.To+"."+r.ToColumn)
 			if !slices.Contains(names, r.From) || !slices.Contains(names, r.To) {
-				t.Errorf("the map %s lacks a table of %v", m.Subject, r)
+				t.Errorf("the map %s lacks a table of the relation %v", m.Subject, r)
 			}
 		}
 	}
 	slices.Sort(want)
 	slices.Sort(got)
 	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("relations (-schema +maps):\n%s", diff)
+		t.Errorf("the relations (-schema +maps):\n%s", diff)
 	}
 }

@@ -22,7 +22,7 @@ func HistoryStatements(def stream.Definition, key []string) []sqltext.SQL {
 		historySQL.Render("history_view", sqltext.Values{"table": table, "columns": ColumnNames("", def)}),
 		historySQL.Render("as_of_macro", sqltext.Values{"table": table, "macro": table + AsOfSuffix}),
 		historySQL.Render("changes_macro", sqltext.Values{"table": table, "macro": table + ChangesSuffix,
-			"version": rowVersion(def, key), "record": recordText(def), "fields": trackedFields(def, key), "same_key": sameKey(def, key)}),
+			"version": versionColumns(def, key), "record": recordText(def), "fields": trackedFields(def, key), "same_key": sameKey(def, key)}),
 	}
 }
 
@@ -34,9 +34,9 @@ func AllChangesStatement(tables []stream.Table) sqltext.SQL {
 	return historySQL.Render("all_changes_macro", sqltext.Values{"tables": parts})
 }
 
-// rowVersion returns a SELECT list: row_hash, row_key and every column as JSON text under the names
-// c0, c1, ...
-func rowVersion(def stream.Definition, key []string) sqltext.SQL {
+// versionColumns returns a SELECT list: row_hash, row_key and every column as JSON text under the
+// names c0, c1, ...
+func versionColumns(def stream.Definition, key []string) sqltext.SQL {
 	parts := []string{"row_hash"}
 	if len(key) == 1 {
 		parts = append(parts, sqltext.Quote(key[0])+"::VARCHAR AS row_key")
@@ -62,8 +62,8 @@ func jsonText(c stream.Column) string {
 	return name + "::VARCHAR"
 }
 
-// recordText returns the expression that joins the columns of rowVersion to one JSON object without
-// its NULLs.
+// recordText returns the expression that joins the columns c0, c1, ... to one JSON object. NULLs are
+// left out.
 func recordText(def stream.Definition) sqltext.SQL {
 	parts := make([]string, len(def.Columns))
 	for i, c := range def.Columns {
@@ -72,8 +72,8 @@ func recordText(def stream.Definition) sqltext.SQL {
 	return sqltext.SQL("'{' || concat_ws(',', " + strings.Join(parts, ", ") + ") || '}'")
 }
 
-// trackedFields lists the columns that the changes macro compares, with their values in both
-// versions.
+// trackedFields returns a list of SQL structs, one for each column that the changes macro compares,
+// with the values of both versions.
 func trackedFields(def stream.Definition, key []string) sqltext.SQL {
 	var parts []string
 	for i, c := range def.Columns {
@@ -87,8 +87,8 @@ func trackedFields(def stream.Definition, key []string) sqltext.SQL {
 	return sqltext.SQL(strings.Join(parts, ", "))
 }
 
-// sameKey returns the condition that two versions have the same key. It compares the JSON texts,
-// which are equal if and only if the values are equal.
+// sameKey returns the condition that the versions a and b have the same key. The condition compares
+// JSON texts. Two JSON texts are equal exactly if the values are equal.
 func sameKey(def stream.Definition, key []string) sqltext.SQL {
 	var parts []string
 	for i, c := range def.Columns {

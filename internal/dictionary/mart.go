@@ -16,15 +16,15 @@ import (
 // MartView is a view of the schema mart.
 type MartView struct {
 	Name string
-	// SQL is CREATE VIEW mart.<name> and its comments. It names every table with its schema
-	// and without a database, so that it works in any catalog, under any attached name.
+	// SQL is the text of the schema file: CREATE VIEW mart.<name> and the comments. Names of tables
+	// in it have a schema and no database, so that it works in a catalog attached under any name.
 	SQL string
-	// Reads are the tables of the schema main that the view reads, directly or in the schema history.
-	Reads []string
-	// On are the views of the schema mart that the view reads.
-	On []string
-	// Meta are the tables of the schema meta that the view reads.
-	Meta []string
+	// MainReads are the tables of the schema main that the view reads, in main or in history.
+	MainReads []string
+	// MartReads are the views of the schema mart that the view reads.
+	MartReads []string
+	// MetaReads are the tables of the schema meta that the view reads.
+	MetaReads []string
 	// Grain describes one row. About describes the view.
 	Grain, About string
 	// Columns are in the order of the view.
@@ -52,20 +52,20 @@ func MartViews() ([]MartView, error) {
 // martFiles are the schema files with views. All others define tables.
 const martFiles = "mart/*.sql"
 
-// source matches a table or view after FROM or JOIN. In the files, FROM and JOIN are in capitals
+// readTable matches a table or view after FROM or JOIN. In the files, FROM and JOIN are in capitals
 // and followed by one name. A name without a schema is a common table expression.
-var source = regexp.MustCompile(`\b(?:FROM|JOIN)\s+(\w+)\.(\w+)`)
+var readTable = regexp.MustCompile(`\b(?:FROM|JOIN)\s+(\w+)\.(\w+)`)
 
 func parseMart(name, sql string) MartView {
 	v := MartView{Name: name, SQL: sql}
-	for _, m := range source.FindAllStringSubmatch(sql, -1) {
+	for _, m := range readTable.FindAllStringSubmatch(sql, -1) {
 		switch m[1] {
 		case "mart":
-			v.On = append(v.On, m[2])
+			v.MartReads = append(v.MartReads, m[2])
 		case "meta":
-			v.Meta = append(v.Meta, m[2])
+			v.MetaReads = append(v.MetaReads, m[2])
 		case "main", "history":
-			v.Reads = append(v.Reads, m[2])
+			v.MainReads = append(v.MainReads, m[2])
 		}
 	}
 	if m := grainLine.FindStringSubmatch(sql); m != nil {
@@ -90,27 +90,28 @@ var (
 // orderViews sorts the views so that each comes after the views that it reads.
 func orderViews(views map[string]MartView) ([]MartView, error) {
 	var ordered []MartView
-	placed := map[string]bool{}
-	var place func(name string, readers []string) error
-	place = func(name string, readers []string) error {
+	isAdded := map[string]bool{}
+	// add adds a view after the views that it reads. readers are the views on the way to it.
+	var add func(name string, readers []string) error
+	add = func(name string, readers []string) error {
 		v, ok := views[name]
 		if !ok || slices.Contains(readers, name) {
 			return fmt.Errorf("order the views of mart: %s: there is no such view, or the views depend on each other",
 				strings.Join(append(readers, name), " reads "))
 		}
-		for _, on := range v.On {
-			if err := place(on, append(slices.Clone(readers), name)); err != nil {
+		for _, read := range v.MartReads {
+			if err := add(read, append(slices.Clone(readers), name)); err != nil {
 				return err
 			}
 		}
-		if !placed[name] {
-			placed[name] = true
+		if !isAdded[name] {
+			isAdded[name] = true
 			ordered = append(ordered, v)
 		}
 		return nil
 	}
 	for _, name := range slices.Sorted(maps.Keys(views)) {
-		if err := place(name, nil); err != nil {
+		if err := add(name, nil); err != nil {
 			return nil, err
 		}
 	}

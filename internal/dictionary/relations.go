@@ -9,20 +9,21 @@ import (
 	"placementsync/internal/stream"
 )
 
-// Relation is a column of From that contains values of a column of To, with the names of tables
-// in SQL. A row of To may be missing: the service may name records that it does not list.
+// Relation says that the values of Column in the table From are values of ToColumn in the table To.
+// Tables are named as by Table.Name. A row of To may be missing, because the service can return ids
+// of records that are in no list.
 type Relation struct{ From, Column, To, ToColumn string }
 
-// Relations returns the relations between the tables, in the order of tables and columns.
+// Relations returns the relations whose two tables are in all, in the order of tables and columns.
 func (all Tables) Relations() []Relation {
 	var relations []Relation
 	for _, t := range all {
 		for _, c := range t.Columns {
-			at := strings.LastIndex(c.References, ".")
-			if at < 0 {
+			dot := strings.LastIndex(c.References, ".")
+			if dot < 0 {
 				continue
 			}
-			r := Relation{t.Name(), c.Name, c.References[:at], c.References[at+1:]}
+			r := Relation{t.Name(), c.Name, c.References[:dot], c.References[dot+1:]}
 			if slices.ContainsFunc(all, func(to Table) bool { return to.Name() == r.To }) {
 				relations = append(relations, r)
 			}
@@ -35,19 +36,19 @@ func (all Tables) Relations() []Relation {
 // the table's name in the plural, such as "orders", or "shared" if several subjects use the table.
 // For any other table it is the name of the schema.
 func (t Table) Subject() string {
-	first, _, _ := strings.Cut(t.Table, "_")
-	first = strings.TrimSuffix(first, "s")
+	word, _, _ := strings.Cut(t.Table, "_")
+	word = strings.TrimSuffix(word, "s")
 	switch {
 	case t.Schema != "main":
 		return t.Schema
-	case slices.Contains([]string{"outlet", "product", "order", "campaign", "article", "profile"}, first):
-		return first + "s"
+	case slices.Contains([]string{"outlet", "product", "order", "campaign", "article", "profile"}, word):
+		return word + "s"
 	}
 	return "shared"
 }
 
-// Map contains the tables of one diagram: the tables of a subject, and the tables of other
-// subjects that they reference.
+// Map is a diagram of tables: the tables of a subject, and the tables of other subjects that the
+// tables of this subject reference.
 type Map struct {
 	Subject string
 	Tables  Tables
@@ -86,13 +87,13 @@ func (all Tables) Maps() []Map {
 	return slices.DeleteFunc(maps, func(m Map) bool { return len(m.Relations) == 0 })
 }
 
-// mermaid returns the maps as diagrams of Mermaid, or "" if there are no relations.
+// mermaid returns the maps in the language of Mermaid, or "" if there are no relations.
 func (all Tables) mermaid() string {
 	var b strings.Builder
 	for _, m := range all.Maps() {
 		fmt.Fprintf(&b, "\n```mermaid\n---\ntitle: %s\n---\nerDiagram\n", m.Subject)
 		for _, r := range m.Relations {
-			// Mermaid allows no dots in the names of entities.
+			// Mermaid allows no dots in the names of tables.
 			fmt.Fprintf(&b, "    %s }o--o| %s : %s\n", strings.TrimPrefix(r.From, "meta."), strings.TrimPrefix(r.To, "meta."), r.Column)
 		}
 		b.WriteString("```\n")
@@ -106,19 +107,19 @@ func (all Tables) mermaid() string {
 // Macro is a table macro of a catalog.
 type Macro struct {
 	Name string
-	// Arguments are the names of the arguments. Each argument is a time.
+	// Arguments are the names of the arguments, which are all times.
 	Arguments []string
 	About     string
 }
 
 // Macros returns the macros of the tables of the schema main, sorted by name.
 func (all Tables) Macros() []Macro {
-	between := []string{"from_time", "to_time"}
-	macros := []Macro{{"changes", between, "The changes of all tables between two times."}}
+	fromTo := []string{"from_time", "to_time"}
+	macros := []Macro{{"changes", fromTo, "The changes of all tables between two times."}}
 	for _, t := range all {
 		if t.Schema == "main" {
 			macros = append(macros, Macro{t.Table + AsOfSuffix, []string{"at_time"}, "The rows of " + t.Table + " at a time."},
-				Macro{t.Table + ChangesSuffix, between, "The changes of " + t.Table + " between two times."})
+				Macro{t.Table + ChangesSuffix, fromTo, "The changes of " + t.Table + " between two times."})
 		}
 	}
 	slices.SortFunc(macros, func(a, b Macro) int { return cmp.Compare(a.Name, b.Name) })

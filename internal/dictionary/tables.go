@@ -23,11 +23,11 @@ type Table struct {
 	// Key lists the columns that identify a row of a table. Grain describes a row of a view.
 	Key   []string `json:"key"`
 	Grain string   `json:"grain,omitempty"`
-	// Streams are the endpoints and topics that fill a table of the schema main. Reads are the
-	// tables and views that a view reads.
+	// Streams are the endpoints, and the topics of webhook events, that fill a table of the schema
+	// main. Reads are the tables and views that a view reads.
 	Streams []string `json:"streams"`
 	Reads   []string `json:"reads,omitempty"`
-	// Columns is empty in a list of tables.
+	// Columns are empty where only the tables are listed.
 	Columns []Column `json:"columns,omitempty"`
 }
 
@@ -37,11 +37,11 @@ type Column struct {
 	Type     string `json:"type"`
 	Nullable bool   `json:"nullable"`
 	About    string `json:"about"`
-	// Source is a section of the description of the service. It is empty for a column
+	// Source is the section of docs/service.md that describes the column. It is empty for a column
 	// that the program computes.
 	Source string `json:"source,omitempty"`
-	// References is the column whose values this column contains, such as outlets.id or
-	// meta.runs.run_id. Empty means none.
+	// References is another column whose values this column contains, such as outlets.id or
+	// meta.runs.run_id. Empty means no reference.
 	References string `json:"references,omitempty"`
 }
 
@@ -55,9 +55,9 @@ func (e *UnknownError) Error() string {
 	return fmt.Sprintf("no table is named %s: did you mean %s? placementsync schema lists all tables", e.Table, e.Similar)
 }
 
-// Read describes the tables whose names match one of the patterns, or all tables without a pattern.
-// A pattern such as mart.* has the syntax of [path.Match]. Its lower case is compared with
-// [Table.Name]. For a pattern without a match, Read returns an *UnknownError.
+// Read describes the tables whose names match one of the patterns. Without a pattern it describes all
+// tables. A pattern such as mart.* has the syntax of [path.Match]. The pattern in lower case is compared
+// with [Table.Name]. For a pattern without a match, Read returns an *UnknownError.
 func Read(patterns []string) (Tables, error) {
 	defs, metas, err := Definitions()
 	if err != nil {
@@ -104,7 +104,7 @@ func Read(patterns []string) (Tables, error) {
 }
 
 // unknownTableErr returns an *UnknownError that suggests similar names: all tables of a schema,
-// a table of the same name in another schema, or a name with a few other letters.
+// a table of the same name in another schema, or a name that differs in a few letters.
 func (all Tables) unknownTableErr(name string) error {
 	var known, similar []string
 	for _, t := range all {
@@ -138,11 +138,11 @@ func describeTable(t stream.Table, def stream.Definition) Table {
 }
 
 func describeView(v MartView) Table {
-	d := Table{Schema: "mart", Table: v.Name, About: v.About, Grain: v.Grain, Reads: slices.Clone(v.Reads), Columns: describeColumns("", v.Columns)}
-	for _, name := range v.On {
+	d := Table{Schema: "mart", Table: v.Name, About: v.About, Grain: v.Grain, Reads: slices.Clone(v.MainReads), Columns: describeColumns("", v.Columns)}
+	for _, name := range v.MartReads {
 		d.Reads = append(d.Reads, "mart."+name)
 	}
-	for _, name := range v.Meta {
+	for _, name := range v.MetaReads {
 		d.Reads = append(d.Reads, "meta."+name)
 	}
 	slices.Sort(d.Reads)
@@ -150,9 +150,8 @@ func describeView(v MartView) Table {
 	return d
 }
 
-// describeColumns splits a comment such as "Price of one placement. Spec 2.1." into the
-// meaning and the section of the description of the service. prefix precedes the names of
-// referenced tables.
+// describeColumns splits a comment such as "Price of one placement. Spec 2.1." into the meaning and
+// the section of docs/service.md. It writes prefix before the names of referenced tables.
 func describeColumns(prefix string, all []stream.Column) []Column {
 	columns := make([]Column, len(all))
 	for i, c := range all {
@@ -176,8 +175,8 @@ func (t Table) Name() string {
 	return t.Schema + "." + t.Table
 }
 
-// RowIdentity describes a row: "key" with the key columns of a table, or "grain" with the
-// grain of a view. Columns are enclosed in quote.
+// RowIdentity describes a row. It returns "key" and the key columns of a table, each enclosed in
+// quote, or "grain" and the grain of a view.
 func (t Table) RowIdentity(quote string) (label, text string) {
 	if t.Grain != "" {
 		return "grain", t.Grain
@@ -186,7 +185,7 @@ func (t Table) RowIdentity(quote string) (label, text string) {
 }
 
 // Sources returns the endpoints and topics that fill a table, or the tables that a view reads.
-// Tables of the schema meta have no sources: each night writes them.
+// Tables of the schema meta have no sources, because the program itself writes their rows.
 func (t Table) Sources() []string { return slices.Concat(t.Streams, t.Reads) }
 
 func (t Table) sourcesText(quote string) string {
@@ -203,7 +202,7 @@ func (t Table) firstSentence() string {
 	return strings.TrimSuffix(first, ".")
 }
 
-// aboutWithSource returns the meaning and the source in one line.
+// aboutWithSource returns the meaning and the section in one line.
 func (c Column) aboutWithSource() string {
 	if c.Source == "" {
 		return c.About
@@ -211,7 +210,7 @@ func (c Column) aboutWithSource() string {
 	return c.About + " " + c.Source + "."
 }
 
-// WriteList writes one line per table, cut to width characters. A width of 0 means no limit.
+// WriteList writes one line for each table, cut to width characters. A width of 0 means no limit.
 func (all Tables) WriteList(w io.Writer, width int) error {
 	var b strings.Builder
 	longest := 0

@@ -27,7 +27,8 @@ type Disk struct {
 	Label func(path string) string
 }
 
-// CallStep calls Step, if it is set, between two changes, without a path.
+// CallStep calls Step without a path, at a moment between two changes. If Step is not set, it does
+// nothing.
 func (d Disk) CallStep(name string) error {
 	if d.Step == nil {
 		return nil
@@ -57,29 +58,29 @@ func (d Disk) Do(step, path string, change func() error) error {
 	return d.Step("after "+name, path)
 }
 
-// WriteInHalves calls write with data and offset 0. If Step is set, it calls write twice, once
-// for each half of data, and calls Step in between, as if a full disk or a kill interrupted the write.
+// WriteInHalves calls write with data and offset 0. If Step is set, WriteInHalves calls write twice,
+// once for each half of data, and calls Step in between, so that tests can interrupt the write.
 func (d Disk) WriteInHalves(name string, data []byte, write func(part []byte, offset int) error) error {
-	half := 0
+	middle := 0
 	if d.Step != nil {
-		half = len(data) / 2
-		if err := write(data[:half], 0); err != nil {
+		middle = len(data) / 2
+		if err := write(data[:middle], 0); err != nil {
 			return err
 		}
 		if err := d.CallStep("mid write " + name); err != nil {
 			return err
 		}
 	}
-	return write(data[half:], half)
+	return write(data[middle:], middle)
 }
 
 // Create creates a file. It fails with fs.ErrExist if the name exists. The umask applies to
-// mode. The name is durable after a Sync of the folder.
+// mode. The name survives a power cut only after a Sync of the folder.
 func (d Disk) Create(path string, mode fs.FileMode) (*os.File, error) {
 	return os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, mode)
 }
 
-// write appends data to f. The name of the step contains path, the final name of f.
+// write writes data to f. The names of the steps contain the label of path, the later path of f.
 func (d Disk) write(f *os.File, path string, data []byte) error {
 	return d.Do("write", path, func() error {
 		return d.WriteInHalves(d.label(path), data, func(part []byte, _ int) error {
@@ -113,12 +114,12 @@ func (d Disk) AppendLine(path string, line []byte, mode fs.FileMode) (err error)
 		return fmt.Errorf("append to %s: %w", path, err)
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
-	last := []byte("\n")
+	lastByte := []byte("\n")
 	info, err := f.Stat()
 	if err == nil && info.Size() > 0 {
-		_, err = f.ReadAt(last, info.Size()-1)
+		_, err = f.ReadAt(lastByte, info.Size()-1)
 	}
-	if err == nil && last[0] != '\n' {
+	if err == nil && lastByte[0] != '\n' {
 		line = append([]byte("\n"), line...)
 	}
 	if err == nil {
@@ -167,7 +168,7 @@ func (d Disk) RewriteFile(path string, data []byte) error {
 // even as a broken symbolic link. The umask applies to mode. If access is not nil, the file
 // gets the owner and group in access, and the mode bits that are both in access and in mode.
 func (d Disk) CreateFile(path string, data []byte, mode fs.FileMode, access *Access) error {
-	return d.writeThrough(path, mode, d.linkNew, func(f *os.File) error {
+	return d.writeThrough(path, mode, d.renameToNew, func(f *os.File) error {
 		if err := d.write(f, path, data); err != nil || access == nil {
 			return err
 		}
@@ -175,8 +176,8 @@ func (d Disk) CreateFile(path string, data []byte, mode fs.FileMode, access *Acc
 	})
 }
 
-// linkNew renames a file. It fails if the new name exists.
-func (d Disk) linkNew(from, to string) error {
+// renameToNew renames a file. It fails if the new name exists.
+func (d Disk) renameToNew(from, to string) error {
 	err := d.Do("link", to, func() error { return os.Link(from, to) })
 	if _, statErr := os.Lstat(to); err != nil && !errors.Is(err, fs.ErrExist) && errors.Is(statErr, fs.ErrNotExist) {
 		return d.Rename(from, to) // a file system without hard links
@@ -221,8 +222,8 @@ func (a Access) apply(f *os.File) error {
 }
 
 // WriteAtomically creates a temporary file, calls fill to write it, syncs it and renames it
-// to path. If writing fails, path is unchanged. If the rename fails, see Rename. The umask
-// applies to mode.
+// to path. If fill or the sync fails, path is unchanged. If the rename fails, path has either the
+// old or the new content. The umask applies to mode.
 func (d Disk) WriteAtomically(path string, mode fs.FileMode, fill func(f *os.File) error) error {
 	return d.writeThrough(path, mode, d.Rename, fill)
 }
@@ -244,7 +245,7 @@ func (d Disk) writeThrough(path string, mode fs.FileMode, finish func(from, to s
 	if err == nil {
 		err = finish(f.Name(), path)
 	}
-	// Closing the file unlocks it, and another process may then remove it.
+	// Closing the temporary file unlocks it. Another process may then remove it.
 	if err = errors.Join(err, f.Close()); err != nil {
 		return errors.Join(fmt.Errorf("write %s: %w", path, err), os.Remove(f.Name()))
 	}
@@ -252,7 +253,7 @@ func (d Disk) writeThrough(path string, mode fs.FileMode, finish func(from, to s
 }
 
 // Rename renames a synced file or folder and syncs the parent folder. After an error, the file
-// or folder may have either name.
+// or folder has either the old or the new name.
 func (d Disk) Rename(from, to string) error {
 	if err := d.Do("rename", to, func() error { return os.Rename(from, to) }); err != nil {
 		return err
@@ -260,7 +261,7 @@ func (d Disk) Rename(from, to string) error {
 	return d.Do("fsync beside", to, func() error { return syncPath(filepath.Dir(to)) })
 }
 
-// Sync flushes a file, or the entries of a folder.
+// Sync syncs the content of a file, or the names in a folder.
 func (d Disk) Sync(path string) error {
 	return d.Do("fsync", path, func() error { return syncPath(path) })
 }
@@ -309,7 +310,7 @@ func (d Disk) Remove(path string) error {
 	})
 }
 
-// RemoveAll removes a folder that no other process reads.
+// RemoveAll removes a folder and its content. Use Discard for a folder that other processes may read.
 func (d Disk) RemoveAll(path string) error {
 	return d.Do("removal", path, func() error { return os.RemoveAll(path) })
 }
@@ -318,21 +319,21 @@ func (d Disk) RemoveAll(path string) error {
 // hidden name and syncs the rename, so that neither a kill nor a power cut leaves a partial folder
 // under the visible name.
 func (d Disk) Discard(path string) error {
-	gone := filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+".gone")
-	if err := os.RemoveAll(gone); err != nil {
+	hidden := filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+".gone")
+	if err := os.RemoveAll(hidden); err != nil {
 		return err
 	}
-	if err := d.Do("removal", path, func() error { return os.Rename(path, gone) }); err != nil {
+	if err := d.Do("removal", path, func() error { return os.Rename(path, hidden) }); err != nil {
 		return err
 	}
 	if err := d.Sync(filepath.Dir(path)); err != nil {
 		return err
 	}
-	return d.Do("emptying", path, func() error { return os.RemoveAll(gone) })
+	return d.Do("emptying", path, func() error { return os.RemoveAll(hidden) })
 }
 
-// RemoveWithEmptyParents removes a file and then its empty parent folders below root, and
-// syncs the folder above them.
+// RemoveWithEmptyParents removes a file and then the parent folders below root that are empty, and
+// syncs the lowest folder that remains.
 func (d Disk) RemoveWithEmptyParents(path, root string) error {
 	if err := d.Remove(path); err != nil {
 		return err

@@ -20,13 +20,13 @@ import (
 
 // stepRecorder records all steps and returns an error for one step.
 type stepRecorder struct {
-	fails int // number of the failing step, counted from 1
-	steps []string
+	failAt int // number of the failing step, counted from 1
+	steps  []string
 }
 
-func (f *stepRecorder) step(name, _ string) error {
-	f.steps = append(f.steps, name)
-	if len(f.steps) == f.fails {
+func (r *stepRecorder) step(name, _ string) error {
+	r.steps = append(r.steps, name)
+	if len(r.steps) == r.failAt {
 		return fmt.Errorf("injected failure at %s: %w", name, syscall.EIO)
 	}
 	return nil
@@ -52,16 +52,16 @@ func readContent(t *testing.T, path string) string {
 // TestFailedStepKeepsOldOrNewContent fails each step of each change. The file must then have the
 // old or the new content, the change must return the error, and a second attempt must succeed.
 func TestFailedStepKeepsOldOrNewContent(t *testing.T) {
-	const before, after = "the old content", "the new content"
+	const oldText, newText = "the old content", "the new content"
 	changes := map[string]func(d durable.Disk, dir, path string) error{
-		"WriteFile": func(d durable.Disk, _, path string) error { return d.WriteFile(path, []byte(after), 0o600) },
+		"WriteFile": func(d durable.Disk, _, path string) error { return d.WriteFile(path, []byte(newText), 0o600) },
 		"WriteFileExact": func(d durable.Disk, _, path string) error {
-			return d.WriteFileExact(path, []byte(after), 0o640)
+			return d.WriteFileExact(path, []byte(newText), 0o640)
 		},
-		"RewriteFile": func(d durable.Disk, _, path string) error { return d.RewriteFile(path, []byte(after)) },
+		"RewriteFile": func(d durable.Disk, _, path string) error { return d.RewriteFile(path, []byte(newText)) },
 		"Rename": func(d durable.Disk, dir, path string) error {
 			from := filepath.Join(dir, "from")
-			if err := os.WriteFile(from, []byte(after), 0o600); err != nil {
+			if err := os.WriteFile(from, []byte(newText), 0o600); err != nil {
 				return err
 			}
 			return d.Rename(from, path)
@@ -77,27 +77,27 @@ func TestFailedStepKeepsOldOrNewContent(t *testing.T) {
 			for n := 1; ; n++ {
 				dir := t.TempDir()
 				path := filepath.Join(dir, "file")
-				must(t, os.WriteFile(path, []byte(before), 0o600))
-				must(t, os.WriteFile(filepath.Join(dir, "origin"), []byte(after), 0o600))
-				f := &stepRecorder{fails: n}
-				err := change(durable.Disk{Step: f.step}, dir, path)
-				if got := readContent(t, path); got != before && got != after || err == nil && got != after {
-					t.Errorf("after the error %v the content is %q, want the old or the new one", err, got)
+				must(t, os.WriteFile(path, []byte(oldText), 0o600))
+				must(t, os.WriteFile(filepath.Join(dir, "origin"), []byte(newText), 0o600))
+				recorder := &stepRecorder{failAt: n}
+				err := change(durable.Disk{Step: recorder.step}, dir, path)
+				if got := readContent(t, path); got != oldText && got != newText || err == nil && got != newText {
+					t.Errorf("after the error %v the content is %q, want %q, or %q after an error", err, got, newText, oldText)
 				}
-				if len(f.steps) < n {
+				if len(recorder.steps) < n {
 					return
 				}
-				failed := f.steps[n-1]
+				failed := recorder.steps[n-1]
 				isCopied := name == "Link" && failed == "before link file" // Link then makes a copy
 				if err == nil && !isCopied {
-					t.Errorf("%s failed: no error", failed)
+					t.Errorf("%s failed: got no error", failed)
 				}
-				if isRenaming := strings.HasPrefix(f.steps[len(f.steps)-1], "before rename"); isRenaming && !strings.HasPrefix(failed, "before rename") {
+				if reachedRename := strings.HasPrefix(recorder.steps[len(recorder.steps)-1], "before rename"); reachedRename && !strings.HasPrefix(failed, "before rename") {
 					t.Errorf("%s failed, but the file was renamed", failed)
 				}
 				must(t, change(durable.Disk{}, dir, path))
-				if got := readContent(t, path); got != after {
-					t.Errorf("%s failed: after the second attempt the content is %q, want %q", failed, got, after)
+				if got := readContent(t, path); got != newText {
+					t.Errorf("%s failed: after the second attempt the content is %q, want %q", failed, got, newText)
 				}
 			}
 		})
@@ -110,24 +110,24 @@ func TestFailedCreateFileKeepsNoPartialFile(t *testing.T) {
 	for n := 1; ; n++ {
 		dir := t.TempDir()
 		path := filepath.Join(dir, "file")
-		f := &stepRecorder{fails: n}
-		err := durable.Disk{Step: f.step}.CreateFile(path, []byte(text), 0o600, nil)
+		recorder := &stepRecorder{failAt: n}
+		err := durable.Disk{Step: recorder.step}.CreateFile(path, []byte(text), 0o600, nil)
 		if got := readContent(t, path); got != "" && got != text || err == nil && got != text {
-			t.Errorf("after the error %v and the steps %q the content is %q, want %q or no file", err, f.steps, got, text)
+			t.Errorf("after the error %v and the steps %q the content is %q, want %q or no file", err, recorder.steps, got, text)
 		}
 		entries, readErr := os.ReadDir(dir)
 		must(t, readErr)
 		if len(entries) > 1 || len(entries) == 1 && entries[0].Name() != "file" {
-			t.Errorf("after the steps %q the folder contains %v, want at most the file", f.steps, entries)
+			t.Errorf("after the steps %q the folder contains %v, want at most the file", recorder.steps, entries)
 		}
-		if len(f.steps) < n {
+		if len(recorder.steps) < n {
 			must(t, err)
 			return
 		}
 	}
 }
 
-// TestCreateFileFailsIfTheNameExists tries the name of a file and of a broken link.
+// TestCreateFileFailsIfTheNameExists tries the names of a file and of a broken symbolic link.
 func TestCreateFileFailsIfTheNameExists(t *testing.T) {
 	dir := t.TempDir()
 	file, link := filepath.Join(dir, "file"), filepath.Join(dir, "link")
@@ -154,31 +154,31 @@ func TestModesOfFiles(t *testing.T) {
 	must(t, os.Chmod(origin, 0o664))
 	must(t, os.Symlink("origin", link))
 	must(t, durable.Disk{}.RewriteFile(link, []byte("new")))
-	like, err := os.Stat(origin)
+	originInfo, err := os.Stat(origin)
 	must(t, err)
 	if to, err := os.Readlink(link); to != "origin" || readContent(t, origin) != "new" {
 		t.Errorf("the link leads to %q (%v) and its target contains %q, want origin and new", to, err, readContent(t, origin))
 	}
-	access := durable.AccessOf(like)
-	for name, access := range map[string]*durable.Access{"no-access": nil, "like-origin": &access} {
+	access := durable.AccessOf(originInfo)
+	for name, access := range map[string]*durable.Access{"without-access": nil, "access-of-origin": &access} {
 		must(t, durable.Disk{}.CreateFile(filepath.Join(dir, name), nil, 0o640, access))
 	}
-	for name, want := range map[string]fs.FileMode{"origin": 0o664, "like-origin": 0o640} {
+	for name, want := range map[string]fs.FileMode{"origin": 0o664, "access-of-origin": 0o640} {
 		info, err := os.Stat(filepath.Join(dir, name))
 		must(t, err)
 		if info.Mode() != want {
 			t.Errorf("%s has mode %v, want %v", name, info.Mode(), want)
 		}
 	}
-	if info, err := os.Stat(filepath.Join(dir, "no-access")); err != nil || info.Mode()&^0o640 != 0 {
-		t.Errorf("no-access has mode %v (%v), want at most 0640", info.Mode(), err)
+	if info, err := os.Stat(filepath.Join(dir, "without-access")); err != nil || info.Mode()&^0o640 != 0 {
+		t.Errorf("without-access has mode %v (%v), want at most 0640", info.Mode(), err)
 	}
 }
 
 func TestAppendLineEndsAnIncompleteLine(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "lines")
-	f := &stepRecorder{fails: 2}
-	if err := (durable.Disk{Step: f.step}).AppendLine(path, []byte("first"), 0o600); !errors.Is(err, syscall.EIO) {
+	recorder := &stepRecorder{failAt: 2}
+	if err := (durable.Disk{Step: recorder.step}).AppendLine(path, []byte("first"), 0o600); !errors.Is(err, syscall.EIO) {
 		t.Fatalf("got %v, want EIO", err)
 	}
 	must(t, durable.Disk{}.AppendLine(path, []byte("second"), 0o600))
@@ -188,13 +188,13 @@ func TestAppendLineEndsAnIncompleteLine(t *testing.T) {
 	}
 }
 
-// TestNoStepAfterAFailedChange checks that no step follows a failed change, because it could make
-// the result of the failed change durable.
+// TestNoStepAfterAFailedChange checks that no step follows a failed change: a later sync could make
+// a partial change durable.
 func TestNoStepAfterAFailedChange(t *testing.T) {
-	f := &stepRecorder{}
-	err := durable.Disk{Step: f.step, Label: func(string) string { return "label" }}.Do("fsync", "a", func() error { return syscall.EIO })
-	if !errors.Is(err, syscall.EIO) || len(f.steps) != 1 || f.steps[0] != "before fsync label" {
-		t.Errorf("got %v and the steps %q, want EIO and only the step %q", err, f.steps, "before fsync label")
+	recorder := &stepRecorder{}
+	err := durable.Disk{Step: recorder.step, Label: func(string) string { return "label" }}.Do("fsync", "a", func() error { return syscall.EIO })
+	if !errors.Is(err, syscall.EIO) || len(recorder.steps) != 1 || recorder.steps[0] != "before fsync label" {
+		t.Errorf("got %v and the steps %q, want EIO and only the step %q", err, recorder.steps, "before fsync label")
 	}
 }
 
@@ -203,19 +203,19 @@ func TestDiscardRenamesBeforeItRemoves(t *testing.T) {
 		dir := filepath.Join(t.TempDir(), "version")
 		must(t, os.Mkdir(dir, 0o700))
 		must(t, os.WriteFile(filepath.Join(dir, "a"), nil, 0o600))
-		f := &stepRecorder{fails: n}
-		err := durable.Disk{Step: f.step}.Discard(dir)
+		recorder := &stepRecorder{failAt: n}
+		err := durable.Disk{Step: recorder.step}.Discard(dir)
 		if _, statErr := os.Stat(dir); statErr == nil {
 			if _, err := os.Stat(filepath.Join(dir, "a")); err != nil {
-				t.Errorf("steps %v: a partial folder is visible: %v", f.steps, err)
+				t.Errorf("steps %v: a partial folder is visible: %v", recorder.steps, err)
 			}
 		}
-		if len(f.steps) < n {
+		if len(recorder.steps) < n {
 			must(t, err)
-			synced := slices.IndexFunc(f.steps, func(step string) bool { return strings.HasPrefix(step, "after fsync") })
-			emptied := slices.Index(f.steps, "before emptying version")
+			synced := slices.IndexFunc(recorder.steps, func(step string) bool { return strings.HasPrefix(step, "after fsync") })
+			emptied := slices.Index(recorder.steps, "before emptying version")
 			if synced < 0 || emptied < synced {
-				t.Errorf("the steps are %q, want an fsync of the rename before the folder is emptied", f.steps)
+				t.Errorf("the steps are %q, want an fsync of the rename before the folder is emptied", recorder.steps)
 			}
 			return
 		}
@@ -224,15 +224,15 @@ func TestDiscardRenamesBeforeItRemoves(t *testing.T) {
 
 func TestSameFileRecognizesCopies(t *testing.T) {
 	dir := t.TempDir()
-	a, b, c := filepath.Join(dir, "a"), filepath.Join(dir, "b"), filepath.Join(dir, "c")
-	must(t, os.WriteFile(a, []byte("x"), 0o640))
-	must(t, os.Chtimes(a, time.Time{}, time.Unix(1, 23)))
-	must(t, durable.Disk{}.Copy(a, b))
-	must(t, os.WriteFile(c, []byte("x"), 0o600))
-	if !durable.SameFile(a, b) || durable.SameFile(a, c) || durable.SameFile(a, filepath.Join(dir, "none")) {
-		t.Error("SameFile must be true for a copy, and false for another and for a missing file")
+	original, copied, other := filepath.Join(dir, "a"), filepath.Join(dir, "b"), filepath.Join(dir, "c")
+	must(t, os.WriteFile(original, []byte("x"), 0o640))
+	must(t, os.Chtimes(original, time.Time{}, time.Unix(1, 23)))
+	must(t, durable.Disk{}.Copy(original, copied))
+	must(t, os.WriteFile(other, []byte("x"), 0o600))
+	if !durable.SameFile(original, copied) || durable.SameFile(original, other) || durable.SameFile(original, filepath.Join(dir, "missing")) {
+		t.Error("SameFile must be true for a copy, and false for another file and for a missing file")
 	}
-	info, err := os.Stat(b)
+	info, err := os.Stat(copied)
 	must(t, err)
 	if runtime.GOOS != "windows" && info.Mode().Perm() != 0o640 {
 		t.Errorf("the copy has mode %v, want 0640", info.Mode())
@@ -259,8 +259,8 @@ func TestRemoveWithEmptyParentsStopsAtNonEmptyFolder(t *testing.T) {
 const deadProcess = 1<<31 - 2
 
 // TestFilesOfKilledProcessesAreRemoved writes a file and a folder beside temporary folders of other
-// processes. Locked folders, here with the suffix .8, are in use and must be kept. The process id in
-// the name does not matter.
+// processes. Locked folders, here with the suffix .8, are in use and must be kept. Unlocked folders
+// must be removed, whether the process in their name exists or not.
 func TestFilesOfKilledProcessesAreRemoved(t *testing.T) {
 	dir := t.TempDir()
 	tempName := func(name string, pid, n int) string { return fmt.Sprintf("%s.%d.%d", name, pid, n) }
@@ -293,7 +293,7 @@ func TestFilesOfKilledProcessesAreRemoved(t *testing.T) {
 // processes, and must keep the temporary files of the other writers.
 func TestConcurrentWritersOfOnePath(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "r.html")
-	failed := make(chan error)
+	errs := make(chan error)
 	const writers, rounds = 4, 25
 	for range writers {
 		go func() {
@@ -301,11 +301,11 @@ func TestConcurrentWritersOfOnePath(t *testing.T) {
 			for range rounds {
 				err = errors.Join(err, durable.Disk{}.WriteFile(path, []byte("whole"), 0o600))
 			}
-			failed <- err
+			errs <- err
 		}()
 	}
 	for range writers {
-		must(t, <-failed)
+		must(t, <-errs)
 	}
 	if got := readContent(t, path); got != "whole" {
 		t.Errorf("the content is %q, want whole", got)

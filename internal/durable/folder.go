@@ -25,30 +25,30 @@ func WriteFolder(path string, fill func(dir string) error) (err error) {
 		return fmt.Errorf("write %s: %w", path, err)
 	}
 	defer func() { err = errors.Join(err, temp.Close()) }() // releases the lock
-	next := temp.Name()
-	if err = fill(next); err == nil {
-		err = syncTree(next)
+	tempPath := temp.Name()
+	if err = fill(tempPath); err == nil {
+		err = syncTree(tempPath)
 	}
 	if err == nil {
-		err = os.Rename(next, path)
+		err = os.Rename(tempPath, path)
 		// rename cannot replace a folder that is not empty.
 		if errors.Is(err, fs.ErrExist) || errors.Is(err, syscall.ENOTEMPTY) {
-			err = exchangeNames(next, path)
+			err = exchangeNames(tempPath, path)
 		}
 	}
 	if err == nil {
 		err = syncPath(filepath.Dir(path))
 	}
-	// The temporary name is now the incomplete new folder, or the old folder if it was
-	// replaced.
-	if err = errors.Join(err, os.RemoveAll(next)); err != nil {
+	// tempPath is now the incomplete new folder or, after an exchange, the old folder. After a plain
+	// rename it does not exist.
+	if err = errors.Join(err, os.RemoveAll(tempPath)); err != nil {
 		return fmt.Errorf("write %s: %w", path, err)
 	}
 	return nil
 }
 
-// syncTree flushes a folder with all its content. Files become readable for the same users
-// as the folder.
+// syncTree syncs a folder and its content. It gives all folders the mode of the top folder, so that
+// the same users can read the files and the folder.
 func syncTree(dir string) error {
 	const publicFile = 0o644
 	top, err := os.Stat(dir)
@@ -73,12 +73,12 @@ func syncTree(dir string) error {
 // exchangeSlowly exchanges the names of two folders with three renames, for file systems
 // that cannot exchange names. For a moment b does not exist.
 func exchangeSlowly(a, b string) error {
-	old := a + ".old"
-	if err := os.Rename(b, old); err != nil {
+	aside := a + ".old"
+	if err := os.Rename(b, aside); err != nil {
 		return err
 	}
 	if err := os.Rename(a, b); err != nil {
-		return errors.Join(err, os.Rename(old, b))
+		return errors.Join(err, os.Rename(aside, b))
 	}
-	return os.Rename(old, a)
+	return os.Rename(aside, a)
 }

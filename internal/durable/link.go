@@ -19,8 +19,8 @@ func (d Disk) SwapLink(target, link string) error {
 	})
 }
 
-// Link creates a hard link to a file, or a copy if that fails, as on file systems without
-// hard links. It replaces an existing file atomically. The folder of the new path must exist.
+// Link creates a hard link to a file. If the link fails, as on file systems without hard links, Link
+// makes a copy. It replaces an existing file atomically. The folder of the new path must exist.
 func (d Disk) Link(from, to string) error {
 	return d.replacePath(to, func(next string) error {
 		if d.Do("link", to, func() error { return os.Link(from, next) }) == nil {
@@ -49,9 +49,9 @@ func (d Disk) replacePath(path string, create func(next string) error) error {
 	return d.Rename(next, path)
 }
 
-// copyWithTime copies a file with its modification time, by which SameFile recognizes it.
-// Between two files io.Copy uses copy_file_range, which shares blocks on btrfs, XFS and
-// bcachefs.
+// copyWithTime copies a file with its mode and its modification time. SameFile compares these times.
+// For two files, io.Copy uses copy_file_range. On btrfs, XFS and bcachefs the copy then shares the
+// blocks of the original.
 func (d Disk) copyWithTime(from, to string) error {
 	info, err := os.Stat(from)
 	if err != nil {
@@ -67,8 +67,8 @@ func (d Disk) copyWithTime(from, to string) error {
 	return os.Chtimes(to, time.Time{}, info.ModTime())
 }
 
-// CopyWith creates a file with the path in to, calls copyTo, which copies the content, and syncs the
-// new file. After an error the new file may exist.
+// CopyWith creates the file to, calls copyTo to copy the content, and syncs the new file. After an
+// error the new file may exist and be incomplete.
 func (d Disk) CopyWith(from, to string, copyTo func(dst, src *os.File) error) (err error) {
 	const public = 0o644
 	src, err := os.Open(from)

@@ -40,16 +40,17 @@ func MakeScratch(dir, prefix string) (*Scratch, error) {
 // Remove removes the folder with its content.
 func (s *Scratch) Remove() error { return errors.Join(s.lock.Unlock(), os.RemoveAll(s.Dir)) }
 
-// isAbandoned reports whether no process uses a scratch folder. A folder without a lock file is
-// new, or was made by an older release. Such a folder is abandoned if its process has ended.
+// isAbandoned reports whether the process that made a scratch folder has ended. A locked folder is in
+// use. A folder without a lock file is new, or was made by an older release. It is abandoned if no
+// process has the id pid.
 func isAbandoned(path string, pid int) bool {
 	file := filepath.Join(path, scratchLock)
 	if _, err := os.Stat(file); err != nil {
 		return !isAlive(pid)
 	}
 	lock := flock.New(file)
-	ok, err := lock.TryLock()
-	if err != nil || !ok {
+	isLocked, err := lock.TryLock()
+	if err != nil || !isLocked {
 		return false
 	}
 	return lock.Unlock() == nil

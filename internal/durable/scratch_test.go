@@ -16,13 +16,13 @@ import (
 func TestAbandonedScratchIsRemoved(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	folder := func(name string, locked bool) (path string) {
+	makeFolder := func(name string, isLocked bool) (path string) {
 		t.Helper()
 		path = filepath.Join(dir, name)
 		if err := os.MkdirAll(filepath.Join(path, "spill"), 0o700); err != nil {
 			t.Fatal(err)
 		}
-		if locked {
+		if isLocked {
 			lock := flock.New(filepath.Join(path, "lock"))
 			if ok, err := lock.TryLock(); err != nil || !ok {
 				t.Fatalf("lock %s: got %t (%v), want true", path, ok, err)
@@ -31,22 +31,22 @@ func TestAbandonedScratchIsRemoved(t *testing.T) {
 		}
 		return path
 	}
-	abandoned := func(name string) string {
-		path := folder(name, false)
+	makeUnlocked := func(name string) string {
+		path := makeFolder(name, false)
 		if err := os.WriteFile(filepath.Join(path, "lock"), nil, 0o600); err != nil {
 			t.Fatal(err)
 		}
 		return path
 	}
 	wantKept := map[string]bool{
-		abandoned(fmt.Sprintf("s-%d.killed", os.Getpid())):       false,
-		abandoned(fmt.Sprintf("s-%d.killed", deadProcess)):       false,
-		folder(fmt.Sprintf("s-%d.running", deadProcess), true):   true,
-		folder(fmt.Sprintf("s-%d.running", os.Getpid()), true):   true,
-		folder(fmt.Sprintf("s-%d.no-lock", deadProcess), false):  false,
-		folder(fmt.Sprintf("s-%d.no-lock", os.Getpid()), false):  true,
-		abandoned("s-notes.txt"):                                 true,
-		abandoned(fmt.Sprintf("t-%d.other-prefix", deadProcess)): true,
+		makeUnlocked(fmt.Sprintf("s-%d.killed", os.Getpid())):       false,
+		makeUnlocked(fmt.Sprintf("s-%d.killed", deadProcess)):       false,
+		makeFolder(fmt.Sprintf("s-%d.running", deadProcess), true):  true,
+		makeFolder(fmt.Sprintf("s-%d.running", os.Getpid()), true):  true,
+		makeFolder(fmt.Sprintf("s-%d.no-lock", deadProcess), false): false,
+		makeFolder(fmt.Sprintf("s-%d.no-lock", os.Getpid()), false): true,
+		makeUnlocked("s-notes.txt"):                                 true,
+		makeUnlocked(fmt.Sprintf("t-%d.other-prefix", deadProcess)): true,
 	}
 	first, err := durable.MakeScratch(dir, "s-")
 	if err != nil {
@@ -59,7 +59,7 @@ func TestAbandonedScratchIsRemoved(t *testing.T) {
 	wantKept[first.Dir], wantKept[second.Dir] = true, true
 	for path, want := range wantKept {
 		if _, err := os.Stat(path); (err == nil) != want {
-			t.Errorf("%s exists: %v, want %v", path, err == nil, want)
+			t.Errorf("%s exists: %t, want %t", path, err == nil, want)
 		}
 	}
 	for _, s := range []*durable.Scratch{first, second} {

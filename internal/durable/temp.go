@@ -13,10 +13,10 @@ import (
 	"syscall"
 )
 
-// A temporary file or folder is in the folder of the path that it will be renamed to. The writing
+// A temporary file or folder is created beside the path to which it will be renamed. The writing
 // process locks it, so that the next process can distinguish files of killed processes from files
-// in use. Process ids are not enough: in a container each process may have the same id as
-// the process before it, and two containers may share a volume.
+// in use. Process ids are not enough: in a container a new process can have the id of its
+// predecessor, and two containers can share a volume.
 
 // processPrefix appends the id of this process to a prefix.
 func processPrefix(prefix string) string { return prefix + strconv.Itoa(os.Getpid()) + "." }
@@ -24,38 +24,38 @@ func processPrefix(prefix string) string { return prefix + strconv.Itoa(os.Getpi
 // findProcessFiles returns the files and folders whose names consist of prefix, a process id, a
 // dot and any text. It returns the process ids by path.
 func findProcessFiles(dir, prefix string) map[string]int {
-	found := map[string]int{}
+	pids := map[string]int{}
 	entries, _ := os.ReadDir(cmp.Or(dir, ".")) // the caller gets the same error when it uses the folder
 	for _, e := range entries {
-		rest, hasPrefix := strings.CutPrefix(e.Name(), prefix)
-		number, _, hasNumber := strings.Cut(rest, ".")
+		suffix, hasPrefix := strings.CutPrefix(e.Name(), prefix)
+		number, _, hasDot := strings.Cut(suffix, ".")
 		pid, err := strconv.Atoi(number)
-		if hasPrefix && hasNumber && err == nil && (e.IsDir() || e.Type().IsRegular()) {
-			found[filepath.Join(dir, e.Name())] = pid
+		if hasPrefix && hasDot && err == nil && (e.IsDir() || e.Type().IsRegular()) {
+			pids[filepath.Join(dir, e.Name())] = pid
 		}
 	}
-	return found
+	return pids
 }
 
-// removeUnlocked removes a file or folder unless a process has locked it. If the file
-// system has no locks, it keeps files of existing processes. It ignores files of other users,
-// because it may not remove them.
+// removeUnlocked removes a file or folder that no process has locked. If the file system has no
+// locks, removeUnlocked keeps files of existing processes. It keeps files that it is not allowed to
+// open, such as files of other users.
 func removeUnlocked(path string, pid int) {
 	f, err := os.Open(path)
 	if err != nil {
 		return
 	}
 	defer func() { _ = f.Close() }() // releases the lock
-	locked, err := tryLock(f)
-	if locked || err != nil && !isAlive(pid) {
+	isLocked, err := tryLock(f)
+	if isLocked || err != nil && !isAlive(pid) {
 		_ = os.RemoveAll(path)
 	}
 }
 
-// tryLock locks an open file or folder until it is closed. It returns false if another
-// open file has locked it, in this process or another, and an error if the file system has
-// no locks.
-func tryLock(f *os.File) (bool, error) {
+// tryLock locks an open file or folder until it is closed. isLocked is false if this process or
+// another has already locked the file through another handle. err is set if the file system has no
+// locks.
+func tryLock(f *os.File) (isLocked bool, err error) {
 	for {
 		err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 		switch {
@@ -138,7 +138,7 @@ func newTemp(path string, create func(name string) (*os.File, error)) (*os.File,
 			return nil, err
 		}
 		// Another process may have removed the file before it was locked.
-		if locked, err := tryLock(f); err != nil || locked && isStillAt(f, name) {
+		if isLocked, err := tryLock(f); err != nil || isLocked && isStillAt(f, name) {
 			return f, nil
 		}
 		_ = f.Close()
@@ -156,8 +156,8 @@ func isStillAt(f *os.File, name string) bool {
 	return err == nil && os.SameFile(opened, named)
 }
 
-// RemoveTemps removes all temporary files of path, including files of older releases. The caller
-// ensures that no process is writing path.
+// RemoveTemps removes all temporary files of path, including files of older releases. No process may
+// be writing path.
 func RemoveTemps(path string) error {
 	entries, err := os.ReadDir(filepath.Dir(path))
 	for _, e := range entries {

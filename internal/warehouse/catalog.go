@@ -58,7 +58,7 @@ func (c *Catalog) martStatements(have map[string]map[string]stream.Column) []sql
 	isMissing := func(table string) bool { return c.tableKey(table) == nil }
 	created := map[string]bool{}
 	for _, v := range c.mart {
-		if slices.ContainsFunc(v.Reads, isMissing) || slices.ContainsFunc(v.On, func(name string) bool { return !created[name] }) {
+		if slices.ContainsFunc(v.MainReads, isMissing) || slices.ContainsFunc(v.MartReads, func(name string) bool { return !created[name] }) {
 			continue
 		}
 		created[v.Name] = true

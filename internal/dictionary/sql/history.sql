@@ -1,6 +1,6 @@
 -- The history view and the macros of a table, and the macro of all changes. A night recreates
--- them if a schema file has changed. Readers may have a DuckDB as old as 1.1, so the SQL has no
--- lambdas, and no cast that needs an extension other than json.
+-- them if a schema file has changed. Readers may use DuckDB 1.1, so the SQL has no lambdas, and
+-- no cast that needs an extension other than json.
 
 -- name: history_view
 -- Current and closed versions of the rows of a table. valid_to is NULL for current rows.
@@ -24,8 +24,9 @@ CREATE OR REPLACE MACRO {macro}(at_time) AS TABLE
 -- untracked columns are not compared.
 -- {version} selects row_hash, row_key and every column as JSON text under the names c0, c1, ...
 -- {record} joins these columns to one object. {fields} are the compared columns with both values.
--- {same_key} compares the keys. A catalog stores every expression of a macro. Therefore {version}
--- and {record} are used only once; a second copy would make an empty catalog 5 percent larger.
+-- {same_key} compares the keys. In "changes", a is the version at from_time and b the version at
+-- to_time. A catalog stores every expression of a macro. Therefore {version} and {record} are used
+-- only once; a second use would make an empty catalog 5 percent larger.
 CREATE OR REPLACE MACRO {macro}(from_time, to_time) AS TABLE
     WITH boundary_rows AS (
         SELECT *, true AS "$earlier" FROM past.{table}
@@ -52,6 +53,6 @@ CREATE OR REPLACE MACRO {macro}(from_time, to_time) AS TABLE
 SELECT {name} AS table_name, * FROM {macro}(from_time, to_time)
 
 -- name: all_changes_macro
--- The changes of all tables. With a filter on table_name, DuckDB reads that table only.
+-- The changes of all tables. With a filter on table_name, DuckDB reads only the table of this name.
 CREATE OR REPLACE MACRO changes(from_time, to_time) AS TABLE
 {tables};

@@ -5,5 +5,6 @@
 CASE WHEN row_hash <= 9223372036854775807 THEN row_hash::BIGINT ELSE ~(~row_hash)::BIGINT END
 
 -- name: stored_hash
--- The reverse of signed_hash. Files of earlier releases contain unsigned values, which are kept.
+-- The reverse of signed_hash. Files of earlier releases contain unsigned values. These are returned
+-- unchanged.
 CASE WHEN row_hash >= 0 THEN row_hash::UBIGINT ELSE ~(~row_hash)::UBIGINT END
