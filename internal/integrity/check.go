@@ -23,7 +23,7 @@ type Report struct {
 	Damage []Damage
 	// Notes are remarks about files that are not damaged.
 	Notes []string
-	// Files is the number of checked files. Bytes counts the bytes that were read.
+	// Files is the number of checked files. Bytes is the number of bytes that were read.
 	Files int
 	Bytes int64
 }
@@ -36,13 +36,13 @@ type checker struct {
 	readData bool
 	// manifest is the manifest of the version that readers see.
 	manifest warehouse.Manifest
-	// reported are the files in Damage.
-	reported map[string]bool
+	// isReported contains the files in Damage.
+	isReported map[string]bool
 }
 
-// Check looks for damage of links, published versions, the Parquet series, the ledger,
-// unfinished-run files and the held night, which failed checks kept from being published. It compares
-// files with their manifests: names and sizes, or with readData every byte. It changes no file.
+// Check looks for damage of links, published versions, the Parquet series, the ledger, unfinished-run
+// files and the held night. It compares names and sizes of files with the manifests. With readData it
+// also compares checksums of all bytes. It changes no file.
 func Check(ctx context.Context, w *warehouse.Warehouse, readData bool) (Report, error) {
 	if err := w.Folder.Exists(); err != nil {
 		return Report{}, err
@@ -51,7 +51,7 @@ func Check(ctx context.Context, w *warehouse.Warehouse, readData bool) (Report, 
 	if err != nil {
 		return Report{}, err
 	}
-	c := &checker{w: w, inv: inv, readData: readData, reported: map[string]bool{}}
+	c := &checker{w: w, inv: inv, readData: readData, isReported: map[string]bool{}}
 	c.manifest, _ = inv.manifest(inv.latest)
 	c.checkLinks()
 	for _, run := range inv.kept {
@@ -66,15 +66,15 @@ func Check(ctx context.Context, w *warehouse.Warehouse, readData bool) (Report, 
 		c.checkRows(ctx)
 	}
 	c.skipLostFiles()
-	c.Bytes += inv.known.Bytes
+	c.Bytes += inv.sums.Bytes
 	return c.Report, ctx.Err()
 }
 
-// add reports damage of a file. Only the first report of a file is kept, because it has the most
-// specific cause.
+// add reports damage of a file. Only the first damage of a file is kept, because the first one has the
+// most specific cause.
 func (c *checker) add(d Damage) {
-	if !c.reported[d.File] {
-		c.reported[d.File] = true
+	if !c.isReported[d.File] {
+		c.isReported[d.File] = true
 		c.Damage = append(c.Damage, d)
 	}
 }
@@ -110,16 +110,16 @@ func (c *checker) checkLinks() {
 	}
 }
 
-// addHidingDamage reports damage that hides inv.target, the version that readers should see. The repair is
-// a rollback to the target if its catalog is intact, or else a rebuild, a rollback to an older
-// version or a backup.
+// addHidingDamage reports damage that hides inv.target, the version that readers should see. It chooses
+// the first possible repair: a rollback to the target, a rebuild, a rebuild without the damaged files,
+// a rollback to an older version, or a backup.
 func (c *checker) addHidingDamage(d Damage) {
 	inv := c.inv
 	newest, since := inv.newestCatalog()
 	switch {
 	case inv.intactCatalogs[inv.target]:
 		d.Repair = Repair{RollBack, inv.target}
-	case inv.hasSnapshot(inv.target):
+	case inv.hasAllFiles(inv.target):
 		d.Repair.Kind = RebuildCatalog
 	case inv.hasFilesSince(since):
 		d.Repair.Kind, d.Lost = RebuildSkippingDamage, true
@@ -150,7 +150,7 @@ func (c *checker) checkVersion(run string) {
 	c.Files++
 	m, err := c.w.Versions.ReadManifest(run)
 	if err != nil {
-		copied, hasCopy := c.inv.manifest(run)
+		manifestCopy, hasCopy := c.inv.manifest(run)
 		repair := RebuildCatalog
 		if hasCopy {
 			repair = MendSeries
@@ -159,11 +159,11 @@ func (c *checker) checkVersion(run string) {
 		if !hasCopy {
 			return
 		}
-		m = copied
+		m = manifestCopy
 	}
 	problemOf := func(want checksum.FileSum) string {
 		c.Files++
-		return c.inv.known.Compare(filepath.Join(version, want.File), want, c.readData)
+		return c.inv.sums.Compare(filepath.Join(version, want.File), want, c.readData)
 	}
 	if problem := problemOf(m.Catalog); problem != "" {
 		report(warehouse.CatalogFile, problem, "readers get errors or wrong answers, and no night can begin", RebuildCatalog)
@@ -192,9 +192,9 @@ func (c *checker) checkVersion(run string) {
 			report(m.Meta.File, problem, "a copy of the run's changes of the schemas meta and past", repair)
 		}
 	}
-	if m.Entry != nil {
-		if problem := problemOf(*m.Entry); problem != "" {
-			report(m.Entry.File, problem, "a copy of the run's line in the ledger", MendSeries)
+	if m.LedgerLine != nil {
+		if problem := problemOf(*m.LedgerLine); problem != "" {
+			report(m.LedgerLine.File, problem, "a copy of the run's line in the ledger", MendSeries)
 		}
 	}
 }
@@ -213,9 +213,9 @@ func (c *checker) checkSeries() {
 	if problem := c.indexProblem(days); problem != "" {
 		c.addPath(c.w.Series.IndexPath(), problem, costOfIndex, Repair{Kind: MendSeries})
 	}
-	missing := c.checkMissingDays()
+	isMissing := c.checkMissingDays()
 	for _, day := range slices.Sorted(maps.Keys(days)) {
-		if !missing[day] {
+		if !isMissing[day] {
 			c.checkDay(day, days[day])
 		}
 	}
@@ -232,15 +232,15 @@ func (c *checker) checkMissingDays() map[string]bool {
 		c.add(Damage{File: warehouse.SeriesDir, Problem: err.Error(), Cost: "it is unknown which days it lacks", Repair: Repair{Kind: MendSeries}})
 	}
 	for _, m := range warehouse.LastOfDay(missing) {
-		day, lacking := warehouse.DayOf(m.SnapshotAt), 0
+		day, missingFiles := warehouse.DayOf(m.SnapshotAt), 0
 		for _, t := range m.Tables {
-			if c.inv.known.Compare(c.w.Series.FilePath(t, m.SnapshotAt), t.FileSum, c.readData) != "" {
-				lacking++
+			if c.inv.sums.Compare(c.w.Series.FilePath(t, m.SnapshotAt), t.FileSum, c.readData) != "" {
+				missingFiles++
 			}
 		}
 		days[day] = true
 		c.addPath(c.w.Folder.DayManifestPath(day),
-			fmt.Sprintf("run %s has not completed its day: %d of %d tables are missing; the next run completes the day", m.RunID, lacking, len(m.Tables)),
+			fmt.Sprintf("run %s has not completed its day: %d of %d tables are missing; the next run completes the day", m.RunID, missingFiles, len(m.Tables)),
 			day+" in the Parquet series; the catalog has it", Repair{Kind: MendSeries})
 	}
 	return days
@@ -277,7 +277,7 @@ func (c *checker) checkDay(day, run string) {
 		case run == "" && inv.indexErr == nil:
 			d.Problem, d.Repair.Kind = "it is gone, and the index does not name the day", RebuildCatalog
 			d.Cost = "the files of " + day + " in Parquet, which cannot be checked; the catalog does not need them"
-		case inv.covers(at.AddDate(0, 0, 1)) || inv.covers(c.lastTimeOf(at)):
+		case inv.covers(at.AddDate(0, 0, 1)) || inv.covers(c.latestTimeOf(at)):
 			d.Cost = "the checksums of " + day
 		default:
 			d.Cost, d.Repair.Kind, d.Lost = "all tables of "+day, RebuildSkippingDamage, true
@@ -290,7 +290,7 @@ func (c *checker) checkDay(day, run string) {
 	for _, t := range m.Tables {
 		c.Files++
 		file := c.w.Series.FilePath(t, m.SnapshotAt)
-		problem := inv.known.Compare(file, t.FileSum, c.readData)
+		problem := inv.sums.Compare(file, t.FileSum, c.readData)
 		if problem == "" {
 			continue
 		}
@@ -305,24 +305,25 @@ func (c *checker) checkDay(day, run string) {
 	}
 }
 
-// lastTimeOf returns the latest possible snapshot time of a day without a manifest. This is the
+// latestTimeOf returns the latest possible snapshot time of a day without a manifest. This is the
 // time of the newest intact catalog if it is on that day, or else the end of the day.
-func (c *checker) lastTimeOf(day time.Time) time.Time {
+func (c *checker) latestTimeOf(day time.Time) time.Time {
 	if _, at := c.inv.newestCatalog(); warehouse.DayOf(at) == warehouse.DayOf(day) {
 		return at
 	}
 	return day.AddDate(0, 0, 1)
 }
 
-// checkMetaChanges checks the chain of changes. Each run stores its changes of the schemas meta and
-// past in a file, and a copy of its manifest beside the file. A rebuild applies these files in order.
+// checkMetaChanges checks the files of changes. Each run stores its changes of the schemas meta and
+// past in a file, and a copy of its manifest beside the file. A rebuild applies this chain of files in
+// order.
 func (c *checker) checkMetaChanges() {
 	inv := c.inv
 	if m, ok := inv.manifest(inv.target); !ok || m.Meta == nil {
 		return
 	}
-	// A broken chain can be written again from a catalog that contains its rows.
-	repair := func(run string) (repair Repair, isLost bool) {
+	// If a catalog contains the rows of a damaged file, the chain can be written again from the catalog.
+	repairOf := func(run string) (repair Repair, isLost bool) {
 		if at, ok := inv.timeOf(run); !ok || !inv.covers(at) {
 			return Repair{Kind: RebuildSkippingDamage}, true
 		}
@@ -332,7 +333,7 @@ func (c *checker) checkMetaChanges() {
 	if broken, ok := errors.AsType[*warehouse.DamagedError](err); ok {
 		run := runOf(broken.File)
 		d := Damage{File: broken.File, Problem: broken.Problem, Cost: costOfMeta(run) + " and of earlier runs, in a rebuild"}
-		d.Repair, d.Lost = repair(run)
+		d.Repair, d.Lost = repairOf(run)
 		c.add(d)
 	}
 	for _, m := range chain {
@@ -342,10 +343,10 @@ func (c *checker) checkMetaChanges() {
 			c.addPath(path, warehouse.ProblemOf(err), "a copy of a manifest that is intact elsewhere", Repair{Kind: MendSeries})
 		}
 		path = c.w.Folder.ChangesPath(m.RunID)
-		if problem := inv.known.Compare(path, m.Meta.FileSum, c.readData); problem != "" {
+		if problem := inv.sums.Compare(path, m.Meta.FileSum, c.readData); problem != "" {
 			d := Damage{File: c.w.Folder.Relative(path), Problem: problem, Cost: costOfMeta(m.RunID) + ", in a rebuild", Repair: Repair{Kind: MendSeries}}
 			if !inv.hasCopy(m.Meta.FileSum) {
-				d.Repair, d.Lost = repair(m.RunID)
+				d.Repair, d.Lost = repairOf(m.RunID)
 			}
 			c.add(d)
 		}
@@ -367,12 +368,12 @@ func (c *checker) checkLedger() {
 		return
 	}
 	_, damaged := warehouse.ParseLedger(data)
-	n := len(damaged)
-	if n > 0 && !bytes.HasSuffix(data, []byte("\n")) && bytes.HasSuffix(data, damaged[n-1]) {
-		n-- // a crash may leave an unfinished last line
+	lines := len(damaged)
+	if lines > 0 && !bytes.HasSuffix(data, []byte("\n")) && bytes.HasSuffix(data, damaged[lines-1]) {
+		lines-- // a crash may leave an unfinished last line
 	}
-	if n > 0 {
-		d.Problem, d.Lost = fmt.Sprintf("damaged lines: %d", n), true
+	if lines > 0 {
+		d.Problem, d.Lost = fmt.Sprintf("damaged lines: %d", lines), true
 		c.add(d)
 		return
 	}
@@ -401,20 +402,20 @@ func (c *checker) checkUnfinished() {
 			c.addPath(path, "the rollback to "+u.Version+" was killed and is not finished", "days of the Parquet series", Repair{Kind: RunNight})
 		}
 	}
-	left, _ := filepath.Glob(c.w.Folder.Path(warehouse.VersionsDir, ".*"))
-	for _, path := range left {
+	drafts, _ := filepath.Glob(c.w.Folder.Path(warehouse.VersionsDir, ".*"))
+	for _, path := range drafts {
 		c.Notes = append(c.Notes, c.w.Folder.Relative(path)+" is left over from a killed run: the next run removes it")
 	}
 }
 
-// isLockedByOther reports whether another process has the lock.
+// isLockedByOther reports whether another process has locked the warehouse.
 func (c *checker) isLockedByOther() bool {
 	var locked *warehouse.LockedError
 	return errors.As(c.w.Folder.CheckUnlocked(), &locked) && locked.PID != os.Getpid()
 }
 
-// checkRows reads every row of the catalog that readers see, and compares main with its Parquet
-// files.
+// checkRows reads every row of the catalog that readers see. It compares the tables of the schema main
+// with the Parquet files of the version.
 func (c *checker) checkRows(ctx context.Context) {
 	latest, folder := c.inv.latest, c.w.Folder
 	err := compareTables(ctx, c.w, latest, c.manifest, func(table string, err error) {
@@ -427,8 +428,8 @@ func (c *checker) checkRows(ctx context.Context) {
 	}
 }
 
-// skipLostFiles replaces the repair "rebuild" by "rebuild --skip-damaged" if files are lost: a
-// rebuild without the flag ends with an error at a damaged file.
+// skipLostFiles replaces the repair "rebuild" by "rebuild --skip-damaged" if a file is lost: without
+// the flag, a rebuild would end with an error at this file.
 func (c *checker) skipLostFiles() {
 	if !slices.ContainsFunc(c.Damage, func(d Damage) bool { return d.Repair.Kind == RebuildSkippingDamage }) {
 		return

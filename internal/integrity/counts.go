@@ -13,44 +13,45 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// Holdings are counts of a catalog. They show whether a rebuilt catalog contains less than the
-// catalog that readers see.
-type Holdings struct {
+// CatalogCounts are numbers of days, runs and rows in a catalog. They show whether a rebuilt catalog
+// contains less than the catalog that readers see.
+type CatalogCounts struct {
 	// Newest is the time of the newest snapshot.
 	Newest time.Time
-	// Counts are the numbers of days and runs in meta.runs, and the numbers of rows of the tables of
-	// main and past. Their names are the names of HoldingLoss.
-	Counts map[string]int64
+	// ByName contains "days in meta.runs", "runs in meta.runs", and "rows of <schema>.<table>" for
+	// each table of main and past.
+	ByName map[string]int64
 }
 
-// HoldingLoss is a count that is lower after a rebuild.
-type HoldingLoss struct {
+// CountLoss is a count that is lower after a rebuild. Name is as in CatalogCounts.ByName, or "newest
+// snapshot".
+type CountLoss struct {
 	Name       string
 	Now, After string
 }
 
-// CountVersion counts the rows of a published catalog. It compares no checksums, because readers
-// also see the readable tables of a damaged catalog.
-func CountVersion(ctx context.Context, w *warehouse.Warehouse, run string) (h Holdings, err error) {
+// CountVersion counts the rows of a published catalog. It compares no checksums, because readers can
+// still read the intact tables of a damaged catalog.
+func CountVersion(ctx context.Context, w *warehouse.Warehouse, run string) (h CatalogCounts, err error) {
 	version, err := w.OpenUnchecked(ctx, run)
 	if err != nil {
 		return h, err
 	}
 	defer func() { err = errors.Join(err, version.Close()) }()
-	return countHoldings(ctx, version.Instance, "sealed")
+	return countCatalog(ctx, version.Instance, "sealed")
 }
 
 // CountDraft counts the rows of a draft.
-func CountDraft(ctx context.Context, d *warehouse.Draft) (Holdings, error) {
+func CountDraft(ctx context.Context, d *warehouse.Draft) (CatalogCounts, error) {
 	var database string
 	if err := d.DB.QueryRowContext(ctx, "SELECT current_database()").Scan(&database); err != nil {
-		return Holdings{}, err
+		return CatalogCounts{}, err
 	}
-	return countHoldings(ctx, d.Instance, database)
+	return countCatalog(ctx, d.Instance, database)
 }
 
-func countHoldings(ctx context.Context, in *warehouse.Instance, database string) (Holdings, error) {
-	h := Holdings{Counts: map[string]int64{}}
+func countCatalog(ctx context.Context, in *warehouse.Instance, database string) (CatalogCounts, error) {
+	h := CatalogCounts{ByName: map[string]int64{}}
 	columns, err := in.Columns(ctx, database)
 	if err != nil {
 		return h, err
@@ -59,15 +60,15 @@ func countHoldings(ctx context.Context, in *warehouse.Instance, database string)
 	for name := range columns {
 		schema, table, _ := strings.Cut(name, ".")
 		if schema == "main" || schema == "past" {
-			place := sqltext.Quote(database) + "." + sqltext.Quote(schema) + "." + sqltext.Quote(table)
-			counts = append(counts, integritySQL.Render("count_table", sqltext.Values{"name": "rows of " + name, "table": sqltext.SQL(place)}))
+			qualified := sqltext.Quote(database) + "." + sqltext.Quote(schema) + "." + sqltext.Quote(table)
+			counts = append(counts, integritySQL.Render("count_table", sqltext.Values{"name": "rows of " + name, "table": sqltext.SQL(qualified)}))
 		}
 	}
 	err = in.EachRow(ctx, counts, func(scan func(...any) error) error {
 		var name string
 		var rows int64
 		err := scan(&name, &rows)
-		h.Counts[name] = rows
+		h.ByName[name] = rows
 		return err
 	})
 	var runs, days int64
@@ -76,28 +77,28 @@ func countHoldings(ctx context.Context, in *warehouse.Instance, database string)
 		query := integritySQL.Render("count_runs", sqltext.Values{"runs": sqltext.SQL(sqltext.Quote(database) + ".meta.runs")})
 		err = in.DB.QueryRowContext(ctx, string(query)).Scan(&runs, &days, &newest)
 	}
-	h.Counts["runs in meta.runs"], h.Counts["days in meta.runs"] = runs, days
+	h.ByName["runs in meta.runs"], h.ByName["days in meta.runs"] = runs, days
 	if newest != nil {
 		h.Newest = newest.UTC()
 	}
 	return h, err
 }
 
-// Losses lists the counts that are lower in after. It compares rows of the schema main only if both
-// have the same newest snapshot. It ignores tables that are missing in after, because this program may
-// not have these tables.
-func (h Holdings) Losses(after Holdings) []HoldingLoss {
-	var losses []HoldingLoss
-	for _, name := range slices.Sorted(maps.Keys(h.Counts)) {
-		now := h.Counts[name]
-		rebuilt, ok := after.Counts[name]
-		isOfOtherTime := strings.HasPrefix(name, "rows of main.") && !h.Newest.Equal(after.Newest)
-		if ok && rebuilt < now && !isOfOtherTime {
-			losses = append(losses, HoldingLoss{name, fmt.Sprint(now), fmt.Sprint(rebuilt)})
+// Losses lists the counts that are lower in rebuilt. It compares rows of the schema main only if both
+// catalogs have the same newest snapshot. It ignores tables that rebuilt lacks, because this release
+// may have removed these tables.
+func (h CatalogCounts) Losses(rebuilt CatalogCounts) []CountLoss {
+	var losses []CountLoss
+	for _, name := range slices.Sorted(maps.Keys(h.ByName)) {
+		now := h.ByName[name]
+		after, ok := rebuilt.ByName[name]
+		isOfOtherSnapshot := strings.HasPrefix(name, "rows of main.") && !h.Newest.Equal(rebuilt.Newest)
+		if ok && after < now && !isOfOtherSnapshot {
+			losses = append(losses, CountLoss{name, fmt.Sprint(now), fmt.Sprint(after)})
 		}
 	}
-	if after.Newest.Before(h.Newest) {
-		losses = append(losses, HoldingLoss{"newest snapshot", h.Newest.Format(time.RFC3339), after.Newest.Format(time.RFC3339)})
+	if rebuilt.Newest.Before(h.Newest) {
+		losses = append(losses, CountLoss{"newest snapshot", h.Newest.Format(time.RFC3339), rebuilt.Newest.Format(time.RFC3339)})
 	}
 	return losses
 }

@@ -10,29 +10,29 @@ import (
 	"placementsync/internal/sqltext"
 )
 
-// TestHoldingsAreCounted counts the rows of a version and of a later draft.
-func TestHoldingsAreCounted(t *testing.T) {
+// TestCatalogsAreCounted counts the rows of a version and of a later draft.
+func TestCatalogsAreCounted(t *testing.T) {
 	w := open(t)
 	d := beginDraft(t, w, firstNight, "one")
 	must(t, d.Exec(t.Context(), "INSERT INTO meta.runs (run_id, snapshot_at) VALUES ('a', TIMESTAMPTZ '2026-11-01 02:00:00+00'), "+
 		"('b', TIMESTAMPTZ '2026-11-01 03:00:00+00'), ('c', TIMESTAMPTZ '2026-11-02 02:00:00+00'), ('failed', NULL)"))
 	publish(t, w, d)
-	want := integrity.Holdings{Newest: night.AddDate(0, 0, 1), Counts: map[string]int64{"days in meta.runs": 2, "runs in meta.runs": 4, "rows of main." + table: 1, "rows of past." + table: 0}}
+	want := integrity.CatalogCounts{Newest: night.AddDate(0, 0, 1), ByName: map[string]int64{"days in meta.runs": 2, "runs in meta.runs": 4, "rows of main." + table: 1, "rows of past." + table: 0}}
 	got, err := integrity.CountVersion(t.Context(), w, firstNight)
 	if diff := cmp.Diff(want, got); err != nil || diff != "" {
-		t.Errorf("error %v, version (-want +got):\n%s", err, diff)
+		t.Errorf("error %v, counts of the version (-want +got):\n%s", err, diff)
 	}
 	d = beginDraft(t, w, thirdNight, "two")
 	defer func() { must(t, d.Discard()) }()
 	must(t, d.Exec(t.Context(), "DELETE FROM meta.runs", sqltext.SQL("INSERT INTO past."+table+" (product_listing_id, position, valid_from, row_hash, valid_to, run_id) "+
 		"SELECT 'p', i, now(), 1, now(), 'a' FROM range(3) r(i)")))
-	want = integrity.Holdings{Counts: map[string]int64{"days in meta.runs": 0, "runs in meta.runs": 0, "rows of main." + table: 2, "rows of past." + table: 3}}
+	want = integrity.CatalogCounts{ByName: map[string]int64{"days in meta.runs": 0, "runs in meta.runs": 0, "rows of main." + table: 2, "rows of past." + table: 3}}
 	got, err = integrity.CountDraft(t.Context(), d)
 	if diff := cmp.Diff(want, got); err != nil || diff != "" {
-		t.Errorf("error %v, draft (-want +got):\n%s", err, diff)
+		t.Errorf("error %v, counts of the draft (-want +got):\n%s", err, diff)
 	}
 	must(t, d.Exec(t.Context(), "DROP TABLE meta.runs"))
-	if got, err = integrity.CountDraft(t.Context(), d); err != nil || got.Counts["runs in meta.runs"] != 0 || got.Counts["rows of main."+table] != 2 {
+	if got, err = integrity.CountDraft(t.Context(), d); err != nil || got.ByName["runs in meta.runs"] != 0 || got.ByName["rows of main."+table] != 2 {
 		t.Errorf("without meta.runs: got %+v (%v), want no runs and 2 rows in main", got, err)
 	}
 	if _, err := integrity.CountVersion(t.Context(), w, "20261109T020000Z"); err == nil {
@@ -40,23 +40,23 @@ func TestHoldingsAreCounted(t *testing.T) {
 	}
 }
 
-// TestLowerCountsAreLosses compares the holdings of two catalogs.
+// TestLowerCountsAreLosses compares the counts of a catalog with the counts of rebuilt catalogs.
 func TestLowerCountsAreLosses(t *testing.T) {
 	later := night.Add(time.Hour)
-	before := integrity.Holdings{Newest: night, Counts: map[string]int64{"days in meta.runs": 5, "runs in meta.runs": 7, "rows of main.a": 10, "rows of main.b": 20, "rows of main.dropped": 1, "rows of past.a": 3, "rows of past.dropped": 1}}
+	original := integrity.CatalogCounts{Newest: night, ByName: map[string]int64{"days in meta.runs": 5, "runs in meta.runs": 7, "rows of main.a": 10, "rows of main.b": 20, "rows of main.dropped": 1, "rows of past.a": 3, "rows of past.dropped": 1}}
 	for name, c := range map[string]struct {
-		after integrity.Holdings
-		want  []integrity.HoldingLoss
+		rebuilt integrity.CatalogCounts
+		want    []integrity.CountLoss
 	}{
-		"the same":         {integrity.Holdings{Newest: night, Counts: map[string]int64{"days in meta.runs": 5, "runs in meta.runs": 7, "rows of main.a": 10, "rows of main.b": 20, "rows of past.a": 3}}, nil},
-		"more":             {integrity.Holdings{Newest: night, Counts: map[string]int64{"days in meta.runs": 6, "runs in meta.runs": 8, "rows of main.a": 11, "rows of main.b": 21, "rows of main.c": 1, "rows of past.a": 4}}, nil},
-		"a later snapshot": {integrity.Holdings{Newest: later, Counts: map[string]int64{"days in meta.runs": 5, "runs in meta.runs": 7, "rows of main.a": 1, "rows of past.a": 3}}, nil},
-		"less": {integrity.Holdings{Newest: night, Counts: map[string]int64{"days in meta.runs": 4, "runs in meta.runs": 6, "rows of main.a": 9, "rows of main.b": 19, "rows of past.a": 2}},
-			[]integrity.HoldingLoss{{"days in meta.runs", "5", "4"}, {"rows of main.a", "10", "9"}, {"rows of main.b", "20", "19"}, {"rows of past.a", "3", "2"}, {"runs in meta.runs", "7", "6"}}},
-		"an earlier snapshot": {integrity.Holdings{Newest: night.Add(-time.Hour), Counts: map[string]int64{"days in meta.runs": 5, "runs in meta.runs": 7, "rows of main.a": 1, "rows of past.a": 3}},
-			[]integrity.HoldingLoss{{"newest snapshot", "2026-11-01T02:00:00Z", "2026-11-01T01:00:00Z"}}},
+		"the same":         {integrity.CatalogCounts{Newest: night, ByName: map[string]int64{"days in meta.runs": 5, "runs in meta.runs": 7, "rows of main.a": 10, "rows of main.b": 20, "rows of past.a": 3}}, nil},
+		"more":             {integrity.CatalogCounts{Newest: night, ByName: map[string]int64{"days in meta.runs": 6, "runs in meta.runs": 8, "rows of main.a": 11, "rows of main.b": 21, "rows of main.c": 1, "rows of past.a": 4}}, nil},
+		"a later snapshot": {integrity.CatalogCounts{Newest: later, ByName: map[string]int64{"days in meta.runs": 5, "runs in meta.runs": 7, "rows of main.a": 1, "rows of past.a": 3}}, nil},
+		"less": {integrity.CatalogCounts{Newest: night, ByName: map[string]int64{"days in meta.runs": 4, "runs in meta.runs": 6, "rows of main.a": 9, "rows of main.b": 19, "rows of past.a": 2}},
+			[]integrity.CountLoss{{"days in meta.runs", "5", "4"}, {"rows of main.a", "10", "9"}, {"rows of main.b", "20", "19"}, {"rows of past.a", "3", "2"}, {"runs in meta.runs", "7", "6"}}},
+		"an earlier snapshot": {integrity.CatalogCounts{Newest: night.Add(-time.Hour), ByName: map[string]int64{"days in meta.runs": 5, "runs in meta.runs": 7, "rows of main.a": 1, "rows of past.a": 3}},
+			[]integrity.CountLoss{{"newest snapshot", "2026-11-01T02:00:00Z", "2026-11-01T01:00:00Z"}}},
 	} {
-		if diff := cmp.Diff(c.want, before.Losses(c.after)); diff != "" {
+		if diff := cmp.Diff(c.want, original.Losses(c.rebuilt)); diff != "" {
 			t.Errorf("%s: losses (-want +got):\n%s", name, diff)
 		}
 	}

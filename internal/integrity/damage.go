@@ -1,8 +1,8 @@
 // Package integrity compares the files of a warehouse with the checksums in its manifests,
 // chooses the commands that repair damage, and repairs files from intact copies.
 //
-// It must not know where rows come from, or how a night or a rebuild runs. Package warehouse does not
-// import it: before a publish, package warehouse verifies the version itself.
+// The package must not know where rows come from, or how a night or a rebuild runs. Package warehouse
+// does not import this package: before a publish, package warehouse verifies the version itself.
 package integrity
 
 import "placementsync/internal/warehouse"
@@ -14,15 +14,15 @@ type Damage struct {
 	// Problem describes the damage. Cost names the data that is lost or in danger.
 	Problem string `json:"problem"`
 	Cost    string `json:"cost"`
-	// Repair is the command that repairs the damage. Lost means that the content of the file
-	// exists nowhere else. The repair then leaves out the file.
+	// Repair is the command that repairs the damage. Lost means that no copy of the content exists.
+	// The command then continues without the content.
 	Repair Repair `json:"repair"`
 	Lost   bool   `json:"lost"`
 	// Day is the day of the Parquet series that the file belongs to. It is empty for other
 	// files.
 	Day string `json:"-"`
-	// Unfinished means that a run was writing the day when the warehouse was copied. The days of
-	// all earlier published runs are complete.
+	// Unfinished means that a run was writing the day when the warehouse was copied. No published
+	// data is lost then.
 	Unfinished bool `json:"-"`
 }
 
@@ -32,7 +32,7 @@ func costOfTable(table, day string) string { return "table " + table + " of " + 
 
 func costOfMeta(run string) string { return "meta and closed rows of run " + run }
 
-// seriesDamage returns the damage of a file of the series, for a report without repairs.
+// seriesDamage returns the damage of a file of the series, without a repair.
 func seriesDamage(w *warehouse.Warehouse, path, problem, cost, day string) Damage {
 	return Damage{File: w.Folder.Relative(path), Problem: problem, Cost: cost, Day: day}
 }

@@ -17,7 +17,7 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// damager damages the files of a warehouse. Names are relative to its folder.
+// damager damages the files of a warehouse. Names are relative to the folder of the warehouse.
 type damager struct {
 	t *testing.T
 	w *warehouse.Warehouse
@@ -35,17 +35,17 @@ func (d damager) flip(names ...string) {
 		must(d.t, err)
 		info, err := f.Stat()
 		must(d.t, err)
-		at, b := info.Size()/2, make([]byte, 1)
-		_, err = f.ReadAt(b, at)
+		middle, b := info.Size()/2, make([]byte, 1)
+		_, err = f.ReadAt(b, middle)
 		must(d.t, err)
 		b[0] ^= 1
-		_, err = f.WriteAt(b, at)
+		_, err = f.WriteAt(b, middle)
 		must(d.t, errors.Join(err, f.Close()))
 	}
 }
 
-// flipOne replaces a file by a copy with one changed bit. Other hard links of the file stay intact.
-func (d damager) flipOne(name string) {
+// flipOneLink replaces a file by a copy with one changed bit. Other hard links of the file stay intact.
+func (d damager) flipOneLink(name string) {
 	d.t.Helper()
 	data, err := os.ReadFile(d.path(name))
 	must(d.t, errors.Join(err, os.Remove(d.path(name)), os.WriteFile(d.path(name), data, 0o600)))
@@ -65,8 +65,8 @@ func (d damager) link(target, name string) {
 	must(d.t, os.Symlink(filepath.FromSlash(target), d.path(name)))
 }
 
-// edit changes the manifest in a file.
-func (d damager) edit(name string, change func(m *warehouse.Manifest)) {
+// editManifest changes a manifest and seals it again.
+func (d damager) editManifest(name string, change func(m *warehouse.Manifest)) {
 	d.t.Helper()
 	m, err := d.w.Versions.ReadManifestFile(d.path(name), "")
 	must(d.t, err)
@@ -103,15 +103,15 @@ func describeDamage(damage []integrity.Damage) (lines []string) {
 	return lines
 }
 
-// TestDamageIsFoundWithItsRepair damages a warehouse of three nights, and compares the damage that the
-// check finds. quick is set if the check finds the damage without reading the data.
+// TestDamageIsFoundWithItsRepair damages a warehouse of three nights. The check must find the damage and
+// choose the right command.
 func TestDamageIsFoundWithItsRepair(t *testing.T) {
 	original := open(t)
 	publishFull(t, original, firstNight, secondNight, thirdNight)
 	const rebuildSeries, rollBack = ": rebuild --series", ": rollback "
 	for name, c := range map[string]struct {
 		damage func(d damager)
-		quick  bool
+		quick  bool // a check without reading the data finds the damage too
 		want   []string
 	}{
 		"no damage":                    {func(d damager) {}, true, nil},
@@ -125,8 +125,8 @@ func TestDamageIsFoundWithItsRepair(t *testing.T) {
 		"an earlier catalog":           {func(d damager) { d.flip(version2 + "catalog.duckdb") }, false, []string{version2 + "catalog.duckdb: prune --version " + secondNight}},
 		"a manifest":                   {func(d damager) { d.flip(version3 + "manifest.json") }, true, []string{version3 + "manifest.json" + rebuildSeries}},
 		"an earlier manifest":          {func(d damager) { d.flip(version2 + "manifest.json") }, true, []string{version2 + "manifest.json" + rebuildSeries}},
-		"a file of the series":         {func(d damager) { d.flipOne(series2) }, false, []string{series2 + rebuildSeries}},
-		"a file of a version":          {func(d damager) { d.flipOne(version3 + tags) }, false, []string{version3 + tags + rebuildSeries}},
+		"a file of the series":         {func(d damager) { d.flipOneLink(series2) }, false, []string{series2 + rebuildSeries}},
+		"a file of a version":          {func(d damager) { d.flipOneLink(version3 + tags) }, false, []string{version3 + tags + rebuildSeries}},
 		"a file under both names":      {func(d damager) { d.flip(series3) }, false, []string{series3 + rebuildSeries, version3 + tags + rebuildSeries}},
 		"an early file, both names":    {func(d damager) { d.flip(series1) }, false, []string{series1 + rebuildSeries, version1 + tags + rebuildSeries}},
 		"a lost file":                  {func(d damager) { d.remove(series1, version1+tags) }, true, []string{series1 + rebuildSeries, version1 + tags + rebuildSeries}},
@@ -134,7 +134,7 @@ func TestDamageIsFoundWithItsRepair(t *testing.T) {
 		"changes in the series":        {func(d damager) { d.flip(changes3 + ".changes") }, false, []string{changes3 + ".changes" + rebuildSeries}},
 		"both copies of changes":       {func(d damager) { d.flip(changes3+".changes", version3+"meta.changes") }, false, []string{changes3 + ".changes" + rebuildSeries, version3 + "meta.changes" + rebuildSeries}},
 		"both copies of early changes": {func(d damager) { d.remove(changes2+".changes", version2+"meta.changes") }, true, []string{changes2 + ".changes" + rebuildSeries, version2 + "meta.changes: prune --version " + secondNight}},
-		"an entry":                     {func(d damager) { d.flip(version3 + "run.json") }, false, []string{version3 + "run.json" + rebuildSeries}},
+		"a copied ledger line":         {func(d damager) { d.flip(version3 + "run.json") }, false, []string{version3 + "run.json" + rebuildSeries}},
 		"no index":                     {func(d damager) { d.remove(index) }, true, []string{index + rebuildSeries}},
 		"the index":                    {func(d damager) { d.flip(index) }, true, []string{index + rebuildSeries}},
 		"the manifest of a day":        {func(d damager) { d.flip(manifest2) }, true, []string{manifest2 + rebuildSeries}},
@@ -150,7 +150,7 @@ func TestDamageIsFoundWithItsRepair(t *testing.T) {
 			w := clone(t, original)
 			c.damage(damager{t, w})
 			for _, readData := range []bool{false, true} {
-				before := contentOf(t, w)
+				contentBefore := contentOf(t, w)
 				found, err := integrity.Check(t.Context(), w, readData)
 				must(t, err)
 				want := c.want
@@ -166,7 +166,7 @@ func TestDamageIsFoundWithItsRepair(t *testing.T) {
 						t.Errorf("damage without a problem or a cost: %+v", d)
 					}
 				}
-				if !maps.Equal(before, contentOf(t, w)) {
+				if !maps.Equal(contentBefore, contentOf(t, w)) {
 					t.Error("the check changed a file")
 				}
 			}
@@ -174,21 +174,21 @@ func TestDamageIsFoundWithItsRepair(t *testing.T) {
 	}
 }
 
-// TestDamageWithoutCatalogsLosesData damages all catalogs and more files, so that data is lost.
-func TestDamageWithoutCatalogsLosesData(t *testing.T) {
+// TestDamageOfCatalogsAndOtherFilesLosesData damages catalogs and other files, so that data is lost.
+func TestDamageOfCatalogsAndOtherFilesLosesData(t *testing.T) {
 	original := open(t)
 	publishFull(t, original, firstNight, secondNight, thirdNight)
 	const skipLost = ": rebuild --skip-damaged, lost"
 	catalogs := []string{version1 + "catalog.duckdb", version2 + "catalog.duckdb", version3 + "catalog.duckdb"}
-	dropped := []string{catalogs[0] + ": prune --version " + firstNight, catalogs[1] + ": prune --version " + secondNight}
+	pruned := []string{catalogs[0] + ": prune --version " + firstNight, catalogs[1] + ": prune --version " + secondNight}
 	for name, c := range map[string]struct {
 		damage func(d damager)
 		want   []string
 	}{
 		"a file": {func(d damager) { d.remove(catalogs...); d.flip(series1) },
-			append([]string{series1 + skipLost, version1 + tags + ": prune --version " + firstNight, catalogs[2] + ": rebuild --skip-damaged"}, dropped...)},
+			append([]string{series1 + skipLost, version1 + tags + ": prune --version " + firstNight, catalogs[2] + ": rebuild --skip-damaged"}, pruned...)},
 		"the newest file": {func(d damager) { d.remove(catalogs...); d.flip(series3) },
-			append([]string{series3 + skipLost, version3 + tags + skipLost, catalogs[2] + skipLost}, dropped...)},
+			append([]string{series3 + skipLost, version3 + tags + skipLost, catalogs[2] + skipLost}, pruned...)},
 		"the newest catalog and file": {func(d damager) { d.remove(catalogs[2]); d.flip(series3) },
 			[]string{catalogs[2] + ": rollback " + secondNight + ", lost", series3 + skipLost, version3 + tags + ": rollback " + secondNight + ", lost"}},
 		"all files": {func(d damager) {
@@ -196,9 +196,9 @@ func TestDamageWithoutCatalogsLosesData(t *testing.T) {
 			d.remove(series1, series2, series3, version1+tags, version2+tags, version3+tags)
 		},
 			append([]string{series1 + skipLost, series2 + skipLost, series3 + skipLost, version1 + tags + ": prune --version " + firstNight, version2 + tags + ": prune --version " + secondNight,
-				catalogs[2] + ": rebuild --from ADDRESS, lost", version3 + tags + ": rebuild --from ADDRESS, lost"}, dropped...)},
+				catalogs[2] + ": rebuild --from ADDRESS, lost", version3 + tags + ": rebuild --from ADDRESS, lost"}, pruned...)},
 		"changes": {func(d damager) { d.remove(catalogs...); d.remove(changes2+".changes", version2+"meta.changes") },
-			append([]string{changes2 + ".changes" + skipLost, version2 + "meta.changes: prune --version " + secondNight, catalogs[2] + ": rebuild --skip-damaged"}, dropped...)},
+			append([]string{changes2 + ".changes" + skipLost, version2 + "meta.changes: prune --version " + secondNight, catalogs[2] + ": rebuild --skip-damaged"}, pruned...)},
 		"a manifest": {func(d damager) { d.remove(catalogs...); d.remove(version2, changes2+".json", manifest2) },
 			[]string{catalogs[0] + ": prune --version " + firstNight, changes2 + ".json" + skipLost, catalogs[2] + ": rebuild --skip-damaged", manifest2 + skipLost}},
 	} {
@@ -226,11 +226,11 @@ func TestIntactCopiesRepairTheirFiles(t *testing.T) {
 	}{
 		"no damage":                   {func(d damager) {}, nil},
 		"a manifest":                  {func(d damager) { d.flip(version3 + "manifest.json") }, []string{version3 + "manifest.json"}},
-		"a file of the series":        {func(d damager) { d.flipOne(series2) }, []string{series2}},
+		"a file of the series":        {func(d damager) { d.flipOneLink(series2) }, []string{series2}},
 		"a file of a version":         {func(d damager) { d.remove(version2 + tags) }, []string{version2 + tags}},
 		"changes of a version":        {func(d damager) { d.flip(version2 + "meta.changes") }, []string{version2 + "meta.changes"}},
 		"changes in the series":       {func(d damager) { d.remove(changes2 + ".changes") }, []string{changes2 + ".changes"}},
-		"an entry":                    {func(d damager) { d.flip(version2 + "run.json") }, []string{version2 + "run.json"}},
+		"a copied ledger line":        {func(d damager) { d.flip(version2 + "run.json") }, []string{version2 + "run.json"}},
 		"no index":                    {func(d damager) { d.remove(index) }, []string{index}},
 		"the index":                   {func(d damager) { d.flip(index) }, []string{index}},
 		"the manifest of a day":       {func(d damager) { d.flip(manifest1) }, []string{manifest1}},
@@ -250,16 +250,16 @@ func TestIntactCopiesRepairTheirFiles(t *testing.T) {
 			w := clone(t, original)
 			want := contentOf(t, w)
 			c.damage(damager{t, w})
-			done, err := integrity.NewMender(w).MendCopies(t.Context())
+			done, err := integrity.NewMender(w).MendFromCopies(t.Context())
 			must(t, err)
 			slices.Sort(c.want)
-			if got := slices.Sorted(slices.Values(done.Files)); !slices.Equal(got, c.want) || len(done.Left)+len(done.Days) > 0 || done.Meta {
-				t.Errorf("repaired %v, left the files %v, the days %v and the changes: %t; want %v repaired, and all else intact", got, done.Left, done.Days, done.Meta, c.want)
+			if got := slices.Sorted(slices.Values(done.Files)); !slices.Equal(got, c.want) || len(done.Left)+len(done.Days) > 0 || done.IsChainBroken {
+				t.Errorf("repaired %v, left the files %v and the days %v, the chain is broken: %t; want %v repaired, no file or day left, and an intact chain", got, done.Left, done.Days, done.IsChainBroken, c.want)
 			}
-			allDays := slices.Contains(c.want, index) && name != "the newest day, which the index lacks"
-			if done.Source != thirdNight || !done.At.Equal(night.AddDate(0, 0, 2)) || done.AllDays != allDays {
-				t.Errorf("the newest catalog is %s of %s, AllDays is %t; want %s of %s, and %t",
-					done.Source, done.At, done.AllDays, thirdNight, night.AddDate(0, 0, 2), allDays)
+			isIndexLost := slices.Contains(c.want, index) && name != "the newest day, which the index lacks"
+			if done.Source != thirdNight || !done.At.Equal(night.AddDate(0, 0, 2)) || done.IsIndexLost != isIndexLost {
+				t.Errorf("the newest catalog is %s of %s, the index is lost: %t; want %s of %s, %t",
+					done.Source, done.At, done.IsIndexLost, thirdNight, night.AddDate(0, 0, 2), isIndexLost)
 			}
 			if got := contentOf(t, w); !maps.Equal(want, got) {
 				for file := range want {
@@ -279,7 +279,7 @@ func TestIntactCopiesRepairTheirFiles(t *testing.T) {
 					t.Errorf("%s and %s are not hard links of one file (%v, %v)", pair[0], pair[1], errA, errB)
 				}
 			}
-			second, err := integrity.NewMender(w).MendCopies(t.Context())
+			second, err := integrity.NewMender(w).MendFromCopies(t.Context())
 			if err != nil || len(second.Files) > 0 {
 				t.Errorf("a second repair wrote %v (%v), want no file", second.Files, err)
 			}
@@ -292,11 +292,11 @@ func TestFilesWithoutACopyAreLeft(t *testing.T) {
 	original := open(t)
 	publishFull(t, original, firstNight, secondNight, thirdNight)
 	for name, c := range map[string]struct {
-		damage func(d damager)
-		left   []string
-		days   []string
-		meta   bool   // the changes cannot be repaired
-		source string // the version with the newest intact catalog
+		damage        func(d damager)
+		left          []string
+		days          []string
+		isChainBroken bool
+		source        string // the version with the newest intact catalog
 	}{
 		"a file under both names": {func(d damager) { d.flip(series2) }, []string{"2026-11-02 " + tags}, nil, false, thirdNight},
 		"two files":               {func(d damager) { d.flip(series1, series3) }, []string{"2026-11-01 " + tags, "2026-11-03 " + tags}, nil, false, thirdNight},
@@ -316,20 +316,20 @@ func TestFilesWithoutACopyAreLeft(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := clone(t, original)
 			c.damage(damager{t, w})
-			done, err := integrity.NewMender(w).MendCopies(t.Context())
+			done, err := integrity.NewMender(w).MendFromCopies(t.Context())
 			must(t, err)
 			var left []string
 			for _, f := range done.Left {
 				left = append(left, warehouse.DayOf(f.Day.SnapshotAt)+" "+f.Table.File)
 			}
-			if !slices.Equal(left, c.left) || !slices.Equal(done.Days, c.days) || done.Meta != c.meta || done.Source != c.source {
-				t.Errorf("left the files %v, the days %v and the changes: %t, source %q; want %v, %v, %t, %q", left, done.Days, done.Meta, done.Source, c.left, c.days, c.meta, c.source)
+			if !slices.Equal(left, c.left) || !slices.Equal(done.Days, c.days) || done.IsChainBroken != c.isChainBroken || done.Source != c.source {
+				t.Errorf("left the files %v and the days %v, the chain is broken: %t, source %q; want %v, %v, %t, %q", left, done.Days, done.IsChainBroken, done.Source, c.left, c.days, c.isChainBroken, c.source)
 			}
 		})
 	}
 }
 
-// writeIndex writes an index of the days of runs.
+// writeIndex writes an index of the series that contains only the days of these runs.
 func writeIndex(d damager, runs ...string) {
 	d.t.Helper()
 	days := map[string]string{}
@@ -340,8 +340,8 @@ func writeIndex(d damager, runs ...string) {
 	must(d.t, d.w.Series.WriteIndex(days))
 }
 
-// TestTheCheckReportsMoreThanFiles checks notes, damage of a held night, and warehouses whose link,
-// index or ledger is behind the newest night.
+// TestTheCheckReportsMoreThanFiles expects notes, damage of a held night, and damage of a warehouse
+// whose link, index or ledger lacks the newest night.
 func TestTheCheckReportsMoreThanFiles(t *testing.T) {
 	original := open(t)
 	publishFull(t, original, firstNight, secondNight, thirdNight)
@@ -363,7 +363,7 @@ func TestTheCheckReportsMoreThanFiles(t *testing.T) {
 			[]string{"state/unfinished.json: run"}, "its own checksum is wrong: the content was changed", ""},
 		"a draft": {func(d damager) { must(d.t, os.Mkdir(d.path("versions/.a.draft"), 0o700)) }, nil, "", "versions/.a.draft is left over from a killed run: the next run removes it"},
 		"a lost table": {func(d damager) {
-			d.edit(manifest1, func(m *warehouse.Manifest) { m.Tables, m.Lost = nil, []string{table} })
+			d.editManifest(manifest1, func(m *warehouse.Manifest) { m.Tables, m.Lost = nil, []string{table} })
 		},
 			nil, "", "tables of 2026-11-01 that were damaged and are lost: " + table},
 		"files of another day": {func(d damager) {
@@ -372,7 +372,7 @@ func TestTheCheckReportsMoreThanFiles(t *testing.T) {
 		}, []string{"parquet/.manifests/snapshot_date=2026-11-04.json: rebuild"}, "it is gone, and the index does not name the day", ""},
 		"a held night": {func(d damager) {
 			draft := beginDraft(d.t, d.w, "20261104T020000Z", "held")
-			must(d.t, draft.WriteEntry(ledger.Run{ID: draft.Run}))
+			must(d.t, draft.WriteLedgerLine(ledger.Run{ID: draft.Run}))
 			_, err := draft.Hold(d.t.Context(), []warehouse.ManifestTable{{Name: table, FileSum: checksum.FileSum{File: tags}}})
 			must(d.t, err)
 			d.remove("held/20261104T020000Z/" + tags)

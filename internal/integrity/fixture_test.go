@@ -31,7 +31,7 @@ const (
 	table       = "product_listing_tags"
 )
 
-// open returns a warehouse with one table in a new folder. It keeps three versions.
+// open returns a new warehouse with one table, which keeps three versions.
 func open(t *testing.T) *warehouse.Warehouse {
 	t.Helper()
 	w := openWith(t, warehouse.Config{Dir: t.TempDir()})
@@ -64,7 +64,7 @@ func openFailingAt(t *testing.T, w *warehouse.Warehouse, step string) *warehouse
 	}})
 }
 
-// beginDraft begins a version with one more row.
+// beginDraft begins a draft with one more row than the newest version.
 func beginDraft(t *testing.T, w *warehouse.Warehouse, run, tag string) *warehouse.Draft {
 	t.Helper()
 	at, _ := warehouse.RunTime(run)
@@ -77,7 +77,7 @@ func beginDraft(t *testing.T, w *warehouse.Warehouse, run, tag string) *warehous
 	return d
 }
 
-// publish publishes a draft and adds its ledger entry.
+// publish publishes a draft and adds its line to the ledger.
 func publish(t *testing.T, w *warehouse.Warehouse, d *warehouse.Draft) warehouse.Manifest {
 	t.Helper()
 	m, err := d.Publish(t.Context(), []warehouse.ManifestTable{{Name: table, Grade: "exact", FileSum: checksum.FileSum{File: table + ".parquet"}}})
@@ -94,13 +94,13 @@ func publishNights(t *testing.T, w *warehouse.Warehouse, tags ...string) {
 	}
 }
 
-// publishFull publishes a version for each run with all kinds of files, including the ledger entry
-// and the changes of the schemas meta and past.
+// publishFull publishes a version for each run. Each version has all kinds of files, including the
+// ledger line and the changes of the schemas meta and past.
 func publishFull(t *testing.T, w *warehouse.Warehouse, runs ...string) {
 	t.Helper()
 	for _, run := range runs {
 		d := beginDraft(t, w, run, run)
-		must(t, d.WriteEntry(ledger.Run{ID: run, Outcome: ledger.Complete, SnapshotAt: d.At, Attempts: 1}))
+		must(t, d.WriteLedgerLine(ledger.Run{ID: run, Outcome: ledger.Complete, SnapshotAt: d.At, Attempts: 1}))
 		must(t, os.WriteFile(filepath.Join(d.Dir, warehouse.MetaFile), []byte("changes of "+run), 0o600))
 		d.RecordMetaBase(d.MetaBase())
 		publish(t, w, d)
@@ -128,9 +128,9 @@ func clone(t *testing.T, w *warehouse.Warehouse) *warehouse.Warehouse {
 			target, err := os.Readlink(path)
 			return errors.Join(err, os.Symlink(target, to))
 		}
-		for copied, other := range copies {
-			if os.SameFile(info, other) {
-				return os.Link(copied, to)
+		for copyPath, originalInfo := range copies {
+			if os.SameFile(info, originalInfo) {
+				return os.Link(copyPath, to)
 			}
 		}
 		copies[to] = info

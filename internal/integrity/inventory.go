@@ -17,28 +17,28 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// inventory lists the intact manifests of a warehouse, the files that they name and the version
-// that readers should see. The check and the repair of files both begin with it.
+// inventory contains the intact manifests of a warehouse, the files in these manifests, and the version
+// that readers should see. A check and a repair both begin with an inventory.
 type inventory struct {
-	w     *warehouse.Warehouse
-	known *checksum.Cache
+	w    *warehouse.Warehouse
+	sums *checksum.Cache
 	// readData means that checksums are compared, not only sizes.
 	readData bool
-	// manifests are the intact copies of each run's manifest: in the version of the run, beside
-	// its file of changes, and in its day of the series. The copies can differ, because a repair
-	// may have replaced a checksum or removed a lost table.
+	// manifests are the intact copies of each run's manifest: in the version of the run, beside the
+	// file of changes, and at the day of the series. The copies can differ, because a repair may have
+	// replaced a checksum or removed a lost table.
 	manifests map[string][]warehouse.Manifest
-	// places are the paths, by SHA-256, of the files that should have this checksum.
-	places map[string][]string
+	// pathsBySum contains for each SHA-256 the paths of the files that should have this checksum.
+	pathsBySum map[string][]string
 	// kept are the runs with a version, oldest first. latest is the run that readers see.
 	kept   []string
 	latest string
-	// days are the days of the index of the Parquet series, each with its run. If the index cannot
-	// be read, they are the days of the intact manifests, and indexErr is the error.
+	// days are the days in the index of the Parquet series, each with its run. If the index cannot be
+	// read, indexErr is the error, and days are the days of the intact manifests.
 	days     map[string]string
 	indexErr error
-	// published is the last published version in the ledger. target is the run that readers
-	// should see. lineage contains target, the runs on which target builds and the runs of days.
+	// published is the last published version in the ledger. target is the run whose version readers
+	// should see. lineage contains target, the runs on which target builds, and the runs of all days.
 	published, target string
 	lineage           map[string]bool
 	// intactCatalogs are the versions with an intact catalog.
@@ -47,8 +47,8 @@ type inventory struct {
 
 // takeInventory reads all manifests. With readData it also reads all catalogs.
 func takeInventory(ctx context.Context, w *warehouse.Warehouse, readData bool) (*inventory, error) {
-	inv := &inventory{w: w, known: checksum.NewCache(ctx), readData: readData, manifests: map[string][]warehouse.Manifest{},
-		places: map[string][]string{}, lineage: map[string]bool{}, intactCatalogs: map[string]bool{}}
+	inv := &inventory{w: w, sums: checksum.NewCache(ctx), readData: readData, manifests: map[string][]warehouse.Manifest{},
+		pathsBySum: map[string][]string{}, lineage: map[string]bool{}, intactCatalogs: map[string]bool{}}
 	var err error
 	if inv.kept, err = w.Versions.List(); err != nil {
 		return nil, err
@@ -72,7 +72,7 @@ func takeInventory(ctx context.Context, w *warehouse.Warehouse, readData bool) (
 	}
 	inv.findTarget(len(damaged) == 0)
 	for _, run := range inv.kept {
-		if m, ok := inv.manifest(run); ok && inv.known.Compare(w.Folder.VersionCatalog(run), m.Catalog, readData) == "" {
+		if m, ok := inv.manifest(run); ok && inv.sums.Compare(w.Folder.VersionCatalog(run), m.Catalog, readData) == "" {
 			inv.intactCatalogs[run] = true
 		}
 	}
@@ -112,8 +112,8 @@ func (inv *inventory) addManifest(m warehouse.Manifest) {
 	version := inv.w.Folder.VersionPath(m.RunID)
 	add := func(sum checksum.FileSum, paths ...string) {
 		for _, path := range paths {
-			if !slices.Contains(inv.places[sum.SHA256], path) {
-				inv.places[sum.SHA256] = append(inv.places[sum.SHA256], path)
+			if !slices.Contains(inv.pathsBySum[sum.SHA256], path) {
+				inv.pathsBySum[sum.SHA256] = append(inv.pathsBySum[sum.SHA256], path)
 			}
 		}
 	}
@@ -136,16 +136,16 @@ func (inv *inventory) manifest(run string) (warehouse.Manifest, bool) {
 // findTarget sets target and lineage. target is the last published version in the ledger. If the
 // ledger has no such version, target is the version that readers see, or else the newest version.
 //
-// In two cases target is newer than the last version in the ledger. In the first case readers
-// see the newer version, and the ledger has damaged lines, one of which may be its entry. In the
-// second case the newer version has a day in the series; a rollback would have removed the day.
+// In two cases target is newer than the last version in the ledger. In the first case readers see the
+// newer version, and a damaged line of the ledger may be the line of that version. In the second case
+// the newer version has a day in the series. A rollback would have removed the day.
 func (inv *inventory) findTarget(isLedgerIntact bool) {
 	inv.target = cmp.Or(inv.published, inv.latest)
 	if inv.target == "" && len(inv.kept) > 0 {
 		inv.target = inv.kept[len(inv.kept)-1]
 	}
-	seen, _ := inv.timeOf(inv.latest)
-	if targetTime, _ := inv.timeOf(inv.target); !isLedgerIntact && inv.hasVersion(inv.latest) && seen.After(targetTime) {
+	latestTime, _ := inv.timeOf(inv.latest)
+	if targetTime, _ := inv.timeOf(inv.target); !isLedgerIntact && inv.hasVersion(inv.latest) && latestTime.After(targetTime) {
 		inv.target = inv.latest
 	}
 	at, _ := inv.timeOf(inv.target)
@@ -173,11 +173,11 @@ func (inv *inventory) timeOf(run string) (time.Time, bool) {
 	return warehouse.RunTime(run)
 }
 
-// findCopy returns the path of an intact file with this checksum, other than except.
+// findCopy returns the path of an intact file with this checksum. It does not return the path except.
 func (inv *inventory) findCopy(want checksum.FileSum, except string) (path string, ok bool) {
-	for _, place := range inv.places[want.SHA256] {
-		if place != except && inv.known.Compare(place, want, inv.readData) == "" {
-			return place, true
+	for _, candidate := range inv.pathsBySum[want.SHA256] {
+		if candidate != except && inv.sums.Compare(candidate, want, inv.readData) == "" {
+			return candidate, true
 		}
 	}
 	return "", false
@@ -202,19 +202,20 @@ func (inv *inventory) newestCatalog() (run string, at time.Time) {
 	return run, at
 }
 
-// covers reports whether the newest intact catalog contains the history up to a time.
+// covers reports whether an intact catalog contains the history up to a time.
 func (inv *inventory) covers(at time.Time) bool {
 	run, until := inv.newestCatalog()
 	return run != "" && !until.Before(at)
 }
 
-// hasSnapshot reports whether every table of a run has an intact file.
-func (inv *inventory) hasSnapshot(run string) bool {
+// hasAllFiles reports whether every table of a run has an intact Parquet file.
+func (inv *inventory) hasAllFiles(run string) bool {
 	m, ok := inv.manifest(run)
 	return ok && !slices.ContainsFunc(m.Tables, func(t warehouse.ManifestTable) bool { return !inv.hasCopy(t.FileSum) })
 }
 
-// hasFilesSince reports whether any table has an intact file of a snapshot after a time.
+// hasFilesSince reports whether any run of the lineage with a snapshot after a time has an intact
+// Parquet file.
 func (inv *inventory) hasFilesSince(at time.Time) bool {
 	for run := range inv.lineage {
 		m, ok := inv.manifest(run)
@@ -231,8 +232,9 @@ func (inv *inventory) hasVersion(run string) bool {
 	return run != "" && err == nil
 }
 
-// expectedDays returns the days that the series must have, each with its run: the days of the
-// index, and days with any file. The run is empty if no manifest of the day is intact.
+// expectedDays returns the days that the series must have, each with its run: the days of the index,
+// and the days with any file. The run of a day outside the index is the newest run of the lineage, or
+// empty if no manifest is intact.
 func (inv *inventory) expectedDays() map[string]string {
 	days := maps.Clone(inv.days)
 	for _, day := range inv.w.Series.Days() {
@@ -249,7 +251,7 @@ func (inv *inventory) expectedDays() map[string]string {
 	return days
 }
 
-// runOf returns the run in the name of a manifest or of a file of changes.
+// runOf returns the run id in the name of a run's manifest or of a file of changes.
 func runOf(path string) string {
 	name := filepath.Base(path)
 	return strings.TrimSuffix(name, filepath.Ext(name))

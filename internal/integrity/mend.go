@@ -22,29 +22,29 @@ type Mender struct {
 // NewMender returns the Mender of a warehouse.
 func NewMender(w *warehouse.Warehouse) *Mender { return &Mender{w} }
 
-// Mended is the result of MendCopies: the repaired files, and the files that must be written from a
-// catalog.
+// Mended is the result of MendFromCopies: the repaired files, and the files that must be written again
+// from a catalog.
 type Mended struct {
 	// Files are the repaired files, relative to the warehouse.
 	Files []string
 	// Left are the files of the series without an intact copy, oldest first.
 	Left []warehouse.SeriesFile
-	// Days are the days without an intact manifest. AllDays means that the index is lost, so
-	// that more days may be missing.
-	Days    []string
-	AllDays bool
-	// Source is the version with the newest intact catalog, or empty. At is its time. Meta means
-	// that the chain of changes is broken: all rows of the schemas meta and past of Source must be
-	// written again.
+	// Days are the days without an intact manifest. If IsIndexLost is set, more days may be missing.
+	Days        []string
+	IsIndexLost bool
+	// Source is the version with the newest intact catalog, or empty. At is the snapshot time of
+	// Source.
 	Source string
 	At     time.Time
-	Meta   bool
+	// IsChainBroken means that files of changes are lost. All rows of the schemas meta and past in
+	// the catalog of Source must then be written to a new file of changes.
+	IsChainBroken bool
 }
 
-// MendCopies repairs the files that have an intact copy elsewhere: manifests, the index, Parquet
+// MendFromCopies repairs the files that have an intact copy elsewhere: manifests, the index, Parquet
 // files, files of changes, and copies of ledger lines. The caller must hold the lock of the warehouse.
-func (m *Mender) MendCopies(ctx context.Context) (Mended, error) {
-	r, err := m.begin(ctx)
+func (m *Mender) MendFromCopies(ctx context.Context) (Mended, error) {
+	r, err := m.beginRepair(ctx)
 	if err != nil {
 		return Mended{}, err
 	}
@@ -55,12 +55,13 @@ func (m *Mender) MendCopies(ctx context.Context) (Mended, error) {
 			return *done, err
 		}
 	}
-	done.AllDays = inv.indexErr != nil
+	done.IsIndexLost = inv.indexErr != nil
 	days := r.daysToMend()
 	for _, day := range slices.Sorted(maps.Keys(days)) {
 		manifest, ok := inv.manifest(days[day])
 		if !ok {
-			// If the intact index does not contain the day, a rebuild moves its files aside.
+			// If the index is intact and does not contain the day, a rebuild moves the files of the
+			// day aside.
 			if inv.indexErr != nil || inv.days[day] != "" {
 				done.Days = append(done.Days, day)
 			}
@@ -83,7 +84,7 @@ type copyRepair struct {
 	done Mended
 }
 
-func (m *Mender) begin(ctx context.Context) (*copyRepair, error) {
+func (m *Mender) beginRepair(ctx context.Context) (*copyRepair, error) {
 	inv, err := takeInventory(ctx, m.w, true)
 	return &copyRepair{w: m.w, inv: inv}, err
 }
@@ -113,13 +114,13 @@ func (r *copyRepair) daysToMend() map[string]string {
 }
 
 func (r *copyRepair) mendIndex(days map[string]string) error {
-	known := maps.Clone(days)
-	maps.DeleteFunc(known, func(_, run string) bool { return run == "" })
-	if r.inv.indexErr == nil && maps.Equal(known, r.inv.days) || len(known) == 0 {
+	index := maps.Clone(days)
+	maps.DeleteFunc(index, func(_, run string) bool { return run == "" })
+	if r.inv.indexErr == nil && maps.Equal(index, r.inv.days) || len(index) == 0 {
 		return nil
 	}
 	r.addFile(r.w.Series.IndexPath())
-	return r.w.Series.WriteIndex(known)
+	return r.w.Series.WriteIndex(index)
 }
 
 func (r *copyRepair) addFile(path string) {
@@ -128,7 +129,7 @@ func (r *copyRepair) addFile(path string) {
 
 // mendVersion repairs the files of a version, except its catalog.
 func (r *copyRepair) mendVersion(run string) error {
-	copied, ok := r.inv.manifest(run)
+	manifestCopy, ok := r.inv.manifest(run)
 	if !ok {
 		return nil
 	}
@@ -136,11 +137,11 @@ func (r *copyRepair) mendVersion(run string) error {
 	m, err := r.w.Versions.ReadManifest(run)
 	if err != nil {
 		path := filepath.Join(version, warehouse.ManifestFile)
-		if err := r.w.Folder.WriteSealed(path, copied); err != nil {
+		if err := r.w.Folder.WriteSealed(path, manifestCopy); err != nil {
 			return err
 		}
 		r.addFile(path)
-		m = copied
+		m = manifestCopy
 	}
 	for _, t := range m.Tables {
 		if err := r.mendFile(filepath.Join(version, t.File), r.w.Series.FilePath(t, m.SnapshotAt), t.FileSum); err != nil {
@@ -152,19 +153,19 @@ func (r *copyRepair) mendVersion(run string) error {
 			return err
 		}
 	}
-	return r.mendEntry(m)
+	return r.mendLedgerLine(m)
 }
 
-// mendEntry writes a damaged copy of a run's ledger entry again, or removes the copy if the ledger
-// does not contain the run. The ledger can have changed since the copy was written, so the manifests
-// get the new checksum.
-func (r *copyRepair) mendEntry(m warehouse.Manifest) error {
-	if m.Entry == nil {
+// mendLedgerLine writes a damaged copy of a run's ledger line again. If the ledger does not contain the
+// run, it removes the copy. The line can have changed since the copy was written, so the manifests get
+// the new checksum.
+func (r *copyRepair) mendLedgerLine(m warehouse.Manifest) error {
+	if m.LedgerLine == nil {
 		return nil
 	}
 	version := r.w.Folder.VersionPath(m.RunID)
-	path := filepath.Join(version, m.Entry.File)
-	if r.inv.known.IsIntact(path, *m.Entry) {
+	path := filepath.Join(version, m.LedgerLine.File)
+	if r.inv.sums.IsIntact(path, *m.LedgerLine) {
 		return nil
 	}
 	runs, err := r.w.Ledger.Runs()
@@ -172,8 +173,8 @@ func (r *copyRepair) mendEntry(m warehouse.Manifest) error {
 		return err
 	}
 	var sum *checksum.FileSum
-	if entry := ledger.Find(runs, m.RunID); entry.ID != "" {
-		written, err := r.w.Ledger.WriteEntry(version, entry)
+	if recorded := ledger.Find(runs, m.RunID); recorded.ID != "" {
+		written, err := r.w.Ledger.WriteLine(version, recorded)
 		if err != nil {
 			return err
 		}
@@ -182,7 +183,7 @@ func (r *copyRepair) mendEntry(m warehouse.Manifest) error {
 		return err
 	}
 	r.addFile(path)
-	return changeManifests(r.w, m, func(m *warehouse.Manifest) { m.Entry = sum })
+	return changeManifests(r.w, m, func(m *warehouse.Manifest) { m.LedgerLine = sum })
 }
 
 // changeManifests changes all intact copies of a run's manifest. It changes the manifest of the day
@@ -193,7 +194,7 @@ func changeManifests(w *warehouse.Warehouse, of warehouse.Manifest, change func(
 		w.Folder.DayManifestPath(warehouse.DayOf(of.SnapshotAt))} {
 		m, err := w.Versions.ReadManifestFile(path, of.RunID)
 		if err != nil {
-			continue // it does not exist, or is of another run of the day
+			continue // the manifest does not exist or is damaged, or another run of the day wrote it
 		}
 		change(&m)
 		if err := w.Folder.WriteSealed(path, m); err != nil {
@@ -207,7 +208,7 @@ func changeManifests(w *warehouse.Warehouse, of warehouse.Manifest, change func(
 // path and otherName are hard links of one file, so mendFile links an intact otherName. It copies any
 // other file, because repairs rely on independent copies.
 func (r *copyRepair) mendFile(path, otherName string, want checksum.FileSum) error {
-	if r.inv.known.IsIntact(path, want) {
+	if r.inv.sums.IsIntact(path, want) {
 		return nil
 	}
 	from, ok := r.inv.findCopy(want, path)
@@ -218,11 +219,11 @@ func (r *copyRepair) mendFile(path, otherName string, want checksum.FileSum) err
 		return err
 	}
 	disk := r.w.Folder.Disk()
-	place := disk.Copy
+	copyOrLink := disk.Copy
 	if from == otherName {
-		place = disk.Link
+		copyOrLink = disk.Link
 	}
-	if err := place(from, path); err != nil {
+	if err := copyOrLink(from, path); err != nil {
 		return err
 	}
 	r.addFile(path)
@@ -231,15 +232,15 @@ func (r *copyRepair) mendFile(path, otherName string, want checksum.FileSum) err
 
 // mendDay repairs the manifest and the files of a day.
 func (r *copyRepair) mendDay(day string, m warehouse.Manifest) error {
-	if own, err := r.w.Series.ReadDayManifest(day, m.RunID); err == nil {
-		m = own // an earlier repair may have removed a lost table
+	if dayManifest, err := r.w.Series.ReadDayManifest(day, m.RunID); err == nil {
+		m = dayManifest // an earlier repair may have removed a lost table from it
 	}
 	for _, t := range m.Tables {
 		path := r.w.Series.FilePath(t, m.SnapshotAt)
 		if err := r.mendFile(path, filepath.Join(r.w.Folder.VersionPath(m.RunID), t.File), t.FileSum); err != nil {
 			return err
 		}
-		if !r.inv.known.IsIntact(path, t.FileSum) {
+		if !r.inv.sums.IsIntact(path, t.FileSum) {
 			r.done.Left = append(r.done.Left, warehouse.SeriesFile{Day: m, Table: t})
 		}
 	}
@@ -254,7 +255,7 @@ func (r *copyRepair) mendManifest(path string, m warehouse.Manifest) error {
 	return err
 }
 
-// restoreManifest writes a manifest to path unless an intact manifest of the run is there.
+// restoreManifest writes a manifest to path if the file there is not an intact manifest of the run.
 func restoreManifest(w *warehouse.Warehouse, path string, m warehouse.Manifest) (isWritten bool, err error) {
 	if _, err := w.Versions.ReadManifestFile(path, m.RunID); err == nil {
 		return false, nil
@@ -268,7 +269,7 @@ func (r *copyRepair) mendMetaChanges() error {
 		return nil
 	}
 	chain, err := r.w.Series.MetaChain(r.inv.target)
-	r.done.Meta = err != nil
+	r.done.IsChainBroken = err != nil
 	for _, m := range chain {
 		if err := r.mendManifest(r.w.Folder.RunManifestPath(m.RunID), m); err != nil {
 			return err
@@ -277,15 +278,15 @@ func (r *copyRepair) mendMetaChanges() error {
 		if err := r.mendFile(path, "", m.Meta.FileSum); err != nil {
 			return err
 		}
-		if !r.inv.known.IsIntact(path, m.Meta.FileSum) && !m.SnapshotAt.After(r.done.At) {
-			r.done.Meta = true
+		if !r.inv.sums.IsIntact(path, m.Meta.FileSum) && !m.SnapshotAt.After(r.done.At) {
+			r.done.IsChainBroken = true
 		}
 	}
 	return nil
 }
 
-// ReplaceMeta replaces the changes of a run by the file MetaFile of a draft, which contains all rows
-// of the schemas meta and past. The chain of changes then begins with this run.
+// ReplaceMeta replaces the file of changes of a run by the file MetaFile of a draft. MetaFile must
+// contain all rows of the schemas meta and past. The chain of changes then begins with this run.
 func (m *Mender) ReplaceMeta(d *warehouse.Draft, run string) (file string, err error) {
 	sum, err := checksum.SumFile(context.Background(), d.Dir, warehouse.MetaFile)
 	if err != nil {
@@ -303,8 +304,8 @@ func (m *Mender) ReplaceMeta(d *warehouse.Draft, run string) (file string, err e
 	return m.w.Folder.Relative(placed), changeManifests(m.w, manifest, func(m *warehouse.Manifest) { m.Meta = meta })
 }
 
-// placeMeta copies a file of changes to the path placed in the series and into the version. It writes
-// the copy of the manifest in the series if this copy is not intact.
+// placeMeta copies a file of changes to the path placed in the series and into the version. If the
+// manifest beside placed is not intact, placeMeta writes it again.
 func (m *Mender) placeMeta(from, placed string, manifest warehouse.Manifest) error {
 	folder := m.w.Folder
 	if err := folder.SetPublicMode(from); err != nil {
@@ -325,7 +326,8 @@ func (m *Mender) placeMeta(from, placed string, manifest warehouse.Manifest) err
 // Replace moves file to the path of a lost file in the series. file contains the rows of the lost
 // file, possibly in another order. If the version of the day still exists, Replace also links file
 // into the version. If file has another checksum than the lost file, Replace writes this checksum into
-// the manifests.
+// the manifests. A lost file without a checksum is in no manifest, so that version and manifests are
+// not changed.
 func (m *Mender) Replace(lost warehouse.SeriesFile, file string) (checksum.FileSum, error) {
 	sum, err := checksum.SumFile(context.Background(), filepath.Dir(file), filepath.Base(file))
 	if err != nil {
@@ -361,7 +363,7 @@ func (m *Mender) Replace(lost warehouse.SeriesFile, file string) (checksum.FileS
 // MendDay repairs the day of a run and adds it to the index of the series. ok is false if no manifest
 // of the run is intact.
 func (m *Mender) MendDay(ctx context.Context, run string) (done Mended, ok bool, err error) {
-	r, err := m.begin(ctx)
+	r, err := m.beginRepair(ctx)
 	if err != nil {
 		return Mended{}, false, err
 	}

@@ -23,7 +23,7 @@ func TestAnUnsyncedFileIsNotPlaced(t *testing.T) {
 	w := open(t)
 	m := publish(t, w, beginDraft(t, w, firstNight, "one"))
 	placed := filepath.Join(w.Folder.Dir(), "parquet", "product_listing_tags", "snapshot_date=2026-11-01", "product_listing_tags.parquet")
-	before, err := os.ReadFile(placed)
+	contentBefore, err := os.ReadFile(placed)
 	must(t, err)
 	newFile := filepath.Join(t.TempDir(), "new.parquet")
 	must(t, os.WriteFile(newFile, []byte("other bytes"), 0o600))
@@ -31,13 +31,13 @@ func TestAnUnsyncedFileIsNotPlaced(t *testing.T) {
 	if !errors.Is(err, syscall.EIO) {
 		t.Fatalf("got %v, want EIO", err)
 	}
-	if after, err := os.ReadFile(placed); err != nil || !bytes.Equal(before, after) {
+	if content, err := os.ReadFile(placed); err != nil || !bytes.Equal(contentBefore, content) {
 		t.Errorf("the file of the series was replaced (%v), want it unchanged", err)
 	}
 }
 
-// TestAMendedFileMayHaveOtherBytes repairs a file whose replacement has the same rows in another
-// order. If a disk operation is named, a first attempt fails there. The last attempt must succeed.
+// TestAMendedFileMayHaveOtherBytes replaces a damaged file by a file with the same rows in another
+// order. If a step is named, the first attempt fails there, and a second attempt must succeed.
 func TestAMendedFileMayHaveOtherBytes(t *testing.T) {
 	for _, step := range []string{"", "after rename product_listing_tags.parquet", "before write manifest.json", "before write of the day"} {
 		w := open(t)
@@ -45,9 +45,9 @@ func TestAMendedFileMayHaveOtherBytes(t *testing.T) {
 		version := filepath.Join(w.Folder.VersionPath(firstNight), m.Tables[0].File)
 		must(t, os.WriteFile(version, []byte("damaged under both names"), 0o600))
 		mend := func(w *warehouse.Warehouse) error {
-			done, err := integrity.NewMender(w).MendCopies(t.Context())
+			done, err := integrity.NewMender(w).MendFromCopies(t.Context())
 			if err != nil || len(done.Left) != 1 {
-				t.Fatalf("%s: MendCopies left the files %v (%v), want one file", step, done.Left, err)
+				t.Fatalf("%s: MendFromCopies left the files %v (%v), want one file", step, done.Left, err)
 			}
 			file := filepath.Join(t.TempDir(), m.Tables[0].File)
 			must(t, os.WriteFile(file, []byte("the same rows in another order"), 0o600))
@@ -60,9 +60,9 @@ func TestAMendedFileMayHaveOtherBytes(t *testing.T) {
 			}
 		}
 		must(t, mend(w))
-		done, err := integrity.NewMender(w).MendCopies(t.Context())
+		done, err := integrity.NewMender(w).MendFromCopies(t.Context())
 		if err != nil || len(done.Files)+len(done.Left) > 0 {
-			t.Errorf("%s: after the repair, MendCopies mended %v and left %v (%v), want no files", step, done.Files, done.Left, err)
+			t.Errorf("%s: after the repair, MendFromCopies mended %v and left %v (%v), want no files", step, done.Files, done.Left, err)
 		}
 		repaired, err := w.Versions.ReadManifest(firstNight)
 		must(t, err)
@@ -74,12 +74,12 @@ func TestAMendedFileMayHaveOtherBytes(t *testing.T) {
 }
 
 // TestAReplacedFileIsPlacedAndLinked replaces a lost file by a file with the same bytes. The manifests
-// must keep their checksum. If the lost file has no checksum in the manifest, the new file must only
-// be placed in the series.
+// must keep their checksum. If the lost file has no checksum, the new file must only be moved to the
+// series.
 func TestAReplacedFileIsPlacedAndLinked(t *testing.T) {
 	original := open(t)
 	publishFull(t, original, firstNight, secondNight)
-	for name, isKnown := range map[string]bool{"a known checksum": true, "no checksum": false} {
+	for name, hasChecksum := range map[string]bool{"a known checksum": true, "no checksum": false} {
 		t.Run(name, func(t *testing.T) {
 			w := clone(t, original)
 			want, d := contentOf(t, w), damager{t, w}
@@ -87,7 +87,7 @@ func TestAReplacedFileIsPlacedAndLinked(t *testing.T) {
 			must(t, err)
 			lost := warehouse.SeriesFile{Day: day, Table: day.Tables[0]}
 			d.remove(filepath.Dir(series1))
-			if isKnown {
+			if hasChecksum {
 				d.remove(version1 + tags)
 			} else {
 				lost.Table.SHA256 = ""
@@ -103,8 +103,8 @@ func TestAReplacedFileIsPlacedAndLinked(t *testing.T) {
 			}
 			a, errA := os.Stat(d.path(series1))
 			b, errB := os.Stat(d.path(version1 + tags))
-			if errA != nil || errB != nil || os.SameFile(a, b) != isKnown {
-				t.Errorf("the files of series and version are linked: %t (%v, %v), want %t", os.SameFile(a, b), errA, errB, isKnown)
+			if errA != nil || errB != nil || os.SameFile(a, b) != hasChecksum {
+				t.Errorf("the files of series and version are linked: %t (%v, %v), want %t", os.SameFile(a, b), errA, errB, hasChecksum)
 			}
 		})
 	}
@@ -136,8 +136,7 @@ func TestAReplacedFileIsPlacedAndLinked(t *testing.T) {
 func TestTheChainBeginsWithReplacedChanges(t *testing.T) {
 	w := open(t)
 	publishFull(t, w, firstNight, secondNight)
-	dir := damager{t, w}
-	dir.remove("parquet/.meta/"+firstNight+".changes", changes2+".changes", changes2+".json", version2+"meta.changes")
+	damager{t, w}.remove("parquet/.meta/"+firstNight+".changes", changes2+".changes", changes2+".json", version2+"meta.changes")
 	d := beginDraft(t, w, thirdNight, "three")
 	defer func() { must(t, d.Discard()) }()
 	if _, err := integrity.NewMender(w).ReplaceMeta(d, secondNight); !errors.Is(err, os.ErrNotExist) {
@@ -165,7 +164,7 @@ func TestTheChainBeginsWithReplacedChanges(t *testing.T) {
 	}
 }
 
-// TestOneDayIsRepaired repairs the day of a run, and adds a day.
+// TestOneDayIsRepaired repairs the day of a run, and then adds a day.
 func TestOneDayIsRepaired(t *testing.T) {
 	original := open(t)
 	publishFull(t, original, firstNight, secondNight)
@@ -197,25 +196,25 @@ func TestOneDayIsRepaired(t *testing.T) {
 	}
 }
 
-// TestAnEntryMissingInTheLedgerIsRemoved damages the copied entry of a run that the ledger does not
-// contain. The repair must remove the copy and its checksum.
-func TestAnEntryMissingInTheLedgerIsRemoved(t *testing.T) {
+// TestACopyOfAMissingLedgerLineIsRemoved damages the copied ledger line of a run that the ledger does
+// not contain. The repair must remove the copy, and its checksum from the manifests.
+func TestACopyOfAMissingLedgerLineIsRemoved(t *testing.T) {
 	w := open(t)
 	publishFull(t, w, firstNight, secondNight)
 	d := damager{t, w}
 	d.flip(version2 + "run.json")
 	keepLines(d, 1)
-	done, err := integrity.NewMender(w).MendCopies(t.Context())
+	done, err := integrity.NewMender(w).MendFromCopies(t.Context())
 	if err != nil || !slices.Equal(done.Files, []string{version2 + "run.json"}) {
-		t.Errorf("MendCopies repaired %v (%v), want only %srun.json", done.Files, err, version2)
+		t.Errorf("MendFromCopies repaired %v (%v), want only %srun.json", done.Files, err, version2)
 	}
 	if _, err := os.Stat(d.path(version2 + "run.json")); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("the damaged entry: got %v, want ErrNotExist", err)
+		t.Errorf("the damaged copy: got %v, want ErrNotExist", err)
 	}
 	for _, name := range []string{version2 + "manifest.json", manifest2, changes2 + ".json"} {
 		m, err := w.Versions.ReadManifestFile(d.path(name), secondNight)
-		if err != nil || m.Entry != nil {
-			t.Errorf("%s has the entry %v (%v), want no entry", name, m.Entry, err)
+		if err != nil || m.LedgerLine != nil {
+			t.Errorf("%s names the copied line %v (%v), want no line", name, m.LedgerLine, err)
 		}
 	}
 }

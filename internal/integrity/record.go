@@ -7,13 +7,13 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// Results of a verify.
+// Results of the command verify.
 const (
 	// Whole means that no file is damaged.
 	Whole = "whole"
-	// Rebuildable means that all damage can be repaired from intact copies.
+	// Rebuildable means that all damage can be repaired from intact copies or a catalog.
 	Rebuildable = "rebuildable"
-	// Damaged means that data is lost.
+	// Damaged means that some data is lost.
 	Damaged = "damaged"
 )
 
@@ -30,7 +30,8 @@ type VerifyRecord struct {
 	// the last verify that did not fail.
 	Error    string    `json:"error,omitempty"`
 	FailedAt time.Time `json:"failed_at,omitzero"`
-	// NightDamage is the damage that nights have found since this verify. Nil means no damage.
+	// NightDamage is the damage that nights have found since this verify. Nil means that nights found
+	// no damage.
 	NightDamage *NightDamage `json:"met,omitempty"`
 }
 
@@ -43,8 +44,8 @@ type NightDamage struct {
 	Files []string  `json:"files"`
 }
 
-// recordFile returns the file of a record. Verifies with and without readData have different files,
-// so that a verify of names and sizes does not replace the result of a verify of every byte.
+// recordFile returns the file of a record. Records with and without readData have different files, so
+// that a verify of names and sizes does not replace the result of a verify of every byte.
 func recordFile(f *warehouse.Folder, readData bool) warehouse.StateFile {
 	if readData {
 		return f.StateFile("verified.json")
@@ -63,8 +64,8 @@ func SaveRecord(f *warehouse.Folder, v VerifyRecord) error {
 	return err
 }
 
-// SaveNightDamage adds files that a night found damaged to both records, so that their result
-// is no longer Whole.
+// SaveNightDamage adds files that a night found damaged to both records. It changes the result Whole to
+// Rebuildable.
 func SaveNightDamage(f *warehouse.Folder, run string, at time.Time, files []string) error {
 	for _, readData := range []bool{true, false} {
 		v, ok, err := LastRecord(f, readData)
@@ -72,7 +73,7 @@ func SaveNightDamage(f *warehouse.Folder, run string, at time.Time, files []stri
 			return err
 		}
 		if !ok && !readData {
-			continue // the record of a verify of every byte is enough
+			continue // without an earlier record, the record of every byte is enough
 		}
 		if v.ReadData = readData; v.Result != Damaged {
 			v.Result = Rebuildable
@@ -94,8 +95,8 @@ func SaveNightDamage(f *warehouse.Folder, run string, at time.Time, files []stri
 	return nil
 }
 
-// SaveFailure adds the error of a failed verify to the last record, and returns the record. It returns
-// an error if there is no warehouse.
+// SaveFailure adds the error of a failed verify to the last record, and returns the record. It fails if
+// the last record is damaged or there is no warehouse.
 func SaveFailure(f *warehouse.Folder, readData bool, at time.Time, cause error) (VerifyRecord, error) {
 	v, _, err := LastRecord(f, readData)
 	v.ReadData, v.FailedAt, v.Error = readData, at, cause.Error()

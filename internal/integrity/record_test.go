@@ -29,14 +29,14 @@ func TestFullVerifyKeepsItsOwnResult(t *testing.T) {
 	must(t, err)
 	if v, ok, err := integrity.LastRecord(w.Folder, true); !ok || err != nil || !v.At.Equal(night) || v.Result != "damaged" || len(v.Damaged) != 1 ||
 		v.Error != "no disk" || !v.FailedAt.Equal(failed.FailedAt) {
-		t.Errorf("after a failure: got %+v, %v, %v; want the earlier result with the error and its time", v, ok, err)
+		t.Errorf("after a failure: got %+v, stored %t (%v), want the earlier result with the error and the time of the failure", v, ok, err)
 	}
 	if v, _, err := integrity.LastRecord(w.Folder, false); err != nil || v.Result != "whole" || v.Error != "" {
-		t.Errorf("the other record after the failure: got %+v, %v; want the result \"whole\" without an error", v, err)
+		t.Errorf("the record of names and sizes after the failure: got %+v (%v), want the result \"whole\" without an error", v, err)
 	}
 	must(t, os.WriteFile(filepath.Join(w.Folder.Dir(), "state", "verified.json"), []byte("{"), 0o600))
 	if _, ok, err := integrity.LastRecord(w.Folder, true); ok || err == nil {
-		t.Errorf("a damaged record is read as %v, %v; want false and an error", ok, err)
+		t.Errorf("a damaged record: got stored %t (%v), want false and an error", ok, err)
 	}
 }
 

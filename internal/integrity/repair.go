@@ -13,8 +13,8 @@ type RepairKind int
 const (
 	// RestoreBackup is for a warehouse without any copy of the data.
 	RestoreBackup RepairKind = iota
-	// MendSeries must run before the commands that read the series: a rollback would remove the
-	// days of versions with unreadable manifests, and a rebuild fails if files are damaged.
+	// MendSeries must run before the commands that read the series. A rollback would remove the days
+	// of versions with unreadable manifests, and a rebuild would fail at damaged files.
 	MendSeries
 	RollBack
 	RebuildCatalog
@@ -26,7 +26,7 @@ const (
 	DropVersion
 	// DropHeld removes the held night. Readers and repairs do not use its files.
 	DropHeld
-	// PruneLanded removes the stored answers of runs whose retention is over.
+	// PruneLanded removes the stored responses of runs whose retention time is over.
 	PruneLanded
 )
 
@@ -64,11 +64,9 @@ func (r Repair) Command() string {
 // MarshalText returns Command, for the JSON of verify.
 func (r Repair) MarshalText() ([]byte, error) { return []byte(r.Command()), nil }
 
-// PlanRepairs returns the repairs of all damage in the order in which they must run, each once.
-// A rebuild makes a rollback needless, because it publishes a version and sets the links to this
-// version.
-// DropVersion is left out if files must be repaired first; the next verify reports the damaged
-// version again.
+// PlanRepairs returns the repairs of all damage in the order in which they must run, each once. With a
+// rebuild it leaves out rollbacks, because a rebuild also sets the links. If files must be repaired
+// first, it leaves out DropVersion; the next verify reports the damaged version again.
 func PlanRepairs(damage []Damage) []Repair {
 	var plan []Repair
 	for _, d := range damage {
@@ -82,8 +80,8 @@ func PlanRepairs(damage []Damage) []Repair {
 		return slices.ContainsFunc(plan, func(r Repair) bool { return r.Kind == kind })
 	}
 	skipsDamage := has(RebuildSkippingDamage)
-	rebuild := skipsDamage || has(RebuildCatalog)
+	rebuilds := skipsDamage || has(RebuildCatalog)
 	return slices.DeleteFunc(plan, func(r Repair) bool {
-		return r.Kind == RebuildCatalog && skipsDamage || r.Kind == RollBack && rebuild || r.Kind == DropVersion && plan[0].Kind < RunNight
+		return r.Kind == RebuildCatalog && skipsDamage || r.Kind == RollBack && rebuilds || r.Kind == DropVersion && plan[0].Kind < RunNight
 	})
 }

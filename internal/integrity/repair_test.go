@@ -10,14 +10,14 @@ import (
 	"placementsync/internal/integrity"
 )
 
-// TestRepairsAreOrdered compares plans of repairs. The series is mended first, because a rebuild
-// reads it. A version is not removed while other repairs may copy its files.
+// TestRepairsAreOrdered plans repairs. The series must be mended before a rebuild, because a rebuild
+// reads the series. A version must not be removed while other repairs may copy its files.
 func TestRepairsAreOrdered(t *testing.T) {
 	kind := func(k integrity.RepairKind) integrity.Repair { return integrity.Repair{Kind: k} }
 	back, drop := integrity.Repair{Kind: integrity.RollBack, Version: "b"}, integrity.Repair{Kind: integrity.DropVersion, Version: "a"}
 	for name, c := range map[string]struct {
-		found []integrity.Repair
-		want  string
+		repairs []integrity.Repair
+		want    string
 	}{
 		"series before rebuild":     {[]integrity.Repair{kind(integrity.RebuildCatalog), kind(integrity.MendSeries)}, "rebuild --series; rebuild"},
 		"series before rollback":    {[]integrity.Repair{back, kind(integrity.MendSeries)}, "rebuild --series; rollback b"},
@@ -27,12 +27,12 @@ func TestRepairsAreOrdered(t *testing.T) {
 		"no removal before repairs": {[]integrity.Repair{drop, kind(integrity.RebuildCatalog)}, "rebuild"},
 		"a removal after a run":     {[]integrity.Repair{drop, kind(integrity.RunNight)}, "run; prune --version a"},
 	} {
-		var found []integrity.Damage
-		for _, r := range c.found {
-			found = append(found, integrity.Damage{Repair: r})
+		var damage []integrity.Damage
+		for _, r := range c.repairs {
+			damage = append(damage, integrity.Damage{Repair: r})
 		}
 		var got []string
-		for _, r := range integrity.PlanRepairs(found) {
+		for _, r := range integrity.PlanRepairs(damage) {
 			got = append(got, strings.TrimPrefix(r.Command(), "placementsync "))
 		}
 		if diff := cmp.Diff(c.want, strings.Join(got, "; ")); diff != "" {

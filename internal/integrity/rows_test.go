@@ -12,12 +12,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestRowHashesInParquetAreCompared checks files with signed row hashes, with the unsigned hashes
-// of earlier versions of the program, and with wrong values.
+// TestRowHashesInParquetAreCompared checks files with signed row hashes, with the unsigned row hashes
+// of earlier releases, and with wrong row hashes.
 func TestRowHashesInParquetAreCompared(t *testing.T) {
 	for name, c := range map[string]struct {
-		hash   string
-		damage int
+		hash         string
+		damagedFiles int
 	}{
 		"signed":                    {string(dictionary.SignedHash()), 0},
 		"unsigned":                  {"row_hash", 0},
@@ -32,8 +32,8 @@ func TestRowHashesInParquetAreCompared(t *testing.T) {
 					sqltext.Literal(filepath.Join(d.Dir, "product_listing_tags.parquet"))+" (FORMAT parquet)")))
 			publish(t, w, d)
 			found, err := integrity.Check(t.Context(), w, true)
-			if err != nil || len(found.Damage) != c.damage {
-				t.Errorf("the check found %+v (%v), want damage of %d files", found.Damage, err, c.damage)
+			if err != nil || len(found.Damage) != c.damagedFiles {
+				t.Errorf("the check found %+v (%v), want damage of %d files", found.Damage, err, c.damagedFiles)
 			}
 		})
 	}

@@ -15,8 +15,8 @@ import (
 
 // seriesReader is the state of a call of ReadSeries.
 type seriesReader struct {
-	w     *warehouse.Warehouse
-	known *checksum.Cache
+	w    *warehouse.Warehouse
+	sums *checksum.Cache
 	// runs are the runs of the ledger.
 	runs []ledger.Run
 	// snapshots and damage are the result.
@@ -24,28 +24,28 @@ type seriesReader struct {
 	damage    []Damage
 }
 
-// ReadSeries returns the days of the Parquet series, oldest first, with their intact files, and the
-// missing and damaged files. The files of a day are from one run, even if several runs wrote the
-// day. If a run was writing a day when the warehouse was copied, and no run of the day is complete,
-// the day is left out and returned as a Damage with Unfinished set.
+// ReadSeries returns the days of the Parquet series, oldest first, with their intact files. It also
+// returns the missing and damaged files. The files of a day are from one run, even if several runs
+// wrote the day. If a run was writing a day when the warehouse was copied, and no run of the day is
+// complete, ReadSeries returns a Damage with Unfinished set instead of the day.
 func ReadSeries(ctx context.Context, w *warehouse.Warehouse) ([]warehouse.Snapshot, []Damage, error) {
 	runs, err := w.Ledger.Runs()
 	if err != nil {
 		return nil, nil, err
 	}
-	r := &seriesReader{w: w, known: checksum.NewCache(ctx), runs: runs}
+	r := &seriesReader{w: w, sums: checksum.NewCache(ctx), runs: runs}
 	days := r.expectedDays()
 	missing, err := w.Series.Missing()
 	if err != nil {
 		return nil, nil, err
 	}
-	unadded := map[string]warehouse.Manifest{} // days that a run could not add to the series
+	notAdded := map[string]warehouse.Manifest{} // the days that a run could not add to the series
 	for _, m := range warehouse.LastOfDay(missing) {
 		day := warehouse.DayOf(m.SnapshotAt)
-		unadded[day], days[day] = m, cmp.Or(days[day], m.RunID)
+		notAdded[day], days[day] = m, cmp.Or(days[day], m.RunID)
 	}
 	for _, day := range slices.Sorted(maps.Keys(days)) {
-		if m, ok := unadded[day]; ok && r.isComplete(m) {
+		if m, ok := notAdded[day]; ok && r.isComplete(m) {
 			r.addDay(m)
 		} else if err := r.readDay(day, days[day]); err != nil {
 			return nil, nil, err
@@ -108,8 +108,8 @@ func readDayManifest(w *warehouse.Warehouse, day, run string) (warehouse.Manifes
 		return m, err
 	}
 	for _, path := range []string{w.Folder.RunManifestPath(run), filepath.Join(w.Folder.VersionPath(run), warehouse.ManifestFile)} {
-		if copied, copyErr := w.Versions.ReadManifestFile(path, run); copyErr == nil && warehouse.DayOf(copied.SnapshotAt) == day {
-			return copied, nil
+		if manifestCopy, copyErr := w.Versions.ReadManifestFile(path, run); copyErr == nil && warehouse.DayOf(manifestCopy.SnapshotAt) == day {
+			return manifestCopy, nil
 		}
 	}
 	return m, err
@@ -124,9 +124,9 @@ func unfinishedDay(day, run string) Damage {
 	return d
 }
 
-// isUnfinished reports whether an incomplete day is not damaged: its run was writing the day when the
-// warehouse was copied. Then the run is later than all published runs of the ledger, or each file
-// that differs from its manifest is an intact file of another run.
+// isUnfinished reports whether the run of an incomplete day was still writing the day when the
+// warehouse was copied, so that the day is not damaged. Then the run is later than all published runs
+// of the ledger, or each file that differs from its manifest is an intact file of another run.
 func (r *seriesReader) isUnfinished(m warehouse.Manifest, others []warehouse.Manifest) bool {
 	newest := ""
 	for _, run := range r.runs {
@@ -137,23 +137,23 @@ func (r *seriesReader) isUnfinished(m warehouse.Manifest, others []warehouse.Man
 	}
 	return !slices.ContainsFunc(m.Tables, func(t warehouse.ManifestTable) bool {
 		path := r.w.Series.FilePath(t, m.SnapshotAt)
-		return r.w.Series.IntactFile(r.known, m, t) == "" &&
-			!slices.ContainsFunc(others, func(other warehouse.Manifest) bool { return r.known.IsIntact(path, other.Table(t.Name).FileSum) })
+		return r.w.Series.IntactFile(r.sums, m, t) == "" &&
+			!slices.ContainsFunc(others, func(other warehouse.Manifest) bool { return r.sums.IsIntact(path, other.Table(t.Name).FileSum) })
 	})
 }
 
 // isComplete reports whether every table of a day has an intact file.
 func (r *seriesReader) isComplete(m warehouse.Manifest) bool {
-	return !slices.ContainsFunc(m.Tables, func(t warehouse.ManifestTable) bool { return r.w.Series.IntactFile(r.known, m, t) == "" })
+	return !slices.ContainsFunc(m.Tables, func(t warehouse.ManifestTable) bool { return r.w.Series.IntactFile(r.sums, m, t) == "" })
 }
 
 // otherManifests returns the manifests of other runs of a day, newest first.
 func (r *seriesReader) otherManifests(day, run string) (others []warehouse.Manifest) {
-	found, err := filepath.Glob(r.w.Folder.RunManifestPath("*"))
+	paths, err := filepath.Glob(r.w.Folder.RunManifestPath("*"))
 	if err != nil {
 		return nil
 	}
-	for _, path := range found {
+	for _, path := range paths {
 		other := runOf(path)
 		at, ok := warehouse.RunTime(other)
 		if !ok || other == run || warehouse.DayOf(at) < day {
@@ -172,10 +172,10 @@ func (r *seriesReader) addDay(m warehouse.Manifest) {
 	s := warehouse.Snapshot{Run: m.SourceRun(), At: m.SnapshotAt, Version: m.RunID, Program: m.Program, Schema: m.Schema,
 		Files: map[string]string{}, Tables: map[string]warehouse.ManifestTable{}}
 	for _, t := range m.Tables {
-		file := r.w.Series.IntactFile(r.known, m, t)
+		file := r.w.Series.IntactFile(r.sums, m, t)
 		if file == "" {
 			path, day := r.w.Series.FilePath(t, m.SnapshotAt), warehouse.DayOf(m.SnapshotAt)
-			r.damage = append(r.damage, seriesDamage(r.w, path, r.known.Compare(path, t.FileSum, true), costOfTable(t.Name, day), day))
+			r.damage = append(r.damage, seriesDamage(r.w, path, r.sums.Compare(path, t.FileSum, true), costOfTable(t.Name, day), day))
 			continue
 		}
 		s.Files[t.Name], s.Tables[t.Name] = file, t
@@ -195,15 +195,15 @@ func MetaFiles(w *warehouse.Warehouse, run string) (files []string, hasPast bool
 	} else if err != nil {
 		damage = append(damage, seriesDamage(w, filepath.Dir(w.Folder.ChangesPath(run)), err.Error(), "meta", ""))
 	}
-	known := checksum.NewCache(context.Background())
+	sums := checksum.NewCache(context.Background())
 	for _, m := range chain {
-		file, copied := w.Folder.ChangesPath(m.RunID), filepath.Join(w.Folder.VersionPath(m.RunID), m.Meta.File)
-		problem := known.Compare(file, m.Meta.FileSum, true)
+		file, fileInVersion := w.Folder.ChangesPath(m.RunID), filepath.Join(w.Folder.VersionPath(m.RunID), m.Meta.File)
+		problem := sums.Compare(file, m.Meta.FileSum, true)
 		switch {
 		case problem == "":
 			files = append(files, file)
-		case known.IsIntact(copied, m.Meta.FileSum):
-			files = append(files, copied)
+		case sums.IsIntact(fileInVersion, m.Meta.FileSum):
+			files = append(files, fileInVersion)
 		default:
 			damage = append(damage, seriesDamage(w, file, problem, costOfMeta(m.RunID), ""))
 		}

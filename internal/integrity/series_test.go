@@ -30,7 +30,7 @@ func readSeries(t *testing.T, w *warehouse.Warehouse) (files, damage []string) {
 		for _, name := range slices.Sorted(maps.Keys(s.Files)) {
 			line += " " + w.Folder.Relative(s.Files[name])
 			if s.Tables[name].File != "" && s.Tables[name].Name != name {
-				t.Errorf("version %s: the entry of table %s is %+v, want the entry of the same table", s.Version, name, s.Tables[name])
+				t.Errorf("version %s: Tables[%q] is %+v, want the table of that name", s.Version, name, s.Tables[name])
 			}
 		}
 		files = append(files, line)
@@ -58,14 +58,14 @@ func TestTheSeriesIsReadFromIntactFiles(t *testing.T) {
 	}{
 		"no damage":                 {func(d damager) {}, []string{first, second, third}, nil},
 		"without versions":          {func(d damager) { d.remove("versions", "latest", "catalog.duckdb") }, []string{first, second, third}, nil},
-		"a file with a copy":        {func(d damager) { d.flipOne(series2) }, []string{first, secondNight + " 11-02 02:00 " + version2 + tags, third}, nil},
+		"a file with a copy":        {func(d damager) { d.flipOneLink(series2) }, []string{first, secondNight + " 11-02 02:00 " + version2 + tags, third}, nil},
 		"a file":                    {func(d damager) { d.flip(series2) }, []string{first, third}, []string{series2 + " (2026-11-02): " + wrongSum}},
 		"a manifest with a copy":    {func(d damager) { d.flip(manifest2) }, []string{first, second, third}, nil},
 		"a manifest without a copy": {func(d damager) { d.remove(manifest2, changes2+".json", version2+"manifest.json") }, []string{first, third}, []string{manifest2 + " (2026-11-02): it is gone"}},
 		"a copy of another day": {func(d damager) {
 			d.remove(manifest2)
-			d.edit(changes2+".json", nextDay)
-			d.edit(version2+"manifest.json", nextDay)
+			d.editManifest(changes2+".json", moveToNextDay)
+			d.editManifest(version2+"manifest.json", moveToNextDay)
 		}, []string{first, third}, []string{manifest2 + " (2026-11-02): it is gone"}},
 		"a day":                      {func(d damager) { d.remove(manifest2, changes2+".json", version2, filepath.Dir(series2)) }, []string{first, third}, []string{manifest2 + " (2026-11-02): the whole day is gone"}},
 		"a day with a version":       {func(d damager) { d.remove(manifest2, filepath.Dir(series2)) }, []string{first, secondNight + " 11-02 02:00 " + version2 + tags, third}, nil},
@@ -93,45 +93,46 @@ func TestTheSeriesIsReadFromIntactFiles(t *testing.T) {
 		})
 	}
 	w := clone(t, original)
-	damager{t, w}.edit(manifest2, func(m *warehouse.Manifest) { m.Format++ })
+	damager{t, w}.editManifest(manifest2, func(m *warehouse.Manifest) { m.Format++ })
 	if _, _, err := integrity.ReadSeries(t.Context(), w); !errors.As(err, new(*warehouse.NewerError)) {
 		t.Errorf("a day of a newer program: got %v, want a *NewerError", err)
 	}
 }
 
-func nextDay(m *warehouse.Manifest) { m.SnapshotAt = m.SnapshotAt.AddDate(0, 0, 1) }
+func moveToNextDay(m *warehouse.Manifest) { m.SnapshotAt = m.SnapshotAt.AddDate(0, 0, 1) }
 
-// TestADayIsReadFromOneRun reads copies of a day with two runs. Files of both runs must not be mixed.
+// TestADayIsReadFromOneRun reads damaged copies of a day that two runs wrote. ReadSeries must not mix
+// files of both runs.
 func TestADayIsReadFromOneRun(t *testing.T) {
 	const secondRun = "20261101T030000Z"
 	original := open(t)
 	publishFull(t, original, firstNight)
 	firstOnly := clone(t, original)
-	before := contentOf(t, original)
+	contentOfFirst := contentOf(t, original)
 	publishFull(t, original, secondRun)
-	// early restores the manifest and the index of the first run, as in a copy of the warehouse that
-	// was made during the second run.
-	early := func(d damager) {
+	// restoreFirst restores the manifest and the index of the first run, as in a copy of the warehouse
+	// that was made during the second run.
+	restoreFirst := func(d damager) {
 		d.remove("versions", "latest", "catalog.duckdb")
 		for _, name := range []string{manifest1, index} {
-			must(d.t, os.WriteFile(d.path(name), []byte(before[name]), 0o600))
+			must(d.t, os.WriteFile(d.path(name), []byte(contentOfFirst[name]), 0o600))
 		}
 	}
 	secondChanges := "parquet/.meta/" + secondRun
-	otherSize := fmt.Sprintf("%s (2026-11-01): it has %d bytes, but %d in its manifest", series1, len(contentOf(t, original)[series1]), len(before[series1]))
+	otherSize := fmt.Sprintf("%s (2026-11-01): it has %d bytes, but %d in its manifest", series1, len(contentOf(t, original)[series1]), len(contentOfFirst[series1]))
 	for name, c := range map[string]struct {
 		damage        func(d damager)
 		want, damaged []string
 	}{
 		"complete":                      {func(d damager) { d.remove("versions") }, []string{secondRun + " 11-01 03:00 " + series1}, nil},
-		"the manifest of the first run": {early, []string{secondRun + " 11-01 03:00 " + series1}, nil},
-		"no manifest of the second run": {func(d damager) { early(d); d.remove(secondChanges + ".json") }, nil, []string{otherSize}},
-		"a file of neither run":         {func(d damager) { early(d); d.flip(series1) }, nil, []string{otherSize}},
+		"the manifest of the first run": {restoreFirst, []string{secondRun + " 11-01 03:00 " + series1}, nil},
+		"no manifest of the second run": {func(d damager) { restoreFirst(d); d.remove(secondChanges + ".json") }, nil, []string{otherSize}},
+		"a file of neither run":         {func(d damager) { restoreFirst(d); d.flip(series1) }, nil, []string{otherSize}},
 		"the replaced file": {func(d damager) {
-			early(d)
+			restoreFirst(d)
 			d.remove(secondChanges + ".json")
 			must(d.t, os.MkdirAll(d.path("parquet/.replaced/"+firstNight), 0o700))
-			must(d.t, os.WriteFile(d.path("parquet/.replaced/"+firstNight+"/"+tags), []byte(before[series1]), 0o600))
+			must(d.t, os.WriteFile(d.path("parquet/.replaced/"+firstNight+"/"+tags), []byte(contentOfFirst[series1]), 0o600))
 		}, []string{firstNight + " 11-01 02:00 parquet/.replaced/" + firstNight + "/" + tags}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -151,7 +152,7 @@ func TestADayIsReadFromOneRun(t *testing.T) {
 	}
 }
 
-// TestMetaFilesAreCopiesOrOriginals damages files of changes. MetaFiles must return the copies of the
+// TestMetaFilesAreCopiesOrOriginals damages files of changes. MetaFiles must return the copies in the
 // versions instead.
 func TestMetaFilesAreCopiesOrOriginals(t *testing.T) {
 	original := open(t)
@@ -167,7 +168,7 @@ func TestMetaFilesAreCopiesOrOriginals(t *testing.T) {
 		"a file":         {func(d damager) { d.flip(changes2 + ".changes") }, []string{changes1 + ".changes", version2 + "meta.changes", changes3 + ".changes"}, true, ""},
 		"both copies":    {func(d damager) { d.remove(changes2+".changes", version2+"meta.changes") }, []string{changes1 + ".changes", changes3 + ".changes"}, true, changes2 + ".changes: it is gone: meta and closed rows of run " + secondNight},
 		"a manifest":     {func(d damager) { d.remove(changes2+".json", manifest2, version2+"manifest.json") }, []string{changes3 + ".changes"}, true, changes2 + ".json: it is gone: meta and closed rows of run " + secondNight + " and of earlier runs"},
-		"no schema past": {func(d damager) { d.edit(changes2+".json", func(m *warehouse.Manifest) { m.Meta.Past = false }) }, []string{changes1 + ".changes", changes2 + ".changes", changes3 + ".changes"}, false, ""},
+		"no schema past": {func(d damager) { d.editManifest(changes2+".json", func(m *warehouse.Manifest) { m.Meta.Past = false }) }, []string{changes1 + ".changes", changes2 + ".changes", changes3 + ".changes"}, false, ""},
 		"every manifest": {func(d damager) { d.remove("parquet/.meta", "parquet/.manifests", "versions") }, nil, false, changes3 + ".json: it is gone: meta and closed rows of run " + thirdNight + " and of earlier runs"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -212,15 +213,15 @@ func TestSkippedFilesAreSetAside(t *testing.T) {
 			w := clone(t, original)
 			d := damager{t, w}
 			c.damage(d)
-			before := contentOf(t, w)
+			contentBefore := contentOf(t, w)
 			var damage []integrity.Damage
 			for _, file := range c.files {
 				damage = append(damage, integrity.Damage{File: file})
 			}
 			must(t, integrity.NewMender(w).SetAside(run, damage))
-			after := contentOf(t, w)
+			content := contentOf(t, w)
 			for _, file := range c.moved {
-				if _, ok := after[file]; ok || after["damaged/"+run+"/"+file] != before[file] {
+				if _, ok := content[file]; ok || content["damaged/"+run+"/"+file] != contentBefore[file] {
 					t.Errorf("%s was not moved, want it in damaged/%s", file, run)
 				}
 			}
@@ -241,7 +242,7 @@ func TestSkippedFilesAreSetAside(t *testing.T) {
 		t.Error("the files of the day were not moved")
 	}
 	if _, err := os.Stat(filepath.Join(w.Folder.Dir(), filepath.FromSlash(filepath.Dir(series2)))); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("the empty folder of the day was not removed: %v", err)
+		t.Errorf("the empty folder of the day: got %v, want ErrNotExist", err)
 	}
 	// Files from which the run built its version are kept.
 	w = clone(t, original)

@@ -10,8 +10,8 @@ import (
 )
 
 // SetAside moves damaged files of the Parquet series to damaged/<run> and removes their tables from the
-// manifests of their days. run is the rebuild that skipped the files. Later checks do not report
-// these files again. The caller must hold the lock of the warehouse.
+// manifests of their days. Later calls of Check do not report these files again. run is the id of the
+// rebuild that skipped the files. The caller must hold the lock of the warehouse.
 func (m *Mender) SetAside(run string, damage []Damage) error {
 	lost := map[string][]string{}
 	for _, d := range damage {
@@ -36,8 +36,8 @@ func (m *Mender) SetAside(run string, damage []Damage) error {
 	return nil
 }
 
-// SetDayAside moves all files of an unfinished day to damaged/<run>. run is the rebuild that skipped
-// the files. The caller must hold the lock of the warehouse.
+// SetDayAside moves all files of an unfinished day to damaged/<run>. run is the id of the rebuild that
+// skipped the day. The caller must hold the lock of the warehouse.
 func (m *Mender) SetDayAside(run, day string) error {
 	if err := m.removeDay(run, day); err != nil {
 		return err
@@ -45,7 +45,7 @@ func (m *Mender) SetDayAside(run, day string) error {
 	return m.moveAside(run, m.w.Folder.DayManifestPath(day))
 }
 
-// moveAside moves a file, if it exists, to the same path below damaged/<run>.
+// moveAside moves a file to the same path below damaged/<run>. A missing file is no error.
 func (m *Mender) moveAside(run, from string) error {
 	if _, err := os.Lstat(from); err != nil {
 		return nil // it does not exist
@@ -61,14 +61,14 @@ func (m *Mender) moveAside(run, from string) error {
 	return m.w.Folder.Disk().Rename(from, to)
 }
 
-// removeDay moves the files of a day without a readable manifest aside, and removes the day from
-// the index unless run has written it.
+// removeDay moves the files of a day without a readable manifest aside. If another run has written the
+// day, removeDay removes the day from the index.
 func (m *Mender) removeDay(run, day string) error {
 	for _, file := range m.w.Series.DayFiles(day) {
 		if err := m.moveAside(run, file); err != nil {
 			return err
 		}
-		_ = durable.RemoveTemps(file)     // of a killed run
+		_ = durable.RemoveTemps(file)     // files of a killed run
 		_ = os.Remove(filepath.Dir(file)) // fails if the folder is not empty
 	}
 	return m.w.Series.ChangeIndex(func(days map[string]string) {
@@ -78,8 +78,8 @@ func (m *Mender) removeDay(run, day string) error {
 	})
 }
 
-// removeTables removes tables from the manifest of a day. It keeps the manifest if readers see the
-// version of the day.
+// removeTables removes tables from the manifest of a day. If readers see the version of the day, the
+// manifest is not changed.
 func (m *Mender) removeTables(day string, tables []string) error {
 	days, err := m.w.Series.Index()
 	if err != nil {

@@ -15,8 +15,8 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// TestAFullVerifyAlsoChecksSizes stores the result of a verify of every byte. It must also be stored
-// as the result of a verify of names and sizes.
+// TestAFullVerifyAlsoChecksSizes stores the result of a verify of every byte. SaveRecord must also store
+// it as the result of a verify of names and sizes.
 func TestAFullVerifyAlsoChecksSizes(t *testing.T) {
 	t.Parallel()
 	w := open(t)
@@ -28,8 +28,9 @@ func TestAFullVerifyAlsoChecksSizes(t *testing.T) {
 	}
 }
 
-// TestOtherRowsAreDescribed publishes rows that differ from their Parquet file in values only.
-func TestOtherRowsAreDescribed(t *testing.T) {
+// TestOtherValuesAreDescribed publishes rows that differ from their Parquet file only in a value. The
+// damage must say so.
+func TestOtherValuesAreDescribed(t *testing.T) {
 	w := open(t)
 	d := beginDraft(t, w, firstNight, "one")
 	file := sqltext.Literal(filepath.Join(d.Dir, tags))
@@ -44,7 +45,7 @@ func TestOtherRowsAreDescribed(t *testing.T) {
 	}
 }
 
-// TestAFailedMoveOfADamagedFileIsAnError sets files aside on a failing disk.
+// TestAFailedMoveOfADamagedFileIsAnError moves damaged files aside on a failing disk.
 func TestAFailedMoveOfADamagedFileIsAnError(t *testing.T) {
 	original := open(t)
 	publishFull(t, original, firstNight, secondNight)
@@ -57,8 +58,8 @@ func TestAFailedMoveOfADamagedFileIsAnError(t *testing.T) {
 	}
 }
 
-// TestALostDayAndALostLineAreNamed damages whole days and the lines of the ledger. The check must report the lost
-// file.
+// TestALostDayAndALostLineAreNamed damages whole days and lines of the ledger. The check must report
+// the damaged file as lost.
 func TestALostDayAndALostLineAreNamed(t *testing.T) {
 	original := open(t)
 	publishFull(t, original, firstNight, secondNight, thirdNight)

@@ -12,7 +12,7 @@ import (
 type LossError struct {
 	// Version is the version that readers see.
 	Version string
-	Losses  []integrity.HoldingLoss
+	Losses  []integrity.CountLoss
 }
 
 func (e *LossError) Error() string {

@@ -44,15 +44,15 @@ func MendSeries(ctx context.Context, cfg Config, keep warehouse.Retention) (file
 	if err != nil && !errors.As(err, new(*warehouse.DamagedError)) {
 		return nil, err
 	}
-	m.done, err = m.mender.MendCopies(ctx)
+	m.done, err = m.mender.MendFromCopies(ctx)
 	for _, day := range completed {
 		m.done.Files = append(m.done.Files, "the files of "+day)
 	}
 	if err != nil {
 		return m.done.Files, err
 	}
-	isDamaged := len(m.done.Left)+len(m.done.Days) > 0 || m.done.Meta
-	if !isDamaged && (!m.done.AllDays || m.done.Source == "") {
+	isDamaged := len(m.done.Left)+len(m.done.Days) > 0 || m.done.IsChainBroken
+	if !isDamaged && (!m.done.IsIndexLost || m.done.Source == "") {
 		return m.done.Files, nil
 	}
 	if m.done.Source == "" {
@@ -62,7 +62,7 @@ func MendSeries(ctx context.Context, cfg Config, keep warehouse.Retention) (file
 		return m.done.Files, err
 	}
 	defer func() { err = errors.Join(err, m.draft.Discard()) }()
-	if m.done.Meta {
+	if m.done.IsChainBroken {
 		if err := m.writeMeta(ctx); err != nil {
 			return m.done.Files, err
 		}
@@ -122,7 +122,7 @@ func (m *mending) writeFile(ctx context.Context, file warehouse.SeriesFile) (sum
 // addDays restores the days without a manifest. The rows come from history, and the runs, row counts
 // and grades from meta.
 func (m *mending) addDays(ctx context.Context, keep warehouse.Retention) error {
-	if len(m.done.Days) == 0 && !m.done.AllDays {
+	if len(m.done.Days) == 0 && !m.done.IsIndexLost {
 		return nil
 	}
 	snapshots, err := load.LastSnapshots(ctx, m.draft, m.done.At)
@@ -137,7 +137,7 @@ func (m *mending) addDays(ctx context.Context, keep warehouse.Retention) error {
 	for _, day := range m.done.Days {
 		wanted[day] = true
 	}
-	if m.done.AllDays {
+	if m.done.IsIndexLost {
 		known := map[string]bool{}
 		for _, day := range m.wh.Series.Days() {
 			known[day] = true

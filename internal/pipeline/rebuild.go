@@ -157,7 +157,7 @@ func (b *rebuild) publish(ctx context.Context) (err error) {
 			return err
 		},
 		func() error { return load.WriteMeta(ctx, d, b.wh.Catalog.MetaDefinitions(), b.wh.Catalog.Tables()) },
-		func() error { return d.WriteEntry(b.run) })
+		func() error { return d.WriteLedgerLine(b.run) })
 	if err != nil {
 		return err
 	}

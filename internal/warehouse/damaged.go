@@ -119,8 +119,8 @@ func (v *Versions) listIntact(except string) []string {
 // fileSums lists the files that have a checksum in the manifest.
 func (m Manifest) fileSums() []checksum.FileSum {
 	all := []checksum.FileSum{m.Catalog}
-	if m.Entry != nil {
-		all = append(all, *m.Entry)
+	if m.LedgerLine != nil {
+		all = append(all, *m.LedgerLine)
 	}
 	if m.Meta != nil {
 		all = append(all, m.Meta.FileSum)

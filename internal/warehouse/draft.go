@@ -197,9 +197,9 @@ func (d *Draft) Discard() error {
 	return errors.Join(err, d.w.Folder.disk.RemoveAll(d.Dir))
 }
 
-// WriteEntry writes the ledger entry of the run into the draft.
-func (d *Draft) WriteEntry(r ledger.Run) error {
-	_, err := d.w.Ledger.WriteEntry(d.Dir, r)
+// WriteLedgerLine writes the ledger entry of the run into the draft.
+func (d *Draft) WriteLedgerLine(r ledger.Run) error {
+	_, err := d.w.Ledger.WriteLine(d.Dir, r)
 	return err
 }
 

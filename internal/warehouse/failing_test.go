@@ -63,7 +63,7 @@ func TestDiskErrorsAreReturned(t *testing.T) {
 				return err
 			}
 			_, err = d.Carry(tagsTable)
-			err = errors.Join(err, d.WriteEntry(ledger.Run{ID: thirdNight}))
+			err = errors.Join(err, d.WriteLedgerLine(ledger.Run{ID: thirdNight}))
 			if err == nil {
 				_, err = d.Hold(t.Context(), slices.Clone(tableFiles))
 			}

@@ -224,11 +224,11 @@ func (w *Warehouse) copyHeld(h *HeldNight) error {
 			return err
 		}
 	}
-	entry, err := w.Ledger.WriteEntry(draft, h.Entry)
+	entry, err := w.Ledger.WriteLine(draft, h.Entry)
 	if err != nil {
 		return err
 	}
-	h.Manifest.Entry = &entry
+	h.Manifest.LedgerLine = &entry
 	if err := w.Folder.writeManifest(draft, h.Manifest, mode); err != nil {
 		return err
 	}

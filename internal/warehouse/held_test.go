@@ -24,7 +24,7 @@ func holdNight(t *testing.T, w *warehouse.Warehouse, run, tag string) error {
 	d := beginDraft(t, w, run, tag)
 	entry := ledger.Run{ID: run, Outcome: ledger.Complete, SnapshotAt: d.At,
 		Checks: []ledger.Check{{Name: "prices", Severity: "hold", Outcome: ledger.CheckFailed, Rows: 1}, {Name: "hosts", Severity: "warn", Outcome: ledger.CheckFailed, Rows: 1}}}
-	must(t, d.WriteEntry(entry))
+	must(t, d.WriteLedgerLine(entry))
 	_, err := d.Hold(t.Context(), slices.Clone(tableFiles))
 	if err == nil {
 		entry.Outcome, entry.ExitCode, entry.SnapshotAt, entry.Held = ledger.Failed, 1, time.Time{}, true
@@ -242,7 +242,7 @@ func TestAHeldReplayReplacesItsNight(t *testing.T) {
 	d.Kind = ledger.Replay
 	file := sqltext.Literal(filepath.Join(d.Dir, "product_listing_tags.parquet"))
 	must(t, d.Exec(t.Context(), sqltext.SQL("COPY main.product_listing_tags TO "+file+" (FORMAT parquet)")))
-	must(t, d.WriteEntry(ledger.Run{ID: d.Run, Outcome: ledger.Complete, SnapshotAt: at}))
+	must(t, d.WriteLedgerLine(ledger.Run{ID: d.Run, Outcome: ledger.Complete, SnapshotAt: at}))
 	_, err = d.Hold(t.Context(), slices.Clone(tableFiles))
 	must(t, errors.Join(err, d.Discard()))
 	if pruned, err := w.Pruner.Prune(warehouse.Retention{RawDays: 99, Daily: 99}, night, false); err != nil || len(pruned) > 0 {
@@ -357,7 +357,7 @@ func TestNoStateIsBetweenDraftAndHeld(t *testing.T) {
 		stopping, isStopped := stopDiskAfter(t, w, steps)
 		d, err := stopping.Begin(t.Context(), laterRun, night.AddDate(0, 0, 2))
 		if err == nil {
-			err = d.WriteEntry(ledger.Run{ID: laterRun, Outcome: ledger.Complete, Checks: []ledger.Check{{Name: "prices", Severity: "hold", Outcome: ledger.CheckFailed}}})
+			err = d.WriteLedgerLine(ledger.Run{ID: laterRun, Outcome: ledger.Complete, Checks: []ledger.Check{{Name: "prices", Severity: "hold", Outcome: ledger.CheckFailed}}})
 			if err == nil {
 				_, err = d.Hold(t.Context(), slices.Clone(tableFiles))
 			}

@@ -49,8 +49,8 @@ func (l *Ledger) Record(r ledger.Run) error {
 // its publish and before it was recorded in the ledger.
 const runFile = "run.json"
 
-// WriteEntry writes the entry of a run into the folder of its version or draft.
-func (l *Ledger) WriteEntry(dir string, r ledger.Run) (checksum.FileSum, error) {
+// WriteLine writes the entry of a run into the folder of its version or draft.
+func (l *Ledger) WriteLine(dir string, r ledger.Run) (checksum.FileSum, error) {
 	line, err := checksum.SealLine(r)
 	if err != nil {
 		return checksum.FileSum{}, fmt.Errorf("write the entry of run %s: %w", r.ID, err)

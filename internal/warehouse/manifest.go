@@ -62,9 +62,9 @@ type Manifest struct {
 	Catalog checksum.FileSum `json:"catalog"`
 	// Entry is the file with a copy of the run's ledger entry. Meta is the file with its changes of
 	// the schemas meta and past. Nil means that the version has no such file.
-	Entry  *checksum.FileSum `json:"entry,omitempty"`
-	Meta   *ManifestMeta     `json:"meta,omitempty"`
-	Tables []ManifestTable   `json:"tables"`
+	LedgerLine *checksum.FileSum `json:"entry,omitempty"`
+	Meta       *ManifestMeta     `json:"meta,omitempty"`
+	Tables     []ManifestTable   `json:"tables"`
 	// Lost are the tables that a repair removed from the manifest of a day because their files
 	// were damaged.
 	Lost []string `json:"lost,omitempty"`

@@ -147,7 +147,7 @@ func (d *Draft) sealFiles(ctx context.Context, m *Manifest, mode fs.FileMode) er
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	m.Entry = &entry
+	m.LedgerLine = &entry
 	return err
 }
 

@@ -21,7 +21,7 @@ func TestAnUnrecordedHeldNightIsRecorded(t *testing.T) {
 		w := open(t)
 		publish(t, w, firstRun, "one")
 		d := beginDraft(t, w, heldRun, "two")
-		must(t, d.WriteEntry(ledger.Run{ID: heldRun, Outcome: ledger.Complete, SnapshotAt: d.At,
+		must(t, d.WriteLedgerLine(ledger.Run{ID: heldRun, Outcome: ledger.Complete, SnapshotAt: d.At,
 			Checks: []ledger.Check{{Name: "prices", Severity: "hold", Outcome: ledger.CheckFailed}}}))
 		_, err := d.Hold(t.Context(), slices.Clone(tableFiles))
 		must(t, errors.Join(err, d.Discard()))
@@ -50,7 +50,7 @@ func TestTheEntryOfAPublishedRunIsRecovered(t *testing.T) {
 		ledger.Killed: ledger.Complete, ledger.Partial: ledger.Partial} {
 		w := open(t)
 		d := beginDraft(t, w, firstNight, "one")
-		must(t, d.WriteEntry(ledger.Run{ID: firstNight, Outcome: ledger.Complete, SnapshotAt: d.At}))
+		must(t, d.WriteLedgerLine(ledger.Run{ID: firstNight, Outcome: ledger.Complete, SnapshotAt: d.At}))
 		_, err := d.Publish(t.Context(), slices.Clone(tableFiles))
 		must(t, err)
 		must(t, w.Ledger.Record(ledger.Run{ID: firstNight, Outcome: outcome}))

@@ -82,7 +82,7 @@ func createRunFiles(t *testing.T, w *warehouse.Warehouse) {
 		t.Fatal(err)
 	}
 	d := beginDraft(t, w, run, "one")
-	if err := d.WriteEntry(ledger.Run{ID: run}); err != nil {
+	if err := d.WriteLedgerLine(ledger.Run{ID: run}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := d.Publish(t.Context(), append([]warehouse.ManifestTable(nil), tableFiles...)); err != nil {

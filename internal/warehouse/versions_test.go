@@ -95,7 +95,7 @@ func TestAVersionWithoutTablesIsPublished(t *testing.T) {
 	d, err := w.Begin(t.Context(), firstNight, night)
 	must(t, err)
 	m, err := d.Publish(t.Context(), nil)
-	if err != nil || len(m.Tables) > 0 || m.Entry != nil {
+	if err != nil || len(m.Tables) > 0 || m.LedgerLine != nil {
 		t.Errorf("published %+v (%v), want a version without tables and entry", m, err)
 	}
 }
