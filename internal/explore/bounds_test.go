@@ -21,7 +21,7 @@ func newSiteWithQueries(t *testing.T, timeout time.Duration, queries map[string]
 	for name, text := range queries {
 		must(t, os.WriteFile(filepath.Join(dir, name+".sql"), []byte(text), 0o600))
 	}
-	s := &site{version: explore.Version{Run: firstRun, Catalog: newCatalog(t, "records.sql")}, queries: dir}
+	s := &site{version: explore.Version{Run: firstRun, Catalog: newCatalog(t, "records.sql")}, queriesDir: dir}
 	pages, err := explore.New(explore.Config{Warehouse: s, MemoryLimit: "512MB", Threads: 1, Program: "placementsync query",
 		Timeout: timeout, Log: slog.New(slog.NewTextHandler(s, nil))})
 	must(t, err)

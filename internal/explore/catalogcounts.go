@@ -26,7 +26,8 @@ const maxValues = 100
 // countStatement returns the statement that counts the listings and the values of all facets.
 // The common table expression "found" contains the listings that match the search and the ranges. It
 // has a boolean column for each facet with chosen values. The values of a facet are counted in the
-// listings for which the columns of all other facets are true.
+// listings for which the columns of all other facets are true. Currencies and tiers are counted in the
+// table of prices.
 func (s *catalogState) countStatement(b *binder) string {
 	t := derivedTables()
 	columns := []string{"l.id"}
@@ -35,11 +36,11 @@ func (s *catalogState) countStatement(b *binder) string {
 			columns = append(columns, "l."+f.column)
 		}
 	}
-	var rangeConds []string // conditions of the search and of the ranges
+	var commonConds []string // of the search and the ranges. They apply to all counts.
 	var facetConds []condition
 	for _, c := range s.conditions(t, b) {
 		if c.facet == "" {
-			rangeConds = append(rangeConds, c.text)
+			commonConds = append(commonConds, c.text)
 		} else {
 			facetConds = append(facetConds, c)
 			columns = append(columns, "("+c.text+") AS in_"+c.facet)
@@ -56,7 +57,7 @@ func (s *catalogState) countStatement(b *binder) string {
 	}
 	parts := []string{"SELECT 'total' AS facet, NULL AS value, count(*) AS n FROM found AS f" + whereOthers("")}
 	for _, f := range facets() {
-		var values string // a row for each listing and value
+		var values string // a statement with a row for each listing and value
 		switch f.key {
 		case "tag":
 			values = "SELECT t.name AS value FROM found AS f LEFT JOIN " + t.tags + " AS t ON t.product_listing_id = f.id" + whereOthers("tag")
@@ -83,7 +84,7 @@ func (s *catalogState) countStatement(b *binder) string {
 		parts = append(parts, fmt.Sprintf("(SELECT '%s', value, count(*) AS n FROM (%s) GROUP BY value ORDER BY %sn DESC, value LIMIT %d)",
 			f.key, values, chosenFirst, max(maxValues, len(s.Chosen[f.key]))))
 	}
-	return "WITH found AS MATERIALIZED (SELECT " + strings.Join(columns, ", ") + " FROM " + t.listings + " AS l" + whereAll(rangeConds) + ")\n" +
+	return "WITH found AS MATERIALIZED (SELECT " + strings.Join(columns, ", ") + " FROM " + t.listings + " AS l" + whereAll(commonConds) + ")\n" +
 		strings.Join(parts, "\nUNION ALL ")
 }
 

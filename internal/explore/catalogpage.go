@@ -96,7 +96,7 @@ func showCatalog(v *visit) (reply, error) {
 		err = s.assumeCurrency(v)
 	}
 	if err != nil {
-		return view.refuse(err)
+		return view.showMistake(err)
 	}
 	if err := v.snapshot.prepareCatalog(v.Context()); err != nil {
 		return nil, err
@@ -140,11 +140,11 @@ func (s *catalogState) findOutlets(v *visit) ([]page.Cell, error) {
 	return outlets, err
 }
 
-// refuse shows the form with the values of the address and a description of the mistake, so that the
-// user can correct the mistake. The counts of the form ignore the price range and the order by price, so
+// showMistake shows the form with the values of the address and a description of the mistake, so that
+// the user can correct the mistake. The counts of the form ignore the price range and the order by price, so
 // that the user can still choose a currency. The form has no counts if the address has too many words or
 // choices.
-func (view *catalogView) refuse(err error) (reply, error) {
+func (view *catalogView) showMistake(err error) (reply, error) {
 	mistake, ok := errors.AsType[*statusError](err)
 	if !ok {
 		return nil, err
@@ -274,8 +274,8 @@ func (view *catalogView) chips() []chip {
 type listing map[string]query.Value
 
 // readRows reads one page of listings. It selects the listings in the in-memory table, which contains
-// the number of each listing (rank) and its rowid in main.product_listings (source). It reads all columns
-// but outlet_name from main, by rowid.
+// the number of each listing (rank) and its rowid in main.product_listings (source). It reads the other
+// shown columns from main, by rowid, and the tags and prices with addLists.
 func (s *catalogState) readRows(v *visit) ([]listing, error) {
 	b := &binder{}
 	text := s.statement(derivedTables(), b, []string{"l.id AS rank", "l.source", "l.outlet_name"}) + fmt.Sprintf(" LIMIT %d OFFSET %d", pageRows, (s.Page-1)*pageRows)

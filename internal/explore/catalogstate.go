@@ -142,8 +142,8 @@ type catalogState struct {
 
 // comparesPrices reports whether the address sorts or filters by price.
 func (s *catalogState) comparesPrices() bool {
-	_, priced := s.Ranges["price"]
-	return priced || s.Sort == "price"
+	_, hasRange := s.Ranges["price"]
+	return hasRange || s.Sort == "price"
 }
 
 // assumeCurrency chooses the most frequent currency if the address compares prices and has no

@@ -11,16 +11,15 @@
 // # How to add a page
 //
 // Write a function such as showSnapshot in a new file. Its argument is a visit (the request with its
-// snapshot), its result a reply (the response). It runs a query with v.run, or a named query with
-// v.runNamed. Values are bound as parameters, and at most
-// 1,000 rows are kept. Parameters of the address are in v.PathValue("id") and v.params; the route
-// lists the allowed parameters. The function returns newPage with a title, the name of a template, its
-// data and its scripts, or it returns a download.
+// snapshot). Its result is a reply (the response): newPage with a title, the name of a template, the
+// data and the scripts of the page, or a download. The function runs a query with v.run, or a named
+// query with v.runNamed. Values are bound as parameters, and at most 1,000 rows are kept. Parameters of
+// the address are in v.PathValue("id") and v.params; the route lists the allowed parameters.
 //
 // Write the template assets/NAME.html. It defines "content", and the data of the page is in
 // .Data. Package page has the layout, tables, charts and formats. Put names and texts of the
-// service into <bdi>. The content security policy forbids inline styles and scripts: add them to
-// the assets of package page. The scripts of a page with charts are page.ChartScripts().
+// service into <bdi>. The content security policy forbids inline styles and scripts: add styles
+// and scripts to the assets of package page. The scripts of a page with charts are page.ChartScripts().
 //
 // Add a row to routes, with a path for http.ServeMux, and for a new tab also to tabs.
 //
@@ -29,5 +28,5 @@
 // logged. Pages accept ?as_of=TIME for an earlier snapshot, except for pages whose route sets
 // newestOnly. Links from v.links() and from {{$.Link PATH}} in a template keep as_of.
 //
-// Test it over HTTP with newSite(t), see main_test.go.
+// Test the page over HTTP with newSite(t), see main_test.go.
 package explore

@@ -20,18 +20,18 @@ import (
 )
 
 const (
-	// base is the path of all pages.
-	base        = "/explore"
-	catalogPath = base + "/catalog"
-	reportPath  = base + "/report"
+	// rootPath is the beginning of the paths of all pages.
+	rootPath    = "/explore"
+	catalogPath = rootPath + "/catalog"
+	reportPath  = rootPath + "/report"
 )
 
 // Config configures an Explorer.
 type Config struct {
 	Warehouse
-	// MemoryLimit is a size such as "512MB". MemoryLimit and Threads apply to all requests for a
-	// snapshot together. Each open snapshot has its own limits: the newest snapshot, the previous
-	// snapshot while its requests end, and earlier snapshots.
+	// MemoryLimit is a size such as "512MB". MemoryLimit and Threads limit all requests for one
+	// snapshot together. Several snapshots can be open, each with its own limits: the newest snapshot,
+	// snapshots that as_of chooses, and replaced snapshots until their requests end.
 	MemoryLimit string
 	Threads     int
 	// Timezone is the default time zone of questions, see query.Options.
@@ -47,7 +47,7 @@ type Config struct {
 	Log   *slog.Logger
 }
 
-// Warehouse returns snapshots and queries.
+// Warehouse returns the newest version, the named queries and the notices of the report.
 type Warehouse interface {
 	// Newest returns the newest published version. It is called for each request. Its error is
 	// shown and should contain advice for the user.
@@ -55,7 +55,7 @@ type Warehouse interface {
 	// Queries returns the named queries. It is called for each request that needs them. If
 	// the error is a *query.FilesError, the library contains the valid queries.
 	Queries() (query.Library, error)
-	// Notices returns the findings that the report shows first, such as a night that was not published.
+	// Notices returns the notices that the report shows first, for example about a held night.
 	Notices() ([]report.Notice, error)
 }
 
@@ -80,7 +80,7 @@ type Explorer struct {
 
 // route is one page.
 type route struct {
-	// path is a pattern for http.ServeMux below base.
+	// path is a pattern for http.ServeMux below rootPath.
 	path string
 	// tab is the name of the tab that the page marks as current.
 	tab string
@@ -135,8 +135,8 @@ func fileRoutes(pageRoute route, send func(v *visit) (reply, error)) []route {
 type tab struct{ Name, Path string }
 
 func tabs() []tab {
-	return []tab{{"Catalog", catalogPath}, {"Outlets", base + "/outlets"}, {"Orders", base + "/orders"}, {"Campaigns", base + "/campaigns"}, {"Articles", base + "/articles"},
-		{"Profiles", base + "/profiles"}, {"Questions", base + "/questions"}, {"SQL", sqlPath}, {"Schema", base + "/schema"}, {"Report", reportPath}, {"Snapshot", base + "/snapshot"}}
+	return []tab{{"Catalog", catalogPath}, {"Outlets", rootPath + "/outlets"}, {"Orders", rootPath + "/orders"}, {"Campaigns", rootPath + "/campaigns"}, {"Articles", rootPath + "/articles"},
+		{"Profiles", rootPath + "/profiles"}, {"Questions", rootPath + "/questions"}, {"SQL", sqlPath}, {"Schema", rootPath + "/schema"}, {"Report", reportPath}, {"Snapshot", rootPath + "/snapshot"}}
 }
 
 // New parses the templates. The first request opens the snapshot.
@@ -164,7 +164,7 @@ func (e *Explorer) Close() error { return e.pool.close() }
 func (e *Explorer) Handler() http.Handler {
 	mux := http.NewServeMux()
 	for _, r := range routes() {
-		mux.HandleFunc("GET "+base+r.path, func(w http.ResponseWriter, req *http.Request) { e.serve(w, req, r) })
+		mux.HandleFunc("GET "+rootPath+r.path, func(w http.ResponseWriter, req *http.Request) { e.serve(w, req, r) })
 	}
 	if e.cfg.Child != nil {
 		mux.HandleFunc("GET "+sqlPath, func(w http.ResponseWriter, req *http.Request) { e.serve(w, req, e.sqlRoute(e.showSQL)) })
@@ -174,9 +174,9 @@ func (e *Explorer) Handler() http.Handler {
 		mux.Handle("GET "+assetFolder+name, a)
 	}
 	start := http.RedirectHandler(tabs()[0].Path, http.StatusSeeOther)
-	mux.Handle("GET "+base+"/{$}", start)
-	mux.Handle("GET "+base, start)
-	mux.HandleFunc("GET "+base+"/", func(w http.ResponseWriter, req *http.Request) {
+	mux.Handle("GET "+rootPath+"/{$}", start)
+	mux.Handle("GET "+rootPath, start)
+	mux.HandleFunc("GET "+rootPath+"/", func(w http.ResponseWriter, req *http.Request) {
 		e.serve(w, req, route{show: func(*visit) (reply, error) {
 			return nil, &statusError{http.StatusNotFound, "no page has this address", "Choose a page above."}
 		}})

@@ -18,8 +18,8 @@ type fieldsView struct {
 	Fields []fieldView
 	// NeverSet contains the names of the fields that never had a value.
 	NeverSet string
-	// Gone is the time when the row was deleted. Empty means that the row exists.
-	Gone string
+	// DeletedAt is the time when the row was deleted. Empty means that the row exists.
+	DeletedAt string
 	// More is a note if not all versions of the row were read.
 	More string
 }
@@ -42,7 +42,7 @@ func (b *recordBuilder) addFields(view *recordView) error {
 	if err != nil {
 		return err
 	}
-	view.Begin = page.Moment(begin.Rows[0].Get("first_at").Text)
+	view.FirstSnapshot = page.Moment(begin.Rows[0].Get("first_at").Text)
 	for i, t := range b.kind.tables {
 		views, presence, err := b.readFields(t)
 		if err != nil {
@@ -52,15 +52,15 @@ func (b *recordBuilder) addFields(view *recordView) error {
 			views[j].ID, views[j].Folded = fmt.Sprintf("fields-%d-%d", i, j), len(view.Fields) > 0 && !t.open
 			view.Fields = append(view.Fields, views[j])
 		}
-		if len(presence) == 0 || view.First != "" || t.key != "id" { // rows with another key are not the record itself
+		if len(presence) == 0 || view.FirstSeen != "" || t.key != "id" { // rows with another key are not the record itself
 			continue
 		}
-		view.First = clockOf(presence[0].from)
+		view.FirstSeen = clockOf(presence[0].from)
 		if views[0].More != "" {
-			view.First += orEarlier
+			view.FirstSeen += orEarlier
 		}
 		if last := presence[len(presence)-1]; !last.isOpen() {
-			view.Gone = clockOf(last.to)
+			view.DeletedAt = clockOf(last.to)
 			if view.Evidence, err = b.readEvidence(t.table); err != nil {
 				return err
 			}
@@ -69,8 +69,8 @@ func (b *recordBuilder) addFields(view *recordView) error {
 	return nil
 }
 
-// readFields returns the rows of one table. presence contains the periods in which the first row
-// existed.
+// readFields returns the fields of the record's rows in one table. presence contains the periods in which
+// the first of these rows existed.
 func (b *recordBuilder) readFields(t fieldTable) (views []fieldsView, presence []period, err error) {
 	columns, err := b.runStatement(recordSQL.Render("columns", nil), map[string]string{"table": t.table})
 	if err != nil || len(columns.Rows) == 0 {
@@ -92,9 +92,9 @@ func (b *recordBuilder) readFields(t fieldTable) (views []fieldsView, presence [
 	if err != nil {
 		return nil, nil, err
 	}
-	ids, records := groupRecords(versions.Rows, func(r query.Record) string { return r.Get("id").Text })
+	ids, versionsByID := groupRecords(versions.Rows, func(r query.Record) string { return r.Get("id").Text })
 	for _, id := range ids {
-		v, existed := b.buildFields(t, versions, records[id], about)
+		v, existed := b.buildFields(t, versions, versionsByID[id], about)
 		if presence == nil {
 			presence = existed
 		}
@@ -115,7 +115,7 @@ func (b *recordBuilder) buildFields(t fieldTable, all query.Result, versions []q
 		v.Title += ": " + page.Clip(versions[len(versions)-1].Get(t.name).Or(page.Unknown), maxText)
 	}
 	presence = periodsOf(versions, "")
-	v.Gone = clockOf(presence[len(presence)-1].to)
+	v.DeletedAt = clockOf(presence[len(presence)-1].to)
 	var neverSet []string
 	for _, r := range rolesOf(all.Columns) {
 		if r.Name == "valid_from" || r.Name == "valid_to" {
@@ -138,7 +138,7 @@ func (b *recordBuilder) buildFields(t fieldTable, all query.Result, versions []q
 	return v, presence
 }
 
-// showField formats a value of a field. A text may be longer than in a table.
+// showField formats a value of a field. It shows longer texts than buildCell.
 func (r columnRole) showField(v query.Value, l links) page.Cell {
 	const most = 5000
 	cell := r.buildCell(v)

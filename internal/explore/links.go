@@ -19,7 +19,7 @@ func (l links) linkQuestion(name string) string { return l.keepAsOf(linkTo("ques
 
 // linkWriter returns the address of the articles of a writer. Writers have no page of their own.
 func (l links) linkWriter(name string) string {
-	return l.keepAsOf(base + "/articles?" + url.Values{isKey + "writer": {choice{Text: name}.encode()}}.Encode())
+	return l.keepAsOf(rootPath + "/articles?" + url.Values{isKey + "writer": {choice{Text: name}.encode()}}.Encode())
 }
 
 // keepAsOf adds as_of to an address. The catalog and the report show only the newest snapshot, so their
@@ -43,7 +43,7 @@ func linkTo(folder, id string) string {
 	if strings.Trim(segment, ".") == "" {
 		segment = strings.ReplaceAll(segment, ".", "%2E")
 	}
-	return base + "/" + folder + "/" + segment
+	return rootPath + "/" + folder + "/" + segment
 }
 
 // webLink returns an external address that is safe to link to: http or https, with a host and

@@ -78,8 +78,8 @@ type site struct {
 	*httptest.Server
 	mu      sync.Mutex
 	version explore.Version
-	// queries is the folder of the user's queries. Empty means none.
-	queries string
+	// queriesDir is the folder of the user's queries. Empty means none.
+	queriesDir string
 	// notices are shown in the report.
 	notices []report.Notice
 	// pidFile contains the process id of the newest child process.
@@ -214,4 +214,4 @@ func wantTexts(t testing.TB, body string, texts ...string) {
 func (s *site) Notices() ([]report.Notice, error) { return s.notices, nil }
 
 // Queries implements explore.Warehouse.
-func (s *site) Queries() (query.Library, error) { return query.Load(s.queries) }
+func (s *site) Queries() (query.Library, error) { return query.Load(s.queriesDir) }

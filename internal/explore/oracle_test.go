@@ -193,8 +193,8 @@ var (
 )
 
 // TestCatalogEqualsReferenceQueries requests random addresses and compares total, facet counts,
-// order, rows, prices and tags with independent queries on main. The fixture has more combinations of
-// currency and tier than a BIGINT has bits.
+// order, rows, prices and tags with independent queries on main. The fixture has more than 62
+// combinations of currency and tier: too many for one bit each in a BIGINT.
 func TestCatalogEqualsReferenceQueries(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, "combinations.sql")
@@ -214,12 +214,12 @@ func TestCatalogEqualsReferenceQueries(t *testing.T) {
 		t.Fatalf("the fixture has %d combinations of currency and tier, want more than 62", n)
 	}
 	values := map[string][]*string{}
-	sources := map[string]string{"tag": "SELECT DISTINCT unnest(tags) AS value FROM flat UNION ALL SELECT NULL",
+	valueStatements := map[string]string{"tag": "SELECT DISTINCT unnest(tags) AS value FROM flat UNION ALL SELECT NULL",
 		"currency": "SELECT DISTINCT unnest(prices).currency AS value FROM flat", "tier": "SELECT DISTINCT unnest(prices).tier AS value FROM flat"}
 	for key, name := range facetColumns {
-		sources[key] = "SELECT DISTINCT CAST(" + name + " AS VARCHAR) AS value FROM flat"
+		valueStatements[key] = "SELECT DISTINCT CAST(" + name + " AS VARCHAR) AS value FROM flat"
 	}
-	for key, text := range sources {
+	for key, text := range valueStatements {
 		for _, r := range ask(flatListings + "SELECT value IS NULL, 'x' || coalesce(value, '') FROM (" + text + ") ORDER BY ALL") {
 			if text := strings.TrimPrefix(r[1], "x"); r[0] == "true" {
 				values[key] = append(values[key], nil)

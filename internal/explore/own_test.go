@@ -38,7 +38,7 @@ func TestOwnQueries(t *testing.T) {
 	} {
 		must(t, os.WriteFile(filepath.Join(dir, name+".sql"), []byte(text), 0o600))
 	}
-	s := &site{version: explore.Version{Run: firstRun, Catalog: newCatalog(t, "records.sql")}, queries: dir}
+	s := &site{version: explore.Version{Run: firstRun, Catalog: newCatalog(t, "records.sql")}, queriesDir: dir}
 	pages, err := explore.New(explore.Config{Warehouse: s, MemoryLimit: "512MB", Threads: 1, Program: "placementsync query",
 		Timeout: 3 * time.Second, Log: slog.New(slog.NewTextHandler(s, nil))})
 	must(t, err)

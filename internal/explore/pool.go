@@ -18,14 +18,14 @@ const (
 	// sessions is the number of concurrent requests for a snapshot. More requests wait.
 	sessions = 4
 	// New requests are rejected while maxStuck queries are still running after their time limit.
-	// Such a query uses a core and a session.
+	// Each of these queries uses a core and a session.
 	maxStuck = sessions
 	// maxEarlier is the maximum number of open earlier snapshots.
 	maxEarlier = 2
 )
 
-// pool opens the newest snapshot and earlier snapshots, and lends them to requests. When a night is
-// published, its snapshot replaces the newest snapshot.
+// pool opens the newest snapshot and earlier snapshots, and lends them to requests. When a new
+// version is published, all open snapshots are dropped.
 type pool struct {
 	cfg Config
 	// turn guards open, and the fields borrowed and dropped of each snapshot. It is a channel and
@@ -85,7 +85,7 @@ func (p *pool) borrow(ctx context.Context, asOf string) (*openSnapshot, *query.D
 		return nil, nil, &statusError{http.StatusServiceUnavailable, fmt.Sprintf("query the snapshot: %d queries are still running after their time limit", n),
 			"Try again later. A restart of the program ends them."}
 	}
-	s, err := p.find(ctx, asOf)
+	s, err := p.acquire(ctx, asOf)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -98,8 +98,8 @@ func (p *pool) borrow(ctx context.Context, asOf string) (*openSnapshot, *query.D
 	}
 }
 
-// find returns a snapshot and adds 1 to its field borrowed. It opens the snapshot if necessary.
-func (p *pool) find(ctx context.Context, asOf string) (*openSnapshot, error) {
+// acquire returns a snapshot and adds 1 to its field borrowed. It opens the snapshot if necessary.
+func (p *pool) acquire(ctx context.Context, asOf string) (*openSnapshot, error) {
 	if err := p.lock(ctx); err != nil {
 		return nil, err
 	}
@@ -167,8 +167,8 @@ func openVersion(ctx context.Context, cfg Config, v Version, file os.FileInfo, a
 	if err := s.readFacts(ctx); err != nil {
 		return nil, errors.Join(fmt.Errorf("open snapshot %s: %w", v.Run, err), db.Close())
 	}
-	for _, one := range db.Sessions() {
-		s.idle <- one
+	for _, session := range db.Sessions() {
+		s.idle <- session
 	}
 	return s, nil
 }

@@ -24,9 +24,9 @@ type priceRow struct {
 	Colour int
 	Now    page.Cell
 	Since  string
-	// Gone is the time when the price was deleted.
-	Gone   string
-	Before []periodView
+	// DeletedAt is the time when the price was deleted.
+	DeletedAt string
+	Before    []periodView
 }
 
 // buildPrices returns one view per currency. The records are sorted by currency, tier, position
@@ -76,7 +76,7 @@ func newPriceRow(tier string, colour int, currency string, periods []period) pri
 		cell.Unit = currency
 		return cell
 	})
-	return priceRow{Tier: tier, Colour: colour, Now: now.Value, Since: now.Since, Gone: now.Till, Before: before}
+	return priceRow{Tier: tier, Colour: colour, Now: now.Value, Since: now.Since, DeletedAt: now.Till, Before: before}
 }
 
 // chartPrices returns the chart of a currency. It is nil if no amount is known, or if the first price

@@ -12,10 +12,10 @@ import (
 // listView is a page with a table: the list of all records of a kind, or a table of a record's page.
 type listView struct {
 	Title, About string
-	// Of is a link to the record whose page contains the table. It is nil for a list of all records.
-	Of    *page.Cell
-	Table *tableView
-	AsOf  asOfView
+	// Record is a link to the record whose page contains the table. It is nil for a list of all records.
+	Record *page.Cell
+	Table  *tableView
+	AsOf   asOfView
 }
 
 // searchColumn is the column of a list with the text to search.
@@ -35,7 +35,7 @@ func showRecords(kind recordKind) func(v *visit) (reply, error) {
 		if err != nil {
 			return nil, err
 		}
-		return t.showList(listView{Title: kind.label + "s", About: kind.aboutList}, "No records found.", base+"/"+kind.name+"s.")
+		return t.showList(listView{Title: kind.label + "s", About: kind.aboutList}, "No records found.", rootPath+"/"+kind.name+"s.")
 	}
 }
 
@@ -72,7 +72,7 @@ func showSection(kind recordKind) func(v *visit) (reply, error) {
 	return func(v *visit) (reply, error) {
 		b := &recordBuilder{visit: v, kind: kind, id: v.PathValue("id")}
 		name := v.PathValue("section")
-		at := slices.IndexFunc(kind.sections, func(s section) bool { return s.statement == name && s.form == asTable })
+		at := slices.IndexFunc(kind.sections, func(s section) bool { return s.statement == name && s.layout == asTable })
 		if at < 0 {
 			return nil, &statusError{http.StatusNotFound, fmt.Sprintf("the page of a %s has no table %q", kind.name, name), "The page of the record links to its tables."}
 		}
@@ -90,7 +90,7 @@ func showSection(kind recordKind) func(v *visit) (reply, error) {
 			return t.sendFile(kind.name + "_" + name), nil
 		}
 		address := linkTo(kind.name+"s", b.id)
-		of := &page.Cell{Text: head.Rows[0].Get("title").Text, Link: v.links().keepAsOf(address)}
-		return t.showList(listView{Title: s.title, About: s.about, Of: of}, cmp.Or(s.empty, "No rows."), address+"/"+name+"/")
+		record := &page.Cell{Text: head.Rows[0].Get("title").Text, Link: v.links().keepAsOf(address)}
+		return t.showList(listView{Title: s.title, About: s.about, Record: record}, cmp.Or(s.empty, "No rows."), address+"/"+name+"/")
 	}
 }

@@ -40,42 +40,42 @@ type section struct {
 	// statement is the name of the statement in sql, and the anchor on the page.
 	statement, title, about string
 	// empty is shown for a result without rows. If it is empty, the section is left out.
-	empty string
-	form  sectionForm
+	empty  string
+	layout sectionLayout
 	// bars is the column whose values get bars. Empty means none.
 	bars string
 }
 
-// sectionForm is the form in which a section shows its rows.
-type sectionForm int
+// sectionLayout is the way in which a section shows its rows.
+type sectionLayout int
 
 const (
-	asTable    sectionForm = iota
-	asPeriods              // a list of values with their periods
-	asPrices               // amounts by tier and currency, with a chart
-	asComments             // threads of comments
+	asTable    sectionLayout = iota
+	asPeriods                // a list of values with their periods
+	asPrices                 // amounts by tier and currency, with a chart
+	asComments               // threads of comments
 )
 
 const (
-	// rowLimit is the maximum number of rows in the table of a section.
-	rowLimit = 100
-	// maxVersions is the maximum number of rows of a history or of comments.
-	maxVersions = 20_000
+	// maxSectionRows is the maximum number of rows in the table of a section.
+	maxSectionRows = 100
+	// maxHistoryRows is the maximum number of rows in a section with periods, prices or comments.
+	maxHistoryRows = 20_000
 )
 
 // recordView is the page of one record.
 type recordView struct {
 	Kind, Label, ID, Title string
 	Facts                  []fact
-	// Gone is the time when the record was deleted. Evidence is the reason why the record counts
+	// DeletedAt is the time when the record was deleted. Evidence is the reason why the record counts
 	// as deleted.
-	Gone, Evidence string
-	// First is the time of the first snapshot with the record. It is empty if no list contains the
-	// record. Begin is the time of the first snapshot in the catalog.
-	First, Begin string
-	Sections     []sectionView
-	Fields       []fieldsView
-	AsOf         asOfView
+	DeletedAt, Evidence string
+	// FirstSeen is the time of the first snapshot with the record. It is empty if no list contains the
+	// record. FirstSnapshot is the time of the first snapshot in the catalog.
+	FirstSeen, FirstSnapshot string
+	Sections                 []sectionView
+	Fields                   []fieldsView
+	AsOf                     asOfView
 }
 
 // fact is one value below the title.
@@ -89,10 +89,10 @@ type sectionView struct {
 	ID, Title, About string
 	Table            *page.Table
 	// Link is the address of the page on which the table can be sorted and filtered.
-	Link    string
-	Periods []periodView
-	Prices  []priceView
-	Talk    []comment
+	Link     string
+	Periods  []periodView
+	Prices   []priceView
+	Comments []comment
 	// Empty is shown if there are no rows. Sources is a note that names the source tables in which
 	// rows may be missing.
 	Empty, Sources string
@@ -207,9 +207,9 @@ func factsOf(head query.Result, l links) []fact {
 // buildSection runs the query of a section. It returns nil if the section is left out.
 func (b *recordBuilder) buildSection(s section) (*sectionView, error) {
 	v := &sectionView{ID: s.statement, Title: s.title, About: s.about}
-	most := maxVersions
-	if s.form == asTable {
-		most = rowLimit
+	most := maxHistoryRows
+	if s.layout == asTable {
+		most = maxSectionRows
 	}
 	result, err := b.askByID(s.statement, most)
 	if query.IsMissing(err) {
@@ -229,16 +229,16 @@ func (b *recordBuilder) buildSection(s section) (*sectionView, error) {
 		}
 		return v, nil
 	}
-	if n := len(result.Rows); s.form != asTable && result.Total > int64(n) {
+	if n := len(result.Rows); s.layout != asTable && result.Total > int64(n) {
 		v.More = fmt.Sprintf("Only %s of %s rows of the history are shown.", plural.Number(n), plural.Number(result.Total))
 	}
-	switch s.form {
+	switch s.layout {
 	case asPeriods:
 		v.Periods = buildPeriods(result, b.links())
 	case asPrices:
 		v.Prices = buildPrices(result.Rows, b.snapshot.At)
 	case asComments:
-		v.Talk = buildComments(result.Rows)
+		v.Comments = buildComments(result.Rows)
 	default:
 		roles := rolesOf(result.Columns)
 		if err := b.fillOutletNames(roles, result.Rows); err != nil {

@@ -24,7 +24,7 @@ import (
 var assetFiles embed.FS
 
 // assetFolder is the address of the style sheet and the scripts.
-const assetFolder = base + "/assets/"
+const assetFolder = rootPath + "/assets/"
 
 // reply is the response of a page.
 type reply interface {

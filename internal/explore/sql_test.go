@@ -323,8 +323,8 @@ func TestStatementAsQuestion(t *testing.T) {
 	body := s.runSQL(t, "SELECT count(*) AS listings FROM product_listings", http.StatusOK)
 	_, text, _ := strings.Cut(body, `<pre id="file">`)
 	text, _, _ = strings.Cut(text, "</pre>")
-	s.queries = t.TempDir()
-	must(t, os.WriteFile(filepath.Join(s.queries, "mine.sql"), []byte(text), 0o600))
+	s.queriesDir = t.TempDir()
+	must(t, os.WriteFile(filepath.Join(s.queriesDir, "mine.sql"), []byte(text), 0o600))
 	wantTexts(t, s.get(t, "/questions/mine", http.StatusOK), "Title of the question", "Listings")
 }
 

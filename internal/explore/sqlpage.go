@@ -18,7 +18,7 @@ import (
 )
 
 const (
-	sqlPath = base + "/sql"
+	sqlPath = rootPath + "/sql"
 	// maxChildren is the maximum number of statements that run at a time. Other statements wait.
 	maxChildren = 2
 	// maxFileBytes limits the result file of a statement, and the sum of its temporary files.

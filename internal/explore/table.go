@@ -93,7 +93,7 @@ func rolesOf(columns []query.Column) []columnRole {
 }
 
 // buildTable returns the table of a result. Ids become links of names, and currencies become units
-// of amounts. If the result has no more rows than the table, columns without values are left out and
+// of amounts. If the table contains all rows of the result, columns without values are left out and
 // listed in Blank.
 func buildTable(caption string, roles []columnRole, result query.Result, l links) *page.Table {
 	t := &page.Table{Caption: caption, Empty: "No rows.", Stacked: true}
@@ -178,7 +178,7 @@ func (v *visit) fillOutletNames(roles []columnRole, rows []query.Record) error {
 	values := outletNames()
 	values["wanted"] = sqltext.SQL(fmt.Sprintf(wanted, strings.Join(ids, ", ")))
 	found, err := v.run(b.query(string(recordSQL.Render("names_of", values))))
-	if query.IsMissing(err) { // an earlier version of the program created the snapshot
+	if query.IsMissing(err) { // an older version of the program created the snapshot
 		return nil
 	}
 	for _, r := range found.Rows {

@@ -20,9 +20,7 @@ import (
 const ordersList = `SELECT o.id AS order_id, p.name AS profile, o.status, o.created_at AS ordered, o.date_paid AS paid, o.total
 	FROM main.orders AS o LEFT JOIN main.profiles AS p ON p.id = o.profile_id`
 
-var (
-	orderLink = regexp.MustCompile(`<td[^>]*><a href="/explore/orders/([^"?]*)">`)
-)
+var orderLink = regexp.MustCompile(`<td[^>]*><a href="/explore/orders/([^"?]*)">`)
 
 // orderIDs returns the ids of the orders on a page.
 func orderIDs(body string) []string {
@@ -39,14 +37,14 @@ func TestTablesAreSorted(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, "tables.sql")
 	const defaultOrder = "ordered DESC NULLS LAST, order_id"
-	for key, by := range map[string]string{"": "", "order": "coalesce((SELECT reference_number FROM main.orders AS n WHERE n.id = order_id), order_id)", "profile": "profile",
+	for key, expression := range map[string]string{"": "", "order": "coalesce((SELECT reference_number FROM main.orders AS n WHERE n.id = order_id), order_id)", "profile": "profile",
 		"status": "status", "ordered": "ordered", "paid": "paid", "total": "total"} {
 		for _, sign := range []string{"", "-"} {
-			order := defaultOrder
-			if by != "" {
-				order = by + map[string]string{"-": " DESC", "": ""}[sign] + " NULLS LAST, " + defaultOrder
+			orderBy := defaultOrder
+			if expression != "" {
+				orderBy = expression + map[string]string{"-": " DESC", "": ""}[sign] + " NULLS LAST, " + defaultOrder
 			}
-			want := column(s.sql(t, "SELECT order_id FROM ("+ordersList+") ORDER BY "+order), 0)
+			want := column(s.sql(t, "SELECT order_id FROM ("+ordersList+") ORDER BY "+orderBy), 0)
 			var got []string
 			for page := 1; page <= 3; page++ {
 				address := fmt.Sprintf("/orders?sort=%s&page=%d", sign+key, page)

@@ -30,8 +30,8 @@ type tableRows struct {
 	query.Result // Total counts the rows of all pages
 	// Sums contains, for each currency, the totals of the summed columns.
 	Sums []currencySums
-	// Choices contains the values of each column with a selection. They are not filtered. The first
-	// list is empty, see choicesSQL.
+	// Choices contains the values of each column with a selection, also from rows that do not match
+	// the filters. The first list is empty, see choicesSQL.
 	Choices [][]string
 }
 
@@ -42,14 +42,14 @@ type currencySums struct {
 }
 
 const (
-	// tableRowsShown is the number of rows of one page of a table.
-	tableRowsShown = 100
+	// tablePageRows is the number of rows of one page of a table.
+	tablePageRows = 100
 	// mostChoices is the maximum number of values in a selection.
 	mostChoices = 100
 )
 
-// positionColumn contains the position of a row in the result of the query. Rows are finally sorted by
-// it, so that their order never depends on chance.
+// positionColumn contains the position of a row in the result of the query. Every ORDER BY clause ends
+// with positionColumn, so that it defines the order of all rows.
 const positionColumn = `"row of the query"`
 
 // openTable reads the columns of a query and the state in the address.
@@ -165,7 +165,7 @@ func (t *table) read() (tableRows, error) {
 	}
 	text := "WITH result AS MATERIALIZED (SELECT *" + resultExclude + " FROM (\n" + t.innerSQL() + "\n)),\nfound AS MATERIALIZED (SELECT row_number() OVER () AS " + positionColumn + ", * FROM result" + t.where(b) + "),\n" +
 		"facts AS (SELECT (SELECT count(*) FROM found), " + t.sumsSQL() + ", " + t.choicesSQL() + "),\n" +
-		fmt.Sprintf("shown AS (SELECT * FROM found%s LIMIT %d OFFSET %d)\n", t.orderBy(), tableRowsShown, (t.state.Page-1)*tableRowsShown) +
+		fmt.Sprintf("shown AS (SELECT * FROM found%s LIMIT %d OFFSET %d)\n", t.orderBy(), tablePageRows, (t.state.Page-1)*tablePageRows) +
 		"SELECT facts.*, " + positionColumn + ", shown.* EXCLUDE " + shownExclude + " FROM facts LEFT JOIN shown ON true" + t.orderBy()
 	result, err := t.runWhole(t.queryAround(text, b))
 	if err != nil {

@@ -230,7 +230,7 @@ func (t *table) addPages(view *tableView, rows tableRows) {
 	if rows.Total == 1 {
 		view.Count = "1 row"
 	}
-	first := int64(t.state.Page-1)*tableRowsShown + 1
+	first := int64(t.state.Page-1)*tablePageRows + 1
 	last := first + int64(len(rows.Rows)) - 1
 	switch {
 	case len(rows.Rows) == 0 && rows.Total > 0:
@@ -239,7 +239,7 @@ func (t *table) addPages(view *tableView, rows tableRows) {
 		view.Count += fmt.Sprintf(", %s to %s", plural.Number(first), plural.Number(last))
 	}
 	if t.state.Page > 1 {
-		previous := min(int64(t.state.Page-1), max(1, (rows.Total+tableRowsShown-1)/tableRowsShown))
+		previous := min(int64(t.state.Page-1), max(1, (rows.Total+tablePageRows-1)/tablePageRows))
 		view.Previous = t.addressWith(pair{pageKey, fmt.Sprint(previous)})
 	}
 	if last >= first && last < rows.Total {
