@@ -49,8 +49,8 @@ func isShownStream(stream string) bool {
 	return slices.ContainsFunc(allSections(), func(s section) bool { return slices.Contains(s.streams, stream) })
 }
 
-// buildHeadlines compares the headline numbers of the report's snapshot with those of up to two earlier
-// snapshots. Changes of prices come from the query itself: its parameter since is the earlier snapshot.
+// buildHeadlines compares the headline numbers of the report's snapshot with the headline numbers of up
+// to two earlier snapshots. Changes of prices come from the query itself: its parameter since is the earlier snapshot.
 func (b *builder) buildHeadlines() (Section, error) {
 	out := Section{ID: "headlines", Title: "Headlines"}
 	current := Question{Query: "report_headlines"}

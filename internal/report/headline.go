@@ -12,11 +12,12 @@ import (
 	"placementsync/internal/query"
 )
 
-// earlierFigures contains the headline numbers of an earlier snapshot.
+// earlierFigures contains the figures, that is, the headline numbers, of an earlier snapshot.
 type earlierFigures struct {
 	// since is the label of a comparison with the snapshot, such as "vs week".
-	since  string
-	at     time.Time
+	since string
+	at    time.Time
+	// values contains the figures by label.
 	values map[string]query.Value
 	// prices contains the change of each median price since the snapshot, by the label of the price.
 	prices map[string]Change

@@ -1,6 +1,6 @@
 // Package report creates the report of a snapshot: findings that need attention, headline numbers
-// with their changes, prices, commissions, articles and data quality. It shows the query of each
-// number. The report is a page of the workbench, and Write writes it as a single offline file.
+// with their changes, prices, commissions, articles and data quality. The report shows the command that
+// prints each number. It is a page of the workbench, and Write writes it as a single offline file.
 //
 // The package must not know where snapshots are stored: the caller runs the queries.
 package report
@@ -29,7 +29,8 @@ type Question struct {
 const maxRows = 2000
 
 // Ask runs a query and returns its result with sources. ok is false if the snapshot lacks a
-// table or column that the query reads. This can happen with a snapshot of an older program version.
+// table or column that the query reads. This can happen if an older version of the program created the
+// snapshot.
 type Ask func(ctx context.Context, q Question) (r query.Result, ok bool, err error)
 
 // Options contains texts and addresses of the page.
@@ -40,7 +41,7 @@ type Options struct {
 	// Earlier means that the snapshot is not the newest, so that commands need --as-of. Held means
 	// that the snapshot is a held night. The caller then adds --held to Program.
 	Earlier, Held bool
-	// Notices are shown first, such as a held night.
+	// Notices are shown first, for example about a held night.
 	Notices []Notice
 	// Questions is the address of the query pages, such as "/explore/questions/". Empty means that
 	// numbers have no links.
