@@ -79,26 +79,26 @@ func (s Set) Choose(names []string) (Set, error) {
 	return chosen, nil
 }
 
-func checkNames(all []query.Query) (names []string) {
-	for _, q := range all {
+func checkNames(queries []query.Query) (names []string) {
+	for _, q := range queries {
 		names = append(names, q.Name)
 	}
 	return names
 }
 
-// Fault is a rule with an unknown name or an invalid value.
+// Fault is an unknown name or an invalid value in a rule.
 type Fault struct {
 	// Path is the path of a key in the configuration, below checks.rules.
 	Path string
-	// Value is the invalid value. It is nil if the key is wrong.
+	// Value is the invalid value. It is nil if the key is unknown.
 	Value   any
 	Message string
 }
 
-// FindFaults returns the rules that name an unknown check or parameter, or give a value of
-// the wrong type. all are the existing checks.
-func FindFaults(all []query.Query, rules map[string]Rule) (faults []Fault) {
-	known := checkNames(all)
+// FindFaults returns the unknown checks and parameters that rules name, and the values of the wrong
+// type. existing are all checks.
+func FindFaults(existing []query.Query, rules map[string]Rule) (faults []Fault) {
+	known := checkNames(existing)
 	for _, name := range slices.Sorted(maps.Keys(rules)) {
 		i := slices.Index(known, name)
 		if i < 0 {
@@ -106,7 +106,7 @@ func FindFaults(all []query.Query, rules map[string]Rule) (faults []Fault) {
 			continue
 		}
 		var params []string
-		for _, p := range all[i].Params {
+		for _, p := range existing[i].Params {
 			if !slices.Contains(reservedParams(), p.Name) {
 				params = append(params, p.Name)
 			}
@@ -117,7 +117,7 @@ func FindFaults(all []query.Query, rules map[string]Rule) (faults []Fault) {
 				faults = append(faults, Fault{Path: path, Message: "is not a parameter of " + name + ": " + suggest(params, param)})
 				continue
 			}
-			p, _ := all[i].Param(param)
+			p, _ := existing[i].Param(param)
 			if err := p.CheckValue(value); err != nil {
 				faults = append(faults, Fault{Path: path, Value: value, Message: "does not fit: " + err.Error()})
 			}
@@ -131,7 +131,7 @@ func suggest(known []string, word string) string {
 		return "did you mean " + near + "?"
 	}
 	if len(known) == 0 {
-		return "it has none"
+		return "it has no parameters"
 	}
 	return "use one of " + strings.Join(known, ", ")
 }
@@ -154,14 +154,14 @@ const maxSampleRows, maxSampleText = 3, 200
 // An error means that the context was canceled, or that the grades or row counts of the snapshot
 // cannot be read.
 func (s Set) Run(ctx context.Context, db *query.DB) ([]ledger.Check, error) {
-	in, err := readScope(ctx, db)
+	scope, err := readScope(ctx, db)
 	if err != nil {
 		return nil, fmt.Errorf("audit the snapshot: %w", err)
 	}
 	var results []ledger.Check
 	for _, q := range s.checks {
 		began := time.Now()
-		result := s.runOne(ctx, db, in, q)
+		result := s.runCheck(ctx, db, scope, q)
 		if cause := context.Cause(ctx); cause != nil {
 			return results, cause
 		}
@@ -171,33 +171,33 @@ func (s Set) Run(ctx context.Context, db *query.DB) ([]ledger.Check, error) {
 	return results, nil
 }
 
-func (s Set) runOne(ctx context.Context, db *query.DB, in scope, q query.Query) ledger.Check {
+func (s Set) runCheck(ctx context.Context, db *query.DB, scope auditScope, q query.Query) ledger.Check {
 	ctx, cancel := db.Bound(ctx)
 	defer cancel()
 	result := ledger.Check{Name: q.Name, Title: q.Title, Severity: q.Severity}
-	parts, values, skip, err := s.prepare(db, in, q)
-	if skip != "" {
-		result.Outcome, result.Reason = ledger.CheckSkipped, skip
+	parts, values, skipReason, err := s.prepare(db, scope, q)
+	if skipReason != "" {
+		result.Outcome, result.Reason = ledger.CheckSkipped, skipReason
 		return result
 	}
 	// Each part is a query on one table or reference. The parts run one after another, so that a
 	// check needs the memory of only one part. An error of one part must not hide the rows of the
 	// others.
-	var found query.Result
-	unread := false
+	var violations query.Result
+	isUnread := false // the violating rows of a part are from an earlier run, which audited them
 	for _, part := range parts {
 		if err != nil && ctx.Err() != nil {
 			break
 		}
-		one, partErr := db.Collect(ctx, part, values, maxSampleRows)
-		if partErr == nil && one.Total > 0 {
-			var skipped bool
-			if skipped, partErr = in.isUnread(ctx, db, part, values); skipped {
-				unread = true
+		partResult, partErr := db.Collect(ctx, part, values, maxSampleRows)
+		if partErr == nil && partResult.Total > 0 {
+			var isPartUnread bool
+			if isPartUnread, partErr = scope.isUnread(ctx, db, part, values); isPartUnread {
+				isUnread = true
 				continue
 			}
-			found.Columns, found.Total = one.Columns, found.Total+one.Total
-			found.Rows = append(found.Rows, one.Rows[:min(len(one.Rows), maxSampleRows-len(found.Rows))]...)
+			violations.Columns, violations.Total = partResult.Columns, violations.Total+partResult.Total
+			violations.Rows = append(violations.Rows, partResult.Rows[:min(len(partResult.Rows), maxSampleRows-len(violations.Rows))]...)
 		}
 		err = cmp.Or(err, partErr)
 	}
@@ -205,11 +205,11 @@ func (s Set) runOne(ctx context.Context, db *query.DB, in scope, q query.Query) 
 		result.Reason = firstLine(err)
 	}
 	switch {
-	case found.Total > 0: // even if another part did not run
-		result.Outcome, result.Rows, result.Sample = ledger.CheckFailed, found.Total, sample(found)
+	case violations.Total > 0: // even if another part did not run
+		result.Outcome, result.Rows, result.Sample = ledger.CheckFailed, violations.Total, sample(violations)
 	case err != nil:
 		result.Outcome = ledger.CheckNotRun
-	case unread:
+	case isUnread:
 		result.Outcome, result.Reason = ledger.CheckSkipped, "none of its tables was read"
 	default:
 		result.Outcome = ledger.CheckPassed
@@ -227,37 +227,37 @@ func (s Set) NotRun(err error) []ledger.Check {
 }
 
 // Prepare returns the query that selects all violating rows of a check in an open snapshot, and the
-// values of its parameters. If the check has no data to compare, skipped is the reason. An unknown
-// name is a *query.UsageError.
-func (s Set) Prepare(ctx context.Context, db *query.DB, name string) (q query.Query, values map[string]string, skipped string, err error) {
-	one, err := s.Choose([]string{name})
+// values of its parameters. If the check has no data to compare, skipReason says why. An unknown name
+// is a *query.UsageError.
+func (s Set) Prepare(ctx context.Context, db *query.DB, name string) (q query.Query, values map[string]string, skipReason string, err error) {
+	chosen, err := s.Choose([]string{name})
 	if err != nil {
 		return q, nil, "", err
 	}
-	in, err := readScope(ctx, db)
+	scope, err := readScope(ctx, db)
 	if err != nil {
 		return q, nil, "", fmt.Errorf("audit the snapshot: %w", err)
 	}
-	parts, values, skipped, err := s.prepare(db, in, one.checks[0])
-	if err != nil || skipped != "" {
-		return q, nil, skipped, err
+	parts, values, skipReason, err := s.prepare(db, scope, chosen.checks[0])
+	if err != nil || skipReason != "" {
+		return q, nil, skipReason, err
 	}
 	return query.UnionParts(parts), values, "", nil
 }
 
 // prepare expands a check into its parts, one query for each table or reference that it audits, and
-// returns the values of its parameters. If the check has no data to compare, skip is the reason.
-func (s Set) prepare(db *query.DB, in scope, q query.Query) (parts []query.Query, values map[string]string, skip string, err error) {
+// returns the values of its parameters. If the check has no data to compare, skipReason says why.
+func (s Set) prepare(db *query.DB, scope auditScope, q query.Query) (parts []query.Query, values map[string]string, skipReason string, err error) {
 	if q.ReadsBefore() && !db.HasBefore() {
 		return nil, nil, "there is no previous snapshot", nil
 	}
-	parts, err = q.Expand(in.moved, s.private)
+	parts, err = q.Expand(scope.muchChanged, s.private)
 	if err == nil && len(parts) == 0 {
 		return nil, nil, "too few rows of its tables changed", nil
 	}
 	values = map[string]string{}
 	maps.Copy(values, s.rules[q.Name].Params)
-	for name, value := range map[string]string{paramSnapshot: in.snapshot.At.Format(time.RFC3339Nano), paramRun: in.snapshot.Run,
+	for name, value := range map[string]string{paramSnapshot: scope.snapshot.At.Format(time.RFC3339Nano), paramRun: scope.snapshot.Run,
 		paramPrivate: "," + strings.Join(s.private, ",") + ","} {
 		if _, declared := q.Param(name); declared {
 			values[name] = value
@@ -276,14 +276,14 @@ func firstLine(err error) string {
 
 // sample returns the first violating rows as a JSON array of objects, with long values cut. It
 // returns nil if a JSON value of a row is invalid.
-func sample(found query.Result) json.RawMessage {
+func sample(violations query.Result) json.RawMessage {
 	text := []byte("[")
-	for i, row := range found.Rows {
+	for i, row := range violations.Rows {
 		if i > 0 {
 			text = append(text, ',')
 		}
 		text = append(text, '{')
-		for c, column := range found.Columns {
+		for c, column := range violations.Columns {
 			if c > 0 {
 				text = append(text, ',')
 			}
@@ -305,63 +305,64 @@ func sample(found query.Result) json.RawMessage {
 	return text
 }
 
-// scope is the audited snapshot and the tables to check.
-type scope struct {
+// auditScope is the audited snapshot and the tables to check.
+type auditScope struct {
 	snapshot query.Snapshot
-	// read contains the tables of the streams that the run of the snapshot read. moved contains
-	// the tables among them in which at least a tenth of the rows are new, changed or gone.
-	read, moved []string
+	// read contains the tables of the streams that the run of the snapshot read. muchChanged
+	// contains those of them in which at least a tenth of the rows, and at least one row, is new,
+	// changed or gone. The expensive comparisons of whole columns are skipped for other tables.
+	read, muchChanged []string
 }
 
-// movedDivisor defines scope.moved: at least rows/movedDivisor rows of a moved table are new,
-// changed or gone. The expensive comparisons of whole columns are skipped for other tables.
-const movedDivisor = 10
+// muchChangedDivisor defines auditScope.muchChanged: at least rows/muchChangedDivisor rows of the table
+// are new, changed or gone.
+const muchChangedDivisor = 10
 
-func readScope(ctx context.Context, db *query.DB) (in scope, err error) {
-	if in.snapshot, err = db.ReadSnapshot(ctx); err != nil {
-		return in, err
+func readScope(ctx context.Context, db *query.DB) (scope auditScope, err error) {
+	if scope.snapshot, err = db.ReadSnapshot(ctx); err != nil {
+		return scope, err
 	}
-	run := map[string]string{"run": in.snapshot.Run}
+	run := map[string]string{"run": scope.snapshot.Run}
 	const maxRows = 1 << 20 // more than a run has streams or tables
 	streams, err := db.Collect(ctx, query.Text("SELECT stream, grade FROM meta.streams WHERE run_id = $run"), run, maxRows)
 	if err != nil {
-		return in, err
+		return scope, err
 	}
 	grades := map[string]string{}
 	for _, r := range streams.Rows {
 		grades[r.Get("stream").Text] = r.Get("grade").Text
 	}
-	unmovedRows, err := db.Collect(ctx, query.Text(fmt.Sprintf(
-		"SELECT table_name FROM meta.tables WHERE run_id = $run AND ((rows_new + rows_changed + rows_gone) * %d < rows OR rows_new + rows_changed + rows_gone = 0)", movedDivisor)), run, maxRows)
+	littleChangedTables, err := db.Collect(ctx, query.Text(fmt.Sprintf(
+		"SELECT table_name FROM meta.tables WHERE run_id = $run AND ((rows_new + rows_changed + rows_gone) * %d < rows OR rows_new + rows_changed + rows_gone = 0)", muchChangedDivisor)), run, maxRows)
 	if err != nil {
-		return in, err
+		return scope, err
 	}
-	unmoved := map[string]bool{}
-	for _, r := range unmovedRows.Rows {
-		unmoved[r.Get("table_name").Text] = true
+	isLittleChanged := map[string]bool{}
+	for _, r := range littleChangedTables.Rows {
+		isLittleChanged[r.Get("table_name").Text] = true
 	}
 	for _, st := range stream.All() {
 		if !ledger.WasRead(grades[st.Name]) {
 			continue
 		}
 		for _, t := range st.Tables {
-			if !slices.Contains(in.read, t.Name) {
-				in.read = append(in.read, t.Name)
+			if !slices.Contains(scope.read, t.Name) {
+				scope.read = append(scope.read, t.Name)
 			}
-			if !unmoved[t.Name] && !slices.Contains(in.moved, t.Name) {
-				in.moved = append(in.moved, t.Name)
+			if !isLittleChanged[t.Name] && !slices.Contains(scope.muchChanged, t.Name) {
+				scope.muchChanged = append(scope.muchChanged, t.Name)
 			}
 		}
 	}
-	return in, nil
+	return scope, nil
 }
 
-// isUnread reports whether q selects from tables of the schema main, but the run fetched no rows of
-// these tables. An earlier run has then audited the same rows.
-func (in scope) isUnread(ctx context.Context, db *query.DB, q query.Query, values map[string]string) (bool, error) {
+// isUnread reports whether q selects from tables of the schema main, but the run read none of these
+// tables. An earlier run then audited the rows.
+func (scope auditScope) isUnread(ctx context.Context, db *query.DB, q query.Query, values map[string]string) (bool, error) {
 	sources, err := db.Sources(ctx, q, values)
 	if err != nil || len(sources) == 0 {
 		return false, err
 	}
-	return !slices.ContainsFunc(sources, func(s query.Source) bool { return slices.Contains(in.read, s.Table) }), nil
+	return !slices.ContainsFunc(sources, func(s query.Source) bool { return slices.Contains(scope.read, s.Table) }), nil
 }

@@ -23,9 +23,9 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// twoNights is SQL that adds the two nights of every fixture. A row of the schema main is from the
-// first night unless its valid_from is tonight(). Rows of the schema past were closed in the second
-// night.
+// twoNights is SQL that adds the two nights of every fixture. A row of the schema main whose valid_from
+// is tonight() is from the second night. All other rows are from the first night. Rows of the schema
+// past were closed in the second night.
 const twoNights = `CREATE TEMP MACRO tonight() AS TIMESTAMPTZ '2026-11-02 02:00:00+00';
 INSERT INTO meta.runs (run_id, snapshot_at, outcome) VALUES ('20261101T020000Z', '2026-11-01 02:00:00+00', 'complete'), ('20261102T020000Z', '2026-11-02 02:00:00+00', 'complete');
 `
@@ -98,9 +98,9 @@ func TestChecks(t *testing.T) {
 					t.Fatal(err)
 				}
 				set := load(t, "", rules, nil, q.Name)
-				prepared, values, skipped, err := set.Prepare(t.Context(), db, q.Name)
-				if err != nil || skipped != "" {
-					t.Fatalf("Prepare: got error %v and skip reason %q, want neither", err, skipped)
+				prepared, values, skipReason, err := set.Prepare(t.Context(), db, q.Name)
+				if err != nil || skipReason != "" {
+					t.Fatalf("Prepare: got error %v and skip reason %q, want neither", err, skipReason)
 				}
 				if _, err := db.Run(t.Context(), prepared, values, w); err != nil {
 					t.Fatal(err)
@@ -184,14 +184,14 @@ INSERT INTO outlets (id) VALUES ('a');`
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
 	}
-	first := open(t, empty, `INSERT INTO meta.runs (run_id, snapshot_at) VALUES ('a', '2026-11-01 02:00:00+00');`, query.Before{}, 2*time.Second)
-	if got := runAll(first)["compares"]; got.Outcome != ledger.CheckSkipped {
+	oneNight := open(t, empty, `INSERT INTO meta.runs (run_id, snapshot_at) VALUES ('a', '2026-11-01 02:00:00+00');`, query.Before{}, 2*time.Second)
+	if got := runAll(oneNight)["compares"]; got.Outcome != ledger.CheckSkipped {
 		t.Errorf("compares, without an earlier snapshot: got %s (%s), want skipped", got.Outcome, got.Reason)
 	}
 }
 
 // TestTimeoutBoundsAWholeCheck runs a check with one query for each table. Each query takes less
-// time than the limit. Together they take more.
+// time than the limit. All queries together take more.
 func TestTimeoutBoundsAWholeCheck(t *testing.T) {
 	dir := t.TempDir()
 	const slow = "-- title: A\n-- severity: hold\n-- each: table\nSELECT {name} FROM range(20000) AS a(x), range(2000) AS b(x) WHERE sqrt(a.x + b.x) = 0.5"
@@ -205,7 +205,7 @@ func TestTimeoutBoundsAWholeCheck(t *testing.T) {
 		t.Fatal(err)
 	}
 	if r := results[0]; r.Outcome != ledger.CheckNotRun || !strings.Contains(r.Reason, "stopped after 400ms") {
-		t.Errorf("got %s after %.1f s: %s; want not run, stopped after 400ms", r.Outcome, r.Seconds, r.Reason)
+		t.Errorf("the outcome after %.1f s is %q with the reason %q, want \"not run\" and a reason with \"stopped after 400ms\"", r.Seconds, r.Outcome, r.Reason)
 	}
 }
 
@@ -227,13 +227,13 @@ func TestPartsThatDoNotRunHideNoRows(t *testing.T) {
 			t.Fatal(err)
 		}
 		if r := results[0]; r.Outcome != want || !strings.Contains(r.Reason, "guest_email") {
-			t.Errorf("with %q: got %s, %d rows, reason %q; want %s and a reason with guest_email", rows, r.Outcome, r.Rows, r.Reason, want)
+			t.Errorf("with the rows %q the outcome is %s with %d violating rows and the reason %q, want %s and a reason with guest_email", rows, r.Outcome, r.Rows, r.Reason, want)
 		}
 	}
 }
 
-// TestChangedPrivacyRulesAreNoFinding runs the checks on values that a changed privacy rule has
-// dropped or hashed. Without the rule, the same changes must be findings.
+// TestChangedPrivacyRulesAreNoFinding runs the checks on values that were dropped, hashed or shown again
+// because a privacy rule changed. If no rule explains such a change, checks must fail.
 func TestChangedPrivacyRulesAreNoFinding(t *testing.T) {
 	const rows = `INSERT INTO outlets (id) SELECT 'o' || n FROM range(60) AS t(n);
 INSERT INTO past.product_listings (id, name, outlet_id) SELECT 'l' || n, was('L' || n), was('o' || n) FROM range(60) AS t(n);
@@ -354,7 +354,7 @@ func TestInvalidRules(t *testing.T) {
 		got = append(got, fmt.Sprintf("%s: %v %s", f.Path, f.Value, f.Message))
 	}
 	want := []string{
-		`host_listed_twice.params.a: <nil> is not a parameter of host_listed_twice: it has none`,
+		`host_listed_twice.params.a: <nil> is not a parameter of host_listed_twice: it has no parameters`,
 		`price_median_mooved: <nil> is not a check: did you mean price_median_moved?`,
 		`prices_scaled.params.share: much does not fit: parameter "share": "much" is not a number such as 12.50`,
 		`prices_scaled.params.snapshot: <nil> is not a parameter of prices_scaled: use one of share, low, high, min_prices`,

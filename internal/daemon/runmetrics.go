@@ -136,13 +136,13 @@ func streamMetrics() []metric {
 				}
 			})},
 		{"stream_left_out", "1 for a stream that the configuration left out of the last published night, 0 for the others.", []string{"stream"}, false,
-			ofStreams(func(s ledger.Stream, emit emitter) { emit(boolValue(s.IsLeftOut()), s.Stream) })},
+			ofStreams(func(s ledger.Stream, emit emitter) { emit(boolValue(s.IsExcluded()), s.Stream) })},
 		{"streams", "Streams of the last published night by the meaning of their grade. Streams of webhooks and streams that the configuration leaves out are not counted.", []string{"standing"}, false,
 			ifRead(SourceLedger, func(s scrape, emit emitter) {
 				night, ok := s.lastPublished()
 				counts := map[ledger.Standing]int{}
 				for _, stream := range night.Streams {
-					if !stream.Events && !stream.IsLeftOut() {
+					if !stream.Events && !stream.IsExcluded() {
 						counts[ledger.StandingOf(stream.Grade)]++
 					}
 				}

@@ -9,7 +9,7 @@ import (
 	"placementsync/internal/plural"
 )
 
-// CheckOutcome is the result of a check of a snapshot.
+// CheckOutcome says whether a check of a snapshot passed.
 type CheckOutcome string
 
 // Outcomes of checks. A check is skipped if it has no data to compare: its tables were not read, too
@@ -44,8 +44,8 @@ func (c Check) Holds() bool { return c.Severity == "hold" && c.Outcome == CheckF
 // NeedsAttention reports whether the check failed or did not run.
 func (c Check) NeedsAttention() bool { return c.Outcome == CheckFailed || c.Outcome == CheckNotRun }
 
-// SampleLines returns one readable line for each row of the sample: "column value, column
-// value". NULL values are omitted.
+// SampleLines returns one line of text for each row of the sample: "column value, column value".
+// NULL values are omitted.
 func (c Check) SampleLines() (lines []string) {
 	decoder := json.NewDecoder(bytes.NewReader(c.Sample))
 	if _, err := decoder.Token(); err != nil { // [

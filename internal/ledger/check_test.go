@@ -15,7 +15,7 @@ func TestSampleLines(t *testing.T) {
 	}
 	c.Sample = []byte(`[{"id":"a"},{"id`)
 	if got := c.SampleLines(); !slices.Equal(got, []string{"id a"}) {
-		t.Errorf("a sample that is cut off: got %q, want its first row only", got)
+		t.Errorf("a truncated sample: got %q, want only the first row", got)
 	}
 }
 

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// BeginFollowUp returns the ledger entry of work after a publish. The work starts now.
+// BeginFollowUp returns the ledger entry of work after a publish that starts at the time now.
 func BeginFollowUp(kind, program string, now time.Time) Run {
 	now = now.UTC()
 	return Run{ID: now.Format("20060102T150405Z") + "-" + kind, Kind: kind, StartedAt: now, Program: program}
@@ -35,13 +35,13 @@ type FollowUp struct {
 	// Succeeded is the end of the last complete attempt. Zero means that no attempt was complete.
 	Succeeded time.Time
 	// Failures counts the failed and partial attempts after Succeeded. Since is the start of the
-	// first such attempt.
+	// first of these attempts.
 	Failures int
 	Since    time.Time
 }
 
-// IsBehind reports any failure since the last full success. An interrupted attempt is not a
-// failure, because the next attempt continues it.
+// IsBehind reports whether an attempt failed or was partial since the last complete attempt. An
+// interrupted attempt does not count, because the next attempt continues the work.
 func (f FollowUp) IsBehind() bool { return f.Failures > 0 }
 
 // FollowUps returns the state of each kind of work in the entries of a ledger, sorted by kind.

@@ -9,8 +9,7 @@ import (
 	"placementsync/internal/plural"
 )
 
-// Standing is the meaning of a grade in plain language. All pages, alerts and commands use
-// these words for grades.
+// Standing is the meaning of a grade in plain words. All pages, alerts and commands use these words.
 type Standing string
 
 // Standings, worst first.
@@ -51,17 +50,18 @@ func (s Standing) severity() int {
 	return slices.Index([]Standing{Proven, NotProven, Carried, NotRead}, s)
 }
 
-// Problem describes the standing of the rows of a stream or of a table.
+// Problem is the standing of a stream or of a table, with its reason. If the standing is Proven, there
+// is nothing to report.
 type Problem struct {
 	Name     string
 	Standing Standing
-	// Reason is the reason in meta.streams.
+	// Reason is the column reason of meta.streams.
 	Reason string
 	// Since is the earliest time at which one of the rows was last read. Zero means unknown.
 	Since time.Time
 }
 
-// SortProblems sorts the worst standing first and keeps the order within a standing.
+// SortProblems sorts problems by standing, worst first. The order within a standing is kept.
 func SortProblems(problems []Problem) {
 	slices.SortStableFunc(problems, func(a, b Problem) int { return b.Standing.severity() - a.Standing.severity() })
 }
@@ -117,7 +117,7 @@ func shortenReason(reason string) string {
 	return reason
 }
 
-// joinNames lists names. Of six or more, it lists four and counts the others.
+// joinNames lists names. If there are six or more names, it lists four and counts the others.
 func joinNames(names []string) string {
 	const most = 4
 	if more := len(names) - most; more > 1 {
@@ -130,23 +130,23 @@ func joinNames(names []string) string {
 	return strings.Join(names[:last], ", ") + " and " + names[last]
 }
 
-// Reasons of streams that are not read, although no error occurred. The configuration excludes
-// streams with ReasonNotChosen or ReasonNoDetails.
+// Reasons of streams that were not read without an error. The configuration excludes streams with
+// ReasonNotChosen or ReasonNoDetails.
 const (
 	ReasonNotChosen  = "not chosen"
 	ReasonNoDetails  = "streams.details is none"
 	ReasonNoDelivery = "no webhook delivery was received yet"
 )
 
-// IsLeftOut reports whether the configuration excludes the stream.
-func (s Stream) IsLeftOut() bool {
+// IsExcluded reports whether the stream was not read because the configuration excludes it.
+func (s Stream) IsExcluded() bool {
 	return !WasRead(s.Grade) && (strings.HasPrefix(s.Reason, ReasonNotChosen) || strings.HasPrefix(s.Reason, ReasonNoDetails))
 }
 
 // IsUnused reports whether the stream has no rows although no error occurred: the configuration
 // excludes it, or no webhook was delivered yet.
 func (s Stream) IsUnused() bool {
-	return StandingOf(s.Grade) == NotRead && (s.IsLeftOut() || s.Reason == ReasonNoDelivery)
+	return StandingOf(s.Grade) == NotRead && (s.IsExcluded() || s.Reason == ReasonNoDelivery)
 }
 
 // Problem returns the stream's standing and reason as a Problem.
@@ -170,9 +170,9 @@ func (r Run) WorstFirst() []Stream {
 	return sorted
 }
 
-// IncompleteStreams returns the streams that make a run partial, worst first. A partial run of an
-// older program does not mark these streams. For such a run, IncompleteStreams returns the carried and
-// unproven streams.
+// IncompleteStreams returns the streams that make a run partial, worst first. An older program did not
+// mark these streams. For a partial run without marked streams, IncompleteStreams returns the carried
+// and unproven streams.
 func (r Run) IncompleteStreams() []Stream {
 	isMarked := r.Outcome != Partial || slices.ContainsFunc(r.Streams, func(s Stream) bool { return s.Incomplete })
 	return slices.DeleteFunc(r.WorstFirst(), func(s Stream) bool {
@@ -182,8 +182,7 @@ func (r Run) IncompleteStreams() []Stream {
 }
 
 // Summary returns the outcome with the numbers of streams that were not read, carried or
-// not proven. A complete run can have unproven streams: all were read, but rows may be
-// missing without any sign.
+// not proven. A complete run can have unproven streams: they were read, but rows may be missing.
 func (r Run) Summary() string {
 	counts := map[Standing]int{}
 	for _, s := range r.Streams {
@@ -205,8 +204,8 @@ func (r Run) Summary() string {
 	return strings.Join(parts, ", ")
 }
 
-// Why describes in one line why the run is not complete, and which checks failed or did not
-// run. It is empty for a complete run without such checks.
+// Why describes in one line why the run is not complete, and which checks failed or did not run. For a
+// complete run whose checks passed or were skipped, Why returns an empty text.
 func (r Run) Why() string {
 	if r.Error != "" {
 		line, _, _ := strings.Cut(ShortenError(r.Error), "\n")

@@ -16,14 +16,14 @@ func TestStandings(t *testing.T) {
 	t.Parallel()
 	want := map[string]ledger.Standing{
 		"exact": ledger.Proven, "repaired": ledger.Proven, "bounded": ledger.Proven, "best_effort": ledger.NotProven,
-		"carried_forward": ledger.Carried, "skipped": ledger.NotRead, "": ledger.NotRead, "of a newer program": ledger.NotProven,
+		"carried_forward": ledger.Carried, "skipped": ledger.NotRead, "": ledger.NotRead, "grade_of_a_newer_program": ledger.NotProven,
 	}
 	for grade, standing := range want {
 		if got := ledger.StandingOf(grade); got != standing {
-			t.Errorf("%q is %q, want %q", grade, got, standing)
+			t.Errorf("the standing of grade %q is %q, want %q", grade, got, standing)
 		}
-		if read := standing == ledger.Proven || standing == ledger.NotProven; ledger.WasRead(grade) != read {
-			t.Errorf("%q counts as read: %v, want %v", grade, !read, read)
+		if wasRead := standing == ledger.Proven || standing == ledger.NotProven; ledger.WasRead(grade) != wasRead {
+			t.Errorf("grade %q counts as read: %v, want %v", grade, !wasRead, wasRead)
 		}
 	}
 	for _, grade := range ledger.Grades() {
@@ -80,8 +80,8 @@ func TestDescribeProblems(t *testing.T) {
 func TestExcludedStreams(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
-		grade, reason   string
-		leftOut, unused bool
+		grade, reason        string
+		isExcluded, isUnused bool
 	}{
 		{"skipped", ledger.ReasonNotChosen, true, true},
 		{"skipped", ledger.ReasonNoDetails, true, true},
@@ -93,8 +93,8 @@ func TestExcludedStreams(t *testing.T) {
 		{"best_effort", ledger.ReasonNoDetails, false, false},
 	} {
 		s := ledger.Stream{Grade: c.grade, Reason: c.reason}
-		if s.IsLeftOut() != c.leftOut || s.IsUnused() != c.unused {
-			t.Errorf("%s, %s: left out %v, unused %v, want %v, %v", c.grade, c.reason, s.IsLeftOut(), s.IsUnused(), c.leftOut, c.unused)
+		if s.IsExcluded() != c.isExcluded || s.IsUnused() != c.isUnused {
+			t.Errorf("%s, %s: excluded %v, unused %v, want %v, %v", c.grade, c.reason, s.IsExcluded(), s.IsUnused(), c.isExcluded, c.isUnused)
 		}
 	}
 }
@@ -118,7 +118,7 @@ func TestSummaryOfStreams(t *testing.T) {
 		t.Errorf("the order is %q, want %q", got, want)
 	}
 	if got := names(r.IncompleteStreams()); !slices.Equal(got, []string{"f", "e"}) {
-		t.Errorf("incomplete are %q, want the marked streams f and e", got)
+		t.Errorf("the incomplete streams are %q, want the marked streams f and e", got)
 	}
 	if got, want := r.Summary(), "partial, 2 streams not read, 2 carried, 1 not proven"; got != want {
 		t.Errorf("the summary is %q, want %q", got, want)
@@ -128,7 +128,7 @@ func TestSummaryOfStreams(t *testing.T) {
 	}
 	unmarked := ledger.Run{Outcome: ledger.Partial, Streams: streams[:4]}
 	if got := names(unmarked.IncompleteStreams()); !slices.Equal(got, []string{"c", "b"}) {
-		t.Errorf("incomplete in a run without marks: %q, want the carried and unproven streams c and b", got)
+		t.Errorf("the incomplete streams of a run without marks are %q, want the carried and unproven streams c and b", got)
 	}
 	complete := ledger.Run{Outcome: ledger.Complete, Streams: streams[:2]}
 	if got := names(complete.IncompleteStreams()); len(got) > 0 {

@@ -7,7 +7,8 @@ import (
 	"time"
 )
 
-// LogEnd logs the end of a run: an error if it failed, a warning if it is partial.
+// LogEnd logs the end of a run. The level is error if the run failed, warn if it is partial, and info
+// otherwise.
 func (r Run) LogEnd(log *slog.Logger) {
 	level, reason := slog.LevelInfo, ""
 	switch r.Outcome {
@@ -23,9 +24,9 @@ func (r Run) LogEnd(log *slog.Logger) {
 	log.Log(context.Background(), level, "night ended", "requests", r.Requests, "retries", r.Retries, "took", r.Took(), "reason", reason, "error", r.Error)
 }
 
-// Streak counts the consecutive nights up to r with the outcome of r, and returns when the
-// first of them started. Interrupted and killed nights are ignored. runs are the runs before r, and
-// may contain r.
+// Streak counts the consecutive nights with the outcome of r, up to and including r. since is the start
+// of the first of them. Interrupted and killed nights are ignored. runs are the runs up to r, with or
+// without r.
 func (r Run) Streak(runs []Run) (nights int, since time.Time) {
 	nights, since = 1, r.StartedAt
 	for _, n := range slices.Backward(runs) {
@@ -40,9 +41,9 @@ func (r Run) Streak(runs []Run) (nights int, since time.Time) {
 	return nights, since
 }
 
-// SnapshotOf returns the time of the snapshot of the newest published run. Zero means that no run
-// was published.
-func SnapshotOf(runs []Run) time.Time {
+// NewestSnapshot returns the snapshot time of the newest published run. Zero means that no run was
+// published.
+func NewestSnapshot(runs []Run) time.Time {
 	for _, r := range slices.Backward(runs) {
 		if r.IsPublished() {
 			return r.SnapshotAt

@@ -8,15 +8,15 @@ type Progress struct {
 	StartedAt time.Time
 	// Phase describes the current work.
 	Phase string
-	// Requests and Retries are counted since this attempt at the run started.
+	// Requests and Retries are counted from the start of this attempt at the run.
 	Requests, Retries int64
-	// Expected is the estimated number of requests of the whole run, from the last night
-	// and from the totals that lists have stated. 0 means unknown.
+	// Expected is the estimated number of requests of the whole run. It is estimated from the
+	// last night and from the totals in the answers. 0 means unknown.
 	Expected int64
-	// PerSecond is the request rate of the current stream, or of the whole run during the
-	// stream's first second. Allowed is the configured limit. 0 means no limit.
+	// PerSecond is the request rate of the current stream. During the stream's first second, it is
+	// the rate of the whole run. Allowed is the configured limit. 0 means no limit.
 	PerSecond, Allowed float64
-	// Left is the remaining time at that rate. 0 means unknown.
+	// Left is the remaining time of the run at the rate PerSecond. 0 means unknown.
 	Left time.Duration
 	// Streams are in the order in which they are read.
 	Streams []StreamProgress
@@ -34,7 +34,7 @@ type StreamProgress struct {
 	Name  string
 	State string
 	// Done and Total count the pages of the current pass over a list, or the ids of single
-	// records. Total is 0 until the service has stated it.
+	// records. Total is 0 until an answer of the service contains it.
 	Done, Total int64
 	// Pass counts the passes over a list.
 	Pass int
@@ -48,7 +48,7 @@ type StreamProgress struct {
 	Grade, Reason string
 }
 
-// Share returns the finished percentage of a stream, or -1 if it is unknown.
+// Share returns the finished part of a stream in percent, or -1 if it is unknown.
 func (s StreamProgress) Share() int64 {
 	switch {
 	case s.State == Read:

@@ -12,7 +12,7 @@ import (
 	"placementsync/internal/plural"
 )
 
-// Outcome is the result of a run or of any other command.
+// Outcome says how a run or another command ended.
 type Outcome string
 
 // Outcomes. A Killed run did not write its own entry: it was ended by SIGKILL or a power
@@ -64,7 +64,7 @@ const (
 // the run ends, and the next publish copies it to meta.runs.
 type Run struct {
 	ID string `json:"run_id"`
-	// Kind is the kind of the run, or of the work after a publish.
+	// Kind is one of the kinds of runs, or of work after a publish, above.
 	Kind string `json:"kind,omitempty"`
 	// Version is the version that a rollback points readers at, or that a backup, lake,
 	// watch or rehearsal entry is about.
@@ -135,20 +135,20 @@ func (r Run) VisibleVersion() string {
 	return r.ID
 }
 
-// Loss counts the rows that a run would have removed from a table.
+// Loss counts the rows that a run would have removed from a table: Gone of Before rows.
 type Loss struct {
 	Table string `json:"table"`
 	// Stream is set if several streams fill the table and the loss is in one of them.
 	Stream string `json:"stream,omitempty"`
 	Gone   int64  `json:"gone"`
 	Before int64  `json:"before"`
-	// NotFound marks ids that were answered 404 although a list contains them. Their rows
-	// would be kept.
+	// NotFound means that Gone and Before count ids, not rows: Gone of Before ids were answered
+	// 404 although a list contains them. The rows of these ids would be kept.
 	NotFound bool `json:"not_found,omitempty"`
 }
 
-// DescribeLosses describes the losses for which a gate stopped a run. It names the first three
-// tables and counts the others.
+// DescribeLosses describes the losses because of which a gate stopped a run. Of the tables that would
+// lose rows, it names the first three and counts the others.
 func DescribeLosses(losses []Loss) string {
 	var parts []string
 	for _, l := range losses {
@@ -216,8 +216,8 @@ type Stream struct {
 	Unread int64 `json:"unread"`
 	// AgeSince is the earliest time at which one of the rows in RowsOld was last read.
 	AgeSince time.Time `json:"age_since,omitzero"`
-	// Incomplete streams should have been read completely, and were not. They make their run
-	// partial.
+	// Incomplete marks a stream that was not read completely because of an error or a lack of
+	// time. It makes the run partial.
 	Incomplete bool `json:"lacking,omitempty"`
 	// Events marks streams of webhook deliveries. Missed deliveries cannot be detected, so
 	// these streams are never proven.
@@ -245,7 +245,7 @@ func Find(runs []Run, id string) Run {
 
 // UnknownRunError means that a user named a run or version that does not exist.
 type UnknownRunError struct {
-	// Problem is the whole message: the unknown name, the effect and similar known names.
+	// Problem is the whole message: the unknown name, the consequence and similar known names.
 	Problem string
 }
 

@@ -1,11 +1,8 @@
 package ledger_test
 
 import (
-	"bytes"
 	"context"
 	"errors"
-	"log/slog"
-	"strings"
 	"testing"
 	"time"
 
@@ -20,7 +17,7 @@ func TestExitCodes(t *testing.T) {
 		ledger.Interrupted: 130, ledger.Killed: -1, "": 1, "anything else": 1,
 	} {
 		if got := outcome.ExitCode(); got != want {
-			t.Errorf("%q: got %d, want %d", outcome, got, want)
+			t.Errorf("the exit code of outcome %q is %d, want %d", outcome, got, want)
 		}
 	}
 }
@@ -28,13 +25,13 @@ func TestExitCodes(t *testing.T) {
 // TestKindsOfRuns checks which entries count as nights, and which as work after a publish.
 func TestKindsOfRuns(t *testing.T) {
 	t.Parallel()
-	for kind, want := range map[string]struct{ night, follow bool }{
-		"": {night: true}, ledger.Night: {night: true}, ledger.Replay: {night: true},
+	for kind, want := range map[string]struct{ isNight, isFollowUp bool }{
+		"": {isNight: true}, ledger.Night: {isNight: true}, ledger.Replay: {isNight: true},
 		ledger.Refresh: {}, ledger.Rebuild: {}, ledger.Rollback: {},
-		ledger.Backup: {follow: true}, ledger.Lake: {follow: true}, ledger.Watch: {follow: true}, ledger.Rehearsal: {follow: true},
+		ledger.Backup: {isFollowUp: true}, ledger.Lake: {isFollowUp: true}, ledger.Watch: {isFollowUp: true}, ledger.Rehearsal: {isFollowUp: true},
 	} {
-		if r := (ledger.Run{Kind: kind}); r.IsNight() != want.night || r.IsFollowUp() != want.follow {
-			t.Errorf("%q: is a night %v, is work after a publish %v, want %+v", kind, r.IsNight(), r.IsFollowUp(), want)
+		if r := (ledger.Run{Kind: kind}); r.IsNight() != want.isNight || r.IsFollowUp() != want.isFollowUp {
+			t.Errorf("kind %q: is a night %v, is work after a publish %v, want %+v", kind, r.IsNight(), r.IsFollowUp(), want)
 		}
 	}
 }
@@ -96,28 +93,6 @@ func TestFind(t *testing.T) {
 	}
 }
 
-// TestLogEnd checks the level and the values of the last line of a night.
-func TestLogEnd(t *testing.T) {
-	t.Parallel()
-	night := ledger.Run{ID: "a", Outcome: ledger.Complete, StartedAt: nightAt(1), EndedAt: nightAt(1).Add(90 * time.Second), SnapshotAt: nightAt(1),
-		Requests: 5, Retries: 2, Rows: 9, New: 4, Changed: 3, Gone: 1}
-	partial := night
-	partial.Outcome, partial.Streams = ledger.Partial, []ledger.Stream{{Stream: "tags", Grade: "skipped", Incomplete: true}}
-	failed := night
-	failed.Outcome, failed.Error = ledger.Failed, "no"
-	for want, r := range map[string]ledger.Run{
-		`level=INFO msg="night ended" run=a outcome=complete version=a rows=9 new=4 changed=3 gone=1 requests=5 retries=2 took=1m30s reason="" error=""`:                 night,
-		`level=WARN msg="night ended" run=a outcome=partial version=a rows=9 new=4 changed=3 gone=1 requests=5 retries=2 took=1m30s reason="tags was not read" error=""`: partial,
-		`level=ERROR msg="night ended" run=a outcome=failed version="" requests=5 retries=2 took=1m30s reason="" error=no`:                                               failed,
-	} {
-		var out bytes.Buffer
-		r.LogEnd(slog.New(slog.NewTextHandler(&out, nil)))
-		if _, got, _ := strings.Cut(strings.TrimSpace(out.String()), " "); got != want {
-			t.Errorf("got  %s\nwant %s", got, want)
-		}
-	}
-}
-
 // TestFollowUpEntry checks the entry of work after a publish, and the state after several
 // attempts.
 func TestFollowUpEntry(t *testing.T) {
@@ -145,17 +120,17 @@ func TestFollowUpEntry(t *testing.T) {
 			t.Errorf("work that ended with %v: got %+v, want the outcome %s", c.err, got, c.outcome)
 		}
 	}
-	follows := ledger.FollowUps([]ledger.Run{
+	followUps := ledger.FollowUps([]ledger.Run{
 		{Kind: ledger.Night, Outcome: ledger.Failed, StartedAt: nightAt(0)},
 		{Kind: ledger.Watch, Outcome: ledger.Failed, StartedAt: nightAt(1)},
 		{Kind: ledger.Backup, Outcome: ledger.Complete, StartedAt: nightAt(1), EndedAt: nightAt(2)},
 		{Kind: ledger.Watch, Outcome: ledger.Partial, StartedAt: nightAt(3)},
 	})
-	wanted := []ledger.FollowUp{
+	wantFollowUps := []ledger.FollowUp{
 		{Last: ledger.Run{Kind: ledger.Backup, Outcome: ledger.Complete, StartedAt: nightAt(1), EndedAt: nightAt(2)}, Succeeded: nightAt(2)},
 		{Last: ledger.Run{Kind: ledger.Watch, Outcome: ledger.Partial, StartedAt: nightAt(3)}, Failures: 2, Since: nightAt(1)},
 	}
-	if diff := cmp.Diff(wanted, follows); diff != "" {
+	if diff := cmp.Diff(wantFollowUps, followUps); diff != "" {
 		t.Errorf("the state (-want +got):\n%s", diff)
 	}
 }
@@ -169,7 +144,7 @@ func TestProgressShares(t *testing.T) {
 		99:  {State: ledger.Waiting, Done: 99, Total: 100},
 	} {
 		if got := s.Share(); got != want {
-			t.Errorf("%+v: %d %%, want %d", s, got, want)
+			t.Errorf("%+v: the share is %d %%, want %d", s, got, want)
 		}
 	}
 	if got := (ledger.StreamProgress{State: ledger.Reading, Done: 7, Total: 5}).Share(); got != 100 {
@@ -185,16 +160,16 @@ func TestProgressShares(t *testing.T) {
 func TestChecks(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
-		severity         string
-		outcome          ledger.CheckOutcome
-		holds, attention bool
+		severity              string
+		outcome               ledger.CheckOutcome
+		holds, needsAttention bool
 	}{
 		{"hold", ledger.CheckFailed, true, true}, {"hold", ledger.CheckNotRun, false, true}, {"hold", ledger.CheckPassed, false, false},
 		{"hold", ledger.CheckSkipped, false, false}, {"warn", ledger.CheckFailed, false, true}, {"warn", ledger.CheckPassed, false, false},
 	} {
 		check := ledger.Check{Severity: c.severity, Outcome: c.outcome}
-		if check.Holds() != c.holds || check.NeedsAttention() != c.attention {
-			t.Errorf("%s %s: holds %v, needs attention %v, want %v, %v", c.severity, c.outcome, check.Holds(), check.NeedsAttention(), c.holds, c.attention)
+		if check.Holds() != c.holds || check.NeedsAttention() != c.needsAttention {
+			t.Errorf("a check with severity %s and outcome %s: holds %v, needs attention %v, want %v, %v", c.severity, c.outcome, check.Holds(), check.NeedsAttention(), c.holds, c.needsAttention)
 		}
 	}
 }

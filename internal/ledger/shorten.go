@@ -16,11 +16,11 @@ var (
 	messagePattern = regexp.MustCompile(`"(?:message|detail|error_description|error|title)"\s*:\s*("(?:[^"\\]|\\.)*)`)
 )
 
-// retryAdvice is the end of the errors of requests that the next run repeats.
+// retryAdvice is the end of an error text if the next run repeats the request.
 const retryAdvice = "; answers stored before are kept; the next run repeats the request"
 
 // ShortenError shortens the text of an error for an alert or a page. It replaces a request by its
-// path and a response body by the message in it. The log and the ledger contain the whole text.
+// path, and a response body by the message in the body. The log and the ledger contain the whole text.
 func ShortenError(text string) string {
 	text = requestPattern.ReplaceAllString(strings.ReplaceAll(text, retryAdvice, ""), "GET $1")
 	return bodyPattern.ReplaceAllStringFunc(text, func(match string) string {
@@ -32,8 +32,8 @@ func ShortenError(text string) string {
 	})
 }
 
-// summarizeBody returns the message in a response body, as the end of a sentence. The body may be
-// cut off.
+// summarizeBody returns the message in a response body, as the end of a sentence. The body can be
+// truncated.
 func summarizeBody(body string) string {
 	if m := messagePattern.FindStringSubmatch(body); m != nil {
 		var message string
