@@ -146,7 +146,7 @@ func previousCatalog(g *globals) (string, error) {
 
 // loadChecks loads the checks of the configuration.
 func loadChecks(cfg config.Config) (checks.Set, error) {
-	loaded, err := checks.Load(cfg.Checks.Dir, command.CheckRules(cfg.Checks), privateColumns(cfg))
+	loaded, err := checks.Load(cfg.Checks.Dir, command.AuditRules(cfg.Checks), privateColumns(cfg))
 	if faulty := (*query.FilesError)(nil); errors.As(err, &faulty) {
 		err = command.UsageErr("read your own checks:\n  %s", query.OnScreen(strings.Join(faulty.Problems, "\n  ")))
 	}

@@ -18,9 +18,9 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// TestAlertsOfFollowingWork checks that an alert is sent when work after a nightly run fails,
+// TestAlertsOfFollowUps checks that an alert is sent when work after a nightly run fails,
 // and when a later attempt succeeds. A command run by hand sends only the second alert.
-func TestAlertsOfFollowingWork(t *testing.T) {
+func TestAlertsOfFollowUps(t *testing.T) {
 	alerts := make(chan notify.Alert, 1)
 	receiver := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		var a notify.Alert

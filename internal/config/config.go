@@ -86,7 +86,7 @@ type Retry struct {
 type Streams struct {
 	// Include lists stream names or patterns (*, ?, [a-z]). Empty means all.
 	Include []string `yaml:"include"`
-	// Exclude lists names or patterns that are removed from Include.
+	// Exclude lists names or patterns of streams that are left out.
 	Exclude []string `yaml:"exclude"`
 	// Details selects the single records that a night requests: "changed" (new, changed and live
 	// records, and a rotating share of the rest), "all", or "none".
@@ -199,8 +199,8 @@ type Serve struct {
 }
 
 // Notify has the addresses to call when a night ends, and the receivers of findings. The
-// addresses are secrets because such services put the credential into the path. An empty
-// address is not called.
+// addresses are secrets, because chats and monitoring services put a credential into the path. An
+// empty address is not called.
 type Notify struct {
 	// FailureURL receives a JSON POST when a night failed, is partial or held, or has new warnings.
 	FailureURL Secret `yaml:"failure_url"`
@@ -232,12 +232,12 @@ type Checks struct {
 	Dir string `yaml:"dir"`
 	// Timeout limits the time of one check.
 	Timeout time.Duration `yaml:"timeout"`
-	// Rules change checks. The keys are names of checks.
-	Rules map[string]CheckRule `yaml:"rules"`
+	// Rules contains changes to checks, by the name of the check.
+	Rules map[string]AuditRule `yaml:"rules"`
 }
 
-// CheckRule changes a check.
-type CheckRule struct {
+// AuditRule is a change to a check.
+type AuditRule struct {
 	// Severity is the effect of a failed check: "hold" (the night is not published), "warn", or "off"
 	// (the check is not run). Empty means the severity of the check.
 	Severity string `yaml:"severity"`
@@ -297,7 +297,7 @@ func Default() Config {
 		Retention: Retention{RawDays: 7, Daily: 30, Weekly: 12, Monthly: 24},
 		Schedule:  Schedule{Cron: "0 2 * * *", Timezone: "UTC", CatchUp: true},
 		Verify:    Verify{Cron: "0 5 * * 0"},
-		Checks:    Checks{Timeout: 30 * time.Second, Rules: map[string]CheckRule{}},
+		Checks:    Checks{Timeout: 30 * time.Second, Rules: map[string]AuditRule{}},
 		Serve:     Serve{Listen: "127.0.0.1:8080", Hosts: []string{}, WebhookSecrets: []Secret{}, WebhookMaxAge: 5 * time.Minute, SQL: true},
 		Notify:    Notify{Channels: []Channel{}},
 		Privacy:   Privacy{Hash: []string{}, Drop: []string{"orders.client_secret"}, Raw: "keep"},

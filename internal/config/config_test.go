@@ -150,7 +150,7 @@ func TestFullFile(t *testing.T) {
 		Retention: config.Retention{Daily: 1, Weekly: 2, Monthly: 3},
 		Schedule:  config.Schedule{Cron: "@hourly", Timezone: "Europe/Berlin"},
 		Verify:    config.Verify{Cron: "@weekly"},
-		Checks: config.Checks{Dir: "testdata/good/own-checks", Timeout: 2 * time.Minute, Rules: map[string]config.CheckRule{
+		Checks: config.Checks{Dir: "testdata/good/own-checks", Timeout: 2 * time.Minute, Rules: map[string]config.AuditRule{
 			"prices_scaled": {Severity: "warn", Params: map[string]string{"share": "0.5"}}, "host_listed_twice": {Severity: "off"}}},
 		Serve: config.Serve{
 			Listen: "[::]:9090", Hosts: []string{"status.example.com", "Warehouse_1.", "10.0.0.5"}, AuthToken: "5$-a:b#c",

@@ -22,7 +22,8 @@ type Lake struct {
 	Name string `yaml:"name"`
 	// KeepNights is the number of nights that can be read by tag. 0 means all.
 	KeepNights int `yaml:"keep_nights"`
-	// PostgresPasswordFile contains the password. Empty means PGPASSWORD or ~/.pgpass.
+	// PostgresPasswordFile is the path of a file with the password. Empty means PGPASSWORD or
+	// ~/.pgpass.
 	PostgresPasswordFile string   `yaml:"postgres_password_file"`
 	REST                 LakeREST `yaml:"rest"`
 }
@@ -36,9 +37,10 @@ const (
 // LakeREST is the server of a REST catalog.
 type LakeREST struct {
 	URI string `yaml:"uri"`
-	// Warehouse is the server's name of the warehouse. Empty means its only warehouse.
+	// Warehouse is the server's name of the warehouse. Empty is for a server with one warehouse.
 	Warehouse string `yaml:"warehouse"`
-	// TokenFile contains a bearer token. CredentialFile contains client_id:client_secret for OAuth 2.
+	// TokenFile is the path of a file with a bearer token. CredentialFile is the path of a file
+	// with client_id:client_secret for OAuth 2.
 	TokenFile      string `yaml:"token_file"`
 	CredentialFile string `yaml:"credential_file"`
 	// OAuthURI is the OAuth 2 server that issues tokens. Empty means URI.

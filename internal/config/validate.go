@@ -30,7 +30,7 @@ type validator struct {
 
 // addProblem adds a problem, with the line of the key or, if the file does not contain the key, of
 // its section. It does nothing if the value at path, or a section around it, could not be bound,
-// because the report already contains a problem of it.
+// because that problem is already reported.
 func (v *validator) addProblem(path, format string, args ...any) {
 	line := 0
 	for at := path; at != ""; at = parentPath(at) {

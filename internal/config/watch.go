@@ -15,8 +15,8 @@ type Channel struct {
 	// Type is "webhook" (a JSON object), "slack" (a JSON object with a text, for Slack, Mattermost and
 	// others) or "email".
 	Type string `yaml:"type"`
-	// URL is the address for webhook and slack. It is a secret because such services put
-	// the credential into the path.
+	// URL is the address for webhook and slack. It is a secret, because chats put a credential
+	// into the path.
 	URL Secret `yaml:"url"`
 	// From and To are e-mail addresses.
 	From string   `yaml:"from"`
@@ -36,7 +36,8 @@ type SMTP struct {
 	// User and Password are the login. An empty User means no login.
 	User     Secret `yaml:"user"`
 	Password Secret `yaml:"password"`
-	// PasswordFile replaces Password. It is read for each message.
+	// PasswordFile is the path of a file with the password. The file is read for each message.
+	// Password and PasswordFile cannot be set together.
 	PasswordFile string `yaml:"password_file"`
 }
 
@@ -95,8 +96,8 @@ func (w *Watch) setDefaults() {
 
 func (c *Channel) setDefaults() { *c = Channel{To: []string{}, SMTP: SMTP{TLS: "starttls"}} }
 
-// itemName matches the name of a channel or a watch. Such a name cannot be mistaken for a
-// flag or lead out of a folder.
+// itemName matches the name of a channel or a watch. A matching name cannot be mistaken for a
+// flag, and cannot lead out of a folder.
 var itemName = regexp.MustCompile(`^[a-z0-9][a-z0-9_-]{0,62}$`)
 
 // checkName requires a valid name that is not among the earlier names.

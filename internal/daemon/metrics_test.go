@@ -149,7 +149,7 @@ func TestNightMetrics(t *testing.T) {
 	})
 }
 
-// TestIntervalMetrics runs on a Saturday with a schedule of weekdays. The interval is the three
+// TestIntervalMetrics runs on a Saturday with a schedule for weekdays. The interval is the three
 // days from Friday to Monday.
 func TestIntervalMetrics(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -225,8 +225,8 @@ func TestMetricsAfterRestart(t *testing.T) {
 	})
 }
 
-// TestRunsOfOtherProcessesAreCounted records a night of another process, which is interrupted and
-// resumed, and five refreshes. The last two refreshes fail.
+// TestRunsOfOtherProcessesAreCounted records an interrupted and resumed night of another process,
+// and five refreshes. The last two refreshes fail.
 func TestRunsOfOtherProcessesAreCounted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHarness(t, nil)
@@ -456,8 +456,8 @@ func TestStuckDiskExpiresInspection(t *testing.T) {
 	})
 }
 
-// TestUnreadableLedgerHasNoMetrics checks that metrics from the ledger disappear when it cannot be
-// read.
+// TestUnreadableLedgerHasNoMetrics checks that metrics from the ledger disappear when the ledger
+// cannot be read.
 func TestUnreadableLedgerHasNoMetrics(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHarness(t, nil)

@@ -56,8 +56,8 @@ func (s Schedule) Interval(t time.Time) time.Duration {
 	return max(first.Sub(t), s.Next(first).Sub(first))
 }
 
-// countPassed counts the slots after from, up to and including until. It returns 1000 at
-// most.
+// countPassed counts the slots after the time from, up to and including the time until. It counts
+// at most 1000 slots.
 func (s Schedule) countPassed(from, until time.Time) int {
 	n := 0
 	for at := s.Next(from); !at.IsZero() && !at.After(until) && n < 1000; at = s.Next(at) {

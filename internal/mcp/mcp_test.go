@@ -386,8 +386,8 @@ func testCancel(t *testing.T, path string) {
 	}
 }
 
-// announcingWarehouse is a warehouse that closes opened at the first call of Open, and ended when
-// the context of this call ends.
+// announcingWarehouse is a warehouse that closes the channel opened at the first call of Open, and
+// the channel ended when the context of this call ends.
 type announcingWarehouse struct {
 	mcp.Warehouse
 	opened, ended chan struct{}

@@ -13,8 +13,8 @@ import (
 // because of a value in it. The receiver may accept other messages, so later messages are still sent.
 var ErrRefused = errors.New("refused")
 
-// runner runs watches one after the other. After a failed delivery to a channel, it sends no more
-// messages to this channel, so that messages to other channels need not wait for timeouts.
+// runner runs watches one after the other. If a channel cannot be reached, it sends no more messages
+// to this channel, so that messages to other channels need not wait for timeouts.
 type runner struct {
 	Config
 	unreachable map[string]error // by channel
