@@ -110,9 +110,9 @@ func (b *binder) bindSection(node ast.Node, path string, v reflect.Value) {
 
 // addKey records the line of a key. It returns false if the key appears a second time.
 func (b *binder) addKey(path string, line int) bool {
-	first, seen := b.lines[path]
-	if seen {
-		b.addBroken(line, path, "appears twice, first in line %d: keep one", first)
+	firstLine, exists := b.lines[path]
+	if exists {
+		b.addBroken(line, path, "appears twice, first in line %d: keep one", firstLine)
 		return false
 	}
 	b.lines[path] = line

@@ -23,11 +23,11 @@ func TestFillChangesOnlyValues(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	before, after := strings.Split(string(example), "\n"), strings.Split(string(filled), "\n")
+	exampleLines, filledLines := strings.Split(string(example), "\n"), strings.Split(string(filled), "\n")
 	var changed []string
-	for i := range after {
-		if before[i] != after[i] {
-			changed = append(changed, after[i])
+	for i := range filledLines {
+		if exampleLines[i] != filledLines[i] {
+			changed = append(changed, filledLines[i])
 		}
 	}
 	want := []string{
@@ -38,8 +38,8 @@ func TestFillChangesOnlyValues(t *testing.T) {
 		`  dir: "/var/lib/placementsync/warehouse"`,
 		"    token_file: ${TOKENS}/rest      # file with a bearer token",
 	}
-	if diff := cmp.Diff(want, changed); diff != "" || len(before) != len(after) {
-		t.Errorf("filled file has %d lines, want %d; changed lines (-want +got):\n%s", len(after), len(before), diff)
+	if diff := cmp.Diff(want, changed); diff != "" || len(exampleLines) != len(filledLines) {
+		t.Errorf("the filled file has %d lines, want %d; changed lines (-want +got):\n%s", len(filledLines), len(exampleLines), diff)
 	}
 	cfg, err := config.Parse("config.yaml", filled, func(name string) (string, bool) { return "/etc", name == "TOKENS" })
 	if err != nil || cfg.API.TokenFile != "my token # $1" || cfg.Lake.REST.TokenFile != "/etc/rest" || !cfg.API.AllowInsecure {

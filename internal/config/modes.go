@@ -22,15 +22,15 @@ type valueFile struct {
 }
 
 func (c *Config) secretFiles() []valueFile {
-	all := []valueFile{
+	files := []valueFile{
 		{"api.token_file", &c.API.TokenFile, true}, {"s3.access_key_file", &c.S3.AccessKeyFile, true}, {"s3.secret_key_file", &c.S3.SecretKeyFile, true},
 		{"lake.postgres_password_file", &c.Lake.PostgresPasswordFile, true},
 		{"lake.rest.token_file", &c.Lake.REST.TokenFile, true}, {"lake.rest.credential_file", &c.Lake.REST.CredentialFile, true},
 	}
 	for i := range c.Notify.Channels {
-		all = append(all, valueFile{fmt.Sprintf("notify.channels[%d].smtp.password_file", i), &c.Notify.Channels[i].SMTP.PasswordFile, true})
+		files = append(files, valueFile{fmt.Sprintf("notify.channels[%d].smtp.password_file", i), &c.Notify.Channels[i].SMTP.PasswordFile, true})
 	}
-	return all
+	return files
 }
 
 // checkFile rejects a configuration file that every user can write, because a changed

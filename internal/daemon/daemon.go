@@ -27,7 +27,7 @@ import (
 // Config contains the options that cannot change while the daemon runs.
 type Config struct {
 	Program Program
-	// ReportFile is the path of the newest report. The file may not exist yet.
+	// ReportFile is the path of the newest report. The file need not exist.
 	ReportFile string
 	// Explore serves /explore and all paths below it. Nil means that these paths do not
 	// exist.

@@ -62,9 +62,9 @@ type ledgerSummary struct {
 	FollowUps []ledger.FollowUp
 }
 
-func summarizeLedger(all []ledger.Run) ledgerSummary {
-	e := ledgerSummary{FollowUps: ledger.FollowUps(all)}
-	for _, r := range all {
+func summarizeLedger(runs []ledger.Run) ledgerSummary {
+	e := ledgerSummary{FollowUps: ledger.FollowUps(runs)}
+	for _, r := range runs {
 		if r.IsFollowUp() {
 			continue
 		}
@@ -108,7 +108,7 @@ func (s *state) read() status {
 // readLedger reads the ledger and counts new runs. After an error the summary of the last reading
 // is kept.
 func (s *state) readLedger(now time.Time) {
-	all, err := s.d.cfg.Program.Runs()
+	runs, err := s.d.cfg.Program.Runs()
 	previousErr := s.LedgerErr
 	if s.readAt, s.LedgerErr = now, err; err != nil {
 		s.counts.readErrors[SourceLedger]++
@@ -121,13 +121,13 @@ func (s *state) readLedger(now time.Time) {
 		s.d.cfg.Log.Info("the ledger can be read again")
 	}
 	if s.counts.since.IsZero() {
-		s.counts.skipKilled(all)
+		s.counts.skipKilled(runs)
 		s.counts.since = now
 	}
-	for _, r := range all {
+	for _, r := range runs {
 		s.counts.addRun(r)
 	}
-	s.ledgerSummary = summarizeLedger(all)
+	s.ledgerSummary = summarizeLedger(runs)
 	if own := s.lastOwn; !own.StartedAt.IsZero() && !slices.ContainsFunc(s.Nights, s.supersedesOwn) {
 		at := slices.IndexFunc(s.Nights, func(r ledger.Run) bool { return r.StartedAt.After(own.StartedAt) })
 		if at < 0 {

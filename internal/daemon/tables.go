@@ -104,10 +104,10 @@ func (s status) WatchTable() page.Table {
 
 func (s status) UsageTable() page.Table {
 	t := page.Table{Caption: "Use of the disk", RowHeads: true, Heads: []page.Head{{Label: "Part"}, {Label: "Takes", Numeric: true}, {Label: "Share", Numeric: true}}}
-	all := s.Inspection.TotalUsage()
+	total := s.Inspection.TotalUsage()
 	for _, part := range s.Inspection.Usage {
-		t.Rows = append(t.Rows, page.Row{Cells: []page.Cell{{Text: part.Part}, page.SizeCell(part.Bytes), {Text: page.Share(part.Bytes, all), Class: "n"}}})
+		t.Rows = append(t.Rows, page.Row{Cells: []page.Cell{{Text: part.Part}, page.SizeCell(part.Bytes), {Text: page.Share(part.Bytes, total), Class: "n"}}})
 	}
-	t.Rows = append(t.Rows, page.Row{Cells: []page.Cell{{Text: "all of it"}, page.SizeCell(all), {}}})
+	t.Rows = append(t.Rows, page.Row{Cells: []page.Cell{{Text: "all of it"}, page.SizeCell(total), {}}})
 	return t
 }

@@ -219,18 +219,18 @@ func TestQueries(t *testing.T) {
 
 func TestListQueriesAndDescribeTables(t *testing.T) {
 	session := connect(t, config(""))
-	all, _ := call(t, session, "list_queries", nil)
+	titles, _ := call(t, session, "list_queries", nil)
 	known, err := query.List()
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, q := range known {
-		if !strings.Contains(all, `"name":"`+q.Name+`"`) {
+		if !strings.Contains(titles, `"name":"`+q.Name+`"`) {
 			t.Errorf("list_queries lacks %s", q.Name)
 		}
 	}
-	if strings.Contains(all, `"about":`) || !strings.HasPrefix(all, `{"queries":[{"subject":"`) {
-		t.Errorf("got %s without arguments, want only subjects, names and titles", all)
+	if strings.Contains(titles, `"about":`) || !strings.HasPrefix(titles, `{"queries":[{"subject":"`) {
+		t.Errorf("got %s without arguments, want only subjects, names and titles", titles)
 	}
 	var listed struct {
 		Queries []struct {

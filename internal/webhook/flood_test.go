@@ -39,14 +39,14 @@ func TestCapturedBodyDoesNotFillTheInbox(t *testing.T) {
 	if got := send("genuine", webhook.CommentUpdated); got != http.StatusNoContent {
 		t.Fatalf("got status %d for the genuine delivery, want 204", got)
 	}
-	before := inboxBytes(t, d.dir)
+	sizeBefore := inboxBytes(t, d.dir)
 	for i := range 200 {
 		if got := send(fmt.Sprint("forged", i), webhook.CommentUpdated); got != http.StatusNoContent {
 			t.Fatalf("got status %d, after which the service would repeat the delivery; want 204", got)
 		}
 	}
-	if got := inboxBytes(t, d.dir); got != before {
-		t.Errorf("the inbox grew from %d to %d bytes, want no growth", before, got)
+	if got := inboxBytes(t, d.dir); got != sizeBefore {
+		t.Errorf("the inbox grew from %d to %d bytes, want no growth", sizeBefore, got)
 	}
 	statuses := map[int]int{}
 	for i := range 200 {
@@ -56,8 +56,8 @@ func TestCapturedBodyDoesNotFillTheInbox(t *testing.T) {
 	if want := map[int]int{http.StatusNoContent: 7, http.StatusUnauthorized: 193}; !cmp.Equal(want, statuses) {
 		t.Errorf("numbers of statuses under 200 topics are %v, want %v", statuses, want)
 	}
-	if got := inboxBytes(t, d.dir); got > 9*before {
-		t.Errorf("200 topics grew the inbox from %d to %d bytes, want less than 9 times", before, got)
+	if got := inboxBytes(t, d.dir); got > 9*sizeBefore {
+		t.Errorf("200 topics grew the inbox from %d to %d bytes, want less than 9 times", sizeBefore, got)
 	}
 	counts := d.receiver.Counts()
 	if counts["repeated"] != 200 || counts["relabeled"] != 193 {

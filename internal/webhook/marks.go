@@ -37,8 +37,8 @@ func (b Batch) keepMarks() error {
 			}
 		}
 	}
-	old, err := listFiles(dir)
-	for _, name := range old {
+	names, err := listFiles(dir)
+	for _, name := range names {
 		path := filepath.Join(dir, name)
 		if info, statErr := os.Stat(path); statErr == nil && time.Since(info.ModTime()) > maxMarksAge {
 			err = errors.Join(err, b.disk.Remove(path))

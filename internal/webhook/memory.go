@@ -79,8 +79,8 @@ func (m *memory) classify(event mark, stale bool, window time.Duration) string {
 
 // recentTopics returns the topics under which the body was stored within the window.
 func (m *memory) recentTopics(event mark, window time.Duration) []storedTopic {
-	all, _ := m.bodies.lookUp(event.Body)
-	return slices.DeleteFunc(slices.Clone(all), func(s storedTopic) bool { return time.Duration(event.At-s.at).Abs() >= window })
+	topics, _ := m.bodies.lookUp(event.Body)
+	return slices.DeleteFunc(slices.Clone(topics), func(s storedTopic) bool { return time.Duration(event.At-s.at).Abs() >= window })
 }
 
 func (m *memory) addEvent(event mark, window time.Duration) {
@@ -91,8 +91,8 @@ func (m *memory) addEvent(event mark, window time.Duration) {
 // removeEvent forgets an event whose write failed.
 func (m *memory) removeEvent(event mark) {
 	m.ids.removeKey(event.ID)
-	all, _ := m.bodies.lookUp(event.Body)
-	others := slices.DeleteFunc(slices.Clone(all), func(s storedTopic) bool { return s.topic == event.Topic })
+	topics, _ := m.bodies.lookUp(event.Body)
+	others := slices.DeleteFunc(slices.Clone(topics), func(s storedTopic) bool { return s.topic == event.Topic })
 	m.bodies.removeKey(event.Body)
 	if len(others) > 0 {
 		m.bodies.setValue(event.Body, others)

@@ -17,10 +17,10 @@ func TestWindowExtendsInBothDirections(t *testing.T) {
 	for after, want := range map[time.Duration]string{
 		-48 * time.Hour: Stored, -window: Stored, -window + 1: Repeated, 0: Repeated, window - 1: Repeated, window: Stored, 48 * time.Hour: Stored,
 	} {
-		next := stored
-		next.ID, next.At = shortHashOf([]byte("2")), at.Add(after).UnixNano()
+		repeated := stored
+		repeated.ID, repeated.At = shortHashOf([]byte("2")), at.Add(after).UnixNano()
 		const stale = false
-		if got := m.classify(next, stale, window); got != want {
+		if got := m.classify(repeated, stale, window); got != want {
 			t.Errorf("%v after the stored event: got %q, want %q", after, got, want)
 		}
 	}
