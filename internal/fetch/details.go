@@ -23,7 +23,7 @@ type Details struct {
 	Stream string
 	// Asked counts the requested ids.
 	Asked int
-	// Found counts the ids with an answer other than a 404.
+	// Found counts the ids that were answered with a record or a whole list.
 	Found int
 	// Gone are the ids answered 404, sorted. A 404 is evidence that the record was deleted.
 	Gone []string
@@ -34,9 +34,9 @@ type Details struct {
 	// Unproven are the ids whose records may be incomplete: the request failed, the walk
 	// did not prove completeness, or records were rejected.
 	Unproven []string
-	// Bare are the ids answered by an empty object where entries are expected. Either there
-	// are no entries, or the answer is invalid.
-	Bare []string
+	// EmptyObjects are the ids of which PageFacts.EmptyObject is set: either there are no status
+	// counts, or the answer is invalid.
+	EmptyObjects []string
 	// Rejected counts the rejected records of all answers.
 	Rejected int
 	// Grade is the worst grade of all ids. A failed id counts as best_effort.
@@ -45,17 +45,18 @@ type Details struct {
 	Reason string
 	// Distinct counts the records of all answers without duplicates.
 	Distinct int
-	// Requests counts the used answers, including stored answers.
+	// Requests counts the used answers, including stored answers. An id that is gone or failed
+	// counts at least once.
 	Requests int
-	// Repeated counts ids that occurred more than once in a pass over a list.
+	// Repeated counts record ids that occurred more than once in a pass over a list.
 	Repeated int
 }
 
 // Details reads a stream for each id: an object with one request, a list with a walk. A 404
 // is a result, not an error. A failed id is reported, and the other ids are requested.
 // Details ends with an error if several ids fail in a row, after a 401 or 403, if the landing
-// or the reader fails, if ids yields an error, and if ctx is cancelled. It returns the result
-// so far with the error.
+// or the reader fails, if ids yields an error, and if ctx is cancelled. The result so far is
+// returned with the error.
 func (c *Client) Details(ctx context.Context, s stream.Stream, ids iter.Seq2[string, error], read Reader) (Details, error) {
 	d := &detailWalk{c: c, stream: s, read: read, result: Details{Stream: s.Name}}
 	group, inner := errgroup.WithContext(ctx)
@@ -142,8 +143,8 @@ func (d *detailWalk) requestOne(ctx context.Context, id string) error {
 	switch {
 	case evidence.Grade == BestEffort:
 		r.Unproven = append(r.Unproven, id)
-	case evidence.Bare:
-		r.Bare = append(r.Bare, id)
+	case evidence.EmptyObject:
+		r.EmptyObjects = append(r.EmptyObjects, id)
 	}
 	if worse := r.Grade.Worse(evidence.Grade); worse != r.Grade {
 		r.Grade, r.Reason = worse, fmt.Sprintf("id %q: %s", id, evidence.Reason)

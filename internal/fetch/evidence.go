@@ -31,9 +31,9 @@ const (
 var grades = []Grade{Exact, Repaired, Bounded, BestEffort, CarriedForward, Skipped}
 
 // Worse returns the worse of two grades. The empty grade is better than all others.
-func (g Grade) Worse(o Grade) Grade {
-	if slices.Index(grades, o) > slices.Index(grades, g) {
-		return o
+func (g Grade) Worse(other Grade) Grade {
+	if slices.Index(grades, other) > slices.Index(grades, g) {
+		return other
 	}
 	return g
 }
@@ -59,8 +59,8 @@ type Evidence struct {
 	Repeated int
 	// Rejected counts the rejected records of the last pass.
 	Rejected int
-	// Bare means that the answer was an empty object where entries are expected.
-	Bare bool
+	// EmptyObject is described at stream.PageFacts.
+	EmptyObject bool
 }
 
 func (e *Evidence) setGrade(g Grade, format string, args ...any) {

@@ -12,23 +12,23 @@ import (
 // pass is one reading of a list from page 1 to the end. After page 1 it requests the pages in
 // waves. The pages of a wave are requested in parallel.
 type pass struct {
-	number      int
-	limit       int // requested records per page
-	minPageSize int // a list with fewer records fits on one page
-	maxPages    int
-	concurrency int
-	width       int // number of pages in the last wave
+	number        int
+	requestedSize int // requested number of records per page
+	minPageSize   int // a list with fewer records fits on one page
+	maxPages      int
+	concurrency   int
+	width         int // number of pages in the latest wave
 
 	mu    sync.Mutex
 	pages []pageState
 	// previous is the previous pass, whose facts are reused for unchanged pages. It may be
 	// nil.
 	previous *pass
-	// ids are the ids of all pages except recalled pages, in the order of the answers.
+	// ids are the ids of all pages except reused pages, in the order of the answers.
 	// sortIDs replaces them by the ids of all pages, sorted and without duplicates.
 	ids          []uint64
 	firstIDs     []uint64 // ids of page 1, sorted
-	fingerprints map[uint64]bool
+	keySums      map[uint64]bool
 	records      int
 	anonymous    int   // records without an id
 	rejected     int   // rejected records
@@ -36,22 +36,22 @@ type pass struct {
 	repeated     int   // ids on several pages
 	total        int64 // total of page 1, or -1
 	lastTotal    int64 // total of the last answer
-	moving       bool  // the total changed
-	end          bool  // this wave has an empty or repeated page
-	atPageLimit  bool  // the page limit was reached
+	totalChanged bool  // the total changed
+	endSeen      bool  // this wave has an empty or repeated page
+	atPageBound  bool  // the pass was stopped at pageBound
 }
 
 // pageState is the state of one page.
 type pageState struct {
-	// PageFacts are the facts of the body. Its IDs are nil until sortIDs, which sets them, in
-	// any order, for pages that the next pass may recall.
+	// PageFacts are the facts of the body. If the page was decoded, IDs is nil until sortIDs sets
+	// it, in any order. IDs stays nil if the next pass cannot reuse the page.
 	stream.PageFacts
-	// answer is the Seq of the first answer with this body.
-	answer uint64
+	// bodySeq is the Seq of the first answer with this body.
+	bodySeq uint64
 	// The ids of the page are ids[from:from+count] of the pass.
 	from, count int
-	// recalled means that the facts were taken from the previous pass.
-	recalled bool
+	// reused means that the facts were taken from the previous pass.
+	reused bool
 	// repeats means that an earlier page had the same ids: the service ignores the page
 	// number, or returns the last page for all later numbers.
 	repeats bool
@@ -59,19 +59,19 @@ type pageState struct {
 
 func newPass(number int, cfg Config, pageSize int) *pass {
 	return &pass{
-		number: number, limit: cfg.PageSize, minPageSize: min(cfg.PageSize, pageSize), maxPages: cfg.MaxPages,
-		concurrency: cfg.Concurrency, fingerprints: make(map[uint64]bool),
+		number: number, requestedSize: cfg.PageSize, minPageSize: min(cfg.PageSize, pageSize), maxPages: cfg.MaxPages,
+		concurrency: cfg.Concurrency, keySums: make(map[uint64]bool),
 	}
 }
 
-// recallFrom sets the previous pass, whose facts are reused for unchanged pages. A pass with copies
+// reuseFrom sets the previous pass, whose facts are reused for unchanged pages. A pass with copies
 // of a record in several answers is not reused: the latest copy counts, but the reader does not see
-// the copies on a recalled page again.
-func (p *pass) recallFrom(last *pass) {
-	if last != nil {
-		last.previous = nil // its memory is no longer needed
-		if !last.hasCopies() {
-			p.previous = last
+// the copies on a reused page again.
+func (p *pass) reuseFrom(previous *pass) {
+	if previous != nil {
+		previous.previous = nil // the memory of the pass before is no longer needed
+		if !previous.hasCopies() {
+			p.previous = previous
 		}
 	}
 }
@@ -81,16 +81,16 @@ func (p *pass) hasCopies() bool {
 	return p.repeated > 0 || slices.ContainsFunc(p.pages, func(f pageState) bool { return f.repeats })
 }
 
-// recall returns the facts of the page in the previous pass if its body was the same, or
-// nil.
-func (p *pass) recall(number int, answer uint64) *stream.PageFacts {
+// reusableFacts returns the facts of the page in the previous pass if the body was the same, or nil.
+// bodySeq is the Seq of the first answer with the body.
+func (p *pass) reusableFacts(number int, bodySeq uint64) *stream.PageFacts {
 	if p.previous == nil || number > len(p.previous.pages) {
 		return nil
 	}
 	f := &p.previous.pages[number-1]
 	// Pages with rejects are read in every pass, because the rejects of each pass are
 	// counted, and the pass with the most rejects is reported.
-	if f.answer != answer || f.Records == 0 || f.Rejects > 0 || len(f.IDs) != f.count {
+	if f.bodySeq != bodySeq || f.Records == 0 || f.Rejects > 0 || len(f.IDs) != f.count {
 		return nil
 	}
 	return &f.PageFacts
@@ -109,34 +109,34 @@ func (p *pass) reservePage(number int) {
 func (p *pass) sawEnd() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.end
+	return p.endSeen
 }
 
 // addPage records the facts of a page.
-func (p *pass) addPage(number int, facts stream.PageFacts, answer uint64) {
+func (p *pass) addPage(number int, facts stream.PageFacts, bodySeq uint64) {
 	if !facts.Paginated {
 		facts.Total, facts.TotalPages, facts.Next = -1, -1, -1
 	}
 	p.reservePage(number)
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	recalled := p.recall(number, answer) != nil
+	reused := p.reusableFacts(number, bodySeq) != nil
 	if number == 1 {
 		p.total = facts.Total
 		p.firstIDs = sortedCopy(facts.IDs)
 	}
 	p.lastTotal = facts.Total
-	p.moving = p.moving || facts.Total != p.total
+	p.totalChanged = p.totalChanged || facts.Total != p.total
 	// An earlier page may have the same ids in another order.
-	fingerprint := facts.Fingerprint()
-	repeats := facts.Records > 0 && p.fingerprints[fingerprint]
-	p.fingerprints[fingerprint] = true
-	f := pageState{PageFacts: facts, answer: answer, from: len(p.ids), count: len(facts.IDs), repeats: repeats, recalled: recalled}
-	if !recalled {
+	keySum := facts.KeySum()
+	repeats := facts.Records > 0 && p.keySums[keySum]
+	p.keySums[keySum] = true
+	f := pageState{PageFacts: facts, bodySeq: bodySeq, from: len(p.ids), count: len(facts.IDs), repeats: repeats, reused: reused}
+	if !reused {
 		f.IDs = nil
 	}
 	if !repeats {
-		if !recalled {
+		if !reused {
 			p.ids = append(p.ids, facts.IDs...)
 		}
 		p.records += facts.Records
@@ -144,20 +144,20 @@ func (p *pass) addPage(number int, facts stream.PageFacts, answer uint64) {
 		p.rejected += facts.RejectedRecords
 		p.anonymous += facts.Records - facts.Copies - len(facts.IDs)
 	}
-	p.end = p.end || repeats || facts.Records == 0
+	p.endSeen = p.endSeen || repeats || facts.Records == 0
 	p.pages[number-1] = f
 }
 
-// plannedPages computes the number of pages from the total and the number of records on
-// page 1, which may be lower than the requested limit. A wrong total costs at most
-// maxPages requests.
+// plannedPages computes the number of pages from the total and the number of records on page 1. The
+// service may put fewer records on a page than requested. A wrong total costs at most maxPages
+// requests.
 func (p *pass) plannedPages() int64 {
 	per := int64(max(p.pages[0].Records, 1))
 	return min((max(p.total, 1)-1)/per+1, int64(p.maxPages))
 }
 
-// pageBound returns the number of pages at which the pass stops. The total may be too low, so it
-// is more than twice the planned number.
+// pageBound returns the number of pages at which the pass stops. The total may be too low, so the
+// bound is more than twice the planned number.
 func (p *pass) pageBound() int64 {
 	if p.total < 0 {
 		return int64(p.maxPages)
@@ -170,7 +170,7 @@ func (p *pass) pageBound() int64 {
 // requested in growing waves. Without a total, all pages are requested one at a time,
 // because otherwise two passes with the same ids would prove nothing.
 func (p *pass) nextWave() int {
-	p.end = false
+	p.endSeen = false
 	read := int64(len(p.pages))
 	if p.total < 0 {
 		return 1
@@ -185,31 +185,32 @@ func (p *pass) nextWave() int {
 	return int(min(int64(p.width), p.pageBound()-read))
 }
 
-// hasEnded reports whether the pass is at the end of the list. The length of a page with an
-// envelope does not show the end, since the service may cap or filter pages. The
-// total and next_page show it if they agree. A wrong end that the total, the pages and next_page
-// all state cannot be detected.
+// hasEnded reports whether the pass is at the end of the list or at its page bound.
 func (p *pass) hasEnded() bool {
 	if p.reachedEnd() {
 		return true
 	}
-	p.atPageLimit = int64(len(p.pages)) >= p.pageBound()
-	return p.atPageLimit
+	p.atPageBound = int64(len(p.pages)) >= p.pageBound()
+	return p.atPageBound
 }
 
+// reachedEnd reports whether the pass is at the end of the list. The length of a page with an
+// envelope does not show the end, since the service may cap or filter pages. The total and next_page
+// show the end if they agree. If the total, the pages and next_page agree on a wrong end, the mistake
+// cannot be detected.
 func (p *pass) reachedEnd() bool {
 	last := p.pages[len(p.pages)-1]
-	isBelowTotal := p.total >= 0 && int64(p.records) < p.total
+	lacksRecords := p.total >= 0 && int64(p.records) < p.total
 	switch {
-	case p.fillsNoPage():
+	case p.isShorterThanPage():
 		return true
 	case last.repeats:
-		// If the limit is one record per page, a single insert repeats a page, so two
-		// repetitions are required. With a higher limit no service has pages of one record.
-		return p.total >= 0 || last.Records > 1 || p.limit > 1 || p.pages[len(p.pages)-2].repeats
+		// If one record per page was requested, a single insert repeats a page, so two
+		// repetitions are required. If more were requested, no service has pages of one record.
+		return p.total >= 0 || last.Records > 1 || p.requestedSize > 1 || p.pages[len(p.pages)-2].repeats
 	case last.Records == 0:
-		return last.Next <= 0 || !isBelowTotal || p.emptyTail()
-	case last.Next > 0 || isBelowTotal || p.total >= 0 && int64(p.records) > p.total:
+		return last.Next <= 0 || !lacksRecords || p.hasEmptyTail()
+	case last.Next > 0 || lacksRecords || p.total >= 0 && int64(p.records) > p.total:
 		return false
 	case last.Next == 0:
 		return true
@@ -223,7 +224,7 @@ func (p *pass) reachedEnd() bool {
 // missing: a service may filter pages after cutting them.
 const maxEmptyPages = 16
 
-func (p *pass) emptyTail() bool {
+func (p *pass) hasEmptyTail() bool {
 	if len(p.pages) < maxEmptyPages {
 		return false
 	}
@@ -235,12 +236,12 @@ func (p *pass) emptyTail() bool {
 // earlier page count as repeated if a later page has other records. Otherwise the page is beyond
 // the end of the list, and its ids do not count.
 func (p *pass) sortIDs() {
-	if p.previous == nil || len(p.ids) > 0 || !p.recallAll() {
+	if p.previous == nil || len(p.ids) > 0 || !p.reuseAllIDs() {
 		p.gatherIDs()
 		slices.Sort(p.ids)
-		all := len(p.ids)
+		withRepeated := len(p.ids)
 		p.ids = slices.Compact(p.ids)
-		p.repeated = all - len(p.ids)
+		p.repeated = withRepeated - len(p.ids)
 	}
 	end := len(p.pages)
 	for end > 0 && (p.pages[end-1].repeats || p.pages[end-1].Records == 0) {
@@ -253,9 +254,9 @@ func (p *pass) sortIDs() {
 	}
 }
 
-// recallAll shares the ids of the previous pass if all its pages were recalled, and reports whether
-// they were.
-func (p *pass) recallAll() bool {
+// reuseAllIDs is called if no page of this pass was decoded. It takes over the ids of the previous
+// pass if this pass has as many ids and no copies, and reports whether it did.
+func (p *pass) reuseAllIDs() bool {
 	n := 0
 	for _, f := range p.pages {
 		n += f.count
@@ -268,12 +269,12 @@ func (p *pass) recallAll() bool {
 }
 
 // gatherIDs collects the ids of all pages. It also keeps the ids of each page, 8 bytes per
-// record, so that the next pass can recall the page. In a list sorted newest first it keeps
+// record, so that the next pass can reuse the page. In a list sorted newest first it keeps
 // only the ids of page 1: a change that requires a second pass shifts all pages.
 func (p *pass) gatherIDs() {
 	read := len(p.ids)
 	for i := range p.pages {
-		if f := &p.pages[i]; f.recalled && !f.repeats {
+		if f := &p.pages[i]; f.reused && !f.repeats {
 			p.ids = append(p.ids, f.IDs...)
 		}
 	}
@@ -283,16 +284,17 @@ func (p *pass) gatherIDs() {
 	}
 	own := slices.Clone(p.ids[:read])
 	for i := range p.pages {
-		if f := &p.pages[i]; !f.recalled && !f.repeats {
+		if f := &p.pages[i]; !f.reused && !f.repeats {
 			f.IDs = own[f.from : f.from+f.count : f.from+f.count]
 		}
 	}
 }
 
-// isUnchanged reports whether no change was seen: the total was the same in all answers, no
-// id was repeated, and the number of ids equals the total, if there is one.
+// isUnchanged reports whether the whole list was read without a sign of a change: the page bound was
+// not reached, the total was the same in all answers, no id was repeated, and the number of records
+// equals the total, if there is one.
 func (p *pass) isUnchanged() bool {
-	if p.moving || p.atPageLimit || p.repeated > 0 {
+	if p.totalChanged || p.atPageBound || p.repeated > 0 {
 		return false
 	}
 	return p.total < 0 || int64(p.countRecords()) == p.total
@@ -310,23 +312,23 @@ func (p *pass) hasTotalOnPage1() bool {
 		len(slices.Compact(slices.Clone(p.firstIDs)))+p.copies+p.anonymous == first.Records
 }
 
-// fillsNoPage reports whether page 1 is a list without an envelope and shorter than any
-// page of the service.
-func (p *pass) fillsNoPage() bool {
+// isShorterThanPage reports whether page 1 is the only page read, has no pagination and is shorter
+// than any full page of the service.
+func (p *pass) isShorterThanPage() bool {
 	return len(p.pages) == 1 && !p.pages[0].Paginated && p.pages[0].Records < p.minPageSize
 }
 
-// isUnpaged reports whether a list without totals was complete on page 1: it was too short
-// to fill a page, page 2 repeated it, or it was empty. With one record per page this is
-// uncertain, because a single insert moves page 1 to page 2.
+// isUnpaged reports whether a list without totals was complete on page 1: page 1 was shorter than a
+// full page, was repeated by page 2, or was empty. With one record per page a repetition proves
+// nothing, because a single insert moves page 1 to page 2.
 func (p *pass) isUnpaged() bool {
-	if p.total >= 0 || p.moving || p.repeated > 0 {
+	if p.total >= 0 || p.totalChanged || p.repeated > 0 {
 		return false
 	}
-	if p.limit == 1 && p.pages[0].Records == 1 {
+	if p.requestedSize == 1 && p.pages[0].Records == 1 {
 		return false
 	}
-	return p.fillsNoPage() || p.pages[0].Records == 0 || len(p.pages) == 2 && p.pages[1].repeats
+	return p.isShorterThanPage() || p.pages[0].Records == 0 || len(p.pages) == 2 && p.pages[1].repeats
 }
 
 // hasEmptyPage2 reports whether a list without totals had one page followed by an empty page.
@@ -365,7 +367,7 @@ func (p *pass) isNewestFirst() bool {
 	return falls >= minFalls
 }
 
-// countFilled returns the number of pages with records, at least 1.
+// countFilled returns the number of pages with records that no earlier page had, at least 1.
 func (p *pass) countFilled() int {
 	n := 0
 	for _, f := range p.pages {
@@ -379,9 +381,9 @@ func (p *pass) countFilled() int {
 // whyUnproven returns the reason why the pass proves nothing.
 func (p *pass) whyUnproven() string {
 	switch records := p.countRecords(); {
-	case p.atPageLimit:
+	case p.atPageBound:
 		return fmt.Sprintf("the page limit was reached at page %d", len(p.pages))
-	case p.moving:
+	case p.totalChanged:
 		return fmt.Sprintf("total_records changed from %d to %d", p.total, p.lastTotal)
 	case p.repeated > 0:
 		return fmt.Sprintf("%s occurred more than once", plural.Count(p.repeated, "id"))

@@ -13,8 +13,8 @@ import (
 	"placementsync/internal/stream"
 )
 
-// pageAnswer is the answer to a request for a page: the ids and the total. Each id is one character,
-// whose code is also the date of the record.
+// pageAnswer is the answer to a request for a page: the ids and the total. Each id is one character.
+// Its character code is also the created_at of the record.
 type pageAnswer struct {
 	ids   string
 	total int64
@@ -91,19 +91,19 @@ func TestEachChangePreventsExact(t *testing.T) {
 }
 
 // passes answers each pass over a list with its own pages. A request for page 1 begins the
-// next pass; the last pass repeats.
+// next pass. After the last pass, its pages are sent again.
 type passes struct {
 	pages [][]string
 	total int64
-	began int
+	begun int // number of passes begun
 }
 
 func (s *passes) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	page, _ := strconv.Atoi(r.URL.Query().Get("page"))
 	if page == 1 {
-		s.began++
+		s.begun++
 	}
-	pages := s.pages[min(s.began, len(s.pages))-1]
+	pages := s.pages[min(s.begun, len(s.pages))-1]
 	answer := sequence{{total: s.total}}
 	if page <= len(pages) {
 		answer[0].ids = pages[page-1]
@@ -172,15 +172,13 @@ func TestRejectedRecordsAndCopies(t *testing.T) {
 	}
 }
 
-// TestIDWithRejectedRecordIsUnproven checks that an id is unproven if one of its records is
-// rejected.
 func TestIDWithRejectedRecordIsUnproven(t *testing.T) {
 	read := func(_ context.Context, r fetch.Response) (stream.PageFacts, error) {
 		switch r.Param {
 		case "rejected":
 			return stream.PageFacts{Records: 1, RejectedRecords: 1}, nil
 		case "bare":
-			return stream.PageFacts{Bare: true}, nil
+			return stream.PageFacts{EmptyObject: true}, nil
 		}
 		return stream.PageFacts{Records: 1, IDs: []uint64{hashID(r.Param)}}, nil
 	}
@@ -191,7 +189,7 @@ func TestIDWithRejectedRecordIsUnproven(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := fmt.Sprintf("%v %v %d %d %s", d.Unproven, d.Bare, d.Rejected, d.Failed, d.Grade); got != "[rejected] [bare] 1 0 best_effort" {
+	if got := fmt.Sprintf("%v %v %d %d %s", d.Unproven, d.EmptyObjects, d.Rejected, d.Failed, d.Grade); got != "[rejected] [bare] 1 0 best_effort" {
 		t.Errorf("unproven, bare, rejected, failed, grade are %s, want [rejected] [bare] 1 0 best_effort", got)
 	}
 }
@@ -218,12 +216,12 @@ func TestPageSizeIsLearned(t *testing.T) {
 			mux.Handle("/v1/items", c.array)
 			cfg := testConfig(mux)
 			cfg.PageSize = 100
-			reader := newClient(t, cfg, nil)
+			client := newClient(t, cfg, nil)
 			var orders, items collector
-			if _, err := reader.Walk(t.Context(), ordersStream, "", orders.read); err != nil {
+			if _, err := client.Walk(t.Context(), ordersStream, "", orders.read); err != nil {
 				t.Fatal(err)
 			}
-			e, err := reader.Walk(t.Context(), sniffedStream, "", items.read)
+			e, err := client.Walk(t.Context(), sniffedStream, "", items.read)
 			if err != nil || e.Grade != fetch.Exact || len(items.ids) != c.array.n {
 				t.Errorf("read %d records, %s: %s (%v); want %d, exact", len(items.ids), e.Grade, e.Reason, err, c.array.n)
 			}

@@ -39,8 +39,8 @@ type walk struct {
 	read     Reader
 	evidence Evidence
 	seen     sightings
-	// moved is set when a change of the list was seen.
-	moved bool
+	// listChanged is set when a change of the list was seen.
+	listChanged bool
 	// firstPages has an element for page 1 of each pass.
 	firstPages []firstPage
 }
@@ -64,7 +64,7 @@ func (w *walk) readSingle(ctx context.Context) error {
 		return w.readList(ctx)
 	}
 	w.evidence.Requests, w.evidence.Pages, w.evidence.Passes = 1, 1, 1
-	w.evidence.Bare = facts.Bare
+	w.evidence.EmptyObject = facts.EmptyObject
 	w.seen.addPass(1, sortedCopy(facts.IDs))
 	w.gradeProven(facts.RejectedRecords, "answered whole in one response")
 	return nil
@@ -85,20 +85,20 @@ func (w *walk) pageRequest(pass, page int) Request {
 // readList reads passes until one completes the proof. Page 1 of a pass also confirms the
 // previous pass.
 func (w *walk) readList(ctx context.Context) error {
-	var last *pass
+	var previous *pass
 	for number := 1; ; number++ {
 		p := newPass(number, w.c.cfg, w.c.sizes.shortest())
-		if w.c.mayReadAgain(w.stream) {
-			p.recallFrom(last)
+		if w.c.canReadLanding(w.stream) {
+			p.reuseFrom(previous)
 		}
 		if err := w.readPage(ctx, p, 1); err != nil {
 			return err
 		}
-		if w.evaluateFirstPage(last, p) {
+		if w.evaluateFirstPage(previous, p) {
 			return nil
 		}
 		if number > w.c.cfg.MaxPasses {
-			w.gradeUnproven(last)
+			w.gradeUnproven(previous)
 			return nil
 		}
 		for !p.hasEnded() {
@@ -107,41 +107,41 @@ func (w *walk) readList(ctx context.Context) error {
 			}
 		}
 		p.sortIDs()
-		if err := w.readRecalled(ctx, p); err != nil {
+		if err := w.readReused(ctx, p); err != nil {
 			return err
 		}
-		if w.evaluatePass(last, p) {
+		if w.evaluatePass(previous, p) {
 			return nil
 		}
 		if number == w.c.cfg.MaxPasses && !p.isConfirmable() {
 			w.gradeUnproven(p)
 			return nil
 		}
-		last = p
+		previous = p
 	}
 }
 
-// readRecalled passes the recalled pages of a pass to the reader if the pass turned out to
-// contain copies of records: the reader must see all copies, because the last copy counts.
-func (w *walk) readRecalled(ctx context.Context, p *pass) error {
+// readReused passes the reused pages of a pass to the reader if the pass turned out to
+// contain copies of records: the reader must see all copies, because the latest copy counts.
+func (w *walk) readReused(ctx context.Context, p *pass) error {
 	if !p.hasCopies() {
 		return nil
 	}
 	for i, f := range p.pages {
-		if !f.recalled {
+		if !f.reused {
 			continue
 		}
-		var answer uint64
+		var bodySeq uint64
 		facts, err := w.c.Get(ctx, w.pageRequest(p.number, i+1), func(ctx context.Context, r Response) (stream.PageFacts, error) {
-			answer = cmp.Or(r.Same, r.Seq)
+			bodySeq = cmp.Or(r.Same, r.Seq)
 			return w.read(ctx, r)
 		})
 		if err != nil {
 			return err
 		}
-		if answer != f.answer {
-			// The disk lost the recalled answer, so the page was requested again.
-			p.moving = true
+		if bodySeq != f.bodySeq {
+			// The disk lost the reused answer, so the page was requested again.
+			p.totalChanged = true
 			w.seen.addPass(uint8(p.number), slices.Compact(sortedCopy(facts.IDs)))
 		}
 	}
@@ -150,10 +150,10 @@ func (w *walk) readRecalled(ctx context.Context, p *pass) error {
 
 // readPage reads one page into the pass.
 func (w *walk) readPage(ctx context.Context, p *pass, number int) error {
-	var answer uint64
+	var bodySeq uint64
 	facts, err := w.c.Get(ctx, w.pageRequest(p.number, number), func(ctx context.Context, r Response) (stream.PageFacts, error) {
-		answer = cmp.Or(r.Same, r.Seq)
-		r.Previous = p.recall(number, answer)
+		bodySeq = cmp.Or(r.Same, r.Seq)
+		r.Previous = p.reusableFacts(number, bodySeq)
 		return w.read(ctx, r)
 	})
 	if err != nil {
@@ -162,7 +162,7 @@ func (w *walk) readPage(ctx context.Context, p *pass, number int) error {
 	if number == 1 {
 		w.c.sizes.addFirstPage(facts)
 	}
-	p.addPage(number, facts, answer)
+	p.addPage(number, facts, bodySeq)
 	return nil
 }
 

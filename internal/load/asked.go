@@ -137,15 +137,15 @@ func (p *Details) CountCaughtUp(ctx context.Context) (n int64, err error) {
 }
 
 // KnownParams returns the known ids of a detail stream. An id is known if the stream has rows of
-// it in main, or if the column st.HasEntries contains it, staged or stored.
+// it in main, or if the column st.NonEmptyFor contains it, staged or stored.
 func (p *Details) KnownParams(ctx context.Context, st stream.Stream) (map[string]bool, error) {
 	if err := p.staging.flush(ctx, allStreams); err != nil {
 		return nil, err
 	}
 	param := sqltext.Names([]string{st.Param})
 	rows := []sqlText{liveSQL.Render("known_rows", values{"columns": param, "table": mainTable(st.Root().Name)})}
-	if st.HasEntries.Table != "" {
-		rows = append(rows, p.staging.knownRows(st.HasEntries.Table, st.HasEntries.Column))
+	if st.NonEmptyFor.Table != "" {
+		rows = append(rows, p.staging.knownRows(st.NonEmptyFor.Table, st.NonEmptyFor.Column))
 	}
 	known, err := queryTextSet(ctx, p.staging.draft, planSQL.Render("known_params", values{"param": param, "rows": unionAll(rows)}))
 	if err != nil {

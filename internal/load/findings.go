@@ -52,7 +52,7 @@ func (f *Findings) AddDriftRecords(ctx context.Context, records []stream.DriftRe
 
 func (f *Findings) stageDriftRecords(ctx context.Context, records []stream.DriftRecord) error {
 	return appendRows(ctx, f.staging, "main", "drift_records", records, func(r stream.DriftRecord) []driver.Value {
-		return []driver.Value{int64(r.Entry), r.Record}
+		return []driver.Value{int64(r.DriftIndex), r.Record}
 	})
 }
 

@@ -110,13 +110,13 @@ func TestDriftIsCountedByRecord(t *testing.T) {
 	}
 	h := newFixture(t, "orders")
 	const all = "SELECT path, kind, first_run[7:8], last_run[7:8], count, sample, key FROM meta.drift ORDER BY path"
-	h.addFindings(nil, []stream.DriftRecord{{Entry: 0, Record: 1}, {Entry: 0, Record: 1}, {Entry: 1, Record: 1}, {Entry: 0, Record: 2}, {Entry: 1, Record: 2}}, drifts)
+	h.addFindings(nil, []stream.DriftRecord{{DriftIndex: 0, Record: 1}, {DriftIndex: 0, Record: 1}, {DriftIndex: 1, Record: 1}, {DriftIndex: 0, Record: 2}, {DriftIndex: 1, Record: 2}}, drifts)
 	_, err := h.run(map[string]streamInput{"orders": {cover: load.Whole}}, load.Limits{})
 	must(t, err)
 	h.requireRows(all, `colour unknown_field 01 01 2 "red" a`, `status=lost unknown_enum 01 01 2 "lost" <nil>`)
 
 	drifts[0].Sample, drifts[0].Key = `"blue"`, "z"
-	h.addFindings(nil, []stream.DriftRecord{{Entry: 0, Record: 1}, {Entry: 2, Record: 5}, {Entry: 2, Record: 5}}, drifts)
+	h.addFindings(nil, []stream.DriftRecord{{DriftIndex: 0, Record: 1}, {DriftIndex: 2, Record: 5}, {DriftIndex: 2, Record: 5}}, drifts)
 	_, err = h.run(map[string]streamInput{"orders": {cover: load.Whole}}, load.Limits{})
 	must(t, err)
 	h.requireRows(all, `colour unknown_field 01 02 3 "red" a`, `status=lost unknown_enum 01 01 2 "lost" <nil>`, "unseen unknown_field 02 02 1  <nil>")

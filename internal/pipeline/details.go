@@ -92,14 +92,14 @@ func (r *reader) planDetails(ctx context.Context, s stream.Stream) (load.Plan, e
 // judgeEmptyAnswers rejects an empty object as the answer for an id that is known to have records. The
 // stored rows of such an id are kept.
 func (r *reader) judgeEmptyAnswers(ctx context.Context, s stream.Stream, d *fetch.Details) error {
-	if len(d.Bare) == 0 {
+	if len(d.EmptyObjects) == 0 {
 		return nil
 	}
 	known, err := r.night.stage.Details.KnownParams(ctx, s)
 	if err != nil {
 		return stageErr(err)
 	}
-	doubted := slices.DeleteFunc(d.Bare, func(id string) bool { return !known[id] })
+	doubted := slices.DeleteFunc(d.EmptyObjects, func(id string) bool { return !known[id] })
 	if len(doubted) > 0 {
 		d.Unproven = append(d.Unproven, doubted...)
 		d.Grade = d.Grade.Worse(fetch.BestEffort)

@@ -33,7 +33,7 @@ func (d *drift) addFindings(found transform.Findings) []stream.DriftRecord {
 		numbers[i] = d.entryNumber(entry)
 	}
 	for i := range found.Records {
-		found.Records[i].Entry = numbers[found.Records[i].Entry]
+		found.Records[i].DriftIndex = numbers[found.Records[i].DriftIndex]
 	}
 	return found.Records
 }

@@ -24,8 +24,8 @@ func Events() []Stream {
 			SameKindAs: "articles",
 			Tables:     []Table{{Name: "article_status_events", Key: []string{"event_id"}}},
 		},
-		// A comment in an event differs from a comment of the endpoint: its content is rich text,
-		// and it does not name its article.
+		// In an event, unlike at the endpoint, the content of a comment is rich text, and the
+		// comment does not name its article.
 		{
 			Name: "article_comment_events", Topics: []string{"comment.created", "comment.updated", "comment.archived"},
 			Spec: "6.1, 6.3", Envelope: Object, SameKindAs: "article_comments",

@@ -27,8 +27,8 @@ func campaignDetails() []Stream {
 			Name: "campaign_status_counts", Path: "/campaigns/{id}/articles/status-count", Spec: "2.6 ArticleStatusCount, 4.2, 5",
 			Scopes: []string{"campaigns.read"}, Envelope: Raw,
 			Parents: []Ref{{Table: "campaigns", Column: "id"}}, Param: "campaign_id", Rule: WhileLive, Life: AsCampaign,
-			HasEntries: Ref{Table: "campaign_articles", Column: "campaign_id"},
-			Tables:     []Table{{Name: "campaign_status_counts", Key: []string{"campaign_id", "id"}}},
+			NonEmptyFor: Ref{Table: "campaign_articles", Column: "campaign_id"},
+			Tables:      []Table{{Name: "campaign_status_counts", Key: []string{"campaign_id", "id"}}},
 		},
 		{
 			Name: "articles", Path: "/articles/{id}", Spec: "2.6 Article, 4.2, 5", Envelope: Object,

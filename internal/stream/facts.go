@@ -12,16 +12,16 @@ type PageFacts struct {
 	// duplicates.
 	IDs []uint64
 	// RejectedRecords counts the records, including nested ones, that were rejected as a whole.
-	// Their keys are unknown. A row that is missing may therefore be one of them.
+	// Their keys are unknown, so a missing row may be one of them.
 	RejectedRecords int
 	// Rejects counts all rejected records, items and values.
 	Rejects int
 	// Copies counts the records whose key occurs earlier in the same body. They do not mean that
 	// the list changed while it was read, because a response shows one state of the service.
 	Copies int
-	// Bare means that the envelope of the stream is Raw and the body is an empty object. Such a
-	// body may be a valid response without entries, or an invalid response.
-	Bare bool
+	// EmptyObject means that the envelope of the stream is Raw and the body is an object without
+	// content. The body may be a valid response without status counts, or an invalid response.
+	EmptyObject bool
 	// Paginated means that the body has a pagination member of spec 4.1. Otherwise the next
 	// three fields are ignored.
 	Paginated bool
@@ -39,9 +39,9 @@ type PageFacts struct {
 	Falls int
 }
 
-// Fingerprint returns a hash of the keys that does not depend on their order. Bodies with the
-// same keys have the same fingerprint.
-func (p PageFacts) Fingerprint() uint64 {
+// KeySum returns a hash of the keys that does not depend on their order. Bodies with the same keys
+// have the same hash.
+func (p PageFacts) KeySum() uint64 {
 	sum := uint64(p.Records)
 	for _, id := range p.IDs {
 		sum += MixBits(id)
@@ -87,8 +87,8 @@ type Drift struct {
 
 // DriftRecord is a record with drift. A record that is read several times occurs several times.
 type DriftRecord struct {
-	// Entry is an index into the list of drift entries.
-	Entry int
+	// DriftIndex is an index into the list of drift.
+	DriftIndex int
 	// Record is a hash of the record's key, or of the request if the drift is in the envelope.
 	Record uint64
 }

@@ -26,7 +26,8 @@ const (
 	// Records is an object with one list and no totals. Stream.List is the name of the
 	// list.
 	Records
-	// Raw is an object without a documented form. The decoder recognizes entries by their fields.
+	// Raw is an object with status counts, whose form is not documented. The decoder recognizes
+	// status counts by their fields.
 	Raw
 )
 
@@ -95,7 +96,8 @@ type Table struct {
 	Key []string
 	// Parents are the columns for the key of the enclosing row, in the order of its key. If the
 	// At of another table is a prefix of this At, the enclosing row is in that table; the longest
-	// prefix counts. Otherwise it is the record. Nil means that the rows are the records.
+	// prefix counts. Otherwise the record is the enclosing row. Nil means that the rows are the
+	// records.
 	Parents []string
 	// Value is the column for items that are strings or numbers instead of objects, such as the
 	// name of a tag. Empty means that such items are rejected.
@@ -139,9 +141,9 @@ type Stream struct {
 	// path has none, or that it is the team id.
 	Parents []Ref
 	// Param is the column of the first table for the path parameter. Empty means that there is
-	// no such column. If the field is missing in a record, the column gets the value of the
-	// parameter, except that the record of an Object response must contain the field. A record
-	// with another value is rejected.
+	// no such column. The record of an Object response must contain the field. If the field is
+	// missing in the record of another response, the column gets the value of the parameter. A
+	// record with another value is rejected.
 	Param string
 	// RequireOne are columns of the first table. A valid record has a value in at least one of
 	// them; an error response has none. Nil means that a record only needs a key.
@@ -150,16 +152,15 @@ type Stream struct {
 	// event names: such a detail is always requested.
 	Rule Rule
 	Life Life
-	// HasEntries names a column of another table. The response for an id in this column must have
-	// entries; an empty object is then not valid. The zero value means that there is no such
-	// column.
-	HasEntries Ref
+	// NonEmptyFor names a column of another table. For an id in this column, an empty object is not
+	// a valid response. The zero value means that there is no such column.
+	NonEmptyFor Ref
 	// Completes names a list whose rows this stream of details completes. Both fill the same first
 	// table, and neither overwrites a value of the other with NULL. Empty means none.
 	Completes string
 	// OnlyInDetail names the tables with columns that only the detail fills, and not the completed
-	// list. While a detail is carried forward, its rows in these tables are as old as the last
-	// reading of the detail. Nil if Completes is empty.
+	// list. While a detail is carried forward, its rows in these tables are as old as the latest
+	// reading of the detail. OnlyInDetail is nil if Completes is empty.
 	OnlyInDetail []string
 	// Topics are the webhook topics whose bodies are the records (spec 6.1). Nil means that
 	// the stream has a path.

@@ -21,7 +21,7 @@ func TestBodiesWithoutRecordsAreMalformed(t *testing.T) {
 	for _, s := range stream.All() {
 		for _, body := range bodies {
 			if s.Envelope == stream.Raw && (body == `{}` || strings.Contains(body, "items")) || s.Param == "id" && strings.Contains(body, "r1") {
-				continue // tested in TestEmptyListsAndBareBodies and TestAnotherRecordIsRejected
+				continue // tested in TestEmptyListsAndEmptyObjects and TestAnotherRecordIsRejected
 			}
 			list := s.List
 			if list == "" {
@@ -37,12 +37,12 @@ func TestBodiesWithoutRecordsAreMalformed(t *testing.T) {
 	}
 }
 
-// TestEmptyListsAndBareBodies checks which bodies prove that a parent has no records, which are
-// bare, and which are malformed.
-func TestEmptyListsAndBareBodies(t *testing.T) {
+// TestEmptyListsAndEmptyObjects checks which bodies prove that a parent has no records, which are
+// empty objects that prove nothing, and which are malformed.
+func TestEmptyListsAndEmptyObjects(t *testing.T) {
 	for _, c := range []struct {
-		stream, body string
-		bare, fails  bool
+		stream, body               string
+		isEmptyObject, isMalformed bool
 	}{
 		{"campaign_status_counts", `{}`, true, false},
 		{"campaign_status_counts", `{"counts":{}}`, true, false},
@@ -60,8 +60,8 @@ func TestEmptyListsAndBareBodies(t *testing.T) {
 		{"cities", `{"cities":[]}`, false, false},
 	} {
 		page, err := decoderOf(t, c.stream).Decode([]byte(c.body), transform.Origin{Param: "p"})
-		if (err != nil) != c.fails || page.Records != 0 || page.Bare != c.bare {
-			t.Errorf("%s: %s: page %+v, error %v; want bare %v, error %v", c.stream, c.body, page, err, c.bare, c.fails)
+		if (err != nil) != c.isMalformed || page.Records != 0 || page.EmptyObject != c.isEmptyObject {
+			t.Errorf("%s: %s: page %+v, error %v; want EmptyObject %v, an error %v", c.stream, c.body, page, err, c.isEmptyObject, c.isMalformed)
 		}
 	}
 }
@@ -100,7 +100,8 @@ func TestAnotherRecordIsRejected(t *testing.T) {
 	}
 }
 
-// TestIDsThatAreNoPathSegments checks that ids that cannot be used in a path are rejected.
+// TestIDsThatAreNoPathSegments decodes ids that cannot be used in a path. A record with one of them
+// as its own id is rejected. If a record refers to one of them, the reference is NULL.
 func TestIDsThatAreNoPathSegments(t *testing.T) {
 	for _, id := range []string{"", ".", ".."} {
 		for _, s := range stream.All() {
@@ -137,8 +138,8 @@ func TestIDsThatAreNoPathSegments(t *testing.T) {
 	}
 }
 
-// TestRejectedItemsCountOnceInASecondReading decodes a duplicate name after an item without a
-// key, so that the record is read a second time.
+// TestRejectedItemsCountOnceInASecondReading decodes records with an item without a key. The second
+// record also has a duplicate name and is therefore read twice.
 func TestRejectedItemsCountOnceInASecondReading(t *testing.T) {
 	for _, body := range []string{
 		`{"id":"o","outlet_channels":[{"name":"no id"}],"name":"a"}`,
@@ -225,7 +226,7 @@ func TestDriftCountsRecords(t *testing.T) {
 	found := d.Findings()
 	records := map[string]map[uint64]bool{}
 	for _, r := range found.Records {
-		f := found.Drift[r.Entry]
+		f := found.Drift[r.DriftIndex]
 		path := f.Kind + " " + f.Path + " " + f.Key
 		if records[path] == nil {
 			records[path] = map[uint64]bool{}

@@ -22,13 +22,13 @@ func listingsPage() []byte {
 		if i > 0 {
 			b.WriteByte(',')
 		}
-		listing(&b, i)
+		writeListing(&b, i)
 	}
 	b.WriteString(`],"total_records":100,"total_pages":1,"current_page":1,"next_page":null,"previous_page":null}`)
 	return []byte(b.String())
 }
 
-func listing(b *strings.Builder, i int) {
+func writeListing(b *strings.Builder, i int) {
 	fmt.Fprintf(b, `{"id":"7c9e6679-7425-40de-944b-e07fc1f9%04d","name":"Full feature in The Daily Planet %d",`, i, i)
 	b.WriteString(`"description":"A full length editorial feature of up to 800 words with two do-follow links, published on the front page of the outlet for at least 24 hours and archived permanently in the business section of the site afterwards. The caf\u00e9 column of the weekend edition is included.",`)
 	b.WriteString(`"requirements":"No gambling, no adult content.\nImages must be licensed.","min_delivery_days":3,"max_delivery_days":14,"is_featured":false,`)

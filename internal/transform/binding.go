@@ -15,21 +15,22 @@ type Binding struct {
 	stream stream.Stream
 	tables []*layout
 	// fields contains all fields of all nodes by id. Nodes have ids in the same range, with
-	// a nil field, so that rowReader.after is a single array.
+	// a nil field, so that rowReader.likelyNext is a single array.
 	fields []*field
-	list   string
-	object bool
-	raw    bool
+	// list is the name of the list in the response.
+	list     string
+	isObject bool
+	isRaw    bool
 	// oneOf are columns of the first table of which a record has at least one value.
 	oneOf []int
-	// secrets lists the private values in the records.
-	secrets secrets
+	// privatePaths are the paths of the private values in the records.
+	privatePaths privatePaths
 	// guessable means that hashes of records would allow someone with access to the rows to
 	// guess private values.
 	guessable bool
 }
 
-// Tables returns the staging tables without duplicates, the record's own first.
+// Tables returns the staging tables without duplicates. The table of the records is first.
 func (b *Binding) Tables() []Table {
 	var all []Table
 	for _, t := range b.tables {
@@ -47,9 +48,9 @@ type layout struct {
 	schema *arrow.Schema
 	cols   []columnLayout
 	root   *node
-	// at is the dotted path of the rows within the enclosing row. place is their path within
+	// at is the dotted path of the rows within the enclosing row. recordPath is their path within
 	// the record.
-	at, place string
+	at, recordPath string
 	// enclosing is the index of the table whose rows contain the rows of this table, or -1
 	// for the table of the records.
 	enclosing int
@@ -69,8 +70,8 @@ type layout struct {
 	consts        []constant
 	// These are indexes of columns, or -1.
 	position, value, param, prefix, status, extra, created int
-	// names is the number of distinct fields, the size of the set seenFields.
-	names int
+	// fieldCount is the number of distinct fields, the size of the set seenFields.
+	fieldCount int
 	// link tables do not keep unknown fields.
 	link bool
 	// privateCols are the private columns.
@@ -90,9 +91,9 @@ type columnLayout struct {
 	enum      []string
 	// path is the path of the field in the spec, or empty.
 	path string
-	// id columns contain ids that are used in paths. namesDetails columns contain ids of
+	// isID marks columns with ids that are used in paths. namesDetails marks columns with ids of
 	// details.
-	id, namesDetails bool
+	isID, namesDetails bool
 	// freeForm columns accept objects.
 	freeForm bool
 	// dropped columns are always NULL.
@@ -104,11 +105,11 @@ type columnLayout struct {
 
 func (c *columnLayout) isPrivate() bool { return c.dropped || c.hashKey != nil }
 
-// inherited is a column and its source in the enclosing row. mayName means that the record may
-// name another parent, which takes precedence.
+// inherited is a column and its source in the enclosing row. mayNameParent means that the record may
+// itself name a parent, which takes precedence.
 type inherited struct {
-	col, from int
-	mayName   bool
+	col, from     int
+	mayNameParent bool
 }
 
 type constant struct {
@@ -134,8 +135,8 @@ type field struct {
 	bit int
 	// col is the column for scalars, or -1.
 	col int
-	// text means that a string goes to col even if the field also accepts an object.
-	text bool
+	// takesText means that a string goes to col even if the field also accepts an object.
+	takesText bool
 	// group is the node for objects.
 	group *node
 	// child is the table for a list or object, or -1.
@@ -149,21 +150,21 @@ type field struct {
 	dropped bool
 }
 
-// nodes builds the object tree of a table from its column names. Each underscore may
+// treeBuilder builds the object tree of a table from its column names. Each underscore may
 // separate an object from its field; only a body shows which underscores do.
-type nodes struct {
+type treeBuilder struct {
 	binding *Binding
 	layout  *layout
-	made    map[string]*node
+	nodes   map[string]*node // by prefix
 }
 
 // nodeAt returns the node whose fields are the columns that start with a prefix.
-func (b *nodes) nodeAt(prefix string) *node {
-	if n, ok := b.made[prefix]; ok {
+func (b *treeBuilder) nodeAt(prefix string) *node {
+	if n, ok := b.nodes[prefix]; ok {
 		return n
 	}
 	n := &node{id: b.newID(nil), prefix: prefix, fields: map[string]*field{}}
-	b.made[prefix] = n
+	b.nodes[prefix] = n
 	for i, c := range b.layout.cols {
 		if rest, ok := strings.CutPrefix(c.name, prefix); ok && rest != "" && b.isBindable(i) {
 			b.bindColumn(n, rest, i)
@@ -175,7 +176,7 @@ func (b *nodes) nodeAt(prefix string) *node {
 
 // bindColumn makes a column reachable from a node, as its own field and within all objects
 // that its name allows.
-func (b *nodes) bindColumn(n *node, rest string, col int) {
+func (b *treeBuilder) bindColumn(n *node, rest string, col int) {
 	f := b.fieldNamed(n, rest)
 	f.union = b.layout.unionAt(col)
 	b.setColumn(f, col)
@@ -197,14 +198,14 @@ func (c *columnLayout) isNested(prefix int) bool {
 }
 
 // setColumn assigns a column to a field.
-func (b *nodes) setColumn(f *field, col int) {
-	f.col, f.text = col, b.layout.cols[col].kind == text && f.union == nil
+func (b *treeBuilder) setColumn(f *field, col int) {
+	f.col, f.takesText = col, b.layout.cols[col].kind == text && f.union == nil
 }
 
 // bindName assigns the name inside an object to the text column of the object, if the table
 // has no column for the name: a disclaimer is a text or an object with a name. Names are
 // not used as keys.
-func (b *nodes) bindName(n *node) {
+func (b *treeBuilder) bindName(n *node) {
 	l := b.layout
 	owner := l.columnIndex(strings.TrimSuffix(n.prefix, "_"))
 	if n.prefix == "" || owner < 0 || l.cols[owner].kind != text || slices.Contains(l.keys, owner) {
@@ -216,7 +217,7 @@ func (b *nodes) bindName(n *node) {
 }
 
 // aliasID assigns the item's id to a column with another name.
-func (b *nodes) aliasID(column string) error {
+func (b *treeBuilder) aliasID(column string) error {
 	if column == "" {
 		return nil
 	}
@@ -230,25 +231,25 @@ func (b *nodes) aliasID(column string) error {
 }
 
 // fieldNamed returns the field with the given name, and adds it if needed.
-func (b *nodes) fieldNamed(n *node, name string) *field {
+func (b *treeBuilder) fieldNamed(n *node, name string) *field {
 	if f, ok := n.fields[name]; ok {
 		return f
 	}
-	f := &field{name: name, quoted: `"` + name + `":`, bit: b.layout.names, col: -1, child: -1}
+	f := &field{name: name, quoted: `"` + name + `":`, bit: b.layout.fieldCount, col: -1, child: -1}
 	f.id = b.newID(f)
-	b.layout.names++
+	b.layout.fieldCount++
 	n.fields[name] = f
 	return f
 }
 
-func (b *nodes) newID(f *field) int {
+func (b *treeBuilder) newID(f *field) int {
 	b.binding.fields = append(b.binding.fields, f)
 	return len(b.binding.fields) - 1
 }
 
-// isBindable reports whether fields can be assigned to the column. Others are computed by
-// the decoder: a field "extra" of a record is an unknown field.
-func (b *nodes) isBindable(col int) bool {
+// isBindable reports whether fields can be assigned to the column. All other columns are computed by
+// the decoder. So a field named "extra" in a record is an unknown field.
+func (b *treeBuilder) isBindable(col int) bool {
 	l := b.layout
 	return l.cols[col].kind != unsigned && col != l.extra && !l.isDerived(col)
 }

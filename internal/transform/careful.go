@@ -19,7 +19,7 @@ func (r *rowReader) readCarefully(t *table, n *node) error {
 	slices.SortStableFunc(all, func(a, b rawMember) int { return a.order - b.order })
 	for _, e := range all {
 		r.in.pos, r.in.depth = e.pos, depth+1
-		if e.dropped {
+		if e.overridden {
 			r.report.countDrift(t, DuplicateField, string(e.name), e.raw)
 			continue
 		}
@@ -38,12 +38,13 @@ func (r *rowReader) readCarefully(t *table, n *node) error {
 
 // rawMember is a member of an object that is read carefully.
 type rawMember struct {
-	name    []byte
-	field   *field
-	pos     int
-	raw     []byte
-	order   int
-	dropped bool
+	name  []byte
+	field *field
+	pos   int
+	raw   []byte
+	order int
+	// overridden means that a later member has the same name.
+	overridden bool
 }
 
 func (in *input) indexMembers(n *node) ([]rawMember, error) {
@@ -66,7 +67,7 @@ func (in *input) indexMembers(n *node) ([]rawMember, error) {
 		}
 		e.order = readingOrder(e)
 		if i, again := seen[string(e.name)]; again {
-			all[i].dropped = true
+			all[i].overridden = true
 		}
 		seen[string(e.name)] = len(all)
 		all = append(all, e)

@@ -18,7 +18,7 @@ const extraColumn = "extra"
 // Compile binds the tables of a stream to their definitions by name. Its errors name the
 // missing or unsuitable table or column.
 func Compile(s stream.Stream, defs map[string]stream.Definition) (*Binding, error) {
-	b := &Binding{stream: s, list: cmp.Or(s.List, "records"), object: s.Envelope == stream.Object, raw: s.Envelope == stream.Raw}
+	b := &Binding{stream: s, list: cmp.Or(s.List, "records"), isObject: s.Envelope == stream.Object, isRaw: s.Envelope == stream.Raw}
 	for i, t := range s.Tables {
 		d, ok := defs[t.Name]
 		if !ok {
@@ -35,22 +35,22 @@ func Compile(s stream.Stream, defs map[string]stream.Definition) (*Binding, erro
 }
 
 func (b *Binding) compileTable(i int, t stream.Table, d stream.Definition) error {
-	l := &layout{index: i, name: t.Name, place: t.At, enclosing: -1, link: t.Link}
+	l := &layout{index: i, name: t.Name, recordPath: t.At, enclosing: -1, link: t.Link}
 	if err := l.addColumns(t, d); err != nil {
 		return err
 	}
-	if err := l.nameColumns(t); err != nil {
+	if err := l.findNamedColumns(t); err != nil {
 		return err
 	}
 	b.tables = append(b.tables, l)
-	n := nodes{binding: b, layout: l, made: map[string]*node{}}
+	n := treeBuilder{binding: b, layout: l, nodes: map[string]*node{}}
 	l.root = n.nodeAt("")
 	if err := n.aliasID(t.ID); err != nil {
 		return err
 	}
 	var err error
 	if i == 0 {
-		err = b.rootColumns(l)
+		err = b.findRootColumns(l)
 	} else {
 		err = b.nestTable(l, t, d)
 	}
@@ -58,7 +58,7 @@ func (b *Binding) compileTable(i int, t stream.Table, d stream.Definition) error
 	return err
 }
 
-// withoutInherited removes the columns that a row inherits from the enclosing one.
+// withoutInherited returns the columns without those that a row inherits from the enclosing row.
 func (l *layout) withoutInherited(cols []int) []int {
 	return slices.DeleteFunc(slices.Clone(cols), func(col int) bool {
 		return col == l.position || slices.ContainsFunc(l.parents, func(p inherited) bool { return p.col == col })
@@ -76,7 +76,7 @@ func (l *layout) addColumns(t stream.Table, d stream.Definition) error {
 		l.cols = append(l.cols, columnLayout{
 			name: col.Name, kind: k, seed: hashSeed(col.Name, k),
 			tracked:   !col.Untracked && !slices.Contains(t.Parents, col.Name),
-			canonical: k == document, enum: enums[col.Name], path: col.Path(), id: col.Name == "id" || strings.HasSuffix(col.Name, "_id"),
+			canonical: k == document, enum: enums[col.Name], path: col.Path(), isID: col.Name == "id" || strings.HasSuffix(col.Name, "_id"),
 			namesDetails: k == text && !slices.Contains(t.Key, col.Name) && stream.NamesDetails(t.Name, col.Name),
 			freeForm:     slices.Contains(t.FreeForm, col.Name),
 		})
@@ -121,8 +121,8 @@ func (l *layout) findColumn(name, role string) (int, error) {
 	return -1, fmt.Errorf("no column %q (%s)", name, role)
 }
 
-// nameColumns finds the columns that the stream literal names.
-func (l *layout) nameColumns(t stream.Table) error {
+// findNamedColumns finds the columns that the stream literal names for a table.
+func (l *layout) findNamedColumns(t stream.Table) error {
 	var err error
 	for _, name := range t.Key {
 		i, err := l.findColumn(name, "key")
@@ -155,7 +155,8 @@ func (l *layout) nameColumns(t stream.Table) error {
 	return nil
 }
 
-func (b *Binding) rootColumns(l *layout) error {
+// findRootColumns finds the columns that only the table of the records has.
+func (b *Binding) findRootColumns(l *layout) error {
 	var err error
 	if b.stream.Param != "" {
 		if l.param, err = l.findColumn(b.stream.Param, "path parameter"); err != nil {
@@ -169,7 +170,7 @@ func (b *Binding) rootColumns(l *layout) error {
 		}
 		b.oneOf = append(b.oneOf, i)
 	}
-	if b.raw {
+	if b.isRaw {
 		l.prefix, l.status = l.columnIndex("prefix"), l.columnIndex("id")
 		if l.value < 0 {
 			l.value = l.columnIndex("count")
@@ -203,7 +204,7 @@ func (b *Binding) nestTable(l *layout, t stream.Table, d stream.Definition) erro
 	}
 	l.at = path
 	parts := strings.Split(path, ".")
-	tree := nodes{binding: b, layout: up, made: up.root.collectNodes(map[string]*node{})}
+	tree := treeBuilder{binding: b, layout: up, nodes: up.root.collectNodes(map[string]*node{})}
 	n := up.root
 	for _, part := range parts[:len(parts)-1] {
 		f := tree.fieldNamed(n, part)
@@ -214,11 +215,11 @@ func (b *Binding) nestTable(l *layout, t stream.Table, d stream.Definition) erro
 	}
 	last := parts[len(parts)-1]
 	f := tree.fieldNamed(n, last)
-	f.child, f.text = l.index, false
+	f.child, f.takesText = l.index, false
 	if l.name == up.name {
 		// A table can contain rows of itself, one level deep. The inner rows have the same
 		// list, always empty, so its field gets no child table.
-		(&nodes{binding: b, layout: l}).fieldNamed(l.root, last)
+		(&treeBuilder{binding: b, layout: l}).fieldNamed(l.root, last)
 	}
 	return nil
 }

@@ -15,7 +15,8 @@ import (
 func itoa(n int) string { return strconv.Itoa(n) }
 
 // convert returns the text of a scalar in a column of a type. An empty text means NULL,
-// except in text columns.
+// except in text columns. The slow functions below are written for clarity, with regular
+// expressions and exact rationals; the fast functions of the Decoder must return the same values.
 func convert(typ stream.Type, v any) (text string, ok bool) {
 	_, isText := v.(string)
 	text = plainText(v)
@@ -70,11 +71,11 @@ func rational(s string) (*big.Rat, bool) {
 	if i := strings.IndexAny(s, "eE"); i >= 0 {
 		exp, err := strconv.Atoi(s[i+1:])
 		if err != nil || exp > 2000 || exp < -2000 {
-			sign := "e2000"
+			exponent := "e2000"
 			if s[i+1] == '-' {
-				sign = "e-2000"
+				exponent = "e-2000"
 			}
-			s = s[:i] + sign
+			s = s[:i] + exponent
 		}
 	}
 	return new(big.Rat).SetString(s)

@@ -2,10 +2,11 @@ package transform
 
 import "slices"
 
-// copies chooses among records with the same key in one body: the record with the most
-// values is staged, and of equals the last record. The choice is known only after the whole
-// body was read, and then only the last row of a table can be removed. So a body with copies,
-// which is rare, is read again to count their values, and a third time to keep the best.
+// copies chooses among records with the same key in one body: the record with the most values is
+// staged. If several copies have as many values, the last of them is staged. The choice is known only
+// after the whole body was read, and then only the last row of a table can be removed. So a body with
+// copies, which is rare, is read again to count their values, and a third time to keep the chosen
+// copies.
 type copies struct {
 	// best is the choice by key hash. Nil means that there are no copies.
 	best map[uint64]copyChoice
@@ -13,10 +14,10 @@ type copies struct {
 	counting bool
 }
 
-// copyChoice is the position of a record in the body and the number of its values.
+// copyChoice is the number of a record in the body and the number of values in the record.
 type copyChoice struct {
-	place  int
-	values uint64
+	recordNumber int
+	values       uint64
 }
 
 // findCopies finds the keys that occur more than once.
@@ -65,11 +66,11 @@ func (r *recordReader) dropCopy(since findingsMark, raw []byte) bool {
 	}
 	if r.copies.counting {
 		if values := root.countLast(); values >= best.values {
-			r.copies.best[id] = copyChoice{r.in.place, values}
+			r.copies.best[id] = copyChoice{r.in.recordNumber, values}
 		}
 		return false
 	}
-	if best.place == r.in.place {
+	if best.recordNumber == r.in.recordNumber {
 		return false
 	}
 	raw = r.report.redactPath(root, "", raw)

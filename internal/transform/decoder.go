@@ -43,9 +43,9 @@ func (b *Binding) NewDecoder() *Decoder {
 			t.inner = append(t.inner, tables[w])
 		}
 	}
-	d.report = reporter{findings: newFindings(), in: &d.in, binding: b, secrets: secrets{names: b.secrets.names}}
+	d.report = reporter{findings: newFindings(), in: &d.in, binding: b, privatePaths: privatePaths{names: b.privatePaths.names}}
 	d.values = valueReader{in: &d.in, report: &d.report}
-	d.rows = rowReader{in: &d.in, report: &d.report, values: &d.values, binding: b, tables: tables, after: make([]*field, len(b.fields))}
+	d.rows = rowReader{in: &d.in, report: &d.report, values: &d.values, binding: b, tables: tables, likelyNext: make([]*field, len(b.fields))}
 	d.records = recordReader{in: &d.in, report: &d.report, rows: &d.rows, root: tables[0], rowsBefore: make([]int, len(tables))}
 	d.body = bodyReader{in: &d.in, report: &d.report, records: &d.records, binding: b, root: tables[0]}
 	return d
@@ -73,12 +73,12 @@ func (d *Decoder) Decode(body []byte, o Origin) (stream.PageFacts, error) {
 		}
 		return stream.PageFacts{}, fmt.Errorf("decode %s: %w", d.binding.stream.Name, err)
 	}
-	if fresh := d.report.rejects[d.records.findingsBefore.rejects:]; len(fresh) > 0 {
-		answer := xxh3.HashString(d.in.origin.Param) + d.records.page.Fingerprint()
-		for i := range fresh {
-			fresh[i].Answer = answer
+	if bodyRejects := d.report.rejects[d.records.findingsBefore.rejects:]; len(bodyRejects) > 0 {
+		answer := xxh3.HashString(d.in.origin.Param) + d.records.page.KeySum()
+		for i := range bodyRejects {
+			bodyRejects[i].Answer = answer
 		}
-		d.records.page.Rejects = len(fresh)
+		d.records.page.Rejects = len(bodyRejects)
 	}
 	d.report.commit()
 	d.records.page.Falling = d.records.page.Falling && len(d.records.page.IDs) > 0
@@ -136,17 +136,18 @@ type envelopeMember struct {
 	raw  []byte
 }
 
-// readBody reads the whole body. The shape of the body decides about the envelope, also if the
-// spec shows it, except for single objects and raw bodies (spec 4.1, 4.2).
+// readBody reads the whole body. A body of a stream with the envelope Object or Raw is read in this
+// form. For all other streams the shape of the body decides, even if the spec shows another envelope
+// (spec 4.1, 4.2).
 func (a *bodyReader) readBody() error {
 	c := a.in.peek()
 	switch {
-	case a.binding.object && c != '{':
+	case a.binding.isObject && c != '{':
 		return a.in.syntaxErr("want an object")
-	case a.binding.object:
+	case a.binding.isObject:
 		return a.records.readRecord(nil)
-	case a.binding.raw && (c == '{' || c == '['):
-		return a.readEntries()
+	case a.binding.isRaw && (c == '{' || c == '['):
+		return a.readCounts()
 	case c == '[':
 		return a.readList()
 	case c == '{':
@@ -174,7 +175,7 @@ func (a *bodyReader) readList() error {
 // readEnvelope reads an object that contains a list or is the only record.
 func (a *bodyReader) readEnvelope() error {
 	start := a.in.pos
-	listed := false
+	listFound := false
 	if err := a.in.open(); err != nil {
 		return err
 	}
@@ -186,19 +187,20 @@ func (a *bodyReader) readEnvelope() error {
 		if !more {
 			break
 		}
-		if err := a.readEnvelopeMember(&listed); err != nil {
+		if err := a.readEnvelopeMember(&listFound); err != nil {
 			return err
 		}
 	}
-	if !listed {
+	if !listFound {
 		return a.sniffRecords(start)
 	}
 	a.countMembers("")
 	return nil
 }
 
-// readEnvelopeMember reads one member of the envelope.
-func (a *bodyReader) readEnvelopeMember(listed *bool) error {
+// readEnvelopeMember reads one member of the envelope. It sets listFound if the member is the list of
+// records.
+func (a *bodyReader) readEnvelopeMember(listFound *bool) error {
 	quoted, f, err := a.in.name()
 	if err != nil {
 		return err
@@ -206,13 +208,13 @@ func (a *bodyReader) readEnvelopeMember(listed *bool) error {
 	name := string(plainName(quoted, f))
 	c := a.in.peek()
 	if name == a.binding.list && c == '[' {
-		if *listed { // The list occurs twice: the last one counts.
+		if *listFound { // The list occurs twice: the last one counts.
 			before, page := a.records.page, &a.records.page
 			a.records.undoBody()
 			page.Total, page.TotalPages, page.Next, page.Paginated = before.Total, before.TotalPages, before.Next, before.Paginated
 			a.countEnvelopeDrift(DuplicateField, "."+name, nil)
 		}
-		*listed = true
+		*listFound = true
 		return a.readList()
 	}
 	pos := a.in.pos

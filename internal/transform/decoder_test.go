@@ -19,14 +19,14 @@ const richBody = `{"records":[{"id":"a","label":"caf\u00e9","flag":"yes","doc":{
 func TestMalformedBodyIsDiscarded(t *testing.T) {
 	for _, s := range []string{richBody, "[" + richBody[len(`{"records":[`):strings.Index(richBody, `],"total`)] + "]"} {
 		d := decoderOf(t, "things")
-		keep := decodeText(t, d, `{"id":"before","zz":1,"big":"x","parts":["bare"]}`)
+		kept := decodeText(t, d, `{"id":"before","zz":1,"big":"x","parts":["bare"]}`)
 		for n := range len(s) {
 			page, err := d.Decode([]byte(s[:n]), transform.Origin{Seq: 2})
 			if !errors.Is(err, transform.ErrMalformed) {
 				t.Fatalf("the first %d bytes gave page %+v, error %v; want ErrMalformed", n, page, err)
 			}
 		}
-		if diff := cmp.Diff(keep, render(t, d, stream.PageFacts{Records: 1, IDs: make([]uint64, 1)}, nil)); diff != "" {
+		if diff := cmp.Diff(kept, render(t, d, stream.PageFacts{Records: 1, IDs: make([]uint64, 1)}, nil)); diff != "" {
 			t.Errorf("after malformed bodies the result differs (-want +got):\n%s", diff)
 		}
 	}

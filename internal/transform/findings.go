@@ -26,21 +26,21 @@ type findings struct {
 	drift   []Drift
 	index   map[string]int
 	records []stream.DriftRecord
-	// pending is the drift of the current body. pending[record:] is the drift of the current
+	// pending is the drift of the current body. pending[recordStart:] is the drift of the current
 	// record, whose place is at.
-	pending []pendingDrift
-	record  int
-	at      Place
-	key     []byte
+	pending     []pendingDrift
+	recordStart int
+	at          Place
+	key         []byte
 }
 
-// pendingDrift is drift of one record. The record is set when the whole record was read.
+// pendingDrift is drift of one record. record and key are set when the whole record was read.
 type pendingDrift struct {
-	entry  int // index in findings.drift
-	at     Place
-	sample []byte
-	record uint64 // hash of the key
-	key    string
+	driftIndex int // index in findings.drift
+	at         Place
+	sample     []byte
+	record     uint64 // hash of the key
+	key        string
 }
 
 // pendingReject is a reject whose key and parent may be set when its row is complete.
@@ -58,36 +58,38 @@ func (f *findings) undoTo(m findingsMark) {
 	f.rejects, f.pending = f.rejects[:m.rejects], f.pending[:m.pending]
 }
 
-// commit adds the drift of the current body to the entries. It can then no longer be undone.
+// commit adds the pending drift of the current body to drift and records. The findings of the body
+// can then no longer be undone.
 func (f *findings) commit() {
 	for _, p := range f.pending {
-		d := &f.drift[p.entry]
+		d := &f.drift[p.driftIndex]
 		if d.Count == 0 || p.at.Before(d.First) {
 			d.Sample, d.Key, d.First = clipSample(p.sample), p.key, p.at
 		}
 		d.Count++
-		f.records = append(f.records, stream.DriftRecord{Entry: p.entry, Record: p.record})
+		f.records = append(f.records, stream.DriftRecord{DriftIndex: p.driftIndex, Record: p.record})
 	}
 	clear(f.pending)
 	f.pending = f.pending[:0]
 }
 
 // startCounting starts a record at a place. Each kind of drift in it counts once.
-func (f *findings) startCounting(at Place) { f.record, f.at = len(f.pending), at }
+func (f *findings) startCounting(at Place) { f.recordStart, f.at = len(f.pending), at }
 
-// count counts drift of the current record, unless it was already counted.
+// count counts drift once for the current record.
 func (f *findings) count(table, kind string, path, sample []byte) {
 	f.key = append(append(append(append(append(f.key[:0], table...), 0), kind...), 0), path...)
 	i, ok := f.index[string(f.key)]
 	if !ok {
 		i = f.addDrift(table, kind, string(path))
 	}
-	if !slices.ContainsFunc(f.pending[f.record:], func(p pendingDrift) bool { return p.entry == i }) {
-		f.pending = append(f.pending, pendingDrift{entry: i, at: f.at, sample: sample})
+	if !slices.ContainsFunc(f.pending[f.recordStart:], func(p pendingDrift) bool { return p.driftIndex == i }) {
+		f.pending = append(f.pending, pendingDrift{driftIndex: i, at: f.at, sample: sample})
 	}
 }
 
-// addDrift returns a new entry, or the common entry for all paths beyond the limit.
+// addDrift adds an element to drift and returns its index. All paths beyond the limit share one
+// element.
 func (f *findings) addDrift(table, kind, path string) int {
 	key := string(f.key)
 	if len(f.drift) >= maxPaths {
@@ -131,13 +133,13 @@ func (f *findings) takeAll() Findings {
 	for _, r := range f.rejects {
 		out.Rejects = append(out.Rejects, r.Reject)
 	}
-	place := make([]int, len(f.drift))
+	sortedIndex := make([]int, len(f.drift))
 	for n, i := range order {
 		out.Drift = append(out.Drift, f.drift[i])
-		place[i] = n
+		sortedIndex[i] = n
 	}
 	for i := range out.Records {
-		out.Records[i].Entry = place[out.Records[i].Entry]
+		out.Records[i].DriftIndex = sortedIndex[out.Records[i].DriftIndex]
 	}
 	*f = newFindings()
 	return out
@@ -150,8 +152,8 @@ type reporter struct {
 	findings
 	in      *input
 	binding *Binding
-	// secrets has the names in Binding.secrets, and its own buffers.
-	secrets secrets
+	// privatePaths has the names in Binding.privatePaths, and buffers of the reporter.
+	privatePaths privatePaths
 	// extras contains the values without a column of the incomplete rows. The values of
 	// the current row are at the end.
 	extras []extraValue
@@ -164,7 +166,7 @@ func (p *reporter) assignDrift(since findingsMark, t *table) {
 	for i := since.pending; i < len(p.pending); i++ {
 		one := &p.pending[i]
 		one.record = t.keyHash(t.rows - 1)
-		if d := &p.drift[one.entry]; d.Count == 0 || one.at.Before(d.First) { // otherwise the key is not used
+		if d := &p.drift[one.driftIndex]; d.Count == 0 || one.at.Before(d.First) { // otherwise the key is not used
 			one.key = validText([]byte(t.keyText(t.rows - 1)))
 		}
 	}
@@ -173,26 +175,26 @@ func (p *reporter) assignDrift(since findingsMark, t *table) {
 // redactPath returns a raw text of a table without its private parts. path is relative to
 // the row.
 func (p *reporter) redactPath(t *table, path string, raw []byte) []byte {
-	if len(p.secrets.names) == 0 {
+	if len(p.privatePaths.names) == 0 {
 		return raw
 	}
 	if p.isHidden(t, path) {
 		return []byte(withheldValue)
 	}
-	return p.secrets.redact(joinNames(t.place, path), raw)
+	return p.privatePaths.redact(joinNames(t.recordPath, path), raw)
 }
 
 // isHidden reports whether a path within a row is a private value or inside one.
 func (p *reporter) isHidden(t *table, path string) bool {
 	for i := 1; i <= len(path); i++ {
-		if (i == len(path) || path[i] == '.') && p.secrets.hides(joinNames(t.place, path[:i])) {
+		if (i == len(path) || path[i] == '.') && p.privatePaths.hides(joinNames(t.recordPath, path[:i])) {
 			return true
 		}
 	}
 	return false
 }
 
-// countPrivate counts a private value without a column, without a sample.
+// countPrivate counts a private value that has no column. No sample of the value is kept.
 func (p *reporter) countPrivate(t *table, kind string, path []byte) {
 	p.count(t.name, kind, path, []byte(withheldText))
 }
@@ -205,16 +207,17 @@ type extraValue struct {
 
 func compareExtras(a, b extraValue) int { return slices.Compare(a.path, b.path) }
 
-// keepExtra counts a value without a column and keeps it until the row is complete.
+// keepExtra counts a value without a column and keeps it until the row is complete. A private value
+// is only counted. In a link table the value is ignored.
 func (p *reporter) keepExtra(t *table, kind, name string, raw []byte) {
 	if t.link {
 		return
 	}
-	if p.in.secret != "" {
-		p.countPrivate(t, kind, []byte(p.in.secret))
+	if p.in.privatePath != "" {
+		p.countPrivate(t, kind, []byte(p.in.privatePath))
 		return
 	}
-	if len(p.secrets.names) > 0 {
+	if len(p.privatePaths.names) > 0 {
 		path := string(p.dottedPath(name))
 		if p.isHidden(t, path) {
 			p.countPrivate(t, kind, []byte(path))
@@ -285,8 +288,8 @@ func (p *reporter) dottedPath(name string) []byte {
 	return p.label
 }
 
-// countDrift counts drift of the current row. In a table with private columns only unknown
-// fields have a sample, unless extra is dropped.
+// countDrift counts drift of the current row. In a table with private columns only unknown fields
+// have a sample, and only if the column extra is not dropped.
 func (p *reporter) countDrift(t *table, kind, name string, sample []byte) {
 	hasSample := kind == UnknownField && (t.extra < 0 || !t.layout.cols[t.extra].dropped)
 	if t.private && !hasSample {
@@ -311,7 +314,7 @@ func (p *reporter) addReject(t *table, r stream.Reject, raw []byte) {
 	raw = p.redactPath(t, r.Column, raw)
 	r.Stream = p.binding.stream.Name
 	r.Table, r.Raw, r.Column, r.Key, r.Parent = t.name, validText(raw), validText([]byte(r.Column)), validText([]byte(r.Key)), validText([]byte(r.Parent))
-	r.Seq, r.Pass, r.Page, r.Position = p.in.seq, p.in.origin.Pass, p.in.origin.Page, p.in.place
+	r.Seq, r.Pass, r.Page, r.Position = p.in.seq, p.in.origin.Pass, p.in.origin.Page, p.in.recordNumber
 	p.rejects = append(p.rejects, pendingReject{Reject: r})
 }
 
@@ -329,7 +332,7 @@ func (p *reporter) parentKey(t *table) string {
 	if t.up != nil {
 		return t.up.keyText(t.up.rows)
 	}
-	if p.binding.object || t.param < 0 {
+	if p.binding.isObject || t.param < 0 {
 		return ""
 	}
 	return p.in.origin.Param

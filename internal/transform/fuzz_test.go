@@ -15,7 +15,7 @@ import (
 	"placementsync/internal/transform"
 )
 
-// outcome is the comparable result of both decoders.
+// outcome is the result of the Decoder or of the reference, in a form that can be compared.
 type outcome struct {
 	Rows    []string
 	Rejects []string
@@ -34,6 +34,7 @@ func (o *outcome) sort() {
 	slices.Sort(o.Rejects)
 }
 
+// fastOutcome takes the outcome of the Decoder.
 func fastOutcome(t testing.TB, d *transform.Decoder, defs map[string]stream.Definition) outcome {
 	t.Helper()
 	var o outcome
@@ -56,6 +57,7 @@ func fastOutcome(t testing.TB, d *transform.Decoder, defs map[string]stream.Defi
 	return o
 }
 
+// slowOutcome returns the outcome of the reference.
 func slowOutcome(r *reference) outcome {
 	var o outcome
 	for table, rows := range r.rows {

@@ -8,7 +8,7 @@ import (
 	"placementsync/internal/stream"
 )
 
-// values may be sent by the service in any field.
+// values are JSON values that the service may send in any field.
 var values = []string{
 	`null`, `true`, `false`, `""`, `"x"`, `"true"`, `"No"`, `0`, `1`, `-0`, `7`, `"7"`, `7.0`, `7e0`, `7.5`, `-3`,
 	`9007199254740993`, `9223372036854775807`, `9223372036854775808`, `-9223372036854775808`, `2147483648`, `1e400`, `1e-400`,
@@ -70,8 +70,8 @@ func (g *recordGenerator) record(tableIndex int, id string) string {
 	return "{" + g.space() + strings.Join(members, ","+g.space()) + "}"
 }
 
-// listName returns the name of the list child in the rows at a path. ok is false if the list is
-// deeper.
+// listName returns the path of the list child within the rows at a path. ok is false if the rows do
+// not contain the list.
 func (g *recordGenerator) listName(at, child string) (string, bool) {
 	if at != "" {
 		at += "."

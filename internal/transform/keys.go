@@ -7,9 +7,9 @@ import (
 	"strconv"
 )
 
-// checkParam compares the path parameter in the current record with that of the request.
-// The record of a single-object body must contain it; otherwise the body is an error. Other
-// records get it from the request.
+// checkParam compares the path parameter in the current record with that of the request. If they
+// differ, checkParam returns a reason to reject the record. If a single-object body lacks the
+// parameter, the body is malformed. Other records get the parameter from the request.
 func (r *rowReader) checkParam(t *table) (reason string, err error) {
 	if len(r.binding.oneOf) > 0 && !slices.ContainsFunc(r.binding.oneOf, t.hasValue) {
 		return "", fmt.Errorf("%w: the object has no field that distinguishes it from an error", ErrMalformed)
@@ -19,7 +19,7 @@ func (r *rowReader) checkParam(t *table) (reason string, err error) {
 	}
 	name := t.layout.cols[t.param].name
 	if !t.isFilled(t.param) {
-		if r.binding.object {
+		if r.binding.isObject {
 			return "", fmt.Errorf("%w: the object has no %q", ErrMalformed, name)
 		}
 		t.fillEmpty(t.param, r.in.origin.Param)
@@ -36,23 +36,23 @@ func (r *rowReader) checkParam(t *table) (reason string, err error) {
 // parent is kept and counted as drift.
 func (r *rowReader) fillParents(t *table) {
 	for _, p := range t.parents {
-		if !p.mayName {
+		if !p.mayNameParent {
 			continue
 		}
 		up := t.up
-		given := up.cols[p.from].bytes(up.rows)
+		parentKey := up.cols[p.from].bytes(up.rows)
 		switch c := &t.cols[p.col]; {
 		case !t.isFilled(p.col):
-			t.fillEmpty(p.col, string(given))
-		case !bytes.Equal(c.bytes(t.rows), given):
+			t.fillEmpty(p.col, string(parentKey))
+		case !bytes.Equal(c.bytes(t.rows), parentKey):
 			r.report.countDrift(t, Conflict, t.layout.cols[p.col].name, quoteName(nil, string(c.bytes(t.rows))))
 		}
 	}
 }
 
-// keyByParent takes a missing key from the columns of the parent, which are known only
+// takeKeyFromParent takes a missing key from the columns of the parent, which are known only
 // after the whole parent was read.
-func (r *rowReader) keyByParent(t *table) error {
+func (r *rowReader) takeKeyFromParent(t *table) error {
 	if !r.in.careful {
 		return errAgain
 	}
@@ -72,7 +72,7 @@ func (t *table) keyProblem() string {
 		switch {
 		case !t.isFilled(k):
 			return fmt.Sprintf("no %q, which is the key", c.name)
-		case c.id && !isPathSegment(t.cols[k].bytes(t.rows)):
+		case c.isID && !isPathSegment(t.cols[k].bytes(t.rows)):
 			return fmt.Sprintf("%s %q cannot be used in a path", c.name, t.cols[k].bytes(t.rows))
 		}
 	}
@@ -95,10 +95,10 @@ func (t *table) fillEmpty(col int, s string) {
 	c.appendText(s)
 }
 
-// readableKey returns the key of the current row, or "" if it is incomplete. A single
+// readableKey returns the key of the current row, or "" if the key is incomplete. A single
 // record is identified by the requested id.
 func (r *rowReader) readableKey(t *table) string {
-	if r.binding.object && t.param >= 0 {
+	if r.binding.isObject && t.param >= 0 {
 		return r.in.origin.Param
 	}
 	for _, k := range t.keys {

@@ -28,8 +28,8 @@ const hashHexLen = 2 * sha256.Size
 // withheldText replaces raw text that may contain a private value.
 const withheldText = `"(withheld: the record holds private columns)"`
 
-// Protect applies the rules to the tables of this binding, and to nested records of the
-// same kind: a rule about orders applies to the orders in any stream. It must be called
+// Protect makes the columns private in the tables of this binding, and in nested records of the same
+// kind: a private column of orders is private in the orders of any stream. Protect must be called
 // before NewDecoder. Columns that identify rows or details cannot be dropped, and only
 // texts can be hashed. Raw texts are kept without their private parts. In tables with
 // private columns only unknown fields have drift samples.
@@ -52,33 +52,33 @@ func (b *Binding) Protect(p Privacy) error {
 			}
 		}
 	}
-	for _, rule := range p.Drop {
-		b.applyRule(rule, func(l *layout, col int) error { return l.dropColumn(col) })
+	for _, name := range p.Drop {
+		b.protectNested(name, func(l *layout, col int) error { return l.dropColumn(col) })
 	}
-	for _, rule := range p.Hash {
-		b.applyRule(rule, func(l *layout, col int) error {
+	for _, name := range p.Hash {
+		b.protectNested(name, func(l *layout, col int) error {
 			if err := l.hashColumn(col, p.Key); err == nil || l.identifiesRows(col) {
 				return err
 			}
 			return l.dropColumn(col) // this column cannot be hashed
 		})
 	}
-	b.nameSecrets()
+	b.collectPrivatePaths()
 	b.markPrivate()
-	b.guessable = len(b.secrets.names) > 0 && len(p.Key) == 0
+	b.guessable = len(b.privatePaths.names) > 0 && len(p.Key) == 0
 	return nil
 }
 
-// applyRule applies a rule to nested records of the same kind.
-func (b *Binding) applyRule(rule string, hide func(*layout, int) error) {
-	table, column, _ := strings.Cut(rule, ".")
+// protectNested hides a private column, named table.column, in nested records of the same kind.
+func (b *Binding) protectNested(name string, hide func(*layout, int) error) {
+	table, column, _ := strings.Cut(name, ".")
 	if column == extraColumn || column == "position" {
 		return
 	}
 	kind := stream.SameKind(table)
 	for _, l := range b.tables {
 		if slices.Contains(kind, l.name) {
-			b.hideAt(l.place, column, hide)
+			b.hideAt(l.recordPath, column, hide)
 		}
 	}
 	for _, shown := range b.stream.Shows {
@@ -88,13 +88,13 @@ func (b *Binding) applyRule(rule string, hide func(*layout, int) error) {
 	}
 }
 
-// hideAt makes the named value at a place in the record private, even if it has no column.
-// A value that identifies records stays visible.
-func (b *Binding) hideAt(place, column string, hide func(*layout, int) error) {
-	name := joinNames(place, column)
+// hideAt makes the value of a column at a path in the record private, even if the value has no column
+// in the tables of this binding. A value that identifies records stays visible.
+func (b *Binding) hideAt(path, column string, hide func(*layout, int) error) {
+	name := joinNames(path, column)
 	for _, l := range b.tables {
 		for i := range l.cols {
-			if joinNames(l.place, l.cols[i].name) != name || l.cols[i].kind == unsigned {
+			if joinNames(l.recordPath, l.cols[i].name) != name || l.cols[i].kind == unsigned {
 				continue
 			}
 			if !l.cols[i].isPrivate() && hide(l, i) != nil {
@@ -102,28 +102,28 @@ func (b *Binding) hideAt(place, column string, hide func(*layout, int) error) {
 			}
 		}
 	}
-	b.secrets.add(name)
+	b.privatePaths.add(name)
 }
 
-// nameSecrets adds the paths of all private columns.
-func (b *Binding) nameSecrets() {
+// collectPrivatePaths adds the paths of all private columns to privatePaths.
+func (b *Binding) collectPrivatePaths() {
 	for _, l := range b.tables {
 		for i := range l.cols {
 			if !l.cols[i].isPrivate() {
 				continue
 			}
 			name := l.cols[i].name
-			b.secrets.add(joinNames(l.place, name))
+			b.privatePaths.add(joinNames(l.recordPath, name))
 			switch {
-			case i == l.extra, i == l.value && l.place != "":
-				b.secrets.add(joinNames(l.place))
+			case i == l.extra, i == l.value && l.recordPath != "":
+				b.privatePaths.add(joinNames(l.recordPath))
 			case l.isDerived(i):
 				stem := name[:strings.Index(name, unionStem)]
-				b.secrets.add(joinNames(l.place, stem+unionAllowed))
+				b.privatePaths.add(joinNames(l.recordPath, stem+unionAllowed))
 			}
 			if l.enclosing >= 0 && b.tables[l.enclosing].name == l.name {
 				// Rows of the same table can be nested in them.
-				b.secrets.add(joinNames(l.place, l.place))
+				b.privatePaths.add(joinNames(l.recordPath, l.recordPath))
 			}
 		}
 	}
@@ -173,7 +173,7 @@ func (b *Binding) markPrivate() {
 				l.privateCols = append(l.privateCols, i)
 			}
 		}
-		if l.private = l.private || b.secrets.hidesWithin(joinNames(l.place)) || b.secrets.hides(joinNames(l.place)); len(l.privateCols) == 0 {
+		if l.private = l.private || b.privatePaths.hidesWithin(joinNames(l.recordPath)) || b.privatePaths.hides(joinNames(l.recordPath)); len(l.privateCols) == 0 {
 			continue
 		}
 		for up := l; ; up = b.tables[up.enclosing] {
@@ -226,29 +226,29 @@ func (c *column) hidePrivate(col *columnLayout) {
 // withheldValue replaces a private value in a raw text.
 const withheldValue = `"(withheld)"`
 
-// secrets are the paths of the private values in the records of a stream: the names on the
+// privatePaths are the paths of the private values in the records of a stream: the names on the
 // path, joined by underscores like the name of a column. Any underscore may separate an
 // object from its field.
-type secrets struct {
+type privatePaths struct {
 	names []string
 	scan  scanner
 	out   []byte
 }
 
-func (s *secrets) add(name string) {
+func (s *privatePaths) add(name string) {
 	if i, found := slices.BinarySearch(s.names, name); !found {
 		s.names = slices.Insert(s.names, i, name)
 	}
 }
 
 // hides reports whether the value with this name is private.
-func (s *secrets) hides(name string) bool {
+func (s *privatePaths) hides(name string) bool {
 	_, found := slices.BinarySearch(s.names, name)
 	return found
 }
 
 // hidesWithin reports whether the value with this name may have private parts.
-func (s *secrets) hidesWithin(name string) bool {
+func (s *privatePaths) hidesWithin(name string) bool {
 	if name == "" {
 		return len(s.names) > 0
 	}
@@ -256,8 +256,8 @@ func (s *secrets) hidesWithin(name string) bool {
 	return i < len(s.names) && strings.HasPrefix(s.names[i], name+"_")
 }
 
-// redact returns a raw text without its private parts, or the text itself if it has none.
-func (s *secrets) redact(name string, raw []byte) []byte {
+// redact returns a raw text without its private parts. A text without private parts is not copied.
+func (s *privatePaths) redact(name string, raw []byte) []byte {
 	switch {
 	case s.hides(name):
 		return []byte(withheldValue)
@@ -272,7 +272,7 @@ func (s *secrets) redact(name string, raw []byte) []byte {
 }
 
 // writeValue writes the value at the position.
-func (s *secrets) writeValue(name string) error {
+func (s *privatePaths) writeValue(name string) error {
 	c := s.scan.peek()
 	start := s.scan.pos
 	switch {
@@ -294,7 +294,7 @@ func (s *secrets) writeValue(name string) error {
 }
 
 // writeContainer writes an object or list member by member.
-func (s *secrets) writeContainer(name string, open byte) error {
+func (s *privatePaths) writeContainer(name string, open byte) error {
 	from := s.scan.pos
 	err := s.scan.open()
 	for first := true; err == nil; first = false {

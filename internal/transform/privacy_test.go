@@ -8,7 +8,7 @@ import (
 	"placementsync/internal/transform"
 )
 
-// renderProtected decodes a body under privacy rules and renders the result.
+// renderProtected decodes a body with private columns and renders the result.
 func renderProtected(t *testing.T, s stream.Stream, p transform.Privacy, body string) string {
 	t.Helper()
 	b := compile(t, s)
@@ -60,8 +60,8 @@ func leaks() map[string]leak {
 		"a reply":                          {"article_comments", "article_comments.author_email", `{"records":[{"id":"c","replies":[{"id":"r","author":{"email":"s3cret"}}]}]}`},
 		"a reply to a reply":               {"article_comments", "article_comments.author_email", `{"records":[{"id":"c","replies":[{"id":"r","replies":[{"id":"s","author":{"email":"s3cret"}}]}]}]}`},
 		"an unlisted value":                {"token", "token.token_type", `{"team_id":"t","token_type":"s3cret"}`},
-		"the name of a map entry":          {"campaign_status_counts", "campaign_status_counts.name", `{"draft":{"id":"d","name":"s3cret","count":1}}`},
-		"an invalid entry":                 {"campaign_status_counts", "campaign_status_counts.name", `{"draft":{"prefix":"d","name":"s3cret"}}`},
+		"the name of a status count":       {"campaign_status_counts", "campaign_status_counts.name", `{"draft":{"id":"d","name":"s3cret","count":1}}`},
+		"an invalid status count":          {"campaign_status_counts", "campaign_status_counts.name", `{"draft":{"prefix":"d","name":"s3cret"}}`},
 		"an envelope's text among counts":  {"campaign_status_counts", "campaign_status_counts.name", `{"draft":{"id":"d","count":1},"name":"s3cret"}`},
 	}
 }
@@ -163,9 +163,9 @@ func TestDroppedValueDoesNotChangeTheHash(t *testing.T) {
 func TestProtectErrors(t *testing.T) {
 	key := []byte("k")
 	for name, c := range map[string]struct {
-		stream string
-		rules  transform.Privacy
-		want   string
+		stream  string
+		privacy transform.Privacy
+		want    string
 	}{
 		"dropping a key":              {"orders", transform.Privacy{Drop: []string{"orders.id"}}, "orders.id private: it identifies records"},
 		"dropping an id of details":   {"order_items", transform.Privacy{Drop: []string{"order_items.article_id"}}, "order_items.article_id private: it identifies records"},
@@ -179,7 +179,7 @@ func TestProtectErrors(t *testing.T) {
 		"hashing without a key":       {"orders", transform.Privacy{Hash: []string{"orders.email"}}, "set a key"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			err := compile(t, streamNamed(t, c.stream)).Protect(c.rules)
+			err := compile(t, streamNamed(t, c.stream)).Protect(c.privacy)
 			if err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("got %v, want %q", err, c.want)
 			}

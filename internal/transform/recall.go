@@ -15,7 +15,7 @@ import (
 // decoder makes an entry with a hash of its bytes (remember). The next night skips records that
 // match their entries (skipSame).
 
-// Memory contains the entries of the last night. The decoders of a stream share it.
+// Memory contains the entries of the previous night. The decoders of a stream share it.
 type Memory struct {
 	// seed is the seed for hashes of texts.
 	seed uint64
@@ -25,8 +25,8 @@ type Memory struct {
 
 // entry describes one record.
 type entry struct {
-	// sum is the hash of the record's text. size is its length. 0 means that the record must
-	// be decoded each night.
+	// sum is the hash of the record's text, and size the length of the text. A size of 0 means that
+	// the record must be decoded.
 	sum  uint64
 	size uint32
 	// created is created_at in microseconds, or undated.
@@ -62,12 +62,13 @@ func NewMemory(seed uint64, entries []byte) *Memory {
 	return m
 }
 
-// CanRecall reports whether unchanged records of this stream can be skipped: every table is
+// CanRecall reports whether unchanged records of this stream can be recalled, which means that they
+// are skipped and their stored rows are used. The conditions are: every table is
 // keyed by the record's key, which is one text; its rows depend only on the record's own
 // JSON; and no private value can be guessed from a hash.
 func (b *Binding) CanRecall() bool {
 	root := b.tables[0]
-	if b.guessable || b.raw || b.object || root.param >= 0 || len(root.keys) != 1 || root.cols[root.keys[0]].kind != text {
+	if b.guessable || b.isRaw || b.isObject || root.param >= 0 || len(root.keys) != 1 || root.cols[root.keys[0]].kind != text {
 		return false
 	}
 	for _, t := range b.tables[1:] {
@@ -85,10 +86,10 @@ type recaller struct {
 	key []byte
 	// same contains the keys of the skipped records.
 	same *table
-	// made contains the encoded entries since the last call of Entries. before is its length
-	// when the body began.
-	made   []byte
-	before int
+	// encoded contains the encoded entries since the last call of Entries. encodedBefore is the
+	// length of encoded when the body began.
+	encoded       []byte
+	encodedBefore int
 }
 
 // Remember makes the decoder create entries, and omit the rows of unchanged records. The keys
@@ -104,24 +105,24 @@ func (d *Decoder) Remember(shared *Memory) {
 	d.rows.tables, d.records.rowsBefore = append(d.rows.tables, m.same), append(d.records.rowsBefore, 0)
 }
 
-// Entries returns the entries since the last call, for [NewMemory] in the next night. They
-// are valid until the next body is decoded.
+// Entries returns the entries since the last call, for [NewMemory] in the next night. The returned
+// bytes are valid until the next body is decoded.
 func (d *Decoder) Entries() []byte {
 	m := d.records.memory
 	if m == nil {
 		return nil
 	}
-	entries := m.made
-	m.made, m.before = m.made[:0], 0
+	entries := m.encoded
+	m.encoded, m.encodedBefore = m.encoded[:0], 0
 	return entries
 }
 
 // maxKeySearch limits the text in which the key is searched: most records begin with it.
 const maxKeySearch = 4 << 10
 
-// findKey finds the key of the record at the beginning of a text: the first member with its
-// name, at any depth, if it is a string without escapes. This may be another member, so an
-// entry is made only if the found key is right.
+// findKey finds the key of the record at the beginning of a text: the first member with the name of
+// the key column, at any depth, if its value is a string without escapes. The member may belong to a
+// nested object, so remember makes an entry only if the found value is the key.
 func (m *recaller) findKey(text []byte) ([]byte, bool) {
 	text = text[:min(len(text), maxKeySearch)]
 	at := bytes.Index(text, m.key)
@@ -137,8 +138,8 @@ func (m *recaller) findKey(text []byte) ([]byte, bool) {
 	return text[start:max(start, s.pos-1)], err == nil && f == plain
 }
 
-// skipSame skips the record at the position if its text has not changed, with the same
-// effect on the page as decoding it.
+// skipSame skips the record at the position if its text has not changed, and reports whether it did.
+// The facts of the page are the same as after decoding the record.
 func (r *recordReader) skipSame() bool {
 	m, rest := r.memory, r.in.buf[r.in.pos:]
 	key, ok := m.findKey(rest)
@@ -153,7 +154,7 @@ func (r *recordReader) skipSame() bool {
 	r.in.pos += int(e.size)
 	r.page.Records++
 	r.addToPage(id, e.created, e.created != undated)
-	m.made = e.appendTo(m.made, id)
+	m.encoded = e.appendTo(m.encoded, id)
 	m.same.cols[0].data = append(m.same.cols[0].data, key...)
 	m.same.cols[0].endText()
 	m.same.cols[1].appendInt(int64(r.in.seq))
@@ -161,9 +162,9 @@ func (r *recordReader) skipSame() bool {
 	return true
 }
 
-// remember adds the entry of the last record. The entry is empty if the record has findings,
-// which each night must report, or if skipSame would not find the right key. An empty entry is
-// needed because NewMemory must see that the entries of a record differ.
+// remember adds the entry of the record that was just read. The entry is empty if the record has
+// findings, which each night must report, or if skipSame would not find the right key. An empty entry
+// is needed because NewMemory must see that the entries of a record differ.
 func (r *recordReader) remember(raw []byte, hasFindings bool) {
 	m, root, last := r.memory, r.root, r.root.rows-1
 	var e entry
@@ -173,5 +174,5 @@ func (r *recordReader) remember(raw []byte, hasFindings bool) {
 			e.created = at
 		}
 	}
-	m.made = e.appendTo(m.made, root.keyHash(last))
+	m.encoded = e.appendTo(m.encoded, root.keyHash(last))
 }

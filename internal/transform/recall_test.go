@@ -131,8 +131,9 @@ func TestRecallEqualsDecoding(t *testing.T) {
 	}
 }
 
-// requireSkipped compares the rows of all and some, the results of both decoders, and adds them
-// to tonight. It returns the number of skipped records.
+// requireSkipped compares the rows of all, the decoder that decodes all records, with the rows of
+// some, the decoder that skips unchanged records. It adds the rows of all to tonight and returns the
+// number of skipped records.
 func requireSkipped(t *testing.T, seed uint64, stored, tonight, all, some map[string][]string) (skipped int) {
 	t.Helper()
 	for name := range all {
@@ -166,8 +167,8 @@ func contains(rows []string, row string) bool {
 }
 
 // TestRecalledRecordsKeepCreatedAt checks the order of creation, which is part of the proof of a
-// list. It must be correct wherever created_at is in the record, and if other fields have the same
-// name.
+// list. The order must be correct wherever created_at is in the record, and even if the name occurs
+// more than once.
 func TestRecalledRecordsKeepCreatedAt(t *testing.T) {
 	b := compile(t, streamNamed(t, "product_listings"))
 	list := func(records ...string) string { return `{"records":[` + strings.Join(records, ",") + `]}` }
@@ -216,12 +217,12 @@ func TestRecalledRecordsKeepCreatedAt(t *testing.T) {
 	}
 }
 
-// TestPrivateRecordsAreNotRecalledWithoutAKey checks CanRecall. Without a key, a person with the
-// other values of a record could guess its dropped values from the hash.
+// TestPrivateRecordsAreNotRecalledWithoutAKey checks CanRecall. Without a key, a person who knows the
+// other values of a record could guess its dropped values from the hash of the record.
 func TestPrivateRecordsAreNotRecalledWithoutAKey(t *testing.T) {
 	for name, c := range map[string]struct {
-		rules  transform.Privacy
-		recall bool
+		privacy   transform.Privacy
+		canRecall bool
 	}{
 		"no private columns": {transform.Privacy{}, true},
 		"dropped":            {transform.Privacy{Drop: []string{"things.owner"}}, false},
@@ -229,11 +230,11 @@ func TestPrivateRecordsAreNotRecalledWithoutAKey(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := compile(t, streamNamed(t, "things"))
-			if err := b.Protect(c.rules); err != nil {
+			if err := b.Protect(c.privacy); err != nil {
 				t.Fatal(err)
 			}
-			if got := b.CanRecall(); got != c.recall {
-				t.Errorf("CanRecall is %v, want %v", got, c.recall)
+			if got := b.CanRecall(); got != c.canRecall {
+				t.Errorf("CanRecall is %v, want %v", got, c.canRecall)
 			}
 		})
 	}

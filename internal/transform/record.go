@@ -25,8 +25,8 @@ type recordReader struct {
 	copies copies
 	// memory makes the entries of the records, or is nil.
 	memory *recaller
-	// created is the created_at of the last record, in microseconds.
-	created int64
+	// previousCreated is the created_at of the previous record, in microseconds.
+	previousCreated int64
 	// rowsBefore and findingsBefore are the state when the body began.
 	rowsBefore     []int
 	findingsBefore findingsMark
@@ -39,7 +39,7 @@ func (r *recordReader) begin() {
 	}
 	r.findingsBefore = r.report.mark()
 	if r.memory != nil {
-		r.memory.before = len(r.memory.made)
+		r.memory.encodedBefore = len(r.memory.encoded)
 	}
 	r.resetPage()
 }
@@ -51,7 +51,7 @@ func (r *recordReader) undoBody() {
 	}
 	r.report.undoTo(r.findingsBefore)
 	if r.memory != nil {
-		r.memory.made = r.memory.made[:r.memory.before]
+		r.memory.encoded = r.memory.encoded[:r.memory.encodedBefore]
 	}
 	r.resetPage()
 }
@@ -60,8 +60,8 @@ func (r *recordReader) resetPage() {
 	r.page = stream.PageFacts{IDs: r.page.IDs[:0], Total: -1, TotalPages: -1, Next: -1, Falling: r.root.created >= 0}
 }
 
-// readRecord reads the value at the position as one record. prefix is its name in a map of
-// status counts, or empty.
+// readRecord reads the value at the position as one record. prefix is the name of the value in a map
+// of status counts, or empty.
 func (r *recordReader) readRecord(prefix []byte) error {
 	root := r.root
 	r.in.startRecord(r.page.Records)
@@ -69,7 +69,7 @@ func (r *recordReader) readRecord(prefix []byte) error {
 		return nil
 	}
 	start, depth, mark := r.in.pos, r.in.depth, r.report.mark()
-	r.report.startCounting(Place{r.in.origin.Param, r.in.origin.Page, r.in.place, r.in.seq})
+	r.report.startCounting(Place{r.in.origin.Param, r.in.origin.Page, r.in.recordNumber, r.in.seq})
 	r.rows.rejectedItems = 0
 	reason, err := r.rows.readRow(root, 0, prefix)
 	if err == errAgain {
@@ -117,12 +117,12 @@ func (r *recordReader) addToPage(id uint64, at int64, dated bool) {
 	switch {
 	case first:
 		r.page.First = r.page.Last
-	case at > r.created:
+	case at > r.previousCreated:
 		r.page.Falling = false
-	case at < r.created:
+	case at < r.previousCreated:
 		r.page.Falls++
 	}
-	r.created = at
+	r.previousCreated = at
 }
 
 // rowReader reads objects and lists into rows.
@@ -132,12 +132,12 @@ type rowReader struct {
 	values  *valueReader
 	binding *Binding
 	tables  []*table
-	// after is the field that last followed each field or node, by id. Since records are
-	// alike, it predicts nearly all names.
-	after   []*field
-	delayed []delayedList
-	hash    hasher
-	// rejectedKey is the key of the last rejected row. rejectedItems counts the rejected rows
+	// likelyNext contains, by the id of a field or node, the field that followed it in an earlier
+	// record. Since records are alike, nearly all names are predicted.
+	likelyNext []*field
+	delayed    []delayedList
+	hash       hasher
+	// rejectedKey is the key of the latest rejected row. rejectedItems counts the rejected rows
 	// within the record that have their own keys.
 	rejectedKey   string
 	rejectedItems int
@@ -149,20 +149,20 @@ type delayedList struct {
 }
 
 // readRow reads the value at the position as a row of a table: a record, or the item of a
-// list in the enclosing row. If the row is rejected, it returns the reason. The position is
-// then after the value, too.
-func (r *rowReader) readRow(t *table, place int, prefix []byte) (reason string, err error) {
+// list in the enclosing row. itemNumber counts the items of the list from 1. If the row is rejected,
+// readRow returns the reason. The position is then after the value, too.
+func (r *rowReader) readRow(t *table, itemNumber int, prefix []byte) (reason string, err error) {
 	path, base, extra, lists := len(r.in.path), r.in.base, len(r.report.extras), len(r.delayed)
-	found := len(r.report.rejects)
+	earlierRejects := len(r.report.rejects)
 	r.in.base = path
 	t.openRow()
 	for _, p := range t.parents {
-		if !p.mayName {
+		if !p.mayNameParent {
 			t.cols[p.col].copyFrom(&t.up.cols[p.from], t.up.rows)
 		}
 	}
 	if t.position >= 0 {
-		t.cols[t.position].appendInt(int64(place))
+		t.cols[t.position].appendInt(int64(itemNumber))
 	}
 	switch c := r.in.peek(); {
 	case c == '{':
@@ -174,8 +174,8 @@ func (r *rowReader) readRow(t *table, place int, prefix []byte) (reason string, 
 		err = r.values.readValue(t, t.value, t.layout.cols[t.value].name)
 	}
 	if err == nil && reason == "" {
-		if reason, err = r.completeRow(t, prefix, lists, extra); err == nil && reason == "" && len(r.report.rejects) > found {
-			r.report.completeRejects(t, found)
+		if reason, err = r.completeRow(t, prefix, lists, extra); err == nil && reason == "" && len(r.report.rejects) > earlierRejects {
+			r.report.completeRejects(t, earlierRejects)
 		}
 	}
 	if err != nil || reason != "" {
@@ -196,8 +196,8 @@ func (r *rowReader) completeRow(t *table, prefix []byte, lists, extra int) (reas
 		}
 	}
 	if t.prefix >= 0 {
-		// In a map of status counts, the name of an entry is its prefix. The prefix, which
-		// is stable (spec 3), is also the id of an entry without one.
+		// In a map of status counts, the name of a member is the prefix. The prefix, which is
+		// stable (spec 3), is also the id of a status count without an id.
 		t.fillEmpty(t.prefix, string(prefix))
 		if t.status >= 0 && t.isFilled(t.prefix) {
 			t.fillEmpty(t.status, string(t.cols[t.prefix].bytes(t.rows)))
@@ -205,7 +205,7 @@ func (r *rowReader) completeRow(t *table, prefix []byte, lists, extra int) (reas
 	}
 	r.fillParents(t)
 	if len(t.keySources) > 0 && !t.isFilled(t.keys[0]) {
-		if err = r.keyByParent(t); err != nil {
+		if err = r.takeKeyFromParent(t); err != nil {
 			return "", err
 		}
 	}
@@ -243,7 +243,7 @@ func (r *rowReader) readChildren(t *table, f *field) error {
 	return err
 }
 
-// readItems reads a list. An object or scalar in its place is read as the only item, and an
+// readItems reads a list. An object or scalar in place of the list is read as the only item, and an
 // empty text or object as an empty list.
 func (r *rowReader) readItems(t *table) error {
 	if r.in.peek() != '[' {
@@ -265,23 +265,23 @@ func (r *rowReader) readItems(t *table) error {
 	if err := r.in.open(); err != nil {
 		return err
 	}
-	for place := 1; ; place++ {
-		more, err := r.in.next(']', place == 1)
+	for number := 1; ; number++ {
+		more, err := r.in.next(']', number == 1)
 		if !more || err != nil {
 			return err
 		}
-		if err := r.readItem(t, place); err != nil {
+		if err := r.readItem(t, number); err != nil {
 			return err
 		}
 	}
 }
 
-func (r *rowReader) readItem(t *table, place int) error {
+func (r *rowReader) readItem(t *table, number int) error {
 	if r.in.peek() == 'n' {
 		return r.in.literal("null")
 	}
 	start, mark := r.in.pos, r.report.mark()
-	reason, err := r.readRow(t, place, nil)
+	reason, err := r.readRow(t, number, nil)
 	if err != nil || reason == "" {
 		return err
 	}
@@ -298,7 +298,7 @@ func (r *rowReader) readObject(t *table, n *node) error {
 	if r.in.careful {
 		return r.readCarefully(t, n)
 	}
-	s, last := &r.in.scanner, n.id
+	s, previous := &r.in.scanner, n.id
 	if err := s.open(); err != nil {
 		return err
 	}
@@ -308,8 +308,8 @@ func (r *rowReader) readObject(t *table, n *node) error {
 				return err
 			}
 		}
-		if f := r.after[last]; f != nil && s.matchName(f) {
-			last = f.id
+		if f := r.likelyNext[previous]; f != nil && s.matchName(f) {
+			previous = f.id
 			if err := r.readMember(t, f); err != nil {
 				return err
 			}
@@ -321,8 +321,8 @@ func (r *rowReader) readObject(t *table, n *node) error {
 		}
 		name = plainName(name, form)
 		if f := n.fields[string(name)]; f != nil {
-			r.after[last] = f
-			last = f.id
+			r.likelyNext[previous] = f
+			previous = f.id
 			err = r.readMember(t, f)
 		} else {
 			err = r.readUnknown(t, name)
@@ -349,7 +349,7 @@ func (r *rowReader) readMember(t *table, f *field) error {
 	}
 	c := r.in.peek()
 	switch {
-	case c == '"' && f.text && !f.dropped:
+	case c == '"' && f.takesText && !f.dropped:
 		return r.values.readText(t, f.col, f.name)
 	case f.dropped && (c != '{' || f.group == nil):
 		_, err := r.in.skip()
@@ -376,8 +376,9 @@ func (r *rowReader) readMember(t *table, f *field) error {
 	return r.readMisfit(t, f)
 }
 
-// readTextObject reads an object in place of a scalar. It is accepted if one of its fields,
-// such as its name, has a column; otherwise it is rejected.
+// readTextObject reads an object in place of a scalar. The object is accepted if one of its fields
+// has a column, for example the name, or if no value is lost, as in an empty object. Any other object
+// is rejected.
 func (r *rowReader) readTextObject(t *table, f *field) error {
 	start, mark, extra, seen := r.in.pos, r.report.mark(), len(r.report.extras), slices.Clone(t.seenFields)
 	lost := t.link && !r.in.atEmpty()
@@ -397,18 +398,18 @@ func (r *rowReader) readTextObject(t *table, f *field) error {
 // readGroup reads an object whose fields are columns with a common prefix. An object in
 // place of a private text is private too.
 func (r *rowReader) readGroup(t *table, f *field) error {
-	outer := r.in.secret
+	outer := r.in.privatePath
 	if f.col >= 0 && t.layout.cols[f.col].isPrivate() {
-		r.in.secret = string(r.report.dottedPath(f.name))
+		r.in.privatePath = string(r.report.dottedPath(f.name))
 	}
 	r.in.path = append(r.in.path, f.name)
 	err := r.readObject(t, f.group)
-	r.in.path, r.in.secret = r.in.path[:len(r.in.path)-1], outer
+	r.in.path, r.in.privatePath = r.in.path[:len(r.in.path)-1], outer
 	return err
 }
 
-// readMisfit reads a scalar or list in place of an object: an empty one, the object's name,
-// or something unknown.
+// readMisfit reads a scalar or list in place of an object. An empty text or list is ignored. A scalar
+// is read as the name of the object, if names have a column. Every other value is unknown.
 func (r *rowReader) readMisfit(t *table, f *field) error {
 	if r.in.atEmpty() {
 		_, err := r.in.skip()

@@ -11,8 +11,8 @@ import (
 	"placementsync/internal/stream"
 )
 
-// reference is a second decoder that must return the same rows and rejects. It uses maps, big.Rat
-// and time, and is written for clarity, not for speed.
+// reference is a second decoder that must return the same rows and rejects as the Decoder. It uses
+// maps, big.Rat and time, and is written for clarity, not for speed.
 type reference struct {
 	stream  stream.Stream
 	defs    map[string]stream.Definition
@@ -86,9 +86,9 @@ func (r *reference) reject(table, key, column string) {
 	r.rejects = append(r.rejects, table+" | "+key+" | "+column)
 }
 
-// add adds the rows of one record or item, or rejects it. It returns its key, and whether it was
-// added.
-func (r *reference) add(tableIndex int, v any, up row, upKey []string, place int) (key string, ok bool) {
+// add adds the rows of one record or item. It returns the key of the record or item, and false if the
+// record or item is rejected.
+func (r *reference) add(tableIndex int, v any, up row, upKey []string, itemNumber int) (key string, ok bool) {
 	own := &reference{stream: r.stream, defs: r.defs, rows: map[string][]row{}}
 	t := r.stream.Tables[tableIndex]
 	w := &walker{reference: own, table: t, def: r.defs[t.Name], row: row{}, extra: map[string]any{}, lists: map[int]any{}}
@@ -99,7 +99,7 @@ func (r *reference) add(tableIndex int, v any, up row, upKey []string, place int
 		}
 	}
 	if _, ok := w.def.Column("position"); ok && tableIndex > 0 {
-		w.row["position"] = itoa(place)
+		w.row["position"] = itoa(itemNumber)
 	}
 	switch v := v.(type) {
 	case map[string]any:

@@ -100,8 +100,8 @@ func renderPage(b *strings.Builder, p stream.PageFacts) {
 	if p.Copies > 0 {
 		fmt.Fprintf(b, " copies=%d", p.Copies)
 	}
-	if p.Bare {
-		b.WriteString(" bare")
+	if p.EmptyObject {
+		b.WriteString(" empty_object")
 	}
 	b.WriteByte('\n')
 }

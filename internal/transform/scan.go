@@ -17,7 +17,7 @@ const maxDepth = 64
 type form uint8
 
 const (
-	plain    form = 0
+	plain    form = 0 // neither of the following
 	nonASCII form = 1 // bytes of 0x80 and above
 	escaped  form = 2 // a backslash
 )
@@ -26,9 +26,10 @@ const (
 // UTF-8 in strings and duplicate names, which the service might send and the callers
 // handle.
 //
-// It exists for two reasons. Positions are plain offsets, so a value can be read again later,
-// such as lists before the key of their record. And it is faster: in BenchmarkScan it reads 1,005
-// MB/s and jsontext 673 MB/s (on one core, best of 42 runs; the medians are 596 and 373).
+// The scanner exists for two reasons. Positions are plain offsets, so a value can be read again
+// later, for example a list that occurs before the key of its record. And the scanner is faster: in
+// BenchmarkScan it reads 1,005 MB/s and jsontext 673 MB/s (on one core, best of 42 runs; the medians
+// are 596 and 373).
 // Escapes and quoting, which are rare, are left to jsontext.
 type scanner struct {
 	buf   []byte
@@ -42,21 +43,21 @@ type input struct {
 	origin Origin
 	// seq is the sequence number of the record.
 	seq uint64
-	// place is the position of the record in the body, from 1.
-	place int
+	// recordNumber is the number of the record in the body, from 1.
+	recordNumber int
 	// path contains the names of the objects around the position. path[base:] is the part
 	// inside the current row.
 	path []string
 	base int
-	// secret is the dotted path of the private field that contains the position, or empty.
-	secret string
+	// privatePath is the dotted path of the private field that contains the position, or empty.
+	privatePath string
 	// careful means that the members of objects are read in the order of readCarefully.
 	careful bool
 }
 
 // startRecord starts the next record. n is the number of records before it.
 func (in *input) startRecord(n int) {
-	in.place = n + 1
+	in.recordNumber = n + 1
 	in.seq = in.origin.Seq<<seqBits | uint64(min(n, 1<<seqBits-1))
 }
 
@@ -301,8 +302,8 @@ func (s *scanner) skip() ([]byte, error) {
 	return s.buf[start:s.pos], err
 }
 
-// appendText appends the content of a string. Invalid bytes and escapes become U+FFFD; it
-// then returns false.
+// appendText appends the content of a string. Invalid bytes and escapes become U+FFFD. It reports
+// whether the content was valid.
 func appendText(dst, quoted []byte, f form) ([]byte, bool) {
 	inner := quoted[1 : len(quoted)-1]
 	if f == plain || f == nonASCII && utf8.Valid(inner) {

@@ -12,14 +12,14 @@ import (
 )
 
 // jsonWriter rewrites JSON: without white space, with sorted names, or in a canonical form that
-// is equal exactly for equal values. A scanner has already checked its input for syntax
-// errors. Invalid Unicode becomes U+FFFD, since DuckDB rejects it in JSON.
+// is equal exactly for equal values. A scanner has already checked the JSON for syntax errors.
+// Invalid Unicode becomes U+FFFD, since DuckDB rejects it in JSON.
 type jsonWriter struct {
 	scan    scanner
 	out     []byte
 	buf     []byte
 	scratch []byte
-	clean   bool
+	clean   bool // all texts so far were valid UTF-8
 	style   style
 }
 
@@ -45,9 +45,9 @@ func (w *jsonWriter) appendJSON(dst, raw []byte, s style) ([]byte, bool) {
 	return w.out, w.clean
 }
 
-// fingerprint returns a hash that does not depend on the order of names, the notation of
+// canonicalHash returns a hash that does not depend on the order of names, the notation of
 // numbers and strings, or white space.
-func (w *jsonWriter) fingerprint(raw []byte) uint64 {
+func (w *jsonWriter) canonicalHash(raw []byte) uint64 {
 	w.buf, _ = w.appendJSON(w.buf[:0], raw, canonicalForm)
 	return xxh3.Hash(w.buf)
 }
@@ -162,7 +162,7 @@ func appendNumber(dst, raw []byte) []byte {
 	if d.exp <= -farAway || d.exp >= farAway {
 		return append(append(dst, '~'), raw...)
 	}
-	all := len(d.whole) + len(d.part)
+	all := len(d.whole) + len(d.fraction)
 	lo, hi := 0, all
 	for lo < hi && d.digitAt(lo) == 0 {
 		lo++
@@ -180,6 +180,6 @@ func appendNumber(dst, raw []byte) []byte {
 	for i := lo; i < hi; i++ {
 		dst = append(dst, '0'+d.digitAt(i))
 	}
-	exp := d.exp - int64(len(d.part)) + int64(all-hi)
+	exp := d.exp - int64(len(d.fraction)) + int64(all-hi)
 	return strconv.AppendInt(append(dst, 'e'), exp, 10)
 }

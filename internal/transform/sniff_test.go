@@ -17,37 +17,37 @@ import (
 // sniffSlowly finds the records of a body of things, as a second implementation of spec 4.1
 // and 4.2. ok is false if there are none.
 func sniffSlowly(s stream.Stream, body any) (records []any, ok bool) {
-	object, single := body.(map[string]any)
-	list, bare := body.([]any)
+	object, isObject := body.(map[string]any)
+	list, isList := body.([]any)
 	switch {
 	case s.Envelope == stream.Object:
-		return []any{body}, single
-	case bare || !single:
-		return list, bare
+		return []any{body}, isObject
+	case isList || !isObject:
+		return list, isList
 	}
 	for _, name := range []string{"error", "errors"} {
 		if text := canonicalText(object[name]); !slices.Contains([]string{"null", "false", "0", `""`, "[]", "{}"}, text) {
 			return nil, false
 		}
 	}
-	if in, stated := object[cmp.Or(s.List, "records")]; stated {
-		list, listed := in.([]any)
-		return list, listed
+	if records, found := object[cmp.Or(s.List, "records")]; found {
+		list, isList := records.([]any)
+		return list, isList
 	}
-	if _, keyed := object["id"]; keyed {
+	if _, hasID := object["id"]; hasID {
 		return []any{body}, true
 	}
 	lists := 0
 	for name, v := range object {
-		if in, listed := v.([]any); listed && !paginates(name) && name != "error" && name != "errors" {
-			list = in
+		if items, isList := v.([]any); isList && !isPagination(name) && name != "error" && name != "errors" {
+			list = items
 			lists++
 		}
 	}
 	return list, lists == 1
 }
 
-func paginates(name string) bool {
+func isPagination(name string) bool {
 	switch name {
 	case "total_records", "total_pages", "current_page", "next_page", "previous_page":
 		return true
@@ -67,7 +67,7 @@ func totalOf(body any) int64 {
 }
 
 // compareRecords compares the records and rows of a page with those of sniffSlowly. It ignores
-// bodies with escapes or duplicate names, which both read differently.
+// bodies with escapes or duplicate names, because the two implementations read them differently.
 func compareRecords(t *testing.T, k testStream, body []byte) {
 	t.Helper()
 	if !jsontext.Value(body).IsValid() || bytes.ContainsRune(body, '\\') {
@@ -95,8 +95,8 @@ func compareRecords(t *testing.T, k testStream, body []byte) {
 	}
 }
 
-// FuzzEnvelope puts records into arbitrary JSON. The result must be an error or a page. The page
-// must contain the records that it counts. For things, sniffSlowly must find the same records.
+// FuzzEnvelope puts records into arbitrary JSON. The result must be an error or a page. A page must
+// have one id for each row. For things, sniffSlowly must find the same records.
 func FuzzEnvelope(f *testing.F) {
 	for _, v := range []string{`null`, `[]`, `{}`, `{"id":"a"}`, `[{"id":"a"},{"id":"b"}]`, `"x"`, `{"prefix":"a","count":1}`, `{"a":1}`, `{"a":{"count":2}}`,
 		`{"error":"temporary failure","code":500}`, `{"errors":[ ],"items":[]}`, `{"errors":[{"id":"a"}]}`, `{"records":null,"items":[]}`,
@@ -126,7 +126,8 @@ func FuzzEnvelope(f *testing.F) {
 	})
 }
 
-// checkCount compares the records counted by a page with its rows.
+// checkCount checks that a page has one id for each row and counts at least as many records, and that
+// a malformed body has no rows.
 func checkCount(t *testing.T, k testStream, body []byte) {
 	t.Helper()
 	d := k.binding.NewDecoder()

@@ -35,7 +35,7 @@ type table struct {
 }
 
 func newTable(l *layout) *table {
-	t := &table{layout: l, seenFields: make([]uint64, (l.names+63)/64), rowsBefore: make([]int, len(l.within))}
+	t := &table{layout: l, seenFields: make([]uint64, (l.fieldCount+63)/64), rowsBefore: make([]int, len(l.within))}
 	for i := range l.cols {
 		t.cols = append(t.cols, newColumn(&l.cols[i]))
 	}
@@ -201,7 +201,7 @@ var (
 // column is an append-only buffer in Arrow's layout. Unlike Arrow's own builders it can be
 // truncated, so that a malformed body leaves no rows.
 //
-// Some properties of the column are repeated here for faster access.
+// Some fields of columnLayout are repeated here for faster access.
 type column struct {
 	kind kind
 	// tracked columns are part of the row's fingerprint. canonical columns contain JSON, which is
@@ -378,8 +378,8 @@ func (c *column) copyFrom(from *column, i int) {
 	c.appendInt(int64(from.word(i)))
 }
 
-// toArrow moves the values into an Arrow array. The column is then empty. Its new buffers have
-// the length of the old ones as capacity.
+// toArrow moves the values into an Arrow array. The column is then empty. The capacity of its new
+// buffers is the length of the old buffers.
 func (c *column) toArrow(t arrow.DataType) arrow.Array {
 	nulls := 0
 	bufs := []*memory.Buffer{nil}
@@ -417,7 +417,7 @@ func (h *hasher) hashLast(c *column) uint64 {
 	var v uint64
 	switch i := c.n - 1; {
 	case c.canonical:
-		v = h.json.fingerprint(c.bytes(i))
+		v = h.json.canonicalHash(c.bytes(i))
 	case c.kind == text:
 		v = xxh3.Hash(c.data[c.offsets[i]:])
 	default:

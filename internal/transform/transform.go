@@ -49,8 +49,8 @@ const (
 	// the column, and the other in extra. It is also a nested record that names another
 	// parent than the enclosing one; the column contains the named parent.
 	Conflict = "conflict"
-	// Duplicate is a record with the same key as another in the body. The record with more
-	// values is staged, and of equals the later record.
+	// Duplicate is a record with the same key as another in the body. The record with more values
+	// is staged. If both have as many values, the later record is staged.
 	Duplicate = "duplicate"
 )
 
@@ -77,7 +77,7 @@ type Batch struct {
 	Record arrow.RecordBatch
 }
 
-// Drift is an entry of drift with the first place at which it occurs.
+// Drift is a stream.Drift with the first place at which it occurs.
 type Drift struct {
 	stream.Drift
 	First Place
@@ -102,7 +102,7 @@ func (p Place) Before(o Place) bool {
 type Findings struct {
 	Rejects []stream.Reject
 	Drift   []Drift
-	// Records has an element for each entry of Drift in each reading of a record. Its Entry is an
-	// index into Drift.
+	// Records has an element for each drift of a record, in each reading of the record. DriftIndex
+	// is an index into Drift.
 	Records []stream.DriftRecord
 }

@@ -28,7 +28,7 @@ const (
 	unionAllowed = unionStem + "allowed"
 )
 
-// union holds the indexes of the four columns.
+// union contains the indexes of the four columns.
 type union struct{ allowed, limit, unlimited, raw int }
 
 // unionAt returns the union whose first column is col, or nil.
@@ -58,19 +58,19 @@ func (l *layout) isDerived(col int) bool {
 
 // linkLimit is a row of the table above.
 type linkLimit struct {
-	allowed, limit, unlimited bool // whether the column has a value
-	n                         int64
-	isUnlimited               bool
+	hasAllowed, hasLimit, hasUnlimited bool // whether the column has a value
+	limit                              int64
+	isUnlimited                        bool
 }
 
-var noLinks = linkLimit{allowed: true, limit: true, unlimited: true}
+var noLinks = linkLimit{hasAllowed: true, hasLimit: true, hasUnlimited: true}
 
-// parseLinkLimit parses a scalar: its JSON text, and for a string its content. drift is empty
-// for a value in the table.
-func parseLinkLimit(raw, inside []byte) (c linkLimit, drift string) {
+// parseLinkLimit parses a scalar. raw is its JSON text, and content the content of a string. drift is
+// empty for a value in the table that is not counted as drift.
+func parseLinkLimit(raw, content []byte) (c linkLimit, drift string) {
 	word := raw
 	if raw[0] == '"' {
-		word = bytes.ToLower(bytes.Trim(inside, " "))
+		word = bytes.ToLower(bytes.Trim(content, " "))
 	}
 	switch string(word) {
 	case "null":
@@ -81,11 +81,11 @@ func parseLinkLimit(raw, inside []byte) (c linkLimit, drift string) {
 	case "":
 		return c, Converted
 	case "true", "yes":
-		return linkLimit{allowed: true}, ""
+		return linkLimit{hasAllowed: true}, ""
 	case "false", "no", "none":
 		return noLinks, ""
 	case "unlimited", "unlimited links":
-		return linkLimit{allowed: true, unlimited: true, isUnlimited: true}, ""
+		return linkLimit{hasAllowed: true, hasUnlimited: true, isUnlimited: true}, ""
 	}
 	if raw[0] == '"' {
 		word = bytes.TrimSuffix(bytes.TrimSuffix(word, []byte(" link")), []byte(" links"))
@@ -97,18 +97,18 @@ func parseLinkLimit(raw, inside []byte) (c linkLimit, drift string) {
 	case n == 0:
 		return noLinks, ""
 	}
-	return linkLimit{allowed: true, limit: true, unlimited: true, n: n}, ""
+	return linkLimit{hasAllowed: true, hasLimit: true, hasUnlimited: true, limit: n}, ""
 }
 
 // fill sets the four columns of the current row.
 func (u *union) fill(t *table, c linkLimit, raw []byte) {
-	if c.allowed {
-		t.cols[u.allowed].appendBool(c.isUnlimited || c.n > 0 || !c.limit)
+	if c.hasAllowed {
+		t.cols[u.allowed].appendBool(c.isUnlimited || c.limit > 0 || !c.hasLimit)
 	}
-	if c.limit {
-		t.cols[u.limit].appendInt(c.n)
+	if c.hasLimit {
+		t.cols[u.limit].appendInt(c.limit)
 	}
-	if c.unlimited {
+	if c.hasUnlimited {
 		t.cols[u.unlimited].appendBool(c.isUnlimited)
 	}
 	col := &t.cols[u.raw]
@@ -136,11 +136,11 @@ func (v *valueReader) readUnion(t *table, f *field) error {
 	if raw[0] != '{' && raw[0] != '[' {
 		v.in.pos = start
 		_, form, _ := v.in.scalar()
-		var inside []byte
+		var content []byte
 		if raw[0] == '"' {
-			inside = v.unquote(raw, form)
+			content = v.unquote(raw, form)
 		}
-		c, drift = parseLinkLimit(raw, inside)
+		c, drift = parseLinkLimit(raw, content)
 	}
 	f.union.fill(t, c, v.unionText)
 	switch drift {

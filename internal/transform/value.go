@@ -74,8 +74,9 @@ func (v *valueReader) setText(t *table, col int, name string, raw []byte, f form
 	}
 }
 
-// checkText checks the last text: in a column with listed values, whether it is one of
-// them, and in a column with ids of details, whether it can be used in a path.
+// checkText checks the last text of a column. In a column whose values the spec lists, an unlisted
+// text is counted as drift. In a column with ids of details, an id that cannot be used in a path is
+// rejected.
 func (v *valueReader) checkText(t *table, col int, name string, raw []byte) {
 	c := &t.cols[col]
 	inner := c.bytes(c.n - 1)
@@ -147,7 +148,7 @@ func (v *valueReader) parseTyped(t *table, c *column, name string, raw []byte, f
 	return ""
 }
 
-// unquote returns the content of a string. It is valid until the next call.
+// unquote returns the content of a string, which is valid until the next call.
 func (v *valueReader) unquote(raw []byte, f form) []byte {
 	if f == plain {
 		return raw[1 : len(raw)-1]
@@ -177,8 +178,8 @@ func (v *valueReader) parseBoolean(t *table, c *column, name string, inner, raw 
 }
 
 // resolveConflict resolves two values for one column of the current row. A value replaces an
-// empty text. Of two different values the first is kept. If the record is read carefully,
-// that is the outer value.
+// empty text. Of two different values the first is kept. If the record is read carefully, the first
+// value is the outer value.
 func (v *valueReader) resolveConflict(t *table, col int, name string, raw []byte) error {
 	c := &t.cols[col]
 	if c.kind == text && len(c.bytes(t.rows)) == 0 {
@@ -213,7 +214,7 @@ func (v *valueReader) readDocument(t *table, f *field) error {
 		return err
 	}
 	c := &t.cols[f.col]
-	if len(v.report.secrets.names) > 0 && !t.layout.cols[f.col].isPrivate() {
+	if len(v.report.privatePaths.names) > 0 && !t.layout.cols[f.col].isPrivate() {
 		raw = v.report.redactPath(t, string(v.report.dottedPath(f.name)), raw)
 	}
 	var clean bool
@@ -236,9 +237,9 @@ const (
 // decimal is a number as digits, without floating point.
 type decimal struct {
 	negative bool
-	// whole and part are the digits before and after the decimal point.
-	whole, part []byte
-	exp         int64
+	// whole and fraction are the digits before and after the decimal point.
+	whole, fraction []byte
+	exp             int64
 }
 
 // splitDecimal splits a number. It accepts JSON's grammar and leading zeros, which occur in
@@ -254,7 +255,7 @@ func splitDecimal(b []byte) (d decimal, ok bool) {
 	}
 	if len(b) > 0 && b[0] == '.' {
 		n = skipDigits(b, 1)
-		if d.part, b = b[1:n], b[n:]; n == 1 {
+		if d.fraction, b = b[1:n], b[n:]; n == 1 {
 			return d, false
 		}
 	}
@@ -283,19 +284,19 @@ func parseExponent(b []byte) (exp int64, rest []byte, ok bool) {
 	return sign * exp, b[n:], n > 0
 }
 
-// scaleTo returns the number times 10^places, rounded half away from zero. inexact means
-// that nonzero digits were dropped. ok means that it has at most wholeDigits digits before
-// the point. places and wholeDigits together must not exceed 19.
+// scaleTo returns the absolute value of the number times 10^places, rounded half away from zero.
+// inexact means that nonzero digits were dropped. ok means that the number has at most wholeDigits
+// digits before the point. places and wholeDigits together must not exceed 19.
 func (d decimal) scaleTo(places, wholeDigits int64) (v uint64, inexact, ok bool) {
 	place := int64(len(d.whole)) + d.exp
-	up := false
-	for i := range len(d.whole) + len(d.part) {
+	roundUp := false
+	for i := range len(d.whole) + len(d.fraction) {
 		place--
 		c := d.digitAt(i)
 		switch {
 		case c == 0 && v == 0:
 		case place < -places:
-			up = up || place == -places-1 && c >= 5
+			roundUp = roundUp || place == -places-1 && c >= 5
 			inexact = inexact || c != 0
 		case place >= wholeDigits:
 			return 0, false, false
@@ -306,7 +307,7 @@ func (d decimal) scaleTo(places, wholeDigits int64) (v uint64, inexact, ok bool)
 	for ; v != 0 && place > -places; place-- {
 		v *= 10
 	}
-	if up {
+	if roundUp {
 		v++
 	}
 	return v, inexact, true
@@ -316,7 +317,7 @@ func (d decimal) digitAt(i int) byte {
 	if i < len(d.whole) {
 		return d.whole[i] - '0'
 	}
-	return d.part[i-len(d.whole)] - '0'
+	return d.fraction[i-len(d.whole)] - '0'
 }
 
 func (d decimal) withSign(v uint64) int64 {
@@ -354,6 +355,6 @@ func wholeNumber(b []byte) (v int64, converted, ok bool) {
 	if !ok || inexact || u > limit {
 		return 0, false, false
 	}
-	leading := d.whole[0] == '0' && len(d.whole) > 1
-	return d.withSign(u), leading || bytes.ContainsAny(b, ".eE"), true
+	hasLeadingZero := d.whole[0] == '0' && len(d.whole) > 1
+	return d.withSign(u), hasLeadingZero || bytes.ContainsAny(b, ".eE"), true
 }

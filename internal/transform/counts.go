@@ -7,47 +7,48 @@ import (
 	"placementsync/internal/stream"
 )
 
-// readEntries reads a body without a standard form (spec 4.2, "raw"): status counts as a
-// map by prefix, as a list, or as a map or list inside an object. An entry is an object with
-// a prefix or id and a count. In a map the key is the prefix, and the value may be just the
-// count.
+// readCounts reads a body without a standard form (spec 4.2, "raw"): status counts as a
+// map by prefix, as a list, or as a map or list inside an object. A status count is an object with
+// a prefix or id and a count. In a map the name is the prefix, and the value may be just the
+// number.
 //
-// An explicit empty list means a campaign without articles. An empty object may mean the
-// same, or may be no valid answer. A body with other content but no entry is malformed.
-func (a *bodyReader) readEntries() error {
+// An explicit empty list means a campaign without articles. An empty object may mean this too, or may
+// be an invalid answer. A body with other content but no status count is malformed.
+func (a *bodyReader) readCounts() error {
 	a.content = rawContent{}
-	if err := a.readEntriesAt("", ""); err != nil {
+	if err := a.readCountsAt("", ""); err != nil {
 		return err
 	}
 	switch c := a.content; {
-	case c.entries > 0:
+	case c.counts > 0:
 	case c.emptyLists > 0 && !c.rejected:
 		// A campaign without articles.
 	case c.unrecognized:
-		return fmt.Errorf("%w: it contains no entry with a prefix or id and a count", ErrMalformed)
+		return fmt.Errorf("%w: it contains no object with a prefix or id and a count", ErrMalformed)
 	default:
-		a.records.page.Bare = true
+		a.records.page.EmptyObject = true
 	}
 	return nil
 }
 
 // rawContent describes the content of a body without a standard form.
 type rawContent struct {
-	// entries counts the recognized entries.
-	entries, emptyLists int
-	// unrecognized means that a value is no entry. rejected means that such a value is an
-	// object or a list item.
+	// counts is the number of recognized status counts.
+	counts, emptyLists int
+	// unrecognized and rejected are evaluated only in a body without status counts. unrecognized
+	// means that the body has other content. rejected means that some of this content is an object
+	// or a list item.
 	unrecognized, rejected bool
 }
 
-// readEntriesAt reads the value at the position. name is its name in the enclosing object,
-// and path all names from the top.
-func (a *bodyReader) readEntriesAt(name, path string) error {
+// readCountsAt reads the value at the position. name is the name of the value in the enclosing object.
+// path contains all names from the top, each after a point.
+func (a *bodyReader) readCountsAt(name, path string) error {
 	switch a.in.peek() {
 	case '[':
-		return a.readEntryList(path)
+		return a.readCountList(path)
 	case '{':
-		return a.readEntryObject(name, path)
+		return a.readCountObject(name, path)
 	}
 	raw, err := a.in.skip()
 	if err == nil {
@@ -57,7 +58,7 @@ func (a *bodyReader) readEntriesAt(name, path string) error {
 	return err
 }
 
-func (a *bodyReader) readEntryList(path string) error {
+func (a *bodyReader) readCountList(path string) error {
 	if err := a.in.open(); err != nil {
 		return err
 	}
@@ -70,13 +71,13 @@ func (a *bodyReader) readEntryList(path string) error {
 			return err
 		}
 		a.content.unrecognized, a.content.rejected = true, true
-		if err := a.readEntriesAt("", path); err != nil {
+		if err := a.readCountsAt("", path); err != nil {
 			return err
 		}
 	}
 }
 
-func (a *bodyReader) readEntryObject(name, path string) error {
+func (a *bodyReader) readCountObject(name, path string) error {
 	start, depth := a.in.pos, a.in.depth
 	all, err := a.in.indexMembers(a.root.layout.root)
 	if err != nil {
@@ -89,8 +90,8 @@ func (a *bodyReader) readEntryObject(name, path string) error {
 		return fmt.Errorf("%w: the object is an error", ErrMalformed)
 	}
 	switch shape := classifyObject(all, name != ""); {
-	case shape.isEntry:
-		a.content.entries++
+	case shape.isCount:
+		a.content.counts++
 		a.in.pos, a.in.depth = start, depth
 		return a.records.readRecord([]byte(name))
 	case shape.scalars > 0 && shape.containers == 0 && shape.numbers < shape.scalars:
@@ -98,25 +99,25 @@ func (a *bodyReader) readEntryObject(name, path string) error {
 		a.in.startRecord(a.records.page.Records)
 		a.records.page.Records++
 		a.records.page.RejectedRecords++
-		a.report.addReject(a.root, stream.Reject{Parent: a.in.origin.Param, Reason: "want an entry with a prefix or id and a count"}, a.in.buf[start:a.in.pos])
+		a.report.addReject(a.root, stream.Reject{Parent: a.in.origin.Param, Reason: "want an object with a prefix or id and a count"}, a.in.buf[start:a.in.pos])
 		return nil
 	default:
-		return a.readEntryMembers(all, path, shape.scalars > shape.paging && shape.containers == 0)
+		return a.readCountMembers(all, path, shape.scalars > shape.paging && shape.containers == 0)
 	}
 }
 
-// readEntryMembers reads the members of an object. isCounts means that it is a map from
-// prefix to count; otherwise it may contain entries.
-func (a *bodyReader) readEntryMembers(all []rawMember, path string, isCounts bool) error {
+// readCountMembers reads the members of an object. isCounts means that the object is a map from
+// prefix to number. Any other object may contain status counts.
+func (a *bodyReader) readCountMembers(all []rawMember, path string, isCounts bool) error {
 	end, depth := a.in.pos, a.in.depth
 	for _, e := range all {
 		a.in.pos, a.in.depth = e.pos, depth+1
 		var err error
 		if isCounts {
-			a.content.entries++
+			a.content.counts++
 			err = a.records.readRecord(e.name)
 		} else {
-			err = a.readEntriesAt(string(e.name), path+"."+string(e.name))
+			err = a.readCountsAt(string(e.name), path+"."+string(e.name))
 		}
 		if err != nil {
 			return err
@@ -128,7 +129,7 @@ func (a *bodyReader) readEntryMembers(all []rawMember, path string, isCounts boo
 
 // objectShape counts the members of an object by type.
 type objectShape struct {
-	isEntry                      bool
+	isCount                      bool
 	scalars, numbers, containers int
 	// paging counts the scalars that are pagination members.
 	paging int
@@ -155,7 +156,7 @@ func classifyObject(all []rawMember, named bool) objectShape {
 		hasID = hasID || string(e.name) == "prefix" || string(e.name) == "id"
 		hasName = hasName || string(e.name) == "name"
 	}
-	onlyCount := g.containers == 0 && (g.scalars == 1 || hasName) // a name may accompany it
-	g.isEntry = hasCount && (hasID || named && onlyCount)
+	onlyCount := g.containers == 0 && (g.scalars == 1 || hasName) // a name may accompany the count
+	g.isCount = hasCount && (hasID || named && onlyCount)
 	return g
 }
