@@ -22,9 +22,9 @@ const (
 	settleTime = time.Second
 )
 
-// Allowance limits the request rate of all workers of one or several clients, such as a
-// night and the refreshes around it. A 429 pauses all of them and reduces the rate, which
-// then recovers (additive increase, multiplicative decrease).
+// Allowance limits the request rate of all workers of the clients that share it, for example the
+// clients of a night and of the refreshes around it. A 429 pauses all workers and reduces the rate.
+// The rate then recovers (additive increase, multiplicative decrease).
 type Allowance struct {
 	mu    sync.Mutex
 	full  rate.Limit // the used share of the configured rate
@@ -36,13 +36,13 @@ type Allowance struct {
 	// epoch counts the pauses. A token taken in an earlier epoch is void.
 	epoch      int
 	pausedTill time.Time
-	// drained means that the bucket was replaced after the last pause.
-	drained bool
+	// bucketReplaced is false from a 429 until the bucket is replaced.
+	bucketReplaced bool
 
-	// since is the end of the pause after a reduction. From then on the rate rises from
-	// lowered to top. A zero since means the full rate.
-	since        time.Time
-	lowered, top rate.Limit
+	// recoveryStart is the end of the pause after a reduction. From then on the rate rises from
+	// lowered to top. A zero recoveryStart means the full rate.
+	recoveryStart time.Time
+	lowered, top  rate.Limit
 
 	window pace // the requests of the last seconds
 }
@@ -50,7 +50,7 @@ type Allowance struct {
 // NewAllowance allows perSecond requests a second, and burst-1 requests at once after a time
 // without requests. A rate of 0 means no limit.
 func NewAllowance(perSecond float64, burst int) *Allowance {
-	g := &Allowance{full: rate.Inf, burst: max(burst-1, 1), drained: true}
+	g := &Allowance{full: rate.Inf, burst: max(burst-1, 1), bucketReplaced: true}
 	if perSecond > 0 {
 		g.full = rate.Limit(perSecond * usedShare)
 	}
@@ -58,7 +58,7 @@ func NewAllowance(perSecond float64, burst int) *Allowance {
 	return g
 }
 
-// wait returns when a request may be sent, and adds the waiting time to the meter.
+// wait blocks until a request may be sent, and adds the waiting time to the meter.
 func (g *Allowance) wait(ctx context.Context, m *meter) error {
 	for {
 		token, left, epoch := g.nextToken()
@@ -93,10 +93,10 @@ func (g *Allowance) nextToken() (*rate.Reservation, time.Duration, int) {
 	if left := g.pausedTill.Sub(now); left > 0 {
 		return nil, left, g.epoch
 	}
-	if !g.drained {
+	if !g.bucketReplaced {
 		g.bucket = rate.NewLimiter(g.bucket.Limit(), g.burst)
 		g.bucket.AllowN(now, g.burst-1)
-		g.drained = true
+		g.bucketReplaced = true
 	}
 	g.raiseRate(now)
 	g.window.countRequest(now)
@@ -114,12 +114,12 @@ func (g *Allowance) throttle(d time.Duration, sent time.Time) {
 		g.pausedTill = till
 	}
 	g.epoch++
-	g.drained = false
-	if !g.since.IsZero() && sent.Sub(g.since) < settleTime {
+	g.bucketReplaced = false
+	if !g.recoveryStart.IsZero() && sent.Sub(g.recoveryStart) < settleTime {
 		return
 	}
 	limit := g.bucket.Limit()
-	if g.since.IsZero() {
+	if g.recoveryStart.IsZero() {
 		g.top = g.full
 		if g.full == rate.Inf {
 			// Without a configured rate, the rate recovers to the measured rate at the 429.
@@ -127,32 +127,32 @@ func (g *Allowance) throttle(d time.Duration, sent time.Time) {
 			limit = g.top
 		}
 	}
-	g.since, g.lowered = g.pausedTill, limit*rateAfter429
+	g.recoveryStart, g.lowered = g.pausedTill, limit*rateAfter429
 	g.bucket.SetLimitAt(now, g.lowered)
 }
 
 func (g *Allowance) raiseRate(now time.Time) {
-	if g.since.IsZero() || now.Before(g.since) {
+	if g.recoveryStart.IsZero() || now.Before(g.recoveryStart) {
 		return
 	}
-	limit := g.lowered + g.top*regainPerSecond*rate.Limit(now.Sub(g.since).Seconds())
+	limit := g.lowered + g.top*regainPerSecond*rate.Limit(now.Sub(g.recoveryStart).Seconds())
 	if limit >= g.top {
-		limit, g.since = g.full, time.Time{}
+		limit, g.recoveryStart = g.full, time.Time{}
 	}
 	g.bucket.SetLimitAt(now, limit)
 }
 
 // pace measures requests per second, for clients without a configured rate. n counts the requests
-// since start, and last is the rate before start.
+// since start, and previous is the rate before start.
 type pace struct {
-	start time.Time
-	n     int
-	last  float64
+	start    time.Time
+	n        int
+	previous float64
 }
 
 func (p *pace) countRequest(now time.Time) {
 	if elapsed := now.Sub(p.start); elapsed >= time.Second {
-		p.last = float64(p.n) / elapsed.Seconds()
+		p.previous = float64(p.n) / elapsed.Seconds()
 		p.start, p.n = now, 0
 	}
 	p.n++
@@ -160,5 +160,5 @@ func (p *pace) countRequest(now time.Time) {
 
 func (p *pace) perSecond(now time.Time) rate.Limit {
 	elapsed := max(now.Sub(p.start).Seconds(), 0.25) // in a shorter time, single requests would count too much
-	return rate.Limit(max(p.last, float64(p.n)/elapsed, 1))
+	return rate.Limit(max(p.previous, float64(p.n)/elapsed, 1))
 }

@@ -22,9 +22,9 @@ type limitedService struct {
 	latency    time.Duration
 	retryAfter string
 
-	mu      sync.Mutex
-	served  []time.Time
-	tooMany int
+	mu       sync.Mutex
+	served   []time.Time
+	count429 int
 }
 
 func (b *limitedService) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
@@ -33,7 +33,7 @@ func (b *limitedService) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.limiter != nil && !b.limiter.AllowN(now, 1) {
-		b.tooMany++
+		b.count429++
 		if b.retryAfter != "" {
 			w.Header().Set("Retry-After", b.retryAfter)
 		}
@@ -77,8 +77,8 @@ func TestRateIsUsedAndNotExceeded(t *testing.T) {
 				cfg.RequestsPerSecond, cfg.Burst = float64(tc.perSecond), tc.burst
 				const n = 2000
 				took := fetchIDs(t, newClient(t, cfg, nil), n)
-				if service.tooMany > 0 {
-					t.Errorf("%d requests were answered 429, want none", service.tooMany)
+				if service.count429 > 0 {
+					t.Errorf("%d requests were answered 429, want none", service.count429)
 				}
 				allowed := float64(tc.perSecond) * took.Seconds()
 				if used := n / allowed; used < 0.97 {
@@ -109,13 +109,11 @@ func Test429PausesWorkersAndLowersRate(t *testing.T) {
 		if pause < 2900*time.Millisecond || pause > 3200*time.Millisecond {
 			t.Errorf("the longest pause was %v, want 3s", pause)
 		}
-		after := countBetween(service.served, resumed, resumed.Add(time.Second))
-		if after < 60 || after > 85 {
-			t.Errorf("%d requests in the second after the pause, want 60 to 85", after)
+		if n := countBetween(service.served, resumed, resumed.Add(time.Second)); n < 60 || n > 85 {
+			t.Errorf("%d requests in the second after the pause, want 60 to 85", n)
 		}
-		later := countBetween(service.served, resumed.Add(5*time.Second), resumed.Add(6*time.Second))
-		if later < 97 {
-			t.Errorf("%d requests in the sixth second after the pause, want at least 97 of 100", later)
+		if n := countBetween(service.served, resumed.Add(5*time.Second), resumed.Add(6*time.Second)); n < 97 {
+			t.Errorf("%d requests in the sixth second after the pause, want at least 97 of 100", n)
 		}
 		if m := c.Telemetry()[0]; m.TooMany != 1 || m.Retries != 1 || m.RetryWait < 3*time.Second || m.RateWait == 0 {
 			t.Errorf("telemetry is %+v, want one 429, one retry, and waits for the retry and the rate", m)
@@ -150,12 +148,12 @@ func TestRateAdaptsToSlowerService(t *testing.T) {
 				cfg.RequestsPerSecond, cfg.Burst, cfg.Retry = configured, 10, fetch.Retry{MaxRetries: 5, Jitter: 0.1}
 				cfg.Retry.MaxRetries = 20
 				took := fetchIDs(t, newClient(t, cfg, nil), 1000)
-				t.Logf("took %v, %d answered 429", took, service.tooMany)
+				t.Logf("took %v, %d answered 429", took, service.count429)
 				if took > 100*time.Second {
 					t.Errorf("the requests took %v, want at most 100s; at the service's rate they take 50s", took)
 				}
-				if service.tooMany > 400 {
-					t.Errorf("%d of 1000 requests were answered 429, want at most 400", service.tooMany)
+				if service.count429 > 400 {
+					t.Errorf("%d of 1000 requests were answered 429, want at most 400", service.count429)
 				}
 			})
 		})
@@ -254,7 +252,7 @@ func TestDetails(t *testing.T) {
 		}
 	})
 	t.Run("ids that change the path fail without a request", func(t *testing.T) {
-		service := newScript(statusOnly(200))
+		service := newScript(statusWithToken(200))
 		var got collector
 		ids := func(yield func(string, error) bool) {
 			for _, id := range []string{"", ".", "..", "", ".", ".."} {
@@ -268,9 +266,9 @@ func TestDetails(t *testing.T) {
 			t.Errorf("got %+v and %v after %d requests, want 6 failed ids and no request", d, err, service.n.Load())
 		}
 	})
-	t.Run("a missing scope ends the stream", func(t *testing.T) { checkStops[*fetch.ScopeError](t, statusOnly(403), 8) })
-	t.Run("a rejected token ends the stream", func(t *testing.T) { checkStops[*fetch.AuthError](t, statusOnly(401), 8) })
-	t.Run("an endpoint that is down ends the stream after a few ids", func(t *testing.T) { checkStops[*fetch.StatusError](t, statusOnly(501), 20) })
+	t.Run("a missing scope ends the stream", func(t *testing.T) { checkStops[*fetch.ScopeError](t, statusWithToken(403), 8) })
+	t.Run("a rejected token ends the stream", func(t *testing.T) { checkStops[*fetch.AuthError](t, statusWithToken(401), 8) })
+	t.Run("an endpoint that is down ends the stream after a few ids", func(t *testing.T) { checkStops[*fetch.StatusError](t, statusWithToken(501), 20) })
 	t.Run("lists are walked by id, and the worst grade counts", func(t *testing.T) {
 		services := map[string]*listService{
 			"/v1/campaigns/id0/articles": {n: 25, dated: true},

@@ -25,7 +25,7 @@ type Answer struct {
 	// Replaced means that a later answer to the same request landed and is used instead.
 	Replaced bool
 
-	place entry
+	place location
 }
 
 // Answers reads a landing, the stored answers of a run, without changing it. The run may be writing
@@ -37,7 +37,7 @@ type Answers struct {
 
 // OpenAnswers opens the landing in dir.
 func OpenAnswers(dir string) (_ *Answers, err error) {
-	a := &Answers{landing: &Landing{dir: dir, decompressor: newDecompressor(maxLanded), index: map[xxh3.Uint128]entry{}}}
+	a := &Answers{landing: &Landing{dir: dir, decompressor: newDecompressor(maxLanded), index: map[xxh3.Uint128]location{}}}
 	l := a.landing
 	defer func() {
 		if err != nil {
@@ -55,9 +55,9 @@ func OpenAnswers(dir string) (_ *Answers, err error) {
 		if err != nil {
 			return nil, err
 		}
-		replaced[s.Replaces], replaced[s.LastReplaces] = true, true
+		replaced[s.Replaces], replaced[s.PreviousReplaces] = true, true
 		if s.ok {
-			l.index[s.toRequest().indexKey()] = s.toEntry()
+			l.index[s.toRequest().indexKey()] = s.toLocation()
 		}
 	}
 	l.forgetReplaced(replaced)
@@ -91,7 +91,7 @@ func (a *Answers) describe(n line) Answer {
 	return Answer{
 		Request: n.toRequest(), Seq: n.Seq, Same: n.Same, Status: n.Status, Encoding: n.Encoding,
 		Stored: int64(n.Stored), Size: int64(n.Size), At: n.At, Took: time.Duration(n.Millis * float64(time.Millisecond)),
-		Replaced: !a.landing.isLatest(&n), place: n.toEntry(),
+		Replaced: !a.landing.isLatest(&n), place: n.toLocation(),
 	}
 }
 
@@ -110,7 +110,7 @@ func (a *Answers) Close() error { return a.landing.landingErr(a.landing.closeFil
 
 // LandingCheck counts the intact and damaged parts of a landing.
 type LandingCheck struct {
-	// Answers counts the answers read.
+	// Answers counts the answers in the journal, including answers with a damaged body.
 	Answers int
 	// Bytes is the size of the stored bodies. A body that several answers share counts once.
 	Bytes int64

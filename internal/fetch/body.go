@@ -14,7 +14,7 @@ import (
 const largeBody = 8 << 20
 
 // receiveBody receives and decodes the whole body into q. MaxBody limits the received and the
-// decoded bytes. It returns an error if the body is shorter than its Content-Length.
+// decoded bytes. A body that is shorter than its Content-Length is an error.
 func (s *sender) receiveBody(q *call, response *http.Response) (err error) {
 	if response.ContentLength > s.cfg.MaxBody {
 		return fmt.Errorf("%w: %d bytes are declared, %d allowed", ErrTooLarge, response.ContentLength, s.cfg.MaxBody)
@@ -33,7 +33,7 @@ func (s *sender) receiveBody(q *call, response *http.Response) (err error) {
 		return fmt.Errorf("%w as %s: %w", errDecompress, q.coding, io.ErrUnexpectedEOF)
 	}
 	q.body, err = s.decompressor.decompress(q.coding, q.compressed, q.slot.decoded)
-	if errors.Is(err, errFull) && s.cfg.MaxBody > largeBody {
+	if errors.Is(err, errBeyondLimit) && s.cfg.MaxBody > largeBody {
 		s.large.Lock()
 		defer s.large.Unlock()
 		// Growing in steps would allocate several times the size of the body.
@@ -42,7 +42,7 @@ func (s *sender) receiveBody(q *call, response *http.Response) (err error) {
 	}
 	q.slot.decoded = q.body
 	switch {
-	case errors.Is(err, errFull):
+	case errors.Is(err, errBeyondLimit):
 		q.body = nil
 		return fmt.Errorf("%w: %d bytes of %s decode to more than %d", ErrTooLarge, len(q.compressed), q.coding, s.cfg.MaxBody)
 	case err != nil:

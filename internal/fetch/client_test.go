@@ -29,7 +29,8 @@ func (s *script) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.steps[min(i, len(s.steps)-1)](w, r)
 }
 
-func statusOnly(code int) http.HandlerFunc {
+// statusWithToken responds with a body that contains the token. Errors must not contain the token.
+func statusWithToken(code int) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		w.WriteHeader(code)
 		fmt.Fprintf(w, "status %d for %s", code, token)
@@ -73,11 +74,11 @@ func TestRetries(t *testing.T) {
 		requests int64
 		want     string // part of the error; empty means success
 	}{
-		{"429 is retried", []http.HandlerFunc{statusOnly(429), good}, 2, ""},
-		{"500 is retried", []http.HandlerFunc{statusOnly(500), good}, 2, ""},
-		{"502 is retried", []http.HandlerFunc{statusOnly(502), good}, 2, ""},
-		{"503 is retried", []http.HandlerFunc{statusOnly(503), good}, 2, ""},
-		{"504 is retried", []http.HandlerFunc{statusOnly(504), good}, 2, ""},
+		{"429 is retried", []http.HandlerFunc{statusWithToken(429), good}, 2, ""},
+		{"500 is retried", []http.HandlerFunc{statusWithToken(500), good}, 2, ""},
+		{"502 is retried", []http.HandlerFunc{statusWithToken(502), good}, 2, ""},
+		{"503 is retried", []http.HandlerFunc{statusWithToken(503), good}, 2, ""},
+		{"504 is retried", []http.HandlerFunc{statusWithToken(504), good}, 2, ""},
 		{"a reset is retried", []http.HandlerFunc{resetConnection, good}, 2, ""},
 		{"a truncated body is retried", []http.HandlerFunc{truncatedBody, good}, 2, ""},
 		{"HTML is retried", []http.HandlerFunc{textBody("<html>"), good}, 2, ""},
@@ -88,13 +89,13 @@ func TestRetries(t *testing.T) {
 		{"204 is retried", []http.HandlerFunc{respondWith(204, ""), good}, 2, ""},
 		{"206 is retried", []http.HandlerFunc{respondWith(206, `{"id":"a"}`), good}, 2, ""},
 		{"a persistent 206 is reported", []http.HandlerFunc{respondWith(206, `{"id":"a"}`)}, 3, "answered 206 Partial Content after 3 attempts"},
-		{"400 is final", []http.HandlerFunc{statusOnly(400), good}, 1, "answered 400 Bad Request"},
-		{"401 is final", []http.HandlerFunc{statusOnly(401), good}, 1, "configure a valid one"},
-		{"403 is final", []http.HandlerFunc{statusOnly(403), good}, 1, "lacks the scope"},
-		{"404 is final", []http.HandlerFunc{statusOnly(404), good}, 1, "does not exist"},
-		{"501 is final", []http.HandlerFunc{statusOnly(501), good}, 1, "answered 501 Not Implemented"},
-		{"505 is final", []http.HandlerFunc{statusOnly(505), good}, 1, "answered 505"},
-		{"retries are limited", []http.HandlerFunc{statusOnly(503)}, 3, "after 3 attempts"},
+		{"400 is final", []http.HandlerFunc{statusWithToken(400), good}, 1, "answered 400 Bad Request"},
+		{"401 is final", []http.HandlerFunc{statusWithToken(401), good}, 1, "configure a valid one"},
+		{"403 is final", []http.HandlerFunc{statusWithToken(403), good}, 1, "lacks the scope"},
+		{"404 is final", []http.HandlerFunc{statusWithToken(404), good}, 1, "does not exist"},
+		{"501 is final", []http.HandlerFunc{statusWithToken(501), good}, 1, "answered 501 Not Implemented"},
+		{"505 is final", []http.HandlerFunc{statusWithToken(505), good}, 1, "answered 505"},
+		{"retries are limited", []http.HandlerFunc{statusWithToken(503)}, 3, "after 3 attempts"},
 		{"persistent HTML is reported", []http.HandlerFunc{textBody("<html>\x1b[31m")}, 3, `body begins "<html>[31m"`},
 		{"a body beyond the limit is final", []http.HandlerFunc{textBody(strings.Repeat("x", 5000))}, 1, "exceeds the limit"},
 	}
@@ -133,7 +134,7 @@ func TestErrorTypes(t *testing.T) {
 	for code, matches := range map[int]func(error) bool{
 		401: isError[*fetch.AuthError], 403: isError[*fetch.ScopeError], 404: isError[*fetch.GoneError], 400: isError[*fetch.StatusError],
 	} {
-		err := getToken(t, newClient(t, testConfig(newScript(statusOnly(code))), nil))
+		err := getToken(t, newClient(t, testConfig(newScript(statusWithToken(code))), nil))
 		if !matches(err) {
 			t.Errorf("status %d: got an error of type %T, want the type for this status", code, err)
 		}
@@ -201,7 +202,7 @@ func TestTokenIsReadAgainOnlyAfterItsRejection(t *testing.T) {
 }
 
 func TestEmptyTokenIsAuthError(t *testing.T) {
-	service := newScript(statusOnly(200))
+	service := newScript(statusWithToken(200))
 	cfg := testConfig(service)
 	cfg.Token = func(context.Context) (string, error) { return " ", nil }
 	err := getToken(t, newClient(t, cfg, nil))
@@ -210,15 +211,15 @@ func TestEmptyTokenIsAuthError(t *testing.T) {
 	}
 }
 
-// TestUnreadableTokenError checks the error if the token cannot be read. The error must mention a
-// 401 only if the service answered 401.
+// TestUnreadableTokenError makes reading the token fail, at once or after goodReads reads. The error
+// must mention a 401 only if the service answered 401.
 func TestUnreadableTokenError(t *testing.T) {
-	cfg := testConfig(statusOnly(401))
+	cfg := testConfig(statusWithToken(401))
 	reads := 0
-	for name, readable := range map[string]int{"at once": 0, "after a 401": 1} {
+	for name, goodReads := range map[string]int{"at once": 0, "after a 401": 1} {
 		reads = 0
 		cfg.Token = func(context.Context) (string, error) {
-			if reads++; reads > readable {
+			if reads++; reads > goodReads {
 				return "", errors.New("open token: permission denied")
 			}
 			return "pc_old", nil
@@ -227,8 +228,8 @@ func TestUnreadableTokenError(t *testing.T) {
 		if !isError[*fetch.AuthError](err) || !strings.Contains(err.Error(), "read the token: open token: permission denied") || !strings.Contains(err.Error(), "; requests need a token") {
 			t.Errorf("%s: got %v, want an AuthError with the cause", name, err)
 		}
-		if answered := strings.Contains(err.Error(), "answered 401"); answered != (readable > 0) {
-			t.Errorf("%s: the error mentions a 401: %v, want %v: %v", name, answered, readable > 0, err)
+		if mentions401 := strings.Contains(err.Error(), "answered 401"); mentions401 != (goodReads > 0) {
+			t.Errorf("%s: the error mentions a 401: %v, want %v: %v", name, mentions401, goodReads > 0, err)
 		}
 	}
 }
@@ -237,20 +238,20 @@ func TestRedirects(t *testing.T) {
 	elsewhere := newScript(textBody(`{"id":"stolen"}`))
 	other := httptest.NewServer(elsewhere)
 	t.Cleanup(other.Close)
-	to := func(target string) http.HandlerFunc {
+	redirectTo := func(target string) http.HandlerFunc {
 		return func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, target, http.StatusFound) }
 	}
 	t.Run("a redirect to another host is not followed", func(t *testing.T) {
-		checkError(t, getToken(t, newClient(t, serverConfig(t, to(other.URL+"/?token="+token)), nil)), "it would receive the token")
+		checkError(t, getToken(t, newClient(t, serverConfig(t, redirectTo(other.URL+"/?token="+token)), nil)), "that host would receive the token")
 		if elsewhere.n.Load() != 0 {
 			t.Error("the other host received a request, want none")
 		}
 	})
 	t.Run("a redirect within the host is followed", func(t *testing.T) {
-		checkError(t, getToken(t, newClient(t, serverConfig(t, newScript(to("/elsewhere"), textBody(`{"id":"a"}`))), nil)), "")
+		checkError(t, getToken(t, newClient(t, serverConfig(t, newScript(redirectTo("/elsewhere"), textBody(`{"id":"a"}`))), nil)), "")
 	})
 	t.Run("a redirect loop ends", func(t *testing.T) {
-		checkError(t, getToken(t, newClient(t, serverConfig(t, to("/again")), nil)), "in a row")
+		checkError(t, getToken(t, newClient(t, serverConfig(t, redirectTo("/again")), nil)), "in a row")
 	})
 }
 

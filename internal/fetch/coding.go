@@ -58,17 +58,17 @@ func newDecompressor(limit int64) *decompressor {
 	return &decompressor{limit, d}
 }
 
-// errFull means that a body decodes to more than the limit.
-var errFull = errors.New("the body is larger than the limit")
+// errBeyondLimit means that a body decodes to more than the limit.
+var errBeyondLimit = errors.New("the body is larger than the limit")
 
-// decompress decodes a body into the buffer b, which grows if needed. With an error it returns
-// the part that could be decoded.
+// decompress decodes a body into the buffer b, which grows if needed. If decoding fails, decompress
+// returns the decoded part of the body with the error.
 func (u *decompressor) decompress(coding string, compressed, b []byte) (_ []byte, err error) {
 	switch coding {
 	case codedZstd:
 		b, err = u.zstd.DecodeAll(compressed, b[:0])
 		if errors.Is(err, zstd.ErrDecoderSizeExceeded) {
-			err = errFull
+			err = errBeyondLimit
 		}
 	case codedGzip:
 		var z *gzip.Reader
@@ -81,7 +81,7 @@ func (u *decompressor) decompress(coding string, compressed, b []byte) (_ []byte
 		return b[:0], errors.New("its encoding is unknown")
 	}
 	if err == nil && int64(len(b)) > u.limit {
-		err = errFull
+		err = errBeyondLimit
 	}
 	return b, err
 }

@@ -89,7 +89,7 @@ func TestCompressedBodiesAreStoredAsReceived(t *testing.T) {
 		"zstd":                   {compressZstd(pageText), []string{"zstd"}, "zstd"},
 		"zstd without a size":    {compressZstdUnsized(pageText), []string{"ZSTD"}, "zstd"},
 		"gzip with a comment":    {compressGzip(pageText, "a comment"), []string{"gzip"}, "gzip"},
-		"zstd, a frame skipped":  {slices.Concat(skippableFrame("a"), compressZstd(pageText)), []string{"zstd"}, "zstd"},
+		"zstd, skippable frame":  {slices.Concat(skippableFrame("a"), compressZstd(pageText)), []string{"zstd"}, "zstd"},
 		"zstd of two frames":     {slices.Concat(compressZstdUnsized(pageText[:9]), compressZstd(pageText[9:])), []string{"zstd"}, "zstd"},
 		"plain":                  {[]byte(pageText), nil, "s2"},
 		"identity":               {[]byte(pageText), []string{"identity"}, "s2"},
@@ -109,10 +109,10 @@ func checkStoredAsReceived(t *testing.T, text string, compressed []byte, header 
 	t.Helper()
 	dir := t.TempDir()
 	l := openLanding(t, dir, fetch.LandingOptions{})
-	c1 := newClient(t, serverConfig(t, encodedBody(compressed, header...)), l)
+	client := newClient(t, serverConfig(t, encodedBody(compressed, header...)), l)
 	var read string
 	for range 2 {
-		_, err := c1.Get(t.Context(), pageRequest(1, 1), func(_ context.Context, r fetch.Response) (stream.PageFacts, error) {
+		_, err := client.Get(t.Context(), pageRequest(1, 1), func(_ context.Context, r fetch.Response) (stream.PageFacts, error) {
 			read = string(r.Body)
 			return stream.PageFacts{}, nil
 		})
@@ -120,7 +120,7 @@ func checkStoredAsReceived(t *testing.T, text string, compressed []byte, header 
 			t.Fatalf("read %.40q (%v), want %.40q", read, err, text)
 		}
 	}
-	if m := c1.Telemetry()[0]; m.Bytes != int64(len(compressed)) || m.Hits != 1 {
+	if m := client.Telemetry()[0]; m.Bytes != int64(len(compressed)) || m.Hits != 1 {
 		t.Errorf("received %d bytes and hit %d times, want %d and 1", m.Bytes, m.Hits, len(compressed))
 	}
 	closeLanding(t, l)
@@ -143,11 +143,11 @@ func TestUndecodableBodyIsRequestedPlain(t *testing.T) {
 		header     []string
 		want       string
 	}{
-		"plain named gzip":          {text, []string{"gzip"}, "cannot be read as gzip"},
-		"plain named zstd":          {text, []string{"zstd"}, "cannot be read as zstd"},
-		"gzip named zstd":           {compressGzip(pageText, ""), []string{"zstd"}, "cannot be read as zstd"},
-		"empty, named gzip":         {nil, []string{"gzip"}, "cannot be read as gzip"},
-		"empty, named zstd":         {nil, []string{"zstd"}, "cannot be read as zstd: unexpected EOF"},
+		"plain labelled gzip":       {text, []string{"gzip"}, "cannot be read as gzip"},
+		"plain labelled zstd":       {text, []string{"zstd"}, "cannot be read as zstd"},
+		"gzip labelled zstd":        {compressGzip(pageText, ""), []string{"zstd"}, "cannot be read as zstd"},
+		"empty, labelled gzip":      {nil, []string{"gzip"}, "cannot be read as gzip"},
+		"empty, labelled zstd":      {nil, []string{"zstd"}, "cannot be read as zstd: unexpected EOF"},
 		"truncated gzip":            {compressGzip(pageText, "")[:100], []string{"gzip"}, "cannot be read as gzip: unexpected EOF"},
 		"gzip without its checksum": {compressGzip(pageText, "")[:len(compressGzip(pageText, ""))-8], []string{"gzip"}, "cannot be read as gzip"},
 		"truncated zstd":            {good[:len(good)/2], []string{"zstd"}, "cannot be read as zstd: unexpected EOF"},
@@ -156,7 +156,7 @@ func TestUndecodableBodyIsRequestedPlain(t *testing.T) {
 		"text after zstd":           {slices.Concat(good, text), []string{"zstd"}, "cannot be read as zstd"},
 		"a byte changed":            {slices.Concat(good[:40], []byte{good[40] ^ 4}, good[41:]), []string{"zstd"}, "cannot be read as zstd"},
 		// The window is 4 GiB, and the content is one byte.
-		"zstd of a huge window":    {[]byte{0x28, 0xb5, 0x2f, 0xfd, 0x00, 0xb0, 0x09, 0, 0, 'x'}, []string{"zstd"}, "cannot be read as zstd: window size exceeded"},
+		"zstd with a huge window":  {[]byte{0x28, 0xb5, 0x2f, 0xfd, 0x00, 0xb0, 0x09, 0, 0, 'x'}, []string{"zstd"}, "cannot be read as zstd: window size exceeded"},
 		"br":                       {text, []string{"br"}, "a content encoding that was not requested"},
 		"zstd in gzip":             {compressGzip(string(good), ""), []string{"zstd, gzip"}, "a content encoding that was not requested"},
 		"zstd in gzip, in 2 lines": {compressGzip(string(good), ""), []string{"zstd", "gzip"}, "a content encoding that was not requested"},
@@ -313,10 +313,10 @@ func TestCorruptionIsFoundInEveryByte(t *testing.T) {
 				t.Fatal(err)
 			}
 			if _, found := l.Lookup(pageRequest(1, 1)); found {
-				t.Errorf("a changed byte %d of %q was not detected", at, encoding)
+				t.Errorf("Lookup found the %q body with byte %d changed, want it to be damaged", encoding, at)
 			}
 			if c, err := fetch.CheckLanding(dir); err != nil || c.Damaged != 1 {
-				t.Errorf("byte %d of %q changed: CheckLanding returned %+v (%v), want one damaged answer", at, encoding, c, err)
+				t.Errorf("byte %d of the %q body changed: CheckLanding returned %+v (%v), want one damaged answer", at, encoding, c, err)
 			}
 		}
 		closeLanding(t, l)

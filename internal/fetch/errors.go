@@ -22,7 +22,7 @@ var (
 	ErrUnreachable = errors.New("the service cannot be reached")
 	// errTokenUnread means that the source of the token could not be read.
 	errTokenUnread = errors.New("read the token")
-	// errTimeout is the cause of an attempt that took longer than Config.Timeout.
+	// errTimeout is the cancellation cause of an attempt that took longer than Config.Timeout.
 	errTimeout = errors.New("the attempt timed out")
 )
 
@@ -94,7 +94,7 @@ func (e *StatusError) isTransient() bool {
 }
 
 // AuthError means that the service answered 401, even after the token was read again, or
-// that the token cannot be read. Its Code is 0 if no request was sent. It ends the run.
+// that the token cannot be read. Code is 0 if no request was sent. An AuthError ends the run.
 type AuthError struct{ StatusError }
 
 // Error describes the request and how to fix the token.

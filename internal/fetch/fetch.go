@@ -58,8 +58,8 @@ type Config struct {
 	// Allowance is a rate shared with other clients. Nil means that RequestsPerSecond and
 	// Burst apply to this client alone.
 	Allowance *Allowance
-	// Offline reads all answers from the landing and sends no requests. A missing answer
-	// is [ErrNotLanded].
+	// Offline means that all answers are read from the landing and no requests are sent. The error
+	// for a missing answer is [ErrNotLanded].
 	Offline bool
 	// FailUnreachable makes a call fail with [ErrUnreachable] at once, for interactive
 	// commands. Otherwise the call is retried as after any other failure, because a night
@@ -212,9 +212,8 @@ func (c *Client) Refetch(stream string) {
 	c.sender.refetched.Store(stream, true)
 }
 
-// mayReadAgain reports whether a repeated request of the stream is answered from the
-// landing.
-func (c *Client) mayReadAgain(s stream.Stream) bool {
+// canReadLanding reports whether stored answers of the stream are used.
+func (c *Client) canReadLanding(s stream.Stream) bool {
 	_, doubted := c.sender.refetched.Load(s.Name)
 	return c.landing != nil && !doubted
 }

@@ -22,7 +22,7 @@ import (
 	"placementsync/internal/stream"
 )
 
-// landingFiles returns the two files of a landing with n answers.
+// landingFiles returns the content of the two files of a landing with n answers.
 func landingFiles(f *testing.F, n int) (journal, segment []byte) {
 	f.Helper()
 	dir := f.TempDir()
@@ -93,11 +93,11 @@ func FuzzTornLanding(f *testing.F) {
 		if inSegment {
 			at %= uint(len(segment))
 			changedSegment[at] ^= change
-			damage.frame = change != 0
+			damage.inFrame = change != 0
 		} else {
 			at %= uint(len(journal))
 			changedJournal[at] ^= change
-			damage.line = change != 0
+			damage.inLine = change != 0
 		}
 		damage.at = at
 		dir := writeLanding(t, changedJournal[:damage.journal], changedSegment[:damage.segment])
@@ -122,10 +122,11 @@ func FuzzTornLanding(f *testing.F) {
 }
 
 // landingDamage describes the damage to a landing: the lengths of the truncated files, and the
-// changed byte in a line or frame.
+// offset of the changed byte. The byte is in a line of the journal, in a frame (the stored bytes of a
+// body), or nowhere.
 type landingDamage struct {
 	journal, segment uint
-	line, frame      bool
+	inLine, inFrame  bool
 	at               uint
 }
 
@@ -144,8 +145,8 @@ func (d landingDamage) isIntact(t *testing.T, journal []byte, answer int) bool {
 		if err := json.Unmarshal(text, &line); err != nil {
 			t.Fatal(err)
 		}
-		lineHit := d.line && d.at+1 >= start && d.at < end
-		frameHit := d.frame && d.at >= line.Offset && d.at < line.Offset+line.Stored
+		lineHit := d.inLine && d.at+1 >= start && d.at < end
+		frameHit := d.inFrame && d.at >= line.Offset && d.at < line.Offset+line.Stored
 		return end <= d.journal && line.Offset+line.Stored <= d.segment && !lineHit && !frameHit
 	}
 	return false

@@ -13,9 +13,9 @@ import (
 	"github.com/zeebo/xxh3"
 )
 
-// line is a line of the journal, a JSON object about one answer. Its last member, "sum",
-// is not a field of line. It is the checksum of the text before it, because after a power cut a
-// complete line can have wrong bytes.
+// line is a line of the journal, a JSON object about one answer. marshal appends a last member,
+// "sum", with the checksum of the text before the member, because after a power cut a complete line
+// can have wrong bytes.
 type line struct {
 	Seq     uint64 `json:"seq"`
 	Stream  string `json:"stream"`
@@ -27,26 +27,26 @@ type line struct {
 	Status  int    `json:"status"`
 	Segment uint32 `json:"segment"`
 	Offset  int64  `json:"offset"`
-	// Stored and Size are the lengths of the stored bytes and of the body. Sum is the
+	// Stored and Size are the lengths of the stored bytes and of the body. BodySum is the
 	// checksum of the body.
-	Stored uint32    `json:"stored"`
-	Size   uint32    `json:"size"`
-	Sum    uint32    `json:"crc32c"`
-	At     time.Time `json:"at"`
-	Millis float64   `json:"ms"`
+	Stored  uint32    `json:"stored"`
+	Size    uint32    `json:"size"`
+	BodySum uint32    `json:"crc32c"`
+	At      time.Time `json:"at"`
+	Millis  float64   `json:"ms"`
 	// Encoding is the coding of the stored bytes. StoredSum is their checksum.
 	Encoding  string `json:"encoding,omitempty"`
 	StoredSum uint32 `json:"stored_crc32c,omitempty"`
 	// Same is the seq of the first answer with this body. Segment and Offset are then the
 	// location of that answer's bytes.
 	Same uint64 `json:"same,omitempty"`
-	// Replaces is the seq of the previous answer to the same request. LastReplaces is
-	// Replaces of the previous line, in case the disk loses the previous line.
-	Replaces     uint64 `json:"replaces,omitempty"`
-	LastReplaces uint64 `json:"last_replaces,omitempty"`
+	// Replaces is the seq of the earlier answer to the same request. PreviousReplaces is the value
+	// of Replaces in the previous line, in case the disk loses the previous line.
+	Replaces         uint64 `json:"replaces,omitempty"`
+	PreviousReplaces uint64 `json:"last_replaces,omitempty"`
 }
 
-const lineSum = `,"sum":"%08x"}` + "\n"
+const lineSumFormat = `,"sum":"%08x"}` + "\n"
 
 func (n *line) marshal() ([]byte, error) {
 	text, err := json.Marshal(n)
@@ -54,14 +54,14 @@ func (n *line) marshal() ([]byte, error) {
 		return nil, err
 	}
 	text = text[:len(text)-1]
-	return fmt.Appendf(text, lineSum, checksumOf(text)), nil
+	return fmt.Appendf(text, lineSumFormat, checksumOf(text)), nil
 }
 
 // parseLine parses a line with its newline. It accepts only the output of marshal.
 func parseLine(text []byte) (line, bool) {
 	var n line
-	cut := len(text) - len(fmt.Sprintf(lineSum, 0))
-	if cut < 0 || string(text[cut:]) != fmt.Sprintf(lineSum, checksumOf(text[:cut])) {
+	cut := len(text) - len(fmt.Sprintf(lineSumFormat, 0))
+	if cut < 0 || string(text[cut:]) != fmt.Sprintf(lineSumFormat, checksumOf(text[:cut])) {
 		return n, false
 	}
 	return n, json.Unmarshal(text, &n) == nil
@@ -71,9 +71,9 @@ func (n *line) toRequest() Request {
 	return Request{Stream: n.Stream, Path: n.Path, Query: n.Query, Param: n.Param, Pass: n.Pass, Page: n.Page}
 }
 
-func (n *line) toEntry() entry {
-	return entry{
-		seq: n.Seq, same: n.Same, offset: n.Offset, stored: n.Stored, size: n.Size, sum: n.Sum,
+func (n *line) toLocation() location {
+	return location{
+		seq: n.Seq, same: n.Same, offset: n.Offset, stored: n.Stored, size: n.Size, bodySum: n.BodySum,
 		storedSum: n.StoredSum, segment: n.Segment, status: uint16(n.Status), coding: n.Encoding,
 	}
 }
@@ -84,8 +84,8 @@ func (r Request) indexKey() xxh3.Uint128 {
 	return xxh3.HashString128(fmt.Sprintf("%q %q %q %q %d %d", r.Stream, r.Path, r.Query, r.Param, r.Pass, r.Page))
 }
 
-// readLines yields all lines of the journal up to end. ok is false for incomplete and
-// damaged lines.
+// readLines yields all lines of the journal up to end, with ok false for incomplete and damaged
+// lines.
 func (l *Landing) readLines(end int64) iter.Seq2[scannedLine, error] {
 	return func(yield func(scannedLine, error) bool) {
 		in := bufio.NewReaderSize(io.NewSectionReader(l.journal, 0, end), 64<<10)
@@ -121,12 +121,12 @@ func (s scannedLine) isTorn(end int64) bool {
 	return s.end == end && len(s.text) > 0 && s.text[len(s.text)-1] != '\n'
 }
 
-// forgetReplaced removes an answer from the index if it was replaced and the disk lost the later
-// answer. It reports whether it removed any.
+// forgetReplaced removes each answer from the index that was replaced, but whose replacement the disk
+// lost. It reports whether it removed any answer.
 func (l *Landing) forgetReplaced(replaced map[uint64]bool) bool {
-	before := len(l.index)
-	maps.DeleteFunc(l.index, func(_ xxh3.Uint128, e entry) bool { return e.seq > 0 && replaced[e.seq] })
-	return len(l.index) < before
+	indexed := len(l.index)
+	maps.DeleteFunc(l.index, func(_ xxh3.Uint128, e location) bool { return e.seq > 0 && replaced[e.seq] })
+	return len(l.index) < indexed
 }
 
 // isLatest reports whether Lookup finds the answer of this line.

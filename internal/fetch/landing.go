@@ -19,7 +19,7 @@ import (
 	"github.com/zeebo/xxh3"
 )
 
-// LandingOptions are the sizes of a landing. Zero values mean the defaults.
+// LandingOptions are the options of a landing. Zero values mean the defaults.
 type LandingOptions struct {
 	// SegmentBytes is the size after which a new segment file is created. Defaults to
 	// 256 MiB.
@@ -41,19 +41,20 @@ func (o LandingOptions) withDefaults() LandingOptions {
 
 // Landing is the folder in which the answers of a run are stored before they are decoded.
 // The bodies are in segment files, one after the other: compressed bodies as received, plain
-// bodies compressed with S2. The journal has one line per answer, in order of Seq. A Landing is
+// bodies compressed with S2. The stored bytes of a body are called its frame. The journal has one
+// line per answer, in order of Seq. A Landing is
 // safe for concurrent use by one process. The caller must prevent use by a second process.
 type Landing struct {
 	dir          string
 	options      LandingOptions
 	decompressor *decompressor
-	// frames contains unused buffers, as *[]byte, for the stored bytes of bodies. New buffers for
-	// every body cost 3 % of the time of a first night.
+	// frames contains unused buffers for frames, as *[]byte. New buffers for every body cost 3 % of
+	// the time of a first night.
 	frames sync.Pool
 
 	mu       sync.Mutex
-	index    map[xxh3.Uint128]entry
-	bodies   map[xxh3.Uint128]entry // the first answer with each body
+	index    map[xxh3.Uint128]location
+	bodies   map[xxh3.Uint128]location // the first answer with each body
 	seq      uint64
 	replaces uint64 // Replaces of the last line
 	damaged  int    // number of damaged lines when the landing was opened
@@ -61,23 +62,24 @@ type Landing struct {
 	end      int64 // end of the journal
 	segments []*os.File
 	offset   int64 // end of the last segment
-	unsynced int64
-	dirty    int // index of the first segment with unsynced bytes
-	closed   bool
+	unsynced int64 // number of unsynced bytes
+	// firstUnsynced is the index of the first segment with unsynced bytes.
+	firstUnsynced int
+	closed        bool
 
 	syncing sync.Mutex
 	syncErr error // first error of fsync; guarded by syncing
 }
 
-// entry is the location of an answer and its checksums. The index keeps it in memory.
-type entry struct {
+// location is the location of an answer and its checksums. The index keeps it in memory.
+type location struct {
 	seq uint64
 	// same is the seq of the first answer with the same body, or 0.
 	same    uint64
 	offset  int64
 	stored  uint32
 	size    uint32
-	sum     uint32
+	bodySum uint32
 	segment uint32
 	// storedSum is the checksum of the stored bytes. sum is the checksum of the body.
 	storedSum uint32
@@ -90,7 +92,7 @@ type entry struct {
 func OpenLanding(dir string, options LandingOptions) (_ *Landing, err error) {
 	l := &Landing{dir: dir, options: options.withDefaults(), decompressor: newDecompressor(maxLanded),
 		frames: sync.Pool{New: func() any { return new([]byte) }},
-		index:  make(map[xxh3.Uint128]entry), bodies: make(map[xxh3.Uint128]entry)}
+		index:  make(map[xxh3.Uint128]location), bodies: make(map[xxh3.Uint128]location)}
 	defer func() {
 		if err != nil {
 			err = l.landingErr(errors.Join(err, l.closeFiles()))
@@ -177,7 +179,7 @@ func (l *Landing) Append(r Response, at time.Time, took time.Duration) (Response
 	frame, key := r.Compressed, bodyKey(r)
 	first, seen := l.findBody(key)
 	if seen {
-		n.copyPlace(first)
+		n.copyLocation(first)
 	} else {
 		if n.Encoding = r.Encoding; n.Encoding == "" {
 			buffer := l.frames.Get().(*[]byte)
@@ -185,7 +187,7 @@ func (l *Landing) Append(r Response, at time.Time, took time.Duration) (Response
 			*buffer = s2.Encode((*buffer)[:cap(*buffer)], r.Body)
 			frame, n.Encoding = *buffer, codedS2
 		}
-		n.Stored, n.StoredSum, n.Sum = uint32(len(frame)), checksumOf(frame), checksumOf(r.Body)
+		n.Stored, n.StoredSum, n.BodySum = uint32(len(frame)), checksumOf(frame), checksumOf(r.Body)
 	}
 	syncDue, err := l.appendAnswer(&n, key, frame)
 	if err == nil && syncDue {
@@ -195,9 +197,9 @@ func (l *Landing) Append(r Response, at time.Time, took time.Duration) (Response
 	return r, l.landingErr(err)
 }
 
-// appendAnswer writes the frame, which contains the stored bytes of the body, and then the
-// line. It writes no frame if the line refers to an earlier frame. It writes at explicit
-// offsets, so that the next write overwrites the remains of a failed write.
+// appendAnswer writes the frame and then the line. If the line refers to an earlier frame, no frame
+// is written. body is the key of the body in l.bodies. The writes have explicit offsets, so that the
+// next write overwrites the remains of a failed write.
 func (l *Landing) appendAnswer(n *line, body xxh3.Uint128, frame []byte) (syncDue bool, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -210,7 +212,7 @@ func (l *Landing) appendAnswer(n *line, body xxh3.Uint128, frame []byte) (syncDu
 		}
 	}
 	key := n.toRequest().indexKey()
-	n.Seq, n.Replaces, n.LastReplaces = l.seq+1, l.index[key].seq, l.replaces
+	n.Seq, n.Replaces, n.PreviousReplaces = l.seq+1, l.index[key].seq, l.replaces
 	text, err := n.marshal()
 	if err != nil {
 		return false, err
@@ -224,13 +226,14 @@ func (l *Landing) appendAnswer(n *line, body xxh3.Uint128, frame []byte) (syncDu
 	if n.Same == 0 {
 		l.offset += int64(len(frame))
 		l.unsynced += int64(len(frame))
-		l.addBody(body, n.toEntry())
+		l.addBody(body, n.toLocation())
 	}
-	l.index[key] = n.toEntry()
+	l.index[key] = n.toLocation()
 	return l.unsynced >= l.options.SyncBytes && l.options.SyncBytes > 0, nil
 }
 
-// placeFrame writes a frame after the last frame.
+// placeFrame writes a frame to the end of the last segment, or to a new segment if the last one is
+// full.
 func (l *Landing) placeFrame(n *line, frame []byte) error {
 	if l.offset > 0 && l.offset+int64(len(frame)) > l.options.SegmentBytes {
 		if err := l.addSegment(); err != nil {
@@ -289,7 +292,7 @@ func (l *Landing) Lookup(r Request) (Response, bool) {
 }
 
 // find returns the location of the last answer to a request.
-func (l *Landing) find(r Request) (entry, bool) {
+func (l *Landing) find(r Request) (location, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	e, found := l.index[r.indexKey()]
@@ -299,7 +302,7 @@ func (l *Landing) find(r Request) (entry, bool) {
 var errDamagedBody = errors.New("the stored body is damaged")
 
 // loadBody reads, decodes and verifies a body.
-func (l *Landing) loadBody(e entry) ([]byte, error) {
+func (l *Landing) loadBody(e location) ([]byte, error) {
 	segment, err := l.segmentFile(e)
 	if err != nil {
 		return nil, err
@@ -316,13 +319,13 @@ func (l *Landing) loadBody(e entry) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(body) != int(e.size) || checksumOf(body) != e.sum {
+	if len(body) != int(e.size) || checksumOf(body) != e.bodySum {
 		return nil, errDamagedBody
 	}
 	return body, nil
 }
 
-func (l *Landing) segmentFile(e entry) (*os.File, error) {
+func (l *Landing) segmentFile(e location) (*os.File, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if int(e.segment) >= len(l.segments) {
@@ -337,8 +340,8 @@ func (l *Landing) sync() error {
 	l.syncing.Lock()
 	defer l.syncing.Unlock()
 	l.mu.Lock()
-	pending, touched := l.unsynced, l.segments[l.dirty:]
-	l.unsynced, l.dirty = 0, len(l.segments)-1
+	pending, touched := l.unsynced, l.segments[l.firstUnsynced:]
+	l.unsynced, l.firstUnsynced = 0, len(l.segments)-1
 	l.mu.Unlock()
 	if l.syncErr != nil || pending == 0 || l.options.SyncBytes < 0 {
 		return l.syncErr

@@ -28,7 +28,7 @@ func testRequest(i int) fetch.Request {
 
 func text(i int) string { return strings.Repeat(fmt.Sprintf(`{"id":"%d"}`, i), i) }
 
-// landAnswers stores the answers first to last. Answer 2 is a 404.
+// landAnswers stores the answers with the numbers first to last. Answer 2 is a 404.
 func landAnswers(t *testing.T, l *fetch.Landing, first, last int) {
 	t.Helper()
 	for i := first; i <= last; i++ {
@@ -208,7 +208,7 @@ func checkRepair(t *testing.T, dir string, n int) {
 	found := lookupAll(t, l, n)
 	for i, answer := range found {
 		if answer != i+1 {
-			t.Fatalf("found answers %v, want a prefix", found)
+			t.Fatalf("found answers %v, want the answers from 1 on without a gap", found)
 		}
 	}
 	landAnswers(t, l, len(found)+1, n)
@@ -218,12 +218,12 @@ func checkRepair(t *testing.T, dir string, n int) {
 	if again := lookupAll(t, l, n); len(again) != n {
 		t.Fatalf("found answers %v before the missing answers were added and %v afterwards, want all %d", found, again, n)
 	}
-	last := uint64(0)
+	previous := uint64(0)
 	for _, a := range storedAnswers(t, dir) {
-		if a.Seq <= last {
-			t.Fatalf("listed seq %d after seq %d, want ascending seqs", a.Seq, last)
+		if a.Seq <= previous {
+			t.Fatalf("listed seq %d after seq %d, want ascending seqs", a.Seq, previous)
 		}
-		last = a.Seq
+		previous = a.Seq
 	}
 }
 
@@ -296,8 +296,8 @@ func TestUnusableFolderIsLandingError(t *testing.T) {
 	}
 }
 
-// TestUnreadableSegmentDoesNotTruncateLanding checks that an error other than a missing file does not
-// truncate the landing.
+// TestUnreadableSegmentDoesNotTruncateLanding replaces a segment by a link that cannot be opened.
+// Opening the landing must fail and keep all lines of the journal.
 func TestUnreadableSegmentDoesNotTruncateLanding(t *testing.T) {
 	dir := t.TempDir()
 	l := openLanding(t, dir, fetch.LandingOptions{SegmentBytes: 1})
@@ -311,8 +311,7 @@ func TestUnreadableSegmentDoesNotTruncateLanding(t *testing.T) {
 		t.Skip("this system has no symbolic links:", err)
 	}
 	_, err := fetch.OpenLanding(dir, fetch.LandingOptions{})
-	var broken *fetch.LandingError
-	if !errors.As(err, &broken) || !strings.Contains(err.Error(), second) {
+	if !isError[*fetch.LandingError](err) || !strings.Contains(err.Error(), second) {
 		t.Fatalf("got %v, want a LandingError that names %s", err, second)
 	}
 	checkLines(t, dir, 3)
@@ -359,7 +358,7 @@ func TestResumedRunRequestsOnlyMissingAnswers(t *testing.T) {
 	if total := s.requests(); total != 11 {
 		t.Errorf("both runs made %d successful requests, want 10 pages and a confirmation: %q", total, s.asked)
 	}
-	again, ids, err := walk(newScript(statusOnly(500)))
+	again, ids, err := walk(newScript(statusWithToken(500)))
 	if diff := cmp.Diff(e, again); err != nil || diff != "" || len(ids) != 95 {
 		t.Errorf("a walk from the landing alone: error %v, %d ids, want 95; evidence (-want +got):\n%s", err, len(ids), diff)
 	}
@@ -437,7 +436,7 @@ func TestEchoedTokenIsScrubbed(t *testing.T) {
 }
 
 func TestTelemetryCounts(t *testing.T) {
-	c := newClient(t, testConfig(newScript(statusOnly(503), textBody(`{"id":"a"}`))), testLanding(t, t.TempDir()))
+	c := newClient(t, testConfig(newScript(statusWithToken(503), textBody(`{"id":"a"}`))), testLanding(t, t.TempDir()))
 	for range 3 {
 		checkError(t, getToken(t, c), "")
 	}

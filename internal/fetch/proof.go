@@ -10,25 +10,25 @@ import (
 // is missing that existed during the whole walk. The proof assumes that an answer shows one state
 // of the service, that a deleted id is not used again, and that total_records is true.
 //
-// An answer with as many records as its total shows one state completely.
+// If an answer contains total_records records, it is the complete list at one instant.
 //
 // A pass is unchanged if no change was seen during it (isUnchanged). An unchanged pass over
 // a list that grows only at its head is proven by reading page 1 again. Records inserted
-// during the pass, if they still exist, are at the top of page 1; the same ids there show
-// that no record was inserted. Without inserts, an equal total shows that no older record
+// during the pass, if they still exist, are at the top of page 1. If page 1 has the same ids as
+// before, no record was inserted. Without inserts, an equal total shows that no older record
 // was deleted. The same argument applies to each earlier answer with that total.
 // So all answers show one state, and all records of this state were counted.
 //
 // In any other order an unchanged pass proves nothing. If a record is deleted from a page
 // that was already read and another record is inserted on a later page, the total does not change,
 // and the record that moves up over the page boundary is never read. Such lists, and lists
-// that change, are proven at an instant: an id that occurs in an answer before the instant
-// and in an answer after it existed at that instant. If the number of these ids equals the
+// that change, are proven at an instant. An id existed at an instant if it occurs in an answer
+// before the instant and in an answer after the instant. If the number of these ids equals the
 // total at that instant, they are all the ids that existed, including every record that
 // existed all the time. The instants are the reads of page 1 of each pass, when no other
-// request is in flight. Two unchanged passes with the same ids are a special case.
+// request is in flight. Two unchanged passes with the same ids are a special case of this proof.
 //
-// A last pass without new ids is not enough: deletions in two passes can hide the same
+// It is not enough that the final pass has no new ids: deletions in two passes can hide the same
 // record twice.
 //
 // Without totals, two consecutive passes with the same ids are the best available proof. If
@@ -68,17 +68,17 @@ func (s *sightings) addPass(pass uint8, ids []uint64) {
 	*s = next
 }
 
-// countAlive counts the ids that existed when page 1 of the pass after boundary was read:
-// they occur in or before that answer, and in or after it.
-func (s *sightings) countAlive(boundary uint8, page1 []uint64) int {
+// countAlive counts the ids that existed when page 1 of a pass was read: the ids that were seen in an
+// earlier pass and in this or a later pass, and the ids of page 1 that no earlier pass contained.
+func (s *sightings) countAlive(pass uint8, page1 []uint64) int {
 	n := 0
 	for i := range s.first {
-		if s.first[i] <= boundary && s.last[i] > boundary {
+		if s.first[i] < pass && s.last[i] >= pass {
 			n++
 		}
 	}
 	for _, id := range slices.Compact(slices.Clone(page1)) {
-		if i, found := slices.BinarySearch(s.ids, id); found && s.first[i] > boundary {
+		if i, found := slices.BinarySearch(s.ids, id); found && s.first[i] >= pass {
 			n++
 		}
 	}
@@ -93,24 +93,24 @@ func sortedCopy(ids []uint64) []uint64 {
 
 // evaluateFirstPage evaluates page 1 of a pass: as a complete list, and as the confirmation of the
 // previous pass, which may be nil. It returns true if the list is proven.
-func (w *walk) evaluateFirstPage(last, p *pass) bool {
+func (w *walk) evaluateFirstPage(previous, p *pass) bool {
 	e := &w.evidence
 	e.Requests++
-	if last == nil {
+	if previous == nil {
 		e.TotalFirst = p.total
 	}
 	e.TotalLast = p.total
 	w.firstPages = append(w.firstPages, firstPage{p.total, p.firstIDs})
-	confirmed := last != nil && last.total == p.total && slices.Equal(last.firstIDs, p.firstIDs)
+	confirmed := previous != nil && previous.total == p.total && slices.Equal(previous.firstIDs, p.firstIDs)
 	switch {
-	case confirmed && last.hasEmptyPage2():
-		w.gradeProven(last.rejected, "page 2 is empty and page 1 did not change")
+	case confirmed && previous.hasEmptyPage2():
+		w.gradeProven(previous.rejected, "page 2 is empty and page 1 did not change")
 		return true
-	case confirmed && last.isConfirmable():
-		w.gradeProven(last.rejected, "sorted newest first; totals and page 1 did not change, no id was repeated")
+	case confirmed && previous.isConfirmable():
+		w.gradeProven(previous.rejected, "sorted newest first; totals and page 1 did not change, no id was repeated")
 		return true
 	}
-	w.moved = w.moved || last != nil && !confirmed
+	w.listChanged = w.listChanged || previous != nil && !confirmed
 	if !p.hasTotalOnPage1() {
 		return false
 	}
@@ -123,7 +123,7 @@ func (w *walk) evaluateFirstPage(last, p *pass) bool {
 
 // evaluatePass evaluates a complete, sorted pass together with the previous passes. It returns true
 // if the list is proven, or if no further pass can prove more.
-func (w *walk) evaluatePass(last, p *pass) bool {
+func (w *walk) evaluatePass(previous, p *pass) bool {
 	w.seen.addPass(uint8(p.number), p.ids)
 	e := &w.evidence
 	e.Passes = p.number
@@ -132,16 +132,16 @@ func (w *walk) evaluatePass(last, p *pass) bool {
 	e.Repeated += p.repeated
 	e.Rejected = p.rejected
 	e.TotalLast = p.lastTotal
-	sameIDs := last != nil && slices.Equal(last.ids, p.ids)
-	w.moved = w.moved || !p.isUnchanged() || last != nil && !sameIDs
+	sameIDs := previous != nil && slices.Equal(previous.ids, p.ids)
+	w.listChanged = w.listChanged || !p.isUnchanged() || previous != nil && !sameIDs
 	switch {
 	case p.isUnpaged():
 		w.gradeProven(p.rejected, "answered whole in one response: the service does not page it")
-	case w.provesInstant(last, p):
+	case w.provesInstant(previous, p):
 		w.gradeProven(p.rejected, "as many ids as total_records existed at the same time")
-	case p.total < 0 && sameIDs && last.isUnchanged() && p.isUnchanged():
+	case p.total < 0 && sameIDs && previous.isUnchanged() && p.isUnchanged():
 		w.gradeProven(p.rejected, "the service states no totals; two consecutive passes read the same ids")
-	case sameIDs && last.total == p.total && !last.moving && !p.moving:
+	case sameIDs && previous.total == p.total && !previous.totalChanged && !p.totalChanged:
 		e.setGrade(BestEffort, "two passes were identical, so a third would prove no more: %s", p.whyUnproven())
 	default:
 		return false
@@ -149,17 +149,17 @@ func (w *walk) evaluatePass(last, p *pass) bool {
 	return true
 }
 
-// provesInstant looks for an instant at which all records were seen. Copies and records
-// without an id can only be counted, so they are considered only in a list that did not
-// change.
-func (w *walk) provesInstant(last, p *pass) bool {
-	uncounted := p.anonymous + p.copies
-	if last == nil || uncounted > 0 && (w.moved || last.anonymous+last.copies != uncounted) {
+// provesInstant reports whether there was an instant at which as many seen ids existed as
+// total_records. Copies and records without an id are counted without being identified, which proves
+// something only in a list that did not change.
+func (w *walk) provesInstant(previous, p *pass) bool {
+	unidentified := p.anonymous + p.copies
+	if previous == nil || unidentified > 0 && (w.listChanged || previous.anonymous+previous.copies != unidentified) {
 		return false
 	}
-	for boundary := 1; boundary < p.number; boundary++ {
-		at := w.firstPages[boundary]
-		if at.total >= 0 && int64(w.seen.countAlive(uint8(boundary), at.ids)+uncounted) == at.total {
+	for number := 2; number <= p.number; number++ {
+		page1 := w.firstPages[number-1]
+		if page1.total >= 0 && int64(w.seen.countAlive(uint8(number), page1.ids)+unidentified) == page1.total {
 			return true
 		}
 	}
@@ -173,7 +173,7 @@ func (w *walk) gradeProven(rejected int, reason string) {
 	switch {
 	case rejected > 0:
 		w.evidence.setGrade(BestEffort, "%s rejected (meta.rejects); otherwise %s", plural.Count(rejected, "record"), reason)
-	case w.moved:
+	case w.listChanged:
 		w.evidence.setGrade(Repaired, "the list changed while it was read; %s", reason)
 	default:
 		w.evidence.setGrade(Exact, "%s", reason)

@@ -43,7 +43,7 @@ func (l *Landing) restore() error {
 	if err := l.segments[len(l.segments)-1].Truncate(l.offset); err != nil {
 		return err
 	}
-	if l.forgetReplaced(r.replaced) || r.holes {
+	if l.forgetReplaced(r.replaced) || r.hasGap {
 		return l.rewrite(end)
 	}
 	l.end = r.end
@@ -54,29 +54,30 @@ func (l *Landing) restore() error {
 type restoreState struct {
 	l        *Landing
 	sizes    []int64
-	doubtful int64   // bodies from this offset on are verified; it counts the bytes of all segments
+	doubtful int64   // offset from which bodies are verified, counted over all segments
 	ends     []int64 // end of the last valid frame of each segment
 	end      int64   // end of the last valid line of the journal
 	replaced map[uint64]bool
 	skipped  bool // a line was skipped
-	holes    bool // a valid line follows a skipped line
+	hasGap   bool // a valid line follows a skipped line
 }
 
 func (r *restoreState) addLine(s scannedLine) {
-	r.replaced[s.Replaces], r.replaced[s.LastReplaces] = true, true
-	if !s.ok || !r.hasBody(s.toEntry()) {
+	r.replaced[s.Replaces], r.replaced[s.PreviousReplaces] = true, true
+	if !s.ok || !r.hasBody(s.toLocation()) {
 		r.skipped = true
 		return
 	}
-	r.holes = r.holes || r.skipped
+	r.hasGap = r.hasGap || r.skipped
 	r.end = s.end
 	r.ends[s.Segment] = max(r.ends[s.Segment], s.Offset+int64(s.Stored))
 	r.l.seq, r.l.replaces = max(r.l.seq, s.Seq), s.Replaces
-	r.l.index[s.toRequest().indexKey()] = s.toEntry()
+	r.l.index[s.toRequest().indexKey()] = s.toLocation()
 }
 
-// hasBody reports whether a body exists, and verifies it if it may not have been synced.
-func (r *restoreState) hasBody(e entry) bool {
+// hasBody reports whether a body exists and, if the body was possibly not synced, whether it is
+// intact.
+func (r *restoreState) hasBody(e location) bool {
 	if int(e.segment) >= len(r.sizes) || e.offset < 0 || e.offset+int64(e.stored) > r.sizes[e.segment] {
 		return false
 	}

@@ -52,8 +52,8 @@ func TestReplacedAnswerIsNotUsedAgain(t *testing.T) {
 	}
 }
 
-// checkLatest checks that a damaged landing lists no replaced answer as current, and that opening
-// it counts the damaged line.
+// checkLatest checks that every replaced answer of a damaged landing is marked as replaced, and that
+// the damaged line is counted.
 func checkLatest(t *testing.T, dir string, line int) {
 	t.Helper()
 	stored, err := fetch.OpenAnswers(dir)

@@ -52,7 +52,7 @@ func (r Retry) parseRetryAfter(retryAfter string) (time.Duration, bool) {
 func (s *sender) retryFailures(next step) step {
 	return func(ctx context.Context, q *call) error {
 		for attempt := 0; ; attempt++ {
-			q.attempt = attempt
+			q.failedAttempts = attempt
 			err := next(ctx, q)
 			failed, ok := ownErr[*StatusError](err)
 			if !ok {

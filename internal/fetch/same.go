@@ -6,25 +6,25 @@ import (
 	"github.com/zeebo/xxh3"
 )
 
-// bodyKey returns a key for the body of a page within its stream and parameter. It is zero
-// for answers that are not shared: single records and empty bodies.
+// bodyKey returns a key for the body of a page within its stream and parameter. The key is zero for
+// answers whose body is not shared: single records, empty bodies and statuses other than 200.
 func bodyKey(r Response) xxh3.Uint128 {
 	if r.Page == 0 || r.Status != http.StatusOK || len(r.Body) == 0 {
 		return xxh3.Uint128{}
 	}
-	body, owner := xxh3.Hash128(r.Body), xxh3.HashString128(r.Stream+"\x00"+r.Param)
-	return xxh3.Uint128{Hi: body.Hi ^ owner.Hi, Lo: body.Lo ^ owner.Lo}
+	body, list := xxh3.Hash128(r.Body), xxh3.HashString128(r.Stream+"\x00"+r.Param)
+	return xxh3.Uint128{Hi: body.Hi ^ list.Hi, Lo: body.Lo ^ list.Lo}
 }
 
-// copyPlace makes the line refer to the stored body of first, an earlier answer with the same
+// copyLocation makes the line refer to the stored body of first, an earlier answer with the same
 // body.
-func (n *line) copyPlace(first entry) {
-	n.Same, n.Segment, n.Offset, n.Stored, n.Sum = first.seq, first.segment, first.offset, first.stored, first.sum
+func (n *line) copyLocation(first location) {
+	n.Same, n.Segment, n.Offset, n.Stored, n.BodySum = first.seq, first.segment, first.offset, first.stored, first.bodySum
 	n.Encoding, n.StoredSum = first.coding, first.storedSum
 }
 
-// findBody returns the first answer with a body.
-func (l *Landing) findBody(key xxh3.Uint128) (entry, bool) {
+// findBody returns the location of the first answer with the body of the key.
+func (l *Landing) findBody(key xxh3.Uint128) (location, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	e, found := l.bodies[key]
@@ -32,14 +32,14 @@ func (l *Landing) findBody(key xxh3.Uint128) (entry, bool) {
 }
 
 // addBody registers the location of a body for later answers. The caller holds the lock.
-func (l *Landing) addBody(key xxh3.Uint128, e entry) {
+func (l *Landing) addBody(key xxh3.Uint128, e location) {
 	if _, found := l.bodies[key]; !found && key != (xxh3.Uint128{}) {
 		l.bodies[key] = e
 	}
 }
 
 // forgetBody removes a damaged body, so that later answers with this body are stored again.
-func (l *Landing) forgetBody(lost entry) {
+func (l *Landing) forgetBody(lost location) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for key, e := range l.bodies {

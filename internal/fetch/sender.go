@@ -22,7 +22,7 @@ type call struct {
 	meter *meter
 	slot  *slot
 
-	// Results of the last attempt.
+	// Results of the latest attempt.
 	status int
 	body   []byte
 	// compressed is the body as received, if it was compressed. received counts the bytes
@@ -32,9 +32,9 @@ type call struct {
 	received   int64
 	sent       time.Time
 	took       time.Duration
-	// attempt counts the failed attempts so far.
-	attempt int
-	// facts are the facts from the reader.
+	// failedAttempts counts the failed attempts so far.
+	failedAttempts int
+	// facts is the result of the reader.
 	facts stream.PageFacts
 }
 
@@ -51,7 +51,8 @@ type sender struct {
 	large                           sync.Mutex
 	// slots contains the free slots. There are Concurrency slots in total.
 	slots chan *slot
-	ask   step
+	// ask processes a call in all steps.
+	ask step
 	// refetched contains the streams whose stored answers are ignored.
 	refetched sync.Map
 }
@@ -179,8 +180,8 @@ func (s *sender) readAnswer(ctx context.Context, q *call, r Response) error {
 	return err
 }
 
-// newHTTPClient returns an HTTP client that does not decompress bodies, because they are
-// stored as received, and that keeps an idle connection for each concurrent request.
+// newHTTPClient returns an HTTP client that does not decompress bodies, because they are stored as
+// received. The client keeps an idle connection for each concurrent request.
 func newHTTPClient(cfg Config) *http.Client {
 	transport := cfg.Transport
 	if transport == nil {
@@ -204,8 +205,8 @@ func newHTTPClient(cfg Config) *http.Client {
 // maxRedirects limits consecutive redirects.
 const maxRedirects = 5
 
-// sameOrigin follows redirects within the origin only, because another host would receive
-// the token. Otherwise the 3xx is the answer.
+// sameOrigin follows at most maxRedirects redirects, and only within the origin, because another host
+// would receive the token. If a redirect is not followed, the 3xx is the answer.
 func sameOrigin(r *http.Request, via []*http.Request) error {
 	if r.URL.Scheme != via[0].URL.Scheme || r.URL.Host != via[0].URL.Host || len(via) > maxRedirects {
 		return http.ErrUseLastResponse
@@ -214,7 +215,7 @@ func sameOrigin(r *http.Request, via []*http.Request) error {
 }
 
 // sendOnce sends a request and stores status and body in q. It succeeds if the answer can
-// be stored: a 200 with its complete body, or a 404.
+// be stored: a 200 or 203 with its complete body, or a 404.
 func (s *sender) sendOnce(ctx context.Context, q *call) error {
 	token, err := s.tokens.currentToken(ctx)
 	if err != nil {
@@ -230,7 +231,7 @@ func (s *sender) sendOnce(ctx context.Context, q *call) error {
 	request.Header.Set("Accept", "application/json")
 	request.Header.Set("Accept-Encoding", acceptedCodings)
 	// The compression may have caused the failure, so a retry accepts only a plain body.
-	if q.attempt > 0 {
+	if q.failedAttempts > 0 {
 		request.Header.Set("Accept-Encoding", "identity")
 	}
 	request.Header.Set("User-Agent", s.cfg.UserAgent)
@@ -301,7 +302,7 @@ func (s *sender) statusErr(q *call, response *http.Response) error {
 		case to.Host == s.base.Host && to.Scheme == s.base.Scheme:
 			failed.Err = fmt.Errorf("the redirect was not followed: more than %d in a row", maxRedirects)
 		default:
-			failed.Err = fmt.Errorf("the redirect to %q was not followed: it would receive the token", s.tokens.scrubText(to.Scheme+"://"+to.Host))
+			failed.Err = fmt.Errorf("the redirect to %q was not followed: that host would receive the token", s.tokens.scrubText(to.Scheme+"://"+to.Host))
 		}
 	}
 	return failed

@@ -101,7 +101,7 @@ func (m *meter) addAttempt(q *call) {
 	m.latencies[min(bucket, len(m.latencies)-1)]++
 }
 
-// increase increases a field of counts.
+// increase adds one to a field of counts.
 func (m *meter) increase(count *int64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -40,8 +40,9 @@ func (t *tokens) currentToken(ctx context.Context) (string, error) {
 	return t.known[len(t.known)-1], nil
 }
 
-// renewToken reads the token again, unless it is no longer the rejected one, and reports whether
-// it has changed. So if several workers get a 401 at the same time, the source is read once.
+// renewToken reports whether the token now differs from the rejected one. It reads the token again
+// only if the current token is the rejected one. So if several workers get a 401 at the same time,
+// the source is read once.
 func (t *tokens) renewToken(ctx context.Context, rejected string) (bool, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -51,6 +52,7 @@ func (t *tokens) renewToken(ctx context.Context, rejected string) (bool, error) 
 	return t.readToken(ctx)
 }
 
+// readToken reads the token and reports whether it has changed.
 func (t *tokens) readToken(ctx context.Context) (bool, error) {
 	token, err := t.read(ctx)
 	if err != nil {
@@ -137,10 +139,10 @@ func (t *tokens) redactURL(address string) string {
 // maxExcerpt limits the excerpt of a body in an error, in bytes.
 const maxExcerpt = 120
 
-// bodyExcerpt returns the beginning of a body on one line. code is the HTTP status, or 0 if it is
-// unknown. For JSON with a success or unknown status it is empty: such a body can contain records,
-// and errors must not publish private values. Control and formatting characters are removed, since
-// errors are printed on terminals.
+// bodyExcerpt returns the beginning of a body on one line. code is the HTTP status, or 0 if the
+// status is unknown. For JSON with status 200, 203 or 0 the excerpt is empty, because the body can
+// contain records, and errors must not publish private values. Control and formatting characters are
+// removed, since errors are printed on terminals.
 func (t *tokens) bodyExcerpt(code int, body []byte) string {
 	if first := bytes.TrimLeft(body, " \t\r\n"); (code == 0 || isAnswer(code)) && len(first) > 0 && strings.IndexByte(`{["`, first[0]) >= 0 {
 		return ""

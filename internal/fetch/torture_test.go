@@ -27,7 +27,7 @@ type movingList struct {
 	mu       sync.Mutex
 	rng      *rand.Rand
 	records  []record
-	born     int64
+	inserted int64 // number of inserts so far
 	requests int
 	phases   [2]int // positions of the insert and the delete among changeEvery requests
 	// permanent contains the ids of the initial records that have not been deleted.
@@ -53,12 +53,12 @@ func newMovingList(seed uint64, changeEvery, n int, unordered bool) *movingList 
 
 // insert inserts a new record at the head, or anywhere with any date.
 func (l *movingList) insert() {
-	l.born++
-	created, at := l.born, 0
+	l.inserted++
+	created, at := l.inserted, 0
 	if l.unordered {
 		created, at = l.rng.Int64N(1000), l.rng.IntN(len(l.records)+1)
 	}
-	l.records = slices.Insert(l.records, at, record{ID: fmt.Sprint("id", l.born), Created: &created})
+	l.records = slices.Insert(l.records, at, record{ID: fmt.Sprint("id", l.inserted), Created: &created})
 }
 
 func (l *movingList) remove() {

@@ -65,7 +65,7 @@ func TestUnreachableService(t *testing.T) {
 		"closed port":                 {closedPort, false, "after 3 attempts: dial tcp " + closed.Addr().String(), true, 2},
 		"closed port, fail fast":      {closedPort, true, "connection refused; the service cannot be reached", true, 0},
 		"failing resolver, fail fast": {failing, true, "after 3 attempts: dial tcp: lookup failing.example.", false, 2},
-		"failing service, fail fast":  {serverConfig(t, newScript(statusOnly(503))), true, "answered 503", false, 2},
+		"failing service, fail fast":  {serverConfig(t, newScript(statusWithToken(503))), true, "answered 503", false, 2},
 		"connection reset, fail fast": {serverConfig(t, newScript(resetConnection)), true, "after 3 attempts", false, 2},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -16,33 +16,33 @@ import (
 	"placementsync/internal/stream"
 )
 
-// recallingReader is a Reader that returns Response.Previous, if it is set, without decoding the
+// reusingReader is a Reader that returns Response.Previous, if it is set, without decoding the
 // body.
-type recallingReader struct {
+type reusingReader struct {
 	collector
-	read, recalled atomic.Int64
+	decoded, reused atomic.Int64 // numbers of answers
 	// rejects is the number of rejects of each page.
 	rejects int
 }
 
-func (c *recallingReader) readOrRecall(ctx context.Context, r fetch.Response) (stream.PageFacts, error) {
+func (c *reusingReader) readOrReuse(ctx context.Context, r fetch.Response) (stream.PageFacts, error) {
 	if r.Previous != nil {
-		c.recalled.Add(1)
+		c.reused.Add(1)
 		return *r.Previous, nil
 	}
-	c.read.Add(1)
+	c.decoded.Add(1)
 	p, err := c.collector.read(ctx, r)
 	p.Rejects = c.rejects
 	return p, err
 }
 
-// TestIdenticalPagesAreRecalled compares walks that recall pages with walks that decode every
+// TestIdenticalPagesAreReused compares walks that reuse pages with walks that decode every
 // page.
-func TestIdenticalPagesAreRecalled(t *testing.T) {
-	six, moved := []string{"a b", "c d", "e f"}, []string{"a b", "c f", "e f"}
+func TestIdenticalPagesAreReused(t *testing.T) {
+	six, fTwice := []string{"a b", "c d", "e f"}, []string{"a b", "c f", "e f"}
 	for name, c := range map[string]struct {
-		list           func() http.Handler
-		read, recalled int64 // numbers of answers, not compared if read is 0
+		list            func() http.Handler
+		decoded, reused int64 // numbers of answers, not compared if decoded is 0
 	}{
 		"a second pass over an unchanged list":    {func() http.Handler { return &listService{n: 35} }, 4, 4},
 		"the confirmation of a list newest first": {func() http.Handler { return &listService{n: 35, dated: true} }, 4, 1},
@@ -50,7 +50,7 @@ func TestIdenticalPagesAreRecalled(t *testing.T) {
 		"a list that is not paged":                {func() http.Handler { return &listService{n: 35, shape: "fixed"} }, 2, 0},
 		"the last page is repeated":               {func() http.Handler { return &listService{n: 35, shape: "array", clamp: true} }, 10, 0},
 		"one page changes":                        {func() http.Handler { return &passes{pages: [][]string{six, {"a b", "c g", "e f"}}, total: 6} }, 4, 5},
-		"a record occurs twice":                   {func() http.Handler { return &passes{pages: [][]string{six, moved, six}, total: 6} }, 9, 2},
+		"a record occurs twice":                   {func() http.Handler { return &passes{pages: [][]string{six, fTwice, six}, total: 6} }, 9, 2},
 		"the second pass lacks the last page":     {func() http.Handler { return &passes{pages: [][]string{six, six[:2], six}, total: 6} }, 0, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -67,32 +67,32 @@ func TestIdenticalPagesAreRecalled(t *testing.T) {
 				}
 				return e
 			}
-			var decoder, recaller recallingReader
-			want := walk(decoder.collector.read, testLanding(t, t.TempDir()))
-			if diff := cmp.Diff(want, walk(recaller.readOrRecall, testLanding(t, t.TempDir()))); diff != "" {
-				t.Errorf("evidence with recalled pages (-want +got):\n%s", diff)
+			var decoding, reusing reusingReader // only the second one is used as a reusingReader
+			want := walk(decoding.collector.read, testLanding(t, t.TempDir()))
+			if diff := cmp.Diff(want, walk(reusing.readOrReuse, testLanding(t, t.TempDir()))); diff != "" {
+				t.Errorf("evidence with reused pages (-want +got):\n%s", diff)
 			}
-			if diff := cmp.Diff(decoder.sorted(), recaller.sorted()); diff != "" {
+			if diff := cmp.Diff(decoding.sorted(), reusing.sorted()); diff != "" {
 				t.Errorf("records read (-want +got):\n%s", diff)
 			}
-			if c.read > 0 && (recaller.read.Load() != c.read || recaller.recalled.Load() != c.recalled) {
-				t.Errorf("read %d and recalled %d answers, want %d and %d", recaller.read.Load(), recaller.recalled.Load(), c.read, c.recalled)
+			if c.decoded > 0 && (reusing.decoded.Load() != c.decoded || reusing.reused.Load() != c.reused) {
+				t.Errorf("decoded %d and reused %d answers, want %d and %d", reusing.decoded.Load(), reusing.reused.Load(), c.decoded, c.reused)
 			}
 		})
 	}
 }
 
-// TestLatestCopyWinsOnRecalledPage adds a record of page 3 to page 2 in the second pass. Page 3
+// TestLatestCopyWinsOnReusedPage adds a record of page 3 to page 2 in the second pass. Page 3
 // lands later and has the same bytes as in the first pass.
-func TestLatestCopyWinsOnRecalledPage(t *testing.T) {
+func TestLatestCopyWinsOnReusedPage(t *testing.T) {
 	cfg := testConfig(&passes{pages: [][]string{{"a b", "c d", "e f"}, {"a b", "c f", "e f"}}, total: 6})
 	cfg.Concurrency, cfg.PageSize, cfg.MaxPasses = 1, 2, 2
-	var got recallingReader
-	if _, err := newClient(t, cfg, testLanding(t, t.TempDir())).Walk(t.Context(), sniffedStream, "", got.readOrRecall); err != nil {
+	var got reusingReader
+	if _, err := newClient(t, cfg, testLanding(t, t.TempDir())).Walk(t.Context(), sniffedStream, "", got.readOrReuse); err != nil {
 		t.Fatal(err)
 	}
-	if got.ids["f"] != 6 || got.recalled.Load() != 2 || got.read.Load() != 6 {
-		t.Errorf("the latest copy of f is in answer %d, want 6; read %d answers and recalled %d, want 6 and 2", got.ids["f"], got.read.Load(), got.recalled.Load())
+	if got.ids["f"] != 6 || got.reused.Load() != 2 || got.decoded.Load() != 6 {
+		t.Errorf("the latest copy of f is in answer %d, want 6; decoded %d answers and reused %d, want 6 and 2", got.ids["f"], got.decoded.Load(), got.reused.Load())
 	}
 }
 
@@ -102,14 +102,14 @@ func TestLatestCopyWinsOnRecalledPage(t *testing.T) {
 func TestPageThatChangesBackIsReadAgain(t *testing.T) {
 	cfg := testConfig(&passes{pages: [][]string{{"a b", "c d", "e"}, {"a b", "d c", "f"}, {"a b", "c d", "e f"}}, total: 6})
 	cfg.Concurrency, cfg.PageSize, cfg.MaxPasses = 1, 2, 3
-	var got recallingReader
+	var got reusingReader
 	first, last := map[int]uint64{}, map[int]fetch.Response{}
 	read := func(ctx context.Context, r fetch.Response) (stream.PageFacts, error) {
 		if first[r.Page] == 0 {
 			first[r.Page] = r.Seq
 		}
 		last[r.Page] = r
-		return got.readOrRecall(ctx, r)
+		return got.readOrReuse(ctx, r)
 	}
 	if _, err := newClient(t, cfg, testLanding(t, t.TempDir())).Walk(t.Context(), sniffedStream, "", read); err != nil {
 		t.Fatal(err)
@@ -133,21 +133,21 @@ func overwrite(t *testing.T, path, text string) {
 	}
 }
 
-// TestLostRecalledPageIsAChange adds a copy of record a to the second pass, so that the recalled
+// TestLostReusedPageIsAChange adds a copy of record a to the second pass, so that the reused
 // pages must be decoded after all. The stored body of page 2 is then damaged, and the service
 // answers with another record.
-func TestLostRecalledPageIsAChange(t *testing.T) {
+func TestLostReusedPageIsAChange(t *testing.T) {
 	dir := t.TempDir()
 	service := &passes{pages: [][]string{{"a b", "c d", "e"}, {"a b", "c d", "e a"}, {"a b", "c g", "d e"}}, total: 6}
 	cfg := testConfig(service)
 	cfg.Concurrency, cfg.PageSize = 1, 2
-	var got recallingReader
+	var got reusingReader
 	e, err := newClient(t, cfg, testLanding(t, dir)).Walk(t.Context(), sniffedStream, "", func(ctx context.Context, r fetch.Response) (stream.PageFacts, error) {
 		if r.Pass == 2 && r.Page == 3 {
 			service.pages[1] = []string{"a b", "c g", "d e"}
 			overwrite(t, filepath.Join(dir, "000001.bodies"), `"c"`)
 		}
-		return got.readOrRecall(ctx, r)
+		return got.readOrReuse(ctx, r)
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -157,14 +157,14 @@ func TestLostRecalledPageIsAChange(t *testing.T) {
 	}
 }
 
-// TestPagesWithRejectsAreNotRecalled checks that each pass reads all of its rejects, because the
+// TestPagesWithRejectsAreNotReused checks that each pass reads all of its rejects, because the
 // pass with the most rejects is reported.
-func TestPagesWithRejectsAreNotRecalled(t *testing.T) {
-	got := recallingReader{rejects: 1}
-	if _, err := newClient(t, testConfig(&listService{n: 35}), testLanding(t, t.TempDir())).Walk(t.Context(), sniffedStream, "", got.readOrRecall); err != nil {
+func TestPagesWithRejectsAreNotReused(t *testing.T) {
+	got := reusingReader{rejects: 1}
+	if _, err := newClient(t, testConfig(&listService{n: 35}), testLanding(t, t.TempDir())).Walk(t.Context(), sniffedStream, "", got.readOrReuse); err != nil {
 		t.Fatal(err)
 	}
-	if got.recalled.Load() > 0 {
-		t.Errorf("recalled %d pages with rejects, want none", got.recalled.Load())
+	if got.reused.Load() > 0 {
+		t.Errorf("reused %d pages with rejects, want none", got.reused.Load())
 	}
 }
