@@ -183,18 +183,18 @@ func (b *browser) visitReport(file string, width, height int, scheme string) {
 // eval evaluates an expression into value. If the result is a promise, eval waits for it.
 func (b *browser) eval(expression string, value any) {
 	b.t.Helper()
-	var answer struct {
+	var evaluated struct {
 		Result           struct{ Value json.RawMessage }
 		ExceptionDetails *struct{ Text string }
 	}
-	b.call("Runtime.evaluate", map[string]any{"expression": expression, "awaitPromise": true, "returnByValue": true}, &answer)
-	if answer.ExceptionDetails != nil {
-		b.t.Fatalf("evaluate %s: %s", expression, answer.ExceptionDetails.Text)
+	b.call("Runtime.evaluate", map[string]any{"expression": expression, "awaitPromise": true, "returnByValue": true}, &evaluated)
+	if evaluated.ExceptionDetails != nil {
+		b.t.Fatalf("evaluate %s: %s", expression, evaluated.ExceptionDetails.Text)
 	}
 	if value == nil {
 		return
 	}
-	if err := json.Unmarshal(answer.Result.Value, value); err != nil {
+	if err := json.Unmarshal(evaluated.Result.Value, value); err != nil {
 		b.t.Fatalf("evaluate %s: %v", expression, err)
 	}
 }

@@ -104,14 +104,14 @@ func showPlan(w io.Writer, p pipeline.Plan, cfg config.Config) error {
 	fmt.Fprintf(w, "token          type %s, team %s, %s\n", orNone(p.Token.Type), orNone(p.Token.TeamID), plural.Count(len(p.Token.Scopes), "scope"))
 	fmt.Fprintf(w, "warehouse      %s, newest snapshot %s\n", cfg.Warehouse.Dir, orNone(p.Latest))
 	free, need := plural.FormatBytes(p.FreeBytes), plural.FormatBytes(p.NeedBytes)
-	room := fmt.Sprintf("%s free, a night may need %s", free, need)
+	diskText := fmt.Sprintf("%s free, a night may need %s", free, need)
 	switch {
 	case p.NeedBytes == 0:
-		room = free + " free"
+		diskText = free + " free"
 	case p.FreeBytes < p.NeedBytes:
-		room = fmt.Sprintf("%s free, TOO LITTLE: a night may need %s: free some space, or run placementsync prune", free, need)
+		diskText = fmt.Sprintf("%s free, TOO LITTLE: a night may need %s: free some space, or run placementsync prune", free, need)
 	}
-	fmt.Fprintf(w, "disk           %s\n", room)
+	fmt.Fprintf(w, "disk           %s\n", diskText)
 	for _, d := range p.Damage {
 		fmt.Fprintf(w, "damaged        %s: %s: %s\n", query.OnScreen(d.File), query.OnScreen(d.Problem), d.Repair.Command())
 	}

@@ -127,10 +127,10 @@ func readKubernetes[T any](t *testing.T) map[string][]T {
 // TestContainerFileSchemas checks the files for containers against deploy/schemas.
 func TestContainerFileSchemas(t *testing.T) {
 	t.Parallel()
-	check := func(file, schema string, part map[string]any) {
+	check := func(file, schema string, object map[string]any) {
 		t.Helper()
 		// Marshal and unmarshal, so that numbers have the types of JSON.
-		text, err := json.Marshal(part)
+		text, err := json.Marshal(object)
 		if err != nil {
 			t.Fatalf("%s: %v", file, err)
 		}
@@ -150,8 +150,8 @@ func TestContainerFileSchemas(t *testing.T) {
 			t.Errorf("%s: %s: %v", file, schema, err)
 		}
 	}
-	for file, objects := range readKubernetes[map[string]any](t) {
-		for _, part := range objects {
+	for file, objectsInFile := range readKubernetes[map[string]any](t) {
+		for _, part := range objectsInFile {
 			check(file, strings.ToLower(part["kind"].(string)), part)
 		}
 	}
@@ -251,8 +251,8 @@ func newestRelease(t *testing.T) string {
 func TestKubernetesFiles(t *testing.T) {
 	t.Parallel()
 	configs, secrets, claims := map[string]map[string]string{}, map[string]map[string]string{}, map[string]bool{}
-	for _, objects := range readKubernetes[kubernetesObject](t) {
-		for _, m := range objects {
+	for _, objectsInFile := range readKubernetes[kubernetesObject](t) {
+		for _, m := range objectsInFile {
 			switch m.Kind {
 			case "ConfigMap":
 				configs[m.Metadata.Name] = m.Data
@@ -264,8 +264,8 @@ func TestKubernetesFiles(t *testing.T) {
 		}
 	}
 	commands := map[string]int{}
-	for file, objects := range readKubernetes[kubernetesObject](t) {
-		for _, m := range objects {
+	for file, objectsInFile := range readKubernetes[kubernetesObject](t) {
+		for _, m := range objectsInFile {
 			template := m.Spec.Template
 			if m.Kind == "CronJob" {
 				template = m.Spec.Job.Spec.Template

@@ -29,12 +29,12 @@ func crash(how string) {
 	switch how {
 	case "panic":
 		panic("a mistake")
-	case "panic elsewhere":
+	case "panic in a goroutine":
 		done := make(chan struct{})
 		go func() {
 			defer close(done)
-			var missing *int
-			*missing = 1
+			var nilPointer *int
+			*nilPointer = 1
 		}()
 		<-done
 	case "fatal error": // cannot be recovered
@@ -76,7 +76,7 @@ func TestCrashExitCode(t *testing.T) {
 		t.Skip("there are no signals")
 	}
 	for how, want := range map[string]string{
-		"panic": "panic: a mistake", "panic elsewhere": "nil pointer dereference", "fatal error": "unlock of unlocked mutex",
+		"panic": "panic: a mistake", "panic in a goroutine": "nil pointer dereference", "fatal error": "unlock of unlocked mutex",
 		"abort in C": "SIGABRT: abort", "abort from outside": "SIGABRT",
 	} {
 		t.Run(how, func(t *testing.T) {

@@ -33,7 +33,7 @@ func exportCommand(g *globals) *cobra.Command {
 			"In a bucket, each export has a folder of its own. manifest.json at the prefix names the folder\n" +
 			"and its files. It is written last, so its readers always find one whole export. The files of\n" +
 			"the previous export are kept until the next export. Files of a failed export are removed.\n" +
-			"Leftovers of an interrupted export are removed by a later export, after a day.\n\n" +
+			"Files of an interrupted export are removed by the first export that runs at least a day later.\n\n" +
 			"With -o, one table or query is written to a file, whose extension chooses the format: .parquet,\n" +
 			".csv, .xlsx, .json, .jsonl, .md or .txt.",
 		RunE: func(cmd *cobra.Command, args []string) error { return runExport(cmd.Context(), g, o, args) },
@@ -156,12 +156,12 @@ func (o exportOptions) newExport(g *globals, tables []string) (query.Export, err
 // showExport prints one line for each exported table or query.
 func showExport(g *globals, dir string, m query.ExportManifest) error {
 	t := textTable{columns: []column{{name: "source"}, {name: "rows", isNumber: true}, {name: "size", isNumber: true}}}
-	var bytes int64 // of all files of a source, which are next to each other
+	var sourceBytes int64 // of the files of one source; these files are adjacent in the manifest
 	for i, f := range m.Files {
-		bytes += f.Bytes
+		sourceBytes += f.Bytes
 		if i == len(m.Files)-1 || m.Files[i+1].Source != f.Source {
-			t.addRow(f.Source, f.Rows, plural.FormatBytes(bytes))
-			bytes = 0
+			t.addRow(f.Source, f.Rows, plural.FormatBytes(sourceBytes))
+			sourceBytes = 0
 		}
 	}
 	_, err := fmt.Fprintf(g.stdout, "%s\n\nsnapshot %s in %s: %s and manifest.json\n", t.render(g.width), m.RunID, dir, plural.Count(len(m.Files), "file"))

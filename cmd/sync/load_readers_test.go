@@ -17,8 +17,8 @@ import (
 // readerResults are the results of all requests of the readers.
 type readerResults struct {
 	Pages, Metrics int
-	// Failed counts the responses with an unexpected status or content.
-	Failed   int
+	// Failures counts the requests without a response, or with an unexpected status or content.
+	Failures int
 	Problems []string
 	P50, P99 time.Duration
 	Longest  time.Duration
@@ -76,7 +76,7 @@ func (r *readers) read(turn int) {
 		r.results.Metrics++
 	}
 	if err != nil {
-		r.results.Failed++
+		r.results.Failures++
 		r.results.Problems = appendProblem(r.results.Problems, err.Error())
 	}
 }
@@ -170,8 +170,8 @@ response to a delivery: p50 %v, p99 %v, at most %v
 %d pages and %d metrics by %d readers: %d failed; p50 %v, p99 %v, at most %v
 during %d nights and with %d stalled senders
 %d events acknowledged: %d lost, %d twice, %d unexpected
-memory: %v`, d.Sent, d.Rate, d.Accepted, d.Rejected, d.Wrong, d.ServerErrors, d.Broken, roundDuration(d.P50), roundDuration(d.P99), roundDuration(d.Longest),
-		p.Pages, p.Metrics, f.Readers, p.Failed, roundDuration(p.P50), roundDuration(p.P99), roundDuration(p.Longest), f.Nights, f.Stallers,
+memory: %v`, d.Sent, d.Rate, d.Accepted, d.Rejected, d.WrongStatuses, d.ServerErrors, d.BrokenConnections, roundDuration(d.P50), roundDuration(d.P99), roundDuration(d.Longest),
+		p.Pages, p.Metrics, f.Readers, p.Failures, roundDuration(p.P50), roundDuration(p.P99), roundDuration(p.Longest), f.Nights, f.Stallers,
 		f.Events, f.Lost, f.Duplicates, f.Unexpected, f.Memory)
 }
 

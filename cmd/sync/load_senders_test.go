@@ -98,11 +98,11 @@ type deliveryResults struct {
 	Rejected int
 	// Rate is the actual number of deliveries a second.
 	Rate float64
-	// Wrong counts the responses with an unexpected status.
-	Wrong int
-	// Broken counts the connections that were refused, reset or timed out.
-	Broken int
-	// ServerErrors counts the responses with status 5xx, which are also in Wrong.
+	// WrongStatuses counts the responses with an unexpected status.
+	WrongStatuses int
+	// BrokenConnections counts the connections that were refused, reset or timed out.
+	BrokenConnections int
+	// ServerErrors counts the responses with status 5xx. WrongStatuses counts them too.
 	ServerErrors int
 	Problems     []string
 	P50, P99     time.Duration
@@ -116,10 +116,10 @@ func (s *senders) summarize(took time.Duration) deliveryResults {
 		times = append(times, d.latency)
 		switch {
 		case d.err != nil:
-			f.Broken++
+			f.BrokenConnections++
 			f.Problems = appendProblem(f.Problems, d.err.Error())
 		case d.status != d.wantStatus:
-			f.Wrong++
+			f.WrongStatuses++
 			f.Problems = appendProblem(f.Problems, fmt.Sprintf("%s: got status %d, want %d", d.event.ID, d.status, d.wantStatus))
 		case d.status == http.StatusNoContent:
 			f.Accepted++

@@ -100,7 +100,7 @@ func (b loadPlan) run(t *testing.T) loadResults {
 	f.Memory.After = memory.endPhase([2]float64{0, 1})[0]
 	stop()
 	waitForService()
-	if f.Deliveries.Broken == 0 {
+	if f.Deliveries.BrokenConnections == 0 {
 		p.checkCounts(t, senders) // serve may or may not have stored an unanswered delivery
 	}
 	p.stop(t)
@@ -114,11 +114,11 @@ func (f loadResults) check(t *testing.T) {
 	if f.Lost+f.Duplicates+f.Unexpected > 0 {
 		t.Errorf("of %d acknowledged events %d are lost and %d have several rows; %d other events are stored", f.Events, f.Lost, f.Duplicates, f.Unexpected)
 	}
-	if f.Deliveries.Wrong > 0 || f.Deliveries.Broken > 0 {
-		t.Errorf("%d deliveries had an unexpected response, and %d had none: %q", f.Deliveries.Wrong, f.Deliveries.Broken, f.Deliveries.Problems)
+	if f.Deliveries.WrongStatuses > 0 || f.Deliveries.BrokenConnections > 0 {
+		t.Errorf("%d deliveries had an unexpected response, and %d had none: %q", f.Deliveries.WrongStatuses, f.Deliveries.BrokenConnections, f.Deliveries.Problems)
 	}
-	if f.Pages.Failed > 0 || f.Pages.Pages == 0 || f.Pages.Metrics == 0 {
-		t.Errorf("of %d requests for the page and %d for the metrics, %d failed: %q; want requests for both and no failure", f.Pages.Pages, f.Pages.Metrics, f.Pages.Failed, f.Pages.Problems)
+	if f.Pages.Failures > 0 || f.Pages.Pages == 0 || f.Pages.Metrics == 0 {
+		t.Errorf("of %d requests for the page and %d for the metrics, %d failed: %q; want requests for both and no failure", f.Pages.Pages, f.Pages.Metrics, f.Pages.Failures, f.Pages.Problems)
 	}
 	if f.Nights == 0 {
 		t.Error("no night began under the load")

@@ -25,8 +25,8 @@ import (
 )
 
 // newLoggingGlobals returns globals with a JSON log and a small service whose list of orders
-// fails. more is appended to the configuration.
-func newLoggingGlobals(t *testing.T, stdout, stderr io.Writer, more string) *globals {
+// fails. extraConfig is appended to the configuration.
+func newLoggingGlobals(t *testing.T, stdout, stderr io.Writer, extraConfig string) *globals {
 	t.Helper()
 	service := sim.New(sim.Options{Seed: 1, Outlets: 6, Listings: 60, Profiles: 2, Campaigns: 3, Orders: 8, HistoryDays: 30, Token: demoToken,
 		Faults: []sim.Fault{{Kind: sim.FaultStatus, Status: http.StatusServiceUnavailable, Route: "/orders"}}})
@@ -35,7 +35,7 @@ func newLoggingGlobals(t *testing.T, stdout, stderr io.Writer, more string) *glo
 	t.Cleanup(func() { _ = stop() })
 	file := filepath.Join(t.TempDir(), "config.yaml")
 	text := fmt.Sprintf("api: {base_url: %s, token: %s, requests_per_second: 0, retry: {max_retries: 1, base: 1ms, max: 1ms}}\nwarehouse: {dir: ./warehouse, threads: 1}\n", base, demoToken)
-	must(t, os.WriteFile(file, []byte(text+more), 0o644)) // readable by others, which causes a warning
+	must(t, os.WriteFile(file, []byte(text+extraConfig), 0o644)) // readable by others, which causes a warning
 	return &globals{process: process{stdout: stdout, stderr: stderr, Host: command.Host{LookupEnv: func(string) (string, bool) { return "", false }, Now: time.Now}},
 		Flags: command.Flags{Config: file, LogFormat: "json"}}
 }
@@ -156,9 +156,9 @@ func TestTrialLogOfServeIsJSON(t *testing.T) {
 		case err := <-ended:
 			t.Fatalf("serve ended with %v:\n%s", err, log)
 		}
-		if at := regexp.MustCompile(`"address":"([^"]+)"`).FindStringSubmatch(log.String()); at != nil && !isRequested {
+		if address := regexp.MustCompile(`"address":"([^"]+)"`).FindStringSubmatch(log.String()); address != nil && !isRequested {
 			isRequested = true
-			request, err := http.NewRequest(http.MethodGet, "http://"+at[1]+"/healthz", nil)
+			request, err := http.NewRequest(http.MethodGet, "http://"+address[1]+"/healthz", nil)
 			must(t, err)
 			request.Host = "evil.example.com"
 			response, err := http.DefaultClient.Do(request)

@@ -173,10 +173,10 @@ func (w *recordBrowser) checkLayouts(t *testing.T) {
 			if len(clipped) > 0 && path != "report" {
 				t.Errorf("%s: these tables are clipped at %d pixels: %q", path, view.width, clipped)
 			}
-			var unexpected int
-			w.eval(`document.querySelectorAll("main script, main img, main style, main [style]:not(.chart, .chart *), main [onclick]").length`, &unexpected)
-			if unexpected > 0 {
-				t.Errorf("%s has %d unexpected elements, want none", path, unexpected)
+			var unexpectedCount int
+			w.eval(`document.querySelectorAll("main script, main img, main style, main [style]:not(.chart, .chart *), main [onclick]").length`, &unexpectedCount)
+			if unexpectedCount > 0 {
+				t.Errorf("%s has %d unexpected elements, want none", path, unexpectedCount)
 			}
 			name, _, _ := strings.Cut(strings.ReplaceAll(path, "/", "-"), "?")
 			w.saveScreenshots(fmt.Sprintf("%s-%s-%d", name, view.scheme, view.width), view.width)

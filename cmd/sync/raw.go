@@ -21,14 +21,14 @@ import (
 )
 
 type rawOptions struct {
-	stream string
-	param  string
-	page   int
-	pass   int
-	seq    uint64
-	format string
-	list   bool // --format was given
-	print  bool
+	stream    string
+	param     string
+	page      int
+	pass      int
+	seq       uint64
+	format    string
+	hasFormat bool // --format was given
+	print     bool
 }
 
 func rawCommand(g *globals) *cobra.Command {
@@ -42,7 +42,7 @@ func rawCommand(g *globals) *cobra.Command {
 			"characters are escaped. Several answers are listed. --format always lists.",
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			o.list = cmd.Flags().Changed("format")
+			o.hasFormat = cmd.Flags().Changed("format")
 			for _, flag := range []string{"seq", "page", "pass"} {
 				value := cmd.Flags().Lookup(flag).Value.String()
 				if cmd.Flags().Changed(flag) && (value == "0" || value[0] == '-') {
@@ -79,7 +79,7 @@ func runRaw(g *globals, o rawOptions, args []string) error {
 	if err != nil {
 		return err
 	}
-	if o.list && o.print {
+	if o.hasFormat && o.print {
 		return command.UsageErr("--print and --format exclude each other: print one answer, or list them")
 	}
 	run, stored, err := openRaw(g, args)
@@ -93,7 +93,7 @@ func runRaw(g *globals, o rawOptions, args []string) error {
 	}
 	answer, isSingle := onlyAnswer(chosen)
 	switch {
-	case isSingle && !o.list:
+	case isSingle && !o.hasFormat:
 		err = printBody(g, run, stored, answer)
 	case len(chosen) == 0 && command.SuggestStream(o.stream) != "":
 		err = command.UsageErr("no stream is called %q: %s", o.stream, command.SuggestStream(o.stream))

@@ -139,7 +139,7 @@ func releases(t *testing.T) []string {
 }
 
 // fixture is an unpacked fixture. history contains the rows of each table as the release printed
-// them, and ledger its output of runs.
+// them, and ledger the output of its command "runs".
 type fixture struct {
 	*testWarehouse
 	dir     string

@@ -37,7 +37,7 @@ func run(args []string, stdout io.Writer) error {
 	flags.StringVar(&o.binary, "binary", "", "the static program")
 	flags.StringVar(&o.root, "root", filepath.Join("..", ".."), "the folder of the project")
 	flags.StringVar(&o.out, "o", "", "the archive to write")
-	flags.StringVar(&o.version, "version", "dev", "version, which is also the tag")
+	flags.StringVar(&o.version, "version", "dev", "version and tag of the image")
 	flags.StringVar(&o.revision, "revision", "", "commit")
 	seconds := flags.Int64("created", 0, "time of the image in seconds since 1970, as in SOURCE_DATE_EPOCH")
 	if err := flags.Parse(args); err != nil {
