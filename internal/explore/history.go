@@ -8,8 +8,8 @@ import (
 	"placementsync/internal/query"
 )
 
-// period is a time in which a field had one value. Both ends are times of snapshots. to is zero
-// for the current value.
+// period is a span of time in which a field had one value. from and to are times of snapshots. to is
+// zero for the current value.
 type period struct {
 	value    query.Value
 	from, to time.Time
@@ -18,7 +18,7 @@ type period struct {
 func (p period) isOpen() bool { return p.to.IsZero() }
 
 // mergePeriods merges adjacent and overlapping periods with equal values. The periods must be sorted
-// by from. Periods with a gap, in which the record did not exist, are not merged.
+// by from. Periods with a gap between them are not merged: in the gap, the record did not exist.
 func mergePeriods(periods []period) []period {
 	var merged []period
 	for _, p := range periods {

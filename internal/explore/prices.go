@@ -29,8 +29,8 @@ type priceRow struct {
 	Before    []periodView
 }
 
-// buildPrices returns one view per currency. The records are sorted by currency, tier, position
-// and time. The charts end at the time of the snapshot.
+// buildPrices returns one view per currency. The records must be sorted by currency, tier,
+// number of the price (nth) and time. The charts end at the time of the snapshot.
 func buildPrices(records []query.Record, end time.Time) []priceView {
 	var views []priceView
 	currencies, byCurrency := groupRecords(records, func(r query.Record) string { return r.Get("currency").Text })
@@ -93,10 +93,10 @@ func chartPrices(tiers []string, series [][]period, currency string, end time.Ti
 			_, isNumber := p.value.Number()
 			hasValue = hasValue || isNumber
 			s.AddAt(p.from, p.value.Text, page.MoneyCell(p.value.Text).Text+" "+currency+" from "+page.Clock(p.from))
-			switch last := n == len(periods)-1; {
+			switch isLast := n == len(periods)-1; {
 			case p.isOpen():
 				s.AddAt(end, p.value.Text, "")
-			case last || p.to.Before(periods[n+1].from): // the price did not exist for some time
+			case isLast || p.to.Before(periods[n+1].from): // the price did not exist for some time
 				s.AddAt(p.to, p.value.Text, "")
 				s.AddAt(p.to, "", "")
 			}

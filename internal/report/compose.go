@@ -64,7 +64,7 @@ func (b *builder) buildHeadlines() (Section, error) {
 	}
 	out.Sources = []Source{b.sourceOf(current)}
 	var earlier []earlierFigures
-	for _, e := range []earlierFigures{{since: "vs last", at: b.now.previous}, {since: "vs week", at: b.now.week}} {
+	for _, e := range []earlierFigures{{since: "vs previous", at: b.now.previous}, {since: "vs week", at: b.now.week}} {
 		if e.at.IsZero() {
 			continue
 		}

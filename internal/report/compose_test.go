@@ -49,16 +49,16 @@ func TestAttentionListsUnprovenStreams(t *testing.T) {
 		grades, outcome string
 		want            []Notice
 	}{
-		"all proven":                          {"orders|exact|whole|2026-11-09T02:00:00Z|0\noutlets|bounded|b|2026-11-02T02:00:00Z|0", "complete", []Notice{}},
-		"partial":                             {"orders|exact|whole|2026-11-09T02:00:00Z|0", "partial", []Notice{{Title: partial, Alarm: true}}},
+		"all proven":                          {"orders|exact|all records were read|2026-11-09T02:00:00Z|0\noutlets|bounded|some records are older|2026-11-02T02:00:00Z|0", "complete", []Notice{}},
+		"partial":                             {"orders|exact|all records were read|2026-11-09T02:00:00Z|0", "partial", []Notice{{Title: partial, Alarm: true}}},
 		"carried":                             {"orders|carried_forward|not chosen|2026-11-07T02:00:00Z|0", "complete", []Notice{{Title: unproven, Lines: []string{"orders is carried since 2026-11-07 02:00 UTC: not chosen"}}}},
-		"not proven":                          {"orders|best_effort|moved|2026-11-09T02:00:00Z|0", "complete", []Notice{{Title: unproven, Lines: []string{"orders is not proven: moved"}}}},
+		"not proven":                          {"orders|best_effort|the list changed|2026-11-09T02:00:00Z|0", "complete", []Notice{{Title: unproven, Lines: []string{"orders is not proven: the list changed"}}}},
 		"skipped by configuration":            {"articles|skipped|not chosen||0\nfiles|skipped|streams.details is none: 0 rows||0\narticle_status_events|skipped|no webhook delivery was received yet||0", "complete", []Notice{}},
 		"never read":                          {"articles|skipped|missing scope||0", "complete", []Notice{{Title: missing, Lines: []string{"articles was not read: missing scope"}}}},
 		"streams without numbers on the page": {"article_status_events|skipped|no delivery||0\narticle_comment_events|best_effort|deliveries||0", "complete", []Notice{}},
 		"some ids failed":                     {"files|best_effort|3 of 9 ids failed||3", "partial", []Notice{{Title: partial, Lines: []string{"files is not proven: 3 of 9 ids failed"}, Alarm: true}}},
-		"partial, and a stream was never read": {"orders|carried_forward|late|2026-11-07T02:00:00Z|0\narticles|skipped|scope||0", "partial",
-			[]Notice{{Title: partial, Lines: []string{"orders is carried since 2026-11-07 02:00 UTC: late"}, Alarm: true}, {Title: missing, Lines: []string{"articles was not read: scope"}}}},
+		"partial, and a stream was never read": {"orders|carried_forward|answered 500|2026-11-07T02:00:00Z|0\narticles|skipped|missing scope||0", "partial",
+			[]Notice{{Title: partial, Lines: []string{"orders is carried since 2026-11-07 02:00 UTC: answered 500"}, Alarm: true}, {Title: missing, Lines: []string{"articles was not read: missing scope"}}}},
 	} {
 		b := newBuilder(map[string]string{"stream_grades": head + c.grades})
 		b.now.outcome = c.outcome
@@ -86,19 +86,19 @@ func TestAttentionListsChecksAndLateArticles(t *testing.T) {
 		want  []Notice
 		empty string
 	}{
-		"no notices": {texts: map[string]string{"check_results": checks + "price_jumps|hold|passed|0||\nslow_hosts|warn|skipped|0|too few rows|", "stream_grades": grades + "orders|exact|whole||0", "overdue_articles": late[:len(late)-1]},
+		"no notices": {texts: map[string]string{"check_results": checks + "price_jumps|hold|passed|0||\nslow_hosts|warn|skipped|0|too few rows|", "stream_grades": grades + "orders|exact|all records were read||0", "overdue_articles": late[:len(late)-1]},
 			empty: "No check failed. All streams behind these numbers are proven. No article is overdue."},
-		"without checks": {texts: map[string]string{"check_results": checks[:len(checks)-1], "stream_grades": grades + "orders|exact|whole||0"},
+		"without checks": {texts: map[string]string{"check_results": checks[:len(checks)-1], "stream_grades": grades + "orders|exact|all records were read||0"},
 			empty: "All streams behind these numbers are proven."},
 		"notices of all kinds": {texts: map[string]string{
 			"check_results":    checks + `repeated_hosts|hold|failed|7||[{"host":"x.com","outlets":2},{"host":"y.com","outlets":null},{"host":"z.com"},{"host":"w.com"}]` + "\nslow_hosts|warn|not run||it ran for 30 s|\nprice_jumps|warn|passed|0||",
-			"stream_grades":    grades + "orders|best_effort|moved||0",
+			"stream_grades":    grades + "orders|best_effort|the list changed||0",
 			"overdue_articles": late + "A|X|9.50\nB||3.00\nC|X|2.00\nD|X|1.00\nE|X|0.10"},
 			given: []Notice{heldNight},
 			want: []Notice{heldNight,
 				{Title: "Checks of this snapshot failed or did not run:", Alarm: true, Source: Source{Command: "ps query check_results"},
 					Lines: []string{"check repeated_hosts failed in 7 rows: host x.com, outlets 2; host y.com; host z.com", "check slow_hosts did not run: it ran for 30 s"}},
-				{Title: "Rows of these streams may be old or missing:", Source: Source{Command: "ps query stream_grades"}, Lines: []string{"orders is not proven: moved"}},
+				{Title: "Rows of these streams may be old or missing:", Source: Source{Command: "ps query stream_grades"}, Lines: []string{"orders is not proven: the list changed"}},
 				{Title: "5 overdue articles:", Source: Source{Command: "ps query overdue_articles"},
 					Lines: []string{"A · X · 9.50" + page.Thin + "d overdue", "B · (campaign name unknown) · 3.00" + page.Thin + "d overdue", "C · X · 2.00" + page.Thin + "d overdue", "2 more"}},
 			}},
@@ -121,7 +121,7 @@ func TestAttentionListsChecksAndLateArticles(t *testing.T) {
 func TestUnusedStreamsAreNamedOnce(t *testing.T) {
 	const grades = "stream|grade|reason|rows|rows_old|fetched|carried|failed|oldest_at|oldest_days\n"
 	b := newBuilder(map[string]string{
-		"stream_grades": grades + "article_status_events|skipped|no webhook delivery was received yet|0|0|0|0|0||\norders|exact|whole|5|0|5|0|0||",
+		"stream_grades": grades + "article_status_events|skipped|no webhook delivery was received yet|0|0|0|0|0||\norders|exact|all records were read|5|0|5|0|0||",
 		"freshness":     "stream|last_read_at|last_proven_at|runs_behind\narticle_status_events|||\norders|2026-11-09T02:00:00Z|2026-11-09T02:00:00Z|0",
 	})
 	if _, err := b.buildAttention(); err != nil {
@@ -157,10 +157,10 @@ func TestCommandsOfAnEarlierReport(t *testing.T) {
 func TestHeadlinesHaveSourcesAndChanges(t *testing.T) {
 	const head = "figure|unit|value\n"
 	day := func(n int) time.Time { return time.Date(2026, time.November, n, 2, 0, 0, 500_000_000, time.UTC) }
-	now := Source{Command: "ps query report_headlines"}
-	last := Source{Label: "vs last", Command: "ps query --as-of 2026-11-08T02:00:00.5Z report_headlines"}
+	current := Source{Command: "ps query report_headlines"}
+	previous := Source{Label: "vs previous", Command: "ps query --as-of 2026-11-08T02:00:00.5Z report_headlines"}
 	week := Source{Label: "vs week", Command: "ps query --as-of 2026-11-02T02:00:00.5Z report_headlines"}
-	lastPrices := Source{Label: "prices vs last", Command: "ps query report_headlines --param since=2026-11-08T02:00:00.5Z"}
+	previousPrices := Source{Label: "prices vs previous", Command: "ps query report_headlines --param since=2026-11-08T02:00:00.5Z"}
 	weekPrices := Source{Label: "prices vs week", Command: "ps query report_headlines --param since=2026-11-02T02:00:00.5Z"}
 	for name, c := range map[string]struct {
 		texts          map[string]string
@@ -169,11 +169,11 @@ func TestHeadlinesHaveSourcesAndChanges(t *testing.T) {
 		changes        []string
 		empty          string
 	}{
-		"the first snapshot": {texts: map[string]string{"report_headlines": head + "Listings||7.00"}, sources: []Source{now}},
+		"the first snapshot": {texts: map[string]string{"report_headlines": head + "Listings||7.00"}, sources: []Source{current}},
 		"two earlier snapshots": {texts: map[string]string{"report_headlines": head + "Listings||7.00", "report_headlines@08": head + "Listings||6.00", "report_headlines@02": head + "Listings||8.00"},
-			previous: day(8), week: day(2), sources: []Source{now, last, lastPrices, week, weekPrices}, changes: []string{"vs last ▲\u00a0+1 (+16.7 %)", "vs week ▼\u00a0−1 (−12.5 %)"}},
+			previous: day(8), week: day(2), sources: []Source{current, previous, previousPrices, week, weekPrices}, changes: []string{"vs previous ▲\u00a0+1 (+16.7 %)", "vs week ▼\u00a0−1 (−12.5 %)"}},
 		"an earlier snapshot without the table": {texts: map[string]string{"report_headlines": head + "Listings||7.00", "report_headlines@08": head + "Listings||7.00"},
-			previous: day(8), week: day(2), sources: []Source{now, last, lastPrices}, changes: []string{"vs last no change"}},
+			previous: day(8), week: day(2), sources: []Source{current, previous, previousPrices}, changes: []string{"vs previous no change"}},
 		"no rows":  {texts: map[string]string{"report_headlines": "figure|unit|value"}, empty: "This snapshot lacks a table that the headlines need."},
 		"no table": {empty: "This snapshot lacks a table that the headlines need."},
 	} {
@@ -333,16 +333,16 @@ func TestTilesOfUnreadTablesHaveNoNumber(t *testing.T) {
 	b := newBuilder(map[string]string{"report_headlines": text, "report_headlines@08": text})
 	b.now.previous = time.Date(2026, time.November, 8, 2, 0, 0, 0, time.UTC)
 	unread := withProblems(b, ledger.Problem{Name: "order_items", Standing: ledger.NotRead, Reason: "missing scope orders.lists"},
-		ledger.Problem{Name: "outlets", Standing: ledger.NotProven, Reason: "moved"}, ledger.Problem{Name: "files", Standing: ledger.NotRead})
+		ledger.Problem{Name: "outlets", Standing: ledger.NotProven, Reason: "the list changed"}, ledger.Problem{Name: "files", Standing: ledger.NotRead})
 	got, err := unread.buildHeadlines()
 	if err != nil {
 		t.Fatal(err)
 	}
-	same := []Change{{Direction: "same", Text: "no change", Since: "vs last"}}
+	same := []Change{{Direction: "same", Text: "no change", Since: "vs previous"}}
 	want := []Tile{
 		{Label: "Margin", Value: "not read", NotRead: true, Note: "order_items was not read: missing scope orders.lists"},
 		{Label: "Median price", Value: "5.00", Unit: "EUR", Currency: "EUR", Changes: same},
-		{Label: "Outlets", Value: "3", Note: "outlets is not proven: moved", Changes: same},
+		{Label: "Outlets", Value: "3", Note: "outlets is not proven: the list changed", Changes: same},
 	}
 	if diff := cmp.Diff(want, got.Tiles); diff != "" {
 		t.Errorf("tiles (-want +got):\n%s", diff)

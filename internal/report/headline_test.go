@@ -16,22 +16,22 @@ func TestFiguresAreComparedExactly(t *testing.T) {
 		now, then, unit string
 		want            Change
 	}{
-		"up":            {"110.00", "100.00", "USD", Change{"up", "▲\u00a0+10.00 (+10.0 %)", "vs last"}},
-		"down":          {"90.00", "100.00", "USD", Change{"down", "▼\u00a0−10.00 (−10.0 %)", "vs last"}},
-		"the same":      {"100.00", "100", "USD", Change{"same", "no change", "vs last"}},
-		"a count":       {"1300.00", "100.00", "", Change{"up", "▲\u00a0+1,200 (+1,200.0 %)", "vs last"}},
-		"from zero":     {"5.00", "0.00", "", Change{"up", "▲\u00a0+5", "vs last"}},
-		"to zero":       {"0.00", "5.00", "", Change{"down", "▼\u00a0−5 (−100.0 %)", "vs last"}},
-		"from negative": {"5.00", "-10.00", "USD", Change{"up", "▲\u00a0+15.00 (+150.0 %)", "vs last"}},
-		"both negative": {"-15.00", "-10.00", "USD", Change{"down", "▼\u00a0−5.00 (−50.0 %)", "vs last"}},
-		"unknown now":   {"", "5.00", "USD", Change{"none", "not known", "vs last"}},
-		"unknown then":  {"5.00", "", "USD", Change{"none", "not known", "vs last"}},
-		"not a number":  {"5.00", "many", "USD", Change{"none", "not known", "vs last"}},
+		"up":            {"110.00", "100.00", "USD", Change{"up", "▲\u00a0+10.00 (+10.0 %)", "vs previous"}},
+		"down":          {"90.00", "100.00", "USD", Change{"down", "▼\u00a0−10.00 (−10.0 %)", "vs previous"}},
+		"the same":      {"100.00", "100", "USD", Change{"same", "no change", "vs previous"}},
+		"a count":       {"1300.00", "100.00", "", Change{"up", "▲\u00a0+1,200 (+1,200.0 %)", "vs previous"}},
+		"from zero":     {"5.00", "0.00", "", Change{"up", "▲\u00a0+5", "vs previous"}},
+		"to zero":       {"0.00", "5.00", "", Change{"down", "▼\u00a0−5 (−100.0 %)", "vs previous"}},
+		"from negative": {"5.00", "-10.00", "USD", Change{"up", "▲\u00a0+15.00 (+150.0 %)", "vs previous"}},
+		"both negative": {"-15.00", "-10.00", "USD", Change{"down", "▼\u00a0−5.00 (−50.0 %)", "vs previous"}},
+		"unknown now":   {"", "5.00", "USD", Change{"none", "not known", "vs previous"}},
+		"unknown then":  {"5.00", "", "USD", Change{"none", "not known", "vs previous"}},
+		"not a number":  {"5.00", "many", "USD", Change{"none", "not known", "vs previous"}},
 		// A float would be inexact.
-		"a cent":                   {"0.30", "0.20", "USD", Change{"up", "▲\u00a0+0.10 (+50.0 %)", "vs last"}},
-		"a cent of a large amount": {"9007199254740993.01", "9007199254740993.00", "USD", Change{"up", "▲\u00a0+0.01 (+0.0 %)", "vs last"}},
+		"a cent":                   {"0.30", "0.20", "USD", Change{"up", "▲\u00a0+0.10 (+50.0 %)", "vs previous"}},
+		"a cent of a large amount": {"9007199254740993.01", "9007199254740993.00", "USD", Change{"up", "▲\u00a0+0.01 (+0.0 %)", "vs previous"}},
 	} {
-		got := compareFigures(query.Value{Text: c.now, Null: c.now == ""}, query.Value{Text: c.then, Null: c.then == ""}, c.unit, "vs last")
+		got := compareFigures(query.Value{Text: c.now, Null: c.now == ""}, query.Value{Text: c.then, Null: c.then == ""}, c.unit, "vs previous")
 		got.Text = plainSpaces(got.Text)
 		if diff := cmp.Diff(c.want, got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
@@ -68,11 +68,11 @@ func TestTileHasChangesToEachSnapshot(t *testing.T) {
 		Median price|USD|50.00`)
 	previous := figuresByLabel(parseResult("figure|unit|value\nListings||1200.00\nUnpaid|amount|9000.10\nMedian price|EUR|1.00"))
 	week := figuresByLabel(parseResult("figure|unit|value\nListings||1234.00"))
-	earlier := []earlierFigures{{since: "vs last", values: previous}, {since: "vs week", values: week}}
+	earlier := []earlierFigures{{since: "vs previous", values: previous}, {since: "vs week", values: week}}
 	want := []Tile{
-		{Label: "Listings", Value: "1,234", Changes: []Change{{"up", "▲\u00a0+34 (+2.8 %)", "vs last"}, {"same", "no change", "vs week"}}},
-		{Label: "Unpaid", Value: "9,000.10", Changes: []Change{{"same", "no change", "vs last"}, {"none", "not known", "vs week"}}},
-		{Label: "Median price", Value: "50.00", Unit: "USD", Currency: "USD", Changes: []Change{{"none", "not known", "vs last"}, {"none", "not known", "vs week"}}},
+		{Label: "Listings", Value: "1,234", Changes: []Change{{"up", "▲\u00a0+34 (+2.8 %)", "vs previous"}, {"same", "no change", "vs week"}}},
+		{Label: "Unpaid", Value: "9,000.10", Changes: []Change{{"same", "no change", "vs previous"}, {"none", "not known", "vs week"}}},
+		{Label: "Median price", Value: "50.00", Unit: "USD", Currency: "USD", Changes: []Change{{"none", "not known", "vs previous"}, {"none", "not known", "vs week"}}},
 	}
 	for i, row := range now.Rows {
 		got := newTile(now, row, earlier)
@@ -138,7 +138,7 @@ func TestReadMoments(t *testing.T) {
 		}
 		var want []string
 		if c.previous != "" {
-			want = append(want, "the last snapshot")
+			want = append(want, "the previous snapshot")
 		}
 		if c.week != "" {
 			want = append(want, "last week")

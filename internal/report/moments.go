@@ -55,7 +55,7 @@ func (b *builder) readMoments() (moments, error) {
 func (m moments) comparedSnapshots() []Earlier {
 	var list []Earlier
 	if !m.previous.IsZero() {
-		list = append(list, Earlier{"the last snapshot", page.Clock(m.previous)})
+		list = append(list, Earlier{"the previous snapshot", page.Clock(m.previous)})
 	}
 	if !m.week.IsZero() {
 		list = append(list, Earlier{"last week", page.Clock(m.week)})

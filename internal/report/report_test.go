@@ -92,12 +92,12 @@ func TestPageShowsHeadlineChanges(t *testing.T) {
 		"report_headlines since 2026-11-02": "figure|unit|value|compared|change_percent\nMedian price, pro|USD|50.00|1|2.5\nMedian price, base|USD|20.00|30|-1.0",
 	}))
 	for _, want := range []string{
-		"Product listings 1,234 vs last ▲\u00a0+34 (+2.8 %) vs week ▲\u00a0+1,234 ",
-		"Unpaid commissions 9,000.10 vs last no change vs week ▼\u00a0−3,000.25 (−25.0 %)",
-		"Median price, pro 50.00 USD vs last not known vs week ▲\u00a0+2.5 % (same 1 listing)",
-		"Median price, base 20.00 USD vs last no change (same 1,200 listings) vs week ▼\u00a0−1.0 % (same 30 listings)",
+		"Product listings 1,234 vs previous ▲\u00a0+34 (+2.8 %) vs week ▲\u00a0+1,234 ",
+		"Unpaid commissions 9,000.10 vs previous no change vs week ▼\u00a0−3,000.25 (−25.0 %)",
+		"Median price, pro 50.00 USD vs previous not known vs week ▲\u00a0+2.5 % (same 1 listing)",
+		"Median price, base 20.00 USD vs previous no change (same 1,200 listings) vs week ▼\u00a0−1.0 % (same 30 listings)",
 		"prices vs week placementsync query report_headlines --param since=2026-11-02T02:00:01Z",
-		"Snapshot 2026-11-09 02:00 UTC Run r9 Outcome complete Compared with the last snapshot 2026-11-08 02:00 UTC Compared with last week 2026-11-02 02:00 UTC",
+		"Snapshot 2026-11-09 02:00 UTC Run r9 Outcome complete Compared with the previous snapshot 2026-11-08 02:00 UTC Compared with last week 2026-11-02 02:00 UTC",
 		"vs week placementsync query --as-of 2026-11-02T02:00:01Z report_headlines",
 	} {
 		if !strings.Contains(text, strings.Join(strings.Fields(want), " ")) {
