@@ -98,7 +98,7 @@ func (b *builder) findUnprovenStreams() (notices []Notice, ok bool, err error) {
 		case s.IsUnused():
 			b.unused = append(b.unused, s.Problem())
 		case standing == ledger.Proven:
-		case standing == ledger.Carried && b.now.outcome == string(ledger.Partial), failedIDs > 0:
+		case standing == ledger.Carried && b.moments.outcome == string(ledger.Partial), failedIDs > 0:
 			partial.Lines = append(partial.Lines, line)
 		case !isShownStream(s.Stream):
 		case standing == ledger.NotRead:
@@ -108,7 +108,7 @@ func (b *builder) findUnprovenStreams() (notices []Notice, ok bool, err error) {
 		}
 	}
 	return slices.DeleteFunc([]Notice{partial, missing, unproven}, func(n Notice) bool {
-		return len(n.Lines) == 0 && !(n.Alarm && b.now.outcome == string(ledger.Partial))
+		return len(n.Lines) == 0 && !(n.Alarm && b.moments.outcome == string(ledger.Partial))
 	}), true, nil
 }
 

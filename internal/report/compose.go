@@ -8,15 +8,15 @@ import (
 
 func (b *builder) buildPage() (Page, error) {
 	var err error
-	if b.now, err = b.readMoments(); err != nil {
+	if b.moments, err = b.readMoments(); err != nil {
 		return Page{}, err
 	}
 	p := Page{
-		Snapshot: page.Clock(b.now.at), Run: b.now.run, Outcome: b.now.outcome,
-		Since: b.now.comparedSnapshots(),
+		Snapshot: page.Clock(b.moments.at), Run: b.moments.run, Outcome: b.moments.outcome,
+		Since: b.moments.comparedSnapshots(),
 	}
 	if !b.opts.Earlier && !b.opts.Held {
-		p.AsOf = b.now.at.UTC().Format(momentLayout)
+		p.AsOf = b.moments.at.UTC().Format(momentLayout)
 	}
 	attention, err := b.buildAttention()
 	if err != nil {
@@ -64,7 +64,7 @@ func (b *builder) buildHeadlines() (Section, error) {
 	}
 	out.Sources = []Source{b.sourceOf(current)}
 	var earlier []earlierFigures
-	for _, e := range []earlierFigures{{since: "vs previous", at: b.now.previous}, {since: "vs week", at: b.now.week}} {
+	for _, e := range []earlierFigures{{since: "vs previous", at: b.moments.previous}, {since: "vs week", at: b.moments.week}} {
 		if e.at.IsZero() {
 			continue
 		}

@@ -61,7 +61,7 @@ func TestAttentionListsUnprovenStreams(t *testing.T) {
 			[]Notice{{Title: partial, Lines: []string{"orders is carried since 2026-11-07 02:00 UTC: answered 500"}, Alarm: true}, {Title: missing, Lines: []string{"articles was not read: missing scope"}}}},
 	} {
 		b := newBuilder(map[string]string{"stream_grades": head + c.grades})
-		b.now.outcome = c.outcome
+		b.moments.outcome = c.outcome
 		got, ok, err := b.findUnprovenStreams()
 		for i := range c.want {
 			c.want[i].Source.Command = "ps query stream_grades"
@@ -104,7 +104,7 @@ func TestAttentionListsChecksAndLateArticles(t *testing.T) {
 			}},
 	} {
 		b := newBuilder(c.texts)
-		b.opts.Notices, b.now.outcome = c.given, "complete"
+		b.opts.Notices, b.moments.outcome = c.given, "complete"
 		got, err := b.buildAttention()
 		if diff := cmp.Diff(c.want, got.Notices); err != nil || diff != "" || got.Empty != c.empty {
 			t.Errorf("%s: %v, %q (-want +got):\n%s", name, err, got.Empty, diff)
@@ -147,7 +147,7 @@ func TestUnusedStreamsAreNamedOnce(t *testing.T) {
 func TestCommandsOfAnEarlierReport(t *testing.T) {
 	b := newBuilder(nil)
 	b.opts.Questions, b.opts.Earlier = "/q/", true
-	b.now.at = time.Date(2026, time.November, 9, 2, 0, 0, 0, time.UTC)
+	b.moments.at = time.Date(2026, time.November, 9, 2, 0, 0, 0, time.UTC)
 	want := Source{Command: "ps query --as-of 2026-11-09T02:00:00Z headline", Page: "/q/headline?as_of=2026-11-09T02%3A00%3A00Z"}
 	if diff := cmp.Diff(want, b.sourceOf(Question{Query: "headline"})); diff != "" {
 		t.Errorf("source (-want +got):\n%s", diff)
@@ -178,7 +178,7 @@ func TestHeadlinesHaveSourcesAndChanges(t *testing.T) {
 		"no table": {empty: "This snapshot lacks a table that the headlines need."},
 	} {
 		b := newBuilder(c.texts)
-		b.now.previous, b.now.week = c.previous, c.week
+		b.moments.previous, b.moments.week = c.previous, c.week
 		got, err := b.buildHeadlines()
 		if err != nil || got.Empty != c.empty {
 			t.Errorf("%s: got the error %v and the text %q, want the text %q", name, err, got.Empty, c.empty)
@@ -331,7 +331,7 @@ func TestPanelsOfUnreadTablesHaveNoNumbers(t *testing.T) {
 func TestTilesOfUnreadTablesHaveNoNumber(t *testing.T) {
 	const text = "figure|unit|value|reads\nMargin|amount|0.00|order_items\nMedian price|EUR|5.00|product_listings,product_listing_prices\nOutlets||3.00|outlets"
 	b := newBuilder(map[string]string{"report_headlines": text, "report_headlines@08": text})
-	b.now.previous = time.Date(2026, time.November, 8, 2, 0, 0, 0, time.UTC)
+	b.moments.previous = time.Date(2026, time.November, 8, 2, 0, 0, 0, time.UTC)
 	unread := withProblems(b, ledger.Problem{Name: "order_items", Standing: ledger.NotRead, Reason: "missing scope orders.lists"},
 		ledger.Problem{Name: "outlets", Standing: ledger.NotProven, Reason: "the list changed"}, ledger.Problem{Name: "files", Standing: ledger.NotRead})
 	got, err := unread.buildHeadlines()
@@ -353,7 +353,7 @@ func TestPanelOfTheFirstSnapshotHasNoChanges(t *testing.T) {
 	p := panel{id: "p", query: "moves", shown: 9, compares: true, empty: "No price moved.", fields: []field{{column: "x"}}}
 	b := newBuilder(map[string]string{"moves": "x\n0"})
 	first, firstErr := b.buildPanel(p)
-	b.now.previous = time.Date(2026, time.November, 8, 2, 0, 0, 0, time.UTC)
+	b.moments.previous = time.Date(2026, time.November, 8, 2, 0, 0, 0, time.UTC)
 	second, secondErr := b.buildPanel(p)
 	if firstErr != nil || secondErr != nil || first.Empty != "This is the first snapshot. Changes are shown from the second one on." || first.Table != nil || second.Empty != "" || second.Table == nil {
 		t.Errorf("got %+v, %v for the first snapshot, want a reason without a table; got %+v, %v for the second, want a table", first, firstErr, second, secondErr)

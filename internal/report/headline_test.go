@@ -61,7 +61,7 @@ func TestSignedDecimal(t *testing.T) {
 }
 
 func TestTileHasChangesToEachSnapshot(t *testing.T) {
-	now := parseResult(`
+	current := parseResult(`
 		figure|unit|value
 		Listings||1234.00
 		Unpaid|amount|9000.10
@@ -74,8 +74,8 @@ func TestTileHasChangesToEachSnapshot(t *testing.T) {
 		{Label: "Unpaid", Value: "9,000.10", Changes: []Change{{"same", "no change", "vs previous"}, {"none", "not known", "vs week"}}},
 		{Label: "Median price", Value: "50.00", Unit: "USD", Currency: "USD", Changes: []Change{{"none", "not known", "vs previous"}, {"none", "not known", "vs week"}}},
 	}
-	for i, row := range now.Rows {
-		got := newTile(now, row, earlier)
+	for i, row := range current.Rows {
+		got := newTile(current, row, earlier)
 		for k := range got.Changes {
 			got.Changes[k].Text = plainSpaces(got.Changes[k].Text)
 		}

@@ -80,7 +80,7 @@ func (b *builder) buildPanel(p panel) (Panel, error) {
 	case len(out.Missing) > 0:
 		out.Empty = notReadText(out.Missing)
 		return out, nil
-	case p.compares && b.now.previous.IsZero():
+	case p.compares && b.moments.previous.IsZero():
 		out.Empty = "This is the first snapshot. Changes are shown from the second one on."
 		return out, nil
 	}
@@ -153,7 +153,7 @@ func (b *builder) sourceOf(q Question) Source {
 	command := b.opts.Program
 	keys := url.Values{}
 	if q.AsOf.IsZero() && b.opts.Earlier {
-		q.AsOf = b.now.at
+		q.AsOf = b.moments.at
 	}
 	if !q.AsOf.IsZero() {
 		at := q.AsOf.UTC().Format(momentLayout)

@@ -86,10 +86,10 @@ func AskDB(ctx context.Context, db *query.DB, q Question) (r query.Result, ok bo
 
 // builder is the state of Build.
 type builder struct {
-	ctx  context.Context
-	ask  Ask
-	opts Options
-	now  moments
+	ctx     context.Context
+	ask     Ask
+	opts    Options
+	moments moments
 	// unused are the streams that the configuration excludes, and webhook streams without a
 	// delivery.
 	unused []ledger.Problem
