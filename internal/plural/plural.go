@@ -12,7 +12,7 @@ import (
 // Count returns a number with its noun: 2 requests. noun is the singular.
 func Count[N ~int | ~int64](n N, noun string) string { return fmt.Sprintf("%d %s", n, Noun(n, noun)) }
 
-// Noun returns the form of a noun after the number n. If noun has several words, only the last one
+// Noun returns the form of a noun after the number n. If noun has several words, only the last word
 // changes.
 func Noun[N ~int | ~int64](n N, noun string) string {
 	stem, endsInY := strings.CutSuffix(noun, "y")

@@ -13,9 +13,10 @@ import (
 	"placementsync/internal/sim"
 )
 
-// scopesOf returns the required scopes by path, as in the table of spec section 5. It is independent
-// of the routes of the service. TestRoutesRequireScopes also tests routes that are not in this table.
-func scopesOf() map[string][]string {
+// requiredScopes returns the required scopes by path, as in the table of spec section 5. The table is
+// written independently of internal/sim/routes.go. TestRoutesRequireScopes also tests routes that are not
+// in this table.
+func requiredScopes() map[string][]string {
 	return map[string][]string{
 		"/outlets":                              {"outlets.lists"},
 		"/outlets/{outlet_id}":                  {"outlets.read"},
@@ -49,16 +50,16 @@ func scopesOf() map[string][]string {
 
 func TestScopesGrantTheirRoutesOnly(t *testing.T) {
 	paths := samplePaths(t, sim.New(sim.Options{}), 1)
-	var all []string
-	for _, scopes := range scopesOf() {
-		all = append(all, scopes...)
+	var allScopes []string
+	for _, scopes := range requiredScopes() {
+		allScopes = append(allScopes, scopes...)
 	}
-	slices.Sort(all)
-	all = slices.Compact(all)
-	for _, missing := range all {
-		others := slices.DeleteFunc(slices.Clone(all), func(scope string) bool { return scope == missing })
+	slices.Sort(allScopes)
+	allScopes = slices.Compact(allScopes)
+	for _, missing := range allScopes {
+		others := slices.DeleteFunc(slices.Clone(allScopes), func(scope string) bool { return scope == missing })
 		s := serve(t, sim.Options{Scopes: others, TokenType: "custom"})
-		for pattern, needed := range scopesOf() {
+		for pattern, needed := range requiredScopes() {
 			want := http.StatusOK
 			if slices.Contains(needed, missing) {
 				want = http.StatusForbidden
@@ -90,8 +91,8 @@ func TestTokenTypes(t *testing.T) {
 		opts sim.Options
 		want int
 	}{
-		"read_only reads an article within its scopes": {sim.Options{}, http.StatusOK},
-		"an article may need full access":              {sim.Options{ArticleNeedsFullAccess: true}, http.StatusForbidden},
+		"read_only reads an article within its scopes":             {sim.Options{}, http.StatusOK},
+		"with ArticleNeedsFullAccess an article needs full access": {sim.Options{ArticleNeedsFullAccess: true}, http.StatusForbidden},
 		"full access needs no scope": {
 			sim.Options{TokenType: "full_access", Scopes: []string{}, ArticleNeedsFullAccess: true}, http.StatusOK,
 		},

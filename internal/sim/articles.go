@@ -31,7 +31,7 @@ var articleStatuses = []articleStatus{
 	{"published", "Published", ""},
 }
 
-// statusStep is an entry of an article's status history. Entries are never removed or changed.
+// statusStep is one step of an article's status history. Steps are never removed or changed.
 type statusStep struct {
 	status int
 	at     int64
@@ -77,7 +77,7 @@ func (s *articles) newArticle(r *rand.Rand, c *campaign, itemNumber uint32) uint
 }
 
 // stepDay advances open articles and adds comments. It also edits some published articles. Only
-// GET /articles/{id} shows such an edit.
+// GET /articles/{id} shows these edits.
 func (s *articles) stepDay(r *rand.Rand) {
 	s.open = slices.DeleteFunc(s.open, func(n uint32) bool {
 		a := &s.all[n]
@@ -97,8 +97,9 @@ func (s *articles) stepDay(r *rand.Rand) {
 	}
 }
 
-// advanceArticle gives an article its next status. Two drafts in five are sent back. After six
-// statuses no draft is sent back, so that every article is published and its campaign can complete.
+// advanceArticle gives an article its next status. Two drafts in five are sent back. If the
+// history has more than six steps, no draft is sent back, so that every article is published and its
+// campaign can complete.
 func (s *articles) advanceArticle(r *rand.Rand, a *article) {
 	next := a.status() + 1
 	switch {
@@ -185,8 +186,8 @@ func (s *articles) renderDetail(e *enc, n uint32) {
 	e.end()
 }
 
-// writeLinks writes the links to documents, which are added as the article advances. A
-// silent edit changes the revision of the brief.
+// writeLinks writes the links to documents, which are added as the article advances. An
+// edit after publishing changes the revision of the brief.
 func (a *article) writeLinks(e *enc) {
 	slug := strconv.Itoa(int(a.n))
 	e.str("brief_doc_url", "https://docs.example.com/brief/"+slug+"?rev="+strconv.Itoa(a.edits))

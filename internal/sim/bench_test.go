@@ -9,29 +9,29 @@ import (
 	"placementsync/internal/sim"
 )
 
-// discard is a response writer that discards the body.
-type discard struct {
+// discardWriter is a response writer that counts the bytes of bodies and discards them.
+type discardWriter struct {
 	header http.Header
 	bytes  int
 }
 
-func (d *discard) Header() http.Header { return d.header }
-func (d *discard) WriteHeader(int)     {}
-func (d *discard) Write(b []byte) (int, error) {
+func (d *discardWriter) Header() http.Header { return d.header }
+func (d *discardWriter) WriteHeader(int)     {}
+func (d *discardWriter) Write(b []byte) (int, error) {
 	d.bytes += len(b)
 	return len(b), nil
 }
 
-// BenchmarkListingsPage serves pages of 100 listings from a list of a million. A benchmark of a night
-// requests ten thousand such pages.
+// BenchmarkListingsPage serves pages of 100 listings from a list of a million. A night of a
+// benchmark requests ten thousand of these pages.
 func BenchmarkListingsPage(b *testing.B) {
 	service := sim.New(sim.Options{Listings: 1_000_000, HistoryDays: 1})
-	out := &discard{header: http.Header{}}
-	number := 0
+	out := &discardWriter{header: http.Header{}}
+	page := 0
 	b.ReportAllocs()
 	for b.Loop() {
-		number = number%10_000 + 1
-		path := "/products/listings?limit=100&page=" + strconv.Itoa(number)
+		page = page%10_000 + 1
+		path := "/products/listings?limit=100&page=" + strconv.Itoa(page)
 		request := httptest.NewRequest(http.MethodGet, path, nil)
 		request.Header.Set("Authorization", "Bearer pc_demo")
 		service.ServeHTTP(out, request)

@@ -56,14 +56,16 @@ func (c *calendar) drawSeconds(r *rand.Rand, count int) []int64 {
 	return out
 }
 
-// drawLater returns a random second of the current day, or last+1 if that is later.
-func (c *calendar) drawLater(r *rand.Rand, last int64) int64 { return max(c.drawSecond(r), last+1) }
+// drawLater returns a random second of the current day, or previous+1 if that is later.
+func (c *calendar) drawLater(r *rand.Rand, previous int64) int64 {
+	return max(c.drawSecond(r), previous+1)
+}
 
 // drawDay returns a random future day, between least and least+spread days from now.
 func (c *calendar) drawDay(r *rand.Rand, least, spread int) int {
 	return c.day + least + r.IntN(spread+1)
 }
 
-// dueToday returns the number of records that must exist today. It grows by the same number every day
-// and is onDayZero on day 0.
-func (c *calendar) dueToday(onDayZero int) int { return onDayZero * (c.day + c.history) / c.history }
+// targetCount returns the number of records that must have been created by the end of the current day. The
+// number grows in proportion to the days, and is onDayZero on day 0.
+func (c *calendar) targetCount(onDayZero int) int { return onDayZero * (c.day + c.history) / c.history }

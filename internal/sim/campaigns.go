@@ -24,7 +24,7 @@ type campaign struct {
 	status           string
 	created, updated int64
 	planned          int   // planned number of articles
-	ends             int   // last day on which the campaign starts articles
+	lastStartDay     int   // the campaign starts no articles after this day
 	file             int64 // file of the questionnaire, or -1
 	articles         []uint32
 }
@@ -44,10 +44,10 @@ func (s *campaigns) newCampaign(r *rand.Rand, earliest int64) uint32 {
 	c := campaign{
 		n: n, profile: uint32(r.IntN(len(s.profiles.all))), status: campaignDraft,
 		created: s.list.nextCreatedAt(earliest), planned: 3 + r.IntN(6),
-		ends: s.calendar.day + campaignDays, file: -1,
+		lastStartDay: s.calendar.day + campaignDays, file: -1,
 	}
 	c.updated = c.created
-	if len(s.files.list.order) > 0 && r.IntN(4) > 0 {
+	if len(s.files.list.numbers) > 0 && r.IntN(4) > 0 {
 		c.file = int64(s.files.useNewest(1)[0])
 	}
 	s.all = append(s.all, c)
@@ -59,7 +59,7 @@ func (s *campaigns) newCampaign(r *rand.Rand, earliest int64) uint32 {
 // stepDay creates the campaigns of the day, starts articles of open campaigns, and completes
 // campaigns whose articles are all published.
 func (s *campaigns) stepDay(r *rand.Rand) {
-	for _, earliest := range s.calendar.drawSeconds(r, s.calendar.dueToday(s.opts.Campaigns)-len(s.all)) {
+	for _, earliest := range s.calendar.drawSeconds(r, s.calendar.targetCount(s.opts.Campaigns)-len(s.all)) {
 		s.newCampaign(r, earliest)
 	}
 	s.open = slices.DeleteFunc(s.open, func(n uint32) bool {
@@ -72,10 +72,10 @@ func (s *campaigns) stepDay(r *rand.Rand) {
 // beginArticles starts up to two articles for items of the profile without an article.
 func (s *campaigns) beginArticles(r *rand.Rand, c *campaign) {
 	for range 2 {
-		if len(c.articles) >= c.planned || len(s.items.unassigned[c.profile]) == 0 || s.calendar.day > c.ends {
+		if len(c.articles) >= c.planned || len(s.items.unassigned[c.profile]) == 0 || s.calendar.day > c.lastStartDay {
 			return
 		}
-		c.articles = append(c.articles, s.articles.newArticle(r, c, s.items.nextUnassigned(c.profile)))
+		c.articles = append(c.articles, s.articles.newArticle(r, c, s.items.takeUnassigned(c.profile)))
 		if c.status == campaignDraft {
 			c.status, c.updated = campaignActive, s.calendar.drawLater(r, c.updated)
 		}
@@ -83,10 +83,10 @@ func (s *campaigns) beginArticles(r *rand.Rand, c *campaign) {
 }
 
 // completeOrPause completes a campaign if it starts no more articles and all its articles are
-// published, and reports whether it did. While the campaign still starts articles, completeOrPause may
-// pause it.
+// published, and reports whether it completed the campaign. While the campaign still starts articles,
+// completeOrPause may pause it.
 func (s *campaigns) completeOrPause(r *rand.Rand, c *campaign) bool {
-	if s.calendar.day <= c.ends && len(c.articles) < c.planned {
+	if s.calendar.day <= c.lastStartDay && len(c.articles) < c.planned {
 		if c.status == campaignActive && r.IntN(60) == 0 {
 			c.status, c.updated = campaignPaused, s.calendar.drawLater(r, c.updated)
 		}
@@ -235,13 +235,13 @@ func (s *campaigns) renderStatusCounts(e *enc, n uint32) {
 }
 
 func (s *campaigns) profileView(profile uint32) view {
-	order := s.list.selectBelow(len(s.all), func(n uint32) bool { return s.all[n].profile == profile })
-	return view{order: order, reversed: true, kind: kindCampaign, render: s.renderRow}
+	numbers := s.list.selectBelow(len(s.all), func(n uint32) bool { return s.all[n].profile == profile })
+	return view{numbers: numbers, reversed: true, kind: kindCampaign, render: s.renderRow}
 }
 
 // articleView returns the articles of a campaign, newest first.
 func (s *campaigns) articleView(n uint32) view {
-	return view{order: slices.Clone(s.all[n].articles), reversed: true, kind: kindArticle, render: s.articles.renderRow}
+	return view{numbers: slices.Clone(s.all[n].articles), reversed: true, kind: kindArticle, render: s.articles.renderRow}
 }
 
 func (s *campaigns) hasCampaign(n uint32) bool {

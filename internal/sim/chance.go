@@ -42,7 +42,8 @@ func mix(x uint64) uint64 {
 	return x ^ x>>31
 }
 
-// roll returns a random number. It is always the same for the same record n, kind and salt.
+// roll returns a random number that depends only on the seed, the kind and number of a record, and the
+// salt.
 func (s seed) roll(k kind, n uint32, salt uint64) uint64 {
 	return mix(uint64(s) ^ mix(uint64(k)<<40|uint64(n)) ^ mix(salt)<<1)
 }
@@ -98,8 +99,7 @@ func (s seed) appendID(b []byte, k kind, n uint32) []byte {
 // id returns the id of record n of a kind.
 func (s seed) id(k kind, n uint32) string { return string(s.appendID(nil, k, n)) }
 
-// serial returns the number n of the record with an id. It returns false for ids that appendID did not
-// create.
+// serial returns the number of the record with an id. It returns false if appendID did not create the id.
 func (s seed) serial(k kind, id string) (uint32, bool) {
 	if len(id) != idLen {
 		return 0, false

@@ -15,8 +15,8 @@ type comment struct {
 	replies          []comment
 }
 
-// discussArticle adds a comment or a reply, or edits or archives an old comment. In three quarters of
-// the calls it does nothing.
+// discussArticle adds a comment or a reply, or edits or archives an old comment. In at least three
+// quarters of the calls it does nothing.
 func (s *articles) discussArticle(r *rand.Rand, a *article) {
 	chance := r.IntN(100)
 	if chance < 12 {
@@ -59,7 +59,7 @@ func commentRef(s seed, article, n uint32) string {
 func (s *articles) commentView(n uint32) view {
 	a := &s.all[n]
 	return view{
-		order: countTo(len(a.comments)),
+		numbers: countTo(len(a.comments)),
 		render: func(e *enc, i uint32) {
 			e.record = s.seed.roll(kindComment, a.n, uint64(a.comments[i].n))
 			e.escape = false

@@ -9,25 +9,25 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// minCompressed is the minimal length of compressed responses. Servers usually have such a
+// minCompressed is the smallest size in bytes of a body that is compressed. Most servers have a similar
 // threshold.
 const minCompressed = 256
 
 // compressor compresses responses.
 type compressor struct {
-	codings []string
-	zstd    *zstd.Encoder
+	encodings []string
+	zstd      *zstd.Encoder
 }
 
-func newCompressor(encodings []string) *compressor {
+func newCompressor(configured []string) *compressor {
 	c := &compressor{}
-	for _, coding := range encodings {
-		if coding == "gzip" || coding == "zstd" {
-			c.codings = append(c.codings, coding)
+	for _, encoding := range configured {
+		if encoding == "gzip" || encoding == "zstd" {
+			c.encodings = append(c.encodings, encoding)
 		}
 	}
 	c.zstd, _ = zstd.NewWriter(nil) // only invalid options fail
-	if len(c.codings) > 0 {
+	if len(c.encodings) > 0 {
 		// The first call creates channels that later calls use. They must not belong to the
 		// synctest bubble of a later caller.
 		c.zstd.EncodeAll([]byte{0}, nil)
@@ -36,16 +36,16 @@ func newCompressor(encodings []string) *compressor {
 }
 
 // compress compresses the body of a reply with the first of the configured encodings that the request
-// accepts. It leaves a short body plain.
+// accepts. A body of less than minCompressed bytes is not compressed.
 func (c *compressor) compress(out reply, accepted []string) reply {
-	i := slices.IndexFunc(c.codings, func(coding string) bool {
-		return slices.ContainsFunc(accepted, func(header string) bool { return accepts(header, coding) })
+	i := slices.IndexFunc(c.encodings, func(encoding string) bool {
+		return slices.ContainsFunc(accepted, func(header string) bool { return accepts(header, encoding) })
 	})
 	if i < 0 || len(out.body) < minCompressed {
 		return out
 	}
-	out.coding = c.codings[i]
-	if out.coding == "zstd" {
+	out.encoding = c.encodings[i]
+	if out.encoding == "zstd" {
 		out.body = c.zstd.EncodeAll(out.body, nil)
 		return out
 	}
@@ -58,10 +58,10 @@ func (c *compressor) compress(out reply, accepted []string) reply {
 }
 
 // accepts reports whether an Accept-Encoding header names an encoding. It ignores weights.
-func accepts(header, coding string) bool {
+func accepts(header, encoding string) bool {
 	for part := range strings.SplitSeq(header, ",") {
 		name, _, _ := strings.Cut(part, ";")
-		if strings.EqualFold(strings.TrimSpace(name), coding) {
+		if strings.EqualFold(strings.TrimSpace(name), encoding) {
 			return true
 		}
 	}

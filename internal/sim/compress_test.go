@@ -13,12 +13,12 @@ import (
 	"placementsync/internal/sim"
 )
 
-// decodeBody decodes a response body.
-func decodeBody(t *testing.T, coding string, body []byte) []byte {
+// decodeBody returns the decompressed body of a response.
+func decodeBody(t *testing.T, encoding string, body []byte) []byte {
 	t.Helper()
 	var plain io.Reader = bytes.NewReader(body)
 	var err error
-	switch coding {
+	switch encoding {
 	case "gzip":
 		plain, err = gzip.NewReader(plain)
 	case "zstd":
@@ -35,7 +35,7 @@ func decodeBody(t *testing.T, coding string, body []byte) []byte {
 
 func TestContentEncoding(t *testing.T) {
 	const path = "/products/listings?limit=100"
-	ask := func(s *sim.Service, accept string) *httptest.ResponseRecorder {
+	get := func(s *sim.Service, accept string) *httptest.ResponseRecorder {
 		r := httptest.NewRequest(http.MethodGet, path, nil)
 		r.Header.Set("Authorization", "Bearer pc_demo")
 		r.Header.Set("Accept-Encoding", accept)
@@ -43,10 +43,10 @@ func TestContentEncoding(t *testing.T) {
 		s.ServeHTTP(w, r)
 		return w
 	}
-	want := ask(sim.New(sim.Options{}), "zstd, gzip").Body.Bytes()
+	want := get(sim.New(sim.Options{}), "zstd, gzip").Body.Bytes()
 	for _, c := range []struct {
-		accept, coding string
-		encodings      []string
+		accept, encoding string
+		encodings        []string
 	}{
 		{"zstd, gzip", "", nil},
 		{"zstd, gzip", "", []string{"br"}},
@@ -54,11 +54,11 @@ func TestContentEncoding(t *testing.T) {
 		{"gzip;q=0.5, ZSTD", "zstd", []string{"zstd", "gzip"}},
 		{"identity", "", []string{"zstd", "gzip"}},
 	} {
-		got := ask(sim.New(sim.Options{Encodings: c.encodings}), c.accept)
-		if coding := got.Header().Get("Content-Encoding"); coding != c.coding {
-			t.Errorf("Accept-Encoding %q with %v: got encoding %q, want %q", c.accept, c.encodings, coding, c.coding)
+		got := get(sim.New(sim.Options{Encodings: c.encodings}), c.accept)
+		if encoding := got.Header().Get("Content-Encoding"); encoding != c.encoding {
+			t.Errorf("Accept-Encoding %q with %v: got encoding %q, want %q", c.accept, c.encodings, encoding, c.encoding)
 		}
-		if !bytes.Equal(decodeBody(t, c.coding, got.Body.Bytes()), want) {
+		if !bytes.Equal(decodeBody(t, c.encoding, got.Body.Bytes()), want) {
 			t.Errorf("Accept-Encoding %q with %v: the decoded body differs, want the uncompressed response", c.accept, c.encodings)
 		}
 	}

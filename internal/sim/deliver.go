@@ -13,8 +13,7 @@ import (
 	"time"
 )
 
-// Delivery is a webhook delivery (spec section 6). The fields of the envelope are sent as
-// headers.
+// Delivery is a webhook delivery (spec section 6). All fields except Body are sent as headers.
 type Delivery struct {
 	ID, Topic, Source string
 	// SentAt is the timestamp. Zero means that the header is omitted.
@@ -36,14 +35,14 @@ func Deliver(ctx context.Context, client *http.Client, url string, d Delivery, s
 	if !d.SentAt.IsZero() {
 		request.Header.Set("x-hook-timestamp", d.SentAt.UTC().Format("2006-01-02T15:04:05.000Z"))
 	}
-	var entries []string
+	var signatures []string
 	for _, secret := range secrets {
 		mac := hmac.New(sha256.New, []byte(secret))
 		mac.Write(d.Body)
-		entries = append(entries, fmt.Sprintf("v0=%x", mac.Sum(nil)))
+		signatures = append(signatures, fmt.Sprintf("v0=%x", mac.Sum(nil)))
 	}
-	if len(entries) > 0 {
-		request.Header.Set("x-hook-signature", strings.Join(entries, ","))
+	if len(signatures) > 0 {
+		request.Header.Set("x-hook-signature", strings.Join(signatures, ","))
 	}
 	response, err := client.Do(request)
 	if err != nil {
@@ -109,7 +108,8 @@ func richText(text string) any {
 	return map[string]any{"type": "doc", "content": paragraphs}
 }
 
-// newDelivery returns a delivery. Its id is a hash of identity. The same event always has the same id.
+// newDelivery returns a delivery. Its id is a hash of identity, so repeated deliveries of an event have the
+// same id.
 func (s *Service) newDelivery(topic, identity string, body map[string]any) Delivery {
 	raw, _ := json.Marshal(body) // maps, texts and nil
 	sum := sha256.Sum256([]byte(identity))

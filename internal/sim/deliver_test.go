@@ -15,10 +15,10 @@ import (
 // TestDeliveriesAreSigned compares the signature with the output of openssl dgst -sha256
 // -hmac.
 func TestDeliveriesAreSigned(t *testing.T) {
-	var got *http.Request
+	var received *http.Request
 	var body []byte
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		got = r
+		received = r
 		body, _ = io.ReadAll(r.Body)
 		w.WriteHeader(http.StatusAccepted)
 	}))
@@ -30,12 +30,12 @@ func TestDeliveriesAreSigned(t *testing.T) {
 	}
 	const want = "v0=88a67f24bbcdaed0e6c997404bb79a743baf44c6bab2f4c27328e3009d22e342," +
 		"v0=6d5318f92e5561f77c1b686ef4a062a4a6504dcd982edac901b8e395de2db6e4"
-	if diff := cmp.Diff(want, got.Header.Get("x-hook-signature")); diff != "" {
+	if diff := cmp.Diff(want, received.Header.Get("x-hook-signature")); diff != "" {
 		t.Errorf("signature (-want +got):\n%s", diff)
 	}
-	envelope := []string{got.Header.Get("x-hook-event-id"), got.Header.Get("x-hook-topic"), got.Header.Get("x-hook-source"), got.Header.Get("x-hook-timestamp"), string(body)}
-	if diff := cmp.Diff([]string{"e", "t", "s", "", `{"a":1}`}, envelope); diff != "" {
-		t.Errorf("envelope (-want +got):\n%s", diff)
+	headersAndBody := []string{received.Header.Get("x-hook-event-id"), received.Header.Get("x-hook-topic"), received.Header.Get("x-hook-source"), received.Header.Get("x-hook-timestamp"), string(body)}
+	if diff := cmp.Diff([]string{"e", "t", "s", "", `{"a":1}`}, headersAndBody); diff != "" {
+		t.Errorf("headers and body (-want +got):\n%s", diff)
 	}
 }
 

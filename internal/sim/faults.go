@@ -44,15 +44,15 @@ const (
 	FaultRewrite
 )
 
-// Fault is a rule that selects requests and breaks their responses. Random choices depend only on
-// the seed and the number of matching requests.
+// Fault selects requests and breaks their responses. Random choices depend only on the seed and the
+// number of matching requests.
 type Fault struct {
 	// Path is the prefix of the affected paths. Empty means all.
 	Path string
 	// Route is the affected route, as returned by Service.Routes. Unlike a Path, it can select a
 	// list without its details. Empty means all paths, including unknown ones.
 	Route string
-	// Skip is the number of matching requests that are answered normally first.
+	// Skip is the number of matching requests that are answered normally before the first fault.
 	Skip int
 	// Times is the maximal number of affected requests. 0 means no maximum.
 	Times int
@@ -77,21 +77,21 @@ type Fault struct {
 // faults chooses the fault of each request.
 type faults struct {
 	mu       sync.Mutex // guards the fields below
-	rules    []Fault    // never modified, because replies refer to them
-	matched  []int      // number of requests that each rule matched
-	affected []int      // number of requests that each rule affected
+	all      []Fault    // no Fault is modified, because requests in progress use pointers to it
+	matched  []int      // number of requests that each fault matched
+	affected []int      // number of requests that each fault affected
 }
 
-// setRules replaces the rules and resets the counts.
-func (f *faults) setRules(rules []Fault) {
+// set replaces the faults and resets the counts.
+func (f *faults) set(all []Fault) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.rules = slices.Clone(rules)
-	f.matched, f.affected = make([]int, len(rules)), make([]int, len(rules))
+	f.all = slices.Clone(all)
+	f.matched, f.affected = make([]int, len(all)), make([]int, len(all))
 }
 
-// chooseFault returns the fault for a request, or nil. It uses the first rule that applies. Later
-// rules do not count the request as matching.
+// chooseFault returns the first fault that applies to a request, or nil. Later faults do not count the
+// request as matching.
 func (f *faults) chooseFault(opts Options, r *http.Request, rt *route) *Fault {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -100,28 +100,28 @@ func (f *faults) chooseFault(opts Options, r *http.Request, rt *route) *Fault {
 			return fault
 		}
 	}
-	for i := range f.rules {
-		rule := &f.rules[i]
-		if !strings.HasPrefix(r.URL.Path, rule.Path) || rule.Route != "" && (rt == nil || rt.pattern != rule.Route) {
+	for i := range f.all {
+		fault := &f.all[i]
+		if !strings.HasPrefix(r.URL.Path, fault.Path) || fault.Route != "" && (rt == nil || rt.pattern != fault.Route) {
 			continue
 		}
 		f.matched[i]++
-		if f.matched[i] <= rule.Skip || rule.Times > 0 && f.affected[i] >= rule.Times {
+		if f.matched[i] <= fault.Skip || fault.Times > 0 && f.affected[i] >= fault.Times {
 			continue
 		}
 		draw := seed(opts.Seed).roll(kindRoute, uint32(f.matched[i]), 100+uint64(i))
-		if rule.Probability > 0 && float64(draw) >= rule.Probability*math.MaxUint64 {
+		if fault.Probability > 0 && float64(draw) >= fault.Probability*math.MaxUint64 {
 			continue
 		}
 		f.affected[i]++
-		return rule
+		return fault
 	}
 	return nil
 }
 
-// replaceReply returns the reply of a fault that replaces the reply of the service. The token of
-// such a request is not checked. For other faults, replaceReply returns false.
-func (f *Fault) replaceReply() (reply, bool) {
+// replacement returns the reply that the fault sends in place of the reply of the service, without a check
+// of the token. It returns false if the fault only changes the reply of the service; see applyTo.
+func (f *Fault) replacement() (reply, bool) {
 	switch f.Kind {
 	case FaultReset:
 		return reply{cut: cutBefore}, true
@@ -158,5 +158,4 @@ func (f *Fault) applyTo(out reply) reply {
 	return out
 }
 
-// captivePortalPage is the page of a captive portal.
 const captivePortalPage = "<!DOCTYPE html>\n<html><head><title>Sign in</title></head><body><h1>Network sign-in</h1></body></html>\n"

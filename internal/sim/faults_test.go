@@ -111,7 +111,7 @@ func TestFaultsOnPages(t *testing.T) {
 	}
 }
 
-func TestFaultRulesSelectRequests(t *testing.T) {
+func TestFaultsSelectRequests(t *testing.T) {
 	statuses := func(s testServer, count int) (out []int) {
 		for range count {
 			out = append(out, s.get("/orders?limit=1").status)
@@ -156,7 +156,7 @@ func TestFaultProbabilityDependsOnTheSeed(t *testing.T) {
 	}
 }
 
-func TestFaultFuncPrecedesRules(t *testing.T) {
+func TestFaultFuncPrecedesFaults(t *testing.T) {
 	s := serve(t, sim.Options{Faults: []sim.Fault{{Status: 500}}, FaultFunc: func(r *http.Request) *sim.Fault {
 		if r.URL.Path == "/tags" {
 			return &sim.Fault{Status: http.StatusTeapot}

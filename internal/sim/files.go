@@ -12,13 +12,13 @@ type file struct {
 	size             int64
 	folder           int64 // -1 means none
 	created, updated int64
-	used             bool // a campaign or an article refers to it
+	isReferenced     bool // by a campaign or an article
 }
 
 type folder struct {
 	n                uint32
 	created, updated int64
-	renamed          int // number of renames
+	renames          int
 }
 
 // files contains the uploads and their folders.
@@ -56,30 +56,31 @@ func (s *files) newFile(r *rand.Rand, earliest int64) {
 	s.list.add(n)
 }
 
-// drawFolder returns a random existing folder, or -1 in a third of the cases.
+// drawFolder returns a random existing folder, or -1 for none. It returns -1 in a third of the cases, and
+// always if there is no folder.
 func (s *files) drawFolder(r *rand.Rand) int64 {
-	if len(s.folderList.order) == 0 || r.IntN(3) == 0 {
+	if len(s.folderList.numbers) == 0 || r.IntN(3) == 0 {
 		return -1
 	}
-	return int64(s.folderList.order[r.IntN(len(s.folderList.order))])
+	return int64(s.folderList.numbers[r.IntN(len(s.folderList.numbers))])
 }
 
 // stepDay uploads the files of the day. It occasionally moves or deletes a file, and rarely
 // renames a folder.
 func (s *files) stepDay(r *rand.Rand) {
-	for _, earliest := range s.calendar.drawSeconds(r, s.calendar.dueToday(s.opts.Files)-len(s.all)) {
+	for _, earliest := range s.calendar.drawSeconds(r, s.calendar.targetCount(s.opts.Files)-len(s.all)) {
 		s.newFile(r, earliest)
 	}
-	if len(s.list.order) > 0 && r.IntN(5) == 0 {
-		f := &s.all[s.list.order[r.IntN(len(s.list.order))]]
+	if len(s.list.numbers) > 0 && r.IntN(5) == 0 {
+		f := &s.all[s.list.numbers[r.IntN(len(s.list.numbers))]]
 		f.updated = s.calendar.drawLater(r, f.updated)
-		if f.folder = s.drawFolder(r); r.IntN(4) == 0 && !f.used {
+		if f.folder = s.drawFolder(r); r.IntN(4) == 0 && !f.isReferenced {
 			s.list.remove(f.n)
 		}
 	}
-	if len(s.folderList.order) > 0 && r.IntN(20) == 0 {
-		f := &s.folders[s.folderList.order[r.IntN(len(s.folderList.order))]]
-		f.renamed++
+	if len(s.folderList.numbers) > 0 && r.IntN(20) == 0 {
+		f := &s.folders[s.folderList.numbers[r.IntN(len(s.folderList.numbers))]]
+		f.renames++
 		f.updated = s.calendar.drawLater(r, f.updated)
 	}
 }
@@ -129,7 +130,7 @@ func (s *files) renderFolder(e *enc, n uint32) {
 	f := &s.folders[n]
 	e.begin(kindFolder, n)
 	e.id("id", kindFolder, n)
-	e.str("name", "Folder "+strconv.Itoa(int(n))+pick([]string{"", " / 2026", " “Ω”"}, e.record)+"."+strconv.Itoa(f.renamed))
+	e.str("name", "Folder "+strconv.Itoa(int(n))+pick([]string{"", " / 2026", " “Ω”"}, e.record)+"."+strconv.Itoa(f.renames))
 	e.id("team_id", kindTeam, 0)
 	e.id("created_by", kindPerson, n%uint32(len(people)))
 	e.when("created_at", f.created)
@@ -143,12 +144,13 @@ func (s *files) renderFolder(e *enc, n uint32) {
 
 func (s *files) hasFile(n uint32) bool { return int(n) < len(s.all) && !s.list.removed[n] }
 
-// useNewest returns the newest files and marks them as referenced, so that they are not deleted.
+// useNewest returns up to count of the newest files and marks them as referenced, so that they are not
+// deleted.
 func (s *files) useNewest(count int) []uint32 {
-	order := s.list.order
-	newest := slices.Clone(order[len(order)-min(count, len(order)):])
+	all := s.list.numbers
+	newest := slices.Clone(all[len(all)-min(count, len(all)):])
 	for _, n := range newest {
-		s.all[n].used = true
+		s.all[n].isReferenced = true
 	}
 	return newest
 }

@@ -24,7 +24,7 @@ func goldenWorlds() map[string]sim.Options {
 	return map[string]sim.Options{
 		"default":   {},
 		"churned":   {Seed: 1, ChurnEvery: 3},
-		"unordered": {Seed: 7, Order: sim.Unordered, ChurnEvery: 2, Envelope: sim.EnvelopeArray, PageUntotalled: true},
+		"unordered": {Seed: 7, Order: sim.Unordered, ChurnEvery: 2, Envelope: sim.EnvelopeArray, PagesWithoutTotals: true},
 		"small": {
 			Seed: 9, Outlets: 6, Listings: 60, Profiles: 2, Campaigns: 3, Orders: 8, Files: 4, Folders: 2,
 			HistoryDays: 30, SilentChange: 0.2, ListingTurnover: 0.1, Envelope: sim.EnvelopePaginated,
@@ -47,7 +47,7 @@ func TestResponsesAreStable(t *testing.T) {
 		service := sim.New(opts)
 		sums := map[string]hash.Hash{}
 		for range 4 {
-			hashAnswers(t, service, sums)
+			hashResponses(t, service, sums)
 			service.Advance(3)
 		}
 		for pattern, sum := range sums {
@@ -78,9 +78,9 @@ func TestResponsesAreStable(t *testing.T) {
 	}
 }
 
-// hashAnswers adds the responses of all routes to one hash per route. The order of requests is
-// fixed, because with churn each request changes the lists.
-func hashAnswers(t *testing.T, service *sim.Service, sums map[string]hash.Hash) {
+// hashResponses adds the responses of all routes to sums, which has one hash per route. The order of
+// requests is fixed, because with churn each request changes the lists.
+func hashResponses(t *testing.T, service *sim.Service, sums map[string]hash.Hash) {
 	t.Helper()
 	paths := samplePaths(t, service, 25)
 	patterns := service.Routes()

@@ -15,7 +15,7 @@ const (
 	commissionRefunded = "refunded"
 )
 
-// Salts that make the rolls of an item and of its order differ.
+// Salts of rolls. They differ from all other salts of orders and items.
 const (
 	commissionRoll = 21 + iota
 	vendorRoll
@@ -34,7 +34,7 @@ type item struct {
 	refundedAt       int64
 	article          int64  // -1 if there is none
 	campaign         uint32 // campaign of the article
-	next             int    // day of the next event
+	nextDay          int    // day of the next event
 }
 
 // items contains the order items and their commissions.
@@ -56,7 +56,7 @@ func (s *items) newItem(r *rand.Rand, o *order, lineIndex int, at int64) uint32 
 	}
 	s.all = append(s.all, item{
 		n: n, order: o.n, line: lineIndex, created: at, updated: at, article: -1,
-		commission: commission, status: commissionPending, next: s.calendar.drawDay(r, 2, 7),
+		commission: commission, status: commissionPending, nextDay: s.calendar.drawDay(r, 2, 7),
 	})
 	if !l.addOn {
 		s.unassigned[o.profile] = append(s.unassigned[o.profile], n)
@@ -65,8 +65,8 @@ func (s *items) newItem(r *rand.Rand, o *order, lineIndex int, at int64) uint32 
 	return n
 }
 
-// nextUnassigned returns the oldest item of a profile without an article.
-func (s *items) nextUnassigned(profile uint32) uint32 {
+// takeUnassigned removes the oldest item from the unassigned items of a profile and returns it.
+func (s *items) takeUnassigned(profile uint32) uint32 {
 	n := s.unassigned[profile][0]
 	s.unassigned[profile] = s.unassigned[profile][1:]
 	return n
@@ -83,15 +83,15 @@ func (s *items) assignArticle(n uint32, a *article) {
 func (s *items) stepDay(r *rand.Rand) {
 	s.open = slices.DeleteFunc(s.open, func(n uint32) bool {
 		it := &s.all[n]
-		return it.next <= s.calendar.day && !s.advanceItem(r, it)
+		return it.nextDay <= s.calendar.day && !s.advanceItem(r, it)
 	})
 }
 
-// advanceItem performs the next event of an item. It returns false after the last one.
+// advanceItem performs the next event of an item. It returns false after the last event.
 func (s *items) advanceItem(r *rand.Rand, it *item) bool {
 	at := max(s.calendar.drawSecond(r), it.updated+1)
 	it.updated = at
-	it.next = s.calendar.drawDay(r, 4, 12)
+	it.nextDay = s.calendar.drawDay(r, 4, 12)
 	switch it.status {
 	case commissionPending, commissionOnHold:
 		// Approve the commission, hold it once, or refund the sale.
@@ -265,19 +265,19 @@ func (s *items) renderProfileRow(e *enc, n uint32) {
 
 // profileView returns the items of a profile in the form ProfileOrderItem of the spec.
 func (s *items) profileView(profile uint32) view {
-	order := s.list.selectBelow(len(s.all), func(n uint32) bool { return s.orders.all[s.all[n].order].profile == profile })
-	return view{order: order, reversed: true, kind: kindItem, render: s.renderProfileRow}
+	numbers := s.list.selectBelow(len(s.all), func(n uint32) bool { return s.orders.all[s.all[n].order].profile == profile })
+	return view{numbers: numbers, reversed: true, kind: kindItem, render: s.renderProfileRow}
 }
 
 // payOrder marks an order as paid at the given time or later, and creates its items.
 func (s *items) payOrder(r *rand.Rand, o *order, at int64) {
 	at = s.list.nextCreatedAt(at)
 	o.status, o.paid, o.updated = orderPaid, at, at
-	var made []uint32
+	var created []uint32
 	for i := range o.lines {
 		n := s.newItem(r, o, i, at)
 		o.lines[i].item = int64(n)
-		made = append(made, n)
+		created = append(created, n)
 	}
-	s.list.addSimultaneous(made, s.seed, kindItem)
+	s.list.addSimultaneous(created, s.seed, kindItem)
 }

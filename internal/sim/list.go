@@ -6,11 +6,11 @@ import (
 	"slices"
 )
 
-// list contains the numbers of the records of a list endpoint.
+// list is the state of a list endpoint. It refers to records by number.
 type list struct {
-	// order is the listing order in reverse. A list that is sorted newest first has the newest
-	// record as the last element, so that new records can be appended.
-	order []uint32
+	// numbers are the numbers of the listed records, in reverse. A list that is sorted newest first has
+	// the newest record as the last element, so that new records can be appended.
+	numbers []uint32
 	// newest is the latest created_at. Each new record gets a later time, so that records with
 	// higher numbers are newer.
 	newest int64
@@ -35,18 +35,18 @@ func (l *list) nextCreatedAt(earliest int64) int64 {
 // add adds a record as the newest one.
 func (l *list) add(n uint32) {
 	if l.rng == nil {
-		l.order = append(l.order, n)
+		l.numbers = append(l.numbers, n)
 		return
 	}
-	l.order = slices.Insert(l.order, l.rng.IntN(len(l.order)+1), n)
+	l.numbers = slices.Insert(l.numbers, l.rng.IntN(len(l.numbers)+1), n)
 }
 
 // addSimultaneous adds records with the same created_at. The endpoint lists them in ascending order
 // of their ids.
-func (l *list) addSimultaneous(numbers []uint32, s seed, k kind) {
-	numbers = slices.Clone(numbers)
-	slices.SortFunc(numbers, func(a, b uint32) int { return cmp.Compare(s.id(k, b), s.id(k, a)) })
-	for _, n := range numbers {
+func (l *list) addSimultaneous(added []uint32, s seed, k kind) {
+	added = slices.Clone(added)
+	slices.SortFunc(added, func(a, b uint32) int { return cmp.Compare(s.id(k, b), s.id(k, a)) })
+	for _, n := range added {
 		l.add(n)
 	}
 }
@@ -54,7 +54,7 @@ func (l *list) addSimultaneous(numbers []uint32, s seed, k kind) {
 // remove deletes a record from the list, if the list contains it. Other records may still refer to
 // the record, as if it had been deleted between two requests.
 func (l *list) remove(n uint32) {
-	l.order = slices.DeleteFunc(l.order, func(m uint32) bool { return m == n })
+	l.numbers = slices.DeleteFunc(l.numbers, func(m uint32) bool { return m == n })
 	if l.removed == nil {
 		l.removed = map[uint32]bool{}
 	}
@@ -69,13 +69,13 @@ func (l *list) selectBelow(count int, keep func(n uint32) bool) []uint32 {
 // shuffle puts the list into a stable pseudorandom order.
 func (l *list) shuffle(r *rand.Rand) {
 	l.rng = r
-	r.Shuffle(len(l.order), func(i, j int) { l.order[i], l.order[j] = l.order[j], l.order[i] })
+	r.Shuffle(len(l.numbers), func(i, j int) { l.numbers[i], l.numbers[j] = l.numbers[j], l.numbers[i] })
 }
 
 // mark stores the set of the listed records.
 func (l *list) mark() {
-	l.marked = make(map[uint32]bool, len(l.order))
-	for _, n := range l.order {
+	l.marked = make(map[uint32]bool, len(l.numbers))
+	for _, n := range l.numbers {
 		l.marked[n] = true
 	}
 }
@@ -91,19 +91,19 @@ func countTo(count int) []uint32 {
 
 // view is the content of a list at the time of a request.
 type view struct {
-	order    []uint32 // numbers of the records
-	reversed bool     // the last element of order is listed first
+	numbers  []uint32 // numbers of the records
+	reversed bool     // the last element of numbers is listed first
 	kind     kind
 	render   func(e *enc, n uint32)
 }
 
 // len returns the number of records before paging.
-func (v view) len() int { return len(v.order) }
+func (v view) len() int { return len(v.numbers) }
 
 // at returns the number of the i-th record in listing order.
 func (v view) at(i int) uint32 {
 	if v.reversed {
-		return v.order[len(v.order)-1-i]
+		return v.numbers[len(v.numbers)-1-i]
 	}
-	return v.order[i]
+	return v.numbers[i]
 }

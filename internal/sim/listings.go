@@ -12,7 +12,7 @@ func newProducts(w *world) *products {
 	s := &products{world: w}
 	count := w.opts.Listings
 	all := make([]product, 0, count+count/8)
-	s.onSale.order = make([]uint32, 0, count+count/8)
+	s.onSale.numbers = make([]uint32, 0, count+count/8)
 	span := s.calendar.dayStart(s.calendar.day) - s.calendar.birth
 	for i := range count {
 		all = append(all, product{created: uint32(span * int64(i) / int64(count))})
@@ -28,9 +28,9 @@ func newProducts(w *world) *products {
 		s.onSale.addSimultaneous(tied, s.seed, kindProduct)
 	}
 	s.all = all
-	for _, n := range s.onSale.order {
+	for _, n := range s.onSale.numbers {
 		if s.isOutletRow(n) {
-			s.outletRows.order = append(s.outletRows.order, n)
+			s.outletRows.numbers = append(s.outletRows.numbers, n)
 		}
 	}
 	s.onSale.newest = s.calendar.dayStart(s.calendar.day)
@@ -40,23 +40,23 @@ func newProducts(w *world) *products {
 // stepDay changes prices, and withdraws and adds listings. It also changes the authority of outlets,
 // which causes a fifth of the changed rows.
 func (s *products) stepDay(r *rand.Rand) {
-	onSale := len(s.onSale.order)
-	if onSale == 0 {
+	listed := len(s.onSale.numbers)
+	if listed == 0 {
 		return
 	}
-	changes := s.opts.ListingChange * float64(onSale)
+	changes := s.opts.ListingChange * float64(listed)
 	for range roundByChance(r, changes*4/5) {
 		s.changePrice(s.drawOnSale(r))
 	}
-	perOutlet := max(1, float64(onSale)/float64(len(s.outlets.all)))
+	perOutlet := max(1, float64(listed)/float64(len(s.outlets.all)))
 	s.outlets.stepDay(r, roundByChance(r, changes/5/perOutlet))
 
-	turnover := min(roundByChance(r, s.opts.ListingTurnover*float64(onSale)), onSale-1)
+	turnover := min(roundByChance(r, s.opts.ListingTurnover*float64(listed)), listed-1)
 	for range turnover {
 		s.withdrawProduct(s.drawOnSale(r))
 	}
-	s.onSale.order = slices.DeleteFunc(s.onSale.order, s.isWithdrawn)
-	s.outletRows.order = slices.DeleteFunc(s.outletRows.order, s.isWithdrawn)
+	s.onSale.numbers = slices.DeleteFunc(s.onSale.numbers, s.isWithdrawn)
+	s.outletRows.numbers = slices.DeleteFunc(s.outletRows.numbers, s.isWithdrawn)
 	for _, earliest := range s.calendar.drawSeconds(r, turnover) {
 		n := s.addProduct(s.onSale.nextCreatedAt(earliest))
 		s.onSale.add(n)
@@ -70,7 +70,7 @@ func (s *products) stepDay(r *rand.Rand) {
 func (s *products) drawOnSale(r *rand.Rand) uint32 {
 	for {
 		n := uint32(r.IntN(len(s.all)))
-		if !s.isWithdrawn(n) || len(s.onSale.order) == 0 {
+		if !s.isWithdrawn(n) || len(s.onSale.numbers) == 0 {
 			return n
 		}
 	}
@@ -79,24 +79,24 @@ func (s *products) drawOnSale(r *rand.Rand) uint32 {
 // outletProductView returns the products on sale of an outlet. Product n belongs to outlet n modulo
 // the number of outlets.
 func (s *products) outletProductView(outlet uint32) view {
-	var order []uint32
+	var numbers []uint32
 	for n := int(outlet); n < len(s.all); n += len(s.outlets.all) {
 		if !s.isWithdrawn(uint32(n)) {
-			order = append(order, uint32(n))
+			numbers = append(numbers, uint32(n))
 		}
 	}
-	return view{order: order, reversed: true, kind: kindProduct, render: s.renderDetail}
+	return view{numbers: numbers, reversed: true, kind: kindProduct, render: s.renderDetail}
 }
 
 // renderListing writes an item of GET /products/listings.
 func (s *products) renderListing(e *enc, n uint32) {
 	t := s.traitsOf(n)
 	e.begin(kindProduct, n)
-	e.escape = false // the texts of listings are already escaped
+	e.escape = false // some parts of the row are already rendered without escapes
 	s.writeHead(e, n, t)
 	writeExampleLinks(e, n, t)
 	e.when("created_at", s.createdAt(n))
-	e.fragment(s.outlets.all[t.outlet].channels[t.channel].listing)
+	e.fragment(s.outlets.all[t.outlet].channels[t.channel].listingFields)
 	e.str("placement_type", t.placement)
 	s.writePrices(e, n, t)
 	s.writeIncludes(e, t.roll)
@@ -104,7 +104,7 @@ func (s *products) renderListing(e *enc, n uint32) {
 	e.end()
 }
 
-// renderOutletRow writes an item of GET /outlets. Its id is the id of a product.
+// renderOutletRow writes an item of GET /outlets. The id of a row is the id of a product.
 func (s *products) renderOutletRow(e *enc, n uint32) {
 	t := s.traitsOf(n)
 	o := &s.outlets.all[t.outlet]
@@ -112,9 +112,9 @@ func (s *products) renderOutletRow(e *enc, n uint32) {
 	e.escape = false
 	s.writeHead(e, n, t)
 	e.when("created_at", s.createdAt(n))
-	e.fragment(o.listing)
-	e.fragment(o.summaries)
-	e.fragment(o.tagList)
+	e.fragment(o.listingFields)
+	e.fragment(o.channelsField)
+	e.fragment(o.tagsField)
 	s.writePrices(e, n, t)
 	e.writeUnknown()
 	e.end()
@@ -123,11 +123,11 @@ func (s *products) renderOutletRow(e *enc, n uint32) {
 // categoryView returns the items of GET /products/categories.
 func (s *products) categoryView() view {
 	counts := make([]int64, len(productTypes))
-	for _, n := range s.onSale.order {
+	for _, n := range s.onSale.numbers {
 		counts[s.traitsOf(n).kind]++
 	}
 	return view{
-		order: countTo(len(counts)),
+		numbers: countTo(len(counts)),
 		render: func(e *enc, n uint32) {
 			e.begin(kindProductType, n)
 			e.str("type", productTypes[n].name)

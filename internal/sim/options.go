@@ -41,7 +41,7 @@ type Options struct {
 	// Start is the simulated time of day 0. Defaults to 2026-11-01T00:00:00Z.
 	Start time.Time
 	// HistoryDays is the number of simulated days before day 0. Campaigns and orders are
-	// spread over them, so with a longer history a smaller share is live. Defaults to 120.
+	// spread over them, so with a longer history a smaller share is open. Defaults to 120.
 	HistoryDays int
 
 	// Outlets is the number of outlets, which is constant. Defaults to 120.
@@ -72,8 +72,8 @@ type Options struct {
 	// detail only. No list shows these changes. Defaults to 0.002.
 	SilentChange float64
 	// HiddenDetail adds fields to details that their list rows lack. Rows of campaigns omit the
-	// articles. In the detail of an order, each outlet has the field revision, which
-	// SilentChange increases.
+	// articles. In the detail of an order, if the query requests all fields of outlets,
+	// each outlet has the field revision, which SilentChange increases.
 	HiddenDetail bool
 
 	// Token is the accepted token. A token that does not begin with pc_ is never accepted
@@ -88,16 +88,16 @@ type Options struct {
 	// spec does not show the scope of this route. Otherwise articles.read is enough.
 	ArticleNeedsFullAccess bool
 
-	// PageCap is the maximal page size. Higher limits are lowered silently. Defaults to
+	// PageCap is the maximal page size. Higher limits are lowered without an error. Defaults to
 	// 100.
 	PageCap int
 	// Envelope is the format of endpoints whose envelope the spec does not show. Defaults
 	// to EnvelopeMixed.
 	Envelope Envelope
-	// PageUntotalled applies limit and page to responses without totals (EnvelopeArray and
-	// EnvelopeRecords) of endpoints whose envelope the spec does not show. Otherwise such a
-	// response contains all records.
-	PageUntotalled bool
+	// PagesWithoutTotals applies limit and page to responses without totals (EnvelopeArray and
+	// EnvelopeRecords) of endpoints whose envelope the spec does not show. Without this option these
+	// responses contain all records.
+	PagesWithoutTotals bool
 
 	// Encodings are the supported content encodings, zstd or gzip, in order of preference.
 	// Others are ignored. Empty means that all responses are plain.
@@ -116,9 +116,9 @@ type Options struct {
 	// at least 1.
 	RateBurst int
 
-	// Faults are rules for broken responses. The first matching rule applies.
+	// Faults select requests and break their responses. The first fault that matches a request applies.
 	Faults []Fault
-	// FaultFunc takes precedence over Faults. If it returns nil, the rules apply. Calls are
+	// FaultFunc takes precedence over Faults. If it returns nil, Faults applies. Calls are
 	// serialized and must not call the service.
 	FaultFunc func(r *http.Request) *Fault
 }

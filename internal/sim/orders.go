@@ -21,8 +21,8 @@ type order struct {
 	created, updated, paid, deleted         int64
 	subtotal, fee, discount, credits, total micros
 	lines                                   []line
-	next                                    int  // day of the next event
-	pays                                    bool // whether the next event is the payment
+	nextDay                                 int  // day of the next event
+	willBePaid                              bool // an order that will not be paid is cancelled
 }
 
 // line is a product in an order. Its item exists once the order is paid.
@@ -51,13 +51,13 @@ func (s *orders) newOrder(r *rand.Rand, earliest int64) uint32 {
 	n := uint32(len(s.all))
 	o := order{
 		n: n, profile: uint32(r.IntN(len(s.profiles.all))), status: orderPending,
-		created: s.list.nextCreatedAt(earliest), next: s.calendar.drawDay(r, 0, 3), pays: r.IntN(12) > 0,
+		created: s.list.nextCreatedAt(earliest), nextDay: s.calendar.drawDay(r, 0, 3), willBePaid: r.IntN(12) > 0,
 	}
 	if oneIn(s.seed.roll(kindOrder, n, 2), 9) {
 		o.status = orderOnHold
 	}
-	if !o.pays {
-		o.next = s.calendar.drawDay(r, 7, 7)
+	if !o.willBePaid {
+		o.nextDay = s.calendar.drawDay(r, 7, 7)
 	}
 	o.updated = o.created
 	// One to four listed products, some as add-ons.
@@ -94,17 +94,17 @@ func (o *order) computeAmounts(roll uint64) {
 	o.total = o.subtotal + o.fee - o.discount - o.credits
 }
 
-// stepDay creates the orders of the day. It also advances open orders: they are paid, fulfilled or,
-// if unpaid, cancelled.
+// stepDay creates the orders of the day. It also performs the events of the day: an order is paid,
+// fulfilled or cancelled.
 func (s *orders) stepDay(r *rand.Rand) {
-	if len(s.products.onSale.order) > 0 {
-		for _, earliest := range s.calendar.drawSeconds(r, s.calendar.dueToday(s.opts.Orders)-len(s.all)) {
+	if len(s.products.onSale.numbers) > 0 {
+		for _, earliest := range s.calendar.drawSeconds(r, s.calendar.targetCount(s.opts.Orders)-len(s.all)) {
 			s.newOrder(r, earliest)
 		}
 	}
 	var due []uint32
 	s.open = slices.DeleteFunc(s.open, func(n uint32) bool {
-		if s.all[n].next > s.calendar.day {
+		if s.all[n].nextDay > s.calendar.day {
 			return false
 		}
 		due = append(due, n)
@@ -116,9 +116,9 @@ func (s *orders) stepDay(r *rand.Rand) {
 		switch {
 		case o.status == orderPaid:
 			o.status, o.updated = orderFulfilled, at
-		case o.pays:
+		case o.willBePaid:
 			s.items.payOrder(r, o, at)
-			o.next = s.calendar.drawDay(r, 15, 30)
+			o.nextDay = s.calendar.drawDay(r, 15, 30)
 			s.open = append(s.open, n)
 		default:
 			o.status, o.updated, o.deleted = orderCancelled, at, at
@@ -194,9 +194,9 @@ func (o *order) writeFields(e *enc) {
 		}
 		e.optStr("customer_invoice_url", "https://billing.example.com/i/"+short)
 	}
-	guest := oneIn(e.s.roll(kindOrder, o.n, 4), 6)
-	e.flag("is_guest_order", guest)
-	if guest {
+	isGuest := oneIn(e.s.roll(kindOrder, o.n, 4), 6)
+	e.flag("is_guest_order", isGuest)
+	if isGuest {
 		e.str("guest_email", "guest+"+short[:4]+"@example.com")
 		e.optStr("guest_payment_customer_id", "cus_"+short[:6])
 	}
@@ -212,7 +212,8 @@ func (o *order) writeFields(e *enc) {
 	e.optStr("checkout_link", "https://pay.example.com/c/"+short)
 }
 
-// writeLines writes the lines of an order. Unpaid lines have neither id nor order_id.
+// writeLines writes the lines of an order. Lines of an unpaid order have neither id nor order_id. If lean is
+// true, an outlet has only id and name.
 func (s *orders) writeLines(e *enc, o *order, lean bool) {
 	e.arr("line_items")
 	for _, l := range o.lines {
@@ -252,9 +253,9 @@ func (s *orders) writeLines(e *enc, o *order, lean bool) {
 	e.close(']')
 }
 
-// newSingleLine creates an order with one line. The caller must pay it at once, because it is not in
-// s.open.
-func (s *orders) newSingleLine(r *rand.Rand, earliest int64) *order {
+// newSingleLineOrder creates an order with one line. The caller must call payOrder at once, because the
+// order is not in s.open.
+func (s *orders) newSingleLineOrder(r *rand.Rand, earliest int64) *order {
 	o := &s.all[s.newOrder(r, earliest)]
 	o.lines, o.subtotal = o.lines[:1], 0
 	o.computeAmounts(s.seed.roll(kindOrder, o.n, 3))
@@ -263,8 +264,8 @@ func (s *orders) newSingleLine(r *rand.Rand, earliest int64) *order {
 }
 
 func (s *orders) profileView(profile uint32) view {
-	order := s.list.selectBelow(len(s.all), func(n uint32) bool { return s.all[n].profile == profile })
-	return view{order: order, reversed: true, kind: kindOrder, render: s.renderRow}
+	numbers := s.list.selectBelow(len(s.all), func(n uint32) bool { return s.all[n].profile == profile })
+	return view{numbers: numbers, reversed: true, kind: kindOrder, render: s.renderRow}
 }
 
 func (s *orders) hasOrder(n uint32) bool { return int(n) < len(s.all) && !s.list.removed[n] }

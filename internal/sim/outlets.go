@@ -13,10 +13,10 @@ type channel struct {
 	authority, ranking int64
 	doFollow           bool
 	disclaimer         int
-	// listing contains the fields that listings copy from their channel and its outlet. It is
-	// one string, because separate strings for a thousand outlets would not fit into the
+	// listingFields are the rendered fields that listings copy from their channel and its outlet.
+	// They are one string, because separate strings for a thousand outlets would not fit into the
 	// processor's cache.
-	listing string
+	listingFields string
 }
 
 // outlet is a publication.
@@ -31,8 +31,8 @@ type outlet struct {
 
 	// Rendered parts that a million listings copy. They are updated when the outlet changes.
 	// nameText is the name in JSON without quotes.
-	listing, summaries, tagList string
-	indexed, nameText           string
+	listingFields, channelsField, tagsField string
+	indexedField, nameText                  string
 }
 
 // outlets contains the publications and their channels.
@@ -90,15 +90,15 @@ func (s *outlets) renderParts(o *outlet) {
 	e := &enc{s: s.seed, record: s.seed.roll(kindOutlet, o.n, 1)}
 	quoted := string(appendString(nil, o.name, false))
 	o.nameText = quoted[1 : len(quoted)-1]
-	o.listing = e.renderPart(func() {
+	o.listingFields = e.renderPart(func() {
 		e.id("outlet_id", kindOutlet, o.n)
 		e.optStr("outlet_name", o.name)
 		o.writeSite(e)
 		o.writePlace(e)
 	})
-	o.indexed = e.renderPart(func() { e.optFlag("is_indexed", o.n%5 != 0) })
-	o.tagList = e.renderPart(func() { o.writeTags(e) })
-	o.summaries = e.renderPart(func() {
+	o.indexedField = e.renderPart(func() { e.optFlag("is_indexed", o.n%5 != 0) })
+	o.tagsField = e.renderPart(func() { o.writeTags(e) })
+	o.channelsField = e.renderPart(func() {
 		e.arr("channels")
 		for i := range o.channels {
 			c := &o.channels[i]
@@ -113,9 +113,9 @@ func (s *outlets) renderParts(o *outlet) {
 	})
 	for i := range o.channels {
 		c := &o.channels[i]
-		c.listing = e.renderPart(func() {
-			e.fragment(o.listing)
-			e.fragment(o.indexed)
+		c.listingFields = e.renderPart(func() {
+			e.fragment(o.listingFields)
+			e.fragment(o.indexedField)
 			e.id("channel_id", kindChannel, c.n)
 			e.str("channel_type", c.kind)
 			c.writeMeasures(e)
@@ -129,7 +129,7 @@ func (s *outlets) renderParts(o *outlet) {
 			default:
 				e.str("disclaimer", disclaimers[c.disclaimer].name)
 			}
-			e.fragment(o.tagList)
+			e.fragment(o.tagsField)
 		})
 	}
 }
@@ -164,7 +164,7 @@ func (o *outlet) writeTags(e *enc) {
 	e.close(']')
 }
 
-// writeMeasures writes the fields that depend on the authority of the outlet.
+// writeMeasures writes the do-follow flag, the authority and the ranking of a channel.
 func (c *channel) writeMeasures(e *enc) {
 	if c.n%11 == 0 {
 		e.null("is_do_follow")
@@ -190,7 +190,7 @@ func writeDisclaimer(e *enc, n uint32) {
 	e.strOrNull("description", d.description)
 }
 
-// writeRef writes an embedded outlet. If lean is true, it has only id and name.
+// writeRef writes an embedded outlet. If lean is true, the outlet has only id and name.
 func (s *outlets) writeRef(e *enc, n uint32, lean bool) {
 	e.obj("outlet")
 	s.writeRefFields(e, n, lean)
@@ -220,8 +220,8 @@ func (s *outlets) renderDetail(e *enc, n uint32) {
 	}
 	o.writeSite(e)
 	o.writePlace(e)
-	e.fragment(o.indexed)
-	e.fragment(o.tagList)
+	e.fragment(o.indexedField)
+	e.fragment(o.tagsField)
 	e.arr("outlet_channels")
 	for i := range o.channels {
 		o.channels[i].writeDetail(e, o)
@@ -268,7 +268,7 @@ func (c *channel) writeDetail(e *enc, o *outlet) {
 	e.end()
 }
 
-// stepDay changes the authority of channels. It also edits details of outlets that no list contains.
+// stepDay changes the authority of channels. It also makes edits that only the details of outlets show.
 func (s *outlets) stepDay(r *rand.Rand, changes int) {
 	for range changes {
 		o := &s.all[r.IntN(len(s.all))]
@@ -316,7 +316,7 @@ func (s *outlets) locationsOf(key string, of func(city) string) func(*enc, strin
 
 // tagView returns the tags, which have no id, in a fixed order.
 func tagView() view {
-	return view{order: countTo(len(tagNames)), render: func(e *enc, n uint32) {
+	return view{numbers: countTo(len(tagNames)), render: func(e *enc, n uint32) {
 		e.b = append(e.b, '{')
 		e.str("name", tagNames[n])
 		e.end()
@@ -325,7 +325,7 @@ func tagView() view {
 
 // disclaimerView returns the items of GET /outlet-disclaimers.
 func disclaimerView() view {
-	return view{order: countTo(len(disclaimers)), kind: kindDisclaimer, render: func(e *enc, n uint32) {
+	return view{numbers: countTo(len(disclaimers)), kind: kindDisclaimer, render: func(e *enc, n uint32) {
 		e.begin(kindDisclaimer, n)
 		writeDisclaimer(e, n)
 		e.end()

@@ -40,23 +40,23 @@ func (rt *route) writeList(e *enc, v view, query url.Values, fault *Fault, opts 
 		shape = opts.Envelope
 	}
 	from, to := 0, v.len()
-	if shape == EnvelopePaginated || rt.unspecified && opts.PageUntotalled {
-		sent := page
+	if shape == EnvelopePaginated || rt.unspecified && opts.PagesWithoutTotals {
+		servedPage := page
 		if fault.Kind == FaultSamePage {
-			sent = 1
+			servedPage = 1
 		}
-		from = min(min(sent-1, v.len())*limit, v.len())
+		from = min(min(servedPage-1, v.len())*limit, v.len())
 		to = min(from+limit, v.len())
 	}
 	// Worlds with odd seeds have the totals before the records, because the spec does not define
 	// the order of fields.
-	numbersFirst := e.s%2 == 1
+	totalsFirst := e.s%2 == 1
 	if shape == EnvelopeArray {
 		e.b = append(e.b, '[')
 	} else {
 		e.b = append(e.b, '{')
-		if shape == EnvelopePaginated && numbersFirst {
-			writeNumbers(e, v.len(), limit, page, fault)
+		if shape == EnvelopePaginated && totalsFirst {
+			writeTotals(e, v.len(), limit, page, fault)
 		}
 		e.arr("records")
 	}
@@ -64,8 +64,8 @@ func (rt *route) writeList(e *enc, v view, query url.Values, fault *Fault, opts 
 		v.render(e, v.at(i))
 	}
 	e.close(']')
-	if shape == EnvelopePaginated && !numbersFirst {
-		writeNumbers(e, v.len(), limit, page, fault)
+	if shape == EnvelopePaginated && !totalsFirst {
+		writeTotals(e, v.len(), limit, page, fault)
 	}
 	if shape != EnvelopeArray {
 		e.end()
@@ -73,8 +73,8 @@ func (rt *route) writeList(e *enc, v view, query url.Values, fault *Fault, opts 
 	return nil
 }
 
-// writeNumbers writes the totals and page numbers.
-func writeNumbers(e *enc, total, limit, page int, fault *Fault) {
+// writeTotals writes the totals and the page numbers.
+func writeTotals(e *enc, total, limit, page int, fault *Fault) {
 	if fault.Kind == FaultTotals {
 		total = max(0, total+fault.Delta)
 	}

@@ -132,7 +132,7 @@ func TestDefaultOrderIsNewestFirstWithTiesByID(t *testing.T) {
 }
 
 func TestEnvelopeOption(t *testing.T) {
-	first := func(body []byte) string { return string(body[:min(12, len(body))]) }
+	beginning := func(body []byte) string { return string(body[:min(12, len(body))]) }
 	for envelope, want := range map[sim.Envelope]byte{
 		sim.EnvelopePaginated: '{', sim.EnvelopeArray: '[', sim.EnvelopeRecords: '{',
 	} {
@@ -145,7 +145,7 @@ func TestEnvelopeOption(t *testing.T) {
 			var page envelopeFields
 			_ = json.Unmarshal(body, &page)
 			if body[0] != want || (page.TotalRecords != nil) != (envelope == sim.EnvelopePaginated) {
-				t.Errorf("envelope %d: GET %s begins with %s and has a total: %t, want %c and a total only if paginated", envelope, pattern, first(body), page.TotalRecords != nil, want)
+				t.Errorf("envelope %d: GET %s begins with %s and has a total: %t, want %c and a total only if paginated", envelope, pattern, beginning(body), page.TotalRecords != nil, want)
 			}
 		}
 		if body := s.get("/orders").body; body[0] != '{' {
@@ -159,13 +159,13 @@ type envelopeFields struct {
 	TotalRecords *int `json:"total_records"`
 }
 
-// TestPageUntotalled requests pages of a list whose response has no totals.
-func TestPageUntotalled(t *testing.T) {
+// TestPagesWithoutTotals requests pages of a list whose response has no totals.
+func TestPagesWithoutTotals(t *testing.T) {
 	unpaged := serve(t, sim.Options{Envelope: sim.EnvelopeArray})
 	if got := len(recordsIn(t, unpaged.get("/order-items?limit=10&page=2").body)); got != len(unpaged.service.Records("/order-items")) {
-		t.Errorf("without PageUntotalled: got %d records, want all", got)
+		t.Errorf("without PagesWithoutTotals: got %d records, want all", got)
 	}
-	paged := serve(t, sim.Options{Envelope: sim.EnvelopeArray, PageUntotalled: true})
+	paged := serve(t, sim.Options{Envelope: sim.EnvelopeArray, PagesWithoutTotals: true})
 	all := paged.service.Records("/order-items")
 	got := recordsIn(t, paged.get("/order-items?limit=10&page=2").body)
 	if !sameBytes(all[10:20], got) {

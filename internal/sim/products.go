@@ -3,12 +3,12 @@ package sim
 import "strconv"
 
 // product is the state of a product. All other properties are derived from the seed and the number of
-// the product, so a listing takes only 16 bytes: 12 here and 4 in list.order.
+// the product, so a listing takes only 16 bytes: 12 here and 4 in list.numbers.
 type product struct {
-	created   uint32 // seconds since the world's birth
-	version   uint16 // number of changes of the row
-	changed   uint16 // day number of the last change, or 0
-	withdrawn uint16 // day number of the withdrawal, or 0
+	created      uint32 // seconds since calendar.birth
+	version      uint16 // number of changes of the row
+	changedDay   uint16 // number of the day of the latest change, or 0
+	withdrawnDay uint16 // number of the day of the withdrawal, or 0
 }
 
 // traits are the constant properties of a product, derived from a roll.
@@ -20,7 +20,7 @@ type traits struct {
 	kind      int
 }
 
-// products contains all products that were ever on sale, and the two lists of those on sale.
+// products contains all products that were ever on sale, and two lists of the products on sale.
 type products struct {
 	*world
 	all        []product
@@ -34,17 +34,17 @@ func (s *products) addProduct(created int64) uint32 {
 	return uint32(len(s.all) - 1)
 }
 
-// changePrice changes the row of a product today.
+// changePrice gives a product a new price and a new delivery time today.
 func (s *products) changePrice(n uint32) {
 	s.all[n].version++
-	s.all[n].changed = s.calendar.dayNumber()
+	s.all[n].changedDay = s.calendar.dayNumber()
 }
 
 // withdrawProduct withdraws a product today.
-func (s *products) withdrawProduct(n uint32) { s.all[n].withdrawn = s.calendar.dayNumber() }
+func (s *products) withdrawProduct(n uint32) { s.all[n].withdrawnDay = s.calendar.dayNumber() }
 
 // isWithdrawn reports whether a product was withdrawn.
-func (s *products) isWithdrawn(n uint32) bool { return s.all[n].withdrawn != 0 }
+func (s *products) isWithdrawn(n uint32) bool { return s.all[n].withdrawnDay != 0 }
 
 // renderDetail writes GET /products/{product_id}, also for withdrawn products.
 func (s *products) renderDetail(e *enc, n uint32) {
@@ -164,8 +164,8 @@ func (s *products) writePrices(e *enc, n uint32, t traits) {
 	e.close(']')
 }
 
-// writeTier writes a price. Its amount is a number or a text; its currency and tier may be
-// absent.
+// writeTier writes a price. The amount is a number or a text. In a few prices the currency is absent or the
+// tier is null.
 func writeTier(e *enc, amount micros, currency, tier string, roll uint64) {
 	e.b = append(e.b, '{')
 	e.key("unit_amount")
@@ -238,11 +238,11 @@ func (s *products) priceOf(n uint32) micros {
 	if oneIn(h, 5) {
 		base *= 10
 	}
-	drift := s.seed.roll(kindProduct, n, 1000+uint64(s.all[n].version))
-	m := dollars(int64(base)).perMille(900 + int64(drift%200))
-	switch drift >> 20 % 8 {
+	variation := s.seed.roll(kindProduct, n, 1000+uint64(s.all[n].version))
+	m := dollars(int64(base)).perMille(900 + int64(variation%200))
+	switch variation >> 20 % 8 {
 	case 0:
-		return m + micros(drift>>30%100_000)*10 // long decimals such as 239.86784
+		return m + micros(variation>>30%100_000)*10 // long decimals such as 239.86784
 	case 1, 2:
 		return m
 	}
@@ -256,7 +256,7 @@ func (s *products) createdAt(n uint32) int64 { return s.calendar.birth + int64(s
 // its outlet do not count.
 func (s *products) updatedAt(n uint32) int64 {
 	p := s.all[n]
-	if day := max(p.changed, p.withdrawn); day > 0 {
+	if day := max(p.changedDay, p.withdrawnDay); day > 0 {
 		second := s.seed.roll(kindProduct, n, 2000+uint64(day)) % daySeconds
 		return max(s.calendar.numberedDayStart(day)+int64(second), s.createdAt(n))
 	}

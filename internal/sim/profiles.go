@@ -115,7 +115,7 @@ func writeProfileRef(e *enc, n uint32) {
 
 // teamView returns all profiles, since there is one team.
 func (s *profiles) teamView(uint32) view {
-	return view{order: countTo(len(s.all)), reversed: true, kind: kindProfile, render: s.renderRow}
+	return view{numbers: countTo(len(s.all)), reversed: true, kind: kindProfile, render: s.renderRow}
 }
 
 // isTeam reports whether n is the number of the team.

@@ -11,15 +11,15 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// enc appends JSON without reflection. It writes a comma after every value, and removes the
-// last one when a bracket is closed.
+// enc appends JSON without reflection. It writes a comma after every value, and removes the last comma
+// when a bracket is closed.
 type enc struct {
 	b []byte
 	s seed
 	// record is the roll of the current record. It determines which optional fields are absent or
 	// null, and is the same for each response with this record.
 	record uint64
-	// escape makes strings ASCII only.
+	// escape makes strings ASCII only, with escaped slashes.
 	escape bool
 	// fullOutlets means that the query requests the outlets of an order with all fields.
 	fullOutlets bool
@@ -145,7 +145,7 @@ func (e *enc) money(key string, m micros) {
 }
 
 // hasValue reports whether an optional field of the current record has a value. For one field in
-// sixteen it writes null and returns false. One field in sixteen is absent.
+// sixteen it writes null and returns false. For another one in sixteen it writes nothing and returns false.
 func (e *enc) hasValue(key string) bool {
 	last := len(key) - 1
 	name := uint64(key[0]) | uint64(key[last/2])<<8 | uint64(key[last])<<16 | uint64(last)<<24
@@ -159,7 +159,7 @@ func (e *enc) hasValue(key string) bool {
 	return true
 }
 
-// optStr writes an optional string. An empty one is null.
+// optStr writes an optional string, or null for an empty string.
 func (e *enc) optStr(key, value string) {
 	if e.hasValue(key) {
 		e.strOrNull(key, value)

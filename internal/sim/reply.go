@@ -25,7 +25,7 @@ type reply struct {
 	mime       string
 	retryAfter string
 	location   string
-	coding     string // of the body; empty means plain
+	encoding   string // of the body; empty means plain
 	body       []byte
 	cut        cut
 	slow       bool
@@ -44,7 +44,7 @@ func errorReply(status int, message string) reply {
 	return reply{status: status, mime: jsonMime, body: e.b}
 }
 
-// send writes the reply, or the part of it that its fault allows.
+// send writes the reply, or only the part before out.cut.
 func (out reply) send(rw http.ResponseWriter, r *http.Request) {
 	if out.cut == cutBefore {
 		resetConnection(rw)
@@ -53,7 +53,7 @@ func (out reply) send(rw http.ResponseWriter, r *http.Request) {
 	header := rw.Header()
 	header.Set("Content-Length", strconv.Itoa(len(out.body)))
 	for name, value := range map[string]string{
-		"Content-Type": out.mime, "Retry-After": out.retryAfter, "Location": out.location, "Content-Encoding": out.coding,
+		"Content-Type": out.mime, "Retry-After": out.retryAfter, "Location": out.location, "Content-Encoding": out.encoding,
 	} {
 		if value != "" {
 			header.Set(name, value)

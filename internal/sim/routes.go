@@ -7,15 +7,15 @@ import (
 
 // route is an endpoint of spec 4.2. It responds to GET with a list or an object.
 type route struct {
-	// pattern is the path in the spec. If it has a parameter, this is the second segment.
+	// pattern is the path in the spec. A parameter is always the second segment.
 	pattern string
 	// scopes are all required (spec section 5). Nil means that any valid token is enough.
 	// The default token has the scopes of all routes.
 	scopes []string
 	// fullAccess means that a token of type full_access is required.
 	fullAccess bool
-	// shape is the list's envelope. If unspecified is true, the spec does not show the envelope,
-	// so Options.Envelope may replace shape.
+	// shape is the envelope of a list. If unspecified is true, the spec does not show the envelope, and
+	// Options.Envelope may replace shape.
 	shape       Envelope
 	unspecified bool
 	// list returns a list. It returns false if the parent does not exist.
@@ -99,7 +99,7 @@ func (w *world) orderRoutes() []route {
 	}
 }
 
-// contentRoutes returns the routes of articles and files. The spec does not show the scope
+// contentRoutes returns the routes of campaigns, articles and files. The spec does not show the scope
 // of /articles/{id}.
 func (w *world) contentRoutes() []route {
 	read, readFiles := []string{"campaigns.read"}, []string{"files.read"}
@@ -140,7 +140,7 @@ func (w *world) contentRoutes() []route {
 
 // wholeList returns the list function of an endpoint without a parent.
 func wholeList(l *list, k kind, render func(e *enc, n uint32)) func(string) (view, bool) {
-	return withoutParent(func() view { return view{order: l.order, reversed: true, kind: k, render: render} })
+	return withoutParent(func() view { return view{numbers: l.numbers, reversed: true, kind: k, render: render} })
 }
 
 func withoutParent(of func() view) func(string) (view, bool) {

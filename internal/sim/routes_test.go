@@ -161,7 +161,7 @@ func TestUnknownPathsAreNotFound(t *testing.T) {
 
 func TestOutletsOfOrdersHaveOnlyIDAndNameByDefault(t *testing.T) {
 	s := serve(t, sim.Options{})
-	full := 0
+	fullOutlets := 0
 	for _, id := range ids(t, s.service.Records("/orders"))[:50] {
 		path := "/orders/" + id
 		for _, lean := range lineOutlets(t, s.get(path).body) {
@@ -171,11 +171,11 @@ func TestOutletsOfOrdersHaveOnlyIDAndNameByDefault(t *testing.T) {
 		}
 		for _, outlet := range lineOutlets(t, s.get(path+"?include_outlets_data=true").body) {
 			if outlet["website_url"] != nil {
-				full++
+				fullOutlets++
 			}
 		}
 	}
-	if full == 0 {
+	if fullOutlets == 0 {
 		t.Error("with include_outlets_data=true no outlet has a website_url, want some")
 	}
 }

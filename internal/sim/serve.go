@@ -40,16 +40,16 @@ func (s *Service) respond(r *http.Request, rt *route, id string, fault *Fault) r
 	}
 	if fault == nil {
 		fault = &Fault{}
-	} else if out, ok := fault.replaceReply(); ok {
+	} else if out, ok := fault.replacement(); ok {
 		return out
 	}
-	if retry, limited := s.checkRateLimit(); limited {
+	if retry, isLimited := s.checkRateLimit(); isLimited {
 		out := errorReply(http.StatusTooManyRequests, "slow down")
 		out.retryAfter = retry
 		return out
 	}
-	out, rejected := s.rejectRequest(r, rt)
-	if !rejected {
+	out, isRejected := s.rejectRequest(r, rt)
+	if !isRejected {
 		out = s.renderReply(r.URL.Query(), rt, id, fault)
 		if rt.top != nil {
 			s.mu.Lock()
@@ -62,17 +62,17 @@ func (s *Service) respond(r *http.Request, rt *route, id string, fault *Fault) r
 
 // checkRateLimit counts a request towards the rate limit. If the limit is reached, it returns the
 // waiting time in whole seconds and true.
-func (s *Service) checkRateLimit() (retryAfter string, limited bool) {
+func (s *Service) checkRateLimit() (retryAfter string, isLimited bool) {
 	if s.limiter == nil {
 		return "", false
 	}
 	now := time.Now()
-	turn := s.limiter.ReserveN(now, 1)
-	delay := turn.DelayFrom(now)
+	reservation := s.limiter.ReserveN(now, 1)
+	delay := reservation.DelayFrom(now)
 	if delay <= 0 {
 		return "", false
 	}
-	turn.CancelAt(now)
+	reservation.CancelAt(now)
 	return strconv.Itoa(int(math.Ceil(delay.Seconds()))), true
 }
 

@@ -10,7 +10,7 @@ import (
 	"placementsync/internal/sim"
 )
 
-// wantShapes returns the forms of fields that must occur in the world of the demo. In a path []
+// wantShapes returns the shapes of fields that must occur in the world of the demo. In a path []
 // means the items of a list.
 func wantShapes() map[string]map[string][]string {
 	return map[string]map[string][]string{
@@ -112,7 +112,7 @@ func TestShapesOccurInTheDefaultWorld(t *testing.T) {
 		for field, want := range fields {
 			for _, shape := range want {
 				if !seen[field][shape] {
-					t.Errorf("%s: the field %s never has the form %s, want some", pattern, field, shape)
+					t.Errorf("%s: the field %s never has the shape %s, want it at least once", pattern, field, shape)
 				}
 			}
 		}

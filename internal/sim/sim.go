@@ -49,7 +49,7 @@ func New(opts Options) *Service {
 		}
 		w.opts.Scopes = s.opts.Scopes
 	}
-	s.faults.setRules(opts.Faults)
+	s.faults.set(opts.Faults)
 	s.ResetRequests()
 	if opts.RateLimit > 0 {
 		s.limiter = rate.NewLimiter(rate.Limit(opts.RateLimit), opts.RateBurst)
@@ -92,9 +92,9 @@ func (s *Service) SetToken(token string) {
 }
 
 // SetFaults replaces Options.Faults and resets their counts.
-func (s *Service) SetFaults(rules ...Fault) { s.faults.setRules(rules) }
+func (s *Service) SetFaults(faults ...Fault) { s.faults.set(faults) }
 
-// SetValueFaults sets the wrong values in records. Each applies on its day.
+// SetValueFaults replaces the value faults. Each fault applies on its day.
 func (s *Service) SetValueFaults(faults ...ValueFault) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

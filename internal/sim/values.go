@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// ValueFaultKind is a kind of wrong values in records. The responses are well-formed.
+// ValueFaultKind is a kind of wrong values in records of well-formed responses.
 type ValueFaultKind int
 
 const (
@@ -38,7 +38,7 @@ const (
 	// ValueOutletsUnknown replaces the outlet of each listing and order by an outlet that
 	// does not exist.
 	ValueOutletsUnknown
-	// ValueDates moves all times a day forward.
+	// ValueDates adds a day to all times.
 	ValueDates
 )
 
@@ -101,8 +101,8 @@ func (f ValueFault) affects(record map[string]any) bool {
 	return float64(mix(sum.Sum64())) < f.Share*math.MaxUint64
 }
 
-// distortObject applies the fault to an object and its nested objects. within is the name of the field that contains the
-// object, or empty for a record.
+// distortObject applies the fault to an object and its nested objects. within is the name of the field that
+// contains the object, or empty for a record.
 func (f ValueFault) distortObject(w *world, pattern, within string, object map[string]any) {
 	if f.Kind == ValueField {
 		delete(object, f.Field)
@@ -119,17 +119,17 @@ func (f ValueFault) distortObject(w *world, pattern, within string, object map[s
 				if inner, ok := element.(map[string]any); ok {
 					f.distortObject(w, pattern, key, inner)
 				} else {
-					v[i] = f.change(w, pattern, within, key, element)
+					v[i] = f.distortScalar(w, pattern, within, key, element)
 				}
 			}
 		default:
-			object[key] = f.change(w, pattern, within, key, value)
+			object[key] = f.distortScalar(w, pattern, within, key, value)
 		}
 	}
 }
 
-// change returns the wrong value for a scalar, or the same value if it is not affected.
-func (f ValueFault) change(w *world, pattern, within, key string, value any) any {
+// distortScalar returns the wrong value for a scalar, or the unchanged value if the fault does not affect it.
+func (f ValueFault) distortScalar(w *world, pattern, within, key string, value any) any {
 	number, _ := value.(json.Number)
 	text, isText := value.(string)
 	switch f.Kind {

@@ -45,8 +45,8 @@ func fieldTexts(t *testing.T, service *sim.Service, path string) map[string]stri
 }
 
 // TestValueFaults compares a service with one fault with a service without faults. On the day of the
-// fault, exactly the given fields must differ. On the day before and the day after, no field may
-// differ.
+// fault, exactly the given fields must differ. On the day before and the day after, all fields
+// must be equal.
 func TestValueFaults(t *testing.T) {
 	for name, c := range map[string]struct {
 		fault  sim.ValueFault

@@ -99,7 +99,7 @@ var productTypes = []productType{
 	{"interview", "INT", "Q&A interview"},
 }
 
-// requirements are JSON strings, including their quotes.
+// requirements are JSON values: strings with their quotes, and null.
 var requirements = []string{
 	`"No gambling, CBD or adult topics. Two do-follow links at most. Images must be at least 1200x675 pixels and free of text."`,
 	`"Draft in English, 600 to 900 words, third person. The editor may change the headline."`,

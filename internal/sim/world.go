@@ -3,7 +3,7 @@ package sim
 import "math/rand/v2"
 
 // world is the state of the service on a simulated day. Each part contains the records of
-// one kind, and embeds the world to reach the others. Records are identified by number and
+// one kind, and embeds the world to reach the other parts. Records are identified by number and
 // never removed from their part, so that references remain valid.
 type world struct {
 	opts     Options
@@ -81,8 +81,8 @@ func (w *world) churn(l *list) {
 		w.insertRecord(l, source())
 		l.inserted++
 	}
-	if phase == w.seed.roll(kindRoute, 0, 2)%interval && len(l.order) > 1 {
-		n := l.order[source().IntN(len(l.order))]
+	if phase == w.seed.roll(kindRoute, 0, 2)%interval && len(l.numbers) > 1 {
+		n := l.numbers[source().IntN(len(l.numbers))]
 		if l == &w.products.onSale || l == &w.products.outletRows {
 			w.products.withdrawProduct(n)
 			w.products.onSale.remove(n)
@@ -109,7 +109,7 @@ func (w *world) insertRecord(l *list, r *rand.Rand) {
 	case l == &w.orders.list && canOrder:
 		w.orders.newOrder(r, now)
 	case l == &w.items.list && canOrder:
-		o := w.orders.newSingleLine(r, now)
+		o := w.orders.newSingleLineOrder(r, now)
 		w.items.payOrder(r, o, o.created+1)
 	case l == &w.campaigns.list && hasBuyers:
 		w.campaigns.newCampaign(r, now)

@@ -102,15 +102,15 @@ func TestChangedShareOfListings(t *testing.T) {
 	}
 }
 
-// pastValues contains the values that must never change.
+// pastValues contains values that must never change, and the current rows of campaigns.
 type pastValues struct {
 	paid     map[string]any    // date_paid by order
-	history  map[string][]any  // status history by article
-	campaign map[string]string // row by campaign
-	statuses map[string]int    // statuses of all articles by campaign
+	history  map[string][]any  // status history by article; later days may only append
+	campaign map[string]string // current row by campaign
+	statuses map[string]int    // current number of statuses of all articles, by campaign
 }
 
-func recordPast(t *testing.T, service *sim.Service) pastValues {
+func readPast(t *testing.T, service *sim.Service) pastValues {
 	t.Helper()
 	out := pastValues{map[string]any{}, map[string][]any{}, map[string]string{}, map[string]int{}}
 	for _, raw := range service.Records("/orders") {
@@ -133,11 +133,11 @@ func recordPast(t *testing.T, service *sim.Service) pastValues {
 
 func TestThePastDoesNotChange(t *testing.T) {
 	service := sim.New(sim.Options{})
-	unchangedRows, grown := 0, 0
-	before := recordPast(t, service)
+	unchangedRows, grownHistories := 0, 0
+	before := readPast(t, service)
 	for range 10 {
 		service.Advance(1)
-		after := recordPast(t, service)
+		after := readPast(t, service)
 		for id, paid := range before.paid {
 			if after.paid[id] != paid {
 				t.Errorf("the date_paid of order %s changed from %v to %v, want no change", id, paid, after.paid[id])
@@ -145,9 +145,9 @@ func TestThePastDoesNotChange(t *testing.T) {
 		}
 		for id, history := range before.history {
 			if len(after.history[id]) > len(history) {
-				grown++
+				grownHistories++
 			}
-			checkGrown(t, id, history, after.history[id])
+			checkHistoryIsKept(t, id, history, after.history[id])
 		}
 		for id, row := range before.campaign {
 			if after.statuses[id] != before.statuses[id] && after.campaign[id] == row {
@@ -156,21 +156,21 @@ func TestThePastDoesNotChange(t *testing.T) {
 		}
 		before = after
 	}
-	if grown == 0 || unchangedRows == 0 {
-		t.Errorf("%d histories of articles grew, and %d campaigns kept their row while a history grew, want some of both", grown, unchangedRows)
+	if grownHistories == 0 || unchangedRows == 0 {
+		t.Errorf("%d histories of articles grew, and %d campaigns kept their row while a history grew, want some of both", grownHistories, unchangedRows)
 	}
 }
 
-func checkGrown(t *testing.T, id string, before, after []any) {
+func checkHistoryIsKept(t *testing.T, id string, before, after []any) {
 	t.Helper()
 	if len(after) < len(before) {
-		t.Errorf("the history of article %s has %d entries, want at least the %d of the day before", id, len(after), len(before))
+		t.Errorf("the history of article %s has %d statuses, want at least the %d of the day before", id, len(after), len(before))
 		return
 	}
 	for i := range before {
 		a, b := before[i].(map[string]any), after[i].(map[string]any)
 		if a["prefix"] != b["prefix"] || a["effective_at"] != b["effective_at"] {
-			t.Errorf("entry %d of article %s is %v, want %v as on the day before", i, id, b, a)
+			t.Errorf("status %d of article %s is %v, want %v as on the day before", i, id, b, a)
 		}
 	}
 }
@@ -179,7 +179,7 @@ func TestUpdatedAtFollowsTheRowsOwnFields(t *testing.T) {
 	service := sim.New(sim.Options{})
 	updated := 0
 	for range 6 {
-		before := recordPast(t, service).campaign
+		before := readPast(t, service).campaign
 		service.Advance(1)
 		for _, raw := range service.Records("/campaigns") {
 			row := record(t, raw)
@@ -251,7 +251,7 @@ func (s testServer) checkArticle(id string, item map[string]any, items []string)
 	statuses := row["status"].([]any)
 	last := statuses[len(statuses)-1].(map[string]any)
 	if last["prefix"] != article["status"].(map[string]any)["prefix"] {
-		s.t.Errorf("article %s has status %v, want the last one of its history, %v", id, article["status"], last["prefix"])
+		s.t.Errorf("article %s has status %v, want %v, the last status of its history", id, article["status"], last["prefix"])
 	}
 }
 

@@ -26,31 +26,31 @@ type Values map[string]any
 var parameter = regexp.MustCompile(`\{[a-z_]+\}`)
 
 // Render returns a statement of the file with its parameters filled in. If the statement does not
-// exist, or parameters and values do not match, it returns a description of the mistake instead.
-// The description is not valid SQL, so DuckDB rejects every statement that contains it.
+// exist, or parameters and values do not match, Render returns a description of the mistake in place of the
+// SQL. The description is not valid SQL, so DuckDB rejects every statement that contains it.
 func (f File) Render(name string, values Values) SQL {
 	text, ok := f.find(name)
 	if !ok {
 		return SQL(fmt.Sprintf("render %s: there is no such statement", name))
 	}
-	wrong := ""
+	mistake := ""
 	used := map[string]bool{}
 	text = parameter.ReplaceAllStringFunc(text, func(found string) string {
 		key := found[1 : len(found)-1]
 		value, err := renderValue(values[key])
 		if err != nil {
-			wrong = fmt.Sprintf("%s: %v", found, err)
+			mistake = fmt.Sprintf("%s: %v", found, err)
 		}
 		used[key] = true
 		return value
 	})
 	for key := range values {
 		if !used[key] {
-			wrong = fmt.Sprintf("{%s}: the value is not used", key)
+			mistake = fmt.Sprintf("{%s}: the value is not used", key)
 		}
 	}
-	if wrong != "" {
-		return SQL(fmt.Sprintf("render %s: %s", name, wrong))
+	if mistake != "" {
+		return SQL(fmt.Sprintf("render %s: %s", name, mistake))
 	}
 	return SQL(text)
 }

@@ -45,8 +45,8 @@ WHERE name = 'O''Neill {table}' AND id IN ('x', 'y''') AND n = 7 AND m < -8 AND 
 	}
 }
 
-// TestUnrenderableStatementsAreRejected checks that DuckDB rejects the description of a mistake that
-// Render returns, and that the error of DuckDB quotes it.
+// TestUnrenderableStatementsAreRejected renders statements with mistakes. Render must return a description
+// of the mistake in place of the SQL. DuckDB must reject the description with an error that quotes it.
 func TestUnrenderableStatementsAreRejected(t *testing.T) {
 	file := sqltext.File("-- name: one\nSELECT {a}\n-- name: two\nSELECT 2\n")
 	wh, err := warehouse.Open(warehouse.Config{Dir: t.TempDir(), KeepVersions: 1, MemoryLimit: "256MB", Threads: 1,

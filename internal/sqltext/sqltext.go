@@ -1,7 +1,7 @@
 // Package sqltext writes SQL: quoted identifiers, string literals, and statements from .sql files
 // with their parameters filled in.
 //
-// It must not know the tables of this program, or how a statement is run.
+// The package must not know the tables of this program, or how a statement is run.
 package sqltext
 
 import "strings"

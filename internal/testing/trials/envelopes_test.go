@@ -14,10 +14,10 @@ import (
 func TestTrialEveryEnvelopeIsRead(t *testing.T) {
 	requireTrials(t)
 	for name, c := range map[string]struct {
-		envelope       sim.Envelope
-		tokenType      string
-		pageUntotalled bool
-		streams        []string
+		envelope           sim.Envelope
+		tokenType          string
+		pagesWithoutTotals bool
+		streams            []string
 	}{
 		"paginated":       {envelope: sim.EnvelopePaginated, tokenType: "full_access"},
 		"bare arrays":     {envelope: sim.EnvelopeArray, tokenType: "read_only"},
@@ -27,7 +27,7 @@ func TestTrialEveryEnvelopeIsRead(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			world := smallWorld()
-			world.Envelope, world.PageUntotalled, world.TokenType = c.envelope, c.pageUntotalled, c.tokenType
+			world.Envelope, world.PagesWithoutTotals, world.TokenType = c.envelope, c.pagesWithoutTotals, c.tokenType
 			if c.tokenType == "full_access" {
 				world.Scopes, world.ArticleNeedsFullAccess = []string{}, true
 			}
