@@ -18,7 +18,7 @@ func (s *scheduler) startFollowUp(ctx context.Context) {
 		return func() {
 			s.followUpRunning = false
 			s.d.state.update(func(st *state) { st.readAt = time.Time{} })
-			s.startInspect(ctx)
+			s.startInspection(ctx)
 			if s.followUpPending {
 				s.startFollowUp(ctx)
 			}

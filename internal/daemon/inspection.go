@@ -217,10 +217,10 @@ func (i *Inspector) readUsage(ctx context.Context, result *Inspection) error {
 	return nil
 }
 
-// startInspect starts an inspection. If the previous inspection is still running, it starts none,
+// startInspection starts an inspection. If the previous inspection is still running, it starts none,
 // and reports an inspection that has been running for maxInspectionAge. Pages and scrapes use the
 // last result, so they do not depend on the speed of the disk.
-func (s *scheduler) startInspect(ctx context.Context) {
+func (s *scheduler) startInspection(ctx context.Context) {
 	now := s.d.cfg.Now()
 	switch {
 	case ctx.Err() != nil:
@@ -235,13 +235,13 @@ func (s *scheduler) startInspect(ctx context.Context) {
 	jobs := s.d.settings().Jobs
 	s.runJob(func() func() {
 		result := jobs.Inspect(ctx)
-		return func() { s.endInspect(ctx, result) }
+		return func() { s.endInspection(ctx, result) }
 	})
 }
 
-// endInspect stores the result of an inspection. If the end of ctx interrupted the inspection, it
+// endInspection stores the result of an inspection. If the end of ctx interrupted the inspection, it
 // drops the result.
-func (s *scheduler) endInspect(ctx context.Context, result Inspection) {
+func (s *scheduler) endInspection(ctx context.Context, result Inspection) {
 	s.inspectingSince = time.Time{}
 	if ctx.Err() != nil {
 		return

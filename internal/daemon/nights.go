@@ -30,10 +30,10 @@ type scheduler struct {
 	// done receives the function that handles the result of a finished job.
 	done        chan func()
 	runningJobs int
-	// next is the next slot. retryAt is the time of the next attempt if the warehouse was locked
+	// retryAt is the time of the next attempt if the warehouse was locked
 	// at the last attempt to start a night, or zero.
-	next, retryAt time.Time
-	nightRunning  bool
+	nextSlot, retryAt time.Time
+	nightRunning      bool
 	// verifyAt is the time of the next verification, or zero without a schedule.
 	// verifyRetryAt is the time of the next attempt if the warehouse was locked at the last
 	// attempt to verify it, or zero.
@@ -57,7 +57,7 @@ func (s *scheduler) runJob(job func() (finish func())) {
 func (d *Daemon) runNights(ctx context.Context) {
 	s := &scheduler{d: d, done: make(chan func())}
 	s.scheduleNext()
-	s.startInspect(ctx)
+	s.startInspection(ctx)
 	s.catchUp(ctx)
 	timer := time.NewTimer(s.untilDue())
 	defer timer.Stop()
@@ -87,17 +87,17 @@ func (d *Daemon) runNights(ctx context.Context) {
 // scheduleNext computes the next slot and the next verification.
 func (s *scheduler) scheduleNext() {
 	now := s.d.cfg.Now()
-	s.scheduleVerify(now)
-	s.next = s.d.settings().Schedule.Next(now)
-	s.d.state.update(func(st *state) { st.Next, st.CheckedAt = s.next, now })
-	s.d.notifyManager("STATUS=next night at " + s.next.Format(time.RFC3339))
+	s.scheduleVerification(now)
+	s.nextSlot = s.d.settings().Schedule.Next(now)
+	s.d.state.update(func(st *state) { st.Next, st.CheckedAt = s.nextSlot, now })
+	s.d.notifyManager("STATUS=next night at " + s.nextSlot.Format(time.RFC3339))
 }
 
 // untilDue returns the time until the loop has to wake up.
 func (s *scheduler) untilDue() time.Duration {
 	now := s.d.cfg.Now()
 	wait := checkEvery
-	for _, due := range []time.Time{s.next, s.retryAt, s.verifyAt, s.verifyRetryAt} {
+	for _, due := range []time.Time{s.nextSlot, s.retryAt, s.verifyAt, s.verifyRetryAt} {
 		if !due.IsZero() {
 			wait = min(wait, due.Sub(now))
 		}
@@ -115,10 +115,10 @@ func (s *scheduler) checkClock(ctx context.Context) {
 	if s.d.cfg.Watchdog > 0 {
 		s.d.notifyManager("WATCHDOG=1")
 	}
-	s.startVerify(ctx, now)
-	s.startInspect(ctx)
+	s.startVerification(ctx, now)
+	s.startInspection(ctx)
 	switch {
-	case !now.Before(s.next):
+	case !now.Before(s.nextSlot):
 		s.runSlot(ctx, now)
 	case !s.retryAt.IsZero() && !now.Before(s.retryAt):
 		s.retryAt = time.Time{}
@@ -129,12 +129,12 @@ func (s *scheduler) checkClock(ctx context.Context) {
 // runSlot starts the night of a slot. If the previous night is still running, the slot is missed.
 // Slots that passed while the machine was suspended share one night.
 func (s *scheduler) runSlot(ctx context.Context, now time.Time) {
-	s.recordMissed(missedDowntime, s.d.settings().Schedule.countPassed(s.next, now))
+	s.recordMissed(missedDowntime, s.d.settings().Schedule.countPassed(s.nextSlot, now))
 	if !s.retryAt.IsZero() {
 		s.retryAt = time.Time{}
 		s.recordMissed(missedLocked, 1)
 	}
-	slot := s.next
+	slot := s.nextSlot
 	s.scheduleNext()
 	if s.nightRunning {
 		s.recordMissed(missedRunning, 1)
@@ -215,7 +215,7 @@ func (s *scheduler) endNight(ctx context.Context, night ledger.Run, err error) {
 	if night.Outcome != ledger.Locked {
 		night.LogEnd(s.d.cfg.Log)
 	}
-	s.startInspect(ctx)
+	s.startInspection(ctx)
 	if night.IsPublished() {
 		s.startFollowUp(ctx)
 	}

@@ -30,9 +30,9 @@ func verdict(v integrity.VerifyRecord) string {
 	return v.Result
 }
 
-// scheduleVerify computes the time of the next verification. A planned retry keeps its time, and is
+// scheduleVerification computes the time of the next verification. A planned retry keeps its time, and is
 // dropped if there is no schedule anymore.
-func (s *scheduler) scheduleVerify(now time.Time) {
+func (s *scheduler) scheduleVerification(now time.Time) {
 	s.verifyAt = time.Time{}
 	if schedule := s.d.settings().VerifySchedule; schedule.IsNever() {
 		s.verifyRetryAt = time.Time{}
@@ -42,14 +42,14 @@ func (s *scheduler) scheduleVerify(now time.Time) {
 	s.d.state.update(func(st *state) { st.NextVerify = s.verifyAt })
 }
 
-// startVerify starts a verification if it is due and no other verification runs.
-func (s *scheduler) startVerify(ctx context.Context, now time.Time) {
+// startVerification starts a verification if it is due and no other verification runs.
+func (s *scheduler) startVerification(ctx context.Context, now time.Time) {
 	isRetry := !s.verifyRetryAt.IsZero() && !now.Before(s.verifyRetryAt)
 	if s.verifyAt.IsZero() || now.Before(s.verifyAt) && !isRetry {
 		return
 	}
 	s.verifyRetryAt = time.Time{}
-	s.scheduleVerify(now)
+	s.scheduleVerification(now)
 	if s.verifyRunning {
 		return
 	}
@@ -58,11 +58,11 @@ func (s *scheduler) startVerify(ctx context.Context, now time.Time) {
 	jobs := s.d.settings().Jobs
 	s.runJob(func() func() {
 		record, err := jobs.Verify(ctx)
-		return func() { s.endVerify(ctx, record, err) }
+		return func() { s.endVerification(ctx, record, err) }
 	})
 }
 
-func (s *scheduler) endVerify(ctx context.Context, record integrity.VerifyRecord, err error) {
+func (s *scheduler) endVerification(ctx context.Context, record integrity.VerifyRecord, err error) {
 	s.verifyRunning = false
 	log := s.d.cfg.Log
 	if errors.As(err, new(*warehouse.LockedError)) {
@@ -70,7 +70,7 @@ func (s *scheduler) endVerify(ctx context.Context, record integrity.VerifyRecord
 		log.Warn("verify waits for another run", "until", s.verifyRetryAt, "error", err)
 		return
 	}
-	s.startInspect(ctx)
+	s.startInspection(ctx)
 	if err != nil {
 		log.Info("verify ended", "result", ledger.Interrupted, "next", s.verifyAt)
 		return

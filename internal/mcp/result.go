@@ -66,23 +66,23 @@ func (s *server) ask(ctx context.Context, q query.Query, values map[string]strin
 	if limit < 1 || limit > maxRows {
 		return nil, fmt.Errorf("max_rows is %d: use 1 to %d, or aggregate in SQL", limit, maxRows)
 	}
-	a := &queryResult{Grades: []query.Source{}, Rows: []json.RawMessage{}}
-	a.Snapshot.Held = args.Held
+	res := &queryResult{Grades: []query.Source{}, Rows: []json.RawMessage{}}
+	res.Snapshot.Held = args.Held
 	err := s.open(ctx, args, limit+1, func(db *query.DB) error {
-		err := s.fill(ctx, a, db, q, values, limit)
+		err := s.fill(ctx, res, db, q, values, limit)
 		if err == nil {
-			a.addChecks(ctx, db, args.samples)
+			res.addChecks(ctx, db, args.samples)
 		}
 		return err
 	})
-	if err != nil || len(a.Rows) > 0 || a.Cut != nil || len(values) == 0 {
-		return a, err
+	if err != nil || len(res.Rows) > 0 || res.Cut != nil || len(values) == 0 {
+		return res, err
 	}
 	// The result is empty. A parameter value that does not exist in the data may explain it.
-	return a, s.open(ctx, args, 0, func(db *query.DB) error {
+	return res, s.open(ctx, args, 0, func(db *query.DB) error {
 		unknown, err := db.UnknownValues(ctx, q, values)
 		for _, u := range unknown {
-			a.warn(u.String())
+			res.warn(u.String())
 		}
 		return err
 	})
@@ -141,23 +141,23 @@ func (s *server) waitForTurn(ctx context.Context) error {
 // turnGrace is the time that a stopped query may take to end.
 const turnGrace = 5 * time.Second
 
-func (s *server) fill(ctx context.Context, a *queryResult, db *query.DB, q query.Query, values map[string]string, limit int) error {
+func (s *server) fill(ctx context.Context, res *queryResult, db *query.DB, q query.Query, values map[string]string, limit int) error {
 	read, err := db.ReadSnapshot(ctx)
 	if err != nil {
 		return err
 	}
-	a.Snapshot.Run, a.Snapshot.At = read.Run, read.At.UTC().Format(time.RFC3339Nano)
-	a.Snapshot.AgeHours = math.Round(s.cfg.Now().Sub(read.At).Hours()*10) / 10
+	res.Snapshot.Run, res.Snapshot.At = read.Run, read.At.UTC().Format(time.RFC3339Nano)
+	res.Snapshot.AgeHours = math.Round(s.cfg.Now().Sub(read.At).Hours()*10) / 10
 	r, err := db.Ask(ctx, q, values, limit)
 	if err != nil {
 		return err
 	}
-	a.Grades, a.Warning = append(a.Grades, r.Sources...), query.DescribeSources(r.Sources)
+	res.Grades, res.Warning = append(res.Grades, r.Sources...), query.DescribeSources(r.Sources)
 	if r.NoPlan {
-		a.Warning = "the grades of this result are unknown: " + query.ErrNoPlan.Error()
+		res.Warning = "the grades of this result are unknown: " + query.ErrNoPlan.Error()
 	}
-	a.Columns = r.Columns
-	a.addRows(r, limit)
+	res.Columns = r.Columns
+	res.addRows(r, limit)
 	return nil
 }
 
@@ -168,16 +168,16 @@ FROM (SELECT * REPLACE (CAST(sample AS VARCHAR) AS sample) FROM (` + query.Faile
 
 // addChecks adds the failed checks, with their first violating rows if samples is set. If the checks
 // cannot be read, as in a snapshot of an earlier program, it adds a warning.
-func (a *queryResult) addChecks(ctx context.Context, db *query.DB, samples bool) {
+func (res *queryResult) addChecks(ctx context.Context, db *query.DB, samples bool) {
 	r, err := db.Collect(ctx, query.Text(checksSQL), nil, 1)
 	if err == nil && !r.Rows[0].Values[0].Null {
-		err = json.Unmarshal([]byte(r.Rows[0].Values[0].Text), &a.Checks)
+		err = json.Unmarshal([]byte(r.Rows[0].Values[0].Text), &res.Checks)
 	}
 	if err != nil {
-		a.warn("the failed checks of the snapshot are unknown")
+		res.warn("the failed checks of the snapshot are unknown")
 	}
-	for i := range a.Checks {
-		c, text := &a.Checks[i], ""
+	for i := range res.Checks {
+		c, text := &res.Checks[i], ""
 		_ = json.Unmarshal(c.Sample, &text) // a JSON string or null
 		c.Sample = nil
 		if samples && text != "" {
@@ -187,12 +187,12 @@ func (a *queryResult) addChecks(ctx context.Context, db *query.DB, samples bool)
 }
 
 // warn appends to the warning.
-func (a *queryResult) warn(text string) {
-	a.Warning = strings.TrimPrefix(a.Warning+"; "+text, "; ")
+func (res *queryResult) warn(text string) {
+	res.Warning = strings.TrimPrefix(res.Warning+"; "+text, "; ")
 }
 
 // addRows adds the rows as JSON arrays, up to the limits.
-func (a *queryResult) addRows(r query.Result, limit int) {
+func (res *queryResult) addRows(r query.Result, limit int) {
 	size := 0
 	for _, record := range r.Rows {
 		row := []byte{'['}
@@ -204,21 +204,21 @@ func (a *queryResult) addRows(r query.Result, limit int) {
 		}
 		row = append(row, ']')
 		if size += len(row); size > maxBytes {
-			a.Cut = &cut{
-				Why: fmt.Sprintf("only the first %d rows are shown: with the next row the result would be longer than %d bytes", len(a.Rows), maxBytes),
+			res.Cut = &cut{
+				Why: fmt.Sprintf("only the first %d rows are shown: with the next row the result would be longer than %d bytes", len(res.Rows), maxBytes),
 				How: "select fewer or shorter columns (left(text, 100)), or aggregate or filter in the query",
 			}
 			break
 		}
-		a.Rows = append(a.Rows, row)
+		res.Rows = append(res.Rows, row)
 	}
-	if a.Cut == nil && r.Total > int64(limit) {
-		a.Cut = &cut{
+	if res.Cut == nil && r.Total > int64(limit) {
+		res.Cut = &cut{
 			Why: fmt.Sprintf("only the first %d rows are shown, but there are more", limit),
 			How: fmt.Sprintf("aggregate or filter in the query, or raise max_rows (at most %d)", maxRows),
 		}
 	}
-	a.RowCount = len(a.Rows)
+	res.RowCount = len(res.Rows)
 }
 
 // appendValue appends a value as JSON without loss of digits. Most clients parse numbers as

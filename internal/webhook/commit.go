@@ -142,9 +142,9 @@ func (c *committer) commitGroup(first *delivery) {
 	clear(c.group)
 }
 
-// addToGroup adds a delivery to the group, or sends its outcome at once. A known event is not
-// written again. If the group is not empty, the delivery of a known event waits for it, because the
-// group may contain the first delivery of the event, which is not on disk yet.
+// addToGroup adds a delivery to the group, or sends its outcome at once. Only a new event is
+// written. A delivery of a known event nevertheless waits for a group that is not empty, because
+// the group may contain the first delivery of the event.
 func (c *committer) addToGroup(d *delivery) {
 	d.result = c.memory.classify(d.mark, d.stale, d.window)
 	switch {
