@@ -87,7 +87,7 @@ func heldNotices(wh *warehouse.Warehouse, isShown bool) ([]report.Notice, error)
 	if isShown {
 		n.Title = "This snapshot is held and not published, because of these checks:"
 	}
-	for _, c := range h.Entry.Checks {
+	for _, c := range h.Run.Checks {
 		if c.Holds() {
 			n.Lines = append(n.Lines, ledger.DescribeChecks([]ledger.Check{c}))
 		}

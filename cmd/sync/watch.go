@@ -140,7 +140,7 @@ func (g *globals) runWatchList(ctx context.Context, cfg config.Config, watches [
 	if err := checkPublished(wh); err != nil {
 		return nil, err
 	}
-	unlock, err := wh.Folder.LockWork(ledger.Watch)
+	unlock, err := wh.Folder.LockJob(ledger.Watch)
 	if err != nil {
 		return nil, err
 	}

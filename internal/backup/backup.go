@@ -87,7 +87,7 @@ type job struct {
 // Run brings the backup up to date. After an error the bucket contains its earlier backups,
 // and possibly the new one. The next Run sends only the missing objects.
 func Run(ctx context.Context, c Config) (res Result, err error) {
-	unlock, err := c.Warehouse.Folder.LockWork(ledger.Backup)
+	unlock, err := c.Warehouse.Folder.LockJob(ledger.Backup)
 	if err != nil {
 		return res, err
 	}

@@ -59,7 +59,7 @@ func (p *HeldPage) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	data := heldData{Held: held, Frame: page.Frame{Title: "held night - placementsync", Name: "status",
 		Tabs: []page.Tab{{Name: "Status", Link: "."}, {Name: "Held night", Link: "held", Current: true}}}}
 	if err := p.readChanges(r.Context(), &data); err != nil {
-		p.Log.Warn("changes of the held night not read", "run", held.Entry.ID, "error", err)
+		p.Log.Warn("changes of the held night not read", "run", held.Run.ID, "error", err)
 		data.Problem = "The changes could not be read: see the log. placementsync diff --held shows them without a time limit."
 	}
 	writePage(w, p.Log, heldTemplate, data)

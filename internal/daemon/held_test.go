@@ -43,7 +43,7 @@ func TestHeldNight(t *testing.T) {
 		failed.Outcome, failed.SnapshotAt, failed.Held, failed.Error = ledger.Failed, time.Time{}, true, "audit run 20000101T000100Z: 2 checks failed"
 		h.record(failed)
 		h.mu.Lock()
-		inspection.Held = &warehouse.HeldNight{Entry: held}
+		inspection.Held = &warehouse.HeldNight{Run: held}
 		h.mu.Unlock()
 		time.Sleep(90 * time.Second)
 		h.wantPage("<title>held", "<h2>Night 20000101T000100Z is held</h2>", "Held since 2000-01-01 00:01 UTC. Readers keep the last snapshot",

@@ -203,9 +203,9 @@ func (i *Inspector) readUsage(ctx context.Context, result *Inspection) error {
 		return err
 	}
 	if now := i.Now(); i.usage == nil || version != i.usageVersion || now.Sub(i.usageAt) >= maxUsageAge || now.Before(i.usageAt) {
-		var others []warehouse.Measured
+		var others []warehouse.MeasuredFolder
 		if i.LakeDir != "" {
-			others = append(others, warehouse.Measured{Part: "lake", Dir: i.LakeDir})
+			others = append(others, warehouse.MeasuredFolder{Part: "lake", Dir: i.LakeDir})
 		}
 		if i.usage, err = i.Warehouse.Folder.Measure(ctx, others...); err != nil {
 			i.usage = nil
@@ -254,8 +254,8 @@ func (s *scheduler) endInspection(ctx context.Context, result Inspection) {
 		previous, st.Inspection, st.StuckSince = st.Inspection, result, time.Time{}
 	})
 	s.logReadErrors(previous.Errors, result.Errors)
-	if held := result.Held; held != nil && (previous.Held == nil || previous.Held.Entry.ID != held.Entry.ID) {
-		s.d.cfg.Log.Warn("a night is held", "run", held.Entry.ID, "check", strings.Join(held.FailedChecks(), ","))
+	if held := result.Held; held != nil && (previous.Held == nil || previous.Held.Run.ID != held.Run.ID) {
+		s.d.cfg.Log.Warn("a night is held", "run", held.Run.ID, "check", strings.Join(held.FailedChecks(), ","))
 	}
 }
 

@@ -77,7 +77,7 @@ func nightMetrics() []metric {
 		{"held_since_timestamp_seconds", "Time since which a night is held. 0 if no night is held.", nil, false,
 			ifRead(SourceHeld, func(s scrape, emit emitter) {
 				if held := s.Inspection.Held; held != nil {
-					emit(unixSeconds(held.Entry.EndedAt))
+					emit(unixSeconds(held.Run.EndedAt))
 				} else {
 					emit(0)
 				}

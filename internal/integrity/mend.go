@@ -300,7 +300,7 @@ func (m *Mender) ReplaceMeta(d *warehouse.Draft, run string) (file string, err e
 	if err := m.placeMeta(filepath.Join(d.Dir, warehouse.MetaFile), placed, manifest); err != nil {
 		return "", fmt.Errorf("replace %s: %w", m.w.Folder.Relative(placed), err)
 	}
-	meta := &warehouse.ManifestMeta{Past: true, FileSum: sum}
+	meta := &warehouse.ManifestMeta{HasPast: true, FileSum: sum}
 	return m.w.Folder.Relative(placed), changeManifests(m.w, manifest, func(m *warehouse.Manifest) { m.Meta = meta })
 }
 

@@ -189,7 +189,7 @@ func (r *seriesReader) addDay(m warehouse.Manifest) {
 // and the missing and damaged files. hasPast means that the files also add up to the schema past.
 func MetaFiles(w *warehouse.Warehouse, run string) (files []string, hasPast bool, damage []Damage) {
 	chain, err := w.Series.MetaChain(run)
-	hasPast = len(chain) > 0 && !slices.ContainsFunc(chain, func(m warehouse.Manifest) bool { return !m.Meta.Past })
+	hasPast = len(chain) > 0 && !slices.ContainsFunc(chain, func(m warehouse.Manifest) bool { return !m.Meta.HasPast })
 	if broken, ok := errors.AsType[*warehouse.DamagedError](err); ok {
 		damage = append(damage, Damage{File: broken.File, Problem: broken.Problem, Cost: costOfMeta(runOf(broken.File)) + " and of earlier runs"})
 	} else if err != nil {

@@ -164,11 +164,13 @@ func TestMetaFilesAreCopiesOrOriginals(t *testing.T) {
 		hasPast bool
 		damaged string
 	}{
-		"no damage":      {func(d damager) {}, []string{changes1 + ".changes", changes2 + ".changes", changes3 + ".changes"}, true, ""},
-		"a file":         {func(d damager) { d.flip(changes2 + ".changes") }, []string{changes1 + ".changes", version2 + "meta.changes", changes3 + ".changes"}, true, ""},
-		"both copies":    {func(d damager) { d.remove(changes2+".changes", version2+"meta.changes") }, []string{changes1 + ".changes", changes3 + ".changes"}, true, changes2 + ".changes: it is gone: meta and closed rows of run " + secondNight},
-		"a manifest":     {func(d damager) { d.remove(changes2+".json", manifest2, version2+"manifest.json") }, []string{changes3 + ".changes"}, true, changes2 + ".json: it is gone: meta and closed rows of run " + secondNight + " and of earlier runs"},
-		"no schema past": {func(d damager) { d.editManifest(changes2+".json", func(m *warehouse.Manifest) { m.Meta.Past = false }) }, []string{changes1 + ".changes", changes2 + ".changes", changes3 + ".changes"}, false, ""},
+		"no damage":   {func(d damager) {}, []string{changes1 + ".changes", changes2 + ".changes", changes3 + ".changes"}, true, ""},
+		"a file":      {func(d damager) { d.flip(changes2 + ".changes") }, []string{changes1 + ".changes", version2 + "meta.changes", changes3 + ".changes"}, true, ""},
+		"both copies": {func(d damager) { d.remove(changes2+".changes", version2+"meta.changes") }, []string{changes1 + ".changes", changes3 + ".changes"}, true, changes2 + ".changes: it is gone: meta and closed rows of run " + secondNight},
+		"a manifest":  {func(d damager) { d.remove(changes2+".json", manifest2, version2+"manifest.json") }, []string{changes3 + ".changes"}, true, changes2 + ".json: it is gone: meta and closed rows of run " + secondNight + " and of earlier runs"},
+		"no schema past": {func(d damager) {
+			d.editManifest(changes2+".json", func(m *warehouse.Manifest) { m.Meta.HasPast = false })
+		}, []string{changes1 + ".changes", changes2 + ".changes", changes3 + ".changes"}, false, ""},
 		"every manifest": {func(d damager) { d.remove("parquet/.meta", "parquet/.manifests", "versions") }, nil, false, changes3 + ".json: it is gone: meta and closed rows of run " + thirdNight + " and of earlier runs"},
 	} {
 		t.Run(name, func(t *testing.T) {

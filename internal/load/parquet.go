@@ -50,14 +50,14 @@ func WriteParquet(ctx context.Context, d *warehouse.Draft, defs map[string]strea
 	var rest []stream.Table
 	for i, t := range tables {
 		written[i] = warehouse.ManifestTable{Name: t.Name, FileSum: checksum.FileSum{File: parquetFile(t.Name)}}
-		carried := false
+		isCopied := false
 		if unchanged[t.Name] {
 			var err error
-			if carried, err = d.Carry(t.Name); err != nil {
+			if isCopied, err = d.CopyUnchanged(t.Name); err != nil {
 				return nil, fmt.Errorf("write Parquet: %w", err)
 			}
 		}
-		if !carried {
+		if !isCopied {
 			rest = append(rest, t)
 		}
 	}

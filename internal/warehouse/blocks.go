@@ -19,31 +19,31 @@ const (
 	// A catalog with more than manyRows gets large blocks. A catalog with fewer than fewRows gets
 	// small blocks. Otherwise the size of blocks is kept.
 	fewRows, manyRows = 250_000, 500_000
-	// A file of at most compactSize bytes is always written again as a whole. That takes no longer
-	// than writing the changes, and leaves no free blocks in the file.
+	// If the catalog changed and its file has at most compactSize bytes, the file is written again as a
+	// whole. That takes no longer than writing the changes, and leaves no free blocks in the file.
 	compactSize = 8 << 20
 )
 
-// writeCatalog writes the catalog of the draft and closes it. changed means that a table of the schema
+// writeCatalog writes the catalog of the draft and closes it. isChanged means that a table of the schema
 // main changed. If the size of blocks must change, writeCatalog copies the catalog to a new file, because
 // DuckDB sets the size when it creates a file.
-func (d *Draft) writeCatalog(ctx context.Context, changed bool) error {
+func (d *Draft) writeCatalog(ctx context.Context, isChanged bool) error {
 	path := filepath.Join(d.Dir, CatalogFile)
 	newFile := path + ".moved"
-	size, err := d.findBlockSize(ctx, changed)
+	newSize, err := d.findBlockSize(ctx, isChanged)
 	if err != nil {
 		return fmt.Errorf("choose the blocks of the catalog: %w", err)
 	}
 	write := sqltext.SQL("CHECKPOINT")
-	if size != 0 {
-		write = instanceSQL.Render("move_catalog", sqltext.Values{"file": newFile, "size": size, "storage": StorageVersion})
+	if newSize != 0 {
+		write = instanceSQL.Render("move_catalog", sqltext.Values{"file": newFile, "size": newSize, "storage": StorageVersion})
 	}
 	err = d.Exec(ctx, write)
 	if err == nil {
 		err = errors.Join(d.Instance.Close(), os.RemoveAll(filepath.Join(d.Dir, "spill")))
 		d.Instance = nil
 	}
-	if err == nil && size != 0 {
+	if err == nil && newSize != 0 {
 		err = d.w.Folder.disk.Rename(newFile, path)
 	}
 	return err
@@ -51,16 +51,16 @@ func (d *Draft) writeCatalog(ctx context.Context, changed bool) error {
 
 // findBlockSize returns the size of blocks for a new file, or 0 if the changes are written to the
 // existing file.
-func (d *Draft) findBlockSize(ctx context.Context, changed bool) (int, error) {
-	var block, rows int64
-	err := d.DB.QueryRowContext(ctx, string(instanceSQL.Render("measure_catalog", nil))).Scan(&block, &rows)
-	isSmall := block == smallBlock
+func (d *Draft) findBlockSize(ctx context.Context, isChanged bool) (int, error) {
+	var blockSize, rows int64
+	err := d.DB.QueryRowContext(ctx, string(instanceSQL.Render("measure_catalog", nil))).Scan(&blockSize, &rows)
+	hasSmallBlocks := blockSize == smallBlock
 	switch {
-	case isSmall && !changed:
+	case hasSmallBlocks && !isChanged:
 		return 0, err
-	case rows > manyRows && isSmall:
+	case rows > manyRows && hasSmallBlocks:
 		return largeBlock, err
-	case rows < fewRows && (!isSmall || d.baseBytes <= compactSize):
+	case rows < fewRows && (!hasSmallBlocks || d.baseBytes <= compactSize):
 		return smallBlock, err
 	}
 	return 0, err

@@ -22,8 +22,8 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// blockSize reads the size of blocks from the published catalog. It is at byte 40 of the database
-// header, which begins at byte 4096.
+// blockSize reads the size of blocks from the published catalog. The database header begins at byte
+// 4096 of the file, and the size is at byte 40 of the header.
 func blockSize(t *testing.T, w *warehouse.Warehouse) uint64 {
 	t.Helper()
 	data, err := os.ReadFile(w.Folder.CatalogPath())
@@ -31,8 +31,8 @@ func blockSize(t *testing.T, w *warehouse.Warehouse) uint64 {
 	return binary.LittleEndian.Uint64(data[4096+40:])
 }
 
-// catalogContent lists the columns, tables, views and macros of the published catalog, and the number
-// and a checksum of the rows in history.product_listing_tags.
+// catalogContent returns lines with the columns, tables, views and macros of the published catalog. One
+// line contains the number and a checksum of the rows in history.product_listing_tags.
 func catalogContent(t *testing.T, w *warehouse.Warehouse) []string {
 	t.Helper()
 	db, err := sql.Open("duckdb", w.Folder.CatalogPath()+"?access_mode=READ_ONLY")
@@ -47,14 +47,14 @@ func catalogContent(t *testing.T, w *warehouse.Warehouse) []string {
 		ORDER BY 1`)
 	must(t, err)
 	defer rows.Close()
-	var all []string
+	var lines []string
 	for rows.Next() {
 		var line string
 		must(t, rows.Scan(&line))
-		all = append(all, line)
+		lines = append(lines, line)
 	}
 	must(t, rows.Err())
-	return all
+	return lines
 }
 
 // addRows adds rows to past.product_listing_tags.
@@ -76,7 +76,7 @@ func TestBlocksGrowWithTheCatalog(t *testing.T) {
 	if got := blockSize(t, w); got != 16<<10 {
 		t.Fatalf("a small catalog has blocks of %d bytes, want 16384", got)
 	}
-	before := catalogContent(t, w)
+	contentBefore := catalogContent(t, w)
 
 	// If the move to a new file fails, readers still see the last night.
 	failing := openFailingAt(t, w, "before rename of the draft")
@@ -86,7 +86,7 @@ func TestBlocksGrowWithTheCatalog(t *testing.T) {
 		t.Errorf("with a disk that fails at the move: got %v, want EIO", err)
 	}
 	must(t, d.Discard())
-	if diff := cmp.Diff(before, catalogContent(t, w)); diff != "" {
+	if diff := cmp.Diff(contentBefore, catalogContent(t, w)); diff != "" {
 		t.Errorf("the published catalog changed (-before +after):\n%s", diff)
 	}
 
@@ -101,11 +101,11 @@ func TestBlocksGrowWithTheCatalog(t *testing.T) {
 	if got := blockSize(t, w); got != 256<<10 {
 		t.Errorf("a catalog of %d rows has blocks of %d bytes, want 262144", rows, got)
 	}
-	after := catalogContent(t, w)
-	if diff := cmp.Diff(withoutRowCount(before), withoutRowCount(after)); diff != "" {
+	contentAfter := catalogContent(t, w)
+	if diff := cmp.Diff(withoutRowCount(contentBefore), withoutRowCount(contentAfter)); diff != "" {
 		t.Errorf("tables, views, macros or comments changed (-small +large):\n%s", diff)
 	}
-	if want := fmt.Sprintf("%d %s", rows, sum); !slices.Contains(after, want) {
+	if want := fmt.Sprintf("%d %s", rows, sum); !slices.Contains(contentAfter, want) {
 		t.Errorf("the content of the catalog lacks the line %q, the number and checksum of the rows", want)
 	}
 	// The catalog has more rows than fewRows and fewer than manyRows, so its block size is kept.
@@ -118,23 +118,24 @@ func TestBlocksGrowWithTheCatalog(t *testing.T) {
 	}
 }
 
-// TestCatalogOfAnEarlierProgramGetsSmallBlocks publishes a night after a small catalog in the format
-// of DuckDB 1.0, with blocks of the default size. The new catalog must have small blocks.
-func TestCatalogOfAnEarlierProgramGetsSmallBlocks(t *testing.T) {
+// TestCatalogOfAnEarlierReleaseGetsSmallBlocks replaces the catalog of a night by a catalog of the same
+// rows in the format of DuckDB 1.0, with blocks of the default size. The catalog of the next night must
+// have small blocks.
+func TestCatalogOfAnEarlierReleaseGetsSmallBlocks(t *testing.T) {
 	w := open(t)
 	m := publish(t, w, "20261101T020000Z", "one")
-	before := catalogContent(t, w)
+	contentBefore := catalogContent(t, w)
 	file := filepath.Join(w.Folder.VersionPath(m.RunID), warehouse.CatalogFile)
-	old := filepath.Join(t.TempDir(), "old.duckdb")
+	oldFile := filepath.Join(t.TempDir(), "old.duckdb")
 	db, err := sql.Open("duckdb", "")
 	must(t, err)
 	for _, s := range []string{"ATTACH " + sqltext.Literal(file) + " AS small (READ_ONLY)",
-		"ATTACH " + sqltext.Literal(old) + " AS old (STORAGE_VERSION 'v1.0.0')", "COPY FROM DATABASE small TO old"} {
+		"ATTACH " + sqltext.Literal(oldFile) + " AS old (STORAGE_VERSION 'v1.0.0')", "COPY FROM DATABASE small TO old"} {
 		_, err := db.ExecContext(t.Context(), s)
 		must(t, err)
 	}
 	must(t, db.Close())
-	data, err := os.ReadFile(old)
+	data, err := os.ReadFile(oldFile)
 	must(t, err)
 	must(t, os.WriteFile(file, data, 0o600))
 	sum := sha256.Sum256(data)
@@ -151,9 +152,9 @@ func TestCatalogOfAnEarlierProgramGetsSmallBlocks(t *testing.T) {
 		t.Errorf("the next night has blocks of %d bytes, want 16384", got)
 	}
 	if next.Catalog.Bytes*3 > m.Catalog.Bytes {
-		t.Errorf("the catalog has %d bytes in small blocks, want at most a third of the %d before", next.Catalog.Bytes, m.Catalog.Bytes)
+		t.Errorf("the catalog has %d bytes in small blocks, want at most a third of the earlier %d bytes", next.Catalog.Bytes, m.Catalog.Bytes)
 	}
-	if diff := cmp.Diff(withoutRowCount(before), withoutRowCount(catalogContent(t, w))); diff != "" {
+	if diff := cmp.Diff(withoutRowCount(contentBefore), withoutRowCount(catalogContent(t, w))); diff != "" {
 		t.Errorf("tables, views, macros or comments changed (-before +after):\n%s", diff)
 	}
 	if got := readTags(t, w); !cmp.Equal(got, []string{"one", "two"}) {

@@ -25,50 +25,50 @@ type Catalog struct {
 // replaces its views and macros. Any other difference of a table is a *SchemaError. It runs in one
 // transaction: a commit for each of the hundreds of statements would take seconds.
 //
-// program is the version of the program that wrote the file.
+// program is the release that wrote the file.
 func (c *Catalog) ensureTables(ctx context.Context, in *Instance, program string) error {
-	have, err := in.Columns(ctx, "")
+	existing, err := in.Columns(ctx, "")
 	if err == nil {
-		err = c.checkCompatible(have, program)
+		err = c.checkCompatible(existing, program)
 	}
 	if err != nil {
 		return err
 	}
 	statements := []sqltext.SQL{catalogSQL.Render("create_schemas", nil)}
 	for _, t := range c.StoredTables() {
-		statements = append(statements, t.ensureStatements(have[t.QualifiedName()])...)
+		statements = append(statements, t.ensureStatements(existing[t.QualifiedName()])...)
 	}
 	for _, t := range c.tables {
 		statements = append(statements, dictionary.HistoryStatements(c.defs[t.Name], t.Key)...)
 	}
 	statements = append(statements, dictionary.AllChangesStatement(c.tables))
-	return in.Atomically(ctx, append(statements, c.martStatements(have)...))
+	return in.Atomically(ctx, append(statements, c.martStatements(existing)...))
 }
 
 // martStatements returns the statements that replace all views of the schema mart. The views are
 // replaced together, because a view stores the columns of the views that it reads. A view is left out
-// if one of its tables is not configured.
-func (c *Catalog) martStatements(have map[string]map[string]stream.Column) []sqltext.SQL {
+// if a table that it reads is not configured.
+func (c *Catalog) martStatements(existing map[string]map[string]stream.Column) []sqltext.SQL {
 	var statements []sqltext.SQL
-	for _, table := range slices.Sorted(maps.Keys(have)) {
+	for _, table := range slices.Sorted(maps.Keys(existing)) {
 		if name, ok := strings.CutPrefix(table, "mart."); ok {
 			statements = append(statements, sqltext.SQL("DROP VIEW mart."+sqltext.Quote(name)))
 		}
 	}
 	isMissing := func(table string) bool { return c.tableKey(table) == nil }
-	created := map[string]bool{}
+	isCreated := map[string]bool{}
 	for _, v := range c.mart {
-		if slices.ContainsFunc(v.MainReads, isMissing) || slices.ContainsFunc(v.MartReads, func(name string) bool { return !created[name] }) {
+		if slices.ContainsFunc(v.MainReads, isMissing) || slices.ContainsFunc(v.MartReads, func(name string) bool { return !isCreated[name] }) {
 			continue
 		}
-		created[v.Name] = true
+		isCreated[v.Name] = true
 		statements = append(statements, sqltext.SQL(v.SQL))
 	}
 	return statements
 }
 
-// isCatalogOf reports whether a version has exactly the tables and views of c. ensureTables is then
-// not called, because it would list all columns, which takes as long as reading the file.
+// isCatalogOf reports whether a version has exactly the tables and views of c. The draft then skips
+// ensureTables, because listing all columns takes as long as reading the file.
 func (c *Catalog) isCatalogOf(m Manifest) bool {
 	return m.Schema == dictionary.SchemaVersion() && slices.EqualFunc(c.tables, m.Tables, func(t stream.Table, published ManifestTable) bool {
 		return t.Name == published.Name
@@ -102,23 +102,23 @@ func (c *Catalog) StoredTables() []StoredTable {
 }
 
 // ensureStatements returns the statements that create a table or its missing columns, and replace
-// changed comments. have are the columns of the existing table, or nil.
-func (t StoredTable) ensureStatements(have map[string]stream.Column) []sqltext.SQL {
+// changed comments. existing are the columns of the existing table. Nil means that there is no table.
+func (t StoredTable) ensureStatements(existing map[string]stream.Column) []sqltext.SQL {
 	var statements []sqltext.SQL
 	add := func(name string, values sqltext.Values) {
 		values["schema"], values["table"] = sqltext.Name(t.Schema), sqltext.Name(t.Definition.Name)
 		statements = append(statements, catalogSQL.Render(name, values))
 	}
-	if have == nil {
+	if existing == nil {
 		add("create_table", sqltext.Values{"columns": columnDefinitions(t.Columns)})
 		add("comment_on_table", sqltext.Values{"comment": t.Definition.Comment})
 	}
 	for _, c := range t.Columns {
-		old, ok := have[c.Name]
-		if !ok && have != nil {
+		existingColumn, ok := existing[c.Name]
+		if !ok && existing != nil {
 			add("add_column", sqltext.Values{"column": sqltext.Name(c.Name), "type": sqltext.SQL(c.Type)})
 		}
-		if old.Comment != c.Comment {
+		if existingColumn.Comment != c.Comment {
 			add("comment_on_column", sqltext.Values{"column": sqltext.Name(c.Name), "comment": c.Comment})
 		}
 	}
@@ -135,9 +135,9 @@ func columnDefinitions(columns []stream.Column) sqltext.SQL {
 	})
 }
 
-// SchemaError means that the warehouse has a table or column that this program does not have, or has
-// with another type. Column is empty if the whole table is unknown. Program is the version of the
-// program that wrote the warehouse.
+// SchemaError means that the warehouse has a table or column that this program does not have, or a
+// column that has another type in this program. Column is empty if the whole table is unknown. Program
+// is the release that wrote the warehouse.
 type SchemaError struct{ Table, Column, Have, Want, Program string }
 
 func (e *SchemaError) Error() string {
@@ -147,31 +147,31 @@ func (e *SchemaError) Error() string {
 }
 
 // checkCompatible returns a *SchemaError if the catalog has a table or column that this program does
-// not have, or a column that has another type in this program. Every night would copy such a table or
-// column without updating it.
-func (c *Catalog) checkCompatible(have map[string]map[string]stream.Column, program string) error {
-	var found *SchemaError
-	for table := range have {
+// not have, or a column that has another type in this program. Without this error, every night would
+// copy the table or column and never update it.
+func (c *Catalog) checkCompatible(existing map[string]map[string]stream.Column, program string) error {
+	var mismatch *SchemaError
+	for table := range existing {
 		schema, name, _ := strings.Cut(table, ".")
 		_, isMain := c.defs[name]
 		isMeta := slices.ContainsFunc(c.meta, func(def stream.Definition) bool { return def.Name == name })
 		if (schema == "main" || schema == "past") && !isMain || schema == "meta" && !isMeta {
-			found = &SchemaError{Table: table, Have: "a table", Want: "absent"}
+			mismatch = &SchemaError{Table: table, Have: "a table", Want: "absent"}
 		}
 	}
 	for _, t := range c.StoredTables() {
-		for name, old := range have[t.QualifiedName()] {
+		for name, column := range existing[t.QualifiedName()] {
 			want := cmp.Or(firstOf(t.Columns, func(c stream.Column) bool { return c.Name == name }).Type, "absent")
-			if old.Type != want {
-				found = &SchemaError{Table: t.QualifiedName(), Column: name, Have: string(old.Type), Want: string(want)}
+			if column.Type != want {
+				mismatch = &SchemaError{Table: t.QualifiedName(), Column: name, Have: string(column.Type), Want: string(want)}
 			}
 		}
 	}
-	if found == nil {
+	if mismatch == nil {
 		return nil
 	}
-	found.Program = program
-	return found
+	mismatch.Program = program
+	return mismatch
 }
 
 // Columns returns the columns of all tables of a database, by "schema.table" and column name. An
@@ -182,19 +182,19 @@ func (in *Instance) Columns(ctx context.Context, database string) (map[string]ma
 		return nil, fmt.Errorf("read the catalog: %w", err)
 	}
 	defer rows.Close()
-	found := map[string]map[string]stream.Column{}
+	columns := map[string]map[string]stream.Column{}
 	for rows.Next() {
 		var table string
 		var c stream.Column
 		if err := rows.Scan(&table, &c.Name, &c.Type, &c.NotNull, &c.Comment); err != nil {
 			return nil, fmt.Errorf("read the catalog: %w", err)
 		}
-		if found[table] == nil {
-			found[table] = map[string]stream.Column{}
+		if columns[table] == nil {
+			columns[table] = map[string]stream.Column{}
 		}
-		found[table][c.Name] = c
+		columns[table][c.Name] = c
 	}
-	return found, rows.Err()
+	return columns, rows.Err()
 }
 
 // MetaDefinitions returns the definitions of the tables of the schema meta.

@@ -44,7 +44,7 @@ func TestDefinitionsMatchDuckDB(t *testing.T) {
 		if err := d.Exec(t.Context(), "CREATE SCHEMA plain", "USE plain", sqltext.SQL(sql), "USE main"); err != nil {
 			t.Fatalf("run schema/%s.sql in DuckDB: %v", name, err)
 		}
-		if diff := cmp.Diff(withoutTracking(def.Columns), describe(t, d, "plain", name)); diff != "" {
+		if diff := cmp.Diff(withoutUnstoredFields(def.Columns), columnsInDuckDB(t, d, "plain", name)); diff != "" {
 			t.Errorf("columns of %s (-ParseDefinition +DuckDB):\n%s", name, diff)
 		}
 		if err := d.Exec(t.Context(), "DROP SCHEMA plain CASCADE"); err != nil {
@@ -53,8 +53,8 @@ func TestDefinitionsMatchDuckDB(t *testing.T) {
 	}
 }
 
-// withoutTracking clears the fields of columns that DuckDB does not store.
-func withoutTracking(columns []stream.Column) []stream.Column {
+// withoutUnstoredFields clears the fields of stream.Column that DuckDB does not store.
+func withoutUnstoredFields(columns []stream.Column) []stream.Column {
 	stored := slices.Clone(columns)
 	for i := range stored {
 		stored[i].Untracked, stored[i].FieldID, stored[i].References = false, 0, stream.Reference{}
@@ -62,8 +62,8 @@ func withoutTracking(columns []stream.Column) []stream.Column {
 	return stored
 }
 
-// describe returns the columns of a table or view in DuckDB.
-func describe(t *testing.T, d *warehouse.Draft, schema, table string) []stream.Column {
+// columnsInDuckDB returns the columns of a table or view in DuckDB.
+func columnsInDuckDB(t *testing.T, d *warehouse.Draft, schema, table string) []stream.Column {
 	t.Helper()
 	rows, err := d.DB.QueryContext(t.Context(), `SELECT column_name, replace(data_type, 'TIMESTAMP WITH TIME ZONE', 'TIMESTAMPTZ'),
 		NOT is_nullable, comment FROM duckdb_columns() WHERE schema_name = ? AND table_name = ? ORDER BY column_index`, schema, table)
@@ -71,15 +71,15 @@ func describe(t *testing.T, d *warehouse.Draft, schema, table string) []stream.C
 		t.Fatal(err)
 	}
 	defer rows.Close()
-	var cols []stream.Column
+	var columns []stream.Column
 	for rows.Next() {
 		var c stream.Column
 		if err := rows.Scan(&c.Name, &c.Type, &c.NotNull, &c.Comment); err != nil {
 			t.Fatal(err)
 		}
-		cols = append(cols, c)
+		columns = append(columns, c)
 	}
-	return cols
+	return columns
 }
 
 func TestEveryTableIsInMainPastAndHistory(t *testing.T) {
@@ -92,7 +92,7 @@ func TestEveryTableIsInMainPastAndHistory(t *testing.T) {
 	for _, table := range w.Catalog.Tables() {
 		defined := len(w.Catalog.Definition(table.Name).Columns)
 		for schema, systemColumns := range map[string]int{"main": 2, "past": 4} {
-			if got := len(describe(t, d, schema, table.Name)); got != defined+systemColumns {
+			if got := len(columnsInDuckDB(t, d, schema, table.Name)); got != defined+systemColumns {
 				t.Errorf("%s.%s has %d columns, want %d", schema, table.Name, got, defined+systemColumns)
 			}
 		}
@@ -118,7 +118,7 @@ func TestEveryPublishedColumnHasAComment(t *testing.T) {
 	}
 }
 
-func TestHistoryReturnsTheRowsOfATime(t *testing.T) {
+func TestAsOfMacroReturnsTheRowsOfATime(t *testing.T) {
 	w := open(t)
 	d := beginDraft(t, w, "20261102T020000Z", "new")
 	defer d.Discard()
@@ -136,9 +136,9 @@ func TestHistoryReturnsTheRowsOfATime(t *testing.T) {
 	}
 }
 
-// publishByOther publishes a draft and then changes the schema version in its manifest, as if another
-// program had published it.
-func publishByOther(t *testing.T, w *warehouse.Warehouse, d *warehouse.Draft) {
+// publishAsOtherSchema publishes a draft and then changes the schema version in the manifest, as if a
+// program with another schema had published the version.
+func publishAsOtherSchema(t *testing.T, w *warehouse.Warehouse, d *warehouse.Draft) {
 	t.Helper()
 	m, err := d.Publish(t.Context(), slices.Clone(tableFiles))
 	must(t, err)
@@ -162,20 +162,20 @@ func TestNewColumnsAreAddedAndChangedOnesAreErrors(t *testing.T) {
 			if err := d.Exec(t.Context(), sqltext.SQL(c.change)); err != nil {
 				t.Fatal(err)
 			}
-			publishByOther(t, w, d)
+			publishAsOtherSchema(t, w, d)
 			next, err := w.Begin(t.Context(), "20261102T020000Z", night.AddDate(0, 0, 1))
 			if c.want == "" {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if got := len(describe(t, next, "main", "product_listing_tags")); got != 6 {
+				if got := len(columnsInDuckDB(t, next, "main", "product_listing_tags")); got != 6 {
 					t.Errorf("got %d columns, want 6", got)
 				}
 				next.Discard()
 				return
 			}
-			var refused *warehouse.SchemaError
-			if !errors.As(err, &refused) || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), "rebuild") {
+			var schemaErr *warehouse.SchemaError
+			if !errors.As(err, &schemaErr) || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), "rebuild") {
 				t.Errorf("got error %v, want a SchemaError with %q and the command rebuild", err, c.want)
 			}
 			drafts, globErr := filepath.Glob(filepath.Join(w.Folder.Dir(), "versions", ".*"))

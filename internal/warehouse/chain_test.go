@@ -34,7 +34,7 @@ func runsOf(manifests []warehouse.Manifest) (runs []string) {
 	return runs
 }
 
-// editManifest changes a manifest in a file.
+// editManifest changes a manifest and seals it again.
 func editManifest(t *testing.T, w *warehouse.Warehouse, file string, change func(m *warehouse.Manifest)) {
 	t.Helper()
 	m, err := w.Versions.ReadManifestFile(file, "")
@@ -45,9 +45,9 @@ func editManifest(t *testing.T, w *warehouse.Warehouse, file string, change func
 }
 
 // TestChangesOfMetaFormAChain publishes three nights. Each night stores a file with its changes of the
-// schemas meta and past relative to the night before. The manifests of these files are a chain. The
-// test removes the copies of the second manifest one by one. The chain of the third version must use
-// the remaining copies.
+// schemas meta and past relative to the previous night. MetaChain returns the manifests of these files.
+// The test removes the copies of the second manifest one by one. MetaChain must use the remaining
+// copies.
 func TestChangesOfMetaFormAChain(t *testing.T) {
 	w := openKeeping(t, 3)
 	publishThree(t, w)
@@ -63,7 +63,7 @@ func TestChangesOfMetaFormAChain(t *testing.T) {
 	}{
 		{"all copies", func() {}, all},
 		{"without the copy beside the changes", func() { must(t, os.Remove(w.Folder.RunManifestPath(secondNight))) }, all},
-		{"with the entry of the changes only in the copy of the day", func() {
+		{"with a version manifest that names no changes", func() {
 			editManifest(t, w, inVersion, func(m *warehouse.Manifest) { m.Meta = nil })
 		}, all},
 		{"without the version", func() { must(t, os.Remove(inVersion)) }, all},
@@ -85,9 +85,9 @@ func TestChangesOfMetaFormAChain(t *testing.T) {
 	}
 }
 
-// TestMetaBaseIsTheLastCompleteVersion removes files of the previous version. The changes of a draft
-// are relative to the previous version only if its files are complete.
-func TestMetaBaseIsTheLastCompleteVersion(t *testing.T) {
+// TestMetaBaseIsThePreviousVersionIfComplete removes files of the previous version. The changes of a
+// draft are relative to the previous version only if its files of changes are complete.
+func TestMetaBaseIsThePreviousVersionIfComplete(t *testing.T) {
 	for name, c := range map[string]struct {
 		damage func(t *testing.T, w *warehouse.Warehouse)
 		want   string
@@ -100,14 +100,14 @@ func TestMetaBaseIsTheLastCompleteVersion(t *testing.T) {
 			editManifest(t, w, w.Folder.RunManifestPath(firstNight), func(m *warehouse.Manifest) { m.Meta = nil })
 		}, ""},
 		"without changes of the schema past": {func(t *testing.T, w *warehouse.Warehouse) {
-			editManifest(t, w, w.Folder.RunManifestPath(firstNight), func(m *warehouse.Manifest) { m.Meta.Past = false })
+			editManifest(t, w, w.Folder.RunManifestPath(firstNight), func(m *warehouse.Manifest) { m.Meta.HasPast = false })
 		}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := open(t)
 			m := publishFull(t, w, firstNight, "one")
-			if m.Meta == nil || m.Meta.Base != "" || !m.Meta.Past {
-				t.Errorf("the manifest of the first night has the entry %+v, want no base, and changes of the schema past", m.Meta)
+			if m.Meta == nil || m.Meta.Base != "" || !m.Meta.HasPast {
+				t.Errorf("the manifest of the first night describes the changes as %+v, want no base, and changes of the schema past", m.Meta)
 			}
 			d, err := w.Begin(t.Context(), secondNight, night.AddDate(0, 0, 1))
 			must(t, err)
@@ -121,8 +121,8 @@ func TestMetaBaseIsTheLastCompleteVersion(t *testing.T) {
 }
 
 // TestPruneRemovesChangesThatNoVersionNeeds keeps one version. Prune must keep the changes of earlier
-// nights while the chain of this version needs them. The third night begins a new chain, so prune
-// must then remove the earlier changes.
+// nights that the chain of this version needs. The third night begins a new chain. Prune must then
+// remove the earlier changes.
 func TestPruneRemovesChangesThatNoVersionNeeds(t *testing.T) {
 	w := openKeeping(t, 1)
 	publishFull(t, w, firstNight, "one")
@@ -164,7 +164,7 @@ func TestPruneRemovesChangesThatNoVersionNeeds(t *testing.T) {
 }
 
 // TestTheLineageUsesCopiesOfManifests damages the manifests of three versions. The lineage of the third
-// version consists of the third version and the versions on which it was built.
+// version consists of the kept versions on which the third version builds, and the third version.
 func TestTheLineageUsesCopiesOfManifests(t *testing.T) {
 	w := openKeeping(t, 3)
 	publishThree(t, w)
@@ -220,7 +220,7 @@ func TestARollbackSkipsRefreshes(t *testing.T) {
 		must(t, err)
 		want := firstNight
 		if run == "20261101T030000Z" {
-			want = "" // its previous version is a night
+			want = "" // the previous version is a night
 		}
 		if m.Night != want || m.Kind != d.Kind {
 			t.Errorf("%s was built on the night %q and has the kind %q, want %q and %q", run, m.Night, m.Kind, want, d.Kind)

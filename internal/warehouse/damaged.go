@@ -38,8 +38,8 @@ func (f *Folder) DamagedErr(path, problem string, err error) *DamagedError {
 	return &DamagedError{File: f.Relative(path), Problem: problem, Err: err}
 }
 
-// ProblemOf returns the text of an error that occurred while a file was read, as it appears in
-// DamagedError.Problem. It returns an empty string if err is nil.
+// ProblemOf returns the text of DamagedError.Problem for an error that occurred while a file was read. It
+// returns an empty string if err is nil.
 func ProblemOf(err error) string {
 	var damaged *DamagedError
 	switch {
@@ -60,24 +60,24 @@ func (w *Warehouse) WithRemedy(err error, version string) error {
 	if !errors.As(err, &damaged) || damaged.Remedy != "" {
 		return err
 	}
-	var ways []string
+	var remedies []string
 	if days := w.Series.Days(); len(days) > 0 {
-		ways = append(ways, fmt.Sprintf("the Parquet series is there (%s to %s, days: %d): placementsync rebuild builds the catalog from it",
+		remedies = append(remedies, fmt.Sprintf("the Parquet series is there (%s to %s, days: %d): placementsync rebuild builds the catalog from it",
 			days[0], days[len(days)-1], len(days)))
 	}
 	if versions := w.Versions.listIntact(version); len(versions) > 0 {
-		ways = append(ways, fmt.Sprintf("intact versions are %s: placementsync rollback %s switches to the newest of them",
+		remedies = append(remedies, fmt.Sprintf("intact versions are %s: placementsync rollback %s switches to the newest of them",
 			strings.Join(versions, ", "), versions[len(versions)-1]))
 	}
-	if len(ways) == 0 {
-		ways = []string{"no other version is intact and there is no Parquet series: restore a backup"}
+	if len(remedies) == 0 {
+		remedies = []string{"no other version is intact and there is no Parquet series: restore a backup"}
 	}
-	damaged.Remedy = strings.Join(append(ways, "nothing was changed"), "; ")
+	damaged.Remedy = strings.Join(append(remedies, "nothing was changed"), "; ")
 	return err
 }
 
-// ExplainErr is called after a query failed with err. It checks whether the catalog that readers see
-// is damaged. It returns a *DamagedError with a remedy, or err if the catalog is intact.
+// ExplainErr is called after a query failed with err. If the catalog that readers see is damaged, it
+// returns a *DamagedError with a remedy. If the catalog is intact, it returns err.
 func (w *Warehouse) ExplainErr(err error) error {
 	var damaged *DamagedError
 	if err == nil || errors.As(err, &damaged) {
@@ -118,15 +118,15 @@ func (v *Versions) listIntact(except string) []string {
 
 // fileSums lists the files that have a checksum in the manifest.
 func (m Manifest) fileSums() []checksum.FileSum {
-	all := []checksum.FileSum{m.Catalog}
+	sums := []checksum.FileSum{m.Catalog}
 	if m.LedgerLine != nil {
-		all = append(all, *m.LedgerLine)
+		sums = append(sums, *m.LedgerLine)
 	}
 	if m.Meta != nil {
-		all = append(all, m.Meta.FileSum)
+		sums = append(sums, m.Meta.FileSum)
 	}
 	for _, t := range m.Tables {
-		all = append(all, t.FileSum)
+		sums = append(sums, t.FileSum)
 	}
-	return all
+	return sums
 }

@@ -12,9 +12,9 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// TestQueryErrorsOfADamagedCatalogAreExplained passes the error of a query to ExplainErr. The result
-// must name the damaged file and the remedy if the catalog that readers see is damaged. Otherwise it
-// must be the error of the query.
+// TestQueryErrorsOfADamagedCatalogAreExplained passes the error of a query to ExplainErr. If the catalog
+// that readers see is damaged, ExplainErr must name the damaged file and the remedy. Otherwise it must
+// return the error of the query.
 func TestQueryErrorsOfADamagedCatalogAreExplained(t *testing.T) {
 	catalog, manifest := filepath.Join("versions", secondNight, "catalog.duckdb"), filepath.Join("versions", secondNight, "manifest.json")
 	for name, c := range map[string]struct {
@@ -46,8 +46,8 @@ func TestQueryErrorsOfADamagedCatalogAreExplained(t *testing.T) {
 			case c.file != "" && !strings.Contains(err.Error(), "placementsync rollback "+firstNight):
 				t.Errorf("the error is %v, want it to name the rollback to %s", err, firstNight)
 			}
-			if again := w.ExplainErr(err); again != err {
-				t.Errorf("explaining the error again gave %v, want the same error", again)
+			if got := w.ExplainErr(err); got != err {
+				t.Errorf("ExplainErr of an explained error returned %v, want the error unchanged", got)
 			}
 		})
 	}
@@ -60,7 +60,7 @@ func TestQueryErrorsOfADamagedCatalogAreExplained(t *testing.T) {
 // the third version must name only the first version, because a rollback to a damaged version would
 // fail.
 func TestTheRemedyNamesIntactVersions(t *testing.T) {
-	damaged := func(w *warehouse.Warehouse) error {
+	damagedErr := func(w *warehouse.Warehouse) error {
 		return w.WithRemedy(w.Folder.DamagedErr(w.Folder.VersionCatalog(thirdNight), "test", nil), thirdNight)
 	}
 	for _, file := range []string{"", "catalog.duckdb", tagsFile, "meta.changes", "run.json", "manifest.json"} {
@@ -74,12 +74,12 @@ func TestTheRemedyNamesIntactVersions(t *testing.T) {
 				flipBit(t, filepath.Join(w.Folder.VersionPath(secondNight), file), 40)
 				want = "intact versions are " + firstNight + ": placementsync rollback " + firstNight + " switches"
 			}
-			err := damaged(w)
+			err := damagedErr(w)
 			if !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "(2026-11-01 to 2026-11-03, days: 3)") {
 				t.Errorf("got %v, want %q", err, want)
 			}
 			must(t, errors.Join(os.RemoveAll(w.Folder.VersionPath(firstNight)), os.RemoveAll(w.Folder.VersionPath(secondNight)), os.RemoveAll(path(w, "parquet"))))
-			err = damaged(w)
+			err = damagedErr(w)
 			if want := "no other version is intact and there is no Parquet series: restore a backup; nothing was changed"; !strings.HasSuffix(err.Error(), want) {
 				t.Errorf("got %v, want %q", err, want)
 			}
@@ -87,7 +87,7 @@ func TestTheRemedyNamesIntactVersions(t *testing.T) {
 	}
 	w, cause := open(t), errors.New("another error")
 	if err := w.WithRemedy(cause, firstNight); err != cause {
-		t.Errorf("WithRemedy returned %v for another error, want the same error", err)
+		t.Errorf("WithRemedy returned %v for an error that is no DamagedError, want the error unchanged", err)
 	}
 }
 

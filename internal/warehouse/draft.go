@@ -19,7 +19,7 @@ import (
 )
 
 // Draft is an unpublished version in a private folder. Its catalog begins as a copy of the catalog of
-// an earlier version. A run changes this copy. Readers see the draft after Publish.
+// an earlier version. A run changes this copy. Publish makes the draft the version that readers see.
 type Draft struct {
 	*Instance
 	// Run is the id of the run. At is the time of its snapshot.
@@ -29,42 +29,43 @@ type Draft struct {
 	Kind string
 	// Dir is the private folder.
 	Dir string
-	// Previous is the version whose catalog was copied. It is empty on the first night.
+	// Previous is the version whose catalog was copied. It is empty if the draft began with an empty
+	// catalog, as on the first night.
 	Previous string
 	// Source is the run whose snapshot a rebuilt version contains.
 	Source string
 
 	w *Warehouse
-	// base is the manifest of Previous.
+	// base is the manifest of Previous. meta is the argument of RecordMetaBase for the new manifest.
 	base Manifest
 	meta *ManifestMeta
 	// baseBytes is the size of the catalog of Previous.
 	baseBytes int64
-	// carried are the tables whose files Carry copied, with their entries in the manifest of
-	// Previous.
-	carried map[string]ManifestTable
+	// copied are the tables whose files CopyUnchanged copied, as in the manifest of Previous. damaged is
+	// the result of DamagedFiles.
+	copied  map[string]ManifestTable
 	damaged []*DamagedError
 }
 
 // MetaBase returns the version to which the draft's changes of the schemas meta and past are relative.
 // This is Previous if the series contains the changes of Previous. Otherwise MetaBase returns an empty
 // string, and the draft must write all rows of both schemas. This happens on the first night, and on
-// the first night after an older program, which did not record changes of the schema past.
+// the first night after release 1.0.0, which did not record changes of the schema past.
 func (d *Draft) MetaBase() string {
 	if _, err := os.Stat(d.w.Folder.ChangesPath(d.Previous)); d.Previous == "" || err != nil {
 		return ""
 	}
 	m, err := d.w.Versions.ReadManifestFile(d.w.Folder.RunManifestPath(d.Previous), d.Previous)
-	if err != nil || m.Meta == nil || !m.Meta.Past {
+	if err != nil || m.Meta == nil || !m.Meta.HasPast {
 		return ""
 	}
 	return d.Previous
 }
 
-// RecordMetaBase records for the manifest that MetaFile contains the changes of the schemas meta and
-// past relative to base.
+// RecordMetaBase says that the file MetaFile of the draft contains the changes of the schemas meta and
+// past relative to base. Publish writes this into the manifest.
 func (d *Draft) RecordMetaBase(base string) {
-	d.meta = &ManifestMeta{Base: base, Past: true, FileSum: checksum.FileSum{File: MetaFile}}
+	d.meta = &ManifestMeta{Base: base, HasPast: true, FileSum: checksum.FileSum{File: MetaFile}}
 }
 
 // Catalog returns the path of the DuckDB file of a published version.
@@ -95,7 +96,7 @@ func (w *Warehouse) BeginFrom(ctx context.Context, run string, at time.Time, bas
 		return nil, fmt.Errorf("begin version %s: %w", run, w.WithRemedy(err, base))
 	}
 	d := &Draft{Run: run, At: at.UTC().Truncate(time.Microsecond), Previous: base, base: m, w: w,
-		Dir: w.Folder.Path(VersionsDir, "."+run+draftSuffix), carried: map[string]ManifestTable{}}
+		Dir: w.Folder.Path(VersionsDir, "."+run+draftSuffix), copied: map[string]ManifestTable{}}
 	if err := d.openCatalog(ctx); err != nil {
 		return nil, errors.Join(fmt.Errorf("begin version %s: %w", run, w.WithRemedy(err, base)), d.Discard())
 	}
@@ -116,14 +117,14 @@ func (d *Draft) openCatalog(ctx context.Context) error {
 		return err
 	}
 	d.Instance = in
-	if d.HasTablesOfBase() {
+	if d.IsSchemaUnchanged() {
 		return nil
 	}
 	return d.w.Catalog.ensureTables(ctx, in, d.base.Program)
 }
 
-// HasTablesOfBase reports whether Previous has the tables, columns and views of this program.
-func (d *Draft) HasTablesOfBase() bool { return d.w.Catalog.isCatalogOf(d.base) }
+// IsSchemaUnchanged reports whether Previous has the tables, columns and views of this program.
+func (d *Draft) IsSchemaUnchanged() bool { return d.w.Catalog.isCatalogOf(d.base) }
 
 // copyPrevious copies the catalog of Previous. On the first night DuckDB creates the catalog.
 func (d *Draft) copyPrevious(path string) error {
@@ -148,9 +149,9 @@ func (d *Draft) copyPrevious(path string) error {
 	return err
 }
 
-// ReadClosed writes the catalog of the draft, closes it, calls read with its path and opens it
-// again. While read runs, another DuckDB instance can open the file. The caller must have closed the
-// stages of the draft.
+// ReadClosed writes and closes the catalog of the draft, calls read with the path of the catalog, and
+// opens the catalog again. While read runs, another DuckDB instance can open the file. The caller must
+// have closed the stages of the draft.
 func (d *Draft) ReadClosed(ctx context.Context, read func(catalog string) error) error {
 	err := d.Exec(ctx, "CHECKPOINT")
 	if err == nil {
@@ -173,7 +174,7 @@ func (d *Draft) ReadClosed(ctx context.Context, read func(catalog string) error)
 // Step calls Config.Step. Tests use it to return an error between two changes of the disk.
 func (d *Draft) Step(name string) error { return d.w.Folder.disk.CallStep(name) }
 
-// Cores returns the number of threads that DuckDB may use.
+// Cores returns the number of threads that DuckDB is allowed to use.
 func (d *Draft) Cores() int {
 	if n := d.w.cfg.Threads; n > 0 {
 		return n
@@ -197,7 +198,7 @@ func (d *Draft) Discard() error {
 	return errors.Join(err, d.w.Folder.disk.RemoveAll(d.Dir))
 }
 
-// WriteLedgerLine writes the ledger entry of the run into the draft.
+// WriteLedgerLine writes a copy of the run's ledger line into the draft.
 func (d *Draft) WriteLedgerLine(r ledger.Run) error {
 	_, err := d.w.Ledger.WriteLine(d.Dir, r)
 	return err
@@ -229,16 +230,16 @@ func (w *Warehouse) finishKilledRuns() error {
 	}
 	err = w.finishPublish(run)
 	if errors.As(err, new(*DamagedError)) || errors.As(err, new(*ExtendError)) {
-		// These errors must not stop the night. openCatalog reports a damaged file that the draft
-		// needs. If the series could not be extended, the next publish tries again.
+		// These errors must not stop the night. If the draft needs the damaged file, openCatalog reports
+		// the damage. If the series could not be extended, the next publish tries again.
 		return nil
 	}
 	return err
 }
 
-// readBase returns the manifest of the version base, or an empty one if base is empty. It returns an
-// error if the snapshot of base is not earlier than at: if the clock was set back, the validity of
-// rows would end before it begins.
+// readBase returns the manifest of the version base, or an empty manifest if base is empty. It returns an
+// error if the snapshot of base is not earlier than at. Otherwise rows would end before they begin, for
+// example after the clock was set back.
 func (w *Warehouse) readBase(base string, at time.Time) (m Manifest, err error) {
 	if base == "" {
 		return m, nil
@@ -250,8 +251,8 @@ func (w *Warehouse) readBase(base string, at time.Time) (m Manifest, err error) 
 	return m, err
 }
 
-// LastGrade returns the Grade, Reason and AgeSince of a stream in the last snapshot. ok is false if the
-// snapshot has no grade of the stream.
+// LastGrade returns the Grade, Reason and AgeSince of a stream in the newest snapshot that has a grade of
+// the stream. ok is false if no snapshot has such a grade.
 func (d *Draft) LastGrade(ctx context.Context, stream string) (last ledger.Stream, ok bool, err error) {
 	err = d.DB.QueryRowContext(ctx, string(catalogSQL.Render("last_grade", nil)), stream).
 		Scan(&last.Grade, &last.Reason, &last.AgeSince)

@@ -17,13 +17,13 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// TestADraftIsReadWhileItIsClosed opens the catalog of a draft in another DuckDB instance. Afterwards
-// the draft must accept changes again, even if reading returned an error.
+// TestADraftIsReadWhileItIsClosed opens the closed catalog of a draft in another DuckDB instance. After
+// that, the draft must accept changes again, even if reading returned an error.
 func TestADraftIsReadWhileItIsClosed(t *testing.T) {
 	w := open(t)
 	d := beginDraft(t, w, firstNight, "one")
-	failed := errors.New("a check failed")
-	for _, want := range []error{nil, failed} {
+	checkErr := errors.New("a check failed")
+	for _, want := range []error{nil, checkErr} {
 		err := d.ReadClosed(t.Context(), func(catalog string) error {
 			db, err := sql.Open("duckdb", catalog+"?access_mode=READ_ONLY")
 			must(t, err)
@@ -103,10 +103,10 @@ func TestADraftUsesTheConfiguredLimits(t *testing.T) {
 		if got := queryOne(t, d, "SELECT current_setting('threads')::VARCHAR"); threads > 0 && got != fmt.Sprint(want) {
 			t.Errorf("DuckDB uses %s threads, want %d", got, want)
 		}
-		before := queryOne(t, d, "SELECT current_setting('memory_limit')")
+		defaultLimit := queryOne(t, d, "SELECT current_setting('memory_limit')")
 		must(t, d.LimitMemory(t.Context(), true)) // no change without a limit in the configuration
-		if got := queryOne(t, d, "SELECT current_setting('memory_limit')"); got != before {
-			t.Errorf("the memory limit is %s, want %s as before", got, before)
+		if got := queryOne(t, d, "SELECT current_setting('memory_limit')"); got != defaultLimit {
+			t.Errorf("the memory limit is %s, want the unchanged default %s", got, defaultLimit)
 		}
 		must(t, d.Discard())
 	}
@@ -114,10 +114,10 @@ func TestADraftUsesTheConfiguredLimits(t *testing.T) {
 	d, err := w.Begin(t.Context(), firstNight, night)
 	must(t, err)
 	// Three quarters of 400 MB, and 400 MB.
-	for part, want := range map[bool]string{true: "286.1 MiB", false: "381.4 MiB"} {
-		must(t, d.LimitMemory(t.Context(), part))
+	for isReduced, want := range map[bool]string{true: "286.1 MiB", false: "381.4 MiB"} {
+		must(t, d.LimitMemory(t.Context(), isReduced))
 		if got := queryOne(t, d, "SELECT current_setting('memory_limit')"); got != want {
-			t.Errorf("with part %t the memory limit is %s, want %s", part, got, want)
+			t.Errorf("reduced %t: the memory limit is %s, want %s", isReduced, got, want)
 		}
 	}
 	must(t, d.Discard())
@@ -128,7 +128,7 @@ func TestADraftUsesTheConfiguredLimits(t *testing.T) {
 func TestInvalidSettingsFailTheDraft(t *testing.T) {
 	w := openWith(t, warehouse.Config{MemoryLimit: "much"})
 	if _, err := w.Begin(t.Context(), firstNight, night); err == nil || !strings.Contains(err.Error(), "begin version "+firstNight) || !strings.Contains(err.Error(), "memory_limit") {
-		t.Errorf("got the error %v, want one that names the version and memory_limit", err)
+		t.Errorf("got the error %v, want an error that names the version and memory_limit", err)
 	}
 	if drafts, _ := filepath.Glob(path(w, "versions", ".*")); len(drafts) > 0 {
 		t.Errorf("after the error there are the drafts %v, want none", drafts)
@@ -139,10 +139,10 @@ func TestInvalidSettingsFailTheDraft(t *testing.T) {
 func TestASnapshotIsAfterItsBase(t *testing.T) {
 	w := open(t)
 	publishNights(t, w, "one")
-	for add, isAllowed := range map[time.Duration]bool{-time.Second: false, 0: false, time.Microsecond: true} {
-		d, err := w.Begin(t.Context(), secondNight, night.Add(add))
+	for distance, isAllowed := range map[time.Duration]bool{-time.Second: false, 0: false, time.Microsecond: true} {
+		d, err := w.Begin(t.Context(), secondNight, night.Add(distance))
 		if (err == nil) != isAllowed {
-			t.Errorf("a snapshot %v after its base: got error %v, want it allowed: %t", add, err, isAllowed)
+			t.Errorf("a snapshot %v after its base: got error %v, want no error: %t", distance, err, isAllowed)
 		}
 		if err == nil {
 			must(t, d.Discard())
@@ -156,16 +156,16 @@ func TestAnInstanceRunsStatementsTogether(t *testing.T) {
 	d, err := open(t).Begin(t.Context(), firstNight, night)
 	must(t, err)
 	defer func() { must(t, d.Discard()) }()
-	long := "SELECT " + strings.Repeat("1 + ", 50) + "nothing"
-	err = d.Atomically(t.Context(), []sqltext.SQL{"CREATE TABLE main.a (x INTEGER)", sqltext.SQL(long)})
-	if err == nil || !strings.Contains(err.Error(), long[:160]+"...") || strings.Contains(err.Error(), long[:161]+"...") {
+	longStatement := "SELECT " + strings.Repeat("1 + ", 50) + "nothing"
+	err = d.Atomically(t.Context(), []sqltext.SQL{"CREATE TABLE main.a (x INTEGER)", sqltext.SQL(longStatement)})
+	if err == nil || !strings.Contains(err.Error(), longStatement[:160]+"...") || strings.Contains(err.Error(), longStatement[:161]+"...") {
 		t.Errorf("got %v, want the first 160 bytes of the statement", err)
 	}
 	if got := queryOne(t, d, "SELECT count(*)::VARCHAR FROM duckdb_tables() WHERE table_name = 'a'"); got != "0" {
 		t.Errorf("there are %s tables of the failed transaction, want 0", got)
 	}
-	short := "SELECT nothing" + strings.Repeat(" ", 160-len("SELECT nothing"))
-	if err := d.Exec(t.Context(), sqltext.SQL(short)); err == nil || strings.Contains(err.Error(), short+"...") {
+	shortStatement := "SELECT nothing" + strings.Repeat(" ", 160-len("SELECT nothing"))
+	if err := d.Exec(t.Context(), sqltext.SQL(shortStatement)); err == nil || strings.Contains(err.Error(), shortStatement+"...") {
 		t.Errorf("the error of a statement of 160 bytes is %v, want the whole statement in it", err)
 	}
 	must(t, d.Atomically(t.Context(), []sqltext.SQL{"CREATE TABLE main.a (x INTEGER)", "INSERT INTO main.a VALUES (1)"}))
@@ -179,10 +179,10 @@ func TestAnInstanceRunsStatementsTogether(t *testing.T) {
 		return stop
 	})
 	if !errors.Is(err, stop) || rows != 1 {
-		t.Errorf("%d rows were read (%v), want one", rows, err)
+		t.Errorf("%d rows were read (%v), want 1 row and the error of the callback", rows, err)
 	}
 	if err := d.EachRow(t.Context(), []sqltext.SQL{"SELECT nothing"}, func(func(...any) error) error { return nil }); err == nil {
-		t.Error("an invalid query gave no error, want one")
+		t.Error("EachRow of an invalid query: got no error")
 	}
 	must(t, d.EachRow(t.Context(), nil, func(func(...any) error) error { return stop }))
 	tx, err := d.DB.BeginTx(t.Context(), nil)
@@ -206,13 +206,13 @@ func TestReadersNeedNoWritableWarehouse(t *testing.T) {
 		}})
 		s, err := readOnly.OpenSealed(t.Context(), firstNight)
 		if (err == nil) != isOpened || err != nil && !errors.Is(err, cause) {
-			t.Errorf("%v: got error %v, want the version opened: %t", cause, err, isOpened)
+			t.Errorf("%v: got error %v, want no error: %t", cause, err, isOpened)
 		}
 		if err != nil {
 			continue
 		}
 		if strings.HasPrefix(s.Scratch, w.Folder.Dir()) || !exists(t, s.Scratch) {
-			t.Errorf("%v: the scratch folder is %s, want an existing one outside of the warehouse", cause, s.Scratch)
+			t.Errorf("%v: the scratch folder is %s, want an existing folder outside the warehouse", cause, s.Scratch)
 		}
 		must(t, s.Close())
 		if exists(t, s.Scratch) {
@@ -258,7 +258,7 @@ func TestAPublishedVersionIsOpened(t *testing.T) {
 	editManifest(t, w, filepath.Join(w.Folder.VersionPath(secondNight), "manifest.json"), func(m *warehouse.Manifest) { m.Format++ })
 	requireFailure(secondNight, new(*warehouse.NewerError))
 	if _, err := w.OpenUnchecked(t.Context(), "20261109T020000Z"); err == nil {
-		t.Error("opening a missing version gave no error, want one")
+		t.Error("OpenUnchecked of a missing version: got no error")
 	}
 	if scratch, _ := filepath.Glob(path(w, "state", ".sealed.*")); len(scratch) > 0 {
 		t.Errorf("after all versions are closed there are the scratch folders %v, want none", scratch)

@@ -15,8 +15,8 @@ import (
 )
 
 // TestDiskErrorsAreReturned repeats each command. Each time, another disk operation fails. The command
-// must return the error, or succeed without the failed operation. After Recover, no file of the
-// warehouse may be lost.
+// must return the error, or succeed without the failedStep operation. After Recover, the warehouse must
+// contain all files.
 func TestDiskErrorsAreReturned(t *testing.T) {
 	original := openKeeping(t, 2)
 	publishFull(t, original, firstNight, "one")
@@ -62,7 +62,7 @@ func TestDiskErrorsAreReturned(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			_, err = d.Carry(tagsTable)
+			_, err = d.CopyUnchanged(tagsTable)
 			err = errors.Join(err, d.WriteLedgerLine(ledger.Run{ID: thirdNight}))
 			if err == nil {
 				_, err = d.Hold(t.Context(), slices.Clone(tableFiles))
@@ -72,14 +72,14 @@ func TestDiskErrorsAreReturned(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			for n := 0; ; n++ {
-				dir, steps, failed := filepath.Join(t.TempDir(), "copy"), 0, ""
+				dir, steps, failedStep := filepath.Join(t.TempDir(), "copy"), 0, ""
 				must(t, os.CopyFS(dir, os.DirFS(c.from.Folder.Dir())))
 				failing := openWith(t, warehouse.Config{Dir: dir, Step: func(step, _ string) error {
 					if strings.HasPrefix(step, "after ") {
 						return nil // the change was made
 					}
 					if steps++; steps-1 == n {
-						failed = step
+						failedStep = step
 						return syscall.EIO
 					}
 					return nil
@@ -87,17 +87,17 @@ func TestDiskErrorsAreReturned(t *testing.T) {
 				err := c.do(failing)
 				w := openWith(t, warehouse.Config{Dir: dir})
 				if err != nil && !errors.Is(err, syscall.EIO) {
-					t.Errorf("failing at %q: got error %v, want an input/output error or none", failed, err)
+					t.Errorf("failing at %q: got error %v, want an input/output error or none", failedStep, err)
 				}
 				if err == nil && newestTag(t, w) != c.tag {
-					t.Errorf("failing at %q: got no error, and readers see %s, want %s", failed, newestTag(t, w), c.tag)
+					t.Errorf("failing at %q: got no error, and readers see %s, want %s", failedStep, newestTag(t, w), c.tag)
 				}
-				if failed == "" {
+				if failedStep == "" {
 					break
 				}
-				must(t, withLock(t, w, "after", w.Recover))
+				must(t, withLock(t, w, "recovery", w.Recover))
 				if found, err := integrity.Check(t.Context(), w, true); err != nil || slices.ContainsFunc(found.Damage, func(d integrity.Damage) bool { return d.Lost }) {
-					t.Errorf("failing at %q: verify found %+v (%v), want no lost files", failed, found.Damage, err)
+					t.Errorf("failing at %q: verify found %+v (%v), want no lost files", failedStep, found.Damage, err)
 				}
 				must(t, os.RemoveAll(dir))
 			}

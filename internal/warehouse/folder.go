@@ -38,8 +38,7 @@ func (f *Folder) VersionCatalog(run string) string {
 	return filepath.Join(f.VersionPath(run), CatalogFile)
 }
 
-// RawPath is the folder of the responses that a run received from the service and stored, its landed
-// responses.
+// RawPath is the landing of a run: the folder of the stored responses of the service.
 func (f *Folder) RawPath(run string) string { return filepath.Join(f.dir, rawDir, run) }
 
 // LandedRuns lists the runs that have landed responses, oldest first.
@@ -122,8 +121,9 @@ func (f *Folder) MakePublicAbove(path string) error {
 	return f.MakePublic(filepath.Dir(path))
 }
 
-// publicMode returns the mode of published files. Without Config.PublishedMode, it creates a file in
-// dir and reads its mode, which depends on the umask. This works on every system.
+// publicMode returns the mode of published files. Without Config.PublishedMode, the mode depends on the
+// umask. publicMode then creates a file in dir and reads the mode of the file, because this works on
+// every system.
 func (f *Folder) publicMode(dir string) (mode fs.FileMode, err error) {
 	if f.mode != 0 {
 		return f.mode, nil
@@ -172,12 +172,12 @@ func (f *Folder) WriteSealed(path string, value any) error {
 	return f.disk.WriteFile(path, data, publicFile)
 }
 
-// folderMode returns the mode of a folder whose files have the given mode. Users who may read the
-// files may also open the folder.
+// folderMode returns the mode of a folder whose files have the given mode. Users who can read the files
+// can also open the folder.
 func folderMode(mode fs.FileMode) fs.FileMode { return mode | mode&0o444>>2 }
 
-// stepLabel returns the name of a file for Config.Step. Names that contain a run or a time are
-// replaced, so that the labels are the same in every run.
+// stepLabel returns the label of a file for Config.Step. It replaces names that contain a run or a time,
+// so that the labels are the same in every run.
 func stepLabel(path string) string {
 	name := filepath.Base(path)
 	visible := strings.TrimPrefix(name, ".")

@@ -22,13 +22,13 @@ const heldDir = "held"
 // private until it is published.
 type HeldNight struct {
 	Manifest Manifest
-	// Entry describes the run. PublishHeld adds it to the ledger.
-	Entry ledger.Run
+	// Run describes the run. PublishHeld adds it to the ledger.
+	Run ledger.Run
 }
 
 // FailedChecks returns the names of the checks that hold the night.
 func (h HeldNight) FailedChecks() (names []string) {
-	for _, c := range h.Entry.Checks {
+	for _, c := range h.Run.Checks {
 		if c.Holds() {
 			names = append(names, c.Name)
 		}
@@ -39,14 +39,14 @@ func (h HeldNight) FailedChecks() (names []string) {
 // HeldCatalog returns the path of the DuckDB file of a held night.
 func (f *Folder) HeldCatalog(run string) string { return f.Path(heldDir, run, CatalogFile) }
 
-// Hold seals and verifies the draft like Publish, but does not publish it. tables is as in Publish. The
-// draft becomes the held night and replaces an earlier held night.
+// Hold seals and verifies the draft like Publish, but does not publish the draft. tables are as in
+// Publish. The draft becomes the held night and replaces an earlier held night.
 func (d *Draft) Hold(ctx context.Context, tables []ManifestTable) (Manifest, error) {
 	m, err := d.seal(ctx, tables)
 	if err != nil {
 		return m, err
 	}
-	if err := d.w.dropHeld(); err != nil {
+	if err := d.w.removeHeld(); err != nil {
 		return m, d.unpublishedErr("hold", err)
 	}
 	err = d.w.Folder.disk.MakeFolder(d.w.Folder.Path(heldDir), privateDir)
@@ -68,15 +68,15 @@ func (w *Warehouse) Held() (h HeldNight, ok bool, err error) {
 	if h.Manifest, err = w.Versions.ReadManifestFile(w.Folder.Path(heldDir, run, ManifestFile), run); err != nil {
 		return h, false, err
 	}
-	h.Entry, ok = w.Ledger.readEntry(w.Folder.Path(heldDir, run), run)
+	h.Run, ok = w.Ledger.readLine(w.Folder.Path(heldDir, run), run)
 	if !ok {
-		return h, false, w.Folder.DamagedErr(w.Folder.Path(heldDir, run, runFile), "it is not the ledger entry of the run", nil)
+		return h, false, w.Folder.DamagedErr(w.Folder.Path(heldDir, run, runFile), "it is not the ledger line of the run", nil)
 	}
 	return h, true, nil
 }
 
-// heldRun returns the run of the held night, or "". A night that was published and is not yet removed
-// from heldDir is not held.
+// heldRun returns the run of the held night, or "". If a night was published and is not yet removed from
+// heldDir, it is no longer held.
 func (w *Warehouse) heldRun() (string, error) {
 	runs, err := listFolders(w.Folder.Path(heldDir))
 	if err != nil || len(runs) == 0 {
@@ -90,25 +90,25 @@ func (w *Warehouse) heldRun() (string, error) {
 	return run, err
 }
 
-// recordHeld writes the ledger entry of the held night if the run was killed before it wrote the
-// entry. It also removes the unfinished-run file, because a held night is not resumed.
+// recordHeld records the held night in the ledger if the run was killed before it did so. It also removes
+// the unfinished-run file, because a held night is not resumed.
 func (w *Warehouse) recordHeld() error {
 	h, ok, err := w.Held()
 	if err != nil || !ok {
 		return nil // verify reports a damaged held night
 	}
 	runs, err := w.Ledger.Runs()
-	if err != nil || ledger.Find(runs, h.Entry.ID).Held {
+	if err != nil || ledger.Find(runs, h.Run.ID).Held {
 		return err
 	}
-	entry := h.Entry
-	entry.Outcome, entry.ExitCode, entry.SnapshotAt, entry.Held = ledger.Failed, ledger.Failed.ExitCode(), time.Time{}, true
-	entry.Error = "held by its checks: " + strings.Join(h.FailedChecks(), ", ")
-	if err := w.Ledger.Record(entry); err != nil {
+	r := h.Run
+	r.Outcome, r.ExitCode, r.SnapshotAt, r.Held = ledger.Failed, ledger.Failed.ExitCode(), time.Time{}, true
+	r.Error = "held by its checks: " + strings.Join(h.FailedChecks(), ", ")
+	if err := w.Ledger.Record(r); err != nil {
 		return err
 	}
 	unfinished, ok, err := w.Ledger.Unfinished()
-	if err != nil || !ok || unfinished.Run != entry.ID {
+	if err != nil || !ok || unfinished.Run != r.ID {
 		return err
 	}
 	return w.Ledger.Finish()
@@ -144,10 +144,10 @@ func (w *Warehouse) CheckHeld(ctx context.Context, readData bool) (damaged []*Da
 	return damaged, files
 }
 
-// PublishHeld publishes the held night, so that readers see it. The caller must have the Lock. accepted are the
-// names of the failed checks that the user accepted; they are written to the ledger entry with the
-// time. The error is a *ledger.UnknownRunError if no night is held. After an *AfterSwitchError the
-// night is published. After any other error it is still held.
+// PublishHeld publishes the held night, so that readers see it. The caller must have the Lock. accepted
+// are the names of the failed checks that the user accepted. PublishHeld writes these names and the time
+// to the ledger. It returns a *ledger.UnknownRunError if no night is held. After an *AfterSwitchError the
+// night is published. After any other error the night is still held.
 func (w *Warehouse) PublishHeld(ctx context.Context, accepted []string, now time.Time) (HeldNight, error) {
 	if err := w.Recover(); err != nil {
 		return HeldNight{}, err
@@ -170,7 +170,7 @@ func (w *Warehouse) PublishHeld(ctx context.Context, accepted []string, now time
 	if damaged, _ := w.CheckHeld(ctx, true); len(damaged) > 0 {
 		return h, fmt.Errorf("publish the held night %s: %w; nothing was changed: drop it with placementsync discard --held", h.Manifest.RunID, damaged[0])
 	}
-	h.Entry.Accepted, h.Entry.AcceptedAt = accepted, now.UTC()
+	h.Run.Accepted, h.Run.AcceptedAt = accepted, now.UTC()
 	if err := w.copyHeld(&h); err != nil {
 		return h, fmt.Errorf("publish the held night %s: %w; readers keep the last snapshot", h.Manifest.RunID, err)
 	}
@@ -181,8 +181,8 @@ func (w *Warehouse) PublishHeld(ctx context.Context, accepted []string, now time
 	if err != nil {
 		return h, fmt.Errorf("switch to version %s: %w", run, err)
 	}
-	// If the process is killed after this, Recover reads the entry in the version.
-	if err := w.Ledger.Record(h.Entry); err != nil {
+	// If the process is killed from here on, Recover reads the copied ledger line in the version.
+	if err := w.Ledger.Record(h.Run); err != nil {
 		return h, &AfterSwitchError{run, err}
 	}
 	if err := w.finishPublish(run); err != nil {
@@ -201,8 +201,9 @@ func describeVersion(run string) string {
 	return "version " + run
 }
 
-// copyHeld creates a version from hard links to the files of the held night, and a new ledger entry
-// with the accepted checks. The files of the held night are kept until readers see the version.
+// copyHeld creates a version from hard links to the files of the held night. It writes a new copy of the
+// ledger line, with the accepted checks. The files of the held night are kept until readers see the
+// version.
 func (w *Warehouse) copyHeld(h *HeldNight) error {
 	run, disk := h.Manifest.RunID, w.Folder.disk
 	from, draft := w.Folder.Path(heldDir, run), w.Folder.Path(VersionsDir, "."+run+draftSuffix)
@@ -216,19 +217,19 @@ func (w *Warehouse) copyHeld(h *HeldNight) error {
 	if err != nil {
 		return err
 	}
-	for _, f := range h.Manifest.fileSums() {
-		if f.File == runFile {
+	for _, sum := range h.Manifest.fileSums() {
+		if sum.File == runFile {
 			continue
 		}
-		if err := disk.Link(filepath.Join(from, f.File), filepath.Join(draft, f.File)); err != nil {
+		if err := disk.Link(filepath.Join(from, sum.File), filepath.Join(draft, sum.File)); err != nil {
 			return err
 		}
 	}
-	entry, err := w.Ledger.WriteLine(draft, h.Entry)
+	line, err := w.Ledger.WriteLine(draft, h.Run)
 	if err != nil {
 		return err
 	}
-	h.Manifest.LedgerLine = &entry
+	h.Manifest.LedgerLine = &line
 	if err := w.Folder.writeManifest(draft, h.Manifest, mode); err != nil {
 		return err
 	}
@@ -245,12 +246,12 @@ func (w *Warehouse) DiscardHeld() (run string, err error) {
 	case run == "":
 		return "", noHeldErr("discard")
 	}
-	return run, w.dropHeld()
+	return run, w.removeHeld()
 }
 
-// dropHeld removes the held night. It also removes the remaining files if an earlier removal was
-// killed.
-func (w *Warehouse) dropHeld() error {
+// removeHeld removes the held night. If an earlier removal was killed, it also removes the remaining
+// files.
+func (w *Warehouse) removeHeld() error {
 	entries, err := os.ReadDir(w.Folder.Path(heldDir))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("remove the held night: %w", err)
@@ -259,10 +260,10 @@ func (w *Warehouse) dropHeld() error {
 	for _, e := range entries {
 		paths = append(paths, w.Folder.Path(heldDir, e.Name()))
 	}
-	return w.discardHeld(paths)
+	return w.discardFolders(paths)
 }
 
-func (w *Warehouse) discardHeld(paths []string) error {
+func (w *Warehouse) discardFolders(paths []string) error {
 	for _, path := range paths {
 		if err := w.Folder.disk.Discard(path); err != nil {
 			return fmt.Errorf("remove the held night: %w", err)
@@ -283,7 +284,7 @@ func (w *Warehouse) finishKilledHeld() error {
 		return err
 	}
 	if slices.Contains(runs, latest) {
-		return w.dropHeld()
+		return w.removeHeld()
 	}
 	versions, err := w.Versions.List()
 	for _, run := range runs {
@@ -294,13 +295,13 @@ func (w *Warehouse) finishKilledHeld() error {
 	return err
 }
 
-// dropStaleHeld removes a held night that can no longer be published.
-func (w *Warehouse) dropStaleHeld() error {
+// removeStaleHeld removes a held night that can no longer be published.
+func (w *Warehouse) removeStaleHeld() error {
 	stale, err := w.Versions.staleHeld()
 	if err != nil {
 		return err
 	}
-	return w.discardHeld(stale)
+	return w.discardFolders(stale)
 }
 
 // canReplace reports whether a held night can be published while readers see the version latest. The
@@ -309,15 +310,15 @@ func (v *Versions) canReplace(m Manifest, latest string) bool {
 	if m.Previous == latest {
 		return true
 	}
-	at, _ := RunTime(m.RunID)
-	last, ok := RunTime(latest)
+	heldTime, _ := RunTime(m.RunID)
+	latestTime, ok := RunTime(latest)
 	replayed, err := v.ReadManifest(latest)
-	return m.Kind == ledger.Replay && ok && at.Equal(last) && err == nil && replayed.Previous == m.Previous
+	return m.Kind == ledger.Replay && ok && heldTime.Equal(latestTime) && err == nil && replayed.Previous == m.Previous
 }
 
 // staleHeld returns the folder of a held night that can no longer be published. This is the case if
-// the night is already published, if readers see a later version, or if canReplace returns false. It
-// also returns the folder of a night whose removal was killed.
+// the night is already published, if readers see a later version, or if canReplace returns false. If a
+// removal was killed, staleHeld also returns the folder that remained.
 func (v *Versions) staleHeld() (paths []string, err error) {
 	entries, err := os.ReadDir(v.folder.Path(heldDir))
 	if errors.Is(err, fs.ErrNotExist) {

@@ -17,8 +17,8 @@ import (
 
 const firstRun, heldRun, laterRun = "20261101T020000Z", "20261102T020000Z", "20261103T020000Z"
 
-// holdNight creates a held night, which is not published because its check "prices" failed, and its
-// ledger entry.
+// holdNight creates a held night and its line in the ledger. The night is held because the check "prices"
+// failed.
 func holdNight(t *testing.T, w *warehouse.Warehouse, run, tag string) error {
 	t.Helper()
 	d := beginDraft(t, w, run, tag)
@@ -69,14 +69,14 @@ func TestAHeldNightIsPublishedUnchanged(t *testing.T) {
 	if got := h.FailedChecks(); !slices.Equal(got, []string{"prices"}) {
 		t.Errorf("failed checks are %v, want prices", got)
 	}
-	before, err := os.ReadFile(w.Folder.HeldCatalog(heldRun))
+	heldCatalog, err := os.ReadFile(w.Folder.HeldCatalog(heldRun))
 	must(t, err)
 	_, err = w.PublishHeld(t.Context(), []string{"prices"}, night)
 	must(t, err)
 	requireState(t, w, "two", "")
-	after, err := os.ReadFile(w.Folder.VersionCatalog(heldRun))
+	publishedCatalog, err := os.ReadFile(w.Folder.VersionCatalog(heldRun))
 	must(t, err)
-	if !slices.Equal(before, after) {
+	if !slices.Equal(heldCatalog, publishedCatalog) {
 		t.Error("the published catalog differs from the held catalog, want the same bytes")
 	}
 	runs, err := w.Ledger.Runs()
@@ -125,7 +125,7 @@ func TestAHeldNightOfAnotherBaseIsNotPublished(t *testing.T) {
 	_, err := w.Rollback(firstRun, night)
 	must(t, err)
 	if _, err := w.PublishHeld(t.Context(), []string{"prices"}, night); err == nil {
-		t.Error("got no error, want one because the held night was not built on the version that readers see")
+		t.Error("got no error, want an error, because the held night was not built on the version that readers see")
 	}
 	requireState(t, w, "one", laterRun)
 }
@@ -145,15 +145,15 @@ func TestADamagedHeldNightIsNotPublished(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		damage func() error
-		// hasOtherSize means that verify finds the damage without reading the data.
-		hasOtherSize bool
+		// isFoundWithoutData means that verify finds the damage without reading the data.
+		isFoundWithoutData bool
 	}{
 		"a changed byte":  {edit(warehouse.CatalogFile, func(data []byte) []byte { data[len(data)/2] ^= 1; return data }), false},
 		"half a catalog":  {edit(warehouse.CatalogFile, func(data []byte) []byte { return data[:len(data)/2] }), true},
 		"no table":        {remove("product_listing_tags.parquet"), true},
 		"no manifest":     {remove(warehouse.ManifestFile), true},
 		"half a manifest": {edit(warehouse.ManifestFile, func(data []byte) []byte { return data[:len(data)/2] }), true},
-		"no entry":        {remove("run.json"), true},
+		"no ledger line":  {remove("run.json"), true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			must(t, holdNight(t, w, heldRun, "two"))
@@ -161,12 +161,12 @@ func TestADamagedHeldNightIsNotPublished(t *testing.T) {
 			for _, readData := range []bool{false, true} {
 				found, err := integrity.Check(t.Context(), w, readData)
 				must(t, err)
-				if isFound := len(found.Damage) == 1 && found.Damage[0].Repair.Kind == integrity.DropHeld; isFound != (c.hasOtherSize || readData) {
-					t.Errorf("with read-data %v: found %+v, want the damaged night: %v", readData, found.Damage, c.hasOtherSize || readData)
+				if isFound := len(found.Damage) == 1 && found.Damage[0].Repair.Kind == integrity.DropHeld; isFound != (c.isFoundWithoutData || readData) {
+					t.Errorf("read data %t: found %+v, want the damaged night: %t", readData, found.Damage, c.isFoundWithoutData || readData)
 				}
 			}
 			if _, err := w.PublishHeld(t.Context(), []string{"prices"}, night); err == nil {
-				t.Error("got no error, want one because the held night is damaged")
+				t.Error("got no error, want an error, because the held night is damaged")
 			}
 			if got := newestTag(t, w); got != "one" {
 				t.Errorf("readers see %s, want one", got)
@@ -230,8 +230,8 @@ func TestKeepVersionsBoundsPublishedHeldNights(t *testing.T) {
 	requireNoHeldFiles(t, w)
 }
 
-// TestAHeldReplayReplacesItsNight holds a replay of the newest night. The replay is built on the
-// version before this night.
+// TestAHeldReplayReplacesItsNight holds a replay of the newest night. The replay is built on the version
+// before the newest night. Prune must keep the replay, and PublishHeld must publish it.
 func TestAHeldReplayReplacesItsNight(t *testing.T) {
 	w := open(t)
 	publish(t, w, firstRun, "one")
@@ -275,8 +275,8 @@ func TestARollbackDoesNotPublishAHeldNight(t *testing.T) {
 	requireState(t, w, "one", heldRun)
 }
 
-// killStride returns the number of disk operations between two kills in the tests below. Trials, which
-// may take long, kill at each operation.
+// killStride returns the number of disk operations between two kills in the tests below. Trials can take
+// longer, so they kill at each operation.
 func killStride() int {
 	if os.Getenv("PLACEMENTSYNC_TRIALS") != "" {
 		return 1
@@ -302,7 +302,7 @@ func stopDiskAfter(t *testing.T, w *warehouse.Warehouse, steps int) (stopping *w
 }
 
 // TestNoStateIsBetweenHeldAndPublished stops the publish of a held night at each of its steps.
-// Readers must see the old or the new snapshot, and the night must be held or published. If it is
+// Readers must see the old or the new snapshot, and the night must be held or published. If the night is
 // still held, a second publish or the next night must succeed.
 func TestNoStateIsBetweenHeldAndPublished(t *testing.T) {
 	for steps := 0; ; steps += killStride() {
@@ -311,9 +311,9 @@ func TestNoStateIsBetweenHeldAndPublished(t *testing.T) {
 		must(t, holdNight(t, w, heldRun, "two"))
 		stopping, isStopped := stopDiskAfter(t, w, steps)
 		_, err := stopping.PublishHeld(t.Context(), []string{"prices"}, night)
-		seen, held := newestTag(t, w), heldRunID(t, w)
+		visibleTag, held := newestTag(t, w), heldRunID(t, w)
 		switch {
-		case seen == "one" && held == heldRun && err != nil:
+		case visibleTag == "one" && held == heldRun && err != nil:
 			if steps%2 == 0 { // a second publish, or else the next night, must succeed
 				_, err := w.PublishHeld(t.Context(), []string{"prices"}, night)
 				must(t, err)
@@ -322,12 +322,12 @@ func TestNoStateIsBetweenHeldAndPublished(t *testing.T) {
 				publish(t, w, laterRun, "three")
 				requireState(t, w, "three", "")
 			}
-		case seen == "two" && held == "":
+		case visibleTag == "two" && held == "":
 			must(t, withLock(t, w, laterRun, w.Recover))
 			runs, err := w.Ledger.Runs()
 			must(t, err)
-			if last := ledger.Find(runs, heldRun); last.Outcome != ledger.Complete || !slices.Equal(last.Accepted, []string{"prices"}) {
-				t.Errorf("after %d steps the ledger has %+v, want a complete run that accepted prices", steps, last)
+			if recorded := ledger.Find(runs, heldRun); recorded.Outcome != ledger.Complete || !slices.Equal(recorded.Accepted, []string{"prices"}) {
+				t.Errorf("after %d steps the ledger has %+v, want a complete run with the accepted check prices", steps, recorded)
 			}
 			publish(t, w, laterRun, "three")
 			requireState(t, w, "three", "")
@@ -335,7 +335,7 @@ func TestNoStateIsBetweenHeldAndPublished(t *testing.T) {
 				t.Errorf("after %d steps held/ has %v, want no files", steps, entries)
 			}
 		default:
-			t.Errorf("after %d steps readers see %s, and %q is held (%v), want the night held or published", steps, seen, held, err)
+			t.Errorf("after %d steps readers see %s, and %q is held (%v), want the night held or published", steps, visibleTag, held, err)
 		}
 		versions, err := w.Versions.List()
 		if err != nil || len(versions) > 2 {
@@ -347,8 +347,8 @@ func TestNoStateIsBetweenHeldAndPublished(t *testing.T) {
 	}
 }
 
-// TestNoStateIsBetweenDraftAndHeld stops the hold of a night at each of its steps. Afterwards the
-// night must be held or not exist, and at most one night may be held.
+// TestNoStateIsBetweenDraftAndHeld stops Draft.Hold at each of its steps. After that, the earlier held
+// night, the new night or no night must be held.
 func TestNoStateIsBetweenDraftAndHeld(t *testing.T) {
 	for steps := 0; ; steps += killStride() {
 		w := open(t)
@@ -365,7 +365,7 @@ func TestNoStateIsBetweenDraftAndHeld(t *testing.T) {
 		}
 		held := heldRunID(t, w)
 		if held != heldRun && held != laterRun && (held != "" || err == nil) {
-			t.Errorf("after %d steps %q is held (%v), want the earlier night, the new night, or none and an error", steps, held, err)
+			t.Errorf("after %d steps %q is held (%v), want the earlier night, the new night, or no night and an error", steps, held, err)
 		}
 		must(t, withLock(t, w, laterRun, w.Recover))
 		runs, readErr := w.Ledger.Runs()
@@ -390,7 +390,7 @@ func TestNoStateIsBetweenHeldAndDiscarded(t *testing.T) {
 		stopping, isStopped := stopDiskAfter(t, w, steps)
 		_, err := stopping.DiscardHeld()
 		if held := heldRunID(t, w); held != heldRun && held != "" || held == "" && steps == 0 || held == heldRun && err == nil {
-			t.Errorf("after %d steps %q is held (%v), want %s and an error, or none", steps, held, err, heldRun)
+			t.Errorf("after %d steps %q is held (%v), want %s and an error, or no held night", steps, held, err, heldRun)
 		}
 		if found, err := integrity.Check(t.Context(), w, true); err != nil || len(found.Damage) > 0 {
 			t.Errorf("after %d steps verify found %+v (%v), want no damage", steps, found.Damage, err)

@@ -13,7 +13,7 @@ import (
 )
 
 // LostError means that the link "latest" is missing, or does not lead to the version that was
-// published last. A night that builds on another version would continue a different history.
+// published last. The next night must not build on any other version, because its history differs.
 type LostError struct {
 	// Target is the version to which the link leads, or empty if there is no link. Published is the
 	// last published version in the ledger, or empty if there is no ledger.
@@ -48,10 +48,10 @@ type Identity struct {
 	series   *Series
 }
 
-// Check returns a *LostError unless the link "latest" leads to the version that was published last.
-// It returns nil if there is no link and no version was ever published.
+// Check returns nil if the link "latest" leads to the version that was published last, or if there is no
+// link and no version was ever published. Otherwise it returns a *LostError.
 func (i *Identity) Check() error {
-	latest, linked, err := i.versions.Latest()
+	latest, hasLink, err := i.versions.Latest()
 	if err != nil {
 		return err
 	}
@@ -63,10 +63,10 @@ func (i *Identity) Check() error {
 	for _, r := range runs {
 		lost.Published = cmp.Or(r.VisibleVersion(), lost.Published)
 	}
-	if !linked && lost.Published == "" && !i.hasSnapshots() {
+	if !hasLink && lost.Published == "" && !i.hasSnapshots() {
 		return nil
 	}
-	if linked {
+	if hasLink {
 		_, lost.missing = os.Stat(i.folder.VersionPath(latest))
 		if lost.missing == nil && i.accepts(runs, latest, lost.Published) {
 			return nil
@@ -91,8 +91,8 @@ func (i *Identity) accepts(runs []ledger.Run, target, published string) bool {
 	if ledger.Find(runs, target).IsPublished() {
 		return false
 	}
-	_, ok := i.ledger.readEntry(i.folder.VersionPath(target), target)
-	return ok
+	_, hasLine := i.ledger.readLine(i.folder.VersionPath(target), target)
+	return hasLine
 }
 
 // hasSnapshots reports whether there are versions or days of the series. It ignores the version of a
@@ -111,21 +111,21 @@ func (i *Identity) describeRemedy(target, published string) string {
 	if err != nil {
 		return err.Error()
 	}
-	var ways []string
+	var remedies []string
 	if slices.Contains(versions, published) {
-		ways = append(ways, fmt.Sprintf("placementsync rollback %s points readers at it again", published))
+		remedies = append(remedies, fmt.Sprintf("placementsync rollback %s points readers at it again", published))
 	}
-	if n := len(versions); n > 0 && len(ways) == 0 {
-		ways = append(ways, fmt.Sprintf("the kept versions are %s: placementsync rollback %s points readers at the newest of them", strings.Join(versions, ", "), versions[n-1]))
+	if n := len(versions); n > 0 && len(remedies) == 0 {
+		remedies = append(remedies, fmt.Sprintf("the kept versions are %s: placementsync rollback %s points readers at the newest of them", strings.Join(versions, ", "), versions[n-1]))
 	}
 	if slices.Contains(versions, target) && target != published {
-		ways = append(ways, fmt.Sprintf("placementsync rollback %s keeps that snapshot", target))
+		remedies = append(remedies, fmt.Sprintf("placementsync rollback %s keeps that snapshot", target))
 	}
 	if days := i.series.Days(); len(days) > 0 {
-		ways = append(ways, fmt.Sprintf("placementsync rebuild builds the catalog from the Parquet series (%s to %s, days: %d)", days[0], days[len(days)-1], len(days)))
+		remedies = append(remedies, fmt.Sprintf("placementsync rebuild builds the catalog from the Parquet series (%s to %s, days: %d)", days[0], days[len(days)-1], len(days)))
 	}
-	if len(ways) == 0 {
-		ways = []string{"neither a version nor the Parquet series is left: restore a backup, or name another warehouse.dir to begin anew"}
+	if len(remedies) == 0 {
+		remedies = []string{"neither a version nor the Parquet series is left: restore a backup, or name another warehouse.dir to begin anew"}
 	}
-	return strings.Join(append(ways, "nothing was changed"), "; ")
+	return strings.Join(append(remedies, "nothing was changed"), "; ")
 }

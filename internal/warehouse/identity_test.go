@@ -21,14 +21,14 @@ const (
 	thirdNight  = "20261103T020000Z"
 )
 
-// TestAMissingOrWrongLinkIsAnError changes the link latest of a warehouse of three nights. The next
-// night must not begin, and the command that the error names must repair the link.
+// TestAMissingOrWrongLinkIsAnError damages the link latest of a warehouse of three nights. The next night
+// must not begin. The rollback that the error names must repair the link.
 func TestAMissingOrWrongLinkIsAnError(t *testing.T) {
 	for name, c := range map[string]struct {
 		damage  func(t *testing.T, w *warehouse.Warehouse)
 		message string
-		run     string
-		want    []string
+		run     string   // the target of the rollback
+		want    []string // the tags after the rollback
 	}{
 		"the link is gone": {func(t *testing.T, w *warehouse.Warehouse) { must(t, os.Remove(link(w))) },
 			`the link "latest" is gone, and ` + thirdNight + " was published last; placementsync rollback " + thirdNight, thirdNight, []string{"one", "two", "three"}},
@@ -81,8 +81,8 @@ func TestNoLinkIsExpectedBeforeTheFirstPublish(t *testing.T) {
 	publish(t, w, firstNight, "one")
 }
 
-// TestTheLinkOfAKilledRunIsAccepted kills a run, and then a rollback, after it changed the link
-// "latest" and before it wrote the ledger entry. Recover must add the ledger entry.
+// TestTheLinkOfAKilledRunIsAccepted kills a run and then a rollback. Each is killed after the change of
+// the link "latest" and before the ledger is written. Recover must record both in the ledger.
 func TestTheLinkOfAKilledRunIsAccepted(t *testing.T) {
 	w := open(t)
 	publish(t, w, firstNight, "one")
@@ -104,7 +104,7 @@ func TestTheLinkOfAKilledRunIsAccepted(t *testing.T) {
 	must(t, w.Identity.Check())
 }
 
-// TestRollbackIsInTheLedger reads the ledger entries of two rollbacks in the same second.
+// TestRollbackIsInTheLedger reads the ledger after two rollbacks in the same second.
 func TestRollbackIsInTheLedger(t *testing.T) {
 	w := open(t)
 	publishNights(t, w, "one", "two")
@@ -148,9 +148,9 @@ func TestADamagedBaseIsReportedWithARemedy(t *testing.T) {
 			if !errors.As(err, &damaged) || !strings.HasPrefix(damaged.File, "versions/"+secondNight+"/") {
 				t.Fatalf("got %v, want a DamagedError of the file", err)
 			}
-			for _, part := range []string{"placementsync rebuild", "placementsync rollback " + firstNight, "2026-11-01 to 2026-11-02", "nothing was changed"} {
-				if !strings.Contains(err.Error(), part) {
-					t.Errorf("got %v, want an error with %q", err, part)
+			for _, text := range []string{"placementsync rebuild", "placementsync rollback " + firstNight, "2026-11-01 to 2026-11-02", "nothing was changed"} {
+				if !strings.Contains(err.Error(), text) {
+					t.Errorf("got %v, want an error with %q", err, text)
 				}
 			}
 			if drafts, _ := filepath.Glob(filepath.Join(w.Folder.Dir(), "versions", ".*")); len(drafts) > 0 {
@@ -209,8 +209,8 @@ func flipBit(t *testing.T, file string, at int64) {
 	must(t, errors.Join(err, f.Close()))
 }
 
-// TestAVersionWithoutALinkIsNoSnapshot starts a run after a first run was killed between moving its
-// version to versions/ and creating the link "latest".
+// TestAVersionWithoutALinkIsNoSnapshot resumes the first run. The run was killed after its version was
+// moved to versions/ and before the link "latest" was created.
 func TestAVersionWithoutALinkIsNoSnapshot(t *testing.T) {
 	w := open(t)
 	must(t, w.Ledger.Start(warehouse.Unfinished{Run: firstNight, StartedAt: night, Attempt: 1}))

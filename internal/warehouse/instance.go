@@ -44,11 +44,11 @@ type Instance struct {
 }
 
 // scratchPrefix begins the names of folders for data that does not fit into memory. These folders are
-// below state/, because the next run removes hidden folders below versions/.
+// below state/, because the next run would remove hidden folders below versions/.
 const scratchPrefix = ".sealed."
 
-// openMemory opens an in-memory instance with a scratch folder, which Close removes. If the process may
-// not write to the warehouse, the scratch folder is in the temporary folder of the system.
+// openMemory opens an in-memory instance with a scratch folder. Close removes the folder. If the process
+// is not allowed to write to the warehouse, the scratch folder is in the temporary folder of the system.
 func (w *Warehouse) openMemory(ctx context.Context) (*Instance, error) {
 	state := w.Folder.Path(stateDir)
 	var scratch *durable.Scratch
@@ -79,23 +79,23 @@ func (w *Warehouse) openDatabase(ctx context.Context, path, scratch string) (*In
 		setUp += string(instanceSQL.Render("attach_draft", sqltext.Values{"catalog": path, "storage": StorageVersion}))
 	}
 	connector, err := duckdb.NewConnector("", func(exec driver.ExecerContext) error {
-		// This runs for each connection, even if ctx has ended: cleaning up after an interruption
-		// may need a new connection.
+		// This runs for each connection. It ignores the end of ctx, because cleaning up after an
+		// interruption may need a new connection.
 		_, err := exec.ExecContext(context.WithoutCancel(ctx), setUp, nil)
 		return err
 	})
 	if err != nil {
 		return nil, fmt.Errorf("open %s: %w", cmp.Or(path, "DuckDB"), err)
 	}
-	set := []sqltext.SQL{instanceSQL.Render("settings", sqltext.Values{"spill": filepath.Join(scratch, "spill")})}
+	settings := []sqltext.SQL{instanceSQL.Render("settings", sqltext.Values{"spill": filepath.Join(scratch, "spill")})}
 	if w.cfg.MemoryLimit != "" {
-		set = append(set, instanceSQL.Render("memory_limit", sqltext.Values{"limit": w.cfg.MemoryLimit}))
+		settings = append(settings, instanceSQL.Render("memory_limit", sqltext.Values{"limit": w.cfg.MemoryLimit}))
 	}
 	if w.cfg.Threads > 0 {
-		set = append(set, instanceSQL.Render("threads", sqltext.Values{"threads": w.cfg.Threads}))
+		settings = append(settings, instanceSQL.Render("threads", sqltext.Values{"threads": w.cfg.Threads}))
 	}
 	in := &Instance{connector: connector, DB: sql.OpenDB(connector), memoryLimit: w.cfg.MemoryLimit}
-	if err := in.Exec(ctx, set...); err != nil {
+	if err := in.Exec(ctx, settings...); err != nil {
 		return nil, errors.Join(err, in.Close())
 	}
 	return in, nil
@@ -110,14 +110,15 @@ func (in *Instance) attachSealed(ctx context.Context, catalog string) error {
 	return in.Exec(ctx, instanceSQL.Render("attach_sealed", sqltext.Values{"catalog": catalog}))
 }
 
-// LimitMemory sets DuckDB's memory limit to Config.MemoryLimit. If part is true, it sets the limit to
-// three quarters, which is enough to load and verify rows. Without Config.MemoryLimit it does nothing.
-func (in *Instance) LimitMemory(ctx context.Context, part bool) error {
+// LimitMemory sets DuckDB's memory limit to Config.MemoryLimit or, if isReduced is true, to three
+// quarters of Config.MemoryLimit. Three quarters are enough to load and verify rows. Without
+// Config.MemoryLimit it does nothing.
+func (in *Instance) LimitMemory(ctx context.Context, isReduced bool) error {
 	if in.memoryLimit == "" {
 		return nil
 	}
 	name := "memory_limit"
-	if part {
+	if isReduced {
 		name = "part_of_memory"
 	}
 	return in.Exec(ctx, instanceSQL.Render(name, sqltext.Values{"limit": in.memoryLimit}))
@@ -147,8 +148,8 @@ func (in *Instance) Atomically(ctx context.Context, statements []sqltext.SQL) er
 	return tx.Commit()
 }
 
-// EachRow runs queries as one, joined by UNION ALL, and calls take for each row.
-func (in *Instance) EachRow(ctx context.Context, queries []sqltext.SQL, take func(scan func(...any) error) error) error {
+// EachRow joins queries by UNION ALL to one query, and calls handle for each row of the result.
+func (in *Instance) EachRow(ctx context.Context, queries []sqltext.SQL, handle func(scan func(...any) error) error) error {
 	if len(queries) == 0 {
 		return nil
 	}
@@ -158,15 +159,15 @@ func (in *Instance) EachRow(ctx context.Context, queries []sqltext.SQL, take fun
 	}
 	defer rows.Close()
 	for rows.Next() {
-		if err := take(rows.Scan); err != nil {
+		if err := handle(rows.Scan); err != nil {
 			return err
 		}
 	}
 	return rows.Err()
 }
 
-// Undo rolls back a transaction. It returns nil if the transaction has already ended. The end of its
-// context, for example, rolls back a transaction.
+// Undo rolls back a transaction. It returns nil if the transaction has already ended, for example with
+// its context.
 func Undo(tx *sql.Tx) error {
 	if err := tx.Rollback(); !errors.Is(err, sql.ErrTxDone) {
 		return err
@@ -183,7 +184,7 @@ func statementHead(statement sqltext.SQL) sqltext.SQL {
 	return statement
 }
 
-// Close ends the instance and removes its scratch folder. It makes no checkpoint of attached files.
+// Close closes the instance and removes its scratch folder. It makes no checkpoint of attached files.
 func (in *Instance) Close() error {
 	err := errors.Join(in.DB.Close(), in.connector.Close())
 	if in.scratch != nil {

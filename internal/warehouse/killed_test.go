@@ -18,8 +18,8 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// TestTrialNewerWarehouseIsRejected locks a warehouse with a newer format, as every command does that
-// writes. Lock must return a NewerError and change no file.
+// TestTrialNewerWarehouseIsRejected locks a warehouse with a newer format. Lock must return a NewerError
+// and change no file.
 func TestTrialNewerWarehouseIsRejected(t *testing.T) {
 	w := open(t)
 	publish(t, w, "20261101T020000Z", "one")
@@ -35,7 +35,7 @@ func TestTrialNewerWarehouseIsRejected(t *testing.T) {
 	must(t, err)
 	must(t, os.WriteFile(path, data, 0o600))
 	lockFile := filepath.Join(w.Folder.Dir(), "state", "lock")
-	before, err := os.ReadFile(lockFile)
+	lockBefore, err := os.ReadFile(lockFile)
 	must(t, err)
 	_, err = w.Lock("20261102T020000Z", night)
 	want := &warehouse.NewerError{Run: "20261101T020000Z", Program: "v9.1.0", Format: warehouse.Format + 1}
@@ -43,14 +43,14 @@ func TestTrialNewerWarehouseIsRejected(t *testing.T) {
 		!strings.Contains(err.Error(), fmt.Sprintf("v9.1.0 in format %d", warehouse.Format+1)) || !strings.Contains(err.Error(), "nothing was changed") {
 		t.Errorf("got %v, want %v", err, want)
 	}
-	if after, err := os.ReadFile(lockFile); err != nil || string(after) != string(before) {
-		t.Errorf("the lock file changed from %q to %q (%v), want no change", before, after, err)
+	if lockAfter, err := os.ReadFile(lockFile); err != nil || string(lockAfter) != string(lockBefore) {
+		t.Errorf("the lock file changed from %q to %q (%v), want no change", lockBefore, lockAfter, err)
 	}
 	must(t, w.Folder.CheckUnlocked())
 }
 
-// TestAKilledRunIsRecorded starts a run several times without ending it, as if it were killed. AllRuns
-// must return the killed run at once, and Recover must record it in the ledger.
+// TestAKilledRunIsRecorded starts a run several times and never ends it, as if each attempt were killed.
+// AllRuns must return the killed run at once, and Recover must record the run in the ledger.
 func TestAKilledRunIsRecorded(t *testing.T) {
 	w := open(t)
 	run := warehouse.Unfinished{Run: "20261101T020000Z", StartedAt: night, Attempt: 1, Program: "test"}
@@ -98,7 +98,7 @@ func requireLedger(t *testing.T, read func() ([]ledger.Run, error), want ...ledg
 	must(t, err)
 	for i := range got {
 		if got[i].Outcome == ledger.Killed && !strings.Contains(got[i].Error, "killed") {
-			t.Errorf("the entry of %s has the error %q, want one with the word killed", got[i].ID, got[i].Error)
+			t.Errorf("run %s has the error %q, want an error with the word killed", got[i].ID, got[i].Error)
 		}
 		got[i].Error = ""
 	}
@@ -126,7 +126,7 @@ func TestTheUnpublishedVersionOfAnAbandonedRunIsRemoved(t *testing.T) {
 	}
 }
 
-// TestARunKilledAfterItsPublishIsNotResumed kills a night after its publish, before it removes its
+// TestARunKilledAfterItsPublishIsNotResumed kills a night after its publish and before it removes the
 // unfinished-run file. A refresh follows. The night must not be resumed.
 func TestARunKilledAfterItsPublishIsNotResumed(t *testing.T) {
 	w := open(t)
@@ -136,7 +136,7 @@ func TestARunKilledAfterItsPublishIsNotResumed(t *testing.T) {
 	publish(t, w, killed, "one")
 	must(t, withLock(t, w, "20261101T030000Z", w.Recover))
 	publish(t, w, "20261101T030000Z", "two")
-	if u, waits, err := w.Ledger.Unfinished(); waits || err != nil {
+	if u, isResumed, err := w.Ledger.Unfinished(); isResumed || err != nil {
 		t.Errorf("run %s would be resumed (%v), want no resume", u.Run, err)
 	}
 }
@@ -161,7 +161,7 @@ func openFailingAt(t *testing.T, w *warehouse.Warehouse, step string) *warehouse
 }
 
 // TestRecoverRecordsAnUnrecordedRollback makes a rollback fail when it writes the ledger. Recover must
-// read the unfinished-run file of the rollback and add the ledger entry.
+// read the unfinished-run file of the rollback and record the rollback in the ledger.
 func TestRecoverRecordsAnUnrecordedRollback(t *testing.T) {
 	w := open(t)
 	publishNights(t, w, "one", "two")
@@ -187,23 +187,23 @@ func TestNextLockFinishesAKilledRollback(t *testing.T) {
 	publishNights(t, w, "one", "two", "three")
 	unfinished := filepath.Join(w.Folder.Dir(), "state", "aside.json")
 	for n := 1; ; n++ {
-		before, err := w.Ledger.Runs()
+		runsBefore, err := w.Ledger.Runs()
 		must(t, err)
-		steps, wantEntries, last := 0, 0, ""
+		steps, wantAdded, lastStep := 0, 0, ""
 		failing := openWith(t, warehouse.Config{Dir: w.Folder.Dir(), Step: func(name, _ string) error {
 			if name == "after rename aside.json" {
-				wantEntries = 1
+				wantAdded = 1
 			}
 			if steps++; steps >= n {
 				return fmt.Errorf("killed at %s: %w", name, syscall.EIO)
 			}
-			last = name
+			lastStep = name
 			return nil
 		}})
 		_, rollbackErr := failing.Rollback(firstNight, night.AddDate(0, 1, 0))
 		must(t, withLock(t, w, "prune", func() error { return nil }))
 		if _, err := os.Stat(unfinished); err == nil {
-			t.Errorf("killed after %q: the file of the unfinished rollback exists, want it removed", last)
+			t.Errorf("killed after %q: the file of the unfinished rollback exists, want it removed", lastStep)
 		}
 		latest, _, err := w.Versions.Latest()
 		must(t, err)
@@ -212,15 +212,15 @@ func TestNextLockFinishesAKilledRollback(t *testing.T) {
 			want, outcome = all[:1], ledger.Complete
 		}
 		if got := seriesDays(t, w); !slices.Equal(got, want) || latest != firstNight && latest != third {
-			t.Errorf("killed after %q: readers see %s, the series has %v, want %v", last, latest, got, want)
+			t.Errorf("killed after %q: readers see %s, the series has %v, want %v", lastStep, latest, got, want)
 		}
 		if found, err := integrity.Check(t.Context(), w, true); err != nil || len(found.Damage) > 0 {
-			t.Errorf("killed after %q: verify found %+v (%v), want no damage", last, found.Damage, err)
+			t.Errorf("killed after %q: verify found %+v (%v), want no damage", lastStep, found.Damage, err)
 		}
 		runs, err := w.Ledger.Runs()
 		must(t, err)
-		if added := runs[len(before):]; len(added) != wantEntries || wantEntries > 0 && (added[0].Kind != ledger.Rollback || added[0].Outcome != outcome || added[0].Attempts != 1) {
-			t.Errorf("killed after %q: the ledger has the new entries %+v, want %d with the outcome %s", last, added, wantEntries, outcome)
+		if added := runs[len(runsBefore):]; len(added) != wantAdded || wantAdded > 0 && (added[0].Kind != ledger.Rollback || added[0].Outcome != outcome || added[0].Attempts != 1) {
+			t.Errorf("killed after %q: the ledger has the new runs %+v, want %d with the outcome %s", lastStep, added, wantAdded, outcome)
 		}
 		if rollbackErr == nil {
 			return

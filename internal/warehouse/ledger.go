@@ -25,17 +25,17 @@ type Ledger struct {
 // Path returns the path of the file with the list of runs.
 func (l *Ledger) Path() string { return l.folder.Path(stateDir, "runs.jsonl") }
 
-// Record adds the entry of a run, or of work after a run, such as a backup. A second entry of a run
-// with the same id is another attempt. Work after a run gets a new id if its id is already in the ledger.
+// Record adds a line for a run, or for work after a run, such as a backup. A second line with the id of a
+// run is another attempt of the run. Work after a run gets a new id if its id is already in the ledger.
 func (l *Ledger) Record(r ledger.Run) error {
 	if r.IsFollowUp() {
 		entries, err := l.Entries()
 		if err != nil {
 			return fmt.Errorf("record %s: %w", r.ID, err)
 		}
-		base := r.ID
+		baseID := r.ID
 		for i := 2; ledger.Find(entries, r.ID).ID != ""; i++ {
-			r.ID = fmt.Sprintf("%s-%d", base, i)
+			r.ID = fmt.Sprintf("%s-%d", baseID, i)
 		}
 	}
 	line, err := checksum.SealLine(r)
@@ -45,15 +45,16 @@ func (l *Ledger) Record(r ledger.Run) error {
 	return l.folder.disk.AppendLine(l.Path(), line, privateFile)
 }
 
-// runFile is the copy of a run's entry in its version. Recover reads it if the run was killed after
-// its publish and before it was recorded in the ledger.
+// runFile is the file in a version with a copy of the run's ledger line. If the run was killed after its
+// publish and before the ledger was written, Recover reads this file.
 const runFile = "run.json"
 
-// WriteLine writes the entry of a run into the folder of its version or draft.
+// WriteLine writes the ledger line of a run into the folder of its version or draft, and returns the
+// checksum of the file.
 func (l *Ledger) WriteLine(dir string, r ledger.Run) (checksum.FileSum, error) {
 	line, err := checksum.SealLine(r)
 	if err != nil {
-		return checksum.FileSum{}, fmt.Errorf("write the entry of run %s: %w", r.ID, err)
+		return checksum.FileSum{}, fmt.Errorf("write the ledger line of run %s: %w", r.ID, err)
 	}
 	line = append(line, '\n')
 	return checksum.SumText(runFile, line), l.folder.disk.WriteFile(filepath.Join(dir, runFile), line, privateFile)
@@ -81,9 +82,8 @@ func (l *Ledger) removeDamagedLines() error {
 	return l.folder.disk.WriteFile(l.Path(), bytes.Join(intact, nil), privateFile)
 }
 
-// missingRuns returns entries for killed runs that the ledger does not contain. The version of a run
-// that was killed after its publish contains the entry. Other entries are made from unfinished-run
-// files.
+// missingRuns returns the killed runs that the ledger does not contain. If a run was killed after its
+// publish, its version contains the ledger line. Other runs are read from unfinished-run files.
 func (l *Ledger) missingRuns() ([]ledger.Run, error) {
 	runs, err := l.Runs()
 	if err != nil {
@@ -97,7 +97,7 @@ func (l *Ledger) missingRuns() ([]ledger.Run, error) {
 	// The ledger may contain an earlier, failed attempt of the published run.
 	recorded := ledger.Find(runs, latest)
 	if ok && (recorded.ID == "" || recorded.Outcome == ledger.Failed || recorded.Outcome == ledger.Interrupted || recorded.Outcome == ledger.Killed) {
-		if r, ok := l.readEntry(l.folder.VersionPath(latest), latest); ok {
+		if r, ok := l.readLine(l.folder.VersionPath(latest), latest); ok {
 			missing = append(missing, r)
 		}
 	}
@@ -107,25 +107,25 @@ func (l *Ledger) missingRuns() ([]ledger.Run, error) {
 			return nil, err
 		}
 		if ok && u.Run != latest && ledger.Find(runs, u.Run).Attempts < u.Attempt {
-			missing = append(missing, l.entryOfUnfinished(u, latest))
+			missing = append(missing, l.killedRun(u, latest))
 		}
 	}
 	return missing, nil
 }
 
-// entryOfUnfinished returns the entry of a killed run. If a rollback was killed after it switched the
-// link "latest" to its version, the entry has the outcome complete.
-func (l *Ledger) entryOfUnfinished(u Unfinished, latest string) ledger.Run {
+// killedRun returns the run of an unfinished-run file for the ledger. A rollback that was killed after it
+// switched the link "latest" has the outcome complete.
+func (l *Ledger) killedRun(u Unfinished, latest string) ledger.Run {
 	if u.Kind == ledger.Rollback && u.Version == latest {
-		return l.rollbackEntry(u.Run, u.Version, u.StartedAt)
+		return l.completeRollback(u.Run, u.Version, u.StartedAt)
 	}
 	return ledger.Run{ID: u.Run, Kind: u.Kind, StartedAt: u.StartedAt, Outcome: ledger.Killed, ExitCode: ledger.Killed.ExitCode(), Program: u.Program,
 		Error: "the run was killed, or the machine went down; it published nothing"}
 }
 
-// readEntry reads the entry of a run in the folder of its version. ok is false if it is missing or
-// damaged.
-func (l *Ledger) readEntry(dir, run string) (r ledger.Run, ok bool) {
+// readLine reads the copy of a run's ledger line in the folder of its version. ok is false if the copy is
+// missing or damaged.
+func (l *Ledger) readLine(dir, run string) (r ledger.Run, ok bool) {
 	data, err := os.ReadFile(filepath.Join(dir, runFile))
 	if err == nil {
 		err = checksum.UnsealLine(bytes.TrimSuffix(data, []byte("\n")), &r)
@@ -133,14 +133,14 @@ func (l *Ledger) readEntry(dir, run string) (r ledger.Run, ok bool) {
 	return r, err == nil && r.ID == run
 }
 
-// Runs returns the runs of the ledger, oldest first. A run with several attempts has several lines;
-// Runs returns only the last one. It skips damaged and unfinished lines.
+// Runs returns the runs of the ledger, oldest first. A run with several attempts has several lines. Runs
+// returns only its last attempt. It skips damaged and unfinished lines.
 func (l *Ledger) Runs() ([]ledger.Run, error) {
 	entries, err := l.Entries()
 	return slices.DeleteFunc(entries, ledger.Run.IsFollowUp), err
 }
 
-// Entries is like Runs, and also returns work after runs, such as backups.
+// Entries returns the runs like Runs, and also the work after runs, such as backups.
 func (l *Ledger) Entries() ([]ledger.Run, error) {
 	data, err := os.ReadFile(l.Path())
 	if errors.Is(err, fs.ErrNotExist) {
@@ -167,8 +167,8 @@ func ParseLedger(data []byte) (runs []ledger.Run, damaged [][]byte) {
 	return runs, damaged
 }
 
-// AllRuns is like Entries, and also returns the killed runs that the next Recover will record. While
-// another run has the lock, it returns the same as Entries.
+// AllRuns returns Entries and the killed runs that the next Recover will record. While a run has the
+// lock, AllRuns returns only Entries.
 func (l *Ledger) AllRuns() ([]ledger.Run, error) {
 	lockErr := l.folder.CheckUnlocked()
 	isLocked := errors.As(lockErr, new(*LockedError))
@@ -186,15 +186,15 @@ func (l *Ledger) AllRuns() ([]ledger.Run, error) {
 	return runs, err
 }
 
-// mergeRun adds r, the run of the next line, to the runs of earlier lines. If they contain an earlier
-// attempt of r, mergeRun removes it and counts it in Attempts.
+// mergeRun adds r, the run of the next line, to the runs of earlier lines. If these runs contain an
+// earlier attempt of r, mergeRun replaces it by r and counts it in Attempts.
 func mergeRun(runs []ledger.Run, r ledger.Run) []ledger.Run {
 	r.Attempts = 1 + ledger.Find(runs, r.ID).Attempts
-	runs = slices.DeleteFunc(runs, func(o ledger.Run) bool { return o.ID == r.ID })
+	runs = slices.DeleteFunc(runs, func(other ledger.Run) bool { return other.ID == r.ID })
 	return append(runs, r)
 }
 
-func (l *Ledger) rollbackEntry(id, version string, at time.Time) ledger.Run {
+func (l *Ledger) completeRollback(id, version string, at time.Time) ledger.Run {
 	r := ledger.Run{ID: id, Kind: ledger.Rollback, Version: version, StartedAt: at, EndedAt: at, Outcome: ledger.Complete, Program: l.program}
 	if m, err := l.versions.ReadManifest(version); err == nil {
 		r.SnapshotAt = m.SnapshotAt
@@ -223,20 +223,20 @@ func (l *Ledger) NewRunID(at time.Time) (string, error) {
 			runs = append(runs, ledger.Run{ID: u.Run})
 		}
 	}
-	base := at.UTC().Format("20060102T150405Z")
-	id := base
+	baseID := at.UTC().Format("20060102T150405Z")
+	id := baseID
 	for i := 2; ; i++ {
-		taken := ledger.Find(runs, id).ID != ""
+		isUsed := ledger.Find(runs, id).ID != ""
 		for _, path := range []string{l.folder.RawPath(id), l.folder.VersionPath(id)} {
 			_, err := os.Lstat(path)
 			if err != nil && !errors.Is(err, fs.ErrNotExist) {
 				return "", &PlaceError{l.folder.dir, err}
 			}
-			taken = taken || err == nil
+			isUsed = isUsed || err == nil
 		}
-		if !taken {
+		if !isUsed {
 			return id, nil
 		}
-		id = fmt.Sprintf("%s-%d", base, i)
+		id = fmt.Sprintf("%s-%d", baseID, i)
 	}
 }

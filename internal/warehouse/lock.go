@@ -13,7 +13,8 @@ import (
 	"placementsync/internal/durable"
 )
 
-// LockedError means that another run has locked this warehouse. Its fields describe that run.
+// LockedError means that another run has locked this warehouse. The fields describe the other run. They
+// are empty if it is unknown.
 type LockedError struct {
 	PID   int       `json:"pid"`
 	Run   string    `json:"run"`
@@ -35,9 +36,9 @@ type Lock struct {
 	disk durable.Disk
 }
 
-// Lock creates the folders of the warehouse and locks the warehouse for a run. It then finishes a
-// killed rollback or a killed publish of a held night. It returns a *LockedError if another run has the lock, and
-// a *NewerError if a newer program wrote the warehouse.
+// Lock creates the folders of the warehouse and locks the warehouse for a run. It then finishes a killed
+// rollback and a killed publish of a held night. It returns a *LockedError if another run has the lock,
+// and a *NewerError if a newer program wrote the warehouse.
 func (w *Warehouse) Lock(run string, now time.Time) (*Lock, error) {
 	if err := w.Folder.makeFolders(); err != nil {
 		return nil, err
@@ -85,8 +86,8 @@ func (l *Lock) Name(run string, since time.Time) error {
 	return nil
 }
 
-// lockedBy returns a *LockedError with the content of the lock file. For a moment the file may be empty
-// or name the previous run, because a run writes it after it has taken the lock.
+// lockedBy returns a *LockedError with the content of the lock file. A run first takes the lock and then
+// writes the file. Until then the file is empty or names the previous run.
 func lockedBy(path string) error {
 	holder := &LockedError{}
 	if data, err := os.ReadFile(path); err != nil || json.Unmarshal(data, holder) != nil {

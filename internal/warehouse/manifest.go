@@ -55,25 +55,26 @@ type Manifest struct {
 	Format     int       `json:"format"`
 	// Previous is the version on which this version was built. It is empty on the first night.
 	Previous string `json:"previous,omitempty"`
-	// Night is set if Previous is a refresh. It is the newest night on which this version builds.
-	// A rollback uses it, because refreshes are removed earlier than nights. For a rebuilt
-	// version, Night is the night whose snapshot it contains.
+	// Night is set in two cases. If Previous is a refresh, Night is the newest night on which this
+	// version builds; a rollback switches to it, because refreshes are removed earlier than nights. If
+	// this version was rebuilt, Night is the run whose snapshot it contains.
 	Night   string           `json:"night,omitempty"`
 	Catalog checksum.FileSum `json:"catalog"`
-	// Entry is the file with a copy of the run's ledger entry. Meta is the file with its changes of
-	// the schemas meta and past. Nil means that the version has no such file.
+	// LedgerLine is the file with a copy of the run's line in the ledger. Meta is the file with the
+	// run's changes of the schemas meta and past. Nil means that the version has no such file.
 	LedgerLine *checksum.FileSum `json:"entry,omitempty"`
 	Meta       *ManifestMeta     `json:"meta,omitempty"`
 	Tables     []ManifestTable   `json:"tables"`
 	// Lost are the tables that a repair removed from the manifest of a day because their files
 	// were damaged.
 	Lost []string `json:"lost,omitempty"`
-	// FileErr is the error of the version's own manifest if Lineage read its copy instead.
+	// FileErr is set if Lineage read a copy of the manifest. It is the error of reading the manifest in
+	// the version.
 	FileErr error `json:"-"`
 }
 
-// ManifestTable describes one table of the snapshot. Grade is the worst grade of the streams that
-// fill it. KeyMin and KeyMax are the range of its first key column.
+// ManifestTable describes one table of the snapshot. Grade is the worst grade of the streams that fill
+// the table. KeyMin and KeyMax are the range of the first key column.
 type ManifestTable struct {
 	Name  string `json:"table"`
 	Rows  int64  `json:"rows"`
@@ -86,15 +87,15 @@ type ManifestTable struct {
 }
 
 // ManifestMeta describes the file with the changes of the schema meta relative to the version Base. If
-// Base is empty, the file contains all rows. Past means that the file also contains the new rows of the
-// schema past. Releases up to 1.0.0 did not write these rows.
+// Base is empty, the file contains all rows. HasPast means that the file also contains the new rows of
+// the schema past. Releases up to 1.0.0 did not write these rows.
 type ManifestMeta struct {
-	Base string `json:"base,omitempty"`
-	Past bool   `json:"past,omitempty"`
+	Base    string `json:"base,omitempty"`
+	HasPast bool   `json:"past,omitempty"`
 	checksum.FileSum
 }
 
-// Table returns the entry of a table, or an empty entry if the manifest does not contain the table.
+// Table returns the description of a table, or an empty one if the manifest does not contain the table.
 func (m Manifest) Table(name string) ManifestTable {
 	return firstOf(m.Tables, func(t ManifestTable) bool { return t.Name == name })
 }
@@ -109,8 +110,8 @@ func (v *Versions) ReadManifest(run string) (Manifest, error) {
 	return v.ReadManifestFile(filepath.Join(v.folder.VersionPath(run), ManifestFile), run)
 }
 
-// ReadManifestFile is like ReadManifest, for any copy of a manifest. If run is empty, the manifest may
-// be of any run.
+// ReadManifestFile is like ReadManifest, for any copy of a manifest. If run is empty, a manifest of any
+// run is accepted.
 func (v *Versions) ReadManifestFile(path, run string) (Manifest, error) {
 	m, _, err := v.readManifestSum(path, run)
 	return m, err

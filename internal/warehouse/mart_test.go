@@ -21,7 +21,7 @@ func TestEveryViewOfMartIsCreatedWithComments(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, v := range views {
-		if diff := cmp.Diff(describe(t, d, "mart", v.Name), v.Columns); diff != "" || len(v.Columns) == 0 {
+		if diff := cmp.Diff(columnsInDuckDB(t, d, "mart", v.Name), v.Columns); diff != "" || len(v.Columns) == 0 {
 			t.Errorf("mart.%s: columns (-DuckDB +file):\n%s", v.Name, diff)
 		}
 		about := queryOne(t, d, "SELECT coalesce(max(comment), '') FROM duckdb_views() WHERE view_name = ? AND schema_name = 'mart'", v.Name)
@@ -62,7 +62,7 @@ func TestViewsOfMartFollowTheProgram(t *testing.T) {
 			if err := d.Exec(t.Context(), sqltext.SQL(c.change)); err != nil {
 				t.Fatal(err)
 			}
-			publishByOther(t, w, d)
+			publishAsOtherSchema(t, w, d)
 			next, err := w.Begin(t.Context(), "20261102T020000Z", night.AddDate(0, 0, 1))
 			if err != nil {
 				t.Fatal(err)

@@ -13,13 +13,13 @@ func (s *Series) MetaChain(run string) (chain []Manifest, err error) {
 	for run != "" && err == nil {
 		var m Manifest
 		if m, err = s.versions.ReadManifestFile(s.folder.RunManifestPath(run), run); err != nil {
-			places := []string{filepath.Join(s.folder.VersionPath(run), ManifestFile)}
+			copies := []string{filepath.Join(s.folder.VersionPath(run), ManifestFile)}
 			if at, ok := RunTime(run); ok {
-				places = append(places, s.folder.DayManifestPath(DayOf(at)))
+				copies = append(copies, s.folder.DayManifestPath(DayOf(at)))
 			}
-			for _, path := range places {
-				if copied, copyErr := s.versions.ReadManifestFile(path, run); copyErr == nil && copied.Meta != nil {
-					m, err = copied, nil
+			for _, path := range copies {
+				if manifestCopy, copyErr := s.versions.ReadManifestFile(path, run); copyErr == nil && manifestCopy.Meta != nil {
+					m, err = manifestCopy, nil
 					break
 				}
 			}
@@ -33,8 +33,8 @@ func (s *Series) MetaChain(run string) (chain []Manifest, err error) {
 	return chain, err
 }
 
-// oldMetaChanges returns the paths of the files of changes, and of the manifests beside them, that no
-// kept version needs. It returns no path if the manifests of a kept version are incomplete.
+// oldMetaChanges returns the paths of the files of changes that no kept version needs, and of the
+// manifests beside these files. If a chain of a kept version is broken, it returns no path.
 func (s *Series) oldMetaChanges() ([]string, error) {
 	runs, err := s.versions.List()
 	if err != nil {
@@ -44,21 +44,21 @@ func (s *Series) oldMetaChanges() ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	needed := map[string]bool{}
+	isNeeded := map[string]bool{}
 	for _, run := range append(runs, latest) {
 		chain, err := s.MetaChain(run)
 		if err != nil {
 			return nil, nil // a repair may need the other files
 		}
 		for _, m := range chain {
-			needed[m.RunID] = true
+			isNeeded[m.RunID] = true
 		}
 	}
-	found, err := filepath.Glob(s.folder.Path(SeriesDir, metaDir, "*"))
+	paths, err := filepath.Glob(s.folder.Path(SeriesDir, metaDir, "*"))
 	var old []string
-	for _, path := range found {
+	for _, path := range paths {
 		run := strings.TrimSuffix(strings.TrimSuffix(filepath.Base(path), manifestSuffix), changesSuffix)
-		if !needed[run] && !strings.HasPrefix(run, ".") {
+		if !isNeeded[run] && !strings.HasPrefix(run, ".") {
 			old = append(old, path)
 		}
 	}

@@ -28,10 +28,10 @@ type Mirror struct {
 }
 
 // Files lists the files of a backup, relative to the warehouse, with slashes. Files of state/ are
-// first. The ledger is then copied before the series, so it never names a run that the series lacks.
-// Parquet files and files of changes have the checksum that their manifest contains, even if they are
-// missing. Manifests and the index have their current checksum. Other files have no checksum. Parquet
-// files that no manifest names yet are not listed, because a night is writing them.
+// first: a backup copies the ledger before the series, so that the copied ledger names no run that the
+// copied series lacks. Parquet files and files of changes are listed with the checksum in their manifest,
+// even if the files are missing. Manifests and the index have their current checksum. Other files have no
+// checksum. Parquet files that no manifest names yet are not listed, because a night is writing them.
 func (m *Mirror) Files() ([]checksum.FileSum, error) {
 	// A newer program may have added files in other places.
 	if err := m.versions.CheckFormat(); err != nil {
@@ -60,7 +60,8 @@ func (m *Mirror) Files() ([]checksum.FileSum, error) {
 		case isKnown:
 			return false
 		case isParquet:
-			// A night adds its changes before its Parquet files. Without them, the manifest of the day is lost.
+			// A night adds its file of changes before its Parquet files. If the day has no file of changes, no
+			// night is writing the day: its manifest is lost.
 			changes, err := filepath.Glob(m.folder.ChangesPath(strings.ReplaceAll(day, "-", "") + "T*"))
 			return err == nil && len(changes) > 0
 		}
@@ -102,10 +103,10 @@ func (m *Mirror) listFiles(dir string) (files []string, err error) {
 }
 
 // knownSums returns, by file, the checksums that the manifests of days and of runs contain, and the
-// checksums of these manifests. With these checksums a backup can notice that a run replaced a day during the
-// backup. Damaged manifests are skipped, because verify reports them.
+// checksums of these manifests. A backup compares these checksums to notice that a run replaced a day
+// during the backup. Damaged manifests are skipped, because verify reports them.
 func (m *Mirror) knownSums() (map[string]checksum.FileSum, error) {
-	days, err := filepath.Glob(m.folder.DayManifestPath("*"))
+	dayManifests, err := filepath.Glob(m.folder.DayManifestPath("*"))
 	if err != nil {
 		return nil, err
 	}
@@ -114,9 +115,9 @@ func (m *Mirror) knownSums() (map[string]checksum.FileSum, error) {
 		sum.File = m.folder.Relative(path)
 		sums[sum.File] = sum
 	}
-	for _, path := range days {
-		if day, own, err := m.versions.readManifestSum(path, ""); err == nil && DayOf(day.SnapshotAt) == DayIn(path) {
-			add(path, own)
+	for _, path := range dayManifests {
+		if day, manifestSum, err := m.versions.readManifestSum(path, ""); err == nil && DayOf(day.SnapshotAt) == DayIn(path) {
+			add(path, manifestSum)
 			for _, t := range day.Tables {
 				add(m.series.FilePath(t, day.SnapshotAt), t.FileSum)
 			}
@@ -125,37 +126,37 @@ func (m *Mirror) knownSums() (map[string]checksum.FileSum, error) {
 	if data, err := os.ReadFile(m.series.IndexPath()); err == nil {
 		add(m.series.IndexPath(), checksum.SumText("", data))
 	}
-	changes, err := filepath.Glob(m.folder.RunManifestPath("*"))
+	runManifests, err := filepath.Glob(m.folder.RunManifestPath("*"))
 	if err != nil {
 		return nil, err
 	}
-	for _, path := range changes {
-		if v, own, err := m.versions.readManifestSum(path, ""); err == nil && v.Meta != nil {
-			add(path, own)
-			add(m.folder.ChangesPath(v.RunID), v.Meta.FileSum)
+	for _, path := range runManifests {
+		if run, manifestSum, err := m.versions.readManifestSum(path, ""); err == nil && run.Meta != nil {
+			add(path, manifestSum)
+			add(m.folder.ChangesPath(run.RunID), run.Meta.FileSum)
 		}
 	}
 	return sums, nil
 }
 
-// Copies returns the paths of files that may be copies of a Parquet file of the series. Copies are in
-// versions, and among the old files that a night keeps while it replaces a day.
+// Copies returns the paths of files that may be copies of a Parquet file of the series: files in
+// versions, and old files that a night keeps while it replaces a day.
 func (m *Mirror) Copies(file string) []string {
 	if _, _, ok := SplitSeriesFile(file); !ok {
 		return nil
 	}
 	var copies []string
 	for _, pattern := range []string{m.folder.Path(SeriesDir, replacedDir, "*", path.Base(file)), m.folder.Path(VersionsDir, "*", path.Base(file))} {
-		found, err := filepath.Glob(pattern)
+		paths, err := filepath.Glob(pattern)
 		if err == nil {
-			copies = append(copies, found...)
+			copies = append(copies, paths...)
 		}
 	}
 	return copies
 }
 
-// Path returns the path of a file of a backup. It accepts only clean names below parquet/ and state/
-// that are not lock files, because names from a bucket are not trusted.
+// Path returns the path of a file of a backup. Names from a bucket are not trusted: Path accepts only
+// clean names below parquet/ and state/, and no lock files.
 func (m *Mirror) Path(file string) (string, error) {
 	top, _, _ := strings.Cut(file, "/")
 	if path.Clean(file) != file || isLockFile(file) || !filepath.IsLocal(filepath.FromSlash(file)) || strings.Contains(file, `\`) || top != SeriesDir && top != stateDir || file == top {
@@ -164,7 +165,8 @@ func (m *Mirror) Path(file string) (string, error) {
 	return m.folder.Path(filepath.FromSlash(file)), nil
 }
 
-// Place writes a file of a backup by calling fill. If fill fails, the file is not created.
+// Place writes a file of a backup atomically, by calling fill. If fill fails, an existing file is
+// unchanged.
 func (m *Mirror) Place(file string, fill func(f *os.File) error) error {
 	path, err := m.Path(file)
 	if err != nil {
@@ -206,6 +208,6 @@ func (m *Mirror) CheckEmpty(isRestored func() bool) error {
 	return nil
 }
 
-// LedgerFile returns the name of the ledger in Files. A restore writes the ledger last. An incomplete
-// restore then stops the next night, which fails if there are snapshots without a ledger.
+// LedgerFile returns the name of the ledger in Files. A restore writes the ledger last. If the restore is
+// incomplete, the next night then fails, because there are snapshots without a ledger.
 func (m *Mirror) LedgerFile() string { return m.folder.Relative(m.ledger.Path()) }

@@ -16,7 +16,7 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// writeFiles writes files below the folder of a warehouse. Each contains its name.
+// writeFiles writes files below the folder of a warehouse. The content of each file is its name.
 func writeFiles(t *testing.T, w *warehouse.Warehouse, names ...string) {
 	t.Helper()
 	for _, name := range names {
@@ -46,7 +46,7 @@ func TestABackupHasTheFilesOfTheSeriesAndTheState(t *testing.T) {
 		sum.File = name
 		return sum
 	}
-	day := func(m warehouse.Manifest) string {
+	parquetName := func(m warehouse.Manifest) string {
 		return "parquet/product_listing_tags/snapshot_date=" + warehouse.DayOf(m.SnapshotAt) + "/product_listing_tags.parquet"
 	}
 	want := []checksum.FileSum{
@@ -55,7 +55,7 @@ func TestABackupHasTheFilesOfTheSeriesAndTheState(t *testing.T) {
 		renamed(first.Meta.FileSum, "parquet/.meta/"+firstNight+".changes"), sumOf("parquet/.meta/" + firstNight + ".json"),
 		renamed(second.Meta.FileSum, "parquet/.meta/"+secondNight+".changes"), sumOf("parquet/.meta/" + secondNight + ".json"),
 		{File: "parquet/notes.txt"}, {File: "parquet/product_listing_tags/snapshot_date=2026-10-31/product_listing_tags.parquet"},
-		renamed(second.Tables[0].FileSum, day(second)), renamed(first.Tables[0].FileSum, day(first)),
+		renamed(second.Tables[0].FileSum, parquetName(second)), renamed(first.Tables[0].FileSum, parquetName(first)),
 	}
 	got, err := w.Mirror.Files()
 	must(t, err)
@@ -72,7 +72,7 @@ func TestABackupHasTheFilesOfTheSeriesAndTheState(t *testing.T) {
 	got, err = w.Mirror.Files()
 	must(t, err)
 	if slices.ContainsFunc(got, func(f checksum.FileSum) bool {
-		return f.File == day(second) || strings.HasSuffix(f.File, firstNight+".changes")
+		return f.File == parquetName(second) || strings.HasSuffix(f.File, firstNight+".changes")
 	}) ||
 		!slices.Contains(got, checksum.FileSum{File: "parquet/.meta/" + firstNight + ".json"}) {
 		t.Errorf("with damaged manifests the files are %v, want the manifests but not the files that they name", got)
@@ -100,8 +100,8 @@ func TestCopiesOfASeriesFileAreFound(t *testing.T) {
 	}
 }
 
-// TestRestoredFilesAppearWhole places files of a backup, and compares their modes. If placing a file
-// again fails, the first file must be unchanged.
+// TestRestoredFilesAppearWhole places files of a backup, and compares their modes. If a second attempt to
+// place a file fails, the first file must be unchanged.
 func TestRestoredFilesAppearWhole(t *testing.T) {
 	const parquet, state = "parquet/orders/snapshot_date=2026-11-01/orders.parquet", "state/inbox/a.log"
 	for publishedMode, want := range map[fs.FileMode]map[string]fs.FileMode{
@@ -118,12 +118,12 @@ func TestRestoredFilesAppearWhole(t *testing.T) {
 			if err != nil || info.Mode().Perm() != mode || contentOf(t, path(w, filepath.FromSlash(file))) != "restored" {
 				t.Errorf("%s has %v (%v), want the mode %v and the content restored", file, info, err, mode)
 			}
-			failed := errors.New("the connection was reset")
+			fillErr := errors.New("the connection was reset")
 			if err := w.Mirror.Place(file, func(f *os.File) error {
 				_, err := f.WriteString("half")
-				return errors.Join(err, failed)
-			}); !errors.Is(err, failed) {
-				t.Errorf("the error of placing %s is %v, want %v", file, err, failed)
+				return errors.Join(err, fillErr)
+			}); !errors.Is(err, fillErr) {
+				t.Errorf("the error of placing %s is %v, want %v", file, err, fillErr)
 			}
 			if got := contentOf(t, path(w, filepath.FromSlash(file))); got != "restored" {
 				t.Errorf("after a failure %s contains %q, want restored", file, got)
@@ -152,22 +152,22 @@ func TestARestoreDestroysNoWarehouse(t *testing.T) {
 	published := ledger.Run{ID: firstNight, Outcome: ledger.Complete, SnapshotAt: night}
 	for name, c := range map[string]struct {
 		runs       []ledger.Run
-		version    bool
+		hasVersion bool
 		isRestored bool
 		isEmpty    bool
 	}{
-		"an empty folder":           {nil, false, false, true},
-		"a version":                 {nil, true, true, false},
-		"a published run":           {[]ledger.Run{published}, false, false, false},
-		"the ledger of the backup":  {[]ledger.Run{published}, false, true, true},
-		"only a failed run":         {[]ledger.Run{{ID: firstNight, Outcome: ledger.Failed}}, false, false, true},
-		"a version and that ledger": {[]ledger.Run{published}, true, true, false},
+		"an empty folder":                        {nil, false, false, true},
+		"a version":                              {nil, true, true, false},
+		"a published run":                        {[]ledger.Run{published}, false, false, false},
+		"the ledger of the backup":               {[]ledger.Run{published}, false, true, true},
+		"only a failed run":                      {[]ledger.Run{{ID: firstNight, Outcome: ledger.Failed}}, false, false, true},
+		"a version and the ledger of the backup": {[]ledger.Run{published}, true, true, false},
 	} {
 		w := open(t)
 		for _, r := range c.runs {
 			must(t, w.Ledger.Record(r))
 		}
-		if c.version {
+		if c.hasVersion {
 			must(t, os.MkdirAll(w.Folder.VersionPath(firstNight), 0o700))
 		}
 		err := w.Mirror.CheckEmpty(func() bool { return c.isRestored })

@@ -17,7 +17,7 @@ const (
 	tagsFile  = tagsTable + ".parquet"
 )
 
-// publishFull publishes a night with all its files, including the ledger entry and the changes of the
+// publishFull publishes a night with all kinds of files, including the ledger line and the changes of the
 // schemas meta and past. tag is the value in the new row.
 func publishFull(t *testing.T, w *warehouse.Warehouse, run, tag string) warehouse.Manifest {
 	t.Helper()
@@ -27,16 +27,16 @@ func publishFull(t *testing.T, w *warehouse.Warehouse, run, tag string) warehous
 	return m
 }
 
-// publishDraft publishes a draft with its ledger entry and its file of changes.
+// publishDraft publishes a draft with its ledger line and its file of changes.
 func publishDraft(t *testing.T, w *warehouse.Warehouse, d *warehouse.Draft) (warehouse.Manifest, error) {
 	t.Helper()
-	entry := ledger.Run{ID: d.Run, Kind: d.Kind, Outcome: ledger.Complete, SnapshotAt: d.At}
-	must(t, d.WriteLedgerLine(entry))
+	r := ledger.Run{ID: d.Run, Kind: d.Kind, Outcome: ledger.Complete, SnapshotAt: d.At}
+	must(t, d.WriteLedgerLine(r))
 	must(t, os.WriteFile(filepath.Join(d.Dir, warehouse.MetaFile), []byte("changes of the schemas meta and past in run "+d.Run), 0o600))
 	d.RecordMetaBase(d.MetaBase())
 	m, err := d.Publish(t.Context(), slices.Clone(tableFiles))
 	if err == nil || errors.As(err, new(*warehouse.AfterSwitchError)) {
-		err = errors.Join(err, w.Ledger.Record(entry))
+		err = errors.Join(err, w.Ledger.Record(r))
 	}
 	return m, err
 }
@@ -51,7 +51,7 @@ func seriesFile(w *warehouse.Warehouse, day string) string {
 	return path(w, "parquet", tagsTable, "snapshot_date="+day, tagsFile)
 }
 
-// contentOf returns the content of a file, or "" if it does not exist.
+// contentOf returns the content of a file, or "" if the file does not exist.
 func contentOf(t *testing.T, file string) string {
 	t.Helper()
 	data, err := os.ReadFile(file)

@@ -19,7 +19,7 @@ func (e *NoWarehouseError) Error() string {
 	return fmt.Sprintf("open the warehouse: there is none in %q: check warehouse.dir in the configuration; nothing was changed", e.Dir)
 }
 
-// PlaceError means that the folder of the warehouse cannot be used.
+// PlaceError means that the folder of the warehouse, its place, cannot be used.
 type PlaceError struct {
 	Dir string
 	Err error
@@ -133,8 +133,8 @@ func (f *Folder) FullErr(err error) error {
 	if err == nil || errors.As(err, &full) {
 		return err
 	}
-	for _, cause := range []syscall.Errno{syscall.ENOSPC, syscall.EDQUOT, syscall.EFBIG} {
-		if errors.Is(err, cause) || strings.Contains(strings.ToLower(err.Error()), ": "+cause.Error()) {
+	for _, number := range []syscall.Errno{syscall.ENOSPC, syscall.EDQUOT, syscall.EFBIG} {
+		if errors.Is(err, number) || strings.Contains(strings.ToLower(err.Error()), ": "+number.Error()) {
 			return &FullError{f.dir, err}
 		}
 	}

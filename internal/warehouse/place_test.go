@@ -37,8 +37,8 @@ func TestNewRunIDFailsIfAFolderCannotBeRead(t *testing.T) {
 	}
 }
 
-// TestRunsOfOneSecondGetDifferentIDs chooses ids for runs that begin in the same second. An earlier run
-// has a folder, a ledger entry or an unfinished-run file.
+// TestRunsOfOneSecondGetDifferentIDs chooses ids for runs that begin in the same second. An id is used if
+// a folder, the ledger or an unfinished-run file contains it.
 func TestRunsOfOneSecondGetDifferentIDs(t *testing.T) {
 	w := open(t)
 	requireNextID := func(want string) {
@@ -105,7 +105,7 @@ func TestErrorsOfTheFolderNameTheCause(t *testing.T) {
 // TestAFullDiskIsRecognized passes errors of the system and of DuckDB to FullErr.
 func TestAFullDiskIsRecognized(t *testing.T) {
 	f := openWith(t, warehouse.Config{Dir: "/w"}).Folder
-	existing := &warehouse.FullError{Dir: "/v", Err: syscall.ENOSPC}
+	fullErr := &warehouse.FullError{Dir: "/v", Err: syscall.ENOSPC}
 	for name, c := range map[string]struct {
 		err    error
 		isFull bool
@@ -125,8 +125,8 @@ func TestAFullDiskIsRecognized(t *testing.T) {
 			t.Errorf("%s: FullErr returned %v, want a FullError of the folder /w: %t", name, got, c.isFull)
 		}
 	}
-	if got := f.FullErr(existing); got != error(existing) {
-		t.Errorf("FullErr returned %v for a FullError, want the same error", got)
+	if got := f.FullErr(fullErr); got != error(fullErr) {
+		t.Errorf("FullErr returned %v for a FullError, want the error unchanged", got)
 	}
 	want := `write into "/w": the disk is full or a quota is used up: free some space, then run again to resume; landed responses and the last snapshot are kept: first`
 	if got := (&warehouse.FullError{Dir: "/w", Err: errors.New("first\nsecond")}).Error(); got != want {
@@ -161,8 +161,8 @@ func TestTheFolderIsCheckedBeforeANight(t *testing.T) {
 	must(t, w.Folder.Exists())
 }
 
-// TestAnUnlockedWarehouseStaysUnchanged calls CheckUnlocked before, during and after a lock. It must
-// create no file.
+// TestAnUnlockedWarehouseStaysUnchanged calls CheckUnlocked before, during and after a lock. CheckUnlocked
+// must create no file.
 func TestAnUnlockedWarehouseStaysUnchanged(t *testing.T) {
 	w := open(t)
 	must(t, w.Folder.CheckUnlocked())

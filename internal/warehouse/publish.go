@@ -31,9 +31,10 @@ func (e *AfterSwitchError) Unwrap() error { return e.Err }
 // Publish seals the draft, verifies it and switches readers to it in one step, by replacing the
 // symlink "latest". After a crash readers see the last snapshot or the new one, never a mixture.
 //
-// tables contain the name, grade and file of each table. Publish adds the number of rows, the range
-// of keys, the size and the checksum. After an *AfterSwitchError the version is published. After any
-// other error the version is not published, unless the message reports that readers see it.
+// tables contain the name, grade and file of each table. Publish adds the number of rows, the range of
+// keys, the size and the checksum. After an *AfterSwitchError the version is published. After any other
+// error the version is not published, except if only the sync of the switch failed; the message then
+// reports that readers see the version.
 func (d *Draft) Publish(ctx context.Context, tables []ManifestTable) (Manifest, error) {
 	m, err := d.seal(ctx, tables)
 	if err != nil {
@@ -48,7 +49,7 @@ func (d *Draft) Publish(ctx context.Context, tables []ManifestTable) (Manifest, 
 	}
 	if err := d.w.Versions.switchTo(d.Run); err != nil {
 		consequence := "nothing was published; readers keep the last snapshot"
-		// The link may have been replaced, and only the sync failed.
+		// If only the sync failed, the link was replaced.
 		if latest, _, readErr := d.w.Versions.Latest(); readErr == nil && latest == d.Run {
 			consequence = "readers see it, but a power cut may undo the switch: check the disk, then run again"
 		}
@@ -96,7 +97,7 @@ func (d *Draft) seal(ctx context.Context, tables []ManifestTable) (m Manifest, e
 	return m, nil
 }
 
-// writeManifest writes the manifest of a version into its folder, which becomes public, and syncs
+// writeManifest writes the manifest of a version into the folder dir, makes the folder public, and syncs
 // both.
 func (f *Folder) writeManifest(dir string, m Manifest, mode fs.FileMode) error {
 	data, err := checksum.Seal(m)
@@ -113,9 +114,9 @@ func (d *Draft) unpublishedErr(verb string, err error) error {
 	return fmt.Errorf("%s version %s: %w: nothing was published; readers keep the last snapshot", verb, d.Run, err)
 }
 
-// sealFiles writes and closes the catalog, makes all files public and syncs them. It adds their
-// checksums to the manifest, except for the catalog. The other files are synced and read while the
-// catalog is written.
+// sealFiles writes and closes the catalog, makes all files public and syncs them. It adds the checksums
+// of all files except the catalog to the manifest. These files are synced and read while the catalog is
+// written.
 func (d *Draft) sealFiles(ctx context.Context, m *Manifest, mode fs.FileMode) error {
 	if err := d.measureTables(ctx, m.Tables); err != nil {
 		return err
@@ -130,7 +131,7 @@ func (d *Draft) sealFiles(ctx context.Context, m *Manifest, mode fs.FileMode) er
 	const parallel = 8
 	var group errgroup.Group
 	group.SetLimit(parallel)
-	group.Go(func() error { return d.sealCatalog(ctx, len(d.carried) < len(m.Tables), mode) })
+	group.Go(func() error { return d.sealCatalog(ctx, len(d.copied) < len(m.Tables), mode) })
 	for _, sum := range sums {
 		group.Go(func() (err error) {
 			if err := d.w.Folder.setModeAndSync(filepath.Join(d.Dir, sum.File), mode); err != nil {
@@ -143,20 +144,20 @@ func (d *Draft) sealFiles(ctx context.Context, m *Manifest, mode fs.FileMode) er
 	if err := group.Wait(); err != nil {
 		return err
 	}
-	entry, err := checksum.SumFile(ctx, d.Dir, runFile)
+	line, err := checksum.SumFile(ctx, d.Dir, runFile)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	m.LedgerLine = &entry
+	m.LedgerLine = &line
 	return err
 }
 
 // sealCatalog writes and closes the catalog, makes it public and syncs it.
-func (d *Draft) sealCatalog(ctx context.Context, changed bool, mode fs.FileMode) error {
+func (d *Draft) sealCatalog(ctx context.Context, isChanged bool, mode fs.FileMode) error {
 	if err := d.Step("before checkpoint"); err != nil {
 		return err
 	}
-	if err := d.writeCatalog(ctx, changed); err != nil {
+	if err := d.writeCatalog(ctx, isChanged); err != nil {
 		return err
 	}
 	if err := d.Step("after checkpoint"); err != nil {
@@ -165,22 +166,22 @@ func (d *Draft) sealCatalog(ctx context.Context, changed bool, mode fs.FileMode)
 	return d.w.Folder.setModeAndSync(filepath.Join(d.Dir, CatalogFile), mode)
 }
 
-// measureTables counts the rows of every table and finds the range of its key, in one statement.
-// A table whose file was copied keeps the values of the previous version.
+// measureTables counts the rows of every table and finds the range of the first key column, in one
+// statement. A table whose file was copied keeps the values of the previous version.
 func (d *Draft) measureTables(ctx context.Context, tables []ManifestTable) error {
-	var parts []sqltext.SQL
+	var queries []sqltext.SQL
 	for i := range tables {
-		if before, ok := d.carried[tables[i].Name]; ok {
-			tables[i].Rows, tables[i].KeyMin, tables[i].KeyMax = before.Rows, before.KeyMin, before.KeyMax
+		if previous, ok := d.copied[tables[i].Name]; ok {
+			tables[i].Rows, tables[i].KeyMin, tables[i].KeyMax = previous.Rows, previous.KeyMin, previous.KeyMax
 			continue
 		}
 		key := d.w.Catalog.tableKey(tables[i].Name)
 		if key == nil {
 			return fmt.Errorf("find the key of table %q: no stream fills it", tables[i].Name)
 		}
-		parts = append(parts, verifySQL.Render("measure_table", sqltext.Values{"index": i, "key": sqltext.Name(key[0]), "table": sqltext.Name(tables[i].Name)}))
+		queries = append(queries, verifySQL.Render("measure_table", sqltext.Values{"index": i, "key": sqltext.Name(key[0]), "table": sqltext.Name(tables[i].Name)}))
 	}
-	return d.EachRow(ctx, parts, func(scan func(...any) error) error {
+	return d.EachRow(ctx, queries, func(scan func(...any) error) error {
 		var i int
 		var measured ManifestTable
 		if err := scan(&i, &measured.Rows, &measured.KeyMin, &measured.KeyMax); err != nil {
@@ -192,8 +193,8 @@ func (d *Draft) measureTables(ctx context.Context, tables []ManifestTable) error
 }
 
 // finishPublish completes a publish after the link "latest" was switched. It links catalog.duckdb,
-// extends the series, and removes versions beyond keep_versions and a stale held night. The call can be
-// repeated.
+// extends the series, and removes versions beyond keep_versions and a stale held night. It can be called
+// again for the same run.
 func (w *Warehouse) finishPublish(run string) error {
 	if err := w.Versions.linkCatalog(); err != nil {
 		return err
@@ -221,5 +222,5 @@ func (w *Warehouse) finishPublish(run string) error {
 			return fmt.Errorf("remove the old version %s: %w", path, err)
 		}
 	}
-	return w.dropStaleHeld()
+	return w.removeStaleHeld()
 }

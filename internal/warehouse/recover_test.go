@@ -14,8 +14,8 @@ import (
 )
 
 // TestAnUnrecordedHeldNightIsRecorded holds a night whose run is killed before it writes the ledger.
-// Recover must write the ledger entry. The held night must not be resumed. A later unfinished run must
-// be resumed.
+// Recover must record the night in the ledger. The held night must not be resumed. A later unfinished run
+// must be resumed.
 func TestAnUnrecordedHeldNightIsRecorded(t *testing.T) {
 	for _, unfinished := range []string{heldRun, laterRun} {
 		w := open(t)
@@ -42,10 +42,10 @@ func TestAnUnrecordedHeldNightIsRecorded(t *testing.T) {
 	}
 }
 
-// TestTheEntryOfAPublishedRunIsRecovered publishes a run whose ledger entry has another outcome. This
-// happens if one attempt failed and the next one was killed after it published. Recover must write the
-// entry of the published attempt.
-func TestTheEntryOfAPublishedRunIsRecovered(t *testing.T) {
+// TestAPublishedAttemptIsRecorded publishes a run that has another outcome in the ledger. This happens if
+// one attempt failed and the next attempt was killed after it published. Recover must record the published
+// attempt.
+func TestAPublishedAttemptIsRecorded(t *testing.T) {
 	for outcome, want := range map[ledger.Outcome]ledger.Outcome{ledger.Failed: ledger.Complete, ledger.Interrupted: ledger.Complete,
 		ledger.Killed: ledger.Complete, ledger.Partial: ledger.Partial} {
 		w := open(t)
@@ -125,16 +125,16 @@ func TestTheErrorOfAHeldNightNamesBothVersions(t *testing.T) {
 		t.Errorf("got %v, want %q", err, want)
 	}
 	if _, files := w.CheckHeld(t.Context(), false); files != 3 {
-		t.Errorf("the check compared %d files, want the catalog, the table and the entry", files)
+		t.Errorf("CheckHeld compared %d files, want the catalog, the table and the ledger line", files)
 	}
 	must(t, os.Remove(filepath.Join(w.Folder.Dir(), "held", thirdNight, tagsFile)))
 	if damaged, files := w.CheckHeld(t.Context(), false); files != 3 || len(damaged) != 1 {
-		t.Errorf("the check compared %d files and found %v, want 3 files and one damaged", files, damaged)
+		t.Errorf("CheckHeld compared %d files and found the damage %v, want 3 files and one damaged file", files, damaged)
 	}
 }
 
-// TestBackupsOfTheSameSecondHaveTheirOwnEntries records three backups that began in the same second.
-func TestBackupsOfTheSameSecondHaveTheirOwnEntries(t *testing.T) {
+// TestBackupsOfTheSameSecondHaveTheirOwnIDs records three backups that began in the same second.
+func TestBackupsOfTheSameSecondHaveTheirOwnIDs(t *testing.T) {
 	w := open(t)
 	var got []string
 	for range 3 {
@@ -146,6 +146,6 @@ func TestBackupsOfTheSameSecondHaveTheirOwnEntries(t *testing.T) {
 		got = append(got, e.ID)
 	}
 	if want := []string{firstNight + "-backup", firstNight + "-backup-2", firstNight + "-backup-3"}; !slices.Equal(got, want) {
-		t.Errorf("entries are %v, want %v", got, want)
+		t.Errorf("the ids in the ledger are %v, want %v", got, want)
 	}
 }

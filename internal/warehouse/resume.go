@@ -12,13 +12,12 @@ import (
 	"placementsync/internal/ledger"
 )
 
-// Unfinished is the content of an unfinished-run file. The run in this file has not published: it is
-// running, or was killed, interrupted or failed. RawPath contains the responses of the service that
-// it has stored so far.
+// Unfinished is the content of an unfinished-run file. The run in this file is running, or was killed,
+// interrupted or failed. Folder.RawPath contains the responses of the service that the run has stored.
 type Unfinished struct {
 	Run       string    `json:"run_id"`
 	StartedAt time.Time `json:"started_at"`
-	// Source is the base URL of the service. Landed responses of another service are not used.
+	// Source is the base URL of the service. If the URL changed, the landed responses are not used.
 	Source string `json:"source"`
 	// Access describes the rights of the token, because a token with other rights may get other
 	// responses. It is empty until the service has reported the rights.
@@ -42,23 +41,23 @@ func (l *Ledger) OneShotPath() string { return l.folder.Path(stateDir, "aside.js
 
 // Start writes the unfinished-run file of a run that can be resumed. The caller must have the Lock.
 //
-// If the file contains an earlier run, that run is abandoned. Start also removes the version of the
-// abandoned run unless readers see it, because the version would look like a published version.
+// If the file contains an earlier run, the earlier run is abandoned. If readers do not see the version of
+// the abandoned run, Start removes this version, because it would look like a published version.
 func (l *Ledger) Start(u Unfinished) error {
-	last, ok, err := readUnfinished(l.UnfinishedPath())
+	earlier, ok, err := readUnfinished(l.UnfinishedPath())
 	if err != nil {
 		return err
 	}
-	if ok && last.Run != u.Run {
+	if ok && earlier.Run != u.Run {
 		latest, _, err := l.versions.Latest()
 		if err != nil {
 			return err
 		}
-		if latest != last.Run {
-			err = l.folder.disk.Discard(l.folder.VersionPath(last.Run))
+		if latest != earlier.Run {
+			err = l.folder.disk.Discard(l.folder.VersionPath(earlier.Run))
 		}
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("abandon run %s: %w", last.Run, err)
+			return fmt.Errorf("abandon run %s: %w", earlier.Run, err)
 		}
 	}
 	return l.writeUnfinished(l.UnfinishedPath(), u)
@@ -106,8 +105,8 @@ func (l *Ledger) Unfinished() (u Unfinished, ok bool, err error) {
 	return u, latest != u.Run && statErr == nil, nil
 }
 
-// readUnfinished reads an unfinished-run file. ok is false if the file is missing or damaged. The run
-// is then not resumed, and the next run requests everything again.
+// readUnfinished reads an unfinished-run file. ok is false if the file is missing or damaged. A run with
+// a damaged file is not resumed: the next run requests everything again.
 func readUnfinished(path string) (u Unfinished, ok bool, err error) {
 	data, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -13,8 +13,7 @@ import (
 
 // Retention limits the files that Prune keeps. Prune always keeps the newest run and the newest day.
 type Retention struct {
-	// RawDays is the age in days up to which landed responses, that is, the stored responses of the
-	// service, are kept.
+	// RawDays is the age, in days, up to which landed responses of the service are kept.
 	RawDays int
 	// Daily, Weekly and Monthly are the numbers of days, ISO weeks and months whose last
 	// snapshot the Parquet series keeps.
@@ -75,8 +74,8 @@ func (p *Pruner) Prune(r Retention, now time.Time, dryRun bool) ([]Pruned, error
 	return pruned, nil
 }
 
-// oldVersions returns the versions beyond keep_versions whose days are in the series. It leaves out
-// versions that contain the only copy of their day.
+// oldVersions returns the versions beyond keep_versions. It leaves out versions whose day is missing in
+// the series, because they contain the only copy of the day.
 func (p *Pruner) oldVersions() ([]string, error) {
 	old, err := p.versions.oldPaths()
 	if err != nil {
@@ -88,14 +87,14 @@ func (p *Pruner) oldVersions() ([]string, error) {
 	}), err
 }
 
-// oldRaw returns the landed responses of old runs, without the newest run and without runs that
-// can be resumed or are held.
+// oldRaw returns the landed responses that are spent or older than Retention.RawDays. Age does not count
+// for the newest run, for a run that can be resumed, and for a held night.
 func (p *Pruner) oldRaw(r Retention, now time.Time) ([]string, error) {
 	runs, err := p.folder.LandedRuns()
 	if err != nil {
 		return nil, err
 	}
-	unfinished, waiting, err := p.ledger.Unfinished()
+	unfinished, canResume, err := p.ledger.Unfinished()
 	if err != nil {
 		return nil, err
 	}
@@ -110,7 +109,7 @@ func (p *Pruner) oldRaw(r Retention, now time.Time) ([]string, error) {
 	var old []string
 	for i, run := range runs {
 		at, ok := RunTime(run)
-		isNeeded := !ok || i == len(runs)-1 || waiting && run == unfinished.Run || slices.Contains(held, run)
+		isNeeded := !ok || i == len(runs)-1 || canResume && run == unfinished.Run || slices.Contains(held, run)
 		if p.isSpentBefore(run, latest) || !isNeeded && now.Sub(at) > time.Duration(r.RawDays)*24*time.Hour {
 			old = append(old, p.folder.RawPath(run))
 		}
@@ -118,23 +117,23 @@ func (p *Pruner) oldRaw(r Retention, now time.Time) ([]string, error) {
 	return old, nil
 }
 
-// IsSpent reports whether the landed responses of a run are no longer needed and Config.DiscardRaw is
-// set. They are then removed. If the process was killed while it removed them, some may still exist.
+// IsSpent reports whether Config.DiscardRaw is set and the landed responses of a run are no longer needed.
+// Such responses are removed. If the removal was killed, some responses may still exist.
 func (p *Pruner) IsSpent(run string) (bool, error) {
 	latest, _, err := p.versions.Latest()
 	return err == nil && p.isSpentBefore(run, latest), err
 }
 
-// isSpentBefore is like IsSpent, if readers see the version latest. Landed responses are no longer
-// needed if their run cannot be resumed, because it is not later than latest.
+// isSpentBefore is like IsSpent, for readers that see the version latest. A run that is not later than
+// latest cannot be resumed, so its landed responses are no longer needed.
 func (p *Pruner) isSpentBefore(run, latest string) bool {
 	at, ok := RunTime(run)
-	last, published := RunTime(latest)
-	return p.discardRaw && ok && published && !at.After(last)
+	latestTime, hasLatest := RunTime(latest)
+	return p.discardRaw && ok && hasLatest && !at.After(latestTime)
 }
 
-// DiscardSpent removes the landed responses that are no longer needed, and syncs their folder. It does
-// nothing unless Config.DiscardRaw is set. The caller must have the Lock.
+// DiscardSpent removes the landed responses that are no longer needed, and syncs their folder. Without
+// Config.DiscardRaw it does nothing. The caller must have the Lock.
 func (p *Pruner) DiscardSpent() error {
 	latest, ok, err := p.versions.Latest()
 	if err != nil || !ok || !p.discardRaw {
@@ -162,13 +161,13 @@ func (p *Pruner) DiscardSpent() error {
 // newest Weekly ISO weeks, and the last day of each of the newest Monthly months. The newest day is
 // always kept.
 func (r Retention) KeptDays(days []time.Time) map[time.Time]bool {
-	sorted := slices.SortedFunc(slices.Values(days), func(a, b time.Time) int { return b.Compare(a) })
+	newestFirst := slices.SortedFunc(slices.Values(days), func(a, b time.Time) int { return b.Compare(a) })
 	keep := map[time.Time]bool{}
 	keepLast := func(periods int, nameOf func(day time.Time) string) {
-		seen := map[string]bool{}
-		for _, day := range sorted {
-			if name := nameOf(day); !seen[name] && len(seen) < periods {
-				seen[name], keep[day] = true, true
+		isCovered := map[string]bool{}
+		for _, day := range newestFirst {
+			if name := nameOf(day); !isCovered[name] && len(isCovered) < periods {
+				isCovered[name], keep[day] = true, true
 			}
 		}
 	}

@@ -54,7 +54,7 @@ func TestRetentionKeepsTheLastDayOfEachPeriod(t *testing.T) {
 	}
 }
 
-func TestPruneKeepsTheNewest(t *testing.T) {
+func TestPruneKeepsTheNewestRunAndDay(t *testing.T) {
 	w := open(t)
 	runs := []string{"20261001T020000Z", "20261002T020000Z", "20261020T020000Z"}
 	for _, run := range runs {
@@ -130,9 +130,9 @@ func TestPruneKeepsARunThatCanBeResumed(t *testing.T) {
 	}
 }
 
-// TestSpentResponsesAreDiscarded runs with and without DiscardRaw. With it, the landed responses of the
-// published run and of earlier runs are spent, that is, no longer needed, and must be removed. The
-// responses of a later run must be kept. Without DiscardRaw, all responses must be kept.
+// TestSpentResponsesAreDiscarded runs with and without DiscardRaw. With DiscardRaw, the landed responses of
+// the published run and of earlier runs are no longer needed (spent) and must be removed. The responses of
+// a later run must be kept. Without DiscardRaw, all responses must be kept.
 func TestSpentResponsesAreDiscarded(t *testing.T) {
 	const later = "20261102T020000Z"
 	for _, discardRaw := range []bool{false, true} {
@@ -179,8 +179,8 @@ func TestSpentResponsesAreDiscarded(t *testing.T) {
 	}
 }
 
-// TestDiscardWithoutResponsesChangesNothing calls DiscardSpent without landed responses. It must not
-// change the disk.
+// TestDiscardWithoutResponsesChangesNothing calls DiscardSpent without landed responses. DiscardSpent must
+// not change the disk.
 func TestDiscardWithoutResponsesChangesNothing(t *testing.T) {
 	w := open(t)
 	publish(t, w, "20261101T020000Z", "one")
@@ -195,8 +195,8 @@ func TestDiscardWithoutResponsesChangesNothing(t *testing.T) {
 	}
 }
 
-// TestResponsesAreKeptForTheirDays prunes exactly RawDays after a run, and a second later.
-func TestResponsesAreKeptForTheirDays(t *testing.T) {
+// TestResponsesAreKeptForRawDays prunes exactly RawDays after a run, and a second later.
+func TestResponsesAreKeptForRawDays(t *testing.T) {
 	w := open(t)
 	for _, run := range []string{"20261001T020000Z", "20261002T020000Z", "20261003T020000Z", "notes"} {
 		must(t, os.MkdirAll(w.Folder.RawPath(run), 0o700))
@@ -220,9 +220,9 @@ func TestResponsesAreKeptForTheirDays(t *testing.T) {
 	}
 }
 
-// TestAPrunedDayIsNotMissed makes a prune fail before it removes a day. The index must no longer name
-// the day, so that verify does not report the day as missing.
-func TestAPrunedDayIsNotMissed(t *testing.T) {
+// TestAPrunedDayIsNotReportedAsMissing makes a prune fail before it removes a day. The index must no longer
+// name the day, so that verify does not report the day as missing.
+func TestAPrunedDayIsNotReportedAsMissing(t *testing.T) {
 	w := open(t)
 	publishNights(t, w, "one", "two", "three")
 	failing := openFailingAt(t, w, "before removal of the day")

@@ -21,8 +21,8 @@ import (
 // parallel with others.
 func setUmask(t *testing.T, mask int) {
 	t.Helper()
-	before := unix.Umask(mask)
-	t.Cleanup(func() { unix.Umask(before) })
+	oldMask := unix.Umask(mask)
+	t.Cleanup(func() { unix.Umask(oldMask) })
 }
 
 func TestTheUmaskRestrictsPublishedFiles(t *testing.T) {

@@ -10,10 +10,10 @@ import (
 	"placementsync/internal/ledger"
 )
 
-// Rollback switches the link "latest", and so the readers, to another version in one step. An empty run means the version on which
-// the newest version was built. Rollback repairs a lost or wrong link "latest", and needs only the
-// files of the target. The other versions are kept, as far as keep_versions allows, so that another
-// rollback can undo this one. The caller must have the Lock.
+// Rollback switches the link "latest" in one step to another version, the target. Readers then see the
+// target. An empty run means the version on which the newest version was built. Rollback repairs a lost
+// or wrong link "latest", and needs only the files of the target. Other versions are kept, up to
+// keep_versions, so that another rollback can undo this rollback. The caller must have the Lock.
 //
 // Before the switch, Rollback removes days from the series: the days of versions on which the target
 // does not build. After the switch, it adds the missing days of versions on which the target builds.
@@ -53,8 +53,8 @@ func (w *Warehouse) Rollback(run string, now time.Time) (Manifest, error) {
 	}
 	lineage, _ := w.Versions.Lineage(target) // the lineage ends at a damaged manifest
 	err = errors.Join(w.Versions.linkCatalog(), w.Series.extendSeries(lineage...), w.Ledger.Finish())
-	// If the ledger entry cannot be written, Recover needs the file of StartOneShot.
-	if recordErr := w.Ledger.Record(w.Ledger.rollbackEntry(u.Run, target, u.StartedAt)); recordErr != nil {
+	// If the ledger cannot be written, Recover needs the file of StartOneShot.
+	if recordErr := w.Ledger.Record(w.Ledger.completeRollback(u.Run, target, u.StartedAt)); recordErr != nil {
 		return m, errors.Join(err, recordErr)
 	}
 	return m, errors.Join(err, w.Ledger.FinishOneShot())
@@ -115,9 +115,9 @@ func (w *Warehouse) recordKilledRuns() error {
 	return w.Ledger.FinishOneShot()
 }
 
-// finishKilledRollback completes a rollback that was killed after it switched the link "latest", and
-// undoes a rollback that was killed earlier. In both cases it adds the days of the version that readers see to
-// the series.
+// finishKilledRollback completes a rollback that was killed after it switched the link "latest". It undoes
+// a rollback that was killed earlier. In both cases the series gets the missing days of the version that
+// readers see.
 func (w *Warehouse) finishKilledRollback() error {
 	u, ok, err := w.Ledger.KilledRollback()
 	if err != nil || !ok {

@@ -55,14 +55,14 @@ func publishNights(t *testing.T, w *warehouse.Warehouse, tags ...string) {
 // seriesDays returns the days of the table's Parquet files.
 func seriesDays(t *testing.T, w *warehouse.Warehouse) []string {
 	t.Helper()
-	found, err := filepath.Glob(filepath.Join(w.Folder.Dir(), "parquet", "product_listing_tags", "*"))
+	days, err := filepath.Glob(filepath.Join(w.Folder.Dir(), "parquet", "product_listing_tags", "*"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i := range found {
-		found[i] = strings.TrimPrefix(filepath.Base(found[i]), "snapshot_date=")
+	for i := range days {
+		days[i] = strings.TrimPrefix(filepath.Base(days[i]), "snapshot_date=")
 	}
-	return found
+	return days
 }
 
 // rollback rolls back and returns the version that readers then see.
@@ -84,10 +84,10 @@ func TestRollbackFollowsTheLineage(t *testing.T) {
 		t.Fatalf("after a rollback and another night a reader got %v, want %v", got, []string{"one", "three"})
 	}
 	if got := rollback(t, w, ""); got != "20261101T020000Z" {
-		t.Errorf("rolled back to %s, want the version on which the newest was built", got)
+		t.Errorf("rolled back to %s, want the version on which the newest version was built", got)
 	}
 	if _, err := w.Rollback("", night.AddDate(0, 1, 0)); err == nil || !strings.Contains(err.Error(), "not kept") {
-		t.Errorf("got %v, want an error: there is no version before the first", err)
+		t.Errorf("got %v, want an error, because there is no version before the first version", err)
 	}
 }
 
@@ -137,9 +137,9 @@ func TestRollbackOfACopiedWarehouseRemovesDays(t *testing.T) {
 	}
 }
 
-// TestRollbackRemovesAnUnfinishedDay rolls back a version whose day has Parquet files but no manifest
-// and no entry in the index, because the disk failed between them. No reader of the series may find
-// these files. When the rollback is undone, the files must be added again.
+// TestRollbackRemovesAnUnfinishedDay rolls back a version whose day has Parquet files, but no manifest and
+// no run in the index, because the disk failed after the Parquet files were added. The rollback must
+// remove these files. When the rollback is undone, the files must be added again.
 func TestRollbackRemovesAnUnfinishedDay(t *testing.T) {
 	w := openKeeping(t, 2)
 	publish(t, w, firstNight, "one")
@@ -223,8 +223,8 @@ func TestAnErrorAfterTheSwitchReportsThePublish(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err := d.Publish(t.Context(), tableFiles)
-	var after *warehouse.AfterSwitchError
-	if !errors.As(err, &after) || after.Run != "20261101T020000Z" {
+	var switchErr *warehouse.AfterSwitchError
+	if !errors.As(err, &switchErr) || switchErr.Run != "20261101T020000Z" {
 		t.Fatalf("got %v, want an AfterSwitchError", err)
 	}
 	if got := readTags(t, w); !cmp.Equal(got, []string{"one"}) {

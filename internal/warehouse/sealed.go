@@ -16,7 +16,7 @@ type SealedVersion struct {
 	Manifest Manifest
 	// Dir is the folder of the version.
 	Dir string
-	// Scratch is a private folder, which Close removes.
+	// Scratch is a private folder. Close removes it.
 	Scratch string
 
 	columns map[string]map[string]stream.Column
@@ -61,8 +61,8 @@ func (w *Warehouse) OpenUnchecked(ctx context.Context, run string) (*SealedVersi
 	return s, nil
 }
 
-// PresentColumns returns the columns that a table has in the version. A version of an earlier program
-// may lack some of them.
+// PresentColumns returns those of the given columns that the table has in the version. A version of an
+// earlier release may lack some columns.
 func (s *SealedVersion) PresentColumns(schema, table string, columns []stream.Column) []stream.Column {
 	var present []stream.Column
 	for _, c := range columns {

@@ -20,10 +20,10 @@ type Snapshot struct {
 	// Run and At are the id and the snapshot time of the run that wrote the files.
 	Run string
 	At  time.Time
-	// Version is the version to which the files belong. It is the version of the run, or a version
-	// that was rebuilt from it.
+	// Version is the version to which the files belong: the version of the run, or a version that was
+	// rebuilt from the snapshot of the run.
 	Version string
-	// Files are the paths by table. Tables are their entries in the manifest.
+	// Files are the paths by table. Tables are the tables of the manifest by name.
 	Files  map[string]string
 	Tables map[string]ManifestTable
 	// Program and Schema are the versions of the program and schema that wrote the files.
@@ -32,15 +32,15 @@ type Snapshot struct {
 
 // SeriesFile is the Parquet file of a table and day.
 type SeriesFile struct {
-	// Day is the manifest of the day, or a new manifest if that is lost.
+	// Day is the manifest of the day. If the manifest is lost, Day is a new manifest.
 	Day Manifest
-	// Table is the entry of the file in the manifest. In a new manifest its checksum is empty. A
-	// negative number of rows means that the number is unknown.
+	// Table is the table in the manifest Day. In a new manifest its checksum is empty. A negative number
+	// of rows means that the number is unknown.
 	Table ManifestTable
 }
 
-// Series are the Parquet files by table and day, with a manifest of each day, an index of the days,
-// and each version's changes of the schemas meta and past.
+// Series consists of the Parquet files by table and day, a manifest of each day, an index of the days, and
+// each version's changes of the schemas meta and past.
 type Series struct {
 	folder   *Folder
 	versions *Versions
@@ -49,9 +49,9 @@ type Series struct {
 
 // extendSeries adds versions, oldest first, to the series: the manifest of each version, its changes
 // of the schemas meta and past, and the Parquet files of the last version of each day. Manifests and
-// changes are copied, so that a damaged file has an intact copy. Parquet files are linked, because
-// they are large.
-// If a file is damaged, extendSeries adds all other files and then returns a *DamagedError.
+// files of changes are copied, so that a damaged file has an intact copy. Parquet files are linked,
+// because they are large. If a file is damaged, extendSeries adds all other files and then returns a
+// *DamagedError.
 func (s *Series) extendSeries(versions ...Manifest) error {
 	var damaged []error
 	place := func(m Manifest, want checksum.FileSum, to string, linkOrCopy func(from, to string) error) error {
@@ -95,14 +95,15 @@ func (s *Series) extendSeries(versions ...Manifest) error {
 			return err
 		}
 	}
-	// A lost index is not written again, because the new index would lack days whose files are lost
-	// too. The repair of the series writes the index.
+	// A lost index is not written again if there were earlier nights: the new index would lack days whose
+	// files are lost too. The repair of the series writes the index. Early programs wrote no index and no
+	// files of changes, so versions without Meta get an index.
 	if _, err := s.Index(); err != nil && slices.ContainsFunc(versions, func(m Manifest) bool { return m.Previous != "" && m.Meta != nil }) {
 		return errors.Join(damaged...)
 	}
-	err := s.ChangeIndex(func(runs map[string]string) {
+	err := s.ChangeIndex(func(runByDay map[string]string) {
 		for _, m := range days {
-			runs[DayOf(m.SnapshotAt)] = m.RunID
+			runByDay[DayOf(m.SnapshotAt)] = m.RunID
 		}
 	})
 	if _, statErr := os.Lstat(s.folder.Path(SeriesDir, replacedDir)); statErr == nil && err == nil && len(damaged) == 0 {
@@ -111,29 +112,29 @@ func (s *Series) extendSeries(versions ...Manifest) error {
 	return errors.Join(append(damaged, err)...)
 }
 
-// replacedDir contains the old files of a day while another run replaces them. They are in a folder
-// with the id of the old run.
+// replacedDir contains the old files of a day while another run replaces the day. The old files are in a
+// folder with the id of the old run.
 const replacedDir = ".replaced"
 
 func (s *Series) replacedPath(run string, t ManifestTable) string {
 	return s.folder.Path(SeriesDir, replacedDir, run, t.File)
 }
 
-// keepReplaced links the files of an earlier run of the same day to replacedDir. They are kept there
-// until the day of m is complete. If parquet/ is copied in the meantime, the copy contains all files of
-// at least one of the two runs.
+// keepReplaced links the files of an earlier run of the same day to replacedDir. The links are kept until
+// the day of m is complete. If parquet/ is copied in the meantime, the copy contains all files of at least
+// one of the two runs.
 func (s *Series) keepReplaced(m Manifest) error {
-	before, err := s.versions.ReadManifestFile(s.folder.DayManifestPath(DayOf(m.SnapshotAt)), "")
-	if err != nil || before.RunID == m.RunID {
+	earlier, err := s.versions.ReadManifestFile(s.folder.DayManifestPath(DayOf(m.SnapshotAt)), "")
+	if err != nil || earlier.RunID == m.RunID {
 		return nil // the day has no other run, or no intact manifest
 	}
 	cache := checksum.NewCache(context.Background())
-	for _, t := range before.Tables {
-		copyPath := s.replacedPath(before.RunID, t)
+	for _, t := range earlier.Tables {
+		copyPath := s.replacedPath(earlier.RunID, t)
 		if t.SHA256 == m.Table(t.Name).SHA256 || cache.Compare(copyPath, t.FileSum, true) == "" {
 			continue
 		}
-		from := s.IntactFile(cache, before, t)
+		from := s.IntactFile(cache, earlier, t)
 		if from == "" {
 			continue
 		}
@@ -182,10 +183,10 @@ func daysOf(versions []Manifest) []string {
 	return slices.Compact(days)
 }
 
-// missingVersions returns the versions that are missing in the series, oldest first. It begins with
-// the version named run and continues with the version on which this version was built, until a
-// version is in the series or no longer kept. Older versions are not considered, because their days
-// may have been pruned.
+// missingVersions returns the versions that are missing in the series, oldest first. It looks at the
+// version of run, then at the version on which that version was built, and so on. It ends at a version
+// that is in the series or no longer kept. Older versions are not considered, because their days may have
+// been pruned.
 func (s *Series) missingVersions(run string) (missing []Manifest, err error) {
 	days, err := s.indexOrManifests()
 	if err != nil {
@@ -232,10 +233,10 @@ func (s *Series) Complete() (days []string, err error) {
 	return daysOf(missing), nil
 }
 
-// placeFile links or copies a file of a version into the series, unless the series already contains
-// the same file. It first compares the checksum, because a damaged file must not replace an intact
-// copy. A file and its copy can differ, for example, in a warehouse that was copied without its hard
-// links.
+// placeFile links or copies a file of a version into the series. If the series already contains the same
+// file, it does nothing. It first compares the checksum, because a damaged file must not replace an intact
+// file of the series. The two files can differ, for example, in a warehouse that was copied without its
+// hard links.
 func (s *Series) placeFile(m Manifest, want checksum.FileSum, to string, linkOrCopy func(from, to string) error) error {
 	from := filepath.Join(s.folder.VersionPath(m.RunID), filepath.Base(want.File))
 	if durable.SameFile(from, to) {
@@ -281,8 +282,8 @@ func (s *Series) removeDaysOutsideLineage(target string) error {
 	return nil
 }
 
-// removeVersion removes the days of a version from the series. If the disk failed while its day was
-// added, the index does not name the day, but some of its files may exist.
+// removeVersion removes the days of a version from the series. If the disk failed while the day of the
+// version was added, the index does not name the day, but some files of the day may exist.
 func (s *Series) removeVersion(run string) error {
 	days, err := s.indexOrManifests()
 	if err != nil {
@@ -326,8 +327,8 @@ func DayOf(at time.Time) string { return at.UTC().Format(time.DateOnly) }
 // Days lists the days with a Parquet file or a manifest, oldest first.
 func (s *Series) Days() []string {
 	files, err := filepath.Glob(s.folder.Path(SeriesDir, "*", DayPrefix+"*", "*.parquet"))
-	manifests, otherErr := filepath.Glob(s.folder.DayManifestPath("*"))
-	if err != nil || otherErr != nil {
+	manifests, manifestErr := filepath.Glob(s.folder.DayManifestPath("*"))
+	if err != nil || manifestErr != nil {
 		return nil
 	}
 	var days []string
@@ -362,11 +363,11 @@ func (s *Series) oldDays(r Retention) ([]string, error) {
 		if keep[day] {
 			continue
 		}
-		found, err := filepath.Glob(s.folder.Path(SeriesDir, "*", DayPrefix+day.Format(time.DateOnly)+"*"))
+		paths, err := filepath.Glob(s.folder.Path(SeriesDir, "*", DayPrefix+day.Format(time.DateOnly)+"*"))
 		if err != nil {
 			return nil, err
 		}
-		old = append(old, found...)
+		old = append(old, paths...)
 	}
 	return old, nil
 }

@@ -20,9 +20,9 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// TestADamagedFileOfAVersionReplacesNoIntactFile damages a file of the newest version. The warehouse
-// was copied without its hard links, so the copy of the file in the series is intact. The next draft
-// completes the series and must keep the intact file.
+// TestADamagedFileOfAVersionReplacesNoIntactFile damages a file of the newest version. The series contains
+// an intact copy of the file, as in a warehouse that was copied without its hard links. The next draft
+// completes the series and must keep the intact copy.
 func TestADamagedFileOfAVersionReplacesNoIntactFile(t *testing.T) {
 	w := open(t)
 	m := publish(t, w, "20261101T020000Z", "one")
@@ -31,7 +31,7 @@ func TestADamagedFileOfAVersionReplacesNoIntactFile(t *testing.T) {
 	must(t, err)
 	must(t, os.Remove(placed))
 	must(t, os.WriteFile(placed, intact, 0o644))
-	must(t, os.Chtimes(placed, night, night)) // a copy without the times of its files
+	must(t, os.Chtimes(placed, night, night)) // the copy has another modification time
 	damaged := append([]byte{}, intact...)
 	damaged[len(damaged)/2] ^= 1
 	must(t, os.WriteFile(filepath.Join(w.Folder.VersionPath(m.RunID), "product_listing_tags.parquet"), damaged, 0o644))
@@ -57,15 +57,15 @@ func TestTheOldFilesOfADayAreKeptWhileItIsReplaced(t *testing.T) {
 	for _, isChanged := range []bool{true, false} {
 		w := open(t)
 		first := publish(t, w, firstNight, "one")
-		before, replaced := contentOf(t, seriesFile(w, "2026-11-01")), path(w, "parquet", ".replaced", firstNight, tagsFile)
-		placed := 0
+		firstContent, replaced := contentOf(t, seriesFile(w, "2026-11-01")), path(w, "parquet", ".replaced", firstNight, tagsFile)
+		placements := 0
 		w = openWith(t, warehouse.Config{Dir: w.Folder.Dir(), Step: func(step, file string) error {
 			if step != "after rename "+tagsFile || file != seriesFile(w, "2026-11-01") {
 				return nil
 			}
-			placed++
-			if got := contentOf(t, replaced); isChanged && got != before || !isChanged && got != "" {
-				t.Errorf("changed %t: the file in .replaced has %d bytes, want the %d bytes of the first run if the file changed, or else no file", isChanged, len(got), len(before))
+			placements++
+			if got := contentOf(t, replaced); isChanged && got != firstContent || !isChanged && got != "" {
+				t.Errorf("changed %t: the file in .replaced has %d bytes, want the %d bytes of the first run if the file changed, or else no file", isChanged, len(got), len(firstContent))
 			}
 			if got := w.Series.IntactFile(checksum.NewCache(t.Context()), first, first.Tables[0]); isChanged && got != replaced {
 				t.Errorf("the intact file is %q, want %q", got, replaced)
@@ -78,13 +78,13 @@ func TestTheOldFilesOfADayAreKeptWhileItIsReplaced(t *testing.T) {
 			file := sqltext.Literal(filepath.Join(d.Dir, tagsFile))
 			must(t, d.Exec(t.Context(), "UPDATE main.product_listing_tags SET name = 'two'", sqltext.SQL("COPY main.product_listing_tags TO "+file+" (FORMAT parquet)")))
 		} else {
-			_, err := d.Carry(tagsTable)
+			_, err := d.CopyUnchanged(tagsTable)
 			must(t, err)
 		}
 		m, err := d.Publish(t.Context(), slices.Clone(tableFiles))
 		must(t, err)
-		if placed != 1 || exists(t, path(w, "parquet", ".replaced")) {
-			t.Errorf("changed %t: the file was placed %d times, .replaced exists: %t; want once and false", isChanged, placed, exists(t, path(w, "parquet", ".replaced")))
+		if placements != 1 || exists(t, path(w, "parquet", ".replaced")) {
+			t.Errorf("changed %t: the file was placed %d times, .replaced exists: %t; want once and false", isChanged, placements, exists(t, path(w, "parquet", ".replaced")))
 		}
 		if got, err := w.Series.ReadDayManifest("2026-11-01", secondRun); err != nil || got.Tables[0].SHA256 != m.Tables[0].SHA256 {
 			t.Errorf("the manifest of the day has %+v (%v), want the tables of run %s", got.Tables, err, secondRun)
@@ -155,20 +155,20 @@ func TestMissingDaysAreAddedLater(t *testing.T) {
 		t.Errorf("the index has %v (%v), want the second and the third night", index, err)
 	}
 	if got, err := w.Series.Complete(); err != nil || len(got) > 0 {
-		t.Errorf("a second time the days %v were added (%v), want none", got, err)
+		t.Errorf("a second Complete added the days %v (%v), want none", got, err)
 	}
 }
 
-// TestALostIndexIsWrittenAgain loses or damages the index. The next draft must write the index again
-// in two cases: after the first night, and in a warehouse of an early program, which has no files with
-// changes of the schema meta. Otherwise days may be lost with the index, and only a repair of the
-// series may write it.
+// TestALostIndexIsWrittenAgain removes or damages the index. The next draft must write the index again
+// in two cases: after the first night, and in a warehouse of an early program, which has no files of
+// changes. In other cases days may be lost too, and only a repair of the series must write the index.
 func TestALostIndexIsWrittenAgain(t *testing.T) {
 	for name, c := range map[string]struct {
 		publish func(*testing.T, *warehouse.Warehouse, string, string) warehouse.Manifest
 		damage  func(file string) error
 		nights  int
-		want    bool
+		// isWritten means that the next draft writes the index again.
+		isWritten bool
 	}{
 		"lost, no files of changes":  {publish, os.Remove, 2, true},
 		"lost after the first night": {publishFull, os.Remove, 1, true},
@@ -185,15 +185,15 @@ func TestALostIndexIsWrittenAgain(t *testing.T) {
 			d := beginDraft(t, w, thirdNight, "three")
 			must(t, d.Discard())
 			want := map[string]string{}
-			if c.want {
+			if c.isWritten {
 				for _, run := range runs {
 					at, _ := warehouse.RunTime(run)
 					want[warehouse.DayOf(at)] = run
 				}
 			}
 			index, err := w.Series.Index()
-			if diff := cmp.Diff(want, index); diff != "" || (err == nil) != c.want {
-				t.Errorf("got error %v, want no error: %t; index (-want +got):\n%s", err, c.want, diff)
+			if diff := cmp.Diff(want, index); diff != "" || (err == nil) != c.isWritten {
+				t.Errorf("got error %v, want no error: %t; index (-want +got):\n%s", err, c.isWritten, diff)
 			}
 		})
 	}
@@ -242,8 +242,8 @@ func TestDaysAreFoundByTheirFiles(t *testing.T) {
 	}
 }
 
-// TestADayManifestIsOfItsDayAndRun reads the manifest of a day for other days and runs. This must be a
-// DamagedError.
+// TestADayManifestIsOfItsDayAndRun reads the manifest of a day for other days and runs. ReadDayManifest
+// must return a DamagedError.
 func TestADayManifestIsOfItsDayAndRun(t *testing.T) {
 	w := open(t)
 	publishNights(t, w, "one", "two")

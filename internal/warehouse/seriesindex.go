@@ -15,8 +15,8 @@ import (
 
 // The series contains all data of the warehouse, so a rebuild needs no other files. manifestsDir
 // contains a manifest for each day, copied from the last version of the day, and an index of the days
-// that must exist. metaDir contains, for each version, its manifest and its changes of the schemas meta
-// and past.
+// that must exist. metaDir contains the manifest of each version, and its changes of the schemas meta and
+// past.
 const (
 	manifestsDir   = ".manifests"
 	metaDir        = ".meta"
@@ -52,18 +52,18 @@ type seriesIndex struct {
 func (s *Series) IndexPath() string { return s.folder.Path(SeriesDir, manifestsDir, indexFile) }
 
 // Index returns the days that must exist, each with the run that wrote its files. It returns
-// fs.ErrNotExist if there is no index, and a *DamagedError if it is damaged. With an error the map
+// fs.ErrNotExist if there is no index, and a *DamagedError if the index is damaged. With an error the map
 // is empty.
 func (s *Series) Index() (days map[string]string, err error) {
-	i := seriesIndex{map[string]string{}}
+	index := seriesIndex{map[string]string{}}
 	data, err := os.ReadFile(s.IndexPath())
 	if err != nil {
-		return i.Days, err
+		return index.Days, err
 	}
-	if err := checksum.Unseal(data, &i); err != nil {
+	if err := checksum.Unseal(data, &index); err != nil {
 		return map[string]string{}, s.folder.DamagedErr(s.IndexPath(), err.Error(), err)
 	}
-	return i.Days, nil
+	return index.Days, nil
 }
 
 // indexOrManifests returns the days of the index. If the index cannot be read, it returns the days
@@ -86,9 +86,9 @@ func (s *Series) ChangeIndex(change func(days map[string]string)) error {
 	if err != nil {
 		return fmt.Errorf("read the index of the series: %w", err)
 	}
-	before := maps.Clone(days)
+	unchanged := maps.Clone(days)
 	change(days)
-	if !isLost && maps.Equal(before, days) {
+	if !isLost && maps.Equal(unchanged, days) {
 		return nil
 	}
 	return s.WriteIndex(days)
@@ -101,12 +101,12 @@ func (s *Series) WriteIndex(days map[string]string) error {
 
 // ManifestDays returns the days with an intact manifest, each with its run.
 func (s *Series) ManifestDays() (map[string]string, error) {
-	found, err := filepath.Glob(s.folder.DayManifestPath("*"))
+	paths, err := filepath.Glob(s.folder.DayManifestPath("*"))
 	if err != nil {
 		return nil, err
 	}
 	days := map[string]string{}
-	for _, path := range found {
+	for _, path := range paths {
 		if m, err := s.ReadDayManifest(DayIn(path), ""); err == nil {
 			days[DayIn(path)] = m.RunID
 		}
@@ -115,7 +115,7 @@ func (s *Series) ManifestDays() (map[string]string, error) {
 }
 
 // ReadDayManifest reads the manifest of a day. It returns a *DamagedError if the manifest is missing,
-// damaged, or of another day or run. If run is empty, the manifest may be of any run.
+// damaged, or of another day or run. If run is empty, a manifest of any run is accepted.
 func (s *Series) ReadDayManifest(day, run string) (Manifest, error) {
 	path := s.folder.DayManifestPath(day)
 	m, err := s.versions.ReadManifestFile(path, run)
@@ -125,7 +125,7 @@ func (s *Series) ReadDayManifest(day, run string) (Manifest, error) {
 	return m, err
 }
 
-// DayFiles returns the Parquet files of a day by table.
+// DayFiles returns the existing Parquet files of a day, by table.
 func (s *Series) DayFiles(day string) map[string]string {
 	files := map[string]string{}
 	for _, t := range s.tables {
@@ -137,8 +137,8 @@ func (s *Series) DayFiles(day string) map[string]string {
 	return files
 }
 
-// SourceRun returns the run whose snapshot a version contains. This is the version's own run or, for
-// a rebuilt version, the night from which it was built.
+// SourceRun returns the run whose snapshot a version contains. This is the run of the version or, for a
+// rebuilt version, the night whose files were used.
 func (m Manifest) SourceRun() string {
 	if m.Kind == ledger.Rebuild && m.Night != "" {
 		return m.Night
@@ -146,8 +146,8 @@ func (m Manifest) SourceRun() string {
 	return m.RunID
 }
 
-// forgetDays removes from the index the days whose manifests are among the paths. Prune calls
-// forgetDays before it removes the paths. If the process is killed in between, verify reports no lost day, and the
+// forgetDays removes from the index the days whose manifests are among the paths. Prune calls forgetDays
+// before it removes the paths. If the process is killed in between, verify reports no lost day, and the
 // next prune removes the files.
 func (s *Series) forgetDays(paths []string) error {
 	if _, err := os.Stat(s.IndexPath()); errors.Is(err, fs.ErrNotExist) {

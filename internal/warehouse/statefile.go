@@ -23,8 +23,8 @@ func (f *Folder) StateFile(names ...string) StateFile {
 	return StateFile{f, f.Path(append([]string{stateDir}, names...)...)}
 }
 
-// Read reads the file. ok is false if it does not exist. It returns a *DamagedError if the file is
-// damaged.
+// Read reads the file. ok is false if the file does not exist. If the file is damaged, Read returns a
+// *DamagedError.
 func (s StateFile) Read(into any) (ok bool, err error) {
 	data, err := os.ReadFile(s.path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -54,9 +54,9 @@ func (s StateFile) Write(value any) error {
 // lockSuffix ends the names of lock files below state/.
 const lockSuffix = ".lock"
 
-// LockWork locks a job, such as "backup". Each job has its own lock, so that it can run at the same
-// time as a night. LockWork returns a *LockedError if another process has locked the job.
-func (f *Folder) LockWork(name string) (unlock func() error, err error) {
+// LockJob locks a job, such as "backup". Each job has its own lock, so that it can run at the same time
+// as a night. LockJob returns an empty *LockedError if another process has locked the job.
+func (f *Folder) LockJob(name string) (unlock func() error, err error) {
 	if err := f.Exists(); err != nil {
 		return nil, err
 	}

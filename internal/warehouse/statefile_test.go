@@ -57,24 +57,24 @@ func TestStateFilesAreSealed(t *testing.T) {
 func TestEachJobHasItsOwnLock(t *testing.T) {
 	w := openWith(t, warehouse.Config{})
 	must(t, os.RemoveAll(w.Folder.Dir()))
-	if _, err := w.Folder.LockWork("backup"); !errors.As(err, new(*warehouse.NoWarehouseError)) {
+	if _, err := w.Folder.LockJob("backup"); !errors.As(err, new(*warehouse.NoWarehouseError)) {
 		t.Errorf("the error without a warehouse is %v, want a NoWarehouseError", err)
 	}
 	must(t, os.MkdirAll(path(w, "state"), 0o700))
-	unlock, err := w.Folder.LockWork("backup")
+	unlock, err := w.Folder.LockJob("backup")
 	must(t, err)
-	_, err = w.Folder.LockWork("backup")
+	_, err = w.Folder.LockJob("backup")
 	if !errors.As(err, new(*warehouse.LockedError)) || !strings.Contains(err.Error(), "another run holds it") {
 		t.Errorf("the error of a second backup is %v, want a LockedError", err)
 	}
-	other, err := w.Folder.LockWork("lake")
+	other, err := w.Folder.LockJob("lake")
 	must(t, err)
 	must(t, errors.Join(other(), unlock()))
-	unlock, err = w.Folder.LockWork("backup")
+	unlock, err = w.Folder.LockJob("backup")
 	must(t, err)
 	must(t, unlock())
 	must(t, os.Mkdir(path(w, "state", "watch.lock"), 0o700))
-	if _, err := w.Folder.LockWork("watch"); err == nil || !strings.Contains(err.Error(), "take the lock "+path(w, "state", "watch.lock")) {
+	if _, err := w.Folder.LockJob("watch"); err == nil || !strings.Contains(err.Error(), "take the lock "+path(w, "state", "watch.lock")) {
 		t.Errorf("the error of locking a folder is %v, want it to name the lock", err)
 	}
 }

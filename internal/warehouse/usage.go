@@ -11,28 +11,28 @@ import (
 	"syscall"
 )
 
-// Usage is the disk usage of one part of the folder.
+// Usage is the disk usage of a named part of the warehouse folder, such as "parquet" or "other".
 type Usage struct {
 	Part  string
 	Bytes int64
 }
 
-// Measured is the name and the folder of a part that Measure reports.
-type Measured struct{ Part, Dir string }
+// MeasuredFolder is a folder that Measure reports as the named part.
+type MeasuredFolder struct{ Part, Dir string }
 
 // Measure returns the disk space of each part of the folder, as du does. The parts are first the given
-// others, then the series, the versions, the inbox, stored responses, state, and all remaining files. A
+// others, then the series, the versions, the inbox, landed responses, state, and all remaining files. A
 // file with several hard links counts only for the first part that contains it, so most files of a
-// version count for the series. A part of others is left out if its folder is missing. ctx cancels
+// version count for the series. If a folder in others is missing, its part is left out. ctx cancels
 // Measure.
-func (f *Folder) Measure(ctx context.Context, others ...Measured) ([]Usage, error) {
+func (f *Folder) Measure(ctx context.Context, others ...MeasuredFolder) ([]Usage, error) {
 	if _, err := os.Stat(f.dir); err != nil {
 		return nil, fmt.Errorf("measure the warehouse: %w", err)
 	}
 	// counted are the measured folders. countedLinks are the counted files with several hard links.
 	var counted []string
 	countedLinks := map[fileID]bool{}
-	// measureFolder skips these folders and files, and files that a night removes at the same time.
+	// measureFolder skips counted folders and links, and files that a night removes at the same time.
 	measureFolder := func(dir string) (sum int64, err error) {
 		defer func() { counted = append(counted, dir) }()
 		return sum, filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
@@ -49,8 +49,8 @@ func (f *Folder) Measure(ctx context.Context, others ...Measured) ([]Usage, erro
 			if err != nil {
 				return err
 			}
-			id, bytes, shared := diskUse(info)
-			if shared && !e.IsDir() {
+			id, bytes, hasOtherLinks := diskUse(info)
+			if hasOtherLinks && !e.IsDir() {
 				if countedLinks[id] {
 					return ctx.Err()
 				}
@@ -62,8 +62,8 @@ func (f *Folder) Measure(ctx context.Context, others ...Measured) ([]Usage, erro
 	}
 	var all []Usage
 	for i, part := range append(slices.Clone(others),
-		Measured{SeriesDir, f.Path(SeriesDir)}, Measured{VersionsDir, f.Path(VersionsDir)}, Measured{"inbox", f.InboxPath()},
-		Measured{rawDir, f.Path(rawDir)}, Measured{stateDir, f.Path(stateDir)}, Measured{"other", f.dir}) {
+		MeasuredFolder{SeriesDir, f.Path(SeriesDir)}, MeasuredFolder{VersionsDir, f.Path(VersionsDir)}, MeasuredFolder{"inbox", f.InboxPath()},
+		MeasuredFolder{rawDir, f.Path(rawDir)}, MeasuredFolder{stateDir, f.Path(stateDir)}, MeasuredFolder{"other", f.dir}) {
 		root, err := filepath.EvalSymlinks(part.Dir)
 		isAbsent := errors.Is(err, fs.ErrNotExist)
 		if isAbsent && i < len(others) {
@@ -86,9 +86,9 @@ func (f *Folder) Measure(ctx context.Context, others ...Measured) ([]Usage, erro
 // fileID identifies a file. All hard links to a file have the same fileID.
 type fileID struct{ device, inode uint64 }
 
-// diskUse returns the id and the disk space of a file. shared reports whether the file has other hard
-// links. The system counts disk space in blocks of 512 bytes.
-func diskUse(info fs.FileInfo) (id fileID, bytes int64, shared bool) {
+// diskUse returns the id and the disk space of a file, and whether the file has other hard links. The
+// system counts disk space in blocks of 512 bytes.
+func diskUse(info fs.FileInfo) (id fileID, bytes int64, hasOtherLinks bool) {
 	stat, ok := info.Sys().(*syscall.Stat_t)
 	if !ok {
 		return id, info.Size(), false
@@ -96,9 +96,9 @@ func diskUse(info fs.FileInfo) (id fileID, bytes int64, shared bool) {
 	return fileID{uint64(stat.Dev), uint64(stat.Ino)}, int64(stat.Blocks) * 512, stat.Nlink > 1
 }
 
-// MeasureNext returns the disk space that the next night may need. This is twice the size of the newest
-// version, because the draft begins as a copy and all its files may be written again. Before the first
-// night, MeasureNext returns 0.
+// MeasureNext returns the disk space that the next night can need: twice the size of the newest version.
+// The draft begins as a copy, and the night may write all files again. Before the first night,
+// MeasureNext returns 0.
 func (v *Versions) MeasureNext() (int64, error) {
 	latest, ok, err := v.Latest()
 	if err != nil || !ok {

@@ -14,8 +14,8 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// usageOf measures a warehouse, and returns the sizes of the parts by name and their sum.
-func usageOf(t *testing.T, w *warehouse.Warehouse, others ...warehouse.Measured) (parts map[string]int64, sum int64) {
+// usageOf measures a warehouse. It returns the sizes of the parts by name, and the sum of the sizes.
+func usageOf(t *testing.T, w *warehouse.Warehouse, others ...warehouse.MeasuredFolder) (parts map[string]int64, sum int64) {
 	t.Helper()
 	all, err := w.Folder.Measure(t.Context(), others...)
 	must(t, err)
@@ -46,7 +46,7 @@ func TestThePartsAddUpToTheResultOfDu(t *testing.T) {
 	write(300_000, "report.html")
 	write(400_000, "lake", "data", "1.parquet")
 	must(t, os.Link(filepath.Join(dir, "state", "inbox", "1.log"), filepath.Join(dir, "raw", "20261101T020000Z", "1.log")))
-	lake := warehouse.Measured{Part: "lake", Dir: filepath.Join(dir, "lake")}
+	lake := warehouse.MeasuredFolder{Part: "lake", Dir: filepath.Join(dir, "lake")}
 	parts, sum := usageOf(t, w, lake)
 	for part, least := range map[string]int64{"lake": 400_000, "parquet": 1, "versions": 100_000, "inbox": 200_000, "raw": 100_000, "state": 1, "other": 300_000} {
 		if parts[part] < least {
@@ -72,18 +72,18 @@ func TestThePartsAddUpToTheResultOfDu(t *testing.T) {
 func TestAFailedMeasurementIsAnError(t *testing.T) {
 	t.Parallel()
 	w := open(t)
-	ended, end := context.WithCancel(t.Context())
-	end()
-	if all, err := w.Folder.Measure(ended); !errors.Is(err, context.Canceled) || all != nil {
-		t.Errorf("measured %v with %v, want the error of the cancelled context", all, err)
+	cancelled, cancel := context.WithCancel(t.Context())
+	cancel()
+	if all, err := w.Folder.Measure(cancelled); !errors.Is(err, context.Canceled) || all != nil {
+		t.Errorf("Measure returned %v (%v), want context.Canceled", all, err)
 	}
-	lake := warehouse.Measured{Part: "lake", Dir: filepath.Join(t.TempDir(), "away")}
+	lake := warehouse.MeasuredFolder{Part: "lake", Dir: filepath.Join(t.TempDir(), "away")}
 	if parts, _ := usageOf(t, w, lake); len(parts) != 6 {
-		t.Errorf("measured %v, want the six parts without the missing lake", parts)
+		t.Errorf("Measure returned %v, want the six parts without the missing lake", parts)
 	}
 	must(t, os.RemoveAll(w.Folder.Dir()))
 	if all, err := w.Folder.Measure(t.Context()); !errors.Is(err, fs.ErrNotExist) || all != nil {
-		t.Errorf("measured %v with %v, want the error of a missing folder", all, err)
+		t.Errorf("Measure of a missing warehouse returned %v (%v), want ErrNotExist", all, err)
 	}
 }
 

@@ -17,7 +17,7 @@ func (e *VerifyError) Error() string {
 		e.Run, e.Table, e.Problem)
 }
 
-// verify opens the catalog of the sealed draft read-only, as readers do. It compares the number of rows
+// verify opens the closed catalog of the draft read-only, as readers do. It compares the numbers of rows
 // in the catalog and in the Parquet files with the manifest, and checks that keys are unique.
 func (d *Draft) verify(ctx context.Context, m Manifest) (err error) {
 	reader, err := d.w.openMemory(ctx)
@@ -39,13 +39,13 @@ func (d *Draft) verify(ctx context.Context, m Manifest) (err error) {
 }
 
 func (d *Draft) compareRows(ctx context.Context, reader *Instance, m Manifest) error {
-	inParquet, err := d.countParquetRows(ctx, reader, m)
+	parquetRows, err := d.countParquetRows(ctx, reader, m)
 	if err != nil {
 		return err
 	}
 	// Counting distinct hashes of keys takes a fraction of the memory of counting distinct keys. Keys
-	// are counted only in the tables in which some hashes are equal.
-	var suspects []ManifestTable
+	// are counted only in the tables with equal hashes.
+	var withEqualHashes []ManifestTable
 	var counts []sqltext.SQL
 	for i, t := range m.Tables {
 		counts = append(counts, verifySQL.Render("count_rows", sqltext.Values{"index": i, "key": sqltext.Names(d.w.Catalog.tableKey(t.Name)), "table": sqltext.Name(t.Name)}))
@@ -58,20 +58,20 @@ func (d *Draft) compareRows(ctx context.Context, reader *Instance, m Manifest) e
 		}
 		t := m.Tables[i]
 		if keyHashes != rows {
-			suspects = append(suspects, t)
+			withEqualHashes = append(withEqualHashes, t)
 		}
 		if rows != t.Rows {
 			return &VerifyError{m.RunID, t.Name, fmt.Sprintf("%d rows in the catalog, %d in the manifest", rows, t.Rows)}
 		}
-		if found := inParquet[filepath.Join(d.Dir, t.File)]; found != t.Rows {
-			return &VerifyError{m.RunID, t.Name, fmt.Sprintf("%d rows in Parquet, %d in the manifest", found, t.Rows)}
+		if fileRows := parquetRows[filepath.Join(d.Dir, t.File)]; fileRows != t.Rows {
+			return &VerifyError{m.RunID, t.Name, fmt.Sprintf("%d rows in Parquet, %d in the manifest", fileRows, t.Rows)}
 		}
 		return nil
 	})
 	if err != nil {
 		return err
 	}
-	for _, t := range suspects {
+	for _, t := range withEqualHashes {
 		var keys int64
 		count := verifySQL.Render("count_keys", sqltext.Values{"key": sqltext.Names(d.w.Catalog.tableKey(t.Name)), "table": sqltext.Name(t.Name)})
 		if err := reader.DB.QueryRowContext(ctx, string(count)).Scan(&keys); err != nil {

@@ -75,18 +75,18 @@ func (v *Versions) Lineage(run string) (lineage []Manifest, err error) {
 	return lineage, err
 }
 
-// baseOf returns the version on which run was built, if it is among versions. For a rebuilt or damaged
-// version, whose base is unknown, it returns the version before run.
+// baseOf returns the version on which the version run was built. That version must be among versions. If
+// it is unknown, as for a rebuilt or damaged version, baseOf returns the version before run.
 func (v *Versions) baseOf(run string, versions []string) (string, error) {
 	m, err := v.ReadManifest(run)
 	if err == nil && slices.Contains(versions, m.baseRun()) {
 		return m.baseRun(), nil
 	}
-	at, _ := slices.BinarySearch(versions, run)
-	if at == 0 || m.Previous != "" {
+	i, _ := slices.BinarySearch(versions, run)
+	if i == 0 || m.Previous != "" {
 		return "", fmt.Errorf("roll back: the version that %s was built on is not kept: there are %v", run, versions)
 	}
-	return versions[at-1], nil
+	return versions[i-1], nil
 }
 
 // CheckCatalog compares the catalog of a version with its checksum. It does not compare the Parquet
@@ -102,9 +102,9 @@ func (v *Versions) CheckCatalog(run string) error {
 	return nil
 }
 
-// place moves the sealed folder of a run to versions/. If the run was killed before it switched the
-// link "latest", and was then resumed, versions/ already contains a folder of the run. place first
-// removes this folder, which no reader has seen.
+// place moves the sealed folder of a run to versions/. If the run was killed before it switched the link
+// "latest", and was then resumed, versions/ already contains a folder of the run. place first removes
+// this folder. Readers have never seen it.
 func (v *Versions) place(sealed, run string) error {
 	if err := v.folder.disk.RemoveAll(v.folder.VersionPath(run)); err != nil {
 		return err
@@ -155,8 +155,8 @@ func (v *Versions) Drop(run string) error {
 	return v.folder.disk.Discard(v.folder.VersionPath(run))
 }
 
-// oldPaths returns the folders of the versions beyond keep_versions. The version that readers see is
-// kept first, then the versions on which it builds, because a rollback switches to them, and then the
+// oldPaths returns the folders of the versions beyond keep_versions. Versions are kept in this order: the
+// version that readers see, the versions on which it builds, because a rollback switches to them, and the
 // newest other versions.
 func (v *Versions) oldPaths() ([]string, error) {
 	runs, err := v.List()

@@ -15,8 +15,8 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// TestOnlyAnUnseenVersionIsRemoved drops the version that readers see, an unknown version and another
-// version. Only the last one must succeed.
+// TestOnlyAnUnseenVersionIsRemoved drops the version that readers see, an unknown version and an earlier
+// version. Only the removal of the earlier version must succeed.
 func TestOnlyAnUnseenVersionIsRemoved(t *testing.T) {
 	w := openKeeping(t, 3)
 	publishNights(t, w, "one", "two", "three")
@@ -54,8 +54,8 @@ func TestAtLeastOneVersionIsKept(t *testing.T) {
 	}
 }
 
-// TestTheErrorOfAFailedSwitchNamesTheVisibleSnapshot publishes on a disk that fails when the link
-// latest is replaced, and on a disk that fails when the link is synced.
+// TestTheErrorOfAFailedSwitchNamesTheVisibleSnapshot publishes on a disk that fails to replace the link
+// latest, and on a disk that fails to sync the link.
 func TestTheErrorOfAFailedSwitchNamesTheVisibleSnapshot(t *testing.T) {
 	for step, c := range map[string]struct{ tag, message string }{
 		"before link latest":         {"one", "nothing was published; readers keep the last snapshot"},
@@ -96,7 +96,7 @@ func TestAVersionWithoutTablesIsPublished(t *testing.T) {
 	must(t, err)
 	m, err := d.Publish(t.Context(), nil)
 	if err != nil || len(m.Tables) > 0 || m.LedgerLine != nil {
-		t.Errorf("published %+v (%v), want a version without tables and entry", m, err)
+		t.Errorf("published %+v (%v), want a version without tables and without a ledger line", m, err)
 	}
 }
 

@@ -48,13 +48,13 @@ type Config struct {
 	MemoryLimit string
 	// Threads limits DuckDB's threads. Zero means all cores.
 	Threads int
-	// Program is the version written into manifests and meta.runs.
+	// Program is the version of the program, for manifests and meta.runs.
 	Program string
-	// PublishedMode is the mode of published files. Users who may read the files may also open
-	// their folders. Zero means 0644 restricted by the umask.
+	// PublishedMode is the mode of published files. Users who can read the files can also open their
+	// folders. Zero means 0644 restricted by the umask.
 	PublishedMode fs.FileMode
-	// DiscardRaw removes the landed (stored) responses of the service when their snapshot or a later
-	// one is published.
+	// DiscardRaw removes the landed responses of a run when its snapshot or a later snapshot is
+	// published.
 	DiscardRaw bool
 	// Tables are the tables of the schema main with their keys, in a stable order.
 	Tables []stream.Table
@@ -63,8 +63,8 @@ type Config struct {
 	Step func(name, path string) error
 }
 
-// Warehouse is the folder of a warehouse. Each field is a part that uses only the parts above it.
-// Methods of the Warehouse use several parts, for example for drafts, rollbacks and recovery.
+// Warehouse is the folder of a warehouse. Each field manages one aspect of the folder, and uses only the
+// fields above it. Methods of the Warehouse use several fields, for example for drafts and rollbacks.
 type Warehouse struct {
 	Catalog  *Catalog
 	Folder   *Folder

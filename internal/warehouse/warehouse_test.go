@@ -24,8 +24,7 @@ import (
 
 var night = time.Date(2026, 11, 1, 2, 0, 0, 0, time.UTC)
 
-// open returns a warehouse with the table product_listing_tags in a new folder. It keeps two
-// versions.
+// open returns a new warehouse with the table product_listing_tags. The warehouse keeps two versions.
 func open(t *testing.T) *warehouse.Warehouse {
 	t.Helper()
 	return openKeeping(t, 2)
@@ -138,12 +137,12 @@ func TestPublishSwitchesReadersInOneStep(t *testing.T) {
 	if got := readTags(t, w); !cmp.Equal(got, []string{"one"}) {
 		t.Fatalf("got %v after the first night, want %v", got, []string{"one"})
 	}
-	old, err := sql.Open("duckdb", w.Folder.CatalogPath()+"?access_mode=READ_ONLY")
+	early, err := sql.Open("duckdb", w.Folder.CatalogPath()+"?access_mode=READ_ONLY")
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer old.Close()
-	if got := queryTags(t, old); len(got) != 1 {
+	defer early.Close()
+	if got := queryTags(t, early); len(got) != 1 {
 		t.Fatalf("the early connection got %v, want one tag", got)
 	}
 
@@ -151,7 +150,7 @@ func TestPublishSwitchesReadersInOneStep(t *testing.T) {
 	if got := readTags(t, w); !cmp.Equal(got, []string{"one", "two"}) {
 		t.Errorf("a new connection got %v, want both nights", got)
 	}
-	if got := queryTags(t, old); !cmp.Equal(got, []string{"one"}) {
+	if got := queryTags(t, early); !cmp.Equal(got, []string{"one"}) {
 		t.Errorf("the early connection got %v, want only the first night", got)
 	}
 }
@@ -161,7 +160,7 @@ func TestDraftIsInvisibleUntilPublished(t *testing.T) {
 	publish(t, w, "20261101T020000Z", "one")
 	d := beginDraft(t, w, "20261102T020000Z", "two")
 	if got := readTags(t, w); !cmp.Equal(got, []string{"one"}) {
-		t.Errorf("a reader got %v while a draft was open, want %v", got, []string{"one"})
+		t.Errorf("while a draft was open, a reader got %v, want %v", got, []string{"one"})
 	}
 	if err := d.Discard(); err != nil {
 		t.Fatal(err)
@@ -269,19 +268,19 @@ func TestBeginRemovesDraftsAndCompletesAPublish(t *testing.T) {
 
 func TestLockIsExclusiveAndNamesItsHolder(t *testing.T) {
 	w := open(t)
-	held, err := w.Lock("20261101T020000Z", night)
+	lock, err := w.Lock("20261101T020000Z", night)
 	if err != nil {
 		t.Fatal(err)
 	}
 	_, err = w.Lock("20261101T020001Z", night)
-	var other *warehouse.LockedError
-	if !errors.As(err, &other) {
+	var locked *warehouse.LockedError
+	if !errors.As(err, &locked) {
 		t.Fatalf("got %v, want a LockedError", err)
 	}
-	if other.PID != os.Getpid() || other.Run != "20261101T020000Z" || !other.Since.Equal(night) {
-		t.Errorf("got holder %+v, want this process and its run", other)
+	if locked.PID != os.Getpid() || locked.Run != "20261101T020000Z" || !locked.Since.Equal(night) {
+		t.Errorf("got the holder %+v, want this process and the first run", locked)
 	}
-	if err := held.Release(); err != nil {
+	if err := lock.Release(); err != nil {
 		t.Fatal(err)
 	}
 	next, err := w.Lock("20261101T020002Z", night)

@@ -65,7 +65,7 @@ func TestTrialOtherRunsBesideAHeldNight(t *testing.T) {
 		}, heldAfter: sameHeld, published: first},
 		{name: "publish", do: func() (res pipeline.Result, err error) {
 			h, err := warehouseOf(t, m.cfg).PublishHeld(t.Context(), []string{"prices_scaled", "price_median_moved"}, m.at)
-			return pipeline.Result{Run: h.Entry}, err
+			return pipeline.Result{Run: h.Run}, err
 		}, heldAfter: noneHeld, isChecked: true},
 		{name: "discard", do: func() (res pipeline.Result, err error) {
 			_, err = warehouseOf(t, m.cfg).DiscardHeld()

@@ -26,14 +26,14 @@ COMMENT ON TABLE {schema}.{table} IS {comment};
 COMMENT ON COLUMN {schema}.{table}.{column} IS {comment};
 
 -- name: last_grade
--- The grade of a stream in the last snapshot.
+-- The grade of a stream in the newest snapshot that has a grade of the stream.
 SELECT grade, coalesce(reason, ''), coalesce(s.age_since, r.snapshot_at)
 FROM meta.streams s JOIN meta.runs r USING (run_id)
 WHERE s.stream = ? AND r.snapshot_at IS NOT NULL
 ORDER BY r.snapshot_at DESC LIMIT 1;
 
 -- name: last_read
--- The time at which a stream was last read with one of these four grades.
+-- The time at which a stream was last read with the grade exact, repaired, bounded or best_effort.
 SELECT max(coalesce(s.age_since, r.snapshot_at))
 FROM meta.streams s JOIN meta.runs r USING (run_id)
 WHERE s.stream = ? AND s.grade IN ('exact', 'repaired', 'bounded', 'best_effort');

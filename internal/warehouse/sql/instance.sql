@@ -51,5 +51,5 @@ COPY FROM DATABASE catalog TO moved;
 CHECKPOINT moved;
 
 -- name: attach_sealed
--- The catalog of a published or sealed version, read only.
+-- The catalog of a published version or of a sealed draft, read only.
 ATTACH {catalog} AS sealed (READ_ONLY);

@@ -5,7 +5,7 @@
 SELECT {index}, count(*), coalesce(min({key}), ''), coalesce(max({key}), '') FROM main.{table};
 
 -- name: count_rows
--- The number of rows of a table, and the number of different keys by their hash.
+-- The number of rows of a table, and the number of different hashes of keys.
 SELECT {index}, count(*), count(DISTINCT hash({key})) FROM sealed.main.{table};
 
 -- name: count_parquet_rows

@@ -16,21 +16,21 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// TestUnchangedFilesAreCarried copies the file of the previous night into a draft. The copy must be
+// TestUnchangedFilesAreCopied copies the file of the previous night into a draft. The copy must be
 // another file with the same bytes, and the catalog must not be written to a new file.
-func TestUnchangedFilesAreCarried(t *testing.T) {
+func TestUnchangedFilesAreCopied(t *testing.T) {
 	w := open(t)
 	first := publish(t, w, firstNight, "one")
 	w, steps := openRecording(t, w)
 	d, err := w.Begin(t.Context(), secondNight, night.AddDate(0, 0, 1))
 	must(t, err)
-	if carried, err := d.Carry(tagsTable); !carried || err != nil {
-		t.Fatalf("carried: %t (%v), want true", carried, err)
+	if isCopied, err := d.CopyUnchanged(tagsTable); !isCopied || err != nil {
+		t.Fatalf("the file is copied: %t (%v), want true", isCopied, err)
 	}
-	before, errBefore := os.Stat(filepath.Join(w.Folder.VersionPath(firstNight), tagsFile))
-	after, errAfter := os.Stat(filepath.Join(d.Dir, tagsFile))
-	if errBefore != nil || errAfter != nil || os.SameFile(before, after) {
-		t.Errorf("the draft has the file of the first night, want a copy (%v, %v)", errBefore, errAfter)
+	original, originalErr := os.Stat(filepath.Join(w.Folder.VersionPath(firstNight), tagsFile))
+	copied, copyErr := os.Stat(filepath.Join(d.Dir, tagsFile))
+	if originalErr != nil || copyErr != nil || os.SameFile(original, copied) {
+		t.Errorf("the draft has a link to the file of the first night, want a copy (%v, %v)", originalErr, copyErr)
 	}
 	m, err := publishDraft(t, w, d)
 	must(t, err)
@@ -56,9 +56,9 @@ func TestDraftsLabelTheirFiles(t *testing.T) {
 	must(t, d.Discard())
 }
 
-// TestOtherFilesAreNotCarried tries to carry files of another program or schema version, and damaged
-// files. The draft must contain none of these files, and must report the damaged ones.
-func TestOtherFilesAreNotCarried(t *testing.T) {
+// TestOtherFilesAreNotCopied tries to copy files of another program or schema version, and damaged
+// files. The draft must contain none of these files, and must report the damaged files.
+func TestOtherFilesAreNotCopied(t *testing.T) {
 	for name, c := range map[string]struct {
 		change  func(t *testing.T, version string)
 		program string
@@ -88,8 +88,8 @@ func TestOtherFilesAreNotCarried(t *testing.T) {
 			d, err := w.Begin(t.Context(), secondNight, night.AddDate(0, 0, 1))
 			must(t, err)
 			defer func() { must(t, d.Discard()) }()
-			if carried, err := d.Carry(c.table); carried || err != nil {
-				t.Errorf("carried: %t (%v), want false", carried, err)
+			if isCopied, err := d.CopyUnchanged(c.table); isCopied || err != nil {
+				t.Errorf("the file is copied: %t (%v), want false", isCopied, err)
 			}
 			if exists(t, filepath.Join(d.Dir, tagsFile)) {
 				t.Error("the draft contains the file, want no file")
@@ -117,8 +117,8 @@ func TestAFailedCopyIsNoDamage(t *testing.T) {
 	d, err := openFailingAt(t, w, "before copy "+tagsFile).Begin(t.Context(), secondNight, night.AddDate(0, 0, 1))
 	must(t, err)
 	defer func() { must(t, d.Discard()) }()
-	carried, err := d.Carry(tagsTable)
-	if carried || !errors.Is(err, syscall.EIO) || !strings.Contains(err.Error(), "copy the unchanged "+tagsFile) || len(d.DamagedFiles()) > 0 {
-		t.Errorf("carried: %t, damaged: %v, error: %v; want false, none, and the error of the copy", carried, d.DamagedFiles(), err)
+	isCopied, err := d.CopyUnchanged(tagsTable)
+	if isCopied || !errors.Is(err, syscall.EIO) || !strings.Contains(err.Error(), "copy the unchanged "+tagsFile) || len(d.DamagedFiles()) > 0 {
+		t.Errorf("the file is copied: %t, damaged files: %v, error: %v; want false, no damaged file, and EIO", isCopied, d.DamagedFiles(), err)
 	}
 }

@@ -1,0 +1,70 @@
+package warehouse
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"placementsync/internal/checksum"
+	"placementsync/internal/dictionary"
+)
+
+// Label is a key with its value in the metadata of a Parquet file.
+type Label struct{ Key, Value string }
+
+// Keys of labels. Releases up to 1.0.0 wrote run_id and snapshot_at instead of changed_run and
+// changed_at.
+const (
+	changedRunLabel = "changed_run"
+	changedAtLabel  = "changed_at"
+	schemaLabel     = "schema_version"
+)
+
+// Labels returns the labels of the Parquet files that the draft writes. They contain the run and the
+// time of the draft, and the schema version. Later nights copy the file while its table is unchanged.
+// The labels therefore name the run that last changed the table.
+func (d *Draft) Labels() []Label {
+	return []Label{{changedRunLabel, d.Run}, {changedAtLabel, d.At.Format(time.RFC3339Nano)}, {schemaLabel, dictionary.SchemaVersion()}}
+}
+
+// CopyUnchanged copies the Parquet file of an unchanged table from Previous into the draft, byte for
+// byte. It does not link the file, because repairs rely on independent copies. isCopied is false if the
+// file must be written again. This is the case if Previous has no such file, if the file is damaged, or
+// if another program or schema version wrote the file, because the layout may differ. DamagedFiles lists
+// the damaged files.
+func (d *Draft) CopyUnchanged(table string) (isCopied bool, err error) {
+	previous := d.base.Table(table)
+	if previous.File == "" || d.base.Program != d.w.cfg.Program || d.base.Schema != dictionary.SchemaVersion() {
+		return false, nil
+	}
+	path, to := filepath.Join(d.w.Folder.VersionPath(d.Previous), previous.File), filepath.Join(d.Dir, previous.File)
+	problem := ""
+	err = d.w.Folder.disk.CopyWith(path, to, func(dst, src *os.File) error {
+		sum, err := checksum.Copy(dst, src)
+		if err == nil && sum != previous.SHA256 {
+			problem = checksum.WrongSum
+		}
+		return err
+	})
+	if err != nil {
+		// If the file is intact, writing the copy has caused the error.
+		problem = checksum.NewCache(context.Background()).Compare(path, previous.FileSum, true)
+	}
+	if problem != "" {
+		d.damaged = append(d.damaged, d.w.Folder.DamagedErr(path, problem, nil))
+		err = d.w.Folder.disk.Remove(to)
+	}
+	if err != nil {
+		return false, fmt.Errorf("copy the unchanged %s: %w", previous.File, err)
+	}
+	if problem == "" {
+		d.copied[table] = previous
+	}
+	return problem == "", nil
+}
+
+// DamagedFiles returns the damaged files of the previous version that CopyUnchanged did not copy. The
+// caller writes these files again.
+func (d *Draft) DamagedFiles() []*DamagedError { return d.damaged }
