@@ -17,13 +17,13 @@ func listingKind() recordKind {
 			{statement: "channels", title: "Channels and disclaimers",
 				about: "From the outlet catalog."},
 			{statement: "orders", title: "Orders",
-				about: "Line items with this product, newest first. The service sends no currency for them.",
+				about: "Line items with this product, newest first. The service sends no currency for line items.",
 				empty: "No orders."},
 			{statement: "items", title: "Sold items",
-				about: "With the catalog price at that time, the paid price and the commission. Margin is the sale price minus all known costs.",
+				about: "With the catalog price at the time of the sale, the sale price and the commission. Margin is the sale price minus all known costs.",
 				empty: "No sold items."},
 			{statement: "delivery", title: "Promised and actual delivery",
-				about: "Days of 24 hours from the payment of the order to the first publication. Promised is the current maximum delivery time of the product.",
+				about: "Days from the payment of the order to the first publication; a day has 24 hours. The promised days are the current maximum delivery time of the product.",
 				empty: "No articles."},
 			{statement: "beside", title: "Other listings of the outlet",
 				about: "With the lowest price of all tiers, one row per currency."},
@@ -40,28 +40,28 @@ func outletKind() recordKind {
 			{statement: "channels", title: "Channels", empty: "No channels."},
 			{statement: "social", title: "Social links"},
 			{statement: "products", title: "Products", empty: "No products."},
-			{statement: "gone", title: "Former listings", about: "Listings of the outlet in earlier snapshots."},
+			{statement: "gone", title: "Former listings", about: "Listings that belonged to the outlet in an earlier snapshot."},
 			{statement: "items", title: "Sold items",
-				about: "Newest first. The service sends no currency for them.", empty: "No sold items."},
-			{statement: "owed", title: "Open payables", about: "Unpaid commissions and shares of sold items, oldest first."},
+				about: "Newest first. The service sends no currency for sold items.", empty: "No sold items."},
+			{statement: "owed", title: "Open payables", about: "Unpaid commissions and shares for sold items. The oldest paid order is first."},
 			{statement: "articles", title: "Articles", empty: "No articles."},
 		}}
 }
 
 func orderKind() recordKind {
-	return recordKind{name: "order", label: "Order", sql: orderSQL, aboutList: "Newest first. The service sends no currency for them.",
+	return recordKind{name: "order", label: "Order", sql: orderSQL, aboutList: "Newest first. The service sends no currency for orders.",
 		tables: []fieldTable{
 			{table: "orders", key: "id", title: "Order"},
 			{table: "order_items", key: "order_id", title: "Sold item", name: "product_name"},
 		},
 		sections: []section{
 			{statement: "lines", title: "Line items",
-				about: "The ordered items. The service sends no currency for them.", empty: "No line items."},
+				about: "The service sends no currency for line items.", empty: "No line items."},
 			{statement: "items", title: "Sold items and commissions",
 				about: "An order has sold items once it is paid. An item is \"past its promise\" if the promised time of delivery has passed and its article is not published yet. Margin is the sale price minus all known costs.", empty: "No sold items: the order is not paid, or the service does not list them yet."},
 			{statement: "owed", title: "Payables", about: "Open and paid commissions and shares of publishers and resellers."},
 			{statement: "articles", title: "Articles", empty: "No articles."},
-			{statement: "waiting", title: "Items without an article", about: "Paid items for which no article exists."},
+			{statement: "waiting", title: "Items without an article", about: "Paid items without an article. Refunded items are not included."},
 		}}
 }
 
@@ -72,7 +72,7 @@ func campaignKind() recordKind {
 			{table: "questionnaires", key: "campaign_id", title: "Questionnaire", open: true},
 		},
 		sections: []section{
-			{statement: "counts", title: "Articles by status", bars: "articles", about: "Counts of the service.", empty: "No counts."},
+			{statement: "counts", title: "Articles by status", bars: "articles", about: "The service counted the articles.", empty: "No counts."},
 			{statement: "articles", title: "Articles", empty: "No articles."},
 			{statement: "items", title: "Items of the campaign"},
 		}}
@@ -86,7 +86,7 @@ func articleKind() recordKind {
 		},
 		sections: []section{
 			{statement: "statuses", title: "Status history", bars: "days_in_it",
-				about: "Days of 24 hours. The current status is counted up to the snapshot.", empty: "No statuses."},
+				about: "A day has 24 hours. The days in the current status are counted up to the snapshot.", empty: "No statuses."},
 			{statement: "announced", title: "Status changes from webhooks"},
 			{statement: "comments", title: "Comments", layout: asComments, empty: "No comments."},
 			{statement: "archived", title: "Edited and archived comments from webhooks"},
@@ -102,7 +102,7 @@ func profileKind() recordKind {
 		sections: []section{
 			{statement: "goals", title: "Goals", layout: asPeriods, empty: "No goals."},
 			{statement: "campaigns", title: "Campaigns", empty: "No campaigns."},
-			{statement: "orders", title: "Orders", about: "The service sends no currency for them.", empty: "No orders."},
+			{statement: "orders", title: "Orders", about: "The service sends no currency for orders.", empty: "No orders."},
 			{statement: "items", title: "Order items"},
 			{statement: "articles", title: "Articles", empty: "No articles."},
 		}}

@@ -171,5 +171,5 @@ func (b *builder) sourceOf(q Question) Source {
 	return Source{Command: command, Page: strings.TrimSuffix(b.opts.Questions+q.Query+"?"+keys.Encode(), "?")}
 }
 
-// momentLayout has microseconds, like the times in history.
+// momentLayout has microseconds, like the times valid_from and valid_to.
 const momentLayout = "2006-01-02T15:04:05.999999Z07:00"
