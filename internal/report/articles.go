@@ -28,7 +28,7 @@ var articlesSection = section{
 				measures: []measure{{column: "started", name: "started", colour: 5}, {column: "published", name: "published", colour: 2}}},
 			fields: []field{
 				{column: "week", label: "Week"}, {column: "started", label: "Started", as: asNumber},
-				{column: "published", label: "Published", as: asNumber}, {column: "ended", label: "Ended otherwise", as: asNumber},
+				{column: "published", label: "Published", as: asNumber}, {column: "ended", label: "Ended unpublished", as: asNumber},
 				{column: "in_progress_at_end", label: "In progress", as: asNumber}, {column: "backlog_at_end", label: "Backlog", as: asNumber},
 			},
 			needs: []string{"campaign_articles", "article_statuses"},
@@ -36,7 +36,7 @@ var articlesSection = section{
 		},
 		{
 			id: "cycle-time", title: "Time in each status",
-			about: "Days from one status to the next, without articles that are still in the status.",
+			about: "Days from one status to the next. Articles that are still in the status are not included.",
 			query: "article_cycle_time", shown: 40,
 			plot: &plot{kind: page.Bars, across: true, unit: "days", labels: []string{"status_name"}, most: 40,
 				measures: []measure{{column: "p50_days", name: "median", as: asDays}, {column: "p90_days", name: "90th percentile", colour: 1, as: asDays}}},
@@ -65,7 +65,7 @@ var articlesSection = section{
 		},
 		{
 			id: "overdue", title: "Overdue", wide: true,
-			about: "Unfinished articles past their expected date, longest first.",
+			about: "Unfinished articles whose expected date has passed. The longest overdue are first.",
 			query: "overdue_articles", shown: 50,
 			fields: []field{
 				{column: "article_name", label: "Article", sub: "campaign_name"}, {column: "profile_name", label: "Client"},
@@ -73,7 +73,7 @@ var articlesSection = section{
 				{column: "expected_at", label: "Expected", as: asMoment, sub: "expected_for"}, {column: "days_overdue", label: "Overdue", as: asDays},
 			},
 			needs: []string{"articles"},
-			empty: "No unfinished article is past its expected date.",
+			empty: "The expected date of no unfinished article has passed.",
 		},
 		{
 			id: "writers", title: "Load per writer",

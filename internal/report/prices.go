@@ -100,7 +100,7 @@ var pricesSection = section{
 		},
 		{
 			id: "price-changes", title: "Latest price changes", wide: true,
-			about: "Changes of the last 7 days: the newest day first, and within a day the largest change.",
+			about: "Changes of the last 7 days. The newest day is first, and within a day the largest change.",
 			query: "price_changes", shown: tableRows,
 			fields: []field{
 				{column: "changed_at", label: "Changed", as: asMoment}, {column: "listing_name", label: "Listing", sub: "outlet_name"},
@@ -117,7 +117,7 @@ var pricesSection = section{
 			about: "Listings with prices in two tiers, and the difference of these prices.",
 			query: "tier_gaps", shown: tableRows,
 			fields: []field{
-				{column: "compared_tier", label: "Tier"}, {column: "tier", label: "Against"},
+				{column: "compared_tier", label: "Tier"}, {column: "tier", label: "Compared with"},
 				{column: "listings", label: "Listings", as: asNumber}, {column: "median_gap", label: "Median gap", as: asNumber, unit: "currency"},
 				{column: "median_gap_percent", label: "In percent", as: asChange},
 				{column: "compared_cheaper", label: "Cheaper", as: asNumber,

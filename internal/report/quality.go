@@ -13,14 +13,14 @@ var qualitySection = section{
 			fields: []field{
 				{column: "stream", label: "Stream"}, {column: "grade", label: "Rows are", as: asGrade}, {column: "rows", label: "Rows", as: asNumber},
 				{column: "fetched", label: "Fetched", as: asNumber}, {column: "carried", label: "Carried", as: asNumber},
-				{column: "failed", label: "Failed", as: asNumber}, {column: "rows_old", label: "Older", as: asNumber},
-				{column: "oldest_days", label: "Oldest", as: asDays}, {column: "reason", label: "Evidence"},
+				{column: "failed", label: "Failed", as: asNumber}, {column: "rows_old", label: "Rows of earlier runs", as: asNumber},
+				{column: "oldest_days", label: "Oldest row", as: asDays}, {column: "reason", label: "Evidence"},
 			},
 			empty: "This snapshot has no grades.",
 		},
 		{
 			id: "checks", title: "Checks", wide: true,
-			about: "The checks that audited this snapshot before it was published, the failed ones first.",
+			about: "The results of the checks that audited this snapshot before it was published. Failed checks are first.",
 			query: "check_results", shown: 60,
 			fields: []field{
 				{column: "check_name", label: "Check"}, {column: "severity", label: "Severity"}, {column: "outcome", label: "Outcome", as: asTag},
