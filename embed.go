@@ -1,11 +1,11 @@
-// Package placementsync holds the files of this folder that the program has with it.
+// Package placementsync embeds files of this folder in the program.
 //
-// It must not know who reads them: it imports nothing of this project.
+// It must not know the readers of the files: it imports no other package of this project.
 package placementsync
 
 import _ "embed"
 
-// ExampleConfig is config.example.yaml: every key with its default and what it means.
+// ExampleConfig is config.example.yaml: every key with its default and meaning.
 //
 //go:embed config.example.yaml
 var ExampleConfig []byte
