@@ -15,7 +15,7 @@ import (
 
 // asker asks a person and returns the answer. The answer to a secret question is not
 // echoed.
-type asker func(ctx context.Context, question string, secret bool) (string, error)
+type asker func(ctx context.Context, question string, isSecret bool) (string, error)
 
 // hostAsker asks on the terminal of standard input and writes the questions to standard
 // error. It returns nil if standard input is not a terminal.
@@ -39,7 +39,7 @@ func newAsker(in io.Reader, out io.Writer, makeRaw func() (restore func(), err e
 		io.Reader
 		io.Writer
 	}{in, out}, "")
-	return func(ctx context.Context, question string, secret bool) (string, error) {
+	return func(ctx context.Context, question string, isSecret bool) (string, error) {
 		restore, err := makeRaw()
 		if err != nil {
 			return "", err
@@ -52,7 +52,7 @@ func newAsker(in io.Reader, out io.Writer, makeRaw func() (restore func(), err e
 		answered := make(chan answer, 1)
 		go func() {
 			var a answer
-			if secret {
+			if isSecret {
 				a.text, a.err = lines.ReadPassword(question)
 			} else {
 				lines.SetPrompt(question)

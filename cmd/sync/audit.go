@@ -33,7 +33,7 @@ func auditCommand(g *globals) *cobra.Command {
 		Long: "Run the checks on a published snapshot. Some checks compare it with the previous snapshot. NAME\n" +
 			"selects checks (see --list). A check is SQL that returns violating rows. checks.dir in the configuration is the\n" +
 			"folder of your own checks, and checks.rules changes severities and parameters.\n\n" +
-			command.Meanings{Complete: "every check passed, or had nothing to compare", Failed: "a check of severity \"hold\" failed",
+			command.Meanings{Complete: "every check passed, or was skipped because it had nothing to compare", Failed: "a check of severity \"hold\" failed",
 				Partial: "a check of severity \"warn\" failed, or a check did not run"}.Table(),
 		RunE: func(cmd *cobra.Command, args []string) error { return runAudit(cmd.Context(), g, o, args) },
 		ValidArgsFunction: func(_ *cobra.Command, _ []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {

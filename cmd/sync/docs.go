@@ -21,9 +21,9 @@ func manual() command.Manual {
 	return command.Manual{
 		Version: version,
 		Examples: []command.Fact{
-			{Name: "placementsync init --base-url https://api.example.com --token-file token", Meaning: "Write a configuration here, and check it."},
+			{Name: "placementsync init --base-url https://api.example.com --token-file token", Meaning: "Write a configuration in the current folder, and check it."},
 			{Name: "placementsync check --config /etc/placementsync/config.yaml", Meaning: "Show the scopes of the token, the plan of a night, and the free disk space."},
-			{Name: "runuser -u placementsync -- placementsync run --config /etc/placementsync/config.yaml", Meaning: "Run one night by hand, as the user of a package."},
+			{Name: "runuser -u placementsync -- placementsync run --config /etc/placementsync/config.yaml", Meaning: "Run one night by hand, as the user that a package created."},
 			{Name: "placementsync query --list", Meaning: "List the named queries."},
 			{Name: "placementsync query headline", Meaning: "Run the query \"headline\" on the newest snapshot."},
 			{Name: "placementsync demo", Meaning: "Sync several nights of a demo service, without an account."},

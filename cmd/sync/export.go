@@ -63,7 +63,7 @@ func runExport(ctx context.Context, g *globals, o exportOptions, tables []string
 	if err := durable.CheckTemp(); err != nil {
 		return err
 	}
-	if err := checkNewest(g); err != nil {
+	if err := checkNewestCatalog(g); err != nil {
 		return err
 	}
 	db, err := openCatalog(ctx, g, query.Options{AsOf: o.asOf})
@@ -102,9 +102,9 @@ func (g *globals) exportToBucket(ctx context.Context, db *query.DB, address stri
 	return db.ExportToBucket(ctx, b, e, g.Now(), g.newLogger())
 }
 
-// checkNewest compares the newest catalog with its checksum: an export must not copy
+// checkNewestCatalog compares the newest catalog with its checksum: an export must not copy
 // damaged data.
-func checkNewest(g *globals) error {
+func checkNewestCatalog(g *globals) error {
 	wh, _, err := g.openWarehouse()
 	if err != nil {
 		return err

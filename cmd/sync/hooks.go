@@ -138,28 +138,28 @@ func (h *hooks) runInTurn(ctx context.Context, do func() error) error {
 // locked the inbox, serve is not run. The receiver stops last, because serve accepts events until it
 // ends.
 func (h *hooks) runAround(ctx context.Context, serve func(context.Context) error) error {
-	inner, stop := context.WithCancelCause(ctx)
+	servingCtx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
-	receiving, stopReceiver := context.WithCancel(context.WithoutCancel(ctx))
+	receiverCtx, stopReceiver := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopReceiver()
 	receiverEnded := make(chan error, 1)
 	go func() {
-		err := h.receiver.Run(receiving)
+		err := h.receiver.Run(receiverCtx)
 		stop(err)
 		receiverEnded <- err
 	}()
 	refresherEnded := make(chan struct{})
 	go func() {
-		h.refresher.Run(inner, h.refreshTargets)
+		h.refresher.Run(servingCtx, h.refreshTargets)
 		close(refresherEnded)
 	}()
-	stopAlerts := callEvery(inboxAlertInterval, func() { h.alerts.send(inner, h.receiver.Inbox()) })
+	stopAlerts := callEvery(inboxAlertInterval, func() { h.alerts.send(servingCtx, h.receiver.Inbox()) })
 	defer stopAlerts()
 	var err error
 	select {
 	case <-h.receiver.Ready():
-		err = serve(inner)
-	case <-inner.Done():
+		err = serve(servingCtx)
+	case <-servingCtx.Done():
 	}
 	stop(nil)
 	<-refresherEnded

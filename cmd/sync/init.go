@@ -325,8 +325,8 @@ func (d *configDraft) write() error {
 }
 
 // findAccess returns the access of new files. It is the access of the existing configuration. If no
-// configuration exists and root runs init, the group of the owner of the warehouse is allowed to read
-// the files. Nil means the access of the current user.
+// configuration exists and root runs init for a warehouse of another user, the group of this user is
+// allowed to read the files. Nil means the access of the current user.
 func (d *configDraft) findAccess(filled []byte, mode fs.FileMode) *durable.Access {
 	if d.info != nil {
 		access := durable.AccessOf(d.info)

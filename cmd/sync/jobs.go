@@ -116,9 +116,9 @@ func (j *jobs) FollowUp(ctx context.Context) {
 // Verify implements daemon.Jobs. It sends an alert if it finds damage or fails.
 func (j *jobs) Verify(ctx context.Context) (integrity.VerifyRecord, error) {
 	at := j.s.g.Now()
-	var report pipeline.VerifyReport
+	var verifyReport pipeline.VerifyReport
 	err := j.s.hooks.runInTurn(ctx, func() (err error) {
-		report, err = pipeline.Verify(ctx, j.night, true)
+		verifyReport, err = pipeline.Verify(ctx, j.night, true)
 		return err
 	})
 	switch {
@@ -127,17 +127,17 @@ func (j *jobs) Verify(ctx context.Context) (integrity.VerifyRecord, error) {
 	case errors.As(err, new(*warehouse.LockedError)):
 		return integrity.VerifyRecord{}, err
 	}
-	result := report.Record(at)
+	record := verifyReport.Record(at)
 	if err != nil {
-		return j.recordFailure(ctx, result, err), nil
+		return j.recordFailure(ctx, record, err), nil
 	}
-	if err := integrity.SaveRecord(j.wh.Folder, result); err != nil {
+	if err := integrity.SaveRecord(j.wh.Folder, record); err != nil {
 		j.s.log.Warn("result of verify not stored", "error", err)
 	}
-	if result.Result != integrity.Whole {
-		j.alert(ctx, damageAlert(result))
+	if record.Result != integrity.Whole {
+		j.alert(ctx, damageAlert(record))
 	}
-	return result, nil
+	return record, nil
 }
 
 // recordFailure stores the failure of a verification next to the result of the last

@@ -19,13 +19,13 @@ var (
 	commit  = ""
 )
 
-// abandoned is the last message of a program that did not end in time after a signal, or received a
+// abandonedMessage is the last message of a program that did not end in time after a signal, or received a
 // second signal.
-const abandoned = "placementsync: stopped in the middle of its work: the stored answers and the last snapshot are kept, run again to resume"
+const abandonedMessage = "placementsync: stopped in the middle of its work: the stored answers and the last snapshot are kept, run again to resume"
 
 func main() {
 	p := hostProcess()
-	os.Exit(command.RunInterruptible(p.stderr, abandoned, func(ctx context.Context, waitForWork func()) int {
+	os.Exit(command.RunInterruptible(p.stderr, abandonedMessage, func(ctx context.Context, waitForWork func()) int {
 		p.waitForWork = waitForWork
 		return executeArgs(ctx, os.Args[1:], p)
 	}))

@@ -37,7 +37,7 @@ func (o *outputOptions) addFlags(cmd *cobra.Command) {
 	f.BoolVar(&o.bom, "bom", false, "start CSV with a byte order mark, so that Excel recognizes UTF-8")
 	f.BoolVar(&o.vertical, "vertical", false, "write each column on its own line, as --format vertical does")
 	f.StringVarP(&o.out, "output", "o", "", "write to a `file` atomically: .txt, .csv, .json, .jsonl, .md, .parquet or .xlsx")
-	f.IntVar(&o.rows, "rows", 0, "most rows that a terminal shows; 0 means 10,000")
+	f.IntVar(&o.rows, "rows", 0, "maximum number of rows that a terminal shows; 0 means 10,000")
 	var names []string
 	for _, format := range query.Formats() {
 		names = append(names, string(format))
@@ -143,12 +143,12 @@ func (o outputOptions) writeGraded(ctx context.Context, g *globals, db *query.DB
 }
 
 func (o outputOptions) writeGradedJSON(ctx context.Context, g *globals, db *query.DB, q query.Query, values map[string]string, sources []query.Source) (rows int64, err error) {
-	at, err := db.ReadSnapshot(ctx)
+	snapshot, err := db.ReadSnapshot(ctx)
 	if err != nil {
 		return 0, err
 	}
 	write := func(to io.Writer, screen query.Screen) error {
-		w, err := query.NewGradedJSON(to, screen, at, sources)
+		w, err := query.NewGradedJSON(to, screen, snapshot, sources)
 		if err != nil {
 			return err
 		}

@@ -111,8 +111,8 @@ type bars struct {
 }
 
 func newBars(out io.Writer, width int) *bars {
-	const widest = 120 // wider bars have no more information
-	b := &bars{out: out, width: min(width, widest), printed: map[string]bool{}}
+	const maxWidth = 120 // wider bars show no more information
+	b := &bars{out: out, width: min(width, maxWidth), printed: map[string]bool{}}
 	b.progress = mpb.New(mpb.WithOutput(out), mpb.WithWidth(b.width), mpb.WithAutoRefresh(), mpb.WithRefreshRate(redrawInterval))
 	style := mpb.BarStyle().Lbound("[").Filler("=").Tip(">").Padding(" ").Rbound("]")
 	line := func(name, facts func() string) *mpb.Bar {
@@ -224,7 +224,7 @@ func timeLeft(d time.Duration) string {
 	return d.Round(time.Second).String() + " left"
 }
 
-// Write prints lines above the bars, or directly after close.
+// Write prints lines above the bars. After close it writes directly to the output.
 func (b *bars) Write(text []byte) (int, error) {
 	if b.ended.Load() {
 		return b.out.Write(text)

@@ -87,7 +87,7 @@ func runRaw(g *globals, o rawOptions, args []string) error {
 		return err
 	}
 	defer stored.Close()
-	chosen, damaged, err := o.selectAnswers(stored)
+	chosen, damagedLines, err := o.selectAnswers(stored)
 	if err != nil {
 		return err
 	}
@@ -104,25 +104,25 @@ func runRaw(g *globals, o rawOptions, args []string) error {
 	default:
 		err = g.writeHarmless(func(w io.Writer) error { return write(w, chosen) })
 	}
-	if damaged > 0 {
-		err = errors.Join(err, fmt.Errorf("read the answers of run %s: %d lines of its journal are damaged, so their answers are missing; see placementsync verify --read-data", run, damaged))
+	if damagedLines > 0 {
+		err = errors.Join(err, fmt.Errorf("read the answers of run %s: %d lines of its journal are damaged, so their answers are missing; see placementsync verify --read-data", run, damagedLines))
 	}
 	return err
 }
 
 // selectAnswers returns the selected answers and the number of damaged lines of the journal.
-func (o rawOptions) selectAnswers(stored *fetch.Answers) (chosen []fetch.Answer, damaged int, err error) {
+func (o rawOptions) selectAnswers(stored *fetch.Answers) (chosen []fetch.Answer, damagedLines int, err error) {
 	for a, err := range stored.All() {
 		switch {
 		case errors.Is(err, fetch.ErrDamagedLine):
-			damaged++
+			damagedLines++
 		case err != nil:
 			return nil, 0, err
 		case o.selects(a):
 			chosen = append(chosen, a)
 		}
 	}
-	return chosen, damaged, nil
+	return chosen, damagedLines, nil
 }
 
 // onlyAnswer returns the answer if exactly one is chosen. If several are chosen, replaced answers
@@ -147,22 +147,22 @@ func openRaw(g *globals, args []string) (string, *fetch.Answers, error) {
 	if err != nil {
 		return "", nil, err
 	}
-	retention := fmt.Sprintf("prune removes answers older than %d days (retention.raw_days)", cfg.Retention.RawDays)
+	retentionText := fmt.Sprintf("prune removes answers older than %d days (retention.raw_days)", cfg.Retention.RawDays)
 	if cfg.Privacy.Raw == config.RawDiscard {
-		retention = "answers are deleted as soon as their night is published (privacy.raw: discard)"
+		retentionText = "answers are deleted as soon as their night is published (privacy.raw: discard)"
 	}
 	switch {
 	case len(args) > 0 && !slices.Contains(runs, args[0]):
-		return "", nil, &ledger.UnknownRunError{Problem: fmt.Sprintf("open the answers of run %q: it has no stored answers; %s; runs with stored answers: %s", args[0], retention, orNone(strings.Join(runs, ", ")))}
+		return "", nil, &ledger.UnknownRunError{Problem: fmt.Sprintf("open the answers of run %q: it has no stored answers; %s; runs with stored answers: %s", args[0], retentionText, orNone(strings.Join(runs, ", ")))}
 	case len(args) > 0:
 		runs = args
 	case len(runs) == 0:
-		return "", nil, fmt.Errorf("open the answers of the newest run: no run has stored answers; %s", retention)
+		return "", nil, fmt.Errorf("open the answers of the newest run: no run has stored answers; %s", retentionText)
 	}
 	run := runs[len(runs)-1]
 	stored, err := fetch.OpenAnswers(wh.Folder.RawPath(run))
 	if errors.Is(err, fs.ErrNotExist) {
-		err = fmt.Errorf("open the answers of run %s: it has no journal, because no answers were stored or because it is lost: see placementsync verify", run)
+		err = fmt.Errorf("open the answers of run %s: it has no journal, because no answers were stored or because the journal is lost: see placementsync verify", run)
 	}
 	return run, stored, err
 }

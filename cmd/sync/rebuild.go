@@ -133,7 +133,7 @@ func showRebuilt(g *globals, r pipeline.RebuildResult) error {
 			r.First.Format(time.DateOnly), r.Last.Format(time.DateOnly))
 	}
 	if r.Between > 0 {
-		fmt.Fprintf(g.stdout, "%d more snapshots of that time are not in the series: a row that began and ended between two kept days is not in history\n", r.Between)
+		fmt.Fprintf(g.stdout, "%d more snapshots of this period are not in the series: a row that began and ended between two kept days is not in history\n", r.Between)
 	}
 	if !r.Meta {
 		fmt.Fprintln(g.stdout, "meta is empty: all files with its changes are damaged or missing")

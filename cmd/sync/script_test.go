@@ -47,7 +47,7 @@ func mainShortTimeout() {
 // mainPausedInMerge runs the program with a night that calls hold during its merge.
 func mainPausedInMerge(hold func(ctx context.Context)) {
 	p := hostProcess()
-	os.Exit(command.RunInterruptible(p.stderr, abandoned, func(ctx context.Context, waitForWork func()) int {
+	os.Exit(command.RunInterruptible(p.stderr, abandonedMessage, func(ctx context.Context, waitForWork func()) int {
 		p.waitForWork = waitForWork
 		p.Step = func(name, _ string) error {
 			if name == "mid merge" {

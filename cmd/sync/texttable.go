@@ -23,8 +23,8 @@ type column struct {
 	// isNumber aligns its cells to the right.
 	isNumber bool
 	// drop is the rank of a column that can be omitted on a narrow terminal. The columns with the
-	// highest rank are omitted first. Columns of one rank are omitted together. Zero means that the
-	// column is never omitted. An empty column with another rank is omitted before all full columns.
+	// highest rank are omitted first. Columns of one rank are omitted together. Columns without values
+	// are omitted before all others. Zero means that the column is never omitted.
 	drop int
 	// minWidth is the width to which cells can be cut. Zero means that cells are not cut.
 	minWidth int

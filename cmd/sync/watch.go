@@ -57,7 +57,7 @@ func runWatch(ctx context.Context, g *globals, names []string, dryRun bool) erro
 	entry := ledger.BeginFollowUp(ledger.Watch, version, g.Now())
 	results, err := g.runWatches(ctx, cfg, dryRun)
 	showWatches(g.stdout, cfg.Watch, results, dryRun)
-	// The ledger only records work on all watches.
+	// The ledger records only runs of all watches.
 	if !dryRun && len(names) == 0 && !errors.As(err, new(*warehouse.LockedError)) {
 		err = errors.Join(err, g.recordFollowUp(ctx, cfg, endWatches(ctx, g.Now(), entry, results, err)))
 	}
@@ -211,7 +211,7 @@ func newChannel(c config.Channel) (notify.Channel, error) {
 	}}, err
 }
 
-// checkWatches checks user-defined queries and watches, and prints them. With a published snapshot
+// checkWatches checks user-defined queries and watches, and prints the watches. With a published snapshot
 // it also binds the queries and checks the columns of the watches. The error contains all problems.
 // Channels and conditions were already checked with the configuration.
 func checkWatches(ctx context.Context, g *globals, cfg config.Config) (err error) {
