@@ -119,8 +119,8 @@ func TestTrialKilledPublishIsAllOrNothing(t *testing.T) {
 	}
 }
 
-// TestFailedPublishIsAllOrNothing makes steps of the disk fail. New files must be removed unless
-// the commit succeeded.
+// TestFailedPublishIsAllOrNothing makes steps of the disk fail. If the commit was not
+// applied, the new files must be removed. If it was applied, the lake must show the new night.
 func TestFailedPublishIsAllOrNothing(t *testing.T) {
 	h := newFixture(t, 1)
 	first := h.publish()[0].Run

@@ -60,8 +60,8 @@ func (h *fixture) dataFiles(table, run string) []string {
 	return slices.DeleteFunc(h.filesOfLake(), func(file string) bool { return !strings.Contains(file, "/placements_current/"+table+"/data/"+run) })
 }
 
-// TestSecondCatalogIsRefused publishes into the folder of another catalog. No file may be
-// removed.
+// TestSecondCatalogIsRefused publishes into the folder of another catalog. The commands must fail and
+// remove no file.
 func TestSecondCatalogIsRefused(t *testing.T) {
 	h := newFixture(t, 1)
 	run := h.publish()[0].Run

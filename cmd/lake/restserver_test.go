@@ -204,8 +204,8 @@ func TestRejectedCommitRemovesItsFiles(t *testing.T) {
 	}
 }
 
-// TestSimultaneousPublishToServerFails publishes the same night twice at the same time. Only
-// one publish may succeed, even if both make the same change to an unchanged table.
+// TestSimultaneousPublishToServerFails publishes the same night twice at the same time. One
+// publish must succeed and the other must fail, even if both make the same change to an unchanged table.
 func TestSimultaneousPublishToServerFails(t *testing.T) {
 	h := newFixture(t, 1)
 	s := h.moveToRESTServer()

@@ -47,15 +47,15 @@ type Config struct {
 
 // Result is the result of Run.
 type Result struct {
-	// Run is the id of the published version.
+	// Run is the run of the newest published version.
 	Run string
 	// Files and Bytes count all files of the backup. Sent and SentBytes count the sent files.
 	Files, Sent      int
 	Bytes, SentBytes int64
 	// Removed counts the removed objects of old backups.
 	Removed int
-	// LeftOut are the files that are damaged or missing in the warehouse and not in the
-	// bucket.
+	// LeftOut are the files that are not in the backup, because neither the warehouse nor the bucket
+	// has an intact copy.
 	LeftOut []Problem
 }
 
@@ -220,8 +220,8 @@ func (j *job) sendFiles(ctx context.Context) error {
 	return nil
 }
 
-// seriesFiles returns the files of the series, sorted. In the list of Mirror.Files, only they have a
-// checksum.
+// seriesFiles returns the files of the series, sorted. Mirror.Files returns a checksum only for files of the
+// series.
 func seriesFiles(files []checksum.FileSum) []checksum.FileSum {
 	all := slices.DeleteFunc(slices.Clone(files), func(f checksum.FileSum) bool { return f.SHA256 == "" })
 	slices.SortFunc(all, compareFiles)

@@ -38,7 +38,7 @@ type Manifest struct {
 	At      time.Time          `json:"at"`
 	Program string             `json:"program_version"`
 	Files   []checksum.FileSum `json:"files"`
-	// LeftOut lists files that were damaged in the warehouse and are not in the backup.
+	// LeftOut lists the files of the warehouse that are not in the backup, because no intact copy exists.
 	LeftOut []Problem `json:"left_out,omitempty"`
 }
 

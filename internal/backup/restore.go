@@ -128,7 +128,7 @@ type Verified struct {
 }
 
 // Verify compares the objects of the newest backup with its manifest: their sizes and, if
-// readData is set, their bytes. It changes no object.
+// readData is set, their bytes. Verify changes no object.
 func Verify(ctx context.Context, c Config, readData bool) (v Verified, err error) {
 	if v.Manifest, err = c.readNewest(ctx); err != nil {
 		return v, err

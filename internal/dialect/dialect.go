@@ -1,5 +1,5 @@
 // Package dialect returns the views of the schema mart and the named queries in the SQL of the
-// engines that read a lake, the published tables in Iceberg format.
+// engines that read a lake. A lake contains the published tables in Iceberg format.
 // The package must not know how a lake is written or reached: it only returns text.
 package dialect
 
@@ -211,8 +211,8 @@ func (e Engine) Queries(n Names) ([]Query, error) {
 	return supported, nil
 }
 
-// Marked returns the SQL with a marker instead of the default value of each parameter in names.
-// The marker is :name, or ? in the order of the parameters.
+// Marked returns the SQL with markers in place of the default values of the parameters in names. The marker
+// is :name, or ? if the engine does not name parameters.
 func (q Query) Marked(names ...string) string {
 	text := q.SQL
 	for _, name := range names {

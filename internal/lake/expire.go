@@ -79,8 +79,8 @@ func (l *Lake) Expire(ctx context.Context, keep int, dryRun bool) (e Expired, er
 	return e, err
 }
 
-// loadOwned loads all tables. It returns an error if the owner file names another catalog, or if it is
-// missing although the lake has tables.
+// loadOwned loads all tables. It returns an error if the owner file names another catalog, or if the
+// file is missing although the lake has tables.
 func (l *Lake) loadOwned(ctx context.Context) (tables, error) {
 	loaded, err := l.catalog.load(ctx)
 	hasOwnerFile := false
@@ -177,9 +177,9 @@ func taggedNights(t *table.Table) (runs []string) {
 
 // oldNights returns the tagged nights to remove, oldest first. keep is the number of newest nights to
 // keep. Sorted run ids are in the order of their times.
-func oldNights(loaded tables, states map[tableName]publishedState, keep int) []string {
+func oldNights(own tables, states map[tableName]publishedState, keep int) []string {
 	nights := map[string]bool{}
-	for _, t := range loaded {
+	for _, t := range own {
 		for _, run := range taggedNights(t) {
 			nights[run] = true
 		}

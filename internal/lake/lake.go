@@ -83,7 +83,7 @@ type catalog interface {
 	// *ConflictError if another publisher changed a table meanwhile. keepsTags is false if the catalog
 	// dropped a committed tag.
 	commit(ctx context.Context, changes []change) (keepsTags bool, err error)
-	// checkAccess adds a table and removes it, or does not commit it.
+	// checkAccess checks that tables can be added. It leaves no table behind.
 	checkAccess(ctx context.Context) error
 	close() error
 }
@@ -106,8 +106,9 @@ func (c Config) namespaces() []string {
 	return []string{c.namespace(current), c.namespace(past), c.namespace(meta)}
 }
 
-// tableName parses a name of the catalog. ok is false if it does not belong to this lake.
-func (c Config) tableName(namespace, name string) (n tableName, ok bool) {
+// parseTableName parses the name of a table in the catalog. ok is false if the table is not in a namespace
+// of this lake.
+func (c Config) parseTableName(namespace, name string) (n tableName, ok bool) {
 	part, ok := strings.CutPrefix(namespace, c.Namespace+"_")
 	return tableName{part, name}, ok && (part == current || part == past || part == meta)
 }

@@ -45,7 +45,7 @@ func (c Config) tableFolder(root string, n tableName) string {
 	return root + "/" + c.namespace(n.part) + "/" + n.name
 }
 
-// ownerUpdate returns the update of a table that records its lake and its own name.
+// ownerUpdate returns the update that records the lake and the name of a table in its properties.
 func (l *Lake) ownerUpdate(n tableName) table.Update {
 	return table.NewSetPropertiesUpdate(iceberg.Properties{lakeProperty: l.id, tableProperty: n.String()})
 }
@@ -86,8 +86,8 @@ func canonicalAddress(address string) string {
 }
 
 // checkOwner sets the id of the lake. It reads the id from the owner file or from the tables, or creates
-// an id before the first night. It returns an error if the owner file names another catalog, or if it
-// exists and this catalog has no tables. hasOwnerFile is true if the owner file exists or is not needed.
+// an id before the first night. It returns an error if the owner file names another catalog, or if the
+// file exists although this catalog has no tables. hasOwnerFile is true if the owner file exists or is not needed.
 func (l *Lake) checkOwner(loaded tables) (hasOwnerFile bool, err error) {
 	var ids []string
 	for n, t := range loaded {

@@ -229,8 +229,8 @@ func (v *Version) planRows(ctx context.Context, s source, state publishedState, 
 	switch {
 	case state.content == m.content:
 		return a, nil
-	case state.content == m.published && state.files < maxFiles:
-		condition, a.rows = "NOT "+s.publishedRows(state), m.added
+	case state.content == m.publishedContent && state.files < maxFiles:
+		condition, a.rows = "NOT "+s.publishedRows(state), m.addedRows
 	default:
 		a.replace, a.rows = true, m.rows
 	}

@@ -118,7 +118,7 @@ func (c *restCatalog) load(ctx context.Context) (tables, error) {
 			if err != nil {
 				return nil, fmt.Errorf("read the catalog of the lake: %w", err)
 			}
-			if n, ok := c.cfg.tableName(namespace, icebergcatalog.TableNameFromIdent(identifier)); ok {
+			if n, ok := c.cfg.parseTableName(namespace, icebergcatalog.TableNameFromIdent(identifier)); ok {
 				names = append(names, n)
 			}
 		}

@@ -49,7 +49,7 @@ type dialect struct {
 	hasTables string
 	// numberedParameters is true if parameters are written $1 and $2, and false if they are written ?.
 	numberedParameters bool
-	// setTimeout, if set, is a statement that limits the waiting times of its transaction.
+	// setTimeout, if set, is a statement that limits the waiting times of the transaction in which it runs.
 	setTimeout string
 }
 
@@ -126,7 +126,7 @@ func (c *sqlCatalog) load(ctx context.Context) (tables, error) {
 	})
 	found := tables{}
 	for i, t := range loaded {
-		if n, ok := c.cfg.tableName(rows[i].identifier[0], rows[i].identifier[1]); ok {
+		if n, ok := c.cfg.parseTableName(rows[i].identifier[0], rows[i].identifier[1]); ok {
 			found[n] = t
 		}
 	}

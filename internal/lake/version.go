@@ -101,10 +101,10 @@ type measure struct {
 	// content and rows are the checksum and the number of all rows.
 	content string
 	rows    int64
-	// published is the checksum of the rows that publishedRows selects. added is the number of
-	// the other rows.
-	published string
-	added     int64
+	// publishedContent is the checksum of the rows that publishedRows selects. addedRows is the number
+	// of the other rows.
+	publishedContent string
+	addedRows        int64
 }
 
 // measureTables measures the tables of the schemas past and meta.
@@ -122,7 +122,7 @@ func (v *Version) measureTables(ctx context.Context, states map[tableName]publis
 	err := v.EachRow(ctx, parts, func(scan func(...any) error) error {
 		var i int
 		var m measure
-		err := scan(&i, &m.content, &m.published, &m.rows, &m.added)
+		err := scan(&i, &m.content, &m.publishedContent, &m.rows, &m.addedRows)
 		found[v.sources[i].name] = m
 		return err
 	})
