@@ -73,7 +73,7 @@ var articlesSection = section{
 				{column: "expected_at", label: "Expected", as: asMoment, sub: "expected_for"}, {column: "days_overdue", label: "Overdue", as: asDays},
 			},
 			needs: []string{"articles"},
-			empty: "The expected date of no unfinished article has passed.",
+			empty: "No unfinished article is past its expected date.",
 		},
 		{
 			id: "writers", title: "Load per writer",
