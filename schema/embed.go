@@ -1,6 +1,6 @@
-// Package schema contains the tables of the warehouse, one SQL file per table. These files are the
-// only definition of columns, types and meanings. The files in the top folder are the tables of
-// main, meta describes the nights, and mart contains views for analysis.
+// Package schema contains the tables and views of the warehouse, one SQL file each. These files are the
+// only definition of columns, types and meanings. The files in the top folder are the tables of the
+// schema main. The tables of meta/ describe the runs. The views of mart/ are for analysis.
 //
 // The package imports no package of this project.
 package schema
@@ -9,10 +9,10 @@ import "embed"
 
 // FS contains <table>.sql for each table of main and meta/<table>.sql for each table of meta, in the
 // form that stream.ParseDefinition parses. Each column has its permanent field id and, if it refers
-// to another table, the referenced column. The warehouse adds the columns of the history
-// (valid_from, run_id, row_hash), see stream.SystemColumns. mart/<view>.sql is a CREATE VIEW that
-// qualifies all tables with their schema. It is followed by one COMMENT ON COLUMN per line, in the
-// order of the columns. The SQL comment at the end of each line is the type of the column.
+// to another table, the referenced column. The program adds the columns of stream.SystemColumns to the
+// tables of main. mart/<view>.sql is a CREATE VIEW that qualifies all tables with their schema. It is
+// followed by one COMMENT ON COLUMN per line, in the order of the columns. The SQL comment at the end of
+// each line is the type of the column.
 //
 //go:embed *.sql meta/*.sql mart/*.sql
 var FS embed.FS

@@ -1,4 +1,4 @@
--- Line items of an order. Key: order_id, position, since a line item has no id before the
+-- Line items of an order. Key: order_id, position, because a line item has no id before the
 -- order is paid.
 CREATE TABLE order_line_items (
     order_id                  VARCHAR NOT NULL, -- field 1, references orders.id

@@ -32,7 +32,7 @@ COMMENT ON COLUMN outlet_channels.domain_ranking IS 'Domain ranking score of the
 COMMENT ON COLUMN outlet_channels.do_follow_links_allowed IS 'Whether do-follow links are allowed; true for a number above zero; NULL if unknown. Spec 2.2 OutletChannel.do_follow_links_allowed.';
 COMMENT ON COLUMN outlet_channels.do_follow_links_limit IS 'Number of do-follow links allowed; NULL if no limit is known. Spec 2.2 OutletChannel.do_follow_links_allowed.';
 COMMENT ON COLUMN outlet_channels.do_follow_links_unlimited IS 'Whether the number of do-follow links is unlimited; NULL if unknown. Spec 2.2 OutletChannel.do_follow_links_allowed.';
-COMMENT ON COLUMN outlet_channels.do_follow_links_raw IS 'The JSON text that the service sent, from which the three columns before are read. Spec 2.2 OutletChannel.do_follow_links_allowed.';
+COMMENT ON COLUMN outlet_channels.do_follow_links_raw IS 'The JSON text that the service sent. The other three columns do_follow_links_* are read from it. Spec 2.2 OutletChannel.do_follow_links_allowed.';
 COMMENT ON COLUMN outlet_channels.disclaimer_name IS 'Name of the disclaimer that applies. Spec 2.2 OutletChannel.disclaimer_name.';
 COMMENT ON COLUMN outlet_channels.disclaimer_description IS 'Text of the disclaimer that applies. Spec 2.2 OutletChannel.disclaimer_description.';
 COMMENT ON COLUMN outlet_channels.extra IS 'Unknown fields, as one JSON object; NULL if there are none. Spec 2 (conventions).';

@@ -20,7 +20,7 @@ CREATE TABLE outlet_listings (
 );
 
 COMMENT ON TABLE outlet_listings IS 'Purchasable placements of the outlet catalog, one row per product. From GET /outlets.';
-COMMENT ON COLUMN outlet_listings.id IS 'Id of the product, which checkout expects. It is not the id of an outlet. Spec 2.2 OutletListing.id.';
+COMMENT ON COLUMN outlet_listings.id IS 'Id of the product, as checkout expects it; not the id of an outlet. Spec 2.2 OutletListing.id.';
 COMMENT ON COLUMN outlet_listings.outlet_id IS 'Id of the outlet: outlets.id. Spec 2.2 OutletListing.outlet_id.';
 COMMENT ON COLUMN outlet_listings.name IS 'Name of the placement. Spec 2.2 OutletListing.name.';
 COMMENT ON COLUMN outlet_listings.description IS 'Description for buyers. Spec 2.2 OutletListing.description.';

@@ -55,5 +55,5 @@ COMMENT ON COLUMN product_listings.domain_ranking IS 'Domain ranking score of th
 COMMENT ON COLUMN product_listings.is_do_follow IS 'Whether links carry search engine credit (do-follow). Spec 2.3 ProductListing.is_do_follow.';
 COMMENT ON COLUMN product_listings.disclaimer IS 'Disclaimer that applies: its text, or its name if the service sends an object. Spec 2.3 ProductListing.disclaimer.';
 COMMENT ON COLUMN product_listings.disclaimer_id IS 'Id of the disclaimer; NULL if the service sends only a text. Spec 2.3 ProductListing.disclaimer.id.';
-COMMENT ON COLUMN product_listings.disclaimer_description IS 'Text of the disclaimer, if the service sends an object; else it is in disclaimer. Spec 2.3 ProductListing.disclaimer.description.';
+COMMENT ON COLUMN product_listings.disclaimer_description IS 'Text of the disclaimer, if the service sends an object. Otherwise the text is in the column disclaimer. Spec 2.3 ProductListing.disclaimer.description.';
 COMMENT ON COLUMN product_listings.extra IS 'Unknown fields, as one JSON object; NULL if there are none. Spec 2 (conventions).';

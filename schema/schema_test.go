@@ -59,11 +59,11 @@ func TestColumnsOfStreamsExist(t *testing.T) {
 	defs := definitions(t, "*.sql")
 	for _, s := range stream.AllWithEvents() {
 		for _, table := range s.Tables {
-			named := slices.Concat(table.Key, table.Parents, slices.Collect(maps.Keys(table.Const)))
+			columns := slices.Concat(table.Key, table.Parents, slices.Collect(maps.Keys(table.Const)))
 			if table.Value != "" {
-				named = append(named, table.Value)
+				columns = append(columns, table.Value)
 			}
-			for _, column := range named {
+			for _, column := range columns {
 				requireColumn(t, defs, s.Name, table.Name, column)
 			}
 		}
@@ -98,7 +98,8 @@ func TestOnlyKeyColumnsAreNotNull(t *testing.T) {
 	}
 }
 
-// TestRecordTablesEndWithExtra checks that all tables except link tables end with the column extra.
+// TestRecordTablesEndWithExtra checks that link tables do not end with the column extra, and all other
+// tables do.
 func TestRecordTablesEndWithExtra(t *testing.T) {
 	defs := definitions(t, "*.sql")
 	for _, table := range stream.Tables(stream.AllWithEvents()) {
@@ -183,8 +184,8 @@ func TestFieldIDsAreStable(t *testing.T) {
 	}
 	recorded, assigned, lines := map[string]string{}, map[string]string{}, strings.Split(strings.TrimSpace(string(data)), "\n")
 	for _, line := range lines {
-		table, rest, _ := strings.Cut(line, " ")
-		field, column, ok := strings.Cut(rest, " ")
+		table, fieldAndColumn, _ := strings.Cut(line, " ")
+		field, column, ok := strings.Cut(fieldAndColumn, " ")
 		id := table + " " + field
 		if !ok || recorded[id] != "" {
 			t.Errorf("%s: line %q is invalid or repeats an id", file, line)

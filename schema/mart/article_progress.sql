@@ -63,7 +63,7 @@ LEFT JOIN items_by_article ON items_by_article.article_id = f.id
 LEFT JOIN main.order_items AS i ON i.id = coalesce(f.order_item_id, items_by_article.order_item_id)
 LEFT JOIN main.orders AS o ON o.id = i.order_id;
 
-COMMENT ON VIEW mart.article_progress IS 'Articles with campaign, order item, writer, current status and dates, one row per article that is not marked deleted. Values come from the article, or from its row in the campaign if the article has none.';
+COMMENT ON VIEW mart.article_progress IS 'Articles with campaign, order item, writer, current status and dates, one row per article that is not marked deleted. A value that the article lacks is taken from its row in campaign_articles.';
 COMMENT ON COLUMN mart.article_progress.article_id IS 'Id of the article: articles.id.'; -- VARCHAR
 COMMENT ON COLUMN mart.article_progress.article_name IS 'Name of the article.'; -- VARCHAR
 COMMENT ON COLUMN mart.article_progress.campaign_id IS 'Id of the campaign: campaigns.id.'; -- VARCHAR
@@ -77,8 +77,8 @@ COMMENT ON COLUMN mart.article_progress.writer_id IS 'Id of the writer; NULL if 
 COMMENT ON COLUMN mart.article_progress.writer_name IS 'First and last name of the writer.'; -- VARCHAR
 COMMENT ON COLUMN mart.article_progress.status_prefix IS 'Stable identifier of the current status, from the article, else from its last status change.'; -- VARCHAR
 COMMENT ON COLUMN mart.article_progress.status_name IS 'Display name of the current status.'; -- VARCHAR
-COMMENT ON COLUMN mart.article_progress.status_since IS 'When the article entered its current status, UTC; NULL if the history has no time for it.'; -- TIMESTAMPTZ
-COMMENT ON COLUMN mart.article_progress.started_at IS 'When the article was created, or entered its first status if the creation time is unknown, UTC.'; -- TIMESTAMPTZ
+COMMENT ON COLUMN mart.article_progress.status_since IS 'When the article entered its current status, UTC; NULL if the status history has no time or ends with another status.'; -- TIMESTAMPTZ
+COMMENT ON COLUMN mart.article_progress.started_at IS 'When the article was created, UTC; if that time is unknown, when it entered its first status.'; -- TIMESTAMPTZ
 COMMENT ON COLUMN mart.article_progress.order_paid_at IS 'When the order was paid, UTC.'; -- TIMESTAMPTZ
 COMMENT ON COLUMN mart.article_progress.expected_at IS 'When the article is expected to be done, UTC.'; -- TIMESTAMPTZ
 COMMENT ON COLUMN mart.article_progress.expected_for IS 'Event that is expected at expected_at, as the service names it.'; -- VARCHAR

@@ -17,4 +17,4 @@ COMMENT ON COLUMN mart.article_stays.position IS 'Position in the status list: a
 COMMENT ON COLUMN mart.article_stays.status_prefix IS 'Stable identifier of the status.'; -- VARCHAR
 COMMENT ON COLUMN mart.article_stays.status_name IS 'Display name of the status.'; -- VARCHAR
 COMMENT ON COLUMN mart.article_stays.began_at IS 'When the article entered the status, UTC.'; -- TIMESTAMPTZ
-COMMENT ON COLUMN mart.article_stays.ended_at IS 'When the article entered the next status, UTC; NULL for its current status.'; -- TIMESTAMPTZ
+COMMENT ON COLUMN mart.article_stays.ended_at IS 'When the article entered the next status, UTC; NULL for the last status.'; -- TIMESTAMPTZ

@@ -6,7 +6,8 @@ WITH borders AS (
     UNION ALL
     SELECT id, valid_to, -1 FROM history.product_listings WHERE valid_to IS NOT NULL
 ),
--- A row version that begins when another ends is a change, not a new listing.
+-- In moves, step is 1 where a listing appears and -1 where it disappears. If a row version begins when
+-- another ends, the listing only changed, and there is no move.
 moves AS (
     SELECT id, happened_at, sum(step) AS step
     FROM borders
@@ -32,6 +33,6 @@ FROM moves
 LEFT JOIN returned AS r USING (id, happened_at);
 
 COMMENT ON VIEW mart.listing_events IS 'Appearances and withdrawals of product listings, one row per listing and event, found by comparing snapshots. Restrict happened_at: the view reads the whole history.';
-COMMENT ON COLUMN mart.listing_events.happened_at IS 'Time of the first snapshot with the listing, or without it if the event is withdrawn, UTC.'; -- TIMESTAMPTZ
+COMMENT ON COLUMN mart.listing_events.happened_at IS 'Time of the snapshot that first showed the event, UTC.'; -- TIMESTAMPTZ
 COMMENT ON COLUMN mart.listing_events.listing_id IS 'Id of the listing: product_listings.id.'; -- VARCHAR
-COMMENT ON COLUMN mart.listing_events.event IS 'new, withdrawn, returned (after a withdrawal), or first snapshot (present when the history began).'; -- VARCHAR
+COMMENT ON COLUMN mart.listing_events.event IS 'new, withdrawn, returned (after a withdrawal), or first snapshot (the listing was already in the first snapshot).'; -- VARCHAR

@@ -40,5 +40,5 @@ COMMENT ON COLUMN mart.payables.outlet_name IS 'Name of the outlet.'; -- VARCHAR
 COMMENT ON COLUMN mart.payables.product_name IS 'Name of the product when sold.'; -- VARCHAR
 COMMENT ON COLUMN mart.payables.order_paid_at IS 'When the order was paid, UTC; NULL if unknown.'; -- TIMESTAMPTZ
 COMMENT ON COLUMN mart.payables.amount IS 'Amount of the payable.'; -- DECIMAL(18,6)
-COMMENT ON COLUMN mart.payables.is_settled IS 'Whether the payable is paid: a commission by its payment date; publisher and reseller by flag or date. For the publisher the payment date of the vendor counts too.'; -- BOOLEAN
+COMMENT ON COLUMN mart.payables.is_settled IS 'Whether the payable is paid. A commission is paid if it has a payment date. The share of a publisher or reseller is paid if its flag or its payment date is set; for a publisher the payment date of the vendor counts too.'; -- BOOLEAN
 COMMENT ON COLUMN mart.payables.settled_at IS 'When the payable was paid, UTC; NULL if it is unpaid or only the flag is set.'; -- TIMESTAMPTZ

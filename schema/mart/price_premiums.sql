@@ -119,7 +119,7 @@ COMMENT ON COLUMN mart.price_premiums.prices IS 'Number of prices with this valu
 COMMENT ON COLUMN mart.price_premiums.median_price IS 'Median of these prices, in units of currency; an even number of prices gives the lower middle price.'; -- DECIMAL(18,6)
 COMMENT ON COLUMN mart.price_premiums.median_all IS 'Median of all prices of the tier and currency, in units of currency.'; -- DECIMAL(18,6)
 COMMENT ON COLUMN mart.price_premiums.premium_percent IS 'Difference of median_price from median_all, in percent of median_all; NULL if median_all is 0.'; -- DOUBLE
-COMMENT ON COLUMN mart.price_premiums.like_segments IS 'Segments in which the trait has another value to compare with.'; -- BIGINT
+COMMENT ON COLUMN mart.price_premiums.like_segments IS 'Number of segments that contain this value and at least one other value of the trait.'; -- BIGINT
 COMMENT ON COLUMN mart.price_premiums.like_prices IS 'Number of prices with this value in the segments that like_segments counts.'; -- BIGINT
 COMMENT ON COLUMN mart.price_premiums.like_premium_percent IS 'Median of the differences, in percent, between the median of this value and the median of another value in the same segment, weighted by the number of prices; NULL without such segments.'; -- DOUBLE
 COMMENT ON COLUMN mart.price_premiums.market_prices IS 'Number of prices of the tier and currency.'; -- BIGINT

@@ -9,5 +9,5 @@ CREATE TABLE deletions (
 COMMENT ON TABLE deletions IS 'Records that were deleted in the service, one row each, with the evidence. The closed rows are in past.';
 COMMENT ON COLUMN deletions.run_id IS 'Run that the row describes: runs.run_id.';
 COMMENT ON COLUMN deletions.table_name IS 'Table of the record.';
-COMMENT ON COLUMN deletions.key IS 'Key of the record, its columns joined by a slash.';
+COMMENT ON COLUMN deletions.key IS 'Key of the record; several key columns are joined by a slash.';
 COMMENT ON COLUMN deletions.evidence IS 'Evidence: absent from a proven walk (a complete reading of the list) of a stream, or 404 in answer to a request for the id of the record.';

@@ -16,7 +16,7 @@ COMMENT ON TABLE rejects IS 'Rejected values and records, one row each, with the
 COMMENT ON COLUMN rejects.run_id IS 'Run that rejected the value or record: runs.run_id.';
 COMMENT ON COLUMN rejects.seq IS 'Number of the reject within the run, from 1.';
 COMMENT ON COLUMN rejects.table_name IS 'Table of the value or record.';
-COMMENT ON COLUMN rejects.key IS 'Key of the row, its columns joined by a slash; for a rejected single record, the requested id. NULL if it cannot be read.';
+COMMENT ON COLUMN rejects.key IS 'Key of the row; several key columns are joined by a slash. For a rejected single record, the requested id. NULL if the key cannot be read.';
 COMMENT ON COLUMN rejects.column_name IS 'Dotted path of the field in the record, usually the name of the column; NULL if the whole record was rejected.';
 COMMENT ON COLUMN rejects.raw IS 'The JSON text that the service sent; private values are masked.';
 COMMENT ON COLUMN rejects.reason IS 'Reason of the rejection.';

@@ -20,17 +20,17 @@ CREATE TABLE runs (
 );
 
 COMMENT ON TABLE runs IS 'Runs, one row each, with their counts, cost and outcome.';
-COMMENT ON COLUMN runs.run_id IS 'Id of the run, its start in UTC such as 20261120T020000Z, with a suffix if needed to be unique.';
+COMMENT ON COLUMN runs.run_id IS 'Id of the run: its start in UTC, such as 20261120T020000Z, and a suffix if another run has this start.';
 COMMENT ON COLUMN runs.kind IS 'Kind of run: night; refresh (between nights, for records named by webhook events); replay, rebuild or rollback (started by an operator). NULL means night.';
 COMMENT ON COLUMN runs.started_at IS 'When the run started, UTC.';
 COMMENT ON COLUMN runs.ended_at IS 'When the run ended, UTC; NULL if it was killed.';
-COMMENT ON COLUMN runs.snapshot_at IS 'Time of the snapshot, UTC; NULL if the run published none. valid_from and valid_to of row versions are such times.';
+COMMENT ON COLUMN runs.snapshot_at IS 'Time of the snapshot, UTC; NULL if the run published none. valid_from and valid_to of row versions are times of snapshots.';
 COMMENT ON COLUMN runs.outcome IS 'How the run ended: complete, partial, failed, interrupted or killed.';
 COMMENT ON COLUMN runs.exit_code IS 'Exit code of the program; NULL if the run was killed.';
 COMMENT ON COLUMN runs.requests IS 'Requests sent, retries included.';
 COMMENT ON COLUMN runs.bytes IS 'Bytes of responses received, counted on the wire.';
 COMMENT ON COLUMN runs.retries IS 'Repeated requests after a failure.';
-COMMENT ON COLUMN runs.throttled_seconds IS 'Time that all workers paused because the service asked for it, in seconds.';
+COMMENT ON COLUMN runs.throttled_seconds IS 'Time that all workers paused because the service asked for a pause, in seconds.';
 COMMENT ON COLUMN runs.rows IS 'Rows of all tables in the snapshot.';
 COMMENT ON COLUMN runs.rows_new IS 'Rows whose key was not in the previous snapshot.';
 COMMENT ON COLUMN runs.rows_changed IS 'Rows whose contents differ from the previous snapshot.';
