@@ -95,8 +95,8 @@ func (a *Answers) describe(n line) Answer {
 	}
 }
 
-// Body returns the decoded body of an answer. It returns an error if the stored bytes do
-// not match their checksums.
+// Body returns the decoded body of an answer. If the stored bytes do not match their checksums, Body
+// returns an error.
 func (a *Answers) Body(of Answer) ([]byte, error) {
 	body, err := a.landing.loadBody(of.place)
 	if err != nil {

@@ -26,19 +26,19 @@ type pass struct {
 	previous *pass
 	// ids are the ids of all pages except reused pages, in the order of the answers.
 	// sortIDs replaces them by the ids of all pages, sorted and without duplicates.
-	ids          []uint64
-	firstIDs     []uint64 // ids of page 1, sorted
-	keySums      map[uint64]bool
-	records      int
-	anonymous    int   // records without an id
-	rejected     int   // rejected records
-	copies       int   // duplicates within a page
-	repeated     int   // ids on several pages
-	total        int64 // total of page 1, or -1
-	lastTotal    int64 // total of the last answer
-	totalChanged bool  // the total changed
-	endSeen      bool  // this wave has an empty or repeated page
-	atPageBound  bool  // the pass was stopped at pageBound
+	ids              []uint64
+	firstIDs         []uint64 // ids of page 1, sorted
+	keySums          map[uint64]bool
+	records          int
+	recordsWithoutID int
+	rejectedRecords  int
+	copies           int   // duplicates within a page
+	repeatedIDs      int   // ids on several pages
+	total            int64 // total of page 1, or -1
+	lastTotal        int64 // total of the last answer
+	totalChanged     bool  // the total changed
+	endSeen          bool  // this wave has an empty or repeated page
+	atPageBound      bool  // the pass was stopped at pageBound
 }
 
 // pageState is the state of one page.
@@ -78,7 +78,7 @@ func (p *pass) reuseFrom(previous *pass) {
 
 // hasCopies reports whether two answers of the pass contain the same record.
 func (p *pass) hasCopies() bool {
-	return p.repeated > 0 || slices.ContainsFunc(p.pages, func(f pageState) bool { return f.repeats })
+	return p.repeatedIDs > 0 || slices.ContainsFunc(p.pages, func(f pageState) bool { return f.repeats })
 }
 
 // reusableFacts returns the facts of the page in the previous pass if the body was the same, or nil.
@@ -141,8 +141,8 @@ func (p *pass) addPage(number int, facts stream.PageFacts, bodySeq uint64) {
 		}
 		p.records += facts.Records
 		p.copies += facts.Copies
-		p.rejected += facts.RejectedRecords
-		p.anonymous += facts.Records - facts.Copies - len(facts.IDs)
+		p.rejectedRecords += facts.RejectedRecords
+		p.recordsWithoutID += facts.Records - facts.Copies - len(facts.IDs)
 	}
 	p.endSeen = p.endSeen || repeats || facts.Records == 0
 	p.pages[number-1] = f
@@ -241,7 +241,7 @@ func (p *pass) sortIDs() {
 		slices.Sort(p.ids)
 		withRepeated := len(p.ids)
 		p.ids = slices.Compact(p.ids)
-		p.repeated = withRepeated - len(p.ids)
+		p.repeatedIDs = withRepeated - len(p.ids)
 	}
 	end := len(p.pages)
 	for end > 0 && (p.pages[end-1].repeats || p.pages[end-1].Records == 0) {
@@ -249,7 +249,7 @@ func (p *pass) sortIDs() {
 	}
 	for _, f := range p.pages[:end] {
 		if f.repeats {
-			p.repeated += f.Records
+			p.repeatedIDs += f.Records
 		}
 	}
 }
@@ -294,7 +294,7 @@ func (p *pass) gatherIDs() {
 // not reached, the total was the same in all answers, no id was repeated, and the number of records
 // equals the total, if there is one.
 func (p *pass) isUnchanged() bool {
-	if p.totalChanged || p.atPageBound || p.repeated > 0 {
+	if p.totalChanged || p.atPageBound || p.repeatedIDs > 0 {
 		return false
 	}
 	return p.total < 0 || int64(p.countRecords()) == p.total
@@ -302,14 +302,14 @@ func (p *pass) isUnchanged() bool {
 
 // countRecords counts records as total_records does, which includes copies within an
 // answer.
-func (p *pass) countRecords() int { return len(p.ids) + p.copies + p.anonymous }
+func (p *pass) countRecords() int { return len(p.ids) + p.copies + p.recordsWithoutID }
 
 // hasTotalOnPage1 reports whether page 1 contains as many records as the total. Then the list is
 // complete, because a single answer shows one state of the service.
 func (p *pass) hasTotalOnPage1() bool {
 	first := p.pages[0]
 	return p.total >= 0 && first.Next <= 0 && int64(first.Records) == p.total &&
-		len(slices.Compact(slices.Clone(p.firstIDs)))+p.copies+p.anonymous == first.Records
+		len(slices.Compact(slices.Clone(p.firstIDs)))+p.copies+p.recordsWithoutID == first.Records
 }
 
 // isShorterThanPage reports whether page 1 is the only page read, has no pagination and is shorter
@@ -322,7 +322,7 @@ func (p *pass) isShorterThanPage() bool {
 // full page, was repeated by page 2, or was empty. With one record per page a repetition proves
 // nothing, because a single insert moves page 1 to page 2.
 func (p *pass) isUnpaged() bool {
-	if p.total >= 0 || p.totalChanged || p.repeated > 0 {
+	if p.total >= 0 || p.totalChanged || p.repeatedIDs > 0 {
 		return false
 	}
 	if p.requestedSize == 1 && p.pages[0].Records == 1 {
@@ -385,8 +385,8 @@ func (p *pass) whyUnproven() string {
 		return fmt.Sprintf("the page limit was reached at page %d", len(p.pages))
 	case p.totalChanged:
 		return fmt.Sprintf("total_records changed from %d to %d", p.total, p.lastTotal)
-	case p.repeated > 0:
-		return fmt.Sprintf("%s occurred more than once", plural.Count(p.repeated, "id"))
+	case p.repeatedIDs > 0:
+		return fmt.Sprintf("%s occurred more than once", plural.Count(p.repeatedIDs, "id"))
 	case p.total >= 0 && int64(records) != p.total:
 		return fmt.Sprintf("total_records is %d, but the pages contain %s", p.total, plural.Count(records, "record"))
 	case p.number == 1:

@@ -92,7 +92,7 @@ func sortedCopy(ids []uint64) []uint64 {
 }
 
 // evaluateFirstPage evaluates page 1 of a pass: as a complete list, and as the confirmation of the
-// previous pass, which may be nil. It returns true if the list is proven.
+// previous pass. previous may be nil. evaluateFirstPage returns true if the list is proven.
 func (w *walk) evaluateFirstPage(previous, p *pass) bool {
 	e := &w.evidence
 	e.Requests++
@@ -104,10 +104,10 @@ func (w *walk) evaluateFirstPage(previous, p *pass) bool {
 	confirmed := previous != nil && previous.total == p.total && slices.Equal(previous.firstIDs, p.firstIDs)
 	switch {
 	case confirmed && previous.hasEmptyPage2():
-		w.gradeProven(previous.rejected, "page 2 is empty and page 1 did not change")
+		w.gradeProven(previous.rejectedRecords, "page 2 is empty and page 1 did not change")
 		return true
 	case confirmed && previous.isConfirmable():
-		w.gradeProven(previous.rejected, "sorted newest first; totals and page 1 did not change, no id was repeated")
+		w.gradeProven(previous.rejectedRecords, "sorted newest first; totals and page 1 did not change, no id was repeated")
 		return true
 	}
 	w.listChanged = w.listChanged || previous != nil && !confirmed
@@ -117,7 +117,7 @@ func (w *walk) evaluateFirstPage(previous, p *pass) bool {
 	p.sortIDs()
 	e.Passes, e.Pages = p.number, max(e.Pages, 1)
 	w.seen.addPass(uint8(p.number), p.ids)
-	w.gradeProven(p.rejected, "answered whole in one response")
+	w.gradeProven(p.rejectedRecords, "answered whole in one response")
 	return true
 }
 
@@ -129,18 +129,18 @@ func (w *walk) evaluatePass(previous, p *pass) bool {
 	e.Passes = p.number
 	e.Pages = max(e.Pages, p.countFilled())
 	e.Requests += len(p.pages) - 1
-	e.Repeated += p.repeated
-	e.Rejected = p.rejected
+	e.Repeated += p.repeatedIDs
+	e.Rejected = p.rejectedRecords
 	e.TotalLast = p.lastTotal
 	sameIDs := previous != nil && slices.Equal(previous.ids, p.ids)
 	w.listChanged = w.listChanged || !p.isUnchanged() || previous != nil && !sameIDs
 	switch {
 	case p.isUnpaged():
-		w.gradeProven(p.rejected, "answered whole in one response: the service does not page it")
+		w.gradeProven(p.rejectedRecords, "answered whole in one response: the service does not page it")
 	case w.provesInstant(previous, p):
-		w.gradeProven(p.rejected, "as many ids as total_records existed at the same time")
+		w.gradeProven(p.rejectedRecords, "as many ids as total_records existed at the same time")
 	case p.total < 0 && sameIDs && previous.isUnchanged() && p.isUnchanged():
-		w.gradeProven(p.rejected, "the service states no totals; two consecutive passes read the same ids")
+		w.gradeProven(p.rejectedRecords, "the service states no totals; two consecutive passes read the same ids")
 	case sameIDs && previous.total == p.total && !previous.totalChanged && !p.totalChanged:
 		e.setGrade(BestEffort, "two passes were identical, so a third would prove no more: %s", p.whyUnproven())
 	default:
@@ -150,11 +150,11 @@ func (w *walk) evaluatePass(previous, p *pass) bool {
 }
 
 // provesInstant reports whether there was an instant at which as many seen ids existed as
-// total_records. Copies and records without an id are counted without being identified, which proves
-// something only in a list that did not change.
+// total_records. Copies and records without an id are counted without being identified. Their number
+// proves something only if the list did not change.
 func (w *walk) provesInstant(previous, p *pass) bool {
-	unidentified := p.anonymous + p.copies
-	if previous == nil || unidentified > 0 && (w.listChanged || previous.anonymous+previous.copies != unidentified) {
+	unidentified := p.recordsWithoutID + p.copies
+	if previous == nil || unidentified > 0 && (w.listChanged || previous.recordsWithoutID+previous.copies != unidentified) {
 		return false
 	}
 	for number := 2; number <= p.number; number++ {

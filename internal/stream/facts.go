@@ -130,7 +130,7 @@ const (
 )
 
 // SameTable is the staging table for unchanged records of a list. It has a row with key and Seq
-// for each occurrence of such a record. No table in schema/ has a "$" in its name.
+// for each occurrence of an unchanged record. No table in schema/ has a "$" in its name.
 const SameTable = "$same"
 
 // MixBits spreads a hash over all bits with the finalizer of MurmurHash3. Without it, sums of

@@ -62,8 +62,8 @@ type Ref struct {
 }
 
 // Lists reports whether a row of the table is, or contains fields of, the record that the column
-// names. While a list contains such a row, the record exists. Other rows only refer to a record,
-// which may be deleted.
+// names. If so, the record exists while a list contains the row. Otherwise the row only refers to the
+// record, and the record may be deleted.
 func (r Ref) Lists() bool { return r.ShowsChanges || r.Column == "id" }
 
 // Life is the kind of record that the details of a stream belong to. It defines how long a
@@ -100,12 +100,12 @@ type Table struct {
 	// records.
 	Parents []string
 	// Value is the column for items that are strings or numbers instead of objects, such as the
-	// name of a tag. Empty means that such items are rejected.
+	// name of a tag. Empty means that strings and numbers are rejected.
 	Value string
 	// Const has fixed values for columns, such as the kind of a location.
 	Const map[string]string
 	// KeyFrom are columns of the enclosing row that replace a missing key of an item (spec
-	// 2.5). The first one with a value is used. Nil means that such items are rejected.
+	// 2.5). The first one with a value is used. Nil means that items without a key are rejected.
 	KeyFrom []string
 	// ID is the column for the field "id" of an item, such as order_id for an order of a profile.
 	// If the item also has a field with the name of the column, that field is used. Empty means
@@ -171,8 +171,8 @@ type Stream struct {
 	// Tables are the tables that the records fill, at least one. The first has one row for
 	// each record.
 	Tables []Table
-	// Shows lists the parts of the records that contain fields of other tables. A value in such a
-	// part may have no column in this stream. It is then private if its column in the other table
+	// Shows lists the parts of the records that contain fields of other tables. If a value in one of
+	// these parts has no column in this stream, the value is private if its column in the other table
 	// is private.
 	Shows []Shown
 }

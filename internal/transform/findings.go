@@ -31,7 +31,7 @@ type findings struct {
 	pending     []pendingDrift
 	recordStart int
 	at          Place
-	key         []byte
+	key         []byte // buffer for the keys of index
 }
 
 // pendingDrift is drift of one record. record and key are set when the whole record was read.

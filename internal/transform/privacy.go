@@ -122,7 +122,7 @@ func (b *Binding) collectPrivatePaths() {
 				b.privatePaths.add(joinNames(l.recordPath, stem+unionAllowed))
 			}
 			if l.enclosing >= 0 && b.tables[l.enclosing].name == l.name {
-				// Rows of the same table can be nested in them.
+				// Rows of this table can contain rows of this table.
 				b.privatePaths.add(joinNames(l.recordPath, l.recordPath))
 			}
 		}

@@ -62,10 +62,10 @@ func NewMemory(seed uint64, entries []byte) *Memory {
 	return m
 }
 
-// CanRecall reports whether unchanged records of this stream can be recalled, which means that they
-// are skipped and their stored rows are used. The conditions are: every table is
-// keyed by the record's key, which is one text; its rows depend only on the record's own
-// JSON; and no private value can be guessed from a hash.
+// CanRecall reports whether unchanged records of this stream can be recalled: they are skipped, and
+// their stored rows are used. The conditions are that every table is keyed by the record's key, which
+// is one text, that all rows depend only on the record's own JSON, and that no private value can be
+// guessed from a hash.
 func (b *Binding) CanRecall() bool {
 	root := b.tables[0]
 	if b.guessable || b.isRaw || b.isObject || root.param >= 0 || len(root.keys) != 1 || root.cols[root.keys[0]].kind != text {
