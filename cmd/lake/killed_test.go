@@ -103,7 +103,7 @@ func TestTrialKilledPublishIsAllOrNothing(t *testing.T) {
 		if run := h.readRun(); run != want {
 			t.Errorf("killed at call %d of the step %q: the lake shows %s, want %s", nth, step, run, want)
 		}
-		if p := h.publish(); p[0].Already != committed {
+		if p := h.publish(); p[0].AlreadyPublished != committed {
 			t.Errorf("killed at call %d of the step %q: the next publish returned %+v, want already published: %v", nth, step, p, committed)
 		}
 		if run := h.readRun(); run != second {
@@ -179,7 +179,7 @@ func TestSimultaneousPublishFails(t *testing.T) {
 			if got := h.filesOfLake(); len(got) >= len(files) {
 				t.Errorf("the files of the failed publish were not removed: the lake has %d files, want fewer than the %d during the publish", len(got), len(files))
 			}
-			if p := h.publish(); !p[0].Already {
+			if p := h.publish(); !p[0].AlreadyPublished {
 				t.Errorf("the next publish returned %+v, want already published", p)
 			}
 		})

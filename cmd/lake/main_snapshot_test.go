@@ -31,7 +31,7 @@ func TestSnapshotOfAnotherProgramIsReported(t *testing.T) {
 	if got := h.run("verify"); got.code != 3 {
 		t.Errorf("verify: got %+v, want exit code 3", got)
 	}
-	if repaired := h.publish(); repaired[0].Already || repaired[0].Run != p[1].Run {
+	if repaired := h.publish(); repaired[0].AlreadyPublished || repaired[0].Run != p[1].Run {
 		t.Errorf("published %+v, want %s again", repaired, p[1].Run)
 	}
 	h.requireEqualTables(p[0].Run)
@@ -39,7 +39,7 @@ func TestSnapshotOfAnotherProgramIsReported(t *testing.T) {
 	if s := h.status(); s.Behind {
 		t.Errorf("the lake is still behind: %+v", s)
 	}
-	if again := h.publish(); !again[0].Already {
+	if again := h.publish(); !again[0].AlreadyPublished {
 		t.Errorf("a publish after the repair returned %+v, want already published", again)
 	}
 }

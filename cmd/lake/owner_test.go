@@ -122,7 +122,7 @@ func TestOwnerFileIsWrittenAfterTheCommit(t *testing.T) {
 	}
 	h.step = nil
 	h.fail(1, "placements_owner.json is missing", "expire")
-	if p := h.publish(); !p[0].Already {
+	if p := h.publish(); !p[0].AlreadyPublished {
 		t.Errorf("the next publish returned %+v, want already published", p)
 	}
 	h.write("lake/placements_owner.json", "{")

@@ -46,7 +46,7 @@ func TestPostgresCatalog(t *testing.T) {
 	if run := h.readRun(); run != second || !raced {
 		t.Errorf("the lake shows %s, want %s; the publishes overlapped: %t", run, second, raced)
 	}
-	if p := h.publish(); !p[0].Already {
+	if p := h.publish(); !p[0].AlreadyPublished {
 		t.Errorf("the next publish returned %+v, want already published", p)
 	}
 	if got := h.run("expire"); got.code != 0 || !strings.Contains(got.stdout, "removed 1 night") {

@@ -168,7 +168,7 @@ func publishRun(ctx context.Context, wh *warehouse.Warehouse, l *lake.Lake, run 
 func describePublished(done []lake.Published) string {
 	var b strings.Builder
 	for _, p := range done {
-		if p.Already {
+		if p.AlreadyPublished {
 			fmt.Fprintf(&b, "night %s of %s: already in the lake\n", p.Run, p.SnapshotAt.Format(time.RFC3339))
 			continue
 		}

@@ -28,7 +28,7 @@ func TestEveryNightIsPublished(t *testing.T) {
 	for range 3 {
 		runs = append(runs, h.night())
 		p := h.publish()
-		if len(p) != 1 || p[0].Already || p[0].Run != runs[len(runs)-1] || p[0].TagsDropped {
+		if len(p) != 1 || p[0].AlreadyPublished || p[0].Run != runs[len(runs)-1] || p[0].TagsDropped {
 			t.Fatalf("published %+v, want the new night with its tag", p)
 		}
 		if len(runs) == 1 && p[0].Replaced != p[0].Tables || len(runs) > 1 && (p[0].Replaced+p[0].Appended == p[0].Tables || p[0].Appended == 0) {
@@ -41,7 +41,7 @@ func TestEveryNightIsPublished(t *testing.T) {
 	if s := h.status(); !slices.Equal(s.Nights, runs) || s.Run != runs[2] || s.Behind || len(s.Tables) == 0 {
 		t.Errorf("status is %+v, want the nights %v", s, runs)
 	}
-	if p := h.publish(); !p[0].Already {
+	if p := h.publish(); !p[0].AlreadyPublished {
 		t.Errorf("the second publish committed again: %+v", p)
 	}
 }
@@ -240,7 +240,7 @@ func TestUnreadableManifestIsReported(t *testing.T) {
 	if run := h.readRun(); run != third {
 		t.Errorf("the lake shows %s, want %s", run, third)
 	}
-	if p := h.publish("--all"); len(p) != 1 || !p[0].Already {
+	if p := h.publish("--all"); len(p) != 1 || !p[0].AlreadyPublished {
 		t.Errorf("the next publish returned %+v, want one night, already published", p)
 	}
 }

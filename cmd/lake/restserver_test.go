@@ -176,7 +176,7 @@ func TestUnexpectedCommitResponses(t *testing.T) {
 	s.commit = proxy(http.StatusConflict, 0)
 	h.fail(1, "another publisher", "publish")
 	s.commit = proxy(http.StatusConflict, -1) // a proxy repeats a commit that was applied
-	if p := h.publish(); p[0].Run != second || p[0].Already {
+	if p := h.publish(); p[0].Run != second || p[0].AlreadyPublished {
 		t.Errorf("published %+v, want %s", p, second)
 	}
 	h.requireEqualTables(h.readRun())
@@ -246,7 +246,7 @@ func TestFalseCommitConfirmations(t *testing.T) {
 	}
 	h.fail(1, "the server confirmed the commit, but its tables cannot be read", "publish")
 	s.load = nil
-	if p := h.publish(); !p[0].Already {
+	if p := h.publish(); !p[0].AlreadyPublished {
 		t.Errorf("published %+v, want already published", p)
 	}
 	h.requireEqualTables(h.readRun())

@@ -38,7 +38,7 @@ func readStatus(ctx context.Context, wh *warehouse.Warehouse, l *lake.Lake, _ []
 			s.SnapshotAt.Format(time.RFC3339), plural.Count(len(s.Tables), "table"), plural.Count(s.Rows, "row"), plural.Count(len(s.Nights), "night"))
 	}
 	switch {
-	case s.Kept:
+	case s.OutOfOrder:
 		text += fmt.Sprintf("the warehouse is at %s, which is not later than the night of the lake, as after a rollback or rebuild. The next night updates the lake: run \"placementsync run\"\n", latest)
 	case s.Behind && s.Run == latest:
 		text += "some tables do not show this night: run \"placementsync lake publish\"\n"

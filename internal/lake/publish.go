@@ -21,8 +21,8 @@ import (
 type Published struct {
 	Run        string    `json:"run_id"`
 	SnapshotAt time.Time `json:"snapshot_at"`
-	// Already is true if the lake already showed the night.
-	Already bool `json:"already_published"`
+	// AlreadyPublished is true if the lake already showed the night.
+	AlreadyPublished bool `json:"already_published"`
 	// Tables counts the tables of the night. Replaced and Appended count the tables whose
 	// files were replaced or extended. The others only got the new tag.
 	Tables   int   `json:"tables"`
@@ -71,7 +71,7 @@ func (l *Lake) Publish(ctx context.Context, v *Version, replace bool) (p Publish
 	if err != nil {
 		return p, err
 	}
-	if p.Already = len(actions) == 0; p.Already {
+	if p.AlreadyPublished = len(actions) == 0; p.AlreadyPublished {
 		return p, l.writeOwnerFile()
 	}
 	changes, err := l.writeTables(ctx, v, loaded, actions, &p)

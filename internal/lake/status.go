@@ -26,11 +26,11 @@ type Status struct {
 	Rows   int64         `json:"rows"`
 	Tables []StatusTable `json:"tables"`
 	// Latest is the run of the version that readers of the warehouse see. Behind is true if any table of
-	// the lake does not show Latest. Kept is true if Latest cannot be published because it is not
+	// the lake does not show Latest. OutOfOrder is true if Latest cannot be published because it is not
 	// later than Run, as after a rollback or a rebuild. The next night then updates the lake.
-	Latest string `json:"latest"`
-	Behind bool   `json:"behind"`
-	Kept   bool   `json:"kept"`
+	Latest     string `json:"latest"`
+	Behind     bool   `json:"behind"`
+	OutOfOrder bool   `json:"kept"`
 }
 
 // StatusTable is the state of one table.
@@ -92,14 +92,14 @@ func firstRun(t *table.Table) string {
 	return first
 }
 
-// Compare sets Latest, Behind and Kept. run is the version that readers of the warehouse see.
+// Compare sets Latest, Behind and OutOfOrder. run is the version that readers of the warehouse see.
 func (s *Status) Compare(wh *warehouse.Warehouse, run string) error {
 	m, err := wh.Versions.ReadManifest(run)
 	if err != nil {
 		return err
 	}
 	s.Latest, s.Behind = run, s.Run != run
-	s.Kept = !mayFollow(s.Run, s.SnapshotAt, run, m.SnapshotAt)
+	s.OutOfOrder = !mayFollow(s.Run, s.SnapshotAt, run, m.SnapshotAt)
 	shows := map[string]bool{}
 	for _, t := range s.Tables {
 		shows[t.Table] = t.Run == run && t.OnMain

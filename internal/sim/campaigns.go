@@ -23,7 +23,7 @@ type campaign struct {
 	n, profile       uint32
 	status           string
 	created, updated int64
-	planned          int   // planned number of articles
+	plannedArticles  int
 	lastStartDay     int   // the campaign starts no articles after this day
 	file             int64 // file of the questionnaire, or -1
 	articles         []uint32
@@ -43,7 +43,7 @@ func (s *campaigns) newCampaign(r *rand.Rand, earliest int64) uint32 {
 	n := uint32(len(s.all))
 	c := campaign{
 		n: n, profile: uint32(r.IntN(len(s.profiles.all))), status: campaignDraft,
-		created: s.list.nextCreatedAt(earliest), planned: 3 + r.IntN(6),
+		created: s.list.nextCreatedAt(earliest), plannedArticles: 3 + r.IntN(6),
 		lastStartDay: s.calendar.day + campaignDays, file: -1,
 	}
 	c.updated = c.created
@@ -72,7 +72,7 @@ func (s *campaigns) stepDay(r *rand.Rand) {
 // beginArticles starts up to two articles for items of the profile without an article.
 func (s *campaigns) beginArticles(r *rand.Rand, c *campaign) {
 	for range 2 {
-		if len(c.articles) >= c.planned || len(s.items.unassigned[c.profile]) == 0 || s.calendar.day > c.lastStartDay {
+		if len(c.articles) >= c.plannedArticles || len(s.items.unassigned[c.profile]) == 0 || s.calendar.day > c.lastStartDay {
 			return
 		}
 		c.articles = append(c.articles, s.articles.newArticle(r, c, s.items.takeUnassigned(c.profile)))
@@ -86,7 +86,7 @@ func (s *campaigns) beginArticles(r *rand.Rand, c *campaign) {
 // published, and reports whether it completed the campaign. While the campaign still starts articles,
 // completeOrPause may pause it.
 func (s *campaigns) completeOrPause(r *rand.Rand, c *campaign) bool {
-	if s.calendar.day <= c.lastStartDay && len(c.articles) < c.planned {
+	if s.calendar.day <= c.lastStartDay && len(c.articles) < c.plannedArticles {
 		if c.status == campaignActive && r.IntN(60) == 0 {
 			c.status, c.updated = campaignPaused, s.calendar.drawLater(r, c.updated)
 		}
@@ -117,7 +117,7 @@ func (s *campaigns) renderRow(e *enc, n uint32) {
 	if !s.opts.HiddenDetail {
 		s.writeArticles(e, &s.all[n])
 	}
-	if oneIn(e.record, 2) {
+	if oneIn(e.roll, 2) {
 		e.null("questionnaire")
 	}
 	e.writeUnknown()
@@ -160,7 +160,7 @@ func (s *campaigns) renderDetail(e *enc, n uint32) {
 func (s *campaigns) writeFields(e *enc, c *campaign) {
 	e.id("id", kindCampaign, c.n)
 	e.str("name", campaignName(e.s, c.n, c.profile))
-	e.optStr("description", "Campaign no. "+strconv.Itoa(int(c.n))+" — see \"brief\".\n"+pick(remarks, e.record))
+	e.optStr("description", "Campaign no. "+strconv.Itoa(int(c.n))+" — see \"brief\".\n"+pick(remarks, e.roll))
 	e.optStr("reference", "CMP-"+strconv.Itoa(1000+int(c.n)))
 	e.id("profile_id", kindProfile, c.profile)
 	if c.n%5 == 0 {
@@ -173,7 +173,7 @@ func (s *campaigns) writeFields(e *enc, c *campaign) {
 	if e.hasValue("target_date") {
 		e.when("target_date", c.created+(campaignDays+20)*daySeconds)
 	}
-	e.optMoney("budget", dollars(int64(500+e.record%9000)))
+	e.optMoney("budget", dollars(int64(500+e.roll%9000)))
 	e.when("created_at", c.created)
 	e.when("updated_at", c.updated)
 	e.null("deleted_at")

@@ -61,7 +61,7 @@ func (s *articles) commentView(n uint32) view {
 	return view{
 		numbers: countTo(len(a.comments)),
 		render: func(e *enc, i uint32) {
-			e.record = s.seed.roll(kindComment, a.n, uint64(a.comments[i].n))
+			e.roll = s.seed.roll(kindComment, a.n, uint64(a.comments[i].n))
 			e.escape = false
 			writeComment(e, a, &a.comments[i], 0)
 		},

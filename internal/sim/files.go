@@ -105,7 +105,7 @@ func (s *files) renderFile(e *enc, n uint32) {
 	e.optStr("file_key", "uploads/2026/"+strconv.Itoa(int(n)))
 	e.str("file_url", fileURL(e.s, n))
 	e.optNum("size", f.size)
-	e.optStr("mime_type", pick([]string{"application/pdf", "image/png", "application/x-unknown"}, e.record))
+	e.optStr("mime_type", pick([]string{"application/pdf", "image/png", "application/x-unknown"}, e.roll))
 	e.id("team_id", kindTeam, 0)
 	if f.folder < 0 {
 		e.null("folder_id")
@@ -130,7 +130,7 @@ func (s *files) renderFolder(e *enc, n uint32) {
 	f := &s.folders[n]
 	e.begin(kindFolder, n)
 	e.id("id", kindFolder, n)
-	e.str("name", "Folder "+strconv.Itoa(int(n))+pick([]string{"", " / 2026", " “Ω”"}, e.record)+"."+strconv.Itoa(f.renames))
+	e.str("name", "Folder "+strconv.Itoa(int(n))+pick([]string{"", " / 2026", " “Ω”"}, e.roll)+"."+strconv.Itoa(f.renames))
 	e.id("team_id", kindTeam, 0)
 	e.id("created_by", kindPerson, n%uint32(len(people)))
 	e.when("created_at", f.created)

@@ -18,7 +18,7 @@ const (
 type order struct {
 	n, profile                              uint32
 	status                                  string
-	created, updated, paid, deleted         int64
+	created, updated, paid, deleted         int64 // Unix times, or 0 before the event
 	subtotal, fee, discount, credits, total micros
 	lines                                   []line
 	nextDay                                 int  // day of the next event
@@ -136,7 +136,7 @@ func (s *orders) renderRow(e *enc, n uint32) {
 	e.str("name", teamName)
 	e.str("contact_email", teamEmail)
 	e.end()
-	if oneIn(e.record, 2) {
+	if oneIn(e.roll, 2) {
 		e.null("name")
 		e.null("email")
 	}
@@ -151,7 +151,7 @@ func (s *orders) renderDetail(e *enc, n uint32) {
 	o := &s.all[n]
 	e.begin(kindOrder, n)
 	o.writeFields(e)
-	if oneIn(e.record, 2) {
+	if oneIn(e.roll, 2) {
 		e.null("team")
 	}
 	e.str("name", teamName)
@@ -201,7 +201,7 @@ func (o *order) writeFields(e *enc) {
 		e.optStr("guest_payment_customer_id", "cus_"+short[:6])
 	}
 	e.optStr("account_owner_email", "owner@example.com")
-	if shape := pick(metadataShapes, e.record); !oneIn(e.record>>5, 6) {
+	if shape := pick(metadataShapes, e.roll); !oneIn(e.roll>>5, 6) {
 		e.raw("metadata", shape)
 	}
 	e.when("created_at", o.created)

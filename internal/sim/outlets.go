@@ -87,7 +87,7 @@ func (s *outlets) newOutlet(n uint32) outlet {
 
 // renderParts renders the parts of an outlet that its listings copy.
 func (s *outlets) renderParts(o *outlet) {
-	e := &enc{s: s.seed, record: s.seed.roll(kindOutlet, o.n, 1)}
+	e := &enc{s: s.seed, roll: s.seed.roll(kindOutlet, o.n, 1)}
 	quoted := string(appendString(nil, o.name, false))
 	o.nameText = quoted[1 : len(quoted)-1]
 	o.listingFields = e.renderPart(func() {
@@ -202,10 +202,10 @@ func (s *outlets) writeRefFields(e *enc, n uint32, lean bool) {
 	e.id("id", kindOutlet, n)
 	e.str("name", o.name)
 	if !lean {
-		outer := e.record
-		e.record = s.seed.roll(kindOutlet, n, 1)
+		outer := e.roll
+		e.roll = s.seed.roll(kindOutlet, n, 1)
 		o.writeSite(e)
-		e.record = outer
+		e.roll = outer
 	}
 }
 

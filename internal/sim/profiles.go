@@ -61,7 +61,7 @@ func (s *profiles) renderRow(e *enc, n uint32) {
 	e.id("id", kindProfile, n)
 	e.str("name", profileName(n))
 	e.optStr("legal_company_name", profileName(n)+" Holdings Ltd.")
-	e.optStr("type", pick([]string{"company", "person", "nonprofit", "dao"}, e.record))
+	e.optStr("type", pick([]string{"company", "person", "nonprofit", "dao"}, e.roll))
 	e.optStr("logo", "https://cdn.example.com/profiles/"+strconv.Itoa(int(n))+".svg")
 	switch place := pick(cities, e.s.roll(kindProfile, n, 3)); n % 4 { // text, object, null or absent
 	case 0:

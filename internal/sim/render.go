@@ -16,9 +16,9 @@ import (
 type enc struct {
 	b []byte
 	s seed
-	// record is the roll of the current record. It determines which optional fields are absent or
-	// null, and is the same for each response with this record.
-	record uint64
+	// roll is the roll of the current record. It determines which optional fields are absent or null, and
+	// is the same in each response that contains the record.
+	roll uint64
 	// escape makes strings ASCII only, with escaped slashes.
 	escape bool
 	// fullOutlets means that the query requests the outlets of an order with all fields.
@@ -34,8 +34,8 @@ func (e *enc) renderPart(write func()) string {
 
 // begin opens a top-level record and sets its roll.
 func (e *enc) begin(k kind, n uint32) {
-	e.record = e.s.roll(k, n, 1)
-	e.escape = oneIn(e.record, 8)
+	e.roll = e.s.roll(k, n, 1)
+	e.escape = oneIn(e.roll, 8)
 	e.b = append(e.b, '{')
 }
 
@@ -149,7 +149,7 @@ func (e *enc) money(key string, m micros) {
 func (e *enc) hasValue(key string) bool {
 	last := len(key) - 1
 	name := uint64(key[0]) | uint64(key[last/2])<<8 | uint64(key[last])<<16 | uint64(last)<<24
-	switch mix(e.record^name) % 16 {
+	switch mix(e.roll^name) % 16 {
 	case 0:
 		e.null(key)
 		return false
@@ -189,7 +189,7 @@ func (e *enc) optMoney(key string, m micros) {
 
 // writeUnknown writes fields that the spec does not list, in a few records.
 func (e *enc) writeUnknown() {
-	switch e.record >> 20 % 24 {
+	switch e.roll >> 20 % 24 {
 	case 0:
 		e.raw("legacy_ref", `{"system":"v1","keys":[7,null,"x"]}`)
 	case 1:
