@@ -74,7 +74,7 @@ func (g *globals) listQueries(format string, words []string) error {
 	if err != nil {
 		return err
 	}
-	found := query.FindWords(all.List(), words)
+	found := query.FilterByWords(all.List(), words)
 	if len(words) == 1 {
 		q, isName := all.Find(words[0])
 		switch {

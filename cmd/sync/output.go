@@ -143,7 +143,7 @@ func (o outputOptions) writeGraded(ctx context.Context, g *globals, db *query.DB
 }
 
 func (o outputOptions) writeGradedJSON(ctx context.Context, g *globals, db *query.DB, q query.Query, values map[string]string, sources []query.Source) (rows int64, err error) {
-	snapshot, err := db.ReadSnapshot(ctx)
+	snapshot, err := db.SelectedSnapshot(ctx)
 	if err != nil {
 		return 0, err
 	}

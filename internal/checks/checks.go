@@ -172,7 +172,7 @@ func (s Set) Run(ctx context.Context, db *query.DB) ([]ledger.Check, error) {
 }
 
 func (s Set) runCheck(ctx context.Context, db *query.DB, scope auditScope, q query.Query) ledger.Check {
-	ctx, cancel := db.Bound(ctx)
+	ctx, cancel := db.WithTimeout(ctx)
 	defer cancel()
 	result := ledger.Check{Name: q.Name, Title: q.Title, Severity: q.Severity}
 	parts, values, skipReason, err := s.prepare(db, scope, q)
@@ -319,7 +319,7 @@ type auditScope struct {
 const muchChangedDivisor = 10
 
 func readScope(ctx context.Context, db *query.DB) (scope auditScope, err error) {
-	if scope.snapshot, err = db.ReadSnapshot(ctx); err != nil {
+	if scope.snapshot, err = db.SelectedSnapshot(ctx); err != nil {
 		return scope, err
 	}
 	run := map[string]string{"run": scope.snapshot.Run}

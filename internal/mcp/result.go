@@ -142,7 +142,7 @@ func (s *server) waitForTurn(ctx context.Context) error {
 const turnGrace = 5 * time.Second
 
 func (s *server) fill(ctx context.Context, res *queryResult, db *query.DB, q query.Query, values map[string]string, limit int) error {
-	read, err := db.ReadSnapshot(ctx)
+	read, err := db.SelectedSnapshot(ctx)
 	if err != nil {
 		return err
 	}

@@ -14,7 +14,7 @@ import (
 
 // Names of attached databases. Queries always read catalogDB. For the newest snapshot, the file
 // is attached as catalogDB. For an earlier snapshot, the file is attached as newestDB, and
-// catalogDB is an in-memory database with views of the tables at that time.
+// catalogDB is an in-memory database with views of the rows at the time of that snapshot.
 const (
 	catalogDB = "catalog"
 	newestDB  = "newest"
@@ -47,7 +47,7 @@ func (db *DB) createSnapshotViews(ctx context.Context, s Snapshot) error {
 	return db.execInAnyOrder(ctx, definitions)
 }
 
-// storedTable is a table of a file.
+// storedTable is a table in a DuckDB file.
 type storedTable struct {
 	database, schema, name string
 	columns                []string
@@ -93,7 +93,7 @@ func (db *DB) scanRows(ctx context.Context, query string, args, variables []any,
 func (t storedTable) selectSQL(s Snapshot, hidden []string) string {
 	at := timeLiteral(s.At)
 	has := func(column string) bool { return slices.Contains(t.columns, column) }
-	inPublishedRuns := " IN (SELECT run_id FROM " + t.database + ".meta.runs WHERE snapshot_at <= " + at + ")"
+	inRunsOfThatTime := " IN (SELECT run_id FROM " + t.database + ".meta.runs WHERE snapshot_at <= " + at + ")"
 	where := ""
 	switch {
 	case t.schema == "main" && has("valid_from"):
@@ -105,9 +105,9 @@ func (t storedTable) selectSQL(s Snapshot, hidden []string) string {
 	case has("read_at"):
 		where = " WHERE read_at <= " + at
 	case has("run_id"):
-		where = " WHERE run_id" + inPublishedRuns
+		where = " WHERE run_id" + inRunsOfThatTime
 	case has("first_run"):
-		where = " WHERE first_run" + inPublishedRuns
+		where = " WHERE first_run" + inRunsOfThatTime
 	case has("received_at"):
 		where = " WHERE received_at <= " + at
 	}
@@ -120,7 +120,7 @@ func (t storedTable) qualifiedName(schema string) string {
 }
 
 // columnList returns the columns for a SELECT. Each column whose name, as table.column, is in
-// hidden is replaced by NULL of the same type.
+// hidden is replaced by NULL of the same type. Columns of the schema meta are never replaced.
 func (t storedTable) columnList(hidden []string) string {
 	names := make([]string, len(t.columns))
 	for i, c := range t.columns {
@@ -148,8 +148,8 @@ func definitionsSQL() string {
 }
 
 // execInAnyOrder executes statements that may depend on each other in an unknown order. It
-// retries the failed statements until all succeed. If all of them fail again, it returns their
-// errors.
+// retries the failed statements until all succeed. If a round executes no statement, execInAnyOrder
+// returns the errors of the round.
 func (db *DB) execInAnyOrder(ctx context.Context, statements []string) error {
 	for len(statements) > 0 {
 		var failed []string

@@ -26,10 +26,10 @@ const beforeDB, beforeFileDB = "before", "before_file"
 // attachBefore creates the database "before" and sets hasBefore. It does nothing if there is no
 // earlier snapshot.
 func (db *DB) attachBefore(ctx context.Context, b Before) error {
-	source := db.fileName()
+	database := db.fileDB()
 	var selectRows func(t storedTable) string
 	if b.Catalog != "" {
-		source = beforeFileDB
+		database = beforeFileDB
 		if err := db.execAll(ctx, "ATTACH "+sqltext.Literal(b.Catalog)+" AS "+beforeFileDB+" (READ_ONLY)"); err != nil {
 			return err
 		}
@@ -37,20 +37,20 @@ func (db *DB) attachBefore(ctx context.Context, b Before) error {
 			return fmt.Sprintf("SELECT %s FROM %s", t.columnList(b.Hidden), t.qualifiedName(t.schema))
 		}
 	} else {
-		all, err := db.readSnapshots(ctx, source)
+		snapshots, err := db.readSnapshots(ctx, database)
 		if err != nil {
 			return err
 		}
-		current := len(all) - 1
+		current := len(snapshots) - 1
 		if db.asOf != nil {
-			current = slices.Index(all, *db.asOf)
+			current = slices.Index(snapshots, *db.asOf)
 		}
 		if current < 1 {
 			return nil
 		}
-		selectRows = func(t storedTable) string { return t.selectSQL(all[current-1], b.Hidden) }
+		selectRows = func(t storedTable) string { return t.selectSQL(snapshots[current-1], b.Hidden) }
 	}
-	tables, err := db.storedTables(ctx, source)
+	tables, err := db.storedTables(ctx, database)
 	if err != nil {
 		return err
 	}
@@ -60,7 +60,7 @@ func (db *DB) attachBefore(ctx context.Context, b Before) error {
 		fmt.Fprintf(&text, "CREATE VIEW %s.%s.%s AS %s;\n", beforeDB, sqltext.Quote(t.schema), sqltext.Quote(t.name), selectRows(t))
 	}
 	if err := db.execAll(ctx, "ATTACH ':memory:' AS "+beforeDB, "BEGIN", text.String(), "COMMIT"); err != nil {
-		return fmt.Errorf("show the previous snapshot: %w", err)
+		return fmt.Errorf("create the views of the previous snapshot: %w", err)
 	}
 	db.hasBefore = true
 	return nil
@@ -70,8 +70,8 @@ func (db *DB) attachBefore(ctx context.Context, b Before) error {
 // an earlier snapshot.
 func (db *DB) HasBefore() bool { return db.hasBefore }
 
-// fileName returns the name of the database with the opened file.
-func (db *DB) fileName() string {
+// fileDB returns the name of the database to which the opened file is attached.
+func (db *DB) fileDB() string {
 	if db.asOf != nil {
 		return newestDB
 	}

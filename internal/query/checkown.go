@@ -13,7 +13,8 @@ import (
 
 // CheckOwn validates the user's queries and checks. It returns a *FilesError for queries that do
 // not parse, do more than read, or name a table or column that the catalog does not have. Before
-// the first night, db is nil; the names of tables and columns are then not validated.
+// the first night, db is nil; the names of tables and columns are then not validated. In a check that
+// reads the database "before", they are validated only if there is an earlier snapshot.
 func (l Library) CheckOwn(ctx context.Context, db *DB) (err error) {
 	hasCatalog := db != nil
 	if !hasCatalog {
@@ -31,7 +32,6 @@ func (l Library) CheckOwn(ctx context.Context, db *DB) (err error) {
 			}
 			bind := hasCatalog
 			if q.isCheck {
-				// Without an earlier snapshot there is no database "before".
 				bind = bind && (db.hasBefore || !q.ReadsBefore())
 				parts, err := q.Expand(tableNames(), nil)
 				if err != nil {

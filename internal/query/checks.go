@@ -19,7 +19,7 @@ const (
 	Warn = "warn" // the night is published, and the rows are reported
 )
 
-// The first word of [Query.Each].
+// The values of the first word in [Query.Each].
 const (
 	// EachTable repeats a check for every table, or for the tables listed after the word. In the
 	// SQL, {table} is replaced by the quoted name of the table, and {name} by a string literal of
@@ -33,7 +33,8 @@ const (
 
 // FailedChecks selects the checks that failed or did not run, in the open snapshot. Checks with the
 // severity hold come before checks with warn. If the newest run skipped a check, for example because
-// a refresh did not read its tables, the check has the result of the last run that did not skip it.
+// a refresh did not read its tables, the check has the result of the latest run that did not skip it.
+// Checks that the newest run does not contain are left out.
 const FailedChecks = `SELECT check_name AS "check", run_id AS run, severity, outcome, rows, reason, sample
 FROM (SELECT c.*, r.snapshot_at FROM meta.checks AS c JOIN meta.runs AS r USING (run_id)
 	WHERE r.snapshot_at IS NOT NULL AND c.outcome <> 'skipped' AND c.check_name IN (SELECT check_name FROM meta.checks
@@ -53,8 +54,8 @@ func LoadChecks(dir string) (Library, error) {
 	return queryKind{files: files, folder: "queries/checks", key: "checks.dir", isCheck: true}.load(dir)
 }
 
-// checkFaults returns the mistakes in the header of a check.
-func (q Query) checkFaults() (faults []fault) {
+// faultsOfCheck returns the mistakes in the header of a check.
+func (q Query) faultsOfCheck() (faults []fault) {
 	if q.Severity != Hold && q.Severity != Warn {
 		faults = append(faults, fault{1, "needs a severity: write -- severity: hold or -- severity: warn"})
 	}
@@ -63,7 +64,7 @@ func (q Query) checkFaults() (faults []fault) {
 	}
 	for _, p := range q.Params {
 		if p.Default == "" {
-			faults = append(faults, fault{1, fmt.Sprintf("parameter %q needs a default: a check runs without a person", p.Name)})
+			faults = append(faults, fault{1, fmt.Sprintf("parameter %q needs a default: a check runs with the defaults of its parameters", p.Name)})
 		}
 	}
 	return faults
@@ -86,12 +87,13 @@ func (q Query) splitEach() (kind string, tables []string) {
 	return words[0], words[1:]
 }
 
-// Expand returns the queries of a check with Each: one for each of the tables, or one for each
-// reference from or to one of the tables. References from or to a private column, and references of
-// nested rows to their own record, are left out. The names in private have the form table.column. For
-// a check without Each, Expand returns only q.
+// Expand returns the parts of a check. Each part is a query. A check with EachTable has one part for
+// each of the tables; if Each lists tables, only for those. A check with EachReference has one part for
+// each reference from or to one of the tables. References from or to a private column, and references
+// of nested rows to their own record, are left out. The names in private have the form table.column.
+// The only part of a check without Each is q.
 func (q Query) Expand(tables, private []string) (parts []Query, err error) {
-	kind, only := q.splitEach()
+	kind, listed := q.splitEach()
 	if kind == "" {
 		return []Query{q}, nil
 	}
@@ -107,7 +109,7 @@ func (q Query) Expand(tables, private []string) (parts []Query, err error) {
 	}
 	for _, t := range stream.Tables(stream.All()) {
 		if kind == EachTable {
-			if slices.Contains(tables, t.Name) && (len(only) == 0 || slices.Contains(only, t.Name)) {
+			if slices.Contains(tables, t.Name) && (len(listed) == 0 || slices.Contains(listed, t.Name)) {
 				add("{table}", sqltext.Quote(t.Name), "{name}", sqltext.Literal(t.Name))
 			}
 			continue
@@ -143,7 +145,7 @@ func UnionParts(parts []Query) Query {
 
 // CheckValue returns an error if a value is invalid for the parameter.
 func (p Param) CheckValue(text string) error {
-	_, err := p.givenText(map[string]string{p.Name: text})
+	_, err := p.valueOrDefault(map[string]string{p.Name: text})
 	if err == nil && (p.Type != "DATE" || !relativeDate.MatchString(text)) {
 		_, err = p.bindText(text)
 	}

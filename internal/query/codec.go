@@ -127,22 +127,23 @@ func codecOf(f arrow.Field) codec {
 	case *arrow.TimestampType:
 		return timestampCodec(t)
 	case *arrow.MapType:
-		if parts := codecsOf([]arrow.Field{t.KeyField(), t.ItemField()}); parts != nil {
-			c.text = appendMap(parts[0], parts[1])
+		if members := codecsOf([]arrow.Field{t.KeyField(), t.ItemField()}); members != nil {
+			c.text = appendMap(members[0], members[1])
 		}
 	case arrow.ListLikeType:
-		if parts := codecsOf([]arrow.Field{t.ElemField()}); parts != nil {
-			c.text = appendList(parts[0])
+		if members := codecsOf([]arrow.Field{t.ElemField()}); members != nil {
+			c.text = appendList(members[0])
 		}
 	case *arrow.StructType:
-		if parts := codecsOf(t.Fields()); parts != nil {
-			c.text = appendStruct(t.Fields(), parts)
+		if members := codecsOf(t.Fields()); members != nil {
+			c.text = appendStruct(t.Fields(), members)
 		}
 	}
 	return c
 }
 
-// codecsOf returns the codecs of the parts of a nested type, or nil if a part is not supported.
+// codecsOf returns the codecs of the fields of a nested type, or nil if the type of a field is not
+// supported.
 func codecsOf(fields []arrow.Field) []codec {
 	codecs := make([]codec, len(fields))
 	for i, f := range fields {

@@ -117,9 +117,9 @@ func nestedName(t arrow.DataType) string {
 }
 
 func memberTypes(fields []arrow.Field) string {
-	parts := make([]string, len(fields))
+	members := make([]string, len(fields))
 	for i, f := range fields {
-		parts[i] = f.Name + " " + codecOf(f).name
+		members[i] = f.Name + " " + codecOf(f).name
 	}
-	return strings.Join(parts, ", ")
+	return strings.Join(members, ", ")
 }

@@ -13,11 +13,12 @@ import (
 )
 
 // Between returns the two snapshots of a comparison. Without names, it returns the last two
-// snapshots. With one name, it returns the named snapshot and the newest. It returns a *UsageError
-// if there are fewer than two snapshots or if the first is not earlier than the second.
+// snapshots. With one name, it returns the named snapshot and the newest. With two names, it returns
+// the named snapshots. For fewer than two snapshots, an unknown name, or a first snapshot that is not
+// earlier than the second, Between returns a *UsageError.
 func Between(all []Snapshot, names ...string) (from, to Snapshot, err error) {
 	if len(all) < 2 {
-		return from, to, &UsageError{Problem: fmt.Sprintf("a comparison needs two snapshots, the catalog has %d: the next night adds one", len(all))}
+		return from, to, &UsageError{Problem: fmt.Sprintf("a comparison needs two snapshots, but the catalog has %d: wait for the next night", len(all))}
 	}
 	chosen := []Snapshot{all[len(all)-2], all[len(all)-1]}
 	newest := all[len(all)-1]
@@ -31,7 +32,7 @@ func Between(all []Snapshot, names ...string) (from, to Snapshot, err error) {
 	}
 	from, to = chosen[0], chosen[1]
 	if from.Run == to.Run {
-		return from, to, &UsageError{Problem: fmt.Sprintf("both names mean the same snapshot, %s: name an earlier one first", from)}
+		return from, to, &UsageError{Problem: fmt.Sprintf("the snapshot %s cannot be compared with itself: name an earlier snapshot as the first", from)}
 	}
 	if !from.At.Before(to.At) {
 		return from, to, &UsageError{Problem: fmt.Sprintf("compare an earlier snapshot with a later one, not %s with %s", from, to)}
@@ -97,25 +98,25 @@ func (db *DB) changesQuery(ctx context.Context, d Diff, outer string) (Query, er
 			return Query{}, err
 		}
 	}
-	parts := make([]string, len(tables))
+	selects := make([]string, len(tables))
 	for i, t := range tables {
-		parts[i] = fmt.Sprintf("SELECT %s AS table_name, * FROM %s(%s, %s)", sqltext.Literal(t),
+		selects[i] = fmt.Sprintf("SELECT %s AS table_name, * FROM %s(%s, %s)", sqltext.Literal(t),
 			sqltext.Quote(t+dictionary.ChangesSuffix), timeLiteral(d.From.At), timeLiteral(d.To.At))
 		if d.Outlet != "" {
 			// The first column of the key is the id of the record or of its parent.
-			parts[i] += fmt.Sprintf(" WHERE split_part(\"key\", '/', 1) IN (%s)", outletOwners(t, d.Outlet))
+			selects[i] += fmt.Sprintf(" WHERE split_part(\"key\", '/', 1) IN (%s)", outletKeysSQL(t, d.Outlet))
 		}
 	}
-	return Query{SQL: fmt.Sprintf(outer, strings.Join(parts, " UNION ALL "))}, nil
+	return Query{SQL: fmt.Sprintf(outer, strings.Join(selects, " UNION ALL "))}, nil
 }
 
-// outletOwners returns a SELECT of ids. A record of the table belongs or belonged to the outlet if
+// outletKeysSQL returns a SELECT of ids. A record of the table belongs or belonged to the outlet if
 // the key of the record begins with one of these ids. For tables without records of outlets,
-// outletOwners returns an empty string.
-func outletOwners(table, outlet string) string {
+// outletKeysSQL returns an empty string.
+func outletKeysSQL(table, outlet string) string {
 	id := sqltext.Literal(outlet)
-	ids := func(column, source string) string {
-		return fmt.Sprintf("SELECT %s FROM history.%s WHERE outlet_id = %s", column, source, id)
+	ids := func(column, from string) string {
+		return fmt.Sprintf("SELECT %s FROM history.%s WHERE outlet_id = %s", column, from, id)
 	}
 	switch {
 	case table == "outlets" || table == "outlet_tags" || table == "outlet_products":
@@ -146,14 +147,14 @@ func (db *DB) outletTables(ctx context.Context, outlet string, tables []string) 
 	if !known {
 		return nil, &UsageError{Problem: fmt.Sprintf("no outlet has the id %q: list them with placementsync query \"SELECT id, name FROM outlets\"", outlet)}
 	}
-	owned := slices.DeleteFunc(slices.Clone(tables), func(table string) bool { return outletOwners(table, outlet) == "" })
+	owned := slices.DeleteFunc(slices.Clone(tables), func(table string) bool { return outletKeysSQL(table, outlet) == "" })
 	if len(owned) == 0 {
 		return nil, &UsageError{Problem: "no chosen table belongs to an outlet: leave out --table, or choose outlet* or product*"}
 	}
 	return owned, nil
 }
 
-// comparableTables lists the tables with a changes macro that match a pattern.
+// comparableTables lists the tables that match a pattern and have a macro for changes.
 func (db *DB) comparableTables(ctx context.Context, patterns []string) ([]string, error) {
 	var all []any
 	err := db.conn.QueryRowContext(ctx, `SELECT list(DISTINCT table_name ORDER BY table_name)
@@ -168,7 +169,7 @@ func (db *DB) comparableTables(ctx context.Context, patterns []string) ([]string
 		names[i] = fmt.Sprint(name)
 	}
 	if len(names) == 0 {
-		return nil, &UsageError{Problem: "the catalog lacks the functions that compare snapshots: wait for the next night or run placementsync rebuild, which add them"}
+		return nil, &UsageError{Problem: "the catalog lacks the functions that compare snapshots: wait for the next night, or run placementsync rebuild, to add the functions"}
 	}
 	return matchPatterns(names, patterns)
 }

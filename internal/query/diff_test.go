@@ -27,7 +27,7 @@ func TestChangesListEveryField(t *testing.T) {
 {"table":"product_listings","key":"b","kind":"gone","field":null,"old":{"id":"b","name":"gone"},"new":null}
 {"table":"product_listings","key":"c","kind":"new","field":null,"old":null,"new":{"id":"c","name":"=c","created_at":"2026-11-01T12:00:00.500000Z"}}
 `},
-		"from a run to the newest": {[]string{"20261102T020000Z"}, []string{"*_listings"}, `{"table":"product_listings","key":"b","kind":"gone","field":null,"old":{"id":"b","name":"gone"},"new":null}
+		"from a run to the newest snapshot": {[]string{"20261102T020000Z"}, []string{"*_listings"}, `{"table":"product_listings","key":"b","kind":"gone","field":null,"old":{"id":"b","name":"gone"},"new":null}
 {"table":"product_listings","key":"d","kind":"changed","field":"name","old":"other","new":"same"}
 `},
 	} {
@@ -128,11 +128,11 @@ func TestIncomparableSnapshotsAreUsageErrors(t *testing.T) {
 		all   []query.Snapshot
 		names []string
 	}{
-		"only one snapshot":      {all[:1], nil},
-		"in the wrong order":     {all, []string{"2026-11-03", "2026-11-01"}},
-		"the newest with itself": {all, []string{"2026-11-03"}},
-		"before the first":       {all, []string{"2026-10-01"}},
-		"unknown second name":    {all, []string{"2026-11-01", "nosuch"}},
+		"only one snapshot":         {all[:1], nil},
+		"in the wrong order":        {all, []string{"2026-11-03", "2026-11-01"}},
+		"the newest with itself":    {all, []string{"2026-11-03"}},
+		"before the first snapshot": {all, []string{"2026-10-01"}},
+		"unknown second name":       {all, []string{"2026-11-01", "nosuch"}},
 	} {
 		if _, _, err := query.Between(c.all, c.names...); !errors.As(err, &misuse) {
 			t.Errorf("%s: got %v, want a usage error", name, err)
@@ -158,8 +158,8 @@ func TestBetweenExplainsTheMistake(t *testing.T) {
 		{[]string{"2030-01-01"}, `"2030-01-01" is after the newest snapshot, ` + newest.String()},
 		{[]string{"2026-11-01", "2026-11-04"}, `"2026-11-04" is after the newest snapshot, ` + newest.String()},
 		{[]string{"2026-11-04T00:00:00Z"}, `"2026-11-04T00:00:00Z" is after the newest snapshot`},
-		{[]string{"2026-11-03"}, "both names mean the same snapshot, " + newest.String()},
-		{[]string{newest.Run}, "both names mean the same snapshot, "},
+		{[]string{"2026-11-03"}, "the snapshot " + newest.String() + " cannot be compared with itself"},
+		{[]string{newest.Run}, "the snapshot " + newest.String() + " cannot be compared with itself"},
 		{[]string{"2026-11-03", "2026-11-01"}, "compare an earlier snapshot with a later one"},
 	} {
 		_, _, err := query.Between(all, c.names...)

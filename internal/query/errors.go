@@ -77,8 +77,8 @@ const (
 	refusedSeveral  = "refused to run several statements: run one query for each statement"
 	refusedKind     = "refused this kind of statement: query runs SELECT, FROM, WITH, VALUES, PIVOT, DESCRIBE, SHOW, SUMMARIZE, and EXPLAIN [ANALYZE] of these"
 	refusedFunction = "refused to call a function that changes logs, profiles, the parser or files: query only reads"
-	refusedNUL      = "refused a text with a NUL character: DuckDB ignores the text after it"
-	refusedPivot    = "refused a PIVOT that may call a function that changes logs, profiles or files: list its values with IN"
+	refusedNUL      = "refused a text with a NUL character: DuckDB ignores the text after the character"
+	refusedPivot    = "refused a PIVOT that may call a function that changes logs, profiles or files: list the values of the PIVOT with IN"
 )
 
 // asRefusal converts errors of DuckDB's sandbox to RefusedError.
@@ -105,8 +105,8 @@ func IsUnreadable(err error) bool {
 		duckdb.ErrorTypeFatal, duckdb.ErrorTypeSerialization, duckdb.ErrorTypeInvalid)
 }
 
-// IsMissing reports whether a query failed because the catalog lacks a table, view or column.
-// The catalog of an older program version may lack some.
+// IsMissing reports whether DuckDB could not resolve a name in a query, in most cases because the
+// catalog of an older program version lacks a table, view or column.
 func IsMissing(err error) bool {
 	return hasType(err, duckdb.ErrorTypeCatalog, duckdb.ErrorTypeBinder)
 }

@@ -93,14 +93,14 @@ func (db *DB) Export(ctx context.Context, dir string, e Export) (ExportManifest,
 	if err != nil {
 		return m, err
 	}
-	s, err := db.ReadSnapshot(ctx)
+	s, err := db.SelectedSnapshot(ctx)
 	if err != nil {
 		return m, err
 	}
 	m.RunID, m.SnapshotAt = s.Run, s.At
-	err = durable.WriteFolder(dir, func(next string) error {
+	err = durable.WriteFolder(dir, func(newDir string) error {
 		for _, item := range items {
-			files, err := db.writeExportItem(ctx, e, next, item)
+			files, err := db.writeExportItem(ctx, e, newDir, item)
 			if err != nil {
 				return fmt.Errorf("export %s: %w", item.name, err)
 			}
@@ -110,7 +110,7 @@ func (db *DB) Export(ctx context.Context, dir string, e Export) (ExportManifest,
 		if err != nil {
 			return err
 		}
-		return os.WriteFile(filepath.Join(next, exportManifestFile), append(data, '\n'), 0o644)
+		return os.WriteFile(filepath.Join(newDir, exportManifestFile), append(data, '\n'), 0o644)
 	})
 	return m, err
 }
@@ -146,8 +146,8 @@ func (db *DB) listExportItems(ctx context.Context, e Export) ([]exportItem, erro
 	return db.listExportTables(ctx, e.Tables)
 }
 
-// listExportTables returns an item for each table that matches a pattern. Its query selects all
-// columns except row_hash, which has no meaning outside the catalog.
+// listExportTables returns an item for each table that matches a pattern. The query of an item selects
+// all columns except row_hash, which has no meaning outside the catalog.
 func (db *DB) listExportTables(ctx context.Context, patterns []string) ([]exportItem, error) {
 	all := map[string]exportItem{}
 	var names []string // the tables of the schema main or, with patterns, of all schemas
@@ -185,8 +185,8 @@ func (db *DB) listExportTables(ctx context.Context, patterns []string) ([]export
 }
 
 // checkExportDir returns the folder to write, with symbolic links resolved, so that an export
-// replaces the folder and not the link. If the folder contains a file that no export wrote, it
-// returns a *UsageError.
+// replaces the folder and not the link. If the folder contains a file that no export wrote, or if its
+// parent folder does not exist, checkExportDir returns a *UsageError.
 func checkExportDir(dir string) (string, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
@@ -210,16 +210,16 @@ func checkExportDir(dir string) (string, error) {
 	if err != nil || json.Unmarshal(data, &m) != nil || m.Kind != exportKind {
 		return "", &UsageError{Problem: fmt.Sprintf("%q contains files that no export wrote: name a new or empty folder", dir)}
 	}
-	listed := map[string]bool{exportManifestFile: true}
+	exported := map[string]bool{exportManifestFile: true}
 	for _, f := range m.Files {
-		listed[f.File] = true
+		exported[f.File] = true
 	}
 	return dir, filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
 			return err
 		}
 		name, err := filepath.Rel(dir, path)
-		if err == nil && !listed[filepath.ToSlash(name)] {
+		if err == nil && !exported[filepath.ToSlash(name)] {
 			err = &UsageError{Problem: fmt.Sprintf("%q contains %q, which no export wrote: name a new or empty folder", dir, name)}
 		}
 		return err
@@ -258,13 +258,13 @@ func (db *DB) writeExportItem(ctx context.Context, e Export, dir string, item ex
 		if err != nil || entry.IsDir() {
 			return err
 		}
-		part := file
-		if part.Bytes, part.SHA256, err = sumFile(path); err != nil {
+		written := file
+		if written.Bytes, written.SHA256, err = sumFile(path); err != nil {
 			return err
 		}
 		name, err := filepath.Rel(dir, path)
-		part.File = filepath.ToSlash(name)
-		files = append(files, part)
+		written.File = filepath.ToSlash(name)
+		files = append(files, written)
 		return err
 	})
 	return files, err

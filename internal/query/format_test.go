@@ -40,7 +40,7 @@ func checkArchive(t *testing.T, db *query.DB, path string) {
 			continue
 		}
 		t.Run(file.Name, func(t *testing.T) {
-			format, screen := parseSection(file.Name)
+			format, screen := formatAndScreen(file.Name)
 			got, err := runQuery(t, db, q, nil, format, screen)
 			if err != nil {
 				t.Fatal(err)
@@ -79,8 +79,8 @@ func writeCollected(t *testing.T, db *query.DB, q query.Query, format query.Form
 	return text.String()
 }
 
-// parseSection returns the format and the screen for a file in an archive.
-func parseSection(name string) (query.Format, query.Screen) {
+// formatAndScreen returns the format and the screen for a file in an archive.
+func formatAndScreen(name string) (query.Format, query.Screen) {
 	switch name {
 	case "terminal":
 		return query.Table, query.Screen{Terminal: true}

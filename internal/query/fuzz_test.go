@@ -29,7 +29,7 @@ func FuzzFormats(f *testing.F) {
 		q := query.Text("SELECT $text AS " + sqltext.Quote(name))
 		if !utf8.ValidString(text) {
 			_, err := runQuery(t, db, q, map[string]string{"text": text}, query.CSV, query.Screen{})
-			if _, refused := errors.AsType[*query.UsageError](err); !refused {
+			if _, isUsage := errors.AsType[*query.UsageError](err); !isUsage {
 				t.Fatalf("%q: got %v, want a usage error", text, err)
 			}
 			return

@@ -19,8 +19,9 @@ import (
 //	-- param: currency VARCHAR NULL -- only prices in this currency
 //	-- values: SELECT DISTINCT currency FROM product_listing_prices
 //
-// A values line belongs to the parameter above it. Other comments are ignored. The header of a
-// check also has the line "severity", and may have the line "each"; see [LoadChecks] and [EachTable].
+// A values line belongs to the parameter above it. The header of a check also has the line "severity",
+// and may have the line "each"; see [LoadChecks] and [EachTable]. A line that begins with a misspelled
+// word, such as "parm:", is a mistake. Other comments are ignored.
 
 var (
 	headerLine = regexp.MustCompile(`^--\s*(\w+):\s*(.*)$`)
@@ -46,10 +47,12 @@ type fault struct {
 
 // parseHeader parses the header in q.SQL and sets the fields that it declares.
 func (q *Query) parseHeader() (faults []fault) {
-	number := 0
-	add := func(format string, args ...any) { faults = append(faults, fault{number, fmt.Sprintf(format, args...)}) }
+	lineNumber := 0
+	add := func(format string, args ...any) {
+		faults = append(faults, fault{lineNumber, fmt.Sprintf(format, args...)})
+	}
 	for line := range strings.Lines(q.SQL) {
-		number++
+		lineNumber++
 		if line = strings.TrimSpace(line); !strings.HasPrefix(line, "--") {
 			if line == "" {
 				continue
@@ -67,7 +70,7 @@ func (q *Query) parseHeader() (faults []fault) {
 		}
 		switch field := textFields[word]; {
 		case field != nil && (text == "" || *field != ""):
-			add("write one line -- %s: TEXT, with a text", word)
+			add("write -- %s: TEXT only once, with a text that is not empty", word)
 		case field != nil:
 			*field = text
 		case word == "param":
@@ -81,7 +84,7 @@ func (q *Query) parseHeader() (faults []fault) {
 			}
 			q.Params = append(q.Params, p)
 		case word == "values" && (len(q.Params) == 0 || text == "" || q.Params[len(q.Params)-1].Values != ""):
-			add("write one line -- values: SELECT ... below its -- param: line")
+			add("write -- values: SELECT ... only once, below the -- param: line of its parameter")
 		case word == "values":
 			q.Params[len(q.Params)-1].Values = text
 		default:
@@ -122,7 +125,7 @@ func parseFile(q Query, text string) (Query, []fault) {
 	}
 	faults := q.parseHeader()
 	for _, p := range q.Params {
-		if !slices.Contains(namesIn(q.SQL), p.Name) {
+		if !slices.Contains(dollarNames(q.SQL), p.Name) {
 			faults = append(faults, fault{0, fmt.Sprintf("declares parameter %q, but its SQL does not contain $%s", p.Name, p.Name)})
 		}
 	}
@@ -131,8 +134,8 @@ func parseFile(q Query, text string) (Query, []fault) {
 
 var paramName = regexp.MustCompile(`\$(\w+)`)
 
-// namesIn lists the names after a dollar sign, also in string literals and comments.
-func namesIn(sql string) (names []string) {
+// dollarNames lists the names after a dollar sign, also in string literals and comments.
+func dollarNames(sql string) (names []string) {
 	for _, m := range paramName.FindAllStringSubmatch(sql, -1) {
 		names = append(names, m[1])
 	}
@@ -144,19 +147,19 @@ func namesIn(sql string) (names []string) {
 func ParseText(file, text string) (Query, error) {
 	q, faults := parseFile(Query{File: file}, text)
 	if len(faults) > 0 {
-		return Query{}, &UsageError{Problem: strings.Join(placeFaults(file, faults), "\n")}
+		return Query{}, &UsageError{Problem: strings.Join(formatFaults(file, faults), "\n")}
 	}
 	return q, nil
 }
 
-// placeFaults returns the mistakes as lines of the form file:line: text.
-func placeFaults(file string, faults []fault) (lines []string) {
+// formatFaults returns the mistakes as lines of the form file:line: text.
+func formatFaults(file string, faults []fault) (lines []string) {
 	for _, f := range faults {
-		place := file
+		position := file
 		if f.line > 0 {
-			place += fmt.Sprintf(":%d", f.line)
+			position += fmt.Sprintf(":%d", f.line)
 		}
-		lines = append(lines, place+": "+f.text)
+		lines = append(lines, position+": "+f.text)
 	}
 	return lines
 }

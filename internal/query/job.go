@@ -110,7 +110,7 @@ func (j Job) Run(ctx context.Context, command []string, w io.Writer) (_ Result, 
 	switch {
 	case ctx.Err() != nil:
 		return Result{}, context.Cause(ctx)
-	case out.cut:
+	case out.isTruncated:
 		return Result{}, &StatementError{Problem: fmt.Sprintf("the first %d rows have more than %d MB: select fewer columns, or download the result", j.MaxRows, maxJobResult>>20)}
 	case err != nil || gob.NewDecoder(bytes.NewReader(out.kept)).Decode(&got) != nil:
 		return Result{}, &CrashError{cmd.ProcessState.String(), string(errOut.kept)}
@@ -137,19 +137,19 @@ func copyFile(w io.Writer, file string) error {
 
 // limitedBuffer keeps the first bytes of an output.
 type limitedBuffer struct {
-	kept     []byte
-	maxBytes int
-	cut      bool
+	kept        []byte
+	maxBytes    int
+	isTruncated bool
 }
 
 func (b *limitedBuffer) Write(p []byte) (int, error) {
 	n := min(len(p), b.maxBytes-len(b.kept))
-	b.kept, b.cut = append(b.kept, p[:n]...), b.cut || n < len(p)
+	b.kept, b.isTruncated = append(b.kept, p[:n]...), b.isTruncated || n < len(p)
 	return len(p), nil
 }
 
-// Work runs in the child process. It reads a Job from in, runs it and writes its result to out. The
-// job is stopped when in is closed.
+// Work runs in the child process. It reads a Job from in, runs the job and writes the result to out.
+// When in is closed, the job is stopped.
 func Work(ctx context.Context, in io.Reader, out io.Writer) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -248,17 +248,17 @@ func findPosition(text, problem string) (line, column int) {
 	number, _ := strconv.Atoi(problem[m[2]:m[3]])
 	shown, below, _ := strings.Cut(problem[m[1]:], "\n")
 	before := strings.IndexByte(below, '^') - (m[1] - m[0]) // characters of the line before the caret
-	part := strings.TrimPrefix(shown, " ")
-	if cut, ok := strings.CutPrefix(part, "..."); ok {
-		part, before = cut, before-len("...")
+	excerpt := strings.TrimPrefix(shown, " ")
+	if end, isCut := strings.CutPrefix(excerpt, "..."); isCut {
+		excerpt, before = end, before-len("...")
 	}
-	part = strings.TrimSuffix(part, "...")
+	excerpt = strings.TrimSuffix(excerpt, "...")
 	lines := strings.Split(text, "\n")
 	for _, line := range []int{number, number - 1} {
 		if line < 1 || line > len(lines) {
 			continue
 		}
-		if begin := strings.Index(lines[line-1], part); begin >= 0 {
+		if begin := strings.Index(lines[line-1], excerpt); begin >= 0 {
 			return line, max(1, 1+utf8.RuneCountInString(lines[line-1][:begin])+before)
 		}
 	}

@@ -14,7 +14,7 @@ import (
 	"placementsync/internal/query"
 )
 
-// runJob runs SQL in a child process.
+// runJob runs a job in a child process and returns the result, the written file and the error.
 func runJob(t *testing.T, j query.Job) (query.Result, string, error) {
 	t.Helper()
 	self, err := os.Executable()
@@ -66,9 +66,9 @@ func TestJobsReturnResults(t *testing.T) {
 	if _, file, err := runJob(t, query.Job{Catalog: path, SQL: "FROM range(5)", Format: query.Excel}); err != nil || !strings.HasPrefix(file, "PK") {
 		t.Errorf("the workbook is %.9q, %v, want PK", file, err)
 	}
-	old, _, err := runJob(t, query.Job{Catalog: path, SQL: "SELECT snapshot_at FROM mart.snapshot", AsOf: "2026-11-01"})
-	if err != nil || len(old.Rows) != 1 || old.Rows[0].Values[0].Text != "2026-11-01T02:00:00Z" {
-		t.Errorf("the earlier snapshot is %v, %v, want 2026-11-01T02:00:00Z", old.Rows, err)
+	earlier, _, err := runJob(t, query.Job{Catalog: path, SQL: "SELECT snapshot_at FROM mart.snapshot", AsOf: "2026-11-01"})
+	if err != nil || len(earlier.Rows) != 1 || earlier.Rows[0].Values[0].Text != "2026-11-01T02:00:00Z" {
+		t.Errorf("the earlier snapshot is %v, %v, want 2026-11-01T02:00:00Z", earlier.Rows, err)
 	}
 }
 

@@ -10,22 +10,22 @@ import (
 // NewGradedJSON returns a writer of one object: the snapshot, the grades of the source tables,
 // and the rows as in the format JSON. The grades precede the rows, so a streaming reader receives
 // them first.
-func NewGradedJSON(w io.Writer, screen Screen, at Snapshot, sources []Source) (Writer, error) {
+func NewGradedJSON(w io.Writer, screen Screen, snapshot Snapshot, sources []Source) (Writer, error) {
 	if sources == nil {
 		sources = []Source{}
 	}
-	snapshot, err := json.Marshal(at)
+	snapshotJSON, err := json.Marshal(snapshot)
 	if err != nil {
 		return nil, err
 	}
-	grades, err := json.Marshal(sources)
+	gradesJSON, err := json.Marshal(sources)
 	if err != nil {
 		return nil, err
 	}
 	if screen.Terminal {
 		w = &screenWriter{to: w}
 	}
-	head := fmt.Sprintf("{\"snapshot\":%s,\n\"grades\":%s,\n\"rows\":[", snapshot, grades)
+	head := fmt.Sprintf("{\"snapshot\":%s,\n\"grades\":%s,\n\"rows\":[", snapshotJSON, gradesJSON)
 	return &jsonWriter{out: bufio.NewWriter(w), first: head + "\n", next: ",\n", end: "\n]}\n", empty: head + "]}\n"}, nil
 }
 

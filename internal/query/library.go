@@ -17,8 +17,8 @@ import (
 	"placementsync/queries"
 )
 
-// Library contains the named queries: the built-in ones and the user's own from a folder. The
-// zero value is empty.
+// Library contains named queries or checks: the built-in ones, and the user's own ones from a folder.
+// The zero value is empty.
 type Library struct {
 	queries []Query
 }
@@ -77,7 +77,7 @@ func (k queryKind) load(dir string) (Library, error) {
 		file := filepath.Join(dir, entry.Name())
 		q, faults := l.readOwn(k, file)
 		if len(faults) > 0 {
-			problems = append(problems, placeFaults(file, faults)...)
+			problems = append(problems, formatFaults(file, faults)...)
 			continue
 		}
 		l.queries = append(l.queries, q)
@@ -115,7 +115,7 @@ func (l Library) readOwn(k queryKind, file string) (Query, []fault) {
 		faults = append(faults, fault{1, "needs a title: begin with -- title: TEXT"})
 	}
 	if k.isCheck && len(faults) == 0 {
-		faults = q.checkFaults()
+		faults = q.faultsOfCheck()
 	}
 	return q, faults
 }
@@ -162,10 +162,10 @@ func (k queryKind) list() ([]Query, error) {
 		q := Query{Name: strings.TrimSuffix(file, ending), SQL: string(text), isCheck: k.isCheck}
 		faults := q.parseHeader()
 		if k.isCheck && len(faults) == 0 {
-			faults = q.checkFaults()
+			faults = q.faultsOfCheck()
 		}
 		if len(faults) > 0 {
-			return nil, fmt.Errorf("list %s: %s", k.folder, strings.Join(placeFaults(k.folder+"/"+file, faults), "\n"))
+			return nil, fmt.Errorf("list %s: %s", k.folder, strings.Join(formatFaults(k.folder+"/"+file, faults), "\n"))
 		}
 		all = append(all, q)
 	}
@@ -217,20 +217,20 @@ func (l Library) Resolve(text string) (Query, error) {
 		unknown.Names = append(unknown.Names, q.Name)
 	}
 	unknown.Nearest = nearestNames(unknown.Names, text)
-	table, entry, err := findTable(text)
+	table, dictionaryName, err := findTable(text)
 	if err != nil {
 		return Query{}, err
 	}
 	if table != "" {
-		unknown.Problem += fmt.Sprintf(", but a table is: query it with SQL, as in placementsync query \"FROM %s LIMIT 10\"; placementsync schema %s explains its columns", table, entry)
+		unknown.Problem += fmt.Sprintf(", but a table is: query it with SQL, as in placementsync query \"FROM %s LIMIT 10\"; placementsync schema %s explains its columns", table, dictionaryName)
 		unknown.Names = nil
 	}
 	return Query{}, unknown
 }
 
-// findTable finds the table or view named word. table is its name in SQL, and entry is its name in
-// the data dictionary. Both are empty if there is no such table or view.
-func findTable(word string) (table, entry string, err error) {
+// findTable finds the table or view named word. table is its name in SQL, and dictionaryName is its
+// name in the data dictionary. Both are empty if there is no such table or view.
+func findTable(word string) (table, dictionaryName string, err error) {
 	all, err := dictionary.Read(nil)
 	if err != nil {
 		return "", "", err
@@ -254,11 +254,11 @@ func findTable(word string) (table, entry string, err error) {
 // nearestNames returns the names that contain the text or, if there are none, the names that
 // differ from it in a few letters.
 func nearestNames(names []string, text string) []string {
-	const minPart = 3 // characters; shorter texts are part of too many names
+	const minLength = 3 // characters; too many names contain a shorter text
 	text = strings.ToLower(text)
 	var containing []string
 	for _, name := range names {
-		if len(text) >= minPart && strings.Contains(name, text) {
+		if len(text) >= minLength && strings.Contains(name, text) {
 			containing = append(containing, name)
 		}
 	}

@@ -117,16 +117,16 @@ func TestLoadReportsAllMistakes(t *testing.T) {
 	}
 	want := []string{
 		"best_value.sql: has the name of the built-in queries/best_value.sql: rename it",
-		"empty_words.sql:1: write one line -- title: TEXT, with a text",
+		"empty_words.sql:1: write -- title: TEXT only once, with a text that is not empty",
 		"folder.sql: is not a regular file",
 		"my-query.sql: has an invalid name: use only letters, digits and _",
 		"no_title.sql:1: needs a title: begin with -- title: TEXT",
 		"not_text.sql: is not UTF-8: save it as UTF-8",
 		`parameters.sql:2: write a parameter as name type default -- meaning, not "n NUMBER 1 -- count"`,
 		`parameters.sql:4: parameter "n": "many" is not a whole number from 0 on`,
-		"repeated.sql:2: write one line -- title: TEXT, with a text",
+		"repeated.sql:2: write -- title: TEXT only once, with a text that is not empty",
 		`repeated.sql:3: unknown header "parm": did you mean param?`,
-		"repeated.sql:4: write one line -- values: SELECT ... below its -- param: line",
+		"repeated.sql:4: write -- values: SELECT ... only once, below the -- param: line of its parameter",
 		"too_long.sql: is larger than 1048576 bytes",
 		`twice.sql:3: parameter "a" is declared twice`,
 		`unused.sql: declares parameter "top", but its SQL does not contain $top`,
@@ -224,7 +224,7 @@ func TestParamValues(t *testing.T) {
 
 func TestUnknownValues(t *testing.T) {
 	db := open(t, twoListings)
-	q := query.Query{Name: "of", Params: []query.Param{
+	q := query.Query{Name: "places", Params: []query.Param{
 		{Name: "country", Type: "VARCHAR", Default: "NULL", Values: "SELECT country FROM product_listings"},
 		{Name: "city", Type: "VARCHAR", Default: "NULL", Values: "SELECT city FROM product_listings"},
 		{Name: "number", Type: "VARCHAR", Default: "NULL", Values: "SELECT range::VARCHAR FROM range(100)"},

@@ -34,8 +34,8 @@ func withTimeout(ctx context.Context, limit time.Duration) (context.Context, con
 	}
 }
 
-// Bound returns a context for several queries that together have the time limit of one query.
-func (db *DB) Bound(ctx context.Context) (context.Context, context.CancelFunc) {
+// WithTimeout returns a context for several queries that together have the time limit of one query.
+func (db *DB) WithTimeout(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel, _ := withTimeout(ctx, db.opts.Timeout)
 	return ctx, cancel
 }
@@ -43,9 +43,9 @@ func (db *DB) Bound(ctx context.Context) (context.Context, context.CancelFunc) {
 // stopGrace is the time that DuckDB may take to stop. The driver interrupts it every half second.
 const stopGrace = 2 * time.Second
 
-// waitFor runs work and waits for it, but no longer than stopGrace after the end of ctx. If the
-// work is still running then, waitFor returns a channel that is closed when it ends. If limit is
-// 0, waitFor waits until the work ends.
+// waitFor runs work and waits until the work ends, but no longer than stopGrace after the end of ctx.
+// If the work is still running then, waitFor returns a channel that is closed when the work ends. A
+// limit of 0 means that ctx has no time limit: waitFor then always waits until the work ends.
 func waitFor(ctx context.Context, limit time.Duration, work func() error) (abandoned <-chan struct{}, _ error) {
 	if limit <= 0 {
 		return nil, work()
@@ -85,8 +85,9 @@ var limitable = regexp.MustCompile(`^(?is:\s|--[^\n]*\n|/\*.*?\*/)*(?i:\(|(?:SEL
 
 // limitRows makes a query the subquery of a SELECT with a LIMIT. The driver keeps the whole result
 // in memory, which DuckDB's memory limit does not count. A limit of 0 means no limit. s describes
-// q.SQL before the change. If a single statement of the user becomes several, because a bracket in
-// it closes the added bracket, limitRows returns a *UsageError.
+// q.SQL before the change. If the changed SQL is invalid, or if a single statement of the user becomes
+// several because a bracket in the statement closes the added bracket, limitRows returns a
+// *UsageError.
 func limitRows(conn *duckdb.Conn, q Query, s statement, limit int) (Query, error) {
 	if limit <= 0 || !limitable.MatchString(q.SQL) {
 		return q, nil

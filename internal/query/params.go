@@ -19,12 +19,12 @@ import (
 // bindValues converts the values of parameters to arguments of a prepared statement. Values
 // never become part of the SQL.
 func bindValues(ctx context.Context, conn *duckdb.Conn, q Query, params []Param, values map[string]string, timezone string) ([]any, error) {
-	if err := checkNames(q, params, values); err != nil {
+	if err := checkParamNames(q, params, values); err != nil {
 		return nil, err
 	}
 	args := make([]any, 0, len(params))
 	for _, p := range params {
-		text, err := p.givenText(values)
+		text, err := p.valueOrDefault(values)
 		if err != nil {
 			return nil, &UsageError{Problem: q.errPrefix() + err.Error(), Params: []Param{p}}
 		}
@@ -45,19 +45,19 @@ func bindValues(ctx context.Context, conn *duckdb.Conn, q Query, params []Param,
 	return args, nil
 }
 
-// usedParams returns the parameters that occur in a user's SQL. Each is replaced by its declaration
-// in the header, if there is one. Undeclared parameters are VARCHAR.
+// usedParams returns the parameters that occur in a user's SQL. A parameter that the header declares
+// has the declared type. Undeclared parameters are VARCHAR.
 func usedParams(declared, used []Param) []Param {
 	params := slices.Clone(used)
 	for i, p := range used {
-		if at := slices.IndexFunc(declared, func(d Param) bool { return d.Name == p.Name }); at >= 0 {
-			params[i] = declared[at]
+		if k := slices.IndexFunc(declared, func(d Param) bool { return d.Name == p.Name }); k >= 0 {
+			params[i] = declared[k]
 		}
 	}
 	return params
 }
 
-func checkNames(q Query, params []Param, values map[string]string) error {
+func checkParamNames(q Query, params []Param, values map[string]string) error {
 	for _, name := range slices.Sorted(maps.Keys(values)) {
 		if slices.ContainsFunc(params, func(p Param) bool { return p.Name == name }) {
 			continue
@@ -71,8 +71,9 @@ func checkNames(q Query, params []Param, values map[string]string) error {
 	return nil
 }
 
-// givenText returns the given value of the parameter, or its default.
-func (p Param) givenText(values map[string]string) (string, error) {
+// valueOrDefault returns the given value of the parameter, or the default. If both are missing, or if
+// the value is NULL and the parameter does not accept NULL, valueOrDefault returns an error.
+func (p Param) valueOrDefault(values map[string]string) (string, error) {
 	text, given := values[p.Name]
 	if !given {
 		text = p.Default
@@ -82,7 +83,7 @@ func (p Param) givenText(values map[string]string) (string, error) {
 	}
 	// A query that does not test for NULL would return no rows.
 	if hasDefault := p.Default != ""; hasDefault && text == nullText && !p.TakesNull() {
-		return "", fmt.Errorf("parameter %q: it cannot be NULL", p.Name)
+		return "", fmt.Errorf("parameter %q cannot be NULL", p.Name)
 	}
 	return text, nil
 }
@@ -184,11 +185,11 @@ func snapshotDate(ctx context.Context, conn *duckdb.Conn, daysBack string) (stri
 	if err != nil {
 		return "", err
 	}
-	newest, err := queryValue(ctx, conn, "SELECT snapshot_at FROM mart.snapshot", nil)
+	snapshotAt, err := queryValue(ctx, conn, "SELECT snapshot_at FROM mart.snapshot", nil)
 	if err != nil {
 		return "", fmt.Errorf("find the newest snapshot: %w", err)
 	}
-	at, ok := newest.(time.Time)
+	at, ok := snapshotAt.(time.Time)
 	if !ok {
 		return nullText, nil
 	}

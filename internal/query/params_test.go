@@ -8,7 +8,8 @@ import (
 	"placementsync/internal/query"
 )
 
-// typedQuery returns a query with a parameter of each type.
+// typedQuery returns a query with parameters of six types. The query of periodQuery has parameters of
+// the other types.
 func typedQuery() query.Query {
 	return query.Query{
 		Name: "typed",
@@ -32,7 +33,7 @@ func TestParametersKeepTheirTypes(t *testing.T) {
 		want   string
 	}{
 		"defaults": {nil, `{"text_type":"VARCHAR","text":"x","n_type":"BIGINT","n":7,"yes":true,"day_type":"DATE","day":"2026-02-28","at":"2026-02-28T00:00:00Z","amount":0.100000}`},
-		"given": {
+		"given values": {
 			map[string]string{"text": "'; DROP TABLE orders; --", "n": "-9223372036854775808", "yes": "no", "day": "2024-02-29", "at": "2026-03-29T03:30:00.000001+02:00", "amount": "-12.345678"},
 			`{"text_type":"VARCHAR","text":"'; DROP TABLE orders; --","n_type":"BIGINT","n":-9223372036854775808,"yes":false,"day_type":"DATE","day":"2024-02-29","at":"2026-03-29T01:30:00.000001Z","amount":-12.345678}`,
 		},
@@ -76,7 +77,7 @@ func TestWrongParametersAreUsageErrors(t *testing.T) {
 		"count too big":                 {periodQuery(), map[string]string{"since": "2026-01-01", "top": "2147483648"}, `"2147483648" is not a whole number from 0 on`},
 		"amount too big":                {typedQuery(), map[string]string{"amount": "1234567890123"}, "is not a number"},
 		"not a choice":                  {periodQuery(), map[string]string{"since": "2026-01-01", "kind": "bye"}, `parameter "kind": "bye" is not buy or sell; parameter:`},
-		"NULL":                          {periodQuery(), map[string]string{"since": "2026-01-01", "timezone": "NULL"}, `parameter "timezone": it cannot be NULL`},
+		"NULL":                          {periodQuery(), map[string]string{"since": "2026-01-01", "timezone": "NULL"}, `parameter "timezone" cannot be NULL`},
 		"several statements":            {query.Text("SELECT 1; SELECT $a"), map[string]string{"a": "1"}, "several statements take no parameters"},
 	}
 	for name, c := range cases {
@@ -90,7 +91,7 @@ func TestWrongParametersAreUsageErrors(t *testing.T) {
 	}
 }
 
-// periodQuery returns a query with the parameters of a query over a period.
+// periodQuery returns a query with parameters of the types DATE, TIMEZONE and COUNT, and of a choice.
 func periodQuery() query.Query {
 	return query.Query{
 		Name: "period",
@@ -104,19 +105,19 @@ func periodQuery() query.Query {
 	}
 }
 
-func TestRelativeDates(t *testing.T) {
+func TestDateParameters(t *testing.T) {
 	const view = "CREATE SCHEMA mart; CREATE VIEW mart.snapshot AS SELECT "
 	for name, c := range map[string]struct {
 		fixture string
 		values  map[string]string
 		want    string
 	}{
-		"by default":        {view + "TIMESTAMPTZ '2026-03-03 00:30:00+01' AS snapshot_at", nil, `{"since":"2026-02-23","timezone":"UTC","top":null,"kind":null}`},
-		"as given":          {view + "TIMESTAMPTZ '2024-03-01 00:00:00+00' AS snapshot_at", map[string]string{"since": "snapshot-1d", "top": "0", "kind": "sell"}, `{"since":"2024-02-29","timezone":"UTC","top":0,"kind":"sell"}`},
-		"without snapshots": {view + "NULL::TIMESTAMPTZ AS snapshot_at", nil, `{"since":null,"timezone":"UTC","top":null,"kind":null}`},
-		"explicit NULL":     {"", map[string]string{"since": "NULL", "top": "NULL"}, `{"since":null,"timezone":"UTC","top":null,"kind":null}`},
-		"a month":           {"", map[string]string{"since": "2026-02"}, `{"since":"2026-02-01","timezone":"UTC","top":null,"kind":null}`},
-		"an absolute date":  {"", map[string]string{"since": "2026-01-31", "timezone": "Asia/Tokyo"}, `{"since":"2026-01-31","timezone":"Asia/Tokyo","top":null,"kind":null}`},
+		"relative by default": {view + "TIMESTAMPTZ '2026-03-03 00:30:00+01' AS snapshot_at", nil, `{"since":"2026-02-23","timezone":"UTC","top":null,"kind":null}`},
+		"relative as given":   {view + "TIMESTAMPTZ '2024-03-01 00:00:00+00' AS snapshot_at", map[string]string{"since": "snapshot-1d", "top": "0", "kind": "sell"}, `{"since":"2024-02-29","timezone":"UTC","top":0,"kind":"sell"}`},
+		"without snapshots":   {view + "NULL::TIMESTAMPTZ AS snapshot_at", nil, `{"since":null,"timezone":"UTC","top":null,"kind":null}`},
+		"explicit NULL":       {"", map[string]string{"since": "NULL", "top": "NULL"}, `{"since":null,"timezone":"UTC","top":null,"kind":null}`},
+		"a month":             {"", map[string]string{"since": "2026-02"}, `{"since":"2026-02-01","timezone":"UTC","top":null,"kind":null}`},
+		"an absolute date":    {"", map[string]string{"since": "2026-01-31", "timezone": "Asia/Tokyo"}, `{"since":"2026-01-31","timezone":"Asia/Tokyo","top":null,"kind":null}`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := runQuery(t, open(t, c.fixture), periodQuery(), c.values, query.JSONL, query.Screen{})

@@ -24,7 +24,7 @@ import (
 	"placementsync/internal/sqltext"
 )
 
-// Options limit the resources of a DB. Zero values mean DuckDB's defaults.
+// Options configure a DB. If MemoryLimit, Threads or SpillLimit is zero, DuckDB's default applies.
 type Options struct {
 	// MemoryLimit is a size in DuckDB's syntax, such as "512MB". Larger intermediate results are
 	// spilled to a private temporary folder.
@@ -149,7 +149,7 @@ func startInstance(ctx context.Context, opts Options) (*DB, error) {
 }
 
 // lockDown attaches the catalog and then disables all other access. Its last statement locks
-// the settings.
+// the settings. With Options.Unsafe, other access and the settings stay open.
 func (db *DB) lockDown(ctx context.Context, path string) error {
 	if err := db.attachCatalog(ctx, path); err != nil {
 		return err
@@ -193,7 +193,7 @@ func (db *DB) attachCatalog(ctx context.Context, path string) error {
 	}
 	db.asOf = &s
 	if err := db.createSnapshotViews(ctx, s); err != nil {
-		return fmt.Errorf("show the snapshot %s: %w", s, err)
+		return fmt.Errorf("create the views of the snapshot %s: %w", s, err)
 	}
 	return nil
 }
@@ -232,7 +232,7 @@ func (db *DB) Run(ctx context.Context, q Query, values map[string]string, w Writ
 // result is first written to a temporary table and then read in pieces. Statements that cannot fill
 // a table are read directly.
 func (db *DB) readResult(ctx context.Context, q Query, values map[string]string, spooled bool, use func(array.RecordReader) error) error {
-	ctx, cancel, explain := withTimeout(ctx, db.opts.Timeout)
+	ctx, cancel, replaceError := withTimeout(ctx, db.opts.Timeout)
 	defer cancel()
 	abandoned, err := waitFor(ctx, db.opts.Timeout, func() error {
 		return db.conn.Raw(func(raw any) error {
@@ -254,7 +254,7 @@ func (db *DB) readResult(ctx context.Context, q Query, values map[string]string,
 		})
 	})
 	db.addAbandoned(abandoned)
-	return explain(err)
+	return replaceError(err)
 }
 
 // addAbandoned adds work that is still running. Nil means no work.
@@ -300,7 +300,7 @@ func (db *DB) admitQuery(ctx context.Context, conn *duckdb.Conn, q Query, values
 		return s, nil, err
 	}
 	if own && !db.opts.Unsafe {
-		if err := refuseUnlessReads(ctx, conn, s, q.SQL, args); err != nil {
+		if err := checkReadOnly(ctx, conn, s, q.SQL, args); err != nil {
 			return s, nil, q.wrapErr(err)
 		}
 	}
@@ -323,7 +323,7 @@ func readBatches(ctx context.Context, conn *duckdb.Conn, q Query, args []any, us
 	}
 	defer reader.Release()
 	if err := ctx.Err(); err != nil {
-		return err // the caller may have given up waiting
+		return err // the caller may have stopped waiting
 	}
 	if err := use(reader); err != nil {
 		return err

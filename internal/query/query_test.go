@@ -70,8 +70,8 @@ func TestOpenFollowsAChangedSymlink(t *testing.T) {
 	dir := t.TempDir()
 	link := filepath.Join(dir, "catalog.duckdb")
 	moveLink := func(fixture string) {
-		next := filepath.Join(dir, "next")
-		if err := errors.Join(os.Symlink(createCatalog(t, fixture), next), os.Rename(next, link)); err != nil {
+		newLink := filepath.Join(dir, "new")
+		if err := errors.Join(os.Symlink(createCatalog(t, fixture), newLink), os.Rename(newLink, link)); err != nil {
 			t.Fatal(err)
 		}
 	}

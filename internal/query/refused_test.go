@@ -91,7 +91,7 @@ func requireRefused(t *testing.T, db *query.DB, text, reason string) {
 // fileSums returns the SHA-256 of the files in folders.
 func fileSums(t *testing.T, dirs ...string) map[string][32]byte {
 	t.Helper()
-	found := map[string][32]byte{}
+	sums := map[string][32]byte{}
 	for _, dir := range dirs {
 		files, err := filepath.Glob(filepath.Join(dir, "*"))
 		if err != nil {
@@ -102,10 +102,10 @@ func fileSums(t *testing.T, dirs ...string) map[string][32]byte {
 			if err != nil {
 				t.Fatal(err)
 			}
-			found[file] = sha256.Sum256(data)
+			sums[file] = sha256.Sum256(data)
 		}
 	}
-	return found
+	return sums
 }
 
 func TestReadingStatementsRun(t *testing.T) {
@@ -131,7 +131,7 @@ func TestReadingStatementsRun(t *testing.T) {
 }
 
 // allowedFunctions lists the table functions, and the functions with side effects, that this package
-// does not refuse. If such a function opens a file, DuckDB's sandbox refuses it.
+// does not refuse. If one of these functions opens a file, DuckDB's sandbox refuses the access.
 const allowedFunctions = `
 arrow_scan arrow_scan_dumb check_peg_parser current_connection_id current_query current_query_id current_transaction_id
 currval duckdb_approx_database_count duckdb_columns duckdb_connection_count duckdb_constraints duckdb_coordinate_systems

@@ -51,7 +51,7 @@ func (r Record) AppendJSON(dst []byte, column int) []byte {
 	return r.Columns[column].codec.form.append(dst, []byte(r.Values[column].Text))
 }
 
-// Value is one value as text: numbers with all digits, times in RFC 3339, nested values as JSON.
+// Value is a value as text: numbers with all digits, times in RFC 3339, nested values as JSON.
 // The text of NULL is empty.
 type Value struct {
 	Text string

@@ -33,9 +33,9 @@ func (db *DB) Save(ctx context.Context, q Query, values map[string]string, o Out
 	if info, err := os.Stat(file); err == nil && !info.Mode().IsRegular() {
 		return 0, &UsageError{Problem: fmt.Sprintf("%q is not a regular file: omit -o to write to the terminal or a pipe", file)}
 	}
-	const public = 0o644
+	const fileMode = 0o644
 	var rows int64
-	err := durable.Disk{}.WriteAtomically(file, public, func(temp *os.File) (err error) {
+	err := durable.Disk{}.WriteAtomically(file, fileMode, func(temp *os.File) (err error) {
 		if o.Format == Parquet {
 			return db.readResult(ctx, q, values, true, func(r array.RecordReader) (err error) {
 				rows, err = db.writeParquet(ctx, r, temp.Name(), parquetOptions{})
@@ -80,22 +80,22 @@ type parquetOptions struct {
 // writeParquet writes the rows of r to path with a second DuckDB instance, because the instance of
 // db cannot write files. The second instance runs no SQL of the user and can open only path.
 func (db *DB) writeParquet(ctx context.Context, r array.RecordReader, path string, o parquetOptions) (rows int64, err error) {
-	writer, err := startInstance(ctx, db.opts)
+	instance, err := startInstance(ctx, db.opts)
 	if err != nil {
 		return 0, fmt.Errorf("write parquet: %w", err)
 	}
-	defer func() { err = errors.Join(err, writer.Close()) }()
+	defer func() { err = errors.Join(err, instance.Close()) }()
 	settings := []string{setUTC, "SET allowed_paths = [" + sqltext.Literal(path) + "]"}
 	layout := "USE_TMP_FILE false"
 	if o.partitionBy != "" {
 		settings = append(settings, "SET allowed_directories = ["+sqltext.Literal(path+"/")+"]")
 		layout = fmt.Sprintf("PARTITION_BY (%s)", sqltext.Quote(o.partitionBy))
 	}
-	if err := writer.execAll(ctx, append(settings, "SET enable_external_access = false", "SET lock_configuration = true")...); err != nil {
+	if err := instance.execAll(ctx, append(settings, "SET enable_external_access = false", "SET lock_configuration = true")...); err != nil {
 		return 0, fmt.Errorf("write parquet: %w", err)
 	}
 	var release func()
-	err = writer.conn.Raw(func(raw any) error {
+	err = instance.conn.Raw(func(raw any) error {
 		arrow, err := duckdb.NewArrowFromConn(raw.(*duckdb.Conn))
 		if err == nil {
 			release, err = arrow.RegisterView(r, "result")
@@ -106,7 +106,7 @@ func (db *DB) writeParquet(ctx context.Context, r array.RecordReader, path strin
 		return 0, fmt.Errorf("write parquet: %w", err)
 	}
 	defer release()
-	result, err := writer.conn.ExecContext(ctx, "COPY ("+selectForParquet(columnsOf(r.Schema()), o.plainJSON)+") TO "+sqltext.Literal(path)+
+	result, err := instance.conn.ExecContext(ctx, "COPY ("+selectForParquet(columnsOf(r.Schema()), o.plainJSON)+") TO "+sqltext.Literal(path)+
 		" (FORMAT parquet, COMPRESSION zstd, ROW_GROUP_SIZE 122880, "+layout+")")
 	if err != nil {
 		return 0, fmt.Errorf("write parquet: %w", err)

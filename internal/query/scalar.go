@@ -19,7 +19,8 @@ type valuer[T any] interface{ Value(i int) T }
 
 func valueAt[T any](a arrow.Array, i int) T { return a.(valuer[T]).Value(i) }
 
-// appendText appends the text that the Arrow library gives to a value. It has all digits of integers.
+// appendText appends the text that the Arrow library returns for a value. The text of an integer has
+// all digits.
 func appendText(dst []byte, a arrow.Array, i int) []byte { return append(dst, a.ValueStr(i)...) }
 
 // appendFloat appends the shortest digits that parse to the same number. Like encoding/json, it
@@ -33,7 +34,7 @@ func appendFloat[T float32 | float64](dst []byte, a arrow.Array, i int) []byte {
 		return append(dst, "Infinity"...)
 	}
 	bits, form := 64, byte('f')
-	if _, single := any(T(0)).(float32); single {
+	if _, isSingle := any(T(0)).(float32); isSingle {
 		bits = 32
 	}
 	if abs := math.Abs(v); abs != 0 && (abs < 1e-6 || abs >= 1e21) {

@@ -9,8 +9,8 @@ import (
 	"path/filepath"
 )
 
-// Sessions returns the handles that Options.Sessions requested. They share the DuckDB instance, its
-// limits and the catalog with db. Queries of different sessions run concurrently. Close closes the
+// Sessions returns the handles that Options.Sessions requested. The handles share the DuckDB instance,
+// its limits and the catalog with db. Queries of different sessions run concurrently. Close closes the
 // sessions too.
 func (db *DB) Sessions() []*DB { return db.sessions }
 

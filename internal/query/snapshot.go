@@ -11,7 +11,7 @@ import (
 
 // Snapshot identifies one published state of all tables.
 type Snapshot struct {
-	// Run is the id of the run that published it.
+	// Run is the id of the run that published the state.
 	Run string `json:"run_id"`
 	// At is the time of the snapshot, as in the columns valid_from and valid_to.
 	At time.Time `json:"snapshot_at"`
@@ -20,43 +20,43 @@ type Snapshot struct {
 // String returns the run id and the time.
 func (s Snapshot) String() string { return s.Run + " of " + s.At.UTC().Format(time.RFC3339Nano) }
 
-// Snapshots lists the snapshots in the catalog, oldest first. It is empty for a catalog without
-// history.
+// Snapshots lists the snapshots in the catalog, oldest first. For a catalog without history, the list
+// is empty.
 func (db *DB) Snapshots(ctx context.Context) ([]Snapshot, error) {
-	found, err := db.readSnapshots(ctx, catalogDB)
+	snapshots, err := db.readSnapshots(ctx, catalogDB)
 	if err != nil {
 		return nil, fmt.Errorf("list snapshots: %w", err)
 	}
-	return found, nil
+	return snapshots, nil
 }
 
-// ReadSnapshot returns the snapshot that queries read: the snapshot that Options.AsOf chose, or the
-// newest. It is zero for a catalog without history.
-func (db *DB) ReadSnapshot(ctx context.Context) (Snapshot, error) {
+// SelectedSnapshot returns the snapshot that queries read: the snapshot that Options.AsOf chose, or the
+// newest. For a catalog without history, the snapshot is zero.
+func (db *DB) SelectedSnapshot(ctx context.Context) (Snapshot, error) {
 	all, err := db.Snapshots(ctx)
 	if err != nil || len(all) == 0 {
 		return Snapshot{}, err
 	}
-	return all[len(all)-1], nil
+	return all[len(all)-1], nil // Options.AsOf hides later snapshots
 }
 
 func (db *DB) readSnapshots(ctx context.Context, database string) ([]Snapshot, error) {
-	var known bool
+	var hasHistory bool
 	err := db.conn.QueryRowContext(ctx, `SELECT count(*) > 0 FROM duckdb_columns()
-		WHERE database_name = ? AND schema_name = 'meta' AND table_name = 'runs' AND column_name = 'snapshot_at'`, database).Scan(&known)
-	if err != nil || !known {
+		WHERE database_name = ? AND schema_name = 'meta' AND table_name = 'runs' AND column_name = 'snapshot_at'`, database).Scan(&hasHistory)
+	if err != nil || !hasHistory {
 		return nil, err
 	}
-	var found []Snapshot
+	var snapshots []Snapshot
 	var s Snapshot
 	err = db.scanRows(ctx, "SELECT run_id, snapshot_at FROM "+database+".meta.runs WHERE snapshot_at IS NOT NULL ORDER BY snapshot_at, run_id",
-		nil, []any{&s.Run, &s.At}, func() { found = append(found, Snapshot{s.Run, s.At.UTC()}) })
-	return found, err
+		nil, []any{&s.Run, &s.At}, func() { snapshots = append(snapshots, Snapshot{s.Run, s.At.UTC()}) })
+	return snapshots, err
 }
 
 // Find returns the snapshot for a text of the user, which is a run id, a time or a date. A time means
 // the newest snapshot at that time. A date means the newest snapshot at the end of that day (UTC).
-// Without such a snapshot, Find returns a *UsageError.
+// If no snapshot is found, Find returns a *UsageError.
 func Find(all []Snapshot, text string) (Snapshot, error) {
 	if len(all) == 0 {
 		return Snapshot{}, &UsageError{Problem: "the catalog has no snapshot"}

@@ -58,13 +58,13 @@ func (db *DB) Sources(ctx context.Context, q Query, values map[string]string) ([
 	if err != nil || len(tables) == 0 {
 		return nil, err
 	}
-	graded, err := db.planner.readGrades(ctx)
+	grades, err := db.planner.readGrades(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("read the grades of the snapshot: %w", err)
 	}
 	var sources []Source
 	for _, table := range tables {
-		if s, ok := gradeTable(table, graded); ok {
+		if s, ok := gradeTable(table, grades); ok {
 			sources = append(sources, s)
 		}
 	}
@@ -93,8 +93,8 @@ type planner struct {
 	db   *DB
 	conn *sql.Conn
 
-	lock   sync.Mutex // guards graded
-	graded map[string]Source
+	lock   sync.Mutex        // guards grades
+	grades map[string]Source // by stream; nil before the first use
 }
 
 func (db *DB) openPlanner(ctx context.Context) (*planner, error) {
@@ -113,9 +113,9 @@ func (db *DB) openPlanner(ctx context.Context) (*planner, error) {
 // findTables returns the sorted names of the tables in the schemas main and past that a query
 // reads.
 func (p *planner) findTables(ctx context.Context, q Query, values map[string]string) (tables []string, abandoned <-chan struct{}, err error) {
-	ctx, cancel, explain := withTimeout(ctx, p.db.opts.Timeout)
+	ctx, cancel, replaceError := withTimeout(ctx, p.db.opts.Timeout)
 	defer cancel()
-	use := func(raw any) error {
+	plan := func(raw any) error {
 		conn := raw.(*duckdb.Conn)
 		s, args, err := p.db.admitQuery(ctx, conn, q, values, false)
 		if err != nil {
@@ -128,23 +128,23 @@ func (p *planner) findTables(ctx context.Context, q Query, values map[string]str
 		case s.kind == duckdb.STATEMENT_TYPE_EXPLAIN:
 			return nil // the result is a plan and contains no rows of a table
 		}
-		plan, err := readPlan(ctx, conn, text, args)
+		steps, err := readPlan(ctx, conn, text, args)
 		if err != nil {
 			// EXPLAIN accepts SHOW and DESCRIBE only as subqueries.
-			if plan, err = readPlan(ctx, conn, "SELECT * FROM ("+strings.TrimRight(text, "; \t\r\n")+"\n)", args); err != nil {
+			if steps, err = readPlan(ctx, conn, "SELECT * FROM ("+strings.TrimRight(text, "; \t\r\n")+"\n)", args); err != nil {
 				return q.wrapErr(asRefusal(err))
 			}
 		}
 		found := map[string]bool{}
-		for _, step := range plan {
+		for _, step := range steps {
 			step.collectTables(found)
 		}
 		tables = slices.Sorted(maps.Keys(found))
 		return nil
 	}
 	// Binding a query can also take long.
-	abandoned, err = waitFor(ctx, p.db.opts.Timeout, func() error { return p.conn.Raw(use) })
-	if err = explain(err); err != nil {
+	abandoned, err = waitFor(ctx, p.db.opts.Timeout, func() error { return p.conn.Raw(plan) })
+	if err = replaceError(err); err != nil {
 		return nil, abandoned, err // an abandoned query may still write to tables
 	}
 	return tables, nil, nil
@@ -157,19 +157,19 @@ type planStep struct {
 }
 
 // readPlan returns the plan of an admitted statement without running it.
-func readPlan(ctx context.Context, conn *duckdb.Conn, text string, args []any) (plan []planStep, err error) {
+func readPlan(ctx context.Context, conn *duckdb.Conn, text string, args []any) (steps []planStep, err error) {
 	value, err := queryValue(ctx, conn, explainJSON+text, args)
 	if err != nil {
 		return nil, err
 	}
-	if err := json.Unmarshal([]byte(fmt.Sprint(value)), &plan); err != nil {
+	if err := json.Unmarshal([]byte(fmt.Sprint(value)), &steps); err != nil {
 		return nil, fmt.Errorf("read the plan of the query: %w", err)
 	}
-	return plan, nil
+	return steps, nil
 }
 
-// collectTables adds the tables that an operator and its children scan. It can split names at dots,
-// because no name in the catalog contains a dot.
+// collectTables adds the tables that an operator and its children scan. Names are split at
+// dots, because no name in the catalog contains a dot.
 func (p planStep) collectTables(found map[string]bool) {
 	if name, ok := p.Extra["Table"].(string); ok {
 		name = strings.ReplaceAll(name, `"`, "") // DuckDB quotes keywords, such as "tables"
@@ -189,7 +189,7 @@ func (p planStep) collectTables(found map[string]bool) {
 }
 
 // gradesSQL selects the grade of each stream in the newest snapshot, and the times at which the
-// stream was last read and last proven.
+// stream was most recently read and proven.
 const gradesSQL = `WITH published AS (SELECT run_id, snapshot_at FROM ` + catalogDB + `.meta.runs WHERE snapshot_at IS NOT NULL),
 	readings AS (
 		SELECT s.stream, max(r.snapshot_at) FILTER (s.grade IN ('exact', 'repaired', 'bounded', 'best_effort')) AS read_at,
@@ -204,39 +204,39 @@ const gradesSQL = `WITH published AS (SELECT run_id, snapshot_at FROM ` + catalo
 func (p *planner) readGrades(ctx context.Context) (map[string]Source, error) {
 	p.lock.Lock()
 	defer p.lock.Unlock()
-	if p.graded != nil {
-		return p.graded, nil
+	if p.grades != nil {
+		return p.grades, nil
 	}
-	graded := map[string]Source{}
+	grades := map[string]Source{}
 	var s Source
 	var since, read, proven sql.NullTime
 	err := p.db.scanRows(ctx, gradesSQL, nil, []any{&s.Stream, &s.Grade, &s.Reason, &since, &read, &proven}, func() {
 		s.RowsSince, s.ReadAt, s.ProvenAt = since.Time.UTC(), read.Time.UTC(), proven.Time.UTC()
-		graded[s.Stream] = s
+		grades[s.Stream] = s
 	})
 	if err != nil {
 		return nil, err
 	}
-	p.graded = graded
-	return graded, nil
+	p.grades = grades
+	return grades, nil
 }
 
 // gradeTable returns the worst grade of the streams that fill a table. ok is false if no stream
-// fills it. If the token may read a list but not its details, the main table of the list has the
-// grade of the list. Its tables of nested records are then best_effort, because the list may leave
+// fills the table. If the token has the scope for a list but not for its details, the main table of the list has the
+// grade of the list. The tables of nested records are then best_effort, because the list may leave
 // out some nested records. The manifest of a night grades tables by the same rules.
-func gradeTable(table string, graded map[string]Source) (worst Source, ok bool) {
+func gradeTable(table string, grades map[string]Source) (worst Source, ok bool) {
 	isFilled := false
 	for _, st := range stream.All() {
 		if !slices.ContainsFunc(st.Tables, func(t stream.Table) bool { return t.Name == table }) {
 			continue
 		}
 		isFilled = true
-		s, known := graded[st.Name]
+		s, known := grades[st.Name]
 		if st.Completes != "" && s.Grade == "bounded" && !slices.Contains(st.OnlyInDetail, table) {
 			continue // the list also contains these rows, and has its own grade
 		}
-		if st.Completes != "" && s.Grade == "skipped" && ledger.WasRead(graded[st.Completes].Grade) {
+		if st.Completes != "" && s.Grade == "skipped" && ledger.WasRead(grades[st.Completes].Grade) {
 			if table == st.Root().Name {
 				continue
 			}
@@ -247,7 +247,7 @@ func gradeTable(table string, graded map[string]Source) (worst Source, ok bool) 
 		}
 	}
 	if isFilled && !ok {
-		worst.Reason = "the snapshot has no entry about it"
+		worst.Reason = "the snapshot has no grade for this table"
 	}
 	worst.Table, worst.Standing = table, ledger.StandingOf(worst.Grade)
 	return worst, isFilled

@@ -14,9 +14,9 @@ import (
 	"placementsync/internal/testing/fixture"
 )
 
-// poorNights inserts the snapshots of two nights. The token may not read order_details. On the
-// second night, it may not read orders and order_items either, outlet_listings failed, and campaigns
-// were not proven.
+// poorNights inserts the snapshots of two nights. The token has no scope for order_details. On the
+// second night, the token has no scope for orders and order_items either, outlet_listings failed, and
+// campaigns was not proven.
 const poorNights = `
 INSERT INTO meta.runs (run_id, snapshot_at, outcome) VALUES
 	('20261101T020000Z', '2026-11-01 02:00:00+00', 'complete'), ('20261102T020000Z', '2026-11-02 02:00:00+00', 'partial');
@@ -35,18 +35,18 @@ INSERT INTO meta.streams (run_id, stream, grade, reason, age_since) VALUES
 INSERT INTO main.product_listings (id, name, valid_from, row_hash) VALUES ('a', 'A', '2026-11-01 02:00:00+00', 1);
 `
 
-// describeTables lists the tables of sources, each with its grade in words.
+// describeTables lists the tables of sources, each with its standing.
 func describeTables(sources []query.Source) string {
-	var found []string
+	var tables []string
 	for _, s := range sources {
-		found = append(found, s.Table+" "+string(s.Standing))
+		tables = append(tables, s.Table+" "+string(s.Standing))
 	}
-	return strings.Join(found, ", ")
+	return strings.Join(tables, ", ")
 }
 
 func TestSourcesAreTheTablesOfAQuery(t *testing.T) {
 	path := fixture.NewEmpty(t).Fill(t, poorNights)
-	now, then := openAt(t, path), openAsOf(t, path, "2026-11-01")
+	newest, earlier := openAt(t, path), openAsOf(t, path, "2026-11-01")
 	named, err := query.Resolve("payables_ageing")
 	if err != nil {
 		t.Fatal(err)
@@ -87,7 +87,7 @@ func TestSourcesAreTheTablesOfAQuery(t *testing.T) {
 		if strings.Contains(c.q.SQL, "$id") {
 			values["id"] = "a"
 		}
-		got, err := now.Sources(t.Context(), c.q, values)
+		got, err := newest.Sources(t.Context(), c.q, values)
 		if err != nil || describeTables(got) != c.want {
 			t.Errorf("%.80s: got %q, %v, want %q", c.q.SQL, describeTables(got), err, c.want)
 		}
@@ -95,7 +95,7 @@ func TestSourcesAreTheTablesOfAQuery(t *testing.T) {
 	for sql, want := range map[string]string{
 		"FROM orders": "orders proven", "FROM order_line_items": "order_line_items not proven", "FROM mart.listing_prices": "product_listing_prices proven, product_listings proven",
 	} {
-		got, err := then.Sources(t.Context(), query.Text(sql), nil)
+		got, err := earlier.Sources(t.Context(), query.Text(sql), nil)
 		if err != nil || describeTables(got) != want {
 			t.Errorf("%s as of the first night: got %q, %v, want %q", sql, describeTables(got), err, want)
 		}
@@ -114,10 +114,10 @@ func TestSourcesOfRowCounts(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		found := ", " + describeTables(sources) + ","
+		described := ", " + describeTables(sources) + ","
 		for _, want := range []string{"orders not read", "outlet_listings carried", "campaigns not proven", "product_listings proven"} {
-			if !strings.Contains(found, ", "+want+",") {
-				t.Errorf("%s: the sources %s lack %q", q.Name, found, want)
+			if !strings.Contains(described, ", "+want+",") {
+				t.Errorf("%s: the sources %s lack %q", q.Name, described, want)
 			}
 		}
 		if len(sources) != len(stream.Tables(stream.All())) {
@@ -149,13 +149,13 @@ func TestSourcesHaveReasonsAndTimes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := "articles was not read: the snapshot has no entry about it; order_line_items and orders were not read: missing scope orders.lists; " +
+	want := "articles was not read: the snapshot has no grade for this table; order_line_items and orders were not read: missing scope orders.lists; " +
 		"outlet_listings is carried since 2026-11-01 02:00 UTC: GET /outlets answered 500; campaigns is not proven: not proven within 4 passes"
 	if diff := cmp.Diff(want, query.DescribeSources(sources)); diff != "" {
 		t.Errorf("DescribeSources (-want +got):\n%s", diff)
 	}
 	var out bytes.Buffer
-	at, err := db.ReadSnapshot(t.Context())
+	snapshot, err := db.SelectedSnapshot(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -163,7 +163,7 @@ func TestSourcesHaveReasonsAndTimes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w, err := query.NewGradedJSON(&out, query.Screen{}, at, sources)
+	w, err := query.NewGradedJSON(&out, query.Screen{}, snapshot, sources)
 	if err != nil {
 		t.Fatal(err)
 	}

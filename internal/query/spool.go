@@ -17,7 +17,7 @@ const (
 	// memory, which DuckDB's memory limit does not count. The limit does count a temporary table, and
 	// DuckDB can move it to disk.
 	spool = `temp.main."spooled result"`
-	// pieceRows is the number of rows of a piece.
+	// pieceRows is the number of rows that are read at once from a stored table.
 	pieceRows = 40_960
 )
 
@@ -61,31 +61,31 @@ type pieceReader struct {
 	array.RecordReader // the current piece, or nil
 }
 
-// openPieces reads a table with a query of the form SELECT columns FROM table.
+// openPieces opens a pieceReader for a query of the form SELECT columns FROM table.
 func openPieces(ctx context.Context, arrow *duckdb.Arrow, text string) (array.RecordReader, error) {
 	p := &pieceReader{ctx: ctx, arrow: arrow, text: text}
 	_, table, _ := strings.Cut(text, " FROM ")
-	last, err := arrow.QueryContext(ctx, "SELECT coalesce(max(rowid) + 1, 0)::BIGINT FROM "+table)
+	end, err := arrow.QueryContext(ctx, "SELECT coalesce(max(rowid) + 1, 0)::BIGINT FROM "+table)
 	if err != nil {
 		return nil, err
 	}
-	defer last.Release()
-	if last.Next() {
-		p.end = last.RecordBatch().Column(0).(*array.Int64).Value(0)
+	defer end.Release()
+	if end.Next() {
+		p.end = end.RecordBatch().Column(0).(*array.Int64).Value(0)
 	}
-	if err := last.Err(); err != nil {
+	if err := end.Err(); err != nil {
 		return nil, err
 	}
 	return p, p.openNext()
 }
 
 func (p *pieceReader) openNext() error {
-	part, err := p.arrow.QueryContext(p.ctx, fmt.Sprintf("%s WHERE rowid >= %d AND rowid < %d", p.text, p.next, p.next+pieceRows))
+	piece, err := p.arrow.QueryContext(p.ctx, fmt.Sprintf("%s WHERE rowid >= %d AND rowid < %d", p.text, p.next, p.next+pieceRows))
 	if err != nil {
 		return err
 	}
 	p.Release()
-	p.RecordReader, p.next = part, p.next+pieceRows
+	p.RecordReader, p.next = piece, p.next+pieceRows
 	return nil
 }
 

@@ -71,9 +71,9 @@ func isStorable(stmt *duckdb.Stmt, kind duckdb.StmtType) (bool, error) {
 	return columns > 0, err
 }
 
-// refuseUnlessReads returns a *RefusedError unless the text of s is one statement that only
+// checkReadOnly returns a *RefusedError if the text of s is not a single statement that only
 // reads. DuckDB classifies DESCRIBE, SHOW and SUMMARIZE as SELECT.
-func refuseUnlessReads(ctx context.Context, conn *duckdb.Conn, s statement, text string, args []any) error {
+func checkReadOnly(ctx context.Context, conn *duckdb.Conn, s statement, text string, args []any) error {
 	text = text[len(leadingGap.FindString(text)):]
 	words := explainWords.FindString(text)
 	switch {
@@ -86,7 +86,7 @@ func refuseUnlessReads(ctx context.Context, conn *duckdb.Conn, s statement, text
 		if err != nil {
 			return err
 		}
-		return refuseUnlessReads(ctx, conn, explained, text[len(words):], args)
+		return checkReadOnly(ctx, conn, explained, text[len(words):], args)
 	case !s.several && s.kind != duckdb.STATEMENT_TYPE_SELECT:
 		return &RefusedError{Reason: refusalOf(s.kind)}
 	}
@@ -144,23 +144,23 @@ var (
 	mayHaveSideEffect = regexp.MustCompile(`(?i)` + sideEffects + `|\bquery\b`)
 	// sideEffectCall matches a call of a function in sideEffects. Its name may be quoted.
 	sideEffectCall = regexp.MustCompile(`(?i)(?:` + sideEffects + `)"?` + gap + `*\(`)
-	// queryCall matches the beginning of a call of the function "query". plainText matches its argument if that is
-	// a single literal.
-	queryCall = regexp.MustCompile(`(?i)\bquery"?` + gap + `*\(`)
-	plainText = regexp.MustCompile(`^` + gap + `*'((?:[^']|'')*)'` + gap + `*\)`)
+	// queryCall matches the beginning of a call of the function "query". literalArgument matches the
+	// argument of the call if the argument is a single literal.
+	queryCall       = regexp.MustCompile(`(?i)\bquery"?` + gap + `*\(`)
+	literalArgument = regexp.MustCompile(`^` + gap + `*'((?:[^']|'')*)'` + gap + `*\)`)
 	// sideEffectStep matches a function in sideEffects within a plan in JSON.
 	sideEffectStep = regexp.MustCompile(`"name": "(?i:` + sideEffects + `) *"`)
 )
 
 // callsSideEffect reports whether a text contains a call of a function with side effects. A call of
-// the function "query" counts as such a call if its argument contains such a call or is not a
-// literal. The value of an expression could be different at run time than in the plan.
+// the function "query" counts too if its argument contains a call of a function with side effects, or
+// if the argument is not a literal: an expression can have another value at run time than in the plan.
 func callsSideEffect(text string) bool {
 	if sideEffectCall.MatchString(text) {
 		return true
 	}
 	for _, call := range queryCall.FindAllStringIndex(text, -1) {
-		argument := plainText.FindStringSubmatch(text[call[1]:])
+		argument := literalArgument.FindStringSubmatch(text[call[1]:])
 		if argument == nil || callsSideEffect(strings.ReplaceAll(argument[1], "''", "'")) {
 			return true
 		}
@@ -170,7 +170,7 @@ func callsSideEffect(text string) bool {
 
 // refuseSideEffects returns a *RefusedError for a text that calls a function with side effects. It
 // checks the text and then the plan, which also contains calls in views and macros. A PIVOT without
-// IN has no plan and is refused if its text may call such a function.
+// IN has no plan and is refused if the text may call a function with side effects.
 func refuseSideEffects(ctx context.Context, conn *duckdb.Conn, s statement, text string, args []any) error {
 	if !mayHaveSideEffect.MatchString(text) {
 		return nil

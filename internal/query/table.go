@@ -14,7 +14,7 @@ import (
 
 // Screen describes the destination of a table.
 type Screen struct {
-	// Terminal tables have rules, column types, a row count and notes about cut texts. Other
+	// Terminal tables have borders, column types, a row count and notes about cut texts. Other
 	// tables are plain aligned text without cuts.
 	Terminal bool
 	// Width is the width of the terminal in columns. 0 means no limit.
@@ -116,7 +116,7 @@ func (w *tableWriter) columnWidths(limit int, withTypes bool) []int {
 func textWidth(s string) int { return text.StringWidthWithoutEscSequences(s) }
 
 // startPlain writes the column names and the collected rows. A text longer than maxWidth does not
-// widen its column. It shifts the rest of its line.
+// widen its column; the text shifts the rest of its line.
 func (w *tableWriter) startPlain() error {
 	const maxWidth = 60
 	w.widths = w.columnWidths(maxWidth, false)
@@ -150,12 +150,13 @@ func (w *tableWriter) plainLine(cells []string) error {
 }
 
 // fitColumns returns the width of each column and the indexes of the shown columns. It cuts texts at
-// the largest limit at which all columns fit. Texts cut to 20 or fewer characters are hard to read, so
-// from this limit on it hides columns, the least important first. The columns of Screen.First, or else
-// the key columns and the most important number, are needed: before fitColumns hides one of them, it
-// cuts texts further. ok is false if the needed columns do not fit.
+// the largest limit at which all columns fit. If the columns do not fit at a limit of 30 characters,
+// fitColumns hides columns, the least important first. The needed columns are hidden last: these are
+// the columns of Screen.First or, if it is empty, the key columns and the most important number.
+// Before fitColumns hides a needed column, it cuts texts down to 10 characters. ok is false if the
+// needed columns do not fit and Screen.First is empty.
 func (w *tableWriter) fitColumns() (widths, shown []int, ok bool) {
-	const gutter = 3 // a rule and two spaces
+	const gutter = 3 // a border and two spaces
 	needed := w.findKeys()
 	order := w.rankColumns(needed)
 	if len(w.screen.First) > 0 {
@@ -172,8 +173,8 @@ func (w *tableWriter) fitColumns() (widths, shown []int, ok bool) {
 				shown = append(shown, i)
 			}
 		}
-		lacks := func(i int) bool { return !slices.Contains(shown, i) }
-		if ok = len(shown) == len(order) || limit <= 20 && !slices.ContainsFunc(needed, lacks); ok {
+		isMissing := func(i int) bool { return !slices.Contains(shown, i) }
+		if ok = len(shown) == len(order) || limit <= 20 && !slices.ContainsFunc(needed, isMissing); ok {
 			break
 		}
 	}
@@ -181,9 +182,9 @@ func (w *tableWriter) fitColumns() (widths, shown []int, ok bool) {
 	return widths, shown, ok || len(w.screen.First) > 0
 }
 
-// findKeys returns the columns that distinguish the rows. These are the name and the currency, and
-// then each text, time or boolean that distinguishes more rows. Ids are tried last, because people
-// do not read them.
+// findKeys returns the columns that distinguish the rows. These are the name, the currency, a first
+// column that is neither an id nor a number, and then each text, time or boolean that distinguishes
+// more rows. Ids are tried last, because people do not read them.
 func (w *tableWriter) findKeys() []int {
 	var keys []int
 	nameColumn := slices.IndexFunc(w.columns, func(c Column) bool { return strings.HasSuffix(c.Name, "_name") })
@@ -275,11 +276,11 @@ func (w *tableWriter) writeFramed() error {
 	}
 	t.AppendHeader(header)
 	t.SetColumnConfigs(configs)
-	cut := false
+	hasCutText := false
 	for _, row := range w.cells {
 		cells := table.Row{}
 		for _, i := range shown {
-			cut = cut || textWidth(row[i]) > widths[i]
+			hasCutText = hasCutText || textWidth(row[i]) > widths[i]
 			cells = append(cells, snipText(row[i], widths[i]))
 		}
 		t.AppendRow(cells)
@@ -297,7 +298,7 @@ func (w *tableWriter) writeFramed() error {
 		}
 		notes = append(notes, fmt.Sprintf("%d of %s hidden: %s", len(hidden), plural.Count(len(w.columns), "column"), strings.Join(hidden, ", ")))
 	}
-	if cut {
+	if hasCutText {
 		notes = append(notes, "long texts cut")
 	}
 	if len(notes) > 1 || w.rows > len(w.cells) {

@@ -34,7 +34,7 @@ type PreviousExport struct {
 	Files  []string `json:"files"`
 }
 
-// exportFolder is the layout of the name of a folder, which is the time of the export.
+// exportFolder is the time layout of folder names. A folder is named after the time of its export.
 const exportFolder = "20060102T150405.000000000Z"
 
 // maxManifestBytes limits the manifest that is read from a bucket.
@@ -57,23 +57,23 @@ func (db *DB) ExportToBucket(ctx context.Context, b *object.Bucket, e Export, no
 	if m, err = db.Export(ctx, dir, e); err != nil {
 		return m, err
 	}
-	next := BucketManifest{ExportManifest: m, Folder: now.UTC().Format(exportFolder)}
+	manifest := BucketManifest{ExportManifest: m, Folder: now.UTC().Format(exportFolder)}
 	if previous.Folder != "" {
-		next.Previous = &PreviousExport{previous.Folder, previous.paths()}
+		manifest.Previous = &PreviousExport{previous.Folder, previous.paths()}
 	}
-	if err := uploadFiles(ctx, b, dir, next); err != nil {
+	if err := uploadFiles(ctx, b, dir, manifest); err != nil {
 		return m, fmt.Errorf("%w; readers of %s keep the previous export", err, b.Address(""))
 	}
-	text, err := json.MarshalIndent(next, "", "  ")
+	text, err := json.MarshalIndent(manifest, "", "  ")
 	if err != nil {
 		return m, err
 	}
 	// The server may have stored the manifest although the request failed. The uploaded files are
 	// kept, because readers then need them.
 	if err := b.PutBytes(ctx, exportManifestFile, append(text, '\n')); err != nil {
-		return m, fmt.Errorf("%w; the files of the export are kept in %s", err, b.Address(next.Folder))
+		return m, fmt.Errorf("%w; the files of the export are kept in %s", err, b.Address(manifest.Folder))
 	}
-	if err := removeOldExports(ctx, b, next, previous.Previous); err != nil {
+	if err := removeOldExports(ctx, b, manifest, previous.Previous); err != nil {
 		log.Warn("files of old exports not removed", "error", err)
 	}
 	return m, nil
@@ -99,12 +99,12 @@ func readBucketManifest(ctx context.Context, b *object.Bucket) (m BucketManifest
 // no manifest lists them.
 func uploadFiles(ctx context.Context, b *object.Bucket, dir string, m BucketManifest) error {
 	upload := func(f ExportFile) (err error) {
-		from, err := os.Open(filepath.Join(dir, filepath.FromSlash(f.File)))
+		file, err := os.Open(filepath.Join(dir, filepath.FromSlash(f.File)))
 		if err != nil {
 			return err
 		}
-		defer func() { err = errors.Join(err, from.Close()) }()
-		return b.Put(ctx, path.Join(m.Folder, f.File), from, object.Sum{Bytes: f.Bytes, SHA256: f.SHA256})
+		defer func() { err = errors.Join(err, file.Close()) }()
+		return b.Put(ctx, path.Join(m.Folder, f.File), file, object.Sum{Bytes: f.Bytes, SHA256: f.SHA256})
 	}
 	var names []string
 	for _, f := range m.Files {
@@ -126,30 +126,30 @@ func uploadFiles(ctx context.Context, b *object.Bucket, dir string, m BucketMani
 }
 
 // removeOldExports removes the files of old, which is the export before the previous one, and the
-// folders of interrupted exports. A folder that m does not name may belong to a running export.
-// Such a folder is removed once its files are a day older than the files of m, by the clock of the server.
+// folders of interrupted exports. Other folders that m does not name may belong to running exports.
+// They are removed once their files are a day older than the files of m, by the clock of the server.
 func removeOldExports(ctx context.Context, b *object.Bucket, m BucketManifest, old *PreviousExport) error {
 	const folderPrefix, minAge = "2", 24 * time.Hour // folder names begin with a year
 	objects, err := b.List(ctx, folderPrefix)
 	if err != nil {
 		return err
 	}
-	named := []string{m.Folder}
+	namedFolders := []string{m.Folder}
 	if m.Previous != nil {
-		named = append(named, m.Previous.Folder)
+		namedFolders = append(namedFolders, m.Previous.Folder)
 	}
-	var now time.Time
+	var newestUpload time.Time
 	for _, o := range objects {
-		if strings.HasPrefix(o.Name, m.Folder+"/") && o.StoredAt.After(now) {
-			now = o.StoredAt
+		if strings.HasPrefix(o.Name, m.Folder+"/") && o.StoredAt.After(newestUpload) {
+			newestUpload = o.StoredAt
 		}
 	}
 	var obsolete []string
 	for _, o := range objects {
 		folder, _, _ := strings.Cut(o.Name, "/")
 		_, err := time.Parse(exportFolder, folder)
-		isStale := !o.StoredAt.IsZero() && o.StoredAt.Before(now.Add(-minAge))
-		if err == nil && !slices.Contains(named, folder) && (old != nil && folder == old.Folder || isStale) {
+		isStale := !o.StoredAt.IsZero() && o.StoredAt.Before(newestUpload.Add(-minAge))
+		if err == nil && !slices.Contains(namedFolders, folder) && (old != nil && folder == old.Folder || isStale) {
 			obsolete = append(obsolete, o.Name)
 		}
 	}

@@ -32,14 +32,14 @@ const aboutSheet = "About"
 //
 // End writes the workbook. For a result beyond the limits of Excel, the Writer returns a *UsageError.
 func (db *DB) NewExcelWriter(ctx context.Context, q Query, values map[string]string, to io.Writer) (Writer, error) {
-	at, err := db.ReadSnapshot(ctx)
+	snapshot, err := db.SelectedSnapshot(ctx)
 	if err != nil {
 		return nil, err
 	}
 	sources, err := db.Sources(ctx, q, values)
-	w := &excelWriter{out: to, tempDir: db.spill.Dir, query: q, values: values, snapshot: at, sources: sources}
+	w := &excelWriter{out: to, tempDir: db.spill.Dir, query: q, values: values, snapshot: snapshot, sources: sources}
 	if errors.Is(err, ErrNoPlan) {
-		w.noSources, err = err.Error(), nil
+		w.sourcesProblem, err = err.Error(), nil
 	}
 	return w, err
 }
@@ -52,8 +52,8 @@ type excelWriter struct {
 	values   map[string]string
 	snapshot Snapshot
 	sources  []Source
-	// noSources explains why the sources are unknown. It is empty if they are known.
-	noSources string
+	// sourcesProblem explains why the sources are unknown. It is empty for known sources.
+	sourcesProblem string
 
 	file    *excelize.File
 	sheet   *excelize.StreamWriter
@@ -126,9 +126,9 @@ func (w *excelWriter) writeRow() error {
 }
 
 func (w *excelWriter) End() error {
-	last, err := excelize.CoordinatesToCellName(max(len(w.columns), 1), w.rows)
+	lastCell, err := excelize.CoordinatesToCellName(max(len(w.columns), 1), w.rows)
 	if err == nil {
-		err = errors.Join(w.file.AutoFilter(w.name, "A1:"+last, nil), w.sheet.Flush())
+		err = errors.Join(w.file.AutoFilter(w.name, "A1:"+lastCell, nil), w.sheet.Flush())
 	}
 	if err == nil {
 		err = w.writeAbout()
@@ -172,7 +172,7 @@ func (w *excelWriter) writeAbout() error {
 	for _, s := range w.sources {
 		lines = append(lines, []any{"Table " + s.Table, s.Grade, s.Reason})
 	}
-	lines = append(lines, []any{"Tables", w.noSources})
+	lines = append(lines, []any{"Tables", w.sourcesProblem})
 	// The length of a cell is limited, the length of a query is not.
 	for line := range strings.Lines(w.query.SQL) {
 		lines = append(lines, []any{"SQL", strings.TrimRight(line, "\r\n")})

@@ -119,9 +119,9 @@ func TestExcelHasHeaderFilterAndAboutSheet(t *testing.T) {
 	}
 }
 
-// TestTooLargeResultsAreNoExcelFiles saves results that exceed the limits of a sheet. Save must
+// TestTooLargeResultsCreateNoExcelFile saves results that exceed the limits of a sheet. Save must
 // return an error and create no file.
-func TestTooLargeResultsAreNoExcelFiles(t *testing.T) {
+func TestTooLargeResultsCreateNoExcelFile(t *testing.T) {
 	t.Parallel()
 	db := open(t, "")
 	for sql, want := range map[string]string{

@@ -18,7 +18,7 @@ func namesOf(all []query.Query) (names []string) {
 	return names
 }
 
-func TestFindWords(t *testing.T) {
+func TestFilterByWords(t *testing.T) {
 	all := []query.Query{
 		{Name: "margins", Title: "Sales and margin", About: "By month.", Subject: "margins"},
 		{Name: "refunds", Title: "Refunds by month", About: "No margin.", Subject: "orders"},
@@ -31,7 +31,7 @@ func TestFindWords(t *testing.T) {
 		"fund":          {"refunds"},
 		"month nowhere": nil,
 	} {
-		if diff := cmp.Diff(want, namesOf(query.FindWords(all, strings.Fields(words)))); diff != "" {
+		if diff := cmp.Diff(want, namesOf(query.FilterByWords(all, strings.Fields(words)))); diff != "" {
 			t.Errorf("queries with %q (-want +got):\n%s", words, diff)
 		}
 	}

@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// WriteList lists queries by subject. In the format Table, each query is one line. CSV and JSON contain
-// all fields of the headers.
+// WriteList lists queries by subject. In the format Table, each query is one line. JSON contains
+// the fields of the headers and the marts. CSV contains only the names of the parameters.
 func WriteList(w io.Writer, f Format, all []Query) error {
 	all = slices.Clone(all)
 	slices.SortStableFunc(all, func(a, b Query) int { return strings.Compare(a.Subject, b.Subject) })
@@ -41,7 +41,7 @@ func listBySubject(w io.Writer, all []Query) error {
 		if marts != "" {
 			marts = " [" + marts + "]"
 		}
-		fmt.Fprintf(&b, "  %-*s  %s%s%s\n", width, q.Name, q.Title, marts, q.ownMark())
+		fmt.Fprintf(&b, "  %-*s  %s%s%s\n", width, q.Name, q.Title, marts, q.ownNote())
 	}
 	b.WriteString("\nquery --list WORD... finds queries, query --list NAME explains one with its parameters, query --sql NAME prints its SQL\n")
 	_, err := io.WriteString(w, b.String())
@@ -66,22 +66,22 @@ func (q Query) Marts() []string {
 	return slices.Compact(names)
 }
 
-// FindWords returns the queries that contain every word in their name, title, description or
-// subject. It ignores case.
-func FindWords(all []Query, words []string) []Query {
-	var found []Query
+// FilterByWords returns the queries that contain every word in their name, title, description or
+// subject. Upper and lower case are equal.
+func FilterByWords(all []Query, words []string) []Query {
+	var matching []Query
 	for _, q := range all {
 		text := strings.ToLower(strings.Join([]string{q.Name, q.Title, q.About, q.Subject}, "\n"))
 		lacks := func(word string) bool { return !strings.Contains(text, strings.ToLower(word)) }
 		if !slices.ContainsFunc(words, lacks) {
-			found = append(found, q)
+			matching = append(matching, q)
 		}
 	}
-	return found
+	return matching
 }
 
-// ownMark returns a note with the file of a user's query. It is empty for built-in queries.
-func (q Query) ownMark() string {
+// ownNote returns a note with the file of a user's query. The note is empty for built-in queries.
+func (q Query) ownNote() string {
 	if q.File == "" {
 		return ""
 	}
@@ -92,7 +92,7 @@ func (q Query) ownMark() string {
 func Explain(w io.Writer, q Query) error {
 	const indent, width = "  ", 80
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s%s\n", q.Name, q.ownMark())
+	fmt.Fprintf(&b, "%s%s\n", q.Name, q.ownNote())
 	grain := ""
 	if q.Grain != "" {
 		grain = "one row per " + strings.TrimPrefix(q.Grain, "one row per ")
@@ -112,22 +112,22 @@ func Explain(w io.Writer, q Query) error {
 	return err
 }
 
-// listedQuery is a query in the JSON list.
-type listedQuery struct {
+// queryInList is a query in the JSON list.
+type queryInList struct {
 	Subject string        `json:"subject"`
 	Name    string        `json:"name"`
 	Title   string        `json:"title"`
 	Grain   string        `json:"grain"`
 	About   string        `json:"about"`
-	Params  []listedParam `json:"params"`
+	Params  []paramInList `json:"params"`
 	// Marts are the views in the schema mart that the query reads.
 	Marts []string `json:"marts"`
 	// File is empty for a built-in query.
 	File string `json:"file"`
 }
 
-// listedParam is a parameter in the JSON list.
-type listedParam struct {
+// paramInList is a parameter in the JSON list.
+type paramInList struct {
 	Name     string `json:"name"`
 	Type     string `json:"type"`
 	Nullable bool   `json:"nullable"`
@@ -139,11 +139,11 @@ type listedParam struct {
 }
 
 func listAsJSON(w io.Writer, all []Query) error {
-	listed := make([]listedQuery, len(all))
+	listed := make([]queryInList, len(all))
 	for i, q := range all {
-		listed[i] = listedQuery{q.Subject, q.Name, q.Title, q.Grain, q.About, []listedParam{}, append([]string{}, q.Marts()...), q.File}
+		listed[i] = queryInList{q.Subject, q.Name, q.Title, q.Grain, q.About, []paramInList{}, append([]string{}, q.Marts()...), q.File}
 		for _, p := range q.Params {
-			param := listedParam{Name: p.Name, Type: p.Type, Nullable: p.TakesNull(), About: p.About, Values: p.Values}
+			param := paramInList{Name: p.Name, Type: p.Type, Nullable: p.TakesNull(), About: p.About, Values: p.Values}
 			if p.Default != "" {
 				param.Default = &p.Default
 			}
