@@ -32,9 +32,9 @@ func (p *Details) AddAsked(ctx context.Context, st string, ids []string, outcome
 	return appendRows(ctx, p.staging, st, askedName, ids, func(id string) []driver.Value { return []driver.Value{id, string(outcome)} })
 }
 
-// IDsToAsk returns the planned ids of a stream that were not requested yet, up to a priority.
-// OldestFirst returns ids of all priorities, in the order in which they were last read.
-// NeverRead returns only ids that were never read.
+// IDsToAsk returns the planned ids of a stream that were not requested yet, up to a priority. With
+// OldestFirst, it returns ids of all priorities, in the order in which they were last read. With
+// NeverRead, it returns only ids that were never read.
 func (p *Details) IDsToAsk(ctx context.Context, st stream.Stream, upTo Priority) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
 		args := values{"plan": planTable(st.Name), "asked": askedTable(st.Name)}
@@ -80,14 +80,14 @@ func (p *Details) MarkUnread(ctx context.Context, st stream.Stream) (Plan, error
 	return p.countPlan(ctx, st)
 }
 
-// KeepNamed changes the outcome Gone of an id to Missed if a list still contains the id. The rows
-// of the record are then kept. For a list that was not read in this run, KeepNamed uses the rows
+// KeepListed changes the outcome Gone of an id to Missed if a list still contains the id. The rows
+// of the record are then kept. For a list that was not read in this run, KeepListed uses the rows
 // in main. It returns the number of changed outcomes.
-func (p *Details) KeepNamed(ctx context.Context, st stream.Stream, wasRead func(string) bool) (n int64, err error) {
+func (p *Details) KeepListed(ctx context.Context, st stream.Stream, wasRead func(string) bool) (n int64, err error) {
 	if err := p.staging.flush(ctx, allStreams); err != nil {
 		return 0, err
 	}
-	var named []sqlText
+	var listed []sqlText
 	for _, ref := range st.Parents {
 		for _, name := range stream.FilledBy(p.staging.streams, ref.Table) {
 			if name == st.Name || !ref.Lists() {
@@ -95,29 +95,29 @@ func (p *Details) KeepNamed(ctx context.Context, st stream.Stream, wasRead func(
 			}
 			list, _ := stream.Find(p.staging.streams, name)
 			column, main := sqltext.Name(ref.Column), mainTable(ref.Table)
-			named = append(named, planSQL.Render("listed_ids", values{"column": column, "table": stagedTable(name, ref.Table)}))
+			listed = append(listed, planSQL.Render("listed_ids", values{"column": column, "table": stagedTable(name, ref.Table)}))
 			switch {
 			case list.Completes != "":
 			case !list.IsDetail() && !wasRead(name):
-				named = append(named, planSQL.Render("listed_ids", values{"column": column, "table": main}))
+				listed = append(listed, planSQL.Render("listed_ids", values{"column": column, "table": main}))
 			case list.IsDetail():
-				named = append(named, planSQL.Render("listed_ids_of_carried", values{"column": column, "main": main,
+				listed = append(listed, planSQL.Render("listed_ids_of_carried", values{"column": column, "main": main,
 					"param": sqltext.Name(list.Param), "asked": askedTable(name)}))
 			}
 		}
 	}
-	if len(named) == 0 {
+	if len(listed) == 0 {
 		return 0, nil
 	}
-	kept, err := queryTexts(ctx, p.staging.draft, planSQL.Render("keep_named", values{"asked": askedTable(st.Name), "named": unionAll(named)}))
+	kept, err := queryTexts(ctx, p.staging.draft, planSQL.Render("keep_listed", values{"asked": askedTable(st.Name), "listed": unionAll(listed)}))
 	if err != nil {
 		return 0, fmt.Errorf("compare the 404 responses of %s with the lists: %w", st.Name, err)
 	}
 	return int64(len(kept)), nil
 }
 
-// CountCaughtUp counts the details that were read tonight and need not be read tomorrow. The
-// next night can read as many unread details instead.
+// CountCaughtUp counts the details that were read tonight and need not be read tomorrow. The next night
+// can read the same number of unread details.
 func (p *Details) CountCaughtUp(ctx context.Context) (n int64, err error) {
 	var counts []sqlText
 	for _, st := range p.staging.streams {
@@ -136,9 +136,9 @@ func (p *Details) CountCaughtUp(ctx context.Context) (n int64, err error) {
 	return n, nil
 }
 
-// KnownParams returns the known ids of a detail stream. An id is known if the stream has rows of
-// it in main, or if the column st.NonEmptyFor contains it, staged or stored.
-func (p *Details) KnownParams(ctx context.Context, st stream.Stream) (map[string]bool, error) {
+// KnownIDs returns the ids of a detail stream that are known to have records: the ids of its rows in
+// main, and the ids in the staged and stored rows of the column st.NonEmptyFor.
+func (p *Details) KnownIDs(ctx context.Context, st stream.Stream) (map[string]bool, error) {
 	if err := p.staging.flush(ctx, allStreams); err != nil {
 		return nil, err
 	}
@@ -147,16 +147,16 @@ func (p *Details) KnownParams(ctx context.Context, st stream.Stream) (map[string
 	if st.NonEmptyFor.Table != "" {
 		rows = append(rows, p.staging.knownRows(st.NonEmptyFor.Table, st.NonEmptyFor.Column))
 	}
-	known, err := queryTextSet(ctx, p.staging.draft, planSQL.Render("known_params", values{"param": param, "rows": unionAll(rows)}))
+	known, err := queryTextSet(ctx, p.staging.draft, planSQL.Render("known_ids", values{"param": param, "rows": unionAll(rows)}))
 	if err != nil {
 		return nil, fmt.Errorf("list the known ids of %s: %w", st.Name, err)
 	}
 	return known, nil
 }
 
-// store writes the fingerprint of each answered detail into meta.details, for the plan of the
-// next night. A missed detail is marked, so that the next night requests it again. A single
-// statement for all streams would exceed a small memory limit during the merge.
+// store writes the fingerprint of each answered detail into meta.details, for the plan of the next
+// night. It marks missed details, because the next night must request them again. It runs statements
+// for each stream: a single statement for all streams would exceed a small memory limit.
 func (p *Details) store(ctx context.Context, tx *sql.Tx, cover map[string]Coverage) error {
 	for _, st := range p.staging.streams {
 		if !st.IsDetail() || cover[st.Name] == Carried {

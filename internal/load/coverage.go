@@ -9,26 +9,26 @@ import (
 	"placementsync/internal/stream"
 )
 
-// Coverage determines which missing rows of a stream were deleted by the service. A row is missing if
-// it is in main and was not staged tonight.
+// Coverage determines which missing rows of a stream count as deleted by the service. A row is missing
+// if it is in main and was not staged tonight.
 type Coverage int
 
 const (
-	// Carried means that no row was deleted. The staged rows are dropped, and the rows in main
-	// are kept.
+	// Carried means that the stream was not read. No row counts as deleted. The staged rows are
+	// dropped, and the rows in main are kept.
 	Carried Coverage = iota
-	// Unproven means that no row is known to be deleted. The staged rows are merged (grade
-	// best_effort).
+	// Unproven means that rows may be missing by mistake (grade best_effort). No row counts as
+	// deleted. The staged rows are merged.
 	Unproven
-	// ByID means that the missing rows of answered ids were deleted, and all rows of ids with
-	// the outcome Gone.
+	// ByID is the coverage of details. The missing rows of answered ids, and all rows of ids with
+	// the outcome Gone, count as deleted.
 	ByID
-	// Whole means that all missing rows were deleted.
+	// Whole means that all missing rows count as deleted.
 	Whole
 )
 
-// scope returns a condition on the rows m of a table in main. The service deleted the rows that meet
-// the condition and were not staged.
+// scope returns a condition on the rows m of a table in main. A row that meets the condition and was not
+// staged counts as deleted.
 func (m *merge) scope(t stream.Table) sqlText {
 	lists, detail := m.staging.sources(t.Name)
 	if len(lists) == 0 {
@@ -48,7 +48,7 @@ func (m *merge) streamScope(t stream.Table, st, detail stream.Stream) sqlText {
 	case t.Name != st.Root().Name:
 		return m.childScope(t, st, detail)
 	case cover == Whole && !st.IsDetail() && detail.Name != "":
-		return compareSQL.Render("scope_without_kept", values{"param": sqltext.Name(detail.Param), "kept": keptDetails(detail)})
+		return compareSQL.Render("scope_of_not_kept", values{"param": sqltext.Name(detail.Param), "kept": keptDetails(detail)})
 	case cover == Whole && !st.IsDetail():
 		return rowsOfStream(st.Root())
 	case st.IsDetail() && cover == ByID:
@@ -61,8 +61,8 @@ func (m *merge) streamScope(t stream.Table, st, detail stream.Stream) sqlText {
 	return "FALSE"
 }
 
-// childScope returns the scope of a table of items. It consists of the items of records that were
-// staged or deleted.
+// childScope returns the scope of a table of items: the items of records that were staged or deleted.
+// For a completely read list without a detail stream, the scope is all items.
 func (m *merge) childScope(t stream.Table, st, detail stream.Stream) sqlText {
 	parent, root := enclosingTable(st, t), st.Root().Name
 	parents, key := prefixed("m.", t.Parents), sqltext.Names(parent.Key)
@@ -81,8 +81,8 @@ func (m *merge) childScope(t stream.Table, st, detail stream.Stream) sqlText {
 		"desired": desiredTable(parent.Name), "changed_keys": changedKeysTable(parent.Name)})
 }
 
-// rowsOfStream returns a condition on the rows m of a table that several streams fill. It selects
-// the rows of the stream with this root table, by the columns in Table.Const.
+// rowsOfStream returns a condition that selects the rows m of one stream from a table that several
+// streams fill. root is the root table of the stream. The condition compares the columns in root.Const.
 func rowsOfStream(root stream.Table) sqlText {
 	parts := []string{"TRUE"}
 	for _, column := range slices.Sorted(maps.Keys(root.Const)) {

@@ -15,8 +15,8 @@ import (
 	"placementsync/internal/stream"
 )
 
-// createDesired creates the desired rows of every table. It joins the rows of lists with the details
-// that complete them.
+// createDesired creates the desired rows of every table, which main has after the merge. It joins the
+// rows of lists with the details that complete these lists.
 func (m *merge) createDesired(ctx context.Context) error {
 	var err error
 	for _, st := range m.staging.streams {
@@ -38,7 +38,7 @@ func (m *merge) createDesired(ctx context.Context) error {
 }
 
 // desiredRows returns SQL that creates the desired rows of one table. If no detail stream completes
-// the table, they are a view, which copies no rows.
+// the table, the SQL creates a view, which copies no rows.
 func (m *merge) desiredRows(t stream.Table) sqlText {
 	lists, detail := m.staging.sources(t.Name)
 	def := m.staging.defs[t.Name]
@@ -78,7 +78,8 @@ func (m *merge) desiredRows(t stream.Table) sqlText {
 	return desiredSQL.Render("join_items", args)
 }
 
-// listRows returns SQL that selects the rows of a list, except the rows of kept details.
+// listRows returns SQL that selects the staged rows of the list that a detail stream completes, except
+// the rows of kept details.
 func listRows(detail stream.Stream) sqlText {
 	return desiredSQL.Render("list_rows", values{"list": stagedTable(detail.Completes, detail.Root().Name),
 		"param": sqltext.Name(detail.Param), "kept": keptDetails(detail)})
@@ -155,8 +156,8 @@ func (m *merge) mergeExtras(ctx context.Context, detail stream.Stream) error {
 	return m.staging.flush(ctx, allStreams)
 }
 
-// mergeObjects merges two JSON objects. A member of over replaces the member of under with the same
-// name. Values keep their exact text, and names are sorted.
+// mergeObjects merges two JSON objects. If both have a member with the same name, the result has the
+// value of over. Values keep their exact text, and names are sorted.
 func mergeObjects(under, over string) (string, error) {
 	members := map[string]string{}
 	for _, object := range []string{under, over} {

@@ -7,8 +7,8 @@ import (
 	"placementsync/internal/load"
 )
 
-// TestUnknownFieldsOfListAndDetailAreKept reads list and detail in the first night, and only one of
-// them in the second. main must keep the unknown fields of the other one.
+// TestUnknownFieldsOfListAndDetailAreKept reads list and detail in the first night, and only the list
+// or only the detail in the second. main must keep the unknown fields of both.
 func TestUnknownFieldsOfListAndDetailAreKept(t *testing.T) {
 	row := func(extra string, seq int) string {
 		return fmt.Sprintf(`{"id":"o1","extra":%q,"row_hash":%d,"seq":%[2]d}`, extra, seq)
@@ -60,8 +60,8 @@ func TestLastCopyOfARepeatedItemIsKept(t *testing.T) {
 		"c 1 new1", "c 2 new2", "d 1 other")
 }
 
-// TestMissedDetailIsRequestedAgain reads a detail in the first night. In the second night its request
-// fails, which must mark the detail for another request.
+// TestMissedDetailIsRequestedAgain reads a detail in the first night. In the second night the request
+// fails. The detail must then be marked for another request.
 func TestMissedDetailIsRequestedAgain(t *testing.T) {
 	h := newFixture(t, "orders", "order_details")
 	h.planDetails = true
@@ -83,15 +83,15 @@ func TestSwappedValuesAreAChange(t *testing.T) {
 	h.planDetails = true
 	// The second night swaps the upper halves of the two hashes, 5 and 9.
 	const first, second = 5<<32 + 7, 9<<32 + 3
-	var seen []string
+	var fingerprints []string
 	for _, hashes := range [][2]int{{first, second}, {first + 4<<32, second - 4<<32}} {
 		list := wholeLists(listing("p1", "a", 1, 1), price("p1", 1, "10", hashes[0], 1)+","+price("p1", 2, "20", hashes[1], 1))
 		list["products"] = streamInput{cover: load.ByID, outcomes: map[load.Outcome][]string{load.Answered: {"p1"}}}
 		_, err := h.run(list, load.Limits{Rows: 10})
 		must(t, err)
-		seen = append(seen, h.queryRows("SELECT fingerprint FROM meta.details WHERE stream = 'products'")...)
+		fingerprints = append(fingerprints, h.queryRows("SELECT fingerprint FROM meta.details WHERE stream = 'products'")...)
 	}
-	if len(seen) != 2 || seen[0] == seen[1] {
-		t.Errorf("the fingerprints of the two nights are %q, want two different ones", seen)
+	if len(fingerprints) != 2 || fingerprints[0] == fingerprints[1] {
+		t.Errorf("the fingerprints of the two nights are %q, want two different ones", fingerprints)
 	}
 }

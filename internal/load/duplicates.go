@@ -8,12 +8,12 @@ import (
 	"placementsync/internal/stream"
 )
 
-// deduplicate keeps the row with the highest seq of each key. It deletes the other rows, and the
-// rows of the items in them. distinct means that no record was read twice.
+// deduplicate keeps, for each key, the row with the highest seq. It deletes the other rows and the rows
+// of their items. distinct means that no record was read twice.
 func (s *staging) deduplicate(ctx context.Context, st stream.Stream, distinct bool) error {
 	for _, t := range tablesOf(st) {
 		if len(t.Parents) > 0 && slices.Equal(t.Key[:len(t.Parents)], t.Parents) {
-			continue // the key is parent and position: it is as unique as the parent
+			continue // the key begins with the key of the parent, and copies of the parent are deleted with their items
 		}
 		if distinct && containsOnlyRecords(st, t) {
 			continue
@@ -40,7 +40,7 @@ func (s *staging) deduplicate(ctx context.Context, st stream.Stream, distinct bo
 			args := values{"table": innerTable, "item": sqltext.Names(inner.Parents), "key": key}
 			statements = append(statements, duplicatesSQL.Render("drop_rows_of_items", args))
 			if slices.Contains(inner.Key, "position") {
-				statements = append(statements, duplicatesSQL.Render("drop_rows_alongside", args))
+				statements = append(statements, duplicatesSQL.Render("drop_rows_of_repeated_items", args))
 			}
 		}
 		statements = append(statements, duplicatesSQL.Render("drop_duplicates", values{"table": table}))

@@ -10,7 +10,7 @@ import (
 
 // EventRow is a new webhook event with its outcome.
 type EventRow struct {
-	// Event has a body of valid UTF-8.
+	// The body of Event is valid UTF-8.
 	stream.Event
 	// BodySum is the SHA-256 of the exact body, in hex.
 	BodySum string
@@ -29,7 +29,7 @@ const (
 // Events stages webhook events.
 type Events struct{ staging *staging }
 
-// Known returns the ids that are in meta.webhook_events or staged for this table.
+// Known returns those of the ids that are in meta.webhook_events or are staged for it.
 func (e *Events) Known(ctx context.Context, ids []string) (map[string]bool, error) {
 	if len(ids) == 0 {
 		return nil, nil

@@ -36,7 +36,7 @@ func TestEventsAreKnownByTheirIDs(t *testing.T) {
 		for _, ids := range [][]string{{"staged", `"`}, {"staged later"}} {
 			add(s, ids...)
 		}
-		for name, c := range map[string]struct{ ask, want []string }{
+		for name, c := range map[string]struct{ ids, want []string }{
 			"stored by an earlier night":   {[]string{"stored", "another"}, []string{"stored"}},
 			"staged by this night":         {[]string{"staged later", "Staged", "staged"}, []string{"staged", "staged later"}},
 			"one id twice":                 {[]string{"stored", "stored"}, []string{"stored"}},
@@ -45,7 +45,7 @@ func TestEventsAreKnownByTheirIDs(t *testing.T) {
 			"more than a batch, all new":   {slices.Collect(numberedIDs(5000)), nil},
 			"more than a batch, one known": {append(slices.Collect(numberedIDs(5000)), "stored"), []string{"stored"}},
 		} {
-			known, err := s.Events.Known(t.Context(), c.ask)
+			known, err := s.Events.Known(t.Context(), c.ids)
 			must(t, err)
 			if got := slices.Sorted(maps.Keys(known)); !slices.Equal(got, c.want) {
 				t.Errorf("%s: known ids are %q, want %q", name, got, c.want)
@@ -89,8 +89,8 @@ func TestEventsAreWrittenWithTheirOutcome(t *testing.T) {
 		`late t s 31 18:00 31 23:59:59.123456 stored {"a":1} abc 20261101T020000Z`)
 }
 
-// TestLineageNamesTheRunsThatPublished checks that lineage omits runs without a snapshot.
-func TestLineageNamesTheRunsThatPublished(t *testing.T) {
+// TestLineageOmitsUnpublishedRuns publishes two nights, with a failed run in the ledger.
+func TestLineageOmitsUnpublishedRuns(t *testing.T) {
 	h := newFixture(t, "article_status_events")
 	h.afterMerge = func(s *load.Stage, d *warehouse.Draft, _ map[string]load.Coverage, _ []load.Change) {
 		must(t, s.Findings.WriteSummary(t.Context(), load.Summary{Run: ledger.Run{ID: d.Run, StartedAt: d.At, SnapshotAt: d.At},

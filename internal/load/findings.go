@@ -11,21 +11,21 @@ import (
 	"placementsync/internal/stream"
 )
 
-// Findings stages rejects, which are invalid values and records, and drift, which is unknown fields and
-// values. It also writes the tables of meta.
+// Findings stages rejects and drift, and writes tables of meta. Rejects are invalid values and records.
+// Drift is unknown fields and values.
 type Findings struct {
 	staging *staging
 	mu      sync.Mutex
-	// records contains the records that are not staged yet. Decoders report a few at a time,
-	// so an INSERT for each report would be slow.
+	// records contains the records with drift that are not staged yet. Decoders report a few at a
+	// time, so an INSERT for each report would be slow.
 	records []stream.DriftRecord
 }
 
-// driftBatch is the number of records that are staged at once.
+// driftBatch is the number of records with drift that are staged at once.
 const driftBatch = 8_192
 
-// driftEntry is one entry of [Summary.Drift] with its index.
-type driftEntry struct {
+// indexedDrift is an element of [Summary.Drift] with its index.
+type indexedDrift struct {
 	index int
 	stream.Drift
 }
@@ -56,13 +56,13 @@ func (f *Findings) stageDriftRecords(ctx context.Context, records []stream.Drift
 	})
 }
 
-// countDrift stages the drift entries, and counts the records of each entry.
+// countDrift stages the unknown fields and values of a night, and counts the records with each of them.
 func (f *Findings) countDrift(ctx context.Context, drift []stream.Drift) error {
-	entries := make([]driftEntry, len(drift))
+	indexed := make([]indexedDrift, len(drift))
 	for i, d := range drift {
-		entries[i] = driftEntry{i, d}
+		indexed[i] = indexedDrift{i, d}
 	}
-	err := appendRows(ctx, f.staging, "main", "drift", entries, func(d driftEntry) []driver.Value {
+	err := appendRows(ctx, f.staging, "main", "drift", indexed, func(d indexedDrift) []driver.Value {
 		return []driver.Value{int64(d.index), d.Table, d.Path, d.Kind, d.Sample, textOrNull(d.Key)}
 	})
 	if err != nil {
@@ -87,12 +87,12 @@ func (f *Findings) WriteRejects(ctx context.Context, cover map[string]Coverage) 
 		return err
 	}
 	// The keys of a table are compared only if the table has earlier rejects.
-	known, err := queryTextSet(ctx, f.staging.draft, metaSQL.Render("rejected_tables", nil))
+	tablesWithRejects, err := queryTextSet(ctx, f.staging.draft, metaSQL.Render("tables_with_rejects", nil))
 	if err != nil {
 		return fmt.Errorf("read the rejects: %w", err)
 	}
 	var drops []sqlText
-	read := []string{""} // an empty list would be invalid SQL
+	readTables := []string{""} // an empty list would be invalid SQL
 	for _, t := range stream.Tables(f.staging.streams) {
 		wasRead := func(name string) bool { return cover[name] != Carried }
 		if !slices.ContainsFunc(stream.FilledBy(f.staging.streams, t.Name), wasRead) {
@@ -100,15 +100,15 @@ func (f *Findings) WriteRejects(ctx context.Context, cover map[string]Coverage) 
 		}
 		// An event is read once, so its rejects are kept.
 		lists, _ := f.staging.sources(t.Name)
-		if known[t.Name] && !slices.ContainsFunc(lists, stream.Stream.IsEvents) {
+		if tablesWithRejects[t.Name] && !slices.ContainsFunc(lists, stream.Stream.IsEvents) {
 			drops = append(drops, f.dropRejects(t))
 		}
-		read = append(read, t.Name)
+		readTables = append(readTables, t.Name)
 	}
 	if err := f.staging.draft.Atomically(ctx, drops); err != nil {
 		return fmt.Errorf("replace the rejects: %w", err)
 	}
-	if err := f.staging.draft.Exec(ctx, metaSQL.Render("write_rejects", values{"run": f.staging.draft.Run, "tables": read})); err != nil {
+	if err := f.staging.draft.Exec(ctx, metaSQL.Render("write_rejects", values{"run": f.staging.draft.Run, "tables": readTables})); err != nil {
 		return fmt.Errorf("write the rejects: %w", err)
 	}
 	return nil
@@ -118,17 +118,17 @@ func (f *Findings) WriteRejects(ctx context.Context, cover map[string]Coverage) 
 // row, its record or its parent was not read tonight.
 func (f *Findings) dropRejects(t stream.Table) sqlText {
 	lists, detail := f.staging.sources(t.Name)
-	feeder := append(lists, detail)[0]
-	root := feeder.Root()
-	unread := func(of stream.Table) sqlText {
+	st := append(lists, detail)[0]
+	root := st.Root()
+	unreadKeys := func(of stream.Table) sqlText {
 		return metaSQL.Render("unread_keys", values{"key": sqltext.Names(of.Key), "main": mainTable(of.Name), "desired": desiredTable(of.Name)})
 	}
-	kept := []sqlText{"key IN " + unread(t)}
+	unread := []sqlText{"key IN " + unreadKeys(t)}
 	switch {
 	case t.Name != root.Name:
-		kept = append(kept, "parent IN "+unread(t), "key IN "+unread(root), "parent IN "+unread(root))
-	case feeder.IsDetail() && feeder.Param != "":
-		kept = append(kept, "parent IN "+metaSQL.Render("unread_parents", values{"plan": planTable(feeder.Name), "asked": askedTable(feeder.Name)}))
+		unread = append(unread, "parent IN "+unreadKeys(t), "key IN "+unreadKeys(root), "parent IN "+unreadKeys(root))
+	case st.IsDetail() && st.Param != "":
+		unread = append(unread, "parent IN "+metaSQL.Render("unread_parents", values{"plan": planTable(st.Name), "asked": askedTable(st.Name)}))
 	}
-	return metaSQL.Render("drop_rejects", values{"table": t.Name, "stays": sqltext.JoinSQL(kept, " OR ")})
+	return metaSQL.Render("drop_rejects", values{"table": t.Name, "unread": sqltext.JoinSQL(unread, " OR ")})
 }

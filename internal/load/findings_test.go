@@ -11,9 +11,9 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-const allRejects = "SELECT run_id[7:8], table_name, key, column_name, raw, page, position FROM meta.rejects ORDER BY run_id, seq"
+const rejectsQuery = "SELECT run_id[7:8], table_name, key, column_name, raw, page, position FROM meta.rejects ORDER BY run_id, seq"
 
-// addFindings makes the next nights write these rejects and drift.
+// addFindings makes the following nights write the given rejects and drift.
 func (h *fixture) addFindings(rejects []stream.Reject, records []stream.DriftRecord, drift []stream.Drift) {
 	h.beforeMerge = func(s *load.Stage, _ *warehouse.Draft) {
 		for _, r := range rejects {
@@ -63,13 +63,13 @@ func TestTrialRejectsOfSeveralPassesCountOnce(t *testing.T) {
 			h.addFindings(c.rejects, nil, nil)
 			_, err := h.run(map[string]streamInput{"orders": {cover: load.Whole}}, load.Limits{})
 			must(t, err)
-			h.requireRows(allRejects, c.want...)
+			h.requireRows(rejectsQuery, c.want...)
 		})
 	}
 }
 
-// TestRejectsAreKeptWithTheirRows reads only some of the rows in a second night. The rejects of the other
-// rows must be kept.
+// TestRejectsAreKeptWithTheirRows reads only some of the rows in a second night. The rejects of the
+// unread rows must be kept.
 func TestRejectsAreKeptWithTheirRows(t *testing.T) {
 	of := func(table, key, parent, column string) stream.Reject {
 		return stream.Reject{Stream: "outlets", Table: table, Key: key, Parent: parent, Column: column, Raw: "x", Reason: "r"}
@@ -109,17 +109,17 @@ func TestDriftIsCountedByRecord(t *testing.T) {
 		{Table: "orders", Path: "unseen", Kind: "unknown_field"},
 	}
 	h := newFixture(t, "orders")
-	const all = "SELECT path, kind, first_run[7:8], last_run[7:8], count, sample, key FROM meta.drift ORDER BY path"
+	const driftQuery = "SELECT path, kind, first_run[7:8], last_run[7:8], count, sample, key FROM meta.drift ORDER BY path"
 	h.addFindings(nil, []stream.DriftRecord{{DriftIndex: 0, Record: 1}, {DriftIndex: 0, Record: 1}, {DriftIndex: 1, Record: 1}, {DriftIndex: 0, Record: 2}, {DriftIndex: 1, Record: 2}}, drifts)
 	_, err := h.run(map[string]streamInput{"orders": {cover: load.Whole}}, load.Limits{})
 	must(t, err)
-	h.requireRows(all, `colour unknown_field 01 01 2 "red" a`, `status=lost unknown_enum 01 01 2 "lost" <nil>`)
+	h.requireRows(driftQuery, `colour unknown_field 01 01 2 "red" a`, `status=lost unknown_enum 01 01 2 "lost" <nil>`)
 
 	drifts[0].Sample, drifts[0].Key = `"blue"`, "z"
 	h.addFindings(nil, []stream.DriftRecord{{DriftIndex: 0, Record: 1}, {DriftIndex: 2, Record: 5}, {DriftIndex: 2, Record: 5}}, drifts)
 	_, err = h.run(map[string]streamInput{"orders": {cover: load.Whole}}, load.Limits{})
 	must(t, err)
-	h.requireRows(all, `colour unknown_field 01 02 3 "red" a`, `status=lost unknown_enum 01 01 2 "lost" <nil>`, "unseen unknown_field 02 02 1  <nil>")
+	h.requireRows(driftQuery, `colour unknown_field 01 02 3 "red" a`, `status=lost unknown_enum 01 01 2 "lost" <nil>`, "unseen unknown_field 02 02 1  <nil>")
 }
 
 // TestEachRunIsInMetaOnce writes a run and the runs of the ledger, and writes them again after a resume.
@@ -150,7 +150,8 @@ func TestEachRunIsInMetaOnce(t *testing.T) {
 	h.requireRows("SELECT run_id[7:8], table_name, rows, rows_new FROM meta.tables", "01 orders 5 4")
 }
 
-// TestRowAgesAreCounted counts the rows and the old rows of lists and details in a snapshot.
+// TestRowAgesAreCounted counts all rows of lists and details, and the rows that the last night did not
+// read.
 func TestRowAgesAreCounted(t *testing.T) {
 	h := newFixture(t, "orders", "order_details", "countries", "cities")
 	h.planDetails = true
@@ -180,7 +181,7 @@ func TestRowAgesAreCounted(t *testing.T) {
 				since = ages[name].Since.Format(time.DateOnly)
 			}
 			if got := fmt.Sprintf("%d rows, %d old, %s", ages[name].Rows, ages[name].Old, since); got != want {
-				t.Errorf("%s: the snapshot has the rows %s, want %s", name, got, want)
+				t.Errorf("%s: the row ages are %q, want %q", name, got, want)
 			}
 		}
 	}

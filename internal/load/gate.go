@@ -8,9 +8,10 @@ import (
 	"placementsync/internal/stream"
 )
 
-// Limits bound the rows that a night may delete from a table.
+// Limits limit the number of rows that a night deletes from a table. Deleting more rows is a mass
+// deletion: it exceeds both Rows and Share.
 type Limits struct {
-	// A mass deletion exceeds both limits: Share, as a fraction of the table's rows, and Rows.
+	// Share is a fraction of the table's rows.
 	Share float64
 	Rows  int64
 	// Confirmed reports whether a mass deletion from a table was confirmed and is allowed.
@@ -22,8 +23,7 @@ type Limits struct {
 // even below Limits.Rows.
 const minEmptiedRows = 10
 
-// AreExceeded reports whether it is a mass deletion to delete gone rows of a table that had before
-// rows.
+// AreExceeded reports whether deleting gone of before rows is a mass deletion.
 func (l Limits) AreExceeded(gone, before int64) bool {
 	if gone == before && before >= minEmptiedRows {
 		return true
@@ -35,7 +35,7 @@ func (l Limits) AreExceeded(gone, before int64) bool {
 type MassDeleteError struct {
 	// Losses are the rows that would be deleted, by table.
 	Losses []ledger.Loss
-	// Reread is true if the lists that show the deletions were read a second time.
+	// Reread is true if the lists that lack the deleted records were read a second time.
 	Reread bool
 }
 
@@ -75,8 +75,8 @@ func (m *merge) checkLosses(ctx context.Context, changes []Change) error {
 	return nil
 }
 
-// lossesByStream counts the deletions of each stream of a table with several streams. If all
-// cities are deleted from locations, the remaining countries must not hide that.
+// lossesByStream counts the deletions of each stream of a table with several streams. If all cities are
+// deleted from locations, the loss must be reported although all countries remain.
 func (m *merge) lossesByStream(ctx context.Context, t stream.Table, c Change) ([]ledger.Loss, error) {
 	lists, _ := m.staging.sources(t.Name)
 	if c.Gone == 0 || len(lists) < 2 {

@@ -39,10 +39,10 @@ func TestMassDeletionsExceedBothLimits(t *testing.T) {
 			t.Errorf("%d of %d rows with %+v: exceeded %t, want %t", c.gone, c.before, c.limits, got, c.want)
 		}
 	}
-	for reread, want := range map[bool]string{false: "start a new run, which reads the lists again", true: "run with --allow-mass-delete"} {
+	for reread, wantEnd := range map[bool]string{false: "start a new run, which reads the lists again", true: "run with --allow-mass-delete"} {
 		err := &load.MassDeleteError{Losses: []ledger.Loss{{Table: "orders", Gone: 3, Before: 4}}, Reread: reread}
-		if got := err.Error(); !strings.HasPrefix(got, "merge: 3 of 4 rows of orders would vanish in one night; nothing was published") || !strings.HasSuffix(got, want) {
-			t.Errorf("the error with Reread %t is %q, want it to begin with the loss and end with %q", reread, got, want)
+		if got := err.Error(); !strings.HasPrefix(got, "merge: 3 of 4 rows of orders would vanish in one night; nothing was published") || !strings.HasSuffix(got, wantEnd) {
+			t.Errorf("the error with Reread %t is %q, want it to begin with the loss and end with %q", reread, got, wantEnd)
 		}
 	}
 }
@@ -73,9 +73,9 @@ func TestTrialMassDeletionLimitsAreExact(t *testing.T) {
 			_, err := h.run(listings(c.before), load.Limits{})
 			must(t, err)
 			_, err = h.run(listings(c.after), c.limits)
-			left := c.after
+			remaining := c.after
 			if c.stops {
-				left = c.before
+				remaining = c.before
 				mass, _ := errors.AsType[*load.MassDeleteError](err)
 				want := []ledger.Loss{{Table: "product_listings", Gone: int64(c.before - c.after), Before: int64(c.before)}}
 				if mass == nil || !cmp.Equal(mass.Losses, want) {
@@ -84,7 +84,7 @@ func TestTrialMassDeletionLimitsAreExact(t *testing.T) {
 			} else {
 				must(t, err)
 			}
-			h.requireRows("SELECT count(*) FROM product_listings", fmt.Sprint(left))
+			h.requireRows("SELECT count(*) FROM product_listings", fmt.Sprint(remaining))
 			c.limits.Confirmed = func(table string) bool { return table == "product_listings" }
 			_, err = h.run(listings(c.after), c.limits)
 			must(t, err)
@@ -96,16 +96,16 @@ func TestTrialMassDeletionLimitsAreExact(t *testing.T) {
 // TestLimitsApplyToEachListOfATable deletes all rows of one of the lists that fill a table.
 func TestLimitsApplyToEachListOfATable(t *testing.T) {
 	lists := func(cities int) map[string]streamInput {
-		seen := map[string]streamInput{}
+		inputs := map[string]streamInput{}
 		for stream, n := range map[string]int{"countries": 40, "cities": cities} {
 			kind := map[string]string{"countries": "country", "cities": "city"}[stream]
 			var all []string
 			for i := range n {
 				all = append(all, fmt.Sprintf(`{"kind":%q,"name":"%s %d","row_hash":%d,"seq":%d}`, kind, kind, i, i+1, i))
 			}
-			seen[stream] = streamInput{cover: load.Whole, rows: rows{"locations": strings.Join(all, ",")}}
+			inputs[stream] = streamInput{cover: load.Whole, rows: rows{"locations": strings.Join(all, ",")}}
 		}
-		return seen
+		return inputs
 	}
 	h := newFixture(t, "countries", "cities")
 	limits := load.Limits{Share: 0.2, Rows: 50}

@@ -27,8 +27,8 @@ func closedOrders(t *testing.T, d *warehouse.Draft) []string {
 	return queryDraft(t, d, "SELECT id, strftime(valid_from, '%H'), strftime(valid_to, '%H') FROM past.orders ORDER BY ALL")
 }
 
-// TestPastIsRestoredUntilTheSnapshot restores past into a draft whose rows of main are from an earlier
-// time. Rows that were closed after that time must not be restored.
+// TestPastIsRestoredUntilTheSnapshot restores past up to the time of an earlier snapshot. Rows that were
+// closed after this time must not be restored.
 func TestPastIsRestoredUntilTheSnapshot(t *testing.T) {
 	t.Parallel()
 	wh, tables := pastWarehouse(t)
@@ -56,9 +56,9 @@ func TestPastIsRestoredUntilTheSnapshot(t *testing.T) {
 	}
 }
 
-// TestExactEndsReplaceLaterOnes merges rows of meta files into past. The rows of past were found by
-// comparing snapshots, which can be days apart, so their ends are too late.
-func TestExactEndsReplaceLaterOnes(t *testing.T) {
+// TestExactEndsReplaceComputedEnds merges rows of meta files into past. The ends of the rows in past were
+// computed by comparing snapshots. They are too late, because the snapshots can be days apart.
+func TestExactEndsReplaceComputedEnds(t *testing.T) {
 	t.Parallel()
 	wh, tables := pastWarehouse(t)
 	run, _ := publishPast(t, wh, tables, night, closedOrder("known", 1, 3)+";"+closedOrder("new", 1, 4)+";"+closedOrder("late", 1, 9))
@@ -76,8 +76,8 @@ func TestExactEndsReplaceLaterOnes(t *testing.T) {
 	must(t, load.MergePast(t.Context(), d, tables, nil, until))
 }
 
-// TestClosedVersionsAreRemovedFromMain has rows of orders in main that are also in past. DropClosed
-// must keep them if it is called for another table, and remove them if it is called for orders.
+// TestClosedVersionsAreRemovedFromMain calls DropClosed with rows of orders in main that are also in
+// past. DropClosed must remove these rows only if it is called for orders.
 func TestClosedVersionsAreRemovedFromMain(t *testing.T) {
 	t.Parallel()
 	wh, _ := pastWarehouse(t)
@@ -121,7 +121,7 @@ func TestMetaDescribesEarlierSnapshots(t *testing.T) {
 		"INSERT INTO meta.tables (run_id, table_name, rows) VALUES ('a', 'tags', NULL), ('a', 'files', 0)",
 		"INSERT INTO meta.streams (run_id, stream, grade, reason, rows, rows_old, age_since) VALUES ('a', 'orders', 'exact', NULL, 7, 0, NULL), ('a', 'tags', 'exact', NULL, 3, 0, NULL), " +
 			"('a', 'files', 'bounded', 'why', 4, 1, TIMESTAMPTZ '2026-10-01 02:00:00+00'), ('a', 'webhooks', NULL, NULL, 0, 0, NULL), ('aa', 'orders', 'exact', NULL, 8, 0, NULL)"}, "; "))))
-	snapshots, err := load.LastSnapshots(t.Context(), d, time.Date(2026, 11, 3, 0, 0, 0, 0, time.UTC))
+	snapshots, err := load.LastSnapshotsOfDays(t.Context(), d, time.Date(2026, 11, 3, 0, 0, 0, 0, time.UTC))
 	must(t, err)
 	var got []string
 	for id, at := range snapshots {
@@ -145,7 +145,7 @@ func TestMetaDescribesEarlierSnapshots(t *testing.T) {
 	}
 	must(t, d.Exec(t.Context(), "DROP TABLE meta.streams"))
 	if err := load.CarryStreams(t.Context(), d, "a", []string{"orders"}, night, "x"); err == nil || !strings.Contains(err.Error(), "lower the grades of [orders]") {
-		t.Errorf("the error without the table is %v, want it to name the grades of orders", err)
+		t.Errorf("without meta.streams CarryStreams returned %v, want an error about the grades of orders", err)
 	}
 }
 

@@ -2,11 +2,11 @@ package load
 
 import "placementsync/internal/stream"
 
-// Some details change without a change of their row in the list. They are read again while their
-// campaign is live, and after an event about them.
+// Some details change without a change of their row in the list. These details are read again while
+// they are live, and after a webhook event about them.
 
-// liveIDs returns SQL that selects the ids of live campaigns, articles or profiles. It selects no
-// id if life is 0.
+// liveIDs returns SQL that selects the ids of live campaigns, articles or profiles, depending on life.
+// If life is 0, it selects no id.
 func (p *Details) liveIDs(life stream.Life, days int) sqlText {
 	if life == 0 {
 		return liveSQL.Render("no_live_ids", nil)
@@ -32,25 +32,25 @@ func (p *Details) liveIDs(life stream.Life, days int) sqlText {
 		"profiles":  p.staging.knownRows("profiles", "id", "created_at", "updated_at")})
 }
 
-// touchedIDs returns SQL that selects the campaigns or articles that events name, with the time of
-// the last event. Most partners have no events. The query is then left out, because planning it
-// takes DuckDB longer than all other statements of a small night.
-func (p *Details) touchedIDs(life stream.Life, someEvents bool) sqlText {
-	untouched := liveSQL.Render("nothing_touched", nil)
-	if !someEvents {
-		return untouched
+// idsWithEvents returns SQL that selects the campaigns or articles that events name, with the time of
+// the last event. Most partners have no events. Then a simple query replaces the others, because DuckDB
+// takes longer to plan them than to run all other statements of a small night.
+func (p *Details) idsWithEvents(life stream.Life, hasEvents bool) sqlText {
+	none := liveSQL.Render("no_ids_with_events", nil)
+	if !hasEvents {
+		return none
 	}
 	statuses := p.staging.knownRows("article_status_events", "article_id", "campaign_id", "received_at")
-	touched := liveSQL.Render("touched_articles", values{"statuses": statuses,
+	ids := liveSQL.Render("articles_with_events", values{"statuses": statuses,
 		"comments":       p.staging.knownRows("article_comment_events", "comment_id", "parent_comment_id", "received_at"),
 		"known_comments": p.staging.knownRows("article_comments", "id", "article_id")})
 	switch life {
 	case stream.AsArticle:
 	case stream.AsCampaign:
-		touched = liveSQL.Render("touched_campaigns", values{"statuses": statuses, "touched_articles": touched,
+		ids = liveSQL.Render("campaigns_with_events", values{"statuses": statuses, "articles_with_events": ids,
 			"articles": p.staging.knownRows("articles", "id", "campaign_id")})
 	default:
-		return untouched
+		return none
 	}
-	return liveSQL.Render("last_touched", values{"touched": touched})
+	return liveSQL.Render("last_events", values{"ids_with_events": ids})
 }

@@ -32,11 +32,11 @@ type fixture struct {
 	// planDetails makes nights plan their details, as real nights do.
 	planDetails bool
 	reread      load.Rereading
-	// plan is the executed plan of the last stream.
+	// plan is the plan of the last planned stream after its requests.
 	plan load.Plan
-	// pendingIDs are the planned ids of the last stream that were not requested.
+	// pendingIDs are the ids that this stream plans and that were not requested.
 	pendingIDs []string
-	// steps are the recorded steps of the warehouse.
+	// steps are the names of the steps that the warehouse reported.
 	steps []string
 	// skippedKeys are the keys of unchanged listings that a night skips, as JSON.
 	skippedKeys string
@@ -59,10 +59,10 @@ func newFixture(t *testing.T, names ...string) *fixture {
 // open opens the warehouse as the named version of the program.
 func (h *fixture) open(program string) {
 	h.t.Helper()
-	var writing sync.Mutex
+	var mu sync.Mutex // guards steps
 	step := func(name, _ string) error {
-		writing.Lock()
-		defer writing.Unlock()
+		mu.Lock()
+		defer mu.Unlock()
 		h.steps = append(h.steps, name)
 		return nil
 	}
@@ -205,25 +205,25 @@ func (h *fixture) queryRows(query string) []string {
 	d, err := h.w.Begin(h.t.Context(), "reader", night.AddDate(0, 0, h.nights))
 	must(h.t, err)
 	defer func() { must(h.t, d.Discard()) }()
-	found, err := d.DB.QueryContext(h.t.Context(), query)
+	result, err := d.DB.QueryContext(h.t.Context(), query)
 	must(h.t, err)
-	defer found.Close()
-	cols, err := found.Columns()
+	defer result.Close()
+	cols, err := result.Columns()
 	must(h.t, err)
 	var lines []string
-	for found.Next() {
+	for result.Next() {
 		cells := make([]any, len(cols))
 		for i := range cells {
 			cells[i] = new(any)
 		}
-		must(h.t, found.Scan(cells...))
+		must(h.t, result.Scan(cells...))
 		line := make([]string, len(cells))
 		for i, c := range cells {
 			line[i] = fmt.Sprint(*c.(*any))
 		}
 		lines = append(lines, strings.Join(line, " "))
 	}
-	must(h.t, found.Err())
+	must(h.t, result.Err())
 	return lines
 }
 
@@ -320,8 +320,8 @@ func TestMergeClosesOnlyProvenAbsences(t *testing.T) {
 	}
 }
 
-// TestDistinctRecordsWithRepeatedItems reads comments without duplicates. Two of them contain the
-// same reply, which is also a row of the table of comments.
+// TestDistinctRecordsWithRepeatedItems reads two different comments that contain the same reply. Comments
+// and replies are rows of one table, in which the reply must occur once.
 func TestDistinctRecordsWithRepeatedItems(t *testing.T) {
 	h := newFixture(t, "article_comments")
 	comment := func(id string, hash, seq int) string {
@@ -353,22 +353,22 @@ func TestListAndDetailAreJoined(t *testing.T) {
 	item := func(outlet string, seq int) string {
 		return fmt.Sprintf(`{"order_id":"o1","position":1,"product_id":"p","outlet_name":%q,"row_hash":%d,"seq":%d}`, outlet, seq, seq)
 	}
-	seen := map[string]streamInput{
+	inputs := map[string]streamInput{
 		"orders": {cover: load.Whole, rows: rows{"orders": list, "order_line_items": item("lean", 1)}},
 		"order_details": {cover: load.ByID, rows: rows{
 			"orders":           `{"id":"o1","name":"Ann","email":"ann@x","team_name":"","status":"paid","total":"10.5","row_hash":7,"seq":5}`,
 			"order_line_items": item("full", 5)},
 			outcomes: map[load.Outcome][]string{load.Answered: {"o1"}, load.Gone: {"o2"}}},
 	}
-	_, err := h.run(seen, load.Limits{Rows: 10})
+	_, err := h.run(inputs, load.Limits{Rows: 10})
 	must(t, err)
 	h.requireRows("SELECT id, team_name, team_contact_email, name, email, total::VARCHAR, status FROM orders ORDER BY id",
 		"o1 Red red@x Ann ann@x 10.500000 paid", "o2 Blue <nil> <nil> <nil> <nil> open")
 	h.requireRows("SELECT outlet_name FROM order_line_items", "full")
-	changes, err := h.run(seen, load.Limits{Rows: 10})
+	changes, err := h.run(inputs, load.Limits{Rows: 10})
 	must(t, err)
 	if c := changes["orders"]; c.New+c.Changed+c.Gone != 0 {
-		t.Errorf("the same input again has the changes %+v, want none", c)
+		t.Errorf("the second night has the changes %+v, want none", c)
 	}
 }
 
@@ -416,12 +416,12 @@ func TestParquetNamesItsRun(t *testing.T) {
 func TestRegisteredViewIsReadUnchanged(t *testing.T) {
 	h := newFixture(t, "product_listings")
 	const n = 5_000
-	var all []string
+	var listings []string
 	for i := range n {
-		all = append(all, fmt.Sprintf(`{"id":"p%04d","name":"n%d","min_delivery_days":%d,"is_featured":%t,"max_delivery_days":%d,"row_hash":%d,"seq":%d}`,
+		listings = append(listings, fmt.Sprintf(`{"id":"p%04d","name":"n%d","min_delivery_days":%d,"is_featured":%t,"max_delivery_days":%d,"row_hash":%d,"seq":%d}`,
 			i, i, i, i%2 == 0, i%60, i+1, i))
 	}
-	_, err := h.run(wholeLists(strings.Join(all, ","), ""), load.Limits{})
+	_, err := h.run(wholeLists(strings.Join(listings, ","), ""), load.Limits{})
 	must(t, err)
 	h.requireRows(`SELECT count(*), count(*) FILTER (name = 'n' || min_delivery_days AND is_featured = (min_delivery_days % 2 = 0)
 		AND max_delivery_days = min_delivery_days % 60 AND id = printf('p%04d', min_delivery_days)) FROM product_listings`, "5000 5000")

@@ -12,7 +12,7 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// Change counts the rows of a table before and after a night, and its changes.
+// Change counts the rows of a table before and after a night, and its new, changed and deleted rows.
 type Change struct {
 	Table              string
 	Before, After      int64
@@ -28,8 +28,8 @@ type merge struct {
 	limits  Limits
 }
 
-// compare finds the changes of tables, parents before children: the scope of a child reads
-// the changed keys of its parent.
+// compare finds the changes of tables, parents before children: the scope of a child table contains the
+// changed keys of its parent table.
 func (m *merge) compare(ctx context.Context, tables []stream.Table) ([]Change, error) {
 	// A directly filled table was empty before tonight.
 	before, err := countTables(ctx, m.staging.draft, slices.DeleteFunc(slices.Clone(tables),
@@ -60,14 +60,14 @@ func (m *merge) compare(ctx context.Context, tables []stream.Table) ([]Change, e
 	})
 }
 
-// findChangedKeys returns SQL that compares keys and fingerprints. In an empty table all rows are
-// new.
-func (m *merge) findChangedKeys(t stream.Table, empty bool) sqlText {
+// findChangedKeys returns SQL that creates the table of changed keys of t. If t is empty in main, all
+// desired rows are new, and the keys are not listed.
+func (m *merge) findChangedKeys(t stream.Table, isEmpty bool) sqlText {
 	columns := t.Key
 	if st := m.requestedDetails(t); st.Name != "" && !slices.Contains(t.Key, st.Param) {
 		columns = append(slices.Clone(t.Key), st.Param) // for the evidence of a deletion
 	}
-	if empty {
+	if isEmpty {
 		return compareSQL.Render("compare_empty", values{"changed_keys": changedKeysTable(t.Name), "key": sqltext.Names(columns), "main": mainTable(t.Name)})
 	}
 	keys := make([]sqlText, len(columns))
@@ -145,12 +145,12 @@ func (m *merge) writeTable(ctx context.Context, tx *sql.Tx, t stream.Table, c *C
 func (m *merge) writeDeletions(ctx context.Context, tx *sql.Tx, changes []Change) error {
 	for i, t := range stream.Tables(m.staging.streams) {
 		lists, detail := m.staging.sources(t.Name)
-		sources := append(lists, detail)
-		if t.Name != sources[0].Root().Name || changes[i].Gone == 0 {
+		streams := append(lists, detail)
+		if t.Name != streams[0].Root().Name || changes[i].Gone == 0 {
 			continue
 		}
 		err := executeIn(ctx, tx, mergeSQL.Render("write_deletions", values{"run": m.staging.draft.Run, "table": t.Name,
-			"key": sqltext.Names(t.Key), "evidence": m.evidence(t, sources), "changed_keys": changedKeysTable(t.Name)}))
+			"key": sqltext.Names(t.Key), "evidence": m.evidence(t, streams), "changed_keys": changedKeysTable(t.Name)}))
 		if err != nil {
 			return fmt.Errorf("write the deletions of %s: %w", t.Name, err)
 		}
@@ -158,17 +158,17 @@ func (m *merge) writeDeletions(ctx context.Context, tx *sql.Tx, changes []Change
 	return nil
 }
 
-// evidence returns SQL for the evidence of a deleted row: a 404 response, or absence from a
-// named list.
-func (m *merge) evidence(t stream.Table, sources []stream.Stream) sqlText {
+// evidence returns SQL for the evidence of a deleted row: a 404 response, or absence from a list, with
+// its name. streams fill the table.
+func (m *merge) evidence(t stream.Table, streams []stream.Stream) sqlText {
 	absence := func(st stream.Stream) string { return "absent from a proven walk of " + st.Name }
 	var cases []sqlText
-	for _, st := range sources {
+	for _, st := range streams {
 		if len(st.Tables) > 0 && len(st.Root().Const) > 0 {
 			cases = append(cases, mergeSQL.Render("evidence_of_list", values{"rows": rowsOfStream(st.Root()), "absent": absence(st)}))
 		}
 	}
-	absent := sqlText(sqltext.Literal(absence(sources[0])))
+	absent := sqlText(sqltext.Literal(absence(streams[0])))
 	if len(cases) > 0 {
 		absent = mergeSQL.Render("evidence_by_list", values{"cases": sqltext.JoinSQL(cases, " "), "absent": absent})
 	}
@@ -179,8 +179,8 @@ func (m *merge) evidence(t stream.Table, sources []stream.Stream) sqlText {
 	return absent
 }
 
-// requestedDetails returns the detail stream that was requested tonight for the records of a table.
-// It has no name if there is no such stream.
+// requestedDetails returns the detail stream that was read tonight for the records of a table. If no
+// detail stream was read for them, the result has no name.
 func (m *merge) requestedDetails(t stream.Table) stream.Stream {
 	for _, st := range m.staging.streams {
 		if st.IsDetail() && m.cover[st.Name] == ByID && st.Root().Name == t.Name {

@@ -115,7 +115,8 @@ func TestTrialProvenAbsenceClosesRows(t *testing.T) {
 		list    load.Coverage
 		outcome load.Outcome // the outcome of the request for b, or empty without a request
 		want    []string
-		reason  []string
+		// wantDeletions are the deleted ids with their evidence.
+		wantDeletions []string
 	}{
 		"a proven list, no detail request":        {load.Whole, "", []string{"a"}, []string{"b absent from a proven walk of orders"}},
 		"a proven list, and a 404":                {load.Whole, load.Gone, []string{"a"}, []string{"b 404 from /orders/{order_id}"}},
@@ -130,16 +131,16 @@ func TestTrialProvenAbsenceClosesRows(t *testing.T) {
 			h := newFixture(t, "orders", "order_details")
 			_, err := h.run(first, load.Limits{})
 			must(t, err)
-			asked := map[load.Outcome][]string{load.Answered: {"a"}}
+			outcomes := map[load.Outcome][]string{load.Answered: {"a"}}
 			if c.outcome != "" {
-				asked[c.outcome] = append(asked[c.outcome], "b")
+				outcomes[c.outcome] = append(outcomes[c.outcome], "b")
 			}
 			_, err = h.run(map[string]streamInput{"orders": {cover: c.list, rows: rows{"orders": order("a")}},
-				"order_details": {cover: load.ByID, outcomes: asked, rows: rows{"orders": record(2, 2, "id", `"a"`), "order_line_items": line("a")}}}, load.Limits{Rows: 9})
+				"order_details": {cover: load.ByID, outcomes: outcomes, rows: rows{"orders": record(2, 2, "id", `"a"`), "order_line_items": line("a")}}}, load.Limits{Rows: 9})
 			must(t, err)
 			h.requireRows("SELECT id FROM orders ORDER BY id", c.want...)
 			h.requireRows("SELECT order_id FROM order_line_items ORDER BY ALL", c.want...)
-			h.requireRows("SELECT key || ' ' || evidence FROM meta.deletions", c.reason...)
+			h.requireRows("SELECT key || ' ' || evidence FROM meta.deletions", c.wantDeletions...)
 		})
 	}
 }
@@ -151,11 +152,11 @@ func TestVersionsFollowOneAnother(t *testing.T) {
 	limits := load.Limits{Rows: 9}
 	// A name consists of the id of a listing and a version of its values.
 	for i, names := range []string{"a1 b1", "a1 b2", "a1", "a2 b2", "a2 b2"} {
-		var all []string
+		var listings []string
 		for _, name := range strings.Fields(names) {
-			all = append(all, listing(name[:1], name, int(name[1]), i+1))
+			listings = append(listings, listing(name[:1], name, int(name[1]), i+1))
 		}
-		changes, err := h.run(wholeLists(strings.Join(all, ","), ""), limits)
+		changes, err := h.run(wholeLists(strings.Join(listings, ","), ""), limits)
 		must(t, err)
 		want := []load.Change{
 			{Table: "product_listings", After: 2, New: 2},
@@ -180,22 +181,22 @@ func TestDetailsAreStoredForTheNextNight(t *testing.T) {
 	h := newFixture(t, "product_listings", "products")
 	h.planDetails = true
 	list := wholeLists(listing("a", "x", 1, 1)+","+listing("b", "x", 2, 2)+","+listing("c", "x", 3, 3), "")
-	seen := func(cover load.Coverage, asked map[load.Outcome][]string) map[string]streamInput {
-		return map[string]streamInput{"product_listings": list["product_listings"], "products": {cover: cover, outcomes: asked}}
+	inputs := func(cover load.Coverage, outcomes map[load.Outcome][]string) map[string]streamInput {
+		return map[string]streamInput{"product_listings": list["product_listings"], "products": {cover: cover, outcomes: outcomes}}
 	}
-	const stored = "SELECT id, run_id[7:8], strftime(read_at, '%d'), strftime(failed_at, '%d'), fingerprint IS NULL FROM meta.details ORDER BY id"
-	_, err := h.run(seen(load.ByID, map[load.Outcome][]string{load.Answered: {"a", "b", "c"}}), load.Limits{})
+	const detailsQuery = "SELECT id, run_id[7:8], strftime(read_at, '%d'), strftime(failed_at, '%d'), fingerprint IS NULL FROM meta.details ORDER BY id"
+	_, err := h.run(inputs(load.ByID, map[load.Outcome][]string{load.Answered: {"a", "b", "c"}}), load.Limits{})
 	must(t, err)
-	h.requireRows(stored, "a 01 01 <nil> false", "b 01 01 <nil> false", "c 01 01 <nil> false")
-	_, err = h.run(seen(load.ByID, map[load.Outcome][]string{load.Answered: {"a"}, load.Missed: {"b"}, load.Gone: {"c"}}), load.Limits{})
+	h.requireRows(detailsQuery, "a 01 01 <nil> false", "b 01 01 <nil> false", "c 01 01 <nil> false")
+	_, err = h.run(inputs(load.ByID, map[load.Outcome][]string{load.Answered: {"a"}, load.Missed: {"b"}, load.Gone: {"c"}}), load.Limits{})
 	must(t, err)
-	h.requireRows(stored, "a 02 02 <nil> false", "b 01 01 02 false")
-	_, err = h.run(seen(load.Carried, map[load.Outcome][]string{load.Answered: {"a"}}), load.Limits{})
+	h.requireRows(detailsQuery, "a 02 02 <nil> false", "b 01 01 02 false")
+	_, err = h.run(inputs(load.Carried, map[load.Outcome][]string{load.Answered: {"a"}}), load.Limits{})
 	must(t, err)
-	h.requireRows(stored, "a 02 02 <nil> false", "b 01 01 02 false")
-	_, err = h.run(seen(load.ByID, map[load.Outcome][]string{load.Answered: {"b"}}), load.Limits{})
+	h.requireRows(detailsQuery, "a 02 02 <nil> false", "b 01 01 02 false")
+	_, err = h.run(inputs(load.ByID, map[load.Outcome][]string{load.Answered: {"b"}}), load.Limits{})
 	must(t, err)
-	h.requireRows(stored, "a 02 02 <nil> false", "b 04 04 <nil> false")
+	h.requireRows(detailsQuery, "a 02 02 <nil> false", "b 04 04 <nil> false")
 }
 
 // TestLoadingLowersTheMemoryLimit reads DuckDB's memory limit while rows are loaded, and during the

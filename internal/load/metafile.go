@@ -13,10 +13,11 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// Each version contains a file with its changes of meta and past: the rows added to meta, the rows
-// removed from meta, and the rows added to past. All values are stored as text, so that later
-// programs can read them. The first file of a chain of versions contains all rows. The tables of
-// meta and past of a version are the sum of the changes in all files of its chain.
+// Each version contains a file with its changes of meta and past, the meta file: the rows added to meta,
+// the rows removed from meta, and the rows added to past. All values are stored as text, so that later
+// programs can read them. The meta files of a version and of the versions before it form a chain. The
+// first file of a chain contains all rows. meta and past of a version are the sum of the changes in all
+// files of its chain.
 
 // pastPrefix marks rows of past in the column meta_table.
 const pastPrefix = "past."
@@ -34,14 +35,14 @@ func WriteMeta(ctx context.Context, d *warehouse.Draft, metas []stream.Definitio
 
 // writeMetaFile writes the changes since the version base, or all rows if base is empty.
 func writeMetaFile(ctx context.Context, d *warehouse.Draft, base string, metas []stream.Definition, tables []stream.Table) (failed error) {
-	before, newInPast := map[string][]string{}, sqlText("TRUE")
+	oldColumns, newInPast := map[string][]string{}, sqlText("TRUE")
 	if base != "" {
 		detach, err := attachCatalog(ctx, d, "before", d.Catalog(base))
 		if err != nil {
 			return err
 		}
 		defer func() { failed = errors.Join(failed, detach()) }()
-		if before, err = columnsBefore(ctx, d); err != nil {
+		if oldColumns, err = columnsBefore(ctx, d); err != nil {
 			return err
 		}
 		newInPast = metaFileSQL.Render("closed_by_run", values{"run": d.Run}) // rows of past are never removed
@@ -51,9 +52,9 @@ func writeMetaFile(ctx context.Context, d *warehouse.Draft, base string, metas [
 		// A table without columns in the base version is new.
 		columns, table := allColumns(def), metaTable(def.Name)
 		rows := []sqlText{metaFileSQL.Render("counted_rows", values{"columns": columns, "side": 1, "table": table})}
-		if old := before[string(table)]; len(old) > 0 {
+		if existing := oldColumns[string(table)]; len(existing) > 0 {
 			rows = append(rows, metaFileSQL.Render("counted_rows",
-				values{"columns": columnsOrNull(def, old), "side": -1, "table": "before." + table}))
+				values{"columns": columnsOrNull(def, existing), "side": -1, "table": "before." + table}))
 		}
 		parts = append(parts, metaFileSQL.Render("changed_rows", values{"name": def.Name, "texts": sqltext.Join(def.Columns, ", ", valueAsText),
 			"columns": columns, "rows": unionAll(rows)}))
@@ -88,15 +89,14 @@ func pastDefinition(d *warehouse.Draft, t stream.Table) stream.Definition {
 	return def
 }
 
-// columnsBefore returns the columns of meta and past, by table, in the version that the draft
-// started from.
+// columnsBefore returns the columns of the tables of meta and past in the attached catalog "before".
 func columnsBefore(ctx context.Context, d *warehouse.Draft) (map[string][]string, error) {
-	before := map[string][]string{}
-	return before, d.EachRow(ctx, []sqlText{metaFileSQL.Render("columns_before", nil)}, func(scan func(...any) error) error {
+	columnsOf := map[string][]string{}
+	return columnsOf, d.EachRow(ctx, []sqlText{metaFileSQL.Render("columns_before", nil)}, func(scan func(...any) error) error {
 		var schema, table, column string
 		err := scan(&schema, &table, &column)
 		name := schema + "." + sqltext.Quote(table)
-		before[name] = append(before[name], column)
+		columnsOf[name] = append(columnsOf[name], column)
 		return err
 	})
 }
@@ -112,10 +112,10 @@ func valueAsText(c stream.Column) sqlText {
 	return metaFileSQL.Render("value_as_text", values{"column": sqltext.Name(c.Name)})
 }
 
-// columnsOrNull lists the columns of a definition, with NULL for missing ones.
-func columnsOrNull(def stream.Definition, have []string) sqlText {
+// columnsOrNull lists the columns of a definition, with NULL for columns that do not exist.
+func columnsOrNull(def stream.Definition, existing []string) sqlText {
 	return sqltext.Join(def.Columns, ", ", func(c stream.Column) sqlText {
-		if slices.Contains(have, c.Name) {
+		if slices.Contains(existing, c.Name) {
 			return sqlText(sqltext.Quote(c.Name))
 		}
 		return metaFileSQL.Render("missing_column", values{"column": sqltext.Name(c.Name)})
@@ -128,13 +128,13 @@ func RestoreMeta(ctx context.Context, d *warehouse.Draft, metas []stream.Definit
 		return nil
 	}
 	source := rebuildSQL.Render("meta_files", values{"files": files})
-	have, err := columnsOf(ctx, d, source)
+	existing, err := columnsOf(ctx, d, source)
 	if err != nil {
 		return fmt.Errorf("restore meta: %w", err)
 	}
 	var statements []sqlText
 	for _, def := range metas {
-		def.Columns = slices.DeleteFunc(slices.Clone(def.Columns), func(c stream.Column) bool { return !slices.Contains(have, c.Name) })
+		def.Columns = slices.DeleteFunc(slices.Clone(def.Columns), func(c stream.Column) bool { return !slices.Contains(existing, c.Name) })
 		typed := sqltext.Join(def.Columns, ", ", func(c stream.Column) sqlText {
 			return rebuildSQL.Render("typed_value", values{"column": sqltext.Name(c.Name), "type": sqlText(c.Type)})
 		})
@@ -147,8 +147,8 @@ func RestoreMeta(ctx context.Context, d *warehouse.Draft, metas []stream.Definit
 	return nil
 }
 
-// RestorePast fills the tables of past from the files of a complete chain. until is the time of
-// the snapshot in main. Rows that were closed later are left out, because main contains them.
+// RestorePast fills the tables of past from the files of a complete chain. until is the time of the
+// snapshot in main. Rows that were closed after this time are omitted, because main contains them.
 func RestorePast(ctx context.Context, d *warehouse.Draft, tables []stream.Table, files []string, until time.Time) error {
 	untilOf := map[string]time.Time{}
 	for _, t := range tables {
@@ -157,10 +157,10 @@ func RestorePast(ctx context.Context, d *warehouse.Draft, tables []stream.Table,
 	return eachPast(ctx, d, tables, files, untilOf, func(_ stream.Table, insert sqlText) []sqlText { return []sqlText{insert} })
 }
 
-// MergePast adds the remaining files of an incomplete chain to a past that was built by
-// comparing snapshots. until contains the time of the snapshot of each table in main. A row of the
-// chain replaces the same version in past, because its end is exact. Where two versions of a key
-// would overlap, the earlier version is closed when the later one begins.
+// MergePast adds the remaining files of an incomplete chain to a past that was built by comparing
+// snapshots. until contains the time of the snapshot of each table in main. A row of a file replaces the
+// same row version in past, because the end of the row in the file is exact. If two versions of a key
+// would overlap, the earlier version ends when the later version begins.
 func MergePast(ctx context.Context, d *warehouse.Draft, tables []stream.Table, files []string, until map[string]time.Time) error {
 	return eachPast(ctx, d, tables, files, until, func(t stream.Table, insert sqlText) []sqlText {
 		past, version := pastTable(t.Name), append([]string{stream.ValidFrom}, t.Key...)
@@ -180,12 +180,12 @@ func eachPast(ctx context.Context, d *warehouse.Draft, tables []stream.Table, fi
 		return nil
 	}
 	source := rebuildSQL.Render("meta_files", values{"files": files})
-	found, err := queryTextSet(ctx, d, rebuildSQL.Render("past_tables", values{"files": source, "prefix": pastPrefix}))
+	tablesInFiles, err := queryTextSet(ctx, d, rebuildSQL.Render("past_tables", values{"files": source, "prefix": pastPrefix}))
 	if err != nil {
 		return fmt.Errorf("restore past: %w", err)
 	}
 	for _, t := range tables {
-		if !found[pastPrefix+t.Name] {
+		if !tablesInFiles[pastPrefix+t.Name] {
 			continue
 		}
 		def := pastDefinition(d, t)
@@ -201,7 +201,7 @@ func eachPast(ctx context.Context, d *warehouse.Draft, tables []stream.Table, fi
 	return nil
 }
 
-// CopyPast copies rows of past from another catalog: the rows that were closed at or before until.
+// CopyPast copies the rows of past that were closed at or before until from another catalog.
 func CopyPast(ctx context.Context, d *warehouse.Draft, catalog string, tables []stream.Table, until time.Time) error {
 	names := make([]string, len(tables))
 	for i, t := range tables {
@@ -219,8 +219,8 @@ func CopyMeta(ctx context.Context, d *warehouse.Draft, catalog string, metas []s
 	return copyTables(ctx, d, catalog, "meta", names, "TRUE")
 }
 
-// copyTables copies the rows that meet a condition from another catalog. Tables that the other
-// catalog lacks are not changed, and columns that it lacks are NULL. After an error no table is
+// copyTables copies the rows that meet a condition from another catalog. If the other catalog lacks a
+// table, the table is not changed. If it lacks a column, the column is NULL. After an error no table is
 // changed.
 func copyTables(ctx context.Context, d *warehouse.Draft, catalog, schema string, tables []string, condition sqlText) (err error) {
 	detach, err := attachCatalog(ctx, d, "other", catalog)

@@ -16,8 +16,8 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// TestMetaIsTheSumOfItsChanges publishes versions that add, change, repeat and remove rows of
-// meta. The meta of each version must be restored from the files of changes alone.
+// TestMetaIsTheSumOfItsChanges publishes versions that add, change, repeat and remove rows of meta. The
+// meta of each version must be restored from the meta files alone.
 func TestMetaIsTheSumOfItsChanges(t *testing.T) {
 	t.Parallel()
 	tables := slices.DeleteFunc(stream.Tables(stream.All()), func(x stream.Table) bool { return x.Name != "tags" })
@@ -46,17 +46,17 @@ func TestMetaIsTheSumOfItsChanges(t *testing.T) {
 		must(t, err)
 		_, err = d.Publish(t.Context(), files)
 		must(t, err)
-		metaFiles, past, damaged := integrity.MetaFiles(wh, run)
-		if len(metaFiles) != i+1 || !past || len(damaged) > 0 {
+		metaFiles, hasPast, damaged := integrity.MetaFiles(wh, run)
+		if len(metaFiles) != i+1 || !hasPast || len(damaged) > 0 {
 			t.Fatalf("the files of meta for %s are %v, damaged %v, want %d files", run, metaFiles, damaged, i+1)
 		}
-		again, err := wh.BeginFrom(t.Context(), run+"-2", at.AddDate(0, 0, 1), "")
+		restored, err := wh.BeginFrom(t.Context(), run+"-2", at.AddDate(0, 0, 1), "")
 		must(t, err)
-		must(t, load.RestoreMeta(t.Context(), again, wh.Catalog.MetaDefinitions(), metaFiles))
-		if diff := cmp.Diff(want, metaRows(t, again, wh.Catalog.MetaDefinitions())); diff != "" {
+		must(t, load.RestoreMeta(t.Context(), restored, wh.Catalog.MetaDefinitions(), metaFiles))
+		if diff := cmp.Diff(want, metaRows(t, restored, wh.Catalog.MetaDefinitions())); diff != "" {
 			t.Errorf("restored meta after %q (-want +got):\n%s", change, diff)
 		}
-		must(t, again.Discard())
+		must(t, restored.Discard())
 	}
 	if len(want) != 7 {
 		t.Errorf("meta has %d rows at the end, want 7: %v", len(want), want)
@@ -90,7 +90,8 @@ func pastWarehouse(t *testing.T) (*warehouse.Warehouse, []stream.Table) {
 	return wh, tables
 }
 
-// publishPast publishes a version with one more change of past, and returns all rows of past.
+// publishPast publishes a version after the SQL change, in which "$run" is the run id. It returns the run
+// id and all rows of past.
 func publishPast(t *testing.T, wh *warehouse.Warehouse, tables []stream.Table, at time.Time, change string) (run string, past []string) {
 	t.Helper()
 	run = at.Format("20060102T150405Z")
@@ -122,41 +123,41 @@ func pastRows(t *testing.T, d *warehouse.Draft, tables []stream.Table) (all []st
 	return all
 }
 
-// everyValue returns SQL that inserts one closed row into each table of past. If filled is true, each
-// column has the largest value of its type, or a text with special characters. Otherwise only the key is
-// set.
-func everyValue(d []stream.Definition, filled bool) string {
+// closedRows returns SQL that inserts one row into each table of past. If isFilled is true, each column
+// has an unusual value of its type, for example a text with quotes. Otherwise only the columns that must
+// not be NULL are set.
+func closedRows(defs []stream.Definition, isFilled bool) string {
 	var statements []string
-	for _, def := range d {
+	for _, def := range defs {
 		var names, values []string
 		for _, c := range slices.Concat(def.Columns, stream.SystemColumns(), stream.ClosedColumns()) {
-			if !filled && !c.NotNull {
+			if !isFilled && !c.NotNull {
 				continue
 			}
-			value, base := "", strings.ToUpper(string(c.Type))
+			value, typeName := "", strings.ToUpper(string(c.Type))
 			switch {
 			case c.Name == "run_id":
 				value = "'$run'"
-			case strings.HasPrefix(base, "DECIMAL"):
+			case strings.HasPrefix(typeName, "DECIMAL"):
 				value = "'-123456789012.123456'"
-			case base == "TIMESTAMPTZ":
+			case typeName == "TIMESTAMPTZ":
 				value = "TIMESTAMPTZ '2026-11-01 02:00:00.123456+00'"
-			case base == "DATE":
+			case typeName == "DATE":
 				value = "DATE '2026-11-01'"
-			case base == "DOUBLE":
+			case typeName == "DOUBLE":
 				value = "0.1::DOUBLE + 0.2::DOUBLE"
-			case base == "UBIGINT":
+			case typeName == "UBIGINT":
 				value = "18446744073709551615"
-			case base == "BIGINT":
+			case typeName == "BIGINT":
 				value = "-9223372036854775807"
-			case base == "INTEGER":
+			case typeName == "INTEGER":
 				value = "-2147483647"
-			case base == "BOOLEAN":
+			case typeName == "BOOLEAN":
 				value = "false"
-			case base == "VARCHAR", base == "JSON":
+			case typeName == "VARCHAR", typeName == "JSON":
 				value = `'{"a": [1.50, null, "\"", "ü", "it''s"],' || chr(10) || chr(9) || ' "=": ""}'`
 			default:
-				value = "'no value is known of " + base + "'" // the INSERT fails with this message
+				value = "'no value is known of " + typeName + "'" // the INSERT fails with this message
 			}
 			names, values = append(names, sqltext.Quote(c.Name)), append(values, value)
 		}
@@ -165,9 +166,9 @@ func everyValue(d []stream.Definition, filled bool) string {
 	return strings.Join(statements, ";\n")
 }
 
-// TestPastIsTheSumOfItsChanges publishes versions that close rows. The past of each version must
-// be restored from the files of changes alone. The rows have columns of every type, NULLs and
-// duplicates, and some runs close no rows.
+// TestPastIsTheSumOfItsChanges publishes versions that close rows. The past of each version must be
+// restored from the meta files alone. The rows have columns of most types, NULLs and duplicates, and
+// some runs close no rows.
 func TestPastIsTheSumOfItsChanges(t *testing.T) {
 	t.Parallel()
 	wh, tables := pastWarehouse(t)
@@ -179,24 +180,24 @@ func TestPastIsTheSumOfItsChanges(t *testing.T) {
 	insertOrders := "INSERT INTO past.orders (id, valid_from, row_hash, valid_to, run_id) VALUES "
 	for i, change := range []string{
 		"SELECT 1",
-		everyValue(defs, true),
-		everyValue(defs, false) + ";" + everyValue(defs, false),
+		closedRows(defs, true),
+		closedRows(defs, false) + ";" + closedRows(defs, false),
 		"SELECT 1",
 		insertOrders + `('', TIMESTAMPTZ '2026-11-01 02:00:00+00', 0, TIMESTAMPTZ '2026-11-02 02:00:00+00', '$run'), ('NULL', TIMESTAMPTZ '2026-11-01 02:00:00+00', 1, TIMESTAMPTZ '2026-11-02 02:00:00.000001+00', '$run')`,
 	} {
 		at := begun.Add(time.Duration(i) * time.Hour) // all on one day
 		run, want := publishPast(t, wh, tables, at, change)
-		files, past, damaged := integrity.MetaFiles(wh, run)
-		if len(files) != i+1 || !past || len(damaged) > 0 {
-			t.Fatalf("the files of past for %s are %v (has past %v), damaged %v, want %d files", run, files, past, damaged, i+1)
+		files, hasPast, damaged := integrity.MetaFiles(wh, run)
+		if len(files) != i+1 || !hasPast || len(damaged) > 0 {
+			t.Fatalf("the files of past for %s are %v (has past %v), damaged %v, want %d files", run, files, hasPast, damaged, i+1)
 		}
-		again, err := wh.BeginFrom(t.Context(), run+"-2", at.AddDate(0, 0, 1), "")
+		restored, err := wh.BeginFrom(t.Context(), run+"-2", at.AddDate(0, 0, 1), "")
 		must(t, err)
-		must(t, load.RestorePast(t.Context(), again, tables, files, at.AddDate(1, 0, 0)))
-		if diff := cmp.Diff(want, pastRows(t, again, tables)); diff != "" {
+		must(t, load.RestorePast(t.Context(), restored, tables, files, at.AddDate(1, 0, 0)))
+		if diff := cmp.Diff(want, pastRows(t, restored, tables)); diff != "" {
 			t.Errorf("restored past after change %d (-want +got):\n%s", i, diff)
 		}
-		must(t, again.Discard())
+		must(t, restored.Discard())
 		if i == 4 && len(want) != 11 {
 			t.Errorf("past has %d rows at the end, want 11: %v", len(want), want)
 		}

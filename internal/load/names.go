@@ -7,21 +7,22 @@ import (
 	"placementsync/internal/stream"
 )
 
-// Names of tables and schemas of the stage. No table of schema/ has a "$" in its name, so a name
-// with "$" cannot collide with the staging table of a table.
+// Names of tables and schemas of the stage. No table in schema/ has a "$" in its name, so a name with
+// "$" cannot be the name of a staging table.
 const (
 	// planName is the plan of a detail stream.
 	planName = "$plan"
 	// askedName contains the requested ids of a detail stream, with their outcomes.
 	askedName = "$asked"
-	// unchangedName contains the keys of the records that did not change since the last
-	// night, each once.
+	// unchangedName contains the keys of the records of a list that did not change since the last
+	// night. Each key occurs once.
 	unchangedName = "$unchanged"
-	// candidatesName contains the keys of the other records of main, which may have changed.
+	// candidatesName contains the keys of all other records in main. They may have changed.
 	candidatesName = "$candidates"
-	// readSuffix marks the staged rows of a table to which a view adds stored rows.
+	// readSuffix is added to the name of a staging table when a view with its old name adds
+	// stored rows to the rows that were read.
 	readSuffix = "$read"
-	// extraPrefix marks the merged unknown fields of a table.
+	// extraPrefix is the beginning of the name of a table with merged unknown fields.
 	extraPrefix = "$extra "
 	// desiredSchema contains the rows that tables of main will have after the merge.
 	desiredSchema = "desired"
@@ -61,6 +62,6 @@ func (n *names) has(name string) bool {
 	return ok
 }
 
-// tablesOf returns the tables of a stream, each once: a record and its items may be rows of
-// the same table.
+// tablesOf returns the tables of a stream without duplicates: a record and its items may be rows of one
+// table.
 func tablesOf(st stream.Stream) []stream.Table { return stream.Tables([]stream.Stream{st}) }

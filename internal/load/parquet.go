@@ -30,24 +30,23 @@ const (
 	// rowGroup is DuckDB's default, with which scans are fastest.
 	rowGroup = 122_880
 	// A thread keeps a row group in memory until the row group is complete. Each thread gets at
-	// least threadMemory bytes. A row group may take 1/groupShare of the bytes of its thread.
-	// The rest is for reading and compressing, and for long rows: DuckDB keeps at least 2,048
-	// rows.
+	// least threadMemory bytes. A row group can use 1/groupShare of the bytes of its thread. The
+	// other bytes are for reading and compressing, and for long rows: a row group has at least
+	// 2,048 rows.
 	threadMemory, groupShare = 128_000_000, 8
 )
 
 // WriteParquet writes every table of main into the draft's folder and returns the files for
-// the manifest. The order of rows is not defined. Besides the columns of schema/ a file has
-// valid_from and row_hash, so that history can be rebuilt from files alone. Its metadata
-// name the fields and the run in which the content last changed. A table without changes keeps
-// its file.
+// the manifest. The order of rows is not defined. Besides the columns of schema/, a file has valid_from
+// and row_hash, so that history can be rebuilt from files alone. The metadata of a file contain the field
+// ids, and the run in which the content last changed. A table without changes keeps its file.
 func WriteParquet(ctx context.Context, d *warehouse.Draft, defs map[string]stream.Definition, tables []stream.Table, changes []Change) ([]warehouse.ManifestTable, error) {
 	written := make([]warehouse.ManifestTable, len(tables))
 	unchanged := map[string]bool{}
 	for _, c := range changes {
 		unchanged[c.Table] = c.New+c.Changed+c.Gone == 0
 	}
-	var rest []stream.Table
+	var toWrite []stream.Table
 	for i, t := range tables {
 		written[i] = warehouse.ManifestTable{Name: t.Name, FileSum: checksum.FileSum{File: parquetFile(t.Name)}}
 		isCopied := false
@@ -58,17 +57,17 @@ func WriteParquet(ctx context.Context, d *warehouse.Draft, defs map[string]strea
 			}
 		}
 		if !isCopied {
-			rest = append(rest, t)
+			toWrite = append(toWrite, t)
 		}
 	}
-	if err := writeTables(ctx, d, defs, rest); err != nil {
+	if err := writeTables(ctx, d, defs, toWrite); err != nil {
 		return nil, fmt.Errorf("write Parquet: %w", err)
 	}
 	return written, nil
 }
 
-// writeTables writes one table after the other, each with as many threads as the memory
-// limit allows. Writing two tables at a time, with one thread each, takes as long.
+// writeTables writes one table after the other. The memory limit determines the number of threads.
+// Writing two tables at a time, with one thread each, would not be faster.
 func writeTables(ctx context.Context, d *warehouse.Draft, defs map[string]stream.Definition, tables []stream.Table) error {
 	if len(tables) == 0 {
 		return nil
@@ -78,7 +77,7 @@ func writeTables(ctx context.Context, d *warehouse.Draft, defs map[string]stream
 		return err
 	}
 	threads := int(max(1, min(int64(d.Cores()), limit/threadMemory)))
-	before, err := setThreads(ctx, d, threads)
+	previousThreads, err := setThreads(ctx, d, threads)
 	if err != nil {
 		return err
 	}
@@ -87,14 +86,14 @@ func writeTables(ctx context.Context, d *warehouse.Draft, defs map[string]stream
 			return fmt.Errorf("%s: %w", t.Name, err)
 		}
 	}
-	_, err = setThreads(ctx, d, before)
+	_, err = setThreads(ctx, d, previousThreads)
 	return err
 }
 
 func parquetFile(table string) string { return table + ".parquet" }
 
-// writeTable returns SQL that writes a table into its file. JSON is written as text, because
-// polars reads a JSON column as binary and pyarrow as an extension type.
+// writeTable returns SQL that writes a table into its file. JSON is written as text: for a JSON column,
+// polars would return binary values, and pyarrow an extension type.
 func writeTable(d *warehouse.Draft, def stream.Definition, groupBytes int64) sqlText {
 	columns := sqltext.Join(def.Columns, ", ", func(c stream.Column) sqlText {
 		if c.Type == stream.JSON {

@@ -22,10 +22,10 @@ func TestTrialParquetFitsTheLimit(t *testing.T) {
 		value                     string // an SQL expression for column
 		rows, maxGroup            int64  // maxGroup is a multiple of 2,048, the rows of a vector
 	}{
-		{"narrow", "product_listing_prices", "product_listing_id", "position", "i", 400_000, 124_928},
-		{"wide", "product_listings", "id", "name", "'a name of some length'", 200_000, 65_536},
-		{"of 4 KB", "product_listings", "id", "description", "repeat(md5((i + 1)::VARCHAR), 130)", 100_000, 8_192},
-		{"of 16 KB", "product_listings", "id", "description", "repeat(md5((i + 1)::VARCHAR), 520)", 20_000, 2_048},
+		{"narrow rows", "product_listing_prices", "product_listing_id", "position", "i", 400_000, 124_928},
+		{"wide rows", "product_listings", "id", "name", "'a name of some length'", 200_000, 65_536},
+		{"rows of 4 KB", "product_listings", "id", "description", "repeat(md5((i + 1)::VARCHAR), 130)", 100_000, 8_192},
+		{"rows of 16 KB", "product_listings", "id", "description", "repeat(md5((i + 1)::VARCHAR), 520)", 20_000, 2_048},
 	} {
 		t.Run(c.shape, func(t *testing.T) {
 			ctx := t.Context()
@@ -43,19 +43,19 @@ func TestTrialParquetFitsTheLimit(t *testing.T) {
 			must(t, err)
 			must(t, d.Exec(ctx, "SET threads = 1"))
 			file := sqltext.Literal(filepath.Join(d.Dir, c.table+".parquet"))
-			var group, rows, intact int64
-			must(t, d.DB.QueryRowContext(ctx, "SELECT max(row_group_num_rows) FROM parquet_metadata("+file+")").Scan(&group))
+			var largestGroup, rows, intact int64
+			must(t, d.DB.QueryRowContext(ctx, "SELECT max(row_group_num_rows) FROM parquet_metadata("+file+")").Scan(&largestGroup))
 			must(t, d.DB.QueryRowContext(ctx, fmt.Sprintf(`SELECT count(*), count(DISTINCT i) FILTER (%s = md5(i::VARCHAR) AND %s = %s)
 				FROM (SELECT *, row_hash AS i FROM read_parquet(%s))`, c.key, c.column, c.value, file)).Scan(&rows, &intact))
-			if group > c.maxGroup || rows != c.rows || intact != c.rows {
-				t.Errorf("row groups have %d rows, want at most %d; the file has %d rows, %d of them unchanged, want %d", group, c.maxGroup, rows, intact, c.rows)
+			if largestGroup > c.maxGroup || rows != c.rows || intact != c.rows {
+				t.Errorf("the largest row group has %d rows, want at most %d; the file has %d rows, %d of them unchanged, want %d", largestGroup, c.maxGroup, rows, intact, c.rows)
 			}
 		})
 	}
 }
 
 // TestFilesNameTheirFields checks that files contain the field ids of schema/ and the rows of the
-// catalog. The fingerprints of the rows are the smallest, the largest and the middle values.
+// catalog. The fingerprints include the values at which a signed number overflows.
 func TestFilesNameTheirFields(t *testing.T) {
 	h := newFixture(t, "product_listings")
 	_, err := h.run(wholeLists(`{"id":"a","row_hash":0,"seq":1},{"id":"b","row_hash":9223372036854775807,"seq":2},

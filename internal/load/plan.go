@@ -12,7 +12,7 @@ import (
 	"placementsync/internal/stream"
 )
 
-// Details plans which details a night requests, and stages the outcomes.
+// Details plans which details a night requests, and stages the outcomes of the requests.
 type Details struct {
 	staging *staging
 	earlier earlierNights
@@ -29,7 +29,8 @@ type earlierNights struct {
 	hasEvents bool
 }
 
-// readEarlier must not be called before the webhook events are staged.
+// readEarlier returns the facts of earlier nights. It must not be called before the webhook events are
+// staged.
 func (p *Details) readEarlier(ctx context.Context) (*earlierNights, error) {
 	e := &p.earlier
 	e.once.Do(func() {
@@ -50,18 +51,18 @@ func (p *Details) readEarlier(ctx context.Context) (*earlierNights, error) {
 
 // Rereading selects the details that a night requests again.
 type Rereading struct {
-	// All requests every detail. The other fields are then unused.
+	// All means that every detail is requested. The other fields are then not used.
 	All bool
-	// LiveDays is the number of days for which a campaign, order or profile makes details
-	// live after its last change.
+	// LiveDays is the number of days after a change of a campaign, order or profile for which
+	// the details about it are live.
 	LiveDays int
 	// Recheck is the number of nights within which every settled detail is read again.
 	// Zero means never.
 	Recheck int
 }
 
-// Priority is the order in which a night requests details, because its time may end before all
-// are read. Lower values come first.
+// Priority determines the order in which a night requests details, because the time of the night may end
+// before all details are read. Lower values come first.
 type Priority int
 
 const (
@@ -77,32 +78,31 @@ const (
 	PrioritySettled
 )
 
-// OldestFirst selects ids of all priorities by the time of their last reading. NeverRead
-// selects only the ids that were never read.
+// Arguments of [Details.IDsToAsk] that are not priorities of an id.
 const (
 	NeverRead   Priority = -2
 	OldestFirst Priority = -1
 )
 
-// Plan counts the requested and the carried details of a stream.
+// Plan counts the ids of a detail stream. Each id is counted in one of Fetch, Carried and Unread.
 type Plan struct {
-	// Fetch counts the ids to request. Recheck counts the settled ones among them. Carried
-	// counts the ids that keep their rows. Unread counts the ids for which the night had no
-	// time. Fetch and Recheck do not include them.
+	// Fetch counts the ids to request. Recheck counts the settled ids in Fetch. Carried counts the
+	// ids that keep their rows without a request. Unread counts the ids for which the night had no
+	// time.
 	Fetch, Recheck, Carried, Unread int64
-	// Nights is how many nights ago the oldest carried detail was read. It is 0 if no detail
-	// is carried.
+	// Nights is the age of the carried detail that was read longest ago, in nights. It is 0 if no
+	// detail is carried.
 	Nights int64
 }
 
 // planColumns are the columns of the empty table that exists until a plan is computed.
-const planColumns sqlText = "id VARCHAR, fingerprint VARCHAR, why VARCHAR, priority INTEGER, overdue BOOLEAN, unread BOOLEAN, stays BOOLEAN"
+const planColumns sqlText = "id VARCHAR, fingerprint VARCHAR, why VARCHAR, priority INTEGER, overdue BOOLEAN, unread BOOLEAN, keeps_rows BOOLEAN"
 
-// Plan decides for every id of a detail stream whether it is requested. The ids are the staged
-// and stored values of its parent columns, and the ids with rows in main. An id that no list
-// names any longer is also requested, so that a 404 proves the deletion. wasRead reports whether
-// a list was read tonight. If a list that shows changes of the details was not read, all details
-// are requested.
+// Plan decides for every id of a detail stream whether it is requested. The ids are the staged and
+// stored values of the stream's parent columns, and the ids with rows in main. An id that no list
+// contains any longer is also requested, so that a 404 proves the deletion. wasRead reports whether a
+// list was read tonight. If a list that shows changes of the details was not read, all details are
+// requested.
 func (p *Details) Plan(ctx context.Context, st stream.Stream, r Rereading, wasRead func(string) bool) (Plan, error) {
 	if err := p.staging.flush(ctx, allStreams); err != nil {
 		return Plan{}, err
@@ -115,7 +115,7 @@ func (p *Details) Plan(ctx context.Context, st stream.Stream, r Rereading, wasRe
 		"event_priority": int(PriorityEvent), "live_priority": int(PriorityLive), "changed_priority": int(PriorityChanged),
 		"new_priority": int(PriorityNew), "settled_priority": int(PrioritySettled),
 		"nights": r.Recheck, "tonight": 0, "overdue_since": sqlText("NULL"), "live_ids": p.liveIDs(st.Life, r.LiveDays),
-		"named_ids": p.namedIDs(st), "fingerprints": p.fingerprints(st), "touched": p.touchedIDs(st.Life, earlier.hasEvents)}
+		"candidate_ids": p.candidateIDs(st), "fingerprints": p.fingerprints(st), "last_events": p.idsWithEvents(st.Life, earlier.hasEvents)}
 	if r.Recheck > 0 {
 		args["tonight"] = len(earlier.times) % r.Recheck
 	}
@@ -125,13 +125,14 @@ func (p *Details) Plan(ctx context.Context, st stream.Stream, r Rereading, wasRe
 	return p.storePlan(ctx, st, planSQL.Render("create_plan", args))
 }
 
-// PlanOnly plans to request the given ids, known or not, and to carry all others.
+// PlanOnly plans to request only the given ids, and to carry all other ids. The given ids need not be
+// known.
 func (p *Details) PlanOnly(ctx context.Context, st stream.Stream, ids []string) (Plan, error) {
 	if err := p.staging.flush(ctx, allStreams); err != nil {
 		return Plan{}, err
 	}
 	return p.storePlan(ctx, st, planSQL.Render("create_refresh_plan",
-		values{"plan": planTable(st.Name), "targets": ids, "named_ids": p.namedIDs(st), "stream": st.Name}))
+		values{"plan": planTable(st.Name), "targets": ids, "candidate_ids": p.candidateIDs(st), "stream": st.Name}))
 }
 
 func (p *Details) storePlan(ctx context.Context, st stream.Stream, create sqlText) (Plan, error) {
@@ -142,60 +143,60 @@ func (p *Details) storePlan(ctx context.Context, st stream.Stream, create sqlTex
 }
 
 func (p *Details) countPlan(ctx context.Context, st stream.Stream) (Plan, error) {
-	var c Plan
+	var plan Plan
 	var oldest sql.NullTime
 	earlier, err := p.readEarlier(ctx)
 	if err == nil {
 		err = queryRow(ctx, p.staging.draft, planSQL.Render("count_plan", values{"plan": planTable(st.Name)})).
-			Scan(&c.Fetch, &c.Recheck, &c.Carried, &c.Unread, &oldest)
+			Scan(&plan.Fetch, &plan.Recheck, &plan.Carried, &plan.Unread, &oldest)
 	}
 	if err != nil {
 		return Plan{}, fmt.Errorf("count the plan of %s: %w", st.Name, err)
 	}
-	if c.Carried > 0 {
-		c.Nights = 1
+	if plan.Carried > 0 {
+		plan.Nights = 1
 		for _, night := range earlier.times {
 			if oldest.Valid && night.After(oldest.Time) {
-				c.Nights++
+				plan.Nights++
 			}
 		}
 	}
-	return c, nil
+	return plan, nil
 }
 
 // requestsAll reports whether all details of a stream are requested.
 func (p *Details) requestsAll(st stream.Stream, r Rereading, wasRead func(string) bool) bool {
-	unread := func(v changeList) bool { return !wasRead(v.list.Name) }
-	return r.All || st.Rule == stream.EveryNight || st.Rule == stream.ByRow && slices.ContainsFunc(p.changeLists(st), unread)
+	isUnread := func(l changeList) bool { return !wasRead(l.list.Name) }
+	return r.All || st.Rule == stream.EveryNight || st.Rule == stream.ByRow && slices.ContainsFunc(p.changeLists(st), isUnread)
 }
 
-// namedIDs returns SQL that selects every id that could be requested.
-func (p *Details) namedIDs(st stream.Stream) sqlText {
+// candidateIDs returns SQL that selects every id that could be requested.
+func (p *Details) candidateIDs(st stream.Stream) sqlText {
 	var parts []sqlText
-	add := func(column, table string, at sqlText) {
-		namedAt := sqlText("NULL::TIMESTAMPTZ")
-		if _, dated := p.staging.defs[table].Column("created_at"); dated {
-			namedAt = "created_at"
+	add := func(column, table string, stagedOrMain sqlText) {
+		createdAt := sqlText("NULL::TIMESTAMPTZ")
+		if _, ok := p.staging.defs[table].Column("created_at"); ok {
+			createdAt = "created_at"
 		}
-		parts = append(parts, planSQL.Render("naming_rows", values{"column": sqltext.Name(column), "named": namedAt, "table": at}))
+		parts = append(parts, planSQL.Render("ids_in_table", values{"column": sqltext.Name(column), "created_at": createdAt, "table": stagedOrMain}))
 	}
 	for _, ref := range st.Parents {
-		feeders := stream.FilledBy(p.staging.streams, ref.Table)
-		for _, name := range feeders {
+		streams := stream.FilledBy(p.staging.streams, ref.Table)
+		for _, name := range streams {
 			add(ref.Column, ref.Table, stagedTable(name, ref.Table))
 		}
-		if len(feeders) > 0 {
+		if len(streams) > 0 {
 			add(ref.Column, ref.Table, mainTable(ref.Table))
 		}
 	}
 	if root := st.Root().Name; !slices.ContainsFunc(st.Parents, func(r stream.Ref) bool { return r.Table == root }) {
 		add(st.Param, root, mainTable(root))
 	}
-	return planSQL.Render("named_ids", values{"rows": unionAll(parts)})
+	return planSQL.Render("candidate_ids", values{"rows": unionAll(parts)})
 }
 
-// changeList is a list whose rows show the changes of a detail stream. ref names the column of the
-// list with the ids of the details.
+// changeList is a list whose rows show the changes of a detail stream. ref.Column is the column of the
+// list that contains the ids of the details.
 type changeList struct {
 	list stream.Stream
 	ref  stream.Ref
@@ -214,27 +215,27 @@ func (p *Details) changeLists(st stream.Stream) []changeList {
 	return all
 }
 
-// rows returns SQL that selects id, row_hash and seq of the rows with an id. If lookUp is set, the
-// id of a row without one is looked up in the table Ref.Lookup.
-func (v changeList) rows(lookUp bool) sqlText {
-	column, list := sqltext.Name(v.ref.Column), stagedTable(v.list.Name, v.list.Root().Name)
-	named := planSQL.Render("change_rows", values{"column": column, "list": list})
+// rows returns SQL that selects id, row_hash and seq of the rows with the id of a detail. If lookUp is
+// set, the id of a row without an id is looked up in the table Ref.Lookup.
+func (l changeList) rows(lookUp bool) sqlText {
+	column, list := sqltext.Name(l.ref.Column), stagedTable(l.list.Name, l.list.Root().Name)
+	rowsWithID := planSQL.Render("change_rows", values{"column": column, "list": list})
 	if !lookUp {
-		return named
+		return rowsWithID
 	}
-	return unionAll([]sqlText{named, planSQL.Render("change_rows_of_known", values{"column": column, "list": list,
-		"known": mainTable(v.ref.Lookup), "known_key": sqltext.Name(v.ref.LookupKey), "key": sqltext.Name(v.list.Root().Key[0])})})
+	return unionAll([]sqlText{rowsWithID, planSQL.Render("change_rows_without_id", values{"column": column, "list": list,
+		"lookup": mainTable(l.ref.Lookup), "lookup_key": sqltext.Name(l.ref.LookupKey), "key": sqltext.Name(l.list.Root().Key[0])})})
 }
 
-// fingerprints returns SQL that selects the fingerprint of each id. It is computed from all rows
-// that contain the id tonight, and from the rows of their items.
+// fingerprints returns SQL that selects the fingerprint of each id. A fingerprint is computed from all
+// rows that contain the id tonight, and from the rows of their items.
 func (p *Details) fingerprints(st stream.Stream) sqlText {
 	var parts []sqlText
-	for _, v := range p.changeLists(st) {
-		rows := v.rows(len(stream.FilledBy(p.staging.streams, v.ref.Lookup)) > 0)
+	for _, l := range p.changeLists(st) {
+		rows := l.rows(len(stream.FilledBy(p.staging.streams, l.ref.Lookup)) > 0)
 		parts = append(parts, planSQL.Render("change_records", values{"rows": rows}))
-		for _, t := range v.list.Tables[1:] {
-			parts = append(parts, planSQL.Render("change_items", values{"items": stagedTable(v.list.Name, t.Name), "rows": rows}))
+		for _, t := range l.list.Tables[1:] {
+			parts = append(parts, planSQL.Render("change_items", values{"items": stagedTable(l.list.Name, t.Name), "rows": rows}))
 		}
 	}
 	if len(parts) == 0 {

@@ -28,18 +28,18 @@ func record(hash, seq int, pairs ...string) string {
 
 func quote(text string) string { return fmt.Sprintf("%q", text) }
 
-// plannedIDs returns the ids of a plan by reason.
+// plannedIDs returns the planned ids of a stream, by reason.
 func (h *fixture) plannedIDs(d *warehouse.Draft, st string) map[string][]string {
 	h.t.Helper()
-	found := map[string][]string{}
+	idsByReason := map[string][]string{}
 	query := "SELECT why, id FROM stage." + sqltext.Quote(st) + `."$plan" ORDER BY ALL`
 	must(h.t, d.EachRow(h.t.Context(), []sqltext.SQL{sqltext.SQL(query)}, func(scan func(...any) error) error {
 		var why, id string
 		err := scan(&why, &id)
-		found[why] = append(found[why], id)
+		idsByReason[why] = append(idsByReason[why], id)
 		return err
 	}))
-	return found
+	return idsByReason
 }
 
 // TestTrialDetailsArePlannedByListRow covers every reason to read a detail whose list shows its
@@ -55,12 +55,12 @@ func TestTrialDetailsArePlannedByListRow(t *testing.T) {
 	}
 	first := map[string]int{"a": 1, "b": 2, "c": 3}
 	for name, c := range map[string]struct {
-		second  map[string]streamInput
-		reread  load.Rereading
-		unread  bool // the list was not read in this night
-		outcome load.Outcome
-		want    map[string][]string
-		counts  load.Plan
+		second       map[string]streamInput
+		reread       load.Rereading
+		isListUnread bool         // in the second night
+		outcome      load.Outcome // of the requests in the first night
+		want         map[string][]string
+		wantCounts   load.Plan
 	}{
 		"nothing changed": {list(first), load.Rereading{}, false, load.Answered,
 			map[string][]string{"carried": {"a", "b", "c"}}, load.Plan{Carried: 3}},
@@ -94,13 +94,13 @@ func TestTrialDetailsArePlannedByListRow(t *testing.T) {
 			h.planDetails = false
 			products, _ := stream.Find(h.streams, "products")
 			h.beforeMerge = func(s *load.Stage, d *warehouse.Draft) {
-				plan, err := s.Details.Plan(t.Context(), products, c.reread, func(string) bool { return !c.unread })
+				plan, err := s.Details.Plan(t.Context(), products, c.reread, func(string) bool { return !c.isListUnread })
 				must(t, err)
 				if diff := cmp.Diff(c.want, h.plannedIDs(d, "products")); diff != "" {
 					t.Errorf("plan (-want +got):\n%s", diff)
 				}
 				plan.Nights = 0 // it depends on meta.runs, which is empty here
-				if diff := cmp.Diff(c.counts, plan); diff != "" {
+				if diff := cmp.Diff(c.wantCounts, plan); diff != "" {
 					t.Errorf("counts (-want +got):\n%s", diff)
 				}
 			}
@@ -137,8 +137,8 @@ func TestLiveDetailsAreRead(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		events map[string]streamInput
-		live   map[string][]string // by stream
-		event  map[string][]string
+		live   map[string][]string // the expected live ids by stream
+		event  map[string][]string // the expected ids with events by stream
 	}{
 		"no event": {nil, map[string][]string{"campaign_status_counts": {"changed", "open"}, "articles": {"a2", "a3"},
 			"article_comments": {"a2", "a3"}, "profile_orders": {"f-changed", "f-new", "f-open"}}, nil},
@@ -227,8 +227,8 @@ func TestLiveDaysBoundaryIsLive(t *testing.T) {
 	must(t, err)
 }
 
-// TestSettledDetailsAreReadInTurn runs several nights. Each settled detail must be read once
-// within Recheck nights. If a night had no time for a detail, the detail is overdue.
+// TestSettledDetailsAreReadInTurn runs several nights. Each settled detail must be read again within
+// Recheck nights. One night has no time for settled details. A later night must read these details.
 func TestSettledDetailsAreReadInTurn(t *testing.T) {
 	const nights, listed = 3, 12
 	h := newFixture(t, "product_listings", "products")
@@ -243,28 +243,28 @@ func TestSettledDetailsAreReadInTurn(t *testing.T) {
 	h.afterMerge = func(s *load.Stage, d *warehouse.Draft, _ map[string]load.Coverage, _ []load.Change) {
 		must(t, s.Findings.WriteSummary(t.Context(), load.Summary{Run: ledger.Run{ID: d.Run, StartedAt: d.At, SnapshotAt: d.At}}))
 	}
-	read := map[string]int{}
+	readings := map[string]int{}
 	for number := range 1 + 2*nights {
-		late := number == nights-1 // this night has no time for settled details
+		isShort := number == nights-1 // this night has no time for settled details
 		h.beforeMerge = func(s *load.Stage, d *warehouse.Draft) {
 			plan, err := s.Details.Plan(t.Context(), products, load.Rereading{Recheck: nights}, func(string) bool { return true })
 			must(t, err)
 			why := h.plannedIDs(d, "products")
 			asked := slices.Concat(why["new"], why["recheck"])
-			if late {
+			if isShort {
 				asked = nil
 			}
 			for _, id := range asked {
-				read[id]++
+				readings[id]++
 			}
 			must(t, s.Details.AddAsked(t.Context(), "products", asked, load.Answered))
-			done, err := s.Details.MarkUnread(t.Context(), products)
+			finalPlan, err := s.Details.MarkUnread(t.Context(), products)
 			must(t, err)
-			if plan.Fetch+plan.Carried != listed || done.Fetch != int64(len(asked)) || done.Unread+done.Carried+done.Fetch != listed {
-				t.Errorf("night %d: the plan is %+v and its result %+v, want %d ids in both, and %d requested", number, plan, done, listed, len(asked))
+			if plan.Fetch+plan.Carried != listed || finalPlan.Fetch != int64(len(asked)) || finalPlan.Unread+finalPlan.Carried+finalPlan.Fetch != listed {
+				t.Errorf("night %d: the first plan is %+v and the final plan %+v, want %d ids in both, and %d requested", number, plan, finalPlan, listed, len(asked))
 			}
-			if late && done.Unread != 0 {
-				t.Errorf("night %d: %d ids are unread although they are not overdue, want 0", number, done.Unread)
+			if isShort && finalPlan.Unread != 0 {
+				t.Errorf("night %d: %d ids are unread, want 0, because no id is overdue", number, finalPlan.Unread)
 			}
 			caughtUp, err := s.Details.CountCaughtUp(t.Context())
 			must(t, err)
@@ -277,13 +277,13 @@ func TestSettledDetailsAreReadInTurn(t *testing.T) {
 		must(t, err)
 	}
 	for _, id := range ids {
-		if read[id] < 2 || read[id] > 3 {
-			t.Errorf("%s was read %d times, want 2 or 3: once as new, and once or twice as settled", id, read[id])
+		if readings[id] < 2 || readings[id] > 3 {
+			t.Errorf("%s was read %d times, want 2 or 3: once as new, and once or twice as settled", id, readings[id])
 		}
 	}
 }
 
-// TestRefreshPlansOnlyItsTargets plans known ids and an unknown one.
+// TestRefreshPlansOnlyItsTargets plans a known and an unknown id.
 func TestRefreshPlansOnlyItsTargets(t *testing.T) {
 	h := newFixture(t, "product_listings", "products")
 	h.planDetails = true
@@ -311,8 +311,8 @@ func TestRefreshPlansOnlyItsTargets(t *testing.T) {
 // a new id.
 func TestSecondPlanKeepsSettledDetails(t *testing.T) {
 	for name, c := range map[string]struct {
-		late string
-		want int64
+		lateRow string // staged between the two plans
+		want    int64
 	}{
 		"no other id": {record(1, 9, "id", `"i1"`, "product_id", `"a"`), 1},
 		"another id":  {record(1, 9, "id", `"i1"`, "product_id", `"z"`), 2},
@@ -324,7 +324,7 @@ func TestSecondPlanKeepsSettledDetails(t *testing.T) {
 				wasRead := func(string) bool { return true }
 				_, err := s.Details.Plan(t.Context(), products, load.Rereading{}, wasRead)
 				must(t, err)
-				must(t, s.Rows.Add(t.Context(), "order_items", "order_items", h.batch("order_items", c.late)))
+				must(t, s.Rows.Add(t.Context(), "order_items", "order_items", h.batch("order_items", c.lateRow)))
 				plan, err := s.Details.Plan(t.Context(), products, load.Rereading{}, wasRead)
 				must(t, err)
 				if plan.Fetch != c.want {
@@ -337,14 +337,14 @@ func TestSecondPlanKeepsSettledDetails(t *testing.T) {
 	}
 }
 
-// TestKnownParams lists the known ids of campaign_status_counts. They are the ids of its stored rows,
-// and the campaigns of staged or stored articles.
-func TestKnownParams(t *testing.T) {
+// TestKnownIDs lists the known ids of campaign_status_counts: the ids of its stored rows, and the
+// campaigns of staged or stored articles.
+func TestKnownIDs(t *testing.T) {
 	h := newFixture(t, "campaigns", "campaign_articles", "campaign_status_counts")
 	counts, _ := stream.Find(h.streams, "campaign_status_counts")
 	known := func(want ...string) func(*load.Stage, *warehouse.Draft) {
 		return func(s *load.Stage, _ *warehouse.Draft) {
-			got, err := s.Details.KnownParams(t.Context(), counts)
+			got, err := s.Details.KnownIDs(t.Context(), counts)
 			must(t, err)
 			if !slices.Equal(slices.Sorted(maps.Keys(got)), want) {
 				t.Errorf("known ids are %v, want %v", got, want)

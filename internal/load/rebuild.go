@@ -12,22 +12,22 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// ApplySnapshot replaces main by the Parquet files of a later snapshot, and moves changed
-// and deleted rows to past. A table without a file keeps its rows. A new version of a row begins at
-// the time in its file, and the previous version ends at that time. Both are correct even if the
-// files of the nights between the two snapshots were not kept.
+// ApplySnapshot replaces the rows of main by the rows in the Parquet files of a later snapshot, and
+// moves changed and deleted rows to past. A table without a file keeps its rows. A new version of a row
+// begins at its valid_from in the file, and the previous version ends at this time. So the times of
+// changed rows are exact even if the files of the nights between the two snapshots were not kept.
 func ApplySnapshot(ctx context.Context, d *warehouse.Draft, tables []stream.Table, snap warehouse.Snapshot) error {
 	for _, t := range tables {
 		if snap.Files[t.Name] == "" {
 			continue
 		}
 		source := rebuildSQL.Render("snapshot_file", values{"file": snap.Files[t.Name]})
-		have, err := columnsOf(ctx, d, source)
+		existing, err := columnsOf(ctx, d, source)
 		if err == nil {
 			def := d.Definition(t.Name)
 			main, columns, key := mainTable(t.Name), allColumns(def), sqltext.Names(t.Key)
 			err = d.Atomically(ctx, []sqlText{
-				rebuildSQL.Render("read_snapshot", values{"columns": columnsOrNull(def, have), "row_hash": dictionary.StoredHash(), "source": source}),
+				rebuildSQL.Render("read_snapshot", values{"columns": columnsOrNull(def, existing), "row_hash": dictionary.StoredHash(), "source": source}),
 				rebuildSQL.Render("find_ending", values{"stored_key": prefixed("m.", t.Key), "now": snap.At, "main": main,
 					"same_key": joinOn("m.", "f.", t.Key)}),
 				rebuildSQL.Render("end_rows", values{"past": pastTable(t.Name), "columns": columns, "run": snap.Run, "main": main, "key": key}),
@@ -49,12 +49,13 @@ func columnsOf(ctx context.Context, d *warehouse.Draft, source sqlText) ([]strin
 	if err != nil {
 		return nil, err
 	}
-	have, err := rows.Columns()
-	return have, errors.Join(err, rows.Close())
+	columns, err := rows.Columns()
+	return columns, errors.Join(err, rows.Close())
 }
 
-// CorrectClosingRuns sets the run that closed each row of past, by the times of the snapshots in
-// meta. ApplySnapshot recorded the run of the next file, which may be later.
+// CorrectClosingRuns sets the run that closed each row of past: the run in meta whose snapshot time is
+// the end of the row. ApplySnapshot set the run of the next file, but the row may have been closed by an
+// earlier run whose files were not kept.
 func CorrectClosingRuns(ctx context.Context, d *warehouse.Draft, tables []stream.Table) error {
 	var statements []sqlText
 	for _, t := range tables {
@@ -64,7 +65,7 @@ func CorrectClosingRuns(ctx context.Context, d *warehouse.Draft, tables []stream
 }
 
 // CarryStreams lowers the grades of streams in a run to carried_forward, because their tables were
-// rebuilt from the rows of an earlier snapshot. since is the time of that snapshot.
+// rebuilt from the rows of an earlier snapshot. since is the time of the earlier snapshot.
 func CarryStreams(ctx context.Context, d *warehouse.Draft, run string, streams []string, since time.Time, reason string) error {
 	err := d.Exec(ctx, rebuildSQL.Render("carry_streams", values{"run": run, "streams": streams, "since": since, "reason": reason}))
 	if err != nil {
@@ -73,9 +74,10 @@ func CarryStreams(ctx context.Context, d *warehouse.Draft, run string, streams [
 	return nil
 }
 
-// WriteDay writes the Parquet file of a table in an earlier snapshot again. It computes the rows
-// from the history in the draft, and writes the file into the draft's folder. It replaces main, so
-// the draft must not be published. A row count that differs from the manifest is an error.
+// WriteDay writes the Parquet file of a table in an earlier snapshot again. It computes the rows from the
+// history in the draft, and writes the file into the draft's folder. It replaces the rows of main, so the
+// draft must not be published. A row count that differs from the manifest is an error. A negative row
+// count in the manifest means unknown.
 func WriteDay(ctx context.Context, d *warehouse.Draft, t stream.Table, file warehouse.SeriesFile) error {
 	def := d.Definition(t.Name)
 	main, newest := mainTable(t.Name), sqltext.Name("newest "+t.Name)
@@ -111,9 +113,9 @@ func DropClosed(ctx context.Context, d *warehouse.Draft, tables map[string]time.
 	return d.Atomically(ctx, statements)
 }
 
-// LastSnapshots returns the time of the last snapshot of each day, by run. Snapshots after until
-// are left out.
-func LastSnapshots(ctx context.Context, d *warehouse.Draft, until time.Time) (map[string]time.Time, error) {
+// LastSnapshotsOfDays returns the time of the last snapshot of each day, by run. Snapshots after until
+// are omitted.
+func LastSnapshotsOfDays(ctx context.Context, d *warehouse.Draft, until time.Time) (map[string]time.Time, error) {
 	return queryMap[time.Time](ctx, d, rebuildSQL.Render("last_snapshots", values{"until": until}))
 }
 

@@ -53,16 +53,16 @@ func (h *fixture) runSnapshots(nights ...string) (all []warehouse.Snapshot) {
 	return all
 }
 
-// TestReplayedSnapshotsGiveTheSameHistory rebuilds history from the files of all nights, and from
-// the files of some nights.
-func TestReplayedSnapshotsGiveTheSameHistory(t *testing.T) {
+// TestHistoryIsRebuiltFromSnapshots rebuilds history from the files of all nights, and from the files of
+// some nights.
+func TestHistoryIsRebuiltFromSnapshots(t *testing.T) {
 	h := newFixture(t, "product_listings")
 	all := h.runSnapshots("a1 b1", "a1 b2", "a2", "a2 b2", "a2 b2")
 	const versions = `SELECT name, strftime(valid_from, '%d') AS since, strftime(valid_to, '%d') AS until FROM history.product_listings ORDER BY name, valid_from`
 	for name, c := range map[string]struct {
-		nights []int
-		want   []string
-		closed []string
+		nights         []int
+		want           []string
+		wantClosingRun []string
 	}{
 		"all nights": {[]int{0, 1, 2, 3, 4}, []string{"a1 01 03", "a2 03", "b1 01 02", "b2 02 03", "b2 04"},
 			[]string{"a1 20261103T020000Z", "b1 20261102T020000Z", "b2 20261103T020000Z"}},
@@ -85,16 +85,16 @@ func TestReplayedSnapshotsGiveTheSameHistory(t *testing.T) {
 				must(t, load.WriteRun(t.Context(), d, ledger.Run{ID: s.Run, StartedAt: s.At, SnapshotAt: s.At}))
 			}
 			must(t, load.CorrectClosingRuns(t.Context(), d, h.w.Catalog.Tables()))
-			if diff := cmp.Diff(c.closed, queryDraft(t, d, "SELECT name, run_id FROM past.product_listings ORDER BY 1")); diff != "" {
+			if diff := cmp.Diff(c.wantClosingRun, queryDraft(t, d, "SELECT name, run_id FROM past.product_listings ORDER BY 1")); diff != "" {
 				t.Errorf("runs that closed rows (-want +got):\n%s", diff)
 			}
 		})
 	}
 }
 
-// TestSnapshotsOfEarlierProgramsAreReplayed rebuilds history from files. Some files have unsigned
-// fingerprints, as earlier versions of the program wrote them.
-func TestSnapshotsOfEarlierProgramsAreReplayed(t *testing.T) {
+// TestSnapshotsOfEarlierProgramsAreApplied rebuilds history from files. Some files have unsigned
+// fingerprints, because earlier versions of the program wrote them.
+func TestSnapshotsOfEarlierProgramsAreApplied(t *testing.T) {
 	// Only the highest bit of a fingerprint changes: for a in the second night, for b in the third.
 	nights := []string{
 		"('a', 1, 1), ('b', 18446744073709551615, 1)",
@@ -103,14 +103,14 @@ func TestSnapshotsOfEarlierProgramsAreReplayed(t *testing.T) {
 	}
 	want := []string{"a 1 01 02", "a 9223372036854775809 02", "b 18446744073709551615 01 03", "b 9223372036854775807 03"}
 	h := newFixture(t, "product_listings")
-	for name, earlier := range map[string][]int{"none": nil, "the first": {0}, "the last": {2}, "all but one": {0, 2}, "all": {0, 1, 2}} {
+	for name, nightsOfEarlierProgram := range map[string][]int{"none": nil, "the first": {0}, "the last": {2}, "all but one": {0, 2}, "all": {0, 1, 2}} {
 		t.Run(name, func(t *testing.T) {
 			d, err := h.w.BeginFrom(t.Context(), "again", night.AddDate(0, 1, 0), "")
 			must(t, err)
 			defer func() { must(t, d.Discard()) }()
 			for i, rows := range nights {
 				hash, file := string(dictionary.SignedHash()), filepath.Join(t.TempDir(), "listings.parquet")
-				if slices.Contains(earlier, i) {
+				if slices.Contains(nightsOfEarlierProgram, i) {
 					hash = "row_hash"
 				}
 				must(t, d.Exec(t.Context(), sqltext.SQL(fmt.Sprintf(`COPY (SELECT id, %s AS row_hash, ('2026-11-0' || day || ' 02:00:00+00')::TIMESTAMPTZ AS valid_from
@@ -145,12 +145,12 @@ func TestEarlierDayIsWrittenFromHistory(t *testing.T) {
 			t.Errorf("day %d (-want +got):\n%s", i+1, diff)
 		}
 		kept := sqltext.Literal(all[i].Files["product_listings"])
-		if diff := queryDraft(t, d, "(FROM read_parquet("+kept+") EXCEPT FROM read_parquet("+written+")) UNION ALL (FROM read_parquet("+written+") EXCEPT FROM read_parquet("+kept+"))"); len(diff) > 0 {
-			t.Errorf("day %d differs from its file: %v", i+1, diff)
+		if differentRows := queryDraft(t, d, "(FROM read_parquet("+kept+") EXCEPT FROM read_parquet("+written+")) UNION ALL (FROM read_parquet("+written+") EXCEPT FROM read_parquet("+kept+"))"); len(differentRows) > 0 {
+			t.Errorf("the written file of day %d differs from the original in the rows %v, want equal rows", i+1, differentRows)
 		}
 		file.Table.Rows++
 		if err := load.WriteDay(t.Context(), d, listings, file); err == nil || !strings.Contains(err.Error(), "history has") {
-			t.Errorf("a day with an additional row: got %v, want an error", err)
+			t.Errorf("with another row count in the manifest, WriteDay returned %v, want an error about the history", err)
 		}
 		must(t, d.Discard())
 	}

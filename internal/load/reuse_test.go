@@ -12,8 +12,8 @@ import (
 	"placementsync/internal/sqltext"
 )
 
-// reusedFiles returns the Parquet files that the last night reused from the night before,
-// sorted.
+// reusedFiles returns the sorted names of the tables whose Parquet files the last night reused from the
+// night before.
 func (h *fixture) reusedFiles() (files []string) {
 	for _, s := range h.steps {
 		if file, ok := strings.CutPrefix(s, "after copy "); ok && strings.HasSuffix(file, ".parquet") {
@@ -57,8 +57,8 @@ func runTwoNights(t *testing.T, h *fixture, between func()) {
 
 func TestUnchangedTablesKeepTheirParquet(t *testing.T) {
 	h := newFixture(t, "product_listings")
-	var first string
-	runTwoNights(t, h, func() { first = h.bytesOf("product_listings") })
+	var firstBytes string
+	runTwoNights(t, h, func() { firstBytes = h.bytesOf("product_listings") })
 	want := []string{"product_listing_example_links", "product_listing_includes", "product_listing_tags", "product_listings"}
 	if got := h.reusedFiles(); !slices.Equal(got, want) {
 		t.Errorf("the night reused %v, want %v", got, want)
@@ -71,7 +71,7 @@ func TestUnchangedTablesKeepTheirParquet(t *testing.T) {
 		h.requireRows("SELECT key::VARCHAR, value::VARCHAR FROM parquet_kv_metadata("+sqltext.Literal(h.file(table))+") ORDER BY 1",
 			"changed_at 2026-11-"+day+"T02:00:00Z", "changed_run 202611"+day+"T020000Z", "schema_version "+dictionary.SchemaVersion())
 	}
-	if h.bytesOf("product_listings") != first {
+	if h.bytesOf("product_listings") != firstBytes {
 		t.Error("the file of an unchanged table has other bytes than in the first night, want the same")
 	}
 	h.requireRows("SELECT id, name, strftime(valid_from, '%d'), row_hash FROM read_parquet("+sqltext.Literal(h.file("product_listings"))+")",
@@ -98,10 +98,10 @@ func TestDamagedParquetIsWrittenAgain(t *testing.T) {
 		},
 		"an empty file": func(t *testing.T, path string) { must(t, os.Truncate(path, 0)) },
 	}
-	for name, harm := range damage {
+	for name, damageFile := range damage {
 		t.Run(name, func(t *testing.T) {
 			h := newFixture(t, "product_listings")
-			runTwoNights(t, h, func() { harm(t, h.file("product_listings")) })
+			runTwoNights(t, h, func() { damageFile(t, h.file("product_listings")) })
 			h.requireRows("SELECT id, name FROM read_parquet("+sqltext.Literal(h.file("product_listings"))+")", "a apple", "b bear")
 			h.requireRows("SELECT value::VARCHAR FROM parquet_kv_metadata("+sqltext.Literal(h.file("product_listings"))+") WHERE key = 'changed_run'", "20261102T020000Z")
 		})

@@ -12,9 +12,9 @@ import (
 // Rows stages decoded rows. Add may be called from many goroutines.
 type Rows struct {
 	staging *staging
-	// skipped contains the streams whose unchanged records are staged only by their keys.
-	// completed contains the skipped streams for which addStoredRows was called.
-	skipped, completed names
+	// skipping contains the streams whose unchanged records are staged only by their keys.
+	// withStoredRows contains those of them for which addStoredRows was called.
+	skipping, withStoredRows names
 }
 
 // Add stages rows of one table and releases them. It waits while DuckDB is busy, which
@@ -47,7 +47,7 @@ func (r *Rows) Finish(ctx context.Context, st stream.Stream, c Coverage, distinc
 		err = r.staging.draft.Atomically(ctx, deletes)
 	} else {
 		err = r.staging.deduplicate(ctx, st, distinct)
-		if err == nil && r.skipped.has(st.Name) {
+		if err == nil && r.skipping.has(st.Name) {
 			err = r.addStoredRows(ctx, st)
 		}
 	}
@@ -57,14 +57,14 @@ func (r *Rows) Finish(ctx context.Context, st stream.Stream, c Coverage, distinc
 	return nil
 }
 
-// mergeSides returns SQL for the stored and the desired rows of a table. It omits the records that
+// mergeSides returns SQL for the stored and the desired rows of a table, without the rows of records that
 // are known to be unchanged.
 func (r *Rows) mergeSides(t stream.Table) (stored, desired sqlText) {
-	feeders := stream.FilledBy(r.staging.streams, t.Name)
-	if len(feeders) != 1 || !r.completed.has(feeders[0]) {
+	streams := stream.FilledBy(r.staging.streams, t.Name)
+	if len(streams) != 1 || !r.withStoredRows.has(streams[0]) {
 		return mainTable(t.Name), desiredTable(t.Name)
 	}
-	st, _ := stream.Find(r.staging.streams, feeders[0])
+	st, _ := stream.Find(r.staging.streams, streams[0])
 	return storedRowsSQL.Render("candidate_rows", values{"main": mainTable(t.Name),
 		"candidates": candidatesTable(st.Name), "record_key": recordKey(st, t)}), readTable(st.Name, t.Name)
 }

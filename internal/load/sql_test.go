@@ -79,13 +79,13 @@ func TestEveryStatementOfTheFilesRuns(t *testing.T) {
 	must(t, err)
 	h.afterMerge = nil
 	runRebuild(t, h)
-	ran := strings.Join(h.statements, "\n")
+	log := strings.Join(h.statements, "\n")
 	for _, s := range parseStatements(t) {
 		if !slices.ContainsFunc(h.statements, s.isIn) {
 			t.Errorf("%s did not run", s.name)
 		}
 	}
-	if strings.Contains(ran, "{columns}") || strings.Contains(ran, "render ") {
+	if strings.Contains(log, "{columns}") || strings.Contains(log, "render ") {
 		t.Error("DuckDB executed a statement with an unfilled parameter")
 	}
 }
@@ -104,7 +104,8 @@ func (h *fixture) changeSchemaVersion() {
 	must(h.t, os.WriteFile(filepath.Join(h.w.Folder.VersionPath(run), warehouse.ManifestFile), data, 0o600))
 }
 
-// firstFullInput fills tables directly and by staging. Some records are read twice.
+// firstFullInput is the input of a first night that fills tables directly and by staging. Some records
+// are read twice.
 func firstFullInput() map[string]streamInput {
 	var all, prices []string
 	for i := range 1_100 {
@@ -129,7 +130,8 @@ func firstFullInput() map[string]streamInput {
 	return seen
 }
 
-// secondFullInput changes and deletes rows, and has an unproven list, carried streams and an event.
+// secondFullInput is the input of a night that changes and deletes rows. It has an unproven list, carried
+// streams and an event.
 func secondFullInput() map[string]streamInput {
 	seen := wholeLists(`{"id":"p0002","name":"new","outlet_id":"o1","row_hash":9,"seq":1}`, "")
 	seen["orders"] = streamInput{cover: load.Unproven, rows: rows{"orders": `{"id":"b","row_hash":5,"seq":1}`}}
@@ -164,11 +166,11 @@ func runAllQueries(t *testing.T, h *fixture, s *load.Stage, d *warehouse.Draft) 
 	for id, err := range s.Details.IDsToAsk(ctx, find("articles"), load.NeverRead) {
 		t.Logf("unread: %s: %v", id, err)
 	}
-	_, err = s.Details.KeepNamed(ctx, find("articles"), wasRead)
+	_, err = s.Details.KeepListed(ctx, find("articles"), wasRead)
 	must(t, err)
 	_, err = s.Details.CountCaughtUp(ctx)
 	must(t, err)
-	_, err = s.Details.KnownParams(ctx, find("campaign_status_counts"))
+	_, err = s.Details.KnownIDs(ctx, find("campaign_status_counts"))
 	must(t, err)
 	_, err = s.Events.Lineage(ctx)
 	must(t, err)
@@ -231,7 +233,7 @@ func runRebuild(t *testing.T, h *fixture) {
 	must(t, load.MergePast(ctx, d, h.w.Catalog.Tables(), metas, until))
 	must(t, load.CopyPast(ctx, d, h.w.Folder.VersionCatalog(run), h.w.Catalog.Tables(), d.At))
 	must(t, load.DropClosed(ctx, d, until))
-	_, err = load.LastSnapshots(ctx, d, d.At)
+	_, err = load.LastSnapshotsOfDays(ctx, d, d.At)
 	must(t, err)
 	_, err = load.RowCounts(ctx, d, run)
 	must(t, err)

@@ -44,9 +44,9 @@ func Open(ctx context.Context, d *warehouse.Draft, defs map[string]stream.Defini
 // Close closes the stage and removes its file. The draft stays open.
 func (s *Stage) Close(ctx context.Context) error { return s.staging.close(ctx) }
 
-// Merge applies the staged rows to main. It moves changed and deleted rows from main to
-// past, and inserts new versions. It checks the limits before it writes. The tables that exceed
-// the limits are in a *MassDeleteError.
+// Merge applies the staged rows to main. It moves changed and deleted rows from main to past, and
+// inserts new rows and new versions. Before it writes, it checks the limits. If deletions exceed the
+// limits, it returns a *MassDeleteError.
 func (s *Stage) Merge(ctx context.Context, cover map[string]Coverage, limits Limits) ([]Change, error) {
 	m := &merge{staging: s.staging, rows: s.Rows, details: s.Details, cover: cover, limits: limits}
 	if err := m.staging.flush(ctx, allStreams); err != nil {
@@ -75,8 +75,8 @@ func (s *Stage) Merge(ctx context.Context, cover map[string]Coverage, limits Lim
 type RowAges struct {
 	// Rows counts all rows. Old counts the rows that were not read tonight.
 	Rows, Old int64
-	// Since is the oldest reading time of the ids that were not read tonight. It is zero if
-	// all were read, and for lists.
+	// Since is the earliest time at which one of the ids in Old was last read. It is zero if all
+	// ids were read tonight, and for lists.
 	Since time.Time
 }
 

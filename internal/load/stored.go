@@ -13,23 +13,23 @@ import (
 // unchanged, only the key of the record is staged. After the list was read, views add the stored rows
 // of these records to the staged rows, so that other queries of the stage see all rows.
 
-// FillsAlone reports whether no other stream fills or completes the tables of a list. Its
-// unchanged records can then be skipped.
+// FillsAlone reports whether a stream is a list, and no other stream fills or completes its tables. The
+// unchanged records of such a list can be skipped.
 func FillsAlone(streams []stream.Stream, st stream.Stream) bool {
-	completed := slices.ContainsFunc(streams, func(o stream.Stream) bool { return o.Completes == st.Name })
-	shared := slices.ContainsFunc(tablesOf(st), func(t stream.Table) bool { return len(stream.FilledBy(streams, t.Name)) > 1 })
-	return !completed && !shared && st.Completes == "" && !st.IsDetail()
+	isCompleted := slices.ContainsFunc(streams, func(o stream.Stream) bool { return o.Completes == st.Name })
+	isShared := slices.ContainsFunc(tablesOf(st), func(t stream.Table) bool { return len(stream.FilledBy(streams, t.Name)) > 1 })
+	return !isCompleted && !isShared && st.Completes == "" && !st.IsDetail()
 }
 
-// sameColumns are the columns of stream.SameTable.
+// sameColumns are the columns of [stream.SameTable], which contains the keys of unchanged records.
 const sameColumns sqlText = "id VARCHAR, " + stream.Seq + " UBIGINT"
 
-// SkipUnchanged makes Finish add the stored rows of unchanged records of a stream, because only
-// their keys are staged.
-func (r *Rows) SkipUnchanged(st stream.Stream) { r.skipped.add(st.Name) }
+// SkipUnchanged means that only the keys of the unchanged records of a stream are staged. Finish then
+// adds the stored rows of these records.
+func (r *Rows) SkipUnchanged(st stream.Stream) { r.skipping.add(st.Name) }
 
-// addStoredRows adds the stored rows of skipped records to the staged rows. Of a record that was read
-// several times, the last copy counts.
+// addStoredRows adds the stored rows of skipped records to the staged rows. If a record was read several
+// times, the last copy counts.
 func (r *Rows) addStoredRows(ctx context.Context, st stream.Stream) error {
 	root, unchanged, candidates := stagedTable(st.Name, st.Root().Name), unchangedTable(st.Name), candidatesTable(st.Name)
 	main := catalogName + "." + mainTable(st.Root().Name)
@@ -58,11 +58,11 @@ func (r *Rows) addStoredRows(ctx context.Context, st stream.Stream) error {
 	if err := r.staging.draft.Exec(ctx, statements...); err != nil {
 		return err
 	}
-	r.completed.add(st.Name)
-	var lost int64
-	err := queryRow(ctx, r.staging.draft, storedRowsSQL.Render("missing_records", values{"unchanged": unchanged, "candidates": candidates, "main": main})).Scan(&lost)
-	if err == nil && lost != 0 {
-		err = fmt.Errorf("%d unchanged records are missing in the warehouse; nothing was published: remove the folder state/seen of the warehouse and run again", lost)
+	r.withStoredRows.add(st.Name)
+	var missing int64
+	err := queryRow(ctx, r.staging.draft, storedRowsSQL.Render("missing_records", values{"unchanged": unchanged, "candidates": candidates, "main": main})).Scan(&missing)
+	if err == nil && missing != 0 {
+		err = fmt.Errorf("%d unchanged records are missing in the warehouse; nothing was published: remove the folder state/seen of the warehouse and run again", missing)
 	}
 	return err
 }

@@ -14,8 +14,8 @@ type streamSet struct {
 	streams []stream.Stream
 }
 
-// sources returns the streams that fill a table: the lists and, if there is one, the detail
-// stream that completes a list.
+// sources returns the streams that fill a table: the lists, and the detail stream that completes a list.
+// Without such a detail stream, detail has no name.
 func (s streamSet) sources(table string) (lists []stream.Stream, detail stream.Stream) {
 	for _, name := range stream.FilledBy(s.streams, table) {
 		st, _ := stream.Find(s.streams, name)
@@ -31,8 +31,8 @@ func (s streamSet) sources(table string) (lists []stream.Stream, detail stream.S
 // knownRows returns SQL that selects columns of the staged and stored rows of a table. A table that
 // no stream fills has no rows.
 func (s streamSet) knownRows(table string, cols ...string) sqlText {
-	feeders := stream.FilledBy(s.streams, table)
-	if len(feeders) == 0 {
+	streams := stream.FilledBy(s.streams, table)
+	if len(streams) == 0 {
 		var nulls []sqlText
 		for _, name := range cols {
 			c, _ := s.defs[table].Column(name)
@@ -42,7 +42,7 @@ func (s streamSet) knownRows(table string, cols ...string) sqlText {
 	}
 	columns := sqltext.Names(cols)
 	parts := []sqlText{liveSQL.Render("known_rows", values{"columns": columns, "table": mainTable(table)})}
-	for _, name := range feeders {
+	for _, name := range streams {
 		parts = append(parts, liveSQL.Render("known_rows", values{"columns": columns, "table": stagedTable(name, table)}))
 	}
 	return unionAll(parts)
@@ -50,13 +50,13 @@ func (s streamSet) knownRows(table string, cols ...string) sqlText {
 
 // enclosingTable returns the table whose rows directly contain the rows of t.
 func enclosingTable(st stream.Stream, t stream.Table) stream.Table {
-	best := st.Root()
+	closest := st.Root()
 	for _, o := range st.Tables {
-		if o.At != "" && len(o.At) > len(best.At) && strings.HasPrefix(t.At, o.At+".") {
-			best = o
+		if o.At != "" && len(o.At) > len(closest.At) && strings.HasPrefix(t.At, o.At+".") {
+			closest = o
 		}
 	}
-	return best
+	return closest
 }
 
 // isInside reports whether rows of outer contain rows of inner.

@@ -18,17 +18,17 @@ import (
 type Summary struct {
 	// Run is this night. After a resume it replaces the earlier row with its id.
 	Run ledger.Run
-	// Ledger contains the runs of the ledger. Unpublished runs and runs that were rolled back are
-	// not in meta yet. They are added without the time of a snapshot.
+	// Ledger contains the runs of the ledger. Runs that are not in meta yet, because they were not
+	// published or were rolled back, are added without the time of a snapshot.
 	Ledger  []ledger.Run
 	Changes []Change
-	// Drift contains the drift entries of the night.
+	// Drift contains the unknown fields and values of the night.
 	Drift []stream.Drift
 }
 
 // WriteSummary writes runs, streams, tables and drift into meta.
-func (f *Findings) WriteSummary(ctx context.Context, n Summary) error {
-	if err := f.countDrift(ctx, n.Drift); err != nil {
+func (f *Findings) WriteSummary(ctx context.Context, s Summary) error {
+	if err := f.countDrift(ctx, s.Drift); err != nil {
 		return err
 	}
 	// Read meta.runs before the transaction, which replaces the rows of this run.
@@ -37,18 +37,18 @@ func (f *Findings) WriteSummary(ctx context.Context, n Summary) error {
 		return fmt.Errorf("read meta.runs: %w", err)
 	}
 	return inTransaction(ctx, f.staging.draft, func(tx *sql.Tx) error {
-		drift := values{"run": f.staging.draft.Run}
-		if err := executeIn(ctx, tx, metaSQL.Render("update_drift", drift), metaSQL.Render("insert_drift", drift)); err != nil {
+		args := values{"run": f.staging.draft.Run}
+		if err := executeIn(ctx, tx, metaSQL.Render("update_drift", args), metaSQL.Render("insert_drift", args)); err != nil {
 			return fmt.Errorf("write the drift: %w", err)
 		}
 		tables := newMetaRows("tables", "run_id", "table_name", "rows", "rows_new", "rows_changed", "rows_gone")
-		for _, c := range n.Changes {
+		for _, c := range s.Changes {
 			tables.add(f.staging.draft.Run, c.Table, c.After, c.New, c.Changed, c.Gone)
 		}
 		if err := tables.insert(ctx, tx); err != nil {
 			return err
 		}
-		for _, r := range n.Ledger {
+		for _, r := range s.Ledger {
 			for _, check := range r.Accepted {
 				at := r.AcceptedAt.UTC().Format(time.RFC3339Nano)
 				if err := executeIn(ctx, tx, metaSQL.Render("accept_check", values{"run": r.ID, "check": check, "at": at})); err != nil {
@@ -63,12 +63,12 @@ func (f *Findings) WriteSummary(ctx context.Context, n Summary) error {
 				return err
 			}
 		}
-		return writeRun(ctx, tx, n.Run)
+		return writeRun(ctx, tx, s.Run)
 	})
 }
 
-// WriteChecks writes the results of the checks of a draft into meta. If the run was resumed,
-// [Findings.WriteSummary] has removed its earlier results.
+// WriteChecks writes the results of the checks of a draft into meta. If the run was resumed, meta has no
+// earlier results of it, because [Findings.WriteSummary] removes them.
 func WriteChecks(ctx context.Context, d *warehouse.Draft, checks []ledger.Check) error {
 	return inTransaction(ctx, d, func(tx *sql.Tx) error {
 		rows := newMetaRows("checks", "run_id", "check_name", "severity", "outcome", "reason", "rows", "sample", "seconds")
@@ -142,9 +142,10 @@ func (m *metaRows) insert(ctx context.Context, tx *sql.Tx) error {
 	return nil
 }
 
-// nullIf returns nil if the value is unknown. The ledger stores an unknown value as zero or -1.
-func nullIf(unknown bool, value any) any {
-	if unknown {
+// nullIf returns nil if a value is unknown, and else the value. The ledger stores an unknown value as
+// zero or -1.
+func nullIf(isUnknown bool, value any) any {
+	if isUnknown {
 		return nil
 	}
 	return value

@@ -14,9 +14,10 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// TestUnreadDetailKeepsItsRows does not request some planned details, as a night that runs out of
-// time. Values of the list must replace stored values, and other values must be kept. A record that
-// the list no longer contains must be kept until the request for its detail returns 404.
+// TestUnreadDetailKeepsItsRows does not request some planned details, like a night that has too little
+// time. For these records, new values in the list must replace stored values, and stored values that the
+// list lacks must be kept. A record that the list no longer contains must be kept until the request for
+// its detail returns 404.
 func TestUnreadDetailKeepsItsRows(t *testing.T) {
 	order := func(id, status, email string, seq int) string {
 		return fmt.Sprintf(`{"id":%q,"status":%q,"guest_email":%q,"row_hash":%d,"seq":%[4]d}`, id, status, email, seq)
@@ -34,10 +35,10 @@ func TestUnreadDetailKeepsItsRows(t *testing.T) {
 			"order_line_items": item("same", "p1", 11) + "," + item("changed", "p2", 12) + "," + item("vanished", "p3", 13)}},
 	}, load.Limits{})
 	must(t, err)
-	const all = "SELECT id, status, coalesce(guest_email, '') FROM orders ORDER BY id"
-	h.requireRows(all, "changed paid c@x", "late new ", "same paid s@x", "vanished paid v@x")
+	const ordersQuery = "SELECT id, status, coalesce(guest_email, '') FROM orders ORDER BY id"
+	h.requireRows(ordersQuery, "changed paid c@x", "late new ", "same paid s@x", "vanished paid v@x")
 	if h.plan.Unread != 1 || h.plan.Fetch != 3 {
-		t.Errorf("first night: %+v, want one unread and three read", h.plan)
+		t.Errorf("the plan of the first night is %+v, want one unread and three requested ids", h.plan)
 	}
 
 	changes, err := h.run(map[string]streamInput{
@@ -45,13 +46,13 @@ func TestUnreadDetailKeepsItsRows(t *testing.T) {
 		"order_details": {cover: load.ByID},
 	}, load.Limits{})
 	must(t, err)
-	h.requireRows(all, "changed refunded c@x", "late paid ", "same paid s@x", "vanished paid v@x")
+	h.requireRows(ordersQuery, "changed refunded c@x", "late paid ", "same paid s@x", "vanished paid v@x")
 	h.requireRows("SELECT order_id, product_id FROM order_line_items ORDER BY ALL", "changed p2", "same p1", "vanished p3")
 	if c := changes["orders"]; c.Gone != 0 || c.New != 0 || c.Changed != 2 {
 		t.Errorf("the changes of the second night are %+v, want two changed rows", c)
 	}
 	if h.plan.Unread != 3 || h.plan.Carried != 1 || h.plan.Fetch != 0 {
-		t.Errorf("second night: %+v, want three unread and one carried", h.plan)
+		t.Errorf("the plan of the second night is %+v, want three unread ids and one carried id", h.plan)
 	}
 
 	changes, err = h.run(map[string]streamInput{
@@ -60,16 +61,16 @@ func TestUnreadDetailKeepsItsRows(t *testing.T) {
 			"orders": order("changed", "refunded", "", 32) + "," + order("late", "paid", "l@x", 34)}},
 	}, load.Limits{Rows: 10})
 	must(t, err)
-	h.requireRows(all, "changed refunded ", "late paid l@x", "same paid s@x")
+	h.requireRows(ordersQuery, "changed refunded ", "late paid l@x", "same paid s@x")
 	if c := changes["orders"]; c.Gone != 1 || h.plan.Unread != 0 {
-		t.Errorf("the changes of the third night are %+v and its plan %+v, want one gone and none unread", c, h.plan)
+		t.Errorf("the changes of the third night are %+v and the plan is %+v, want one gone row and no unread id", c, h.plan)
 	}
 	h.requireRows("SELECT order_id, product_id FROM order_line_items", "same p1")
 }
 
-// TestDetailsAreRequestedByPriority checks the order of requests. Changed details come first.
-// Details that were never read follow, beginning with the newest. Settled details come last,
-// beginning with those that were read longest ago.
+// TestDetailsAreRequestedByPriority checks the order of requests. Changed details come first. Details
+// that were never read follow, newest first. Settled details come last, in the order in which they were
+// last read.
 func TestDetailsAreRequestedByPriority(t *testing.T) {
 	listed := func(id, day string, hash int) string {
 		at := "null"
@@ -100,8 +101,8 @@ func TestDetailsAreRequestedByPriority(t *testing.T) {
 			t.Errorf("ids to request are %v, want %v", h.pendingIDs, c.want)
 		}
 	}
-	// A night with too little time for the changed details requests all details in the order
-	// in which they were last read, whatever the reason.
+	// A night with too little time even for the changed details ignores the reasons of the requests.
+	// It requests all details in the order in which they were last read.
 	h.beforeMerge = func(s *load.Stage, _ *warehouse.Draft) {
 		products, _ := stream.Find(h.streams, "products")
 		for upTo, want := range map[load.Priority][]string{
@@ -124,23 +125,23 @@ func TestDetailsAreRequestedByPriority(t *testing.T) {
 	must(t, err)
 }
 
-// Test404OfAListedIDIsMissed requests ids of lists and receives 404. A 404 does not prove a deletion
-// if a list contains the id, in rows of this night or in carried rows. Rows of other tables that
-// refer to the record do not prevent a deletion.
+// Test404OfAListedIDIsMissed requests ids that lists contain, and receives 404. The 404 must not count as
+// a deletion if a row of a list contains the id, read tonight or carried. Rows of other tables that refer
+// to the record must not prevent the deletion.
 func Test404OfAListedIDIsMissed(t *testing.T) {
 	campaign := func(id string) string { return record(1, 1, "id", quote(id)) }
 	article := func(id, campaign string) string {
 		return record(1, 1, "id", quote(id), "campaign_id", quote(campaign))
 	}
 	sold := record(1, 1, "id", quote("item"), "article_id", quote("sold"))
-	asked := func(d *warehouse.Draft, st string) (found []string) {
+	outcomes := func(d *warehouse.Draft, st string) (lines []string) {
 		must(t, d.EachRow(t.Context(), []sqltext.SQL{sqltext.SQL("SELECT id || ' ' || outcome FROM stage." + sqltext.Quote(st) + `."$asked" ORDER BY ALL`)}, func(scan func(...any) error) error {
 			var text string
 			err := scan(&text)
-			found = append(found, text)
+			lines = append(lines, text)
 			return err
 		}))
-		return found
+		return lines
 	}
 	for _, wasRead := range []bool{true, false} {
 		h := newFixture(t, "campaigns", "order_items", "campaign_details", "campaign_articles", "articles")
@@ -159,23 +160,23 @@ func Test404OfAListedIDIsMissed(t *testing.T) {
 				rows: rows{"campaign_articles": article("listed", "read")}},
 			"articles": {cover: load.ByID, outcomes: map[load.Outcome][]string{load.Answered: {"other"}, load.Gone: {"listed", "dropped", "kept", "sold"}}},
 		}
-		campaigns := []string{"gone missed", "read missed"}
+		wantCampaigns := []string{"gone missed", "read missed"}
 		if wasRead {
 			second["campaigns"] = streamInput{cover: load.Whole, rows: rows{"campaigns": campaign("read") + "," + campaign("carried")}}
 			second["order_items"] = first["order_items"]
-			campaigns[0] = "gone 404"
+			wantCampaigns[0] = "gone 404"
 		}
 		h.beforeMerge = func(s *load.Stage, d *warehouse.Draft) {
 			for st, want := range map[string][]string{
-				"campaign_details": campaigns,
+				"campaign_details": wantCampaigns,
 				"articles":         {"dropped 404", "kept missed", "listed missed", "other answered", "sold 404"},
 			} {
 				def, _ := stream.Find(h.streams, st)
-				n, err := s.Details.KeepNamed(t.Context(), def, func(string) bool { return wasRead })
+				n, err := s.Details.KeepListed(t.Context(), def, func(string) bool { return wasRead })
 				must(t, err)
 				missed := strings.Count(strings.Join(want, ","), " missed")
-				if diff := cmp.Diff(want, asked(d, st)); diff != "" || int(n) != missed {
-					t.Errorf("lists read %t: %s: KeepNamed returned %d, want %d; outcomes (-want +got):\n%s", wasRead, st, n, missed, diff)
+				if diff := cmp.Diff(want, outcomes(d, st)); diff != "" || int(n) != missed {
+					t.Errorf("%s, lists were read %t: KeepListed returned %d, want %d; outcomes (-want +got):\n%s", st, wasRead, n, missed, diff)
 				}
 			}
 		}

@@ -59,7 +59,7 @@ func (r *reader) readDetails(ctx context.Context, result *received, upTo load.Pr
 		func() error { return stage.Details.AddAsked(ctx, s.Name, part.Unproven, load.Missed) },
 		func() (err error) {
 			if upTo == load.PrioritySettled { // all lists that may contain an id have been read
-				result.kept, err = stage.Details.KeepNamed(ctx, s, r.done.wasRead)
+				result.kept, err = stage.Details.KeepListed(ctx, s, r.done.wasRead)
 			}
 			return err
 		})
@@ -95,7 +95,7 @@ func (r *reader) judgeEmptyAnswers(ctx context.Context, s stream.Stream, d *fetc
 	if len(d.EmptyObjects) == 0 {
 		return nil
 	}
-	known, err := r.night.stage.Details.KnownParams(ctx, s)
+	known, err := r.night.stage.Details.KnownIDs(ctx, s)
 	if err != nil {
 		return stageErr(err)
 	}

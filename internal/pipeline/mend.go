@@ -125,7 +125,7 @@ func (m *mending) addDays(ctx context.Context, keep warehouse.Retention) error {
 	if len(m.done.Days) == 0 && !m.done.IsIndexLost {
 		return nil
 	}
-	snapshots, err := load.LastSnapshots(ctx, m.draft, m.done.At)
+	snapshots, err := load.LastSnapshotsOfDays(ctx, m.draft, m.done.At)
 	if err != nil {
 		return err
 	}

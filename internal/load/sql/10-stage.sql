@@ -20,18 +20,18 @@ CREATE SCHEMA {schema}
 CREATE TABLE {table} ({columns})
 
 -- name: create_findings
--- A record with drift is found again in each pass over a list and in its detail. Therefore such
--- records are staged and counted at the end, so that memory does not limit their number.
+-- A record with drift is found again in each pass over a list and in its detail. Records with drift are
+-- therefore staged and counted at the end of the night. In memory they could be too many.
 CREATE TABLE stage.rejects (table_name VARCHAR, key VARCHAR, parent VARCHAR, column_name VARCHAR, raw VARCHAR, reason VARCHAR,
     stream VARCHAR, pass BIGINT, page BIGINT, position BIGINT, answer UBIGINT, seq UBIGINT);
-CREATE TABLE stage.drift (entry BIGINT, table_name VARCHAR, path VARCHAR, kind VARCHAR, sample VARCHAR, key VARCHAR);
-CREATE TABLE stage.drift_records (entry BIGINT, record UBIGINT);
+CREATE TABLE stage.drift (drift_index BIGINT, table_name VARCHAR, path VARCHAR, kind VARCHAR, sample VARCHAR, key VARCHAR);
+CREATE TABLE stage.drift_records (drift_index BIGINT, record UBIGINT);
 CREATE TABLE stage.events (event_id VARCHAR, topic VARCHAR, source VARCHAR, sent_at VARCHAR, received_at BIGINT, outcome VARCHAR,
     body VARCHAR, body_sha256 VARCHAR, seq UBIGINT)
 
 -- name: insert_batch
--- The view contains Arrow batches. It is read with SELECT * and without a filter, because DuckDB
--- returns wrong columns for a list of columns of such a view and ignores filters.
+-- The view contains Arrow batches. It is read with SELECT * and without a filter: on a view of Arrow
+-- batches, DuckDB returns wrong columns for a list of columns, and ignores filters.
 INSERT INTO {table} SELECT * FROM {view}
 
 -- name: drop_view

@@ -1,5 +1,6 @@
--- The rows of a large list are inserted into main without staging tables, if its tables in main are
--- empty. Until the merge these tables have the column seq, which shows the latest copy of a record.
+-- If the tables of a large list are empty in main, its rows are inserted into main without staging
+-- tables. Until the merge, these tables of main have the column seq. The copy of a record with the
+-- highest seq is the latest copy.
 
 -- name: begin_direct
 ALTER TABLE {table} ADD COLUMN seq UBIGINT;

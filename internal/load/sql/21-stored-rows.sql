@@ -1,24 +1,24 @@
--- Only the key of an unchanged record of a list is staged. Its rows are read from main.
+-- Of an unchanged record of a list, only the key is staged. The rows of the record are read from main.
 
 -- name: create_unchanged
--- The keys of unchanged records, each once. drop_changed then removes a key if a later copy of its
--- record was staged.
+-- The keys of unchanged records, without duplicates. drop_changed then removes the keys of records that
+-- were staged with changes in a later pass.
 CREATE TABLE {unchanged} AS SELECT id, max(seq) AS seq FROM {same} GROUP BY id
 
 -- name: find_outdated
--- Staged copies of a record that was recognized as unchanged in a later pass.
-CREATE OR REPLACE TABLE stage.stale AS
+-- Staged copies of records that were recognized as unchanged in a later pass.
+CREATE OR REPLACE TABLE stage.outdated AS
 SELECT r.seq FROM {root} r JOIN {unchanged} u ON r.{key} = u.id AND u.seq > r.seq
 
 -- name: drop_outdated
-DELETE FROM {staged} WHERE seq IN (SELECT seq FROM stage.stale)
+DELETE FROM {staged} WHERE seq IN (SELECT seq FROM stage.outdated)
 
 -- name: drop_changed
 DELETE FROM {unchanged} WHERE id IN (SELECT {key} FROM {root})
 
 -- name: create_candidates
--- The records of main that are not known to be unchanged. They are few, so finding their rows is
--- cheap.
+-- The keys of the records in main that are not known to be unchanged. On most nights they are few, and
+-- finding their rows is fast.
 CREATE TABLE {candidates} AS SELECT {key} AS id FROM {main} m ANTI JOIN {unchanged} u ON m.{key} = u.id
 
 -- name: missing_records

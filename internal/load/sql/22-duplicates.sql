@@ -5,33 +5,34 @@
 DELETE FROM {table}
 
 -- name: has_duplicates
--- Compares the number of rows with the number of different hashes of keys. If two keys have the same
--- hash, the search for duplicates is needless and finds no row.
+-- Compares the number of rows with the number of different hashes of keys. Two different keys can have
+-- the same hash. The result is then true, and find_duplicates finds no row.
 SELECT count(*) > count(DISTINCT hash({key})) FROM {table}
 
 -- name: find_duplicates
--- alongside means that the duplicate and the kept item are in the same record.
-CREATE OR REPLACE TABLE stage.stale AS
-SELECT rowid AS place, seq, {key}, seq = max(seq) OVER (PARTITION BY {key}) AS alongside FROM {table}
+-- same_record means that the duplicate and the kept row are in the same copy of a record: an item is
+-- twice in one record.
+CREATE OR REPLACE TABLE stage.duplicates AS
+SELECT rowid AS row_id, seq, {key}, seq = max(seq) OVER (PARTITION BY {key}) AS same_record FROM {table}
 WHERE ({key}) IN (SELECT ({key}) FROM {table} GROUP BY ALL HAVING count(*) > 1)
 QUALIFY row_number() OVER (PARTITION BY {key} ORDER BY seq DESC, rowid DESC) > 1
 
 -- name: drop_rows_of_duplicates
--- The rows of a record share its seq.
-DELETE FROM {table} WHERE seq IN (SELECT seq FROM stage.stale)
+-- All rows of one copy of a record have the same seq.
+DELETE FROM {table} WHERE seq IN (SELECT seq FROM stage.duplicates)
 
 -- name: drop_rows_of_items
--- The rows of an item also have its key.
-DELETE FROM {table} WHERE (seq, {item}) IN (SELECT (seq, {key}) FROM stage.stale WHERE NOT alongside)
+-- The rows inside an item have the seq of the record and, in the columns {item}, the key of the item.
+DELETE FROM {table} WHERE (seq, {item}) IN (SELECT (seq, {key}) FROM stage.duplicates WHERE NOT same_record)
 
--- name: drop_rows_alongside
--- If an item is twice in one record, the inner table has two groups of rows for it, one after the
--- other. The last group is kept. It begins at the last row with position 1.
+-- name: drop_rows_of_repeated_items
+-- If an item is twice in one record, the table of the rows inside it has two groups of rows, one after
+-- the other. The last group is kept. It begins at the last row with position 1.
 DELETE FROM {table} WHERE rowid IN (
-    SELECT place FROM (
-        SELECT rowid AS place, max(rowid) FILTER (position = 1) OVER (PARTITION BY seq, {item}) AS last FROM {table}
-        WHERE (seq, {item}) IN (SELECT (seq, {key}) FROM stage.stale WHERE alongside))
-    WHERE place < last)
+    SELECT row_id FROM (
+        SELECT rowid AS row_id, max(rowid) FILTER (position = 1) OVER (PARTITION BY seq, {item}) AS last_group_start FROM {table}
+        WHERE (seq, {item}) IN (SELECT (seq, {key}) FROM stage.duplicates WHERE same_record))
+    WHERE row_id < last_group_start)
 
 -- name: drop_duplicates
-DELETE FROM {table} WHERE rowid IN (SELECT place FROM stage.stale)
+DELETE FROM {table} WHERE rowid IN (SELECT row_id FROM stage.duplicates)

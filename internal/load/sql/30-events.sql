@@ -1,7 +1,8 @@
--- Webhook events. They are staged after the lists and before the details, because they name details
--- that are then read again.
+-- Webhook events are staged after the lists and before the details, because a detail that an event names
+-- is read again.
 
 -- name: lineage
+-- The published runs whose snapshots led to this catalog.
 SELECT run_id FROM meta.runs WHERE snapshot_at IS NOT NULL
 
 -- name: known_events

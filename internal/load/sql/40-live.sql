@@ -1,10 +1,10 @@
--- A detail is live while it can change without a change in any list. Live details are read every
--- night. These queries select the live ids of a detail stream, and the ids that webhook events name,
--- for the plan in 41-plan.sql.
+-- A detail is live while it can change without a change in any list. Live details are read every night.
+-- These queries select the ids of live details, and the ids that webhook events name. The plan in
+-- 41-plan.sql uses them.
 
 -- name: known_rows
--- Rows of a staging table or of main. Both are read, so a record can have a row with new values and
--- a row with old values. It is live if one of them makes it live.
+-- The rows of a staging table or of main. The queries below read both, so a record can have a row with
+-- new values and a row with old values. The record is live if one of the two rows meets a condition.
 SELECT {columns} FROM {table}
 
 -- name: no_rows
@@ -42,22 +42,22 @@ UNION ALL SELECT id FROM ({profiles}) WHERE greatest(created_at, updated_at) >= 
 -- name: has_events
 SELECT EXISTS ({statuses}) OR EXISTS ({comments})
 
--- name: touched_articles
--- The articles of events. The event of a comment does not contain the id of the article. The article
--- is looked up by the comment or by its parent comment.
+-- name: articles_with_events
+-- A comment event does not contain the id of the article. The id is looked up by the comment or by its
+-- parent comment.
 SELECT article_id AS id, received_at AS event_at FROM ({statuses})
 UNION ALL SELECT c.article_id, e.received_at FROM (
     SELECT comment_id AS id, received_at FROM ({comments})
     UNION ALL SELECT parent_comment_id, received_at FROM ({comments})) e
 JOIN ({known_comments}) c USING (id)
 
--- name: touched_campaigns
+-- name: campaigns_with_events
 SELECT campaign_id AS id, received_at AS event_at FROM ({statuses})
-UNION ALL SELECT a.campaign_id, t.event_at FROM ({touched_articles}) t JOIN ({articles}) a USING (id)
+UNION ALL SELECT a.campaign_id, e.event_at FROM ({articles_with_events}) e JOIN ({articles}) a USING (id)
 
--- name: last_touched
--- A detail that was read before the last event about it is read again.
-SELECT id, max(event_at) AS event_at FROM ({touched}) GROUP BY id
+-- name: last_events
+-- The time of the last event of each id. A detail that was read before its last event is read again.
+SELECT id, max(event_at) AS event_at FROM ({ids_with_events}) GROUP BY id
 
--- name: nothing_touched
+-- name: no_ids_with_events
 SELECT NULL::VARCHAR AS id, NULL::TIMESTAMPTZ AS event_at WHERE FALSE

@@ -5,12 +5,13 @@
 SELECT snapshot_at FROM meta.runs WHERE snapshot_at IS NOT NULL AND kind IS DISTINCT FROM 'refresh' ORDER BY snapshot_at DESC
 
 -- name: create_plan
--- by_row is true if the rows of a list show all changes of the details. Such a detail is settled
--- while its row is unchanged. If by_row is false, a detail is settled while it is not live. A settled
--- detail is due in one of {nights} nights, chosen by the hash of its id. It is overdue if it was last
--- read {nights} or more nights ago. stays means that the rows of the id are kept if it is not read.
+-- by_row is true if the rows of a list show all changes of the details. If by_row is true, a detail is
+-- settled while its row is unchanged. If by_row is false, a detail is settled while it is not live. A
+-- settled detail is due in one of {nights} nights, chosen by the hash of its id. It is overdue if it was
+-- last read {nights} or more nights ago. keeps_rows means that the rows of the id are kept if the night
+-- has no time to read the detail.
 CREATE OR REPLACE TABLE {plan} AS
-SELECT id, fingerprint, read_at, named, overdue, FALSE AS unread, fingerprint IS NULL OR NOT changed AS stays,
+SELECT id, fingerprint, read_at, created_at, overdue, FALSE AS unread, fingerprint IS NULL OR NOT changed AS keeps_rows,
     CASE
         WHEN {all} THEN 'all'
         WHEN new THEN 'new'
@@ -28,30 +29,31 @@ SELECT id, fingerprint, read_at, named, overdue, FALSE AS unread, fingerprint IS
         ELSE {settled_priority}
     END AS priority
 FROM (
-    SELECT i.id, i.named, v.fingerprint, d.read_at,
-        d.fingerprint IS DISTINCT FROM v.fingerprint AS changed,
+    SELECT i.id, i.created_at, f.fingerprint, d.read_at,
+        d.fingerprint IS DISTINCT FROM f.fingerprint AS changed,
         d.id IS NULL OR d.failed_at IS NOT NULL AS new,
-        t.event_at > d.read_at AS event,
+        e.event_at > d.read_at AS event,
         i.id IN ({live_ids}) AS live,
         coalesce(md5_number_lower(i.id) % nullif({nights}, 0) = {tonight}, FALSE) AS due,
         coalesce(d.read_at < {overdue_since}, FALSE) AS overdue
-    FROM ({named_ids}) i
-    LEFT JOIN ({fingerprints}) v USING (id)
-    LEFT JOIN ({touched}) t USING (id)
+    FROM ({candidate_ids}) i
+    LEFT JOIN ({fingerprints}) f USING (id)
+    LEFT JOIN ({last_events}) e USING (id)
     LEFT JOIN meta.details d ON d.stream = {stream} AND d.id = i.id)
 
--- name: named_ids
--- Every id once. named is the time of the newest row with the id. It is NULL if the rows have no
--- time. Ids that would change the path of a request, such as "..", are left out.
-SELECT id, max(named) AS named FROM ({rows}) WHERE id NOT IN ('', '.', '..') GROUP BY id
+-- name: candidate_ids
+-- Every id that could be requested, without duplicates. created_at is the time of the newest row with
+-- the id, or NULL if the rows have no time. The ids '', '.' and '..' are omitted, because they would
+-- change the path of a request.
+SELECT id, max(created_at) AS created_at FROM ({rows}) WHERE id NOT IN ('', '.', '..') GROUP BY id
 
--- name: naming_rows
-SELECT {column} AS id, {named} AS named FROM {table}
+-- name: ids_in_table
+SELECT {column} AS id, {created_at} AS created_at FROM {table}
 
 -- name: fingerprints
--- The fingerprint of an id is a sum over all rows that contain the id tonight. The hash of a row is
--- itself a sum over its values. A sum of these hashes would not change if two rows swapped a value,
--- for example two prices. Therefore each hash is first combined with the product of its halves.
+-- The fingerprint of an id is a sum over all rows that contain the id tonight. The hash of a row is a sum
+-- over the values of the row. So the sum of the hashes does not change if two rows swap a value, for
+-- example two prices. Therefore each hash is first combined with the product of its halves.
 SELECT id, sum(xor(row_hash, (row_hash >> 32) * (row_hash & 4294967295)))::VARCHAR AS fingerprint FROM ({rows}) GROUP BY id
 
 -- name: no_fingerprints
@@ -60,24 +62,25 @@ SELECT NULL::VARCHAR AS id, NULL::VARCHAR AS fingerprint WHERE FALSE
 -- name: change_rows
 SELECT {column} AS id, row_hash, seq FROM {list}
 
--- name: change_rows_of_known
--- Rows without the id. The id is looked up in another table of main.
-SELECT k.{column}, r.row_hash, r.seq FROM {list} r JOIN {known} k ON k.{known_key} = r.{key} WHERE coalesce(r.{column}, '') = ''
+-- name: change_rows_without_id
+-- Rows of the list that do not contain the id of the detail. The id is looked up in another table of
+-- main.
+SELECT k.{column}, r.row_hash, r.seq FROM {list} r JOIN {lookup} k ON k.{lookup_key} = r.{key} WHERE coalesce(r.{column}, '') = ''
 
 -- name: change_records
 SELECT id, row_hash FROM ({rows})
 
 -- name: change_items
--- The rows of a record share its seq.
+-- All rows of one copy of a record have the same seq.
 SELECT r.id, c.row_hash FROM {items} c JOIN ({rows}) r USING (seq)
 
 -- name: create_refresh_plan
--- A refresh requests the given ids, known or not, and carries all others. The fingerprint is not
--- changed, because a refresh reads no lists.
+-- A refresh requests only the targets, and carries all other ids. A target need not be a known id. The
+-- fingerprint is not changed, because a refresh reads no lists.
 CREATE OR REPLACE TABLE {plan} AS
 SELECT i.id, d.fingerprint, CASE WHEN i.id IN ({targets}) THEN 'event' ELSE 'carried' END AS why,
-    0 AS priority, d.read_at, NULL::TIMESTAMPTZ AS named, FALSE AS overdue, FALSE AS unread, TRUE AS stays
-FROM (SELECT id FROM ({named_ids}) UNION SELECT unnest([{targets}])) i
+    0 AS priority, d.read_at, NULL::TIMESTAMPTZ AS created_at, FALSE AS overdue, FALSE AS unread, TRUE AS keeps_rows
+FROM (SELECT id FROM ({candidate_ids}) UNION SELECT unnest([{targets}])) i
 LEFT JOIN meta.details d ON d.stream = {stream} AND d.id = i.id
 
 -- name: count_plan
@@ -86,26 +89,26 @@ SELECT count(*) FILTER (why <> 'carried' AND NOT unread), count(*) FILTER (why =
 FROM {plan}
 
 -- name: ids_to_ask
--- Within a priority, ids that were never read come first, beginning with the newest. Then come
--- the other ids, beginning with the one that was read longest ago.
+-- Within a priority, ids that were never read come first, newest first. The other ids follow, in the
+-- order in which they were last read.
 SELECT id FROM {plan} WHERE why <> 'carried' AND priority <= {last} AND id NOT IN (SELECT id FROM {asked})
-ORDER BY priority, read_at NULLS FIRST, named DESC NULLS LAST, id
+ORDER BY priority, read_at NULLS FIRST, created_at DESC NULLS LAST, id
 
 -- name: oldest_ids_to_ask
--- Ids that were never read come first, whatever their priority. Then come the other ids,
--- beginning with the one that was read longest ago.
+-- Ids of all priorities. Ids that were never read come first. The other ids follow, in the order in
+-- which they were last read.
 SELECT id FROM {plan} WHERE why <> 'carried' AND id NOT IN (SELECT id FROM {asked}) AND {which}
-ORDER BY read_at NULLS FIRST, priority, named DESC NULLS LAST, id
+ORDER BY read_at NULLS FIRST, priority, created_at DESC NULLS LAST, id
 
 -- name: never_read
 read_at IS NULL
 
 -- name: carry_rechecks
--- Rechecks that the night had no time for are carried, unless they are overdue. All other ids
--- without a request are unread.
+-- If the night had no time to recheck an id, the id is carried. It is unread if it is overdue.
 UPDATE {plan} SET why = 'carried' WHERE why = 'recheck' AND NOT overdue AND id NOT IN (SELECT id FROM {asked})
 
 -- name: mark_unread
+-- Runs after carry_rechecks.
 UPDATE {plan} SET unread = TRUE WHERE why <> 'carried' AND id NOT IN (SELECT id FROM {asked})
 
 -- name: caught_up
@@ -115,18 +118,17 @@ SELECT count(*) AS n FROM {plan} SEMI JOIN {asked} USING (id) WHERE priority >= 
 -- name: sum_caught_up
 SELECT sum(n)::BIGINT FROM ({counts})
 
--- name: known_params
--- The ids in the selected rows: stored rows of the stream, and rows of another table that shows for
--- which ids the stream has records.
+-- name: known_ids
+-- The ids for which a detail stream is known to have records.
 SELECT DISTINCT {param} FROM ({rows}) WHERE {param} IS NOT NULL
 
--- name: keep_named
+-- name: keep_listed
 -- A 404 response does not prove a deletion if a list still contains the id.
-UPDATE {asked} SET outcome = 'missed' WHERE outcome = '404' AND id IN ({named}) RETURNING id
+UPDATE {asked} SET outcome = 'missed' WHERE outcome = '404' AND id IN ({listed}) RETURNING id
 
 -- name: listed_ids
 SELECT {column} FROM {table}
 
 -- name: listed_ids_of_carried
--- The ids in stored rows of a detail stream, without the rows that were read tonight.
+-- The ids in the stored rows of a detail stream whose details were not read tonight.
 SELECT {column} FROM {main} WHERE {param} NOT IN (SELECT id FROM {asked} WHERE outcome IN ('answered', '404'))

@@ -1,24 +1,24 @@
--- The desired rows of main are the rows that main has after the merge. Where a list and a
--- detail stream fill the same tables, their rows are joined: d is the detail, l the row of the
--- list, m the stored row of an earlier night, and x the merged unknown fields. A value that
--- one source lacks comes from another.
+-- The desired rows of a table are the rows that main has after the merge. If a list and a detail stream
+-- fill one table, their rows are joined: d is the detail, l the row of the list, m the stored row of an
+-- earlier night, and x the merged unknown fields. If d lacks a value, the value of l is used, and then
+-- the value of m.
 
 -- name: list_rows
--- The rows of a list, except the rows of kept details. For a kept detail, main contains a joined row.
--- The row of the list alone would remove the values of the detail.
+-- The rows of a list, except the rows of kept details. The row of a kept detail in main has values of the
+-- list and of the detail. The row of the list alone would remove the values of the detail.
 SELECT * FROM {list} WHERE {param} NOT IN {kept}
 
 -- name: kept_details
--- Details whose rows in main are kept: carried by the plan, missed, or unread. An unread detail is
--- not kept if its row in the list is new or changed. It takes the values of that row.
+-- The ids whose rows in main are kept: carried ids, missed ids, and unread ids whose row in the list is
+-- unchanged. If the row in the list of an unread id is new or changed, its values are merged.
 (SELECT {param} FROM {main} WHERE {param} IN (
-    SELECT id FROM {plan} WHERE why = 'carried' OR unread AND stays
+    SELECT id FROM {plan} WHERE why = 'carried' OR unread AND keeps_rows
     UNION ALL SELECT id FROM {asked} WHERE outcome = 'missed'))
 
 -- name: different_extras
--- Records whose unknown fields differ between two sources. A row contains the key, and the fields of
--- both sources as under and over. A field in over replaces the field in under with the same name. A
--- detail replaces the list, and a detail or a list replaces main.
+-- Records whose unknown fields differ between two of detail, list and main. A row contains the key and
+-- both texts of unknown fields, under and over. If both have a field with the same name, the field of
+-- over wins: a detail wins over the list, and a detail or a list wins over main.
 SELECT o.{key}, u.extra::VARCHAR AS under, o.extra AS over FROM {detail} o JOIN ({list_rows}) u USING ({key})
 WHERE o.extra <> u.extra::VARCHAR
 UNION ALL SELECT o.{key}, u.extra::VARCHAR, o.extra FROM ({list_rows}) o JOIN {main} u USING ({key}) ANTI JOIN {detail} d USING ({key})
@@ -38,16 +38,16 @@ CREATE TABLE {desired} AS SELECT *, {row_hash} AS row_hash FROM (
 coalesce(x.extra, d.extra, l.extra, m.extra) AS {column}
 
 -- name: record_text
--- A blank text is used only if no source has another text.
+-- An empty text is used only if all other texts are empty or NULL.
 coalesce(nullif(d.{column}, ''), nullif(l.{column}, ''), m.{column}, l.{column}, d.{column}) AS {column}
 
 -- name: joined_value
 coalesce(d.{column}, l.{column}, m.{column}) AS {column}
 
 -- name: join_items
--- The items of the details and, for records without a detail tonight, the items of the list.
--- The rows of a record share its seq. The stored values of an item of the list are kept if no
--- value of the list contradicts them, because an earlier detail may have filled more columns.
+-- The items of the details and, for records without a detail tonight, the items of the list. All rows of
+-- one copy of a record have the same seq. If no value of a list item contradicts the stored item, the
+-- stored values fill the columns that the list omits, because they may be from an earlier detail.
 CREATE TABLE {desired} AS SELECT *, {row_hash} AS row_hash FROM (
     SELECT {values}, coalesce(d.seq, l.seq) AS seq
     FROM {detail} d FULL JOIN (
@@ -61,8 +61,8 @@ coalesce(d.{column}, nullif(l.{column}, ''), m.{column}, l.{column}) AS {column}
 (nullif(l.{column}::VARCHAR, '') IS NULL OR l.{column}::VARCHAR = m.{column}::VARCHAR)
 
 -- name: joined_row_hash
--- Computed from the values of the joined row, because it cannot be computed from the hashes of the
--- list row and of the detail. NULL columns are left out, so that a new column changes no row_hash.
+-- The row_hash of a joined row is computed from its values, because it cannot be computed from the hashes
+-- of the list row and of the detail. NULL columns are omitted, so that a new column changes no row_hash.
 md5_number_lower(concat_ws(chr(31), {parts}))
 
 -- name: hashed_value
@@ -73,7 +73,7 @@ md5_number_lower(concat_ws(chr(31), {parts}))
 {label} || epoch_us({column})::VARCHAR
 
 -- name: view_desired
--- Without a detail stream no row is copied.
+-- If no detail stream completes the table, the staged rows are the desired rows, and no row is copied.
 CREATE VIEW {desired} AS {rows}
 
 -- name: staged_rows

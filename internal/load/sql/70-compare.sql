@@ -1,9 +1,10 @@
--- The changes of tonight, table by table, parents before children. Only the key and the
--- fingerprint of each row are read.
+-- The changes of tonight, table by table, parents before children. Only the key and the fingerprint of
+-- each row are read. m is a row of main, and f is a desired row.
 
 -- name: compare
--- is_new means that the row was added. gone means that the row was deleted: only rows in the scope
--- can be deleted. All other rows have new values.
+-- Creates the table of the keys that are new (is_new), deleted (gone) or have new values (neither). scope
+-- is a condition on a row m of main. If a row m in the scope is not a desired row, it counts as deleted. A
+-- row outside the scope is kept.
 CREATE TABLE {changed_keys} AS SELECT {keys}, f.row_hash IS NULL AS gone, m.row_hash IS NULL AS is_new
 FROM {stored} m FULL JOIN {desired} f ON {same_key}
 WHERE m.row_hash IS DISTINCT FROM f.row_hash AND (f.row_hash IS NOT NULL OR {scope})
@@ -12,15 +13,16 @@ WHERE m.row_hash IS DISTINCT FROM f.row_hash AND (f.row_hash IS NOT NULL OR {sco
 coalesce(m.{column}, f.{column}) AS {column}
 
 -- name: compare_empty
--- In an empty table all rows are new.
+-- If the table is empty in main, all desired rows are new and are not listed. Creates the table of
+-- changed keys without rows.
 CREATE TABLE {changed_keys} AS SELECT {key}, TRUE AS gone, TRUE AS is_new FROM {main} WHERE FALSE
 
--- name: scope_without_kept
--- The scope is a condition on rows m of main. The service deleted the rows that meet the condition and
--- were not staged. This is the scope of a proven list whose details are read one by one.
+-- name: scope_of_not_kept
+-- The scope of a proven list that a detail stream completes. kept are the ids of kept details.
 m.{param} NOT IN {kept}
 
 -- name: scope_of_ids
+-- The scope of the ids that were requested with one of the outcomes.
 m.{param} IN (SELECT id FROM {asked} WHERE outcome IN ({outcomes}))
 
 -- name: scope_of_items
@@ -28,11 +30,12 @@ m.{param} IN (SELECT id FROM {asked} WHERE outcome IN ({outcomes}))
 ({parents}) IN (SELECT {key} FROM {desired} UNION ALL SELECT {key} FROM {changed_keys} WHERE gone)
 
 -- name: scope_of_inner_items
+-- The items inside the items of another table, whose scope is given.
 ({parents}) IN (SELECT {key} FROM {main} m WHERE {scope})
 
 -- name: scope_of_joined_items
--- The items of records whose detail was read, whose row in the list has such items, or that were
--- deleted. A row of the list without such items does not prove the deletion of the items.
+-- The items of a record if the detail was read, if the row of the list has items of this table, or if
+-- the record was deleted. A row of the list without items does not prove that the items were deleted.
 ({parents}) IN (SELECT {key} FROM {detail}
     UNION ALL SELECT {key} FROM ({list_rows}) WHERE seq IN (SELECT seq FROM {list_items})
     UNION ALL SELECT {key} FROM {changed_keys} WHERE gone)

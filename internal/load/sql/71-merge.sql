@@ -1,4 +1,4 @@
--- The merge, in one transaction, after the checks of deletions.
+-- The merge runs in one transaction, after the gates.
 
 -- name: set_compression
 SET GLOBAL force_compression = 'auto'
@@ -12,7 +12,7 @@ SELECT {columns}, valid_from, row_hash, {now}, {run} FROM {main} SEMI JOIN {chan
 DELETE FROM {main} m USING {changed_keys} c WHERE {same_key}
 
 -- name: insert_all
--- An empty table takes all rows.
+-- For a table that is empty in main.
 INSERT INTO {main} ({columns}, valid_from, row_hash) SELECT {columns}, {now}, row_hash FROM {desired}
 
 -- name: insert_versions
@@ -27,14 +27,14 @@ SELECT {run}, {table}, concat_ws('/', {key}), {evidence} FROM {changed_keys} m W
 CASE WHEN {param} IN (SELECT id FROM {asked} WHERE outcome = '404') THEN {answer} ELSE {absent} END
 
 -- name: evidence_by_list
--- Several lists fill the table, and fixed columns distinguish their rows.
+-- For a table that several lists fill. Columns with a fixed value for each list distinguish their rows.
 CASE {cases} ELSE {absent} END
 
 -- name: evidence_of_list
 WHEN {rows} THEN {absent}
 
 -- name: forget_details
--- Removes the requested details, except missed details. write_details adds the answered details again.
+-- Removes the answered details and the details with a 404. write_details adds the answered details again.
 DELETE FROM meta.details WHERE stream = {stream} AND id IN (SELECT id FROM {asked} WHERE outcome <> 'missed')
 
 -- name: mark_missed_details

@@ -1,13 +1,13 @@
 -- The rows of a night in the tables of meta.
 
--- name: rejected_tables
+-- name: tables_with_rejects
 SELECT DISTINCT table_name FROM meta.rejects
 
 -- name: drop_rejects
--- The rejects of a table that was read tonight are replaced. A reject of a row that was not read
--- tonight stays, because the stored value is still NULL. If tonight has the same reject, it replaces
--- the earlier reject. The condition stays is true for the rejects of rows that were not read tonight.
-DELETE FROM meta.rejects r WHERE table_name = {table} AND (NOT coalesce({stays}, FALSE) OR EXISTS (FROM stage.rejects s
+-- Removes the earlier rejects of a table that was read tonight. unread is a condition for the rejects of
+-- rows that were not read tonight. These rejects are kept, because the stored value is still NULL. If the
+-- same value was rejected again tonight, the earlier reject is removed in any case.
+DELETE FROM meta.rejects r WHERE table_name = {table} AND (NOT coalesce({unread}, FALSE) OR EXISTS (FROM stage.rejects s
     WHERE s.table_name = r.table_name AND (s.key, s.parent, s.column_name) IS NOT DISTINCT FROM (r.key, r.parent, r.column_name)))
 
 -- name: unread_keys
@@ -19,33 +19,33 @@ DELETE FROM meta.rejects r WHERE table_name = {table} AND (NOT coalesce({stays},
 (SELECT id FROM {plan} EXCEPT SELECT id FROM {asked} WHERE outcome IN ('answered', '404'))
 
 -- name: write_rejects
--- Each pass over a list rejects the same value again, and so does the detail of the record. For a row
--- with a key, equal rejects are written once. Rejects without a key, and rejects of whole records,
--- can be equal although the records differ. Their copies are counted for each pass, and only the
--- copies of the pass with the most copies are written. If a response was received under two page numbers,
--- only the rejects under the lower number are written.
+-- Each pass over a list, and the detail of the record, reject the same value again. For a row with a key,
+-- equal rejects are written once. Rejects without a key, and rejects of whole records, can be equal
+-- although the records differ. Their copies are counted for each pass, and only the copies of the pass
+-- with the most copies are written. If a response was received under two page numbers, only the rejects
+-- under the lower number are written.
 INSERT INTO meta.rejects (run_id, seq, table_name, key, parent, column_name, raw, reason, page, position)
 SELECT {run}, row_number() OVER (ORDER BY table_name, page, position, seq, key, column_name),
     table_name, key, parent, column_name, raw, reason, page, position
 FROM (
-    SELECT * EXCLUDE (source, found, best) FROM (
-        SELECT *, first_value(source) OVER (PARTITION BY table_name, key, parent, column_name, raw, reason ORDER BY found DESC, source) AS best
+    SELECT * EXCLUDE (pass_name, copies, best_pass) FROM (
+        SELECT *, first_value(pass_name) OVER (PARTITION BY table_name, key, parent, column_name, raw, reason ORDER BY copies DESC, pass_name) AS best_pass
         FROM (
-            SELECT *, concat_ws(' ', stream, pass) AS source,
-                count(*) OVER (PARTITION BY table_name, key, parent, column_name, raw, reason, stream, pass) AS found
+            SELECT *, concat_ws(' ', stream, pass) AS pass_name,
+                count(*) OVER (PARTITION BY table_name, key, parent, column_name, raw, reason, stream, pass) AS copies
             FROM (FROM stage.rejects QUALIFY coalesce(page, 0) = min(coalesce(page, 0)) OVER (PARTITION BY stream, pass, answer))))
-    WHERE source = best
+    WHERE pass_name = best_pass
     QUALIFY column_name IS NULL OR key IS NULL OR row_number() OVER (PARTITION BY table_name, key, parent, column_name, raw, reason ORDER BY seq) = 1)
 WHERE table_name IN ({tables})
 
 -- name: count_drift
--- A record counts once, although it is read in several passes and as a detail.
+-- A record counts once, even if it was read in several passes and as a detail.
 CREATE OR REPLACE TABLE stage.drift_counts AS
 SELECT d.*, n.count FROM stage.drift d
-JOIN (SELECT entry, count(DISTINCT record) AS count FROM stage.drift_records GROUP BY entry) n USING (entry)
+JOIN (SELECT drift_index, count(DISTINCT record) AS count FROM stage.drift_records GROUP BY drift_index) n USING (drift_index)
 
 -- name: update_drift
--- The first run, the key and the sample of the first record stay.
+-- The first run, and the key and the sample of the first record, are not changed.
 UPDATE meta.drift m SET last_run = {run}, count = m.count + s.count
 FROM stage.drift_counts s WHERE m.table_name = s.table_name AND m.path = s.path AND m.kind = s.kind
 
@@ -64,8 +64,8 @@ DELETE FROM meta.requests WHERE run_id = {run};
 DELETE FROM meta.checks WHERE run_id = {run}
 
 -- name: accept_check
--- Records that an operator published a run that a check had held back. The version of that run is
--- immutable, so the next night writes the record.
+-- Writes when an operator accepted the check and published the held run. The version of the held run is
+-- immutable, so the next night writes the time.
 UPDATE meta.checks SET accepted_at = {at} WHERE run_id = {run} AND check_name = {check} AND accepted_at IS NULL
 
 -- name: insert_values

@@ -1,12 +1,12 @@
--- A file with the changes of a version in the tables of meta and past: the rows that it
--- added and removed, all values as text.
+-- The meta file of a version contains the rows that the version added to or removed from meta, and the
+-- rows that it added to past. All values are text.
 
 -- name: columns_before
 SELECT schema_name, table_name, column_name FROM duckdb_columns() WHERE schema_name IN ('meta', 'past') AND database_name = 'before'
 
 -- name: changed_rows
--- The difference of old and new rows. A row can be added or removed several times. EXCEPT ALL would
--- take five times as long.
+-- The difference of old and new rows. Equal rows can occur, and can be added or removed, several times.
+-- EXCEPT ALL would take five times as long.
 SELECT {name} AS meta_table, meta_count < 0 AS meta_gone, {texts} FROM (
     SELECT *, unnest(range(abs(meta_count))) AS meta_copy FROM (
         SELECT {columns}, sum(meta_side)::BIGINT AS meta_count FROM ({rows}) GROUP BY ALL)
@@ -29,12 +29,13 @@ SELECT {name}, count(*) FROM {past} WHERE {which}
 run_id = {run}
 
 -- name: past_rows
--- The values are in a map, because the tables have a thousand columns together.
+-- The values are in a map, because all tables of past together have a thousand columns.
 SELECT {name} AS meta_table, FALSE AS meta_gone, map([{names}], [{values}]) AS past_row FROM {past} WHERE {which}
 
 -- name: text
 {column}::VARCHAR
 
 -- name: write_meta_file
--- Row groups are small, because a row has about 200 columns and a group is kept in memory.
+-- Row groups are small, because a row has about 200 columns, and a row group is in memory until it is
+-- written.
 COPY ({rows}) TO {file} (FORMAT parquet, COMPRESSION zstd, ROW_GROUP_SIZE 10240)

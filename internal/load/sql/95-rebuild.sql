@@ -29,7 +29,7 @@ DROP VIEW snapshot_rows;
 DROP TABLE ending
 
 -- name: name_closing_run
--- Sets the run that closed each row. It may be a night whose Parquet files were not kept.
+-- Sets the run that closed each row. This run may be a night whose Parquet files were not kept.
 UPDATE {past} p SET run_id = r.run_id FROM meta.runs r WHERE r.snapshot_at = p.valid_to AND r.run_id <> p.run_id
 
 -- name: keep_newest
@@ -43,8 +43,8 @@ SELECT {columns}, valid_from, row_hash FROM {newest} WHERE valid_from <= {at}
 UNION ALL SELECT {columns}, valid_from, row_hash FROM {past} WHERE valid_from <= {at} AND valid_to > {at}
 
 -- name: meta_files
--- The files of changes of a chain of versions. The rows of meta are the added rows in these files
--- minus the removed rows.
+-- The meta files of a chain of versions. The rows of meta are the added rows in these files minus the
+-- removed rows.
 read_parquet([{files}], union_by_name = true, hive_partitioning = false)
 
 -- name: restore_meta
@@ -53,6 +53,7 @@ SELECT {values} FROM {files} WHERE meta_table = {name} AND NOT meta_gone
 EXCEPT ALL SELECT {values} FROM {files} WHERE meta_table = {name} AND meta_gone
 
 -- name: past_tables
+-- The tables of past with rows in the meta files.
 SELECT DISTINCT meta_table FROM {files} WHERE starts_with(meta_table, {prefix})
 
 -- name: read_past
@@ -65,7 +66,7 @@ CAST(past_row[{column}] AS {type}) AS {name}
 INSERT INTO {past} ({columns}) SELECT {columns} FROM read_past
 
 -- name: drop_known_past
--- The rows in read_past replace the same versions in past, because the ends in read_past are exact.
+-- The rows in read_past replace the same row versions in past, because their ends are exact.
 DELETE FROM {past} p USING read_past r WHERE {same_version}
 
 -- name: end_at_next
@@ -98,12 +99,12 @@ UPDATE meta.streams SET grade = 'carried_forward', reason = {reason}, rows_old =
 WHERE run_id = {run} AND stream IN ({streams})
 
 -- name: drop_closed
--- Some rows of a table that was read from an earlier snapshot were closed by later runs. past
--- already contains them.
+-- If a table was read from an earlier snapshot, later runs closed some of its rows. past already contains
+-- these rows.
 DELETE FROM {main} m USING {past} p WHERE {same_version}
 
 -- name: last_snapshots
--- Runs that were rolled back are in meta.runs, but not in meta.tables.
+-- The last snapshot of each day. Runs that were rolled back are in meta.runs, but not in meta.tables.
 SELECT run_id, snapshot_at FROM meta.runs SEMI JOIN meta.tables USING (run_id)
 WHERE outcome IN ('complete', 'partial') AND snapshot_at <= {until} AND coalesce(kind, 'night') NOT IN ('rollback', 'rebuild')
 QUALIFY row_number() OVER (PARTITION BY snapshot_at::DATE ORDER BY snapshot_at DESC, run_id DESC) = 1
