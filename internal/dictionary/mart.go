@@ -96,7 +96,7 @@ func orderViews(views map[string]MartView) ([]MartView, error) {
 	add = func(name string, readers []string) error {
 		v, ok := views[name]
 		if !ok || slices.Contains(readers, name) {
-			return fmt.Errorf("order the views of mart: %s: there is no such view, or the views depend on each other",
+			return fmt.Errorf("order the views of mart: %s: the last view does not exist, or the views read each other",
 				strings.Join(append(readers, name), " reads "))
 		}
 		for _, read := range v.MartReads {

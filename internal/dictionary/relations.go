@@ -82,8 +82,10 @@ func (all Tables) Maps() []Map {
 			}
 		}
 	}
-	last := []string{"shared", "meta"}
-	slices.SortStableFunc(maps, func(a, b Map) int { return cmp.Compare(slices.Index(last, a.Subject), slices.Index(last, b.Subject)) })
+	lastSubjects := []string{"shared", "meta"}
+	slices.SortStableFunc(maps, func(a, b Map) int {
+		return cmp.Compare(slices.Index(lastSubjects, a.Subject), slices.Index(lastSubjects, b.Subject))
+	})
 	return slices.DeleteFunc(maps, func(m Map) bool { return len(m.Relations) == 0 })
 }
 
@@ -107,7 +109,7 @@ func (all Tables) mermaid() string {
 // Macro is a table macro of a catalog.
 type Macro struct {
 	Name string
-	// Arguments are the names of the arguments, which are all times.
+	// Arguments are the names of the arguments. All arguments are times.
 	Arguments []string
 	About     string
 }

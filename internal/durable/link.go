@@ -9,44 +9,44 @@ import (
 	"time"
 )
 
-// SwapLink creates a symbolic link, or replaces an existing one atomically.
+// SwapLink creates a symbolic link, or replaces an existing link or file atomically.
 func (d Disk) SwapLink(target, link string) error {
 	if current, err := os.Readlink(link); err == nil && current == target {
 		return nil
 	}
-	return d.replacePath(link, func(next string) error {
-		return d.Do("link", link, func() error { return os.Symlink(target, next) })
+	return d.replacePath(link, func(tempPath string) error {
+		return d.Do("link", link, func() error { return os.Symlink(target, tempPath) })
 	})
 }
 
 // Link creates a hard link to a file. If the link fails, as on file systems without hard links, Link
 // makes a copy. It replaces an existing file atomically. The folder of the new path must exist.
 func (d Disk) Link(from, to string) error {
-	return d.replacePath(to, func(next string) error {
-		if d.Do("link", to, func() error { return os.Link(from, next) }) == nil {
+	return d.replacePath(to, func(tempPath string) error {
+		if d.Do("link", to, func() error { return os.Link(from, tempPath) }) == nil {
 			return nil
 		}
-		return d.copyWithTime(from, next)
+		return d.copyWithTime(from, tempPath)
 	})
 }
 
 // Copy copies a file and replaces an existing file atomically. The folder of the new path must
 // exist.
 func (d Disk) Copy(from, to string) error {
-	return d.replacePath(to, func(next string) error { return d.copyWithTime(from, next) })
+	return d.replacePath(to, func(tempPath string) error { return d.copyWithTime(from, tempPath) })
 }
 
 // replacePath calls create with a temporary path and renames the created file or link to path.
 // It first removes the temporary file of a killed process.
-func (d Disk) replacePath(path string, create func(next string) error) error {
-	next := filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+".next")
-	if err := os.Remove(next); err != nil && !errors.Is(err, fs.ErrNotExist) {
+func (d Disk) replacePath(path string, create func(tempPath string) error) error {
+	tempPath := filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+".next")
+	if err := os.Remove(tempPath); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	if err := create(next); err != nil {
+	if err := create(tempPath); err != nil {
 		return err
 	}
-	return d.Rename(next, path)
+	return d.Rename(tempPath, path)
 }
 
 // copyWithTime copies a file with its mode and its modification time. SameFile compares these times.

@@ -40,9 +40,9 @@ func MakeScratch(dir, prefix string) (*Scratch, error) {
 // Remove removes the folder with its content.
 func (s *Scratch) Remove() error { return errors.Join(s.lock.Unlock(), os.RemoveAll(s.Dir)) }
 
-// isAbandoned reports whether the process that made a scratch folder has ended. A locked folder is in
-// use. A folder without a lock file is new, or was made by an older release. It is abandoned if no
-// process has the id pid.
+// isAbandoned reports whether the process that made a scratch folder has ended. It tries to lock the lock
+// file. A folder without a lock file is new, or was made by an older release. Then isAbandoned reports
+// whether no process has the id pid.
 func isAbandoned(path string, pid int) bool {
 	file := filepath.Join(path, scratchLock)
 	if _, err := os.Stat(file); err != nil {

@@ -91,7 +91,7 @@ func (c *checker) checkLinks() {
 	switch err := c.w.Identity.Check(); {
 	case errors.As(err, &lost):
 		text, _, _ := strings.Cut(strings.TrimPrefix(lost.Error(), "find the newest version: "), "; ")
-		c.addHidingDamage(Damage{File: warehouse.LatestLink, Problem: text, Cost: "readers find no snapshot, or not the last one, and no night can begin"})
+		c.addHidingDamage(Damage{File: warehouse.LatestLink, Problem: text, Cost: "readers find no snapshot or an older snapshot, and no night can begin"})
 	case err != nil:
 		c.addHidingDamage(Damage{File: warehouse.LatestLink, Problem: err.Error(), Cost: "the version that readers see is unknown"})
 	case inv.target != inv.latest:
@@ -271,7 +271,7 @@ func (c *checker) checkDay(day, run string) {
 		var hasCopy bool
 		m, hasCopy = inv.manifest(run)
 		at, _ := time.Parse(time.DateOnly, day)
-		d := Damage{File: c.w.Folder.Relative(path), Problem: warehouse.ProblemOf(err), Cost: "the checksums of " + day + "; its copy is intact", Repair: Repair{Kind: MendSeries}}
+		d := Damage{File: c.w.Folder.Relative(path), Problem: warehouse.ProblemOf(err), Cost: "the checksums of " + day + "; a copy of the manifest is intact", Repair: Repair{Kind: MendSeries}}
 		switch {
 		case hasCopy:
 		case run == "" && inv.indexErr == nil:
@@ -355,7 +355,7 @@ func (c *checker) checkMetaChanges() {
 
 func (c *checker) checkLedger() {
 	c.Files++
-	const cost = "the entries of runs; meta.runs in the catalog has them too if a later night was published"
+	const cost = "the list of runs; meta.runs in the catalog contains each run that was followed by a published night"
 	path := c.w.Ledger.Path()
 	d := Damage{File: c.w.Folder.Relative(path), Cost: cost, Repair: Repair{Kind: RunNight}}
 	data, err := os.ReadFile(path)

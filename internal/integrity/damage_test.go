@@ -129,7 +129,7 @@ func TestDamageIsFoundWithItsRepair(t *testing.T) {
 		"a file of a version":          {func(d damager) { d.flipOneLink(version3 + tags) }, false, []string{version3 + tags + rebuildSeries}},
 		"a file under both names":      {func(d damager) { d.flip(series3) }, false, []string{series3 + rebuildSeries, version3 + tags + rebuildSeries}},
 		"an early file, both names":    {func(d damager) { d.flip(series1) }, false, []string{series1 + rebuildSeries, version1 + tags + rebuildSeries}},
-		"a lost file":                  {func(d damager) { d.remove(series1, version1+tags) }, true, []string{series1 + rebuildSeries, version1 + tags + rebuildSeries}},
+		"a missing file, both names":   {func(d damager) { d.remove(series1, version1+tags) }, true, []string{series1 + rebuildSeries, version1 + tags + rebuildSeries}},
 		"changes":                      {func(d damager) { d.flip(version3 + "meta.changes") }, false, []string{version3 + "meta.changes" + rebuildSeries}},
 		"changes in the series":        {func(d damager) { d.flip(changes3 + ".changes") }, false, []string{changes3 + ".changes" + rebuildSeries}},
 		"both copies of changes":       {func(d damager) { d.flip(changes3+".changes", version3+"meta.changes") }, false, []string{changes3 + ".changes" + rebuildSeries, version3 + "meta.changes" + rebuildSeries}},
@@ -414,4 +414,46 @@ func keepLines(d damager, n int) {
 	must(d.t, err)
 	lines := strings.SplitAfterN(string(data), "\n", n+1)
 	must(d.t, os.WriteFile(d.path("state/runs.jsonl"), []byte(strings.Join(lines[:n], "")), 0o600))
+}
+
+// TestALostDayAndALostLineAreNamed damages whole days and lines of the ledger. The check must report
+// the damaged file as lost.
+func TestALostDayAndALostLineAreNamed(t *testing.T) {
+	original := open(t)
+	publishFull(t, original, firstNight, secondNight, thirdNight)
+	for name, c := range map[string]struct {
+		damage        func(d damager)
+		file, problem string
+	}{
+		"a whole day without catalogs": {func(d damager) {
+			d.remove(version1+"catalog.duckdb", version2, version3+"catalog.duckdb", changes2+".json", manifest2, filepath.Dir(series2))
+		}, manifest2, "the whole day is gone"},
+		"the manifest of a day without catalogs": {func(d damager) {
+			d.remove(version1+"catalog.duckdb", version2, version3+"catalog.duckdb", changes2+".json", manifest2)
+		}, manifest2, "it is gone"},
+		"a line of the ledger": {func(d damager) { d.flip("state/runs.jsonl") }, "state/runs.jsonl", "damaged lines: 1"},
+	} {
+		w := clone(t, original)
+		c.damage(damager{t, w})
+		found, err := integrity.Check(t.Context(), w, true)
+		must(t, err)
+		if !slices.ContainsFunc(found.Damage, func(d integrity.Damage) bool { return d.File == c.file && d.Problem == c.problem && d.Lost }) {
+			t.Errorf("%s: got damage %+v, want lost %s with the problem %q", name, found.Damage, c.file, c.problem)
+		}
+	}
+	// The version that readers see is newer than the last intact line of a damaged ledger.
+	w := clone(t, original)
+	d := damager{t, w}
+	keepLines(d, 2)
+	data, err := os.ReadFile(d.path("state/runs.jsonl"))
+	must(t, errors.Join(err, os.WriteFile(d.path("state/runs.jsonl"), append(data, "damaged\n"...), 0o600)))
+	d.remove(manifest3, filepath.Dir(series3), changes3+".json", changes3+".changes")
+	writeIndex(d, firstNight, secondNight)
+	found, err := integrity.Check(t.Context(), w, false)
+	must(t, err)
+	for _, damage := range found.Damage {
+		if damage.File == warehouse.LatestLink {
+			t.Errorf("got %+v, want no damage of the link to the newest version", damage)
+		}
+	}
 }

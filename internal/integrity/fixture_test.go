@@ -31,7 +31,7 @@ const (
 	table       = "product_listing_tags"
 )
 
-// open returns a new warehouse with one table, which keeps three versions.
+// open returns a new warehouse that has one table and keeps three versions.
 func open(t *testing.T) *warehouse.Warehouse {
 	t.Helper()
 	w := openWith(t, warehouse.Config{Dir: t.TempDir()})

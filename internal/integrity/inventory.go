@@ -127,8 +127,8 @@ func (inv *inventory) addManifest(m warehouse.Manifest) {
 
 // manifest returns the first intact manifest of a run.
 func (inv *inventory) manifest(run string) (warehouse.Manifest, bool) {
-	if all := inv.manifests[run]; len(all) > 0 {
-		return all[0], true
+	if copies := inv.manifests[run]; len(copies) > 0 {
+		return copies[0], true
 	}
 	return warehouse.Manifest{}, false
 }

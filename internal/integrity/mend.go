@@ -97,7 +97,7 @@ func (r *copyRepair) daysToMend() map[string]string {
 	target := r.inv.target
 	if m, ok := r.inv.manifest(target); ok && m.Meta != nil && r.inv.hasVersion(target) {
 		day := warehouse.DayOf(m.SnapshotAt)
-		if at, known := r.inv.timeOf(days[day]); days[day] != target && (!known || at.Before(m.SnapshotAt)) {
+		if at, ok := r.inv.timeOf(days[day]); days[day] != target && (!ok || at.Before(m.SnapshotAt)) {
 			days[day] = target
 		}
 	}

@@ -38,7 +38,7 @@ type VerifyRecord struct {
 // NightDamage is damage that nights found in the files of earlier versions. The nights wrote these
 // files again for their own versions.
 type NightDamage struct {
-	// Run and At are the id and the time of the last such night.
+	// Run and At are the id and the time of the last night that found damage.
 	Run   string    `json:"run_id"`
 	At    time.Time `json:"at"`
 	Files []string  `json:"files"`
@@ -78,16 +78,16 @@ func SaveNightDamage(f *warehouse.Folder, run string, at time.Time, files []stri
 		if v.ReadData = readData; v.Result != Damaged {
 			v.Result = Rebuildable
 		}
-		found := &NightDamage{Run: run, At: at.UTC()}
+		damage := &NightDamage{Run: run, At: at.UTC()}
 		if v.NightDamage != nil {
-			found.Files = v.NightDamage.Files
+			damage.Files = v.NightDamage.Files
 		}
 		for _, file := range files {
-			if !slices.Contains(found.Files, file) {
-				found.Files = append(found.Files, file)
+			if !slices.Contains(damage.Files, file) {
+				damage.Files = append(damage.Files, file)
 			}
 		}
-		v.NightDamage = found
+		v.NightDamage = damage
 		if err := recordFile(f, readData).Write(v); err != nil {
 			return err
 		}

@@ -40,8 +40,8 @@ func TestFullVerifyKeepsItsOwnResult(t *testing.T) {
 	}
 }
 
-// TestDamageOfNightsIsAdded adds files that nights found damaged to the records.
-func TestDamageOfNightsIsAdded(t *testing.T) {
+// TestDamageFoundByNightsIsAdded adds files that nights found damaged to the records.
+func TestDamageFoundByNightsIsAdded(t *testing.T) {
 	t.Parallel()
 	w := open(t)
 	describeRecord := func(readData bool) string {
@@ -77,5 +77,18 @@ func TestDamageOfNightsIsAdded(t *testing.T) {
 	}
 	if _, err := integrity.SaveFailure(openWith(t, warehouse.Config{Dir: t.TempDir()}).Folder, true, night, errors.New("no disk")); !errors.As(err, new(*warehouse.NoWarehouseError)) {
 		t.Errorf("SaveFailure without a warehouse: got %v, want a *NoWarehouseError", err)
+	}
+}
+
+// TestAFullVerifyAlsoChecksSizes stores the result of a verify of every byte. SaveRecord must also store
+// it as the result of a verify of names and sizes.
+func TestAFullVerifyAlsoChecksSizes(t *testing.T) {
+	t.Parallel()
+	w := open(t)
+	must(t, integrity.SaveRecord(w.Folder, integrity.VerifyRecord{At: night, ReadData: true, Result: integrity.Whole}))
+	for _, readData := range []bool{true, false} {
+		if v, ok, err := integrity.LastRecord(w.Folder, readData); err != nil || !ok || v.Result != integrity.Whole || v.ReadData != readData {
+			t.Errorf("readData %t: the record is %+v, stored %t (%v), want the result \"whole\"", readData, v, ok, err)
+		}
 	}
 }

@@ -66,9 +66,9 @@ func TestLargeVersionsAreCheckedOnDisk(t *testing.T) {
 func TestVersionsAreComparedRowByRow(t *testing.T) {
 	w := open(t)
 	publishNights(t, w, "one", "two")
-	other := open(t)
-	d := beginDraft(t, other, firstNight, "another value")
-	publish(t, other, d)
+	otherWarehouse := open(t)
+	d := beginDraft(t, otherWarehouse, firstNight, "another value")
+	publish(t, otherWarehouse, d)
 	for _, c := range []struct {
 		second *warehouse.Warehouse
 		run    string
@@ -76,7 +76,7 @@ func TestVersionsAreComparedRowByRow(t *testing.T) {
 	}{
 		{w, firstNight, nil},
 		{w, secondNight, []string{"main.product_listing_tags has 1 rows against 2"}},
-		{other, firstNight, []string{"main.product_listing_tags has rows with other values"}},
+		{otherWarehouse, firstNight, []string{"main.product_listing_tags has rows with other values"}},
 	} {
 		got, err := integrity.CompareVersions(t.Context(), w, firstNight, c.second, c.run)
 		must(t, err)
@@ -86,5 +86,22 @@ func TestVersionsAreComparedRowByRow(t *testing.T) {
 	}
 	if _, err := integrity.CompareVersions(t.Context(), w, firstNight, w, "20261109T020000Z"); err == nil {
 		t.Error("CompareVersions with a missing version: got no error")
+	}
+}
+
+// TestOtherValuesAreDescribed publishes rows that differ from their Parquet file only in a value. The
+// damage must say so.
+func TestOtherValuesAreDescribed(t *testing.T) {
+	w := open(t)
+	d := beginDraft(t, w, firstNight, "one")
+	file := sqltext.Literal(filepath.Join(d.Dir, tags))
+	must(t, d.Exec(t.Context(), sqltext.SQL("COPY (SELECT * REPLACE ('other' AS name) FROM main."+table+") TO "+file+" (FORMAT parquet)")))
+	publish(t, w, d)
+	found, err := integrity.Check(t.Context(), w, true)
+	must(t, err)
+	want := []integrity.Damage{{File: version1 + tags, Problem: "its rows have other values than the catalog", Cost: "catalog and Parquet disagree on table " + table,
+		Repair: integrity.Repair{Kind: integrity.MendSeries}}}
+	if diff := cmp.Diff(want, found.Damage); diff != "" {
+		t.Errorf("damage (-want +got):\n%s", diff)
 	}
 }

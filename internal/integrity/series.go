@@ -54,8 +54,8 @@ func ReadSeries(ctx context.Context, w *warehouse.Warehouse) ([]warehouse.Snapsh
 	return r.snapshots, r.damage, ctx.Err()
 }
 
-// expectedDays returns the days of the index and days with any file, each with its run in the
-// index.
+// expectedDays returns the days of the index, and the days with any file. Each day has its run in the
+// index, or an empty run.
 func (r *seriesReader) expectedDays() map[string]string {
 	days, err := r.w.Series.Index()
 	if err != nil && len(r.w.Series.Days()) > 0 {
@@ -154,12 +154,12 @@ func (r *seriesReader) otherManifests(day, run string) (others []warehouse.Manif
 		return nil
 	}
 	for _, path := range paths {
-		other := runOf(path)
-		at, ok := warehouse.RunTime(other)
-		if !ok || other == run || warehouse.DayOf(at) < day {
+		otherRun := runOf(path)
+		at, ok := warehouse.RunTime(otherRun)
+		if !ok || otherRun == run || warehouse.DayOf(at) < day {
 			continue // the time in a run id is on the day of the snapshot or, for a rebuilt version, later
 		}
-		if m, err := r.w.Versions.ReadManifestFile(path, other); err == nil && warehouse.DayOf(m.SnapshotAt) == day {
+		if m, err := r.w.Versions.ReadManifestFile(path, otherRun); err == nil && warehouse.DayOf(m.SnapshotAt) == day {
 			others = append(others, m)
 		}
 	}

@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -188,68 +187,5 @@ func TestMetaFilesAreCopiesOrOriginals(t *testing.T) {
 				t.Errorf("got the files %v, with the schema past: %t, damage %q; want %v, %t, %q", files, hasPast, got, c.want, c.hasPast, c.damaged)
 			}
 		})
-	}
-}
-
-// TestSkippedFilesAreSetAside moves damaged files out of the series, like rebuild --skip-damaged. A
-// later check must not report these files, and must name the lost table.
-func TestSkippedFilesAreSetAside(t *testing.T) {
-	original := open(t)
-	publishFull(t, original, firstNight, secondNight, thirdNight)
-	const run = "20261105T020000Z"
-	for name, c := range map[string]struct {
-		damage func(d damager)
-		files  []string // the damaged files
-		moved  []string // the files that must be moved
-		note   string
-		days   []string // the days of the index afterwards
-	}{
-		"a file": {func(d damager) { d.flip(series1) }, []string{series1}, []string{series1},
-			"tables of 2026-11-01 that were damaged and are lost: " + table, []string{"2026-11-01", "2026-11-02", "2026-11-03"}},
-		"the newest file":    {func(d damager) { d.flip(series3) }, []string{series3}, []string{series3}, "", []string{"2026-11-01", "2026-11-02", "2026-11-03"}},
-		"a missing file":     {func(d damager) { d.remove(series1) }, []string{series1}, nil, "tables of 2026-11-01 that were damaged and are lost: " + table, []string{"2026-11-01", "2026-11-02", "2026-11-03"}},
-		"a damaged manifest": {func(d damager) { d.flip(manifest1) }, []string{manifest1}, []string{manifest1, series1}, "", []string{"2026-11-02", "2026-11-03"}},
-		"changes":            {func(d damager) { d.flip(changes2 + ".changes") }, []string{changes2 + ".changes"}, []string{changes2 + ".changes"}, "", []string{"2026-11-01", "2026-11-02", "2026-11-03"}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			w := clone(t, original)
-			d := damager{t, w}
-			c.damage(d)
-			contentBefore := contentOf(t, w)
-			var damage []integrity.Damage
-			for _, file := range c.files {
-				damage = append(damage, integrity.Damage{File: file})
-			}
-			must(t, integrity.NewMender(w).SetAside(run, damage))
-			content := contentOf(t, w)
-			for _, file := range c.moved {
-				if _, ok := content[file]; ok || content["damaged/"+run+"/"+file] != contentBefore[file] {
-					t.Errorf("%s was not moved, want it in damaged/%s", file, run)
-				}
-			}
-			found, err := integrity.Check(t.Context(), w, false)
-			must(t, err)
-			if got := strings.Join(found.Notes, "; "); got != c.note {
-				t.Errorf("the notes are %q, want %q", got, c.note)
-			}
-			days, err := w.Series.Index()
-			if got := slices.Sorted(maps.Keys(days)); err != nil || !slices.Equal(got, c.days) {
-				t.Errorf("the index contains %v (%v), want %v", got, err, c.days)
-			}
-		})
-	}
-	w := clone(t, original)
-	must(t, integrity.NewMender(w).SetDayAside(run, "2026-11-02"))
-	if got := contentOf(t, w); got[series2] != "" || got[manifest2] != "" || got["damaged/"+run+"/"+series2] == "" || got["damaged/"+run+"/"+manifest2] == "" {
-		t.Error("the files of the day were not moved")
-	}
-	if _, err := os.Stat(filepath.Join(w.Folder.Dir(), filepath.FromSlash(filepath.Dir(series2)))); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("the empty folder of the day: got %v, want ErrNotExist", err)
-	}
-	// Files from which the run built its version are kept.
-	w = clone(t, original)
-	must(t, integrity.NewMender(w).SetAside(thirdNight, []integrity.Damage{{File: series3}}))
-	if got := contentOf(t, w); got[series3] == "" {
-		t.Error("a file of the published version was moved")
 	}
 }

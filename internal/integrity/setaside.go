@@ -48,7 +48,7 @@ func (m *Mender) SetDayAside(run, day string) error {
 // moveAside moves a file to the same path below damaged/<run>. A missing file is no error.
 func (m *Mender) moveAside(run, from string) error {
 	if _, err := os.Lstat(from); err != nil {
-		return nil // it does not exist
+		return nil // the file does not exist
 	}
 	// The run may have built its version from the file.
 	if latest, ok, err := m.w.Versions.Latest(); err == nil && ok && latest == run && durable.SameFile(from, filepath.Join(m.w.Folder.VersionPath(run), filepath.Base(from))) {

@@ -55,19 +55,19 @@ func TestChangesOfMetaFormAChain(t *testing.T) {
 		t.Errorf("the file of changes in the series contains %q, want the changes of run %s", got, secondNight)
 	}
 	inVersion := filepath.Join(w.Folder.VersionPath(secondNight), "manifest.json")
-	all := []string{firstNight, secondNight, thirdNight}
+	allNights := []string{firstNight, secondNight, thirdNight}
 	for _, step := range []struct {
 		name   string
 		damage func()
 		want   []string
 	}{
-		{"all copies", func() {}, all},
-		{"without the copy beside the changes", func() { must(t, os.Remove(w.Folder.RunManifestPath(secondNight))) }, all},
+		{"all copies", func() {}, allNights},
+		{"without the copy beside the changes", func() { must(t, os.Remove(w.Folder.RunManifestPath(secondNight))) }, allNights},
 		{"with a version manifest that names no changes", func() {
 			editManifest(t, w, inVersion, func(m *warehouse.Manifest) { m.Meta = nil })
-		}, all},
-		{"without the version", func() { must(t, os.Remove(inVersion)) }, all},
-		{"without any copy", func() { must(t, os.Remove(w.Folder.DayManifestPath("2026-11-02"))) }, all[2:]},
+		}, allNights},
+		{"without the version", func() { must(t, os.Remove(inVersion)) }, allNights},
+		{"without any copy", func() { must(t, os.Remove(w.Folder.DayManifestPath("2026-11-02"))) }, allNights[2:]},
 	} {
 		step.damage()
 		chain, err := w.Series.MetaChain(thirdNight)

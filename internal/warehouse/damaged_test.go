@@ -91,7 +91,7 @@ func TestTheRemedyNamesIntactVersions(t *testing.T) {
 	}
 }
 
-func TestProblemsAreShort(t *testing.T) {
+func TestProblemOfLeavesOutTheFile(t *testing.T) {
 	f := open(t).Folder
 	for want, err := range map[string]error{
 		"":             nil,

@@ -36,7 +36,8 @@ type Draft struct {
 	Source string
 
 	w *Warehouse
-	// base is the manifest of Previous. meta is the argument of RecordMetaBase for the new manifest.
+	// base is the manifest of Previous. meta describes MetaFile in the new manifest; RecordMetaBase sets
+	// it.
 	base Manifest
 	meta *ManifestMeta
 	// baseBytes is the size of the catalog of Previous.

@@ -234,9 +234,9 @@ func TestAPublishedVersionIsOpened(t *testing.T) {
 		t.Errorf("opened %s with the newest tag %s in %s and the scratch folder %s, want %s with the tag two", s.Manifest.RunID, name, s.Dir, s.Scratch, secondNight)
 	}
 	columns := w.Catalog.Definition(tagsTable).Columns
-	other := columns[0]
-	other.Name = "colour"
-	if got := s.PresentColumns("main", tagsTable, append(slices.Clone(columns), other)); !slices.Equal(got, columns) {
+	missingColumn := columns[0]
+	missingColumn.Name = "colour"
+	if got := s.PresentColumns("main", tagsTable, append(slices.Clone(columns), missingColumn)); !slices.Equal(got, columns) {
 		t.Errorf("the present columns are %v, want %v", got, columns)
 	}
 	if got := s.PresentColumns("main", "orders", columns); len(got) > 0 {

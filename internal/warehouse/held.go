@@ -22,7 +22,7 @@ const heldDir = "held"
 // private until it is published.
 type HeldNight struct {
 	Manifest Manifest
-	// Run describes the run. PublishHeld adds it to the ledger.
+	// Run is the run that PublishHeld records in the ledger.
 	Run ledger.Run
 }
 
@@ -260,10 +260,10 @@ func (w *Warehouse) removeHeld() error {
 	for _, e := range entries {
 		paths = append(paths, w.Folder.Path(heldDir, e.Name()))
 	}
-	return w.discardFolders(paths)
+	return w.discardHeldFolders(paths)
 }
 
-func (w *Warehouse) discardFolders(paths []string) error {
+func (w *Warehouse) discardHeldFolders(paths []string) error {
 	for _, path := range paths {
 		if err := w.Folder.disk.Discard(path); err != nil {
 			return fmt.Errorf("remove the held night: %w", err)
@@ -301,7 +301,7 @@ func (w *Warehouse) removeStaleHeld() error {
 	if err != nil {
 		return err
 	}
-	return w.discardFolders(stale)
+	return w.discardHeldFolders(stale)
 }
 
 // canReplace reports whether a held night can be published while readers see the version latest. The

@@ -28,16 +28,16 @@ type LostError struct {
 func (e *LostError) Unwrap() error { return e.missing }
 
 func (e *LostError) Error() string {
-	found := fmt.Sprintf("the link \"latest\" leads to %s, and %s was published last", e.Target, e.Published)
+	problem := fmt.Sprintf("the link \"latest\" leads to %s, and %s was published last", e.Target, e.Published)
 	switch {
 	case e.Target == "" && e.Published == "":
-		found = "the link \"latest\" is gone, and so is the ledger, though snapshots were published"
+		problem = "the link \"latest\" is gone, and so is the ledger, though snapshots were published"
 	case e.Target == "":
-		found = fmt.Sprintf("the link \"latest\" is gone, and %s was published last", e.Published)
+		problem = fmt.Sprintf("the link \"latest\" is gone, and %s was published last", e.Published)
 	case e.missing != nil:
-		found = fmt.Sprintf("version %s, which readers should see, is gone", e.Target)
+		problem = fmt.Sprintf("version %s, which readers should see, is gone", e.Target)
 	}
-	return "find the newest version: " + found + "; " + e.Remedy
+	return "find the newest version: " + problem + "; " + e.Remedy
 }
 
 // Identity compares the link "latest" with the ledger.
@@ -48,8 +48,9 @@ type Identity struct {
 	series   *Series
 }
 
-// Check returns nil if the link "latest" leads to the version that was published last, or if there is no
-// link and no version was ever published. Otherwise it returns a *LostError.
+// Check returns nil if the link "latest" leads to the version that was published last, or to the version
+// of a run or rollback that was killed before it was recorded in the ledger. It also returns nil if there
+// is no link and no version was ever published. Otherwise it returns a *LostError.
 func (i *Identity) Check() error {
 	latest, hasLink, err := i.versions.Latest()
 	if err != nil {

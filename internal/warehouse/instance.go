@@ -71,7 +71,8 @@ func (w *Warehouse) openMemory(ctx context.Context) (*Instance, error) {
 }
 
 // openDatabase opens or creates the catalog of a draft, or a database in memory if path is empty. It
-// applies the limits of the configuration. DuckDB spills to a folder below scratch, which must exist.
+// applies the limits of the configuration. DuckDB spills to a folder below scratch. The folder scratch must
+// exist.
 func (w *Warehouse) openDatabase(ctx context.Context, path, scratch string) (*Instance, error) {
 	// Times without a zone are UTC on every machine.
 	setUp := "SET TimeZone = 'UTC';"

@@ -182,7 +182,7 @@ func TestRecoverRecordsAnUnrecordedRollback(t *testing.T) {
 // contain the rollback.
 func TestNextLockFinishesAKilledRollback(t *testing.T) {
 	const third = "20261103T020000Z"
-	all := []string{"2026-11-01", "2026-11-02", "2026-11-03"}
+	allDays := []string{"2026-11-01", "2026-11-02", "2026-11-03"}
 	w := openKeeping(t, 3)
 	publishNights(t, w, "one", "two", "three")
 	unfinished := filepath.Join(w.Folder.Dir(), "state", "aside.json")
@@ -207,9 +207,9 @@ func TestNextLockFinishesAKilledRollback(t *testing.T) {
 		}
 		latest, _, err := w.Versions.Latest()
 		must(t, err)
-		want, outcome := all, ledger.Killed
+		want, outcome := allDays, ledger.Killed
 		if latest == firstNight {
-			want, outcome = all[:1], ledger.Complete
+			want, outcome = allDays[:1], ledger.Complete
 		}
 		if got := seriesDays(t, w); !slices.Equal(got, want) || latest != firstNight && latest != third {
 			t.Errorf("killed after %q: readers see %s, the series has %v, want %v", lastStep, latest, got, want)

@@ -113,7 +113,7 @@ func (l *Ledger) missingRuns() ([]ledger.Run, error) {
 	return missing, nil
 }
 
-// killedRun returns the run of an unfinished-run file for the ledger. A rollback that was killed after it
+// killedRun converts an unfinished-run file to a run for the ledger. A rollback that was killed after it
 // switched the link "latest" has the outcome complete.
 func (l *Ledger) killedRun(u Unfinished, latest string) ledger.Run {
 	if u.Kind == ledger.Rollback && u.Version == latest {
@@ -134,7 +134,7 @@ func (l *Ledger) readLine(dir, run string) (r ledger.Run, ok bool) {
 }
 
 // Runs returns the runs of the ledger, oldest first. A run with several attempts has several lines. Runs
-// returns only its last attempt. It skips damaged and unfinished lines.
+// returns only the last attempt. It skips damaged and unfinished lines.
 func (l *Ledger) Runs() ([]ledger.Run, error) {
 	entries, err := l.Entries()
 	return slices.DeleteFunc(entries, ledger.Run.IsFollowUp), err

@@ -13,8 +13,8 @@ import (
 	"placementsync/internal/durable"
 )
 
-// LockedError means that another run has locked this warehouse. The fields describe the other run. They
-// are empty if it is unknown.
+// LockedError means that another run has locked this warehouse. The fields describe the other run. If the
+// other run is unknown, the fields are empty.
 type LockedError struct {
 	PID   int       `json:"pid"`
 	Run   string    `json:"run"`

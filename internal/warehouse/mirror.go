@@ -19,7 +19,8 @@ import (
 // lockFile is the file below state/ that the Lock locks.
 const lockFile = "lock"
 
-// Mirror lists the files of a backup, which are in parquet/ and state/, and restores them.
+// Mirror lists the files that a backup copies, and restores them. A backup contains files of parquet/ and
+// state/.
 type Mirror struct {
 	folder   *Folder
 	versions *Versions

@@ -67,7 +67,7 @@ func (f *Folder) Measure(ctx context.Context, others ...MeasuredFolder) ([]Usage
 		root, err := filepath.EvalSymlinks(part.Dir)
 		isAbsent := errors.Is(err, fs.ErrNotExist)
 		if isAbsent && i < len(others) {
-			continue // its disk may not be mounted
+			continue // the disk of the folder may be unmounted
 		}
 		var bytes int64
 		if isAbsent {

@@ -44,8 +44,9 @@ func (v *Versions) List() ([]string, error) {
 }
 
 // Lineage returns the manifests of a version and of the kept versions on which it builds, oldest first.
-// If a manifest is missing or damaged, Lineage reads its copy in the series. If the copy is damaged
-// too, Lineage returns an error and the later manifests.
+// If a manifest is missing or damaged, Lineage reads its copy in the series. Without an intact copy the
+// lineage ends there: Lineage returns the later manifests. If the manifest is damaged or there are no later
+// manifests, Lineage also returns an error.
 func (v *Versions) Lineage(run string) (lineage []Manifest, err error) {
 	kept, err := v.List()
 	if err != nil || len(kept) == 0 {
@@ -75,8 +76,9 @@ func (v *Versions) Lineage(run string) (lineage []Manifest, err error) {
 	return lineage, err
 }
 
-// baseOf returns the version on which the version run was built. That version must be among versions. If
-// it is unknown, as for a rebuilt or damaged version, baseOf returns the version before run.
+// baseOf returns the base of the version run: the version on which run was built. If the base is unknown,
+// as for a rebuilt or damaged version, baseOf returns the version before run. If the base is not among
+// versions, baseOf returns an error.
 func (v *Versions) baseOf(run string, versions []string) (string, error) {
 	m, err := v.ReadManifest(run)
 	if err == nil && slices.Contains(versions, m.baseRun()) {

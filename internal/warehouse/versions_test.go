@@ -100,9 +100,9 @@ func TestAVersionWithoutTablesIsPublished(t *testing.T) {
 	}
 }
 
-// TestDuplicateKeysAreCounted publishes rows with equal keys, and rows that differ from their Parquet
-// file.
-func TestDuplicateKeysAreCounted(t *testing.T) {
+// TestDuplicateKeysAndMissingRowsAreErrors publishes rows with equal keys, and rows that their Parquet file
+// lacks. Publish must return a VerifyError with the number of rows.
+func TestDuplicateKeysAndMissingRowsAreErrors(t *testing.T) {
 	insert := "INSERT INTO main.product_listing_tags (product_listing_id, position, name, valid_from, row_hash) SELECT 'q', %s, 'x', now(), 1 FROM range(4) r(i)"
 	for name, c := range map[string]struct{ position, parquet, want string }{
 		"four rows of two keys":   {"i % 2", "main.product_listing_tags", "2 rows share a key with another"},

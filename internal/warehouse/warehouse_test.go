@@ -231,7 +231,7 @@ func TestTheSeriesContainsTheLastRunOfADay(t *testing.T) {
 	}
 }
 
-func TestOldVersionsAreRemovedExceptTheLatest(t *testing.T) {
+func TestVersionsBeyondKeepVersionsAreRemoved(t *testing.T) {
 	w := open(t)
 	for i := range 4 {
 		publish(t, w, night.AddDate(0, 0, i).Format("20060102T150405Z"), fmt.Sprint(i))
