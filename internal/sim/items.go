@@ -46,7 +46,7 @@ type items struct {
 	open       []uint32   // items with a future event
 }
 
-// newItem creates the item of a line of an order that was just paid.
+// newItem creates the item of one line of a paid order.
 func (s *items) newItem(r *rand.Rand, o *order, lineIndex int, at int64) uint32 {
 	n := uint32(len(s.all))
 	l := o.lines[lineIndex]

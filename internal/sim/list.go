@@ -32,7 +32,7 @@ func (l *list) nextCreatedAt(earliest int64) int64 {
 	return l.newest
 }
 
-// add adds a record as the newest one.
+// add adds a record: as the newest record, or at a random position if rng is set.
 func (l *list) add(n uint32) {
 	if l.rng == nil {
 		l.numbers = append(l.numbers, n)

@@ -31,8 +31,8 @@ type line struct {
 	quantity int64
 	price    micros
 	addOn    bool
-	linked   int // line to which an add-on belongs, or -1
-	item     int64
+	linked   int   // line to which an add-on belongs, or -1
+	item     int64 // -1 before the payment
 }
 
 // salePrice returns the price of the line for the client.

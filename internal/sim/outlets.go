@@ -85,7 +85,7 @@ func (s *outlets) newOutlet(n uint32) outlet {
 	return o
 }
 
-// renderParts renders the parts of an outlet that its listings copy.
+// renderParts renders the parts of an outlet that listings copy.
 func (s *outlets) renderParts(o *outlet) {
 	e := &enc{s: s.seed, roll: s.seed.roll(kindOutlet, o.n, 1)}
 	quoted := string(appendString(nil, o.name, false))

@@ -44,7 +44,7 @@ func newWorld(opts Options) *world {
 	return w
 }
 
-// topLists returns the lists of endpoints without a parent, except for lists of constant records.
+// topLists returns the lists of endpoints without a parent. It omits lists that never change, such as tags.
 func (w *world) topLists() []*list {
 	return []*list{
 		&w.products.outletRows, &w.products.onSale, &w.orders.list, &w.items.list,
