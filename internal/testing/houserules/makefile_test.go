@@ -63,6 +63,22 @@ func TestConcurrentPackagesAreRaced(t *testing.T) {
 	}
 }
 
+// TestRacedTestsExist checks that each pattern of CONCURRENT_TESTS matches a test, because tests are
+// renamed.
+func TestRacedTestsExist(t *testing.T) {
+	_, patterns, _ := strings.Cut(readMakefile(t), "\nCONCURRENT_TESTS := ")
+	patterns, _, _ = strings.Cut(patterns, "\n.PHONY")
+	_, patterns, _ = strings.Cut(strings.ReplaceAll(patterns, "$\\\n\t", ""), ")$$|") // the first pattern names scripts
+	files := projectTree(t).textFiles
+	for pattern := range strings.SplitSeq(strings.TrimSpace(patterns), "|") {
+		test := regexp.MustCompile(`(?m)^func Test\w*` + pattern + `\w*\(t \*testing\.T\)`)
+		isTest := func(f textFile) bool { return strings.HasSuffix(f.path, "_test.go") && test.MatchString(f.content) }
+		if !slices.ContainsFunc(files, isTest) {
+			t.Errorf("no test matches %q of CONCURRENT_TESTS in the Makefile", pattern)
+		}
+	}
+}
+
 // startsGoroutine looks for go statements, and for the method Go of errgroup and sync.
 func startsGoroutine(s source) bool {
 	for node := range ast.Preorder(s.file) {
