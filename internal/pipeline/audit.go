@@ -37,8 +37,8 @@ func (e *HoldError) Error() string {
 	return b.String()
 }
 
-// audit runs the checks on the draft after the merge, and writes their results into meta.
-// If a failed check holds the night, audit returns a *HoldError. The stage must be closed.
+// audit runs the checks on the draft after the merge, and writes their results into meta. If a failed
+// check holds the night, audit returns a *HoldError. The stage must be closed before audit is called.
 func (n *night) audit(ctx context.Context) error {
 	if len(n.cfg.Checks.List()) == 0 {
 		return nil
@@ -73,9 +73,9 @@ func (n *night) audit(ctx context.Context) error {
 	for _, c := range n.run.Checks {
 		n.cfg.Log.Warn("check failed", "check", c.Name, "severity", c.Severity, "outcome", c.Outcome, "rows", c.Rows, "reason", c.Reason)
 	}
-	held := slices.DeleteFunc(results, func(c ledger.Check) bool { return !c.Holds() })
-	if len(held) > 0 {
-		return &HoldError{n.run.ID, held}
+	holding := slices.DeleteFunc(results, func(c ledger.Check) bool { return !c.Holds() })
+	if len(holding) > 0 {
+		return &HoldError{n.run.ID, holding}
 	}
 	return nil
 }

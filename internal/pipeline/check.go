@@ -35,7 +35,7 @@ type Plan struct {
 	Streams []Planned
 	// Requests estimates the requests of the next night: the sum of LastRequests of the
 	// streams that it would read. It is 0 before the first night. Unknown counts the streams
-	// that were never read before. They do not add to Requests.
+	// that were never read. Requests does not include them.
 	Requests int64
 	Unknown  int
 	// Last is the newest night with a snapshot. It has no id before the first night.
@@ -47,13 +47,13 @@ type Planned struct {
 	Name string
 	// Skip is the reason why the stream would not be read. Empty means that it would be read.
 	Skip string
-	// LastRequests is the number of requests in the last run that read the stream,
-	// including answers that had landed before. It is -1 if no run has read it.
+	// LastRequests is the number of requests in the last run that read the stream. It includes
+	// answers that had landed in an earlier attempt. It is -1 if no run has read the stream.
 	LastRequests int64
 }
 
-// Check reads the token info from the service, checks the warehouse and plans the next night.
-// To test whether a run could write, it creates files and removes them. It changes nothing else.
+// Check reads the token info from the service, checks the warehouse and plans the next night. To test
+// whether a run could write, it creates files and removes them. It makes no other changes.
 func Check(ctx context.Context, cfg Config) (Plan, error) {
 	wh, err := warehouse.Open(cfg.Warehouse)
 	if err != nil {
@@ -87,11 +87,11 @@ func Check(ctx context.Context, cfg Config) (Plan, error) {
 	}
 	p.Unwritable = wh.Folder.CheckWritable()
 	if p.Locked == nil {
-		found, err := integrity.Check(ctx, wh, false)
+		report, err := integrity.Check(ctx, wh, false)
 		if err != nil && !errors.As(err, new(*warehouse.NoWarehouseError)) {
 			return p, err
 		}
-		p.Damage = found.Damage
+		p.Damage = report.Damage
 	}
 	return p, p.planStreams(cfg, wh)
 }
@@ -103,7 +103,7 @@ func (p Plan) TooFull() bool {
 	return p.FreeBytes < max(minBytes, p.NeedBytes/2)
 }
 
-// planStreams sets Stopped, Streams and the numbers after them.
+// planStreams sets Stopped, Last, Streams, Requests and Unknown.
 func (p *Plan) planStreams(cfg Config, wh *warehouse.Warehouse) error {
 	runs, err := wh.Ledger.Runs()
 	if err != nil {

@@ -46,20 +46,20 @@ type sink struct {
 	stream   stream.Stream
 	decoders chan *decoder // the free decoders
 	all      []*decoder
-	count    atomic.Int64 // decoded records
+	records  atomic.Int64 // the number of decoded records
 	rejects  atomic.Int64 // invalid values and records
 	mu       sync.Mutex   // guards the fields below
 	// broken joins the errors of rows that could not be staged.
 	broken error
-	// entries contains hashes of all records, by which the next night recognizes unchanged
-	// records.
+	// entries contains the entries of all records. By its entry, the next night recognizes an
+	// unchanged record.
 	entries [][]byte
 }
 
 type decoder struct {
 	*transform.Decoder
-	// unstaged is the size of the bodies whose rows are not staged yet, in bytes.
-	unstaged int
+	// unstagedBytes is the size of the bodies whose rows are not staged yet.
+	unstagedBytes int
 }
 
 func (n *night) newSink(s stream.Stream) (*sink, error) {
@@ -77,13 +77,13 @@ func (n *night) newSink(s stream.Stream) (*sink, error) {
 		k.decoders <- d
 	}
 	if b.CanRecall() && !s.IsEvents() && load.FillsAlone(n.cfg.Streams, s) {
-		k.recallRecords()
+		k.loadEntries()
 	}
 	return k, nil
 }
 
-// readBody is the fetch.Reader of the stream. It decodes the rows of a body and returns its page
-// facts. A malformed body gives no rows and is requested again.
+// readBody is the fetch.Reader of the stream. It decodes the rows of a body and returns the page facts.
+// For a malformed body it returns fetch.ErrMalformed: the body gives no rows, and is requested again.
 func (k *sink) readBody(ctx context.Context, r fetch.Response) (stream.PageFacts, error) {
 	if r.Previous != nil {
 		k.night.cfg.Watch.countAnswer(r, *r.Previous)
@@ -106,16 +106,17 @@ func (k *sink) readBody(ctx context.Context, r fetch.Response) (stream.PageFacts
 	if err != nil {
 		return stream.PageFacts{}, err
 	}
-	k.count.Add(int64(page.Records))
+	k.records.Add(int64(page.Records))
 	page.IDs = slices.Clone(page.IDs) // the decoder reuses the slice
 	k.night.cfg.Watch.countAnswer(r, page)
-	if d.unstaged += len(r.Body); d.Rows() < cmp.Or(k.night.cfg.BatchRows, batchRows) && d.unstaged < batchBytes {
+	if d.unstagedBytes += len(r.Body); d.Rows() < cmp.Or(k.night.cfg.BatchRows, batchRows) && d.unstagedBytes < batchBytes {
 		return page, nil
 	}
 	return page, k.flushDecoders(ctx, d)
 }
 
-// decodeBody decodes a body. If the decoder is full, its rows are staged first.
+// decodeBody decodes a body. If the decoder has no space for the rows, it stages the earlier rows of the
+// decoder and decodes the body again.
 func (k *sink) decodeBody(ctx context.Context, d *decoder, r fetch.Response) (stream.PageFacts, error) {
 	origin := transform.Origin{Seq: r.Seq, Param: r.Param, Pass: r.Pass, Page: r.Page}
 	page, err := d.Decode(r.Body, origin)
@@ -128,9 +129,9 @@ func (k *sink) decodeBody(ctx context.Context, d *decoder, r fetch.Response) (st
 	return d.Decode(r.Body, origin)
 }
 
-// flushDecoders stages the rows of decoders. A decoder can contain rows of several walks, so the end of
-// one walk must not cancel the statements. An error is also kept for flushAll, because a walk that has
-// already failed would not report it.
+// flushDecoders stages the rows of decoders. A decoder can contain rows of several requests, so the
+// statements are not cancelled if ctx ends. An error is also kept for flushAll: a stream that has already
+// failed would not report the error.
 func (k *sink) flushDecoders(ctx context.Context, decoders ...*decoder) error {
 	err := stageErr(k.stageRows(context.WithoutCancel(ctx), decoders))
 	if err != nil {
@@ -148,7 +149,7 @@ func (k *sink) stageRows(ctx context.Context, decoders []*decoder) error {
 	var tables []string
 	rows := map[string][]arrow.RecordBatch{}
 	for _, d := range decoders {
-		d.unstaged = 0
+		d.unstagedBytes = 0
 		if err == nil {
 			err = k.stageFindings(ctx, d.Findings())
 		}
@@ -176,7 +177,7 @@ func (k *sink) stageRows(ctx context.Context, decoders []*decoder) error {
 	return err
 }
 
-// flushAll stages the rows of all decoders, unless staging has failed before.
+// flushAll stages the rows of all decoders. If rows could not be staged earlier, it returns this error.
 func (k *sink) flushAll(ctx context.Context) error {
 	if k.broken != nil {
 		return k.broken

@@ -11,8 +11,8 @@ import (
 	"placementsync/internal/stream"
 )
 
-// readDetails reads the planned ids of a stream up to a priority, without the ids that were
-// read in an earlier round.
+// readDetails reads the planned ids of a stream up to a priority. Ids that were read in an earlier round
+// are omitted.
 func (r *reader) readDetails(ctx context.Context, result *received, upTo load.Priority) error {
 	s, stage := result.stream, r.night.stage
 	plan, err := r.planDetails(ctx, s)
@@ -24,7 +24,7 @@ func (r *reader) readDetails(ctx context.Context, result *received, upTo load.Pr
 	ids := func(yield func(string, error) bool) {
 		for id, err := range stage.Details.IDsToAsk(ctx, s, upTo) {
 			if err == nil {
-				if !r.mayRead(s, id) {
+				if !r.canRead(s, id) {
 					continue
 				}
 				asked = append(asked, id)
@@ -34,11 +34,11 @@ func (r *reader) readDetails(ctx context.Context, result *received, upTo load.Pr
 			}
 		}
 	}
-	part, err := r.client.Details(ctx, s, ids, result.sink.readBody)
+	round, err := r.client.Details(ctx, s, ids, result.sink.readBody)
 	if err == nil {
-		err = r.judgeEmptyAnswers(ctx, s, &part)
+		err = r.judgeEmptyAnswers(ctx, s, &round)
 	}
-	d := addDetails(result.details, part)
+	d := addDetails(result.details, round)
 	result.details = d
 	result.evidence = fetch.Evidence{Stream: s.Name, Grade: d.Grade, Reason: d.Reason, Requests: d.Requests,
 		Distinct: d.Found, Repeated: d.Repeated, TotalFirst: -1, TotalLast: -1}
@@ -49,14 +49,14 @@ func (r *reader) readDetails(ctx context.Context, result *received, upTo load.Pr
 		return err
 	}
 	withoutRecord := map[string]bool{}
-	for _, id := range slices.Concat(part.Unproven, part.Gone) {
+	for _, id := range slices.Concat(round.Unproven, round.Gone) {
 		withoutRecord[id] = true
 	}
 	answered := slices.DeleteFunc(asked, func(id string) bool { return withoutRecord[id] })
 	err = inOrder(
 		func() error { return stage.Details.AddAsked(ctx, s.Name, answered, load.Answered) },
-		func() error { return stage.Details.AddAsked(ctx, s.Name, part.Gone, load.Gone) },
-		func() error { return stage.Details.AddAsked(ctx, s.Name, part.Unproven, load.Missed) },
+		func() error { return stage.Details.AddAsked(ctx, s.Name, round.Gone, load.Gone) },
+		func() error { return stage.Details.AddAsked(ctx, s.Name, round.Unproven, load.Missed) },
 		func() (err error) {
 			if upTo == load.PrioritySettled { // all lists that may contain an id have been read
 				result.kept, err = stage.Details.KeepListed(ctx, s, r.done.wasRead)
@@ -78,8 +78,8 @@ func (r *reader) readDetails(ctx context.Context, result *received, upTo load.Pr
 	return stageErr(err)
 }
 
-// planDetails decides which details are read in this run. Each round plans again, because the records
-// of the last round may contain new ids.
+// planDetails decides which details are read in this run. It is called in each round, because the records
+// of the previous round may contain new ids.
 func (r *reader) planDetails(ctx context.Context, s stream.Stream) (load.Plan, error) {
 	n := r.night
 	if n.mode.isRefresh() {
@@ -90,7 +90,7 @@ func (r *reader) planDetails(ctx context.Context, s stream.Stream) (load.Plan, e
 }
 
 // judgeEmptyAnswers rejects an empty object as the answer for an id that is known to have records. The
-// stored rows of such an id are kept.
+// stored rows of the id are kept.
 func (r *reader) judgeEmptyAnswers(ctx context.Context, s stream.Stream, d *fetch.Details) error {
 	if len(d.EmptyObjects) == 0 {
 		return nil
@@ -103,35 +103,36 @@ func (r *reader) judgeEmptyAnswers(ctx context.Context, s stream.Stream, d *fetc
 	if len(doubted) > 0 {
 		d.Unproven = append(d.Unproven, doubted...)
 		d.Grade = d.Grade.Worse(fetch.BestEffort)
-		d.Reason = fmt.Sprintf("%d ids were answered by an empty object although they have entries; their stored rows are kept", len(doubted))
+		d.Reason = fmt.Sprintf("%d ids were answered by an empty object although they have records; their stored rows are kept", len(doubted))
 	}
 	return nil
 }
 
-// addDetails adds up the results of two rounds of a stream. a is the earlier round.
-func addDetails(a, b fetch.Details) fetch.Details {
-	if worse := b.Grade.Worse(a.Grade); worse != b.Grade {
-		b.Grade, b.Reason = a.Grade, a.Reason
+// addDetails adds the results of two rounds of a stream. The grade is the worse of both grades.
+func addDetails(earlier, later fetch.Details) fetch.Details {
+	sum := later
+	if sum.Grade.Worse(earlier.Grade) != sum.Grade {
+		sum.Grade, sum.Reason = earlier.Grade, earlier.Reason
 	}
-	b.Asked += a.Asked
-	b.Found += a.Found
-	b.Failed += a.Failed
-	b.Distinct += a.Distinct
-	b.Requests += a.Requests
-	b.Repeated += a.Repeated
-	b.Rejected += a.Rejected
-	b.Gone = append(a.Gone, b.Gone...)
-	if a.FirstFailure != nil {
-		b.FirstFailure = a.FirstFailure
+	sum.Asked += earlier.Asked
+	sum.Found += earlier.Found
+	sum.Failed += earlier.Failed
+	sum.Distinct += earlier.Distinct
+	sum.Requests += earlier.Requests
+	sum.Repeated += earlier.Repeated
+	sum.Rejected += earlier.Rejected
+	sum.Gone = append(earlier.Gone, later.Gone...)
+	if earlier.FirstFailure != nil {
+		sum.FirstFailure = earlier.FirstFailure
 	}
-	b.Unproven = append(a.Unproven, b.Unproven...)
-	if b.Grade == fetch.Exact {
-		b.Reason = b.DescribeAnswers(b.Asked)
+	sum.Unproven = append(earlier.Unproven, later.Unproven...)
+	if sum.Grade == fetch.Exact {
+		sum.Reason = sum.DescribeAnswers(sum.Asked)
 	}
-	return b
+	return sum
 }
 
-// PartError means that some ids of a stream could not be read. Their last rows are kept.
+// PartError means that some ids of a stream could not be read. The stored rows of these ids are kept.
 type PartError struct {
 	Stream        string
 	Failed, Asked int
@@ -145,8 +146,8 @@ func (e *PartError) Error() string {
 // Unwrap returns the error of the first failed id.
 func (e *PartError) Unwrap() error { return e.First }
 
-// NotFoundError means that many ids of a list were answered 404. They are more than can have been
-// deleted since the list was read. Their rows are kept.
+// NotFoundError means that ids of a list were answered 404, and that the service can hardly have deleted
+// so many records since the list was read. The rows of these ids are kept.
 type NotFoundError struct {
 	Stream      string
 	Kept, Asked int64

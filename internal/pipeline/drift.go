@@ -7,56 +7,56 @@ import (
 	"placementsync/internal/transform"
 )
 
-// maxDriftEntries limits the drift entries of a night. Otherwise a service that uses ids as field
-// names could fill the memory.
-const maxDriftEntries = 20_000
+// maxDrifts limits the number of unknown fields and values of a night. Otherwise a service that uses ids
+// as field names could fill the memory.
+const maxDrifts = 20_000
 
-// drift collects the schema drift that all decoders find.
-type drift struct {
+// driftCollector collects the unknown fields and values that all decoders find.
+type driftCollector struct {
 	mu      sync.Mutex
-	numbers map[driftKey]int
-	entries []stream.Drift
-	// first contains the place of the first record of each entry.
-	first []transform.Place
+	indexOf map[driftKey]int // an index into drifts and firstPlaces
+	drifts  []stream.Drift
+	// firstPlaces contains the place of the first record with each of the drifts.
+	firstPlaces []transform.Place
 }
 
 type driftKey struct{ table, path, kind string }
 
-func newDrift() *drift { return &drift{numbers: map[driftKey]int{}} }
+func newDriftCollector() *driftCollector { return &driftCollector{indexOf: map[driftKey]int{}} }
 
-// addFindings merges the drift that one decoder found. It returns the records with drift.
-func (d *drift) addFindings(found transform.Findings) []stream.DriftRecord {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	numbers := make([]int, len(found.Drift))
-	for i, entry := range found.Drift {
-		numbers[i] = d.entryNumber(entry)
+// addFindings adds the drift that one decoder found. It returns the records with drift.
+func (c *driftCollector) addFindings(found transform.Findings) []stream.DriftRecord {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	indexes := make([]int, len(found.Drift))
+	for i, d := range found.Drift {
+		indexes[i] = c.addDrift(d)
 	}
 	for i := range found.Records {
-		found.Records[i].DriftIndex = numbers[found.Records[i].DriftIndex]
+		found.Records[i].DriftIndex = indexes[found.Records[i].DriftIndex]
 	}
 	return found.Records
 }
 
-// entryNumber returns the index of an entry in d.entries. It adds the entry if it is new. Beyond
-// maxDriftEntries, all new paths of one table and kind share an entry.
-func (d *drift) entryNumber(entry transform.Drift) int {
-	key := driftKey{entry.Table, entry.Path, entry.Kind}
-	i, ok := d.numbers[key]
-	if !ok && len(d.numbers) >= maxDriftEntries {
+// addDrift returns the index of an unknown field or value in c.drifts. If c.drifts does not contain it,
+// it is added. If c.drifts is full, all new paths of one table and kind get one common element.
+func (c *driftCollector) addDrift(d transform.Drift) int {
+	key := driftKey{d.Table, d.Path, d.Kind}
+	i, ok := c.indexOf[key]
+	if !ok && len(c.indexOf) >= maxDrifts {
 		key.path = "…"
-		i, ok = d.numbers[key]
+		i, ok = c.indexOf[key]
 	}
 	if !ok {
-		i = len(d.entries)
-		d.numbers[key] = i
-		d.entries = append(d.entries, stream.Drift{})
-		d.first = append(d.first, entry.First)
+		i = len(c.drifts)
+		c.indexOf[key] = i
+		c.drifts = append(c.drifts, stream.Drift{})
+		c.firstPlaces = append(c.firstPlaces, d.First)
 	}
-	if !ok || entry.First.Before(d.first[i]) {
-		d.first[i] = entry.First
-		d.entries[i] = entry.Drift
-		d.entries[i].Path = key.path
+	if !ok || d.First.Before(c.firstPlaces[i]) {
+		c.firstPlaces[i] = d.First
+		c.drifts[i] = d.Drift
+		c.drifts[i].Path = key.path
 	}
 	return i
 }

@@ -19,11 +19,11 @@ import (
 	"placementsync/internal/webhook"
 )
 
-// Webhook events are read after the lists and before the details, because details that events name
-// are read again. Like answers, events are copied into the landing of the run, so that the run can be
-// resumed or replayed. They are removed from the inbox after the run was published. An event whose id
-// is in meta.webhook_events is not loaded again. This covers repeated deliveries, and events that
-// landed in two runs.
+// Webhook events are read after the lists and before the details, because a detail that an event names is
+// read again. Like answers, events are linked into the landing of the run, so that the run can be resumed
+// or replayed. After the publish, the events are removed from the inbox. An event whose id is in
+// meta.webhook_events is not loaded again. So a repeated delivery, and an event that landed in two runs,
+// are loaded once.
 
 // Events are staged in batches of at most maxBatchEvents events and about maxBatchBytes bytes.
 const (
@@ -71,8 +71,8 @@ func (n *night) takeEvents(ctx context.Context) error {
 // meta.webhook_events, and rows of the event's stream if there is a sink.
 type eventRoute struct {
 	sink *sink
-	// private is set if the bodies may contain private values.
-	private bool
+	// isPrivate is set if the bodies may contain private values.
+	isPrivate bool
 }
 
 // newEventRoutes opens the sinks of the event streams and returns the routes by topic. Topics
@@ -85,15 +85,15 @@ func (n *night) newEventRoutes() (map[string]eventRoute, error) {
 		if !s.IsEvents() {
 			continue
 		}
-		private := len(n.privateColumns(s, slices.Concat(n.cfg.Privacy.Drop, n.cfg.Privacy.Hash))) > 0
-		unknown.private = unknown.private || private
+		isPrivate := len(n.privateColumns(s, slices.Concat(n.cfg.Privacy.Drop, n.cfg.Privacy.Hash))) > 0
+		unknown.isPrivate = unknown.isPrivate || isPrivate
 		sink, err := n.newSink(s)
 		if err != nil {
 			return nil, err
 		}
 		n.eventSinks[s.Name] = sink
 		for _, topic := range s.Topics {
-			routes[topic] = eventRoute{sink, private}
+			routes[topic] = eventRoute{sink, isPrivate}
 		}
 	}
 	routes[""] = unknown
@@ -120,15 +120,15 @@ func (n *night) stageEvents(ctx context.Context, batch []stream.Event, routes ma
 			continue
 		}
 		known[e.ID] = true
-		route, found := routes[e.Topic]
-		if !found {
+		route, isKnown := routes[e.Topic]
+		if !isKnown {
 			route = routes[""]
 		}
 		sum := sha256.Sum256(e.Body)
 		e.Body = bytes.ToValidUTF8(e.Body, []byte("\uFFFD"))
-		row := load.EventRow{Event: e, BodySum: hex.EncodeToString(sum[:]), Outcome: load.EventUnknown, Withheld: route.private}
+		row := load.EventRow{Event: e, BodySum: hex.EncodeToString(sum[:]), Outcome: load.EventUnknown, Withheld: route.isPrivate}
 		if route.sink != nil {
-			if row.Outcome, err = route.sink.stageEvent(ctx, e, route.private); err != nil {
+			if row.Outcome, err = route.sink.stageEvent(ctx, e, route.isPrivate); err != nil {
 				return err
 			}
 		}
@@ -137,9 +137,9 @@ func (n *night) stageEvents(ctx context.Context, batch []stream.Event, routes ma
 	return n.stage.Events.Add(ctx, rows)
 }
 
-// landEvents lands the inbox. It returns the folders of events that the snapshot may lack: the folder
-// of this run, and the folders of runs that were rolled back or not published. For a replay, it
-// returns the folder of the replayed run.
+// landEvents links the events of the inbox into the landing of this run. It returns the folders of events
+// that the snapshot may lack: the folder of this run, and the folders of runs that were rolled back or
+// not published. For a replay, it returns only the folder of the replayed run.
 func (n *night) landEvents(ctx context.Context) ([]string, error) {
 	if !n.mode.asksService() {
 		return []string{n.wh.Folder.EventsPath(n.mode.source)}, nil
@@ -172,13 +172,13 @@ func (n *night) landEvents(ctx context.Context) ([]string, error) {
 // gradeEvents grades a stream of events. The stream is never proven, because missed deliveries
 // cannot be detected. Without any event it is graded skipped.
 func (n *night) gradeEvents(ctx context.Context, result *received) error {
-	some, err := n.stage.Events.HasRows(ctx, result.stream.Root().Name)
+	hasRows, err := n.stage.Events.HasRows(ctx, result.stream.Root().Name)
 	if err != nil {
 		return stageErr(err)
 	}
 	result.cover = load.Unproven
 	result.evidence.Grade, result.evidence.Reason = fetch.BestEffort, "built from the deliveries that were received; missed ones cannot be detected"
-	if !some && result.sink.count.Load() == 0 {
+	if !hasRows && result.sink.records.Load() == 0 {
 		result.evidence.Grade, result.evidence.Reason = fetch.Skipped, ledger.ReasonNoDelivery
 	}
 	return nil
@@ -186,7 +186,7 @@ func (n *night) gradeEvents(ctx context.Context, result *received) error {
 
 // stageEvent stages the rows of one event. An invalid body becomes a reject, because it cannot
 // be requested again.
-func (k *sink) stageEvent(ctx context.Context, e stream.Event, private bool) (outcome string, err error) {
+func (k *sink) stageEvent(ctx context.Context, e stream.Event, isPrivate bool) (outcome string, err error) {
 	record, err := webhook.EventRecord(e)
 	if err == nil {
 		err = k.decodeEvent(ctx, e.Seq, record)
@@ -194,7 +194,7 @@ func (k *sink) stageEvent(ctx context.Context, e stream.Event, private bool) (ou
 	switch {
 	case errors.As(err, new(*webhook.InvalidError)), errors.Is(err, transform.ErrMalformed):
 		reject := stream.Reject{Table: k.stream.Root().Name, Key: e.ID, Raw: string(e.Body), Reason: err.Error(), Seq: e.Seq}
-		if private {
+		if isPrivate {
 			reject.Raw = withheldBody
 		}
 		return load.EventRejected, k.night.stage.Findings.AddRejects(ctx, []stream.Reject{reject})
@@ -211,7 +211,7 @@ func (k *sink) decodeEvent(ctx context.Context, seq uint64, record []byte) error
 	if err != nil {
 		return err
 	}
-	k.count.Add(int64(page.Records))
+	k.records.Add(int64(page.Records))
 	if err := k.stageFindings(ctx, d.Findings()); err != nil {
 		return err
 	}
@@ -221,8 +221,8 @@ func (k *sink) decodeEvent(ctx context.Context, seq uint64, record []byte) error
 	return k.flushDecoders(ctx, d)
 }
 
-// privacyOf returns the privacy rules of a stream. For events these are the rules of their
-// table and of the tables with the same kind of records.
+// privacyOf returns the privacy rules of a stream. For a stream of events, these are the rules of its
+// table and of the tables with records of the same kind.
 func (n *night) privacyOf(s stream.Stream) transform.Privacy {
 	if !s.IsEvents() {
 		return n.cfg.Privacy
@@ -244,10 +244,9 @@ func (n *night) privacyOf(s stream.Stream) transform.Privacy {
 	return privacy
 }
 
-// privateColumns returns the columns of an event stream that the rules cover. If a rule names
-// a column that only a table of the same kind has, the column extra is private, because the
-// value could be there. The plain text and the rich text of a comment are always private
-// together.
+// privateColumns returns the columns of an event stream that the rules make private. If a rule names a
+// column that only a table with records of the same kind has, the column extra is private, because it may
+// contain the value. If a rule names the plain text or the rich text of a comment, both are private.
 func (n *night) privateColumns(s stream.Stream, rules []string) []string {
 	def := n.wh.Catalog.Definition(s.Root().Name)
 	var columns []string

@@ -23,7 +23,7 @@ func statusEvent(id, article string) [3]string {
 	return [3]string{id, webhook.StatusChanged, `{"article_id":"` + article + `"}`}
 }
 
-// articleStreams are the streams whose records have events, and the event streams.
+// articleStreams returns the names of the streams whose records have events, and of the event streams.
 func articleStreams() []string {
 	return []string{"campaigns", "campaign_details", "campaign_articles", "campaign_status_counts", "articles", "article_comments", "article_status_events", "article_comment_events"}
 }
@@ -33,19 +33,19 @@ func articleStreams() []string {
 func TestEventsJoinTheSnapshot(t *testing.T) {
 	h := newHarness(t, smallWorld(), articleStreams()...)
 	h.cfg.BatchRows = 2
-	res := h.complete(h.night())
+	res := h.requireComplete(h.night())
 	h.requireStream(res.Run, "article_status_events", fetch.Skipped, ledger.ReasonNoDelivery, false)
 	h.deliver(statusEvent("a", "1"), statusEvent("b", "2"), [3]string{"c", webhook.CommentCreated, `{"id":"c1"}`},
 		[3]string{"d", webhook.StatusChanged, `{}`}, [3]string{"e", "order.paid", `{"id":7}`}, statusEvent("f", "5"))
 	h.cfg.DryRun = true
-	h.complete(h.night())
+	h.requireComplete(h.night())
 	h.cfg.DryRun = false
-	res = h.complete(h.night())
+	res = h.requireComplete(h.night())
 	s := h.requireStream(res.Run, "article_status_events", fetch.BestEffort, "built from the deliveries that were received", false)
 	if s.Rows != 3 || s.RowsOld != 0 {
 		t.Errorf("the stream of events is %+v, want 3 rows and no old ones", s)
 	}
-	requireEvents := func() {
+	requireStoredEvents := func() {
 		t.Helper()
 		h.requireLines("SELECT event_id, topic, outcome, body FROM meta.webhook_events ORDER BY 1",
 			`a article.status_changed stored {"article_id":"1"}`, `b article.status_changed stored {"article_id":"2"}`, `c comment.created stored {"id":"c1"}`,
@@ -54,14 +54,14 @@ func TestEventsJoinTheSnapshot(t *testing.T) {
 		h.requireLines("SELECT event_id, comment_id FROM article_comment_events", "c c1")
 		h.requireLines("SELECT table_name, key, raw FROM meta.rejects", "article_status_events d {}")
 	}
-	requireEvents()
-	if waiting, err := webhook.WaitingBytes(h.warehouse().Folder.InboxPath()); err != nil || waiting != 0 {
-		t.Errorf("%d bytes wait in the inbox (%v), want 0", waiting, err)
+	requireStoredEvents()
+	if waitingBytes, err := webhook.WaitingBytes(h.warehouse().Folder.InboxPath()); err != nil || waitingBytes != 0 {
+		t.Errorf("%d bytes wait in the inbox (%v), want 0", waitingBytes, err)
 	}
 	// Only the first delivery of an event counts, and later nights keep the events.
 	h.deliver(statusEvent("a", "changed"))
-	h.complete(h.night())
-	requireEvents()
+	h.requireComplete(h.night())
+	requireStoredEvents()
 }
 
 // TestManyEvents delivers more events than one batch contains.
@@ -72,7 +72,7 @@ func TestManyEvents(t *testing.T) {
 		events = append(events, statusEvent(fmt.Sprintf("e%04d", i), fmt.Sprint(i)))
 	}
 	h.deliver(events...)
-	h.complete(h.night())
+	h.requireComplete(h.night())
 	h.requireLines("SELECT count(*), count(DISTINCT event_id), min(event_id), max(event_id) FROM article_status_events WHERE article_id = right(event_id, 4)::INT::VARCHAR", "1002 1002 e0000 e1001")
 }
 
@@ -85,29 +85,29 @@ func TestEventsOutliveFailures(t *testing.T) {
 		h.requireLines("SELECT event_id FROM article_status_events ORDER BY 1", want...)
 		h.requireLines("SELECT event_id FROM meta.webhook_events ORDER BY 1", want...)
 	}
-	h.complete(h.night())
+	h.requireComplete(h.night())
 	h.deliver(statusEvent("a", "1"))
 	h.service.SetFaults(statusFault("/campaigns", 401))
-	h.failed()
+	h.failedNight()
 	h.service.SetFaults()
-	second := h.complete(h.night())
+	second := h.requireComplete(h.night())
 	requireEvents("a")
 	h.deliver(statusEvent("b", "2"))
 	h.at = h.at.Add(time.Minute)
 	replayed, err := pipeline.Replay(t.Context(), h.cfg, second.Run.ID)
-	h.complete(replayed, err)
+	h.requireComplete(replayed, err)
 	requireEvents("a")
 	if !replayed.Run.SnapshotAt.Equal(second.Run.SnapshotAt) || replayed.Run.Requests != 0 || replayed.Run.ID == second.Run.ID {
 		t.Errorf("the replay is %+v, want a new run with the snapshot time %v and no requests", replayed.Run, second.Run.SnapshotAt)
 	}
-	h.complete(h.night())
+	h.requireComplete(h.night())
 	requireEvents("a", "b")
 	versions, err := h.warehouse().Versions.List()
 	must(t, err)
 	_, err = h.warehouse().Rollback(versions[0], h.at)
 	must(t, err)
 	requireEvents()
-	h.complete(h.night())
+	h.requireComplete(h.night())
 	requireEvents("a", "b")
 	h.at = h.at.Add(time.Minute)
 	_, err = pipeline.Rebuild(t.Context(), h.cfg, false)
@@ -122,7 +122,7 @@ func TestPrivateEvents(t *testing.T) {
 	h.cfg.Privacy.Drop, h.cfg.Privacy.Hash, h.cfg.Privacy.Key = []string{"article_comments.content"}, []string{"article_comments.author_name"}, []byte("key")
 	h.deliver([3]string{"c", webhook.CommentCreated, `{"id":"c1","content":{"type":"doc","content":[{"type":"text","text":"s3cret"}]},"author":{"name":"s3cret"}}`},
 		[3]string{"d", webhook.CommentCreated, `{"content":"s3cret"}`}, [3]string{"e", "comment.moved", `{"content":"s3cret"}`}, statusEvent("f", "1"))
-	h.complete(h.night())
+	h.requireComplete(h.night())
 	for _, table := range []string{"article_comment_events", "meta.webhook_events", "meta.rejects", "meta.drift"} {
 		if text := strings.Join(h.lines("SELECT to_json(x)::VARCHAR FROM "+table+" x"), "\n"); strings.Contains(text, "s3cret") {
 			t.Errorf("%s contains the private value s3cret:\n%s", table, text)
@@ -142,7 +142,7 @@ func TestRefresh(t *testing.T) {
 	if _, err := pipeline.Refresh(t.Context(), h.cfg, targets); !errors.Is(err, pipeline.ErrPending) {
 		t.Fatalf("a refresh before the first night ended with %v, want ErrPending", err)
 	}
-	night := h.complete(h.night())
+	night := h.requireComplete(h.night())
 	targets.Articles = h.lines("SELECT min(article_id) FROM article_comments")
 	targets.Campaigns = h.lines("SELECT campaign_id FROM articles WHERE id = '" + targets.Articles[0] + "'")
 	grades := h.lines("SELECT stream, grade, coalesce(reason, ''), age_since FROM meta.streams WHERE stream NOT LIKE '%events' ORDER BY 1")
@@ -156,7 +156,7 @@ func TestRefresh(t *testing.T) {
 	h.onRequest.Store(&hook)
 	h.deliver(statusEvent("a", targets.Articles[0]))
 	h.at = h.at.Add(time.Hour)
-	res := h.complete(pipeline.Refresh(t.Context(), h.cfg, targets))
+	res := h.requireComplete(pipeline.Refresh(t.Context(), h.cfg, targets))
 	slices.Sort(requested)
 	want := []string{"/articles/A", "/articles/A/comments", "/auth/token", "/campaigns/C", "/campaigns/C/articles", "/campaigns/C/articles/status-count"}
 	if diff := cmp.Diff(want, requested); diff != "" {
@@ -167,10 +167,10 @@ func TestRefresh(t *testing.T) {
 	}
 	h.requireLines("SELECT event_id FROM article_status_events", "a")
 	h.requireLines("SELECT kind FROM meta.runs ORDER BY run_id", "night", "refresh")
-	after := h.lines("SELECT stream, grade, coalesce(reason, '') FROM meta.streams WHERE stream NOT LIKE '%events' AND run_id = '" + res.Run.ID + "' ORDER BY 1")
-	for i := range after {
-		if !strings.HasPrefix(grades[i], after[i]) {
-			t.Errorf("after the refresh the grade is %s, want %s", after[i], grades[i])
+	gradesAfter := h.lines("SELECT stream, grade, coalesce(reason, '') FROM meta.streams WHERE stream NOT LIKE '%events' AND run_id = '" + res.Run.ID + "' ORDER BY 1")
+	for i := range gradesAfter {
+		if !strings.HasPrefix(grades[i], gradesAfter[i]) {
+			t.Errorf("after the refresh the grade is %s, want %s", gradesAfter[i], grades[i])
 		}
 	}
 	for _, name := range []string{"tags", "campaigns", "articles"} {
@@ -180,10 +180,10 @@ func TestRefresh(t *testing.T) {
 	}
 	h.requireIDs("campaigns", "/campaigns")
 
-	// A failed detail is reported. The others are published.
+	// If a detail fails, the refresh is partial, and the other details are published.
 	h.service.SetFaults(statusFault("/articles/{id}", 500))
 	h.at = h.at.Add(time.Hour)
-	failed := h.partial(pipeline.Refresh(t.Context(), h.cfg, targets))
+	failed := h.requirePartial(pipeline.Refresh(t.Context(), h.cfg, targets))
 	h.requireStream(failed.Run, "articles", fetch.BestEffort, "1 of 1 id failed", true)
 	h.service.SetFaults()
 	// A failed refresh is not resumed.
@@ -192,20 +192,20 @@ func TestRefresh(t *testing.T) {
 	if _, err := pipeline.Refresh(t.Context(), h.cfg, targets); err == nil || h.latest() != failed.Run.ID {
 		t.Errorf("the refresh ended with %v and readers see %s, want an error and %s", err, h.latest(), failed.Run.ID)
 	}
-	if _, waits, err := h.warehouse().Ledger.Unfinished(); err != nil || waits {
+	if _, isUnfinished, err := h.warehouse().Ledger.Unfinished(); err != nil || isUnfinished {
 		t.Errorf("the failed refresh can be resumed (%v), want no unfinished run", err)
 	}
-	// A night that can be resumed comes first, until it is too old.
+	// While a night can be resumed, a refresh is refused. After ResumeMaxAge it is accepted.
 	h.cfg.ResumeMaxAge = time.Hour
-	h.failed()
+	h.failedNight()
 	h.service.SetFaults()
 	h.at = h.at.Add(time.Hour)
 	if _, err := pipeline.Refresh(t.Context(), h.cfg, targets); !errors.Is(err, pipeline.ErrPending) {
 		t.Errorf("a refresh before the resumed night ended with %v, want ErrPending", err)
 	}
 	h.at = h.at.Add(time.Second)
-	old := h.complete(pipeline.Refresh(t.Context(), h.cfg, targets))
-	if _, err := pipeline.Replay(t.Context(), h.cfg, old.Run.ID); err == nil || !strings.Contains(err.Error(), "it is a refresh") {
-		t.Errorf("the replay of a refresh ended with %v, want an error that it is a refresh", err)
+	refreshed := h.requireComplete(pipeline.Refresh(t.Context(), h.cfg, targets))
+	if _, err := pipeline.Replay(t.Context(), h.cfg, refreshed.Run.ID); err == nil || !strings.Contains(err.Error(), "this run is a refresh") {
+		t.Errorf("the replay of a refresh ended with %v, want an error that the run is a refresh", err)
 	}
 }

@@ -28,10 +28,10 @@ type reader struct {
 	// streamLimit is the time from began after which no further detail of the current stream
 	// is requested. 0 means no limit.
 	streamLimit time.Duration
-	// last is the last night with a snapshot. lastWasShort is set if that night left unread ids.
-	last                  ledger.Run
-	hasLast, lastWasShort bool
-	// done is filled by the finisher, and may be read after waitFinished.
+	// last is the last night with a snapshot. lastLeftUnread is set if it left ids unread.
+	last                    ledger.Run
+	hasLast, lastLeftUnread bool
+	// done is filled by the finisher, and can be read after waitFinished.
 	done results
 }
 
@@ -51,9 +51,9 @@ func newReceived(s stream.Stream) *received {
 	return &received{streamResult: streamResult{stream: s, evidence: fetch.Evidence{Stream: s.Name, Grade: fetch.Skipped, TotalFirst: -1, TotalLast: -1}}}
 }
 
-// extract reads the streams one after the other, lists before details. All workers read the
-// same stream, because fewer records change during a short walk. The error of a single stream is
-// part of its result. extract returns only errors that end the night.
+// extract reads the streams one after the other, lists before details. All workers read one stream at a
+// time, because fewer records change during a short walk. The error of a single stream is part of the
+// stream's result. extract returns only errors that end the night.
 func (r *reader) extract(parent context.Context) error {
 	ctx, end := context.WithCancelCause(parent)
 	defer end(nil)
@@ -72,7 +72,7 @@ func (r *reader) readStreams(ctx context.Context, f *finisher) error {
 	if err := r.readLastNight(); err != nil {
 		return err
 	}
-	var begun map[string]*received // the streams of details that were read in first rounds
+	var begun map[string]*received // the streams that were partly read in first rounds
 	for _, s := range orderStreams(n.cfg.Streams, r.last) {
 		// The ids of the details are known when the lists are finished.
 		if s.IsEvents() || s.IsDetail() || n.mode.isRefresh() {
@@ -107,8 +107,8 @@ func (r *reader) readStreams(ctx context.Context, f *finisher) error {
 	return nil
 }
 
-// isWanted reports whether a stream is read in this run. If not, it sets the reason, except in a
-// refresh, where the stream keeps its last reason.
+// isWanted reports whether a stream is read in this run. If the stream is not read, isWanted also sets
+// the reason. In a refresh, the stream keeps its last reason instead.
 func (r *reader) isWanted(result *streamResult) bool {
 	s, mode := result.stream, r.night.mode
 	reason := r.night.cfg.skipReason(r.token, s)
@@ -116,7 +116,7 @@ func (r *reader) isWanted(result *streamResult) bool {
 		return reason == "" && len(mode.targetIDs(s)) > 0
 	}
 	result.evidence.Reason = reason
-	if reason == "" && !s.IsDetail() && !s.IsEvents() && !r.mayRead(s, r.listParam(s)) {
+	if reason == "" && !s.IsDetail() && !s.IsEvents() && !r.canRead(s, r.listParam(s)) {
 		result.failed = r.unreadErr(s, 0, 0)
 		result.evidence.Reason = result.failed.Error()
 		return false
@@ -154,7 +154,7 @@ func (r *reader) readStream(ctx context.Context, result *received, upTo load.Pri
 	return nil
 }
 
-// listParam returns the parameter in the path of a list. Most lists have none.
+// listParam returns the parameter in the path of a list, or "" if the path has no parameter.
 func (r *reader) listParam(s stream.Stream) string {
 	if strings.Contains(s.Path, "{team_id}") {
 		return r.token.TeamID
@@ -162,8 +162,8 @@ func (r *reader) listParam(s stream.Stream) string {
 	return ""
 }
 
-// endsNight reports whether an error would affect every other stream, too. This includes any
-// failure to store an answer on disk: the service is not the cause, and the next run resumes.
+// endsNight reports whether an error ends the night: the run was stopped, the token was rejected, or an
+// answer or rows could not be stored on disk. All other streams would fail with the same error.
 func endsNight(ctx context.Context, err error) bool {
 	return err != nil && (ctx.Err() != nil || errors.As(err, new(*fetch.AuthError)) ||
 		errors.As(err, new(*fetch.LandingError)) || errors.Is(err, errStage))
@@ -178,7 +178,7 @@ type finisher struct {
 	ended chan struct{}
 	// unfinished counts the queued streams.
 	unfinished sync.WaitGroup
-	// err is the error that ended the night. It may be read after waitFinished.
+	// err is the error that ended the night. It can be read after waitFinished.
 	err error
 }
 
@@ -227,7 +227,7 @@ func (f *finisher) finishStream(ctx context.Context, result received) error {
 			err = errors.Join(err, result.sink.flushAll(ctx))
 		}
 		// Passes over a list overlap, so records with ids are counted by distinct ids.
-		result.rows, result.rejects = cmp.Or(result.distinct, result.sink.count.Load()), result.sink.rejects.Load()
+		result.rows, result.rejects = cmp.Or(result.distinct, result.sink.records.Load()), result.sink.rejects.Load()
 		if err != nil {
 			err = f.judgeError(ctx, &result.streamResult, err)
 		} else if n.mode.isRefresh() && result.cover == load.ByID {
@@ -235,7 +235,7 @@ func (f *finisher) finishStream(ctx context.Context, result received) error {
 		}
 	}
 	if err == nil {
-		distinct := !result.stream.IsDetail() && result.distinct > 0 && result.distinct == result.sink.count.Load()
+		distinct := !result.stream.IsDetail() && result.distinct > 0 && result.distinct == result.sink.records.Load()
 		err = n.stage.Rows.Finish(ctx, result.stream, result.cover, distinct)
 	}
 	if err != nil {
@@ -254,8 +254,8 @@ func (f *finisher) finishStream(ctx context.Context, result received) error {
 	return nil
 }
 
-// logStream logs the result of a stream. Streams that were not chosen or received no events
-// are logged at level debug, as are all streams of a refresh.
+// logStream logs the result of a stream. The level is debug for streams that were not chosen, for event
+// streams without events, and for all streams of a refresh.
 func (f *finisher) logStream(ctx context.Context, result received) {
 	n, level, message := f.reader.night, slog.LevelInfo, "stream read"
 	standing, reason := ledger.StandingOf(string(result.evidence.Grade)), result.evidence.Reason
@@ -279,8 +279,8 @@ func (f *finisher) logStream(ctx context.Context, result received) {
 		"standing", string(standing), "grade", string(result.evidence.Grade), "took", result.took, "reason", reason)
 }
 
-// judgeError decides whether an error ends the night. If not, it carries the last rows of the
-// stream, or skips a stream without rows.
+// judgeError returns an error that ends the night. After any other error, the stream keeps its last rows.
+// A stream without rows is skipped.
 func (f *finisher) judgeError(ctx context.Context, r *streamResult, err error) error {
 	var scope *fetch.ScopeError
 	switch {
@@ -297,8 +297,8 @@ func (f *finisher) judgeError(ctx context.Context, r *streamResult, err error) e
 	return f.carryRows(ctx, r)
 }
 
-// carryRows keeps the last rows of a stream that was not read. A stream without rows is graded
-// skipped, so that it does not look empty.
+// carryRows keeps the last rows of a stream that was not read. A stream that was never read is graded
+// skipped, so that its table does not look empty.
 func (f *finisher) carryRows(ctx context.Context, r *streamResult) error {
 	n := f.reader.night
 	since, ok, err := n.draft.LastRead(ctx, r.stream.Name)

@@ -20,7 +20,8 @@ type streamResult struct {
 	cover    load.Coverage
 	evidence fetch.Evidence
 	// ids counts all known ids of a stream of details. asked counts the requested ids. found
-	// counts the requested ids that were answered with a record, and missed those that failed.
+	// counts the requested ids that were answered with a record. missed counts the requested ids
+	// that failed.
 	ids, asked, found, missed int64
 	// kept counts the ids that were answered 404 although a list contains them.
 	kept int64
@@ -33,9 +34,9 @@ type streamResult struct {
 	distinct int64
 	// rows counts the received records, and rejects the invalid values and records.
 	rows, rejects int64
-	// failed is the error that prevented the stream, or a part of it, from being read.
+	// failed is the error because of which the stream was not, or only partly, read.
 	failed error
-	// since is the time when the rows of a carried stream were last proven.
+	// since is the time when the rows of a carried stream were last read.
 	since time.Time
 	// stored counts the stream's rows in the snapshot. It is set after the merge, when merged
 	// becomes true.
@@ -60,7 +61,8 @@ func (done results) coverage() map[string]load.Coverage {
 	return cover
 }
 
-// outcome is partial if a stream failed: its rows are from an earlier night, or are missing.
+// outcome returns ledger.Partial if a stream failed. Rows of a failed stream are from an earlier night,
+// or are missing.
 func (done results) outcome() ledger.Outcome {
 	if slices.ContainsFunc(done, func(r streamResult) bool { return r.failed != nil }) {
 		return ledger.Partial
@@ -82,11 +84,11 @@ func (done results) requireAny(tokenOnly bool) error {
 	return &NoDataError{reasons}
 }
 
-// tableGrade returns the worst grade of the streams that fill a table. A carried detail lowers
-// only the tables of Stream.OnlyInDetail, because the list shows all columns of the other tables. If
-// the token can read a list but not its details, the grade of the list counts for its own
-// table, with a note about the missing details. Tables of items are then best_effort, because a list
-// may omit items.
+// tableGrade returns the worst grade of the streams that fill a table. Carried details lower only the
+// grade of the tables in Stream.OnlyInDetail, because the list shows all columns of the other tables. If
+// a list was read and its details were skipped, the table of records has the grade of the list, with a
+// note about the missing details. The tables of items are then best_effort, because a list may omit
+// items.
 func (done results) tableGrade(table string) (grade fetch.Grade, note string) {
 	for _, r := range done {
 		s := r.stream
@@ -105,8 +107,8 @@ func (done results) tableGrade(table string) (grade fetch.Grade, note string) {
 	return grade, note
 }
 
-// findAges sets the number of rows of every stream in the snapshot, and the age of the oldest row. It
-// is called after the merge.
+// findAges sets the row counts of every stream in the snapshot, and the time when its oldest row was last
+// read. It is called after the merge.
 func (done results) findAges(ctx context.Context, n *night) error {
 	ages, err := n.stage.CountRowAges(ctx, done.coverage())
 	if err != nil {
@@ -128,22 +130,23 @@ func (done results) findAges(ctx context.Context, n *night) error {
 }
 
 // gradeDetails limits the grade of a stream of details to the worst grade of the streams that contain
-// its ids. If ids failed, it sets r.failed.
+// its ids. An unread stream counts as best_effort. If the stream of details has no ids, gradeDetails
+// grades it skipped. If ids failed, it sets r.failed.
 func (done results) gradeDetails(r *streamResult, d fetch.Details) {
-	for _, p := range done {
-		namesIDs := slices.ContainsFunc(r.stream.Parents, func(ref stream.Ref) bool {
-			return slices.ContainsFunc(p.stream.Tables, func(t stream.Table) bool { return t.Name == ref.Table })
+	for _, parent := range done {
+		containsIDs := slices.ContainsFunc(r.stream.Parents, func(ref stream.Ref) bool {
+			return slices.ContainsFunc(parent.stream.Tables, func(t stream.Table) bool { return t.Name == ref.Table })
 		})
-		if !namesIDs {
+		if !containsIDs {
 			continue
 		}
-		from := p.evidence.Grade
-		if from == fetch.CarriedForward || from == fetch.Skipped {
-			from = fetch.BestEffort
+		parentGrade := parent.evidence.Grade
+		if parentGrade == fetch.CarriedForward || parentGrade == fetch.Skipped {
+			parentGrade = fetch.BestEffort
 		}
-		if worse := r.evidence.Grade.Worse(from); worse != r.evidence.Grade {
+		if worse := r.evidence.Grade.Worse(parentGrade); worse != r.evidence.Grade {
 			r.evidence.Grade = worse
-			r.evidence.Reason = fmt.Sprintf("ids come from %s, which is %s", p.stream.Name, ledger.StandingOf(string(p.evidence.Grade)))
+			r.evidence.Reason = fmt.Sprintf("ids come from %s, which is %s", parent.stream.Name, ledger.StandingOf(string(parent.evidence.Grade)))
 		}
 	}
 	if d.Asked == 0 && r.carried == 0 && r.evidence.Grade == fetch.BestEffort {
@@ -155,9 +158,8 @@ func (done results) gradeDetails(r *streamResult, d fetch.Details) {
 	}
 }
 
-// gradeCarried lowers the grade of a stream if some ids were not read in this run. An
-// unchanged list row does not prove the columns that only the details have.
-// recheck is Config.Recheck.
+// gradeCarried lowers the grade of a stream if ids are carried. An unchanged row of a list does not prove
+// that the columns that are only in the detail are unchanged. recheck is Config.Recheck.
 func (r *streamResult) gradeCarried(d fetch.Details, plan load.Plan, recheck int64) {
 	if plan.Carried == 0 || r.evidence.Grade.Worse(fetch.Bounded) != fetch.Bounded {
 		return
@@ -177,9 +179,10 @@ func (r *streamResult) gradeCarried(d fetch.Details, plan load.Plan, recheck int
 	}
 }
 
-// Up to ordinaryNotFound ids of a list, or ordinaryShare percent of the requested ids, may be answered
-// 404, because so many records can have been deleted since the list was read.
-const ordinaryNotFound, ordinaryShare = 3, 1
+// If at most ordinaryNotFound ids, or ordinaryPercent percent of the requested ids, are answered 404
+// although a list contains them, the stream is still proven: the service can have deleted so many records
+// since the list was read.
+const ordinaryNotFound, ordinaryPercent = 3, 1
 
 // gradeKept lowers the grade of a stream if ids were answered 404 although a list contains them.
 func (r *streamResult) gradeKept() {
@@ -188,7 +191,7 @@ func (r *streamResult) gradeKept() {
 	}
 	notFound := &NotFoundError{r.stream.Name, r.kept, r.asked}
 	r.evidence.Reason += "; " + notFound.describe()
-	if r.kept <= ordinaryNotFound || r.kept*100 <= r.asked*ordinaryShare {
+	if r.kept <= ordinaryNotFound || r.kept*100 <= r.asked*ordinaryPercent {
 		r.evidence.Grade = r.evidence.Grade.Worse(fetch.Repaired)
 		return
 	}
@@ -199,8 +202,8 @@ func (r *streamResult) gradeKept() {
 	}
 }
 
-// lossesByNotFound returns losses for the streams with too many 404 answers for ids of a list: more
-// than the number of rows that a night may delete.
+// lossesByNotFound returns the losses of streams with too many 404 answers for ids of a list. The limits
+// are the limits for deletions of rows.
 func (done results) lossesByNotFound(limits load.Limits) (losses []ledger.Loss) {
 	for _, r := range done {
 		table := r.stream.Root().Name
@@ -211,8 +214,8 @@ func (done results) lossesByNotFound(limits load.Limits) (losses []ledger.Loss) 
 	return losses
 }
 
-// capGrade grades a stream after a refresh has read a part of it. The grade is not better than before the
-// refresh. The age is the age of the rows that were not read.
+// capGrade grades a stream after a refresh has read a part of the stream. If the grade before the refresh
+// was worse, it is kept. The age is the age of the rows that were not read.
 func (r *streamResult) capGrade(ctx context.Context, draft *warehouse.Draft) error {
 	last, ok, err := draft.LastGrade(ctx, r.stream.Name)
 	if err != nil {
@@ -221,8 +224,8 @@ func (r *streamResult) capGrade(ctx context.Context, draft *warehouse.Draft) err
 	if !ok {
 		last.Grade, last.Reason = string(fetch.BestEffort), "only the records that events named were read"
 	}
-	if was := fetch.Grade(last.Grade); was != fetch.Skipped && r.failed == nil && r.evidence.Grade.Worse(was) == was {
-		r.evidence.Grade, r.evidence.Reason = was, last.Reason
+	if lastGrade := fetch.Grade(last.Grade); lastGrade != fetch.Skipped && r.failed == nil && r.evidence.Grade.Worse(lastGrade) == lastGrade {
+		r.evidence.Grade, r.evidence.Reason = lastGrade, last.Reason
 	}
 	r.since = last.AgeSince
 	return nil

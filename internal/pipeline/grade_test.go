@@ -15,7 +15,7 @@ import (
 	"placementsync/internal/stream"
 )
 
-// resultOf returns the result of the stream with a name.
+// resultOf returns a result of the named stream.
 func resultOf(t *testing.T, name string, grade fetch.Grade, cover load.Coverage) streamResult {
 	t.Helper()
 	s, ok := stream.Find(stream.AllWithEvents(), name)
@@ -28,37 +28,37 @@ func resultOf(t *testing.T, name string, grade fetch.Grade, cover load.Coverage)
 // TestGradeCarried checks the boundary between bounded and best_effort, in nights.
 func TestGradeCarried(t *testing.T) {
 	for name, c := range map[string]struct {
-		was     fetch.Grade
-		plan    load.Plan
-		recheck int64
-		want    fetch.Grade
-		reason  string
+		before     fetch.Grade
+		plan       load.Plan
+		recheck    int64
+		want       fetch.Grade
+		wantReason string
 	}{
-		"no id is carried":             {fetch.Exact, load.Plan{Fetch: 3}, 7, fetch.Exact, "was"},
+		"no id is carried":             {fetch.Exact, load.Plan{Fetch: 3}, 7, fetch.Exact, "reason before"},
 		"carried since the last night": {fetch.Exact, load.Plan{Fetch: 3, Carried: 2, Nights: 1}, 7, fetch.Bounded, "3 of 5 ids were answered whole; 2 settled ones were last read at most 1 night ago"},
 		"carried for the maximum":      {fetch.Exact, load.Plan{Fetch: 3, Carried: 2, Nights: 7}, 7, fetch.Bounded, "3 of 5 ids were answered whole; 2 settled ones were last read at most 7 nights ago"},
 		"one night later":              {fetch.Exact, load.Plan{Fetch: 3, Carried: 2, Nights: 8}, 7, fetch.BestEffort, "3 of 5 ids were answered whole; 2 were last read up to 8 nights ago (streams.recheck: 7)"},
 		"never read again":             {fetch.Exact, load.Plan{Fetch: 3, Carried: 2, Nights: 1}, 0, fetch.BestEffort, "3 of 5 ids were answered whole; 2 settled ones are not read again (streams.recheck is 0)"},
 		"each night":                   {fetch.Exact, load.Plan{Fetch: 3, Carried: 2, Nights: 1}, 1, fetch.Bounded, "3 of 5 ids were answered whole; 2 settled ones were last read at most 1 night ago"},
 		"repaired becomes bounded":     {fetch.Repaired, load.Plan{Fetch: 3, Carried: 2, Nights: 1}, 7, fetch.Bounded, "3 of 5 ids were answered whole; 2 settled ones were last read at most 1 night ago"},
-		"a failed stream":              {fetch.BestEffort, load.Plan{Fetch: 3, Carried: 2, Nights: 1}, 7, fetch.BestEffort, "was"},
+		"a failed stream":              {fetch.BestEffort, load.Plan{Fetch: 3, Carried: 2, Nights: 1}, 7, fetch.BestEffort, "reason before"},
 	} {
-		r := streamResult{evidence: fetch.Evidence{Grade: c.was, Reason: "was"}}
+		r := streamResult{evidence: fetch.Evidence{Grade: c.before, Reason: "reason before"}}
 		r.gradeCarried(fetch.Details{Asked: 3, Found: 3}, c.plan, c.recheck)
-		if r.evidence.Grade != c.want || r.evidence.Reason != c.reason {
-			t.Errorf("%s: got %s: %s\nwant %s: %s", name, r.evidence.Grade, r.evidence.Reason, c.want, c.reason)
+		if r.evidence.Grade != c.want || r.evidence.Reason != c.wantReason {
+			t.Errorf("%s: got %s: %s\nwant %s: %s", name, r.evidence.Grade, r.evidence.Reason, c.want, c.wantReason)
 		}
 	}
 }
 
-// TestGradeKept checks how many ids of a list may be answered 404: 3 ids, or 1 percent of the requested
-// ids.
+// TestGradeKept checks the number of 404 answers up to which a stream is still proven: 3 ids, or 1 percent
+// of the requested ids.
 func TestGradeKept(t *testing.T) {
 	for _, c := range []struct {
-		was         fetch.Grade
-		kept, asked int64
-		want        fetch.Grade
-		incomplete  bool
+		before       fetch.Grade
+		kept, asked  int64
+		want         fetch.Grade
+		isIncomplete bool
 	}{
 		{fetch.Exact, 0, 9, fetch.Exact, false},
 		{fetch.Exact, 1, 1, fetch.Repaired, false},
@@ -73,17 +73,17 @@ func TestGradeKept(t *testing.T) {
 		{fetch.Bounded, 9, 9, fetch.BestEffort, true},
 		{fetch.BestEffort, 2, 9, fetch.BestEffort, false},
 	} {
-		r := resultOf(t, "articles", c.was, load.ByID)
+		r := resultOf(t, "articles", c.before, load.ByID)
 		r.kept, r.asked, r.missed = c.kept, c.asked, 1
 		r.gradeKept()
 		missed := int64(1)
-		if c.incomplete {
+		if c.isIncomplete {
 			missed += c.kept
 		}
-		if r.evidence.Grade != c.want || (r.failed != nil) != c.incomplete || r.missed != missed {
-			t.Errorf("%d of %d: got %s, failed %v, missed %d, want %s, failed %t, missed %d", c.kept, c.asked, r.evidence.Grade, r.failed, r.missed, c.want, c.incomplete, missed)
+		if r.evidence.Grade != c.want || (r.failed != nil) != c.isIncomplete || r.missed != missed {
+			t.Errorf("%d of %d: got %s, failed %v, missed %d, want %s, failed %t, missed %d", c.kept, c.asked, r.evidence.Grade, r.failed, r.missed, c.want, c.isIncomplete, missed)
 		}
-		if counted := fmt.Sprintf("why articles; %d of ", c.kept); c.kept > 0 != strings.HasPrefix(r.evidence.Reason, counted) {
+		if prefix := fmt.Sprintf("why articles; %d of ", c.kept); c.kept > 0 != strings.HasPrefix(r.evidence.Reason, prefix) {
 			t.Errorf("%d of %d: the reason is %q, want the number only if it is not 0", c.kept, c.asked, r.evidence.Reason)
 		}
 	}
@@ -119,22 +119,22 @@ func TestLossesByNotFound(t *testing.T) {
 	}
 }
 
-// TestGradeDetails checks the grade and the reason of streams of details for every grade of a
-// list that names their ids.
+// TestGradeDetails checks the grade and the reason of a stream of details, for every grade of a list that
+// contains its ids.
 func TestGradeDetails(t *testing.T) {
-	for from, want := range map[fetch.Grade]fetch.Grade{
+	for listGrade, want := range map[fetch.Grade]fetch.Grade{
 		fetch.Exact: fetch.Exact, fetch.Repaired: fetch.Repaired, fetch.Bounded: fetch.Bounded, fetch.BestEffort: fetch.BestEffort,
 		fetch.CarriedForward: fetch.BestEffort, fetch.Skipped: fetch.BestEffort,
 	} {
 		r := resultOf(t, "order_details", fetch.Exact, load.ByID)
-		done := results{resultOf(t, "orders", fetch.Exact, load.Whole), resultOf(t, "order_items", from, load.Whole), resultOf(t, "files", fetch.BestEffort, load.Unproven)}
+		done := results{resultOf(t, "orders", fetch.Exact, load.Whole), resultOf(t, "order_items", listGrade, load.Whole), resultOf(t, "files", fetch.BestEffort, load.Unproven)}
 		done.gradeDetails(&r, fetch.Details{Asked: 1, Found: 1})
-		reason := "why order_details"
-		if from != fetch.Exact {
-			reason = "ids come from order_items, which is " + string(ledger.StandingOf(string(from)))
+		wantReason := "why order_details"
+		if listGrade != fetch.Exact {
+			wantReason = "ids come from order_items, which is " + string(ledger.StandingOf(string(listGrade)))
 		}
-		if r.evidence.Grade != want || r.evidence.Reason != reason || r.failed != nil {
-			t.Errorf("from %s: got %s: %s, failed %v, want %s: %s", from, r.evidence.Grade, r.evidence.Reason, r.failed, want, reason)
+		if r.evidence.Grade != want || r.evidence.Reason != wantReason || r.failed != nil {
+			t.Errorf("with the list %s: got %s: %s, failed %v, want %s: %s", listGrade, r.evidence.Grade, r.evidence.Reason, r.failed, want, wantReason)
 		}
 	}
 	unread := results{resultOf(t, "orders", fetch.Skipped, load.Carried)}
@@ -174,8 +174,8 @@ func TestTableGrade(t *testing.T) {
 		"a table with all columns in the list":      {fetch.Exact, fetch.Bounded, []string{"orders"}, "order_line_items", fetch.Exact, ""},
 		"a table with columns only in the detail":   {fetch.Exact, fetch.Bounded, []string{"orders"}, "orders", fetch.Bounded, ""},
 		"all columns in the list, unproven details": {fetch.Exact, fetch.BestEffort, []string{"orders"}, "order_line_items", fetch.BestEffort, ""},
-		"details may not be read":                   {fetch.Exact, fetch.Skipped, nil, "orders", fetch.Exact, "order_details was not read: why order_details"},
-		"items of details that may not be read":     {fetch.Exact, fetch.Skipped, nil, "order_line_items", fetch.BestEffort, "order_details was not read: why order_details"},
+		"details are not allowed":                   {fetch.Exact, fetch.Skipped, nil, "orders", fetch.Exact, "order_details was not read: why order_details"},
+		"items of details that are not allowed":     {fetch.Exact, fetch.Skipped, nil, "order_line_items", fetch.BestEffort, "order_details was not read: why order_details"},
 		"neither was read":                          {fetch.Skipped, fetch.Skipped, nil, "orders", fetch.Skipped, ""},
 		"another table":                             {fetch.Exact, fetch.Exact, nil, "files", "", ""},
 	} {
@@ -207,7 +207,7 @@ func TestOutcomeOfResults(t *testing.T) {
 	}
 	done := results{whole, failed}
 	if !done.wasRead("orders") || done.wasRead("files") || done.wasRead("articles") {
-		t.Error("wasRead is true for another stream than orders, or false for orders")
+		t.Errorf("wasRead returned %t for orders, %t for files and %t for articles, want true only for orders", done.wasRead("orders"), done.wasRead("files"), done.wasRead("articles"))
 	}
 	if diff := cmp.Diff(map[string]load.Coverage{"orders": load.Whole, "files": load.Carried}, done.coverage()); diff != "" {
 		t.Errorf("coverage (-want +got):\n%s", diff)
@@ -218,12 +218,12 @@ func TestOutcomeOfResults(t *testing.T) {
 // as data.
 func TestRequireAny(t *testing.T) {
 	token := resultOf(t, "token", fetch.Exact, load.Whole)
-	asked := resultOf(t, "order_details", fetch.Exact, load.ByID)
-	asked.asked = 1
+	details := resultOf(t, "order_details", fetch.Exact, load.ByID)
+	details.asked = 1
 	for name, c := range map[string]struct {
 		done      results
 		tokenOnly bool
-		enough    bool
+		hasData   bool
 	}{
 		"no stream":                {nil, false, false},
 		"the token":                {results{token}, false, false},
@@ -231,13 +231,13 @@ func TestRequireAny(t *testing.T) {
 		"a list":                   {results{resultOf(t, "orders", fetch.BestEffort, load.Unproven)}, false, true},
 		"a list that is carried":   {results{resultOf(t, "orders", fetch.CarriedForward, load.Carried)}, false, false},
 		"events":                   {results{resultOf(t, "article_status_events", fetch.BestEffort, load.Unproven)}, false, false},
-		"details":                  {results{asked}, false, true},
-		"no detail":                {results{resultOf(t, "order_details", fetch.Exact, load.ByID)}, false, false},
+		"details":                  {results{details}, false, true},
+		"details without requests": {results{resultOf(t, "order_details", fetch.Exact, load.ByID)}, false, false},
 	} {
 		err := c.done.requireAny(c.tokenOnly)
 		noData, ok := errors.AsType[*NoDataError](err)
-		if ok == c.enough || ok && len(noData.Reasons) != len(c.done) {
-			t.Errorf("%s: got error %v, want a NoDataError: %v", name, err, !c.enough)
+		if ok == c.hasData || ok && len(noData.Reasons) != len(c.done) {
+			t.Errorf("%s: got error %v, want a NoDataError: %v", name, err, !c.hasData)
 		}
 	}
 }

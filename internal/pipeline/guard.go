@@ -25,9 +25,9 @@ func (e *LossError) Error() string {
 	return b.String()
 }
 
-// checkLoss compares the numbers of snapshots, runs and closed rows with the catalog that readers see.
-// If both catalogs have the same snapshot, it also compares current rows. It counts the readable parts
-// of a damaged catalog, because readers use them.
+// checkLoss compares the numbers of snapshots, runs and closed rows in the rebuilt catalog with those in
+// the catalog that readers see. If both catalogs contain the same snapshot, it also compares current rows.
+// If the catalog that readers see is damaged, checkLoss counts its readable parts.
 func (b *rebuild) checkLoss(ctx context.Context) error {
 	latest, ok, err := b.wh.Versions.Latest()
 	if err != nil || !ok || b.cfg.AcceptLoss {

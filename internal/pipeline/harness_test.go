@@ -28,8 +28,8 @@ import (
 	"placementsync/internal/webhook"
 )
 
-// harness is a demo service over HTTP and a warehouse. The tests of this package check decisions
-// with few records. internal/testing/trials compares every value of a night.
+// harness is a demo service over HTTP and a warehouse. The tests of this package check the decisions of a
+// night with a few records. internal/testing/trials compares every value of a night.
 type harness struct {
 	t       *testing.T
 	service *sim.Service
@@ -90,30 +90,31 @@ func (h *harness) night() (pipeline.Result, error) {
 	return pipeline.Run(h.t.Context(), h.cfg)
 }
 
-// again runs a night an hour later, without changes of the service.
-func (h *harness) again() (pipeline.Result, error) {
+// unchangedNight runs a night an hour later, without changes of the service.
+func (h *harness) unchangedNight() (pipeline.Result, error) {
 	h.at = h.at.Add(time.Hour)
 	return pipeline.Run(h.t.Context(), h.cfg)
 }
 
-// complete fails the test unless a run was complete.
-func (h *harness) complete(res pipeline.Result, err error) pipeline.Result {
+// requireComplete fails the test if a run was not complete.
+func (h *harness) requireComplete(res pipeline.Result, err error) pipeline.Result {
 	h.t.Helper()
-	return h.ended(ledger.Complete, 0, res, err)
+	return h.requireOutcome(ledger.Complete, 0, res, err)
 }
 
-// partial fails the test unless a run was partial and published.
-func (h *harness) partial(res pipeline.Result, err error) pipeline.Result {
+// requirePartial fails the test if a run was not partial, or not published.
+func (h *harness) requirePartial(res pipeline.Result, err error) pipeline.Result {
 	h.t.Helper()
-	h.ended(ledger.Partial, 3, res, err)
+	h.requireOutcome(ledger.Partial, 3, res, err)
 	if h.latest() != res.Run.ID {
 		h.t.Errorf("readers see %s, want the partial run %s", h.latest(), res.Run.ID)
 	}
 	return res
 }
 
-// ended fails the test unless a run ended without an error, with an outcome and an exit code.
-func (h *harness) ended(outcome ledger.Outcome, code int, res pipeline.Result, err error) pipeline.Result {
+// requireOutcome fails the test if a run ended with an error, with another outcome or with another exit
+// code.
+func (h *harness) requireOutcome(outcome ledger.Outcome, code int, res pipeline.Result, err error) pipeline.Result {
 	h.t.Helper()
 	if err != nil || res.Run.Outcome != outcome || res.Run.ExitCode != code {
 		h.t.Fatalf("run %s ended %s with %d, want %s with %d: %v\n%+v", res.Run.ID, res.Run.Outcome, res.Run.ExitCode, outcome, code, err, res.Run.Streams)
@@ -121,16 +122,16 @@ func (h *harness) ended(outcome ledger.Outcome, code int, res pipeline.Result, e
 	return res
 }
 
-// failed runs a night a day later. The night must fail, and readers must keep the last version.
-func (h *harness) failed() (pipeline.Result, error) {
+// failedNight runs a night a day later. The night must fail, and readers must keep the last version.
+func (h *harness) failedNight() (pipeline.Result, error) {
 	h.t.Helper()
-	was := h.latest()
+	previous := h.latest()
 	res, err := h.night()
 	if err == nil || res.Run.Outcome != ledger.Failed || res.Run.ExitCode != 1 || res.Run.Error != err.Error() || !res.Run.SnapshotAt.IsZero() {
 		h.t.Fatalf("run %s ended %s with %d, want failed with 1: %v\nthe ledger has %q", res.Run.ID, res.Run.Outcome, res.Run.ExitCode, err, res.Run.Error)
 	}
-	if h.latest() != was {
-		h.t.Errorf("readers see %s, want %s as before", h.latest(), was)
+	if h.latest() != previous {
+		h.t.Errorf("readers see %s, want %s as before", h.latest(), previous)
 	}
 	return res, err
 }
@@ -162,15 +163,15 @@ func (h *harness) lines(sql string) []string {
 	defer func() { must(h.t, db.Close()) }()
 	result, err := db.Collect(h.t.Context(), query.Query{SQL: sql}, nil, 1000)
 	must(h.t, err)
-	all := []string{}
+	lines := []string{}
 	for _, row := range result.Rows {
 		var cells []string
 		for _, v := range row.Values {
 			cells = append(cells, v.Or("NULL"))
 		}
-		all = append(all, strings.Join(cells, " "))
+		lines = append(lines, strings.Join(cells, " "))
 	}
-	return all
+	return lines
 }
 
 // requireLines compares the rows of a query.
@@ -197,11 +198,11 @@ func (h *harness) singleLine(sql string) string {
 // history returns all versions of all rows, by table.
 func (h *harness) history() map[string][]string {
 	h.t.Helper()
-	all := map[string][]string{}
+	rows := map[string][]string{}
 	for _, table := range h.cfg.Warehouse.Tables {
-		all[table.Name] = h.lines("SELECT to_json(x)::VARCHAR FROM history." + table.Name + " x ORDER BY 1")
+		rows[table.Name] = h.lines("SELECT to_json(x)::VARCHAR FROM history." + table.Name + " x ORDER BY 1")
 	}
-	return all
+	return rows
 }
 
 // requireIDs compares the ids of a table with the ids of a list of the service.
@@ -220,13 +221,13 @@ func (h *harness) requireIDs(table, path string) {
 	h.requireLines("SELECT id FROM "+table+" ORDER BY id", want...)
 }
 
-// requireStream checks grade, a part of the reason and whether the stream makes the run
-// partial. It compares meta.streams with the ledger if the run was published.
-func (h *harness) requireStream(r ledger.Run, name string, grade fetch.Grade, reason string, incomplete bool) ledger.Stream {
+// requireStream compares the grade and the incompleteness of a stream, and checks that the reason contains
+// a text. If the run was published, it compares meta.streams with the ledger.
+func (h *harness) requireStream(r ledger.Run, name string, grade fetch.Grade, partOfReason string, isIncomplete bool) ledger.Stream {
 	h.t.Helper()
 	s := streamOf(h.t, r, name)
-	if s.Grade != string(grade) || !strings.Contains(s.Reason, reason) || s.Incomplete != incomplete {
-		h.t.Errorf("%s is %s, incomplete %t: %s\nwant %s, incomplete %t: ...%s...", name, s.Grade, s.Incomplete, s.Reason, grade, incomplete, reason)
+	if s.Grade != string(grade) || !strings.Contains(s.Reason, partOfReason) || s.Incomplete != isIncomplete {
+		h.t.Errorf("%s is %s, incomplete %t: %s\nwant %s, incomplete %t: ...%s...", name, s.Grade, s.Incomplete, s.Reason, grade, isIncomplete, partOfReason)
 	}
 	if r.IsPublished() {
 		h.requireLines("SELECT grade, coalesce(reason, '') FROM meta.streams WHERE run_id = '"+r.ID+"' AND stream = '"+name+"'", s.Grade+" "+s.Reason)
@@ -274,8 +275,8 @@ func (h *harness) deliver(events ...[3]string) {
 	must(h.t, <-ended)
 }
 
-// inProcess answers requests without a network. Each request takes delay. Inside synctest this is
-// virtual time.
+// inProcess answers requests without a network. Each request takes delay, which is virtual time inside
+// synctest.
 type inProcess struct {
 	service http.Handler
 	delay   time.Duration
@@ -294,9 +295,9 @@ func (s inProcess) RoundTrip(r *http.Request) (*http.Response, error) {
 	return w.Result(), nil
 }
 
-// bounded runs a night an hour later. limit is its Config.MaxDuration, and 0 means no limit. Each
-// request takes a second of virtual time. bounded also returns the number of requests.
-func (h *harness) bounded(limit time.Duration) (res pipeline.Result, requests int, err error) {
+// limitedNight runs a night an hour later. limit is Config.MaxDuration, and 0 means no limit. Each
+// request takes a second of virtual time. limitedNight also returns the number of requests.
+func (h *harness) limitedNight(limit time.Duration) (res pipeline.Result, requests int, err error) {
 	h.t.Helper()
 	h.at = h.at.Add(time.Hour)
 	h.cfg.MaxDuration, h.cfg.Fetch.BaseURL, h.cfg.Fetch.Concurrency = limit, "http://127.0.0.1/", 1

@@ -11,7 +11,7 @@ import (
 	"placementsync/internal/pipeline"
 )
 
-// checkFiles writes checks into a folder and loads only them.
+// checkFiles writes checks into a folder and loads only these checks.
 func checkFiles(t *testing.T, files map[string]string) checks.Set {
 	t.Helper()
 	dir := t.TempDir()
@@ -22,7 +22,7 @@ func checkFiles(t *testing.T, files map[string]string) checks.Set {
 	must(t, err)
 	off := map[string]checks.Rule{}
 	for _, q := range all.List() {
-		if _, own := files[q.Name]; !own {
+		if _, isOfTest := files[q.Name]; !isOfTest {
 			off[q.Name] = checks.Rule{Severity: "off"}
 		}
 	}
@@ -40,7 +40,7 @@ func TestFailedChecks(t *testing.T) {
 		"no_folders": "-- title: There must be no folders.\n-- severity: warn\nSELECT id FROM folders\n",
 		"no_row":     "-- title: No row.\n-- severity: hold\nSELECT 1 AS x WHERE false\n",
 	})
-	res := h.complete(h.night())
+	res := h.requireComplete(h.night())
 	if len(res.Run.Checks) != 1 || res.Run.Checks[0].Name != "no_folders" || res.Run.Checks[0].Rows != 2 || res.Run.Held {
 		t.Errorf("the night has the checks %+v, want no_folders with 2 rows, and no held night", res.Run.Checks)
 	}
@@ -52,7 +52,7 @@ func TestFailedChecks(t *testing.T) {
 		"no_tags":    "-- title: There must be no tags.\n-- severity: hold\nSELECT 7 AS n\n",
 		"broken":     "-- title: It does not run.\n-- severity: hold\nSELECT error('no')\n",
 	})
-	res, err := h.failed()
+	res, err := h.failedNight()
 	hold := errorOf[*pipeline.HoldError](t, err)
 	want := "audit run " + res.Run.ID + ": 2 checks failed; nothing was published; readers keep the last snapshot\n" +
 		"  no_folders (There must be no folders.): 2 rows\n    a a, b 1\n    a a, b 1\n  no_tags (There must be no tags.): 1 row\n    n 7\n" +
@@ -63,14 +63,14 @@ func TestFailedChecks(t *testing.T) {
 	}
 	held, ok, err := h.warehouse().Held()
 	if err != nil || !ok || h.latest() != first {
-		t.Errorf("held is %+v (%v) and readers see %s, want a held night and %s", held, err, h.latest(), first)
+		t.Errorf("the held night is %+v (%v) and readers see %s, want a held night and %s", held, err, h.latest(), first)
 	}
 	if _, err := pipeline.Refresh(t.Context(), h.cfg, pipeline.Targets{}); err == nil || !strings.Contains(err.Error(), "a night has to come first") {
 		t.Errorf("a refresh beside a held night ended with %v, want ErrPending", err)
 	}
 	// A held night is not resumed.
 	h.cfg.Checks = checks.Set{}
-	if next := h.complete(h.again()); next.Run.ID == res.Run.ID || next.Run.Outcome != ledger.Complete {
+	if next := h.requireComplete(h.unchangedNight()); next.Run.ID == res.Run.ID || next.Run.Outcome != ledger.Complete {
 		t.Errorf("run %s was resumed, want a new run", res.Run.ID)
 	}
 }

@@ -28,11 +28,11 @@ type mending struct {
 	draft *warehouse.Draft
 }
 
-// MendSeries restores damaged and missing files of the Parquet series, of the recorded changes
-// of meta and past, and of versions. It does not restore catalogs. It uses intact copies, or else the
-// history in the newest intact catalog. If the index of the series is lost, it restores the
-// days that retention keeps. It returns the restored files. The error names the files that could not
-// be restored. These files are not changed.
+// MendSeries restores damaged and missing files of the Parquet series and of versions, and damaged and
+// missing meta files. It does not restore catalogs. It uses intact copies, or else the history in the
+// newest intact catalog. If the index of the series is lost, it restores the days that retention keeps.
+// It returns the restored files. The error names the files that could not be restored. These files are
+// not changed.
 func MendSeries(ctx context.Context, cfg Config, keep warehouse.Retention) (files []string, err error) {
 	r, err := beginRepair(cfg)
 	if err != nil {
@@ -89,8 +89,8 @@ func (m *mending) leftErr(lost []warehouse.SeriesFile) error {
 	return errors.Join(all...)
 }
 
-// writeMeta writes all rows of meta and past in the catalog as one file of recorded changes. Later
-// files contain the later changes.
+// writeMeta writes all rows of meta and past in the catalog into one meta file. The meta files of later
+// runs contain the later changes.
 func (m *mending) writeMeta(ctx context.Context) error {
 	m.draft.Previous = "" // the file contains all rows
 	if err := load.WriteMeta(ctx, m.draft, m.wh.Catalog.MetaDefinitions(), m.wh.Catalog.Tables()); err != nil {
@@ -107,7 +107,7 @@ func (m *mending) writeMeta(ctx context.Context) error {
 func (m *mending) writeFile(ctx context.Context, file warehouse.SeriesFile) (sum checksum.FileSum, err error) {
 	i := slices.IndexFunc(m.wh.Catalog.Tables(), func(t stream.Table) bool { return t.Name == file.Table.Name })
 	if i < 0 {
-		return sum, fmt.Errorf("mend table %s: this program does not know it", file.Table.Name)
+		return sum, fmt.Errorf("mend table %s: this program has no such table", file.Table.Name)
 	}
 	if err := load.WriteDay(ctx, m.draft, m.wh.Catalog.Tables()[i], file); err != nil {
 		return sum, err
@@ -156,7 +156,7 @@ func (m *mending) addDays(ctx context.Context, keep warehouse.Retention) error {
 	for _, day := range slices.Sorted(maps.Keys(wanted)) {
 		run, ok := runOf[day]
 		if !ok {
-			err = errors.Join(err, fmt.Errorf("mend %s: meta.runs has no snapshot of it", day))
+			err = errors.Join(err, fmt.Errorf("mend the day %s: meta.runs has no snapshot of this day", day))
 			continue
 		}
 		err = errors.Join(err, m.addDay(ctx, run, snapshots[run].UTC()))

@@ -18,7 +18,7 @@ const (
 
 // runMode is the kind of a run with its parameters. Its methods are the differences between the kinds.
 type runMode struct {
-	// kind is ledger.Night, Refresh or Replay.
+	// kind is ledger.Night, ledger.Refresh or ledger.Replay.
 	kind   string
 	dryRun bool
 	// resumed describes the run that is resumed. It is nil for a new run.
@@ -26,14 +26,14 @@ type runMode struct {
 	// targets are the records that a refresh reads.
 	targets Targets
 	// source is the run whose landed answers a replay reads. base is the version on which the
-	// replay is built. It is set after the lock was taken.
+	// replay is built. base is set after the lock was taken.
 	source, base string
 }
 
 // asksService reports whether the run uses the network.
 func (m runMode) asksService() bool { return m.kind != ledger.Replay }
 
-// isResumable reports whether a later run may resume this one.
+// isResumable reports whether the next run can resume this run if it does not publish.
 func (m runMode) isResumable() bool { return m.kind == ledger.Night && !m.dryRun }
 
 // isRefresh reports whether the run reads only its targets and the events. It keeps all other rows
@@ -54,7 +54,7 @@ func (m runMode) targetIDs(s stream.Stream) []string {
 	return nil
 }
 
-// afterStop describes what happens after this run was stopped.
+// afterStop describes the consequence of a stop of this run.
 func (m runMode) afterStop() string {
 	switch {
 	case m.isRefresh():

@@ -30,16 +30,16 @@ func TestStopMessage(t *testing.T) {
 	t.Parallel()
 	cause := errors.New("stopped by an interrupt (SIGINT)")
 	for _, c := range []struct {
-		dry   bool
-		cause error
-		want  string
+		isDryRun bool
+		cause    error
+		want     string
 	}{
 		{false, cause, "stopped by an interrupt (SIGINT); the stored answers are kept: run again to resume"},
 		{true, cause, "stopped by an interrupt (SIGINT); readers keep the last snapshot: begin again"},
 		{false, nil, "stopped before its end; the stored answers are kept: run again to resume"},
 	} {
 		cfg := idleConfig(t)
-		cfg.DryRun = c.dry
+		cfg.DryRun = c.isDryRun
 		ctx, cancel := context.WithCancelCause(t.Context())
 		cancel(c.cause)
 		res, err := pipeline.Run(ctx, cfg)

@@ -121,15 +121,15 @@ type night struct {
 	// stage is nil before open, and after closeStage.
 	stage *load.Stage
 	// drift collects the schema drift that all decoders find.
-	drift *drift
+	drift *driftCollector
 	// inbox contains the webhook events of this run.
 	inbox webhook.Batch
 	// eventSinks are the sinks of the event streams. It is nil until the inbox was read.
 	eventSinks map[string]*sink
 }
 
-// faultPoint calls Config.Warehouse.Step, if set (fault injection). Its errors simulate disk
-// errors at this point.
+// faultPoint calls Config.Warehouse.Step, if set (fault injection). An error of Step simulates a disk
+// error at this point.
 func (n *night) faultPoint(name string) error {
 	return n.wh.Folder.Disk().CallStep(name)
 }
@@ -152,7 +152,7 @@ func (n *night) open(ctx context.Context) (err error) {
 	return err
 }
 
-// close closes the stage, and drops the draft unless it was published.
+// close closes the stage. It removes a draft that was not published.
 func (n *night) close(ctx context.Context) error {
 	err := n.closeStage(ctx)
 	if n.draft != nil {
@@ -217,7 +217,7 @@ func startRun(cfg Config, wh *warehouse.Warehouse, mode runMode, now, snapshot t
 	if err != nil {
 		return nil, wh.Folder.FullErr(errors.Join(err, lock.Release()))
 	}
-	n := &night{cfg: cfg, mode: mode, wh: wh, drift: newDrift()}
+	n := &night{cfg: cfg, mode: mode, wh: wh, drift: newDriftCollector()}
 	n.run = ledger.Run{ID: id, Kind: mode.kind, StartedAt: now, SnapshotAt: snapshot, Program: cfg.Warehouse.Program}
 	return &runner{night: n, lock: lock, reread: map[string]bool{}}, nil
 }
@@ -256,11 +256,11 @@ func (r *runner) finishRun(ctx context.Context, res Result, err error) (Result, 
 	return res, wh.Folder.FullErr(errors.Join(err, r.logIfPublished(recorded), r.lock.Release()))
 }
 
-// stoppedError reports why a run was stopped, and its consequences. Its message omits the errors that
-// follow from the stop, and contains all other errors.
+// stoppedError contains the cause and the consequence of a stop of a run. The message omits the errors
+// that follow from the stop, and contains all other errors.
 type stoppedError struct {
-	cause, err error
-	after      string
+	cause, err  error
+	consequence string
 }
 
 func (e *stoppedError) Error() string {
@@ -271,7 +271,7 @@ func (e *stoppedError) Error() string {
 	if others := errorsBesideStop(e.err, e.cause); len(others) > 0 {
 		text += ": " + strings.Join(others, "; ")
 	}
-	return text + "; " + e.after
+	return text + "; " + e.consequence
 }
 
 // errorsBesideStop lists the joined errors that do not follow from a stop.
@@ -302,8 +302,8 @@ func errorsBesideStop(err, cause error) (others []string) {
 // Unwrap returns the cause of the stop and the errors after it.
 func (e *stoppedError) Unwrap() []error { return []error{e.cause, e.err} }
 
-// logIfPublished logs an error of a published run, and returns nil. The snapshot is visible,
-// and the next run completes the remaining steps.
+// logIfPublished returns err if the run was not published. If it was published, logIfPublished logs err
+// and returns nil: readers see the snapshot, and the next run completes the remaining steps.
 func (r *runner) logIfPublished(err error) error {
 	if err == nil || !r.published {
 		return err
@@ -326,8 +326,8 @@ func inOrder(steps ...func() error) error {
 	return nil
 }
 
-// execute reads all streams from the service, or for a replay from a landing, and publishes
-// them.
+// execute reads all streams and publishes them. A replay reads from a landing, all other runs read from
+// the service.
 func (r *runner) execute(ctx context.Context) (res Result, err error) {
 	n := r.night
 	began := time.Now()
@@ -337,8 +337,8 @@ func (r *runner) execute(ctx context.Context) (res Result, err error) {
 		return res, err
 	}
 	defer func() { err = errors.Join(err, landing.Close()) }()
-	if lost := landing.Damaged(); lost > 0 {
-		n.cfg.Log.Warn("lines of the journal are damaged: a run requests their answers again, a replay omits them", "damaged", lost)
+	if damaged := landing.Damaged(); damaged > 0 {
+		n.cfg.Log.Warn("lines of the journal are damaged: a run requests their answers again, a replay omits them", "damaged", damaged)
 	}
 	client, err := fetch.New(n.cfg.Fetch, landing, n.cfg.Log)
 	if err != nil {
@@ -377,8 +377,8 @@ func (r *runner) readAndPublish(ctx context.Context) (res Result, err error) {
 	if n.cfg.FinishCommit {
 		ctx = context.WithoutCancel(ctx)
 	}
-	// DuckDB needs the memory from here on. Its limit does not include memory that Go has
-	// freed but not returned to the system.
+	// From here on, DuckDB needs the memory. DuckDB's limit does not include the memory that Go
+	// has freed and not returned to the system.
 	debug.FreeOSMemory()
 	return r.publish(ctx)
 }

@@ -50,9 +50,9 @@ func TestNightsFollowTheService(t *testing.T) {
 		h.service.ResetRequests()
 		run := h.night
 		if night == 3 {
-			run = h.again
+			run = h.unchangedNight
 		}
-		res := h.complete(run())
+		res := h.requireComplete(run())
 		h.requireIDs("product_listings", "/products/listings")
 		h.requireIDs("outlet_listings", "/outlets")
 		h.requireIDs("orders", "/orders")
@@ -125,7 +125,7 @@ func (h *harness) requireCounts(res pipeline.Result) {
 func TestDryRun(t *testing.T) {
 	h := newHarness(t, smallWorld(), orderStreams()...)
 	h.cfg.DryRun, h.cfg.ResumeMaxAge = true, time.Hour
-	res := h.complete(h.night())
+	res := h.requireComplete(h.night())
 	if !res.Run.SnapshotAt.IsZero() || h.latest() != "" || len(res.Changes) == 0 || res.Changes[0].New == 0 || res.Manifest.RunID != "" {
 		t.Errorf("the dry run has the snapshot %v, readers see %q, and the changes are %+v, want only changes", res.Run.SnapshotAt, h.latest(), res.Changes)
 	}
@@ -133,7 +133,7 @@ func TestDryRun(t *testing.T) {
 		t.Errorf("the dry run wrote the entries %v, want none", files)
 	}
 	h.cfg.DryRun = false
-	if next := h.complete(h.again()); next.Run.ID == res.Run.ID || next.Run.Requests == 0 {
+	if next := h.requireComplete(h.unchangedNight()); next.Run.ID == res.Run.ID || next.Run.Requests == 0 {
 		t.Errorf("the dry run %s was resumed, want a new run", res.Run.ID)
 	}
 	if runs, err := h.warehouse().Ledger.Runs(); err != nil || len(runs) != 2 || runs[0].VisibleVersion() != "" || runs[1].VisibleVersion() != h.latest() {
@@ -141,20 +141,20 @@ func TestDryRun(t *testing.T) {
 	}
 }
 
-// TestUnchangedRecordsAreSkipped damages files of entries. The next night recognizes the unchanged
-// records of a list by these files. The rows must be the same with and without an intact file.
+// TestUnchangedRecordsAreSkipped damages the files of entries, by which the next night recognizes
+// unchanged records. The published rows must be the same with an intact and with a damaged file.
 func TestUnchangedRecordsAreSkipped(t *testing.T) {
 	h := newHarness(t, smallWorld(), "product_listings", "tags")
 	var log lockedBuffer
 	h.logTo(&log)
-	h.complete(h.night())
+	h.requireComplete(h.night())
 	entries := func() string { return h.path("state", "seen", "product_listings."+h.latest()) }
 	intact, err := os.ReadFile(entries())
 	must(t, err)
 	listings := len(h.service.Records("/products/listings"))
 	for name, c := range map[string]struct {
-		text  []byte
-		known bool
+		text     []byte
+		isIntact bool
 	}{
 		"intact":     {intact, true},
 		"one bit":    {append([]byte{intact[0] ^ 1}, intact[1:]...), false},
@@ -166,10 +166,10 @@ func TestUnchangedRecordsAreSkipped(t *testing.T) {
 		// The file belongs to the newest version.
 		must(t, os.WriteFile(entries(), c.text, 0o600))
 		log.buf.Reset()
-		h.complete(h.night())
+		h.requireComplete(h.night())
 		h.requireIDs("product_listings", "/products/listings")
-		if warned := strings.Contains(log.String(), "unchanged records cannot be skipped"); warned == c.known {
-			t.Errorf("%s: the log has a warning: %t, want %t:\n%s", name, warned, !c.known, log.String())
+		if hasWarning := strings.Contains(log.String(), "unchanged records cannot be skipped"); hasWarning == c.isIntact {
+			t.Errorf("%s: the log has a warning: %t, want %t:\n%s", name, hasWarning, !c.isIntact, log.String())
 		}
 		if now := len(h.service.Records("/products/listings")); now != listings {
 			t.Fatalf("there are %d listings, want %d", now, listings)
@@ -183,29 +183,29 @@ func TestUnchangedRecordsAreSkipped(t *testing.T) {
 
 	// A list that is not read keeps its entries.
 	h.cfg.Chosen = []string{"tags"}
-	h.complete(h.night())
+	h.requireComplete(h.night())
 	if text, err := os.ReadFile(entries()); err != nil || !bytes.Equal(text, intact) {
 		t.Errorf("the entries of a list that was not read changed (%v), want the same", err)
 	}
 	// Short lists have no entries.
 	h.cfg.Chosen, h.cfg.MinSkipRecords = []string{"product_listings"}, listings+1
-	h.complete(h.night())
+	h.requireComplete(h.night())
 	if _, err := os.Stat(entries()); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("got %v for the entries of a short list, want no file", err)
 	}
 	h.cfg.MinSkipRecords = listings
-	h.complete(h.night())
+	h.requireComplete(h.night())
 	if _, err := os.Stat(entries()); err != nil {
 		t.Errorf("a list of the minimum length has no entries: %v", err)
 	}
 }
 
-// TestInterruptedNightIsResumed stops a night at its ninth request. The next run uses the landed
-// answers, unless it is too late or must start a new run.
+// TestInterruptedNightIsResumed stops a night at the ninth request. The next run must use the landed
+// answers, or start a new run if a condition for a resume is not met.
 func TestInterruptedNightIsResumed(t *testing.T) {
 	for name, c := range map[string]struct {
-		change  func(h *harness)
-		resumed bool
+		change    func(h *harness)
+		isResumed bool
 	}{
 		"soon":              {func(*harness) {}, true},
 		"fresh":             {func(h *harness) { h.cfg.Fresh = true }, false},
@@ -217,10 +217,10 @@ func TestInterruptedNightIsResumed(t *testing.T) {
 			h := newHarness(t, smallWorld(), append(orderStreams(), "files")...)
 			h.cfg.ResumeMaxAge = 2 * time.Hour
 			ctx, stop := context.WithCancel(t.Context())
-			seen := 0
+			requests := 0
 			h.cfg.Fetch.Concurrency = 1
 			hook := func(*http.Request) {
-				if seen++; seen == 9 {
+				if requests++; requests == 9 {
 					stop()
 				}
 			}
@@ -232,23 +232,23 @@ func TestInterruptedNightIsResumed(t *testing.T) {
 			h.onRequest.Store(nil)
 			c.change(h)
 			h.service.ResetRequests()
-			res := h.complete(h.again())
-			if (res.Run.ID == first.Run.ID) != c.resumed {
-				t.Errorf("run %s followed the interrupted run %s, want the same run: %t", res.Run.ID, first.Run.ID, c.resumed)
+			res := h.requireComplete(h.unchangedNight())
+			if (res.Run.ID == first.Run.ID) != c.isResumed {
+				t.Errorf("run %s followed the interrupted run %s, want the same run: %t", res.Run.ID, first.Run.ID, c.isResumed)
 			}
-			if c.resumed {
+			if c.isResumed {
 				if s := streamOf(t, res.Run, "orders"); s.Landed == 0 || !res.Run.StartedAt.Equal(first.Run.StartedAt) {
 					t.Errorf("the resumed run started at %v and used %d landed answers, want the first start and some answers", res.Run.StartedAt, s.Landed)
 				}
 			} else if s := streamOf(t, res.Run, "orders"); s.Landed != 0 || !res.Run.StartedAt.Equal(h.at) || !res.Run.SnapshotAt.Equal(h.at) {
 				t.Errorf("the new run started at %v and used %d landed answers, want a new start and none", res.Run.StartedAt, s.Landed)
 			}
-			if runs, err := h.warehouse().Ledger.Runs(); err != nil || c.resumed && (len(runs) != 1 || runs[0].Attempts != 2) {
+			if runs, err := h.warehouse().Ledger.Runs(); err != nil || c.isResumed && (len(runs) != 1 || runs[0].Attempts != 2) {
 				t.Errorf("the ledger has %+v (%v), want one run with two attempts", runs, err)
 			}
 			h.requireIDs("orders", "/orders")
-			if _, waits, err := h.warehouse().Ledger.Unfinished(); err != nil || waits {
-				t.Errorf("a run can still be resumed (%v), want none", err)
+			if _, isUnfinished, err := h.warehouse().Ledger.Unfinished(); err != nil || isUnfinished {
+				t.Errorf("a run can still be resumed (%v), want no unfinished run", err)
 			}
 		})
 	}
@@ -259,14 +259,14 @@ func rewrite(path, body string) sim.Fault {
 	return sim.Fault{Path: path, Kind: sim.FaultRewrite, Rewrite: func([]byte) []byte { return []byte(body) }}
 }
 
-// TestStopDuringTheCommit stops a night after its merge has begun. With FinishCommit the night must be
-// published.
+// TestStopDuringTheCommit stops a night after the merge has begun. With FinishCommit the night must be
+// published. Without FinishCommit it must be cancelled.
 func TestStopDuringTheCommit(t *testing.T) {
-	for _, finish := range []bool{true, false} {
+	for _, finishCommit := range []bool{true, false} {
 		run := func(t *testing.T) {
 			h := newHarness(t, smallWorld(), orderStreams()...)
 			ctx, stop := context.WithCancel(t.Context())
-			h.cfg.FinishCommit = finish
+			h.cfg.FinishCommit = finishCommit
 			h.cfg.Warehouse.Step = func(name, _ string) error {
 				if name == "mid merge" {
 					stop()
@@ -274,14 +274,14 @@ func TestStopDuringTheCommit(t *testing.T) {
 				return nil
 			}
 			res, err := pipeline.Run(ctx, h.cfg)
-			if finish {
-				h.complete(res, err)
+			if finishCommit {
+				h.requireComplete(res, err)
 				h.requireIDs("orders", "/orders")
 			} else if res.Run.Outcome != ledger.Interrupted || !strings.HasSuffix(err.Error(), "run again to resume") || h.latest() != "" {
 				t.Errorf("the run ended %s, want an interrupted run that can be resumed: %v", res.Run.Outcome, err)
 			}
 		}
-		t.Run(map[bool]string{true: "finished", false: "cancelled"}[finish], run)
+		t.Run(map[bool]string{true: "finished", false: "cancelled"}[finishCommit], run)
 	}
 }
 
@@ -290,22 +290,22 @@ func TestStopDuringTheCommit(t *testing.T) {
 func TestDiskFailures(t *testing.T) {
 	h := newHarness(t, smallWorld(), orderStreams()...)
 	h.cfg.Details, h.cfg.ResumeMaxAge = pipeline.NoDetails, 24*time.Hour
-	h.complete(h.night())
-	full := errors.New("no space left on device")
+	h.requireComplete(h.night())
+	diskFull := errors.New("no space left on device")
 	for _, step := range []string{"answer landed", "mid stage", "stream staged", "merged", "audited", "parquet written"} {
-		was, failed := h.latest(), false
+		previous, hasFailed := h.latest(), false
 		h.cfg.Warehouse.Step = func(name, _ string) error {
-			if name == step && !failed {
-				failed = true
-				return full
+			if name == step && !hasFailed {
+				hasFailed = true
+				return diskFull
 			}
 			return nil
 		}
 		res, err := h.night()
-		if !errors.Is(err, full) || res.Run.Outcome != ledger.Failed || h.latest() != was {
+		if !errors.Is(err, diskFull) || res.Run.Outcome != ledger.Failed || h.latest() != previous {
 			t.Errorf("%s: the night ended %s and readers see %s, want it failed and the last night: %v", step, res.Run.Outcome, h.latest(), err)
 		}
-		next := h.complete(h.again())
+		next := h.requireComplete(h.unchangedNight())
 		if next.Run.ID != res.Run.ID || h.latest() != res.Run.ID {
 			t.Errorf("%s: run %s followed run %s, want the failed run resumed", step, next.Run.ID, res.Run.ID)
 		}
@@ -316,11 +316,11 @@ func TestDiskFailures(t *testing.T) {
 	h.logTo(&log)
 	h.cfg.Warehouse.Step = func(name, _ string) error {
 		if name == "published" {
-			return full
+			return diskFull
 		}
 		return nil
 	}
-	res := h.complete(h.night())
+	res := h.requireComplete(h.night())
 	if h.latest() != res.Run.ID || !strings.Contains(log.String(), "published, but a later step failed") {
 		t.Errorf("readers see %s, want %s and a warning; the log has:\n%s", h.latest(), res.Run.ID, log.String())
 	}
@@ -329,7 +329,7 @@ func TestDiskFailures(t *testing.T) {
 // TestDamagedFileIsWrittenAgain damages a published file that the next version would link.
 func TestDamagedFileIsWrittenAgain(t *testing.T) {
 	h := newHarness(t, smallWorld(), "tags", "folders")
-	h.complete(h.night())
+	h.requireComplete(h.night())
 	file := h.path("versions", h.latest(), "folders.parquet")
 	must(t, os.Chmod(file, 0o600))
 	text, err := os.ReadFile(file)
@@ -337,7 +337,7 @@ func TestDamagedFileIsWrittenAgain(t *testing.T) {
 	must(t, os.WriteFile(file, text[:len(text)-9], 0o600))
 	var log lockedBuffer
 	h.logTo(&log)
-	h.complete(h.again())
+	h.requireComplete(h.unchangedNight())
 	if !strings.Contains(log.String(), "a published file is damaged") {
 		t.Errorf("the log has no warning:\n%s", log.String())
 	}
@@ -350,7 +350,7 @@ func TestDamagedFileIsWrittenAgain(t *testing.T) {
 	}
 }
 
-// TestOnlyOneRun starts a night while another waits for an answer.
+// TestOnlyOneRun starts a night while another night waits for an answer.
 func TestOnlyOneRun(t *testing.T) {
 	h := newHarness(t, smallWorld(), orderStreams()...)
 	arrived, proceed := make(chan struct{}), make(chan struct{})
@@ -360,21 +360,21 @@ func TestOnlyOneRun(t *testing.T) {
 		<-proceed
 	}
 	h.onRequest.Store(&hook)
-	var first error
+	var firstErr error
 	var wg sync.WaitGroup
-	wg.Go(func() { _, first = h.night() })
+	wg.Go(func() { _, firstErr = h.night() })
 	<-arrived
-	_, second := pipeline.Run(t.Context(), h.cfg)
-	plan, checked := pipeline.Check(t.Context(), func() pipeline.Config {
+	_, secondErr := pipeline.Run(t.Context(), h.cfg)
+	plan, checkErr := pipeline.Check(t.Context(), func() pipeline.Config {
 		cfg := h.cfg
 		cfg.Fetch.Transport = inProcess{h.service, 0}
 		return cfg
 	}())
 	close(proceed)
 	wg.Wait()
-	must(t, errors.Join(first, checked))
-	if second == nil || !strings.Contains(second.Error(), "lock") {
-		t.Errorf("the second run ended with %v, want an error about the lock", second)
+	must(t, errors.Join(firstErr, checkErr))
+	if secondErr == nil || !strings.Contains(secondErr.Error(), "lock") {
+		t.Errorf("the second run ended with %v, want an error about the lock", secondErr)
 	}
 	if plan.Locked == nil || plan.Locked.PID != os.Getpid() || len(plan.Damage) > 0 {
 		t.Errorf("the plan shows the holder of the lock %+v, want this process", plan.Locked)

@@ -27,8 +27,8 @@ func (t Token) describeAccess() string {
 	return fmt.Sprintf("%s team=%s scopes=%s", t.Type, t.TeamID, strings.Join(slices.Sorted(slices.Values(t.Scopes)), ","))
 }
 
-// checkToken requests the token info, which decides which streams can be read. A resumed run
-// requests it again, because the token may have been changed.
+// checkToken requests the token info, which determines the streams that can be read. A resumed run
+// requests the token info again, because the token may have changed.
 func checkToken(ctx context.Context, c *fetch.Client, teamID string) (Token, error) {
 	var t Token
 	_, err := c.Get(ctx, fetch.Request{Stream: "token", Path: tokenPath, Fresh: true}, func(_ context.Context, r fetch.Response) (stream.PageFacts, error) {
@@ -45,9 +45,9 @@ func checkToken(ctx context.Context, c *fetch.Client, teamID string) (Token, err
 	return t, nil
 }
 
-// parseToken parses the answer of GET /auth/token. The type of team_id is not documented, so it
-// may be a number or a string. An object with neither type nor scopes is an error, because it
-// would look like a token without rights.
+// parseToken parses the answer of GET /auth/token. The JSON type of team_id is not documented, so a number
+// and a string are accepted. An object with neither type nor scopes is an error, because it would look
+// like a token without rights.
 func parseToken(body []byte) (Token, error) {
 	var raw struct {
 		Type   *string         `json:"token_type"`
@@ -73,8 +73,8 @@ func parseToken(body []byte) (Token, error) {
 	return t, nil
 }
 
-// provesAccess reports whether the token's type and scopes allow the stream, so that a 403 is
-// an error. Otherwise a 403 is an expected answer.
+// provesAccess reports whether the type of the token and the scopes of the stream are documented, so that
+// a 403 for a requested stream is an error. Otherwise a 403 is an expected answer.
 func (t Token) provesAccess(s stream.Stream) bool {
 	return s.Scopes != nil && slices.Contains([]string{"full_access", "custom", "read_only"}, t.Type)
 }

@@ -18,7 +18,7 @@ type Watch struct {
 	client   *fetch.Client // nil if no run is in progress
 	current  ledger.Progress
 	expected []int64         // requests of each stream when it was last read, -1 if it was never read
-	byID     map[string]bool // streams with one request for each id
+	byID     map[string]bool // the streams whose progress is counted in ids, not in pages
 }
 
 // Progress returns the progress of the current run. It returns false if no run is in progress.
@@ -30,12 +30,12 @@ func (w *Watch) Progress() (ledger.Progress, bool) {
 	}
 	p := w.current
 	p.Streams = slices.Clone(w.current.Streams)
-	var all fetch.Telemetry
+	var overall fetch.Telemetry
 	for _, t := range w.client.Telemetry() {
-		if t.Requests > 0 && (all.First.IsZero() || t.First.Before(all.First)) {
-			all.First = t.First
+		if t.Requests > 0 && (overall.First.IsZero() || t.First.Before(overall.First)) {
+			overall.First = t.First
 		}
-		all.Requests += t.Requests
+		overall.Requests += t.Requests
 		p.Requests += t.Requests
 		p.Retries += t.Retries
 		if s := findStream(&p, t.Stream); s != nil {
@@ -43,7 +43,7 @@ func (w *Watch) Progress() (ledger.Progress, bool) {
 			s.PerSecond = perSecond(t, time.Now())
 		}
 	}
-	estimateRest(&p, w.expected, perSecond(all, time.Now()))
+	estimateRest(&p, w.expected, perSecond(overall, time.Now()))
 	return p, true
 }
 
@@ -58,7 +58,7 @@ func perSecond(t fetch.Telemetry, now time.Time) float64 {
 }
 
 // estimateRest sets the expected number of requests of the run, and the remaining time. overall is the
-// rate of the run so far, which is used for a stream that has no rate yet.
+// request rate of the run so far. It is used for a stream that has no rate yet.
 func estimateRest(p *ledger.Progress, expected []int64, overall float64) {
 	requests, known := int64(0), true
 	for i := range p.Streams {

@@ -143,10 +143,10 @@ func TestLastRequests(t *testing.T) {
 	}
 }
 
-// TestDriftIsBounded finds more entries than are kept. The sample of an entry must be the sample of its
-// first record, in any order of the records.
-func TestDriftIsBounded(t *testing.T) {
-	d := newDrift()
+// TestDriftIsLimited finds more unknown fields than the collector keeps. The sample of a field must be
+// from its first record, in any order of the records.
+func TestDriftIsLimited(t *testing.T) {
+	d := newDriftCollector()
 	at := func(seq uint64) transform.Place { return transform.Place{Seq: seq} }
 	found := func(path, sample string, seq uint64) transform.Findings {
 		return transform.Findings{Drift: []transform.Drift{{Drift: stream.Drift{Table: "orders", Path: path, Kind: "unknown_field", Sample: sample}, First: at(seq)}}}
@@ -154,13 +154,13 @@ func TestDriftIsBounded(t *testing.T) {
 	d.addFindings(found("a", "second", 2))
 	d.addFindings(found("a", "first", 1))
 	d.addFindings(found("a", "third", 3))
-	if len(d.entries) != 1 || d.entries[0].Sample != "first" {
-		t.Errorf("the entries are %+v, want one with the sample \"first\"", d.entries)
+	if len(d.drifts) != 1 || d.drifts[0].Sample != "first" {
+		t.Errorf("the unknown fields are %+v, want one with the sample \"first\"", d.drifts)
 	}
-	for i := range maxDriftEntries + 5 {
+	for i := range maxDrifts + 5 {
 		d.addFindings(found(string(rune(0x4e00+i)), "", uint64(10+i))) // each path is another letter
 	}
-	if len(d.entries) != maxDriftEntries+1 || d.entries[maxDriftEntries].Path != "…" {
-		t.Errorf("%d entries are kept, want %d and one for all further paths", len(d.entries), maxDriftEntries)
+	if len(d.drifts) != maxDrifts+1 || d.drifts[maxDrifts].Path != "…" {
+		t.Errorf("%d unknown fields are kept, want %d and one for all further paths", len(d.drifts), maxDrifts)
 	}
 }

@@ -15,10 +15,10 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// A gate stops a night with an unusual number of deletions, because the service may have omitted
-// records that still exist. Before a gate stops the night, the streams with the loss are requested a
-// second time in the same run, without their landed answers. --allow-mass-delete accepts a loss only
-// if the second reading confirms it.
+// A gate stops a night with an unusual number of deletions, because the service may have omitted records
+// that still exist. Before a gate stops the night, the streams with the loss are requested a second time
+// in the same run. Their landed answers are not used. --allow-mass-delete accepts a loss only if the
+// second reading confirms the loss.
 
 // publishWithRereads reads and publishes. If a gate stops the night, it reads the streams with
 // the loss a second time.
@@ -52,7 +52,7 @@ func (r *runner) publishWithRereads(ctx context.Context) (Result, error) {
 			r.reader.client.Refetch(name)
 		}
 		// The other streams are read again from the landing.
-		r.reader.done, n.drift, n.eventSinks = nil, newDrift(), nil
+		r.reader.done, n.drift, n.eventSinks = nil, newDriftCollector(), nil
 	}
 }
 
@@ -63,8 +63,8 @@ func (r *runner) streamsNotReread(table string) []string {
 	})
 }
 
-// listsNaming returns the streams that contain ids for the details of a table and were read exactly
-// once in this run.
+// listsNaming returns the streams that contain the ids of the details in a table, and that were read
+// exactly once in this run.
 func (r *runner) listsNaming(table string) (names []string) {
 	for _, name := range stream.FilledBy(r.night.cfg.Streams, table) {
 		s, _ := stream.Find(r.night.cfg.Streams, name)
@@ -178,8 +178,8 @@ func (n *night) reportDamage() {
 	}
 }
 
-// writeEvidence writes rejects, events and the summary of the night into meta. It also adds failed
-// runs, which until then are only in the ledger.
+// writeEvidence writes rejects, events and the summary of the night into meta. The summary also adds the
+// failed runs before this night, which are only in the ledger.
 func (r *runner) writeEvidence(ctx context.Context, cover map[string]load.Coverage, changes []load.Change) error {
 	n := r.night
 	if err := n.stage.Findings.WriteRejects(ctx, cover); err != nil {
@@ -188,15 +188,15 @@ func (r *runner) writeEvidence(ctx context.Context, cover map[string]load.Covera
 	if err := n.stage.Events.Write(ctx); err != nil {
 		return err
 	}
-	past, err := n.wh.Ledger.Runs()
+	runs, err := n.wh.Ledger.Runs()
 	if err != nil {
 		return err
 	}
-	return n.stage.Findings.WriteSummary(ctx, load.Summary{Run: r.closeEntry(ctx, nil), Ledger: past, Changes: changes, Drift: n.drift.entries})
+	return n.stage.Findings.WriteSummary(ctx, load.Summary{Run: r.closeEntry(ctx, nil), Ledger: runs, Changes: changes, Drift: n.drift.drifts})
 }
 
-// ledgerRow returns the ledger row of a stream, with its evidence and its cost. allowed is the
-// allowed request rate, per second. 0 means no limit.
+// ledgerRow returns the part of the ledger entry about one stream, with the evidence and the telemetry of
+// the stream. allowed is the limit of the request rate, per second. 0 means no limit.
 func (r streamResult) ledgerRow(t fetch.Telemetry, allowed float64) ledger.Stream {
 	e := r.evidence
 	row := ledger.Stream{

@@ -25,31 +25,31 @@ type RebuildResult struct {
 	First     time.Time
 	Last      time.Time
 	Manifest  warehouse.Manifest
-	// Skipped lists the skipped damaged and missing files.
+	// Skipped lists the damaged and missing files that were needed and skipped.
 	Skipped []integrity.Damage
 	// Unused lists damaged and missing files of the series that were not needed.
 	Unused []integrity.Damage
-	// Unfinished lists days that were being written when the warehouse was copied.
+	// Unfinished lists days that a run was writing when the warehouse was copied.
 	Unfinished []integrity.Damage
-	// Lost is the newest run in the ledger, if it is newer than the series. Otherwise it
-	// is empty.
+	// Lost is the newest published run in the ledger, if its snapshot is newer than the series.
+	// Otherwise Lost is empty.
 	Lost string
-	// Between counts the snapshots in meta, from First to Last, that have no day in the
-	// series. Where they are missing, the history is less exact.
+	// Between counts the snapshots in meta, from First to Last, that have no day in the series.
+	// Row versions that existed only between two days of the series are then missing in history.
 	Between int
-	// Meta is set if the tables of meta were restored. It is not set if all changes are lost.
+	// Meta is set if the tables of meta were restored. It is not set if all meta files are lost.
 	Meta bool
 	// Runs is the number of runs from whose closed rows history was restored. Zero means that
 	// history was copied from the catalog or restored by comparing the snapshots.
 	Runs int
 }
 
-// SeriesError means that the series or the copies of meta are damaged.
+// SeriesError means that the series or the meta files are damaged.
 type SeriesError struct {
 	// Found lists the damage.
 	Found []integrity.Damage
-	// Whole is set if the catalog that readers see is not damaged.
-	Whole bool
+	// IsCatalogWhole is set if the catalog that readers see is not damaged.
+	IsCatalogWhole bool
 }
 
 func (e *SeriesError) Error() string {
@@ -58,7 +58,7 @@ func (e *SeriesError) Error() string {
 	for _, d := range e.Found {
 		fmt.Fprintf(&b, "\n  %s: %s; lost with it: %s", d.File, d.Problem, d.Cost)
 	}
-	if e.Whole {
+	if e.IsCatalogWhole {
 		b.WriteString("\nthe catalog that readers see is undamaged: placementsync rebuild --series restores the damaged files of the series from it")
 	}
 	b.WriteString("\nplacementsync rebuild --skip-damaged builds from the rest, and records the skipped files in meta.runs")
@@ -75,7 +75,7 @@ func Rebuild(ctx context.Context, cfg Config, skipDamaged bool) (RebuildResult, 
 	if err != nil {
 		return RebuildResult{}, err
 	}
-	b := &rebuild{repair: r, cfg: cfg, skip: skipDamaged}
+	b := &rebuild{repair: r, cfg: cfg, skipDamaged: skipDamaged}
 	b.run = ledger.Run{ID: r.id, Kind: ledger.Rebuild, StartedAt: r.at, Program: cfg.Warehouse.Program}
 	err = b.publish(ctx)
 	return b.RebuildResult, errors.Join(r.wh.Folder.FullErr(err), r.lock.Release())
@@ -110,17 +110,17 @@ func beginRepair(cfg Config) (r repair, err error) {
 type rebuild struct {
 	RebuildResult
 	repair
-	cfg   Config
-	draft *warehouse.Draft
-	skip  bool
-	run   ledger.Run
-	// knownPast is set if closed rows were restored from the recorded changes or from the
-	// catalog. It is not set if they have to be computed by comparing snapshots.
-	knownPast bool
+	cfg         Config
+	draft       *warehouse.Draft
+	skipDamaged bool
+	run         ledger.Run
+	// hasExactPast is set if closed rows were restored from the meta files or from the catalog. It
+	// is not set if closed rows must be computed by comparing snapshots.
+	hasExactPast bool
 	// last is the newest snapshot of the series.
 	last warehouse.Snapshot
-	// rowsAt contains for each table the time of its newest intact file. The rows of the
-	// table are read from that snapshot.
+	// rowsAt contains for each table the snapshot time of its newest intact file, from which the
+	// rows of the table are read.
 	rowsAt map[string]time.Time
 }
 
@@ -203,7 +203,7 @@ func (b *rebuild) replaySeries(ctx context.Context) error {
 	if err := b.findLost(); err != nil {
 		return err
 	}
-	if b.knownPast, err = b.restorePast(ctx); err != nil {
+	if b.hasExactPast, err = b.restorePast(ctx); err != nil {
 		return err
 	}
 	for _, d := range damaged {
@@ -211,18 +211,18 @@ func (b *rebuild) replaySeries(ctx context.Context) error {
 			b.Unfinished = append(b.Unfinished, d)
 			continue
 		}
-		if b.knownPast && d.Day != "" && d.Day < b.last.At.Format(time.DateOnly) && len(b.olderTables()) == 0 {
+		if b.hasExactPast && d.Day != "" && d.Day < b.last.At.Format(time.DateOnly) && len(b.olderTables()) == 0 {
 			b.Unused = append(b.Unused, d)
 		} else {
 			b.Skipped = append(b.Skipped, d)
 		}
 	}
-	if len(b.Skipped) > 0 && !b.skip {
+	if len(b.Skipped) > 0 && !b.skipDamaged {
 		return &SeriesError{b.Skipped, b.isCatalogWhole()}
 	}
 	for _, snap := range snapshots {
 		tables := b.wh.Catalog.Tables()
-		if b.knownPast {
+		if b.hasExactPast {
 			tables = slices.DeleteFunc(slices.Clone(tables), func(t stream.Table) bool { return !b.rowsAt[t.Name].Equal(snap.At) })
 		}
 		if len(tables) == 0 {
@@ -233,14 +233,14 @@ func (b *rebuild) replaySeries(ctx context.Context) error {
 		}
 		b.cfg.Log.Info("snapshot read", "run", snap.Run, "tables", len(tables))
 	}
-	if b.knownPast { // later runs closed some rows of a table that is from an earlier day
+	if b.hasExactPast { // later runs closed some rows of a table that is from an earlier day
 		return load.DropClosed(ctx, b.draft, b.olderTables())
 	}
 	files, _, _ := integrity.MetaFiles(b.wh, b.last.Version)
 	return load.MergePast(ctx, b.draft, b.wh.Catalog.Tables(), files, b.rowsAt)
 }
 
-// findLost looks in the ledger for a published run after the newest snapshot. In a copied
+// findLost sets Lost if readers saw a newer snapshot than the newest snapshot of the series. In a copied
 // warehouse the ledger can be newer than the series.
 func (b *rebuild) findLost() error {
 	runs, err := b.wh.Ledger.Runs()
@@ -258,10 +258,11 @@ func (b *rebuild) findLost() error {
 	return nil
 }
 
-// restorePast fills past from the closed rows that the runs recorded. If the recorded rows are damaged,
-// or an earlier program recorded none, it copies closed rows from the catalog that readers see. It
-// returns false if history can only be computed by comparing snapshots.
-func (b *rebuild) restorePast(ctx context.Context) (known bool, err error) {
+// restorePast fills past from the closed rows in the meta files. If meta files are damaged, or an earlier
+// program recorded no closed rows, it copies closed rows from the catalog that readers see. If this
+// catalog is damaged or older than the series, it returns false: closed rows must then be computed by
+// comparing snapshots.
+func (b *rebuild) restorePast(ctx context.Context) (isExact bool, err error) {
 	files, hasPast, damaged := integrity.MetaFiles(b.wh, b.last.Version)
 	if hasPast && len(damaged) == 0 {
 		b.Runs = len(files)
@@ -277,7 +278,7 @@ func (b *rebuild) restorePast(ctx context.Context) (known bool, err error) {
 		}
 		b.cfg.Log.Warn("closed rows not copied from the catalog", "run", latest, "error", err)
 	}
-	if len(damaged) > 0 && !b.skip {
+	if len(damaged) > 0 && !b.skipDamaged {
 		return false, &SeriesError{damaged, false}
 	}
 	return false, nil
@@ -296,8 +297,8 @@ func (b *rebuild) isCatalogNewest(latest string) bool {
 	return err == nil && !m.SnapshotAt.Before(b.last.At) && b.isCatalogWhole()
 }
 
-// restoreMeta copies meta from the catalog that readers see, if it is intact and not older than
-// the series. Otherwise it applies the changes that each version recorded.
+// restoreMeta copies meta from the catalog that readers see, if this catalog is intact and not older than
+// the series. Otherwise it restores meta from the meta files.
 func (b *rebuild) restoreMeta(ctx context.Context) error {
 	latest, _, err := b.wh.Versions.Latest()
 	if err != nil {
@@ -311,12 +312,12 @@ func (b *rebuild) restoreMeta(ctx context.Context) error {
 		b.cfg.Log.Warn("meta not copied from the catalog; restoring it from the series", "run", latest, "error", err)
 	}
 	files, _, damaged := integrity.MetaFiles(b.wh, b.last.Version)
-	if len(damaged) > 0 && !b.skip {
+	if len(damaged) > 0 && !b.skipDamaged {
 		return &SeriesError{damaged, false}
 	}
 	b.Skipped = append(b.Skipped, damaged...)
 	if len(files) == 0 {
-		return nil // all changes are lost
+		return nil // all meta files are lost
 	}
 	b.Meta = true
 	if err := load.RestoreMeta(ctx, b.draft, b.wh.Catalog.MetaDefinitions(), files); err != nil {
@@ -325,11 +326,10 @@ func (b *rebuild) restoreMeta(ctx context.Context) error {
 	return b.fixComputedHistory(ctx)
 }
 
-// fixComputedHistory corrects the closing runs of a history that was computed by comparing
-// snapshots, and counts the snapshots that the series lacks. It does nothing if closed rows were
-// restored.
+// fixComputedHistory corrects the runs that closed the rows of past, if these rows were computed by
+// comparing snapshots. It also counts the snapshots that the series lacks.
 func (b *rebuild) fixComputedHistory(ctx context.Context) error {
-	if b.knownPast {
+	if b.hasExactPast {
 		return nil
 	}
 	if err := load.CorrectClosingRuns(ctx, b.draft, b.wh.Catalog.Tables()); err != nil {
@@ -369,25 +369,25 @@ func (b *rebuild) closeEntry(ctx context.Context) error {
 }
 
 // writeParquet creates the Parquet files of the version. It links the files of the newest day of the
-// series if this program would write equal files. It writes the other files.
+// series that this program would write with the same bytes, and writes the other files.
 func (b *rebuild) writeParquet(ctx context.Context) ([]warehouse.ManifestTable, error) {
 	isSameProgram := b.last.Program == b.cfg.Warehouse.Program && b.last.Schema == dictionary.SchemaVersion()
-	var missing []stream.Table
+	var toWrite []stream.Table
 	var files []warehouse.ManifestTable
 	for _, t := range b.wh.Catalog.Tables() {
-		from, known := b.last.Files[t.Name], b.last.Tables[t.Name]
-		if !isSameProgram || from == "" || known.File == "" {
-			missing = append(missing, t)
+		from, inManifest := b.last.Files[t.Name], b.last.Tables[t.Name]
+		if !isSameProgram || from == "" || inManifest.File == "" {
+			toWrite = append(toWrite, t)
 			continue
 		}
-		if err := b.wh.Folder.Disk().Link(from, filepath.Join(b.draft.Dir, known.File)); err != nil {
+		if err := b.wh.Folder.Disk().Link(from, filepath.Join(b.draft.Dir, inManifest.File)); err != nil {
 			return nil, fmt.Errorf("rebuild: %w", err)
 		}
-		files = append(files, known)
+		files = append(files, inManifest)
 	}
 	// New files have the run and time of the night in their metadata.
 	b.draft.Run, b.draft.At = b.last.Run, b.last.At
-	written, err := load.WriteParquet(ctx, b.draft, b.wh.Catalog.Definitions(), missing, nil)
+	written, err := load.WriteParquet(ctx, b.draft, b.wh.Catalog.Definitions(), toWrite, nil)
 	if err != nil {
 		return nil, err
 	}

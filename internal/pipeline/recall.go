@@ -21,18 +21,17 @@ import (
 )
 
 // Most records of a list have the same JSON text as in the night before. The decoders compute an entry
-// for each record, with the hash of its text. The next night skips records with a known entry. The
-// entries of a list are in a file in state/seen. The name of the file contains the run that published
-// the records. A new draft removes the files of all runs except the run of its base version, so that no
-// file describes other records. The files are a cache. If a file is missing or damaged, all records of
-// its list are decoded.
+// for each record: hashes of its key and text. The next night recalls the records whose entries are equal.
+// The entries of a list are in a file in state/seen. The name of the file contains the run that published
+// the records. A new run removes the files of all runs except the run on whose version it is built. So
+// the files always describe the records in main. The files are a cache: if a file is missing or damaged,
+// all records of its list are decoded.
 
 // minSkipRecords is the default of Config.MinSkipRecords.
 const minSkipRecords = 1_000
 
-// recallRecords loads the entries of the last night into the decoders, so that they skip
-// unchanged records.
-func (k *sink) recallRecords() {
+// loadEntries loads the entries of the last night into the decoders, which then skip unchanged records.
+func (k *sink) loadEntries() {
 	n := k.night
 	entries, err := n.readEntries(k.stream.Name, n.draft.Previous)
 	switch {
@@ -47,7 +46,7 @@ func (k *sink) recallRecords() {
 	}
 }
 
-// writeEntries writes the entries of a large list. All rows of the list must be staged.
+// writeEntries writes the entries of a large list. All rows of the list must have been staged.
 func (k *sink) writeEntries() {
 	n, size := k.night, 0
 	for _, part := range k.entries {
@@ -88,8 +87,8 @@ func (n *night) entriesPath(stream, run string) string {
 	return filepath.Join(n.wh.Folder.SeenPath(), stream+"."+run)
 }
 
-// readEntries returns the entries that a run wrote for a stream. A program with entries of
-// another size wrote entries that do not match.
+// readEntries returns the entries that a run wrote for a stream. If their size shows that another version
+// of the program wrote them, it returns fs.ErrNotExist.
 func (n *night) readEntries(stream, run string) ([]byte, error) {
 	path := n.entriesPath(stream, run)
 	text, err := os.ReadFile(path)
@@ -106,7 +105,7 @@ func (n *night) readEntries(stream, run string) ([]byte, error) {
 	return text[:end], nil
 }
 
-// carryEntries links the entries of carried lists under the name of this run.
+// carryEntries links the files of entries of carried lists under names with the id of this run.
 func (n *night) carryEntries(cover map[string]load.Coverage) {
 	for name, covered := range cover {
 		if covered != load.Carried {
@@ -119,15 +118,15 @@ func (n *night) carryEntries(cover map[string]load.Coverage) {
 	}
 }
 
-// removeEntries removes the entries of all runs except kept. It also removes the files of an earlier
-// attempt at this run, and the files of version 1.0.0 of the program.
-func (n *night) removeEntries(kept string) error {
+// removeEntries removes the files of entries of all runs except keptRun. It also removes the files of an
+// earlier attempt at this run, and the files of version 1.0.0 of the program.
+func (n *night) removeEntries(keptRun string) error {
 	files, err := os.ReadDir(n.wh.Folder.SeenPath())
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("remove the entries of earlier nights: %w", err)
 	}
 	for _, f := range files {
-		if kept != "" && strings.HasSuffix(f.Name(), "."+kept) {
+		if keptRun != "" && strings.HasSuffix(f.Name(), "."+keptRun) {
 			continue
 		}
 		if err := n.wh.Folder.Disk().Remove(filepath.Join(n.wh.Folder.SeenPath(), f.Name())); err != nil {

@@ -19,11 +19,11 @@ type Targets struct{ Articles, Campaigns []string }
 // resumed, or a night is held.
 var ErrPending = errors.New("refresh: a night has to come first; nothing was changed")
 
-// Refresh reads the given articles and campaigns again, their details, and the events in the inbox. It
-// publishes a new version. All other rows, grades and ages are copied from the last version. A refresh
-// does not count for the schedule, or for the order in which settled details are read again. A failed
-// refresh is not resumed, because the next night reads the same records. Refresh returns the errors of
-// Run, and ErrPending.
+// Refresh reads the details of the given articles and campaigns again, and the events in the inbox. It
+// publishes a new version. All other rows, grades and ages are those of the last version. A refresh does
+// not count for the schedule, or for the order in which settled details are read again. A failed refresh
+// is not resumed, because the next night reads its records. Refresh returns the errors of Run, and
+// ErrPending.
 func Refresh(ctx context.Context, cfg Config, targets Targets) (Result, error) {
 	wh, err := warehouse.Open(cfg.Warehouse)
 	if err != nil {
@@ -71,13 +71,13 @@ func (r *runner) checkRefreshable(now time.Time) error {
 // other records, because their events are in the inbox.
 const maxTargets = 500
 
-// Refresher collects the records that events name, and refreshes them together one window
-// after the first event. It runs one refresh at a time.
+// Refresher collects the records that events name. After the first event it waits for the time window,
+// and then refreshes all collected records in one refresh. It runs one refresh at a time.
 type Refresher struct {
 	log    *slog.Logger
 	window time.Duration
-	// woken contains a value if records were added since Run last read it.
-	woken chan struct{}
+	// added contains a value if records were added since Run last received from it.
+	added chan struct{}
 
 	mu      sync.Mutex // guards waiting
 	waiting Targets
@@ -85,7 +85,7 @@ type Refresher struct {
 
 // NewRefresher returns a Refresher without records.
 func NewRefresher(log *slog.Logger, window time.Duration) *Refresher {
-	return &Refresher{log: log, window: window, woken: make(chan struct{}, 1)}
+	return &Refresher{log: log, window: window, added: make(chan struct{}, 1)}
 }
 
 // Add collects an article and its campaign. Empty ids are ignored. Add does not block.
@@ -95,14 +95,14 @@ func (r *Refresher) Add(article, campaign string) {
 	}
 }
 
-// addTargets adds records to the waiting ones, and wakes Run.
+// addTargets adds records to r.waiting, and wakes Run.
 func (r *Refresher) addTargets(t Targets) {
 	r.mu.Lock()
 	r.waiting.Articles = addIDs(r.waiting.Articles, t.Articles...)
 	r.waiting.Campaigns = addIDs(r.waiting.Campaigns, t.Campaigns...)
 	r.mu.Unlock()
 	select {
-	case r.woken <- struct{}{}:
+	case r.added <- struct{}{}:
 	default:
 	}
 }
@@ -118,15 +118,15 @@ func addIDs(to []string, ids ...string) []string {
 	return to
 }
 
-// Run calls refresh until ctx ends. If refresh returns a *warehouse.LockedError or ErrPending,
-// the records wait for another window. The next night reads the records that are waiting when
-// ctx ends.
+// Run calls refresh with collected records until ctx ends. If refresh returns a *warehouse.LockedError or
+// ErrPending, the records wait for another window. Records that wait when ctx ends are read by the next
+// night.
 func (r *Refresher) Run(ctx context.Context, refresh func(context.Context, Targets) error) {
 	window := time.NewTimer(r.window)
 	defer window.Stop()
 	for {
 		select {
-		case <-r.woken:
+		case <-r.added:
 		case <-ctx.Done():
 			return
 		}
@@ -145,7 +145,7 @@ func (r *Refresher) Run(ctx context.Context, refresh func(context.Context, Targe
 func (r *Refresher) refreshNow(ctx context.Context, refresh func(context.Context, Targets) error) {
 	r.mu.Lock()
 	select {
-	case <-r.woken: // later events wake Run again
+	case <-r.added: // later events wake Run again
 	default:
 	}
 	targets := r.waiting

@@ -23,7 +23,7 @@ func threeNights(t *testing.T) *harness {
 	world.Listings, world.ListingTurnover, world.ListingChange = 20, 0.1, 0.3
 	h := newHarness(t, world, "product_listings", "tags", "folders")
 	for range 3 {
-		h.complete(h.night())
+		h.requireComplete(h.night())
 	}
 	return h
 }
@@ -46,7 +46,7 @@ func (h *harness) verify() pipeline.VerifyReport {
 	return v
 }
 
-// damage overwrites the middle of a file.
+// damage changes the byte in the middle of a file.
 func damage(t *testing.T, path string) {
 	t.Helper()
 	text, err := os.ReadFile(path)
@@ -74,12 +74,12 @@ func (h *harness) damageDay(t *testing.T, day, version string) {
 func TestRebuildGivesTheSameHistory(t *testing.T) {
 	h := threeNights(t)
 	before, runs := h.history(), h.lines("SELECT run_id, outcome, rows FROM meta.runs ORDER BY 1")
-	for name, without := range map[string][]string{
+	for name, removed := range map[string][]string{
 		"all files": {}, "no versions": {"versions", "latest"}, "no changes of meta": {"parquet/.meta", "versions/*/meta.changes"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := h.copyWarehouse(t)
-			for _, pattern := range without {
+			for _, pattern := range removed {
 				for _, path := range mustValue(filepath.Glob(c.path(pattern))) {
 					must(t, os.RemoveAll(path))
 				}
@@ -108,7 +108,7 @@ func TestRebuildGivesTheSameHistory(t *testing.T) {
 			if v := c.verify(); v.Result() != integrity.Whole && name == "all files" {
 				t.Errorf("after the rebuild verify reports %+v, want no damage", v.Damage)
 			}
-			c.complete(c.night())
+			c.requireComplete(c.night())
 			c.requireIDs("product_listings", "/products/listings")
 		})
 	}
@@ -136,7 +136,7 @@ func TestRebuildOfDamagedSeries(t *testing.T) {
 		c.damageDay(t, "2026-11-04", "20261104T020000Z")
 		_, err := pipeline.Rebuild(t.Context(), c.cfg, false)
 		damaged := errorOf[*pipeline.SeriesError](t, err)
-		if len(damaged.Found) != 1 || !damaged.Whole || !strings.Contains(err.Error(), "placementsync rebuild --series restores") || c.latest() != "20261104T020000Z" {
+		if len(damaged.Found) != 1 || !damaged.IsCatalogWhole || !strings.Contains(err.Error(), "placementsync rebuild --series restores") || c.latest() != "20261104T020000Z" {
 			t.Errorf("the rebuild ended with %v, want a SeriesError of one file, and the last version", err)
 		}
 		c.cfg.AcceptLoss = true
@@ -161,7 +161,7 @@ func TestRebuildOfDamagedSeries(t *testing.T) {
 				t.Errorf("after the rebuild the series is damaged: %+v", d)
 			}
 		}
-		c.complete(c.night())
+		c.requireComplete(c.night())
 		c.requireIDs("product_listings", "/products/listings")
 	})
 	t.Run("no day is left", func(t *testing.T) {
@@ -194,17 +194,17 @@ func TestRebuildRequiresConsent(t *testing.T) {
 		}
 	}
 	h.at = h.at.Add(time.Minute)
-	was := h.latest()
+	newest := h.latest()
 	_, err := pipeline.Rebuild(t.Context(), h.cfg, true)
 	loss := errorOf[*pipeline.LossError](t, err)
-	if loss.Version != was || len(loss.Losses) == 0 || !strings.Contains(err.Error(), "runs in meta.runs: 3 now, 2 after the rebuild") || h.latest() != was {
-		t.Fatalf("the rebuild ended with %v and readers see %s, want a LossError and %s", err, h.latest(), was)
+	if loss.Version != newest || len(loss.Losses) == 0 || !strings.Contains(err.Error(), "runs in meta.runs: 3 now, 2 after the rebuild") || h.latest() != newest {
+		t.Fatalf("the rebuild ended with %v and readers see %s, want a LossError and %s", err, h.latest(), newest)
 	}
 	h.cfg.AcceptLoss = true
 	r, err := pipeline.Rebuild(t.Context(), h.cfg, true)
 	must(t, err)
-	if r.Lost != was || h.latest() != r.Manifest.RunID {
-		t.Errorf("the rebuild is %+v, want run %s lost", r, was)
+	if r.Lost != newest || h.latest() != r.Manifest.RunID {
+		t.Errorf("the rebuild is %+v, want run %s lost", r, newest)
 	}
 }
 
@@ -304,7 +304,7 @@ func TestVerifyFindsDamage(t *testing.T) {
 func TestReplayErrors(t *testing.T) {
 	h := threeNights(t)
 	h.cfg.Warehouse.KeepVersions = 2
-	h.complete(h.night())
+	h.requireComplete(h.night())
 	if versions := mustValue(h.warehouse().Versions.List()); len(versions) != 2 {
 		t.Fatalf("the versions %v are kept, want two", versions)
 	}
@@ -325,21 +325,21 @@ func TestReplayErrors(t *testing.T) {
 			t.Errorf("%s: got %v, an UnknownRunError: %t, want %t", run, err, unknown, !unknown)
 		}
 	}
-	was, newest := h.history(), h.latest()
+	historyBefore, newest := h.history(), h.latest()
 	_, err := h.warehouse().Rollback("20261104T020000Z", h.at)
 	must(t, err)
 	h.at = h.at.Add(time.Minute)
-	if _, err = pipeline.Replay(t.Context(), h.cfg, newest); err == nil || !strings.Contains(err.Error(), "which does not build on it: run placementsync rollback "+newest+" first") {
+	if _, err = pipeline.Replay(t.Context(), h.cfg, newest); err == nil || !strings.Contains(err.Error(), "which does not build on this run: run placementsync rollback "+newest+" first") {
 		t.Errorf("the replay of a later run ended with %v, want an error that names the rollback", err)
 	}
 	_, err = h.warehouse().Rollback(newest, h.at)
 	must(t, err)
 	h.at = h.at.Add(time.Minute)
-	res := h.complete(pipeline.Replay(t.Context(), h.cfg, newest))
+	res := h.requireComplete(pipeline.Replay(t.Context(), h.cfg, newest))
 	if h.latest() != res.Run.ID {
 		t.Errorf("readers see %s, want the replay %s", h.latest(), res.Run.ID)
 	}
-	if diff := cmp.Diff(was["product_listings"], h.history()["product_listings"]); diff != "" {
+	if diff := cmp.Diff(historyBefore["product_listings"], h.history()["product_listings"]); diff != "" {
 		t.Errorf("the replayed history differs (-before +after):\n%s", diff)
 	}
 }

@@ -12,11 +12,10 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// Replay builds the version of a landed run again, from the landed answers and from the version that
-// the run was built on. It publishes the new version with a new run id and the snapshot time of the
-// run. Replay is for unpublished runs, and for the newest run after an upgrade that improves decoding.
-// It returns an error if later nights are built on the run. Streams without a landed answer are
-// carried.
+// Replay builds the version of a landed run again, from the landed answers and the version on which the
+// run was built. It publishes the version with a new run id and the snapshot time of the landed run.
+// Replay is for unpublished runs, and for the newest run after an upgrade that improves decoding. It
+// returns an error if later nights are built on the run. Streams without a landed answer are carried.
 func Replay(ctx context.Context, cfg Config, run string) (Result, error) {
 	wh, err := warehouse.Open(cfg.Warehouse)
 	if err != nil {
@@ -44,8 +43,8 @@ func Replay(ctx context.Context, cfg Config, run string) (Result, error) {
 	return r.finishRun(ctx, res, err)
 }
 
-// landedSnapshot returns the snapshot time of a run whose answers are kept. The ledger contains it
-// in full precision, the run id only in seconds.
+// landedSnapshot returns the snapshot time of a run whose answers are kept. The ledger contains the time
+// in full precision, and the run id only in seconds.
 func landedSnapshot(wh *warehouse.Warehouse, run string) (at time.Time, err error) {
 	at, ok := warehouse.RunTime(run)
 	runs, err := wh.Ledger.Runs()
@@ -54,11 +53,11 @@ func landedSnapshot(wh *warehouse.Warehouse, run string) (at time.Time, err erro
 	}
 	i := slices.IndexFunc(runs, func(r ledger.Run) bool { return r.ID == run })
 	_, missing := os.Stat(wh.Folder.RawPath(run))
-	spent, err := wh.Pruner.IsSpent(run)
+	isSpent, err := wh.Pruner.IsSpent(run)
 	switch {
 	case err != nil:
 		return at, err
-	case spent || i >= 0 && (missing != nil || !ok):
+	case isSpent || i >= 0 && (missing != nil || !ok):
 		return at, fmt.Errorf("replay %s: its answers are not kept: privacy.raw discards them when a night is published, "+
 			"retention.raw_days when they are old; placementsync rebuild builds from the Parquet snapshots", run)
 	case missing != nil || !ok:
@@ -66,7 +65,7 @@ func landedSnapshot(wh *warehouse.Warehouse, run string) (at time.Time, err erro
 	case i < 0:
 		return at, nil
 	case !runs[i].IsNight():
-		return at, fmt.Errorf("replay %s: it is a refresh, which asked for a few records only: replay a night", run)
+		return at, fmt.Errorf("replay %s: this run is a refresh and has only a few answers: replay a night", run)
 	}
 	return runs[i].StartedAt, nil
 }
@@ -81,9 +80,9 @@ func replayBase(wh *warehouse.Warehouse, run string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	kept := slices.Contains(versions, run)
+	isKept := slices.Contains(versions, run)
 	switch {
-	case !kept && run > latest:
+	case !isKept && run > latest:
 		return latest, nil
 	case run != latest:
 		return "", refuseReplay(wh, run, latest, versions)
@@ -103,13 +102,13 @@ func replayBase(wh *warehouse.Warehouse, run string) (string, error) {
 func refuseReplay(wh *warehouse.Warehouse, run, latest string, versions []string) error {
 	const orRebuild = "or use placementsync rebuild; nothing was changed"
 	lineage, _ := wh.Versions.Lineage(latest) // it ends at a damaged manifest
-	builtOn := slices.ContainsFunc(lineage, func(m warehouse.Manifest) bool { return m.RunID == run })
-	at, kept := slices.BinarySearch(versions, run)
+	isBase := slices.ContainsFunc(lineage, func(m warehouse.Manifest) bool { return m.RunID == run })
+	at, isKept := slices.BinarySearch(versions, run)
 	switch {
-	case builtOn:
+	case isBase:
 		return fmt.Errorf("replay %s: later nights build on it: run placementsync rollback %[1]s first, %s", run, orRebuild)
-	case kept:
-		return fmt.Errorf("replay %s: readers see %s, which does not build on it: run placementsync rollback %[1]s first, %s", run, latest, orRebuild)
+	case isKept:
+		return fmt.Errorf("replay %s: readers see %s, which does not build on this run: run placementsync rollback %[1]s first, %s", run, latest, orRebuild)
 	case at > 0:
 		return fmt.Errorf("replay %s: readers see %s, which is later: run placementsync rollback %s first, %s", run, latest, versions[at-1], orRebuild)
 	}

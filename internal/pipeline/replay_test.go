@@ -35,8 +35,9 @@ func (s *tagService) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	fmt.Fprintf(w, `{"records":[%s],"total_records":%d,"total_pages":1,"current_page":1,"next_page":null}`, strings.Join(records, ","), len(records))
 }
 
-// TestReplayReportsNoSecondReading deletes all tags. The gate stops the night after a second reading of
-// the list. A replay of this night must be stopped, too, without requests to the service.
+// TestReplayReportsNoSecondReading deletes all tags. The gate stops the night after a second reading of the
+// list. The gate must also stop a replay of this night, without requests to the service. The error of the
+// replay must not claim a second reading.
 func TestReplayReportsNoSecondReading(t *testing.T) {
 	t.Parallel()
 	service := &tagService{}

@@ -12,16 +12,15 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// otherAccessError means that the rights of the token changed since the run began. The landed answers
-// must not be mixed with new answers.
+// otherAccessError means that the rights of the token changed after the run began. The landed answers must
+// not be mixed with new answers.
 type otherAccessError struct{ before, after string }
 
 func (e *otherAccessError) Error() string {
 	return fmt.Sprintf("resume the run: the rights of the token were %q and are now %q", e.before, e.after)
 }
 
-// runOrResume resumes the last run if that run was not published and is not too old. Otherwise it
-// starts a new run.
+// runOrResume resumes the last run if it can be resumed. Otherwise it starts a new run.
 func (r *runner) runOrResume(ctx context.Context, now time.Time) (Result, error) {
 	n := r.night
 	if err := n.wh.Recover(); err != nil {
@@ -31,11 +30,11 @@ func (r *runner) runOrResume(ctx context.Context, now time.Time) (Result, error)
 		return Result{}, err
 	}
 	res, err := r.attempt(ctx)
-	var other *otherAccessError
-	if !errors.As(err, &other) {
+	var accessErr *otherAccessError
+	if !errors.As(err, &accessErr) {
 		return res, err
 	}
-	n.cfg.Log.Warn("run not resumed", "run", n.run.ID, "error", other)
+	n.cfg.Log.Warn("run not resumed", "run", n.run.ID, "error", accessErr)
 	if n.run.ID, err = nameRun(n.wh, r.lock, now, now); err != nil {
 		return Result{}, err
 	}
@@ -43,7 +42,8 @@ func (r *runner) runOrResume(ctx context.Context, now time.Time) (Result, error)
 	return r.attempt(ctx)
 }
 
-// resumeLast takes the id and the time of the last run, if it can be resumed.
+// resumeLast takes the id and the time of the last run, if the last run was not published, is not too old
+// and read from the same service.
 func (r *runner) resumeLast(now time.Time) error {
 	n := r.night
 	if !n.mode.isResumable() {
@@ -82,8 +82,8 @@ func (r *runner) attempt(ctx context.Context) (Result, error) {
 	return res, r.cleanUp()
 }
 
-// writeUnfinished writes the unfinished-run file. access describes the rights of the token. A
-// replay has no file: an existing one belongs to another run.
+// writeUnfinished writes the unfinished-run file. access describes the rights of the token. A replay
+// writes no file: an existing file belongs to another run.
 func (r *runner) writeUnfinished(access string) error {
 	n := r.night
 	u := r.describeRun(access)
@@ -108,9 +108,9 @@ func (r *runner) cleanUp() (err error) {
 		err = n.inbox.Empty()
 	case ledger.Replay:
 		// The answers of the replayed run are now published, so that run is not resumed.
-		var waiting warehouse.Unfinished
+		var unfinished warehouse.Unfinished
 		var ok bool
-		if waiting, ok, err = n.wh.Ledger.Unfinished(); ok && waiting.Run == n.mode.source {
+		if unfinished, ok, err = n.wh.Ledger.Unfinished(); ok && unfinished.Run == n.mode.source {
 			err = n.wh.Ledger.Finish()
 		}
 	}

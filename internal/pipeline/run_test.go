@@ -21,9 +21,9 @@ import (
 func TestRunModes(t *testing.T) {
 	const resumes, next, again = "the stored answers are kept: run again to resume", "readers keep the last snapshot, and the next night reads the records of this refresh", "readers keep the last snapshot: begin again"
 	for _, c := range []struct {
-		mode                                runMode
-		asks, resumable, refresh, keepsList bool
-		afterStop                           string
+		mode                                                  runMode
+		asksService, isResumable, isRefresh, keepsGradeOfList bool
+		afterStop                                             string
 	}{
 		{runMode{kind: ledger.Night}, true, true, false, false, resumes},
 		{runMode{kind: ledger.Night, dryRun: true}, true, false, false, false, again},
@@ -31,7 +31,7 @@ func TestRunModes(t *testing.T) {
 		{runMode{kind: ledger.Replay}, false, false, false, false, again},
 	} {
 		m, lists, events := c.mode, stream.All()[0], stream.Events()[0]
-		if m.asksService() != c.asks || m.isResumable() != c.resumable || m.isRefresh() != c.refresh || m.keepsGrade(lists) != c.keepsList || m.keepsGrade(events) || m.afterStop() != c.afterStop {
+		if m.asksService() != c.asksService || m.isResumable() != c.isResumable || m.isRefresh() != c.isRefresh || m.keepsGrade(lists) != c.keepsGradeOfList || m.keepsGrade(events) || m.afterStop() != c.afterStop {
 			t.Errorf("%+v: asks the service %v, is resumable %v, is a refresh %v, keeps the grade of lists %v and of events %v, after a stop: %s, want %+v",
 				m, m.asksService(), m.isResumable(), m.isRefresh(), m.keepsGrade(lists), m.keepsGrade(events), m.afterStop(), c)
 		}
@@ -77,17 +77,17 @@ func newRunner(t *testing.T, cfg Config, mode runMode, now time.Time) *runner {
 func TestResumeLast(t *testing.T) {
 	now := time.Date(2026, 11, 20, 2, 0, 0, 0, time.UTC)
 	for name, c := range map[string]struct {
-		age     time.Duration
-		fresh   bool
-		source  string
-		landed  bool
-		resumed bool
+		age       time.Duration
+		fresh     bool
+		source    string
+		hasLanded bool
+		isResumed bool
 	}{
-		"young":                    {age: time.Hour, source: "http://a", landed: true, resumed: true},
-		"exactly the maximum age":  {age: 6 * time.Hour, source: "http://a", landed: true, resumed: true},
-		"too old":                  {age: 6*time.Hour + 1, source: "http://a", landed: true},
-		"a fresh run is requested": {age: time.Hour, fresh: true, source: "http://a", landed: true},
-		"of another service":       {age: time.Hour, source: "http://b", landed: true},
+		"young":                    {age: time.Hour, source: "http://a", hasLanded: true, isResumed: true},
+		"exactly the maximum age":  {age: 6 * time.Hour, source: "http://a", hasLanded: true, isResumed: true},
+		"too old":                  {age: 6*time.Hour + 1, source: "http://a", hasLanded: true},
+		"a fresh run is requested": {age: time.Hour, fresh: true, source: "http://a", hasLanded: true},
+		"of another service":       {age: time.Hour, source: "http://b", hasLanded: true},
 		"without landed answers":   {age: time.Hour, source: "http://a"},
 	} {
 		cfg := Config{Fresh: c.fresh, ResumeMaxAge: 6 * time.Hour, Fetch: fetch.Config{BaseURL: "http://a"}}
@@ -96,7 +96,7 @@ func TestResumeLast(t *testing.T) {
 		if err := r.night.wh.Ledger.Start(last); err != nil {
 			t.Fatal(err)
 		}
-		if c.landed {
+		if c.hasLanded {
 			if err := os.MkdirAll(r.night.wh.Folder.RawPath(last.Run), 0o700); err != nil {
 				t.Fatal(err)
 			}
@@ -107,14 +107,14 @@ func TestResumeLast(t *testing.T) {
 		}
 		n := r.night
 		want, at := newID, now
-		if c.resumed {
+		if c.isResumed {
 			want, at = last.Run, last.StartedAt
 		}
-		if (n.mode.resumed != nil) != c.resumed || n.run.ID != want || !n.run.StartedAt.Equal(at) || !n.run.SnapshotAt.Equal(at) {
+		if (n.mode.resumed != nil) != c.isResumed || n.run.ID != want || !n.run.StartedAt.Equal(at) || !n.run.SnapshotAt.Equal(at) {
 			t.Errorf("%s: resumed %v, with the run %s of %v, want %s of %v", name, n.mode.resumed, n.run.ID, n.run.SnapshotAt, want, at)
 		}
 		u := r.describeRun("")
-		if c.resumed && (u.Attempt != 3 || u.Access != "x") || !c.resumed && (u.Attempt != 1 || u.Access != "") {
+		if c.isResumed && (u.Attempt != 3 || u.Access != "x") || !c.isResumed && (u.Attempt != 1 || u.Access != "") {
 			t.Errorf("%s: the unfinished run is %+v, want the next attempt and the last access only of a resumed run", name, u)
 		}
 		if u := r.describeRun("y"); u.Access != "y" || u.Source != "http://a" || u.Run != want {
@@ -134,8 +134,8 @@ func TestCheckAccess(t *testing.T) {
 	for name, c := range map[string]struct {
 		mode           runMode
 		before, access string // before is "-" for a new run
-		other          bool
-		recorded       string
+		wantOther      bool
+		wantRecorded   string
 	}{
 		"a new run":               {runMode{kind: ledger.Night}, "-", "a", false, "a"},
 		"the same rights":         {runMode{kind: ledger.Night}, "a", "a", false, "a"},
@@ -149,15 +149,15 @@ func TestCheckAccess(t *testing.T) {
 			r.night.mode.resumed = &warehouse.Unfinished{Run: r.night.run.ID, Attempt: 1, Access: c.before}
 		}
 		err := r.checkAccess(c.access)
-		if _, other := errors.AsType[*otherAccessError](err); other != c.other || !other && err != nil {
-			t.Errorf("%s: got error %v, want an otherAccessError: %v", name, err, c.other)
+		if _, isOther := errors.AsType[*otherAccessError](err); isOther != c.wantOther || !isOther && err != nil {
+			t.Errorf("%s: got error %v, want an otherAccessError: %v", name, err, c.wantOther)
 		}
 		if err := os.MkdirAll(r.night.wh.Folder.RawPath(r.night.run.ID), 0o700); err != nil {
 			t.Fatal(err)
 		}
 		u, _, err := r.night.wh.Ledger.Unfinished()
-		if err != nil || u.Access != c.recorded {
-			t.Errorf("%s: the unfinished-run file has the access %q, want %q: %v", name, u.Access, c.recorded, err)
+		if err != nil || u.Access != c.wantRecorded {
+			t.Errorf("%s: the unfinished-run file has the access %q, want %q: %v", name, u.Access, c.wantRecorded, err)
 		}
 	}
 }
@@ -214,29 +214,29 @@ func TestReadLastNight(t *testing.T) {
 		return r
 	}
 	for name, c := range map[string]struct {
-		kind         string
-		bound        time.Duration
-		runs         []ledger.Run
-		hasLast      bool
-		lastWasShort bool
+		kind           string
+		limit          time.Duration
+		runs           []ledger.Run
+		hasLast        bool
+		lastLeftUnread bool
 	}{
 		"the first night":      {ledger.Night, time.Hour, nil, false, false},
 		"ids were left":        {ledger.Night, time.Hour, []ledger.Run{run("20261118T020000Z", ledger.Night, true, 1)}, true, true},
 		"no id was left":       {ledger.Night, time.Hour, []ledger.Run{run("20261118T020000Z", ledger.Night, true, 0)}, true, false},
-		"without a bound":      {ledger.Night, 0, []ledger.Run{run("20261118T020000Z", ledger.Night, true, 1)}, false, false},
+		"without a limit":      {ledger.Night, 0, []ledger.Run{run("20261118T020000Z", ledger.Night, true, 1)}, false, false},
 		"a refresh":            {ledger.Refresh, time.Hour, []ledger.Run{run("20261118T020000Z", ledger.Night, true, 1)}, false, false},
 		"the last run failed":  {ledger.Night, time.Hour, []ledger.Run{run("20261117T020000Z", ledger.Night, true, 1), run("20261118T020000Z", ledger.Night, false, 0)}, true, true},
 		"a refresh came after": {ledger.Night, time.Hour, []ledger.Run{run("20261117T020000Z", ledger.Night, true, 1), run("20261118T020000Z", ledger.Refresh, true, 0)}, true, true},
 	} {
-		r := newRunner(t, Config{MaxDuration: c.bound}, runMode{kind: c.kind}, now)
+		r := newRunner(t, Config{MaxDuration: c.limit}, runMode{kind: c.kind}, now)
 		for _, earlier := range c.runs {
 			if err := r.night.wh.Ledger.Record(earlier); err != nil {
 				t.Fatal(err)
 			}
 		}
 		reader := &reader{night: r.night}
-		if err := reader.readLastNight(); err != nil || reader.hasLast != c.hasLast || reader.lastWasShort != c.lastWasShort {
-			t.Errorf("%s: has a last night %v, was short %v, want %v, %v: %v", name, reader.hasLast, reader.lastWasShort, c.hasLast, c.lastWasShort, err)
+		if err := reader.readLastNight(); err != nil || reader.hasLast != c.hasLast || reader.lastLeftUnread != c.lastLeftUnread {
+			t.Errorf("%s: has a last night %v, the last night left ids unread %v, want %v, %v: %v", name, reader.hasLast, reader.lastLeftUnread, c.hasLast, c.lastLeftUnread, err)
 		}
 	}
 }

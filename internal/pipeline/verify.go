@@ -24,7 +24,7 @@ type VerifyReport struct {
 	integrity.Report
 }
 
-// Result returns the result for integrity.VerifyRecord.
+// Result returns integrity.Whole, integrity.Damaged or integrity.Rebuildable.
 func (v VerifyReport) Result() string {
 	switch {
 	case len(v.Damage) == 0:
@@ -44,10 +44,10 @@ func (v VerifyReport) Record(at time.Time) integrity.VerifyRecord {
 	return record
 }
 
-// Verify checks links, ledger, manifests and sizes in the whole warehouse. With readData it
-// reads every byte of versions, series, landed answers and the inbox, and compares the
-// catalog with its Parquet files. It holds the lock, so that no run changes files meanwhile. Verify
-// itself changes no files except the lock.
+// Verify checks links, ledger, manifests and sizes in the whole warehouse. With readData it reads every
+// byte of versions, series, landed answers and the inbox, and compares the catalog with its Parquet
+// files. It holds the lock, so that no run changes files meanwhile. A warehouse that cannot be written is
+// checked without the lock. Verify itself changes no files except the lock.
 func Verify(ctx context.Context, cfg Config, readData bool) (v VerifyReport, err error) {
 	v.ReadData = readData
 	wh, err := warehouse.Open(cfg.Warehouse)

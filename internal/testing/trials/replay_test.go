@@ -91,9 +91,9 @@ func TestReplayErrors(t *testing.T) {
 		must(t, err)
 	}
 	rollback(first.Run.ID)
-	requireError(second.Run.ID, "readers see "+first.Run.ID+", which does not build on it: run placementsync rollback "+second.Run.ID+" first")
+	requireError(second.Run.ID, "readers see "+first.Run.ID+", which does not build on this run: run placementsync rollback "+second.Run.ID+" first")
 	third := h.goodNight()
-	requireError(second.Run.ID, "readers see "+third.Run.ID+", which does not build on it: run placementsync rollback "+second.Run.ID+" first")
+	requireError(second.Run.ID, "readers see "+third.Run.ID+", which does not build on this run: run placementsync rollback "+second.Run.ID+" first")
 	must(t, wh.Versions.Drop(second.Run.ID))
 	requireError(second.Run.ID, "readers see "+third.Run.ID+", which is later: run placementsync rollback "+first.Run.ID+" first")
 	must(t, wh.Versions.Drop(first.Run.ID))

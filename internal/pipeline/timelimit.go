@@ -14,24 +14,24 @@ import (
 	"placementsync/internal/stream"
 )
 
-// Config.MaxDuration limits the time in which a night reads. After this time, no new list or id
-// is requested. Requests in progress end normally, and the night merges and publishes the records
-// read so far. Unread lists and ids keep their rows, and the next night plans them again.
+// Config.MaxDuration limits the time in which a night reads. After this time, no new list or id is
+// requested. Requests in progress end normally, and the night merges and publishes the records that were
+// read. Unread lists and ids keep their rows, and the next night plans to read them.
 
-// UnreadError means that the time of a night ended before a stream was read completely. The unread
-// records keep their last rows.
+// UnreadError means that the time of a night ended before a stream was read completely. Unread records
+// keep their stored rows.
 type UnreadError struct {
 	Stream string
 	// Unread of Planned ids were not read. Both are 0 for a list.
 	Unread, Planned int64
-	// Bound is the time limit of the night. It is 0 for a replay, which reads only the
-	// answers of an earlier run.
-	Bound time.Duration
+	// Limit is Config.MaxDuration. It is 0 for a replay, which reads only the answers of an earlier
+	// run.
+	Limit time.Duration
 }
 
 func (e *UnreadError) Error() string {
-	when := "within run.max_duration (" + formatDuration(e.Bound) + ")"
-	if e.Bound == 0 {
+	when := "within run.max_duration (" + formatDuration(e.Limit) + ")"
+	if e.Limit == 0 {
 		when = "by the run that is replayed"
 	}
 	if e.Planned == 0 {
@@ -45,43 +45,43 @@ func formatDuration(d time.Duration) string {
 	return strings.NewReplacer("h0m0s", "h", "m0s", "m").Replace(d.String())
 }
 
-// If the night before left details unread, a quarter of the time (1/detailShare) is reserved for
-// details. Otherwise slow lists would leave the same ids unread each night.
-const detailShare = 4
+// If the last night left details unread, a quarter of the time (1/detailDivisor) is reserved for details.
+// Otherwise slow lists could leave the same ids unread each night.
+const detailDivisor = 4
 
-// timeLeft returns how long a night may still request lists or, if detail is set, details. bound is
-// Config.MaxDuration. elapsed and listsEnded are times since the start. listsEnded is 0 until all
-// lists are read. If reserve is set, a share of the time is reserved for details. hasEnd is false if
-// bound is 0.
-func timeLeft(bound, elapsed, listsEnded time.Duration, detail, reserve bool) (left time.Duration, hasEnd bool) {
-	share := bound / detailShare
+// timeLeft returns the time in which a night can still request lists or, if isDetail is set, details.
+// limit is Config.MaxDuration. If it is 0, hasEnd is false. elapsed and listsEnded are times since the
+// start. listsEnded is 0 until all lists are read. If hasReserve is set, a part of the time is reserved
+// for details.
+func timeLeft(limit, elapsed, listsEnded time.Duration, isDetail, hasReserve bool) (left time.Duration, hasEnd bool) {
+	reserved := limit / detailDivisor
 	switch {
-	case bound == 0:
+	case limit == 0:
 		return 0, false
-	case reserve && !detail:
-		bound -= share
-	case reserve && listsEnded > bound-share:
-		bound = listsEnded + share // a list that was started in time ended late
+	case hasReserve && !isDetail:
+		limit -= reserved
+	case hasReserve && listsEnded > limit-reserved:
+		limit = listsEnded + reserved // a list that was started in time ended late
 	}
-	return bound - elapsed, true
+	return limit - elapsed, true
 }
 
-// isOver reports whether the time for new lists or, if detail is set, for new details is over. For a
-// replay, which sends no requests, it returns true.
-func (r *reader) isOver(detail bool) bool {
+// isTimeOver reports whether the time for new lists is over. If isDetail is set, it reports whether the
+// time for new details of the current stream is over. A replay sends no requests, so it has no time.
+func (r *reader) isTimeOver(isDetail bool) bool {
 	elapsed := time.Since(r.began)
-	left, hasEnd := timeLeft(r.night.cfg.MaxDuration, elapsed, r.listsEnded, detail, r.lastWasShort)
-	return !r.night.mode.asksService() || hasEnd && left <= 0 || detail && r.streamLimit > 0 && elapsed >= r.streamLimit
+	left, hasEnd := timeLeft(r.night.cfg.MaxDuration, elapsed, r.listsEnded, isDetail, r.lastLeftUnread)
+	return !r.night.mode.asksService() || hasEnd && left <= 0 || isDetail && r.streamLimit > 0 && elapsed >= r.streamLimit
 }
 
-// mayRead reports whether the night may read a list, or one id of a stream. Answers that
-// landed in an earlier attempt need no request, and are always read.
-func (r *reader) mayRead(s stream.Stream, param string) bool {
-	return !r.isOver(s.IsDetail()) || r.client.HasLanded(s, param)
+// canRead reports whether a list, or one id of a stream, can be read: there is time for a request, or the
+// answer landed in an earlier attempt and needs no request.
+func (r *reader) canRead(s stream.Stream, param string) bool {
+	return !r.isTimeOver(s.IsDetail()) || r.client.HasLanded(s, param)
 }
 
-// readLastNight sets last, hasLast and lastWasShort. If the time was too short for the last night,
-// this night reserves time for details and starts with the unread lists.
+// readLastNight sets last, hasLast and lastLeftUnread. If the last night left ids unread, this night
+// reserves time for details and starts with the unread lists.
 func (r *reader) readLastNight() error {
 	if r.night.cfg.MaxDuration == 0 || r.night.mode.kind != ledger.Night {
 		return nil
@@ -92,7 +92,7 @@ func (r *reader) readLastNight() error {
 	}
 	r.last, r.hasLast = lastSnapshot(runs)
 	unread, _ := r.last.Unread()
-	r.lastWasShort = unread > 0
+	r.lastLeftUnread = unread > 0
 	return nil
 }
 
@@ -100,8 +100,8 @@ func (r *reader) readLastNight() error {
 // Details and events follow in their given order.
 func orderStreams(streams []stream.Stream, last ledger.Run) []stream.Stream {
 	rank := func(s stream.Stream) int {
-		wasUnread := slices.ContainsFunc(last.Streams, func(was ledger.Stream) bool {
-			return was.Stream == s.Name && was.Incomplete && !ledger.WasRead(was.Grade)
+		wasUnread := slices.ContainsFunc(last.Streams, func(l ledger.Stream) bool {
+			return l.Stream == s.Name && l.Incomplete && !ledger.WasRead(l.Grade)
 		})
 		switch {
 		case s.IsEvents() || s.IsDetail():
@@ -118,9 +118,9 @@ func orderStreams(streams []stream.Stream, last ledger.Run) []stream.Stream {
 
 // unreadErr returns the error for a list, or for ids of a stream, that this night had no time for.
 func (r *reader) unreadErr(s stream.Stream, unread, planned int64) *UnreadError {
-	e := &UnreadError{Stream: s.Name, Unread: unread, Planned: planned, Bound: r.night.cfg.MaxDuration}
+	e := &UnreadError{Stream: s.Name, Unread: unread, Planned: planned, Limit: r.night.cfg.MaxDuration}
 	if !r.night.mode.asksService() {
-		e.Bound = 0
+		e.Limit = 0
 	}
 	return e
 }
@@ -146,8 +146,8 @@ func (r *reader) gradeUnread(ctx context.Context, result *streamResult) error {
 	return nil
 }
 
-// forecastNights estimates in how many nights the unread ids will be read, at the pace of this
-// night. The pace does not count ids that every night requests.
+// forecastNights estimates the number of nights until all unread ids are read, at the pace of this night.
+// Ids that every night requests do not count for the pace.
 func (r *reader) forecastNights(ctx context.Context) error {
 	if !slices.ContainsFunc(r.done, func(result streamResult) bool { return result.unread > 0 }) {
 		return nil
@@ -160,9 +160,9 @@ func (r *reader) forecastNights(ctx context.Context) error {
 	return nil
 }
 
-// forecast adds the number of further nights to the reason of each stream with unread ids, and
-// returns the highest number. pace is in ids per night. A stream waits for the unread ids of the
-// streams before it.
+// forecast adds the estimated number of nights to the reason of each stream with unread ids, and returns
+// the highest number. pace is in ids per night. The ids of a stream are read after the unread ids of the
+// earlier streams.
 func (done results) forecast(pace int64) (nights int64) {
 	unread := int64(0)
 	for i := range done {
@@ -177,11 +177,12 @@ func (done results) forecast(pace int64) (nights int64) {
 	return nights
 }
 
-// firstRounds returns the priorities of the first rounds. A first round reads the details of one
-// priority for all streams, before any stream is read completely. firstRounds returns nil if the last
-// night had enough time, unless all details are wanted. Otherwise the rounds are changed details, and
-// then new ones. If the last night made no progress (NightsLeft is 0), two rounds come before them:
-// ids that were never read, and the ids that were read longest ago.
+// firstRounds returns the priorities of the first rounds. A first round reads the details of one priority
+// for all streams, before any stream is read completely. There are three cases:
+//   - If the last night read all ids, and not all details are requested, there are no first rounds.
+//   - If the last night left ids unread and made no progress (NightsLeft is 0), the rounds are: details
+//     that were never read, details that were read longest ago, changed details, new details.
+//   - Otherwise the rounds are: changed details, new details.
 func firstRounds(last ledger.Run, hasLast bool, details Details) []load.Priority {
 	unread, _ := last.Unread()
 	switch {
@@ -193,8 +194,9 @@ func firstRounds(last ledger.Run, hasLast bool, details Details) []load.Priority
 	return []load.Priority{load.PriorityChanged, load.PriorityNew}
 }
 
-// readFirstRounds reads the details of the first rounds. With NeverRead and OldestFirst each stream has
-// an equal share of the remaining time. readFirstRounds returns the streams that it started to read.
+// readFirstRounds reads the details of the first rounds. In the rounds NeverRead and OldestFirst, each
+// stream gets an equal share of the remaining time. readFirstRounds returns the streams that it started
+// to read.
 func (r *reader) readFirstRounds(ctx context.Context) (map[string]*received, error) {
 	n, begun := r.night, map[string]*received{}
 	if n.cfg.MaxDuration == 0 || n.mode.kind != ledger.Night {
@@ -202,7 +204,7 @@ func (r *reader) readFirstRounds(ctx context.Context) (map[string]*received, err
 	}
 	for _, upTo := range firstRounds(r.last, r.hasLast, n.cfg.Details) {
 		for i, s := range n.cfg.Streams {
-			if r.isOver(true) || !s.IsDetail() || upTo == load.PriorityChanged && s.Life == 0 {
+			if r.isTimeOver(true) || !s.IsDetail() || upTo == load.PriorityChanged && s.Life == 0 {
 				continue
 			}
 			if begun[s.Name] == nil {
@@ -214,7 +216,7 @@ func (r *reader) readFirstRounds(ctx context.Context) (map[string]*received, err
 			}
 			if upTo == load.NeverRead || upTo == load.OldestFirst {
 				elapsed := time.Since(r.began)
-				left, _ := timeLeft(n.cfg.MaxDuration, elapsed, r.listsEnded, true, r.lastWasShort)
+				left, _ := timeLeft(n.cfg.MaxDuration, elapsed, r.listsEnded, true, r.lastLeftUnread)
 				r.streamLimit = elapsed + left/time.Duration(len(n.cfg.Streams)-i)
 			}
 			err := r.readStream(ctx, result, upTo)

@@ -14,53 +14,53 @@ import (
 
 // TestTimeLeft uses a limit of 8 hours, of which 2 hours can be reserved for details.
 func TestTimeLeft(t *testing.T) {
-	const bound, hour = 8 * time.Hour, time.Hour
+	const limit, hour = 8 * time.Hour, time.Hour
 	for name, c := range map[string]struct {
-		bound, elapsed, listsEnded time.Duration
-		detail, reserve            bool
+		limit, elapsed, listsEnded time.Duration
+		isDetail, hasReserve       bool
 		want                       time.Duration
 		hasEnd                     bool
 	}{
-		"without a bound":            {elapsed: 99 * hour, reserve: true},
-		"a list":                     {bound: bound, elapsed: hour, want: 7 * hour, hasEnd: true},
-		"a list at the end":          {bound: bound, elapsed: bound, want: 0, hasEnd: true},
-		"a detail":                   {bound: bound, elapsed: 7 * hour, listsEnded: 7 * hour, detail: true, want: hour, hasEnd: true},
-		"a detail after late lists":  {bound: bound, elapsed: 9 * hour, listsEnded: 9 * hour, detail: true, want: -hour, hasEnd: true},
-		"a list with a reserve":      {bound: bound, elapsed: 5 * hour, reserve: true, want: hour, hasEnd: true},
-		"a list at the reserve":      {bound: bound, elapsed: 6 * hour, reserve: true, want: 0, hasEnd: true},
-		"a detail in the reserve":    {bound: bound, elapsed: 6 * hour, listsEnded: 6 * hour, detail: true, reserve: true, want: 2 * hour, hasEnd: true},
-		"a detail after a late list": {bound: bound, elapsed: 9 * hour, listsEnded: 9 * hour, detail: true, reserve: true, want: 2 * hour, hasEnd: true},
-		"a detail after early lists": {bound: bound, elapsed: 2 * hour, listsEnded: hour, detail: true, reserve: true, want: 6 * hour, hasEnd: true},
+		"without a limit":            {elapsed: 99 * hour, hasReserve: true},
+		"a list":                     {limit: limit, elapsed: hour, want: 7 * hour, hasEnd: true},
+		"a list at the end":          {limit: limit, elapsed: limit, want: 0, hasEnd: true},
+		"a detail":                   {limit: limit, elapsed: 7 * hour, listsEnded: 7 * hour, isDetail: true, want: hour, hasEnd: true},
+		"a detail after late lists":  {limit: limit, elapsed: 9 * hour, listsEnded: 9 * hour, isDetail: true, want: -hour, hasEnd: true},
+		"a list with a reserve":      {limit: limit, elapsed: 5 * hour, hasReserve: true, want: hour, hasEnd: true},
+		"a list at the reserve":      {limit: limit, elapsed: 6 * hour, hasReserve: true, want: 0, hasEnd: true},
+		"a detail in the reserve":    {limit: limit, elapsed: 6 * hour, listsEnded: 6 * hour, isDetail: true, hasReserve: true, want: 2 * hour, hasEnd: true},
+		"a detail after a late list": {limit: limit, elapsed: 9 * hour, listsEnded: 9 * hour, isDetail: true, hasReserve: true, want: 2 * hour, hasEnd: true},
+		"a detail after early lists": {limit: limit, elapsed: 2 * hour, listsEnded: hour, isDetail: true, hasReserve: true, want: 6 * hour, hasEnd: true},
 	} {
-		left, hasEnd := timeLeft(c.bound, c.elapsed, c.listsEnded, c.detail, c.reserve)
+		left, hasEnd := timeLeft(c.limit, c.elapsed, c.listsEnded, c.isDetail, c.hasReserve)
 		if left != c.want || hasEnd != c.hasEnd {
 			t.Errorf("%s: got %v left, has an end %t, want %v, %t", name, left, hasEnd, c.want, c.hasEnd)
 		}
 	}
 }
 
-// TestIsOver calls isOver every half second, for nights and replays with and without limits.
-func TestIsOver(t *testing.T) {
+// TestIsTimeOver calls isTimeOver every half second, for nights and replays with and without limits.
+func TestIsTimeOver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for name, c := range map[string]struct {
 			kind               string
-			bound, streamLimit time.Duration
-			detail             bool
-			// over is the time after which isOver is true, or -1 for never.
-			over time.Duration
+			limit, streamLimit time.Duration
+			isDetail           bool
+			// overAfter is the time after which isTimeOver is true, or -1 for never.
+			overAfter time.Duration
 		}{
-			"a night":             {ledger.Night, 3 * time.Second, 0, true, 3 * time.Second},
-			"no bound":            {ledger.Night, 0, 0, true, -1},
-			"a replay":            {ledger.Replay, 0, 0, true, 0},
-			"a replay with time":  {ledger.Replay, time.Hour, 0, false, 0},
-			"a share":             {ledger.Night, 3 * time.Second, 2 * time.Second, true, 2 * time.Second},
-			"a share, for a list": {ledger.Night, 3 * time.Second, 2 * time.Second, false, 3 * time.Second},
-			"a share, no bound":   {ledger.Night, 0, 2 * time.Second, true, 2 * time.Second},
+			"a night":                        {ledger.Night, 3 * time.Second, 0, true, 3 * time.Second},
+			"no limit":                       {ledger.Night, 0, 0, true, -1},
+			"a replay":                       {ledger.Replay, 0, 0, true, 0},
+			"a replay with a limit":          {ledger.Replay, time.Hour, 0, false, 0},
+			"a stream limit, for a detail":   {ledger.Night, 3 * time.Second, 2 * time.Second, true, 2 * time.Second},
+			"a stream limit, for a list":     {ledger.Night, 3 * time.Second, 2 * time.Second, false, 3 * time.Second},
+			"a stream limit without a limit": {ledger.Night, 0, 2 * time.Second, true, 2 * time.Second},
 		} {
-			r := &reader{night: &night{cfg: Config{MaxDuration: c.bound}, mode: runMode{kind: c.kind}}, began: time.Now(), streamLimit: c.streamLimit}
+			r := &reader{night: &night{cfg: Config{MaxDuration: c.limit}, mode: runMode{kind: c.kind}}, began: time.Now(), streamLimit: c.streamLimit}
 			for elapsed := time.Duration(0); elapsed <= 4*time.Second; elapsed += time.Second / 2 {
-				if want := c.over >= 0 && elapsed >= c.over; r.isOver(c.detail) != want {
-					t.Errorf("%s: isOver after %v returned %t, want %t", name, elapsed, !want, want)
+				if want := c.overAfter >= 0 && elapsed >= c.overAfter; r.isTimeOver(c.isDetail) != want {
+					t.Errorf("%s: isTimeOver after %v returned %t, want %t", name, elapsed, !want, want)
 				}
 				time.Sleep(time.Second / 2)
 			}
@@ -73,7 +73,7 @@ func TestFirstRounds(t *testing.T) {
 	run := func(unread, nights int64) ledger.Run {
 		return ledger.Run{NightsLeft: nights, Streams: []ledger.Stream{{Stream: "a"}, {Stream: "b", Unread: unread}}}
 	}
-	normal := []load.Priority{load.PriorityChanged, load.PriorityNew}
+	changedFirst := []load.Priority{load.PriorityChanged, load.PriorityNew}
 	neverReadFirst := []load.Priority{load.NeverRead, load.OldestFirst, load.PriorityChanged, load.PriorityNew}
 	for name, c := range map[string]struct {
 		last    ledger.Run
@@ -81,12 +81,12 @@ func TestFirstRounds(t *testing.T) {
 		details Details
 		want    []load.Priority
 	}{
-		"the first night":                   {ledger.Run{}, false, ChangedDetails, normal},
-		"the last night read all":           {run(0, 0), true, ChangedDetails, nil},
-		"all details are chosen":            {run(0, 0), true, AllDetails, normal},
-		"one id was left":                   {run(1, 1), true, ChangedDetails, normal},
-		"one id was left, without progress": {run(1, 0), true, ChangedDetails, neverReadFirst},
-		"all details, without progress":     {run(9, 0), true, AllDetails, neverReadFirst},
+		"the first night":                    {ledger.Run{}, false, ChangedDetails, changedFirst},
+		"the last night read all":            {run(0, 0), true, ChangedDetails, nil},
+		"all details are chosen":             {run(0, 0), true, AllDetails, changedFirst},
+		"one id is unread":                   {run(1, 1), true, ChangedDetails, changedFirst},
+		"one id is unread, without progress": {run(1, 0), true, ChangedDetails, neverReadFirst},
+		"all details, without progress":      {run(9, 0), true, AllDetails, neverReadFirst},
 	} {
 		if got := firstRounds(c.last, c.hasLast, c.details); !slices.Equal(got, c.want) {
 			t.Errorf("%s: got %v, want %v", name, got, c.want)
@@ -129,7 +129,7 @@ func TestForecast(t *testing.T) {
 		pace   int64
 		want   []int64 // nights of each stream, 0 without a forecast
 	}{
-		"no id is left":              {[]int64{0, 0}, 5, []int64{0, 0}},
+		"no id is unread":            {[]int64{0, 0}, 5, []int64{0, 0}},
 		"no pace":                    {[]int64{7}, 0, []int64{0}},
 		"one id":                     {[]int64{1}, 5, []int64{1}},
 		"exactly one night":          {[]int64{5}, 5, []int64{1}},
@@ -140,15 +140,15 @@ func TestForecast(t *testing.T) {
 		for _, n := range c.unread {
 			done = append(done, streamResult{unread: n, evidence: fetch.Evidence{Reason: "why"}})
 		}
-		last := done.forecast(c.pace)
+		nights := done.forecast(c.pace)
 		for i, want := range c.want {
 			reason := map[int64]string{0: "why", 1: "why; about 1 more night", 2: "why; about 2 more nights", 3: "why; about 3 more nights"}[want]
 			if done[i].evidence.Reason != reason {
 				t.Errorf("%s: stream %d has the reason %q, want %q", name, i, done[i].evidence.Reason, reason)
 			}
 		}
-		if want := slices.Max(c.want); last != want {
-			t.Errorf("%s: forecast returned %d nights, want %d", name, last, want)
+		if want := slices.Max(c.want); nights != want {
+			t.Errorf("%s: forecast returned %d nights, want %d", name, nights, want)
 		}
 	}
 }
@@ -157,14 +157,14 @@ func TestUnreadErrorMessages(t *testing.T) {
 	for d, want := range map[time.Duration]string{6 * time.Hour: "6h", 90 * time.Minute: "1h30m", time.Second: "1s", 1500 * time.Millisecond: "1.5s",
 		10 * time.Minute: "10m", time.Hour + time.Second: "1h0m1s", 0: "0s", 100 * time.Hour: "100h"} {
 		if got := formatDuration(d); got != want {
-			t.Errorf("%d is %q, want %q", d, got, want)
+			t.Errorf("%d ns is formatted as %q, want %q", d, got, want)
 		}
 	}
 	for e, want := range map[UnreadError]string{
-		{Bound: time.Hour}: "the list was not read within run.max_duration (1h): it was not begun, its last rows are kept",
+		{Limit: time.Hour}: "the list was not read within run.max_duration (1h): it was not begun, its last rows are kept",
 		{}:                 "the list was not read by the run that is replayed: it was not begun, its last rows are kept",
-		{Unread: 1, Planned: 1, Bound: time.Hour}: "1 of 1 id were not read within run.max_duration (1h)",
-		{Unread: 1200, Planned: 1300, Bound: 0}:   "1,200 of 1,300 ids were not read by the run that is replayed",
+		{Unread: 1, Planned: 1, Limit: time.Hour}: "1 of 1 id were not read within run.max_duration (1h)",
+		{Unread: 1200, Planned: 1300, Limit: 0}:   "1,200 of 1,300 ids were not read by the run that is replayed",
 	} {
 		if got := e.Error(); got != want {
 			t.Errorf("got %q, want %q", got, want)

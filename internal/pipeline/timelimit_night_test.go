@@ -9,26 +9,26 @@ import (
 	"placementsync/internal/pipeline"
 )
 
-// boundedHarness returns a harness with one published night. This night had no time limit. Each
-// request took a second. requests is the number of requests in that night.
-func boundedHarness(t *testing.T) (h *harness, requests int) {
+// limitedHarness returns a harness with one published night, which had no time limit. requests is the
+// number of requests of this night, at one request per second.
+func limitedHarness(t *testing.T) (h *harness, requests int) {
 	t.Helper()
 	world := smallWorld()
 	world.Orders, world.SilentChange, world.ListingChange = 20, -1, -1
 	h = newHarness(t, world, "product_listings", "orders", "order_details", "tags")
 	h.cfg.Fetch.PageSize = 100
-	res, requests, err := h.bounded(0)
-	h.complete(res, err)
+	res, requests, err := h.limitedNight(0)
+	h.requireComplete(res, err)
 	return h, requests
 }
 
-// TestTimeEndsBeforeTheFirstList gives a night one second, which the request of the token takes.
+// TestTimeEndsBeforeTheFirstList gives a night one second. The request of the token takes this second.
 func TestTimeEndsBeforeTheFirstList(t *testing.T) {
-	h, _ := boundedHarness(t)
-	was := h.latest()
-	_, requests, err := h.bounded(time.Second)
-	none := errorOf[*pipeline.NoDataError](t, err)
-	if requests != 1 || h.latest() != was || !strings.Contains(none.Error(), "orders: the list was not read within run.max_duration (1s): it was not begun, its last rows are kept") {
+	h, _ := limitedHarness(t)
+	previous := h.latest()
+	_, requests, err := h.limitedNight(time.Second)
+	noData := errorOf[*pipeline.NoDataError](t, err)
+	if requests != 1 || h.latest() != previous || !strings.Contains(noData.Error(), "orders: the list was not read within run.max_duration (1s): it was not begun, its last rows are kept") {
 		t.Errorf("after %d requests the night ended with %v, want 1 request and an unread list", requests, err)
 	}
 }
@@ -36,9 +36,9 @@ func TestTimeEndsBeforeTheFirstList(t *testing.T) {
 // TestUnreadRowsAreKept ends the time of a night after the first list and before the details. Unread
 // lists and details must keep their rows.
 func TestUnreadRowsAreKept(t *testing.T) {
-	h, _ := boundedHarness(t)
-	res, requests, err := h.bounded(1500 * time.Millisecond)
-	h.partial(res, err)
+	h, _ := limitedHarness(t)
+	res, requests, err := h.limitedNight(1500 * time.Millisecond)
+	h.requirePartial(res, err)
 	if requests != 2 {
 		t.Errorf("%d requests were sent in 1.5 s, want 2: the token and the first list", requests)
 	}
@@ -63,16 +63,16 @@ func TestUnreadRowsAreKept(t *testing.T) {
 // TestNightsReadTheRest runs nights in a new warehouse. They have time for the lists and a few
 // details. Each night must leave fewer ids unread and forecast fewer nights than the night before.
 func TestNightsReadTheRest(t *testing.T) {
-	h, all := boundedHarness(t)
+	h, requestsOfAll := limitedHarness(t)
 	h.cfg.Warehouse.Dir, h.cfg.Details, h.cfg.LiveDays = t.TempDir(), pipeline.ChangedDetails, 1
 	unread := int64(len(h.service.Records("/orders")))
-	limit := time.Duration(all-int(unread)+8) * time.Second // for the lists and 8 details
+	limit := time.Duration(requestsOfAll-int(unread)+8) * time.Second // for the lists and 8 details
 	nights := int64(0)
 	for night := 1; unread > 0; night++ {
 		if night > 6 {
 			t.Fatalf("%d ids are unread before night %d, want none", unread, night)
 		}
-		res, requests, err := h.bounded(limit)
+		res, requests, err := h.limitedNight(limit)
 		must(t, err)
 		if requests > int(limit/time.Second)+1 {
 			t.Errorf("night %d sent %d requests in %v, want at most one per second", night, requests, limit)
@@ -100,8 +100,8 @@ func TestNightsReadTheRest(t *testing.T) {
 			t.Errorf("the replay has the outcome %s with %d unread ids, want %s with %d", replayed.Run.Outcome, again.Unread, res.Run.Outcome, s.Unread)
 		}
 	}
-	res, _, err := h.bounded(0)
-	h.complete(res, err)
+	res, _, err := h.limitedNight(0)
+	h.requireComplete(res, err)
 	if s := streamOf(t, res.Run, "order_details"); s.Unread > 0 || s.RowsOld > s.Carried {
 		t.Errorf("without a limit: %+v, want no unread ids, and old rows only of carried ids", s)
 	}
