@@ -8,12 +8,12 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// The rows of a large list are inserted into its tables of main without staging them, which would
-// write them twice, if these tables are empty and no other stream fills or completes them. Until the
-// merge such a table also has the column seq.
+// The rows of a large list are inserted into main without staging tables if the tables of the list are
+// empty in main, and no other stream fills or completes them. Staging tables would write all rows twice.
+// Until the merge, a directly filled table has the additional column seq.
 
-// chooseDirect decides, by the size of the first batch of a stream, whether its tables are filled
-// directly.
+// chooseDirect decides whether the tables of a stream are filled directly. It is called for each batch,
+// and decides by the number of rows of the first batch.
 func (s *staging) chooseDirect(ctx context.Context, name string, rows int64) error {
 	if s.decided[name] {
 		return nil
@@ -38,8 +38,8 @@ func (s *staging) chooseDirect(ctx context.Context, name string, rows int64) err
 	return s.draft.Exec(ctx, statements...)
 }
 
-// createView returns SQL that creates a view of a directly filled table, with the name and columns
-// of its staging table.
+// createView returns SQL that creates a view of a directly filled table, with the name and the columns of
+// the staging table that it replaces.
 func (s *staging) createView(st, table string, seq sqlText) sqlText {
 	return firstNightSQL.Render("direct_view", values{"staged": stagedTable(st, table), "columns": allColumns(s.defs[table]),
 		"seq": seq, "table": catalogName + "." + mainTable(table)})
@@ -64,7 +64,7 @@ func (s *staging) insertBatch(to stagingTable, view string) sqlText {
 	return firstNightSQL.Render("insert_direct", args)
 }
 
-// endDirect removes the column seq, which makes the directly filled tables equal to merged tables.
+// endDirect removes the column seq. The directly filled tables then have the same columns as merged tables.
 func (s *staging) endDirect(ctx context.Context) error {
 	var statements []sqlText
 	for _, st := range s.streams {
@@ -78,7 +78,7 @@ func (s *staging) endDirect(ctx context.Context) error {
 	return s.draft.Exec(ctx, statements...)
 }
 
-func hasRows(ctx context.Context, d *warehouse.Draft, table sqlText) (some bool, err error) {
-	err = queryRow(ctx, d, stageSQL.Render("has_rows", values{"table": table})).Scan(&some)
-	return some, err
+func hasRows(ctx context.Context, d *warehouse.Draft, table sqlText) (has bool, err error) {
+	err = queryRow(ctx, d, stageSQL.Render("has_rows", values{"table": table})).Scan(&has)
+	return has, err
 }

@@ -8,9 +8,9 @@ import (
 	"placementsync/internal/load"
 )
 
-// TestTrialManyRowsFillAnEmptyTableDirectly checks that directly filled tables equal merged
-// tables. Only the last copy of a record may remain. The columns and comments must be as in schema/. The
-// next night must find only the changed row.
+// TestTrialManyRowsFillAnEmptyTableDirectly checks that directly filled tables equal merged tables: only
+// the last copy of a record remains, the columns and comments are those of schema/, and the next night
+// finds only the changed row.
 func TestTrialManyRowsFillAnEmptyTableDirectly(t *testing.T) {
 	requireTrials(t)
 	const many = 3_000
@@ -56,9 +56,9 @@ func TestFailedLargeBatchPreventsTheMerge(t *testing.T) {
 	defer func() { must(t, d.Discard()) }()
 	s, err := load.Open(ctx, d, h.w.Catalog.Definitions(), h.streams)
 	must(t, err)
-	bad := strings.Repeat(`{"name":"no id","row_hash":1,"seq":1},`, many)
+	rowsWithoutID := strings.Repeat(`{"name":"no id","row_hash":1,"seq":1},`, many)
 	// DuckDB converts the batch later, so the error may be returned only when the feed is closed.
-	_ = s.Rows.Add(ctx, "product_listings", "product_listings", h.batch("product_listings", strings.TrimSuffix(bad, ",")))
+	_ = s.Rows.Add(ctx, "product_listings", "product_listings", h.batch("product_listings", strings.TrimSuffix(rowsWithoutID, ",")))
 	if _, err := s.Merge(ctx, map[string]load.Coverage{"product_listings": load.Whole}, load.Limits{}); err == nil {
 		t.Error("Merge succeeded without the lost rows")
 	}

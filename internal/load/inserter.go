@@ -25,9 +25,8 @@ type inserter struct {
 
 	mu   sync.Mutex // guards the fields below
 	open bool
-	// broken is the error of the first failed statement, which loses all rows of the
-	// transaction. insert and commit return it from then on, because a later COMMIT would
-	// succeed.
+	// broken is the error of the first failed statement. All rows of the transaction are then lost,
+	// but a later COMMIT would succeed. So insert and commit return broken from then on.
 	broken error
 }
 
@@ -41,9 +40,9 @@ func newInserter(ctx context.Context, d *warehouse.Draft, view, catalog string) 
 		return nil, errors.Join(err, conn.Close())
 	}
 	ins := &inserter{conn: conn, arrow: a, view: view}
-	// The view of a batch is created in the current catalog. A transaction writes to one
-	// file only, so this must be the file of the table. Two transactions cannot create the
-	// same view, so each inserter has its own view name.
+	// The view of a batch is created in the current catalog. A transaction can write to only one
+	// file, so the current catalog must be the file of the table. Two transactions cannot create
+	// views with one name, so each inserter has its own view name.
 	if err := ins.execute(ctx, sqlText("USE "+catalog)); err != nil {
 		return nil, errors.Join(err, conn.Close())
 	}
@@ -68,7 +67,7 @@ func (ins *inserter) insert(ctx context.Context, statement sqlText, rows []arrow
 	})
 }
 
-// inTransaction calls write in the transaction of the inserter.
+// inTransaction calls write in the open transaction. If no transaction is open, it begins one.
 func (ins *inserter) inTransaction(ctx context.Context, write func() error) (err error) {
 	ins.mu.Lock()
 	defer ins.mu.Unlock()
@@ -101,7 +100,8 @@ func (ins *inserter) commit(ctx context.Context) error {
 	return ins.broken
 }
 
-// appendRows inserts rows, whose values are in the order of the columns, into a table of the stage.
+// appendRows inserts rows into a table of the stage. values returns the values of a row in the order of
+// the columns.
 func appendRows[R any](ctx context.Context, s *staging, schema, table string, rows []R, values func(R) []driver.Value) error {
 	if len(rows) == 0 {
 		return nil

@@ -27,25 +27,26 @@ type staging struct {
 	threads int
 	// direct contains the tables of main that are filled directly.
 	direct names
-	// shared inserts into all tables without a feed.
+	// shared is the inserter of all tables without a feed.
 	shared *inserter
 
 	mu sync.Mutex // guards the fields below
-	// feeds contains the open feeds. feedCount counts all feeds so far, because each needs a view
-	// with a unique name.
+	// feeds contains the open feeds. feedCount counts all feeds that were opened. It makes the names
+	// of their views unique.
 	feeds     map[stagingTable]*feed
 	feedCount int
-	// failed contains the errors of feeds. Their rows are lost, so the stage cannot be merged.
+	// failed joins the errors of feeds. The rows of a failed feed are lost, so the stage cannot be
+	// merged.
 	failed error
-	// decided contains the streams of earlier calls of chooseDirect.
+	// decided contains the streams for which chooseDirect has decided.
 	decided map[string]bool
 }
 
 // stagingTable is a table that a stream fills.
 type stagingTable struct{ stream, table string }
 
-// openStaging attaches the file to a draft and creates a staging table for each stream and
-// table, with the columns of schema/, row_hash and seq.
+// openStaging attaches the file of the stage to a draft. For each stream and each of its tables, it
+// creates a staging table with the columns of schema/, row_hash and seq.
 func openStaging(ctx context.Context, d *warehouse.Draft, of streamSet) (*staging, error) {
 	s := &staging{streamSet: of, draft: d, feeds: map[stagingTable]*feed{}, decided: map[string]bool{}}
 	err := s.create(ctx)
@@ -78,7 +79,7 @@ func (s *staging) create(ctx context.Context) error {
 		}
 		for _, t := range tablesOf(st) {
 			columns := sqltext.Join(s.defs[t.Name].Columns, ", ", func(c stream.Column) sqlText {
-				if c.Type == stream.JSON { // it arrives as text, and becomes JSON when it is merged
+				if c.Type == stream.JSON { // JSON is staged as text, and the merge converts it
 					c.Type = stream.Text
 				}
 				return sqlText(sqltext.Quote(c.Name) + " " + string(c.Type))
@@ -94,8 +95,8 @@ func createSchema(name string) sqlText {
 	return stageSQL.Render("create_schema", values{"schema": sqlText(stageName + "." + sqltext.Quote(name))})
 }
 
-// largeBatch is the number of rows in a batch from which its table gets a feed. More large batches
-// are expected, and the tables of a large list are then filled at the same time.
+// A table gets a feed at its first batch with at least largeBatch rows, because more large batches are
+// expected. With feeds, the tables of a large list are filled at the same time.
 const largeBatch = 1_024
 
 // insert inserts batches of one table. It waits while DuckDB is busy with the table.
@@ -118,8 +119,8 @@ func (s *staging) insert(ctx context.Context, to stagingTable, rows []arrow.Reco
 	return nil
 }
 
-// findFeed returns the feed of a table, and opens it for batches with many rows. It returns nil if the
-// table needs no feed.
+// findFeed returns the feed of a table. If the table has no feed, findFeed opens a feed for a large batch
+// or a directly filled table, and else returns nil.
 func (s *staging) findFeed(ctx context.Context, to stagingTable, schema *arrow.Schema, rows int64) (*feed, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -142,8 +143,8 @@ func (s *staging) findFeed(ctx context.Context, to stagingTable, schema *arrow.S
 // allStreams is the argument of flush for all streams.
 const allStreams = ""
 
-// flush makes the added rows of a stream, or of allStreams, visible to queries. Rows of other streams
-// may be added meanwhile.
+// flush makes the added rows of a stream, or of allStreams, visible to queries. While it runs, rows of
+// other streams can be added.
 func (s *staging) flush(ctx context.Context, st string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -185,13 +186,13 @@ func (s *staging) close(ctx context.Context) error {
 	return errors.Join(err, os.RemoveAll(path), os.RemoveAll(path+".wal"))
 }
 
-// setThreads sets the number of DuckDB's threads and returns the number before. Rows are loaded with
-// one thread. Each statement also runs on the thread of its caller, so several tables are filled at
-// once. With two threads a first night takes half more CPU time.
-func setThreads(ctx context.Context, d *warehouse.Draft, threads int) (before int, err error) {
-	err = queryRow(ctx, d, stageSQL.Render("thread_count", nil)).Scan(&before)
-	if err != nil || before == threads {
-		return before, err
+// setThreads sets the number of DuckDB's threads and returns the previous number. Rows are loaded with
+// one thread. Several tables are still filled at once, because each statement also runs on the thread of
+// its caller. With two threads, a first night would take 50 % more CPU time.
+func setThreads(ctx context.Context, d *warehouse.Draft, threads int) (previous int, err error) {
+	err = queryRow(ctx, d, stageSQL.Render("thread_count", nil)).Scan(&previous)
+	if err != nil || previous == threads {
+		return previous, err
 	}
-	return before, d.Exec(ctx, stageSQL.Render("set_threads", values{"threads": threads}))
+	return previous, d.Exec(ctx, stageSQL.Render("set_threads", values{"threads": threads}))
 }

@@ -41,8 +41,8 @@ func queryTexts(ctx context.Context, d *warehouse.Draft, query sqlText) ([]strin
 	})
 }
 
-// queryMap returns the rows of queries with two columns, as a map from the first column, a text, to
-// the second. No text may occur twice.
+// queryMap returns the rows of queries with two columns as a map: the first column, a text, is the key,
+// and the second column is the value. Each text must occur only once.
 func queryMap[V any](ctx context.Context, d *warehouse.Draft, queries ...sqlText) (map[string]V, error) {
 	valueOf := map[string]V{}
 	return valueOf, d.EachRow(ctx, queries, func(scan func(...any) error) error {
@@ -72,7 +72,7 @@ func prefixed(prefix string, names []string) sqlText {
 
 func allColumns(def stream.Definition) sqlText { return dictionary.ColumnNames("", def) }
 
-// joinOn returns the condition that the key columns with the prefixes a and b are equal.
+// joinOn returns the condition that the key columns with prefix a equal the key columns with prefix b.
 func joinOn(a, b string, key []string) sqlText {
 	parts := make([]string, len(key))
 	for i, k := range key {

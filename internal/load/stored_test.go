@@ -6,9 +6,9 @@ import (
 	"placementsync/internal/load"
 )
 
-// TestSkippedRecordsKeepTheirRows skips unchanged records of a list. Some records are also read
-// with changed values: before or after they are skipped, or between two skips. The last copy must
-// be kept.
+// TestSkippedRecordsKeepTheirRows skips unchanged records of a list. Some records are also read with
+// changed values, before they are skipped, after they are skipped, or between two skips. The last copy of
+// each record must be kept.
 func TestSkippedRecordsKeepTheirRows(t *testing.T) {
 	h := newFixture(t, "product_listings")
 	first := listing("a", "a1", 1, 1) + "," + listing("b", "b1", 2, 2) + "," + listing("c", "c1", 3, 3) + "," + listing("d", "d1", 4, 4) + "," + listing("f", "f1", 5, 5)
@@ -26,7 +26,7 @@ func TestSkippedRecordsKeepTheirRows(t *testing.T) {
 	h.requireRows("SELECT id FROM past.product_listings ORDER BY id", "b", "d")
 }
 
-// TestSkippedRecordsWithoutDuplicatesKeepTheirRows skips a record of a list without duplicates.
+// TestSkippedRecordsWithoutDuplicatesKeepTheirRows skips a record of a list whose records are distinct.
 func TestSkippedRecordsWithoutDuplicatesKeepTheirRows(t *testing.T) {
 	h := newFixture(t, "product_listings")
 	_, err := h.run(wholeLists(listing("a", "a1", 1, 1)+","+listing("b", "b1", 2, 2)+","+listing("c", "c1", 3, 3),
