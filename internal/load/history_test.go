@@ -56,8 +56,8 @@ func TestPastIsRestoredUntilTheSnapshot(t *testing.T) {
 	}
 }
 
-// TestExactEndsReplaceComputedEnds merges rows of meta files into past. The ends of the rows in past were
-// computed by comparing snapshots. They are too late, because the snapshots can be days apart.
+// TestExactEndsReplaceComputedEnds merges the rows in files of changes into past. The ends of the rows in
+// past were computed by comparing snapshots. They are too late, because the snapshots can be days apart.
 func TestExactEndsReplaceComputedEnds(t *testing.T) {
 	t.Parallel()
 	wh, tables := pastWarehouse(t)

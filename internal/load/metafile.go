@@ -13,11 +13,10 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// Each version contains a file with its changes of meta and past, the meta file: the rows added to meta,
-// the rows removed from meta, and the rows added to past. All values are stored as text, so that later
-// programs can read them. The meta files of a version and of the versions before it form a chain. The
-// first file of a chain contains all rows. meta and past of a version are the sum of the changes in all
-// files of its chain.
+// Each version contains a file of changes, with the rows added to meta, the rows removed from meta, and
+// the rows added to past. All values are stored as text, so that later programs can read them. The files
+// of changes of a version and of the versions before it form a chain. The first file of a chain contains
+// all rows. meta and past of a version are the sum of the changes in all files of its chain.
 
 // pastPrefix marks rows of past in the column meta_table.
 const pastPrefix = "past."

@@ -17,7 +17,7 @@ import (
 )
 
 // TestMetaIsTheSumOfItsChanges publishes versions that add, change, repeat and remove rows of meta. The
-// meta of each version must be restored from the meta files alone.
+// meta of each version must be restored from the files of changes alone.
 func TestMetaIsTheSumOfItsChanges(t *testing.T) {
 	t.Parallel()
 	tables := slices.DeleteFunc(stream.Tables(stream.All()), func(x stream.Table) bool { return x.Name != "tags" })
@@ -167,7 +167,7 @@ func closedRows(defs []stream.Definition, isFilled bool) string {
 }
 
 // TestPastIsTheSumOfItsChanges publishes versions that close rows. The past of each version must be
-// restored from the meta files alone. The rows have columns of most types, NULLs and duplicates, and
+// restored from the files of changes alone. The rows have columns of most types, NULLs and duplicates, and
 // some runs close no rows.
 func TestPastIsTheSumOfItsChanges(t *testing.T) {
 	t.Parallel()

@@ -29,7 +29,7 @@ type mending struct {
 }
 
 // MendSeries restores damaged and missing files of the Parquet series and of versions, and damaged and
-// missing meta files. It does not restore catalogs. It uses intact copies, or else the history in the
+// missing files of changes. It does not restore catalogs. It uses intact copies, or else the history in the
 // newest intact catalog. If the index of the series is lost, it restores the days that retention keeps.
 // It returns the restored files. The error names the files that could not be restored. These files are
 // not changed.
@@ -89,7 +89,7 @@ func (m *mending) leftErr(lost []warehouse.SeriesFile) error {
 	return errors.Join(all...)
 }
 
-// writeMeta writes all rows of meta and past in the catalog into one meta file. The meta files of later
+// writeMeta writes all rows of meta and past in the catalog into one file of changes. The files of later
 // runs contain the later changes.
 func (m *mending) writeMeta(ctx context.Context) error {
 	m.draft.Previous = "" // the file contains all rows

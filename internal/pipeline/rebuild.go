@@ -37,14 +37,14 @@ type RebuildResult struct {
 	// Between counts the snapshots in meta, from First to Last, that have no day in the series.
 	// Row versions that existed only between two days of the series are then missing in history.
 	Between int
-	// Meta is set if the tables of meta were restored. It is not set if all meta files are lost.
+	// Meta is set if the tables of meta were restored. It is not set if all files of changes are lost.
 	Meta bool
 	// Runs is the number of runs from whose closed rows history was restored. Zero means that
 	// history was copied from the catalog or restored by comparing the snapshots.
 	Runs int
 }
 
-// SeriesError means that the series or the meta files are damaged.
+// SeriesError means that the series or the files of changes are damaged.
 type SeriesError struct {
 	// Found lists the damage.
 	Found []integrity.Damage
@@ -114,8 +114,8 @@ type rebuild struct {
 	draft       *warehouse.Draft
 	skipDamaged bool
 	run         ledger.Run
-	// hasExactPast is set if closed rows were restored from the meta files or from the catalog. It
-	// is not set if closed rows must be computed by comparing snapshots.
+	// hasExactPast is set if closed rows were restored from the files of changes or from the catalog.
+	// It is not set if closed rows must be computed by comparing snapshots.
 	hasExactPast bool
 	// last is the newest snapshot of the series.
 	last warehouse.Snapshot
@@ -258,10 +258,10 @@ func (b *rebuild) findLost() error {
 	return nil
 }
 
-// restorePast fills past from the closed rows in the meta files. If meta files are damaged, or an earlier
-// program recorded no closed rows, it copies closed rows from the catalog that readers see. If this
-// catalog is damaged or older than the series, it returns false: closed rows must then be computed by
-// comparing snapshots.
+// restorePast fills past from the closed rows in the files of changes. If these files are damaged, or an
+// earlier program recorded no closed rows, it copies closed rows from the catalog that readers see. If
+// this catalog is damaged or older than the series, it returns false: closed rows must then be computed
+// by comparing snapshots.
 func (b *rebuild) restorePast(ctx context.Context) (isExact bool, err error) {
 	files, hasPast, damaged := integrity.MetaFiles(b.wh, b.last.Version)
 	if hasPast && len(damaged) == 0 {
@@ -298,7 +298,7 @@ func (b *rebuild) isCatalogNewest(latest string) bool {
 }
 
 // restoreMeta copies meta from the catalog that readers see, if this catalog is intact and not older than
-// the series. Otherwise it restores meta from the meta files.
+// the series. Otherwise it restores meta from the files of changes.
 func (b *rebuild) restoreMeta(ctx context.Context) error {
 	latest, _, err := b.wh.Versions.Latest()
 	if err != nil {
@@ -317,7 +317,7 @@ func (b *rebuild) restoreMeta(ctx context.Context) error {
 	}
 	b.Skipped = append(b.Skipped, damaged...)
 	if len(files) == 0 {
-		return nil // all meta files are lost
+		return nil // all files of changes are lost
 	}
 	b.Meta = true
 	if err := load.RestoreMeta(ctx, b.draft, b.wh.Catalog.MetaDefinitions(), files); err != nil {

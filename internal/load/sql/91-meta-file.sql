@@ -1,5 +1,5 @@
--- The meta file of a version contains the rows that the version added to or removed from meta, and the
--- rows that it added to past. All values are text.
+-- The file of changes of a version contains the rows that the version added to or removed from meta, and
+-- the rows that it added to past. All values are text.
 
 -- name: columns_before
 SELECT schema_name, table_name, column_name FROM duckdb_columns() WHERE schema_name IN ('meta', 'past') AND database_name = 'before'

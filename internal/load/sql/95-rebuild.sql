@@ -43,8 +43,8 @@ SELECT {columns}, valid_from, row_hash FROM {newest} WHERE valid_from <= {at}
 UNION ALL SELECT {columns}, valid_from, row_hash FROM {past} WHERE valid_from <= {at} AND valid_to > {at}
 
 -- name: meta_files
--- The meta files of a chain of versions. The rows of meta are the added rows in these files minus the
--- removed rows.
+-- The files of changes of a chain of versions. The rows of meta are the added rows in these files minus
+-- the removed rows.
 read_parquet([{files}], union_by_name = true, hive_partitioning = false)
 
 -- name: restore_meta
@@ -53,7 +53,7 @@ SELECT {values} FROM {files} WHERE meta_table = {name} AND NOT meta_gone
 EXCEPT ALL SELECT {values} FROM {files} WHERE meta_table = {name} AND meta_gone
 
 -- name: past_tables
--- The tables of past with rows in the meta files.
+-- The tables of past with rows in the files of changes.
 SELECT DISTINCT meta_table FROM {files} WHERE starts_with(meta_table, {prefix})
 
 -- name: read_past
