@@ -49,8 +49,8 @@ func isAbandoned(path string, pid int) bool {
 		return !isAlive(pid)
 	}
 	lock := flock.New(file)
-	isLocked, err := lock.TryLock()
-	if err != nil || !isLocked {
+	gotLock, err := lock.TryLock()
+	if err != nil || !gotLock {
 		return false
 	}
 	return lock.Unlock() == nil

@@ -46,16 +46,15 @@ func removeUnlocked(path string, pid int) {
 		return
 	}
 	defer func() { _ = f.Close() }() // releases the lock
-	isLocked, err := tryLock(f)
-	if isLocked || err != nil && !isAlive(pid) {
+	gotLock, err := tryLock(f)
+	if gotLock || err != nil && !isAlive(pid) {
 		_ = os.RemoveAll(path)
 	}
 }
 
-// tryLock locks an open file or folder until it is closed. isLocked is false if this process or
-// another has already locked the file through another handle. err is set if the file system has no
-// locks.
-func tryLock(f *os.File) (isLocked bool, err error) {
+// tryLock locks an open file or folder until it is closed. gotLock is false if this process or another
+// process has locked the file through another handle. err is set if the file system has no locks.
+func tryLock(f *os.File) (gotLock bool, err error) {
 	for {
 		err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 		switch {
@@ -138,7 +137,7 @@ func newTemp(path string, create func(name string) (*os.File, error)) (*os.File,
 			return nil, err
 		}
 		// Another process may have removed the file before it was locked.
-		if isLocked, err := tryLock(f); err != nil || isLocked && isStillAt(f, name) {
+		if gotLock, err := tryLock(f); err != nil || gotLock && isStillAt(f, name) {
 			return f, nil
 		}
 		_ = f.Close()

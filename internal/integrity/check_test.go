@@ -56,7 +56,7 @@ func TestUnfinishedLastLineOfTheLedgerIsNotDamage(t *testing.T) {
 func TestCheckReportsAnUnfinishedRollback(t *testing.T) {
 	w := open(t)
 	publishNights(t, w, "one", "two")
-	if _, err := openFailingAt(t, w, "before link latest").Rollback(firstNight, night.AddDate(0, 1, 0)); !errors.Is(err, syscall.EIO) {
+	if _, err := openFailingAt(t, w, "before link latest").Rollback(firstNight, firstNightAt.AddDate(0, 1, 0)); !errors.Is(err, syscall.EIO) {
 		t.Fatalf("the rollback returned %v, want EIO", err)
 	}
 	report, err := integrity.Check(t.Context(), w, false)
@@ -64,7 +64,7 @@ func TestCheckReportsAnUnfinishedRollback(t *testing.T) {
 		t.Errorf("got the damage %+v (%v), want only the unfinished rollback", report.Damage, err)
 	}
 	failing := openFailingAt(t, w, "before rename product_listing_tags.parquet")
-	lock, err := failing.Lock("prune", night)
+	lock, err := failing.Lock("prune", firstNightAt)
 	must(t, err)
 	must(t, lock.Release())
 	if report, err = integrity.Check(t.Context(), w, false); err != nil || len(report.Damage) == 0 {

@@ -75,14 +75,15 @@ func (d damager) editManifest(name string, change func(m *warehouse.Manifest)) {
 	must(d.t, errors.Join(err, os.WriteFile(d.path(name), data, 0o600)))
 }
 
-// Names of the files of three nights: the folders of the versions, the files of the series, the
-// manifests of the days, and the files of changes without their extension.
+// Names of the files of three nights: the folders of the versions, the Parquet file in each version, the
+// files of the series, the manifests of the days, the index, and the files of changes without their
+// extension.
 const (
 	version1, version2, version3 = "versions/" + firstNight + "/", "versions/" + secondNight + "/", "versions/" + thirdNight + "/"
-	tags                         = table + ".parquet"
-	series1                      = "parquet/" + table + "/snapshot_date=2026-11-01/" + tags
-	series2                      = "parquet/" + table + "/snapshot_date=2026-11-02/" + tags
-	series3                      = "parquet/" + table + "/snapshot_date=2026-11-03/" + tags
+	tagsFile                     = table + ".parquet"
+	series1                      = "parquet/" + table + "/snapshot_date=2026-11-01/" + tagsFile
+	series2                      = "parquet/" + table + "/snapshot_date=2026-11-02/" + tagsFile
+	series3                      = "parquet/" + table + "/snapshot_date=2026-11-03/" + tagsFile
 	manifest1                    = "parquet/.manifests/snapshot_date=2026-11-01.json"
 	manifest2                    = "parquet/.manifests/snapshot_date=2026-11-02.json"
 	manifest3                    = "parquet/.manifests/snapshot_date=2026-11-03.json"
@@ -126,10 +127,10 @@ func TestDamageIsFoundWithItsRepair(t *testing.T) {
 		"a manifest":                   {func(d damager) { d.flip(version3 + "manifest.json") }, true, []string{version3 + "manifest.json" + rebuildSeries}},
 		"an earlier manifest":          {func(d damager) { d.flip(version2 + "manifest.json") }, true, []string{version2 + "manifest.json" + rebuildSeries}},
 		"a file of the series":         {func(d damager) { d.flipOneLink(series2) }, false, []string{series2 + rebuildSeries}},
-		"a file of a version":          {func(d damager) { d.flipOneLink(version3 + tags) }, false, []string{version3 + tags + rebuildSeries}},
-		"a file under both names":      {func(d damager) { d.flip(series3) }, false, []string{series3 + rebuildSeries, version3 + tags + rebuildSeries}},
-		"an early file, both names":    {func(d damager) { d.flip(series1) }, false, []string{series1 + rebuildSeries, version1 + tags + rebuildSeries}},
-		"a missing file, both names":   {func(d damager) { d.remove(series1, version1+tags) }, true, []string{series1 + rebuildSeries, version1 + tags + rebuildSeries}},
+		"a file of a version":          {func(d damager) { d.flipOneLink(version3 + tagsFile) }, false, []string{version3 + tagsFile + rebuildSeries}},
+		"a file under both names":      {func(d damager) { d.flip(series3) }, false, []string{series3 + rebuildSeries, version3 + tagsFile + rebuildSeries}},
+		"an early file, both names":    {func(d damager) { d.flip(series1) }, false, []string{series1 + rebuildSeries, version1 + tagsFile + rebuildSeries}},
+		"a missing file, both names":   {func(d damager) { d.remove(series1, version1+tagsFile) }, true, []string{series1 + rebuildSeries, version1 + tagsFile + rebuildSeries}},
 		"changes":                      {func(d damager) { d.flip(version3 + "meta.changes") }, false, []string{version3 + "meta.changes" + rebuildSeries}},
 		"changes in the series":        {func(d damager) { d.flip(changes3 + ".changes") }, false, []string{changes3 + ".changes" + rebuildSeries}},
 		"both copies of changes":       {func(d damager) { d.flip(changes3+".changes", version3+"meta.changes") }, false, []string{changes3 + ".changes" + rebuildSeries, version3 + "meta.changes" + rebuildSeries}},
@@ -186,17 +187,17 @@ func TestDamageOfCatalogsAndOtherFilesLosesData(t *testing.T) {
 		want   []string
 	}{
 		"a file": {func(d damager) { d.remove(catalogs...); d.flip(series1) },
-			append([]string{series1 + skipLost, version1 + tags + ": prune --version " + firstNight, catalogs[2] + ": rebuild --skip-damaged"}, pruned...)},
+			append([]string{series1 + skipLost, version1 + tagsFile + ": prune --version " + firstNight, catalogs[2] + ": rebuild --skip-damaged"}, pruned...)},
 		"the newest file": {func(d damager) { d.remove(catalogs...); d.flip(series3) },
-			append([]string{series3 + skipLost, version3 + tags + skipLost, catalogs[2] + skipLost}, pruned...)},
+			append([]string{series3 + skipLost, version3 + tagsFile + skipLost, catalogs[2] + skipLost}, pruned...)},
 		"the newest catalog and file": {func(d damager) { d.remove(catalogs[2]); d.flip(series3) },
-			[]string{catalogs[2] + ": rollback " + secondNight + ", lost", series3 + skipLost, version3 + tags + ": rollback " + secondNight + ", lost"}},
+			[]string{catalogs[2] + ": rollback " + secondNight + ", lost", series3 + skipLost, version3 + tagsFile + ": rollback " + secondNight + ", lost"}},
 		"all files": {func(d damager) {
 			d.remove(catalogs...)
-			d.remove(series1, series2, series3, version1+tags, version2+tags, version3+tags)
+			d.remove(series1, series2, series3, version1+tagsFile, version2+tagsFile, version3+tagsFile)
 		},
-			append([]string{series1 + skipLost, series2 + skipLost, series3 + skipLost, version1 + tags + ": prune --version " + firstNight, version2 + tags + ": prune --version " + secondNight,
-				catalogs[2] + ": rebuild --from ADDRESS, lost", version3 + tags + ": rebuild --from ADDRESS, lost"}, pruned...)},
+			append([]string{series1 + skipLost, series2 + skipLost, series3 + skipLost, version1 + tagsFile + ": prune --version " + firstNight, version2 + tagsFile + ": prune --version " + secondNight,
+				catalogs[2] + ": rebuild --from ADDRESS, lost", version3 + tagsFile + ": rebuild --from ADDRESS, lost"}, pruned...)},
 		"changes": {func(d damager) { d.remove(catalogs...); d.remove(changes2+".changes", version2+"meta.changes") },
 			append([]string{changes2 + ".changes" + skipLost, version2 + "meta.changes: prune --version " + secondNight, catalogs[2] + ": rebuild --skip-damaged"}, pruned...)},
 		"a manifest": {func(d damager) { d.remove(catalogs...); d.remove(version2, changes2+".json", manifest2) },
@@ -227,7 +228,7 @@ func TestIntactCopiesRepairTheirFiles(t *testing.T) {
 		"no damage":                   {func(d damager) {}, nil},
 		"a manifest":                  {func(d damager) { d.flip(version3 + "manifest.json") }, []string{version3 + "manifest.json"}},
 		"a file of the series":        {func(d damager) { d.flipOneLink(series2) }, []string{series2}},
-		"a file of a version":         {func(d damager) { d.remove(version2 + tags) }, []string{version2 + tags}},
+		"a file of a version":         {func(d damager) { d.remove(version2 + tagsFile) }, []string{version2 + tagsFile}},
 		"changes of a version":        {func(d damager) { d.flip(version2 + "meta.changes") }, []string{version2 + "meta.changes"}},
 		"changes in the series":       {func(d damager) { d.remove(changes2 + ".changes") }, []string{changes2 + ".changes"}},
 		"a copied ledger line":        {func(d damager) { d.flip(version2 + "run.json") }, []string{version2 + "run.json"}},
@@ -257,9 +258,9 @@ func TestIntactCopiesRepairTheirFiles(t *testing.T) {
 				t.Errorf("repaired %v, left the files %v and the days %v, the chain is broken: %t; want %v repaired, no file or day left, and an intact chain", got, done.Left, done.Days, done.IsChainBroken, c.want)
 			}
 			isIndexLost := slices.Contains(c.want, index) && name != "the newest day, which the index lacks"
-			if done.Source != thirdNight || !done.At.Equal(night.AddDate(0, 0, 2)) || done.IsIndexLost != isIndexLost {
+			if done.Source != thirdNight || !done.At.Equal(firstNightAt.AddDate(0, 0, 2)) || done.IsIndexLost != isIndexLost {
 				t.Errorf("the newest catalog is %s of %s, the index is lost: %t; want %s of %s, %t",
-					done.Source, done.At, done.IsIndexLost, thirdNight, night.AddDate(0, 0, 2), isIndexLost)
+					done.Source, done.At, done.IsIndexLost, thirdNight, firstNightAt.AddDate(0, 0, 2), isIndexLost)
 			}
 			if got := contentOf(t, w); !maps.Equal(want, got) {
 				for file := range want {
@@ -272,7 +273,7 @@ func TestIntactCopiesRepairTheirFiles(t *testing.T) {
 			if err != nil || len(found.Damage) > 0 {
 				t.Errorf("after the repair: damage %+v (%v), want none", found.Damage, err)
 			}
-			for _, pair := range [][2]string{{series1, version1 + tags}, {series2, version2 + tags}, {series3, version3 + tags}} {
+			for _, pair := range [][2]string{{series1, version1 + tagsFile}, {series2, version2 + tagsFile}, {series3, version3 + tagsFile}} {
 				a, errA := os.Stat(filepath.Join(w.Folder.Dir(), pair[0]))
 				b, errB := os.Stat(filepath.Join(w.Folder.Dir(), pair[1]))
 				if errA != nil || errB != nil || !os.SameFile(a, b) {
@@ -298,8 +299,8 @@ func TestFilesWithoutACopyAreLeft(t *testing.T) {
 		isChainBroken bool
 		source        string // the version with the newest intact catalog
 	}{
-		"a file under both names": {func(d damager) { d.flip(series2) }, []string{"2026-11-02 " + tags}, nil, false, thirdNight},
-		"two files":               {func(d damager) { d.flip(series1, series3) }, []string{"2026-11-01 " + tags, "2026-11-03 " + tags}, nil, false, thirdNight},
+		"a file under both names": {func(d damager) { d.flip(series2) }, []string{"2026-11-02 " + tagsFile}, nil, false, thirdNight},
+		"two files":               {func(d damager) { d.flip(series1, series3) }, []string{"2026-11-01 " + tagsFile, "2026-11-03 " + tagsFile}, nil, false, thirdNight},
 		"the newest catalog":      {func(d damager) { d.flip(version3 + "catalog.duckdb") }, nil, nil, false, secondNight},
 		"all catalogs": {func(d damager) {
 			d.remove(version1+"catalog.duckdb", version2+"catalog.duckdb", version3+"catalog.duckdb")
@@ -368,15 +369,15 @@ func TestTheCheckReportsMoreThanFiles(t *testing.T) {
 			nil, "", "tables of 2026-11-01 that were damaged and are lost: " + table},
 		"files of another day": {func(d damager) {
 			must(d.t, os.MkdirAll(d.path("parquet/"+table+"/snapshot_date=2026-11-04"), 0o700))
-			must(d.t, os.WriteFile(d.path("parquet/"+table+"/snapshot_date=2026-11-04/"+tags), nil, 0o600))
+			must(d.t, os.WriteFile(d.path("parquet/"+table+"/snapshot_date=2026-11-04/"+tagsFile), nil, 0o600))
 		}, []string{"parquet/.manifests/snapshot_date=2026-11-04.json: rebuild"}, "it is gone, and the index does not name the day", ""},
 		"a held night": {func(d damager) {
 			draft := beginDraft(d.t, d.w, "20261104T020000Z", "held")
 			must(d.t, draft.WriteLedgerLine(ledger.Run{ID: draft.Run}))
-			_, err := draft.Hold(d.t.Context(), []warehouse.ManifestTable{{Name: table, FileSum: checksum.FileSum{File: tags}}})
+			_, err := draft.Hold(d.t.Context(), []warehouse.ManifestTable{{Name: table, FileSum: checksum.FileSum{File: tagsFile}}})
 			must(d.t, err)
-			d.remove("held/20261104T020000Z/" + tags)
-		}, []string{"held/20261104T020000Z/" + tags + ": discard --held"}, "it is gone", ""},
+			d.remove("held/20261104T020000Z/" + tagsFile)
+		}, []string{"held/20261104T020000Z/" + tagsFile + ": discard --held"}, "it is gone", ""},
 		"a killed publish of the series": {func(d damager) {
 			d.remove("parquet/"+table+"/snapshot_date=2026-11-03", manifest3)
 			writeIndex(d, firstNight, secondNight)

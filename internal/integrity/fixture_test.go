@@ -22,7 +22,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-var night = time.Date(2026, 11, 1, 2, 0, 0, 0, time.UTC)
+// firstNightAt is the snapshot time of the run firstNight.
+var firstNightAt = time.Date(2026, 11, 1, 2, 0, 0, 0, time.UTC)
 
 const (
 	firstNight  = "20261101T020000Z"
@@ -35,7 +36,7 @@ const (
 func open(t *testing.T) *warehouse.Warehouse {
 	t.Helper()
 	w := openWith(t, warehouse.Config{Dir: t.TempDir()})
-	lock, err := w.Lock("test", night) // creates the folders
+	lock, err := w.Lock("test", firstNightAt) // creates the folders
 	must(t, err)
 	must(t, lock.Release())
 	return w
@@ -90,7 +91,7 @@ func publish(t *testing.T, w *warehouse.Warehouse, d *warehouse.Draft) warehouse
 func publishNights(t *testing.T, w *warehouse.Warehouse, tags ...string) {
 	t.Helper()
 	for i, tag := range tags {
-		publish(t, w, beginDraft(t, w, night.AddDate(0, 0, i).Format("20060102T150405Z"), tag))
+		publish(t, w, beginDraft(t, w, firstNightAt.AddDate(0, 0, i).Format("20060102T150405Z"), tag))
 	}
 }
 

@@ -88,21 +88,21 @@ func TestAReplacedFileIsPlacedAndLinked(t *testing.T) {
 			lost := warehouse.SeriesFile{Day: day, Table: day.Tables[0]}
 			d.remove(filepath.Dir(series1))
 			if hasChecksum {
-				d.remove(version1 + tags)
+				d.remove(version1 + tagsFile)
 			} else {
 				lost.Table.SHA256 = ""
 			}
-			file := filepath.Join(t.TempDir(), tags)
+			file := filepath.Join(t.TempDir(), tagsFile)
 			must(t, os.WriteFile(file, []byte(want[series1]), 0o600))
 			sum, err := integrity.NewMender(w).Replace(lost, file)
-			if err != nil || sum.SHA256 != day.Tables[0].SHA256 || sum.File != tags {
-				t.Errorf("Replace returned %+v (%v), want the checksum %s of %s", sum, err, day.Tables[0].SHA256, tags)
+			if err != nil || sum.SHA256 != day.Tables[0].SHA256 || sum.File != tagsFile {
+				t.Errorf("Replace returned %+v (%v), want the checksum %s of %s", sum, err, day.Tables[0].SHA256, tagsFile)
 			}
 			if diff := cmp.Diff(want, contentOf(t, w)); diff != "" {
 				t.Errorf("files (-want +got):\n%s", diff)
 			}
 			a, errA := os.Stat(d.path(series1))
-			b, errB := os.Stat(d.path(version1 + tags))
+			b, errB := os.Stat(d.path(version1 + tagsFile))
 			if errA != nil || errB != nil || os.SameFile(a, b) != hasChecksum {
 				t.Errorf("the files of series and version are linked: %t (%v, %v), want %t", os.SameFile(a, b), errA, errB, hasChecksum)
 			}
@@ -117,7 +117,7 @@ func TestAReplacedFileIsPlacedAndLinked(t *testing.T) {
 	day, err := w.Series.ReadDayManifest("2026-11-01", firstNight)
 	must(t, err)
 	d.remove(version1, series1)
-	file := filepath.Join(t.TempDir(), tags)
+	file := filepath.Join(t.TempDir(), tagsFile)
 	must(t, os.WriteFile(file, []byte("other bytes"), 0o600))
 	sum, err := integrity.NewMender(w).Replace(warehouse.SeriesFile{Day: day, Table: day.Tables[0]}, file)
 	must(t, err)

@@ -17,17 +17,17 @@ import (
 func TestFullVerifyKeepsItsOwnResult(t *testing.T) {
 	t.Parallel()
 	w := open(t)
-	full := integrity.VerifyRecord{At: night, ReadData: true, Result: "damaged", Damaged: []string{"a"}}
+	full := integrity.VerifyRecord{At: firstNightAt, ReadData: true, Result: "damaged", Damaged: []string{"a"}}
 	must(t, integrity.SaveRecord(w.Folder, full))
-	must(t, integrity.SaveRecord(w.Folder, integrity.VerifyRecord{At: night.AddDate(0, 0, 1), Result: "whole"}))
+	must(t, integrity.SaveRecord(w.Folder, integrity.VerifyRecord{At: firstNightAt.AddDate(0, 0, 1), Result: "whole"}))
 	for readData, want := range map[bool]string{true: "damaged", false: "whole"} {
 		if v, ok, err := integrity.LastRecord(w.Folder, readData); !ok || err != nil || v.Result != want || v.ReadData != readData {
 			t.Errorf("readData %t: got %+v, stored %t (%v), want the result %q", readData, v, ok, err, want)
 		}
 	}
-	failed, err := integrity.SaveFailure(w.Folder, true, night.AddDate(0, 0, 2), errors.New("no disk"))
+	failed, err := integrity.SaveFailure(w.Folder, true, firstNightAt.AddDate(0, 0, 2), errors.New("no disk"))
 	must(t, err)
-	if v, ok, err := integrity.LastRecord(w.Folder, true); !ok || err != nil || !v.At.Equal(night) || v.Result != "damaged" || len(v.Damaged) != 1 ||
+	if v, ok, err := integrity.LastRecord(w.Folder, true); !ok || err != nil || !v.At.Equal(firstNightAt) || v.Result != "damaged" || len(v.Damaged) != 1 ||
 		v.Error != "no disk" || !v.FailedAt.Equal(failed.FailedAt) {
 		t.Errorf("after a failure: got %+v, stored %t (%v), want the earlier result with the error and the time of the failure", v, ok, err)
 	}
@@ -63,19 +63,19 @@ func TestDamageFoundByNightsIsAdded(t *testing.T) {
 			t.Errorf("the records with and without ReadData are %q and %q, want %q and %q", gotFull, gotSizes, full, sizesOnly)
 		}
 	}
-	must(t, integrity.SaveNightDamage(w.Folder, firstNight, night, []string{"a", "a"}))
+	must(t, integrity.SaveNightDamage(w.Folder, firstNight, firstNightAt, []string{"a", "a"}))
 	requireRecords("rebuildable "+firstNight+" 11-01 a", "none")
-	must(t, integrity.SaveNightDamage(w.Folder, secondNight, night.AddDate(0, 0, 1), []string{"b", "a"}))
+	must(t, integrity.SaveNightDamage(w.Folder, secondNight, firstNightAt.AddDate(0, 0, 1), []string{"b", "a"}))
 	requireRecords("rebuildable "+secondNight+" 11-02 a,b", "none")
-	must(t, integrity.SaveRecord(w.Folder, integrity.VerifyRecord{At: night, ReadData: true, Result: integrity.Damaged}))
-	must(t, integrity.SaveRecord(w.Folder, integrity.VerifyRecord{At: night, Result: integrity.Whole}))
-	must(t, integrity.SaveNightDamage(w.Folder, thirdNight, night.AddDate(0, 0, 2), []string{"c"}))
+	must(t, integrity.SaveRecord(w.Folder, integrity.VerifyRecord{At: firstNightAt, ReadData: true, Result: integrity.Damaged}))
+	must(t, integrity.SaveRecord(w.Folder, integrity.VerifyRecord{At: firstNightAt, Result: integrity.Whole}))
+	must(t, integrity.SaveNightDamage(w.Folder, thirdNight, firstNightAt.AddDate(0, 0, 2), []string{"c"}))
 	requireRecords("damaged "+thirdNight+" 11-03 c", "rebuildable "+thirdNight+" 11-03 c")
 	must(t, os.WriteFile(filepath.Join(w.Folder.Dir(), "state", "verified.json"), []byte("{"), 0o600))
-	if err := integrity.SaveNightDamage(w.Folder, thirdNight, night, nil); !errors.As(err, new(*warehouse.DamagedError)) {
+	if err := integrity.SaveNightDamage(w.Folder, thirdNight, firstNightAt, nil); !errors.As(err, new(*warehouse.DamagedError)) {
 		t.Errorf("SaveNightDamage to a damaged record: got %v, want a *DamagedError", err)
 	}
-	if _, err := integrity.SaveFailure(openWith(t, warehouse.Config{Dir: t.TempDir()}).Folder, true, night, errors.New("no disk")); !errors.As(err, new(*warehouse.NoWarehouseError)) {
+	if _, err := integrity.SaveFailure(openWith(t, warehouse.Config{Dir: t.TempDir()}).Folder, true, firstNightAt, errors.New("no disk")); !errors.As(err, new(*warehouse.NoWarehouseError)) {
 		t.Errorf("SaveFailure without a warehouse: got %v, want a *NoWarehouseError", err)
 	}
 }
@@ -85,7 +85,7 @@ func TestDamageFoundByNightsIsAdded(t *testing.T) {
 func TestAFullVerifyAlsoChecksSizes(t *testing.T) {
 	t.Parallel()
 	w := open(t)
-	must(t, integrity.SaveRecord(w.Folder, integrity.VerifyRecord{At: night, ReadData: true, Result: integrity.Whole}))
+	must(t, integrity.SaveRecord(w.Folder, integrity.VerifyRecord{At: firstNightAt, ReadData: true, Result: integrity.Whole}))
 	for _, readData := range []bool{true, false} {
 		if v, ok, err := integrity.LastRecord(w.Folder, readData); err != nil || !ok || v.Result != integrity.Whole || v.ReadData != readData {
 			t.Errorf("readData %t: the record is %+v, stored %t (%v), want the result \"whole\"", readData, v, ok, err)

@@ -43,7 +43,7 @@ func TestRowHashesInParquetAreCompared(t *testing.T) {
 // memory limit.
 func TestLargeVersionsAreCheckedOnDisk(t *testing.T) {
 	w := openWith(t, warehouse.Config{Dir: t.TempDir(), MemoryLimit: "32MB"})
-	lock, err := w.Lock(firstNight, night)
+	lock, err := w.Lock(firstNight, firstNightAt)
 	must(t, err)
 	defer func() { must(t, lock.Release()) }()
 	d := beginDraft(t, w, firstNight, "one")
@@ -94,12 +94,12 @@ func TestVersionsAreComparedRowByRow(t *testing.T) {
 func TestOtherValuesAreDescribed(t *testing.T) {
 	w := open(t)
 	d := beginDraft(t, w, firstNight, "one")
-	file := sqltext.Literal(filepath.Join(d.Dir, tags))
+	file := sqltext.Literal(filepath.Join(d.Dir, tagsFile))
 	must(t, d.Exec(t.Context(), sqltext.SQL("COPY (SELECT * REPLACE ('other' AS name) FROM main."+table+") TO "+file+" (FORMAT parquet)")))
 	publish(t, w, d)
 	found, err := integrity.Check(t.Context(), w, true)
 	must(t, err)
-	want := []integrity.Damage{{File: version1 + tags, Problem: "its rows have other values than the catalog", Cost: "catalog and Parquet disagree on table " + table,
+	want := []integrity.Damage{{File: version1 + tagsFile, Problem: "its rows have other values than the catalog", Cost: "catalog and Parquet disagree on table " + table,
 		Repair: integrity.Repair{Kind: integrity.MendSeries}}}
 	if diff := cmp.Diff(want, found.Damage); diff != "" {
 		t.Errorf("damage (-want +got):\n%s", diff)

@@ -57,7 +57,7 @@ func TestTheSeriesIsReadFromIntactFiles(t *testing.T) {
 	}{
 		"no damage":                 {func(d damager) {}, []string{first, second, third}, nil},
 		"without versions":          {func(d damager) { d.remove("versions", "latest", "catalog.duckdb") }, []string{first, second, third}, nil},
-		"a file with a copy":        {func(d damager) { d.flipOneLink(series2) }, []string{first, secondNight + " 11-02 02:00 " + version2 + tags, third}, nil},
+		"a file with a copy":        {func(d damager) { d.flipOneLink(series2) }, []string{first, secondNight + " 11-02 02:00 " + version2 + tagsFile, third}, nil},
 		"a file":                    {func(d damager) { d.flip(series2) }, []string{first, third}, []string{series2 + " (2026-11-02): " + wrongSum}},
 		"a manifest with a copy":    {func(d damager) { d.flip(manifest2) }, []string{first, second, third}, nil},
 		"a manifest without a copy": {func(d damager) { d.remove(manifest2, changes2+".json", version2+"manifest.json") }, []string{first, third}, []string{manifest2 + " (2026-11-02): it is gone"}},
@@ -67,7 +67,7 @@ func TestTheSeriesIsReadFromIntactFiles(t *testing.T) {
 			d.editManifest(version2+"manifest.json", moveToNextDay)
 		}, []string{first, third}, []string{manifest2 + " (2026-11-02): it is gone"}},
 		"a day":                      {func(d damager) { d.remove(manifest2, changes2+".json", version2, filepath.Dir(series2)) }, []string{first, third}, []string{manifest2 + " (2026-11-02): the whole day is gone"}},
-		"a day with a version":       {func(d damager) { d.remove(manifest2, filepath.Dir(series2)) }, []string{first, secondNight + " 11-02 02:00 " + version2 + tags, third}, nil},
+		"a day with a version":       {func(d damager) { d.remove(manifest2, filepath.Dir(series2)) }, []string{first, secondNight + " 11-02 02:00 " + version2 + tagsFile, third}, nil},
 		"the index":                  {func(d damager) { d.remove(index) }, []string{first, second, third}, []string{index + " (): it is gone"}},
 		"a day that the index lacks": {func(d damager) { writeIndex(d, firstNight, thirdNight) }, []string{first, second, third}, nil},
 		"no manifest, not in index": {func(d damager) {
@@ -77,7 +77,7 @@ func TestTheSeriesIsReadFromIntactFiles(t *testing.T) {
 		"a run that the ledger lacks": {func(d damager) { keepLines(d, 2); d.remove(version3); d.flip(series3) }, []string{first, second},
 			[]string{"parquet/*/snapshot_date=2026-11-03 (2026-11-03): it is not complete: run " + thirdNight + " was writing it, unfinished"}},
 		"a day that was not added": {func(d damager) { d.remove(manifest3, filepath.Dir(series3)); writeIndex(d, firstNight, secondNight) },
-			[]string{first, second, thirdNight + " 11-03 02:00 " + version3 + tags}, nil},
+			[]string{first, second, thirdNight + " 11-03 02:00 " + version3 + tagsFile}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := clone(t, original)
@@ -131,8 +131,8 @@ func TestADayIsReadFromOneRun(t *testing.T) {
 			restoreFirst(d)
 			d.remove(secondChanges + ".json")
 			must(d.t, os.MkdirAll(d.path("parquet/.replaced/"+firstNight), 0o700))
-			must(d.t, os.WriteFile(d.path("parquet/.replaced/"+firstNight+"/"+tags), []byte(contentOfFirst[series1]), 0o600))
-		}, []string{firstNight + " 11-01 02:00 parquet/.replaced/" + firstNight + "/" + tags}, nil},
+			must(d.t, os.WriteFile(d.path("parquet/.replaced/"+firstNight+"/"+tagsFile), []byte(contentOfFirst[series1]), 0o600))
+		}, []string{firstNight + " 11-01 02:00 parquet/.replaced/" + firstNight + "/" + tagsFile}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := clone(t, original)

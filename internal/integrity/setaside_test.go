@@ -80,7 +80,7 @@ func TestSkippedFilesAreSetAside(t *testing.T) {
 func TestAFailedMoveOfADamagedFileIsAnError(t *testing.T) {
 	original := open(t)
 	publishFull(t, original, firstNight, secondNight)
-	for step, file := range map[string]string{"before rename " + tags: series1, "before rename of the day": manifest1, "before write index.json": manifest1, "before write of the day": series1} {
+	for step, file := range map[string]string{"before rename " + tagsFile: series1, "before rename of the day": manifest1, "before write index.json": manifest1, "before write of the day": series1} {
 		w := clone(t, original)
 		err := integrity.NewMender(openFailingAt(t, w, step)).SetAside(thirdNight, []integrity.Damage{{File: file}})
 		if !errors.Is(err, syscall.EIO) {

@@ -31,7 +31,7 @@ func openFull(t *testing.T) *warehouse.Warehouse {
 // DuckDB creates from the same schema files.
 func TestDefinitionsMatchDuckDB(t *testing.T) {
 	w := openFull(t)
-	d, err := w.Begin(t.Context(), "r", night)
+	d, err := w.Begin(t.Context(), "r", firstNightAt)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -84,7 +84,7 @@ func columnsInDuckDB(t *testing.T, d *warehouse.Draft, schema, table string) []s
 
 func TestEveryTableIsInMainPastAndHistory(t *testing.T) {
 	w := openFull(t)
-	d, err := w.Begin(t.Context(), "r", night)
+	d, err := w.Begin(t.Context(), "r", firstNightAt)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -104,7 +104,7 @@ func TestEveryTableIsInMainPastAndHistory(t *testing.T) {
 }
 
 func TestEveryPublishedColumnHasAComment(t *testing.T) {
-	d, err := openFull(t).Begin(t.Context(), "r", night)
+	d, err := openFull(t).Begin(t.Context(), "r", firstNightAt)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -163,7 +163,7 @@ func TestNewColumnsAreAddedAndChangedOnesAreErrors(t *testing.T) {
 				t.Fatal(err)
 			}
 			publishAsOtherSchema(t, w, d)
-			next, err := w.Begin(t.Context(), "20261102T020000Z", night.AddDate(0, 0, 1))
+			next, err := w.Begin(t.Context(), "20261102T020000Z", firstNightAt.AddDate(0, 0, 1))
 			if c.want == "" {
 				if err != nil {
 					t.Fatal(err)

@@ -109,7 +109,7 @@ func TestMetaBaseIsThePreviousVersionIfComplete(t *testing.T) {
 			if m.Meta == nil || m.Meta.Base != "" || !m.Meta.HasPast {
 				t.Errorf("the manifest of the first night describes the changes as %+v, want no base, and changes of the schema past", m.Meta)
 			}
-			d, err := w.Begin(t.Context(), secondNight, night.AddDate(0, 0, 1))
+			d, err := w.Begin(t.Context(), secondNight, firstNightAt.AddDate(0, 0, 1))
 			must(t, err)
 			c.damage(t, w)
 			if got := d.MetaBase(); got != c.want {
@@ -131,7 +131,7 @@ func TestPruneRemovesChangesThatNoVersionNeeds(t *testing.T) {
 	must(t, os.WriteFile(temporary, nil, 0o600))
 	prune := func() []string {
 		t.Helper()
-		pruned, err := w.Pruner.Prune(warehouse.Retention{RawDays: 99, Daily: 99}, night, false)
+		pruned, err := w.Pruner.Prune(warehouse.Retention{RawDays: 99, Daily: 99}, firstNightAt, false)
 		must(t, err)
 		return prunedPaths(pruned)
 	}
@@ -236,7 +236,7 @@ func TestARollbackSkipsRefreshes(t *testing.T) {
 func TestARollbackOfARebuiltVersionPublishesTheNightBefore(t *testing.T) {
 	w := openKeeping(t, 3)
 	publishNights(t, w, "one", "two")
-	d, err := w.BeginFrom(t.Context(), thirdNight, night.AddDate(0, 0, 2), "")
+	d, err := w.BeginFrom(t.Context(), thirdNight, firstNightAt.AddDate(0, 0, 2), "")
 	must(t, err)
 	d.Kind = ledger.Rebuild
 	file := sqltext.Literal(filepath.Join(d.Dir, tagsFile))
@@ -250,7 +250,7 @@ func TestARollbackOfARebuiltVersionPublishesTheNightBefore(t *testing.T) {
 		t.Errorf("rolled back to %s, want %s", got, secondNight)
 	}
 	must(t, w.Versions.Drop(firstNight))
-	if _, err := w.Rollback("", night.AddDate(0, 1, 0)); err == nil || !strings.Contains(err.Error(), "not kept: there are ["+secondNight) {
+	if _, err := w.Rollback("", firstNightAt.AddDate(0, 1, 0)); err == nil || !strings.Contains(err.Error(), "not kept: there are ["+secondNight) {
 		t.Errorf("the error of a rollback to a removed version is %v, want it to name the kept versions", err)
 	}
 }

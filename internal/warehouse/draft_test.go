@@ -48,7 +48,7 @@ func TestADraftIsReadWhileItIsClosed(t *testing.T) {
 // TestGradesOfEarlierNightsAreFound writes the grades of three runs. The last run has no snapshot, so
 // its grade must not be found.
 func TestGradesOfEarlierNightsAreFound(t *testing.T) {
-	d, err := open(t).Begin(t.Context(), thirdNight, night.AddDate(0, 0, 2))
+	d, err := open(t).Begin(t.Context(), thirdNight, firstNightAt.AddDate(0, 0, 2))
 	must(t, err)
 	defer func() { must(t, d.Discard()) }()
 	for _, c := range []struct{ run, snapshot, stream, grade, reason, since string }{
@@ -95,7 +95,7 @@ func TestADraftUsesTheConfiguredLimits(t *testing.T) {
 	for threads, want := range map[int]int{0: runtime.GOMAXPROCS(0), 3: 3} {
 		w, err := warehouse.Open(warehouse.Config{Dir: t.TempDir(), KeepVersions: 1, Threads: threads, Tables: open(t).Catalog.Tables()})
 		must(t, err)
-		d, err := w.Begin(t.Context(), firstNight, night)
+		d, err := w.Begin(t.Context(), firstNight, firstNightAt)
 		must(t, err)
 		if got := d.Cores(); got != want {
 			t.Errorf("with %d configured threads a draft may use %d cores, want %d", threads, got, want)
@@ -111,7 +111,7 @@ func TestADraftUsesTheConfiguredLimits(t *testing.T) {
 		must(t, d.Discard())
 	}
 	w := openWith(t, warehouse.Config{MemoryLimit: "400MB"})
-	d, err := w.Begin(t.Context(), firstNight, night)
+	d, err := w.Begin(t.Context(), firstNight, firstNightAt)
 	must(t, err)
 	// Three quarters of 400 MB, and 400 MB.
 	for isReduced, want := range map[bool]string{true: "286.1 MiB", false: "381.4 MiB"} {
@@ -127,7 +127,7 @@ func TestADraftUsesTheConfiguredLimits(t *testing.T) {
 // error and remove the draft.
 func TestInvalidSettingsFailTheDraft(t *testing.T) {
 	w := openWith(t, warehouse.Config{MemoryLimit: "much"})
-	if _, err := w.Begin(t.Context(), firstNight, night); err == nil || !strings.Contains(err.Error(), "begin version "+firstNight) || !strings.Contains(err.Error(), "memory_limit") {
+	if _, err := w.Begin(t.Context(), firstNight, firstNightAt); err == nil || !strings.Contains(err.Error(), "begin version "+firstNight) || !strings.Contains(err.Error(), "memory_limit") {
 		t.Errorf("got the error %v, want an error that names the version and memory_limit", err)
 	}
 	if drafts, _ := filepath.Glob(path(w, "versions", ".*")); len(drafts) > 0 {
@@ -140,7 +140,7 @@ func TestASnapshotIsAfterItsBase(t *testing.T) {
 	w := open(t)
 	publishNights(t, w, "one")
 	for distance, isAllowed := range map[time.Duration]bool{-time.Second: false, 0: false, time.Microsecond: true} {
-		d, err := w.Begin(t.Context(), secondNight, night.Add(distance))
+		d, err := w.Begin(t.Context(), secondNight, firstNightAt.Add(distance))
 		if (err == nil) != isAllowed {
 			t.Errorf("a snapshot %v after its base: got error %v, want no error: %t", distance, err, isAllowed)
 		}
@@ -153,7 +153,7 @@ func TestASnapshotIsAfterItsBase(t *testing.T) {
 // TestAnInstanceRunsStatementsTogether checks that Atomically undoes all statements if one fails, that
 // errors quote at most 160 bytes of a statement, and that EachRow stops at the first error.
 func TestAnInstanceRunsStatementsTogether(t *testing.T) {
-	d, err := open(t).Begin(t.Context(), firstNight, night)
+	d, err := open(t).Begin(t.Context(), firstNight, firstNightAt)
 	must(t, err)
 	defer func() { must(t, d.Discard()) }()
 	longStatement := "SELECT " + strings.Repeat("1 + ", 50) + "nothing"

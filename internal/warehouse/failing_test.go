@@ -25,7 +25,7 @@ func TestDiskErrorsAreReturned(t *testing.T) {
 	held := openWith(t, warehouse.Config{Dir: filepath.Join(t.TempDir(), "held")})
 	must(t, os.CopyFS(held.Folder.Dir(), os.DirFS(original.Folder.Dir())))
 	must(t, holdNight(t, held, thirdNight, "three"))
-	at := night.AddDate(0, 0, 3)
+	at := firstNightAt.AddDate(0, 0, 3)
 	for name, c := range map[string]struct {
 		from *warehouse.Warehouse
 		do   func(w *warehouse.Warehouse) error
@@ -58,7 +58,7 @@ func TestDiskErrorsAreReturned(t *testing.T) {
 			return errors.Join(w.Mirror.Place("state/inbox/a.log", fill), w.Mirror.Place("parquet/tags/snapshot_date=2026-11-01/tags.parquet", fill))
 		}, "two"},
 		"begin and hold a night": {original, func(w *warehouse.Warehouse) error {
-			d, err := w.Begin(t.Context(), thirdNight, night.AddDate(0, 0, 2))
+			d, err := w.Begin(t.Context(), thirdNight, firstNightAt.AddDate(0, 0, 2))
 			if err != nil {
 				return err
 			}

@@ -71,7 +71,7 @@ func TestAHeldNightIsPublishedUnchanged(t *testing.T) {
 	}
 	heldCatalog, err := os.ReadFile(w.Folder.HeldCatalog(heldRun))
 	must(t, err)
-	_, err = w.PublishHeld(t.Context(), []string{"prices"}, night)
+	_, err = w.PublishHeld(t.Context(), []string{"prices"}, firstNightAt)
 	must(t, err)
 	requireState(t, w, "two", "")
 	publishedCatalog, err := os.ReadFile(w.Folder.VersionCatalog(heldRun))
@@ -82,10 +82,10 @@ func TestAHeldNightIsPublishedUnchanged(t *testing.T) {
 	runs, err := w.Ledger.Runs()
 	must(t, err)
 	last := runs[len(runs)-1]
-	if last.ID != heldRun || last.Outcome != ledger.Complete || last.Held || !slices.Equal(last.Accepted, []string{"prices"}) || !last.AcceptedAt.Equal(night) {
+	if last.ID != heldRun || last.Outcome != ledger.Complete || last.Held || !slices.Equal(last.Accepted, []string{"prices"}) || !last.AcceptedAt.Equal(firstNightAt) {
 		t.Errorf("the ledger has %+v, want a complete run with the accepted check", last)
 	}
-	if _, err := w.PublishHeld(t.Context(), nil, night); !errors.As(err, new(*ledger.UnknownRunError)) {
+	if _, err := w.PublishHeld(t.Context(), nil, firstNightAt); !errors.As(err, new(*ledger.UnknownRunError)) {
 		t.Errorf("a second publish: got %v, want an UnknownRunError", err)
 	}
 	publish(t, w, laterRun, "three")
@@ -122,9 +122,9 @@ func TestAHeldNightOfAnotherBaseIsNotPublished(t *testing.T) {
 	publish(t, w, firstRun, "one")
 	publish(t, w, heldRun, "two")
 	must(t, holdNight(t, w, laterRun, "three"))
-	_, err := w.Rollback(firstRun, night)
+	_, err := w.Rollback(firstRun, firstNightAt)
 	must(t, err)
-	if _, err := w.PublishHeld(t.Context(), []string{"prices"}, night); err == nil {
+	if _, err := w.PublishHeld(t.Context(), []string{"prices"}, firstNightAt); err == nil {
 		t.Error("got no error, want an error, because the held night was not built on the version that readers see")
 	}
 	requireState(t, w, "one", laterRun)
@@ -165,7 +165,7 @@ func TestADamagedHeldNightIsNotPublished(t *testing.T) {
 					t.Errorf("read data %t: found %+v, want the damaged night: %t", readData, found.Damage, c.isFoundWithoutData || readData)
 				}
 			}
-			if _, err := w.PublishHeld(t.Context(), []string{"prices"}, night); err == nil {
+			if _, err := w.PublishHeld(t.Context(), []string{"prices"}, firstNightAt); err == nil {
 				t.Error("got no error, want an error, because the held night is damaged")
 			}
 			if got := newestTag(t, w); got != "one" {
@@ -192,7 +192,7 @@ func TestPruneRemovesAStaleHeldNight(t *testing.T) {
 	w := open(t)
 	prune := func(dryRun bool) []string {
 		t.Helper()
-		pruned, err := w.Pruner.Prune(warehouse.Retention{RawDays: 99, Daily: 99}, night, dryRun)
+		pruned, err := w.Pruner.Prune(warehouse.Retention{RawDays: 99, Daily: 99}, firstNightAt, dryRun)
 		must(t, err)
 		return prunedPaths(pruned)
 	}
@@ -203,7 +203,7 @@ func TestPruneRemovesAStaleHeldNight(t *testing.T) {
 		t.Errorf("prune removed %v, want the held night kept", got)
 	}
 	requireState(t, w, "two", laterRun)
-	_, err := w.Rollback(firstRun, night)
+	_, err := w.Rollback(firstRun, firstNightAt)
 	must(t, err)
 	want := []string{"held/" + laterRun}
 	if got := prune(true); !slices.Equal(got, want) {
@@ -222,7 +222,7 @@ func TestKeepVersionsBoundsPublishedHeldNights(t *testing.T) {
 	w := openKeeping(t, 1)
 	publish(t, w, firstRun, "one")
 	must(t, holdNight(t, w, heldRun, "two"))
-	_, err := w.PublishHeld(t.Context(), []string{"prices"}, night)
+	_, err := w.PublishHeld(t.Context(), []string{"prices"}, firstNightAt)
 	must(t, err)
 	if versions, err := w.Versions.List(); err != nil || !slices.Equal(versions, []string{heldRun}) {
 		t.Errorf("versions are %v (%v), want only the held night", versions, err)
@@ -245,10 +245,10 @@ func TestAHeldReplayReplacesItsNight(t *testing.T) {
 	must(t, d.WriteLedgerLine(ledger.Run{ID: d.Run, Outcome: ledger.Complete, SnapshotAt: at}))
 	_, err = d.Hold(t.Context(), slices.Clone(tableFiles))
 	must(t, errors.Join(err, d.Discard()))
-	if pruned, err := w.Pruner.Prune(warehouse.Retention{RawDays: 99, Daily: 99}, night, false); err != nil || len(pruned) > 0 {
+	if pruned, err := w.Pruner.Prune(warehouse.Retention{RawDays: 99, Daily: 99}, firstNightAt, false); err != nil || len(pruned) > 0 {
 		t.Errorf("prune removed %v (%v), want no files removed", pruned, err)
 	}
-	_, err = w.PublishHeld(t.Context(), nil, night)
+	_, err = w.PublishHeld(t.Context(), nil, firstNightAt)
 	must(t, err)
 	requireState(t, w, "one", "")
 	if latest, _, err := w.Versions.Latest(); err != nil || latest != heldRun+"-2" {
@@ -262,11 +262,11 @@ func TestARollbackDoesNotPublishAHeldNight(t *testing.T) {
 	w := open(t)
 	publish(t, w, firstRun, "one")
 	must(t, holdNight(t, w, heldRun, "two"))
-	if _, err := openFailingAt(t, w, "before link latest").PublishHeld(t.Context(), []string{"prices"}, night); !errors.Is(err, syscall.EIO) {
+	if _, err := openFailingAt(t, w, "before link latest").PublishHeld(t.Context(), []string{"prices"}, firstNightAt); !errors.Is(err, syscall.EIO) {
 		t.Fatalf("got %v, want EIO", err)
 	}
 	err := withLock(t, w, laterRun, func() error {
-		_, err := w.Rollback(heldRun, night)
+		_, err := w.Rollback(heldRun, firstNightAt)
 		return err
 	})
 	if !errors.As(err, new(*ledger.UnknownRunError)) {
@@ -310,12 +310,12 @@ func TestNoStateIsBetweenHeldAndPublished(t *testing.T) {
 		publish(t, w, firstRun, "one")
 		must(t, holdNight(t, w, heldRun, "two"))
 		stopping, isStopped := stopDiskAfter(t, w, steps)
-		_, err := stopping.PublishHeld(t.Context(), []string{"prices"}, night)
+		_, err := stopping.PublishHeld(t.Context(), []string{"prices"}, firstNightAt)
 		visibleTag, held := newestTag(t, w), heldRunID(t, w)
 		switch {
 		case visibleTag == "one" && held == heldRun && err != nil:
 			if steps%2 == 0 { // a second publish, or else the next night, must succeed
-				_, err := w.PublishHeld(t.Context(), []string{"prices"}, night)
+				_, err := w.PublishHeld(t.Context(), []string{"prices"}, firstNightAt)
 				must(t, err)
 				requireState(t, w, "two", "")
 			} else {
@@ -355,7 +355,7 @@ func TestNoStateIsBetweenDraftAndHeld(t *testing.T) {
 		publish(t, w, firstRun, "one")
 		must(t, holdNight(t, w, heldRun, "two"))
 		stopping, isStopped := stopDiskAfter(t, w, steps)
-		d, err := stopping.Begin(t.Context(), laterRun, night.AddDate(0, 0, 2))
+		d, err := stopping.Begin(t.Context(), laterRun, firstNightAt.AddDate(0, 0, 2))
 		if err == nil {
 			err = d.WriteLedgerLine(ledger.Run{ID: laterRun, Outcome: ledger.Complete, Checks: []ledger.Check{{Name: "prices", Severity: "hold", Outcome: ledger.CheckFailed}}})
 			if err == nil {

@@ -48,7 +48,7 @@ func TestAMissingOrWrongLinkIsAnError(t *testing.T) {
 			w := openKeeping(t, 3)
 			publishNights(t, w, "one", "two", "three")
 			c.damage(t, w)
-			_, err := w.Begin(t.Context(), "20261104T020000Z", night.AddDate(0, 0, 3))
+			_, err := w.Begin(t.Context(), "20261104T020000Z", firstNightAt.AddDate(0, 0, 3))
 			var lost *warehouse.LostError
 			if !errors.As(err, &lost) || !strings.Contains(err.Error(), c.message) || !strings.Contains(err.Error(), "placementsync rebuild builds") {
 				t.Fatalf("got %v, want a LostError with %q", err, c.message)
@@ -56,7 +56,7 @@ func TestAMissingOrWrongLinkIsAnError(t *testing.T) {
 			if err := w.Recover(); !errors.As(err, &lost) {
 				t.Errorf("Recover with the wrong link: got %v, want a LostError", err)
 			}
-			m, err := w.Rollback(c.run, night.AddDate(0, 0, 4))
+			m, err := w.Rollback(c.run, firstNightAt.AddDate(0, 0, 4))
 			if err != nil || m.RunID != c.run {
 				t.Fatalf("rolled back to %q (%v), want %q", m.RunID, err, c.run)
 			}
@@ -94,7 +94,7 @@ func TestTheLinkOfAKilledRunIsAccepted(t *testing.T) {
 	if runs, err := w.Ledger.Runs(); err != nil || len(runs) != 2 || runs[1].VisibleVersion() != secondNight {
 		t.Errorf("the ledger has %+v (%v), want the second night", runs, err)
 	}
-	must(t, w.Ledger.StartOneShot(warehouse.Unfinished{Run: "20261103T000000Z", Kind: ledger.Rollback, Version: firstNight, StartedAt: night, Attempt: 1}))
+	must(t, w.Ledger.StartOneShot(warehouse.Unfinished{Run: "20261103T000000Z", Kind: ledger.Rollback, Version: firstNight, StartedAt: firstNightAt, Attempt: 1}))
 	replaceLink(t, w, firstNight)
 	must(t, w.Recover())
 	runs, err := w.Ledger.Runs()
@@ -109,7 +109,7 @@ func TestRollbackIsInTheLedger(t *testing.T) {
 	w := open(t)
 	publishNights(t, w, "one", "two")
 	for _, run := range []string{firstNight, secondNight} {
-		_, err := w.Rollback(run, night)
+		_, err := w.Rollback(run, firstNightAt)
 		must(t, err)
 	}
 	runs, err := w.Ledger.Runs()
@@ -143,7 +143,7 @@ func TestADamagedBaseIsReportedWithARemedy(t *testing.T) {
 			w := open(t)
 			publishNights(t, w, "one", "two")
 			damage(t, w.Folder.VersionPath(secondNight))
-			_, err := w.Begin(t.Context(), thirdNight, night.AddDate(0, 0, 2))
+			_, err := w.Begin(t.Context(), thirdNight, firstNightAt.AddDate(0, 0, 2))
 			var damaged *warehouse.DamagedError
 			if !errors.As(err, &damaged) || !strings.HasPrefix(damaged.File, "versions/"+secondNight+"/") {
 				t.Fatalf("got %v, want a DamagedError of the file", err)
@@ -156,17 +156,17 @@ func TestADamagedBaseIsReportedWithARemedy(t *testing.T) {
 			if drafts, _ := filepath.Glob(filepath.Join(w.Folder.Dir(), "versions", ".*")); len(drafts) > 0 {
 				t.Errorf("after the error there are the drafts %v, want none", drafts)
 			}
-			if _, err := w.Rollback(secondNight, night); !errors.As(err, &damaged) {
+			if _, err := w.Rollback(secondNight, firstNightAt); !errors.As(err, &damaged) {
 				t.Errorf("a rollback to the damaged version: got %v, want a DamagedError", err)
 			}
-			d, err := w.BeginFrom(t.Context(), thirdNight, night.AddDate(0, 0, 2), "")
+			d, err := w.BeginFrom(t.Context(), thirdNight, firstNightAt.AddDate(0, 0, 2), "")
 			must(t, err)
 			snapshots, damagedFiles, err := integrity.ReadSeries(t.Context(), w)
 			must(t, errors.Join(err, d.Discard()))
 			if len(snapshots) != 2 || len(damagedFiles) != 0 {
 				t.Errorf("a rebuild finds %d snapshots and the damage %v, want 2 and none", len(snapshots), damagedFiles)
 			}
-			_, err = w.Rollback(firstNight, night)
+			_, err = w.Rollback(firstNight, firstNightAt)
 			must(t, err)
 			if got := readTags(t, w); !cmp.Equal(got, []string{"one"}) {
 				t.Errorf("a reader got %v, want %v", got, []string{"one"})
@@ -181,7 +181,7 @@ func TestADamagedBaseIsReportedWithARemedy(t *testing.T) {
 func TestADamagedUnfinishedRunFileIsIgnored(t *testing.T) {
 	w := open(t)
 	must(t, os.MkdirAll(w.Folder.RawPath(firstNight), 0o700))
-	must(t, w.Ledger.Start(warehouse.Unfinished{Run: firstNight, StartedAt: night, Attempt: 1}))
+	must(t, w.Ledger.Start(warehouse.Unfinished{Run: firstNight, StartedAt: firstNightAt, Attempt: 1}))
 	flipBit(t, filepath.Join(w.Folder.Dir(), "state", "unfinished.json"), 50)
 	if u, ok, err := w.Ledger.Unfinished(); ok || err != nil {
 		t.Errorf("run %q would be resumed (%v), want no run", u.Run, err)
@@ -213,7 +213,7 @@ func flipBit(t *testing.T, file string, at int64) {
 // moved to versions/ and before the link "latest" was created.
 func TestAVersionWithoutALinkIsNoSnapshot(t *testing.T) {
 	w := open(t)
-	must(t, w.Ledger.Start(warehouse.Unfinished{Run: firstNight, StartedAt: night, Attempt: 1}))
+	must(t, w.Ledger.Start(warehouse.Unfinished{Run: firstNight, StartedAt: firstNightAt, Attempt: 1}))
 	must(t, os.MkdirAll(w.Folder.VersionPath(firstNight), 0o755))
 	must(t, w.Recover())
 	publish(t, w, firstNight, "one")

@@ -37,7 +37,7 @@ func TestTrialNewerWarehouseIsRejected(t *testing.T) {
 	lockFile := filepath.Join(w.Folder.Dir(), "state", "lock")
 	lockBefore, err := os.ReadFile(lockFile)
 	must(t, err)
-	_, err = w.Lock("20261102T020000Z", night)
+	_, err = w.Lock("20261102T020000Z", firstNightAt)
 	want := &warehouse.NewerError{Run: "20261101T020000Z", Program: "v9.1.0", Format: warehouse.Format + 1}
 	if newer, ok := errors.AsType[*warehouse.NewerError](err); !ok || !cmp.Equal(newer, want) ||
 		!strings.Contains(err.Error(), fmt.Sprintf("v9.1.0 in format %d", warehouse.Format+1)) || !strings.Contains(err.Error(), "nothing was changed") {
@@ -53,7 +53,7 @@ func TestTrialNewerWarehouseIsRejected(t *testing.T) {
 // AllRuns must return the killed run at once, and Recover must record the run in the ledger.
 func TestAKilledRunIsRecorded(t *testing.T) {
 	w := open(t)
-	run := warehouse.Unfinished{Run: "20261101T020000Z", StartedAt: night, Attempt: 1, Program: "test"}
+	run := warehouse.Unfinished{Run: "20261101T020000Z", StartedAt: firstNightAt, Attempt: 1, Program: "test"}
 	must(t, withLock(t, w, run.Run, func() error {
 		must(t, os.WriteFile(filepath.Join(w.Folder.Dir(), "state", ".unfinished.json.12345"), []byte("{"), 0o600))
 		return w.Ledger.Start(run)
@@ -61,7 +61,7 @@ func TestAKilledRunIsRecorded(t *testing.T) {
 	if temporary, err := filepath.Glob(filepath.Join(w.Folder.Dir(), "state", ".*")); err != nil || len(temporary) > 0 {
 		t.Errorf("after Start there are the temporary files %v (%v), want the files of the killed run removed", temporary, err)
 	}
-	killed := ledger.Run{ID: run.Run, StartedAt: night, Outcome: ledger.Killed, ExitCode: -1, Program: "test", Attempts: 1}
+	killed := ledger.Run{ID: run.Run, StartedAt: firstNightAt, Outcome: ledger.Killed, ExitCode: -1, Program: "test", Attempts: 1}
 	requireLedger(t, w.Ledger.AllRuns, killed)
 	requireLedger(t, w.Ledger.Runs)
 
@@ -73,21 +73,21 @@ func TestAKilledRunIsRecorded(t *testing.T) {
 	run.Attempt, killed.Attempts = 2, 2
 	must(t, withLock(t, w, run.Run, func() error {
 		must(t, w.Ledger.Start(run))
-		requireLedger(t, w.Ledger.AllRuns, ledger.Run{ID: run.Run, StartedAt: night, Outcome: ledger.Killed, ExitCode: -1, Program: "test", Attempts: 1})
+		requireLedger(t, w.Ledger.AllRuns, ledger.Run{ID: run.Run, StartedAt: firstNightAt, Outcome: ledger.Killed, ExitCode: -1, Program: "test", Attempts: 1})
 		return nil
 	}))
 	requireLedger(t, w.Ledger.AllRuns, killed)
 	must(t, withLock(t, w, run.Run, w.Recover))
 	requireLedger(t, w.Ledger.Runs, killed)
 
-	must(t, w.Ledger.Record(ledger.Run{ID: run.Run, StartedAt: night, Outcome: ledger.Complete, Program: "test"}))
-	requireLedger(t, w.Ledger.AllRuns, ledger.Run{ID: run.Run, StartedAt: night, Outcome: ledger.Complete, Program: "test", Attempts: 3})
+	must(t, w.Ledger.Record(ledger.Run{ID: run.Run, StartedAt: firstNightAt, Outcome: ledger.Complete, Program: "test"}))
+	requireLedger(t, w.Ledger.AllRuns, ledger.Run{ID: run.Run, StartedAt: firstNightAt, Outcome: ledger.Complete, Program: "test", Attempts: 3})
 }
 
 // withLock locks the warehouse, calls do and unlocks it.
 func withLock(t *testing.T, w *warehouse.Warehouse, run string, do func() error) error {
 	t.Helper()
-	lock, err := w.Lock(run, night)
+	lock, err := w.Lock(run, firstNightAt)
 	must(t, err)
 	return errors.Join(do(), lock.Release())
 }
@@ -114,7 +114,9 @@ func TestTheUnpublishedVersionOfAnAbandonedRunIsRemoved(t *testing.T) {
 	publish(t, w, "20261101T020000Z", "one")
 	start := func(run string) {
 		t.Helper()
-		must(t, withLock(t, w, run, func() error { return w.Ledger.Start(warehouse.Unfinished{Run: run, StartedAt: night, Attempt: 1}) }))
+		must(t, withLock(t, w, run, func() error {
+			return w.Ledger.Start(warehouse.Unfinished{Run: run, StartedAt: firstNightAt, Attempt: 1})
+		}))
 	}
 	start("20261102T020000Z")
 	must(t, os.CopyFS(w.Folder.VersionPath("20261102T020000Z"), os.DirFS(w.Folder.VersionPath("20261101T020000Z"))))
@@ -132,7 +134,9 @@ func TestARunKilledAfterItsPublishIsNotResumed(t *testing.T) {
 	w := open(t)
 	const killed = "20261101T020000Z"
 	must(t, os.MkdirAll(w.Folder.RawPath(killed), 0o700))
-	must(t, withLock(t, w, killed, func() error { return w.Ledger.Start(warehouse.Unfinished{Run: killed, StartedAt: night, Attempt: 1}) }))
+	must(t, withLock(t, w, killed, func() error {
+		return w.Ledger.Start(warehouse.Unfinished{Run: killed, StartedAt: firstNightAt, Attempt: 1})
+	}))
 	publish(t, w, killed, "one")
 	must(t, withLock(t, w, "20261101T030000Z", w.Recover))
 	publish(t, w, "20261101T030000Z", "two")
@@ -165,7 +169,7 @@ func openFailingAt(t *testing.T, w *warehouse.Warehouse, step string) *warehouse
 func TestRecoverRecordsAnUnrecordedRollback(t *testing.T) {
 	w := open(t)
 	publishNights(t, w, "one", "two")
-	if _, err := openFailingAt(t, w, "before write runs.jsonl").Rollback(firstNight, night); !errors.Is(err, syscall.EIO) {
+	if _, err := openFailingAt(t, w, "before write runs.jsonl").Rollback(firstNight, firstNightAt); !errors.Is(err, syscall.EIO) {
 		t.Fatalf("got %v, want EIO", err)
 	}
 	must(t, w.Identity.Check())
@@ -200,7 +204,7 @@ func TestNextLockFinishesAKilledRollback(t *testing.T) {
 			lastStep = name
 			return nil
 		}})
-		_, rollbackErr := failing.Rollback(firstNight, night.AddDate(0, 1, 0))
+		_, rollbackErr := failing.Rollback(firstNight, firstNightAt.AddDate(0, 1, 0))
 		must(t, withLock(t, w, "prune", func() error { return nil }))
 		if _, err := os.Stat(unfinished); err == nil {
 			t.Errorf("killed after %q: the file of the unfinished rollback exists, want it removed", lastStep)

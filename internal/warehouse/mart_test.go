@@ -11,7 +11,7 @@ import (
 )
 
 func TestEveryViewOfMartIsCreatedWithComments(t *testing.T) {
-	d, err := openFull(t).Begin(t.Context(), "r", night)
+	d, err := openFull(t).Begin(t.Context(), "r", firstNightAt)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -63,7 +63,7 @@ func TestViewsOfMartFollowTheProgram(t *testing.T) {
 				t.Fatal(err)
 			}
 			publishAsOtherSchema(t, w, d)
-			next, err := w.Begin(t.Context(), "20261102T020000Z", night.AddDate(0, 0, 1))
+			next, err := w.Begin(t.Context(), "20261102T020000Z", firstNightAt.AddDate(0, 0, 1))
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -149,7 +149,7 @@ func umask(t *testing.T) fs.FileMode {
 // TestARestoreDestroysNoWarehouse checks that a backup can only be restored into a folder without
 // published snapshots, or after a complete restore of the same backup.
 func TestARestoreDestroysNoWarehouse(t *testing.T) {
-	published := ledger.Run{ID: firstNight, Outcome: ledger.Complete, SnapshotAt: night}
+	published := ledger.Run{ID: firstNight, Outcome: ledger.Complete, SnapshotAt: firstNightAt}
 	for name, c := range map[string]struct {
 		runs       []ledger.Run
 		hasVersion bool

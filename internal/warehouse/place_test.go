@@ -28,7 +28,7 @@ func TestNewRunIDFailsIfAFolderCannotBeRead(t *testing.T) {
 			if _, err := os.Lstat(w.Folder.RawPath("x")); errors.Is(err, fs.ErrNotExist) {
 				t.Skip("this user can open folders without permissions")
 			}
-			_, err := w.Ledger.NewRunID(night)
+			_, err := w.Ledger.NewRunID(firstNightAt)
 			var place *warehouse.PlaceError
 			if !errors.As(err, &place) || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), w.Folder.Dir()) {
 				t.Errorf("got %v, want a PlaceError with %q", err, c.want)
@@ -43,7 +43,7 @@ func TestRunsOfOneSecondGetDifferentIDs(t *testing.T) {
 	w := open(t)
 	requireNextID := func(want string) {
 		t.Helper()
-		if id, err := w.Ledger.NewRunID(night.In(time.FixedZone("", 3600))); err != nil || id != want {
+		if id, err := w.Ledger.NewRunID(firstNightAt.In(time.FixedZone("", 3600))); err != nil || id != want {
 			t.Errorf("got %q (%v), want %q", id, err, want)
 		}
 	}
@@ -51,11 +51,11 @@ func TestRunsOfOneSecondGetDifferentIDs(t *testing.T) {
 	must(t, os.MkdirAll(w.Folder.VersionPath("20261101T020000Z-2"), 0o700))
 	requireNextID("20261101T020000Z-3")
 	must(t, os.MkdirAll(filepath.Join(w.Folder.Dir(), "state"), 0o700))
-	must(t, w.Ledger.Record(ledger.Run{ID: "20261101T020000Z-3", Kind: ledger.Rollback, StartedAt: night}))
+	must(t, w.Ledger.Record(ledger.Run{ID: "20261101T020000Z-3", Kind: ledger.Rollback, StartedAt: firstNightAt}))
 	requireNextID("20261101T020000Z-4")
-	must(t, w.Ledger.Start(warehouse.Unfinished{Run: "20261101T020000Z-4", StartedAt: night}))
+	must(t, w.Ledger.Start(warehouse.Unfinished{Run: "20261101T020000Z-4", StartedAt: firstNightAt}))
 	requireNextID("20261101T020000Z-5")
-	must(t, w.Ledger.StartOneShot(warehouse.Unfinished{Run: "20261101T020000Z-5", StartedAt: night}))
+	must(t, w.Ledger.StartOneShot(warehouse.Unfinished{Run: "20261101T020000Z-5", StartedAt: firstNightAt}))
 	requireNextID("20261101T020000Z-6")
 }
 
@@ -64,8 +64,8 @@ func TestBackupsOfOneSecondGetDifferentIDs(t *testing.T) {
 	w := open(t)
 	must(t, os.MkdirAll(filepath.Join(w.Folder.Dir(), "state"), 0o700))
 	for i := range 2 {
-		entry := ledger.BeginFollowUp(ledger.Backup, "test", night.Add(time.Duration(i)*time.Millisecond))
-		must(t, w.Ledger.Record(entry.EndFollowUp(t.Context(), night.Add(time.Second), nil)))
+		entry := ledger.BeginFollowUp(ledger.Backup, "test", firstNightAt.Add(time.Duration(i)*time.Millisecond))
+		must(t, w.Ledger.Record(entry.EndFollowUp(t.Context(), firstNightAt.Add(time.Second), nil)))
 	}
 	entries, err := w.Ledger.Entries()
 	if err != nil || len(entries) != 2 || entries[0].ID != "20261101T020000Z-backup" || entries[1].ID != "20261101T020000Z-backup-2" || entries[1].Attempts != 1 {
@@ -75,7 +75,7 @@ func TestBackupsOfOneSecondGetDifferentIDs(t *testing.T) {
 
 func TestLockExistingCreatesNoFolder(t *testing.T) {
 	w := openWith(t, warehouse.Config{Dir: filepath.Join(t.TempDir(), "mistyped")})
-	_, err := w.LockExisting("rollback", night)
+	_, err := w.LockExisting("rollback", firstNightAt)
 	var missing *warehouse.NoWarehouseError
 	if !errors.As(err, &missing) || !strings.Contains(err.Error(), "warehouse.dir") {
 		t.Errorf("got %v, want a NoWarehouseError", err)
@@ -84,7 +84,7 @@ func TestLockExistingCreatesNoFolder(t *testing.T) {
 		t.Errorf("Lstat of the mistyped path: got %v, want no folder", err)
 	}
 	must(t, os.MkdirAll(filepath.Join(w.Folder.Dir(), "parquet"), 0o755))
-	lock, err := w.LockExisting("rebuild", night)
+	lock, err := w.LockExisting("rebuild", firstNightAt)
 	must(t, err)
 	must(t, lock.Release())
 }
@@ -169,7 +169,7 @@ func TestAnUnlockedWarehouseStaysUnchanged(t *testing.T) {
 	if exists(t, path(w, "state", "lock")) {
 		t.Error("CheckUnlocked created state/lock, want no file")
 	}
-	lock, err := w.Lock(firstNight, night)
+	lock, err := w.Lock(firstNight, firstNightAt)
 	must(t, err)
 	var locked *warehouse.LockedError
 	if err := w.Folder.CheckUnlocked(); !errors.As(err, &locked) || locked.PID != os.Getpid() || !strings.Contains(err.Error(), "run "+firstNight+" has been running since 2026-11-01T02:00:00Z") {

@@ -26,7 +26,7 @@ func TestAnUnrecordedHeldNightIsRecorded(t *testing.T) {
 		_, err := d.Hold(t.Context(), slices.Clone(tableFiles))
 		must(t, errors.Join(err, d.Discard()))
 		must(t, os.MkdirAll(w.Folder.RawPath(unfinished), 0o700))
-		must(t, w.Ledger.Start(warehouse.Unfinished{Run: unfinished, StartedAt: night, Attempt: 1}))
+		must(t, w.Ledger.Start(warehouse.Unfinished{Run: unfinished, StartedAt: firstNightAt, Attempt: 1}))
 		for range 2 {
 			must(t, w.Recover())
 		}
@@ -67,7 +67,7 @@ func TestOnlyAnAbandonedVersionIsRemoved(t *testing.T) {
 	w := open(t)
 	start := func(run string) {
 		t.Helper()
-		must(t, w.Ledger.Start(warehouse.Unfinished{Run: run, StartedAt: night, Attempt: 1}))
+		must(t, w.Ledger.Start(warehouse.Unfinished{Run: run, StartedAt: firstNightAt, Attempt: 1}))
 		if got := contentOf(t, w.Ledger.UnfinishedPath()); !strings.Contains(got, `"`+run+`"`) {
 			t.Errorf("the unfinished-run file contains %s, want the run %s", got, run)
 		}
@@ -118,10 +118,10 @@ func TestTheErrorOfAHeldNightNamesBothVersions(t *testing.T) {
 	w := open(t)
 	publishNights(t, w, "one", "two")
 	must(t, holdNight(t, w, thirdNight, "three"))
-	_, err := w.Rollback(firstNight, night)
+	_, err := w.Rollback(firstNight, firstNightAt)
 	must(t, err)
 	want := "it was built on version " + secondNight + " and readers see version " + firstNight + ": drop it"
-	if _, err := w.PublishHeld(t.Context(), nil, night); err == nil || !strings.Contains(err.Error(), want) {
+	if _, err := w.PublishHeld(t.Context(), nil, firstNightAt); err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("got %v, want %q", err, want)
 	}
 	if _, files := w.CheckHeld(t.Context(), false); files != 3 {
@@ -138,7 +138,7 @@ func TestBackupsOfTheSameSecondHaveTheirOwnIDs(t *testing.T) {
 	w := open(t)
 	var got []string
 	for range 3 {
-		must(t, w.Ledger.Record(ledger.BeginFollowUp(ledger.Backup, "test", night).EndFollowUp(t.Context(), night.Add(time.Second), nil)))
+		must(t, w.Ledger.Record(ledger.BeginFollowUp(ledger.Backup, "test", firstNightAt).EndFollowUp(t.Context(), firstNightAt.Add(time.Second), nil)))
 	}
 	entries, err := w.Ledger.Entries()
 	must(t, err)

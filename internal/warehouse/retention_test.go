@@ -116,15 +116,15 @@ func TestPruneKeepsARunThatCanBeResumed(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	lock, err := w.Lock("20261001T020000Z", night)
+	lock, err := w.Lock("20261001T020000Z", firstNightAt)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer lock.Release()
-	if err := w.Ledger.Start(warehouse.Unfinished{Run: "20261001T020000Z", StartedAt: night}); err != nil {
+	if err := w.Ledger.Start(warehouse.Unfinished{Run: "20261001T020000Z", StartedAt: firstNightAt}); err != nil {
 		t.Fatal(err)
 	}
-	pruned, err := w.Pruner.Prune(warehouse.Retention{Daily: 9}, night.AddDate(1, 0, 0), false)
+	pruned, err := w.Pruner.Prune(warehouse.Retention{Daily: 9}, firstNightAt.AddDate(1, 0, 0), false)
 	if err != nil || len(pruned) != 0 {
 		t.Errorf("removed %v (error %v), want the unfinished run and the newest run kept", pruned, err)
 	}
@@ -152,7 +152,7 @@ func TestSpentResponsesAreDiscarded(t *testing.T) {
 				t.Errorf("discard %t: the responses of %s are spent: %t (%v), want %t", discardRaw, run, isSpent, err, want)
 			}
 		}
-		planned, err := w.Pruner.Prune(warehouse.Retention{RawDays: 999, Daily: 9}, night, true)
+		planned, err := w.Pruner.Prune(warehouse.Retention{RawDays: 999, Daily: 9}, firstNightAt, true)
 		must(t, err)
 		want := []string{"20261031T020000Z", "20261101T020000Z", later, "notes"}
 		if discardRaw {
@@ -226,22 +226,22 @@ func TestAPrunedDayIsNotReportedAsMissing(t *testing.T) {
 	w := open(t)
 	publishNights(t, w, "one", "two", "three")
 	failing := openFailingAt(t, w, "before removal of the day")
-	pruned, err := failing.Pruner.Prune(warehouse.Retention{RawDays: 9, Daily: 1}, night, false)
+	pruned, err := failing.Pruner.Prune(warehouse.Retention{RawDays: 9, Daily: 1}, firstNightAt, false)
 	if !errors.Is(err, syscall.EIO) || len(pruned) > 0 || !strings.Contains(err.Error(), "prune "+w.Folder.DayManifestPath("2026-11-01")) {
 		t.Errorf("prune removed %v with the error %v, want no files and the error of the disk", pruned, err)
 	}
 	if index, err := w.Series.Index(); err != nil || len(index) != 1 || index["2026-11-03"] == "" {
 		t.Errorf("the index names %v (%v), want only the kept day", index, err)
 	}
-	if _, err := openFailingAt(t, w, "before removal of the day").Pruner.Prune(warehouse.Retention{RawDays: 9, Daily: 1}, night, true); err != nil {
+	if _, err := openFailingAt(t, w, "before removal of the day").Pruner.Prune(warehouse.Retention{RawDays: 9, Daily: 1}, firstNightAt, true); err != nil {
 		t.Errorf("the error of a dry run is %v, want none, because a dry run removes no file", err)
 	}
-	pruned, err = w.Pruner.Prune(warehouse.Retention{RawDays: 9, Daily: 1}, night, false)
+	pruned, err = w.Pruner.Prune(warehouse.Retention{RawDays: 9, Daily: 1}, firstNightAt, false)
 	if err != nil || len(pruned) != 4 {
 		t.Errorf("the next prune removed %v (%v), want 4 paths", prunedPaths(pruned), err)
 	}
 	must(t, os.Remove(w.Series.IndexPath()))
-	if _, err := w.Pruner.Prune(warehouse.Retention{RawDays: 9}, night, false); err != nil || exists(t, w.Series.IndexPath()) {
+	if _, err := w.Pruner.Prune(warehouse.Retention{RawDays: 9}, firstNightAt, false); err != nil || exists(t, w.Series.IndexPath()) {
 		t.Errorf("a prune without an index ended with %v, want no error and no new index", err)
 	}
 }

@@ -56,7 +56,7 @@ func TestPublishedModeSetsTheModesOfPublishedFiles(t *testing.T) {
 	w := openWith(t, warehouse.Config{PublishedMode: 0o600})
 	createRunFiles(t, w)
 	w = openWith(t, warehouse.Config{Dir: w.Folder.Dir(), PublishedMode: 0o644})
-	lock, err := w.Lock("20261102T020000Z", night.AddDate(0, 0, 1))
+	lock, err := w.Lock("20261102T020000Z", firstNightAt.AddDate(0, 0, 1))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -73,12 +73,12 @@ func TestPublishedModeSetsTheModesOfPublishedFiles(t *testing.T) {
 func createRunFiles(t *testing.T, w *warehouse.Warehouse) {
 	t.Helper()
 	const run = "20261101T020000Z"
-	lock, err := w.Lock(run, night)
+	lock, err := w.Lock(run, firstNightAt)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer lock.Release()
-	if err := w.Ledger.Start(warehouse.Unfinished{Run: run, StartedAt: night}); err != nil {
+	if err := w.Ledger.Start(warehouse.Unfinished{Run: run, StartedAt: firstNightAt}); err != nil {
 		t.Fatal(err)
 	}
 	d := beginDraft(t, w, run, "one")

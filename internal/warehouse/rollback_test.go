@@ -18,7 +18,7 @@ func TestRollbackSwitchesReadersAndTheSeries(t *testing.T) {
 	w := open(t)
 	publish(t, w, "20261101T020000Z", "one")
 	publish(t, w, "20261102T020000Z", "two")
-	m, err := w.Rollback("", night.AddDate(0, 1, 0))
+	m, err := w.Rollback("", firstNightAt.AddDate(0, 1, 0))
 	if err != nil || m.RunID != "20261101T020000Z" {
 		t.Fatalf("rolled back to %q (%v), want 20261101T020000Z", m.RunID, err)
 	}
@@ -29,13 +29,13 @@ func TestRollbackSwitchesReadersAndTheSeries(t *testing.T) {
 	if days, err := filepath.Glob(filepath.Join(series, "*")); err != nil || !cmp.Equal(days, []string{filepath.Join(series, "snapshot_date=2026-11-01")}) {
 		t.Errorf("the series has %v (error %v), want only 2026-11-01", days, err)
 	}
-	if _, err := w.Rollback("20261102T020000Z", night.AddDate(0, 1, 0)); err != nil {
+	if _, err := w.Rollback("20261102T020000Z", firstNightAt.AddDate(0, 1, 0)); err != nil {
 		t.Fatalf("undo the rollback: %v", err)
 	}
 	if got := readTags(t, w); !cmp.Equal(got, []string{"one", "two"}) {
 		t.Errorf("a reader got %v after the undo, want %v", got, []string{"one", "two"})
 	}
-	if _, err := w.Rollback("20270101T000000Z", night.AddDate(0, 1, 0)); err == nil || !strings.Contains(err.Error(), "20261101T020000Z") {
+	if _, err := w.Rollback("20270101T000000Z", firstNightAt.AddDate(0, 1, 0)); err == nil || !strings.Contains(err.Error(), "20261101T020000Z") {
 		t.Errorf("got %v, want an error that lists the versions", err)
 	}
 	publish(t, w, "20261103T020000Z", "three")
@@ -48,7 +48,7 @@ func TestRollbackSwitchesReadersAndTheSeries(t *testing.T) {
 func publishNights(t *testing.T, w *warehouse.Warehouse, tags ...string) {
 	t.Helper()
 	for i, tag := range tags {
-		publish(t, w, night.AddDate(0, 0, i).Format("20060102T150405Z"), tag)
+		publish(t, w, firstNightAt.AddDate(0, 0, i).Format("20060102T150405Z"), tag)
 	}
 }
 
@@ -68,7 +68,7 @@ func seriesDays(t *testing.T, w *warehouse.Warehouse) []string {
 // rollback rolls back and returns the version that readers then see.
 func rollback(t *testing.T, w *warehouse.Warehouse, run string) string {
 	t.Helper()
-	m, err := w.Rollback(run, night.AddDate(0, 1, 0))
+	m, err := w.Rollback(run, firstNightAt.AddDate(0, 1, 0))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -86,7 +86,7 @@ func TestRollbackFollowsTheLineage(t *testing.T) {
 	if got := rollback(t, w, ""); got != "20261101T020000Z" {
 		t.Errorf("rolled back to %s, want the version on which the newest version was built", got)
 	}
-	if _, err := w.Rollback("", night.AddDate(0, 1, 0)); err == nil || !strings.Contains(err.Error(), "not kept") {
+	if _, err := w.Rollback("", firstNightAt.AddDate(0, 1, 0)); err == nil || !strings.Contains(err.Error(), "not kept") {
 		t.Errorf("got %v, want an error, because there is no version before the first version", err)
 	}
 }
@@ -194,7 +194,7 @@ func TestAMissingVersionIsReportedWithARemedy(t *testing.T) {
 	if err := os.RemoveAll(w.Folder.VersionPath("20261102T020000Z")); err != nil {
 		t.Fatal(err)
 	}
-	_, err := w.Begin(t.Context(), "20261103T020000Z", night.AddDate(0, 0, 2))
+	_, err := w.Begin(t.Context(), "20261103T020000Z", firstNightAt.AddDate(0, 0, 2))
 	if !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), "rebuild") || !strings.Contains(err.Error(), "rollback") {
 		t.Errorf("got %v, want an error that names both remedies", err)
 	}
@@ -209,7 +209,7 @@ func TestAMissingVersionIsReportedWithARemedy(t *testing.T) {
 func TestASnapshotBeforeItsBaseIsAnError(t *testing.T) {
 	w := open(t)
 	publishNights(t, w, "one")
-	_, err := w.Begin(t.Context(), "20261031T020000Z", night.AddDate(0, 0, -1))
+	_, err := w.Begin(t.Context(), "20261031T020000Z", firstNightAt.AddDate(0, 0, -1))
 	if err == nil || !strings.Contains(err.Error(), "clock") {
 		t.Errorf("got %v, want an error about the clock", err)
 	}

@@ -31,12 +31,12 @@ func TestADamagedFileOfAVersionReplacesNoIntactFile(t *testing.T) {
 	must(t, err)
 	must(t, os.Remove(placed))
 	must(t, os.WriteFile(placed, intact, 0o644))
-	must(t, os.Chtimes(placed, night, night)) // the copy has another modification time
+	must(t, os.Chtimes(placed, firstNightAt, firstNightAt)) // the copy has another modification time
 	damaged := append([]byte{}, intact...)
 	damaged[len(damaged)/2] ^= 1
 	must(t, os.WriteFile(filepath.Join(w.Folder.VersionPath(m.RunID), "product_listing_tags.parquet"), damaged, 0o644))
 
-	d, err := w.BeginFrom(t.Context(), "20261102T020000Z", night.AddDate(0, 0, 1), "")
+	d, err := w.BeginFrom(t.Context(), "20261102T020000Z", firstNightAt.AddDate(0, 0, 1), "")
 	must(t, err)
 	must(t, d.Discard())
 	got, err := os.ReadFile(placed)
@@ -72,7 +72,7 @@ func TestTheOldFilesOfADayAreKeptWhileItIsReplaced(t *testing.T) {
 			}
 			return nil
 		}})
-		d, err := w.Begin(t.Context(), secondRun, night.Add(time.Hour))
+		d, err := w.Begin(t.Context(), secondRun, firstNightAt.Add(time.Hour))
 		must(t, err)
 		if isChanged {
 			file := sqltext.Literal(filepath.Join(d.Dir, tagsFile))
@@ -123,7 +123,7 @@ func TestMissingDaysAreAddedLater(t *testing.T) {
 	must(t, errors.Join(os.Rename(table, table+"~"), os.WriteFile(table, nil, 0o600)))
 	var days []string
 	for i, run := range []string{secondNight, thirdNight} {
-		days = append(days, warehouse.DayOf(night.AddDate(0, 0, i+1)))
+		days = append(days, warehouse.DayOf(firstNightAt.AddDate(0, 0, i+1)))
 		_, err := publishDraft(t, w, beginDraft(t, w, run, run))
 		var extendErr *warehouse.ExtendError
 		if !errors.As(err, new(*warehouse.AfterSwitchError)) || !errors.As(err, &extendErr) || !slices.Equal(extendErr.Days, days) || !errors.Is(err, syscall.ENOTDIR) ||
@@ -140,7 +140,7 @@ func TestMissingDaysAreAddedLater(t *testing.T) {
 	if _, err := w.Series.Complete(); !errors.As(err, new(*warehouse.ExtendError)) {
 		t.Errorf("the error of completing the series is %v, want an ExtendError", err)
 	}
-	pruned, err := w.Pruner.Prune(warehouse.Retention{RawDays: 99, Daily: 99}, night, false)
+	pruned, err := w.Pruner.Prune(warehouse.Retention{RawDays: 99, Daily: 99}, firstNightAt, false)
 	if got := prunedPaths(pruned); err != nil || !slices.Equal(got, []string{"versions/" + firstNight}) {
 		t.Errorf("prune removed %v (%v), want the version whose day is in the series", got, err)
 	}
@@ -298,7 +298,7 @@ func TestSourceRunIsTheRunOfTheSnapshot(t *testing.T) {
 
 func TestLastOfDayReturnsTheLastVersionOfEachDay(t *testing.T) {
 	version := func(run string, hour int) warehouse.Manifest {
-		return warehouse.Manifest{RunID: run, SnapshotAt: night.Add(time.Duration(hour) * time.Hour)}
+		return warehouse.Manifest{RunID: run, SnapshotAt: firstNightAt.Add(time.Duration(hour) * time.Hour)}
 	}
 	if got := runsOf(warehouse.LastOfDay([]warehouse.Manifest{version("a", 0), version("b", 1), version("c", 24), version("d", 48), version("e", 49), version("f", 50)})); !slices.Equal(got, []string{"b", "c", "f"}) {
 		t.Errorf("the last versions of the days are %v, want b, c and f", got)

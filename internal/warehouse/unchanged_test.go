@@ -22,7 +22,7 @@ func TestUnchangedFilesAreCopied(t *testing.T) {
 	w := open(t)
 	first := publish(t, w, firstNight, "one")
 	w, steps := openRecording(t, w)
-	d, err := w.Begin(t.Context(), secondNight, night.AddDate(0, 0, 1))
+	d, err := w.Begin(t.Context(), secondNight, firstNightAt.AddDate(0, 0, 1))
 	must(t, err)
 	if isCopied, err := d.CopyUnchanged(tagsTable); !isCopied || err != nil {
 		t.Fatalf("the file is copied: %t (%v), want true", isCopied, err)
@@ -47,7 +47,7 @@ func TestUnchangedFilesAreCopied(t *testing.T) {
 }
 
 func TestDraftsLabelTheirFiles(t *testing.T) {
-	d, err := open(t).Begin(t.Context(), firstNight, night)
+	d, err := open(t).Begin(t.Context(), firstNight, firstNightAt)
 	must(t, err)
 	want := []warehouse.Label{{Key: "changed_run", Value: firstNight}, {Key: "changed_at", Value: "2026-11-01T02:00:00Z"}, {Key: "schema_version", Value: dictionary.SchemaVersion()}}
 	if diff := cmp.Diff(want, d.Labels()); diff != "" {
@@ -85,7 +85,7 @@ func TestOtherFilesAreNotCopied(t *testing.T) {
 				c.change(t, w.Folder.VersionPath(firstNight))
 			}
 			w = openWith(t, warehouse.Config{Dir: w.Folder.Dir(), Program: c.program})
-			d, err := w.Begin(t.Context(), secondNight, night.AddDate(0, 0, 1))
+			d, err := w.Begin(t.Context(), secondNight, firstNightAt.AddDate(0, 0, 1))
 			must(t, err)
 			defer func() { must(t, d.Discard()) }()
 			if isCopied, err := d.CopyUnchanged(c.table); isCopied || err != nil {
@@ -114,7 +114,7 @@ func TestOtherFilesAreNotCopied(t *testing.T) {
 func TestAFailedCopyIsNoDamage(t *testing.T) {
 	w := open(t)
 	publish(t, w, firstNight, "one")
-	d, err := openFailingAt(t, w, "before copy "+tagsFile).Begin(t.Context(), secondNight, night.AddDate(0, 0, 1))
+	d, err := openFailingAt(t, w, "before copy "+tagsFile).Begin(t.Context(), secondNight, firstNightAt.AddDate(0, 0, 1))
 	must(t, err)
 	defer func() { must(t, d.Discard()) }()
 	isCopied, err := d.CopyUnchanged(tagsTable)

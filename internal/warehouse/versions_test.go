@@ -32,7 +32,7 @@ func TestOnlyAnUnseenVersionIsRemoved(t *testing.T) {
 		t.Errorf("versions are %v (%v), want the first and the third night", got, err)
 	}
 	// The third night was built on the removed version, not on the first one.
-	if _, err := w.Rollback("", night.AddDate(0, 1, 0)); err == nil || !strings.Contains(err.Error(), "was built on is not kept") {
+	if _, err := w.Rollback("", firstNightAt.AddDate(0, 1, 0)); err == nil || !strings.Contains(err.Error(), "was built on is not kept") {
 		t.Errorf("the error of the rollback is %v, want that the previous version is not kept", err)
 	}
 	must(t, w.Versions.CheckCatalog(thirdNight))
@@ -92,7 +92,7 @@ func TestATableWithoutAStreamIsNotPublished(t *testing.T) {
 // TestAVersionWithoutTablesIsPublished publishes a draft without tables of the schema main.
 func TestAVersionWithoutTablesIsPublished(t *testing.T) {
 	w := open(t)
-	d, err := w.Begin(t.Context(), firstNight, night)
+	d, err := w.Begin(t.Context(), firstNight, firstNightAt)
 	must(t, err)
 	m, err := d.Publish(t.Context(), nil)
 	if err != nil || len(m.Tables) > 0 || m.LedgerLine != nil {

@@ -22,7 +22,8 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-var night = time.Date(2026, 11, 1, 2, 0, 0, 0, time.UTC)
+// firstNightAt is the snapshot time of the run firstNight.
+var firstNightAt = time.Date(2026, 11, 1, 2, 0, 0, 0, time.UTC)
 
 // open returns a new warehouse with the table product_listing_tags. The warehouse keeps two versions.
 func open(t *testing.T) *warehouse.Warehouse {
@@ -234,7 +235,7 @@ func TestTheSeriesContainsTheLastRunOfADay(t *testing.T) {
 func TestVersionsBeyondKeepVersionsAreRemoved(t *testing.T) {
 	w := open(t)
 	for i := range 4 {
-		publish(t, w, night.AddDate(0, 0, i).Format("20060102T150405Z"), fmt.Sprint(i))
+		publish(t, w, firstNightAt.AddDate(0, 0, i).Format("20060102T150405Z"), fmt.Sprint(i))
 	}
 	got, err := w.Versions.List()
 	if err != nil {
@@ -268,22 +269,22 @@ func TestBeginRemovesDraftsAndCompletesAPublish(t *testing.T) {
 
 func TestLockIsExclusiveAndNamesItsHolder(t *testing.T) {
 	w := open(t)
-	lock, err := w.Lock("20261101T020000Z", night)
+	lock, err := w.Lock("20261101T020000Z", firstNightAt)
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = w.Lock("20261101T020001Z", night)
+	_, err = w.Lock("20261101T020001Z", firstNightAt)
 	var locked *warehouse.LockedError
 	if !errors.As(err, &locked) {
 		t.Fatalf("got %v, want a LockedError", err)
 	}
-	if locked.PID != os.Getpid() || locked.Run != "20261101T020000Z" || !locked.Since.Equal(night) {
+	if locked.PID != os.Getpid() || locked.Run != "20261101T020000Z" || !locked.Since.Equal(firstNightAt) {
 		t.Errorf("got the holder %+v, want this process and the first run", locked)
 	}
 	if err := lock.Release(); err != nil {
 		t.Fatal(err)
 	}
-	next, err := w.Lock("20261101T020002Z", night)
+	next, err := w.Lock("20261101T020002Z", firstNightAt)
 	if err != nil {
 		t.Fatalf("lock after the release: %v", err)
 	}
