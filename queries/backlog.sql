@@ -6,7 +6,7 @@
 -- param: until DATE NULL -- only items whose order was paid before this date
 -- param: timezone TIMEZONE schedule.timezone -- time zone in which dates begin, such as America/New_York
 -- param: min_days COUNT 0 -- minimum waiting time in days
--- param: late BOOLEAN false -- only items that are past their promised delivery
+-- param: late BOOLEAN false -- only items whose promised delivery is past
 -- param: top COUNT NULL -- maximum number of rows
 WITH waiting_items AS (
     SELECT

@@ -14,8 +14,8 @@ import (
 )
 
 // benchListings is the default number of listings in the benchmark.
-// PLACEMENTSYNC_BENCH_LISTINGS overrides it. With a million listings each named query should take
-// less than 2 s. The premiums compute a median per segment and take 4 s.
+// PLACEMENTSYNC_BENCH_LISTINGS overrides it. With a million listings, each named query should take
+// less than 2 s, except the premiums: they compute a median per segment and take 4 s.
 const benchListings = 100_000
 
 // BenchmarkNamedQueries runs each named query with its defaults on a warehouse with a year of
@@ -54,8 +54,8 @@ func countRows(b *testing.B, db *query.DB, q query.Query) int64 {
 	return rows
 }
 
-// requiredValues returns values for the parameters without a default: the name, or a number for an
-// amount.
+// requiredValues returns values for the parameters without a default: an amount, a currency, or
+// otherwise the name.
 func requiredValues(q query.Query, name string) map[string]string {
 	values := map[string]string{}
 	for _, p := range q.Params {

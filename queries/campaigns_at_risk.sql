@@ -1,7 +1,7 @@
 -- subject: throughput
 -- title: Campaigns at risk
 -- grain: one row per campaign that is forecast to exceed its budget or miss a date, the nearest target date first
--- about: Budget and dates of unfinished campaigns. projected_total is the sum of the sales without refunded items, plus the average sale price for each planned article that has not begun. An article is expected to take the usual time from start to first publication: the median of the articles that were published in the last days, shown in pace_days. late_for_target counts the articles that are expected after the target date, and late_for_promise the articles that are expected after their promised delivery.
+-- about: Budget and dates of unfinished campaigns. projected_total is the sum of the sales without refunded items, plus the average sale price for each planned article that has not begun. An article is expected to take the usual time from start to first publication: the median of the articles that were published in the period before the snapshot that days sets. pace_days shows this time. late_for_target counts the articles that are expected after the target date, and late_for_promise the articles that are expected after their promised delivery.
 -- param: days COUNT 90 -- number of days before the snapshot whose publications determine the usual time
 -- param: profile VARCHAR NULL -- only campaigns of the client profile with this id or name
 -- values: SELECT name FROM profiles UNION ALL SELECT id FROM profiles
@@ -15,8 +15,8 @@ WITH publications AS (
     WHERE list_contains(string_split($published, ','), status_prefix)
     GROUP BY article_id
 ),
--- The pace is the usual time of an article from start to publication. It is 0 if no article was
--- published in the last days.
+-- The pace is the median time from start to publication, of the articles that were published in the
+-- last $days days. Without such articles it is 0.
 pace AS (
     SELECT quantile_disc(epoch_us(publications.published_at) - epoch_us(p.started_at), 0.5) AS micros
     FROM publications

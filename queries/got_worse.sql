@@ -1,7 +1,7 @@
 -- subject: placements
 -- title: Listings that got worse
 -- grain: one row per listing and trait that got worse, the latest change first
--- about: Listings on sale with a worse trait than at the start of since: links no longer do-follow, outlet no longer indexed, lower domain authority or longer delivery. A listing that is newer than since is compared with its first version. States between the two are not compared. A trait that is unknown in one of the two states is left out. changed_at is the snapshot in which the trait last changed.
+-- about: Listings on sale with a worse trait than at the start of the day since: links no longer do-follow, outlet no longer indexed, lower domain authority or longer delivery. A listing that is newer than since is compared with its first version. Only this first state and the current state are compared. A trait that is unknown in one of them is left out. changed_at is the snapshot in which the trait last changed.
 -- param: since DATE? snapshot-30d -- date of the earlier state; NULL means the first snapshot
 -- param: timezone TIMEZONE schedule.timezone -- time zone in which dates begin, such as America/New_York
 -- param: trait do_follow|indexed|authority|delivery_days NULL -- only this trait

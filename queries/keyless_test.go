@@ -19,7 +19,7 @@ import (
 // plantedName begins all texts of the fixture except keys.
 const plantedName = "Planted"
 
-// fixtureWithoutReferences returns SQL that inserts two rows into each table. They have keys and
+// fixtureWithoutReferences returns SQL that inserts two rows into each table. The rows have keys and
 // names, but no ids of other records.
 func fixtureWithoutReferences(t *testing.T) string {
 	t.Helper()
@@ -72,8 +72,8 @@ func TestGroupsWithoutKeyHaveNoName(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", q.Name, err)
 		}
-		head := rows[0]
-		if !strings.HasSuffix(head[0], "_id") && !strings.HasSuffix(head[0], "_prefix") {
+		header := rows[0]
+		if !strings.HasSuffix(header[0], "_id") && !strings.HasSuffix(header[0], "_prefix") {
 			continue
 		}
 		for _, row := range rows[1:] {
@@ -83,10 +83,10 @@ func TestGroupsWithoutKeyHaveNoName(t *testing.T) {
 			grouped = append(grouped, q.Name)
 			for i, cell := range row {
 				if strings.Contains(cell, plantedName) {
-					t.Errorf("%s: %s is NULL, but %s is %q", q.Name, head[0], head[i], cell)
+					t.Errorf("%s: %s is NULL, but %s is %q", q.Name, header[0], header[i], cell)
 				}
-				if strings.HasSuffix(head[i], "_name") && cell != "(not stated)" {
-					t.Errorf("%s: %s is NULL, but %s is %q, want (not stated)", q.Name, head[0], head[i], cell)
+				if strings.HasSuffix(header[i], "_name") && cell != "(not stated)" {
+					t.Errorf("%s: %s is NULL, but %s is %q, want (not stated)", q.Name, header[0], header[i], cell)
 				}
 			}
 		}

@@ -1,5 +1,5 @@
 -- subject: commissions
--- title: Orders paid without a commission
+-- title: Paid orders without a commission
 -- grain: one row per paid order, newest first
 -- about: Paid orders without any commission on their items, or without items. A commission of 0 counts as no commission. Deleted orders and deleted or refunded items are not counted; an order whose items were all refunded is left out. The specification defines no currency for orders and items.
 -- param: since DATE NULL -- only orders paid on or after this date

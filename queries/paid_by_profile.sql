@@ -1,7 +1,7 @@
 -- subject: orders
--- title: Paid and outstanding by month and client profile
+-- title: Paid and outstanding orders by month and client profile
 -- grain: one row per month and client profile, oldest first
--- about: Orders of each client profile. A paid order counts in the month of its payment, an unpaid one in the month in which it was created. Deleted orders, and unpaid orders that ended, are left out. Orders without a total are counted but not included in the amounts. Orders have no currency: the sums assume a single one.
+-- about: Orders of each client profile. A paid order counts in the month of its payment, an unpaid one in the month in which it was created. Deleted orders, and unpaid orders that ended, are left out. Orders without a total are counted but not included in the amounts. Orders have no currency: the sums are valid only if all orders are in the same currency.
 -- param: timezone TIMEZONE schedule.timezone -- time zone in which months begin, such as America/New_York
 -- param: since DATE NULL -- first month, as any date in that month
 -- param: until DATE NULL -- month after the last month, as any date in that month

@@ -1,7 +1,7 @@
 -- subject: prices
 -- title: Price history of a listing or an outlet
 -- grain: one row per snapshot, tier and currency
--- about: Prices of a listing, or of all listings of an outlet, in each snapshot. The median is a price that occurs (the lower of two middle values). change_percent is the median change since the previous prices of the same listing, tier and currency; compared counts these changes. New and withdrawn listings do not affect change_percent. A listing counts if it ever had the name or belonged to the outlet.
+-- about: Prices of a listing, or of all listings of an outlet, in each snapshot. The median is a price that occurs (the lower of two middle values). change_percent is the median change since the previous prices of the same listing, tier and currency; compared counts these changes. New and withdrawn listings do not affect change_percent. A listing counts if it had the name or belonged to the outlet at any time.
 -- param: name VARCHAR REQUIRED -- id or name of a listing, or id or name of an outlet
 -- values: SELECT name FROM outlets UNION ALL SELECT outlet_name FROM history.product_listings UNION ALL SELECT name FROM history.product_listings UNION ALL SELECT id FROM outlets UNION ALL SELECT id FROM history.product_listings
 -- param: since DATE? snapshot-90d -- first day
@@ -32,7 +32,7 @@ snapshot_prices AS (
     FROM prices AS p
     JOIN meta.runs AS r ON r.snapshot_at >= p.valid_from AND r.snapshot_at < p.valid_to
 ),
--- This compares all nights, also those before since: the first requested night is compared with the night before it.
+-- The nights before since are compared too, because the first night from since on needs its previous night.
 price_pairs AS (
     SELECT *, lag(unit_amount) OVER (PARTITION BY product_listing_id, pricing_tier, currency, nth ORDER BY snapshot_at) AS before
     FROM snapshot_prices
@@ -47,7 +47,7 @@ nights AS (
         quantile_disc(unit_amount, 0.5)                                     AS median,
         max(unit_amount)                                                    AS highest,
         count(nullif(before, 0))                                            AS compared,
-        quantile_disc((unit_amount - before) / nullif(before, 0), 0.5)      AS share,
+        quantile_disc((unit_amount - before) / nullif(before, 0), 0.5)      AS change,
         bool_or(unit_amount IS DISTINCT FROM before)                        AS is_new
     FROM price_pairs
     GROUP BY ALL
@@ -65,7 +65,7 @@ SELECT
     CAST(median AS DECIMAL(18, 2))  AS median_price,
     CAST(highest AS DECIMAL(18, 2)) AS max_price,
     compared,
-    CAST(100 * share AS DECIMAL(38, 1)) AS change_percent
+    CAST(100 * change AS DECIMAL(38, 1)) AS change_percent
 FROM changes
 WHERE (NOT $changed OR is_changed)
   AND ($since IS NULL OR snapshot_at >= CAST(CAST($since AS DATE) AS TIMESTAMP) AT TIME ZONE CAST($timezone AS VARCHAR))

@@ -1,6 +1,6 @@
 -- subject: prices
 -- title: Over- and underpriced listings
--- grain: one row per listing, tier and currency far from its peers, the farthest first
+-- grain: one row per listing, tier and currency whose price is far from the prices of its peers, the farthest first
 -- about: Prices compared with the median of the other listings of the same country, channel type, authority band, tier and currency. The median is a price that occurs (the lower of two middle values). The largest differences come first, by ratio: half of the median is as far away as twice the median. Prices of 0 or less, and listings of unknown country, channel type or authority, are left out.
 -- param: side over|under NULL -- only overpriced or only underpriced listings
 -- param: min_percent DECIMAL 25 -- leave out smaller differences, in percent of the median
@@ -34,8 +34,8 @@ segments AS (
     HAVING listings > greatest(1, $min_peers)
 ),
 -- The sorted prices contain the listing itself. The median of the others is at rank listings / 2,
--- rounded down, or at the next rank if the listing is at or before that rank. Of two middle prices
--- it is the lower.
+-- rounded down, or at the next rank if the listing is at or before that rank. Of two middle prices,
+-- the median is the lower.
 comparisons AS (
     SELECT
         p.*,

@@ -45,7 +45,7 @@ func TestQueries(t *testing.T) {
 	}
 }
 
-func checkQuery(t *testing.T, q query.Query, path string, open func(fixture string) *query.DB) {
+func checkQuery(t *testing.T, q query.Query, path string, openOnce func(fixture string) *query.DB) {
 	t.Helper()
 	archive, err := txtar.ParseFile(path)
 	if err != nil {
@@ -55,7 +55,7 @@ func checkQuery(t *testing.T, q query.Query, path string, open func(fixture stri
 	for _, f := range archive.Files {
 		files[f.Name] = string(f.Data)
 	}
-	db := open(files["fixture.sql"])
+	db := openOnce(files["fixture.sql"])
 	got := runCSV(t, db, q, parseParams(t, files["params"]))
 	if diff := cmp.Diff(files["want.csv"], got); diff != "" {
 		t.Errorf("result (-want +got):\n%s", diff)
@@ -212,7 +212,7 @@ func TestGuideTableOfMarts(t *testing.T) {
 	_, rest, _ := strings.Cut(string(page), "<!-- marts -->\n")
 	got, _, _ := strings.Cut(rest, "<!-- /marts -->")
 	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("docs/guide/asking.md between the marks marts (-want +got):\n%s\nwrite there:\n%s", diff, want)
+		t.Errorf("docs/guide/asking.md between the comments marts (-want +got):\n%s\nwrite there:\n%s", diff, want)
 	}
 }
 

@@ -1,7 +1,7 @@
 -- subject: report
 -- title: Headline numbers of the report
 -- grain: one row per figure, and per pricing tier and currency for the median prices
--- about: Numbers at the top of the report; with --as-of, for an earlier snapshot. They equal the results of other queries: listings and outlets of headline, payables of payables_ageing, overdue articles of overdue_articles, and the margin of margins. Days have 24 hours. Amounts have no currency: the sums assume a single one. reads lists the tables of a figure; if one of them was not read, the figure is not valid. Medians of different listings cannot be compared: with since, change_percent is the median change of a price of the same listing, tier and currency, and compared counts these listings.
+-- about: Numbers at the top of the report; with --as-of, for an earlier snapshot. The numbers equal the results of other queries: listings and outlets of headline, payables of payables_ageing, overdue articles of overdue_articles, and the margin of margins. Days have 24 hours. Amounts have no currency: the sums are valid only if all amounts are in the same currency. reads lists the tables of a figure; if one of them was not read, the figure is not valid. Medians of different listings cannot be compared: with since, change_percent is the median change of a price of the same listing, tier and currency, and compared counts these listings.
 -- param: prices COUNT? 3 -- number of pairs of tier and currency with a median price; pairs with the most prices come first
 -- param: published VARCHAR published,live -- status prefixes of an article that is published, separated by commas
 -- param: ended VARCHAR cancelled,canceled,rejected,archived -- status prefixes of an article that ended unpublished
@@ -29,7 +29,7 @@ earlier_prices AS (
 ),
 changes AS (
     SELECT p.pricing_tier, p.currency, count(DISTINCT listing_id) AS compared,
-        quantile_disc((p.unit_amount - e.unit_amount) / e.unit_amount, 0.5) AS share
+        quantile_disc((p.unit_amount - e.unit_amount) / e.unit_amount, 0.5) AS change
     FROM prices AS p
     JOIN earlier_prices AS e USING (listing_id, nth)
     WHERE e.unit_amount <> 0
@@ -50,12 +50,12 @@ publications AS (
     GROUP BY article_id
 ),
 figures AS (
-    SELECT 1 AS position, 'Product listings' AS figure, NULL AS unit, count(*) AS value, 'product_listings' AS reads, NULL AS compared, NULL AS share FROM product_listings
+    SELECT 1 AS position, 'Product listings' AS figure, NULL AS unit, count(*) AS value, 'product_listings' AS reads, NULL AS compared, NULL AS change FROM product_listings
     UNION ALL
     SELECT 2, 'Outlets', NULL, count(*), 'outlets', NULL, NULL FROM outlets
     UNION ALL
     SELECT 3, 'Median price, ' || coalesce(m.pricing_tier, 'no tier'), coalesce(m.currency, 'no currency'), median, 'product_listings,product_listing_prices',
-        coalesce(compared, 0), share
+        coalesce(compared, 0), change
     FROM markets AS m
     LEFT JOIN changes AS c ON c.pricing_tier IS NOT DISTINCT FROM m.pricing_tier AND c.currency IS NOT DISTINCT FROM m.currency
     UNION ALL
@@ -84,6 +84,6 @@ SELECT
     CAST(value AS DECIMAL(18, 2)) AS value,
     reads,
     compared,
-    CAST(100 * share AS DECIMAL(38, 1)) AS change_percent
+    CAST(100 * change AS DECIMAL(38, 1)) AS change_percent
 FROM figures
 ORDER BY position, figure, unit

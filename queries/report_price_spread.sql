@@ -1,5 +1,5 @@
 -- subject: report
--- title: Price spread by one segment at a time
+-- title: Price spread by kind of segment
 -- grain: one row per kind of segment, segment, pricing tier and currency
 -- about: Prices by placement type, by channel type and by country, for the box plots of the report. Quartiles and median are prices that occur (the lower of two middle values); all are rounded to 2 places. The tier and currency with most prices come first, and within them the segments with most prices. A segment without a name is NULL.
 -- param: top COUNT 15 -- maximum number of segments for each kind, tier and currency

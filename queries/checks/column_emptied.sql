@@ -2,34 +2,34 @@
 -- severity: hold
 -- title: A column lost its values
 -- grain: one row per column
--- about: A column that had values in at least half of the rows is now empty or nearly empty. Or all its values are now the same, and too many of them were different before. Reason: the service left out a field or fills it with a constant. Flags (true or false) may all have the same value. Only tables in which at least a tenth of the rows changed are compared. Not detected: a column that loses its values over several nights, and a column that loses only a part of its values, see nulls_rose.
+-- about: A column that had values in at least half of the rows is now empty or nearly empty. Or all its values are now the same, and too many values were different before. Reason: the service left out a field or fills it with a constant. Flags (true or false) may all have the same value. Only tables in which at least a tenth of the rows changed are compared. Not detected: a column that loses its values over several nights, and a column that loses only a part of its values (see nulls_rose).
 -- each: table
 -- param: filled DECIMAL 0.05 -- a column with values in a smaller share of the rows is nearly empty
 -- param: share DECIMAL 0.3 -- allowed share of values that were different before
 -- param: min_rows COUNT 50 -- leave out tables with fewer rows, and columns with fewer values before
 -- param: private VARCHAR ',' -- private columns as table.column, each between commas; the audit sets it
 WITH lost AS (
-    -- COLUMNS repeats an expression for each column, and "\1" keeps the name of the column. state is
-    -- 'empty', or = and the only value of the column.
-    SELECT column_name, state
+    -- COLUMNS repeats an expression for each column, and "\1" keeps the name of the column. content is
+    -- 'empty', or an equals sign with the only value of the column.
+    SELECT column_name, content
     FROM (UNPIVOT (
         SELECT CASE WHEN count(COLUMNS('(.*)')) < count(*) * CAST($filled AS DECIMAL(9, 3)) THEN 'empty'
             WHEN min(COLUMNS('(.*)')) = max(COLUMNS('(.*)')) AND typeof(min(COLUMNS('(.*)'))) <> 'BOOLEAN' THEN '=' || CAST(min(COLUMNS('(.*)')) AS VARCHAR) END AS "\1"
-        FROM (SELECT * EXCLUDE (valid_from, row_hash) FROM {table}) HAVING count(*) >= $min_rows) ON COLUMNS(*) INTO NAME column_name VALUE state)
+        FROM (SELECT * EXCLUDE (valid_from, row_hash) FROM {table}) HAVING count(*) >= $min_rows) ON COLUMNS(*) INTO NAME column_name VALUE content)
     JOIN (UNPIVOT (
         SELECT CASE WHEN count(COLUMNS('(.*)')) >= greatest($min_rows, count(*) / 2) THEN min(COLUMNS('(.*)')) < max(COLUMNS('(.*)')) END AS "\1"
         FROM (SELECT * EXCLUDE (valid_from, row_hash) FROM before.{table})) ON COLUMNS(*) INTO NAME column_name VALUE had_several) USING (column_name)
-    WHERE (state = 'empty' OR had_several) AND NOT contains($private, ',' || {name} || '.' || column_name || ',')
+    WHERE (content = 'empty' OR had_several) AND NOT contains($private, ',' || {name} || '.' || column_name || ',')
 )
-SELECT {name} AS table_name, column_name, 'is empty or nearly empty' AS problem FROM lost WHERE state = 'empty'
+SELECT {name} AS table_name, column_name, 'is empty or nearly empty' AS problem FROM lost WHERE content = 'empty'
 UNION ALL
 -- The WHERE reads the earlier values only if a column above has one single value.
 SELECT {name}, column_name, 'has one single value'
 FROM (UNPIVOT (
     SELECT CAST(COLUMNS('(.*)') AS VARCHAR) AS "\1"
-    FROM (SELECT * EXCLUDE (valid_from, row_hash) FROM before.{table} WHERE (SELECT count(*) FROM lost WHERE state <> 'empty') > 0)) ON COLUMNS(*) INTO NAME column_name VALUE value_before)
+    FROM (SELECT * EXCLUDE (valid_from, row_hash) FROM before.{table} WHERE (SELECT count(*) FROM lost WHERE content <> 'empty') > 0)) ON COLUMNS(*) INTO NAME column_name VALUE value_before)
 JOIN lost USING (column_name)
-WHERE state <> 'empty'
+WHERE content <> 'empty'
 GROUP BY column_name
-HAVING count_if('=' || value_before <> state) > count(*) * CAST($share AS DECIMAL(9, 3))
+HAVING count_if('=' || value_before <> content) > count(*) * CAST($share AS DECIMAL(9, 3))
 ORDER BY ALL

@@ -2,7 +2,7 @@
 -- severity: hold
 -- title: The median price moved
 -- grain: one row per table, currency and tier
--- about: The median price of a currency and tier rose or fell by more than the allowed factor since the last snapshot. Reason: the service sends cents instead of units, or zeros, perhaps for one tier only. Groups in which less than a tenth of the prices are new or changed pass, because a single price between two clusters of prices can move their median. Not detected: smaller changes, groups with few prices, and prices that are exchanged within a group.
+-- about: The median price of a currency and tier rose or fell by more than the allowed factor since the previous snapshot. Reason: the service sends cents instead of units, or zeros, perhaps for one tier only. Groups in which less than a tenth of the prices are new or changed pass, because a single price between two clusters of prices can move their median. Not detected: smaller changes, groups with few prices, and prices that are exchanged within a group.
 -- param: factor DECIMAL 5 -- allowed factor, up or down
 -- param: min_prices COUNT 50 -- leave out groups with fewer prices in either snapshot
 -- param: snapshot TIMESTAMPTZ NULL -- time of the snapshot; the audit sets it
@@ -20,18 +20,18 @@ earlier_prices AS (
     UNION ALL
     SELECT 'product_prices', currency, pricing_tier, unit_amount FROM before.product_prices
 ),
--- Medians are slow, so they are computed only for groups with enough new prices.
-moved_groups AS (
+-- Medians are slow, so they are computed only for groups with enough new or changed prices.
+changed_groups AS (
     SELECT table_name, currency, pricing_tier FROM current_prices GROUP BY ALL HAVING count(*) >= $min_prices AND 10 * count_if(is_new) >= count(*)
 ),
 current_medians AS (
     SELECT m.table_name, m.currency, m.pricing_tier, count(unit_amount) AS prices, median(unit_amount) AS median_price
-    FROM moved_groups AS m JOIN current_prices AS c ON (c.table_name, c.currency, c.pricing_tier) IS NOT DISTINCT FROM (m.table_name, m.currency, m.pricing_tier)
+    FROM changed_groups AS m JOIN current_prices AS c ON (c.table_name, c.currency, c.pricing_tier) IS NOT DISTINCT FROM (m.table_name, m.currency, m.pricing_tier)
     GROUP BY ALL
 ),
 earlier_medians AS (
     SELECT m.table_name, m.currency, m.pricing_tier, count(unit_amount) AS prices, median(unit_amount) AS median_price
-    FROM moved_groups AS m JOIN earlier_prices AS c ON (c.table_name, c.currency, c.pricing_tier) IS NOT DISTINCT FROM (m.table_name, m.currency, m.pricing_tier)
+    FROM changed_groups AS m JOIN earlier_prices AS c ON (c.table_name, c.currency, c.pricing_tier) IS NOT DISTINCT FROM (m.table_name, m.currency, m.pricing_tier)
     GROUP BY ALL
 )
 SELECT n.table_name, n.currency, n.pricing_tier, b.prices AS prices_before, n.prices, CAST(b.median_price AS DECIMAL(18, 6)) AS median_before, CAST(n.median_price AS DECIMAL(18, 6)) AS median_price

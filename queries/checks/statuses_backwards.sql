@@ -2,7 +2,7 @@
 -- severity: warn
 -- title: Statuses that went backwards
 -- grain: one row per record
--- about: Articles that are no longer published, and paid orders and commissions that are no longer paid, since the last snapshot. Reason: earlier reports counted them as done. Not detected: steps back between other statuses.
+-- about: Articles that are no longer published, and paid orders and commissions that are no longer paid, since the previous snapshot. Reason: earlier reports counted them as done. Not detected: steps back between other statuses.
 -- param: published VARCHAR published -- the statuses of published articles, separated by commas
 -- param: snapshot TIMESTAMPTZ NULL -- time of the snapshot; the audit sets it
 -- param: private VARCHAR ',' -- private columns as table.column, each between commas; the audit sets it

@@ -1,4 +1,4 @@
--- Articles by present status
+-- Articles by current status
 -- Articles without a time for their status are counted but not included in the days.
 WITH params AS (
     SELECT

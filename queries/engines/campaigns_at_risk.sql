@@ -25,8 +25,8 @@ durations AS (
     WHERE publications.published_us >= a.started_us
       AND publications.published_us > s.now_us - 86400000000 * params.days AND publications.published_us <= s.now_us
 ),
--- The pace is the usual time of an article from start to publication. It is 0 if no article was
--- published in the last days.
+-- The pace is the median time from start to publication, of the articles that were published in the
+-- days before the snapshot that params.days counts. Without such articles it is 0.
 clock AS (
     SELECT
         {{micros "s.snapshot_at"}} AS now_us,

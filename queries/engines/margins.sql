@@ -41,7 +41,7 @@ items AS (
       AND (params.until IS NULL
         OR m.paid_at < {{midnight "params.until" "params.timezone"}})
 ),
--- The name of a group is taken from its last paid item.
+-- The name of a group is the name in the item that was paid last.
 sums AS (
     SELECT
         group_id,

@@ -1,4 +1,4 @@
--- Orders paid without a commission
+-- Paid orders without a commission
 WITH params AS (
     SELECT
         CAST(NULL AS DATE) AS since,

@@ -1,4 +1,4 @@
--- Paid and outstanding by month and client profile
+-- Paid and outstanding orders by month and client profile
 WITH params AS (
     SELECT
         CAST('UTC' AS {{text}}) AS timezone,

@@ -27,8 +27,8 @@ ranked_prices AS (
     FROM prices
 ),
 -- The sorted prices contain the listing itself. The median of the others is at rank listings / 2,
--- rounded down, or at the next rank if the listing is at or before that rank. Of two middle prices
--- it is the lower.
+-- rounded down, or at the next rank if the listing is at or before that rank. Of two middle prices,
+-- the median is the lower.
 comparisons AS (
     SELECT
         p.*,

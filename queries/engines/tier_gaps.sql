@@ -21,7 +21,7 @@ ranked AS (
     FROM lowest AS l
     JOIN tiers AS t ON t.pricing_tier = l.pricing_tier AND t.currency IS NOT DISTINCT FROM l.currency
 ),
--- Of two tiers, the one with more listings is tier, and the other one is compared_tier.
+-- Of two tiers, the tier with more listings is in the column tier, the other in compared_tier.
 pairs AS (
     SELECT
         a.currency,

@@ -16,8 +16,8 @@ WITH traits AS (
     FROM ${mart}.listing_prices AS p
     CROSS JOIN (VALUES ('channel_type'), ('placement_type'), ('is_do_follow')) AS t (trait)
 ),
--- A segment has one country, one authority band and the same other two traits. Each row is one value
--- of the trait in one segment.
+-- The prices of a segment have the same country, authority band and other two traits. Each row is one
+-- value of the trait in one segment.
 value_amounts AS (
     SELECT trait, value, pricing_tier, currency, country, authority_band, other_channel, other_placement, other_link,
         count(*) AS own_prices, {{sorted "unit_amount"}} AS amounts
@@ -29,7 +29,7 @@ value_medians AS (
         {{nth "amounts" "0.5" (size "amounts")}} AS median
     FROM value_amounts
 ),
--- entries contains all values of the same segment with their medians.
+-- segment_medians contains all values of the segment with their medians.
 segment_values AS (
     SELECT
         trait,
@@ -39,7 +39,7 @@ segment_values AS (
         own_prices,
         median,
         {{collect}}({{tuple}}(value, median)) OVER (
-            PARTITION BY trait, pricing_tier, currency, country, authority_band, other_channel, other_placement, other_link) AS entries,
+            PARTITION BY trait, pricing_tier, currency, country, authority_band, other_channel, other_placement, other_link) AS segment_medians,
         sum(CASE WHEN median > 0 THEN 1 ELSE 0 END) OVER (
             PARTITION BY trait, pricing_tier, currency, country, authority_band, other_channel, other_placement, other_link)
             - CASE WHEN median > 0 THEN 1 ELSE 0 END AS other_values
@@ -47,7 +47,7 @@ segment_values AS (
 ),
 {{- if spark}}
 value_pairs AS (
-    SELECT trait, value, pricing_tier, currency, own_prices, median, explode(entries) AS other
+    SELECT trait, value, pricing_tier, currency, own_prices, median, explode(segment_medians) AS other
     FROM segment_values
     WHERE other_values > 0
 ),
@@ -61,7 +61,7 @@ ratios AS (
 {{- else}}
     SELECT g.trait, g.value, g.pricing_tier, g.currency, g.own_prices, CAST(g.median AS DOUBLE) / CAST(o.other_median AS DOUBLE) AS ratio
     FROM segment_values AS g
-    CROSS JOIN UNNEST(g.entries) AS o (other_value, other_median)
+    CROSS JOIN UNNEST(g.segment_medians) AS o (other_value, other_median)
     WHERE g.other_values > 0 AND o.other_median > 0 AND o.other_value IS DISTINCT FROM g.value
 {{- end}}
 ),
