@@ -13,7 +13,9 @@ import (
 func (s *staging) deduplicate(ctx context.Context, st stream.Stream, distinct bool) error {
 	for _, t := range tablesOf(st) {
 		if len(t.Parents) > 0 && slices.Equal(t.Key[:len(t.Parents)], t.Parents) {
-			continue // the key begins with the key of the parent, and copies of the parent are deleted with their items
+			// The key contains the key of the parent, so the rows have duplicates only if the parent
+			// has. Duplicates of the parent are deleted with their items.
+			continue
 		}
 		if distinct && containsOnlyRecords(st, t) {
 			continue

@@ -8,8 +8,8 @@ import (
 	"placementsync/internal/stream"
 )
 
-// Limits limit the number of rows that a night deletes from a table. Deleting more rows is a mass
-// deletion: it exceeds both Rows and Share.
+// Limits define a mass deletion. A night makes a mass deletion if it deletes more rows of a table than both
+// Rows and Share allow, or if it deletes all of minEmptiedRows or more rows.
 type Limits struct {
 	// Share is a fraction of the table's rows.
 	Share float64
@@ -19,8 +19,8 @@ type Limits struct {
 	Confirmed func(table string) bool
 }
 
-// minEmptiedRows is the smallest size of a table for which deleting all rows is a mass deletion,
-// even below Limits.Rows.
+// minEmptiedRows is the smallest size of a table for which deleting all rows is a mass deletion, even if
+// Limits.Rows allows it.
 const minEmptiedRows = 10
 
 // AreExceeded reports whether deleting gone of before rows is a mass deletion.
@@ -31,9 +31,10 @@ func (l Limits) AreExceeded(gone, before int64) bool {
 	return gone > l.Rows && float64(gone) > l.Share*float64(before)
 }
 
-// MassDeleteError means that the night would delete more rows than Limits allow.
+// MassDeleteError means that the night would make a mass deletion, or that too many ids of a list were
+// answered 404.
 type MassDeleteError struct {
-	// Losses are the rows that would be deleted, by table.
+	// Losses counts the rows that would be deleted, or the ids that were answered 404, by table.
 	Losses []ledger.Loss
 	// Reread is true if the lists that lack the deleted records were read a second time.
 	Reread bool

@@ -66,13 +66,13 @@ type Rereading struct {
 type Priority int
 
 const (
-	// PriorityEvent is for details that an event named since they were read.
+	// PriorityEvent is for details that a webhook event named after they were last read.
 	PriorityEvent Priority = iota
 	// PriorityLive is for details that may change without a change of their row in the list.
 	PriorityLive
 	// PriorityChanged is for details whose row in the list changed.
 	PriorityChanged
-	// PriorityNew is for details that were never read.
+	// PriorityNew is for details that were never read, or whose last request failed.
 	PriorityNew
 	// PrioritySettled is for details that are read again although no change is known.
 	PrioritySettled

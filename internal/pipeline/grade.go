@@ -23,7 +23,7 @@ type streamResult struct {
 	// counts the requested ids that were answered with a record. missed counts the requested ids
 	// that failed.
 	ids, asked, found, missed int64
-	// kept counts the ids that were answered 404 although a list contains them.
+	// kept counts the ids that were answered 404 although a list contains them. Their rows are kept.
 	kept int64
 	// carried counts the ids whose rows are kept without a request. rechecked counts the
 	// settled ids that were read again.

@@ -135,12 +135,12 @@ func (r *reader) gradeUnread(ctx context.Context, result *streamResult) error {
 	if result.unread == 0 {
 		return nil
 	}
-	unread := r.unreadErr(result.stream, plan.Unread, plan.Fetch+plan.Unread)
-	reason := unread.Error()
+	unreadErr := r.unreadErr(result.stream, plan.Unread, plan.Fetch+plan.Unread)
+	reason := unreadErr.Error()
 	if result.failed != nil {
 		reason = result.failed.Error() + "; " + reason
 	} else {
-		result.failed = unread
+		result.failed = unreadErr
 	}
 	result.evidence.Grade, result.evidence.Reason = fetch.BestEffort, reason
 	return nil
@@ -177,7 +177,7 @@ func (done results) forecast(pace int64) (nights int64) {
 	return nights
 }
 
-// firstRounds returns the priorities of the first rounds. A first round reads the details of one priority
+// firstRounds returns the priorities of the first rounds. A first round reads the details up to a priority
 // for all streams, before any stream is read completely. There are three cases:
 //   - If the last night read all ids, and not all details are requested, there are no first rounds.
 //   - If the last night left ids unread and made no progress (NightsLeft is 0), the rounds are: details

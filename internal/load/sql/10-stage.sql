@@ -21,7 +21,7 @@ CREATE TABLE {table} ({columns})
 
 -- name: create_findings
 -- A record with drift is found again in each pass over a list and in its detail. Records with drift are
--- therefore staged and counted at the end of the night. In memory they could be too many.
+-- therefore staged, and counted at the end of the night. They could need too much memory in the program.
 CREATE TABLE stage.rejects (table_name VARCHAR, key VARCHAR, parent VARCHAR, column_name VARCHAR, raw VARCHAR, reason VARCHAR,
     stream VARCHAR, pass BIGINT, page BIGINT, position BIGINT, answer UBIGINT, seq UBIGINT);
 CREATE TABLE stage.drift (drift_index BIGINT, table_name VARCHAR, path VARCHAR, kind VARCHAR, sample VARCHAR, key VARCHAR);

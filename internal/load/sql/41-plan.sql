@@ -104,7 +104,8 @@ ORDER BY read_at NULLS FIRST, priority, created_at DESC NULLS LAST, id
 read_at IS NULL
 
 -- name: carry_rechecks
--- If the night had no time to recheck an id, the id is carried. It is unread if it is overdue.
+-- Carries the settled ids that the night had no time to recheck. Overdue ids are not carried: mark_unread
+-- marks them as unread.
 UPDATE {plan} SET why = 'carried' WHERE why = 'recheck' AND NOT overdue AND id NOT IN (SELECT id FROM {asked})
 
 -- name: mark_unread
