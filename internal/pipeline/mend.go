@@ -56,7 +56,7 @@ func MendSeries(ctx context.Context, cfg Config, keep warehouse.Retention) (file
 		return m.done.Files, nil
 	}
 	if m.done.Source == "" {
-		return m.done.Files, errors.Join(errors.New("mend the series: no catalog is intact to restore from"), m.leftErr(m.done.Left))
+		return m.done.Files, errors.Join(errors.New("mend the series: no catalog is intact to restore from"), m.lostErr(m.done.Left))
 	}
 	if m.draft, err = r.wh.BeginFrom(ctx, r.id, r.at, m.done.Source); err != nil {
 		return m.done.Files, err
@@ -77,11 +77,11 @@ func MendSeries(ctx context.Context, cfg Config, keep warehouse.Retention) (file
 			err = errors.Join(err, writeErr)
 		}
 	}
-	return m.done.Files, errors.Join(err, m.leftErr(lost), m.addDays(ctx, keep))
+	return m.done.Files, errors.Join(err, m.lostErr(lost), m.addDays(ctx, keep))
 }
 
-// leftErr returns an error for files whose rows are in no intact copy or catalog.
-func (m *mending) leftErr(lost []warehouse.SeriesFile) error {
+// lostErr returns an error for files whose rows are in no intact copy or catalog.
+func (m *mending) lostErr(lost []warehouse.SeriesFile) error {
 	var all []error
 	for _, file := range lost {
 		all = append(all, fmt.Errorf("mend table %s of %s: there is no intact copy, and no intact catalog with its rows", file.Table.Name, file.Day.SnapshotAt.Format(time.DateOnly)))

@@ -43,7 +43,7 @@ type Config struct {
 	// LiveDays is the number of days for which a detail is live after its record changed.
 	// Settled details are read again within Recheck nights. A Recheck of 0 means never.
 	LiveDays, Recheck int
-	// BatchRows is the number of rows after which a decoder stages them. Defaults to 8,192,
+	// BatchRows is the number of rows after which a decoder stages its rows. Defaults to 8,192,
 	// which loads fastest. It does not change the result.
 	BatchRows int
 	// MinSkipRecords is the minimum length of a list whose unchanged records the next night
@@ -56,7 +56,7 @@ type Config struct {
 	// anything is staged.
 	Privacy transform.Privacy
 	// Limits are the limits for deletions. AllowMassDelete accepts a mass deletion if a second
-	// reading of the lists confirms it.
+	// reading of the lists confirms the deletion.
 	Limits          load.Limits
 	AllowMassDelete bool
 	// Checks audit the merged rows before they are published. CheckTimeout limits the time of
@@ -78,9 +78,9 @@ type Config struct {
 	Build string
 	// Fresh starts a new run even if an earlier one could be resumed.
 	Fresh bool
-	// MaxDuration limits the time for reading, on the real clock from the start of
-	// this attempt. After this time no new list or id is requested, and the records
-	// read so far are published. 0 means no limit.
+	// MaxDuration limits the time for reading. It is measured on the real clock, from the start of
+	// this attempt at the run. After this time no new list or id is requested, and the records that
+	// were read are published. 0 means no limit.
 	MaxDuration time.Duration
 	// Watch, if set, is updated with the progress of the night.
 	Watch *Watch
@@ -120,11 +120,11 @@ type night struct {
 	draft *warehouse.Draft
 	// stage is nil before open, and after closeStage.
 	stage *load.Stage
-	// drift collects the schema drift that all decoders find.
+	// drift collects the unknown fields and values that all decoders find.
 	drift *driftCollector
 	// inbox contains the webhook events of this run.
 	inbox webhook.Batch
-	// eventSinks are the sinks of the event streams. It is nil until the inbox was read.
+	// eventSinks contains the sinks of the event streams by name. It is nil before the inbox is read.
 	eventSinks map[string]*sink
 }
 

@@ -20,8 +20,8 @@ import (
 // in the same run. Their landed answers are not used. --allow-mass-delete accepts a loss only if the
 // second reading confirms the loss.
 
-// publishWithRereads reads and publishes. If a gate stops the night, it reads the streams with
-// the loss a second time.
+// publishWithRereads reads all streams and publishes. If a gate would stop the night, it reads the streams
+// with the loss a second time before the gate decides.
 func (r *runner) publishWithRereads(ctx context.Context) (Result, error) {
 	n := r.night
 	for {
@@ -32,9 +32,9 @@ func (r *runner) publishWithRereads(ctx context.Context) (Result, error) {
 		}
 		var toReread []string
 		for _, l := range loss.Losses {
-			suspects := r.streamsNotReread(l.Table) // streams that may have omitted records
+			suspects := r.streamsReadOnce(l.Table) // streams that may have omitted records
 			if l.NotFound && len(suspects) > 0 {
-				suspects = append(suspects, r.listsNaming(l.Table)...)
+				suspects = append(suspects, r.listsWithIDsOf(l.Table)...)
 			}
 			if len(suspects) == 0 { // reading other streams would not change the loss of this table
 				toReread = nil
@@ -56,21 +56,21 @@ func (r *runner) publishWithRereads(ctx context.Context) (Result, error) {
 	}
 }
 
-// streamsNotReread lists the streams of a table that were read exactly once in this run.
-func (r *runner) streamsNotReread(table string) []string {
+// streamsReadOnce lists the streams of a table that were read exactly once in this run.
+func (r *runner) streamsReadOnce(table string) []string {
 	return slices.DeleteFunc(stream.FilledBy(r.night.cfg.Streams, table), func(name string) bool {
 		return !r.reader.done.wasRead(name) || r.reread[name]
 	})
 }
 
-// listsNaming returns the streams that contain the ids of the details in a table, and that were read
+// listsWithIDsOf returns the streams that contain the ids of the details in a table, and that were read
 // exactly once in this run.
-func (r *runner) listsNaming(table string) (names []string) {
+func (r *runner) listsWithIDsOf(table string) (names []string) {
 	for _, name := range stream.FilledBy(r.night.cfg.Streams, table) {
 		s, _ := stream.Find(r.night.cfg.Streams, name)
 		for _, ref := range s.Parents {
 			if ref.Lists() && ref.Table != table {
-				names = append(names, r.streamsNotReread(ref.Table)...)
+				names = append(names, r.streamsReadOnce(ref.Table)...)
 			}
 		}
 	}
@@ -84,7 +84,7 @@ func (r *runner) publish(ctx context.Context) (Result, error) {
 	n.cfg.Watch.setPhase("merging")
 	limits := n.cfg.Limits
 	limits.Confirmed = func(table string) bool {
-		return n.cfg.AllowMassDelete && (!n.mode.asksService() || len(r.streamsNotReread(table)) == 0)
+		return n.cfg.AllowMassDelete && (!n.mode.asksService() || len(r.streamsReadOnce(table)) == 0)
 	}
 	if losses := done.lossesByNotFound(limits); len(losses) > 0 {
 		return Result{}, &load.MassDeleteError{Losses: losses}

@@ -42,8 +42,9 @@ func Refresh(ctx context.Context, cfg Config, targets Targets) (Result, error) {
 }
 
 // checkRefreshable returns ErrPending before the first night, if a night can be resumed, and if
-// a night is held. A resumed night keeps its snapshot time, so no later snapshot may be published
-// before it. A held night can only be published after the snapshot that it was built on.
+// a night is held. A resumed night keeps its snapshot time, so a later snapshot must not be published
+// before the night is resumed. A held night can only be published while readers see the version on which
+// it was built.
 func (r *runner) checkRefreshable(now time.Time) error {
 	wh := r.night.wh
 	if err := wh.Recover(); err != nil {

@@ -97,8 +97,8 @@ func replayBase(wh *warehouse.Warehouse, run string) (string, error) {
 	return m.Previous, nil
 }
 
-// refuseReplay returns the error for a run that is not the newest one, with the command to run
-// first.
+// refuseReplay returns the error for a run that is not the newest run, with the command that makes the
+// replay possible.
 func refuseReplay(wh *warehouse.Warehouse, run, latest string, versions []string) error {
 	const orRebuild = "or use placementsync rebuild; nothing was changed"
 	lineage, _ := wh.Versions.Lineage(latest) // it ends at a damaged manifest
