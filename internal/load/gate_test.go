@@ -14,11 +14,11 @@ import (
 
 // listings returns n rows of product_listings.
 func listings(n int) map[string]streamInput {
-	var all []string
+	var listings []string
 	for i := range n {
-		all = append(all, listing(fmt.Sprintf("p%03d", i), "x", i+1, i))
+		listings = append(listings, listing(fmt.Sprintf("p%03d", i), "x", i+1, i))
 	}
-	return wholeLists(strings.Join(all, ","), "")
+	return wholeLists(strings.Join(listings, ","), "")
 }
 
 // TestMassDeletionsExceedBothLimits counts deletions at and just above each limit.
@@ -99,11 +99,11 @@ func TestLimitsApplyToEachListOfATable(t *testing.T) {
 		inputs := map[string]streamInput{}
 		for stream, n := range map[string]int{"countries": 40, "cities": cities} {
 			kind := map[string]string{"countries": "country", "cities": "city"}[stream]
-			var all []string
+			var locations []string
 			for i := range n {
-				all = append(all, fmt.Sprintf(`{"kind":%q,"name":"%s %d","row_hash":%d,"seq":%d}`, kind, kind, i, i+1, i))
+				locations = append(locations, fmt.Sprintf(`{"kind":%q,"name":"%s %d","row_hash":%d,"seq":%d}`, kind, kind, i, i+1, i))
 			}
-			inputs[stream] = streamInput{cover: load.Whole, rows: rows{"locations": strings.Join(all, ",")}}
+			inputs[stream] = streamInput{cover: load.Whole, rows: rows{"locations": strings.Join(locations, ",")}}
 		}
 		return inputs
 	}

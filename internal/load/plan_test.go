@@ -47,11 +47,11 @@ func (h *fixture) plannedIDs(d *warehouse.Draft, st string) map[string][]string 
 func TestTrialDetailsArePlannedByListRow(t *testing.T) {
 	requireTrials(t)
 	list := func(hashes map[string]int, prices ...string) map[string]streamInput {
-		var all []string
+		var listings []string
 		for i, id := range slices.Sorted(maps.Keys(hashes)) {
-			all = append(all, listing(id, "x", hashes[id], i+1))
+			listings = append(listings, listing(id, "x", hashes[id], i+1))
 		}
-		return wholeLists(strings.Join(all, ","), strings.Join(prices, ","))
+		return wholeLists(strings.Join(listings, ","), strings.Join(prices, ","))
 	}
 	first := map[string]int{"a": 1, "b": 2, "c": 3}
 	for name, c := range map[string]struct {
@@ -233,13 +233,13 @@ func TestSettledDetailsAreReadInTurn(t *testing.T) {
 	const nights, listed = 3, 12
 	h := newFixture(t, "product_listings", "products")
 	products, _ := stream.Find(h.streams, "products")
-	var all []string
+	var listings []string
 	var ids []string
 	for i := range listed {
 		ids = append(ids, fmt.Sprintf("p%02d", i))
-		all = append(all, listing(ids[i], "x", i+1, i+1))
+		listings = append(listings, listing(ids[i], "x", i+1, i+1))
 	}
-	list := wholeLists(strings.Join(all, ","), "")
+	list := wholeLists(strings.Join(listings, ","), "")
 	h.afterMerge = func(s *load.Stage, d *warehouse.Draft, _ map[string]load.Coverage, _ []load.Change) {
 		must(t, s.Findings.WriteSummary(t.Context(), load.Summary{Run: ledger.Run{ID: d.Run, StartedAt: d.At, SnapshotAt: d.At}}))
 	}

@@ -107,13 +107,13 @@ func (h *fixture) changeSchemaVersion() {
 // firstFullInput is the input of a first night that fills tables directly and by staging. Some records
 // are read twice.
 func firstFullInput() map[string]streamInput {
-	var all, prices []string
+	var listings, prices []string
 	for i := range 1_100 {
 		id := fmt.Sprintf("p%04d", i)
-		all = append(all, fmt.Sprintf(`{"id":%q,"outlet_id":"o1","row_hash":%d,"seq":1}`, id, i))
+		listings = append(listings, fmt.Sprintf(`{"id":%q,"outlet_id":"o1","row_hash":%d,"seq":1}`, id, i))
 		prices = append(prices, price(id, 1, "1", i, 1))
 	}
-	seen := wholeLists(strings.Join(all, ","), strings.Join(prices, ","))
+	seen := wholeLists(strings.Join(listings, ","), strings.Join(prices, ","))
 	seen["orders"] = streamInput{cover: load.Whole, rows: rows{
 		"orders":                   `{"id":"a","extra":"{\"x\":1}","row_hash":1,"seq":1},{"id":"b","row_hash":2,"seq":2},{"id":"a","extra":"{\"x\":2}","row_hash":3,"seq":3}`,
 		"order_line_items":         `{"order_id":"a","position":1,"row_hash":1,"seq":1}`,

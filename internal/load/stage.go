@@ -118,7 +118,7 @@ func (s *staging) countRowAges(index int, st stream.Stream, c Coverage) sqlText 
 	case c == Carried:
 		old = rowAgesSQL.Render("all_rows", values{"main": main, "rows": rows})
 	case c == Unproven:
-		old = rowAgesSQL.Render("unseen_rows", values{"main": main, "rows": rows, "staged": stagedTable(st.Name, st.Root().Name),
+		old = rowAgesSQL.Render("unstaged_rows", values{"main": main, "rows": rows, "staged": stagedTable(st.Name, st.Root().Name),
 			"same_key": joinOn("m.", "f.", st.Root().Key)})
 	}
 	return rowAgesSQL.Render("count_row_ages", values{"index": index, "main": main, "rows": rows, "old": old, "since": since})

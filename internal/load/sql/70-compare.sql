@@ -3,8 +3,8 @@
 
 -- name: compare
 -- Creates the table of the keys that are new (is_new), deleted (gone) or have new values (neither). scope
--- is a condition on a row m of main. If a row m in the scope is not a desired row, it counts as deleted. A
--- row outside the scope is kept.
+-- is a condition on a row m of main. If no desired row has the key of a row m in the scope, the row m counts
+-- as deleted. A row outside the scope is kept.
 CREATE TABLE {changed_keys} AS SELECT {keys}, f.row_hash IS NULL AS gone, m.row_hash IS NULL AS is_new
 FROM {stored} m FULL JOIN {desired} f ON {same_key}
 WHERE m.row_hash IS DISTINCT FROM f.row_hash AND (f.row_hash IS NOT NULL OR {scope})

@@ -7,7 +7,7 @@ SELECT {index}, (SELECT count(*) FROM {main} m WHERE {rows}), {old}, {since}
 -- name: all_rows
 (SELECT count(*) FROM {main} m WHERE {rows})
 
--- name: unseen_rows
+-- name: unstaged_rows
 -- Rows of main that were not staged tonight.
 (SELECT count(*) FROM {main} m ANTI JOIN {staged} f ON {same_key} WHERE {rows})
 
