@@ -34,7 +34,7 @@ type Plan struct {
 	Locked  *warehouse.LockedError
 	Streams []Planned
 	// Requests estimates the requests of the next night: the sum of LastRequests of the
-	// streams that it would read. It is 0 before the first night. Unknown counts the streams
+	// streams that the night would read. It is 0 before the first night. Unknown counts the streams
 	// that were never read. Requests does not include them.
 	Requests int64
 	Unknown  int

@@ -19,8 +19,8 @@ import (
 	"placementsync/internal/transform"
 )
 
-// batchRows is the default of Config.BatchRows. Batches of 4,000 to 20,000 rows load fastest. After
-// larger batches, near its row group size, DuckDB rewrites row groups.
+// batchRows is the default of Config.BatchRows. Batches of 4,000 to 20,000 rows load fastest. If batches
+// are almost as large as a row group, DuckDB rewrites row groups.
 const batchRows = 8_192
 
 // batchBytes is the size of the decoded bodies after which a decoder stages its rows, even if they are
@@ -177,7 +177,8 @@ func (k *sink) stageRows(ctx context.Context, decoders []*decoder) error {
 	return err
 }
 
-// flushAll stages the rows of all decoders. If rows could not be staged earlier, it returns this error.
+// flushAll stages the rows of all decoders. If rows could not be staged before, it returns the
+// earlier errors and stages nothing.
 func (k *sink) flushAll(ctx context.Context) error {
 	if k.broken != nil {
 		return k.broken

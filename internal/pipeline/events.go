@@ -221,8 +221,8 @@ func (k *sink) decodeEvent(ctx context.Context, seq uint64, record []byte) error
 	return k.flushDecoders(ctx, d)
 }
 
-// privacyOf returns the privacy rules of a stream. For a stream of events, these are the rules of its
-// table and of the tables with records of the same kind.
+// privacyOf returns the private columns of a stream. For a stream of events, they are derived from the
+// private columns of its table and of the tables with records of the same kind.
 func (n *night) privacyOf(s stream.Stream) transform.Privacy {
 	if !s.IsEvents() {
 		return n.cfg.Privacy
@@ -244,14 +244,15 @@ func (n *night) privacyOf(s stream.Stream) transform.Privacy {
 	return privacy
 }
 
-// privateColumns returns the columns of an event stream that the rules make private. If a rule names a
-// column that only a table with records of the same kind has, the column extra is private, because it may
-// contain the value. If a rule names the plain text or the rich text of a comment, both are private.
-func (n *night) privateColumns(s stream.Stream, rules []string) []string {
+// privateColumns returns the private columns of the table of an event stream. configured lists private
+// columns as table.column. A column of a table with records of the same kind makes the column with the
+// same name private. Without a column of this name, the column extra is private, because it may contain
+// the value. If the plain text or the rich text of a comment is private, both are private.
+func (n *night) privateColumns(s stream.Stream, configured []string) []string {
 	def := n.wh.Catalog.Definition(s.Root().Name)
 	var columns []string
-	for _, rule := range rules {
-		table, column, _ := strings.Cut(rule, ".")
+	for _, private := range configured {
+		table, column, _ := strings.Cut(private, ".")
 		if table != def.Name && !slices.Contains(stream.SameKind(s.SameKindAs), table) {
 			continue
 		}

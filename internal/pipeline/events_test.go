@@ -115,8 +115,8 @@ func TestEventsOutliveFailures(t *testing.T) {
 	requireEvents("a", "b")
 }
 
-// TestPrivateEvents delivers events with private values. The rules name another table with the same kind
-// of records.
+// TestPrivateEvents delivers events with private values. The private columns in the configuration are of
+// another table with records of the same kind.
 func TestPrivateEvents(t *testing.T) {
 	h := newHarness(t, smallWorld(), articleStreams()...)
 	h.cfg.Privacy.Drop, h.cfg.Privacy.Hash, h.cfg.Privacy.Key = []string{"article_comments.content"}, []string{"article_comments.author_name"}, []byte("key")

@@ -35,8 +35,7 @@ type reader struct {
 	done results
 }
 
-// received is a stream after its requests. Its decoders can contain rows that are not staged
-// yet.
+// received is a stream whose requests have ended. Its decoders can contain rows that are not staged yet.
 type received struct {
 	streamResult
 	sink *sink // nil if the stream was not requested

@@ -52,8 +52,8 @@ type Config struct {
 	MinSkipRecords int
 	// TeamID is the team of the partner. Defaults to the team of the token.
 	TeamID string
-	// Privacy contains the rules for private values, which are removed or hashed before
-	// anything is staged.
+	// Privacy names the private columns. Their values are removed or hashed before rows are
+	// staged.
 	Privacy transform.Privacy
 	// Limits are the limits for deletions. AllowMassDelete accepts a mass deletion if a second
 	// reading of the lists confirms the deletion.

@@ -65,11 +65,11 @@ func (e *SeriesError) Error() string {
 	return b.String()
 }
 
-// Rebuild builds the catalog from the retained Parquet series and the recorded changes of meta
-// and past, and publishes it. Current rows come from the newest day. Closed rows and meta
-// come from the changes of all runs. If an earlier program recorded no closed rows, history has one
-// version per day of the series. Every file is compared with the checksum in its manifest.
-// Damaged and missing files cause a *SeriesError. With skipDamaged they are skipped instead.
+// Rebuild builds the catalog from the retained Parquet series and the files of changes, and publishes the
+// catalog. Current rows come from the newest day of the series. Closed rows and meta come from the files
+// of changes of all runs. If an earlier program recorded no closed rows, history has at most one version
+// of a row for each day of the series. Every file is compared with the checksum in its manifest. Damaged
+// and missing files cause a *SeriesError. With skipDamaged they are skipped instead.
 func Rebuild(ctx context.Context, cfg Config, skipDamaged bool) (RebuildResult, error) {
 	r, err := beginRepair(cfg)
 	if err != nil {

@@ -136,8 +136,8 @@ func (n *night) removeEntries(keptRun string) error {
 	return nil
 }
 
-// seedOf returns the seed for the hashes of a stream's records. It depends on the program,
-// build, schema and privacy rules. After a change of one of them, no record is skipped.
+// seedOf returns the seed for the hashes of a stream's records. It depends on the program, the build, the
+// schema and the private columns. After a change of one of these, no record is recalled.
 func (n *night) seedOf(s stream.Stream) uint64 {
 	p := n.privacyOf(s)
 	mac := hmac.New(sha256.New, p.Key)

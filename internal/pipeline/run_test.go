@@ -162,17 +162,17 @@ func TestCheckAccess(t *testing.T) {
 	}
 }
 
-// TestPrivateColumnsOfEvents derives the private columns of event tables from rules about the
-// tables with the same kind of records.
+// TestPrivateColumnsOfEvents derives the private columns of event tables from the private columns of the
+// tables with records of the same kind.
 func TestPrivateColumnsOfEvents(t *testing.T) {
 	now := time.Date(2026, 11, 20, 2, 0, 0, 0, time.UTC)
 	r := newRunner(t, Config{}, runMode{kind: ledger.Night}, now)
 	statuses, _ := stream.Find(stream.AllWithEvents(), "article_status_events")
 	comments, _ := stream.Find(stream.AllWithEvents(), "article_comment_events")
 	for _, c := range []struct {
-		stream stream.Stream
-		rules  []string
-		want   []string
+		stream     stream.Stream
+		configured []string
+		want       []string
 	}{
 		{statuses, nil, nil},
 		{statuses, []string{"articles.live_url"}, []string{"extra"}},
@@ -182,14 +182,14 @@ func TestPrivateColumnsOfEvents(t *testing.T) {
 		{comments, []string{"article_comments.content"}, []string{"content", "content_text"}},
 		{comments, []string{"article_comment_events.content_text"}, []string{"content", "content_text"}},
 	} {
-		if got := r.night.privateColumns(c.stream, c.rules); !slices.Equal(got, c.want) {
-			t.Errorf("%s, rules %q: the private columns are %q, want %q", c.stream.Name, c.rules, got, c.want)
+		if got := r.night.privateColumns(c.stream, c.configured); !slices.Equal(got, c.want) {
+			t.Errorf("the private columns of %s are %q with %q in the configuration, want %q", c.stream.Name, got, c.configured, c.want)
 		}
 	}
 	r.night.cfg.Privacy = transform.Privacy{Key: []byte("k"), Drop: []string{"articles.campaign_id"}, Hash: []string{"articles.id", "articles.campaign_id", "articles.updated_at"}}
 	articles, _ := stream.Find(stream.AllWithEvents(), "articles")
 	if diff := cmp.Diff(r.night.cfg.Privacy, r.night.privacyOf(articles)); diff != "" {
-		t.Errorf("rules of a list (-want +got):\n%s", diff)
+		t.Errorf("private columns of a list (-want +got):\n%s", diff)
 	}
 	want := transform.Privacy{Key: []byte("k"), Hash: []string{"article_status_events.article_id"},
 		Drop: []string{"article_status_events.campaign_id", "article_status_events.extra", "article_status_events.received_at"}}
@@ -198,7 +198,7 @@ func TestPrivateColumnsOfEvents(t *testing.T) {
 	slices.Sort(got.Drop)
 	got.Drop = slices.Compact(got.Drop)
 	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("rules of events (-want +got):\n%s", diff)
+		t.Errorf("private columns of events (-want +got):\n%s", diff)
 	}
 }
 
