@@ -49,8 +49,8 @@ const (
 	Rollback = "rollback"
 )
 
-// Kinds of work after the publish of a night. Such work is not a run: it does not change
-// the snapshot that readers see.
+// Kinds of work after the publish of a night. This work is not a run: it does not change the snapshot
+// that readers see.
 const (
 	Backup = "backup"
 	Lake   = "lake"
@@ -96,7 +96,8 @@ type Run struct {
 	// Held means that the night was not published because of failed checks. Its version is
 	// kept.
 	Held bool `json:"held,omitempty"`
-	// Accepted names the failed checks despite which a held night was published at AcceptedAt.
+	// Accepted names the failed checks of a held night that an operator accepted. The night was
+	// then published, at AcceptedAt.
 	Accepted   []string  `json:"accepted,omitempty"`
 	AcceptedAt time.Time `json:"accepted_at,omitzero"`
 	// NightsLeft estimates how many more nights are needed to read the unread records. 0

@@ -15,8 +15,8 @@ import (
 	"placementsync/internal/stream"
 )
 
-// createDesired creates the desired rows of every table, which main has after the merge. It joins the
-// rows of lists with the details that complete these lists.
+// createDesired creates the desired rows of every table: the rows that the table has in main after the
+// merge. It joins the rows of lists with the details that complete these lists.
 func (m *merge) createDesired(ctx context.Context) error {
 	var err error
 	for _, st := range m.staging.streams {

@@ -33,8 +33,8 @@ func (p *Details) liveIDs(life stream.Life, days int) sqlText {
 }
 
 // idsWithEvents returns SQL that selects the campaigns or articles that events name, with the time of
-// the last event. Most partners have no events. Then a simple query replaces the others, because DuckDB
-// takes longer to plan them than to run all other statements of a small night.
+// the last event. Most partners have no events. For them it returns a query without tables, because
+// DuckDB takes longer to plan the full query than to run all other statements of a small night.
 func (p *Details) idsWithEvents(life stream.Life, hasEvents bool) sqlText {
 	none := liveSQL.Render("no_ids_with_events", nil)
 	if !hasEvents {

@@ -17,8 +17,8 @@ type Rows struct {
 	skipping, withStoredRows names
 }
 
-// Add stages rows of one table and releases them. It waits while DuckDB is busy, which
-// keeps decoders from filling the memory.
+// Add stages rows of one table and releases them. It waits while DuckDB is busy, so that decoders do not
+// fill the memory.
 func (r *Rows) Add(ctx context.Context, st, table string, rows ...arrow.RecordBatch) error {
 	defer ReleaseBatches(rows)
 	return r.staging.insert(ctx, stagingTable{st, table}, rows)
@@ -33,7 +33,7 @@ func ReleaseBatches(rows []arrow.RecordBatch) {
 
 // Finish makes the staged rows of a stream visible to queries. It keeps only the latest copy of each
 // record. It deletes all staged rows of a carried stream. distinct means that no record was read
-// twice. Finish then omits the search for duplicates, which takes most of its time.
+// twice. Finish then omits the search for duplicates, because the search takes most of its time.
 func (r *Rows) Finish(ctx context.Context, st stream.Stream, c Coverage, distinct bool) error {
 	if err := r.staging.flush(ctx, st.Name); err != nil {
 		return err

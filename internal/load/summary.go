@@ -16,7 +16,7 @@ import (
 
 // Summary is the description of a night for the tables of meta.
 type Summary struct {
-	// Run is this night. After a resume it replaces the earlier row with its id.
+	// Run is this night. After a resume, its row replaces the row of an earlier attempt.
 	Run ledger.Run
 	// Ledger contains the runs of the ledger. Runs that are not in meta yet, because they were not
 	// published or were rolled back, are added without the time of a snapshot.
@@ -31,7 +31,7 @@ func (f *Findings) WriteSummary(ctx context.Context, s Summary) error {
 	if err := f.countDrift(ctx, s.Drift); err != nil {
 		return err
 	}
-	// Read meta.runs before the transaction, which replaces the rows of this run.
+	// meta.runs is read before the transaction replaces the rows of this run.
 	known, err := queryTextSet(ctx, f.staging.draft, metaSQL.Render("known_runs", nil))
 	if err != nil {
 		return fmt.Errorf("read meta.runs: %w", err)
