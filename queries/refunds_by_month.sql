@@ -9,7 +9,7 @@ WITH items AS (
     SELECT
         CAST(date_trunc('month', date_paid AT TIME ZONE CAST($timezone AS VARCHAR)) AS DATE) AS month,
         is_refunded IS TRUE OR refund_date IS NOT NULL AS refunded,
-        refund_required IS TRUE AND NOT refunded       AS due,
+        refund_required IS TRUE AND NOT refunded    AS is_due,
         sale_price,
         CASE WHEN refund_date >= date_paid THEN epoch_us(refund_date) - epoch_us(date_paid) END AS micros
     FROM order_items
@@ -20,10 +20,10 @@ months AS (
         month,
         count(*)                                            AS items,
         count(*) FILTER (refunded)                          AS refunded,
-        count(*) FILTER (due)                               AS refund_due,
+        count(*) FILTER (is_due)                         AS refund_due,
         coalesce(sum(sale_price), 0)                        AS sales,
         coalesce(sum(sale_price) FILTER (refunded), 0)      AS refunded_sales,
-        coalesce(sum(sale_price) FILTER (due), 0)           AS due_sales,
+        coalesce(sum(sale_price) FILTER (is_due), 0)        AS due_sales,
         quantile_disc(micros, 0.5)                          AS micros
     FROM items
     WHERE ($since IS NULL OR month >= date_trunc('month', CAST($since AS DATE)))

@@ -28,7 +28,7 @@ statuses AS (
         count(DISTINCT article_id)            AS articles,
         count(micros)                         AS finished_stays,
         count(*) FILTER (WHERE is_open)       AS open_articles,
-        {{sorted "micros"}}      AS sorted,
+        {{sorted "micros"}}      AS sorted_values,
         sum(micros)                           AS total
     FROM stays
     GROUP BY status_prefix
@@ -38,8 +38,8 @@ SELECT
     status_name,
     articles,
     finished_stays,
-    CAST(round({{nth "sorted" "0.5" (size "sorted")}} / 86400e6 * 100) / 100 AS DECIMAL(18, 2)) AS p50_days,
-    CAST(round({{nth "sorted" "0.9" (size "sorted")}} / 86400e6 * 100) / 100 AS DECIMAL(18, 2)) AS p90_days,
+    CAST(round({{nth "sorted_values" "0.5" (size "sorted_values")}} / 86400e6 * 100) / 100 AS DECIMAL(18, 2)) AS p50_days,
+    CAST(round({{nth "sorted_values" "0.9" (size "sorted_values")}} / 86400e6 * 100) / 100 AS DECIMAL(18, 2)) AS p90_days,
     CAST(round(total / nullif(CAST(finished_stays AS DOUBLE), 0) / 86400e6 * 100) / 100 AS DECIMAL(18, 2))       AS mean_days,
     open_articles
 FROM statuses

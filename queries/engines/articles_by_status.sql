@@ -27,7 +27,7 @@ statuses AS (
             ELSE max_by(status_name, {{tuple}}(coalesce(status_since, {{utc "0001-01-01"}}), status_name))
                 FILTER (WHERE status_name IS NOT NULL) END AS status_name,
         count(*)                                   AS articles,
-        {{sorted "micros"}}           AS sorted,
+        {{sorted "micros"}}           AS sorted_values,
         max(micros)                                AS oldest
     FROM article_ages
     GROUP BY status_prefix
@@ -36,7 +36,7 @@ SELECT
     status_prefix,
     status_name,
     articles,
-    CAST(round({{nth "sorted" "0.5" (size "sorted")}} / 86400e6 * 100) / 100 AS DECIMAL(18, 2)) AS p50_days_in_status,
+    CAST(round({{nth "sorted_values" "0.5" (size "sorted_values")}} / 86400e6 * 100) / 100 AS DECIMAL(18, 2)) AS p50_days_in_status,
     CAST(round(oldest / 86400e6 * 100) / 100 AS DECIMAL(18, 2)) AS oldest_days
 FROM statuses
 ORDER BY articles DESC, status_prefix NULLS LAST

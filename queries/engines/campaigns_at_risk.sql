@@ -17,7 +17,7 @@ publications AS (
     GROUP BY s.article_id
 ),
 durations AS (
-    SELECT {{sorted "publications.published_us - a.started_us"}} AS sorted
+    SELECT {{sorted "publications.published_us - a.started_us"}} AS sorted_values
     FROM publications
     JOIN (SELECT article_id, {{micros "started_at"}} AS started_us FROM ${mart}.article_progress) AS a ON a.article_id = publications.article_id
     CROSS JOIN (SELECT {{micros "snapshot_at"}} AS now_us FROM ${mart}.snapshot) AS s
@@ -30,7 +30,7 @@ durations AS (
 clock AS (
     SELECT
         {{micros "s.snapshot_at"}} AS now_us,
-        coalesce({{nth "d.sorted" "0.5" (size "d.sorted")}}, 0) AS pace_us
+        coalesce({{nth "d.sorted_values" "0.5" (size "d.sorted_values")}}, 0) AS pace_us
     FROM ${mart}.snapshot AS s
     CROSS JOIN durations AS d
 ),

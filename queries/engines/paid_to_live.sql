@@ -17,8 +17,8 @@ publications AS (
 spans AS (
     SELECT
         {{month (local_date "publications.published_at" "params.timezone")}} AS month,
-        p.order_paid_at IS NULL          AS unpaid,
-        publications.published_at < p.order_paid_at AS early,
+        p.order_paid_at IS NULL       AS is_unpaid,
+        publications.published_at < p.order_paid_at AS is_early,
         CASE WHEN publications.published_at >= p.order_paid_at THEN {{micros "publications.published_at"}} - {{micros "p.order_paid_at"}} END AS micros,
         CASE WHEN publications.published_at >= p.order_paid_at THEN {{micros "p.started_at"}} - {{micros "p.order_paid_at"}} END   AS start_micros,
         params.since,
@@ -31,9 +31,9 @@ months AS (
     SELECT
         month,
         count(*)                               AS articles,
-        count(*) FILTER (WHERE unpaid)         AS unpaid,
-        count(*) FILTER (WHERE early)          AS early,
-        {{sorted "micros"}}       AS sorted,
+        count(*) FILTER (WHERE is_unpaid)   AS unpaid,
+        count(*) FILTER (WHERE is_early)    AS early,
+        {{sorted "micros"}}       AS sorted_values,
         sum(micros)                            AS total,
         {{sorted "start_micros"}} AS starts
     FROM spans
@@ -46,9 +46,9 @@ SELECT
     articles,
     unpaid AS articles_without_payment,
     early  AS articles_live_before_payment,
-    CAST(round({{nth "sorted" "0.5" (size "sorted")}} / 86400e6 * 100) / 100 AS DECIMAL(18, 2)) AS p50_days,
-    CAST(round({{nth "sorted" "0.9" (size "sorted")}} / 86400e6 * 100) / 100 AS DECIMAL(18, 2)) AS p90_days,
-    CAST(round(total / nullif(CAST({{size "sorted"}} AS DOUBLE), 0) / 86400e6 * 100) / 100 AS DECIMAL(18, 2))         AS mean_days,
+    CAST(round({{nth "sorted_values" "0.5" (size "sorted_values")}} / 86400e6 * 100) / 100 AS DECIMAL(18, 2)) AS p50_days,
+    CAST(round({{nth "sorted_values" "0.9" (size "sorted_values")}} / 86400e6 * 100) / 100 AS DECIMAL(18, 2)) AS p90_days,
+    CAST(round(total / nullif(CAST({{size "sorted_values"}} AS DOUBLE), 0) / 86400e6 * 100) / 100 AS DECIMAL(18, 2))         AS mean_days,
     CAST(round({{nth "starts" "0.5" (size "starts")}} / 86400e6 * 100) / 100 AS DECIMAL(18, 2)) AS p50_days_to_start
 FROM months
 ORDER BY month NULLS LAST

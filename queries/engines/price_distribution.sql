@@ -45,12 +45,12 @@ bounds AS (
     FROM bands
 ),
 sorted_bands AS (
-    SELECT pricing_tier, currency, count(*) AS prices, min(band) AS lowest, max(band) AS highest, {{sorted "band"}} AS sorted
+    SELECT pricing_tier, currency, count(*) AS prices, min(band) AS lowest, max(band) AS highest, {{sorted "band"}} AS sorted_values
     FROM price_bands
     GROUP BY pricing_tier, currency
 ),
--- The shown bands reach from the 1st to the 99th percentile. The first one also counts all lower
--- prices, and the last one all higher prices.
+-- The shown bands reach from the 1st to the 99th percentile. The first shown band also counts all
+-- lower prices, and the last shown band all higher prices.
 spans AS (
     SELECT
         pricing_tier,
@@ -58,8 +58,8 @@ spans AS (
         prices,
         lowest,
         highest,
-        {{nth "sorted" "0.01" (size "sorted")}} AS first_band,
-        {{nth "sorted" "0.99" (size "sorted")}} AS last_band
+        {{nth "sorted_values" "0.01" (size "sorted_values")}} AS first_band,
+        {{nth "sorted_values" "0.99" (size "sorted_values")}} AS last_band
     FROM sorted_bands
 ),
 shown_bands AS (

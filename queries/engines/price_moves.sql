@@ -29,7 +29,7 @@ days AS (
         count(*)                                         AS changes,
         count(*) FILTER (WHERE new_amount > old_amount)  AS rises,
         count(*) FILTER (WHERE new_amount < old_amount)  AS falls,
-        {{sorted "percent"}} AS sorted
+        {{sorted "percent"}} AS sorted_values
     FROM changes
     GROUP BY day, pricing_tier, currency
 )
@@ -40,8 +40,8 @@ SELECT
     changes,
     rises,
     falls,
-    CAST(round({{nth "sorted" "0.25" (size "sorted")}} * 10) / 10 AS DECIMAL(38, 1)) AS p25_percent,
-    CAST(round({{nth "sorted" "0.5" (size "sorted")}} * 10) / 10 AS DECIMAL(38, 1))  AS median_percent,
-    CAST(round({{nth "sorted" "0.75" (size "sorted")}} * 10) / 10 AS DECIMAL(38, 1)) AS p75_percent
+    CAST(round({{nth "sorted_values" "0.25" (size "sorted_values")}} * 10) / 10 AS DECIMAL(38, 1)) AS p25_percent,
+    CAST(round({{nth "sorted_values" "0.5" (size "sorted_values")}} * 10) / 10 AS DECIMAL(38, 1))  AS median_percent,
+    CAST(round({{nth "sorted_values" "0.75" (size "sorted_values")}} * 10) / 10 AS DECIMAL(38, 1)) AS p75_percent
 FROM days
 ORDER BY day, pricing_tier NULLS LAST, currency NULLS LAST

@@ -10,7 +10,7 @@ items AS (
     SELECT
         {{month (local_date "i.date_paid" "params.timezone")}} AS month,
         coalesce(i.is_refunded, false) OR i.refund_date IS NOT NULL                                           AS refunded,
-        coalesce(i.refund_required, false) AND NOT coalesce(i.is_refunded, false) AND i.refund_date IS NULL   AS due,
+        coalesce(i.refund_required, false) AND NOT coalesce(i.is_refunded, false) AND i.refund_date IS NULLAS is_due,
         i.sale_price,
         CASE WHEN i.refund_date >= i.date_paid THEN {{micros "i.refund_date"}} - {{micros "i.date_paid"}} END AS micros,
         params.since,
@@ -24,11 +24,11 @@ months AS (
         month,
         count(*)                                              AS items,
         count(*) FILTER (WHERE refunded)                      AS refunded,
-        count(*) FILTER (WHERE due)                           AS refund_due,
+        count(*) FILTER (WHERE is_due)                     AS refund_due,
         coalesce(sum(sale_price), 0)                          AS sales,
         coalesce(sum(sale_price) FILTER (WHERE refunded), 0)  AS refunded_sales,
-        coalesce(sum(sale_price) FILTER (WHERE due), 0)       AS due_sales,
-        {{sorted "micros"}}                      AS sorted
+        coalesce(sum(sale_price) FILTER (WHERE is_due), 0)    AS due_sales,
+        {{sorted "micros"}}                      AS sorted_values
     FROM items
     WHERE (since IS NULL OR month >= {{month "since"}})
       AND (until IS NULL OR month < {{month "until"}})
@@ -43,6 +43,6 @@ SELECT
     CAST(refunded_sales AS DECIMAL(18, 2))                          AS refunded_total,
     CAST(due_sales AS DECIMAL(18, 2))                               AS refund_due_total,
     CAST(round(CAST(100 * refunded AS DOUBLE) / items * 10) / 10 AS DECIMAL(38, 1))  AS refunded_percent,
-    CAST(round({{nth "sorted" "0.5" (size "sorted")}} / 86400e6 * 100) / 100 AS DECIMAL(18, 2)) AS p50_days_to_refund
+    CAST(round({{nth "sorted_values" "0.5" (size "sorted_values")}} / 86400e6 * 100) / 100 AS DECIMAL(18, 2)) AS p50_days_to_refund
 FROM months
 ORDER BY month NULLS LAST

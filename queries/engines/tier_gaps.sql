@@ -44,7 +44,7 @@ gaps AS (
         count(*)                            AS listings,
         {{sorted "amount"}}    AS amounts,
         {{sorted "compared"}}  AS compared_amounts,
-        {{sorted "gap"}}       AS sorted,
+        {{sorted "gap"}}       AS sorted_values,
         {{sorted "percent"}} AS percents,
         count(*) FILTER (WHERE gap < 0)     AS compared_cheaper
     FROM pairs
@@ -57,9 +57,9 @@ SELECT
     listings,
     CAST({{nth "amounts" "0.5" "listings"}} AS DECIMAL(18, 2))          AS median_price,
     CAST({{nth "compared_amounts" "0.5" "listings"}} AS DECIMAL(18, 2)) AS compared_median_price,
-    CAST({{nth "sorted" "0.25" "listings"}} AS DECIMAL(18, 2))          AS p25_gap,
-    CAST({{nth "sorted" "0.5" "listings"}} AS DECIMAL(18, 2))           AS median_gap,
-    CAST({{nth "sorted" "0.75" "listings"}} AS DECIMAL(18, 2))          AS p75_gap,
+    CAST({{nth "sorted_values" "0.25" "listings"}} AS DECIMAL(18, 2))          AS p25_gap,
+    CAST({{nth "sorted_values" "0.5" "listings"}} AS DECIMAL(18, 2))           AS median_gap,
+    CAST({{nth "sorted_values" "0.75" "listings"}} AS DECIMAL(18, 2))          AS p75_gap,
     CAST(round({{nth "percents" "0.5" (size "percents")}} * 10) / 10 AS DECIMAL(38, 1))   AS median_gap_percent,
     compared_cheaper
 FROM gaps

@@ -57,7 +57,7 @@ ends AS (
     CROSS JOIN params
     GROUP BY s.article_id
 ),
--- is_done marks articles that are published or ended without a known time. They are never in progress.
+-- is_done marks articles that are published or ended at an unknown time. Such articles are never in progress.
 article_dates AS (
     SELECT
         p.started_at,

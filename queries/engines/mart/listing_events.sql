@@ -1,4 +1,4 @@
--- The times at which product listings appeared, were withdrawn and returned.
+-- When product listings appeared, were withdrawn and returned.
 WITH versions AS (
     SELECT id, valid_from, CAST(NULL AS {{instant}}) AS valid_to FROM ${current}.product_listings
     UNION ALL
