@@ -213,7 +213,8 @@ func (h *fixture) filesOfLake() []string {
 	return found
 }
 
-// metadataFile returns the path of a table's metadata from the catalog.
+// metadataFile returns the path of the current metadata file of a table. The path is read from the
+// catalog.
 func (h *fixture) metadataFile(namespace, table string) (path string) {
 	h.Helper()
 	db, err := sql.Open("sqlite", h.path("lake/catalog.db"))

@@ -28,7 +28,7 @@ func (h *fixture) makeFilesOld() {
 	}
 }
 
-// register adds a table to the catalog, as register_table of engines does.
+// register adds a table to the catalog, as the procedure register_table of an engine does.
 func (h *fixture) register(namespace, name, metadata string) {
 	h.Helper()
 	db, err := sql.Open("sqlite", h.path("lake/catalog.db"))
@@ -61,7 +61,7 @@ func (h *fixture) dataFiles(table, run string) []string {
 }
 
 // TestSecondCatalogIsRefused publishes into the folder of another catalog. The commands must fail and
-// remove no file.
+// remove no file. With another namespace, publish must succeed.
 func TestSecondCatalogIsRefused(t *testing.T) {
 	h := newFixture(t, 1)
 	run := h.publish()[0].Run

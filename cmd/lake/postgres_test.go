@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// postgresVar is the variable with the address of a Postgres database, for example
+// postgresVar is the environment variable with the address of a Postgres database, for example
 // postgres://lake@127.0.0.1/lake. Its password is in PGPASSWORD. The test adds the tables of
 // an Iceberg catalog to the database and removes its own rows.
 const postgresVar = "PLACEMENTSYNC_TEST_POSTGRES"

@@ -40,7 +40,7 @@ func publishCommand(g *globals) *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error { return runPublish(cmd.Context(), g, o, args) },
 	}
 	cmd.Flags().BoolVar(&o.all, "all", false, "commit each kept night that is missing in the lake, oldest first")
-	cmd.Flags().BoolVar(&o.replace, "replace", false, "replace the history of another warehouse, as after a loss without a backup")
+	cmd.Flags().BoolVar(&o.replace, "replace", false, "replace the history of another warehouse, for example of a warehouse that was lost without a backup")
 	cmd.Flags().BoolVar(&o.views, "views", false, "also install the views of mart for Spark and Trino, if the catalog can store views (REST)")
 	o.format = formatFlag(cmd)
 	cmd.Flags().BoolVar(&o.unrecorded, "unrecorded", false, "do not write the ledger entry; the calling program writes it")

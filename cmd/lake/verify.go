@@ -20,8 +20,9 @@ func verifyCommand(g *globals) *cobra.Command {
 		Use:   "verify [RUN]",
 		Short: "Compare every table of the lake with the version that it was published from",
 		Long: "Compare every table of RUN, by default the night that the lake shows, with the version that\n" +
-			"it was published from. The rows and a checksum of all values are compared. DuckDB reads the\n" +
-			"files in the metadata of the lake, and finds columns by their field ids, as an engine does.\n" +
+			"it was published from. The number of rows and a checksum of all values are compared. DuckDB\n" +
+			"reads the data files that the lake lists, and finds columns by their field ids, as an engine\n" +
+			"does.\n" +
 			"The command changes nothing, and ends with 3 when a table differs.",
 		Args: cobra.MaximumNArgs(1),
 	}, verifyLake)

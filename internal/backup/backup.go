@@ -136,8 +136,8 @@ func timeAfter(now, previous time.Time) time.Time {
 	return now
 }
 
-// checkOwner returns the manifests in the bucket. It returns an *OtherWarehouseError if the run of the newest
-// manifest is not in the ledger: a new warehouse must not replace the backup of a lost warehouse.
+// checkOwner returns the manifests in the bucket. It returns an *OtherWarehouseError if this warehouse does
+// not know the run of the newest manifest: a new warehouse must not replace the backup of a lost warehouse.
 func (j *job) checkOwner(ctx context.Context) (manifests, error) {
 	existing, err := listManifests(ctx, j.Bucket)
 	if err != nil || len(existing.readable) == 0 {
@@ -181,7 +181,7 @@ func (j *job) checkStored(ctx context.Context, manifest string) error {
 
 // sendFiles sends the missing files. If a night changed the Parquet series meanwhile, sendFiles starts
 // again, because a backup must not mix files from before and after a night. It also starts again once
-// if files were damaged, because a night may have been replacing them.
+// if files were missing or damaged, because a night may have been replacing them.
 func (j *job) sendFiles(ctx context.Context) error {
 	const maxAttempts = 5
 	isUnchanged := false
@@ -255,8 +255,8 @@ func (j *job) sendFile(ctx context.Context, want checksum.FileSum) error {
 	return nil // a file of state/ may have been removed meanwhile
 }
 
-// sendFrom sends the file at a path if it has the checksum of want. Otherwise it returns the problem
-// of the file.
+// sendFrom sends the file at a path. If want has a checksum and the file has another one, sendFrom sends
+// nothing and returns the problem of the file.
 func (j *job) sendFrom(ctx context.Context, path string, want checksum.FileSum) (problem string, err error) {
 	f, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {

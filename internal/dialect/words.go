@@ -46,14 +46,14 @@ func words() map[string]map[string]string {
 			Trino: "with_timezone(CAST(%[1]s AS TIMESTAMP(6)), %[2]s)"},
 		"midnight_after": {Spark: "CAST(convert_timezone(%[3]s, current_timezone(), CAST(date_add(%[1]s, %[2]s) AS TIMESTAMP_NTZ)) AS TIMESTAMP)",
 			Trino: "with_timezone(CAST(date_add('day', %[2]s, %[1]s) AS TIMESTAMP(6)), %[3]s)"},
-		// days_ago is the date a number of days before the snapshot, in UTC.
+		// days_ago is the UTC date of the snapshot minus a number of days.
 		"days_ago": {Spark: "CAST((SELECT convert_timezone(current_timezone(), 'UTC', CAST(snapshot_at AS TIMESTAMP_NTZ)) - INTERVAL %[1]s DAYS FROM ${mart}.snapshot) AS DATE)",
 			Trino: "CAST((SELECT at_timezone(snapshot_at, 'UTC') - INTERVAL '%[1]s' DAY FROM ${mart}.snapshot) AS DATE)"},
 	}
 }
 
-// functions returns the words of an engine as functions of a template, and the function "spark". It
-// reports whether the engine is Spark, for statements that differ in structure.
+// functions returns the words of an engine as functions of a template. The function "spark" reports
+// whether the engine is Spark. Files use it for statements that differ in structure.
 func (e Engine) functions() template.FuncMap {
 	all := template.FuncMap{"spark": func() bool { return e.Name == Spark }}
 	for name, forms := range words() {

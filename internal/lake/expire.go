@@ -195,7 +195,8 @@ func oldNights(own tables, states map[tableName]publishedState, keep int) []stri
 }
 
 // expireTable returns the change that removes the tags of nights and the snapshots that then have
-// no branch or tag. removed counts these snapshots.
+// no branch or tag. A table without a tag of these nights is not changed. removed counts the removed
+// snapshots.
 func expireTable(n tableName, t *table.Table, nights []string) (c change, removed int) {
 	c = change{name: n, base: t}
 	referenced := map[int64]bool{} // snapshots with a branch or tag
@@ -227,6 +228,7 @@ func expireTable(n tableName, t *table.Table, nights []string) (c change, remove
 
 // removeFiles removes the files to which only the metadata before the expiry refer, and old files to
 // which no metadata refer. It removes no needed file, and adds the counts to e.
+// In a dry run it only counts.
 func (l *Lake) removeFiles(ctx context.Context, before, after *table.Table, needed map[string]bool, e *Expired) (err error) {
 	referredBefore := map[string]bool{}
 	if len(before.Metadata().Snapshots()) != len(after.Metadata().Snapshots()) || before.MetadataLocation() != after.MetadataLocation() {

@@ -29,7 +29,7 @@ type files struct {
 	icebergio.WriteFileIO
 	disk  durable.Disk
 	local bool
-	root  string // an address: file:///folder or s3://bucket/prefix
+	root  string // file:///folder, s3://bucket/prefix, or empty if the server chooses the folders
 	made  *madeFiles
 	s3    object.Config
 }

@@ -101,7 +101,7 @@ func (l *Lake) checkOwner(loaded tables) (hasOwnerFile bool, err error) {
 	case err != nil:
 		return false, err
 	case o.ID != "" && len(ids) == 0: // this catalog may be the owner, and its tables may be lost
-		return false, fmt.Errorf("open the lake: %s names the catalog %q as the owner of its tables, and this catalog has no tables; nothing was changed: "+
+		return false, fmt.Errorf("open the lake: %s names the catalog %q as the owner of the tables there, and this catalog has no tables; nothing was changed: "+
 			"restore the catalog (catalog.db), set another lake.namespace or lake.warehouse, or remove %[1]s if the old tables are not needed", l.ownerFile(), o.Catalog)
 	case o.ID != "" && !slices.Contains(ids, o.ID):
 		return false, l.otherOwnerErr(o)
@@ -116,7 +116,7 @@ func (l *Lake) checkOwner(loaded tables) (hasOwnerFile bool, err error) {
 }
 
 func (l *Lake) otherOwnerErr(o owner) error {
-	return fmt.Errorf("open the lake: %s names another catalog, %q, as the owner of its tables; nothing was changed: "+
+	return fmt.Errorf("open the lake: %s names another catalog, %q, as the owner of the tables there; nothing was changed: "+
 		"set another lake.namespace or lake.warehouse for one of the two", l.ownerFile(), o.Catalog)
 }
 

@@ -47,7 +47,7 @@ func (e *UnknownError) Unwrap() error { return e.Err }
 
 // Publish commits all tables of a version in one step. It commits nothing if the lake already shows the
 // night, and returns an error if the lake shows a later night. If the lake shows the history of another
-// warehouse, Publish replaces it if replace is true, and otherwise returns an error.
+// warehouse, Publish returns an error. With replace, it replaces this history instead.
 func (l *Lake) Publish(ctx context.Context, v *Version, replace bool) (p Published, err error) {
 	startedAt := l.cfg.Now()
 	p = Published{Run: v.Run, SnapshotAt: v.At, Tables: len(v.sources)}
@@ -221,8 +221,8 @@ func sumBeforeFooter(path string) (string, error) {
 }
 
 // planRows returns the action of a table of the schema past or meta. It adds the rows that the lake
-// lacks. If the rows of the lake differ from the version, as after a rollback or a rebuild, it replaces
-// all rows.
+// lacks. It replaces all rows if the rows of the lake differ from the version, as after a rollback or a
+// rebuild, or if the table has maxFiles files.
 func (v *Version) planRows(ctx context.Context, s source, state publishedState, m measure) (a action, err error) {
 	a = action{source: s, content: m.content}
 	condition := sqltext.SQL("true")

@@ -79,8 +79,8 @@ func (d design) newMetadata(location string) (table.Metadata, error) {
 }
 
 // evolve returns the updates that change the schema of a table to the design, or no updates if both are
-// equal. Columns that the design lacks are kept and are NULL in new rows. If a new column has the name of
-// a kept column, the kept column is removed from the schema. Earlier snapshots still have it.
+// equal. A column that the design lacks is kept, and is NULL in new rows. If the design has another column
+// with the same name, the old column is removed from the schema. Earlier snapshots still have it.
 func (d design) evolve(m table.Metadata) ([]table.Update, error) {
 	current, wanted := m.CurrentSchema(), d.fields()
 	for _, old := range current.Fields() {

@@ -69,7 +69,7 @@ func (s *campaigns) stepDay(r *rand.Rand) {
 	})
 }
 
-// beginArticles starts up to two articles for items of the profile without an article.
+// beginArticles starts up to two articles. Each is for an item of the profile that has no article.
 func (s *campaigns) beginArticles(r *rand.Rand, c *campaign) {
 	for range 2 {
 		if len(c.articles) >= c.plannedArticles || len(s.items.unassigned[c.profile]) == 0 || s.calendar.day > c.lastStartDay {

@@ -42,7 +42,7 @@ type items struct {
 	*world
 	all        []item
 	list       list       // GET /order-items
-	unassigned [][]uint32 // items without an article, by profile
+	unassigned [][]uint32 // items that still need an article, by profile; add-ons need none
 	open       []uint32   // items with a future event
 }
 

@@ -116,7 +116,8 @@ type Options struct {
 	// at least 1.
 	RateBurst int
 
-	// Faults select requests and break their responses. The first fault that matches a request applies.
+	// Faults select requests and break their responses. If several faults apply to a request, only the
+	// first is used.
 	Faults []Fault
 	// FaultFunc takes precedence over Faults. If it returns nil, Faults applies. Calls are
 	// serialized and must not call the service.

@@ -79,7 +79,8 @@ func (s *orders) newOrder(r *rand.Rand, earliest int64) uint32 {
 	return n
 }
 
-// computeAmounts computes the amounts of an order. The total is the exact sum of the other amounts.
+// computeAmounts computes the amounts of an order. The total is exactly the subtotal and the fee, less the
+// discount and the credits.
 func (o *order) computeAmounts(roll uint64) {
 	for _, l := range o.lines {
 		o.subtotal += l.salePrice()

@@ -60,10 +60,10 @@ func (s *outlets) newOutlet(n uint32) outlet {
 		created: s.calendar.birth + int64(h%(365*daySeconds)),
 	}
 	// A generated name, or one with special characters.
-	if name := s.seed.roll(kindOutlet, n, 4); oneIn(name, 7) {
-		o.name = pick(oddNames, mix(name))
+	if nameRoll := s.seed.roll(kindOutlet, n, 4); oneIn(nameRoll, 7) {
+		o.name = pick(oddNames, mix(nameRoll))
 	} else {
-		o.name = o.place.name + " " + pick(beats, mix(name)) + " " + pick(mastheads, mix(name+1))
+		o.name = o.place.name + " " + pick(beats, mix(nameRoll)) + " " + pick(mastheads, mix(nameRoll+1))
 	}
 	if oneIn(h, 20) {
 		o.place = city{}
@@ -73,11 +73,11 @@ func (s *outlets) newOutlet(n uint32) outlet {
 	}
 	for i := range 1 + h>>32%3 {
 		number := n*maxChannels + uint32(i)
-		c := s.seed.roll(kindChannel, number, 2)
+		channelRoll := s.seed.roll(kindChannel, number, 2)
 		o.channels = append(o.channels, channel{
-			n: number, kind: pick(channelTypes, mix(c)), placement: pick(placementTypes, mix(c+1)),
-			authority: int64(10 + c%85), ranking: int64(5 + c>>8%90), doFollow: c>>16%3 > 0,
-			disclaimer: int(c >> 24 % uint64(len(disclaimers))),
+			n: number, kind: pick(channelTypes, mix(channelRoll)), placement: pick(placementTypes, mix(channelRoll+1)),
+			authority: int64(10 + channelRoll%85), ranking: int64(5 + channelRoll>>8%90), doFollow: channelRoll>>16%3 > 0,
+			disclaimer: int(channelRoll >> 24 % uint64(len(disclaimers))),
 		})
 	}
 	o.updated = o.created

@@ -148,8 +148,8 @@ func (e *enc) money(key string, m micros) {
 // sixteen it writes null and returns false. For another one in sixteen it writes nothing and returns false.
 func (e *enc) hasValue(key string) bool {
 	last := len(key) - 1
-	name := uint64(key[0]) | uint64(key[last/2])<<8 | uint64(key[last])<<16 | uint64(last)<<24
-	switch mix(e.roll^name) % 16 {
+	keyHash := uint64(key[0]) | uint64(key[last/2])<<8 | uint64(key[last])<<16 | uint64(last)<<24
+	switch mix(e.roll^keyHash) % 16 {
 	case 0:
 		e.null(key)
 		return false
@@ -252,7 +252,8 @@ type micros int64
 // dollars returns an amount of n whole units.
 func dollars(n int64) micros { return micros(n) * 1_000_000 }
 
-// perMille returns n thousandths of an amount, rounded down to the millionth.
+// perMille returns n times a thousandth of an amount. The thousandth is rounded down to a millionth of the
+// currency.
 func (m micros) perMille(n int64) micros { return m / 1000 * micros(n) }
 
 // appendMoney appends an amount as a JSON number. Some numbers have the noise of binary floating

@@ -12,7 +12,8 @@ import (
 	"placementsync/internal/sim"
 )
 
-// fieldTexts returns the values of all records of a list as texts, by record and path.
+// fieldTexts returns the values of all records of a list as texts, by the id of the record with the path
+// of the field.
 func fieldTexts(t *testing.T, service *sim.Service, path string) map[string]string {
 	t.Helper()
 	out := map[string]string{}
@@ -143,18 +144,18 @@ func TestValueFaultsAreExact(t *testing.T) {
 		Paid *time.Time `json:"date_paid"`
 	}
 	paidWithoutFault, compared := map[string]time.Time{}, 0
-	read := func(each func(item orderItem)) {
+	eachPaid := func(do func(item orderItem)) {
 		for _, raw := range service.Records("/order-items") {
 			var item orderItem
 			if err := json.Unmarshal(raw, &item); err == nil && item.Paid != nil { // time.Time rejects a time without a zone
-				each(item)
+				do(item)
 			}
 		}
 	}
 	service.SetValueFaults()
-	read(func(item orderItem) { paidWithoutFault[item.ID] = *item.Paid })
+	eachPaid(func(item orderItem) { paidWithoutFault[item.ID] = *item.Paid })
 	service.SetValueFaults(sim.ValueFault{Kind: sim.ValueDates})
-	read(func(item orderItem) {
+	eachPaid(func(item orderItem) {
 		if compared++; !item.Paid.Equal(paidWithoutFault[item.ID].AddDate(0, 0, 1)) {
 			t.Errorf("order item %s was paid %v, want a day after %v", item.ID, item.Paid, paidWithoutFault[item.ID])
 		}
