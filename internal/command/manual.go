@@ -25,7 +25,7 @@ type Fact struct{ Name, Meaning string }
 // Environment lists the variables that both programs read.
 func Environment() []Fact {
 	return []Fact{
-		{"NAME", "The value of ${NAME} in the configuration, such as PLACEMENTSYNC_TOKEN."},
+		{"NAME", "The value of ${NAME} in the configuration. For example, PLACEMENTSYNC_TOKEN is the value of ${PLACEMENTSYNC_TOKEN}."},
 		{"NAME_FILE", "The path of a file with this value, used if NAME is not set. Other users may see the environment of the program, but not the content of the file."},
 		{"AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_REGION, AWS_PROFILE", "The access to object storage, used for settings that are empty in the section \"s3\" of the configuration."},
 		{"HTTPS_PROXY, HTTP_PROXY, NO_PROXY", "The proxy for requests to the service and for alerts, and the hosts reached without it. No proxy is used for this machine itself."},
@@ -62,11 +62,11 @@ func ManualCommand(m Manual) *cobra.Command {
 func disableHyphenation(dir string) error {
 	pages, err := filepath.Glob(filepath.Join(dir, "*.1"))
 	for _, page := range pages {
-		text, readErr := os.ReadFile(page)
-		if readErr == nil {
-			readErr = os.WriteFile(page, bytes.Replace(text, []byte("\n.SH NAME\n"), []byte(".nr HY 0\n.nh\n.ad l\n.SH NAME\n"), 1), 0o644)
+		text, pageErr := os.ReadFile(page)
+		if pageErr == nil {
+			pageErr = os.WriteFile(page, bytes.Replace(text, []byte("\n.SH NAME\n"), []byte(".nr HY 0\n.nh\n.ad l\n.SH NAME\n"), 1), 0o644)
 		}
-		err = errors.Join(err, readErr)
+		err = errors.Join(err, pageErr)
 	}
 	return err
 }

@@ -75,7 +75,8 @@ func ChooseStreams(include, exclude []string) (chosen []string) {
 }
 
 // SuggestStream returns advice if no stream matches a pattern. It returns "" if a stream
-// matches. It also returns "" for an invalid pattern, because package config reports it.
+// matches. It also returns "" for an empty or invalid pattern, because package config reports
+// such a pattern.
 func SuggestStream(pattern string) string {
 	names := streamNames()
 	_, err := path.Match(pattern, "")

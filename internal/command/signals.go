@@ -23,7 +23,7 @@ const gracePeriod = 4 * time.Second
 // is over, or until a second signal. In the last two cases it prints the text in abandonment,
 // and returns the exit code of an interruption while the work is still running. That is safe
 // because the program can be killed at any instruction without losing data. Work that can need
-// longer to end calls waitForWork when it begins: then there is no grace period.
+// longer to end calls waitForWork when it begins: then only a second signal ends the wait early.
 func RunInterruptible(stderr io.Writer, abandonment string, work func(ctx context.Context, waitForWork func()) int) int {
 	endCrashesBySignal()
 	var waits atomic.Bool

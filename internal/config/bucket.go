@@ -51,10 +51,10 @@ func (v *validator) checkS3(s S3) {
 	const endpoint = "s3.endpoint"
 	if s.Endpoint != "" {
 		u := v.checkAddress(webAddress{path: endpoint, text: s.Endpoint, example: "https://s3.example.com",
-			credentials: "remove them and use s3.access_key_file and s3.secret_key_file", allowPlain: s.AllowInsecure,
+			credentialAdvice: "remove them and use s3.access_key_file and s3.secret_key_file", allowPlain: s.AllowInsecure,
 			plainProblem: "would transfer the stored data unencrypted: use https, or set s3.allow_insecure: true"})
 		if u != nil && (strings.Trim(u.Path, "/") != "" || strings.ContainsAny(s.Endpoint, "?#")) {
-			v.refuse(endpoint, originOf(u), "is followed by a path, query or fragment: end it with the host, and name the bucket where it is used")
+			v.refuse(endpoint, originOf(u), "is followed by a path, query or fragment: end it with the host, and name the bucket in an address such as s3://bucket/prefix")
 		}
 	}
 	if !regionName.MatchString(s.Region) {

@@ -71,14 +71,13 @@ type API struct {
 }
 
 // Retry is the retry policy (spec section 8). Before retry n, counted from 0, the client waits
-// min(Max, Base*2^n), and in addition a random share of this time of at most Jitter. Max also
-// caps Retry-After.
+// min(Max, Base*2^n), plus a random share of this time. Max also caps Retry-After.
 type Retry struct {
 	// MaxRetries is the number of attempts after the first.
 	MaxRetries int           `yaml:"max_retries"`
 	Base       time.Duration `yaml:"base"`
 	Max        time.Duration `yaml:"max"`
-	// Jitter is a share of the delay, 0 to 1.
+	// Jitter is the upper bound of the random share, 0 to 1.
 	Jitter float64 `yaml:"jitter"`
 }
 
@@ -191,15 +190,15 @@ type Serve struct {
 	// InboxMax limits the size of the webhook inbox, such as 500MB. Empty means 1GB or
 	// a tenth of the free space on its disk, whichever is less.
 	InboxMax string `yaml:"inbox_max"`
-	// RefreshOnEvent reads the records of a status change at once and publishes a version
-	// with them.
+	// RefreshOnEvent starts a refresh after a webhook event about a status change. The refresh
+	// reads the changed records and publishes a version with them.
 	RefreshOnEvent bool `yaml:"refresh_on_event"`
 	// SQL allows users to write SQL in the browser pages of serve and explore.
 	SQL bool `yaml:"sql"`
 }
 
-// Notify has the addresses to call when a night ends, and the receivers of findings. The
-// addresses are secrets, because chats and monitoring services put a credential into the path. An
+// Notify has the addresses to call when a night ends, and the receivers of the messages of watches.
+// The addresses are secrets, because chats and monitoring services put a credential into the path. An
 // empty address is not called.
 type Notify struct {
 	// FailureURL receives a JSON POST when a night failed, is partial or held, or has new warnings.

@@ -68,8 +68,8 @@ func quoteScalar(text string) string {
 	return strconv.Quote(text)
 }
 
-// scalarAt returns the text of the value at a path and the line of its key, or 0 if the
-// path does not exist.
+// scalarAt returns the text of the value at a path and the line of its key. The line is 0 if the
+// path does not exist, or if data is not a single valid YAML document.
 func scalarAt(data []byte, path string) (text string, line int) {
 	// The parser counts lines that end with \r\n twice.
 	file, err := parser.ParseBytes(bytes.ReplaceAll(data, []byte("\r\n"), []byte("\n")), 0)

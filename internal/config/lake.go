@@ -128,8 +128,8 @@ func checkPostgres(address string) error {
 
 func (v *validator) checkLakeREST(r LakeREST) {
 	address := webAddress{path: "lake.rest.uri", text: r.URI, example: "https://catalog.example.com",
-		credentials:  "remove them, and use lake.rest.token_file or lake.rest.credential_file",
-		plainProblem: "would send credentials unencrypted: use https"}
+		credentialAdvice: "remove them, and use lake.rest.token_file or lake.rest.credential_file",
+		plainProblem:     "would send credentials unencrypted: use https"}
 	v.checkAddress(address)
 	if r.OAuthURI != "" {
 		address.path, address.text = "lake.rest.oauth_uri", r.OAuthURI

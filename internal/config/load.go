@@ -34,8 +34,8 @@ func Load(path string, lookupEnv func(string) (string, bool), validations ...Val
 	return Default(), &Error{File: path, Problems: []Problem{{Message: message}}, cause: err}
 }
 
-// Parse is like [Load] for data in memory. name is the path of the file in problems, and
-// relative paths are resolved against the folder of this path. ${VAR} in a scalar value is
+// Parse is like [Load] for data in memory. Problems show name as the path of the file,
+// and relative paths are resolved against the folder of name. ${VAR} in a scalar value is
 // replaced through lookupEnv after the YAML was parsed, so that no variable can add keys. $$
 // means a dollar sign. If VAR_FILE is set instead of VAR, the value is the content of the file
 // that it names. If neither is set, Parse reports a problem even for an optional key, because

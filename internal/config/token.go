@@ -45,23 +45,23 @@ func (s S3) ReadKeys() (access, secret Secret, err error) {
 	return access, secret, nil
 }
 
-func readKey(path, file string) (Secret, error) {
-	key, err := readSecret(path, file)
+func readKey(setting, file string) (Secret, error) {
+	key, err := readSecret(setting, file)
 	if err == nil && strings.ContainsFunc(key.Reveal(), unfitForHeader) {
-		err = fmt.Errorf("read %s %q: the file does not contain exactly one key: write only the key, without quotes or a name", path, file)
+		err = fmt.Errorf("read %s %q: the file does not contain exactly one key: write only the key, without quotes or a name", setting, file)
 	}
 	return key, err
 }
 
-// readSecret returns the trimmed content of a file, or "" if no file is set. path is the key
-// of the configuration that contains the name of the file.
-func readSecret(path, file string) (Secret, error) {
+// readSecret returns the trimmed content of a file, or "" if no file is set. setting is the key
+// of the configuration that contains the path of the file.
+func readSecret(setting, file string) (Secret, error) {
 	if file == "" {
 		return "", nil
 	}
-	secret, err := readTrimmed(path, file)
+	secret, err := readTrimmed(setting, file)
 	if err == nil && (secret == "" || len(secret) > maxTokenSize) {
-		err = fmt.Errorf("read %s %q: the file is empty or too long: write only the secret into it", path, file)
+		err = fmt.Errorf("read %s %q: the file is empty or too long: write only the secret into it", setting, file)
 	}
 	if err != nil {
 		return "", err
@@ -69,10 +69,10 @@ func readSecret(path, file string) (Secret, error) {
 	return secret, nil
 }
 
-func readTrimmed(path, file string) (Secret, error) {
+func readTrimmed(setting, file string) (Secret, error) {
 	data, err := os.ReadFile(file)
 	if err != nil {
-		return "", fmt.Errorf("read %s: %w: give the path of a file that this user can read", path, err)
+		return "", fmt.Errorf("read %s: %w: give the path of a file that this user can read", setting, err)
 	}
 	return Secret(strings.TrimSpace(string(data))), nil
 }

@@ -29,7 +29,7 @@ func (v *validator) checkBaseURL(a API) {
 		return
 	}
 	u := v.checkAddress(webAddress{path: path, text: a.BaseURL, example: "https://api.example.com",
-		credentials: "remove them and use api.token", allowPlain: a.AllowInsecure,
+		credentialAdvice: "remove them and use api.token", allowPlain: a.AllowInsecure,
 		plainProblem: "would send the token unencrypted: use https, or set api.allow_insecure: true"})
 	if u != nil && (u.RawQuery != "" || u.ForceQuery || strings.Contains(a.BaseURL, "#")) {
 		v.refuse(path, originOf(u), "ends with a query or fragment: end it with the path")
@@ -39,9 +39,9 @@ func (v *validator) checkBaseURL(a API) {
 // webAddress is the http or https address of a key, with its rules.
 type webAddress struct {
 	path, text, example string
-	// credentials is the advice against credentials in the address. Empty means that the
+	// credentialAdvice is the advice against credentials in the address. Empty means that the
 	// address is a secret, which may contain credentials and is not shown.
-	credentials string
+	credentialAdvice string
 	// plainProblem is the message about plain http to hosts other than loopback. It is not
 	// reported if allowPlain is set.
 	plainProblem string
@@ -54,11 +54,11 @@ func (v *validator) checkAddress(a webAddress) *url.URL {
 	switch {
 	case err != nil || !isWeb(u):
 		v.addProblem(a.path, "is not an absolute http or https address: write one such as %s", a.example)
-	case u.User != nil && a.credentials != "":
-		v.addProblem(a.path, "contains credentials: %s", a.credentials)
+	case u.User != nil && a.credentialAdvice != "":
+		v.addProblem(a.path, "contains credentials: %s", a.credentialAdvice)
 	case u.Scheme == "http" && !a.allowPlain && !isLoopback(u.Hostname()):
 		var shown any
-		if a.credentials != "" {
+		if a.credentialAdvice != "" {
 			shown = originOf(u)
 		}
 		v.refuse(a.path, shown, a.plainProblem)
@@ -146,7 +146,7 @@ func (v *validator) checkServe(s Serve) {
 	}
 }
 
-// InboxMaxBytes returns InboxMax in bytes, or 0 if it is empty.
+// InboxMaxBytes returns InboxMax in bytes, or 0 if InboxMax is empty or not a size.
 func (s Serve) InboxMaxBytes() int64 { return parseSize(s.InboxMax) }
 
 func (v *validator) checkSecretText(path string, secret Secret) {

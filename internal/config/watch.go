@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 )
 
-// Channel is a receiver of findings.
+// Channel is a receiver of the findings of watches.
 type Channel struct {
 	// Name is the name used in Watch.Send.
 	Name string `yaml:"name"`
