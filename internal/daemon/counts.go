@@ -10,7 +10,7 @@ import (
 // counts are the values of the counters since the start of the process. Runs are counted
 // from the ledger, so that runs of other processes are included.
 type counts struct {
-	since           time.Time       // first reading of the ledger
+	since           time.Time       // time of the first reading of the ledger
 	seen            map[string]bool // ends of runs that must not be counted again, by endKey
 	runs, refreshes map[ledger.Outcome]int
 	streams         map[string]streamCounts
@@ -64,7 +64,7 @@ func (c counts) skipKilled(runs []ledger.Run) {
 	}
 }
 
-// addRun counts each end of a run once. Ends before the start of this process are not counted. The
+// addRun counts each end of a run once. Ends before c.since are not counted. The
 // entry of a killed run has no end time and is counted once too. A run without an id is not in the
 // ledger and is always counted.
 func (c counts) addRun(r ledger.Run) {

@@ -70,7 +70,7 @@ type Program interface {
 // Settings are the options that a Reload can change.
 type Settings struct {
 	Schedule Schedule
-	// CatchUp starts one night at once if slots were missed while the daemon was down.
+	// CatchUp starts one night at once if scheduled nights were missed while the daemon was down.
 	CatchUp bool
 	Jobs    Jobs
 	// FollowUpKinds are the configured kinds of work after nights. Other kinds are not shown.
@@ -162,11 +162,11 @@ func (d *Daemon) notifyManager(state string) {
 func (d *Daemon) reloadSettings() {
 	settings, err := d.cfg.Program.Reload()
 	if err != nil {
-		d.state.update(func(st *state) { st.RefusedReloads, st.ReloadRefused = st.RefusedReloads+1, true })
+		d.state.update(func(st *state) { st.RefusedReloads, st.LastReloadRefused = st.RefusedReloads+1, true })
 		d.cfg.Log.Error("configuration refused, the old settings remain in use", "error", err)
 		return
 	}
 	d.current.Store(&settings)
-	d.state.update(func(st *state) { st.AppliedReloads, st.ReloadRefused = st.AppliedReloads+1, false })
+	d.state.update(func(st *state) { st.AppliedReloads, st.LastReloadRefused = st.AppliedReloads+1, false })
 	d.cfg.Log.Info("configuration reloaded", "schedule", settings.Schedule.String())
 }

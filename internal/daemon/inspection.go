@@ -217,9 +217,9 @@ func (i *Inspector) readUsage(ctx context.Context, result *Inspection) error {
 	return nil
 }
 
-// startInspection starts an inspection. If the previous inspection is still running, it starts none,
-// and reports an inspection that has been running for maxInspectionAge. Pages and scrapes use the
-// last result, so they do not depend on the speed of the disk.
+// startInspection starts an inspection if none is running. A running inspection that started
+// maxInspectionAge ago or earlier is reported. Pages and scrapes use the result of the last
+// finished inspection, so they do not depend on the speed of the disk.
 func (s *scheduler) startInspection(ctx context.Context) {
 	now := s.d.cfg.Now()
 	switch {

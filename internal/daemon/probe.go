@@ -41,7 +41,7 @@ func Probe(ctx context.Context, listen, kind, token string) (string, error) {
 	case err != nil:
 		return "", fmt.Errorf("probe %q: %w", listen, err)
 	case port == "0":
-		return "", errors.New("probe the daemon: serve.listen has port 0, so only its log contains the port: set a port")
+		return "", errors.New("probe the daemon: serve.listen has port 0, so only the log of the daemon contains the port: set a port")
 	}
 	// A connection to 0.0.0.0 reaches this machine.
 	address := url.URL{Scheme: "http", Host: net.JoinHostPort(cmp.Or(host, "0.0.0.0"), port), Path: path}

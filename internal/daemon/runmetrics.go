@@ -213,7 +213,7 @@ func scheduleMetrics() []metric {
 			emit(float64(s.RefusedReloads), "refused")
 		}},
 		{"config_last_reload_successful", "1 if the last reload of the configuration was applied or there was no reload, 0 if it was refused.", nil, false,
-			func(s scrape, emit emitter) { emit(boolValue(!s.ReloadRefused)) }},
+			func(s scrape, emit emitter) { emit(boolValue(!s.LastReloadRefused)) }},
 		{"next_run_timestamp_seconds", "Time of the next night.", nil, false, timestamp(func(s scrape) time.Time { return s.Next })},
 		{"schedule_interval_seconds", "Time from the last published night to the next night by the schedule.", nil, false, func(s scrape, emit emitter) {
 			after := s.At

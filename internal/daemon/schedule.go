@@ -49,15 +49,14 @@ func (s Schedule) Next(t time.Time) time.Time {
 	return time.Time{}
 }
 
-// Interval returns the time between slots around t. Slots may be uneven, so it is the longer of
-// two times: from t to the next slot, and from there to the following slot.
+// Interval returns the time between slots around t. Slots may be uneven, so Interval returns the
+// longer of two times: from t to the next slot, and from the next slot to the slot after it.
 func (s Schedule) Interval(t time.Time) time.Duration {
 	first := s.Next(t)
 	return max(first.Sub(t), s.Next(first).Sub(first))
 }
 
-// countPassed counts the slots after the time from, up to and including the time until. It counts
-// at most 1000 slots.
+// countPassed counts the slots in the interval (from, until], at most 1000.
 func (s Schedule) countPassed(from, until time.Time) int {
 	n := 0
 	for at := s.Next(from); !at.IsZero() && !at.After(until) && n < 1000; at = s.Next(at) {

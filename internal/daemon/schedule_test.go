@@ -9,8 +9,7 @@ import (
 	"placementsync/internal/daemon"
 )
 
-// listSlots lists the slots after the time from, up to and including the time until, with their
-// UTC offsets.
+// listSlots lists the slots in the interval (from, until], with their UTC offsets.
 func listSlots(t *testing.T, text, zone, from, until string) []string {
 	t.Helper()
 	s := parseSchedule(t, text, zone)

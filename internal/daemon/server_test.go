@@ -84,7 +84,7 @@ func TestTokenIsRequired(t *testing.T) {
 		{"a page of explore", "/explore/catalog.csv", basic("opensesame"), 202},
 		{"as a bearer token", "/metrics", "Bearer opensesame", 200},
 		{"as a password", "/", basic("opensesame"), 200},
-		{"in lower case", "/", "bearer opensesame", 200},
+		{"the scheme in lower case", "/", "bearer opensesame", 200},
 		{"health needs no token", "/healthz", "", 200},
 		{"readiness needs a token", "/readyz", "", 401},
 		{"no token for hooks without a receiver", "/hooks", "", 404},

@@ -27,18 +27,18 @@ type state struct {
 
 // status is the part of the state that is shown.
 type status struct {
-	At         time.Time // when read copied the status
+	At         time.Time // time of this copy, see state.read
 	Next       time.Time // the next slot
 	NextVerify time.Time // zero means never
 	Running    time.Time // start of the running night, or zero
 	Stopping   bool
 	CheckedAt  time.Time      // last check of the schedule
-	Missed     map[string]int // slots by reason
+	Missed     map[string]int // missed slots by reason
 	// AppliedReloads and RefusedReloads count the reloads of the configuration.
 	AppliedReloads, RefusedReloads int
-	// ReloadRefused reports whether the last reload was refused.
-	ReloadRefused bool
-	counts        counts
+	// LastReloadRefused reports whether the last reload was refused.
+	LastReloadRefused bool
+	counts            counts
 	ledgerSummary
 	LedgerErr error
 	// Inspection is zero in a copy if it is older than maxInspectionAge.
@@ -63,28 +63,28 @@ type ledgerSummary struct {
 }
 
 func summarizeLedger(runs []ledger.Run) ledgerSummary {
-	e := ledgerSummary{FollowUps: ledger.FollowUps(runs)}
+	summary := ledgerSummary{FollowUps: ledger.FollowUps(runs)}
 	for _, r := range runs {
 		if r.IsFollowUp() {
 			continue
 		}
 		if r.IsNight() {
-			e.Nights = append(e.Nights, r)
+			summary.Nights = append(summary.Nights, r)
 		}
 		if r.Kind == ledger.Refresh {
-			e.LastRefresh = r
+			summary.LastRefresh = r
 			switch {
 			case r.IsPublished():
-				e.RefreshFailures = 0
+				summary.RefreshFailures = 0
 			case r.Outcome != ledger.Interrupted:
-				e.RefreshFailures++
+				summary.RefreshFailures++
 			}
 		}
 		if r.IsPublished() {
-			e.Current = r
+			summary.Current = r
 		}
 	}
-	return e
+	return summary
 }
 
 // read copies the status. It reads the ledger if the last reading is older than maxLedgerAge.

@@ -120,7 +120,7 @@ func (s *server) open(ctx context.Context, args queryArguments, maxRows int, use
 }
 
 // waitForTurn waits for s.turn. It returns an error if the previous query still runs after the time
-// limit of a query and turnGrace.
+// limit of a query plus turnGrace, or if ctx ends.
 func (s *server) waitForTurn(ctx context.Context) error {
 	var timeout <-chan time.Time
 	if s.cfg.Timeout > 0 {
@@ -142,12 +142,12 @@ func (s *server) waitForTurn(ctx context.Context) error {
 const turnGrace = 5 * time.Second
 
 func (s *server) fill(ctx context.Context, res *queryResult, db *query.DB, q query.Query, values map[string]string, limit int) error {
-	read, err := db.SelectedSnapshot(ctx)
+	snapshot, err := db.SelectedSnapshot(ctx)
 	if err != nil {
 		return err
 	}
-	res.Snapshot.Run, res.Snapshot.At = read.Run, read.At.UTC().Format(time.RFC3339Nano)
-	res.Snapshot.AgeHours = math.Round(s.cfg.Now().Sub(read.At).Hours()*10) / 10
+	res.Snapshot.Run, res.Snapshot.At = snapshot.Run, snapshot.At.UTC().Format(time.RFC3339Nano)
+	res.Snapshot.AgeHours = math.Round(s.cfg.Now().Sub(snapshot.At).Hours()*10) / 10
 	r, err := db.Ask(ctx, q, values, limit)
 	if err != nil {
 		return err
