@@ -28,7 +28,7 @@ const (
 	Warned     = "warned"     // published, and a check failed that did not fail before
 	Damaged    = "damaged"    // a verification found damage
 	Unverified = "unverified" // a verification failed without a result
-	Behind     = "behind"     // published, but work after it failed, such as a backup
+	Behind     = "behind"     // published, but later work such as a backup failed
 	Full       = "full"       // the webhook inbox is full
 	Recovered  = "recovered"  // Behind or Full has ended
 )

@@ -148,8 +148,9 @@ func (r runner) runWatch(ctx context.Context, w Watch, snapshots []query.Snapsho
 }
 
 // evaluate runs the query, and adds the findings and a message about them to the state. If the watch
-// was already evaluated at this snapshot, it does nothing. If tables of the query were not read, it
-// adds a message about these tables instead. After an error the state is unchanged.
+// was already evaluated at this snapshot, it does nothing. If tables of the query were not read, the
+// query is not run, and the first evaluation that finds them unread adds a message about them. After
+// an error the state is unchanged.
 func (cfg Config) evaluate(ctx context.Context, w Watch, snapshots []query.Snapshot, s *state, res *Result) (changed bool, err error) {
 	current := res.Snapshot
 	q, err := cfg.Queries.Resolve(w.Query)

@@ -71,7 +71,7 @@ func openCommitter(cfg Config, window time.Duration, state *atomic.Pointer[Inbox
 	}
 	c := &committer{cfg: cfg, queue: make(chan *delivery, queueLength), closed: make(chan struct{}),
 		lock:  flock.New(filepath.Join(cfg.Dir, "lock"), flock.SetPermissions(privateFile)),
-		inbox: gauge{dir: cfg.Dir, owner: cfg.Owner, maxLine: cfg.MaxBody*4/3 + maxEnvelope, state: state}}
+		inbox: gauge{dir: cfg.Dir, owner: cfg.Owner, longestLine: cfg.MaxBody*4/3 + maxEnvelope, state: state}}
 	ok, err := c.lock.TryLock()
 	if err != nil {
 		return nil, fmt.Errorf("open the inbox: %w", err)

@@ -26,8 +26,8 @@ const maxEnvelope = 16 << 10
 type gauge struct {
 	dir   string
 	owner Owner
-	// maxLine is the size of the longest possible line, in bytes.
-	maxLine int64
+	// longestLine is the size of the longest line that the receiver can write, in bytes.
+	longestLine int64
 	// state is a copy of current for other goroutines.
 	state   *atomic.Pointer[InboxState]
 	current InboxState
@@ -42,7 +42,7 @@ func (g *gauge) measure() error {
 		return err
 	}
 	g.current.Bytes, g.current.Limit = bytes, g.owner.InboxLimit(bytes)
-	if g.current.Limit <= 0 || bytes+g.maxLine <= g.current.Limit {
+	if g.current.Limit <= 0 || bytes+g.longestLine <= g.current.Limit {
 		g.current.FullSince = time.Time{}
 	}
 	g.storeState()

@@ -64,8 +64,9 @@ func EventRecord(e stream.Event) ([]byte, error) {
 	return tail, nil
 }
 
-// checkTopic returns an error for a body without the id that its topic requires. For a comment it
-// sets added.ContentText. Other missing or malformed members are left to the decoder of the night.
+// checkTopic returns an error for a body without the id that its topic requires. It treats every
+// topic except StatusChanged as a comment, and sets added.ContentText. Other missing or malformed
+// members are left to the decoder of the night.
 func checkTopic(e stream.Event, body []byte, added *envelope) error {
 	if e.Topic == StatusChanged {
 		if article, _ := EventTargets(e); article == "" {

@@ -49,7 +49,7 @@ func isSigned(keys [][]byte, header string, body []byte) bool {
 }
 
 // parseSignatures returns the bytes of the signatures "v0=<hex>" in a header. It skips signatures of
-// other schemes, such as a later one.
+// other schemes, for example of a later version.
 func parseSignatures(header string) [][]byte {
 	if len(header) > maxSignature {
 		return nil
