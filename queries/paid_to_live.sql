@@ -15,7 +15,7 @@ WITH publications AS (
 spans AS (
     SELECT
         CAST(date_trunc('month', published_at AT TIME ZONE CAST($timezone AS VARCHAR)) AS DATE) AS month,
-        order_paid_at IS NULL     AS is_unpaid,
+        order_paid_at IS NULL        AS is_unpaid,
         published_at < order_paid_at AS is_early,
         CASE WHEN published_at >= order_paid_at THEN epoch_us(published_at) - epoch_us(order_paid_at) END AS micros,
         CASE WHEN published_at >= order_paid_at THEN epoch_us(started_at) - epoch_us(order_paid_at) END   AS start_micros
@@ -26,8 +26,8 @@ months AS (
     SELECT
         month,
         count(*)                                AS articles,
-        count(*) FILTER (is_unpaid)          AS unpaid,
-        count(*) FILTER (is_early)           AS early,
+        count(*) FILTER (is_unpaid)             AS unpaid,
+        count(*) FILTER (is_early)              AS early,
         quantile_disc(micros, [0.5, 0.9])       AS quantiles,
         avg(micros)                             AS mean,
         quantile_disc(start_micros, 0.5)        AS start

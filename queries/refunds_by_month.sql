@@ -9,7 +9,7 @@ WITH items AS (
     SELECT
         CAST(date_trunc('month', date_paid AT TIME ZONE CAST($timezone AS VARCHAR)) AS DATE) AS month,
         is_refunded IS TRUE OR refund_date IS NOT NULL AS refunded,
-        refund_required IS TRUE AND NOT refunded    AS is_due,
+        refund_required IS TRUE AND NOT refunded       AS is_due,
         sale_price,
         CASE WHEN refund_date >= date_paid THEN epoch_us(refund_date) - epoch_us(date_paid) END AS micros
     FROM order_items

@@ -31,8 +31,8 @@ months AS (
     SELECT
         month,
         count(*)                               AS articles,
-        count(*) FILTER (WHERE is_unpaid)   AS unpaid,
-        count(*) FILTER (WHERE is_early)    AS early,
+        count(*) FILTER (WHERE is_unpaid)      AS unpaid,
+        count(*) FILTER (WHERE is_early)       AS early,
         {{sorted "micros"}}       AS sorted_values,
         sum(micros)                            AS total,
         {{sorted "start_micros"}} AS starts
