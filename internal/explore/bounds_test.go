@@ -22,12 +22,12 @@ func newSiteWithQueries(t *testing.T, timeout time.Duration, queries map[string]
 		must(t, os.WriteFile(filepath.Join(dir, name+".sql"), []byte(text), 0o600))
 	}
 	s := &site{version: explore.Version{Run: firstRun, Catalog: newCatalog(t, "records.sql")}, queriesDir: dir}
-	pages, err := explore.New(explore.Config{Warehouse: s, MemoryLimit: "512MB", Threads: 1, Program: "placementsync query",
+	explorer, err := explore.New(explore.Config{Warehouse: s, MemoryLimit: "512MB", Threads: 1, Program: "placementsync query",
 		Timeout: timeout, Log: slog.New(slog.NewTextHandler(s, nil))})
 	must(t, err)
-	s.Server = httptest.NewServer(pages.Handler())
-	t.Cleanup(func() { s.Close(); must(t, pages.Close()) })
-	return s, pages
+	s.Server = httptest.NewServer(explorer.Handler())
+	t.Cleanup(func() { s.Close(); must(t, explorer.Close()) })
+	return s, explorer
 }
 
 // TestTrialUninterruptibleQueriesAreLimited runs a query that DuckDB cannot interrupt. The page must
@@ -78,10 +78,10 @@ func TestHeadDoesNotRunTheQuery(t *testing.T) {
 // page, so that the tables cannot be created. After the view is removed, a request must create them.
 func TestCatalogTablesAreCreatedAgain(t *testing.T) {
 	t.Parallel()
-	s, pages := newSiteWithQueries(t, 3*time.Second, nil)
+	s, explorer := newSiteWithQueries(t, 3*time.Second, nil)
 	s.get(t, "/snapshot", http.StatusOK)
-	must(t, pages.DeriveNow(t.Context(), "CREATE VIEW derived.ranks AS SELECT 1 AS id"))
+	must(t, explorer.DeriveNow(t.Context(), "CREATE VIEW derived.ranks AS SELECT 1 AS id"))
 	s.get(t, "/catalog", http.StatusInternalServerError)
-	must(t, pages.DeriveNow(t.Context(), "DROP VIEW derived.ranks"))
+	must(t, explorer.DeriveNow(t.Context(), "DROP VIEW derived.ranks"))
 	s.askUntil(t, "/catalog", http.StatusOK, "")
 }

@@ -57,8 +57,8 @@ func catalogFilters() map[string]string {
 	}
 }
 
-// testFilters compares the rows of the page, of the download and of the statement on the page with the
-// rows of SQL in this test.
+// testFilters compares the listings on the page and in the download with a query of this test. The
+// statement on the page must return the same rows as the download.
 func testFilters(t *testing.T, s *site) {
 	for address, where := range catalogFilters() {
 		t.Run(address, func(t *testing.T) {
@@ -130,9 +130,9 @@ func testSort(t *testing.T, s *site) {
 	}
 }
 
-// testPricesOfDownloads checks that the download and the page contain the lowest price in each currency.
+// testLowestPrices checks that the download and the page contain the lowest price in each currency.
 // Only prices of the chosen tiers and currencies count.
-func testPricesOfDownloads(t *testing.T, s *site) {
+func testLowestPrices(t *testing.T, s *site) {
 	for address, want := range map[string]string{
 		"q=guest":                           `[{"currency":"EUR","price":90.000000,"tier":"standard"},{"currency":"USD","price":80.500000,"tier":"pro"}]`,
 		"q=guest&tier=standard":             `[{"currency":"EUR","price":90.000000,"tier":"standard"},{"currency":"USD","price":100.000000,"tier":"standard"}]`,
@@ -226,7 +226,8 @@ func testHostileNames(t *testing.T, s *site) {
 	}
 }
 
-// TestEmptyCatalog checks that the page reports whether a catalog without listings was read.
+// TestEmptyCatalog checks the page of a catalog without listings: the page must say that the listings were
+// not read, or that the catalog has no grades.
 func TestEmptyCatalog(t *testing.T) {
 	t.Parallel()
 	wantTexts(t, newSite(t, "unread.sql").get(t, "/catalog", http.StatusOK), "No listings found.", "not read", "missing scope products.read")

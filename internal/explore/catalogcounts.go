@@ -24,10 +24,10 @@ type count struct {
 const maxValues = 100
 
 // countStatement returns the statement that counts the listings and the values of all facets.
-// The common table expression "found" contains the listings that match the search and the ranges. It
-// has a boolean column for each facet with chosen values. The values of a facet are counted in the
-// listings for which the columns of all other facets are true. Currencies and tiers are counted in the
-// table of prices.
+// The common table expression "found" contains the listings that match the search and the ranges,
+// except for the price range. It has a boolean column for each facet with chosen values. Currency, tier
+// and price range share one column. The values of a facet are counted in the listings for which the
+// columns of all other facets are true. Currencies and tiers are counted in the table of prices.
 func (s *catalogState) countStatement(b *binder) string {
 	t := derivedTables()
 	columns := []string{"l.id"}

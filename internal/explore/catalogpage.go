@@ -319,11 +319,11 @@ func (s *catalogState) readRows(v *visit) ([]listing, error) {
 }
 
 // addLists adds the tags, and the lowest price in each currency with its tier, to the listings of a
-// page. byRank contains these listings. isOnPage is the condition that selects their tags and prices.
-func (s *catalogState) addLists(v *visit, byRank map[string]listing, isOnPage string) error {
+// page. byRank contains these listings. pageCondition is the condition that selects their tags and prices.
+func (s *catalogState) addLists(v *visit, byRank map[string]listing, pageCondition string) error {
 	b := &binder{}
 	t := derivedTables()
-	where := []string{"NOT any_currency AND NOT any_tier", isOnPage}
+	where := []string{"NOT any_currency AND NOT any_tier", pageCondition}
 	for facet, column := range map[string]string{"currency": "currency", "tier": "pricing_tier"} {
 		if chosen := s.Chosen[facet]; len(chosen) > 0 {
 			where = append(where, b.anyOf(column, chosen))
@@ -334,7 +334,7 @@ func (s *catalogState) addLists(v *visit, byRank map[string]listing, isOnPage st
 	if err != nil {
 		return err
 	}
-	tags, err := v.runWhole(query.Query{Name: "catalog", SQL: "SELECT product_listing_id AS rank, name FROM " + t.tags + " WHERE " + isOnPage + " ORDER BY name"}, nil)
+	tags, err := v.runWhole(query.Query{Name: "catalog", SQL: "SELECT product_listing_id AS rank, name FROM " + t.tags + " WHERE " + pageCondition + " ORDER BY name"}, nil)
 	if err != nil {
 		return err
 	}
@@ -422,7 +422,7 @@ func newValueView(f facet, c count, chosen, counted bool) valueView {
 
 // head returns the header of a column. Its link sorts by the column. Authority, ranking and date of
 // creation are sorted in descending order first. The link of the sorted column reverses the order. A
-// column that cannot be sorted has no link, nor has the price if several currencies are chosen.
+// column that cannot be sorted has no link. If several currencies are chosen, the price has no link.
 func (view *catalogView) head(c catalogColumn) page.Head {
 	s := view.State
 	h := page.Head{Label: c.label, Numeric: slices.Contains([]string{"authority", "ranking", "days", "price"}, c.key)}

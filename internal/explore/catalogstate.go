@@ -29,7 +29,7 @@ func facets() []facet {
 	}
 }
 
-// rangeFilter is a numeric property of listings. The page filters it by a range.
+// rangeFilter is a numeric property of listings. The page filters listings by a range of its values.
 type rangeFilter struct {
 	key, label string
 	// column is a column of product_listings. It is empty for the price, which is in another

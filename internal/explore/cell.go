@@ -47,7 +47,7 @@ func buildCell(c query.Column, v query.Value) page.Cell {
 	return cell
 }
 
-// buildCell formats a value of the column by its meaning.
+// buildCell formats a value by the role of its column.
 func (r columnRole) buildCell(v query.Value) page.Cell {
 	cell := buildCell(r.Column, v)
 	switch {

@@ -74,7 +74,7 @@ type Explorer struct {
 	// token is a secret of this process. The HTML form of the SQL page contains the token. Pages
 	// of other sites cannot read the token.
 	token string
-	// running has an element for each running process of typed SQL. Its capacity is their limit.
+	// running has an element for each running process of typed SQL. Its capacity limits their number.
 	running chan struct{}
 }
 
@@ -246,7 +246,8 @@ func (e *Explorer) begin(ctx context.Context, req *http.Request, r route) (*visi
 }
 
 // checkAddress returns an error for unknown and for repeated parameters, so that a misspelled
-// parameter is not ignored. It ignores the parameters of an address without a page.
+// parameter is not ignored. It ignores the parameters of an address without a page. If checksParams is
+// set, it only rejects as_of.
 func (r route) checkAddress(params url.Values) error {
 	for _, key := range slices.Sorted(maps.Keys(params)) {
 		isKnown := slices.ContainsFunc(r.keys, func(known string) bool {

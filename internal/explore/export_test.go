@@ -2,8 +2,8 @@ package explore
 
 import "context"
 
-// DeriveNow runs statements in the derived database of the newest snapshot. No other snapshot may be
-// open.
+// DeriveNow runs statements in the derived database of the newest snapshot. The caller must have opened
+// only this snapshot.
 func (e *Explorer) DeriveNow(ctx context.Context, statements ...string) error {
 	return e.pool.open[0].db.Derive(ctx, statements...)
 }

@@ -44,7 +44,7 @@ func periodsOf(records []query.Record, column string) []period {
 	return mergePeriods(periods)
 }
 
-// groupRecords groups records by a label. labels is sorted by the first record of each label.
+// groupRecords groups records by a label. labels contains each label once, in the order of the records.
 func groupRecords(records []query.Record, label func(r query.Record) string) (labels []string, groups map[string][]query.Record) {
 	groups = map[string][]query.Record{}
 	for _, r := range records {

@@ -98,13 +98,13 @@ func newSiteOf(t testing.TB, catalog string) *site {
 	self, err := os.Executable()
 	must(t, err)
 	s := &site{version: explore.Version{Run: firstRun, Catalog: catalog}, pidFile: filepath.Join(t.TempDir(), "child")}
-	pages, err := explore.New(explore.Config{Warehouse: s, MemoryLimit: "512MB", Threads: 2, Program: "placementsync query",
+	explorer, err := explore.New(explore.Config{Warehouse: s, MemoryLimit: "512MB", Threads: 2, Program: "placementsync query",
 		Child: []string{self, statementWord, s.pidFile}, Log: slog.New(slog.NewTextHandler(s, nil))})
 	must(t, err)
-	s.Server = httptest.NewServer(pages.Handler())
+	s.Server = httptest.NewServer(explorer.Handler())
 	t.Cleanup(func() {
 		s.Close()
-		must(t, pages.Close())
+		must(t, explorer.Close())
 	})
 	return s
 }

@@ -27,8 +27,8 @@ const flatListings = `WITH flat AS (SELECT l.*,
 		WHERE p.product_listing_id = l.id AND p.unit_amount IS NOT NULL), []) AS prices
 	FROM main.product_listings AS l) `
 
-// search contains the parameters of a catalog address. A nil value of a facet means NULL.
-type search struct {
+// catalogSearch contains the parameters of a catalog address. A nil value of a facet means NULL.
+type catalogSearch struct {
 	words  []string
 	facets map[string][]*string
 	ranges map[string][2]string
@@ -41,9 +41,9 @@ var facetColumns = map[string]string{"country": "country", "state": "state", "ch
 
 var rangeColumns = map[string]string{"authority": "domain_authority", "ranking": "domain_ranking", "days": "max_delivery_days"}
 
-func (a search) address() url.Values {
-	v := url.Values{"q": {strings.Join(a.words, " ")}, "sort": {a.sort}, "page": {strconv.Itoa(a.page)}, "col": {"price", "tags"}}
-	for key, values := range a.facets {
+func (s catalogSearch) address() url.Values {
+	v := url.Values{"q": {strings.Join(s.words, " ")}, "sort": {s.sort}, "page": {strconv.Itoa(s.page)}, "col": {"price", "tags"}}
+	for key, values := range s.facets {
 		for _, value := range values {
 			switch {
 			case value == nil:
@@ -57,7 +57,7 @@ func (a search) address() url.Values {
 			}
 		}
 	}
-	for key, ends := range a.ranges {
+	for key, ends := range s.ranges {
 		v.Set(key+"_min", ends[0])
 		v.Set(key+"_max", ends[1])
 	}
@@ -81,30 +81,30 @@ func oneOf(expression string, values []*string) string {
 }
 
 // lowestPrice returns the expression for the lowest price of the chosen currencies and tiers.
-func (a search) lowestPrice() string {
+func (s catalogSearch) lowestPrice() string {
 	condition := "true"
-	if c := a.facets["currency"]; len(c) > 0 {
+	if c := s.facets["currency"]; len(c) > 0 {
 		condition += " AND " + oneOf("x.currency", c)
 	}
-	if c := a.facets["tier"]; len(c) > 0 {
+	if c := s.facets["tier"]; len(c) > 0 {
 		condition += " AND " + oneOf("x.tier", c)
 	}
 	return "list_min([x.amount FOR x IN prices IF " + condition + "])"
 }
 
 // where returns the condition for rows of flat.
-func (a search) where() string {
+func (s catalogSearch) where() string {
 	all := []string{"true"}
-	for _, w := range a.words {
+	for _, w := range s.words {
 		w = strings.ReplaceAll(w, "'", "''")
 		all = append(all, fmt.Sprintf("(strpos(lower(coalesce(name, '')), lower('%[1]s')) > 0 OR strpos(lower(coalesce(outlet_name, '')), lower('%[1]s')) > 0 OR strpos(lower(coalesce(website_url, '')), lower('%[1]s')) > 0)", w))
 	}
-	for key, values := range a.facets {
+	for key, values := range s.facets {
 		if name := facetColumns[key]; name != "" && len(values) > 0 {
 			all = append(all, oneOf("CAST("+name+" AS VARCHAR)", values))
 		}
 	}
-	if values := a.facets["tag"]; len(values) > 0 {
+	if values := s.facets["tag"]; len(values) > 0 {
 		var parts []string
 		for _, v := range values {
 			if v == nil {
@@ -115,13 +115,13 @@ func (a search) where() string {
 		}
 		all = append(all, "("+strings.Join(parts, " OR ")+")")
 	}
-	if len(a.facets["currency"])+len(a.facets["tier"]) > 0 {
-		all = append(all, a.lowestPrice()+" IS NOT NULL")
+	if len(s.facets["currency"])+len(s.facets["tier"]) > 0 {
+		all = append(all, s.lowestPrice()+" IS NOT NULL")
 	}
-	for key, ends := range a.ranges {
+	for key, ends := range s.ranges {
 		name := rangeColumns[key]
 		if key == "price" {
-			name = a.lowestPrice()
+			name = s.lowestPrice()
 		}
 		all = append(all, fmt.Sprintf("%s BETWEEN %s AND %s", name, ends[0], ends[1]))
 	}
@@ -129,21 +129,21 @@ func (a search) where() string {
 }
 
 // withFacet returns the search in which one value replaces the chosen values of a facet.
-func (a search) withFacet(facet string, value *string) search {
-	b := a
-	b.facets = map[string][]*string{}
-	for key, values := range a.facets {
-		b.facets[key] = values
+func (s catalogSearch) withFacet(facet string, value *string) catalogSearch {
+	changed := s
+	changed.facets = map[string][]*string{}
+	for key, values := range s.facets {
+		changed.facets[key] = values
 	}
-	b.facets[facet] = []*string{value}
-	return b
+	changed.facets[facet] = []*string{value}
+	return changed
 }
 
 // orderBy returns the ORDER BY expressions for rows of flat.
-func (a search) orderBy() string {
-	key, down := strings.CutPrefix(a.sort, "-")
+func (s catalogSearch) orderBy() string {
+	key, down := strings.CutPrefix(s.sort, "-")
 	name := map[string]string{"name": "name", "outlet": "outlet_name", "authority": "domain_authority", "ranking": "domain_ranking",
-		"days": "max_delivery_days", "created": "created_at", "price": a.lowestPrice()}[key]
+		"days": "max_delivery_days", "created": "created_at", "price": s.lowestPrice()}[key]
 	if down {
 		return name + " IS NULL, " + name + " DESC, id"
 	}
@@ -151,11 +151,11 @@ func (a search) orderBy() string {
 }
 
 // randomSearch returns a search with random words, ranges and values of the facets.
-func randomSearch(r *rand.Rand, values map[string][]*string) search {
-	a := search{facets: map[string][]*string{}, ranges: map[string][2]string{}, page: 1 + r.IntN(3)}
+func randomSearch(r *rand.Rand, values map[string][]*string) catalogSearch {
+	s := catalogSearch{facets: map[string][]*string{}, ranges: map[string][2]string{}, page: 1 + r.IntN(3)}
 	for _, w := range []string{"NEWS", "zürich", "_", "%", "it's", "site1", "1"} {
 		if r.IntN(12) == 0 {
-			a.words = append(a.words, w)
+			s.words = append(s.words, w)
 		}
 	}
 	for _, key := range slices.Sorted(func(yield func(string) bool) {
@@ -166,25 +166,25 @@ func randomSearch(r *rand.Rand, values map[string][]*string) search {
 		}
 	}) {
 		for range max(0, r.IntN(8)-5) {
-			if v := values[key][r.IntN(len(values[key]))]; !slices.Contains(a.facets[key], v) {
-				a.facets[key] = append(a.facets[key], v)
+			if v := values[key][r.IntN(len(values[key]))]; !slices.Contains(s.facets[key], v) {
+				s.facets[key] = append(s.facets[key], v)
 			}
 		}
 	}
 	for key, most := range map[string]int{"authority": 30, "ranking": 200, "days": 12} {
 		if r.IntN(8) == 0 {
-			a.ranges[key] = [2]string{strconv.Itoa(r.IntN(most / 2)), strconv.Itoa(most/2 + r.IntN(most/2))}
+			s.ranges[key] = [2]string{strconv.Itoa(r.IntN(most / 2)), strconv.Itoa(most/2 + r.IntN(most/2))}
 		}
 	}
 	sorts := []string{"name", "outlet", "authority", "ranking", "days", "created"}
-	if len(a.facets["currency"]) == 1 {
+	if len(s.facets["currency"]) == 1 {
 		sorts = append(sorts, "price", "price")
 		if r.IntN(2) == 0 {
-			a.ranges["price"] = [2]string{"50.5", "700"}
+			s.ranges["price"] = [2]string{"50.5", "700"}
 		}
 	}
-	a.sort = []string{"", "-"}[r.IntN(2)] + sorts[r.IntN(len(sorts))]
-	return a
+	s.sort = []string{"", "-"}[r.IntN(2)] + sorts[r.IntN(len(sorts))]
+	return s
 }
 
 var (
@@ -194,7 +194,7 @@ var (
 
 // TestCatalogEqualsReferenceQueries requests random addresses and compares total, facet counts,
 // order, rows, prices and tags with independent queries on main. The fixture has more than 62
-// combinations of currency and tier: too many for one bit each in a BIGINT.
+// combinations of currency and tier, so a BIGINT with one bit for each combination would be too small.
 func TestCatalogEqualsReferenceQueries(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, "combinations.sql")
@@ -230,17 +230,17 @@ func TestCatalogEqualsReferenceQueries(t *testing.T) {
 	}
 	random, pagesWithRows, rowCount := rand.New(rand.NewPCG(1, 2)), 0, 0
 	for range 30 {
-		a := randomSearch(random, values)
-		address := a.address().Encode()
+		search := randomSearch(random, values)
+		address := search.address().Encode()
 		body := s.get(t, "/catalog?"+address, http.StatusOK)
 
 		// One row with the total and the counts of all values of all facets.
-		names, counts := []string{"total"}, []string{"count(*) FILTER (WHERE " + a.where() + ")"}
+		names, counts := []string{"total"}, []string{"count(*) FILTER (WHERE " + search.where() + ")"}
 		for key, all := range values {
 			for _, v := range all {
-				single := search{facets: map[string][]*string{key: {v}}}.address()
+				single := catalogSearch{facets: map[string][]*string{key: {v}}}.address()
 				names = append(names, key+"="+single.Get(key))
-				counts = append(counts, "count(*) FILTER (WHERE "+a.withFacet(key, v).where()+")")
+				counts = append(counts, "count(*) FILTER (WHERE "+search.withFacet(key, v).where()+")")
 			}
 		}
 		want, got := map[string]string{}, map[string]string{"total": "0"}
@@ -263,15 +263,15 @@ func TestCatalogEqualsReferenceQueries(t *testing.T) {
 
 		wantRows, gotRows := [][]string{}, [][]string{}
 		condition := "true"
-		if c := a.facets["currency"]; len(c) > 0 {
+		if c := search.facets["currency"]; len(c) > 0 {
 			condition = oneOf("x.currency", c)
 		}
-		if c := a.facets["tier"]; len(c) > 0 {
+		if c := search.facets["tier"]; len(c) > 0 {
 			condition += " AND " + oneOf("x.tier", c)
 		}
 		for _, r := range ask(flatListings + "SELECT id, (SELECT string_agg(text, ' ' ORDER BY currency NULLS LAST) FROM (SELECT u.x.currency AS currency, printf('%.2f', min(u.x.amount)::DOUBLE) || ' ' || coalesce(u.x.currency, '(no currency)') AS text " +
-			"FROM (SELECT unnest([x FOR x IN prices IF " + condition + "]) AS x) AS u GROUP BY u.x.currency)) AS prices, list_aggregate(tags, 'string_agg', ', ') AS tags FROM flat WHERE " + a.where() +
-			" ORDER BY " + a.orderBy() + fmt.Sprintf(" LIMIT 50 OFFSET %d", 50*(a.page-1))) {
+			"FROM (SELECT unnest([x FOR x IN prices IF " + condition + "]) AS x) AS u GROUP BY u.x.currency)) AS prices, list_aggregate(tags, 'string_agg', ', ') AS tags FROM flat WHERE " + search.where() +
+			" ORDER BY " + search.orderBy() + fmt.Sprintf(" LIMIT 50 OFFSET %d", 50*(search.page-1))) {
 			wantRows = append(wantRows, []string{r[0], orDash(r[1]), orDash(r[2])})
 		}
 		for _, m := range shownRow.FindAllStringSubmatch(body, -1) {

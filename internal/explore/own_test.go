@@ -39,13 +39,13 @@ func TestOwnQueries(t *testing.T) {
 		must(t, os.WriteFile(filepath.Join(dir, name+".sql"), []byte(text), 0o600))
 	}
 	s := &site{version: explore.Version{Run: firstRun, Catalog: newCatalog(t, "records.sql")}, queriesDir: dir}
-	pages, err := explore.New(explore.Config{Warehouse: s, MemoryLimit: "512MB", Threads: 1, Program: "placementsync query",
+	explorer, err := explore.New(explore.Config{Warehouse: s, MemoryLimit: "512MB", Threads: 1, Program: "placementsync query",
 		Timeout: 3 * time.Second, Log: slog.New(slog.NewTextHandler(s, nil))})
 	must(t, err)
-	s.Server = httptest.NewUnstartedServer(pages.Handler())
+	s.Server = httptest.NewUnstartedServer(explorer.Handler())
 	s.Config.WriteTimeout = time.Second // pages must extend the write deadline
 	s.Start()
-	t.Cleanup(func() { s.Close(); must(t, pages.Close()) })
+	t.Cleanup(func() { s.Close(); must(t, explorer.Close()) })
 
 	wantTexts(t, s.get(t, "/questions", http.StatusOK), "<script>alert(1)</script> own", "Price by segment", "faulty.sql:2: write a parameter as name type default")
 	wantTexts(t, s.get(t, "/questions/hostile", http.StatusOK), "Fill in Least, which has no default.")

@@ -36,7 +36,6 @@ type pool struct {
 	stuck atomic.Int32
 }
 
-// openSnapshot is an open snapshot.
 type openSnapshot struct {
 	// Run and At are the id of the run and the time of the snapshot.
 	Run string
@@ -79,7 +78,7 @@ func (p *pool) lock(ctx context.Context) error {
 
 func (p *pool) unlock() { <-p.turn }
 
-// borrow returns a snapshot and a handle for one request. The caller returns them with release.
+// borrow returns a snapshot and a handle for one request. The caller gives them back with release.
 func (p *pool) borrow(ctx context.Context, asOf string) (*openSnapshot, *query.DB, error) {
 	if n := p.stuck.Load(); n >= maxStuck {
 		return nil, nil, &statusError{http.StatusServiceUnavailable, fmt.Sprintf("query the snapshot: %d queries are still running after their time limit", n),
@@ -199,8 +198,9 @@ func (s *openSnapshot) readFacts(ctx context.Context) error {
 	return nil
 }
 
-// release returns the snapshot and the handle of a request. If a query of the handle is still running,
-// other requests get the handle when the query has ended. db is nil if the request got no handle.
+// release gives the snapshot and the handle of a request back to the pool. If a query of the handle is
+// still running, other requests get the handle when the query has ended. db is nil if the request got no
+// handle.
 func (p *pool) release(s *openSnapshot, db *query.DB) {
 	if db == nil || len(db.Abandoned()) == 0 {
 		p.giveBack(s, db)

@@ -26,7 +26,7 @@ func testQuestionsAreListed(t *testing.T, s *site) {
 	}
 }
 
-// testQuestionResult compares the CSV and the table of a question with the rows of SQL in this test.
+// testQuestionResult compares the CSV and the table of a question with a query of this test.
 func testQuestionResult(t *testing.T, s *site) {
 	const address = "/questions/price_by_segment?p.currency=USD&p.min_listings=1"
 	want := s.sql(t, `SELECT l.country, l.channel_type, l.placement_type, p.pricing_tier, p.currency, count(DISTINCT l.id), min(unit_amount)::DECIMAL(18,2)

@@ -17,8 +17,8 @@ const maxPoints = 400
 // addChart draws the column that the address chooses. Without a choice, it draws the first amount, or
 // the first number if there is no amount. If the first column of the result contains dates or months,
 // it draws a chart. If the first column contains texts, it draws bars in the table. Results with
-// several currencies are not drawn. The page shows why a column is not drawn. rowsInTable are the rows
-// in the table.
+// several currencies are not drawn. The page shows why a column is not drawn. result can contain the
+// rows of all pages of the table. rowsInTable are the rows of the shown page.
 func (q *question) addChart(result query.Result, rowsInTable []query.Record) {
 	shown := slices.DeleteFunc(rolesOf(result.Columns), func(r columnRole) bool { return r.hidden })
 	numbers := slices.DeleteFunc(slices.Clone(shown), func(r columnRole) bool { return !r.Numeric })

@@ -262,7 +262,8 @@ func (q *question) groupKind() string {
 	return ""
 }
 
-// placeProblem adds a problem to the field of the parameter that it names, or else to the page.
+// placeProblem adds a problem to the form field whose parameter the problem names. If there is no such
+// field, it adds the problem to the page.
 func (q *question) placeProblem(problem string) {
 	for i := range q.view.Fields {
 		f := &q.view.Fields[i]

@@ -39,8 +39,8 @@ func showRecords(kind recordKind) func(v *visit) (reply, error) {
 	}
 }
 
-// showList shows the table on a page of its own. The text empty is shown if the table has no rows. files
-// is the address of a download without its format.
+// showList shows the table on a page of its own. empty is the text for a table without rows. files is the
+// address of a download without its format.
 func (t *table) showList(view listView, empty, files string) (reply, error) {
 	var err error
 	if view.Table, _, err = t.show(view.Title, files); err != nil {

@@ -196,9 +196,9 @@ func (b *recordBuilder) askByID(statement string, most int) (query.Result, error
 func factsOf(head query.Result, l links) []fact {
 	var facts []fact
 	for _, r := range rolesOf(head.Columns) {
-		d := r.showValue(head.Rows[0], l)
-		if r.Name != "title" && !r.hidden && d.Text != page.Unknown && d.Text != "" {
-			facts = append(facts, fact{labelOf(r.Name), d})
+		cell := r.showValue(head.Rows[0], l)
+		if r.Name != "title" && !r.hidden && cell.Text != page.Unknown && cell.Text != "" {
+			facts = append(facts, fact{labelOf(r.Name), cell})
 		}
 	}
 	return facts

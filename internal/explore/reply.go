@@ -122,9 +122,9 @@ func (d download) send(e *Explorer, w http.ResponseWriter, v *visit) error {
 	return err
 }
 
-// downloadWriter sends the headers of a file only with the first byte of the file: after an error before
-// that, a page can be sent. After end, it rejects writes: a query that DuckDB cannot interrupt may still
-// write when the connection is used for another request.
+// downloadWriter sends the headers of a file only with the first byte of the file. If the query fails
+// before the first byte, an error page can be sent. After end, downloadWriter rejects writes: a query
+// that DuckDB cannot interrupt may still write when the connection is used for another request.
 type downloadWriter struct {
 	mu              sync.Mutex // guards hasBegun and hasEnded
 	w               http.ResponseWriter

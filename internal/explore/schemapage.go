@@ -128,7 +128,8 @@ const (
 	mapMargin           = 14
 )
 
-// drawMap places each table in the column to the right of the tables that it references.
+// drawMap places each table in the column to the right of the tables that it references. Tables without
+// relations are left out.
 func drawMap(m dictionary.Map) *relationMap {
 	columns := map[string]int{}
 	var place func(table string, path []string) int

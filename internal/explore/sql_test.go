@@ -98,7 +98,7 @@ func testStatements(t *testing.T, s *site) {
 	for _, row := range want[1:] {
 		wantTexts(t, body, row[0], row[1])
 	}
-	wantTexts(t, s.runSQL(t, "FROM range(2500)", http.StatusOK), "More than 1,000 rows; the table shows the first, a file contains all")
+	wantTexts(t, s.runSQL(t, "FROM range(2500)", http.StatusOK), "More than 1,000 rows; the table shows the first 1,000, a file contains all")
 	body = s.runSQL(t, "SELECT DATE '2026-01-01' + i::INTEGER AS day, i AS n, i * 2 AS m FROM range(5) AS t(i)", http.StatusOK, "chart", "m")
 	if !strings.Contains(body, `class="chart"`) || !strings.Contains(body, `<option value="m" selected>`) {
 		t.Errorf("the result has no chart of the chosen column:\n%s", body)
@@ -241,10 +241,10 @@ func testCancelledStatement(t *testing.T, s *site) {
 func TestTypedSQLCanBeOff(t *testing.T) {
 	t.Parallel()
 	s := &site{version: explore.Version{Run: firstRun, Catalog: newCatalog(t, "records.sql")}}
-	pages, err := explore.New(explore.Config{Warehouse: s, MemoryLimit: "512MB", Threads: 1, Log: slog.New(slog.NewTextHandler(s, nil))})
+	explorer, err := explore.New(explore.Config{Warehouse: s, MemoryLimit: "512MB", Threads: 1, Log: slog.New(slog.NewTextHandler(s, nil))})
 	must(t, err)
-	s.Server = httptest.NewServer(pages.Handler())
-	t.Cleanup(func() { s.Close(); must(t, pages.Close()) })
+	s.Server = httptest.NewServer(explorer.Handler())
+	t.Cleanup(func() { s.Close(); must(t, explorer.Close()) })
 	s.get(t, "/sql", http.StatusNotFound)
 	if res, body, err := s.post(t.Context(), url.Values{"sql": {"SELECT 1"}}, nil); err != nil || res.StatusCode != http.StatusMethodNotAllowed {
 		t.Errorf("a statement: got %v (%v), want status 405:\n%s", res.Status, err, body)
@@ -267,7 +267,7 @@ func TestTrialTypedSQLOnlyReads(t *testing.T) {
 }
 
 // testEscapes sends up to most escaping statements of each kind, each to its own process. Statements of
-// escapes.OneStatement may succeed. No statement may change a file.
+// escapes.OneStatement may succeed. All files must stay unchanged.
 func testEscapes(t *testing.T, most int) {
 	outside := t.TempDir()
 	must(t, os.WriteFile(filepath.Join(outside, "x.csv"), []byte("a\nroot:\n"), 0o600))

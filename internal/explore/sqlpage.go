@@ -126,7 +126,7 @@ func (e *Explorer) runSQL(v *visit) (reply, error) {
 	case result.Total == 1:
 		q.view.Table.Count = "1 row"
 	case result.Total > int64(len(result.Rows)):
-		q.view.Table.Count = "More than " + plural.Number(len(result.Rows)) + " rows; the table shows the first, a file contains all"
+		q.view.Table.Count = fmt.Sprintf("More than %[1]s rows; the table shows the first %[1]s, a file contains all", plural.Number(len(result.Rows)))
 	}
 	q.addChart(result, result.Rows)
 	if q.view.Chart != nil {

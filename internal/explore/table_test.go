@@ -98,13 +98,13 @@ func TestTablesAreFiltered(t *testing.T) {
 	s := newSite(t, "tables.sql")
 	for address, where := range tableFilters() {
 		t.Run(address, func(t *testing.T) {
-			found := "(SELECT * FROM (" + ordersList + ") WHERE " + where + ")"
-			want := column(s.sql(t, "SELECT order_id FROM "+found+" ORDER BY ordered DESC NULLS LAST, order_id"), 0)
+			filteredOrders := "(SELECT * FROM (" + ordersList + ") WHERE " + where + ")"
+			want := column(s.sql(t, "SELECT order_id FROM "+filteredOrders+" ORDER BY ordered DESC NULLS LAST, order_id"), 0)
 			body := s.get(t, "/orders?"+address, http.StatusOK)
 			if diff := cmp.Diff(want[:min(len(want), 100)], orderIDs(body)); diff != "" {
 				t.Errorf("the page lists other rows (-SQL +page):\n%s", diff)
 			}
-			sum := column(s.sql(t, "SELECT coalesce(printf('%,.2f', round(sum(total), 2)), '') FROM "+found), 0)[0]
+			sum := column(s.sql(t, "SELECT coalesce(printf('%,.2f', round(sum(total), 2)), '') FROM "+filteredOrders), 0)[0]
 			if len(want) > 1 && sum != "" {
 				wantTexts(t, body, "Total "+sum, "The service states no currency for these amounts.")
 			}
@@ -200,7 +200,7 @@ func TestWrongTableAddresses(t *testing.T) {
 func TestQuestionTables(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, "tables.sql")
-	const found = `(SELECT l.id, pricing_tier, currency, unit_amount AS price FROM main.product_listing_prices AS p JOIN main.product_listings AS l ON l.id = product_listing_id
+	const filteredPrices = `(SELECT l.id, pricing_tier, currency, unit_amount AS price FROM main.product_listing_prices AS p JOIN main.product_listings AS l ON l.id = product_listing_id
 		WHERE l.domain_authority > 0) WHERE price <= 20 AND pricing_tier = 'pro'`
 	const address = "p.top=1000&is.pricing_tier=pro&max.price=20&sort=-price"
 	rows := s.csv(t, "/questions/find_placements/csv?"+address)
@@ -214,7 +214,7 @@ func TestQuestionTables(t *testing.T) {
 		}
 		previous[r[currency]] = r[price]
 	}
-	for _, r := range s.sql(t, "SELECT coalesce(currency, ''), count(DISTINCT id) FROM "+found+" GROUP BY ALL")[1:] {
+	for _, r := range s.sql(t, "SELECT coalesce(currency, ''), count(DISTINCT id) FROM "+filteredPrices+" GROUP BY ALL")[1:] {
 		if fmt.Sprint(count[r[0]]) != r[1] {
 			t.Errorf("the CSV has %d listings in %q, want %s", count[r[0]], r[0], r[1])
 		}

@@ -49,15 +49,15 @@ const (
 )
 
 // positionColumn contains the position of a row in the result of the query. Every ORDER BY clause ends
-// with positionColumn, so that it defines the order of all rows.
+// with positionColumn, so that rows with equal values also have a defined order.
 const positionColumn = `"row of the query"`
 
 // openTable reads the columns of a query and the state in the address.
 func (v *visit) openTable(q query.Query, values map[string]string, textColumn string) (*table, error) {
 	t := &table{visit: v, inner: q, values: values, textColumn: textColumn}
-	around := q
-	around.SQL = "SELECT * FROM (\n" + t.innerSQL() + "\n) LIMIT 0"
-	result, err := v.run(around, values)
+	outer := q
+	outer.SQL = "SELECT * FROM (\n" + t.innerSQL() + "\n) LIMIT 0"
+	result, err := v.run(outer, values)
 	if err != nil {
 		return nil, err
 	}
@@ -122,12 +122,12 @@ func (t *table) orderBy() string {
 	return text + positionColumn
 }
 
-// queryAround returns a query with SQL that contains the query of the table as a subquery. It has the
+// outerQuery returns a query with SQL that contains the query of the table as a subquery. It has the
 // parameters and values of the table's query and of the binder.
-func (t *table) queryAround(text string, b *binder) (query.Query, map[string]string) {
-	around, values := b.query(text)
+func (t *table) outerQuery(text string, b *binder) (query.Query, map[string]string) {
+	outer, values := b.query(text)
 	q := t.inner
-	q.SQL, q.Params = text, slices.Concat(q.Params, around.Params)
+	q.SQL, q.Params = text, slices.Concat(q.Params, outer.Params)
 	all := map[string]string{}
 	maps.Copy(all, t.values)
 	maps.Copy(all, values)
@@ -146,7 +146,7 @@ func (t *table) allRows() (query.Query, map[string]string) {
 	if where == "" && t.state.Sort == "" && t.textColumn == "" {
 		return t.inner, t.values
 	}
-	return t.queryAround("SELECT * EXCLUDE "+t.excludedColumns(positionColumn)+" FROM (SELECT row_number() OVER () AS "+positionColumn+", * FROM (\n"+t.innerSQL()+"\n))"+where+t.orderBy(), b)
+	return t.outerQuery("SELECT * EXCLUDE "+t.excludedColumns(positionColumn)+" FROM (SELECT row_number() OVER () AS "+positionColumn+", * FROM (\n"+t.innerSQL()+"\n))"+where+t.orderBy(), b)
 }
 
 // sendFile returns the download of all rows that match the filters.
@@ -167,12 +167,12 @@ func (t *table) read() (tableRows, error) {
 		"facts AS (SELECT (SELECT count(*) FROM found), " + t.sumsSQL() + ", " + t.choicesSQL() + "),\n" +
 		fmt.Sprintf("shown AS (SELECT * FROM found%s LIMIT %d OFFSET %d)\n", t.orderBy(), tablePageRows, (t.state.Page-1)*tablePageRows) +
 		"SELECT facts.*, " + positionColumn + ", shown.* EXCLUDE " + shownExclude + " FROM facts LEFT JOIN shown ON true" + t.orderBy()
-	result, err := t.runWhole(t.queryAround(text, b))
+	result, err := t.runWhole(t.outerQuery(text, b))
 	if err != nil {
 		return tableRows{}, err
 	}
-	const facts = 4 // the columns before those of the table: the count, the totals, the choices and the position
-	r := tableRows{Result: query.Result{Columns: result.Columns[facts:]}}
+	const leadingColumns = 4 // the columns before those of the table: the count, the totals, the choices and the position
+	r := tableRows{Result: query.Result{Columns: result.Columns[leadingColumns:]}}
 	first := result.Rows[0].Values
 	if r.Total, err = strconv.ParseInt(first[0].Text, 10, 64); err != nil {
 		return r, fmt.Errorf("count the rows of the table: %w", err)
@@ -184,8 +184,8 @@ func (t *table) read() (tableRows, error) {
 		return r, fmt.Errorf("read the choices of the table: %w", err)
 	}
 	for _, row := range result.Rows {
-		if !row.Values[facts-1].Null {
-			r.Rows = append(r.Rows, query.Record{Columns: r.Columns, Values: row.Values[facts:]})
+		if !row.Values[leadingColumns-1].Null {
+			r.Rows = append(r.Rows, query.Record{Columns: r.Columns, Values: row.Values[leadingColumns:]})
 		}
 	}
 	return r, nil

@@ -123,7 +123,7 @@ func parsePage(text string) (int, error) {
 
 func isTime(c query.Column) bool { return c.Type == "DATE" || strings.HasPrefix(c.Type, "TIMESTAMP") }
 
-// check returns an error if the filter is a range and its limit does not have the type of the column.
+// check checks the limit of a range. Only columns with dates or numbers have ranges.
 func (f columnFilter) check() error {
 	advice := "Change it in the form or the address."
 	switch {

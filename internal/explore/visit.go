@@ -50,7 +50,7 @@ func (v *visit) runWhole(q query.Query, values map[string]string) (query.Result,
 	return v.db.Collect(v.Context(), q, values, math.MaxInt)
 }
 
-// free returns the snapshot to the pool. serve calls it at the end of a request. A page can call it
+// free gives the snapshot back to the pool. serve calls it at the end of a request. A page can call it
 // earlier, before work that does not read the snapshot.
 func (v *visit) free() {
 	if v.db != nil {

@@ -39,8 +39,8 @@ ORDER BY l.position;
 
 -- name: items
 -- The sold items of the order. An item is delivered when its article is first published. The column
--- promise compares the time of publication with the promised time. If the article is not published, it
--- compares the time of the snapshot.
+-- promise compares the time of publication with the promised time. If the article is not published, the
+-- time of the snapshot is compared instead.
 WITH first_published AS (
     SELECT article_id, min(began_at) AS published_at FROM mart.article_stays WHERE status_prefix IN ('published', 'live') GROUP BY article_id
 )

@@ -55,14 +55,14 @@ ORDER BY coalesce(status_since, started_at) DESC NULLS LAST, article_id;
 
 -- name: list
 -- The counts equal the numbers of rows in the tables Orders and Campaigns on the page of the profile.
-WITH ordered AS (
+WITH order_counts AS (
     SELECT k.profile_id, count(*) AS orders
     FROM (SELECT profile_id, id FROM main.orders UNION SELECT profile_id, order_id FROM main.profile_orders) AS k
     LEFT JOIN main.orders AS o ON o.id = k.id
     WHERE o.deleted_at IS NULL
     GROUP BY k.profile_id
 ),
-planned AS (
+campaign_counts AS (
     SELECT k.profile_id, count(*) AS campaigns
     FROM (SELECT profile_id, id FROM main.campaigns UNION SELECT profile_id, campaign_id FROM main.profile_campaigns) AS k
     LEFT JOIN main.campaigns AS c ON c.id = k.id
@@ -73,7 +73,7 @@ SELECT p.name AS profile, p.id AS profile_id, p.type, p.location, p.website_url 
     coalesce(o.orders, 0) AS orders, coalesce(c.campaigns, 0) AS campaigns, p.updated_at AS updated,
     concat_ws(' ', p.name, p.legal_company_name, p.id, p.location, p.website_url) AS search_text
 FROM main.profiles AS p
-LEFT JOIN ordered AS o ON o.profile_id = p.id
-LEFT JOIN planned AS c ON c.profile_id = p.id
+LEFT JOIN order_counts AS o ON o.profile_id = p.id
+LEFT JOIN campaign_counts AS c ON c.profile_id = p.id
 WHERE p.deleted_at IS NULL
 ORDER BY p.name, p.id;
