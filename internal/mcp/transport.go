@@ -34,13 +34,14 @@ func (t lineTransport) Connect(ctx context.Context) (sdk.Connection, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &lineConn{Connection: conn, drain: t.drain, idle: make(chan struct{})}
-	go c.copyLines(ctx, pipe, t.in)
+	c := &lineConn{Connection: conn, out: t.out, drain: t.drain, idle: make(chan struct{})}
+	go c.copyLines(pipe, t.in)
 	return c, nil
 }
 
 type lineConn struct {
 	sdk.Connection
+	out   io.Writer
 	drain time.Duration
 
 	lock    sync.Mutex    // guards running and ended
@@ -55,7 +56,7 @@ type inputError struct{ error }
 func (e inputError) Unwrap() error { return e.error }
 
 // copyLines copies the lines that are valid JSON, and responds to other lines with an error.
-func (c *lineConn) copyLines(ctx context.Context, to *io.PipeWriter, from io.Reader) {
+func (c *lineConn) copyLines(to *io.PipeWriter, from io.Reader) {
 	lines := bufio.NewScanner(from)
 	lines.Buffer(nil, maxLine)
 	var err error
@@ -66,7 +67,7 @@ func (c *lineConn) copyLines(ctx context.Context, to *io.PipeWriter, from io.Rea
 		case json.Valid(line):
 			_, err = to.Write(append(line, '\n'))
 		default:
-			err = c.sendError(ctx, jsonrpc.CodeParseError, "the line is not valid JSON: write each message as one line of JSON")
+			err = c.sendError(jsonrpc.CodeParseError, "the line is not valid JSON: write each message as one line of JSON")
 		}
 	}
 	if err = errors.Join(err, lines.Err()); err != nil {
@@ -75,9 +76,14 @@ func (c *lineConn) copyLines(ctx context.Context, to *io.PipeWriter, from io.Rea
 	to.CloseWithError(err) // nil means io.EOF
 }
 
-// sendError responds to an invalid message, whose id is unknown.
-func (c *lineConn) sendError(ctx context.Context, code int64, text string) error {
-	return c.Connection.Write(ctx, &jsonrpc.Response{Error: &jsonrpc.Error{Code: code, Message: text}})
+// sendError responds to an invalid message, whose id is unknown. JSON-RPC then requires "id": null,
+// which the SDK does not write. Like the SDK, sendError makes one call of Write for a message.
+func (c *lineConn) sendError(code int64, text string) error {
+	line, err := json.Marshal(map[string]any{"jsonrpc": "2.0", "id": nil, "error": jsonrpc.Error{Code: code, Message: text}})
+	if err == nil {
+		_, err = c.out.Write(append(line, '\n'))
+	}
+	return err
 }
 
 func (c *lineConn) Read(ctx context.Context) (jsonrpc.Message, error) {
@@ -100,7 +106,7 @@ func (c *lineConn) Read(ctx context.Context) (jsonrpc.Message, error) {
 		case ctx.Err() != nil || errors.As(err, new(inputError)):
 			return nil, err
 		}
-		if err := c.sendError(ctx, jsonrpc.CodeInvalidRequest, err.Error()); err != nil {
+		if err := c.sendError(jsonrpc.CodeInvalidRequest, err.Error()); err != nil {
 			return nil, err
 		}
 	}
