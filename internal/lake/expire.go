@@ -185,7 +185,7 @@ func oldNights(own tables, states map[tableName]publishedState, keep int) []stri
 		}
 	}
 	for _, s := range states {
-		delete(nights, s.run) // the current night of a table is one of the kept nights
+		delete(nights, s.run) // the current night is always kept, and counts towards keep
 	}
 	sorted := slices.Sorted(maps.Keys(nights))
 	if keep == 0 || len(sorted) < keep {

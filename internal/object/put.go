@@ -51,7 +51,7 @@ func encodeSum(digits string) (string, error) {
 	return base64.StdEncoding.EncodeToString(sum), nil
 }
 
-// putParts sends an object in parts. If a request fails, it removes the sent parts.
+// putParts sends an object in parts. After an error it removes the sent parts.
 func (b *Bucket) putParts(ctx context.Context, name string, from io.ReaderAt, sum Sum) (err error) {
 	upload, err := b.client.CreateMultipartUpload(ctx, &s3.CreateMultipartUploadInput{Bucket: &b.bucket, Key: b.key(name),
 		ChecksumAlgorithm: types.ChecksumAlgorithmSha256, Metadata: map[string]string{sumKey: sum.SHA256}})

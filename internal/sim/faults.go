@@ -24,7 +24,7 @@ const (
 	FaultTruncate
 	// FaultHTML responds with 200 and an HTML page, like a captive portal.
 	FaultHTML
-	// FaultBrokenJSON responds with 200 and the first two thirds of the JSON.
+	// FaultBrokenJSON sends the first two thirds of the body as if they were the whole body.
 	FaultBrokenJSON
 	// FaultEmpty responds with 200 and no body.
 	FaultEmpty

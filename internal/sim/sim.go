@@ -119,7 +119,7 @@ func (s *Service) Routes() []string {
 
 // Records returns the records that all pages of a list endpoint would contain now, in listing
 // order and byte for byte as served. Examples for path are /orders and /campaigns/<id>/articles.
-// It returns nil for an unknown path and for the path of an object.
+// It returns nil for an unknown path, for an unknown parent and for the path of an object.
 func (s *Service) Records(path string) []json.RawMessage {
 	rt, id := s.findRoute(path)
 	if rt == nil || rt.list == nil {

@@ -32,11 +32,11 @@ const (
 	// ValueStatuses adds the prefix "state_" to the statuses of orders, commissions,
 	// campaigns and articles.
 	ValueStatuses
-	// ValueOutletsShuffled replaces the outlet of each listing and order by the next
-	// outlet.
+	// ValueOutletsShuffled replaces the outlet ids in listings and orders by the id of the next
+	// outlet. The other fields of the outlet do not change.
 	ValueOutletsShuffled
-	// ValueOutletsUnknown replaces the outlet of each listing and order by an outlet that
-	// does not exist.
+	// ValueOutletsUnknown replaces the outlet ids in listings and orders by the id of an outlet
+	// that does not exist.
 	ValueOutletsUnknown
 	// ValueDates adds a day to all times.
 	ValueDates
