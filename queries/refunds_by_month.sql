@@ -20,10 +20,10 @@ months AS (
         month,
         count(*)                                            AS items,
         count(*) FILTER (refunded)                          AS refunded,
-        count(*) FILTER (is_due)                         AS refund_due,
+        count(*) FILTER (is_due)                            AS refund_due,
         coalesce(sum(sale_price), 0)                        AS sales,
         coalesce(sum(sale_price) FILTER (refunded), 0)      AS refunded_sales,
-        coalesce(sum(sale_price) FILTER (is_due), 0)        AS due_sales,
+        coalesce(sum(sale_price) FILTER (is_due), 0)         AS due_sales,
         quantile_disc(micros, 0.5)                          AS micros
     FROM items
     WHERE ($since IS NULL OR month >= date_trunc('month', CAST($since AS DATE)))

@@ -26,7 +26,7 @@ func Between(all []Snapshot, names ...string) (from, to Snapshot, err error) {
 		if at, ok := parseMoment(name); ok && at.UTC().Format(time.DateOnly) > newest.At.UTC().Format(time.DateOnly) {
 			return from, to, &UsageError{Problem: fmt.Sprintf("%q is after the newest snapshot, %s", name, newest)}
 		}
-		if chosen[i], err = Find(all, name); err != nil {
+		if chosen[i], err = findSnapshot(all, name); err != nil {
 			return from, to, err
 		}
 	}

@@ -39,7 +39,7 @@ type Options struct {
 	MaxRows int
 	// SpillLimit limits the size of the temporary folder, in DuckDB's syntax.
 	SpillLimit string
-	// AsOf chooses an earlier snapshot by a time, a date or a run id, see Find. If it is empty,
+	// AsOf chooses an earlier snapshot by a time, a date or a run id. If it is empty,
 	// queries read the newest snapshot.
 	AsOf string
 	// Timezone replaces the value "schedule.timezone" of parameters. Defaults to UTC.
@@ -187,7 +187,7 @@ func (db *DB) attachCatalog(ctx context.Context, path string) error {
 	if err != nil {
 		return err
 	}
-	s, err := Find(all, db.opts.AsOf)
+	s, err := findSnapshot(all, db.opts.AsOf)
 	if err != nil {
 		return err
 	}
