@@ -123,17 +123,17 @@ func (v *Variant) CutOutliers(stacked bool) {
 		return
 	}
 	slices.SortStableFunc(bars, func(a, b bar) int { return cmp.Compare(b.size, a.size) })
-	limit := outlierFactor * bars[len(bars)/4].size                                 // the 75th percentile, because the largest value is first
-	outliers := slices.IndexFunc(bars, func(b bar) bool { return b.size <= limit }) // their number
-	if outliers == 0 {
+	limit := outlierFactor * bars[len(bars)/4].size // the 75th percentile, because the largest value is first
+	outlierCount := slices.IndexFunc(bars, func(b bar) bool { return b.size <= limit })
+	if outlierCount == 0 {
 		return
 	}
-	v.Most = roundUp(bars[outliers].size)
+	v.Most = roundUp(bars[outlierCount].size)
 	var names []string
-	for _, b := range bars[:min(outliers, namedOutliers)] {
+	for _, b := range bars[:min(outlierCount, namedOutliers)] {
 		names = append(names, b.name+" "+b.text)
 	}
-	if more := outliers - len(names); more > 0 {
+	if more := outlierCount - len(names); more > 0 {
 		names = append(names, strconv.Itoa(more)+" more are in the table")
 	}
 	v.Note = "The axis ends at " + Decimal(strconv.FormatFloat(v.Most, 'f', -1, 64)) +

@@ -60,8 +60,9 @@ type Cell struct {
 	Text string
 	// Unit is shown after the value, for example a currency.
 	Unit string
-	// Class is the CSS class: "n" for a number, "t" for a time, "s" for a short text, "w" for a
-	// long text, and "none" for a missing value.
+	// Class contains CSS classes, such as "n" for a number, "t" for a time, "s" for a short text, "w" for a
+	// text that may wrap, "long" for JSON, "lines" for one value per line, and "none" for a missing
+	// value.
 	Class string
 	// Folded is the summary behind which the text is hidden. Empty means that the text is shown.
 	Folded string

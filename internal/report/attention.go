@@ -11,8 +11,9 @@ import (
 	"placementsync/internal/query"
 )
 
-// linesShown limits the findings in the lines of a notice. The command of the notice prints all findings.
-const linesShown = 3
+// rowsShown limits the sample rows of a failed check, and the late articles in a notice. The command of the
+// notice prints all.
+const rowsShown = 3
 
 // buildAttention lists held nights, failed checks, unproven streams and late articles.
 func (b *builder) buildAttention() (Section, error) {
@@ -50,12 +51,12 @@ func (b *builder) buildAttention() (Section, error) {
 // snapshot has no results of checks.
 func (b *builder) findFailedChecks() (notices []Notice, ok bool, err error) {
 	q := Question{Query: "check_results"}
-	a, ok, err := b.askQuery(q)
-	if err != nil || !ok || len(a.Rows) == 0 {
+	result, ok, err := b.askQuery(q)
+	if err != nil || !ok || len(result.Rows) == 0 {
 		return nil, false, err
 	}
 	n := Notice{Title: "Checks of this snapshot failed or did not run:", Alarm: true, Source: b.sourceOf(q)}
-	for _, row := range a.Rows {
+	for _, row := range result.Rows {
 		rows, _ := row.Get("rows").Number()
 		c := ledger.Check{Name: row.Get("check_name").Text, Outcome: ledger.CheckOutcome(row.Get("outcome").Text), Rows: int64(rows), Sample: json.RawMessage(row.Get("sample").Text)}
 		if !c.NeedsAttention() {
@@ -63,7 +64,7 @@ func (b *builder) findFailedChecks() (notices []Notice, ok bool, err error) {
 		}
 		line := ledger.DescribeChecks([]ledger.Check{c})
 		if samples := c.SampleLines(); len(samples) > 0 {
-			line += ": " + strings.Join(samples[:min(len(samples), linesShown)], "; ")
+			line += ": " + strings.Join(samples[:min(len(samples), rowsShown)], "; ")
 		} else if reason := row.Get("reason").Text; reason != "" {
 			line += ": " + reason
 		}
@@ -81,14 +82,14 @@ func (b *builder) findFailedChecks() (notices []Notice, ok bool, err error) {
 // much that it could not be proven. ok is false if the snapshot lacks the table with the grades.
 func (b *builder) findUnprovenStreams() (notices []Notice, ok bool, err error) {
 	q := Question{Query: "stream_grades"}
-	a, ok, err := b.askQuery(q)
+	result, ok, err := b.askQuery(q)
 	if err != nil || !ok {
 		return nil, false, err
 	}
 	partial := Notice{Title: "This snapshot is partial. Some streams were not read, or not completely:", Alarm: true, Source: b.sourceOf(q)}
 	missing := Notice{Title: "These streams were never read. Their numbers are missing:", Source: b.sourceOf(q)}
 	unproven := Notice{Title: "Rows of these streams may be old or missing:", Source: b.sourceOf(q)}
-	for _, row := range a.Rows {
+	for _, row := range result.Rows {
 		s := ledger.Stream{Stream: row.Get("stream").Text, Grade: row.Get("grade").Text, Reason: clipText(row.Get("reason").Text)}
 		s.AgeSince, _ = time.Parse(time.RFC3339Nano, row.Get("oldest_at").Text) // streams without rows have no age
 		failedIDs, _ := row.Get("failed").Number()
@@ -116,29 +117,29 @@ func (b *builder) findUnprovenStreams() (notices []Notice, ok bool, err error) {
 // articles were not read.
 func (b *builder) findLateArticles() (notices []Notice, ok bool, err error) {
 	q := Question{Query: "overdue_articles"}
-	a, ok, err := b.askQuery(q)
-	if missing, _ := a.splitProblems([]string{"articles"}); err != nil || !ok || len(missing) > 0 {
+	result, ok, err := b.askQuery(q)
+	if missing, _ := result.splitProblems([]string{"articles"}); err != nil || !ok || len(missing) > 0 {
 		return nil, false, err
 	}
-	if a.Total == 0 {
+	if result.Total == 0 {
 		return nil, true, nil
 	}
-	n := Notice{Title: plural.Count(a.Total, "overdue article") + ":", Source: b.sourceOf(q)}
-	for _, row := range a.Rows[:min(len(a.Rows), linesShown)] {
+	n := Notice{Title: plural.Count(result.Total, "overdue article") + ":", Source: b.sourceOf(q)}
+	for _, row := range result.Rows[:min(len(result.Rows), rowsShown)] {
 		n.Lines = append(n.Lines, rowLabel(row, "article_name", "campaign_name")+separator+
 			field{as: asDays}.formatCell(row.Get("days_overdue"))+" overdue")
 	}
-	if more := a.Total - int64(len(n.Lines)); more > 0 {
+	if more := result.Total - int64(len(n.Lines)); more > 0 {
 		n.Lines = append(n.Lines, plural.Number(more)+" more")
 	}
 	return []Notice{n}, true, nil
 }
 
 // withoutUnused removes the rows of unused streams.
-func (b *builder) withoutUnused(a queryResult) queryResult {
-	used := a.filterRows(func(row query.Record) bool {
+func (b *builder) withoutUnused(result queryResult) queryResult {
+	used := result.filterRows(func(row query.Record) bool {
 		return !slices.ContainsFunc(b.unused, func(p ledger.Problem) bool { return p.Name == row.Get("stream").Text })
 	})
-	used.Total -= int64(len(a.Rows) - len(used.Rows))
+	used.Total -= int64(len(result.Rows) - len(used.Rows))
 	return used
 }

@@ -49,15 +49,15 @@ const (
 	maxCategories = 400
 )
 
-func (p plot) drawVariants(a queryResult) []page.Variant {
+func (p plot) drawVariants(result queryResult) []page.Variant {
 	if len(p.split) == 0 {
-		return p.drawVariant(a, "")
+		return p.drawVariant(result, "")
 	}
 	label := func(row query.Record) string { return rowLabel(row, p.split...) }
-	labels := a.distinctLabels(label)
+	labels := result.distinctLabels(label)
 	if p.weigh != "" {
 		weights := map[string]float64{}
-		for _, row := range a.Rows {
+		for _, row := range result.Rows {
 			n, _ := row.Get(p.weigh).Number()
 			weights[label(row)] += n
 		}
@@ -65,7 +65,7 @@ func (p plot) drawVariants(a queryResult) []page.Variant {
 	}
 	var all []page.Variant
 	for _, l := range labels {
-		rows := a.filterRows(func(row query.Record) bool { return label(row) == l })
+		rows := result.filterRows(func(row query.Record) bool { return label(row) == l })
 		all = append(all, p.drawVariant(rows, l)...)
 		if len(all) == maxVariants {
 			break
@@ -75,21 +75,21 @@ func (p plot) drawVariants(a queryResult) []page.Variant {
 }
 
 // drawVariant returns one variant, or none if no row has a value.
-func (p plot) drawVariant(a queryResult, label string) []page.Variant {
+func (p plot) drawVariant(result queryResult, label string) []page.Variant {
 	var v page.Variant
 	switch {
 	case p.kind == page.Boxes:
-		v = p.drawBoxes(a)
+		v = p.drawBoxes(result)
 	case p.series != "":
-		v = p.drawValues(a)
+		v = p.drawValues(result)
 	default:
-		v = p.drawMeasures(a)
+		v = p.drawMeasures(result)
 	}
 	if len(v.Categories) == 0 {
 		return nil
 	}
 	if label != "" {
-		v.Label, v.Currency = label, a.currencyOf(a.Rows[0])
+		v.Label, v.Currency = label, result.currencyOf(result.Rows[0])
 	}
 	v.Heading = strings.Join(slices.DeleteFunc([]string{label, p.unit}, func(part string) bool { return part == "" }), separator)
 	if !p.log && p.kind != page.Boxes {
@@ -99,21 +99,21 @@ func (p plot) drawVariant(a queryResult, label string) []page.Variant {
 }
 
 // category returns the label of a row.
-func (p plot) category(a queryResult, row query.Record) string {
+func (p plot) category(result queryResult, row query.Record) string {
 	switch p.labels[0] {
 	case "price_from":
 		return priceBand(row)
 	case "snapshot_at":
-		return snapshotLabel(a, row)
+		return snapshotLabel(result, row)
 	}
 	return rowLabel(row, p.labels...)
 }
 
 // snapshotLabel returns the day of a snapshot, and also its time if the day has several snapshots.
-func snapshotLabel(a queryResult, row query.Record) string {
+func snapshotLabel(result queryResult, row query.Record) string {
 	const day = len("2006-01-02")
 	at := page.Moment(row.Get("snapshot_at").Text)
-	sameDay := a.filterRows(func(r query.Record) bool {
+	sameDay := result.filterRows(func(r query.Record) bool {
 		return strings.HasPrefix(r.Get("snapshot_at").Text, at[:min(day, len(at))])
 	})
 	if len(sameDay.Rows) > 1 {
@@ -155,18 +155,18 @@ type measure struct {
 }
 
 // drawMeasures converts each measure to a series. It skips rows in which all measures are NULL.
-func (p plot) drawMeasures(a queryResult) page.Variant {
+func (p plot) drawMeasures(result queryResult) page.Variant {
 	var v page.Variant
-	a = a.filterRows(func(row query.Record) bool {
+	result = result.filterRows(func(row query.Record) bool {
 		return (p.drawnIf == "" || !row.Get(p.drawnIf).Null) &&
 			slices.ContainsFunc(p.measures, func(m measure) bool { return !row.Get(m.column).Null })
 	})
-	rows := a.Rows[:min(len(a.Rows), p.most)]
+	rows := result.Rows[:min(len(result.Rows), p.most)]
 	if p.drawnIf != "" {
 		slices.Reverse(rows)
 	}
 	for _, row := range rows {
-		v.Categories = append(v.Categories, p.category(a, row))
+		v.Categories = append(v.Categories, p.category(result, row))
 	}
 	for _, m := range p.measures {
 		s := page.Series{Name: m.name, Colour: m.colour}
@@ -189,23 +189,23 @@ func (m measure) addTo(s *page.Series, c query.Value) {
 }
 
 // drawValues returns one series for each value of the column p.series, in the order of the rows.
-func (p plot) drawValues(a queryResult) page.Variant {
+func (p plot) drawValues(result queryResult) page.Variant {
 	name := func(row query.Record) string { return rowLabel(row, p.series) }
-	categories := a.distinctLabels(func(row query.Record) string { return p.category(a, row) })
+	categories := result.distinctLabels(func(row query.Record) string { return p.category(result, row) })
 	categories = categories[:min(len(categories), maxCategories)]
 	v := page.Variant{Categories: categories}
-	names := a.distinctLabels(name)
+	names := result.distinctLabels(name)
 	for i, n := range names[:min(len(names), p.most)] {
-		at := map[string]query.Value{}
-		for _, row := range a.Rows {
+		byCategory := map[string]query.Value{}
+		for _, row := range result.Rows {
 			if name(row) == n {
-				at[p.category(a, row)] = row.Get(p.value)
+				byCategory[p.category(result, row)] = row.Get(p.value)
 			}
 		}
 		s := page.Series{Name: n, Colour: i}
 		for _, c := range categories {
-			cell, known := at[c]
-			measure{}.addTo(&s, query.Value{Text: cell.Text, Null: !known || cell.Null})
+			value, known := byCategory[c]
+			measure{}.addTo(&s, query.Value{Text: value.Text, Null: !known || value.Null})
 		}
 		v.Series = append(v.Series, s)
 	}
@@ -218,10 +218,10 @@ func boxColumns() [5]string {
 }
 
 // drawBoxes converts each row to a box. It skips rows in which one of the five numbers is missing.
-func (p plot) drawBoxes(a queryResult) page.Variant {
+func (p plot) drawBoxes(result queryResult) page.Variant {
 	s := page.Series{Name: "prices"}
 	var v page.Variant
-	for _, row := range a.Rows[:min(len(a.Rows), p.most)] {
+	for _, row := range result.Rows[:min(len(result.Rows), p.most)] {
 		box, texts, complete := [5]float64{}, [5]string{}, true
 		for i, column := range boxColumns() {
 			c := row.Get(column)
@@ -231,7 +231,7 @@ func (p plot) drawBoxes(a queryResult) page.Variant {
 		if !complete {
 			continue
 		}
-		v.Categories = append(v.Categories, p.category(a, row))
+		v.Categories = append(v.Categories, p.category(result, row))
 		s.Values = append(s.Values, box)
 		s.Texts = append(s.Texts, fmt.Sprintf("median %s, middle half %s to %s, all prices %s to %s",
 			texts[2], texts[1], texts[3], texts[0], texts[4]))

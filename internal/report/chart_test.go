@@ -18,7 +18,7 @@ func requireVariants(t *testing.T, want, got []page.Variant) {
 }
 
 func TestSeriesByMeasure(t *testing.T) {
-	a := parseResult(`
+	result := parseResult(`
 		week|started|published|note
 		W1|12|3|x
 		W2|1234||y
@@ -34,12 +34,12 @@ func TestSeriesByMeasure(t *testing.T) {
 			{Name: "published", Colour: 2, Values: []any{-3.0, nil, -7.5}, Texts: []string{"3" + page.Thin + "d", "–", "7.50" + page.Thin + "d"}},
 		},
 		Most: 15, Note: "The axis ends at 15. Values over five times the 75th percentile are cut: W2, started 1,234.",
-	}}, p.drawVariants(a))
+	}}, p.drawVariants(result))
 }
 
 func TestSeriesByMeasureLimitsCategories(t *testing.T) {
-	a := parseResult("day|n\nd1|1\nd2|2\nd3|3")
-	got := plot{labels: []string{"day"}, most: 2, measures: []measure{{column: "n", name: "n"}}}.drawMeasures(a)
+	result := parseResult("day|n\nd1|1\nd2|2\nd3|3")
+	got := plot{labels: []string{"day"}, most: 2, measures: []measure{{column: "n", name: "n"}}}.drawMeasures(result)
 	if diff := cmp.Diff([]string{"d1", "d2"}, got.Categories); diff != "" {
 		t.Errorf("categories (-want +got):\n%s", diff)
 	}
@@ -49,7 +49,7 @@ func TestSeriesByMeasureLimitsCategories(t *testing.T) {
 }
 
 func TestSeriesByValue(t *testing.T) {
-	a := parseResult(`
+	result := parseResult(`
 		month|status|total
 		2026-10-01|paid|1000.00
 		2026-10-01|due|5.00
@@ -69,12 +69,12 @@ func TestSeriesByValue(t *testing.T) {
 		return []page.Variant{v}
 	}
 	for _, most := range []int{3, 2, 1} {
-		requireVariants(t, want(most), plot{labels: []string{"month"}, series: "status", value: "total", most: most}.drawVariants(a))
+		requireVariants(t, want(most), plot{labels: []string{"month"}, series: "status", value: "total", most: most}.drawVariants(result))
 	}
 }
 
 func TestBoxByRowSkipsIncompleteRows(t *testing.T) {
-	a := parseResult(`
+	result := parseResult(`
 		segment|min_price|p25_price|median_price|p75_price|max_price
 		US|1|2|3000|4000|5000.50
 		DE|1||3|4|5
@@ -84,11 +84,11 @@ func TestBoxByRowSkipsIncompleteRows(t *testing.T) {
 		Categories: []string{"US", "FR"},
 		Series: []page.Series{{Name: "prices", Values: []any{[5]float64{1, 2, 3000, 4000, 5000.5}, [5]float64{1, 1, 1, 1, 1}},
 			Texts: []string{"median 3,000, middle half 2 to 4,000, all prices 1 to 5,000.50", "median 1, middle half 1 to 1, all prices 1 to 1"}}},
-	}}, plot{kind: page.Boxes, labels: []string{"segment"}, most: 3}.drawVariants(a))
+	}}, plot{kind: page.Boxes, labels: []string{"segment"}, most: 3}.drawVariants(result))
 }
 
 func TestNightsAreDrawnOldestFirst(t *testing.T) {
-	a := parseResult(`
+	result := parseResult(`
 		snapshot_at|rows_new|hours_since_previous
 		2026-11-04T14:30:00Z|4|12.50
 		2026-11-04T02:00:00Z|3|48.00
@@ -98,14 +98,14 @@ func TestNightsAreDrawnOldestFirst(t *testing.T) {
 		// The first night is left out. Labels have a time only on the day with two snapshots.
 		Categories: []string{"2026-11-02", "2026-11-04 02:00", "2026-11-04 14:30"},
 		Series:     []page.Series{{Name: "new", Values: []any{2.0, 3.0, 4.0}, Texts: []string{"2", "3", "4"}}},
-	}}, plot{labels: []string{"snapshot_at"}, most: 9, drawnIf: "hours_since_previous", measures: []measure{{column: "rows_new", name: "new"}}}.drawVariants(a))
-	if a.Rows[0].Get("rows_new").Text != "4" {
+	}}, plot{labels: []string{"snapshot_at"}, most: 9, drawnIf: "hours_since_previous", measures: []measure{{column: "rows_new", name: "new"}}}.drawVariants(result))
+	if result.Rows[0].Get("rows_new").Text != "4" {
 		t.Error("drawVariants changed the order of its argument's rows")
 	}
 }
 
 func TestVariantsAreSplitAndOrderedByWeight(t *testing.T) {
-	a := parseResult(`
+	result := parseResult(`
 		tier|currency|band|prices
 		pro|EUR|a|1
 		basic|USD|a|10
@@ -120,11 +120,11 @@ func TestVariantsAreSplitAndOrderedByWeight(t *testing.T) {
 		}
 		return labels
 	}
-	if diff := cmp.Diff([]string{"pro · EUR", "basic · USD", "basic · (no currency)"}, labelsOf(p.drawVariants(a))); diff != "" {
+	if diff := cmp.Diff([]string{"pro · EUR", "basic · USD", "basic · (no currency)"}, labelsOf(p.drawVariants(result))); diff != "" {
 		t.Errorf("labels in the order of the rows (-want +got):\n%s", diff)
 	}
 	p.weigh = "prices"
-	got := p.drawVariants(a)
+	got := p.drawVariants(result)
 	if diff := cmp.Diff([]string{"basic · USD", "basic · (no currency)", "pro · EUR"}, labelsOf(got)); diff != "" {
 		t.Errorf("labels by weight (-want +got):\n%s", diff)
 	}
@@ -137,9 +137,9 @@ func TestVariantsAreLimited(t *testing.T) {
 	for i := range maxVariants + 5 {
 		fmt.Fprintf(&rows, "\nT%02d|a|%d", i, i)
 	}
-	a := parseResult("tier|band|prices" + rows.String())
+	result := parseResult("tier|band|prices" + rows.String())
 	p := plot{split: []string{"tier"}, weigh: "prices", labels: []string{"band"}, most: 9, measures: []measure{{column: "prices", name: "prices"}}}
-	got := p.drawVariants(a)
+	got := p.drawVariants(result)
 	if len(got) != maxVariants || got[0].Label != "T28" || got[maxVariants-1].Label != "T05" {
 		t.Errorf("got %d variants from %s to %s, want %d from T28 to T05", len(got), got[0].Label, got[len(got)-1].Label, maxVariants)
 	}
@@ -158,9 +158,9 @@ func TestChartWithoutValuesHasNoVariants(t *testing.T) {
 }
 
 func TestPriceBand(t *testing.T) {
-	a := parseResult("price_from|price_below\n0.00|250.00\n1000.00|2500.00\n10000.00|\n2.50|5.00\n|100.00")
+	result := parseResult("price_from|price_below\n0.00|250.00\n1000.00|2500.00\n10000.00|\n2.50|5.00\n|100.00")
 	for i, want := range []string{"0 to 250", "1,000 to 2,500", "from 10,000", "2.50 to 5", "below 100"} {
-		if got := priceBand(a.Rows[i]); got != want {
+		if got := priceBand(result.Rows[i]); got != want {
 			t.Errorf("row %d: got %q, want %q", i, got, want)
 		}
 	}

@@ -13,7 +13,7 @@ func (b *builder) buildPage() (Page, error) {
 	}
 	p := Page{
 		Snapshot: page.Clock(b.moments.at), Run: b.moments.run, Outcome: b.moments.outcome,
-		Since: b.moments.comparedSnapshots(),
+		Compared: b.moments.comparedSnapshots(),
 	}
 	if !b.opts.Earlier && !b.opts.Held {
 		p.AsOf = b.moments.at.UTC().Format(momentLayout)
@@ -50,21 +50,22 @@ func isShownStream(stream string) bool {
 }
 
 // buildHeadlines compares the headline numbers of the report's snapshot with the headline numbers of up
-// to two earlier snapshots. Changes of prices come from the query itself: its parameter since is the earlier snapshot.
+// to two earlier snapshots. The query itself computes the changes of median prices: its parameter since is
+// the time of the earlier snapshot.
 func (b *builder) buildHeadlines() (Section, error) {
 	out := Section{ID: "headlines", Title: "Headlines"}
 	current := Question{Query: "report_headlines"}
-	a, ok, err := b.askQuery(current)
+	result, ok, err := b.askQuery(current)
 	if err != nil {
 		return out, err
 	}
-	if !ok || len(a.Rows) == 0 {
+	if !ok || len(result.Rows) == 0 {
 		out.Empty = "This snapshot lacks a table that the headlines need."
 		return out, nil
 	}
 	out.Sources = []Source{b.sourceOf(current)}
 	var earlier []earlierFigures
-	for _, e := range []earlierFigures{{since: "vs previous", at: b.moments.previous}, {since: "vs week", at: b.moments.week}} {
+	for _, e := range []earlierFigures{{comparison: "vs previous", at: b.moments.previous}, {comparison: "vs week", at: b.moments.week}} {
 		if e.at.IsZero() {
 			continue
 		}
@@ -85,14 +86,14 @@ func (b *builder) buildHeadlines() (Section, error) {
 			return out, err
 		}
 		if ok {
-			e.prices = priceChanges(prices, e.since)
+			e.prices = priceChanges(prices, e.comparison)
 		}
 		source, priceSource := b.sourceOf(q), b.sourceOf(compared)
-		source.Label, priceSource.Label = e.since, "prices "+e.since
+		source.Label, priceSource.Label = e.comparison, "prices "+e.comparison
 		out.Sources, earlier = append(out.Sources, source, priceSource), append(earlier, e)
 	}
-	for _, row := range a.Rows {
-		out.Tiles = append(out.Tiles, newTile(a, row, earlier))
+	for _, row := range result.Rows {
+		out.Tiles = append(out.Tiles, newTile(result, row, earlier))
 	}
 	return out, nil
 }

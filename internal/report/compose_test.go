@@ -189,7 +189,7 @@ func TestHeadlinesHaveSourcesAndChanges(t *testing.T) {
 		var changes []string
 		for _, tile := range got.Tiles {
 			for _, change := range tile.Changes {
-				changes = append(changes, change.Since+" "+plainSpaces(change.Text))
+				changes = append(changes, change.Comparison+" "+plainSpaces(change.Text))
 			}
 		}
 		if diff := cmp.Diff(c.changes, changes); diff != "" {
@@ -218,17 +218,17 @@ func TestErrorsOfQueriesAreReturned(t *testing.T) {
 	if len(asked) < 25 || len(slices.Compact(slices.Sorted(slices.Values(asked)))) < len(asked)-4 {
 		t.Errorf("the page ran %d queries, want at least 25, at most 4 of them repeated: %v", len(asked), asked)
 	}
-	for broken := range asked {
+	for failIndex := range asked {
 		b, n := newBuilder(results), 0
 		ask := b.ask
 		b.ask = func(ctx context.Context, q Question) (query.Result, bool, error) {
-			if n++; n == broken+1 {
+			if n++; n == failIndex+1 {
 				return query.Result{}, false, errors.New("disk failed")
 			}
 			return ask(ctx, q)
 		}
 		if _, err := b.buildPage(); err == nil || err.Error() != "disk failed" {
-			t.Errorf("query %d, %s, failed: got %v, want its error", broken, asked[broken], err)
+			t.Errorf("query %d, %s, failed: got %v, want its error", failIndex, asked[failIndex], err)
 		}
 	}
 }
@@ -338,7 +338,7 @@ func TestTilesOfUnreadTablesHaveNoNumber(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	same := []Change{{Direction: "same", Text: "no change", Since: "vs previous"}}
+	same := []Change{{Direction: "same", Text: "no change", Comparison: "vs previous"}}
 	want := []Tile{
 		{Label: "Margin", Value: "not read", NotRead: true, Note: "order_items was not read: missing scope orders.lists"},
 		{Label: "Median price", Value: "5.00", Unit: "EUR", Currency: "EUR", Changes: same},

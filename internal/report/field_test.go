@@ -30,9 +30,9 @@ func TestFormatMonth(t *testing.T) {
 
 func TestFormatCell(t *testing.T) {
 	for name, c := range map[string]struct {
-		as   shape
-		cell query.Value
-		want string
+		as    shape
+		value query.Value
+		want  string
 	}{
 		"text":           {asText, query.Value{Text: "1234"}, "1234"},
 		"empty text":     {asText, query.Value{}, ""},
@@ -54,7 +54,7 @@ func TestFormatCell(t *testing.T) {
 		"grade":          {asGrade, query.Value{Text: "best_effort"}, "best_effort"},
 		"text of digits": {asText, query.Value{Text: "0012"}, "0012"},
 	} {
-		if got := plainSpaces((field{as: c.as}).formatCell(c.cell)); got != c.want {
+		if got := plainSpaces((field{as: c.as}).formatCell(c.value)); got != c.want {
 			t.Errorf("%s: got %q, want %q", name, got, c.want)
 		}
 	}
@@ -62,11 +62,11 @@ func TestFormatCell(t *testing.T) {
 
 func TestUnitName(t *testing.T) {
 	for _, c := range []struct {
-		cell query.Value
-		want string
+		value query.Value
+		want  string
 	}{{query.Value{Text: "USD"}, "USD"}, {query.Value{}, "(no currency)"}, {query.Value{Null: true}, "(no currency)"}} {
-		if got := unitName(c.cell); got != c.want {
-			t.Errorf("unitName(%+v) = %q, want %q", c.cell, got, c.want)
+		if got := unitName(c.value); got != c.want {
+			t.Errorf("unitName(%+v) = %q, want %q", c.value, got, c.want)
 		}
 	}
 }

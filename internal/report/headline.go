@@ -14,9 +14,9 @@ import (
 
 // earlierFigures contains the figures, that is, the headline numbers, of an earlier snapshot.
 type earlierFigures struct {
-	// since is the label of a comparison with the snapshot, such as "vs week".
-	since string
-	at    time.Time
+	// comparison is the label of a comparison with the snapshot, such as "vs week".
+	comparison string
+	at         time.Time
 	// values contains the figures by label.
 	values map[string]query.Value
 	// prices contains the change of each median price since the snapshot, by the label of the price.
@@ -33,11 +33,11 @@ const (
 
 // figuresByLabel returns the headline numbers of a result by label. A number that needs an unread table
 // is NULL.
-func figuresByLabel(a queryResult) map[string]query.Value {
+func figuresByLabel(result queryResult) map[string]query.Value {
 	values := map[string]query.Value{}
-	for _, row := range a.Rows {
+	for _, row := range result.Rows {
 		values[figureLabel(row)] = row.Get("value")
-		if missing, _ := a.splitProblems(tablesOf(row)); len(missing) > 0 {
+		if missing, _ := result.splitProblems(tablesOf(row)); len(missing) > 0 {
 			values[figureLabel(row)] = query.Value{Null: true}
 		}
 	}
@@ -53,7 +53,7 @@ func figureLabel(row query.Record) string {
 	return rowLabel(row, "figure", "unit")
 }
 
-func newTile(a queryResult, row query.Record, earlier []earlierFigures) Tile {
+func newTile(result queryResult, row query.Record, earlier []earlierFigures) Tile {
 	value, unit := row.Get("value"), row.Get("unit").Text
 	t := Tile{Label: clipText(row.Get("figure").Text), Value: figureText(value, unit), Unit: clipText(unit)}
 	switch unit {
@@ -66,7 +66,7 @@ func newTile(a queryResult, row query.Record, earlier []earlierFigures) Tile {
 		t.Currency = t.Unit
 	}
 	tables := tablesOf(row)
-	missing, others := a.splitProblems(tables)
+	missing, others := result.splitProblems(tables)
 	if len(missing) > 0 {
 		t.Value, t.Unit, t.NotRead, t.Note = string(ledger.NotRead), "", true, clipText(ledger.DescribeProblems(missing))
 		return t
@@ -74,9 +74,9 @@ func newTile(a queryResult, row query.Record, earlier []earlierFigures) Tile {
 	others = slices.DeleteFunc(others, func(p ledger.Problem) bool { return !slices.Contains(tables, p.Name) })
 	t.Note = clipText(ledger.DescribeProblems(others))
 	for _, e := range earlier {
-		change := compareFigures(value, e.values[figureLabel(row)], unit, e.since)
+		change := compareFigures(value, e.values[figureLabel(row)], unit, e.comparison)
 		if isMedianPrice(row) { // the two snapshots can have different listings, so their medians are not compared
-			change = unknownChange(e.since)
+			change = unknownChange(e.comparison)
 			if priceChange, ok := e.prices[figureLabel(row)]; ok {
 				change = priceChange
 			}
@@ -90,21 +90,21 @@ func newTile(a queryResult, row query.Record, earlier []earlierFigures) Tile {
 // column "compared" is NULL.
 func isMedianPrice(row query.Record) bool { return !row.Get("compared").Null }
 
-func unknownChange(since string) Change {
-	return Change{Direction: "none", Text: "not known", Since: since}
+func unknownChange(comparison string) Change {
+	return Change{Direction: "none", Text: "not known", Comparison: comparison}
 }
 
-// priceChanges returns the change of each median price, by the label of the price. It is the median
+// priceChanges returns the change of each median price, by the label of the price. A change is the median
 // change of the prices of listings that are in both snapshots.
-func priceChanges(a queryResult, since string) map[string]Change {
+func priceChanges(result queryResult, comparison string) map[string]Change {
 	changes := map[string]Change{}
-	for _, row := range a.Rows {
+	for _, row := range result.Rows {
 		percent := row.Get("change_percent")
 		n, ok := percent.Number()
 		if !ok {
 			continue
 		}
-		c := Change{Direction: "same", Text: "no change", Since: since}
+		c := Change{Direction: "same", Text: "no change", Comparison: comparison}
 		switch {
 		case n > 0:
 			c.Direction, c.Text = "up", upArrow+formatSigned(percent.Text)+page.Thin+"%"
@@ -136,18 +136,18 @@ const (
 
 // compareFigures compares two decimal numbers without rounding, so that the difference of two amounts is
 // exact.
-func compareFigures(now, then query.Value, unit, since string) Change {
+func compareFigures(now, then query.Value, unit, comparison string) Change {
 	n, nowOK := new(big.Rat).SetString(now.Text)
 	t, thenOK := new(big.Rat).SetString(then.Text)
 	if !nowOK || !thenOK {
-		return unknownChange(since)
+		return unknownChange(comparison)
 	}
 	difference := new(big.Rat).Sub(n, t)
 	if difference.Sign() == 0 {
-		return Change{Direction: "same", Text: "no change", Since: since}
+		return Change{Direction: "same", Text: "no change", Comparison: comparison}
 	}
 	const cents, tenths = 2, 1 // decimals
-	c := Change{Direction: "up", Text: upArrow, Since: since}
+	c := Change{Direction: "up", Text: upArrow, Comparison: comparison}
 	if difference.Sign() < 0 {
 		c.Direction, c.Text = "down", downArrow
 	}

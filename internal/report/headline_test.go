@@ -68,7 +68,7 @@ func TestTileHasChangesToEachSnapshot(t *testing.T) {
 		Median price|USD|50.00`)
 	previous := figuresByLabel(parseResult("figure|unit|value\nListings||1200.00\nUnpaid|amount|9000.10\nMedian price|EUR|1.00"))
 	week := figuresByLabel(parseResult("figure|unit|value\nListings||1234.00"))
-	earlier := []earlierFigures{{since: "vs previous", values: previous}, {since: "vs week", values: week}}
+	earlier := []earlierFigures{{comparison: "vs previous", values: previous}, {comparison: "vs week", values: week}}
 	want := []Tile{
 		{Label: "Listings", Value: "1,234", Changes: []Change{{"up", "▲\u00a0+34 (+2.8 %)", "vs previous"}, {"same", "no change", "vs week"}}},
 		{Label: "Unpaid", Value: "9,000.10", Changes: []Change{{"same", "no change", "vs previous"}, {"none", "not known", "vs week"}}},

@@ -24,17 +24,17 @@ const maxSnapshots = 400
 // a half days count as a week.
 func (b *builder) readMoments() (moments, error) {
 	q := Question{Query: "snapshots", Params: map[string]string{"top": fmt.Sprint(maxSnapshots)}}
-	a, ok, err := b.ask(b.ctx, q)
+	result, ok, err := b.ask(b.ctx, q)
 	if err != nil {
 		return moments{}, err
 	}
-	if !ok || len(a.Rows) == 0 {
+	if !ok || len(result.Rows) == 0 {
 		return moments{}, fmt.Errorf("read the snapshots: the warehouse has none")
 	}
-	newest := a.Rows[0]
+	newest := result.Rows[0]
 	m := moments{run: newest.Get("run_id").Text, outcome: newest.Get("outcome").Text}
 	const week, slack = 7 * 24 * time.Hour, 12 * time.Hour
-	for i, row := range a.Rows {
+	for i, row := range result.Rows {
 		at, err := time.Parse(time.RFC3339Nano, row.Get("snapshot_at").Text)
 		switch {
 		case err != nil:
@@ -52,13 +52,13 @@ func (b *builder) readMoments() (moments, error) {
 }
 
 // comparedSnapshots lists the snapshots with which the report's snapshot is compared.
-func (m moments) comparedSnapshots() []Earlier {
-	var list []Earlier
+func (m moments) comparedSnapshots() []ComparedSnapshot {
+	var list []ComparedSnapshot
 	if !m.previous.IsZero() {
-		list = append(list, Earlier{"the previous snapshot", page.Clock(m.previous)})
+		list = append(list, ComparedSnapshot{"the previous snapshot", page.Clock(m.previous)})
 	}
 	if !m.week.IsZero() {
-		list = append(list, Earlier{"last week", page.Clock(m.week)})
+		list = append(list, ComparedSnapshot{"last week", page.Clock(m.week)})
 	}
 	return list
 }

@@ -11,15 +11,15 @@ type Page struct {
 	// AsOf is the value of --as-of with which the shown commands read this snapshot after the next
 	// night. It is empty if the commands already contain --as-of or --held.
 	AsOf string
-	// Since lists the compared snapshots.
-	Since    []Earlier
+	// Compared lists the snapshots with which the report's snapshot is compared.
+	Compared []ComparedSnapshot
 	Sections []Section
 	// Currencies lists the currencies of all prices, the most frequent first.
 	Currencies []string
 }
 
-// Earlier is a snapshot with which the report's snapshot is compared.
-type Earlier struct{ Label, Snapshot string }
+// ComparedSnapshot is a snapshot with which the report's snapshot is compared. Snapshot is its time.
+type ComparedSnapshot struct{ Label, Snapshot string }
 
 // Notice lists findings that need attention, such as failed checks. Alarm means that the operator must
 // act. The command in Source prints all findings.
@@ -57,7 +57,9 @@ type Tile struct {
 // Change is the difference of a headline number to an earlier snapshot.
 type Change struct {
 	// Direction is "up", "down", "same", or "none" if one of the two numbers is unknown.
-	Direction, Text, Since string
+	Direction, Text string
+	// Comparison is the label of the comparison, such as "vs week".
+	Comparison string
 }
 
 // Panel shows the result of one query as a chart, a table, or both.

@@ -67,12 +67,12 @@ func notReadText(missing []ledger.Problem) string {
 func (b *builder) buildPanel(p panel) (Panel, error) {
 	q := Question{Query: p.query, Params: p.params}
 	out := Panel{ID: p.id, Title: p.title, About: p.about, Wide: p.wide, Source: b.sourceOf(q)}
-	a, ok, err := b.askQuery(q)
+	result, ok, err := b.askQuery(q)
 	if err != nil {
 		return out, err
 	}
 	var others []ledger.Problem
-	out.Missing, others = a.splitProblems(p.needs)
+	out.Missing, others = result.splitProblems(p.needs)
 	switch {
 	case !ok:
 		out.Empty = "This snapshot lacks a table that the query reads. The next night adds it."
@@ -86,25 +86,25 @@ func (b *builder) buildPanel(p panel) (Panel, error) {
 	}
 	out.Note = ledger.DescribeProblems(others)
 	if p.byStream {
-		a = b.withoutUnused(a)
+		result = b.withoutUnused(result)
 	}
 	if p.query == "stream_grades" && len(b.unused) > 0 {
 		out.Unused = "By configuration, " + ledger.DescribeProblems(b.unused) + "."
 	}
-	if len(a.Rows) == 0 {
+	if len(result.Rows) == 0 {
 		out.Empty = p.empty
 		return out, nil
 	}
-	out.Chart = p.buildChart(a)
-	out.Table = p.buildTable(a, out.Chart != nil)
-	b.addCurrencies(a)
+	out.Chart = p.buildChart(result)
+	out.Table = p.buildTable(result, out.Chart != nil)
+	b.addCurrencies(result)
 	return out, nil
 }
 
 // addCurrencies adds the currencies of a result in the order of its rows. The rows of the first panel
 // begin with the tier and currency that have the most prices, so this currency is the first.
-func (b *builder) addCurrencies(a queryResult) {
-	for _, currency := range a.distinctLabels(a.currencyOf) {
+func (b *builder) addCurrencies(result queryResult) {
+	for _, currency := range result.distinctLabels(result.currencyOf) {
 		if currency != "" && !slices.Contains(b.currencies, currency) && len(b.currencies) < maxVariants {
 			b.currencies = append(b.currencies, currency)
 		}
@@ -112,11 +112,11 @@ func (b *builder) addCurrencies(a queryResult) {
 }
 
 // buildChart returns the chart of a result, or nil if no variant has a value.
-func (p panel) buildChart(a queryResult) *page.Chart {
+func (p panel) buildChart(result queryResult) *page.Chart {
 	if p.plot == nil {
 		return nil
 	}
-	c := &page.Chart{Title: p.title, Kind: p.plot.kind, Across: p.plot.across, Stacked: p.plot.stacked, Log: p.plot.log, Variants: p.plot.drawVariants(a)}
+	c := &page.Chart{Title: p.title, Kind: p.plot.kind, Across: p.plot.across, Stacked: p.plot.stacked, Log: p.plot.log, Variants: p.plot.drawVariants(result)}
 	switch len(c.Variants) {
 	case 0:
 		return nil
@@ -127,7 +127,7 @@ func (p panel) buildChart(a queryResult) *page.Chart {
 	return c
 }
 
-func (p panel) buildTable(a queryResult, folded bool) *page.Table {
+func (p panel) buildTable(result queryResult, folded bool) *page.Table {
 	if len(p.fields) == 0 {
 		return nil
 	}
@@ -135,15 +135,15 @@ func (p panel) buildTable(a queryResult, folded bool) *page.Table {
 	for _, f := range p.fields {
 		t.Heads = append(t.Heads, page.Head{Label: f.label, About: f.about, Numeric: f.isNumeric()})
 	}
-	for _, row := range a.Rows[:min(len(a.Rows), p.shown)] {
+	for _, row := range result.Rows[:min(len(result.Rows), p.shown)] {
 		cells := make([]page.Cell, len(p.fields))
 		for i, f := range p.fields {
 			cells[i] = f.tableCell(row)
 		}
-		t.Rows = append(t.Rows, page.Row{Cells: cells, Currency: a.currencyOf(row)})
+		t.Rows = append(t.Rows, page.Row{Cells: cells, Currency: result.currencyOf(row)})
 	}
-	if shown := int64(len(t.Rows)); a.Total > shown {
-		t.More = fmt.Sprintf("%d of %s rows. The query below returns all.", shown, plural.Number(a.Total))
+	if shown := int64(len(t.Rows)); result.Total > shown {
+		t.More = fmt.Sprintf("%d of %s rows. The query below returns all.", shown, plural.Number(result.Total))
 	}
 	return t
 }

@@ -93,12 +93,12 @@ type builder struct {
 	// unused are the streams that the configuration excludes, and webhook streams without a
 	// delivery.
 	unused []ledger.Problem
-	// currencies are the currencies in the results of the panels that are built.
+	// currencies are the currencies in the results of the panels that were built so far.
 	currencies []string
 }
 
 // askQuery runs a query. ok is false if the snapshot lacks a table or column that the query reads.
-func (b *builder) askQuery(q Question) (a queryResult, ok bool, err error) {
+func (b *builder) askQuery(q Question) (result queryResult, ok bool, err error) {
 	r, ok, err := b.ask(b.ctx, q)
 	return queryResult{r}, ok, err
 }

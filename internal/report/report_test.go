@@ -21,13 +21,13 @@ import (
 // since also has the date: "margins since 2026-11-08".
 type resultTexts map[string]string
 
-func (a resultTexts) ask(_ context.Context, q report.Question) (query.Result, bool, error) {
-	text, ok := a[q.Query+"@"+q.AsOf.Format("02")]
+func (texts resultTexts) ask(_ context.Context, q report.Question) (query.Result, bool, error) {
+	text, ok := texts[q.Query+"@"+q.AsOf.Format("02")]
 	if !ok || q.AsOf.IsZero() {
-		text, ok = a[q.Query]
+		text, ok = texts[q.Query]
 	}
 	if since, isSet := q.Params["since"]; isSet {
-		text, ok = a[q.Query+" since "+since[:len("2006-01-02")]]
+		text, ok = texts[q.Query+" since "+since[:len("2006-01-02")]]
 	}
 	if !ok {
 		return query.Result{}, false, nil
@@ -56,10 +56,10 @@ const (
 	headlines = "figure|unit|value|compared\nProduct listings|NULL|1234.00|NULL\nUnpaid commissions|amount|9000.10|NULL\nMedian price, pro|USD|50.00|0\nMedian price, base|USD|20.00|0"
 )
 
-func writePage(t *testing.T, a resultTexts) string {
+func writePage(t *testing.T, texts resultTexts) string {
 	t.Helper()
 	var out bytes.Buffer
-	if err := report.Write(t.Context(), &out, a.ask, report.Options{Program: "placementsync query"}); err != nil {
+	if err := report.Write(t.Context(), &out, texts.ask, report.Options{Program: "placementsync query"}); err != nil {
 		t.Fatal(err)
 	}
 	return out.String()
@@ -217,8 +217,8 @@ func columnNames() []string {
 }
 
 func TestPageIsReproducible(t *testing.T) {
-	a := resultTexts{"snapshots": nights, "report_headlines": headlines}
-	if first, second := writePage(t, a), writePage(t, a); first != second {
+	texts := resultTexts{"snapshots": nights, "report_headlines": headlines}
+	if first, second := writePage(t, texts), writePage(t, texts); first != second {
 		t.Error("two pages of the same snapshot differ, want the same bytes")
 	}
 }
@@ -240,9 +240,9 @@ func TestPanelsWithoutRowsHaveAReason(t *testing.T) {
 // TestNumbersLinkToTheirQueries checks that a served page links to the pages of its queries with
 // the same parameters, and that an offline file does not.
 func TestNumbersLinkToTheirQueries(t *testing.T) {
-	a := resultTexts{"snapshots": nights, "report_headlines": headlines}
+	texts := resultTexts{"snapshots": nights, "report_headlines": headlines}
 	var out bytes.Buffer
-	if err := report.Write(t.Context(), &out, a.ask, report.Options{Program: "placementsync query", Questions: "/explore/questions/"}); err != nil {
+	if err := report.Write(t.Context(), &out, texts.ask, report.Options{Program: "placementsync query", Questions: "/explore/questions/"}); err != nil {
 		t.Fatal(err)
 	}
 	served := markup(out.String())
@@ -251,7 +251,7 @@ func TestNumbersLinkToTheirQueries(t *testing.T) {
 			t.Errorf("the page has no link to %s", address)
 		}
 	}
-	if strings.Contains(markup(writePage(t, a)), "/explore/") {
+	if strings.Contains(markup(writePage(t, texts)), "/explore/") {
 		t.Error("an offline page contains links to a server, want none")
 	}
 }

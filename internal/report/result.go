@@ -12,8 +12,8 @@ type queryResult struct{ query.Result }
 
 // splitProblems returns the problems of the sources. missing are needed tables that were not read: no
 // numbers are shown. others are all other tables that are not proven.
-func (a queryResult) splitProblems(needs []string) (missing, others []ledger.Problem) {
-	for _, p := range query.FindProblems(a.Sources) {
+func (result queryResult) splitProblems(needs []string) (missing, others []ledger.Problem) {
+	for _, p := range query.FindProblems(result.Sources) {
 		if p.Standing == ledger.NotRead && slices.Contains(needs, p.Name) {
 			missing = append(missing, p)
 		} else {
@@ -24,18 +24,18 @@ func (a queryResult) splitProblems(needs []string) (missing, others []ledger.Pro
 }
 
 // currencyOf returns the currency of a row, or an empty string if the result has no currencies.
-func (a queryResult) currencyOf(row query.Record) string {
-	if !slices.ContainsFunc(a.Columns, func(c query.Column) bool { return c.Name == "currency" }) {
+func (result queryResult) currencyOf(row query.Record) string {
+	if !slices.ContainsFunc(result.Columns, func(c query.Column) bool { return c.Name == "currency" }) {
 		return ""
 	}
 	return clipText(unitName(row.Get("currency")))
 }
 
 // filterRows returns the result with only the rows for which keep is true. Total is unchanged.
-func (a queryResult) filterRows(keep func(row query.Record) bool) queryResult {
-	kept := a
+func (result queryResult) filterRows(keep func(row query.Record) bool) queryResult {
+	kept := result
 	kept.Rows = nil
-	for _, row := range a.Rows {
+	for _, row := range result.Rows {
 		if keep(row) {
 			kept.Rows = append(kept.Rows, row)
 		}
@@ -44,10 +44,10 @@ func (a queryResult) filterRows(keep func(row query.Record) bool) queryResult {
 }
 
 // distinctLabels returns the distinct labels of the rows, in the order of the rows.
-func (a queryResult) distinctLabels(label func(row query.Record) string) []string {
+func (result queryResult) distinctLabels(label func(row query.Record) string) []string {
 	var labels []string
 	seen := map[string]bool{}
-	for _, row := range a.Rows {
+	for _, row := range result.Rows {
 		if l := label(row); !seen[l] {
 			seen[l] = true
 			labels = append(labels, l)

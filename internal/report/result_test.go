@@ -17,26 +17,26 @@ func parseResult(text string) queryResult {
 	for name := range strings.SplitSeq(strings.TrimSpace(lines[0]), "|") {
 		columns = append(columns, query.Column{Name: name})
 	}
-	a := queryResult{query.Result{Columns: columns, Total: int64(len(lines) - 1)}}
+	result := queryResult{query.Result{Columns: columns, Total: int64(len(lines) - 1)}}
 	for _, line := range lines[1:] {
 		var row []query.Value
 		for cell := range strings.SplitSeq(strings.TrimSpace(line), "|") {
 			row = append(row, query.Value{Text: strings.Trim(cell, "'"), Null: cell == ""})
 		}
-		a.Rows = append(a.Rows, query.Record{Columns: columns, Values: row})
+		result.Rows = append(result.Rows, query.Record{Columns: columns, Values: row})
 	}
-	return a
+	return result
 }
 
 func TestFilterRowsAndDistinctLabels(t *testing.T) {
-	a := parseResult(`
+	result := parseResult(`
 		tier|price
 		pro|1
 		basic|2
 		pro|3
 		|4
 		basic|5`)
-	pro := a.filterRows(func(row query.Record) bool { return row.Get("tier").Text == "pro" })
+	pro := result.filterRows(func(row query.Record) bool { return row.Get("tier").Text == "pro" })
 	var values [][]query.Value
 	for _, row := range pro.Rows {
 		values = append(values, row.Values)
@@ -44,20 +44,20 @@ func TestFilterRowsAndDistinctLabels(t *testing.T) {
 	if diff := cmp.Diff([][]query.Value{{{Text: "pro"}, {Text: "1"}}, {{Text: "pro"}, {Text: "3"}}}, values); diff != "" {
 		t.Errorf("rows (-want +got):\n%s", diff)
 	}
-	if len(a.Rows) != 5 || pro.Total != 5 {
-		t.Errorf("after filterRows: the source has %d rows, want 5; the filtered result has the total %d, want 5", len(a.Rows), pro.Total)
+	if len(result.Rows) != 5 || pro.Total != 5 {
+		t.Errorf("after filterRows: the original result has %d rows, want 5; the filtered result has the total %d, want 5", len(result.Rows), pro.Total)
 	}
-	labels := a.distinctLabels(func(row query.Record) string { return row.Get("tier").Text })
+	labels := result.distinctLabels(func(row query.Record) string { return row.Get("tier").Text })
 	if diff := cmp.Diff([]string{"pro", "basic", ""}, labels); diff != "" {
 		t.Errorf("labels (-want +got):\n%s", diff)
 	}
-	if none := a.filterRows(func(query.Record) bool { return false }); none.Rows != nil {
+	if none := result.filterRows(func(query.Record) bool { return false }); none.Rows != nil {
 		t.Errorf("got %v, want no rows", none.Rows)
 	}
 }
 
 func TestLabelsJoinColumns(t *testing.T) {
-	a := parseResult(`
+	result := parseResult(`
 		tier|currency|outlet_name
 		pro|USD|Daily
 		||
@@ -67,7 +67,7 @@ func TestLabelsJoinColumns(t *testing.T) {
 		"(tier unknown) · (no currency) · (outlet name unknown)",
 		"(tier unknown) · (no currency) · (outlet name unknown)",
 	} {
-		if got := rowLabel(a.Rows[i], "tier", "currency", "outlet_name"); got != want {
+		if got := rowLabel(result.Rows[i], "tier", "currency", "outlet_name"); got != want {
 			t.Errorf("row %d: got %q, want %q", i, got, want)
 		}
 	}
@@ -79,10 +79,10 @@ func TestLabelsJoinColumns(t *testing.T) {
 
 func TestLongCurrenciesAreClipped(t *testing.T) {
 	long := strings.Repeat("\u20ac", 100_000)
-	a := parseResult("currency|price\n" + long + "|1")
+	result := parseResult("currency|price\n" + long + "|1")
 	b := builder{}
-	b.addCurrencies(a)
-	table := panel{fields: []field{{column: "price"}}, shown: 1}.buildTable(a, false)
+	b.addCurrencies(result)
+	table := panel{fields: []field{{column: "price"}}, shown: 1}.buildTable(result, false)
 	if want := clipText(long); table.Rows[0].Currency != want || len(b.currencies) != 1 || b.currencies[0] != want {
 		t.Errorf("the currency in the table has %d bytes and the currency of the builder %d, want %d", len(table.Rows[0].Currency), len(b.currencies[0]), len(want))
 	}
