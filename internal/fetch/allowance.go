@@ -47,8 +47,8 @@ type Allowance struct {
 	window pace // the requests of the last seconds
 }
 
-// NewAllowance allows perSecond requests a second, and burst-1 requests at once after a time
-// without requests. A rate of 0 means no limit.
+// NewAllowance allows perSecond requests a second. After a time without requests, burst-1 requests,
+// but at least one, are allowed at once. A rate of 0 means no limit.
 func NewAllowance(perSecond float64, burst int) *Allowance {
 	g := &Allowance{full: rate.Inf, burst: max(burst-1, 1), bucketReplaced: true}
 	if perSecond > 0 {

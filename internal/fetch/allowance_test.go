@@ -145,8 +145,7 @@ func TestRateAdaptsToSlowerService(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				service := &limitedService{limiter: rate.NewLimiter(20, 20), latency: 50 * time.Millisecond, retryAfter: "1"}
 				cfg := testConfig(service)
-				cfg.RequestsPerSecond, cfg.Burst, cfg.Retry = configured, 10, fetch.Retry{MaxRetries: 5, Jitter: 0.1}
-				cfg.Retry.MaxRetries = 20
+				cfg.RequestsPerSecond, cfg.Burst, cfg.Retry = configured, 10, fetch.Retry{MaxRetries: 20, Jitter: 0.1}
 				took := fetchIDs(t, newClient(t, cfg, nil), 1000)
 				t.Logf("took %v, %d answered 429", took, service.count429)
 				if took > 100*time.Second {
@@ -189,8 +188,7 @@ func TestDelays(t *testing.T) {
 					w.Header().Set("Retry-After", tc.retryAfter)
 					w.WriteHeader(tc.code)
 				}))
-				cfg.Retry = fetch.Retry{MaxRetries: 5, Jitter: 0.1}
-				cfg.Retry.MaxRetries, cfg.Retry.Jitter = len(tc.want), tc.jitter
+				cfg.Retry = fetch.Retry{MaxRetries: len(tc.want), Jitter: tc.jitter}
 				checkError(t, getToken(t, newClient(t, cfg, nil)), "after 7 attempts")
 				if tc.retryAfter != "" {
 					tc.jitter = 0
@@ -212,12 +210,7 @@ func TestDelays(t *testing.T) {
 }
 
 func parseDelays(text string) (all []time.Duration) {
-	for rest := text; rest != ""; {
-		var word string
-		if n, _ := fmt.Sscanf(rest, "%s", &word); n == 0 {
-			break
-		}
-		rest = rest[min(len(rest), len(word)+1):]
+	for word := range strings.FieldsSeq(text) {
 		d, err := time.ParseDuration(word)
 		if err != nil {
 			panic(err)

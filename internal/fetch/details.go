@@ -23,7 +23,8 @@ type Details struct {
 	Stream string
 	// Asked counts the requested ids.
 	Asked int
-	// Found counts the ids that were answered with a record or a whole list.
+	// Found counts the ids that were answered with a record or a list, even if the list is not proven
+	// to be complete.
 	Found int
 	// Gone are the ids answered 404, sorted. A 404 is evidence that the record was deleted.
 	Gone []string

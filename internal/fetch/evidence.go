@@ -23,7 +23,7 @@ const (
 	BestEffort Grade = "best_effort"
 	// CarriedForward: not read; the rows of the last snapshot are kept.
 	CarriedForward Grade = "carried_forward"
-	// Skipped: the stream was not requested, because the token lacks the scope.
+	// Skipped: no night has read the stream, for example because the token lacks the scope.
 	Skipped Grade = "skipped"
 )
 

@@ -121,8 +121,8 @@ func (s scannedLine) isTorn(end int64) bool {
 	return s.end == end && len(s.text) > 0 && s.text[len(s.text)-1] != '\n'
 }
 
-// forgetReplaced removes each answer from the index that was replaced, but whose replacement the disk
-// lost. It reports whether it removed any answer.
+// forgetReplaced removes replaced answers from the index. The index contains a replaced answer if the
+// disk lost its replacement. forgetReplaced reports whether it removed any answer.
 func (l *Landing) forgetReplaced(replaced map[uint64]bool) bool {
 	indexed := len(l.index)
 	maps.DeleteFunc(l.index, func(_ xxh3.Uint128, e location) bool { return e.seq > 0 && replaced[e.seq] })

@@ -42,8 +42,8 @@ func (o LandingOptions) withDefaults() LandingOptions {
 // Landing is the folder in which the answers of a run are stored before they are decoded.
 // The bodies are in segment files, one after the other: compressed bodies as received, plain
 // bodies compressed with S2. The stored bytes of a body are called its frame. The journal has one
-// line per answer, in order of Seq. A Landing is
-// safe for concurrent use by one process. The caller must prevent use by a second process.
+// line per answer, in order of Seq. A Landing is safe for concurrent use by one process. The caller
+// must prevent use by a second process.
 type Landing struct {
 	dir          string
 	options      LandingOptions
@@ -81,7 +81,7 @@ type location struct {
 	size    uint32
 	bodySum uint32
 	segment uint32
-	// storedSum is the checksum of the stored bytes. sum is the checksum of the body.
+	// storedSum is the checksum of the stored bytes. bodySum is the checksum of the body.
 	storedSum uint32
 	status    uint16
 	coding    string

@@ -43,8 +43,9 @@ type pass struct {
 
 // pageState is the state of one page.
 type pageState struct {
-	// PageFacts are the facts of the body. If the page was decoded, IDs is nil until sortIDs sets
-	// it, in any order. IDs stays nil if the next pass cannot reuse the page.
+	// PageFacts are the facts of the body. If the page was decoded, IDs is nil until
+	// sortIDs sets it; the ids are then in any order. IDs stays nil if the next pass cannot reuse the
+	// page.
 	stream.PageFacts
 	// bodySeq is the Seq of the first answer with this body.
 	bodySeq uint64
@@ -185,7 +186,8 @@ func (p *pass) nextWave() int {
 	return int(min(int64(p.width), p.pageBound()-read))
 }
 
-// hasEnded reports whether the pass is at the end of the list or at its page bound.
+// hasEnded reports whether the pass is at the end of the list or at its page bound. It sets
+// atPageBound in the second case.
 func (p *pass) hasEnded() bool {
 	if p.reachedEnd() {
 		return true

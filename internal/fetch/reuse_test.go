@@ -67,8 +67,9 @@ func TestIdenticalPagesAreReused(t *testing.T) {
 				}
 				return e
 			}
-			var decoding, reusing reusingReader // only the second one is used as a reusingReader
-			want := walk(decoding.collector.read, testLanding(t, t.TempDir()))
+			var decoding collector
+			var reusing reusingReader
+			want := walk(decoding.read, testLanding(t, t.TempDir()))
 			if diff := cmp.Diff(want, walk(reusing.readOrReuse, testLanding(t, t.TempDir()))); diff != "" {
 				t.Errorf("evidence with reused pages (-want +got):\n%s", diff)
 			}

@@ -227,15 +227,15 @@ func TestDriftCountsRecords(t *testing.T) {
 	records := map[string]map[uint64]bool{}
 	for _, r := range found.Records {
 		f := found.Drift[r.DriftIndex]
-		path := f.Kind + " " + f.Path + " " + f.Key
-		if records[path] == nil {
-			records[path] = map[uint64]bool{}
+		drift := f.Kind + " " + f.Path + " " + f.Key
+		if records[drift] == nil {
+			records[drift] = map[uint64]bool{}
 		}
-		records[path][r.Record] = true
+		records[drift][r.Record] = true
 	}
 	got := map[string]int{}
-	for path, ids := range records {
-		got[path] = len(ids)
+	for drift, ids := range records {
+		got[drift] = len(ids)
 	}
 	want := map[string]int{"unknown_field x a": 2, "unknown_field n a": 1, "unknown_field y b": 1, "unknown_enum token_type=new b": 1,
 		"unknown_enum token_type=newer d": 1, "duplicate_field id d": 1}

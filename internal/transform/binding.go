@@ -68,8 +68,8 @@ type layout struct {
 	// inheritedKeys are the columns that child rows inherit for their keys.
 	inheritedKeys []int
 	consts        []constant
-	// These are indexes of columns, or -1.
-	position, value, param, prefix, status, extra, created int
+	// These are indexes of columns, or -1. prefix and statusID are columns of status counts.
+	position, value, param, prefix, statusID, extra, created int
 	// fieldCount is the number of distinct fields, the size of the set seenFields.
 	fieldCount int
 	// link tables do not keep unknown fields.

@@ -147,7 +147,7 @@ func (l *layout) findNamedColumns(t stream.Table) error {
 			return err
 		}
 	}
-	l.position, l.param, l.prefix, l.status = -1, -1, -1, -1
+	l.position, l.param, l.prefix, l.statusID = -1, -1, -1, -1
 	l.extra, l.created = l.columnIndex(extraColumn), l.columnIndex("created_at")
 	if l.extra >= 0 && l.cols[l.extra].kind != document {
 		return fmt.Errorf("column %q must be JSON", extraColumn)
@@ -171,7 +171,7 @@ func (b *Binding) findRootColumns(l *layout) error {
 		b.oneOf = append(b.oneOf, i)
 	}
 	if b.isRaw {
-		l.prefix, l.status = l.columnIndex("prefix"), l.columnIndex("id")
+		l.prefix, l.statusID = l.columnIndex("prefix"), l.columnIndex("id")
 		if l.value < 0 {
 			l.value = l.columnIndex("count")
 		}

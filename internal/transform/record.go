@@ -152,9 +152,9 @@ type delayedList struct {
 // list in the enclosing row. itemNumber counts the items of the list from 1. If the row is rejected,
 // readRow returns the reason. The position is then after the value, too.
 func (r *rowReader) readRow(t *table, itemNumber int, prefix []byte) (reason string, err error) {
-	path, base, extra, lists := len(r.in.path), r.in.base, len(r.report.extras), len(r.delayed)
-	earlierRejects := len(r.report.rejects)
-	r.in.base = path
+	outerBase, outerPath := r.in.base, len(r.in.path)
+	earlierExtras, earlierDelayed, earlierRejects := len(r.report.extras), len(r.delayed), len(r.report.rejects)
+	r.in.base = outerPath
 	t.openRow()
 	for _, p := range t.parents {
 		if !p.mayNameParent {
@@ -174,7 +174,7 @@ func (r *rowReader) readRow(t *table, itemNumber int, prefix []byte) (reason str
 		err = r.values.readValue(t, t.value, t.layout.cols[t.value].name)
 	}
 	if err == nil && reason == "" {
-		if reason, err = r.completeRow(t, prefix, lists, extra); err == nil && reason == "" && len(r.report.rejects) > earlierRejects {
+		if reason, err = r.completeRow(t, prefix, earlierDelayed, earlierExtras); err == nil && reason == "" && len(r.report.rejects) > earlierRejects {
 			r.report.completeRejects(t, earlierRejects)
 		}
 	}
@@ -182,14 +182,15 @@ func (r *rowReader) readRow(t *table, itemNumber int, prefix []byte) (reason str
 		r.rejectedKey = r.readableKey(t)
 		t.undoRow()
 	}
-	r.in.path, r.in.base, r.delayed = r.in.path[:path], base, r.delayed[:lists]
-	r.report.extras = r.report.extras[:extra]
+	r.in.path, r.in.base, r.delayed = r.in.path[:outerPath], outerBase, r.delayed[:earlierDelayed]
+	r.report.extras = r.report.extras[:earlierExtras]
 	return reason, err
 }
 
-// completeRow completes the current row: keys that are missing in the record, delayed
-// lists, extra and the system columns.
-func (r *rowReader) completeRow(t *table, prefix []byte, lists, extra int) (reason string, err error) {
+// completeRow completes the current row: keys that are missing in the record, delayed lists, extra
+// and the system columns. earlierDelayed and earlierExtras are the numbers of elements that belong to
+// enclosing rows.
+func (r *rowReader) completeRow(t *table, prefix []byte, earlierDelayed, earlierExtras int) (reason string, err error) {
 	if t.up == nil {
 		if reason, err = r.checkParam(t); err != nil || reason != "" {
 			return reason, err
@@ -199,8 +200,8 @@ func (r *rowReader) completeRow(t *table, prefix []byte, lists, extra int) (reas
 		// In a map of status counts, the name of a member is the prefix. The prefix, which is
 		// stable (spec 3), is also the id of a status count without an id.
 		t.fillEmpty(t.prefix, string(prefix))
-		if t.status >= 0 && t.isFilled(t.prefix) {
-			t.fillEmpty(t.status, string(t.cols[t.prefix].bytes(t.rows)))
+		if t.statusID >= 0 && t.isFilled(t.prefix) {
+			t.fillEmpty(t.statusID, string(t.cols[t.prefix].bytes(t.rows)))
 		}
 	}
 	r.fillParents(t)
@@ -213,15 +214,15 @@ func (r *rowReader) completeRow(t *table, prefix []byte, lists, extra int) (reas
 		return reason, nil
 	}
 	pos, depth := r.in.pos, r.in.depth
-	for _, l := range r.delayed[lists:] {
+	for _, l := range r.delayed[earlierDelayed:] {
 		r.in.pos, r.in.depth = l.pos, l.depth
 		if err = r.readItems(r.tables[l.child]); err != nil {
 			return "", err
 		}
 	}
 	r.in.pos, r.in.depth = pos, depth
-	if len(r.report.extras) > extra {
-		if err = r.report.writeExtra(t, extra); err != nil {
+	if len(r.report.extras) > earlierExtras {
+		if err = r.report.writeExtra(t, earlierExtras); err != nil {
 			return "", err
 		}
 	}
@@ -380,17 +381,17 @@ func (r *rowReader) readMember(t *table, f *field) error {
 // has a column, for example the name, or if no value is lost, as in an empty object. Any other object
 // is rejected.
 func (r *rowReader) readTextObject(t *table, f *field) error {
-	start, mark, extra, seen := r.in.pos, r.report.mark(), len(r.report.extras), slices.Clone(t.seenFields)
+	start, mark, earlierExtras, seen := r.in.pos, r.report.mark(), len(r.report.extras), slices.Clone(t.seenFields)
 	lost := t.link && !r.in.atEmpty()
 	if err := r.readGroup(t, f); err != nil {
 		return err
 	}
-	lost = lost || len(r.report.extras) != extra || r.report.mark() != mark
+	lost = lost || len(r.report.extras) != earlierExtras || r.report.mark() != mark
 	if !lost || !slices.Equal(seen, t.seenFields) {
 		return nil
 	}
 	r.report.undoTo(mark)
-	r.report.extras = r.report.extras[:extra]
+	r.report.extras = r.report.extras[:earlierExtras]
 	r.report.rejectValue(t, f.name, r.in.buf[start:r.in.pos], "want no object")
 	return nil
 }
