@@ -34,7 +34,8 @@ type Config struct {
 	// Backup is the address s3://bucket/prefix, see [ParseBucket]. After each night
 	// parquet/ and state/ are mirrored there. Empty disables the backup.
 	Backup string `yaml:"backup"`
-	// Warnings name files with secrets that other users can read. [Load] sets it.
+	// Warnings name files with secrets that every user can read or that their group can write.
+	// [Load] sets Warnings.
 	Warnings []string `yaml:"-"`
 	// Watch lists the queries that run after each night.
 	Watch []Watch `yaml:"watch"`
@@ -90,7 +91,8 @@ type Streams struct {
 	// Details selects the single records that a night requests: "changed" (new, changed and live
 	// records, and a rotating share of the rest), "all", or "none".
 	Details string `yaml:"details"`
-	// LiveDays is the number of days for which the articles of a changed campaign count as live.
+	// LiveDays is the number of days after a change of a campaign, order or profile for which its
+	// details count as live.
 	LiveDays int `yaml:"live_days"`
 	// Recheck is the number of nights within which each single record is requested again, even
 	// if it is neither changed nor live. 0 means never.
@@ -111,9 +113,10 @@ type Run struct {
 	// MaxDuration limits the time in which a night sends requests. After that the night publishes
 	// the records read so far. The following nights read the rest. 0 means no limit.
 	MaxDuration time.Duration `yaml:"max_duration"`
-	// MassDeleteShare and MassDeleteRows guard against a service that returns only some
-	// of its records. A night is not published if a table would lose more than this
-	// share (0 to 1) and also more than this number of rows.
+	// MassDeleteShare and MassDeleteRows guard against a service that returns only some of its
+	// records. A table loses too much if it would lose more than this share (0 to 1) and also
+	// more than this number of rows, or all of ten or more rows. The night reads the lists of
+	// this table a second time, and is not published if they confirm the loss.
 	MassDeleteShare float64 `yaml:"mass_delete_share"`
 	MassDeleteRows  int     `yaml:"mass_delete_rows"`
 }
@@ -201,7 +204,8 @@ type Serve struct {
 // The addresses are secrets, because chats and monitoring services put a credential into the path. An
 // empty address is not called.
 type Notify struct {
-	// FailureURL receives a JSON POST when a night failed, is partial or held, or has new warnings.
+	// FailureURL receives a JSON POST for each alert: about a night that failed, is partial or held,
+	// or has new warnings, and about verifications, the work after nights and the webhook inbox.
 	FailureURL Secret `yaml:"failure_url"`
 	// HeartbeatURL is called after every complete night.
 	HeartbeatURL Secret `yaml:"heartbeat_url"`
@@ -257,7 +261,8 @@ type S3 struct {
 	Endpoint string `yaml:"endpoint"`
 	// AllowInsecure permits plain http to hosts other than loopback.
 	AllowInsecure bool `yaml:"allow_insecure"`
-	// Region is the signing region. Empty means the region of the AWS environment or profile.
+	// Region is the signing region. Empty means the region of the AWS environment or profile, or
+	// else us-east-1.
 	Region string `yaml:"region"`
 	// PathStyle puts the bucket into the path instead of the host name.
 	PathStyle bool `yaml:"path_style"`

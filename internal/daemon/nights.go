@@ -77,7 +77,7 @@ func (d *Daemon) runNights(ctx context.Context) {
 	}
 	d.state.update(func(st *state) { st.Stopping = true })
 	if s.nightRunning {
-		d.cfg.Log.Info("stopping: waiting for the night that runs", "reason", context.Cause(ctx))
+		d.cfg.Log.Info("stopping: waiting for the running night", "reason", context.Cause(ctx))
 	}
 	for ; s.runningJobs > 0; s.runningJobs-- { // the jobs end soon, because their context has ended
 		(<-s.done)()

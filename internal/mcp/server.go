@@ -34,8 +34,8 @@ type Config struct {
 
 // Warehouse opens snapshots and lists queries.
 type Warehouse interface {
-	// Open opens the newest or an earlier snapshot, or the held night. Each tool call opens a
-	// snapshot, so that a call after a night reads the snapshot of that night.
+	// Open opens the newest or an earlier snapshot, or the held night. It is called for each query,
+	// so that a query after a night reads the snapshot of that night.
 	Open(ctx context.Context, opts query.Options, held bool) (*query.DB, error)
 	// Queries loads the built-in and the user's named queries.
 	Queries() (query.Library, error)

@@ -84,11 +84,11 @@ func newMail(c Mail, m Message) (*mail.Msg, error) {
 // the context once it is connected, and does not close the connection when the server rejects
 // a login.
 func (c Mail) newClient(ctx context.Context, timeout time.Duration) (*mail.Client, error) {
-	trust := &tls.Config{MinVersion: tls.VersionTLS12}
+	tlsConfig := &tls.Config{MinVersion: tls.VersionTLS12}
 	if c.Trust != nil {
-		trust = c.Trust.Clone()
+		tlsConfig = c.Trust.Clone()
 	}
-	trust.ServerName = c.Host
+	tlsConfig.ServerName = c.Host
 	dial := func(dialCtx context.Context, network, address string) (net.Conn, error) {
 		conn, err := (&net.Dialer{}).DialContext(dialCtx, network, address)
 		if err != nil {
@@ -98,13 +98,13 @@ func (c Mail) newClient(ctx context.Context, timeout time.Duration) (*mail.Clien
 		if c.TLS != FullTLS { // the library handles encryption
 			return conn, nil
 		}
-		secure := tls.Client(conn, trust)
+		secure := tls.Client(conn, tlsConfig)
 		if err := secure.HandshakeContext(dialCtx); err != nil {
 			return nil, err
 		}
 		return secure, nil
 	}
-	options := []mail.Option{mail.WithTimeout(timeout), mail.WithTLSConfig(trust), mail.WithDialContextFunc(dial)}
+	options := []mail.Option{mail.WithTimeout(timeout), mail.WithTLSConfig(tlsConfig), mail.WithDialContextFunc(dial)}
 	port := mail.DefaultPortTLS
 	switch c.TLS {
 	case FullTLS:

@@ -56,31 +56,31 @@ func removeSpace(text string) string {
 
 // collectTexts returns the texts of a document in order. It is a second, simpler implementation of
 // PlainText.
-func collectTexts(found []string, node any) []string {
+func collectTexts(texts []string, node any) []string {
 	switch node := node.(type) {
 	case string:
-		return append(found, node)
+		return append(texts, node)
 	case []any:
 		for _, child := range node {
-			found = collectTexts(found, child)
+			texts = collectTexts(texts, child)
 		}
 	case map[string]any:
 		kind, _ := node["type"].(string)
 		text, hasText := node["text"].(string)
 		switch kind {
 		case "text":
-			return append(found, text)
+			return append(texts, text)
 		case "hardBreak", "hard_break", "rule", "horizontalRule", "horizontal_rule", "mention", "emoji", "image", "media":
-			return found
+			return texts
 		case "bulletList", "bullet_list", "taskList", "orderedList", "ordered_list", "inlineCard", "blockCard", "embedCard", "link":
 		default:
 			if hasText && node["content"] == nil {
-				return append(found, text)
+				return append(texts, text)
 			}
 		}
-		return collectTexts(found, node["content"])
+		return collectTexts(texts, node["content"])
 	}
-	return found
+	return texts
 }
 
 // FuzzRecord checks that a record contains the members of its body, with all digits, and the members

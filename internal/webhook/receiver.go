@@ -174,7 +174,8 @@ func (r *Receiver) Ready() <-chan struct{} { return r.ready }
 // ServeHTTP receives one delivery. It responds with 204 if the event is on disk. It responds with 401
 // for an invalid signature, for a timestamp too far from now, and for a body under too many topics. It
 // responds with 413 for a body that is too large, and with 400 for an incomplete body. It responds with
-// 503 if the event cannot be stored now, so that the service tries again.
+// 503 if the event cannot be stored now, so that the service tries again. Without secrets it responds
+// with 404, and to a method other than POST with 405.
 func (r *Receiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	p := r.policy.Load()
 	switch {
