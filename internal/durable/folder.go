@@ -47,8 +47,8 @@ func WriteFolder(path string, fill func(dir string) error) (err error) {
 	return nil
 }
 
-// syncTree syncs a folder and its content. It gives all folders the mode of the top folder, so that
-// the same users can read the files and the folder.
+// syncTree syncs a folder and its content. It gives all folders the mode of the top folder, and
+// all files the same mode without the right to execute, so that the same users can read files and folders.
 func syncTree(dir string) error {
 	const publicFile = 0o644
 	top, err := os.Stat(dir)

@@ -155,8 +155,8 @@ func isStillAt(f *os.File, name string) bool {
 	return err == nil && os.SameFile(opened, named)
 }
 
-// RemoveTemps removes all temporary files of path, including files of older releases. No process may
-// be writing path.
+// RemoveTemps removes all temporary files of path, including files of older releases. The caller makes
+// sure that no process is writing path.
 func RemoveTemps(path string) error {
 	entries, err := os.ReadDir(filepath.Dir(path))
 	for _, e := range entries {
