@@ -91,7 +91,8 @@ var (
 func orderViews(views map[string]MartView) ([]MartView, error) {
 	var ordered []MartView
 	isAdded := map[string]bool{}
-	// add adds a view after the views that it reads. readers are the views on the way to it.
+	// add adds a view after the views that it reads. readers is a chain of views: each reads the next, and
+	// the last reads the added view.
 	var add func(name string, readers []string) error
 	add = func(name string, readers []string) error {
 		v, ok := views[name]

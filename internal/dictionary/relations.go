@@ -9,7 +9,7 @@ import (
 	"placementsync/internal/stream"
 )
 
-// Relation says that the values of Column in the table From are values of ToColumn in the table To.
+// Relation means that the values of Column in the table From are values of ToColumn in the table To.
 // Tables are named as by Table.Name. A row of To may be missing, because the service can return ids
 // of records that are in no list.
 type Relation struct{ From, Column, To, ToColumn string }
@@ -33,8 +33,8 @@ func (all Tables) Relations() []Relation {
 }
 
 // Subject returns the group of a table. For a table of the schema main it is the first word of
-// the table's name in the plural, such as "orders", or "shared" if several subjects use the table.
-// For any other table it is the name of the schema.
+// the table's name in the plural, such as "orders", or "shared" if this word is no subject. For any
+// other table it is the name of the schema.
 func (t Table) Subject() string {
 	word, _, _ := strings.Cut(t.Table, "_")
 	word = strings.TrimSuffix(word, "s")

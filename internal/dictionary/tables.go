@@ -16,7 +16,8 @@ type Tables []Table
 
 // Table is one table or view.
 type Table struct {
-	// Schema is main, meta or mart. mart contains only views.
+	// Schema is main, meta or mart, or past or history after InPast or InHistory. mart and history
+	// contain only views.
 	Schema string `json:"schema"`
 	Table  string `json:"table"`
 	About  string `json:"about"`
