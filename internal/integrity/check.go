@@ -261,7 +261,7 @@ func (c *checker) indexProblem(days map[string]string) string {
 }
 
 // checkDay checks the manifest and the files of a day. run is the run that wrote the day. It is empty
-// if no manifest of the day is intact.
+// if the index does not name the day and no manifest of the day is intact.
 func (c *checker) checkDay(day, run string) {
 	inv := c.inv
 	path := c.w.Folder.DayManifestPath(day)

@@ -32,10 +32,10 @@ type CountLoss struct {
 
 // CountVersion counts the rows of a published catalog. It compares no checksums, because readers can
 // still read the intact tables of a damaged catalog.
-func CountVersion(ctx context.Context, w *warehouse.Warehouse, run string) (h CatalogCounts, err error) {
+func CountVersion(ctx context.Context, w *warehouse.Warehouse, run string) (c CatalogCounts, err error) {
 	version, err := w.OpenUnchecked(ctx, run)
 	if err != nil {
-		return h, err
+		return c, err
 	}
 	defer func() { err = errors.Join(err, version.Close()) }()
 	return countCatalog(ctx, version.Instance, "sealed")
@@ -51,10 +51,10 @@ func CountDraft(ctx context.Context, d *warehouse.Draft) (CatalogCounts, error) 
 }
 
 func countCatalog(ctx context.Context, in *warehouse.Instance, database string) (CatalogCounts, error) {
-	h := CatalogCounts{ByName: map[string]int64{}}
+	c := CatalogCounts{ByName: map[string]int64{}}
 	columns, err := in.Columns(ctx, database)
 	if err != nil {
-		return h, err
+		return c, err
 	}
 	var counts []sqltext.SQL
 	for name := range columns {
@@ -68,7 +68,7 @@ func countCatalog(ctx context.Context, in *warehouse.Instance, database string) 
 		var name string
 		var rows int64
 		err := scan(&name, &rows)
-		h.ByName[name] = rows
+		c.ByName[name] = rows
 		return err
 	})
 	var runs, days int64
@@ -77,28 +77,28 @@ func countCatalog(ctx context.Context, in *warehouse.Instance, database string) 
 		query := integritySQL.Render("count_runs", sqltext.Values{"runs": sqltext.SQL(sqltext.Quote(database) + ".meta.runs")})
 		err = in.DB.QueryRowContext(ctx, string(query)).Scan(&runs, &days, &newest)
 	}
-	h.ByName["runs in meta.runs"], h.ByName["days in meta.runs"] = runs, days
+	c.ByName["runs in meta.runs"], c.ByName["days in meta.runs"] = runs, days
 	if newest != nil {
-		h.Newest = newest.UTC()
+		c.Newest = newest.UTC()
 	}
-	return h, err
+	return c, err
 }
 
 // Losses lists the counts that are lower in rebuilt. It compares rows of the schema main only if both
 // catalogs have the same newest snapshot. It ignores tables that rebuilt lacks, because this release
 // may have removed these tables.
-func (h CatalogCounts) Losses(rebuilt CatalogCounts) []CountLoss {
+func (c CatalogCounts) Losses(rebuilt CatalogCounts) []CountLoss {
 	var losses []CountLoss
-	for _, name := range slices.Sorted(maps.Keys(h.ByName)) {
-		now := h.ByName[name]
+	for _, name := range slices.Sorted(maps.Keys(c.ByName)) {
+		now := c.ByName[name]
 		after, ok := rebuilt.ByName[name]
-		isOfOtherSnapshot := strings.HasPrefix(name, "rows of main.") && !h.Newest.Equal(rebuilt.Newest)
+		isOfOtherSnapshot := strings.HasPrefix(name, "rows of main.") && !c.Newest.Equal(rebuilt.Newest)
 		if ok && after < now && !isOfOtherSnapshot {
 			losses = append(losses, CountLoss{name, fmt.Sprint(now), fmt.Sprint(after)})
 		}
 	}
-	if rebuilt.Newest.Before(h.Newest) {
-		losses = append(losses, CountLoss{"newest snapshot", h.Newest.Format(time.RFC3339), rebuilt.Newest.Format(time.RFC3339)})
+	if rebuilt.Newest.Before(c.Newest) {
+		losses = append(losses, CountLoss{"newest snapshot", c.Newest.Format(time.RFC3339), rebuilt.Newest.Format(time.RFC3339)})
 	}
 	return losses
 }

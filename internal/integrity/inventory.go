@@ -233,8 +233,8 @@ func (inv *inventory) hasVersion(run string) bool {
 }
 
 // expectedDays returns the days that the series must have, each with its run: the days of the index,
-// and the days with any file. The run of a day outside the index is the newest run of the lineage, or
-// empty if no manifest is intact.
+// and the days with any file. If a day is not in the index, its run is the newest run of the lineage on
+// this day, or empty if no such run has an intact manifest.
 func (inv *inventory) expectedDays() map[string]string {
 	days := maps.Clone(inv.days)
 	for _, day := range inv.w.Series.Days() {

@@ -36,8 +36,8 @@ type Mended struct {
 	// Source.
 	Source string
 	At     time.Time
-	// IsChainBroken means that files of changes are lost. All rows of the schemas meta and past in
-	// the catalog of Source must then be written to a new file of changes.
+	// IsChainBroken means that manifests of the chain, or files of changes up to At, are lost. All rows of
+	// the schemas meta and past in the catalog of Source must then be written to a new file of changes.
 	IsChainBroken bool
 }
 
@@ -104,7 +104,7 @@ func (r *copyRepair) daysToMend() map[string]string {
 	if r.inv.indexErr == nil {
 		return days
 	}
-	lineage, _ := r.w.Versions.Lineage(target) // an error ends the list at a damaged manifest
+	lineage, _ := r.w.Versions.Lineage(target) // the lineage ends at a damaged manifest
 	for _, m := range warehouse.LastOfDay(lineage) {
 		if day := warehouse.DayOf(m.SnapshotAt); m.Meta != nil && days[day] == "" {
 			days[day] = m.RunID
@@ -189,10 +189,10 @@ func (r *copyRepair) mendLedgerLine(m warehouse.Manifest) error {
 // changeManifests changes all intact copies of a run's manifest. It changes the manifest of the day
 // last: if the repair is killed earlier, the next repair finds the old checksum there and starts
 // again.
-func changeManifests(w *warehouse.Warehouse, of warehouse.Manifest, change func(m *warehouse.Manifest)) error {
-	for _, path := range []string{filepath.Join(w.Folder.VersionPath(of.RunID), warehouse.ManifestFile), w.Folder.RunManifestPath(of.RunID),
-		w.Folder.DayManifestPath(warehouse.DayOf(of.SnapshotAt))} {
-		m, err := w.Versions.ReadManifestFile(path, of.RunID)
+func changeManifests(w *warehouse.Warehouse, original warehouse.Manifest, change func(m *warehouse.Manifest)) error {
+	for _, path := range []string{filepath.Join(w.Folder.VersionPath(original.RunID), warehouse.ManifestFile), w.Folder.RunManifestPath(original.RunID),
+		w.Folder.DayManifestPath(warehouse.DayOf(original.SnapshotAt))} {
+		m, err := w.Versions.ReadManifestFile(path, original.RunID)
 		if err != nil {
 			continue // the manifest does not exist or is damaged, or another run of the day wrote it
 		}
@@ -296,25 +296,25 @@ func (m *Mender) ReplaceMeta(d *warehouse.Draft, run string) (file string, err e
 	if err != nil {
 		return "", err
 	}
-	placed := m.w.Folder.ChangesPath(run)
-	if err := m.placeMeta(filepath.Join(d.Dir, warehouse.MetaFile), placed, manifest); err != nil {
-		return "", fmt.Errorf("replace %s: %w", m.w.Folder.Relative(placed), err)
+	seriesPath := m.w.Folder.ChangesPath(run)
+	if err := m.placeMeta(filepath.Join(d.Dir, warehouse.MetaFile), seriesPath, manifest); err != nil {
+		return "", fmt.Errorf("replace %s: %w", m.w.Folder.Relative(seriesPath), err)
 	}
 	meta := &warehouse.ManifestMeta{HasPast: true, FileSum: sum}
-	return m.w.Folder.Relative(placed), changeManifests(m.w, manifest, func(m *warehouse.Manifest) { m.Meta = meta })
+	return m.w.Folder.Relative(seriesPath), changeManifests(m.w, manifest, func(m *warehouse.Manifest) { m.Meta = meta })
 }
 
-// placeMeta copies a file of changes to the path placed in the series and into the version. If the
-// manifest beside placed is not intact, placeMeta writes it again.
-func (m *Mender) placeMeta(from, placed string, manifest warehouse.Manifest) error {
+// placeMeta copies a file of changes to seriesPath, its path in the series, and into the version. If the
+// manifest beside seriesPath is not intact, placeMeta writes it again.
+func (m *Mender) placeMeta(from, seriesPath string, manifest warehouse.Manifest) error {
 	folder := m.w.Folder
 	if err := folder.SetPublicMode(from); err != nil {
 		return err
 	}
-	if err := folder.MakePublic(filepath.Dir(placed)); err != nil {
+	if err := folder.MakePublic(filepath.Dir(seriesPath)); err != nil {
 		return err
 	}
-	for _, to := range []string{placed, filepath.Join(folder.VersionPath(manifest.RunID), warehouse.MetaFile)} {
+	for _, to := range []string{seriesPath, filepath.Join(folder.VersionPath(manifest.RunID), warehouse.MetaFile)} {
 		if err := folder.Disk().Copy(from, to); err != nil {
 			return err
 		}
@@ -334,19 +334,19 @@ func (m *Mender) Replace(lost warehouse.SeriesFile, file string) (checksum.FileS
 		return sum, err
 	}
 	folder := m.w.Folder
-	placed := m.w.Series.FilePath(lost.Table, lost.Day.SnapshotAt)
+	seriesPath := m.w.Series.FilePath(lost.Table, lost.Day.SnapshotAt)
 	err = folder.SetPublicMode(file)
 	if err == nil {
-		err = folder.MakePublicAbove(placed)
+		err = folder.MakePublicAbove(seriesPath)
 	}
 	if err == nil {
-		err = folder.Disk().Rename(file, placed)
+		err = folder.Disk().Rename(file, seriesPath)
 	}
 	if _, readErr := m.w.Versions.ReadManifest(lost.Day.RunID); err == nil && readErr == nil && lost.Table.SHA256 != "" {
-		err = folder.Disk().Link(placed, filepath.Join(folder.VersionPath(lost.Day.RunID), lost.Table.File))
+		err = folder.Disk().Link(seriesPath, filepath.Join(folder.VersionPath(lost.Day.RunID), lost.Table.File))
 	}
 	if err != nil {
-		return sum, fmt.Errorf("mend %s: %w", folder.Relative(placed), err)
+		return sum, fmt.Errorf("mend %s: %w", folder.Relative(seriesPath), err)
 	}
 	if lost.Table.SHA256 == "" || sum.SHA256 == lost.Table.SHA256 {
 		return sum, nil

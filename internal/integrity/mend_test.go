@@ -42,8 +42,8 @@ func TestAMendedFileMayHaveOtherBytes(t *testing.T) {
 	for _, step := range []string{"", "after rename product_listing_tags.parquet", "before write manifest.json", "before write of the day"} {
 		w := open(t)
 		m := publish(t, w, beginDraft(t, w, firstNight, "one"))
-		version := filepath.Join(w.Folder.VersionPath(firstNight), m.Tables[0].File)
-		must(t, os.WriteFile(version, []byte("damaged under both names"), 0o600))
+		fileInVersion := filepath.Join(w.Folder.VersionPath(firstNight), m.Tables[0].File)
+		must(t, os.WriteFile(fileInVersion, []byte("damaged under both names"), 0o600))
 		mend := func(w *warehouse.Warehouse) error {
 			done, err := integrity.NewMender(w).MendFromCopies(t.Context())
 			if err != nil || len(done.Left) != 1 {
@@ -66,7 +66,7 @@ func TestAMendedFileMayHaveOtherBytes(t *testing.T) {
 		}
 		repaired, err := w.Versions.ReadManifest(firstNight)
 		must(t, err)
-		data, err := os.ReadFile(version)
+		data, err := os.ReadFile(fileInVersion)
 		if sum := sha256.Sum256(data); err != nil || repaired.Tables[0].SHA256 != hex.EncodeToString(sum[:]) {
 			t.Errorf("%s: the version contains %q (%v), which does not have the checksum of its manifest", step, data, err)
 		}

@@ -90,7 +90,7 @@ func TestVersionsAreComparedRowByRow(t *testing.T) {
 }
 
 // TestOtherValuesAreDescribed publishes rows that differ from their Parquet file only in a value. The
-// damage must say so.
+// reported problem must name the other values.
 func TestOtherValuesAreDescribed(t *testing.T) {
 	w := open(t)
 	d := beginDraft(t, w, firstNight, "one")

@@ -80,10 +80,10 @@ func (r *seriesReader) readDay(day, run string) error {
 		return nil
 	}
 	others := r.otherManifests(day, m.RunID)
-	complete := slices.IndexFunc(others, r.isComplete)
+	completeIndex := slices.IndexFunc(others, r.isComplete)
 	switch {
-	case complete >= 0:
-		r.addDay(others[complete])
+	case completeIndex >= 0:
+		r.addDay(others[completeIndex])
 	case err == nil && r.isUnfinished(m, others):
 		r.damage = append(r.damage, unfinishedDay(day, m.RunID))
 	case err == nil:
