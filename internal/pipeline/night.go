@@ -228,7 +228,7 @@ func nameRun(wh *warehouse.Warehouse, lock *warehouse.Lock, snapshot, now time.T
 	if id, err = wh.Ledger.NewRunID(snapshot); err != nil {
 		return "", err
 	}
-	return id, lock.Name(id, now)
+	return id, lock.WriteHolder(id, now)
 }
 
 // finishRun writes the ledger entry of a run and releases the lock.

@@ -61,7 +61,7 @@ func (r *runner) resumeLast(now time.Time) error {
 	n.mode.resumed = &last
 	n.run.ID, n.run.StartedAt, n.run.SnapshotAt = last.Run, last.StartedAt, last.StartedAt
 	n.cfg.Log.Info("run resumed", "run", last.Run, "started", last.StartedAt, "attempt", last.Attempt+1)
-	return r.lock.Name(last.Run, now)
+	return r.lock.WriteHolder(last.Run, now)
 }
 
 // attempt writes the unfinished-run file, executes the run and, after the publish, cleans up.

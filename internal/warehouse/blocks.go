@@ -19,8 +19,9 @@ const (
 	// A catalog with more than manyRows gets large blocks. A catalog with fewer than fewRows gets
 	// small blocks. Otherwise the size of blocks is kept.
 	fewRows, manyRows = 250_000, 500_000
-	// If the catalog changed and its file has at most compactSize bytes, the file is written again as a
-	// whole. That takes no longer than writing the changes, and leaves no free blocks in the file.
+	// If a catalog with fewer than fewRows changed, and the file of the previous version has at most
+	// compactSize bytes, the whole catalog is written to a new file. This takes no longer than writing the
+	// changes, and leaves no free blocks in the file.
 	compactSize = 8 << 20
 )
 

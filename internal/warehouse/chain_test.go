@@ -85,8 +85,9 @@ func TestChangesOfMetaFormAChain(t *testing.T) {
 	}
 }
 
-// TestMetaBaseIsThePreviousVersionIfComplete removes files of the previous version. The changes of a
-// draft are relative to the previous version only if its files of changes are complete.
+// TestMetaBaseIsThePreviousVersionIfComplete removes or changes files of the previous version in the
+// series. The changes of a draft are relative to the previous version only if the series contains the
+// changes of both schemas in the previous version.
 func TestMetaBaseIsThePreviousVersionIfComplete(t *testing.T) {
 	for name, c := range map[string]struct {
 		damage func(t *testing.T, w *warehouse.Warehouse)
@@ -163,7 +164,8 @@ func TestPruneRemovesChangesThatNoVersionNeeds(t *testing.T) {
 	}
 }
 
-// TestTheLineageUsesCopiesOfManifests damages the manifests of three versions. The lineage of the third
+// TestTheLineageUsesCopiesOfManifests damages manifests of the second and the third of three versions. The
+// lineage of the third
 // version consists of the kept versions on which the third version builds, and the third version.
 func TestTheLineageUsesCopiesOfManifests(t *testing.T) {
 	w := openKeeping(t, 3)

@@ -76,8 +76,8 @@ func (w *Warehouse) WithRemedy(err error, version string) error {
 	return err
 }
 
-// ExplainErr is called after a query failed with err. If the catalog that readers see is damaged, it
-// returns a *DamagedError with a remedy. If the catalog is intact, it returns err.
+// ExplainErr is called after a query failed with err. If the catalog that readers see or its
+// manifest is damaged, ExplainErr returns a *DamagedError with a remedy. Otherwise it returns err.
 func (w *Warehouse) ExplainErr(err error) error {
 	var damaged *DamagedError
 	if err == nil || errors.As(err, &damaged) {

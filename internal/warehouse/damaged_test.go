@@ -13,8 +13,8 @@ import (
 )
 
 // TestQueryErrorsOfADamagedCatalogAreExplained passes the error of a query to ExplainErr. If the catalog
-// that readers see is damaged, ExplainErr must name the damaged file and the remedy. Otherwise it must
-// return the error of the query.
+// that readers see or its manifest is damaged, ExplainErr must name the damaged file and the remedy.
+// Otherwise it must return the error of the query.
 func TestQueryErrorsOfADamagedCatalogAreExplained(t *testing.T) {
 	catalog, manifest := filepath.Join("versions", secondNight, "catalog.duckdb"), filepath.Join("versions", secondNight, "manifest.json")
 	for name, c := range map[string]struct {

@@ -63,7 +63,7 @@ func (d *Draft) MetaBase() string {
 	return d.Previous
 }
 
-// RecordMetaBase says that the file MetaFile of the draft contains the changes of the schemas meta and
+// RecordMetaBase records that the file MetaFile of the draft contains the changes of the schemas meta and
 // past relative to base. Publish writes this into the manifest.
 func (d *Draft) RecordMetaBase(base string) {
 	d.meta = &ManifestMeta{Base: base, HasPast: true, FileSum: checksum.FileSum{File: MetaFile}}
@@ -239,8 +239,8 @@ func (w *Warehouse) finishKilledRuns() error {
 }
 
 // readBase returns the manifest of the version base, or an empty manifest if base is empty. It returns an
-// error if the snapshot of base is not earlier than at. Otherwise rows would end before they begin, for
-// example after the clock was set back.
+// error if the snapshot of base is not earlier than at, for example after the clock was set back. Without
+// this error, rows could end before they begin.
 func (w *Warehouse) readBase(base string, at time.Time) (m Manifest, err error) {
 	if base == "" {
 		return m, nil

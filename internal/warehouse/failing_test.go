@@ -15,7 +15,7 @@ import (
 )
 
 // TestDiskErrorsAreReturned repeats each command. Each time, another disk operation fails. The command
-// must return the error, or succeed without the failedStep operation. After Recover, the warehouse must
+// must return the error, or succeed without the failed operation. After Recover, the warehouse must
 // contain all files.
 func TestDiskErrorsAreReturned(t *testing.T) {
 	original := openKeeping(t, 2)

@@ -44,7 +44,7 @@ func (f *Folder) RawPath(run string) string { return filepath.Join(f.dir, rawDir
 // LandedRuns lists the runs that have landed responses, oldest first.
 func (f *Folder) LandedRuns() ([]string, error) { return listFolders(f.Path(rawDir)) }
 
-// EventsPath is the folder of the webhook deliveries that a run moved from the inbox.
+// EventsPath is the folder of the webhook deliveries in the landing of a run.
 func (f *Folder) EventsPath(run string) string { return f.Path(rawDir, run, "webhooks") }
 
 // InboxPath is the folder of the webhook deliveries for the next night.

@@ -150,7 +150,7 @@ func TestADamagedHeldNightIsNotPublished(t *testing.T) {
 	}{
 		"a changed byte":  {edit(warehouse.CatalogFile, func(data []byte) []byte { data[len(data)/2] ^= 1; return data }), false},
 		"half a catalog":  {edit(warehouse.CatalogFile, func(data []byte) []byte { return data[:len(data)/2] }), true},
-		"no table":        {remove("product_listing_tags.parquet"), true},
+		"no Parquet file": {remove("product_listing_tags.parquet"), true},
 		"no manifest":     {remove(warehouse.ManifestFile), true},
 		"half a manifest": {edit(warehouse.ManifestFile, func(data []byte) []byte { return data[:len(data)/2] }), true},
 		"no ledger line":  {remove("run.json"), true},

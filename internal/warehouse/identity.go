@@ -49,8 +49,9 @@ type Identity struct {
 }
 
 // Check returns nil if the link "latest" leads to the version that was published last, or to the version
-// of a run or rollback that was killed before it was recorded in the ledger. It also returns nil if there
-// is no link and no version was ever published. Otherwise it returns a *LostError.
+// of a run or rollback that was killed before it was recorded in the ledger. If the ledger names no version,
+// every existing version is accepted. Check also returns nil if there is no link and no version was ever
+// published. Otherwise it returns a *LostError.
 func (i *Identity) Check() error {
 	latest, hasLink, err := i.versions.Latest()
 	if err != nil {
@@ -81,7 +82,8 @@ func (i *Identity) Check() error {
 }
 
 // accepts reports whether the link leads to the version that was published last, or to the version
-// of a run or rollback that was killed before it was recorded in the ledger.
+// of a run or rollback that was killed before it was recorded in the ledger. If the ledger names no
+// version, every target is accepted.
 func (i *Identity) accepts(runs []ledger.Run, target, published string) bool {
 	if published == "" || target == published {
 		return true

@@ -111,9 +111,9 @@ func (in *Instance) attachSealed(ctx context.Context, catalog string) error {
 	return in.Exec(ctx, instanceSQL.Render("attach_sealed", sqltext.Values{"catalog": catalog}))
 }
 
-// LimitMemory sets DuckDB's memory limit to Config.MemoryLimit or, if isReduced is true, to three
-// quarters of Config.MemoryLimit. Three quarters are enough to load and verify rows. Without
-// Config.MemoryLimit it does nothing.
+// LimitMemory sets DuckDB's memory limit to Config.MemoryLimit. If isReduced is true, it sets the limit to
+// three quarters of Config.MemoryLimit, but not below 256 MB if Config.MemoryLimit is higher. This is enough
+// to load and verify rows. Without Config.MemoryLimit, LimitMemory does nothing.
 func (in *Instance) LimitMemory(ctx context.Context, isReduced bool) error {
 	if in.memoryLimit == "" {
 		return nil

@@ -183,7 +183,7 @@ func TestRecoverRecordsAnUnrecordedRollback(t *testing.T) {
 
 // TestNextLockFinishesAKilledRollback kills a rollback over two days at each disk operation. After the
 // next lock the series must contain the days of the version that readers see, and the ledger must
-// contain the rollback.
+// contain the rollback if its unfinished-run file was written.
 func TestNextLockFinishesAKilledRollback(t *testing.T) {
 	const third = "20261103T020000Z"
 	allDays := []string{"2026-11-01", "2026-11-02", "2026-11-03"}

@@ -120,7 +120,7 @@ func (l *Ledger) killedRun(u Unfinished, latest string) ledger.Run {
 		return l.completeRollback(u.Run, u.Version, u.StartedAt)
 	}
 	return ledger.Run{ID: u.Run, Kind: u.Kind, StartedAt: u.StartedAt, Outcome: ledger.Killed, ExitCode: ledger.Killed.ExitCode(), Program: u.Program,
-		Error: "the run was killed, or the machine went down; it published nothing"}
+		Error: "the run was killed, or the machine went down; the run published nothing"}
 }
 
 // readLine reads the copy of a run's ledger line in the folder of its version. ok is false if the copy is

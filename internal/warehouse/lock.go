@@ -55,7 +55,7 @@ func (w *Warehouse) Lock(run string, now time.Time) (*Lock, error) {
 	// If a newer program wrote the warehouse, no file is changed, not even the lock file.
 	err = w.Versions.CheckFormat()
 	if err == nil {
-		err = l.Name(run, now)
+		err = l.WriteHolder(run, now)
 	}
 	if err != nil {
 		return nil, errors.Join(err, l.Release())
@@ -73,8 +73,8 @@ func (w *Warehouse) LockExisting(run string, now time.Time) (*Lock, error) {
 	return w.Lock(run, now)
 }
 
-// Name writes the run and the time into the lock file, for the *LockedError of other processes.
-func (l *Lock) Name(run string, since time.Time) error {
+// WriteHolder writes the run and the time into the lock file, for the *LockedError of other processes.
+func (l *Lock) WriteHolder(run string, since time.Time) error {
 	holder, err := json.Marshal(LockedError{PID: os.Getpid(), Run: run, Since: since})
 	if err == nil {
 		// The file is overwritten in place, because a new file would not have the lock.

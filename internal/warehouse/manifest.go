@@ -100,8 +100,8 @@ func (m Manifest) Table(name string) ManifestTable {
 	return firstOf(m.Tables, func(t ManifestTable) bool { return t.Name == name })
 }
 
-// baseRun returns the night on which the version builds. A rollback switches readers to
-// this night.
+// baseRun returns the night on which the version builds. For a rebuilt version it returns the run whose
+// snapshot the version contains. A rollback switches readers to the version of this run.
 func (m Manifest) baseRun() string { return cmp.Or(m.Night, m.Previous) }
 
 // ReadManifest reads the manifest of a version. It returns a *DamagedError if the manifest is

@@ -28,7 +28,7 @@ type PlaceError struct {
 func (e *PlaceError) Error() string {
 	switch {
 	case errors.Is(e.Err, syscall.ENOTDIR):
-		return fmt.Sprintf("open the warehouse: %v: %q, a folder above it or one in it is a file, not a folder: check warehouse.dir in the configuration; nothing was changed", e.Err, e.Dir)
+		return fmt.Sprintf("open the warehouse: %v: %q or a folder above or below it is a file, not a folder: check warehouse.dir in the configuration; nothing was changed", e.Err, e.Dir)
 	case errors.Is(e.Err, fs.ErrPermission):
 		return fmt.Sprintf("open the warehouse: %v: run as the owner of %q; nothing was changed", e.Err, e.Dir)
 	}

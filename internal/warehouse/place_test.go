@@ -92,9 +92,9 @@ func TestLockExistingCreatesNoFolder(t *testing.T) {
 // TestErrorsOfTheFolderNameTheCause compares the messages for folders that cannot be used.
 func TestErrorsOfTheFolderNameTheCause(t *testing.T) {
 	for want, err := range map[string]error{
-		`not a directory: "/w", a folder above it or one in it is a file, not a folder: check warehouse.dir in the configuration; nothing was changed`: syscall.ENOTDIR,
-		`permission denied: run as the owner of "/w"; nothing was changed`:                                                                             fs.ErrPermission,
-		`read-only file system: check the disk of "/w"; nothing was changed`:                                                                           syscall.EROFS,
+		`not a directory: "/w" or a folder above or below it is a file, not a folder: check warehouse.dir in the configuration; nothing was changed`: syscall.ENOTDIR,
+		`permission denied: run as the owner of "/w"; nothing was changed`:                                                                           fs.ErrPermission,
+		`read-only file system: check the disk of "/w"; nothing was changed`:                                                                         syscall.EROFS,
 	} {
 		if got := (&warehouse.PlaceError{Dir: "/w", Err: err}).Error(); got != "open the warehouse: "+want {
 			t.Errorf("got %q, want %q", got, want)

@@ -15,7 +15,7 @@ import (
 
 // TestAnUnrecordedHeldNightIsRecorded holds a night whose run is killed before it writes the ledger.
 // Recover must record the night in the ledger. The held night must not be resumed. A later unfinished run
-// must be resumed.
+// must still be resumable.
 func TestAnUnrecordedHeldNightIsRecorded(t *testing.T) {
 	for _, unfinished := range []string{heldRun, laterRun} {
 		w := open(t)

@@ -91,8 +91,8 @@ func (l *Ledger) removeUnfinished(path string) error {
 	return nil
 }
 
-// Unfinished returns the run that can be resumed. ok is false if there is no such run. A run that was
-// killed after its publish cannot be resumed.
+// Unfinished returns the run that can be resumed. ok is false if there is no such run. A run
+// cannot be resumed if it was killed after its publish, or if its landing is missing.
 func (l *Ledger) Unfinished() (u Unfinished, ok bool, err error) {
 	if u, ok, err = readUnfinished(l.UnfinishedPath()); err != nil || !ok {
 		return u, false, err

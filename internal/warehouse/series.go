@@ -185,7 +185,7 @@ func daysOf(versions []Manifest) []string {
 
 // missingVersions returns the versions that are missing in the series, oldest first. It looks at the
 // version of run, then at the version on which that version was built, and so on. It ends at a version
-// that is in the series or no longer kept. Older versions are not considered, because their days may have
+// that is in the series, or whose manifest is missing or damaged. Older versions are not considered, because their days may have
 // been pruned.
 func (s *Series) missingVersions(run string) (missing []Manifest, err error) {
 	days, err := s.indexOrManifests()
@@ -195,7 +195,7 @@ func (s *Series) missingVersions(run string) (missing []Manifest, err error) {
 	for run != "" {
 		m, err := s.versions.ReadManifest(run)
 		if err != nil || days[DayOf(m.SnapshotAt)] == run || m.Previous >= run {
-			break // the version is in the series, or no longer kept
+			break // the version is in the series, or its manifest is missing, damaged or wrong
 		}
 		missing = append(missing, m)
 		run = m.Previous

@@ -78,7 +78,7 @@ func (v *Versions) Lineage(run string) (lineage []Manifest, err error) {
 
 // baseOf returns the base of the version run: the version on which run was built. If the base is unknown,
 // as for a rebuilt or damaged version, baseOf returns the version before run. If the base is not among
-// versions, baseOf returns an error.
+// versions, or no version is before run, baseOf returns an error.
 func (v *Versions) baseOf(run string, versions []string) (string, error) {
 	m, err := v.ReadManifest(run)
 	if err == nil && slices.Contains(versions, m.baseRun()) {
