@@ -54,9 +54,9 @@ func (db *DB) readSnapshots(ctx context.Context, database string) ([]Snapshot, e
 	return snapshots, err
 }
 
-// findSnapshot returns the snapshot for a text of the user, which is a run id, a time or a date. A time means
-// the newest snapshot at that time. A date means the newest snapshot at the end of that day (UTC).
-// If there is none, findSnapshot returns a *UsageError.
+// findSnapshot returns the snapshot for a text of the user, which is a run id, a time or a date. A time
+// means the newest snapshot at that time. A date means the newest snapshot at the end of that day (UTC).
+// If no snapshot is found, findSnapshot returns a *UsageError.
 func findSnapshot(all []Snapshot, text string) (Snapshot, error) {
 	if len(all) == 0 {
 		return Snapshot{}, &UsageError{Problem: "the catalog has no snapshot"}
