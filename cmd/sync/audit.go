@@ -144,7 +144,7 @@ func previousCatalog(g *globals) (string, error) {
 	return wh.Folder.VersionCatalog(m.Previous), nil
 }
 
-// loadChecks loads the checks of the configuration.
+// loadChecks loads the shipped checks and the checks in checks.dir, and applies checks.rules.
 func loadChecks(cfg config.Config) (checks.Set, error) {
 	loaded, err := checks.Load(cfg.Checks.Dir, command.AuditRules(cfg.Checks), privateColumns(cfg))
 	if faulty := (*query.FilesError)(nil); errors.As(err, &faulty) {

@@ -15,8 +15,8 @@ import (
 	"placementsync/internal/testing/s3sim"
 )
 
-// TestTrialBackupLeavesUploadsOfOthers checks that a backup removes only old incomplete uploads
-// below its own prefix.
+// TestTrialBackupLeavesUploadsOfOthers backs up to the root of a bucket. The backup must remove an
+// incomplete upload only if the upload is old and below data/.
 func TestTrialBackupLeavesUploadsOfOthers(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
@@ -174,8 +174,8 @@ func TestTrialTwoMachinesWithOnePrefix(t *testing.T) {
 	}
 }
 
-// TestTrialBackupAfterWrongClock makes a backup with a clock in the future. A restore must use
-// the newest night, and the next backup must report the wrong time.
+// TestTrialBackupAfterWrongClock makes a backup with a clock in the future. The next night must
+// still become the newest backup, and its backup must warn of the wrong time.
 func TestTrialBackupAfterWrongClock(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()

@@ -138,22 +138,22 @@ func completeTable(_ *cobra.Command, args []string, typed string) ([]cobra.Compl
 // completeStreams completes a list of streams that are separated by commas.
 func completeStreams(_ *cobra.Command, _ []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	finished := typed[:strings.LastIndex(typed, ",")+1]
-	var lists []string
+	var proposals []string
 	for _, name := range streamNames(stream.All()) {
 		if !slices.Contains(strings.Split(finished, ","), name) {
-			lists = append(lists, finished+name)
+			proposals = append(proposals, finished+name)
 		}
 	}
-	found, directive := propose(lists, typed)
+	found, directive := propose(proposals, typed)
 	return found, directive | cobra.ShellCompDirectiveNoSpace
 }
 
 // completeRun proposes runs, newest first.
-func (g *globals) completeRun(list func(*warehouse.Warehouse) ([]string, error)) cobra.CompletionFunc {
+func (g *globals) completeRun(runsOf func(*warehouse.Warehouse) ([]string, error)) cobra.CompletionFunc {
 	return func(_ *cobra.Command, _ []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		var runs []string
 		if wh, _, err := g.silent().openWarehouse(); err == nil {
-			runs, _ = list(wh)
+			runs, _ = runsOf(wh)
 		}
 		slices.Sort(runs)
 		slices.Reverse(runs)

@@ -151,14 +151,14 @@ func TestContainerFileSchemas(t *testing.T) {
 		}
 	}
 	for file, objectsInFile := range readKubernetes[map[string]any](t) {
-		for _, part := range objectsInFile {
-			check(file, strings.ToLower(part["kind"].(string)), part)
+		for _, object := range objectsInFile {
+			check(file, strings.ToLower(object["kind"].(string)), object)
 		}
 	}
 	check(composeFile, "compose", readDocuments[map[string]any](t, composeFile)[0])
 }
 
-// isServed reports whether the daemon serves a path to a probe.
+// isServed reports whether the daemon responds to a probe of the path.
 func isServed(t *testing.T, path string) bool {
 	t.Helper()
 	recorder := httptest.NewRecorder()
@@ -205,14 +205,14 @@ func readCommand(t *testing.T, file string, args []string) (name, configFile str
 // AUTH_TOKEN_FILE is replaced by a file of the test.
 func parseConfig(t *testing.T, file, text string, env map[string]string) config.Config {
 	t.Helper()
-	secret := filepath.Join(t.TempDir(), "secret")
-	if err := os.WriteFile(secret, []byte("s3cret"), 0o600); err != nil {
+	secretFile := filepath.Join(t.TempDir(), "secret")
+	if err := os.WriteFile(secretFile, []byte("s3cret"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	cfg, err := config.Parse("/etc/placementsync/config.yaml", []byte(text), func(name string) (string, bool) {
 		value, ok := env[name]
 		if ok && strings.HasSuffix(name, "AUTH_TOKEN_FILE") {
-			value = secret
+			value = secretFile
 		}
 		return value, ok
 	})
@@ -333,7 +333,7 @@ func (p podContainer) check() string {
 }
 
 func (p podContainer) checkProbe(probe probe, cfg config.Config) {
-	_, listened, err := net.SplitHostPort(cfg.Serve.Listen)
+	_, listenPort, err := net.SplitHostPort(cfg.Serve.Listen)
 	if err != nil {
 		p.t.Errorf("%s: %v", p.file, err)
 	}
@@ -342,7 +342,7 @@ func (p podContainer) checkProbe(probe probe, cfg config.Config) {
 			p.t.Errorf("%s probes %s, which is not served", p.file, get.Path)
 		}
 		at := slices.IndexFunc(p.container.Ports, func(port port) bool { return port.Name == get.Port })
-		if at < 0 || strconv.Itoa(p.container.Ports[at].Number) != listened {
+		if at < 0 || strconv.Itoa(p.container.Ports[at].Number) != listenPort {
 			p.t.Errorf("%s probes port %q, want the port of serve.listen %s", p.file, get.Port, cfg.Serve.Listen)
 		}
 	}

@@ -17,8 +17,8 @@ import (
 )
 
 // TestHeldNightHasNoFollowUp holds the second of two nights. Watches, lake and backup must not use the
-// held night. This also holds for a watch and a backup that an operator starts. After the night is
-// published, all three must run.
+// held night, even if an operator starts a watch or a backup. After the night is published, all three
+// must run.
 func TestHeldNightHasNoFollowUp(t *testing.T) {
 	t.Parallel()
 	d := newBucketHarness(t)

@@ -94,15 +94,15 @@ func (h *hooks) EventStored(e stream.Event) {
 }
 
 func (h *hooks) refreshTargets(ctx context.Context, t pipeline.Targets) error {
-	night := h.refreshConfig.Load()
-	if night == nil { // switched off by a reload
+	cfg := h.refreshConfig.Load()
+	if cfg == nil { // switched off by a reload
 		return nil
 	}
 	return h.runInTurn(ctx, func() error {
 		if err := h.requireWarehouse(); err != nil {
 			return err
 		}
-		res, err := pipeline.Refresh(ctx, *night, t)
+		res, err := pipeline.Refresh(ctx, *cfg, t)
 		if err == nil {
 			h.log.Info("refreshed", "run", res.Run.ID, "outcome", res.Run.Outcome, "articles", len(t.Articles),
 				"campaigns", len(t.Campaigns), "took", res.Run.EndedAt.Sub(res.Run.StartedAt))
@@ -135,8 +135,8 @@ func (h *hooks) runInTurn(ctx context.Context, do func() error) error {
 }
 
 // runAround runs serve while the receiver runs. The receiver starts first. If another process has
-// locked the inbox, serve is not run. The receiver stops last, because serve accepts events until it
-// ends.
+// locked the inbox, serve is not run. The receiver stops last, because events are accepted until
+// serve ends.
 func (h *hooks) runAround(ctx context.Context, serve func(context.Context) error) error {
 	servingCtx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)

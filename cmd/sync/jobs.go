@@ -42,7 +42,7 @@ func (s *serveProgram) newJobs(cfg config.Config, night pipeline.Config) (*jobs,
 }
 
 // Night implements daemon.Jobs. It also prunes the warehouse. Under systemd, the account of serve can
-// exist only while serve runs, so a separate program could not prune it.
+// exist only while serve runs, so a separate program could not prune the warehouse.
 func (j *jobs) Night(ctx context.Context) (ledger.Run, error) {
 	var res pipeline.Result
 	err := j.s.hooks.runInTurn(ctx, func() (err error) {

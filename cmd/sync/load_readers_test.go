@@ -113,8 +113,8 @@ func startMemorySampler(ctx context.Context, pid int) *memorySampler {
 	return m
 }
 
-// memoryRange is the range of the resident memory in a period in bytes. The minimum occurs
-// between nights, the maximum during a night.
+// memoryRange is the lowest and the highest resident memory of a period, in bytes. The lowest occurs
+// between nights, the highest during a night.
 type memoryRange struct{ Low, High float64 }
 
 // endPhase ends the current phase and returns the memory in periods of the phase. periods contains the
@@ -164,7 +164,7 @@ func residentMemory(pid int) float64 {
 }
 
 func (f loadResults) String() string {
-	d, p := f.Deliveries, f.Pages
+	d, p := f.Deliveries, f.Requests
 	return fmt.Sprintf(`%d deliveries at %.0f a second: %d accepted, %d rejected as expected, %d with another status (%d with 5xx), %d without a response
 response to a delivery: p50 %v, p99 %v, at most %v
 %d pages and %d metrics by %d readers: %d failed; p50 %v, p99 %v, at most %v

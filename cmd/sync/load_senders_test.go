@@ -100,7 +100,8 @@ type deliveryResults struct {
 	Rate float64
 	// WrongStatuses counts the responses with an unexpected status.
 	WrongStatuses int
-	// BrokenConnections counts the connections that were refused, reset or timed out.
+	// BrokenConnections counts the deliveries without a response, because the connection was refused,
+	// reset or timed out.
 	BrokenConnections int
 	// ServerErrors counts the responses with status 5xx. WrongStatuses counts them too.
 	ServerErrors int

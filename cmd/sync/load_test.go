@@ -55,7 +55,7 @@ func TestTortureLoad(t *testing.T) {
 type loadResults struct {
 	loadPlan
 	Deliveries deliveryResults
-	Pages      readerResults
+	Requests   readerResults
 	Memory     memoryPhases
 	// Nights is the number of nights that started during the load.
 	Nights int
@@ -94,7 +94,7 @@ func (b loadPlan) run(t *testing.T) loadResults {
 	thirds := memory.endPhase([2]float64{0, 1. / 3}, [2]float64{2. / 3, 1})
 	f.Memory.First, f.Memory.Last = thirds[0], thirds[1]
 	stopLoad()
-	f.Pages = waitForReaders()
+	f.Requests = waitForReaders()
 	waitForConnections()
 	p.awaitNights(t, nightsBeforeLoad+f.Nights+b.NightsAfter)
 	f.Memory.After = memory.endPhase([2]float64{0, 1})[0]
@@ -117,8 +117,8 @@ func (f loadResults) check(t *testing.T) {
 	if f.Deliveries.WrongStatuses > 0 || f.Deliveries.BrokenConnections > 0 {
 		t.Errorf("%d deliveries had an unexpected response, and %d had none: %q", f.Deliveries.WrongStatuses, f.Deliveries.BrokenConnections, f.Deliveries.Problems)
 	}
-	if f.Pages.Failures > 0 || f.Pages.Pages == 0 || f.Pages.Metrics == 0 {
-		t.Errorf("of %d requests for the page and %d for the metrics, %d failed: %q; want requests for both and no failure", f.Pages.Pages, f.Pages.Metrics, f.Pages.Failures, f.Pages.Problems)
+	if f.Requests.Failures > 0 || f.Requests.Pages == 0 || f.Requests.Metrics == 0 {
+		t.Errorf("of %d requests for the page and %d for the metrics, %d failed: %q; want requests for both and no failure", f.Requests.Pages, f.Requests.Metrics, f.Requests.Failures, f.Requests.Problems)
 	}
 	if f.Nights == 0 {
 		t.Error("no night began under the load")

@@ -1,6 +1,6 @@
 // Command placementsync is the nightly job: it reads the service, proves that the result is
-// complete, and publishes one snapshot as DuckDB and Parquet. This package has a file for most
-// commands. It only connects the packages below internal/, which do the work.
+// complete, and publishes one snapshot as DuckDB and Parquet. Most commands have their own
+// file in this package. The package only connects the packages below internal/, which do the work.
 package main
 
 import (

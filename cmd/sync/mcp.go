@@ -41,8 +41,8 @@ func runMCP(ctx context.Context, g *globals, timeout time.Duration) error {
 	if err := durable.CheckTemp(); err != nil {
 		return err
 	}
-	// After the end of the input, calls may run until the timeout, or for 25 seconds without a timeout. A
-	// stopped query then has 5 seconds to end.
+	// After the end of the input, calls may run until the timeout. If there is no timeout, they may run
+	// for 25 seconds. A stopped query then has 5 seconds to end.
 	drain := cmp.Or(timeout, 25*time.Second) + 5*time.Second
 	return mcp.Run(ctx, mcp.Config{
 		Warehouse: mcpWarehouse{g}, Timeout: timeout, Drain: drain, Version: version, Now: g.Now, Log: g.NewLoggerAt(slog.LevelWarn, g.stderr),

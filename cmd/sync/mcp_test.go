@@ -123,8 +123,8 @@ func guideCommandLines(t *testing.T) [][]string {
 	return lines
 }
 
-// testRejections sends queries that the sandbox rejects. The program must still describe tables after
-// them. Without a published night, a query must return an error.
+// testRejections sends queries that the sandbox rejects, and an endless query. After these queries,
+// the program must still describe tables. Without a published night, a query must return an error.
 func (a mcpProgram) testRejections(t *testing.T) {
 	session := a.connect(t, []string{"mcp", "--timeout", "500ms", "--config", a.config})
 	for sql, want := range map[string]string{

@@ -13,8 +13,8 @@ import (
 	"placementsync/internal/command"
 )
 
-// TestShownCommandsAreTested checks that every command in the documentation is tested:
-// commands of the program by a script, targets of make by .ci/run. TestTrialSamples runs the
+// TestShownCommandsAreTested checks that every command in the README and at the end of the demo is
+// tested: commands of the program by a script, targets of make by .ci/run. TestTrialSamples runs the
 // blocks that are marked console.
 func TestShownCommandsAreTested(t *testing.T) {
 	var hints strings.Builder

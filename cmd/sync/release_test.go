@@ -30,7 +30,7 @@ import (
 // fixtureRelease is the release whose fixture TestWriteFixture writes. A fixture contains a
 // warehouse of that release with nights, webhook events that no night has read, and an interrupted
 // run. It also contains the tables and the ledger as the release printed them.
-var fixtureRelease = flag.String("release", "", "write the fixture warehouse of this release, made by this program")
+var fixtureRelease = flag.String("release", "", "write the fixture of this release; the program under test must have this version")
 
 const (
 	releasesDir   = "testdata/releases"
@@ -203,11 +203,11 @@ func (f fixture) requireRowsKept(when string, got map[string]string) {
 		columns := f.columnsOf(table)
 		withoutEnd := slices.DeleteFunc(slices.Clone(columns), func(c string) bool { return c == "valid_to" })
 		rows := readRows(f.T, got[table])
-		texts, openTexts := textsOf(f.T, rows, columns), textsOf(f.T, rows, withoutEnd)
+		texts, textsWithoutEnd := textsOf(f.T, rows, columns), textsOf(f.T, rows, withoutEnd)
 		for _, r := range readRows(f.T, f.history[table]) {
 			found := slices.Contains(texts, r.textOf(f.T, columns))
 			if r.isCurrent() {
-				found = slices.Contains(openTexts, r.textOf(f.T, withoutEnd))
+				found = slices.Contains(textsWithoutEnd, r.textOf(f.T, withoutEnd))
 			}
 			if !found {
 				f.Errorf("%s: %s lost the row %s", when, table, r.textOf(f.T, columns))

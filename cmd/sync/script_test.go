@@ -44,15 +44,15 @@ func mainShortTimeout() {
 	os.Exit(executeArgs(context.Background(), os.Args[1:], p))
 }
 
-// mainPausedInMerge runs the program with a night that calls hold during its merge.
-func mainPausedInMerge(hold func(ctx context.Context)) {
+// mainPausedInMerge runs the program with a night that calls pause during its merge.
+func mainPausedInMerge(pause func(ctx context.Context)) {
 	p := hostProcess()
 	os.Exit(command.RunInterruptible(p.stderr, abandonedMessage, func(ctx context.Context, waitForWork func()) int {
 		p.waitForWork = waitForWork
 		p.Step = func(name, _ string) error {
 			if name == "mid merge" {
-				fmt.Fprintln(p.stderr, "held at", name)
-				hold(ctx)
+				fmt.Fprintln(p.stderr, "paused at", name)
+				pause(ctx)
 			}
 			return nil
 		}

@@ -33,10 +33,10 @@ func (w *recordBrowser) waitFor(expression string) {
 	w.eval(fmt.Sprintf(`new Promise((done) => { const look = () => { if (%s) return done(true); requestAnimationFrame(look); }; look(); })`, expression), nil)
 }
 
-// openEditor opens the page "SQL" with a statement and waits for the editor.
-func (w *recordBrowser) openEditor(query string, width int, scheme string) {
+// openEditor opens the page "SQL" and waits for the editor. urlQuery may contain a statement.
+func (w *recordBrowser) openEditor(urlQuery string, width int, scheme string) {
 	w.t.Helper()
-	w.visitURL(w.base+"sql"+query, width, 900, scheme)
+	w.visitURL(w.base+"sql"+urlQuery, width, 900, scheme)
 	w.waitFor(`"editor" in document.documentElement.dataset`)
 }
 

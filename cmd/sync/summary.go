@@ -13,18 +13,20 @@ import (
 )
 
 // showNight prints the result of a night: one line for each stream with its grade and requests,
-// then the changes. A night without a snapshot has no rows, so its lines count records.
+// then the changes. The lines of a complete or partial night count rows of the snapshot, even in a dry
+// run. The lines of any other night have the heading "records", because it may have ended before the
+// merge.
 func showNight(g *globals, res pipeline.Result, dryRun bool) error {
-	isPublished := res.Run.Outcome == ledger.Complete || res.Run.Outcome == ledger.Partial
+	countsRows := res.Run.Outcome == ledger.Complete || res.Run.Outcome == ledger.Partial
 	rowsHead, standingHead := "rows", "rows are"
-	if !isPublished {
+	if !countsRows {
 		rowsHead, standingHead = "records", "records are"
 	}
 	t := textTable{columns: []column{{name: "stream"}, {name: standingHead}, {name: rowsHead, isNumber: true}, {name: "requests", isNumber: true, drop: 2},
 		{name: "passes", isNumber: true, drop: 3}, {name: "why", drop: 1, minWidth: 24}}}
 	for _, s := range res.Run.Streams {
 		standing := ledger.StandingOf(s.Grade)
-		if !isPublished && standing == ledger.Carried {
+		if !countsRows && standing == ledger.Carried {
 			standing = ledger.NotRead // without a snapshot, no rows are carried
 		}
 		t.addRow(s.Stream, standing, s.Rows, s.Requests, s.Passes, firstLine(s.Reason))

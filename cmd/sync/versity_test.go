@@ -81,10 +81,10 @@ func TestBackupOnServer(t *testing.T) {
 	must(t, os.RemoveAll(d.dir()))
 	later := d.g.Now().Add(time.Hour)
 	d.g.Now = func() time.Time { return later }
-	truncations := 3
+	truncationsLeft := 3
 	gateway.SetFailure(func(w http.ResponseWriter, r *http.Request) bool {
-		if r.Method == http.MethodGet && strings.Contains(r.URL.Path, "/data/") && truncations > 0 {
-			truncations--
+		if r.Method == http.MethodGet && strings.Contains(r.URL.Path, "/data/") && truncationsLeft > 0 {
+			truncationsLeft--
 			w.Header().Set("Content-Length", "100000")
 			_, _ = w.Write(make([]byte, 100))
 			panic(http.ErrAbortHandler)
