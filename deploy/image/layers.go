@@ -37,8 +37,8 @@ type layerFile struct {
 	content []byte
 }
 
-// systemFiles returns the files that programs expect on any machine. Time zones are embedded in
-// the program.
+// systemFiles returns the files that programs expect on any machine, and the configuration, the
+// licenses and the folder of the warehouse. Time zones are embedded in the program.
 func systemFiles(o options) ([]layerFile, error) {
 	config, err := os.ReadFile(filepath.Join(o.root, "deploy", "image", "config.yaml"))
 	if err != nil {
@@ -78,7 +78,8 @@ func systemFiles(o options) ([]layerFile, error) {
 
 // rootCertificates returns the root certificates of Mozilla as published by the Go project and
 // pinned by go.sum. It omits roots that Mozilla trusts only for certificates issued before a
-// date. A file of certificates cannot express this condition, and these certificates have expired.
+// date. A file of roots cannot express this condition, and the certificates issued before that date
+// have expired.
 func rootCertificates() ([]byte, error) {
 	var b bytes.Buffer
 	for root := range bundle.Roots() {

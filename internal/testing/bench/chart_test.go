@@ -76,7 +76,7 @@ func drawPanel(b *strings.Builder, days []day, title string, top int, value func
 	path := strings.Builder{}
 	for i, d := range days {
 		fmt.Fprintf(b, `<circle class="dot" cx="%.1f" cy="%.1f" r="2"/>`, x(d.Day), y(value(d)))
-		command := "ML"[min(i, 1)] // M moves to the first point, L draws a line to a further one
+		command := "ML"[min(i, 1)] // M moves to the first point, L draws a line to the next point
 		fmt.Fprintf(&path, "%c%.1f %.1f", command, x(d.Day), y(medianNear(days, d.Day, value)))
 	}
 	fmt.Fprintf(b, "\n"+`<path class="line" d="%s"/>`+"\n", path.String())

@@ -51,8 +51,9 @@ func figuresOf(results map[string]result) map[string]figure {
 	return figures
 }
 
-// fastestSentence compares the program with the fastest mode of DuckDB. Neither of them keeps the
-// order of the input, so this is fairer than a comparison with the default mode of DuckDB.
+// fastestSentence compares the program with the fastest mode of DuckDB. Neither of them
+// keeps the order of the input. A comparison with the default mode of DuckDB, which keeps the order,
+// is less fair.
 func fastestSentence(results map[string]result) string {
 	figures := figuresOf(results)
 	var parts []string

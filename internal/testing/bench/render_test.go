@@ -74,7 +74,8 @@ func TestPageWithMeasurements(t *testing.T) {
 	}
 }
 
-// TestMainFiguresAreMeasured checks that a section measures each main figure.
+// TestMainFiguresAreMeasured checks the main figures of the sections nights, wire, peers and lake: these
+// sections must measure all of them, and no other figure as a main figure.
 func TestMainFiguresAreMeasured(t *testing.T) {
 	measured := map[string]bool{}
 	night := outcome{usage: usage{Wall: 1}}

@@ -66,6 +66,7 @@ func (w world) options() sim.Options {
 
 // requestStats contains the statistics of the service since the last call of takeStats.
 type requestStats struct {
+	// Limited counts the responses with status 429. Bytes is the size of all bodies as sent.
 	Requests, Limited int
 	Bytes             int64
 	// First is the time of the first request, and Last the time of the last response. Busy is the

@@ -27,7 +27,8 @@ const folderVar = "PLACEMENTSYNC_ENGINES"
 // jars. python is the path of the Python interpreter.
 type equipment struct{ dir, python string }
 
-// equip installs the requirements of the scripts. It skips the test if a program is missing.
+// equip installs the requirements of the scripts. It skips the test if folderVar is not set, if a
+// program is missing, or if an installation fails.
 func equip(t *testing.T, programs ...string) equipment {
 	t.Helper()
 	dir := os.Getenv(folderVar)

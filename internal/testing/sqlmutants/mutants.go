@@ -96,7 +96,7 @@ func (f *finder) replace(t token, text string) {
 	f.found = append(f.found, Mutant{t.from, t.to, text})
 }
 
-// swap replaces a comparison, or a function such as min by its opposite.
+// swap replaces a comparison such as < by <=, or a function such as min by its opposite.
 func (f *finder) swap(i int) {
 	t := f.tokens[i]
 	switch t.text {

@@ -50,7 +50,7 @@ type Row struct {
 	Date string `json:"date"`
 }
 
-// Trial is the result of a trial that is not a Row.
+// Trial is the result of a trial that is not stored as rows.
 type Trial struct {
 	// Name identifies the trial on the page and determines the name of the result's file.
 	Name string `json:"name"`
