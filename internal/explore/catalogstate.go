@@ -181,7 +181,7 @@ func readCatalogState(values url.Values) (catalogState, error) {
 	return s, firstErr
 }
 
-// apply parses one parameter. It ignores empty parameters, which the form sends for empty fields.
+// apply parses one parameter. Empty fields of the form send empty parameters, which are ignored.
 func (s *catalogState) apply(key, text string) error {
 	isFacet := slices.ContainsFunc(facets(), func(f facet) bool { return f.key == key })
 	stem, end, _ := strings.Cut(key, "_")

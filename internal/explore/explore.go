@@ -78,7 +78,7 @@ type Explorer struct {
 	running chan struct{}
 }
 
-// route is one page.
+// route is one page or download.
 type route struct {
 	// path is a pattern for http.ServeMux below rootPath.
 	path string

@@ -272,10 +272,10 @@ func TestCatalogEqualsReferenceQueries(t *testing.T) {
 		for _, r := range ask(flatListings + "SELECT id, (SELECT string_agg(text, ' ' ORDER BY currency NULLS LAST) FROM (SELECT u.x.currency AS currency, printf('%.2f', min(u.x.amount)::DOUBLE) || ' ' || coalesce(u.x.currency, '(no currency)') AS text " +
 			"FROM (SELECT unnest([x FOR x IN prices IF " + condition + "]) AS x) AS u GROUP BY u.x.currency)) AS prices, list_aggregate(tags, 'string_agg', ', ') AS tags FROM flat WHERE " + search.where() +
 			" ORDER BY " + search.orderBy() + fmt.Sprintf(" LIMIT 50 OFFSET %d", 50*(search.page-1))) {
-			wantRows = append(wantRows, []string{r[0], orDash(r[1]), orDash(r[2])})
+			wantRows = append(wantRows, []string{r[0], normalizeCell(r[1]), normalizeCell(r[2])})
 		}
 		for _, m := range shownRow.FindAllStringSubmatch(body, -1) {
-			gotRows = append(gotRows, []string{m[1], orDash(textOf(m[2])), orDash(textOf(m[3]))})
+			gotRows = append(gotRows, []string{m[1], normalizeCell(textOf(m[2])), normalizeCell(textOf(m[3]))})
 		}
 		if diff := cmp.Diff(wantRows, gotRows); diff != "" {
 			t.Errorf("%s: rows (-reference +page):\n%s", address, diff)
@@ -290,9 +290,9 @@ func TestCatalogEqualsReferenceQueries(t *testing.T) {
 	}
 }
 
-// orDash normalizes the spaces of a cell and removes the apostrophe before a formula. An empty cell
+// normalizeCell normalizes the spaces of a cell and removes the apostrophe before a formula. An empty cell
 // becomes a dash.
-func orDash(text string) string {
+func normalizeCell(text string) string {
 	if text = strings.Join(strings.Fields(strings.TrimPrefix(text, "'")), " "); text == "" {
 		return "–"
 	}

@@ -108,7 +108,7 @@ func testStatements(t *testing.T, s *site) {
 	wantTexts(t, s.runSQL(t, "SELECT '<script>' AS \"<b>\"", http.StatusOK), "<script>")
 	wantTexts(t, s.runSQL(t, "SELECT run_id FROM mart.snapshot", http.StatusOK, "as_of", "2026-11-01"), firstRun)
 	wantTexts(t, s.runSQL(t, "SELECT 1", http.StatusBadRequest, "colour", "red"), `unknown parameter "colour"`)
-	// The page of a statement allows the styles of the editor by a nonce that changes.
+	// The policy allows the styles of the editor with a nonce that differs on each page.
 	first, _, err := s.fetch(t.Context(), "/sql")
 	must(t, err)
 	second, _, err := s.fetch(t.Context(), "/sql")
@@ -238,7 +238,7 @@ func testCancelledStatement(t *testing.T, s *site) {
 	}
 }
 
-func TestTypedSQLCanBeOff(t *testing.T) {
+func TestTypedSQLCanBeDisabled(t *testing.T) {
 	t.Parallel()
 	s := &site{version: explore.Version{Run: firstRun, Catalog: newCatalog(t, "records.sql")}}
 	explorer, err := explore.New(explore.Config{Warehouse: s, MemoryLimit: "512MB", Threads: 1, Log: slog.New(slog.NewTextHandler(s, nil))})
