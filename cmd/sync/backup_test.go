@@ -174,7 +174,7 @@ func (d *bucketHarness) loseBucket(t *testing.T) {
 	wh, _, err := d.g.openWarehouse()
 	must(t, err)
 	followUps := command.LatestFollowUps(wh)
-	if len(followUps) != 1 || !followUps[0].IsBehind() || followUps[0].Last.Outcome != ledger.Failed || followUps[0].Succeeded.IsZero() {
+	if len(followUps) != 1 || !followUps[0].IsBehind() || followUps[0].Last.Outcome != ledger.Failed || followUps[0].SucceededAt.IsZero() {
 		t.Errorf("the ledger contains %+v, want one failed backup after a complete one", followUps)
 	}
 	if n := d.queryCSV(t, "select count(*) from meta.runs where snapshot_at is not null"); strings.Join(strings.Fields(n), " ") != "count_star() 3" {

@@ -24,7 +24,7 @@ func TestRehearsal(t *testing.T) {
 		t.Errorf("the rehearsal printed %q, want that the backup can be restored", d.out)
 	}
 	success := d.lastRehearsal(t)
-	if success.Last.Outcome != ledger.Complete || success.Last.Bytes == 0 || success.Succeeded.IsZero() {
+	if success.Last.Outcome != ledger.Complete || success.Last.Bytes == 0 || success.SucceededAt.IsZero() {
 		t.Errorf("the ledger contains %+v, want a complete rehearsal with its bytes and time", success)
 	}
 
@@ -42,7 +42,7 @@ func TestRehearsal(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), filepath.Base(truncated)) {
 		t.Errorf("the rehearsal with the truncated object %s ended with %v, want an error with its name", truncated, err)
 	}
-	if failure := d.lastRehearsal(t); failure.Last.Outcome != ledger.Failed || !failure.IsBehind() || failure.Succeeded != success.Succeeded {
+	if failure := d.lastRehearsal(t); failure.Last.Outcome != ledger.Failed || !failure.IsBehind() || failure.SucceededAt != success.SucceededAt {
 		t.Errorf("after a failure the ledger contains %+v, want a failed rehearsal and the time of the earlier success", failure)
 	}
 

@@ -325,8 +325,8 @@ INSERT INTO product_prices (product_id, position, unit_amount, currency, pricing
 	}
 }
 
-// TestHeadersAreComplete checks that the header of each built-in check contains its reason, its
-// default thresholds and its limits.
+// TestHeadersAreComplete checks that the header of each built-in check contains its reason and what it
+// does not detect, and that each parameter has a default and a description.
 func TestHeadersAreComplete(t *testing.T) {
 	for _, q := range load(t, "", nil, nil).List() {
 		if !strings.Contains(q.About, " Reason: ") || !strings.Contains(q.About, " Not detected: ") {

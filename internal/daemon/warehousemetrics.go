@@ -96,7 +96,7 @@ func followUpMetrics() []metric {
 	}
 	kind := []string{"kind"}
 	return []metric{
-		{"follow_last_success_timestamp_seconds", "Time of the last success of this post-publish task (watch, lake, backup, rehearsal). 0 before the first success.", kind, false, each(func(f ledger.FollowUp) float64 { return unixSeconds(f.Succeeded) })},
+		{"follow_last_success_timestamp_seconds", "Time of the last success of this post-publish task (watch, lake, backup, rehearsal). 0 before the first success.", kind, false, each(func(f ledger.FollowUp) float64 { return unixSeconds(f.SucceededAt) })},
 		{"follow_last_duration_seconds", "Duration of the last run of this post-publish task.", kind, false, each(func(f ledger.FollowUp) float64 { return f.Last.Took().Seconds() })},
 		{"follow_failures", "Consecutive failures of this post-publish task.", kind, false, each(func(f ledger.FollowUp) float64 { return float64(f.Failures) })},
 		{"follow_behind", "1 if this post-publish task failed since its last success.", kind, false, each(func(f ledger.FollowUp) float64 { return boolValue(f.IsBehind()) })},

@@ -32,9 +32,9 @@ func (r Run) EndFollowUp(ctx context.Context, now time.Time, err error) Run {
 type FollowUp struct {
 	// Last is the newest entry.
 	Last Run
-	// Succeeded is the end of the last complete attempt. Zero means that no attempt was complete.
-	Succeeded time.Time
-	// Failures counts the failed and partial attempts after Succeeded. Since is the start of the
+	// SucceededAt is the end of the last complete attempt. Zero means that no attempt was complete.
+	SucceededAt time.Time
+	// Failures counts the failed and partial attempts after SucceededAt. Since is the start of the
 	// first of these attempts.
 	Failures int
 	Since    time.Time
@@ -55,7 +55,7 @@ func FollowUps(entries []Run) []FollowUp {
 		f.Last = r
 		switch r.Outcome {
 		case Complete:
-			f.Succeeded, f.Failures, f.Since = r.EndedAt, 0, time.Time{}
+			f.SucceededAt, f.Failures, f.Since = r.EndedAt, 0, time.Time{}
 		case Interrupted:
 		default:
 			if f.Failures++; f.Failures == 1 {

@@ -67,7 +67,7 @@ func SortProblems(problems []Problem) {
 }
 
 // DescribeProblems describes problems in one line, worst first. Names with the same
-// standing and reason share a clause.
+// standing, reason and age share a clause.
 func DescribeProblems(problems []Problem) string {
 	problems = slices.Clone(problems)
 	SortProblems(problems)
@@ -130,8 +130,8 @@ func joinNames(names []string) string {
 	return strings.Join(names[:last], ", ") + " and " + names[last]
 }
 
-// Reasons of streams that were not read without an error. The configuration excludes streams with
-// ReasonNotChosen or ReasonNoDetails.
+// Reasons of streams that were not read although no error occurred. The configuration excludes streams
+// with ReasonNotChosen or ReasonNoDetails.
 const (
 	ReasonNotChosen  = "not chosen"
 	ReasonNoDetails  = "streams.details is none"
@@ -174,15 +174,16 @@ func (r Run) WorstFirst() []Stream {
 // mark these streams. For a partial run without marked streams, IncompleteStreams returns the carried
 // and unproven streams.
 func (r Run) IncompleteStreams() []Stream {
-	isMarked := r.Outcome != Partial || slices.ContainsFunc(r.Streams, func(s Stream) bool { return s.Incomplete })
+	onlyMarked := r.Outcome != Partial || slices.ContainsFunc(r.Streams, func(s Stream) bool { return s.Incomplete })
 	return slices.DeleteFunc(r.WorstFirst(), func(s Stream) bool {
 		standing := StandingOf(s.Grade)
-		return !s.Incomplete && (isMarked || standing != Carried && standing != NotProven)
+		return !s.Incomplete && (onlyMarked || standing != Carried && standing != NotProven)
 	})
 }
 
 // Summary returns the outcome with the numbers of streams that were not read, carried or
-// not proven. A complete run can have unproven streams: they were read, but rows may be missing.
+// not proven. Streams of webhook deliveries are not counted, because they are never proven. A complete
+// run can have unproven streams: they were read, but rows may be missing.
 func (r Run) Summary() string {
 	counts := map[Standing]int{}
 	for _, s := range r.Streams {

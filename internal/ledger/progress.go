@@ -34,7 +34,8 @@ type StreamProgress struct {
 	Name  string
 	State string
 	// Done and Total count the pages of the current pass over a list, or the ids of single
-	// records. Total is 0 until an answer of the service contains it.
+	// records. The Total of a list is 0 until an answer contains it. The Total of details is 0 until the
+	// ids are planned.
 	Done, Total int64
 	// Pass counts the passes over a list.
 	Pass int
@@ -59,8 +60,8 @@ func (s StreamProgress) Share() int64 {
 	return min(100, 100*s.Done/s.Total)
 }
 
-// ReadStreams counts the finished streams. The template of the status page calls it.
-func (p Progress) ReadStreams() int {
+// StreamsRead counts the finished streams. The template of the status page calls it.
+func (p Progress) StreamsRead() int {
 	n := 0
 	for _, s := range p.Streams {
 		if s.State == Read {

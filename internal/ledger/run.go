@@ -24,7 +24,7 @@ const (
 	Interrupted Outcome = "interrupted"
 	Killed      Outcome = "killed"
 	Misused     Outcome = "misused" // wrong usage or configuration
-	Locked      Outcome = "held"    // another run has the lock
+	Locked      Outcome = "held"    // another run has the lock; a held night is Failed and has Run.Held
 )
 
 // ExitCode returns the process exit code for an outcome, or -1 for Killed. The numbers are

@@ -127,7 +127,7 @@ func TestFollowUpEntry(t *testing.T) {
 		{Kind: ledger.Watch, Outcome: ledger.Partial, StartedAt: nightAt(3)},
 	})
 	wantFollowUps := []ledger.FollowUp{
-		{Last: ledger.Run{Kind: ledger.Backup, Outcome: ledger.Complete, StartedAt: nightAt(1), EndedAt: nightAt(2)}, Succeeded: nightAt(2)},
+		{Last: ledger.Run{Kind: ledger.Backup, Outcome: ledger.Complete, StartedAt: nightAt(1), EndedAt: nightAt(2)}, SucceededAt: nightAt(2)},
 		{Last: ledger.Run{Kind: ledger.Watch, Outcome: ledger.Partial, StartedAt: nightAt(3)}, Failures: 2, Since: nightAt(1)},
 	}
 	if diff := cmp.Diff(wantFollowUps, followUps); diff != "" {
@@ -151,7 +151,7 @@ func TestProgressShares(t *testing.T) {
 		t.Errorf("a list that grows has %d %%, want at most 100", got)
 	}
 	p := ledger.Progress{Streams: []ledger.StreamProgress{{State: ledger.Read}, {State: ledger.Reading}, {State: ledger.Read}, {State: ledger.Waiting}, {State: ledger.Waiting}}}
-	if got := p.ReadStreams(); got != 2 {
+	if got := p.StreamsRead(); got != 2 {
 		t.Errorf("%d streams are read, want 2", got)
 	}
 }

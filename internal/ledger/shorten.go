@@ -19,8 +19,8 @@ var (
 // retryAdvice is the end of an error text if the next run repeats the request.
 const retryAdvice = "; answers stored before are kept; the next run repeats the request"
 
-// ShortenError shortens the text of an error for an alert or a page. It replaces a request by its
-// path, and a response body by the message in the body. The log and the ledger contain the whole text.
+// ShortenError shortens the text of an error for an alert or a page. It removes retryAdvice, and replaces
+// a request by its path, and a response body by the message in the body. The log and the ledger contain the whole text.
 func ShortenError(text string) string {
 	text = requestPattern.ReplaceAllString(strings.ReplaceAll(text, retryAdvice, ""), "GET $1")
 	return bodyPattern.ReplaceAllStringFunc(text, func(match string) string {
