@@ -6,7 +6,7 @@ import (
 	"placementsync/internal/sqltext"
 )
 
-// The SQL of a night, in the order of first use.
+// The SQL of a night, in the order of first use, and the SQL of a rebuild.
 var (
 	//go:embed sql/10-stage.sql
 	stageSQL sqltext.File

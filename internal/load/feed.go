@@ -15,14 +15,14 @@ import (
 // each row twice: into the transaction, and into the table at the commit.
 type feed struct {
 	batches chan arrow.RecordBatch
-	// closed is closed after the last batch, and ended after the INSERT.
+	// The channel closed is closed after the last batch. The channel ended is closed after the INSERT.
 	closed, ended chan struct{}
 	// err is the error of the INSERT. It may be read once ended is closed.
 	err error
 }
 
 // openFeed starts the INSERT of a table on a connection of its own. The INSERT also reads the batches
-// of later calls, so the end of ctx must not cancel it.
+// of later calls of Rows.Add, so the end of ctx must not cancel it.
 func (s *staging) openFeed(ctx context.Context, to stagingTable, schema *arrow.Schema) (*feed, error) {
 	ctx = context.WithoutCancel(ctx)
 	catalog := stageName

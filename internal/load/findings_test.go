@@ -71,15 +71,15 @@ func TestTrialRejectsOfSeveralPassesCountOnce(t *testing.T) {
 // TestRejectsAreKeptWithTheirRows reads only some of the rows in a second night. The rejects of the
 // unread rows must be kept.
 func TestRejectsAreKeptWithTheirRows(t *testing.T) {
-	of := func(table, key, parent, column string) stream.Reject {
+	reject := func(table, key, parent, column string) stream.Reject {
 		return stream.Reject{Stream: "outlets", Table: table, Key: key, Parent: parent, Column: column, Raw: "x", Reason: "r"}
 	}
 	outlet := func(id string, hash int) string { return record(hash, hash, "id", quote(id)) }
 	channel := func(id, outlet string, hash int) string {
 		return record(hash, hash, "id", quote(id), "outlet_id", quote(outlet))
 	}
-	first := []stream.Reject{of("outlets", "read", "", "logo"), of("outlets", "carried", "", "logo"),
-		of("outlet_channels", "c1", "read", "logo"), of("outlet_channels", "c2", "carried", "logo"), of("outlet_channels", "", "carried", "")}
+	first := []stream.Reject{reject("outlets", "read", "", "logo"), reject("outlets", "carried", "", "logo"),
+		reject("outlet_channels", "c1", "read", "logo"), reject("outlet_channels", "c2", "carried", "logo"), reject("outlet_channels", "", "carried", "")}
 	h := newFixture(t, "outlets", "outlet_listings")
 	h.addFindings(first, nil, nil)
 	_, err := h.run(map[string]streamInput{"outlets": {cover: load.ByID, outcomes: map[load.Outcome][]string{load.Answered: {"read", "carried"}}, rows: rows{
@@ -87,7 +87,7 @@ func TestRejectsAreKeptWithTheirRows(t *testing.T) {
 	must(t, err)
 	h.requireRows("SELECT table_name, key FROM meta.rejects ORDER BY ALL", "outlet_channels c1", "outlet_channels c2", "outlet_channels <nil>", "outlets carried", "outlets read")
 
-	h.addFindings([]stream.Reject{of("outlets", "read", "", "country")}, nil, nil)
+	h.addFindings([]stream.Reject{reject("outlets", "read", "", "country")}, nil, nil)
 	_, err = h.run(map[string]streamInput{"outlets": {cover: load.ByID, outcomes: map[load.Outcome][]string{load.Answered: {"read"}}, rows: rows{
 		"outlets": outlet("read", 1), "outlet_channels": channel("c1", "read", 1)}}}, load.Limits{})
 	must(t, err)

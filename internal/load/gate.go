@@ -9,7 +9,7 @@ import (
 )
 
 // Limits define a mass deletion. A night makes a mass deletion if it deletes more rows of a table than both
-// Rows and Share allow, or if it deletes all of minEmptiedRows or more rows.
+// Rows and Share allow, or if it deletes all rows of a table with at least minEmptiedRows rows.
 type Limits struct {
 	// Share is a fraction of the table's rows.
 	Share float64

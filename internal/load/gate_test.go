@@ -12,7 +12,7 @@ import (
 	"placementsync/internal/load"
 )
 
-// listings returns n rows of product_listings.
+// listings returns the input of a night with n listings.
 func listings(n int) map[string]streamInput {
 	var listings []string
 	for i := range n {

@@ -12,8 +12,8 @@ func (p *Details) liveIDs(life stream.Life, days int) sqlText {
 		return liveSQL.Render("no_live_ids", nil)
 	}
 	ids := []sqlText{liveSQL.Render("live_campaigns", values{"now": p.staging.draft.At, "days": days,
-		"campaigns": p.staging.knownRows("campaigns", "id", "created_at", "updated_at"),
-		"articles":  p.staging.knownRows("campaign_articles", "campaign_id", "live_url")})}
+		"campaigns":         p.staging.knownRows("campaigns", "id", "created_at", "updated_at"),
+		"campaign_articles": p.staging.knownRows("campaign_articles", "campaign_id", "live_url")})}
 	if _, detail := p.staging.sources("campaigns"); detail.Name != "" {
 		ids = append(ids, liveSQL.Render("changed_campaigns", values{"plan": planTable(detail.Name)}))
 	}

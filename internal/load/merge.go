@@ -158,8 +158,8 @@ func (m *merge) writeDeletions(ctx context.Context, tx *sql.Tx, changes []Change
 	return nil
 }
 
-// evidence returns SQL for the evidence of a deleted row: a 404 response, or absence from a list, with
-// its name. streams fill the table.
+// evidence returns SQL for the evidence of a deleted row of t: a 404 response, or the absence from a list.
+// streams are the streams that fill t.
 func (m *merge) evidence(t stream.Table, streams []stream.Stream) sqlText {
 	absence := func(st stream.Stream) string { return "absent from a proven walk of " + st.Name }
 	var cases []sqlText

@@ -45,14 +45,14 @@ func TestValuesOfListAndDetailAreJoined(t *testing.T) {
 				_, err := h.run(map[string]streamInput{"orders": {cover: load.Whole, rows: rows{"orders": c.stored}}}, load.Limits{})
 				must(t, err)
 			}
-			seen := map[string]streamInput{}
+			inputs := map[string]streamInput{}
 			if c.list != "" {
-				seen["orders"] = streamInput{cover: load.Whole, rows: rows{"orders": c.list}}
+				inputs["orders"] = streamInput{cover: load.Whole, rows: rows{"orders": c.list}}
 			}
 			if c.detail != "" {
-				seen["order_details"] = streamInput{cover: load.ByID, rows: rows{"orders": c.detail}, outcomes: map[load.Outcome][]string{load.Answered: {"o"}}}
+				inputs["order_details"] = streamInput{cover: load.ByID, rows: rows{"orders": c.detail}, outcomes: map[load.Outcome][]string{load.Answered: {"o"}}}
 			}
-			_, err := h.run(seen, load.Limits{})
+			_, err := h.run(inputs, load.Limits{})
 			must(t, err)
 			h.requireRows("SELECT status, total::VARCHAR, strftime(created_at, '%d') FROM orders", c.want)
 		})

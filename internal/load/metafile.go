@@ -90,12 +90,12 @@ func pastDefinition(d *warehouse.Draft, t stream.Table) stream.Definition {
 
 // columnsBefore returns the columns of the tables of meta and past in the attached catalog "before".
 func columnsBefore(ctx context.Context, d *warehouse.Draft) (map[string][]string, error) {
-	columnsOf := map[string][]string{}
-	return columnsOf, d.EachRow(ctx, []sqlText{metaFileSQL.Render("columns_before", nil)}, func(scan func(...any) error) error {
+	columnsByTable := map[string][]string{}
+	return columnsByTable, d.EachRow(ctx, []sqlText{metaFileSQL.Render("columns_before", nil)}, func(scan func(...any) error) error {
 		var schema, table, column string
 		err := scan(&schema, &table, &column)
 		name := schema + "." + sqltext.Quote(table)
-		columnsOf[name] = append(columnsOf[name], column)
+		columnsByTable[name] = append(columnsByTable[name], column)
 		return err
 	})
 }

@@ -7,17 +7,16 @@ import (
 	"placementsync/internal/stream"
 )
 
-// Names of tables and schemas of the stage. No table in schema/ has a "$" in its name, so a name with
-// "$" cannot be the name of a staging table.
+// Names of tables and schemas of the stage. No table in schema/ has a "$" in its name, so these
+// tables never have the name of a staging table.
 const (
 	// planName is the plan of a detail stream.
 	planName = "$plan"
 	// askedName contains the requested ids of a detail stream, with their outcomes.
 	askedName = "$asked"
-	// unchangedName contains the keys of the records of a list that did not change since the last
-	// night. Each key occurs once.
+	// unchangedName contains the keys of the unchanged records of a list, without duplicates.
 	unchangedName = "$unchanged"
-	// candidatesName contains the keys of all other records in main. They may have changed.
+	// candidatesName contains the keys of the other records of the list in main, which may have changed.
 	candidatesName = "$candidates"
 	// readSuffix is added to the name of a staging table when a view with its old name adds
 	// stored rows to the rows that were read.

@@ -41,14 +41,14 @@ const (
 // and row_hash, so that history can be rebuilt from files alone. The metadata of a file contain the field
 // ids, and the run in which the content last changed. A table without changes keeps its file.
 func WriteParquet(ctx context.Context, d *warehouse.Draft, defs map[string]stream.Definition, tables []stream.Table, changes []Change) ([]warehouse.ManifestTable, error) {
-	written := make([]warehouse.ManifestTable, len(tables))
+	files := make([]warehouse.ManifestTable, len(tables))
 	unchanged := map[string]bool{}
 	for _, c := range changes {
 		unchanged[c.Table] = c.New+c.Changed+c.Gone == 0
 	}
 	var toWrite []stream.Table
 	for i, t := range tables {
-		written[i] = warehouse.ManifestTable{Name: t.Name, FileSum: checksum.FileSum{File: parquetFile(t.Name)}}
+		files[i] = warehouse.ManifestTable{Name: t.Name, FileSum: checksum.FileSum{File: parquetFile(t.Name)}}
 		isCopied := false
 		if unchanged[t.Name] {
 			var err error
@@ -63,7 +63,7 @@ func WriteParquet(ctx context.Context, d *warehouse.Draft, defs map[string]strea
 	if err := writeTables(ctx, d, defs, toWrite); err != nil {
 		return nil, fmt.Errorf("write Parquet: %w", err)
 	}
-	return written, nil
+	return files, nil
 }
 
 // writeTables writes one table after the other. The memory limit determines the number of threads.

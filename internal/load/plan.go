@@ -99,9 +99,9 @@ type Plan struct {
 const planColumns sqlText = "id VARCHAR, fingerprint VARCHAR, why VARCHAR, priority INTEGER, overdue BOOLEAN, unread BOOLEAN, keeps_rows BOOLEAN"
 
 // Plan decides for every id of a detail stream whether it is requested. The ids are the staged and
-// stored values of the stream's parent columns, and the ids with rows in main. An id that no list
-// contains any longer is also requested, so that a 404 proves the deletion. wasRead reports whether a
-// list was read tonight. If a list that shows changes of the details was not read, all details are
+// stored values of the stream's parent columns, and the ids with rows in main. With the rule
+// stream.ByRow, an id that no list contains any longer counts as changed. It is requested, so that a 404
+// proves the deletion. wasRead reports whether a list was read tonight. If a list that shows changes of the details was not read, all details are
 // requested.
 func (p *Details) Plan(ctx context.Context, st stream.Stream, r Rereading, wasRead func(string) bool) (Plan, error) {
 	if err := p.staging.flush(ctx, allStreams); err != nil {

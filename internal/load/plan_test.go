@@ -272,8 +272,8 @@ func TestSettledDetailsAreReadInTurn(t *testing.T) {
 				t.Errorf("night %d: CountCaughtUp returned %d, want %d", number, caughtUp, len(asked))
 			}
 		}
-		seen := map[string]streamInput{"product_listings": list["product_listings"], "products": {cover: load.ByID}}
-		_, err := h.run(seen, load.Limits{})
+		inputs := map[string]streamInput{"product_listings": list["product_listings"], "products": {cover: load.ByID}}
+		_, err := h.run(inputs, load.Limits{})
 		must(t, err)
 	}
 	for _, id := range ids {

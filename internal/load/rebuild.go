@@ -101,7 +101,8 @@ func WriteDay(ctx context.Context, d *warehouse.Draft, t stream.Table, file ware
 	return writeTables(ctx, d, map[string]stream.Definition{t.Name: def}, []stream.Table{t})
 }
 
-// DropClosed deletes rows of main that are also in past, in the tables whose names are keys of tables.
+// DropClosed deletes rows of main that are also in past. It changes only the tables that are named by the
+// keys of the map, and does not use the values.
 func DropClosed(ctx context.Context, d *warehouse.Draft, tables map[string]time.Time) error {
 	var statements []sqlText
 	for _, t := range d.Tables() {

@@ -113,36 +113,36 @@ func firstFullInput() map[string]streamInput {
 		listings = append(listings, fmt.Sprintf(`{"id":%q,"outlet_id":"o1","row_hash":%d,"seq":1}`, id, i))
 		prices = append(prices, price(id, 1, "1", i, 1))
 	}
-	seen := wholeLists(strings.Join(listings, ","), strings.Join(prices, ","))
-	seen["orders"] = streamInput{cover: load.Whole, rows: rows{
+	inputs := wholeLists(strings.Join(listings, ","), strings.Join(prices, ","))
+	inputs["orders"] = streamInput{cover: load.Whole, rows: rows{
 		"orders":                   `{"id":"a","extra":"{\"x\":1}","row_hash":1,"seq":1},{"id":"b","row_hash":2,"seq":2},{"id":"a","extra":"{\"x\":2}","row_hash":3,"seq":3}`,
 		"order_line_items":         `{"order_id":"a","position":1,"row_hash":1,"seq":1}`,
 		"order_line_item_includes": `{"order_id":"a","line_position":1,"position":1,"row_hash":1,"seq":1}`}}
-	seen["order_details"] = streamInput{cover: load.ByID, outcomes: map[load.Outcome][]string{load.Answered: {"a"}, load.Gone: {"b"}},
+	inputs["order_details"] = streamInput{cover: load.ByID, outcomes: map[load.Outcome][]string{load.Answered: {"a"}, load.Gone: {"b"}},
 		rows: rows{"orders": `{"id":"a","extra":"{\"y\":1}","row_hash":4,"seq":4}`, "order_line_items": `{"order_id":"a","position":1,"row_hash":4,"seq":4}`}}
-	seen["outlets"] = streamInput{cover: load.ByID, outcomes: map[load.Outcome][]string{load.Answered: {"o1"}, load.Missed: {"o2"}}, rows: rows{
+	inputs["outlets"] = streamInput{cover: load.ByID, outcomes: map[load.Outcome][]string{load.Answered: {"o1"}, load.Missed: {"o2"}}, rows: rows{
 		"outlets": `{"id":"o1","row_hash":1,"seq":5}`, "outlet_channels": `{"id":"c","outlet_id":"o1","row_hash":1,"seq":5}`,
 		"outlet_channel_social_links": `{"outlet_channel_id":"c","position":1,"url":"u","row_hash":1,"seq":5}`}}
-	seen["campaigns"] = streamInput{cover: load.Whole, rows: rows{"campaigns": `{"id":"c1","profile_id":"f1","created_at":"2026-10-30T00:00:00Z","row_hash":1,"seq":6}`}}
-	seen["countries"] = streamInput{cover: load.Whole, rows: rows{"locations": `{"kind":"country","name":"x","row_hash":1,"seq":7},{"kind":"country","name":"y","row_hash":2,"seq":7}`}}
-	seen["cities"] = streamInput{cover: load.Whole, rows: rows{"locations": `{"kind":"city","name":"x","row_hash":1,"seq":8}`}}
-	seen["order_items"] = streamInput{cover: load.Whole, rows: rows{"order_items": `{"id":"i","order_id":"a","row_hash":1,"seq":9}`}}
-	return seen
+	inputs["campaigns"] = streamInput{cover: load.Whole, rows: rows{"campaigns": `{"id":"c1","profile_id":"f1","created_at":"2026-10-30T00:00:00Z","row_hash":1,"seq":6}`}}
+	inputs["countries"] = streamInput{cover: load.Whole, rows: rows{"locations": `{"kind":"country","name":"x","row_hash":1,"seq":7},{"kind":"country","name":"y","row_hash":2,"seq":7}`}}
+	inputs["cities"] = streamInput{cover: load.Whole, rows: rows{"locations": `{"kind":"city","name":"x","row_hash":1,"seq":8}`}}
+	inputs["order_items"] = streamInput{cover: load.Whole, rows: rows{"order_items": `{"id":"i","order_id":"a","row_hash":1,"seq":9}`}}
+	return inputs
 }
 
 // secondFullInput is the input of a night that changes and deletes rows. It has an unproven list, carried
 // streams and an event.
 func secondFullInput() map[string]streamInput {
-	seen := wholeLists(`{"id":"p0002","name":"new","outlet_id":"o1","row_hash":9,"seq":1}`, "")
-	seen["orders"] = streamInput{cover: load.Unproven, rows: rows{"orders": `{"id":"b","row_hash":5,"seq":1}`}}
-	seen["order_details"] = streamInput{cover: load.ByID, outcomes: map[load.Outcome][]string{load.Gone: {"a"}}}
-	seen["outlets"] = streamInput{cover: load.ByID, outcomes: map[load.Outcome][]string{load.Answered: {"o1"}}, rows: rows{"outlets": `{"id":"o1","row_hash":2,"seq":5}`}}
-	seen["countries"] = streamInput{cover: load.Whole, rows: rows{"locations": `{"kind":"country","name":"x","row_hash":1,"seq":7}`}}
-	seen["article_status_events"] = streamInput{cover: load.Unproven, rows: rows{
+	inputs := wholeLists(`{"id":"p0002","name":"new","outlet_id":"o1","row_hash":9,"seq":1}`, "")
+	inputs["orders"] = streamInput{cover: load.Unproven, rows: rows{"orders": `{"id":"b","row_hash":5,"seq":1}`}}
+	inputs["order_details"] = streamInput{cover: load.ByID, outcomes: map[load.Outcome][]string{load.Gone: {"a"}}}
+	inputs["outlets"] = streamInput{cover: load.ByID, outcomes: map[load.Outcome][]string{load.Answered: {"o1"}}, rows: rows{"outlets": `{"id":"o1","row_hash":2,"seq":5}`}}
+	inputs["countries"] = streamInput{cover: load.Whole, rows: rows{"locations": `{"kind":"country","name":"x","row_hash":1,"seq":7}`}}
+	inputs["article_status_events"] = streamInput{cover: load.Unproven, rows: rows{
 		"article_status_events": `{"event_id":"e1","article_id":"a1","received_at":"2026-11-01T03:00:00Z","row_hash":1,"seq":1}`}}
-	seen["order_items"] = streamInput{cover: load.Carried}
-	seen["products"] = streamInput{cover: load.Carried}
-	return seen
+	inputs["order_items"] = streamInput{cover: load.Carried}
+	inputs["products"] = streamInput{cover: load.Carried}
+	return inputs
 }
 
 // runAllQueries runs all queries of a night between staging and merge.

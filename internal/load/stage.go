@@ -75,8 +75,8 @@ func (s *Stage) Merge(ctx context.Context, cover map[string]Coverage, limits Lim
 type RowAges struct {
 	// Rows counts all rows. Old counts the rows that were not read tonight.
 	Rows, Old int64
-	// Since is the earliest time at which one of the ids in Old was last read. It is zero if all
-	// ids were read tonight, and for lists.
+	// Since is the earliest time at which one of the ids of a detail stream was last read. It is zero
+	// if all ids were read tonight, and for lists.
 	Since time.Time
 }
 

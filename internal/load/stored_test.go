@@ -33,11 +33,11 @@ func TestSkippedRecordsWithoutDuplicatesKeepTheirRows(t *testing.T) {
 		price("a", 1, "1", 5, 1)+","+price("b", 1, "2", 6, 2)), load.Limits{})
 	must(t, err)
 	h.skippedKeys = `{"id":"a","seq":1}`
-	seen := wholeLists(listing("b", "b2", 12, 2), price("b", 1, "8", 15, 2))
-	list := seen["product_listings"]
+	inputs := wholeLists(listing("b", "b2", 12, 2), price("b", 1, "8", 15, 2))
+	list := inputs["product_listings"]
 	list.distinct = true
-	seen["product_listings"] = list
-	changes, err := h.run(seen, load.Limits{Rows: 10})
+	inputs["product_listings"] = list
+	changes, err := h.run(inputs, load.Limits{Rows: 10})
 	must(t, err)
 	h.requireRows("SELECT id, name FROM product_listings ORDER BY id", "a a1", "b b2")
 	h.requireRows("SELECT product_listing_id, unit_amount::INTEGER FROM product_listing_prices ORDER BY ALL", "a 1", "b 8")

@@ -80,7 +80,7 @@ func WriteChecks(ctx context.Context, d *warehouse.Draft, checks []ledger.Check)
 	})
 }
 
-// WriteRun writes a run into meta.runs.
+// WriteRun writes a run, its streams and their telemetry into meta.
 func WriteRun(ctx context.Context, d *warehouse.Draft, r ledger.Run) error {
 	return inTransaction(ctx, d, func(tx *sql.Tx) error { return writeRun(ctx, tx, r) })
 }

@@ -93,9 +93,9 @@ func TestDetailsAreRequestedByPriority(t *testing.T) {
 		{changed + "," + late, nil, []string{"changes", "newer", "new", "undated", "early", "again"}},
 		{changed + "," + late, []string{"newer"}, []string{"changes", "new", "undated", "early", "again"}},
 	} {
-		night := wholeLists(c.listings, "")
-		night["products"] = streamInput{cover: load.ByID, outcomes: map[load.Outcome][]string{load.Answered: c.asked}}
-		_, err := h.run(night, load.Limits{Rows: 10})
+		inputs := wholeLists(c.listings, "")
+		inputs["products"] = streamInput{cover: load.ByID, outcomes: map[load.Outcome][]string{load.Answered: c.asked}}
+		_, err := h.run(inputs, load.Limits{Rows: 10})
 		must(t, err)
 		if !slices.Equal(h.pendingIDs, c.want) {
 			t.Errorf("ids to request are %v, want %v", h.pendingIDs, c.want)
@@ -119,9 +119,9 @@ func TestDetailsAreRequestedByPriority(t *testing.T) {
 			}
 		}
 	}
-	night := wholeLists(changed+","+late, "")
-	night["products"] = streamInput{cover: load.ByID}
-	_, err := h.run(night, load.Limits{Rows: 10})
+	inputs := wholeLists(changed+","+late, "")
+	inputs["products"] = streamInput{cover: load.ByID}
+	_, err := h.run(inputs, load.Limits{Rows: 10})
 	must(t, err)
 }
 

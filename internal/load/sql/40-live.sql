@@ -23,7 +23,7 @@ SELECT NULL::VARCHAR WHERE FALSE
 -- published. An article with a live URL is published. The column status is not used, because the
 -- service does not document its values.
 SELECT id FROM ({campaigns}) WHERE greatest(created_at, updated_at) >= {now} - INTERVAL {days} DAY
-UNION ALL SELECT campaign_id FROM ({articles}) WHERE coalesce(live_url, '') = ''
+UNION ALL SELECT campaign_id FROM ({campaign_articles}) WHERE coalesce(live_url, '') = ''
 
 -- name: changed_campaigns
 -- Campaigns whose row changed tonight. An article may have been added without a change of

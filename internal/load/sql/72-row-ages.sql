@@ -18,5 +18,5 @@ SELECT {index}, (SELECT count(*) FROM {main} m WHERE {rows}), {old}, {since}
 (SELECT min(read_at) FROM ({ids}))
 
 -- name: earlier_ids
--- Ids of a stream of details that were read on an earlier night.
+-- Ids of a detail stream that were last read on an earlier night.
 SELECT id, read_at FROM meta.details WHERE stream = {stream} AND read_at < {now}
