@@ -17,7 +17,7 @@ import (
 // kept as the held night.
 type HoldError struct {
 	Run string
-	// Checks are the failed checks.
+	// Checks are the failed checks with the severity hold.
 	Checks []ledger.Check
 }
 

@@ -112,7 +112,7 @@ func (p *Plan) planStreams(cfg Config, wh *warehouse.Warehouse) error {
 	if n := len(runs); n > 0 && len(runs[n-1].Losses) > 0 {
 		p.Stopped = &runs[n-1]
 	}
-	p.Last, _ = lastSnapshot(runs)
+	p.Last, _ = lastPublishedNight(runs)
 	for _, s := range cfg.Streams {
 		if s.IsEvents() {
 			continue // events need no requests
@@ -129,8 +129,8 @@ func (p *Plan) planStreams(cfg Config, wh *warehouse.Warehouse) error {
 	return nil
 }
 
-// lastSnapshot returns the newest night with a snapshot.
-func lastSnapshot(runs []ledger.Run) (last ledger.Run, ok bool) {
+// lastPublishedNight returns the newest night with a snapshot.
+func lastPublishedNight(runs []ledger.Run) (last ledger.Run, ok bool) {
 	for _, r := range slices.Backward(runs) {
 		if r.IsNight() && !r.SnapshotAt.IsZero() {
 			return r, true

@@ -82,8 +82,9 @@ func (n *night) newSink(s stream.Stream) (*sink, error) {
 	return k, nil
 }
 
-// readBody is the fetch.Reader of the stream. It decodes the rows of a body and returns the page facts.
-// For a malformed body it returns fetch.ErrMalformed: the body gives no rows, and is requested again.
+// readBody is the fetch.Reader of the stream. It decodes the rows of a body and returns the page facts. A
+// body that is the same as in the previous pass is not decoded again. For a malformed body, readBody
+// returns fetch.ErrMalformed: the body gives no rows, and is requested again.
 func (k *sink) readBody(ctx context.Context, r fetch.Response) (stream.PageFacts, error) {
 	if r.Previous != nil {
 		k.night.cfg.Watch.countAnswer(r, *r.Previous)

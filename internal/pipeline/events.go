@@ -20,8 +20,8 @@ import (
 )
 
 // Webhook events are read after the lists and before the details, because a detail that an event names is
-// read again. Like answers, events are linked into the landing of the run, so that the run can be resumed
-// or replayed. After the publish, the events are removed from the inbox. An event whose id is in
+// read again. The events are linked into the landing of the run, beside its answers, so that the run can be
+// resumed or replayed. After the publish, the events are removed from the inbox. An event whose id is in
 // meta.webhook_events is not loaded again. So a repeated delivery, and an event that landed in two runs,
 // are loaded once.
 
@@ -170,7 +170,7 @@ func (n *night) landEvents(ctx context.Context) ([]string, error) {
 }
 
 // gradeEvents grades a stream of events. The stream is never proven, because missed deliveries
-// cannot be detected. Without any event it is graded skipped.
+// cannot be detected. Without rows and without new events it is graded skipped.
 func (n *night) gradeEvents(ctx context.Context, result *received) error {
 	hasRows, err := n.stage.Events.HasRows(ctx, result.stream.Root().Name)
 	if err != nil {

@@ -234,8 +234,8 @@ func (f *finisher) finishStream(ctx context.Context, result received) error {
 		}
 	}
 	if err == nil {
-		distinct := !result.stream.IsDetail() && result.distinct > 0 && result.distinct == result.sink.records.Load()
-		err = n.stage.Rows.Finish(ctx, result.stream, result.cover, distinct)
+		isDistinct := !result.stream.IsDetail() && result.distinct > 0 && result.distinct == result.sink.records.Load()
+		err = n.stage.Rows.Finish(ctx, result.stream, result.cover, isDistinct)
 	}
 	if err != nil {
 		return err

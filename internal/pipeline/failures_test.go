@@ -19,7 +19,7 @@ func statusFault(route string, status int) sim.Fault {
 	return sim.Fault{Route: route, Kind: sim.FaultStatus, Status: status}
 }
 
-// emptyList returns a fault that answers requests of a list with no records. times is the number of
+// emptyList returns a fault that answers requests of a list with an empty page. times is the number of
 // faulty answers. 0 means all answers.
 func emptyList(path string, times int) sim.Fault {
 	f := rewrite(path, `{"records":[],"total_records":0,"total_pages":0,"current_page":1,"next_page":null,"previous_page":null}`)
@@ -200,8 +200,8 @@ func gatedHarness(t *testing.T, names ...string) *harness {
 	return h
 }
 
-// TestGateReadsListsAgain answers the first request of a list with no records. The night must read this list
-// a second time, without new requests of the other lists.
+// TestGateReadsListsAgain answers the first request of a list with an empty page. The night must read this
+// list a second time, without new requests of the other lists.
 func TestGateReadsListsAgain(t *testing.T) {
 	h := gatedHarness(t, orderStreams()...)
 	h.service.SetFaults(emptyList("/products/listings", 1))
@@ -220,7 +220,7 @@ func TestGateReadsListsAgain(t *testing.T) {
 	}
 }
 
-// TestGateStopsTheNight answers all requests of a list with no records. The night must be published only
+// TestGateStopsTheNight answers all requests of a list with an empty page. The night must be published only
 // with AllowMassDelete.
 func TestGateStopsTheNight(t *testing.T) {
 	h := gatedHarness(t, orderStreams()...)

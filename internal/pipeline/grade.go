@@ -32,7 +32,7 @@ type streamResult struct {
 	unread int64
 	// distinct counts the distinct record ids. It is 0 for records without ids.
 	distinct int64
-	// rows counts the received records, and rejects the invalid values and records.
+	// rows counts the received records. rejects counts the invalid values and records.
 	rows, rejects int64
 	// failed is the error because of which the stream was not, or only partly, read.
 	failed error
@@ -130,8 +130,8 @@ func (done results) findAges(ctx context.Context, n *night) error {
 }
 
 // gradeDetails limits the grade of a stream of details to the worst grade of the streams that contain
-// its ids. An unread stream counts as best_effort. If the stream of details has no ids, gradeDetails
-// grades it skipped. If ids failed, it sets r.failed.
+// its ids. An unread stream counts as best_effort. A stream of details without ids is graded
+// skipped if its grade would be best_effort. If ids failed, gradeDetails sets r.failed.
 func (done results) gradeDetails(r *streamResult, d fetch.Details) {
 	for _, parent := range done {
 		containsIDs := slices.ContainsFunc(r.stream.Parents, func(ref stream.Ref) bool {

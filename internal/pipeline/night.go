@@ -65,7 +65,7 @@ type Config struct {
 	CheckTimeout time.Duration
 	// AcceptLoss allows Rebuild to publish less than readers have.
 	AcceptLoss bool
-	// DryRun extracts and checks the limits, but does not publish.
+	// DryRun reads the streams, checks the limits and merges, but does not publish.
 	DryRun bool
 	// FinishCommit means that a merge is completed and published even if ctx ends after the
 	// merge began. Otherwise the merge is cancelled.

@@ -148,8 +148,8 @@ func TestUnchangedRecordsAreSkipped(t *testing.T) {
 	var log lockedBuffer
 	h.logTo(&log)
 	h.requireComplete(h.night())
-	entries := func() string { return h.path("state", "seen", "product_listings."+h.latest()) }
-	intact, err := os.ReadFile(entries())
+	entriesPath := func() string { return h.path("state", "seen", "product_listings."+h.latest()) }
+	intact, err := os.ReadFile(entriesPath())
 	must(t, err)
 	listings := len(h.service.Records("/products/listings"))
 	for name, c := range map[string]struct {
@@ -164,7 +164,7 @@ func TestUnchangedRecordsAreSkipped(t *testing.T) {
 		"empty":      {nil, false},
 	} {
 		// The file belongs to the newest version.
-		must(t, os.WriteFile(entries(), c.text, 0o600))
+		must(t, os.WriteFile(entriesPath(), c.text, 0o600))
 		log.buf.Reset()
 		h.requireComplete(h.night())
 		h.requireIDs("product_listings", "/products/listings")
@@ -174,28 +174,28 @@ func TestUnchangedRecordsAreSkipped(t *testing.T) {
 		if now := len(h.service.Records("/products/listings")); now != listings {
 			t.Fatalf("there are %d listings, want %d", now, listings)
 		}
-		if text, err := os.ReadFile(entries()); err != nil || len(text) != len(intact) {
+		if text, err := os.ReadFile(entriesPath()); err != nil || len(text) != len(intact) {
 			t.Errorf("%s: the next file of entries has %d bytes, want %d (%v)", name, len(text), len(intact), err)
 		}
-		intact, err = os.ReadFile(entries())
+		intact, err = os.ReadFile(entriesPath())
 		must(t, err)
 	}
 
 	// A list that is not read keeps its entries.
 	h.cfg.Chosen = []string{"tags"}
 	h.requireComplete(h.night())
-	if text, err := os.ReadFile(entries()); err != nil || !bytes.Equal(text, intact) {
+	if text, err := os.ReadFile(entriesPath()); err != nil || !bytes.Equal(text, intact) {
 		t.Errorf("the entries of a list that was not read changed (%v), want the same", err)
 	}
 	// Short lists have no entries.
 	h.cfg.Chosen, h.cfg.MinSkipRecords = []string{"product_listings"}, listings+1
 	h.requireComplete(h.night())
-	if _, err := os.Stat(entries()); !errors.Is(err, os.ErrNotExist) {
+	if _, err := os.Stat(entriesPath()); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("got %v for the entries of a short list, want no file", err)
 	}
 	h.cfg.MinSkipRecords = listings
 	h.requireComplete(h.night())
-	if _, err := os.Stat(entries()); err != nil {
+	if _, err := os.Stat(entriesPath()); err != nil {
 		t.Errorf("a list of the minimum length has no entries: %v", err)
 	}
 }

@@ -36,6 +36,7 @@ type RebuildResult struct {
 	Lost string
 	// Between counts the snapshots in meta, from First to Last, that have no day in the series.
 	// Row versions that existed only between two days of the series are then missing in history.
+	// Between is 0 if history comes from recorded closed rows.
 	Between int
 	// Meta is set if the tables of meta were restored. It is not set if all files of changes are lost.
 	Meta bool

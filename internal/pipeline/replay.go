@@ -46,21 +46,21 @@ func Replay(ctx context.Context, cfg Config, run string) (Result, error) {
 // landedSnapshot returns the snapshot time of a run whose answers are kept. The ledger contains the time
 // in full precision, and the run id only in seconds.
 func landedSnapshot(wh *warehouse.Warehouse, run string) (at time.Time, err error) {
-	at, ok := warehouse.RunTime(run)
+	at, isRunID := warehouse.RunTime(run)
 	runs, err := wh.Ledger.Runs()
 	if err != nil {
 		return at, err
 	}
 	i := slices.IndexFunc(runs, func(r ledger.Run) bool { return r.ID == run })
-	_, missing := os.Stat(wh.Folder.RawPath(run))
+	_, statErr := os.Stat(wh.Folder.RawPath(run))
 	isSpent, err := wh.Pruner.IsSpent(run)
 	switch {
 	case err != nil:
 		return at, err
-	case isSpent || i >= 0 && (missing != nil || !ok):
+	case isSpent || i >= 0 && (statErr != nil || !isRunID):
 		return at, fmt.Errorf("replay %s: its answers are not kept: privacy.raw discards them when a night is published, "+
 			"retention.raw_days when they are old; placementsync rebuild builds from the Parquet snapshots", run)
-	case missing != nil || !ok:
+	case statErr != nil || !isRunID:
 		return at, &ledger.UnknownRunError{Problem: fmt.Sprintf("replay %q: this run has no landed answers: placementsync runs lists the runs", run)}
 	case i < 0:
 		return at, nil

@@ -43,7 +43,7 @@ func (r *runner) runOrResume(ctx context.Context, now time.Time) (Result, error)
 }
 
 // resumeLast takes the id and the time of the last run, if the last run was not published, is not too old
-// and read from the same service.
+// and read from the same service. With Config.Fresh it does nothing.
 func (r *runner) resumeLast(now time.Time) error {
 	n := r.night
 	if !n.mode.isResumable() {

@@ -30,10 +30,10 @@ func TestRunModes(t *testing.T) {
 		{runMode{kind: ledger.Refresh}, true, false, true, true, next},
 		{runMode{kind: ledger.Replay}, false, false, false, false, again},
 	} {
-		m, lists, events := c.mode, stream.All()[0], stream.Events()[0]
-		if m.asksService() != c.asksService || m.isResumable() != c.isResumable || m.isRefresh() != c.isRefresh || m.keepsGrade(lists) != c.keepsGradeOfList || m.keepsGrade(events) || m.afterStop() != c.afterStop {
+		m, list, events := c.mode, stream.All()[0], stream.Events()[0]
+		if m.asksService() != c.asksService || m.isResumable() != c.isResumable || m.isRefresh() != c.isRefresh || m.keepsGrade(list) != c.keepsGradeOfList || m.keepsGrade(events) || m.afterStop() != c.afterStop {
 			t.Errorf("%+v: asks the service %v, is resumable %v, is a refresh %v, keeps the grade of lists %v and of events %v, after a stop: %s, want %+v",
-				m, m.asksService(), m.isResumable(), m.isRefresh(), m.keepsGrade(lists), m.keepsGrade(events), m.afterStop(), c)
+				m, m.asksService(), m.isResumable(), m.isRefresh(), m.keepsGrade(list), m.keepsGrade(events), m.afterStop(), c)
 		}
 	}
 }

@@ -90,7 +90,7 @@ func (r *reader) readLastNight() error {
 	if err != nil {
 		return err
 	}
-	r.last, r.hasLast = lastSnapshot(runs)
+	r.last, r.hasLast = lastPublishedNight(runs)
 	unread, _ := r.last.Unread()
 	r.lastLeftUnread = unread > 0
 	return nil
