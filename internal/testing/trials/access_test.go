@@ -70,14 +70,14 @@ func TestForbiddenStreamIsSkippedOrCarried(t *testing.T) {
 		res := h.partialNight()
 		h.requireStream(res.Run, "product_listings", fetch.Skipped, "403")
 	})
-	t.Run("before the first night, a stream without a documented scope is skipped", func(t *testing.T) {
+	t.Run("in the first night, a stream without a documented scope is skipped", func(t *testing.T) {
 		t.Parallel()
 		h := newHarness(t, smallWorld(), "campaigns", "campaign_articles", "articles")
 		h.service.SetFaults(forbid("/articles/{id}"))
 		res := h.goodNight()
 		h.requireStream(res.Run, "articles", fetch.Skipped, "403")
 	})
-	t.Run("after a night, a stream without a documented scope keeps its rows", func(t *testing.T) {
+	t.Run("in a later night, a stream without a documented scope keeps its rows", func(t *testing.T) {
 		t.Parallel()
 		h := newHarness(t, smallWorld(), "campaigns", "campaign_articles", "articles")
 		h.goodNight()

@@ -77,8 +77,8 @@ func sequentialConfig(t *testing.T, service *sim.Service, dir string, at time.Ti
 	return cfg
 }
 
-// shuffledConfig returns the configuration of the same night with random page and batch sizes and
-// random numbers of workers and threads. The night skips unchanged records.
+// shuffledConfig returns cfg with random page and batch sizes and random numbers of workers and
+// threads. The night skips unchanged records.
 func shuffledConfig(cfg pipeline.Config, random *rand.Rand) pipeline.Config {
 	cfg.Fetch.PageSize = 1 + random.IntN(30)
 	cfg.Fetch.Concurrency = 1 + random.IntN(16)
@@ -89,8 +89,8 @@ func shuffledConfig(cfg pipeline.Config, random *rand.Rand) pipeline.Config {
 	return cfg
 }
 
-// compareAnyOrder runs two nights in two warehouses. In the first warehouse, a night uses
-// sequentialConfig. In the second warehouse, it uses shuffledConfig, is interrupted at random
+// compareAnyOrder runs the same two nights in two warehouses. In the first warehouse, a night uses
+// sequentialConfig. In the second warehouse, a night uses shuffledConfig, is interrupted at random
 // requests, and is resumed with another shuffledConfig. All values of the warehouses must be equal.
 func compareAnyOrder(t *testing.T, seed uint64, streams []string) (interruptions int) {
 	t.Helper()
@@ -127,7 +127,8 @@ func compareAnyOrder(t *testing.T, seed uint64, streams []string) (interruptions
 	return interruptions
 }
 
-// requireExitCode runs a night that must end with one of these exit codes.
+// requireExitCode runs a night that must end with one of these exit codes. A night with exit code 0
+// must be complete.
 func requireExitCode(t *testing.T, ctx context.Context, cfg pipeline.Config, codes ...int) int {
 	t.Helper()
 	res, err := pipeline.Run(ctx, cfg)

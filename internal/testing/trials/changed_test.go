@@ -75,8 +75,8 @@ func compareRequestCounts(t *testing.T, h *harness, afterNight func()) (last pip
 	if liveShare := float64(live) / float64(campaigns); liveShare < 0.02 || liveShare > 0.09 {
 		t.Errorf("%.1f %% of the campaigns are live, want 2 to 9 %%", 100*liveShare)
 	}
-	// A later night may make a quarter of the requests of a full night if it has rechecks, and a
-	// tenth if it has none.
+	// A later night may make at most a quarter of the requests of a full night. Without rechecks it
+	// may make at most a tenth.
 	for _, c := range []struct{ recheck, divisor int }{{7, 4}, {0, 10}} {
 		recheck, maxRequests := c.recheck, full/c.divisor
 		h.readChangedDetails(45, recheck)

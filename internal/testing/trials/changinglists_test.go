@@ -114,7 +114,7 @@ func newWalker(t *testing.T) walker {
 	return w
 }
 
-// walk reads a list once and returns the ids of the resulting rows.
+// walk runs one walk over a list and returns its evidence and the ids of the resulting rows.
 func (w walker) walk(s stream.Stream, cfg fetch.Config) (fetch.Evidence, map[string]bool) {
 	w.t.Helper()
 	cfg.BaseURL, cfg.Token = "http://service.test", func(context.Context) (string, error) { return token, nil }
@@ -156,13 +156,13 @@ func (w walker) read(s stream.Stream, r fetch.Response, rows map[string]bool) (s
 // during the whole walk.
 func (w walker) checkGrade(service *sim.Service, s stream.Stream, pageSize int) fetch.Grade {
 	w.t.Helper()
-	list := recordService(service, s.Path)
-	evidence, rows := w.walk(s, fetch.Config{Transport: list, PageSize: pageSize})
+	recorded := recordService(service, s.Path)
+	evidence, rows := w.walk(s, fetch.Config{Transport: recorded, PageSize: pageSize})
 	var readState uint64
 	for id := range rows {
 		readState += idHash(id)
 	}
-	if evidence.Grade == fetch.Exact && !list.states[readState] {
+	if evidence.Grade == fetch.Exact && !recorded.states[readState] {
 		w.t.Errorf("%s is graded exact, but the list never had exactly these ids: %+v", s.Name, evidence)
 	}
 	for _, id := range service.Survivors(s.Path) {

@@ -22,13 +22,13 @@ import (
 func newCheckedHarness(t *testing.T) *harness {
 	t.Helper()
 	h := newHarness(t, sim.Options{Seed: 1, Token: token})
-	runBuiltInChecks(t, h)
+	addBuiltInChecks(t, h)
 	return h
 }
 
-// runBuiltInChecks makes the nights of a harness run the built-in checks. It also sets the default
+// addBuiltInChecks adds the built-in checks to the nights of a harness. It also sets the default
 // values of the configuration.
-func runBuiltInChecks(t *testing.T, h *harness) {
+func addBuiltInChecks(t *testing.T, h *harness) {
 	t.Helper()
 	builtIn, err := checks.Load("", nil, nil)
 	must(t, err)
@@ -44,7 +44,7 @@ func TestTrialBusyNightsAreNotHeld(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
 	h := newHarness(t, sim.Options{Seed: 3, Token: token, ListingChange: 0.1, ListingTurnover: 0.05})
-	runBuiltInChecks(t, h)
+	addBuiltInChecks(t, h)
 	nights := 8
 	if os.Getenv("PLACEMENTSYNC_TORTURE") != "" {
 		nights = 20

@@ -93,9 +93,10 @@ func TestTrialRestoreHasTheClosedRowsOfEveryRun(t *testing.T) {
 	}
 }
 
-// TestTrialDamagedFileOfChangesLosesOnlyItsRows damages the file with the changes of one run. If the
-// catalog is intact, a rebuild must restore the whole history. Without a catalog, it must restore
-// the rows that all other runs closed, and no two versions of a row may be valid at the same time.
+// TestTrialDamagedFileOfChangesLosesOnlyItsRows damages the file with the changes of one run. If
+// the catalog is intact, a rebuild must restore the whole history. Without a catalog, a rebuild
+// must fail. A rebuild that skips damaged files must restore all rows that other runs closed, and
+// no two versions of a row may be valid at the same time.
 func TestTrialDamagedFileOfChangesLosesOnlyItsRows(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()

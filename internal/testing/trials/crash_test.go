@@ -46,8 +46,8 @@ type crashTrial struct {
 	published string
 	// tries is the number of tries of the current run.
 	tries int
-	// undisturbed counts the requests of the night without a kill, by path and query.
-	undisturbed map[string]int
+	// undisturbedRequests counts the requests of the night without a kill, by path and query.
+	undisturbedRequests map[string]int
 	// undisturbedDuration is the duration of the night without a kill.
 	undisturbedDuration time.Duration
 	// steps are the steps of the night without a kill, in order.
@@ -132,7 +132,7 @@ func (c *crashTrial) beginNight(t *testing.T) {
 	night.Warehouse.Step = recorder.record
 	res, err := pipeline.Run(t.Context(), night)
 	c.mustComplete(res, err)
-	c.night, c.undisturbed, c.tries, c.undisturbedDuration = res.Run.ID, c.counter.countsOf(undisturbedAgent), 0, time.Since(start)
+	c.night, c.undisturbedRequests, c.tries, c.undisturbedDuration = res.Run.ID, c.counter.countsOf(undisturbedAgent), 0, time.Since(start)
 	c.steps = recorder.steps
 }
 
@@ -226,10 +226,10 @@ func (c *crashTrial) requireComplete(t *testing.T, p *child) {
 func (c *crashTrial) requireNoRepeats(t *testing.T, stored map[string]int) {
 	t.Helper()
 	for path, n := range c.counter.countsOf(killedAgent) {
-		isRepeated := n+stored[path] > c.undisturbed[path]
+		isRepeated := n+stored[path] > c.undisturbedRequests[path]
 		if isRepeated && !strings.HasSuffix(path, "page=1") && path != "/auth/token" {
-			t.Errorf("%s: try %d made %d requests after %d stored responses, want at most the %d requests of a night without a kill together", path, c.tries, n,
-				stored[path], c.undisturbed[path])
+			t.Errorf("%s: try %d made %d requests after %d stored responses, want at most %d together, as in a night without a kill", path, c.tries, n,
+				stored[path], c.undisturbedRequests[path])
 		}
 	}
 }

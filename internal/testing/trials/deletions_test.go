@@ -134,7 +134,7 @@ func TestWithdrawnProductIsClosed(t *testing.T) {
 	listed := recordIDs(h.service, "/products/listings")
 	res := h.goodNight()
 	listedLater := recordIDs(h.service, "/products/listings")
-	countByFound := map[bool]int{} // number of withdrawn products that the service returns or not
+	countByFound := map[bool]int{} // numbers of withdrawn products, by whether the service returns them
 	for id := range listed {
 		if listedLater[id] {
 			continue

@@ -37,8 +37,8 @@ func eventStreams() []string {
 	return []string{"campaigns", "campaign_details", "campaign_articles", "campaign_status_counts", "articles", "article_comments"}
 }
 
-// newWebhookHarness returns a harness that receives events. Its nights read the named streams, or
-// all streams if no names are given.
+// newWebhookHarness returns a harness that receives events. Its nights read the streams of events,
+// and the named streams, or all streams if no names are given.
 func newWebhookHarness(t *testing.T, opts sim.Options, names ...string) webhookHarness {
 	t.Helper()
 	h := newHarness(t, opts, names...)
@@ -140,7 +140,7 @@ func TestTrialEventsAreInTheNextSnapshot(t *testing.T) {
 }
 
 // TestTrialEventMakesItsRecordsLive delivers an event about a settled article. The next night must
-// request the article and its campaign, and the night after must not.
+// request the article and its campaign, and the following night must not.
 func TestTrialEventMakesItsRecordsLive(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()

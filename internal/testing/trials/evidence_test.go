@@ -44,7 +44,7 @@ func TestGradesFollowFromEvidence(t *testing.T) {
 			h := newHarness(t, world, "product_listings")
 			h.cfg.Fetch.PageSize = c.pageSize
 			c.fault.Path = "/products/listings"
-			if c.fault.Kind != sim.FaultStatus { // the zero value, so the case has no fault
+			if c.fault.Kind != sim.FaultStatus { // FaultStatus is the zero value: the case has no fault
 				h.service.SetFaults(c.fault)
 			}
 			res := h.goodNight()
@@ -76,8 +76,9 @@ func TestIncompleteListDeletesNoRows(t *testing.T) {
 	}
 }
 
-// TestTrialListsWithoutAnEnvelopeAreRequestedOnce counts the requests for lists that have no pages.
-func TestTrialListsWithoutAnEnvelopeAreRequestedOnce(t *testing.T) {
+// TestTrialListsWithoutPagesAreRequestedOnce counts the requests for lists that the service does
+// not divide into pages.
+func TestTrialListsWithoutPagesAreRequestedOnce(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
 	h := newHarness(t, smallWorld())

@@ -113,11 +113,11 @@ func shortenList(s stream.Stream, body []byte, part func([]any) []any) (int, []b
 type falsifier struct {
 	service *sim.Service
 
-	mu        sync.Mutex
-	stream    stream.Stream
-	kind      *falsification
-	bodies    map[string][]byte // bodies of the responses of the stream, by path
-	falsified int
+	mu             sync.Mutex
+	stream         stream.Stream
+	kind           *falsification
+	bodies         map[string][]byte // bodies of the responses of the stream, by path
+	falsifiedCount int
 }
 
 var parameter = regexp.MustCompile(`\{[^}]*\}`)
@@ -130,7 +130,7 @@ func (l *falsifier) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 	if matches, _ := path.Match(parameter.ReplaceAllString(l.stream.Path, "*"), r.URL.Path); matches && l.kind != nil && status == http.StatusOK {
 		if code, falseBody, ok := l.kind.falsify(l.stream, body, l.storeAndGetOther(r.URL.Path, body)); ok {
 			status, body = code, falseBody
-			l.falsified++
+			l.falsifiedCount++
 		}
 	}
 	l.mu.Unlock()
@@ -155,7 +155,7 @@ func (l *falsifier) storeAndGetOther(path string, body []byte) []byte {
 func (l *falsifier) setStream(s stream.Stream, kind *falsification) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.stream, l.kind, l.bodies, l.falsified = s, kind, map[string][]byte{}, 0
+	l.stream, l.kind, l.bodies, l.falsifiedCount = s, kind, map[string][]byte{}, 0
 }
 
 // falseTrial is a harness with a falsifier in front of the service. The data of the service does
@@ -193,9 +193,9 @@ func (f *falseTrial) runFalsified(t *testing.T, s stream.Stream, kind falsificat
 	f.falsifier.setStream(s, &kind)
 	f.at = f.at.Add(time.Hour)
 	res, err := pipeline.Run(t.Context(), f.cfg)
-	falsified := f.falsifier.falsified
+	falsifiedCount := f.falsifier.falsifiedCount
 	f.falsifier.setStream(s, nil)
-	if falsified == 0 {
+	if falsifiedCount == 0 {
 		return false
 	}
 	if err != nil {

@@ -11,9 +11,9 @@ import (
 	"placementsync/internal/testing/torture"
 )
 
-// TestTortureFullDisk runs a night on a separate disk. Each run has more free space than the run
-// before. A run without enough space must report the full disk and keep the published files. The
-// first run with enough space must resume the night.
+// TestTortureFullDisk runs three nights on a separate disk. Each run of a night has more free space
+// than the run before. A run without enough space must report the full disk and keep the published
+// files. The first run with enough space must resume the night.
 func TestTortureFullDisk(t *testing.T) {
 	requireTorture(t)
 	t.Parallel()

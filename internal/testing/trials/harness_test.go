@@ -41,7 +41,7 @@ type harness struct {
 	// requestHook is set by onRequest. It is atomic because a request of an interrupted
 	// night may arrive while the next night is prepared.
 	requestHook atomic.Pointer[func(r *http.Request)]
-	// at is the time of the current night, or of the previous one between nights.
+	// at is the time of the current night. Between nights, at is the time of the previous night.
 	at time.Time
 	// catalogDB is the open catalog. catalogFile describes the file that was opened.
 	catalogDB   *sql.DB

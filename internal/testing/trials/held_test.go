@@ -24,7 +24,7 @@ func TestTrialOtherRunsBesideAHeldNight(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
 	m := newWebhookHarness(t, sim.Options{Seed: 1, Token: token})
-	runBuiltInChecks(t, m.harness)
+	addBuiltInChecks(t, m.harness)
 	m.cfg.Warehouse.DiscardRaw = true
 	first := m.goodNight().Run.ID
 	second := m.goodNight().Run.ID
@@ -123,7 +123,8 @@ type besideHeld struct {
 	heldAfter string
 	// published is the run that must be published. Empty means the run of the operation.
 	published string
-	// isChecked means that meta.checks must have results of the published run.
+	// isChecked means that meta.checks must have results of the run of the operation. It applies
+	// only if published is empty.
 	isChecked bool
 }
 
@@ -241,8 +242,8 @@ func TestTrialKilledOperationsOnAHeldNight(t *testing.T) {
 	for _, do := range []string{"hold", "publish", "discard"} {
 		h.service.SetValueFaults(fault)
 		j.Do, j.KillAt = do, stepCall{}
-		start := original
-		recorded := copyWarehouse(t, start)
+		dirBefore := original
+		recorded := copyWarehouse(t, dirBefore)
 		j.Dir = recorded
 		cfg := j.mustConfig(t)
 		var recorder stepRecorder
@@ -265,7 +266,7 @@ func TestTrialKilledOperationsOnAHeldNight(t *testing.T) {
 			if i < firstKill || (i-firstKill)%killStride(len(recorder.steps)-firstKill) != 0 {
 				continue
 			}
-			j.Dir, j.KillAt = copyWarehouse(t, start), stepCall{Step: step, Nth: calls[step]}
+			j.Dir, j.KillAt = copyWarehouse(t, dirBefore), stepCall{Step: step, Nth: calls[step]}
 			h.service.SetValueFaults(fault)
 			j.Report = filepath.Join(t.TempDir(), "report.json")
 			if spawn(t, "held", j.Report, j).wasKilled() {

@@ -16,7 +16,7 @@ import (
 	"placementsync/internal/sim"
 )
 
-// faultKind is a kind of fault. One of the fields fault, spoil and detour is set and produces it.
+// faultKind is a kind of fault. Exactly one of the fields fault, spoil and detour is set.
 type faultKind struct {
 	name string
 	// fault is a fault of the demo service.
@@ -111,7 +111,7 @@ func encodedFaults() []faultKind {
 // noiseField is the name of the field that a fault adds to records.
 const noiseField = "zz_noise"
 
-// firstKey is the beginning of the first record of a body of the demo service.
+// firstKey is the beginning of each record in the bodies of the demo service.
 const firstKey = `{"id":`
 
 // addField inserts a field at the beginning of the first record of a body. It does not change a
@@ -137,8 +137,8 @@ const (
 	bombParts    = 64
 )
 
-// bomb responds with a gigabyte of blanks in compressed form. The body consists of equal parts, so
-// that no header in it contains the total size.
+// bomb returns a function that responds with a gigabyte of blanks in compressed form. The body
+// consists of equal parts, so that no header in it contains the total size.
 func bomb(coding string, compress func(w io.Writer) io.WriteCloser) func(rw http.ResponseWriter, body []byte) {
 	var part bytes.Buffer
 	compressor := compress(&part)
@@ -148,7 +148,8 @@ func bomb(coding string, compress func(w io.Writer) io.WriteCloser) func(rw http
 	return respondEncoded(coding, func([]byte) []byte { return compressed })
 }
 
-// respondEncoded responds with an encoded body and the name of the content encoding.
+// respondEncoded returns a function that responds with an encoded body and the name of the content
+// encoding.
 func respondEncoded(coding string, encode func(body []byte) []byte) func(rw http.ResponseWriter, body []byte) {
 	return func(rw http.ResponseWriter, body []byte) {
 		rw.Header().Set("Content-Encoding", coding)
@@ -174,8 +175,8 @@ func (blanks) Read(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// largeRecord adds a field of size bytes to the first record. The field is sent in parts, so that
-// it needs no memory.
+// largeRecord returns a kind that adds a field of size bytes to the first record. The field is sent
+// in parts, so that it needs no memory.
 func largeRecord(name string, size int) faultKind {
 	spoil := func(rw http.ResponseWriter, body []byte) {
 		before, after, found := bytes.Cut(body, []byte(firstKey))

@@ -26,8 +26,8 @@ import (
 	"placementsync/internal/testing/torture"
 )
 
-// rate is the frequency of a fault. share is a share of all requests. If name is allNight, share is
-// not used.
+// rate is the frequency of a fault. share is the share of affected requests. If name is allNight,
+// share is not used.
 type rate struct {
 	name  string
 	share float64

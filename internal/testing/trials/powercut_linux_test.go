@@ -102,8 +102,8 @@ func publishedRun(t *testing.T, dir string) string {
 }
 
 // cutPower creates folders that a power cut could leave at the recorded points, and calls check for
-// each. It skips folders with equal content, creates at most limit folders, and returns their
-// number.
+// each. It creates at most limit folders and returns their number. Until an event is acknowledged,
+// it skips folders with equal content.
 func (p *powerTrial) cutPower(t *testing.T, seed uint64, limit int, check func(t *testing.T, dir string, point tracePoint)) (states int) {
 	t.Helper()
 	random := rand.New(rand.NewPCG(seed, 0))
@@ -190,7 +190,7 @@ func (p *powerTrial) requireNextNight(t *testing.T, dir, reference string, repea
 	}
 }
 
-// requireSameMain compares the current rows of two warehouses.
+// requireSameMain compares the current rows of two warehouses. It leaves out valid_from.
 func requireSameMain(t *testing.T, want, got string) {
 	t.Helper()
 	db := openUnmanaged(t, "")
@@ -213,10 +213,10 @@ func TestTrialPowerCut(t *testing.T) {
 	}
 }
 
-// TestTorturePowerCut simulates power cuts at every change of the disk. Each loses another subset of
-// the changes since the last fsync. The snapshot from before or after the operation must be
-// published. The next night must succeed and must contain all acknowledged events. After it, the
-// warehouse must have no damage.
+// TestTorturePowerCut simulates power cuts at every change of the disk. Each power cut loses
+// another subset of the changes since the last fsync. The snapshot from before or after the
+// operation must be published. The next night must succeed and must contain all acknowledged
+// events. After it, the warehouse must have no damage.
 func TestTorturePowerCut(t *testing.T) {
 	requireTorture(t)
 	for name, cut := range powerCuts() {

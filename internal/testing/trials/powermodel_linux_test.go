@@ -100,7 +100,7 @@ type diskTrace struct {
 	written map[object]content
 	pending []nameChange
 	// syncing contains the objects of each running fsync, with their content when the fsync began.
-	// The key consists of the rest of the step's name and the path.
+	// The key consists of the name of the step without "before fsync", and the path.
 	syncing      map[string]map[object]content
 	acknowledged []string
 	points       []tracePoint
@@ -358,8 +358,8 @@ func outages(random *rand.Rand, count int) []outage {
 	return list
 }
 
-// stateAfter returns the state after an outage at a point. fates contains the files that were not
-// synced.
+// stateAfter returns the state after an outage at a point. fates contains the fate of each file
+// that was not synced.
 func (p tracePoint) stateAfter(o outage) (s diskState, fates map[object]fate) {
 	s = p.synced.clone()
 	for i, change := range p.pending {

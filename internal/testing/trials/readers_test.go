@@ -274,7 +274,8 @@ func (h *harness) startReaders(processes int) map[readerID]*child {
 }
 
 // requireConsistent checks that a reader reported no error and no inconsistency. A reader that
-// connects in every round must not see a run that was replaced before the round began.
+// keeps the catalog open must see only one run. Any other reader must see at least two runs, and
+// must not see a run that was replaced before the round began.
 func requireConsistent(t *testing.T, v readerConfig, seen observations, published []publication) {
 	t.Helper()
 	if seen.Rounds == 0 || seen.ProblemCount > 0 {

@@ -74,9 +74,9 @@ func TestTrialRefreshReadsOnlyItsTargets(t *testing.T) {
 			t.Errorf("the refresh removed more than 3 rows of %s, want at most 3", table)
 		}
 	}
-	row, _ := m.service.Object("/articles/" + article)
-	if prefix := m.queryOne("SELECT status_prefix FROM articles WHERE id = ?", article); !strings.Contains(string(row), `"`+prefix+`"`) {
-		t.Errorf("the warehouse has the status %q, want the status of the article in the service: %s", prefix, row)
+	record, _ := m.service.Object("/articles/" + article)
+	if prefix := m.queryOne("SELECT status_prefix FROM articles WHERE id = ?", article); !strings.Contains(string(record), `"`+prefix+`"`) {
+		t.Errorf("the warehouse has the status %q, want the status of the article in the service: %s", prefix, record)
 	}
 }
 

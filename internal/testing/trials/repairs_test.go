@@ -50,7 +50,7 @@ func TestTortureRepairs(t *testing.T) {
 	must(t, err)
 	defer results.Close()
 	r.runAll(t, workers, combinations, func(o repairOutcome) {
-		if slices.Contains([]string{outLost, outFalse, outChanged}, o.Result) {
+		if slices.Contains([]string{outLost, outFalseWhole, outFalseUnchanged}, o.Result) {
 			return
 		}
 		line, err := json.Marshal(o)
@@ -104,13 +104,13 @@ type repairOutcome struct {
 
 // Results of a combination.
 const (
-	outHarmless = "harmless"
-	outWhole    = "whole"
-	outReported = "reported loss"
-	outRefused  = "refused"
-	outLost     = "lost"
-	outFalse    = "false whole"
-	outChanged  = "false nothing was changed"
+	outHarmless       = "harmless"
+	outWhole          = "whole"
+	outReported       = "reported loss"
+	outRefused        = "refused"
+	outLost           = "lost"
+	outFalseWhole     = `false "whole"`
+	outFalseUnchanged = `false "nothing was changed"`
 )
 
 type repairCounts map[string]int
@@ -125,7 +125,7 @@ func (c repairCounts) total() (n int) {
 func (c repairCounts) String() string {
 	return fmt.Sprintf("%d harmless, %d repaired completely, %d with data that no intact file contained and verify reported as lost, %d refused with all files kept; "+
 		"unreported losses %d, false \"whole\" %d, false \"nothing was changed\" %d",
-		c[outHarmless], c[outWhole], c[outReported], c[outRefused], c[outLost], c[outFalse], c[outChanged])
+		c[outHarmless], c[outWhole], c[outReported], c[outRefused], c[outLost], c[outFalseWhole], c[outFalseUnchanged])
 }
 
 // newRepairs builds a warehouse of six nights. The fourth night was rolled back.
@@ -368,7 +368,7 @@ func (r *repairs) runAll(t *testing.T, workers, combinations int, record func(re
 			})
 		}
 	})
-	for _, bad := range []string{outLost, outFalse, outChanged} {
+	for _, bad := range []string{outLost, outFalseWhole, outFalseUnchanged} {
 		if r.counts[bad] > 0 {
 			t.Errorf("%s: %d", bad, r.counts[bad])
 		}
@@ -430,7 +430,7 @@ func (r *repairs) runCombination(t *testing.T, db *sql.DB, number int) (o repair
 	case len(unrecoverable) == 0:
 		o.Result = outWhole
 	case !e.reported:
-		return fail(outFalse, "%d facts are lost and verify reported no loss: %v", len(unrecoverable), unrecoverable[:min(4, len(unrecoverable))])
+		return fail(outFalseWhole, "%d facts are lost and verify reported no loss: %v", len(unrecoverable), unrecoverable[:min(4, len(unrecoverable))])
 	default:
 		o.Result = outReported
 	}
@@ -470,7 +470,7 @@ func (r *repairs) repairAll(t *testing.T, cfg pipeline.Config) (e repairEffect) 
 		}
 		e.reported = e.reported || v.Result() == integrity.Damaged
 		if round == 0 && damaged && len(v.Damage) == 0 {
-			e.result, e.problem = outFalse, "verify found no damage"
+			e.result, e.problem = outFalseWhole, "verify found no damage"
 			return e
 		}
 		plan := integrity.PlanRepairs(v.Damage)
@@ -488,7 +488,7 @@ func (r *repairs) repairAll(t *testing.T, cfg pipeline.Config) (e repairEffect) 
 			}
 			e.refused = true
 			if after, afterLinks := readTree(t, cfg.Warehouse.Dir); strings.Contains(err.Error(), "nothing was changed") && !(maps.Equal(before, after) && maps.Equal(beforeLinks, afterLinks)) {
-				e.result, e.problem = outChanged, repair.Command()+": "+err.Error()
+				e.result, e.problem = outFalseUnchanged, repair.Command()+": "+err.Error()
 			}
 			return e
 		}
@@ -525,8 +525,8 @@ func (r *repairs) run(t *testing.T, cfg pipeline.Config, repair integrity.Repair
 }
 
 // damageMustBeReported reports whether verify must report damage for a warehouse with these files.
-// verify need not report three losses: a version other than the newest, a file of state/ other than
-// the ledger, and metadata of a run that was rolled back.
+// verify does not have to report three losses: a lost version other than the newest, a file of
+// state/ other than the ledger, and metadata of a run that was rolled back.
 func (r *repairs) damageMustBeReported(got map[string]string) bool {
 	for path, sum := range r.files {
 		parts := strings.Split(path, "/")

@@ -19,10 +19,11 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// TestTrialRestoreEqualsTheOriginal removes all files except parquet/ and state/, which the backup
-// in recovery.md contains, and rebuilds the warehouse. After the rebuild, three things must be the
-// same as before: all rows of all tables and views; the results of all named queries, for the newest
-// and for an earlier night; and the differences between two nights.
+// TestTrialRestoreEqualsTheOriginal removes all files except parquet/ and state/, and rebuilds the
+// warehouse. The backup in docs/guide/recovery.md contains only these two folders. After the
+// rebuild, three things must be the same as before: all rows of all tables and views; the results
+// of all named queries, for the newest and for an earlier night; and the differences between two
+// nights.
 func TestTrialRestoreEqualsTheOriginal(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()

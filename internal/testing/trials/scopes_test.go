@@ -84,18 +84,18 @@ func (h *harness) requireAllowedValues(res pipeline.Result, granted []string) {
 	plan, err := pipeline.Check(h.t.Context(), h.cfg)
 	must(h.t, err)
 	for _, s := range h.cfg.Streams {
-		missing := strings.Join(missingScopes(s, granted), ", ")
-		if missing != "" {
-			missing = "missing scope " + missing
+		wantReason := ""
+		if missing := missingScopes(s, granted); len(missing) > 0 {
+			wantReason = "missing scope " + strings.Join(missing, ", ")
 			// The reason may contain the scopes in another order.
 			h.requireStream(res.Run, s.Name, fetch.Skipped, "missing scope ")
 			got := strings.Split(strings.TrimPrefix(streamOf(h.t, res.Run, s.Name).Reason, "missing scope "), ", ")
-			if slices.Sort(got); "missing scope "+strings.Join(got, ", ") != missing {
-				h.t.Errorf("the reason to skip %s contains the scopes %q, want %q", s.Name, got, missing)
+			if slices.Sort(got); "missing scope "+strings.Join(got, ", ") != wantReason {
+				h.t.Errorf("the reason to skip %s contains the scopes %q, want %q", s.Name, got, wantReason)
 			}
 		}
-		if (planned(h.t, plan, s.Name).Skip == "") != (missing == "") {
-			h.t.Errorf("the reason to skip %s in the plan is %q, want %q", s.Name, planned(h.t, plan, s.Name).Skip, missing)
+		if (planned(h.t, plan, s.Name).Skip == "") != (wantReason == "") {
+			h.t.Errorf("the reason to skip %s in the plan is %q, want %q", s.Name, planned(h.t, plan, s.Name).Skip, wantReason)
 		}
 	}
 	h.requireOnlyStreams(readableStreams(h.cfg.Streams, granted))
@@ -169,11 +169,11 @@ func TestTrialLostScopesKeepRows(t *testing.T) {
 }
 
 // requireCarried checks that a stream was not read because of a missing scope, and that its rows
-// come from the earlier night from.
-func (h *harness) requireCarried(from, run ledger.Run, name string) {
+// come from an earlier night.
+func (h *harness) requireCarried(earlier, run ledger.Run, name string) {
 	h.t.Helper()
 	h.requireStream(run, name, fetch.CarriedForward, "missing scope ")
-	if since := streamOf(h.t, run, name).AgeSince; !since.Equal(from.SnapshotAt) {
-		h.t.Errorf("the rows of %s date from %v, want %v", name, since, from.SnapshotAt)
+	if since := streamOf(h.t, run, name).AgeSince; !since.Equal(earlier.SnapshotAt) {
+		h.t.Errorf("the rows of %s date from %v, want %v", name, since, earlier.SnapshotAt)
 	}
 }

@@ -74,7 +74,7 @@ type season struct {
 
 // conditions are the conditions of one night.
 type conditions struct {
-	// clock is the error of the clock.
+	// clock is the difference between the clock of the night and the right time.
 	clock time.Duration
 	// accidents are kills, power cuts and disk errors. Each occurs in a separate attempt.
 	accidents []seasonEvent
@@ -265,8 +265,8 @@ func (s *season) tryNight(accident seasonEvent) (published bool) {
 	return false
 }
 
-// killedRun returns the run of a killed process. A published run is the parameter latest. Any other
-// run is unfinished or held.
+// killedRun returns the run of a killed process. If the run was published, it is latest. Otherwise
+// it is unfinished or held.
 func (s *season) killedRun(latest string) string {
 	s.t.Helper()
 	u, ok, err := warehouseOf(s.t, s.cfg).Ledger.Unfinished()

@@ -17,8 +17,8 @@ import (
 
 // serviceState contains the expected rows of every table, derived from the service at one time.
 type serviceState struct {
-	// named contains the rows of the records in the lists and of the published records.
-	named map[string][]textRow
+	// known contains the rows of the records that are in the lists or in the warehouse.
+	known map[string][]textRow
 	// rows also contains the rows of records that were in the lists earlier in the night.
 	rows map[string][]textRow
 }
@@ -30,9 +30,9 @@ type seasonSnapshot struct {
 	// sinceWrong counts the nights since wrong values were published. If no wrong values were
 	// published, it begins at taintedNights+1.
 	sinceWrong int
-	// isTorn means that the run was stopped after it was published. parquet/ may lack its day until
-	// the next run adds the day.
-	isTorn bool
+	// isStopped means that the run was stopped after it was published. parquet/ may lack its day
+	// until the next run adds the day.
+	isStopped bool
 }
 
 // taintedNights is the number of nights in which wrong values can change back to correct ones, after
@@ -95,9 +95,9 @@ func (s *season) readRows() map[string][]textRow {
 // readService returns the current state of the service.
 func (s *season) readService() serviceState {
 	s.ref.requestedIDs = s.knownIDs()
-	named := s.ref.currentRows()
+	known := s.ref.currentRows()
 	if s.nightIDs == nil {
-		return serviceState{named, named}
+		return serviceState{known, known}
 	}
 	for columns, ids := range s.ref.requestedIDs {
 		if s.nightIDs[columns] == nil {
@@ -106,7 +106,7 @@ func (s *season) readService() serviceState {
 		maps.Copy(s.nightIDs[columns], ids)
 	}
 	s.ref.requestedIDs = s.nightIDs
-	return serviceState{named, s.ref.currentRows()}
+	return serviceState{known, s.ref.currentRows()}
 }
 
 // knownIDs returns the ids in the published rows. A night requests these ids even if no list
@@ -153,9 +153,9 @@ func paramColumn(e expected) string {
 	return e.key
 }
 
-// takeSnapshot compares a newly published version with the service, and adds its snapshot. isTorn
-// means that its run was stopped after the publish.
-func (s *season) takeSnapshot(run string, isTorn bool) {
+// takeSnapshot compares a newly published version with the service, and adds its snapshot.
+// isStopped means that its run was stopped after the publish.
+func (s *season) takeSnapshot(run string, isStopped bool) {
 	s.t.Helper()
 	requireChecksums(s.t, s.path("latest"))
 	m := readManifest(s.t, s.path("latest"))
@@ -171,12 +171,12 @@ func (s *season) takeSnapshot(run string, isTorn bool) {
 		}
 	}
 	s.requireEvents()
-	next := seasonSnapshot{at: m.SnapshotAt, rows: rows, sinceWrong: taintedNights + 1, isTorn: isTorn}
+	next := seasonSnapshot{at: m.SnapshotAt, rows: rows, sinceWrong: taintedNights + 1, isStopped: isStopped}
 	if len(s.snapshots) > 0 {
 		next.sinceWrong = s.last().sinceWrong + 1
 	}
 	if s.wrongKind[run] != "" {
-		s.requireAudit(run, proven)
+		s.requireWrongValuesReported(run, proven)
 		next.sinceWrong = 0
 	}
 	s.counts["published"]++
@@ -213,9 +213,9 @@ func (s *season) provenStreams(run string) map[string]bool {
 // was published before must still be published if its record existed during the whole run.
 func (s *season) compareTable(e expected, states []serviceState, rows []textRow, isProven bool) (problems []string) {
 	got := rowsByKey(e, rows)
-	var all, named []map[string]textRow // the rows of each state, by key
+	var all, known []map[string]textRow // the rows of each state, by key
 	for _, state := range states {
-		all, named = append(all, rowsByKey(e, state.rows[e.table])), append(named, rowsByKey(e, state.named[e.table]))
+		all, known = append(all, rowsByKey(e, state.rows[e.table])), append(known, rowsByKey(e, state.known[e.table]))
 	}
 	isMissing := func(states []map[string]textRow, key string) bool {
 		return slices.ContainsFunc(states, func(state map[string]textRow) bool { return state[key] == nil })
@@ -227,7 +227,7 @@ func (s *season) compareTable(e expected, states []serviceState, rows []textRow,
 		switch place := e.table + "/" + keyOf(e, got[key]); {
 		case isProven && !exists(key):
 			problems = append(problems, place+" does not exist in the service")
-		case isProven && !isMissing(named, key):
+		case isProven && !isMissing(known, key):
 			problems = append(problems, compareWithStates(place, got[key], all, key)...)
 		default:
 			for column, text := range splitExtra(got[key]) {
@@ -241,10 +241,10 @@ func (s *season) compareTable(e expected, states []serviceState, rows []textRow,
 	if len(s.snapshots) > 0 {
 		before = rowsByKey(e, s.last().rows[e.table])
 	}
-	for _, key := range slices.Sorted(maps.Keys(named[0])) {
+	for _, key := range slices.Sorted(maps.Keys(known[0])) {
 		_, isPublished := got[key]
 		_, wasPublished := before[key]
-		if !isPublished && !isMissing(named, key) && (isProven || wasPublished) {
+		if !isPublished && !isMissing(known, key) && (isProven || wasPublished) {
 			problems = append(problems, fmt.Sprintf("%s lacks the row %s (published before: %t)", e.table, key, wasPublished))
 		}
 	}
@@ -257,7 +257,7 @@ func (s *season) isMassDelete(message string) bool {
 	if !strings.Contains(message, "would vanish in one night") || len(s.snapshots) == 0 {
 		return false
 	}
-	current := s.readService().named
+	current := s.readService().known
 	for _, e := range s.ref.distinctTables() {
 		if !strings.Contains(message, "rows of "+e.table+" ") && !strings.Contains(message, "rows of "+e.table+",") {
 			continue
@@ -306,10 +306,11 @@ func (s *season) requireEvents() {
 	}
 }
 
-// requireAudit checks a published night that has read wrong values. A night with prices in cents or
-// hundredths must have been held and then accepted. It need not be held if wrong values were published
-// before, or if the lists of listings were not read. Zero prices must be reported.
-func (s *season) requireAudit(run string, proven map[string]bool) {
+// requireWrongValuesReported checks a published night that has read wrong values. A night with
+// prices in cents or hundredths must have been held and then accepted, with two exceptions: wrong
+// values were published before, or the lists of listings were not read. Zero prices must be
+// reported.
+func (s *season) requireWrongValuesReported(run string, proven map[string]bool) {
 	s.t.Helper()
 	isRead := proven["product_listings"] && proven["outlet_listings"]
 	switch s.wrongKind[run] {
@@ -320,7 +321,7 @@ func (s *season) requireAudit(run string, proven map[string]bool) {
 		}
 	case "cents", "hundredths":
 		if isRead && s.accepted != run && len(s.snapshots) > 0 && s.last().sinceWrong > taintedNights {
-			s.t.Errorf("day %d: prices in %s were published, want the night held", s.service.Day(), s.tonight.wrongKind)
+			s.t.Errorf("day %d: prices in %s were published, want the night held", s.service.Day(), s.wrongKind[run])
 		}
 	}
 }

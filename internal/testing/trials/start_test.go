@@ -43,9 +43,9 @@ func TestOneOfTenConcurrentRunsStarts(t *testing.T) {
 	h.requireOneRan(starters, refused)
 }
 
-// requireOneRan checks that the one process that was not refused has published its run. The other
-// processes must fail with a LockedError. The error names no process other than this one, and names
-// none if the lock file was read before this process had written it.
+// requireOneRan checks that the worker, the one process that was not refused, has published its
+// run. The other processes must fail with a LockedError. The error names the worker, or no process
+// if the lock file was read before the worker had written it.
 func (h *harness) requireOneRan(starters []*child, refused map[*child]bool) {
 	h.t.Helper()
 	var worker *child

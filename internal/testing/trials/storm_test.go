@@ -181,7 +181,7 @@ func (c *crashTrial) killCount() (n int) {
 // stormCounts counts the results of a storm.
 type stormCounts struct {
 	nights, kills int
-	// published counts the nights that were published before the kill took effect.
+	// published counts the nights that were published during the tries with a kill.
 	published int
 	// late counts the runs that ended before the kill.
 	late int
@@ -225,7 +225,7 @@ func (c *crashTrial) killOnce(t *testing.T, random *rand.Rand) (killed, publishe
 		return c.try(t, calls[random.IntN(len(calls))], 0, waitForExit)
 	}
 	// A resumed run makes fewer requests, so kill it earlier.
-	requests := random.IntN(max(1, len(c.undisturbed)>>(2*c.tries)))
+	requests := random.IntN(max(1, len(c.undisturbedRequests)>>(2*c.tries)))
 	delay := time.Duration(random.Int64N(int64(cmp.Or(c.undisturbedDuration, time.Second))))
 	return c.try(t, stepCall{}, requests, killAfter(delay))
 }

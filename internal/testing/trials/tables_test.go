@@ -1,7 +1,8 @@
 package trials_test
 
-// expected specifies which rows a table must have for given responses of the service. It is written
-// by hand from docs/service.md. It shares no code with the streams and the decoder that it checks.
+// expected specifies which rows a table must have for given responses of the service. Most tables
+// are written by hand from docs/service.md. They share no code with the streams and the decoder
+// that they check. derivedTables returns the others.
 //
 // Each row comes from an item: a record, or an object or value in a list of a record. A column is
 // specified as "name" or as "name=source|source". Its value is the first non-empty source. Without
@@ -48,7 +49,8 @@ const (
 	productText = "name description requirements image logo example_screenshot type_id"
 )
 
-// tables returns all tables. A table whose ids name columns of another table is behind that table.
+// tables returns all tables. A table whose ids name columns of another table comes after that
+// table.
 func tables() []expected {
 	var all []expected
 	for _, part := range [][]expected{listingTables(), orderTables(), campaignTables(), outletTables(), productTables(),
@@ -143,7 +145,7 @@ func orderTables() []expected {
 }
 
 func campaignTables() []expected {
-	const list, rows, campaigns = "/campaigns", "/campaigns/{id}/articles", "campaigns.id"
+	const list, articles, campaigns = "/campaigns", "/campaigns/{id}/articles", "campaigns.id"
 	return []expected{
 		{
 			table: "campaigns", key: "id", path: list, detail: "/campaigns/{id}", ids: campaigns,
@@ -157,22 +159,22 @@ func campaignTables() []expected {
 			instant: timestamps, integer: "file_size",
 		},
 		{
-			table: "campaign_articles", key: "id", path: rows, ids: campaigns,
+			table: "campaign_articles", key: "id", path: articles, ids: campaigns,
 			text: "id name live_url brief_doc_url draft_doc_url campaign_id=campaign_id|? order_item_id writer.id writer.first_name " +
 				"writer.last_name order_item.name order_item.outlet.id order_item.outlet.name order_item.outlet.logo " +
 				"order_item.outlet.website_url",
 			integer: "total_images", instant: timestamps,
 		},
 		{
-			table: "article_statuses", key: "article_id position", path: rows, ids: campaigns, at: "status", bare: "name",
+			table: "article_statuses", key: "article_id position", path: articles, ids: campaigns, at: "status", bare: "name",
 			text: "article_id=/id notes name prefix color", integer: "position=#1", instant: "effective_at",
 		},
 		{
-			table: "campaign_article_addons", key: "article_id position", path: rows, ids: campaigns, at: "order_item.addons", bare: "name",
+			table: "campaign_article_addons", key: "article_id position", path: articles, ids: campaigns, at: "order_item.addons", bare: "name",
 			text: "article_id=/id id name", integer: "position=#1",
 		},
 		{
-			table: "campaign_article_includes", key: "article_id position", path: rows, ids: campaigns, at: "order_item.includes",
+			table: "campaign_article_includes", key: "article_id position", path: articles, ids: campaigns, at: "order_item.includes",
 			text: "article_id=/id " + includeText, integer: "position=#1",
 		},
 		{

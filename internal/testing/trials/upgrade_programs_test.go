@@ -40,8 +40,8 @@ const clockVariable = "PLACEMENTSYNC_TRIAL_CLOCK"
 // builtProgram is an executable of the current or of an earlier version.
 type builtProgram struct{ path, version string }
 
-// buildRelease returns the program of an earlier release. It builds the program and keeps it in the
-// user's cache folder for later test runs.
+// buildRelease returns the program of an earlier release. The first test run builds the program and
+// keeps it in the user's cache folder for later test runs.
 func buildRelease(t *testing.T, r release) builtProgram {
 	t.Helper()
 	repository := runTool(t, ".", "git", "rev-parse", "--show-toplevel")
