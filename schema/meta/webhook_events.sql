@@ -12,7 +12,7 @@ CREATE TABLE webhook_events (
 );
 
 COMMENT ON TABLE webhook_events IS 'Webhook events, one row per event, also after repeated deliveries. Rows are never removed.';
-COMMENT ON COLUMN webhook_events.event_id IS 'Id of the event. A delivery without an id gets the id "body:" followed by a hash of its body. Spec 6.2 x-hook-event-id.';
+COMMENT ON COLUMN webhook_events.event_id IS 'Id of the event. A delivery without an id gets the id "body:" followed by a hash of its topic and body. An id that is too long or not UTF-8 is replaced by "id:" and its hash. Spec 6.2 x-hook-event-id.';
 COMMENT ON COLUMN webhook_events.topic IS 'Topic; unknown topics are kept. Spec 6.2 x-hook-topic.';
 COMMENT ON COLUMN webhook_events.source IS 'Source; the specification lists no values. Spec 6.2 x-hook-source.';
 COMMENT ON COLUMN webhook_events.sent_at IS 'When the delivery was sent, UTC; not covered by its signature. Spec 6.2 x-hook-timestamp.';
