@@ -64,8 +64,8 @@ func SaveRecord(f *warehouse.Folder, v VerifyRecord) error {
 	return err
 }
 
-// SaveNightDamage adds files that a night found damaged to both records. It changes the result Whole to
-// Rebuildable.
+// SaveNightDamage adds files that a night found damaged to both records, and sets the result to
+// Rebuildable. The result Damaged is kept.
 func SaveNightDamage(f *warehouse.Folder, run string, at time.Time, files []string) error {
 	for _, readData := range []bool{true, false} {
 		v, ok, err := LastRecord(f, readData)

@@ -252,7 +252,7 @@ func TestARollbackOfARebuiltVersionPublishesTheNightBefore(t *testing.T) {
 		t.Errorf("rolled back to %s, want %s", got, secondNight)
 	}
 	must(t, w.Versions.Drop(firstNight))
-	if _, err := w.Rollback("", firstNightAt.AddDate(0, 1, 0)); err == nil || !strings.Contains(err.Error(), "not kept: there are ["+secondNight) {
+	if _, err := w.Rollback("", firstNightAt.AddDate(0, 1, 0)); err == nil || !strings.Contains(err.Error(), "not kept: the kept versions are ["+secondNight) {
 		t.Errorf("the error of a rollback to a removed version is %v, want it to name the kept versions", err)
 	}
 }

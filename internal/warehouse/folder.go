@@ -53,7 +53,7 @@ func (f *Folder) InboxPath() string { return f.Path(stateDir, "inbox") }
 // SeenPath is the folder of the cache of unchanged records.
 func (f *Folder) SeenPath() string { return f.Path(stateDir, seenDir) }
 
-// MakeInbox creates the folder InboxPath and returns it.
+// MakeInbox creates the folders of the warehouse and the folder InboxPath, and returns InboxPath.
 func (f *Folder) MakeInbox() (string, error) {
 	if err := f.makeFolders(); err != nil {
 		return "", err

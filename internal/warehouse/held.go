@@ -19,7 +19,7 @@ import (
 const heldDir = "held"
 
 // HeldNight is a complete version that was not published because of failed checks. Its files are
-// private until it is published.
+// in a private folder until it is published.
 type HeldNight struct {
 	Manifest Manifest
 	// Run is the run that PublishHeld records in the ledger.

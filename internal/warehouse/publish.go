@@ -61,7 +61,7 @@ func (d *Draft) Publish(ctx context.Context, tables []ManifestTable) (Manifest, 
 	return m, nil
 }
 
-// seal makes the draft's files public, syncs and verifies them, and writes their manifest.
+// seal calls sealFiles, verifies the draft, and writes its manifest.
 func (d *Draft) seal(ctx context.Context, tables []ManifestTable) (m Manifest, err error) {
 	m = Manifest{RunID: d.Run, Kind: d.Kind, Night: d.Source, SnapshotAt: d.At, Program: d.w.cfg.Program, Schema: dictionary.SchemaVersion(), Format: Format,
 		Previous: d.Previous, Tables: tables, Meta: d.meta}
@@ -114,9 +114,9 @@ func (d *Draft) unpublishedErr(verb string, err error) error {
 	return fmt.Errorf("%s version %s: %w: nothing was published; readers keep the last snapshot", verb, d.Run, err)
 }
 
-// sealFiles writes and closes the catalog, makes all files public and syncs them. It adds the checksums
-// of all files except the catalog to the manifest. These files are synced and read while the catalog is
-// written.
+// sealFiles writes and closes the catalog, makes all files except the ledger line public, and syncs them. It
+// adds the checksums of all files except the catalog to the manifest. The Parquet files and the file of
+// changes are synced and read while the catalog is written.
 func (d *Draft) sealFiles(ctx context.Context, m *Manifest, mode fs.FileMode) error {
 	if err := d.measureTables(ctx, m.Tables); err != nil {
 		return err

@@ -86,7 +86,7 @@ func (v *Versions) baseOf(run string, versions []string) (string, error) {
 	}
 	i, _ := slices.BinarySearch(versions, run)
 	if i == 0 || m.Previous != "" {
-		return "", fmt.Errorf("roll back: the version that %s was built on is not kept: there are %v", run, versions)
+		return "", fmt.Errorf("roll back: the version that %s was built on is not kept: the kept versions are %v", run, versions)
 	}
 	return versions[i-1], nil
 }
@@ -152,7 +152,7 @@ func (v *Versions) Drop(run string) error {
 	case run == latest:
 		return fmt.Errorf("remove version %s: readers see it: roll back or rebuild first; nothing was changed", run)
 	case !slices.Contains(versions, run):
-		return &ledger.UnknownRunError{Problem: fmt.Sprintf("remove version %q: there are %v; nothing was changed", run, versions)}
+		return &ledger.UnknownRunError{Problem: fmt.Sprintf("remove version %q: it is not kept: the kept versions are %v; nothing was changed", run, versions)}
 	}
 	return v.folder.disk.Discard(v.folder.VersionPath(run))
 }

@@ -24,7 +24,7 @@ func TestOnlyAnUnseenVersionIsRemoved(t *testing.T) {
 		t.Errorf("the error of dropping the version that readers see is %v, want that readers see it", err)
 	}
 	var unknown *ledger.UnknownRunError
-	if err := w.Versions.Drop("20261109T020000Z"); !errors.As(err, &unknown) || !strings.Contains(err.Error(), "there are ["+firstNight+" "+secondNight+" "+thirdNight+"]") {
+	if err := w.Versions.Drop("20261109T020000Z"); !errors.As(err, &unknown) || !strings.Contains(err.Error(), "the kept versions are ["+firstNight+" "+secondNight+" "+thirdNight+"]") {
 		t.Errorf("the error of dropping an unknown version is %v, want the kept versions in it", err)
 	}
 	must(t, w.Versions.Drop(secondNight))
