@@ -71,7 +71,7 @@ func runBackup(ctx context.Context, g *globals, o backupOptions) error {
 		err = errors.Join(err, g.recordFollowUp(ctx, cfg, entry))
 	}
 	if err == nil || entry.Outcome == ledger.Partial {
-		fmt.Fprintf(g.stdout, "%s is in %s: %s sent\n", entry.Version, cfg.Backup, plural.FormatBytes(entry.Bytes))
+		fmt.Fprintf(g.stdout, "backed up %s to %s: %s sent\n", entry.Version, cfg.Backup, plural.FormatBytes(entry.Bytes))
 	}
 	if entry.Outcome == ledger.Partial {
 		return command.EndWith(ledger.Partial, err)

@@ -115,15 +115,15 @@ func TestTrialBackupFailures(t *testing.T) {
 	d := newBucketHarness(t)
 	must(t, d.night(t))
 	must(t, runBackup(t.Context(), d.g, backupOptions{verify: true, readData: true}))
-	first := len(d.store.Objects("store"))
-	before := d.store.Requests()[http.MethodPut]
+	objectsAfterFirst := len(d.store.Objects("store"))
+	putsBefore := d.store.Requests()[http.MethodPut]
 	must(t, runBackup(t.Context(), d.g, backupOptions{}))
-	// One more line of the ledger, and the manifest.
-	if sent := d.store.Requests()[http.MethodPut] - before; sent != 2 {
+	// The ledger has one more line, so the backup sends the ledger and the manifest.
+	if sent := d.store.Requests()[http.MethodPut] - putsBefore; sent != 2 {
 		t.Errorf("a backup without changes sends %d objects, want 2", sent)
 	}
 	must(t, d.night(t))
-	t.Logf("objects after a night: %d, after two: %d", first, len(d.store.Objects("store")))
+	t.Logf("objects after a night: %d, after two: %d", objectsAfterFirst, len(d.store.Objects("store")))
 
 	t.Run("the bucket is lost during a backup", d.loseBucket)
 	t.Run("wrong keys are reported", d.useWrongKeys)

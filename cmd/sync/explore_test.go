@@ -44,7 +44,7 @@ func TestExploreChecksHostFirst(t *testing.T) {
 	}
 	for path, want := range map[string]int{"/explore": http.StatusTemporaryRedirect, "/explore/": http.StatusOK, "/": http.StatusSeeOther} {
 		if status, body := ask("localhost", path); status != want {
-			t.Errorf("%s: %d %s, want %d", path, status, body, want)
+			t.Errorf("%s: got %d %s, want %d", path, status, body, want)
 		}
 	}
 }

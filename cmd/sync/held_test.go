@@ -65,7 +65,7 @@ watch: [{name: nights, query: "SELECT run_id FROM meta.runs", key: [run_id], sen
 	must(t, err)
 	afterFirst := listFollowUps()
 	if want := []string{"watch " + first, "lake", "backup " + first}; !slices.Equal(afterFirst, want) || len(messages) != 1 {
-		t.Fatalf("work after the first night: %q, %d messages, want %q and one", afterFirst, len(messages), want)
+		t.Fatalf("the work after the first night is %q with %d messages, want %q and one message", afterFirst, len(messages), want)
 	}
 
 	if err := d.night(t); exitCodeOf(t, err) != ledger.Failed.ExitCode() {

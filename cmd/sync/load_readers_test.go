@@ -163,16 +163,16 @@ func residentMemory(pid int) float64 {
 	return kib * 1024
 }
 
-func (f loadResults) String() string {
-	d, p := f.Deliveries, f.Requests
+func (r loadResults) String() string {
+	d, p := r.Deliveries, r.Requests
 	return fmt.Sprintf(`%d deliveries at %.0f a second: %d accepted, %d rejected as expected, %d with another status (%d with 5xx), %d without a response
 response to a delivery: p50 %v, p99 %v, at most %v
 %d pages and %d metrics by %d readers: %d failed; p50 %v, p99 %v, at most %v
 during %d nights and with %d stalled senders
 %d events acknowledged: %d lost, %d twice, %d unexpected
 memory: %v`, d.Sent, d.Rate, d.Accepted, d.Rejected, d.WrongStatuses, d.ServerErrors, d.BrokenConnections, roundDuration(d.P50), roundDuration(d.P99), roundDuration(d.Longest),
-		p.Pages, p.Metrics, f.Readers, p.Failures, roundDuration(p.P50), roundDuration(p.P99), roundDuration(p.Longest), f.Nights, f.Stallers,
-		f.Events, f.Lost, f.Duplicates, f.Unexpected, f.Memory)
+		p.Pages, p.Metrics, r.Readers, p.Failures, roundDuration(p.P50), roundDuration(p.P99), roundDuration(p.Longest), r.Nights, r.Stallers,
+		r.Events, r.Lost, r.Duplicates, r.Unexpected, r.Memory)
 }
 
 func roundDuration(d time.Duration) time.Duration { return d.Round(100 * time.Microsecond) }

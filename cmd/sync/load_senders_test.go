@@ -38,10 +38,10 @@ type senders struct {
 	deliveries []delivery
 }
 
-func newSenders(b loadPlan, url string, articles []string) *senders {
-	s := &senders{url: url + "/hooks", interval: time.Second / time.Duration(b.Rate),
+func newSenders(plan loadPlan, url string, articles []string) *senders {
+	s := &senders{url: url + "/hooks", interval: time.Second / time.Duration(plan.Rate),
 		client: &http.Client{Timeout: 30 * time.Second, Transport: &http.Transport{MaxIdleConnsPerHost: 1024}}}
-	for i := range int(b.Duration / s.interval) {
+	for i := range int(plan.Duration / s.interval) {
 		s.deliveries = append(s.deliveries, newDelivery(i, articles[i%len(articles)]))
 	}
 	return s
@@ -111,28 +111,28 @@ type deliveryResults struct {
 }
 
 func (s *senders) summarize(took time.Duration) deliveryResults {
-	f := deliveryResults{Sent: len(s.deliveries), Rate: float64(len(s.deliveries)) / took.Seconds()}
+	r := deliveryResults{Sent: len(s.deliveries), Rate: float64(len(s.deliveries)) / took.Seconds()}
 	var times []time.Duration
 	for _, d := range s.deliveries {
 		times = append(times, d.latency)
 		switch {
 		case d.err != nil:
-			f.BrokenConnections++
-			f.Problems = appendProblem(f.Problems, d.err.Error())
+			r.BrokenConnections++
+			r.Problems = appendProblem(r.Problems, d.err.Error())
 		case d.status != d.wantStatus:
-			f.WrongStatuses++
-			f.Problems = appendProblem(f.Problems, fmt.Sprintf("%s: got status %d, want %d", d.event.ID, d.status, d.wantStatus))
+			r.WrongStatuses++
+			r.Problems = appendProblem(r.Problems, fmt.Sprintf("%s: got status %d, want %d", d.event.ID, d.status, d.wantStatus))
 		case d.status == http.StatusNoContent:
-			f.Accepted++
+			r.Accepted++
 		default:
-			f.Rejected++
+			r.Rejected++
 		}
 		if d.status >= 500 {
-			f.ServerErrors++
+			r.ServerErrors++
 		}
 	}
-	f.P50, f.P99, f.Longest = latencyPercentiles(times)
-	return f
+	r.P50, r.P99, r.Longest = latencyPercentiles(times)
+	return r
 }
 
 // appendProblem appends a problem if there are fewer than five.

@@ -31,8 +31,8 @@ type loadPlan struct {
 func TestTrialLoad(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
-	f := loadPlan{World: worldSize{Listings: 60, Campaigns: 3, Orders: 8}, Rate: 100, Duration: 2 * time.Second, Readers: 10, Stallers: 40, NightsBefore: 1}.run(t)
-	f.check(t)
+	r := loadPlan{World: worldSize{Listings: 60, Campaigns: 3, Orders: 8}, Rate: 100, Duration: 2 * time.Second, Readers: 10, Stallers: 40, NightsBefore: 1}.run(t)
+	r.check(t)
 }
 
 // TestTortureLoad checks that serve loses and rejects no event, and that its memory does not
@@ -42,13 +42,13 @@ func TestTortureLoad(t *testing.T) {
 		t.Skip("takes minutes: run by make torture")
 	}
 	begun := time.Now()
-	f := loadPlan{World: worldSize{Listings: 2_000, Campaigns: 60, Orders: 300}, Rate: 1000, Duration: time.Minute, Readers: 50, Stallers: 100, NightsBefore: 4, NightsAfter: 2}.run(t)
-	f.check(t)
-	t.Log(f)
-	f.checkMemory(t)
+	r := loadPlan{World: worldSize{Listings: 2_000, Campaigns: 60, Orders: 300}, Rate: 1000, Duration: time.Minute, Readers: 50, Stallers: 100, NightsBefore: 4, NightsAfter: 2}.run(t)
+	r.check(t)
+	t.Log(r)
+	r.checkMemory(t)
 	must(t, torture.Open(os.Getenv).EndTrial(begun, t.Failed(), torture.Trial{
 		Name: "load", Fault: "serve under 1,000 deliveries a second, 50 readers of the status page and the metrics, 100 senders that stall, and nights without a pause",
-		Runs: f.Deliveries.Sent, Outcome: strings.ReplaceAll(f.String(), "\n", "; ")}))
+		Runs: r.Deliveries.Sent, Outcome: strings.ReplaceAll(r.String(), "\n", "; ")}))
 }
 
 // loadResults are the measured results of a load test.
@@ -71,86 +71,86 @@ type loadResults struct {
 
 // run runs serve under the load, stops it, runs one more night for the rest of the inbox, and
 // compares the warehouse with the acknowledged events.
-func (b loadPlan) run(t *testing.T) loadResults {
+func (plan loadPlan) run(t *testing.T) loadResults {
 	t.Helper()
-	f := loadResults{loadPlan: b}
-	service := startService(t, b.World)
+	r := loadResults{loadPlan: plan}
+	service := startService(t, plan.World)
 	p := startServe(t, service.url)
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
 	waitForService := service.advanceRepeatedly(ctx, 5*time.Second)
 	p.awaitNights(t, 1)
 	memory := startMemorySampler(ctx, p.cmd.Process.Pid)
-	p.awaitNights(t, b.NightsBefore)
+	p.awaitNights(t, plan.NightsBefore)
 	nightsBeforeLoad := p.startedNights()
-	f.Memory.Before = memory.endPhase([2]float64{0, 1})[0]
+	r.Memory.Before = memory.endPhase([2]float64{0, 1})[0]
 	loadCtx, stopLoad := context.WithCancel(ctx)
 	defer stopLoad()
-	waitForReaders := startReaders(loadCtx, p.url, b.Readers)
-	waitForConnections := holdConnections(loadCtx, t, p.url, b.Stallers)
-	senders := newSenders(b, p.url, b.World.articleIDs(t))
-	f.Deliveries = senders.send(t.Context())
-	f.Nights = p.startedNights() - nightsBeforeLoad
+	waitForReaders := startReaders(loadCtx, p.url, plan.Readers)
+	waitForConnections := holdConnections(loadCtx, t, p.url, plan.Stallers)
+	senders := newSenders(plan, p.url, plan.World.articleIDs(t))
+	r.Deliveries = senders.send(t.Context())
+	r.Nights = p.startedNights() - nightsBeforeLoad
 	thirds := memory.endPhase([2]float64{0, 1. / 3}, [2]float64{2. / 3, 1})
-	f.Memory.First, f.Memory.Last = thirds[0], thirds[1]
+	r.Memory.First, r.Memory.Last = thirds[0], thirds[1]
 	stopLoad()
-	f.Requests = waitForReaders()
+	r.Requests = waitForReaders()
 	waitForConnections()
-	p.awaitNights(t, nightsBeforeLoad+f.Nights+b.NightsAfter)
-	f.Memory.After = memory.endPhase([2]float64{0, 1})[0]
+	p.awaitNights(t, nightsBeforeLoad+r.Nights+plan.NightsAfter)
+	r.Memory.After = memory.endPhase([2]float64{0, 1})[0]
 	stop()
 	waitForService()
-	if f.Deliveries.BrokenConnections == 0 {
+	if r.Deliveries.BrokenConnections == 0 {
 		p.checkCounts(t, senders) // serve may or may not have stored an unanswered delivery
 	}
 	p.stop(t)
 	p.run(t, "run", "--quiet")
-	f.compare(senders.acknowledgedEvents(), p.eventRows(t))
-	return f
+	r.compare(senders.acknowledgedEvents(), p.eventRows(t))
+	return r
 }
 
-func (f loadResults) check(t *testing.T) {
+func (r loadResults) check(t *testing.T) {
 	t.Helper()
-	if f.Lost+f.Duplicates+f.Unexpected > 0 {
-		t.Errorf("of %d acknowledged events %d are lost and %d have several rows; %d other events are stored", f.Events, f.Lost, f.Duplicates, f.Unexpected)
+	if r.Lost+r.Duplicates+r.Unexpected > 0 {
+		t.Errorf("of %d acknowledged events %d are lost and %d have several rows; %d other events are stored", r.Events, r.Lost, r.Duplicates, r.Unexpected)
 	}
-	if f.Deliveries.WrongStatuses > 0 || f.Deliveries.BrokenConnections > 0 {
-		t.Errorf("%d deliveries had an unexpected response, and %d had none: %q", f.Deliveries.WrongStatuses, f.Deliveries.BrokenConnections, f.Deliveries.Problems)
+	if r.Deliveries.WrongStatuses > 0 || r.Deliveries.BrokenConnections > 0 {
+		t.Errorf("%d deliveries had an unexpected response, and %d had none: %q", r.Deliveries.WrongStatuses, r.Deliveries.BrokenConnections, r.Deliveries.Problems)
 	}
-	if f.Requests.Failures > 0 || f.Requests.Pages == 0 || f.Requests.Metrics == 0 {
-		t.Errorf("of %d requests for the page and %d for the metrics, %d failed: %q; want requests for both and no failure", f.Requests.Pages, f.Requests.Metrics, f.Requests.Failures, f.Requests.Problems)
+	if r.Requests.Failures > 0 || r.Requests.Pages == 0 || r.Requests.Metrics == 0 {
+		t.Errorf("of %d requests for the page and %d for the metrics, %d failed: %q; want requests for both and no failure", r.Requests.Pages, r.Requests.Metrics, r.Requests.Failures, r.Requests.Problems)
 	}
-	if f.Nights == 0 {
+	if r.Nights == 0 {
 		t.Error("no night began under the load")
 	}
 }
 
 // checkMemory compares the memory during and after the load with the memory before the load. The
 // memory of a night varies with the changes of the night and with the caches of DuckDB.
-func (f loadResults) checkMemory(t *testing.T) {
+func (r loadResults) checkMemory(t *testing.T) {
 	t.Helper()
 	// The bound is the default memory limit of DuckDB plus the memory of the rest of the process.
 	const factor, slack, bound = 1.25, 64 << 20, (512 + 480) << 20
-	m := f.Memory
+	m := r.Memory
 	highest := max(m.First.High, m.Last.High, m.After.High)
 	if m.After.Low > factor*m.Before.Low+slack || highest > factor*m.Before.High+slack || highest > bound {
 		t.Errorf("the memory grew: %v; want at most %v times the memory before the load plus %d bytes, and at most %d bytes", m, factor, slack, bound)
 	}
 }
 
-func (f *loadResults) compare(acknowledged map[string]bool, stored map[string]int) {
-	f.Events = len(acknowledged)
+func (r *loadResults) compare(acknowledged map[string]bool, stored map[string]int) {
+	r.Events = len(acknowledged)
 	for id := range acknowledged {
 		if stored[id] == 0 {
-			f.Lost++
+			r.Lost++
 		}
 	}
 	for id, n := range stored {
 		if n > 1 {
-			f.Duplicates++
+			r.Duplicates++
 		}
 		if !acknowledged[id] {
-			f.Unexpected++
+			r.Unexpected++
 		}
 	}
 }

@@ -43,7 +43,8 @@ var (
 )
 
 // checkExpression checks that all metrics and labels of an expression exist, and returns the
-// names of the metrics. texts use labels of the result, for example a legend.
+// names of the metrics. texts may name labels of the result, as a legend does. These labels must
+// exist too.
 func checkExpression(t *testing.T, where, expr string, known map[string][]string, texts ...string) (used []string) {
 	t.Helper()
 	allowed := []string{"instance", "job"}

@@ -26,7 +26,7 @@ func (s *scriptEnv) echoToken(body []byte) []byte {
 // leavesNo searches folders for a secret, including the compressed bodies of stored responses.
 func leavesNo(ts *testscript.TestScript, neg bool, args []string) {
 	requireUsage(ts, !neg && len(args) >= 2 && args[0] != "", "leaves-no SECRET DIR...")
-	files, answers := 0, 0
+	fileCount, answerCount := 0, 0
 	for _, dir := range args[1:] {
 		ts.Check(filepath.WalkDir(ts.MkAbs(dir), func(path string, e fs.DirEntry, err error) error {
 			if err != nil || !e.Type().IsRegular() {
@@ -36,17 +36,18 @@ func leavesNo(ts *testscript.TestScript, neg bool, args []string) {
 			if bytes.Contains(data, []byte(args[0])) {
 				ts.Fatalf("the secret %q is in %s", args[0], path)
 			}
-			files++
+			fileCount++
 			if e.Name() == "journal.jsonl" {
-				answers += searchResponses(ts, filepath.Dir(path), args[0])
+				answerCount += searchResponses(ts, filepath.Dir(path), args[0])
 			}
 			return err
 		}))
 	}
-	fmt.Fprintf(ts.Stdout(), "searched %d files and %d answers\n", files, answers)
+	fmt.Fprintf(ts.Stdout(), "searched %d files and %d answers\n", fileCount, answerCount)
 }
 
-func searchResponses(ts *testscript.TestScript, dir, secret string) (answers int) {
+// searchResponses searches the stored responses of a run, and returns their number.
+func searchResponses(ts *testscript.TestScript, dir, secret string) (count int) {
 	stored, err := fetch.OpenAnswers(dir)
 	ts.Check(err)
 	defer stored.Close()
@@ -57,9 +58,9 @@ func searchResponses(ts *testscript.TestScript, dir, secret string) (answers int
 		if bytes.Contains(body, []byte(secret)) {
 			ts.Fatalf("stored response %[2]d of %[3]s contains the secret %[1]q: %[4]s", secret, a.Seq, a.Stream, body)
 		}
-		answers++
+		count++
 	}
-	return answers
+	return count
 }
 
 // TestNoFlagTakesSecret checks that no flag takes a secret, because all users can read the
