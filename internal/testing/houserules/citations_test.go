@@ -34,7 +34,7 @@ func checkCitations(t tree) []finding {
 			}
 		}
 		for _, name := range pageName.FindAllString(cited.content, -1) {
-			if !strings.Contains(name, "*") && !slices.ContainsFunc(t.names, func(file string) bool { return strings.HasSuffix("/"+file, "/"+path.Clean(name)) }) {
+			if !strings.Contains(name, "*") && !slices.ContainsFunc(t.paths, func(file string) bool { return strings.HasSuffix("/"+file, "/"+path.Clean(name)) }) {
 				found = append(found, finding{cited.path, cited.line, name + " is not in the repository", "name an existing page, or describe the subject"})
 			}
 		}

@@ -95,7 +95,7 @@ func linkFault(t tree, anchors map[string]map[string]bool, from, link string) st
 }
 
 func (t tree) has(name string) bool {
-	return slices.ContainsFunc(t.names, func(other string) bool { return other == name || strings.HasPrefix(other, name+"/") })
+	return slices.ContainsFunc(t.paths, func(other string) bool { return other == name || strings.HasPrefix(other, name+"/") })
 }
 
 // headingAnchors returns the anchors of the headings of a page.

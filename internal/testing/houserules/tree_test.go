@@ -24,7 +24,7 @@ const module = "placementsync"
 type tree struct {
 	textFiles []textFile // .go, .sql and .md files, including test data
 	sources   []source   // .go files, without test data
-	names     []string   // paths of all files
+	paths     []string   // of all files
 }
 
 // textFile is a file with its content.
@@ -78,7 +78,7 @@ func projectTree(t *testing.T) tree {
 		t.Fatalf("read the project: %v", err)
 	}
 	all := parseTree(t, files)
-	all.names = append(all.names, others...)
+	all.paths = append(all.paths, others...)
 	return all
 }
 
@@ -99,7 +99,7 @@ func parseTree(t *testing.T, files map[string]string) tree {
 	var all tree
 	for name, content := range files {
 		all.textFiles = append(all.textFiles, textFile{name, content})
-		all.names = append(all.names, name)
+		all.paths = append(all.paths, name)
 	}
 	slices.SortFunc(all.textFiles, func(a, b textFile) int { return strings.Compare(a.path, b.path) })
 	for _, file := range all.textFiles {
