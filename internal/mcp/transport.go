@@ -48,6 +48,7 @@ type lineConn struct {
 	running int           // calls without a response
 	ended   bool          // the input has ended
 	idle    chan struct{} // closed when the input has ended and no call is running
+	isIdle  bool          // idle is closed
 }
 
 // inputError is an I/O error of the input, which ends the session.
@@ -126,7 +127,8 @@ func (c *lineConn) count(calls int, ended bool) {
 	defer c.lock.Unlock()
 	c.running += calls
 	c.ended = c.ended || ended
-	if c.ended && c.running == 0 {
+	if c.ended && c.running == 0 && !c.isIdle {
+		c.isIdle = true
 		close(c.idle)
 	}
 }
