@@ -17,7 +17,7 @@ import (
 
 // Snapshot is one day of the Parquet series.
 type Snapshot struct {
-	// Run and At are the id and the snapshot time of the run that wrote the files.
+	// Run is the run whose snapshot the files contain. At is the time of this snapshot.
 	Run string
 	At  time.Time
 	// Version is the version to which the files belong: the version of the run, or a version that was
