@@ -62,6 +62,8 @@ func showOutcome(g *globals, res pipeline.Result, dryRun bool) error {
 	switch {
 	case dryRun && r.Outcome == ledger.Complete:
 		outcome = "dry run, nothing published"
+	case dryRun && r.Outcome == ledger.Partial:
+		outcome = "dry run, nothing published, partial: " + query.OnScreen(r.Why())
 	case r.Outcome == ledger.Partial:
 		outcome = "published, partial: " + query.OnScreen(r.Why())
 	case r.Held:

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"regexp"
+	"strings"
 	"testing"
 
 	"placementsync/internal/ledger"
@@ -26,5 +27,17 @@ func TestSummaryCounts(t *testing.T) {
 		if !regexp.MustCompile(want).Match(out.Bytes()) {
 			t.Errorf("%s: the summary does not match %s:\n%s", outcome, want, &out)
 		}
+	}
+}
+
+// TestSummaryOfADryRun checks that the summary of a partial dry run does not report a publish.
+func TestSummaryOfADryRun(t *testing.T) {
+	var out bytes.Buffer
+	run := ledger.Run{ID: "r", Outcome: ledger.Partial, Streams: []ledger.Stream{{Stream: "files", Grade: "carried_forward", Reason: "why"}}}
+	if err := showNight(&globals{process: process{stdout: &out}}, pipeline.Result{Run: run}, true); err != nil {
+		t.Fatal(err)
+	}
+	if want := "run r: dry run, nothing published, partial: files is carried"; !strings.Contains(out.String(), want) {
+		t.Errorf("the summary does not contain %q:\n%s", want, &out)
 	}
 }
