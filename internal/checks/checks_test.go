@@ -66,8 +66,8 @@ func load(t *testing.T, dir string, rules map[string]checks.Rule, private []stri
 }
 
 // TestChecks runs testdata/<check>/*.test. A test is a txtar archive: a comment line, the rows
-// of the tables (fixture.sql), values of parameters (params, lines name=value) and the
-// violating rows as CSV (want.csv).
+// of the tables (fixture.sql), values of parameters (params, lines name=value), private columns
+// (private) and the violating rows as CSV (want.csv).
 func TestChecks(t *testing.T) {
 	empty := fixture.NewEmpty(t)
 	for _, q := range load(t, "", nil, nil).List() {
@@ -97,7 +97,7 @@ func TestChecks(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				set := load(t, "", rules, nil, q.Name)
+				set := load(t, "", rules, strings.Fields(files["private"]), q.Name)
 				prepared, values, skipReason, err := set.Prepare(t.Context(), db, q.Name)
 				if err != nil || skipReason != "" {
 					t.Fatalf("Prepare: got error %v and skip reason %q, want neither", err, skipReason)
