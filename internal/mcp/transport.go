@@ -30,13 +30,26 @@ type lineTransport struct {
 
 func (t lineTransport) Connect(ctx context.Context) (sdk.Connection, error) {
 	valid, pipe := io.Pipe()
-	conn, err := (&sdk.IOTransport{Reader: valid, Writer: t.out, MaxLineLength: -1}).Connect(ctx)
+	out := &lockedWriter{WriteCloser: t.out}
+	conn, err := (&sdk.IOTransport{Reader: valid, Writer: out, MaxLineLength: -1}).Connect(ctx)
 	if err != nil {
 		return nil, err
 	}
-	c := &lineConn{Connection: conn, out: t.out, drain: t.drain, idle: make(chan struct{})}
+	c := &lineConn{Connection: conn, out: out, drain: t.drain, idle: make(chan struct{})}
 	go c.copyLines(pipe, t.in)
 	return c, nil
+}
+
+// lockedWriter lets lineConn and the SDK write to the same output. Each writes a message by one call.
+type lockedWriter struct {
+	io.WriteCloser
+	lock sync.Mutex
+}
+
+func (w *lockedWriter) Write(p []byte) (int, error) {
+	w.lock.Lock()
+	defer w.lock.Unlock()
+	return w.WriteCloser.Write(p)
 }
 
 type lineConn struct {
@@ -78,7 +91,7 @@ func (c *lineConn) copyLines(to *io.PipeWriter, from io.Reader) {
 }
 
 // sendError responds to an invalid message, whose id is unknown. JSON-RPC then requires "id": null,
-// which the SDK does not write. Like the SDK, sendError makes one call of Write for a message.
+// which the SDK does not write.
 func (c *lineConn) sendError(code int64, text string) error {
 	line, err := json.Marshal(map[string]any{"jsonrpc": "2.0", "id": nil, "error": jsonrpc.Error{Code: code, Message: text}})
 	if err == nil {
