@@ -1,7 +1,7 @@
 -- subject: throughput
 -- title: Campaign funnel
 -- grain: one row per campaign; late campaigns first, finished campaigns last
--- about: Progress of each campaign: planned articles, order items, and articles that are begun, have a brief or draft, are published (by status or live address) or ended unpublished. A campaign is late if its target date is past and fewer articles are published than were planned or begun; ended articles are not counted. Deleted campaigns are left out.
+-- about: Progress of each campaign: planned articles, order items, and articles that are begun, have a brief or draft, are published (by status or live address) or ended unpublished. A campaign is late if its target date is past and fewer articles are published than the larger of the planned and the begun articles, less the ended articles. Deleted campaigns are left out.
 -- param: since DATE NULL -- only campaigns created on or after this date
 -- param: until DATE NULL -- only campaigns created before this date
 -- param: timezone TIMEZONE schedule.timezone -- time zone in which dates begin, such as America/New_York
@@ -51,7 +51,7 @@ campaign_counts AS (
       AND ($since IS NULL OR c.created_at >= CAST(CAST($since AS DATE) AS TIMESTAMP) AT TIME ZONE CAST($timezone AS VARCHAR))
       AND ($until IS NULL OR c.created_at < CAST(CAST($until AS DATE) AS TIMESTAMP) AT TIME ZONE CAST($timezone AS VARCHAR))
 ),
-ordered_campaigns AS (
+ranked_campaigns AS (
     SELECT
         *,
         is_past AND is_open AS is_late,
@@ -73,5 +73,5 @@ SELECT
     published,
     ended,
     CAST(100 * published / nullif(articles, 0) AS DECIMAL(38, 1)) AS published_percent
-FROM ordered_campaigns
+FROM ranked_campaigns
 ORDER BY urgency, CASE WHEN urgency < 3 THEN target_date END NULLS LAST, target_date DESC NULLS LAST, campaign_id

@@ -1,7 +1,7 @@
 -- subject: orders
 -- title: Orders unpaid or pending
 -- grain: one row per order that is unpaid, or paid and not fulfilled, oldest first
--- about: Unpaid and pending orders. An order is unpaid if it has no payment date, and pending if it is paid and not fulfilled. Deleted and ended orders are left out. age_days is the time since the order was created, or since it was paid if it is pending, in whole days of 24 hours at the snapshot. items_without_article counts the sold items without an article that are not refunded. Orders have no currency.
+-- about: Unpaid and pending orders. An order is unpaid if it has no payment date, and pending if it is paid and not fulfilled. Deleted and ended orders are left out. age_days is the time since the order was created, or since it was paid if it is pending, in whole days of 24 hours at the snapshot. items_without_article counts the sold items that have no article and are not refunded. Orders have no currency.
 -- param: state unpaid|pending NULL -- only orders in this state
 -- param: since DATE NULL -- only orders created on or after this date
 -- param: until DATE NULL -- only orders created before this date
@@ -13,7 +13,7 @@
 WITH line_counts AS (
     SELECT order_id, count(*) AS line_items FROM order_line_items WHERE deleted_at IS NULL GROUP BY order_id
 ),
-unassigned_items AS (
+items_without_article AS (
     SELECT order_id, count(*) AS items FROM mart.sold_items WHERE article_id IS NULL AND NOT is_refunded GROUP BY order_id
 ),
 open_orders AS (
@@ -44,7 +44,7 @@ SELECT
 FROM open_orders AS o
 LEFT JOIN profiles AS p ON p.id = o.profile_id
 LEFT JOIN line_counts AS l ON l.order_id = o.id
-LEFT JOIN unassigned_items AS u ON u.order_id = o.id
+LEFT JOIN items_without_article AS u ON u.order_id = o.id
 WHERE ($state IS NULL OR o.state = $state)
   AND ($min_days = 0 OR o.age_days >= $min_days)
 ORDER BY o.open_since NULLS LAST, o.id

@@ -60,8 +60,8 @@ func (g *globals) completeParam(cmd *cobra.Command, args []string, typed string)
 	for _, p := range q.Params {
 		names = append(names, cobra.CompletionWithDesc(p.Name+"=", p.About))
 	}
-	found, directive := propose(names, typed)
-	return found, directive | cobra.ShellCompDirectiveNoSpace
+	completions, directive := propose(names, typed)
+	return completions, directive | cobra.ShellCompDirectiveNoSpace
 }
 
 // chosenQuery returns the query that the incomplete command line names.
@@ -144,8 +144,8 @@ func completeStreams(_ *cobra.Command, _ []string, typed string) ([]cobra.Comple
 			proposals = append(proposals, finished+name)
 		}
 	}
-	found, directive := propose(proposals, typed)
-	return found, directive | cobra.ShellCompDirectiveNoSpace
+	completions, directive := propose(proposals, typed)
+	return completions, directive | cobra.ShellCompDirectiveNoSpace
 }
 
 // completeRun proposes runs, newest first.
@@ -157,8 +157,8 @@ func (g *globals) completeRun(runsOf func(*warehouse.Warehouse) ([]string, error
 		}
 		slices.Sort(runs)
 		slices.Reverse(runs)
-		found, directive := propose(slices.Compact(runs), typed)
-		return found, directive | cobra.ShellCompDirectiveKeepOrder
+		completions, directive := propose(slices.Compact(runs), typed)
+		return completions, directive | cobra.ShellCompDirectiveKeepOrder
 	}
 }
 

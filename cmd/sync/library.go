@@ -61,7 +61,7 @@ func (g *globals) printSQL(args []string) error {
 	if err != nil {
 		return err
 	}
-	return g.writeHarmless(func(w io.Writer) error {
+	return g.writeEscaped(func(w io.Writer) error {
 		_, err := io.WriteString(w, strings.TrimRight(q.SQL, "\n")+"\n")
 		return err
 	})
@@ -74,23 +74,23 @@ func (g *globals) listQueries(format string, words []string) error {
 	if err != nil {
 		return err
 	}
-	found := query.FilterByWords(all.List(), words)
+	matches := query.FilterByWords(all.List(), words)
 	if len(words) == 1 {
 		q, isName := all.Find(words[0])
 		switch {
 		case isName && query.Format(format) == query.Table:
-			return g.writeHarmless(func(w io.Writer) error { return query.Explain(w, q) })
+			return g.writeEscaped(func(w io.Writer) error { return query.Explain(w, q) })
 		case isName:
-			found = []query.Query{q}
-		case len(found) == 0 && query.IsName(words[0]):
+			matches = []query.Query{q}
+		case len(matches) == 0 && query.IsName(words[0]):
 			// The error suggests similar names.
 			if _, err := g.namedQuery("--list", words); err != nil {
 				return err
 			}
 		}
 	}
-	if len(found) == 0 {
+	if len(matches) == 0 {
 		return command.UsageErr("no query has all of the words %q in its name, title, description or subject: use fewer", strings.Join(words, " "))
 	}
-	return g.writeHarmless(func(w io.Writer) error { return query.WriteList(w, query.Format(format), found) })
+	return g.writeEscaped(func(w io.Writer) error { return query.WriteList(w, query.Format(format), matches) })
 }

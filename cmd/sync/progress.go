@@ -36,13 +36,13 @@ func (g *globals) showsBars() bool { return g.stderrWidth > 0 && !g.Quiet && !g.
 
 // showProgress shows the progress of a night until stop is called: as bars on a terminal,
 // otherwise as lines of the log. The night must log to the returned log.
-func (g *globals) showProgress(watch *pipeline.Watch) (log *slog.Logger, stop func()) {
+func (g *globals) showProgress(tracker *pipeline.ProgressTracker) (log *slog.Logger, stop func()) {
 	if !g.showsBars() {
 		log = g.newLogger()
-		return log, callEvery(g.progressInterval(), func() { logProgress(log, watch) })
+		return log, callEvery(g.progressInterval(), func() { logProgress(log, tracker) })
 	}
 	b := newBars(g.stderr, g.stderrWidth)
-	stopDrawing := callEvery(redrawInterval, func() { b.drawProgress(watch) })
+	stopDrawing := callEvery(redrawInterval, func() { b.drawProgress(tracker) })
 	return g.NewLoggerAt(slog.LevelWarn, b), func() {
 		stopDrawing()
 		b.close()
@@ -70,8 +70,8 @@ func callEvery(interval time.Duration, do func()) (stop func()) {
 	})
 }
 
-func logProgress(log *slog.Logger, watch *pipeline.Watch) {
-	p, ok := watch.Progress()
+func logProgress(log *slog.Logger, tracker *pipeline.ProgressTracker) {
+	p, ok := tracker.Progress()
 	if !ok {
 		return
 	}
@@ -125,8 +125,8 @@ func newBars(out io.Writer, width int) *bars {
 	return b
 }
 
-func (b *bars) drawProgress(watch *pipeline.Watch) {
-	p, ok := watch.Progress()
+func (b *bars) drawProgress(tracker *pipeline.ProgressTracker) {
+	p, ok := tracker.Progress()
 	if !ok {
 		return
 	}

@@ -43,17 +43,17 @@ func TestProgressBars(t *testing.T) {
 // fields of the lines.
 func TestProgressIsLogged(t *testing.T) {
 	t.Parallel()
-	watch := &pipeline.Watch{}
+	tracker := &pipeline.ProgressTracker{}
 	text := &output{more: make(chan struct{}, 1)}
 	log := slog.New(slog.NewJSONHandler(text, nil))
-	logProgress(log, watch)
+	logProgress(log, tracker)
 	if got := text.String(); got != "" {
 		t.Errorf("without a night the log is %q, want it empty", got)
 	}
 	service := sim.New(sim.Options{Seed: 1, Outlets: 6, Listings: 60, Profiles: 2, Campaigns: 3, Orders: 8, Token: demoToken,
 		FaultFunc: func(r *http.Request) *sim.Fault {
 			if r.URL.Path == "/orders" {
-				logProgress(log, watch)
+				logProgress(log, tracker)
 			}
 			return nil
 		}})
@@ -67,7 +67,7 @@ func TestProgressIsLogged(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	night.Watch = watch
+	night.Progress = tracker
 	if _, err := pipeline.Run(t.Context(), night); err != nil {
 		t.Fatal(err)
 	}
@@ -99,7 +99,7 @@ func TestLinesAfterBars(t *testing.T) {
 	t.Parallel()
 	screen := &output{more: make(chan struct{}, 1)}
 	g := &globals{process: process{stderr: screen, stderrWidth: 80}, Flags: command.Flags{LogFormat: "json"}}
-	log, stop := g.showProgress(&pipeline.Watch{})
+	log, stop := g.showProgress(&pipeline.ProgressTracker{})
 	log.Warn("before")
 	stop()
 	log.Warn("after")
@@ -115,7 +115,7 @@ func TestProgressIsLoggedUnlessQuiet(t *testing.T) {
 		{process: process{stderr: &output{more: make(chan struct{}, 1)}}},
 		{process: process{stderr: &output{more: make(chan struct{}, 1)}, stderrWidth: 80}, Flags: command.Flags{Quiet: true}},
 	} {
-		log, stop := g.showProgress(&pipeline.Watch{})
+		log, stop := g.showProgress(&pipeline.ProgressTracker{})
 		if log.Enabled(t.Context(), slog.LevelInfo) == g.Quiet {
 			t.Errorf("with Quiet %v, the level Info is enabled: %v, want %v", g.Quiet, g.Quiet, !g.Quiet)
 		}

@@ -102,7 +102,7 @@ func runRaw(g *globals, o rawOptions, args []string) error {
 	case o.print:
 		return command.UsageErr("%d answers of run %s match: choose one with --seq, or by --stream, --param, --page and --pass", len(chosen), run)
 	default:
-		err = g.writeHarmless(func(w io.Writer) error { return write(w, chosen) })
+		err = g.writeEscaped(func(w io.Writer) error { return write(w, chosen) })
 	}
 	if damagedLines > 0 {
 		err = errors.Join(err, fmt.Errorf("read the answers of run %s: %d lines of its journal are damaged, so their answers are missing; see placementsync verify --read-data", run, damagedLines))
@@ -176,14 +176,14 @@ func printBody(g *globals, run string, stored *fetch.Answers, a fetch.Answer) er
 		_, err := fmt.Fprintf(g.stderr, "answer %d has status %d and no body\n", a.Seq, a.Status)
 		return err
 	}
-	return g.writeHarmless(func(w io.Writer) error {
+	return g.writeEscaped(func(w io.Writer) error {
 		_, err := w.Write(body)
 		return err
 	})
 }
 
-// writeHarmless writes to standard output. On a terminal, control characters are escaped.
-func (g *globals) writeHarmless(write func(io.Writer) error) error {
+// writeEscaped writes to standard output. On a terminal, control characters are escaped.
+func (g *globals) writeEscaped(write func(io.Writer) error) error {
 	if g.width == 0 {
 		return write(g.stdout)
 	}

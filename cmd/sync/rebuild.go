@@ -132,8 +132,8 @@ func showRebuilt(g *globals, r pipeline.RebuildResult) error {
 		fmt.Fprintf(g.stdout, "published %s from %s of %s to %s\n", r.Manifest.RunID, plural.Count(r.Snapshots, "snapshot"),
 			r.First.Format(time.DateOnly), r.Last.Format(time.DateOnly))
 	}
-	if r.Between > 0 {
-		fmt.Fprintf(g.stdout, "%d more snapshots of this period are not in the series: a row that began and ended between two kept days is not in history\n", r.Between)
+	if r.SnapshotsWithoutDay > 0 {
+		fmt.Fprintf(g.stdout, "%d more snapshots of this period are not in the series: a row that began and ended between two kept days is not in history\n", r.SnapshotsWithoutDay)
 	}
 	if !r.Meta {
 		fmt.Fprintln(g.stdout, "meta is empty: all files with its changes are damaged or missing")
@@ -148,7 +148,7 @@ func showRebuilt(g *globals, r pipeline.RebuildResult) error {
 		fmt.Fprintf(g.stdout, "not needed, and still damaged: %s: %s; placementsync rebuild --series writes it again\n", query.OnScreen(d.File), query.OnScreen(d.Problem))
 	}
 	for _, d := range r.Skipped {
-		fmt.Fprintf(g.stdout, "left out %s: %s; lost with it: %s\n", query.OnScreen(d.File), query.OnScreen(d.Problem), d.Cost)
+		fmt.Fprintf(g.stdout, "left out %s: %s; lost with it: %s\n", query.OnScreen(d.File), query.OnScreen(d.Problem), d.Affected)
 	}
 	if len(r.Skipped) > 0 {
 		_, err := fmt.Fprintf(g.stdout, "the damaged files are in damaged/%s of the warehouse\n", r.Manifest.RunID)

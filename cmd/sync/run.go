@@ -61,8 +61,8 @@ func runNight(ctx context.Context, g *globals, o runOptions) error {
 	}
 	night.DryRun = o.dryRun
 	night.AllowMassDelete, night.Fresh = o.allowMassDelete, o.fresh
-	night.Watch = &pipeline.Watch{}
-	log, stop := g.showProgress(night.Watch)
+	night.Progress = &pipeline.ProgressTracker{}
+	log, stop := g.showProgress(night.Progress)
 	night.Log = log
 	res, err := g.runAndNotify(ctx, cfg, night)
 	stop()

@@ -57,7 +57,7 @@ type serveProgram struct {
 	startConfig config.Config
 	wh          *warehouse.Warehouse
 	log         *slog.Logger
-	watch       pipeline.Watch
+	tracker     pipeline.ProgressTracker
 	hooks       *hooks
 	// queriesDir is queries.dir of the current configuration.
 	queriesDir atomic.Pointer[string]
@@ -95,7 +95,7 @@ func runServe(ctx context.Context, g *globals) error {
 		return fmt.Errorf("serve on %s (serve.listen): %w", cfg.Serve.Listen, err)
 	}
 	defer listener.Close() // for errors before the daemon owns the listener
-	defer callEvery(g.progressInterval(), func() { logProgress(s.log, &s.watch) })()
+	defer callEvery(g.progressInterval(), func() { logProgress(s.log, &s.tracker) })()
 	hangups := make(chan os.Signal, 1)
 	signal.Notify(hangups, syscall.SIGHUP)
 	defer signal.Stop(hangups)
@@ -157,7 +157,7 @@ func (s *serveProgram) newSettings(cfg config.Config) (daemon.Settings, error) {
 	if err := s.hooks.applyConfig(cfg, night); err != nil {
 		return daemon.Settings{}, err
 	}
-	night.Watch = &s.watch // after applyConfig: refreshes are not shown as running nights
+	night.Progress = &s.tracker // after applyConfig: refreshes are not shown as running nights
 	s.queriesDir.Store(&cfg.Queries.Dir)
 	jobs, err := s.newJobs(cfg, night)
 	if err != nil {
@@ -181,7 +181,7 @@ func (s *serveProgram) Runs() ([]ledger.Run, error) {
 }
 
 // Progress implements daemon.Program.
-func (s *serveProgram) Progress() (ledger.Progress, bool) { return s.watch.Progress() }
+func (s *serveProgram) Progress() (ledger.Progress, bool) { return s.tracker.Progress() }
 
 // HookResults implements daemon.Program.
 func (s *serveProgram) HookResults() map[string]uint64 { return s.hooks.receiver.Counts() }

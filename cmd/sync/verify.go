@@ -78,7 +78,7 @@ func runVerify(ctx context.Context, g *globals, o verifyOptions) error {
 	switch v.Result() {
 	case integrity.Rebuildable:
 		return command.EndWith(ledger.Partial, nil)
-	case integrity.Damaged:
+	case integrity.DataLost:
 		return command.EndWith(ledger.Failed, nil)
 	}
 	return nil
@@ -90,7 +90,7 @@ func showVerified(w io.Writer, v pipeline.VerifyReport) error {
 		if d.Lost {
 			lost = " (lost data cannot be restored)"
 		}
-		fmt.Fprintf(w, "%s: %s\n  affects  %s\n  repair   %s%s\n", query.OnScreen(d.File), firstLine(d.Problem), d.Cost, d.Repair.Command(), lost)
+		fmt.Fprintf(w, "%s: %s\n  affects  %s\n  repair   %s%s\n", query.OnScreen(d.File), firstLine(d.Problem), d.Affected, d.Repair.Command(), lost)
 	}
 	var commands []string
 	for _, r := range integrity.PlanRepairs(v.Damage) {
@@ -103,7 +103,7 @@ func showVerified(w io.Writer, v pipeline.VerifyReport) error {
 		fmt.Fprintf(w, "note: %s\n", query.OnScreen(n))
 	}
 	verdict := map[string]string{integrity.Whole: "whole", integrity.Rebuildable: "damaged: all of it can be rebuilt",
-		integrity.Damaged: "damaged: some data is lost"}[v.Result()]
+		integrity.DataLost: "damaged: some data is lost"}[v.Result()]
 	extent := "names and sizes; --read-data reads every byte"
 	if v.ReadData {
 		extent = plural.FormatBytes(v.Bytes) + " read"

@@ -32,6 +32,7 @@ func RecordFollowUp(ctx context.Context, wh *warehouse.Warehouse, sender *notify
 	if event == "" || !slices.Contains(events, event) {
 		return err
 	}
+	// entry.Version is the night that the work processed.
 	a := notify.Alert{Event: event, Work: entry.Kind, Run: entry.Version, Error: ledger.ShortenError(entry.Error),
 		StartedAt: entry.StartedAt, EndedAt: entry.EndedAt, Since: previous.Since, Program: entry.Program}
 	if event == notify.Behind {

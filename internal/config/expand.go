@@ -12,10 +12,10 @@ var (
 	variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 )
 
-// expandVariables replaces ${VAR} and $$ in the text of the value at path. Values from the
+// expandVariables replaces ${VAR} and $$ in the text of the value of a key. Values from the
 // environment are not expanded again. Any other dollar sign is kept. If a variable cannot be
 // replaced, expandVariables adds a problem and ok is false.
-func (b *binder) expandVariables(text string, line int, path string, isSecret bool) (expanded string, ok bool) {
+func (b *binder) expandVariables(text string, line int, key string, isSecret bool) (expanded string, ok bool) {
 	ok = true
 	replace := func(match string) string {
 		if match == "$$" {
@@ -24,16 +24,16 @@ func (b *binder) expandVariables(text string, line int, path string, isSecret bo
 		name, closed := strings.CutSuffix(strings.TrimPrefix(match, "${"), "}")
 		if !closed || !variableName.MatchString(name) {
 			// The text is not shown: it may be a secret that contains a dollar sign.
-			b.addBroken(line, path, "contains ${ without the name of a variable: write ${NAME}, or $$ for a dollar sign")
+			b.addBroken(line, key, "contains ${ without the name of a variable: write ${NAME}, or $$ for a dollar sign")
 			ok = false
 			return ""
 		}
-		value, isSet, err := b.readVariable(name, valueFile{key: path, isSecret: isSecret})
+		value, isSet, err := b.readVariable(name, valueFile{key: key, isSecret: isSecret})
 		if err == nil && !isSet {
 			err = fmt.Errorf("the environment variable %s is not set: set it, or write the value here", name)
 		}
 		if err != nil {
-			b.addBroken(line, path, "%v", err)
+			b.addBroken(line, key, "%v", err)
 			ok = false
 		}
 		return value

@@ -194,15 +194,15 @@ func scheduleMetrics() []metric {
 			emit(schedule.Interval(after).Seconds())
 		}
 	}
-	timestamp := func(of func(scrape) time.Time) func(scrape, emitter) {
+	timestamp := func(timeOf func(scrape) time.Time) func(scrape, emitter) {
 		return func(s scrape, emit emitter) {
-			if at := of(s); !at.IsZero() {
+			if at := timeOf(s); !at.IsZero() {
 				emit(unixSeconds(at))
 			}
 		}
 	}
 	return []metric{
-		{"build_info", "The version, always 1.", []string{"version"}, false, func(s scrape, emit emitter) { emit(1, s.d.cfg.Version) }},
+		{"build_info", "Always 1. The label version is the version of the program.", []string{"version"}, false, func(s scrape, emit emitter) { emit(1, s.d.cfg.Version) }},
 		{"missed_slots_total", "Missed slots of the schedule.", []string{"reason"}, true, func(s scrape, emit emitter) {
 			for _, reason := range []string{missedRunning, missedLocked, missedDowntime} {
 				emit(float64(s.Missed[reason]), reason)

@@ -12,7 +12,7 @@ func diskMetrics() []metric {
 			ifRead(SourceFree, func(s scrape, emit emitter) { emit(float64(s.Inspection.Free)) })},
 		{"disk_needed_bytes", "Disk space that the next night may need: twice the newest version.", nil, false,
 			ifRead(SourceFree, func(s scrape, emit emitter) { emit(float64(s.Inspection.Needed)) })},
-		{"disk_used_bytes", "Disk usage of a part of the warehouse. A file with several names counts once.", []string{"part"}, false,
+		{"disk_used_bytes", "Disk usage of a part of the warehouse. Hard links to one file count once.", []string{"part"}, false,
 			ifRead(SourceUsage, func(s scrape, emit emitter) {
 				for _, u := range s.Inspection.Usage {
 					emit(float64(u.Bytes), u.Part)
@@ -77,9 +77,9 @@ func verifyMetrics() []metric {
 					emit(float64(files), depth)
 				}
 			})},
-		{"last_verify_result", "1 for the result of the last verification, 0 for the others. failed: the verification could not finish.", []string{"depth", "result"}, false,
+		{"last_verify_result", "1 for the result of the last verification, 0 for the other results. The result failed means that the verification could not finish.", []string{"depth", "result"}, false,
 			each(func(v integrity.VerifyRecord, depth string, emit emitter) {
-				for _, result := range []string{integrity.Whole, integrity.Rebuildable, integrity.Damaged, string(ledger.Failed)} {
+				for _, result := range []string{integrity.Whole, integrity.Rebuildable, integrity.DataLost, string(ledger.Failed)} {
 					emit(boolValue(verdict(v) == result), depth, result)
 				}
 			})},
@@ -100,7 +100,7 @@ func followUpMetrics() []metric {
 		{"follow_last_duration_seconds", "Duration of the last run of this post-publish task.", kind, false, each(func(f ledger.FollowUp) float64 { return f.Last.Took().Seconds() })},
 		{"follow_failures", "Consecutive failures of this post-publish task.", kind, false, each(func(f ledger.FollowUp) float64 { return float64(f.Failures) })},
 		{"follow_behind", "1 if this post-publish task failed since its last success.", kind, false, each(func(f ledger.FollowUp) float64 { return boolValue(f.IsBehind()) })},
-		{"follow_info", "The night that this post-publish task processed last, always 1.", []string{"kind", "run"}, false,
+		{"follow_info", "Always 1. The label run is the night that this post-publish task processed last.", []string{"kind", "run"}, false,
 			ifRead(SourceLedger, func(s scrape, emit emitter) {
 				for _, f := range s.FollowUps {
 					emit(1, f.Last.Kind, f.Last.Version)

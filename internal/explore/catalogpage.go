@@ -132,9 +132,9 @@ func (s *catalogState) findOutlets(v *visit) ([]page.Cell, error) {
 	for _, word := range s.words() {
 		where = append(where, "contains(lower(concat_ws(chr(10), name, website_url)), lower("+b.bind(word)+"))")
 	}
-	found, err := v.run(b.query(fmt.Sprintf("SELECT id, coalesce(name, id) AS name FROM main.outlets%s ORDER BY name, id LIMIT %d", whereAll(where), most)))
+	result, err := v.run(b.query(fmt.Sprintf("SELECT id, coalesce(name, id) AS name FROM main.outlets%s ORDER BY name, id LIMIT %d", whereAll(where), most)))
 	var outlets []page.Cell
-	for _, r := range found.Rows {
+	for _, r := range result.Rows {
 		outlets = append(outlets, page.Cell{Text: r.Get("name").Text, Link: linkTo("outlets", r.Get("id").Text)})
 	}
 	return outlets, err
@@ -279,8 +279,8 @@ type listing map[string]query.Value
 func (s *catalogState) readRows(v *visit) ([]listing, error) {
 	b := &binder{}
 	text := s.statement(derivedTables(), b, []string{"l.id AS rank", "l.source", "l.outlet_name"}) + fmt.Sprintf(" LIMIT %d OFFSET %d", pageRows, (s.Page-1)*pageRows)
-	found, err := v.run(b.query(text))
-	if err != nil || len(found.Rows) == 0 {
+	result, err := v.run(b.query(text))
+	if err != nil || len(result.Rows) == 0 {
 		return nil, err
 	}
 	columns, rowids, ranks := []string{"l.rowid AS source"}, []string{}, []string{}
@@ -293,7 +293,7 @@ func (s *catalogState) readRows(v *visit) ([]listing, error) {
 			}
 		}
 	}
-	for _, r := range found.Rows {
+	for _, r := range result.Rows {
 		rowids, ranks = append(rowids, r.Get("source").Text), append(ranks, r.Get("rank").Text)
 	}
 	// With a subquery, unlike with a list, DuckDB skips blocks that contain none of the rows.
@@ -306,9 +306,9 @@ func (s *catalogState) readRows(v *visit) ([]listing, error) {
 	for _, r := range full.Rows {
 		bySource[r.Get("source").Text] = r
 	}
-	rows := make([]listing, len(found.Rows))
+	rows := make([]listing, len(result.Rows))
 	byRank := map[string]listing{}
-	for i, r := range found.Rows {
+	for i, r := range result.Rows {
 		rows[i] = listing{"outlet_name": r.Get("outlet_name")}
 		for _, c := range full.Columns {
 			rows[i][c.Name] = bySource[r.Get("source").Text].Get(c.Name)

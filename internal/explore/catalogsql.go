@@ -9,10 +9,10 @@ import (
 	"placementsync/internal/sqltext"
 )
 
-// catalogTables are the tables that a statement of the catalog reads. Downloads and the shown
+// listingTables are the tables that the SQL of the catalog page reads. Downloads and the shown
 // statement read the tables of main. The page reads in-memory tables, see prepareCatalog. Both have
 // the same column names, so that each filter is written once.
-type catalogTables struct {
+type listingTables struct {
 	listings, prices, tags string
 	// search is the expression that must contain the words of a search.
 	search string
@@ -21,14 +21,14 @@ type catalogTables struct {
 	isDerived bool
 }
 
-func mainTables() catalogTables {
+func mainTables() listingTables {
 	listings := "(\n" + string(catalogSQL.Render("named_listings", outletNames())) + "\n)"
-	return catalogTables{listings, "main.product_listing_prices", "main.product_listing_tags",
+	return listingTables{listings, "main.product_listing_prices", "main.product_listing_tags",
 		"lower(concat_ws(chr(10), l.name, l.outlet_name, l.website_url))", false}
 }
 
-func derivedTables() catalogTables {
-	return catalogTables{"derived.product_listings", "derived.product_listing_prices", "derived.product_listing_tags", "l.search", true}
+func derivedTables() listingTables {
+	return listingTables{"derived.product_listings", "derived.product_listing_prices", "derived.product_listing_tags", "l.search", true}
 }
 
 // binder adds values to a statement: as parameters, or as literals in a statement that the user
@@ -81,14 +81,15 @@ func (b *binder) anyOf(expression string, chosen []choice) string {
 	return "(" + strings.Join(parts, " OR ") + ")"
 }
 
-// condition is one filter of an address. facet is the key of its facet. Currency, tier and price range
-// share one condition, whose facet is priceFacet. facet is empty for the search and the other ranges.
+// condition is one filter in the URL of the catalog page. facet is the key of its facet. Currency, tier
+// and price range share one condition, whose facet is priceFacet. facet is empty for the search and the
+// other ranges.
 type condition struct{ facet, text string }
 
 const priceFacet = "price"
 
-// conditions returns the filters of an address for the table of listings, which has the alias l.
-func (s *catalogState) conditions(t catalogTables, b *binder) []condition {
+// conditions returns the filters of the URL for the table of listings, which has the alias l.
+func (s *catalogState) conditions(t listingTables, b *binder) []condition {
 	var all []condition
 	for _, word := range s.words() {
 		all = append(all, condition{"", "contains(" + t.search + ", lower(" + b.bind(word) + "))"})
@@ -103,14 +104,14 @@ func (s *catalogState) conditions(t catalogTables, b *binder) []condition {
 	}
 	if len(s.Chosen["currency"])+len(s.Chosen["tier"]) > 0 {
 		priced := "SELECT product_listing_id FROM " + t.prices + " WHERE " + strings.Join(s.priceConditions(t, b, ""), " AND ")
-		if bounds := s.Ranges["price"].conditions("min(unit_amount)"); len(bounds) > 0 {
+		if bounds := s.Ranges["price"].comparisons("min(unit_amount)"); len(bounds) > 0 {
 			priced += " GROUP BY product_listing_id HAVING " + strings.Join(bounds, " AND ")
 		}
 		all = append(all, condition{priceFacet, "l.id IN (" + priced + ")"})
 	}
 	for _, r := range rangeFilters() {
 		if r.column != "" {
-			for _, text := range s.Ranges[r.key].conditions("l." + r.column) {
+			for _, text := range s.Ranges[r.key].comparisons("l." + r.column) {
 				all = append(all, condition{"", text})
 			}
 		}
@@ -120,7 +121,7 @@ func (s *catalogState) conditions(t catalogTables, b *binder) []condition {
 
 // tagCondition returns the condition that a listing has one of the chosen tags. NULL means a listing
 // without tags.
-func tagCondition(t catalogTables, b *binder, chosen []choice) string {
+func tagCondition(t listingTables, b *binder, chosen []choice) string {
 	tagged := "SELECT product_listing_id FROM " + t.tags + " WHERE "
 	var parts []string
 	names := slices.DeleteFunc(slices.Clone(chosen), func(c choice) bool { return c.Null })
@@ -135,7 +136,7 @@ func tagCondition(t catalogTables, b *binder, chosen []choice) string {
 
 // priceConditions returns the conditions that a price must meet. The conditions ignore the chosen values
 // of countedFacet, which is "currency", "tier" or empty: the statement counts all values of this facet.
-func (s *catalogState) priceConditions(t catalogTables, b *binder, countedFacet string) []string {
+func (s *catalogState) priceConditions(t listingTables, b *binder, countedFacet string) []string {
 	currencies, tiers := s.Chosen["currency"], s.Chosen["tier"]
 	all := []string{"unit_amount IS NOT NULL"}
 	if t.isDerived {
@@ -150,9 +151,9 @@ func (s *catalogState) priceConditions(t catalogTables, b *binder, countedFacet 
 	return all
 }
 
-// conditions returns the conditions that an expression is within the limits. The limits become part of
+// comparisons returns the comparisons of an expression with the limits. The limits become part of
 // the SQL and are not bound, so they must match numberPattern.
-func (l limits) conditions(expression string) []string {
+func (l limits) comparisons(expression string) []string {
 	var all []string
 	if l.Min != "" {
 		all = append(all, expression+" >= "+l.Min)
@@ -163,10 +164,10 @@ func (l limits) conditions(expression string) []string {
 	return all
 }
 
-// statement returns the statement that selects columns of the listings that match the address, in
-// the order of the address. The table of listings has the alias l. If exactly one currency is chosen,
+// statement returns the statement that selects columns of the listings that match the URL, in the
+// order of the URL. The table of listings has the alias l. If exactly one currency is chosen,
 // the columns and the order can use p.price and p.tier: the lowest price and its tier.
-func (s *catalogState) statement(t catalogTables, b *binder, columns []string) string {
+func (s *catalogState) statement(t listingTables, b *binder, columns []string) string {
 	text := "SELECT " + strings.Join(columns, ", ") + "\nFROM " + t.listings + " AS l"
 	if _, ok := s.currency(); ok && (s.Sort == "price" || slices.Contains(columns, "p.price")) {
 		text += "\nLEFT JOIN (\n    SELECT product_listing_id, min(unit_amount) AS price, " + tierOfLowestPrice + " AS tier\n    FROM " + t.prices + "\n    WHERE " +
@@ -190,7 +191,7 @@ func (s *catalogState) statement(t catalogTables, b *binder, columns []string) s
 	return text + "\nORDER BY " + key + direction + " NULLS LAST, l.id"
 }
 
-// downloadStatement returns the statement that selects all rows of an address from main, with the
+// downloadStatement returns the statement that selects all rows of the URL from main, with the
 // shown columns.
 func (s *catalogState) downloadStatement(b *binder) string {
 	var columns []string

@@ -147,15 +147,15 @@ func sendResult(v *visit) (reply, error) {
 func (v *visit) findQuestion() (*question, error) {
 	name := v.PathValue("name")
 	library, err := v.pool.cfg.Queries()
-	found, ok := library.Find(name)
+	namedQuery, ok := library.Find(name)
 	if err != nil && !errors.As(err, new(*query.FilesError)) {
 		return nil, err
 	}
 	if !ok {
 		return nil, &statusError{http.StatusNotFound, fmt.Sprintf("no query is named %q", name), "The page Questions lists all queries."}
 	}
-	q := &question{visit: v, query: found, values: map[string]string{}}
-	for _, p := range found.Params {
+	q := &question{visit: v, query: namedQuery, values: map[string]string{}}
+	for _, p := range namedQuery.Params {
 		text := strings.TrimSpace(v.params.Get(paramKey + p.Name))
 		switch {
 		case text != "":
@@ -166,7 +166,7 @@ func (v *visit) findQuestion() (*question, error) {
 	}
 	for key := range v.params {
 		name, isParam := strings.CutPrefix(key, paramKey)
-		if isParam && !slices.ContainsFunc(found.Params, func(p query.Param) bool { return p.Name == name }) {
+		if isParam && !slices.ContainsFunc(namedQuery.Params, func(p query.Param) bool { return p.Name == name }) {
 			q.values[name] = v.params.Get(key) // running the query reports the unknown parameter
 		}
 	}

@@ -177,11 +177,11 @@ func (v *visit) fillOutletNames(roles []columnRole, rows []query.Record) error {
 	}
 	values := outletNames()
 	values["wanted"] = sqltext.SQL(fmt.Sprintf(wanted, strings.Join(ids, ", ")))
-	found, err := v.run(b.query(string(recordSQL.Render("names_of", values))))
+	result, err := v.run(b.query(string(recordSQL.Render("names_of", values))))
 	if query.IsMissing(err) { // an older version of the program created the snapshot
 		return nil
 	}
-	for _, r := range found.Rows {
+	for _, r := range result.Rows {
 		for _, row := range missing {
 			if r.Get("id").Text == row.Values[id].Text {
 				row.Values[name] = r.Get("name")

@@ -97,10 +97,10 @@ func (a *Answers) describe(n line) Answer {
 
 // Body returns the decoded body of an answer. If the stored bytes do not match their checksums, Body
 // returns an error.
-func (a *Answers) Body(of Answer) ([]byte, error) {
-	body, err := a.landing.loadBody(of.place)
+func (a *Answers) Body(answer Answer) ([]byte, error) {
+	body, err := a.landing.loadBody(answer.place)
 	if err != nil {
-		return nil, a.landing.landingErr(fmt.Errorf("read answer %d of stream %q: %w", of.Seq, of.Stream, err))
+		return nil, a.landing.landingErr(fmt.Errorf("read answer %d of stream %q: %w", answer.Seq, answer.Stream, err))
 	}
 	return body, nil
 }

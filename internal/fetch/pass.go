@@ -357,7 +357,7 @@ func (p *pass) isNewestFirst() bool {
 		if f.Records == 0 || f.repeats {
 			continue
 		}
-		if !f.Falling || above != nil && f.First.After(above.Last) {
+		if !f.IsNewestFirst || above != nil && f.First.After(above.Last) {
 			return false
 		}
 		if above != nil && above.Last.After(f.First) {

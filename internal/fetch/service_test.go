@@ -118,7 +118,7 @@ func (c *collector) read(_ context.Context, r fetch.Response) (stream.PageFacts,
 		c.ids = make(map[string]uint64)
 	}
 	p := stream.PageFacts{
-		Records: len(e.Records), Paginated: paginated, Falling: true,
+		Records: len(e.Records), Paginated: paginated, IsNewestFirst: true,
 		Total: intOrMinusOne(e.TotalRecords), TotalPages: intOrMinusOne(e.TotalPages), Next: nextPage(e.NextPage),
 	}
 	for i, rec := range e.Records {
@@ -132,14 +132,14 @@ func (c *collector) read(_ context.Context, r fetch.Response) (stream.PageFacts,
 func setOrder(p *stream.PageFacts, records []record, i int) {
 	created := records[i].Created
 	if created == nil {
-		p.Falling = false
+		p.IsNewestFirst = false
 		return
 	}
 	at := time.Unix(*created, 0)
 	if i == 0 {
 		p.First, p.Last = at, at
 	}
-	p.Falling = p.Falling && !at.After(p.Last)
+	p.IsNewestFirst = p.IsNewestFirst && !at.After(p.Last)
 	if at.Before(p.Last) {
 		p.Falls++
 	}

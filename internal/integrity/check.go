@@ -81,7 +81,7 @@ func (c *checker) add(d Damage) {
 
 // addPath reports damage of the file with an absolute path.
 func (c *checker) addPath(path, problem, cost string, repair Repair) {
-	c.add(Damage{File: c.w.Folder.Relative(path), Problem: problem, Cost: cost, Repair: repair})
+	c.add(Damage{File: c.w.Folder.Relative(path), Problem: problem, Affected: cost, Repair: repair})
 }
 
 func (c *checker) checkLinks() {
@@ -91,13 +91,13 @@ func (c *checker) checkLinks() {
 	switch err := c.w.Identity.Check(); {
 	case errors.As(err, &lost):
 		text, _, _ := strings.Cut(strings.TrimPrefix(lost.Error(), "find the newest version: "), "; ")
-		c.addHidingDamage(Damage{File: warehouse.LatestLink, Problem: text, Cost: "readers find no snapshot or an older snapshot, and no night can begin"})
+		c.addHidingDamage(Damage{File: warehouse.LatestLink, Problem: text, Affected: "readers find no snapshot or an older snapshot, and no night can begin"})
 	case err != nil:
-		c.addHidingDamage(Damage{File: warehouse.LatestLink, Problem: err.Error(), Cost: "the version that readers see is unknown"})
+		c.addHidingDamage(Damage{File: warehouse.LatestLink, Problem: err.Error(), Affected: "the version that readers see is unknown"})
 	case inv.target != inv.latest:
 		at, _ := inv.timeOf(inv.target)
 		c.addHidingDamage(Damage{File: warehouse.LatestLink, Problem: fmt.Sprintf("readers see %s, and the series has %s of %s", inv.latest, inv.target, warehouse.DayOf(at)),
-			Cost: "readers lack the changes since " + inv.latest})
+			Affected: "readers lack the changes since " + inv.latest})
 	}
 	if inv.latest == "" {
 		return
@@ -106,7 +106,7 @@ func (c *checker) checkLinks() {
 	want := filepath.Join(warehouse.LatestLink, warehouse.CatalogFile)
 	if target, err := os.Readlink(c.w.Folder.CatalogPath()); err != nil || target != want {
 		c.addHidingDamage(Damage{File: warehouse.CatalogFile, Problem: "it is not the link to " + filepath.ToSlash(want),
-			Cost: "readers do not find the catalog by its name"})
+			Affected: "readers do not find the catalog by its name"})
 	}
 }
 
@@ -136,10 +136,10 @@ func (c *checker) addHidingDamage(d Damage) {
 func (c *checker) checkVersion(run string) {
 	version, isSuperseded := c.w.Folder.VersionPath(run), run != c.inv.latest
 	report := func(file, problem, cost string, repair RepairKind) {
-		d := Damage{File: c.w.Folder.Relative(filepath.Join(version, file)), Problem: problem, Cost: cost, Repair: Repair{Kind: repair}}
+		d := Damage{File: c.w.Folder.Relative(filepath.Join(version, file)), Problem: problem, Affected: cost, Repair: Repair{Kind: repair}}
 		switch {
 		case isSuperseded && repair == RebuildCatalog:
-			d.Cost, d.Repair = "there is no rollback to "+run+"; readers lose nothing", Repair{DropVersion, run}
+			d.Affected, d.Repair = "there is no rollback to "+run+"; readers lose nothing", Repair{DropVersion, run}
 			c.add(d)
 		case repair == RebuildCatalog:
 			c.addHidingDamage(d)
@@ -203,7 +203,7 @@ func (c *checker) checkHeld(ctx context.Context) {
 	damaged, files := c.w.CheckHeld(ctx, c.readData)
 	c.Files += files
 	for _, d := range damaged {
-		c.add(Damage{File: d.File, Problem: d.Problem, Cost: "the held night cannot be published; readers lose nothing", Repair: Repair{Kind: DropHeld}})
+		c.add(Damage{File: d.File, Problem: d.Problem, Affected: "the held night cannot be published; readers lose nothing", Repair: Repair{Kind: DropHeld}})
 	}
 }
 
@@ -229,7 +229,7 @@ func (c *checker) checkMissingDays() map[string]bool {
 	}
 	missing, err := c.w.Series.Missing()
 	if err != nil {
-		c.add(Damage{File: warehouse.SeriesDir, Problem: err.Error(), Cost: "it is unknown which days it lacks", Repair: Repair{Kind: MendSeries}})
+		c.add(Damage{File: warehouse.SeriesDir, Problem: err.Error(), Affected: "it is unknown which days it lacks", Repair: Repair{Kind: MendSeries}})
 	}
 	for _, m := range warehouse.LastOfDay(missing) {
 		day, missingFiles := warehouse.DayOf(m.SnapshotAt), 0
@@ -271,16 +271,16 @@ func (c *checker) checkDay(day, run string) {
 		var hasCopy bool
 		m, hasCopy = inv.manifest(run)
 		at, _ := time.Parse(time.DateOnly, day)
-		d := Damage{File: c.w.Folder.Relative(path), Problem: warehouse.ProblemOf(err), Cost: "the checksums of " + day + "; a copy of the manifest is intact", Repair: Repair{Kind: MendSeries}}
+		d := Damage{File: c.w.Folder.Relative(path), Problem: warehouse.ProblemOf(err), Affected: "the checksums of " + day + "; a copy of the manifest is intact", Repair: Repair{Kind: MendSeries}}
 		switch {
 		case hasCopy:
 		case run == "" && inv.indexErr == nil:
 			d.Problem, d.Repair.Kind = "it is gone, and the index does not name the day", RebuildCatalog
-			d.Cost = "the files of " + day + " in Parquet, which cannot be checked; the catalog does not need them"
+			d.Affected = "the files of " + day + " in Parquet, which cannot be checked; the catalog does not need them"
 		case inv.covers(at.AddDate(0, 0, 1)) || inv.covers(c.latestTimeOf(at)):
-			d.Cost = "the checksums of " + day
+			d.Affected = "the checksums of " + day
 		default:
-			d.Cost, d.Repair.Kind, d.Lost = "all tables of "+day, RebuildSkippingDamage, true
+			d.Affected, d.Repair.Kind, d.Lost = "all tables of "+day, RebuildSkippingDamage, true
 			if len(c.w.Series.DayFiles(day)) == 0 {
 				d.Problem = "the whole day is gone"
 			}
@@ -294,7 +294,7 @@ func (c *checker) checkDay(day, run string) {
 		if problem == "" {
 			continue
 		}
-		d := Damage{File: c.w.Folder.Relative(file), Problem: problem, Cost: costOfTable(t.Name, day), Repair: Repair{Kind: MendSeries}}
+		d := Damage{File: c.w.Folder.Relative(file), Problem: problem, Affected: costOfTable(t.Name, day), Repair: Repair{Kind: MendSeries}}
 		if !inv.hasCopy(t.FileSum) && !inv.covers(m.SnapshotAt) {
 			d.Repair.Kind, d.Lost = RebuildSkippingDamage, true
 		}
@@ -332,7 +332,7 @@ func (c *checker) checkMetaChanges() {
 	chain, err := c.w.Series.MetaChain(inv.target)
 	if broken, ok := errors.AsType[*warehouse.DamagedError](err); ok {
 		run := runOf(broken.File)
-		d := Damage{File: broken.File, Problem: broken.Problem, Cost: costOfMeta(run) + " and of earlier runs, in a rebuild"}
+		d := Damage{File: broken.File, Problem: broken.Problem, Affected: costOfMeta(run) + " and of earlier runs, in a rebuild"}
 		d.Repair, d.Lost = repairOf(run)
 		c.add(d)
 	}
@@ -344,7 +344,7 @@ func (c *checker) checkMetaChanges() {
 		}
 		path = c.w.Folder.ChangesPath(m.RunID)
 		if problem := inv.sums.Compare(path, m.Meta.FileSum, c.readData); problem != "" {
-			d := Damage{File: c.w.Folder.Relative(path), Problem: problem, Cost: costOfMeta(m.RunID) + ", in a rebuild", Repair: Repair{Kind: MendSeries}}
+			d := Damage{File: c.w.Folder.Relative(path), Problem: problem, Affected: costOfMeta(m.RunID) + ", in a rebuild", Repair: Repair{Kind: MendSeries}}
 			if !inv.hasCopy(m.Meta.FileSum) {
 				d.Repair, d.Lost = repairOf(m.RunID)
 			}
@@ -357,7 +357,7 @@ func (c *checker) checkLedger() {
 	c.Files++
 	const cost = "the list of runs; meta.runs in the catalog contains each run that was followed by a published night"
 	path := c.w.Ledger.Path()
-	d := Damage{File: c.w.Folder.Relative(path), Cost: cost, Repair: Repair{Kind: RunNight}}
+	d := Damage{File: c.w.Folder.Relative(path), Affected: cost, Repair: Repair{Kind: RunNight}}
 	data, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) && c.inv.target == "" {
 		return
@@ -385,7 +385,7 @@ func (c *checker) checkLedger() {
 
 // checkUnfinished checks the unfinished-run files, and lists the drafts of killed runs.
 func (c *checker) checkUnfinished() {
-	for _, path := range []string{c.w.Ledger.UnfinishedPath(), c.w.Ledger.OneShotPath()} {
+	for _, path := range []string{c.w.Ledger.UnfinishedPath(), c.w.Ledger.UnresumableRunPath()} {
 		data, err := os.ReadFile(path)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue

@@ -11,9 +11,9 @@ import "placementsync/internal/warehouse"
 type Damage struct {
 	// File is relative to the warehouse.
 	File string `json:"file"`
-	// Problem describes the damage. Cost names the data that is lost or in danger.
-	Problem string `json:"problem"`
-	Cost    string `json:"cost"`
+	// Problem describes the damage. Affected names the data that is lost or in danger.
+	Problem  string `json:"problem"`
+	Affected string `json:"cost"`
 	// Repair is the command that repairs the damage. Lost means that no copy of the content exists.
 	// The command then continues without the content.
 	Repair Repair `json:"repair"`
@@ -34,5 +34,5 @@ func costOfMeta(run string) string { return "meta and closed rows of run " + run
 
 // seriesDamage returns the damage of a file of the series, without a repair.
 func seriesDamage(w *warehouse.Warehouse, path, problem, cost, day string) Damage {
-	return Damage{File: w.Folder.Relative(path), Problem: problem, Cost: cost, Day: day}
+	return Damage{File: w.Folder.Relative(path), Problem: problem, Affected: cost, Day: day}
 }

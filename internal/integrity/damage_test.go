@@ -163,7 +163,7 @@ func TestDamageIsFoundWithItsRepair(t *testing.T) {
 					t.Errorf("readData %t: damage (-want +got):\n%s%+v", readData, diff, found.Damage)
 				}
 				for _, d := range found.Damage {
-					if d.Problem == "" || d.Cost == "" {
+					if d.Problem == "" || d.Affected == "" {
 						t.Errorf("damage without a problem or a cost: %+v", d)
 					}
 				}

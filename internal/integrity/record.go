@@ -13,8 +13,8 @@ const (
 	Whole = "whole"
 	// Rebuildable means that all damage can be repaired from intact copies or a catalog.
 	Rebuildable = "rebuildable"
-	// Damaged means that some data is lost.
-	Damaged = "damaged"
+	// DataLost means that some data is lost.
+	DataLost = "damaged"
 )
 
 // VerifyRecord is the stored result of the last verify.
@@ -64,8 +64,8 @@ func SaveRecord(f *warehouse.Folder, v VerifyRecord) error {
 	return err
 }
 
-// SaveNightDamage adds files that a night found damaged to both records, and sets the result to
-// Rebuildable. The result Damaged is kept.
+// SaveNightDamage adds the damaged files that a night found to both records, and sets the result to
+// Rebuildable. The result DataLost is kept.
 func SaveNightDamage(f *warehouse.Folder, run string, at time.Time, files []string) error {
 	for _, readData := range []bool{true, false} {
 		v, ok, err := LastRecord(f, readData)
@@ -75,7 +75,7 @@ func SaveNightDamage(f *warehouse.Folder, run string, at time.Time, files []stri
 		if !ok && !readData {
 			continue // without an earlier record, the record of every byte is enough
 		}
-		if v.ReadData = readData; v.Result != Damaged {
+		if v.ReadData = readData; v.Result != DataLost {
 			v.Result = Rebuildable
 		}
 		damage := &NightDamage{Run: run, At: at.UTC()}

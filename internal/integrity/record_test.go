@@ -40,7 +40,8 @@ func TestFullVerifyKeepsItsOwnResult(t *testing.T) {
 	}
 }
 
-// TestDamageFoundByNightsIsAdded adds files that nights found damaged to the records.
+// TestDamageFoundByNightsIsAdded checks that SaveNightDamage adds the damaged files that nights find to both
+// records.
 func TestDamageFoundByNightsIsAdded(t *testing.T) {
 	t.Parallel()
 	w := open(t)
@@ -67,7 +68,7 @@ func TestDamageFoundByNightsIsAdded(t *testing.T) {
 	requireRecords("rebuildable "+firstNight+" 11-01 a", "none")
 	must(t, integrity.SaveNightDamage(w.Folder, secondNight, firstNightAt.AddDate(0, 0, 1), []string{"b", "a"}))
 	requireRecords("rebuildable "+secondNight+" 11-02 a,b", "none")
-	must(t, integrity.SaveRecord(w.Folder, integrity.VerifyRecord{At: firstNightAt, ReadData: true, Result: integrity.Damaged}))
+	must(t, integrity.SaveRecord(w.Folder, integrity.VerifyRecord{At: firstNightAt, ReadData: true, Result: integrity.DataLost}))
 	must(t, integrity.SaveRecord(w.Folder, integrity.VerifyRecord{At: firstNightAt, Result: integrity.Whole}))
 	must(t, integrity.SaveNightDamage(w.Folder, thirdNight, firstNightAt.AddDate(0, 0, 2), []string{"c"}))
 	requireRecords("damaged "+thirdNight+" 11-03 c", "rebuildable "+thirdNight+" 11-03 c")

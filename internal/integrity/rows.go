@@ -25,7 +25,7 @@ func compareTables(ctx context.Context, w *warehouse.Warehouse, run string, m wa
 		return err
 	}
 	defer func() { err = errors.Join(err, version.Close()) }()
-	for _, t := range w.Catalog.StoredTables() {
+	for _, t := range w.Schema.StoredTables() {
 		stored, columns, err := sumTable(ctx, version, t)
 		if err != nil {
 			return err
@@ -53,22 +53,22 @@ func compareTables(ctx context.Context, w *warehouse.Warehouse, run string, m wa
 // returns a sentence for each table that differs. It does not read the schema meta, whose rows differ
 // with each run.
 func CompareVersions(ctx context.Context, a *warehouse.Warehouse, runA string, b *warehouse.Warehouse, runB string) (differences []string, err error) {
-	versionA, err := a.OpenSealed(ctx, runA)
+	versionA, err := a.OpenChecked(ctx, runA)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, versionA.Close()) }()
-	versionB, err := b.OpenSealed(ctx, runB)
+	versionB, err := b.OpenChecked(ctx, runB)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, versionB.Close()) }()
-	for _, t := range a.Catalog.StoredTables() {
+	for _, t := range a.Schema.StoredTables() {
 		if t.Schema == "meta" {
 			continue
 		}
 		var sums [2]rowSum
-		for i, v := range []*warehouse.SealedVersion{versionA, versionB} {
+		for i, v := range []*warehouse.PublishedVersion{versionA, versionB} {
 			if sums[i], _, err = sumTable(ctx, v, t); err != nil {
 				return nil, err
 			}
@@ -89,7 +89,7 @@ type rowSum struct{ rows, sum string }
 // sumTable returns the number and the checksum of the rows of a table in a version, and the columns
 // that it read. The results are empty if the version lacks the table, as versions of earlier releases
 // can.
-func sumTable(ctx context.Context, v *warehouse.SealedVersion, t warehouse.StoredTable) (s rowSum, columns []stream.Column, err error) {
+func sumTable(ctx context.Context, v *warehouse.PublishedVersion, t warehouse.StoredTable) (s rowSum, columns []stream.Column, err error) {
 	columns = v.PresentColumns(t.Schema, t.Definition.Name, t.Columns)
 	if len(columns) == 0 {
 		return s, nil, nil

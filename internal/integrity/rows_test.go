@@ -99,7 +99,7 @@ func TestOtherValuesAreDescribed(t *testing.T) {
 	publish(t, w, d)
 	found, err := integrity.Check(t.Context(), w, true)
 	must(t, err)
-	want := []integrity.Damage{{File: version1 + tagsFile, Problem: "its rows have other values than the catalog", Cost: "catalog and Parquet disagree on table " + table,
+	want := []integrity.Damage{{File: version1 + tagsFile, Problem: "its rows have other values than the catalog", Affected: "catalog and Parquet disagree on table " + table,
 		Repair: integrity.Repair{Kind: integrity.MendSeries}}}
 	if diff := cmp.Diff(want, found.Damage); diff != "" {
 		t.Errorf("damage (-want +got):\n%s", diff)

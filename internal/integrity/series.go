@@ -117,7 +117,7 @@ func readDayManifest(w *warehouse.Warehouse, day, run string) (warehouse.Manifes
 
 func unfinishedDay(day, run string) Damage {
 	d := Damage{File: warehouse.SeriesDir + "/*/" + warehouse.DayPrefix + day, Problem: "it is not complete: it has files and no manifest",
-		Cost: "no earlier published data", Day: day, Unfinished: true}
+		Affected: "no earlier published data", Day: day, Unfinished: true}
 	if run != "" {
 		d.Problem = "it is not complete: run " + run + " was writing it"
 	}
@@ -191,7 +191,7 @@ func MetaFiles(w *warehouse.Warehouse, run string) (files []string, hasPast bool
 	chain, err := w.Series.MetaChain(run)
 	hasPast = len(chain) > 0 && !slices.ContainsFunc(chain, func(m warehouse.Manifest) bool { return !m.Meta.HasPast })
 	if broken, ok := errors.AsType[*warehouse.DamagedError](err); ok {
-		damage = append(damage, Damage{File: broken.File, Problem: broken.Problem, Cost: costOfMeta(runOf(broken.File)) + " and of earlier runs"})
+		damage = append(damage, Damage{File: broken.File, Problem: broken.Problem, Affected: costOfMeta(runOf(broken.File)) + " and of earlier runs"})
 	} else if err != nil {
 		damage = append(damage, seriesDamage(w, filepath.Dir(w.Folder.ChangesPath(run)), err.Error(), "meta", ""))
 	}

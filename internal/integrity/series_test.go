@@ -181,7 +181,7 @@ func TestMetaFilesAreCopiesOrOriginals(t *testing.T) {
 			}
 			var got string
 			for _, d := range damage {
-				got += d.File + ": " + d.Problem + ": " + d.Cost
+				got += d.File + ": " + d.Problem + ": " + d.Affected
 			}
 			if !slices.Equal(files, c.want) || hasPast != c.hasPast || got != c.damaged {
 				t.Errorf("got the files %v, with the schema past: %t, damage %q; want %v, %t, %q", files, hasPast, got, c.want, c.hasPast, c.damaged)

@@ -45,20 +45,20 @@ func (m *Mender) SetDayAside(run, day string) error {
 	return m.moveAside(run, m.w.Folder.DayManifestPath(day))
 }
 
-// moveAside moves a file to the same path below damaged/<run>. A missing file is no error.
-func (m *Mender) moveAside(run, from string) error {
-	if _, err := os.Lstat(from); err != nil {
+// moveAside moves the file at path to the same path below damaged/<run>. A missing file is no error.
+func (m *Mender) moveAside(run, path string) error {
+	if _, err := os.Lstat(path); err != nil {
 		return nil // the file does not exist
 	}
 	// The run may have built its version from the file.
-	if latest, ok, err := m.w.Versions.Latest(); err == nil && ok && latest == run && durable.SameFile(from, filepath.Join(m.w.Folder.VersionPath(run), filepath.Base(from))) {
+	if latest, ok, err := m.w.Versions.Latest(); err == nil && ok && latest == run && durable.SameFile(path, filepath.Join(m.w.Folder.VersionPath(run), filepath.Base(path))) {
 		return nil
 	}
-	to := m.w.Folder.Path("damaged", run, m.w.Folder.Relative(from))
-	if err := m.w.Folder.Disk().MakeFolder(filepath.Dir(to), 0o700); err != nil {
+	target := m.w.Folder.Path("damaged", run, m.w.Folder.Relative(path))
+	if err := m.w.Folder.Disk().MakeFolder(filepath.Dir(target), 0o700); err != nil {
 		return err
 	}
-	return m.w.Folder.Disk().Rename(from, to)
+	return m.w.Folder.Disk().Rename(path, target)
 }
 
 // removeDay moves the files of a day without a readable manifest aside. If another run has written the

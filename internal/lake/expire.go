@@ -133,15 +133,15 @@ func (l *Lake) removeUnneeded(ctx context.Context, own, after tables, e *Expired
 
 // collectNeeded returns the files to which the tables refer.
 func (l *Lake) collectNeeded(ctx context.Context, all []*table.Table) (map[string]bool, error) {
-	found := make([]map[string]bool, len(all))
+	filesOf := make([]map[string]bool, len(all))
 	err := eachIndex(l.files.workers(), len(all), func(i int) (err error) {
-		if found[i], err = referredFiles(ctx, all[i]); err != nil {
+		if filesOf[i], err = referredFiles(ctx, all[i]); err != nil {
 			err = fmt.Errorf("find the files of %s: %w; no file was removed", strings.Join(all[i].Identifier(), "."), err)
 		}
 		return err
 	})
 	needed := map[string]bool{}
-	for _, files := range found {
+	for _, files := range filesOf {
 		maps.Copy(needed, files)
 	}
 	return needed, err
@@ -271,36 +271,36 @@ func referredFiles(ctx context.Context, t *table.Table) (map[string]bool, error)
 	if err != nil {
 		return nil, err
 	}
-	found := map[string]bool{canonicalAddress(t.MetadataLocation()): true}
+	referred := map[string]bool{canonicalAddress(t.MetadataLocation()): true}
 	for previous := range t.Metadata().PreviousFiles() {
-		found[canonicalAddress(previous.MetadataFile)] = true
+		referred[canonicalAddress(previous.MetadataFile)] = true
 	}
 	for _, s := range t.Metadata().Snapshots() {
-		found[canonicalAddress(s.ManifestList)] = true
+		referred[canonicalAddress(s.ManifestList)] = true
 		manifests, err := s.Manifests(store)
 		if err != nil {
 			return nil, fmt.Errorf("read %s: %w", s.ManifestList, err)
 		}
 		for _, m := range manifests {
-			if found[canonicalAddress(m.FilePath())] {
+			if referred[canonicalAddress(m.FilePath())] {
 				continue
 			}
-			found[canonicalAddress(m.FilePath())] = true
+			referred[canonicalAddress(m.FilePath())] = true
 			for dataFile, err := range m.Entries(store, false) {
 				if err != nil {
 					return nil, fmt.Errorf("read %s: %w", m.FilePath(), err)
 				}
 				if dataFile.Status() != iceberg.EntryStatusDELETED {
-					found[canonicalAddress(dataFile.DataFile().FilePath())] = true
+					referred[canonicalAddress(dataFile.DataFile().FilePath())] = true
 				}
 			}
 		}
 	}
 	for s := range t.Metadata().Statistics() {
-		found[canonicalAddress(s.StatisticsPath)] = true
+		referred[canonicalAddress(s.StatisticsPath)] = true
 	}
 	for s := range t.Metadata().PartitionStatistics() {
-		found[canonicalAddress(s.StatisticsPath)] = true
+		referred[canonicalAddress(s.StatisticsPath)] = true
 	}
-	return found, nil
+	return referred, nil
 }

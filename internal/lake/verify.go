@@ -35,26 +35,26 @@ type Difference struct {
 // Verify compares every table of a night with the version: the number of rows, and a
 // checksum of all values. Like other engines, DuckDB reads the files to which the metadata of the
 // lake refer, and finds columns by their field ids.
-func (l *Lake) Verify(ctx context.Context, v *Version) (found Verified, err error) {
+func (l *Lake) Verify(ctx context.Context, v *Version) (report Verified, err error) {
 	startedAt := l.cfg.Now()
-	found = Verified{Run: v.Run, Differences: []Difference{}}
+	report = Verified{Run: v.Run, Differences: []Difference{}}
 	loaded, states, err := l.loadStates(ctx)
 	if err != nil {
-		return found, err
+		return report, err
 	}
 	isNewest := newest(states).run == v.Run
 	for _, s := range v.sources {
 		rows, files, err := v.verifyTable(ctx, s, loaded[s.name], states[s.name], isNewest)
 		if ctx.Err() != nil {
-			return found, ctx.Err()
+			return report, ctx.Err()
 		}
 		if err != nil {
-			found.Differences = append(found.Differences, Difference{l.cfg.namespace(s.name.part) + "." + s.name.name, err.Error()})
+			report.Differences = append(report.Differences, Difference{l.cfg.namespace(s.name.part) + "." + s.name.name, err.Error()})
 		}
-		found.Tables, found.Files, found.Rows = found.Tables+1, found.Files+files, found.Rows+rows
+		report.Tables, report.Files, report.Rows = report.Tables+1, report.Files+files, report.Rows+rows
 	}
-	found.Seconds = l.cfg.Now().Sub(startedAt).Round(time.Millisecond).Seconds()
-	return found, nil
+	report.Seconds = l.cfg.Now().Sub(startedAt).Round(time.Millisecond).Seconds()
+	return report, nil
 }
 
 // snapshotOf returns the snapshot of a night in a table. isNewest means that the night is the newest
@@ -169,13 +169,13 @@ func (v *Version) fetchFiles(ctx context.Context, t *table.Table, snapshot int64
 }
 
 // fetch copies a file of the lake to a local path.
-func fetch(from *files, name, to string) error {
-	r, err := from.Open(name)
+func fetch(lakeFiles *files, name, localPath string) error {
+	r, err := lakeFiles.Open(name)
 	if err != nil {
 		return err
 	}
 	defer r.Close()
-	w, err := os.Create(to)
+	w, err := os.Create(localPath)
 	if err != nil {
 		return err
 	}

@@ -20,7 +20,7 @@ var versionSQL sqltext.File
 
 // Version is a published version of the warehouse, opened for the lake.
 type Version struct {
-	*warehouse.SealedVersion
+	*warehouse.PublishedVersion
 	// Run and At are the run and the time of the snapshot.
 	Run string
 	At  time.Time
@@ -46,22 +46,22 @@ type source struct {
 
 // OpenVersion opens a published version.
 func OpenVersion(ctx context.Context, wh *warehouse.Warehouse, run string) (*Version, error) {
-	sealed, err := wh.OpenSealed(ctx, run)
+	published, err := wh.OpenChecked(ctx, run)
 	if err != nil {
 		return nil, err
 	}
-	v := &Version{SealedVersion: sealed, Run: run, At: sealed.Manifest.SnapshotAt.UTC()}
+	v := &Version{PublishedVersion: published, Run: run, At: published.Manifest.SnapshotAt.UTC()}
 	if err := v.DB.QueryRowContext(ctx, string(versionSQL.Render("limits", nil))).Scan(&v.maxGroupBytes); err != nil {
 		return nil, errors.Join(fmt.Errorf("open version %s: %w", run, err), v.Close())
 	}
-	for _, t := range sealed.Manifest.Tables {
-		def := wh.Catalog.Definition(t.Name)
+	for _, t := range published.Manifest.Tables {
+		def := wh.Schema.Definition(t.Name)
 		columns := slices.Concat(def.Columns, stream.SystemColumns())
 		v.add(source{name: tableName{current, t.Name}, schema: "main", file: t, design: design{columns, def.Comment}})
 		v.add(source{name: tableName{past, t.Name}, schema: past,
 			design: design{slices.Concat(columns, stream.ClosedColumns()), "Closed rows. " + def.Comment}})
 	}
-	for _, def := range wh.Catalog.MetaDefinitions() {
+	for _, def := range wh.Schema.MetaDefinitions() {
 		v.add(source{name: tableName{meta, def.Name}, schema: meta, design: design{def.Columns, def.Comment}})
 	}
 	if err := v.readKnownRuns(ctx, wh); err != nil {
@@ -118,18 +118,18 @@ func (v *Version) measureTables(ctx context.Context, states map[tableName]publis
 		parts = append(parts, versionSQL.Render("measure_table", sqltext.Values{"index": i, "content": s.content("true"),
 			"published_content": s.content(published), "published": published, "schema": sqltext.Name(s.schema), "table": sqltext.Name(s.name.name)}))
 	}
-	found := map[tableName]measure{}
+	measures := map[tableName]measure{}
 	err := v.EachRow(ctx, parts, func(scan func(...any) error) error {
 		var i int
 		var m measure
 		err := scan(&i, &m.content, &m.publishedContent, &m.rows, &m.addedRows)
-		found[v.sources[i].name] = m
+		measures[v.sources[i].name] = m
 		return err
 	})
 	if err != nil {
 		return nil, fmt.Errorf("read version %s: %w", v.Run, err)
 	}
-	return found, nil
+	return measures, nil
 }
 
 // content returns an expression for the checksum of the rows that a condition selects. The table must be

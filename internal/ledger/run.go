@@ -168,11 +168,11 @@ func describeVanishing(losses []Loss) string {
 	named := min(len(losses), 3)
 	var parts []string
 	for _, l := range losses[:named] {
-		of := l.Table
+		source := l.Table
 		if l.Stream != "" {
-			of += " (" + l.Stream + ")"
+			source += " (" + l.Stream + ")"
 		}
-		parts = append(parts, fmt.Sprintf("%d of %s of %s", l.Gone, plural.Count(l.Before, "row"), of))
+		parts = append(parts, fmt.Sprintf("%d of %s of %s", l.Gone, plural.Count(l.Before, "row"), source))
 	}
 	if more := len(losses) - named; more > 0 {
 		parts = append(parts, "much of "+plural.Count(more, "more table"))

@@ -157,10 +157,10 @@ func (m *merge) mergeExtras(ctx context.Context, detail stream.Stream) error {
 }
 
 // mergeObjects merges two JSON objects. If both have a member with the same name, the result has the
-// value of over. Values keep their exact text, and names are sorted.
-func mergeObjects(under, over string) (string, error) {
+// value of preferred. Values keep their exact text, and names are sorted.
+func mergeObjects(fallback, preferred string) (string, error) {
 	members := map[string]string{}
-	for _, object := range []string{under, over} {
+	for _, object := range []string{fallback, preferred} {
 		d := jsontext.NewDecoder(bytes.NewBufferString(object), jsontext.AllowDuplicateNames(true))
 		if _, err := d.ReadToken(); err != nil {
 			return "", err

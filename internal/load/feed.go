@@ -23,7 +23,7 @@ type feed struct {
 
 // openFeed starts the INSERT of a table on a connection of its own. The INSERT also reads the batches
 // of later calls of Rows.Add, so the end of ctx must not cancel it.
-func (s *staging) openFeed(ctx context.Context, to stagingTable, schema *arrow.Schema) (*feed, error) {
+func (s *staging) openFeed(ctx context.Context, to streamTable, schema *arrow.Schema) (*feed, error) {
 	ctx = context.WithoutCancel(ctx)
 	catalog := stageName
 	if s.direct.has(to.table) {

@@ -120,8 +120,8 @@ func (f *Findings) dropRejects(t stream.Table) sqlText {
 	lists, detail := f.staging.sources(t.Name)
 	st := append(lists, detail)[0]
 	root := st.Root()
-	unreadKeys := func(of stream.Table) sqlText {
-		return metaSQL.Render("unread_keys", values{"key": sqltext.Names(of.Key), "main": mainTable(of.Name), "desired": desiredTable(of.Name)})
+	unreadKeys := func(table stream.Table) sqlText {
+		return metaSQL.Render("unread_keys", values{"key": sqltext.Names(table.Key), "main": mainTable(table.Name), "desired": desiredTable(table.Name)})
 	}
 	unread := []sqlText{"key IN " + unreadKeys(t)}
 	switch {

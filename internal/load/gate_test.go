@@ -21,7 +21,7 @@ func listings(n int) map[string]streamInput {
 	return wholeLists(strings.Join(listings, ","), "")
 }
 
-// TestMassDeletionsExceedBothLimits counts deletions at and just above each limit.
+// TestMassDeletionsExceedBothLimits compares numbers of deletions with the limits.
 func TestMassDeletionsExceedBothLimits(t *testing.T) {
 	defaults := load.Limits{Share: 0.2, Rows: 50}
 	for _, c := range []struct {
@@ -47,7 +47,8 @@ func TestMassDeletionsExceedBothLimits(t *testing.T) {
 	}
 }
 
-// TestTrialMassDeletionLimitsAreExact deletes numbers of rows at and just above each limit.
+// TestTrialMassDeletionLimitsAreExact deletes exactly as many rows as a limit allows, and one row
+// more.
 func TestTrialMassDeletionLimitsAreExact(t *testing.T) {
 	requireTrials(t)
 	defaults := load.Limits{Share: 0.2, Rows: 50}

@@ -19,7 +19,7 @@ func TestFailedBatchPreventsTheMerge(t *testing.T) {
 	d, err := h.w.Begin(ctx, "20261101T020000Z", night)
 	must(t, err)
 	defer func() { must(t, d.Discard()) }()
-	s, err := load.Open(ctx, d, h.w.Catalog.Definitions(), h.streams)
+	s, err := load.Open(ctx, d, h.w.Schema.Definitions(), h.streams)
 	must(t, err)
 	must(t, s.Rows.Add(ctx, "product_listings", "product_listings", h.batch("product_listings", listing("a", "a", 1, 1))))
 	if err := s.Rows.Add(ctx, "product_listings", "product_listings", textForNumbers(t, h)); err == nil {
@@ -39,7 +39,7 @@ func TestFailedBatchPreventsTheMerge(t *testing.T) {
 func textForNumbers(t *testing.T, h *fixture) arrow.RecordBatch {
 	t.Helper()
 	var fields []arrow.Field
-	for _, c := range h.w.Catalog.Definition("product_listings").Columns {
+	for _, c := range h.w.Schema.Definition("product_listings").Columns {
 		fields = append(fields, arrow.Field{Name: c.Name, Type: arrow.BinaryTypes.String, Nullable: true})
 	}
 	for _, name := range []string{"row_hash", "seq"} {

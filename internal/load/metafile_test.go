@@ -40,9 +40,9 @@ func TestMetaIsTheSumOfItsChanges(t *testing.T) {
 		if change != "" {
 			must(t, d.Exec(t.Context(), sqltext.SQL(change)))
 		}
-		want = metaRows(t, d, wh.Catalog.MetaDefinitions())
-		must(t, load.WriteMeta(t.Context(), d, wh.Catalog.MetaDefinitions(), tables))
-		files, err := load.WriteParquet(t.Context(), d, wh.Catalog.Definitions(), tables, nil)
+		want = metaRows(t, d, wh.Schema.MetaDefinitions())
+		must(t, load.WriteMeta(t.Context(), d, wh.Schema.MetaDefinitions(), tables))
+		files, err := load.WriteParquet(t.Context(), d, wh.Schema.Definitions(), tables, nil)
 		must(t, err)
 		_, err = d.Publish(t.Context(), files)
 		must(t, err)
@@ -52,8 +52,8 @@ func TestMetaIsTheSumOfItsChanges(t *testing.T) {
 		}
 		restored, err := wh.BeginFrom(t.Context(), run+"-2", at.AddDate(0, 0, 1), "")
 		must(t, err)
-		must(t, load.RestoreMeta(t.Context(), restored, wh.Catalog.MetaDefinitions(), metaFiles))
-		if diff := cmp.Diff(want, metaRows(t, restored, wh.Catalog.MetaDefinitions())); diff != "" {
+		must(t, load.RestoreMeta(t.Context(), restored, wh.Schema.MetaDefinitions(), metaFiles))
+		if diff := cmp.Diff(want, metaRows(t, restored, wh.Schema.MetaDefinitions())); diff != "" {
 			t.Errorf("restored meta after %q (-want +got):\n%s", change, diff)
 		}
 		must(t, restored.Discard())
@@ -100,8 +100,8 @@ func publishPast(t *testing.T, wh *warehouse.Warehouse, tables []stream.Table, a
 	defer func() { must(t, d.Discard()) }()
 	must(t, d.Exec(t.Context(), sqltext.SQL(strings.ReplaceAll(change, "$run", run))))
 	past = pastRows(t, d, tables)
-	must(t, load.WriteMeta(t.Context(), d, wh.Catalog.MetaDefinitions(), tables))
-	files, err := load.WriteParquet(t.Context(), d, wh.Catalog.Definitions(), tables, nil)
+	must(t, load.WriteMeta(t.Context(), d, wh.Schema.MetaDefinitions(), tables))
+	files, err := load.WriteParquet(t.Context(), d, wh.Schema.Definitions(), tables, nil)
 	must(t, err)
 	_, err = d.Publish(t.Context(), files)
 	must(t, err)
@@ -174,7 +174,7 @@ func TestPastIsTheSumOfItsChanges(t *testing.T) {
 	wh, tables := pastWarehouse(t)
 	var defs []stream.Definition
 	for _, table := range tables {
-		defs = append(defs, wh.Catalog.Definitions()[table.Name])
+		defs = append(defs, wh.Schema.Definitions()[table.Name])
 	}
 	begun := time.Date(2026, 11, 1, 2, 0, 0, 123456000, time.UTC)
 	insertOrders := "INSERT INTO past.orders (id, valid_from, row_hash, valid_to, run_id) VALUES "

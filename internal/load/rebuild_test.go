@@ -76,7 +76,7 @@ func TestHistoryIsRebuiltFromSnapshots(t *testing.T) {
 			must(t, err)
 			defer func() { must(t, d.Discard()) }()
 			for _, i := range c.nights {
-				must(t, load.ApplySnapshot(t.Context(), d, h.w.Catalog.Tables(), all[i]))
+				must(t, load.ApplySnapshot(t.Context(), d, h.w.Schema.Tables(), all[i]))
 			}
 			if diff := cmp.Diff(c.want, queryDraft(t, d, versions)); diff != "" {
 				t.Errorf("history (-want +got):\n%s", diff)
@@ -84,7 +84,7 @@ func TestHistoryIsRebuiltFromSnapshots(t *testing.T) {
 			for _, s := range all {
 				must(t, load.WriteRun(t.Context(), d, ledger.Run{ID: s.Run, StartedAt: s.At, SnapshotAt: s.At}))
 			}
-			must(t, load.CorrectClosingRuns(t.Context(), d, h.w.Catalog.Tables()))
+			must(t, load.CorrectClosingRuns(t.Context(), d, h.w.Schema.Tables()))
 			if diff := cmp.Diff(c.wantClosingRun, queryDraft(t, d, "SELECT name, run_id FROM past.product_listings ORDER BY 1")); diff != "" {
 				t.Errorf("runs that closed rows (-want +got):\n%s", diff)
 			}
@@ -115,7 +115,7 @@ func TestSnapshotsOfEarlierProgramsAreApplied(t *testing.T) {
 				}
 				must(t, d.Exec(t.Context(), sqltext.SQL(fmt.Sprintf(`COPY (SELECT id, %s AS row_hash, ('2026-11-0' || day || ' 02:00:00+00')::TIMESTAMPTZ AS valid_from
 					FROM (SELECT id, row_hash::UBIGINT AS row_hash, day FROM (VALUES %s) AS v(id, row_hash, day))) TO %s`, hash, rows, sqltext.Literal(file)))))
-				must(t, load.ApplySnapshot(t.Context(), d, h.w.Catalog.Tables(), warehouse.Snapshot{Run: fmt.Sprint(i), At: night.AddDate(0, 0, i),
+				must(t, load.ApplySnapshot(t.Context(), d, h.w.Schema.Tables(), warehouse.Snapshot{Run: fmt.Sprint(i), At: night.AddDate(0, 0, i),
 					Files: map[string]string{"product_listings": file}}))
 			}
 			got := queryDraft(t, d, `SELECT id, row_hash, strftime(valid_from, '%d'), NULL FROM main.product_listings
@@ -168,14 +168,14 @@ func TestMetaOfAnotherCatalogIsCopied(t *testing.T) {
 	must(t, err)
 	defer func() { must(t, d.Discard()) }()
 	must(t, d.Exec(t.Context(), "ALTER TABLE meta.rejects DROP COLUMN reason"))
-	must(t, load.CopyMeta(t.Context(), d, h.w.Folder.VersionCatalog(run), h.w.Catalog.MetaDefinitions()))
+	must(t, load.CopyMeta(t.Context(), d, h.w.Folder.VersionCatalog(run), h.w.Schema.MetaDefinitions()))
 	if diff := cmp.Diff([]string{"20261101T020000Z a name 1"}, queryDraft(t, d, "SELECT run_id, key, column_name, raw FROM meta.rejects")); diff != "" {
 		t.Errorf("rejects (-want +got):\n%s", diff)
 	}
 	if diff := cmp.Diff([]string{"20261101T020000Z"}, queryDraft(t, d, "SELECT run_id FROM meta.runs")); diff != "" {
 		t.Errorf("runs (-want +got):\n%s", diff)
 	}
-	if err := load.CopyMeta(t.Context(), d, filepath.Join(h.dir, "none.duckdb"), h.w.Catalog.MetaDefinitions()); err == nil {
+	if err := load.CopyMeta(t.Context(), d, filepath.Join(h.dir, "none.duckdb"), h.w.Schema.MetaDefinitions()); err == nil {
 		t.Error("CopyMeta accepted a missing catalog")
 	}
 }

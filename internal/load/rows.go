@@ -21,7 +21,7 @@ type Rows struct {
 // fill the memory.
 func (r *Rows) Add(ctx context.Context, st, table string, rows ...arrow.RecordBatch) error {
 	defer ReleaseBatches(rows)
-	return r.staging.insert(ctx, stagingTable{st, table}, rows)
+	return r.staging.insert(ctx, streamTable{st, table}, rows)
 }
 
 // ReleaseBatches releases the memory of batches.

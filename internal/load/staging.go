@@ -19,7 +19,8 @@ import (
 // because deleted rows would leave unused blocks in the catalog.
 const stageFile = "stage.duckdb"
 
-// staging is the file of the stage, and the connections that fill it and, for large lists, main.
+// staging is the file of the stage, and the connections that fill this file. For large lists, the connections
+// also fill tables of main.
 type staging struct {
 	streamSet
 	draft *warehouse.Draft
@@ -33,7 +34,7 @@ type staging struct {
 	mu sync.Mutex // guards the fields below
 	// feeds contains the open feeds. feedCount counts all feeds that were opened. It makes the names
 	// of their views unique.
-	feeds     map[stagingTable]*feed
+	feeds     map[streamTable]*feed
 	feedCount int
 	// failed joins the errors of feeds. The rows of a failed feed are lost, so the stage cannot be
 	// merged.
@@ -42,13 +43,13 @@ type staging struct {
 	decided map[string]bool
 }
 
-// stagingTable is a table that a stream fills.
-type stagingTable struct{ stream, table string }
+// streamTable is a table that a stream fills.
+type streamTable struct{ stream, table string }
 
 // openStaging attaches the file of the stage to a draft. For each stream and each of its tables, it
 // creates a staging table with the columns of schema/, row_hash and seq.
-func openStaging(ctx context.Context, d *warehouse.Draft, of streamSet) (*staging, error) {
-	s := &staging{streamSet: of, draft: d, feeds: map[stagingTable]*feed{}, decided: map[string]bool{}}
+func openStaging(ctx context.Context, d *warehouse.Draft, streams streamSet) (*staging, error) {
+	s := &staging{streamSet: streams, draft: d, feeds: map[streamTable]*feed{}, decided: map[string]bool{}}
 	err := s.create(ctx)
 	if err == nil {
 		err = d.LimitMemory(ctx, true)
@@ -75,7 +76,7 @@ func (s *staging) create(ctx context.Context) error {
 				stageSQL.Render("create_table", values{"table": planTable(st.Name), "columns": planColumns}))
 		}
 		if FillsAlone(s.streams, st) {
-			statements = append(statements, stageSQL.Render("create_table", values{"table": stagedTable(st.Name, stream.SameTable), "columns": sameColumns}))
+			statements = append(statements, stageSQL.Render("create_table", values{"table": stagedTable(st.Name, stream.UnchangedTable), "columns": unchangedColumns}))
 		}
 		for _, t := range tablesOf(st) {
 			columns := sqltext.Join(s.defs[t.Name].Columns, ", ", func(c stream.Column) sqlText {
@@ -100,7 +101,7 @@ func createSchema(name string) sqlText {
 const largeBatch = 1_024
 
 // insert inserts batches of one table. It waits while DuckDB is busy with the table.
-func (s *staging) insert(ctx context.Context, to stagingTable, rows []arrow.RecordBatch) error {
+func (s *staging) insert(ctx context.Context, to streamTable, rows []arrow.RecordBatch) error {
 	var count int64
 	for _, b := range rows {
 		count += b.NumRows()
@@ -120,8 +121,8 @@ func (s *staging) insert(ctx context.Context, to stagingTable, rows []arrow.Reco
 }
 
 // findFeed returns the feed of a table. If the table has no feed, findFeed opens a feed for a large batch
-// or a directly filled table, and else returns nil.
-func (s *staging) findFeed(ctx context.Context, to stagingTable, schema *arrow.Schema, rows int64) (*feed, error) {
+// or a directly filled table. Otherwise it returns nil.
+func (s *staging) findFeed(ctx context.Context, to streamTable, schema *arrow.Schema, rows int64) (*feed, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if open := s.feeds[to]; open != nil || s.failed != nil {
@@ -157,7 +158,7 @@ func (s *staging) flush(ctx context.Context, st string) error {
 
 // closeFeeds closes the feeds of a stream, or of allStreams, and waits until their rows are inserted.
 func (s *staging) closeFeeds(st string) error {
-	closing := map[stagingTable]*feed{}
+	closing := map[streamTable]*feed{}
 	for to, f := range s.feeds {
 		if st == allStreams || st == to.stream {
 			closing[to] = f
@@ -177,7 +178,7 @@ func (s *staging) closeFeeds(st string) error {
 func (s *staging) close(ctx context.Context) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	_ = s.closeFeeds(allStreams) // flush or Add has reported the error
+	_ = s.closeFeeds(allStreams) // flush or insert has reported the error
 	err := s.shared.conn.Close()
 	if s.draft.Instance != nil {
 		err = errors.Join(err, s.draft.Exec(ctx, stageSQL.Render("detach", values{"catalog": sqltext.Name(stageName)})))

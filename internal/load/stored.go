@@ -21,8 +21,8 @@ func FillsAlone(streams []stream.Stream, st stream.Stream) bool {
 	return !isCompleted && !isShared && st.Completes == "" && !st.IsDetail()
 }
 
-// sameColumns are the columns of [stream.SameTable], which contains the keys of unchanged records.
-const sameColumns sqlText = "id VARCHAR, " + stream.Seq + " UBIGINT"
+// unchangedColumns are the columns of [stream.UnchangedTable], which contains the keys of unchanged records.
+const unchangedColumns sqlText = "id VARCHAR, " + stream.Seq + " UBIGINT"
 
 // SkipUnchanged means that only the keys of the unchanged records of a stream are staged. Finish then
 // adds the stored rows of these records.
@@ -35,7 +35,7 @@ func (r *Rows) addStoredRows(ctx context.Context, st stream.Stream) error {
 	main := catalogName + "." + mainTable(st.Root().Name)
 	key := sqltext.Name(st.Root().Key[0])
 	statements := []sqlText{
-		storedRowsSQL.Render("create_unchanged", values{"unchanged": unchanged, "same": stagedTable(st.Name, stream.SameTable)}),
+		storedRowsSQL.Render("create_unchanged", values{"unchanged": unchanged, "staged_unchanged": stagedTable(st.Name, stream.UnchangedTable)}),
 		storedRowsSQL.Render("find_outdated", values{"root": root, "unchanged": unchanged, "key": key}),
 	}
 	for _, t := range tablesOf(st) {

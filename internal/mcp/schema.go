@@ -21,7 +21,7 @@ type listedQuery struct {
 	Parameters map[string]any `json:"parameters,omitempty"`
 }
 
-func (s *server) listQueries(ctx context.Context, asked struct {
+func (s *server) listQueries(ctx context.Context, arguments struct {
 	Subject string `json:"subject"`
 	Name    string `json:"name"`
 }) (any, error) {
@@ -30,8 +30,8 @@ func (s *server) listQueries(ctx context.Context, asked struct {
 		return nil, err
 	}
 	queries := library.List()
-	if asked.Name != "" {
-		q, err := s.findQuery(asked.Name)
+	if arguments.Name != "" {
+		q, err := s.findQuery(arguments.Name)
 		if err != nil {
 			return nil, err
 		}
@@ -44,20 +44,20 @@ func (s *server) listQueries(ctx context.Context, asked struct {
 	for _, q := range queries {
 		listed := listedQuery{Subject: q.Subject, Name: q.Name, Title: q.Title}
 		subjects = append(subjects, listed.Subject)
-		if asked.Subject != "" && !strings.EqualFold(asked.Subject, listed.Subject) {
+		if arguments.Subject != "" && !strings.EqualFold(arguments.Subject, listed.Subject) {
 			continue
 		}
-		if asked.Subject != "" || asked.Name != "" {
+		if arguments.Subject != "" || arguments.Name != "" {
 			listed.Row, listed.About, listed.Parameters = q.Grain, q.About, parameterSchema(q.Params)
 		}
 		list.Queries = append(list.Queries, listed)
 	}
 	if len(list.Queries) == 0 {
 		slices.Sort(subjects)
-		return nil, fmt.Errorf("no query has the subject %q; subjects: %s", asked.Subject, strings.Join(slices.Compact(subjects), ", "))
+		return nil, fmt.Errorf("no query has the subject %q; subjects: %s", arguments.Subject, strings.Join(slices.Compact(subjects), ", "))
 	}
 	slices.SortStableFunc(list.Queries, func(a, b listedQuery) int { return strings.Compare(a.Subject, b.Subject) })
-	if asked.Name != "" {
+	if arguments.Name != "" {
 		s.addExamples(ctx, queries[0].Params, list.Queries[0].Parameters)
 	}
 	return list, nil

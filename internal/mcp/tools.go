@@ -107,16 +107,16 @@ var errArguments = errors.New("invalid arguments")
 
 // withArguments returns a call that parses its arguments. Unknown arguments are errors, because they
 // would have no effect.
-func withArguments[T any](call func(ctx context.Context, asked T) (any, error)) func(ctx context.Context, arguments json.RawMessage) (any, error) {
-	return func(ctx context.Context, arguments json.RawMessage) (any, error) {
-		var asked T
-		decoder := json.NewDecoder(bytes.NewReader(arguments))
+func withArguments[T any](call func(ctx context.Context, arguments T) (any, error)) func(ctx context.Context, rawArguments json.RawMessage) (any, error) {
+	return func(ctx context.Context, rawArguments json.RawMessage) (any, error) {
+		var arguments T
+		decoder := json.NewDecoder(bytes.NewReader(rawArguments))
 		decoder.DisallowUnknownFields()
 		decoder.UseNumber()
-		if err := decoder.Decode(&asked); err != nil && !errors.Is(err, io.EOF) {
+		if err := decoder.Decode(&arguments); err != nil && !errors.Is(err, io.EOF) {
 			return nil, fmt.Errorf("%w: %w", errArguments, err)
 		}
-		return call(ctx, asked)
+		return call(ctx, arguments)
 	}
 }
 
@@ -129,20 +129,20 @@ type queryArguments struct {
 	samples bool
 }
 
-func (s *server) runQuery(ctx context.Context, asked struct {
+func (s *server) runQuery(ctx context.Context, arguments struct {
 	Name       string         `json:"name"`
 	Parameters map[string]any `json:"parameters"`
 	queryArguments
 }) (any, error) {
-	q, err := s.findQuery(asked.Name)
+	q, err := s.findQuery(arguments.Name)
 	if err != nil {
 		return nil, err
 	}
-	values, err := valuesOf(q, asked.Parameters)
+	values, err := valuesOf(q, arguments.Parameters)
 	if err != nil {
 		return nil, err
 	}
-	return s.ask(ctx, q, values, asked.queryArguments)
+	return s.ask(ctx, q, values, arguments.queryArguments)
 }
 
 // findQuery returns the query with a name. The error for an unknown name suggests known names.
@@ -180,17 +180,17 @@ func valuesOf(q query.Query, parameters map[string]any) (map[string]string, erro
 	return values, nil
 }
 
-func (s *server) runSQL(ctx context.Context, asked struct {
+func (s *server) runSQL(ctx context.Context, arguments struct {
 	SQL string `json:"sql"`
 	queryArguments
 }) (any, error) {
-	if strings.TrimSpace(asked.SQL) == "" {
+	if strings.TrimSpace(arguments.SQL) == "" {
 		return nil, errors.New("sql is empty: write one SELECT")
 	}
-	return s.ask(ctx, query.Text(asked.SQL), nil, asked.queryArguments)
+	return s.ask(ctx, query.Text(arguments.SQL), nil, arguments.queryArguments)
 }
 
-func (s *server) listGrades(ctx context.Context, asked struct {
+func (s *server) listGrades(ctx context.Context, arguments struct {
 	AsOf string `json:"as_of"`
 	Held bool   `json:"held"`
 }) (any, error) {
@@ -199,23 +199,23 @@ func (s *server) listGrades(ctx context.Context, asked struct {
 		return nil, err
 	}
 	limit := maxRows
-	return s.ask(ctx, q, nil, queryArguments{AsOf: asked.AsOf, Held: asked.Held, MaxRows: &limit, samples: true})
+	return s.ask(ctx, q, nil, queryArguments{AsOf: arguments.AsOf, Held: arguments.Held, MaxRows: &limit, samples: true})
 }
 
-func (s *server) listSnapshots(ctx context.Context, asked struct {
+func (s *server) listSnapshots(ctx context.Context, arguments struct {
 	MaxRows *int `json:"max_rows"`
 }) (any, error) {
 	q, err := s.findQuery("snapshots")
 	if err != nil {
 		return nil, err
 	}
-	return s.ask(ctx, q, map[string]string{"top": "NULL"}, queryArguments{MaxRows: asked.MaxRows})
+	return s.ask(ctx, q, map[string]string{"top": "NULL"}, queryArguments{MaxRows: arguments.MaxRows})
 }
 
-func (s *server) describeTables(_ context.Context, asked struct {
+func (s *server) describeTables(_ context.Context, arguments struct {
 	Tables []string `json:"tables"`
 }) (any, error) {
-	tables, err := dictionary.Read(asked.Tables)
+	tables, err := dictionary.Read(arguments.Tables)
 	if err != nil {
 		return nil, err
 	}
@@ -241,7 +241,7 @@ func (s *server) describeTables(_ context.Context, asked struct {
 	for _, table := range tables {
 		label, row := table.RowIdentity("")
 		t := describedTable{Name: table.Name(), About: table.About, Row: label + ": " + row}
-		if len(asked.Tables) > 0 {
+		if len(arguments.Tables) > 0 {
 			t.From = table.Sources()
 			for _, c := range table.Columns {
 				t.Columns = append(t.Columns, describedColumn{c.Name, c.Type, c.About})

@@ -27,16 +27,16 @@ const (
 const sumKey = "sha256"
 
 // Put stores an object atomically. The server compares the received bytes with their checksum. An
-// object that is sent in parts becomes visible with the last request. from must have the size and
+// object that is sent in parts becomes visible with the last request. content must have the size and
 // the checksum in sum.
-func (b *Bucket) Put(ctx context.Context, name string, from io.ReaderAt, sum Sum) error {
+func (b *Bucket) Put(ctx context.Context, name string, content io.ReaderAt, sum Sum) error {
 	if sum.Bytes > multipartSize {
-		return b.newError("put", name, b.putParts(ctx, name, from, sum))
+		return b.newError("put", name, b.putParts(ctx, name, content, sum))
 	}
 	digest, err := encodeSum(sum.SHA256)
 	if err == nil {
 		_, err = b.client.PutObject(ctx, &s3.PutObjectInput{Bucket: &b.bucket, Key: b.key(name),
-			Body: io.NewSectionReader(from, 0, sum.Bytes), ContentLength: &sum.Bytes,
+			Body: io.NewSectionReader(content, 0, sum.Bytes), ContentLength: &sum.Bytes,
 			ChecksumSHA256: &digest, Metadata: map[string]string{sumKey: sum.SHA256}})
 	}
 	return b.newError("put", name, err)
@@ -52,7 +52,7 @@ func encodeSum(digits string) (string, error) {
 }
 
 // putParts sends an object in parts. After an error it removes the sent parts.
-func (b *Bucket) putParts(ctx context.Context, name string, from io.ReaderAt, sum Sum) (err error) {
+func (b *Bucket) putParts(ctx context.Context, name string, content io.ReaderAt, sum Sum) (err error) {
 	upload, err := b.client.CreateMultipartUpload(ctx, &s3.CreateMultipartUploadInput{Bucket: &b.bucket, Key: b.key(name),
 		ChecksumAlgorithm: types.ChecksumAlgorithmSha256, Metadata: map[string]string{sumKey: sum.SHA256}})
 	if err != nil {
@@ -67,7 +67,7 @@ func (b *Bucket) putParts(ctx context.Context, name string, from io.ReaderAt, su
 	var parts []types.CompletedPart
 	whole := sha256.New()
 	for at := int64(0); at < sum.Bytes; at += size {
-		body := io.NewSectionReader(from, at, min(size, sum.Bytes-at))
+		body := io.NewSectionReader(content, at, min(size, sum.Bytes-at))
 		h := sha256.New()
 		if _, err := io.Copy(io.MultiWriter(h, whole), body); err != nil {
 			return &localError{err}
@@ -75,7 +75,7 @@ func (b *Bucket) putParts(ctx context.Context, name string, from io.ReaderAt, su
 		digest := base64.StdEncoding.EncodeToString(h.Sum(nil))
 		number := aws.Int32(int32(len(parts) + 1))
 		res, err := b.client.UploadPart(ctx, &s3.UploadPartInput{Bucket: &b.bucket, Key: b.key(name), UploadId: upload.UploadId,
-			PartNumber: number, Body: io.NewSectionReader(from, at, body.Size()), ChecksumSHA256: &digest})
+			PartNumber: number, Body: io.NewSectionReader(content, at, body.Size()), ChecksumSHA256: &digest})
 		if err != nil {
 			return err
 		}

@@ -106,14 +106,14 @@ func hashSource(text string) string {
 // ChartScripts returns the names of the assets that draw charts.
 func ChartScripts() []string { return []string{"echarts.min.js", "charts.js"} }
 
-// Parse parses the layout and the shared templates of this package, and the named files of from. extra
+// Parse parses the layout and the shared templates of this package, and the named files of folder. extra
 // contains more template functions for the named files.
-func Parse(from fs.FS, extra template.FuncMap, names ...string) (*template.Template, error) {
+func Parse(folder fs.FS, extra template.FuncMap, names ...string) (*template.Template, error) {
 	t, err := template.New("layout").Funcs(funcs()).Funcs(extra).ParseFS(files, "assets/*.html")
 	if err != nil {
 		return nil, err
 	}
-	return t.ParseFS(from, names...)
+	return t.ParseFS(folder, names...)
 }
 
 // Render writes a page. data embeds a Frame.

@@ -43,7 +43,7 @@ func (n *night) audit(ctx context.Context) error {
 	if len(n.cfg.Checks.List()) == 0 {
 		return nil
 	}
-	n.cfg.Watch.setPhase("checking")
+	n.cfg.Progress.setPhase("checking")
 	var results []ledger.Check
 	err := n.draft.ReadClosed(ctx, func(catalog string) (err error) {
 		before := query.Before{Hidden: slices.Concat(n.cfg.Privacy.Drop, n.cfg.Privacy.Hash)}

@@ -63,7 +63,7 @@ type decoder struct {
 }
 
 func (n *night) newSink(s stream.Stream) (*sink, error) {
-	b, err := transform.Compile(s, n.wh.Catalog.Definitions())
+	b, err := transform.Compile(s, n.wh.Schema.Definitions())
 	if err != nil {
 		return nil, err
 	}
@@ -87,7 +87,7 @@ func (n *night) newSink(s stream.Stream) (*sink, error) {
 // returns fetch.ErrMalformed: the body gives no rows, and is requested again.
 func (k *sink) readBody(ctx context.Context, r fetch.Response) (stream.PageFacts, error) {
 	if r.Previous != nil {
-		k.night.cfg.Watch.countAnswer(r, *r.Previous)
+		k.night.cfg.Progress.countAnswer(r, *r.Previous)
 		return *r.Previous, nil
 	}
 	var d *decoder
@@ -109,7 +109,7 @@ func (k *sink) readBody(ctx context.Context, r fetch.Response) (stream.PageFacts
 	}
 	k.records.Add(int64(page.Records))
 	page.IDs = slices.Clone(page.IDs) // the decoder reuses the slice
-	k.night.cfg.Watch.countAnswer(r, page)
+	k.night.cfg.Progress.countAnswer(r, page)
 	if d.unstagedBytes += len(r.Body); d.Rows() < cmp.Or(k.night.cfg.BatchRows, batchRows) && d.unstagedBytes < batchBytes {
 		return page, nil
 	}

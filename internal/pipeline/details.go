@@ -19,7 +19,7 @@ func (r *reader) readDetails(ctx context.Context, result *received, upTo load.Pr
 	if err != nil {
 		return stageErr(err)
 	}
-	r.night.cfg.Watch.setPlanned(s, plan.Fetch)
+	r.night.cfg.Progress.setPlanned(s, plan.Fetch)
 	var asked []string // the ids that the night had time to request
 	ids := func(yield func(string, error) bool) {
 		for id, err := range stage.Details.IDsToAsk(ctx, s, upTo) {

@@ -142,7 +142,7 @@ func (n *night) stageEvents(ctx context.Context, batch []stream.Event, routes ma
 // not published. For a replay, it returns only the folder of the replayed run.
 func (n *night) landEvents(ctx context.Context) ([]string, error) {
 	if !n.mode.asksService() {
-		return []string{n.wh.Folder.EventsPath(n.mode.source)}, nil
+		return []string{n.wh.Folder.EventsPath(n.mode.replayedRun)}, nil
 	}
 	folder := n.wh.Folder.EventsPath(n.run.ID)
 	var err error
@@ -230,7 +230,7 @@ func (n *night) privacyOf(s stream.Stream) transform.Privacy {
 	drop := n.privateColumns(s, n.cfg.Privacy.Drop)
 	privacy := transform.Privacy{Key: n.cfg.Privacy.Key}
 	for _, column := range n.privateColumns(s, n.cfg.Privacy.Hash) {
-		switch c, _ := n.wh.Catalog.Definition(s.Root().Name).Column(column); {
+		switch c, _ := n.wh.Schema.Definition(s.Root().Name).Column(column); {
 		case slices.Contains(drop, column):
 		case c.Type == stream.Text:
 			privacy.Hash = append(privacy.Hash, s.Root().Name+"."+column)
@@ -249,7 +249,7 @@ func (n *night) privacyOf(s stream.Stream) transform.Privacy {
 // same name private. Without a column of this name, the column extra is private, because it may contain
 // the value. If the plain text or the rich text of a comment is private, both are private.
 func (n *night) privateColumns(s stream.Stream, configured []string) []string {
-	def := n.wh.Catalog.Definition(s.Root().Name)
+	def := n.wh.Schema.Definition(s.Root().Name)
 	var columns []string
 	for _, private := range configured {
 		table, column, _ := strings.Cut(private, ".")

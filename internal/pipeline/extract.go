@@ -128,7 +128,7 @@ func (r *reader) isWanted(result *streamResult) bool {
 func (r *reader) readStream(ctx context.Context, result *received, upTo load.Priority) (err error) {
 	s, began := result.stream, time.Now()
 	defer func() { result.took += time.Since(began) }()
-	r.night.cfg.Watch.setReading(s)
+	r.night.cfg.Progress.setReading(s)
 	if result.sink = cmp.Or(result.sink, r.night.eventSinks[s.Name]); result.sink == nil {
 		if result.sink, err = r.night.newSink(s); err != nil {
 			return err
@@ -244,7 +244,7 @@ func (f *finisher) finishStream(ctx context.Context, result received) error {
 		result.sink.writeEntries()
 	}
 	f.reader.done = append(f.reader.done, result.streamResult)
-	n.cfg.Watch.setRead(result.streamResult)
+	n.cfg.Progress.setRead(result.streamResult)
 	if err := n.faultPoint("stream staged"); err != nil {
 		return err
 	}

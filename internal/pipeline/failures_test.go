@@ -288,16 +288,16 @@ func TestGateDoubtsNotFound(t *testing.T) {
 // TestProgress reads the progress before, during and after nights.
 func TestProgress(t *testing.T) {
 	h := newHarness(t, smallWorld(), append(orderStreams(), "folders")...)
-	watch := &pipeline.Watch{}
-	h.cfg.Watch, h.cfg.Fetch.Concurrency = watch, 1
+	tracker := &pipeline.ProgressTracker{}
+	h.cfg.Progress, h.cfg.Fetch.Concurrency = tracker, 1
 	h.cfg.Details = pipeline.AllDetails
 	var lists, details ledger.Progress // during the second page of orders, and during the last detail
 	hook := func(r *http.Request) {
 		switch {
 		case r.URL.Path == "/orders" && r.URL.Query().Get("page") == "2":
-			lists, _ = watch.Progress()
+			lists, _ = tracker.Progress()
 		case strings.HasPrefix(r.URL.Path, "/orders/"):
-			details, _ = watch.Progress()
+			details, _ = tracker.Progress()
 		}
 	}
 	h.onRequest.Store(&hook)
@@ -313,7 +313,7 @@ func TestProgress(t *testing.T) {
 	}
 	var expected int64
 	for night := 1; night <= 2; night++ {
-		if _, ok := watch.Progress(); ok {
+		if _, ok := tracker.Progress(); ok {
 			t.Error("Progress returned true while no run was in progress")
 		}
 		orders := int64(len(h.service.Records("/orders")))

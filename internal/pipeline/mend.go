@@ -93,7 +93,7 @@ func (m *mending) lostErr(lost []warehouse.SeriesFile) error {
 // runs contain the later changes.
 func (m *mending) writeMeta(ctx context.Context) error {
 	m.draft.Previous = "" // the file contains all rows
-	if err := load.WriteMeta(ctx, m.draft, m.wh.Catalog.MetaDefinitions(), m.wh.Catalog.Tables()); err != nil {
+	if err := load.WriteMeta(ctx, m.draft, m.wh.Schema.MetaDefinitions(), m.wh.Schema.Tables()); err != nil {
 		return err
 	}
 	file, err := m.mender.ReplaceMeta(m.draft, m.done.Source)
@@ -105,11 +105,11 @@ func (m *mending) writeMeta(ctx context.Context) error {
 
 // writeFile writes a file of a day from the history in the catalog.
 func (m *mending) writeFile(ctx context.Context, file warehouse.SeriesFile) (sum checksum.FileSum, err error) {
-	i := slices.IndexFunc(m.wh.Catalog.Tables(), func(t stream.Table) bool { return t.Name == file.Table.Name })
+	i := slices.IndexFunc(m.wh.Schema.Tables(), func(t stream.Table) bool { return t.Name == file.Table.Name })
 	if i < 0 {
 		return sum, fmt.Errorf("mend table %s: this program has no such table", file.Table.Name)
 	}
-	if err := load.WriteDay(ctx, m.draft, m.wh.Catalog.Tables()[i], file); err != nil {
+	if err := load.WriteDay(ctx, m.draft, m.wh.Schema.Tables()[i], file); err != nil {
 		return sum, err
 	}
 	sum, err = m.mender.Replace(file, filepath.Join(m.draft.Dir, file.Table.File))
@@ -184,7 +184,7 @@ func (m *mending) addDay(ctx context.Context, run string, at time.Time) error {
 	if err != nil {
 		return err
 	}
-	for _, t := range m.wh.Catalog.Tables() {
+	for _, t := range m.wh.Schema.Tables() {
 		n, counted := rows[t.Name]
 		if !counted {
 			n = -1
@@ -192,7 +192,7 @@ func (m *mending) addDay(ctx context.Context, run string, at time.Time) error {
 		file := warehouse.SeriesFile{Day: day, Table: warehouse.ManifestTable{Name: t.Name, Rows: n, FileSum: checksum.FileSum{File: t.Name + ".parquet"}}}
 		var grade fetch.Grade
 		for _, s := range m.cfg.Streams {
-			if slices.ContainsFunc(s.Tables, func(of stream.Table) bool { return of.Name == t.Name }) && (s.Completes == "" || fetch.Grade(grades[s.Name]) != fetch.Skipped) {
+			if slices.ContainsFunc(s.Tables, func(filled stream.Table) bool { return filled.Name == t.Name }) && (s.Completes == "" || fetch.Grade(grades[s.Name]) != fetch.Skipped) {
 				grade = grade.Worse(fetch.Grade(grades[s.Name]))
 			}
 		}

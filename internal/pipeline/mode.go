@@ -25,9 +25,9 @@ type runMode struct {
 	resumed *warehouse.Unfinished
 	// targets are the records that a refresh reads.
 	targets Targets
-	// source is the run whose landed answers a replay reads. base is the version on which the
+	// replayedRun is the run whose landed answers a replay reads. base is the version on which the
 	// replay is built. base is set after the lock was taken.
-	source, base string
+	replayedRun, base string
 }
 
 // asksService reports whether the run uses the network.

@@ -63,7 +63,7 @@ type Config struct {
 	// each check. 0 means no limit.
 	Checks       checks.Set
 	CheckTimeout time.Duration
-	// AcceptLoss allows Rebuild to publish less than readers have.
+	// AcceptLoss allows Rebuild to publish fewer rows than the current snapshot has.
 	AcceptLoss bool
 	// DryRun reads the streams, checks the limits and merges, but does not publish.
 	DryRun bool
@@ -82,8 +82,8 @@ type Config struct {
 	// this attempt at the run. After this time no new list or id is requested, and the records that
 	// were read are published. 0 means no limit.
 	MaxDuration time.Duration
-	// Watch, if set, is updated with the progress of the night.
-	Watch *Watch
+	// Progress, if set, tracks the progress of the night.
+	Progress *ProgressTracker
 	// Now is the clock of the snapshot time and of the ledger entry. fetch measures waits
 	// and latencies on the real clock.
 	Now func() time.Time
@@ -148,7 +148,7 @@ func (n *night) open(ctx context.Context) (err error) {
 	if err := n.removeEntries(n.draft.Previous); err != nil {
 		return err
 	}
-	n.stage, err = load.Open(ctx, n.draft, n.wh.Catalog.Definitions(), n.cfg.Streams)
+	n.stage, err = load.Open(ctx, n.draft, n.wh.Schema.Definitions(), n.cfg.Streams)
 	return err
 }
 
@@ -179,7 +179,7 @@ type runner struct {
 	reader *reader
 	// reread contains the streams that were read a second time because of a gate.
 	reread map[string]bool
-	// published is set when readers see the snapshot.
+	// published is set when the snapshot is visible.
 	published bool
 }
 
@@ -248,12 +248,12 @@ func (r *runner) finishRun(ctx context.Context, res Result, err error) (Result, 
 		r.night.run.ExitCode = ledger.Partial.ExitCode()
 		res.Run = r.night.run
 	}
-	recorded := wh.Ledger.Record(res.Run)
-	if recorded == nil && r.night.mode.kind != ledger.Replay {
-		// A replay writes no unfinished-run file: an existing one belongs to another run.
-		recorded = wh.Ledger.FinishOneShot()
+	recordErr := wh.Ledger.Record(res.Run)
+	if recordErr == nil && r.night.mode.kind != ledger.Replay {
+		// A replay writes no unfinished-run file: an existing file belongs to another run.
+		recordErr = wh.Ledger.RemoveUnresumableRun()
 	}
-	return res, wh.Folder.FullErr(errors.Join(err, r.logIfPublished(recorded), r.lock.Release()))
+	return res, wh.Folder.FullErr(errors.Join(err, r.logIfPublished(recordErr), r.lock.Release()))
 }
 
 // stoppedError contains the cause and the consequence of a stop of a run. The message omits the errors
@@ -331,7 +331,7 @@ func inOrder(steps ...func() error) error {
 func (r *runner) execute(ctx context.Context) (res Result, err error) {
 	n := r.night
 	began := time.Now()
-	raw := n.wh.Folder.RawPath(cmp.Or(n.mode.source, n.run.ID))
+	raw := n.wh.Folder.RawPath(cmp.Or(n.mode.replayedRun, n.run.ID))
 	landing, err := fetch.OpenLanding(raw, fetch.LandingOptions{Step: n.cfg.Warehouse.Step})
 	if err != nil {
 		return res, err
@@ -346,13 +346,13 @@ func (r *runner) execute(ctx context.Context) (res Result, err error) {
 	}
 	defer client.Close()
 	r.reader = &reader{night: n, client: client, began: began}
-	if n.cfg.Watch != nil {
+	if n.cfg.Progress != nil {
 		runs, err := n.wh.Ledger.Runs()
 		if err != nil {
 			return res, err
 		}
-		n.cfg.Watch.beginRun(client, n, runs)
-		defer n.cfg.Watch.endRun()
+		n.cfg.Progress.beginRun(client, n, runs)
+		defer n.cfg.Progress.endRun()
 	}
 	if r.reader.token, err = checkToken(ctx, client, n.cfg.TeamID); err != nil {
 		return res, err
@@ -383,8 +383,8 @@ func (r *runner) readAndPublish(ctx context.Context) (res Result, err error) {
 	return r.publish(ctx)
 }
 
-// closeEntry completes the ledger entry of a run that ends with err. It adds the grade and
-// the cost of each stream.
+// closeEntry completes the ledger entry of a run. err is the error of the run, or nil. The entry gets
+// the grade and the cost of each stream.
 func (r *runner) closeEntry(ctx context.Context, err error) ledger.Run {
 	run := &r.night.run
 	run.EndedAt = run.StartedAt.Add(max(0, r.night.cfg.Now().Sub(run.StartedAt)))

@@ -11,9 +11,9 @@ import (
 	"placementsync/internal/stream"
 )
 
-// Watch shows the progress of the current run. It can be used for several runs, one after the
-// other. The zero value is ready and safe for concurrent use. A nil Watch ignores updates.
-type Watch struct {
+// ProgressTracker shows the progress of the current run. It can be used for several runs, one after
+// the other. The zero value is ready and safe for concurrent use. A nil ProgressTracker ignores updates.
+type ProgressTracker struct {
 	mu       sync.Mutex
 	client   *fetch.Client // nil if no run is in progress
 	current  ledger.Progress
@@ -22,28 +22,28 @@ type Watch struct {
 }
 
 // Progress returns the progress of the current run. It returns false if no run is in progress.
-func (w *Watch) Progress() (ledger.Progress, bool) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.client == nil {
+func (t *ProgressTracker) Progress() (ledger.Progress, bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.client == nil {
 		return ledger.Progress{}, false
 	}
-	p := w.current
-	p.Streams = slices.Clone(w.current.Streams)
+	p := t.current
+	p.Streams = slices.Clone(t.current.Streams)
 	var overall fetch.Telemetry
-	for _, t := range w.client.Telemetry() {
-		if t.Requests > 0 && (overall.First.IsZero() || t.First.Before(overall.First)) {
-			overall.First = t.First
+	for _, counts := range t.client.Telemetry() {
+		if counts.Requests > 0 && (overall.First.IsZero() || counts.First.Before(overall.First)) {
+			overall.First = counts.First
 		}
-		overall.Requests += t.Requests
-		p.Requests += t.Requests
-		p.Retries += t.Retries
-		if s := findStream(&p, t.Stream); s != nil {
-			s.Requests, s.Retries = t.Requests, t.Retries
-			s.PerSecond = perSecond(t, time.Now())
+		overall.Requests += counts.Requests
+		p.Requests += counts.Requests
+		p.Retries += counts.Retries
+		if s := findStream(&p, counts.Stream); s != nil {
+			s.Requests, s.Retries = counts.Requests, counts.Retries
+			s.PerSecond = perSecond(counts, time.Now())
 		}
 	}
-	estimateRest(&p, w.expected, perSecond(overall, time.Now()))
+	estimateRest(&p, t.expected, perSecond(overall, time.Now()))
 	return p, true
 }
 
@@ -100,55 +100,55 @@ func findStream(p *ledger.Progress, name string) *ledger.StreamProgress {
 }
 
 // beginRun starts to show the progress of a run. runs are the earlier runs.
-func (w *Watch) beginRun(client *fetch.Client, n *night, runs []ledger.Run) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.client, w.expected, w.byID = client, nil, map[string]bool{}
-	w.current = ledger.Progress{Run: n.run.ID, StartedAt: n.run.StartedAt, Phase: "checking the token", Allowed: n.cfg.Fetch.RequestsPerSecond}
+func (t *ProgressTracker) beginRun(client *fetch.Client, n *night, runs []ledger.Run) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.client, t.expected, t.byID = client, nil, map[string]bool{}
+	t.current = ledger.Progress{Run: n.run.ID, StartedAt: n.run.StartedAt, Phase: "checking the token", Allowed: n.cfg.Fetch.RequestsPerSecond}
 	for _, s := range n.cfg.Streams {
-		w.current.Streams = append(w.current.Streams, ledger.StreamProgress{Name: s.Name, State: ledger.Waiting})
-		w.expected = append(w.expected, lastRequests(runs, s.Name))
+		t.current.Streams = append(t.current.Streams, ledger.StreamProgress{Name: s.Name, State: ledger.Waiting})
+		t.expected = append(t.expected, lastRequests(runs, s.Name))
 	}
 }
 
 // endRun ends the progress of the run.
-func (w *Watch) endRun() {
-	w.update("", func(*ledger.StreamProgress) { w.client = nil })
+func (t *ProgressTracker) endRun() {
+	t.update("", func(*ledger.StreamProgress) { t.client = nil })
 }
 
-func (w *Watch) setPhase(text string) {
-	w.update("", func(*ledger.StreamProgress) { w.current.Phase = text })
+func (t *ProgressTracker) setPhase(text string) {
+	t.update("", func(*ledger.StreamProgress) { t.current.Phase = text })
 }
 
 // update calls write for a stream. With an empty name it calls write(nil), to change the run.
-func (w *Watch) update(name string, write func(s *ledger.StreamProgress)) {
-	if w == nil {
+func (t *ProgressTracker) update(name string, write func(s *ledger.StreamProgress)) {
+	if t == nil {
 		return
 	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	s := findStream(&w.current, name)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	s := findStream(&t.current, name)
 	if s != nil || name == "" {
 		write(s)
 	}
 }
 
-func (w *Watch) setReading(s stream.Stream) {
-	w.update(s.Name, func(p *ledger.StreamProgress) {
-		p.State, w.current.Phase = ledger.Reading, "reading "+s.Name
+func (t *ProgressTracker) setReading(s stream.Stream) {
+	t.update(s.Name, func(p *ledger.StreamProgress) {
+		p.State, t.current.Phase = ledger.Reading, "reading "+s.Name
 	})
 }
 
 // setPlanned sets the number of details that will be requested.
-func (w *Watch) setPlanned(s stream.Stream, total int64) {
-	w.update(s.Name, func(p *ledger.StreamProgress) { p.Total, w.byID[s.Name] = total, true })
+func (t *ProgressTracker) setPlanned(s stream.Stream, total int64) {
+	t.update(s.Name, func(p *ledger.StreamProgress) { p.Total, t.byID[s.Name] = total, true })
 }
 
 // countAnswer counts an answer. Each pass over a list starts from zero.
-func (w *Watch) countAnswer(r fetch.Response, page stream.PageFacts) {
-	w.update(r.Stream, func(p *ledger.StreamProgress) {
+func (t *ProgressTracker) countAnswer(r fetch.Response, page stream.PageFacts) {
+	t.update(r.Stream, func(p *ledger.StreamProgress) {
 		switch {
-		case w.byID[r.Stream]:
+		case t.byID[r.Stream]:
 			if r.Pass <= 1 && r.Page <= 1 { // one id may have several pages
 				p.Done++
 			}
@@ -165,8 +165,8 @@ func (w *Watch) countAnswer(r fetch.Response, page stream.PageFacts) {
 	})
 }
 
-func (w *Watch) setRead(r streamResult) {
-	w.update(r.stream.Name, func(p *ledger.StreamProgress) {
+func (t *ProgressTracker) setRead(r streamResult) {
+	t.update(r.stream.Name, func(p *ledger.StreamProgress) {
 		p.State, p.Rows, p.Left, p.Grade, p.Reason = ledger.Read, r.rows, 0, string(r.evidence.Grade), r.evidence.Reason
 	})
 }

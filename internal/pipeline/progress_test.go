@@ -68,7 +68,7 @@ func TestEstimateRest(t *testing.T) {
 
 // TestCountAnswer counts the pages of a list with two passes, and ids with several pages.
 func TestCountAnswer(t *testing.T) {
-	w := &Watch{byID: map[string]bool{"details": true}}
+	w := &ProgressTracker{byID: map[string]bool{"details": true}}
 	w.current.Streams = []ledger.StreamProgress{{Name: "list"}, {Name: "details"}}
 	page := func(name string, pass, number, records int, pages int64) {
 		w.countAnswer(fetch.Response{Request: fetch.Request{Stream: name, Pass: pass, Page: number}}, stream.PageFacts{Records: records, Paginated: true, TotalPages: pages})
@@ -86,8 +86,8 @@ func TestCountAnswer(t *testing.T) {
 	if diff := cmp.Diff(want, w.current.Streams); diff != "" {
 		t.Errorf("progress (-want +got):\n%s", diff)
 	}
-	var noWatch *Watch
-	noWatch.setPhase("ignored")
+	var noTracker *ProgressTracker
+	noTracker.setPhase("ignored")
 }
 
 // TestLedgerRow checks the used share of the allowed request rate and the rows of a stream before

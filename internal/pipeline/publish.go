@@ -81,7 +81,7 @@ func (r *runner) listsWithIDsOf(table string) (names []string) {
 // run ends after the merge.
 func (r *runner) publish(ctx context.Context) (Result, error) {
 	n, done := r.night, r.reader.done
-	n.cfg.Watch.setPhase("merging")
+	n.cfg.Progress.setPhase("merging")
 	limits := n.cfg.Limits
 	limits.Confirmed = func(table string) bool {
 		return n.cfg.AllowMassDelete && (!n.mode.asksService() || len(r.streamsReadOnce(table)) == 0)
@@ -118,7 +118,7 @@ func (r *runner) publish(ctx context.Context) (Result, error) {
 	if err = errors.Join(err, n.faultPoint("audited")); err != nil {
 		return Result{Changes: changes}, err
 	}
-	n.cfg.Watch.setPhase("publishing")
+	n.cfg.Progress.setPhase("publishing")
 	files, err := r.writeFiles(ctx, changes)
 	if err != nil {
 		return Result{}, err
@@ -152,10 +152,10 @@ func (r *runner) writeFiles(ctx context.Context, changes []load.Change) (files [
 	n := r.night
 	writing, ctx := errgroup.WithContext(ctx)
 	writing.Go(func() error {
-		return load.WriteMeta(ctx, n.draft, n.wh.Catalog.MetaDefinitions(), n.wh.Catalog.Tables())
+		return load.WriteMeta(ctx, n.draft, n.wh.Schema.MetaDefinitions(), n.wh.Schema.Tables())
 	})
 	writing.Go(func() (err error) {
-		files, err = load.WriteParquet(ctx, n.draft, n.wh.Catalog.Definitions(), n.wh.Catalog.Tables(), changes)
+		files, err = load.WriteParquet(ctx, n.draft, n.wh.Schema.Definitions(), n.wh.Schema.Tables(), changes)
 		return err
 	})
 	return files, writing.Wait()
@@ -164,12 +164,12 @@ func (r *runner) writeFiles(ctx context.Context, changes []load.Change) (files [
 // reportDamage logs and records damaged files of the previous version. The draft contains new
 // files in their place.
 func (n *night) reportDamage() {
-	found := n.draft.DamagedFiles()
-	if len(found) == 0 {
+	damagedFiles := n.draft.DamagedFiles()
+	if len(damagedFiles) == 0 {
 		return
 	}
 	var files []string
-	for _, d := range found {
+	for _, d := range damagedFiles {
 		files = append(files, d.File)
 		n.cfg.Log.Warn("a published file is damaged; this run writes it again, and placementsync verify --read-data finds other damage", "files", d.File, "error", d.Problem)
 	}

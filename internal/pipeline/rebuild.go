@@ -34,10 +34,10 @@ type RebuildResult struct {
 	// Lost is the newest published run in the ledger, if its snapshot is newer than the series.
 	// Otherwise Lost is empty.
 	Lost string
-	// Between counts the snapshots in meta, from First to Last, that have no day in the series.
+	// SnapshotsWithoutDay counts the snapshots in meta, from First to Last, that have no day in the series.
 	// Row versions that existed only between two days of the series are then missing in history.
-	// Between is 0 if history comes from recorded closed rows.
-	Between int
+	// SnapshotsWithoutDay is 0 if history comes from recorded closed rows.
+	SnapshotsWithoutDay int
 	// Meta is set if the tables of meta were restored. It is not set if all files of changes are lost.
 	Meta bool
 	// Runs is the number of runs from whose closed rows history was restored. Zero means that
@@ -57,7 +57,7 @@ func (e *SeriesError) Error() string {
 	var b strings.Builder
 	b.WriteString("rebuild: the Parquet series is damaged; nothing was published")
 	for _, d := range e.Found {
-		fmt.Fprintf(&b, "\n  %s: %s; lost with it: %s", d.File, d.Problem, d.Cost)
+		fmt.Fprintf(&b, "\n  %s: %s; lost with it: %s", d.File, d.Problem, d.Affected)
 	}
 	if e.IsCatalogWhole {
 		b.WriteString("\nthe catalog that readers see is undamaged: placementsync rebuild --series restores the damaged files of the series from it")
@@ -157,7 +157,7 @@ func (b *rebuild) publish(ctx context.Context) (err error) {
 			files, err = b.writeParquet(ctx)
 			return err
 		},
-		func() error { return load.WriteMeta(ctx, d, b.wh.Catalog.MetaDefinitions(), b.wh.Catalog.Tables()) },
+		func() error { return load.WriteMeta(ctx, d, b.wh.Schema.MetaDefinitions(), b.wh.Schema.Tables()) },
 		func() error { return d.WriteLedgerLine(b.run) })
 	if err != nil {
 		return err
@@ -193,7 +193,7 @@ func (b *rebuild) replaySeries(ctx context.Context) error {
 	b.last = snapshots[len(snapshots)-1]
 	b.Snapshots, b.First, b.Last = len(snapshots), snapshots[0].At, b.last.At
 	b.rowsAt = map[string]time.Time{}
-	for _, t := range b.wh.Catalog.Tables() {
+	for _, t := range b.wh.Schema.Tables() {
 		b.rowsAt[t.Name] = b.last.At
 		for _, snap := range snapshots {
 			if snap.Files[t.Name] != "" {
@@ -222,7 +222,7 @@ func (b *rebuild) replaySeries(ctx context.Context) error {
 		return &SeriesError{b.Skipped, b.isCatalogWhole()}
 	}
 	for _, snap := range snapshots {
-		tables := b.wh.Catalog.Tables()
+		tables := b.wh.Schema.Tables()
 		if b.hasExactPast {
 			tables = slices.DeleteFunc(slices.Clone(tables), func(t stream.Table) bool { return !b.rowsAt[t.Name].Equal(snap.At) })
 		}
@@ -238,7 +238,7 @@ func (b *rebuild) replaySeries(ctx context.Context) error {
 		return load.DropClosed(ctx, b.draft, b.olderTables())
 	}
 	files, _, _ := integrity.MetaFiles(b.wh, b.last.Version)
-	return load.MergePast(ctx, b.draft, b.wh.Catalog.Tables(), files, b.rowsAt)
+	return load.MergePast(ctx, b.draft, b.wh.Schema.Tables(), files, b.rowsAt)
 }
 
 // findLost sets Lost if readers saw a newer snapshot than the newest snapshot of the series. In a copied
@@ -267,14 +267,14 @@ func (b *rebuild) restorePast(ctx context.Context) (isExact bool, err error) {
 	files, hasPast, damaged := integrity.MetaFiles(b.wh, b.last.Version)
 	if hasPast && len(damaged) == 0 {
 		b.Runs = len(files)
-		return true, load.RestorePast(ctx, b.draft, b.wh.Catalog.Tables(), files, b.last.At)
+		return true, load.RestorePast(ctx, b.draft, b.wh.Schema.Tables(), files, b.last.At)
 	}
 	latest, _, err := b.wh.Versions.Latest()
 	if err != nil {
 		return false, err
 	}
 	if b.isCatalogNewest(latest) {
-		if err = load.CopyPast(ctx, b.draft, b.wh.Folder.VersionCatalog(latest), b.wh.Catalog.Tables(), b.last.At); err == nil {
+		if err = load.CopyPast(ctx, b.draft, b.wh.Folder.VersionCatalog(latest), b.wh.Schema.Tables(), b.last.At); err == nil {
 			return true, nil
 		}
 		b.cfg.Log.Warn("closed rows not copied from the catalog", "run", latest, "error", err)
@@ -306,7 +306,7 @@ func (b *rebuild) restoreMeta(ctx context.Context) error {
 		return err
 	}
 	if b.isCatalogNewest(latest) {
-		if err = load.CopyMeta(ctx, b.draft, b.wh.Folder.VersionCatalog(latest), b.wh.Catalog.MetaDefinitions()); err == nil {
+		if err = load.CopyMeta(ctx, b.draft, b.wh.Folder.VersionCatalog(latest), b.wh.Schema.MetaDefinitions()); err == nil {
 			b.Meta = true
 			return b.fixComputedHistory(ctx)
 		}
@@ -321,7 +321,7 @@ func (b *rebuild) restoreMeta(ctx context.Context) error {
 		return nil // all files of changes are lost
 	}
 	b.Meta = true
-	if err := load.RestoreMeta(ctx, b.draft, b.wh.Catalog.MetaDefinitions(), files); err != nil {
+	if err := load.RestoreMeta(ctx, b.draft, b.wh.Schema.MetaDefinitions(), files); err != nil {
 		return err
 	}
 	return b.fixComputedHistory(ctx)
@@ -333,12 +333,12 @@ func (b *rebuild) fixComputedHistory(ctx context.Context) error {
 	if b.hasExactPast {
 		return nil
 	}
-	if err := load.CorrectClosingRuns(ctx, b.draft, b.wh.Catalog.Tables()); err != nil {
+	if err := load.CorrectClosingRuns(ctx, b.draft, b.wh.Schema.Tables()); err != nil {
 		return err
 	}
 	var known int
 	err := b.draft.DB.QueryRowContext(ctx, "SELECT count(DISTINCT snapshot_at) FROM meta.runs WHERE snapshot_at BETWEEN ? AND ?", b.First, b.Last).Scan(&known)
-	b.Between = max(0, known-b.Snapshots)
+	b.SnapshotsWithoutDay = max(0, known-b.Snapshots)
 	return err
 }
 
@@ -356,7 +356,7 @@ func (b *rebuild) closeEntry(ctx context.Context) error {
 		lost = append(lost, "run "+b.Lost+" (the series has no complete day of it)")
 	}
 	for _, d := range b.Skipped {
-		lost = append(lost, d.Cost+" ("+d.File+": "+d.Problem+")")
+		lost = append(lost, d.Affected+" ("+d.File+": "+d.Problem+")")
 	}
 	for table, at := range b.olderTables() {
 		if err := load.CarryStreams(ctx, b.draft, b.last.Run, stream.FilledBy(b.cfg.Streams, table), at, olderNote(at)); err != nil {
@@ -375,7 +375,7 @@ func (b *rebuild) writeParquet(ctx context.Context) ([]warehouse.ManifestTable, 
 	isSameProgram := b.last.Program == b.cfg.Warehouse.Program && b.last.Schema == dictionary.SchemaVersion()
 	var toWrite []stream.Table
 	var files []warehouse.ManifestTable
-	for _, t := range b.wh.Catalog.Tables() {
+	for _, t := range b.wh.Schema.Tables() {
 		from, inManifest := b.last.Files[t.Name], b.last.Tables[t.Name]
 		if !isSameProgram || from == "" || inManifest.File == "" {
 			toWrite = append(toWrite, t)
@@ -388,7 +388,7 @@ func (b *rebuild) writeParquet(ctx context.Context) ([]warehouse.ManifestTable, 
 	}
 	// New files have the run and time of the night in their metadata.
 	b.draft.Run, b.draft.At = b.last.Run, b.last.At
-	written, err := load.WriteParquet(ctx, b.draft, b.wh.Catalog.Definitions(), toWrite, nil)
+	written, err := load.WriteParquet(ctx, b.draft, b.wh.Schema.Definitions(), toWrite, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -400,7 +400,7 @@ func (b *rebuild) writeParquet(ctx context.Context) ([]warehouse.ManifestTable, 
 		files = append(files, file)
 	}
 	position := func(table string) int {
-		return slices.IndexFunc(b.wh.Catalog.Tables(), func(t stream.Table) bool { return t.Name == table })
+		return slices.IndexFunc(b.wh.Schema.Tables(), func(t stream.Table) bool { return t.Name == table })
 	}
 	slices.SortFunc(files, func(x, y warehouse.ManifestTable) int { return cmp.Compare(position(x.Name), position(y.Name)) })
 	return files, nil

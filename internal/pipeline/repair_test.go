@@ -87,7 +87,7 @@ func TestRebuildGivesTheSameHistory(t *testing.T) {
 			r, err := pipeline.Rebuild(t.Context(), c.cfg, false)
 			must(t, err)
 			first, last := time.Date(2026, 11, 2, 2, 0, 0, 0, time.UTC), time.Date(2026, 11, 4, 2, 0, 0, 0, time.UTC)
-			if r.Snapshots != 3 || !r.First.Equal(first) || !r.Last.Equal(last) || len(r.Skipped)+len(r.Unused)+len(r.Unfinished) > 0 || r.Lost != "" || !r.Meta || r.Between != 0 {
+			if r.Snapshots != 3 || !r.First.Equal(first) || !r.Last.Equal(last) || len(r.Skipped)+len(r.Unused)+len(r.Unfinished) > 0 || r.Lost != "" || !r.Meta || r.SnapshotsWithoutDay != 0 {
 				t.Errorf("the rebuild is %+v, want all of 3 snapshots and meta, without damage", r)
 			}
 			if want := map[bool]int{true: 0, false: 3}[name == "no changes of meta"]; r.Runs != want {
@@ -266,9 +266,9 @@ func TestVerifyFindsDamage(t *testing.T) {
 	for file, c := range map[string]struct {
 		problem, result string
 	}{
-		"raw/20261103T020000Z/journal.jsonl":                 {"answers are damaged", integrity.Damaged},
+		"raw/20261103T020000Z/journal.jsonl":                 {"answers are damaged", integrity.DataLost},
 		"versions/20261104T020000Z/product_listings.parquet": {"", integrity.Rebuildable},
-		"state/inbox/" + filepath.Base(inbox[0]):             {"1 events are damaged", integrity.Damaged},
+		"state/inbox/" + filepath.Base(inbox[0]):             {"1 events are damaged", integrity.DataLost},
 	} {
 		t.Run(file, func(t *testing.T) {
 			damagedCopy := h.copyWarehouse(t)

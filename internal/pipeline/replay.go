@@ -28,7 +28,7 @@ func Replay(ctx context.Context, cfg Config, run string) (Result, error) {
 	if err := wh.Folder.Exists(); err != nil {
 		return Result{}, err
 	}
-	mode := runMode{kind: ledger.Replay, dryRun: cfg.DryRun, source: run}
+	mode := runMode{kind: ledger.Replay, dryRun: cfg.DryRun, replayedRun: run}
 	r, err := startRun(cfg, wh, mode, snapshotTime(cfg), at)
 	if err != nil {
 		return Result{}, err
@@ -53,11 +53,11 @@ func landedSnapshot(wh *warehouse.Warehouse, run string) (at time.Time, err erro
 	}
 	i := slices.IndexFunc(runs, func(r ledger.Run) bool { return r.ID == run })
 	_, statErr := os.Stat(wh.Folder.RawPath(run))
-	isSpent, err := wh.Pruner.IsSpent(run)
+	isUnneeded, err := wh.Pruner.IsLandingUnneeded(run)
 	switch {
 	case err != nil:
 		return at, err
-	case isSpent || i >= 0 && (statErr != nil || !isRunID):
+	case isUnneeded || i >= 0 && (statErr != nil || !isRunID):
 		return at, fmt.Errorf("replay %s: its answers are not kept: privacy.raw discards them when a night is published, "+
 			"retention.raw_days when they are old; placementsync rebuild builds from the Parquet snapshots", run)
 	case statErr != nil || !isRunID:

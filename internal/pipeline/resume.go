@@ -42,8 +42,8 @@ func (r *runner) runOrResume(ctx context.Context, now time.Time) (Result, error)
 	return r.attempt(ctx)
 }
 
-// resumeLast takes the id and the time of the last run, if the last run was not published, is not too old
-// and read from the same service. With Config.Fresh it does nothing.
+// resumeLast continues the last run under its id and start time, if the last run was not published, is not
+// too old and read from the same service. With Config.Fresh it does nothing.
 func (r *runner) resumeLast(now time.Time) error {
 	n := r.night
 	if !n.mode.isResumable() {
@@ -92,7 +92,7 @@ func (r *runner) writeUnfinished(access string) error {
 		return n.wh.Ledger.Start(u)
 	case n.mode.asksService():
 		u.Kind = n.run.Kind
-		return n.wh.Ledger.StartOneShot(u)
+		return n.wh.Ledger.WriteUnresumableRun(u)
 	}
 	return nil
 }
@@ -110,14 +110,14 @@ func (r *runner) cleanUp() (err error) {
 		// The answers of the replayed run are now published, so that run is not resumed.
 		var unfinished warehouse.Unfinished
 		var ok bool
-		if unfinished, ok, err = n.wh.Ledger.Unfinished(); ok && unfinished.Run == n.mode.source {
+		if unfinished, ok, err = n.wh.Ledger.Unfinished(); ok && unfinished.Run == n.mode.replayedRun {
 			err = n.wh.Ledger.Finish()
 		}
 	}
 	if err != nil {
 		return err
 	}
-	return n.wh.Pruner.DiscardSpent()
+	return n.wh.Pruner.RemoveUnneededLandings()
 }
 
 // describeRun returns the content of the unfinished-run file. access describes the rights of the

@@ -227,7 +227,7 @@ func (r *reader) readFirstRounds(ctx context.Context) (map[string]*received, err
 			if result.err != nil {
 				continue
 			}
-			n.cfg.Watch.update(s.Name, func(p *ledger.StreamProgress) { p.State = ledger.Waiting })
+			n.cfg.Progress.update(s.Name, func(p *ledger.StreamProgress) { p.State = ledger.Waiting })
 			// Staged rows can contain the ids of other streams.
 			if err := result.sink.flushAll(ctx); err != nil {
 				return nil, err

@@ -24,13 +24,13 @@ type VerifyReport struct {
 	integrity.Report
 }
 
-// Result returns integrity.Whole, integrity.Damaged or integrity.Rebuildable.
+// Result returns integrity.Whole, integrity.DataLost or integrity.Rebuildable.
 func (v VerifyReport) Result() string {
 	switch {
 	case len(v.Damage) == 0:
 		return integrity.Whole
 	case slices.ContainsFunc(v.Damage, func(d integrity.Damage) bool { return d.Lost }):
-		return integrity.Damaged
+		return integrity.DataLost
 	}
 	return integrity.Rebuildable
 }
@@ -85,7 +85,7 @@ func Verify(ctx context.Context, cfg Config, readData bool) (v VerifyReport, err
 // checkRun checks the landed answers of a run. Without ReadData it only looks for the journal.
 func (v *VerifyReport) checkRun(wh *warehouse.Warehouse, run string) {
 	name := filepath.ToSlash(filepath.Join("raw", run))
-	damage := integrity.Damage{File: name, Cost: "answers of run " + run + ", which a replay would lack; prune removes them after retention.raw_days",
+	damage := integrity.Damage{File: name, Affected: "answers of run " + run + ", which a replay would lack; prune removes them after retention.raw_days",
 		Repair: integrity.Repair{Kind: integrity.PruneLanded}, Lost: true}
 	if !v.ReadData {
 		v.Files++
@@ -125,7 +125,7 @@ func (v *VerifyReport) checkEvents(wh *warehouse.Warehouse, folder, cost string)
 	if relErr != nil {
 		name = folder
 	}
-	damage := integrity.Damage{File: filepath.ToSlash(name), Cost: cost + "; the records that they name are read again within streams.recheck nights",
+	damage := integrity.Damage{File: filepath.ToSlash(name), Affected: cost + "; the records that they name are read again within streams.recheck nights",
 		Problem: fmt.Sprintf("%d events are damaged", damaged), Repair: integrity.Repair{Kind: integrity.RunNight}, Lost: true}
 	if err != nil {
 		damage.Problem = err.Error()

@@ -71,12 +71,12 @@ func (e *RefusedError) Unwrap() error { return e.Err }
 
 // Reasons of a RefusedError.
 const (
-	refusedWrite    = "refused to write: query opens the catalog read-only"
-	refusedFiles    = "refused access to files, extensions or the network: query reads only the catalog"
-	refusedSetting  = "refused to change a setting: the settings of query are fixed"
+	refusedWrite    = "refused to write: the catalog is opened read-only"
+	refusedFiles    = "refused access to files, extensions or the network: a statement can read only the catalog"
+	refusedSetting  = "refused to change a setting: settings cannot be changed"
 	refusedSeveral  = "refused to run several statements: run one query for each statement"
-	refusedKind     = "refused this kind of statement: query runs SELECT, FROM, WITH, VALUES, PIVOT, DESCRIBE, SHOW, SUMMARIZE, and EXPLAIN [ANALYZE] of these"
-	refusedFunction = "refused to call a function that changes logs, profiles, the parser or files: query only reads"
+	refusedKind     = "refused this kind of statement: use SELECT, FROM, WITH, VALUES, PIVOT, DESCRIBE, SHOW, SUMMARIZE, and EXPLAIN [ANALYZE] of these"
+	refusedFunction = "refused to call a function that changes logs, profiles, the parser or files: a statement can only read"
 	refusedNUL      = "refused a text with a NUL character: DuckDB ignores the text after the character"
 	refusedPivot    = "refused a PIVOT that may call a function that changes logs, profiles or files: list the values of the PIVOT with IN"
 )

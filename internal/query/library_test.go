@@ -308,7 +308,7 @@ func TestCheckOwn(t *testing.T) {
 		`values.sql: the values of parameter id:1:1: syntax error at or near "SELEC"`,
 	}
 	withCatalog := append(slices.Clone(withoutCatalog), `column.sql:3:3: Binder Error: Referenced column "nosuch" not found in FROM clause!`,
-		`deletes.sql: refused to write: query opens the catalog read-only`)
+		`deletes.sql: refused to write: the catalog is opened read-only`)
 	slices.Sort(withCatalog)
 	for name, c := range map[string]struct {
 		db   *query.DB

@@ -135,11 +135,11 @@ func (p *planner) findTables(ctx context.Context, q Query, values map[string]str
 				return q.wrapErr(asRefusal(err))
 			}
 		}
-		found := map[string]bool{}
+		scanned := map[string]bool{}
 		for _, step := range steps {
-			step.collectTables(found)
+			step.collectTables(scanned)
 		}
-		tables = slices.Sorted(maps.Keys(found))
+		tables = slices.Sorted(maps.Keys(scanned))
 		return nil
 	}
 	// Binding a query can also take long.
@@ -170,21 +170,21 @@ func readPlan(ctx context.Context, conn *duckdb.Conn, text string, args []any) (
 
 // collectTables adds the tables that an operator and its children scan. Names are split at
 // dots, because no name in the catalog contains a dot.
-func (p planStep) collectTables(found map[string]bool) {
+func (p planStep) collectTables(scanned map[string]bool) {
 	if name, ok := p.Extra["Table"].(string); ok {
 		name = strings.ReplaceAll(name, `"`, "") // DuckDB quotes keywords, such as "tables"
 		parts := strings.Split(name, ".")
 		switch {
 		case strings.HasSuffix(name, "meta.tables"):
 			for _, table := range stream.Tables(stream.All()) {
-				found[table.Name] = true
+				scanned[table.Name] = true
 			}
 		case len(parts) == 1 || !slices.Contains([]string{"meta", "temp"}, parts[len(parts)-2]):
-			found[parts[len(parts)-1]] = true
+			scanned[parts[len(parts)-1]] = true
 		}
 	}
 	for _, c := range p.Children {
-		c.collectTables(found)
+		c.collectTables(scanned)
 	}
 }
 

@@ -8,7 +8,7 @@ import (
 )
 
 // files contains the templates and the script of the page. report.html is the content of the
-// page. file.html is the footer of the offline file.
+// page. filefooter.html is the footer of the offline file.
 //
 //go:embed assets
 var files embed.FS
@@ -25,7 +25,7 @@ func renderFile(w io.Writer, content Page) error {
 	if err != nil {
 		return err
 	}
-	t, err := page.Parse(files, nil, "assets/report.html", "assets/file.html")
+	t, err := page.Parse(files, nil, "assets/report.html", "assets/filefooter.html")
 	if err != nil {
 		return err
 	}

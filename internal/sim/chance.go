@@ -55,8 +55,8 @@ func (s seed) rng(day int, subject kind) *rand.Rand {
 }
 
 // pick returns the element selected by a roll.
-func pick[T any](from []T, roll uint64) T {
-	return from[(roll>>8)%uint64(len(from))]
+func pick[T any](items []T, roll uint64) T {
+	return items[(roll>>8)%uint64(len(items))]
 }
 
 // oneIn returns true for one in n rolls.

@@ -112,7 +112,7 @@ func (s *products) renderOutletRow(e *enc, n uint32) {
 	e.escape = false
 	s.writeHead(e, n, t)
 	e.when("created_at", s.createdAt(n))
-	e.fragment(o.listingFields)
+	e.fragment(o.outletFields)
 	e.fragment(o.channelsField)
 	e.fragment(o.tagsField)
 	s.writePrices(e, n, t)

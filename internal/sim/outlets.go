@@ -31,8 +31,8 @@ type outlet struct {
 
 	// Rendered parts that a million listings copy. They are updated when the outlet changes.
 	// nameText is the name in JSON without quotes.
-	listingFields, channelsField, tagsField string
-	indexedField, nameText                  string
+	outletFields, channelsField, tagsField string
+	indexedField, nameText                 string
 }
 
 // outlets contains the publications and their channels.
@@ -90,7 +90,7 @@ func (s *outlets) renderParts(o *outlet) {
 	e := &enc{s: s.seed, roll: s.seed.roll(kindOutlet, o.n, 1)}
 	quoted := string(appendString(nil, o.name, false))
 	o.nameText = quoted[1 : len(quoted)-1]
-	o.listingFields = e.renderPart(func() {
+	o.outletFields = e.renderPart(func() {
 		e.id("outlet_id", kindOutlet, o.n)
 		e.optStr("outlet_name", o.name)
 		o.writeSite(e)
@@ -114,7 +114,7 @@ func (s *outlets) renderParts(o *outlet) {
 	for i := range o.channels {
 		c := &o.channels[i]
 		c.listingFields = e.renderPart(func() {
-			e.fragment(o.listingFields)
+			e.fragment(o.outletFields)
 			e.fragment(o.indexedField)
 			e.id("channel_id", kindChannel, c.n)
 			e.str("channel_type", c.kind)
@@ -287,14 +287,14 @@ func (s *outlets) stepDay(r *rand.Rand, changes int) {
 
 // locationsOf returns the function that writes one of the three location lists: each distinct
 // value once, as text or as an object with a name.
-func (s *outlets) locationsOf(key string, of func(city) string) func(*enc, string) bool {
+func (s *outlets) locationsOf(key string, field func(city) string) func(*enc, string) bool {
 	return func(e *enc, _ string) bool {
 		seen := map[string]bool{"": true}
 		e.b = append(e.b, '{')
 		e.arr(key)
 		for i := range s.all {
 			place := s.all[i].place
-			name := of(place)
+			name := field(place)
 			if seen[name] {
 				continue
 			}

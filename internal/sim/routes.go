@@ -143,15 +143,15 @@ func wholeList(l *list, k kind, render func(e *enc, n uint32)) func(string) (vie
 	return withoutParent(func() view { return view{numbers: l.numbers, reversed: true, kind: k, render: render} })
 }
 
-func withoutParent(of func() view) func(string) (view, bool) {
-	return func(string) (view, bool) { return of(), true }
+func withoutParent(newView func() view) func(string) (view, bool) {
+	return func(string) (view, bool) { return newView(), true }
 }
 
 // listBelow returns the list function of an endpoint below a record.
-func (w *world) listBelow(k kind, has func(n uint32) bool, of func(n uint32) view) func(string) (view, bool) {
+func (w *world) listBelow(k kind, has func(n uint32) bool, viewOf func(n uint32) view) func(string) (view, bool) {
 	return func(parent string) (view, bool) {
 		if n, ok := w.seed.serial(k, parent); ok && has(n) {
-			return of(n), true
+			return viewOf(n), true
 		}
 		return view{}, false
 	}
@@ -186,7 +186,7 @@ func (w *world) renderToken(e *enc, _ string) bool {
 
 // findRoute returns the first route that matches a path, or nil, and the value of its
 // parameter.
-func (s *Service) findRoute(path string) (found *route, id string) {
+func (s *Service) findRoute(path string) (matched *route, id string) {
 	parts := strings.Split(path, "/")
 	for i := range s.routes {
 		pattern := strings.Split(s.routes[i].pattern, "/")

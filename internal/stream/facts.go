@@ -33,8 +33,8 @@ type PageFacts struct {
 	// First and Last are created_at of the first and last accepted record. Zero means
 	// absent.
 	First, Last time.Time
-	// Falling means that all accepted records have created_at, in non-ascending order.
-	Falling bool
+	// IsNewestFirst means that all accepted records have created_at, in non-ascending order.
+	IsNewestFirst bool
 	// Falls counts the records with an earlier created_at than the record before.
 	Falls int
 }
@@ -129,9 +129,9 @@ const (
 	ValidTo   = "valid_to"
 )
 
-// SameTable is the staging table for unchanged records of a list. It has a row with key and Seq
+// UnchangedTable is the staging table for unchanged records of a list. It has a row with key and Seq
 // for each occurrence of an unchanged record. No table in schema/ has a "$" in its name.
-const SameTable = "$same"
+const UnchangedTable = "$same"
 
 // MixBits spreads a hash over all bits with the finalizer of MurmurHash3. Without it, sums of
 // hashes of similar keys would collide. Stored row hashes depend on MixBits, so it must never

@@ -81,7 +81,7 @@ func (d *Decoder) Decode(body []byte, o Origin) (stream.PageFacts, error) {
 		d.records.page.Rejects = len(bodyRejects)
 	}
 	d.report.commit()
-	d.records.page.Falling = d.records.page.Falling && len(d.records.page.IDs) > 0
+	d.records.page.IsNewestFirst = d.records.page.IsNewestFirst && len(d.records.page.IDs) > 0
 	return d.records.page, nil
 }
 

@@ -125,8 +125,8 @@ func TestPageFactsAboutOrder(t *testing.T) {
 				records = append(records, fmt.Sprintf(`{"id":"%d","created_at":%s}`, i, at))
 			}
 			page, err := decoderOf(t, "product_listings").Decode([]byte("["+strings.Join(records, ",")+"]"), transform.Origin{})
-			if err != nil || page.Falling != c.falling {
-				t.Errorf("Falling is %t (error %v), want %t", page.Falling, err, c.falling)
+			if err != nil || page.IsNewestFirst != c.falling {
+				t.Errorf("IsNewestFirst is %t (error %v), want %t", page.IsNewestFirst, err, c.falling)
 			}
 		})
 	}

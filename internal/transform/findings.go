@@ -229,11 +229,11 @@ func (p *reporter) keepExtra(t *table, kind, name string, raw []byte) {
 	p.extras = append(p.extras, extraValue{append(slices.Clone(p.in.path[p.in.base:]), name), raw})
 }
 
-// writeExtra writes the values without a column into the extra column of the current row:
+// writeExtra writes the values without a column, p.extras[first:], into the extra column of the current row:
 // one object with sorted names, nested as sent. Nulls are omitted, because to the service
 // they mean the same as absent fields, and a new empty field is no change of the row.
-func (p *reporter) writeExtra(t *table, from int) error {
-	own := p.extras[from:]
+func (p *reporter) writeExtra(t *table, first int) error {
+	own := p.extras[first:]
 	slices.SortStableFunc(own, compareExtras)
 	for i := 1; i < len(own); i++ {
 		if compareExtras(own[i-1], own[i]) == 0 && !p.in.careful {
@@ -319,8 +319,8 @@ func (p *reporter) addReject(t *table, r stream.Reject, raw []byte) {
 }
 
 // completeRejects sets the key of the completed row in the rejects of its values.
-func (p *reporter) completeRejects(t *table, from int) {
-	for i := from; i < len(p.rejects); i++ {
+func (p *reporter) completeRejects(t *table, first int) {
+	for i := first; i < len(p.rejects); i++ {
 		if r := &p.rejects[i]; r.keyFollows {
 			r.Key, r.Parent, r.keyFollows = validText([]byte(t.keyText(t.rows-1))), validText([]byte(p.parentKey(t))), false
 		}

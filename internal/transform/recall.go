@@ -93,12 +93,12 @@ type recaller struct {
 }
 
 // Remember makes the decoder create entries, and omit the rows of unchanged records. The keys
-// of unchanged records are listed in [stream.SameTable]. [Binding.CanRecall] must be true, and
+// of unchanged records are listed in [stream.UnchangedTable]. [Binding.CanRecall] must be true, and
 // the decoder must not contain rows.
 func (d *Decoder) Remember(shared *Memory) {
 	root := d.records.root
 	m := &recaller{Memory: shared, key: []byte(`"` + root.layout.cols[root.keys[0]].name + `":`)}
-	l := &layout{name: stream.SameTable, cols: []columnLayout{{name: "id", kind: text}, {name: stream.Seq, kind: unsigned}}}
+	l := &layout{name: stream.UnchangedTable, cols: []columnLayout{{name: "id", kind: text}, {name: stream.Seq, kind: unsigned}}}
 	l.setSchema()
 	m.same = newTable(l)
 	d.records.memory = m

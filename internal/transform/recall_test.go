@@ -73,7 +73,7 @@ func takeRows(d *transform.Decoder) map[string][]string {
 			for c := range int(b.Record.NumCols()) - 1 {
 				row = append(row, b.Record.Column(c).ValueStr(i))
 			}
-			if b.Table == stream.SameTable {
+			if b.Table == stream.UnchangedTable {
 				row = nil
 			}
 			rows[b.Table+" "+keyAt(b.Record, i)] = append(rows[b.Table+" "+keyAt(b.Record, i)], strings.Join(row, "|"))
@@ -141,7 +141,7 @@ func requireSkipped(t *testing.T, seed uint64, stored, tonight, all, some map[st
 		table, key, _ := strings.Cut(name, " ")
 		want := all[name]
 		tonight[name] = want
-		if n := len(some[stream.SameTable+" "+key]); n == 0 {
+		if n := len(some[stream.UnchangedTable+" "+key]); n == 0 {
 			if diff := cmp.Diff(want, some[name]); diff != "" {
 				t.Fatalf("seed %d, rows of %s (-want +got):\n%s", seed, name, diff)
 			}
@@ -207,7 +207,7 @@ func TestRecalledRecordsKeepCreatedAt(t *testing.T) {
 			}
 			skipped := 0
 			for name := range takeRows(d) {
-				if strings.HasPrefix(name, stream.SameTable+" ") {
+				if strings.HasPrefix(name, stream.UnchangedTable+" ") {
 					skipped++
 				}
 			}
@@ -285,7 +285,7 @@ func TestUnchangedRecordsAreSkipped(t *testing.T) {
 					decoded = slices.Sorted(slices.Values(append(slices.Clone(c.same), c.decoded...)))
 				}
 				slices.Sort(seen["things"])
-				if diff := cmp.Diff([][]string{same, decoded}, [][]string{seen[stream.SameTable], seen["things"]}); diff != "" {
+				if diff := cmp.Diff([][]string{same, decoded}, [][]string{seen[stream.UnchangedTable], seen["things"]}); diff != "" {
 					t.Errorf("with seed %d the skipped and the decoded records differ (-want +got):\n%s", seed, diff)
 				}
 				if len(decoded) == 0 && len(seen["parts"]) > 0 {
@@ -318,7 +318,7 @@ func TestRecordWithTwoEntriesIsDecoded(t *testing.T) {
 			}
 			batch.Record.Release()
 		}
-		if want := map[string]string{"moved": "things", "still": stream.SameTable}; !maps.Equal(seen, want) {
+		if want := map[string]string{"moved": "things", "still": stream.UnchangedTable}; !maps.Equal(seen, want) {
 			t.Errorf("with the label %s the records are in %v, want %v", label, seen, want)
 		}
 	}

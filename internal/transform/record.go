@@ -57,7 +57,7 @@ func (r *recordReader) undoBody() {
 }
 
 func (r *recordReader) resetPage() {
-	r.page = stream.PageFacts{IDs: r.page.IDs[:0], Total: -1, TotalPages: -1, Next: -1, Falling: r.root.created >= 0}
+	r.page = stream.PageFacts{IDs: r.page.IDs[:0], Total: -1, TotalPages: -1, Next: -1, IsNewestFirst: r.root.created >= 0}
 }
 
 // readRecord reads the value at the position as one record. prefix is the name of the value in a map
@@ -110,7 +110,7 @@ func (r *recordReader) addToPage(id uint64, at int64, dated bool) {
 	first := len(r.page.IDs) == 1
 	r.page.Last = time.Time{}
 	if !dated {
-		r.page.Falling = false
+		r.page.IsNewestFirst = false
 		return
 	}
 	r.page.Last = time.UnixMicro(at).UTC()
@@ -118,7 +118,7 @@ func (r *recordReader) addToPage(id uint64, at int64, dated bool) {
 	case first:
 		r.page.First = r.page.Last
 	case at > r.previousCreated:
-		r.page.Falling = false
+		r.page.IsNewestFirst = false
 	case at < r.previousCreated:
 		r.page.Falls++
 	}

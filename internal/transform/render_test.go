@@ -57,7 +57,7 @@ func cell(t testing.TB, c arrow.Array, i int) string {
 	return ""
 }
 
-// render writes the result of decoding a body in the format of .want files.
+// render returns a decoded body as text, in the format of .want files.
 func render(t testing.TB, d *transform.Decoder, page stream.PageFacts, err error) string {
 	t.Helper()
 	var b strings.Builder
@@ -91,7 +91,7 @@ func renderPage(b *strings.Builder, p stream.PageFacts) {
 	if !p.First.IsZero() || !p.Last.IsZero() {
 		fmt.Fprintf(b, " first=%s last=%s", instantText(p.First), instantText(p.Last))
 	}
-	if p.Falling {
+	if p.IsNewestFirst {
 		b.WriteString(" falling")
 	}
 	if p.RejectedRecords > 0 {

@@ -218,9 +218,9 @@ type column struct {
 	offsets []int32
 }
 
-func newColumn(of *columnLayout) column {
-	c := column{kind: of.kind, tracked: of.tracked, canonical: of.canonical, seed: of.seed, enum: of.enum}
-	c.checked = of.enum != nil || of.namesDetails
+func newColumn(layout *columnLayout) column {
+	c := column{kind: layout.kind, tracked: layout.tracked, canonical: layout.canonical, seed: layout.seed, enum: layout.enum}
+	c.checked = layout.enum != nil || layout.namesDetails
 	if c.kind <= document {
 		c.offsets = []int32{0}
 	}
@@ -369,13 +369,13 @@ func (c *column) equal(i, j int) bool {
 }
 
 // copyFrom appends value i of another column of the same kind.
-func (c *column) copyFrom(from *column, i int) {
+func (c *column) copyFrom(source *column, i int) {
 	if c.kind <= document {
-		c.data = append(c.data, from.bytes(i)...)
+		c.data = append(c.data, source.bytes(i)...)
 		c.endText()
 		return
 	}
-	c.appendInt(int64(from.word(i)))
+	c.appendInt(int64(source.word(i)))
 }
 
 // toArrow moves the values into an Arrow array. The column is then empty. The capacity of its new

@@ -13,8 +13,8 @@ import (
 	"placementsync/internal/stream"
 )
 
-// Catalog describes the tables and views that the DuckDB file of a version must have.
-type Catalog struct {
+// Schema describes the tables and views that the DuckDB file of a version must have.
+type Schema struct {
 	tables []stream.Table // of the schema main, in the order of the configuration
 	defs   map[string]stream.Definition
 	meta   []stream.Definition
@@ -26,38 +26,38 @@ type Catalog struct {
 // transaction: a commit for each of the hundreds of statements would take seconds.
 //
 // program is the release that wrote the file.
-func (c *Catalog) ensureTables(ctx context.Context, in *Instance, program string) error {
+func (s *Schema) ensureTables(ctx context.Context, in *Instance, program string) error {
 	existing, err := in.Columns(ctx, "")
 	if err == nil {
-		err = c.checkCompatible(existing, program)
+		err = s.checkCompatible(existing, program)
 	}
 	if err != nil {
 		return err
 	}
 	statements := []sqltext.SQL{catalogSQL.Render("create_schemas", nil)}
-	for _, t := range c.StoredTables() {
+	for _, t := range s.StoredTables() {
 		statements = append(statements, t.ensureStatements(existing[t.QualifiedName()])...)
 	}
-	for _, t := range c.tables {
-		statements = append(statements, dictionary.HistoryStatements(c.defs[t.Name], t.Key)...)
+	for _, t := range s.tables {
+		statements = append(statements, dictionary.HistoryStatements(s.defs[t.Name], t.Key)...)
 	}
-	statements = append(statements, dictionary.AllChangesStatement(c.tables))
-	return in.Atomically(ctx, append(statements, c.martStatements(existing)...))
+	statements = append(statements, dictionary.AllChangesStatement(s.tables))
+	return in.Atomically(ctx, append(statements, s.martStatements(existing)...))
 }
 
 // martStatements returns the statements that replace all views of the schema mart. The views are
 // replaced together, because a view stores the columns of the views that it reads. A view is left out
 // if a table that it reads is not configured.
-func (c *Catalog) martStatements(existing map[string]map[string]stream.Column) []sqltext.SQL {
+func (s *Schema) martStatements(existing map[string]map[string]stream.Column) []sqltext.SQL {
 	var statements []sqltext.SQL
 	for _, table := range slices.Sorted(maps.Keys(existing)) {
 		if name, ok := strings.CutPrefix(table, "mart."); ok {
 			statements = append(statements, sqltext.SQL("DROP VIEW mart."+sqltext.Quote(name)))
 		}
 	}
-	isMissing := func(table string) bool { return c.tableKey(table) == nil }
+	isMissing := func(table string) bool { return s.tableKey(table) == nil }
 	isCreated := map[string]bool{}
-	for _, v := range c.mart {
+	for _, v := range s.mart {
 		if slices.ContainsFunc(v.MainReads, isMissing) || slices.ContainsFunc(v.MartReads, func(name string) bool { return !isCreated[name] }) {
 			continue
 		}
@@ -67,10 +67,10 @@ func (c *Catalog) martStatements(existing map[string]map[string]stream.Column) [
 	return statements
 }
 
-// isCatalogOf reports whether a version has exactly the tables and views of c. The draft then skips
+// isSchemaOf reports whether a version has exactly the tables and views of s. The draft then skips
 // ensureTables, because listing all columns takes as long as reading the file.
-func (c *Catalog) isCatalogOf(m Manifest) bool {
-	return m.Schema == dictionary.SchemaVersion() && slices.EqualFunc(c.tables, m.Tables, func(t stream.Table, published ManifestTable) bool {
+func (s *Schema) isSchemaOf(m Manifest) bool {
+	return m.Schema == dictionary.SchemaVersion() && slices.EqualFunc(s.tables, m.Tables, func(t stream.Table, published ManifestTable) bool {
 		return t.Name == published.Name
 	})
 }
@@ -87,15 +87,15 @@ type StoredTable struct {
 func (t StoredTable) QualifiedName() string { return t.Schema + "." + t.Definition.Name }
 
 // StoredTables returns all tables of the schemas main, past and meta.
-func (c *Catalog) StoredTables() []StoredTable {
+func (s *Schema) StoredTables() []StoredTable {
 	var all []StoredTable
-	for _, t := range c.tables {
-		def := c.defs[t.Name]
+	for _, t := range s.tables {
+		def := s.defs[t.Name]
 		current := slices.Concat(def.Columns, stream.SystemColumns())
 		all = append(all, StoredTable{"main", def, current},
 			StoredTable{"past", def, slices.Concat(current, stream.ClosedColumns())})
 	}
-	for _, def := range c.meta {
+	for _, def := range s.meta {
 		all = append(all, StoredTable{"meta", def, def.Columns})
 	}
 	return all
@@ -149,17 +149,17 @@ func (e *SchemaError) Error() string {
 // checkCompatible returns a *SchemaError if the catalog has a table or column that this program does
 // not have, or a column that has another type in this program. Without this error, every night would
 // copy the table or column and never update it.
-func (c *Catalog) checkCompatible(existing map[string]map[string]stream.Column, program string) error {
+func (s *Schema) checkCompatible(existing map[string]map[string]stream.Column, program string) error {
 	var mismatch *SchemaError
 	for table := range existing {
 		schema, name, _ := strings.Cut(table, ".")
-		_, isMain := c.defs[name]
-		isMeta := slices.ContainsFunc(c.meta, func(def stream.Definition) bool { return def.Name == name })
+		_, isMain := s.defs[name]
+		isMeta := slices.ContainsFunc(s.meta, func(def stream.Definition) bool { return def.Name == name })
 		if (schema == "main" || schema == "past") && !isMain || schema == "meta" && !isMeta {
 			mismatch = &SchemaError{Table: table, Have: "a table", Want: "absent"}
 		}
 	}
-	for _, t := range c.StoredTables() {
+	for _, t := range s.StoredTables() {
 		for name, column := range existing[t.QualifiedName()] {
 			want := cmp.Or(firstOf(t.Columns, func(c stream.Column) bool { return c.Name == name }).Type, "absent")
 			if column.Type != want {
@@ -198,20 +198,20 @@ func (in *Instance) Columns(ctx context.Context, database string) (map[string]ma
 }
 
 // MetaDefinitions returns the definitions of the tables of the schema meta.
-func (c *Catalog) MetaDefinitions() []stream.Definition { return c.meta }
+func (s *Schema) MetaDefinitions() []stream.Definition { return s.meta }
 
 // Tables are the configured tables of the schema main, in order.
-func (c *Catalog) Tables() []stream.Table { return c.tables }
+func (s *Schema) Tables() []stream.Table { return s.tables }
 
 // Definition is the definition of a table of the schema main.
-func (c *Catalog) Definition(table string) stream.Definition { return c.defs[table] }
+func (s *Schema) Definition(table string) stream.Definition { return s.defs[table] }
 
 // Definitions are the definitions of the tables of the schema main by name.
-func (c *Catalog) Definitions() map[string]stream.Definition { return c.defs }
+func (s *Schema) Definitions() map[string]stream.Definition { return s.defs }
 
 // tableKey returns the key of a table of the schema main. It is nil for any other table.
-func (c *Catalog) tableKey(name string) []string {
-	return firstOf(c.tables, func(t stream.Table) bool { return t.Name == name }).Key
+func (s *Schema) tableKey(name string) []string {
+	return firstOf(s.tables, func(t stream.Table) bool { return t.Name == name }).Key
 }
 
 // firstOf returns the first item that matches, or the zero value.

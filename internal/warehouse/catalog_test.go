@@ -36,7 +36,7 @@ func TestDefinitionsMatchDuckDB(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer d.Discard()
-	for name, def := range w.Catalog.Definitions() {
+	for name, def := range w.Schema.Definitions() {
 		sql, err := schema.FS.ReadFile(name + ".sql")
 		if err != nil {
 			t.Fatal(err)
@@ -89,8 +89,8 @@ func TestEveryTableIsInMainPastAndHistory(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer d.Discard()
-	for _, table := range w.Catalog.Tables() {
-		defined := len(w.Catalog.Definition(table.Name).Columns)
+	for _, table := range w.Schema.Tables() {
+		defined := len(w.Schema.Definition(table.Name).Columns)
 		for schema, systemColumns := range map[string]int{"main": 2, "past": 4} {
 			if got := len(columnsInDuckDB(t, d, schema, table.Name)); got != defined+systemColumns {
 				t.Errorf("%s.%s has %d columns, want %d", schema, table.Name, got, defined+systemColumns)

@@ -121,11 +121,11 @@ func (d *Draft) openCatalog(ctx context.Context) error {
 	if d.IsSchemaUnchanged() {
 		return nil
 	}
-	return d.w.Catalog.ensureTables(ctx, in, d.base.Program)
+	return d.w.Schema.ensureTables(ctx, in, d.base.Program)
 }
 
 // IsSchemaUnchanged reports whether Previous has the tables, columns and views of this program.
-func (d *Draft) IsSchemaUnchanged() bool { return d.w.Catalog.isCatalogOf(d.base) }
+func (d *Draft) IsSchemaUnchanged() bool { return d.w.Schema.isSchemaOf(d.base) }
 
 // copyPrevious copies the catalog of Previous. On the first night DuckDB creates the catalog.
 func (d *Draft) copyPrevious(path string) error {
@@ -184,10 +184,10 @@ func (d *Draft) Cores() int {
 }
 
 // Tables are the configured tables of the schema main.
-func (d *Draft) Tables() []stream.Table { return d.w.Catalog.tables }
+func (d *Draft) Tables() []stream.Table { return d.w.Schema.tables }
 
 // Definition is the definition of a table of the schema main.
-func (d *Draft) Definition(table string) stream.Definition { return d.w.Catalog.defs[table] }
+func (d *Draft) Definition(table string) stream.Definition { return d.w.Schema.defs[table] }
 
 // Discard removes the draft.
 func (d *Draft) Discard() error {

@@ -93,7 +93,7 @@ func TestGradesOfEarlierNightsAreFound(t *testing.T) {
 // configuration.
 func TestADraftUsesTheConfiguredLimits(t *testing.T) {
 	for threads, want := range map[int]int{0: runtime.GOMAXPROCS(0), 3: 3} {
-		w, err := warehouse.Open(warehouse.Config{Dir: t.TempDir(), KeepVersions: 1, Threads: threads, Tables: open(t).Catalog.Tables()})
+		w, err := warehouse.Open(warehouse.Config{Dir: t.TempDir(), KeepVersions: 1, Threads: threads, Tables: open(t).Schema.Tables()})
 		must(t, err)
 		d, err := w.Begin(t.Context(), firstNight, firstNightAt)
 		must(t, err)
@@ -204,7 +204,7 @@ func TestReadersNeedNoWritableWarehouse(t *testing.T) {
 			}
 			return nil
 		}})
-		s, err := readOnly.OpenSealed(t.Context(), firstNight)
+		s, err := readOnly.OpenChecked(t.Context(), firstNight)
 		if (err == nil) != isOpened || err != nil && !errors.Is(err, cause) {
 			t.Errorf("%v: got error %v, want no error: %t", cause, err, isOpened)
 		}
@@ -226,14 +226,14 @@ func TestReadersNeedNoWritableWarehouse(t *testing.T) {
 func TestAPublishedVersionIsOpened(t *testing.T) {
 	w := openKeeping(t, 3)
 	publishNights(t, w, "one", "two", "three")
-	s, err := w.OpenSealed(t.Context(), secondNight)
+	s, err := w.OpenChecked(t.Context(), secondNight)
 	must(t, err)
 	var name string
 	must(t, s.DB.QueryRowContext(t.Context(), "SELECT max(name) FROM sealed.main.product_listing_tags").Scan(&name))
 	if name != "two" || s.Manifest.RunID != secondNight || s.Dir != w.Folder.VersionPath(secondNight) || !strings.HasPrefix(s.Scratch, path(w, "state", ".sealed.")) {
 		t.Errorf("opened %s with the newest tag %s in %s and the scratch folder %s, want %s with the tag two", s.Manifest.RunID, name, s.Dir, s.Scratch, secondNight)
 	}
-	columns := w.Catalog.Definition(tagsTable).Columns
+	columns := w.Schema.Definition(tagsTable).Columns
 	missingColumn := columns[0]
 	missingColumn.Name = "colour"
 	if got := s.PresentColumns("main", tagsTable, append(slices.Clone(columns), missingColumn)); !slices.Equal(got, columns) {
@@ -248,7 +248,7 @@ func TestAPublishedVersionIsOpened(t *testing.T) {
 	}
 	requireFailure := func(run string, want any) {
 		t.Helper()
-		if _, err := w.OpenSealed(t.Context(), run); !errors.As(err, want) {
+		if _, err := w.OpenChecked(t.Context(), run); !errors.As(err, want) {
 			t.Errorf("the error of opening %s is %v, want a %T", run, err, want)
 		}
 	}

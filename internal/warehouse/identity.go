@@ -88,7 +88,7 @@ func (i *Identity) accepts(runs []ledger.Run, target, published string) bool {
 	if published == "" || target == published {
 		return true
 	}
-	if u, ok, err := readUnfinished(i.ledger.OneShotPath()); err == nil && ok && u.Version == target {
+	if u, ok, err := readUnfinished(i.ledger.UnresumableRunPath()); err == nil && ok && u.Version == target {
 		return true
 	}
 	if ledger.Find(runs, target).IsPublished() {

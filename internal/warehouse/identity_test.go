@@ -94,7 +94,7 @@ func TestTheLinkOfAKilledRunIsAccepted(t *testing.T) {
 	if runs, err := w.Ledger.Runs(); err != nil || len(runs) != 2 || runs[1].VisibleVersion() != secondNight {
 		t.Errorf("the ledger has %+v (%v), want the second night", runs, err)
 	}
-	must(t, w.Ledger.StartOneShot(warehouse.Unfinished{Run: "20261103T000000Z", Kind: ledger.Rollback, Version: firstNight, StartedAt: firstNightAt, Attempt: 1}))
+	must(t, w.Ledger.WriteUnresumableRun(warehouse.Unfinished{Run: "20261103T000000Z", Kind: ledger.Rollback, Version: firstNight, StartedAt: firstNightAt, Attempt: 1}))
 	replaceLink(t, w, firstNight)
 	must(t, w.Recover())
 	runs, err := w.Ledger.Runs()

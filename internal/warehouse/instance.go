@@ -107,7 +107,7 @@ func (in *Instance) Connect(ctx context.Context) (driver.Conn, error) {
 	return in.connector.Connect(ctx)
 }
 
-func (in *Instance) attachSealed(ctx context.Context, catalog string) error {
+func (in *Instance) attachReadOnly(ctx context.Context, catalog string) error {
 	return in.Exec(ctx, instanceSQL.Render("attach_sealed", sqltext.Values{"catalog": catalog}))
 }
 

@@ -95,13 +95,13 @@ func (l *Ledger) missingRuns() ([]ledger.Run, error) {
 	}
 	var missing []ledger.Run
 	// The ledger may contain an earlier, failed attempt of the published run.
-	recorded := ledger.Find(runs, latest)
-	if ok && (recorded.ID == "" || recorded.Outcome == ledger.Failed || recorded.Outcome == ledger.Interrupted || recorded.Outcome == ledger.Killed) {
+	published := ledger.Find(runs, latest)
+	if ok && (published.ID == "" || published.Outcome == ledger.Failed || published.Outcome == ledger.Interrupted || published.Outcome == ledger.Killed) {
 		if r, ok := l.readLine(l.folder.VersionPath(latest), latest); ok {
 			missing = append(missing, r)
 		}
 	}
-	for _, path := range []string{l.UnfinishedPath(), l.OneShotPath()} {
+	for _, path := range []string{l.UnfinishedPath(), l.UnresumableRunPath()} {
 		u, ok, err := readUnfinished(path)
 		if err != nil {
 			return nil, err
@@ -214,7 +214,7 @@ func (l *Ledger) NewRunID(at time.Time) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	for _, path := range []string{l.UnfinishedPath(), l.OneShotPath()} {
+	for _, path := range []string{l.UnfinishedPath(), l.UnresumableRunPath()} {
 		u, ok, err := readUnfinished(path)
 		if err != nil {
 			return "", err

@@ -55,7 +55,7 @@ func TestRunsOfOneSecondGetDifferentIDs(t *testing.T) {
 	requireNextID("20261101T020000Z-4")
 	must(t, w.Ledger.Start(warehouse.Unfinished{Run: "20261101T020000Z-4", StartedAt: firstNightAt}))
 	requireNextID("20261101T020000Z-5")
-	must(t, w.Ledger.StartOneShot(warehouse.Unfinished{Run: "20261101T020000Z-5", StartedAt: firstNightAt}))
+	must(t, w.Ledger.WriteUnresumableRun(warehouse.Unfinished{Run: "20261101T020000Z-5", StartedAt: firstNightAt}))
 	requireNextID("20261101T020000Z-6")
 }
 

@@ -35,9 +35,9 @@ type Unfinished struct {
 // UnfinishedPath returns the path of the unfinished-run file that Start writes.
 func (l *Ledger) UnfinishedPath() string { return l.folder.Path(stateDir, "unfinished.json") }
 
-// OneShotPath returns the path of the unfinished-run file that StartOneShot writes. Both files may
-// exist at the same time.
-func (l *Ledger) OneShotPath() string { return l.folder.Path(stateDir, "aside.json") }
+// UnresumableRunPath returns the path of the unfinished-run file that WriteUnresumableRun writes. It and
+// UnfinishedPath can exist at the same time.
+func (l *Ledger) UnresumableRunPath() string { return l.folder.Path(stateDir, "aside.json") }
 
 // Start writes the unfinished-run file of a run that can be resumed. The caller must have the Lock.
 //
@@ -63,9 +63,11 @@ func (l *Ledger) Start(u Unfinished) error {
 	return l.writeUnfinished(l.UnfinishedPath(), u)
 }
 
-// StartOneShot writes the unfinished-run file of a run that is never resumed. If the run is killed,
-// Recover records it in the ledger. The caller must have the Lock.
-func (l *Ledger) StartOneShot(u Unfinished) error { return l.writeUnfinished(l.OneShotPath(), u) }
+// WriteUnresumableRun writes the unfinished-run file of a run that is never resumed. If the run is
+// killed, Recover records it in the ledger. The caller must have the Lock.
+func (l *Ledger) WriteUnresumableRun(u Unfinished) error {
+	return l.writeUnfinished(l.UnresumableRunPath(), u)
+}
 
 func (l *Ledger) writeUnfinished(path string, u Unfinished) error {
 	data, err := checksum.Seal(u)
@@ -81,8 +83,8 @@ func (l *Ledger) writeUnfinished(path string, u Unfinished) error {
 // Finish removes the file that Start wrote.
 func (l *Ledger) Finish() error { return l.removeUnfinished(l.UnfinishedPath()) }
 
-// FinishOneShot removes the file that StartOneShot wrote. The run must be in the ledger.
-func (l *Ledger) FinishOneShot() error { return l.removeUnfinished(l.OneShotPath()) }
+// RemoveUnresumableRun removes the file that WriteUnresumableRun wrote. The run must be in the ledger.
+func (l *Ledger) RemoveUnresumableRun() error { return l.removeUnfinished(l.UnresumableRunPath()) }
 
 func (l *Ledger) removeUnfinished(path string) error {
 	if err := l.folder.disk.Remove(path); err != nil {
@@ -123,7 +125,7 @@ func readUnfinished(path string) (u Unfinished, ok bool, err error) {
 
 // KilledRollback returns a rollback that was killed. ok is false if no rollback was killed.
 func (l *Ledger) KilledRollback() (u Unfinished, ok bool, err error) {
-	u, ok, err = readUnfinished(l.OneShotPath())
+	u, ok, err = readUnfinished(l.UnresumableRunPath())
 	return u, ok && u.Kind == ledger.Rollback, err
 }
 

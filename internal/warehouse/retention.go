@@ -87,8 +87,8 @@ func (p *Pruner) oldVersions() ([]string, error) {
 	}), err
 }
 
-// oldRaw returns the landed responses that are spent or older than Retention.RawDays. Age does not count
-// for the newest run, for a run that can be resumed, and for a held night.
+// oldRaw returns the landed responses that are no longer needed or older than Retention.RawDays. The age
+// is ignored for the newest run, for a run that can be resumed, and for a held night.
 func (p *Pruner) oldRaw(r Retention, now time.Time) ([]string, error) {
 	runs, err := p.folder.LandedRuns()
 	if err != nil {
@@ -110,31 +110,32 @@ func (p *Pruner) oldRaw(r Retention, now time.Time) ([]string, error) {
 	for i, run := range runs {
 		at, ok := RunTime(run)
 		isNeeded := !ok || i == len(runs)-1 || canResume && run == unfinished.Run || slices.Contains(held, run)
-		if p.isSpentBefore(run, latest) || !isNeeded && now.Sub(at) > time.Duration(r.RawDays)*24*time.Hour {
+		if p.isUnneededWith(run, latest) || !isNeeded && now.Sub(at) > time.Duration(r.RawDays)*24*time.Hour {
 			old = append(old, p.folder.RawPath(run))
 		}
 	}
 	return old, nil
 }
 
-// IsSpent reports whether Config.DiscardRaw is set and the landed responses of a run are no longer needed.
-// Such responses are removed. If the removal was killed, some responses may still exist.
-func (p *Pruner) IsSpent(run string) (bool, error) {
+// IsLandingUnneeded reports whether Config.DiscardRaw is set and the landed responses of a run are no
+// longer needed. RemoveUnneededLandings removes these responses. If the removal was killed, some of the
+// responses may still exist.
+func (p *Pruner) IsLandingUnneeded(run string) (bool, error) {
 	latest, _, err := p.versions.Latest()
-	return err == nil && p.isSpentBefore(run, latest), err
+	return err == nil && p.isUnneededWith(run, latest), err
 }
 
-// isSpentBefore is like IsSpent, for readers that see the version latest. A run that is not later than
-// latest cannot be resumed, so its landed responses are no longer needed.
-func (p *Pruner) isSpentBefore(run, latest string) bool {
+// isUnneededWith is like IsLandingUnneeded. latest is the version that readers see. A run that is not
+// later than latest cannot be resumed, so its landed responses are no longer needed.
+func (p *Pruner) isUnneededWith(run, latest string) bool {
 	at, ok := RunTime(run)
 	latestTime, hasLatest := RunTime(latest)
 	return p.discardRaw && ok && hasLatest && !at.After(latestTime)
 }
 
-// DiscardSpent removes the landed responses that are no longer needed, and syncs their folder. Without
-// Config.DiscardRaw it does nothing. The caller must have the Lock.
-func (p *Pruner) DiscardSpent() error {
+// RemoveUnneededLandings removes the landed responses that are no longer needed, and syncs their folder.
+// Without Config.DiscardRaw it does nothing. The caller must have the Lock.
+func (p *Pruner) RemoveUnneededLandings() error {
 	latest, ok, err := p.versions.Latest()
 	if err != nil || !ok || !p.discardRaw {
 		return err
@@ -142,7 +143,7 @@ func (p *Pruner) DiscardSpent() error {
 	runs, err := p.folder.LandedRuns()
 	removed := 0
 	for _, run := range runs {
-		if p.isSpentBefore(run, latest) {
+		if p.isUnneededWith(run, latest) {
 			path := p.folder.RawPath(run)
 			err = errors.Join(err, p.folder.disk.Do("discarding", path, func() error { return os.RemoveAll(path) }))
 			removed++

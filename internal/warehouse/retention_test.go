@@ -131,7 +131,7 @@ func TestPruneKeepsARunThatCanBeResumed(t *testing.T) {
 }
 
 // TestSpentResponsesAreDiscarded runs with and without DiscardRaw. With DiscardRaw, the landed responses of
-// the published run and of earlier runs are no longer needed (spent) and must be removed. The responses of
+// the published run and of earlier runs are no longer needed and must be removed. The responses of
 // a later run must be kept. Without DiscardRaw, all responses must be kept.
 func TestSpentResponsesAreDiscarded(t *testing.T) {
 	const later = "20261102T020000Z"
@@ -139,17 +139,17 @@ func TestSpentResponsesAreDiscarded(t *testing.T) {
 		w := openWith(t, warehouse.Config{DiscardRaw: discardRaw})
 		must(t, os.MkdirAll(filepath.Join(w.Folder.Dir(), "state"), 0o700))
 		must(t, os.MkdirAll(w.Folder.RawPath("20261031T020000Z"), 0o700))
-		must(t, w.Pruner.DiscardSpent()) // before the first publish
-		if isSpent, err := w.Pruner.IsSpent("20261031T020000Z"); isSpent || err != nil {
-			t.Errorf("before the first publish, responses are spent: %t (%v), want false", isSpent, err)
+		must(t, w.Pruner.RemoveUnneededLandings()) // before the first publish
+		if isUnneeded, err := w.Pruner.IsLandingUnneeded("20261031T020000Z"); isUnneeded || err != nil {
+			t.Errorf("before the first publish, responses are unneeded: %t (%v), want false", isUnneeded, err)
 		}
 		publish(t, w, "20261101T020000Z", "one")
 		for _, run := range []string{"20261101T020000Z", later, "notes"} {
 			must(t, os.MkdirAll(w.Folder.RawPath(run), 0o700))
 		}
 		for run, want := range map[string]bool{"20261031T020000Z": discardRaw, "20261101T020000Z": discardRaw, "20261101T020000Z-2": discardRaw, later: false, "notes": false} {
-			if isSpent, err := w.Pruner.IsSpent(run); isSpent != want || err != nil {
-				t.Errorf("discard %t: the responses of %s are spent: %t (%v), want %t", discardRaw, run, isSpent, err, want)
+			if isUnneeded, err := w.Pruner.IsLandingUnneeded(run); isUnneeded != want || err != nil {
+				t.Errorf("discard %t: the responses of %s are unneeded: %t (%v), want %t", discardRaw, run, isUnneeded, err, want)
 			}
 		}
 		planned, err := w.Pruner.Prune(warehouse.Retention{RawDays: 999, Daily: 9}, firstNightAt, true)
@@ -165,21 +165,21 @@ func TestSpentResponsesAreDiscarded(t *testing.T) {
 				}
 				return nil
 			}})
-			if err := failing.Pruner.DiscardSpent(); !errors.Is(err, syscall.EIO) || !strings.Contains(err.Error(), "discard landed responses") {
+			if err := failing.Pruner.RemoveUnneededLandings(); !errors.Is(err, syscall.EIO) || !strings.Contains(err.Error(), "discard landed responses") {
 				t.Errorf("the error on a failing disk is %v, want %v", err, syscall.EIO)
 			}
 			want = want[2:]
 		} else if len(planned) > 0 {
 			t.Errorf("prune would remove %v, want no files", prunedPaths(planned))
 		}
-		must(t, w.Pruner.DiscardSpent())
+		must(t, w.Pruner.RemoveUnneededLandings())
 		if got, err := w.Folder.LandedRuns(); err != nil || !cmp.Equal(got, want) {
 			t.Errorf("discard %t: the responses of %v are left (%v), want %v", discardRaw, got, err, want)
 		}
 	}
 }
 
-// TestDiscardWithoutResponsesChangesNothing calls DiscardSpent without landed responses. DiscardSpent must
+// TestDiscardWithoutResponsesChangesNothing calls RemoveUnneededLandings without landed responses. It must
 // not change the disk.
 func TestDiscardWithoutResponsesChangesNothing(t *testing.T) {
 	w := open(t)
@@ -189,7 +189,7 @@ func TestDiscardWithoutResponsesChangesNothing(t *testing.T) {
 		steps++
 		return nil
 	}})
-	must(t, w.Pruner.DiscardSpent())
+	must(t, w.Pruner.RemoveUnneededLandings())
 	if steps > 0 {
 		t.Errorf("the disk was changed in %d steps, want none", steps)
 	}

@@ -39,7 +39,7 @@ func (w *Warehouse) Rollback(run string, now time.Time) (Manifest, error) {
 	}
 	// If the process is killed, the next Lock reads this file and finishes the rollback.
 	u := Unfinished{Run: id, Kind: ledger.Rollback, Version: target, StartedAt: now.UTC(), Attempt: 1, Program: w.cfg.Program}
-	if err := w.Ledger.StartOneShot(u); err != nil {
+	if err := w.Ledger.WriteUnresumableRun(u); err != nil {
 		return m, err
 	}
 	if err := w.Series.removeDaysOutsideLineage(target); err != nil {
@@ -53,11 +53,11 @@ func (w *Warehouse) Rollback(run string, now time.Time) (Manifest, error) {
 	}
 	lineage, _ := w.Versions.Lineage(target) // the lineage ends at a damaged manifest
 	err = errors.Join(w.Versions.linkCatalog(), w.Series.extendSeries(lineage...), w.Ledger.Finish())
-	// If the ledger cannot be written, Recover needs the file of StartOneShot.
+	// If the ledger cannot be written, Recover needs the file of WriteUnresumableRun.
 	if recordErr := w.Ledger.Record(w.Ledger.completeRollback(u.Run, target, u.StartedAt)); recordErr != nil {
 		return m, errors.Join(err, recordErr)
 	}
-	return m, errors.Join(err, w.Ledger.FinishOneShot())
+	return m, errors.Join(err, w.Ledger.RemoveUnresumableRun())
 }
 
 func (w *Warehouse) rollbackTarget(run string) (string, error) {
@@ -82,7 +82,7 @@ func (w *Warehouse) rollbackTarget(run string) (string, error) {
 }
 
 // Recover completes the work of killed runs. It finishes a rollback, records the runs in the ledger,
-// and calls DiscardSpent. It removes the unfinished-run file of a run that was killed after its
+// and calls RemoveUnneededLandings. It removes the unfinished-run file of a run that was killed after its
 // publish, because this run must not be resumed. The caller must have the Lock.
 func (w *Warehouse) Recover() error {
 	if err := w.Identity.Check(); err != nil {
@@ -94,10 +94,10 @@ func (w *Warehouse) Recover() error {
 	if err := w.recordKilledRuns(); err != nil {
 		return err
 	}
-	return errors.Join(w.Ledger.finishPublished(), w.Pruner.DiscardSpent())
+	return errors.Join(w.Ledger.finishPublished(), w.Pruner.RemoveUnneededLandings())
 }
 
-// recordKilledRuns records killed runs in the ledger, and removes the file of StartOneShot.
+// recordKilledRuns records killed runs in the ledger, and calls RemoveUnresumableRun.
 func (w *Warehouse) recordKilledRuns() error {
 	if err := w.Ledger.removeDamagedLines(); err != nil {
 		return err
@@ -112,7 +112,7 @@ func (w *Warehouse) recordKilledRuns() error {
 	if err != nil {
 		return err
 	}
-	return w.Ledger.FinishOneShot()
+	return w.Ledger.RemoveUnresumableRun()
 }
 
 // finishKilledRollback completes a rollback that was killed after it switched the link "latest". It undoes

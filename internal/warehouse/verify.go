@@ -28,7 +28,7 @@ func (d *Draft) verify(ctx context.Context, m Manifest) (err error) {
 	if err := reader.LimitMemory(ctx, true); err != nil {
 		return d.unpublishedErr("verify", err)
 	}
-	if err := reader.attachSealed(ctx, filepath.Join(d.Dir, CatalogFile)); err != nil {
+	if err := reader.attachReadOnly(ctx, filepath.Join(d.Dir, CatalogFile)); err != nil {
 		return err
 	}
 	err = d.compareRows(ctx, reader, m)
@@ -48,7 +48,7 @@ func (d *Draft) compareRows(ctx context.Context, reader *Instance, m Manifest) e
 	var withEqualHashes []ManifestTable
 	var counts []sqltext.SQL
 	for i, t := range m.Tables {
-		counts = append(counts, verifySQL.Render("count_rows", sqltext.Values{"index": i, "key": sqltext.Names(d.w.Catalog.tableKey(t.Name)), "table": sqltext.Name(t.Name)}))
+		counts = append(counts, verifySQL.Render("count_rows", sqltext.Values{"index": i, "key": sqltext.Names(d.w.Schema.tableKey(t.Name)), "table": sqltext.Name(t.Name)}))
 	}
 	err = reader.EachRow(ctx, counts, func(scan func(...any) error) error {
 		var i int
@@ -73,7 +73,7 @@ func (d *Draft) compareRows(ctx context.Context, reader *Instance, m Manifest) e
 	}
 	for _, t := range withEqualHashes {
 		var keys int64
-		count := verifySQL.Render("count_keys", sqltext.Values{"key": sqltext.Names(d.w.Catalog.tableKey(t.Name)), "table": sqltext.Name(t.Name)})
+		count := verifySQL.Render("count_keys", sqltext.Values{"key": sqltext.Names(d.w.Schema.tableKey(t.Name)), "table": sqltext.Name(t.Name)})
 		if err := reader.DB.QueryRowContext(ctx, string(count)).Scan(&keys); err != nil {
 			return err
 		}

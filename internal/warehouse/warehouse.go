@@ -66,7 +66,7 @@ type Config struct {
 // Warehouse is the folder of a warehouse. Each field manages one aspect of the folder, and uses only the
 // fields above it. Methods of the Warehouse use several fields, for example for drafts and rollbacks.
 type Warehouse struct {
-	Catalog  *Catalog
+	Schema   *Schema
 	Folder   *Folder
 	Versions *Versions
 	Ledger   *Ledger
@@ -95,7 +95,7 @@ func Open(cfg Config) (*Warehouse, error) {
 		return nil, err
 	}
 	w := &Warehouse{cfg: cfg}
-	w.Catalog = &Catalog{cfg.Tables, defs, meta, mart}
+	w.Schema = &Schema{cfg.Tables, defs, meta, mart}
 	w.Folder = &Folder{cfg.Dir, durable.Disk{Step: cfg.Step, Label: stepLabel}, cfg.PublishedMode}
 	w.Versions = &Versions{w.Folder, cfg.KeepVersions}
 	w.Ledger = &Ledger{w.Folder, w.Versions, cfg.Program}

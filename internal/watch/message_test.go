@@ -3,6 +3,7 @@ package watch_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -69,7 +70,7 @@ func TestMessageTextIsSanitized(t *testing.T) {
 
 func TestEvaluationErrors(t *testing.T) {
 	t.Parallel()
-	number := func(column string) func(*watch.Watch, *fixture) {
+	conditionOn := func(column string) func(*watch.Watch, *fixture) {
 		return func(w *watch.Watch, _ *fixture) {
 			c, err := watch.NewCondition(column, true, "1")
 			must(t, err)
@@ -80,11 +81,13 @@ func TestEvaluationErrors(t *testing.T) {
 		change func(*watch.Watch, *fixture)
 		want   string
 	}{
-		"unknown column in when": {number("amont"), `evaluate the watch bills: the query returns no column "amont" for when: use one of id, amount`},
-		"text column in when":    {number("id"), `the column "id" of the condition is not numeric: cast it to DECIMAL, or name another column`},
+		"unknown column in when": {conditionOn("amont"), `evaluate the watch bills: the query returns no column "amont" for when: use one of id, amount`},
+		"text column in when":    {conditionOn("id"), `the column "id" of the condition is not numeric: cast it to DECIMAL, or name another column`},
 		"unknown column in key":  {func(w *watch.Watch, _ *fixture) { w.Key = []string{"nr"} }, `no column "nr" for key`},
 		"unknown column in show": {func(w *watch.Watch, _ *fixture) { w.Show = []string{"nr"} }, `no column "nr" for show`},
-		"failing query":          {func(_ *watch.Watch, f *fixture) { f.runQuery = func(context.Context) error { return errReceiver } }, "evaluate the watch bills: the receiver answered 500"},
+		"failing query": {func(_ *watch.Watch, f *fixture) {
+			f.runQuery = func(context.Context) error { return errors.New("the query failed") }
+		}, "evaluate the watch bills: the query failed"},
 		"slow query": {func(_ *watch.Watch, f *fixture) {
 			f.runQuery = func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }
 		}, "evaluate the watch bills: the query took longer than 10ms: narrow it"},
@@ -149,8 +152,8 @@ func TestNumbersAreComparedExactly(t *testing.T) {
 	}
 }
 
-// TestMessageMentionsSkippedRowsAndDoubt evaluates rows without a number, and a carried table.
-func TestMessageMentionsSkippedRowsAndDoubt(t *testing.T) {
+// TestMessageMentionsSkippedRowsAndIncompleteTables evaluates rows without a number, and a carried table.
+func TestMessageMentionsSkippedRowsAndIncompleteTables(t *testing.T) {
 	t.Parallel()
 	f, w := newFixture(t), billsWatch()
 	var err error

@@ -59,8 +59,8 @@ func stateFile(f *warehouse.Folder, name string) warehouse.StateFile {
 
 // ReadStatus returns the status of a watch. It needs no lock, because state files are replaced
 // atomically.
-func ReadStatus(from *warehouse.Folder, name string) (Status, error) {
-	s, err := readState(from, Watch{Name: name})
+func ReadStatus(folder *warehouse.Folder, name string) (Status, error) {
+	s, err := readState(folder, Watch{Name: name})
 	if err != nil {
 		return Status{}, err
 	}
@@ -98,9 +98,9 @@ type pendingMessage struct {
 
 // readState reads the state of a watch. A missing file means an empty state. A damaged file
 // is an error, because an empty state would send all findings again.
-func readState(from *warehouse.Folder, w Watch) (*state, error) {
+func readState(folder *warehouse.Folder, w Watch) (*state, error) {
 	s := &state{}
-	ok, err := stateFile(from, w.Name).Read(s)
+	ok, err := stateFile(folder, w.Name).Read(s)
 	switch {
 	case err == nil && !ok:
 		return &state{Format: stateFormat, Watch: w.Name, Findings: map[string]span{}}, nil

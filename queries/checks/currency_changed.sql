@@ -2,7 +2,7 @@
 -- severity: hold
 -- title: Many prices changed their currency
 -- grain: one row per table, old and new currency
--- about: Too many prices of a currency have another currency than in the previous snapshot. Reason: a price rarely changes its currency; swapped fields are a likely cause. A price that only moved to another place in the list of its record passes. Changes from or to a hash pass too, because a changed `privacy` rule causes them. Not detected: a wrong currency of new prices.
+-- about: Too many prices of a currency have another currency than in the previous snapshot. Reason: a price rarely changes its currency; swapped fields are a likely cause. A price that only moved to another place in the list of its record is ignored. Changes from or to a hash are also ignored, because a changed `privacy` rule causes them. Not detected: a wrong currency of new prices.
 -- param: share DECIMAL 0.3 -- allowed share of the prices of the old currency
 -- param: min_prices COUNT 50 -- leave out changes of fewer prices
 -- param: snapshot TIMESTAMPTZ NULL -- time of the snapshot; the audit sets it

@@ -61,7 +61,7 @@ campaign_counts AS (
         OR c.created_at < {{midnight "params.until" "params.timezone"}})
 ),
 -- Late campaigns come first, then other unfinished campaigns by target date, and finished campaigns last.
-ordered_campaigns AS (
+ranked_campaigns AS (
     SELECT
         *,
         is_past AND is_open AS is_late,
@@ -83,5 +83,5 @@ SELECT
     published,
     ended,
     CAST(round(CAST(100 * published AS DOUBLE) / nullif(articles, 0) * 10) / 10 AS DECIMAL(38, 1)) AS published_percent
-FROM ordered_campaigns
+FROM ranked_campaigns
 ORDER BY urgency, CASE WHEN urgency < 3 THEN target_date END NULLS LAST, target_date DESC NULLS LAST, campaign_id

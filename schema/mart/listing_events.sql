@@ -1,7 +1,7 @@
 -- When product listings appeared, were withdrawn and returned.
 -- grain: one row per product listing and event
 CREATE VIEW mart.listing_events AS
-WITH borders AS (
+WITH version_bounds AS (
     SELECT id, valid_from AS happened_at, 1 AS step FROM history.product_listings
     UNION ALL
     SELECT id, valid_to, -1 FROM history.product_listings WHERE valid_to IS NOT NULL
@@ -10,7 +10,7 @@ WITH borders AS (
 -- another ends, the listing only changed, and there is no move.
 moves AS (
     SELECT id, happened_at, sum(step) AS step
-    FROM borders
+    FROM version_bounds
     GROUP BY id, happened_at
     HAVING sum(step) <> 0
 ),

@@ -55,8 +55,8 @@ WITH versions AS (
     FROM history.product_prices WHERE product_id = $id
 ),
 prices AS (SELECT * FROM versions WHERE rank = (SELECT min(rank) FROM versions)),
-borders AS (SELECT valid_from AS border FROM prices UNION SELECT valid_to FROM prices WHERE valid_to IS NOT NULL),
-spans AS (SELECT border AS valid_from, lead(border) OVER (ORDER BY border) AS valid_to FROM borders)
+change_times AS (SELECT valid_from AS changed_at FROM prices UNION SELECT valid_to FROM prices WHERE valid_to IS NOT NULL),
+spans AS (SELECT changed_at AS valid_from, lead(changed_at) OVER (ORDER BY changed_at) AS valid_to FROM change_times)
 SELECT
     v.pricing_tier AS tier,
     v.currency,

@@ -3,7 +3,7 @@
 -- name: create_unchanged
 -- The keys of unchanged records, without duplicates. drop_changed then removes the keys of records that
 -- were staged with changes in a later pass.
-CREATE TABLE {unchanged} AS SELECT id, max(seq) AS seq FROM {same} GROUP BY id
+CREATE TABLE {unchanged} AS SELECT id, max(seq) AS seq FROM {staged_unchanged} GROUP BY id
 
 -- name: find_outdated
 -- Staged copies of records that were recognized as unchanged in a later pass.

@@ -32,7 +32,7 @@ func readEquivalents(t *testing.T) []equivalent {
 
 // addReasons sets the reasons of the survivors that are in the list. It removes the reasons of the
 // other survivors.
-func addReasons(result *torture.Mutation, reasons []equivalent) {
+func addReasons(result *torture.MutationResult, reasons []equivalent) {
 	for i := range result.Survivors {
 		s := &result.Survivors[i]
 		s.Reason = ""
@@ -58,7 +58,7 @@ func TestReasonsNameExistingLines(t *testing.T) {
 }
 
 func TestReasonsBelongToLineAndKind(t *testing.T) {
-	result := torture.Mutation{Survivors: []torture.Survivor{
+	result := torture.MutationResult{Survivors: []torture.Survivor{
 		{File: "a.go", Line: 1, Kind: "arithmetic base", Text: "x + 1"},
 		{File: "a.go", Line: 1, Kind: "invert negatives", Text: "x + 1", Reason: "old"},
 		{File: "b.go", Line: 1, Kind: "arithmetic base", Text: "x + 1"},

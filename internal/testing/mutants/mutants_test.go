@@ -22,7 +22,7 @@ import (
 
 var (
 	packages = flag.String("packages", "", "measure these folders below internal, separated by spaces")
-	sample   = flag.Int("sample", 100, "test randomly drawn files with at least this number of covered mutants together; 0 tests all files")
+	sample   = flag.Int("sample", 100, "test randomly drawn files with at least this number of covered mutants in total; 0 tests all files")
 	seed     = flag.Uint64("seed", 1, "seed of the random draw")
 	workers  = flag.Int("workers", 1, "number of mutants that are tested at the same time")
 	gremlins = flag.String("gremlins", "", "the command of gremlins, with its version")
@@ -56,12 +56,12 @@ func TestMutants(t *testing.T) {
 		t.Skip("takes hours: run make mutants")
 	}
 	store := torture.Open(os.Getenv)
-	reasons := readEquivalents(t)
+	equivalents := readEquivalents(t)
 	for name := range strings.FieldsSeq(*packages) {
 		t.Run(name, func(t *testing.T) {
 			result := measurePackage(t, name)
-			addReasons(&result, reasons)
-			if err := store.KeepMutation(result); err != nil {
+			addReasons(&result, equivalents)
+			if err := store.StoreMutationResult(result); err != nil {
 				t.Fatal(err)
 			}
 			t.Logf("%s: %d mutants, %d covered, %d tested, %d noticed", name, result.Mutants, result.Covered, result.Tested, result.Noticed)
@@ -74,7 +74,7 @@ func TestMutants(t *testing.T) {
 
 // measurePackage counts the mutants of a package and tests the mutants in the drawn files. The test
 // fails if the package changes meanwhile.
-func measurePackage(t *testing.T, name string) torture.Mutation {
+func measurePackage(t *testing.T, name string) torture.MutationResult {
 	t.Helper()
 	begun, dir := time.Now(), projectPath("internal", name)
 	sumBefore := sourceSum(t, dir)
@@ -84,7 +84,7 @@ func measurePackage(t *testing.T, name string) torture.Mutation {
 	if sourceSum(t, dir) != sumBefore {
 		t.Fatalf("the files of %s changed while they were measured: the result is not stored", dir)
 	}
-	result := torture.Mutation{Package: name, Mutants: len(all), Files: len(files), Drawn: len(drawn), Seed: *seed}
+	result := torture.MutationResult{Package: name, Mutants: len(all), Files: len(files), Drawn: len(drawn), Seed: *seed}
 	for _, m := range all {
 		if m.Status != notCovered {
 			result.Covered++
@@ -169,7 +169,7 @@ func runGremlins(t *testing.T, dir string, args ...string) []mutant {
 }
 
 // drawFiles returns the sorted files of the mutants, and a random draw of these files. The drawn
-// files have at least minCovered covered mutants together. If minCovered is 0, all files are
+// files have at least minCovered covered mutants in total. If minCovered is 0, all files are
 // drawn.
 func drawFiles(all []mutant, minCovered int, seed uint64) (files []string, drawn map[string]bool) {
 	count := map[string]int{} // covered mutants by file

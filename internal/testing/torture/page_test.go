@@ -31,7 +31,7 @@ func TestReliabilityPage(t *testing.T) {
 	must(t, err)
 	trials, err := store.Trials()
 	must(t, err)
-	mutations, err := store.Mutations()
+	mutations, err := store.MutationResults()
 	must(t, err)
 	sqlFiles, err := sqlmutants.ReadResults(docs)
 	must(t, err)
@@ -74,7 +74,7 @@ func TestStoredResultsPassed(t *testing.T) {
 }
 
 // page combines the hand-written parts with the results.
-func page(t *testing.T, rows []torture.Row, trials []torture.Trial, mutations []torture.Mutation, sqlFiles []sqlmutants.FileResult, seasons []torture.Season) string {
+func page(t *testing.T, rows []torture.Row, trials []torture.Trial, mutations []torture.MutationResult, sqlFiles []sqlmutants.FileResult, seasons []torture.Season) string {
 	t.Helper()
 	text := pageTemplate
 	reasons, err := sqlmutants.Reasons()
@@ -115,7 +115,7 @@ func trialTable(trials []torture.Trial) string {
 	return b.String()
 }
 
-func mutationTable(mutations []torture.Mutation) string {
+func mutationTable(mutations []torture.MutationResult) string {
 	var b strings.Builder
 	b.WriteString("| package | mutants | covered | drawn files | tested | noticed | equivalent | not noticed | duration | date |\n|---|---|---|---|---|---|---|---|---|---|\n")
 	for _, m := range mutations {
@@ -134,7 +134,7 @@ func mutationTable(mutations []torture.Mutation) string {
 // share returns a number and its percentage of all, rounded down.
 func share(n, all int) string { return fmt.Sprintf("%d (%d %%)", n, n*100/max(1, all)) }
 
-func survivorTable(mutations []torture.Mutation) string {
+func survivorTable(mutations []torture.MutationResult) string {
 	var b strings.Builder
 	b.WriteString("| place | mutant | line | reason |\n|---|---|---|---|\n")
 	for _, m := range mutations {

@@ -66,9 +66,9 @@ type Trial struct {
 	Date string `json:"date"`
 }
 
-// Mutation is the result of a measurement of one package. A mutant is a small mistake that is added
+// MutationResult is the result of a measurement of one package. A mutant is a small mistake that is added
 // to the package. The measurement runs the tests of the package with one mutant at a time.
-type Mutation struct {
+type MutationResult struct {
 	// Package is the folder below internal. A later result of the same package replaces this one.
 	Package string `json:"package"`
 	// Mutants counts the possible mutants that compile. Covered counts the mutants in code that
@@ -230,8 +230,8 @@ func (st Store) Rows() ([]Row, error) {
 	return all, err
 }
 
-// KeepMutation stores the result of a package, and replaces its stored result.
-func (st Store) KeepMutation(m Mutation) error {
+// StoreMutationResult stores the result of a package, and replaces its stored result.
+func (st Store) StoreMutationResult(m MutationResult) error {
 	if st.Docs == "" {
 		return nil
 	}
@@ -246,10 +246,10 @@ func (st Store) Trials() ([]Trial, error) {
 	return all, err
 }
 
-// Mutations returns the stored results of packages, sorted by package.
-func (st Store) Mutations() ([]Mutation, error) {
-	all, err := readFiles[Mutation](st, "mutants-*.json")
-	slices.SortFunc(all, func(a, b Mutation) int { return cmp.Compare(a.Package, b.Package) })
+// MutationResults returns the stored results of packages, sorted by package.
+func (st Store) MutationResults() ([]MutationResult, error) {
+	all, err := readFiles[MutationResult](st, "mutants-*.json")
+	slices.SortFunc(all, func(a, b MutationResult) int { return cmp.Compare(a.Package, b.Package) })
 	return all, err
 }
 

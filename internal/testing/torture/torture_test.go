@@ -40,12 +40,12 @@ func TestTrialReplacesTrialOfSameName(t *testing.T) {
 
 func TestMutationReplacesMutationOfSamePackage(t *testing.T) {
 	store := torture.Store{Docs: t.TempDir(), Now: today}
-	for _, m := range []torture.Mutation{{Package: "load", Tested: 1}, {Package: "fetch"}, {Package: "load", Tested: 2}} {
-		must(t, store.KeepMutation(m))
+	for _, m := range []torture.MutationResult{{Package: "load", Tested: 1}, {Package: "fetch"}, {Package: "load", Tested: 2}} {
+		must(t, store.StoreMutationResult(m))
 	}
-	got, err := store.Mutations()
+	got, err := store.MutationResults()
 	must(t, err)
-	want := []torture.Mutation{{Package: "fetch", Date: "2026-11-01"}, {Package: "load", Tested: 2, Date: "2026-11-01"}}
+	want := []torture.MutationResult{{Package: "fetch", Date: "2026-11-01"}, {Package: "load", Tested: 2, Date: "2026-11-01"}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("the results differ (-want +got):\n%s", diff)
 	}
@@ -70,5 +70,5 @@ func TestSeasonReplacesSeasonOfSameSeed(t *testing.T) {
 func TestStoreWithoutFolder(t *testing.T) {
 	must(t, torture.Store{}.KeepRows(torture.Row{Fault: "500"}))
 	must(t, torture.Store{}.KeepTrial(torture.Trial{Name: "Storm"}))
-	must(t, torture.Store{}.KeepMutation(torture.Mutation{Package: "load"}))
+	must(t, torture.Store{}.StoreMutationResult(torture.MutationResult{Package: "load"}))
 }

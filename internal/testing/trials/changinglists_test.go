@@ -148,7 +148,7 @@ func (w walker) read(s stream.Stream, r fetch.Response, rows map[string]bool) (s
 		b.Record.Release()
 	}
 	return stream.PageFacts{Records: page.Records, IDs: page.IDs, Total: page.Total, TotalPages: page.TotalPages, Next: page.Next,
-		Paginated: page.Paginated, First: page.First, Last: page.Last, Falling: page.Falling, Falls: page.Falls}, nil
+		Paginated: page.Paginated, First: page.First, Last: page.Last, IsNewestFirst: page.IsNewestFirst, Falls: page.Falls}, nil
 }
 
 // checkGrade reads a changing list and checks its grade. With the grade exact, the ids must be a

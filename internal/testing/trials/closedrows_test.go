@@ -71,8 +71,8 @@ func TestTrialRestoreHasTheClosedRowsOfEveryRun(t *testing.T) {
 	before := storedRows(t, h.path("catalog.duckdb"))
 	for range 2 {
 		r := h.rebuildFromSeries()
-		if r.Runs == 0 || r.Between != 0 {
-			t.Errorf("the rebuild returned %+v, want Runs > 0 and Between 0", r)
+		if r.Runs == 0 || r.SnapshotsWithoutDay != 0 {
+			t.Errorf("the rebuild returned %+v, want Runs > 0 and SnapshotsWithoutDay 0", r)
 		}
 		requireContents(t, before, storedRows(t, h.path("catalog.duckdb")))
 	}

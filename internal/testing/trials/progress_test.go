@@ -15,13 +15,13 @@ import (
 func TestProgressOfANight(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t, smallWorld(), fewStreams()...)
-	watch := &pipeline.Watch{}
-	h.cfg.Watch = watch
-	if _, ok := watch.Progress(); ok {
+	tracker := &pipeline.ProgressTracker{}
+	h.cfg.Progress = tracker
+	if _, ok := tracker.Progress(); ok {
 		t.Error("Progress returned a night before it began, want none")
 	}
 	h.goodNight()
-	if _, ok := watch.Progress(); ok {
+	if _, ok := tracker.Progress(); ok {
 		t.Error("Progress returned a night after it ended, want none")
 	}
 
@@ -29,7 +29,7 @@ func TestProgressOfANight(t *testing.T) {
 	var once sync.Once
 	h.onRequest(func(r *http.Request) {
 		if r.URL.Path == "/orders" && r.URL.Query().Get("page") == "2" {
-			once.Do(func() { seen, _ = watch.Progress() })
+			once.Do(func() { seen, _ = tracker.Progress() })
 		}
 	})
 	res := h.goodNight()

@@ -468,7 +468,7 @@ func (r *repairs) repairAll(t *testing.T, cfg pipeline.Config) (e repairEffect) 
 		for _, d := range v.Damage {
 			e.output += fmt.Sprintf("  %d: %s: %s: %s (lost %v)\n", round, d.File, d.Problem, d.Repair.Command(), d.Lost)
 		}
-		e.reported = e.reported || v.Result() == integrity.Damaged
+		e.reported = e.reported || v.Result() == integrity.DataLost
 		if round == 0 && damaged && len(v.Damage) == 0 {
 			e.result, e.problem = outFalseWhole, "verify found no damage"
 			return e

@@ -137,7 +137,7 @@ func TestReplayAfterAKilledRollback(t *testing.T) {
 	}
 	wh := warehouseOf(t, h.cfg)
 	unfinished := warehouse.Unfinished{Run: stopped.Run.ID + "-9", Kind: ledger.Rollback, Version: first.Run.ID, StartedAt: h.at, Attempt: 1}
-	must(t, wh.Ledger.StartOneShot(unfinished))
+	must(t, wh.Ledger.WriteUnresumableRun(unfinished))
 	must(t, (durable.Disk{}).SwapLink(filepath.Join("versions", first.Run.ID), filepath.Join(h.cfg.Warehouse.Dir, "latest")))
 
 	if res, err := pipeline.Replay(t.Context(), h.cfg, stopped.Run.ID); err == nil || res.Run.Outcome != ledger.Failed {

@@ -47,8 +47,8 @@ func TestTrialRestoreEqualsTheOriginal(t *testing.T) {
 	}
 	r, err := pipeline.Rebuild(t.Context(), h.cfg, false)
 	must(t, err)
-	if r.Snapshots != 5 || r.Between != 0 || !r.Meta || len(r.Skipped) != 0 {
-		t.Errorf("the rebuild returned %+v, want 5 snapshots, Between 0, Meta, and no skipped file", r)
+	if r.Snapshots != 5 || r.SnapshotsWithoutDay != 0 || !r.Meta || len(r.Skipped) != 0 {
+		t.Errorf("the rebuild returned %+v, want 5 snapshots, SnapshotsWithoutDay 0, Meta, and no skipped file", r)
 	}
 	requireContents(t, before, contents(t, h.path("catalog.duckdb")))
 	if diff := cmp.Diff(results, h.queryResults("")); diff != "" {
@@ -84,8 +84,8 @@ func TestTrialRestoreOfPrunedSeries(t *testing.T) {
 	h.at = h.at.Add(time.Hour)
 	r, err := pipeline.Rebuild(t.Context(), h.cfg, false)
 	must(t, err)
-	if r.Snapshots != 2 || r.Between != 0 {
-		t.Errorf("the rebuild used %d snapshots and found %d pruned runs between them, want 2 and 0", r.Snapshots, r.Between)
+	if r.Snapshots != 2 || r.SnapshotsWithoutDay != 0 {
+		t.Errorf("the rebuild used %d snapshots and found %d snapshots without a day, want 2 and 0", r.Snapshots, r.SnapshotsWithoutDay)
 	}
 	after := contents(t, h.path("catalog.duckdb"))
 	for name, rows := range before {

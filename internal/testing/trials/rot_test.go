@@ -313,11 +313,11 @@ func (r *rotTrial) verifyAndRepair(t *testing.T, cfg pipeline.Config, kind, desc
 	}
 	r.count(kind, func(f *rotCounts) *int { return &f.found })
 	for _, d := range v.Damage {
-		if d.Problem == "" || d.Cost == "" || !strings.HasPrefix(d.Repair.Command(), "placementsync ") {
+		if d.Problem == "" || d.Affected == "" || !strings.HasPrefix(d.Repair.Command(), "placementsync ") {
 			t.Errorf("%s: verify reports %+v, want a problem, a cost and a command", description, d)
 		}
 	}
-	if v.Result() == integrity.Damaged {
+	if v.Result() == integrity.DataLost {
 		r.count(kind, func(f *rotCounts) *int { return &f.lost })
 		return
 	}

@@ -4,7 +4,7 @@ WITH versions AS (
     UNION ALL
     SELECT id, valid_from, valid_to FROM ${past}.product_listings
 ),
-borders AS (
+version_bounds AS (
     SELECT id, valid_from AS happened_at, 1 AS step FROM versions
     UNION ALL
     SELECT id, valid_to, -1 FROM versions WHERE valid_to IS NOT NULL
@@ -12,7 +12,7 @@ borders AS (
 -- A row version that begins when another ends is a change, not a new listing.
 moves AS (
     SELECT id, happened_at, sum(step) AS net
-    FROM borders
+    FROM version_bounds
     GROUP BY id, happened_at
     HAVING sum(step) <> 0
 ),
