@@ -200,17 +200,17 @@ func (h *fixture) readRun() (run string) {
 
 func (h *fixture) filesOfLake() []string {
 	h.Helper()
-	var found []string
+	var paths []string
 	err := filepath.WalkDir(h.path("lake"), func(path string, e fs.DirEntry, err error) error {
 		if err == nil && !e.IsDir() && filepath.Base(path) != "catalog.db" {
-			found = append(found, path)
+			paths = append(paths, path)
 		}
 		return err
 	})
 	if !errors.Is(err, fs.ErrNotExist) {
 		h.must(err)
 	}
-	return found
+	return paths
 }
 
 // metadataFile returns the path of the current metadata file of a table. The path is read from the

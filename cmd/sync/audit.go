@@ -146,11 +146,11 @@ func previousCatalog(g *globals) (string, error) {
 
 // loadChecks loads the shipped checks and the checks in checks.dir, and applies checks.rules.
 func loadChecks(cfg config.Config) (checks.Set, error) {
-	loaded, err := checks.Load(cfg.Checks.Dir, command.AuditRules(cfg.Checks), privateColumns(cfg))
+	set, err := checks.Load(cfg.Checks.Dir, command.AuditRules(cfg.Checks), privateColumns(cfg))
 	if faulty := (*query.FilesError)(nil); errors.As(err, &faulty) {
 		err = command.UsageErr("read your own checks:\n  %s", query.OnScreen(strings.Join(faulty.Problems, "\n  ")))
 	}
-	return loaded, err
+	return set, err
 }
 
 // privateColumns returns the columns whose values are dropped or hashed.

@@ -225,11 +225,11 @@ func parseConfig(t *testing.T, file, text string, env map[string]string) config.
 // imageUser returns the uid of the user of the image.
 func imageUser(t *testing.T) int {
 	t.Helper()
-	found := regexp.MustCompile(`(?m)^const user = (\d+)$`).FindStringSubmatch(read(t, imageSource+"layers.go"))
-	if found == nil {
+	match := regexp.MustCompile(`(?m)^const user = (\d+)$`).FindStringSubmatch(read(t, imageSource+"layers.go"))
+	if match == nil {
 		t.Fatal("layers.go defines no user")
 	}
-	n, err := strconv.Atoi(found[1])
+	n, err := strconv.Atoi(match[1])
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -239,11 +239,11 @@ func imageUser(t *testing.T) int {
 // newestRelease returns the newest version in CHANGELOG.md, or "" before the first release.
 func newestRelease(t *testing.T) string {
 	t.Helper()
-	found := regexp.MustCompile(`(?m)^## \[?(\d+\.\d+\.\d+)`).FindStringSubmatch(read(t, "../../CHANGELOG.md"))
-	if found == nil {
+	match := regexp.MustCompile(`(?m)^## \[?(\d+\.\d+\.\d+)`).FindStringSubmatch(read(t, "../../CHANGELOG.md"))
+	if match == nil {
 		return ""
 	}
-	return found[1]
+	return match[1]
 }
 
 // TestKubernetesFiles checks that the commands, flags, keys, ports, paths, secrets and

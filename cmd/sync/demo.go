@@ -137,8 +137,8 @@ func runDemoNights(ctx context.Context, g *globals, o demoOptions, service *sim.
 // clockFrom returns a clock that shows the simulated time when it is first read, so that each
 // night starts exactly at its simulated time.
 func clockFrom(simulated time.Time) func() time.Time {
-	begun := sync.OnceValue(time.Now)
-	return func() time.Time { return simulated.Add(time.Since(begun()).Truncate(time.Millisecond)) }
+	startTime := sync.OnceValue(time.Now)
+	return func() time.Time { return simulated.Add(time.Since(startTime()).Truncate(time.Millisecond)) }
 }
 
 // showDemo prints the last night, the first rows of some queries, and commands to try.

@@ -54,18 +54,18 @@ func TestDeployedCommands(t *testing.T) {
 	t.Parallel()
 	commands := regexp.MustCompile(`(?m)^[^#\n]*?/usr/local/bin/placementsync ([^>\n]+)`)
 	for file, want := range map[string]string{"placementsync.service": "serve", "placementsync-run.service": "run", "crontab": "run"} {
-		found := commands.FindStringSubmatch(read(t, "../../deploy/"+file))
-		if found == nil {
+		match := commands.FindStringSubmatch(read(t, "../../deploy/"+file))
+		if match == nil {
 			t.Errorf("deploy/%s calls no command", file)
 			continue
 		}
-		cmd, rest, err := newRoot(&globals{}).Find(strings.Fields(found[1]))
+		cmd, rest, err := newRoot(&globals{}).Find(strings.Fields(match[1]))
 		if err != nil || cmd.Name() != want {
-			t.Errorf("deploy/%s calls %q, want %s: %v", file, found[1], want, err)
+			t.Errorf("deploy/%s calls %q, want %s: %v", file, match[1], want, err)
 			continue
 		}
 		if err := cmd.ParseFlags(rest); err != nil {
-			t.Errorf("deploy/%s calls %q: %v", file, found[1], err)
+			t.Errorf("deploy/%s calls %q: %v", file, match[1], err)
 		}
 	}
 }
@@ -77,11 +77,11 @@ func TestOperationsAreCurrent(t *testing.T) {
 	t.Parallel()
 	text := read(t, "../../docs/operations.md")
 	headings := func(pattern string) []string {
-		var found []string
+		var names []string
 		for _, m := range regexp.MustCompile(`(?m)^### `+pattern).FindAllStringSubmatch(text, -1) {
-			found = append(found, m[1])
+			names = append(names, m[1])
 		}
-		return found
+		return names
 	}
 	var codes []string
 	for _, row := range regexp.MustCompile(`(?m)^  (\d+) `).FindAllStringSubmatch(exitCodes(), -1) {

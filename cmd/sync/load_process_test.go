@@ -187,11 +187,11 @@ func (p *serveProcess) await(t *testing.T, expression string) (group string) {
 	t.Helper()
 	pattern := regexp.MustCompile("(?m)" + expression)
 	p.waitUntil(t, expression, func(log string) bool {
-		found := pattern.FindStringSubmatch(log)
-		if found != nil {
-			group = found[len(found)-1]
+		match := pattern.FindStringSubmatch(log)
+		if match != nil {
+			group = match[len(match)-1]
 		}
-		return found != nil
+		return match != nil
 	})
 	return group
 }

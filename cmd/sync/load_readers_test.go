@@ -152,11 +152,11 @@ func residentMemory(pid int) float64 {
 	if err != nil {
 		return 0
 	}
-	found := regexp.MustCompile(`(?m)^VmRSS:\s*(\d+) kB$`).FindSubmatch(text)
-	if found == nil {
+	match := regexp.MustCompile(`(?m)^VmRSS:\s*(\d+) kB$`).FindSubmatch(text)
+	if match == nil {
 		return 0
 	}
-	kib, err := strconv.ParseFloat(string(found[1]), 64)
+	kib, err := strconv.ParseFloat(string(match[1]), 64)
 	if err != nil {
 		return 0
 	}

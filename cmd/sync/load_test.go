@@ -41,12 +41,12 @@ func TestTortureLoad(t *testing.T) {
 	if os.Getenv("PLACEMENTSYNC_TORTURE") == "" {
 		t.Skip("takes minutes: run by make torture")
 	}
-	begun := time.Now()
+	startedAt := time.Now()
 	r := loadPlan{World: worldSize{Listings: 2_000, Campaigns: 60, Orders: 300}, Rate: 1000, Duration: time.Minute, Readers: 50, Stallers: 100, NightsBefore: 4, NightsAfter: 2}.run(t)
 	r.check(t)
 	t.Log(r)
 	r.checkMemory(t)
-	must(t, torture.Open(os.Getenv).EndTrial(begun, t.Failed(), torture.Trial{
+	must(t, torture.Open(os.Getenv).EndTrial(startedAt, t.Failed(), torture.Trial{
 		Name: "load", Fault: "serve under 1,000 deliveries a second, 50 readers of the status page and the metrics, 100 senders that stall, and nights without a pause",
 		Runs: r.Deliveries.Sent, Outcome: strings.ReplaceAll(r.String(), "\n", "; ")}))
 }

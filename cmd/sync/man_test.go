@@ -19,9 +19,9 @@ func TestManualIsCurrent(t *testing.T) {
 		variables.WriteString(v.Name + ", ")
 	}
 	for _, file := range []string{"serve.go", "prune.go", "run.go", "process.go"} {
-		for _, found := range regexp.MustCompile(`ookupEnv\("([A-Z_]+)"\)`).FindAllStringSubmatch(read(t, file), -1) {
-			if !strings.Contains(variables.String(), found[1]+",") {
-				t.Errorf("%s reads %s, which is not in the manual page", file, found[1])
+		for _, match := range regexp.MustCompile(`ookupEnv\("([A-Z_]+)"\)`).FindAllStringSubmatch(read(t, file), -1) {
+			if !strings.Contains(variables.String(), match[1]+",") {
+				t.Errorf("%s reads %s, which is not in the manual page", file, match[1])
 			}
 		}
 	}

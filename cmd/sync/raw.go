@@ -82,27 +82,27 @@ func runRaw(g *globals, o rawOptions, args []string) error {
 	if o.hasFormat && o.print {
 		return command.UsageErr("--print and --format exclude each other: print one answer, or list them")
 	}
-	run, stored, err := openRaw(g, args)
+	run, answers, err := openRaw(g, args)
 	if err != nil {
 		return err
 	}
-	defer stored.Close()
-	chosen, damagedLines, err := o.selectAnswers(stored)
+	defer answers.Close()
+	chosenAnswers, damagedLines, err := o.selectAnswers(answers)
 	if err != nil {
 		return err
 	}
-	answer, isSingle := onlyAnswer(chosen)
+	answer, isSingle := onlyAnswer(chosenAnswers)
 	switch {
 	case isSingle && !o.hasFormat:
-		err = printBody(g, run, stored, answer)
-	case len(chosen) == 0 && command.SuggestStream(o.stream) != "":
+		err = printBody(g, run, answers, answer)
+	case len(chosenAnswers) == 0 && command.SuggestStream(o.stream) != "":
 		err = command.UsageErr("no stream is called %q: %s", o.stream, command.SuggestStream(o.stream))
-	case len(chosen) == 0:
+	case len(chosenAnswers) == 0:
 		err = fmt.Errorf("find answers of run %s: no stored answer matches; list all with placementsync raw %s --format table", run, run)
 	case o.print:
-		return command.UsageErr("%d answers of run %s match: choose one with --seq, or by --stream, --param, --page and --pass", len(chosen), run)
+		return command.UsageErr("%d answers of run %s match: choose one with --seq, or by --stream, --param, --page and --pass", len(chosenAnswers), run)
 	default:
-		err = g.writeEscaped(func(w io.Writer) error { return write(w, chosen) })
+		err = g.writeEscaped(func(w io.Writer) error { return write(w, chosenAnswers) })
 	}
 	if damagedLines > 0 {
 		err = errors.Join(err, fmt.Errorf("read the answers of run %s: %d lines of its journal are damaged, so their answers are missing; see placementsync verify --read-data", run, damagedLines))
@@ -111,30 +111,30 @@ func runRaw(g *globals, o rawOptions, args []string) error {
 }
 
 // selectAnswers returns the selected answers and the number of damaged lines of the journal.
-func (o rawOptions) selectAnswers(stored *fetch.Answers) (chosen []fetch.Answer, damagedLines int, err error) {
-	for a, err := range stored.All() {
+func (o rawOptions) selectAnswers(answers *fetch.Answers) (chosenAnswers []fetch.Answer, damagedLines int, err error) {
+	for a, err := range answers.All() {
 		switch {
 		case errors.Is(err, fetch.ErrDamagedLine):
 			damagedLines++
 		case err != nil:
 			return nil, 0, err
 		case o.selects(a):
-			chosen = append(chosen, a)
+			chosenAnswers = append(chosenAnswers, a)
 		}
 	}
-	return chosen, damagedLines, nil
+	return chosenAnswers, damagedLines, nil
 }
 
 // onlyAnswer returns the answer if exactly one is chosen. If several are chosen, replaced answers
 // do not count.
-func onlyAnswer(chosen []fetch.Answer) (fetch.Answer, bool) {
-	if len(chosen) != 1 {
-		chosen = slices.DeleteFunc(slices.Clone(chosen), func(a fetch.Answer) bool { return a.Replaced })
+func onlyAnswer(chosenAnswers []fetch.Answer) (fetch.Answer, bool) {
+	if len(chosenAnswers) != 1 {
+		chosenAnswers = slices.DeleteFunc(slices.Clone(chosenAnswers), func(a fetch.Answer) bool { return a.Replaced })
 	}
-	if len(chosen) != 1 {
+	if len(chosenAnswers) != 1 {
 		return fetch.Answer{}, false
 	}
-	return chosen[0], true
+	return chosenAnswers[0], true
 }
 
 // openRaw opens the answers of the run in args, or of the newest run with stored answers.
@@ -160,15 +160,15 @@ func openRaw(g *globals, args []string) (string, *fetch.Answers, error) {
 		return "", nil, fmt.Errorf("open the answers of the newest run: no run has stored answers; %s", retentionText)
 	}
 	run := runs[len(runs)-1]
-	stored, err := fetch.OpenAnswers(wh.Folder.RawPath(run))
+	answers, err := fetch.OpenAnswers(wh.Folder.RawPath(run))
 	if errors.Is(err, fs.ErrNotExist) {
 		err = fmt.Errorf("open the answers of run %s: it has no journal, because no answers were stored or because the journal is lost: see placementsync verify", run)
 	}
-	return run, stored, err
+	return run, answers, err
 }
 
-func printBody(g *globals, run string, stored *fetch.Answers, a fetch.Answer) error {
-	body, err := stored.Body(a)
+func printBody(g *globals, run string, answers *fetch.Answers, a fetch.Answer) error {
+	body, err := answers.Body(a)
 	if err != nil {
 		return fmt.Errorf("print an answer of run %s: %w; see placementsync verify --read-data", run, err)
 	}

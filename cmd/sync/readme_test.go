@@ -63,9 +63,9 @@ func TestGitIgnoresShownFiles(t *testing.T) {
 			if strings.HasPrefix(strings.TrimSpace(line), "```") {
 				inBlock = !inBlock
 			}
-			for _, found := range outputPattern.FindAllStringSubmatch(line, -1) {
+			for _, output := range outputPattern.FindAllStringSubmatch(line, -1) {
 				if inBlock {
-					written = append(written, found[1])
+					written = append(written, output[1])
 				}
 			}
 		}
@@ -172,36 +172,36 @@ func read(t *testing.T, file string) string {
 // splitWords splits a line like a shell with simple quotes and comments. A doubled quote between quotes
 // counts as one, as in a script.
 func splitWords(line, quotes string) []string {
-	var found []string
+	var words []string
 	var word strings.Builder
-	begun, quote := false, rune(0)
+	isInWord, quote := false, rune(0)
 	end := func() {
-		if begun {
-			found = append(found, word.String())
+		if isInWord {
+			words = append(words, word.String())
 		}
 		word.Reset()
-		begun = false
+		isInWord = false
 	}
 	for at, r := range line {
 		switch {
 		case quote == 0 && strings.ContainsRune(quotes, r):
-			if begun && at > 0 && rune(line[at-1]) == r {
+			if isInWord && at > 0 && rune(line[at-1]) == r {
 				word.WriteRune(r)
 			}
-			quote, begun = r, true
+			quote, isInWord = r, true
 		case r == quote:
 			quote = 0
-		case quote == 0 && r == '#' && !begun:
-			return found
+		case quote == 0 && r == '#' && !isInWord:
+			return words
 		case quote == 0 && r == ' ':
 			end()
 		default:
 			word.WriteRune(r)
-			begun = true
+			isInWord = true
 		}
 	}
 	end()
-	return found
+	return words
 }
 
 func TestSplitWords(t *testing.T) {

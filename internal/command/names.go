@@ -45,11 +45,11 @@ func RefuseUnknownNames(c config.Config, refuse func(path string, value any, mes
 // refuseUnknownChecks refuses names in checks.rules that are not checks or parameters. Damaged
 // files in checks.dir are reported when the checks run.
 func refuseUnknownChecks(c config.Config, refuse func(path string, value any, message string)) {
-	loaded, err := query.LoadChecks(c.Checks.Dir)
+	checkSet, err := query.LoadChecks(c.Checks.Dir)
 	if damaged := (*query.FilesError)(nil); err != nil && !errors.As(err, &damaged) {
 		refuse("checks", nil, err.Error())
 	}
-	for _, f := range checks.FindFaults(loaded.List(), AuditRules(c.Checks)) {
+	for _, f := range checks.FindFaults(checkSet.List(), AuditRules(c.Checks)) {
 		refuse("checks.rules."+f.Path, f.Value, f.Message)
 	}
 }

@@ -120,7 +120,7 @@ func testEarlierSnapshotsAreLimited(t *testing.T, s *site) {
 // askUntil requests a page until it has a status and contains a text.
 func (s *site) askUntil(t *testing.T, path string, status int, text string) string {
 	t.Helper()
-	for begun := time.Now(); time.Since(begun) < time.Minute; {
+	for startedAt := time.Now(); time.Since(startedAt) < time.Minute; {
 		res, body, err := s.fetch(t.Context(), path)
 		must(t, err)
 		if res.StatusCode == status && strings.Contains(textOf(body), text) {

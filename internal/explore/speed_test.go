@@ -29,10 +29,10 @@ func TestTrialTablesOfManyRows(t *testing.T) {
 		s.get(t, table, http.StatusOK)
 		var took []time.Duration
 		for _, address := range addresses {
-			begun := time.Now()
+			startedAt := time.Now()
 			s.get(t, table+"?"+address, http.StatusOK)
-			took = append(took, time.Since(begun))
-			if d := time.Since(begun); d > limit {
+			took = append(took, time.Since(startedAt))
+			if d := time.Since(startedAt); d > limit {
 				t.Logf("%s?%s took %s", table, address, d.Round(time.Millisecond))
 			}
 		}

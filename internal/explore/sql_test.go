@@ -184,7 +184,7 @@ const endless = "SELECT count(*) FROM range(1000000000000) AS t(i) WHERE i % 7 =
 // waitForChild waits until the child process of a statement has started, and returns the process.
 func (s *site) waitForChild(t *testing.T) *os.Process {
 	t.Helper()
-	for begun := time.Now(); time.Since(begun) < time.Minute; {
+	for startedAt := time.Now(); time.Since(startedAt) < time.Minute; {
 		text, err := os.ReadFile(s.pidFile)
 		if pid, numberErr := strconv.Atoi(string(text)); err == nil && numberErr == nil {
 			child, err := os.FindProcess(pid)
@@ -231,8 +231,8 @@ func testCancelledStatement(t *testing.T, s *site) {
 	if err := <-ended; err == nil {
 		t.Error("the cancelled request has a result")
 	}
-	for begun := time.Now(); child.Signal(syscall.Signal(0)) == nil; {
-		if time.Since(begun) > time.Minute {
+	for startedAt := time.Now(); child.Signal(syscall.Signal(0)) == nil; {
+		if time.Since(startedAt) > time.Minute {
 			t.Fatal("the process is still running a minute after the request was cancelled")
 		}
 	}

@@ -137,10 +137,10 @@ func checkWalk(t *testing.T, l *movingList, pageSize int) fetch.Grade {
 }
 
 // recordTrial records the results of the walks over one kind of list.
-func recordTrial(t *testing.T, begun time.Time, name string, grades map[fetch.Grade]int, walks int) {
+func recordTrial(t *testing.T, startedAt time.Time, name string, grades map[fetch.Grade]int, walks int) {
 	t.Helper()
 	share := func(g fetch.Grade) float64 { return 100 * float64(grades[g]) / float64(walks) }
-	err := torture.Open(os.Getenv).EndTrial(begun, t.Failed(), torture.Trial{Name: "walks over lists that move, " + name, Runs: walks,
+	err := torture.Open(os.Getenv).EndTrial(startedAt, t.Failed(), torture.Trial{Name: "walks over lists that move, " + name, Runs: walks,
 		Fault: "one insert and one delete per 1 to 50 requests, in a list of 1 to 150 records",
 		Outcome: fmt.Sprintf("exact %.1f %%, repaired %.1f %%, best_effort %.1f %%; no grade too high",
 			share(fetch.Exact), share(fetch.Repaired), share(fetch.BestEffort))})
@@ -179,7 +179,7 @@ func walkMovingLists(t *testing.T, seeds uint64, intervals ...int) {
 	}
 	for name, list := range lists {
 		t.Run(name, func(t *testing.T) {
-			begun, sum := time.Now(), map[fetch.Grade]int{}
+			startedAt, sum := time.Now(), map[fetch.Grade]int{}
 			for _, interval := range intervals {
 				grades := map[fetch.Grade]int{}
 				for seed := range seeds {
@@ -193,7 +193,7 @@ func walkMovingLists(t *testing.T, seeds uint64, intervals ...int) {
 				t.Logf("one insert and delete per %2d requests: exact %3d, repaired %3d, best_effort %3d of %d", interval,
 					grades[fetch.Exact], grades[fetch.Repaired], grades[fetch.BestEffort], seeds)
 			}
-			recordTrial(t, begun, name, sum, int(seeds)*len(intervals))
+			recordTrial(t, startedAt, name, sum, int(seeds)*len(intervals))
 		})
 	}
 }

@@ -152,19 +152,19 @@ func TestDamageIsFoundWithItsRepair(t *testing.T) {
 			c.damage(damager{t, w})
 			for _, readData := range []bool{false, true} {
 				contentBefore := contentOf(t, w)
-				found, err := integrity.Check(t.Context(), w, readData)
+				report, err := integrity.Check(t.Context(), w, readData)
 				must(t, err)
 				want := c.want
 				if !c.quick && !readData {
 					want = nil
 				}
 				slices.Sort(want)
-				if diff := cmp.Diff(want, describeDamage(found.Damage)); diff != "" {
-					t.Errorf("readData %t: damage (-want +got):\n%s%+v", readData, diff, found.Damage)
+				if diff := cmp.Diff(want, describeDamage(report.Damage)); diff != "" {
+					t.Errorf("readData %t: damage (-want +got):\n%s%+v", readData, diff, report.Damage)
 				}
-				for _, d := range found.Damage {
+				for _, d := range report.Damage {
 					if d.Problem == "" || d.Affected == "" {
-						t.Errorf("damage without a problem or a cost: %+v", d)
+						t.Errorf("damage without a problem or the affected data: %+v", d)
 					}
 				}
 				if !maps.Equal(contentBefore, contentOf(t, w)) {
@@ -206,10 +206,10 @@ func TestDamageOfCatalogsAndOtherFilesLosesData(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := clone(t, original)
 			c.damage(damager{t, w})
-			found, err := integrity.Check(t.Context(), w, true)
+			report, err := integrity.Check(t.Context(), w, true)
 			must(t, err)
 			slices.Sort(c.want)
-			if diff := cmp.Diff(c.want, describeDamage(found.Damage)); diff != "" {
+			if diff := cmp.Diff(c.want, describeDamage(report.Damage)); diff != "" {
 				t.Errorf("damage (-want +got):\n%s", diff)
 			}
 		})
@@ -269,9 +269,9 @@ func TestIntactCopiesRepairTheirFiles(t *testing.T) {
 					}
 				}
 			}
-			found, err := integrity.Check(t.Context(), w, true)
-			if err != nil || len(found.Damage) > 0 {
-				t.Errorf("after the repair: damage %+v (%v), want none", found.Damage, err)
+			report, err := integrity.Check(t.Context(), w, true)
+			if err != nil || len(report.Damage) > 0 {
+				t.Errorf("after the repair: damage %+v (%v), want none", report.Damage, err)
 			}
 			for _, pair := range [][2]string{{series1, version1 + tagsFile}, {series2, version2 + tagsFile}, {series3, version3 + tagsFile}} {
 				a, errA := os.Stat(filepath.Join(w.Folder.Dir(), pair[0]))
@@ -386,22 +386,22 @@ func TestTheCheckReportsMoreThanFiles(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := clone(t, original)
 			c.damage(damager{t, w})
-			found, err := integrity.Check(t.Context(), w, false)
+			report, err := integrity.Check(t.Context(), w, false)
 			must(t, err)
-			if diff := cmp.Diff(c.want, describeDamage(found.Damage)); diff != "" {
+			if diff := cmp.Diff(c.want, describeDamage(report.Damage)); diff != "" {
 				t.Errorf("damage (-want +got):\n%s", diff)
 			}
-			if len(found.Damage) > 0 && found.Damage[0].Problem != c.problem {
-				t.Errorf("the problem is %q, want %q", found.Damage[0].Problem, c.problem)
+			if len(report.Damage) > 0 && report.Damage[0].Problem != c.problem {
+				t.Errorf("the problem is %q, want %q", report.Damage[0].Problem, c.problem)
 			}
-			if got := strings.Join(found.Notes, "; "); got != c.note {
+			if got := strings.Join(report.Notes, "; "); got != c.note {
 				t.Errorf("the notes are %q, want %q", got, c.note)
 			}
 		})
 	}
-	found, err := integrity.Check(t.Context(), original, true)
-	if err != nil || found.Files != 31 || found.Bytes == 0 {
-		t.Errorf("the check read %d files and %d bytes (%v), want 31 files and some bytes", found.Files, found.Bytes, err)
+	report, err := integrity.Check(t.Context(), original, true)
+	if err != nil || report.Files != 31 || report.Bytes == 0 {
+		t.Errorf("the check read %d files and %d bytes (%v), want 31 files and some bytes", report.Files, report.Bytes, err)
 	}
 	if _, err := integrity.Check(t.Context(), openWith(t, warehouse.Config{Dir: t.TempDir()}), false); !errors.As(err, new(*warehouse.NoWarehouseError)) {
 		t.Errorf("without a warehouse: got %v, want a *NoWarehouseError", err)
@@ -436,10 +436,10 @@ func TestALostDayAndALostLineAreNamed(t *testing.T) {
 	} {
 		w := clone(t, original)
 		c.damage(damager{t, w})
-		found, err := integrity.Check(t.Context(), w, true)
+		report, err := integrity.Check(t.Context(), w, true)
 		must(t, err)
-		if !slices.ContainsFunc(found.Damage, func(d integrity.Damage) bool { return d.File == c.file && d.Problem == c.problem && d.Lost }) {
-			t.Errorf("%s: got damage %+v, want lost %s with the problem %q", name, found.Damage, c.file, c.problem)
+		if !slices.ContainsFunc(report.Damage, func(d integrity.Damage) bool { return d.File == c.file && d.Problem == c.problem && d.Lost }) {
+			t.Errorf("%s: got damage %+v, want lost %s with the problem %q", name, report.Damage, c.file, c.problem)
 		}
 	}
 	// The version that readers see is newer than the last intact line of a damaged ledger.
@@ -450,9 +450,9 @@ func TestALostDayAndALostLineAreNamed(t *testing.T) {
 	must(t, errors.Join(err, os.WriteFile(d.path("state/runs.jsonl"), append(data, "damaged\n"...), 0o600)))
 	d.remove(manifest3, filepath.Dir(series3), changes3+".json", changes3+".changes")
 	writeIndex(d, firstNight, secondNight)
-	found, err := integrity.Check(t.Context(), w, false)
+	report, err := integrity.Check(t.Context(), w, false)
 	must(t, err)
-	for _, damage := range found.Damage {
+	for _, damage := range report.Damage {
 		if damage.File == warehouse.LatestLink {
 			t.Errorf("got %+v, want no damage of the link to the newest version", damage)
 		}

@@ -173,8 +173,8 @@ func (r *copyRepair) mendLedgerLine(m warehouse.Manifest) error {
 		return err
 	}
 	var sum *checksum.FileSum
-	if recorded := ledger.Find(runs, m.RunID); recorded.ID != "" {
-		written, err := r.w.Ledger.WriteLine(version, recorded)
+	if ledgerRun := ledger.Find(runs, m.RunID); ledgerRun.ID != "" {
+		written, err := r.w.Ledger.WriteLine(version, ledgerRun)
 		if err != nil {
 			return err
 		}

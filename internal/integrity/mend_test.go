@@ -22,8 +22,8 @@ import (
 func TestAnUnsyncedFileIsNotPlaced(t *testing.T) {
 	w := open(t)
 	m := publish(t, w, beginDraft(t, w, firstNight, "one"))
-	placed := filepath.Join(w.Folder.Dir(), "parquet", "product_listing_tags", "snapshot_date=2026-11-01", "product_listing_tags.parquet")
-	contentBefore, err := os.ReadFile(placed)
+	fileInSeries := filepath.Join(w.Folder.Dir(), "parquet", "product_listing_tags", "snapshot_date=2026-11-01", "product_listing_tags.parquet")
+	contentBefore, err := os.ReadFile(fileInSeries)
 	must(t, err)
 	newFile := filepath.Join(t.TempDir(), "new.parquet")
 	must(t, os.WriteFile(newFile, []byte("other bytes"), 0o600))
@@ -31,7 +31,7 @@ func TestAnUnsyncedFileIsNotPlaced(t *testing.T) {
 	if !errors.Is(err, syscall.EIO) {
 		t.Fatalf("got %v, want EIO", err)
 	}
-	if content, err := os.ReadFile(placed); err != nil || !bytes.Equal(contentBefore, content) {
+	if content, err := os.ReadFile(fileInSeries); err != nil || !bytes.Equal(contentBefore, content) {
 		t.Errorf("the file of the series was replaced (%v), want it unchanged", err)
 	}
 }

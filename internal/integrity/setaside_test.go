@@ -49,9 +49,9 @@ func TestSkippedFilesAreSetAside(t *testing.T) {
 					t.Errorf("%s was not moved, want it in damaged/%s", file, run)
 				}
 			}
-			found, err := integrity.Check(t.Context(), w, false)
+			report, err := integrity.Check(t.Context(), w, false)
 			must(t, err)
-			if got := strings.Join(found.Notes, "; "); got != c.note {
+			if got := strings.Join(report.Notes, "; "); got != c.note {
 				t.Errorf("the notes are %q, want %q", got, c.note)
 			}
 			days, err := w.Series.Index()

@@ -17,9 +17,9 @@ func (l *Lake) Check(ctx context.Context) error {
 			return fmt.Errorf("check the lake: write to %s: %w", l.cfg.Warehouse, err)
 		}
 	}
-	loaded, err := l.catalog.load(ctx)
+	lakeTables, err := l.catalog.load(ctx)
 	if err == nil {
-		_, err = l.checkOwner(loaded)
+		_, err = l.checkOwner(lakeTables)
 	}
 	if err == nil {
 		err = l.catalog.checkAccess(ctx)

@@ -36,11 +36,11 @@ const orphanAge = 72 * time.Hour
 // files that they refer to are not changed.
 func (l *Lake) Expire(ctx context.Context, keep int, dryRun bool) (e Expired, err error) {
 	e = Expired{DryRun: dryRun, Nights: []string{}, Shared: []string{}}
-	loaded, err := l.loadOwned(ctx)
+	lakeTables, err := l.loadOwned(ctx)
 	if err != nil {
 		return e, err
 	}
-	own := l.ownTables(loaded)
+	own := l.ownTables(lakeTables)
 	if len(own) == 0 {
 		return e, nil
 	}
@@ -49,18 +49,18 @@ func (l *Lake) Expire(ctx context.Context, keep int, dryRun bool) (e Expired, er
 		return e, err
 	}
 	e.Nights = oldNights(own, states, keep)
-	after := maps.Clone(loaded)
+	after := maps.Clone(lakeTables)
 	var changes []change
 	for _, n := range sortedNames(own) {
-		c, removed := expireTable(n, loaded[n], e.Nights)
+		c, removed := expireTable(n, lakeTables[n], e.Nights)
 		if removed == 0 && len(c.updates) == 0 {
 			continue
 		}
-		m, err := table.UpdateTableMetadata(loaded[n].Metadata(), c.updates, loaded[n].MetadataLocation())
+		m, err := table.UpdateTableMetadata(lakeTables[n].Metadata(), c.updates, lakeTables[n].MetadataLocation())
 		if err != nil {
 			return e, fmt.Errorf("expire %s: %w", n, err)
 		}
-		after[n] = table.New(loaded[n].Identifier(), m, loaded[n].MetadataLocation(), loaded[n].FS, nil)
+		after[n] = table.New(lakeTables[n].Identifier(), m, lakeTables[n].MetadataLocation(), lakeTables[n].FS, nil)
 		changes, e.Snapshots = append(changes, c), e.Snapshots+removed
 	}
 	if len(changes) > 0 && !dryRun {
@@ -82,16 +82,16 @@ func (l *Lake) Expire(ctx context.Context, keep int, dryRun bool) (e Expired, er
 // loadOwned loads all tables. It returns an error if the owner file names another catalog, or if the
 // file is missing although the lake has tables.
 func (l *Lake) loadOwned(ctx context.Context) (tables, error) {
-	loaded, err := l.catalog.load(ctx)
+	lakeTables, err := l.catalog.load(ctx)
 	hasOwnerFile := false
 	if err == nil {
-		hasOwnerFile, err = l.checkOwner(loaded)
+		hasOwnerFile, err = l.checkOwner(lakeTables)
 	}
-	if err == nil && !hasOwnerFile && len(l.ownTables(loaded)) > 0 {
+	if err == nil && !hasOwnerFile && len(l.ownTables(lakeTables)) > 0 {
 		err = fmt.Errorf("expire the lake: the owner file %s is missing; nothing was changed: "+
 			"run \"placementsync lake publish\" to write the file", l.ownerFile())
 	}
-	return loaded, err
+	return lakeTables, err
 }
 
 // removeUnneeded removes the files to which no table refers from the folders of own tables. own are the
@@ -156,9 +156,9 @@ func isShared(t *table.Table, all []*table.Table) bool {
 	})
 }
 
-func sortedNames(loaded tables) []tableName {
+func sortedNames(lakeTables tables) []tableName {
 	var names []tableName
-	for n := range loaded {
+	for n := range lakeTables {
 		names = append(names, n)
 	}
 	slices.SortFunc(names, func(a, b tableName) int { return strings.Compare(a.String(), b.String()) })

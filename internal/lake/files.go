@@ -245,7 +245,7 @@ type listedFile struct {
 }
 
 // list returns the files below an address, and no files if the folder does not exist.
-func (f *files) list(ctx context.Context, root string) (found []listedFile, err error) {
+func (f *files) list(ctx context.Context, root string) (listed []listedFile, err error) {
 	if !f.local {
 		return f.listObjects(ctx, root)
 	}
@@ -257,13 +257,13 @@ func (f *files) list(ctx context.Context, root string) (found []listedFile, err 
 		if err != nil {
 			return err
 		}
-		found = append(found, listedFile{"file://" + filepath.ToSlash(file), info.Size(), info.ModTime()})
+		listed = append(listed, listedFile{"file://" + filepath.ToSlash(file), info.Size(), info.ModTime()})
 		return ctx.Err()
 	})
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
-	return found, err
+	return listed, err
 }
 
 // listObjects lists objects through the package object: iceberg-go v0.7.0 panics when it
@@ -282,11 +282,11 @@ func (f *files) listObjects(ctx context.Context, root string) ([]listedFile, err
 	if err != nil {
 		return nil, err
 	}
-	var found []listedFile
+	var listed []listedFile
 	for _, o := range objects {
-		found = append(found, listedFile{"s3://" + name + "/" + o.Name, o.Bytes, o.StoredAt})
+		listed = append(listed, listedFile{"s3://" + name + "/" + o.Name, o.Bytes, o.StoredAt})
 	}
-	return found, nil
+	return listed, nil
 }
 
 // localView opens the local copy of a file of the lake, whatever name is passed to Open. So iceberg-go does

@@ -58,9 +58,9 @@ func hasOwnName(n tableName, t *table.Table) bool {
 
 // ownTables returns the tables that a publish created, at their original location. The
 // namespaces may also contain copies that share files, and tables of other programs.
-func (l *Lake) ownTables(loaded tables) tables {
+func (l *Lake) ownTables(lakeTables tables) tables {
 	own := tables{}
-	for n, t := range loaded {
+	for n, t := range lakeTables {
 		isInPlace := l.cfg.Catalog == RESTful || canonicalAddress(t.Location()) == canonicalAddress(l.cfg.tableFolder(l.files.root, n))
 		if isInPlace && hasOwnName(n, t) {
 			own[n] = t
@@ -88,9 +88,9 @@ func canonicalAddress(address string) string {
 // checkOwner sets the id of the lake. It reads the id from the owner file or from the tables, or creates
 // an id before the first night. It returns an error if the owner file names another catalog, or if the
 // file exists although this catalog has no tables. hasOwnerFile is true if the owner file exists or is not needed.
-func (l *Lake) checkOwner(loaded tables) (hasOwnerFile bool, err error) {
+func (l *Lake) checkOwner(lakeTables tables) (hasOwnerFile bool, err error) {
 	var ids []string
-	for n, t := range loaded {
+	for n, t := range lakeTables {
 		if hasOwnName(n, t) {
 			ids = append(ids, t.Metadata().Properties()[lakeProperty])
 		}

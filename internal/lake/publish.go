@@ -52,9 +52,9 @@ func (l *Lake) Publish(ctx context.Context, v *Version, replace bool) (p Publish
 	startedAt := l.cfg.Now()
 	p = Published{Run: v.Run, SnapshotAt: v.At, Tables: len(v.sources)}
 	defer func() { p.Seconds = l.cfg.Now().Sub(startedAt).Seconds() }()
-	loaded, states, err := l.loadStates(ctx)
+	lakeTables, states, err := l.loadStates(ctx)
 	if err == nil {
-		_, err = l.checkOwner(loaded)
+		_, err = l.checkOwner(lakeTables)
 	}
 	if err != nil {
 		return p, err
@@ -74,7 +74,7 @@ func (l *Lake) Publish(ctx context.Context, v *Version, replace bool) (p Publish
 	if p.AlreadyPublished = len(actions) == 0; p.AlreadyPublished {
 		return p, l.writeOwnerFile()
 	}
-	changes, err := l.writeTables(ctx, v, loaded, actions, &p)
+	changes, err := l.writeTables(ctx, v, lakeTables, actions, &p)
 	keepsTags := false
 	if err == nil {
 		keepsTags, err = l.catalog.commit(ctx, changes)
@@ -241,23 +241,23 @@ func (v *Version) planRows(ctx context.Context, s source, state publishedState, 
 }
 
 // writeTables writes the files of all tables and returns the changes to commit.
-func (l *Lake) writeTables(ctx context.Context, v *Version, loaded tables, actions []action, p *Published) ([]change, error) {
+func (l *Lake) writeTables(ctx context.Context, v *Version, lakeTables tables, actions []action, p *Published) ([]change, error) {
 	// Tables are created one after the other, because some servers reject simultaneous requests.
 	for _, a := range actions {
-		if loaded[a.source.name] != nil {
+		if lakeTables[a.source.name] != nil {
 			continue
 		}
 		t, err := l.catalog.newTable(ctx, a.source.name, a.source.design)
 		if err != nil {
 			return nil, fmt.Errorf("create %s: %w", a.source.name, err)
 		}
-		loaded[a.source.name] = t
+		lakeTables[a.source.name] = t
 	}
 	changes := make([]change, len(actions))
 	var mu sync.Mutex // guards p
 	err := eachIndex(l.files.workers(), len(actions), func(i int) error {
 		a := actions[i]
-		c, bytes, err := l.writeTable(ctx, v, loaded[a.source.name], a)
+		c, bytes, err := l.writeTable(ctx, v, lakeTables[a.source.name], a)
 		if err != nil {
 			return fmt.Errorf("write %s: %w", a.source.name, err)
 		}

@@ -60,9 +60,9 @@ func readPublishedState(n tableName, t *table.Table) (publishedState, error) {
 }
 
 // readPublishedStates reads the published state of all tables.
-func readPublishedStates(loaded tables) (map[tableName]publishedState, error) {
+func readPublishedStates(lakeTables tables) (map[tableName]publishedState, error) {
 	states := map[tableName]publishedState{}
-	for n, t := range loaded {
+	for n, t := range lakeTables {
 		s, err := readPublishedState(n, t)
 		if err != nil {
 			return nil, err
@@ -74,21 +74,21 @@ func readPublishedStates(loaded tables) (map[tableName]publishedState, error) {
 
 // loadStates loads all tables and reads their published states.
 func (l *Lake) loadStates(ctx context.Context) (tables, map[tableName]publishedState, error) {
-	loaded, err := l.catalog.load(ctx)
+	lakeTables, err := l.catalog.load(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
-	states, err := readPublishedStates(loaded)
-	return loaded, states, err
+	states, err := readPublishedStates(lakeTables)
+	return lakeTables, states, err
 }
 
 // newest returns the state of a table with the newest night.
 func newest(states map[tableName]publishedState) publishedState {
-	var found publishedState
+	var newestState publishedState
 	for _, s := range states {
-		if s.at.After(found.at) {
-			found = s
+		if s.at.After(newestState.at) {
+			newestState = s
 		}
 	}
-	return found
+	return newestState
 }

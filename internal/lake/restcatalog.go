@@ -123,16 +123,16 @@ func (c *restCatalog) load(ctx context.Context) (tables, error) {
 			}
 		}
 	}
-	found := tables{}
+	lakeTables := tables{}
 	var mu sync.Mutex // guards found
-	return found, eachIndex(maxRequests, len(names), func(i int) error {
+	return lakeTables, eachIndex(maxRequests, len(names), func(i int) error {
 		t, err := c.loadTable(ctx, names[i])
 		if err != nil {
 			return fmt.Errorf("read %s: %w", names[i], err)
 		}
 		mu.Lock()
 		defer mu.Unlock()
-		found[names[i]] = t
+		lakeTables[names[i]] = t
 		return nil
 	})
 }

@@ -119,18 +119,18 @@ func (c *sqlCatalog) load(ctx context.Context) (tables, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read %s: %w", c.place, err)
 	}
-	loaded := make([]*table.Table, len(rows))
+	tableOfRow := make([]*table.Table, len(rows))
 	err = eachIndex(c.files.workers(), len(rows), func(i int) (err error) {
-		loaded[i], err = c.open(rows[i])
+		tableOfRow[i], err = c.open(rows[i])
 		return err
 	})
-	found := tables{}
-	for i, t := range loaded {
+	lakeTables := tables{}
+	for i, t := range tableOfRow {
 		if n, ok := c.cfg.parseTableName(rows[i].identifier[0], rows[i].identifier[1]); ok {
-			found[n] = t
+			lakeTables[n] = t
 		}
 	}
-	return found, err
+	return lakeTables, err
 }
 
 // open reads the metadata of a table.
@@ -156,7 +156,7 @@ func (c *sqlCatalog) tableOf(identifier table.Identifier, m table.Metadata, loca
 
 // list returns the tables that a named statement selects, with the catalog and the namespaces of
 // the lake as parameters. It returns no tables if the catalog does not exist.
-func (c *sqlCatalog) list(ctx context.Context, statement string) (found []registeredTable, err error) {
+func (c *sqlCatalog) list(ctx context.Context, statement string) (registered []registeredTable, err error) {
 	if c.db == nil {
 		return nil, nil
 	}
@@ -180,9 +180,9 @@ func (c *sqlCatalog) list(ctx context.Context, statement string) (found []regist
 		if err := rows.Scan(&namespace, &name, &location); err != nil {
 			return nil, err
 		}
-		found = append(found, registeredTable{table.Identifier{namespace, name}, location})
+		registered = append(registered, registeredTable{table.Identifier{namespace, name}, location})
 	}
-	return found, rows.Err()
+	return registered, rows.Err()
 }
 
 func (c *sqlCatalog) newTable(_ context.Context, n tableName, d design) (*table.Table, error) {

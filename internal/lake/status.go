@@ -48,14 +48,14 @@ type StatusTable struct {
 // Status reads the state of the lake.
 func (l *Lake) Status(ctx context.Context) (Status, error) {
 	s := Status{Warehouse: cmp.Or(l.cfg.Warehouse, l.cfg.REST.URI), Namespace: l.cfg.Namespace, Nights: []string{}, Tables: []StatusTable{}}
-	loaded, states, err := l.loadStates(ctx)
+	lakeTables, states, err := l.loadStates(ctx)
 	if err != nil {
 		return s, err
 	}
 	shown := newest(states)
 	s.Run, s.SnapshotAt = shown.run, shown.at
 	nights := map[string]bool{}
-	for n, t := range loaded {
+	for n, t := range lakeTables {
 		s.Tables = append(s.Tables, StatusTable{l.cfg.namespace(n.part) + "." + n.name, states[n].run, states[n].onMain, states[n].rows, states[n].files,
 			len(t.Metadata().Snapshots()), t.Location()})
 		s.Rows += states[n].rows
@@ -65,7 +65,7 @@ func (l *Lake) Status(ctx context.Context) (Status, error) {
 	}
 	slices.SortFunc(s.Tables, func(a, b StatusTable) int { return strings.Compare(a.Table, b.Table) })
 	// Readers can select a night only if every table that existed in that night has its tag.
-	for n, t := range loaded {
+	for n, t := range lakeTables {
 		first, tagged := firstRun(t), taggedNights(t)
 		for run := range nights {
 			if first <= run && run <= states[n].run && !slices.Contains(tagged, run) {

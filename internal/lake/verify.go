@@ -38,13 +38,13 @@ type Difference struct {
 func (l *Lake) Verify(ctx context.Context, v *Version) (report Verified, err error) {
 	startedAt := l.cfg.Now()
 	report = Verified{Run: v.Run, Differences: []Difference{}}
-	loaded, states, err := l.loadStates(ctx)
+	lakeTables, states, err := l.loadStates(ctx)
 	if err != nil {
 		return report, err
 	}
 	isNewest := newest(states).run == v.Run
 	for _, s := range v.sources {
-		rows, files, err := v.verifyTable(ctx, s, loaded[s.name], states[s.name], isNewest)
+		rows, files, err := v.verifyTable(ctx, s, lakeTables[s.name], states[s.name], isNewest)
 		if ctx.Err() != nil {
 			return report, ctx.Err()
 		}

@@ -97,9 +97,9 @@ func TestFind(t *testing.T) {
 // attempts.
 func TestFollowUpEntry(t *testing.T) {
 	t.Parallel()
-	begun := time.Date(2026, time.November, 20, 3, 0, 0, 0, time.FixedZone("", 3600))
-	r := ledger.BeginFollowUp(ledger.Backup, "1.2", begun)
-	want := ledger.Run{ID: "20261120T020000Z-backup", Kind: ledger.Backup, StartedAt: begun.UTC(), Program: "1.2"}
+	startedAt := time.Date(2026, time.November, 20, 3, 0, 0, 0, time.FixedZone("", 3600))
+	r := ledger.BeginFollowUp(ledger.Backup, "1.2", startedAt)
+	want := ledger.Run{ID: "20261120T020000Z-backup", Kind: ledger.Backup, StartedAt: startedAt.UTC(), Program: "1.2"}
 	if diff := cmp.Diff(want, r); diff != "" {
 		t.Errorf("the entry (-want +got):\n%s", diff)
 	}
@@ -111,7 +111,7 @@ func TestFollowUpEntry(t *testing.T) {
 		outcome ledger.Outcome
 		code    int
 	}{{t.Context(), nil, ledger.Complete, 0}, {t.Context(), errors.New("no"), ledger.Failed, 1}, {stopped, errors.New("no"), ledger.Interrupted, 130}, {stopped, nil, ledger.Complete, 0}} {
-		got := r.EndFollowUp(c.ctx, begun.Add(time.Minute), c.err)
+		got := r.EndFollowUp(c.ctx, startedAt.Add(time.Minute), c.err)
 		message := ""
 		if c.err != nil {
 			message = c.err.Error()

@@ -55,9 +55,9 @@ func (s *staging) tableOf(st, table string) sqlText {
 }
 
 // insertBatch returns SQL that inserts the rows of a registered view into a table.
-func (s *staging) insertBatch(to streamTable, view string) sqlText {
-	args := values{"table": s.tableOf(to.stream, to.table), "view": sqltext.Name(view)}
-	if !s.direct.has(to.table) {
+func (s *staging) insertBatch(target streamTable, view string) sqlText {
+	args := values{"table": s.tableOf(target.stream, target.table), "view": sqltext.Name(view)}
+	if !s.direct.has(target.table) {
 		return stageSQL.Render("insert_batch", args)
 	}
 	args["now"] = s.draft.At

@@ -23,10 +23,10 @@ type feed struct {
 
 // openFeed starts the INSERT of a table on a connection of its own. The INSERT also reads the batches
 // of later calls of Rows.Add, so the end of ctx must not cancel it.
-func (s *staging) openFeed(ctx context.Context, to streamTable, schema *arrow.Schema) (*feed, error) {
+func (s *staging) openFeed(ctx context.Context, target streamTable, schema *arrow.Schema) (*feed, error) {
 	ctx = context.WithoutCancel(ctx)
 	catalog := stageName
-	if s.direct.has(to.table) {
+	if s.direct.has(target.table) {
 		catalog = catalogName
 	}
 	s.feedCount++
@@ -42,7 +42,7 @@ func (s *staging) openFeed(ctx context.Context, to streamTable, schema *arrow.Sc
 	}
 	go func() {
 		defer close(f.ended)
-		err := ins.execute(ctx, s.insertBatch(to, ins.view))
+		err := ins.execute(ctx, s.insertBatch(target, ins.view))
 		release()
 		reader.releaseBatch()
 		drop := stageSQL.Render("drop_view", values{"view": sqltext.Name(ins.view)})

@@ -23,7 +23,7 @@ func TestMetaIsTheSumOfItsChanges(t *testing.T) {
 	tables := slices.DeleteFunc(stream.Tables(stream.All()), func(x stream.Table) bool { return x.Name != "tags" })
 	wh, err := warehouse.Open(warehouse.Config{Dir: t.TempDir(), KeepVersions: 1, MemoryLimit: "256MB", Threads: 1, Program: "test", Tables: tables})
 	must(t, err)
-	begun := time.Date(2026, 11, 1, 2, 0, 0, 123456000, time.UTC)
+	startedAt := time.Date(2026, 11, 1, 2, 0, 0, 123456000, time.UTC)
 	var want []string
 	for i, change := range []string{
 		`INSERT INTO meta.rejects (run_id, seq, raw) VALUES ('a', 1, 'x'), ('a', 1, 'x'), ('a', 2, NULL), ('a', 3, '"q"' || chr(10) || 'ü')`,
@@ -33,7 +33,7 @@ func TestMetaIsTheSumOfItsChanges(t *testing.T) {
 		`INSERT INTO meta.runs (run_id, started_at) VALUES ('c', TIMESTAMPTZ '2026-11-01 02:00:00.123456+00')`,
 		``,
 	} {
-		at := begun.AddDate(0, 0, i)
+		at := startedAt.AddDate(0, 0, i)
 		run := at.Format("20060102T150405Z")
 		d, err := wh.Begin(t.Context(), run, at)
 		must(t, err)
@@ -176,7 +176,7 @@ func TestPastIsTheSumOfItsChanges(t *testing.T) {
 	for _, table := range tables {
 		defs = append(defs, wh.Schema.Definitions()[table.Name])
 	}
-	begun := time.Date(2026, 11, 1, 2, 0, 0, 123456000, time.UTC)
+	startedAt := time.Date(2026, 11, 1, 2, 0, 0, 123456000, time.UTC)
 	insertOrders := "INSERT INTO past.orders (id, valid_from, row_hash, valid_to, run_id) VALUES "
 	for i, change := range []string{
 		"SELECT 1",
@@ -185,7 +185,7 @@ func TestPastIsTheSumOfItsChanges(t *testing.T) {
 		"SELECT 1",
 		insertOrders + `('', TIMESTAMPTZ '2026-11-01 02:00:00+00', 0, TIMESTAMPTZ '2026-11-02 02:00:00+00', '$run'), ('NULL', TIMESTAMPTZ '2026-11-01 02:00:00+00', 1, TIMESTAMPTZ '2026-11-02 02:00:00.000001+00', '$run')`,
 	} {
-		at := begun.Add(time.Duration(i) * time.Hour) // all on one day
+		at := startedAt.Add(time.Duration(i) * time.Hour) // all on one day
 		run, want := publishPast(t, wh, tables, at, change)
 		files, hasPast, damaged := integrity.MetaFiles(wh, run)
 		if len(files) != i+1 || !hasPast || len(damaged) > 0 {

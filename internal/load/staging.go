@@ -101,42 +101,42 @@ func createSchema(name string) sqlText {
 const largeBatch = 1_024
 
 // insert inserts batches of one table. It waits while DuckDB is busy with the table.
-func (s *staging) insert(ctx context.Context, to streamTable, rows []arrow.RecordBatch) error {
+func (s *staging) insert(ctx context.Context, target streamTable, rows []arrow.RecordBatch) error {
 	var count int64
 	for _, b := range rows {
 		count += b.NumRows()
 	}
-	tableFeed, err := s.findFeed(ctx, to, rows[0].Schema(), count)
+	tableFeed, err := s.findFeed(ctx, target, rows[0].Schema(), count)
 	switch {
 	case err != nil:
 	case tableFeed == nil:
-		err = s.shared.insert(ctx, s.insertBatch(to, s.shared.view), rows)
+		err = s.shared.insert(ctx, s.insertBatch(target, s.shared.view), rows)
 	default:
 		err = tableFeed.send(ctx, rows)
 	}
 	if err != nil {
-		return fmt.Errorf("stage %d rows of %s.%s: %w", count, to.stream, to.table, err)
+		return fmt.Errorf("stage %d rows of %s.%s: %w", count, target.stream, target.table, err)
 	}
 	return nil
 }
 
 // findFeed returns the feed of a table. If the table has no feed, findFeed opens a feed for a large batch
 // or a directly filled table. Otherwise it returns nil.
-func (s *staging) findFeed(ctx context.Context, to streamTable, schema *arrow.Schema, rows int64) (*feed, error) {
+func (s *staging) findFeed(ctx context.Context, target streamTable, schema *arrow.Schema, rows int64) (*feed, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if open := s.feeds[to]; open != nil || s.failed != nil {
+	if open := s.feeds[target]; open != nil || s.failed != nil {
 		return open, s.failed
 	}
-	if err := s.chooseDirect(ctx, to.stream, rows); err != nil {
+	if err := s.chooseDirect(ctx, target.stream, rows); err != nil {
 		return nil, err
 	}
-	if rows < largeBatch && !s.direct.has(to.table) {
+	if rows < largeBatch && !s.direct.has(target.table) {
 		return nil, nil
 	}
-	opened, err := s.openFeed(ctx, to, schema)
+	opened, err := s.openFeed(ctx, target, schema)
 	if err == nil {
-		s.feeds[to] = opened
+		s.feeds[target] = opened
 	}
 	return opened, err
 }
@@ -159,18 +159,18 @@ func (s *staging) flush(ctx context.Context, st string) error {
 // closeFeeds closes the feeds of a stream, or of allStreams, and waits until their rows are inserted.
 func (s *staging) closeFeeds(st string) error {
 	closing := map[streamTable]*feed{}
-	for to, f := range s.feeds {
-		if st == allStreams || st == to.stream {
-			closing[to] = f
+	for target, f := range s.feeds {
+		if st == allStreams || st == target.stream {
+			closing[target] = f
 			close(f.closed)
 		}
 	}
-	for to, f := range closing {
+	for target, f := range closing {
 		<-f.ended
 		if f.err != nil {
-			s.failed = errors.Join(s.failed, fmt.Errorf("stage rows of %s.%s: %w", to.stream, to.table, f.err))
+			s.failed = errors.Join(s.failed, fmt.Errorf("stage rows of %s.%s: %w", target.stream, target.table, f.err))
 		}
-		delete(s.feeds, to)
+		delete(s.feeds, target)
 	}
 	return s.failed
 }

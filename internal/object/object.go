@@ -192,7 +192,7 @@ type Object struct {
 
 // List returns the objects whose names have a prefix, sorted by name.
 func (b *Bucket) List(ctx context.Context, namePrefix string) ([]Object, error) {
-	var found []Object
+	var objects []Object
 	pages := s3.NewListObjectsV2Paginator(b.client, &s3.ListObjectsV2Input{Bucket: &b.bucket, Prefix: b.keyPrefix(namePrefix)})
 	for pages.HasMorePages() {
 		page, err := pages.NextPage(ctx)
@@ -201,10 +201,10 @@ func (b *Bucket) List(ctx context.Context, namePrefix string) ([]Object, error) 
 		}
 		for _, o := range page.Contents {
 			name := strings.TrimPrefix(strings.TrimPrefix(aws.ToString(o.Key), b.prefix), "/")
-			found = append(found, Object{name, aws.ToInt64(o.Size), aws.ToTime(o.LastModified)})
+			objects = append(objects, Object{name, aws.ToInt64(o.Size), aws.ToTime(o.LastModified)})
 		}
 	}
-	return found, nil
+	return objects, nil
 }
 
 // Delete removes objects. A missing object is not an error.

@@ -25,17 +25,17 @@ type driftKey struct{ table, path, kind string }
 func newDriftCollector() *driftCollector { return &driftCollector{indexOf: map[driftKey]int{}} }
 
 // addFindings adds the drift that one decoder found. It returns the records with drift.
-func (c *driftCollector) addFindings(found transform.Findings) []stream.DriftRecord {
+func (c *driftCollector) addFindings(findings transform.Findings) []stream.DriftRecord {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	indexes := make([]int, len(found.Drift))
-	for i, d := range found.Drift {
+	indexes := make([]int, len(findings.Drift))
+	for i, d := range findings.Drift {
 		indexes[i] = c.addDrift(d)
 	}
-	for i := range found.Records {
-		found.Records[i].DriftIndex = indexes[found.Records[i].DriftIndex]
+	for i := range findings.Records {
+		findings.Records[i].DriftIndex = indexes[findings.Records[i].DriftIndex]
 	}
-	return found.Records
+	return findings.Records
 }
 
 // addDrift returns the index of an unknown field or value in c.drifts. If c.drifts does not contain it,

@@ -71,7 +71,7 @@ func (r *reader) readStreams(ctx context.Context, f *finisher) error {
 	if err := r.readLastNight(); err != nil {
 		return err
 	}
-	var begun map[string]*received // the streams that were partly read in first rounds
+	var partlyRead map[string]*received // the streams that were partly read in first rounds
 	for _, s := range orderStreams(n.cfg.Streams, r.last) {
 		// The ids of the details are known when the lists are finished.
 		if s.IsEvents() || s.IsDetail() || n.mode.isRefresh() {
@@ -84,14 +84,14 @@ func (r *reader) readStreams(ctx context.Context, f *finisher) error {
 				return stageErr(err)
 			}
 		}
-		if s.IsDetail() && begun == nil {
+		if s.IsDetail() && partlyRead == nil {
 			var err error
 			r.listsEnded = time.Since(r.began)
-			if begun, err = r.readFirstRounds(ctx); err != nil {
+			if partlyRead, err = r.readFirstRounds(ctx); err != nil {
 				return err
 			}
 		}
-		result := begun[s.Name]
+		result := partlyRead[s.Name]
 		if result == nil {
 			result = newReceived(s)
 		}

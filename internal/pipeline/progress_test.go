@@ -14,13 +14,13 @@ import (
 )
 
 func TestPerSecond(t *testing.T) {
-	begun := time.Date(2026, time.November, 20, 2, 0, 0, 0, time.UTC)
+	startedAt := time.Date(2026, time.November, 20, 2, 0, 0, 0, time.UTC)
 	for _, c := range []struct {
 		requests int64
 		after    time.Duration
 		want     float64
 	}{{0, time.Hour, 0}, {50, time.Second - 1, 0}, {50, time.Second, 50}, {50, 20 * time.Second, 2.5}} {
-		if got := perSecond(fetch.Telemetry{Requests: c.requests, First: begun}, begun.Add(c.after)); got != c.want {
+		if got := perSecond(fetch.Telemetry{Requests: c.requests, First: startedAt}, startedAt.Add(c.after)); got != c.want {
 			t.Errorf("%d requests in %v: got %v per second, want %v", c.requests, c.after, got, c.want)
 		}
 	}
@@ -93,13 +93,13 @@ func TestCountAnswer(t *testing.T) {
 // TestLedgerRow checks the used share of the allowed request rate and the rows of a stream before
 // and after the merge.
 func TestLedgerRow(t *testing.T) {
-	begun := time.Date(2026, time.November, 20, 2, 0, 0, 0, time.UTC)
+	startedAt := time.Date(2026, time.November, 20, 2, 0, 0, 0, time.UTC)
 	r := resultOf(t, "orders", fetch.Exact, load.Whole)
-	r.rows, r.stored, r.evidence.TotalFirst = 5, load.RowAges{Rows: 7, Old: 2, Since: begun}, 9
-	cost := fetch.Telemetry{Requests: 21, First: begun, Last: begun.Add(4 * time.Second), P50: time.Second, P95: 2 * time.Second, Max: 3 * time.Second,
+	r.rows, r.stored, r.evidence.TotalFirst = 5, load.RowAges{Rows: 7, Old: 2, Since: startedAt}, 9
+	cost := fetch.Telemetry{Requests: 21, First: startedAt, Last: startedAt.Add(4 * time.Second), P50: time.Second, P95: 2 * time.Second, Max: 3 * time.Second,
 		RateWait: 4 * time.Second, RetryWait: 5 * time.Second, Bytes: 6, Retries: 7, TooMany: 8, Hits: 9}
 	row := r.ledgerRow(cost, 10)
-	want := ledger.Stream{Stream: "orders", Grade: "exact", Reason: "why orders", Requests: 21, TotalFirst: 9, Rows: 5, RowsOld: 2, AgeSince: begun,
+	want := ledger.Stream{Stream: "orders", Grade: "exact", Reason: "why orders", Requests: 21, TotalFirst: 9, Rows: 5, RowsOld: 2, AgeSince: startedAt,
 		LatencyP50: 1000, LatencyP95: 2000, LatencyMax: 3000, RateWaitSeconds: 4, RetryAfterSeconds: 5, Bytes: 6, Retries: 7, RateLimited: 8, Landed: 9, RateUsed: 0.5}
 	if diff := cmp.Diff(want, row); diff != "" {
 		t.Errorf("before the merge (-want +got):\n%s", diff)
@@ -111,7 +111,7 @@ func TestLedgerRow(t *testing.T) {
 	if row = r.ledgerRow(cost, 0); row.RateUsed != 0 {
 		t.Errorf("without a limit the used share of the rate is %v, want 0", row.RateUsed)
 	}
-	cost.Last = begun
+	cost.Last = startedAt
 	if row = r.ledgerRow(cost, 10); row.RateUsed != 0 {
 		t.Errorf("without a time span the used share of the rate is %v, want 0", row.RateUsed)
 	}

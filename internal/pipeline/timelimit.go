@@ -198,19 +198,19 @@ func firstRounds(last ledger.Run, hasLast bool, details Details) []load.Priority
 // stream gets an equal share of the remaining time. readFirstRounds returns the streams that it started
 // to read.
 func (r *reader) readFirstRounds(ctx context.Context) (map[string]*received, error) {
-	n, begun := r.night, map[string]*received{}
+	n, partlyRead := r.night, map[string]*received{}
 	if n.cfg.MaxDuration == 0 || n.mode.kind != ledger.Night {
-		return begun, nil
+		return partlyRead, nil
 	}
 	for _, upTo := range firstRounds(r.last, r.hasLast, n.cfg.Details) {
 		for i, s := range n.cfg.Streams {
 			if r.isTimeOver(true) || !s.IsDetail() || upTo == load.PriorityChanged && s.Life == 0 {
 				continue
 			}
-			if begun[s.Name] == nil {
-				begun[s.Name] = newReceived(s)
+			if partlyRead[s.Name] == nil {
+				partlyRead[s.Name] = newReceived(s)
 			}
-			result := begun[s.Name]
+			result := partlyRead[s.Name]
 			if result.err != nil || !r.isWanted(&result.streamResult) {
 				continue
 			}
@@ -234,5 +234,5 @@ func (r *reader) readFirstRounds(ctx context.Context) (map[string]*received, err
 			}
 		}
 	}
-	return begun, nil
+	return partlyRead, nil
 }

@@ -54,7 +54,7 @@ func Verify(ctx context.Context, cfg Config, readData bool) (v VerifyReport, err
 	if err != nil {
 		return v, err
 	}
-	begun := time.Now()
+	startedAt := time.Now()
 	lock, err := wh.LockExisting("verify", cfg.Now())
 	switch {
 	case errors.As(err, new(*warehouse.PlaceError)): // a read-only warehouse can be verified
@@ -78,7 +78,7 @@ func Verify(ctx context.Context, cfg Config, readData bool) (v VerifyReport, err
 		v.checkEvents(wh, wh.Folder.EventsPath(run), "webhook events of run "+run)
 	}
 	v.checkEvents(wh, wh.Folder.InboxPath(), "webhook events that no night has read yet")
-	v.Took = time.Since(begun)
+	v.Took = time.Since(startedAt)
 	return v, nil
 }
 

@@ -101,12 +101,12 @@ func TestJobsAreLimited(t *testing.T) {
 	const endless = "SELECT count(*) FROM range(1000000000000) AS t(i) WHERE i % 7 = 3"
 	// The second statement is a function call, which DuckDB cannot interrupt.
 	for _, text := range []string{endless, "SELECT list_sum(range(10000000)) + list_sum(list_sort(range(30000000)))"} {
-		begun := time.Now()
+		startedAt := time.Now()
 		_, _, err := runJob(t, query.Job{Catalog: path, SQL: text, Timeout: 200 * time.Millisecond})
 		if err == nil || !strings.Contains(err.Error(), "stopped after 200ms") && !strings.Contains(err.Error(), "Out of Memory") {
 			t.Errorf("%s: got %v, want the time or memory limit", text, err)
 		}
-		if took := time.Since(begun); took > 30*time.Second {
+		if took := time.Since(startedAt); took > 30*time.Second {
 			t.Errorf("%s took %s, want at most 30 s", text, took)
 		}
 	}

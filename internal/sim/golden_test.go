@@ -65,11 +65,11 @@ func TestResponsesAreStable(t *testing.T) {
 		}
 		return
 	}
-	recorded, err := os.ReadFile(goldenFile)
+	goldenHashes, err := os.ReadFile(goldenFile)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for line := range strings.Lines(string(recorded)) {
+	for line := range strings.Lines(string(goldenHashes)) {
 		world, rest, _ := strings.Cut(strings.TrimSpace(line), " /")
 		pattern, want, _ := strings.Cut(rest, " ")
 		if key := world + " /" + pattern; got[key] != want {

@@ -92,9 +92,9 @@ func TestAnotherRecordIsRejected(t *testing.T) {
 			if err != nil || page.RejectedRecords != 1 || len(page.IDs) != 0 || d.Rows() > 0 {
 				t.Errorf("%s: page %+v, %d rows, error %v; want it rejected", c.foreign, page, d.Rows(), err)
 			}
-			found := d.Findings()
-			if len(found.Rejects) != 1 || found.Rejects[0].Reason != c.reason || found.Rejects[0].Column != "" {
-				t.Errorf("rejects %+v, want one with the reason %q", found.Rejects, c.reason)
+			findings := d.Findings()
+			if len(findings.Rejects) != 1 || findings.Rejects[0].Reason != c.reason || findings.Rejects[0].Column != "" {
+				t.Errorf("rejects %+v, want one with the reason %q", findings.Rejects, c.reason)
 			}
 		})
 	}
@@ -123,9 +123,9 @@ func TestIDsThatAreNoPathSegments(t *testing.T) {
 			if err != nil || page.RejectedRecords != 0 || d.Rows() != 1 {
 				t.Fatalf("%s with %q: page %+v, error %v; want one row", name, id, page, err)
 			}
-			found := d.Findings()
-			if len(found.Rejects) != 1 || found.Rejects[0].Raw != fmt.Sprintf("%q", id) || found.Rejects[0].Column == "" {
-				t.Errorf("%s with %q: rejects %+v, want one for the column", name, id, found.Rejects)
+			findings := d.Findings()
+			if len(findings.Rejects) != 1 || findings.Rejects[0].Raw != fmt.Sprintf("%q", id) || findings.Rejects[0].Column == "" {
+				t.Errorf("%s with %q: rejects %+v, want one for the column", name, id, findings.Rejects)
 			}
 			for table, rows := range rowsOf(t, d.Flush()) {
 				for _, column := range []string{"outlet_id", "article_id", "product_id"} {
@@ -209,8 +209,8 @@ func TestListedFieldPrecedesOtherFields(t *testing.T) {
 		if got := rowsOf(t, d.Flush())[c.table][0][c.column]; got != c.want {
 			t.Errorf("%s: %s is %q, want %q", c.body, c.column, got, c.want)
 		}
-		if found := d.Findings().Drift; len(found) != 1 || found[0].Kind != transform.Conflict || found[0].Key != "p" {
-			t.Errorf("%s: drift %+v, want one conflict", c.body, found)
+		if findings := d.Findings().Drift; len(findings) != 1 || findings[0].Kind != transform.Conflict || findings[0].Key != "p" {
+			t.Errorf("%s: drift %+v, want one conflict", c.body, findings)
 		}
 	}
 }
@@ -223,10 +223,10 @@ func TestDriftCountsRecords(t *testing.T) {
 		`[{"id":"b","x":3,"y":1,"token_type":"new"},{"id":"d","token_type":"newer","id":"d"}]`, `[{"id":"lost","x":1},`} {
 		_, _ = d.Decode([]byte(body), transform.Origin{Seq: uint64(i)})
 	}
-	found := d.Findings()
+	findings := d.Findings()
 	records := map[string]map[uint64]bool{}
-	for _, r := range found.Records {
-		f := found.Drift[r.DriftIndex]
+	for _, r := range findings.Records {
+		f := findings.Drift[r.DriftIndex]
 		drift := f.Kind + " " + f.Path + " " + f.Key
 		if records[drift] == nil {
 			records[drift] = map[uint64]bool{}

@@ -140,8 +140,8 @@ func FuzzBody(f *testing.F) {
 		_, err := d.Decode(body, transform.Origin{})
 		valid := jsontext.Value(body).IsValid(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 		if err != nil {
-			if found := d.Findings(); !errors.Is(err, transform.ErrMalformed) || d.Rows() > 0 || len(found.Rejects)+len(found.Drift) > 0 {
-				t.Fatalf("decode: error %v, %d rows and findings %v; want ErrMalformed without rows and findings", err, d.Rows(), found)
+			if findings := d.Findings(); !errors.Is(err, transform.ErrMalformed) || d.Rows() > 0 || len(findings.Rejects)+len(findings.Drift) > 0 {
+				t.Fatalf("decode: error %v, %d rows and findings %v; want ErrMalformed without rows and findings", err, d.Rows(), findings)
 			}
 			return
 		}

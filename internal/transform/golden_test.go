@@ -40,9 +40,9 @@ func TestBodies(t *testing.T) {
 // paramOf returns the path parameter for a body: the id of a single record, or "param".
 func paramOf(t *testing.T, name string, body []byte) string {
 	t.Helper()
-	found := regexp.MustCompile(`^\s*\{"id":\s*"([^"]+)"`).FindSubmatch(body)
-	if s := streamNamed(t, name); s.Envelope == stream.Object && s.Param != "" && found != nil {
-		return string(found[1])
+	match := regexp.MustCompile(`^\s*\{"id":\s*"([^"]+)"`).FindSubmatch(body)
+	if s := streamNamed(t, name); s.Envelope == stream.Object && s.Param != "" && match != nil {
+		return string(match[1])
 	}
 	return "param"
 }

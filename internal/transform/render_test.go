@@ -69,15 +69,15 @@ func render(t testing.TB, d *transform.Decoder, page stream.PageFacts, err error
 	for _, batch := range d.Flush() {
 		renderBatch(t, &b, batch)
 	}
-	found := d.Findings()
-	for _, r := range found.Rejects {
+	findings := d.Findings()
+	for _, r := range findings.Rejects {
 		fmt.Fprintf(&b, "\nreject %s key=%q parent=%q column=%q place=%d\n  raw    %s\n  reason %s\n",
 			r.Table, r.Key, r.Parent, r.Column, r.Position, r.Raw, r.Reason)
 	}
-	if len(found.Drift) > 0 {
+	if len(findings.Drift) > 0 {
 		b.WriteByte('\n')
 	}
-	for _, f := range found.Drift {
+	for _, f := range findings.Drift {
 		fmt.Fprintf(&b, "drift %s %s %s x%d %s\n", f.Table, f.Path, f.Kind, f.Count, f.Sample)
 	}
 	return b.String()

@@ -113,8 +113,8 @@ func TestBlocksGrowWithTheCatalog(t *testing.T) {
 	if got := blockSize(t, w); got != 256<<10 {
 		t.Errorf("the catalog of the next night has blocks of %d bytes, want 262144", got)
 	}
-	if found, err := integrity.Check(t.Context(), w, true); err != nil || len(found.Damage) > 0 {
-		t.Errorf("verify found %+v (%v), want no damage", found.Damage, err)
+	if report, err := integrity.Check(t.Context(), w, true); err != nil || len(report.Damage) > 0 {
+		t.Errorf("verify found %+v (%v), want no damage", report.Damage, err)
 	}
 }
 

@@ -96,8 +96,8 @@ func TestDiskErrorsAreReturned(t *testing.T) {
 					break
 				}
 				must(t, withLock(t, w, "recovery", w.Recover))
-				if found, err := integrity.Check(t.Context(), w, true); err != nil || slices.ContainsFunc(found.Damage, func(d integrity.Damage) bool { return d.Lost }) {
-					t.Errorf("failing at %q: verify found %+v (%v), want no lost files", failedStep, found.Damage, err)
+				if report, err := integrity.Check(t.Context(), w, true); err != nil || slices.ContainsFunc(report.Damage, func(d integrity.Damage) bool { return d.Lost }) {
+					t.Errorf("failing at %q: verify found %+v (%v), want no lost files", failedStep, report.Damage, err)
 				}
 				must(t, os.RemoveAll(dir))
 			}

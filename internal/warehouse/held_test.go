@@ -159,10 +159,10 @@ func TestADamagedHeldNightIsNotPublished(t *testing.T) {
 			must(t, holdNight(t, w, heldRun, "two"))
 			must(t, c.damage())
 			for _, readData := range []bool{false, true} {
-				found, err := integrity.Check(t.Context(), w, readData)
+				report, err := integrity.Check(t.Context(), w, readData)
 				must(t, err)
-				if isFound := len(found.Damage) == 1 && found.Damage[0].Repair.Kind == integrity.DropHeld; isFound != (c.isFoundWithoutData || readData) {
-					t.Errorf("read data %t: found %+v, want the damaged night: %t", readData, found.Damage, c.isFoundWithoutData || readData)
+				if isFound := len(report.Damage) == 1 && report.Damage[0].Repair.Kind == integrity.DropHeld; isFound != (c.isFoundWithoutData || readData) {
+					t.Errorf("read data %t: found %+v, want the damaged night: %t", readData, report.Damage, c.isFoundWithoutData || readData)
 				}
 			}
 			if _, err := w.PublishHeld(t.Context(), []string{"prices"}, firstNightAt); err == nil {
@@ -326,8 +326,8 @@ func TestNoStateIsBetweenHeldAndPublished(t *testing.T) {
 			must(t, withLock(t, w, laterRun, w.Recover))
 			runs, err := w.Ledger.Runs()
 			must(t, err)
-			if recorded := ledger.Find(runs, heldRun); recorded.Outcome != ledger.Complete || !slices.Equal(recorded.Accepted, []string{"prices"}) {
-				t.Errorf("after %d steps the ledger has %+v, want a complete run with the accepted check prices", steps, recorded)
+			if ledgerRun := ledger.Find(runs, heldRun); ledgerRun.Outcome != ledger.Complete || !slices.Equal(ledgerRun.Accepted, []string{"prices"}) {
+				t.Errorf("after %d steps the ledger has %+v, want a complete run with the accepted check prices", steps, ledgerRun)
 			}
 			publish(t, w, laterRun, "three")
 			requireState(t, w, "three", "")
@@ -392,8 +392,8 @@ func TestNoStateIsBetweenHeldAndDiscarded(t *testing.T) {
 		if held := heldRunID(t, w); held != heldRun && held != "" || held == "" && steps == 0 || held == heldRun && err == nil {
 			t.Errorf("after %d steps %q is held (%v), want %s and an error, or no held night", steps, held, err, heldRun)
 		}
-		if found, err := integrity.Check(t.Context(), w, true); err != nil || len(found.Damage) > 0 {
-			t.Errorf("after %d steps verify found %+v (%v), want no damage", steps, found.Damage, err)
+		if report, err := integrity.Check(t.Context(), w, true); err != nil || len(report.Damage) > 0 {
+			t.Errorf("after %d steps verify found %+v (%v), want no damage", steps, report.Damage, err)
 		}
 		publish(t, w, laterRun, "three")
 		requireState(t, w, "three", "")

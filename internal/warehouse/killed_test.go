@@ -218,8 +218,8 @@ func TestNextLockFinishesAKilledRollback(t *testing.T) {
 		if got := seriesDays(t, w); !slices.Equal(got, want) || latest != firstNight && latest != third {
 			t.Errorf("killed after %q: readers see %s, the series has %v, want %v", lastStep, latest, got, want)
 		}
-		if found, err := integrity.Check(t.Context(), w, true); err != nil || len(found.Damage) > 0 {
-			t.Errorf("killed after %q: verify found %+v (%v), want no damage", lastStep, found.Damage, err)
+		if report, err := integrity.Check(t.Context(), w, true); err != nil || len(report.Damage) > 0 {
+			t.Errorf("killed after %q: verify found %+v (%v), want no damage", lastStep, report.Damage, err)
 		}
 		runs, err := w.Ledger.Runs()
 		must(t, err)

@@ -26,12 +26,12 @@ import (
 func TestADamagedFileOfAVersionReplacesNoIntactFile(t *testing.T) {
 	w := open(t)
 	m := publish(t, w, "20261101T020000Z", "one")
-	placed := filepath.Join(w.Folder.Dir(), "parquet", "product_listing_tags", "snapshot_date=2026-11-01", "product_listing_tags.parquet")
-	intact, err := os.ReadFile(placed)
+	fileInSeries := filepath.Join(w.Folder.Dir(), "parquet", "product_listing_tags", "snapshot_date=2026-11-01", "product_listing_tags.parquet")
+	intact, err := os.ReadFile(fileInSeries)
 	must(t, err)
-	must(t, os.Remove(placed))
-	must(t, os.WriteFile(placed, intact, 0o644))
-	must(t, os.Chtimes(placed, firstNightAt, firstNightAt)) // the copy has another modification time
+	must(t, os.Remove(fileInSeries))
+	must(t, os.WriteFile(fileInSeries, intact, 0o644))
+	must(t, os.Chtimes(fileInSeries, firstNightAt, firstNightAt)) // the copy has another modification time
 	damaged := append([]byte{}, intact...)
 	damaged[len(damaged)/2] ^= 1
 	must(t, os.WriteFile(filepath.Join(w.Folder.VersionPath(m.RunID), "product_listing_tags.parquet"), damaged, 0o644))
@@ -39,7 +39,7 @@ func TestADamagedFileOfAVersionReplacesNoIntactFile(t *testing.T) {
 	d, err := w.BeginFrom(t.Context(), "20261102T020000Z", firstNightAt.AddDate(0, 0, 1), "")
 	must(t, err)
 	must(t, d.Discard())
-	got, err := os.ReadFile(placed)
+	got, err := os.ReadFile(fileInSeries)
 	must(t, err)
 	if !cmp.Equal(intact, got) {
 		t.Error("the intact file of the series was replaced by the damaged one of the version, want it kept")

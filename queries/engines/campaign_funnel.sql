@@ -31,7 +31,8 @@ article_counts AS (
 item_counts AS (
     SELECT campaign_id, count(*) AS order_items FROM ${current}.profile_order_items GROUP BY campaign_id
 ),
--- A campaign is open if fewer articles are published than were planned or begun. Ended articles are not counted.
+-- A campaign is open if fewer articles are published than the larger of the planned and the begun articles,
+-- less the ended articles.
 campaign_counts AS (
     SELECT
         c.id                              AS campaign_id,

@@ -1,5 +1,5 @@
 -- Price moves by day
--- A rise from 0 has no percentage: it is counted in changes and rises only.
+-- A rise from 0 has no percentage. Only changes and rises count it.
 WITH params AS (
     SELECT
         {{days_ago "30"}} AS since,

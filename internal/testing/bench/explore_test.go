@@ -76,12 +76,12 @@ func measureCatalog(t *testing.T, s settings, listings int, size string) finding
 	must(t, err)
 	defer func() { must(t, cmd.Process.Signal(os.Interrupt)); t.Logf("explore ended: %v", cmd.Wait()) }()
 	url := strings.TrimSpace(address) + "catalog?"
-	begun := time.Now()
+	startedAt := time.Now()
 	for requestPage(t, url) == http.StatusServiceUnavailable { // until the catalog is prepared
 	}
-	seconds := time.Since(begun).Seconds()
+	seconds := time.Since(startedAt).Seconds()
 	residentBefore := residentBytes(t, cmd.Process.Pid)
-	found := findings{OtherFigures: []figure{
+	measured := findings{OtherFigures: []figure{
 		{Name: "explore, catalog prepared after, " + size, Unit: "s", Runs: []float64{seconds}},
 		{Name: "explore, resident memory when prepared, " + size, Unit: "MiB", Runs: []float64{residentBefore / mebibyte}},
 	}}
@@ -89,20 +89,20 @@ func measureCatalog(t *testing.T, s settings, listings int, size string) finding
 	for _, kind := range interactions() {
 		var milliseconds []float64
 		for _, query := range kind.queries {
-			begun := time.Now()
+			startedAt := time.Now()
 			if status := requestPage(t, url+query); status != http.StatusOK {
 				t.Fatalf("%s returned status %d, want 200", query, status)
 			}
-			milliseconds = append(milliseconds, 1000*time.Since(begun).Seconds())
+			milliseconds = append(milliseconds, 1000*time.Since(startedAt).Seconds())
 		}
 		all = append(all, milliseconds...)
-		found.OtherFigures = append(found.OtherFigures, figure{Name: "explore, " + kind.kind + ", 95 of 100 within, " + size, Unit: "ms", Runs: []float64{percentile95(milliseconds)}})
+		measured.OtherFigures = append(measured.OtherFigures, figure{Name: "explore, " + kind.kind + ", 95 of 100 within, " + size, Unit: "ms", Runs: []float64{percentile95(milliseconds)}})
 	}
-	found.Figures = []figure{
+	measured.Figures = []figure{
 		{Name: exploreInteraction(size), Unit: "ms", Runs: []float64{percentile95(all)}},
 		{Name: exploreMemory(size), Unit: "x", Runs: []float64{residentBytes(t, cmd.Process.Pid) / residentBefore}},
 	}
-	return found
+	return measured
 }
 
 func exploreInteraction(size string) string {

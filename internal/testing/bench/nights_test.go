@@ -58,10 +58,10 @@ func measureNights(t *testing.T, s settings) findings {
 		t.Logf("run %d: DuckDB %.1f s, %.1f CPU s; at its fastest %.1f s, %.1f CPU s; first night %.1f s, %.1f CPU s; second %.1f s, %.1f CPU s",
 			i+1, base[i].Wall, base[i].CPU, fastest[i].Wall, fastest[i].CPU, a.Wall, a.CPU, b.Wall, b.CPU)
 	}
-	found := nightFindings(base, fastest, first, second)
-	found.OtherFigures = append(found.OtherFigures,
+	measured := nightFindings(base, fastest, first, second)
+	measured.OtherFigures = append(measured.OtherFigures,
 		figure{Name: "NDJSON on disk", Unit: "MB", Runs: []float64{bytesIn(t, filepath.Join(ndjson, "*")) / megabyte}})
-	return found
+	return measured
 }
 
 func fastestFigure(clock string) string {

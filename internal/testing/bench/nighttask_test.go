@@ -59,17 +59,17 @@ func (r *recorder) step(name, _ string) error {
 }
 
 // lastStep returns the last step with the given name.
-func lastStep(t *testing.T, steps []timedStep, name string) (found timedStep) {
+func lastStep(t *testing.T, steps []timedStep, name string) (step timedStep) {
 	t.Helper()
 	for _, s := range steps {
 		if s.Name == name {
-			found = s
+			step = s
 		}
 	}
-	if found.Name == "" {
+	if step.Name == "" {
 		t.Fatalf("the night has no step %q", name)
 	}
-	return found
+	return step
 }
 
 // spentCPU returns the CPU time of this process, user and system.

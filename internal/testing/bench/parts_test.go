@@ -52,7 +52,7 @@ func decodeAll(d *transform.Decoder, bodies [][]byte) decoding {
 	var cpu float64
 	r := testing.Benchmark(func(b *testing.B) {
 		b.ReportAllocs()
-		begun := spentCPU()
+		cpuBefore := spentCPU()
 		for b.Loop() {
 			records = 0
 			for _, body := range bodies {
@@ -68,7 +68,7 @@ func decodeAll(d *transform.Decoder, bodies [][]byte) decoding {
 				}
 			}
 		}
-		cpu = spentCPU() - begun
+		cpu = spentCPU() - cpuBefore
 	})
 	decoded := float64(r.N) * float64(records)
 	return decoding{MBps: float64(size) * float64(r.N) / cpu / megabyte, Allocs: float64(r.MemAllocs) / decoded,

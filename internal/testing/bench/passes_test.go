@@ -24,8 +24,8 @@ func measurePasses(t *testing.T, s settings) findings {
 		if pages := s.listings / 100; twoPassRequests < onePassRequests+pages {
 			t.Fatalf("the normal night made %d requests, want at least %d of one pass and %d of a second pass", twoPassRequests, onePassRequests, pages)
 		}
-		begun := onePass[slices.IndexFunc(onePass, func(s timedStep) bool { return s.Name == "mid stage" })].CPU
-		first = append(first, lastStep(t, onePass, "stream staged").CPU-begun)
+		cpuBefore := onePass[slices.IndexFunc(onePass, func(s timedStep) bool { return s.Name == "mid stage" })].CPU
+		first = append(first, lastStep(t, onePass, "stream staged").CPU-cpuBefore)
 		second = append(second, lastStep(t, twoPasses, "stream staged").CPU-lastStep(t, onePass, "stream staged").CPU)
 		requests = append(requests, float64(twoPassRequests))
 		t.Logf("run %d: first pass %.1f CPU s, second %.1f", i+1, first[i], second[i])

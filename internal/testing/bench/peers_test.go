@@ -145,13 +145,13 @@ func scriptFigures(name, size string, all []peerResult) []figure {
 }
 
 // resultOf returns the result of a program, or a result without runs if it was not measured.
-func resultOf(name string, all []peerResult) (found peerResult) {
+func resultOf(name string, all []peerResult) (peer peerResult) {
 	for _, r := range all {
 		if r.Name == name {
-			found = r
+			peer = r
 		}
 	}
-	return found
+	return peer
 }
 
 // comparePeers measures this program and the peers at one size. environments is the folder of the
@@ -266,7 +266,7 @@ func equip(t *testing.T, s settings) (dir string) {
 	if _, err := os.Stat(dir); err == nil {
 		return dir
 	}
-	begun := time.Now()
+	startedAt := time.Now()
 	must(t, os.CopyFS(dir, scripts))
 	for _, p := range peers() {
 		err := p.install(t.Context(), dir)
@@ -276,7 +276,7 @@ func equip(t *testing.T, s settings) (dir string) {
 		}
 		must(t, err)
 	}
-	t.Logf("installed the environments of the peers in %.0f s", time.Since(begun).Seconds())
+	t.Logf("installed the environments of the peers in %.0f s", time.Since(startedAt).Seconds())
 	return dir
 }
 

@@ -60,18 +60,18 @@ func measureWith(t *testing.T, cmd *exec.Cmd, watch func(pid int, done <-chan st
 	if cmd.Stderr == nil {
 		cmd.Stderr = &output
 	}
-	begun := time.Now()
+	startedAt := time.Now()
 	must(t, cmd.Start())
 	done, peak := make(chan struct{}), make(chan float64, 1)
 	go func() { peak <- watch(cmd.Process.Pid, done) }()
 	err := cmd.Wait()
-	wall := time.Since(begun)
+	wall := time.Since(startedAt)
 	close(done)
 	if err != nil {
 		t.Fatalf("%v: %v\n%s", cmd.Args, err, output.String())
 	}
 	state := cmd.ProcessState
-	u := usage{Begun: begun, Wall: wall.Seconds(), CPU: (state.UserTime() + state.SystemTime()).Seconds()}
+	u := usage{Begun: startedAt, Wall: wall.Seconds(), CPU: (state.UserTime() + state.SystemTime()).Seconds()}
 	if r, ok := state.SysUsage().(*syscall.Rusage); ok {
 		u.RSS = float64(r.Maxrss) * 1024 // Maxrss is in kibibytes on Linux
 	}

@@ -139,12 +139,12 @@ func TestPerformance(t *testing.T) {
 			}
 			s := sec.scaleSettings(s)
 			sec.announce(t, s)
-			conditions, begun := readConditions(t, s), time.Now()
-			found := sec.measure(t, s)
-			conditions.Seconds = math.Round(time.Since(begun).Seconds())
-			t.Logf("%s took %.0f s\n%s", sec.name, conditions.Seconds, formatTable(found))
+			conditions, startedAt := readConditions(t, s), time.Now()
+			measured := sec.measure(t, s)
+			conditions.Seconds = math.Round(time.Since(startedAt).Seconds())
+			t.Logf("%s took %.0f s\n%s", sec.name, conditions.Seconds, formatTable(measured))
 			if s.docs != "" {
-				storeResult(t, s.docs, sec.name, result{conditions, found})
+				storeResult(t, s.docs, sec.name, result{conditions, measured})
 			}
 		})
 	}

@@ -40,8 +40,8 @@ func measureStages(t *testing.T, s settings) findings {
 // response.
 func sequentialStages(t *testing.T, steps []timedStep) []stage {
 	t.Helper()
-	begun := steps[slices.IndexFunc(steps, func(s timedStep) bool { return s.Name == "mid stage" })]
-	stages := []stage{{"begin: token, draft, stage", begun.CPU, begun.Wall}}
+	firstStep := steps[slices.IndexFunc(steps, func(s timedStep) bool { return s.Name == "mid stage" })]
+	stages := []stage{{"begin: token, draft, stage", firstStep.CPU, firstStep.Wall}}
 	for _, s := range [][3]string{
 		{"compare and merge", "stream staged", "merged"},
 		{"notes and Parquet", "merged", "parquet written"},

@@ -22,17 +22,17 @@ func measureWire(t *testing.T, s settings) findings {
 	return wireFindings(nights)
 }
 
-func wireFindings(nights map[string][]outcome) (found findings) {
+func wireFindings(nights map[string][]outcome) (measured findings) {
 	plain := nights[""]
 	for _, coding := range []string{"gzip", "zstd"} {
 		compressed := nights[coding]
-		found.Figures = append(found.Figures,
+		measured.Figures = append(measured.Figures,
 			figure{Name: "first night over " + coding + ", bytes on the wire against plain", Unit: "x", Runs: pairedRatios(valuesOf(compressed, wireOf), valuesOf(plain, wireOf))},
 			figure{Name: "first night over " + coding + ", CPU time against plain", Unit: "x", Runs: pairedRatios(valuesOf(compressed, cpuOf), valuesOf(plain, cpuOf))})
-		found.OtherFigures = append(found.OtherFigures,
+		measured.OtherFigures = append(measured.OtherFigures,
 			figure{Name: "answers over " + coding, Unit: "MB", Runs: valuesOf(compressed, wireOf)},
 			figure{Name: "landed over " + coding, Unit: "MB", Runs: valuesOf(compressed, func(o outcome) float64 { return o.Landed / megabyte })},
 			figure{Name: "first night over " + coding + ", CPU time", Unit: "s", Runs: valuesOf(compressed, cpuOf)})
 	}
-	return found
+	return measured
 }

@@ -48,13 +48,13 @@ func (y year) run(ctx context.Context) error {
 		return err
 	}
 	task := nightTask{URL: url, Dir: y.Dir}
-	nights, begun := make([]yearNight, y.Days), time.Now()
+	nights, startedAt := make([]yearNight, y.Days), time.Now()
 	for i := range nights {
 		if nights[i], err = y.night(ctx, task, service.Now); err != nil {
 			return err
 		}
 		if (i+1)%25 == 0 {
-			fmt.Fprintf(os.Stderr, "night %d of %d after %.0f s\n", i+1, len(nights), time.Since(begun).Seconds())
+			fmt.Fprintf(os.Stderr, "night %d of %d after %.0f s\n", i+1, len(nights), time.Since(startedAt).Seconds())
 		}
 		service.Advance(1)
 	}

@@ -186,10 +186,10 @@ func runIn(t *testing.T, dir, name string, args ...string) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), name, args...)
 	cmd.Dir = dir
-	begun := time.Now()
+	startedAt := time.Now()
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		t.Fatalf("%s %v: %v\n%s", name, args, err, out)
 	}
-	t.Logf("%s %v: %.1f s", filepath.Base(name), args, time.Since(begun).Seconds())
+	t.Logf("%s %v: %.1f s", filepath.Base(name), args, time.Since(startedAt).Seconds())
 }

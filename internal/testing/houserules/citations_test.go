@@ -22,24 +22,24 @@ const servicePage = "docs/service.md"
 // repository.
 func checkCitations(t tree) []finding {
 	service := readServicePage(t)
-	var found []finding
+	var findings []finding
 	for _, cited := range citingPlaces(t) {
 		for _, problem := range service.missingCitations(cited.content) {
-			found = append(found, finding{cited.path, cited.line, problem, "correct the citation, or " + servicePage})
+			findings = append(findings, finding{cited.path, cited.line, problem, "correct the citation, or " + servicePage})
 		}
 		for _, match := range sectionNumber.FindAllStringSubmatch(cited.content, -1) {
 			if !strings.HasSuffix(strings.ToLower(match[1]), "spec") {
-				found = append(found, finding{cited.path, cited.line, fmt.Sprintf("%q does not name its page", match[2]),
+				findings = append(findings, finding{cited.path, cited.line, fmt.Sprintf("%q does not name its page", match[2]),
 					"write spec before it, or describe the passage without a number"})
 			}
 		}
 		for _, name := range pageName.FindAllString(cited.content, -1) {
 			if !strings.Contains(name, "*") && !slices.ContainsFunc(t.paths, func(file string) bool { return strings.HasSuffix("/"+file, "/"+path.Clean(name)) }) {
-				found = append(found, finding{cited.path, cited.line, name + " is not in the repository", "name an existing page, or describe the subject"})
+				findings = append(findings, finding{cited.path, cited.line, name + " is not in the repository", "name an existing page, or describe the subject"})
 			}
 		}
 	}
-	return found
+	return findings
 }
 
 var (
@@ -99,11 +99,11 @@ func readServicePage(t tree) serviceSpec {
 
 // missingCitations describes each citation in a text whose target is not on servicePage.
 func (p serviceSpec) missingCitations(citing string) []string {
-	var found []string
+	var findings []string
 	for _, match := range citation.FindAllStringSubmatch(citing, -1) {
 		for _, number := range append([]string{match[2]}, citedNumber.FindAllString(match[3], -1)...) {
 			if p.sections[number] == nil {
-				found = append(found, "there is no section "+number+" of the service")
+				findings = append(findings, "there is no section "+number+" of the service")
 			}
 		}
 		cited, afterNumber := p.sections[match[2]], match[4]
@@ -114,13 +114,13 @@ func (p serviceSpec) missingCitations(citing string) []string {
 		switch {
 		case field != nil && field[1] != "GET":
 			if !slices.Contains(cited.types, field[1]) || !p.hasField(field[1], strings.TrimPrefix(field[2], ".")) {
-				found = append(found, fmt.Sprintf("section %s of the service does not name %s", match[2], field[0]))
+				findings = append(findings, fmt.Sprintf("section %s of the service does not name %s", match[2], field[0]))
 			}
 		case verbatim != "" && match[1] == "S" && !strings.Contains(cited.text, "`"+verbatim):
-			found = append(found, fmt.Sprintf("section %s of the service does not name %s", match[2], verbatim))
+			findings = append(findings, fmt.Sprintf("section %s of the service does not name %s", match[2], verbatim))
 		}
 	}
-	return found
+	return findings
 }
 
 // hasField reports whether a record has a field. A dotted name such as owner.age means the field age

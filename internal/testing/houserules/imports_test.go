@@ -129,19 +129,19 @@ func testImports() []string {
 
 // checkOurImports checks the imports of each package against the import table.
 func checkOurImports(t tree) []finding {
-	var found []finding
+	var findings []finding
 	table := importTable()
 	for _, s := range t.sources {
 		at := slices.IndexFunc(table, func(r row) bool { return r.dir == s.dir() })
 		if at < 0 {
-			found = append(found, s.find(s.file.Package,
+			findings = append(findings, s.find(s.file.Package,
 				"give it a row with a reason in internal/testing/houserules/imports_test.go, or move its code",
 				"package %s is not in the import table", s.dir()))
 			continue
 		}
-		found = append(found, table[at].findForbidden(s)...)
+		findings = append(findings, table[at].findForbidden(s)...)
 	}
-	return found
+	return findings
 }
 
 // ourFolder returns the folder of a package of this project.
@@ -158,15 +158,15 @@ func (r row) findForbidden(s source) []finding {
 	if s.isTest() {
 		may = slices.Concat(may, testImports(), []string{r.dir})
 	}
-	var found []finding
+	var findings []finding
 	for importPath, pos := range s.imports() {
 		ours, ok := ourFolder(importPath)
 		if ok && !slices.Contains(may, ours) && !slices.Contains(may, everything) {
-			found = append(found, s.find(pos, "move the code to a package that may import it, or take the value as an argument",
+			findings = append(findings, s.find(pos, "move the code to a package that may import it, or take the value as an argument",
 				"%s must not import %s (%s)", r.dir, ours, r.why))
 		}
 	}
-	return found
+	return findings
 }
 
 // findUnusedImports finds permissions in importTable that no code uses, and permissions to import a
@@ -186,24 +186,24 @@ func findUnusedImports(t tree) []finding {
 			usedByTests[ours] = usedByTests[ours] || s.isTest() && !isAllowed && ours != s.dir()
 		}
 	}
-	var found []finding
+	var findings []finding
 	for at, r := range table {
 		for _, may := range r.may {
 			isAbove := slices.ContainsFunc(table[:at], func(other row) bool { return other.dir == may })
 			if may != everything && !isAbove {
-				found = append(found, finding{importsFile, 1, r.dir + " may import " + may + ", whose row is below", "move that row up, or remove the import from the table"})
+				findings = append(findings, finding{importsFile, 1, r.dir + " may import " + may + ", whose row is below", "move that row up, or remove the import from the table"})
 			}
 			if may != everything && !used[[2]string{r.dir, may}] {
-				found = append(found, finding{importsFile, 1, r.dir + " may import " + may + ", but does not", "remove it from the table"})
+				findings = append(findings, finding{importsFile, 1, r.dir + " may import " + may + ", but does not", "remove it from the table"})
 			}
 		}
 	}
 	for _, may := range testImports() {
 		if !usedByTests[may] {
-			found = append(found, finding{importsFile, 1, "tests may import " + may + ", but do not", "remove it from testImports"})
+			findings = append(findings, finding{importsFile, 1, "tests may import " + may + ", but do not", "remove it from testImports"})
 		}
 	}
-	return found
+	return findings
 }
 
 const importsFile = "internal/testing/houserules/imports_test.go"
@@ -271,22 +271,22 @@ func dependencies() []dependency {
 // checkForeignImports checks the imports against the table of dependencies. It also finds imports
 // in internal/transform of packages that read files or the network.
 func checkForeignImports(t tree) []finding {
-	var found []finding
+	var findings []finding
 	for _, s := range t.sources {
 		for importPath, pos := range s.imports() {
 			for _, d := range dependencies() {
 				if isWithin(importPath, []string{d.path}) && importPath != "log/slog" && !d.allows(s) {
-					found = append(found, s.find(pos, "move the code to a package that may import it",
+					findings = append(findings, s.find(pos, "move the code to a package that may import it",
 						"%s must not import %s (%s)", s.dir(), importPath, d.why))
 				}
 			}
 			if s.dir() == "internal/transform" && !s.isTest() && isWithin(importPath, impurePackages()) {
-				found = append(found, s.find(pos, "take the bytes or the value as an argument",
+				findings = append(findings, s.find(pos, "take the bytes or the value as an argument",
 					"internal/transform must not import %s (it is pure: no I/O)", importPath))
 			}
 		}
 	}
-	return found
+	return findings
 }
 
 func (d dependency) allows(s source) bool {
@@ -350,11 +350,11 @@ func TestTransformNeedsNoCgo(t *testing.T) {
 	if sources, _ := filepath.Glob("../../transform/*.go"); len(sources) == 0 {
 		t.Skip("internal/transform does not exist")
 	}
-	if found := cgoPackages(t, module+"/internal/transform"); len(found) > 0 {
+	if packages := cgoPackages(t, module+"/internal/transform"); len(packages) > 0 {
 		t.Errorf("internal/transform depends on cgo through %s, want no cgo: remove that import (go list -deps lists the dependencies)",
-			strings.Join(found, ", "))
+			strings.Join(packages, ", "))
 	}
-	if found := cgoPackages(t, "github.com/duckdb/duckdb-go/v2"); len(found) == 0 {
+	if packages := cgoPackages(t, "github.com/duckdb/duckdb-go/v2"); len(packages) == 0 {
 		t.Error("found no cgo in the DuckDB driver, want some")
 	}
 }

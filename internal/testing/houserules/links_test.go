@@ -28,7 +28,7 @@ func checkLinks(t tree) []finding {
 			anchors[file.path] = headingAnchors(file.content)
 		}
 	}
-	var found []finding
+	var findings []finding
 	for _, file := range t.textFiles {
 		if path.Ext(file.path) != ".md" || strings.HasSuffix(file.path, ".tmpl.md") {
 			continue // the links of a template are relative to the folder of the generated page
@@ -44,22 +44,22 @@ func checkLinks(t tree) []finding {
 			}
 			for _, named := range namedPath.FindAllStringSubmatch(line, -1) {
 				if !t.has(named[1]) {
-					found = append(found, finding{file.path, number, named[1] + " is not in the repository", "correct the path"})
+					findings = append(findings, finding{file.path, number, named[1] + " is not in the repository", "correct the path"})
 				}
 			}
 			for _, named := range namedTest.FindAllStringSubmatch(line, -1) {
 				if !tests[named[1]] {
-					found = append(found, finding{file.path, number, "there is no test " + named[1], "name an existing test"})
+					findings = append(findings, finding{file.path, number, "there is no test " + named[1], "name an existing test"})
 				}
 			}
 			for _, link := range pageLink.FindAllStringSubmatch(codeSpan.ReplaceAllString(line, ""), -1) {
 				if fault := linkFault(t, anchors, file.path, link[1]); fault != "" {
-					found = append(found, finding{file.path, number, fault, "correct the link"})
+					findings = append(findings, finding{file.path, number, fault, "correct the link"})
 				}
 			}
 		}
 	}
-	return found
+	return findings
 }
 
 // testNames returns the test functions of all packages.

@@ -77,21 +77,21 @@ func checkLogKeys(documented string) func(tree) []finding {
 		for _, m := range keyRow.FindAllStringSubmatch(documented, -1) {
 			listed[m[1]] = false
 		}
-		var found []finding
+		var findings []finding
 		for s := range t.code() {
 			loggedKeys(s, func(key string, pos token.Pos) {
 				if _, ok := listed[key]; !ok {
-					found = append(found, s.find(pos, "use a listed key, or explain it in "+page, "the log key %q is not listed", key))
+					findings = append(findings, s.find(pos, "use a listed key, or explain it in "+page, "the log key %q is not listed", key))
 				}
 				listed[key] = true
 			})
 		}
 		for key, used := range listed {
 			if !used {
-				found = append(found, finding{page, 1, "no code logs the key " + key, "remove the row"})
+				findings = append(findings, finding{page, 1, "no code logs the key " + key, "remove the row"})
 			}
 		}
-		return found
+		return findings
 	}
 }
 

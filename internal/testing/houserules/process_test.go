@@ -42,21 +42,21 @@ func bans() []ban {
 
 // findForbiddenNames finds uses of forbidden names, and of the clock in internal/transform.
 func findForbiddenNames(t tree) []finding {
-	var found []finding
+	var findings []finding
 	for _, s := range t.sources {
 		for selector, name := range s.uses() {
 			for _, b := range bans() {
 				if b.covers(s) && b.importPath == name[0] && slices.Contains(b.names, name[1]) {
-					found = append(found, s.find(selector.Pos(), b.remedy, "%s.%s is used", selector.X, name[1]))
+					findings = append(findings, s.find(selector.Pos(), b.remedy, "%s.%s is used", selector.X, name[1]))
 				}
 			}
 			isClock := name[0] == "time" && slices.Contains([]string{"Now", "Since", "Until", "After", "Sleep"}, name[1])
 			if isClock && s.dir() == "internal/transform" && !s.isTest() {
-				found = append(found, s.find(selector.Pos(), "take the time as an argument", "time.%s is used in a pure package", name[1]))
+				findings = append(findings, s.find(selector.Pos(), "take the time as an argument", "time.%s is used in a pure package", name[1]))
 			}
 		}
 	}
-	return found
+	return findings
 }
 
 func (b ban) covers(s source) bool {
@@ -66,7 +66,7 @@ func (b ban) covers(s source) bool {
 // findSleeps finds time.Sleep in tests. In a bubble of testing/synctest it is allowed, because the
 // clock of a bubble is simulated.
 func findSleeps(t tree) []finding {
-	var found []finding
+	var findings []finding
 	for _, s := range t.sources {
 		if !s.isTest() {
 			continue
@@ -75,11 +75,11 @@ func findSleeps(t tree) []finding {
 		for selector, name := range s.uses() {
 			inBubble := slices.ContainsFunc(bubbles, func(call *ast.CallExpr) bool { return encloses(call, selector.Pos()) })
 			if name == [2]string{"time", "Sleep"} && !inBubble {
-				found = append(found, s.find(selector.Pos(), "wait for the event, or run it in synctest.Test", "the test sleeps"))
+				findings = append(findings, s.find(selector.Pos(), "wait for the event, or run it in synctest.Test", "the test sleeps"))
 			}
 		}
 	}
-	return found
+	return findings
 }
 
 func findBubbles(s source) []*ast.CallExpr {
@@ -95,7 +95,7 @@ func findBubbles(s source) []*ast.CallExpr {
 // findHiddenTrials finds tests that neither "make test" nor "make trials" runs. "make test" skips
 // tests that call requireTrials, and "make trials" runs only tests named TestTrial.
 func findHiddenTrials(t tree) []finding {
-	var found []finding
+	var findings []finding
 	for _, s := range t.sources {
 		for _, decl := range s.file.Decls {
 			f, ok := decl.(*ast.FuncDecl)
@@ -108,12 +108,12 @@ func findHiddenTrials(t tree) []finding {
 					continue
 				}
 				if called, ok := call.Fun.(*ast.Ident); ok && called.Name == "requireTrials" {
-					found = append(found, s.find(call.Pos(), "call it in a test whose name begins with TestTrial", "%s calls requireTrials", f.Name.Name))
+					findings = append(findings, s.find(call.Pos(), "call it in a test whose name begins with TestTrial", "%s calls requireTrials", f.Name.Name))
 				}
 			}
 		}
 	}
-	return found
+	return findings
 }
 
 // encloses reports whether a position is in a node.

@@ -13,7 +13,7 @@ import (
 // checkQuoting finds SQL that puts quotes around a value without escaping it, as in "'%s'". Only
 // quotingFile may write such SQL.
 func checkQuoting(t tree) []finding {
-	var found []finding
+	var findings []finding
 	for s := range t.code() {
 		if !slices.Contains(sqlPackages(), s.dir()) || s.path == quotingFile {
 			continue
@@ -21,11 +21,11 @@ func checkQuoting(t tree) []finding {
 		for n := range ast.Preorder(s.file) {
 			text, ok := stringOf(n)
 			if ok && quotedVerb.MatchString(text) && sqlWord.MatchString(text) || quotesOperand(n) {
-				found = append(found, s.find(n.Pos(), "use sqltext.Quote or sqltext.Literal", "hand-written quotes around a value in SQL"))
+				findings = append(findings, s.find(n.Pos(), "use sqltext.Quote or sqltext.Literal", "hand-written quotes around a value in SQL"))
 			}
 		}
 	}
-	return found
+	return findings
 }
 
 // quotesOperand reports whether a sum of strings is SQL in which an opening quote precedes an

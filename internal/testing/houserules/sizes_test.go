@@ -15,10 +15,10 @@ const (
 
 // checkSizes finds functions and files that exceed the limits.
 func checkSizes(t tree) []finding {
-	var found []finding
+	var findings []finding
 	for _, s := range t.sources {
 		if n := s.lines(); n > maxFileLines {
-			found = append(found, finding{s.path, n, fmt.Sprintf("the file has %d lines, over %d", n, maxFileLines),
+			findings = append(findings, finding{s.path, n, fmt.Sprintf("the file has %d lines, over %d", n, maxFileLines),
 				"split it by subject"})
 		}
 		for _, decl := range s.file.Decls {
@@ -27,12 +27,12 @@ func checkSizes(t tree) []finding {
 				continue
 			}
 			if n := s.line(f.End()) - s.line(f.Pos()) + 1; n > maxFunctionLines {
-				found = append(found, s.find(f.Pos(), "move a part with its own name into a function",
+				findings = append(findings, s.find(f.Pos(), "move a part with its own name into a function",
 					"%s has %d lines, over %d", f.Name.Name, n, maxFunctionLines))
 			}
 		}
 	}
-	return found
+	return findings
 }
 
 func TestExceededSizesAreFound(t *testing.T) {

@@ -12,31 +12,31 @@ import (
 // variable must be a literal or one of fixedCalls. No code may assign to the variable, increment
 // it, delete from it, clear it or take its address.
 func findHiddenState(t tree) []finding {
-	var found []finding
+	var findings []finding
 	for _, sources := range t.packages() {
 		names := map[string]bool{}
 		for _, s := range sources {
 			for name, value := range packageVariables(s) {
 				names[name.Name] = true
-				found = append(found, checkInitialiser(s, name, value)...)
+				findings = append(findings, checkInitialiser(s, name, value)...)
 			}
 		}
 		for _, s := range sources {
-			found = append(found, findInits(s)...)
-			found = append(found, findWrites(s, names)...)
+			findings = append(findings, findInits(s)...)
+			findings = append(findings, findWrites(s, names)...)
 		}
 	}
-	return found
+	return findings
 }
 
 func findInits(s source) []finding {
-	var found []finding
+	var findings []finding
 	for _, decl := range s.file.Decls {
 		if f, ok := decl.(*ast.FuncDecl); ok && f.Recv == nil && f.Name.Name == "init" {
-			found = append(found, s.find(f.Pos(), "call it where it is needed", "init functions are not allowed"))
+			findings = append(findings, s.find(f.Pos(), "call it where it is needed", "init functions are not allowed"))
 		}
 	}
-	return found
+	return findings
 }
 
 // fixedCalls returns the calls whose result is immutable.
@@ -128,7 +128,7 @@ func selectorName(expr ast.Expr) string {
 // the same name.
 func findWrites(s source, names map[string]bool) []finding {
 	imports := s.importNames()
-	var found []finding
+	var findings []finding
 	for _, decl := range s.file.Decls {
 		f, ok := decl.(*ast.FuncDecl)
 		if !ok {
@@ -140,13 +140,13 @@ func findWrites(s source, names map[string]bool) []finding {
 				root, isQualified := rootOf(target)
 				isForeign := isQualified && strings.HasPrefix(imports[root.Name], module+"/")
 				if (isForeign || names[root.Name]) && !local[root.Name] {
-					found = append(found, s.find(target.Pos(), "pass the value instead",
+					findings = append(findings, s.find(target.Pos(), "pass the value instead",
 						"%s writes to a package variable through %s", f.Name.Name, root.Name))
 				}
 			}
 		}
 	}
-	return found
+	return findings
 }
 
 // declaredIn collects the parameters and variables of f in any scope.

@@ -57,32 +57,32 @@ func (p streamSources) findLiteral(s stream.Stream) (file string, line int) {
 
 // findMissing returns findings for missing and wrong definitions of all streams.
 func (p streamSources) findMissing() []finding {
-	var found []finding
+	var findings []finding
 	for _, s := range p.streams {
-		found = append(found, p.checkLiteral(s)...)
+		findings = append(findings, p.checkLiteral(s)...)
 		for _, t := range s.Tables {
-			found = append(found, p.checkTable(s, t)...)
+			findings = append(findings, p.checkTable(s, t)...)
 		}
 		if !s.IsEvents() && !slices.Contains(p.routes, s.Path) {
 			file, line := lineWith(p.code, routesFile, ") routes() []route {", routesFile)
-			found = append(found, finding{file, line, fmt.Sprintf("no route serves %s of stream %q", s.Path, s.Name),
+			findings = append(findings, finding{file, line, fmt.Sprintf("no route serves %s of stream %q", s.Path, s.Name),
 				"add a route with its scopes and a handler to one of the functions that routes calls"})
 		}
 		if !p.hasCase(s.Name) {
-			found = append(found, finding{path.Join("internal/transform/testdata", s.Name, s.Name+".json"), 1, fmt.Sprintf("stream %q has no case", s.Name),
+			findings = append(findings, finding{path.Join("internal/transform/testdata", s.Name, s.Name+".json"), 1, fmt.Sprintf("stream %q has no case", s.Name),
 				"add a response in this file, and write its rows into the .want file: go test ./internal/transform -run TestBodies -update"})
 		}
 	}
-	return found
+	return findings
 }
 
 // checkLiteral checks the fields of a stream's literal.
 func (p streamSources) checkLiteral(s stream.Stream) []finding {
-	var found []finding
+	var findings []finding
 	file, line := p.findLiteral(s)
 	rejectIf := func(isWrong bool, remedy, format string, args ...any) {
 		if isWrong {
-			found = append(found, finding{file, line, fmt.Sprintf("stream %q ", s.Name) + fmt.Sprintf(format, args...), remedy})
+			findings = append(findings, finding{file, line, fmt.Sprintf("stream %q ", s.Name) + fmt.Sprintf(format, args...), remedy})
 		}
 	}
 	namesakes := 0
@@ -101,7 +101,7 @@ func (p streamSources) checkLiteral(s stream.Stream) []finding {
 		_, hasColumn := p.columns(ref.Table)[ref.Column]
 		rejectIf(!hasColumn, "name a column of a table that a stream fills", "takes its ids from the missing column %s.%s", ref.Table, ref.Column)
 	}
-	return found
+	return findings
 }
 
 // checkTable checks that the schema file of a table exists and has the columns that the literal of
@@ -120,19 +120,19 @@ func (p streamSources) checkTable(s stream.Stream, t stream.Table) []finding {
 	if t.Name == s.Root().Name && s.Param != "" {
 		needed = append(needed, s.Param)
 	}
-	var found []finding
+	var findings []finding
 	slices.Sort(needed)
 	for _, name := range slices.Compact(needed) {
 		if _, ok := columns[name]; !ok {
 			_, line := lineWith(p.schema, t.Name+".sql", ");\n", file)
-			found = append(found, finding{file, line, fmt.Sprintf("column %q, which stream %q needs, is missing", name, s.Name),
+			findings = append(findings, finding{file, line, fmt.Sprintf("column %q, which stream %q needs, is missing", name, s.Name),
 				fmt.Sprintf("add it, or correct the literal at %s:%d", literalFile, literalLine)})
 		}
 	}
 	if len(t.Key) == 0 {
-		found = append(found, finding{literalFile, literalLine, fmt.Sprintf("table %q of stream %q has no key", t.Name, s.Name), "name the columns that identify a row"})
+		findings = append(findings, finding{literalFile, literalLine, fmt.Sprintf("table %q of stream %q has no key", t.Name, s.Name), "name the columns that identify a row"})
 	}
-	return found
+	return findings
 }
 
 // columns returns the columns of a table by name, or nil if its schema file cannot be read.
@@ -215,12 +215,12 @@ func TestIncompleteStreamsAreFound(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			p := complete()
 			c.spoil(&p)
-			found := p.findMissing()
+			findings := p.findMissing()
 			switch {
-			case c.want == "" && len(found) > 0:
-				t.Errorf("got %v, want no finding", found)
-			case c.want != "" && (len(found) != 1 || !strings.HasPrefix(found[0].String(), c.want)):
-				t.Errorf("got %v, want one finding that begins with %s", found, c.want)
+			case c.want == "" && len(findings) > 0:
+				t.Errorf("got %v, want no finding", findings)
+			case c.want != "" && (len(findings) != 1 || !strings.HasPrefix(findings[0].String(), c.want)):
+				t.Errorf("got %v, want one finding that begins with %s", findings, c.want)
 			}
 		})
 	}

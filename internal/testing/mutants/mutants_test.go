@@ -76,7 +76,7 @@ func TestMutants(t *testing.T) {
 // fails if the package changes meanwhile.
 func measurePackage(t *testing.T, name string) torture.MutationResult {
 	t.Helper()
-	begun, dir := time.Now(), projectPath("internal", name)
+	startedAt, dir := time.Now(), projectPath("internal", name)
 	sumBefore := sourceSum(t, dir)
 	all := dropInvalid(t, name, runGremlins(t, dir, "--dry-run"))
 	files, drawn := drawFiles(all, *sample, *seed)
@@ -110,7 +110,7 @@ func measurePackage(t *testing.T, name string) torture.MutationResult {
 	slices.SortStableFunc(result.Survivors, func(a, b torture.Survivor) int {
 		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Kind, b.Kind))
 	})
-	result.Took = time.Since(begun).Seconds()
+	result.Took = time.Since(startedAt).Seconds()
 	return result
 }
 

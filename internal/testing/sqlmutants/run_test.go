@@ -205,11 +205,11 @@ func (p *programs) limit(t *testing.T, s suite, c *patchedProgram) time.Duration
 	defer p.mutex.Unlock()
 	took, known := p.baselines[s]
 	if !known {
-		begun := time.Now()
+		startedAt := time.Now()
 		if out, err := c.test(t, s, 10*time.Minute); err != nil {
 			t.Fatalf("the tests fail without a mutant: %v\n%s", err, out)
 		}
-		took = time.Since(begun)
+		took = time.Since(startedAt)
 		p.baselines[s] = took
 	}
 	return 10*took + 10*time.Second

@@ -31,13 +31,13 @@ func TestFuzzTargets(t *testing.T) {
 	}
 	for _, fuzz := range targets(t) {
 		t.Run(fuzz.name, func(t *testing.T) {
-			begun := time.Now()
+			startedAt := time.Now()
 			out, err := fuzz.run(t, duration)
 			inputs, ok := executions(out)
 			if err != nil || !ok {
 				t.Errorf("%s in %s: %v\n%s", fuzz.name, fuzz.folder, err, out)
 			}
-			must(t, torture.Open(os.Getenv).EndTrial(begun, t.Failed(), torture.Trial{
+			must(t, torture.Open(os.Getenv).EndTrial(startedAt, t.Failed(), torture.Trial{
 				Name: "fuzz " + fuzz.name, Fault: "generated inputs for " + fuzz.folder + ", " + duration, Runs: inputs,
 				Outcome: "no failure"}))
 		})

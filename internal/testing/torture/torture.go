@@ -154,8 +154,8 @@ func RequireTrials(t testing.TB, getenv func(name string) string) {
 func Open(getenv func(name string) string) Store { return Store{Docs: getenv(docsVar), Now: time.Now} }
 
 // EndTrial stores the result of a trial that passed or failed.
-func (st Store) EndTrial(begun time.Time, failed bool, t Trial) error {
-	t.Passed, t.Seconds = !failed, time.Since(begun).Seconds()
+func (st Store) EndTrial(startedAt time.Time, failed bool, t Trial) error {
+	t.Passed, t.Seconds = !failed, time.Since(startedAt).Seconds()
 	return st.KeepTrial(t)
 }
 

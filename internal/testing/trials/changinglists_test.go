@@ -156,13 +156,13 @@ func (w walker) read(s stream.Stream, r fetch.Response, rows map[string]bool) (s
 // during the whole walk.
 func (w walker) checkGrade(service *sim.Service, s stream.Stream, pageSize int) fetch.Grade {
 	w.t.Helper()
-	recorded := recordService(service, s.Path)
-	evidence, rows := w.walk(s, fetch.Config{Transport: recorded, PageSize: pageSize})
+	recorder := recordService(service, s.Path)
+	evidence, rows := w.walk(s, fetch.Config{Transport: recorder, PageSize: pageSize})
 	var readState uint64
 	for id := range rows {
 		readState += idHash(id)
 	}
-	if evidence.Grade == fetch.Exact && !recorded.states[readState] {
+	if evidence.Grade == fetch.Exact && !recorder.states[readState] {
 		w.t.Errorf("%s is graded exact, but the list never had exactly these ids: %+v", s.Name, evidence)
 	}
 	for _, id := range service.Survivors(s.Path) {

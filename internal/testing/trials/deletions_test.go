@@ -177,18 +177,18 @@ func TestEveryDeletionHasEvidence(t *testing.T) {
 	h.readChangedDetails(45, 0)
 	h.goodNight()
 	res := h.goodNight()
-	gone, recorded := map[string]int{}, map[string]int{}
+	gone, recordedDeletions := map[string]int{}, map[string]int{}
 	for _, c := range res.Changes {
 		if c.Gone > 0 && isRootTable(h.cfg.Streams, c.Table) {
 			gone[c.Table] = int(c.Gone)
-			recorded[c.Table] = h.count("meta.deletions", "run_id = ? AND table_name = ? AND key <> '' AND evidence <> ''", res.Run.ID, c.Table)
+			recordedDeletions[c.Table] = h.count("meta.deletions", "run_id = ? AND table_name = ? AND key <> '' AND evidence <> ''", res.Run.ID, c.Table)
 		}
 	}
-	if diff := cmp.Diff(gone, recorded); diff != "" || len(gone) < 2 {
+	if diff := cmp.Diff(gone, recordedDeletions); diff != "" || len(gone) < 2 {
 		t.Errorf("rows were removed from %d tables, want at least 2, and each row in meta.deletions (-removed +meta.deletions):\n%s", len(gone), diff)
 	}
-	if all := h.count("meta.deletions", "TRUE"); all != sum(recorded) {
-		t.Errorf("meta.deletions has %d rows, want %d", all, sum(recorded))
+	if all := h.count("meta.deletions", "TRUE"); all != sum(recordedDeletions) {
+		t.Errorf("meta.deletions has %d rows, want %d", all, sum(recordedDeletions))
 	}
 }
 

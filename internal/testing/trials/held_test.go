@@ -152,8 +152,8 @@ func (c besideHeld) check(t *testing.T, m *harness, held, run string) {
 	if got := m.latestRun(); got != published {
 		t.Errorf("%s: latest is %s, want %s", c.name, got, published)
 	}
-	if found, err := integrity.Check(t.Context(), w, true); err != nil || len(found.Damage) > 0 {
-		t.Errorf("%s: integrity.Check found %+v (%v), want no damage", c.name, found.Damage, err)
+	if report, err := integrity.Check(t.Context(), w, true); err != nil || len(report.Damage) > 0 {
+		t.Errorf("%s: integrity.Check found %+v (%v), want no damage", c.name, report.Damage, err)
 	}
 	if c.published == "" {
 		if got := m.count("meta.checks", "run_id = ?", run) > 0; got != c.isChecked {
@@ -243,8 +243,8 @@ func TestTrialKilledOperationsOnAHeldNight(t *testing.T) {
 		h.service.SetValueFaults(fault)
 		j.Do, j.KillAt = do, stepCall{}
 		dirBefore := original
-		recorded := copyWarehouse(t, dirBefore)
-		j.Dir = recorded
+		recordedDir := copyWarehouse(t, dirBefore)
+		j.Dir = recordedDir
 		cfg := j.mustConfig(t)
 		var recorder stepRecorder
 		cfg.Warehouse.Step = recorder.record
@@ -256,7 +256,7 @@ func TestTrialKilledOperationsOnAHeldNight(t *testing.T) {
 			if err != nil || !ok {
 				t.Fatalf("no night is held (%v)", err)
 			}
-			held, original = night.Manifest.RunID, recorded
+			held, original = night.Manifest.RunID, recordedDir
 		}
 		firstKill := max(0, slices.Index(recorder.steps, "merged"))
 		calls := map[string]int{} // calls of each step so far
@@ -334,8 +334,8 @@ func requireOldOrNewState(t *testing.T, j heldJob, do, first, held string) {
 	if files, err := os.ReadDir(filepath.Join(j.Dir, "held")); err != nil && !errors.Is(err, fs.ErrNotExist) || len(files) > 0 {
 		t.Errorf("%s: held/ has %v (%v), want no files", description, files, err)
 	}
-	if found, err := integrity.Check(t.Context(), w, true); err != nil || len(found.Damage) > 0 {
-		t.Errorf("%s: integrity.Check found %+v (%v), want no damage", description, found.Damage, err)
+	if report, err := integrity.Check(t.Context(), w, true); err != nil || len(report.Damage) > 0 {
+		t.Errorf("%s: integrity.Check found %+v (%v), want no damage", description, report.Damage, err)
 	}
 	versions, err := w.Versions.List()
 	if want := []string{first, held, res.Run.ID}; err != nil || slices.ContainsFunc(versions, func(v string) bool { return !slices.Contains(want, v) }) || slices.Contains(versions, held) != (published == held) && held != res.Run.ID {

@@ -89,9 +89,9 @@ func TestTortureFaultMatrix(t *testing.T) {
 const maxMemory = 512_000_000 + 480<<20
 
 // recordTrial stores the result of a trial that passed or failed.
-func recordTrial(t *testing.T, begun time.Time, result func() torture.Trial) {
+func recordTrial(t *testing.T, startedAt time.Time, result func() torture.Trial) {
 	t.Helper()
-	must(t, torture.Open(os.Getenv).EndTrial(begun, t.Failed(), result()))
+	must(t, torture.Open(os.Getenv).EndTrial(startedAt, t.Failed(), result()))
 }
 
 // matrixCell is a harness for one kind of fault at one rate.

@@ -61,10 +61,10 @@ func TestNightReportsDamage(t *testing.T) {
 			if v, _, err := integrity.LastRecord(wh.Folder, true); err != nil || v.NightDamage.Run != second.Run.ID {
 				t.Errorf("after a night without damage the record has %+v (%v), want still night %s", v.NightDamage, err, second.Run.ID)
 			}
-			found, err := pipeline.Verify(t.Context(), h.cfg, true)
+			report, err := pipeline.Verify(t.Context(), h.cfg, true)
 			must(t, err)
-			if len(found.Damage) == 0 || found.Result() != integrity.Rebuildable {
-				t.Errorf("verify found %+v, want rebuildable damage", found.Damage)
+			if len(report.Damage) == 0 || report.Result() != integrity.Rebuildable {
+				t.Errorf("verify found %+v, want rebuildable damage", report.Damage)
 			}
 		})
 	}

@@ -180,9 +180,9 @@ func (p *powerTrial) requireNextNight(t *testing.T, dir, reference string, repea
 	if repeat != nil {
 		must(t, repeat(cfg))
 	}
-	found, err := integrity.Check(t.Context(), w, true)
+	report, err := integrity.Check(t.Context(), w, true)
 	must(t, err)
-	for _, damage := range found.Damage {
+	for _, damage := range report.Damage {
 		t.Errorf("integrity.Check found %+v after the next night, want no damage", damage)
 	}
 	if reference != "" {

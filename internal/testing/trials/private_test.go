@@ -116,14 +116,14 @@ func (m webhookHarness) runNextDay(faults ...sim.Fault) {
 // markedColumns returns the columns with the mark in a current or closed row, as table.column.
 func (m webhookHarness) markedColumns() []string {
 	m.t.Helper()
-	var found []string
+	var columns []string
 	for _, table := range m.cfg.Warehouse.Tables {
 		for _, column := range m.lines(fmt.Sprintf(`SELECT column_name FROM (UNPIVOT (SELECT max((COLUMNS(*)::VARCHAR LIKE '%%%s%%')::INT) FROM history.%s)
 			ON COLUMNS(*) INTO NAME column_name VALUE hit) WHERE hit = 1 ORDER BY 1`, privateMark, sqltext.Quote(table.Name))) {
-			found = append(found, table.Name+"."+column)
+			columns = append(columns, table.Name+"."+column)
 		}
 	}
-	return found
+	return columns
 }
 
 // TestTrialPrivateValuesAreNowhere is the short form of TestTorturePrivateValuesAreNowhere.
@@ -198,10 +198,10 @@ func splitHashable(t *testing.T, streams []stream.Stream, columns []string) (has
 // and the inbox, which privacy rules do not change.
 func (m webhookHarness) findMark(mark string) []string {
 	m.t.Helper()
-	var found []string
-	searchTable := func(place, from string) {
-		if m.queryOne(fmt.Sprintf("SELECT count(*)::VARCHAR FROM %s t WHERE t::VARCHAR LIKE '%%%s%%'", from, mark)) != "0" {
-			found = append(found, place)
+	var places []string
+	searchTable := func(place, tableExpr string) {
+		if m.queryOne(fmt.Sprintf("SELECT count(*)::VARCHAR FROM %s t WHERE t::VARCHAR LIKE '%%%s%%'", tableExpr, mark)) != "0" {
+			places = append(places, place)
 		}
 	}
 	for _, table := range m.lines(`SELECT schema_name || '.' || table_name FROM duckdb_tables() WHERE NOT internal ORDER BY 1`) {
@@ -218,11 +218,11 @@ func (m webhookHarness) findMark(mark string) []string {
 		}
 		data, err := os.ReadFile(path)
 		if bytes.Contains(data, []byte(mark)) {
-			found = append(found, name+" (bytes)")
+			places = append(places, name+" (bytes)")
 		}
 		return err
 	}))
-	return found
+	return places
 }
 
 // TestTrialOnlyTheOwnerReadsUnpublishedFiles checks that only the owner can read stored responses, the

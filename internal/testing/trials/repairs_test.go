@@ -42,7 +42,7 @@ func TestRepairsRestoreAllIntactData(t *testing.T) {
 func TestTortureRepairs(t *testing.T) {
 	requireTorture(t)
 	const combinations, workers = 1000, 3
-	begun := time.Now()
+	startedAt := time.Now()
 	r := newRepairs(t)
 	progress := filepath.Join(os.TempDir(), "placementsync-repairs.jsonl")
 	r.resume(t, progress)
@@ -58,7 +58,7 @@ func TestTortureRepairs(t *testing.T) {
 		_, err = results.Write(append(line, '\n'))
 		must(t, err)
 	})
-	recordTrial(t, begun, func() torture.Trial {
+	recordTrial(t, startedAt, func() torture.Trial {
 		return torture.Trial{Name: "repairs", Runs: r.counts.total(),
 			Fault:   "one or two places of a warehouse are damaged: a file is removed, truncated, changed by one bit, swapped with another file or replaced by the file of another run; a folder or a link is removed",
 			Outcome: r.counts.String()}

@@ -41,11 +41,11 @@ func TestTortureRot(t *testing.T) {
 	requireTorture(t)
 	r := newRotTrial(t, 10)
 	const damages, workers = 540, 6
-	begun := time.Now()
+	startedAt := time.Now()
 	defer func() {
-		recordRotTrial(t, begun, "", &r.all)
+		recordRotTrial(t, startedAt, "", &r.all)
 		for kind, counts := range r.byKind {
-			recordRotTrial(t, begun, kind, counts)
+			recordRotTrial(t, startedAt, kind, counts)
 		}
 	}()
 	t.Run("all", func(t *testing.T) {
@@ -61,13 +61,13 @@ func TestTortureRot(t *testing.T) {
 }
 
 // recordRotTrial stores the results for one kind of files, or for all kinds if kind is empty.
-func recordRotTrial(t *testing.T, begun time.Time, kind string, counts *rotCounts) {
+func recordRotTrial(t *testing.T, startedAt time.Time, kind string, counts *rotCounts) {
 	t.Helper()
 	name, damage := "rot", "one file of a warehouse of 10 nights is changed by one bit, truncated, removed or swapped with a file of its kind"
 	if kind != "" {
 		name, damage = "rot in "+kind, "the same damage, only in these files"
 	}
-	recordTrial(t, begun, func() torture.Trial {
+	recordTrial(t, startedAt, func() torture.Trial {
 		return torture.Trial{Name: name, Fault: damage, Runs: counts.damaged, Outcome: counts.String()}
 	})
 }

@@ -333,9 +333,9 @@ func (s *season) finish() {
 		requireChecksums(s.t, version)
 	}
 	requireRowCounts(s.t, s.cfg.Warehouse.Dir, readManifest(s.t, s.path("latest")))
-	found, err := integrity.Check(s.t.Context(), warehouseOf(s.t, s.cfg), true)
+	report, err := integrity.Check(s.t.Context(), warehouseOf(s.t, s.cfg), true)
 	must(s.t, err)
-	for _, damage := range found.Damage {
+	for _, damage := range report.Damage {
 		s.t.Errorf("integrity.Check found %+v at the end, want no damage", damage)
 	}
 	s.closeReader()
@@ -443,22 +443,22 @@ func chosenSeeds(t *testing.T) (from, to uint64) {
 func TestTortureSeason(t *testing.T) {
 	requireTorture(t)
 	store, state := torture.Open(os.Getenv), programState(t)
-	recorded, err := store.Seasons()
+	seasons, err := store.Seasons()
 	must(t, err)
 	steps := nightSteps(t)
 	var mu sync.Mutex
 	from, to := chosenSeeds(t)
 	for seed := from; seed <= to; seed++ {
-		if slices.ContainsFunc(recorded, func(r torture.Season) bool { return r.Seed == seed && r.State == state && r.Passed }) {
+		if slices.ContainsFunc(seasons, func(r torture.Season) bool { return r.Seed == seed && r.State == state && r.Passed }) {
 			continue
 		}
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
 			t.Parallel()
 			plan := drawSeason(seed, seasonNights, steps)
 			result := torture.Season{Seed: seed, State: state, Upgrade: plan.Upgrade, Nights: len(plan.Nights)}
-			begun := time.Now()
+			startedAt := time.Now()
 			defer func() {
-				result.Passed, result.Took = !t.Failed(), time.Since(begun).Seconds()
+				result.Passed, result.Took = !t.Failed(), time.Since(startedAt).Seconds()
 				mu.Lock()
 				defer mu.Unlock()
 				must(t, store.KeepSeason(result))

@@ -165,8 +165,8 @@ func TestTrialLargeCatalogIsCompleteAfterFiveNights(t *testing.T) {
 			requestsInAll[path] += n
 		}
 		unread, _ := res.Run.Unread()
-		if recorded := h.queryOne("SELECT sum(unread)::VARCHAR FROM meta.streams WHERE run_id = ?", res.Run.ID); recorded != strconv.FormatInt(unread, 10) {
-			t.Errorf("night %d: meta.streams has %s unread ids, want %d as in the ledger", night, recorded, unread)
+		if unreadInMeta := h.queryOne("SELECT sum(unread)::VARCHAR FROM meta.streams WHERE run_id = ?", res.Run.ID); unreadInMeta != strconv.FormatInt(unread, 10) {
+			t.Errorf("night %d: meta.streams has %s unread ids, want %d as in the ledger", night, unreadInMeta, unread)
 		}
 		if predicted := res.Run.NightsLeft; predicted < int64(4-night) || predicted > int64(6-night) {
 			t.Errorf("night %d predicts %d more nights, want about %d", night, predicted, 5-night)

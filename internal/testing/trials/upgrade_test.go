@@ -51,7 +51,7 @@ func TestUpgrade(t *testing.T) {
 		t.Run(r.version, func(t *testing.T) {
 			t.Parallel()
 			earlier := buildRelease(t, r)
-			begun, runs := time.Now(), 0
+			startedAt, runs := time.Now(), 0
 			run := func(name string, trial func(*upgrade)) {
 				t.Run(name, func(t *testing.T) {
 					u := newUpgrade(t, earlier, current)
@@ -64,7 +64,7 @@ func TestUpgrade(t *testing.T) {
 			run("held night", heldNightInTurn)
 			run("private values", privateNightsInTurn)
 			run("backup", backupInTurn)
-			recordTrial(t, begun, func() torture.Trial {
+			recordTrial(t, startedAt, func() torture.Trial {
 				return torture.Trial{Name: "upgrade from " + r.version, Fault: "that release and this program run in turn on the same warehouse, also after kills, a held night and a rollback",
 					Runs: runs, Outcome: "all values and the history equal the service; after a night of this program the release refuses and changes no file"}
 			})

@@ -47,16 +47,16 @@ func requireChanges(t *testing.T, nights []nightData) {
 	}
 }
 
-// checkTable reads the rows of the table e, and compares them with the rows in current. from is the
+// checkTable reads the rows of the table e, and compares them with the rows in current. tableExpr is the
 // SQL table expression to read.
-func checkTable(t *testing.T, e expected, current map[string][]textRow, db *sql.DB, from string) {
+func checkTable(t *testing.T, e expected, current map[string][]textRow, db *sql.DB, tableExpr string) {
 	t.Helper()
-	compareRows(t, e, current, readTable(t, e, db, from), from)
+	compareRows(t, e, current, readTable(t, e, db, tableExpr), tableExpr)
 }
 
-// compareRows compares rows of the table e with the rows in current. from is the name of the table
+// compareRows compares rows of the table e with the rows in current. tableExpr is the name of the table
 // in messages.
-func compareRows(t *testing.T, e expected, current map[string][]textRow, rows []textRow, from string) {
+func compareRows(t *testing.T, e expected, current map[string][]textRow, rows []textRow, tableExpr string) {
 	t.Helper()
 	want := rowsByKey(e, current[e.table])
 	got := rowsByKey(e, rows)
@@ -67,7 +67,7 @@ func compareRows(t *testing.T, e expected, current map[string][]textRow, rows []
 		}
 	}
 	if len(want) != len(got) {
-		t.Errorf("%s has %d rows, want %d as in the service", from, len(got), len(want))
+		t.Errorf("%s has %d rows, want %d as in the service", tableExpr, len(got), len(want))
 	}
 	const maxDiffs = 5
 	diffs := 0
@@ -77,9 +77,9 @@ func compareRows(t *testing.T, e expected, current map[string][]textRow, rows []
 			continue
 		}
 		if diffs++; diffs > maxDiffs {
-			t.Fatalf("%s: more than %d rows differ", from, maxDiffs)
+			t.Fatalf("%s: more than %d rows differ", tableExpr, maxDiffs)
 		}
-		t.Errorf("%s, row %s (-service +warehouse):\n%s", from, key, diff)
+		t.Errorf("%s, row %s (-service +warehouse):\n%s", tableExpr, key, diff)
 	}
 }
 
@@ -104,26 +104,26 @@ func rowsByKey(e expected, rows []textRow) map[string]textRow {
 func systemColumns() []string { return []string{"valid_from", "valid_to", "row_hash", "run_id"} }
 
 // readTable reads a table as exact text, and checks the names and types of its columns.
-func readTable(t *testing.T, e expected, db *sql.DB, from string) []textRow {
+func readTable(t *testing.T, e expected, db *sql.DB, tableExpr string) []textRow {
 	t.Helper()
-	types := columnTypes(t, db, from)
+	types := columnTypes(t, db, tableExpr)
 	wantTypes := e.types()
 	for name := range types {
-		if valid := validTypes(wantTypes[name], from); !slices.Contains(systemColumns(), name) && !slices.Contains(valid, types[name]) {
-			t.Errorf("the type of %s.%s is %s, want one of %q", from, name, types[name], valid)
+		if valid := validTypes(wantTypes[name], tableExpr); !slices.Contains(systemColumns(), name) && !slices.Contains(valid, types[name]) {
+			t.Errorf("the type of %s.%s is %s, want one of %q", tableExpr, name, types[name], valid)
 		}
 	}
 	for name := range wantTypes {
 		if types[name] == "" {
-			t.Errorf("%s lacks the column %s", from, name)
+			t.Errorf("%s lacks the column %s", tableExpr, name)
 		}
 	}
-	return readTexts(t, e, db, from, types)
+	return readTexts(t, e, db, tableExpr, types)
 }
 
 // readTexts reads the columns in types as exact text. It leaves out the columns that the warehouse
 // adds.
-func readTexts(t *testing.T, e expected, db *sql.DB, from string, types map[string]string) []textRow {
+func readTexts(t *testing.T, e expected, db *sql.DB, tableExpr string, types map[string]string) []textRow {
 	t.Helper()
 	wantTypes := e.types()
 	var names, exprs []string
@@ -132,7 +132,7 @@ func readTexts(t *testing.T, e expected, db *sql.DB, from string, types map[stri
 			names, exprs = append(names, name), append(exprs, exactTextSQL(name, types[name]))
 		}
 	}
-	rows := query(t, db, "SELECT "+strings.Join(exprs, ", ")+" FROM "+from)
+	rows := query(t, db, "SELECT "+strings.Join(exprs, ", ")+" FROM "+tableExpr)
 	all := make([]textRow, len(rows))
 	for i, values := range rows {
 		all[i] = textRow{}
@@ -148,19 +148,19 @@ func readTexts(t *testing.T, e expected, db *sql.DB, from string, types map[stri
 	return all
 }
 
-// validTypes returns the valid types of a column in the table expression from. types are the valid
+// validTypes returns the valid types of a column in the table expression tableExpr. types are the valid
 // types in DuckDB. In Parquet files, JSON has the type VARCHAR.
-func validTypes(types []string, from string) []string {
-	if strings.Contains(from, ".parquet") && slices.Contains(types, "JSON") {
+func validTypes(types []string, tableExpr string) []string {
+	if strings.Contains(tableExpr, ".parquet") && slices.Contains(types, "JSON") {
 		return []string{"VARCHAR"}
 	}
 	return types
 }
 
-func columnTypes(t *testing.T, db *sql.DB, from string) map[string]string {
+func columnTypes(t *testing.T, db *sql.DB, tableExpr string) map[string]string {
 	t.Helper()
 	types := map[string]string{}
-	for _, d := range query(t, db, "SELECT column_name, column_type FROM (DESCRIBE SELECT * FROM "+from+")") {
+	for _, d := range query(t, db, "SELECT column_name, column_type FROM (DESCRIBE SELECT * FROM "+tableExpr+")") {
 		types[d[0].String] = d[1].String
 	}
 	return types
