@@ -185,7 +185,7 @@ func (l *testWarehouse) redirectUnfinishedRun() string {
 	unfinished.Source = l.base
 	lock, err := wh.Lock(unfinished.Run, l.now)
 	must(l.T, err)
-	must(l.T, errors.Join(wh.Ledger.Start(unfinished), lock.Release()))
+	must(l.T, errors.Join(wh.Ledger.WriteResumableRun(unfinished), lock.Release()))
 	return unfinished.Run
 }
 

@@ -147,8 +147,8 @@ func (o outputOptions) writeGradedJSON(ctx context.Context, g *globals, db *quer
 	if err != nil {
 		return 0, err
 	}
-	write := func(to io.Writer, screen query.Screen) error {
-		w, err := query.NewGradedJSON(to, screen, snapshot, sources)
+	write := func(out io.Writer, screen query.Screen) error {
+		w, err := query.NewGradedJSON(out, screen, snapshot, sources)
 		if err != nil {
 			return err
 		}

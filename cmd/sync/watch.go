@@ -292,8 +292,8 @@ func (g *globals) openPublished(ctx context.Context, opts query.Options) (*query
 func showWatches(w io.Writer, watches []config.Watch, results []watch.Result, dryRun bool) {
 	for i, r := range results {
 		fmt.Fprintf(w, "%s: %s\n", r.Watch, query.OnScreen(describeResult(r)))
-		if r.Doubt != "" {
-			fmt.Fprintf(w, "  possibly incomplete: %s\n", query.OnScreen(r.Doubt))
+		if r.NotProven != "" {
+			fmt.Fprintf(w, "  possibly incomplete: %s\n", query.OnScreen(r.NotProven))
 		}
 		if r.Skipped > 0 {
 			fmt.Fprintf(w, "  skipped: %s without a number in the column of the condition\n", plural.Count(r.Skipped, "row"))

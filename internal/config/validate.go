@@ -33,11 +33,11 @@ type validator struct {
 // because that problem is already reported.
 func (v *validator) addProblem(path, format string, args ...any) {
 	line := 0
-	for at := path; at != ""; at = parentPath(at) {
-		if v.broken[at] {
+	for key := path; key != ""; key = parentPath(key) {
+		if v.broken[key] {
 			return
 		}
-		line = cmp.Or(line, v.lines[at])
+		line = cmp.Or(line, v.lines[key])
 	}
 	v.problems = append(v.problems, Problem{Line: line, Path: path, Message: fmt.Sprintf(format, args...)})
 }
@@ -138,9 +138,9 @@ func (v *validator) checkAPI(a API) {
 	}
 }
 
-func (v *validator) checkPatterns(at string, patterns []string) {
+func (v *validator) checkPatterns(key string, patterns []string) {
 	for i, pattern := range patterns {
-		item := fmt.Sprintf("%s[%d]", at, i)
+		item := fmt.Sprintf("%s[%d]", key, i)
 		if pattern == "" {
 			v.addProblem(item, "is empty: name a stream, or remove it")
 		} else if _, err := path.Match(pattern, ""); err != nil {
@@ -217,9 +217,9 @@ func (v *validator) checkPrivacy(p Privacy) {
 	v.checkOneOf("privacy.raw", p.Raw, "keep", RawDiscard)
 }
 
-func (v *validator) checkColumns(at string, names []string) {
+func (v *validator) checkColumns(key string, names []string) {
 	for i, name := range names {
-		if item := fmt.Sprintf("%s[%d]", at, i); !columnPath.MatchString(name) {
+		if item := fmt.Sprintf("%s[%d]", key, i); !columnPath.MatchString(name) {
 			v.refuse(item, name, "is not table.column: write one such as orders.guest_email")
 		}
 	}

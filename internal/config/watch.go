@@ -114,63 +114,63 @@ func (v *validator) checkName(path, name string, earlier []string) {
 func (v *validator) checkChannels(channels []Channel) []string {
 	var names []string
 	for i, c := range channels {
-		at := fmt.Sprintf("notify.channels[%d]", i)
-		v.checkName(at+".name", c.Name, names)
+		key := fmt.Sprintf("notify.channels[%d]", i)
+		v.checkName(key+".name", c.Name, names)
 		names = append(names, c.Name)
-		v.checkOneOf(at+".type", c.Type, "webhook", "slack", "email")
+		v.checkOneOf(key+".type", c.Type, "webhook", "slack", "email")
 		switch c.Type {
 		case "webhook", "slack":
-			v.checkAddress(webAddress{path: at + ".url", text: c.URL.Reveal(), example: "https://hooks.example.com/abc",
+			v.checkAddress(webAddress{path: key + ".url", text: c.URL.Reveal(), example: "https://hooks.example.com/abc",
 				plainProblem: "would send findings unencrypted: use https"})
 			if c.SMTP.Host != "" {
-				v.addProblem(at+".smtp.host", "is for type: email: remove it, or correct the type")
+				v.addProblem(key+".smtp.host", "is for type: email: remove it, or correct the type")
 			}
 		case "email":
 			if c.URL != "" {
-				v.addProblem(at+".url", "is for the types webhook and slack: remove it, or correct the type")
+				v.addProblem(key+".url", "is for the types webhook and slack: remove it, or correct the type")
 			}
-			v.checkMailAddresses(at, c)
-			v.checkSMTP(at+".smtp", c.SMTP)
+			v.checkMailAddresses(key, c)
+			v.checkSMTP(key+".smtp", c.SMTP)
 		}
 	}
 	return names
 }
 
-func (v *validator) checkMailAddresses(at string, c Channel) {
+func (v *validator) checkMailAddresses(key string, c Channel) {
 	check := func(path, text string) {
 		if _, err := mail.ParseAddress(text); err != nil {
 			v.refuse(path, text, "is not an e-mail address: write one such as team@example.com")
 		}
 	}
-	check(at+".from", c.From)
+	check(key+".from", c.From)
 	if len(c.To) == 0 {
-		v.addProblem(at+".to", "is empty: list one address or more")
+		v.addProblem(key+".to", "is empty: list one address or more")
 	}
 	for i, to := range c.To {
-		check(fmt.Sprintf("%s.to[%d]", at, i), to)
+		check(fmt.Sprintf("%s.to[%d]", key, i), to)
 	}
 }
 
-func (v *validator) checkSMTP(at string, s SMTP) {
+func (v *validator) checkSMTP(key string, s SMTP) {
 	if s.Host == "" {
-		v.addProblem(at+".host", "is empty: give the mail server, such as smtp.example.com")
+		v.addProblem(key+".host", "is empty: give the mail server, such as smtp.example.com")
 	}
-	v.checkPrintable(at+".host", s.Host)
-	checkBetween(v, at+".port", s.Port, 0, 1<<16-1)
-	v.checkOneOf(at+".tls", s.TLS, "starttls", "tls", "none")
+	v.checkPrintable(key+".host", s.Host)
+	checkBetween(v, key+".port", s.Port, 0, 1<<16-1)
+	v.checkOneOf(key+".tls", s.TLS, "starttls", "tls", "none")
 	switch {
 	case s.TLS == "none" && !isLoopback(s.Host):
-		v.addProblem(at+".tls", "none is allowed only for a mail server on this machine: use starttls or tls")
+		v.addProblem(key+".tls", "none is allowed only for a mail server on this machine: use starttls or tls")
 	case s.TLS == "none" && s.User != "":
-		v.addProblem(at+".user", "would be sent unencrypted: use starttls or tls, or remove it")
+		v.addProblem(key+".user", "would be sent unencrypted: use starttls or tls, or remove it")
 	}
 	hasPassword := s.Password != "" || s.PasswordFile != ""
 	switch {
-	case v.broken[at+".password"] || v.broken[at+".password_file"] || v.broken[at+".user"]:
+	case v.broken[key+".password"] || v.broken[key+".password_file"] || v.broken[key+".user"]:
 	case s.Password != "" && s.PasswordFile != "":
-		v.addProblem(at+".password_file", "is set, and password too: keep one of the two")
+		v.addProblem(key+".password_file", "is set, and password too: keep one of the two")
 	case hasPassword != (s.User != ""):
-		v.addProblem(at+".user", "needs a password, and the reverse: set both or neither")
+		v.addProblem(key+".user", "needs a password, and the reverse: set both or neither")
 	}
 }
 
@@ -180,23 +180,23 @@ const maxAdvice = 500
 func (v *validator) checkWatches(watches []Watch, channels []string) {
 	var names []string
 	for i, w := range watches {
-		at := fmt.Sprintf("watch[%d]", i)
-		v.checkName(at+".name", w.Name, names)
+		key := fmt.Sprintf("watch[%d]", i)
+		v.checkName(key+".name", w.Name, names)
 		names = append(names, w.Name)
 		if w.Query == "" {
-			v.addProblem(at+".query", "is empty: name a query, see placementsync query --list, or write SQL")
+			v.addProblem(key+".query", "is empty: name a query, see placementsync query --list, or write SQL")
 		}
 		if w.When != whenRows && !whenText.MatchString(w.When) {
-			v.refuse(at+".when", w.When, "is not a condition: write rows, or a column and a number such as \"amount over 1000\" or \"change_percent under -10\"")
+			v.refuse(key+".when", w.When, "is not a condition: write rows, or a column and a number such as \"amount over 1000\" or \"change_percent under -10\"")
 		}
 		if utf8.RuneCountInString(w.Advice) > maxAdvice {
-			v.addProblem(at+".advice", "is longer than %d characters: shorten it", maxAdvice)
+			v.addProblem(key+".advice", "is longer than %d characters: shorten it", maxAdvice)
 		}
 		if len(w.Send) == 0 {
-			v.addProblem(at+".send", "is empty: name at least one of notify.channels")
+			v.addProblem(key+".send", "is empty: name at least one of notify.channels")
 		}
 		for n, name := range w.Send {
-			item := fmt.Sprintf("%s.send[%d]", at, n)
+			item := fmt.Sprintf("%s.send[%d]", key, n)
 			switch {
 			case !slices.Contains(channels, name):
 				v.refuse(item, name, "is not one of notify.channels: add it there, or correct the name")

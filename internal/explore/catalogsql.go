@@ -81,14 +81,14 @@ func (b *binder) anyOf(expression string, chosen []choice) string {
 	return "(" + strings.Join(parts, " OR ") + ")"
 }
 
-// condition is one filter in the URL of the catalog page. facet is the key of its facet. Currency, tier
+// condition is one filter in the address of the catalog page. facet is the key of its facet. Currency, tier
 // and price range share one condition, whose facet is priceFacet. facet is empty for the search and the
 // other ranges.
 type condition struct{ facet, text string }
 
 const priceFacet = "price"
 
-// conditions returns the filters of the URL for the table of listings, which has the alias l.
+// conditions returns the filters in the address of the page for the table of listings, which has the alias l.
 func (s *catalogState) conditions(t listingTables, b *binder) []condition {
 	var all []condition
 	for _, word := range s.words() {
@@ -164,8 +164,8 @@ func (l limits) comparisons(expression string) []string {
 	return all
 }
 
-// statement returns the statement that selects columns of the listings that match the URL, in the
-// order of the URL. The table of listings has the alias l. If exactly one currency is chosen,
+// statement returns the statement that selects columns of the listings that match the address of the
+// page, in its order. The table of listings has the alias l. If exactly one currency is chosen,
 // the columns and the order can use p.price and p.tier: the lowest price and its tier.
 func (s *catalogState) statement(t listingTables, b *binder, columns []string) string {
 	text := "SELECT " + strings.Join(columns, ", ") + "\nFROM " + t.listings + " AS l"
@@ -191,7 +191,7 @@ func (s *catalogState) statement(t listingTables, b *binder, columns []string) s
 	return text + "\nORDER BY " + key + direction + " NULLS LAST, l.id"
 }
 
-// downloadStatement returns the statement that selects all rows of the URL from main, with the
+// downloadStatement returns the statement that selects all rows of the address from main, with the
 // shown columns.
 func (s *catalogState) downloadStatement(b *binder) string {
 	var columns []string

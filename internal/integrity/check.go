@@ -385,7 +385,7 @@ func (c *checker) checkLedger() {
 
 // checkUnfinished checks the unfinished-run files, and lists the drafts of killed runs.
 func (c *checker) checkUnfinished() {
-	for _, path := range []string{c.w.Ledger.UnfinishedPath(), c.w.Ledger.UnresumableRunPath()} {
+	for _, path := range []string{c.w.Ledger.ResumableRunPath(), c.w.Ledger.UnresumableRunPath()} {
 		data, err := os.ReadFile(path)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue

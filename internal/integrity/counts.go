@@ -38,7 +38,7 @@ func CountVersion(ctx context.Context, w *warehouse.Warehouse, run string) (c Ca
 		return c, err
 	}
 	defer func() { err = errors.Join(err, version.Close()) }()
-	return countCatalog(ctx, version.Instance, "sealed")
+	return countCatalog(ctx, version.Instance, "version")
 }
 
 // CountDraft counts the rows of a draft.

@@ -94,7 +94,7 @@ func sumTable(ctx context.Context, v *warehouse.PublishedVersion, t warehouse.St
 	if len(columns) == 0 {
 		return s, nil, nil
 	}
-	s, err = sumRows(ctx, v.Instance, sqltext.SQL("sealed."+sqltext.Quote(t.Schema)+"."+sqltext.Quote(t.Definition.Name)), columns)
+	s, err = sumRows(ctx, v.Instance, sqltext.SQL("version."+sqltext.Quote(t.Schema)+"."+sqltext.Quote(t.Definition.Name)), columns)
 	if err != nil {
 		err = fmt.Errorf("read %s: %w", t.QualifiedName(), err)
 	}

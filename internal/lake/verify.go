@@ -77,7 +77,7 @@ func snapshotOf(run string, t *table.Table, state publishedState, isNewest bool)
 	return tagged, nil
 }
 
-// verifyTable compares one table. It returns the numbers of rows and files of the table in the lake.
+// verifyTable compares one table. It returns the row count and the file count of the table in the lake.
 func (v *Version) verifyTable(ctx context.Context, s source, t *table.Table, state publishedState, isNewest bool) (rows int64, files int, err error) {
 	snapshot, err := snapshotOf(v.Run, t, state, isNewest)
 	if err != nil {
@@ -88,7 +88,7 @@ func (v *Version) verifyTable(ctx context.Context, s source, t *table.Table, sta
 		return 0, 0, err
 	}
 	defer func() { _ = os.RemoveAll(v.fetchedDir()) }()
-	expected, err := v.sum(ctx, s, sqltext.SQL("sealed."+sqltext.Quote(s.schema)+"."+sqltext.Quote(s.name.name)), columnValues(s.present))
+	expected, err := v.sum(ctx, s, sqltext.SQL("version."+sqltext.Quote(s.schema)+"."+sqltext.Quote(s.name.name)), columnValues(s.present))
 	if err != nil {
 		return 0, len(paths), err
 	}

@@ -42,7 +42,7 @@ func (r *reader) readDetails(ctx context.Context, result *received, upTo load.Pr
 	result.details = d
 	result.evidence = fetch.Evidence{Stream: s.Name, Grade: d.Grade, Reason: d.Reason, Requests: d.Requests,
 		Distinct: d.Found, Repeated: d.Repeated, TotalFirst: -1, TotalLast: -1}
-	result.asked, result.found, result.missed = int64(d.Asked), int64(d.Found), int64(d.Failed)
+	result.requested, result.answered, result.missed = int64(d.Asked), int64(d.Found), int64(d.Failed)
 	result.distinct = int64(d.Distinct)
 	result.carried, result.rechecked = plan.Carried, plan.Recheck
 	if err != nil {
@@ -71,7 +71,7 @@ func (r *reader) readDetails(ctx context.Context, result *received, upTo load.Pr
 		result.gradeCarried(d, plan, int64(r.night.cfg.Recheck))
 	}
 	r.done.gradeDetails(&result.streamResult, d)
-	if upTo == load.PrioritySettled && result.asked < plan.Fetch {
+	if upTo == load.PrioritySettled && result.requested < plan.Fetch {
 		err = r.gradeUnread(ctx, &result.streamResult)
 	}
 	result.gradeKept()

@@ -19,10 +19,10 @@ type streamResult struct {
 	stream   stream.Stream
 	cover    load.Coverage
 	evidence fetch.Evidence
-	// ids counts all known ids of a stream of details. asked counts the requested ids. found
+	// ids counts all known ids of a stream of details. requested counts the requested ids. answered
 	// counts the requested ids that were answered with a record. missed counts the requested ids
 	// that failed.
-	ids, asked, found, missed int64
+	ids, requested, answered, missed int64
 	// kept counts the ids that were answered 404 although a list contains them. Their rows are kept.
 	kept int64
 	// carried counts the ids whose rows are kept without a request. rechecked counts the
@@ -76,7 +76,7 @@ func (done results) requireAny(tokenOnly bool) error {
 	var reasons []string
 	for _, r := range done {
 		isData := r.stream.Path != tokenPath || tokenOnly
-		if r.cover != load.Carried && !r.stream.IsEvents() && (!r.stream.IsDetail() || r.asked > 0) && isData {
+		if r.cover != load.Carried && !r.stream.IsEvents() && (!r.stream.IsDetail() || r.requested > 0) && isData {
 			return nil
 		}
 		reasons = append(reasons, fmt.Sprintf("%s: %s", r.stream.Name, r.evidence.Reason))
@@ -189,9 +189,9 @@ func (r *streamResult) gradeKept() {
 	if r.kept == 0 {
 		return
 	}
-	notFound := &NotFoundError{r.stream.Name, r.kept, r.asked}
+	notFound := &NotFoundError{r.stream.Name, r.kept, r.requested}
 	r.evidence.Reason += "; " + notFound.describe()
-	if r.kept <= ordinaryNotFound || r.kept*100 <= r.asked*ordinaryPercent {
+	if r.kept <= ordinaryNotFound || r.kept*100 <= r.requested*ordinaryPercent {
 		r.evidence.Grade = r.evidence.Grade.Worse(fetch.Repaired)
 		return
 	}

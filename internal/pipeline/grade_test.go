@@ -74,7 +74,7 @@ func TestGradeKept(t *testing.T) {
 		{fetch.BestEffort, 2, 9, fetch.BestEffort, false},
 	} {
 		r := resultOf(t, "articles", c.before, load.ByID)
-		r.kept, r.asked, r.missed = c.kept, c.asked, 1
+		r.kept, r.requested, r.missed = c.kept, c.asked, 1
 		r.gradeKept()
 		missed := int64(1)
 		if c.isIncomplete {
@@ -89,7 +89,7 @@ func TestGradeKept(t *testing.T) {
 	}
 	first := errors.New("first")
 	r := resultOf(t, "articles", fetch.BestEffort, load.ByID)
-	r.kept, r.asked, r.failed = 9, 9, first
+	r.kept, r.requested, r.failed = 9, 9, first
 	if r.gradeKept(); r.failed != first {
 		t.Errorf("the failure is %v, want the first one", r.failed)
 	}
@@ -219,7 +219,7 @@ func TestOutcomeOfResults(t *testing.T) {
 func TestRequireAny(t *testing.T) {
 	token := resultOf(t, "token", fetch.Exact, load.Whole)
 	details := resultOf(t, "order_details", fetch.Exact, load.ByID)
-	details.asked = 1
+	details.requested = 1
 	for name, c := range map[string]struct {
 		done      results
 		tokenOnly bool

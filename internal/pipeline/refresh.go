@@ -108,15 +108,15 @@ func (r *Refresher) addTargets(t Targets) {
 	}
 }
 
-// addIDs inserts ids into a sorted list without duplicates, up to maxTargets.
-func addIDs(to []string, ids ...string) []string {
+// addIDs inserts ids into sorted, a list without duplicates, up to maxTargets.
+func addIDs(sorted []string, ids ...string) []string {
 	for _, id := range ids {
-		at, known := slices.BinarySearch(to, id)
-		if id != "" && !known && len(to) < maxTargets {
-			to = slices.Insert(to, at, id)
+		at, known := slices.BinarySearch(sorted, id)
+		if id != "" && !known && len(sorted) < maxTargets {
+			sorted = slices.Insert(sorted, at, id)
 		}
 	}
-	return to
+	return sorted
 }
 
 // Run calls refresh with collected records until ctx ends. If refresh returns a *warehouse.LockedError or

@@ -75,7 +75,7 @@ func (r *runner) attempt(ctx context.Context) (Result, error) {
 	switch {
 	case n.mode.isResumable() && (stopped || errors.As(err, new(*HoldError))):
 		// A resumed run would use the same answers and stop again.
-		return res, errors.Join(err, n.wh.Ledger.Finish())
+		return res, errors.Join(err, n.wh.Ledger.RemoveResumableRun())
 	case err != nil || n.mode.dryRun:
 		return res, err
 	}
@@ -89,7 +89,7 @@ func (r *runner) writeUnfinished(access string) error {
 	u := r.describeRun(access)
 	switch {
 	case n.mode.isResumable():
-		return n.wh.Ledger.Start(u)
+		return n.wh.Ledger.WriteResumableRun(u)
 	case n.mode.asksService():
 		u.Kind = n.run.Kind
 		return n.wh.Ledger.WriteUnresumableRun(u)
@@ -103,7 +103,7 @@ func (r *runner) cleanUp() (err error) {
 	n := r.night
 	switch n.mode.kind {
 	case ledger.Night:
-		err = inOrder(func() error { return n.faultPoint("published") }, n.wh.Ledger.Finish, n.inbox.Empty)
+		err = inOrder(func() error { return n.faultPoint("published") }, n.wh.Ledger.RemoveResumableRun, n.inbox.Empty)
 	case ledger.Refresh:
 		err = n.inbox.Empty()
 	case ledger.Replay:
@@ -111,7 +111,7 @@ func (r *runner) cleanUp() (err error) {
 		var unfinished warehouse.Unfinished
 		var ok bool
 		if unfinished, ok, err = n.wh.Ledger.Unfinished(); ok && unfinished.Run == n.mode.replayedRun {
-			err = n.wh.Ledger.Finish()
+			err = n.wh.Ledger.RemoveResumableRun()
 		}
 	}
 	if err != nil {

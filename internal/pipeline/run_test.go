@@ -93,7 +93,7 @@ func TestResumeLast(t *testing.T) {
 		cfg := Config{Fresh: c.fresh, ResumeMaxAge: 6 * time.Hour, Fetch: fetch.Config{BaseURL: "http://a"}}
 		r := newRunner(t, cfg, runMode{kind: ledger.Night}, now)
 		last := warehouse.Unfinished{Run: "20261119T200000Z", StartedAt: now.Add(-c.age), Source: c.source, Attempt: 2, Access: "x"}
-		if err := r.night.wh.Ledger.Start(last); err != nil {
+		if err := r.night.wh.Ledger.WriteResumableRun(last); err != nil {
 			t.Fatal(err)
 		}
 		if c.hasLanded {

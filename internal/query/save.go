@@ -55,19 +55,19 @@ func (db *DB) Save(ctx context.Context, q Query, values map[string]string, o Out
 	return rows, nil
 }
 
-func (db *DB) newFileWriter(ctx context.Context, q Query, values map[string]string, o Output, to io.Writer) (Writer, error) {
+func (db *DB) newFileWriter(ctx context.Context, q Query, values map[string]string, o Output, w io.Writer) (Writer, error) {
 	if o.Format == Excel {
-		return db.NewExcelWriter(ctx, q, values, to)
+		return db.NewExcelWriter(ctx, q, values, w)
 	}
 	if o.BOM {
-		if _, err := io.WriteString(to, ByteOrderMark); err != nil {
+		if _, err := io.WriteString(w, ByteOrderMark); err != nil {
 			return nil, err
 		}
 	}
 	if o.Defuse && o.Format == CSV {
-		return NewSpreadsheetWriter(to), nil
+		return NewSpreadsheetWriter(w), nil
 	}
-	return NewWriter(o.Format, to, Screen{})
+	return NewWriter(o.Format, w, Screen{})
 }
 
 type parquetOptions struct {

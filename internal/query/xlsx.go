@@ -31,13 +31,13 @@ const aboutSheet = "About"
 // 1900 are texts, because Excel would change them. A text is never a formula.
 //
 // End writes the workbook. For a result beyond the limits of Excel, the Writer returns a *UsageError.
-func (db *DB) NewExcelWriter(ctx context.Context, q Query, values map[string]string, to io.Writer) (Writer, error) {
+func (db *DB) NewExcelWriter(ctx context.Context, q Query, values map[string]string, out io.Writer) (Writer, error) {
 	snapshot, err := db.SelectedSnapshot(ctx)
 	if err != nil {
 		return nil, err
 	}
 	sources, err := db.Sources(ctx, q, values)
-	w := &excelWriter{out: to, tempDir: db.spill.Dir, query: q, values: values, snapshot: snapshot, sources: sources}
+	w := &excelWriter{out: out, tempDir: db.spill.Dir, query: q, values: values, snapshot: snapshot, sources: sources}
 	if errors.Is(err, ErrNoPlan) {
 		w.sourcesProblem, err = err.Error(), nil
 	}

@@ -229,7 +229,7 @@ func TestAPublishedVersionIsOpened(t *testing.T) {
 	s, err := w.OpenChecked(t.Context(), secondNight)
 	must(t, err)
 	var name string
-	must(t, s.DB.QueryRowContext(t.Context(), "SELECT max(name) FROM sealed.main.product_listing_tags").Scan(&name))
+	must(t, s.DB.QueryRowContext(t.Context(), "SELECT max(name) FROM version.main.product_listing_tags").Scan(&name))
 	if name != "two" || s.Manifest.RunID != secondNight || s.Dir != w.Folder.VersionPath(secondNight) || !strings.HasPrefix(s.Scratch, path(w, "state", ".sealed.")) {
 		t.Errorf("opened %s with the newest tag %s in %s and the scratch folder %s, want %s with the tag two", s.Manifest.RunID, name, s.Dir, s.Scratch, secondNight)
 	}

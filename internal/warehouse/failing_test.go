@@ -50,7 +50,7 @@ func TestDiskErrorsAreReturned(t *testing.T) {
 			return err
 		}, "two"},
 		"start and finish a run": {original, func(w *warehouse.Warehouse) error {
-			return errors.Join(w.Ledger.Start(warehouse.Unfinished{Run: thirdNight, Attempt: 1}), w.Ledger.Finish())
+			return errors.Join(w.Ledger.WriteResumableRun(warehouse.Unfinished{Run: thirdNight, Attempt: 1}), w.Ledger.RemoveResumableRun())
 		}, "two"},
 		"record a run": {original, func(w *warehouse.Warehouse) error { return w.Ledger.Record(ledger.Run{ID: thirdNight}) }, "two"},
 		"place files of a backup": {original, func(w *warehouse.Warehouse) error {

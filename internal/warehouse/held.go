@@ -111,7 +111,7 @@ func (w *Warehouse) recordHeld() error {
 	if err != nil || !ok || unfinished.Run != r.ID {
 		return err
 	}
-	return w.Ledger.Finish()
+	return w.Ledger.RemoveResumableRun()
 }
 
 // noHeldErr returns the error of a command that needs a held night.

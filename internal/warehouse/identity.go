@@ -102,7 +102,7 @@ func (i *Identity) accepts(runs []ledger.Run, target, published string) bool {
 // run that was killed before it switched the link "latest".
 func (i *Identity) hasSnapshots() bool {
 	versions, err := i.versions.List()
-	if u, ok, readErr := readUnfinished(i.ledger.UnfinishedPath()); ok && readErr == nil {
+	if u, ok, readErr := readUnfinished(i.ledger.ResumableRunPath()); ok && readErr == nil {
 		versions = slices.DeleteFunc(versions, func(run string) bool { return run == u.Run })
 	}
 	return err != nil || len(versions) > 0 || len(i.series.Days()) > 0

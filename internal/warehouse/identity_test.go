@@ -181,7 +181,7 @@ func TestADamagedBaseIsReportedWithARemedy(t *testing.T) {
 func TestADamagedUnfinishedRunFileIsIgnored(t *testing.T) {
 	w := open(t)
 	must(t, os.MkdirAll(w.Folder.RawPath(firstNight), 0o700))
-	must(t, w.Ledger.Start(warehouse.Unfinished{Run: firstNight, StartedAt: firstNightAt, Attempt: 1}))
+	must(t, w.Ledger.WriteResumableRun(warehouse.Unfinished{Run: firstNight, StartedAt: firstNightAt, Attempt: 1}))
 	flipBit(t, filepath.Join(w.Folder.Dir(), "state", "unfinished.json"), 50)
 	if u, ok, err := w.Ledger.Unfinished(); ok || err != nil {
 		t.Errorf("run %q would be resumed (%v), want no run", u.Run, err)
@@ -213,7 +213,7 @@ func flipBit(t *testing.T, file string, at int64) {
 // moved to versions/ and before the link "latest" was created.
 func TestAVersionWithoutALinkIsNoSnapshot(t *testing.T) {
 	w := open(t)
-	must(t, w.Ledger.Start(warehouse.Unfinished{Run: firstNight, StartedAt: firstNightAt, Attempt: 1}))
+	must(t, w.Ledger.WriteResumableRun(warehouse.Unfinished{Run: firstNight, StartedAt: firstNightAt, Attempt: 1}))
 	must(t, os.MkdirAll(w.Folder.VersionPath(firstNight), 0o755))
 	must(t, w.Recover())
 	publish(t, w, firstNight, "one")

@@ -108,7 +108,7 @@ func (in *Instance) Connect(ctx context.Context) (driver.Conn, error) {
 }
 
 func (in *Instance) attachReadOnly(ctx context.Context, catalog string) error {
-	return in.Exec(ctx, instanceSQL.Render("attach_sealed", sqltext.Values{"catalog": catalog}))
+	return in.Exec(ctx, instanceSQL.Render("attach_version", sqltext.Values{"catalog": catalog}))
 }
 
 // LimitMemory sets DuckDB's memory limit to Config.MemoryLimit. If isReduced is true, it sets the limit to

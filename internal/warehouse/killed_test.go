@@ -56,10 +56,10 @@ func TestAKilledRunIsRecorded(t *testing.T) {
 	run := warehouse.Unfinished{Run: "20261101T020000Z", StartedAt: firstNightAt, Attempt: 1, Program: "test"}
 	must(t, withLock(t, w, run.Run, func() error {
 		must(t, os.WriteFile(filepath.Join(w.Folder.Dir(), "state", ".unfinished.json.12345"), []byte("{"), 0o600))
-		return w.Ledger.Start(run)
+		return w.Ledger.WriteResumableRun(run)
 	}))
 	if temporary, err := filepath.Glob(filepath.Join(w.Folder.Dir(), "state", ".*")); err != nil || len(temporary) > 0 {
-		t.Errorf("after Start there are the temporary files %v (%v), want the files of the killed run removed", temporary, err)
+		t.Errorf("after WriteResumableRun there are the temporary files %v (%v), want the files of the killed run removed", temporary, err)
 	}
 	killed := ledger.Run{ID: run.Run, StartedAt: firstNightAt, Outcome: ledger.Killed, ExitCode: -1, Program: "test", Attempts: 1}
 	requireLedger(t, w.Ledger.AllRuns, killed)
@@ -72,7 +72,7 @@ func TestAKilledRunIsRecorded(t *testing.T) {
 
 	run.Attempt, killed.Attempts = 2, 2
 	must(t, withLock(t, w, run.Run, func() error {
-		must(t, w.Ledger.Start(run))
+		must(t, w.Ledger.WriteResumableRun(run))
 		requireLedger(t, w.Ledger.AllRuns, ledger.Run{ID: run.Run, StartedAt: firstNightAt, Outcome: ledger.Killed, ExitCode: -1, Program: "test", Attempts: 1})
 		return nil
 	}))
@@ -115,7 +115,7 @@ func TestTheUnpublishedVersionOfAnAbandonedRunIsRemoved(t *testing.T) {
 	start := func(run string) {
 		t.Helper()
 		must(t, withLock(t, w, run, func() error {
-			return w.Ledger.Start(warehouse.Unfinished{Run: run, StartedAt: firstNightAt, Attempt: 1})
+			return w.Ledger.WriteResumableRun(warehouse.Unfinished{Run: run, StartedAt: firstNightAt, Attempt: 1})
 		}))
 	}
 	start("20261102T020000Z")
@@ -135,7 +135,7 @@ func TestARunKilledAfterItsPublishIsNotResumed(t *testing.T) {
 	const killed = "20261101T020000Z"
 	must(t, os.MkdirAll(w.Folder.RawPath(killed), 0o700))
 	must(t, withLock(t, w, killed, func() error {
-		return w.Ledger.Start(warehouse.Unfinished{Run: killed, StartedAt: firstNightAt, Attempt: 1})
+		return w.Ledger.WriteResumableRun(warehouse.Unfinished{Run: killed, StartedAt: firstNightAt, Attempt: 1})
 	}))
 	publish(t, w, killed, "one")
 	must(t, withLock(t, w, "20261101T030000Z", w.Recover))

@@ -101,7 +101,7 @@ func (l *Ledger) missingRuns() ([]ledger.Run, error) {
 			missing = append(missing, r)
 		}
 	}
-	for _, path := range []string{l.UnfinishedPath(), l.UnresumableRunPath()} {
+	for _, path := range []string{l.ResumableRunPath(), l.UnresumableRunPath()} {
 		u, ok, err := readUnfinished(path)
 		if err != nil {
 			return nil, err
@@ -214,7 +214,7 @@ func (l *Ledger) NewRunID(at time.Time) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	for _, path := range []string{l.UnfinishedPath(), l.UnresumableRunPath()} {
+	for _, path := range []string{l.ResumableRunPath(), l.UnresumableRunPath()} {
 		u, ok, err := readUnfinished(path)
 		if err != nil {
 			return "", err

@@ -53,7 +53,7 @@ func TestRunsOfOneSecondGetDifferentIDs(t *testing.T) {
 	must(t, os.MkdirAll(filepath.Join(w.Folder.Dir(), "state"), 0o700))
 	must(t, w.Ledger.Record(ledger.Run{ID: "20261101T020000Z-3", Kind: ledger.Rollback, StartedAt: firstNightAt}))
 	requireNextID("20261101T020000Z-4")
-	must(t, w.Ledger.Start(warehouse.Unfinished{Run: "20261101T020000Z-4", StartedAt: firstNightAt}))
+	must(t, w.Ledger.WriteResumableRun(warehouse.Unfinished{Run: "20261101T020000Z-4", StartedAt: firstNightAt}))
 	requireNextID("20261101T020000Z-5")
 	must(t, w.Ledger.WriteUnresumableRun(warehouse.Unfinished{Run: "20261101T020000Z-5", StartedAt: firstNightAt}))
 	requireNextID("20261101T020000Z-6")

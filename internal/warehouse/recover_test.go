@@ -26,7 +26,7 @@ func TestAnUnrecordedHeldNightIsRecorded(t *testing.T) {
 		_, err := d.Hold(t.Context(), slices.Clone(tableFiles))
 		must(t, errors.Join(err, d.Discard()))
 		must(t, os.MkdirAll(w.Folder.RawPath(unfinished), 0o700))
-		must(t, w.Ledger.Start(warehouse.Unfinished{Run: unfinished, StartedAt: firstNightAt, Attempt: 1}))
+		must(t, w.Ledger.WriteResumableRun(warehouse.Unfinished{Run: unfinished, StartedAt: firstNightAt, Attempt: 1}))
 		for range 2 {
 			must(t, w.Recover())
 		}
@@ -67,8 +67,8 @@ func TestOnlyAnAbandonedVersionIsRemoved(t *testing.T) {
 	w := open(t)
 	start := func(run string) {
 		t.Helper()
-		must(t, w.Ledger.Start(warehouse.Unfinished{Run: run, StartedAt: firstNightAt, Attempt: 1}))
-		if got := contentOf(t, w.Ledger.UnfinishedPath()); !strings.Contains(got, `"`+run+`"`) {
+		must(t, w.Ledger.WriteResumableRun(warehouse.Unfinished{Run: run, StartedAt: firstNightAt, Attempt: 1}))
+		if got := contentOf(t, w.Ledger.ResumableRunPath()); !strings.Contains(got, `"`+run+`"`) {
 			t.Errorf("the unfinished-run file contains %s, want the run %s", got, run)
 		}
 	}

@@ -32,19 +32,19 @@ type Unfinished struct {
 	Version string `json:"version,omitempty"`
 }
 
-// UnfinishedPath returns the path of the unfinished-run file that Start writes.
-func (l *Ledger) UnfinishedPath() string { return l.folder.Path(stateDir, "unfinished.json") }
+// ResumableRunPath returns the path of the unfinished-run file that WriteResumableRun writes.
+func (l *Ledger) ResumableRunPath() string { return l.folder.Path(stateDir, "unfinished.json") }
 
 // UnresumableRunPath returns the path of the unfinished-run file that WriteUnresumableRun writes. It and
-// UnfinishedPath can exist at the same time.
+// ResumableRunPath can exist at the same time.
 func (l *Ledger) UnresumableRunPath() string { return l.folder.Path(stateDir, "aside.json") }
 
-// Start writes the unfinished-run file of a run that can be resumed. The caller must have the Lock.
+// WriteResumableRun writes the unfinished-run file of a run that can be resumed. The caller must have the Lock.
 //
 // If the file contains an earlier run, the earlier run is abandoned. If readers do not see the version of
-// the abandoned run, Start removes this version, because it would look like a published version.
-func (l *Ledger) Start(u Unfinished) error {
-	earlier, ok, err := readUnfinished(l.UnfinishedPath())
+// the abandoned run, WriteResumableRun removes this version, because it would look like a published version.
+func (l *Ledger) WriteResumableRun(u Unfinished) error {
+	earlier, ok, err := readUnfinished(l.ResumableRunPath())
 	if err != nil {
 		return err
 	}
@@ -60,7 +60,7 @@ func (l *Ledger) Start(u Unfinished) error {
 			return fmt.Errorf("abandon run %s: %w", earlier.Run, err)
 		}
 	}
-	return l.writeUnfinished(l.UnfinishedPath(), u)
+	return l.writeUnfinished(l.ResumableRunPath(), u)
 }
 
 // WriteUnresumableRun writes the unfinished-run file of a run that is never resumed. If the run is
@@ -80,8 +80,8 @@ func (l *Ledger) writeUnfinished(path string, u Unfinished) error {
 	return l.folder.disk.WriteFile(path, data, privateFile)
 }
 
-// Finish removes the file that Start wrote.
-func (l *Ledger) Finish() error { return l.removeUnfinished(l.UnfinishedPath()) }
+// RemoveResumableRun removes the file that WriteResumableRun wrote.
+func (l *Ledger) RemoveResumableRun() error { return l.removeUnfinished(l.ResumableRunPath()) }
 
 // RemoveUnresumableRun removes the file that WriteUnresumableRun wrote. The run must be in the ledger.
 func (l *Ledger) RemoveUnresumableRun() error { return l.removeUnfinished(l.UnresumableRunPath()) }
@@ -96,7 +96,7 @@ func (l *Ledger) removeUnfinished(path string) error {
 // Unfinished returns the run that can be resumed. ok is false if there is no such run. A run
 // cannot be resumed if it was killed after its publish, or if its landing is missing.
 func (l *Ledger) Unfinished() (u Unfinished, ok bool, err error) {
-	if u, ok, err = readUnfinished(l.UnfinishedPath()); err != nil || !ok {
+	if u, ok, err = readUnfinished(l.ResumableRunPath()); err != nil || !ok {
 		return u, false, err
 	}
 	latest, _, err := l.versions.Latest()
@@ -131,12 +131,12 @@ func (l *Ledger) KilledRollback() (u Unfinished, ok bool, err error) {
 
 // finishPublished removes the unfinished-run file of a run that was killed after its publish.
 func (l *Ledger) finishPublished() error {
-	u, ok, err := readUnfinished(l.UnfinishedPath())
+	u, ok, err := readUnfinished(l.ResumableRunPath())
 	if err != nil || !ok {
 		return err
 	}
 	if latest, _, err := l.versions.Latest(); err != nil || latest != u.Run {
 		return err
 	}
-	return l.Finish()
+	return l.RemoveResumableRun()
 }

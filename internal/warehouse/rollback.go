@@ -52,7 +52,7 @@ func (w *Warehouse) Rollback(run string, now time.Time) (Manifest, error) {
 		return m, fmt.Errorf("switch back to version %s: %w", target, err)
 	}
 	lineage, _ := w.Versions.Lineage(target) // the lineage ends at a damaged manifest
-	err = errors.Join(w.Versions.linkCatalog(), w.Series.extendSeries(lineage...), w.Ledger.Finish())
+	err = errors.Join(w.Versions.linkCatalog(), w.Series.extendSeries(lineage...), w.Ledger.RemoveResumableRun())
 	// If the ledger cannot be written, Recover needs the file of WriteUnresumableRun.
 	if recordErr := w.Ledger.Record(w.Ledger.completeRollback(u.Run, target, u.StartedAt)); recordErr != nil {
 		return m, errors.Join(err, recordErr)
@@ -133,7 +133,7 @@ func (w *Warehouse) finishKilledRollback() error {
 		return fmt.Errorf("finish the rollback %s: %w", u.Run, err)
 	}
 	if latest == u.Version {
-		if err := w.Ledger.Finish(); err != nil {
+		if err := w.Ledger.RemoveResumableRun(); err != nil {
 			return err
 		}
 	}

@@ -9,7 +9,7 @@ import (
 )
 
 // PublishedVersion is a version that is open for reading. Its catalog is attached to a separate DuckDB
-// instance as the read-only database "sealed". Reading needs no lock, because versions do not
+// instance as the read-only database "version". Reading needs no lock, because versions do not
 // change.
 type PublishedVersion struct {
 	*Instance
@@ -53,7 +53,7 @@ func (w *Warehouse) OpenUnchecked(ctx context.Context, run string) (*PublishedVe
 	}
 	s := &PublishedVersion{Instance: in, Dir: w.Folder.VersionPath(run), Scratch: in.scratch.Dir}
 	if err = s.attachReadOnly(ctx, w.Folder.VersionCatalog(run)); err == nil {
-		s.columns, err = s.Columns(ctx, "sealed")
+		s.columns, err = s.Columns(ctx, "version")
 	}
 	if err != nil {
 		return nil, errors.Join(err, s.Close())

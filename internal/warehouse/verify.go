@@ -17,7 +17,7 @@ func (e *VerifyError) Error() string {
 		e.Run, e.Table, e.Problem)
 }
 
-// verify opens the closed catalog of the draft read-only, as readers do. It compares the numbers of rows
+// verify opens the closed catalog of the draft read-only, as readers do. It compares the row counts
 // in the catalog and in the Parquet files with the manifest, and checks that keys are unique.
 func (d *Draft) verify(ctx context.Context, m Manifest) (err error) {
 	reader, err := d.w.openMemory(ctx)

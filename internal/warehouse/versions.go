@@ -104,14 +104,14 @@ func (v *Versions) CheckCatalog(run string) error {
 	return nil
 }
 
-// place moves the sealed folder of a run to versions/. If the run was killed before it switched the link
+// place moves the folder of a finished draft to versions/. If the run was killed before it switched the link
 // "latest", and was then resumed, versions/ already contains a folder of the run. place first removes
 // this folder. Readers have never seen it.
-func (v *Versions) place(sealed, run string) error {
+func (v *Versions) place(draftDir, run string) error {
 	if err := v.folder.disk.RemoveAll(v.folder.VersionPath(run)); err != nil {
 		return err
 	}
-	return v.folder.disk.Rename(sealed, v.folder.VersionPath(run))
+	return v.folder.disk.Rename(draftDir, v.folder.VersionPath(run))
 }
 
 func (v *Versions) linkCatalog() error {

@@ -33,9 +33,9 @@ type Message struct {
 	// Unread describes the tables that were not read. If it is not empty, the query did
 	// not run.
 	Unread []string `json:"not_read"`
-	// Doubt describes tables that were read but are not proven to be complete.
-	Doubt   string `json:"not_proven,omitempty"`
-	Program string `json:"program_version"`
+	// NotProven describes tables that were read but are not proven to be complete.
+	NotProven string `json:"not_proven,omitempty"`
+	Program   string `json:"program_version"`
 }
 
 // Finding is one finding of a message.
@@ -58,9 +58,9 @@ const (
 )
 
 // newMessage returns the message about the findings of a collector.
-func newMessage(program string, w Watch, current, base query.Snapshot, c *collector, doubt string) Message {
+func newMessage(program string, w Watch, current, base query.Snapshot, c *collector, notProven string) Message {
 	m := Message{ID: messageID(w, current, "found"), Watch: w.Name, Snapshot: current, Since: base.At, Found: len(c.since), New: c.newCount,
-		More: c.newCount - len(c.shown), Findings: c.shown, Unread: []string{}, Doubt: cutText(doubt, maxLine), Program: program}
+		More: c.newCount - len(c.shown), Findings: c.shown, Unread: []string{}, NotProven: cutText(notProven, maxLine), Program: program}
 	counts := plural.Count(m.New, "new finding")
 	switch {
 	case !w.NewOnly:
@@ -87,8 +87,8 @@ func newMessage(program string, w Watch, current, base query.Snapshot, c *collec
 	if c.skipped > 0 {
 		fmt.Fprintf(&b, "Skipped: %s without a number in %s.\n", plural.Count(c.skipped, "row"), cleanText(w.When.Column))
 	}
-	if doubt != "" {
-		fmt.Fprintf(&b, "Possibly incomplete: %s.\n", cleanText(m.Doubt))
+	if notProven != "" {
+		fmt.Fprintf(&b, "Possibly incomplete: %s.\n", cleanText(m.NotProven))
 	}
 	b.WriteString(w.Advice)
 	m.Text = strings.TrimRight(b.String(), "\n")

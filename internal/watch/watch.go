@@ -77,8 +77,8 @@ type Result struct {
 	// Unread describes each table of the query that was not read. If it is not empty, the
 	// query did not run.
 	Unread []string
-	// Doubt describes, in one line, tables that were read but are not proven to be complete.
-	Doubt string
+	// NotProven describes, in one line, tables that were read but are not proven to be complete.
+	NotProven string
 	// Found is the number of all findings. New is the number of new findings. Skipped is the
 	// number of rows without a number in the column of the condition, such as NULL.
 	Found, New, Skipped int
@@ -189,7 +189,7 @@ func (cfg Config) evaluate(ctx context.Context, w Watch, snapshots []query.Snaps
 	}
 	res.Found, res.New, res.Skipped = len(c.since), c.newCount, c.skipped
 	if c.newCount > 0 || !w.NewOnly && res.Found > 0 {
-		next.addPending(newMessage(cfg.Program, w, current, base.Snapshot, c, res.Doubt), w.Channels)
+		next.addPending(newMessage(cfg.Program, w, current, base.Snapshot, c, res.NotProven), w.Channels)
 	}
 	next.addEvaluation(current, c.since)
 	*s = next
@@ -208,11 +208,11 @@ func Check(ctx context.Context, db *query.DB, q query.Query, w Watch) error {
 	return (&collector{watch: w}).Begin(columns)
 }
 
-// checkSources sets Unread and Doubt for the tables of the query.
+// checkSources sets Unread and NotProven for the tables of the query.
 func (res *Result) checkSources(ctx context.Context, c Catalog, q query.Query, params map[string]string) error {
 	sources, err := c.Sources(ctx, q, params)
 	if errors.Is(err, query.ErrNoPlan) {
-		res.Doubt = err.Error()
+		res.NotProven = err.Error()
 		return nil
 	}
 	if err != nil {
@@ -226,7 +226,7 @@ func (res *Result) checkSources(ctx context.Context, c Catalog, q query.Query, p
 			others = append(others, p)
 		}
 	}
-	res.Doubt = ledger.DescribeProblems(others)
+	res.NotProven = ledger.DescribeProblems(others)
 	return nil
 }
 

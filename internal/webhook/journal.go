@@ -41,13 +41,13 @@ const lineSum = `,"sum":"%08x"}` + "\n"
 func lineDigest(text []byte) uint32 { return crc32.Checksum(text, crc32.MakeTable(crc32.Castagnoli)) }
 
 // appendLine writes an event as one line.
-func appendLine(to []byte, e stream.Event) ([]byte, error) {
+func appendLine(dst []byte, e stream.Event) ([]byte, error) {
 	text, err := json.Marshal(e)
 	if err != nil {
-		return to, fmt.Errorf("write event %q: %w", e.ID, err)
+		return dst, fmt.Errorf("write event %q: %w", e.ID, err)
 	}
 	text = text[:len(text)-1]
-	return fmt.Appendf(append(to, text...), lineSum, lineDigest(text)), nil
+	return fmt.Appendf(append(dst, text...), lineSum, lineDigest(text)), nil
 }
 
 // parseLine parses a line with its newline. isIntact is false if the checksum or the JSON is wrong.

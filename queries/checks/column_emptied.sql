@@ -8,7 +8,7 @@
 -- param: share DECIMAL 0.3 -- allowed share of values that were different before
 -- param: min_rows COUNT 50 -- leave out tables with fewer rows, and columns with fewer values before
 -- param: private VARCHAR ',' -- private columns as table.column, each between commas; the audit sets it
-WITH lost AS (
+WITH emptied_columns AS (
     -- COLUMNS repeats an expression for each column, and "\1" keeps the name of the column. content is
     -- 'empty', or an equals sign with the only value of the column.
     SELECT column_name, content
@@ -21,14 +21,14 @@ WITH lost AS (
         FROM (SELECT * EXCLUDE (valid_from, row_hash) FROM before.{table})) ON COLUMNS(*) INTO NAME column_name VALUE had_several) USING (column_name)
     WHERE (content = 'empty' OR had_several) AND NOT contains($private, ',' || {name} || '.' || column_name || ',')
 )
-SELECT {name} AS table_name, column_name, 'is empty or nearly empty' AS problem FROM lost WHERE content = 'empty'
+SELECT {name} AS table_name, column_name, 'is empty or nearly empty' AS problem FROM emptied_columns WHERE content = 'empty'
 UNION ALL
 -- The WHERE reads the earlier values only if a column above has one single value.
 SELECT {name}, column_name, 'has one single value'
 FROM (UNPIVOT (
     SELECT CAST(COLUMNS('(.*)') AS VARCHAR) AS "\1"
-    FROM (SELECT * EXCLUDE (valid_from, row_hash) FROM before.{table} WHERE (SELECT count(*) FROM lost WHERE content <> 'empty') > 0)) ON COLUMNS(*) INTO NAME column_name VALUE value_before)
-JOIN lost USING (column_name)
+    FROM (SELECT * EXCLUDE (valid_from, row_hash) FROM before.{table} WHERE (SELECT count(*) FROM emptied_columns WHERE content <> 'empty') > 0)) ON COLUMNS(*) INTO NAME column_name VALUE value_before)
+JOIN emptied_columns USING (column_name)
 WHERE content <> 'empty'
 GROUP BY column_name
 HAVING count_if('=' || value_before <> content) > count(*) * CAST($share AS DECIMAL(9, 3))

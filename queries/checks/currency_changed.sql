@@ -26,7 +26,7 @@ WITH price_changes AS (
       AND NOT EXISTS (FROM product_prices AS m WHERE m.valid_from = $snapshot AND m.product_id = p.product_id
         AND (m.currency, m.pricing_tier, m.unit_amount) IS NOT DISTINCT FROM (p.currency, p.pricing_tier, p.unit_amount))
 ),
-earlier AS (
+price_counts_before AS (
     SELECT 'product_listing_prices' AS table_name, currency, count(*) AS prices FROM before.product_listing_prices GROUP BY currency
     UNION ALL
     SELECT 'outlet_listing_prices', currency, count(*) FROM before.outlet_listing_prices GROUP BY currency
@@ -34,7 +34,7 @@ earlier AS (
     SELECT 'product_prices', currency, count(*) FROM before.product_prices GROUP BY currency
 )
 SELECT table_name, currency AS currency_before, currency_now, count(*) AS prices_changed, any_value(prices) AS prices_before
-FROM price_changes JOIN earlier USING (table_name, currency)
+FROM price_changes JOIN price_counts_before USING (table_name, currency)
 GROUP BY ALL
 HAVING prices_changed >= $min_prices AND prices_changed > any_value(prices) * CAST($share AS DECIMAL(9, 3))
 ORDER BY ALL

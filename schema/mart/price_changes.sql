@@ -1,14 +1,14 @@
 -- Prices before and after each change.
 -- grain: one row per product listing, tier, currency and snapshot
 CREATE VIEW mart.price_changes AS
-WITH closed AS (
+WITH closed_prices AS (
     SELECT
         product_listing_id, pricing_tier, currency, unit_amount, valid_to AS changed_at,
         row_number() OVER (PARTITION BY product_listing_id, pricing_tier, currency, valid_to ORDER BY position) AS nth
     FROM history.product_listing_prices
     WHERE valid_to IS NOT NULL AND unit_amount IS NOT NULL
 ),
-opened AS (
+opened_prices AS (
     SELECT
         product_listing_id, pricing_tier, currency, unit_amount, valid_from AS changed_at,
         row_number() OVER (PARTITION BY product_listing_id, pricing_tier, currency, valid_from ORDER BY position) AS nth
@@ -22,8 +22,8 @@ SELECT
     o.currency,
     c.unit_amount        AS old_amount,
     o.unit_amount        AS new_amount
-FROM opened AS o
-JOIN closed AS c ON c.product_listing_id = o.product_listing_id
+FROM opened_prices AS o
+JOIN closed_prices AS c ON c.product_listing_id = o.product_listing_id
     AND c.changed_at = o.changed_at
     AND c.pricing_tier IS NOT DISTINCT FROM o.pricing_tier
     AND c.currency IS NOT DISTINCT FROM o.currency

@@ -1,4 +1,4 @@
--- Statements that read a published version, which is attached as "sealed". content_of_closed,
+-- Statements that read a published version, which is attached as "version". content_of_closed,
 -- content_of_meta, closed_until, written_until and files_by_id are parts of statements.
 
 -- name: limits
@@ -7,12 +7,12 @@
 SELECT parse_formatted_bytes(current_setting('memory_limit')) // current_setting('threads')::BIGINT // 8
 
 -- name: published_runs
-SELECT run_id FROM sealed.meta.runs
+SELECT run_id FROM version.meta.runs
 
 -- name: measure_table
 -- Checksums of all rows of a table and of the rows that the lake already has, the number of all rows,
 -- and the number of rows that the lake lacks. {published} is the condition for rows that the lake has.
-SELECT {index}, {content}, {published_content}, count(*), count(*) FILTER (WHERE NOT {published}) FROM sealed.{schema}.{table}
+SELECT {index}, {content}, {published_content}, count(*), count(*) FILTER (WHERE NOT {published}) FROM version.{schema}.{table}
 
 -- name: content_of_closed
 -- A checksum of the closed rows that {rows} selects. It does not depend on the order of the rows. It
@@ -33,7 +33,7 @@ valid_to <= {at}
 coalesce(run_id <= {run}, false)
 
 -- name: copy_rows
-COPY (SELECT {columns} FROM sealed.{schema}.{table} WHERE {rows}) TO {file} (FORMAT parquet, COMPRESSION zstd,
+COPY (SELECT {columns} FROM version.{schema}.{table} WHERE {rows}) TO {file} (FORMAT parquet, COMPRESSION zstd,
     COMPRESSION_LEVEL 1, ROW_GROUP_SIZE 122880, ROW_GROUP_SIZE_BYTES {bytes}, FIELD_IDS {ids})
 
 -- name: sum_values

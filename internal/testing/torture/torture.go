@@ -156,7 +156,7 @@ func Open(getenv func(name string) string) Store { return Store{Docs: getenv(doc
 // EndTrial stores the result of a trial that passed or failed.
 func (st Store) EndTrial(startedAt time.Time, failed bool, t Trial) error {
 	t.Passed, t.Seconds = !failed, time.Since(startedAt).Seconds()
-	return st.KeepTrial(t)
+	return st.StoreTrial(t)
 }
 
 // matrixFile contains all rows, and seasonsFile all seasons. Each trial has a separate file.
@@ -168,9 +168,9 @@ const (
 // Folder is the folder of the results, beside the page.
 const Folder = "reliability"
 
-// KeepRows stores rows, and replaces stored rows with the same fault and rate. Only one process may
+// StoreRows stores rows, and replaces stored rows with the same fault and rate. Only one process may
 // call it at a time.
-func (st Store) KeepRows(rows ...Row) error {
+func (st Store) StoreRows(rows ...Row) error {
 	if st.Docs == "" {
 		return nil
 	}
@@ -191,9 +191,9 @@ func (st Store) KeepRows(rows ...Row) error {
 	return st.writeFile(matrixFile, all)
 }
 
-// KeepSeason stores a season, and replaces a stored season with the same seed. Only one goroutine
+// StoreSeason stores a season, and replaces a stored season with the same seed. Only one goroutine
 // of one process may call it at a time.
-func (st Store) KeepSeason(s Season) error {
+func (st Store) StoreSeason(s Season) error {
 	if st.Docs == "" {
 		return nil
 	}
@@ -214,8 +214,8 @@ func (st Store) Seasons() ([]Season, error) {
 	return all, err
 }
 
-// KeepTrial stores a trial, and replaces a stored trial with the same name.
-func (st Store) KeepTrial(t Trial) error {
+// StoreTrial stores a trial, and replaces a stored trial with the same name.
+func (st Store) StoreTrial(t Trial) error {
 	if st.Docs == "" {
 		return nil
 	}

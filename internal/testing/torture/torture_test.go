@@ -15,9 +15,9 @@ func TestRowReplacesRowOfSameName(t *testing.T) {
 	store := torture.Store{Docs: t.TempDir(), Now: today}
 	a := torture.Row{Fault: "500", Rate: "1 %", Runs: 1, Date: "2026-11-01"}
 	b := torture.Row{Fault: "500", Rate: "5 %", Place: 1, Runs: 2, Date: "2026-11-01"}
-	must(t, store.KeepRows(b, a))
+	must(t, store.StoreRows(b, a))
 	a.Runs = 3
-	must(t, store.KeepRows(a))
+	must(t, store.StoreRows(a))
 	got, err := store.Rows()
 	must(t, err)
 	if diff := cmp.Diff([]torture.Row{a, b}, got); diff != "" {
@@ -28,7 +28,7 @@ func TestRowReplacesRowOfSameName(t *testing.T) {
 func TestTrialReplacesTrialOfSameName(t *testing.T) {
 	store := torture.Store{Docs: t.TempDir(), Now: today}
 	for _, trial := range []torture.Trial{{Name: "Full disk", Runs: 1}, {Name: "Storm/all streams"}, {Name: "Full disk", Runs: 2}} {
-		must(t, store.KeepTrial(trial))
+		must(t, store.StoreTrial(trial))
 	}
 	got, err := store.Trials()
 	must(t, err)
@@ -57,7 +57,7 @@ func TestMutationReplacesMutationOfSamePackage(t *testing.T) {
 func TestSeasonReplacesSeasonOfSameSeed(t *testing.T) {
 	store := torture.Store{Docs: t.TempDir(), Now: today}
 	for _, season := range []torture.Season{{Seed: 10}, {Seed: 2, Nights: 1}, {Seed: 2, Nights: 2, Counts: map[string]int{"kill": 1}}} {
-		must(t, store.KeepSeason(season))
+		must(t, store.StoreSeason(season))
 	}
 	got, err := store.Seasons()
 	must(t, err)
@@ -68,7 +68,7 @@ func TestSeasonReplacesSeasonOfSameSeed(t *testing.T) {
 }
 
 func TestStoreWithoutFolder(t *testing.T) {
-	must(t, torture.Store{}.KeepRows(torture.Row{Fault: "500"}))
-	must(t, torture.Store{}.KeepTrial(torture.Trial{Name: "Storm"}))
+	must(t, torture.Store{}.StoreRows(torture.Row{Fault: "500"}))
+	must(t, torture.Store{}.StoreTrial(torture.Trial{Name: "Storm"}))
 	must(t, torture.Store{}.StoreMutationResult(torture.MutationResult{Package: "load"}))
 }

@@ -230,7 +230,7 @@ func (h *harness) requireRechecks(nights []pipeline.Result, name string, details
 	for _, res := range nights {
 		s := streamOf(h.t, res.Run, name)
 		if s.Fetched+s.Carried != int64(details) {
-			h.t.Errorf("%s: fetched %d, carried %d, want %d together", name, s.Fetched, s.Carried, details)
+			h.t.Errorf("%s: fetched %d, carried %d, want %d in total", name, s.Fetched, s.Carried, details)
 		}
 		settled = s.Rechecked + s.Carried
 		rechecked += s.Rechecked

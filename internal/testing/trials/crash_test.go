@@ -228,7 +228,7 @@ func (c *crashTrial) requireNoRepeats(t *testing.T, stored map[string]int) {
 	for path, n := range c.counter.countsOf(killedAgent) {
 		isRepeated := n+stored[path] > c.undisturbedRequests[path]
 		if isRepeated && !strings.HasSuffix(path, "page=1") && path != "/auth/token" {
-			t.Errorf("%s: try %d made %d requests after %d stored responses, want at most %d together, as in a night without a kill", path, c.tries, n,
+			t.Errorf("%s: try %d made %d requests after %d stored responses, want at most %d in total, as in a night without a kill", path, c.tries, n,
 				stored[path], c.undisturbedRequests[path])
 		}
 	}

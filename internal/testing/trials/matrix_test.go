@@ -78,7 +78,7 @@ func TestTortureFaultMatrix(t *testing.T) {
 					rows = append(rows, row)
 				})
 			}
-			must(t, torture.Open(os.Getenv).KeepRows(rows...))
+			must(t, torture.Open(os.Getenv).StoreRows(rows...))
 		})
 	}
 }

@@ -461,7 +461,7 @@ func TestTortureSeason(t *testing.T) {
 				result.Passed, result.Took = !t.Failed(), time.Since(startedAt).Seconds()
 				mu.Lock()
 				defer mu.Unlock()
-				must(t, store.KeepSeason(result))
+				must(t, store.StoreSeason(result))
 			}()
 			if !t.Run("nights", func(t *testing.T) { result.Counts = runSeason(t, plan) }) {
 				logReduced(t, plan)

@@ -122,7 +122,7 @@ func TestTrialTimeEndsAtTheLastID(t *testing.T) {
 		unread, _ := res.Run.Unread()
 		unreadCounts = append(unreadCounts, unread)
 		if h.duration > timeLimit+2*time.Second || h.requestCount != unlimited.requestCount-int(unread) {
-			t.Errorf("limit %v: got %d requests in %v and %d unread ids, want %d requests and unread ids together, at most 2 s over the limit", timeLimit, h.requestCount, h.duration, unread, unlimited.requestCount)
+			t.Errorf("limit %v: got %d requests in %v and %d unread ids, want %d requests and unread ids in total, at most 2 s over the limit", timeLimit, h.requestCount, h.duration, unread, unlimited.requestCount)
 		}
 		// The next night reads only the unread ids.
 		next := h.publishedNight(0)

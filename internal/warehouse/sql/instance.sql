@@ -50,6 +50,6 @@ ATTACH {file} AS moved (STORAGE_VERSION {storage}, BLOCK_SIZE {size}, RECOVERY_M
 COPY FROM DATABASE catalog TO moved;
 CHECKPOINT moved;
 
--- name: attach_sealed
--- The catalog of a published version or of a sealed draft, read only.
-ATTACH {catalog} AS sealed (READ_ONLY);
+-- name: attach_version
+-- The catalog of a published version or of a finished draft, read only.
+ATTACH {catalog} AS version (READ_ONLY);

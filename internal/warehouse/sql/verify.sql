@@ -6,7 +6,7 @@ SELECT {index}, count(*), coalesce(min({key}), ''), coalesce(max({key}), '') FRO
 
 -- name: count_rows
 -- The number of rows of a table, and the number of different hashes of keys.
-SELECT {index}, count(*), count(DISTINCT hash({key})) FROM sealed.main.{table};
+SELECT {index}, count(*), count(DISTINCT hash({key})) FROM version.main.{table};
 
 -- name: count_parquet_rows
 -- One query reads all files, because a query for each file takes ten times as long.
@@ -14,4 +14,4 @@ SELECT file_name, num_rows FROM parquet_file_metadata([{files}]);
 
 -- name: count_keys
 -- The exact number of different keys.
-SELECT count(*) FROM (SELECT DISTINCT {key} FROM sealed.main.{table});
+SELECT count(*) FROM (SELECT DISTINCT {key} FROM version.main.{table});
