@@ -64,7 +64,7 @@ func SaveRecord(f *warehouse.Folder, v VerifyRecord) error {
 	return err
 }
 
-// SaveNightDamage adds the damaged files that a night found to both records, and sets the result to
+// SaveNightDamage adds damaged files, which a night has found, to both records, and sets the result to
 // Rebuildable. The result DataLost is kept.
 func SaveNightDamage(f *warehouse.Folder, run string, at time.Time, files []string) error {
 	for _, readData := range []bool{true, false} {

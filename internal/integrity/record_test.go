@@ -40,8 +40,7 @@ func TestFullVerifyKeepsItsOwnResult(t *testing.T) {
 	}
 }
 
-// TestDamageFoundByNightsIsAdded checks that SaveNightDamage adds the damaged files that nights find to both
-// records.
+// TestDamageFoundByNightsIsAdded saves damaged files that nights have found. Both records must contain them.
 func TestDamageFoundByNightsIsAdded(t *testing.T) {
 	t.Parallel()
 	w := open(t)

@@ -146,7 +146,7 @@ func (h *fixture) run(inputs map[string]streamInput, limits load.Limits) (map[st
 	return byTable, nil
 }
 
-// readLog adds the statements that DuckDB executed for a draft.
+// readLog adds the statements that DuckDB executed for a draft to h.statements.
 func (h *fixture) readLog(d *warehouse.Draft) {
 	h.t.Helper()
 	if !h.logStatements {
@@ -170,7 +170,7 @@ func (h *fixture) stage(ctx context.Context, s *load.Stage, name string, input s
 	}
 }
 
-// skipKeys adds the keys of unchanged listings, as the decoder does.
+// skipKeys stages the keys of unchanged listings, as the decoder does.
 func (h *fixture) skipKeys(ctx context.Context, s *load.Stage) {
 	h.t.Helper()
 	st, _ := stream.Find(h.streams, "product_listings")

@@ -142,7 +142,7 @@ func (m *metaRows) insert(ctx context.Context, tx *sql.Tx) error {
 	return nil
 }
 
-// nullIf returns nil if a value is unknown, and else the value. The ledger stores an unknown value as
+// nullIf returns nil if a value is unknown. Otherwise it returns the value. The ledger stores an unknown value as
 // zero or -1.
 func nullIf(isUnknown bool, value any) any {
 	if isUnknown {

@@ -187,7 +187,7 @@ func (k *sink) flushAll(ctx context.Context) error {
 	return k.flushDecoders(ctx, k.all...)
 }
 
-// stageFindings adds the drift that a decoder found to the drift of the night, and stages its
+// stageFindings adds the drift of a decoder to the drift of the night, and stages its
 // rejects.
 func (k *sink) stageFindings(ctx context.Context, d transform.Findings) error {
 	k.rejects.Add(int64(len(d.Rejects)))

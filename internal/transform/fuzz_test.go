@@ -34,7 +34,7 @@ func (o *outcome) sort() {
 	slices.Sort(o.Rejects)
 }
 
-// fastOutcome takes the outcome of the Decoder.
+// fastOutcome returns the outcome of the Decoder.
 func fastOutcome(t testing.TB, d *transform.Decoder, defs map[string]stream.Definition) outcome {
 	t.Helper()
 	var o outcome

@@ -260,7 +260,7 @@ func TestRefusedMessageDoesNotBlockLaterOnes(t *testing.T) {
 // watch. Findings of two definitions cannot be compared.
 func TestChangedDefinitionIsEvaluatedAgain(t *testing.T) {
 	t.Parallel()
-	condition := func(column string, over bool, limit string) func(*watch.Watch, *fixture) {
+	conditionOn := func(column string, over bool, limit string) func(*watch.Watch, *fixture) {
 		return func(w *watch.Watch, _ *fixture) {
 			c, err := watch.NewCondition(column, over, limit)
 			must(t, err)
@@ -274,20 +274,20 @@ func TestChangedDefinitionIsEvaluatedAgain(t *testing.T) {
 		"no change":       {func(*watch.Watch, *fixture) {}, false},
 		"other channels":  {func(w *watch.Watch, _ *fixture) { w.Channels = []string{"chat", "mail"} }, false},
 		"other advice":    {func(w *watch.Watch, _ *fixture) { w.Advice = "Pay." }, false},
-		"the same number": {condition("amount", true, "0.0"), false},
+		"the same number": {conditionOn("amount", true, "0.0"), false},
 		"another key":     {func(w *watch.Watch, _ *fixture) { w.Key = []string{"id", "amount"} }, true},
 		"no key":          {func(w *watch.Watch, _ *fixture) { w.Key = nil }, true},
 		"another query":   {func(w *watch.Watch, _ *fixture) { w.Query = "r" }, true},
 		"another SQL":     {func(_ *watch.Watch, f *fixture) { f.writeQuery(t, "q", "SELECT 2") }, true},
 		"a parameter":     {func(w *watch.Watch, _ *fixture) { w.Params = map[string]string{"p": "1"} }, true},
-		"another column":  {condition("other", true, "0"), true},
-		"under":           {condition("amount", false, "0"), true},
-		"another number":  {condition("amount", true, "-1"), true},
+		"another column":  {conditionOn("other", true, "0"), true},
+		"under":           {conditionOn("amount", false, "0"), true},
+		"another number":  {conditionOn("amount", true, "-1"), true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			f, w := newFixture(t), billsWatch()
-			condition("amount", true, "0")(&w, f)
+			conditionOn("amount", true, "0")(&w, f)
 			f.publish("a|1")
 			f.evaluate(t, w)
 			c.change(&w, f)

@@ -9,10 +9,10 @@ import (
 type kind int
 
 const (
-	word     kind = iota // a keyword or a name
-	operator             // <, ||, (, comma
-	value                // a literal, a quoted name, a parameter such as $since or {columns}
-	border               // a comment "-- name: x", which begins a statement
+	word           kind = iota // a keyword or a name
+	operator                   // <, ||, (, comma
+	value                      // a literal, a quoted name, a parameter such as $since or {columns}
+	statementStart             // a comment "-- name: x", which begins a statement
 )
 
 // token is a part of an SQL file. Depth is the number of parentheses, brackets and CASE expressions
@@ -32,7 +32,7 @@ var lexeme = regexp.MustCompile(`(?s)^(?:` + strings.Join([]string{
 	`(<=|>=|<>|!=|<<|>>|->>|->|=>|:=|==|\|\||::|.)`,
 }, "|") + `)`)
 
-// tokens returns the tokens of a file. Of the comments, it returns only the borders.
+// tokens returns the tokens of a file. Of the comments, it returns only those that begin a statement.
 func tokens(sql string) (all []token) {
 	depth, cases := 0, []int{} // cases contains the depths of the open CASE expressions
 	for at := 0; at < len(sql); {
@@ -48,7 +48,7 @@ func tokens(sql string) (all []token) {
 			if !strings.HasPrefix(t.text, "-- name: ") {
 				continue
 			}
-			t.kind, t.depth = border, 0
+			t.kind, t.depth = statementStart, 0
 			depth, cases = 0, nil
 		case match[4] >= 0:
 			t.kind = value

@@ -26,7 +26,7 @@ func Find(sql string) []Mutant {
 	between := map[int]bool{} // by depth: the token is after BETWEEN and before its AND
 	assigning := false        // the token is in the assignments of UPDATE
 	for i, t := range f.tokens {
-		if t.kind == border || t.text == ";" {
+		if t.kind == statementStart || t.text == ";" {
 			joining, between, assigning = map[int]bool{}, map[int]bool{}, false
 		}
 		switch t.text {
@@ -153,7 +153,7 @@ func (f *finder) end(i int) int {
 		t, next := f.tokens[i], f.text(i+1)
 		beginsFrame := (t.text == "rows" || t.text == "range") && (next == "between" || next == "unbounded")
 		ends := t.depth == depth && (beginsFrame || next != "(" && clauseEnd.MatchString(t.text))
-		if t.kind == border || t.depth < depth || ends {
+		if t.kind == statementStart || t.depth < depth || ends {
 			return i
 		}
 	}
