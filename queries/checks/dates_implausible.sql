@@ -2,7 +2,7 @@
 -- severity: warn
 -- title: Dates that cannot be right
 -- grain: one row per date
--- about: Orders and items that were paid after the snapshot, and records that were created before 2000 or after the snapshot. Possible causes: a wrong time zone, epoch zero or swapped day and month. A day of tolerance allows for time zones. Not detected: wrong dates in between, and dates of other tables.
+-- about: Orders and items that were paid after the snapshot, and records that were created before 2000 or after the snapshot. Reason: possible causes are a wrong time zone, epoch zero or swapped day and month. A day of tolerance allows for time zones. Not detected: wrong dates in between, and dates of other tables.
 -- param: earliest DATE 2000-01-01 -- earliest plausible date
 -- param: snapshot TIMESTAMPTZ NULL -- time of the snapshot; the audit sets it
 SELECT table_name, id, column_name, date
