@@ -21,21 +21,21 @@ func TestModesOfFilesWithSecrets(t *testing.T) {
 		configMode, tokenMode fs.FileMode
 		problem, warning      string
 	}{
-		"private":                             {inlineToken, 0o600, 0, "", ""},
-		"readable by the group":               {inlineToken, 0o640, 0, "", ""},
-		"readable by all, with a secret":      {inlineToken, 0o644, 0, "", "can be read by every user of this machine, and contains api.token"},
-		"readable by all, without a secret":   {tokenFile, 0o644, 0o600, "", ""},
-		"writable by the group":               {tokenFile, 0o664, 0o600, "", ""},
-		"writable by all":                     {tokenFile, 0o666, 0o600, "config.yaml: can be written by every user", ""},
-		"token file readable by all":          {tokenFile, 0o600, 0o604, "", "api.token_file"},
-		"token file readable by the group":    {tokenFile, 0o600, 0o640, "", ""},
-		"token file writable by the group":    {tokenFile, 0o600, 0o660, "", "written by its group"},
-		"mail password file readable by all":  {mail, 0o600, 0o604, "", "notify.channels[0].smtp.password_file"},
-		"mail password file writable by all":  {mail, 0o600, 0o602, "config.yaml:3: notify.channels[0].smtp.password_file: ", ""},
-		"token file writable by all":          {tokenFile, 0o600, 0o602, "config.yaml:1: api.token_file: ", ""},
-		"file of a variable, private":         {variable, 0o600, 0o600, "", ""},
-		"file of a variable, readable by all": {variable, 0o600, 0o604, "", "api.token \""},
-		"file of a variable, writable by all": {variable, 0o600, 0o602, "config.yaml:3: api.token: ", ""},
+		"private":                            {inlineToken, 0o600, 0, "", ""},
+		"readable by the group":              {inlineToken, 0o640, 0, "", ""},
+		"readable by all, with a secret":     {inlineToken, 0o644, 0, "", "can be read by every user of this machine, and contains api.token"},
+		"readable by all, without a secret":  {tokenFile, 0o644, 0o600, "", ""},
+		"writable by the group":              {tokenFile, 0o664, 0o600, "", ""},
+		"writable by all":                    {tokenFile, 0o666, 0o600, "config.yaml: can be written by every user", ""},
+		"token file readable by all":         {tokenFile, 0o600, 0o604, "", "api.token_file"},
+		"token file readable by the group":   {tokenFile, 0o600, 0o640, "", ""},
+		"token file writable by the group":   {tokenFile, 0o600, 0o660, "", "written by its group"},
+		"mail password file readable by all": {mail, 0o600, 0o604, "", "notify.channels[0].smtp.password_file"},
+		"mail password file writable by all": {mail, 0o600, 0o602, "config.yaml:3: notify.channels[0].smtp.password_file: ", ""},
+		"token file writable by all":         {tokenFile, 0o600, 0o602, "config.yaml:1: api.token_file: ", ""},
+		"TOKEN_FILE, private":                {variable, 0o600, 0o600, "", ""},
+		"TOKEN_FILE, readable by all":        {variable, 0o600, 0o604, "", "api.token \""},
+		"TOKEN_FILE, writable by all":        {variable, 0o600, 0o602, "config.yaml:3: api.token: ", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()

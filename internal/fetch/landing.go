@@ -56,7 +56,7 @@ type Landing struct {
 	index    map[xxh3.Uint128]location
 	bodies   map[xxh3.Uint128]location // the first answer with each body
 	seq      uint64
-	replaces uint64 // Replaces of the last line
+	replaces uint64 // the field Replaces of the last line
 	damaged  int    // number of damaged lines when the landing was opened
 	journal  *os.File
 	end      int64 // end of the journal

@@ -108,10 +108,10 @@ func TestDamagedParquetIsWrittenAgain(t *testing.T) {
 	}
 }
 
-func TestParquetOfAnotherProgramIsWrittenAgain(t *testing.T) {
+func TestParquetOfAnEarlierVersionIsWrittenAgain(t *testing.T) {
 	h := newFixture(t, "product_listings")
 	runTwoNights(t, h, func() { h.open("newer") })
 	if got := h.reusedFiles(); len(got) > 0 {
-		t.Errorf("the night reused the files %v of another version of the program, want none", got)
+		t.Errorf("the night reused the files %v of the earlier program version, want none", got)
 	}
 }

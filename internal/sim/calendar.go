@@ -13,7 +13,7 @@ const birthYears = 2
 
 // calendar is the simulated clock.
 type calendar struct {
-	start   time.Time // time of day 0
+	start   time.Time // the simulated time on day 0
 	history int       // days before day 0
 	day     int       // 0 is the first served day; earlier days are negative
 	birth   int64     // Unix time of the oldest possible record

@@ -137,8 +137,8 @@ func marketDetails() []Stream {
 }
 
 // outletRefs returns the columns that name outlets. A listing contains fields of its outlet;
-// an order item contains only the id and the name. A listing without an outlet belongs to the
-// outlet that last sold its product.
+// an order item contains only the id and the name. The outlet of a
+// listing without an outlet is looked up by its product in outlet_products.
 func outletRefs() []Ref {
 	return []Ref{
 		{Table: "outlet_listings", Column: "outlet_id", ShowsChanges: true, Lookup: "outlet_products", LookupKey: "product_id"},

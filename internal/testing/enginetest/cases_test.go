@@ -30,8 +30,8 @@ type job struct {
 	Spark map[string]string `json:"spark,omitempty"`
 	Cases []sqlCase         `json:"cases"`
 
-	// The following fields are for lakes. Engine is the kind of the catalog, such as SQLite, for
-	// the report. Catalog is the name of the catalog, and Prefix the prefix of its namespaces.
+	// The following fields are for lakes. Engine is the kind of the catalog of the lake, such as
+	// SQLite, for the report. Catalog is the name of the catalog, and Prefix the prefix of its namespaces.
 	Engine  string    `json:"engine,omitempty"`
 	Catalog string    `json:"catalog,omitempty"`
 	Prefix  string    `json:"prefix,omitempty"`
@@ -41,13 +41,13 @@ type job struct {
 	PyIceberg map[string]string `json:"pyiceberg,omitempty"`
 }
 
-// version is a night with its DuckDB catalog.
+// version is a night with the path of its DuckDB file.
 type version struct {
 	Run     string `json:"run"`
 	Catalog string `json:"catalog"`
 }
 
-// sqlCase is a DuckDB catalog and the queries that an engine runs on the same data.
+// sqlCase is a DuckDB file, whose path is Catalog, and the queries that an engine runs on the same data.
 type sqlCase struct {
 	Name string `json:"name"`
 	// Prefix is the prefix of the engine's namespaces. Mart is the namespace of the views.
