@@ -111,17 +111,17 @@ func checkDemoRetention(t *testing.T, dir string) {
 
 func documentsWithSamples(t *testing.T) []string {
 	t.Helper()
-	var files []string
+	var documents []string
 	for _, pattern := range []string{"../../README.md", "../../docs/*.md", "../../docs/*/*.md"} {
 		files, err := filepath.Glob(pattern)
 		must(t, err)
 		for _, file := range files {
 			if strings.Contains(read(t, file), "\n```console\n") {
-				files = append(files, file)
+				documents = append(documents, file)
 			}
 		}
 	}
-	return files
+	return documents
 }
 
 // runSample runs one command and returns the lines of its output.
