@@ -7,6 +7,8 @@ import (
 	"unicode/utf8"
 
 	"placementsync/internal/stream"
+
+	"github.com/zeebo/xxh3"
 )
 
 const (
@@ -26,6 +28,10 @@ type findings struct {
 	drift   []Drift
 	index   map[string]int
 	records []stream.DriftRecord
+	// hashes contains the hash of each element of drift, and sets the sets of drift of records by
+	// their hash. The hash of a set is the sum of the hashes of its elements.
+	hashes []uint64
+	sets   map[uint64][]int
 	// pending is the drift of the current body. pending[recordStart:] is the drift of the current
 	// record, whose place is at.
 	pending     []pendingDrift
@@ -100,8 +106,54 @@ func (f *findings) addDrift(table, kind, path string) int {
 		}
 	}
 	f.drift = append(f.drift, Drift{Drift: stream.Drift{Table: table, Kind: kind, Path: strings.ToValidUTF8(path, "\uFFFD")}})
+	f.hashes = append(f.hashes, xxh3.HashString(key))
 	f.index[key] = len(f.drift) - 1
 	return len(f.drift) - 1
+}
+
+// addSet adds the set of drift counted since a mark and returns its hash. It returns false if some
+// paths beyond the limit may be in the set: their common element is not the same in each decoder.
+func (f *findings) addSet(since findingsMark) (hash uint64, ok bool) {
+	own := f.pending[since.pending:]
+	for _, p := range own {
+		if f.drift[p.driftIndex].Path == manyPaths {
+			return 0, false
+		}
+		hash += f.hashes[p.driftIndex]
+	}
+	if _, known := f.sets[hash]; !known {
+		set := make([]int, len(own))
+		for i, p := range own {
+			set[i] = p.driftIndex
+		}
+		f.sets[hash] = set
+	}
+	return hash, true
+}
+
+// countSet counts a set of drift for a record that is not decoded. It returns false if this is not
+// possible: the set is unknown, or the record may have the first sample of a drift.
+func (f *findings) countSet(hash, record uint64) bool {
+	set, known := f.sets[hash]
+	if !known || !f.haveEarlierSamples(set) {
+		return false
+	}
+	for _, i := range set {
+		f.pending = append(f.pending, pendingDrift{driftIndex: i, at: f.at, record: record})
+	}
+	return true
+}
+
+// haveEarlierSamples reports whether all elements of drift with these indexes have a sample from an
+// earlier place than the current record. The records of a body are read in the order of their places.
+func (f *findings) haveEarlierSamples(set []int) bool {
+	for _, i := range set {
+		d := &f.drift[i]
+		if (d.Count == 0 || f.at.Before(d.First)) && !slices.ContainsFunc(f.pending, func(p pendingDrift) bool { return p.driftIndex == i }) {
+			return false
+		}
+	}
+	return true
 }
 
 func clipSample(sample []byte) string {
@@ -145,7 +197,10 @@ func (f *findings) takeAll() Findings {
 	return out
 }
 
-func newFindings() findings { return findings{index: map[string]int{}} }
+// newFindings returns findings that know the empty set of drift.
+func newFindings() findings {
+	return findings{index: map[string]int{}, sets: map[uint64][]int{0: nil}}
+}
 
 // reporter records values that do not fit the current row, without private parts.
 type reporter struct {

@@ -31,18 +31,21 @@ type entry struct {
 	size uint32
 	// created is created_at in microseconds, or undated.
 	created int64
+	// drift is the hash of the set of drift of the record.
+	drift uint64
 }
 
 const undated = math.MinInt64
 
 // EntrySize is the size of an encoded entry in bytes.
-const EntrySize = 28
+const EntrySize = 36
 
 // appendTo appends the encoded entry of a record. id is the hash of its key.
 func (e entry) appendTo(dst []byte, id uint64) []byte {
 	dst = binary.LittleEndian.AppendUint64(dst, id)
 	dst = binary.LittleEndian.AppendUint64(dst, e.sum)
 	dst = binary.LittleEndian.AppendUint64(dst, uint64(e.created))
+	dst = binary.LittleEndian.AppendUint64(dst, e.drift)
 	return binary.LittleEndian.AppendUint32(dst, e.size)
 }
 
@@ -53,7 +56,12 @@ func NewMemory(seed uint64, entries []byte) *Memory {
 	m := &Memory{seed, map[uint64]entry{}}
 	for b := range slices.Chunk(entries, EntrySize) {
 		id := binary.LittleEndian.Uint64(b)
-		e := entry{sum: binary.LittleEndian.Uint64(b[8:]), created: int64(binary.LittleEndian.Uint64(b[16:])), size: binary.LittleEndian.Uint32(b[24:])}
+		e := entry{
+			sum:     binary.LittleEndian.Uint64(b[8:]),
+			created: int64(binary.LittleEndian.Uint64(b[16:])),
+			drift:   binary.LittleEndian.Uint64(b[24:]),
+			size:    binary.LittleEndian.Uint32(b[32:]),
+		}
 		if known, found := m.entries[id]; found && known != e {
 			e = entry{}
 		}
@@ -139,7 +147,7 @@ func (m *recaller) findKey(text []byte) ([]byte, bool) {
 }
 
 // skipSame skips the record at the position if its text has not changed, and reports whether it did.
-// The facts of the page are the same as after decoding the record.
+// The facts of the page and the drift are the same as after decoding the record.
 func (r *recordReader) skipSame() bool {
 	m, rest := r.memory, r.in.buf[r.in.pos:]
 	key, ok := m.findKey(rest)
@@ -149,6 +157,10 @@ func (r *recordReader) skipSame() bool {
 	id := xxh3.Hash(key)
 	e := m.entries[id]
 	if e.size == 0 || int(e.size) > len(rest) || xxh3.HashSeed(rest[:e.size], m.seed) != e.sum {
+		return false
+	}
+	r.startCounting()
+	if !r.report.countSet(e.drift, id) {
 		return false
 	}
 	r.in.pos += int(e.size)
@@ -162,14 +174,16 @@ func (r *recordReader) skipSame() bool {
 	return true
 }
 
-// remember adds the entry of the record that was just read. The entry is empty if the record has
-// findings, which each night must report, or if skipSame would not find the right key. An empty entry
-// is needed because NewMemory must see that the entries of a record differ.
-func (r *recordReader) remember(raw []byte, hasFindings bool) {
+// remember adds the entry of the record that was just read, with the findings since a mark. The entry is
+// empty if the record has rejects, which each night must report, if its drift cannot be counted by its
+// hash, or if skipSame would not find the right key. An empty entry is needed because NewMemory must see
+// that the entries of a record differ.
+func (r *recordReader) remember(raw []byte, since findingsMark) {
 	m, root, last := r.memory, r.root, r.root.rows-1
+	drift, countable := r.report.addSet(since)
 	var e entry
-	if key, ok := m.findKey(raw); ok && !hasFindings && bytes.Equal(key, root.cols[root.keys[0]].bytes(last)) {
-		e = entry{sum: xxh3.HashSeed(raw, m.seed), size: uint32(len(raw)), created: undated}
+	if key, ok := m.findKey(raw); ok && countable && len(r.report.rejects) == since.rejects && bytes.Equal(key, root.cols[root.keys[0]].bytes(last)) {
+		e = entry{sum: xxh3.HashSeed(raw, m.seed), size: uint32(len(raw)), created: undated, drift: drift}
 		if at, dated := root.createdAt(last); dated {
 			e.created = at
 		}

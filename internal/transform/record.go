@@ -69,7 +69,7 @@ func (r *recordReader) readRecord(prefix []byte) error {
 		return nil
 	}
 	start, depth, mark := r.in.pos, r.in.depth, r.report.mark()
-	r.report.startCounting(Place{r.in.origin.Param, r.in.origin.Page, r.in.recordNumber, r.in.seq})
+	r.startCounting()
 	r.rows.rejectedItems = 0
 	reason, err := r.rows.readRow(root, 0, prefix)
 	if err == errAgain {
@@ -98,9 +98,14 @@ func (r *recordReader) readRecord(prefix []byte) error {
 	r.addToPage(root.keyHash(last), created, dated)
 	r.report.assignDrift(mark, root)
 	if r.memory != nil {
-		r.remember(r.in.buf[start:r.in.pos], r.report.mark() != mark)
+		r.remember(r.in.buf[start:r.in.pos], mark)
 	}
 	return nil
+}
+
+// startCounting starts the drift of the record at the position.
+func (r *recordReader) startCounting() {
+	r.report.startCounting(Place{r.in.origin.Param, r.in.origin.Page, r.in.recordNumber, r.in.seq})
 }
 
 // addToPage adds the hash of a record's key and its creation time, in microseconds, to the
