@@ -210,7 +210,7 @@ func (s Set) runCheck(ctx context.Context, db *query.DB, scope auditScope, q que
 	case err != nil:
 		result.Outcome = ledger.CheckNotRun
 	case isUnread:
-		result.Outcome, result.Reason = ledger.CheckSkipped, "none of its tables was read"
+		result.Outcome, result.Reason = ledger.CheckSkipped, "its violating rows are in tables that were not read"
 	default:
 		result.Outcome = ledger.CheckPassed
 	}
@@ -248,8 +248,8 @@ func (s Set) Prepare(ctx context.Context, db *query.DB, name string) (q query.Qu
 // prepare expands a check into its parts, one query for each table or reference that it audits, and
 // returns the values of its parameters. If the check has no data to compare, skipReason says why.
 func (s Set) prepare(db *query.DB, scope auditScope, q query.Query) (parts []query.Query, values map[string]string, skipReason string, err error) {
-	if q.ReadsBefore() && !db.HasBefore() {
-		return nil, nil, "there is no previous snapshot", nil
+	if skipReason = db.CannotCompare(q); skipReason != "" {
+		return nil, nil, skipReason, nil
 	}
 	parts, err = q.Expand(scope.muchChanged, s.private)
 	if err == nil && len(parts) == 0 {

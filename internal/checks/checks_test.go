@@ -67,7 +67,8 @@ func load(t *testing.T, dir string, rules map[string]checks.Rule, private []stri
 
 // TestChecks runs testdata/<check>/*.test. A test is a txtar archive: a comment line, the rows
 // of the tables (fixture.sql), values of parameters (params, lines name=value), private columns
-// (private) and the violating rows as CSV (want.csv).
+// (private), the violating rows as CSV (want.csv), and rows of the previous version's file (before.sql).
+// Without before.sql, the previous rows are derived from the history in the tables.
 func TestChecks(t *testing.T) {
 	empty := fixture.NewEmpty(t)
 	for _, q := range load(t, "", nil, nil).List() {
@@ -90,7 +91,11 @@ func TestChecks(t *testing.T) {
 					name, value, _ := strings.Cut(strings.TrimSpace(line), "=")
 					params[name] = value
 				}
-				db := open(t, empty, twoNights+gradeAllExact()+files["fixture.sql"], query.Before{}, time.Minute)
+				var before query.Before
+				if rows, ok := files["before.sql"]; ok {
+					before.Catalog = empty.Fill(t, rows)
+				}
+				db := open(t, empty, twoNights+gradeAllExact()+files["fixture.sql"], before, time.Minute)
 				rules := map[string]checks.Rule{q.Name: {Params: params}}
 				var out bytes.Buffer
 				w, err := query.NewWriter(query.CSV, &out, query.Screen{})
@@ -137,6 +142,7 @@ func TestOutcomes(t *testing.T) {
 		"compares":     "-- title: A\n-- severity: warn\nSELECT o.id FROM orders AS o JOIN before.orders AS b USING (id) WHERE b.guest_email IS NOT NULL OR b.total > o.total ORDER BY id",
 		"earlier_runs": "-- title: A\n-- severity: warn\nSELECT run_id FROM before.meta.runs",
 		"unread":       "-- title: A\n-- severity: warn\nSELECT id FROM outlets",
+		"rejects":      "-- title: A\n-- severity: warn\nSELECT seq FROM before.meta.rejects",
 	} {
 		if err := os.WriteFile(filepath.Join(dir, name+".sql"), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
@@ -148,7 +154,7 @@ INSERT INTO orders (id, total, valid_from) VALUES ('a', 20, tonight());
 INSERT INTO orders (id, total, guest_email) VALUES ('b', 10, 'y@example.com'), ('c', 10, NULL), ('d', 10, NULL), ('e', 10, NULL);
 INSERT INTO outlets (id) VALUES ('a');`
 	set := load(t, dir, map[string]checks.Rule{"with_params": {Severity: "warn", Params: map[string]string{"least": "1"}}, "writes": {Severity: "off"}},
-		[]string{"orders.guest_email"}, "compares", "no_column", "with_params", "reads_files", "too_slow", "unread", "earlier_runs")
+		[]string{"orders.guest_email"}, "compares", "no_column", "with_params", "reads_files", "too_slow", "unread", "earlier_runs", "rejects")
 	empty := fixture.NewEmpty(t)
 	runAll := func(db *query.DB) map[string]ledger.Check {
 		t.Helper()
@@ -171,6 +177,7 @@ INSERT INTO outlets (id) VALUES ('a');`
 		"reads_files":  {Severity: "hold", Outcome: ledger.CheckNotRun},
 		"too_slow":     {Severity: "hold", Outcome: ledger.CheckNotRun},
 		"unread":       {Severity: "warn", Outcome: ledger.CheckSkipped},
+		"rejects":      {Severity: "warn", Outcome: ledger.CheckSkipped}, // a night replaces the rejects of earlier nights
 		"earlier_runs": {Severity: "warn", Outcome: ledger.CheckFailed, Rows: 1, Sample: []byte(`[{"run_id":"20261101T020000Z"}]`)},
 		"with_params": {Severity: "warn", Outcome: ledger.CheckFailed, Rows: 5, Sample: []byte(`[{"id":"a","total":20.000000,"long":"` + long + `"},` +
 			`{"id":"b","total":10.000000,"long":"` + long + `"},{"id":"c","total":10.000000,"long":"` + long + `"}]`)},

@@ -62,13 +62,24 @@ func (db *DB) attachBefore(ctx context.Context, b Before) error {
 	if err := db.execAll(ctx, "ATTACH ':memory:' AS "+beforeDB, "BEGIN", text.String(), "COMMIT"); err != nil {
 		return fmt.Errorf("create the views of the previous snapshot: %w", err)
 	}
-	db.hasBefore = true
+	db.hasBefore, db.isBeforeDerived = true, b.Catalog == ""
 	return nil
 }
 
-// HasBefore reports whether the database "before" exists: Options.Before was set, and there is
-// an earlier snapshot.
-func (db *DB) HasBefore() bool { return db.hasBefore }
+// CannotCompare returns why a check cannot compare the snapshot with the previous one. It returns "" if
+// it can, or if the check reads no previous rows.
+func (db *DB) CannotCompare(q Query) string {
+	switch text := q.withoutHeader(); {
+	case !beforeName.MatchString(text):
+		return ""
+	case !db.hasBefore:
+		return "there is no previous snapshot"
+	case db.isBeforeDerived && previousRejects.MatchString(text):
+		// A night replaces the rejects of the tables that it reads.
+		return "the rejects of the previous snapshot are no longer stored"
+	}
+	return ""
+}
 
 // fileDB returns the name of the database to which the opened file is attached.
 func (db *DB) fileDB() string {

@@ -32,7 +32,7 @@ func (l Library) CheckOwn(ctx context.Context, db *DB) (err error) {
 			}
 			bind := hasCatalog
 			if q.isCheck {
-				bind = bind && (db.hasBefore || !q.ReadsBefore())
+				bind = bind && db.CannotCompare(q) == ""
 				parts, err := q.Expand(tableNames(), nil)
 				if err != nil {
 					return err

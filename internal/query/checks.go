@@ -70,10 +70,12 @@ func (q Query) faultsOfCheck() (faults []fault) {
 	return faults
 }
 
-var beforeName = regexp.MustCompile(`(?i)\b` + beforeDB + `\.`)
-
-// ReadsBefore reports whether a check reads the database "before".
-func (q Query) ReadsBefore() bool { return beforeName.MatchString(q.withoutHeader()) }
+// beforeName matches a name in the database "before", and previousRejects the name of its table of
+// rejects.
+var (
+	beforeName      = regexp.MustCompile(`(?i)\b` + beforeDB + `\.`)
+	previousRejects = regexp.MustCompile(`(?i)\b` + beforeDB + `\.meta\.rejects\b`)
+)
 
 // withoutHeader returns the SQL without the comments at its top.
 func (q Query) withoutHeader() string { return q.SQL[len(leadingGap.FindString(q.SQL)):] }

@@ -56,15 +56,17 @@ type Options struct {
 
 // DB is a catalog that is open for reading. Its queries run one at a time.
 type DB struct {
-	pool      *sql.DB
-	conn      *sql.Conn
-	opts      Options
-	spill     *durable.Scratch
-	asOf      *Snapshot
-	sessions  []*DB
-	hasBefore bool              // see HasBefore
-	abandoned []<-chan struct{} // see Abandoned
-	planner   *planner          // nil if no catalog is attached
+	pool     *sql.DB
+	conn     *sql.Conn
+	opts     Options
+	spill    *durable.Scratch
+	asOf     *Snapshot
+	sessions []*DB
+	// hasBefore reports whether the database "before" exists. isBeforeDerived reports whether its rows are
+	// derived from the history, instead of from the file of the previous version.
+	hasBefore, isBeforeDerived bool
+	abandoned                  []<-chan struct{} // see Abandoned
+	planner                    *planner          // nil if no catalog is attached
 }
 
 // AsOf returns the snapshot that Options.AsOf chose. ok is false if Options.AsOf was empty.
