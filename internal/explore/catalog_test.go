@@ -16,7 +16,7 @@ import (
 
 var (
 	statementPattern = regexp.MustCompile(`(?s)<pre id="statement"[^>]*>(.*?)</pre>`)
-	totalPattern     = regexp.MustCompile(`(\d[\d,]*) listings`)
+	totalPattern     = regexp.MustCompile(`(\d[\d,]*) listings?`)
 	listingLink      = regexp.MustCompile(`<td[^>]*><a href="/explore/listings/([^"]*)">`)
 )
 
@@ -164,8 +164,8 @@ func testLowestPrices(t *testing.T, s *site) {
 func TestRareChosenValuesAreCounted(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, "states.sql")
-	wantTexts(t, s.get(t, "/catalog?state=S149", http.StatusOK), "State S149 1 S1 2", "1 listings, 1 to 1")
-	wantTexts(t, s.get(t, "/catalog?state=(none)", http.StatusOK), "State not stated 1 S1 2", "1 listings, 1 to 1")
+	wantTexts(t, s.get(t, "/catalog?state=S149", http.StatusOK), "State S149 1 S1 2", "1 listing, 1 to 1")
+	wantTexts(t, s.get(t, "/catalog?state=(none)", http.StatusOK), "State not stated 1 S1 2", "1 listing, 1 to 1")
 	wantTexts(t, s.get(t, "/catalog?state=Nowhere", http.StatusOK), "State Nowhere 0 S1 2", "No listings found.")
 }
 

@@ -132,7 +132,7 @@ func TestUnusedStreamsAreNamedOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, p := range s.Panels {
-		want := map[string]string{"grades": "By configuration, article_status_events was not read: no webhook delivery was received yet."}[p.ID]
+		want := map[string]string{"grades": "Not in use: article_status_events was not read: no webhook delivery was received yet."}[p.ID]
 		if p.Unused != want {
 			t.Errorf("panel %s: got the note %q, want %q", p.ID, p.Unused, want)
 		}

@@ -89,7 +89,7 @@ func (b *builder) buildPanel(p panel) (Panel, error) {
 		result = b.withoutUnused(result)
 	}
 	if p.query == "stream_grades" && len(b.unused) > 0 {
-		out.Unused = "By configuration, " + ledger.DescribeProblems(b.unused) + "."
+		out.Unused = "Not in use: " + ledger.DescribeProblems(b.unused) + "."
 	}
 	if len(result.Rows) == 0 {
 		out.Empty = p.empty
