@@ -66,7 +66,7 @@ func rawCommand(g *globals) *cobra.Command {
 }
 
 // selects reports whether the flags select an answer.
-func (o rawOptions) selects(a fetch.Answer) bool {
+func (o rawOptions) selects(a fetch.StoredResponse) bool {
 	if o.seq != 0 {
 		return a.Seq == o.seq
 	}
@@ -111,7 +111,7 @@ func runRaw(g *globals, o rawOptions, args []string) error {
 }
 
 // selectAnswers returns the selected answers and the number of damaged lines of the journal.
-func (o rawOptions) selectAnswers(answers *fetch.Answers) (chosenAnswers []fetch.Answer, damagedLines int, err error) {
+func (o rawOptions) selectAnswers(answers *fetch.StoredResponses) (chosenAnswers []fetch.StoredResponse, damagedLines int, err error) {
 	for a, err := range answers.All() {
 		switch {
 		case errors.Is(err, fetch.ErrDamagedLine):
@@ -127,18 +127,18 @@ func (o rawOptions) selectAnswers(answers *fetch.Answers) (chosenAnswers []fetch
 
 // onlyAnswer returns the answer if exactly one is chosen. If several are chosen, replaced answers
 // do not count.
-func onlyAnswer(chosenAnswers []fetch.Answer) (fetch.Answer, bool) {
+func onlyAnswer(chosenAnswers []fetch.StoredResponse) (fetch.StoredResponse, bool) {
 	if len(chosenAnswers) != 1 {
-		chosenAnswers = slices.DeleteFunc(slices.Clone(chosenAnswers), func(a fetch.Answer) bool { return a.Replaced })
+		chosenAnswers = slices.DeleteFunc(slices.Clone(chosenAnswers), func(a fetch.StoredResponse) bool { return a.Replaced })
 	}
 	if len(chosenAnswers) != 1 {
-		return fetch.Answer{}, false
+		return fetch.StoredResponse{}, false
 	}
 	return chosenAnswers[0], true
 }
 
 // openRaw opens the answers of the run in args, or of the newest run with stored answers.
-func openRaw(g *globals, args []string) (string, *fetch.Answers, error) {
+func openRaw(g *globals, args []string) (string, *fetch.StoredResponses, error) {
 	wh, cfg, err := g.openWarehouse()
 	if err != nil {
 		return "", nil, err
@@ -160,14 +160,14 @@ func openRaw(g *globals, args []string) (string, *fetch.Answers, error) {
 		return "", nil, fmt.Errorf("open the answers of the newest run: no run has stored answers; %s", retentionText)
 	}
 	run := runs[len(runs)-1]
-	answers, err := fetch.OpenAnswers(wh.Folder.RawPath(run))
+	answers, err := fetch.OpenStoredResponses(wh.Folder.RawPath(run))
 	if errors.Is(err, fs.ErrNotExist) {
 		err = fmt.Errorf("open the answers of run %s: it has no journal, because no answers were stored or because the journal is lost: see placementsync verify", run)
 	}
 	return run, answers, err
 }
 
-func printBody(g *globals, run string, answers *fetch.Answers, a fetch.Answer) error {
+func printBody(g *globals, run string, answers *fetch.StoredResponses, a fetch.StoredResponse) error {
 	body, err := answers.Body(a)
 	if err != nil {
 		return fmt.Errorf("print an answer of run %s: %w; see placementsync verify --read-data", run, err)
@@ -197,7 +197,7 @@ func (g *globals) writeEscaped(write func(io.Writer) error) error {
 }
 
 // rawWriter returns the function that lists answers in a format.
-func rawWriter(format string) (func(io.Writer, []fetch.Answer) error, error) {
+func rawWriter(format string) (func(io.Writer, []fetch.StoredResponse) error, error) {
 	switch format {
 	case "table":
 		return rawTable, nil
@@ -228,7 +228,7 @@ type answerJSON struct {
 	Replaced bool      `json:"replaced"`
 }
 
-func rawJSON(w io.Writer, all []fetch.Answer) error {
+func rawJSON(w io.Writer, all []fetch.StoredResponse) error {
 	shown := make([]answerJSON, len(all))
 	for i, a := range all {
 		shown[i] = answerJSON{a.Seq, a.Stream, a.Path, a.Query, a.Param, orNull(a.Page), orNull(a.Pass), a.Status, a.Encoding, a.Stored, a.Size,
@@ -255,7 +255,7 @@ func numberText[N int | uint64](n N) string {
 	return fmt.Sprint(n)
 }
 
-func rawTable(w io.Writer, all []fetch.Answer) error {
+func rawTable(w io.Writer, all []fetch.StoredResponse) error {
 	t := textTable{columns: []column{{name: "seq", isNumber: true}, {name: "stream"}, {name: "param"}, {name: "page", isNumber: true}, {name: "pass", isNumber: true},
 		{name: "status", isNumber: true}, {name: "encoding"}, {name: "stored", isNumber: true}, {name: "body", isNumber: true}, {name: "at"},
 		{name: "took", isNumber: true}, {name: ""}}}
@@ -275,7 +275,7 @@ func rawTable(w io.Writer, all []fetch.Answer) error {
 }
 
 // rawCSV writes the columns of answerJSON.
-func rawCSV(w io.Writer, all []fetch.Answer) error {
+func rawCSV(w io.Writer, all []fetch.StoredResponse) error {
 	rows := [][]string{{"seq", "stream", "path", "query", "param", "page", "pass", "status", "encoding", "stored_bytes", "body_bytes", "at", "ms", "same", "replaced"}}
 	for _, a := range all {
 		rows = append(rows, []string{fmt.Sprint(a.Seq), a.Stream, a.Path, a.Query, a.Param, numberText(a.Page), numberText(a.Pass), fmt.Sprint(a.Status), a.Encoding,

@@ -48,7 +48,7 @@ func leavesNo(ts *testscript.TestScript, neg bool, args []string) {
 
 // searchResponses searches the stored responses of a run, and returns their number.
 func searchResponses(ts *testscript.TestScript, dir, secret string) (count int) {
-	stored, err := fetch.OpenAnswers(dir)
+	stored, err := fetch.OpenStoredResponses(dir)
 	ts.Check(err)
 	defer stored.Close()
 	for a, err := range stored.All() {

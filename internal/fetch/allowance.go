@@ -15,20 +15,20 @@ const (
 	usedShare = 0.995
 	// rateAfter429 is the share of the rate that remains after a 429.
 	rateAfter429 = 0.7
-	// regainPerSecond is the share of Allowance.top that is regained per second.
+	// regainPerSecond is the share of Allowance.recoveredRate that is regained per second.
 	regainPerSecond = 0.1
-	// settleTime begins at the end of a pause. A 429 to a request that was sent before the end
-	// of settleTime does not reduce the rate again: requests in flight are rejected together.
-	settleTime = time.Second
+	// gracePeriod begins at the end of a pause. A 429 to a request that was sent before the end
+	// of this period does not reduce the rate again: requests in flight are rejected together.
+	gracePeriod = time.Second
 )
 
 // Allowance limits the request rate of all workers of the clients that share it, for example the
 // clients of a night and of the refreshes around it. A 429 pauses all workers and reduces the rate.
 // The rate then recovers (additive increase, multiplicative decrease).
 type Allowance struct {
-	mu    sync.Mutex
-	full  rate.Limit // the used share of the configured rate
-	burst int        // the size of a full bucket
+	mu       sync.Mutex
+	fullRate rate.Limit // the used share of the configured rate
+	burst    int        // the number of tokens in a full bucket
 	// bucket contains the tokens of requests. After a pause it is replaced by a bucket with a
 	// single token: the 429 showed that the bucket of the service is empty, so that the
 	// service accepts only one request after the pause.
@@ -40,9 +40,9 @@ type Allowance struct {
 	bucketReplaced bool
 
 	// recoveryStart is the end of the pause after a reduction. From then on the rate rises from
-	// lowered to top. A zero recoveryStart means the full rate.
-	recoveryStart time.Time
-	lowered, top  rate.Limit
+	// loweredRate to recoveredRate. A zero recoveryStart means that the rate is not reduced.
+	recoveryStart              time.Time
+	loweredRate, recoveredRate rate.Limit
 
 	window pace // the requests of the last seconds
 }
@@ -50,11 +50,11 @@ type Allowance struct {
 // NewAllowance allows perSecond requests a second. After a time without requests, burst-1 requests,
 // but at least one, are allowed at once. A rate of 0 means no limit.
 func NewAllowance(perSecond float64, burst int) *Allowance {
-	g := &Allowance{full: rate.Inf, burst: max(burst-1, 1), bucketReplaced: true}
+	g := &Allowance{fullRate: rate.Inf, burst: max(burst-1, 1), bucketReplaced: true}
 	if perSecond > 0 {
-		g.full = rate.Limit(perSecond * usedShare)
+		g.fullRate = rate.Limit(perSecond * usedShare)
 	}
-	g.bucket = rate.NewLimiter(g.full, g.burst)
+	g.bucket = rate.NewLimiter(g.fullRate, g.burst)
 	return g
 }
 
@@ -104,8 +104,8 @@ func (g *Allowance) nextToken() (*rate.Reservation, time.Duration, int) {
 	return token, token.DelayFrom(now), g.epoch
 }
 
-// throttle handles a 429: no request is sent for d, and then fewer per second. sent is when
-// the rejected request was sent.
+// throttle handles a 429: no request is sent for d, and then fewer per second. sent is the time at
+// which the rejected request was sent.
 func (g *Allowance) throttle(d time.Duration, sent time.Time) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -115,29 +115,29 @@ func (g *Allowance) throttle(d time.Duration, sent time.Time) {
 	}
 	g.epoch++
 	g.bucketReplaced = false
-	if !g.recoveryStart.IsZero() && sent.Sub(g.recoveryStart) < settleTime {
+	if !g.recoveryStart.IsZero() && sent.Sub(g.recoveryStart) < gracePeriod {
 		return
 	}
 	limit := g.bucket.Limit()
 	if g.recoveryStart.IsZero() {
-		g.top = g.full
-		if g.full == rate.Inf {
-			// Without a configured rate, the rate recovers to the measured rate at the 429.
-			g.top = g.window.perSecond(now)
-			limit = g.top
+		g.recoveredRate = g.fullRate
+		if g.fullRate == rate.Inf {
+			// Without a configured rate, the rate recovers to the rate that was measured before the 429.
+			g.recoveredRate = g.window.perSecond(now)
+			limit = g.recoveredRate
 		}
 	}
-	g.recoveryStart, g.lowered = g.pausedTill, limit*rateAfter429
-	g.bucket.SetLimitAt(now, g.lowered)
+	g.recoveryStart, g.loweredRate = g.pausedTill, limit*rateAfter429
+	g.bucket.SetLimitAt(now, g.loweredRate)
 }
 
 func (g *Allowance) raiseRate(now time.Time) {
 	if g.recoveryStart.IsZero() || now.Before(g.recoveryStart) {
 		return
 	}
-	limit := g.lowered + g.top*regainPerSecond*rate.Limit(now.Sub(g.recoveryStart).Seconds())
-	if limit >= g.top {
-		limit, g.recoveryStart = g.full, time.Time{}
+	limit := g.loweredRate + g.recoveredRate*regainPerSecond*rate.Limit(now.Sub(g.recoveryStart).Seconds())
+	if limit >= g.recoveredRate {
+		limit, g.recoveryStart = g.fullRate, time.Time{}
 	}
 	g.bucket.SetLimitAt(now, limit)
 }

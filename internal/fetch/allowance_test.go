@@ -27,24 +27,24 @@ type limitedService struct {
 	count429 int
 }
 
-func (b *limitedService) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
+func (s *limitedService) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
 	now := time.Now()
-	<-time.After(b.latency) // the time is virtual (synctest)
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.limiter != nil && !b.limiter.AllowN(now, 1) {
-		b.count429++
-		if b.retryAfter != "" {
-			w.Header().Set("Retry-After", b.retryAfter)
+	<-time.After(s.latency) // the time is virtual (synctest)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.limiter != nil && !s.limiter.AllowN(now, 1) {
+		s.count429++
+		if s.retryAfter != "" {
+			w.Header().Set("Retry-After", s.retryAfter)
 		}
 		w.WriteHeader(http.StatusTooManyRequests)
 		return
 	}
-	b.served = append(b.served, now)
+	s.served = append(s.served, now)
 	io.WriteString(w, `{"id":"a"}`)
 }
 
-// fetchIDs requests n details and returns the duration.
+// fetchIDs requests n details and returns the time that this took.
 func fetchIDs(t *testing.T, c *fetch.Client, n int) time.Duration {
 	t.Helper()
 	start := time.Now()
@@ -78,7 +78,7 @@ func TestRateIsUsedAndNotExceeded(t *testing.T) {
 				const n = 2000
 				took := fetchIDs(t, newClient(t, cfg, nil), n)
 				if service.count429 > 0 {
-					t.Errorf("%d requests were answered 429, want none", service.count429)
+					t.Errorf("%d requests got a 429, want none", service.count429)
 				}
 				allowed := float64(tc.perSecond) * took.Seconds()
 				if used := n / allowed; used < 0.97 {
@@ -147,12 +147,12 @@ func TestRateAdaptsToSlowerService(t *testing.T) {
 				cfg := testConfig(service)
 				cfg.RequestsPerSecond, cfg.Burst, cfg.Retry = configured, 10, fetch.Retry{MaxRetries: 20, Jitter: 0.1}
 				took := fetchIDs(t, newClient(t, cfg, nil), 1000)
-				t.Logf("took %v, %d answered 429", took, service.count429)
+				t.Logf("took %v, %d requests got a 429", took, service.count429)
 				if took > 100*time.Second {
 					t.Errorf("the requests took %v, want at most 100s; at the service's rate they take 50s", took)
 				}
 				if service.count429 > 400 {
-					t.Errorf("%d of 1000 requests were answered 429, want at most 400", service.count429)
+					t.Errorf("%d of 1000 requests got a 429, want at most 400", service.count429)
 				}
 			})
 		})
@@ -174,10 +174,10 @@ func TestDelays(t *testing.T) {
 		{"Retry-After 0 means no delay", 503, "0", 0, parseDelays("0s 0s 0s 0s 0s 0s")},
 		{"a long Retry-After is capped", 503, "86400", 0.1, parseDelays("4s 4s 4s 4s 4s 4s")},
 		{"a Retry-After that overflows is capped", 503, "99999999999999999999999", 0, parseDelays("4s 4s 4s 4s 4s 4s")},
-		{"a date is ignored", 503, "Fri, 20 Nov 2026 02:00:00 GMT", 0, parseDelays("250ms 500ms 1s 2s 4s 4s")},
+		{"a Retry-After date is ignored", 503, "Fri, 20 Nov 2026 02:00:00 GMT", 0, parseDelays("250ms 500ms 1s 2s 4s 4s")},
 		{"an invalid Retry-After is ignored", 503, "soon", 0, parseDelays("250ms 500ms 1s 2s 4s 4s")},
-		{"a negative number is ignored", 503, "-1", 0, parseDelays("250ms 500ms 1s 2s 4s 4s")},
-		{"a fraction is ignored", 503, "1.5", 0, parseDelays("250ms 500ms 1s 2s 4s 4s")},
+		{"a negative Retry-After is ignored", 503, "-1", 0, parseDelays("250ms 500ms 1s 2s 4s 4s")},
+		{"a fractional Retry-After is ignored", 503, "1.5", 0, parseDelays("250ms 500ms 1s 2s 4s 4s")},
 	}
 	for _, tc := range cases {
 		t.Run(tc.name, func(t *testing.T) {
@@ -189,7 +189,7 @@ func TestDelays(t *testing.T) {
 					w.WriteHeader(tc.code)
 				}))
 				cfg.Retry = fetch.Retry{MaxRetries: len(tc.want), Jitter: tc.jitter}
-				checkError(t, getToken(t, newClient(t, cfg, nil)), "after 7 attempts")
+				checkError(t, requestTokenInfo(t, newClient(t, cfg, nil)), "after 7 attempts")
 				if tc.retryAfter != "" {
 					tc.jitter = 0
 				}
@@ -279,17 +279,16 @@ func TestDetails(t *testing.T) {
 	})
 }
 
-// checkStops checks that a service that always fails receives at most the given number of
-// requests.
-func checkStops[E error](t *testing.T, answer http.HandlerFunc, most int64) {
+// checkStops checks that a service that always fails receives at most maxRequests requests.
+func checkStops[E error](t *testing.T, respond http.HandlerFunc, maxRequests int64) {
 	t.Helper()
-	service := newScript(answer)
+	service := newScript(respond)
 	var got collector
 	d, err := newClient(t, testConfig(service), nil).Details(t.Context(), outletDetail, numberedIDs(1000), got.read)
 	if !isError[E](err) || d.Grade != fetch.BestEffort {
 		t.Errorf("got %+v and the error %v, want best_effort and an error of type %T", d, err, *new(E))
 	}
-	if n := service.n.Load(); n > most {
-		t.Errorf("made %d requests, want at most %d", n, most)
+	if n := service.n.Load(); n > maxRequests {
+		t.Errorf("made %d requests, want at most %d", n, maxRequests)
 	}
 }

@@ -76,10 +76,10 @@ func readUpTo(r io.Reader, b []byte, limit int64) ([]byte, error) {
 	return buffer.Bytes(), err
 }
 
-// scrubAnswer removes tokens from an answer. If the body or its compressed bytes contain a
-// token, the answer is stored decoded. A token can be in the compressed bytes alone, for
+// scrubResponse removes tokens from a response. If the body or its compressed bytes contain a
+// token, the response is stored decoded. A token can be in the compressed bytes alone, for
 // example in a gzip comment.
-func (s *sender) scrubAnswer(q *call) {
+func (s *sender) scrubResponse(q *call) {
 	var inBody, inCompressed bool
 	q.body, inBody = s.tokens.scrubBody(q.body)
 	if q.coding != plain {

@@ -15,7 +15,7 @@ import (
 	"placementsync/internal/fetch"
 )
 
-// script is a service that answers the nth request with step n, and further requests with
+// script is a service that handles the nth request with step n, and further requests with
 // the last step.
 type script struct {
 	steps []http.HandlerFunc
@@ -57,9 +57,9 @@ func truncatedBody(w http.ResponseWriter, _ *http.Request) {
 
 func resetConnection(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }
 
-// getToken requests /auth/token with the secret query parameter access_token=hidden. Errors must not
-// contain "hidden".
-func getToken(t *testing.T, c *fetch.Client) error {
+// requestTokenInfo requests /auth/token with the secret query parameter access_token=hidden. Errors
+// must not contain "hidden".
+func requestTokenInfo(t *testing.T, c *fetch.Client) error {
 	t.Helper()
 	var got collector
 	_, err := c.Get(t.Context(), fetch.Request{Stream: "token", Path: "/auth/token", Query: "access_token=hidden&x=1"}, got.read)
@@ -104,7 +104,7 @@ func TestRetries(t *testing.T) {
 			service := newScript(tc.steps...)
 			cfg := serverConfig(t, service)
 			cfg.MaxBody = 4096
-			err := getToken(t, newClient(t, cfg, nil))
+			err := requestTokenInfo(t, newClient(t, cfg, nil))
 			if n := service.n.Load(); n != tc.requests {
 				t.Errorf("made %d requests, want %d", n, tc.requests)
 			}
@@ -134,7 +134,7 @@ func TestErrorTypes(t *testing.T) {
 	for code, matches := range map[int]func(error) bool{
 		401: isError[*fetch.AuthError], 403: isError[*fetch.ScopeError], 404: isError[*fetch.GoneError], 400: isError[*fetch.StatusError],
 	} {
-		err := getToken(t, newClient(t, testConfig(newScript(statusWithToken(code))), nil))
+		err := requestTokenInfo(t, newClient(t, testConfig(newScript(statusWithToken(code))), nil))
 		if !matches(err) {
 			t.Errorf("status %d: got an error of type %T, want the type for this status", code, err)
 		}
@@ -143,7 +143,7 @@ func TestErrorTypes(t *testing.T) {
 			t.Errorf("status %d: got StatusError %+v, want this code, stream token and 1 attempt", code, failed)
 		}
 	}
-	err := getToken(t, newClient(t, testConfig(newScript(textBody("<html>"))), nil))
+	err := requestTokenInfo(t, newClient(t, testConfig(newScript(textBody("<html>"))), nil))
 	if !errors.Is(err, fetch.ErrMalformed) {
 		t.Errorf("error for HTML is %v, want ErrMalformed", err)
 	}
@@ -161,7 +161,7 @@ func TestRequestHeaders(t *testing.T) {
 		io.WriteString(w, `{"id":"a"}`)
 	}))
 	cfg.UserAgent = "placementsync/1"
-	if err := getToken(t, newClient(t, cfg, nil)); err != nil {
+	if err := requestTokenInfo(t, newClient(t, cfg, nil)); err != nil {
 		t.Fatal(err)
 	}
 	for name, want := range map[string]string{
@@ -192,7 +192,7 @@ func TestTokenIsReadAgainOnlyAfterItsRejection(t *testing.T) {
 	}
 	c := newClient(t, cfg, nil)
 	for range 3 {
-		if err := getToken(t, c); err != nil {
+		if err := requestTokenInfo(t, c); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -205,14 +205,14 @@ func TestEmptyTokenIsAuthError(t *testing.T) {
 	service := newScript(statusWithToken(200))
 	cfg := testConfig(service)
 	cfg.Token = func(context.Context) (string, error) { return " ", nil }
-	err := getToken(t, newClient(t, cfg, nil))
+	err := requestTokenInfo(t, newClient(t, cfg, nil))
 	if !isError[*fetch.AuthError](err) || service.n.Load() != 0 {
 		t.Errorf("got %v after %d requests, want an AuthError and no request", err, service.n.Load())
 	}
 }
 
 // TestUnreadableTokenError makes reading the token fail, at once or after goodReads reads. The error
-// must mention a 401 only if the service answered 401.
+// must mention a 401 only if the service responded with 401.
 func TestUnreadableTokenError(t *testing.T) {
 	cfg := testConfig(statusWithToken(401))
 	reads := 0
@@ -224,7 +224,7 @@ func TestUnreadableTokenError(t *testing.T) {
 			}
 			return "pc_old", nil
 		}
-		err := getToken(t, newClient(t, cfg, nil))
+		err := requestTokenInfo(t, newClient(t, cfg, nil))
 		if !isError[*fetch.AuthError](err) || !strings.Contains(err.Error(), "read the token: open token: permission denied") || !strings.Contains(err.Error(), "; requests need a token") {
 			t.Errorf("%s: got %v, want an AuthError with the cause", name, err)
 		}
@@ -242,16 +242,16 @@ func TestRedirects(t *testing.T) {
 		return func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, target, http.StatusFound) }
 	}
 	t.Run("a redirect to another host is not followed", func(t *testing.T) {
-		checkError(t, getToken(t, newClient(t, serverConfig(t, redirectTo(other.URL+"/?token="+token)), nil)), "that host would receive the token")
+		checkError(t, requestTokenInfo(t, newClient(t, serverConfig(t, redirectTo(other.URL+"/?token="+token)), nil)), "that host would receive the token")
 		if elsewhere.n.Load() != 0 {
 			t.Error("the other host received a request, want none")
 		}
 	})
 	t.Run("a redirect within the host is followed", func(t *testing.T) {
-		checkError(t, getToken(t, newClient(t, serverConfig(t, newScript(redirectTo("/elsewhere"), textBody(`{"id":"a"}`))), nil)), "")
+		checkError(t, requestTokenInfo(t, newClient(t, serverConfig(t, newScript(redirectTo("/elsewhere"), textBody(`{"id":"a"}`))), nil)), "")
 	})
 	t.Run("a redirect loop ends", func(t *testing.T) {
-		checkError(t, getToken(t, newClient(t, serverConfig(t, redirectTo("/again")), nil)), "in a row")
+		checkError(t, requestTokenInfo(t, newClient(t, serverConfig(t, redirectTo("/again")), nil)), "in a row")
 	})
 }
 
@@ -263,10 +263,10 @@ func TestTimeoutIncludesTheBody(t *testing.T) {
 	}
 	cfg := serverConfig(t, newScript(trickle, textBody(`{"id":"a"}`)))
 	cfg.Timeout = 50 * time.Millisecond
-	checkError(t, getToken(t, newClient(t, cfg, nil)), "")
+	checkError(t, requestTokenInfo(t, newClient(t, cfg, nil)), "")
 	cfg = serverConfig(t, newScript(trickle))
 	cfg.Timeout, cfg.Retry.MaxRetries = 20*time.Millisecond, 1
-	checkError(t, getToken(t, newClient(t, cfg, nil)), "after 2 attempts: the attempt timed out (20ms)")
+	checkError(t, requestTokenInfo(t, newClient(t, cfg, nil)), "after 2 attempts: the attempt timed out (20ms)")
 }
 
 func TestCancelAbortsRequestsInFlight(t *testing.T) {

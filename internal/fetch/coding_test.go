@@ -74,7 +74,7 @@ func recordEncodings(h http.Handler, accepted *[]string) http.HandlerFunc {
 	}
 }
 
-// pageText is a response with 4,000 records.
+// pageText is a body with 4,000 records.
 var pageText = `{"records":[` + strings.TrimSuffix(strings.Repeat(`{"id":"a","price":12.5},`, 4000), ",") + `]}`
 
 func TestCompressedBodiesAreStoredAsReceived(t *testing.T) {
@@ -83,21 +83,21 @@ func TestCompressedBodiesAreStoredAsReceived(t *testing.T) {
 		header     []string
 		encoding   string
 	}{
-		"gzip":                   {compressGzip(pageText, ""), []string{"gzip"}, "gzip"},
-		"gzip, another spelling": {compressGzip(pageText, ""), []string{" X-GZIP "}, "gzip"},
-		"gzip of two members":    {slices.Concat(compressGzip(pageText[:9], ""), compressGzip(pageText[9:], "")), []string{"gzip"}, "gzip"},
-		"zstd":                   {compressZstd(pageText), []string{"zstd"}, "zstd"},
-		"zstd without a size":    {compressZstdUnsized(pageText), []string{"ZSTD"}, "zstd"},
-		"gzip with a comment":    {compressGzip(pageText, "a comment"), []string{"gzip"}, "gzip"},
-		"zstd, skippable frame":  {slices.Concat(skippableFrame("a"), compressZstd(pageText)), []string{"zstd"}, "zstd"},
-		"zstd of two frames":     {slices.Concat(compressZstdUnsized(pageText[:9]), compressZstd(pageText[9:])), []string{"zstd"}, "zstd"},
-		"plain":                  {[]byte(pageText), nil, "s2"},
-		"identity":               {[]byte(pageText), []string{"identity"}, "s2"},
+		"gzip":                  {compressGzip(pageText, ""), []string{"gzip"}, "gzip"},
+		"gzip named X-GZIP":     {compressGzip(pageText, ""), []string{" X-GZIP "}, "gzip"},
+		"gzip of two members":   {slices.Concat(compressGzip(pageText[:9], ""), compressGzip(pageText[9:], "")), []string{"gzip"}, "gzip"},
+		"zstd":                  {compressZstd(pageText), []string{"zstd"}, "zstd"},
+		"zstd without a size":   {compressZstdUnsized(pageText), []string{"ZSTD"}, "zstd"},
+		"gzip with a comment":   {compressGzip(pageText, "a comment"), []string{"gzip"}, "gzip"},
+		"zstd, skippable frame": {slices.Concat(skippableFrame("a"), compressZstd(pageText)), []string{"zstd"}, "zstd"},
+		"zstd of two frames":    {slices.Concat(compressZstdUnsized(pageText[:9]), compressZstd(pageText[9:])), []string{"zstd"}, "zstd"},
+		"plain":                 {[]byte(pageText), nil, "s2"},
+		"identity":              {[]byte(pageText), []string{"identity"}, "s2"},
 	} {
 		t.Run(name, func(t *testing.T) { checkStoredAsReceived(t, pageText, c.compressed, c.header, c.encoding) })
 	}
 	long, blank := strings.Repeat(pageText, 20), strings.Repeat(" ", 1<<20)
-	for name, text := range map[string]string{"many blocks": long, "blocks of one letter": blank, "blocks of all types": blank + long + blank} {
+	for name, text := range map[string]string{"many blocks": long, "blocks of one byte": blank, "blocks of all types": blank + long + blank} {
 		t.Run(name, func(t *testing.T) {
 			checkStoredAsReceived(t, text, compressZstdUnsized(text), []string{"zstd"}, "zstd")
 		})
@@ -157,19 +157,19 @@ func TestUndecodableBodyIsRequestedPlain(t *testing.T) {
 		"a byte changed":            {slices.Concat(good[:40], []byte{good[40] ^ 4}, good[41:]), []string{"zstd"}, "cannot be read as zstd"},
 		// The window is 4 GiB, and the content is one byte.
 		"zstd with a huge window":  {[]byte{0x28, 0xb5, 0x2f, 0xfd, 0x00, 0xb0, 0x09, 0, 0, 'x'}, []string{"zstd"}, "cannot be read as zstd: window size exceeded"},
-		"br":                       {text, []string{"br"}, "a content encoding that was not requested"},
+		"brotli":                   {text, []string{"br"}, "a content encoding that was not requested"},
 		"zstd in gzip":             {compressGzip(string(good), ""), []string{"zstd, gzip"}, "a content encoding that was not requested"},
 		"zstd in gzip, in 2 lines": {compressGzip(string(good), ""), []string{"zstd", "gzip"}, "a content encoding that was not requested"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var accepted []string
 			mislabeled := encodedBody(c.compressed, c.header...)
-			checkError(t, getToken(t, newClient(t, serverConfig(t, recordEncodings(newScript(mislabeled, textBody(`{"id":"a"}`)), &accepted)), nil)), "")
+			checkError(t, requestTokenInfo(t, newClient(t, serverConfig(t, recordEncodings(newScript(mislabeled, textBody(`{"id":"a"}`)), &accepted)), nil)), "")
 			if got := strings.Join(accepted, " then "); got != "zstd, gzip then identity" {
 				t.Errorf("the requests accept %s, want zstd, gzip then identity", got)
 			}
 			dir := t.TempDir()
-			checkError(t, getToken(t, newClient(t, serverConfig(t, mislabeled), testLanding(t, dir))), c.want)
+			checkError(t, requestTokenInfo(t, newClient(t, serverConfig(t, mislabeled), testLanding(t, dir))), c.want)
 			checkLines(t, dir, 0)
 		})
 	}
@@ -183,8 +183,8 @@ func TestRetriesAfterUndecodableBodyArePlain(t *testing.T) {
 		w.Header().Set("Content-Length", "100")
 		_, _ = io.WriteString(w, `{"id":`)
 	}
-	answers := newScript(encodedBody([]byte("no gzip"), "gzip"), short, textBody(`{"id":"a"}`))
-	checkError(t, getToken(t, newClient(t, serverConfig(t, recordEncodings(answers, &accepted)), nil)), "")
+	service := newScript(encodedBody([]byte("no gzip"), "gzip"), short, textBody(`{"id":"a"}`))
+	checkError(t, requestTokenInfo(t, newClient(t, serverConfig(t, recordEncodings(service, &accepted)), nil)), "")
 	if got := strings.Join(accepted, " then "); got != "zstd, gzip then identity then identity" {
 		t.Errorf("the requests accept %s, want zstd, gzip then identity then identity", got)
 	}
@@ -215,7 +215,7 @@ func TestDecompressionBombsExceedTheLimit(t *testing.T) {
 			c := newClient(t, cfg, nil)
 			var before, after runtime.MemStats
 			runtime.ReadMemStats(&before)
-			err := getToken(t, c)
+			err := requestTokenInfo(t, c)
 			runtime.ReadMemStats(&after)
 			if !errors.Is(err, fetch.ErrTooLarge) {
 				t.Errorf("got %v, want ErrTooLarge", err)
@@ -238,8 +238,8 @@ func TestTokenInCompressedBodyIsScrubbed(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
 			l := testLanding(t, dir)
-			checkError(t, getToken(t, newClient(t, serverConfig(t, h), l)), "")
-			for _, a := range storedAnswers(t, dir) {
+			checkError(t, requestTokenInfo(t, newClient(t, serverConfig(t, h), l)), "")
+			for _, a := range storedResponses(t, dir) {
 				if a.body != `{"id":"<secret>"}` {
 					t.Errorf("landed %s, want the body without the token", a.body)
 				}
@@ -261,7 +261,7 @@ func TestTokenInContentEncodingIsNotShown(t *testing.T) {
 		_, _ = io.WriteString(w, `{"id":"a"}`)
 	}))
 	cfg.Token = func(context.Context) (string, error) { return secret, nil }
-	err := getToken(t, newClient(t, cfg, nil))
+	err := requestTokenInfo(t, newClient(t, cfg, nil))
 	checkError(t, err, "a content encoding that was not requested")
 	if strings.Contains(strings.ToLower(err.Error()), "pc_live") {
 		t.Errorf("the error contains the beginning of the token: %v", err)
@@ -272,18 +272,18 @@ func TestCompressedErrorBodiesAreQuoted(t *testing.T) {
 	reason := "no such thing for " + token + strings.Repeat(" at all", 100)
 	for name, compressed := range map[string][]byte{"gzip": compressGzip(reason, ""), "zstd": compressZstd(reason)} {
 		for _, code := range []int{400, 403, 500} {
-			err := getToken(t, newClient(t, serverConfig(t, encodedStatus(code, compressed, name)), nil))
+			err := requestTokenInfo(t, newClient(t, serverConfig(t, encodedStatus(code, compressed, name)), nil))
 			checkError(t, err, `body begins "no such thing for <secret> at all`)
 		}
-		err := getToken(t, newClient(t, serverConfig(t, encodedStatus(404, compressed, name)), testLanding(t, t.TempDir())))
+		err := requestTokenInfo(t, newClient(t, serverConfig(t, encodedStatus(404, compressed, name)), testLanding(t, t.TempDir())))
 		if !isError[*fetch.GoneError](err) {
 			t.Errorf("a compressed 404 gives %v, want a GoneError", err)
 		}
 	}
 	huge := bytes.Repeat(compressGzip(strings.Repeat("x", 1<<20), ""), 100)
-	checkError(t, getToken(t, newClient(t, serverConfig(t, encodedStatus(400, huge, "gzip")), nil)), `body begins "xxxx`)
+	checkError(t, requestTokenInfo(t, newClient(t, serverConfig(t, encodedStatus(400, huge, "gzip")), nil)), `body begins "xxxx`)
 	for _, encoding := range []string{"gzip", "zstd", "br"} {
-		err := getToken(t, newClient(t, serverConfig(t, encodedStatus(400, []byte("\x00plain "+token), encoding)), nil))
+		err := requestTokenInfo(t, newClient(t, serverConfig(t, encodedStatus(400, []byte("\x00plain "+token), encoding)), nil))
 		if checkError(t, err, "answered 400"); strings.Contains(err.Error(), "plain") {
 			t.Errorf("an undecodable body is quoted: %v", err)
 		}
@@ -316,7 +316,7 @@ func TestCorruptionIsFoundInEveryByte(t *testing.T) {
 				t.Errorf("Lookup found the %q body with byte %d changed, want it to be damaged", encoding, at)
 			}
 			if c, err := fetch.CheckLanding(dir); err != nil || c.Damaged != 1 {
-				t.Errorf("byte %d of the %q body changed: CheckLanding returned %+v (%v), want one damaged answer", at, encoding, c, err)
+				t.Errorf("byte %d of the %q body changed: CheckLanding returned %+v (%v), want one damaged response", at, encoding, c, err)
 			}
 		}
 		closeLanding(t, l)

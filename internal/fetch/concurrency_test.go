@@ -43,7 +43,7 @@ func countConcurrentReads(t *testing.T, landing *fetch.Landing, n, concurrency i
 	return most
 }
 
-func TestConcurrencyLimitsAnswersInMemory(t *testing.T) {
+func TestConcurrencyLimitsResponsesInMemory(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		landing := testLanding(t, t.TempDir())
 		for _, source := range []string{"the service", "the landing"} {

@@ -23,10 +23,10 @@ type Details struct {
 	Stream string
 	// Asked counts the requested ids.
 	Asked int
-	// Found counts the ids that were answered with a record or a list, even if the list is not proven
-	// to be complete.
+	// Found counts the ids whose response was a record or a list, even if the list is not proven to be
+	// complete.
 	Found int
-	// Gone are the ids answered 404, sorted. A 404 is evidence that the record was deleted.
+	// Gone are the ids with a 404, sorted. A 404 is evidence that the record was deleted.
 	Gone []string
 	// Failed counts the ids that failed after all retries.
 	Failed int
@@ -35,18 +35,18 @@ type Details struct {
 	// Unproven are the ids whose records may be incomplete: the request failed, the walk
 	// did not prove completeness, or records were rejected.
 	Unproven []string
-	// EmptyObjects are the ids of which PageFacts.EmptyObject is set: either there are no status
-	// counts, or the answer is invalid.
+	// EmptyObjects are the ids for which PageFacts.EmptyObject is set: either there are no status
+	// counts, or the response is invalid.
 	EmptyObjects []string
-	// Rejected counts the rejected records of all answers.
+	// Rejected counts the rejected records of all responses.
 	Rejected int
 	// Grade is the worst grade of all ids. A failed id counts as best_effort.
 	Grade Grade
 	// Reason explains the grade.
 	Reason string
-	// Distinct counts the records of all answers without duplicates.
+	// Distinct counts the records of all responses without duplicates.
 	Distinct int
-	// Requests counts the used answers, including stored answers. An id that is gone or failed
+	// Requests counts the used responses, including stored responses. An id that is gone or failed
 	// counts at least once.
 	Requests int
 	// Repeated counts record ids that occurred more than once in a pass over a list.
@@ -59,7 +59,7 @@ type Details struct {
 // or the reader fails, if ids yields an error, and if ctx is cancelled. The result so far is
 // returned with the error.
 func (c *Client) Details(ctx context.Context, s stream.Stream, ids iter.Seq2[string, error], read Reader) (Details, error) {
-	d := &detailWalk{c: c, stream: s, read: read, result: Details{Stream: s.Name}}
+	d := &detailCollector{c: c, stream: s, read: read, result: Details{Stream: s.Name}}
 	group, inner := errgroup.WithContext(ctx)
 	group.SetLimit(c.cfg.Concurrency)
 	for id, err := range ids {
@@ -84,41 +84,41 @@ func (c *Client) Details(ctx context.Context, s stream.Stream, ids iter.Seq2[str
 	case r.Failed > 0:
 		r.Grade, r.Reason = BestEffort, fmt.Sprintf("%d of %s failed", r.Failed, plural.Count(r.Asked, "id"))
 	case r.Rejected > 0:
-		r.Grade, r.Reason = BestEffort, fmt.Sprintf("%s of %s rejected (meta.rejects)", plural.Count(r.Rejected, "record"), plural.Count(r.Found, "answer"))
+		r.Grade, r.Reason = BestEffort, fmt.Sprintf("%s of %s rejected (meta.rejects)", plural.Count(r.Rejected, "record"), plural.Count(r.Found, "response"))
 	case r.Grade == "" || r.Grade == Exact:
 		r.Grade = Exact
-		r.Reason = r.DescribeAnswers(r.Asked)
+		r.Reason = r.DescribeResponses(r.Asked)
 	}
 	return r, err
 }
 
-// DescribeAnswers describes the results for all ids, including ids that were not requested.
-func (d Details) DescribeAnswers(all int) string {
-	text := fmt.Sprintf("%d of %s were answered whole", d.Found, plural.Count(all, "id"))
+// DescribeResponses describes the results for all ids, including ids that were not requested.
+func (d Details) DescribeResponses(all int) string {
+	text := fmt.Sprintf("%d of %s were read completely", d.Found, plural.Count(all, "id"))
 	switch {
 	case all == 0:
-		return "there was no id to ask for"
+		return "there was no id to request"
 	case d.Found == all:
-		return "every id was answered whole"
+		return "every id was read completely"
 	case len(d.Gone) > 0:
 		text += fmt.Sprintf("; %d were answered 404", len(d.Gone))
 	}
 	return text
 }
 
-// detailWalk collects the results of the ids.
-type detailWalk struct {
+// detailCollector requests ids and collects the results.
+type detailCollector struct {
 	c      *Client
 	stream stream.Stream
 	read   Reader
 
-	mu     sync.Mutex
-	result Details
-	inARow int
+	mu             sync.Mutex
+	result         Details
+	failuresInARow int
 }
 
 // requestOne requests one id. Its error ends the stream.
-func (d *detailWalk) requestOne(ctx context.Context, id string) error {
+func (d *detailCollector) requestOne(ctx context.Context, id string) error {
 	evidence, err := d.c.Walk(ctx, d.stream, id, d.read)
 	if err != nil && endsStream(err) {
 		return err
@@ -134,7 +134,7 @@ func (d *detailWalk) requestOne(ctx context.Context, id string) error {
 	if err != nil && !gone {
 		return d.addFailure(id, err)
 	}
-	d.inARow = 0
+	d.failuresInARow = 0
 	if gone {
 		r.Gone = append(r.Gone, id)
 		return nil
@@ -153,7 +153,7 @@ func (d *detailWalk) requestOne(ctx context.Context, id string) error {
 	return nil
 }
 
-func (d *detailWalk) addFailure(id string, err error) error {
+func (d *detailCollector) addFailure(id string, err error) error {
 	r := &d.result
 	r.Failed++
 	r.Unproven = append(r.Unproven, id)
@@ -164,8 +164,8 @@ func (d *detailWalk) addFailure(id string, err error) error {
 	if failed, ok := errors.AsType[*StatusError](err); ok && failed.Attempts == 0 {
 		return nil
 	}
-	if d.inARow++; d.inARow >= maxFailuresInARow {
-		return fmt.Errorf("stop reading stream %q: %d ids failed in a row, the last one: %w", r.Stream, d.inARow, err)
+	if d.failuresInARow++; d.failuresInARow >= maxFailuresInARow {
+		return fmt.Errorf("stop reading stream %q: %d ids failed in a row, the last one: %w", r.Stream, d.failuresInARow, err)
 	}
 	return nil
 }

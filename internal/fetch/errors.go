@@ -15,7 +15,7 @@ var (
 	ErrMalformed = errors.New("malformed body")
 	// ErrTooLarge means that a body exceeds Config.MaxBody.
 	ErrTooLarge = errors.New("body exceeds the limit of api.max_body")
-	// ErrNotLanded means that the answer to a request of an offline client has not landed.
+	// ErrNotLanded means that an offline client needs a response that has not landed.
 	ErrNotLanded = errors.New("not landed")
 	// ErrUnreachable means that the host of the base URL does not exist or refuses
 	// connections.
@@ -26,7 +26,7 @@ var (
 	errTimeout = errors.New("the attempt timed out")
 )
 
-// StatusError is a request without a readable answer (spec 7). The client has already made
+// StatusError means that a request got no readable response (spec 7). The client has already made
 // all retries.
 type StatusError struct {
 	// Code is the HTTP status. 0 means that no complete response was received. 2xx means
@@ -49,7 +49,7 @@ type StatusError struct {
 
 // Error describes the request, the attempts and the response.
 func (e *StatusError) Error() string {
-	const kept = "answers stored before are kept; the next run repeats the request"
+	const kept = "responses stored before are kept; the next run repeats the request"
 	if errors.Is(e.Err, ErrUnreachable) {
 		return e.describe("the service cannot be reached: correct api.base_url if it is wrong; " + kept)
 	}
@@ -93,7 +93,7 @@ func (e *StatusError) isTransient() bool {
 	return errors.Is(e.Err, ErrMalformed)
 }
 
-// AuthError means that the service answered 401, even after the token was read again, or
+// AuthError means that the service responded with 401, even after the token was read again, or
 // that the token cannot be read. Code is 0 if no request was sent. An AuthError ends the run.
 type AuthError struct{ StatusError }
 
@@ -130,7 +130,7 @@ func (e *GoneError) Error() string { return e.describe("the record or route does
 func (e *GoneError) Unwrap() error { return &e.StatusError }
 
 // LandingError means that the landing cannot be written or read. It ends the run, because
-// answers must be stored before they are decoded.
+// responses must be stored before they are decoded.
 type LandingError struct {
 	// Dir is the landing's folder.
 	Dir string
@@ -138,9 +138,9 @@ type LandingError struct {
 	Err error
 }
 
-// Error describes the cause, the state of the stored answers and how to continue.
+// Error describes the cause, the state of the stored responses and how to continue.
 func (e *LandingError) Error() string {
-	return fmt.Sprintf("access landing %q: %v; answers stored before are kept; free disk space or repair the disk, then run again to resume", e.Dir, e.Err)
+	return fmt.Sprintf("access landing %q: %v; responses stored before are kept; free disk space or repair the disk, then run again to resume", e.Dir, e.Err)
 }
 
 // Unwrap returns the error of the file system.
@@ -163,8 +163,7 @@ func stoppedErr(ctx context.Context, stream string) error {
 	return &stopError{stream, context.Cause(ctx)}
 }
 
-// ownErr is like errors.AsType, but ignores an error of another call that cancelled this
-// call.
+// ownErr is like errors.AsType, but finds nothing if another call cancelled this call.
 func ownErr[E error](err error) (E, bool) {
 	if _, stopped := errors.AsType[*stopError](err); stopped {
 		var zero E
@@ -173,8 +172,8 @@ func ownErr[E error](err error) (E, bool) {
 	return errors.AsType[E](err)
 }
 
-// endsStream reports whether the error of one id ends the whole stream: all further
-// requests would fail too, or the service did not cause the error.
+// endsStream reports whether the error of one id ends the reading of the stream: all further
+// requests would fail too, or the cause is not a response of the service.
 func endsStream(err error) bool {
 	_, auth := ownErr[*AuthError](err)
 	_, scope := ownErr[*ScopeError](err)

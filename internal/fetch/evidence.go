@@ -46,11 +46,11 @@ type Evidence struct {
 	Reason string
 	// Pages is the number of pages in the longest pass.
 	Pages int
-	// Requests counts the used answers. Stored answers count, and failed attempts do not.
+	// Requests counts the used responses, including stored ones. Failed attempts do not count.
 	Requests int
 	// Passes counts the passes that read more than page 1.
 	Passes int
-	// TotalFirst and TotalLast are total_records of the first and last answer. -1 means
+	// TotalFirst and TotalLast are total_records of the first and last response. -1 means
 	// absent.
 	TotalFirst, TotalLast int64
 	// Distinct is the number of different ids over all passes.

@@ -2,7 +2,7 @@
 //
 // A [Client] walks lists ([Client.Walk]) and reads single records ([Client.Details],
 // [Client.Get]). It shares the request rate between all workers, retries as spec 8
-// requires, stores every answer in a [Landing] before it is decoded, and returns a [Grade]
+// requires, stores every response in a [Landing] before it is decoded, and returns a [Grade]
 // with its [Evidence] about completeness.
 //
 // It must not know the meaning of records, the decoding of JSON or the storage of rows: the
@@ -25,15 +25,15 @@ import (
 	"placementsync/internal/stream"
 )
 
-// Config is the configuration of a [Client]. Zero values mean the documented defaults. The
-// caller has checked the values.
+// Config is the configuration of a [Client]. Zero values mean the documented defaults. New does not
+// check the values.
 type Config struct {
 	// BaseURL is absolute and has no credentials. It may have a path prefix.
 	BaseURL string
 	// UserAgent is sent with every request. Defaults to "placementsync".
 	UserAgent string
 	// Token returns the bearer token. It is called before the first request, and again when
-	// a request is answered 401, since the token may have been rotated (spec 5).
+	// the service responds with 401, since the token may have been rotated (spec 5).
 	Token func(ctx context.Context) (string, error)
 	// RequestsPerSecond limits all requests together. 0 means no limit.
 	RequestsPerSecond float64
@@ -58,8 +58,8 @@ type Config struct {
 	// Allowance is a rate shared with other clients. Nil means that RequestsPerSecond and
 	// Burst apply to this client alone.
 	Allowance *Allowance
-	// Offline means that all answers are read from the landing and no requests are sent. The error
-	// for a missing answer is [ErrNotLanded].
+	// Offline means that all responses are read from the landing and no requests are sent. The error
+	// for a missing response is [ErrNotLanded].
 	Offline bool
 	// FailUnreachable makes a call fail with [ErrUnreachable] at once, for interactive
 	// commands. Otherwise the call is retried as after any other failure, because a night
@@ -88,8 +88,8 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// Request identifies a request within a run. Equal requests have the same answer, and a
-// resumed run sends each once.
+// Request identifies a request within a run. Equal requests have the same response, and a
+// resumed run sends each of them once.
 type Request struct {
 	// Stream is the name of the stream.
 	Stream string
@@ -101,10 +101,10 @@ type Request struct {
 	Param string
 	// Pass counts the passes over a list from 1. It is 0 for single records.
 	Pass int
-	// Page is the page number, counted from 1. 0 means that the request has none.
+	// Page is the page number, counted from 1. 0 means that the request has no page number.
 	Page int
-	// Fresh means that the request is sent even if its answer has landed, for answers that must
-	// be current. It does not identify the request, and is ignored offline.
+	// Fresh means that the request is sent even if its response has landed, for responses that must
+	// be current. Fresh is not part of the identity of a request, and is ignored offline.
 	Fresh bool
 }
 
@@ -137,16 +137,16 @@ func joinQuery(query, parameter string) string {
 	return query + "&" + parameter
 }
 
-// Response is the answer to a request.
+// Response is a response of the service with its request.
 type Response struct {
 	Request
 	// Seq is unique in the run and increases in landing order: of two copies of a record,
 	// the copy with the higher Seq is later. It is 0 without a landing.
 	Seq uint64
-	// Same is the Seq of the first answer with the same body for the same Stream and Param,
-	// from any page, pass and query. 0 means that no earlier answer with this body is known.
-	// Same does not make this answer redundant: the first answer may have been rejected or
-	// replaced, or may be read later, and answers between the two may contain other copies
+	// Same is the Seq of the first response with the same body for the same Stream and Param,
+	// from any page, pass and query. 0 means that no earlier response with this body is known.
+	// Same does not make this response redundant: the first response may have been rejected or
+	// replaced, or may be read later, and responses between the two may contain other copies
 	// of the same records.
 	Same uint64
 	// Status is the HTTP status.
@@ -157,8 +157,8 @@ type Response struct {
 	// fields are empty if the body was not compressed or was read from the landing.
 	Compressed []byte
 	Encoding   string
-	// Previous contains the facts of this page in the previous pass if the body was the
-	// same, and is nil otherwise. A reader may return Previous without decoding the body.
+	// Previous contains the facts of this page in the previous pass if the two bodies are
+	// equal, and is nil otherwise. A reader may return Previous without decoding the body.
 	Previous *stream.PageFacts
 }
 
@@ -176,7 +176,7 @@ type Client struct {
 	meters  meters
 }
 
-// New returns a client that stores answers in landing and logs to log. Either may be nil.
+// New returns a client that stores responses in landing and logs to log. Either may be nil.
 // New does no I/O. The caller closes the landing.
 func New(cfg Config, landing *Landing, log *slog.Logger) (*Client, error) {
 	cfg = cfg.withDefaults()
@@ -193,26 +193,26 @@ func New(cfg Config, landing *Landing, log *slog.Logger) (*Client, error) {
 // Close closes idle connections. Calls in progress end with their contexts.
 func (c *Client) Close() { c.sender.http.CloseIdleConnections() }
 
-// Get sends one request and decodes its answer.
+// Get sends one request and decodes the response.
 func (c *Client) Get(ctx context.Context, r Request, read Reader) (stream.PageFacts, error) {
 	target, err := r.pathAndQuery()
 	if err != nil {
 		return stream.PageFacts{}, err
 	}
 	q := &call{Request: r, url: c.sender.base.String() + target, read: read, meter: c.meters.meterOf(r.Stream)}
-	if err := c.sender.ask(ctx, q); err != nil {
+	if err := c.sender.process(ctx, q); err != nil {
 		return stream.PageFacts{}, err
 	}
 	return q.facts, nil
 }
 
-// Refetch makes the client ignore the stored answers of a stream from now on. It is for
-// doubtful answers, which the new answers replace.
+// Refetch makes the client ignore the stored responses of a stream from now on. It is for
+// doubtful responses, which new responses replace.
 func (c *Client) Refetch(stream string) {
 	c.sender.refetched.Store(stream, true)
 }
 
-// canReadLanding reports whether stored answers of the stream are used.
+// canReadLanding reports whether stored responses of the stream are used.
 func (c *Client) canReadLanding(s stream.Stream) bool {
 	_, doubted := c.sender.refetched.Load(s.Name)
 	return c.landing != nil && !doubted

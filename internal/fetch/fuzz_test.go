@@ -22,18 +22,18 @@ import (
 	"placementsync/internal/stream"
 )
 
-// landingFiles returns the content of the two files of a landing with n answers.
+// landingFiles returns the content of the two files of a landing with n responses.
 func landingFiles(f *testing.F, n int) (journal, segment []byte) {
 	f.Helper()
 	dir := f.TempDir()
 	l, err := fetch.OpenLanding(dir, fetch.LandingOptions{})
 	for i := 1; i <= n && err == nil; i++ {
-		r := fetch.Response{Request: testRequest(i), Status: http.StatusOK, Body: []byte(text(i))}
+		r := fetch.Response{Request: testRequest(i), Status: http.StatusOK, Body: []byte(bodyText(i))}
 		switch i % 3 {
 		case 0:
-			r.Compressed, r.Encoding = compressGzip(text(i), ""), "gzip"
+			r.Compressed, r.Encoding = compressGzip(bodyText(i), ""), "gzip"
 		case 1:
-			r.Compressed, r.Encoding = compressZstdUnsized(text(i)), "zstd"
+			r.Compressed, r.Encoding = compressZstdUnsized(bodyText(i)), "zstd"
 		}
 		_, err = l.Append(r, time.Now(), 0)
 	}
@@ -61,7 +61,7 @@ func writeLanding(t *testing.T, journal, segment []byte) string {
 	return dir
 }
 
-// FuzzOpenLanding opens arbitrary bytes as a landing. Answers stored afterwards must be
+// FuzzOpenLanding opens arbitrary bytes as a landing. Responses stored afterwards must be
 // found.
 func FuzzOpenLanding(f *testing.F) {
 	journal, segment := landingFiles(f, 2)
@@ -71,15 +71,15 @@ func FuzzOpenLanding(f *testing.F) {
 	f.Fuzz(func(t *testing.T, journal, segment []byte) {
 		l := openLanding(t, writeLanding(t, journal, segment), withoutSync())
 		defer closeLanding(t, l)
-		landAnswers(t, l, 1, 3)
+		landResponses(t, l, 1, 3)
 		if found := lookupAll(t, l, 3); len(found) != 3 {
-			t.Errorf("found answers %v after landing again, want all 3", found)
+			t.Errorf("found responses %v after landing again, want all 3", found)
 		}
 	})
 }
 
 // FuzzTornLanding truncates both files of a landing and changes a byte of one of them. All
-// undamaged answers must be found, and no wrong body may be returned. After the answers have
+// undamaged responses must be found, and no wrong body may be returned. After the responses have
 // landed again, all must be found.
 func FuzzTornLanding(f *testing.F) {
 	const n = 5
@@ -104,19 +104,19 @@ func FuzzTornLanding(f *testing.F) {
 		l := openLanding(t, dir, withoutSync())
 		for i := 1; i <= n; i++ {
 			r, ok := l.Lookup(testRequest(i))
-			if ok && string(r.Body) != text(i) {
-				t.Errorf("answer %d is %q, want %q", i, r.Body, text(i))
+			if ok && string(r.Body) != bodyText(i) {
+				t.Errorf("response %d is %q, want %q", i, r.Body, bodyText(i))
 			}
 			if !ok && damage.isIntact(t, journal, i) {
-				t.Errorf("answer %d is lost, although its line and frame are not damaged", i)
+				t.Errorf("response %d is lost, although its line and frame are not damaged", i)
 			}
 		}
-		landAnswers(t, l, 1, n)
+		landResponses(t, l, 1, n)
 		closeLanding(t, l)
 		l = openLanding(t, dir, withoutSync())
 		defer closeLanding(t, l)
 		if found := lookupAll(t, l, n); len(found) != n {
-			t.Errorf("found answers %v after landing again, want all %d", found, n)
+			t.Errorf("found responses %v after landing again, want all %d", found, n)
 		}
 	})
 }
@@ -130,19 +130,19 @@ type landingDamage struct {
 	at               uint
 }
 
-// isIntact reports whether the line and frame of an answer and the end of the line before it
-// are undamaged.
-func (d landingDamage) isIntact(t *testing.T, journal []byte, answer int) bool {
+// isIntact reports whether the line and frame of a response and the end of the line before it
+// are undamaged. number counts the responses from 1.
+func (d landingDamage) isIntact(t *testing.T, journal []byte, number int) bool {
 	t.Helper()
 	start, n := uint(0), 0
-	for text := range bytes.Lines(journal) {
-		end := start + uint(len(text))
-		if n++; n < answer {
+	for lineText := range bytes.Lines(journal) {
+		end := start + uint(len(lineText))
+		if n++; n < number {
 			start = end
 			continue
 		}
 		var line struct{ Offset, Stored uint }
-		if err := json.Unmarshal(text, &line); err != nil {
+		if err := json.Unmarshal(lineText, &line); err != nil {
 			t.Fatal(err)
 		}
 		lineHit := d.inLine && d.at+1 >= start && d.at < end
@@ -157,11 +157,11 @@ func (d landingDamage) isIntact(t *testing.T, journal []byte, answer int) bool {
 // return an error.
 func FuzzCompressedBodies(f *testing.F) {
 	const limit = 4096
-	long := strings.Repeat(text(9), 40)
-	for _, compressed := range [][]byte{compressGzip(text(9), "c"), compressGzip(long, ""), slices.Concat(compressGzip("{}", ""), compressGzip(" ", ""))} {
+	long := strings.Repeat(bodyText(9), 40)
+	for _, compressed := range [][]byte{compressGzip(bodyText(9), "c"), compressGzip(long, ""), slices.Concat(compressGzip("{}", ""), compressGzip(" ", ""))} {
 		f.Add(compressed, false)
 	}
-	for _, compressed := range [][]byte{compressZstd(text(9)), compressZstdUnsized(text(9)), compressZstd(long), slices.Concat(compressZstdUnsized("{"), compressZstd("}"))} {
+	for _, compressed := range [][]byte{compressZstd(bodyText(9)), compressZstdUnsized(bodyText(9)), compressZstd(long), slices.Concat(compressZstdUnsized("{"), compressZstd("}"))} {
 		f.Add(compressed, true)
 	}
 	f.Fuzz(func(t *testing.T, compressed []byte, asZstd bool) {
@@ -203,19 +203,19 @@ func FuzzCompressedBodies(f *testing.F) {
 
 // FuzzErrorsTellNoSecret sends arbitrary responses that contain the token. Errors must
 // contain neither the token, nor control characters, nor the secret "hidden" in the query of
-// getToken.
+// requestTokenInfo.
 func FuzzErrorsTellNoSecret(f *testing.F) {
 	f.Add(403, "https://other.test/?key=", []byte("<html>\x1b[31m"), 3)
 	f.Add(302, "http://service.test/v1?a=%zz&token=", []byte("{"), 0)
 	f.Add(200, "\x9b", []byte(`{"records":`+strings.Repeat(" ", 470)), 475)
 	f.Fuzz(func(t *testing.T, code int, location string, content []byte, at int) {
 		at = max(0, min(at, len(content)))
-		answer := func(w http.ResponseWriter, _ *http.Request) {
+		respond := func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Location", location+token)
 			w.WriteHeader(200 + (code%400+400)%400)
 			_, _ = w.Write(bytes.Join([][]byte{content[:at], content[at:]}, []byte(token)))
 		}
-		for err := getToken(t, newClient(t, testConfig(http.HandlerFunc(answer)), nil)); err != nil; err = errors.Unwrap(err) {
+		for err := requestTokenInfo(t, newClient(t, testConfig(http.HandlerFunc(respond)), nil)); err != nil; err = errors.Unwrap(err) {
 			message := err.Error()
 			if strings.Contains(message, token) || strings.Contains(message, "hidden") {
 				t.Fatalf("the error contains a secret: %q", message)

@@ -13,7 +13,7 @@ import (
 	"github.com/zeebo/xxh3"
 )
 
-// line is a line of the journal, a JSON object about one answer. marshal appends a last member,
+// line is a line of the journal, a JSON object about one response. marshal appends a last member,
 // "sum", with the checksum of the text before the member, because after a power cut a complete line
 // can have wrong bytes.
 type line struct {
@@ -37,10 +37,10 @@ type line struct {
 	// Encoding is the coding of the stored bytes. StoredSum is their checksum.
 	Encoding  string `json:"encoding,omitempty"`
 	StoredSum uint32 `json:"stored_crc32c,omitempty"`
-	// Same is the seq of the first answer with this body. Segment and Offset are then the
-	// location of that answer's bytes.
+	// Same is the seq of the first response with this body. Segment and Offset are then the
+	// location of that response's bytes.
 	Same uint64 `json:"same,omitempty"`
-	// Replaces is the seq of the earlier answer to the same request. PreviousReplaces is the value
+	// Replaces is the seq of the earlier response to the same request. PreviousReplaces is the value
 	// of Replaces in the previous line, in case the disk loses the previous line.
 	Replaces         uint64 `json:"replaces,omitempty"`
 	PreviousReplaces uint64 `json:"last_replaces,omitempty"`
@@ -73,7 +73,7 @@ func (n *line) toRequest() Request {
 
 func (n *line) toLocation() location {
 	return location{
-		seq: n.Seq, same: n.Same, offset: n.Offset, stored: n.Stored, size: n.Size, bodySum: n.BodySum,
+		seq: n.Seq, same: n.Same, offset: n.Offset, storedBytes: n.Stored, bodyBytes: n.Size, bodySum: n.BodySum,
 		storedSum: n.StoredSum, segment: n.Segment, status: uint16(n.Status), coding: n.Encoding,
 	}
 }
@@ -121,15 +121,15 @@ func (s scannedLine) isTorn(end int64) bool {
 	return s.end == end && len(s.text) > 0 && s.text[len(s.text)-1] != '\n'
 }
 
-// forgetReplaced removes replaced answers from the index. The index contains a replaced answer if the
-// disk lost its replacement. forgetReplaced reports whether it removed any answer.
+// forgetReplaced removes replaced responses from the index. The index contains a replaced response if the
+// disk lost its replacement. forgetReplaced reports whether it removed any response.
 func (l *Landing) forgetReplaced(replaced map[uint64]bool) bool {
 	indexed := len(l.index)
 	maps.DeleteFunc(l.index, func(_ xxh3.Uint128, e location) bool { return e.seq > 0 && replaced[e.seq] })
 	return len(l.index) < indexed
 }
 
-// isLatest reports whether Lookup finds the answer of this line.
+// isLatest reports whether Lookup finds the response of this line.
 func (l *Landing) isLatest(n *line) bool {
 	e, _ := l.find(n.toRequest())
 	return e.seq == n.Seq

@@ -25,7 +25,7 @@ type LandingOptions struct {
 	// 256 MiB.
 	SegmentBytes int64
 	// SyncBytes is the number of written bytes after which the files are synced. A power
-	// cut can lose about this number of bytes; a killed process loses no stored answers. A
+	// cut can lose about this number of bytes; a killed process loses no stored responses. A
 	// negative value disables syncing. Defaults to 16 MiB.
 	SyncBytes int64
 	// Step, if set, is called before and after each write and fsync with the name of the
@@ -39,10 +39,10 @@ func (o LandingOptions) withDefaults() LandingOptions {
 	return o
 }
 
-// Landing is the folder in which the answers of a run are stored before they are decoded.
+// Landing is the folder in which the responses of a run are stored before they are decoded.
 // The bodies are in segment files, one after the other: compressed bodies as received, plain
 // bodies compressed with S2. The stored bytes of a body are called its frame. The journal has one
-// line per answer, in order of Seq. A Landing is safe for concurrent use by one process. The caller
+// line per response, in order of Seq. A Landing is safe for concurrent use by one process. The caller
 // must prevent use by a second process.
 type Landing struct {
 	dir          string
@@ -52,17 +52,17 @@ type Landing struct {
 	// the time of a first night.
 	frames sync.Pool
 
-	mu       sync.Mutex
-	index    map[xxh3.Uint128]location
-	bodies   map[xxh3.Uint128]location // the first answer with each body
-	seq      uint64
-	replaces uint64 // the field Replaces of the last line
-	damaged  int    // number of damaged lines when the landing was opened
-	journal  *os.File
-	end      int64 // end of the journal
-	segments []*os.File
-	offset   int64 // end of the last segment
-	unsynced int64 // number of unsynced bytes
+	mu           sync.Mutex
+	index        map[xxh3.Uint128]location
+	bodies       map[xxh3.Uint128]location // the first response with each body
+	seq          uint64
+	lastReplaces uint64 // the field Replaces of the last journal line
+	damaged      int    // number of damaged lines when the landing was opened
+	journal      *os.File
+	journalEnd   int64 // offset of the next line
+	segments     []*os.File
+	segmentEnd   int64 // offset of the next frame in the last segment
+	unsynced     int64 // number of unsynced bytes
 	// firstUnsynced is the index of the first segment with unsynced bytes.
 	firstUnsynced int
 	closed        bool
@@ -71,23 +71,23 @@ type Landing struct {
 	syncErr error // first error of fsync; guarded by syncing
 }
 
-// location is the location of an answer and its checksums. The index keeps it in memory.
+// location is the location of a response and its checksums. The index keeps it in memory.
 type location struct {
 	seq uint64
-	// same is the seq of the first answer with the same body, or 0.
-	same    uint64
-	offset  int64
-	stored  uint32
-	size    uint32
-	bodySum uint32
-	segment uint32
+	// same is the seq of the first response with the same body, or 0.
+	same        uint64
+	offset      int64
+	storedBytes uint32
+	bodyBytes   uint32
+	bodySum     uint32
+	segment     uint32
 	// storedSum is the checksum of the stored bytes. bodySum is the checksum of the body.
 	storedSum uint32
 	status    uint16
 	coding    string
 }
 
-// OpenLanding opens the landing in dir, or creates it. Incomplete answers of an interrupted
+// OpenLanding opens the landing in dir, or creates it. Incomplete responses of an interrupted
 // run are removed, and will be requested again.
 func OpenLanding(dir string, options LandingOptions) (_ *Landing, err error) {
 	l := &Landing{dir: dir, options: options.withDefaults(), decompressor: newDecompressor(maxLanded),
@@ -156,7 +156,7 @@ func (l *Landing) addSegment() error {
 		return err
 	}
 	l.segments = append(l.segments, f)
-	l.offset = 0
+	l.segmentEnd = 0
 	return nil
 }
 
@@ -168,8 +168,8 @@ func checksumOf(data []byte) uint32 {
 	return crc32.Checksum(data, crc32.MakeTable(crc32.Castagnoli))
 }
 
-// Append stores an answer and returns it with Seq and Same set. When it returns without an
-// error, the answer survives the end of the process, and after the next sync also a power
+// Append stores a response and returns it with Seq and Same set. When it returns without an
+// error, the response survives the end of the process, and after the next sync also a power
 // cut.
 func (l *Landing) Append(r Response, at time.Time, took time.Duration) (Response, error) {
 	n := line{
@@ -189,7 +189,7 @@ func (l *Landing) Append(r Response, at time.Time, took time.Duration) (Response
 		}
 		n.Stored, n.StoredSum, n.BodySum = uint32(len(frame)), checksumOf(frame), checksumOf(r.Body)
 	}
-	syncDue, err := l.appendAnswer(&n, key, frame)
+	syncDue, err := l.appendResponse(&n, key, frame)
 	if err == nil && syncDue {
 		err = l.sync()
 	}
@@ -197,10 +197,10 @@ func (l *Landing) Append(r Response, at time.Time, took time.Duration) (Response
 	return r, l.landingErr(err)
 }
 
-// appendAnswer writes the frame and then the line. If the line refers to an earlier frame, no frame
+// appendResponse writes the frame and then the line. If the line refers to an earlier frame, no frame
 // is written. body is the key of the body in l.bodies. The writes have explicit offsets, so that the
 // next write overwrites the remains of a failed write.
-func (l *Landing) appendAnswer(n *line, body xxh3.Uint128, frame []byte) (syncDue bool, err error) {
+func (l *Landing) appendResponse(n *line, body xxh3.Uint128, frame []byte) (syncDue bool, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.closed {
@@ -212,19 +212,19 @@ func (l *Landing) appendAnswer(n *line, body xxh3.Uint128, frame []byte) (syncDu
 		}
 	}
 	key := n.toRequest().indexKey()
-	n.Seq, n.Replaces, n.PreviousReplaces = l.seq+1, l.index[key].seq, l.replaces
+	n.Seq, n.Replaces, n.PreviousReplaces = l.seq+1, l.index[key].seq, l.lastReplaces
 	text, err := n.marshal()
 	if err != nil {
 		return false, err
 	}
-	if err := l.writeAt(l.journal, text, l.end, "of a line"); err != nil {
+	if err := l.writeAt(l.journal, text, l.journalEnd, "of a line"); err != nil {
 		return false, err
 	}
-	l.seq, l.replaces = n.Seq, n.Replaces
-	l.end += int64(len(text))
+	l.seq, l.lastReplaces = n.Seq, n.Replaces
+	l.journalEnd += int64(len(text))
 	l.unsynced += int64(len(text))
 	if n.Same == 0 {
-		l.offset += int64(len(frame))
+		l.segmentEnd += int64(len(frame))
 		l.unsynced += int64(len(frame))
 		l.addBody(body, n.toLocation())
 	}
@@ -235,13 +235,13 @@ func (l *Landing) appendAnswer(n *line, body xxh3.Uint128, frame []byte) (syncDu
 // placeFrame writes a frame to the end of the last segment, or to a new segment if the last one is
 // full.
 func (l *Landing) placeFrame(n *line, frame []byte) error {
-	if l.offset > 0 && l.offset+int64(len(frame)) > l.options.SegmentBytes {
+	if l.segmentEnd > 0 && l.segmentEnd+int64(len(frame)) > l.options.SegmentBytes {
 		if err := l.addSegment(); err != nil {
 			return err
 		}
 	}
-	n.Segment, n.Offset = uint32(len(l.segments)-1), l.offset
-	return l.writeAt(l.segments[n.Segment], frame, l.offset, "of a body")
+	n.Segment, n.Offset = uint32(len(l.segments)-1), l.segmentEnd
+	return l.writeAt(l.segments[n.Segment], frame, l.segmentEnd, "of a body")
 }
 
 func (l *Landing) disk() durable.Disk {
@@ -257,7 +257,7 @@ func (l *Landing) disk() durable.Disk {
 	}}
 }
 
-// writeAt writes to a file at an offset. label is the end of the name of the step.
+// writeAt writes data to a file at an offset. label is the end of the step's name.
 func (l *Landing) writeAt(f *os.File, data []byte, at int64, label string) error {
 	return l.disk().WriteInHalves(label, data, func(part []byte, offset int) error {
 		_, err := f.WriteAt(part, at+int64(offset))
@@ -266,11 +266,11 @@ func (l *Landing) writeAt(f *os.File, data []byte, at int64, label string) error
 }
 
 // Damaged returns the number of journal lines that were damaged when the landing was
-// opened. Each damaged line means a lost answer. An incomplete last line does not count,
-// because a killed run can leave one.
+// opened. Each damaged line means a lost response. An incomplete last line, which a killed run can
+// leave, does not count.
 func (l *Landing) Damaged() int { return l.damaged }
 
-// Lookup returns the last stored answer to a request. An answer with a damaged body counts
+// Lookup returns the last stored response to a request. A response with a damaged body counts
 // as not stored.
 func (l *Landing) Lookup(r Request) (Response, bool) {
 	e, found := l.find(r)
@@ -282,16 +282,16 @@ func (l *Landing) Lookup(r Request) (Response, bool) {
 		l.forgetBody(e)
 		return Response{}, false
 	}
-	answer := Response{Request: r, Seq: e.seq, Same: e.same, Status: int(e.status), Body: body}
+	response := Response{Request: r, Seq: e.seq, Same: e.same, Status: int(e.status), Body: body}
 	if e.same == 0 {
 		l.mu.Lock()
 		defer l.mu.Unlock()
-		l.addBody(bodyKey(answer), e)
+		l.addBody(bodyKey(response), e)
 	}
-	return answer, true
+	return response, true
 }
 
-// find returns the location of the last answer to a request.
+// find returns the location of the last response to a request.
 func (l *Landing) find(r Request) (location, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -307,7 +307,7 @@ func (l *Landing) loadBody(e location) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	compressed := make([]byte, e.stored)
+	compressed := make([]byte, e.storedBytes)
 	if _, err := segment.ReadAt(compressed, e.offset); err != nil {
 		return nil, err
 	}
@@ -315,11 +315,11 @@ func (l *Landing) loadBody(e location) ([]byte, error) {
 		return nil, errDamagedBody
 	}
 	// Extra capacity lets gzip detect the end without a reallocation.
-	body, err := l.decompressor.decompress(e.coding, compressed, make([]byte, 0, int(e.size)+bytes.MinRead))
+	body, err := l.decompressor.decompress(e.coding, compressed, make([]byte, 0, int(e.bodyBytes)+bytes.MinRead))
 	if err != nil {
 		return nil, err
 	}
-	if len(body) != int(e.size) || checksumOf(body) != e.bodySum {
+	if len(body) != int(e.bodyBytes) || checksumOf(body) != e.bodySum {
 		return nil, errDamagedBody
 	}
 	return body, nil
@@ -334,8 +334,8 @@ func (l *Landing) segmentFile(e location) (*os.File, error) {
 	return l.segments[e.segment], nil
 }
 
-// sync syncs bodies before the journal, so that the body of each line on disk is on disk
-// too. Other answers can be stored at the same time.
+// sync syncs bodies before the journal, so that every journal line on disk has its body on disk.
+// Other responses can be stored at the same time.
 func (l *Landing) sync() error {
 	l.syncing.Lock()
 	defer l.syncing.Unlock()

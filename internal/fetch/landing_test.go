@@ -26,13 +26,14 @@ func testRequest(i int) fetch.Request {
 	return fetch.Request{Stream: "s", Path: "/x/{id}", Param: fmt.Sprint("p", i), Query: "a=b", Pass: 1, Page: i}
 }
 
-func text(i int) string { return strings.Repeat(fmt.Sprintf(`{"id":"%d"}`, i), i) }
+// bodyText returns the body of response i.
+func bodyText(i int) string { return strings.Repeat(fmt.Sprintf(`{"id":"%d"}`, i), i) }
 
-// landAnswers stores the answers with the numbers first to last. Answer 2 is a 404.
-func landAnswers(t *testing.T, l *fetch.Landing, first, last int) {
+// landResponses stores the responses with the numbers first to last. Response 2 is a 404.
+func landResponses(t *testing.T, l *fetch.Landing, first, last int) {
 	t.Helper()
 	for i := first; i <= last; i++ {
-		r := fetch.Response{Request: testRequest(i), Status: http.StatusOK, Body: []byte(text(i))}
+		r := fetch.Response{Request: testRequest(i), Status: http.StatusOK, Body: []byte(bodyText(i))}
 		if i == 2 {
 			r.Status, r.Body = http.StatusNotFound, nil
 		}
@@ -42,16 +43,16 @@ func landAnswers(t *testing.T, l *fetch.Landing, first, last int) {
 	}
 }
 
-// storedAnswer is an answer in a landing with its body.
-type storedAnswer struct {
-	fetch.Answer
+// storedResponse is a response in a landing with its body.
+type storedResponse struct {
+	fetch.StoredResponse
 	body string
 }
 
-// storedAnswers returns the answers of a landing that were not replaced.
-func storedAnswers(t *testing.T, dir string) (all []storedAnswer) {
+// storedResponses returns the responses of a landing that were not replaced.
+func storedResponses(t *testing.T, dir string) (all []storedResponse) {
 	t.Helper()
-	stored, err := fetch.OpenAnswers(dir)
+	stored, err := fetch.OpenStoredResponses(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -64,12 +65,12 @@ func storedAnswers(t *testing.T, dir string) (all []storedAnswer) {
 		if err := errors.Join(err, bodyErr); err != nil {
 			t.Fatal(err)
 		}
-		all = append(all, storedAnswer{a, string(body)})
+		all = append(all, storedResponse{a, string(body)})
 	}
 	return all
 }
 
-// lookupAll returns the numbers of the stored answers up to n, and checks their content.
+// lookupAll returns the numbers of the stored responses up to n, and checks their content.
 func lookupAll(t *testing.T, l *fetch.Landing, n int) (found []int) {
 	t.Helper()
 	for i := 1; i <= n; i++ {
@@ -78,12 +79,12 @@ func lookupAll(t *testing.T, l *fetch.Landing, n int) (found []int) {
 			continue
 		}
 		found = append(found, i)
-		want := text(i)
+		want := bodyText(i)
 		if i == 2 {
 			want = ""
 		}
 		if string(r.Body) != want || (r.Status == http.StatusNotFound) != (i == 2) {
-			t.Errorf("answer %d is %d %q, want %q, and 404 for answer 2 only", i, r.Status, r.Body, want)
+			t.Errorf("response %d is %d %q, want %q, and 404 for response 2 only", i, r.Status, r.Body, want)
 		}
 	}
 	return found
@@ -105,24 +106,24 @@ func closeLanding(t *testing.T, l *fetch.Landing) {
 	}
 }
 
-func TestLandingKeepsAnswers(t *testing.T) {
+func TestLandingKeepsResponses(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "raw", "run")
 	small := fetch.LandingOptions{SegmentBytes: 100, SyncBytes: 150}
 	l := openLanding(t, dir, small)
-	landAnswers(t, l, 1, 20)
+	landResponses(t, l, 1, 20)
 	if got := lookupAll(t, l, 25); len(got) != 20 {
-		t.Errorf("found answers %v before closing, want 20", got)
+		t.Errorf("found responses %v before closing, want 20", got)
 	}
 	closeLanding(t, l)
 	closeLanding(t, l)
 
 	l = openLanding(t, dir, small)
-	landAnswers(t, l, 21, 25)
+	landResponses(t, l, 21, 25)
 	if got := lookupAll(t, l, 25); len(got) != 25 {
-		t.Errorf("found answers %v after reopening, want 25", got)
+		t.Errorf("found responses %v after reopening, want 25", got)
 	}
 	var seqs []uint64
-	for _, a := range storedAnswers(t, dir) {
+	for _, a := range storedResponses(t, dir) {
 		if a.Page != int(a.Seq) {
 			t.Errorf("listed %+v, want page %d", a.Request, a.Seq)
 		}
@@ -148,7 +149,7 @@ func checkModes(t *testing.T, dir string) {
 	}
 }
 
-func TestLastAnswerToARequestCounts(t *testing.T) {
+func TestLastResponseToARequestCounts(t *testing.T) {
 	dir := t.TempDir()
 	l := testLanding(t, dir)
 	for _, b := range []string{"first", "second"} {
@@ -159,7 +160,7 @@ func TestLastAnswerToARequestCounts(t *testing.T) {
 	if r, ok := l.Lookup(testRequest(1)); !ok || string(r.Body) != "second" || r.Seq != 2 {
 		t.Errorf("found %q with seq %d, want \"second\" with seq 2", r.Body, r.Seq)
 	}
-	if all := storedAnswers(t, dir); len(all) != 1 || all[0].body != "second" {
+	if all := storedResponses(t, dir); len(all) != 1 || all[0].body != "second" {
 		t.Errorf("listed %+v, want only \"second\"", all)
 	}
 }
@@ -181,7 +182,7 @@ func TestTruncatedLandingLosesOnlyItsEnd(t *testing.T) {
 	const n = 3
 	dir := t.TempDir()
 	l := openLanding(t, dir, withoutSync())
-	landAnswers(t, l, 1, n)
+	landResponses(t, l, 1, n)
 	closeLanding(t, l)
 	for _, name := range []string{"journal.jsonl", "000001.bodies"} {
 		whole, err := os.ReadFile(filepath.Join(dir, name))
@@ -200,26 +201,26 @@ func TestTruncatedLandingLosesOnlyItsEnd(t *testing.T) {
 	}
 }
 
-// checkRepair opens a damaged landing and checks that it contains a prefix of the answers. It
-// stores the missing answers, reopens the landing and checks all of them.
+// checkRepair opens a damaged landing and checks that it contains a prefix of the responses. It
+// stores the missing responses, reopens the landing and checks all of them.
 func checkRepair(t *testing.T, dir string, n int) {
 	t.Helper()
 	l := openLanding(t, dir, withoutSync())
 	found := lookupAll(t, l, n)
-	for i, answer := range found {
-		if answer != i+1 {
-			t.Fatalf("found answers %v, want the answers from 1 on without a gap", found)
+	for i, number := range found {
+		if number != i+1 {
+			t.Fatalf("found responses %v, want the responses from 1 on without a gap", found)
 		}
 	}
-	landAnswers(t, l, len(found)+1, n)
+	landResponses(t, l, len(found)+1, n)
 	closeLanding(t, l)
 	l = openLanding(t, dir, withoutSync())
 	defer closeLanding(t, l)
 	if again := lookupAll(t, l, n); len(again) != n {
-		t.Fatalf("found answers %v before the missing answers were added and %v afterwards, want all %d", found, again, n)
+		t.Fatalf("found responses %v before the missing responses were added and %v afterwards, want all %d", found, again, n)
 	}
 	previous := uint64(0)
-	for _, a := range storedAnswers(t, dir) {
+	for _, a := range storedResponses(t, dir) {
 		if a.Seq <= previous {
 			t.Fatalf("listed seq %d after seq %d, want ascending seqs", a.Seq, previous)
 		}
@@ -231,7 +232,7 @@ func TestDamagedLandingReturnsNoWrongBody(t *testing.T) {
 	const n = 4
 	dir := t.TempDir()
 	l := openLanding(t, dir, withoutSync())
-	landAnswers(t, l, 1, n)
+	landResponses(t, l, 1, n)
 	closeLanding(t, l)
 	rng := rand.New(rand.NewPCG(1, 2))
 	for _, name := range []string{"journal.jsonl", "000001.bodies"} {
@@ -248,11 +249,11 @@ func TestDamagedLandingReturnsNoWrongBody(t *testing.T) {
 			}
 			l := openLanding(t, copied, withoutSync())
 			if found := lookupAll(t, l, n); len(found) < n-2 {
-				t.Errorf("after damage of byte %d of %s only answers %v are left, want at least %d of %d", at, name, found, n-2, n)
+				t.Errorf("after damage of byte %d of %s only responses %v are left, want at least %d of %d", at, name, found, n-2, n)
 			}
-			landAnswers(t, l, 1, n)
+			landResponses(t, l, 1, n)
 			if found := lookupAll(t, l, n); len(found) != n {
-				t.Errorf("byte %d of %s: found answers %v after landing again, want all %d", at, name, found, n)
+				t.Errorf("byte %d of %s: found responses %v after landing again, want all %d", at, name, found, n)
 			}
 			closeLanding(t, l)
 		}
@@ -266,19 +267,19 @@ func TestLandingIsSafeForConcurrentUse(t *testing.T) {
 	for w := range 8 {
 		group.Go(func() {
 			for i := range 50 {
-				r := fetch.Response{Request: testRequest(w*50 + i), Status: 200, Body: []byte(text(i))}
+				r := fetch.Response{Request: testRequest(w*50 + i), Status: 200, Body: []byte(bodyText(i))}
 				if _, err := l.Append(r, time.Now(), 0); err != nil {
 					t.Error(err)
 				}
-				if got, ok := l.Lookup(r.Request); !ok || string(got.Body) != text(i) {
-					t.Errorf("lookup of answer %d: found %v with body %q, want %q", i, ok, got.Body, text(i))
+				if got, ok := l.Lookup(r.Request); !ok || string(got.Body) != bodyText(i) {
+					t.Errorf("lookup of response %d: found %v with body %q, want %q", i, ok, got.Body, bodyText(i))
 				}
 			}
 		})
 	}
 	group.Wait()
-	if n := len(storedAnswers(t, dir)); n != 400 {
-		t.Errorf("stored %d answers, want 400", n)
+	if n := len(storedResponses(t, dir)); n != 400 {
+		t.Errorf("stored %d responses, want 400", n)
 	}
 	closeLanding(t, l)
 	if _, err := l.Append(fetch.Response{Request: testRequest(1)}, time.Now(), 0); !isError[*fetch.LandingError](err) {
@@ -301,7 +302,7 @@ func TestUnusableFolderIsLandingError(t *testing.T) {
 func TestUnreadableSegmentDoesNotTruncateLanding(t *testing.T) {
 	dir := t.TempDir()
 	l := openLanding(t, dir, fetch.LandingOptions{SegmentBytes: 1})
-	landAnswers(t, l, 3, 5)
+	landResponses(t, l, 3, 5)
 	closeLanding(t, l)
 	second := filepath.Join(dir, "000002.bodies")
 	if err := os.Remove(second); err != nil {
@@ -329,7 +330,7 @@ func checkLines(t *testing.T, dir string, want int) {
 	}
 }
 
-func TestResumedRunRequestsOnlyMissingAnswers(t *testing.T) {
+func TestResumedRunRequestsOnlyMissingResponses(t *testing.T) {
 	s := &listService{n: 95, dated: true}
 	dir := t.TempDir()
 	walk := func(h http.Handler) (fetch.Evidence, []string, error) {
@@ -369,9 +370,9 @@ func TestMalformedStoredBodyIsRequestedAgain(t *testing.T) {
 	service := newScript(textBody("<html>"), textBody(`{"id":"a"}`))
 	cfg := testConfig(service)
 	cfg.Retry.MaxRetries = 0
-	checkError(t, getToken(t, newClient(t, cfg, l)), "malformed")
-	checkError(t, getToken(t, newClient(t, cfg, l)), "")
-	checkError(t, getToken(t, newClient(t, cfg, l)), "")
+	checkError(t, requestTokenInfo(t, newClient(t, cfg, l)), "malformed")
+	checkError(t, requestTokenInfo(t, newClient(t, cfg, l)), "")
+	checkError(t, requestTokenInfo(t, newClient(t, cfg, l)), "")
 	if n := service.n.Load(); n != 2 {
 		t.Errorf("made %d requests, want 2", n)
 	}
@@ -381,7 +382,7 @@ func TestOfflineClientSendsNoRequests(t *testing.T) {
 	service := newScript(textBody(`{"id":"a"}`))
 	cfg := testConfig(service)
 	cfg.Offline = true
-	checkError(t, getToken(t, newClient(t, cfg, testLanding(t, t.TempDir()))), "not landed")
+	checkError(t, requestTokenInfo(t, newClient(t, cfg, testLanding(t, t.TempDir()))), "not landed")
 	if service.n.Load() != 0 {
 		t.Error("the offline client sent a request, want none")
 	}
@@ -389,7 +390,7 @@ func TestOfflineClientSendsNoRequests(t *testing.T) {
 
 func TestJournalContainsNoToken(t *testing.T) {
 	dir := t.TempDir()
-	checkError(t, getToken(t, newClient(t, testConfig(newScript(textBody(`{"id":"a"}`))), testLanding(t, dir))), "")
+	checkError(t, requestTokenInfo(t, newClient(t, testConfig(newScript(textBody(`{"id":"a"}`))), testLanding(t, dir))), "")
 	journal, err := os.ReadFile(filepath.Join(dir, "journal.jsonl"))
 	if err != nil {
 		t.Fatal(err)
@@ -404,14 +405,14 @@ func TestJournalContainsNoToken(t *testing.T) {
 }
 
 func TestEchoedTokenIsScrubbed(t *testing.T) {
-	const odd = "pc_with/slash+plus"
+	const special = "pc_with/slash+plus"
 	echo := func(w http.ResponseWriter, r *http.Request) {
 		sent := strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")
 		w.Header().Set("X-Echo", sent)
 		fmt.Fprintf(w, `{"id":"a","sent":%q,"header":"Bearer %s","url":"/x?token=%s","slashes":"%s"}`, sent, sent, url.QueryEscape(sent),
 			strings.ReplaceAll(sent, "/", `\/`))
 	}
-	for name, secret := range map[string]string{"plain": token, "odd": odd} {
+	for name, secret := range map[string]string{"letters only": token, "special characters": special} {
 		t.Run(name, func(t *testing.T) {
 			cfg, dir := testConfig(http.HandlerFunc(echo)), t.TempDir()
 			cfg.Token = func(context.Context) (string, error) { return secret, nil }
@@ -426,7 +427,7 @@ func TestEchoedTokenIsScrubbed(t *testing.T) {
 				t.Fatal(err)
 			}
 			const want = `{"id":"a","sent":"<secret>","header":"Bearer <secret>","url":"/x?token=<secret>","slashes":"<secret>"}`
-			for _, a := range storedAnswers(t, dir) {
+			for _, a := range storedResponses(t, dir) {
 				if a.body != want || seen != want {
 					t.Errorf("stored %s and read %s, want %s", a.body, seen, want)
 				}
@@ -438,7 +439,7 @@ func TestEchoedTokenIsScrubbed(t *testing.T) {
 func TestTelemetryCounts(t *testing.T) {
 	c := newClient(t, testConfig(newScript(statusWithToken(503), textBody(`{"id":"a"}`))), testLanding(t, t.TempDir()))
 	for range 3 {
-		checkError(t, getToken(t, c), "")
+		checkError(t, requestTokenInfo(t, c), "")
 	}
 	m := c.Telemetry()
 	if len(m) != 1 || m[0].Stream != "token" || m[0].Requests != 2 || m[0].Retries != 1 || m[0].Hits != 2 {
@@ -482,7 +483,7 @@ func TestFailedSyncIsPermanent(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := fetch.Response{Request: testRequest(1), Status: http.StatusOK, Body: []byte(text(1))}
+	r := fetch.Response{Request: testRequest(1), Status: http.StatusOK, Body: []byte(bodyText(1))}
 	for range 2 {
 		if _, err := l.Append(r, time.Now(), time.Millisecond); !errors.Is(err, broken) {
 			t.Errorf("append after a failed fsync: got %v, want %v", err, broken)

@@ -17,14 +17,14 @@ type pass struct {
 	minPageSize   int // a list with fewer records fits on one page
 	maxPages      int
 	concurrency   int
-	width         int // number of pages in the latest wave
+	waveSize      int // number of pages in the latest wave
 
 	mu    sync.Mutex
 	pages []pageState
 	// previous is the previous pass, whose facts are reused for unchanged pages. It may be
 	// nil.
 	previous *pass
-	// ids are the ids of all pages except reused pages, in the order of the answers.
+	// ids are the ids of all pages except reused pages, in the order of the responses.
 	// sortIDs replaces them by the ids of all pages, sorted and without duplicates.
 	ids              []uint64
 	firstIDs         []uint64 // ids of page 1, sorted
@@ -32,10 +32,10 @@ type pass struct {
 	records          int
 	recordsWithoutID int
 	rejectedRecords  int
-	copies           int   // duplicates within a page
+	copies           int   // records whose id occurred earlier on the same page
 	repeatedIDs      int   // ids on several pages
 	total            int64 // total of page 1, or -1
-	lastTotal        int64 // total of the last answer
+	lastTotal        int64 // total of the last response
 	totalChanged     bool  // the total changed
 	endSeen          bool  // this wave has an empty or repeated page
 	atPageBound      bool  // the pass was stopped at pageBound
@@ -47,7 +47,7 @@ type pageState struct {
 	// sortIDs sets it; the ids are then in any order. IDs stays nil if the next pass cannot reuse the
 	// page.
 	stream.PageFacts
-	// bodySeq is the Seq of the first answer with this body.
+	// bodySeq is the Seq of the first response with this body.
 	bodySeq uint64
 	// The ids of the page are ids[from:from+count] of the pass.
 	from, count int
@@ -65,25 +65,25 @@ func newPass(number int, cfg Config, pageSize int) *pass {
 	}
 }
 
-// reuseFrom sets the previous pass, whose facts are reused for unchanged pages. A pass with copies
-// of a record in several answers is not reused: the latest copy counts, but the reader does not see
-// the copies on a reused page again.
+// reuseFrom sets the previous pass, whose facts are reused for unchanged pages. A pass with a record
+// in several responses is not reused: the latest copy counts, but the reader does not see the copies
+// on a reused page again.
 func (p *pass) reuseFrom(previous *pass) {
 	if previous != nil {
-		previous.previous = nil // the memory of the pass before is no longer needed
-		if !previous.hasCopies() {
+		previous.previous = nil // frees the memory of the pass before previous
+		if !previous.hasRepeatedRecords() {
 			p.previous = previous
 		}
 	}
 }
 
-// hasCopies reports whether two answers of the pass contain the same record.
-func (p *pass) hasCopies() bool {
+// hasRepeatedRecords reports whether several responses of the pass contain the same record.
+func (p *pass) hasRepeatedRecords() bool {
 	return p.repeatedIDs > 0 || slices.ContainsFunc(p.pages, func(f pageState) bool { return f.repeats })
 }
 
 // reusableFacts returns the facts of the page in the previous pass if the body was the same, or nil.
-// bodySeq is the Seq of the first answer with the body.
+// bodySeq is the Seq of the first response with the body.
 func (p *pass) reusableFacts(number int, bodySeq uint64) *stream.PageFacts {
 	if p.previous == nil || number > len(p.previous.pages) {
 		return nil
@@ -153,8 +153,8 @@ func (p *pass) addPage(number int, facts stream.PageFacts, bodySeq uint64) {
 // service may put fewer records on a page than requested. A wrong total costs at most maxPages
 // requests.
 func (p *pass) plannedPages() int64 {
-	per := int64(max(p.pages[0].Records, 1))
-	return min((max(p.total, 1)-1)/per+1, int64(p.maxPages))
+	perPage := int64(max(p.pages[0].Records, 1))
+	return min((max(p.total, 1)-1)/perPage+1, int64(p.maxPages))
 }
 
 // pageBound returns the number of pages at which the pass stops. The total may be too low, so the
@@ -182,8 +182,8 @@ func (p *pass) nextWave() int {
 		}
 		return int(n - read)
 	}
-	p.width = min(max(1, 2*p.width), p.concurrency)
-	return int(min(int64(p.width), p.pageBound()-read))
+	p.waveSize = min(max(1, 2*p.waveSize), p.concurrency)
+	return int(min(int64(p.waveSize), p.pageBound()-read))
 }
 
 // hasEnded reports whether the pass is at the end of the list or at its page bound. It sets
@@ -196,8 +196,8 @@ func (p *pass) hasEnded() bool {
 	return p.atPageBound
 }
 
-// reachedEnd reports whether the pass is at the end of the list. The length of a page with an
-// envelope does not show the end, since the service may cap or filter pages. The total and next_page
+// reachedEnd reports whether the pass is at the end of the list. A short page with an envelope does
+// not show the end, since the service may cap or filter pages. The total and next_page
 // show the end if they agree. If the total, the pages and next_page agree on a wrong end, the mistake
 // cannot be detected.
 func (p *pass) reachedEnd() bool {
@@ -256,14 +256,14 @@ func (p *pass) sortIDs() {
 	}
 }
 
-// reuseAllIDs is called if no page of this pass was decoded. It takes over the ids of the previous
-// pass if this pass has as many ids and no copies, and reports whether it did.
+// reuseAllIDs is called if no page of this pass was decoded. It uses the ids of the previous
+// pass if this pass has as many ids and no repeated records, and reports whether it did.
 func (p *pass) reuseAllIDs() bool {
 	n := 0
 	for _, f := range p.pages {
 		n += f.count
 	}
-	if n != len(p.previous.ids) || p.hasCopies() {
+	if n != len(p.previous.ids) || p.hasRepeatedRecords() {
 		return false
 	}
 	p.ids = p.previous.ids
@@ -293,7 +293,7 @@ func (p *pass) gatherIDs() {
 }
 
 // isUnchanged reports whether the whole list was read without a sign of a change: the page bound was
-// not reached, the total was the same in all answers, no id was repeated, and the number of records
+// not reached, the total was the same in all responses, no id was repeated, and the number of records
 // equals the total, if there is one.
 func (p *pass) isUnchanged() bool {
 	if p.totalChanged || p.atPageBound || p.repeatedIDs > 0 {
@@ -303,11 +303,11 @@ func (p *pass) isUnchanged() bool {
 }
 
 // countRecords counts records as total_records does, which includes copies within an
-// answer.
+// response.
 func (p *pass) countRecords() int { return len(p.ids) + p.copies + p.recordsWithoutID }
 
 // hasTotalOnPage1 reports whether page 1 contains as many records as the total. Then the list is
-// complete, because a single answer shows one state of the service.
+// complete, because a single response shows one state of the service.
 func (p *pass) hasTotalOnPage1() bool {
 	first := p.pages[0]
 	return p.total >= 0 && first.Next <= 0 && int64(first.Records) == p.total &&

@@ -7,23 +7,23 @@ import (
 )
 
 // A walk reads a list in one or more passes over all its pages. This file proves that no record
-// is missing that existed during the whole walk. The proof assumes that an answer shows one state
+// is missing that existed during the whole walk. The proof assumes that a response shows one state
 // of the service, that a deleted id is not used again, and that total_records is true.
 //
-// If an answer contains total_records records, it is the complete list at one instant.
+// If a response contains total_records records, it is the complete list at one instant.
 //
 // A pass is unchanged if no change was seen during it (isUnchanged). An unchanged pass over
 // a list that grows only at its head is proven by reading page 1 again. Records inserted
 // during the pass, if they still exist, are at the top of page 1. If page 1 has the same ids as
 // before, no record was inserted. Without inserts, an equal total shows that no older record
-// was deleted. The same argument applies to each earlier answer with that total.
-// So all answers show one state, and all records of this state were counted.
+// was deleted. The same argument applies to each earlier response with that total.
+// So all responses show one state, and all records of this state were counted.
 //
 // In any other order an unchanged pass proves nothing. If a record is deleted from a page
 // that was already read and another record is inserted on a later page, the total does not change,
 // and the record that moves up over the page boundary is never read. Such lists, and lists
-// that change, are proven at an instant. An id existed at an instant if it occurs in an answer
-// before the instant and in an answer after the instant. If the number of these ids equals the
+// that change, are proven at an instant. An id existed at an instant if it occurs in a response
+// before the instant and in a response after the instant. If the number of these ids equals the
 // total at that instant, they are all the ids that existed, including every record that
 // existed all the time. The instants are the reads of page 1 of each pass, when no other
 // request is in flight. Two unchanged passes with the same ids are a special case of this proof.
@@ -37,7 +37,7 @@ import (
 // record that was inserted and deleted between two pages.
 
 // sightings are the ids read so far, sorted, with the first and the last pass that contained
-// each id. The id existed from its first to its last pass.
+// each id. An id existed from its first to its last pass.
 type sightings struct {
 	ids         []uint64
 	first, last []uint8
@@ -68,9 +68,9 @@ func (s *sightings) addPass(pass uint8, ids []uint64) {
 	*s = next
 }
 
-// countAlive counts the ids that existed when page 1 of a pass was read: the ids that were seen in an
+// countExisting counts the ids that existed when page 1 of a pass was read: the ids that were seen in an
 // earlier pass and in this or a later pass, and the ids of page 1 that no earlier pass contained.
-func (s *sightings) countAlive(pass uint8, page1 []uint64) int {
+func (s *sightings) countExisting(pass uint8, page1 []uint64) int {
 	n := 0
 	for i := range s.first {
 		if s.first[i] < pass && s.last[i] >= pass {
@@ -117,7 +117,7 @@ func (w *walk) evaluateFirstPage(previous, p *pass) bool {
 	p.sortIDs()
 	e.Passes, e.Pages = p.number, max(e.Pages, 1)
 	w.seen.addPass(uint8(p.number), p.ids)
-	w.gradeProven(p.rejectedRecords, "answered whole in one response")
+	w.gradeProven(p.rejectedRecords, "complete in one response")
 	return true
 }
 
@@ -136,7 +136,7 @@ func (w *walk) evaluatePass(previous, p *pass) bool {
 	w.listChanged = w.listChanged || !p.isUnchanged() || previous != nil && !sameIDs
 	switch {
 	case p.isUnpaged():
-		w.gradeProven(p.rejectedRecords, "answered whole in one response: the service does not page it")
+		w.gradeProven(p.rejectedRecords, "complete in one response: the service does not page the list")
 	case w.provesInstant(previous, p):
 		w.gradeProven(p.rejectedRecords, "as many ids as total_records existed at the same time")
 	case p.total < 0 && sameIDs && previous.isUnchanged() && p.isUnchanged():
@@ -159,7 +159,7 @@ func (w *walk) provesInstant(previous, p *pass) bool {
 	}
 	for number := 2; number <= p.number; number++ {
 		page1 := w.firstPages[number-1]
-		if page1.total >= 0 && int64(w.seen.countAlive(uint8(number), page1.ids)+unidentified) == page1.total {
+		if page1.total >= 0 && int64(w.seen.countExisting(uint8(number), page1.ids)+unidentified) == page1.total {
 			return true
 		}
 	}

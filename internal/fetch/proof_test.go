@@ -13,30 +13,30 @@ import (
 	"placementsync/internal/stream"
 )
 
-// pageAnswer is the answer to a request for a page: the ids and the total. Each id is one character.
+// pageResponse is the content of a response for a page: the ids and the total. Each id is one character.
 // Its character code is also the created_at of the record.
-type pageAnswer struct {
+type pageResponse struct {
 	ids   string
 	total int64
 }
 
-// sequence answers each request, for any page, with its next element. It repeats the last element.
+// sequence responds to each request, for any page, with its next element, and repeats the last one.
 // Pages have two records.
-type sequence []pageAnswer
+type sequence []pageResponse
 
 func (s *sequence) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	answer := (*s)[0]
+	response := (*s)[0]
 	if len(*s) > 1 {
 		*s = (*s)[1:]
 	}
 	page, _ := strconv.ParseInt(r.URL.Query().Get("page"), 10, 64)
 	records := []record{}
-	for _, id := range strings.Fields(answer.ids) {
+	for _, id := range strings.Fields(response.ids) {
 		created := int64(id[0])
 		records = append(records, record{ID: id, Created: &created})
 	}
-	body := map[string]any{"records": records, "total_records": answer.total, "next_page": nil}
-	if page*2 < answer.total {
+	body := map[string]any{"records": records, "total_records": response.total, "next_page": nil}
+	if page*2 < response.total {
 		body["next_page"] = page + 1
 	}
 	json.NewEncoder(w).Encode(body)
@@ -46,40 +46,40 @@ func (s *sequence) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func unchangedList() sequence {
 	var pages sequence
 	for i := range 10 {
-		pages = append(pages, pageAnswer{fmt.Sprintf("%c %c", 'z'-2*i, 'z'-2*i-1), 20})
+		pages = append(pages, pageResponse{fmt.Sprintf("%c %c", 'z'-2*i, 'z'-2*i-1), 20})
 	}
 	return pages
 }
 
-// withAnswer replaces one answer of the sequence.
-func (s sequence) withAnswer(at int, answer pageAnswer) sequence {
-	s[at] = answer
+// withResponse replaces one response of the sequence.
+func (s sequence) withResponse(at int, response pageResponse) sequence {
+	s[at] = response
 	return s
 }
 
 // TestEachChangePreventsExact violates one condition of an unchanged pass at a time, in a list
 // that would otherwise be exact.
 func TestEachChangePreventsExact(t *testing.T) {
-	first := pageAnswer{"z y", 20}
+	first := pageResponse{"z y", 20}
 	for name, c := range map[string]struct {
-		answers sequence
-		exact   bool
+		responses sequence
+		exact     bool
 	}{
 		"no change":                                {append(unchangedList(), first), true},
-		"the total grows on the second page":       {append(unchangedList().withAnswer(1, pageAnswer{"x w", 21}), first), false},
-		"the total grows on the last page":         {append(unchangedList().withAnswer(9, pageAnswer{"h g", 21}), first), false},
-		"the total shrinks on the last page":       {append(unchangedList().withAnswer(9, pageAnswer{"h g", 19}), first), false},
-		"the total grows after the last page":      {append(unchangedList(), pageAnswer{"z y", 21}), false},
-		"an id occurs twice":                       {append(unchangedList().withAnswer(5, pageAnswer{"q p", 20}).withAnswer(6, pageAnswer{"p n", 20}), first), false},
-		"an id occurs twice and the total matches": {append(unchangedList().withAnswer(6, pageAnswer{"o n m", 20}), first), false},
-		"one record fewer than the total":          {append(unchangedList().withAnswer(9, pageAnswer{"h", 20}), first), false},
-		"page 1 has another id when read again":    {append(unchangedList(), pageAnswer{"~ z", 20}), false},
-		"page 1 lacks an id when read again":       {append(unchangedList(), pageAnswer{"z", 20}), false},
-		"a record newer than the record above":     {append(unchangedList().withAnswer(9, pageAnswer{"h ~", 20}), first), false},
-		"a page newer than the page above":         {append(unchangedList().withAnswer(9, pageAnswer{"~ }", 20}), first), false},
+		"the total grows on the second page":       {append(unchangedList().withResponse(1, pageResponse{"x w", 21}), first), false},
+		"the total grows on the last page":         {append(unchangedList().withResponse(9, pageResponse{"h g", 21}), first), false},
+		"the total shrinks on the last page":       {append(unchangedList().withResponse(9, pageResponse{"h g", 19}), first), false},
+		"the total grows after the last page":      {append(unchangedList(), pageResponse{"z y", 21}), false},
+		"an id occurs twice":                       {append(unchangedList().withResponse(5, pageResponse{"q p", 20}).withResponse(6, pageResponse{"p n", 20}), first), false},
+		"an id occurs twice and the total matches": {append(unchangedList().withResponse(6, pageResponse{"o n m", 20}), first), false},
+		"one record fewer than the total":          {append(unchangedList().withResponse(9, pageResponse{"h", 20}), first), false},
+		"page 1 has another id when read again":    {append(unchangedList(), pageResponse{"~ z", 20}), false},
+		"page 1 lacks an id when read again":       {append(unchangedList(), pageResponse{"z", 20}), false},
+		"a record newer than the record above":     {append(unchangedList().withResponse(9, pageResponse{"h ~", 20}), first), false},
+		"a page newer than the page above":         {append(unchangedList().withResponse(9, pageResponse{"~ }", 20}), first), false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			cfg := testConfig(&c.answers)
+			cfg := testConfig(&c.responses)
 			cfg.Concurrency, cfg.PageSize, cfg.MaxPasses = 1, 2, 1
 			var got collector
 			e, err := newClient(t, cfg, nil).Walk(t.Context(), sniffedStream, "", got.read)
@@ -90,8 +90,8 @@ func TestEachChangePreventsExact(t *testing.T) {
 	}
 }
 
-// passes answers each pass over a list with its own pages. A request for page 1 begins the
-// next pass. After the last pass, its pages are sent again.
+// passes is a service whose list has other pages in each pass. A request for page 1 begins the next
+// pass. After the last pass, its pages are sent again.
 type passes struct {
 	pages [][]string
 	total int64
@@ -104,11 +104,11 @@ func (s *passes) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.begun++
 	}
 	pages := s.pages[min(s.begun, len(s.pages))-1]
-	answer := sequence{{total: s.total}}
+	response := sequence{{total: s.total}}
 	if page <= len(pages) {
-		answer[0].ids = pages[page-1]
+		response[0].ids = pages[page-1]
 	}
-	answer.ServeHTTP(w, r)
+	response.ServeHTTP(w, r)
 }
 
 // TestTwoEqualPassesRequireAllRecords reads a list with ascending dates. One pass does not prove
@@ -138,7 +138,7 @@ func TestTwoEqualPassesRequireAllRecords(t *testing.T) {
 }
 
 // TestRejectedRecordsAndCopies checks the grade of lists with rejected records, and with
-// copies within one answer.
+// copies within one response.
 func TestRejectedRecordsAndCopies(t *testing.T) {
 	for name, c := range map[string]struct {
 		total    int64
@@ -177,20 +177,20 @@ func TestIDWithRejectedRecordIsUnproven(t *testing.T) {
 		switch r.Param {
 		case "rejected":
 			return stream.PageFacts{Records: 1, RejectedRecords: 1}, nil
-		case "bare":
+		case "empty":
 			return stream.PageFacts{EmptyObject: true}, nil
 		}
 		return stream.PageFacts{Records: 1, IDs: []uint64{hashID(r.Param)}}, nil
 	}
 	ids := func(yield func(string, error) bool) {
-		_ = yield("whole", nil) && yield("rejected", nil) && yield("bare", nil)
+		_ = yield("complete", nil) && yield("rejected", nil) && yield("empty", nil)
 	}
 	d, err := newClient(t, testConfig(textBody(`{}`)), nil).Details(t.Context(), outletDetail, ids, read)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := fmt.Sprintf("%v %v %d %d %s", d.Unproven, d.EmptyObjects, d.Rejected, d.Failed, d.Grade); got != "[rejected] [bare] 1 0 best_effort" {
-		t.Errorf("unproven, bare, rejected, failed, grade are %s, want [rejected] [bare] 1 0 best_effort", got)
+	if got := fmt.Sprintf("%v %v %d %d %s", d.Unproven, d.EmptyObjects, d.Rejected, d.Failed, d.Grade); got != "[rejected] [empty] 1 0 best_effort" {
+		t.Errorf("unproven ids, empty objects, rejected, failed, grade are %s, want [rejected] [empty] 1 0 best_effort", got)
 	}
 }
 
@@ -199,7 +199,7 @@ func TestIDWithRejectedRecordIsUnproven(t *testing.T) {
 func TestPageSizeIsLearned(t *testing.T) {
 	for name, c := range map[string]struct {
 		paged, array *listService
-		requests     int // for the array; 0 means more than one
+		requests     int // number of requests for the array; 0 means more than one
 	}{
 		"shorter than the default page":                  {&listService{n: 3, dated: true}, &listService{n: 24, shape: "array"}, 1},
 		"as long as the default page":                    {&listService{n: 3, dated: true}, &listService{n: 25, shape: "array"}, 0},

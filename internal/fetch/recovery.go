@@ -21,12 +21,12 @@ func (l *Landing) restore() error {
 			return err
 		}
 		r.sizes = append(r.sizes, n)
-		r.doubtful += n
+		r.verifyFrom += n
 	}
 	// All but the last 2*SyncBytes were synced: a sync may have been running while the next
 	// SyncBytes landed. With syncing disabled, all bodies are verified.
-	if r.doubtful -= 2 * l.options.SyncBytes; l.options.SyncBytes < 0 {
-		r.doubtful = 0
+	if r.verifyFrom -= 2 * l.options.SyncBytes; l.options.SyncBytes < 0 {
+		r.verifyFrom = 0
 	}
 	for s, err := range l.readLines(end) {
 		if err != nil {
@@ -37,29 +37,29 @@ func (l *Landing) restore() error {
 			l.damaged++
 		}
 	}
-	l.offset = r.ends[len(r.ends)-1]
+	l.segmentEnd = r.ends[len(r.ends)-1]
 	// Later frames would overwrite the bytes after the last valid frame. The bytes are
 	// removed anyway, because they could confuse other readers of the folder.
-	if err := l.segments[len(l.segments)-1].Truncate(l.offset); err != nil {
+	if err := l.segments[len(l.segments)-1].Truncate(l.segmentEnd); err != nil {
 		return err
 	}
 	if l.forgetReplaced(r.replaced) || r.hasGap {
 		return l.rewrite(end)
 	}
-	l.end = r.end
-	return l.journal.Truncate(l.end)
+	l.journalEnd = r.end
+	return l.journal.Truncate(l.journalEnd)
 }
 
 // restoreState is the state of reading the journal.
 type restoreState struct {
-	l        *Landing
-	sizes    []int64
-	doubtful int64   // offset from which bodies are verified, counted over all segments
-	ends     []int64 // end of the last valid frame of each segment
-	end      int64   // end of the last valid line of the journal
-	replaced map[uint64]bool
-	skipped  bool // a line was skipped
-	hasGap   bool // a valid line follows a skipped line
+	l          *Landing
+	sizes      []int64
+	verifyFrom int64   // offset from which bodies are verified, counted over all segments
+	ends       []int64 // end of the last valid frame of each segment
+	end        int64   // end of the last valid line of the journal
+	replaced   map[uint64]bool
+	skipped    bool // a line was skipped
+	hasGap     bool // a valid line follows a skipped line
 }
 
 func (r *restoreState) addLine(s scannedLine) {
@@ -71,21 +71,21 @@ func (r *restoreState) addLine(s scannedLine) {
 	r.hasGap = r.hasGap || r.skipped
 	r.end = s.end
 	r.ends[s.Segment] = max(r.ends[s.Segment], s.Offset+int64(s.Stored))
-	r.l.seq, r.l.replaces = max(r.l.seq, s.Seq), s.Replaces
+	r.l.seq, r.l.lastReplaces = max(r.l.seq, s.Seq), s.Replaces
 	r.l.index[s.toRequest().indexKey()] = s.toLocation()
 }
 
 // hasBody reports whether a body exists and, if the body was possibly not synced, whether it is
 // intact.
 func (r *restoreState) hasBody(e location) bool {
-	if int(e.segment) >= len(r.sizes) || e.offset < 0 || e.offset+int64(e.stored) > r.sizes[e.segment] {
+	if int(e.segment) >= len(r.sizes) || e.offset < 0 || e.offset+int64(e.storedBytes) > r.sizes[e.segment] {
 		return false
 	}
 	at := e.offset
 	for _, n := range r.sizes[:e.segment] {
 		at += n
 	}
-	if at < r.doubtful {
+	if at < r.verifyFrom {
 		return true
 	}
 	_, err := r.l.loadBody(e)
@@ -100,8 +100,8 @@ func size(f *os.File) (int64, error) {
 	return info.Size(), nil
 }
 
-// rewrite atomically replaces a journal with gaps by a journal with the lines of the index,
-// so that later lines do not get the numbers of lost lines.
+// rewrite atomically replaces a journal that has gaps with the lines of the index, so that a later
+// line does not get the Seq of a lost line.
 func (l *Landing) rewrite(end int64) error {
 	path := filepath.Join(l.dir, journalName)
 	err := l.disk().WriteAtomically(path, 0o600, func(next *os.File) error {
@@ -127,6 +127,6 @@ func (l *Landing) rewrite(end int64) error {
 	if l.journal, err = os.OpenFile(path, os.O_RDWR, 0); err != nil {
 		return err
 	}
-	l.end, err = size(l.journal)
+	l.journalEnd, err = size(l.journal)
 	return err
 }

@@ -11,16 +11,16 @@ import (
 	"placementsync/internal/fetch"
 )
 
-// TestReplacedAnswerIsNotUsedAgain damages each line of a journal in which two answers were
-// replaced. The replaced answers must not be used again.
-func TestReplacedAnswerIsNotUsedAgain(t *testing.T) {
+// TestReplacedResponseIsNotUsedAgain damages each line of a journal in which two responses were
+// replaced. The replaced responses must not be used again.
+func TestReplacedResponseIsNotUsedAgain(t *testing.T) {
 	dir := t.TempDir()
 	l := openLanding(t, dir, withoutSync())
-	for _, answer := range []struct {
+	for _, response := range []struct {
 		request int
 		body    string
 	}{{1, "doubted"}, {2, "doubted"}, {3, "third"}, {1, "first"}, {2, "second"}, {4, "fourth"}} {
-		if _, err := l.Append(fetch.Response{Request: testRequest(answer.request), Status: 200, Body: []byte(answer.body)}, time.Now(), 0); err != nil {
+		if _, err := l.Append(fetch.Response{Request: testRequest(response.request), Status: 200, Body: []byte(response.body)}, time.Now(), 0); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -44,7 +44,7 @@ func TestReplacedAnswerIsNotUsedAgain(t *testing.T) {
 			for q, body := range want {
 				r, _ := l.Lookup(testRequest(q + 1))
 				if string(r.Body) != body {
-					t.Errorf("with damaged line %d, answer %d is %q, want %q", i+1, q+1, r.Body, body)
+					t.Errorf("with damaged line %d, response %d is %q, want %q", i+1, q+1, r.Body, body)
 				}
 			}
 			closeLanding(t, l)
@@ -52,18 +52,18 @@ func TestReplacedAnswerIsNotUsedAgain(t *testing.T) {
 	}
 }
 
-// checkLatest checks that every replaced answer of a damaged landing is marked as replaced, and that
+// checkLatest checks that every replaced response of a damaged landing is marked as replaced, and that
 // the damaged line is counted.
 func checkLatest(t *testing.T, dir string, line int) {
 	t.Helper()
-	stored, err := fetch.OpenAnswers(dir)
+	stored, err := fetch.OpenStoredResponses(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer stored.Close()
 	for a, err := range stored.All() {
 		if err == nil && a.Seq < 3 && !a.Replaced {
-			t.Errorf("with damaged line %d, answer %d is not marked as replaced", line, a.Seq)
+			t.Errorf("with damaged line %d, response %d is not marked as replaced", line, a.Seq)
 		}
 	}
 	l := openLanding(t, copyDir(t, dir), withoutSync())

@@ -49,7 +49,7 @@ func (r Retry) parseRetryAfter(retryAfter string) (time.Duration, bool) {
 }
 
 // retryFailures retries a call. A 429 also slows all other calls.
-func (s *sender) retryFailures(next step) step {
+func (s *sender) retryFailures(next layer) layer {
 	return func(ctx context.Context, q *call) error {
 		for attempt := 0; ; attempt++ {
 			q.failedAttempts = attempt

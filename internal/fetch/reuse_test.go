@@ -20,7 +20,7 @@ import (
 // body.
 type reusingReader struct {
 	collector
-	decoded, reused atomic.Int64 // numbers of answers
+	decoded, reused atomic.Int64 // numbers of responses
 	// rejects is the number of rejects of each page.
 	rejects int
 }
@@ -42,7 +42,7 @@ func TestIdenticalPagesAreReused(t *testing.T) {
 	six, fTwice := []string{"a b", "c d", "e f"}, []string{"a b", "c f", "e f"}
 	for name, c := range map[string]struct {
 		list            func() http.Handler
-		decoded, reused int64 // numbers of answers, not compared if decoded is 0
+		decoded, reused int64 // numbers of responses, not compared if decoded is 0
 	}{
 		"a second pass over an unchanged list":    {func() http.Handler { return &listService{n: 35} }, 4, 4},
 		"the confirmation of a list newest first": {func() http.Handler { return &listService{n: 35, dated: true} }, 4, 1},
@@ -77,7 +77,7 @@ func TestIdenticalPagesAreReused(t *testing.T) {
 				t.Errorf("records read (-want +got):\n%s", diff)
 			}
 			if c.decoded > 0 && (reusing.decoded.Load() != c.decoded || reusing.reused.Load() != c.reused) {
-				t.Errorf("decoded %d and reused %d answers, want %d and %d", reusing.decoded.Load(), reusing.reused.Load(), c.decoded, c.reused)
+				t.Errorf("decoded %d and reused %d responses, want %d and %d", reusing.decoded.Load(), reusing.reused.Load(), c.decoded, c.reused)
 			}
 		})
 	}
@@ -93,12 +93,12 @@ func TestLatestCopyWinsOnReusedPage(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got.ids["f"] != 6 || got.reused.Load() != 2 || got.decoded.Load() != 6 {
-		t.Errorf("the latest copy of f is in answer %d, want 6; decoded %d answers and reused %d, want 6 and 2", got.ids["f"], got.decoded.Load(), got.reused.Load())
+		t.Errorf("the latest copy of f is in response %d, want 6; decoded %d responses and reused %d, want 6 and 2", got.ids["f"], got.decoded.Load(), got.reused.Load())
 	}
 }
 
 // TestPageThatChangesBackIsReadAgain changes page 2 in the second pass, and back in the third.
-// The landing stores the first body of the page once, but the records of the last answer must be
+// The landing stores the first body of the page once, but the records of the last response must be
 // the latest copies.
 func TestPageThatChangesBackIsReadAgain(t *testing.T) {
 	cfg := testConfig(&passes{pages: [][]string{{"a b", "c d", "e"}, {"a b", "d c", "f"}, {"a b", "c d", "e f"}}, total: 6})
@@ -116,7 +116,7 @@ func TestPageThatChangesBackIsReadAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	if last[2].Same != first[2] || got.ids["c"] != last[2].Seq || got.ids["a"] != first[1] || last[1].Pass != 3 {
-		t.Errorf("page 2 is the same as answer %d, want %d; the latest copies of c and a are in answers %d and %d, want %d and %d; the last pass is %d, want 3",
+		t.Errorf("page 2 is the same as response %d, want %d; the latest copies of c and a are in responses %d and %d, want %d and %d; the last pass is %d, want 3",
 			last[2].Same, first[2], got.ids["c"], got.ids["a"], last[2].Seq, first[1], last[1].Pass)
 	}
 }
@@ -136,7 +136,7 @@ func overwrite(t *testing.T, path, text string) {
 
 // TestLostReusedPageIsAChange adds a copy of record a to the second pass, so that the reused
 // pages must be decoded after all. The stored body of page 2 is then damaged, and the service
-// answers with another record.
+// returns another record.
 func TestLostReusedPageIsAChange(t *testing.T) {
 	dir := t.TempDir()
 	service := &passes{pages: [][]string{{"a b", "c d", "e"}, {"a b", "c d", "e a"}, {"a b", "c g", "d e"}}, total: 6}

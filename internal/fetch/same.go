@@ -7,7 +7,7 @@ import (
 )
 
 // bodyKey returns a key for the body of a page within its stream and parameter. The key is zero for
-// answers whose body is not shared: single records, empty bodies and statuses other than 200.
+// responses whose body is not shared: single records, empty bodies and statuses other than 200.
 func bodyKey(r Response) xxh3.Uint128 {
 	if r.Page == 0 || r.Status != http.StatusOK || len(r.Body) == 0 {
 		return xxh3.Uint128{}
@@ -16,14 +16,14 @@ func bodyKey(r Response) xxh3.Uint128 {
 	return xxh3.Uint128{Hi: body.Hi ^ list.Hi, Lo: body.Lo ^ list.Lo}
 }
 
-// copyLocation makes the line refer to the stored body of first, an earlier answer with the same
+// copyLocation makes the line refer to the stored body of first, an earlier response with the same
 // body.
 func (n *line) copyLocation(first location) {
-	n.Same, n.Segment, n.Offset, n.Stored, n.BodySum = first.seq, first.segment, first.offset, first.stored, first.bodySum
+	n.Same, n.Segment, n.Offset, n.Stored, n.BodySum = first.seq, first.segment, first.offset, first.storedBytes, first.bodySum
 	n.Encoding, n.StoredSum = first.coding, first.storedSum
 }
 
-// findBody returns the location of the first answer with the body of the key.
+// findBody returns the location of the first response with the body of the key.
 func (l *Landing) findBody(key xxh3.Uint128) (location, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -31,14 +31,14 @@ func (l *Landing) findBody(key xxh3.Uint128) (location, bool) {
 	return e, found
 }
 
-// addBody registers the location of a body for later answers. The caller holds the lock.
+// addBody registers the location of a body for later responses. The caller holds the lock.
 func (l *Landing) addBody(key xxh3.Uint128, e location) {
 	if _, found := l.bodies[key]; !found && key != (xxh3.Uint128{}) {
 		l.bodies[key] = e
 	}
 }
 
-// forgetBody removes a damaged body, so that later answers with this body are stored again.
+// forgetBody removes a damaged body, so that later responses with this body are stored again.
 func (l *Landing) forgetBody(lost location) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

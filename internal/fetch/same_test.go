@@ -15,7 +15,7 @@ func pageRequest(pass, number int) fetch.Request {
 	return fetch.Request{Stream: "list", Path: "/list", Pass: pass, Page: number}
 }
 
-// appendBody stores a body and returns the answer.
+// appendBody stores a body and returns the response.
 func appendBody(t *testing.T, l *fetch.Landing, r fetch.Request, text string) fetch.Response {
 	t.Helper()
 	got, err := l.Append(fetch.Response{Request: r, Status: http.StatusOK, Body: []byte(text)}, time.Now(), 0)
@@ -45,13 +45,13 @@ func storedBytes(t *testing.T, dir string) (n int64) {
 func TestIdenticalBodiesAreStoredOnce(t *testing.T) {
 	dir := t.TempDir()
 	l := openLanding(t, dir, fetch.LandingOptions{SegmentBytes: 40})
-	for number, body := range []string{text(40), text(41), text(42)} {
+	for number, body := range []string{bodyText(40), bodyText(41), bodyText(42)} {
 		if got := appendBody(t, l, pageRequest(1, number+1), body); got.Seq != uint64(number+1) || got.Same != 0 {
-			t.Errorf("page %d has seq %d and is the same as %d, want seq %[1]d and no earlier answer", number+1, got.Seq, got.Same)
+			t.Errorf("page %d has seq %d and is the same as %d, want seq %[1]d and no earlier response", number+1, got.Seq, got.Same)
 		}
 	}
 	before := storedBytes(t, dir)
-	if got := appendBody(t, l, pageRequest(2, 1), text(41)); got.Seq != 4 || got.Same != 2 {
+	if got := appendBody(t, l, pageRequest(2, 1), bodyText(41)); got.Seq != 4 || got.Same != 2 {
 		t.Errorf("the second copy has seq %d and is the same as %d, want 4 and 2", got.Seq, got.Same)
 	}
 	if after := storedBytes(t, dir); after != before {
@@ -62,19 +62,19 @@ func TestIdenticalBodiesAreStoredOnce(t *testing.T) {
 	l = openLanding(t, dir, fetch.LandingOptions{})
 	for number := 1; number <= 3; number++ {
 		if got, ok := l.Lookup(pageRequest(1, number)); !ok || got.Same != 0 {
-			t.Errorf("page %d: found %v, same as %d, want no earlier answer", number, ok, got.Same)
+			t.Errorf("page %d: found %v, same as %d, want no earlier response", number, ok, got.Same)
 		}
 	}
-	if got, ok := l.Lookup(pageRequest(2, 1)); !ok || got.Seq != 4 || got.Same != 2 || string(got.Body) != text(41) {
+	if got, ok := l.Lookup(pageRequest(2, 1)); !ok || got.Seq != 4 || got.Same != 2 || string(got.Body) != bodyText(41) {
 		t.Errorf("the second copy: found %v, seq %d, same as %d, want seq 4, same as 2", ok, got.Seq, got.Same)
 	}
-	if got := appendBody(t, l, pageRequest(2, 2), text(42)); got.Same != 3 {
-		t.Errorf("a copy of an answer of an earlier attempt is the same as %d, want 3", got.Same)
+	if got := appendBody(t, l, pageRequest(2, 2), bodyText(42)); got.Same != 3 {
+		t.Errorf("a copy of a response of an earlier attempt is the same as %d, want 3", got.Same)
 	}
 	var same []uint64
-	for _, a := range storedAnswers(t, dir) {
-		if a.body != text(int([]int{0, 40, 41, 42, 41, 42}[a.Seq])) {
-			t.Errorf("listed answer %d as %q, want the body that was stored", a.Seq, a.body)
+	for _, a := range storedResponses(t, dir) {
+		if a.body != bodyText(int([]int{0, 40, 41, 42, 41, 42}[a.Seq])) {
+			t.Errorf("listed response %d as %q, want the body that was stored", a.Seq, a.body)
 		}
 		same = append(same, a.Same)
 	}
@@ -83,33 +83,33 @@ func TestIdenticalBodiesAreStoredOnce(t *testing.T) {
 	}
 	closeLanding(t, l)
 	c, err := fetch.CheckLanding(dir)
-	if err != nil || c.Answers != 5 || c.Damaged != 0 || c.Bytes != before {
-		t.Errorf("CheckLanding returned %+v (%v), want 5 answers of %d bytes without damage", c, err, before)
+	if err != nil || c.Responses != 5 || c.Damaged != 0 || c.Bytes != before {
+		t.Errorf("CheckLanding returned %+v (%v), want 5 responses of %d bytes without damage", c, err, before)
 	}
 }
 
 func TestOnlyPagesOfOneListShareBodies(t *testing.T) {
 	l := testLanding(t, t.TempDir())
-	appendBody(t, l, pageRequest(1, 1), text(9))
+	appendBody(t, l, pageRequest(1, 1), bodyText(9))
 	single := fetch.Request{Stream: "list", Path: "/list"}
 	for _, r := range []fetch.Request{
 		{Stream: "other", Path: "/list", Pass: 1, Page: 1},
 		{Stream: "list", Path: "/list/{id}", Param: "a", Pass: 1, Page: 1},
 		single, single,
 	} {
-		if got := appendBody(t, l, r, text(9)); got.Same != 0 {
-			t.Errorf("the answer to %+v is the same as %d, want no earlier answer", r, got.Same)
+		if got := appendBody(t, l, r, bodyText(9)); got.Same != 0 {
+			t.Errorf("the response to %+v is the same as %d, want no earlier response", r, got.Same)
 		}
 	}
 }
 
-// TestDamagedBodyIsNotShared damages the only copy of a body. The next answer with this body must
+// TestDamagedBodyIsNotShared damages the only copy of a body. The next response with this body must
 // be stored again.
 func TestDamagedBodyIsNotShared(t *testing.T) {
 	dir := t.TempDir()
 	l := openLanding(t, dir, fetch.LandingOptions{})
-	appendBody(t, l, pageRequest(1, 1), text(50))
-	appendBody(t, l, pageRequest(2, 1), text(50))
+	appendBody(t, l, pageRequest(1, 1), bodyText(50))
+	appendBody(t, l, pageRequest(2, 1), bodyText(50))
 	files, err := filepath.Glob(filepath.Join(dir, "0*"))
 	if err != nil {
 		t.Fatal(err)
@@ -122,14 +122,14 @@ func TestDamagedBodyIsNotShared(t *testing.T) {
 			t.Errorf("pass %d is found although its body is damaged", pass)
 		}
 	}
-	if got := appendBody(t, l, pageRequest(1, 1), text(50)); got.Same != 0 {
-		t.Errorf("the new copy is the same as the damaged answer %d, want no earlier answer", got.Same)
+	if got := appendBody(t, l, pageRequest(1, 1), bodyText(50)); got.Same != 0 {
+		t.Errorf("the new copy is the same as the damaged response %d, want no earlier response", got.Same)
 	}
-	if got := appendBody(t, l, pageRequest(2, 1), text(50)); got.Same != 3 {
+	if got := appendBody(t, l, pageRequest(2, 1), bodyText(50)); got.Same != 3 {
 		t.Errorf("the next copy is the same as %d, want 3", got.Same)
 	}
 	for pass := 1; pass <= 2; pass++ {
-		if got, ok := l.Lookup(pageRequest(pass, 1)); !ok || string(got.Body) != text(50) {
+		if got, ok := l.Lookup(pageRequest(pass, 1)); !ok || string(got.Body) != bodyText(50) {
 			t.Errorf("pass %d: found %v, body %q, want the stored body", pass, ok, got.Body)
 		}
 	}

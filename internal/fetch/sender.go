@@ -38,12 +38,12 @@ type call struct {
 	facts stream.PageFacts
 }
 
-// sender gets answers from the service or from the landing.
+// sender gets responses from the service or from the landing.
 type sender struct {
 	cfg     Config
 	base    *url.URL
 	log     *slog.Logger
-	landing *Landing // the stored answers of the run, or nil
+	landing *Landing // the stored responses of the run, or nil
 	http    *http.Client
 	tokens  *tokens
 	// decompressor decodes bodies up to largeBody. largeDecompressor decodes larger bodies.
@@ -51,9 +51,9 @@ type sender struct {
 	large                           sync.Mutex
 	// slots contains the free slots. There are Concurrency slots in total.
 	slots chan *slot
-	// ask processes a call in all steps.
-	ask step
-	// refetched contains the streams whose stored answers are ignored.
+	// process is the outermost layer.
+	process layer
+	// refetched contains the streams whose stored responses are ignored.
 	refetched sync.Map
 }
 
@@ -66,18 +66,19 @@ func newSender(cfg Config, base *url.URL, landing *Landing, log *slog.Logger) *s
 	for range cfg.Concurrency {
 		s.slots <- new(slot)
 	}
-	// The layers, outermost first: stored answers are not requested again; failures are
-	// retried; a rotated token is read; no more than Concurrency answers are in memory, and
+	// The layers, outermost first: stored responses are not requested again; failures are
+	// retried; a rotated token is read; no more than Concurrency responses are in memory, and
 	// each is stored before it is decoded; the rate limit applies directly before sending.
-	s.ask = s.answerFromLanding(s.retryFailures(s.retryWithNewToken(s.landAndRead(s.limitRate(s.sendOnce)))))
+	s.process = s.preferLanding(s.retryFailures(s.retryWithNewToken(s.landAndRead(s.limitRate(s.sendOnce)))))
 	return s
 }
 
-// step is one layer of processing a call.
-type step func(ctx context.Context, q *call) error
+// layer processes a call, mostly by calling the next layer.
+type layer func(ctx context.Context, q *call) error
 
-// answerFromLanding answers calls from the landing if possible.
-func (s *sender) answerFromLanding(next step) step {
+// preferLanding uses the stored response if the landing contains it. Otherwise it calls next, or
+// returns ErrNotLanded if the client is offline.
+func (s *sender) preferLanding(next layer) layer {
 	if s.landing == nil {
 		return next
 	}
@@ -96,7 +97,7 @@ func (s *sender) answerFromLanding(next step) step {
 	}
 }
 
-// readLanded reads the stored answer to q. hit is false if the answer is missing or damaged, or
+// readLanded reads the stored response to q. hit is false if the response is missing or damaged, or
 // if the reader rejects it as malformed. Such a request must be sent.
 func (s *sender) readLanded(ctx context.Context, q *call) (hit bool, err error) {
 	if err := s.acquireSlot(ctx, q); err != nil {
@@ -107,7 +108,7 @@ func (s *sender) readLanded(ctx context.Context, q *call) (hit bool, err error) 
 	if !found {
 		return false, nil
 	}
-	err = s.readAnswer(ctx, q, r)
+	err = s.passToReader(ctx, q, r)
 	if errors.Is(err, ErrMalformed) {
 		return false, nil
 	}
@@ -115,8 +116,8 @@ func (s *sender) readLanded(ctx context.Context, q *call) (hit bool, err error) 
 	return true, err
 }
 
-// landAndRead stores the answer and passes it to the reader.
-func (s *sender) landAndRead(next step) step {
+// landAndRead stores the response and passes it to the reader.
+func (s *sender) landAndRead(next layer) layer {
 	return func(ctx context.Context, q *call) error {
 		if err := s.acquireSlot(ctx, q); err != nil {
 			return err
@@ -132,15 +133,15 @@ func (s *sender) landAndRead(next step) step {
 				return err
 			}
 		}
-		return s.readAnswer(ctx, q, r)
+		return s.passToReader(ctx, q, r)
 	}
 }
 
-// slot has the buffers of one answer in memory. They are reused, because new buffers for every
-// answer cost 3 % of the CPU time of a first night.
+// slot contains the buffers of one response in memory. They are reused, because new buffers for every
+// response cost 3 % of the CPU time of a first night.
 type slot struct{ received, decoded []byte }
 
-// acquireSlot waits until fewer than Concurrency answers are in memory.
+// acquireSlot waits until fewer than Concurrency responses are in memory.
 func (s *sender) acquireSlot(ctx context.Context, q *call) error {
 	// If both cases are ready, select chooses at random. So the context is checked first.
 	if ctx.Err() != nil {
@@ -163,14 +164,14 @@ func (s *sender) releaseSlot(q *call) {
 	q.slot = nil
 }
 
-// readAnswer passes an answer to the reader, or returns the error for its status.
-func (s *sender) readAnswer(ctx context.Context, q *call, r Response) error {
+// passToReader passes a response to the reader, or returns the error for its status.
+func (s *sender) passToReader(ctx context.Context, q *call, r Response) error {
 	if r.Status == http.StatusNotFound {
 		return &GoneError{*s.requestErr(q, r.Status, nil, nil)}
 	}
-	// A landing of an older program may contain other statuses.
+	// The landing of an earlier release may contain other statuses.
 	facts, err := stream.PageFacts{}, error(ErrMalformed)
-	if isAnswer(r.Status) {
+	if isCompleteStatus(r.Status) {
 		facts, err = q.read(ctx, r)
 	}
 	if errors.Is(err, ErrMalformed) {
@@ -206,7 +207,7 @@ func newHTTPClient(cfg Config) *http.Client {
 const maxRedirects = 5
 
 // sameOrigin follows at most maxRedirects redirects, and only within the origin, because another host
-// would receive the token. If a redirect is not followed, the 3xx is the answer.
+// would receive the token. If a redirect is not followed, the 3xx is the response.
 func sameOrigin(r *http.Request, via []*http.Request) error {
 	if r.URL.Scheme != via[0].URL.Scheme || r.URL.Host != via[0].URL.Host || len(via) > maxRedirects {
 		return http.ErrUseLastResponse
@@ -214,7 +215,7 @@ func sameOrigin(r *http.Request, via []*http.Request) error {
 	return nil
 }
 
-// sendOnce sends a request and stores status and body in q. It succeeds if the answer can
+// sendOnce sends a request and stores status and body in q. It succeeds if the response can
 // be stored: a 200 or 203 with its complete body, or a 404.
 func (s *sender) sendOnce(ctx context.Context, q *call) error {
 	token, err := s.tokens.currentToken(ctx)
@@ -261,20 +262,20 @@ func (s *sender) exchangeOnce(request *http.Request, q *call) error {
 	}
 	defer response.Body.Close()
 	q.status = response.StatusCode
-	if !isAnswer(q.status) {
+	if !isCompleteStatus(q.status) {
 		return s.statusErr(q, response)
 	}
 	if err := s.receiveBody(q, response); err != nil {
 		return s.requestErr(q, 0, q.body, fmt.Errorf("read the body: %w", err))
 	}
-	s.scrubAnswer(q)
+	s.scrubResponse(q)
 	return nil
 }
 
-// isAnswer reports whether a response with the status is a complete answer to a GET. 203 is a
-// 200 that a proxy changed. 202 announces a later answer, 206 contains a part of an answer, and
-// other 2xx statuses do not answer a GET.
-func isAnswer(status int) bool {
+// isCompleteStatus reports whether the body of a response with the status is complete. 203 is a 200
+// that a proxy changed. 202 announces a later response, 206 means that the body is a part, and other
+// 2xx statuses are not meant for a GET.
+func isCompleteStatus(status int) bool {
 	return status == http.StatusOK || status == http.StatusNonAuthoritativeInfo
 }
 
@@ -293,7 +294,7 @@ func (s *sender) statusErr(q *call, response *http.Response) error {
 		q.body = nil
 		return nil
 	case q.status <= 299:
-		failed.Err = fmt.Errorf("%w: only 200 and 203 are complete answers", ErrMalformed)
+		failed.Err = fmt.Errorf("%w: only 200 and 203 are complete responses", ErrMalformed)
 	case q.status <= 399:
 		to, err := response.Location()
 		switch {
@@ -328,7 +329,7 @@ func (s *sender) unsentErr(q *call, err error) *StatusError {
 
 // retryWithNewToken repeats a call once after a 401, if the token has changed at its
 // source.
-func (s *sender) retryWithNewToken(next step) step {
+func (s *sender) retryWithNewToken(next layer) layer {
 	return func(ctx context.Context, q *call) error {
 		token, err := s.tokens.currentToken(ctx)
 		if err != nil {
@@ -352,7 +353,7 @@ func (s *sender) retryWithNewToken(next step) step {
 }
 
 // limitRate waits until the rate allows another request.
-func (s *sender) limitRate(next step) step {
+func (s *sender) limitRate(next layer) layer {
 	return func(ctx context.Context, q *call) error {
 		if err := s.cfg.Allowance.wait(ctx, q.meter); err != nil {
 			return stoppedErr(ctx, q.Stream)

@@ -124,12 +124,13 @@ func (c *collector) read(_ context.Context, r fetch.Response) (stream.PageFacts,
 	for i, rec := range e.Records {
 		c.ids[rec.ID] = max(c.ids[rec.ID], r.Seq)
 		p.IDs = append(p.IDs, hashID(rec.ID))
-		setOrder(&p, e.Records, i)
+		addDate(&p, e.Records, i)
 	}
 	return p, nil
 }
 
-func setOrder(p *stream.PageFacts, records []record, i int) {
+// addDate adds the created_at of record i to the facts.
+func addDate(p *stream.PageFacts, records []record, i int) {
 	created := records[i].Created
 	if created == nil {
 		p.IsNewestFirst = false
@@ -203,7 +204,7 @@ type listService struct {
 	// shape is "" for the paginated envelope, "array", "records", or "fixed" for an array
 	// that ignores page and limit.
 	shape string
-	// dated means that records have a descending created_at.
+	// dated means that the records have a created_at and are sorted newest first.
 	dated bool
 	// totalError is added to total_records.
 	totalError int

@@ -13,15 +13,15 @@ import (
 // Telemetry contains the numbers of one stream so far.
 type Telemetry struct {
 	Stream string
-	// Requests counts attempts sent.
+	// Requests counts the sent attempts, including retries.
 	Requests int64
-	// Bytes counts the bytes of bodies received, before decompression.
+	// Bytes counts the received bytes of bodies, before decompression.
 	Bytes int64
 	// Retries counts repeated attempts.
 	Retries int64
 	// TooMany counts responses with status 429.
 	TooMany int64
-	// Hits counts answers from the landing.
+	// Hits counts responses from the landing.
 	Hits int64
 	// P50, P95 and Max are latencies of attempts, from sending to the last byte. The
 	// percentiles are rounded up by at most a fifth.

@@ -90,12 +90,12 @@ func (t *tokens) scrubText(text string) string {
 	return text
 }
 
-// minScrubbed is the minimal length, in bytes, of tokens that are removed from answers. A
+// minScrubbed is the minimal length, in bytes, of tokens that are removed from responses. A
 // shorter token could be part of any word. No service issues such short tokens.
 const minScrubbed = 8
 
-// scrubBody removes tokens from an answer: an echoed token would be stored and published.
-// found reports whether the answer contained a token.
+// scrubBody removes tokens from a response: an echoed token would be stored and published.
+// found reports whether the response contained a token.
 func (t *tokens) scrubBody(body []byte) (scrubbed []byte, found bool) {
 	t.mu.Lock()
 	forms := t.forms
@@ -144,7 +144,7 @@ const maxExcerpt = 120
 // contain records, and errors must not publish private values. Control and formatting characters are
 // removed, since errors are printed on terminals.
 func (t *tokens) bodyExcerpt(code int, body []byte) string {
-	if first := bytes.TrimLeft(body, " \t\r\n"); (code == 0 || isAnswer(code)) && len(first) > 0 && strings.IndexByte(`{["`, first[0]) >= 0 {
+	if first := bytes.TrimLeft(body, " \t\r\n"); (code == 0 || isCompleteStatus(code)) && len(first) > 0 && strings.IndexByte(`{["`, first[0]) >= 0 {
 		return ""
 	}
 	var b strings.Builder

@@ -17,8 +17,8 @@ import (
 	"placementsync/internal/testing/torture"
 )
 
-// movingList inserts one record and deletes one record in every changeEvery requests. It records the
-// states that are needed to check a walk.
+// movingList is a list that changes: it inserts one record and deletes one record in every
+// changeEvery requests. It keeps the facts that are needed to check a walk.
 type movingList struct {
 	changeEvery int
 	unordered   bool
@@ -32,7 +32,7 @@ type movingList struct {
 	phases   [2]int // positions of the insert and the delete among changeEvery requests
 	// permanent contains the ids of the initial records that have not been deleted.
 	permanent map[string]bool
-	// states contains a checksum of the ids in each answered state.
+	// states contains a checksum of the ids in each state that a response showed.
 	states map[uint64]bool
 }
 
@@ -121,11 +121,11 @@ func checkWalk(t *testing.T, l *movingList, pageSize int) fetch.Grade {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var union uint64
+	var readSum uint64
 	for id := range got.ids {
-		union += hashID(id)
+		readSum += hashID(id)
 	}
-	if e.Grade == fetch.Exact && !l.states[union] {
+	if e.Grade == fetch.Exact && !l.states[readSum] {
 		t.Errorf("graded exact, but the list never had exactly these ids: %+v", e)
 	}
 	for id := range l.permanent {
@@ -179,7 +179,7 @@ func walkMovingLists(t *testing.T, seeds uint64, intervals ...int) {
 	}
 	for name, list := range lists {
 		t.Run(name, func(t *testing.T) {
-			startedAt, sum := time.Now(), map[fetch.Grade]int{}
+			startedAt, allGrades := time.Now(), map[fetch.Grade]int{}
 			for _, interval := range intervals {
 				grades := map[fetch.Grade]int{}
 				for seed := range seeds {
@@ -188,12 +188,12 @@ func walkMovingLists(t *testing.T, seeds uint64, intervals ...int) {
 					l.noTotals = list.noTotals
 					grade := checkWalk(t, l, 1+sizes.IntN(20))
 					grades[grade]++
-					sum[grade]++
+					allGrades[grade]++
 				}
 				t.Logf("one insert and delete per %2d requests: exact %3d, repaired %3d, best_effort %3d of %d", interval,
 					grades[fetch.Exact], grades[fetch.Repaired], grades[fetch.BestEffort], seeds)
 			}
-			recordTrial(t, startedAt, name, sum, int(seeds)*len(intervals))
+			recordTrial(t, startedAt, name, allGrades, int(seeds)*len(intervals))
 		})
 	}
 }

@@ -12,7 +12,7 @@ import (
 	"placementsync/internal/fetch"
 )
 
-// failingDNS returns a transport whose DNS resolver answers every query with a response code.
+// failingDNS returns a transport whose DNS resolver returns a response code for every query.
 func failingDNS(t *testing.T, code byte) http.RoundTripper {
 	t.Helper()
 	server, err := net.ListenPacket("udp", "127.0.0.1:0")
@@ -58,7 +58,7 @@ func TestUnreachableService(t *testing.T) {
 		failFast    bool
 		want        string
 		unreachable bool
-		repeats     int
+		retries     int
 	}{
 		"unknown name":                {unknown, false, "after 3 attempts: dial tcp: lookup nosuch.example.", true, 2},
 		"unknown name, fail fast":     {unknown, true, "no such host; the service cannot be reached: correct api.base_url if it is wrong", true, 0},
@@ -76,13 +76,13 @@ func TestUnreachableService(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer client.Close()
-			err = getToken(t, client)
+			err = requestTokenInfo(t, client)
 			checkError(t, err, c.want)
 			if got := errors.Is(err, fetch.ErrUnreachable); got != c.unreachable {
 				t.Errorf("unreachable is %t, want %t: %v", got, c.unreachable, err)
 			}
-			if got := strings.Count(log.String(), "request is repeated"); got != c.repeats {
-				t.Errorf("the log contains %d retries, want %d:\n%s", got, c.repeats, &log)
+			if got := strings.Count(log.String(), "request is repeated"); got != c.retries {
+				t.Errorf("the log contains %d retries, want %d:\n%s", got, c.retries, &log)
 			}
 		})
 	}

@@ -13,9 +13,9 @@ import (
 )
 
 // Walk reads a whole list: all pages, in as many passes as the proof of completeness needs.
-// param is the value of the path parameter, if there is one. All answers are passed to
+// param is the value of the path parameter, if there is one. All responses are passed to
 // read; of several copies of a record the copy with the highest Seq is the latest. With an
-// error it returns the evidence so far.
+// error, Walk returns the evidence so far.
 func (c *Client) Walk(ctx context.Context, s stream.Stream, param string, read Reader) (Evidence, error) {
 	w := &walk{
 		c: c, stream: s, param: param, read: read,
@@ -52,8 +52,8 @@ type firstPage struct {
 	ids   []uint64 // sorted
 }
 
-// readSingle reads an endpoint without pages according to the spec: one object, a raw
-// object or a bare array (spec 4.1). A single answer shows one state of the service, so it
+// readSingle reads an endpoint that has no pages in the spec: one object, a raw object or a bare
+// array (spec 4.1). A single response shows one state of the service, so it
 // is complete. An array that turns out to be paginated is read as a list.
 func (w *walk) readSingle(ctx context.Context) error {
 	facts, err := w.c.Get(ctx, w.pageRequest(0, 0), w.read)
@@ -66,7 +66,7 @@ func (w *walk) readSingle(ctx context.Context) error {
 	w.evidence.Requests, w.evidence.Pages, w.evidence.Passes = 1, 1, 1
 	w.evidence.EmptyObject = facts.EmptyObject
 	w.seen.addPass(1, sortedCopy(facts.IDs))
-	w.gradeProven(facts.RejectedRecords, "answered whole in one response")
+	w.gradeProven(facts.RejectedRecords, "complete in one response")
 	return nil
 }
 
@@ -124,7 +124,7 @@ func (w *walk) readList(ctx context.Context) error {
 // readReused passes the reused pages of a pass to the reader if the pass turned out to
 // contain copies of records: the reader must see all copies, because the latest copy counts.
 func (w *walk) readReused(ctx context.Context, p *pass) error {
-	if !p.hasCopies() {
+	if !p.hasRepeatedRecords() {
 		return nil
 	}
 	for i, f := range p.pages {
@@ -140,7 +140,7 @@ func (w *walk) readReused(ctx context.Context, p *pass) error {
 			return err
 		}
 		if bodySeq != f.bodySeq {
-			// The disk lost the reused answer, so the page was requested again.
+			// The disk lost the reused response, so the page was requested again.
 			p.totalChanged = true
 			w.seen.addPass(uint8(p.number), slices.Compact(sortedCopy(facts.IDs)))
 		}
@@ -223,13 +223,13 @@ func (w *walk) readPages(ctx context.Context, p *pass, n int) error {
 	return nil
 }
 
-// isPaged reports whether a stream may have pages. Endpoints with a single answer according
-// to the spec are requested without a page number first.
+// isPaged reports whether a stream may have pages. Endpoints that according to the
+// spec have a single response are first requested without a page number.
 func isPaged(s stream.Stream) bool {
 	return s.Envelope != stream.Object && s.Envelope != stream.Raw && s.Envelope != stream.Array
 }
 
-// HasLanded reports whether the first answer of a walk has landed, so that the walk begins
+// HasLanded reports whether the first response of a walk has landed, so that the walk begins
 // without a request.
 func (c *Client) HasLanded(s stream.Stream, param string) bool {
 	if c.landing == nil {

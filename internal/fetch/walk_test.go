@@ -12,10 +12,10 @@ import (
 
 func TestWalk(t *testing.T) {
 	cases := []struct {
-		name        string
-		listService *listService
-		grade       fetch.Grade
-		requests    int // 0 means any
+		name     string
+		service  *listService
+		grade    fetch.Grade
+		requests int // 0 means any number
 	}{
 		{"a list on one page takes one request", &listService{n: 7}, fetch.Exact, 1},
 		{"an empty list takes one request", &listService{}, fetch.Exact, 1},
@@ -43,7 +43,7 @@ func TestWalk(t *testing.T) {
 	}
 	for _, tc := range cases {
 		t.Run(tc.name, func(t *testing.T) {
-			s := tc.listService
+			s := tc.service
 			var got collector
 			e, err := newClient(t, testConfig(s), nil).Walk(t.Context(), sniffedStream, "", got.read)
 			if err != nil {

@@ -14,15 +14,15 @@ var (
 	bodyPattern    = regexp.MustCompile(`: body begins ("(?:[^"\\]|\\.)*")`)
 	// messagePattern matches the message in a JSON error body, under the usual member names.
 	messagePattern = regexp.MustCompile(`"(?:message|detail|error_description|error|title)"\s*:\s*("(?:[^"\\]|\\.)*)`)
+	// advicePattern matches the end of an error text if the next run repeats the request. Earlier
+	// releases wrote "answers".
+	advicePattern = regexp.MustCompile(`; (?:responses|answers) stored before are kept; the next run repeats the request`)
 )
 
-// retryAdvice is the end of an error text if the next run repeats the request.
-const retryAdvice = "; answers stored before are kept; the next run repeats the request"
-
-// ShortenError shortens the text of an error for an alert or a page. It removes retryAdvice, and replaces
+// ShortenError shortens the text of an error for an alert or a page. It removes the advice, and replaces
 // a request by its path, and a response body by the message in the body. The log and the ledger contain the whole text.
 func ShortenError(text string) string {
-	text = requestPattern.ReplaceAllString(strings.ReplaceAll(text, retryAdvice, ""), "GET $1")
+	text = requestPattern.ReplaceAllString(advicePattern.ReplaceAllString(text, ""), "GET $1")
 	return bodyPattern.ReplaceAllStringFunc(text, func(match string) string {
 		body, err := strconv.Unquote(strings.TrimPrefix(match, ": body begins "))
 		if err != nil {

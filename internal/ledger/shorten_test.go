@@ -8,7 +8,7 @@ import (
 
 func TestShortenError(t *testing.T) {
 	t.Parallel()
-	const request, advice = `fetch stream "orders": GET https://api.example.com/orders?limit=100&page=1`, "; answers stored before are kept; the next run repeats the request"
+	const request, advice = `fetch stream "orders": GET https://api.example.com/orders?limit=100&page=1`, "; responses stored before are kept; the next run repeats the request"
 	for text, want := range map[string]string{
 		request + ` answered 503 Service Unavailable after 6 attempts: body begins "{\"error\":{\"status\":503,\"message\":\"say \\\"later\\\"\"}}"` + advice:         `GET /orders answered 503 Service Unavailable after 6 attempts: say "later"`,
 		request + ` answered 500: body begins "{\"detail\": \"a long sentence that does not e..."` + advice:                                                           `GET /orders answered 500: a long sentence that does not e...`,

@@ -20,7 +20,7 @@ import (
 const twoNights = `
 INSERT INTO meta.runs (run_id, snapshot_at, outcome) VALUES
 	('20261101T020000Z', '2026-11-01 02:00:00+00', 'complete'), ('20261102T020000Z', '2026-11-02 02:00:00+00', 'partial');
-INSERT INTO meta.streams (run_id, stream, grade, reason, rows) SELECT run_id, 'product_listings', 'exact', 'answered whole', 2 FROM meta.runs;
+INSERT INTO meta.streams (run_id, stream, grade, reason, rows) SELECT run_id, 'product_listings', 'exact', 'complete in one response', 2 FROM meta.runs;
 INSERT INTO meta.streams (run_id, stream, grade, reason) VALUES ('20261102T020000Z', 'orders', 'skipped', 'missing scope orders:read');
 INSERT INTO meta.checks (run_id, check_name, severity, outcome, reason, rows, sample) VALUES
 	('20261101T020000Z', 'gone', 'warn', 'failed', NULL, 1, '[{"id":"y"}]'),

@@ -127,7 +127,7 @@ func addDetails(earlier, later fetch.Details) fetch.Details {
 	}
 	sum.Unproven = append(earlier.Unproven, later.Unproven...)
 	if sum.Grade == fetch.Exact {
-		sum.Reason = sum.DescribeAnswers(sum.Asked)
+		sum.Reason = sum.DescribeResponses(sum.Asked)
 	}
 	return sum
 }

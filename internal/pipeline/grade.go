@@ -165,7 +165,7 @@ func (r *streamResult) gradeCarried(d fetch.Details, plan load.Plan, recheck int
 		return
 	}
 	all := plan.Fetch + plan.Carried
-	r.evidence.Reason = d.DescribeAnswers(int(all))
+	r.evidence.Reason = d.DescribeResponses(int(all))
 	switch {
 	case recheck == 0:
 		r.evidence.Grade = fetch.BestEffort

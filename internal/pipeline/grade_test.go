@@ -35,12 +35,12 @@ func TestGradeCarried(t *testing.T) {
 		wantReason string
 	}{
 		"no id is carried":             {fetch.Exact, load.Plan{Fetch: 3}, 7, fetch.Exact, "reason before"},
-		"carried since the last night": {fetch.Exact, load.Plan{Fetch: 3, Carried: 2, Nights: 1}, 7, fetch.Bounded, "3 of 5 ids were answered whole; 2 settled ones were last read at most 1 night ago"},
-		"carried for the maximum":      {fetch.Exact, load.Plan{Fetch: 3, Carried: 2, Nights: 7}, 7, fetch.Bounded, "3 of 5 ids were answered whole; 2 settled ones were last read at most 7 nights ago"},
-		"one night later":              {fetch.Exact, load.Plan{Fetch: 3, Carried: 2, Nights: 8}, 7, fetch.BestEffort, "3 of 5 ids were answered whole; 2 were last read up to 8 nights ago (streams.recheck: 7)"},
-		"never read again":             {fetch.Exact, load.Plan{Fetch: 3, Carried: 2, Nights: 1}, 0, fetch.BestEffort, "3 of 5 ids were answered whole; 2 settled ones are not read again (streams.recheck is 0)"},
-		"each night":                   {fetch.Exact, load.Plan{Fetch: 3, Carried: 2, Nights: 1}, 1, fetch.Bounded, "3 of 5 ids were answered whole; 2 settled ones were last read at most 1 night ago"},
-		"repaired becomes bounded":     {fetch.Repaired, load.Plan{Fetch: 3, Carried: 2, Nights: 1}, 7, fetch.Bounded, "3 of 5 ids were answered whole; 2 settled ones were last read at most 1 night ago"},
+		"carried since the last night": {fetch.Exact, load.Plan{Fetch: 3, Carried: 2, Nights: 1}, 7, fetch.Bounded, "3 of 5 ids were read completely; 2 settled ones were last read at most 1 night ago"},
+		"carried for the maximum":      {fetch.Exact, load.Plan{Fetch: 3, Carried: 2, Nights: 7}, 7, fetch.Bounded, "3 of 5 ids were read completely; 2 settled ones were last read at most 7 nights ago"},
+		"one night later":              {fetch.Exact, load.Plan{Fetch: 3, Carried: 2, Nights: 8}, 7, fetch.BestEffort, "3 of 5 ids were read completely; 2 were last read up to 8 nights ago (streams.recheck: 7)"},
+		"never read again":             {fetch.Exact, load.Plan{Fetch: 3, Carried: 2, Nights: 1}, 0, fetch.BestEffort, "3 of 5 ids were read completely; 2 settled ones are not read again (streams.recheck is 0)"},
+		"each night":                   {fetch.Exact, load.Plan{Fetch: 3, Carried: 2, Nights: 1}, 1, fetch.Bounded, "3 of 5 ids were read completely; 2 settled ones were last read at most 1 night ago"},
+		"repaired becomes bounded":     {fetch.Repaired, load.Plan{Fetch: 3, Carried: 2, Nights: 1}, 7, fetch.Bounded, "3 of 5 ids were read completely; 2 settled ones were last read at most 1 night ago"},
 		"a failed stream":              {fetch.BestEffort, load.Plan{Fetch: 3, Carried: 2, Nights: 1}, 7, fetch.BestEffort, "reason before"},
 	} {
 		r := streamResult{evidence: fetch.Evidence{Grade: c.before, Reason: "reason before"}}
@@ -256,7 +256,7 @@ func TestAddDetails(t *testing.T) {
 		t.Errorf("the second is worse: got %s: %s, want best_effort: first", got.Grade, got.Reason)
 	}
 	exact := fetch.Details{Asked: 2, Found: 1, Gone: []string{"x"}, Grade: fetch.Exact, Reason: "parts"}
-	if got := addDetails(exact, exact); got.Reason != "2 of 4 ids were answered whole; 2 were answered 404" {
+	if got := addDetails(exact, exact); got.Reason != "2 of 4 ids were read completely; 2 were answered 404" {
 		t.Errorf("both are exact: got %q, want 2 of 4 ids answered and 2 with 404", got.Reason)
 	}
 	for _, c := range []struct {
@@ -264,12 +264,12 @@ func TestAddDetails(t *testing.T) {
 		all  int
 		want string
 	}{
-		{fetch.Details{}, 0, "there was no id to ask for"},
-		{fetch.Details{Found: 2}, 2, "every id was answered whole"},
-		{fetch.Details{Found: 2}, 3, "2 of 3 ids were answered whole"},
-		{fetch.Details{Found: 0, Gone: []string{"a"}}, 1, "0 of 1 id were answered whole; 1 were answered 404"},
+		{fetch.Details{}, 0, "there was no id to request"},
+		{fetch.Details{Found: 2}, 2, "every id was read completely"},
+		{fetch.Details{Found: 2}, 3, "2 of 3 ids were read completely"},
+		{fetch.Details{Found: 0, Gone: []string{"a"}}, 1, "0 of 1 id were read completely; 1 were answered 404"},
 	} {
-		if got := c.d.DescribeAnswers(c.all); got != c.want {
+		if got := c.d.DescribeResponses(c.all); got != c.want {
 			t.Errorf("got %q, want %q", got, c.want)
 		}
 	}

@@ -266,7 +266,7 @@ func TestVerifyFindsDamage(t *testing.T) {
 	for file, c := range map[string]struct {
 		problem, result string
 	}{
-		"raw/20261103T020000Z/journal.jsonl":                 {"answers are damaged", integrity.DataLost},
+		"raw/20261103T020000Z/journal.jsonl":                 {"responses are damaged", integrity.DataLost},
 		"versions/20261104T020000Z/product_listings.parquet": {"", integrity.Rebuildable},
 		"state/inbox/" + filepath.Base(inbox[0]):             {"1 events are damaged", integrity.DataLost},
 	} {

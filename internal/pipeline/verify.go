@@ -105,7 +105,7 @@ func (v *VerifyReport) checkRun(wh *warehouse.Warehouse, run string) {
 	case err != nil:
 		damage.Problem = err.Error()
 	case c.Damaged > 0:
-		damage.Problem = fmt.Sprintf("%d of %d answers are damaged", c.Damaged, max(c.Answers, c.Damaged))
+		damage.Problem = fmt.Sprintf("%d of %d responses are damaged", c.Damaged, max(c.Responses, c.Damaged))
 	default:
 		return
 	}

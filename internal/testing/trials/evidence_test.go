@@ -89,12 +89,12 @@ func TestTrialListsWithoutPagesAreRequestedOnce(t *testing.T) {
 		{"article_comments", "/articles/{id}/comments", "articles"},
 		{"campaign_articles", "/campaigns/{id}/articles", "campaigns"},
 	} {
-		h.requireStream(res.Run, c.stream, fetch.Exact, "every id was answered whole")
+		h.requireStream(res.Run, c.stream, fetch.Exact, "every id was read completely")
 		if n, want := requests[c.route], h.count(c.parents, "TRUE"); n != want || want == 0 {
 			t.Errorf("%s was requested %d times, want once for each of %d %s", c.route, n, want, c.parents)
 		}
 	}
-	h.requireStream(res.Run, "cities", fetch.Exact, "the service does not page it")
+	h.requireStream(res.Run, "cities", fetch.Exact, "the service does not page the list")
 	if n := requests["/outlets/locations/cities"]; n != 1 {
 		t.Errorf("the cities were requested %d times, want once", n)
 	}

@@ -73,7 +73,7 @@ func requireNoToken(t *testing.T, dir, text string) {
 
 func requireNoStoredToken(t *testing.T, dir string) {
 	t.Helper()
-	stored, err := fetch.OpenAnswers(dir)
+	stored, err := fetch.OpenStoredResponses(dir)
 	must(t, err)
 	defer stored.Close()
 	for a, err := range stored.All() {

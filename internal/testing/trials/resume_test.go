@@ -50,7 +50,7 @@ func TestResumedNightRepeatsNoRequests(t *testing.T) {
 // storedRequests returns the path and query of each request whose response the run stored.
 func (h *harness) storedRequests(run string) map[string]bool {
 	h.t.Helper()
-	stored, err := fetch.OpenAnswers(h.path("raw", run))
+	stored, err := fetch.OpenStoredResponses(h.path("raw", run))
 	must(h.t, err)
 	defer stored.Close()
 	all := map[string]bool{}

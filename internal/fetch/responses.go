@@ -10,8 +10,8 @@ import (
 	"github.com/zeebo/xxh3"
 )
 
-// Answer is one stored answer as described by the journal.
-type Answer struct {
+// StoredResponse is a stored response as described by the journal, without its body.
+type StoredResponse struct {
 	Request
 	// Seq and Same are described at Response.
 	Seq, Same uint64
@@ -22,22 +22,22 @@ type Answer struct {
 	Stored, Size int64
 	At           time.Time
 	Took         time.Duration
-	// Replaced means that a later answer to the same request landed and is used instead.
+	// Replaced means that a later response to the same request landed and is used instead.
 	Replaced bool
 
 	place location
 }
 
-// Answers reads a landing, the stored answers of a run, without changing it. The run may be writing
+// StoredResponses reads a landing, the stored responses of a run, without changing it. The run may be writing
 // the landing at the same time.
-type Answers struct {
+type StoredResponses struct {
 	landing *Landing
 	end     int64 // size of the journal when it was opened
 }
 
-// OpenAnswers opens the landing in dir.
-func OpenAnswers(dir string) (_ *Answers, err error) {
-	a := &Answers{landing: &Landing{dir: dir, decompressor: newDecompressor(maxLanded), index: map[xxh3.Uint128]location{}}}
+// OpenStoredResponses opens the landing in dir.
+func OpenStoredResponses(dir string) (_ *StoredResponses, err error) {
+	a := &StoredResponses{landing: &Landing{dir: dir, decompressor: newDecompressor(maxLanded), index: map[xxh3.Uint128]location{}}}
 	l := a.landing
 	defer func() {
 		if err != nil {
@@ -64,13 +64,13 @@ func OpenAnswers(dir string) (_ *Answers, err error) {
 	return a, nil
 }
 
-// ErrDamagedLine is yielded for an answer whose line in the journal is damaged.
+// ErrDamagedLine is yielded for a response whose line in the journal is damaged.
 var ErrDamagedLine = errors.New("a line of the journal is damaged")
 
-// All yields the answers in landing order, and ErrDamagedLine for each damaged line. It
+// All yields the responses in landing order, and ErrDamagedLine for each damaged line. It
 // ignores an incomplete last line, which a killed run can leave.
-func (a *Answers) All() iter.Seq2[Answer, error] {
-	return func(yield func(Answer, error) bool) {
+func (a *StoredResponses) All() iter.Seq2[StoredResponse, error] {
+	return func(yield func(StoredResponse, error) bool) {
 		for s, err := range a.landing.readLines(a.end) {
 			switch {
 			case err != nil:
@@ -87,45 +87,45 @@ func (a *Answers) All() iter.Seq2[Answer, error] {
 	}
 }
 
-func (a *Answers) describe(n line) Answer {
-	return Answer{
+func (a *StoredResponses) describe(n line) StoredResponse {
+	return StoredResponse{
 		Request: n.toRequest(), Seq: n.Seq, Same: n.Same, Status: n.Status, Encoding: n.Encoding,
 		Stored: int64(n.Stored), Size: int64(n.Size), At: n.At, Took: time.Duration(n.Millis * float64(time.Millisecond)),
 		Replaced: !a.landing.isLatest(&n), place: n.toLocation(),
 	}
 }
 
-// Body returns the decoded body of an answer. If the stored bytes do not match their checksums, Body
+// Body returns the decoded body of a response. If the stored bytes do not match their checksums, Body
 // returns an error.
-func (a *Answers) Body(answer Answer) ([]byte, error) {
-	body, err := a.landing.loadBody(answer.place)
+func (a *StoredResponses) Body(response StoredResponse) ([]byte, error) {
+	body, err := a.landing.loadBody(response.place)
 	if err != nil {
-		return nil, a.landing.landingErr(fmt.Errorf("read answer %d of stream %q: %w", answer.Seq, answer.Stream, err))
+		return nil, a.landing.landingErr(fmt.Errorf("read response %d of stream %q: %w", response.Seq, response.Stream, err))
 	}
 	return body, nil
 }
 
 // Close closes the files of the landing.
-func (a *Answers) Close() error { return a.landing.landingErr(a.landing.closeFiles()) }
+func (a *StoredResponses) Close() error { return a.landing.landingErr(a.landing.closeFiles()) }
 
 // LandingCheck counts the intact and damaged parts of a landing.
 type LandingCheck struct {
-	// Answers counts the answers in the journal, including answers with a damaged body.
-	Answers int
-	// Bytes is the size of the stored bodies. A body that several answers share counts once.
+	// Responses counts the responses in the journal, including responses with a damaged body.
+	Responses int
+	// Bytes is the size of the stored bodies. A body that several responses share counts once.
 	Bytes int64
 	// Damaged counts damaged lines of the journal and damaged bodies.
 	Damaged int
 }
 
-// CheckLanding reads all answers of a landing without changing it.
+// CheckLanding reads all responses of a landing without changing it.
 func CheckLanding(dir string) (c LandingCheck, err error) {
-	a, err := OpenAnswers(dir)
+	a, err := OpenStoredResponses(dir)
 	if err != nil {
 		return c, err
 	}
 	defer func() { err = errors.Join(err, a.Close()) }()
-	for answer, err := range a.All() {
+	for response, err := range a.All() {
 		switch {
 		case errors.Is(err, ErrDamagedLine):
 			c.Damaged++
@@ -133,11 +133,11 @@ func CheckLanding(dir string) (c LandingCheck, err error) {
 		case err != nil:
 			return c, err
 		}
-		c.Answers++
-		if answer.Same == 0 {
-			c.Bytes += answer.Stored
+		c.Responses++
+		if response.Same == 0 {
+			c.Bytes += response.Stored
 		}
-		if _, err := a.Body(answer); err != nil {
+		if _, err := a.Body(response); err != nil {
 			c.Damaged++
 		}
 	}
