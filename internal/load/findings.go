@@ -34,7 +34,7 @@ type indexedDrift struct {
 func (f *Findings) AddRejects(ctx context.Context, rejects []stream.Reject) error {
 	return appendRows(ctx, f.staging, "main", "rejects", rejects, func(r stream.Reject) []driver.Value {
 		return []driver.Value{textOrNull(r.Table), textOrNull(r.Key), textOrNull(r.Parent), textOrNull(r.Column), textOrNull(r.Raw),
-			textOrNull(r.Reason), textOrNull(r.Stream), intOrNull(r.Pass), intOrNull(r.Page), intOrNull(r.Position), r.Answer, r.Seq}
+			textOrNull(r.Reason), textOrNull(r.Stream), intOrNull(r.Pass), intOrNull(r.Page), intOrNull(r.Position), r.ResponseHash, r.Seq}
 	})
 }
 

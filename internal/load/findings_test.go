@@ -35,10 +35,10 @@ func TestTrialRejectsOfSeveralPassesCountOnce(t *testing.T) {
 	requireTrials(t)
 	value := func(st string, pass, page int, key, raw string) stream.Reject {
 		return stream.Reject{Stream: st, Table: "orders", Key: key, Column: "total", Raw: raw, Reason: "no number", Pass: pass, Page: page, Position: 1,
-			Seq: uint64(10*pass + page), Answer: uint64(page)}
+			Seq: uint64(10*pass + page), ResponseHash: uint64(page)}
 	}
-	whole := func(pass, page, position int, answer uint64) stream.Reject {
-		return stream.Reject{Stream: "orders", Table: "orders", Raw: "{}", Reason: "no id", Pass: pass, Page: page, Position: position, Seq: uint64(10*pass + page), Answer: answer}
+	whole := func(pass, page, position int, responseHash uint64) stream.Reject {
+		return stream.Reject{Stream: "orders", Table: "orders", Raw: "{}", Reason: "no id", Pass: pass, Page: page, Position: position, Seq: uint64(10*pass + page), ResponseHash: responseHash}
 	}
 	for name, c := range map[string]struct {
 		rejects []stream.Reject

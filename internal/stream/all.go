@@ -2,7 +2,7 @@ package stream
 
 import "slices"
 
-// All returns all lists and details, each list before the details that its records name.
+// All returns all lists and details. Each list is before the details that its records name.
 // Details are in the order of importance: current work, purchases, offers. If a night runs
 // out of time, the last details are not read.
 func All() []Stream {

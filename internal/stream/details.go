@@ -9,7 +9,7 @@ func campaignDetails() []Stream {
 			Scopes: []string{"campaigns.read"}, Envelope: Object,
 			Parents: []Ref{{Table: "campaigns", Column: "id", ShowsChanges: true}}, Param: "id", Rule: ByRow, Life: AsCampaign,
 			Completes: "campaigns", OnlyInDetail: []string{"campaigns", "questionnaires"}, Tables: campaignTables(),
-			Shows: campaignShows(),
+			ForeignParts: campaignForeignParts(),
 		},
 		{
 			Name: "campaign_articles", Path: "/campaigns/{id}/articles", Spec: "2.6 CampaignArticleRow, 4.2, 5",
@@ -21,7 +21,7 @@ func campaignDetails() []Stream {
 				childTable("campaign_article_addons", "order_item.addons", "article_id", "name"),
 				childTable("campaign_article_includes", "order_item.includes", "article_id", ""),
 			},
-			Shows: []Shown{{At: "order_item.outlet", Table: "outlets"}, {At: "order_item", Table: "order_items"}},
+			ForeignParts: []ForeignPart{{At: "order_item.outlet", Table: "outlets"}, {At: "order_item", Table: "order_items"}},
 		},
 		{
 			Name: "campaign_status_counts", Path: "/campaigns/{id}/articles/status-count", Spec: "2.6 ArticleStatusCount, 4.2, 5",
@@ -38,7 +38,7 @@ func campaignDetails() []Stream {
 				{Name: "articles", Key: []string{"id"}, FreeForm: []string{"support_agent"}},
 				childTable("article_files", "files", "article_id", "value"),
 			},
-			Shows: []Shown{{At: "status", Table: "article_statuses"}},
+			ForeignParts: []ForeignPart{{At: "status", Table: "article_statuses"}},
 		},
 		// Comments nest one level deep (spec 2.6): a reply is a row of the same table that
 		// names its comment.
@@ -61,14 +61,14 @@ func orderDetails() []Stream {
 			Spec: "2.4 Order, LineItem, 4.2, 5, 9", Scopes: []string{"orders.read"}, Envelope: Object,
 			Parents: []Ref{{Table: "orders", Column: "id", ShowsChanges: true}, {Table: "order_items", Column: "order_id"}}, Param: "id", Rule: ByRow,
 			Completes: "orders", OnlyInDetail: []string{"orders", "order_line_items", "order_line_item_includes"}, Tables: orderTables(),
-			Shows: orderShows(),
+			ForeignParts: orderForeignParts(),
 		},
 		{
 			Name: "profile_orders", Path: "/profiles/{id}/orders", Spec: "2.4 Order, 4.2, 5",
 			Scopes: []string{"orders.lists"}, Envelope: Sniffed, Parents: profileRefs(), Param: "profile_id",
 			Rule: WhileLive, Life: AsProfile,
-			Tables: []Table{{Name: "profile_orders", Key: []string{"profile_id", "order_id"}, ID: "order_id", Link: true}},
-			Shows:  []Shown{{Table: "orders"}, {At: "line_items", Table: "order_line_items"}, {At: "line_items.outlet", Table: "outlets"}},
+			Tables:       []Table{{Name: "profile_orders", Key: []string{"profile_id", "order_id"}, ID: "order_id", Link: true}},
+			ForeignParts: []ForeignPart{{Table: "orders"}, {At: "line_items", Table: "order_line_items"}, {At: "line_items.outlet", Table: "outlets"}},
 		},
 		{
 			Name: "profile_order_items", Path: "/profiles/{id}/order-items", Spec: "2.4 ProfileOrderItem, 4.2, 5",
@@ -78,14 +78,14 @@ func orderDetails() []Stream {
 				{Name: "profile_order_items", Key: []string{"id"}},
 				childTable("profile_order_item_includes", "includes", "profile_order_item_id", ""),
 			},
-			Shows: []Shown{{At: "outlet", Table: "outlets"}},
+			ForeignParts: []ForeignPart{{At: "outlet", Table: "outlets"}},
 		},
 		{
 			Name: "profile_campaigns", Path: "/profiles/{id}/campaigns", Spec: "2.5 Campaign, 4.2, 5",
 			Scopes: []string{"campaigns.lists"}, Envelope: Sniffed, Parents: profileRefs(), Param: "profile_id",
 			Rule: WhileLive, Life: AsProfile,
-			Tables: []Table{{Name: "profile_campaigns", Key: []string{"profile_id", "campaign_id"}, ID: "campaign_id", Link: true}},
-			Shows:  append(campaignShows(), Shown{Table: "campaigns"}, Shown{At: "questionnaire", Table: "questionnaires"}),
+			Tables:       []Table{{Name: "profile_campaigns", Key: []string{"profile_id", "campaign_id"}, ID: "campaign_id", Link: true}},
+			ForeignParts: append(campaignForeignParts(), ForeignPart{Table: "campaigns"}, ForeignPart{At: "questionnaire", Table: "questionnaires"}),
 		},
 	}
 }
@@ -104,7 +104,7 @@ func marketDetails() []Stream {
 				{Name: "outlet_channels", At: "outlet_channels", Key: []string{"id"}, Parents: []string{"outlet_id"}},
 				childTable("outlet_channel_social_links", "outlet_channels.social_links", "outlet_channel_id", "url"),
 			},
-			Shows: []Shown{{At: "outlet_channels.disclaimer", Table: "disclaimers"}},
+			ForeignParts: []ForeignPart{{At: "outlet_channels.disclaimer", Table: "disclaimers"}},
 		},
 		// The spec does not show the records of this endpoint. They name a product by
 		// product_id or by id.
@@ -113,11 +113,11 @@ func marketDetails() []Stream {
 			Scopes: []string{"outlets.read"}, Envelope: Sniffed, Param: "outlet_id", Rule: ByRow,
 			Parents: outletRefs(),
 			Tables:  []Table{{Name: "outlet_products", Key: []string{"outlet_id", "product_id"}, ID: "product_id"}},
-			Shows: []Shown{
+			ForeignParts: []ForeignPart{
 				{At: "prices", Table: "product_prices"}, {At: "example_links", Table: "product_example_links"}, {At: "outlet", Table: "outlets"},
 			},
 		},
-		// Every id that a record names is requested. The catalog therefore also describes
+		// Every product id that a record names is requested. The catalog therefore also describes
 		// withdrawn products of earlier orders.
 		{
 			Name: "products", Path: "/products/{product_id}", Spec: "2.3 Product, 4.2, 5",
@@ -137,8 +137,8 @@ func marketDetails() []Stream {
 }
 
 // outletRefs returns the columns that name outlets. A listing contains fields of its outlet;
-// an order item contains only the id and the name. The outlet of a
-// listing without an outlet is looked up by its product in outlet_products.
+// an order item contains only the id and the name. If a listing names no outlet, the outlet is looked
+// up in outlet_products by the id of the product.
 func outletRefs() []Ref {
 	return []Ref{
 		{Table: "outlet_listings", Column: "outlet_id", ShowsChanges: true, Lookup: "outlet_products", LookupKey: "product_id"},

@@ -6,7 +6,7 @@ import "time"
 // read completely. Package transform extracts them, and package fetch evaluates them. The zero
 // value describes an array without records and without an envelope.
 type PageFacts struct {
-	// Records counts all records of the body, also the rejected ones.
+	// Records counts all records of the body, including the rejected ones.
 	Records int
 	// IDs are 64-bit hashes of the keys of the accepted records, in body order, without
 	// duplicates.
@@ -35,7 +35,7 @@ type PageFacts struct {
 	First, Last time.Time
 	// IsNewestFirst means that all accepted records have created_at, in non-ascending order.
 	IsNewestFirst bool
-	// Falls counts the records with an earlier created_at than the record before.
+	// Falls counts the records with an earlier created_at than the previous record.
 	Falls int
 }
 
@@ -68,9 +68,9 @@ type Reject struct {
 	// the record in the body, counted from 1. A record that is rejected in several passes
 	// counts once.
 	Pass, Page, Position int
-	// Answer is a hash of the path parameter and of the keys in the response. A service without
+	// ResponseHash is a hash of the path parameter and of the keys in the response. A service without
 	// paging returns the same records for every page; equal hashes identify such repeated responses.
-	Answer uint64
+	ResponseHash uint64
 }
 
 // Drift is an unknown field or value, or a value that was converted. Each unlisted value of an

@@ -2,8 +2,8 @@ package stream
 
 import "slices"
 
-// Shown describes a part of a stream's records that contains fields of another table.
-type Shown struct {
+// ForeignPart is a part of a stream's records that contains fields of another table.
+type ForeignPart struct {
 	// At is the dotted path of the part in the record. Empty means the record itself.
 	At string
 	// Table is the other table.
@@ -35,19 +35,21 @@ func SameKind(table string) []string {
 	return kind
 }
 
-// listingShows returns the parts of a listing with fields of other tables: some fields of its
-// outlet, flat or as an object, and its disclaimer.
-func listingShows() []Shown {
-	return []Shown{
+// listingForeignParts returns the parts of a listing with fields of other tables: some fields of its
+// outlet, which are flat or in an object, and its disclaimer.
+func listingForeignParts() []ForeignPart {
+	return []ForeignPart{
 		{Table: "outlets", Columns: []string{"website_url", "logo", "country", "state", "city", "is_indexed"}},
 		{At: "outlet", Table: "outlets"}, {At: "disclaimer", Table: "disclaimers"},
 	}
 }
 
-func orderShows() []Shown { return []Shown{{At: "line_items.outlet", Table: "outlets"}} }
+func orderForeignParts() []ForeignPart {
+	return []ForeignPart{{At: "line_items.outlet", Table: "outlets"}}
+}
 
-func campaignShows() []Shown {
-	return []Shown{
+func campaignForeignParts() []ForeignPart {
+	return []ForeignPart{
 		{At: "profile", Table: "profiles"}, {At: "articles", Table: "articles"},
 		{At: "articles.order_item", Table: "order_items"}, {At: "articles.order_item.outlet", Table: "outlets"},
 	}

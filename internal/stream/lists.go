@@ -19,7 +19,7 @@ func mainLists() []Stream {
 				childTable("outlet_listing_prices", "prices", "outlet_listing_id", "unit_amount"),
 				childTable("outlet_listing_tags", "tags", "outlet_listing_id", "name"),
 			},
-			Shows: listingShows(),
+			ForeignParts: listingForeignParts(),
 		},
 		{
 			Name: "product_listings", Path: "/products/listings", Spec: "2.3 ProductListing, 4.2, 5",
@@ -31,24 +31,24 @@ func mainLists() []Stream {
 				childTable("product_listing_tags", "tags", "product_listing_id", "name"),
 				childTable("product_listing_example_links", "example_links", "product_listing_id", "url"),
 			},
-			Shows: listingShows(),
+			ForeignParts: listingForeignParts(),
 		},
 		{
 			Name: "orders", Path: "/orders", Spec: "2.4 Order, LineItem, 4.2, 5",
 			Scopes: []string{"orders.lists"}, Envelope: Paginated, Tables: orderTables(),
-			Shows: orderShows(),
+			ForeignParts: orderForeignParts(),
 		},
 		{
 			Name: "order_items", Path: "/order-items", Spec: "2.4 OrderItem, 4.2, 5",
 			Scopes: []string{"orders.lists"}, Envelope: Sniffed,
-			Tables: []Table{{Name: "order_items", Key: []string{"id"}}},
-			Shows:  []Shown{{At: "outlet", Table: "outlets"}, {At: "article", Table: "articles"}, {At: "article.campaign", Table: "campaigns"}},
+			Tables:       []Table{{Name: "order_items", Key: []string{"id"}}},
+			ForeignParts: []ForeignPart{{At: "outlet", Table: "outlets"}, {At: "article", Table: "articles"}, {At: "article.campaign", Table: "campaigns"}},
 		},
 		{
 			Name: "campaigns", Path: "/campaigns", Spec: "2.5 Campaign, Questionnaire, 4.2, 5",
 			Scopes: []string{"campaigns.lists"}, Envelope: Sniffed,
-			Tables: campaignTables(),
-			Shows:  campaignShows(),
+			Tables:       campaignTables(),
+			ForeignParts: campaignForeignParts(),
 		},
 	}
 }
@@ -91,8 +91,8 @@ func sideLists() []Stream {
 	}
 }
 
-// orderTables returns the tables of the list and the detail. A line item has no id before
-// it is paid (spec 2.4), so its position in the order identifies it.
+// orderTables returns the tables that the list of orders and the detail of an order fill. A line item
+// has no id before it is paid (spec 2.4), so its position in the order identifies it.
 func orderTables() []Table {
 	return []Table{
 		{Name: "orders", Key: []string{"id"}},
@@ -102,8 +102,9 @@ func orderTables() []Table {
 	}
 }
 
-// campaignTables returns the tables of the list and the detail. The key of a questionnaire
-// without an id (spec 2.5) is the questionnaire_id of its campaign, or else the campaign's id.
+// campaignTables returns the tables that the list of campaigns and the detail of a campaign fill. The
+// key of a questionnaire without an id (spec 2.5) is the questionnaire_id of its campaign, or else the
+// campaign's id.
 func campaignTables() []Table {
 	return []Table{
 		{Name: "campaigns", Key: []string{"id"}},

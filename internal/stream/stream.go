@@ -1,10 +1,9 @@
 // Package stream defines every endpoint of the service once, as data: its path, scopes and
 // envelope, the columns with the values of its path parameter, and the tables that its records
-// fill.
-// It also parses the table definitions of the schema files.
+// fill. It also parses the table definitions of the schema files.
 //
-// It must not know how requests are sent, records decoded or tables stored: it imports no
-// other package of this project.
+// It must not know how requests are sent, how records are decoded or how tables are stored: it imports
+// no other package of this project.
 package stream
 
 import "slices"
@@ -57,7 +56,7 @@ type Ref struct {
 	ShowsChanges bool
 	// Lookup is a table of main. If Column is empty in a row of Table, the id is read from
 	// Lookup: from its column with the same name, in the row whose LookupKey equals the key of the
-	// row of Table. If Lookup is empty, a row of Table with an empty Column names no id.
+	// row of Table. If Lookup is empty, such a row names no id.
 	Lookup, LookupKey string
 }
 
@@ -171,10 +170,10 @@ type Stream struct {
 	// Tables are the tables that the records fill, at least one. The first has one row for
 	// each record.
 	Tables []Table
-	// Shows lists the parts of the records that contain fields of other tables. If a value in one of
-	// these parts has no column in this stream, the value is private if its column in the other table
-	// is private.
-	Shows []Shown
+	// ForeignParts are the parts of the records that contain fields of other tables. If a value in one
+	// of these parts has no column in this stream, the value is private if its column in the other
+	// table is private.
+	ForeignParts []ForeignPart
 }
 
 // Root returns the table with one row for each record.

@@ -43,9 +43,9 @@ func (b *Binding) compileTable(i int, t stream.Table, d stream.Definition) error
 		return err
 	}
 	b.tables = append(b.tables, l)
-	n := treeBuilder{binding: b, layout: l, nodes: map[string]*node{}}
-	l.root = n.nodeAt("")
-	if err := n.aliasID(t.ID); err != nil {
+	tree := treeBuilder{binding: b, layout: l, nodes: map[string]*node{}}
+	l.root = tree.nodeAt("")
+	if err := tree.aliasID(t.ID); err != nil {
 		return err
 	}
 	var err error
@@ -224,7 +224,7 @@ func (b *Binding) nestTable(l *layout, t stream.Table, d stream.Definition) erro
 	return nil
 }
 
-// enclosingTable returns the index of the table with the longest At that is a prefix.
+// enclosingTable returns the index of the table whose At is the longest prefix of the At of table i.
 func (b *Binding) enclosingTable(i int) int {
 	best, at := 0, b.stream.Tables[i].At
 	for j, o := range b.stream.Tables {

@@ -56,7 +56,7 @@ func (d *Decoder) resolveCopies(body []byte, o Origin) error {
 
 // dropCopy counts the values of the last record or, once all copies are counted, removes it if
 // another copy was chosen. It reports whether it removed the record. since marks the beginning of
-// its findings.
+// the record's findings.
 func (r *recordReader) dropCopy(since findingsMark, raw []byte) bool {
 	root, last := r.root, r.root.rows-1
 	id := root.keyHash(last)

@@ -19,8 +19,8 @@ func TestFullerCopyIsStaged(t *testing.T) {
 		"equally full":   {"things", `[{"id":"a","label":"x"},{"id":"a","label":"y"}]`, "things", "id=a label=y", `{"id":"a","label":"x"}`},
 		"more parts":     {"things", `[{"id":"a","label":"x","parts":[{"name":"p"}]},{"id":"a","label":"y"}]`, "things", "id=a label=x", `{"id":"a","label":"y"}`},
 		"in an envelope": {"things", `{"records":[{"id":"a","big":1},{"id":"a"}],"total_records":2}`, "things", "big=1 id=a", `{"id":"a"}`},
-		"location":       {"states", `{"states":[{"name":"Bayern","country":"DE"},"Bayern"]}`, "locations", `extra={"country":"DE"} kind=state name=Bayern`, `"Bayern"`},
-		"link":           {"profile_orders", `[{"id":"o"},{"id":"o"}]`, "profile_orders", "order_id=o profile_id=p", `{"id":"o"}`},
+		"a location":     {"states", `{"states":[{"name":"Bayern","country":"DE"},"Bayern"]}`, "locations", `extra={"country":"DE"} kind=state name=Bayern`, `"Bayern"`},
+		"a link table":   {"profile_orders", `[{"id":"o"},{"id":"o"}]`, "profile_orders", "order_id=o profile_id=p", `{"id":"o"}`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := decoderOf(t, c.stream)

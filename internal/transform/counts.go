@@ -13,7 +13,7 @@ import (
 // number.
 //
 // An explicit empty list means a campaign without articles. An empty object may mean this too, or may
-// be an invalid answer. A body with other content but no status count is malformed.
+// be an invalid response. A body with other content but no status count is malformed.
 func (a *bodyReader) readCounts() error {
 	a.content = rawContent{}
 	if err := a.readCountsAt("", ""); err != nil {

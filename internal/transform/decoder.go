@@ -74,9 +74,9 @@ func (d *Decoder) Decode(body []byte, o Origin) (stream.PageFacts, error) {
 		return stream.PageFacts{}, fmt.Errorf("decode %s: %w", d.binding.stream.Name, err)
 	}
 	if bodyRejects := d.report.rejects[d.records.findingsBefore.rejects:]; len(bodyRejects) > 0 {
-		answer := xxh3.HashString(d.in.origin.Param) + d.records.page.KeySum()
+		responseHash := xxh3.HashString(d.in.origin.Param) + d.records.page.KeySum()
 		for i := range bodyRejects {
-			bodyRejects[i].Answer = answer
+			bodyRejects[i].ResponseHash = responseHash
 		}
 		d.records.page.Rejects = len(bodyRejects)
 	}
@@ -136,7 +136,7 @@ type envelopeMember struct {
 	raw  []byte
 }
 
-// readBody reads the whole body. A body of a stream with the envelope Object or Raw is read in this
+// readBody reads the whole body. If the envelope of the stream is Object or Raw, the body must have this
 // form. For all other streams the shape of the body decides, even if the spec shows another envelope
 // (spec 4.1, 4.2).
 func (a *bodyReader) readBody() error {

@@ -32,8 +32,8 @@ func TestMalformedBodyIsDiscarded(t *testing.T) {
 	}
 }
 
-// decodeText decodes a body with d and with a second decoder. It renders the result of the
-// second decoder, so that d keeps its rows.
+// decodeText decodes a body with d and with a second decoder. It returns the result of the second
+// decoder as text, so that d keeps its rows.
 func decodeText(t *testing.T, d *transform.Decoder, body string) string {
 	t.Helper()
 	other := decoderOf(t, "things")
@@ -109,11 +109,11 @@ func TestDecodersShareABinding(t *testing.T) {
 
 func TestPageFactsAboutOrder(t *testing.T) {
 	for name, c := range map[string]struct {
-		days    []int
-		falling bool
+		days        []int
+		newestFirst bool
 	}{
-		"falling": {[]int{9, 8, 8, 1}, true}, "rising": {[]int{1, 2}, false}, "rising at the end": {[]int{5, 4, 6}, false},
-		"one": {[]int{3}, true}, "none": {nil, false}, "unknown between": {[]int{5, 0, 4}, false},
+		"newest first": {[]int{9, 8, 8, 1}, true}, "oldest first": {[]int{1, 2}, false}, "newest last": {[]int{5, 4, 6}, false},
+		"one record": {[]int{3}, true}, "no records": {nil, false}, "a record without a date": {[]int{5, 0, 4}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var records []string
@@ -125,8 +125,8 @@ func TestPageFactsAboutOrder(t *testing.T) {
 				records = append(records, fmt.Sprintf(`{"id":"%d","created_at":%s}`, i, at))
 			}
 			page, err := decoderOf(t, "product_listings").Decode([]byte("["+strings.Join(records, ",")+"]"), transform.Origin{})
-			if err != nil || page.IsNewestFirst != c.falling {
-				t.Errorf("IsNewestFirst is %t (error %v), want %t", page.IsNewestFirst, err, c.falling)
+			if err != nil || page.IsNewestFirst != c.newestFirst {
+				t.Errorf("IsNewestFirst is %t (error %v), want %t", page.IsNewestFirst, err, c.newestFirst)
 			}
 		})
 	}

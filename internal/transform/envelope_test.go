@@ -19,9 +19,9 @@ func TestEnvelopesByShape(t *testing.T) {
 	for name, body := range map[string]string{
 		"paginated":    `{"records":[` + records + `],"total_records":2,"total_pages":1,"current_page":1,"next_page":null,"previous_page":null}`,
 		"totals first": `{"total_records":2,"total_pages":1,"records":[` + records + `]}`,
-		"bare":         `[` + records + `]`,
+		"bare list":    `[` + records + `]`,
 		"records":      `{"records":[` + records + `]}`,
-		"another name": `{"items":[` + records + `]}`,
+		"unusual name": `{"items":[` + records + `]}`,
 	} {
 		t.Run(name, func(t *testing.T) {
 			for _, e := range []stream.Envelope{stream.Sniffed, stream.Paginated, stream.Array, stream.Records} {

@@ -61,8 +61,8 @@ func (g *recordGenerator) record(tableIndex int, id string) string {
 		members = append(members, fmt.Sprintf(`"%s":%s`, []string{"zz", "\\u007ay", "a b", "extra", "id"}[g.IntN(5)], g.value()))
 	}
 	for childIndex, child := range g.stream.Tables {
-		if name, ok := g.listName(t.At, child.At); ok && childIndex != tableIndex && g.IntN(4) > 0 {
-			members = append(members, g.list(name, childIndex))
+		if path, ok := g.listPath(t.At, child.At); ok && childIndex != tableIndex && g.IntN(4) > 0 {
+			members = append(members, g.list(path, childIndex))
 		}
 	}
 	if g.IntN(3) == 0 {
@@ -74,14 +74,14 @@ func (g *recordGenerator) record(tableIndex int, id string) string {
 	return "{" + g.space() + strings.Join(members, ","+g.space()) + "}"
 }
 
-// listName returns the path of the list child within the rows at a path. ok is false if the rows do
-// not contain the list.
-func (g *recordGenerator) listName(at, child string) (string, bool) {
-	if at != "" {
-		at += "."
+// listPath returns the part of the path list after the path rows. ok is false if list is not a path
+// within rows.
+func (g *recordGenerator) listPath(rows, list string) (path string, ok bool) {
+	if rows != "" {
+		rows += "."
 	}
-	name, ok := strings.CutPrefix(child, at)
-	return name, ok && name != ""
+	path, ok = strings.CutPrefix(list, rows)
+	return path, ok && path != ""
 }
 
 func (g *recordGenerator) list(path string, childIndex int) string {

@@ -7,9 +7,10 @@ import (
 	"strconv"
 )
 
-// checkParam compares the path parameter in the current record with that of the request. If they
-// differ, checkParam returns a reason to reject the record. If a single-object body lacks the
-// parameter, the body is malformed. Other records get the parameter from the request.
+// checkParam checks the current record. If no column of RequireOne has a value, the body is malformed.
+// If the path parameter in the record differs from the parameter of the request, checkParam returns a
+// reason to reject the record. If the record lacks the parameter, a body of one object is malformed, and
+// a record of a list gets the parameter of the request.
 func (r *rowReader) checkParam(t *table) (reason string, err error) {
 	if len(r.binding.oneOf) > 0 && !slices.ContainsFunc(r.binding.oneOf, t.hasValue) {
 		return "", fmt.Errorf("%w: the object has no field that distinguishes it from an error", ErrMalformed)

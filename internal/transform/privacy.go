@@ -81,9 +81,9 @@ func (b *Binding) protectNested(name string, hide func(*layout, int) error) {
 			b.hideAt(l.recordPath, column, hide)
 		}
 	}
-	for _, shown := range b.stream.Shows {
-		if slices.Contains(kind, shown.Table) && (shown.Columns == nil || slices.Contains(shown.Columns, column)) {
-			b.hideAt(shown.At, column, hide)
+	for _, part := range b.stream.ForeignParts {
+		if slices.Contains(kind, part.Table) && (part.Columns == nil || slices.Contains(part.Columns, column)) {
+			b.hideAt(part.At, column, hide)
 		}
 	}
 }
@@ -152,7 +152,7 @@ func (l *layout) hashColumn(col int, key []byte) error {
 }
 
 // identifiesRows reports whether a column identifies rows of this stream or details of
-// another one. Without it, rows would seem to be deleted.
+// another stream. Without it, rows would seem to be deleted.
 func (l *layout) identifiesRows(col int) bool {
 	if slices.Contains(l.required, col) || col == l.param {
 		return true
@@ -183,16 +183,16 @@ func (b *Binding) markPrivate() {
 		}
 		for _, n := range l.root.collectNodes(map[string]*node{}) {
 			for _, f := range n.fields {
-				f.private = l.holdsPrivate(f)
+				f.private = l.containsPrivate(f)
 				f.dropped = f.col >= 0 && l.cols[f.col].dropped
 			}
 		}
 	}
 }
 
-// holdsPrivate reports whether the value of a field may contain a private part. A field
-// without column, group or child is a list of rows like the enclosing one.
-func (l *layout) holdsPrivate(f *field) bool {
+// containsPrivate reports whether the value of a field may contain a private part. A field
+// without column, group or child is a list of rows like the enclosing row.
+func (l *layout) containsPrivate(f *field) bool {
 	switch {
 	case f.col >= 0:
 		return l.cols[f.col].isPrivate()
@@ -293,7 +293,7 @@ func (s *privatePaths) writeValue(name string) error {
 	return err
 }
 
-// writeContainer writes an object or list member by member.
+// writeContainer writes the members of an object, or the items of a list, one by one.
 func (s *privatePaths) writeContainer(name string, open byte) error {
 	from := s.scan.pos
 	err := s.scan.open()
@@ -308,8 +308,8 @@ func (s *privatePaths) writeContainer(name string, open byte) error {
 			if bad != nil {
 				return bad
 			}
-			plain, _ := appendText(nil, quoted, f)
-			inner = joinNames(name, string(plain))
+			memberName, _ := appendText(nil, quoted, f)
+			inner = joinNames(name, string(memberName))
 		}
 		s.scan.peek()
 		s.out = append(s.out, s.scan.buf[from:s.scan.pos]...)

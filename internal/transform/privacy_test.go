@@ -20,49 +20,49 @@ func renderProtected(t *testing.T, s stream.Stream, p transform.Privacy, body st
 	return render(t, d, page, err)
 }
 
-// leak is a body whose private values all contain "s3cret".
+// leak is a body whose private values all contain "s3cret". column is the private column.
 type leak struct{ stream, column, body string }
 
 // leaks returns bodies whose private values could become visible outside of their column.
 func leaks() map[string]leak {
 	return map[string]leak{
-		"a text":                          {"orders", "orders.coupon", `[{"id":"o","coupon":"s3cret"}]`},
-		"an object":                       {"orders", "orders.coupon", `[{"id":"o","coupon":{"value":"s3cret"}}]`},
-		"an object with a name":           {"orders", "orders.coupon", `[{"id":"o","coupon":{"name":"s3cret"}}]`},
-		"a list":                          {"orders", "orders.coupon", `[{"id":"o","coupon":["s3cret"]}]`},
-		"invalid UTF-8":                   {"orders", "orders.coupon", `[{"id":"o","coupon":"s3cret\ud800"}]`},
-		"a record without an id":          {"orders", "orders.coupon", `[{"coupon":"s3cret"}]`},
-		"with a value of another type":    {"orders", "orders.coupon", `[{"id":"o","total":{"coupon":1},"coupon":"s3cret"},{"id":null,"total":"dear","coupon":["s3cret"]}]`},
-		"a duplicate name":                {"orders", "orders.coupon", `[{"id":"o","coupon":"s3cret 1","coupon":"s3cret 2"}]`},
-		"a list besides the records":      {"orders", "orders.coupon", `{"records":[{"id":"o"}],"data":[{"coupon":"s3cret"}]}`},
-		"a bare text for an object":       {"orders", "orders.team_name", `[{"id":"o","team":"s3cret"}]`},
-		"a list for an object":            {"orders", "orders.team_name", `[{"id":"o","team":[{"name":"s3cret"}]}]`},
-		"deep in a list for an object":    {"order_items", "order_items.article_writer_last_name", `[{"id":"o","article":[{"writer":{"last_name":"s3cret"}}]}]`},
-		"two values, flat and nested":     {"orders", "orders.team_name", `[{"id":"o","team_name":"s3cret 1","team":{"name":"s3cret 2"}}]`},
-		"an item":                         {"outlets", "outlet_tags.name", `{"id":"o","tags":["s3cret",{"name":"s3cret"}]}`},
-		"an item of another type":         {"orders", "order_line_items.name", `[{"id":"o","line_items":["s3cret",{"name":"s3cret"}]}]`},
-		"an item of a record without id":  {"orders", "order_line_items.name", `[{"line_items":[{"name":"s3cret"}]}]`},
-		"an item of an item without id":   {"outlets", "outlet_channel_social_links.url", `{"id":"o","outlet_channels":[{"social_links":["s3cret"]}]}`},
-		"a list of items, twice":          {"orders", "order_line_items.name", `[{"id":"o","line_items":[{"name":"s3cret"}],"line_items":[]}]`},
-		"an order of a profile":           {"profile_orders", "orders.coupon", `[{"id":null,"coupon":"s3cret"},{"id":"..","client":1,"coupon":{"a":"s3cret"}}]`},
-		"an item of a profile's order":    {"profile_orders", "order_line_items.name", `[{"line_items":[{"name":"s3cret"},"s3cret"]}]`},
-		"an order item of a profile":      {"profile_order_items", "order_items.outlet_name", `[{"outlet":{"name":"s3cret"}},{"id":"o","outlet":{"name":"s3cret"},"outlet_name":["s3cret"]}]`},
-		"an article of a campaign":        {"campaign_articles", "articles.writer_last_name", `[{"id":"a","writer":{"last_name":"s3cret"}},{"writer":{"last_name":"s3cret"}}]`},
-		"an article in a campaign list":   {"campaigns", "articles.live_url", `[{"id":"c","articles":[{"id":"a","live_url":"s3cret"}]},{"articles":{"live_url":"s3cret"}}]`},
-		"a profile in a campaign list":    {"campaigns", "profiles.overview", `[{"id":"c","profile":{"id":"p","overview":"s3cret","more":1}}]`},
-		"the outlet of an order item":     {"order_items", "outlets.description", `[{"id":"i","outlet":{"description":"s3cret","extra":{"description":1}}}]`},
-		"the outlet of a listing":         {"outlet_listings", "outlets.website_url", `[{"id":"l","website_url":"s3cret"},{"website_url":"s3cret"}]`},
-		"a product in a listing":          {"product_listings", "products.requirements", `[{"id":"l","requirements":{"a":"s3cret"}},{"requirements":"s3cret"}]`},
-		"a name of the wrong type":        {"product_listings", "product_listings.disclaimer", `[{"id":"p","disclaimer":{"name":["s3cret"],"id":["s3cret"]}}]`},
-		"an object instead of a text":     {"orders", "orders.guest_email", `[{"guest":{"email":"s3cret"}},{"id":"o","guest":{"email":["s3cret"]}},{"guest":"s3cret"}]`},
-		"a name with escapes":             {"orders", "orders.coupon", `[{"c\u006fupon":"s3cret"},{"id":"o","c\u006fupon":["s3cret"]}]`},
-		"a copy":                          {"orders", "orders.coupon", `[{"id":"o","coupon":"s3cret"},{"id":"o","coupon":"s3cret","total":1}]`},
-		"a reply":                         {"article_comments", "article_comments.author_email", `{"records":[{"id":"c","replies":[{"id":"r","author":{"email":"s3cret"}}]}]}`},
-		"a reply to a reply":              {"article_comments", "article_comments.author_email", `{"records":[{"id":"c","replies":[{"id":"r","replies":[{"id":"s","author":{"email":"s3cret"}}]}]}]}`},
-		"an unlisted value":               {"token", "token.token_type", `{"team_id":"t","token_type":"s3cret"}`},
-		"the name of a status count":      {"campaign_status_counts", "campaign_status_counts.name", `{"draft":{"id":"d","name":"s3cret","count":1}}`},
-		"an invalid status count":         {"campaign_status_counts", "campaign_status_counts.name", `{"draft":{"prefix":"d","name":"s3cret"}}`},
-		"an envelope's text among counts": {"campaign_status_counts", "campaign_status_counts.name", `{"draft":{"id":"d","count":1},"name":"s3cret"}`},
+		"a text":                               {"orders", "orders.coupon", `[{"id":"o","coupon":"s3cret"}]`},
+		"an object":                            {"orders", "orders.coupon", `[{"id":"o","coupon":{"value":"s3cret"}}]`},
+		"an object with a name":                {"orders", "orders.coupon", `[{"id":"o","coupon":{"name":"s3cret"}}]`},
+		"a list":                               {"orders", "orders.coupon", `[{"id":"o","coupon":["s3cret"]}]`},
+		"invalid UTF-8":                        {"orders", "orders.coupon", `[{"id":"o","coupon":"s3cret\ud800"}]`},
+		"a record without an id":               {"orders", "orders.coupon", `[{"coupon":"s3cret"}]`},
+		"beside a value of another type":       {"orders", "orders.coupon", `[{"id":"o","total":{"coupon":1},"coupon":"s3cret"},{"id":null,"total":"dear","coupon":["s3cret"]}]`},
+		"a duplicate name":                     {"orders", "orders.coupon", `[{"id":"o","coupon":"s3cret 1","coupon":"s3cret 2"}]`},
+		"a list beside the records":            {"orders", "orders.coupon", `{"records":[{"id":"o"}],"data":[{"coupon":"s3cret"}]}`},
+		"a text in place of an object":         {"orders", "orders.team_name", `[{"id":"o","team":"s3cret"}]`},
+		"a list in place of an object":         {"orders", "orders.team_name", `[{"id":"o","team":[{"name":"s3cret"}]}]`},
+		"deep in a list in place of an object": {"order_items", "order_items.article_writer_last_name", `[{"id":"o","article":[{"writer":{"last_name":"s3cret"}}]}]`},
+		"two values, flat and nested":          {"orders", "orders.team_name", `[{"id":"o","team_name":"s3cret 1","team":{"name":"s3cret 2"}}]`},
+		"an item":                              {"outlets", "outlet_tags.name", `{"id":"o","tags":["s3cret",{"name":"s3cret"}]}`},
+		"an item of another type":              {"orders", "order_line_items.name", `[{"id":"o","line_items":["s3cret",{"name":"s3cret"}]}]`},
+		"an item of a record without id":       {"orders", "order_line_items.name", `[{"line_items":[{"name":"s3cret"}]}]`},
+		"an item of an item without id":        {"outlets", "outlet_channel_social_links.url", `{"id":"o","outlet_channels":[{"social_links":["s3cret"]}]}`},
+		"a duplicate list of items":            {"orders", "order_line_items.name", `[{"id":"o","line_items":[{"name":"s3cret"}],"line_items":[]}]`},
+		"an order of a profile":                {"profile_orders", "orders.coupon", `[{"id":null,"coupon":"s3cret"},{"id":"..","client":1,"coupon":{"a":"s3cret"}}]`},
+		"an item of a profile's order":         {"profile_orders", "order_line_items.name", `[{"line_items":[{"name":"s3cret"},"s3cret"]}]`},
+		"an order item of a profile":           {"profile_order_items", "order_items.outlet_name", `[{"outlet":{"name":"s3cret"}},{"id":"o","outlet":{"name":"s3cret"},"outlet_name":["s3cret"]}]`},
+		"an article of a campaign":             {"campaign_articles", "articles.writer_last_name", `[{"id":"a","writer":{"last_name":"s3cret"}},{"writer":{"last_name":"s3cret"}}]`},
+		"an article in a campaign list":        {"campaigns", "articles.live_url", `[{"id":"c","articles":[{"id":"a","live_url":"s3cret"}]},{"articles":{"live_url":"s3cret"}}]`},
+		"a profile in a campaign list":         {"campaigns", "profiles.overview", `[{"id":"c","profile":{"id":"p","overview":"s3cret","more":1}}]`},
+		"the outlet of an order item":          {"order_items", "outlets.description", `[{"id":"i","outlet":{"description":"s3cret","extra":{"description":1}}}]`},
+		"the outlet of a listing":              {"outlet_listings", "outlets.website_url", `[{"id":"l","website_url":"s3cret"},{"website_url":"s3cret"}]`},
+		"a product in a listing":               {"product_listings", "products.requirements", `[{"id":"l","requirements":{"a":"s3cret"}},{"requirements":"s3cret"}]`},
+		"a name of the wrong type":             {"product_listings", "product_listings.disclaimer", `[{"id":"p","disclaimer":{"name":["s3cret"],"id":["s3cret"]}}]`},
+		"guest_email in an object guest":       {"orders", "orders.guest_email", `[{"guest":{"email":"s3cret"}},{"id":"o","guest":{"email":["s3cret"]}},{"guest":"s3cret"}]`},
+		"a name with escapes":                  {"orders", "orders.coupon", `[{"c\u006fupon":"s3cret"},{"id":"o","c\u006fupon":["s3cret"]}]`},
+		"a copy":                               {"orders", "orders.coupon", `[{"id":"o","coupon":"s3cret"},{"id":"o","coupon":"s3cret","total":1}]`},
+		"a reply":                              {"article_comments", "article_comments.author_email", `{"records":[{"id":"c","replies":[{"id":"r","author":{"email":"s3cret"}}]}]}`},
+		"a reply to a reply":                   {"article_comments", "article_comments.author_email", `{"records":[{"id":"c","replies":[{"id":"r","replies":[{"id":"s","author":{"email":"s3cret"}}]}]}]}`},
+		"an unlisted value":                    {"token", "token.token_type", `{"team_id":"t","token_type":"s3cret"}`},
+		"the name of a status count":           {"campaign_status_counts", "campaign_status_counts.name", `{"draft":{"id":"d","name":"s3cret","count":1}}`},
+		"an invalid status count":              {"campaign_status_counts", "campaign_status_counts.name", `{"draft":{"prefix":"d","name":"s3cret"}}`},
+		"an envelope's text among counts":      {"campaign_status_counts", "campaign_status_counts.name", `{"draft":{"id":"d","count":1},"name":"s3cret"}`},
 	}
 }
 
@@ -168,7 +168,7 @@ func TestProtectErrors(t *testing.T) {
 		want    string
 	}{
 		"dropping a key":              {"orders", transform.Privacy{Drop: []string{"orders.id"}}, "orders.id private: it identifies records"},
-		"dropping an id of details":   {"order_items", transform.Privacy{Drop: []string{"order_items.article_id"}}, "order_items.article_id private: it identifies records"},
+		"dropping an id of a detail":  {"order_items", transform.Privacy{Drop: []string{"order_items.article_id"}}, "order_items.article_id private: it identifies records"},
 		"dropping the path parameter": {"campaign_articles", transform.Privacy{Drop: []string{"campaign_articles.campaign_id"}}, "it identifies records"},
 		"dropping a parent key":       {"outlets", transform.Privacy{Drop: []string{"outlet_channels.outlet_id"}}, "it identifies records"},
 		"hashing a key":               {"orders", transform.Privacy{Hash: []string{"orders.id"}, Key: key}, "it identifies records"},
@@ -194,11 +194,11 @@ func TestOnlyPrivatePartsAreWithheld(t *testing.T) {
 	for name, c := range map[string]struct{ stream, body, raw string }{
 		"a record": {"orders", `[{"total": 1.50, "client_secret":"s3cret", "date_paid" :"soon","metadata":{"a":[1]}}]`,
 			`{"total": 1.50, "client_secret":"(withheld)", "date_paid" :"soon","metadata":{"a":[1]}}`},
-		"a link":        {"profile_orders", `[{"client_secret":{"a":1},"status":"paid"}]`, `{"client_secret":"(withheld)","status":"paid"}`},
-		"a bad date":    {"orders", `[{"id":"o","client_secret":"s3cret","date_paid":"soon"}]`, `"soon"`},
-		"parts inside":  {"orders", `[{"line_items":[{"name":"s3cret","price":1},null],"total":1}]`, `{"line_items":[{"name":"(withheld)","price":1},null],"total":1}`},
-		"not an object": {"orders", `[7]`, `"(withheld)"`},
-		"a bad price":   {"orders", `[{"id":"o","line_items":[{"name":"s3cret","price":"x"}]}]`, `"x"`},
+		"a record of a link table": {"profile_orders", `[{"client_secret":{"a":1},"status":"paid"}]`, `{"client_secret":"(withheld)","status":"paid"}`},
+		"a bad date":               {"orders", `[{"id":"o","client_secret":"s3cret","date_paid":"soon"}]`, `"soon"`},
+		"parts of items":           {"orders", `[{"line_items":[{"name":"s3cret","price":1},null],"total":1}]`, `{"line_items":[{"name":"(withheld)","price":1},null],"total":1}`},
+		"not an object":            {"orders", `[7]`, `"(withheld)"`},
+		"a bad price":              {"orders", `[{"id":"o","line_items":[{"name":"s3cret","price":"x"}]}]`, `"x"`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := renderProtected(t, streamNamed(t, c.stream), p, c.body)

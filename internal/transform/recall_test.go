@@ -180,13 +180,13 @@ func TestRecalledRecordsKeepCreatedAt(t *testing.T) {
 		skipped, skippedLater int
 	}{
 		"a realistic page":        {string(listingsPage()), 99, 100}, // 10 records have the same drift
-		"falling":                 {list(`{"id":"a","created_at":"2026-01-03T00:00:00Z"}`, `{"created_at":"2026-01-02T00:00:00Z","id":"b"}`), 2, 2},
-		"rising":                  {list(`{"id":"a","created_at":"2026-01-02T00:00:00Z"}`, `{"id":"b","created_at":"2026-01-03T00:00:00Z"}`), 2, 2},
+		"newest first":            {list(`{"id":"a","created_at":"2026-01-03T00:00:00Z"}`, `{"created_at":"2026-01-02T00:00:00Z","id":"b"}`), 2, 2},
+		"oldest first":            {list(`{"id":"a","created_at":"2026-01-02T00:00:00Z"}`, `{"id":"b","created_at":"2026-01-03T00:00:00Z"}`), 2, 2},
 		"absent":                  {list(`{"id":"a","created_at":"2026-01-02T00:00:00Z"}`, `{"id":"b"}`), 2, 2},
 		"null":                    {list(`{"id":"a","created_at":null}`), 1, 1},
 		"with spaces":             {list(`{ "id" : "a" , "created_at" : "2026-01-02T00:00:00Z" }`), 0, 0},
-		"another before it":       {list(`{"id":"a","name":"created_at","created_at":"2026-01-02T00:00:00Z"}`), 1, 1},
-		"another within a text":   {list(`{"id":"a","name":"\"created_at\":\"2020-01-01T00:00:00Z\"","created_at":"2026-01-02T00:00:00Z"}`), 1, 1},
+		"the same text before it": {list(`{"id":"a","name":"created_at","created_at":"2026-01-02T00:00:00Z"}`), 1, 1},
+		"the name within a text":  {list(`{"id":"a","name":"\"created_at\":\"2020-01-01T00:00:00Z\"","created_at":"2026-01-02T00:00:00Z"}`), 1, 1},
 		"a duplicate":             {list(`{"id":"a","created_at":"2026-01-02T00:00:00Z","created_at":"2026-01-01T00:00:00Z"}`), 0, 1},
 		"a duplicate null":        {list(`{"id":"a","created_at":"2026-01-02T00:00:00Z","created_at":null}`), 0, 1},
 		"only the second record":  {list(`{"id":"a"}`, `{"id":"b","created_at":"2026-01-02T00:00:00Z"}`), 2, 2},

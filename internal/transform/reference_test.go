@@ -36,7 +36,7 @@ func decodeSlowly(t testing.TB, k testStream, body []byte, param string) *refere
 		key, ok := record.add(0, v, nil, nil, 0)
 		if r.rejects = append(r.rejects, record.rejects...); !ok {
 			r.reject(r.stream.Root().Name, key, "")
-		} else if best[key] == nil || record.values() >= best[key].values() {
+		} else if best[key] == nil || record.countValues() >= best[key].countValues() {
 			best[key] = record
 		}
 	}
@@ -48,9 +48,9 @@ func decodeSlowly(t testing.TB, k testStream, body []byte, param string) *refere
 	return r
 }
 
-// values counts the values of a record, by which one of several copies is chosen. It includes the
+// countValues counts the values of a record, by which one of several copies is chosen. It includes the
 // hash and seq of each row.
-func (r *reference) values() int {
+func (r *reference) countValues() int {
 	n := 0
 	for _, rows := range r.rows {
 		for _, row := range rows {
@@ -140,7 +140,7 @@ func (r *reference) add(tableIndex int, v any, up row, upKey []string, itemNumbe
 	return w.key(), true
 }
 
-// key returns the key of the row, or "" if it is incomplete.
+// key returns the key of the row, or "" if the key is incomplete.
 func (w *walker) key() string {
 	var key []string
 	for _, k := range w.table.Key {
@@ -152,7 +152,7 @@ func (w *walker) key() string {
 	return strings.Join(key, "/")
 }
 
-// finishRow checks the key, adds it to the pending rejects, and adds the row and the rows of
+// finishRow checks the key of the row, rejects the pending columns, and adds the row and the rows of
 // nested lists. It reports whether the key is valid.
 func (w *walker) finishRow() bool {
 	for _, k := range w.table.Key {
@@ -160,12 +160,12 @@ func (w *walker) finishRow() bool {
 			return false
 		}
 	}
-	name := w.key()
+	key := w.key()
 	for _, column := range w.pending {
-		w.reject(w.table.Name, name, column)
+		w.reject(w.table.Name, key, column)
 	}
 	for _, tableIndex := range slices.Sorted(maps.Keys(w.lists)) {
-		w.readItems(tableIndex, w.lists[tableIndex], name)
+		w.readItems(tableIndex, w.lists[tableIndex], key)
 	}
 	if len(w.extra) > 0 {
 		w.row["extra"] = canonicalText(w.extra)
@@ -174,13 +174,14 @@ func (w *walker) finishRow() bool {
 	return true
 }
 
-func (w *walker) readItems(tableIndex int, v any, name string) {
+// readItems adds the rows of a list. key is the key of the row that contains the list.
+func (w *walker) readItems(tableIndex int, v any, key string) {
 	list, ok := v.([]any)
 	if m, object := v.(map[string]any); v == "" || object && len(m) == 0 {
 		return
 	}
 	if _, object := v.(map[string]any); !ok && !object && w.stream.Tables[tableIndex].Value == "" {
-		w.reject(w.table.Name, name, strings.TrimPrefix(strings.TrimPrefix(w.stream.Tables[tableIndex].At, w.table.At), "."))
+		w.reject(w.table.Name, key, strings.TrimPrefix(strings.TrimPrefix(w.stream.Tables[tableIndex].At, w.table.At), "."))
 		return
 	}
 	if !ok {
@@ -190,8 +191,8 @@ func (w *walker) readItems(tableIndex int, v any, name string) {
 		if item == nil {
 			continue
 		}
-		if key, ok := w.add(tableIndex, item, w.row, w.table.Key, i+1); !ok {
-			w.reject(w.stream.Tables[tableIndex].Name, key, "")
+		if itemKey, ok := w.add(tableIndex, item, w.row, w.table.Key, i+1); !ok {
+			w.reject(w.stream.Tables[tableIndex].Name, itemKey, "")
 		}
 	}
 }
@@ -218,7 +219,7 @@ func (w *walker) readObject(m map[string]any, prefix string, path []string) {
 	}
 }
 
-// hasColumns reports whether at least one member of an object has a column.
+// hasColumns reports whether at least one member of an object has a column or contains columns.
 func (w *walker) hasColumns(prefix string, path []string, m map[string]any) bool {
 	for name := range m {
 		column, _ := w.columnFor(prefix, name)

@@ -92,7 +92,7 @@ func renderPage(b *strings.Builder, p stream.PageFacts) {
 		fmt.Fprintf(b, " first=%s last=%s", instantText(p.First), instantText(p.Last))
 	}
 	if p.IsNewestFirst {
-		b.WriteString(" falling")
+		b.WriteString(" newest_first")
 	}
 	if p.RejectedRecords > 0 {
 		fmt.Fprintf(b, " rejected=%d", p.RejectedRecords)

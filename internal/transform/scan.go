@@ -51,7 +51,7 @@ type input struct {
 	base int
 	// privatePath is the dotted path of the private field that contains the position, or empty.
 	privatePath string
-	// careful means that the members of objects are read in the order of readCarefully.
+	// careful means that objects are read with readCarefully.
 	careful bool
 }
 
@@ -89,7 +89,7 @@ func (s *scanner) open() error {
 	return nil
 }
 
-// next moves to the next member or item of the container, or leaves it.
+// next moves to the next member or item of the container and returns true, or leaves the container.
 func (s *scanner) next(end byte, first bool) (bool, error) {
 	c := s.peek()
 	if c == end {
@@ -134,7 +134,7 @@ const (
 	tops = 0x8080808080808080
 )
 
-// text reads the string at the position, eight bytes at a time while they are plain.
+// text skips the string at the position and returns its form. Plain bytes are checked eight at a time.
 func (s *scanner) text() (form, error) {
 	f, b, i := plain, s.buf, s.pos+1
 	for {
@@ -186,7 +186,7 @@ func specialMarks(w uint64) uint64 {
 	return (w | (w - ones*' ') | (quote - ones) | (slash - ones)) & tops
 }
 
-// escapeLen returns the length of the escape at the start of b, or 0 if it is invalid.
+// escapeLen returns the length of the escape at the start of b, or 0 if the escape is invalid.
 func escapeLen(b []byte) int {
 	if len(b) < 2 {
 		return 0
@@ -212,7 +212,7 @@ func isHex(c byte) bool {
 	return '0' <= c && c <= '9' || 'a' <= c && c <= 'f' || 'A' <= c && c <= 'F'
 }
 
-// number reads the number at the position.
+// number skips the number at the position.
 func (s *scanner) number() error {
 	b, i := s.buf, s.pos
 	if b[i] == '-' {
@@ -246,6 +246,7 @@ func skipDigits(b []byte, i int) int {
 	return i
 }
 
+// literal skips true, false or null.
 func (s *scanner) literal(want string) error {
 	if rest := s.buf[s.pos:]; len(rest) < len(want) || string(rest[:len(want)]) != want {
 		return s.syntaxErr("want " + want)
@@ -254,7 +255,7 @@ func (s *scanner) literal(want string) error {
 	return nil
 }
 
-// scalar reads a string, number, true, false or null and returns its text.
+// scalar skips a string, number, true, false or null and returns its JSON text.
 func (s *scanner) scalar() ([]byte, form, error) {
 	var err error
 	var f form
@@ -277,7 +278,7 @@ func (s *scanner) scalar() ([]byte, form, error) {
 	return s.buf[start:s.pos], f, err
 }
 
-// skip reads any value and returns its text.
+// skip skips any value and returns its JSON text.
 func (s *scanner) skip() ([]byte, error) {
 	c := s.peek()
 	start := s.pos

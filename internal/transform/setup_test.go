@@ -10,7 +10,8 @@ import (
 	"placementsync/schema"
 )
 
-// testStreams returns streams for tests. things has a column of every type. parts has no extra.
+// testStreams returns streams for tests. The table things has a
+// column of every type. The table parts has no column extra.
 func testStreams() []stream.Stream {
 	return []stream.Stream{{Name: "things", Tables: []stream.Table{
 		{Name: "things", Key: []string{"id"}},

@@ -37,7 +37,7 @@ type member struct {
 	at   int
 }
 
-// appendJSON appends a value to dst and reports whether its text was valid UTF-8.
+// appendJSON appends the value raw to dst and reports whether raw was valid UTF-8.
 func (w *jsonWriter) appendJSON(dst, raw []byte, s style) ([]byte, bool) {
 	w.scan = scanner{buf: raw}
 	w.out, w.style, w.clean = dst, s, true

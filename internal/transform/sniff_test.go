@@ -15,7 +15,7 @@ import (
 )
 
 // sniffSlowly finds the records of a body of things, as a second implementation of spec 4.1
-// and 4.2. ok is false if there are none.
+// and 4.2. ok is false if the body has no records.
 func sniffSlowly(s stream.Stream, body any) (records []any, ok bool) {
 	object, isObject := body.(map[string]any)
 	list, isList := body.([]any)
@@ -117,7 +117,7 @@ func FuzzEnvelope(f *testing.F) {
 		quoted, _ := jsontext.AppendQuote(nil, name)
 		for _, k := range streams {
 			for _, body := range []string{v, `{` + string(quoted) + `:` + v + `}`, `{"total_records":1,` + string(quoted) + `:` + v + `,"x":0}`} {
-				checkCount(t, k, []byte(body))
+				checkRowCount(t, k, []byte(body))
 				if k.stream.Name == "things" && k.stream.Envelope != stream.Raw {
 					compareRecords(t, k, []byte(body))
 				}
@@ -126,9 +126,9 @@ func FuzzEnvelope(f *testing.F) {
 	})
 }
 
-// checkCount checks that a page has one id for each row and counts at least as many records, and that
+// checkRowCount checks that a page has one id for each row and counts at least as many records, and that
 // a malformed body has no rows.
-func checkCount(t *testing.T, k testStream, body []byte) {
+func checkRowCount(t *testing.T, k testStream, body []byte) {
 	t.Helper()
 	d := k.binding.NewDecoder()
 	page, err := d.Decode(body, transform.Origin{Param: "p"})

@@ -18,12 +18,12 @@ import (
 // hash of a private text must still fit.
 const maxText = math.MaxInt32 - hashHexLen
 
-// table contains the rows of a table since the last Flush. The row after the last one may
-// be incomplete: a column that has a value for it contains rows+1 values.
+// table contains the rows of a table since the last Flush. The row after the last complete row is
+// the current row: a column that has a value for the current row contains rows+1 values.
 type table struct {
 	*layout
 	cols []column
-	rows int
+	rows int // number of complete rows
 	// seenFields marks the fields read in the current row.
 	seenFields []uint64
 	// up is the table of the enclosing rows, or nil for records.
@@ -110,8 +110,8 @@ func (t *table) closeRow(seq uint64, h *hasher) error {
 		}
 	}
 	var sum uint64
-	data := len(t.cols) - 2
-	for i := range data {
+	dataCols := len(t.cols) - 2
+	for i := range dataCols {
 		switch c := &t.cols[i]; {
 		case c.n == t.rows:
 			c.appendNull()
@@ -121,8 +121,8 @@ func (t *table) closeRow(seq uint64, h *hasher) error {
 			sum += h.hashLast(c)
 		}
 	}
-	t.cols[data].appendInt(int64(sum))
-	t.cols[data+1].appendInt(int64(seq))
+	t.cols[dataCols].appendInt(int64(sum))
+	t.cols[dataCols+1].appendInt(int64(seq))
 	t.rows++
 	return nil
 }
@@ -146,7 +146,7 @@ func (t *table) keyHash(i int) uint64 {
 	return id
 }
 
-// createdAt returns the created_at of row i in microseconds, if it has one.
+// createdAt returns the created_at of row i in microseconds. ok is false if the row has none.
 func (t *table) createdAt(i int) (micros int64, ok bool) {
 	if t.created < 0 || t.cols[t.created].isNull(i) {
 		return 0, false
@@ -182,8 +182,8 @@ const (
 	unsigned
 )
 
-// kinds maps SQL types. arrowTypes contains the Arrow types that DuckDB reads as these SQL types.
-// widths contains the sizes of values in bytes, or 0 for text and bits.
+// kinds contains the kinds of SQL types. arrowTypes contains the Arrow types that DuckDB reads as these
+// SQL types. widths contains the sizes of values in bytes, or 0 for text and bits.
 var (
 	kinds = map[stream.Type]kind{
 		stream.Text: text, stream.JSON: document, stream.Bool: boolean, stream.Int32: integer32,
@@ -209,7 +209,7 @@ type column struct {
 	tracked, canonical bool
 	// checked means that checkText checks each text of the column.
 	checked bool
-	n       int
+	n       int // number of values, including NULLs
 	seed    uint64
 	enum    []string
 	// valid is nil if no value is NULL.

@@ -41,13 +41,13 @@ const (
 	Rounded = "rounded"
 	// Zoneless is a time without a zone, read as UTC.
 	Zoneless = "zoneless"
-	// InvalidUTF8 is text with invalid bytes or escapes; each was replaced by U+FFFD.
+	// InvalidUTF8 is text with invalid bytes or escapes, each of which was replaced by U+FFFD.
 	InvalidUTF8 = "invalid_utf8"
-	// DuplicateField is a name that occurs twice in an object. The last one counts.
+	// DuplicateField is a name that occurs twice in an object. The last value counts.
 	DuplicateField = "duplicate_field"
 	// Conflict is a second, different value for one column: the outer value is stored in
-	// the column, and the other in extra. It is also a nested record that names another
-	// parent than the enclosing one; the column contains the named parent.
+	// the column, and the other in extra. Conflict is also a nested record that names
+	// another parent than the enclosing record; the column contains the named parent.
 	Conflict = "conflict"
 	// Duplicate is a record with the same key as another in the body. The record with more values
 	// is staged. If both have as many values, the later record is staged.
@@ -58,8 +58,8 @@ const (
 type Origin struct {
 	// Seq numbers the responses of a night. Later copies of a row replace earlier ones.
 	Seq uint64
-	// Param is the path parameter of the request, or empty. A record with another one is
-	// rejected.
+	// Param is the path parameter of the request, or empty. A record with another parameter
+	// is rejected.
 	Param string
 	// Pass and Page are counted from 1. They are 0 for a response that is no page of a list.
 	Pass, Page int

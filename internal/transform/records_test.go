@@ -100,8 +100,8 @@ func TestAnotherRecordIsRejected(t *testing.T) {
 	}
 }
 
-// TestIDsThatAreNoPathSegments decodes ids that cannot be used in a path. A record with one of them
-// as its own id is rejected. If a record refers to one of them, the reference is NULL.
+// TestIDsThatAreNoPathSegments decodes ids that cannot be used in a path. A record with such an id is
+// rejected. If a record refers to such an id, the reference is NULL.
 func TestIDsThatAreNoPathSegments(t *testing.T) {
 	for _, id := range []string{"", ".", ".."} {
 		for _, s := range stream.All() {
@@ -190,8 +190,8 @@ func TestQuestionnaireWithoutIDGetsTheKeyOfItsCampaign(t *testing.T) {
 	}
 }
 
-// TestListedFieldPrecedesOtherFields decodes two fields for one column. The field that the spec
-// lists must be used, whatever their order.
+// TestListedFieldPrecedesOtherFields decodes two fields for one column, in both orders. The field that
+// the spec lists must be used.
 func TestListedFieldPrecedesOtherFields(t *testing.T) {
 	for _, c := range []struct{ stream, body, table, column, want string }{
 		{"product_listings", `[{"id":"p","disclaimer_id":"flat","disclaimer":{"id":"listed"}}]`, "product_listings", "disclaimer_id", "listed"},
@@ -209,14 +209,14 @@ func TestListedFieldPrecedesOtherFields(t *testing.T) {
 		if got := rowsOf(t, d.Flush())[c.table][0][c.column]; got != c.want {
 			t.Errorf("%s: %s is %q, want %q", c.body, c.column, got, c.want)
 		}
-		if findings := d.Findings().Drift; len(findings) != 1 || findings[0].Kind != transform.Conflict || findings[0].Key != "p" {
-			t.Errorf("%s: drift %+v, want one conflict", c.body, findings)
+		if drift := d.Findings().Drift; len(drift) != 1 || drift[0].Kind != transform.Conflict || drift[0].Key != "p" {
+			t.Errorf("%s: drift %+v, want one conflict", c.body, drift)
 		}
 	}
 }
 
-// TestDriftCountsRecords checks that each record counts once for each kind of drift, also if it
-// is decoded twice, and that the records with drift are named.
+// TestDriftCountsRecords checks that a record counts once for each kind of drift, even if the record
+// is decoded twice, and that the findings name the records with drift.
 func TestDriftCountsRecords(t *testing.T) {
 	d := decoderOf(t, "things")
 	for i, body := range []string{`[{"id":"a","x":1,"parts":[{"n":1},{"n":2}]},{"id":"b","x":2},{"id":"c"},{"x":1}]`,
