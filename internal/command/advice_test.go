@@ -24,7 +24,7 @@ func TestAddAdvice(t *testing.T) {
 	}
 	t.Cleanup(func() { _ = listener.Close() })
 	_, errInUse := net.Listen("tcp", listener.Addr().String())
-	_, errForeign := net.Listen("tcp", "192.0.2.1:8080") // an address reserved for documentation
+	_, errNotLocal := net.Listen("tcp", "192.0.2.1:8080") // an address reserved for documentation
 	unreadable := filepath.Join(t.TempDir(), "unreadable")
 	if err := os.Mkdir(unreadable, 0o000); err != nil {
 		t.Fatal(err)
@@ -44,7 +44,7 @@ func TestAddAdvice(t *testing.T) {
 		want string
 	}{
 		"port in use":                {errInUse, "another process already listens on this port, perhaps an instance of this program"},
-		"address of another machine": {errForeign, "this machine does not have the address"},
+		"address of another machine": {errNotLocal, "this machine does not have the address"},
 		"permission denied":          {fmt.Errorf("take the lock: %w", errDenied), advice},
 		"read-only file system":      {&fs.PathError{Op: "open", Path: file, Err: syscall.EROFS}, "mounted read-only"},
 	} {

@@ -7,7 +7,7 @@ import (
 )
 
 // forbidCoreDumps disables core dumps of this process and of its children. If the call fails, the
-// limit of the system remains.
+// system's limit for core dumps applies.
 func forbidCoreDumps() {
 	_ = unix.Setrlimit(unix.RLIMIT_CORE, &unix.Rlimit{})
 }

@@ -9,7 +9,7 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// RecordFollowUp writes the ledger entry of work after a publish, such as a backup. It sends an
+// RecordFollowUp writes the ledger entry of work that follows a publish, such as a backup. It sends an
 // alert if the entry causes one of the given events. It does not wait for the warehouse lock,
 // because another run may hold the lock for hours. A single write appends the entry, so no lock
 // is needed.
@@ -45,7 +45,7 @@ func RecordFollowUp(ctx context.Context, wh *warehouse.Warehouse, sender *notify
 	return err
 }
 
-// LatestFollowUps returns the state of each kind of work after publishes. It returns nil if the
+// LatestFollowUps returns the state of each kind of work that follows a publish. It returns nil if the
 // ledger cannot be read. The next write to the ledger then returns the error.
 func LatestFollowUps(wh *warehouse.Warehouse) []ledger.FollowUp {
 	entries, err := wh.Ledger.Entries()

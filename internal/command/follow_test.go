@@ -40,8 +40,8 @@ func TestAlertsOfFollowUps(t *testing.T) {
 	for i, step := range []struct {
 		outcome ledger.Outcome
 		events  []string
-		want    string // the event of the alert
-		code    int
+		want    string // the event of the alert, or "" if none is sent
+		code    int    // the exit code in the alert
 	}{
 		{ledger.Complete, nightEvents, "", 0},
 		{ledger.Failed, manualEvents, "", 0},

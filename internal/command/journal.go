@@ -14,17 +14,17 @@ import (
 // with JOURNAL_STREAM, because a child inherits the variable even if its stderr is
 // redirected.
 func FeedsJournal(stderr io.Writer, lookupEnv func(string) (string, bool)) bool {
-	stream, isSet := lookupEnv("JOURNAL_STREAM")
+	journalID, isSet := lookupEnv("JOURNAL_STREAM")
 	f, isFile := stderr.(*os.File)
 	if !isSet || !isFile {
 		return false
 	}
 	device, inode, ok := identifyFile(f)
-	return ok && stream == fmt.Sprintf("%d:%d", device, inode)
+	return ok && journalID == fmt.Sprintf("%d:%d", device, inode)
 }
 
-// LogWriter returns w. If stderr is connected to journald, it returns a writer to w that puts the
-// priority of each log line before the line.
+// LogWriter returns a writer of log lines to w. If stderr is connected to journald, the writer puts
+// the priority of each line before the line.
 func (f *Flags) LogWriter(w io.Writer) io.Writer {
 	if f.Journal {
 		return journalWriter{w}

@@ -4,5 +4,5 @@ package command
 
 import "os"
 
-// identifyFile always fails, because there is no journald on this system.
+// identifyFile always fails, because only Linux has journald.
 func identifyFile(*os.File) (device, inode uint64, ok bool) { return 0, 0, false }

@@ -106,7 +106,7 @@ func matchesAny(name string, patterns []string) bool {
 
 // suggestColumn returns advice if name, such as orders.guest_email, is not a column. It returns
 // "" for a column. It also returns "" for a name without a dot, because package config reports
-// it.
+// such a name.
 func suggestColumn(name string) string {
 	table, column, hasDot := strings.Cut(name, ".")
 	tables, _, err := dictionary.Definitions()
@@ -118,9 +118,9 @@ func suggestColumn(name string) string {
 		return ""
 	}
 	var names []string
-	for _, other := range slices.Sorted(maps.Keys(tables)) {
-		for _, c := range tables[other].Columns {
-			names = append(names, other+"."+c.Name)
+	for _, t := range slices.Sorted(maps.Keys(tables)) {
+		for _, c := range tables[t].Columns {
+			names = append(names, t+"."+c.Name)
 		}
 	}
 	if near := nearest.FindNearest(names, name); near != "" {

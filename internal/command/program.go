@@ -17,9 +17,9 @@ import (
 
 // Host contains the functions that tests of both programs replace.
 type Host struct {
-	// LookupEnv is os.LookupEnv.
+	// LookupEnv is os.LookupEnv, except in tests.
 	LookupEnv func(name string) (string, bool)
-	// Now is time.Now.
+	// Now is time.Now, except in tests.
 	Now func() time.Time
 	// Step, if set, is called before and after each change of the storage.
 	Step func(name, path string) error
@@ -117,8 +117,8 @@ func (f *Flags) formatAttr(a slog.Attr) slog.Attr {
 }
 
 // Execute runs one command of a program and returns the exit code. Results go to stdout,
-// everything else to stderr. An error may quote a response of the service or of a catalog,
-// so control characters in it are escaped.
+// everything else to stderr. An error may quote a response of the service or of a REST
+// catalog, so the control characters of the error are escaped.
 func (f *Flags) Execute(ctx context.Context, root *cobra.Command, args []string, stdout, stderr io.Writer) int {
 	root.SilenceUsage, root.SilenceErrors = true, true
 	root.SetArgs(args)

@@ -19,9 +19,9 @@ func TestExecutePrintsErrors(t *testing.T) {
 		code int
 		want []string
 	}{
-		"work":                          {[]string{"work"}, 1, []string{`program: the service answered \x1b]0;title\x07` + "\n" + `\u202etxt.exe` + "\n"}},
-		"work, as JSON":                 {[]string{"work", "--log-format", "json"}, 1, []string{`"msg":"command failed","command":"work","exit_code":1,"error":"the service answered \u001b]0;`}},
-		"wrong use":                     {[]string{"misuse"}, 2, []string{"program: name a table\n"}},
+		"failed work":                   {[]string{"work"}, 1, []string{`program: the service answered \x1b]0;title\x07` + "\n" + `\u202etxt.exe` + "\n"}},
+		"failed work, as JSON":          {[]string{"work", "--log-format", "json"}, 1, []string{`"msg":"command failed","command":"work","exit_code":1,"error":"the service answered \u001b]0;`}},
+		"usage error":                   {[]string{"misuse"}, 2, []string{"program: name a table\n"}},
 		"unknown flag":                  {[]string{"work", "--\x1b[2J"}, 2, []string{"program: unknown flag: ", "\nsee program --help\n"}},
 		"misspelt flag":                 {[]string{"work", "--quit"}, 2, []string{"program: unknown flag: --quit: did you mean --quiet?\nsee"}},
 		"truncated flag":                {[]string{"work", "--log"}, 2, []string{"program: unknown flag: --log: did you mean --log-format?\nsee"}},

@@ -20,20 +20,20 @@ const gracePeriod = 4 * time.Second
 
 // RunInterruptible runs work and returns its exit code. SIGINT and SIGTERM cancel the
 // context of the work. RunInterruptible then waits until the work ends, until the grace period
-// is over, or until a second signal. In the last two cases it prints the text in abandonment,
+// is over, or until a second signal. In the last two cases it prints abandonMessage,
 // and returns the exit code of an interruption while the work is still running. That is safe
 // because the program can be killed at any instruction without losing data. Work that can need
 // longer to end calls waitForWork when it begins: then only a second signal ends the wait early.
-func RunInterruptible(stderr io.Writer, abandonment string, work func(ctx context.Context, waitForWork func()) int) int {
+func RunInterruptible(stderr io.Writer, abandonMessage string, work func(ctx context.Context, waitForWork func()) int) int {
 	endCrashesBySignal()
-	var waits atomic.Bool
+	var waitsForWork atomic.Bool
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
 	defer signal.Stop(signals)
 	ctx, cancel := context.WithCancelCause(context.Background())
 	defer cancel(nil)
 	done := make(chan int, 1)
-	go func() { done <- work(ctx, func() { waits.Store(true) }) }()
+	go func() { done <- work(ctx, func() { waitsForWork.Store(true) }) }()
 	select {
 	case code := <-done:
 		return code
@@ -42,7 +42,7 @@ func RunInterruptible(stderr io.Writer, abandonment string, work func(ctx contex
 	}
 	timer := time.NewTimer(gracePeriod)
 	defer timer.Stop()
-	if waits.Load() {
+	if waitsForWork.Load() {
 		timer.Stop()
 	}
 	select {
@@ -51,7 +51,7 @@ func RunInterruptible(stderr io.Writer, abandonment string, work func(ctx contex
 	case <-signals:
 	case <-timer.C:
 	}
-	fmt.Fprintln(stderr, abandonment)
+	fmt.Fprintln(stderr, abandonMessage)
 	return ledger.Interrupted.ExitCode()
 }
 
@@ -64,7 +64,7 @@ func endCrashesBySignal() {
 	forbidCoreDumps()
 }
 
-// signalError is the cause of a context that a signal cancelled.
+// signalError is the cause with which a signal cancels a context.
 type signalError struct{ signal os.Signal }
 
 func (e signalError) Error() string {

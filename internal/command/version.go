@@ -99,9 +99,9 @@ func readCommit() string {
 }
 
 func readBuild(ctx context.Context, program, version, commit string) (Build, error) {
-	engine, err := warehouse.EngineVersion(ctx)
+	duckDBVersion, err := warehouse.EngineVersion(ctx)
 	return Build{Program: program, Version: version, Commit: commit,
-		DuckDB: strings.TrimPrefix(engine, "v"), Arrow: arrow.PkgVersion, Go: strings.TrimPrefix(runtime.Version(), "go"),
+		DuckDB: strings.TrimPrefix(duckDBVersion, "v"), Arrow: arrow.PkgVersion, Go: strings.TrimPrefix(runtime.Version(), "go"),
 		Platform: runtime.GOOS + "/" + runtime.GOARCH,
 		Storage:  warehouse.StorageVersion, Format: warehouse.Format, Schema: dictionary.SchemaVersion()}, err
 }

@@ -25,14 +25,14 @@ type binder struct {
 	files     []valueFile // files named by NAME_FILE variables
 }
 
-// addBroken adds a problem in a line. The value at path is not validated.
+// addBroken adds a problem, and excludes the value at path from validation.
 func (b *binder) addBroken(line int, path, format string, args ...any) {
 	b.broken[path] = true
 	b.problems = append(b.problems, Problem{Line: line, Path: path, Message: fmt.Sprintf(format, args...)})
 }
 
-// bindDocument binds the whole file. It returns false if the document could not be
-// read. Missing keys must not be reported in this case.
+// bindDocument binds the whole file. It returns false if the file could not be parsed or contains
+// several documents. Missing keys must not be reported in this case.
 func (b *binder) bindDocument(data []byte, cfg *Config) bool {
 	if len(data) > maxFileSize {
 		b.addBroken(0, "", "is larger than %d KiB: give the path of a configuration file", maxFileSize>>10)

@@ -14,7 +14,7 @@ var (
 	regionName = regexp.MustCompile(`^[A-Za-z0-9-]*$`)
 )
 
-// BucketScheme is the prefix of an address in object storage.
+// BucketScheme begins every address in object storage.
 const BucketScheme = "s3://"
 
 // ParseBucket splits s3://bucket/prefix. The returned prefix has no leading or trailing

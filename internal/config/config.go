@@ -114,9 +114,9 @@ type Run struct {
 	// the records read so far. The following nights read the rest. 0 means no limit.
 	MaxDuration time.Duration `yaml:"max_duration"`
 	// MassDeleteShare and MassDeleteRows guard against a service that returns only some of its
-	// records. A table loses too much if it would lose more than this share (0 to 1) and also
-	// more than this number of rows, or all of ten or more rows. The night reads the lists of
-	// this table a second time, and is not published if they confirm the loss.
+	// records. A table loses too much if it would lose more than MassDeleteShare (0 to 1) of its
+	// rows and also more than MassDeleteRows rows, or all of its rows if there are ten or more. The
+	// night reads the lists of this table a second time, and is not published if they confirm the loss.
 	MassDeleteShare float64 `yaml:"mass_delete_share"`
 	MassDeleteRows  int     `yaml:"mass_delete_rows"`
 }
@@ -146,7 +146,7 @@ func (w Warehouse) Mode() fs.FileMode {
 	return fs.FileMode(mode)
 }
 
-// Retention limits the files that prune keeps. The newest snapshot is always kept.
+// Retention limits the files that pruning keeps. The newest snapshot is always kept.
 type Retention struct {
 	// RawDays is the number of days for which raw response bodies are kept.
 	RawDays int `yaml:"raw_days"`
@@ -219,8 +219,8 @@ type Privacy struct {
 	Hash []string `yaml:"hash"`
 	// Drop lists columns (table.column) set to NULL.
 	Drop []string `yaml:"drop"`
-	// Raw decides whether raw response bodies are kept after publishing: "keep", until
-	// retention.raw_days, or [RawDiscard].
+	// Raw decides whether raw response bodies are kept after publishing: "keep" (for
+	// retention.raw_days days) or [RawDiscard].
 	Raw string `yaml:"raw"`
 	// HashKey is read from the environment variable [HashKeyVar], or from the file
 	// named by the variable [HashKeyVar]_FILE, never from config.yaml. It must be set

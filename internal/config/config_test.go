@@ -42,7 +42,7 @@ func minimalFile(more string) []byte {
 	return []byte("api:\n  base_url: https://api.example.com\n  token: ${PLACEMENTSYNC_TOKEN}\n" + more)
 }
 
-// TestBadFiles loads one file per rule. The leading "# want:" comments of a file are its
+// TestBadFiles loads a file for each validation rule. The leading "# want:" comments of a file are its
 // expected problems without the file name.
 func TestBadFiles(t *testing.T) {
 	files, err := filepath.Glob("testdata/bad/*.yaml")

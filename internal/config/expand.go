@@ -12,7 +12,7 @@ var (
 	variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 )
 
-// expandVariables replaces ${VAR} and $$ in the text of the value of a key. Values from the
+// expandVariables replaces ${VAR} and $$ in text, the value of a key. Values from the
 // environment are not expanded again. Any other dollar sign is kept. If a variable cannot be
 // replaced, expandVariables adds a problem and ok is false.
 func (b *binder) expandVariables(text string, line int, key string, isSecret bool) (expanded string, ok bool) {

@@ -16,7 +16,7 @@ type Lake struct {
 	// Warehouse is the folder or the s3:// address of the tables. It may be empty with a
 	// REST catalog, which then chooses the location.
 	Warehouse string `yaml:"warehouse"`
-	// Namespace is the prefix of the namespaces _current, _past and _meta.
+	// Namespace is the part of the three namespaces before _current, _past and _meta.
 	Namespace string `yaml:"namespace"`
 	// Name is the catalog_name in SQLite or Postgres.
 	Name string `yaml:"name"`
@@ -88,11 +88,11 @@ func (v *validator) checkLake(l Lake) {
 		v.refuse("lake.name", l.Name, "is not a catalog name: use letters, digits, - and _, such as placementsync")
 	}
 	checkBetween(v, "lake.keep_nights", l.KeepNights, 0, 36500)
-	remote := strings.Contains(l.Warehouse, "://")
+	isRemote := strings.Contains(l.Warehouse, "://")
 	switch {
-	case remote && !strings.HasPrefix(l.Warehouse, BucketScheme):
+	case isRemote && !strings.HasPrefix(l.Warehouse, BucketScheme):
 		v.addProblem("lake.warehouse", "is neither a folder nor an address in object storage: write one such as ./lake or s3://bucket/prefix")
-	case remote:
+	case isRemote:
 		v.checkBucket("lake.warehouse", l.Warehouse)
 	}
 	switch {
@@ -101,7 +101,7 @@ func (v *validator) checkLake(l Lake) {
 		v.checkLakeREST(l.REST)
 	case l.Warehouse == "":
 		v.addProblem("lake.warehouse", "is empty: give the folder or the address of the tables, such as ./lake or s3://bucket/prefix")
-	case l.Catalog == LakeSQLite && remote:
+	case l.Catalog == LakeSQLite && isRemote:
 		v.addProblem("lake.catalog", "sqlite needs a local folder, and lake.warehouse is in object storage: name the catalog file as sqlite:FILE, or use Postgres or a REST catalog")
 	case l.Catalog != LakeSQLite && !strings.HasPrefix(l.Catalog, LakeSQLite+":"):
 		if err := checkPostgres(l.Catalog); err != nil {

@@ -38,13 +38,13 @@ func Load(path string, lookupEnv func(string) (string, bool), validations ...Val
 // and relative paths are resolved against the folder of name. ${VAR} in a scalar value is
 // replaced through lookupEnv after the YAML was parsed, so that no variable can add keys. $$
 // means a dollar sign. If VAR_FILE is set instead of VAR, the value is the content of the file
-// that it names. If neither is set, Parse reports a problem even for an optional key, because
+// that VAR_FILE names. If neither is set, Parse reports a problem even for an optional key, because
 // VAR may be misspelt.
 func Parse(name string, data []byte, lookupEnv func(string) (string, bool)) (Config, error) {
 	return parse(name, data, lookupEnv, false, nil)
 }
 
-// parse checks file modes only if name is the path of a file.
+// parse checks file modes only if isFile is set: name is then the path of a file.
 func parse(name string, data []byte, lookupEnv func(string) (string, bool), isFile bool, validations []Validation) (Config, error) {
 	if lookupEnv == nil {
 		lookupEnv = func(string) (string, bool) { return "", false }

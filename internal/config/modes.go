@@ -13,7 +13,7 @@ const (
 	othersWrite fs.FileMode = 0o002
 )
 
-// valueFile is a file that contains the value of a key, or a part of it. The key itself or a NAME_FILE
+// valueFile is a file that contains the value of a key, or a part of this value. The key itself or a NAME_FILE
 // variable names the file.
 type valueFile struct {
 	key      string

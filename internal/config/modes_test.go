@@ -12,35 +12,34 @@ import (
 )
 
 func TestModesOfFilesWithSecrets(t *testing.T) {
-
-	const inlineToken, tokenFile = "api: {base_url: https://api.example.com, token: pc_hunter2}\n", "api: {base_url: https://api.example.com, token_file: token}\n"
-	const variable = "api:\n  base_url: https://api.example.com\n  token: ${TOKEN}\n"
-	const mail = "api: {base_url: https://api.example.com, token: pc_hunter2}\nnotify: {channels: [{name: mail, type: email, to: [a@example.com], from: b@example.com,\n  smtp: {host: smtp.example.com, user: u, password_file: token}}]}\n"
+	const withToken, withTokenFile = "api: {base_url: https://api.example.com, token: pc_hunter2}\n", "api: {base_url: https://api.example.com, token_file: token}\n"
+	const withVariable = "api:\n  base_url: https://api.example.com\n  token: ${TOKEN}\n"
+	const withMail = "api: {base_url: https://api.example.com, token: pc_hunter2}\nnotify: {channels: [{name: mail, type: email, to: [a@example.com], from: b@example.com,\n  smtp: {host: smtp.example.com, user: u, password_file: token}}]}\n"
 	for name, c := range map[string]struct {
-		text                  string
+		configText            string
 		configMode, tokenMode fs.FileMode
 		problem, warning      string
 	}{
-		"private":                            {inlineToken, 0o600, 0, "", ""},
-		"readable by the group":              {inlineToken, 0o640, 0, "", ""},
-		"readable by all, with a secret":     {inlineToken, 0o644, 0, "", "can be read by every user of this machine, and contains api.token"},
-		"readable by all, without a secret":  {tokenFile, 0o644, 0o600, "", ""},
-		"writable by the group":              {tokenFile, 0o664, 0o600, "", ""},
-		"writable by all":                    {tokenFile, 0o666, 0o600, "config.yaml: can be written by every user", ""},
-		"token file readable by all":         {tokenFile, 0o600, 0o604, "", "api.token_file"},
-		"token file readable by the group":   {tokenFile, 0o600, 0o640, "", ""},
-		"token file writable by the group":   {tokenFile, 0o600, 0o660, "", "written by its group"},
-		"mail password file readable by all": {mail, 0o600, 0o604, "", "notify.channels[0].smtp.password_file"},
-		"mail password file writable by all": {mail, 0o600, 0o602, "config.yaml:3: notify.channels[0].smtp.password_file: ", ""},
-		"token file writable by all":         {tokenFile, 0o600, 0o602, "config.yaml:1: api.token_file: ", ""},
-		"TOKEN_FILE, private":                {variable, 0o600, 0o600, "", ""},
-		"TOKEN_FILE, readable by all":        {variable, 0o600, 0o604, "", "api.token \""},
-		"TOKEN_FILE, writable by all":        {variable, 0o600, 0o602, "config.yaml:3: api.token: ", ""},
+		"config.yaml private":                           {withToken, 0o600, 0, "", ""},
+		"config.yaml readable by the group":             {withToken, 0o640, 0, "", ""},
+		"config.yaml readable by all, with a secret":    {withToken, 0o644, 0, "", "can be read by every user of this machine, and contains api.token"},
+		"config.yaml readable by all, without a secret": {withTokenFile, 0o644, 0o600, "", ""},
+		"config.yaml writable by the group":             {withTokenFile, 0o664, 0o600, "", ""},
+		"config.yaml writable by all":                   {withTokenFile, 0o666, 0o600, "config.yaml: can be written by every user", ""},
+		"token file readable by all":                    {withTokenFile, 0o600, 0o604, "", "api.token_file"},
+		"token file readable by the group":              {withTokenFile, 0o600, 0o640, "", ""},
+		"token file writable by the group":              {withTokenFile, 0o600, 0o660, "", "written by its group"},
+		"mail password file readable by all":            {withMail, 0o600, 0o604, "", "notify.channels[0].smtp.password_file"},
+		"mail password file writable by all":            {withMail, 0o600, 0o602, "config.yaml:3: notify.channels[0].smtp.password_file: ", ""},
+		"token file writable by all":                    {withTokenFile, 0o600, 0o602, "config.yaml:1: api.token_file: ", ""},
+		"file named by TOKEN_FILE, private":             {withVariable, 0o600, 0o600, "", ""},
+		"file named by TOKEN_FILE, readable by all":     {withVariable, 0o600, 0o604, "", "api.token \""},
+		"file named by TOKEN_FILE, writable by all":     {withVariable, 0o600, 0o602, "config.yaml:3: api.token: ", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
 			file, tokenPath := filepath.Join(dir, "config.yaml"), filepath.Join(dir, "token")
-			if err := errors.Join(os.WriteFile(file, []byte(c.text), 0o600), os.WriteFile(tokenPath, []byte("pc_hunter2"), 0o600), os.Chmod(file, c.configMode), os.Chmod(tokenPath, c.tokenMode)); err != nil {
+			if err := errors.Join(os.WriteFile(file, []byte(c.configText), 0o600), os.WriteFile(tokenPath, []byte("pc_hunter2"), 0o600), os.Chmod(file, c.configMode), os.Chmod(tokenPath, c.tokenMode)); err != nil {
 				t.Fatal(err)
 			}
 			got, err := config.Load(file, func(name string) (string, bool) {

@@ -67,7 +67,7 @@ func TestSecretDoesNotLog(t *testing.T) {
 	}
 }
 
-func TestEmptySecretPrintsNoMark(t *testing.T) {
+func TestEmptySecretIsNotRedacted(t *testing.T) {
 	if got := fmt.Sprint(config.Secret("")); got != "" {
 		t.Errorf("empty secret prints %q, want \"\"", got)
 	}
@@ -124,7 +124,7 @@ func TestReadToken(t *testing.T) {
 		"two lines":         {"pc_a\nhunter2", "", "contains white space"},
 		"control character": {"pc_\x00hunter2", "", "contains white space or characters"},
 		"too long":          {strings.Repeat("hunter2", 2000), "", "is too long for a token"},
-		"a header value":    {"Bearer hunter2", "", "contains white space"},
+		"value of a header": {"Bearer hunter2", "", "contains white space"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Chdir(t.TempDir())

@@ -16,7 +16,7 @@ const tokenPrefix = "pc_"
 const maxTokenSize = 8 << 10
 
 // ReadToken returns the trimmed content of TokenFile, or Token. After a response 401 the
-// caller calls it again, because operators rotate a token by replacing the content of the
+// caller calls ReadToken again, because operators rotate a token by replacing the content of the
 // file. The error never contains the token.
 func (a API) ReadToken() (Secret, error) {
 	token, place := a.Token, "api.token"
@@ -47,7 +47,7 @@ func (s S3) ReadKeys() (access, secret Secret, err error) {
 
 func readKey(setting, file string) (Secret, error) {
 	key, err := readSecret(setting, file)
-	if err == nil && strings.ContainsFunc(key.Reveal(), unfitForHeader) {
+	if err == nil && strings.ContainsFunc(key.Reveal(), isUnfitForHeader) {
 		err = fmt.Errorf("read %s %q: the file does not contain exactly one key: write only the key, without quotes or a name", setting, file)
 	}
 	return key, err
@@ -85,16 +85,16 @@ func tokenFault(token Secret) string {
 		return "is empty: give the token that the service's operator issued"
 	case len(text) > maxTokenSize:
 		return "is too long for a token: give the token alone"
-	case strings.ContainsFunc(text, unfitForHeader):
+	case strings.ContainsFunc(text, isUnfitForHeader):
 		return "contains white space or characters that no token has: write the token alone, without quotes or a name"
 	}
 	return ""
 }
 
-func unfitForHeader(r rune) bool { return r <= ' ' || r > unicode.MaxASCII || r == 0x7f }
+func isUnfitForHeader(r rune) bool { return r <= ' ' || r > unicode.MaxASCII || r == 0x7f }
 
 // TokenWarning returns a warning if the token does not begin with the prefix of the service,
-// else "". It is not an error, because the service may change the prefix.
+// else "". Another prefix is not an error, because the service may change the prefix.
 func TokenWarning(token Secret) string {
 	if strings.HasPrefix(token.Reveal(), tokenPrefix) {
 		return ""

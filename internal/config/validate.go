@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// Validate returns an *Error with one problem for each broken rule, without line numbers, or nil.
+// Validate returns an *Error with one problem for each violated rule, without line numbers, or nil.
 // [Load] and [Parse] check the same rules; Validate is for a Config built in code.
 func (c Config) Validate() error {
 	var v validator
@@ -20,11 +20,11 @@ func (c Config) Validate() error {
 	return newError("", v.problems)
 }
 
-// validator collects problems. The binder fills its maps; they are nil for a Config built in code.
+// validator collects problems. A binder fills the maps. They are nil for a Config built in code.
 type validator struct {
 	problems []Problem
 	lines    map[string]int    // line of each key in the file, by path
-	broken   map[string]bool   // paths whose value could not be bound; they are not validated
+	broken   map[string]bool   // paths of values that could not be bound and are not validated
 	written  map[string]string // source text of each expanded value, by path; shown instead of the value
 }
 
@@ -142,7 +142,7 @@ func (v *validator) checkPatterns(key string, patterns []string) {
 	for i, pattern := range patterns {
 		item := fmt.Sprintf("%s[%d]", key, i)
 		if pattern == "" {
-			v.addProblem(item, "is empty: name a stream, or remove it")
+			v.addProblem(item, "is empty: name a stream, or remove the entry")
 		} else if _, err := path.Match(pattern, ""); err != nil {
 			v.refuse(item, pattern, "is not a pattern: close the bracket or write the stream's name")
 		}
@@ -173,7 +173,7 @@ func parseSize(text string) int64 {
 	return int64(min(number*math.Pow(unit, float64(1+strings.Index("KMGT", strings.ToUpper(match[2])))), maxSize))
 }
 
-// MaxBodyBytes returns MaxBody in bytes, or 0 if it is not a size.
+// MaxBodyBytes returns MaxBody in bytes, or 0 if MaxBody is not a size.
 func (a API) MaxBodyBytes() int64 { return parseSize(a.MaxBody) }
 
 // MemoryBytes returns MemoryLimit in bytes.
@@ -194,7 +194,7 @@ func (v *validator) checkWarehouse(w Warehouse) {
 	case limit == 0:
 		v.refuse("warehouse.memory_limit", w.MemoryLimit, "is not a size: write one such as 512MB or 2GB")
 	case limit < parseSize(minMemory):
-		v.refuse("warehouse.memory_limit", w.MemoryLimit, "is too little for a night, even with a small catalog: write "+minMemory+" or more")
+		v.refuse("warehouse.memory_limit", w.MemoryLimit, "is too little for a night, even with few records: write "+minMemory+" or more")
 	}
 	checkBetween(v, "warehouse.threads", w.Threads, 0, 1024)
 	v.checkOneOf("warehouse.published_mode", w.PublishedMode, "", "0600", "0640", "0644")
@@ -227,12 +227,12 @@ func (v *validator) checkColumns(key string, names []string) {
 
 // checkBetween requires low <= value <= high.
 func checkBetween[T int | float64 | time.Duration](v *validator, path string, value, low, high T) {
-	lowest, highest := formatValue(low), formatValue(high)
+	lowText, highText := formatValue(low), formatValue(high)
 	switch {
 	case value < low:
-		v.refuse(path, value, fmt.Sprintf("is below %s: use %s to %s", lowest, lowest, highest))
+		v.refuse(path, value, fmt.Sprintf("is below %s: use %s to %s", lowText, lowText, highText))
 	case !(value <= high): // true for NaN too
-		v.refuse(path, value, fmt.Sprintf("is above %s: use %s to %s", highest, lowest, highest))
+		v.refuse(path, value, fmt.Sprintf("is above %s: use %s to %s", highText, lowText, highText))
 	}
 }
 

@@ -36,11 +36,12 @@ func (v *validator) checkBaseURL(a API) {
 	}
 }
 
-// webAddress is the http or https address of a key, with its rules.
+// webAddress is an http or https address in the configuration, with its rules.
 type webAddress struct {
 	path, text, example string
-	// credentialAdvice is the advice against credentials in the address. Empty means that the
-	// address is a secret, which may contain credentials and is not shown.
+	// isSecret means that the address may contain credentials and is not shown.
+	isSecret bool
+	// credentialAdvice is the advice against credentials in an address that is not secret.
 	credentialAdvice string
 	// plainProblem is the message about plain http to hosts other than loopback. It is not
 	// reported if allowPlain is set.
@@ -54,11 +55,11 @@ func (v *validator) checkAddress(a webAddress) *url.URL {
 	switch {
 	case err != nil || !isWeb(u):
 		v.addProblem(a.path, "is not an absolute http or https address: write one such as %s", a.example)
-	case u.User != nil && a.credentialAdvice != "":
+	case u.User != nil && !a.isSecret:
 		v.addProblem(a.path, "contains credentials: %s", a.credentialAdvice)
 	case u.Scheme == "http" && !a.allowPlain && !isLoopback(u.Hostname()):
 		var shown any
-		if a.credentialAdvice != "" {
+		if !a.isSecret {
 			shown = originOf(u)
 		}
 		v.refuse(a.path, shown, a.plainProblem)
@@ -136,7 +137,7 @@ func (v *validator) checkServe(s Serve) {
 	for i, secret := range s.WebhookSecrets {
 		item := fmt.Sprintf("serve.webhook_secrets[%d]", i)
 		if secret == "" {
-			v.addProblem(item, "is empty, so anyone could sign: give the signing secret, or remove it")
+			v.addProblem(item, "is empty, so anyone could sign: give the signing secret, or remove the entry")
 		}
 		v.checkSecretText(item, secret)
 	}
@@ -150,13 +151,13 @@ func (v *validator) checkServe(s Serve) {
 func (s Serve) InboxMaxBytes() int64 { return parseSize(s.InboxMax) }
 
 func (v *validator) checkSecretText(path string, secret Secret) {
-	if strings.ContainsFunc(secret.Reveal(), unfitForHeader) {
+	if strings.ContainsFunc(secret.Reveal(), isUnfitForHeader) {
 		v.addProblem(path, "contains white space or characters that cannot be sent: use printable ASCII without spaces")
 	}
 }
 
 func (v *validator) checkNotifyURL(path string, address Secret) {
 	if address != "" {
-		v.checkAddress(webAddress{path: path, text: address.Reveal(), example: "https://hooks.example.com/abc", allowPlain: true})
+		v.checkAddress(webAddress{path: path, text: address.Reveal(), example: "https://hooks.example.com/abc", isSecret: true, allowPlain: true})
 	}
 }

@@ -75,9 +75,9 @@ const whenRows = "rows"
 
 var whenText = regexp.MustCompile(`^(\S.*) (over|under) (-?[0-9]{1,38}(?:\.[0-9]{1,38})?)$`)
 
-// Condition parses When into a column, the direction, and the bound as a decimal number.
-// The column is empty if every row is a finding.
-func (w Watch) Condition() (column string, over bool, number string) {
+// Condition parses When into a column, the direction, and the bound as a decimal number. over is false
+// for "under". column and bound are empty if every row is a finding.
+func (w Watch) Condition() (column string, over bool, bound string) {
 	match := whenText.FindStringSubmatch(w.When)
 	if match == nil {
 		return "", false, ""
@@ -120,10 +120,10 @@ func (v *validator) checkChannels(channels []Channel) []string {
 		v.checkOneOf(key+".type", c.Type, "webhook", "slack", "email")
 		switch c.Type {
 		case "webhook", "slack":
-			v.checkAddress(webAddress{path: key + ".url", text: c.URL.Reveal(), example: "https://hooks.example.com/abc",
+			v.checkAddress(webAddress{path: key + ".url", text: c.URL.Reveal(), example: "https://hooks.example.com/abc", isSecret: true,
 				plainProblem: "would send findings unencrypted: use https"})
 			if c.SMTP.Host != "" {
-				v.addProblem(key+".smtp.host", "is for type: email: remove it, or correct the type")
+				v.addProblem(key+".smtp.host", "is for the type email: remove it, or correct the type")
 			}
 		case "email":
 			if c.URL != "" {
